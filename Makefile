@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Bare `make` prints the targets. Needs Go, make and a shell; race and
+# bench-peers install what else they need from Debian, or say why they skip.
+
+GO          ?= go
+NP          ?= 4
+MATRIX      ?= examples/cg/testdata/bcsstk16.mtx.gz
+FUZZTIME    ?= 60s
+TESTTIMEOUT ?= 9m
+ARGS        ?=
+SOAKTIMEOUT ?= 60m
+# Anything but empty prints each test's name: make test V=1.
+V           ?=
+
+export CGO_ENABLED := 0
+
+# What may run for several minutes on two cores, all packages together.
+CEILING := timeout -k 10s 10m
+VERBOSE := $(if $(V),-v,)
+
+.PHONY: help
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+
+.PHONY: build
+build: ## gompirun, gompictl, gompibench and the examples into bin/
+	@mkdir -p bin
+	$(GO) build -trimpath -o bin/ ./cmd/... ./examples/...
+
+.PHONY: run
+run: build ## solve a real linear system with NP ranks (4): NP=2 MATRIX=file.mtx
+	bin/gompirun -np $(NP) bin/cg $(MATRIX)
+
+.PHONY: test
+test: build ## go vet and every test, at most ten minutes
+	$(GO) vet ./...
+	$(CEILING) $(GO) test -timeout $(TESTTIMEOUT) $(VERBOSE) ./...
+
+.PHONY: race
+race: ## the concurrent packages under the race detector (needs a C compiler)
+	.ci/race -timeout $(TESTTIMEOUT) $(VERBOSE) ./mpi/... ./mpitest/... ./internal/engine/... ./internal/match/... \
+		./internal/wait/... ./internal/control/... ./internal/rollcall/... ./transport/... ./collectives/... ./launcher/...
+
+.PHONY: fuzz-short
+fuzz-short: ## every fuzz target for 10 s
+	.ci/fuzz 10s
+
+.PHONY: fuzz
+fuzz: ## every fuzz target for FUZZTIME (60s)
+	.ci/fuzz $(FUZZTIME)
+
+.PHONY: conformance
+conformance: build ## the conformance suite over every transport
+	.ci/named Conformance -timeout $(TESTTIMEOUT) $(VERBOSE)
+
+.PHONY: soak
+soak: build ## grow, shrink and kill for a long time; nothing may be left behind
+	GOMPI_TEST=long .ci/named Soak -timeout $(SOAKTIMEOUT) $(VERBOSE)
+
+.PHONY: stress
+stress: build ## random programs against the oracle, the long run
+	GOMPI_TEST=long .ci/named 'Stress|Random' -timeout $(SOAKTIMEOUT) $(VERBOSE)
+
+.PHONY: cover
+cover: build ## coverage of all packages by all tests, into bin/cover.html
+	$(CEILING) $(GO) test -timeout $(TESTTIMEOUT) -coverpkg=./... -coverprofile=bin/cover.out ./...
+	$(GO) tool cover -html=bin/cover.out -o bin/cover.html
+	@$(GO) tool cover -func=bin/cover.out | tail -n 1
+
+.PHONY: lint
+lint: ## gofmt, go vet for amd64 and arm64, the rules of internal/archtest
+	@bad=$$(gofmt -l $$(find . -name '*.go' -not -path '*/testdata/*' -not -path './bin/*')); \
+		if [ -n "$$bad" ]; then echo "not gofmt'ed:" $$bad; exit 1; fi
+	GOARCH=amd64 $(GO) vet ./...
+	GOARCH=arm64 $(GO) vet ./...
+	$(GO) test ./internal/archtest
+
+.PHONY: bench
+bench: build ## latency, bandwidth and collectives of this machine
+	bin/gompirun -np 2 bin/gompibench latency
+	bin/gompirun -np 2 bin/gompibench bw
+	bin/gompirun -np 2 bin/gompibench allreduce
+	bin/gompirun -np $(NP) bin/gompibench allreduce
+
+.PHONY: bench-peers
+bench-peers: ## the same loops in gompi, Open MPI and MPICH, with ratios: ARGS=--help
+	$(GO) run ./bench/peers $(ARGS)
+
+.PHONY: clean
+clean: ## remove bin/
+	rm -rf bin

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package bench holds the benchmarks of gompibench, one file each. All ranks
+// of a communicator call Run; rank 0 gets the results.
+//
+// # What is timed
+//
+// A benchmark is a loop. Its number of iterations is given, or found before
+// (calibration, which also warms up) so that a point takes Options.Time. The
+// iterations run in at most 200 blocks of equal length; a block is timed as a
+// whole, so that reading the clock costs nothing, and yields one time an
+// operation. Median, minimum and 99th percentile are those of the blocks.
+//
+// An operation is one message, counted once, or one collective call:
+//
+//	latency    an iteration is there and back: 2 operations
+//	bw         a window of 64 messages, then an answer of 4 bytes: 64
+//	bibw       a window of 64 messages in each direction: 128
+//	mbw        as bw for each pair of ranks i, i+P/2 and each goroutine; the
+//	           rates of all pairs and goroutines are added
+//	barrier    1; rank 0's clock
+//	allreduce  1; rank 0's clock; float64, sum
+//	bcast      1; the time inside the call, mean of all ranks; a barrier that
+//	           is not counted separates the calls
+//
+// So time x rate = bytes everywhere. bench/peers/peer.c has the same loops in
+// C and must be changed with these.
+package bench
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"gompi/bench/report"
+	"gompi/mpi"
+)
+
+// Options say how to measure. They must be equal on all ranks.
+type Options struct {
+	// Bytes are the sizes to measure; nil means the benchmark's own list.
+	// A benchmark without sizes ignores them.
+	Bytes []int
+	// Iters is the number of iterations of a point; 0 means as many as fit
+	// into Time.
+	Iters int
+	// Time of a point; 0 means DefaultTime.
+	Time time.Duration
+	// Goroutines of each rank in mbw; 0 means 1. Others take only 1.
+	Goroutines int
+	// Transport is the name that results carry.
+	Transport string
+	// Progress, if not nil, is called on rank 0 before each point.
+	Progress func(bytes, done, total int)
+}
+
+// DefaultTime of one point.
+const DefaultTime = 300 * time.Millisecond
+
+// MaxGoroutines is the largest Options.Goroutines.
+const MaxGoroutines = 64
+
+func (o *Options) validate(b *Benchmark, ranks int) error {
+	switch {
+	case o.Iters < 0:
+		return fmt.Errorf("bench: %d iterations", o.Iters)
+	case o.Time < 0:
+		return fmt.Errorf("bench: %v a point", o.Time)
+	case o.Goroutines < 0 || o.Goroutines > MaxGoroutines:
+		return fmt.Errorf("bench: %d goroutines, must be 1 to %d", o.Goroutines, MaxGoroutines)
+	case o.Goroutines > 1 && b.Name != "mbw":
+		return fmt.Errorf("bench: %d goroutines: only mbw takes several", o.Goroutines)
+	case ranks < 2:
+		return fmt.Errorf("bench: %s needs at least 2 ranks; run it as: gompirun -np 2 gompibench %s", b.Name, b.Name)
+	case b.pair && ranks != 2:
+		return fmt.Errorf("bench: %s needs exactly 2 ranks, not %d", b.Name, ranks)
+	case b.Name == "mbw" && ranks%2 != 0:
+		return fmt.Errorf("bench: mbw needs an even number of ranks, not %d", ranks)
+	}
+	for _, n := range o.Bytes {
+		if n < 0 || n > MaxBytes {
+			return fmt.Errorf("bench: %d bytes, must be 0 to %d", n, MaxBytes)
+		}
+		if unit := b.unit(); n%unit != 0 {
+			return fmt.Errorf("bench: %d bytes: %s takes multiples of %d", n, b.Name, unit)
+		}
+	}
+	if o.Time == 0 {
+		o.Time = DefaultTime
+	}
+	o.Goroutines = max(o.Goroutines, 1)
+	if b.Bytes == nil {
+		o.Bytes = []int{0}
+	} else if o.Bytes == nil {
+		o.Bytes = b.Bytes
+	}
+	return nil
+}
+
+// Benchmark is one entry of the table.
+type Benchmark struct {
+	Name, Help string
+	// Bytes are the sizes measured by default; nil: it has no sizes.
+	Bytes []int
+	// pair: between exactly two ranks.
+	pair bool
+	// prepare allocates buffers and returns this rank's loop.
+	prepare func(world *mpi.Comm, o *Options, bytes int) loop
+}
+
+// unit is what sizes must be a multiple of.
+func (b *Benchmark) unit() int {
+	if b.Name == "allreduce" {
+		return 8
+	}
+	return 1
+}
+
+// The sizes that a curve needs.
+var (
+	messageSizes    = []int{1, 8, 64, 512, 4 << 10, 32 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20}
+	collectiveSizes = []int{8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 1 << 20}
+)
+
+// All returns the benchmarks in the order in which help lists them.
+func All() []Benchmark {
+	return []Benchmark{
+		{"latency", "ping-pong between 2 ranks: time one way", messageSizes, true, prepareLatency},
+		{"bw", "windows of 64 messages from rank 0 to rank 1", messageSizes, true, prepareBw},
+		{"bibw", "windows of 64 messages in both directions at once", messageSizes, true, prepareBibw},
+		{"mbw", "as bw, by all pairs of ranks i, i+P/2 at once (--goroutines)", messageSizes, false, prepareMbw},
+		{"barrier", "barrier of all ranks", nil, false, prepareBarrier},
+		{"allreduce", "sum of float64 over all ranks", collectiveSizes, false, prepareAllreduce},
+		{"bcast", "broadcast from rank 0, time inside the call, mean of the ranks", collectiveSizes, false, prepareBcast},
+	}
+}
+
+// Find returns the benchmark of that name.
+func Find(name string) (Benchmark, bool) {
+	for _, b := range All() {
+		if b.Name == name {
+			return b, true
+		}
+	}
+	return Benchmark{}, false
+}
+
+// Run measures b at each size. It is collective over world; on rank 0, emit is
+// called with each result as soon as it is known, and its error ends the run.
+// ctx ends it between two points. Errors: options that cannot be, those of
+// communication.
+func (b *Benchmark) Run(ctx context.Context, world *mpi.Comm, o Options, emit func(report.Result) error) error {
+	if err := o.validate(b, world.Size()); err != nil {
+		return err
+	}
+	for i, n := range o.Bytes {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if o.Progress != nil && world.Rank() == 0 {
+			o.Progress(n, i, len(o.Bytes))
+		}
+		r := report.Result{Bench: b.Name, Transport: o.Transport, Ranks: world.Size(), Bytes: int64(n)}
+		l := b.prepare(world, &o, n)
+		if err := l.measure(world, &o, &r); err != nil {
+			return fmt.Errorf("%s at %d bytes: %w", b.Name, n, err)
+		}
+		if world.Rank() == 0 {
+			if err := emit(r); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bench
+
+import "gompi/mpi"
+
+func prepareLatency(world *mpi.Comm, _ *Options, bytes int) loop {
+	out, in := make([]byte, bytes), make([]byte, bytes)
+	peer := 1 - world.Rank()
+	ping := func(n int) error {
+		for range n {
+			if err := mpi.Send(world, out, peer, tagData); err != nil {
+				return err
+			}
+			if _, err := mpi.Recv(world, in, peer, tagData); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	pong := func(n int) error {
+		for range n {
+			if _, err := mpi.Recv(world, in, peer, tagData); err != nil {
+				return err
+			}
+			if err := mpi.Send(world, out, peer, tagData); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	body := ping
+	if world.Rank() == 1 {
+		body = pong
+	}
+	return loop{ops: 2, run: timed(body)}
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bench
+
+import (
+	"math"
+	"runtime"
+	"time"
+
+	"gompi/bench/report"
+	"gompi/mpi"
+)
+
+// Tags of benchmark messages; goroutine k of mbw adds 2k.
+const (
+	tagData = 1
+	tagAck  = 2
+)
+
+// maxBlocks is in how many pieces the iterations of a point are timed.
+const maxBlocks = 200
+
+// whose clock a result comes from.
+type whose uint8
+
+const (
+	rank0   whose = iota
+	senders       // the rates of ranks below P/2 are added
+	mean          // of all ranks
+)
+
+// loop is one rank's part of a benchmark at one size.
+type loop struct {
+	ops   int // operations of one iteration, by all goroutines of the rank
+	whose whose
+	// run makes n iterations and returns the time they took.
+	run func(n int) (time.Duration, error)
+}
+
+// timed makes a run of a body that counts whole.
+func timed(body func(n int) error) func(n int) (time.Duration, error) {
+	return func(n int) (time.Duration, error) {
+		t := time.Now()
+		err := body(n)
+		return time.Since(t), err
+	}
+}
+
+// measure runs the loop on every rank and fills r on rank 0.
+func (l *loop) measure(world *mpi.Comm, o *Options, r *report.Result) error {
+	iters, err := l.warm(world, o)
+	if err != nil {
+		return err
+	}
+	blocks, each := split(iters)
+	usec := make([]float64, blocks)
+	runtime.GC() // the garbage of the last point is not this one's
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if err := world.Barrier(); err != nil {
+		return err
+	}
+	for b := range usec {
+		d, err := l.run(each)
+		if err != nil {
+			return err
+		}
+		usec[b] = float64(d.Nanoseconds()) / 1e3 / float64(each) / float64(l.ops)
+	}
+	runtime.ReadMemStats(&after)
+	if usec, err = l.gather(world, usec); err != nil {
+		return err
+	}
+	r.SetTimes(usec)
+	r.Allocs = allocsPer(after.Mallocs-before.Mallocs, blocks*each*l.ops)
+	return nil
+}
+
+// allocsPer rounds: a few allocations of the runtime itself in a million
+// operations are none.
+func allocsPer(n uint64, ops int) float64 {
+	return math.Round(float64(n)/float64(ops)*1000) / 1000
+}
+
+// split divides iterations into blocks of equal length; the rest is dropped.
+func split(iters int) (blocks, each int) {
+	blocks = min(iters, maxBlocks)
+	return blocks, iters / blocks
+}
+
+// warm runs the loop untimed and agrees on the number of iterations.
+func (l *loop) warm(world *mpi.Comm, o *Options) (int, error) {
+	if err := world.Barrier(); err != nil {
+		return 0, err
+	}
+	if o.Iters > 0 {
+		_, err := l.run(min(o.Iters, max(o.Iters/20, 20)))
+		return o.Iters, err
+	}
+	// Doubling until a twentieth of the time is used. Rank 0 decides; all
+	// ranks must make the same number of iterations.
+	iters := make([]int64, 1)
+	for n := 1; ; n *= 2 {
+		took, err := l.elapsed(n)
+		if err != nil {
+			return 0, err
+		}
+		// The faster of two: one may have connected, or been interrupted.
+		again, err := l.elapsed(n)
+		if err != nil {
+			return 0, err
+		}
+		if world.Rank() == 0 {
+			iters[0] = int64(fit(n, min(took, again), o.Time))
+		}
+		if err := mpi.Bcast(world, iters, 0); err != nil {
+			return 0, err
+		}
+		if iters[0] > 0 {
+			return int(iters[0]), nil
+		}
+	}
+}
+
+// elapsed is the time of n iterations, whatever of it counts.
+func (l *loop) elapsed(n int) (time.Duration, error) {
+	t := time.Now()
+	_, err := l.run(n)
+	return time.Since(t), err
+}
+
+// fit is how many iterations fit into want when n took the time took; 0 if n
+// were too few to say.
+func fit(n int, took, want time.Duration) int {
+	if took < want/20 && n < 1<<40 {
+		return 0
+	}
+	est := float64(want) / float64(max(took, 1)) * float64(n)
+	return int(min(max(est, 1), 1e12))
+}
+
+// gather makes one sample out of those of the ranks. It is collective; the
+// result counts on rank 0.
+func (l *loop) gather(world *mpi.Comm, usec []float64) ([]float64, error) {
+	if l.whose == rank0 {
+		return usec, nil
+	}
+	size := world.Size()
+	if l.whose == senders {
+		for i := range usec {
+			if world.Rank() < size/2 {
+				usec[i] = 1 / max(usec[i], 1e-9)
+			} else {
+				usec[i] = 0
+			}
+		}
+	}
+	all := make([]float64, len(usec))
+	if err := mpi.Allreduce(world, usec, all, mpi.Sum); err != nil {
+		return nil, err
+	}
+	for i := range all {
+		if l.whose == senders {
+			all[i] = 1 / all[i]
+		} else {
+			all[i] /= float64(size)
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"gompi/bench/report"
+)
+
+// board collects the rounds' results.
+type board struct {
+	usec   map[cell][]float64
+	allocs map[cell]float64 // the most seen in a round
+	failed map[string][]error
+	notes  []string
+}
+
+type cell struct {
+	impl string
+	point
+}
+
+func newBoard() *board {
+	return &board{usec: map[cell][]float64{}, allocs: map[cell]float64{}, failed: map[string][]error{}}
+}
+
+func (b *board) add(impl string, r report.Result) {
+	c := cell{impl, point{r.Bench, r.Transport, r.Ranks, r.Bytes}}
+	b.usec[c] = append(b.usec[c], r.Usec)
+	b.allocs[c] = max(b.allocs[c], r.Allocs)
+}
+
+func (b *board) fail(impl string, j job, err error) {
+	k := impl + " " + j.name()
+	b.failed[k] = append(b.failed[k], err)
+	if n := fmt.Sprintf("%s: %v", k, err); !slices.Contains(b.notes, n) {
+		b.notes = append(b.notes, n)
+	}
+}
+
+func (b *board) failures(impl string, j job) int { return len(b.failed[impl+" "+j.name()]) }
+
+// row is one line of the table.
+type row struct {
+	point
+	cells []entry // in the order of the implementations
+	best  string  // the fastest peer, "" if none has a number
+	ratio float64 // gompi to the best peer; NaN if one of them is missing
+	goal  float64 // 0: none
+	// allocs of gompi per operation.
+	allocs float64
+}
+
+type entry struct {
+	usec   float64 // median over rounds; NaN: no number
+	lo, hi float64 // range over rounds
+	why    string  // in place of a number: "hangs", "fails"
+}
+
+// verdict is "pass", "miss", or "" where there is no goal or no number.
+func (r row) verdict() string {
+	switch {
+	case r.goal == 0 || math.IsNaN(r.ratio):
+		return ""
+	case r.ratio <= r.goal:
+		return "pass"
+	}
+	return "miss"
+}
+
+type table struct {
+	impls []string
+	rows  []row
+	notes []string
+}
+
+// table makes the rows in the order of the jobs.
+func (b *board) table(jobs []job, impls []impl) table {
+	t := table{notes: b.notes}
+	for _, m := range impls {
+		t.impls = append(t.impls, m.name)
+	}
+	for _, j := range jobs {
+		for i, p := range j.points() {
+			t.rows = append(t.rows, b.row(j, i, p, t.impls))
+		}
+	}
+	return t
+}
+
+func (b *board) row(j job, i int, p point, impls []string) row {
+	r := row{point: p, goal: j.goal(i), ratio: math.NaN()}
+	ours, best := math.NaN(), math.Inf(1)
+	for _, m := range impls {
+		c := cell{m, p}
+		e := entry{usec: report.Median(b.usec[c])}
+		switch v := b.usec[c]; {
+		case len(v) > 0:
+			e.lo, e.hi = slices.Min(v), slices.Max(v)
+		case b.failures(m, j) > 0:
+			e.why = "fails"
+			if errors.Is(b.failed[m+" "+j.name()][0], errHung) {
+				e.why = "hangs"
+			}
+		}
+		r.cells = append(r.cells, e)
+		switch {
+		case m == "gompi":
+			ours = e.usec
+			r.allocs = b.allocs[c]
+		case e.usec < best: // false for NaN
+			best, r.best = e.usec, m
+		}
+	}
+	if r.best != "" && best > 0 {
+		r.ratio = ours / best
+	}
+	return r
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command peers measures gompi beside Open MPI and MPICH: the same loops, on
+// the same machine, in turn, and prints the medians with the ratio to the
+// best peer and the goal. `make bench-peers` runs it.
+//
+// Each round runs every job once with every implementation, one after the
+// other, so that what disturbs the machine disturbs all of them; a cell is
+// the median of the rounds' medians. The C side is peer.c, compiled twice;
+// everything is built in a temporary directory.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+type options struct {
+	rounds   int
+	msec     int
+	timeout  time.Duration
+	impls    []string
+	jobs     string
+	markdown string
+	raw      string
+	install  bool
+}
+
+func main() {
+	var o options
+	f := pflag.NewFlagSet("peers", pflag.ContinueOnError)
+	f.SortFlags = false
+	f.IntVar(&o.rounds, "rounds", 7, "how often everything is measured")
+	f.IntVar(&o.msec, "msec", 300, "time of one point of one round, in milliseconds")
+	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "after this a process counts as hanging, beyond the time its points should take")
+	f.StringSliceVar(&o.impls, "only", []string{"gompi", "openmpi", "mpich"}, "implementations to run")
+	f.StringVar(&o.jobs, "jobs", "", "run only jobs whose name contains this (--jobs list prints them)")
+	f.StringVar(&o.markdown, "markdown", "", "also write the table as Markdown to this file")
+	f.StringVar(&o.raw, "json", "", "also write every result as a JSON line to this file")
+	f.BoolVar(&o.install, "install", true, "install missing Debian packages when root")
+	if err := f.Parse(os.Args[1:]); err != nil {
+		if errors.Is(err, pflag.ErrHelp) {
+			return
+		}
+		fmt.Fprintln(os.Stderr, "peers:", err)
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, o, f.Args()); err != nil {
+		fmt.Fprintln(os.Stderr, "peers:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, o options, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("unexpected argument %q", args[0])
+	}
+	if o.rounds < 1 || o.msec < 1 {
+		return fmt.Errorf("--rounds %d, --msec %d: both must be at least 1", o.rounds, o.msec)
+	}
+	if o.jobs == "list" {
+		for _, j := range jobs {
+			fmt.Println(j.name())
+		}
+		return nil
+	}
+	var picked []job
+	for _, j := range jobs {
+		if strings.Contains(j.name(), o.jobs) {
+			picked = append(picked, j)
+		}
+	}
+	if len(picked) == 0 {
+		return fmt.Errorf("--jobs %q: no such job", o.jobs)
+	}
+	dir, err := os.MkdirTemp("", "gompi-peers-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	var impls []impl
+	for _, name := range o.impls {
+		m, err := prepare(ctx, name, dir, o.install)
+		if err != nil {
+			return err
+		}
+		impls = append(impls, m)
+	}
+
+	b := newBoard()
+	s := session{opt: o, impls: impls, board: b, log: os.Stderr}
+	if o.raw != "" {
+		f, err := os.Create(o.raw)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		s.raw = f
+	}
+	err = s.measure(ctx, picked)
+	// What was measured before an interrupt is worth showing.
+	t := b.table(picked, impls)
+	if werr := t.text(os.Stdout); err == nil {
+		err = werr
+	}
+	if o.markdown != "" && err == nil {
+		err = writeMarkdown(o.markdown, t, impls, o)
+	}
+	return err
+}
+
+func writeMarkdown(path string, t table, impls []impl, o options) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	err = t.markdown(f, machine(), impls, o)
+	return errors.Join(err, f.Close())
+}

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: Apache-2.0
+//go:build ignore
+
+// The loops of gompibench for any MPI in C: same arguments, same calibration,
+// same statistics, same JSON lines, so that the numbers can be compared. Go's
+// tools skip this file (build tag); the runner compiles it with mpicc. See
+// package bench for what each loop measures; change both sides together.
+
+#include <errno.h>
+#include <mpi.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { WINDOW = 64, MAX_BLOCKS = 200, MAX_SIZES = 64, MAX_THREADS = 64, TAG = 1, ACK = 2 };
+
+static struct {
+	const char *bench, *transport;
+	long bytes[MAX_SIZES];
+	int sizes, json, goroutines;
+	long iters; // 0: as many as fit into msec
+	double msec;
+} opt = {.transport = "shm", .goroutines = 1, .msec = 300};
+
+static int rank, size;
+
+// A worker is one thread's share of a loop: mbw runs several, the others one.
+typedef struct {
+	int index;
+	char *sbuf, *rbuf;
+	MPI_Request reqs[2 * WINDOW];
+	long iters; // of one block
+	double spent; // bcast: seconds inside the call, this block
+} worker;
+
+static worker workers[MAX_THREADS];
+
+static double now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + 1e-9 * t.tv_nsec;
+}
+
+static void die(const char *what, const char *arg)
+{
+	if (rank == 0)
+		fprintf(stderr, "peer: %s%s\n", what, arg);
+	MPI_Abort(MPI_COMM_WORLD, 2);
+	exit(2);
+}
+
+// The loops. Each runs n iterations and returns when this rank is done.
+
+static void latency(worker *w, long n, long bytes)
+{
+	for (long i = 0; i < n; i++) {
+		if (rank == 0) {
+			MPI_Send(w->sbuf, bytes, MPI_BYTE, 1, TAG, MPI_COMM_WORLD);
+			MPI_Recv(w->rbuf, bytes, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		} else if (rank == 1) {
+			MPI_Recv(w->rbuf, bytes, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+			MPI_Send(w->sbuf, bytes, MPI_BYTE, 0, TAG, MPI_COMM_WORLD);
+		}
+	}
+}
+
+// stream sends windows from one rank to another, each answered by 4 bytes.
+static void stream(worker *w, long n, long bytes, int from, int to)
+{
+	int tag = 2 * w->index + TAG, ack = 2 * w->index + ACK;
+	for (long i = 0; i < n; i++) {
+		if (rank == from) {
+			for (int k = 0; k < WINDOW; k++)
+				MPI_Isend(w->sbuf, bytes, MPI_BYTE, to, tag, MPI_COMM_WORLD, &w->reqs[k]);
+			MPI_Waitall(WINDOW, w->reqs, MPI_STATUSES_IGNORE);
+			char four[4];
+			MPI_Recv(four, 4, MPI_BYTE, to, ack, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		} else if (rank == to) {
+			for (int k = 0; k < WINDOW; k++)
+				MPI_Irecv(w->rbuf, bytes, MPI_BYTE, from, tag, MPI_COMM_WORLD, &w->reqs[k]);
+			MPI_Waitall(WINDOW, w->reqs, MPI_STATUSES_IGNORE);
+			char four[4] = {0};
+			MPI_Send(four, 4, MPI_BYTE, from, ack, MPI_COMM_WORLD);
+		}
+	}
+}
+
+static void bw(worker *w, long n, long bytes) { stream(w, n, bytes, 0, 1); }
+
+static void bibw(worker *w, long n, long bytes)
+{
+	for (long i = 0; i < n && rank < 2; i++) {
+		int peer = 1 - rank;
+		for (int k = 0; k < WINDOW; k++)
+			MPI_Irecv(w->rbuf, bytes, MPI_BYTE, peer, TAG, MPI_COMM_WORLD, &w->reqs[k]);
+		for (int k = 0; k < WINDOW; k++)
+			MPI_Isend(w->sbuf, bytes, MPI_BYTE, peer, TAG, MPI_COMM_WORLD, &w->reqs[WINDOW + k]);
+		MPI_Waitall(2 * WINDOW, w->reqs, MPI_STATUSES_IGNORE);
+	}
+}
+
+static void mbw(worker *w, long n, long bytes)
+{
+	int half = size / 2;
+	if (rank < half)
+		stream(w, n, bytes, rank, rank + half);
+	else
+		stream(w, n, bytes, rank - half, rank);
+}
+
+static void barrier(worker *w, long n, long bytes)
+{
+	(void)w, (void)bytes;
+	for (long i = 0; i < n; i++)
+		MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void allreduce(worker *w, long n, long bytes)
+{
+	for (long i = 0; i < n; i++)
+		MPI_Allreduce(w->sbuf, w->rbuf, bytes / 8, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static void bcast(worker *w, long n, long bytes)
+{
+	for (long i = 0; i < n; i++) {
+		double t = now();
+		MPI_Bcast(w->sbuf, bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+		w->spent += now() - t;
+		MPI_Barrier(MPI_COMM_WORLD);
+	}
+}
+
+enum whose { RANK0, SENDERS, MEAN }; // whose clock counts, see package bench
+
+static const struct bench {
+	const char *name;
+	void (*loop)(worker *, long n, long bytes);
+	int ops; // operations of one iteration
+	enum whose whose;
+	int p2p;
+	const char *bytes;
+} benches[] = {
+	{"latency", latency, 2, RANK0, 1, "1,8,64,512,4K,32K,64K,256K,1M,4M"},
+	{"bw", bw, WINDOW, RANK0, 1, "1,8,64,512,4K,32K,64K,256K,1M,4M"},
+	{"bibw", bibw, 2 * WINDOW, RANK0, 1, "1,8,64,512,4K,32K,64K,256K,1M,4M"},
+	{"mbw", mbw, WINDOW, SENDERS, 0, "1,8,64,512,4K,32K,64K,256K,1M,4M"},
+	{"barrier", barrier, 1, RANK0, 0, "0"},
+	{"allreduce", allreduce, 1, RANK0, 0, "8,64,512,4K,32K,256K,1M"},
+	{"bcast", bcast, 1, MEAN, 0, "8,64,512,4K,32K,256K,1M"},
+	{"startup", NULL, 1, RANK0, 0, "0"},
+};
+
+static const struct bench *bench;
+static long bytes_now;
+
+static void *run_worker(void *p)
+{
+	worker *w = p;
+	bench->loop(w, w->iters, bytes_now);
+	return NULL;
+}
+
+// block runs n iterations on every thread and returns the seconds they took
+// on this rank (mbw: threads are started anew for each block, as goroutines
+// are on the other side).
+static double block(long n)
+{
+	pthread_t threads[MAX_THREADS];
+	workers[0].spent = 0;
+	double t = now();
+	for (int k = 0; k < opt.goroutines; k++)
+		workers[k].iters = n;
+	for (int k = 1; k < opt.goroutines; k++)
+		if (pthread_create(&threads[k], NULL, run_worker, &workers[k]) != 0)
+			die("cannot start a thread", "");
+	run_worker(&workers[0]);
+	for (int k = 1; k < opt.goroutines; k++)
+		pthread_join(threads[k], NULL);
+	return bench->whose == MEAN ? workers[0].spent : now() - t;
+}
+
+static double min(double a, double b) { return a < b ? a : b; }
+
+// elapsed is the time of n iterations as rank 0 sees it, whatever of it counts.
+static double elapsed(long n)
+{
+	double t = now();
+	block(n);
+	return now() - t;
+}
+
+// calibrate finds how many iterations fit into opt.msec; it warms up as well.
+// The faster of two runs counts: one may have connected, or been interrupted.
+static long calibrate(void)
+{
+	double want = opt.msec * 1e-3;
+	for (long n = 1;; n *= 2) {
+		double t = elapsed(n);
+		t = min(t, elapsed(n));
+		long iters = 0;
+		if (t >= want / 20 || n >= 1L << 40) {
+			double est = want / t * n;
+			iters = est < 1 ? 1 : (long)min(est, 1e12);
+		}
+		MPI_Bcast(&iters, 1, MPI_LONG, 0, MPI_COMM_WORLD);
+		if (iters > 0)
+			return iters;
+	}
+}
+
+static int ascending(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
+// quantile interpolates between neighbours, as report.Quantile does.
+static double quantile(const double *v, int n, double q)
+{
+	double at = q * (n - 1);
+	int i = (int)at;
+	return i + 1 < n ? v[i] + (at - i) * (v[i + 1] - v[i]) : v[n - 1];
+}
+
+static void *buffer(long bytes)
+{
+	void *p = NULL;
+	if (posix_memalign(&p, 4096, bytes > 0 ? bytes : 1) != 0)
+		die("out of memory", "");
+	memset(p, 0, bytes > 0 ? bytes : 1); // touched: page faults are not measured
+	return p;
+}
+
+static void measure(long bytes)
+{
+	bytes_now = bytes;
+	for (int k = 0; k < opt.goroutines; k++) {
+		workers[k].index = k;
+		workers[k].sbuf = buffer(bytes);
+		workers[k].rbuf = buffer(bytes);
+	}
+	MPI_Barrier(MPI_COMM_WORLD);
+	long iters = opt.iters;
+	if (iters == 0)
+		iters = calibrate();
+	else
+		block(iters < 20 ? iters : iters / 20 < 20 ? 20 : iters / 20);
+	int blocks = iters < MAX_BLOCKS ? (int)iters : MAX_BLOCKS;
+	long each = iters / blocks;
+	double usec[MAX_BLOCKS], all[MAX_BLOCKS];
+	MPI_Barrier(MPI_COMM_WORLD);
+	for (int b = 0; b < blocks; b++)
+		usec[b] = block(each) * 1e6 / each / (bench->ops * (double)opt.goroutines);
+
+	if (bench->whose == SENDERS) { // rates of the pairs add up
+		for (int b = 0; b < blocks; b++)
+			usec[b] = rank < size / 2 ? 1 / usec[b] : 0;
+		MPI_Allreduce(usec, all, blocks, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+		for (int b = 0; b < blocks; b++)
+			usec[b] = 1 / all[b];
+	} else if (bench->whose == MEAN) {
+		MPI_Allreduce(usec, all, blocks, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+		for (int b = 0; b < blocks; b++)
+			usec[b] = all[b] / size;
+	}
+	for (int k = 0; k < opt.goroutines; k++) {
+		free(workers[k].sbuf);
+		free(workers[k].rbuf);
+	}
+	if (rank != 0)
+		return;
+	qsort(usec, blocks, sizeof usec[0], ascending);
+	double mid = quantile(usec, blocks, 0.5);
+	double rate = mid > 0 ? bytes / mid : 0;
+	if (opt.json)
+		printf("{\"bench\":\"%s\",\"transport\":\"%s\",\"ranks\":%d,\"bytes\":%ld,\"usec\":%.6g,\"usec_min\":%.6g,"
+		       "\"usec_p99\":%.6g,\"MBps\":%.6g,\"allocs\":0}\n",
+		       opt.bench, opt.transport, size, bytes, mid, usec[0], quantile(usec, blocks, 0.99), rate);
+	else
+		printf("%-10s %-6s %5d %10ld %12.4g %12.4g %12.4g %10.4g\n",
+		       opt.bench, opt.transport, size, bytes, mid, usec[0], quantile(usec, blocks, 0.99), rate);
+	fflush(stdout);
+}
+
+// parse_long takes digits only; suffixes adds K, M and G.
+static long parse_long(const char *flag, const char *s, char **end, int suffixes)
+{
+	errno = 0;
+	char *e;
+	long v = strtol(s, &e, 10), unit = 1;
+	if (suffixes && (*e == 'K' || *e == 'M' || *e == 'G'))
+		unit = *e == 'K' ? 1 << 10 : *e == 'M' ? 1 << 20 : 1 << 30, e++;
+	if (e == s || errno || v < 0 || v > INT32_MAX / unit || (end == NULL && *e))
+		die(flag, ": not a number, or too large");
+	if (end)
+		*end = e;
+	return v * unit;
+}
+
+static void parse_bytes(const char *s)
+{
+	opt.sizes = 0;
+	for (char *e;; s = e + 1) {
+		if (opt.sizes == MAX_SIZES)
+			die("--bytes", ": too many sizes");
+		opt.bytes[opt.sizes++] = parse_long("--bytes", s, &e, 1);
+		if (*e == 0)
+			return;
+		if (*e != ',')
+			die("--bytes: not a list of sizes: ", s);
+	}
+}
+
+static void parse(int argc, char **argv)
+{
+	opt.bench = argc > 1 ? argv[1] : "";
+	for (size_t i = 0; i < sizeof benches / sizeof benches[0]; i++)
+		if (strcmp(benches[i].name, opt.bench) == 0)
+			bench = &benches[i];
+	if (bench == NULL)
+		die("no such benchmark: ", opt.bench);
+	parse_bytes(bench->bytes);
+	for (int i = 2; i < argc; i++) {
+		const char *flag = argv[i];
+		if (strcmp(flag, "--json") == 0) {
+			opt.json = 1;
+			continue;
+		}
+		if (++i == argc)
+			die(flag, ": needs a value");
+		if (strcmp(flag, "--bytes") == 0)
+			parse_bytes(argv[i]);
+		else if (strcmp(flag, "--iters") == 0)
+			opt.iters = parse_long(flag, argv[i], NULL, 0);
+		else if (strcmp(flag, "--msec") == 0)
+			opt.msec = parse_long(flag, argv[i], NULL, 0);
+		else if (strcmp(flag, "--transport") == 0)
+			opt.transport = argv[i];
+		else if (strcmp(flag, "--goroutines") == 0)
+			opt.goroutines = parse_long(flag, argv[i], NULL, 0);
+		else
+			die("unknown flag ", flag);
+	}
+	if (opt.goroutines < 1 || opt.goroutines > MAX_THREADS || (opt.goroutines > 1 && bench->loop != mbw))
+		die("--goroutines", ": 1 to 64, and only for mbw");
+	if (bench->p2p && size != 2)
+		die(opt.bench, ": needs 2 ranks");
+	if (bench->loop == mbw && size % 2)
+		die(opt.bench, ": needs an even number of ranks");
+}
+
+int main(int argc, char **argv)
+{
+	// Most threads are not needed, and asking for them costs time: only mbw
+	// with several does.
+	int want = MPI_THREAD_SINGLE, got;
+	for (int i = 1; i < argc; i++)
+		if (strcmp(argv[i], "--goroutines") == 0)
+			want = MPI_THREAD_MULTIPLE;
+	MPI_Init_thread(&argc, &argv, want, &got);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	parse(argc, argv);
+	if (opt.goroutines > 1 && got < MPI_THREAD_MULTIPLE)
+		die("this MPI has no MPI_THREAD_MULTIPLE", "");
+	for (int i = 0; bench->loop && i < opt.sizes; i++) {
+		if (bench->loop == allreduce && opt.bytes[i] % 8 != 0)
+			die("--bytes: allreduce sums float64: a multiple of 8", "");
+		measure(opt.bytes[i]);
+	}
+	MPI_Finalize();
+	return 0;
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"gompi/bench/report"
+)
+
+// sh makes an implementation out of a shell script, which gets the number of
+// ranks and then the program's arguments.
+func sh(t *testing.T, name, script string) impl {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return impl{name: name, version: name + " 1.0", bench: "bench", empty: "empty", launch: func(transport string, n int) ([]string, []string) {
+		return []string{path, fmt.Sprint(n)}, []string{"T=" + transport}
+	}}
+}
+
+func result(bytes int, usec string) string {
+	return fmt.Sprintf(`echo '{"bench":"latency","transport":"shm","ranks":2,"bytes":%d,"usec":%s}'`+"\n", bytes, usec)
+}
+
+func TestSession(t *testing.T) {
+	count := filepath.Join(t.TempDir(), "count")
+	impls := []impl{
+		sh(t, "gompi", result(8, "0.5")+result(4096, "3")),
+		sh(t, "fast", result(8, "1")+result(4096, "2.5")),
+		sh(t, "slow", result(8, "2")+result(4096, "4")),
+		sh(t, "bad", "echo out of luck >&2; echo x >>"+count+"; exit 3"),
+		sh(t, "short", result(8, "1")),
+		sh(t, "other", result(4096, "1")+result(8, "1")),
+	}
+	j := job{"latency", "shm", 2, []int64{8, 4096}, []float64{0.5, 1.0}}
+	var raw bytes.Buffer
+	s := session{opt: options{rounds: 3, msec: 1, timeout: time.Minute}, impls: impls, board: newBoard(), log: &bytes.Buffer{}, raw: &raw}
+	if err := s.measure(t.Context(), []job{j}); err != nil {
+		t.Fatal(err)
+	}
+	tab := s.board.table([]job{j}, impls)
+	if len(tab.rows) != 2 {
+		t.Fatalf("rows %+v", tab.rows)
+	}
+	for i, want := range []struct {
+		ratio   float64
+		best    string
+		verdict string
+		fields  string
+	}{
+		{0.5, "fast", "pass", "8 B latency, shm, 2 ranks|0.500|1.00|2.00|fails|fails|fails|0.50|<= 0.50|pass|1.00|0"},
+		{1.2, "fast", "miss", "4 KiB latency, shm, 2 ranks|3.00|2.50|4.00|fails|fails|fails|1.20|<= 1.00|miss|1.00|0"},
+	} {
+		r := tab.rows[i]
+		if r.ratio != want.ratio || r.best != want.best || r.verdict() != want.verdict {
+			t.Errorf("row %d: %+v, want %+v", i, r, want)
+		}
+		if got := strings.Join(tab.fields(r), "|"); got != want.fields {
+			t.Errorf("row %d:\n%s\n%s", i, got, want.fields)
+		}
+	}
+	notes := strings.Join(tab.notes, "\n")
+	for _, want := range []string{"bad latency-shm-2: exit status 3: out of luck", "short latency-shm-2: 1 results instead of 2", "other latency-shm-2: result 0 is"} {
+		if strings.Count(notes, want) != 1 {
+			t.Errorf("notes lack %q:\n%s", want, notes)
+		}
+	}
+	if b, _ := os.ReadFile(count); string(b) != "x\nx\n" {
+		t.Errorf("a failing peer ran %d times, want %d", bytes.Count(b, []byte("x")), giveUp)
+	}
+	rs, err := report.Read("raw", &raw)
+	if err != nil || len(rs) != 3*3*2 || rs[0].Transport != "gompi/shm" {
+		t.Errorf("raw: %d results, %v", len(rs), err)
+	}
+
+	var text, md strings.Builder
+	if err := tab.text(&text); err != nil || !strings.Contains(text.String(), "1 of 2 goals reached") {
+		t.Errorf("%v\n%s", err, text.String())
+	}
+	if err := tab.markdown(&md, "a machine", impls, s.opt); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"Measured on a machine against fast 1.0 and slow 1.0",
+		"| 8 B latency, shm, 2 ranks | 0.500 | 1.00 |",
+		"| <= 1.00 | **miss** |",
+		"\n- bad latency-shm-2: exit status 3",
+	} {
+		if !strings.Contains(md.String(), want) {
+			t.Errorf("no %q in\n%s", want, md.String())
+		}
+	}
+	columns := -1
+	for l := range strings.Lines(md.String()) {
+		if n := strings.Count(l, "|"); n > 0 {
+			if columns >= 0 && n != columns {
+				t.Errorf("%d columns instead of %d: %s", n, columns, l)
+			}
+			columns = n
+		}
+	}
+}
+
+func TestStartupIsTimedFromOutside(t *testing.T) {
+	m := sh(t, "gompi", `test "$1 $2 $3" = "7 empty startup" || exit 1`)
+	m.emptyIs = []string{startup}
+	s := session{opt: options{timeout: time.Minute}, impls: []impl{m}, board: newBoard()}
+	rs, err := s.one(t.Context(), m, job{bench: startup, transport: "shm", ranks: 7})
+	if err != nil || len(rs) != 1 || rs[0].Usec <= 0 || rs[0].Ranks != 7 {
+		t.Fatalf("%+v, %v", rs, err)
+	}
+	s.board.add("gompi", report.Result{Bench: startup, Transport: "shm", Ranks: 7, Usec: 12345})
+	r := s.board.table([]job{{bench: startup, transport: "shm", ranks: 7}}, s.impls).rows[0]
+	if r.number(r.cells[0]) != "12.3 ms" || r.work() != "start and stop of 7 empty ranks" || r.verdict() != "" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestHang: a job that hangs is stopped with all its processes, and reported.
+func TestHang(t *testing.T) {
+	pid := filepath.Join(t.TempDir(), "pid")
+	m := sh(t, "hang", "sleep 1000 & echo $! >"+pid+"; wait")
+	j := job{bench: "barrier", transport: "shm", ranks: 2}
+	s := session{opt: options{rounds: 1, timeout: 500 * time.Millisecond}, impls: []impl{m}, board: newBoard(), log: &bytes.Buffer{}}
+	if err := s.measure(t.Context(), []job{j}); err != nil {
+		t.Fatal(err)
+	}
+	if e := s.board.failed["hang barrier-shm-2"]; len(e) != 1 || !errors.Is(e[0], errHung) {
+		t.Errorf("failures %v", e)
+	}
+	if r := s.board.table([]job{j}, s.impls).rows[0]; r.number(r.cells[0]) != "hangs" {
+		t.Errorf("%+v", r)
+	}
+	b, err := os.ReadFile(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// SIGKILL is delivered when kill returns, but the process may still be
+	// ending, and nobody may reap it: a zombie is gone as well.
+	deadline := time.Now().Add(10 * time.Second)
+	for {
+		stat, err := os.ReadFile("/proc/" + strings.TrimSpace(string(b)) + "/stat")
+		if err != nil || bytes.Contains(stat, []byte(") Z ")) {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the job's process is still there: %s", stat)
+		}
+	}
+}
+
+func TestInterrupt(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	s := session{opt: options{rounds: 1, timeout: time.Minute}, impls: []impl{sh(t, "x", "sleep 1000")}, board: newBoard(), log: &bytes.Buffer{}}
+	if err := s.measure(ctx, jobs[:1]); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestOutputIsBounded(t *testing.T) {
+	_, err := runLimited(t.Context(), []string{"head", "-c", fmt.Sprint(maxOutput + 1), "/dev/zero"}, nil, time.Minute)
+	if err == nil || !strings.Contains(err.Error(), "more than") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestJobs(t *testing.T) {
+	seen := map[string]bool{}
+	for _, j := range jobs {
+		if seen[j.name()] {
+			t.Errorf("%s stands twice: --jobs and failures are by name", j.name())
+		}
+		seen[j.name()] = true
+		if len(j.goals) > len(j.points()) {
+			t.Errorf("%s: %d goals for %d points", j.name(), len(j.goals), len(j.points()))
+		}
+	}
+	got := strings.Join(job{"latency", "tcp", 2, []int64{8, 4 << 20}, nil}.args(50), " ")
+	if want := "latency --json --transport tcp --msec 50 --bytes 8,4194304"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestPeers builds and runs every C loop with the MPIs that are installed.
+func TestPeers(t *testing.T) {
+	if os.Getenv("GOMPI_TEST") != "long" {
+		t.Skip("runs other MPIs: GOMPI_TEST=long")
+	}
+	for name := range peers {
+		t.Run(name, func(t *testing.T) {
+			m, err := prepare(t.Context(), name, t.TempDir(), false)
+			if err != nil {
+				t.Skip(err)
+			}
+			s := session{opt: options{rounds: 1, msec: 1, timeout: 20 * time.Second}, impls: []impl{m}, board: newBoard()}
+			for _, bench := range []string{"latency", "bw", "bibw", "mbw", "barrier", "allreduce", "bcast", startup} {
+				j := job{bench: bench, transport: "shm", ranks: 2}
+				if bench != "barrier" && bench != startup {
+					j.bytes = []int64{8, 1 << 16}
+				}
+				rs, err := s.one(t.Context(), m, j)
+				if errors.Is(err, errHung) {
+					t.Logf("%s: %v (a peer that spins on a busy machine is not our mistake)", j.name(), err)
+					continue
+				}
+				if err != nil {
+					t.Errorf("%s: %v", j.name(), err)
+				}
+				for _, r := range rs {
+					if r.Usec <= 0 {
+						t.Errorf("%s: %+v", j.name(), r)
+					}
+				}
+			}
+		})
+	}
+}

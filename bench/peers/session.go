@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"gompi/bench/report"
+)
+
+// session runs jobs and collects what they say.
+type session struct {
+	opt   options
+	impls []impl
+	board *board
+	raw   io.Writer // nil, or where every result goes
+	log   io.Writer // progress
+}
+
+// giveUp is after how many failures a job is not run again with that
+// implementation: a peer that hangs would cost its time limit every round.
+const giveUp = 2
+
+// errHung marks a process that was stopped at its time limit.
+var errHung = errors.New("hung")
+
+// measure runs all rounds. A failing process is noted on the board; the error
+// is that of ctx, or of writing results.
+func (s *session) measure(ctx context.Context, jobs []job) error {
+	began := time.Now()
+	for r := range s.opt.rounds {
+		for k, j := range jobs {
+			fmt.Fprintf(s.log, "\rround %d of %d, job %d of %d (%s), %s \x1b[K", r+1, s.opt.rounds, k+1, len(jobs), j.name(), time.Since(began).Round(time.Second))
+			for i := range s.impls {
+				// Who begins changes with the round: after a pause a machine
+				// is another one.
+				m := s.impls[(i+r)%len(s.impls)]
+				if s.board.failures(m.name, j) >= giveUp {
+					continue
+				}
+				rs, err := s.one(ctx, m, j)
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
+				}
+				if err != nil {
+					s.board.fail(m.name, j, err)
+					continue
+				}
+				for _, x := range rs {
+					s.board.add(m.name, x)
+				}
+				if err := s.write(m.name, rs); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	fmt.Fprint(s.log, "\r\x1b[K")
+	return nil
+}
+
+func (s *session) write(impl string, rs []report.Result) error {
+	if s.raw == nil {
+		return nil
+	}
+	for _, x := range rs {
+		x.Transport = impl + "/" + x.Transport
+		if err := report.Write(s.raw, x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// one runs a job once with one implementation.
+func (s *session) one(ctx context.Context, m impl, j job) ([]report.Result, error) {
+	argv, env := m.launch(j.transport, j.ranks)
+	if j.bench == startup {
+		argv = append(append(argv, m.empty), m.emptyIs...)
+	} else {
+		argv = append(append(argv, m.bench), j.args(s.opt.msec)...)
+	}
+	began := time.Now()
+	out, err := runLimited(ctx, argv, env, j.limit(s.opt))
+	took := time.Since(began)
+	if err != nil {
+		return nil, err
+	}
+	if j.bench == startup {
+		x := report.Result{Bench: startup, Transport: j.transport, Ranks: j.ranks}
+		x.SetTimes([]float64{float64(took.Nanoseconds()) / 1e3})
+		return []report.Result{x}, nil
+	}
+	rs, err := report.Read(m.name+" "+j.name(), bytes.NewReader(out))
+	if err != nil {
+		return nil, err
+	}
+	want := j.points()
+	if len(rs) != len(want) {
+		return nil, fmt.Errorf("%d results instead of %d", len(rs), len(want))
+	}
+	for i, x := range rs {
+		if got := (point{x.Bench, x.Transport, x.Ranks, x.Bytes}); got != want[i] {
+			return nil, fmt.Errorf("result %d is %+v instead of %+v", i, got, want[i])
+		}
+	}
+	return rs, nil
+}
+
+// maxOutput bounds what one program may print, in bytes.
+const maxOutput = 1 << 20
+
+// runLimited runs a command in a process group of its own and returns its
+// standard output. At the limit, or when ctx ends, the group gets SIGTERM (a
+// launcher takes its ranks down) and soon SIGKILL.
+func runLimited(ctx context.Context, argv, env []string, limit time.Duration) ([]byte, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: stopped after %v", errHung, limit))
+	defer cancel()
+	out, errOut := bounded{max: maxOutput}, bounded{max: 64 << 10}
+	c := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	c.Env = append(os.Environ(), env...)
+	c.Stdout, c.Stderr = &out, &errOut
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGTERM) }
+	c.WaitDelay = 3 * time.Second
+	err := c.Run()
+	if c.Process != nil {
+		// Nothing of the job may disturb the next one. The group still exists
+		// only if a member was left behind.
+		_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		return nil, fmt.Errorf("%w: %s", err, tail(append(errOut.b.Bytes(), out.b.Bytes()...), 300))
+	case out.cut:
+		return nil, fmt.Errorf("more than %d bytes of output", maxOutput)
+	}
+	return out.b.Bytes(), nil
+}
+
+// bounded keeps the first max bytes and drops the rest.
+type bounded struct {
+	b   bytes.Buffer
+	max int
+	cut bool
+}
+
+func (w *bounded) Write(p []byte) (int, error) {
+	n := min(len(p), w.max-w.b.Len())
+	w.b.Write(p[:n])
+	w.cut = w.cut || n < len(p)
+	return len(p), nil
+}

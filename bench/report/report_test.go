@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// TestJSON holds the field names and their order: scripts depend on them.
+func TestJSON(t *testing.T) {
+	r := Result{"latency", "shm", 2, 8, 0.11, 0.1, 0.2, 72.7273, 0}
+	want := `{"bench":"latency","transport":"shm","ranks":2,"bytes":8,"usec":0.11,"usec_min":0.1,"usec_p99":0.2,"MBps":72.7273,"allocs":0}` + "\n"
+	var b bytes.Buffer
+	if err := Write(&b, r); err != nil || b.String() != want {
+		t.Fatalf("got %q, %v, want %q", b.String(), err, want)
+	}
+	got, err := Read("x", strings.NewReader("\n"+b.String()+"\n"))
+	if err != nil || !reflect.DeepEqual(got, []Result{r}) {
+		t.Errorf("read back %+v, %v", got, err)
+	}
+	if err := Write(&b, Result{Bench: "bw", Usec: math.NaN()}); err == nil || !strings.Contains(err.Error(), "bw") {
+		t.Errorf("NaN: got %v", err)
+	}
+}
+
+func TestReadErrors(t *testing.T) {
+	ok := `{"bench":"bw","ranks":2,"extra":[1]}` + "\n"
+	for in, want := range map[string]string{
+		ok + "{":                            "f.json:2: unexpected end",
+		ok + `{"ranks":2}`:                  `f.json:2: no field "bench"`,
+		`{"bench":"bw","bytes":-1}`:         "f.json:1: bytes is -1",
+		`{"bench":"bw","ranks":-7}`:         "f.json:1: ranks is -7",
+		`{"bench":"bw","usec_p99":-0.5}`:    "f.json:1: usec_p99 is -0.5",
+		`{"bench":"bw","usec":1e999}`:       "f.json:1: ",
+		ok + strings.Repeat("x", maxLine+1): "f.json:2: ",
+	} {
+		if _, err := Read("f.json", strings.NewReader(in)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.40q: got %v, want %q", in, err, want)
+		}
+	}
+}
+
+func TestStatistics(t *testing.T) {
+	v := []float64{1, 2, 3, 4}
+	for q, want := range map[float64]float64{0: 1, 0.5: 2.5, 1: 4, 0.99: 3.97} {
+		if got := Quantile(v, q); math.Abs(got-want) > 1e-12 {
+			t.Errorf("Quantile(%v) = %v, want %v", q, got, want)
+		}
+	}
+	unsorted := []float64{9, 1, 5}
+	if got := Median(unsorted); got != 5 || unsorted[0] != 9 {
+		t.Errorf("Median = %v, left %v", got, unsorted)
+	}
+	if !math.IsNaN(Median(nil)) {
+		t.Error("the median of nothing is a number")
+	}
+
+	r := Result{Bench: "latency", Bytes: 4096}
+	r.SetTimes([]float64{3, 1, 2.0000004})
+	if r.Usec != 2 || r.UsecMin != 1 || r.UsecP99 != 2.98 || r.MBps != 2048 {
+		t.Errorf("got %+v", r)
+	}
+	r = Result{Bench: "barrier"}
+	r.SetTimes([]float64{0})
+	if r.Usec != 0 || r.MBps != 0 {
+		t.Errorf("got %+v", r)
+	}
+	for v, want := range map[float64]float64{0.123456789: 0.123457, 1234567.8: 1234567.8, 1e-30: 1e-30, -2.00000001: -2} {
+		if got := short(v); got != want {
+			t.Errorf("short(%v) = %v, want %v", v, got, want)
+		}
+	}
+}
+
+func TestTable(t *testing.T) {
+	var b strings.Builder
+	if err := Header(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []Result{
+		{"latency", "shm", 2, 4 << 20, 390.4, 380, 1234.5, 10743.6, 0},
+		{"barrier", "tcp", 8, 0, 0.1044, 9.996, 99.96, 0, 0.00012},
+	} {
+		if err := Row(&b, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := `
+bench      transport ranks    bytes        usec         min         p99        MB/s   allocs
+latency    shm           2       4M         390         380        1234       10744        0
+barrier    tcp           8        0       0.104        10.0         100           -  0.00012
+`[1:]
+	if b.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
+	}
+}
+
+func TestHTML(t *testing.T) {
+	rs := []Result{
+		{"latency", "tcp", 2, 8, 5, 4, 9, 1.6, 0},
+		{"latency", "shm", 2, 8, 0.3, 0.1, 0.2, 80, 0},
+		{"latency", "shm", 2, 8, 0.1, 0.1, 0.2, 80, 0},
+		{"latency", "shm", 2, 8, 0.2, 0.1, 0.2, 80, 0},
+		{"latency", "shm", 2, 4096, 2, 1, 3, 2048, 0},
+		{"barrier", "shm", 2, 0, 0.2, 0.1, 0.2, 0, 0},
+		{"barrier", "shm", 4, 0, 5, 4, 6, 0, 0},
+		{"one<>", "shm", 4, 0, 5, 4, 6, 0, 0},
+	}
+	var b bytes.Buffer
+	if err := HTML(&b, "a & b", rs); err != nil {
+		t.Fatal(err)
+	}
+	page := b.String()
+	for what, want := range map[string]int{
+		"<svg ":              3, // latency: time and bandwidth; barrier: time against ranks
+		"<h2 ":               3,
+		`class="series"`:     2*2 + 1,
+		"<tr><td":            6, // the three equal points are one
+		"<td>0.200</td>":     4, // their median, and three other columns
+		"one<>":              0,
+		"<h1>a &amp; b</h1>": 1,
+	} {
+		if got := strings.Count(page, what); got != want {
+			t.Errorf("%q stands %d times, want %d", what, got, want)
+		}
+	}
+	if strings.Index(page, ">barrier<") > strings.Index(page, ">latency<") {
+		t.Error("sections are not sorted")
+	}
+	if rs[0].Transport != "tcp" {
+		t.Error("the caller's slice was changed")
+	}
+	b.Reset()
+	if err := HTML(&b, "", nil); err != nil || !strings.Contains(b.String(), "No results") {
+		t.Errorf("no results: %v", err)
+	}
+}
+
+// FuzzRead: what Read accepts can be shown and written again.
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(`{"bench":"latency","transport":"shm","ranks":2,"bytes":8,"usec":0.11,"usec_min":0.1,"usec_p99":0.2,"MBps":72.7,"allocs":0}`))
+	f.Add([]byte("{\"bench\":\"a\",\"bytes\":1}\n{\"bench\":\"a\",\"bytes\":9223372036854775807,\"usec\":1e308,\"MBps\":5e-324}"))
+	f.Add([]byte("null\n[]"))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		rs, err := Read("f", bytes.NewReader(in))
+		if err != nil {
+			return
+		}
+		if err := HTML(&bytes.Buffer{}, "t", rs); err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		for _, r := range rs {
+			if err := Write(&b, r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		again, err := Read("f", &b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, _ := json.Marshal(rs)
+		y, _ := json.Marshal(again)
+		if !bytes.Equal(x, y) {
+			t.Errorf("%s became %s", x, y)
+		}
+	})
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package report is what a measurement is and how it is shown: the JSON line,
+// the statistics behind it, a table for a terminal and a page with plots. It
+// measures nothing.
+package report
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+)
+
+// Result is one measured point; as JSON, one object a line. The field names
+// are a contract with scripts.
+type Result struct {
+	Bench     string `json:"bench"`
+	Transport string `json:"transport"`
+	Ranks     int    `json:"ranks"`
+	Bytes     int64  `json:"bytes"` // of one message, or of the buffer of a collective
+	// Usec is the median time of one operation in microseconds; the others
+	// are the fastest and the 99th percentile of the same sample.
+	Usec    float64 `json:"usec"`
+	UsecMin float64 `json:"usec_min"`
+	UsecP99 float64 `json:"usec_p99"`
+	// MBps is Bytes/Usec: 10^6 bytes a second. 0 where there are no bytes.
+	MBps float64 `json:"MBps"`
+	// Allocs are heap allocations of rank 0 per operation.
+	Allocs float64 `json:"allocs"`
+}
+
+// maxLine is the longest JSON line that Read takes, in bytes.
+const maxLine = 1 << 16
+
+// Write writes r as one JSON line.
+func Write(w io.Writer, r Result) error {
+	b, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("result of %s at %d bytes: %w", r.Bench, r.Bytes, err)
+	}
+	_, err = w.Write(append(b, '\n'))
+	return err
+}
+
+// Read reads JSON lines up to the end of r. Empty lines are skipped; fields
+// that Result does not have are ignored, since other benchmarks carry more.
+// name stands in errors, with the line number.
+func Read(name string, r io.Reader) ([]Result, error) {
+	var rs []Result
+	s := bufio.NewScanner(r)
+	s.Buffer(nil, maxLine)
+	line := 0
+	for s.Scan() {
+		line++
+		if len(s.Bytes()) == 0 {
+			continue
+		}
+		var x Result
+		if err := json.Unmarshal(s.Bytes(), &x); err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", name, line, err)
+		}
+		if err := x.check(); err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", name, line, err)
+		}
+		rs = append(rs, x)
+	}
+	if err := s.Err(); err != nil {
+		return nil, fmt.Errorf("%s:%d: %w", name, line+1, err)
+	}
+	return rs, nil
+}
+
+func (r *Result) check() error {
+	switch {
+	case r.Bench == "":
+		return fmt.Errorf(`no field "bench"`)
+	case r.Ranks < 0:
+		return fmt.Errorf("ranks is %d", r.Ranks)
+	case r.Bytes < 0:
+		return fmt.Errorf("bytes is %d", r.Bytes)
+	}
+	for _, f := range []struct {
+		name string
+		v    float64
+	}{{"usec", r.Usec}, {"usec_min", r.UsecMin}, {"usec_p99", r.UsecP99}, {"MBps", r.MBps}, {"allocs", r.Allocs}} {
+		if f.v < 0 || math.IsNaN(f.v) || math.IsInf(f.v, 0) {
+			return fmt.Errorf("%s is %v", f.name, f.v)
+		}
+	}
+	return nil
+}

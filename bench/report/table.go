@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+
+	"gompi/internal/plot"
+)
+
+// Header writes the head of the table for people, of which Row writes the
+// lines. The columns are as wide as any usual value, so that lines can be
+// written while measuring.
+func Header(w io.Writer) error {
+	_, err := fmt.Fprintf(w, "%-10s %-9s %5s %8s %11s %11s %11s %11s %8s\n",
+		"bench", "transport", "ranks", "bytes", "usec", "min", "p99", "MB/s", "allocs")
+	return err
+}
+
+// Row writes one line of the table.
+func Row(w io.Writer, r Result) error {
+	rate := "-"
+	if r.Bytes > 0 {
+		rate = Number(r.MBps)
+	}
+	_, err := fmt.Fprintf(w, "%-10s %-9s %5d %8s %11s %11s %11s %11s %8s\n",
+		r.Bench, r.Transport, r.Ranks, plot.Bytes(float64(r.Bytes)),
+		Number(r.Usec), Number(r.UsecMin), Number(r.UsecP99), rate, Number(r.Allocs))
+	return err
+}
+
+// Number writes v with three digits, or all digits before the point if these
+// are more: 0.104, 12.3, 4194.
+func Number(v float64) string {
+	switch a := math.Abs(v); {
+	case math.IsNaN(v) || math.IsInf(v, 0):
+		return "-"
+	case a == 0:
+		return "0"
+	case a < 0.001:
+		return strconv.FormatFloat(v, 'g', 2, 64)
+	case a < 0.9995:
+		return strconv.FormatFloat(v, 'f', 3, 64)
+	case a < 9.995:
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	case a < 99.95:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	}
+	return strconv.FormatFloat(v, 'f', 0, 64)
+}

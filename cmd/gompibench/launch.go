@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"gompi/internal/control"
+)
+
+// envLaunched tells a rank that this program started gompirun for it, so that
+// a gompirun that starts ranks without a control socket cannot make it do so
+// for ever.
+const envLaunched = "GOMPIBENCH_LAUNCHED"
+
+// launched reports whether this process is a rank of a job.
+func launched() bool {
+	_, _, ok := control.FromEnv()
+	return ok || os.Getenv(envLaunched) != ""
+}
+
+// launch becomes gompirun with np ranks of this program and the same
+// arguments. It returns only on error.
+func launch(np int, progress bool) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	run, err := findGompirun(filepath.Dir(self))
+	if err != nil {
+		return fmt.Errorf("%w; start it as: gompirun -np %d gompibench ...", err, np)
+	}
+	// Under gompirun standard error is no terminal any more.
+	argv := append([]string{run, "-np", strconv.Itoa(np), self, "--progress=" + strconv.FormatBool(progress)}, os.Args[1:]...)
+	if err := syscall.Exec(run, argv, append(os.Environ(), envLaunched+"=1")); err != nil {
+		return fmt.Errorf("cannot start %s: %w", run, err)
+	}
+	return nil
+}
+
+// findGompirun prefers the one in dir: it fits this build.
+func findGompirun(dir string) (string, error) {
+	beside := filepath.Join(dir, "gompirun")
+	if st, err := os.Stat(beside); err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0 {
+		return beside, nil
+	}
+	path, err := exec.LookPath("gompirun")
+	if err != nil {
+		return "", fmt.Errorf("no gompirun in %s nor in PATH", dir)
+	}
+	return filepath.Abs(path)
+}

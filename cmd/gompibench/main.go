@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command gompibench measures gompi: `gompibench NAME [flags]`, under
+// gompirun or alone (it then starts itself under gompirun). `gompibench
+// report` makes a page with plots of what was measured.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/sys/unix"
+
+	"gompi/bench"
+	"gompi/bench/report"
+	"gompi/mpi"
+)
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == "report" {
+		exit(writeReport(os.Args[2:], os.Stdout))
+	}
+	c, err := parse(os.Args[1:])
+	switch {
+	case errors.Is(err, pflag.ErrHelp):
+		exit(usage(os.Stdout))
+	case err != nil:
+		exit(usageError{err})
+	}
+	if !launched() {
+		exit(launch(c.np, c.progress))
+	}
+	mpi.Main(c.run)
+}
+
+// usageError is a mistake on the command line: exit status 2.
+type usageError struct{ error }
+
+func exit(err error) {
+	if err == nil {
+		os.Exit(0)
+	}
+	fmt.Fprintln(os.Stderr, "gompibench:", err)
+	if errors.As(err, new(usageError)) {
+		os.Exit(2)
+	}
+	os.Exit(1)
+}
+
+// command is a parsed command line.
+type command struct {
+	bench    bench.Benchmark
+	opt      bench.Options
+	json     bool
+	progress bool
+	np       int
+
+	// As written.
+	bytes string
+	msec  int
+}
+
+func (c *command) flags() *pflag.FlagSet {
+	f := pflag.NewFlagSet("gompibench", pflag.ContinueOnError)
+	f.SortFlags = false
+	f.Usage = func() {}
+	f.StringVar(&c.bytes, "bytes", "", "message sizes, such as 8,4K,4M (default: a list that suits the benchmark)")
+	f.IntVar(&c.opt.Iters, "iters", 0, "iterations of each point (default: as many as fit into --msec)")
+	f.IntVar(&c.msec, "msec", int(bench.DefaultTime/time.Millisecond), "time of each point, in milliseconds")
+	f.BoolVar(&c.json, "json", false, "one JSON object a line instead of a table")
+	f.IntVar(&c.opt.Goroutines, "goroutines", 1, "goroutines of each rank (mbw)")
+	f.IntVar(&c.np, "np", 2, "ranks, when started without gompirun")
+	f.StringVar(&c.opt.Transport, "transport", transport(), "what results call the transport; GOMPI_TRANSPORT chooses it")
+	f.BoolVar(&c.progress, "progress", isTerminal(os.Stderr), "say on stderr what is being measured (default: if it is a terminal)")
+	return f
+}
+
+// parse reads a command line without the program's name.
+func parse(args []string) (*command, error) {
+	c := &command{}
+	f := c.flags()
+	if err := f.Parse(args); err != nil {
+		return nil, err
+	}
+	switch f.NArg() {
+	case 0:
+		return nil, errors.New("which benchmark? `gompibench --help` lists them")
+	case 1:
+	default:
+		return nil, fmt.Errorf("unexpected argument %q", f.Arg(1))
+	}
+	var ok bool
+	if c.bench, ok = bench.Find(f.Arg(0)); !ok {
+		return nil, fmt.Errorf("no benchmark %q; `gompibench --help` lists them", f.Arg(0))
+	}
+	if c.msec < 1 || c.np < 2 {
+		return nil, fmt.Errorf("--msec %d must be at least 1, --np %d at least 2", c.msec, c.np)
+	}
+	c.opt.Time = time.Duration(c.msec) * time.Millisecond
+	if c.bytes != "" {
+		var err error
+		if c.opt.Bytes, err = bench.ParseBytes(c.bytes); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// run is the program of each rank.
+func (c *command) run(ctx context.Context, world *mpi.Comm) error {
+	emit := func(r report.Result) error { return report.Row(os.Stdout, r) }
+	if c.json {
+		emit = func(r report.Result) error { return report.Write(os.Stdout, r) }
+	} else if world.Rank() == 0 {
+		if err := report.Header(os.Stdout); err != nil {
+			return err
+		}
+	}
+	if c.progress {
+		c.opt.Progress = func(bytes, done, total int) {
+			fmt.Fprintf(os.Stderr, "gompibench: %s, %d bytes: %d of %d\n", c.bench.Name, bytes, done+1, total)
+		}
+	}
+	return c.bench.Run(ctx, world, c.opt, emit)
+}
+
+func usage(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString("usage: gompirun -np N gompibench NAME [flags]\n       gompibench NAME [flags]              (starts itself under gompirun)\n" +
+		"       gompibench report [-o FILE] [--title T] FILE...   (an HTML page with plots, from JSON lines)\n\nbenchmarks:\n")
+	for _, x := range bench.All() {
+		fmt.Fprintf(&b, "  %-10s %s\n", x.Name, x.Help)
+	}
+	b.WriteString("\nflags:\n" + new(command).flags().FlagUsages())
+	b.WriteString("\ntimes are microseconds of one operation (see package gompi/bench): usec is the median.\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// transport is the name for results if none is given.
+func transport() string {
+	first, _, _ := strings.Cut(os.Getenv("GOMPI_TRANSPORT"), ",")
+	if first == "" {
+		return "shm"
+	}
+	return first
+}
+
+func isTerminal(f *os.File) bool {
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
+}

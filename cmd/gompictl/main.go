@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command gompictl looks at the running jobs of this host. docs/running.md
+// describes it.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"gompi/internal/control"
+	"gompi/launcher"
+)
+
+const usage = `Usage: gompictl ps              list the running jobs of this host
+       gompictl stacks JOB      what every process of a job is waiting for
+       (JOB: its number as ps shows it, or the first digits of it)
+`
+
+// patience is how long a job's gompirun may take to answer.
+const patience = 5 * time.Second
+
+func main() {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "gompictl:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, out io.Writer) error {
+	if len(args) == 0 {
+		return fmt.Errorf("no command given\n%s", strings.TrimSuffix(usage, "\n"))
+	}
+	switch args[0] {
+	case "-h", "--help", "help":
+		_, err := io.WriteString(out, usage)
+		return err
+	case "ps":
+		if len(args) != 1 {
+			return fmt.Errorf("ps takes no arguments")
+		}
+		return ps(ctx, out)
+	case "stacks":
+		if len(args) != 2 {
+			return fmt.Errorf("stacks needs one JOB")
+		}
+		return stacks(ctx, out, args[1])
+	case "top", "resize", "psets":
+		return fmt.Errorf("%s is not in this version", args[0])
+	}
+	return fmt.Errorf("unknown command %q (try gompictl --help)", args[0])
+}
+
+// ps writes a line for each job that answers; a job may end at any moment.
+func ps(ctx context.Context, out io.Writer) error {
+	jobs, err := control.Jobs()
+	if err != nil {
+		return err
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "JOB\tPROGRAM\tPROCESSES\tSTATES\tPIDS")
+	for _, j := range jobs {
+		procs, err := processes(ctx, j.Addr)
+		if err != nil {
+			fmt.Fprintf(w, "%016x\t-\t-\t%v\t\n", uint64(j.Job), err)
+			continue
+		}
+		live, pids := 0, []string{}
+		states := map[control.ProcState]int{}
+		for _, p := range procs {
+			states[p.State]++
+			if p.State != control.Exited {
+				live++
+				pids = append(pids, fmt.Sprint(p.PID))
+			}
+		}
+		var st []string
+		for s := control.Starting; s <= control.Exited; s++ {
+			if states[s] > 0 {
+				st = append(st, fmt.Sprintf("%d %v", states[s], s))
+			}
+		}
+		const shown = 8
+		if len(pids) > shown {
+			pids = append(pids[:shown], "...")
+		}
+		fmt.Fprintf(w, "%016x\t%s\t%d\t%s\t%s\n", uint64(j.Job), program(pids), live, strings.Join(st, ", "), strings.Join(pids, " "))
+	}
+	return w.Flush()
+}
+
+// program is the name of the first process that still has one.
+func program(pids []string) string {
+	for _, pid := range pids {
+		if name, err := os.ReadFile("/proc/" + pid + "/comm"); err == nil {
+			return strings.TrimSpace(string(name))
+		}
+	}
+	return "-"
+}
+
+func processes(ctx context.Context, addr string) ([]control.ProcInfo, error) {
+	t, err := control.DialTool(addr)
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	return t.Processes(ctx)
+}
+
+func stacks(ctx context.Context, out io.Writer, name string) error {
+	j, err := find(name)
+	if err != nil {
+		return err
+	}
+	t, err := control.DialTool(j.Addr)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	procs, err := t.Stacks(ctx, patience/2)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(out, launcher.Report(fmt.Sprintf("job %016x", uint64(j.Job)), procs))
+	return err
+}
+
+// find returns the one job whose number begins with name.
+func find(name string) (control.JobAddr, error) {
+	jobs, err := control.Jobs()
+	if err != nil {
+		return control.JobAddr{}, err
+	}
+	var found []control.JobAddr
+	for _, j := range jobs {
+		if strings.HasPrefix(fmt.Sprintf("%016x", uint64(j.Job)), strings.ToLower(name)) {
+			found = append(found, j)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return control.JobAddr{}, fmt.Errorf("no running job %s (see gompictl ps)", name)
+	case 1:
+		return found[0], nil
+	}
+	return control.JobAddr{}, fmt.Errorf("%d jobs begin with %s", len(found), name)
+}

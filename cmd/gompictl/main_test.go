@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/control"
+	"gompi/launcher"
+)
+
+// The test binary is gompirun too, and the program that it starts.
+func TestMain(m *testing.M) {
+	args := os.Args[1:]
+	switch {
+	case launcher.IsGuardian(args):
+		os.Exit(launcher.Main(args))
+	case len(args) > 0 && args[0] == "gompirun":
+		os.Exit(launcher.Main(args[1:]))
+	case len(args) > 0 && args[0] == "rank":
+		os.Exit(rank())
+	}
+	os.Exit(m.Run())
+}
+
+// rank joins its job and answers until it is killed.
+func rank() int {
+	addr, token, _ := control.FromEnv()
+	c, _, err := control.Dial(addr, token)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	fmt.Println("joined", os.Getpid(), addr)
+	for {
+		ev, err := c.Next()
+		if err != nil {
+			return 1
+		}
+		if ev.Kind == control.EvStacks {
+			c.Stacks(ev.ID, []byte("no messages"), []byte("goroutine 1 [running]"))
+		}
+	}
+}
+
+func TestPsAndStacks(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(ctx, self, "gompirun", "-np", "2", self, "rank")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		cmd.Process.Signal(unix.SIGTERM)
+		cmd.Wait()
+	}()
+	var pids []string
+	var job string
+	in := bufio.NewScanner(out)
+	for len(pids) < 2 && in.Scan() {
+		f := strings.Fields(in.Text())
+		if len(f) != 3 {
+			t.Fatalf("line %q", in.Text())
+		}
+		pids, job = append(pids, f[1]), strings.TrimPrefix(f[2], "@gompi-")
+	}
+
+	var text bytes.Buffer
+	if err := run(ctx, []string{"ps"}, &text); err != nil {
+		t.Fatal(err)
+	}
+	found := false
+	for line := range strings.Lines(text.String()) {
+		if strings.HasPrefix(line, job) {
+			found = strings.Contains(line, "2 joined") && strings.Contains(line, pids[0]) && strings.Contains(line, pids[1])
+		}
+	}
+	if !found {
+		t.Errorf("ps does not show job %s with pids %v:\n%s", job, pids, text.String())
+	}
+
+	text.Reset()
+	if err := run(ctx, []string{"stacks", strings.ToUpper(job[:8])}, &text); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{job, "no messages", "goroutine 1 [running]", pids[0], pids[1]} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("no %q in\n%s", want, text.String())
+		}
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	for args, want := range map[string]string{
+		"":              "no command",
+		"nonsense":      "unknown command",
+		"ps x":          "no arguments",
+		"stacks":        "needs one JOB",
+		"stacks nobody": "no running job nobody",
+		"resize j +1":   "not in this version",
+	} {
+		if err := run(context.Background(), strings.Fields(args), new(bytes.Buffer)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", args, err, want)
+		}
+	}
+	var help bytes.Buffer
+	if err := run(context.Background(), []string{"--help"}, &help); err != nil || !strings.Contains(help.String(), "stacks JOB") {
+		t.Errorf("--help: %v, %q", err, help.String())
+	}
+}

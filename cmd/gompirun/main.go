@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command gompirun starts the processes of an MPI program and looks after
+// them. docs/running.md describes it.
+package main
+
+import (
+	"os"
+
+	"gompi/launcher"
+)
+
+func main() { os.Exit(launcher.Main(os.Args[1:])) }

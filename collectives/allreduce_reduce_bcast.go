@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package collectives
+
+// Reduce and broadcast: a binomial reduction to rank 0 in rank order and a
+// binomial broadcast of the result.
+//
+//	steps    ceil(log2 P) + floor(log2 P)
+//	sent     n up, n per child down
+//	scratch  n; none for a leaf
+//	source   textbook
+var allreduceReduceBcast = Algorithm{
+	Name: "reduce-bcast",
+	Op:   OpAllreduce,
+	Doc:  "fewest messages; for ranks that share cores",
+	Rounds: func(a *Args) int {
+		if a.Size == 1 {
+			return 1
+		}
+		c := children(a.Rank, a.Size)
+		return c + 2*min(1, a.Rank) + min(1, c)
+	},
+	Round: func(a *Args, r int, dst []Step) []Step {
+		if a.Size == 1 {
+			return keepOwn(dst, a)
+		}
+		c := children(a.Rank, a.Size)
+		switch {
+		case r < c:
+			return take(dst, a, a.Rank+1<<r, 0, a.Count, r == 0, false)
+		case a.Rank != 0 && r == c:
+			return send(dst, parent(a.Rank), mine(0, a.Count, c == 0))
+		case a.Rank != 0 && r == c+1:
+			return recv(dst, parent(a.Rank), out(0, a.Count))
+		}
+		for k := c - 1; k >= 0; k-- {
+			dst = send(dst, a.Rank+1<<k, out(0, a.Count))
+		}
+		return dst
+	},
+	Scratch: func(a *Args) int64 {
+		takes := children(a.Rank, a.Size)
+		if !a.InPlace {
+			takes--
+		}
+		if takes <= 0 {
+			return 0
+		}
+		return a.Count
+	},
+	Steps: func(a *Args) int { return ceilLog(a.Size) + floorLog(a.Size) },
+	Sent: func(a *Args) int64 {
+		return a.Count * int64(min(1, a.Rank)+children(a.Rank, a.Size))
+	},
+}

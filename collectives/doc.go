@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package collectives holds the algorithms of collective operations as pure
+// schedules, and the table that selects one.
+//
+// A schedule says what one rank does, as a sequence of rounds of steps {send,
+// recv, reduce, copy} on the symbolic buffers In, Out and Scratch. It contains
+// no addresses, no element type and no communication, so three readers share
+// it: the verifier of this package, a simulator, and the engine that executes
+// it. An algorithm sees only values that are equal on all ranks, besides the
+// rank itself, the displacements of its own buffer and whether it is in place;
+// those three change what a rank does locally, never what it sends.
+//
+// # Rules of a schedule
+//
+//   - All sends and receives of a round are started together. When they are
+//     complete the round's reductions and copies run in order. Then the next
+//     round starts. A round may be empty.
+//   - Sends may be synchronous: a send can wait for its receive to be started.
+//   - Messages between one pair of ranks are matched in schedule order: the
+//     k-th send from a to b meets the k-th receive of b from a, and their
+//     lengths are equal. Messages of length 0 exist in barriers only.
+//   - In one round no receive overlaps a send or another receive. The operands
+//     of a reduction, and the ends of a copy, do not overlap.
+//   - In is never written, nothing outside the declared lengths is touched, and
+//     nothing undefined is read.
+//
+// Verify proves these rules, the result, and the declared costs for given
+// sizes, roots and counts.
+//
+// # Buffers
+//
+// Bcast uses Out on all ranks: the root's data is there at the start. In place
+// means that In is the part of Out where its data would land (Allreduce and
+// Alltoall: all of it; Reduce, Gather: at the root; Allgather: the rank's own
+// block). Scatter in place at the root is the reverse: Out is the root's block
+// of In. Args.InLen and Args.OutLen give the lengths.
+//
+// # Limitations
+//
+// Intercommunicators (Step.Remote) have their place but no algorithm yet; so
+// have Alltoallv and Alltoallw, Reduce_scatter, Scan, Exscan, Gatherv, Scatterv
+// and the neighbourhood collectives.
+package collectives

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package collectives
+
+import (
+	"slices"
+	"testing"
+)
+
+// mutation changes step i of a round, or returns false if it would change
+// nothing that matters.
+type mutation struct {
+	name  string
+	apply func(g *Algorithm, size int, steps []Step, i int) ([]Step, bool)
+}
+
+func message(s Step) bool { return s.Kind == Send || s.Kind == Recv }
+
+var mutations = []mutation{
+	{"wrong peer", func(g *Algorithm, size int, steps []Step, i int) ([]Step, bool) {
+		steps[i].Peer = (steps[i].Peer + 1) % int32(size)
+		return steps, message(steps[i])
+	}},
+	{"dropped step", func(g *Algorithm, size int, steps []Step, i int) ([]Step, bool) {
+		return slices.Delete(steps, i, i+1), true
+	}},
+	{"doubled step", func(g *Algorithm, size int, steps []Step, i int) ([]Step, bool) {
+		return slices.Insert(steps, i, steps[i]), steps[i].Kind != Copy
+	}},
+	{"swapped operands", func(g *Algorithm, size int, steps []Step, i int) ([]Step, bool) {
+		steps[i].Left = !steps[i].Left
+		return steps, steps[i].Kind == Reduce && !g.Commutative
+	}},
+	{"result in the other operand", func(g *Algorithm, size int, steps []Step, i int) ([]Step, bool) {
+		steps[i].A, steps[i].B = steps[i].B, steps[i].A
+		return steps, !message(steps[i])
+	}},
+	{"send for receive", func(g *Algorithm, size int, steps []Step, i int) ([]Step, bool) {
+		if !message(steps[i]) {
+			return steps, false
+		}
+		steps[i].Kind ^= Send ^ Recv
+		return steps, true
+	}},
+	{"copy for reduce", func(g *Algorithm, size int, steps []Step, i int) ([]Step, bool) {
+		if message(steps[i]) {
+			return steps, false
+		}
+		steps[i].Kind ^= Reduce ^ Copy
+		return steps, true
+	}},
+	{"source one further", func(g *Algorithm, size int, steps []Step, i int) ([]Step, bool) {
+		steps[i].A.Off++
+		return steps, g.Op != OpBarrier
+	}},
+	{"source one before", func(g *Algorithm, size int, steps []Step, i int) ([]Step, bool) {
+		steps[i].A.Off--
+		return steps, g.Op != OpBarrier
+	}},
+	{"target one further", func(g *Algorithm, size int, steps []Step, i int) ([]Step, bool) {
+		steps[i].B.Off++
+		return steps, !message(steps[i])
+	}},
+	{"one element less", func(g *Algorithm, size int, steps []Step, i int) ([]Step, bool) {
+		steps[i].A.Len--
+		if !message(steps[i]) {
+			steps[i].B.Len--
+		}
+		return steps, g.Op != OpBarrier
+	}},
+	{"other buffer", func(g *Algorithm, size int, steps []Step, i int) ([]Step, bool) {
+		if steps[i].A.Buf != Scratch { // In and Out may be the same
+			steps[i].A.Buf = Scratch
+		} else {
+			steps[i].A.Buf = Out
+		}
+		// Bruck has its own block in scratch as well.
+		twice := g == &allgatherBruck && i == 0
+		return steps, g.Op != OpBarrier && !twice
+	}},
+	{"next round's first step now", nil}, // see mutate
+}
+
+// mutate returns g with step i of the round of one rank changed, or false if
+// there is nothing to change.
+func mutate(g *Algorithm, m mutation, c *Case, rank, round, i int) (*Algorithm, bool) {
+	a := c.args(g.Op, rank)
+	change := func(steps []Step) ([]Step, bool) { return m.apply(g, c.Size, steps, i) }
+	if m.apply == nil {
+		if i > 0 || round+1 >= g.Rounds(&a) {
+			return nil, false
+		}
+		next := g.Round(&a, round+1, nil)
+		// Where a round of messages needs what the one before brings.
+		if len(next) == 0 || next[0].Kind != Send || !dependent(g, &a, round, next[0]) {
+			return nil, false
+		}
+		change = func(steps []Step) ([]Step, bool) { return append(steps, next[0]), true }
+	}
+	if steps, ok := change(g.Round(&a, round, nil)); !ok || len(steps) == 0 && m.name != "dropped step" {
+		return nil, false
+	}
+	h := *g
+	h.Round = func(a *Args, r int, dst []Step) []Step {
+		if a.Rank != rank {
+			return g.Round(a, r, dst)
+		}
+		steps := g.Round(a, r, nil)
+		if r == round {
+			steps, _ = change(steps)
+		} else if m.apply == nil && r == round+1 {
+			steps = steps[1:]
+		}
+		return append(dst, steps...)
+	}
+	return &h, true
+}
+
+// dependent reports whether a send reads what the given round writes.
+func dependent(g *Algorithm, a *Args, round int, s Step) bool {
+	for _, before := range g.Round(a, round, nil) {
+		w := before.A
+		if before.Kind == Send {
+			continue
+		}
+		if before.Kind != Recv {
+			w = before.B
+		}
+		if w.Buf == s.A.Buf && overlap(w.Off, w.Len, s.A.Off, s.A.Len) {
+			return true
+		}
+	}
+	return false
+}
+
+// Every change of a single step of any algorithm must be refused.
+func TestMutations(t *testing.T) {
+	var v Verifier
+	total := 0
+	for _, g := range All() {
+		t.Run(g.String(), func(t *testing.T) {
+			tried := map[string]int{}
+			for _, size := range []int{2, 3, 4, 5, 7, 8} {
+				if g.PowerOfTwo && !isPowerOfTwo(size) {
+					continue
+				}
+				for _, c := range mutationCases(g, size) {
+					if err := v.Verify(g, c); err != nil {
+						t.Fatal(err)
+					}
+					for _, m := range mutations {
+						tried[m.name] += mutateAll(t, &v, g, m, c)
+					}
+				}
+			}
+			for _, m := range mutations[:2] {
+				if tried[m.name] == 0 {
+					t.Errorf("nothing to mutate: %s", m.name)
+				}
+			}
+			for _, n := range tried {
+				total += n
+			}
+		})
+	}
+	t.Logf("%d mutants refused", total)
+}
+
+func mutationCases(g *Algorithm, size int) []Case {
+	c := Case{Size: size, Root: size / 3, Count: int64(2*size + 1), Segment: 4}
+	if g.Op == OpAllgatherv {
+		for i := range size {
+			c.Counts = append(c.Counts, int64(2+i%3))
+		}
+	}
+	if g.Op == OpBcast || g.Op == OpBarrier {
+		return []Case{c}
+	}
+	place := c
+	place.InPlace = func(int) bool { return true }
+	return []Case{c, place}
+}
+
+func mutateAll(t *testing.T, v *Verifier, g *Algorithm, m mutation, c Case) int {
+	n := 0
+	for rank := range c.Size {
+		a := c.args(g.Op, rank)
+		for round := range g.Rounds(&a) {
+			steps := g.Round(&a, round, nil)
+			for i := range steps {
+				h, ok := mutate(g, m, &c, rank, round, i)
+				if !ok {
+					continue
+				}
+				n++
+				if v.Verify(h, c) == nil {
+					t.Errorf("%v: %s is accepted: rank %d, round %d, %q", c, m.name, rank, round, steps[i])
+				}
+			}
+		}
+	}
+	return n
+}
+
+// An algorithm must not claim more than it can.
+func TestClaims(t *testing.T) {
+	refused := func(g *Algorithm) bool {
+		var v Verifier
+		for size := 1; size <= maxSize; size++ {
+			if sweep(g, size, func(c Case) error { return v.Verify(g, c) }) != nil {
+				return true
+			}
+		}
+		return false
+	}
+	for _, g := range All() {
+		wider := map[string]func(h *Algorithm){
+			"less scratch": func(h *Algorithm) { h.Scratch = func(a *Args) int64 { return g.Scratch(a) - 1 } },
+			"more scratch": func(h *Algorithm) { h.Scratch = func(a *Args) int64 { return g.Scratch(a) + 1 } },
+			"fewer steps":  func(h *Algorithm) { h.Steps = func(a *Args) int { return g.Steps(a) - 1 } },
+			"more steps":   func(h *Algorithm) { h.Steps = func(a *Args) int { return g.Steps(a) + 1 } },
+			"less sent":    func(h *Algorithm) { h.Sent = func(a *Args) int64 { return g.Sent(a) - 1 } },
+			"more sent":    func(h *Algorithm) { h.Sent = func(a *Args) int64 { return g.Sent(a) + 1 } },
+		}
+		if g.PowerOfTwo {
+			wider["any size"] = func(h *Algorithm) { h.PowerOfTwo = false }
+		}
+		if g.Commutative {
+			wider["any operation"] = func(h *Algorithm) { h.Commutative = false }
+		}
+		for what, widen := range wider {
+			h := *g
+			widen(&h)
+			if what == "less scratch" && isNone(g) {
+				continue
+			}
+			if !refused(&h) {
+				t.Errorf("%v may claim %s", g, what)
+			}
+		}
+	}
+}
+
+// isNone reports whether an algorithm never uses scratch.
+func isNone(g *Algorithm) bool {
+	for size := 1; size < 10; size++ {
+		used := false
+		sweep(g, size, func(c Case) error {
+			for r := range size {
+				a := c.args(g.Op, r)
+				used = used || g.Scratch(&a) > 0
+			}
+			return nil
+		})
+		if used {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package collectives
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// affine is the map x -> a*x+b; applying one after the other is associative
+// and does not commute.
+type affine struct{ a, b uint64 }
+
+func after(l, r affine) affine { return affine{l.a * r.a, l.a*r.b + l.b} }
+
+// datum is element i of rank r's contribution. Maps with a = 1 commute.
+func datum(r int, i int64, commutative bool) affine {
+	h := (uint64(r)*0x9e3779b97f4a7c15 ^ uint64(i+1)*0xd1342543de82ef95) * 0xbf58476d1ce4e5b9
+	h ^= h >> 29
+	if commutative {
+		return affine{1, h}
+	}
+	return affine{h | 1, h >> 7}
+}
+
+// want is what rank r must end with in Out, gaps being zero.
+func want(alg *Algorithm, a Args) []affine {
+	out := make([]affine, a.OutLen())
+	put := func(off, n int64, from int, first int64) {
+		for i := range n {
+			out[off+i] = datum(from, first+i, alg.Commutative)
+		}
+	}
+	switch a.Op {
+	case OpBcast:
+		put(0, a.Count, a.Root, 0)
+	case OpScatter:
+		put(0, a.Count, a.Root, int64(a.Rank)*a.Count)
+	case OpGather, OpAllgather:
+		for q := 0; q < a.Size && len(out) > 0; q++ {
+			put(int64(q)*a.Count, a.Count, q, 0)
+		}
+	case OpAllgatherv:
+		for q := range a.Size {
+			put(a.Displs[q], a.Counts[q], q, 0)
+		}
+	case OpAlltoall:
+		for q := range a.Size {
+			put(int64(q)*a.Count, a.Count, q, int64(a.Rank)*a.Count)
+		}
+	case OpReduce, OpAllreduce:
+		for i := range out {
+			out[i] = datum(0, int64(i), alg.Commutative)
+			for q := 1; q < a.Size; q++ {
+				out[i] = after(out[i], datum(q, int64(i), alg.Commutative))
+			}
+		}
+	}
+	return out
+}
+
+// against compares one case with the naive result.
+func against(alg *Algorithm, c Case, seed uint64) error {
+	contribute := func(r int, n int64) []affine {
+		x := make([]affine, n)
+		for i := range x {
+			x[i] = datum(r, int64(i), alg.Commutative)
+		}
+		return x
+	}
+	outs, err := interpret(alg, c, seed, contribute, after)
+	if err != nil {
+		return err
+	}
+	for r, got := range outs {
+		for i, w := range want(alg, c.args(alg.Op, r)) {
+			if got[i] != w {
+				return fmt.Errorf("%v: %v: rank %d ends with a wrong element %d", alg, c, r, i)
+			}
+		}
+	}
+	return nil
+}
+
+// draw makes a case that the algorithm admits.
+func draw(g *Algorithm, rng *rand.Rand, size int, count int64) Case {
+	if g.PowerOfTwo {
+		size = 1 << floorLog(size)
+	}
+	c := Case{Size: size, Root: rng.IntN(size), Count: count}
+	if rng.IntN(2) == 0 {
+		c.Segment = 1 + rng.Int64N(count+2)
+	}
+	if rng.IntN(2) == 0 {
+		mask := rng.Uint64()
+		c.InPlace = func(r int) bool { return mask>>(r%64)&1 == 1 }
+	}
+	if g.Op == OpAllgatherv {
+		c.Counts = make([]int64, size)
+		for i := range c.Counts {
+			c.Counts[i] = rng.Int64N(count + 1)
+		}
+		layouts := make([][]int64, size)
+		for r := range layouts {
+			layouts[r] = make([]int64, size)
+			at := rng.Int64N(3)
+			for _, i := range rng.Perm(size) {
+				layouts[r][i] = at
+				at += c.Counts[i] + rng.Int64N(2)
+			}
+		}
+		c.Displs = func(r int) []int64 { return layouts[r] }
+	}
+	return c
+}
+
+func TestAgainstOracle(t *testing.T) {
+	const rounds = 150
+	for k, g := range All() {
+		rng := rand.New(rand.NewPCG(7, uint64(k)))
+		for i := range rounds {
+			c := draw(g, rng, 1+rng.IntN(40), rng.Int64N(100))
+			if err := against(g, c, uint64(i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// FuzzCase holds interpreter and verifier against the naive result for any
+// size, root, counts, layout and order of progress.
+func FuzzCase(f *testing.F) {
+	algs := All()
+	for i := range algs {
+		f.Add(uint8(i), uint8(5+i), uint8(i*3), uint64(i))
+	}
+	f.Fuzz(func(t *testing.T, alg, size, count uint8, seed uint64) {
+		g := algs[int(alg)%len(algs)]
+		c := draw(g, rand.New(rand.NewPCG(seed, 2)), 1+int(size)%80, int64(count))
+		if err := against(g, c, seed); err != nil {
+			t.Error(err)
+		}
+		if err := Verify(g, c); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Floating-point sums have the same bits on all ranks, in whatever order the
+// messages arrive.
+func TestSameBits(t *testing.T) {
+	contribute := func(r int, n int64) []float64 {
+		rng := rand.New(rand.NewPCG(uint64(r), 3))
+		x := make([]float64, n)
+		for i := range x {
+			x[i] = rng.NormFloat64() * math.Exp(20*rng.NormFloat64())
+		}
+		return x
+	}
+	add := func(l, r float64) float64 { return l + r }
+	for _, g := range All() {
+		if g.Op != OpAllreduce {
+			continue
+		}
+		for size := 2; size <= 17; size++ {
+			c := Case{Size: size, Count: 37}
+			var first []float64
+			for seed := range uint64(4) {
+				outs, err := interpret(g, c, seed, contribute, add)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if first == nil {
+					first = outs[0]
+				}
+				for r, x := range outs {
+					for i := range x {
+						if math.Float64bits(x[i]) != math.Float64bits(first[i]) {
+							t.Fatalf("%v: size %d: element %d of rank %d is %v, elsewhere %v", g, size, i, r, x[i], first[i])
+						}
+					}
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package collectives
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+	"strings"
+)
+
+// Rule is one line of a Table: up to so many ranks and bytes, use that
+// algorithm.
+type Rule struct {
+	Op Op
+	// MaxRanks is the largest group; 0 means any.
+	MaxRanks int
+	// MaxBytes is the largest result of one rank: the whole of Bcast, Reduce
+	// and Allreduce, all blocks together of the others. 0 means any.
+	MaxBytes int64
+	// Name is the algorithm's.
+	Name string
+}
+
+// defaultRules were chosen for ranks of one host. The first rule that fits
+// wins; one whose algorithm cannot do the call is passed over.
+var defaultRules = [...]Rule{
+	{OpBarrier, 8, 0, "direct"},
+	{OpBarrier, 0, 0, "dissemination"},
+
+	{OpBcast, 8, 8 << 10, "linear"},
+	{OpBcast, 0, 32 << 10, "binomial"},
+	{OpBcast, 4, 512 << 10, "linear"},
+	{OpBcast, 0, 512 << 10, "scatter-doubling"},
+	{OpBcast, 8, 0, "chain"},
+	{OpBcast, 0, 0, "scatter-ring"},
+
+	{OpReduce, 8, 2 << 10, "linear"},
+	{OpReduce, 0, 0, "binomial"},
+	{OpReduce, 0, 0, "ordered"},
+
+	{OpAllreduce, 8, 512, "direct"},
+	{OpAllreduce, 4, 2 << 10, "direct"},
+	{OpAllreduce, 0, 16 << 10, "doubling"},
+	{OpAllreduce, 2, 64 << 10, "doubling"},
+	{OpAllreduce, 0, 256 << 10, "rabenseifner"},
+	{OpAllreduce, 0, 0, "ring"},
+	{OpAllreduce, 0, 0, "rabenseifner"},
+
+	{OpGather, 0, 16 << 10, "binomial"},
+	{OpGather, 0, 0, "linear"},
+	{OpScatter, 0, 16 << 10, "binomial"},
+	{OpScatter, 0, 0, "linear"},
+
+	{OpAllgather, 8, 0, "direct"},
+	{OpAllgather, 0, 32 << 10, "doubling"},
+	{OpAllgather, 0, 32 << 10, "bruck"},
+	{OpAllgather, 32, 0, "direct"},
+	{OpAllgather, 0, 0, "ring"},
+
+	{OpAllgatherv, 32, 0, "direct"},
+	{OpAllgatherv, 0, 4 << 10, "direct"},
+	{OpAllgatherv, 0, 0, "ring"},
+
+	{OpAlltoall, 32, 0, "direct"},
+	{OpAlltoall, 0, 0, "pairwise"},
+}
+
+// crowdedRules come before defaultRules when ranks share cores. Then a chain
+// of dependent messages costs a change of rank per link, and every message
+// costs time that another rank could use: flat algorithms take half the time
+// of logarithmic ones at 8 and 16 ranks on 2 cores.
+var crowdedRules = [...]Rule{
+	{OpBarrier, 8, 0, "direct"},
+	{OpBarrier, 64, 0, "central"},
+	{OpBcast, 64, 8 << 10, "linear"},
+	{OpReduce, 32, 1 << 10, "linear"},
+	{OpAllreduce, 8, 512, "direct"},
+	{OpAllreduce, 64, 4 << 10, "central"},
+	{OpGather, 64, 0, "linear"},
+	{OpScatter, 64, 0, "linear"},
+	{OpAllgather, 16, 0, "direct"},
+}
+
+// Table selects algorithms. All ranks of a communicator must hold equal
+// tables: rules and forced names come from the head. Select may be called from
+// any goroutine, after the last Force.
+type Table struct {
+	rules  [numOps][]choice
+	forced [numOps]*Algorithm
+}
+
+type choice struct {
+	maxRanks int
+	maxBytes int64
+	alg      *Algorithm
+}
+
+// DefaultTable returns a new table with the built-in rules.
+func DefaultTable() *Table { return builtin(defaultRules[:]) }
+
+// CrowdedTable is DefaultTable for jobs with more ranks on a host than usable
+// cores. That this is so must come from the head, as all that decides.
+func CrowdedTable() *Table { return builtin(slices.Concat(crowdedRules[:], defaultRules[:])) }
+
+func builtin(rules []Rule) *Table {
+	t, err := NewTable(rules)
+	if err != nil {
+		panic("gompi: BUG: " + err.Error())
+	}
+	return t
+}
+
+// NewTable makes a table of rules, which are tried in order. It is an error if
+// a rule names an unknown algorithm, or if an operation's rules do not end
+// with one for everything.
+func NewTable(rules []Rule) (*Table, error) {
+	t := new(Table)
+	var last [numOps]bool
+	for _, r := range rules {
+		if r.Op >= numOps {
+			return nil, fmt.Errorf("rule for unknown %v", r.Op)
+		}
+		if r.MaxRanks < 0 || r.MaxBytes < 0 {
+			return nil, fmt.Errorf("rule for %v has negative limits %d, %d", r.Op, r.MaxRanks, r.MaxBytes)
+		}
+		g, err := ByName(r.Op, r.Name)
+		if err != nil {
+			return nil, err
+		}
+		c := choice{r.MaxRanks, r.MaxBytes, g}
+		if c.maxRanks == 0 {
+			c.maxRanks = math.MaxInt
+		}
+		if c.maxBytes == 0 {
+			c.maxBytes = math.MaxInt64
+		}
+		last[r.Op] = r.MaxRanks == 0 && r.MaxBytes == 0 && !g.PowerOfTwo && !g.Commutative
+		t.rules[r.Op] = append(t.rules[r.Op], c)
+	}
+	for op, ok := range last {
+		if !ok {
+			return nil, fmt.Errorf("the rules for %v leave cases out", Op(op))
+		}
+	}
+	return t, nil
+}
+
+// Force makes Select return one algorithm wherever it can do the call; an
+// empty name ends that.
+func (t *Table) Force(op Op, name string) error {
+	if op >= numOps {
+		return fmt.Errorf("no algorithms for unknown %v", op)
+	}
+	if name == "" {
+		t.forced[op] = nil
+		return nil
+	}
+	g, err := ByName(op, name)
+	if err == nil {
+		t.forced[op] = g
+	}
+	return err
+}
+
+// ForceAll reads a list such as "bcast=chain,allreduce=ring" and forces each.
+// On an error the table is as before.
+func (t *Table) ForceAll(list string) error {
+	next := *t
+	for item := range strings.SplitSeq(list, ",") {
+		if item = strings.TrimSpace(item); item == "" {
+			continue
+		}
+		name, alg, ok := strings.Cut(item, "=")
+		if !ok {
+			return fmt.Errorf("%q is not OPERATION=ALGORITHM", item)
+		}
+		op, err := ParseOp(strings.TrimSpace(name))
+		if err != nil {
+			return err
+		}
+		if err := next.Force(op, strings.TrimSpace(alg)); err != nil {
+			return err
+		}
+	}
+	*t = next
+	return nil
+}
+
+// Select chooses the algorithm for a call. elemBytes is the size of a basic
+// element. It sets a.Segment to the algorithm's piece if that is 0. It looks
+// at nothing that may differ between ranks and does not allocate.
+func (t *Table) Select(a *Args, elemBytes int, commutative bool) *Algorithm {
+	g := t.forced[a.Op]
+	if g == nil || !g.Admits(a, commutative) {
+		g = t.rule(a, totalBytes(a, elemBytes), commutative)
+	}
+	if a.Segment == 0 && g.SegmentBytes > 0 {
+		a.Segment = max(1, g.SegmentBytes/int64(max(1, elemBytes)))
+	}
+	return g
+}
+
+func (t *Table) rule(a *Args, bytes int64, commutative bool) *Algorithm {
+	for i := range t.rules[a.Op] {
+		c := &t.rules[a.Op][i]
+		if a.Size <= c.maxRanks && bytes <= c.maxBytes && c.alg.Admits(a, commutative) {
+			return c.alg
+		}
+	}
+	panic("gompi: BUG: no algorithm for " + a.Op.String())
+}
+
+// totalBytes is what rules compare with MaxBytes. Too large a product counts
+// as the largest.
+func totalBytes(a *Args, elemBytes int) int64 {
+	n := uint64(a.Count)
+	switch a.Op {
+	case OpBarrier:
+		return 0
+	case OpGather, OpScatter, OpAllgather, OpAlltoall:
+		n = product(n, uint64(a.Size))
+	case OpAllgatherv:
+		n = 0
+		for _, c := range a.Counts {
+			n = min(n+uint64(c), math.MaxInt64)
+		}
+	}
+	return int64(product(n, uint64(elemBytes)))
+}
+
+func product(x, y uint64) uint64 {
+	hi, lo := bits.Mul64(x, y)
+	if hi > 0 || lo > math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return lo
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package collectives
+
+import (
+	"math"
+	"strings"
+	"testing"
+)
+
+// calls visits calls of all operations, sizes and lengths.
+func calls(visit func(a Args, elemBytes int, commutative bool)) {
+	for op := range Op(numOps) {
+		for _, size := range []int{1, 2, 3, 4, 5, 8, 9, 16, 17, 32, 33, 64, 100, 1 << 20} {
+			for shift := -1; shift < 40; shift++ {
+				for _, commutative := range []bool{false, true} {
+					a := Args{Op: op, Size: size, Count: 1 << max(0, shift)}
+					if shift < 0 {
+						a.Count = 0
+					}
+					if op == OpAllgatherv {
+						a.Counts = []int64{a.Count} // Select sums and looks no further
+					}
+					visit(a, 8, commutative)
+				}
+			}
+		}
+	}
+}
+
+// Whatever is selected can do the call, and no rule is idle.
+func TestSelect(t *testing.T) {
+	for name, table := range map[string]*Table{"default": DefaultTable(), "crowded": CrowdedTable()} {
+		chosen := map[string]bool{}
+		calls(func(a Args, elemBytes int, commutative bool) {
+			g := table.Select(&a, elemBytes, commutative)
+			if !g.Admits(&a, commutative) {
+				t.Errorf("%s: %v selected for %+v", name, g, a)
+			}
+			if (g.SegmentBytes > 0) != (a.Segment > 0) {
+				t.Errorf("%s: %v selected with segment %d", name, g, a.Segment)
+			}
+			chosen[g.String()] = true
+		})
+		for op, rules := range table.rules {
+			for _, c := range rules {
+				if !chosen[c.alg.String()] {
+					t.Errorf("%s: %v has a rule and is never selected", name, c.alg)
+				}
+			}
+			if len(rules) == 0 {
+				t.Errorf("%s: no rules for %v", name, Op(op))
+			}
+		}
+	}
+}
+
+func TestSelectSegment(t *testing.T) {
+	table := DefaultTable()
+	if err := table.Force(OpBcast, "chain"); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		elemBytes     int
+		segment, want int64
+	}{
+		{8, 0, 16384}, {1, 0, 131072}, {1 << 20, 0, 1}, {8, 5, 5},
+	} {
+		a := Args{Op: OpBcast, Size: 4, Count: 1 << 30, Segment: test.segment}
+		if table.Select(&a, test.elemBytes, false); a.Segment != test.want {
+			t.Errorf("elements of %d bytes: segment %d becomes %d, not %d", test.elemBytes, test.segment, a.Segment, test.want)
+		}
+	}
+}
+
+// Products beyond 64 bits count as the largest.
+func TestSelectLarge(t *testing.T) {
+	for _, a := range []Args{
+		{Op: OpAllgather, Size: 1 << 20, Count: math.MaxInt64},
+		{Op: OpAllreduce, Size: 2, Count: math.MaxInt64},
+		{Op: OpAllgatherv, Size: 2, Counts: []int64{math.MaxInt64, math.MaxInt64}},
+	} {
+		if got := totalBytes(&a, 16); got != math.MaxInt64 {
+			t.Errorf("%v: %d bytes", a.Op, got)
+		}
+	}
+}
+
+// A forced algorithm is used wherever it can do the call.
+func TestForce(t *testing.T) {
+	for _, g := range All() {
+		table, plain := DefaultTable(), DefaultTable()
+		if err := table.Force(g.Op, g.Name); err != nil {
+			t.Fatal(err)
+		}
+		calls(func(a Args, elemBytes int, commutative bool) {
+			want := plain.Select(&a, elemBytes, commutative)
+			if g.Admits(&a, commutative) {
+				want = g
+			}
+			if got := table.Select(&a, elemBytes, commutative); got != want {
+				t.Fatalf("%v forced: %v selected for %+v", g, got, a)
+			}
+		})
+		if err := table.Force(g.Op, ""); err != nil {
+			t.Fatal(err)
+		}
+		if table.forced[g.Op] != nil {
+			t.Errorf("%v is still forced", g)
+		}
+	}
+}
+
+func TestForceAll(t *testing.T) {
+	table := DefaultTable()
+	if err := table.ForceAll(" bcast=chain, allreduce=ring ,"); err != nil {
+		t.Fatal(err)
+	}
+	if table.forced[OpBcast] != &bcastChain || table.forced[OpAllreduce] != &allreduceRing {
+		t.Errorf("forced: %v", table.forced)
+	}
+	before := *table
+	for list, want := range map[string]string{
+		"bcast":                    "OPERATION=ALGORITHM",
+		"broadcast=ring":           `"broadcast"`,
+		"bcast=linear,bcast=bruck": "there are: binomial linear",
+	} {
+		err := table.ForceAll(list)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want %q", list, err, want)
+		}
+		if table.forced != before.forced {
+			t.Errorf("%q changed the table", list)
+		}
+	}
+}
+
+func FuzzForceAll(f *testing.F) {
+	f.Add("bcast=chain,allreduce=ring")
+	f.Add("barrier=,=,,=x")
+	f.Fuzz(func(t *testing.T, list string) {
+		table := DefaultTable()
+		if table.ForceAll(list) != nil && table.forced != [numOps]*Algorithm{} {
+			t.Error("a bad list changed the table")
+		}
+		for op, g := range table.forced {
+			if g != nil && g.Op != Op(op) {
+				t.Errorf("%v forced for %v", g, Op(op))
+			}
+		}
+	})
+}
+
+func TestNewTableErrors(t *testing.T) {
+	rules := func(change func(r []Rule) []Rule) []Rule {
+		return change(append([]Rule(nil), defaultRules[:]...))
+	}
+	for want, bad := range map[string][]Rule{
+		"leave cases out":    rules(func(r []Rule) []Rule { return r[1:2] }),
+		"for alltoall leave": rules(func(r []Rule) []Rule { return r[:len(r)-1] }),
+		"no algorithm":       rules(func(r []Rule) []Rule { return append(r, Rule{OpBcast, 0, 0, "bruck"}) }),
+		"unknown op(200)":    rules(func(r []Rule) []Rule { return append(r, Rule{200, 0, 0, "ring"}) }),
+		"negative":           rules(func(r []Rule) []Rule { return append(r, Rule{OpBcast, -1, 0, "chain"}) }),
+		"for allgather leave": rules(func(r []Rule) []Rule {
+			return append(r, Rule{OpAllgather, 0, 0, "doubling"})
+		}),
+	} {
+		if _, err := NewTable(bad); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	seen := map[string]bool{}
+	for _, g := range All() {
+		if seen[g.String()] {
+			t.Errorf("two algorithms %v", g)
+		}
+		seen[g.String()] = true
+		if got, err := ByName(g.Op, g.Name); err != nil || got != g {
+			t.Errorf("ByName(%v): %v, %v", g, got, err)
+		}
+		if g.Doc == "" {
+			t.Errorf("%v has no doc line", g)
+		}
+	}
+}
+
+func BenchmarkSelect(b *testing.B) {
+	table := DefaultTable()
+	a := Args{Op: OpAllreduce, Size: 8, Count: 1}
+	for b.Loop() {
+		table.Select(&a, 8, true)
+	}
+}

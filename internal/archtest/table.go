@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package archtest
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// row says what the non-test files of a package may import of this module.
+type row struct {
+	pkg string // directory; a last element "*" stands for any one name
+	may string // directories of earlier rows, separated by spaces
+	// pure: no operating system, no clock and no goroutine's business, only
+	// data: none of the packages in impure.
+	pure bool
+}
+
+// layers is the import table, a statement of policy: lower layers first, and a
+// row names only rows above it, so that arrows point down. A new package gets
+// a row here, in the same change, with as few names as it can do with.
+var layers = []row{
+	// Leaves.
+	{pkg: "internal/wire", pure: true},
+	{pkg: "internal/group", may: "internal/wire", pure: true},
+	{pkg: "internal/match", may: "internal/wire", pure: true},
+	{pkg: "internal/mem", pure: true},
+	{pkg: "internal/dtype", may: "internal/mem"},
+	{pkg: "internal/plot"},
+	{pkg: "internal/cgroup"},
+	{pkg: "internal/wait", may: "internal/cgroup"},
+	{pkg: "internal/segment", may: "internal/cgroup"},
+	{pkg: "internal/rollcall", may: "internal/wire internal/segment"},
+	{pkg: "internal/control", may: "internal/wire internal/segment internal/rollcall"},
+	{pkg: "internal/archtest"},
+	{pkg: "internal/testlab"},
+
+	// Algorithms and transports: neither knows the other, nor the engine.
+	{pkg: "collectives", may: "internal/wire", pure: true},
+	{pkg: "transport", may: "internal/wire", pure: true},
+	{pkg: "transport/transporttest", may: "transport internal/wire"},
+	{pkg: "transport/faulty", may: "transport internal/wire"},
+	{pkg: "transport/inproc", may: "transport internal/wire internal/mem"},
+	{pkg: "transport/shm", may: "transport internal/wire internal/mem internal/segment internal/cgroup"},
+	{pkg: "transport/tcp", may: "transport internal/wire internal/mem"},
+
+	// The engine takes transports as values; it imports none of them.
+	{pkg: "internal/engine", may: "transport collectives internal/wire internal/group internal/match " +
+		"internal/dtype internal/mem internal/rollcall internal/wait"},
+
+	// The public library.
+	{pkg: "mpi", may: "internal/engine collectives transport transport/inproc transport/shm transport/tcp " +
+		"internal/wire internal/group internal/dtype internal/mem internal/control internal/segment internal/rollcall " +
+		"internal/cgroup internal/wait"},
+	{pkg: "mpi/value", may: "mpi"},
+	{pkg: "mpitest", may: "mpi internal/engine transport transport/inproc transport/faulty internal/wire " +
+		"internal/control internal/rollcall"},
+
+	// The launcher knows processes and the control plane, never the library.
+	{pkg: "launcher", may: "internal/wire internal/control internal/segment internal/rollcall internal/cgroup"},
+
+	// Applications of both.
+	{pkg: "bench/report", may: "internal/plot"},
+	{pkg: "bench", may: "mpi mpi/value internal/plot internal/cgroup bench/report"},
+	{pkg: "bench/peers", may: "bench/report internal/plot internal/cgroup"},
+	{pkg: "bench/peers/empty", may: "mpi"},
+	{pkg: "cmd/gompirun", may: "launcher"},
+	{pkg: "cmd/gompictl", may: "launcher internal/wire internal/control internal/rollcall"},
+	{pkg: "cmd/gompibench", may: "bench bench/report mpi"},
+	{pkg: "examples/*", may: "mpi mpi/value internal/plot"},
+}
+
+// testHelpers may be imported by any test that is not below them.
+var testHelpers = []string{"internal/testlab", "transport/transporttest", "transport/faulty", "transport/inproc", "mpitest"}
+
+// impure is what a pure package must not import, with all below it.
+var impure = []string{"os", "net", "syscall", "time", "runtime", "log", "golang.org/x/sys"}
+
+type module struct {
+	path string
+	may  string // directories as in row; "*" is every package that is not pure
+}
+
+// modules says which packages may import another module. Tests may import
+// every module of the table.
+var modules = []module{
+	{"golang.org/x/sys", "*"},
+	{"github.com/spf13/pflag", "launcher bench bench/peers cmd/gompirun cmd/gompictl cmd/gompibench examples/*"},
+	{"github.com/klauspost/compress", "transport/tcp examples/*"},
+	{"pgregory.net/rapid", ""},
+}
+
+// mpiWithout is what a program must not link because it imports the library:
+// each costs start-up time or size that every rank would pay.
+var mpiWithout = []string{
+	"encoding/gob", "crypto/tls", "net/http", "testing", "github.com/klauspost/compress/zstd", "github.com/spf13/pflag",
+}
+
+// rowOf finds the row of a package directory.
+func rowOf(table []row, dir string) (row, bool) {
+	i := slices.IndexFunc(table, func(r row) bool { return matches(r.pkg, dir) })
+	if i < 0 {
+		return row{}, false
+	}
+	return table[i], true
+}
+
+// matches reports whether a directory of the table stands for dir.
+func matches(pattern, dir string) bool {
+	ok, err := path.Match(pattern, dir)
+	return ok && err == nil
+}
+
+// names reports whether one of the directories in list stands for dir.
+func names(list, dir string) bool {
+	return slices.ContainsFunc(strings.Fields(list), func(p string) bool { return matches(p, dir) })
+}
+
+// reaches reports whether from may import to, directly or not.
+func reaches(table []row, from, to string) bool {
+	r, ok := rowOf(table, from)
+	if !ok {
+		return false
+	}
+	return names(r.may, to) || slices.ContainsFunc(strings.Fields(r.may), func(p string) bool {
+		return p != from && reaches(table, p, to)
+	})
+}
+
+// within reports whether an import path is one of the roots or below one.
+func within(roots []string, imp string) bool {
+	return slices.ContainsFunc(roots, func(r string) bool { return imp == r || strings.HasPrefix(imp, r+"/") })
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cgroup
+
+import (
+	"bufio"
+	"bytes"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+)
+
+// dir is one control group's directory, relative to the root file system.
+type dir struct {
+	path string
+	v2   bool
+}
+
+// find returns the directories whose limits of a controller bind this
+// process: its own group and all above it that are mounted here. Both
+// hierarchies are searched, because a host may use version 1 for some
+// controllers and version 2 for others.
+func find(root fs.FS, controller string) []dir {
+	own, err := fs.ReadFile(root, "proc/self/cgroup")
+	if err != nil {
+		return nil
+	}
+	mounts, err := fs.ReadFile(root, "proc/self/mountinfo")
+	if err != nil {
+		return nil
+	}
+	group := map[bool]string{} // by v2
+	for line := range strings.Lines(string(own)) {
+		f := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		switch {
+		case len(f) != 3:
+		case f[0] == "0" && f[1] == "":
+			group[true] = f[2]
+		case slices.Contains(strings.Split(f[1], ","), controller):
+			group[false] = f[2]
+		}
+	}
+	var dirs []dir
+	sc := bufio.NewScanner(bytes.NewReader(mounts))
+	sc.Buffer(nil, 1<<20)
+	for sc.Scan() {
+		m, ok := parseMount(sc.Text())
+		if !ok || !m.v2 && !slices.Contains(m.options, controller) {
+			continue
+		}
+		g, ok := group[m.v2]
+		if !ok {
+			continue
+		}
+		for _, p := range m.chain(g) {
+			dirs = append(dirs, dir{p, m.v2})
+		}
+	}
+	return dirs
+}
+
+// mount is one line of mountinfo that mounts a cgroup hierarchy.
+type mount struct {
+	root    string // the group that is mounted
+	point   string // where
+	v2      bool
+	options []string // of the super block; names the controllers of version 1
+}
+
+// parseMount reads "36 35 98:0 ROOT POINT opts [optional ...] - TYPE SRC SUPER".
+func parseMount(line string) (m mount, ok bool) {
+	left, right, ok := strings.Cut(line, " - ")
+	if !ok {
+		return m, false
+	}
+	l, r := strings.Fields(left), strings.Fields(right)
+	if len(l) < 5 || len(r) < 3 {
+		return m, false
+	}
+	switch r[0] {
+	case "cgroup2":
+		m.v2 = true
+	case "cgroup":
+	default:
+		return m, false
+	}
+	m.root, m.point, m.options = unescape(l[3]), unescape(l[4]), strings.Split(r[2], ",")
+	return m, true
+}
+
+// chain lists the directories from group up to the mount point. A group that
+// does not lie under the mounted one (another cgroup namespace) leaves only
+// the mount point.
+func (m mount) chain(group string) []string {
+	top := strings.TrimPrefix(path.Clean(m.point), "/")
+	rel := ""
+	if m.root == "/" {
+		rel = group
+	} else if group == m.root || strings.HasPrefix(group, m.root+"/") {
+		rel = group[len(m.root):]
+	}
+	if slices.Contains(strings.Split(rel, "/"), "..") {
+		rel = ""
+	}
+	var ps []string
+	for p := path.Clean("/" + rel); p != "/"; p = path.Dir(p) {
+		ps = append(ps, top+p)
+	}
+	return append(ps, top)
+}
+
+// unescape undoes the octal escapes that the kernel writes for white space
+// and backslash in mountinfo.
+func unescape(s string) string {
+	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
+}

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package control
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// dialWait bounds the way to a Welcome: a head that starts a thousand
+// processes on two cores answers the last one after seconds.
+const dialWait = 60 * time.Second
+
+// Client is a process's connection to its agent. Its methods may be called
+// from any goroutine; Next by one at a time.
+//
+// Calls that ask for something return ErrLost (wrapped, with the reason) when
+// the connection ends before the answer, ErrClosed after Close. Calls that
+// only tell return as soon as the kernel has taken the frame.
+type Client struct {
+	conn *net.UnixConn
+	done chan struct{} // closed when the reader has ended
+
+	wmu sync.Mutex // held while a frame is written
+	buf []byte     // guarded by wmu
+
+	mu     sync.Mutex
+	cond   sync.Cond // events, err have changed
+	calls  map[uint32]chan *answer
+	lastID uint32
+	events []Event
+	err    error // set once, when nothing more will come
+	closed bool
+}
+
+// answer is what a call gets.
+type answer struct {
+	reply replyMsg
+	fds   [frameFDs]int
+}
+
+// Dial joins the job as the process that was started with this token. The
+// caller owns Welcome's descriptors. A refusal is an ErrRefused or ErrEnding
+// with the head's words.
+func Dial(addr, token string) (*Client, *Welcome, error) {
+	var m helloMsg
+	raw, err := hex.DecodeString(token)
+	if err != nil || len(raw) != tokenBytes {
+		return nil, nil, fmt.Errorf("join job: %s is not %d hexadecimal digits", EnvToken, 2*tokenBytes)
+	}
+	copy(m.token[:], raw)
+	deadline := time.Now().Add(dialWait)
+	conn, err := connect(addr, deadline)
+	if err != nil {
+		return nil, nil, fmt.Errorf("join job at %s: %w", addr, err)
+	}
+	in := newFDReader(conn)
+	w, err := join(conn, in, &m, deadline)
+	if err != nil {
+		in.close()
+		conn.Close()
+		return nil, nil, fmt.Errorf("join job at %s: %w", addr, err)
+	}
+	c := &Client{conn: conn, done: make(chan struct{}), calls: map[uint32]chan *answer{}}
+	c.cond.L = &c.mu
+	go c.read(in)
+	return c, w, nil
+}
+
+// connect waits while the agent's backlog is full.
+func connect(addr string, deadline time.Time) (*net.UnixConn, error) {
+	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
+		conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: addr, Net: "unix"})
+		if err == nil {
+			return conn, nil
+		}
+		if !errors.Is(err, unix.EAGAIN) || time.Now().After(deadline) {
+			return nil, err
+		}
+		time.Sleep(pause)
+	}
+}
+
+// join says hello and reads the welcome.
+func join(conn *net.UnixConn, in *fdReader, m *helloMsg, deadline time.Time) (*Welcome, error) {
+	if err := conn.SetDeadline(deadline); err != nil {
+		return nil, err
+	}
+	if _, err := conn.Write(appendFrame(nil, 0, 0, m)); err != nil {
+		return nil, err
+	}
+	f, fds, err := in.next()
+	if err != nil {
+		return nil, err
+	}
+	var w welcomeMsg
+	switch f.kind {
+	case kBye:
+		err = byeError(f.body)
+	case kWelcome:
+		if err = decode(&w, f.body); err == nil && fds[0] < 0 {
+			err = fmt.Errorf("no room for the shared segment: %w", unix.EMFILE)
+		}
+	default:
+		err = fmt.Errorf("answer to hello has kind %d", f.kind)
+	}
+	if err == nil {
+		err = conn.SetDeadline(time.Time{})
+	}
+	if err != nil {
+		closeFDs(fds[:])
+		return nil, err
+	}
+	w.w.Segment, w.w.Bell = fds[0], fds[1]
+	return &w.w, nil
+}
+
+// byeError is the head's reason to end a connection.
+func byeError(body []byte) error {
+	m := textMsg{k: kBye}
+	if err := decode(&m, body); err != nil {
+		return err
+	}
+	return &withDetail{ErrRefused, m.text}
+}
+
+// read is the reader's goroutine: answers go to their calls, events to Next.
+func (c *Client) read(in *fdReader) {
+	defer close(c.done)
+	err := c.readFrames(in)
+	in.close()
+	c.conn.Close()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.err = fmt.Errorf("%w: %w", ErrLost, err)
+	if c.closed {
+		c.err = ErrClosed
+	}
+	c.cond.Broadcast()
+}
+
+func (c *Client) readFrames(in *fdReader) error {
+	for {
+		f, fds, err := in.next()
+		if err != nil {
+			return err
+		}
+		switch f.kind {
+		case kReply:
+			a := &answer{fds: fds}
+			if err := decode(&a.reply, f.body); err != nil {
+				closeFDs(fds[:])
+				return err
+			}
+			a.reply.body = bytes.Clone(a.reply.body)
+			c.deliver(f.id, a)
+			continue // the call owns the descriptors
+		case kEvent:
+			var m eventMsg
+			if err = decode(&m, f.body); err == nil {
+				c.mu.Lock()
+				c.events = append(c.events, m.ev)
+				c.cond.Signal()
+				c.mu.Unlock()
+			}
+		case kBye:
+			err = byeError(f.body)
+		default:
+			err = fmt.Errorf("frame of kind %d does not belong here", f.kind)
+		}
+		closeFDs(fds[:])
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// deliver hands an answer to its call, or closes its descriptors if the call
+// has given up.
+func (c *Client) deliver(id uint32, a *answer) {
+	c.mu.Lock()
+	ch := c.calls[id]
+	delete(c.calls, id)
+	c.mu.Unlock()
+	if ch == nil {
+		closeFDs(a.fds[:])
+		return
+	}
+	ch <- a // has room for the only answer
+}
+
+// tell writes a frame that has no answer.
+func (c *Client) tell(id uint32, m message) error {
+	c.wmu.Lock()
+	defer c.wmu.Unlock()
+	c.buf = appendFrame(c.buf[:0], id, 0, m)
+	_, err := c.conn.Write(c.buf)
+	if cap(c.buf) > chunkBytes {
+		c.buf = nil
+	}
+	if err != nil {
+		return c.lost(err)
+	}
+	return nil
+}
+
+// lost says why nothing can be sent any more. The head has closed its end, so
+// the reader is about to find that too, with the head's reason before it.
+func (c *Client) lost(err error) error {
+	select {
+	case <-c.done:
+	case <-time.After(time.Second):
+		c.conn.Close() // a frame may have gone out in part
+		<-c.done
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if errors.Is(c.err, net.ErrClosed) {
+		return fmt.Errorf("%w: %w", ErrLost, err)
+	}
+	return c.err
+}
+
+// ask sends a request whose answer has no descriptors and returns the
+// answer's body. Ctx ends the wait, not necessarily the request.
+func (c *Client) ask(ctx context.Context, m message) ([]byte, error) {
+	body, fds, err := c.askFiles(ctx, m)
+	closeFDs(fds[:])
+	return body, err
+}
+
+// askFiles is ask with descriptors, which the caller owns; -1 on an error.
+func (c *Client) askFiles(ctx context.Context, m message) ([]byte, [frameFDs]int, error) {
+	a, err := c.wait(ctx, m)
+	if err != nil {
+		return nil, [frameFDs]int{-1, -1}, err
+	}
+	if err := a.reply.err(); err != nil {
+		closeFDs(a.fds[:])
+		return nil, [frameFDs]int{-1, -1}, err
+	}
+	return a.reply.body, a.fds, nil
+}
+
+// wait sends a request and waits for its answer. On an error there is none.
+func (c *Client) wait(ctx context.Context, m message) (*answer, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	ch := make(chan *answer, 1)
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return nil, ErrClosed
+	}
+	for {
+		c.lastID++
+		if _, used := c.calls[c.lastID]; !used && c.lastID != 0 {
+			break
+		}
+	}
+	id := c.lastID
+	c.calls[id] = ch
+	c.mu.Unlock()
+	if err := c.tell(id, m); err != nil {
+		c.forget(id, ch)
+		return nil, err
+	}
+	select {
+	case a := <-ch:
+		return a, nil
+	case <-ctx.Done():
+		if c.forget(id, ch) {
+			// Best effort: a lost connection forgets the request as well.
+			_ = c.tell(0, &cancelMsg{id})
+		}
+		return nil, ctx.Err()
+	case <-c.done:
+		// The answer may have come before the end.
+		select {
+		case a := <-ch:
+			return a, nil
+		default:
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.calls, id)
+		return nil, c.err
+	}
+}
+
+// forget gives a call up; false if its answer has come already.
+func (c *Client) forget(id uint32, ch chan *answer) bool {
+	c.mu.Lock()
+	waiting := c.calls[id] == ch
+	delete(c.calls, id)
+	c.mu.Unlock()
+	if waiting {
+		return true
+	}
+	a := <-ch
+	closeFDs(a.fds[:])
+	return false
+}
+
+// Next returns the next event. It blocks until there is one, or the connection
+// has ended: then ErrLost with the reason, or ErrClosed, for ever.
+func (c *Client) Next() (Event, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for len(c.events) == 0 {
+		if c.err != nil {
+			return Event{}, c.err
+		}
+		c.cond.Wait()
+	}
+	ev := c.events[0]
+	c.events[0] = Event{}
+	c.events = c.events[1:]
+	return ev, nil
+}
+
+// Close ends the connection; all calls return. It may be called at any time,
+// also repeatedly. A process that closes without Finalize counts as dead when
+// it exits.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.conn.Close()
+	<-c.done
+	return nil
+}

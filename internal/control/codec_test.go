@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package control
+
+import (
+	"bytes"
+	"reflect"
+	"testing"
+	"time"
+
+	"gompi/internal/rollcall"
+	"gompi/internal/wire"
+)
+
+// samples is one message of each kind and body.
+func samples(job wire.JobID) []message {
+	p := wire.ProcID{Job: job, Serial: 1}
+	m := wire.NewMembers(wire.Range{First: p, Count: 2}, wire.Range{First: p.Next(9), Count: 1})
+	set := wire.Set{URI: WorldURI, Number: 4, Members: m}
+	call := rollcall.Entry{Op: "Recv", Peer: rollcall.AnyPeer, Since: time.Unix(1, 2), Tag: -1, Caller: "a.go:1 b"}
+	return []message{
+		&helloMsg{[tokenBytes]byte{1, 2}},
+		&emptyMsg{kTool}, &emptyMsg{kFinalize}, &emptyMsg{kList},
+		&procMsg{kContact, p}, &procMsg{kDead, p},
+		&membersMsg{kWatch, m}, &membersMsg{kDefine, m}, &membersMsg{kFence, m},
+		&announceMsg{[]string{"1.2.3.4:5", "[::1]:6"}},
+		&textMsg{kLookup, WorldURI}, &textMsg{kBye, "why"},
+		&putMsg{"key", []byte("value")}, &getMsg{"key", true},
+		&spawnMsg{3, []string{"prog", ""}},
+		&abortMsg{-5, "text"},
+		&stacksMsg{7, []byte("q"), []byte("s")},
+		&cancelMsg{9}, &collectMsg{time.Second},
+		&welcomeMsg{Welcome{Self: p, Secret: [32]byte{5}, World: set, Parent: set, Segment: -1, Bell: -1, LocalProcs: 3, UsableCPUs: 2,
+			MaxProcs: 1, FaultTolerant: true, KillGrace: time.Second, Settings: map[string]string{"B": "2", "A": ""}}},
+		&eventMsg{Event{Kind: EvDied, Proc: p, Text: "signal: killed", ID: 1, LocalProcs: 2, MaxProcs: 3}},
+		&replyMsg{body: []byte("body")},
+		&replyMsg{status: stGone, proc: p, text: "t"}, &replyMsg{status: stNotFound, text: "t"},
+		&contactBody{wire.Contact{Proc: p, Host: 1, SameHost: true, PID: 7, Segment: -1, Bell: -1, Addrs: []string{"a:1"}}},
+		&setBody{set}, &valueBody{[]byte("v")},
+		&partMsg{StackReport{ProcInfo: ProcInfo{Proc: p, Rank: 1, Size: 2, World: 3, PID: 4, State: Exited, How: "h", Segment: -1},
+			Answered: true, Calls: []rollcall.Entry{call}, Queues: []byte("q"), Stacks: []byte("s")}},
+	}
+}
+
+// blank is an empty message of the same type and kind.
+func blank(m message) message {
+	n := reflect.New(reflect.TypeOf(m).Elem()).Interface().(message)
+	switch m := m.(type) {
+	case *emptyMsg:
+		n.(*emptyMsg).k = m.k
+	case *procMsg:
+		n.(*procMsg).k = m.k
+	case *membersMsg:
+		n.(*membersMsg).k = m.k
+	case *textMsg:
+		n.(*textMsg).k = m.k
+	}
+	return n
+}
+
+func body(m message) []byte {
+	var e enc
+	m.put(&e)
+	return e.b
+}
+
+func TestMessagesRoundTrip(t *testing.T) {
+	for _, m := range samples(6) {
+		b := body(m)
+		if len(b) > m.kind().bodyLimit() {
+			t.Errorf("%T: %d bytes, limit %d", m, len(b), m.kind().bodyLimit())
+		}
+		got := blank(m)
+		if err := decode(got, b); err != nil {
+			t.Errorf("%T: %v", m, err)
+		} else if !reflect.DeepEqual(got, m) {
+			t.Errorf("%T: got %+v; want %+v", m, got, m)
+		}
+		for i := range b {
+			if err := decode(blank(m), b[:i]); err == nil {
+				t.Errorf("%T: %d of %d bytes accepted", m, i, len(b))
+			}
+		}
+		if err := decode(blank(m), append(b, 0)); err == nil {
+			t.Errorf("%T: a byte too many accepted", m)
+		}
+	}
+}
+
+func TestMembersRefused(t *testing.T) {
+	p := wire.ProcID{Job: 1, Serial: 5}
+	raw := func(rs ...wire.Range) []byte {
+		var e enc
+		e.u32(uint32(len(rs)))
+		for _, r := range rs {
+			e.proc(r.First)
+			e.u32(uint32(r.Count))
+		}
+		return e.b
+	}
+	for name, b := range map[string][]byte{
+		"empty range":   raw(wire.Range{First: p}),
+		"wraps":         raw(wire.Range{First: wire.ProcID{Job: 1, Serial: 1<<32 - 1}, Count: 2}),
+		"not joined":    raw(wire.Range{First: p, Count: 1}, wire.Range{First: p.Next(1), Count: 1}),
+		"overlap":       raw(wire.Range{First: p, Count: 3}, wire.Range{First: p.Next(2), Count: 1}),
+		"too many":      raw(wire.Range{First: p, Count: maxMembers}, wire.Range{First: wire.ProcID{Job: 2}, Count: 1}),
+		"claims ranges": {0xff, 0xff, 0, 0},
+		"claims more":   {0xff, 0xff, 0xff, 0xff},
+	} {
+		if err := decode(&membersMsg{k: kFence}, b); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+func TestErrorsTravel(t *testing.T) {
+	gone := &GoneError{wire.ProcID{Job: 1, Serial: 2}, "signal: killed"}
+	for _, err := range []error{gone, notFound("key %q", "k"), refused("no"), &withDetail{ErrEnding, "why"}} {
+		var m replyMsg
+		if e := decode(&m, body(failure(err))); e != nil {
+			t.Error(e)
+		} else if !reflect.DeepEqual(m.err(), err) {
+			t.Errorf("%v becomes %v", err, m.err())
+		}
+	}
+}
+
+// FuzzMessage: what decodes, encodes to the same bytes.
+func FuzzMessage(f *testing.F) {
+	all := samples(6)
+	for i, m := range all {
+		f.Add(uint8(i), body(m))
+	}
+	f.Fuzz(func(t *testing.T, which uint8, b []byte) {
+		m := blank(all[int(which)%len(all)])
+		if decode(m, b) != nil {
+			return
+		}
+		if again := body(m); !bytes.Equal(b, again) {
+			t.Errorf("%T\n%x becomes\n%x", m, b, again)
+		}
+	})
+}
+
+// FuzzState: no sequence of frames hurts the state, whoever sends them.
+func FuzzState(f *testing.F) {
+	var seed []byte
+	for _, m := range samples(6) {
+		seed = append(seed, appendFrame([]byte{1}, 3, 0, m)...)
+		seed = append(seed, appendFrame([]byte{2}, 0, 0, m)...)
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		st := newState(&ServerConfig{Job: 6, Start: func([]StartProc) error { return nil }})
+		seats := make([]seat, 3)
+		for i := range seats {
+			seats[i].token[0] = byte(i)
+			seats[i].files = &files{segment: -1, bell: -1}
+			seats[i].files.refs.Store(1)
+		}
+		st.add(seats, 0)
+		drain := func() {
+			for _, e := range st.out {
+				e.files.release()
+			}
+			st.out = nil
+		}
+		for i := range seats {
+			if _, err := st.hello(seats[i].token, 10+i); err != nil {
+				t.Fatal(err)
+			}
+			st.started(st.procs[i], 10+i)
+		}
+		for len(data) > frameHead {
+			who := data[0]%3 + 1
+			p := st.bySerial(uint32(who))
+			fr, n, err := parseHead(data[1:])
+			if err != nil || len(data) < 1+frameHead+n {
+				break
+			}
+			fr.body = data[1+frameHead:][:n]
+			data = data[1+frameHead+n:]
+			if !p.connected {
+				continue
+			}
+			if err := st.frame(p.id.Serial, fr); err != nil {
+				st.disconnected(p.id.Serial, true)
+			}
+			drain()
+			if data2 := len(data); data2%5 == 0 {
+				st.exited(p, "x", data2%2 == 0)
+			}
+			drain()
+		}
+		for _, p := range st.procs {
+			if p.connected {
+				st.disconnected(p.id.Serial, false)
+			}
+			st.exited(p, "end", true)
+		}
+		drain()
+		if len(st.dying)+len(st.fences)+len(st.gets)+len(st.joined) != 0 || st.local != 0 || st.alive != 0 {
+			t.Errorf("left: %d dying, %d fences, %d gets, %d joined, %d local, %d alive",
+				len(st.dying), len(st.fences), len(st.gets), len(st.joined), st.local, st.alive)
+		}
+	})
+}
+
+func TestSerialSet(t *testing.T) {
+	var s serialSet
+	slow := map[uint32]bool{}
+	add := func(a, b uint32) {
+		s.add(a, b)
+		for i := a; i <= b; i++ {
+			slow[i] = true
+		}
+	}
+	for _, v := range [][2]uint32{{10, 12}, {14, 14}, {13, 13}, {1, 2}, {30, 40}, {20, 22}, {5, 35}, {3, 3}, {50, 50}, {60, 70}, {49, 61}} {
+		add(v[0], v[1])
+		for i := range uint32(80) {
+			if s.has(i) != slow[i] {
+				t.Fatalf("after %v: has(%d) is %v in %v", v, i, s.has(i), s)
+			}
+		}
+		for i := 1; i < len(s); i++ {
+			if s[i].first <= s[i-1].last+1 {
+				t.Errorf("spans not joined: %v", s)
+			}
+		}
+	}
+	s.add(1<<32-1, 1<<32-1)
+	if !s.has(1<<32-1) || s.has(1<<32-2) {
+		t.Error("the last serial")
+	}
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package control is the control plane between the agent of a host
+// (package launcher) and the processes it started: identity, shared segments,
+// process sets, key-value store, fences, spawning, deaths.
+//
+// One abstract Unix stream socket per agent carries length-prefixed, versioned
+// frames (frame.go has the drawing, docs/design/004-control.md the protocol).
+// A process shows the token it was started with and gets everything it needs
+// in one round trip. Both sides check every field of what the other wrote.
+//
+// Server is the agent's side, Client a process's, Tool that of gompictl.
+package control
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"gompi/internal/rollcall"
+	"gompi/internal/wire"
+)
+
+// The environment of a started process.
+const (
+	EnvAddr  = "GOMPI_CONTROL" // address of the agent's socket
+	EnvToken = "GOMPI_TOKEN"   // this process's token, 32 hexadecimal digits
+)
+
+// Names of the sets that every process has.
+const (
+	WorldURI  = "mpi://WORLD"
+	SelfURI   = "mpi://SELF"
+	ParentURI = "mpi://PARENT"
+)
+
+// FromEnv returns the address and the token in the environment; ok is false
+// if the process was not started by gompirun.
+func FromEnv() (addr, token string, ok bool) {
+	addr, token = os.Getenv(EnvAddr), os.Getenv(EnvToken)
+	return addr, token, addr != "" && token != ""
+}
+
+// Address is the abstract socket of a job's agent; "@" stands for the leading
+// zero byte, as in package net.
+func Address(job wire.JobID) string { return fmt.Sprintf("@gompi-%016x", uint64(job)) }
+
+// SetURI is the name of the set with this number.
+func SetURI(job wire.JobID, number uint32) string {
+	return fmt.Sprintf("gompi://%016x/%d", uint64(job), number)
+}
+
+// Welcome is what a process learns when it joins.
+type Welcome struct {
+	Self   wire.ProcID
+	Secret [32]byte
+	// World is mpi://WORLD of this process: the processes started together
+	// with it, in rank order. Number is that of the set itself.
+	World wire.Set
+	// Parent is mpi://PARENT: the set of the process that spawned this one;
+	// Number 0 and no members if there is none.
+	Parent wire.Set
+	// Segment and Bell are this process's own memfd and eventfd. The caller
+	// owns them.
+	Segment, Bell int
+	// LocalProcs is the number of processes of the job on this host,
+	// UsableCPUs what they may use together, MaxProcs the GOMAXPROCS to set
+	// (0: leave it alone).
+	LocalProcs, UsableCPUs, MaxProcs int
+	// FaultTolerant: a death does not end the job.
+	FaultTolerant bool
+	// KillGrace is the time between SIGTERM and SIGKILL when the job ends.
+	KillGrace time.Duration
+	// Settings are the knobs (GOMPI_*) given as flags of gompirun.
+	Settings map[string]string
+}
+
+// EventKind says what an Event tells.
+type EventKind uint8
+
+const (
+	// EvDied: Proc ended without leaving in order; Text says how. Every
+	// joined process gets it and answers with Dead when nothing of it
+	// touches Proc's memory any more.
+	EvDied EventKind = iota + 1
+	// EvGone: Proc, which this process watches, left in order or never
+	// joined. Text says how. No answer.
+	EvGone
+	// EvStacks: report with Stacks(ID, ...).
+	EvStacks
+	// EvHost: LocalProcs and MaxProcs have changed.
+	EvHost
+	// EvAbort: the job is ending; Text says why.
+	EvAbort
+)
+
+// Event is something the head tells unasked.
+type Event struct {
+	Kind                 EventKind
+	Proc                 wire.ProcID
+	Text                 string
+	ID                   uint64
+	LocalProcs, MaxProcs int
+}
+
+// ProcState is how far a process is.
+type ProcState uint8
+
+// A process only moves forward in this list.
+const (
+	Starting  ProcState = iota + 1 // reserved, perhaps forked; has not said hello
+	Joined                         // has its welcome
+	Finalized                      // has left in order; may still run
+	Exited                         // has ended
+)
+
+// String gives the state in lower case.
+func (s ProcState) String() string {
+	switch s {
+	case Starting:
+		return "starting"
+	case Joined:
+		return "joined"
+	case Finalized:
+		return "finalized"
+	case Exited:
+		return "exited"
+	}
+	return fmt.Sprintf("state(%d)", uint8(s))
+}
+
+// ProcInfo is one line of a snapshot.
+type ProcInfo struct {
+	Proc wire.ProcID
+	// Rank in its world of Size processes, which is the set numbered World.
+	Rank, Size int
+	World      uint32
+	// PID of the child that the launcher started, 0 before Started.
+	PID   int
+	State ProcState
+	// How says how it ended, "" while it lives.
+	How string
+	// Segment is the server's own descriptor of the process's segment, valid
+	// until the launcher calls Exited for it or Close; -1 afterwards and in
+	// answers to a Tool.
+	Segment int
+}
+
+// StackReport is what one process says about itself.
+type StackReport struct {
+	ProcInfo
+	// Answered is false if the process did not reply in time; then Queues
+	// and Stacks are empty.
+	Answered bool
+	// Calls are its blocking calls, read from its segment by the server.
+	Calls []rollcall.Entry
+	// Queues is the engine's text about unmatched messages, Stacks a
+	// goroutine dump. Both are cut at MaxReport bytes.
+	Queues, Stacks []byte
+}
+
+// Limits of the protocol.
+const (
+	MaxKey    = 1 << 10   // bytes in a key of the store
+	MaxValue  = 256 << 10 // bytes in a value
+	MaxReport = 1 << 20   // bytes of Queues and of Stacks
+	MaxAddrs  = 64        // addresses a process may announce
+	MaxArgs   = 1 << 20   // bytes in a command line to spawn
+	MaxSpawn  = 1 << 16   // processes in one Spawn or AddJob
+)

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package control
+
+import (
+	"errors"
+	"os"
+	"testing"
+
+	"gompi/internal/wire"
+)
+
+func TestDeathIsAnnouncedAndAcknowledged(t *testing.T) {
+	r := newRig(t, 4, nil)
+	ks := r.joinAll()
+	dead := ks[0]
+	ks[1].meet(dead.id)
+	ks[2].meet(dead.id)
+	ks[1].must(ks[1].Dead(dead.id)) // too early: does not count
+	ks[1].settle()
+	r.Exited(dead.id, "signal: killed", false)
+	r.Exited(dead.id, "again", true)
+	for _, k := range ks[1:] {
+		if ev := k.expect(EvDied, dead.id); ev.Text != "signal: killed" {
+			t.Errorf("event %+v", ev)
+		}
+	}
+	ks[1].must(ks[1].Dead(dead.id))
+	ks[3].must(ks[3].Dead(dead.id))
+	ks[1].settle()
+	ks[3].settle()
+	if r.noted("reap") {
+		t.Error("reaped before the last acknowledgement")
+	}
+	ks[2].must(ks[2].Dead(dead.id))
+	r.await("reap 1")
+	var gone *GoneError
+	if _, err := ks[1].Contact(dead.id); !errors.As(err, &gone) || gone.Proc != dead.id || gone.How != "signal: killed" {
+		t.Errorf("contact with the dead: %v", err)
+	}
+}
+
+// Whoever ends in any way owes no acknowledgement.
+func TestAcknowledgementByEnding(t *testing.T) {
+	r := newRig(t, 5, nil)
+	ks := r.joinAll()
+	dead := ks[0]
+	for _, k := range ks[1:] {
+		k.meet(dead.id)
+	}
+	r.Exited(dead.id, "signal: killed", false)
+	ks[1].Close()                              // its connection ends
+	ks[2].must(ks[2].Finalize())               // leaves in order
+	r.Exited(ks[3].id, "exit status 2", false) // dies too
+	ks[4].expect(EvDied, dead.id)
+	ks[4].expect(EvDied, ks[3].id)
+	r.await("reap 4")
+	ks[4].settle()
+	if r.noted("reap 1") {
+		t.Error("reaped before the last acknowledgement")
+	}
+	ks[4].must(ks[4].Dead(dead.id))
+	r.await("reap 1")
+}
+
+func TestReapAtOnce(t *testing.T) {
+	r := newRig(t, 4, nil)
+	a, b := r.join(0), r.join(1)
+	a.must(a.Finalize())
+	r.await("finalized 1")
+	r.Exited(a.id, "exit status 0", true)
+	r.await("reap 1")
+	r.Exited(r.procs[2].Proc, "exit status 0", true) // never joined
+	r.await("reap 3")
+	r.Exited(r.procs[3].Proc, "exit status 1", false) // never joined, nobody knows it
+	r.await("reap 4")
+	if ev := b.expect(EvDied, r.procs[3].Proc); ev.Text != "exit status 1" {
+		t.Errorf("event %+v", ev)
+	}
+	r.Exited(b.id, "exit status 0", true) // without Finalize, but nobody is left
+	r.await("reap 2")
+	for i, want := range []string{"left in order", "exit status 0", "exit status 0", "exit status 1"} {
+		if in := r.Snapshot()[i]; in.State != Exited || in.How != want || in.Segment != -1 {
+			t.Errorf("process %d: %+v; want %s", i+1, in, want)
+		}
+	}
+}
+
+func TestWatch(t *testing.T) {
+	r := newRig(t, 6, nil)
+	w := r.join(0)
+	gone, died, late := r.join(1), r.join(2), r.join(3)
+	gone.must(gone.Finalize())
+	r.Exited(died.id, "signal: killed", false)
+	w.expect(EvDied, died.id)
+	w.must(w.Watch(r.world.Members))
+	w.expect(EvGone, gone.id)
+	w.expect(EvDied, died.id)
+	late.must(late.Finalize())
+	w.expect(EvGone, late.id)
+	r.Exited(late.id, "exit status 0", true) // was told already
+	r.Exited(r.procs[4].Proc, "exit status 0", true)
+	if ev := w.expect(EvGone, r.procs[4].Proc); ev.Text != "exit status 0" {
+		t.Errorf("event %+v", ev)
+	}
+	r.Exited(r.procs[5].Proc, "exit status 1", false)
+	w.expect(EvDied, r.procs[5].Proc)
+}
+
+// Who waits for the dead is answered.
+func TestDeathEndsWaits(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		end  func(r *rig, p wire.ProcID, k *child)
+	}{
+		{"killed", func(r *rig, p wire.ProcID, _ *child) { r.Exited(p, "signal: killed", false) }},
+		{"finalized", func(r *rig, _ wire.ProcID, k *child) { k.must(k.Finalize()) }},
+		{"quiet exit", func(r *rig, p wire.ProcID, _ *child) { r.Exited(p, "exit status 0", true) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t, 2, nil)
+			a := r.join(0)
+			r.Started(r.procs[1].Proc, os.Getpid())
+			b, w, err := Dial(r.Addr(), r.procs[1].Token) // does not announce
+			if err != nil {
+				t.Fatal(err)
+			}
+			closeFDs([]int{w.Segment, w.Bell})
+			defer b.Close()
+			waits := []func() error{
+				async(t, func() error { _, err := a.Contact(w.Self); return err }),
+				async(t, func() error { return a.Fence(bg, r.world.Members) }),
+				async(t, func() error { _, err := a.Get(bg, "k", true); return err }),
+				async(t, func() error { _, err := a.Get(bg, "l", true); return err }),
+			}
+			r.parked(4)
+			c.end(r, w.Self, &child{Client: b, t: t, id: w.Self})
+			var gone *GoneError
+			for i, wait := range waits {
+				if err := wait(); !errors.As(err, &gone) || gone.Proc != w.Self {
+					t.Errorf("wait %d: %v", i, err)
+				}
+			}
+			if err := a.Fence(bg, r.world.Members); !errors.As(err, &gone) {
+				t.Errorf("fence afterwards: %v", err)
+			}
+			if _, err := a.Contact(w.Self); !errors.As(err, &gone) {
+				t.Errorf("contact afterwards: %v", err)
+			}
+			r.parked(0)
+		})
+	}
+}
+
+// The dead themselves wait for nothing any more.
+func TestDeathForgetsItsRequests(t *testing.T) {
+	r := newRig(t, 3, nil)
+	a, b := r.join(0), r.join(1)
+	waits := []func() error{
+		async(t, func() error { _, err := a.Contact(r.procs[2].Proc); return err }),
+		async(t, func() error { return a.Fence(bg, wire.MembersOf(a.id, b.id)) }),
+		async(t, func() error { _, err := a.Get(bg, "k", true); return err }),
+	}
+	r.parked(3)
+	a.Close()
+	for _, w := range waits {
+		if err := w(); !errors.Is(err, ErrClosed) {
+			t.Error(err)
+		}
+	}
+	r.parked(0)
+	b.must(b.Put("k", nil))
+	fence := async(t, func() error { return b.Fence(bg, wire.MembersOf(a.id, b.id)) })
+	r.parked(1)
+	r.Exited(a.id, "signal: killed", false)
+	var gone *GoneError
+	if err := fence(); !errors.As(err, &gone) {
+		t.Error(err)
+	}
+	r.join(2)
+}
+
+// The spawner dies while its processes start.
+func TestDeathDuringSpawn(t *testing.T) {
+	begun, cont := make(chan struct{}), make(chan struct{})
+	r := newRig(t, 2, func(c *ServerConfig) {
+		c.Start = func([]StartProc) error { close(begun); <-cont; return nil }
+	})
+	a, b := r.join(0), r.join(1)
+	spawn := async(t, func() error { _, err := a.Spawn(bg, nil, 1); return err })
+	<-begun
+	a.Close()
+	r.Exited(a.id, "signal: killed", false)
+	if err := spawn(); !errors.Is(err, ErrClosed) {
+		t.Error(err)
+	}
+	b.expect(EvDied, a.id)
+	close(cont)
+	child := wire.ProcID{Job: a.id.Job, Serial: 3}
+	r.Exited(child, "signal: killed", false)
+	b.expect(EvDied, child)
+	r.await("reap 3")
+}
+
+func TestHostEvents(t *testing.T) {
+	r := newRig(t, 4, nil)
+	a := r.join(0)
+	for i, want := range []int{3, 2, 1} {
+		r.Exited(r.procs[i+1].Proc, "exit status 0", true)
+		if ev, err := a.Next(); err != nil || ev.Kind != EvHost || ev.LocalProcs != want || ev.MaxProcs != max(2, 8/want) {
+			t.Errorf("event %+v, %v; want %d local processes", ev, err, want)
+		}
+	}
+}
+
+// Processes come and go, and nothing of them stays but their serials.
+func TestGrowShrink(t *testing.T) {
+	r := newRig(t, 1, nil)
+	base := r.join(0)
+	n := 1000
+	if testing.Short() {
+		n = 50
+	}
+	before := leftover{}
+	for i := range n {
+		procs, _, err := r.AddJob([][]string{{"x"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		k := r.joinAs(procs[0], os.Getpid())
+		base.meet(k.id)
+		k.meet(base.id)
+		if i%2 == 0 {
+			k.must(k.Finalize())
+			k.Close()
+			r.Exited(k.id, "exit status 0", true)
+		} else {
+			k.Close()
+			r.Exited(k.id, "signal: killed", false)
+			base.expect(EvDied, k.id)
+			base.must(base.Dead(k.id))
+			base.settle()
+		}
+		if i == 9 {
+			before = leftovers()
+		}
+	}
+	waitFor(t, "as many goroutines and descriptors as before", func() bool {
+		now := leftovers()
+		return now.goroutines <= before.goroutines && now.fds <= before.fds
+	})
+	r.Server.mu.Lock()
+	defer r.Server.mu.Unlock()
+	if st := r.st; len(st.dying)+len(st.tokens)+len(st.fences)+len(st.gets) != 0 || st.local != 1 || st.alive != 1 || len(r.peers) != 1 {
+		t.Errorf("left: %d dying, %d tokens, %d local, %d alive, %d peers", len(st.dying), len(st.tokens), st.local, st.alive, len(r.peers))
+	}
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package control
+
+import (
+	"errors"
+	"fmt"
+
+	"gompi/internal/wire"
+)
+
+// Errors of the control plane. Test with errors.Is.
+var (
+	// ErrLost: the connection to the head has ended; no call will work again.
+	ErrLost = errors.New("connection to gompirun is lost")
+	// ErrClosed: Close was called.
+	ErrClosed = errors.New("control connection is closed")
+	// ErrNotFound: no such key, set or process.
+	ErrNotFound = errors.New("not found")
+	// ErrEnding: the job is ending.
+	ErrEnding = errors.New("job is ending")
+	// ErrRefused: the head refused the request; the text says why.
+	ErrRefused = errors.New("refused by gompirun")
+)
+
+// GoneError tells that a process needed for the call has left or died.
+type GoneError struct {
+	Proc wire.ProcID
+	How  string // "finalized", "signal: killed", ...
+}
+
+func (e *GoneError) Error() string { return fmt.Sprintf("process %v is gone: %s", e.Proc, e.How) }

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package control
+
+import (
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/segment"
+)
+
+// files are a process's segment and bell in the agent. They stay open while
+// the process lives and while a frame that carries them is on its way.
+type files struct {
+	segment, bell int
+	refs          atomic.Int32
+}
+
+func newFiles() (*files, error) {
+	seg, bell, err := segment.CreateChecked()
+	if err != nil {
+		return nil, err
+	}
+	f := &files{segment: seg, bell: bell}
+	f.refs.Store(1)
+	return f, nil
+}
+
+func (f *files) retain() { f.refs.Add(1) }
+
+// release may be called on nil.
+func (f *files) release() {
+	if f == nil {
+		return
+	}
+	switch n := f.refs.Add(-1); {
+	case n == 0:
+		unix.Close(f.segment)
+		unix.Close(f.bell)
+	case n < 0:
+		panic("gompi: BUG: segment released twice")
+	}
+}

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package control
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/wire"
+)
+
+// patience ends a test that would hang.
+const patience = 20 * time.Second
+
+// rig is a server whose processes are values in the test.
+type rig struct {
+	*Server
+	t     *testing.T
+	procs []StartProc
+	world wire.Set
+
+	mu     sync.Mutex
+	cond   sync.Cond
+	log    []string // callbacks, as "reap 3"
+	spawns [][]StartProc
+}
+
+// newRig starts a server with n reserved processes. At the test's end nothing
+// may be left of it.
+func newRig(t *testing.T, n int, change func(*ServerConfig)) *rig {
+	t.Helper()
+	before := leftovers()
+	r := &rig{t: t}
+	r.cond.L = &r.mu
+	note := func(what string) func(wire.ProcID) {
+		return func(p wire.ProcID) { r.note(fmt.Sprint(what, " ", p.Serial)) }
+	}
+	cfg := ServerConfig{
+		Job: wire.JobID(rand.Uint64() | 1), Secret: [32]byte{1, 2, 3},
+		Settings: map[string]string{"GOMPI_A": "1", "GOMPI_B": ""}, KillGrace: 2 * time.Second, UsableCPUs: 2,
+		MaxProcs:  func(local int) int { return max(2, 8/local) },
+		Aborted:   func(by wire.ProcID, code int, msg string) { r.note(fmt.Sprint("abort ", by.Serial, code, msg)) },
+		Reap:      note("reap"),
+		Joined:    note("joined"),
+		Finalized: note("finalized"),
+		Dropped:   func(p wire.ProcID, why string) { r.note(fmt.Sprint("dropped ", p.Serial, " ", why)) },
+		Start: func(procs []StartProc) error {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.spawns = append(r.spawns, procs)
+			r.cond.Broadcast()
+			return nil
+		},
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	var err error
+	if r.Server, err = NewServer(cfg); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		r.Server.Close()
+		waitFor(t, "nothing left behind", func() bool { return leftovers() == before })
+	})
+	argv := make([][]string, n)
+	for i := range argv {
+		argv[i] = []string{"prog", fmt.Sprint(i)}
+	}
+	if r.procs, r.world, err = r.AddJob(argv); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func (r *rig) note(s string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.log = append(r.log, s)
+	r.cond.Broadcast()
+}
+
+func (r *rig) noted(s string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, l := range r.log {
+		if strings.HasPrefix(l, s) {
+			return true
+		}
+	}
+	return false
+}
+
+// await waits until a callback was noted.
+func (r *rig) await(s string) {
+	r.t.Helper()
+	waitFor(r.t, s, func() bool { return r.noted(s) })
+}
+
+// leftover counts what a server or client may leak.
+type leftover struct{ goroutines, fds int }
+
+func leftovers() leftover {
+	fds, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		panic(err)
+	}
+	return leftover{runtime.NumGoroutine(), len(fds)}
+}
+
+func waitFor(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	end := time.Now().Add(patience)
+	for !ok() {
+		if time.Now().After(end) {
+			buf := make([]byte, 1<<20)
+			t.Fatalf("not reached: %s; %+v\n%s", what, leftovers(), buf[:runtime.Stack(buf, true)])
+		}
+		runtime.Gosched()
+	}
+}
+
+// child is one process of a rig.
+type child struct {
+	*Client
+	w  *Welcome
+	t  *testing.T
+	id wire.ProcID
+}
+
+// join lets process i of the first world say hello, as the launcher's child
+// does, and announce itself.
+func (r *rig) join(i int) *child {
+	r.t.Helper()
+	return r.joinAs(r.procs[i], os.Getpid())
+}
+
+func (r *rig) joinAs(p StartProc, pid int) *child {
+	r.t.Helper()
+	r.Started(p.Proc, pid)
+	c, w, err := Dial(r.Addr(), p.Token)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	unix.Close(w.Segment)
+	unix.Close(w.Bell)
+	r.t.Cleanup(func() { c.Close() })
+	k := &child{Client: c, w: w, t: r.t, id: p.Proc}
+	k.must(c.Announce([]string{fmt.Sprintf("127.0.0.1:%d", p.Proc.Serial)}))
+	return k
+}
+
+func (r *rig) joinAll() []*child {
+	r.t.Helper()
+	list := make([]*child, len(r.procs))
+	for i := range list {
+		list[i] = r.join(i)
+	}
+	return list
+}
+
+func (k *child) must(err error) {
+	k.t.Helper()
+	if err != nil {
+		k.t.Fatalf("process %d: %v", k.id.Serial, err)
+	}
+}
+
+// next returns the next event that is no EvHost.
+func (k *child) next() Event {
+	k.t.Helper()
+	for {
+		got := make(chan Event, 1)
+		fail := make(chan error, 1)
+		go func() {
+			ev, err := k.Next()
+			if err != nil {
+				fail <- err
+				return
+			}
+			got <- ev
+		}()
+		select {
+		case ev := <-got:
+			if ev.Kind != EvHost {
+				return ev
+			}
+		case err := <-fail:
+			k.t.Fatalf("process %d: %v", k.id.Serial, err)
+		case <-time.After(patience):
+			k.t.Fatalf("process %d: no event", k.id.Serial)
+		}
+	}
+}
+
+func (k *child) expect(kind EventKind, p wire.ProcID) Event {
+	k.t.Helper()
+	ev := k.next()
+	if ev.Kind != kind || ev.Proc != p {
+		k.t.Fatalf("process %d: event %+v; want kind %d of %v", k.id.Serial, ev, kind, p)
+	}
+	return ev
+}
+
+// settle makes sure that the server has handled all that k told before.
+func (k *child) settle() {
+	k.t.Helper()
+	if _, err := k.Lookup(SelfURI); err != nil {
+		k.t.Fatal(err)
+	}
+}
+
+// meet makes k know the pid of p.
+func (k *child) meet(p wire.ProcID) wire.Contact {
+	k.t.Helper()
+	c, err := k.Contact(p)
+	k.must(err)
+	unix.Close(c.Segment)
+	unix.Close(c.Bell)
+	return c
+}
+
+// parked waits until n requests wait in the server.
+func (r *rig) parked(n int) {
+	r.t.Helper()
+	waitFor(r.t, fmt.Sprint(n, " parked requests"), func() bool {
+		r.Server.mu.Lock()
+		defer r.Server.mu.Unlock()
+		have := 0
+		for _, p := range r.st.procs {
+			have += len(p.reqs)
+		}
+		return have == n
+	})
+}
+
+// async runs f and returns its error when asked.
+func async(t *testing.T, f func() error) func() error {
+	ch := make(chan error, 1)
+	go func() { ch <- f() }()
+	return func() error {
+		t.Helper()
+		select {
+		case err := <-ch:
+			return err
+		case <-time.After(patience):
+			t.Fatal("call does not return")
+			return nil
+		}
+	}
+}
+
+var bg = context.Background()

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package control
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// How much a client may leave unread. Above softQueue its further requests
+// wait; that bounds what its requests can pile up. Only what comes unasked, or
+// late, goes above, and a client that leaves hardQueue unread is dropped:
+// hardQueue holds the deaths of 100,000 processes.
+const (
+	softQueue = 1 << 20
+	hardQueue = 16 << 20
+	// chunkBytes is how much is gathered for one system call.
+	chunkBytes = 64 << 10
+	// lastWords is how long a closing connection may take for what is queued.
+	lastWords = 100 * time.Millisecond
+)
+
+// peer is the agent's end of one connection. One goroutine reads (Server.serve)
+// and one writes, so that a client that does not read stops nobody but itself.
+type peer struct {
+	conn *net.UnixConn
+	in   *bufio.Reader
+	pid  int // of the process at the other end, 0 if unknown
+
+	serial uint32 // set by hello; afterwards constant
+
+	mu      sync.Mutex
+	cond    sync.Cond // queue, bytes, closing have changed
+	queue   []chunk
+	bytes   int    // in queue and being written
+	host    []byte // the latest EvHost, if it is not yet written
+	closing bool
+	bye     string // last words
+	byAgent bool   // the agent broke the connection
+	written chan struct{}
+}
+
+// chunk is a run of frames; files go with its first byte.
+type chunk struct {
+	data  []byte
+	files *files
+}
+
+func newPeer(conn *net.UnixConn) *peer {
+	p := &peer{conn: conn, in: bufio.NewReaderSize(conn, 4096), written: make(chan struct{})}
+	p.cond.L = &p.mu
+	return p
+}
+
+// credentials returns who made the connection, as the kernel knows it.
+func credentials(conn *net.UnixConn) (*unix.Ucred, error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	var cred *unix.Ucred
+	var credErr error
+	err = raw.Control(func(fd uintptr) {
+		cred, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	})
+	return cred, errors.Join(err, credErr)
+}
+
+// send queues a frame. It takes over one reference to files (which may be
+// nil) and never blocks.
+func (p *peer) send(frame []byte, files *files) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closing {
+		files.release()
+		return
+	}
+	if p.bytes+len(frame) > hardQueue {
+		files.release()
+		p.close(fmt.Sprintf("client left %d bytes unread", p.bytes), true)
+		return
+	}
+	p.bytes += len(frame)
+	if n := len(p.queue); files == nil && n > 0 && len(p.queue[n-1].data)+len(frame) <= chunkBytes {
+		p.queue[n-1].data = append(p.queue[n-1].data, frame...)
+	} else {
+		p.queue = append(p.queue, chunk{append([]byte(nil), frame...), files})
+	}
+	p.cond.Broadcast()
+}
+
+// sendHost queues an EvHost in place of one that still waits.
+func (p *peer) sendHost(frame []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.closing {
+		p.host = frame
+		p.cond.Broadcast()
+	}
+}
+
+// waitRoom waits until the client has read enough for another request; false
+// if the connection is closing.
+func (p *peer) waitRoom() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.bytes > softQueue && !p.closing {
+		p.cond.Wait()
+	}
+	return !p.closing
+}
+
+// shut ends the connection soon: what is queued and a reason, if not empty,
+// get a short time. Reader and writer end by themselves.
+func (p *peer) shut(bye string, byAgent bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.close(bye, byAgent)
+}
+
+// close is shut with mu held.
+func (p *peer) close(bye string, byAgent bool) {
+	if p.closing {
+		return
+	}
+	p.closing, p.bye, p.byAgent = true, bye, byAgent
+	// Deadlines and not Close: they do not wait for anybody. The only error
+	// is that the connection is closed, which is as good.
+	_ = p.conn.SetReadDeadline(time.Unix(1, 0))
+	_ = p.conn.SetWriteDeadline(time.Now().Add(lastWords))
+	p.cond.Broadcast()
+}
+
+// write is the writer's goroutine.
+func (p *peer) write() {
+	defer close(p.written)
+	for {
+		p.mu.Lock()
+		for len(p.queue) == 0 && p.host == nil && !p.closing {
+			p.cond.Wait()
+		}
+		batch, last := p.queue, p.closing
+		p.queue = nil
+		if p.host != nil {
+			batch = append(batch, chunk{data: p.host})
+			p.bytes += len(p.host)
+			p.host = nil
+		}
+		if last && p.bye != "" {
+			bye := appendFrame(nil, 0, 0, &textMsg{kBye, p.bye})
+			batch = append(batch, chunk{data: bye})
+			p.bytes += len(bye)
+		}
+		p.mu.Unlock()
+
+		var err error
+		for i := range batch {
+			if err == nil {
+				err = p.writeChunk(&batch[i])
+			}
+			batch[i].files.release()
+			p.mu.Lock()
+			p.bytes -= len(batch[i].data)
+			p.cond.Broadcast()
+			p.mu.Unlock()
+		}
+		if last {
+			return
+		}
+		if err != nil {
+			p.shut("", false)
+		}
+	}
+}
+
+func (p *peer) writeChunk(c *chunk) error {
+	var oob []byte
+	if c.files != nil {
+		oob = unix.UnixRights(c.files.segment, c.files.bell)
+	}
+	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
+		n, _, err := p.conn.WriteMsgUnix(c.data, oob, nil)
+		switch {
+		case errors.Is(err, unix.ETOOMANYREFS):
+			// Too many descriptors of this user are on their way (root is
+			// exempt); the receivers will take them out.
+			if !p.sleep(pause) {
+				return err
+			}
+			continue
+		case err != nil:
+			return err
+		case n < len(c.data):
+			_, err = p.conn.Write(c.data[n:])
+		}
+		return err
+	}
+}
+
+// sleep is false when the connection is closing.
+func (p *peer) sleep(d time.Duration) bool {
+	time.Sleep(d)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.closing
+}
+
+// read returns the next frame; the body is valid until the next call with the
+// same buf.
+func (p *peer) read(buf *[]byte, limit int) (frame, error) {
+	head, err := p.in.Peek(frameHead)
+	if err != nil {
+		if err == io.EOF && len(head) > 0 {
+			err = io.ErrUnexpectedEOF
+		}
+		return frame{}, err
+	}
+	f, n, err := parseHead(head)
+	if err != nil {
+		return frame{}, &protocolError{err}
+	}
+	if f.fds != 0 {
+		return frame{}, &protocolError{fmt.Errorf("frame of kind %d has descriptors", f.kind)}
+	}
+	if n > limit {
+		return frame{}, &protocolError{fmt.Errorf("frame of kind %d has %d bytes, at most %d allowed here", f.kind, n, limit)}
+	}
+	if _, err := p.in.Discard(frameHead); err != nil {
+		return frame{}, err
+	}
+	if cap(*buf) < n || cap(*buf) > chunkBytes && n < chunkBytes {
+		*buf = make([]byte, max(n, 512))
+	}
+	f.body = (*buf)[:n]
+	if _, err := io.ReadFull(p.in, f.body); err != nil {
+		return frame{}, err
+	}
+	return f, nil
+}
+
+// protocolError is the client's fault.
+type protocolError struct{ err error }
+
+func (e *protocolError) Error() string { return e.err.Error() }
+func (e *protocolError) Unwrap() error { return e.err }

@@ -1,0 +1,603 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/rollcall"
+	"gompi/internal/segment"
+	"gompi/internal/wire"
+)
+
+func TestWelcome(t *testing.T) {
+	r := newRig(t, 3, nil)
+	r.Started(r.procs[1].Proc, os.Getpid())
+	c, w, err := Dial(r.Addr(), r.procs[1].Token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := segment.Check(w.Segment); err != nil {
+		t.Error(err)
+	}
+	if _, err := unix.Write(w.Bell, []byte{1, 0, 0, 0, 0, 0, 0, 0}); err != nil {
+		t.Error(err)
+	}
+	closeFDs([]int{w.Segment, w.Bell})
+	got := *w
+	got.Segment, got.Bell = 0, 0
+	want := Welcome{
+		Self: r.procs[1].Proc, Secret: [32]byte{1, 2, 3},
+		World:      wire.Set{URI: WorldURI, Number: r.world.Number, Members: r.world.Members},
+		LocalProcs: 3, UsableCPUs: 2, MaxProcs: 2, KillGrace: 2 * time.Second,
+		Settings: map[string]string{"GOMPI_A": "1", "GOMPI_B": ""},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("welcome\n%+v\nwant\n%+v", got, want)
+	}
+	r.await("joined 2")
+	if _, _, err := Dial(r.Addr(), r.procs[1].Token); !errors.Is(err, ErrRefused) {
+		t.Errorf("second join with one token: %v", err)
+	}
+	if _, _, err := Dial(r.Addr(), strings.Repeat("ab", 16)); !errors.Is(err, ErrRefused) {
+		t.Errorf("unknown token: %v", err)
+	}
+	if _, _, err := Dial(r.Addr(), "abc"); err == nil {
+		t.Error("malformed token accepted")
+	}
+	if _, _, err := Dial("@gompi-none", r.procs[0].Token); err == nil {
+		t.Error("joined without a server")
+	}
+}
+
+func TestContact(t *testing.T) {
+	r := newRig(t, 4, nil)
+	a, b := r.join(0), r.join(1)
+	c := a.meet(b.id)
+	want := wire.Contact{Proc: b.id, SameHost: true, PID: os.Getpid(), Segment: c.Segment, Bell: c.Bell, Addrs: []string{"127.0.0.1:2"}}
+	if !reflect.DeepEqual(c, want) {
+		t.Errorf("contact %+v; want %+v", c, want)
+	}
+	a.meet(a.id)
+
+	wrapped := r.joinAs(r.procs[2], os.Getpid()+1)
+	if got := a.meet(wrapped.id).PID; got != 0 {
+		t.Errorf("pid %d of a process that is not the launcher's child", got)
+	}
+	if got := wrapped.meet(a.id).PID; got != 0 {
+		t.Errorf("pid %d for a process whose end the launcher does not see", got)
+	}
+
+	late := async(t, func() error {
+		c, err := a.Contact(r.procs[3].Proc)
+		closeFDs([]int{c.Segment, c.Bell})
+		return err
+	})
+	r.parked(1)
+	r.join(3)
+	if err := late(); err != nil {
+		t.Error(err)
+	}
+	for _, p := range []wire.ProcID{{}, {Job: a.id.Job}, {Job: a.id.Job, Serial: 99}, {Job: 1, Serial: 1}} {
+		if _, err := a.Contact(p); !errors.Is(err, ErrNotFound) {
+			t.Errorf("contact with %v: %v", p, err)
+		}
+	}
+}
+
+// Contacts wait for the launcher's word about both pids.
+func TestContactBeforeStarted(t *testing.T) {
+	r := newRig(t, 2, nil)
+	c, w, err := Dial(r.Addr(), r.procs[0].Token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	closeFDs([]int{w.Segment, w.Bell})
+	a := &child{Client: c, t: t, id: w.Self}
+	b := r.join(1)
+	a.must(a.Announce(nil))
+	pids := make(chan int, 2)
+	ab := async(t, func() error { pids <- a.meet(b.id).PID; return nil })
+	ba := async(t, func() error { pids <- b.meet(a.id).PID; return nil })
+	r.parked(2)
+	r.Started(a.id, os.Getpid())
+	ab()
+	ba()
+	if x, y := <-pids, <-pids; x != os.Getpid() || y != x {
+		t.Errorf("pids %d, %d", x, y)
+	}
+}
+
+func TestSets(t *testing.T) {
+	r := newRig(t, 3, nil)
+	k := r.join(2)
+	world, err := k.Lookup(WorldURI)
+	k.must(err)
+	if !reflect.DeepEqual(world, k.w.World) {
+		t.Errorf("world %+v; want %+v", world, k.w.World)
+	}
+	self, err := k.Lookup(SelfURI)
+	k.must(err)
+	if self.URI != SelfURI || self.Members.Len() != 1 || self.Members.At(0) != k.id || self.Number == world.Number {
+		t.Errorf("self %+v", self)
+	}
+	byNumber, err := k.Lookup(SetURI(k.id.Job, world.Number))
+	k.must(err)
+	if byNumber.Number != world.Number || !reflect.DeepEqual(byNumber.Members, world.Members) || !reflect.DeepEqual(byNumber, r.world) {
+		t.Errorf("set %+v; want %+v", byNumber, r.world)
+	}
+	m := wire.MembersOf(r.procs[2].Proc, r.procs[0].Proc)
+	set, err := k.DefineSet(m)
+	k.must(err)
+	again, err := k.DefineSet(m)
+	k.must(err)
+	if set.Number == again.Number || !reflect.DeepEqual(set.Members, m) || set.URI != SetURI(k.id.Job, set.Number) {
+		t.Errorf("defined %+v and %+v", set, again)
+	}
+	found, err := k.Lookup(set.URI)
+	k.must(err)
+	if !reflect.DeepEqual(found, set) {
+		t.Errorf("found %+v; want %+v", found, set)
+	}
+	for _, uri := range []string{"", ParentURI, "mpi://OTHER", SetURI(k.id.Job, 99), SetURI(k.id.Job+1, 1), set.URI + "0", strings.Repeat("x", 1000)} {
+		if _, err := k.Lookup(uri); !errors.Is(err, ErrNotFound) {
+			t.Errorf("lookup of %.20q: %v", uri, err)
+		}
+	}
+	if _, err := k.DefineSet(wire.MembersOf(wire.ProcID{Job: k.id.Job, Serial: 9})); !errors.Is(err, ErrNotFound) {
+		t.Errorf("set with an unknown process: %v", err)
+	}
+	if _, err := k.DefineSet(wire.MembersOf(k.id, k.id)); !errors.Is(err, ErrRefused) {
+		t.Errorf("set with a process twice: %v", err)
+	}
+}
+
+func TestStore(t *testing.T) {
+	r := newRig(t, 2, nil)
+	a, b := r.join(0), r.join(1)
+	if _, err := a.Get(bg, "k", false); !errors.Is(err, ErrNotFound) {
+		t.Errorf("get before put: %v", err)
+	}
+	wait := async(t, func() error {
+		v, err := a.Get(bg, "k", true)
+		if string(v) != "v1" {
+			t.Errorf("got %q", v)
+		}
+		return err
+	})
+	r.parked(1)
+	b.must(b.Put("k", []byte("v1")))
+	a.must(wait())
+	b.must(b.Put("k", make([]byte, MaxValue)))
+	v, err := a.Get(bg, "k", false)
+	if err != nil || len(v) != MaxValue {
+		t.Errorf("%d bytes, %v", len(v), err)
+	}
+	if err := a.Put("k", make([]byte, MaxValue+1)); !errors.Is(err, ErrRefused) {
+		t.Errorf("too large value: %v", err)
+	}
+	ctx, cancel := context.WithCancel(bg)
+	given := async(t, func() error { _, err := a.Get(ctx, "never", true); return err })
+	r.parked(1)
+	cancel()
+	if err := given(); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled get: %v", err)
+	}
+	r.parked(0)
+	r.Server.mu.Lock()
+	left := len(r.st.gets)
+	r.Server.mu.Unlock()
+	if left != 0 {
+		t.Errorf("%d keys are still waited for", left)
+	}
+}
+
+func TestFence(t *testing.T) {
+	r := newRig(t, 3, nil)
+	ks := r.joinAll()
+	all := r.world.Members
+	for range 3 {
+		var waits []func() error
+		for _, k := range ks {
+			waits = append(waits, async(t, func() error { return k.Fence(bg, all) }), async(t, func() error { return k.Fence(bg, all) }))
+		}
+		for _, w := range waits {
+			if err := w(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	// One who gives up and comes again.
+	ctx, cancel := context.WithCancel(bg)
+	first := async(t, func() error { return ks[0].Fence(ctx, all) })
+	r.parked(1)
+	cancel()
+	if err := first(); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	r.parked(0)
+	one := async(t, func() error { return ks[1].Fence(bg, all) })
+	two := async(t, func() error { return ks[2].Fence(bg, all) })
+	r.parked(2)
+	ks[0].must(ks[0].Fence(bg, all))
+	ks[0].must(one())
+	ks[0].must(two())
+	if err := ks[0].Fence(bg, wire.MembersOf(ks[1].id)); !errors.Is(err, ErrRefused) {
+		t.Errorf("fence of others: %v", err)
+	}
+	ks[0].must(ks[0].Fence(bg, wire.MembersOf(ks[0].id)))
+	if n := len(r.st.fences); n != 0 {
+		t.Errorf("%d fences left", n)
+	}
+}
+
+func TestSpawn(t *testing.T) {
+	r := newRig(t, 2, nil)
+	a := r.join(0)
+	set, err := a.Spawn(bg, nil, 3)
+	a.must(err)
+	procs := r.spawns[0]
+	if set.Members.Len() != 3 || len(procs) != 3 || procs[2].Proc != set.Members.At(2) || procs[2].Rank != 2 || procs[2].Size != 3 {
+		t.Fatalf("spawned %+v, %+v", set, procs)
+	}
+	if !reflect.DeepEqual(procs[1].Argv, []string{"prog", "0"}) {
+		t.Errorf("argv %q; want the caller's", procs[1].Argv)
+	}
+	if ev, err := a.Next(); err != nil || ev.Kind != EvHost || ev.LocalProcs != 5 || ev.MaxProcs != 2 {
+		t.Errorf("event %+v, %v; want 5 on this host", ev, err)
+	}
+	k := r.joinAs(procs[1], os.Getpid())
+	self, err := a.Lookup(SelfURI)
+	a.must(err)
+	if k.w.World.Number != set.Number || k.w.Parent.URI != ParentURI || k.w.Parent.Number != self.Number || k.w.Parent.Members.At(0) != a.id {
+		t.Errorf("child's welcome %+v", k.w)
+	}
+	parent, err := k.Lookup(ParentURI)
+	k.must(err)
+	if !reflect.DeepEqual(parent, k.w.Parent) {
+		t.Errorf("parent %+v; want %+v", parent, k.w.Parent)
+	}
+	if _, err := a.Spawn(bg, []string{"x", "y"}, 1); err != nil || !reflect.DeepEqual(r.spawns[1][0].Argv, []string{"x", "y"}) {
+		t.Errorf("spawn of another program: %v, %+v", err, r.spawns[1])
+	}
+	for _, n := range []int{0, -1, MaxSpawn + 1} {
+		if _, err := a.Spawn(bg, nil, n); !errors.Is(err, ErrRefused) {
+			t.Errorf("spawn of %d: %v", n, err)
+		}
+	}
+}
+
+func TestSpawnFails(t *testing.T) {
+	r := newRig(t, 1, func(c *ServerConfig) {
+		c.Start = func([]StartProc) error { return errors.New("no such program") }
+	})
+	a := r.join(0)
+	if _, err := a.Spawn(bg, []string{"nowhere"}, 2); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "no such program") {
+		t.Errorf("spawn: %v", err)
+	}
+	var gone *GoneError
+	if _, err := a.Contact(wire.ProcID{Job: a.id.Job, Serial: 2}); !errors.As(err, &gone) {
+		t.Errorf("contact with a process that was never started: %v", err)
+	}
+	r.Exited(wire.ProcID{Job: a.id.Job, Serial: 3}, "exit status 1", false)
+	r.await("reap 3")
+	for _, in := range r.Snapshot()[1:] {
+		if in.State != Exited || in.Segment != -1 {
+			t.Errorf("%+v", in)
+		}
+	}
+}
+
+func TestAbortAndEnding(t *testing.T) {
+	r := newRig(t, 3, nil)
+	a, b := r.join(0), r.join(1)
+	wait := async(t, func() error { _, err := a.Contact(r.procs[2].Proc); return err })
+	get := async(t, func() error { _, err := a.Get(bg, "k", true); return err })
+	fence := async(t, func() error { return a.Fence(bg, r.world.Members) })
+	r.parked(3)
+	b.must(b.Abort(7, "boom"))
+	r.await("abort 2 7boom")
+	r.Ending("rank 1 called Abort")
+	for _, w := range []func() error{wait, get, fence} {
+		if err := w(); !errors.Is(err, ErrEnding) {
+			t.Errorf("parked call: %v", err)
+		}
+	}
+	if ev := a.next(); ev.Kind != EvAbort || ev.Text != "rank 1 called Abort" {
+		t.Errorf("event %+v", ev)
+	}
+	if _, _, err := Dial(r.Addr(), r.procs[2].Token); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "ending") {
+		t.Errorf("join of an ending job: %v", err)
+	}
+	if err := a.Fence(bg, r.world.Members); !errors.Is(err, ErrEnding) {
+		t.Errorf("fence: %v", err)
+	}
+}
+
+func TestServerCloseEndsClients(t *testing.T) {
+	r := newRig(t, 2, nil)
+	a := r.join(0)
+	wait := async(t, func() error { _, err := a.Contact(r.procs[1].Proc); return err })
+	r.parked(1)
+	r.Close()
+	if err := wait(); !errors.Is(err, ErrLost) || !strings.Contains(err.Error(), "gompirun has ended") {
+		t.Errorf("call across the end: %v", err)
+	}
+	for range 2 {
+		if _, err := a.Next(); !errors.Is(err, ErrLost) {
+			t.Errorf("next: %v", err)
+		}
+	}
+	if err := a.Finalize(); !errors.Is(err, ErrLost) {
+		t.Errorf("finalize: %v", err)
+	}
+	if _, _, err := r.AddJob([][]string{{"x"}}); !errors.Is(err, ErrClosed) {
+		t.Errorf("AddJob: %v", err)
+	}
+	r.Close()
+	a.Close()
+	if _, err := a.Next(); err == nil {
+		t.Error("event after the end")
+	}
+}
+
+func TestClientCloseConcurrently(t *testing.T) {
+	r := newRig(t, 2, nil)
+	a := r.join(0)
+	wait := async(t, func() error { _, err := a.Contact(r.procs[1].Proc); return err })
+	next := async(t, func() error { _, err := a.Next(); return err })
+	r.parked(1)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() { a.Close() })
+	}
+	wg.Wait()
+	for _, w := range []func() error{wait, next, func() error { return a.Put("k", nil) }} {
+		if err := w(); !errors.Is(err, ErrClosed) {
+			t.Errorf("after Close: %v", err)
+		}
+	}
+}
+
+func TestStacksAndRollCall(t *testing.T) {
+	r := newRig(t, 4, nil)
+	r.Started(r.procs[0].Proc, os.Getpid())
+	c, w, err := Dial(r.Addr(), r.procs[0].Token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	mem, err := segment.Map(w.Segment, segment.RollCall, segment.RollCallBytes, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer segment.Unmap(mem)
+	closeFDs([]int{w.Segment, w.Bell})
+	book, err := rollcall.Open(mem)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := rollcall.Entry{Op: "Recv", Peer: 1, PeerProc: r.procs[1].Proc, CommSize: 4, Since: time.Unix(5, 6), Caller: "x.go:1 f", Comm: r.world.Context(w.Self.Job)}
+	book.Enter(&e)
+	a := &child{Client: c, t: t, id: w.Self}
+	b, silent := r.join(1), r.join(2)
+
+	ctx, cancel := context.WithCancel(bg)
+	defer cancel()
+	got := make(chan []StackReport, 1)
+	go func() { got <- r.Stacks(ctx) }()
+	b.must(b.Stacks(b.expect(EvStacks, wire.ProcID{}).ID, nil, nil))
+	a.must(a.Stacks(a.expect(EvStacks, wire.ProcID{}).ID, []byte("queues"), make([]byte, MaxReport+9)))
+	silent.expect(EvStacks, wire.ProcID{})
+	a.settle()
+	b.settle()
+	cancel()
+	list := <-got
+	if len(list) != 4 || !list[0].Answered || !list[1].Answered || list[2].Answered || list[3].Answered {
+		t.Fatalf("reports %+v", list)
+	}
+	if string(list[0].Queues) != "queues" || len(list[0].Stacks) != MaxReport || !reflect.DeepEqual(list[0].Calls, []rollcall.Entry{e}) {
+		t.Errorf("report %q, %d bytes, %+v", list[0].Queues, len(list[0].Stacks), list[0].Calls)
+	}
+	calls := r.RollCall()
+	if len(calls) != 4 || !reflect.DeepEqual(calls[0].Entries, []rollcall.Entry{e}) || calls[3].Note != "starting" {
+		t.Errorf("roll call %+v", calls)
+	}
+	// A death ends the wait for its report.
+	go func() { got <- r.Stacks(bg) }()
+	a.must(a.Stacks(a.expect(EvStacks, wire.ProcID{}).ID, nil, nil))
+	b.must(b.Stacks(b.expect(EvStacks, wire.ProcID{}).ID, nil, nil))
+	r.Exited(silent.id, "signal: killed", false)
+	<-got
+}
+
+func TestTool(t *testing.T) {
+	r := newRig(t, 2, nil)
+	a := r.join(0)
+	jobs, err := Jobs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := false
+	for _, j := range jobs {
+		found = found || j.Addr == r.Addr() && j.Job == a.id.Job
+	}
+	if !found {
+		t.Errorf("%v is not among %v", r.Addr(), jobs)
+	}
+	tool, err := DialTool(r.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tool.Close()
+	for range 2 {
+		ps, err := tool.Processes(bg)
+		if err != nil || len(ps) != 2 || ps[0].State != Joined || ps[0].PID != os.Getpid() || ps[1].Rank != 1 || ps[1].State != Starting || ps[0].Segment != -1 {
+			t.Errorf("processes %+v, %v", ps, err)
+		}
+	}
+	answered := async(t, func() error {
+		ev := a.expect(EvStacks, wire.ProcID{})
+		return a.Stacks(ev.ID, []byte("q"), make([]byte, MaxReport))
+	})
+	list, err := tool.Stacks(bg, patience)
+	a.must(answered())
+	if err != nil || len(list) != 2 || string(list[0].Queues) != "q" || len(list[0].Stacks) != MaxReport || list[1].Answered {
+		t.Errorf("stacks: %d, %v", len(list), err)
+	}
+	ctx, cancel := context.WithCancel(bg)
+	stop := async(t, func() error { _, err := tool.Stacks(ctx, time.Second); return err })
+	a.expect(EvStacks, wire.ProcID{})
+	cancel()
+	if err := stop(); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+func TestParseJobs(t *testing.T) {
+	const table = `Num       RefCount Protocol Flags    Type St Inode Path
+0000000000000000: 00000002 00000000 00010000 0001 01 15437 @gompi-00000000000000ab
+0000000000000000: 00000003 00000000 00000000 0001 03 15438 @gompi-00000000000000cd
+0000000000000000: 00000002 00000000 00010000 0001 01 15439 @gompi-ab
+0000000000000000: 00000002 00000000 00010000 0001 01 15440 /run/gompi-00000000000000ab
+0000000000000000: 00000002 00000000 zz 0001 01 15441 @gompi-00000000000000ab
+short
+`
+	jobs, err := parseJobs(strings.NewReader(table))
+	if err != nil || len(jobs) != 1 || jobs[0].Job != 0xab {
+		t.Errorf("%+v, %v", jobs, err)
+	}
+}
+
+func TestNewServerRefuses(t *testing.T) {
+	if _, err := NewServer(ServerConfig{}); err == nil {
+		t.Error("job 0 accepted")
+	}
+	r := newRig(t, 1, nil)
+	if _, err := NewServer(ServerConfig{Job: r.cfg.Job}); err == nil {
+		t.Error("two servers for one job")
+	}
+	if _, err := NewServer(ServerConfig{Job: 5, Settings: map[string]string{"A": strings.Repeat("x", maxSetting+1)}}); err == nil {
+		t.Error("too long setting accepted")
+	}
+	for _, n := range []int{0, MaxSpawn + 1} {
+		if _, _, err := r.AddJob(make([][]string, n)); err == nil {
+			t.Errorf("AddJob of %d accepted", n)
+		}
+	}
+}
+
+func TestManyJoin(t *testing.T) {
+	n := 200
+	if testing.Short() {
+		n = 20
+	}
+	r := newRig(t, n, nil)
+	var wg sync.WaitGroup
+	clients := make([]*Client, n)
+	for i := range clients {
+		wg.Go(func() {
+			r.Started(r.procs[i].Proc, os.Getpid())
+			c, w, err := Dial(r.Addr(), r.procs[i].Token)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			closeFDs([]int{w.Segment, w.Bell})
+			clients[i] = c
+			if err := c.Fence(bg, w.World.Members); err != nil {
+				t.Error(err)
+			}
+			if err := c.Finalize(); err != nil {
+				t.Error(err)
+			}
+			c.Close()
+			r.Exited(w.Self, "exit status 0", true)
+		})
+	}
+	wg.Wait()
+	r.await(fmt.Sprint("reap ", n))
+	if r.noted("dropped") {
+		t.Errorf("dropped: %v", r.log)
+	}
+}
+
+// raw is a connection that speaks bytes.
+func (r *rig) raw(b []byte) *net.UnixConn {
+	r.t.Helper()
+	c, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: r.Addr(), Net: "unix"})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { c.Close() })
+	if _, err := c.Write(b); err != nil {
+		r.t.Fatal(err)
+	}
+	return c
+}
+
+func BenchmarkDial(b *testing.B) {
+	s, err := NewServer(ServerConfig{Job: 77})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	var procs []StartProc
+	for b.Loop() {
+		b.StopTimer()
+		if len(procs) == 0 {
+			procs, _, err = s.AddJob(make([][]string, 100))
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+		p := procs[0]
+		procs = procs[1:]
+		b.StartTimer()
+		c, w, err := Dial(s.Addr(), p.Token)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.StopTimer()
+		closeFDs([]int{w.Segment, w.Bell})
+		c.Close()
+		s.Exited(p.Proc, "", true)
+		b.StartTimer()
+	}
+}
+
+func BenchmarkRoundTrip(b *testing.B) {
+	s, err := NewServer(ServerConfig{Job: 78})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	procs, _, err := s.AddJob([][]string{nil})
+	if err != nil {
+		b.Fatal(err)
+	}
+	c, w, err := Dial(s.Addr(), procs[0].Token)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close()
+	closeFDs([]int{w.Segment, w.Bell})
+	for b.Loop() {
+		if _, err := c.Lookup(SelfURI); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

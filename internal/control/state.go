@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package control
+
+import (
+	"fmt"
+	"slices"
+
+	"gompi/internal/wire"
+)
+
+// state is all that the agent knows of its job. It has no lock, goroutine,
+// clock or socket: its owner (Server) makes one call at a time and then takes
+// the effects from out.
+type state struct {
+	cfg *ServerConfig
+
+	procs  []*proc // by serial - 1; never shrinks, serials are not reused
+	tokens map[[tokenBytes]byte]uint32
+	local  int              // processes that have not exited
+	alive  int              // processes that are starting or joined
+	joined map[uint32]*proc // those that are joined and connected
+
+	sets    map[uint32]wire.Members
+	lastSet uint32
+
+	store      map[string][]byte
+	storeBytes int
+	gets       map[string]map[*wait]struct{}
+
+	fences map[string][]*fence // by encoded members, oldest first
+
+	dying  map[uint32]*proc // exited, their pids still known to somebody
+	rounds map[uint64]*round
+	round  uint64
+
+	ending string // why the job ends, "" while it does not
+
+	out []effect
+}
+
+// proc is one process, from the reservation of its serial for ever.
+type proc struct {
+	id         wire.ProcID
+	rank, size int
+	world      uint32 // numbers of its sets
+	self       uint32
+	parent     uint32 // 0: none
+	argv       []string
+	token      [tokenBytes]byte
+	files      *files // nil when exited
+
+	state     ProcState
+	how       string
+	died      bool // exited, not in order
+	connected bool
+	dropped   bool // the agent broke the connection
+	pid       int  // the launcher's child, 0 before Started
+	helloPID  int  // who said hello
+
+	announced bool
+	addrs     []string
+
+	reqs     map[uint32]*wait    // its unanswered requests
+	awaited  map[*wait]struct{}  // Contacts of others that wait for it
+	knownBy  map[uint32]struct{} // who was given its pid; when dying, who has not acknowledged
+	watching serialSet           // whose end it wants to know
+	exitSeen bool                // Exited was called
+}
+
+// direct tells that the process is the launcher's own child: its pid stays
+// taken until the launcher reaps it.
+func (p *proc) direct() bool { return p.pid != 0 && p.pid == p.helloPID }
+
+// wait is a request that cannot be answered yet.
+type wait struct {
+	proc *proc // who asks
+	id   uint32
+
+	target *proc  // kContact
+	key    string // kGet
+	fence  *fence // kFence
+}
+
+// effect is one thing to do after a step. Exactly one of frame, do and spawn
+// is set.
+type effect struct {
+	to    uint32 // serial
+	frame []byte
+	files *files // go with the frame; the effect holds a reference
+	host  bool   // an EvHost: replaces one that is not yet sent
+
+	do    func() // a callback of the launcher
+	spawn *spawnReq
+}
+
+// spawnReq is a Spawn that the server must carry out.
+type spawnReq struct {
+	w    *wait
+	n    int
+	argv []string
+}
+
+func newState(cfg *ServerConfig) *state {
+	return &state{
+		cfg:    cfg,
+		tokens: map[[tokenBytes]byte]uint32{},
+		joined: map[uint32]*proc{},
+		sets:   map[uint32]wire.Members{},
+		store:  map[string][]byte{},
+		gets:   map[string]map[*wait]struct{}{},
+		fences: map[string][]*fence{},
+		dying:  map[uint32]*proc{},
+		rounds: map[uint64]*round{},
+	}
+}
+
+// proc returns the process with this id, or nil.
+func (s *state) proc(id wire.ProcID) *proc {
+	if id.Job != s.cfg.Job || id.Serial == 0 || uint64(id.Serial) > uint64(len(s.procs)) {
+		return nil
+	}
+	return s.procs[id.Serial-1]
+}
+
+func (s *state) bySerial(n uint32) *proc { return s.proc(wire.ProcID{Job: s.cfg.Job, Serial: n}) }
+
+// seat is what a new process needs from outside the state.
+type seat struct {
+	argv  []string
+	token [tokenBytes]byte
+	files *files
+}
+
+// add reserves serials for seats; they form a new world. Parent is 0 or the
+// serial of the process that spawns them. The state takes the seats' files.
+func (s *state) add(seats []seat, parent uint32) wire.Set {
+	world := s.newSet(wire.NewMembers(wire.Range{
+		First: wire.ProcID{Job: s.cfg.Job, Serial: uint32(len(s.procs) + 1)},
+		Count: len(seats),
+	}))
+	parentSet := uint32(0)
+	if p := s.bySerial(parent); p != nil {
+		parentSet = p.self
+	}
+	for i, seat := range seats {
+		id := wire.ProcID{Job: s.cfg.Job, Serial: uint32(len(s.procs) + 1)}
+		p := &proc{
+			id: id, rank: i, size: len(seats),
+			world: world.Number, self: s.newSet(wire.MembersOf(id)).Number, parent: parentSet,
+			argv: seat.argv, token: seat.token, files: seat.files,
+			state: Starting,
+		}
+		s.procs = append(s.procs, p)
+		s.tokens[seat.token] = id.Serial
+	}
+	s.local += len(seats)
+	s.alive += len(seats)
+	s.tellHost()
+	return world
+}
+
+func (s *state) newSet(m wire.Members) wire.Set {
+	s.lastSet++
+	s.sets[s.lastSet] = m
+	return wire.Set{URI: SetURI(s.cfg.Job, s.lastSet), Number: s.lastSet, Members: m}
+}
+
+// alias is a set under another name; empty for number 0.
+func (s *state) alias(uri string, number uint32) wire.Set {
+	if number == 0 {
+		return wire.Set{}
+	}
+	return wire.Set{URI: uri, Number: number, Members: s.sets[number]}
+}
+
+// hello admits the process with this token and sends its welcome.
+func (s *state) hello(token [tokenBytes]byte, pid int) (serial uint32, err error) {
+	p := s.bySerial(s.tokens[token])
+	switch {
+	case p == nil:
+		return 0, refused("unknown token")
+	case s.ending != "":
+		return 0, &withDetail{ErrEnding, s.ending}
+	case p.state != Starting:
+		return 0, refused("process %v is already %v", p.id, p.state)
+	}
+	p.state, p.connected, p.helloPID = Joined, true, pid
+	p.reqs = map[uint32]*wait{}
+	s.joined[p.id.Serial] = p
+	delete(s.tokens, p.token)
+	m := &welcomeMsg{Welcome{
+		Self: p.id, Secret: s.cfg.Secret,
+		World:      s.alias(WorldURI, p.world),
+		Parent:     s.alias(ParentURI, p.parent),
+		LocalProcs: s.local, UsableCPUs: s.cfg.UsableCPUs, MaxProcs: s.maxProcs(),
+		FaultTolerant: s.cfg.FaultTolerant, KillGrace: s.cfg.KillGrace,
+		Settings: s.cfg.Settings,
+	}}
+	s.sendFiles(p, p.files, appendFrame(nil, 0, frameFDs, m))
+	s.call(s.cfg.Joined, p)
+	return p.id.Serial, nil
+}
+
+// started tells the pid of the launcher's child.
+func (s *state) started(p *proc, pid int) {
+	if p.state == Exited || p.pid != 0 {
+		return
+	}
+	p.pid = pid
+	// Contacts wait for the pids of both sides.
+	s.answerContacts(p.awaited)
+	for _, w := range p.reqs {
+		if w.target != nil {
+			s.answerContact(w)
+		}
+	}
+}
+
+func (s *state) maxProcs() int {
+	if s.cfg.MaxProcs == nil {
+		return 0
+	}
+	return min(max(0, s.cfg.MaxProcs(max(1, s.local))), maxMembers)
+}
+
+// tellHost tells everybody how many processes share the host.
+func (s *state) tellHost() {
+	if len(s.joined) == 0 {
+		return
+	}
+	f := appendFrame(nil, 0, 0, &eventMsg{Event{Kind: EvHost, LocalProcs: s.local, MaxProcs: s.maxProcs()}})
+	for serial := range s.joined {
+		s.out = append(s.out, effect{to: serial, frame: f, host: true})
+	}
+}
+
+func (s *state) send(p *proc, f []byte) {
+	if p.connected {
+		s.out = append(s.out, effect{to: p.id.Serial, frame: f})
+	}
+}
+
+func (s *state) sendFiles(p *proc, fs *files, f []byte) {
+	if p.connected {
+		fs.retain()
+		s.out = append(s.out, effect{to: p.id.Serial, frame: f, files: fs})
+	}
+}
+
+func (s *state) sendEvent(p *proc, ev Event) {
+	if p.state == Joined {
+		s.send(p, appendFrame(nil, 0, 0, &eventMsg{ev}))
+	}
+}
+
+// answer ends a request. A nil body is an empty answer.
+func (s *state) answer(p *proc, id uint32, body message) {
+	var e enc
+	if body != nil {
+		body.put(&e)
+	}
+	s.send(p, appendFrame(nil, id, 0, &replyMsg{body: e.b}))
+}
+
+func (s *state) refuse(p *proc, id uint32, err error) {
+	s.send(p, appendFrame(nil, id, 0, failure(err)))
+}
+
+// call notes a callback about p.
+func (s *state) call(f func(wire.ProcID), p *proc) {
+	if f != nil {
+		id := p.id
+		s.out = append(s.out, effect{do: func() { f(id) }})
+	}
+}
+
+// park keeps a request for later.
+func (s *state) park(w *wait) error {
+	if len(w.proc.reqs) >= maxParked {
+		return fmt.Errorf("more than %d unanswered requests", maxParked)
+	}
+	w.proc.reqs[w.id] = w
+	return nil
+}
+
+// maxParked bounds the requests of one process that wait for something.
+const maxParked = 1 << 16
+
+// unpark forgets a request wherever it waits.
+func (s *state) unpark(w *wait) {
+	if w.proc.reqs[w.id] != w {
+		return
+	}
+	delete(w.proc.reqs, w.id)
+	switch {
+	case w.target != nil:
+		delete(w.target.awaited, w)
+	case w.fence != nil:
+		s.leaveFence(w)
+	case w.key != "":
+		delete(s.gets[w.key], w)
+		if len(s.gets[w.key]) == 0 {
+			delete(s.gets, w.key)
+		}
+	}
+}
+
+// unparkWith ends a waiting request with an error.
+func (s *state) unparkWith(w *wait, err error) {
+	s.unpark(w)
+	s.refuse(w.proc, w.id, err)
+}
+
+// snapshot lists all processes.
+func (s *state) snapshot() []ProcInfo {
+	list := make([]ProcInfo, len(s.procs))
+	for i, p := range s.procs {
+		list[i] = p.info()
+	}
+	return list
+}
+
+func (p *proc) info() ProcInfo {
+	in := ProcInfo{
+		Proc: p.id, Rank: p.rank, Size: p.size, World: p.world,
+		PID: p.pid, State: p.state, How: p.how, Segment: -1,
+	}
+	if p.files != nil {
+		in.Segment = p.files.segment
+	}
+	return in
+}
+
+// serialSet is a set of serials as sorted, disjoint, not adjoining spans.
+type serialSet []span
+
+type span struct{ first, last uint32 }
+
+// add puts the serials first..last into the set.
+func (s *serialSet) add(first, last uint32) {
+	list := *s
+	// i..j are the spans that overlap or adjoin the new one.
+	i, _ := slices.BinarySearchFunc(list, first, func(a span, v uint32) int {
+		if uint64(a.last)+1 < uint64(v) {
+			return -1
+		}
+		return 1
+	})
+	j := i
+	for j < len(list) && uint64(list[j].first) <= uint64(last)+1 {
+		first, last = min(first, list[j].first), max(last, list[j].last)
+		j++
+	}
+	*s = slices.Replace(list, i, j, span{first, last})
+}
+
+func (s serialSet) has(n uint32) bool {
+	_, ok := slices.BinarySearchFunc(s, n, func(a span, v uint32) int {
+		switch {
+		case a.last < v:
+			return -1
+		case a.first > v:
+			return 1
+		}
+		return 0
+	})
+	return ok
+}

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"gompi/collectives"
+	"gompi/internal/dtype"
+	"gompi/internal/match"
+	"gompi/internal/mem"
+	"gompi/internal/wire"
+)
+
+// CollArgs are the arguments of a collective call. In, Out and what Args
+// refers to belong to the library until the collective is complete.
+type CollArgs struct {
+	Op          Op
+	Alg         *collectives.Algorithm
+	Args        collectives.Args
+	In, Out     Buf
+	Kernel      Kernel // of reductions
+	Commutative bool
+	User        context.Context
+}
+
+// coll is a collective in progress: a cursor in its schedule.
+type coll struct {
+	req  *Request
+	ctx  *Context
+	alg  *collectives.Algorithm
+	args collectives.Args
+	bufs [3]Buf // by collectives.Buffer
+
+	kernel      Kernel
+	commutative bool
+
+	steps   []collectives.Step // of the current round; memory reused
+	round   int                // rounds started
+	rounds  int
+	pending int // steps under way, and one while a round is being started
+	tag     int32
+	fault   *Fault
+	tell    bool // the others do not know of the fault
+	queued  bool // in the ready list
+	scratch []byte
+
+	prev, next *coll // active
+	after      *coll // ready, or free
+}
+
+// collList holds the active collectives and those whose round has ended.
+type collList struct {
+	first, last *coll
+	ready       *coll
+	free        *coll
+}
+
+func (l *collList) add(k *coll) {
+	k.prev, k.next = l.last, nil
+	if l.last != nil {
+		l.last.next = k
+	} else {
+		l.first = k
+	}
+	l.last = k
+}
+
+func (l *collList) remove(k *coll) {
+	if k.prev != nil {
+		k.prev.next = k.next
+	} else {
+		l.first = k.next
+	}
+	if k.next != nil {
+		k.next.prev = k.prev
+	} else {
+		l.last = k.prev
+	}
+	k.prev, k.next = nil, nil
+}
+
+// Collective runs a collective to its end.
+func (e *Engine) Collective(c *Context, a *CollArgs) *Fault {
+	e.mu.Lock()
+	r := e.startColl(c, a)
+	f := e.waitOne(r)
+	e.freeRequest(r)
+	e.mu.Unlock()
+	return f
+}
+
+// Icollective starts a collective.
+func (e *Engine) Icollective(c *Context, a *CollArgs) Handle {
+	e.mu.Lock()
+	r := e.startColl(c, a)
+	h := Handle{r, r.gen}
+	e.mu.Unlock()
+	return h
+}
+
+// maxKeptScratch is how much scratch memory a recycled collective keeps.
+const maxKeptScratch = 1 << 20
+
+func (e *Engine) startColl(c *Context, a *CollArgs) *Request {
+	r := e.newRequest(reqColl)
+	r.op, r.ctx, r.user, r.rank, r.buf = a.Op, c, a.User, int32(a.Args.Root), a.In
+	if r.buf.Count == 0 {
+		r.buf = a.Out
+	}
+	tag := int32(c.collSeq & 0x7fffffff)
+	r.tag = tag
+	c.collSeq++
+	if f := c.collFault(tag); f != nil {
+		r.fail(f)
+		e.complete(r)
+		return r
+	}
+	k := e.colls.free
+	if k == nil {
+		k = new(coll)
+	} else {
+		e.colls.free = k.after
+		k.after = nil
+	}
+	r.coll = k
+	k.req, k.ctx, k.alg, k.args, k.tag = r, c, a.Alg, a.Args, tag
+	k.kernel, k.commutative = a.Kernel, a.Commutative
+	t := a.Out.Type
+	if t == nil {
+		t = a.In.Type
+	}
+	if t == nil {
+		t = dtype.Byte
+	}
+	k.bufs[collectives.In], k.bufs[collectives.Out] = a.In, a.Out
+	if n := a.Alg.Scratch(&k.args); n > 0 {
+		if need := n * t.Size; int64(cap(k.scratch)) < need {
+			k.scratch = make([]byte, need)
+		}
+		k.bufs[collectives.Scratch] = scratchBuf(k.scratch[:cap(k.scratch)], n, t)
+	}
+	k.rounds = a.Alg.Rounds(&k.args)
+	e.colls.add(k)
+	e.advance(k)
+	return r
+}
+
+// collFault is what stands against starting a collective.
+func (c *Context) collFault(tag int32) *Fault {
+	if c.trouble == nil && !c.e.closed {
+		return nil
+	}
+	if f := c.opFault(); f != nil {
+		return f
+	}
+	t := c.trouble
+	if len(t.failed) > 0 {
+		return t.gone[t.failed[len(t.failed)-1]]
+	}
+	if f := t.early[tag]; f != nil {
+		delete(t.early, tag)
+		return f
+	}
+	return nil
+}
+
+// advance runs k until it has to wait or is complete.
+func (e *Engine) advance(k *coll) {
+	for k.fault == nil {
+		if k.round > 0 {
+			e.local(k)
+		}
+		if k.round == k.rounds {
+			break
+		}
+		k.steps = k.alg.Round(&k.args, k.round, k.steps[:0])
+		k.round++
+		k.pending = 1
+		for i := range k.steps {
+			if s := &k.steps[i]; s.Kind == collectives.Recv {
+				e.stepRecv(k, s)
+			}
+		}
+		for i := range k.steps {
+			if s := &k.steps[i]; s.Kind == collectives.Send {
+				e.stepSend(k, s)
+			}
+		}
+		k.pending--
+		if k.pending > 0 {
+			return
+		}
+	}
+	if k.pending == 0 {
+		e.finish(k)
+	}
+}
+
+func (k *coll) ref(r collectives.Ref) Buf { return k.bufs[r.Buf].Part(r.Off, r.Len) }
+
+func (e *Engine) stepRecv(k *coll, s *collectives.Step) {
+	if k.fault != nil {
+		return
+	}
+	k.pending++
+	r := e.newRequest(reqRecv)
+	r.op, r.ctx, r.buf, r.rank, r.tag, r.parent = k.req.op, k.ctx, k.ref(s.A), s.Peer, k.tag, k
+	e.post(r, k.ctx.keys[wire.PlaneColl].With(s.Peer, k.tag))
+}
+
+func (e *Engine) stepSend(k *coll, s *collectives.Step) {
+	if k.fault != nil {
+		return
+	}
+	p, f := k.ctx.dest(s.Peer)
+	if f != nil {
+		k.fault, k.tell = f, true
+		return
+	}
+	a := SendArgs{Op: k.req.op, Buf: k.ref(s.A), Dest: s.Peer, Tag: k.tag, Plane: wire.PlaneColl}
+	if e.sendNow(k.ctx, p, &a) {
+		return
+	}
+	k.pending++
+	e.startSend(k.ctx, p, &a, k)
+}
+
+// local runs the reductions and copies of the round that has ended.
+func (e *Engine) local(k *coll) {
+	for i := range k.steps {
+		s := &k.steps[i]
+		switch s.Kind {
+		case collectives.Copy:
+			mem.Copy(k.ref(s.B).Slice(), k.ref(s.A).Slice())
+		case collectives.Reduce:
+			k.reduce(k.ref(s.A), k.ref(s.B), s.Left)
+		}
+	}
+}
+
+// reduce does b = a op b (left) or b = b op a.
+func (k *coll) reduce(a, b Buf, left bool) {
+	if a.Count == 0 {
+		return
+	}
+	if left || k.commutative {
+		k.kernel(a.At(0), b.At(0), a.Count)
+		return
+	}
+	tmp := scratchBuf(make([]byte, a.Bytes()), a.Count, a.Type)
+	mem.Copy(tmp.Slice(), a.Slice())
+	k.kernel(b.At(0), tmp.At(0), a.Count)
+	mem.Copy(b.Slice(), tmp.Slice())
+}
+
+// stepDone books the end of a step.
+func (e *Engine) stepDone(r *Request) {
+	k := r.parent
+	f := r.status.Fault
+	if f == nil && r.kind == reqRecv && r.status.Bytes != r.buf.Bytes() {
+		f = &Fault{Class: Mismatch, Got: r.status.Bytes, Want: r.buf.Bytes(), Peer: r.status.Source}
+	}
+	e.freeRequest(r)
+	if f != nil && k.fault == nil {
+		if f.Class == Truncate {
+			f = &Fault{Class: Mismatch, Got: f.Got, Want: f.Want, Peer: f.Peer}
+		}
+		k.fault, k.tell = f, true
+		e.withdrawSteps(k)
+	}
+	k.pending--
+	if k.pending == 0 && !k.queued {
+		k.queued = true
+		k.after = e.colls.ready
+		e.colls.ready = k
+	}
+}
+
+func (e *Engine) runReady() {
+	k := e.colls.ready
+	e.colls.ready = k.after
+	k.after = nil
+	k.queued = false
+	e.advance(k)
+}
+
+// abort fails k; it ends when no other process touches its buffers.
+func (e *Engine) abort(k *coll, f *Fault, tell bool) {
+	if k.fault != nil {
+		return
+	}
+	k.fault, k.tell = f, tell
+	e.withdrawSteps(k)
+	if k.pending == 0 && !k.queued {
+		k.queued = true
+		k.after = e.colls.ready
+		e.colls.ready = k
+	}
+}
+
+func (e *Engine) withdrawSteps(k *coll) {
+	for _, chunk := range e.pool.chunks {
+		for i := range chunk {
+			r := &chunk[i]
+			if r.parent != k || r.done {
+				continue
+			}
+			switch r.kind {
+			case reqRecv:
+				e.cancelRecv(r, k.fault)
+			case reqSend:
+				e.cancelSend(r, k.fault)
+			}
+		}
+	}
+}
+
+// finish completes the call and recycles k.
+func (e *Engine) finish(k *coll) {
+	r := k.req
+	e.colls.remove(k)
+	if k.fault != nil {
+		r.fail(k.fault)
+		if k.tell {
+			e.tell(k.ctx, kindCollFail, wire.PlaneColl, k.tag)
+		}
+		e.dropTag(k.ctx, k.tag)
+	}
+	scratch, steps := k.scratch, k.steps
+	if cap(scratch) > maxKeptScratch {
+		scratch = nil
+	}
+	*k = coll{scratch: scratch, steps: steps, after: e.colls.free}
+	e.colls.free = k
+	r.coll = nil
+	e.complete(r)
+}
+
+// dropTag throws away what has arrived for a collective that failed.
+func (e *Engine) dropTag(c *Context, tag int32) {
+	key := c.keys[wire.PlaneColl].With(match.Any, tag)
+	for a := e.table.Peek(key); a != nil; a = e.table.Peek(key) {
+		e.table.Take(a)
+		u := a.Val
+		if u.env.kind == kindRTS {
+			e.control(u.peer, u.env.key, kindRefuse, 0, u.env.aux)
+		}
+		e.release(u)
+	}
+}
+
+// collFailArrived fails the collective that another rank has given up, now or
+// when it is started here.
+func (e *Engine) collFailArrived(key match.Key) {
+	c := e.contexts[key.Context()]
+	if c == nil {
+		return
+	}
+	tag := key.Tag()
+	f := &Fault{Class: Aborted, Peer: key.Source(), Err: fmt.Errorf("rank %d gave up", key.Source())}
+	for k := e.colls.first; k != nil; k = k.next {
+		if k.ctx == c && k.tag == tag {
+			e.abort(k, f, false)
+			return
+		}
+	}
+	if ahead := (uint32(tag) - c.collSeq) & 0x7fffffff; ahead < maxEarly {
+		t := c.makeTrouble()
+		if t.early == nil {
+			t.early = map[int32]*Fault{}
+		}
+		t.early[tag] = f
+	}
+}
+
+// maxEarly bounds how far ahead a failure may be told.
+const maxEarly = 1024

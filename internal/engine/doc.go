@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package engine moves messages for one process: matching, requests,
+// rendezvous, flow control, failure and the execution of collective
+// schedules, over any set of transports.
+//
+// An Engine is a value; a process is one engine, and many may live in one
+// operating system process. One lock guards all of it; transports are called
+// with the lock held and never call back.
+//
+// One goroutine polls at a time, the leader; the others park on their waiter
+// and are woken when their requests complete. When nothing has happened for
+// the length of the wait policy, the leader parks too and the service
+// goroutine sleeps in the kernel for all of them. See docs/design/001-engine.md.
+package engine

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"gompi/internal/match"
+	"gompi/internal/rollcall"
+	"gompi/internal/wait"
+	"gompi/internal/wire"
+	"gompi/transport"
+)
+
+// Control is what the engine needs from the control plane. Contact may block;
+// it is called on a goroutine of its own. The others return at once.
+type Control interface {
+	// Contact tells how to reach a process.
+	Contact(p wire.ProcID) (wire.Contact, error)
+	// Watch asks to be told (Engine.ProcGone) when one of m ends.
+	Watch(m wire.Members) error
+	// Dead acknowledges a death: nothing of this process touches p any more.
+	Dead(p wire.ProcID) error
+}
+
+// Config describes one process. All fields but the optional ones are needed.
+type Config struct {
+	Self    wire.ProcID
+	Control Control
+	// Transports in order of preference; the engine closes them.
+	Transports []transport.Transport
+	Sleeper    wait.Sleeper // the engine closes it
+	Policy     wait.Policy
+	// EagerMax caps eager payloads, in bytes. Zero means the transport's
+	// choice; negative means none.
+	EagerMax int
+	// Credit is how many bytes of unexpected eager messages a peer keeps for
+	// this process, and this process for each peer. Equal in the whole job.
+	// Zero means DefaultCredit.
+	Credit int64
+	// Book records blocking calls for the roll call; optional.
+	Book *rollcall.Book
+}
+
+// DefaultCredit bounds unexpected eager bytes per pair of processes.
+const DefaultCredit = 1 << 20
+
+// envelopeCredit bounds the unmatched messages of a pair of processes whose
+// payload stays with the sender.
+const envelopeCredit = 1 << 16
+
+// link is one transport with the engine's view of its slots.
+type link struct {
+	transport.Transport
+	caps  transport.Caps
+	eager int     // largest eager payload
+	slots []*Peer // by slot
+}
+
+// Engine is the message engine of one process. Methods are safe for any
+// goroutine. Fields below mu are guarded by it.
+type Engine struct {
+	cfg   Config // immutable
+	loop  *loop  // transport of a process to itself; also links[0]
+	links []*link
+
+	mu       *wait.Gate
+	closed   bool
+	leading  bool // a goroutine polls
+	armed    bool // the service goroutine sleeps for everybody
+	turns    uint64 // calls of progress
+	tests    uint64 // calls of pollOnce
+	events   [16]transport.Event
+	table    match.Table[Request, arrival]
+	peers    map[wire.ProcID]*Peer
+	dead     map[wire.ProcID]departure
+	contexts map[wire.ContextID]*Context
+	freed    serialSet
+
+	pool      requestPool
+	arrivals  arrivalPool
+	waiters   waiterPool
+	followers followerList
+	probers   []*waiter
+	blocked   []*Peer // peers with something in their queues
+	colls     collList
+
+	service serviceState
+	active  atomic.Int64 // goroutines of the engine, for Close
+	policy  wait.Policy
+}
+
+// New starts the engine of one process and its service goroutine.
+func New(cfg Config) (*Engine, error) {
+	if cfg.Credit == 0 {
+		cfg.Credit = DefaultCredit
+	}
+	if cfg.Credit < 4*unitBytes || cfg.Credit > 1<<40 {
+		return nil, fmt.Errorf("credit of %d bytes is out of range", cfg.Credit)
+	}
+	e := &Engine{
+		cfg:      cfg,
+		mu:       wait.NewGate(),
+		peers:    map[wire.ProcID]*Peer{},
+		dead:     map[wire.ProcID]departure{},
+		contexts: map[wire.ContextID]*Context{},
+		policy:   cfg.Policy,
+	}
+	e.loop = newLoop(cfg.Self)
+	for _, t := range append([]transport.Transport{e.loop}, cfg.Transports...) {
+		l := &link{Transport: t, caps: t.Caps()}
+		l.eager = min(l.caps.EagerBest, l.caps.EagerMax)
+		if cfg.EagerMax > 0 {
+			l.eager = min(cfg.EagerMax, l.caps.EagerMax)
+		} else if cfg.EagerMax < 0 {
+			l.eager = -1
+		}
+		// An eager message must be affordable with three quarters of the
+		// credit gone, or it could wait for ever.
+		l.eager = min(l.eager, int(cfg.Credit/4)-unitBytes)
+		if fd := t.FD(); fd >= 0 {
+			if err := cfg.Sleeper.Add(fd); err != nil {
+				return nil, fmt.Errorf("transport %s: %w", l.caps.Name, err)
+			}
+		}
+		e.links = append(e.links, l)
+	}
+	e.startService()
+	return e, nil
+}
+
+// Self is this process's id.
+func (e *Engine) Self() wire.ProcID { return e.cfg.Self }
+
+// SetPolicy changes how long waits spin and yield: when the job grows or
+// shrinks on this host.
+func (e *Engine) SetPolicy(p wait.Policy) {
+	e.mu.Lock()
+	e.policy = p
+	e.mu.Unlock()
+}
+
+// Close ends the engine: it waits until everything that was sent has left
+// this process (or ctx ends), then closes transports and sleeper. Operations
+// still pending end with Closed. Nobody may use the engine afterwards, except
+// that late calls answer Closed.
+func (e *Engine) Close(ctx context.Context) error {
+	err := e.drain(ctx)
+	e.mu.Lock()
+	if e.closed {
+		e.mu.Unlock()
+		return nil
+	}
+	e.closed = true
+	e.failAll(&Fault{Class: Closed, Peer: -1})
+	e.mu.Unlock()
+	e.stopService()
+	// The service goroutine and connecting goroutines are gone or will find
+	// the engine closed: the transports are ours alone.
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, l := range e.links {
+		if cerr := l.Close(); err == nil && cerr != nil {
+			err = fmt.Errorf("transport %s: %w", l.caps.Name, cerr)
+		}
+	}
+	e.cfg.Sleeper.Close()
+	return err
+}
+
+// drain polls until nothing of this process is on its way.
+func (e *Engine) drain(ctx context.Context) error {
+	for turn := 0; ; turn++ {
+		e.mu.Lock()
+		if e.closed {
+			e.mu.Unlock()
+			return nil
+		}
+		for e.progress() > 0 {
+		}
+		left := ""
+		for _, p := range e.peers {
+			if p.hasQueued() && p.state != peerDown {
+				left = fmt.Sprintf("messages for %v have not left", p.proc)
+			}
+		}
+		for _, l := range e.links {
+			if !l.Flushed() {
+				left = fmt.Sprintf("transport %s has unsent data", l.caps.Name)
+			}
+		}
+		e.mu.Unlock()
+		if left == "" {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("%s: %w", left, ctx.Err())
+		}
+		e.policy.Turn(turn)
+	}
+}
+
+// progress polls every transport once and deals with what happened. The lock
+// is held. It returns the number of events and continuations.
+func (e *Engine) progress() int {
+	total := 0
+	e.turns++
+	for i, l := range e.links {
+		if i == 0 && e.loop.idle() {
+			continue
+		}
+		n := l.Poll(e.events[:])
+		for j := range n {
+			e.handle(l, &e.events[j])
+		}
+		total += n
+	}
+	if len(e.blocked) > 0 {
+		e.pumpAll()
+	}
+	for e.colls.ready != nil {
+		e.runReady()
+		total++
+	}
+	return total
+}
+
+func (e *Engine) handle(l *link, ev *transport.Event) {
+	switch ev.Kind {
+	case transport.EvRecv:
+		e.arrive(l, ev)
+	case transport.EvSent:
+		if r := e.pool.byToken(ev.Token); r != nil {
+			e.sendLeft(r, pendLeave)
+		}
+	case transport.EvBulk:
+		if r := e.pool.byToken(ev.Token); r != nil {
+			e.bulkDone(r, ev.Bytes, ev.Err)
+		}
+	case transport.EvWritable:
+		if p := l.peer(ev.Slot); p != nil {
+			p.full = false
+			e.pump(p)
+		}
+	case transport.EvUp:
+		e.peerUp(l, ev.Slot, ev.Proc)
+	case transport.EvDown:
+		if p := l.peer(ev.Slot); p != nil {
+			e.linkDown(p, ev.Err)
+		}
+	}
+}
+
+func (l *link) peer(s transport.Slot) *Peer {
+	if int(s) < len(l.slots) {
+		return l.slots[s]
+	}
+	return nil
+}
+
+func (l *link) setPeer(s transport.Slot, p *Peer) {
+	for int(s) >= len(l.slots) {
+		l.slots = append(l.slots, nil)
+	}
+	l.slots[s] = p
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"encoding/binary"
+
+	"gompi/internal/match"
+	"gompi/internal/wire"
+)
+
+// A message header is the match key and one word of the engine:
+//
+//	word 0..2   match.Key, source and tag exact
+//	word 3      kind (bits 0..7) | flags (8..15) | 0 | aux (32..63)
+//
+// aux is the sender's request (flagSync, kindRTS and the answers to them) or
+// the number of credit units that travel back.
+type kind uint8
+
+const (
+	kindEager    kind = iota + 1 // payload is the message
+	kindRTS                      // payload: length, descriptor of a bulk offer
+	kindAck                      // the synchronous message aux was matched
+	kindRefuse                   // the offer aux was matched, its data is not wanted
+	kindCancel                   // withdraw message aux if it is unmatched
+	kindCancelOK                 // message aux was unmatched and is forgotten
+	kindCancelNo                 // message aux was matched or has been delivered
+	kindCredit                   // aux units of eager credit, tag units of envelope credit
+	kindRevoke                   // the context is revoked
+	kindCollFail                 // the collective with this tag failed at the source
+	numKinds
+)
+
+const (
+	flagSync  = 1 << iota // an Ack is wanted; aux is the sender's request
+	flagValue             // an encoded Go value, not elements
+	flagReady             // the sender promises that the receive is posted
+)
+
+func word3(k kind, flags uint8, aux uint32) uint64 {
+	return uint64(k) | uint64(flags)<<8 | uint64(aux)<<32
+}
+
+func header(key match.Key, k kind, flags uint8, aux uint32) wire.Header {
+	return wire.Header{key.W0, key.W1, key.W2, word3(k, flags, aux)}
+}
+
+type envelope struct {
+	key   match.Key
+	kind  kind
+	flags uint8
+	aux   uint32
+}
+
+// open checks a header that came from another process.
+func open(h *wire.Header) (envelope, bool) {
+	env := envelope{
+		key:   match.Key{W0: h[0], W1: h[1], W2: h[2]},
+		kind:  kind(h[3]),
+		flags: uint8(h[3] >> 8),
+		aux:   uint32(h[3] >> 32),
+	}
+	ok := env.kind != 0 && env.kind < numKinds && h[3]&0xffff0000 == 0 && env.key.Exact()
+	return env, ok
+}
+
+// An RTS payload is the message's length and the transport's descriptor.
+const rtsLen = 8
+
+func putLength(b []byte, n int64) { binary.LittleEndian.PutUint64(b, uint64(n)) }
+
+func openRTS(p []byte) (length int64, desc []byte, ok bool) {
+	if len(p) < rtsLen {
+		return 0, nil, false
+	}
+	length = int64(binary.LittleEndian.Uint64(p))
+	return length, p[rtsLen:], length >= 0
+}
+
+// Flow control. A receiver keeps at most the sender's credit of unexpected
+// bytes; every message costs its sender units until the receiver has handed
+// it on or thrown it away.
+const unitBytes = 64
+
+func units(payload int) int32 { return int32(1 + (payload+unitBytes-1)/unitBytes) }

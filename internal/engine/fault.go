@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"fmt"
+
+	"gompi/internal/match"
+	"gompi/internal/wire"
+)
+
+// departure is how a process ended.
+type departure struct {
+	how    string
+	failed bool // else it left in order
+}
+
+func (d departure) fault(p wire.ProcID) *Fault {
+	return &Fault{Class: ProcFailed, Peer: -1, Err: fmt.Errorf("process %v %s", p, d.how)}
+}
+
+// ProcFailed tells that the control plane saw a process die. Operations that
+// need it, and collectives on communicators that contain it, fail; what it had
+// sent whole is delivered first. The death is acknowledged to the control
+// plane when nothing of this process touches the dead any more.
+func (e *Engine) ProcFailed(proc wire.ProcID, how string) {
+	e.depart(proc, departure{how, true})
+}
+
+// ProcGone tells that a process has left the job in order: only operations
+// that need an answer of it fail.
+func (e *Engine) ProcGone(proc wire.ProcID, how string) {
+	e.depart(proc, departure{how, false})
+}
+
+func (e *Engine) depart(proc wire.ProcID, d departure) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed || proc == e.cfg.Self {
+		return
+	}
+	if old, ok := e.dead[proc]; ok && (old.failed || !d.failed) {
+		return
+	}
+	// A first contact of the departed may lie unseen in a transport.
+	for range 1000 {
+		for e.progress() > 0 {
+		}
+		if e.armAll() {
+			break
+		}
+	}
+	if !e.armed {
+		e.disarmAll()
+	}
+	p := e.peers[proc]
+	e.dead[proc] = d
+	if p != nil && p.state == peerUp {
+		p.dying = true
+		p.link.Fail(p.slot)
+		for e.progress() > 0 {
+		}
+	} else if p != nil && p.state == peerConnecting {
+		p.dying = true
+	}
+	if p == nil || p.state == peerNew || p.state == peerDown {
+		e.departed(proc, d)
+	}
+	e.cfg.Sleeper.Wake()
+}
+
+// linkDown ends the traffic with a peer: its transport has nothing more.
+func (e *Engine) linkDown(p *Peer, err error) {
+	if p.state == peerDown {
+		return
+	}
+	if p.cause != nil {
+		err = p.cause
+	}
+	d, known := e.dead[p.proc]
+	if !known {
+		d = departure{how: "cannot be reached", failed: false}
+		if err != nil {
+			d.how = fmt.Sprintf("cannot be reached: %v", err)
+		}
+	}
+	p.down = d.fault(p.proc)
+	p.state = peerDown
+	p.full = false
+	p.ctl = nil
+	if p.link != nil {
+		p.link.setPeer(p.slot, nil)
+		p.link.Release(p.slot)
+	}
+	for r := p.head; r != nil; {
+		next := r.next
+		r.next = nil
+		e.failSend(r, p.fault(r.rank))
+		r = next
+	}
+	p.head, p.tail, p.queue = nil, nil, 0
+	for _, chunk := range e.pool.chunks {
+		for i := range chunk {
+			if r := &chunk[i]; r.kind == reqSend && r.peer == p && !r.done {
+				e.failSend(r, p.fault(r.rank))
+			}
+		}
+	}
+	for a := range e.table.EachArrived {
+		if a.Val.peer == p && a.Val.env.kind == kindRTS {
+			e.table.Take(a)
+			e.release(a.Val)
+		}
+	}
+	e.departed(p.proc, d)
+}
+
+func (e *Engine) failSend(r *Request, f *Fault) {
+	r.pend = 0
+	r.fail(f)
+	e.complete(r)
+}
+
+// departed fails what needs a process that will never answer, and
+// acknowledges a death.
+func (e *Engine) departed(proc wire.ProcID, d departure) {
+	for _, c := range e.contexts {
+		rank := c.Members.Index(proc)
+		if rank < 0 {
+			continue
+		}
+		f := d.fault(proc)
+		f.Peer = int32(rank)
+		c.lose(int32(rank), f, d.failed)
+		e.failRecvs(c, int32(rank), f)
+		if d.failed {
+			for k := e.colls.first; k != nil; {
+				next := k.next
+				if k.ctx == c {
+					e.abort(k, f, false)
+				}
+				k = next
+			}
+		}
+	}
+	e.wakeProbers()
+	if d.failed {
+		e.cfg.Control.Dead(proc)
+	}
+}
+
+// failRecvs fails posted receives that wait for a rank, and those for any
+// source if that is what the context now says.
+func (e *Engine) failRecvs(c *Context, rank int32, f *Fault) {
+	for post := range e.table.EachPosted {
+		r := post.Val
+		if r.ctx != c {
+			continue
+		}
+		why := f
+		if src := post.Key.Source(); src == match.Any {
+			why = c.recvFault(match.Any, post.Key.Plane())
+		} else if src != rank {
+			continue
+		}
+		if why != nil && e.table.Withdraw(post) {
+			r.fail(why)
+			e.complete(r)
+		}
+	}
+}
+
+// failContext ends everything pending on a context with f.
+func (e *Engine) failContext(c *Context, f *Fault) {
+	for k := e.colls.first; k != nil; {
+		next := k.next
+		if k.ctx == c {
+			e.abort(k, f, false)
+		}
+		k = next
+	}
+	for post := range e.table.EachPosted {
+		if r := post.Val; r.ctx == c && post.Key.Plane() != wire.PlaneFault && e.table.Withdraw(post) {
+			r.fail(f)
+			e.complete(r)
+		}
+	}
+	for _, chunk := range e.pool.chunks {
+		for i := range chunk {
+			r := &chunk[i]
+			if r.ctx != c || r.done {
+				continue
+			}
+			switch r.kind {
+			case reqSend:
+				e.cancelSend(r, f)
+			case reqOther:
+				r.fail(f)
+				e.complete(r)
+			}
+		}
+	}
+	e.wakeProbers()
+}
+
+// failAll ends everything with f, at once: the process is finalized and its
+// transports are about to close.
+func (e *Engine) failAll(f *Fault) {
+	for _, chunk := range e.pool.chunks {
+		for i := range chunk {
+			r := &chunk[i]
+			if r.kind == reqFree || r.done {
+				continue
+			}
+			e.table.Withdraw(&r.posted)
+			r.parent = nil
+			r.fail(f)
+			e.complete(r)
+		}
+	}
+	e.wakeProbers()
+}
+
+func (e *Engine) wakeProbers() {
+	for _, w := range e.probers {
+		w.hit(e)
+	}
+	e.probers = e.probers[:0]
+}
+
+// Revoke makes the communicator useless on all its members: every operation
+// on it, pending or later, ends with Revoked (ULFM's MPIX_Comm_revoke).
+func (e *Engine) Revoke(c *Context) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.revoke(c)
+}
+
+func (e *Engine) revoke(c *Context) {
+	if t := c.makeTrouble(); t.revoked || t.freed {
+		return
+	} else {
+		t.revoked = true
+	}
+	e.tell(c, kindRevoke, wire.PlaneFault, 0)
+	e.failContext(c, &Fault{Class: Revoked, Peer: -1})
+}
+
+// tell sends a frame to every living member.
+func (e *Engine) tell(c *Context, k kind, pl wire.Plane, tag int32) {
+	for i := range c.Members.Len() {
+		if i == c.Rank || c.trouble != nil && c.trouble.gone[int32(i)] != nil {
+			continue
+		}
+		p := c.peers[i]
+		if p == nil {
+			p = e.peerOf(c.Members.At(i))
+			c.peers[i] = p
+		}
+		e.control(p, c.wireKey(pl, tag), k, 0, 0)
+	}
+}
+
+func (e *Engine) revokeArrived(key match.Key) {
+	if c := e.contexts[key.Context()]; c != nil {
+		// Every member passes it on once: the revoker may have died half-way.
+		e.revoke(c)
+	}
+}
+
+// abandon gives up a collective whose context has ended: nobody can finish it
+// without this rank, so the communicator is revoked.
+func (e *Engine) abandon(k *coll, f *Fault) {
+	e.abort(k, f, false)
+	e.revoke(k.ctx)
+}

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"fmt"
+
+	"gompi/internal/match"
+	"gompi/internal/wire"
+	"gompi/transport"
+)
+
+type peerState uint8
+
+const (
+	peerNew        peerState = iota // never spoken to
+	peerConnecting                  // a goroutine fetches its contact
+	peerUp
+	peerDown
+)
+
+// Peer is another process (or this one) as the engine sees it.
+type Peer struct {
+	proc  wire.ProcID
+	link  *link
+	slot  transport.Slot
+	state peerState
+	full  bool // the transport refused; EvWritable will come
+	dying bool // the control plane knows it to be dead; EvDown will come
+	cause error // it broke the protocol; EvDown will come
+	down  *Fault
+
+	watched bool
+	listed  bool // in e.blocked
+
+	// Flow control, in units. credit and envelopes are what this process may
+	// still send; owed is what it has to give back; held is what the peer's
+	// messages occupy here.
+	credit        int32
+	envelopes     int32
+	owed          int32
+	owedEnvelopes int32
+	held          int64
+
+	ctl   []ctlFrame // control frames, before all else
+	head  *Request   // sends in program order
+	tail  *Request
+	queue int
+}
+
+type ctlFrame struct {
+	h wire.Header
+}
+
+func (p *Peer) hasQueued() bool { return p.head != nil || len(p.ctl) > 0 }
+
+// peerOf returns the record of a process, making it on first use.
+func (e *Engine) peerOf(proc wire.ProcID) *Peer {
+	p := e.peers[proc]
+	if p == nil {
+		p = &Peer{
+			proc:      proc,
+			credit:    int32(e.cfg.Credit / unitBytes),
+			envelopes: envelopeCredit,
+		}
+		if proc == e.cfg.Self {
+			p.link, p.state = e.links[0], peerUp
+			p.link.setPeer(0, p)
+		}
+		e.peers[proc] = p
+	}
+	if d, ok := e.dead[proc]; ok && p.state != peerDown && p.link == nil {
+		p.state = peerDown
+		p.down = d.fault(proc)
+	}
+	return p
+}
+
+// connect starts to make contact; the queue is pumped when it stands.
+func (e *Engine) connect(p *Peer) {
+	p.state = peerConnecting
+	e.active.Add(1)
+	go func() {
+		defer e.active.Add(-1)
+		c, err := e.cfg.Control.Contact(p.proc)
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if e.closed || p.state != peerConnecting {
+			if err == nil {
+				closeContact(c)
+			}
+			return
+		}
+		if err == nil {
+			err = e.attach(p, c)
+		}
+		if err != nil {
+			e.linkDown(p, err)
+		}
+		e.cfg.Sleeper.Wake()
+	}()
+}
+
+// attach connects p by the first transport that can reach it.
+func (e *Engine) attach(p *Peer, c wire.Contact) error {
+	for _, l := range e.links[1:] {
+		if l.caps.Local && !c.SameHost {
+			continue
+		}
+		s, err := l.Connect(c)
+		if err != nil {
+			return fmt.Errorf("process %v by %s: %w", p.proc, l.caps.Name, err)
+		}
+		e.bind(p, l, s)
+		if p.dying {
+			l.Fail(s)
+		}
+		e.pump(p)
+		return nil
+	}
+	closeContact(c)
+	return fmt.Errorf("process %v: %w by any of this process's transports", p.proc, transport.ErrUnreachable)
+}
+
+func (e *Engine) bind(p *Peer, l *link, s transport.Slot) {
+	p.link, p.slot, p.state = l, s, peerUp
+	l.setPeer(s, p)
+}
+
+// peerUp takes an incoming contact. If this process is connecting to the same
+// peer, its own Connect will be given the same slot.
+func (e *Engine) peerUp(l *link, s transport.Slot, proc wire.ProcID) {
+	p := e.peerOf(proc)
+	l.setPeer(s, p)
+	if p.state == peerNew {
+		e.bind(p, l, s)
+		if p.dying {
+			l.Fail(s)
+		}
+		e.pump(p)
+	}
+}
+
+// control sends a frame of the engine itself, before queued messages.
+func (e *Engine) control(p *Peer, key match.Key, k kind, flags uint8, aux uint32) {
+	if p.state == peerDown {
+		return
+	}
+	h := header(key, k, flags, aux)
+	if len(p.ctl) == 0 && p.state == peerUp && !p.full {
+		switch p.link.Send(p.slot, &h, nil, 0) {
+		case transport.Sent, transport.Queued:
+			return
+		case transport.Broken:
+			return
+		case transport.Full:
+			p.full = true
+		}
+	}
+	p.ctl = append(p.ctl, ctlFrame{h})
+	e.list(p)
+	if p.state == peerNew {
+		e.connect(p)
+	}
+}
+
+// giveBack returns credit for a message that the peer sent.
+func (e *Engine) giveBack(p *Peer, k kind, n int32) {
+	if p.link == e.links[0] {
+		if k == kindRTS {
+			p.envelopes += n
+		} else {
+			p.credit += n
+		}
+		return
+	}
+	p.held -= int64(n)
+	if k == kindRTS {
+		p.owedEnvelopes += n
+		if p.owedEnvelopes >= envelopeCredit/4 {
+			e.returnCredit(p)
+		}
+		return
+	}
+	p.owed += n
+	if int64(p.owed)*unitBytes >= e.cfg.Credit/4 {
+		e.returnCredit(p)
+	}
+}
+
+func (e *Engine) returnCredit(p *Peer) {
+	n, m := p.owed, p.owedEnvelopes
+	p.owed, p.owedEnvelopes = 0, 0
+	e.control(p, match.NewKey(wire.ContextID{}, wire.PlaneP2P, 0, m), kindCredit, 0, uint32(n))
+}
+
+// takeCredit books credit that came back.
+func (e *Engine) takeCredit(p *Peer, n, envelopes uint32) bool {
+	limit := e.cfg.Credit / unitBytes
+	if int64(p.credit)+int64(n) > limit || int64(p.envelopes)+int64(envelopes) > envelopeCredit {
+		return false
+	}
+	p.credit += int32(n)
+	p.envelopes += int32(envelopes)
+	return true
+}
+
+func (e *Engine) list(p *Peer) {
+	if !p.listed {
+		p.listed = true
+		e.blocked = append(e.blocked, p)
+	}
+}
+
+// pumpAll retries every peer with something queued.
+func (e *Engine) pumpAll() {
+	kept := e.blocked[:0]
+	all := e.blocked
+	for _, p := range all {
+		e.pump(p)
+		if p.hasQueued() && p.state != peerDown {
+			kept = append(kept, p)
+		} else {
+			p.listed = false
+		}
+	}
+	clear(all[len(kept):])
+	e.blocked = kept
+}
+
+// pump sends what is queued for p, as far as transport and credit allow.
+func (e *Engine) pump(p *Peer) {
+	if p.state != peerUp || p.full {
+		return
+	}
+	for len(p.ctl) > 0 {
+		st := p.link.Send(p.slot, &p.ctl[0].h, nil, 0)
+		if st == transport.Full {
+			p.full = true
+			return
+		}
+		p.ctl = p.ctl[1:]
+		if len(p.ctl) == 0 {
+			p.ctl = nil
+		}
+	}
+	for p.head != nil {
+		r := p.head
+		if !e.transmit(p, r) {
+			return
+		}
+		if p.head == r { // transmit may have failed the whole queue
+			p.head = r.next
+			r.next = nil
+			p.queue--
+			if p.head == nil {
+				p.tail = nil
+			}
+		}
+	}
+}
+
+func (e *Engine) enqueue(p *Peer, r *Request) {
+	r.pend |= pendQueue
+	if p.tail == nil {
+		p.head = r
+	} else {
+		p.tail.next = r
+	}
+	p.tail = r
+	p.queue++
+	e.list(p)
+}
+
+// dequeue removes r from the middle of the queue.
+func (p *Peer) dequeue(r *Request) {
+	var prev *Request
+	for q := p.head; q != nil; prev, q = q, q.next {
+		if q != r {
+			continue
+		}
+		if prev == nil {
+			p.head = q.next
+		} else {
+			prev.next = q.next
+		}
+		if p.tail == q {
+			p.tail = prev
+		}
+		q.next = nil
+		p.queue--
+		return
+	}
+}

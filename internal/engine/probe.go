@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+
+)
+
+// ProbeArgs are the arguments of a probe.
+type ProbeArgs struct {
+	Op          Op
+	Source, Tag int32
+	User        context.Context
+	Take        bool // matched probe: remove the message
+	Wait        bool
+}
+
+// Message is a message that a matched probe has taken; one receive gets it.
+type Message struct{ a *arrival }
+
+// Probe looks for the oldest fitting message, or waits for one. found is false
+// only if Wait is false and there is none.
+func (e *Engine) Probe(c *Context, pa *ProbeArgs, st *Status) (m *Message, found bool, f *Fault) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	key := c.keys[0].With(pa.Source, pa.Tag)
+	for first := true; ; first = false {
+		if a := e.table.Peek(key); a != nil {
+			u := a.Val
+			*st = Status{Source: u.env.key.Source(), Tag: u.env.key.Tag(), Bytes: u.bytes, Value: u.env.flags&flagValue != 0}
+			if pa.Take {
+				e.table.Take(a)
+				m = &Message{u}
+			}
+			return m, true, nil
+		}
+		if f := c.recvFault(pa.Source, 0); f != nil {
+			return nil, false, f
+		}
+		if !pa.Wait {
+			if !first {
+				return nil, false, nil
+			}
+			e.pollOnce()
+			continue
+		}
+		if pa.User != nil && pa.User.Err() != nil {
+			return nil, false, &Fault{Class: Cancelled, Peer: pa.Source, Err: context.Cause(pa.User)}
+		}
+		w := e.newWaiter()
+		w.need, w.user = 1, pa.User
+		w.call = callInfo{op: pa.Op, ctx: c, rank: pa.Source, tag: pa.Tag}
+		e.probers = append(e.probers, w)
+		e.await(w)
+		for i, x := range e.probers {
+			if x == w {
+				e.probers = append(e.probers[:i], e.probers[i+1:]...)
+				break
+			}
+		}
+		e.freeWaiter(w)
+	}
+}
+
+// Imrecv receives a message that a matched probe took. A message is received
+// once.
+func (e *Engine) Imrecv(c *Context, m *Message, a *RecvArgs) Handle {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if m.a == nil {
+		r := e.failed(c, reqRecv, a.Op, &Fault{Class: BadRequest, Peer: -1})
+		return Handle{r, r.gen}
+	}
+	r := e.newRequest(reqRecv)
+	r.op, r.ctx, r.buf, r.user = a.Op, c, a.Buf, a.User
+	r.rank, r.tag = m.a.env.key.Source(), m.a.env.key.Tag()
+	if a.Value {
+		r.flags = flagValue
+	}
+	r.posted.Key, r.posted.Val = m.a.node.Key, r
+	got := m.a
+	m.a = nil
+	e.deliver(r, got)
+	return Handle{r, r.gen}
+}
+

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"gompi/internal/match"
+	"gompi/internal/wire"
+	"gompi/transport"
+)
+
+// RecvArgs are the arguments of a receive.
+type RecvArgs struct {
+	Op     Op
+	Buf    Buf
+	Source int32 // rank in the remote group, or match.Any
+	Tag    int32 // or match.Any
+	Plane  wire.Plane
+	Value  bool            // wants an encoded Go value
+	User   context.Context // may be nil
+}
+
+// Recv receives one message and returns its status.
+func (e *Engine) Recv(c *Context, a *RecvArgs, st *Status) *Fault {
+	e.mu.Lock()
+	r := e.startRecv(c, a)
+	var f *Fault
+	if r.done {
+		f = r.status.Fault
+	} else {
+		f = e.waitOne(r)
+	}
+	*st = r.status
+	e.freeRequest(r)
+	e.mu.Unlock()
+	return f
+}
+
+// Irecv starts a receive. The buffer belongs to the library until the request
+// is complete.
+func (e *Engine) Irecv(c *Context, a *RecvArgs) Handle {
+	e.mu.Lock()
+	r := e.startRecv(c, a)
+	h := Handle{r, r.gen}
+	e.mu.Unlock()
+	return h
+}
+
+func (e *Engine) startRecv(c *Context, a *RecvArgs) *Request {
+	r := e.newRequest(reqRecv)
+	r.op, r.ctx, r.buf, r.user, r.rank, r.tag = a.Op, c, a.Buf, a.User, a.Source, a.Tag
+	if a.Value {
+		r.flags = flagValue
+	}
+	e.post(r, c.keys[a.Plane].With(a.Source, a.Tag))
+	return r
+}
+
+// post puts a receive into the matching table or gives it the oldest fitting
+// message.
+func (e *Engine) post(r *Request, key match.Key) {
+	r.posted.Key, r.posted.Val = key, r
+	c := r.ctx
+	if c.trouble != nil || e.closed {
+		if f := c.recvFault(r.rank, key.Plane()); f != nil {
+			// What a failed process sent whole is still delivered.
+			a := e.table.Peek(key)
+			if a == nil || f.Class != ProcFailed {
+				r.fail(f)
+				e.complete(r)
+				return
+			}
+		}
+	}
+	if a := e.table.Post(&r.posted); a != nil {
+		e.deliver(r, a.Val)
+	}
+}
+
+// arrive takes a message from a transport.
+func (e *Engine) arrive(l *link, ev *transport.Event) {
+	p := l.peer(ev.Slot)
+	env, ok := open(&ev.Header)
+	if p == nil || !ok {
+		e.protocol(p, fmt.Errorf("%w: bad message header %x", transport.ErrProtocol, ev.Header))
+		return
+	}
+	switch env.kind {
+	case kindEager:
+		e.arriveEager(p, &env, ev.Payload)
+	case kindRTS:
+		e.arriveRTS(p, &env, ev.Payload)
+	case kindAck, kindRefuse, kindCancelOK, kindCancelNo:
+		if err := e.answer(p, env); err != nil {
+			e.protocol(p, err)
+		}
+	case kindCancel:
+		e.cancelAsked(p, env)
+	case kindCredit:
+		if !e.takeCredit(p, env.aux, uint32(env.key.Tag())) {
+			e.protocol(p, fmt.Errorf("%w: more credit than was used", transport.ErrProtocol))
+		}
+		e.pump(p)
+	case kindRevoke:
+		e.revokeArrived(env.key)
+	case kindCollFail:
+		e.collFailArrived(env.key)
+	}
+}
+
+func (e *Engine) arriveEager(p *Peer, env *envelope, data []byte) {
+	n := units(len(data))
+	if env.flags&flagSync == 0 && env.aux != 0 {
+		if !e.takeCredit(p, env.aux, 0) {
+			e.protocol(p, fmt.Errorf("%w: more credit than was used", transport.ErrProtocol))
+			return
+		}
+	}
+	if post := e.table.Arrive(env.key); post != nil {
+		if p.link != e.links[0] {
+			p.held += int64(n)
+		}
+		e.deliverEager(post.Val, p, env, data)
+		e.giveBack(p, kindEager, n)
+		return
+	}
+	e.keep(p, env, data, n, int64(len(data)))
+}
+
+func (e *Engine) arriveRTS(p *Peer, env *envelope, data []byte) {
+	length, desc, ok := openRTS(data)
+	if !ok {
+		e.protocol(p, fmt.Errorf("%w: announcement of %d bytes is malformed", transport.ErrProtocol, len(data)))
+		return
+	}
+	if post := e.table.Arrive(env.key); post != nil {
+		if p.link != e.links[0] {
+			p.held++
+		}
+		e.deliverRTS(post.Val, p, env, length, desc)
+		e.giveBack(p, kindRTS, 1)
+		return
+	}
+	e.keep(p, env, data, 1, length)
+}
+
+// keep stores an unexpected message, or drops it if its context was freed.
+func (e *Engine) keep(p *Peer, env *envelope, data []byte, n int32, length int64) {
+	if p.link != e.links[0] {
+		p.held += int64(n)
+		if p.held > e.cfg.Credit/unitBytes+envelopeCredit {
+			e.protocol(p, fmt.Errorf("%w: %d bytes beyond the credit", transport.ErrProtocol, p.held*unitBytes))
+			return
+		}
+	}
+	if len(e.freed.m) != 0 && e.freed.has(env.key.Context()) {
+		if env.kind == kindRTS {
+			e.control(p, env.key, kindRefuse, 0, env.aux)
+		} else if env.flags&flagSync != 0 {
+			e.control(p, env.key, kindAck, 0, env.aux)
+		}
+		e.giveBack(p, env.kind, n)
+		return
+	}
+	a := e.arrivals.get(len(data))
+	copy(a.data, data)
+	a.env, a.peer, a.units, a.bytes = *env, p, n, length
+	a.node.Key, a.node.Val = env.key, a
+	e.table.Keep(&a.node)
+	for _, w := range e.probers {
+		w.hit(e)
+	}
+	e.probers = e.probers[:0]
+}
+
+// deliver gives an unexpected message to a receive.
+func (e *Engine) deliver(r *Request, a *arrival) {
+	if a.env.kind == kindRTS {
+		_, desc, _ := openRTS(a.data)
+		e.deliverRTS(r, a.peer, &a.env, a.bytes, desc)
+	} else {
+		e.deliverEager(r, a.peer, &a.env, a.data)
+	}
+	e.release(a)
+}
+
+func (e *Engine) deliverEager(r *Request, p *Peer, env *envelope, data []byte) {
+	if env.flags&flagSync != 0 {
+		e.control(p, env.key, kindAck, 0, env.aux)
+	}
+	if e.matched(r, env, int64(len(data))) {
+		r.status.Bytes = int64(copy(r.buf.Slice(), data))
+	}
+	e.complete(r)
+}
+
+// matched fills the status and checks what the receive promised.
+func (e *Engine) matched(r *Request, env *envelope, n int64) bool {
+	r.status.Source, r.status.Tag = env.key.Source(), env.key.Tag()
+	r.status.Value = env.flags&flagValue != 0
+	if (env.flags^r.flags)&flagValue != 0 {
+		r.fail(&Fault{Class: BadType, Peer: r.status.Source})
+		return false
+	}
+	if room := r.buf.Bytes(); n > room {
+		r.fail(&Fault{Class: Truncate, Got: n, Want: room, Peer: r.status.Source})
+	}
+	return true
+}
+
+func (e *Engine) deliverRTS(r *Request, p *Peer, env *envelope, length int64, desc []byte) {
+	n := min(length, r.buf.Bytes())
+	if !e.matched(r, env, length) || n == 0 {
+		e.control(p, env.key, kindRefuse, 0, env.aux)
+		e.complete(r)
+		return
+	}
+	if p.state != peerUp {
+		r.fail(p.fault(env.key.Source()))
+		e.complete(r)
+		return
+	}
+	r.peer = p
+	r.bulk = true
+	if err := p.link.Accept(p.slot, desc, r.buf.Slice()[:n], r.token()); err != nil {
+		r.bulk = false
+		r.fail(&Fault{Class: Transport, Peer: r.status.Source, Got: length, Err: err})
+		e.control(p, env.key, kindRefuse, 0, env.aux)
+		e.complete(r)
+	}
+}
+
+// cancelRecv withdraws a receive that no message has matched.
+func (e *Engine) cancelRecv(r *Request, f *Fault) {
+	if r.done || r.kind != reqRecv || !e.table.Withdraw(&r.posted) {
+		return
+	}
+	r.status.Cancelled = true
+	if f != nil {
+		r.fail(f)
+	}
+	e.complete(r)
+}

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+
+	"gompi/internal/match"
+	"gompi/transport"
+)
+
+// Op names a call in errors and roll calls.
+type Op string
+
+type reqKind uint8
+
+const (
+	reqFree reqKind = iota
+	reqSend
+	reqRecv
+	reqColl
+	reqOther // completed from outside: Engine.NewOther
+)
+
+// What a send still waits for.
+const (
+	pendLeave  = 1 << iota // the transport still reads the payload
+	pendAck                // the receiver's Ack (synchronous mode)
+	pendBulk               // the end of the bulk transfer, or Refuse
+	pendQueue              // its place in the peer's queue
+	pendCancel             // the receiver's answer to Cancel
+)
+
+// Request is one operation in progress. It is recycled: whoever keeps one
+// across calls keeps its generation too (Handle).
+type Request struct {
+	posted match.Posted[Request]
+
+	e      *Engine // of the pool; immutable
+	index  uint32
+	gen    uint32
+	kind   reqKind
+	done   bool
+	pend   uint8
+	flags  uint8
+	detach bool // nobody will wait: free it when it is done
+	bulk   bool // a receive that was matched and is being transferred
+
+	op   Op
+	ctx  *Context
+	peer *Peer
+	buf  Buf
+	user context.Context // gives up the operation; nil: never
+	rank int32           // peer rank: destination or source, may be Any
+	tag  int32
+
+	status Status
+	reason *Fault  // why a send is being withdrawn
+	parent *coll   // the collective of which this is a step
+	waiter *waiter // who waits
+	coll   *coll   // reqColl
+	next   *Request
+}
+
+// Status is what a completed operation tells.
+type Status struct {
+	Source, Tag int32
+	Bytes       int64
+	Value       bool // the message is an encoded Go value
+	Cancelled   bool
+	Fault       *Fault
+}
+
+// Handle is a request with its generation: a stale one is recognised.
+type Handle struct {
+	req *Request
+	gen uint32
+}
+
+// Engine is the engine that made h, nil for the null handle.
+func (h Handle) Engine() *Engine {
+	if h.req == nil {
+		return nil
+	}
+	return h.req.e
+}
+
+// IsNull reports whether h never named a request.
+func (h Handle) IsNull() bool { return h.req == nil }
+
+func (h Handle) live() bool { return h.req != nil && h.req.gen == h.gen && h.req.kind != reqFree }
+
+const (
+	chunkBits = 8
+	chunkLen  = 1 << chunkBits
+	// A request's index and eight bits of its generation travel in 32 bits.
+	maxRequests = 1 << 24
+)
+
+// requestPool keeps requests in chunks that never move, so that a token from
+// another process can be checked.
+type requestPool struct {
+	chunks []*[chunkLen]Request
+	free   *Request
+	live   int
+}
+
+func (e *Engine) newRequest(k reqKind) *Request {
+	p := &e.pool
+	r := p.free
+	if r == nil {
+		p.grow(e)
+		r = p.free
+	}
+	p.free = r.next
+	r.next = nil
+	r.kind = k
+	p.live++
+	return r
+}
+
+func (p *requestPool) grow(e *Engine) {
+	if len(p.chunks)*chunkLen >= maxRequests {
+		panic("gompi: more than 16,777,216 requests are pending in one process")
+	}
+	c := new([chunkLen]Request)
+	base := uint32(len(p.chunks)) * chunkLen
+	p.chunks = append(p.chunks, c)
+	for i := chunkLen - 1; i >= 0; i-- {
+		r := &c[i]
+		r.e = e
+		r.index = base + uint32(i)
+		r.gen = 1
+		r.next = p.free
+		p.free = r
+	}
+}
+
+func (e *Engine) freeRequest(r *Request) {
+	gen, index := r.gen+1, r.index
+	if gen == 0 {
+		gen = 1
+	}
+	*r = Request{e: e, gen: gen, index: index, next: e.pool.free}
+	e.pool.free = r
+	e.pool.live--
+}
+
+func (r *Request) token() transport.Token {
+	return transport.Token(r.index) | transport.Token(r.gen)<<32
+}
+
+// byToken finds a request of this process that a transport names.
+func (p *requestPool) byToken(t transport.Token) *Request {
+	i := uint32(t)
+	if int(i>>chunkBits) >= len(p.chunks) {
+		return nil
+	}
+	r := &p.chunks[i>>chunkBits][i&(chunkLen-1)]
+	if r.kind == reqFree || r.gen != uint32(t>>32) {
+		return nil
+	}
+	return r
+}
+
+// wireID is the name of r in messages: checked by byWireID.
+func (r *Request) wireID() uint32 { return r.index<<8 | r.gen&0xff }
+
+// byWireID finds the send to peer that another process names.
+func (p *requestPool) byWireID(id uint32, peer *Peer) *Request {
+	i := id >> 8
+	if int(i>>chunkBits) >= len(p.chunks) {
+		return nil
+	}
+	r := &p.chunks[i>>chunkBits][i&(chunkLen-1)]
+	if r.kind != reqSend || r.gen&0xff != id&0xff || r.peer != peer {
+		return nil
+	}
+	return r
+}
+
+func (r *Request) fail(f *Fault) { r.status.Fault = f }
+
+// complete marks r done and tells whoever waits.
+func (e *Engine) complete(r *Request) {
+	r.done = true
+	r.pend = 0
+	switch {
+	case r.parent != nil:
+		e.stepDone(r)
+	case r.waiter != nil:
+		w := r.waiter
+		r.waiter = nil
+		w.hit(e)
+	case r.detach:
+		e.freeRequest(r)
+	}
+}
+
+// Live is the number of requests that were started and not completed by Wait
+// or Test, without those that belong to the library.
+func (e *Engine) Live() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	n := 0
+	for _, c := range e.pool.chunks {
+		for i := range c {
+			r := &c[i]
+			if r.kind != reqFree && r.parent == nil && !r.detach {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// NewOther starts a request that Complete ends: for layers above that build
+// operations of their own (generalized requests).
+func (e *Engine) NewOther(c *Context, op Op) Handle {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	r := e.newRequest(reqOther)
+	r.op, r.ctx = op, c
+	return Handle{r, r.gen}
+}
+
+// Complete ends a request of NewOther. It reports whether h was still active.
+func (e *Engine) Complete(h Handle, st Status) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !h.live() || h.req.kind != reqOther || h.req.done {
+		return false
+	}
+	h.req.status = st
+	e.complete(h.req)
+	return true
+}

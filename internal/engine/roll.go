@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"gompi/internal/match"
+	"gompi/internal/rollcall"
+)
+
+// entry describes a blocking call for the roll call. It runs on the goroutine
+// of the call, whose caller it names.
+func (e *Engine) entry(op Op, c *Context, rank, tag int32, size int64) *rollcall.Entry {
+	en := &rollcall.Entry{
+		Op: string(op), Comm: c.ID, CommSize: c.Members.Len(), Rank: c.Rank,
+		Peer: int(rank), Tag: int(tag), Bytes: size, Since: time.Now(), Caller: caller(),
+	}
+	if rank >= 0 && int(rank) < c.Members.Len() {
+		en.PeerProc = c.Members.At(int(rank))
+	}
+	return en
+}
+
+// caller is the innermost frame outside this library.
+func caller() string {
+	var pcs [32]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
+	last := ""
+	for {
+		f, more := frames.Next()
+		name := f.Function
+		last = fmt.Sprintf("%s:%d %s", filepath.Base(f.File), f.Line, name[strings.LastIndexByte(name, '/')+1:])
+		inside := strings.HasPrefix(name, "gompi/mpi.") || strings.HasPrefix(name, "gompi/internal/engine.")
+		if !inside || !more {
+			return last
+		}
+	}
+}
+
+// maxListed bounds each list of Queues.
+const maxListed = 64
+
+// Queues describes what is unmatched and pending, a line each, for people.
+func (e *Engine) Queues() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var b strings.Builder
+	list := func(title string, n int, each func(func(string) bool)) {
+		if n == 0 {
+			return
+		}
+		fmt.Fprintf(&b, "%s: %d\n", title, n)
+		shown := 0
+		each(func(s string) bool {
+			fmt.Fprintf(&b, "  %s\n", s)
+			shown++
+			return shown < maxListed
+		})
+		if shown < n {
+			fmt.Fprintf(&b, "  and %d more\n", n-shown)
+		}
+	}
+	list("receives posted, not matched", e.table.PostedLen(), func(yield func(string) bool) {
+		for p := range e.table.EachPosted {
+			if !yield(fmt.Sprintf("%s from %s tag %s, %d bytes, communicator %v", p.Val.op,
+				orAny(p.Key.Source()), orAny(p.Key.Tag()), p.Val.buf.Bytes(), p.Key.Context())) {
+				return
+			}
+		}
+	})
+	list("messages arrived, not received", e.table.ArrivedLen(), func(yield func(string) bool) {
+		for a := range e.table.EachArrived {
+			if !yield(fmt.Sprintf("from %d tag %d, %d bytes, communicator %v", a.Key.Source(), a.Key.Tag(), a.Val.bytes, a.Key.Context())) {
+				return
+			}
+		}
+	})
+	var sends []string
+	for _, chunk := range e.pool.chunks {
+		for i := range chunk {
+			r := &chunk[i]
+			if r.kind == reqSend && !r.done {
+				sends = append(sends, fmt.Sprintf("%s to %d tag %d, %d bytes, communicator %v: %s", r.op, r.rank, r.tag, r.buf.Bytes(), r.ctx.ID, r.stage()))
+			}
+		}
+	}
+	list("sends not complete", len(sends), func(yield func(string) bool) {
+		for _, s := range sends {
+			if !yield(s) {
+				return
+			}
+		}
+	})
+	return b.String()
+}
+
+func orAny(v int32) string {
+	if v == match.Any {
+		return "any"
+	}
+	return fmt.Sprint(v)
+}
+
+func (r *Request) stage() string {
+	switch {
+	case r.pend&pendQueue != 0 && r.peer.state != peerUp:
+		return "waits for a connection"
+	case r.pend&pendQueue != 0:
+		return "waits for room at the receiver"
+	case r.pend&(pendAck|pendBulk) != 0:
+		return "not matched, or under way"
+	}
+	return "leaving"
+}
+
+// protocol cuts off a peer that broke the rules.
+func (e *Engine) protocol(p *Peer, err error) {
+	if p == nil || p.state == peerDown || p.cause != nil {
+		return
+	}
+	if p.link == e.links[0] {
+		panic(fmt.Sprintf("gompi: BUG: %v from myself", err))
+	}
+	p.cause = err
+	p.link.Fail(p.slot) // EvDown follows
+}

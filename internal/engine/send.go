@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"gompi/internal/match"
+	"gompi/internal/wire"
+	"gompi/transport"
+)
+
+// Mode is the send mode.
+type Mode uint8
+
+// The send modes. Buffered mode is built above, on Standard.
+const (
+	Standard Mode = iota
+	Synchronous
+	Ready
+)
+
+// SendArgs are the arguments of a send.
+type SendArgs struct {
+	Op    Op
+	Buf   Buf
+	Dest  int32 // rank in the remote group
+	Tag   int32
+	Plane wire.Plane
+	Mode  Mode
+	Value bool            // an encoded Go value
+	User  context.Context // may be nil
+}
+
+func (a *SendArgs) flags() uint8 {
+	var f uint8
+	if a.Mode == Synchronous {
+		f = flagSync
+	}
+	if a.Mode == Ready {
+		f |= flagReady
+	}
+	if a.Value {
+		f |= flagValue
+	}
+	return f
+}
+
+// Send sends and waits until the buffer may be reused (in synchronous mode:
+// until the message was matched).
+func (e *Engine) Send(c *Context, a *SendArgs) *Fault {
+	e.mu.Lock()
+	p, f := c.dest(a.Dest)
+	if f != nil {
+		e.mu.Unlock()
+		return f
+	}
+	if e.sendNow(c, p, a) {
+		e.mu.Unlock()
+		return nil
+	}
+	r := e.startSend(c, p, a, nil)
+	f = e.waitOne(r)
+	e.freeRequest(r)
+	e.mu.Unlock()
+	return f
+}
+
+// Isend starts a send. The buffer may be reused when the request is complete.
+func (e *Engine) Isend(c *Context, a *SendArgs) Handle {
+	e.mu.Lock()
+	p, f := c.dest(a.Dest)
+	var r *Request
+	if f != nil {
+		r = e.failed(c, reqSend, a.Op, f)
+	} else {
+		r = e.startSend(c, p, a, nil)
+	}
+	h := Handle{r, r.gen}
+	e.mu.Unlock()
+	return h
+}
+
+// failed returns a request that is complete with a fault.
+func (e *Engine) failed(c *Context, k reqKind, op Op, f *Fault) *Request {
+	r := e.newRequest(k)
+	r.ctx, r.op = c, op
+	r.fail(f)
+	r.done = true
+	return r
+}
+
+// sendNow is the short way of a small message: the transport copies it and no
+// request is needed.
+func (e *Engine) sendNow(c *Context, p *Peer, a *SendArgs) bool {
+	n := a.Buf.Bytes()
+	if p.state != peerUp || p.head != nil || p.full || len(p.ctl) != 0 || a.Mode == Synchronous || n > int64(p.link.eager) {
+		return false
+	}
+	cost := units(int(n))
+	if p.credit < cost {
+		return false
+	}
+	// Nobody will ask for EvSent if the transport copies; it does for
+	// everything that fits in inlineMax.
+	if n > copiedMax {
+		return false
+	}
+	h := header(c.keys[a.Plane].With(c.rank32, a.Tag), kindEager, a.flags(), uint32(p.owed))
+	if p.link.Send(p.slot, &h, a.Buf.Slice(), 0) != transport.Sent {
+		return false
+	}
+	p.owed = 0
+	p.credit -= cost
+	return true
+}
+
+// copiedMax is up to where every transport copies at once instead of keeping
+// a reference: Sent, Full or Broken, never Queued.
+const copiedMax = 16 << 10
+
+// startSend starts a send; as a step of a collective it reports to parent.
+func (e *Engine) startSend(c *Context, p *Peer, a *SendArgs, parent *coll) *Request {
+	r := e.newRequest(reqSend)
+	r.parent = parent
+	r.op, r.ctx, r.peer, r.buf, r.user = a.Op, c, p, a.Buf, a.User
+	r.rank, r.tag, r.flags = a.Dest, a.Tag, a.flags()
+	r.posted.Key = c.keys[a.Plane].With(c.rank32, a.Tag)
+	if p.head == nil && p.state == peerUp && !p.full && len(p.ctl) == 0 && e.transmit(p, r) {
+		return r
+	}
+	e.enqueue(p, r)
+	if p.state == peerNew {
+		e.connect(p)
+	}
+	return r
+}
+
+// transmit hands one send to the transport. It returns false if it must stay
+// queued.
+func (e *Engine) transmit(p *Peer, r *Request) bool {
+	n := r.buf.Bytes()
+	if n <= int64(p.link.eager) {
+		cost := units(int(n))
+		if p.credit >= cost {
+			return e.transmitEager(p, r, cost)
+		}
+		// Without credit only the envelope travels; a message that has no
+		// bytes is one already.
+	}
+	if p.envelopes < 1 {
+		return false
+	}
+	return e.transmitRTS(p, r, n)
+}
+
+func (e *Engine) transmitEager(p *Peer, r *Request, cost int32) bool {
+	aux := uint32(p.owed)
+	if r.flags&flagSync != 0 {
+		aux = r.wireID()
+	}
+	h := header(r.posted.Key, kindEager, r.flags, aux)
+	st := p.link.Send(p.slot, &h, r.buf.Slice(), r.token())
+	if st == transport.Full {
+		p.full = true
+		return false
+	}
+	if st == transport.Broken {
+		r.pend = 0
+		r.fail(&Fault{Class: ProcFailed, Peer: r.rank, Err: transport.ErrPeerGone})
+		e.complete(r)
+		return true
+	}
+	if r.flags&flagSync == 0 {
+		p.owed = 0
+	}
+	p.credit -= cost
+	r.status.Bytes = r.buf.Bytes()
+	r.pend &^= pendQueue
+	if r.flags&flagSync != 0 {
+		r.pend |= pendAck
+	}
+	if st == transport.Queued {
+		r.pend |= pendLeave
+	}
+	if r.pend == 0 {
+		e.complete(r)
+	}
+	return true
+}
+
+func (e *Engine) transmitRTS(p *Peer, r *Request, n int64) bool {
+	var frame [rtsLen + transport.MaxDesc]byte
+	putLength(frame[:], n)
+	m, err := p.link.Offer(p.slot, r.buf.Slice(), r.token(), frame[rtsLen:])
+	if err != nil {
+		r.pend = 0
+		r.fail(&Fault{Class: Transport, Peer: r.rank, Want: n, Err: err})
+		e.complete(r)
+		return true
+	}
+	h := header(r.posted.Key, kindRTS, r.flags, r.wireID())
+	st := p.link.Send(p.slot, &h, frame[:rtsLen+m], 0)
+	switch st {
+	case transport.Full:
+		p.full = true
+		p.link.Withdraw(p.slot, r.token())
+		return false
+	case transport.Broken:
+		p.link.Withdraw(p.slot, r.token())
+		r.pend = 0
+		r.fail(&Fault{Class: ProcFailed, Peer: r.rank, Err: transport.ErrPeerGone})
+		e.complete(r)
+		return true
+	}
+	p.envelopes--
+	r.status.Bytes = n
+	r.pend = r.pend&^pendQueue | pendBulk
+	return true
+}
+
+// sendLeft clears one thing that a send waited for.
+func (e *Engine) sendLeft(r *Request, what uint8) {
+	if r.pend&what == 0 {
+		return
+	}
+	r.pend &^= what
+	if r.pend == 0 {
+		e.complete(r)
+	}
+}
+
+// bulkDone ends the transfer of a send or a receive.
+func (e *Engine) bulkDone(r *Request, n int64, err error) {
+	switch r.kind {
+	case reqSend:
+		if r.pend&pendBulk == 0 {
+			return
+		}
+		if err != nil {
+			r.fail(&Fault{Class: ProcFailed, Peer: r.rank, Err: err})
+		}
+		e.sendLeft(r, pendBulk)
+	case reqRecv:
+		if !r.bulk {
+			return
+		}
+		r.bulk = false
+		if err != nil {
+			r.fail(&Fault{Class: ProcFailed, Peer: r.status.Source, Err: err})
+		} else {
+			r.status.Bytes = n
+		}
+		e.complete(r)
+	}
+}
+
+// answer handles what the receiver says about one of our sends.
+func (e *Engine) answer(p *Peer, env envelope) error {
+	r := e.pool.byWireID(env.aux, p)
+	if r == nil {
+		// The send may have ended meanwhile by a failure or a cancellation
+		// that crossed the answer.
+		return nil
+	}
+	switch env.kind {
+	case kindAck:
+		if r.pend&pendAck == 0 {
+			return fmt.Errorf("%w: acknowledgement of a send that wants none", transport.ErrProtocol)
+		}
+		r.pend &^= pendCancel
+		e.sendLeft(r, pendAck)
+	case kindRefuse:
+		if r.pend&pendBulk == 0 {
+			return fmt.Errorf("%w: refusal of a send without offer", transport.ErrProtocol)
+		}
+		p.link.Withdraw(p.slot, r.token())
+		r.pend &^= pendCancel
+		e.sendLeft(r, pendBulk)
+	case kindCancelOK:
+		if r.pend&pendCancel == 0 {
+			return fmt.Errorf("%w: withdrawal that was not asked for", transport.ErrProtocol)
+		}
+		if r.pend&pendBulk != 0 {
+			p.link.Withdraw(p.slot, r.token())
+		}
+		r.pend &= pendLeave
+		e.withdrawn(r)
+		if r.pend == 0 {
+			e.complete(r)
+		}
+	case kindCancelNo:
+		e.sendLeft(r, pendCancel)
+	}
+	return nil
+}
+
+// withdrawn books that no receiver will see r.
+func (e *Engine) withdrawn(r *Request) {
+	r.status.Cancelled = true
+	r.status.Bytes = 0
+	if r.reason != nil {
+		r.fail(r.reason)
+	}
+}
+
+// cancelSend tries to withdraw a send, for a reason (nil: MPI_Cancel). The
+// request ends in any case: as withdrawn, or completed.
+func (e *Engine) cancelSend(r *Request, why *Fault) {
+	if r.done || r.pend&pendCancel != 0 {
+		return
+	}
+	r.reason = why
+	if r.pend&pendQueue != 0 {
+		r.peer.dequeue(r)
+		r.pend = 0
+		e.withdrawn(r)
+		e.complete(r)
+		return
+	}
+	if r.pend&(pendAck|pendBulk) != 0 {
+		r.pend |= pendCancel
+		e.control(r.peer, r.posted.Key, kindCancel, r.flags, r.wireID())
+	}
+}
+
+// cancelAsked answers a sender that wants its message back.
+func (e *Engine) cancelAsked(p *Peer, env envelope) {
+	answer := kindCancelNo
+	for a := range e.table.EachArrived {
+		u := a.Val
+		if u.peer == p && u.env.aux == env.aux && u.env.kind != 0 && (u.env.kind == kindRTS || u.env.flags&flagSync != 0) {
+			e.table.Take(a)
+			e.release(u)
+			answer = kindCancelOK
+			break
+		}
+	}
+	e.control(p, env.key, answer, 0, env.aux)
+}
+
+// wireKey is the key of a frame that concerns the context but no message.
+func (c *Context) wireKey(pl wire.Plane, tag int32) match.Key {
+	return c.keys[pl].With(c.rank32, tag)
+}

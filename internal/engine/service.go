@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"runtime"
+	"time"
+)
+
+// serviceTick is how often the service goroutine looks whether the process is
+// quiet while it is not asleep: the delay before it takes over from a process
+// that went computing.
+const serviceTick = 500 * time.Microsecond
+
+// serviceState belongs to the service goroutine, which sleeps in the kernel
+// for the whole process and polls when nobody else does.
+type serviceState struct {
+	ask  chan struct{} // sleep now: the leader has parked
+	done chan struct{}
+}
+
+func (e *Engine) startService() {
+	e.service = serviceState{ask: make(chan struct{}, 1), done: make(chan struct{})}
+	go e.serve()
+}
+
+func (e *Engine) askService() {
+	select {
+	case e.service.ask <- struct{}{}:
+	default:
+	}
+}
+
+// stopService ends the service goroutine; e.closed is set.
+func (e *Engine) stopService() {
+	e.askService()
+	e.cfg.Sleeper.Wake()
+	<-e.service.done
+	for e.active.Load() > 0 {
+		runtime.Gosched()
+	}
+}
+
+func (e *Engine) armAll() bool {
+	for _, l := range e.links {
+		if !l.Arm() {
+			return false
+		}
+	}
+	return true
+}
+
+func (e *Engine) disarmAll() {
+	for _, l := range e.links {
+		l.Disarm()
+	}
+}
+
+// serve alternates between sleeping for the process and, while others poll,
+// looking at intervals whether they still do.
+func (e *Engine) serve() {
+	defer close(e.service.done)
+	tick := time.NewTimer(serviceTick)
+	defer tick.Stop()
+	var seen uint64
+	for {
+		asked := false
+		select {
+		case <-e.service.ask:
+			asked = true
+		case <-tick.C:
+		}
+		e.mu.Lock()
+		if e.closed {
+			e.mu.Unlock()
+			return
+		}
+		if !e.leading && (asked || e.turns == seen) {
+			e.sleepWhileQuiet()
+		}
+		if e.closed {
+			e.mu.Unlock()
+			return
+		}
+		seen = e.turns
+		e.mu.Unlock()
+		tick.Reset(serviceTick)
+	}
+}
+
+// sleepWhileQuiet sleeps and serves until a goroutine polls again or should.
+func (e *Engine) sleepWhileQuiet() {
+	for !e.closed {
+		if !e.armAll() {
+			e.disarmAll()
+			if e.serveEvents() {
+				return
+			}
+			e.mu.Relax()
+			if e.leading {
+				return
+			}
+			continue
+		}
+		e.armed = true
+		e.mu.Unlock()
+		e.cfg.Sleeper.Sleep()
+		e.mu.Lock()
+		e.armed = false
+		e.disarmAll()
+		if e.closed || e.leading || e.serveEvents() {
+			return
+		}
+	}
+}
+
+// serveEvents polls until nothing is left. If something happened and others
+// wait, one of them is woken to poll: more is likely to follow soon, and it
+// spins. Then the service steps back.
+func (e *Engine) serveEvents() (stepBack bool) {
+	n := 0
+	for !e.closed && e.progress() > 0 {
+		n++
+		if e.mu.Contended() {
+			e.mu.Relax()
+			if e.leading {
+				return true
+			}
+		}
+	}
+	if n > 0 && e.followers.first != nil {
+		e.unpark(e.followers.first)
+		return true
+	}
+	return false
+}
+
+// Kick makes a sleeping process look at its transports.
+func (e *Engine) Kick() { e.cfg.Sleeper.Wake() }

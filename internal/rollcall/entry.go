@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollcall
+
+import (
+	"time"
+
+	"gompi/internal/wire"
+)
+
+// Values of Entry.Peer that are no rank.
+const (
+	AnyPeer = -1 // any source
+	NoPeer  = -2 // a collective, or a wait for nobody in particular
+)
+
+// Limits of the texts in an Entry; longer ones are cut.
+const (
+	MaxOp     = 24
+	MaxCaller = 120
+)
+
+// Entry is one blocking call.
+type Entry struct {
+	Op       string // "Recv", "Allreduce": at most MaxOp bytes
+	Comm     wire.ContextID
+	CommSize int
+	Rank     int // the caller's rank in the communicator
+	// Peer is a rank of the communicator, AnyPeer or NoPeer; PeerProc the
+	// process behind it, zero if Peer is no rank.
+	Peer     int
+	PeerProc wire.ProcID
+	Tag      int
+	Bytes    int64
+	Since    time.Time
+	Caller   string // "file.go:123 func": at most MaxCaller bytes, its end is kept
+}
+
+// ProcEntries is what is known of one process, for Report.
+type ProcEntries struct {
+	Proc       wire.ProcID
+	Rank, Size int // in its world
+	// Note replaces the entries of a process that is in no state to have
+	// any: "exited", "not started"; else "".
+	Note    string
+	Entries []Entry
+}

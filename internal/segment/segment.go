@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package segment
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// seals keep a segment's size for ever: a peer that maps it can never be hit
+// by SIGBUS because somebody cut it, nor locked out by a further seal.
+const seals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
+
+// Create makes a segment and its bell, a non-blocking eventfd. The segment has
+// its head page written, InitialBytes reserved and its size sealed. Both
+// descriptors are close-on-exec and owned by the caller. A *NoMemoryError
+// tells that there is no room for InitialBytes.
+func Create() (segFD, bellFD int, err error) {
+	if err := CheckMemory(InitialBytes); err != nil {
+		return -1, -1, err
+	}
+	return CreateChecked()
+}
+
+// CreateChecked is Create for a caller that makes many segments and has asked
+// CheckMemory for all of them at once.
+func CreateChecked() (segFD, bellFD int, err error) {
+	segFD, err = memfd()
+	if err != nil {
+		return -1, -1, fmt.Errorf("create shared segment: %w", err)
+	}
+	if err = initialise(segFD); err != nil {
+		unix.Close(segFD)
+		return -1, -1, err
+	}
+	bellFD, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		unix.Close(segFD)
+		return -1, -1, fmt.Errorf("create bell: %w", err)
+	}
+	return segFD, bellFD, nil
+}
+
+// memfd asks for a file that can never be executed, which some systems demand
+// and kernels before 6.3 do not know.
+func memfd() (int, error) {
+	const flags = unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
+	fd, err := unix.MemfdCreate("gompi", flags|unix.MFD_NOEXEC_SEAL)
+	if errors.Is(err, unix.EINVAL) {
+		fd, err = unix.MemfdCreate("gompi", flags)
+	}
+	return fd, err
+}
+
+func initialise(fd int) error {
+	if err := unix.Ftruncate(fd, SpanBytes); err != nil {
+		return fmt.Errorf("size shared segment to %d bytes: %w", int64(SpanBytes), err)
+	}
+	if err := reserve(fd, 0, InitialBytes); err != nil {
+		return err
+	}
+	var head [HeadShm]byte
+	binary.LittleEndian.PutUint64(head[OffMagic:], Magic)
+	binary.LittleEndian.PutUint64(head[OffVersion:], Version)
+	binary.LittleEndian.PutUint64(head[OffSize:], SpanBytes)
+	if n, err := unix.Pwrite(fd, head[:], 0); err != nil || n != len(head) {
+		return fmt.Errorf("write head of shared segment: %d of %d bytes: %w", n, len(head), err)
+	}
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil {
+		return fmt.Errorf("seal shared segment: %w", err)
+	}
+	return nil
+}
+
+// Check tells whether fd is a segment of this version whose size cannot
+// change. It reads the head page only.
+func Check(fd int) error {
+	have, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
+	if err != nil {
+		return fmt.Errorf("not a shared segment: %w", err)
+	}
+	if have&seals != seals {
+		return fmt.Errorf("shared segment has seals %#x, needs %#x", have, seals)
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return fmt.Errorf("look at shared segment: %w", err)
+	}
+	if st.Size != SpanBytes {
+		return fmt.Errorf("shared segment has %d bytes, needs %d", st.Size, int64(SpanBytes))
+	}
+	var head [HeadShm]byte
+	if n, err := unix.Pread(fd, head[:], 0); err != nil || n != len(head) {
+		return fmt.Errorf("read head of shared segment: %d of %d bytes: %w", n, len(head), err)
+	}
+	le := binary.LittleEndian
+	if m, v, s := le.Uint64(head[OffMagic:]), le.Uint64(head[OffVersion:]), le.Uint64(head[OffSize:]); m != Magic || v != Version || s != SpanBytes {
+		return fmt.Errorf("shared segment has magic %#x, version %d, size %d; needs %#x, %d, %d", m, v, s, uint64(Magic), Version, int64(SpanBytes))
+	}
+	return nil
+}
+
+// Map maps n bytes from off, a multiple of the page size. Bytes that nobody
+// has reserved read as zeros but take memory when touched, so reserve first.
+// The result must go to Unmap as it is, when no pointer into it is left.
+func Map(fd int, off, n int64, write bool) ([]byte, error) {
+	if err := checkRange(off, n); err != nil {
+		return nil, err
+	}
+	if off%int64(os.Getpagesize()) != 0 {
+		return nil, fmt.Errorf("map shared segment: offset %d is not on a page", off)
+	}
+	prot := unix.PROT_READ
+	if write {
+		prot |= unix.PROT_WRITE
+	}
+	mem, err := unix.Mmap(fd, off, int(n), prot, unix.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("map %d bytes of shared segment at %d: %w", n, off, err)
+	}
+	return mem, nil
+}
+
+// Unmap undoes Map.
+func Unmap(mem []byte) error {
+	if err := unix.Munmap(mem); err != nil {
+		return fmt.Errorf("unmap %d bytes of shared segment: %w", len(mem), err)
+	}
+	return nil
+}
+
+// Release gives the whole pages inside [off, off+n) back to the system. They
+// read as zeros afterwards and need Reserve before the next use.
+func Release(fd int, off, n int64) error {
+	if err := checkRange(off, n); err != nil {
+		return err
+	}
+	err := fallocate(fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, off, n)
+	if err != nil {
+		return fmt.Errorf("release %d bytes of shared segment at %d: %w", n, off, err)
+	}
+	return nil
+}
+
+func checkRange(off, n int64) error {
+	if off < 0 || n <= 0 || off > SpanBytes || n > SpanBytes-off {
+		return fmt.Errorf("shared segment: range at %d of %d bytes is not inside its %d bytes", off, n, int64(SpanBytes))
+	}
+	return nil
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package wait
+
+// Pause lets a few cycles pass inside a spin loop. It is a real call: the
+// loops that use it get a preemption point with it.
+//
+//go:noinline
+func Pause() {
+	for i := 0; i < 4; i++ {
+		spinSink()
+	}
+}
+
+//go:noinline
+func spinSink() {}

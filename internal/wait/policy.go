@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package wait holds how a process waits: the engine's lock, the budgets of
+// spinning and yielding, and the one place where a process sleeps.
+package wait
+
+import "runtime"
+
+// Policy says how long a waiting goroutine spins and yields before the
+// process sleeps. Budgets count turns of the poll loop, not time.
+type Policy struct {
+	// Spin is the number of turns without giving up the processor.
+	Spin int
+	// Yield is the number of turns that each give the processor away.
+	Yield int
+	// OS: yield to other processes with sched_yield. False for ranks that are
+	// goroutines: they yield to their siblings in the same process.
+	OS bool
+}
+
+// goschedEvery: every 16th OS yield also lets other goroutines run. A
+// loop of raw sched_yield calls cannot be preempted, and a Gosched each turn
+// costs four times as much.
+const goschedEvery = 16
+
+// ForOS is the policy of a rank that is an OS process: local ranks on cpus
+// usable CPUs.
+func ForOS(local, cpus int) Policy {
+	if local <= cpus {
+		return Policy{Spin: 2000, Yield: 2000, OS: true}
+	}
+	return Policy{Spin: 40, Yield: 1000, OS: true}
+}
+
+// ForGoroutine is the policy of a rank that is a goroutine.
+func ForGoroutine() Policy { return Policy{Spin: 0, Yield: 64} }
+
+// Turn gives the processor away once; turn counts the calls of one wait.
+func (p Policy) Turn(turn int) {
+	if !p.OS || turn%goschedEvery == goschedEvery-1 {
+		runtime.Gosched()
+		if !p.OS {
+			return
+		}
+	}
+	osYield()
+}

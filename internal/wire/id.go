@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package wire holds the names that cross process boundaries: process ids,
+// context ids, process sets and the message header. It knows no transport, no
+// matching and no operating system.
+package wire
+
+import "fmt"
+
+// JobID is a job's name: 64 random bits, so that two heads may meet.
+type JobID uint64
+
+// ProcID names one process for ever: a serial is never used twice in a job.
+// Serial 0 is the head (gompirun itself); processes count from 1.
+type ProcID struct {
+	Job    JobID
+	Serial uint32
+}
+
+// IsZero reports whether p names nobody.
+func (p ProcID) IsZero() bool { return p == ProcID{} }
+
+// String gives "job/serial", the job in hexadecimal.
+func (p ProcID) String() string { return fmt.Sprintf("%x/%d", uint64(p.Job), p.Serial) }
+
+// Next is the process id n serials after p.
+func (p ProcID) Next(n int) ProcID { return ProcID{p.Job, p.Serial + uint32(n)} }
+
+// ContextID names one communicator. Creator is the process (or head) that
+// chose Serial; serials of one creator only grow.
+type ContextID struct {
+	Creator ProcID
+	Serial  uint32
+}
+
+// String gives "creator:serial".
+func (c ContextID) String() string { return fmt.Sprintf("%v:%d", c.Creator, c.Serial) }
+
+// Plane separates the kinds of traffic inside one context.
+type Plane uint8
+
+// The planes of a context.
+const (
+	PlaneP2P  Plane = iota // MPI point-to-point
+	PlaneColl              // collective schedules
+	PlanePart              // partitioned communication
+	PlaneRMA               // remote memory
+	PlaneFault             // revocation and agreement
+	PlaneBoot              // creation of communicators
+	numPlanes
+)
+
+// NumPlanes is the number of planes; a plane read from another process must
+// be below it.
+const NumPlanes = uint8(numPlanes)
+
+// Header is what a transport carries in front of a payload. It is opaque to
+// transports: four words that arrive as they were sent.
+type Header [4]uint64
+
+// HeaderBytes is the size of a Header.
+const HeaderBytes = 32
+
+// Contact is what one process needs to know to reach another.
+type Contact struct {
+	Proc ProcID
+	// Host numbers hosts inside the job. Same number, same kernel.
+	Host uint32
+	// SameHost: segment and bell are valid.
+	SameHost bool
+	// PID for process_vm_*; 0 forbids it (the control plane does not hold
+	// the process unreaped, so its pid might be reused).
+	PID int
+	// Segment and Bell are file descriptors of the peer's shared segment and
+	// eventfd, or -1. Whoever receives a Contact owns them.
+	Segment, Bell int
+	// Addrs are "ip:port" addresses of the peer's TCP listener, best first.
+	Addrs []string
+}

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package launcher
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/cgroup"
+	"gompi/internal/control"
+	"gompi/internal/wire"
+)
+
+// reportPatience is how long processes may take to describe themselves.
+const reportPatience = 2 * time.Second
+
+// killPatience is how long the head waits for processes that got SIGKILL:
+// one in an uninterruptible system call may never end.
+const killPatience = 10 * time.Second
+
+// head runs a job. Its fields belong to the goroutine of run, except that
+// post may be called from anywhere.
+type head struct {
+	o        *options
+	job      wire.JobID
+	topo     topology
+	maxProcs func(localProcs int) int
+	procs    *table
+	forker   *forker
+	watcher  *watcher
+	server   *control.Server
+	guard    *guardian
+	outputs  [2]*pump // stdout, stderr; nil with --output
+	feeder   *feeder  // nil: nobody gets our standard input through us
+	null     *os.File
+
+	status    int  // exit status so far
+	failed    bool // status is decided
+	ending    bool
+	hurried   bool // SIGKILL was sent
+	drained   bool
+	interrupt int  // INT and TERM so far
+	left      bool // some process left in order
+	grace     <-chan time.Time
+	giveUp    <-chan time.Time
+
+	mu    sync.Mutex
+	queue []func()
+	ready chan struct{}
+}
+
+// post has fn run by the head. It never blocks.
+func (h *head) post(fn func()) {
+	h.mu.Lock()
+	h.queue = append(h.queue, fn)
+	h.mu.Unlock()
+	select {
+	case h.ready <- struct{}{}:
+	default:
+	}
+}
+
+// take returns what was posted.
+func (h *head) take() []func() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	q := h.queue
+	h.queue = nil
+	return q
+}
+
+// say prints one line of gompirun's own.
+func (h *head) say(format string, a ...any) { h.print(line(format, a...)) }
+
+// print writes to standard error, after what processes that have ended wrote.
+func (h *head) print(text string) {
+	if p := h.outputs[1]; p == nil || !p.say(text) {
+		writeAll(2, []byte(text))
+	}
+}
+
+func line(format string, a ...any) string {
+	return "gompirun: " + strings.TrimRight(fmt.Sprintf(format, a...), "\n") + "\n"
+}
+
+// say is for those who have no head.
+func say(format string, a ...any) {
+	writeAll(2, []byte(line(format, a...)))
+}
+
+// newHead makes everything that needs no process yet.
+func newHead(o *options) (*head, error) {
+	h := &head{
+		o: o, procs: newTable(), forker: newForker(),
+		topo: readTopology(os.DirFS("/")), ready: make(chan struct{}, 1),
+	}
+	usable := cgroup.UsableCPUs()
+	h.maxProcs = maxProcs(o, usable)
+	var id [8]byte
+	cfg := control.ServerConfig{
+		Settings: o.settings, FaultTolerant: o.ft, KillGrace: o.killGrace,
+		UsableCPUs: usable, MaxProcs: h.maxProcs,
+		Start:     h.spawn,
+		Aborted:   func(by wire.ProcID, code int, msg string) { h.post(func() { h.aborted(by, code, msg) }) },
+		Reap:      func(p wire.ProcID) { h.post(func() { h.reap(h.procs.byID[p]) }) },
+		Joined:    func(p wire.ProcID) { h.post(func() { h.joined(h.procs.byID[p]) }) },
+		Finalized: func(p wire.ProcID) { h.post(func() { h.finalized(h.procs.byID[p]) }) },
+		Dropped:   func(p wire.ProcID, why string) { h.post(func() { h.dropped(h.procs.byID[p], why) }) },
+	}
+	if err := random(id[:], cfg.Secret[:]); err != nil {
+		return nil, err
+	}
+	h.job = wire.JobID(binary.NativeEndian.Uint64(id[:]) | 1)
+	cfg.Job = h.job
+
+	var err error
+	if h.null, err = os.OpenFile(os.DevNull, os.O_RDWR, 0); err != nil {
+		return nil, err
+	}
+	if o.outputDir != "" {
+		if err := os.MkdirAll(o.outputDir, 0o777); err != nil {
+			return nil, err
+		}
+	} else {
+		for i := range h.outputs {
+			if h.outputs[i], err = newPump(i+1, func(err error) { h.post(func() { h.outputLost(i+1, err) }) }); err != nil {
+				return nil, err
+			}
+		}
+	}
+	h.watcher, err = newWatcher(func(pid int, e ending) { h.post(func() { h.exited(h.procs.pids[pid], e) }) })
+	if err != nil {
+		return nil, err
+	}
+	h.server, err = control.NewServer(cfg)
+	return h, err
+}
+
+// maxProcs is the GOMAXPROCS of a process: a second P, so that somebody
+// answers while one computes. Whoever sets it himself keeps it.
+func maxProcs(o *options, usable int) func(int) int {
+	user := os.Getenv("GOMAXPROCS") != ""
+	for _, a := range o.apps {
+		for _, x := range a.env {
+			user = user || strings.HasPrefix(x, "GOMAXPROCS=")
+		}
+	}
+	return func(localProcs int) int {
+		if user {
+			return 0
+		}
+		return max(2, usable/max(1, localProcs))
+	}
+}
+
+// random fills the buffers with secrets.
+func random(bufs ...[]byte) error {
+	for _, b := range bufs {
+		for len(b) > 0 {
+			n, err := unix.Getrandom(b, 0)
+			if err != nil && err != unix.EINTR {
+				return fmt.Errorf("getrandom: %w", err)
+			}
+			b = b[max(n, 0):]
+		}
+	}
+	return nil
+}
+
+// run is the whole life of the job; it returns gompirun's exit status.
+func (h *head) run() int {
+	defer h.close()
+	signals, stop := catch()
+	defer stop()
+	var timeout <-chan time.Time
+	if h.o.timeout > 0 {
+		timeout = time.After(h.o.timeout)
+	}
+	if err := h.launch(); err != nil {
+		h.cannotStart(err)
+	}
+	for !h.over() {
+		select {
+		case <-h.ready:
+			for _, fn := range h.take() {
+				fn()
+			}
+		case s := <-signals:
+			h.signal(s)
+		case <-timeout:
+			h.timedOut()
+		case <-h.grace:
+			h.kill()
+		case <-h.giveUp:
+			for _, p := range h.procs.list {
+				if p.pid != 0 && !p.exited {
+					h.say("%s (pid %d) does not end after SIGKILL; giving up", p.name(), p.pid)
+				}
+			}
+			return h.status
+		}
+	}
+	if h.o.ft && h.left {
+		return 0
+	}
+	return h.status
+}
+
+// over reports whether the last process has ended and its output is out. It
+// sees to the latter.
+func (h *head) over() bool {
+	if h.procs.live > 0 {
+		return false
+	}
+	if !h.drained {
+		h.drained = true
+		go func() {
+			for _, p := range h.outputs {
+				if p != nil {
+					p.close()
+					<-p.done
+				}
+			}
+			h.post(func() { h.outputs = [2]*pump{} })
+		}()
+	}
+	// A second ^C does not wait for a reader that has stopped reading.
+	return h.outputs == [2]*pump{} || h.interrupt > 1
+}
+
+// close leaves nothing behind.
+func (h *head) close() {
+	for _, p := range append([]*proc(nil), h.procs.list...) {
+		if p.exited && !p.reaped {
+			h.reap(p)
+		}
+	}
+	h.server.Close()
+	if h.guard != nil && h.procs.live == 0 {
+		h.guard.stop()
+	}
+}

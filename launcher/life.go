@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package launcher
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/control"
+	"gompi/internal/wire"
+)
+
+// What happens to processes. Everything here runs on the head's goroutine.
+
+func (h *head) joined(p *proc) {
+	if p == nil || p.joined {
+		return
+	}
+	p.joined = true
+	p.world.joined++
+	if q := p.world.quit; q != nil && q != p {
+		p.world.quit = nil
+		h.failure(q, ending{}, standing{othersJoined: true})
+	}
+}
+
+func (h *head) finalized(p *proc) {
+	if p != nil {
+		p.finalized = true
+	}
+}
+
+// dropped: p broke the protocol or reads nothing; it cannot go on.
+func (h *head) dropped(p *proc, why string) {
+	if p == nil || p.exited {
+		return
+	}
+	if !h.failed && !h.ending {
+		h.say("%s (pid %d) was killed by gompirun: %s", p.name(), p.pid, why)
+	}
+	unix.Kill(-p.pid, unix.SIGKILL)
+}
+
+// exited: p is a zombie now.
+func (h *head) exited(p *proc, e ending) {
+	if p == nil {
+		panic("gompi: BUG: an unknown child has exited")
+	}
+	h.procs.ended(p)
+	// The group goes first, so that nobody writes after the end.
+	unix.Kill(-p.pid, unix.SIGKILL)
+	if p.out != nil {
+		h.outputs[0].finish(p.out)
+		h.outputs[1].finish(p.err)
+	}
+	if p.discarded {
+		h.reap(p)
+		return
+	}
+	st := h.standing(p, e)
+	why, _, ok := judge(e, st)
+	if ok {
+		h.left = true
+		if !st.joined && p.world.quit == nil {
+			p.world.quit = p
+		}
+		why = e.String()
+	} else {
+		h.failure(p, e, st)
+	}
+	h.server.Exited(p.Proc, fmt.Sprintf("%s (pid %d) %s", p.name(), p.pid, why), ok)
+}
+
+// standing asks the server where the news of the exit may have overtaken the
+// call that would make it a good one.
+func (h *head) standing(p *proc, e ending) standing {
+	if !p.finalized && e.status() == 0 {
+		for _, info := range h.server.Snapshot() {
+			if info.Proc == p.Proc {
+				p.finalized = info.State == control.Finalized
+				if info.State >= control.Joined {
+					h.joined(p)
+				}
+			}
+		}
+	}
+	others := p.world.joined
+	if p.joined {
+		others--
+	}
+	return standing{joined: p.joined, finalized: p.finalized, othersJoined: others > 0}
+}
+
+// failure prints the one line and ends the job, or with --ft only prints.
+func (h *head) failure(p *proc, e ending, st standing) {
+	if h.ending {
+		return
+	}
+	why, code, ok := judge(e, st)
+	if ok {
+		return
+	}
+	line := fmt.Sprintf("%s (pid %d) %s after %s", p.name(), p.pid, why, lasted(time.Since(p.started)))
+	h.decide(code)
+	if h.o.ft {
+		h.say("%s; the job goes on", line)
+		return
+	}
+	h.say("%s", line)
+	h.end(line)
+}
+
+// decide keeps the first failure's status.
+func (h *head) decide(status int) {
+	if !h.failed {
+		h.failed, h.status = true, status
+	}
+}
+
+func (h *head) aborted(by wire.ProcID, code int, msg string) {
+	if h.ending {
+		return
+	}
+	who := "a process"
+	if p := h.procs.byID[by]; p != nil {
+		who = fmt.Sprintf("%s (pid %d)", p.name(), p.pid)
+	}
+	line := fmt.Sprintf("%s called Abort(%d)", who, code)
+	if msg != "" {
+		line += ": " + msg
+	}
+	// An abort ends a fault tolerant job too, so it counts there as well.
+	h.failed, h.status, h.left = true, abortStatus(code), false
+	h.o.ft = false
+	h.say("%s", line)
+	h.end(line)
+}
+
+// cannotStart: something of the command line could not be started.
+func (h *head) cannotStart(err error) {
+	status := exitFailure
+	if se := (*startError)(nil); errors.As(err, &se) {
+		status = se.status
+	}
+	if !h.ending {
+		h.say("%v", err)
+	}
+	h.decide(status)
+	h.o.ft = false
+	h.end(err.Error())
+}
+
+// outputLost: nobody takes our output any more. A closed pipe (| head) is no
+// news to anybody.
+func (h *head) outputLost(fd int, err error) {
+	status := exitFailure
+	if errors.Is(err, unix.EPIPE) {
+		status = exitSignal + int(unix.SIGPIPE)
+	} else if !h.ending {
+		h.say("cannot write to %s: %v", [3]string{1: "standard output", 2: "standard error"}[fd], err)
+	}
+	h.decide(status)
+	h.o.ft = false
+	h.end("the output of gompirun is closed")
+}
+
+// end asks every process to end: the event first, so that a process that can
+// say why does, then SIGTERM, and SIGKILL after the grace.
+func (h *head) end(why string) {
+	if h.ending {
+		return
+	}
+	h.ending = true
+	h.server.Ending(why)
+	h.toAll(unix.SIGTERM)
+	h.toAll(unix.SIGCONT)
+	h.grace = time.After(h.o.killGrace)
+}
+
+func (h *head) kill() {
+	h.grace = nil
+	h.ending = true
+	h.toAll(unix.SIGKILL)
+	if !h.hurried {
+		h.hurried = true
+		h.giveUp = time.After(killPatience)
+	}
+}
+
+// toAll signals the process group of every living process.
+func (h *head) toAll(s unix.Signal) {
+	for _, p := range h.procs.list {
+		if p.pid != 0 && !p.exited {
+			unix.Kill(-p.pid, s)
+		}
+	}
+}
+
+// reap frees the pid: nobody uses it any more. What the process left behind
+// in its group ends with it.
+func (h *head) reap(p *proc) {
+	if p == nil || p.pid == 0 || p.reaped {
+		return
+	}
+	unix.Kill(-p.pid, unix.SIGKILL)
+	h.guard.remove(p.pid)
+	reap(p.pid)
+	h.procs.forget(p)
+}
+
+// lasted writes a duration as people do.
+func lasted(d time.Duration) string {
+	switch {
+	case d < 100*time.Second:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < 100*time.Minute:
+		return fmt.Sprintf("%.1f min", d.Minutes())
+	}
+	return fmt.Sprintf("%.1f h", d.Hours())
+}

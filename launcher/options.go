@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package launcher
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// options is a command line, checked.
+type options struct {
+	apps      []app
+	hosts     []hostSlots // empty: this host, no limit
+	timeout   time.Duration
+	killGrace time.Duration
+	tag       bool
+	outputDir string
+	stdin     stdinTo
+	bind      string // "core", "numa", "none", "" (by the number of ranks)
+	verbose   bool
+	ft        bool
+	settings  map[string]string // knobs by environment name
+	warnings  []string
+}
+
+// app is one program of the command line.
+type app struct {
+	np   int // 0: not given
+	argv []string
+	env  []string // NAME=VALUE, from -x
+	wdir string
+}
+
+// stdinTo says who gets standard input: a rank, or one of the two below.
+type stdinTo int
+
+const (
+	stdinAll  stdinTo = -1
+	stdinNone stdinTo = -2
+)
+
+// errHelp carries a text that was asked for.
+type errHelp string
+
+func (e errHelp) Error() string { return string(e) }
+
+// usageError is a mistake in the command line.
+type usageError struct{ error }
+
+func usagef(format string, a ...any) error { return usageError{fmt.Errorf(format, a...)} }
+
+// flagValues is what pflag fills in for one program's section.
+type flagValues struct {
+	app
+	set                       *pflag.FlagSet
+	hosts, hostfile           string
+	timeout, killGrace, stdin string
+	mapBy                     string
+	x                         []string
+	knobs                     map[string]*string
+	ignored, help, helpEnv    bool
+}
+
+// aliases are spellings of other launchers.
+var aliases = map[string]string{"machinefile": "hostfile", "bind-to": "bind", "map-by": "map", "wd": "wdir", "tag-output": "tag"}
+
+// flags declares the flags. Those of a later program of an MPMD line are a
+// subset: the rest is about the whole job.
+func flags(o *options, first bool) *flagValues {
+	v := &flagValues{knobs: map[string]*string{}}
+	s := pflag.NewFlagSet("gompirun", pflag.ContinueOnError)
+	v.set = s
+	s.SortFlags = false
+	s.SetInterspersed(false)
+	s.Usage = func() {}
+	s.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if a, ok := aliases[name]; ok {
+			name = a
+		}
+		return pflag.NormalizedName(name)
+	})
+	s.IntVarP(&v.np, "np", "n", 0, "processes to start (default: the slots of the hosts, or one per usable CPU)")
+	s.StringVarP(&v.hosts, "host", "H", "", "hosts as `NAME[:SLOTS],...`; only this host for now")
+	s.StringVar(&v.hostfile, "hostfile", "", "`FILE` of hosts: NAME [slots=N] [max_slots=N] a line")
+	s.StringArrayVarP(&v.x, "x", "x", nil, "set `NAME=VALUE` for the processes (NAME: already exported, as everything is)")
+	s.StringVar(&v.wdir, "wdir", "", "start the processes in `DIR`")
+	if !first {
+		return v
+	}
+	s.StringVar(&v.timeout, "timeout", "", "report and end the job after this `TIME` (60s, 2m, or seconds)")
+	s.StringVar(&v.killGrace, "kill-grace", "2s", "`TIME` between SIGTERM and SIGKILL when a job ends early")
+	s.BoolVar(&o.tag, "tag", false, "put \"[rank] \" before every line of output")
+	s.StringVar(&o.outputDir, "output", "", "write output to `DIR`/rank.N.stdout and DIR/rank.N.stderr instead")
+	s.StringVar(&v.stdin, "stdin", "0", "`WHO` gets standard input: a rank, all or none")
+	s.StringVar(&o.bind, "bind", "", "bind each rank to its share of the cores, to a NUMA node, or not: core, numa, `none` (default: core unless there are more ranks than cores)")
+	s.StringVar(&v.mapBy, "map", "", "placement on several hosts: core, slot, numa or `node`; all the same on one")
+	s.BoolVar(&v.ignored, "oversubscribe", false, "accepted; more ranks than cores need no flag")
+	s.BoolVar(&o.ft, "ft", false, "a rank that dies does not end the job")
+	s.BoolVarP(&o.verbose, "verbose", "v", false, "print where each rank runs")
+	for _, k := range Knobs() {
+		v.knobs[k.Env] = s.String(k.Flag, "", k.Help+" ("+k.Env+")")
+	}
+	s.BoolVar(&v.helpEnv, "help-env", false, "list the environment variables that set the same as flags")
+	s.BoolVarP(&v.help, "help", "h", false, "print this")
+	s.BoolVar(&v.ignored, "allow-run-as-root", false, "")
+	s.MarkHidden("allow-run-as-root")
+	return v
+}
+
+const usageLine = "Usage: gompirun [flags] PROGRAM [ARGS] [: [flags] PROGRAM2 [ARGS] ...]\n"
+
+// parse reads a command line without the program's name. getenv is os.Getenv.
+func parse(args []string, getenv func(string) string) (*options, error) {
+	o := &options{settings: map[string]string{}}
+	knobFlags := map[string]*string{}
+	for i, part := range split(args) {
+		v := flags(o, i == 0)
+		if err := v.set.Parse(longFlags(v.set, part)); err != nil {
+			if i > 0 && strings.HasPrefix(err.Error(), "unknown") {
+				err = fmt.Errorf("%w (flags about the whole job go before the first program)", err)
+			}
+			return nil, usageError{err}
+		}
+		switch {
+		case v.help:
+			return nil, errHelp(usageLine + v.set.FlagUsages())
+		case v.helpEnv:
+			return nil, errHelp(knobHelp())
+		}
+		if i == 0 {
+			knobFlags = v.knobs
+			if err := v.whole(o); err != nil {
+				return nil, err
+			}
+		}
+		if err := v.section(o); err != nil {
+			return nil, err
+		}
+	}
+	if err := o.knobs(knobFlags, getenv); err != nil {
+		return nil, err
+	}
+	return o, o.count()
+}
+
+// split cuts an MPMD line at its colons.
+func split(args []string) [][]string {
+	parts := [][]string{nil}
+	for _, a := range args {
+		if a == ":" {
+			parts = append(parts, nil)
+			continue
+		}
+		parts[len(parts)-1] = append(parts[len(parts)-1], a)
+	}
+	return parts
+}
+
+// longFlags gives the one-dash spellings of other launchers (-np, -host) the
+// two dashes that pflag wants, up to the first word that is no flag.
+func longFlags(s *pflag.FlagSet, args []string) []string {
+	out := append([]string(nil), args...)
+	for i := 0; i < len(out); i++ {
+		a := out[i]
+		if len(a) < 2 || a[0] != '-' || a == "--" {
+			break
+		}
+		name, _, hasValue := strings.Cut(strings.TrimLeft(a, "-"), "=")
+		f := s.Lookup(name)
+		if f == nil && a[1] != '-' {
+			// Shorthands: -n 4, -n4, -v.
+			f = s.ShorthandLookup(a[1:2])
+			hasValue = len(a) > 2
+		} else if f != nil && a[1] != '-' && len(name) > 1 {
+			out[i] = "-" + a
+		}
+		if f != nil && f.NoOptDefVal == "" && !hasValue {
+			i++
+		}
+	}
+	return out
+}
+
+// whole checks the flags about the whole job.
+func (v *flagValues) whole(o *options) (err error) {
+	if o.timeout, err = seconds("timeout", v.timeout); err != nil {
+		return err
+	}
+	if o.killGrace, err = seconds("kill-grace", v.killGrace); err != nil {
+		return err
+	}
+	switch v.stdin {
+	case "all":
+		o.stdin = stdinAll
+	case "none":
+		o.stdin = stdinNone
+	default:
+		r, err := strconv.Atoi(v.stdin)
+		if err != nil || r < 0 {
+			return usagef("--stdin %s: not a rank, all or none", v.stdin)
+		}
+		o.stdin = stdinTo(r)
+	}
+	switch o.bind {
+	case "", "core", "numa", "none":
+	default:
+		return usagef("--bind %s: not core, numa or none", o.bind)
+	}
+	switch v.mapBy {
+	case "", "core", "slot", "numa", "node":
+	default:
+		return usagef("--map %s: not core, slot, numa or node", v.mapBy)
+	}
+	return nil
+}
+
+// section checks one program's part and appends it to o.
+func (v *flagValues) section(o *options) error {
+	a := v.app
+	a.argv = v.set.Args()
+	if len(a.argv) == 0 {
+		return usagef("no program given")
+	}
+	if v.set.Changed("np") && a.np < 1 {
+		return usagef("-np %d: at least 1 process is needed", a.np)
+	}
+	for _, x := range v.x {
+		name, _, hasValue := strings.Cut(x, "=")
+		if name == "" {
+			return usagef("-x %s: a name is missing", x)
+		}
+		if hasValue {
+			a.env = append(a.env, x)
+		} else if _, ok := os.LookupEnv(name); !ok {
+			o.warnings = append(o.warnings, fmt.Sprintf("-x %s: not in the environment", name))
+		}
+	}
+	if v.hosts != "" {
+		hs, err := parseHosts(v.hosts)
+		if err != nil {
+			return err
+		}
+		o.hosts = append(o.hosts, hs...)
+	}
+	if v.hostfile != "" {
+		text, err := os.ReadFile(v.hostfile)
+		if err != nil {
+			return usageError{err}
+		}
+		hs, err := parseHostfile(v.hostfile, string(text))
+		if err != nil {
+			return err
+		}
+		o.hosts = append(o.hosts, hs...)
+	}
+	o.apps = append(o.apps, a)
+	return nil
+}
+
+// knobs collects the settings: a flag, else -x, else the environment.
+func (o *options) knobs(flags map[string]*string, getenv func(string) string) error {
+	for _, k := range Knobs() {
+		value, from := getenv(k.Env), k.Env+"="
+		for _, a := range o.apps {
+			for _, x := range a.env {
+				if v, ok := strings.CutPrefix(x, k.Env+"="); ok {
+					value, from = v, "-x "+k.Env+"="
+				}
+			}
+		}
+		if f := flags[k.Env]; f != nil && *f != "" {
+			value, from = *f, "--"+k.Flag+" "
+		}
+		if value == "" {
+			continue
+		}
+		if err := k.check(value); err != nil {
+			return usagef("%s%s: %w", from, value, err)
+		}
+		o.settings[k.Env] = value
+	}
+	return nil
+}
+
+// count settles how many processes each program gets and checks the hosts.
+func (o *options) count() error {
+	if len(o.apps) > 1 {
+		for _, a := range o.apps {
+			if a.np == 0 {
+				return usagef("-np is missing for %s (every program of a line with ':' needs it)", a.argv[0])
+			}
+		}
+	}
+	if a := &o.apps[0]; a.np == 0 {
+		a.np = slotCount(o.hosts)
+	}
+	n := o.ranks()
+	if n > maxRanks {
+		return usagef("too many processes: at most %d", maxRanks)
+	}
+	if o.stdin >= 0 && int(o.stdin) >= n {
+		return usagef("--stdin %d: there are only %d ranks", o.stdin, n)
+	}
+	return checkHosts(o.hosts, n)
+}
+
+// ranks is the number of processes to start, or something above maxRanks.
+func (o *options) ranks() int {
+	n := 0
+	for _, a := range o.apps {
+		n += min(a.np, maxRanks+1)
+	}
+	return n
+}
+
+// seconds reads a duration; a bare number means seconds.
+func seconds(flag, s string) (time.Duration, error) {
+	if s == "" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		f, err2 := strconv.ParseFloat(s, 64)
+		if err2 != nil || !(f >= 0 && f < 1e9) {
+			return 0, usagef("--%s %s: not a time such as 60s, 2m or 60", flag, s)
+		}
+		d = time.Duration(f * float64(time.Second))
+	}
+	if d < 0 {
+		return 0, usagef("--%s %s: negative", flag, s)
+	}
+	return d, nil
+}
+
+// isUsage tells a mistake in the command line from other errors.
+func isUsage(err error) bool { return errors.As(err, new(usageError)) }

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package launcher
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+func noEnv(string) string { return "" }
+
+func TestParse(t *testing.T) {
+	o, err := parse([]string{"-np", "4", "-x", "A=1", "--timeout", "60", "-bind-to", "core", "--oversubscribe", "-v", "--eager=4096",
+		"prog", "-np", "9", "--tag", ":", "--np=2", "-wdir", "/tmp", "other", "-x"}, noEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []app{
+		{np: 4, argv: []string{"prog", "-np", "9", "--tag"}, env: []string{"A=1"}},
+		{np: 2, argv: []string{"other", "-x"}, wdir: "/tmp"},
+	}
+	if !reflect.DeepEqual(o.apps, want) {
+		t.Errorf("apps %+v, want %+v", o.apps, want)
+	}
+	if o.timeout != time.Minute || o.bind != "core" || !o.verbose || o.tag || o.stdin != 0 || o.killGrace != 2*time.Second {
+		t.Errorf("options %+v", o)
+	}
+	if o.settings["GOMPI_EAGER"] != "4096" || len(o.settings) != 1 {
+		t.Errorf("settings %v", o.settings)
+	}
+}
+
+func TestSpellingsOfTheNumberOfProcesses(t *testing.T) {
+	for _, args := range []string{"-n 3 p", "-n3 p", "-np 3 p", "--np 3 p", "-np=3 p", "--np=3 p", "-v -n 3 p", "-H localhost:3 p",
+		"--host localhost,127.0.0.1:2 p", "-np 3 -host localhost p", "-np 2 p : -n 1 p", "-allow-run-as-root -np 3 p"} {
+		o, err := parse(strings.Fields(args), noEnv)
+		if err != nil {
+			t.Errorf("%s: %v", args, err)
+		} else if o.ranks() != 3 {
+			t.Errorf("%s: %d ranks", args, o.ranks())
+		}
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	hostfile := filepath.Join(t.TempDir(), "hosts")
+	if err := os.WriteFile(hostfile, []byte("# ours\nlocalhost slots=2 max_slots=3\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for args, want := range map[string]string{
+		"":                                    "no program",
+		"-np 2":                               "no program",
+		"-np 0 p":                             "at least 1",
+		"-np x p":                             "invalid",
+		"--nosuch p":                          "unknown flag",
+		"-np 2 p : q":                         "-np is missing for q",
+		"p : -np 2 q":                         "-np is missing for p",
+		"-np 2 p :":                           "no program",
+		"-np 1 p : -np 1 --tag q":             "before the first program",
+		"--timeout soon p":                    "--timeout soon",
+		"--timeout -3s p":                     "negative",
+		"--stdin one p":                       "--stdin one",
+		"-np 2 --stdin 2 p":                   "only 2 ranks",
+		"--bind cores p":                      "--bind cores",
+		"--map moon p":                        "--map moon",
+		"--transport shm,udp p":               `"udp"`,
+		"--eager much p":                      `"much"`,
+		"--cma on p":                          "auto or off",
+		"-x =3 p":                             "name is missing",
+		"-H no-such-host p":                   "host no-such-host is not this host",
+		"-H localhost:none p":                 "localhost:none",
+		"--hostfile /nonexistent p":           "no such file",
+		"-np 4 --hostfile " + hostfile + " p": "localhost: max_slots is 3, 4 processes",
+		"-np 70000 p":                         "at most 65536",
+		"-np 99999999999 p":                   "at most 65536",
+	} {
+		_, err := parse(strings.Fields(args), noEnv)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want %q", args, err, want)
+		} else if !isUsage(err) {
+			t.Errorf("%q: %v is no usage error", args, err)
+		}
+	}
+	if o, err := parse([]string{"--hostfile", hostfile, "p"}, noEnv); err != nil || o.ranks() != 2 {
+		t.Errorf("slots of the host file: %+v, %v", o, err)
+	}
+}
+
+func TestHelp(t *testing.T) {
+	var help errHelp
+	if _, err := parse([]string{"--help"}, noEnv); !errors.As(err, &help) || !strings.Contains(string(help), "--kill-grace") {
+		t.Errorf("--help: %v", err)
+	}
+	if _, err := parse([]string{"--help-env"}, noEnv); !errors.As(err, &help) {
+		t.Errorf("--help-env: %v", err)
+	}
+	for _, k := range Knobs() {
+		if !strings.Contains(string(help), k.Env) || !strings.Contains(string(help), "--"+k.Flag) {
+			t.Errorf("--help-env does not know %s", k.Env)
+		}
+	}
+}
+
+func TestKnobsPrefer(t *testing.T) {
+	env := func(name string) string {
+		return map[string]string{"GOMPI_RING": "1", "GOMPI_CREDIT": "1", "GOMPI_EAGER": "1"}[name]
+	}
+	o, err := parse([]string{"--ring", "3", "-x", "GOMPI_RING=2", "-x", "GOMPI_CREDIT=2", "p"}, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := map[string]string{"GOMPI_RING": "3", "GOMPI_CREDIT": "2", "GOMPI_EAGER": "1"}; !reflect.DeepEqual(o.settings, want) {
+		t.Errorf("settings %v, want %v", o.settings, want)
+	}
+	if _, err := parse([]string{"p"}, func(name string) string { return map[string]string{"GOMPI_CMA": "maybe"}[name] }); err == nil || !strings.Contains(err.Error(), "GOMPI_CMA=maybe") {
+		t.Errorf("a wrong knob in the environment: %v", err)
+	}
+}
+
+func TestParseHostfile(t *testing.T) {
+	hs, err := parseHostfile("f", "a\nb slots=4 # four\n\n c:2 max_slots=8\n[::1]:3\n::1\n")
+	want := []hostSlots{{"a", 0, 0}, {"b", 4, 0}, {"c", 2, 8}, {"::1", 3, 0}, {"::1", 0, 0}}
+	if err != nil || !reflect.DeepEqual(hs, want) {
+		t.Errorf("%+v, %v, want %+v", hs, err, want)
+	}
+	for text, where := range map[string]string{
+		"":                      "no host",
+		"a\nb slots=x":          "f:2:",
+		"a cores=3":             `"cores=3"`,
+		"a slots=0":             `"slots=0"`,
+		"a slots=9 max_slots=8": "above max_slots=8",
+		"x=1":                   `"x=1"`,
+	} {
+		if _, err := parseHostfile("f", text); err == nil || !strings.Contains(err.Error(), where) {
+			t.Errorf("%q: error %v, want %q", text, err, where)
+		}
+	}
+}
+
+func TestLookup(t *testing.T) {
+	dir := t.TempDir()
+	bin := filepath.Join(dir, "bin")
+	for name, mode := range map[string]os.FileMode{"bin/onpath": 0o755, "bin/dull": 0o644, "here": 0o755, "bin/both": 0o755, "both": 0o755} {
+		os.MkdirAll(bin, 0o755)
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		name, want string
+		status     int
+	}{
+		{"onpath", filepath.Join(bin, "onpath"), 0},
+		{"here", filepath.Join(dir, "here"), 0},
+		{"./here", filepath.Join(dir, "here"), 0},
+		{"both", filepath.Join(bin, "both"), 0},
+		{"./both", filepath.Join(dir, "both"), 0},
+		{"bin/onpath", filepath.Join(bin, "onpath"), 0},
+		{filepath.Join(dir, "here"), filepath.Join(dir, "here"), 0},
+		{"nothing", "", exitNotFound},
+		{"./nothing", "", exitNotFound},
+		{"here/x", "", exitNotFound},
+		{"dull", "", exitNotRunable},
+		{"bin", "", exitNotRunable},
+		{"./bin/dull", "", exitNotRunable},
+	} {
+		got, err := lookup(c.name, dir, bin)
+		var se *startError
+		if c.status == 0 && (err != nil || got != c.want) || c.status != 0 && (!errors.As(err, &se) || se.status != c.status) {
+			t.Errorf("lookup(%q) = %q, %v; want %q, status %d", c.name, got, err, c.want, c.status)
+		}
+	}
+	if _, err := lookup("here", filepath.Join(dir, "gone"), bin); err == nil {
+		t.Error("a working directory that does not exist is accepted")
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	got := environment([]string{"A=1", "GOMPI_TOKEN=old", "B=2", "GOMPI_CONTROL=old"}, []string{"A=3", "C=4", "A=5"})
+	if want := []string{"B=2", "C=4", "A=5"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package launcher
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// startError is a program that cannot be started; status is gompirun's exit
+// status.
+type startError struct {
+	status int
+	err    error
+}
+
+func (e *startError) Error() string { return e.err.Error() }
+func (e *startError) Unwrap() error { return e.err }
+
+// lookup finds the file to execute for a program's name, as a shell does, and
+// in addition in the directory that the processes start in: `gompirun cg`
+// means ./cg if no cg is on the path. The result is absolute.
+func lookup(name, wdir, searchPath string) (string, error) {
+	if wdir == "" {
+		var err error
+		if wdir, err = os.Getwd(); err != nil {
+			return "", &startError{exitFailure, err}
+		}
+	}
+	wdir, err := filepath.Abs(wdir)
+	if err != nil {
+		return "", &startError{exitFailure, err}
+	}
+	if st, err := os.Stat(wdir); err != nil {
+		return "", &startError{exitFailure, err}
+	} else if !st.IsDir() {
+		return "", &startError{exitFailure, fmt.Errorf("%s is not a directory", wdir)}
+	}
+	in := func(dir string) string {
+		if filepath.IsAbs(name) {
+			return name
+		}
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(wdir, dir)
+		}
+		return filepath.Join(dir, name)
+	}
+	var dirs []string
+	if !strings.Contains(name, "/") {
+		dirs = filepath.SplitList(searchPath)
+	}
+	var denied error
+	for _, dir := range append(dirs, wdir) {
+		file := in(dir)
+		err := executable(file)
+		if err == nil {
+			return file, nil
+		}
+		if denied == nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR) {
+			denied = fmt.Errorf("cannot run %s: %w", file, err)
+		}
+	}
+	switch {
+	case denied != nil:
+		return "", &startError{exitNotRunable, denied}
+	case strings.Contains(name, "/"):
+		return "", &startError{exitNotFound, fmt.Errorf("no such program: %s", in(wdir))}
+	}
+	return "", &startError{exitNotFound, fmt.Errorf("no such program: %s is neither on the PATH nor in %s", name, wdir)}
+}
+
+func executable(file string) error {
+	st, err := os.Stat(file)
+	switch {
+	case err != nil:
+		return errors.Unwrap(err)
+	case st.IsDir():
+		return errors.New("it is a directory")
+	case !st.Mode().IsRegular():
+		return errors.New("it is no regular file")
+	}
+	// Root passes access(2) only if some x bit is set, as execve wants it.
+	if unix.Access(file, unix.X_OK) != nil {
+		return errors.New("it is not executable")
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mpi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"gompi/internal/control"
+	"gompi/internal/wire"
+)
+
+// alone is the control plane of a process that nobody launched.
+type alone struct {
+	mu     sync.Mutex
+	world  wire.Set
+	next   uint32
+	store  map[string][]byte
+	closed chan struct{}
+	once   sync.Once
+}
+
+func newAlone(world wire.Set) *alone {
+	return &alone{world: world, next: world.Number + 1, store: map[string][]byte{}, closed: make(chan struct{})}
+}
+
+var errAlone = errors.New("there is no launcher: start the program with gompirun")
+
+func (a *alone) Contact(p wire.ProcID) (wire.Contact, error) {
+	return wire.Contact{}, fmt.Errorf("process %v: %w", p, errAlone)
+}
+func (a *alone) Watch(wire.Members) error { return nil }
+func (a *alone) Dead(wire.ProcID) error   { return nil }
+func (a *alone) Announce([]string) error  { return nil }
+
+func (a *alone) Lookup(uri string) (wire.Set, error) {
+	switch uri {
+	case "mpi://WORLD", "mpi://SELF":
+		return a.world, nil
+	}
+	return wire.Set{}, fmt.Errorf("process set %q: %w", uri, errAlone)
+}
+
+func (a *alone) DefineSet(m wire.Members) (wire.Set, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	n := a.next
+	a.next++
+	return wire.Set{URI: control.SetURI(a.world.Members.At(0).Job, n), Number: n, Members: m}, nil
+}
+
+func (a *alone) Put(key string, val []byte) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.store[key] = append([]byte(nil), val...)
+	return nil
+}
+
+// Get with wait for a key that nobody else could put would wait for ever; only
+// goroutines of this process can, so it is an error at once.
+func (a *alone) Get(_ context.Context, key string, _ bool) ([]byte, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	v, ok := a.store[key]
+	if !ok {
+		return nil, fmt.Errorf("key %q: %w", key, errAlone)
+	}
+	return append([]byte(nil), v...), nil
+}
+
+func (a *alone) Spawn(context.Context, []string, int) (wire.Set, error) {
+	return wire.Set{}, errAlone
+}
+
+func (a *alone) Abort(code int, _ string) error {
+	os.Exit(code)
+	return nil
+}
+
+func (a *alone) Finalize() error { return nil }
+
+func (a *alone) Next() (control.Event, error) {
+	<-a.closed
+	return control.Event{}, errAlone
+}
+
+func (a *alone) Stacks(uint64, []byte, []byte) error { return nil }
+
+func (a *alone) Close() error {
+	a.once.Do(func() { close(a.closed) })
+	return nil
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mpi
+
+// unsafe: generic calls end here in an address, a count and a type.
+
+import (
+	"unsafe"
+
+	"gompi/internal/engine"
+)
+
+// Buf is a buffer without its element type: address, count and type. It is
+// what the methods SendBuf, RecvBuf, ... take; derived datatypes will make
+// Bufs of strided memory.
+type Buf struct{ b engine.Buf }
+
+// BufOf describes a slice. The memory must stay alive and in place: it is the
+// slice's.
+func BufOf[T any](s []T) Buf {
+	return Buf{engine.NewBuf(unsafe.Pointer(unsafe.SliceData(s)), int64(len(s)), typeOf[T]())}
+}
+
+// Count is the number of elements.
+func (b Buf) Count() int { return int(b.b.Count) }
+
+// Bytes is the number of bytes.
+func (b Buf) Bytes() int64 { return b.b.Bytes() }
+
+// int64s is the same memory: int has 64 bits on every platform gompi builds
+// for, which the next line holds the compiler to.
+func int64s(s []int) []int64 { return unsafe.Slice((*int64)(unsafe.Pointer(unsafe.SliceData(s))), len(s)) }
+
+const _ = uint(unsafe.Sizeof(int(0)) - 8)

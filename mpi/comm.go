@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mpi
+
+import (
+	"context"
+	"fmt"
+
+	"gompi/collectives"
+	"gompi/internal/engine"
+	"gompi/internal/wire"
+)
+
+// Comm is a communicator: an ordered group of processes with a context of its
+// own, so that its messages match no others. A Comm is a small handle; copies
+// made by WithContext are the same communicator. Safe for all goroutines.
+// MPI 4.1 chapter 7.
+type Comm struct {
+	core *commCore
+	user context.Context // nil: calls do not give up
+}
+
+// commCore is what all handles of a communicator share. Immutable.
+type commCore struct {
+	proc  *Process
+	e     *engine.Engine
+	ctx   *engine.Context
+	name  string
+	rank  int
+	size  int
+	table *collectives.Table
+}
+
+func (p *Process) newComm(id wire.ContextID, members wire.Members, name string) (*Comm, error) {
+	c := &Comm{core: &commCore{proc: p, e: p.e, name: name, size: members.Len(), table: p.table}}
+	ctx, err := p.e.NewContext(id, members, c)
+	if err != nil {
+		return nil, fmt.Errorf("gompi: communicator %s: %w", name, err)
+	}
+	c.core.ctx, c.core.rank = ctx, ctx.Rank
+	return c, nil
+}
+
+// CommFromSet makes the communicator that comes with a process set: local, no
+// message is exchanged, as the head gave the set its number. Every member
+// makes it at most once at a time.
+func (p *Process) CommFromSet(s wire.Set) (*Comm, error) {
+	return p.newComm(s.Context(p.self.Job), s.Members, s.URI)
+}
+
+// Rank is the caller's rank, 0 <= Rank < Size. Local. MPI 4.1 section 7.4.1.
+func (c *Comm) Rank() int { return c.core.rank }
+
+// Size is the number of ranks. Local. MPI 4.1 section 7.4.1.
+func (c *Comm) Size() int { return c.core.size }
+
+// Name is the communicator's name. Local. MPI 4.1 section 7.8.
+func (c *Comm) Name() string { return c.core.name }
+
+// Process is the process that holds the communicator.
+func (c *Comm) Process() *Process { return c.core.proc }
+
+// WithContext returns the same communicator for calls that give up when ctx
+// ends; see "Giving up" in the package documentation. Local.
+func (c *Comm) WithContext(ctx context.Context) *Comm {
+	if ctx == nil {
+		panic("gompi: WithContext(nil)")
+	}
+	d := *c
+	d.user = ctx
+	if ctx.Done() == nil {
+		d.user = nil
+	}
+	return &d
+}
+
+// expired is the error of a call whose context has ended before it began.
+func (c *Comm) expired(op engine.Op, peer, tag int) error {
+	if c.user == nil || c.user.Err() == nil {
+		return nil
+	}
+	return c.argError(ErrCancelled, op, peer, tag, -1, -1, "", context.Cause(c.user))
+}
+
+// Dup makes a communicator of the same ranks with a context of its own.
+// Collective over c. MPI 4.1 section 7.4.2.
+func (c *Comm) Dup() (*Comm, error) {
+	p := c.core.proc
+	// The creator travels whole: the job of rank 0 may be another one.
+	var id [3]uint64
+	if c.core.rank == 0 {
+		id = [3]uint64{uint64(p.self.Job), uint64(p.self.Serial), uint64(p.serial.Add(1))}
+	}
+	buf := id[:]
+	if err := Bcast(c, buf, 0); err != nil {
+		return nil, err
+	}
+	cid := wire.ContextID{
+		Creator: wire.ProcID{Job: wire.JobID(buf[0]), Serial: uint32(buf[1])},
+		Serial:  uint32(buf[2]),
+	}
+	return p.newComm(cid, c.core.ctx.Members, c.core.name+"+")
+}
+
+// Free ends the communicator on this rank: messages for it are dropped, pending
+// operations on it fail with ErrComm. Local in effect; every rank should free
+// it. MPI 4.1 section 7.4.3.
+func (c *Comm) Free() { c.core.e.FreeContext(c.core.ctx) }
+
+// Revoke makes the communicator unusable on all its ranks: operations on it,
+// pending and later, fail with ErrRevoked. Any rank may call it; it is not
+// collective.
+func (c *Comm) Revoke() { c.core.e.Revoke(c.core.ctx) }
+
+// Revoked reports whether the communicator was revoked. Local.
+func (c *Comm) Revoked() bool { return c.core.ctx.Revoked() }
+
+// Failed returns the ranks that this process knows to have failed. Local.
+func (c *Comm) Failed() []int { return c.core.ctx.Failed() }
+
+// AckFailed acknowledges the failures known now, so that receives from
+// AnySource work again among the living. Local; returns how many there are.
+func (c *Comm) AckFailed() int { return c.core.ctx.AckFailed() }

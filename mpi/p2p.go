@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mpi
+
+import (
+	"fmt"
+
+	"gompi/internal/engine"
+	"gompi/internal/wire"
+)
+
+// The calls, as errors and roll calls name them.
+const (
+	opSend     engine.Op = "Send"
+	opSsend    engine.Op = "Ssend"
+	opRsend    engine.Op = "Rsend"
+	opIsend    engine.Op = "Isend"
+	opIssend   engine.Op = "Issend"
+	opIrsend   engine.Op = "Irsend"
+	opRecv     engine.Op = "Recv"
+	opIrecv    engine.Op = "Irecv"
+	opSendrecv engine.Op = "Sendrecv"
+)
+
+// Send sends buf to rank dest with tag, and returns when buf may be reused:
+// the message is copied or delivered. It may wait for the matching receive.
+// dest may be ProcNull. MPI 4.1 section 3.2.1.
+func Send[T any](c *Comm, buf []T, dest, tag int) error {
+	return c.send(opSend, BufOf(buf), dest, tag, engine.Standard, false)
+}
+
+// Ssend is Send that returns only after the message was matched.
+// MPI 4.1 section 3.4.
+func Ssend[T any](c *Comm, buf []T, dest, tag int) error {
+	return c.send(opSsend, BufOf(buf), dest, tag, engine.Synchronous, false)
+}
+
+// Rsend is Send by which the caller promises that the matching receive is
+// posted. MPI 4.1 section 3.4.
+func Rsend[T any](c *Comm, buf []T, dest, tag int) error {
+	return c.send(opRsend, BufOf(buf), dest, tag, engine.Ready, false)
+}
+
+// Isend starts a Send. buf belongs to the library until the request is
+// complete. MPI 4.1 section 3.7.2.
+func Isend[T any](c *Comm, buf []T, dest, tag int) Request {
+	return c.isend(opIsend, BufOf(buf), dest, tag, engine.Standard, false)
+}
+
+// Issend starts an Ssend. MPI 4.1 section 3.7.2.
+func Issend[T any](c *Comm, buf []T, dest, tag int) Request {
+	return c.isend(opIssend, BufOf(buf), dest, tag, engine.Synchronous, false)
+}
+
+// Irsend starts an Rsend. MPI 4.1 section 3.7.2.
+func Irsend[T any](c *Comm, buf []T, dest, tag int) Request {
+	return c.isend(opIrsend, BufOf(buf), dest, tag, engine.Ready, false)
+}
+
+// Recv receives the next message from source (or AnySource) with tag (or
+// AnyTag) into buf and returns its status. A message longer than buf fills buf
+// and gives ErrTruncate; the sender is unharmed. MPI 4.1 section 3.2.4.
+func Recv[T any](c *Comm, buf []T, source, tag int) (Status, error) {
+	return c.recv(opRecv, BufOf(buf), source, tag)
+}
+
+// Irecv starts a Recv. buf belongs to the library until the request is
+// complete. MPI 4.1 section 3.7.2.
+func Irecv[T any](c *Comm, buf []T, source, tag int) Request {
+	return c.irecv(opIrecv, BufOf(buf), source, tag, false)
+}
+
+// Sendrecv sends one message and receives another, without deadlock whatever
+// the order of the partners. The buffers must not overlap.
+// MPI 4.1 section 3.10.
+func Sendrecv[S, R any](c *Comm, send []S, dest, sendTag int, recv []R, source, recvTag int) (Status, error) {
+	return c.sendrecv(BufOf(send), dest, sendTag, BufOf(recv), source, recvTag)
+}
+
+// SendrecvReplace is Sendrecv with one buffer: what is received replaces what
+// was sent. MPI 4.1 section 3.10.
+func SendrecvReplace[T any](c *Comm, buf []T, dest, sendTag, source, recvTag int) (Status, error) {
+	out := append([]T(nil), buf...)
+	return c.sendrecv(BufOf(out), dest, sendTag, BufOf(buf), source, recvTag)
+}
+
+// RecvNew waits for the next fitting message, allocates a slice of its length
+// and receives it. MPI 4.1 section 3.8.2 (matched probe).
+func RecvNew[T any](c *Comm, source, tag int) ([]T, Status, error) {
+	m, st, err := c.Mprobe(source, tag)
+	if err != nil {
+		return nil, st, err
+	}
+	n := Elements[T](st)
+	if n < 0 {
+		// Receiving nothing reports the truncation with its numbers and
+		// leaves no message behind.
+		n = 0
+	}
+	buf := make([]T, n)
+	st, err = Mrecv(m, buf)
+	return buf, st, err
+}
+
+// SendBuf is Send for a Buf.
+func (c *Comm) SendBuf(b Buf, dest, tag int) error {
+	return c.send(opSend, b, dest, tag, engine.Standard, false)
+}
+
+// RecvBuf is Recv for a Buf.
+func (c *Comm) RecvBuf(b Buf, source, tag int) (Status, error) { return c.recv(opRecv, b, source, tag) }
+
+// IsendBuf is Isend for a Buf.
+func (c *Comm) IsendBuf(b Buf, dest, tag int) Request {
+	return c.isend(opIsend, b, dest, tag, engine.Standard, false)
+}
+
+// IrecvBuf is Irecv for a Buf.
+func (c *Comm) IrecvBuf(b Buf, source, tag int) Request {
+	return c.irecv(opIrecv, b, source, tag, false)
+}
+
+// SendEncoded is Send of an encoded Go value: a typed receive of it fails with
+// ErrType. For package mpi/value.
+func (c *Comm) SendEncoded(b []byte, dest, tag int) error {
+	return c.send("value.Send", BufOf(b), dest, tag, engine.Standard, true)
+}
+
+// IsendEncoded starts a SendEncoded.
+func (c *Comm) IsendEncoded(b []byte, dest, tag int) Request {
+	return c.isend("value.Isend", BufOf(b), dest, tag, engine.Standard, true)
+}
+
+// RecvEncoded receives what SendEncoded sent. A typed message fails with
+// ErrType. For package mpi/value.
+func (c *Comm) RecvEncoded(source, tag int) ([]byte, Status, error) {
+	m, st, err := c.Mprobe(source, tag)
+	if err != nil {
+		return nil, st, err
+	}
+	b := make([]byte, st.Bytes)
+	r := m.irecv("value.Recv", BufOf(b), true)
+	st, err = r.Wait()
+	return b, st, err
+}
+
+// badSend finds what is wrong with the arguments of a send.
+func (c *Comm) badSend(op engine.Op, b *Buf, dest, tag int) error {
+	switch {
+	case c == nil:
+		return c.argError(ErrComm, op, dest, tag, -1, -1, "", fmt.Errorf("communicator is nil"))
+	case dest < 0 || dest >= c.core.size:
+		return c.rankError(op, dest, tag)
+	case tag < 0 || tag > MaxTag:
+		return c.tagError(op, dest, tag)
+	case b.b.Type != nil && b.b.Type.Err != nil:
+		return c.argError(ErrType, op, dest, tag, -1, -1, "", b.b.Type.Err)
+	}
+	return c.expired(op, dest, tag)
+}
+
+func (c *Comm) badRecv(op engine.Op, b *Buf, source, tag int) error {
+	switch {
+	case c == nil:
+		return c.argError(ErrComm, op, source, tag, -1, -1, "", fmt.Errorf("communicator is nil"))
+	case source < AnySource || source >= c.core.size:
+		return c.rankError(op, source, tag)
+	case tag < AnyTag || tag > MaxTag:
+		return c.tagError(op, source, tag)
+	case b != nil && b.b.Type != nil && b.b.Type.Err != nil:
+		return c.argError(ErrType, op, source, tag, -1, -1, "", b.b.Type.Err)
+	}
+	return c.expired(op, source, tag)
+}
+
+func (c *Comm) rankError(op engine.Op, peer, tag int) error {
+	return c.argError(ErrRank, op, ProcNull, tag, -1, -1, "", fmt.Errorf("rank %d of %d", peer, c.core.size))
+}
+
+func (c *Comm) tagError(op engine.Op, peer, tag int) error {
+	return c.argError(ErrTag, op, peer, -1, -1, -1, "", fmt.Errorf("tag %d is outside 0..%d", tag, MaxTag))
+}
+
+func (c *Comm) send(op engine.Op, b Buf, dest, tag int, mode engine.Mode, value bool) error {
+	if c == nil || uint(dest) >= uint(c.core.size) || uint(tag) > MaxTag || b.b.Type.Err != nil || c.user != nil {
+		if c != nil && dest == ProcNull {
+			return nil
+		}
+		if err := c.badSend(op, &b, dest, tag); err != nil {
+			return err
+		}
+	}
+	a := engine.SendArgs{Op: op, Buf: b.b, Dest: int32(dest), Tag: int32(tag), Plane: wire.PlaneP2P, Mode: mode, Value: value, User: c.user}
+	if f := c.core.e.Send(c.core.ctx, &a); f != nil {
+		return c.errorOf(op, int32(dest), int32(tag), f)
+	}
+	return nil
+}
+
+func (c *Comm) isend(op engine.Op, b Buf, dest, tag int, mode engine.Mode, value bool) Request {
+	if c != nil && dest == ProcNull {
+		return c.completed(op, nullStatus())
+	}
+	if err := c.badSend(op, &b, dest, tag); err != nil {
+		return c.failedRequest(op, err)
+	}
+	a := engine.SendArgs{Op: op, Buf: b.b, Dest: int32(dest), Tag: int32(tag), Plane: wire.PlaneP2P, Mode: mode, Value: value, User: c.user}
+	return Request{c.core.e.Isend(c.core.ctx, &a)}
+}
+
+func (c *Comm) recv(op engine.Op, b Buf, source, tag int) (Status, error) {
+	if c == nil || uint(source) >= uint(c.core.size) || uint(tag) > MaxTag || b.b.Type.Err != nil || c.user != nil {
+		if c != nil && source == ProcNull {
+			return nullStatus(), nil
+		}
+		if err := c.badRecv(op, &b, source, tag); err != nil {
+			return emptyStatus(), err
+		}
+	}
+	a := engine.RecvArgs{Op: op, Buf: b.b, Source: int32(source), Tag: int32(tag), Plane: wire.PlaneP2P, User: c.user}
+	var st engine.Status
+	if f := c.core.e.Recv(c.core.ctx, &a, &st); f != nil {
+		return statusOf(&st, b.b.Type.Size), c.errorOf(op, int32(source), int32(tag), f)
+	}
+	return statusOf(&st, b.b.Type.Size), nil
+}
+
+func (c *Comm) irecv(op engine.Op, b Buf, source, tag int, value bool) Request {
+	if c != nil && source == ProcNull {
+		return c.completed(op, nullStatus())
+	}
+	if err := c.badRecv(op, &b, source, tag); err != nil {
+		return c.failedRequest(op, err)
+	}
+	a := engine.RecvArgs{Op: op, Buf: b.b, Source: int32(source), Tag: int32(tag), Plane: wire.PlaneP2P, Value: value, User: c.user}
+	return Request{c.core.e.Irecv(c.core.ctx, &a)}
+}
+
+func (c *Comm) sendrecv(s Buf, dest, sendTag int, r Buf, source, recvTag int) (Status, error) {
+	if s.b.Overlaps(r.b) {
+		return emptyStatus(), c.argError(ErrArg, opSendrecv, dest, sendTag, -1, -1, "", fmt.Errorf("the buffers overlap: use SendrecvReplace"))
+	}
+	in := c.irecv(opSendrecv, r, source, recvTag, false)
+	err := c.send(opSendrecv, s, dest, sendTag, engine.Standard, false)
+	if err != nil {
+		// The receive may never be answered; it must not outlive the call.
+		in.Cancel()
+	}
+	st, rerr := in.Wait()
+	if err == nil {
+		err = rerr
+	}
+	return st, err
+}

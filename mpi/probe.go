@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mpi
+
+import (
+	"gompi/internal/engine"
+)
+
+const (
+	opProbe   engine.Op = "Probe"
+	opIprobe  engine.Op = "Iprobe"
+	opMprobe  engine.Op = "Mprobe"
+	opImprobe engine.Op = "Improbe"
+	opMrecv   engine.Op = "Mrecv"
+	opImrecv  engine.Op = "Imrecv"
+)
+
+// Message is a message taken by a matched probe: exactly one Mrecv or Imrecv
+// receives it. MPI 4.1 section 3.8.2.
+type Message struct {
+	c    *Comm
+	m    *engine.Message
+	null bool // from ProcNull
+}
+
+// Probe waits until a message from source (or AnySource) with tag (or AnyTag)
+// can be received and returns its status; Count is in bytes.
+// MPI 4.1 section 3.8.1.
+func (c *Comm) Probe(source, tag int) (Status, error) {
+	_, _, st, err := c.probe(opProbe, source, tag, true, false)
+	return st, err
+}
+
+// Iprobe is Probe that does not block. MPI 4.1 section 3.8.1.
+func (c *Comm) Iprobe(source, tag int) (found bool, st Status, err error) {
+	_, found, st, err = c.probe(opIprobe, source, tag, false, false)
+	return found, st, err
+}
+
+// Mprobe is Probe that takes the message, so that no other receive gets it.
+// MPI 4.1 section 3.8.2.
+func (c *Comm) Mprobe(source, tag int) (*Message, Status, error) {
+	m, _, st, err := c.probe(opMprobe, source, tag, true, true)
+	return m, st, err
+}
+
+// Improbe is Mprobe that does not block. MPI 4.1 section 3.8.2.
+func (c *Comm) Improbe(source, tag int) (*Message, bool, Status, error) {
+	return c.probe(opImprobe, source, tag, false, true)
+}
+
+func (c *Comm) probe(op engine.Op, source, tag int, wait, take bool) (*Message, bool, Status, error) {
+	if c != nil && source == ProcNull {
+		return &Message{c: c, null: true}, true, nullStatus(), nil
+	}
+	if err := c.badRecv(op, nil, source, tag); err != nil {
+		return nil, false, emptyStatus(), err
+	}
+	a := engine.ProbeArgs{Op: op, Source: int32(source), Tag: int32(tag), User: c.user, Take: take, Wait: wait}
+	var st engine.Status
+	m, found, f := c.core.e.Probe(c.core.ctx, &a, &st)
+	if f != nil {
+		return nil, false, emptyStatus(), c.errorOf(op, int32(source), int32(tag), f)
+	}
+	if !found {
+		return nil, false, emptyStatus(), nil
+	}
+	if !take {
+		return nil, true, statusOf(&st, 1), nil
+	}
+	return &Message{c: c, m: m}, true, statusOf(&st, 1), nil
+}
+
+// Mrecv receives a message that a matched probe took.
+// MPI 4.1 section 3.8.3.
+func Mrecv[T any](m *Message, buf []T) (Status, error) {
+	return m.irecv(opMrecv, BufOf(buf), false).Wait()
+}
+
+// Imrecv starts an Mrecv. MPI 4.1 section 3.8.3.
+func Imrecv[T any](m *Message, buf []T) Request { return m.irecv(opImrecv, BufOf(buf), false) }
+
+func (m *Message) irecv(op engine.Op, b Buf, value bool) Request {
+	if m.null {
+		return m.c.completed(op, nullStatus())
+	}
+	if b.b.Type.Err != nil {
+		return m.c.failedRequest(op, m.c.argError(ErrType, op, ProcNull, -1, -1, -1, "", b.b.Type.Err))
+	}
+	a := engine.RecvArgs{Op: op, Buf: b.b, Value: value, User: m.c.user}
+	return Request{m.c.core.e.Imrecv(m.c.core.ctx, m.m, &a)}
+}

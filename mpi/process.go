@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mpi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"gompi/collectives"
+	"gompi/internal/control"
+	"gompi/internal/engine"
+	"gompi/internal/rollcall"
+	"gompi/internal/wait"
+	"gompi/internal/wire"
+	"gompi/transport"
+)
+
+// Process is one rank's library: an engine and the communicators made from its
+// process sets. It is a value; many may live in one program (package mpitest).
+type Process struct {
+	e     *engine.Engine
+	ctl   Control
+	self  wire.ProcID
+	world *Comm
+	own   *Comm
+	table *collectives.Table
+
+	serial  atomic.Uint32 // of contexts made here; 0 is SELF
+	scalars sync.Pool
+
+	ctx    context.Context // ends when the job does
+	cancel context.CancelCauseFunc
+	events sync.WaitGroup
+	local  bool // an operating system process, which may act on itself
+	done   atomic.Bool
+}
+
+// Control is the control plane of one process: control.Client, or a stand-in
+// for a process that is alone.
+type Control interface {
+	engine.Control
+	Announce(addrs []string) error
+	Lookup(uri string) (wire.Set, error)
+	DefineSet(m wire.Members) (wire.Set, error)
+	Put(key string, val []byte) error
+	Get(ctx context.Context, key string, wait bool) ([]byte, error)
+	Spawn(ctx context.Context, argv []string, n int) (wire.Set, error)
+	Abort(code int, msg string) error
+	Finalize() error
+	Next() (control.Event, error)
+	Stacks(id uint64, queues, stacks []byte) error
+	Close() error
+}
+
+// Boot is what a process is made of. Init fills it for a program under
+// gompirun, package mpitest for ranks that are goroutines.
+type Boot struct {
+	Control    Control
+	Welcome    *control.Welcome
+	Transports []transport.Transport
+	Sleeper    wait.Sleeper
+	Policy     wait.Policy
+	Book       *rollcall.Book
+	// Lost is called when the control plane is lost or the job is being
+	// ended; nil: only the process's context ends.
+	Lost func(why error)
+}
+
+// setting reads a knob: the head's value.
+func (b *Boot) setting(name string) string { return b.Welcome.Settings[name] }
+
+// number reads a knob that is a number of bytes or turns, 0 if unset.
+func (b *Boot) number(name string) (int64, error) {
+	s := b.setting(name)
+	if s == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("gompi: %s=%q is not a whole number", name, s)
+	}
+	return n, nil
+}
+
+// Start makes a process from its parts and its world.
+func Start(b Boot) (*Process, error) {
+	eager, err := b.number("GOMPI_EAGER")
+	if err != nil {
+		return nil, err
+	}
+	credit, err := b.number("GOMPI_CREDIT")
+	if err != nil {
+		return nil, err
+	}
+	spin, err := b.number("GOMPI_SPIN")
+	if err != nil {
+		return nil, err
+	}
+	if spin > 0 {
+		b.Policy.Spin = int(spin)
+	}
+	p := &Process{ctl: b.Control, self: b.Welcome.Self, table: collectives.DefaultTable()}
+	if err := p.table.ForceAll(b.setting("GOMPI_COLL")); err != nil {
+		return nil, fmt.Errorf("gompi: GOMPI_COLL: %w", err)
+	}
+	p.scalars.New = func() any { return new(scalar) }
+	p.ctx, p.cancel = context.WithCancelCause(context.Background())
+	p.e, err = engine.New(engine.Config{
+		Self: p.self, Control: b.Control, Transports: b.Transports, Sleeper: b.Sleeper,
+		Policy: b.Policy, EagerMax: int(eager), Credit: credit, Book: b.Book,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("gompi: %w", err)
+	}
+	fail := func(err error) (*Process, error) {
+		p.cancel(err)
+		p.e.Close(p.ctx)
+		return nil, err
+	}
+	world := b.Welcome.World
+	if p.world, err = p.newComm(world.Context(p.self.Job), world.Members, "WORLD"); err != nil {
+		return fail(err)
+	}
+	if p.own, err = p.newComm(wire.ContextID{Creator: p.self}, wire.MembersOf(p.self), "SELF"); err != nil {
+		return fail(err)
+	}
+	p.events.Go(func() { p.listen(b) })
+	return p, nil
+}
+
+// listen passes what the control plane tells to the engine.
+func (p *Process) listen(b Boot) {
+	for {
+		ev, err := p.ctl.Next()
+		if err != nil {
+			if !p.done.Load() {
+				p.lost(b, fmt.Errorf("gompi: the connection to gompirun is lost: %w", err))
+			}
+			return
+		}
+		switch ev.Kind {
+		case control.EvDied:
+			p.e.ProcFailed(ev.Proc, ev.Text)
+		case control.EvGone:
+			p.e.ProcGone(ev.Proc, ev.Text)
+		case control.EvStacks:
+			p.ctl.Stacks(ev.ID, []byte(p.e.Queues()), stacks())
+		case control.EvHost:
+			if b.Policy.OS {
+				p.e.SetPolicy(policy(ev.LocalProcs, b.Welcome.UsableCPUs, b.setting("GOMPI_SPIN")))
+				setMaxProcs(ev.MaxProcs)
+			}
+		case control.EvAbort:
+			p.lost(b, fmt.Errorf("gompi: the job is ending: %s", ev.Text))
+		}
+	}
+}
+
+func (p *Process) lost(b Boot, why error) {
+	p.cancel(why)
+	if b.Lost != nil {
+		b.Lost(why)
+	}
+}
+
+// policy is how an OS process waits.
+func policy(local, cpus int, spin string) wait.Policy {
+	pol := wait.ForOS(local, cpus)
+	if n, err := strconv.Atoi(spin); err == nil && n > 0 {
+		pol.Spin = n
+	}
+	return pol
+}
+
+// World is the communicator of the processes that were started together:
+// mpi://WORLD of this process.
+func (p *Process) World() *Comm { return p.world }
+
+// Self is the communicator of this process alone.
+func (p *Process) Self() *Comm { return p.own }
+
+// Context ends when the job is being ended or the launcher is lost.
+func (p *Process) Context() context.Context { return p.ctx }
+
+// Control is the process's control plane. For packages of this module.
+func (p *Process) Control() Control { return p.ctl }
+
+func (p *Process) scalar() *scalar     { return p.scalars.Get().(*scalar) }
+func (p *Process) putScalar(s *scalar) { p.scalars.Put(s) }
+
+// ID is the process's id, for messages to people.
+func (p *Process) ID() wire.ProcID { return p.self }
+
+// Finalize ends the process's part in the job: it waits until what was sent
+// has left, and tells the launcher. Every process must call it before it
+// exits; it is not a barrier. It returns an error if requests were never
+// completed. Nothing may be called afterwards. MPI 4.1 section 11.2.2.
+func (p *Process) Finalize() error {
+	if p.done.Swap(true) {
+		return &Error{Class: ErrFinalized, Op: "Finalize", Peer: ProcNull, Tag: -1, Got: -1, Want: -1}
+	}
+	left := p.e.Live()
+	err := p.e.Close(p.ctx)
+	if ferr := p.ctl.Finalize(); err == nil && ferr != nil {
+		err = fmt.Errorf("gompi: Finalize: %w", ferr)
+	}
+	p.ctl.Close()
+	p.events.Wait()
+	p.cancel(errFinalized)
+	if err == nil && left > 0 {
+		err = fmt.Errorf("gompi: Finalize: rank %d leaves %d requests that were never completed by Wait or Test", p.world.Rank(), left)
+	}
+	return err
+}
+
+var errFinalized = errors.New("gompi: the process was finalized")
+
+// abortGrace is how long an aborting process waits for its end by the
+// launcher before it exits by itself.
+const abortGrace = 5 * time.Second
+
+// Queues describes what is unmatched and pending, for people.
+func (p *Process) Queues() string { return p.e.Queues() }
+
+// Kill ends the process without a word to anybody: pending and later calls
+// fail with ErrFinalized. For tests; a real process is killed by a signal.
+func (p *Process) Kill() {
+	if p.done.Swap(true) {
+		return
+	}
+	p.cancel(errFinalized)
+	p.e.Close(p.ctx)
+	p.ctl.Close()
+	p.events.Wait()
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mpitest
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Result is how a job of real processes ended.
+type Result struct {
+	Stdout, Stderr string
+	Status         int // gompirun's exit status
+}
+
+// ExecOption changes how Exec runs a job.
+type ExecOption func(*execConfig)
+
+type execConfig struct {
+	flags   []string
+	env     []string
+	stdin   []byte
+	timeout time.Duration
+}
+
+// Flags adds flags of gompirun.
+func Flags(flags ...string) ExecOption {
+	return func(c *execConfig) { c.flags = append(c.flags, flags...) }
+}
+
+// Env adds NAME=VALUE to the environment of gompirun and so of all ranks.
+func Env(kv ...string) ExecOption { return func(c *execConfig) { c.env = append(c.env, kv...) } }
+
+// Stdin is the input of gompirun.
+func Stdin(b []byte) ExecOption { return func(c *execConfig) { c.stdin = b } }
+
+// Timeout bounds the job; then gompirun prints a roll call and fails. The
+// default is one minute.
+func Timeout(d time.Duration) ExecOption { return func(c *execConfig) { c.timeout = d } }
+
+// built caches built programs for the life of the test binary.
+var built struct {
+	sync.Mutex //archtest:global a cache of built programs
+	dir        string
+	paths      map[string]string
+	err        error
+}
+
+// Build builds a package of Go programs ("gompi/cmd/gompirun") once per test
+// binary and returns the path of the executable.
+func Build(tb testing.TB, pkg string) string {
+	tb.Helper()
+	built.Lock()
+	defer built.Unlock()
+	if built.err != nil {
+		tb.Fatal(built.err)
+	}
+	if p, ok := built.paths[pkg]; ok {
+		return p
+	}
+	if built.dir == "" {
+		built.dir, built.err = os.MkdirTemp("", "mpitest")
+		built.paths = map[string]string{}
+	}
+	out := filepath.Join(built.dir, filepath.Base(pkg))
+	cmd := exec.Command("go", "build", "-trimpath", "-o", out, pkg)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if text, err := cmd.CombinedOutput(); err != nil {
+		tb.Fatalf("building %s: %v\n%s", pkg, err, text)
+	}
+	built.paths[pkg] = out
+	return out
+}
+
+// RemoveBuilt removes what Build made: for TestMain.
+func RemoveBuilt() {
+	built.Lock()
+	defer built.Unlock()
+	if built.dir != "" {
+		os.RemoveAll(built.dir)
+		built.dir, built.paths = "", nil
+	}
+}
+
+// Exec runs np ranks of the program args[0] with the arguments args[1:] under
+// gompirun, and returns what they printed and gompirun's exit status.
+func Exec(tb testing.TB, np int, args []string, opts ...ExecOption) Result {
+	tb.Helper()
+	c := execConfig{timeout: time.Minute}
+	for _, o := range opts {
+		o(&c)
+	}
+	all := append([]string{"-np", strconv.Itoa(np), "--timeout", c.timeout.String()}, c.flags...)
+	cmd := exec.Command(Build(tb, "gompi/cmd/gompirun"), append(all, args...)...)
+	cmd.Env = append(os.Environ(), c.env...)
+	cmd.Stdin = bytes.NewReader(c.stdin)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	// gompirun ends by itself; this is for the case that it does not.
+	cmd.WaitDelay = 10 * time.Second
+	timer := time.AfterFunc(c.timeout+30*time.Second, func() { cmd.Process.Kill() })
+	defer timer.Stop()
+	if err := cmd.Start(); err != nil {
+		tb.Fatal(err)
+	}
+	err := cmd.Wait()
+	r := Result{Stdout: out.String(), Stderr: errs.String(), Status: cmd.ProcessState.ExitCode()}
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		tb.Fatalf("gompirun: %v\n%s", err, r.Stderr)
+	}
+	return r
+}

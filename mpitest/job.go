@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mpitest
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/control"
+	"gompi/internal/rollcall"
+	"gompi/internal/segment"
+	"gompi/internal/wait"
+	"gompi/internal/wire"
+	"gompi/mpi"
+	"gompi/transport"
+	"gompi/transport/inproc"
+	"gompi/transport/shm"
+	"gompi/transport/tcp"
+)
+
+// Job is a job whose processes are values in this test process: a real control
+// server, and engines over any transport. Run is what most tests want; a Job
+// is for tests in which processes come, leave and die.
+type Job struct {
+	Server *control.Server
+
+	tb   testing.TB
+	cfg  config
+	id   wire.JobID
+	hub  *inproc.Hub
+	mu   sync.Mutex
+	live map[wire.ProcID]*member
+}
+
+type member struct {
+	proc  *mpi.Process
+	start control.StartProc
+	book  []byte
+	owns  []int // file descriptors of the welcome
+	unmap []byte
+}
+
+// Option changes how ranks are run.
+type Option func(*config)
+
+type config struct {
+	transport string
+	settings  map[string]string
+	ft        bool
+	started   func([]control.StartProc) error
+}
+
+// Transport chooses "inproc" (the default), "shm" or "tcp".
+func Transport(name string) Option { return func(c *config) { c.transport = name } }
+
+// Setting sets a knob, as a flag of gompirun would.
+func Setting(name, value string) Option { return func(c *config) { c.settings[name] = value } }
+
+// NewJob starts a job without processes. It ends with the test.
+func NewJob(tb testing.TB, opts ...Option) *Job {
+	tb.Helper()
+	j := &Job{tb: tb, hub: inproc.NewHub(), live: map[wire.ProcID]*member{}}
+	j.cfg = config{transport: "inproc", settings: map[string]string{}}
+	for _, o := range opts {
+		o(&j.cfg)
+	}
+	var b [40]byte
+	rand.Read(b[:])
+	j.id = wire.JobID(binary.LittleEndian.Uint64(b[32:]) | 1)
+	sc := control.ServerConfig{Job: j.id, Settings: maps.Clone(j.cfg.settings), UsableCPUs: 2, FaultTolerant: true}
+	copy(sc.Secret[:], b[:32])
+	sc.Start = func(ps []control.StartProc) error {
+		j.mu.Lock()
+		f := j.cfg.started
+		j.mu.Unlock()
+		if f == nil {
+			return fmt.Errorf("mpitest: the job starts no processes by itself")
+		}
+		return f(ps)
+	}
+	var err error
+	if j.Server, err = control.NewServer(sc); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { j.Server.Close() })
+	return j
+}
+
+// OnSpawn says what starts the processes that a process of the job spawns.
+func (j *Job) OnSpawn(f func([]control.StartProc) error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.cfg.started = f
+}
+
+// Add reserves n processes with a world of their own; Boot starts each.
+func (j *Job) Add(n int) []control.StartProc {
+	j.tb.Helper()
+	argv := make([][]string, n)
+	for i := range argv {
+		argv[i] = []string{"goroutine"}
+	}
+	ps, _, err := j.Server.AddJob(argv)
+	if err != nil {
+		j.tb.Fatal(err)
+	}
+	return ps
+}
+
+// Boot starts one process. The caller finalizes or kills it.
+func (j *Job) Boot(sp control.StartProc) (*mpi.Process, error) {
+	j.Server.Started(sp.Proc, os.Getpid())
+	client, w, err := control.Dial(j.Server.Addr(), sp.Token)
+	if err != nil {
+		return nil, err
+	}
+	m := &member{start: sp, book: make([]byte, segment.RollCallBytes), owns: []int{w.Segment, w.Bell}}
+	b := mpi.Boot{Control: client, Welcome: w, Policy: wait.ForGoroutine()}
+	b.Sleeper = wait.NewChan()
+	if j.cfg.transport != "inproc" {
+		if b.Sleeper, err = wait.NewEpoll(); err != nil {
+			return nil, err
+		}
+	}
+	if b.Book, err = rollcall.Open(m.book); err != nil {
+		return nil, err
+	}
+	env := transport.Env{
+		Self: w.Self, Secret: w.Secret, Wake: b.Sleeper.Wake, Segment: w.Segment, Bell: w.Bell,
+		Setting: func(name string) string { return w.Settings[name] },
+	}
+	var addrs []string
+	for _, name := range strings.Split(j.cfg.transport, ",") {
+		var t transport.Transport
+		switch name {
+		case "inproc":
+			t, err = j.hub.Open(env)
+		case "shm":
+			t, err = shm.Open(env)
+		case "tcp":
+			var tt *tcp.Transport
+			if tt, err = tcp.Open(env, tcp.Options{}); err == nil {
+				t, addrs = tt, tt.Addrs()
+			}
+		default:
+			err = fmt.Errorf("mpitest: no transport %q", name)
+		}
+		if err != nil {
+			return nil, err
+		}
+		b.Transports = append(b.Transports, t)
+	}
+	if err := client.Announce(addrs); err != nil {
+		return nil, err
+	}
+	if m.proc, err = mpi.Start(b); err != nil {
+		return nil, err
+	}
+	j.mu.Lock()
+	j.live[sp.Proc] = m
+	j.mu.Unlock()
+	return m.proc, nil
+}
+
+// Leave finalizes a process in order.
+func (j *Job) Leave(p *mpi.Process) error {
+	err := p.Finalize()
+	j.gone(p.ID(), "exited with status 0", true)
+	return err
+}
+
+// Kill ends a process without a word, as a signal would; the others learn of
+// it from the control plane. Over inproc the transport is cut as well.
+func (j *Job) Kill(p *mpi.Process) {
+	j.hub.Kill(p.ID())
+	p.Kill()
+	j.gone(p.ID(), "was killed by signal 9 (SIGKILL)", false)
+}
+
+func (j *Job) gone(id wire.ProcID, how string, clean bool) {
+	j.mu.Lock()
+	m := j.live[id]
+	delete(j.live, id)
+	j.mu.Unlock()
+	j.Server.Exited(id, how, clean)
+	if m != nil {
+		for _, fd := range m.owns {
+			if fd >= 0 {
+				unix.Close(fd)
+			}
+		}
+	}
+}
+
+// RollCall tells who waits for whom.
+func (j *Job) RollCall() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var ps []rollcall.ProcEntries
+	queues := ""
+	for id, m := range j.live {
+		ps = append(ps, rollcall.ProcEntries{Proc: id, Rank: m.start.Rank, Size: m.start.Size, Entries: rollcall.Read(m.book)})
+		if q := m.proc.Queues(); q != "" {
+			queues += fmt.Sprintf("process %v:\n%s", id, q)
+		}
+	}
+	return rollcall.Report(ps) + queues
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mpitest
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"testing"
+	"time"
+
+	"gompi/mpi"
+)
+
+// Deadline is how long a Run may take unless the test's own deadline is
+// nearer.
+const Deadline = 20 * time.Second
+
+// T is a testing.TB for one rank. Fatal, FailNow and Skip end the test: the
+// other ranks' calls fail, and they return.
+type T struct {
+	testing.TB
+	rank int
+	stop func()
+}
+
+// Fatal logs and ends the test.
+func (t *T) Fatal(args ...any) {
+	t.TB.Helper()
+	t.TB.Errorf("rank %d: %s", t.rank, fmt.Sprint(args...))
+	t.FailNow()
+}
+
+// Fatalf logs and ends the test.
+func (t *T) Fatalf(format string, args ...any) {
+	t.TB.Helper()
+	t.TB.Errorf("rank %d: "+format, append([]any{t.rank}, args...)...)
+	t.FailNow()
+}
+
+// FailNow ends the test on all ranks. Unlike testing.T's it may be called on
+// any goroutine of a rank, and ends that goroutine.
+func (t *T) FailNow() {
+	t.TB.Fail()
+	t.stop()
+	runtime.Goexit()
+}
+
+// Run calls f on n ranks, which are goroutines of this process, and returns
+// when all have returned. world is their communicator. A rank that panics or
+// calls Fatal ends the others. Ranks are finalized by Run.
+func Run(tb testing.TB, n int, f func(t *T, world *mpi.Comm), opts ...Option) {
+	tb.Helper()
+	j := NewJob(tb, opts...)
+	j.Run(n, f)
+}
+
+// Run adds n processes to the job and calls f on each, like the function Run.
+func (j *Job) Run(n int, f func(t *T, world *mpi.Comm)) {
+	tb := j.tb
+	tb.Helper()
+	starts := j.Add(n)
+	procs := make([]*mpi.Process, n)
+	for i, sp := range starts {
+		p, err := j.Boot(sp)
+		if err != nil {
+			for _, q := range procs[:i] {
+				j.Kill(q)
+			}
+			tb.Fatalf("rank %d: %v", i, err)
+		}
+		procs[i] = p
+	}
+	var stopOnce sync.Once
+	stop := func() {
+		stopOnce.Do(func() {
+			go func() {
+				for _, p := range procs {
+					p.Kill()
+				}
+			}()
+		})
+	}
+	var wg sync.WaitGroup
+	for i, p := range procs {
+		wg.Go(func() {
+			defer func() {
+				if r := recover(); r != nil {
+					tb.Errorf("rank %d: panic: %v\n%s", i, r, debug.Stack())
+					stop()
+				}
+			}()
+			f(&T{TB: tb, rank: i, stop: stop}, p.World())
+		})
+	}
+	done := make(chan struct{})
+	go func() { wg.Wait(); close(done) }()
+	timer := time.NewTimer(Deadline)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+		tb.Errorf("the ranks have not returned after %v:\n%s", Deadline, j.RollCall())
+		stop()
+		select {
+		case <-done:
+		case <-time.After(10 * time.Second):
+			buf := make([]byte, 1<<20)
+			tb.Fatalf("ranks do not even return after their process was killed:\n%s", buf[:runtime.Stack(buf, true)])
+		}
+	}
+	for i, p := range procs {
+		if tb.Failed() {
+			j.Kill(p)
+		} else if err := j.Leave(p); err != nil {
+			tb.Errorf("rank %d: Finalize: %v", i, err)
+		}
+	}
+	if tb.Failed() {
+		tb.FailNow()
+	}
+}

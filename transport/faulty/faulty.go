@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package faulty
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"gompi/internal/wire"
+	"gompi/transport"
+)
+
+// Plan says what goes wrong and how often. The zero value changes nothing.
+// Probabilities are 0 (never) to 1 (always).
+type Plan struct {
+	// Seed makes the decisions; wrappers of one job want different ones.
+	Seed uint64
+	// Delay is the probability that an event is held back, and with it all
+	// later ones of its slot.
+	Delay float64
+	// DelayPolls is the longest time that an event is held back, in Polls of
+	// this transport; 0 means 8.
+	DelayPolls int
+	// Full is the probability that Send refuses for no reason; below 1, as
+	// else nothing is ever sent.
+	Full float64
+	// Down is the probability that a received message is the last from its
+	// peer: the peer is failed (transport.Transport.Fail) behind it.
+	Down float64
+	// MaxEvents bounds the events that one Poll returns; each Poll returns a
+	// random number up to it. 0 means no bound.
+	MaxEvents int
+}
+
+// validate fills in defaults.
+func (p *Plan) validate() error {
+	for _, v := range []struct {
+		name string
+		is   float64
+		ok   bool
+	}{
+		{"Delay", p.Delay, p.Delay >= 0 && p.Delay <= 1},
+		{"Full", p.Full, p.Full >= 0 && p.Full < 1},
+		{"Down", p.Down, p.Down >= 0 && p.Down <= 1},
+	} {
+		if !v.ok {
+			return fmt.Errorf("faulty: %s is %v, which is no probability that can be used", v.name, v.is)
+		}
+	}
+	if p.DelayPolls < 0 || p.MaxEvents < 0 {
+		return fmt.Errorf("faulty: DelayPolls %d, MaxEvents %d: want none below 0", p.DelayPolls, p.MaxEvents)
+	}
+	if p.DelayPolls == 0 {
+		p.DelayPolls = 8
+	}
+	return nil
+}
+
+// heldMax is how many events may be held before the transport below is left
+// alone, so that its own flow control is felt.
+const heldMax = 256
+
+// Transport is the wrapper. It implements transport.Transport, with the same
+// rules about who may call what.
+type Transport struct {
+	transport.Transport // below
+
+	plan  Plan
+	rnd   *rand.Rand
+	turn  uint64 // counts Polls
+	below []transport.Event
+	lanes []*lane // by slot; nil: nothing known
+	held  int     // events in all lanes
+	first int     // the lane that the next Poll starts with
+
+	// used are the payload buffers of the last Poll; free are unused ones.
+	used, free [][]byte
+}
+
+var _ transport.Transport = (*Transport)(nil)
+
+// lane is what is held back of one slot.
+type lane struct {
+	queue []heldEvent // queue[head:] waits, in order
+	head  int
+	// full: Send has answered Full, and EvWritable has not followed.
+	full bool
+	// fullBelow: of these, the transport below has answered one, and will
+	// say EvWritable.
+	fullBelow bool
+	// writable is the Poll that ends a refusal of ours; 0 if there is none.
+	writable uint64
+	// connected: by the engine, which then wants no EvUp.
+	connected bool
+	failed    bool // by us
+	down      bool // EvDown has been returned
+}
+
+// heldEvent is an event that waits for Poll number due. Its payload is ours.
+type heldEvent struct {
+	transport.Event
+	due uint64
+}
+
+// New wraps below, which then belongs to the wrapper.
+func New(below transport.Transport, p Plan) (*Transport, error) {
+	if err := p.validate(); err != nil {
+		return nil, err
+	}
+	return &Transport{
+		Transport: below,
+		plan:      p,
+		rnd:       rand.New(rand.NewPCG(p.Seed, 0x666175)),
+		below:     make([]transport.Event, 32),
+	}, nil
+}
+
+// chance decides with a probability.
+func (t *Transport) chance(p float64) bool { return p > 0 && t.rnd.Float64() < p }
+
+// lane returns the lane of a slot, made if there is none.
+func (t *Transport) lane(s transport.Slot) *lane {
+	for int(s) >= len(t.lanes) {
+		t.lanes = append(t.lanes, nil)
+	}
+	if t.lanes[s] == nil {
+		t.lanes[s] = &lane{}
+	}
+	return t.lanes[s]
+}
+
+// Connect implements transport.Transport.
+func (t *Transport) Connect(c wire.Contact) (transport.Slot, error) {
+	s, err := t.Transport.Connect(c)
+	if err == nil {
+		t.lane(s).connected = true
+	}
+	return s, err
+}
+
+// Send implements transport.Transport.
+func (t *Transport) Send(s transport.Slot, h *wire.Header, p []byte, tok transport.Token) transport.Status {
+	l := t.lane(s)
+	if !l.down && t.chance(t.plan.Full) {
+		l.full = true
+		if l.writable == 0 {
+			l.writable = t.later()
+		}
+		return transport.Full
+	}
+	st := t.Transport.Send(s, h, p, tok)
+	if st == transport.Full {
+		l.full, l.fullBelow = true, true
+	}
+	return st
+}
+
+// later is the number of a Poll to come.
+func (t *Transport) later() uint64 { return t.turn + 1 + t.rnd.Uint64N(uint64(t.plan.DelayPolls)) }
+
+// Poll implements transport.Transport.
+func (t *Transport) Poll(ev []transport.Event) int {
+	t.turn++
+	t.free = append(t.free, t.used...)
+	t.used = t.used[:0]
+	if t.held < heldMax {
+		k := t.Transport.Poll(t.below)
+		for i := range t.below[:k] {
+			t.hold(&t.below[i])
+			t.below[i] = transport.Event{}
+		}
+	}
+	if t.plan.MaxEvents > 0 && len(ev) > 0 {
+		ev = ev[:min(len(ev), 1+t.rnd.IntN(t.plan.MaxEvents))]
+	}
+	n := 0
+	t.first++
+	for i := range t.lanes {
+		s := (t.first + i) % len(t.lanes)
+		if l := t.lanes[s]; l != nil && n < len(ev) {
+			n += t.pollLane(transport.Slot(s), l, ev[n:])
+		}
+	}
+	return n
+}
+
+// hold puts an event of the transport below into its lane.
+func (t *Transport) hold(e *transport.Event) {
+	l := t.lane(e.Slot)
+	if e.Kind == transport.EvWritable {
+		l.fullBelow = false
+		if !l.full || l.writable != 0 {
+			return // ours will follow
+		}
+	}
+	due := t.turn
+	if t.chance(t.plan.Delay) {
+		due = t.later()
+	}
+	h := heldEvent{*e, due}
+	if e.Kind == transport.EvRecv {
+		h.Payload = append(t.buffer(), e.Payload...)
+		if t.chance(t.plan.Down) && !l.failed {
+			l.failed = true
+			t.Transport.Fail(e.Slot)
+		}
+	}
+	if l.head > 0 && len(l.queue) == cap(l.queue) {
+		k := copy(l.queue, l.queue[l.head:])
+		clear(l.queue[k:])
+		l.queue, l.head = l.queue[:k], 0
+	}
+	l.queue = append(l.queue, h)
+	t.held++
+}
+
+// buffer returns an empty payload buffer.
+func (t *Transport) buffer() []byte {
+	if k := len(t.free); k > 0 {
+		b := t.free[k-1]
+		t.free = t.free[:k-1]
+		return b[:0]
+	}
+	return nil
+}
+
+// pollLane returns the events of one slot that are due.
+func (t *Transport) pollLane(s transport.Slot, l *lane, ev []transport.Event) int {
+	n := 0
+	for n < len(ev) && l.head < len(l.queue) {
+		h := &l.queue[l.head]
+		if h.due > t.turn {
+			break
+		}
+		if h.Kind != transport.EvUp || !l.connected {
+			ev[n] = h.Event
+			n++
+		}
+		switch h.Kind {
+		case transport.EvRecv:
+			t.used = append(t.used, h.Payload)
+		case transport.EvWritable:
+			l.full = false
+		case transport.EvDown:
+			l.full, l.writable, l.down = false, 0, true
+		}
+		*h = heldEvent{}
+		l.head++
+		t.held--
+	}
+	if l.head == len(l.queue) {
+		l.queue, l.head = l.queue[:0], 0
+	}
+	if n < len(ev) && l.writable != 0 && l.writable <= t.turn {
+		l.writable = 0
+		if l.full && !l.fullBelow {
+			l.full = false
+			ev[n] = transport.Event{Kind: transport.EvWritable, Slot: s}
+			n++
+		}
+	}
+	return n
+}
+
+// Arm implements transport.Transport: held events must be polled for.
+func (t *Transport) Arm() bool {
+	if t.held > 0 || len(t.used) > 0 {
+		return false
+	}
+	for _, l := range t.lanes {
+		if l != nil && l.writable != 0 {
+			return false
+		}
+	}
+	return t.Transport.Arm()
+}
+
+// Release implements transport.Transport.
+func (t *Transport) Release(s transport.Slot) {
+	if int(s) < len(t.lanes) && t.lanes[s] != nil {
+		l := t.lanes[s]
+		t.held -= len(l.queue) - l.head
+		t.lanes[s] = nil
+	}
+	t.Transport.Release(s)
+}

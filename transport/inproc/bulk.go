@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package inproc
+
+import (
+	"encoding/binary"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"gompi/transport"
+)
+
+// piece is how much one Poll copies, and the longest time that a transfer's
+// lock is held: some 30 us.
+const piece = 256 << 10
+
+// The descriptor of an offer:
+//
+//	0  uint32  descMagic
+//	4  uint64  id: which of the offers to this peer
+//	12 uint64  bytes
+const (
+	descBytes = 20
+	descMagic = 0x31706e69 // "inp1" little endian
+)
+
+// The states of an offer. Changes are made under its lock; reading needs none.
+const (
+	stateOffered int32 = iota
+	stateTaken         // a receiver copies
+	stateEnded         // the receiver has finished: bytes and err are final
+	stateDropped       // the sender has given up: nobody may copy
+)
+
+// offer is one bulk transfer, from Offer until both sides know its end.
+type offer struct {
+	id  uint64 // immutable while in a book
+	tok transport.Token
+
+	state atomic.Int32
+	mu    sync.Mutex // guards the following, and the bytes of buf
+	buf   []byte
+	bytes int64
+	err   error
+}
+
+// book is the offers of one end to its peer, by id.
+type book struct {
+	mu     sync.Mutex
+	offers map[uint64]*offer
+	nextID uint64
+}
+
+// transfer is an accepted offer at its receiver.
+type transfer struct {
+	o    *offer
+	at   *end // the receiver's
+	dst  []byte
+	tok  transport.Token
+	done int
+	err  error
+}
+
+// Offer implements transport.Bulk.
+func (t *Transport) Offer(s transport.Slot, buf []byte, tok transport.Token, desc []byte) (int, error) {
+	e := t.end(s)
+	if e.over.Load() {
+		return 0, fmt.Errorf("inproc: offer to %v: %w", e.proc(), transport.ErrPeerGone)
+	}
+	if len(desc) < descBytes {
+		return 0, fmt.Errorf("inproc: offer: room of %d bytes for a descriptor of %d", len(desc), descBytes)
+	}
+	o := t.newOffer()
+	o.buf, o.tok = buf, tok
+	b := &e.book
+	b.mu.Lock()
+	if b.offers == nil {
+		b.offers = make(map[uint64]*offer)
+	}
+	b.nextID++
+	o.id = b.nextID
+	b.offers[o.id] = o
+	b.mu.Unlock()
+	e.open = append(e.open, o)
+	binary.LittleEndian.PutUint32(desc, descMagic)
+	binary.LittleEndian.PutUint64(desc[4:], o.id)
+	binary.LittleEndian.PutUint64(desc[12:], uint64(len(buf)))
+	return descBytes, nil
+}
+
+// newOffer takes an offer from the free list or makes one.
+func (t *Transport) newOffer() *offer {
+	if k := len(t.freeOffers); k > 0 {
+		o := t.freeOffers[k-1]
+		t.freeOffers = t.freeOffers[:k-1]
+		return o
+	}
+	return &offer{}
+}
+
+// take finds the offer that desc names and marks it as taken.
+func (b *book) take(desc []byte) (*offer, error) {
+	if len(desc) != descBytes || binary.LittleEndian.Uint32(desc) != descMagic {
+		return nil, transport.ErrProtocol
+	}
+	id, size := binary.LittleEndian.Uint64(desc[4:]), binary.LittleEndian.Uint64(desc[12:])
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	o := b.offers[id]
+	if o == nil {
+		return nil, transport.ErrProtocol
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.state.Load() != stateOffered || uint64(len(o.buf)) != size {
+		return nil, transport.ErrProtocol
+	}
+	o.state.Store(stateTaken)
+	return o, nil
+}
+
+// strike removes an offer from the book: nobody finds it any more.
+func (b *book) strike(o *offer) {
+	b.mu.Lock()
+	delete(b.offers, o.id)
+	b.mu.Unlock()
+}
+
+// Accept implements transport.Bulk.
+func (t *Transport) Accept(s transport.Slot, desc []byte, buf []byte, tok transport.Token) error {
+	e := t.end(s)
+	if e.over.Load() {
+		return fmt.Errorf("inproc: accept from %v: %w", e.proc(), transport.ErrPeerGone)
+	}
+	o, err := e.peer.book.take(desc)
+	if err != nil {
+		return fmt.Errorf("inproc: accept from %v: descriptor %x: %w", e.proc(), desc, err)
+	}
+	t.transfers = append(t.transfers, transfer{o: o, at: e, dst: buf, tok: tok})
+	return nil
+}
+
+// Withdraw implements transport.Bulk.
+func (t *Transport) Withdraw(s transport.Slot, tok transport.Token) {
+	e := t.end(s)
+	for i, o := range e.open {
+		if o.tok != tok {
+			continue
+		}
+		o.mu.Lock()
+		unused := o.state.Load() == stateOffered
+		if unused {
+			o.state.Store(stateDropped)
+		}
+		o.mu.Unlock()
+		if unused { // else the peer has misled the engine, and EvBulk comes
+			t.closeOffer(e, i, true)
+		}
+		return
+	}
+}
+
+// closeOffer forgets e.open[i]. An offer whose receiver is known to be through
+// with it may be used again.
+func (t *Transport) closeOffer(e *end, i int, again bool) {
+	o := e.open[i]
+	e.book.mu.Lock()
+	delete(e.book.offers, o.id)
+	e.book.mu.Unlock()
+	last := len(e.open) - 1
+	e.open[i], e.open[last] = e.open[last], nil
+	e.open = e.open[:last]
+	if again {
+		o.buf, o.bytes, o.err = nil, 0, nil
+		o.state.Store(stateOffered)
+		t.freeOffers = append(t.freeOffers, o)
+	}
+}
+
+// pollOffers reports the offers that the peer has finished, or all of them if
+// the pair is over. It returns the number of events.
+func (t *Transport) pollOffers(e *end, all bool, ev []transport.Event) int {
+	n := 0
+	for i := len(e.open) - 1; i >= 0 && n < len(ev); i-- {
+		o := e.open[i]
+		ended := o.state.Load() == stateEnded
+		if !ended && !all {
+			continue
+		}
+		if !ended {
+			// Waits for a piece that is being copied, at most.
+			o.mu.Lock()
+			if ended = o.state.Load() == stateEnded; !ended {
+				o.state.Store(stateDropped)
+				o.err = transport.ErrPeerGone
+			}
+			o.mu.Unlock()
+		} else {
+			e.ended.Add(-1)
+		}
+		ev[n] = transport.Event{Kind: transport.EvBulk, Slot: e.slot, Token: o.tok, Bytes: o.bytes, Err: o.err}
+		n++
+		t.closeOffer(e, i, ended)
+	}
+	return n
+}
+
+// copyPiece moves the next piece and reports whether the transfer has ended.
+func (x *transfer) copyPiece() (ended bool) {
+	o := x.o
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.state.Load() != stateTaken {
+		x.err = transport.ErrPeerGone
+		return true
+	}
+	total := min(len(x.dst), len(o.buf))
+	k := min(piece, total-x.done)
+	copy(x.dst[x.done:x.done+k], o.buf[x.done:])
+	if x.done += k; x.done < total {
+		return false
+	}
+	x.tell()
+	return true
+}
+
+// giveUp ends a transfer before its time.
+func (x *transfer) giveUp() {
+	x.err = transport.ErrPeerGone
+	x.o.mu.Lock()
+	defer x.o.mu.Unlock()
+	if x.o.state.Load() == stateTaken {
+		x.tell()
+	}
+}
+
+// tell gives the sender the result. The caller holds the offer's lock and
+// does not touch the offer afterwards.
+func (x *transfer) tell() {
+	x.o.bytes, x.o.err = int64(x.done), x.err
+	x.o.state.Store(stateEnded)
+	x.at.peer.ended.Add(1)
+	x.at.peer.ring()
+}
+
+// pollTransfers copies one piece of one transfer; ev has room for one event.
+func (t *Transport) pollTransfers(ev []transport.Event) int {
+	t.turn++
+	i := t.turn % len(t.transfers)
+	if !t.transfers[i].copyPiece() {
+		return 0
+	}
+	t.closeTransfer(i, &ev[0])
+	return 1
+}
+
+// cutTransfers ends the transfers from a peer that is gone. It returns the
+// number of events.
+func (t *Transport) cutTransfers(e *end, ev []transport.Event) int {
+	n := 0
+	for i := len(t.transfers) - 1; i >= 0 && n < len(ev); i-- {
+		if t.transfers[i].at == e {
+			t.transfers[i].giveUp()
+			t.closeTransfer(i, &ev[n])
+			n++
+		}
+	}
+	return n
+}
+
+// closeTransfer removes transfers[i], which has ended, and says so in ev.
+func (t *Transport) closeTransfer(i int, ev *transport.Event) {
+	x := &t.transfers[i]
+	*ev = transport.Event{Kind: transport.EvBulk, Slot: x.at.slot, Token: x.tok, Bytes: int64(x.done), Err: x.err}
+	last := len(t.transfers) - 1
+	*x = t.transfers[last]
+	t.transfers[last] = transfer{}
+	t.transfers = t.transfers[:last]
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package inproc
+
+import (
+	"sync/atomic"
+
+	"gompi/internal/wire"
+	"gompi/transport"
+)
+
+// noSlot: the owner's engine does not know this end, or has released it.
+const noSlot = ^transport.Slot(0)
+
+// end is one process's side of a pair. Fields are the owner's (its engine's
+// lock guards them) unless they say otherwise.
+type end struct {
+	owner *Transport // immutable
+	peer  *end       // immutable; its owner is the other process
+	in    *link      // immutable; we receive from it
+	out   *link      // immutable; we send into it
+
+	slot transport.Slot
+	// fresh: made by the peer, and the engine has not heard of it.
+	fresh bool
+	// full: Send has answered Full, and EvWritable has not followed.
+	full bool
+	// touched: payloads of in are in the events of the last Poll.
+	touched bool
+	// down: EvDown has been returned.
+	down bool
+
+	// book holds the offers to the peer; any goroutine.
+	book book
+	// open holds the same offers for the owner.
+	open []*offer
+
+	// Set by any goroutine, before ring.
+	room  atomic.Bool  // the peer has made room in out
+	ended atomic.Int32 // offers in open that the peer has finished
+	over  atomic.Bool  // one of the two processes is gone
+
+	// queued: on the owner's ready stack or in its work list.
+	queued atomic.Bool
+	// link of the ready stack; who sets queued may write it.
+	nextReady *end
+}
+
+// proc is the process at the other end.
+func (e *end) proc() wire.ProcID { return e.peer.owner.env.Self }
+
+// ring tells the owner that there is something to see here. What there is
+// must be visible before. Any goroutine.
+func (e *end) ring() {
+	if e.queued.Load() || e.queued.Swap(true) {
+		// Whoever queued it wakes the owner too.
+		return
+	}
+	t := e.owner
+	for {
+		top := t.ready.Load()
+		e.nextReady = top
+		if t.ready.CompareAndSwap(top, e) {
+			break
+		}
+	}
+	if t.armed.Load() {
+		t.env.Wake()
+	}
+}
+
+// finish marks both ends of the pair as over. Any goroutine.
+func (e *end) finish() {
+	e.over.Store(true)
+	e.peer.over.Store(true)
+	e.ring()
+	e.peer.ring()
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package inproc
+
+import (
+	"fmt"
+	"sync"
+
+	"gompi/internal/wire"
+	"gompi/transport"
+)
+
+// Hub joins the processes that can reach one another. Its methods are safe
+// from any goroutine.
+type Hub struct {
+	mu sync.Mutex // guards procs and the ends of every transport in it
+	// procs holds the open processes.
+	procs map[wire.ProcID]*Transport
+}
+
+// NewHub returns a hub without processes.
+func NewHub() *Hub { return &Hub{procs: make(map[wire.ProcID]*Transport)} }
+
+// Open starts the process env.Self. It needs env.Wake. It fails if a process
+// of this id is open.
+func (h *Hub) Open(env transport.Env) (*Transport, error) {
+	if env.Self.IsZero() || env.Wake == nil {
+		return nil, fmt.Errorf("inproc: open %v: the Env needs Self and Wake", env.Self)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.procs[env.Self] != nil {
+		return nil, fmt.Errorf("inproc: open %v: it is open already", env.Self)
+	}
+	t := &Transport{hub: h, env: env, ends: make(map[wire.ProcID]*end)}
+	h.procs[env.Self] = t
+	return t, nil
+}
+
+// Kill makes a process dead for all others, as kill -9 would: what it has
+// sent is delivered, then everybody connected to it gets EvDown, and nobody
+// can connect to it. Its own transport may still be called: there every peer
+// goes down, so that the rank's goroutine finds its way out. Killing a process
+// that is not open does nothing.
+func (h *Hub) Kill(proc wire.ProcID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if t := h.procs[proc]; t != nil {
+		h.remove(t)
+	}
+}
+
+// remove ends all pairs of t. The caller holds mu.
+func (h *Hub) remove(t *Transport) {
+	if h.procs[t.env.Self] != t {
+		return // killed before
+	}
+	delete(h.procs, t.env.Self)
+	for _, e := range t.ends {
+		e.finish()
+	}
+}
+
+// connect returns t's end towards proc, meeting it if needed.
+func (h *Hub) connect(t *Transport, proc wire.ProcID) (*end, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	// An end that is over keeps its place only as long as the engine holds
+	// its slot.
+	if e := t.ends[proc]; e != nil && (e.slot != noSlot || !e.over.Load()) {
+		return e, nil
+	}
+	peer := h.procs[proc]
+	if peer == nil || h.procs[t.env.Self] != t {
+		return nil, transport.ErrUnreachable
+	}
+	there, back := &link{}, &link{}
+	e := &end{owner: t, in: back, out: there, slot: noSlot}
+	if peer == t {
+		e.in, e.peer = there, e
+	} else {
+		e.peer = &end{owner: peer, peer: e, in: there, out: back, slot: noSlot, fresh: true}
+		peer.ends[t.env.Self] = e.peer
+		e.peer.ring()
+	}
+	t.ends[proc] = e
+	return e, nil
+}
+
+// forget removes an end that nothing can come from any more.
+func (h *Hub) forget(e *end) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if p := e.proc(); e.owner.ends[p] == e {
+		delete(e.owner.ends, p)
+	}
+}

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shm
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"gompi/internal/wire"
+	"gompi/transport"
+)
+
+const (
+	// descBytes: id, mark's address, buffer's address, length; each 8 bytes,
+	// little endian.
+	descBytes = 32
+
+	maxAddr = 1 << 56 // user space ends below, on every Linux
+
+	// soloMax is the largest transfer that the receiver copies alone, at
+	// once: for less the sender's help costs more than it gives.
+	soloMax = 128 << 10
+
+	chunkBits    = 17
+	minChunkBits = 12
+	maxChunkBits = 19 // 512 KiB: no RawSyscall copies more
+
+	maxSpare = 64
+)
+
+// bulk is one side of one large transfer. What the peer has said of it is
+// checked and kept here, and never read from shared memory again.
+type bulk struct {
+	// mark is what the receiver finds at the descriptor's address as long as
+	// the buffer is offered; 0 afterwards.
+	mark uint64
+
+	c     *conn
+	tok   transport.Token
+	buf   []byte // the receiver's is cut to the bytes that are moved
+	id    uint64 // the offerer's number
+	takes bool   // this is the receiving side
+	how   bulkMode
+
+	// remote is the peer's buffer, remoteMark its mark (receiver only).
+	remote, remoteMark uint64
+
+	// Shared transfers.
+	blk   *block
+	index int // of blk in the lane (receiver only)
+	gen   uint32
+	n     uint32 // chunks
+	bits  uint   // of a chunk
+	// closedAt is how many chunks had been claimed when we closed the word.
+	closed   bool
+	closedAt uint32
+
+	next int // solo and pieces: bytes done
+}
+
+type bulkMode uint8
+
+const (
+	offered  bulkMode = iota // nobody has accepted yet
+	solo                     // the receiver reads alone
+	shared                   // both sides claim chunks
+	pieces                   // through the ring
+	finished                 // EvBulk is in the queue
+)
+
+// markOf is the mark of offer id of the process with that nonce.
+func markOf(nonce, id uint64) uint64 { return nonce ^ id<<1 }
+
+// Offer makes buf readable for the peer. The descriptor holds addresses of
+// this process; whoever gets it can do no more than the peers of this process
+// can anyway.
+func (t *Transport) Offer(s transport.Slot, buf []byte, tok transport.Token, desc []byte) (int, error) {
+	c := t.conn(s)
+	if c == nil || c.state != connUp {
+		return 0, fmt.Errorf("shm: offer of %d bytes: %w", len(buf), transport.ErrPeerGone)
+	}
+	if len(desc) < descBytes {
+		panic("gompi: BUG: descriptor buffer too small")
+	}
+	t.nextID++
+	b := t.newBulk(c, buf, tok)
+	b.id, b.mark = t.nextID, markOf(t.nonce, t.nextID)
+	c.offers = append(c.offers, b)
+	le := binary.LittleEndian
+	le.PutUint64(desc[0:], b.id)
+	le.PutUint64(desc[8:], addrOfWord(&b.mark))
+	le.PutUint64(desc[16:], addrOf(buf))
+	le.PutUint64(desc[24:], uint64(len(buf)))
+	return descBytes, nil
+}
+
+// Accept moves an offer into buf; buf must stay untouched until EvBulk, and be
+// on the heap. A small one may be moved at once.
+func (t *Transport) Accept(s transport.Slot, desc []byte, buf []byte, tok transport.Token) error {
+	c := t.conn(s)
+	if c == nil || c.state != connUp {
+		return fmt.Errorf("shm: accepting into %d bytes: %w", len(buf), transport.ErrPeerGone)
+	}
+	if len(desc) != descBytes {
+		return fmt.Errorf("shm: descriptor of %d bytes, want %d: %w", len(desc), descBytes, transport.ErrProtocol)
+	}
+	le := binary.LittleEndian
+	id, markAddr := le.Uint64(desc[0:]), le.Uint64(desc[8:])
+	addr, size := le.Uint64(desc[16:]), le.Uint64(desc[24:])
+	if id == 0 || markAddr%8 != 0 || markAddr >= maxAddr || addr >= maxAddr || size >= maxAddr || addr+size > maxAddr {
+		return fmt.Errorf("shm: descriptor {id %d, mark %#x, address %#x, %d bytes}: %w", id, markAddr, addr, size, transport.ErrProtocol)
+	}
+	if c.take(id) != nil {
+		return fmt.Errorf("shm: offer %d accepted twice: %w", id, transport.ErrProtocol)
+	}
+	b := t.newBulk(c, buf[:min(uint64(len(buf)), size)], tok)
+	b.id, b.takes, b.remote, b.remoteMark = id, true, addr, markAddr
+	c.takes = append(c.takes, b)
+	t.probe(c)
+	switch {
+	case len(b.buf) == 0:
+		t.complete(b)
+	case c.cma != cmaWorks:
+		t.bounce(b)
+	case len(b.buf) <= soloMax || !t.share(b):
+		b.how = solo
+		t.enlist(b)
+		if len(b.buf) <= soloMax {
+			t.stepSolo(b, soloMax)
+		}
+	}
+	return nil
+}
+
+// Withdraw forgets an offer that nobody has accepted.
+func (t *Transport) Withdraw(s transport.Slot, tok transport.Token) {
+	c := t.conn(s)
+	if c == nil {
+		return
+	}
+	for _, b := range c.offers {
+		if b.tok == tok && b.how == offered {
+			t.forget(b)
+			return
+		}
+	}
+}
+
+func (c *conn) offer(id uint64) *bulk { return findBulk(c.offers, id) }
+func (c *conn) take(id uint64) *bulk  { return findBulk(c.takes, id) }
+
+func findBulk(s []*bulk, id uint64) *bulk {
+	for _, b := range s {
+		if b.id == id {
+			return b
+		}
+	}
+	return nil
+}
+
+// enlist makes Poll step b.
+func (t *Transport) enlist(b *bulk) {
+	t.chores.bulks = append(t.chores.bulks, b)
+	t.chores.busy = true
+}
+
+// newBulk reuses what forget has kept, so that transfers do not allocate.
+func (t *Transport) newBulk(c *conn, buf []byte, tok transport.Token) *bulk {
+	b := new(bulk)
+	if k := len(t.spare); k > 0 {
+		b = t.spare[k-1]
+		t.spare = t.spare[:k-1]
+	}
+	*b = bulk{c: c, buf: buf, tok: tok}
+	return b
+}
+
+// forget takes b out of every list; b is not used afterwards.
+func (t *Transport) forget(b *bulk) {
+	is := func(x *bulk) bool { return x == b }
+	if b.takes {
+		b.c.takes = slices.DeleteFunc(b.c.takes, is)
+		if b.blk != nil {
+			b.c.blockBusy[b.index] = false
+		}
+	} else {
+		b.c.offers = slices.DeleteFunc(b.c.offers, is)
+	}
+	t.chores.bulks = slices.DeleteFunc(t.chores.bulks, is)
+	*b = bulk{how: finished}
+	if len(t.spare) < maxSpare {
+		t.spare = append(t.spare, b)
+	}
+}
+
+// finish answers a transfer.
+func (t *Transport) finish(b *bulk, bytes int, err error) {
+	if b.how == finished {
+		panic("gompi: BUG: transfer ended twice")
+	}
+	t.events.push(transport.Event{Kind: transport.EvBulk, Slot: b.c.slot, Token: b.tok, Bytes: int64(bytes), Err: err})
+	t.forget(b)
+}
+
+// complete ends a transfer whose bytes the receiver alone has moved.
+func (t *Transport) complete(b *bulk) {
+	t.post(b.c, kindDone, wire.Header{b.id, uint64(len(b.buf))})
+	t.finish(b, len(b.buf), nil)
+}
+
+// bounce asks the sender for everything as pieces through the ring. No copy
+// to or from b.buf may be under way.
+func (t *Transport) bounce(b *bulk) {
+	b.how, b.next = pieces, 0
+	t.chores.bulks = slices.DeleteFunc(t.chores.bulks, func(x *bulk) bool { return x == b })
+	t.post(b.c, kindBounce, wire.Header{b.id, uint64(len(b.buf))})
+}
+
+// onDone: the receiver has moved what it wanted.
+func (t *Transport) onDone(c *conn, h wire.Header) bool {
+	b := c.offer(h[0])
+	if b == nil {
+		return true // withdrawn: the receiver got nothing it could use
+	}
+	if b.how != offered || h[1] > uint64(len(b.buf)) {
+		return false
+	}
+	t.finish(b, int(h[1]), nil)
+	return true
+}
+
+// onBounce: the receiver wants pieces, from the start.
+func (t *Transport) onBounce(c *conn, h wire.Header) bool {
+	b := c.offer(h[0])
+	if b == nil {
+		t.post(c, kindRefuse, wire.Header{h[0]})
+		return true
+	}
+	if b.how == pieces || h[1] > uint64(len(b.buf)) || b.how == shared && h[1] != uint64(len(b.buf)) {
+		return false
+	}
+	if b.how == shared {
+		b.blk.ack.Store(b.gen)
+	} else {
+		t.enlist(b)
+	}
+	b.how, b.buf, b.next = pieces, b.buf[:h[1]], 0
+	return true
+}
+
+// onPiece: the next bytes of a transfer through the ring.
+func (t *Transport) onPiece(c *conn, h wire.Header, p []byte) bool {
+	b := c.take(h[0])
+	if b == nil || b.how != pieces || h[1] != uint64(b.next) || len(p) > len(b.buf)-b.next || len(p) == 0 {
+		return false
+	}
+	copy(b.buf[b.next:], p)
+	b.next += len(p)
+	if b.next == len(b.buf) {
+		t.finish(b, b.next, nil)
+	}
+	return true
+}
+
+// onRefuse: the sender knows no such offer, and will not touch our buffer.
+func (t *Transport) onRefuse(c *conn, h wire.Header) bool {
+	b := c.take(h[0])
+	if b == nil {
+		return true // refused twice: for the block and for the pieces
+	}
+	if b.how != shared && b.how != pieces {
+		return false
+	}
+	if b.blk != nil {
+		b.blk.ack.Store(b.gen)
+	}
+	t.finish(b, 0, transport.ErrCancelled)
+	return true
+}

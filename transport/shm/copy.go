@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shm
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/wire"
+	"gompi/transport"
+)
+
+// cmaState says whether this process may copy from and to a peer's memory.
+type cmaState uint8
+
+const (
+	cmaUnknown cmaState = iota
+	cmaWorks
+	cmaBroken
+)
+
+// probe finds out whether direct copies work: the peer's nonce must stand
+// where the peer's directory entry says. That a wrong process answers to the
+// pid (another pid namespace) shows here as well.
+func (t *Transport) probe(c *conn) {
+	if c.cma != cmaUnknown || c.in == nil || c.out.lane == nil {
+		return
+	}
+	c.cma = cmaBroken
+	if t.cmaOff || c.pid <= 0 || c.nonceAddr%8 != 0 || c.nonceAddr >= maxAddr {
+		return
+	}
+	if got, err := cmaRead(c.pid, nil, 0, c.nonceAddr); err == nil && got == c.nonce {
+		c.cma = cmaWorks
+	}
+}
+
+// cmaFailed notes that a direct copy failed. A bad address is the fault of
+// one transfer; everything else holds for the pair.
+func (c *conn) cmaFailed(err error) {
+	if !errors.Is(err, unix.EFAULT) {
+		c.cma = cmaBroken
+	}
+}
+
+// share puts a transfer into a block of the peer's lane to us, so that both
+// sides copy. It returns false if no block is free.
+func (t *Transport) share(b *bulk) bool {
+	c := b.c
+	for i := range c.blockGen {
+		blk := &c.in.lane.bulk[i]
+		if c.blockBusy[i] || blk.ack.Load() != c.blockGen[i] {
+			continue
+		}
+		if c.blockGen[i]++; c.blockGen[i] == 0 {
+			c.blockGen[i] = 1
+		}
+		c.blockBusy[i] = true
+		b.how, b.blk, b.index, b.gen = shared, blk, i, c.blockGen[i]
+		b.cut(chunkBits)
+		word := uint64(b.gen) << 32
+		blk.fail.Store(0)
+		blk.done.Store(word)
+		blk.claim.Store(word)
+		t.enlist(b)
+		t.post(c, kindAccept, wire.Header{b.id, word | uint64(i)<<8 | chunkBits, uint64(len(b.buf)), addrOf(b.buf)})
+		return true
+	}
+	return false
+}
+
+// cut divides the buffer into chunks of 1<<bits bytes.
+func (b *bulk) cut(bits uint) {
+	b.bits = bits
+	b.n = uint32((len(b.buf) + 1<<bits - 1) >> bits)
+}
+
+// chunk is the i-th.
+func (b *bulk) chunk(i uint32) (off int, p []byte) {
+	off = int(i) << b.bits
+	return off, b.buf[off:min(off+1<<b.bits, len(b.buf))]
+}
+
+// onAccept: the receiver has put our offer into a block.
+func (t *Transport) onAccept(c *conn, h wire.Header) bool {
+	b := c.offer(h[0])
+	if b == nil {
+		t.post(c, kindRefuse, wire.Header{h[0]})
+		return true
+	}
+	gen, i, bits, size, addr := uint32(h[1]>>32), h[1]>>8&(1<<24-1), uint(h[1]&0xff), h[2], h[3]
+	if b.how != offered || c.out.lane == nil || gen == 0 || i >= blockCount ||
+		bits < minChunkBits || bits > maxChunkBits ||
+		size == 0 || size > uint64(len(b.buf)) || addr >= maxAddr || addr+size > maxAddr {
+		return false
+	}
+	t.probe(c)
+	b.how, b.blk, b.gen = shared, &c.out.lane.bulk[i], gen
+	b.buf, b.remote = b.buf[:size], addr
+	b.cut(bits)
+	t.enlist(b)
+	return true
+}
+
+// stepBulks moves every transfer on; one of them, in turn, copies a chunk.
+func (t *Transport) stepBulks() {
+	h := &t.chores
+	may := true
+	for i, left := 0, len(h.bulks); left > 0 && i < len(h.bulks); left-- {
+		b := h.bulks[i]
+		copied := t.step(b, may)
+		may = may && !copied
+		switch {
+		case i == len(h.bulks) || h.bulks[i] != b: // ended
+		case copied:
+			copy(h.bulks[i:], h.bulks[i+1:])
+			h.bulks[len(h.bulks)-1] = b
+		default:
+			i++
+		}
+	}
+}
+
+// step moves b on. It reports whether a chunk was copied, which it does only
+// if it may and the peer is not about to be declared dead: its pid might
+// already mean somebody else.
+func (t *Transport) step(b *bulk, may bool) (copied bool) {
+	may = may && b.c.state == connUp
+	switch b.how {
+	case shared:
+		return t.stepShared(b, may)
+	case solo:
+		if may {
+			t.stepSolo(b, 1<<chunkBits)
+		}
+		return may
+	case pieces:
+		if may {
+			t.stepPieces(b)
+		}
+		return may
+	}
+	panic(fmt.Sprintf("gompi: BUG: transfer in the wrong list, mode %d", b.how))
+}
+
+// stepSolo reads up to n bytes.
+func (t *Transport) stepSolo(b *bulk, n int) {
+	p := b.buf[b.next:min(b.next+n, len(b.buf))]
+	if err := b.read(p, b.next); err != nil {
+		t.bounce(b)
+		return
+	}
+	if b.next += len(p); b.next == len(b.buf) {
+		t.complete(b)
+	}
+}
+
+// read copies the sender's bytes at off to p.
+func (b *bulk) read(p []byte, off int) error {
+	mark, err := cmaRead(b.c.pid, p, b.remote+uint64(off), b.remoteMark)
+	if err != nil {
+		b.c.cmaFailed(err)
+		return err
+	}
+	if mark != markOf(b.c.nonce, b.id) {
+		return transport.ErrCancelled
+	}
+	return nil
+}
+
+// stepPieces sends what fits of a transfer that goes through the ring.
+func (t *Transport) stepPieces(b *bulk) {
+	for o, most := &b.c.out, b.next+1<<chunkBits; b.next < min(most, len(b.buf)); {
+		p := b.buf[b.next:min(b.next+int(o.eager), len(b.buf))]
+		if !o.room(len(p)) && !o.beg(len(p)) {
+			return
+		}
+		o.put(kindPiece, &wire.Header{b.id, uint64(b.next)}, p)
+		b.next += len(p)
+	}
+	if b.next == len(b.buf) {
+		t.finish(b, b.next, nil)
+	}
+}
+
+// stepShared looks at the block and, if it may, claims a chunk and copies it.
+func (t *Transport) stepShared(b *bulk, may bool) (copied bool) {
+	c, blk := b.c, b.blk
+	d := blk.done.Load() // before fail: a failed chunk is marked, then counted
+	if uint32(d>>32) != b.gen || uint32(d) > b.n {
+		t.offend(c)
+		return false
+	}
+	if blk.fail.Load() == b.gen {
+		if b.takes && c.state == connUp && b.close() {
+			t.bounce(b)
+		}
+		return false
+	}
+	if uint32(d) == b.n {
+		t.endShared(b)
+		return false
+	}
+	if !may || c.cma != cmaWorks {
+		return false
+	}
+	w := blk.claim.Load()
+	i := uint32(w)
+	if uint32(w>>32) != b.gen || i >= b.n || !blk.claim.CompareAndSwap(w, w+1) {
+		return false
+	}
+	off, p := b.chunk(i)
+	var err error
+	if b.takes {
+		err = b.read(p, off)
+	} else if err = cmaWrite(c.pid, b.remote+uint64(off), p); err != nil {
+		c.cmaFailed(err)
+	}
+	if err != nil {
+		blk.fail.Store(b.gen)
+	}
+	c.out.edge.release()
+	d = blk.done.Add(1)
+	if err != nil || uint32(d) == b.n {
+		wake(c.out.head, c.out.bell)
+	}
+	if err == nil && d == uint64(b.gen)<<32|uint64(b.n) && blk.fail.Load() != b.gen {
+		t.endShared(b)
+	}
+	return true
+}
+
+// endShared: every chunk has been copied.
+func (t *Transport) endShared(b *bulk) {
+	b.c.in.edge.acquire()
+	if !b.takes {
+		b.blk.ack.Store(b.gen)
+	}
+	t.finish(b, len(b.buf), nil)
+}
+
+// close takes the word away from the other side. It reports whether every
+// chunk claimed before is finished, so that nobody copies any more.
+func (b *bulk) close() bool {
+	if !b.closed {
+		old := b.blk.claim.Swap(uint64(b.gen)<<32 | noChunk)
+		b.closed, b.closedAt = true, min(uint32(old), b.n)
+	}
+	return uint32(b.blk.done.Load()) >= b.closedAt
+}
+
+// quiet closes the shared transfers of a peer and reports whether no copy is
+// under way, or the peer makes none any more.
+func (c *conn) quiet() bool {
+	if c.gone || c.bye {
+		return true
+	}
+	ok := true
+	for _, list := range [...][]*bulk{c.offers, c.takes} {
+		for _, b := range list {
+			if b.how != shared {
+				continue
+			}
+			b.blk.fail.Store(b.gen)
+			ok = b.close() && ok
+		}
+	}
+	return ok
+}
+
+// pending reports whether the next step does something.
+func (b *bulk) pending() bool {
+	switch b.how {
+	case pieces:
+		return b.c.out.beg(min(int(b.c.out.eager), len(b.buf)-b.next))
+	case shared:
+		done, fail, claim := uint32(b.blk.done.Load()), b.blk.fail.Load(), uint32(b.blk.claim.Load())
+		if fail == b.gen {
+			return b.takes
+		}
+		return done >= b.n || b.c.cma == cmaWorks && claim < b.n
+	}
+	return true
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shm
+
+import (
+	"sync/atomic"
+
+	"gompi/internal/wire"
+	"gompi/transport"
+)
+
+// inRing is the receiver's end of a lane. What an empty Poll touches, and
+// what most messages need, fills the first cache line.
+type inRing struct {
+	next    *atomic.Uint64 // word of the next slot
+	seq     uint32         // what it will show
+	dataPos uint32
+	slots   []slot
+	data    []byte
+
+	conn  *conn
+	lane  *lane
+	edge  edge
+	eager int
+	index int  // in Transport.rings
+	dirty bool // in Transport.delivered
+
+	told, toldData uint32 // progress published
+	lazy, lazyData uint32 // publish when more than this is consumed
+	mem            []byte
+	off            int64 // of the lane in our segment
+}
+
+func newInRing(c *conn, m []byte, off int64, g shape) *inRing {
+	r := &inRing{conn: c, mem: m, off: off, eager: int(g.eager), seq: 1,
+		lazy: g.slots / 4, lazyData: g.lazyData()}
+	r.lane, r.slots, r.data = viewLane(m, g)
+	r.next = &r.slots[0].word
+	return r
+}
+
+// advance steps over the slot just read.
+func (r *inRing) advance() {
+	r.next = &r.slots[r.seq&uint32(len(r.slots)-1)].word
+	r.seq++
+}
+
+// release gives consumed space back to the sender: lazily, because the
+// sender's next look at it moves the cache line.
+func (r *inRing) release() {
+	pos := r.seq - 1
+	if pos-r.told >= r.lazy || r.dataPos-r.toldData > r.lazyData || r.lane.want.Load() != 0 {
+		r.publish(pos)
+	}
+}
+
+// publish tells the progress and, if the sender has said that it is blocked,
+// wakes it.
+func (r *inRing) publish(pos uint32) {
+	r.told, r.toldData = pos, r.dataPos
+	r.edge.release()
+	r.lane.progress.Store(uint64(pos)<<32 | uint64(r.dataPos))
+	if r.lane.want.Load() != 0 {
+		r.lane.want.Store(0)
+		if o := &r.conn.out; o.lane != nil {
+			wake(o.head, o.bell)
+		}
+	}
+}
+
+// drain moves messages of r to ev[n:] and handles control messages. It
+// returns the new n.
+func (t *Transport) drain(r *inRing, ev []transport.Event, n int) int {
+	if r.conn.deaf {
+		return n
+	}
+	before := r.seq
+	for budget := len(r.slots); budget > 0 && n < len(ev); budget-- {
+		w := r.next.Load()
+		if uint32(w>>32) != r.seq {
+			break
+		}
+		r.edge.acquire()
+		k, size := splitWord(w)
+		s := &r.slots[(r.seq-1)&uint32(len(r.slots)-1)]
+		var p []byte
+		if size <= inlineMax {
+			p = s.inline[:size:size]
+		} else {
+			if size > r.eager {
+				t.offend(r.conn)
+				break
+			}
+			start, end := place(r.dataPos, size, uint32(len(r.data)))
+			off := int(start & uint32(len(r.data)-1))
+			p = r.data[off : off+size : off+size]
+			r.dataPos = end
+		}
+		r.advance()
+		if k == kindData {
+			e := &ev[n]
+			e.Kind, e.Slot, e.Header, e.Payload = transport.EvRecv, r.conn.slot, s.head, p
+			n++
+		} else if !t.control(r.conn, k, s.head, p) {
+			break
+		}
+	}
+	if r.seq != before && !r.dirty {
+		r.dirty = true
+		t.delivered = append(t.delivered, r)
+	}
+	return n
+}
+
+// control handles a message of a peer's transport to ours. It returns false
+// when nothing more may be read from the peer.
+func (t *Transport) control(c *conn, k kind, h wire.Header, p []byte) bool {
+	ok := true
+	switch k {
+	case kindBye:
+		c.bye, c.deaf = true, true
+		t.fail(c, transport.ErrPeerGone)
+		return false
+	case kindAccept:
+		ok = t.onAccept(c, h)
+	case kindDone:
+		ok = t.onDone(c, h)
+	case kindBounce:
+		ok = t.onBounce(c, h)
+	case kindPiece:
+		ok = t.onPiece(c, h, p)
+	case kindRefuse:
+		ok = t.onRefuse(c, h)
+	default:
+		ok = false
+	}
+	if !ok {
+		t.offend(c)
+	}
+	return ok
+}
+
+// offend ends a connection whose peer broke the protocol.
+func (t *Transport) offend(c *conn) {
+	c.deaf = true
+	t.fail(c, transport.ErrProtocol)
+}
+
+// ready reports whether a message waits.
+func (r *inRing) ready() bool { return uint32(r.next.Load()>>32) == r.seq && !r.conn.deaf }

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shm
+
+import (
+	"errors"
+	"math/rand/v2"
+	"syscall"
+	"testing"
+	"time"
+
+	"gompi/internal/wire"
+	"gompi/transport"
+)
+
+// flood sends numbered messages of random sizes for ever.
+func flood(m *mini) {
+	r := rand.New(rand.NewPCG(1, 1))
+	p := make([]byte, m.tr.Caps().EagerMax)
+	for i := uint64(1); ; i++ {
+		n := r.IntN(len(p)) >> r.IntN(12)
+		fill(p[:n], i)
+		if !m.send(wire.Header{miniData, i}, p[:n]) {
+			return
+		}
+		for m.at < m.n {
+			if m.next().Kind == transport.EvDown {
+				return
+			}
+		}
+	}
+}
+
+// bulks offers buffers and takes those of the peer, for ever.
+func bulks(m *mini) {
+	r := rand.New(rand.NewPCG(2, 2))
+	mine, theirs := make([]byte, 8<<20), make([]byte, 8<<20)
+	offer := func() { m.offer(mine[:1+r.IntN(len(mine))>>r.IntN(8)]) }
+	offer()
+	for {
+		switch e := m.next(); e.Kind {
+		case transport.EvRecv:
+			m.tr.Accept(m.slot, e.Payload, theirs, 2)
+		case transport.EvBulk:
+			if e.Token == 1 {
+				offer()
+			}
+		case transport.EvDown:
+			return
+		}
+	}
+}
+
+func fill(p []byte, seed uint64) {
+	for i := range p {
+		p[i] = byte(seed + uint64(i)*11)
+	}
+}
+
+// TestKill kills the peer at random moments. Everything that it sent whole
+// comes, nothing comes half, transfers end with ErrPeerGone, EvDown is last.
+func TestKill(t *testing.T) {
+	kills := 30
+	if testing.Short() {
+		kills = 5
+	}
+	for _, v := range []struct {
+		role string
+		env  []string
+	}{
+		{"flood", nil},
+		{"flood", []string{"GOMPI_RING=4096"}},
+		{"bulks", nil},
+		{"bulks", []string{"GOMPI_CMA=off"}},
+	} {
+		t.Run(v.role, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(uint64(len(v.env)), 4))
+			for range kills {
+				c := start(t, v.role, v.env...)
+				c.untilKilled(t, time.Duration(r.IntN(20000))*time.Microsecond)
+				c.tr.Close()
+			}
+		})
+	}
+}
+
+// untilKilled plays with the child, kills it after d, and follows it to its
+// EvDown.
+func (c *child) untilKilled(t *testing.T, d time.Duration) {
+	t.Helper()
+	dead := make(chan struct{})
+	first := make(chan struct{})
+	go func() {
+		<-first
+		timer := time.NewTimer(d)
+		<-timer.C
+		c.cmd.Process.Signal(syscall.SIGKILL)
+		c.cmd.Wait()
+		close(dead)
+	}()
+	deadline := time.Now().Add(20 * time.Second)
+	mine, theirs := make([]byte, 4<<20), make([]byte, 8<<20)
+	offers, ends, last, failed := 0, 0, uint64(0), false
+	offer := func() {
+		if c.offer(mine) {
+			offers++
+		}
+	}
+	offer()
+	var ev [16]transport.Event
+	for {
+		n := c.tr.Poll(ev[:])
+		if n == 0 {
+			select {
+			case <-dead:
+				if !failed {
+					failed = true
+					c.tr.Fail(c.slot)
+				}
+			default:
+			}
+			if time.Now().After(deadline) {
+				t.Fatal("no EvDown")
+			}
+		}
+		for i := range ev[:n] {
+			e := &ev[i]
+			switch e.Kind {
+			case transport.EvRecv:
+				if first != nil {
+					close(first)
+					first = nil
+				}
+				if e.Header[0] == miniOffer {
+					if err := c.tr.Accept(c.slot, e.Payload, theirs, 2); err != nil && !failed {
+						t.Fatal(err)
+					}
+					continue
+				}
+				if last++; e.Header[1] != last {
+					t.Fatalf("message %d, want %d", e.Header[1], last)
+				}
+				for k, b := range e.Payload {
+					if b != byte(last+uint64(k)*11) {
+						t.Fatalf("message %d: byte %d of %d is wrong", last, k, len(e.Payload))
+					}
+				}
+			case transport.EvBulk:
+				if e.Err != nil && !errors.Is(e.Err, transport.ErrPeerGone) {
+					t.Fatal(e.Err)
+				}
+				if e.Token == 1 {
+					ends++
+					if e.Err == nil {
+						offer()
+					}
+				}
+			case transport.EvDown:
+				if !failed || !errors.Is(e.Err, transport.ErrPeerGone) {
+					t.Fatalf("EvDown (declared dead: %v): %v", failed, e.Err)
+				}
+				if ends != offers {
+					t.Fatalf("%d of %d offers answered", ends, offers)
+				}
+				if c.tr.Send(c.slot, &wire.Header{}, nil, 0) != transport.Broken {
+					t.Fatal("Send to a dead peer is not Broken")
+				}
+				c.tr.Release(c.slot)
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shm
+
+import (
+	"sync/atomic"
+
+	"gompi/internal/segment"
+	"gompi/internal/wire"
+)
+
+// Where things lie in a segment. docs/design/002-shm.md has the drawing.
+const (
+	pageBytes = 4096
+	lineBytes = 64
+
+	dirBase    = segment.Rings
+	dirCap     = 1 << 16 // connections in the life of a process
+	entryBytes = lineBytes
+	dirBytes   = dirCap * entryBytes
+
+	lanes      = dirBase + dirBytes // first byte given out
+	lanesBytes = segment.SpanBytes - lanes
+
+	// A lane is a page of shared words, the slots, and the data ring.
+	laneSlots = pageBytes
+
+	slotBytes  = lineBytes
+	inlineMax  = 24
+	minSlots   = 4
+	maxSlots   = 1024
+	minData    = 256
+	maxData    = 16 << 20
+	blockCount = 8
+)
+
+// headWords is what the senders to a process share: the words at
+// segment.HeadShm. All zero before the first use.
+type headWords struct {
+	// sleeping is 1 while the owner sleeps: whoever makes something for it
+	// to do swaps it to 0 and, if it was 1, rings the bell.
+	sleeping atomic.Uint32
+	_        [lineBytes - 4]byte
+
+	claimed   atomic.Uint32 // directory entries given out
+	published atomic.Uint32 // grows after each entry that became ready
+	bump      atomic.Uint64 // bytes of lanes given out
+	_         [lineBytes - 16]byte
+}
+
+// entry of the directory: one lane, described by the process that sends on
+// it. Its fields are written before state.
+type entry struct {
+	state     atomic.Uint32
+	serial    uint32 // the sender
+	job       uint64
+	off       uint64 // of the lane in the segment
+	slots     uint32
+	data      uint32 // bytes of the data ring
+	eager     uint32 // largest payload that will come
+	_         uint32
+	nonceAddr uint64 // in the sender's memory: there stands nonce
+	nonce     uint64
+	_         uint64
+}
+
+const entryReady = 1
+
+// lane is the page of words in front of a ring.
+type lane struct {
+	// The sender writes this line.
+	want   atomic.Uint32 // it is blocked: publish progress and wake it
+	closed atomic.Uint32 // it touches the lane no more
+	_      [lineBytes - 8]byte
+
+	// The receiver writes this line: {slots, data bytes} consumed, each
+	// modulo 1<<32.
+	progress atomic.Uint64
+	_        [lineBytes - 8]byte
+
+	_ [2 * lineBytes]byte
+
+	// Control blocks of the bulk transfers from sender to receiver.
+	bulk [blockCount]block
+}
+
+// block is what both sides of one bulk transfer share. A block belongs to the
+// receiver, which gives it a new generation for each transfer, after the
+// sender has acknowledged the last one.
+type block struct {
+	claim atomic.Uint64 // {generation, next chunk}
+	_     [lineBytes - 8]byte
+	done  atomic.Uint64 // {generation, chunks finished, well or not}
+	_     [lineBytes - 8]byte
+	fail  atomic.Uint32 // generation in which a copy failed
+	_     [lineBytes - 4]byte
+	ack   atomic.Uint32 // generation that the sender has left
+	_     [lineBytes - 4]byte
+}
+
+// noChunk in claim: no more chunks are given out.
+const noChunk = 1<<32 - 1
+
+// slot is one message, or its head when the payload lies in the data ring.
+type slot struct {
+	// word is {sequence, kind, length}, written last. The sequence is the
+	// position in the stream plus one, so a slot of the last lap, or one
+	// never written, does not match.
+	word   atomic.Uint64
+	head   wire.Header
+	inline [inlineMax]byte
+}
+
+// kind says who reads a message.
+type kind uint8
+
+const (
+	kindData   kind = iota + 1 // the engine
+	kindBye                    // the sender has closed; nothing follows
+	kindAccept                 // receiver to offerer: {id, generation|block|chunk, bytes, address}
+	kindDone                   // receiver to offerer: {id, bytes moved}
+	kindBounce                 // receiver to offerer: {id, bytes}: send it as pieces
+	kindPiece                  // offerer to receiver: {id, offset} and payload
+	kindRefuse                 // offerer to receiver: {id}: no such offer
+)
+
+func slotWord(seq uint32, k kind, n int) uint64 {
+	return uint64(seq)<<32 | uint64(k)<<24 | uint64(n)
+}
+
+func splitWord(w uint64) (k kind, n int) { return kind(w >> 24), int(w & (1<<24 - 1)) }
+
+// place finds room for n bytes in a data ring of size bytes (a power of two)
+// after position at: contiguous, on a line of its own. Both sides compute it,
+// so that no position has to be believed. Positions count modulo 1<<32.
+func place(at uint32, n int, size uint32) (start, end uint32) {
+	start = (at + lineBytes - 1) &^ (lineBytes - 1)
+	if off := start & (size - 1); off+uint32(n) > size {
+		start += size - off
+	}
+	return start, start + uint32(n)
+}
+
+// shape is the size of a lane.
+type shape struct {
+	slots, data, eager uint32
+}
+
+// valid reports whether a lane of another process's making can be used: an
+// empty ring must always have room for the largest message.
+func (g shape) valid() bool {
+	return g.slots >= minSlots && g.slots <= maxSlots && g.slots&(g.slots-1) == 0 &&
+		g.data >= minData && g.data <= maxData && g.data&(g.data-1) == 0 &&
+		g.eager > 0 && g.eager%lineBytes == 0 && g.eager <= g.data/2
+}
+
+// dataOff is where the data ring begins in a lane.
+func (g shape) dataOff() int64 { return laneSlots + int64(g.slots)*slotBytes }
+
+// bytes of a lane, whole pages.
+func (g shape) bytes() int64 {
+	return (g.dataOff() + int64(g.data) + pageBytes - 1) &^ (pageBytes - 1)
+}
+
+// lazyData is how many consumed data bytes the receiver may keep to itself:
+// with more the largest message might not fit an empty ring.
+func (g shape) lazyData() uint32 { return min(g.data/4, g.data-2*g.eager) }

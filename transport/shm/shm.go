@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shm
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"time"
+
+	"gompi/internal/segment"
+	"gompi/internal/wire"
+	"gompi/transport"
+)
+
+const (
+	defaultRing  = 64 << 10
+	maxEager     = 16 << 10
+	manyPeers    = 32          // from here on lanes get half the data ring
+	closeTimeout = time.Second // for a copy of the peer's, at the end
+)
+
+// Transport is the shared-memory transport of one process. Its owner is the
+// engine: no two methods run at the same time. It keeps the descriptors
+// env.Segment and env.Bell in use until Close, without owning them.
+type Transport struct {
+	env    transport.Env
+	caps   transport.Caps
+	shape  shape // of the lanes that this process makes
+	cmaOff bool
+
+	headMem []byte
+	own     *headWords
+	dir     directory
+	armed   bool
+
+	conns  []*conn  // by slot index; nil where free
+	gens   []uint32 // of each index
+	free   []uint32
+	byProc map[wire.ProcID]*conn
+
+	// rings holds every connected in-ring; the first hot of them are looked
+	// at by each Poll, the others a few a turn.
+	rings     []*inRing
+	hot       int
+	hotVictim int
+	coldNext  int
+	first     int  // the hot ring where the next Poll begins
+	full      bool // the last Poll ended because ev was full
+
+	delivered []*inRing // gave out payloads in the last Poll
+	events    eventQueue
+	chores    chores
+
+	zombies []retired // lanes that their senders may still touch
+	doomed  []retired // to be freed when payloads have become invalid
+
+	spare  []*bulk
+	nextID uint64 // of offers
+	nonce  uint64
+}
+
+// Open starts the transport of one process. env.Segment must come from
+// segment.Create; without segment or bell it returns ErrUnavailable.
+//
+// Settings: GOMPI_RING is the size in bytes of a data ring (a power of two
+// from 256; others are rounded up; default 64 KiB) and bounds EagerMax to a
+// quarter of it. GOMPI_CMA=off makes large transfers go through the rings.
+func Open(env transport.Env) (*Transport, error) {
+	if env.Segment < 0 || env.Bell < 0 {
+		return nil, fmt.Errorf("shm: no segment or bell given: %w", transport.ErrUnavailable)
+	}
+	setting := env.Setting
+	if setting == nil {
+		setting = func(string) string { return "" }
+	}
+	g, err := shapeFor(setting("GOMPI_RING"))
+	if err != nil {
+		return nil, err
+	}
+	t := &Transport{
+		env:    env,
+		shape:  g,
+		cmaOff: setting("GOMPI_CMA") == "off",
+		byProc: make(map[wire.ProcID]*conn),
+		nonce:  rand.Uint64() | 1,
+		caps: transport.Caps{
+			Name:      "shm",
+			EagerMax:  int(g.eager),
+			EagerBest: int(g.eager),
+			Local:     true,
+		},
+	}
+	if t.headMem, err = mapHead(env.Segment); err != nil {
+		return nil, err
+	}
+	t.own = viewHead(t.headMem)
+	if err := t.dir.open(env.Segment, t.own); err != nil {
+		segment.Unmap(t.headMem)
+		return nil, err
+	}
+	return t, nil
+}
+
+// shapeFor turns GOMPI_RING into the shape of a lane.
+func shapeFor(ring string) (shape, error) {
+	bytes := uint64(defaultRing)
+	if ring != "" {
+		v, err := strconv.ParseUint(ring, 10, 32)
+		if err != nil || v == 0 || v > maxData {
+			return shape{}, fmt.Errorf("shm: GOMPI_RING=%q: want bytes, 1 to %d", ring, maxData)
+		}
+		bytes = v
+	}
+	g := shape{data: minData}
+	for uint64(g.data) < bytes {
+		g.data *= 2
+	}
+	g.slots = min(max(g.data/1024, minSlots), maxSlots)
+	g.eager = min(g.data/4, maxEager)
+	return g, nil
+}
+
+// Caps says what shared memory can do.
+func (t *Transport) Caps() transport.Caps { return t.caps }
+
+// FD is the bell: an eventfd that peers ring when this process is armed.
+func (t *Transport) FD() int { return t.env.Bell }
+
+// Flushed reports whether nothing waits in this process: what Send accepted
+// lies in the peers' memory, but control messages and transfers need us.
+func (t *Transport) Flushed() bool {
+	return len(t.chores.bulks) == 0 && len(t.chores.letters) == 0
+}
+
+// Close says goodbye to every peer and undoes the mappings. It waits up to a
+// second for copies that a peer has under way.
+func (t *Transport) Close() error {
+	end := time.Now().Add(closeTimeout)
+	for _, c := range t.conns {
+		if c == nil {
+			continue
+		}
+		for !c.quiet() && time.Now().Before(end) {
+			time.Sleep(20 * time.Microsecond)
+		}
+		t.drop(c)
+		t.detach(c)
+	}
+	t.freeDoomed()
+	for _, z := range t.zombies {
+		segment.Unmap(z.mem)
+	}
+	t.dir.close()
+	return segment.Unmap(t.headMem)
+}
+
+// conn is one peer, or its memory after EvDown.
+type conn struct {
+	slot  transport.Slot
+	proc  wire.ProcID
+	state connState
+	err   error     // of EvDown
+	until time.Time // how long the end may wait for a copy of the peer's
+
+	pid       int // 0: no direct copies
+	cma       cmaState
+	nonceAddr uint64
+	nonce     uint64
+
+	out outRing
+	in  *inRing // nil until the peer has connected
+
+	offers  []*bulk // we send; in the order of Offer
+	takes   []*bulk // we receive
+	letters []letter
+
+	// blockGen is the last generation given to each block of the peer's lane
+	// to us, blockBusy whether that transfer is still in takes.
+	blockGen  [blockCount]uint32
+	blockBusy [blockCount]bool
+
+	wanting bool // Send answered Full
+	wantLen int
+	gone    bool // the peer process is dead
+	bye     bool // the peer has closed
+	deaf    bool // nothing more may be read from it
+}
+
+type connState uint8
+
+const (
+	connUp connState = iota
+	connFailing
+	connDown
+)
+
+const (
+	slotIndexBits = 20
+	slotIndexMask = 1<<slotIndexBits - 1
+)
+
+// newConn gives proc a slot. The slot's generation makes a stale one invalid.
+func (t *Transport) newConn(proc wire.ProcID) (*conn, error) {
+	var i uint32
+	if k := len(t.free); k > 0 {
+		i = t.free[k-1]
+		t.free = t.free[:k-1]
+	} else {
+		i = uint32(len(t.conns))
+		if i > slotIndexMask {
+			return nil, fmt.Errorf("shm: more than %d peers: %w", slotIndexMask, transport.ErrUnavailable)
+		}
+		t.conns = append(t.conns, nil)
+		t.gens = append(t.gens, 0)
+	}
+	c := &conn{slot: transport.Slot(t.gens[i]<<slotIndexBits | i), proc: proc}
+	t.conns[i] = c
+	t.byProc[proc] = c
+	return c, nil
+}
+
+// conn looks a slot up; nil if it is not in use.
+func (t *Transport) conn(s transport.Slot) *conn {
+	i := s & slotIndexMask
+	if int(i) >= len(t.conns) {
+		return nil
+	}
+	if c := t.conns[i]; c != nil && c.slot == s {
+		return c
+	}
+	return nil
+}
+
+// eventQueue holds what happened outside of the rings.
+type eventQueue struct {
+	q    []transport.Event
+	next int
+}
+
+func (e *eventQueue) push(ev transport.Event) { e.q = append(e.q, ev) }
+
+func (e *eventQueue) empty() bool { return e.next == len(e.q) }
+
+// take moves events to ev and returns their number.
+func (e *eventQueue) take(ev []transport.Event) int {
+	n := copy(ev, e.q[e.next:])
+	clear(e.q[e.next : e.next+n])
+	e.next += n
+	if e.next == len(e.q) {
+		e.q, e.next = e.q[:0], 0
+	}
+	return n
+}
+
+// forget removes the events that drop says.
+func (e *eventQueue) forget(drop func(*transport.Event) bool) {
+	e.q = slices.DeleteFunc(e.q[e.next:], func(ev transport.Event) bool { return drop(&ev) })
+	e.next = 0
+}

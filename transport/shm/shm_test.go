@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shm
+
+import (
+	"os"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/segment"
+	"gompi/internal/wire"
+	"gompi/transport"
+	"gompi/transport/transporttest"
+)
+
+// fabric keeps the segments of a test's processes, as an agent does.
+type fabric struct {
+	transporttest.Envs
+	files map[wire.ProcID][2]int // segment, bell
+	pid   int                    // told in contacts
+}
+
+func newFabric(settings map[string]string) *fabric {
+	f := &fabric{files: make(map[wire.ProcID][2]int), pid: os.Getpid()}
+	f.Settings = settings
+	return f
+}
+
+func (f *fabric) close() {
+	for _, fds := range f.files {
+		unix.Close(fds[0])
+		unix.Close(fds[1])
+	}
+}
+
+func (f *fabric) Open(t *testing.T, proc wire.ProcID) transport.Transport {
+	t.Helper()
+	return f.open(t, proc)
+}
+
+func (f *fabric) open(t testing.TB, proc wire.ProcID) *Transport {
+	t.Helper()
+	seg, bell, err := segment.Create()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.files[proc] = [2]int{seg, bell}
+	env := f.Env(proc)
+	env.Segment, env.Bell = seg, bell
+	tr, err := Open(env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tr
+}
+
+func (f *fabric) Contact(of, _ wire.ProcID) wire.Contact {
+	fds := f.files[of]
+	return wire.Contact{Proc: of, SameHost: true, PID: f.pid, Segment: dup(fds[0]), Bell: dup(fds[1])}
+}
+
+func (f *fabric) Wakes(wire.ProcID) <-chan struct{} { return nil }
+
+func dup(fd int) int {
+	n, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
+func TestConformance(t *testing.T) {
+	for _, v := range []struct {
+		name     string
+		settings map[string]string
+		options  transporttest.Options
+	}{
+		{"default", nil, transporttest.Options{}},
+		{"nocma", map[string]string{"GOMPI_CMA": "off"}, transporttest.Options{}},
+		{"tiny", map[string]string{"GOMPI_RING": "4096"}, transporttest.Options{}},
+		{"tiny-nocma", map[string]string{"GOMPI_RING": "4096", "GOMPI_CMA": "off"}, transporttest.Options{MaxBulkBytes: 1 << 20}},
+	} {
+		t.Run(v.name, func(t *testing.T) {
+			transporttest.RunWith(t, v.options, func(t *testing.T) transporttest.Fabric {
+				f := newFabric(v.settings)
+				t.Cleanup(f.close)
+				return f
+			})
+		})
+	}
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shm
+
+import (
+	"unsafe"
+
+	"gompi/internal/segment"
+)
+
+// The views give mapped bytes their types. They are unsafe because nothing
+// but this file says that a mapping is aligned (it is: mmap gives whole
+// pages) and long enough (checked here); they live as long as the mapping.
+// The layout is proven by these array lengths, which must not be negative.
+var (
+	_ [segment.RollCall - segment.HeadShm - unsafe.Sizeof(headWords{})]struct{}
+	_ [laneSlots - unsafe.Sizeof(lane{})]struct{}
+	_ [0]struct{} = [unsafe.Sizeof(entry{}) - entryBytes]struct{}{}
+	_ [0]struct{} = [unsafe.Sizeof(slot{}) - slotBytes]struct{}{}
+)
+
+func viewHead(m []byte) *headWords {
+	_ = m[pageBytes-1]
+	return (*headWords)(unsafe.Pointer(&m[segment.HeadShm]))
+}
+
+func viewDirectory(m []byte) []entry {
+	_ = m[dirBytes-1]
+	return unsafe.Slice((*entry)(unsafe.Pointer(&m[0])), dirCap)
+}
+
+// viewEntry is the directory entry at the start of m.
+func viewEntry(m []byte) *entry {
+	_ = m[entryBytes-1]
+	return (*entry)(unsafe.Pointer(&m[0]))
+}
+
+func viewLane(m []byte, g shape) (*lane, []slot, []byte) {
+	_ = m[g.bytes()-1]
+	off := g.dataOff()
+	return (*lane)(unsafe.Pointer(&m[0])),
+		unsafe.Slice((*slot)(unsafe.Pointer(&m[laneSlots])), g.slots),
+		m[off : off+int64(g.data) : off+int64(g.data)]
+}
+
+func viewLaneWords(m []byte) *lane {
+	_ = m[laneSlots-1]
+	return (*lane)(unsafe.Pointer(&m[0]))
+}
+
+// addrOf is the address that a peer passes to process_vm_*. b is kept on the
+// heap, and alive, by the transfer that it belongs to.
+func addrOf(b []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) }
+
+// addrOfWord is addrOf for a word inside a heap object.
+func addrOfWord(w *uint64) uint64 { return uint64(uintptr(unsafe.Pointer(w))) }

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tcp
+
+import (
+	"crypto/hmac"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/wire"
+	"gompi/transport"
+)
+
+// The handshake as steps of a link. Each step reads exactly what it expects,
+// so that no frame is taken for a part of it.
+
+var (
+	errClosed = errors.New("it closed the connection during the handshake")
+	errSecret = fmt.Errorf("%w: it does not know this job's secret", transport.ErrProtocol)
+)
+
+// greet moves a link's handshake on; the socket is ready.
+func (t *Transport) greet(l *link) {
+	if l.state == linkDialing {
+		if err := t.sayHello(l); err != nil {
+			t.undialled(l, err)
+		}
+		return
+	}
+	for len(l.in) > 0 {
+		n, e := recv(l.fd, l.in)
+		if e == unix.EAGAIN || e == unix.EINTR {
+			return
+		}
+		if n == 0 {
+			t.ungreeted(l, errnoOr(e, errClosed))
+			return
+		}
+		l.in = l.in[n:]
+	}
+	var err error
+	switch l.state {
+	case linkHello:
+		err = t.sayWelcome(l)
+	case linkWelcome:
+		err = t.sayProof(l)
+	case linkProof:
+		want := sign(&t.env.Secret, dialLabel, l.hello[:], l.welcome[:])
+		if !hmac.Equal(want[:], l.short[:proofBytes]) {
+			err = errSecret
+			break
+		}
+		t.introduce(l)
+	case linkVerdict:
+		if string(l.short[:verdictBytes]) != verdictYes {
+			err = fmt.Errorf("%w: verdict %q", transport.ErrProtocol, l.short[:verdictBytes])
+			break
+		}
+		p := l.peer
+		if p.spare != nil {
+			t.closeLink(p.spare)
+			p.spare = nil
+		}
+		t.adopt(p, l)
+	}
+	if err != nil {
+		t.ungreeted(l, err)
+	}
+}
+
+// ungreeted ends a link whose handshake failed.
+func (t *Transport) ungreeted(l *link, err error) {
+	if l.state == linkWelcome || l.state == linkVerdict {
+		t.undialled(l, err)
+	} else {
+		t.dropStranger(l)
+	}
+}
+
+func nonce(b *[nonceBytes]byte) error {
+	for n := 0; n < len(b); {
+		k, err := unix.Getrandom(b[n:], 0)
+		if err != nil && err != unix.EINTR {
+			return fmt.Errorf("tcp: getrandom: %w", err)
+		}
+		n += max(k, 0)
+	}
+	return nil
+}
+
+func (t *Transport) sayHello(l *link) error {
+	if e, err := unix.GetsockoptInt(l.fd, unix.SOL_SOCKET, unix.SO_ERROR); err != nil || e != 0 {
+		return errnoOr(unix.Errno(e), unix.EIO)
+	}
+	h := hello{from: t.env.Self, to: l.proc}
+	if err := nonce(&h.nonce); err != nil {
+		return err
+	}
+	putHello(&l.hello, &h)
+	if n, e := send(l.fd, l.hello[:]); n != helloBytes {
+		return errnoOr(e, unix.EIO)
+	}
+	l.state, l.in = linkWelcome, l.welcome[:]
+	t.setDeadline(l, t.opt.AnswerTimeout)
+	t.setInterest(l, unix.EPOLLIN)
+	return nil
+}
+
+func (t *Transport) sayWelcome(l *link) error {
+	h, err := decodeHello(&l.hello)
+	w := welcome{from: t.env.Self}
+	if err == nil && h.to != t.env.Self {
+		err = fmt.Errorf("%w: it calls process %v", transport.ErrProtocol, h.to)
+	}
+	if err == nil && (h.from == t.env.Self || h.from == wire.ProcID{}) {
+		err = fmt.Errorf("%w: it calls itself %v", transport.ErrProtocol, h.from)
+	}
+	if err == nil {
+		err = nonce(&w.nonce)
+	}
+	putWelcome(&l.welcome, &w)
+	if err != nil {
+		// Unsigned, it only tells who speaks here: the caller's diagnostics.
+		send(l.fd, l.welcome[:])
+		return err
+	}
+	mac := sign(&t.env.Secret, acceptLabel, l.hello[:], l.welcome[:welcomeSigned])
+	copy(l.welcome[welcomeSigned:], mac[:])
+	if n, e := send(l.fd, l.welcome[:]); n != welcomeBytes {
+		return errnoOr(e, unix.EIO)
+	}
+	l.proc = h.from
+	l.state, l.in = linkProof, l.short[:proofBytes]
+	t.setDeadline(l, t.opt.StrangerTimeout)
+	return nil
+}
+
+func (t *Transport) sayProof(l *link) error {
+	w, err := decodeWelcome(&l.welcome)
+	if err != nil {
+		return err
+	}
+	if w.from != l.proc {
+		return fmt.Errorf("%w: process %v answers", transport.ErrProtocol, w.from)
+	}
+	want := sign(&t.env.Secret, acceptLabel, l.hello[:], l.welcome[:welcomeSigned])
+	if !hmac.Equal(want[:], w.mac[:]) {
+		return errSecret
+	}
+	proof := sign(&t.env.Secret, dialLabel, l.hello[:], l.welcome[:])
+	if n, e := send(l.fd, proof[:]); n != proofBytes {
+		return errnoOr(e, unix.EIO)
+	}
+	l.state, l.in = linkVerdict, l.short[:verdictBytes]
+	t.setDeadline(l, t.opt.AnswerTimeout)
+	return nil
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tcp
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// Options are the knobs of one transport. The zero value is good.
+type Options struct {
+	// Listen are "ip:port" addresses to listen on, best first; port 0 lets
+	// the system choose. They are announced as they are, so they must not be
+	// unspecified (0.0.0.0). Empty means 127.0.0.1:0.
+	Listen []string
+	// EagerMax is the largest payload of Send in bytes, 1 to 65536. Zero
+	// means the setting GOMPI_TCP_EAGER, or 65536 without it.
+	EagerMax int
+	// ChunkBytes is the most that a bulk transfer sends before another
+	// message or transfer of the same peer gets its turn, 4 KiB to 4 MiB.
+	// Zero means the setting GOMPI_TCP_CHUNK, or 512 KiB without it.
+	ChunkBytes int
+	// StrangerTimeout is how long a caller may take for each of its steps of
+	// the handshake. Zero means 5 s.
+	StrangerTimeout time.Duration
+	// DialTimeout is how long one address may take to answer at all. Zero
+	// means 5 s.
+	DialTimeout time.Duration
+	// AnswerTimeout is how long a process whose host has answered may take
+	// for each of its steps of the handshake; it may be stopped or busy. Zero
+	// means 30 s.
+	AnswerTimeout time.Duration
+	// LingerTimeout bounds the orderly end of a connection. Zero means 2 s.
+	LingerTimeout time.Duration
+}
+
+const (
+	defaultChunk = 512 << 10
+	minChunk     = 4 << 10
+)
+
+// complete fills the zero fields in and validates the rest.
+func (o *Options) complete(setting func(string) string) error {
+	if setting == nil {
+		setting = func(string) string { return "" }
+	}
+	if len(o.Listen) == 0 {
+		o.Listen = []string{"127.0.0.1:0"}
+	}
+	sizes := []struct {
+		value               *int
+		name                string
+		normal, least, most int
+	}{
+		{&o.EagerMax, "GOMPI_TCP_EAGER", eagerLimit, 1, eagerLimit},
+		{&o.ChunkBytes, "GOMPI_TCP_CHUNK", defaultChunk, minChunk, chunkLimit},
+	}
+	for _, s := range sizes {
+		if *s.value == 0 {
+			*s.value = s.normal
+			if text := setting(s.name); text != "" {
+				n, err := strconv.Atoi(text)
+				if err != nil {
+					return fmt.Errorf("tcp: %s=%q is not a number of bytes", s.name, text)
+				}
+				*s.value = n
+			}
+		}
+		if *s.value < s.least || *s.value > s.most {
+			return fmt.Errorf("tcp: %s is %d, allowed are %d to %d bytes", s.name, *s.value, s.least, s.most)
+		}
+	}
+	times := []struct {
+		value  *time.Duration
+		name   string
+		normal time.Duration
+	}{
+		{&o.StrangerTimeout, "StrangerTimeout", 5 * time.Second},
+		{&o.DialTimeout, "DialTimeout", 5 * time.Second},
+		{&o.AnswerTimeout, "AnswerTimeout", 30 * time.Second},
+		{&o.LingerTimeout, "LingerTimeout", 2 * time.Second},
+	}
+	for _, d := range times {
+		if *d.value == 0 {
+			*d.value = d.normal
+		}
+		if *d.value < 0 {
+			return fmt.Errorf("tcp: %s is %v, it must not be negative", d.name, *d.value)
+		}
+	}
+	return nil
+}

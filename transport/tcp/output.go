@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tcp
+
+import (
+	"gompi/transport"
+)
+
+const (
+	blockBytes = 16 << 10
+	freeBlocks = 64 // kept for the next queue, in a transport
+
+	// copyMax: a payload up to this is copied when the socket is full, a
+	// larger one is queued where it lies.
+	copyMax = 8 << 10
+	// A queue beyond these answers Full, and EvWritable comes at half.
+	queueBytes = 1 << 20
+	queueRefs  = 64
+)
+
+// piece is a part of the output that the kernel has not taken.
+type piece struct {
+	b     []byte // what is left of it
+	block []byte // the block under b, nil if b is the user's
+	tok   transport.Token
+	bulk  *bulkOut // a chunk of this transfer
+}
+
+// output is what waits to be sent to one peer, in order.
+type output struct {
+	pieces []piece
+	first  int // pieces before it are sent
+	copied int // bytes in blocks
+	refs   int // messages that are queued where they lie
+}
+
+func (o *output) empty() bool { return o.first == len(o.pieces) }
+
+func (o *output) full() bool { return o.copied >= queueBytes || o.refs >= queueRefs }
+
+// drained: enough has gone to tell somebody who was refused.
+func (o *output) drained() bool { return o.copied <= queueBytes/2 && o.refs <= queueRefs/2 }
+
+func (o *output) push(p piece) {
+	if o.first == len(o.pieces) {
+		o.pieces, o.first = o.pieces[:0], 0
+	} else if o.first > 64 && o.first > len(o.pieces)/2 {
+		n := copy(o.pieces, o.pieces[o.first:])
+		clear(o.pieces[n:])
+		o.pieces, o.first = o.pieces[:n], 0
+	}
+	o.pieces = append(o.pieces, p)
+}
+
+// copyIn appends a copy of b.
+func (t *Transport) copyIn(o *output, b []byte) {
+	o.copied += len(b)
+	for len(b) > 0 {
+		var last *piece
+		if !o.empty() {
+			last = &o.pieces[len(o.pieces)-1]
+		}
+		if last == nil || last.block == nil || len(last.b) == cap(last.b) {
+			block := t.newBlock()
+			o.push(piece{b: block[:0], block: block})
+			last = &o.pieces[len(o.pieces)-1]
+		}
+		n := min(len(b), cap(last.b)-len(last.b))
+		last.b = append(last.b, b[:n]...)
+		b = b[n:]
+	}
+}
+
+func (t *Transport) newBlock() []byte {
+	if k := len(t.blocks); k > 0 {
+		b := t.blocks[k-1]
+		t.blocks = t.blocks[:k-1]
+		return b
+	}
+	return make([]byte, blockBytes)
+}
+
+// gather puts the front of o into t.vec: a chunk, or some messages.
+func (t *Transport) gather(o *output) {
+	for i := o.first; i < len(o.pieces) && t.vec.add(o.pieces[i].b); i++ {
+	}
+}
+
+// consume removes n bytes that the kernel has taken, and tells whose payload
+// that was.
+func (t *Transport) consume(p *peer, n int) {
+	o := &p.out
+	for n > 0 {
+		q := &o.pieces[o.first]
+		k := min(n, len(q.b))
+		n -= k
+		q.b = q.b[k:]
+		if q.block != nil {
+			o.copied -= k
+		}
+		if len(q.b) == 0 {
+			t.retire(p)
+		}
+	}
+}
+
+// retire ends the first piece of p's output, sent or not.
+func (t *Transport) retire(p *peer) {
+	o := &p.out
+	q := o.pieces[o.first]
+	o.pieces[o.first] = piece{}
+	o.first++
+	switch {
+	case q.block != nil:
+		o.copied -= len(q.b)
+		if len(t.blocks) < freeBlocks {
+			t.blocks = append(t.blocks, q.block)
+		}
+	case q.bulk != nil:
+		q.bulk.queued = false
+		if len(q.b) == 0 {
+			t.bulkSent(p, q.bulk)
+		}
+	default:
+		o.refs--
+		t.emit(p, transport.Event{Kind: transport.EvSent, Token: q.tok})
+	}
+}

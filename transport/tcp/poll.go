@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tcp
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/transport"
+)
+
+const (
+	// lookEvery: a Poll that reads the hot link asks epoll only every so
+	// often for the others; so does one without any link.
+	lookEvery = 16
+	// hotIdle: a hot link that had nothing this often is no longer hot.
+	// Asking it costs more than asking epoll.
+	hotIdle = 4096
+
+	// What epoll tells for a descriptor that is not a link.
+	tagTimer    = -1
+	tagListener = -2 // and below
+)
+
+// Poll implements transport.Transport.
+func (t *Transport) Poll(ev []transport.Event) int {
+	if len(ev) == 0 {
+		return 0
+	}
+	t.turn++
+	t.events = ev
+	t.told = 0
+	if len(t.pending) > 0 {
+		t.told = copy(ev, t.pending)
+		rest := copy(t.pending, t.pending[t.told:])
+		clear(t.pending[rest:])
+		t.pending = t.pending[:rest]
+	}
+	if t.room() {
+		t.progress()
+	}
+	t.events = nil
+	return t.told
+}
+
+// progress looks for events until Poll takes no more.
+func (t *Transport) progress() {
+	if len(t.failing) > 0 {
+		t.startFailing()
+	}
+	if len(t.ready) > 0 {
+		t.ready, t.turns = t.turns[:0], t.ready
+		for i, l := range t.turns {
+			t.turns[i] = nil
+			l.more = false
+			t.serve(l, unix.EPOLLIN|unix.EPOLLOUT)
+		}
+	}
+	if !t.look && t.blocked == 0 && t.turn%lookEvery != 0 {
+		if t.up == 0 {
+			return
+		}
+		if l := t.hot; l != nil {
+			if l.more {
+				return // had its turn
+			}
+			had := l.peer.taken
+			t.read(l)
+			if l.state == linkUp && l.peer.taken == had {
+				if t.idle++; t.idle > hotIdle {
+					t.hot, t.last = nil, nil
+				}
+			} else {
+				t.idle = 0
+			}
+			return
+		}
+	}
+	t.look = false
+	t.ask()
+}
+
+// ask serves what epoll tells. Level-triggered, it tells again what finds no
+// room now.
+func (t *Transport) ask() {
+	n := epollNow(t.epfd, t.epoll[:])
+	var busy *link
+	several := false
+	for i := range t.epoll[:n] {
+		e := &t.epoll[i]
+		if e.Fd <= tagListener {
+			t.acceptAll(int(tagListener - e.Fd))
+			continue
+		}
+		if e.Fd == tagTimer {
+			t.expire()
+			continue
+		}
+		l := t.links[e.Fd]
+		if l == nil || l.gen != e.Pad {
+			continue // closed while serving those before it
+		}
+		if l.state == linkUp && e.Events&unix.EPOLLIN != 0 {
+			several = several || busy != nil
+			busy = l
+		}
+		if !t.room() && l.state == linkUp {
+			t.look = true
+			continue
+		}
+		t.serve(l, e.Events)
+	}
+	switch {
+	case several:
+		t.hot, t.last = nil, nil
+	case busy == nil || busy.state != linkUp:
+	case busy == t.last:
+		t.hot, t.idle = busy, 0
+	case busy != t.hot:
+		t.hot, t.last = nil, busy
+	}
+}
+
+// serve gives a link its turn.
+func (t *Transport) serve(l *link, ready uint32) {
+	switch l.state {
+	case linkClosed:
+	case linkUp, linkLingering:
+		if ready&(unix.EPOLLOUT|unix.EPOLLERR|unix.EPOLLHUP) != 0 {
+			t.setBlocked(l, false)
+			t.pump(l.peer)
+		}
+		if l.state == linkLingering {
+			t.discard(l)
+		} else if ready&^unix.EPOLLOUT != 0 {
+			t.read(l)
+		}
+	case linkParked:
+		// Its dialer has nothing to say before the verdict: it has given up.
+		t.dropStranger(l)
+	default:
+		t.greet(l)
+	}
+}
+
+// maxStrangers bounds the callers that have not proven who they are; the
+// kernel keeps further ones waiting.
+const maxStrangers = 128
+
+// acceptAll takes callers from a listener.
+func (t *Transport) acceptAll(i int) {
+	if i >= len(t.listeners) {
+		return // closed
+	}
+	for t.strangers < maxStrangers {
+		fd, err := accept(t.listeners[i])
+		switch err {
+		case nil:
+		case unix.EAGAIN:
+			return
+		case unix.EMFILE, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM:
+			// Without a pause the process would never sleep.
+			t.listenOff()
+			t.setTimer(listenPause)
+			return
+		default:
+			continue // that caller is gone
+		}
+		l, err := t.addLink(fd, linkHello, unix.EPOLLIN)
+		if err != nil {
+			continue
+		}
+		l.in = l.hello[:]
+		t.stranger(1)
+		t.setDeadline(l, t.opt.StrangerTimeout)
+	}
+	t.listenOff()
+}
+
+// stranger counts links that have not proven who they are.
+func (t *Transport) stranger(d int) {
+	t.strangers += d
+	if d < 0 && t.reopen {
+		t.listenOn()
+	}
+}
+
+func (t *Transport) listenOff() { t.reopen = true; t.listenTo(0) }
+func (t *Transport) listenOn()  { t.reopen = false; t.listenTo(unix.EPOLLIN) }
+
+func (t *Transport) listenTo(interest uint32) {
+	for i, fd := range t.listeners {
+		ev := unix.EpollEvent{Events: interest, Fd: tagListener - int32(i)}
+		if err := unix.EpollCtl(t.epfd, unix.EPOLL_CTL_MOD, fd, &ev); err != nil {
+			panic("gompi: BUG: epoll refuses a registered listener: " + err.Error())
+		}
+	}
+}
+
+// listenPause is how long a process without free descriptors waits.
+const listenPause = 100 * time.Millisecond
+
+// setDeadline gives a link a time from now by which it must have moved on.
+func (t *Transport) setDeadline(l *link, d time.Duration) {
+	l.deadline = time.Since(t.start) + d
+	t.setTimer(d)
+}
+
+// setTimer makes the process wake in d at the latest.
+func (t *Transport) setTimer(d time.Duration) {
+	at := time.Since(t.start) + d
+	if t.timerAt != 0 && t.timerAt <= at {
+		return
+	}
+	t.timerAt = at
+	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(max(1, d.Nanoseconds()))}
+	if err := unix.TimerfdSettime(t.timer, 0, &spec, nil); err != nil {
+		panic("gompi: BUG: timerfd_settime: " + err.Error())
+	}
+}
+
+// expire ends the links whose deadline has passed.
+func (t *Transport) expire() {
+	var ticks [8]byte
+	unix.Read(t.timer, ticks[:]) // EAGAIN if it was set anew meanwhile
+	t.timerAt = 0
+	if t.reopen && t.strangers < maxStrangers {
+		t.listenOn()
+	}
+	now := time.Since(t.start)
+	next := time.Duration(0)
+	for _, l := range t.links {
+		if l == nil || l.deadline == 0 {
+			continue
+		}
+		if l.deadline > now {
+			if next == 0 || l.deadline < next {
+				next = l.deadline
+			}
+			continue
+		}
+		l.deadline = 0
+		t.late(l)
+	}
+	if next != 0 {
+		t.setTimer(next - now)
+	}
+}
+
+// late ends one link whose deadline has passed.
+func (t *Transport) late(l *link) {
+	switch l.state {
+	case linkDialing, linkWelcome, linkVerdict:
+		t.undialled(l, unix.ETIMEDOUT)
+	case linkHello, linkProof:
+		t.dropStranger(l)
+	case linkLingering:
+		t.dropLink(l.peer)
+	case linkUp:
+		l.peer.expired = true
+		t.again(l)
+	}
+}

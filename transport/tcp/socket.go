@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tcp
+
+import (
+	"fmt"
+	"net/netip"
+
+	"golang.org/x/sys/unix"
+)
+
+// parseAddr reads an "ip:port"; names are resolved by whoever publishes
+// addresses.
+func parseAddr(s string) (unix.Sockaddr, int, error) {
+	ap, err := netip.ParseAddrPort(s)
+	if err != nil {
+		return nil, 0, fmt.Errorf("tcp: address %q: %w", s, err)
+	}
+	a := ap.Addr().Unmap()
+	if a.Is4() {
+		return &unix.SockaddrInet4{Port: int(ap.Port()), Addr: a.As4()}, unix.AF_INET, nil
+	}
+	if a.Zone() != "" {
+		return nil, 0, fmt.Errorf("tcp: address %q has a zone, which means nothing to another host", s)
+	}
+	return &unix.SockaddrInet6{Port: int(ap.Port()), Addr: a.As16()}, unix.AF_INET6, nil
+}
+
+func formatAddr(sa unix.Sockaddr) string {
+	switch a := sa.(type) {
+	case *unix.SockaddrInet4:
+		return netip.AddrPortFrom(netip.AddrFrom4(a.Addr), uint16(a.Port)).String()
+	case *unix.SockaddrInet6:
+		return netip.AddrPortFrom(netip.AddrFrom16(a.Addr), uint16(a.Port)).String()
+	}
+	return "unknown"
+}
+
+// backlog is what the kernel keeps for us to accept; it may cap it lower.
+const backlog = 1024
+
+// listen opens a listening socket and returns the address it got.
+func listen(addr string) (fd int, bound string, err error) {
+	sa, family, err := parseAddr(addr)
+	if err != nil {
+		return -1, "", err
+	}
+	if ap, _ := netip.ParseAddrPort(addr); ap.Addr().IsUnspecified() {
+		return -1, "", fmt.Errorf("tcp: listen on %q: name the address that peers are to use", addr)
+	}
+	fd, err = unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, "", fmt.Errorf("tcp: socket: %w", err)
+	}
+	if err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1); err == nil {
+		if err = unix.Bind(fd, sa); err == nil {
+			err = unix.Listen(fd, backlog)
+		}
+	}
+	if err == nil {
+		sa, err = unix.Getsockname(fd)
+	}
+	if err != nil {
+		unix.Close(fd)
+		return -1, "", fmt.Errorf("tcp: listen on %s: %w", addr, err)
+	}
+	return fd, formatAddr(sa), nil
+}
+
+// dial starts a connection; it stands when the socket becomes writable.
+func dial(addr string) (int, error) {
+	sa, family, err := parseAddr(addr)
+	if err != nil {
+		return -1, err
+	}
+	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, fmt.Errorf("tcp: socket: %w", err)
+	}
+	err = noDelay(fd)
+	if err == nil {
+		if err = unix.Connect(fd, sa); err == unix.EINPROGRESS {
+			err = nil
+		}
+	}
+	if err != nil {
+		unix.Close(fd)
+		return -1, fmt.Errorf("tcp: connect to %s: %w", addr, err)
+	}
+	return fd, nil
+}
+
+// noDelay: frames are written whole, so there is nothing to wait for. Buffer
+// sizes stay the kernel's to tune.
+func noDelay(fd int) error { return unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1) }
+
+// accept takes one waiting connection.
+func accept(lfd int) (int, error) {
+	fd, _, err := unix.Accept4(lfd, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
+	if err != nil {
+		return -1, err
+	}
+	if err := noDelay(fd); err != nil {
+		unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}

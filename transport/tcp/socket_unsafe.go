@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tcp
+
+// unsafe: the wrappers of x/sys enter the scheduler on every call, which costs
+// more than a non-blocking receive of a small message; these do not, and take
+// vectors without allocating.
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// rawLimit is the most bytes that a call may copy without telling the Go
+// scheduler: a garbage collection waits for it. The default chunk with its
+// head is within it, because a call that the scheduler knows of may lose its
+// place to another thread.
+const rawLimit = 513 << 10
+
+const sendFlags = unix.MSG_DONTWAIT | unix.MSG_NOSIGNAL
+
+func call(raw bool, trap, a1, a2, a3, a4 uintptr) (int, unix.Errno) {
+	var n uintptr
+	var e unix.Errno
+	if raw {
+		n, _, e = unix.RawSyscall6(trap, a1, a2, a3, a4, 0, 0)
+	} else {
+		n, _, e = unix.Syscall6(trap, a1, a2, a3, a4, 0, 0)
+	}
+	if e != 0 {
+		return 0, e
+	}
+	return int(n), 0
+}
+
+// recv reads into b, which is not empty.
+func recv(fd int, b []byte) (int, unix.Errno) {
+	n, _, e := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd),
+		uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)), unix.MSG_DONTWAIT, 0, 0)
+	if e != 0 {
+		return 0, e
+	}
+	return int(n), 0
+}
+
+// send writes b, which is not empty and at most rawLimit.
+func send(fd int, b []byte) (int, unix.Errno) {
+	n, _, e := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd),
+		uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)), sendFlags, 0, 0)
+	if e != 0 {
+		return 0, e
+	}
+	return int(n), 0
+}
+
+// vector gathers pieces for one call. It lives on the heap, inside a
+// Transport, so that the addresses in it stay good.
+type vector struct {
+	msg   unix.Msghdr
+	iov   [16]unix.Iovec
+	n     int
+	bytes int
+}
+
+// add appends a piece; it reports whether there was room.
+func (v *vector) add(b []byte) bool {
+	if len(b) == 0 {
+		return true
+	}
+	if v.n == len(v.iov) {
+		return false
+	}
+	v.iov[v.n].Base = unsafe.SliceData(b)
+	v.iov[v.n].SetLen(len(b))
+	v.n++
+	v.bytes += len(b)
+	return true
+}
+
+func (v *vector) run(fd int, trap uintptr, flags uintptr) (int, unix.Errno) {
+	v.msg.Iov = &v.iov[0]
+	v.msg.SetIovlen(v.n)
+	n, e := call(v.bytes <= rawLimit, trap, uintptr(fd), uintptr(unsafe.Pointer(&v.msg)), flags, 0)
+	clear(v.iov[:v.n]) // a pointer left here would keep a user's buffer alive
+	v.n, v.bytes = 0, 0
+	return n, e
+}
+
+// send writes what was added and empties the vector.
+func (v *vector) send(fd int) (int, unix.Errno) { return v.run(fd, unix.SYS_SENDMSG, sendFlags) }
+
+// recv reads into what was added and empties the vector.
+func (v *vector) recv(fd int) (int, unix.Errno) {
+	return v.run(fd, unix.SYS_RECVMSG, unix.MSG_DONTWAIT)
+}
+
+// epollNow asks what is ready, without waiting.
+func epollNow(epfd int, ev []unix.EpollEvent) int {
+	n, e := call(true, unix.SYS_EPOLL_PWAIT, uintptr(epfd),
+		uintptr(unsafe.Pointer(unsafe.SliceData(ev))), uintptr(len(ev)), 0)
+	if e != 0 {
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package transport is the contract between the engine and what carries its
+// bytes. A transport knows process ids and bytes; it knows no ranks, tags or
+// communicators.
+//
+// A Transport belongs to one engine, which calls it under its own lock: no
+// method is called concurrently with another, except where a comment says so.
+// A transport never calls the engine back; what happened is told by Poll in a
+// slice that the caller owns. No method blocks, except Connect and Close.
+package transport
+
+import (
+	"errors"
+
+	"gompi/internal/wire"
+)
+
+// Slot numbers a peer inside one transport. A slot is not reused before the
+// engine has called Release.
+type Slot uint32
+
+// Token is the engine's name for an operation. Transports give it back and do
+// not look at it. Token 0 means that nobody waits for the answer.
+type Token uint64
+
+// Caps says what a transport can do. It does not change after Open.
+type Caps struct {
+	Name string // "shm", "tcp", "inproc": also the name in GOMPI_TRANSPORT
+	// EagerMax is the largest payload that Send accepts, in bytes.
+	EagerMax int
+	// EagerBest is the largest payload for which Send is faster than a bulk
+	// transfer; at most EagerMax.
+	EagerBest int
+	// Local: reaches processes of the same host only.
+	Local bool
+}
+
+// Status is the answer of Send.
+type Status uint8
+
+const (
+	// Sent: the payload is copied or delivered; the caller may reuse it.
+	Sent Status = iota
+	// Queued: accepted; an EvSent with the token says when the payload may be
+	// reused. Order with later sends is kept.
+	Queued
+	// Full: refused, nothing happened. An EvWritable will follow.
+	Full
+	// Broken: refused for good; an EvDown is or will be in Poll.
+	Broken
+)
+
+// EventKind says what an Event tells and which of its fields are set.
+type EventKind uint8
+
+const (
+	// EvUp: a process that this engine did not Connect to has connected.
+	// Slot, Proc. Precedes every other event of that slot.
+	EvUp EventKind = iota + 1
+	// EvRecv: a message arrived whole. Slot, Header, Payload.
+	EvRecv
+	// EvSent: the payload of a Queued send may be reused. Slot, Token.
+	EvSent
+	// EvWritable: a slot that answered Full takes messages again. Slot.
+	EvWritable
+	// EvBulk: a bulk transfer ended. Slot, Token, Bytes, Err. On both sides;
+	// afterwards no other process touches the buffer.
+	EvBulk
+	// EvDown: the peer is gone or unreachable. Slot, Err. Everything it sent
+	// whole came before; every queued send and bulk transfer of the slot has
+	// been answered before. Nothing follows.
+	EvDown
+)
+
+// Event is one entry of what Poll returns.
+type Event struct {
+	Kind   EventKind
+	Slot   Slot
+	Header wire.Header
+	// Payload is valid until the next Poll of this transport. It may lie in
+	// memory that the peer can write: read each byte once.
+	Payload []byte
+	Token   Token
+	Bytes   int64
+	Proc    wire.ProcID
+	Err     error
+}
+
+// Errors that transports report in events or return.
+var (
+	ErrPeerGone    = errors.New("peer process is gone")
+	ErrUnreachable = errors.New("peer cannot be reached")
+	ErrProtocol    = errors.New("peer broke the protocol")
+	ErrCancelled   = errors.New("transfer was cancelled")
+	ErrUnavailable = errors.New("transport is not available here")
+)
+
+// MaxDesc is the largest descriptor of a bulk offer, in bytes.
+const MaxDesc = 64
+
+// Transport carries messages between processes.
+type Transport interface {
+	Caps() Caps
+
+	// Connect returns the slot for a peer, making it if there is none yet
+	// (an incoming contact may have made it). It takes ownership of the
+	// contact's file descriptors in every case. It may make system calls but
+	// does not wait for the peer: messages sent before the connection stands
+	// are Queued or refused as Full.
+	Connect(c wire.Contact) (Slot, error)
+
+	// Send hands one message to a peer. Messages of one slot arrive in the
+	// order in which Send accepted them. len(p) <= Caps().EagerMax. On Sent
+	// the payload is the caller's again; on Queued after EvSent (or EvDown);
+	// on Full and Broken nothing was taken.
+	Send(s Slot, h *wire.Header, p []byte, tok Token) Status
+
+	// Poll makes progress (bulk transfers too, a bounded piece a call) and
+	// fills ev with what happened. It returns the number of events. Payloads
+	// of the last call become invalid. When Poll returns less than len(ev),
+	// nothing more was ready.
+	Poll(ev []Event) int
+
+	// Arm is called before the process sleeps: from now on whatever makes
+	// Poll return an event must first wake the process (through FD becoming
+	// readable or Env.Wake). It returns false if there may be an event
+	// already: then the caller does not sleep. Disarm ends it; both may be
+	// called repeatedly.
+	Arm() bool
+	Disarm()
+
+	// FD returns a file descriptor that becomes readable when an armed
+	// process must wake, or -1 if the transport uses Env.Wake. It does not
+	// change.
+	FD() int
+
+	// Fail tells that the control plane knows the peer to be dead. What it
+	// sent whole is still delivered, then EvDown comes. When EvDown has been
+	// returned, no copy to or from that process is under way.
+	Fail(s Slot)
+
+	// Release forgets a peer after its EvDown, or a peer with which all
+	// traffic has ended.
+	Release(s Slot)
+
+	// Flushed reports whether everything that Send accepted has left this
+	// process for good, so that exiting loses nothing.
+	Flushed() bool
+
+	// Close ends the transport: an orderly end towards living peers. Nothing
+	// is called afterwards.
+	Close() error
+
+	Bulk
+}
+
+// Bulk moves one large contiguous buffer. The engine carries the offer's
+// descriptor in a message of its own; the receiver accepts. Both sides end
+// with one EvBulk.
+type Bulk interface {
+	// Offer prepares buf to be taken by the peer of s. It writes a
+	// descriptor of at most MaxDesc bytes into desc and returns its length.
+	// buf must stay untouched until EvBulk, and on the heap.
+	Offer(s Slot, buf []byte, tok Token, desc []byte) (int, error)
+
+	// Accept starts to move an offer into buf; desc came from the peer and
+	// is not trusted: an error means that it cannot be valid, and nothing
+	// was started. If buf is shorter than the offer only len(buf) bytes are
+	// moved, and both sides see that number in EvBulk.
+	Accept(s Slot, desc []byte, buf []byte, tok Token) error
+
+	// Withdraw ends an offer that the peer has not accepted and never will
+	// (the engine has asked it): no EvBulk follows.
+	Withdraw(s Slot, tok Token)
+}
+
+// Env is what an engine gives to a transport when it opens it.
+type Env struct {
+	Self wire.ProcID
+	// Secret is the job's: handshakes prove that they know it.
+	Secret [32]byte
+	// Wake makes the sleeping owner poll. Safe from any goroutine.
+	Wake func()
+	// Setting looks up a knob (GOMPI_*), "" if unset.
+	Setting func(name string) string
+	// Segment and Bell are this process's own shared segment and eventfd, or
+	// -1. The transport does not close them.
+	Segment, Bell int
+}
