@@ -52,7 +52,7 @@ func All() []*Algorithm {
 		&barrierDissemination, &barrierCentral, &barrierDirect,
 		&bcastBinomial, &bcastLinear, &bcastScatterRing, &bcastScatterDoubling, &bcastChain,
 		&reduceBinomial, &reduceOrdered, &reduceLinear,
-		&allreduceDoubling, &allreduceRabenseifner, &allreduceRing, &allreduceReduceBcast, &allreduceCentral, &allreduceDirect,
+		&allreduceDoubling, &allreduceRabenseifner, &allreduceRing, &allreduceSplit, &allreduceReduceBcast, &allreduceCentral, &allreduceDirect,
 		&gatherBinomial, &gatherLinear,
 		&scatterBinomial, &scatterLinear,
 		&allgatherBruck, &allgatherRing, &allgatherDoubling, &allgatherDirect,

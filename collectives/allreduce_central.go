@@ -28,9 +28,9 @@ var allreduceCentral = Algorithm{
 			return keepOwn(dst, a)
 		case a.Rank == 0 && r == 0:
 			for q := 1; q < a.Size; q++ {
-				dst = recv(dst, q, directSlot(a, q))
+				dst = recv(dst, q, directSlot(a, q, 0, n))
 			}
-			return foldSlots(dst, a)
+			return foldSlots(dst, a, 0, n)
 		case a.Rank == 0:
 			for q := 1; q < a.Size; q++ {
 				dst = send(dst, q, out(0, n))
@@ -49,7 +49,7 @@ var allreduceCentral = Algorithm{
 		if a.Rank != 0 {
 			return 0
 		}
-		return directScratch(a)
+		return directScratch(a, a.Count)
 	},
 	Steps: func(a *Args) int { return min(2, 2*(a.Size-1)) },
 	Sent: func(a *Args) int64 {

@@ -26,65 +26,66 @@ var allreduceDirect = Algorithm{
 		}
 		for q := range p {
 			if q != a.Rank {
-				dst = recv(dst, q, directSlot(a, q))
+				dst = recv(dst, q, directSlot(a, q, 0, n))
 			}
 		}
-		return foldSlots(dst, a)
+		return foldSlots(dst, a, 0, n)
 	},
-	Scratch: directScratch,
+	Scratch: func(a *Args) int64 { return directScratch(a, a.Count) },
 	Steps:   func(a *Args) int { return min(1, a.Size-1) },
 	Sent:    func(a *Args) int64 { return a.Count * int64(a.Size-1) },
 }
 
-// directSlot is where the vector of another rank lands.
-func directSlot(a *Args, q int) Ref {
+// directSlot is where the elements [off, off+n) of another rank land: Out for
+// the first rank, unless the own are still there, and else scratch.
+func directSlot(a *Args, q int, off, n int64) Ref {
 	slot := q
 	if q > a.Rank {
 		slot--
 	}
 	if !a.InPlace {
 		if slot == 0 {
-			return out(0, a.Count)
+			return out(off, n)
 		}
 		slot--
 	}
-	return scratch(int64(slot)*a.Count, a.Count)
+	return scratch(int64(slot)*n, n)
 }
 
-// foldSlots combines the vectors of all ranks in rank order into Out. The
-// accumulator is the slot of the lowest other rank: Out itself, unless the own
-// vector is still there.
-func foldSlots(dst []Step, a *Args) []Step {
-	n := a.Count
+// foldSlots combines the elements [off, off+n) of all ranks in rank order into
+// Out. The accumulator is the slot of the lowest other rank.
+func foldSlots(dst []Step, a *Args, off, n int64) []Step {
 	first := 0
 	if a.Rank == 0 {
 		first = 1
 	}
-	acc := directSlot(a, first)
+	own := in(off, n)
+	acc := directSlot(a, first, off, n)
 	switch {
 	case a.Rank == 0 && a.InPlace:
-		acc = out(0, n)
-		dst = reduce(dst, directSlot(a, 1), acc, false)
+		dst = reduce(dst, acc, out(off, n), false)
+		acc = out(off, n)
 	case a.Rank == 0:
-		dst = reduce(dst, in(0, n), acc, true)
+		dst = reduce(dst, own, acc, true)
 	}
 	for q := first + 1; q < a.Size; q++ {
-		x := directSlot(a, q)
-		if q == a.Rank {
-			x = in(0, n)
+		x := own
+		if q != a.Rank {
+			x = directSlot(a, q, off, n)
 		}
 		dst = reduce(dst, x, acc, false)
 	}
 	if acc.Buf == Scratch {
-		dst = move(dst, acc, out(0, n))
+		dst = move(dst, acc, out(off, n))
 	}
 	return dst
 }
 
-func directScratch(a *Args) int64 {
+// directScratch is the room for the slots of n elements.
+func directScratch(a *Args, n int64) int64 {
 	slots := a.Size - 2
 	if a.InPlace {
 		slots++
 	}
-	return a.Count * int64(max(0, slots))
+	return n * int64(max(0, slots))
 }

@@ -12,7 +12,7 @@ package collectives
 var allreduceReduceBcast = Algorithm{
 	Name: "reduce-bcast",
 	Op:   OpAllreduce,
-	Doc:  "fewest messages; for ranks that share cores",
+	Doc:  "fewest messages, few at any one rank",
 	Rounds: func(a *Args) int {
 		if a.Size == 1 {
 			return 1

@@ -136,7 +136,7 @@ func dependent(g *Algorithm, a *Args, round int, s Step) bool {
 // Every change of a single step of any algorithm must be refused.
 func TestMutations(t *testing.T) {
 	var v Verifier
-	total := 0
+	total := map[string]int{}
 	for _, g := range All() {
 		t.Run(g.String(), func(t *testing.T) {
 			tried := map[string]int{}
@@ -158,12 +158,17 @@ func TestMutations(t *testing.T) {
 					t.Errorf("nothing to mutate: %s", m.name)
 				}
 			}
-			for _, n := range tried {
-				total += n
+			for name, n := range tried {
+				total[name] += n
 			}
 		})
 	}
-	t.Logf("%d mutants refused", total)
+	for _, m := range mutations {
+		t.Logf("%6d mutants: %s", total[m.name], m.name)
+		if total[m.name] == 0 {
+			t.Errorf("no algorithm admits the mutation %q", m.name)
+		}
+	}
 }
 
 func mutationCases(g *Algorithm, size int) []Case {

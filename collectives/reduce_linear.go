@@ -24,16 +24,16 @@ var reduceLinear = Algorithm{
 		}
 		for q := range a.Size {
 			if q != a.Rank {
-				dst = recv(dst, q, directSlot(a, q))
+				dst = recv(dst, q, directSlot(a, q, 0, a.Count))
 			}
 		}
-		return foldSlots(dst, a)
+		return foldSlots(dst, a, 0, a.Count)
 	},
 	Scratch: func(a *Args) int64 {
 		if a.Rank != a.Root {
 			return 0
 		}
-		return directScratch(a)
+		return directScratch(a, a.Count)
 	},
 	Steps: func(a *Args) int { return min(1, a.Size-1) },
 	Sent: func(a *Args) int64 {

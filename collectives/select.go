@@ -24,16 +24,17 @@ type Rule struct {
 }
 
 // defaultRules were chosen for ranks of one host. The first rule that fits
-// wins; one whose algorithm cannot do the call is passed over.
+// wins; one whose algorithm cannot do the call is passed over. Inside a host
+// flat algorithms move the least data: each receiver copies out of the owner's
+// buffer, and no link of the root is the bottleneck.
 var defaultRules = [...]Rule{
 	{OpBarrier, 8, 0, "direct"},
 	{OpBarrier, 0, 0, "dissemination"},
 
-	{OpBcast, 8, 8 << 10, "linear"},
+	{OpBcast, 8, 0, "linear"},
 	{OpBcast, 0, 32 << 10, "binomial"},
-	{OpBcast, 4, 512 << 10, "linear"},
+	{OpBcast, 32, 0, "linear"},
 	{OpBcast, 0, 512 << 10, "scatter-doubling"},
-	{OpBcast, 8, 0, "chain"},
 	{OpBcast, 0, 0, "scatter-ring"},
 
 	{OpReduce, 8, 2 << 10, "linear"},
@@ -42,9 +43,10 @@ var defaultRules = [...]Rule{
 
 	{OpAllreduce, 8, 512, "direct"},
 	{OpAllreduce, 4, 2 << 10, "direct"},
-	{OpAllreduce, 0, 16 << 10, "doubling"},
-	{OpAllreduce, 2, 64 << 10, "doubling"},
-	{OpAllreduce, 0, 256 << 10, "rabenseifner"},
+	{OpAllreduce, 0, 4 << 10, "doubling"},
+	{OpAllreduce, 32, 0, "split"},
+	{OpAllreduce, 0, 32 << 10, "doubling"},
+	{OpAllreduce, 0, 1 << 20, "rabenseifner"},
 	{OpAllreduce, 0, 0, "ring"},
 	{OpAllreduce, 0, 0, "rabenseifner"},
 
@@ -74,7 +76,7 @@ var defaultRules = [...]Rule{
 var crowdedRules = [...]Rule{
 	{OpBarrier, 8, 0, "direct"},
 	{OpBarrier, 64, 0, "central"},
-	{OpBcast, 64, 8 << 10, "linear"},
+	{OpBcast, 64, 0, "linear"},
 	{OpReduce, 32, 1 << 10, "linear"},
 	{OpAllreduce, 8, 512, "direct"},
 	{OpAllreduce, 64, 4 << 10, "central"},

@@ -34,6 +34,9 @@ type Caps struct {
 	EagerBest int
 	// Local: reaches processes of the same host only.
 	Local bool
+	// NeedsConnect: a slot that EvUp made receives only, and an Accept on it
+	// may wait, until Connect has been called for its peer.
+	NeedsConnect bool
 }
 
 // Status is the answer of Send.

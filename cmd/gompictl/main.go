@@ -12,6 +12,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
 
 	"gompi/internal/control"
 	"gompi/launcher"
@@ -100,7 +101,13 @@ func ps(ctx context.Context, out io.Writer) error {
 func program(pids []string) string {
 	for _, pid := range pids {
 		if name, err := os.ReadFile("/proc/" + pid + "/comm"); err == nil {
-			return strings.TrimSpace(string(name))
+			// A process chooses its name; the terminal need not obey it.
+			return strings.Map(func(r rune) rune {
+				if !unicode.IsPrint(r) || r == ' ' {
+					return -1
+				}
+				return r
+			}, string(name))
 		}
 	}
 	return "-"

@@ -92,7 +92,7 @@ func (r row) Swap(i, j int) {
 	r.val[i], r.val[j] = r.val[j], r.val[i]
 }
 
-// at is the value in a column, 0 if nothing is stored there.
+// at is the value stored in a column, 0 if nothing is stored there.
 func (r row) at(col int32) float64 {
 	k := sort.Search(len(r.col), func(k int) bool { return r.col[k] >= col })
 	if k < len(r.col) && r.col[k] == col {
@@ -144,4 +144,25 @@ func (a *csr) mul(rows []span, v, y []float64) {
 			y[i] = sum
 		}
 	}
+}
+
+// rowSums is A times the vector of ones.
+func (a *csr) rowSums() []float64 {
+	sums := make([]float64, a.rows())
+	for i := range sums {
+		for _, v := range a.row(i).val {
+			sums[i] += v
+		}
+	}
+	return sums
+}
+
+// diagonal returns the diagonal of a block whose row i has its diagonal entry
+// in column first+i.
+func (a *csr) diagonal(first int) []float64 {
+	d := make([]float64, a.rows())
+	for i := range d {
+		d[i] = a.row(i).at(int32(first + i))
+	}
+	return d
 }

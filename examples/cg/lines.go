@@ -51,14 +51,14 @@ func newLines(name string, f io.Reader) (*lines, error) {
 	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
 		z, err := gzip.NewReader(l.r)
 		if err != nil {
-			return nil, l.broken(err)
+			return nil, l.broken(1, err)
 		}
 		l.r = bufio.NewReaderSize(z, maxLine)
 		l.close = append(l.close, z.Close)
 	case bytes.Equal(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}):
 		z, err := zstd.NewReader(l.r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 		if err != nil {
-			return nil, l.broken(err)
+			return nil, l.broken(1, err)
 		}
 		l.r = bufio.NewReaderSize(z, maxLine)
 		l.close = append(l.close, z.IOReadCloser().Close)
@@ -87,8 +87,7 @@ func (l *lines) next() ([]byte, error) {
 	case err == bufio.ErrBufferFull:
 		return nil, l.errorf("the line is longer than %d bytes", maxLine)
 	}
-	l.n-- // broken counts on
-	return nil, l.broken(err)
+	return nil, l.broken(l.n, err)
 }
 
 // data is next that passes over blank lines and comments.
@@ -101,13 +100,12 @@ func (l *lines) data() ([]byte, error) {
 	}
 }
 
-// broken is an error below the text, in the line that comes next.
-func (l *lines) broken(err error) error {
-	l.n++
+// broken is an error below the text.
+func (l *lines) broken(line int, err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) || err == io.EOF {
-		return l.errorf("the compressed file is cut off")
+		return l.errorAt(line, "the compressed file is cut off")
 	}
-	return l.errorf("%w", err)
+	return l.errorAt(line, "%w", err)
 }
 
 // errorf is an error in the line read last.

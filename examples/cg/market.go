@@ -44,29 +44,9 @@ func parseMatrix(l *lines) (*csr, error) {
 	if err != nil {
 		return nil, err
 	}
-	size, err := parseSize(l, "rows", "columns", "entries")
+	n, count, err := parseShape(l, kind)
 	if err != nil {
 		return nil, err
-	}
-	n, count := size[0], size[1]
-	switch {
-	case n != size[1]:
-		return nil, l.errorf("the matrix has %d rows and %d columns, it must be square", n, size[1])
-	case n == 0:
-		return nil, l.errorf("the matrix is empty")
-	case n > maxRows:
-		return nil, l.errorf("the matrix has %d rows, at most %d are possible", n, maxRows)
-	}
-	count = size[2]
-	most := n * n
-	if kind.symmetric {
-		most = n * (n + 1) / 2
-	}
-	switch {
-	case count < n:
-		return nil, l.errorf("%d entries in %d rows: some row has none, so the matrix is singular", count, n)
-	case count > most:
-		return nil, l.errorf("%d entries, but the matrix has room for %d", count, most)
 	}
 	entries, where, err := parseEntries(l, n, count, kind)
 	if err != nil {
@@ -80,12 +60,14 @@ func parseMatrix(l *lines) (*csr, error) {
 	}
 	for i := range a.rows() {
 		if v := a.row(i).at(int32(i)); !(v > 0) {
-			k := find(entries, int32(i), int32(i), false)
-			if k < 0 {
-				return nil, fmt.Errorf("%s: row %d has no entry on the diagonal: the matrix is not positive definite", l.name, i+1)
+			if k := find(entries, int32(i), int32(i), false); k >= 0 {
+				return nil, l.errorAt(where.line(k), "%g on the diagonal: the matrix is not positive definite", v)
 			}
-			return nil, l.errorAt(where.line(k), "%g on the diagonal: the matrix is not positive definite", v)
+			return nil, l.errorf("row %d has no entry on the diagonal: the matrix is not positive definite", i+1)
 		}
+	}
+	if kind.symmetric {
+		return a, nil
 	}
 	if i, j, found := a.asymmetric(); found {
 		k := find(entries, int32(i), int32(j), false)
@@ -93,6 +75,34 @@ func parseMatrix(l *lines) (*csr, error) {
 			i+1, j+1, a.row(i).at(int32(j)), j+1, i+1, a.row(j).at(int32(i)))
 	}
 	return a, nil
+}
+
+// parseShape reads the size of a matrix: its rows and the entries that follow.
+func parseShape(l *lines, kind kind) (n, count int64, err error) {
+	size, err := parseSize(l, "rows", "columns", "entries")
+	if err != nil {
+		return 0, 0, err
+	}
+	n, count = size[0], size[2]
+	switch {
+	case n != size[1]:
+		return 0, 0, l.errorf("the matrix has %d rows and %d columns, it must be square", n, size[1])
+	case n == 0:
+		return 0, 0, l.errorf("the matrix is empty")
+	case n > maxRows:
+		return 0, 0, l.errorf("the matrix has %d rows, at most %d are possible", n, maxRows)
+	}
+	most := n * n
+	if kind.symmetric {
+		most = n * (n + 1) / 2
+	}
+	switch {
+	case count < n:
+		return 0, 0, l.errorf("%d entries in %d rows: some row has none, so the matrix is singular", count, n)
+	case count > most:
+		return 0, 0, l.errorf("%d entries, but the matrix has room for %d", count, most)
+	}
+	return n, count, nil
 }
 
 func parseEntries(l *lines, n, count int64, kind kind) ([]entry, *places, error) {

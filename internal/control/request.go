@@ -186,6 +186,9 @@ func (s *state) contact(p *proc, id uint32, target wire.ProcID) error {
 	}
 	t.awaited[w] = struct{}{}
 	s.answerContact(w)
+	if s.ending != "" && p.reqs[id] == w {
+		s.unparkWith(w, &withDetail{ErrEnding, s.ending})
+	}
 	return nil
 }
 

@@ -239,6 +239,8 @@ func TestFence(t *testing.T) {
 		t.Errorf("fence of others: %v", err)
 	}
 	ks[0].must(ks[0].Fence(bg, wire.MembersOf(ks[0].id)))
+	r.Server.mu.Lock()
+	defer r.Server.mu.Unlock()
 	if n := len(r.st.fences); n != 0 {
 		t.Errorf("%d fences left", n)
 	}
@@ -249,7 +251,7 @@ func TestSpawn(t *testing.T) {
 	a := r.join(0)
 	set, err := a.Spawn(bg, nil, 3)
 	a.must(err)
-	procs := r.spawns[0]
+	procs := r.spawned(0)
 	if set.Members.Len() != 3 || len(procs) != 3 || procs[2].Proc != set.Members.At(2) || procs[2].Rank != 2 || procs[2].Size != 3 {
 		t.Fatalf("spawned %+v, %+v", set, procs)
 	}
@@ -270,8 +272,8 @@ func TestSpawn(t *testing.T) {
 	if !reflect.DeepEqual(parent, k.w.Parent) {
 		t.Errorf("parent %+v; want %+v", parent, k.w.Parent)
 	}
-	if _, err := a.Spawn(bg, []string{"x", "y"}, 1); err != nil || !reflect.DeepEqual(r.spawns[1][0].Argv, []string{"x", "y"}) {
-		t.Errorf("spawn of another program: %v, %+v", err, r.spawns[1])
+	if _, err := a.Spawn(bg, []string{"x", "y"}, 1); err != nil || !reflect.DeepEqual(r.spawned(1)[0].Argv, []string{"x", "y"}) {
+		t.Errorf("spawn of another program: %v, %+v", err, r.spawned(1))
 	}
 	for _, n := range []int{0, -1, MaxSpawn + 1} {
 		if _, err := a.Spawn(bg, nil, n); !errors.Is(err, ErrRefused) {
@@ -322,8 +324,14 @@ func TestAbortAndEnding(t *testing.T) {
 	if _, _, err := Dial(r.Addr(), r.procs[2].Token); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "ending") {
 		t.Errorf("join of an ending job: %v", err)
 	}
-	if err := a.Fence(bg, r.world.Members); !errors.Is(err, ErrEnding) {
-		t.Errorf("fence: %v", err)
+	a.meet(b.id)
+	_, contact := a.Contact(r.procs[2].Proc)
+	_, value := a.Get(bg, "k", true)
+	_, spawn := a.Spawn(bg, nil, 1)
+	for i, err := range []error{a.Fence(bg, r.world.Members), contact, value, spawn} {
+		if !errors.Is(err, ErrEnding) {
+			t.Errorf("call %d in an ending job: %v", i, err)
+		}
 	}
 }
 

@@ -55,7 +55,7 @@ func (e *Engine) depart(proc wire.ProcID, d departure) {
 	}
 	p := e.peers[proc]
 	e.dead[proc] = d
-	if p != nil && p.state == peerUp {
+	if p != nil && p.link != nil && p.state != peerDown {
 		p.dying = true
 		p.link.Fail(p.slot)
 		for e.progress() > 0 {

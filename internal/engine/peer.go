@@ -94,7 +94,9 @@ func (e *Engine) connect(p *Peer) {
 		if err == nil {
 			err = e.attach(p, c)
 		}
-		if err != nil {
+		// With a link that the peer made, its messages come first: EvDown
+		// will follow.
+		if err != nil && (p.link == nil || !p.dying) {
 			e.linkDown(p, err)
 		}
 		e.cfg.Sleeper.Wake()
@@ -132,11 +134,15 @@ func (e *Engine) bind(p *Peer, l *link, s transport.Slot) {
 func (e *Engine) peerUp(l *link, s transport.Slot, proc wire.ProcID) {
 	p := e.peerOf(proc)
 	l.setPeer(s, p)
-	if p.state == peerNew {
-		e.bind(p, l, s)
-		if p.dying {
-			l.Fail(s)
-		}
+	if p.state != peerNew {
+		return
+	}
+	e.bind(p, l, s)
+	if p.dying {
+		l.Fail(s)
+	} else if l.caps.NeedsConnect {
+		e.connect(p)
+	} else {
 		e.pump(p)
 	}
 }
@@ -245,18 +251,19 @@ func (e *Engine) pump(p *Peer) {
 		}
 	}
 	for p.head != nil {
-		r := p.head
+		// Off the queue first: a request that completes may be recycled.
+		r, next := p.head, p.head.next
+		r.next = nil
+		if p.head = next; next == nil {
+			p.tail = nil
+		}
 		if !e.transmit(p, r) {
+			if r.next, p.head = next, r; next == nil {
+				p.tail = r
+			}
 			return
 		}
-		if p.head == r { // transmit may have failed the whole queue
-			p.head = r.next
-			r.next = nil
-			p.queue--
-			if p.head == nil {
-				p.tail = nil
-			}
-		}
+		p.queue--
 	}
 }
 

@@ -217,7 +217,7 @@ func (e *Engine) deliverRTS(r *Request, p *Peer, env *envelope, length int64, de
 		e.complete(r)
 		return
 	}
-	if p.state != peerUp {
+	if p.state == peerDown {
 		r.fail(p.fault(env.key.Source()))
 		e.complete(r)
 		return

@@ -86,10 +86,11 @@ func Open(env transport.Env) (*Transport, error) {
 		byProc: make(map[wire.ProcID]*conn),
 		nonce:  rand.Uint64() | 1,
 		caps: transport.Caps{
-			Name:      "shm",
-			EagerMax:  int(g.eager),
-			EagerBest: int(g.eager),
-			Local:     true,
+			Name:         "shm",
+			NeedsConnect: true,
+			EagerMax:     int(g.eager),
+			EagerBest:    int(g.eager),
+			Local:        true,
 		},
 	}
 	if t.headMem, err = mapHead(env.Segment); err != nil {

@@ -17,7 +17,6 @@ type bulkOut struct {
 	tok    transport.Token
 	buf    []byte
 	active bool // accepted
-	queued bool // a chunk waits in the output
 	recv   uint64
 	total  int
 	off    int // put into frames so far
@@ -40,6 +39,23 @@ type bulks struct {
 	lastRecv  uint64
 }
 
+// take gets a record from a list of free ones, or makes one.
+func take[T any](free *[]*T) *T {
+	if k := len(*free); k > 0 {
+		x := (*free)[k-1]
+		*free = (*free)[:k-1]
+		return x
+	}
+	return new(T)
+}
+
+// give puts back a record that nothing points to any more.
+func give[T any](free *[]*T, x *T) {
+	var zero T
+	*x = zero
+	*free = append(*free, x)
+}
+
 // Offer implements transport.Bulk. The buffer may be reused after EvBulk: the
 // kernel has copied all of it; the peer need not have it yet.
 func (t *Transport) Offer(s transport.Slot, buf []byte, tok transport.Token, d []byte) (int, error) {
@@ -54,7 +70,9 @@ func (t *Transport) Offer(s transport.Slot, buf []byte, tok transport.Token, d [
 		p.offers = make(map[uint64]*bulkOut)
 	}
 	p.lastOffer++
-	p.offers[p.lastOffer] = &bulkOut{id: p.lastOffer, tok: tok, buf: buf}
+	o := take(&t.freeOut)
+	*o = bulkOut{id: p.lastOffer, tok: tok, buf: buf}
+	p.offers[o.id] = o
 	putDesc(d, desc{t.env.Self.Serial, p.lastOffer, int64(len(buf))})
 	return descBytes, nil
 }
@@ -77,7 +95,9 @@ func (t *Transport) Accept(s transport.Slot, d []byte, buf []byte, tok transport
 	}
 	p.lastRecv++
 	n := min(o.bytes, int64(len(buf)))
-	p.recvs[p.lastRecv] = &bulkIn{id: p.lastRecv, tok: tok, buf: buf[:n]}
+	b := take(&t.freeIn)
+	*b = bulkIn{id: p.lastRecv, tok: tok, buf: buf[:n]}
+	p.recvs[b.id] = b
 	var f [acceptSize]byte
 	binary.LittleEndian.PutUint64(f[frameHead:], o.id)
 	binary.LittleEndian.PutUint64(f[frameHead+8:], p.lastRecv)
@@ -93,6 +113,7 @@ func (t *Transport) Withdraw(s transport.Slot, tok transport.Token) {
 	for id, o := range p.offers {
 		if o.tok == tok && !o.active {
 			delete(p.offers, id)
+			give(&t.freeOut, o)
 			return
 		}
 	}
@@ -140,6 +161,7 @@ func (t *Transport) takeRefuse(p *peer, f []byte) error {
 	delete(p.recvs, id)
 	t.emit(p, transport.Event{Kind: transport.EvBulk, Token: b.tok,
 		Err: fmt.Errorf("%w: process %v no longer offers it", transport.ErrCancelled, p.proc)})
+	give(&t.freeIn, b)
 	return nil
 }
 
@@ -169,6 +191,7 @@ func (t *Transport) bulkTaken(l *link) {
 	}
 	delete(p.recvs, b.id)
 	t.emit(p, transport.Event{Kind: transport.EvBulk, Token: b.tok, Bytes: int64(b.got)})
+	give(&t.freeIn, b)
 }
 
 // nextChunk queues a piece of the transfer whose turn it is.
@@ -185,7 +208,6 @@ func (t *Transport) nextChunk(p *peer) bool {
 	binary.LittleEndian.PutUint64(f[frameHead+8:], uint64(o.off))
 	t.copyIn(&p.out, f[:])
 	p.out.push(piece{b: o.buf[o.off : o.off+n], bulk: o})
-	o.queued = true
 	o.off += n
 	if o.off == o.total {
 		p.sending = slices.Delete(p.sending, 0, 1)
@@ -202,6 +224,7 @@ func (t *Transport) bulkSent(p *peer, o *bulkOut) {
 	}
 	delete(p.offers, o.id)
 	t.emit(p, transport.Event{Kind: transport.EvBulk, Token: o.tok, Bytes: int64(o.total)})
+	give(&t.freeOut, o)
 }
 
 // endBulks answers every transfer and offer with err.

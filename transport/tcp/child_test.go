@@ -23,7 +23,7 @@ const testJob = wire.JobID(0x1122334455667788)
 func testProc(serial uint32) wire.ProcID { return wire.ProcID{Job: testJob, Serial: serial} }
 
 func testEnv(serial uint32) transport.Env {
-	env := transport.Env{Self: testProc(serial), Segment: -1, Bell: -1}
+	env := transport.Env{Self: testProc(serial), Segment: -1, Bell: -1, Setting: os.Getenv}
 	copy(env.Secret[:], "the secret of the jobs in tests")
 	return env
 }

@@ -12,8 +12,10 @@ import (
 )
 
 const (
-	// readBuffer holds a whole message and as much again.
-	readBuffer = 2 * (msgHead + eagerLimit)
+	// readBuffer holds a whole message and as much again; a link has it once
+	// it needs more than firstBuffer.
+	readBuffer  = 2 * (msgHead + eagerLimit)
+	firstBuffer = 16 << 10
 	// tailLeast: with less room behind the input, it is moved to the front.
 	tailLeast = msgHead + eagerLimit
 	// headRead is what a read takes while bulk data is expected: enough for
@@ -66,7 +68,7 @@ func (t *Transport) read(l *link) {
 			return
 		case drained && !p.expired:
 			return
-		case budget <= 0, l.left == 0 && l.w == len(l.buf) && l.turn == t.turn:
+		case budget <= 0, l.left == 0 && l.w == len(l.buf) && l.turn == t.turn && len(l.buf) == readBuffer:
 			// Enough for others to wait, or payloads fill the buffer.
 			t.again(l)
 			return
@@ -98,9 +100,19 @@ func (t *Transport) ended(l *link) {
 	t.fail(p, fmt.Errorf("%w: process %v: the connection ended %s frames: %w", transport.ErrPeerGone, p.proc, where, l.ends))
 }
 
+// grow gives l its full buffer. Delivered payloads stay in the old one.
+func (l *link) grow() {
+	b := make([]byte, readBuffer)
+	l.w = copy(b, l.buf[l.r:l.w])
+	l.r, l.buf = 0, b
+}
+
 // fill reads once, at most about limit bytes. full: there may be more. The
 // error is EAGAIN if there is nothing, else the link has ended.
 func (t *Transport) fill(l *link, limit int) (n int, full bool, err error) {
+	if l.w == len(l.buf) && len(l.buf) < readBuffer {
+		l.grow()
+	}
 	// Payloads delivered in this Poll must stay where they are.
 	if l.turn != t.turn && l.r > 0 && (l.r == l.w || len(l.buf)-l.w < tailLeast) {
 		l.w = copy(l.buf, l.buf[l.r:l.w])

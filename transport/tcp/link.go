@@ -178,7 +178,7 @@ func (t *Transport) adopt(p *peer, l *link) {
 	}
 	l.state, l.peer, l.deadline, p.link = linkUp, p, 0, l
 	l.in = nil
-	l.buf = make([]byte, readBuffer)
+	l.buf = make([]byte, firstBuffer)
 	p.state, p.dialErr = peerUp, nil
 	t.up++
 	t.setInterest(l, unix.EPOLLIN)
@@ -197,6 +197,11 @@ func (t *Transport) adopt(p *peer, l *link) {
 // frame has gone over either before, so nothing is lost or overtaken.
 func (t *Transport) introduce(l *link) {
 	p := t.byProc[l.proc]
+	if p != nil && p.link != nil && p.link.state == linkVerdict {
+		// Of a peer that released us and calls again, an earlier verdict
+		// and messages may lie there.
+		t.greet(p.link)
+	}
 	switch {
 	case p == nil:
 		p = t.newPeer(l.proc)

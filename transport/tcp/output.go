@@ -117,7 +117,6 @@ func (t *Transport) retire(p *peer) {
 			t.blocks = append(t.blocks, q.block)
 		}
 	case q.bulk != nil:
-		q.bulk.queued = false
 		if len(q.b) == 0 {
 			t.bulkSent(p, q.bulk)
 		}

@@ -183,7 +183,7 @@ func (t *Transport) linger(p *peer) {
 	if t.hot == l {
 		t.hot = nil
 	}
-	l.bulk, l.left, l.r, l.w = nil, 0, 0, 0
+	l.bulk, l.buf = nil, nil // what was delivered from buf stays as it is
 	t.setDeadline(l, t.opt.LingerTimeout)
 	t.pump(p)
 	t.discard(l)
@@ -204,7 +204,7 @@ func (t *Transport) discard(l *link) {
 		return
 	}
 	for budget := turnBytes; budget > 0; {
-		n, e := recv(l.fd, l.buf)
+		n, e := recv(l.fd, t.scratch[:])
 		if e == unix.EAGAIN || e == unix.EINTR {
 			return
 		}

@@ -60,7 +60,9 @@ type Transport struct {
 	reopen bool  // listeners are off
 
 	scratch [msgHead + copyMax]byte
-	blocks  [][]byte
+	blocks  [][]byte // free, as are the next two
+	freeOut []*bulkOut
+	freeIn  []*bulkIn
 	vec     vector
 	epoll   [64]unix.EpollEvent
 }

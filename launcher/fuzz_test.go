@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package launcher
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+func FuzzHosts(f *testing.F) {
+	f.Add("a:4,b", "a slots=4 max_slots=8 # x\n[::1]:2\n")
+	f.Fuzz(func(t *testing.T, list, file string) {
+		for _, parse := range []func() ([]hostSlots, error){
+			func() ([]hostSlots, error) { return parseHosts(list) },
+			func() ([]hostSlots, error) { return parseHostfile("f", file) },
+		} {
+			hs, err := parse()
+			if (err == nil) == (len(hs) == 0) {
+				t.Errorf("%d hosts, error %v", len(hs), err)
+			}
+			for _, h := range hs {
+				if h.name == "" || h.slots < 0 || h.maxSlots < 0 || h.maxSlots > 0 && h.slots > h.maxSlots {
+					t.Errorf("%+v", h)
+				}
+			}
+		}
+	})
+}
+
+// The program's own words must come through whatever stands before it.
+func FuzzLongFlags(f *testing.F) {
+	f.Add("-np 4 -x A -host h -v")
+	f.Add("-n4 --np=3 -")
+	f.Fuzz(func(t *testing.T, line string) {
+		args := append(strings.Fields(line), "--", "-np", "-host")
+		v := flags(&options{}, true)
+		out := longFlags(v.set, args)
+		if len(out) != len(args) {
+			t.Fatalf("%q became %q", args, out)
+		}
+		for i := range out {
+			if out[i] != args[i] && out[i] != "-"+args[i] {
+				t.Errorf("%q became %q", args[i], out[i])
+			}
+		}
+	})
+}
+
+func FuzzCPUList(f *testing.F) {
+	f.Add("0-1,4-5\n")
+	f.Fuzz(func(t *testing.T, list string) {
+		top := topology{all: cpus{0, 1, 5}}
+		top.fill(fstest.MapFS{
+			"sys/devices/system/cpu/cpu0/topology/thread_siblings_list": {Data: []byte(list)},
+			"sys/devices/system/node/node0/cpulist":                     {Data: []byte(list)},
+		})
+		n := 0
+		for _, c := range top.cores {
+			n += len(c)
+		}
+		if n != 3 || len(top.nodes) != 1 {
+			t.Errorf("%q: cores %v, nodes %v", list, top.cores, top.nodes)
+		}
+	})
+}
