@@ -200,7 +200,7 @@ func (h *head) run() int {
 		case <-h.giveUp:
 			for _, p := range h.procs.list {
 				if p.pid != 0 && !p.exited {
-					h.say("%s (pid %d) does not end after SIGKILL; giving up", p.name(), p.pid)
+					say("%s (pid %d) does not end after SIGKILL; giving up", p.name(), p.pid)
 				}
 			}
 			return h.status

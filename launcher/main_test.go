@@ -115,6 +115,9 @@ func mpiRank(what string, args []string) int {
 		return 99
 	}
 	c, w, err := control.Dial(addr, token)
+	if errors.Is(err, control.ErrEnding) {
+		select {}
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "Dial:", err)
 		return 98

@@ -183,7 +183,7 @@ func (p *pump) orders(now time.Time) {
 func (p *pump) over() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.closing && len(p.sources) == 0
+	return p.closing && len(p.sources)+len(p.finishing)+len(p.said) == 0
 }
 
 // service moves one chunk of s, or parks it. A finishing stream is moved to

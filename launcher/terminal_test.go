@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
-	"syscall"
 )
 
 // terminal makes a pseudo terminal that does not echo.

@@ -14,13 +14,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/pflag"
+	"golang.org/x/sys/unix"
 )
 
 type options struct {
@@ -97,8 +100,12 @@ func run(ctx context.Context, o options, args []string) error {
 		impls = append(impls, m)
 	}
 
+	warnIfBusy(os.Stderr)
 	b := newBoard()
-	s := session{opt: o, impls: impls, board: b, log: os.Stderr}
+	s := session{opt: o, impls: impls, board: b}
+	if _, err := unix.IoctlGetTermios(int(os.Stderr.Fd()), unix.TCGETS); err == nil {
+		s.log = os.Stderr
+	}
 	if o.raw != "" {
 		f, err := os.Create(o.raw)
 		if err != nil {
@@ -117,6 +124,19 @@ func run(ctx context.Context, o options, args []string) error {
 		err = writeMarkdown(o.markdown, t, impls, o)
 	}
 	return err
+}
+
+// warnIfBusy says so when others use the processors: the ratios would be those
+// of spinning against sleeping, not of the implementations.
+func warnIfBusy(w io.Writer) {
+	b, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return
+	}
+	var load float64
+	if _, err := fmt.Sscan(string(b), &load); err == nil && load > 0.5*float64(runtime.NumCPU()) {
+		fmt.Fprintf(w, "peers: warning: the load average is %.1f on %d cores; numbers will be worth little\n", load, runtime.NumCPU())
+	}
 }
 
 func writeMarkdown(path string, t table, impls []impl, o options) error {

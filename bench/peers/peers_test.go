@@ -45,7 +45,7 @@ func TestSession(t *testing.T) {
 	}
 	j := job{"latency", "shm", 2, []int64{8, 4096}, []float64{0.5, 1.0}}
 	var raw bytes.Buffer
-	s := session{opt: options{rounds: 3, msec: 1, timeout: time.Minute}, impls: impls, board: newBoard(), log: &bytes.Buffer{}, raw: &raw}
+	s := session{opt: options{rounds: 3, msec: 1, timeout: time.Minute}, impls: impls, board: newBoard(), raw: &raw}
 	if err := s.measure(t.Context(), []job{j}); err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func TestHang(t *testing.T) {
 	pid := filepath.Join(t.TempDir(), "pid")
 	m := sh(t, "hang", "sleep 1000 & echo $! >"+pid+"; wait")
 	j := job{bench: "barrier", transport: "shm", ranks: 2}
-	s := session{opt: options{rounds: 1, timeout: 500 * time.Millisecond}, impls: []impl{m}, board: newBoard(), log: &bytes.Buffer{}}
+	s := session{opt: options{rounds: 1, timeout: 500 * time.Millisecond}, impls: []impl{m}, board: newBoard()}
 	if err := s.measure(t.Context(), []job{j}); err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func TestHang(t *testing.T) {
 func TestInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	s := session{opt: options{rounds: 1, timeout: time.Minute}, impls: []impl{sh(t, "x", "sleep 1000")}, board: newBoard(), log: &bytes.Buffer{}}
+	s := session{opt: options{rounds: 1, timeout: time.Minute}, impls: []impl{sh(t, "x", "sleep 1000")}, board: newBoard()}
 	if err := s.measure(ctx, jobs[:1]); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}

@@ -22,7 +22,7 @@ type session struct {
 	impls []impl
 	board *board
 	raw   io.Writer // nil, or where every result goes
-	log   io.Writer // progress
+	log   io.Writer // nil, or a terminal for progress
 }
 
 // giveUp is after how many failures a job is not run again with that
@@ -38,7 +38,7 @@ func (s *session) measure(ctx context.Context, jobs []job) error {
 	began := time.Now()
 	for r := range s.opt.rounds {
 		for k, j := range jobs {
-			fmt.Fprintf(s.log, "\rround %d of %d, job %d of %d (%s), %s \x1b[K", r+1, s.opt.rounds, k+1, len(jobs), j.name(), time.Since(began).Round(time.Second))
+			s.progress("round %d of %d, job %d of %d (%s), %v", r+1, s.opt.rounds, k+1, len(jobs), j.name(), time.Since(began).Round(time.Second))
 			for i := range s.impls {
 				// Who begins changes with the round: after a pause a machine
 				// is another one.
@@ -63,8 +63,15 @@ func (s *session) measure(ctx context.Context, jobs []job) error {
 			}
 		}
 	}
-	fmt.Fprint(s.log, "\r\x1b[K")
+	s.progress("")
 	return nil
+}
+
+// progress rewrites one line of a terminal.
+func (s *session) progress(format string, args ...any) {
+	if s.log != nil {
+		fmt.Fprintf(s.log, "\r"+format+"\x1b[K", args...)
+	}
 }
 
 func (s *session) write(impl string, rs []report.Result) error {

@@ -56,6 +56,9 @@ func (r row) ratioText() string {
 	if math.IsNaN(r.ratio) {
 		return "-"
 	}
+	if r.ratio < 0.1 {
+		return fmt.Sprintf("%.3f", r.ratio)
+	}
 	return fmt.Sprintf("%.2f", r.ratio)
 }
 

@@ -15,8 +15,10 @@ const (
 	maxText     = 4 << 10 // reasons, ends of processes
 	maxSettings = 1 << 10
 	maxSetting  = 4 << 10
-	maxArgs     = 1 << 15 // arguments in a command line
-	tokenBytes  = 16
+	// maxAllSettings leaves room in a welcome for everything else.
+	maxAllSettings = 1 << 20
+	maxArgs        = 1 << 15 // arguments in a command line
+	tokenBytes     = 16
 )
 
 // message is the body of one kind of frame. put writes what get reads; get

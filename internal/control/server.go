@@ -67,7 +67,11 @@ func (cfg *ServerConfig) validate() error {
 	if len(cfg.Settings) > maxSettings {
 		return fmt.Errorf("control: %d settings, at most %d allowed", len(cfg.Settings), maxSettings)
 	}
+	total := 0
 	for k, v := range cfg.Settings {
+		if total += len(k) + len(v); total > maxAllSettings {
+			return fmt.Errorf("control: settings of more than %d bytes", maxAllSettings)
+		}
 		if len(k) > maxSetting || len(v) > maxSetting {
 			return fmt.Errorf("control: setting %.40q has %d bytes, at most %d allowed", k, max(len(k), len(v)), maxSetting)
 		}

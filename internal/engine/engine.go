@@ -68,11 +68,13 @@ type Engine struct {
 
 	mu       *wait.Gate
 	closed   bool
-	leading  bool // a goroutine polls
-	armed    bool // the service goroutine sleeps for everybody
+	leading  bool   // a goroutine polls
+	armed    bool   // the service goroutine sleeps for everybody
 	turns    uint64 // calls of progress
 	tests    uint64 // calls of pollOnce
 	events   [16]transport.Event
+	head     wire.Header                      // of the message being sent: off the stack once
+	frame    [rtsLen + transport.MaxDesc]byte // likewise, of an RTS
 	table    match.Table[Request, arrival]
 	peers    map[wire.ProcID]*Peer
 	dead     map[wire.ProcID]departure

@@ -25,8 +25,8 @@ type Peer struct {
 	link  *link
 	slot  transport.Slot
 	state peerState
-	full  bool // the transport refused; EvWritable will come
-	dying bool // the control plane knows it to be dead; EvDown will come
+	full  bool  // the transport refused; EvWritable will come
+	dying bool  // the control plane knows it to be dead; EvDown will come
 	cause error // it broke the protocol; EvDown will come
 	down  *Fault
 
@@ -152,9 +152,10 @@ func (e *Engine) control(p *Peer, key match.Key, k kind, flags uint8, aux uint32
 	if p.state == peerDown {
 		return
 	}
-	h := header(key, k, flags, aux)
+	e.head = header(key, k, flags, aux)
+	h := &e.head
 	if len(p.ctl) == 0 && p.state == peerUp && !p.full {
-		switch p.link.Send(p.slot, &h, nil, 0) {
+		switch p.link.Send(p.slot, h, nil, 0) {
 		case transport.Sent, transport.Queued:
 			return
 		case transport.Broken:
@@ -163,7 +164,7 @@ func (e *Engine) control(p *Peer, key match.Key, k kind, flags uint8, aux uint32
 			p.full = true
 		}
 	}
-	p.ctl = append(p.ctl, ctlFrame{h})
+	p.ctl = append(p.ctl, ctlFrame{*h})
 	e.list(p)
 	if p.state == peerNew {
 		e.connect(p)

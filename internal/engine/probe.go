@@ -4,7 +4,6 @@ package engine
 
 import (
 	"context"
-
 )
 
 // ProbeArgs are the arguments of a probe.
@@ -84,4 +83,3 @@ func (e *Engine) Imrecv(c *Context, m *Message, a *RecvArgs) Handle {
 	e.deliver(r, got)
 	return Handle{r, r.gen}
 }
-

@@ -107,8 +107,8 @@ func (e *Engine) sendNow(c *Context, p *Peer, a *SendArgs) bool {
 	if n > copiedMax {
 		return false
 	}
-	h := header(c.keys[a.Plane].With(c.rank32, a.Tag), kindEager, a.flags(), uint32(p.owed))
-	if p.link.Send(p.slot, &h, a.Buf.Slice(), 0) != transport.Sent {
+	e.head = header(c.keys[a.Plane].With(c.rank32, a.Tag), kindEager, a.flags(), uint32(p.owed))
+	if p.link.Send(p.slot, &e.head, a.Buf.Slice(), 0) != transport.Sent {
 		return false
 	}
 	p.owed = 0
@@ -160,8 +160,8 @@ func (e *Engine) transmitEager(p *Peer, r *Request, cost int32) bool {
 	if r.flags&flagSync != 0 {
 		aux = r.wireID()
 	}
-	h := header(r.posted.Key, kindEager, r.flags, aux)
-	st := p.link.Send(p.slot, &h, r.buf.Slice(), r.token())
+	e.head = header(r.posted.Key, kindEager, r.flags, aux)
+	st := p.link.Send(p.slot, &e.head, r.buf.Slice(), r.token())
 	if st == transport.Full {
 		p.full = true
 		return false
@@ -191,8 +191,8 @@ func (e *Engine) transmitEager(p *Peer, r *Request, cost int32) bool {
 }
 
 func (e *Engine) transmitRTS(p *Peer, r *Request, n int64) bool {
-	var frame [rtsLen + transport.MaxDesc]byte
-	putLength(frame[:], n)
+	frame := e.frame[:]
+	putLength(frame, n)
 	m, err := p.link.Offer(p.slot, r.buf.Slice(), r.token(), frame[rtsLen:])
 	if err != nil {
 		r.pend = 0
@@ -200,8 +200,8 @@ func (e *Engine) transmitRTS(p *Peer, r *Request, n int64) bool {
 		e.complete(r)
 		return true
 	}
-	h := header(r.posted.Key, kindRTS, r.flags, r.wireID())
-	st := p.link.Send(p.slot, &h, frame[:rtsLen+m], 0)
+	e.head = header(r.posted.Key, kindRTS, r.flags, r.wireID())
+	st := p.link.Send(p.slot, &e.head, frame[:rtsLen+m], 0)
 	switch st {
 	case transport.Full:
 		p.full = true

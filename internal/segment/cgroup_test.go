@@ -72,10 +72,8 @@ func tight(t *testing.T, limit int64) {
 	}
 	// Small pieces until it is full.
 	n := 0
-	for off := int64(Rings); err == nil || n == 0; off += 1 << 20 {
-		if err = Reserve(seg, off, 1<<20); err == nil {
-			n++
-		}
+	for err = nil; err == nil; n++ {
+		err = Reserve(seg, Rings+int64(n)<<20, 1<<20)
 	}
 	if !errors.As(err, &nm) || n < 10 {
 		t.Errorf("after %d MiB: %v", n, err)

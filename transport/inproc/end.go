@@ -69,6 +69,19 @@ func (e *end) ring() {
 	}
 }
 
+// settle takes e out of the work list, unless something has come since
+// pollEnd looked; then it is true, and e stays. Whoever did that found e queued
+// and pushed nothing; whoever comes later pushes.
+func (e *end) settle() (stay bool) {
+	e.queued.Store(false)
+	return e.pending() && !e.queued.Swap(true)
+}
+
+// pending reports whether pollEnd would find something.
+func (e *end) pending() bool {
+	return !e.down && (!e.in.empty() || e.room.Load() || e.ended.Load() > 0 || e.over.Load())
+}
+
 // finish marks both ends of the pair as over. Any goroutine.
 func (e *end) finish() {
 	e.over.Store(true)

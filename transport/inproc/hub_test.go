@@ -6,7 +6,6 @@ import (
 	"errors"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -150,7 +149,7 @@ func TestSelf(t *testing.T) {
 // (or the transfer's end), the other touches its buffer no more: the race
 // detector watches the writes.
 func TestKillRunning(t *testing.T) {
-	for round := range 50 {
+	for round := range 30 {
 		h := inproc.NewHub()
 		ts := open(t, h, 2)
 		slots := []transport.Slot{connect(t, ts[0], 2), connect(t, ts[1], 1)}
@@ -171,7 +170,7 @@ func TestKillRunning(t *testing.T) {
 // runUntilDown offers and accepts without end, writing into each buffer as
 // soon as it is its own again.
 func runUntilDown(t *testing.T, tr *inproc.Transport, s transport.Slot, started *sync.WaitGroup) {
-	const size = 1 << 20
+	const size = 1<<19 + 1
 	var (
 		ev   = make([]transport.Event, 8)
 		desc = make([]byte, transport.MaxDesc)
@@ -217,65 +216,6 @@ func runUntilDown(t *testing.T, tr *inproc.Transport, s transport.Slot, started 
 		runtime.Gosched()
 	}
 	t.Error("no EvDown for 30 s")
-}
-
-// TestNoLostRing: one goroutine sends two messages with a varying gap, the
-// other answers when it has both; for a second. Were the ring of the second
-// lost between the last look at an end and its leaving the work list, both
-// would wait for ever.
-func TestNoLostRing(t *testing.T) {
-	ts := open(t, inproc.NewHub(), 2)
-	slots := []transport.Slot{connect(t, ts[0], 2), connect(t, ts[1], 1)}
-	send := func(i int, last uint64) {
-		if st := ts[i].Send(slots[i], &wire.Header{last}, nil, 0); st != transport.Sent {
-			t.Errorf("Send: %d", st)
-		}
-	}
-	// await receives some messages; more is false with the last one.
-	await := func(i, want int, ev []transport.Event) (more bool) {
-		end := time.Now().Add(30 * time.Second)
-		more = true
-		for turn := 1; want > 0; turn++ {
-			for _, e := range ev[:ts[i].Poll(ev)] {
-				want--
-				more = more && e.Header[0] == 0
-			}
-			if turn%128 == 0 {
-				runtime.Gosched()
-				if time.Now().After(end) {
-					t.Errorf("process %d waits for ever", i+1)
-					return false
-				}
-			}
-		}
-		return more
-	}
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		ev := make([]transport.Event, 4)
-		for await(1, 2, ev) {
-			send(1, 0)
-		}
-	})
-	wg.Go(func() {
-		ev := make([]transport.Event, 4)
-		var gap atomic.Int64
-		last := uint64(0)
-		for start, round := time.Now(), 0; last == 0; round++ {
-			if round%64 == 0 && time.Since(start) > time.Second {
-				last = 1
-			}
-			send(0, 0)
-			for range round % 50 {
-				gap.Add(1)
-			}
-			send(0, last)
-			if last == 0 && !await(0, 1, ev) {
-				return
-			}
-		}
-	})
-	wg.Wait()
 }
 
 // TestThousandRanks: a thousand processes in a ring cost what their

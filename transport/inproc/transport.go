@@ -175,13 +175,7 @@ func (t *Transport) pollWork(ev []transport.Event) int {
 		done++
 		k, more := t.pollEnd(e, ev[n:])
 		n += k
-		if !more {
-			// From here on others ring again; what they did before is
-			// seen now.
-			e.queued.Store(false)
-			more = e.pending() && !e.queued.Swap(true)
-		}
-		if more {
+		if more || e.settle() {
 			t.work = append(t.work, e)
 		}
 	}
@@ -189,11 +183,6 @@ func (t *Transport) pollWork(ev []transport.Event) int {
 	clear(t.work[k:])
 	t.work = t.work[:k]
 	return n
-}
-
-// pending reports whether pollEnd would find something.
-func (e *end) pending() bool {
-	return !e.down && (!e.in.empty() || e.room.Load() || e.ended.Load() > 0 || e.over.Load())
 }
 
 // pollEnd reports what happened at e; more means that ev was too short.

@@ -79,6 +79,7 @@ func TestKill(t *testing.T) {
 				c := start(t, v.role, v.env...)
 				c.untilKilled(t, time.Duration(r.IntN(20000))*time.Microsecond)
 				c.tr.Close()
+				c.closeFDs()
 			}
 		})
 	}
@@ -90,14 +91,14 @@ func (c *child) untilKilled(t *testing.T, d time.Duration) {
 	t.Helper()
 	dead := make(chan struct{})
 	first := make(chan struct{})
-	go func() {
+	go func(first <-chan struct{}) {
 		<-first
 		timer := time.NewTimer(d)
 		<-timer.C
 		c.cmd.Process.Signal(syscall.SIGKILL)
 		c.cmd.Wait()
 		close(dead)
-	}()
+	}(first)
 	deadline := time.Now().Add(20 * time.Second)
 	mine, theirs := make([]byte, 4<<20), make([]byte, 8<<20)
 	offers, ends, last, failed := 0, 0, uint64(0), false

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -78,7 +79,8 @@ func (m *mini) next() *transport.Event {
 	return &m.ev[m.at-1]
 }
 
-// send waits for room; false means that the peer is gone.
+// send waits for room, ignoring what arrives meanwhile. It returns false when
+// the peer is gone.
 func (m *mini) send(h wire.Header, p []byte) bool {
 	for {
 		switch m.tr.Send(m.slot, &h, p, 0) {
@@ -87,14 +89,7 @@ func (m *mini) send(h wire.Header, p []byte) bool {
 		case transport.Broken:
 			return false
 		}
-		if m.at == m.n {
-			m.at, m.n = 0, m.tr.Poll(m.ev[:])
-		}
-		if m.n > 0 && m.ev[m.at].Kind == transport.EvWritable {
-			m.at++
-		} else {
-			runtime.Gosched()
-		}
+		m.next()
 	}
 }
 
@@ -161,14 +156,18 @@ func start(t testing.TB, role string, env ...string) *child {
 	c.cmd = exec.Command(os.Args[0])
 	c.cmd.Env = append(os.Environ(), append(env, roleEnv+"="+role)...)
 	c.cmd.Stderr = os.Stderr
+	// Nobody spins on when the test has been killed.
+	c.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	for _, i := range []int{2, 3, 0, 1} {
 		f := os.NewFile(uintptr(dup(c.fds[i])), "shared")
 		c.cmd.ExtraFiles = append(c.cmd.ExtraFiles, f)
 		defer f.Close()
 	}
+	runtime.LockOSThread() // Pdeathsig means the thread that forks
 	if err := c.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { c.cmd.Process.Kill() })
 	settings := make(map[string]string)
 	for _, e := range env {
 		for k := range e {
@@ -199,6 +198,10 @@ func (c *child) stop(t testing.TB) {
 	if err := c.cmd.Wait(); err != nil {
 		t.Error("child:", err)
 	}
+	c.closeFDs()
+}
+
+func (c *child) closeFDs() {
 	for _, fd := range c.fds {
 		unix.Close(fd)
 	}

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"gompi/internal/wire"
 	"gompi/transport"
@@ -175,4 +176,97 @@ func TestOpenRefuses(t *testing.T) {
 	if c := p.Caps(); c.EagerMax != 1000 || c.EagerBest != 1000 {
 		t.Errorf("GOMPI_TCP_EAGER=1000 gives %+v", c)
 	}
+}
+
+// TestFailOfTheLoud: Fail ends even a peer that is not dead and never stops
+// sending.
+func TestFailOfTheLoud(t *testing.T) {
+	p := open(t, 1, Options{})
+	s := joined(t, p)
+	go func() {
+		for {
+			if _, err := s.Write(s.msg(string(make([]byte, 10000)))); err != nil {
+				return
+			}
+		}
+	}()
+	p.Fail(p.first(transport.EvUp).Slot)
+	until(t, "EvDown", func() bool {
+		p.events = p.events[len(p.events)-min(1, len(p.events)):]
+		return p.count(transport.EvDown) == 1
+	}, p)
+}
+
+// TestFailOfTheSilent: a process that is reported dead and whose connection
+// does not end (its host is gone) is down soon, with what it had sent.
+func TestFailOfTheSilent(t *testing.T) {
+	p := open(t, 1, Options{})
+	s := joined(t, p)
+	s.write(append(s.msg("whole"), s.msg("cut off")[:30]...))
+	p.Fail(p.first(transport.EvUp).Slot)
+	until(t, "EvDown", func() bool { return p.count(transport.EvDown) == 1 }, p)
+	if m := p.first(transport.EvRecv); string(m.Payload) != "whole" || p.count(transport.EvRecv) != 1 {
+		t.Fatalf("events %+v: want one message", p.events)
+	}
+	if e := p.events[len(p.events)-1]; e.Kind != transport.EvDown || !errors.Is(e.Err, transport.ErrPeerGone) {
+		t.Fatalf("last event %+v, want EvDown with ErrPeerGone", e)
+	}
+}
+
+// joined is a caller that has joined.
+func joined(t *testing.T, p *proc) *caller {
+	s := callUp(t, p, 2)
+	s.join(p)
+	return s
+}
+
+// TestCloseIsBounded: a peer that neither reads nor ends does not hold Close
+// up for longer than the linger time.
+func TestCloseIsBounded(t *testing.T) {
+	p := open(t, 1, Options{LingerTimeout: 100 * time.Millisecond})
+	joined(t, p)
+	slot := p.first(transport.EvUp).Slot
+	for p.Send(slot, &wire.Header{}, make([]byte, eagerLimit), 0) != transport.Full {
+		p.poll()
+	}
+	start := time.Now()
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if d := time.Since(start); d < 100*time.Millisecond || d > waitLimit {
+		t.Fatalf("Close took %v, want 100 ms and a little", d)
+	}
+}
+
+// TestMessagesPassBulk: a message sent while a large transfer runs arrives
+// before its end, and two transfers share the connection.
+func TestMessagesPassBulk(t *testing.T) {
+	a, b := open(t, 1, Options{}), open(t, 2, Options{})
+	ab, err := a.Connect(b.contact())
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Send(ab, &wire.Header{}, nil, 1)
+	until(t, "the connection", func() bool { return b.count(transport.EvRecv) == 1 }, a, b)
+	ba := b.first(transport.EvUp).Slot
+	const size = 64 << 20
+	for i := range transport.Token(2) {
+		var d [transport.MaxDesc]byte
+		n, err := a.Offer(ab, make([]byte, size), 10+i, d[:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Accept(ba, d[:n], make([]byte, size), 20+i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	until(t, "the transfers to start", func() bool {
+		return len(b.at(ba).recvs) == 2 && b.at(ba).recvs[1].got > 0 && b.at(ba).recvs[2].got > 0
+	}, a, b)
+	a.Send(ab, &wire.Header{7}, []byte("passing"), 1)
+	until(t, "the message", func() bool { return b.count(transport.EvRecv) == 2 }, a, b)
+	if n := b.count(transport.EvBulk); n != 0 {
+		t.Fatalf("%d transfers ended before a message sent at their start", n)
+	}
+	until(t, "the transfers", func() bool { return a.count(transport.EvBulk)+b.count(transport.EvBulk) == 4 }, a, b)
 }

@@ -78,6 +78,11 @@ func (t *Transport) read(l *link) {
 		case err == nil:
 			budget -= n
 			drained = !full
+			if p.expired {
+				if p.rest -= n; p.rest <= 0 {
+					l.ends = errDead
+				}
+			}
 		case err != unix.EAGAIN:
 			l.ends = err
 		case p.writeErr != nil:

@@ -185,7 +185,7 @@ func (t *Transport) adopt(p *peer, l *link) {
 	if accepted {
 		// The socket buffer is as good as empty: a short write is a failure.
 		if n, e := send(l.fd, []byte(verdictYes)); n != verdictBytes {
-			p.writeErr = errnoOr(e, unix.EPIPE)
+			t.writeFailed(p, errnoOr(e, unix.EPIPE))
 		}
 	}
 	t.pump(p)

@@ -50,7 +50,8 @@ type peer struct {
 	bulks
 
 	failing bool // Fail was called
-	expired bool // and what the link holds now is all there will be
+	expired bool // and its time is up
+	rest    int  // bytes that lay in the link then, and are still delivered
 }
 
 // newPeer gives a process the next free slot.

@@ -258,7 +258,10 @@ func (t *Transport) late(l *link) {
 	case linkLingering:
 		t.dropLink(l.peer)
 	case linkUp:
+		// It may not be dead at all and go on sending: what it sends from
+		// now on is not waited for. On an error rest is 0.
 		l.peer.expired = true
+		l.peer.rest, _ = unix.IoctlGetInt(l.fd, unix.TIOCINQ)
 		t.again(l)
 	}
 }

@@ -79,8 +79,8 @@ func transient(e unix.Errno) bool {
 
 // writeFailed notes that a link takes no more. What the peer had sent may
 // still be read; the end comes with the end of that.
-func (t *Transport) writeFailed(p *peer, e unix.Errno) {
-	p.writeErr = e
+func (t *Transport) writeFailed(p *peer, err error) {
+	p.writeErr = err
 	t.again(p.link)
 }
 

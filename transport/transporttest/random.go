@@ -16,10 +16,9 @@ import (
 func testRandom(w *world) {
 	for seed := range 3 {
 		ns := w.open(procs)
-		group := ns
 		var sums tally
 		w.run(ns, func(n *node) error {
-			a := &actor{n: n, all: group, r: rand.New(rand.NewPCG(uint64(seed), uint64(n.proc.Serial)))}
+			a := &actor{n: n, all: ns, r: rand.New(rand.NewPCG(uint64(seed), uint64(n.proc.Serial)))}
 			return a.play(w.o.rounds(1500), &sums)
 		})
 		for _, n := range ns {
@@ -60,9 +59,12 @@ type taken struct {
 func window(size int) []byte { return corpus()[size%4096 : size%4096+size] }
 
 func (a *actor) play(steps int, sums *tally) error {
-	n, r, src := a.n, a.r, (*peer)(nil)
+	n, r := a.n, a.r
 	maxBulk := min(400000, n.w.o.MaxBulkBytes)
-	var err error
+	var (
+		p   *peer
+		err error
+	)
 	for range steps {
 		if n.sleepy = r.IntN(3) == 0; r.IntN(50) == 0 {
 			dawdle(r)
@@ -70,14 +72,14 @@ func (a *actor) play(steps int, sums *tally) error {
 		to := a.all[r.IntN(len(a.all))]
 		if to == n {
 			_, err = n.poll()
-		} else if src, err = n.peer(to); err == nil {
+		} else if p, err = n.peer(to); err == nil {
 			switch k := r.IntN(20); {
 			case k < 12:
-				err = n.send(src, r.IntN(1+n.caps.EagerMax>>r.IntN(12)))
+				err = n.send(p, r.IntN(1+n.caps.EagerMax>>r.IntN(12)))
 			case k < 14 && len(a.sends) < 1000:
 				size := 1 + r.IntN(maxBulk)>>r.IntN(12)
 				var o *op
-				if o, _, err = n.offer(src, window(size)); err == nil {
+				if o, _, err = n.offer(p, window(size)); err == nil {
 					a.sends, a.sizes = append(a.sends, o), append(a.sizes, size)
 				}
 			default:

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package examples_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"gompi/mpitest"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	mpitest.RemoveBuilt()
+	os.Exit(code)
+}
+
+const matrix = "cg/testdata/bcsstk16.mtx.gz"
+
+// settings is the numbers of ranks that every example runs with, over the
+// default transports, and one of them over TCP.
+var settings = []struct {
+	ranks     int
+	transport string
+}{{1, ""}, {2, ""}, {3, ""}, {5, ""}, {3, "tcp"}}
+
+// each runs an example in all settings; check sees what a clean end printed.
+func each(t *testing.T, program string, args []string, check func(t *testing.T, ranks int, out string)) {
+	path := mpitest.Build(t, "gompi/examples/"+program)
+	for _, s := range settings {
+		name := fmt.Sprint(s.ranks, " ranks")
+		var opts []mpitest.ExecOption
+		if s.transport != "" {
+			name += " over " + s.transport
+			opts = append(opts, mpitest.Env("GOMPI_TRANSPORT="+s.transport))
+		}
+		t.Run(name, func(t *testing.T) {
+			r := mpitest.Exec(t, s.ranks, append([]string{path}, args...), opts...)
+			if r.Status != 0 || r.Stderr != "" {
+				t.Fatalf("status %d, standard error:\n%s\nstandard output:\n%s", r.Status, r.Stderr, r.Stdout)
+			}
+			check(t, s.ranks, r.Stdout)
+		})
+	}
+}
+
+// match returns the groups of a pattern that the output must have.
+func match(t *testing.T, out, pattern string) []string {
+	t.Helper()
+	m := regexp.MustCompile(pattern).FindStringSubmatch(out)
+	if m == nil {
+		t.Fatalf("no %s in:\n%s", pattern, out)
+	}
+	return m[1:]
+}
+
+func number(t *testing.T, s string) float64 {
+	t.Helper()
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestHello(t *testing.T) {
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	each(t, "hello", nil, func(t *testing.T, ranks int, out string) {
+		lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
+		slices.Sort(lines)
+		if len(lines) != ranks {
+			t.Fatalf("%d lines:\n%s", len(lines), out)
+		}
+		for i, l := range lines {
+			match(t, l, fmt.Sprintf(`^hello from rank %d of %d on %s, pid [0-9]+, GOMAXPROCS [0-9]+$`, i, ranks, regexp.QuoteMeta(host)))
+		}
+	})
+}
+
+func TestRing(t *testing.T) {
+	each(t, "ring", []string{"--laps", "50"}, func(t *testing.T, ranks int, out string) {
+		match(t, out, fmt.Sprintf(`^%d hops in 50 laps of %d ranks: [0-9.]+.?s per hop\n$`, 50*ranks, ranks))
+	})
+}
+
+func TestPi(t *testing.T) {
+	each(t, "pi", []string{"--steps", "100000"}, func(t *testing.T, ranks int, out string) {
+		m := match(t, out, fmt.Sprintf(`^pi is 3\.14159265[0-9]+, error (\S+), by %d ranks with 100000 steps in \S+\n$`, ranks))
+		// The midpoint rule's own error is 1/(12 steps²).
+		if e := number(t, m[0]); e > 1e-11 {
+			t.Errorf("error %g", e)
+		}
+	})
+}
+
+func TestCG(t *testing.T) {
+	each(t, "cg", []string{matrix}, func(t *testing.T, ranks int, out string) {
+		match(t, out, `(?m)^matrix +bcsstk16.mtx.gz: 4884 x 4884, 290378 nonzeros, \|b\| = 1\.04957999704689[0-9]+e\+10$`)
+		match(t, out, fmt.Sprintf(`(?m)^ranks +%d, `, ranks))
+		if n := number(t, match(t, out, `(?m)^iterations +([0-9]+)$`)[0]); n < 225 || n > 240 {
+			t.Errorf("%g iterations, expected about 232", n)
+		}
+		for _, r := range match(t, out, `(?m)^residual +(\S+), recomputed (\S+)$`) {
+			if number(t, r) >= 1e-10 {
+				t.Errorf("residual %s", r)
+			}
+		}
+		if e := match(t, out, `(?m)^error +(\S+) = `)[0]; number(t, e) >= 1e-8 {
+			t.Errorf("error %s", e)
+		}
+		match(t, out, `(?m)^time +[0-9.]+.?s per iteration, `)
+		b := match(t, out, `(?m)^bytes +([0-9]+) communicated: ([0-9]+) to distribute, ([0-9]+) in ghosts, ([0-9]+) in sums$`)
+		if number(t, b[0]) != number(t, b[1])+number(t, b[2])+number(t, b[3]) {
+			t.Errorf("bytes %v", b)
+		}
+		if ghosts := number(t, b[2]); (ghosts > 0) != (ranks > 1) {
+			t.Errorf("%g bytes of ghosts between %d ranks", ghosts, ranks)
+		}
+	})
+}
+
+func TestCGPlot(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "residuals.svg")
+	cg := mpitest.Build(t, "gompi/examples/cg")
+	r := mpitest.Exec(t, 2, []string{cg, "--plot", file, "--tol", "1e-6", matrix})
+	if r.Status != 0 || r.Stderr != "" {
+		t.Fatalf("status %d: %s", r.Status, r.Stderr)
+	}
+	svg, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.HasPrefix(svg, []byte("<svg ")) || !bytes.Contains(svg, []byte("bcsstk16.mtx.gz, 2 ranks")) {
+		t.Errorf("no plot of the run: %.200s", svg)
+	}
+}
+
+// Failures: what the root says is the one line of the job, beside gompirun's
+// own.
+func TestCGFails(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	const head = "%%MatrixMarket matrix coordinate real symmetric\n"
+	packed, err := os.ReadFile(matrix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut := file("cut.mtx.gz", string(packed[:len(packed)/2]))
+	header := file("header.mtx", "%MatrixMarket matrix coordinate real symmetric\n1 1 1\n1 1 1\n")
+	index := file("index.mtx", head+"2 2 2\n1 1 1\n3 2 1\n")
+	value := file("value.mtx", head+"2 2 2\n1 1 1\n2 2 NaN\n")
+	indefinite := file("indefinite.mtx", head+"2 2 3\n1 1 1\n2 1 -3\n2 2 2\n")
+	good := file("good.mtx", head+"2 2 2\n1 1 1\n2 2 2\n")
+	short := file("b.mtx", "%%MatrixMarket matrix array real general\n2 1\n1\n")
+	none := filepath.Join(dir, "none.mtx")
+	cg := mpitest.Build(t, "gompi/examples/cg")
+	for name, c := range map[string]struct {
+		args []string
+		says string
+	}{
+		"truncated":     {[]string{cut}, `^rank 0: ` + regexp.QuoteMeta(cut) + `:[0-9]+: the compressed file is cut off$`},
+		"wrong header":  {[]string{header}, `^rank 0: ` + regexp.QuoteMeta(header) + `:1: .*no Matrix Market header`},
+		"index":         {[]string{index}, `^rank 0: ` + regexp.QuoteMeta(index) + `:4: row 3 is outside 1..2$`},
+		"not finite":    {[]string{value}, `^rank 0: ` + regexp.QuoteMeta(value) + `:4: "NaN" is no finite value$`},
+		"right side":    {[]string{good, "--rhs", short}, `^rank 0: ` + regexp.QuoteMeta(short) + `:4: the file ends after 1 of 2 values$`},
+		"no file":       {[]string{none}, `^rank 0: open ` + regexp.QuoteMeta(none) + `: no such file or directory$`},
+		"indefinite":    {[]string{indefinite}, `^rank 0: ` + regexp.QuoteMeta(indefinite) + `: iteration 1: .*not positive definite$`},
+		"no plot":       {[]string{good, "--plot", none + "/x.svg"}, `^rank 0: open ` + regexp.QuoteMeta(none) + `/x.svg: `},
+		"unfinished":    {[]string{matrix, "--max-iter", "3"}, `^rank 0: ` + matrix + `: no convergence to 1e-10 in 3 iterations$`},
+		"unknown flag":  {[]string{good, "--fast"}, `^rank 0: unknown flag: --fast; cg --help lists the flags$`},
+		"no matrix":     {nil, `^rank 0: 0 arguments, one is needed`},
+		"bad tolerance": {[]string{good, "--tol", "0"}, `^rank 0: --tol 0 is not above 0$`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			begin := time.Now()
+			r := mpitest.Exec(t, 3, append([]string{cg}, c.args...))
+			if d := time.Since(begin); d > 10*time.Second {
+				t.Errorf("took %v", d)
+			}
+			if r.Status == 0 {
+				t.Errorf("status 0")
+			}
+			lines := strings.Split(strings.TrimSuffix(r.Stderr, "\n"), "\n")
+			own := slices.DeleteFunc(lines, func(l string) bool { return strings.HasPrefix(l, "gompirun: ") })
+			if len(own) != 1 || !regexp.MustCompile(c.says).MatchString(own[0]) {
+				t.Errorf("want one line %s, got:\n%s", c.says, r.Stderr)
+			}
+		})
+	}
+}
+
+func TestCGHelp(t *testing.T) {
+	cg := mpitest.Build(t, "gompi/examples/cg")
+	r := mpitest.Exec(t, 2, []string{cg, "--help"})
+	if r.Status != 0 || r.Stderr != "" || strings.Count(r.Stdout, "Usage:") != 1 {
+		t.Errorf("status %d, standard error %q, standard output:\n%s", r.Status, r.Stderr, r.Stdout)
+	}
+}

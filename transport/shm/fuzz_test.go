@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shm
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"gompi/internal/segment"
+	"gompi/internal/wire"
+	"gompi/transport"
+)
+
+// FuzzScribble lets a peer write anything anywhere into what it shares with
+// us, in the middle of messages and transfers. We must survive, and say
+// nothing that the contract does not allow.
+//
+// Each five bytes of the program are {where, offset (2), value (2)}.
+func FuzzScribble(f *testing.F) {
+	f.Add([]byte{0, 64, 0, 1, 0, 1, 0, 0, 255, 255, 2, 0, 0, 9, 9})
+	for seed := range uint64(20) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		p := make([]byte, 5*(1+r.IntN(60)))
+		for i := range p {
+			p[i] = byte(r.Uint32())
+		}
+		f.Add(p)
+	}
+	f.Fuzz(func(t *testing.T, program []byte) {
+		s := newScribbler(t)
+		defer s.close()
+		for i := 0; len(program) >= 5 && i < 200; i++ {
+			op := program[:5]
+			program = program[5:]
+			s.write(op[0], binary.LittleEndian.Uint16(op[1:]), binary.LittleEndian.Uint16(op[3:]))
+			s.turn(i)
+		}
+		// Whatever has happened: told that the peer is dead, we end.
+		s.us.Fail(s.slot)
+		for end := time.Now().Add(10 * time.Second); !s.down; {
+			s.turn(-1)
+			if time.Now().After(end) {
+				t.Fatal("no EvDown")
+			}
+		}
+		s.us.Release(s.slot)
+	})
+}
+
+// scribbler is a process (us) and a peer of it that goes mad.
+type scribbler struct {
+	t        *testing.T
+	f        *fabric
+	us, them *Transport
+	slot     transport.Slot
+	theirs   transport.Slot
+	head     []byte
+	open     map[transport.Token]bool
+	tok      transport.Token
+	down     bool
+	buf      []byte
+}
+
+func newScribbler(t *testing.T) *scribbler {
+	a, b := wire.ProcID{Job: 3, Serial: 1}, wire.ProcID{Job: 3, Serial: 2}
+	s := &scribbler{t: t, f: newFabric(map[string]string{"GOMPI_RING": "2048"}), open: make(map[transport.Token]bool), buf: make([]byte, 1<<20)}
+	s.us, s.them = s.f.open(t, a), s.f.open(t, b)
+	var err error
+	if s.slot, err = s.us.Connect(s.f.Contact(b, a)); err != nil {
+		t.Fatal(err)
+	}
+	if s.theirs, err = s.them.Connect(s.f.Contact(a, b)); err != nil {
+		t.Fatal(err)
+	}
+	if s.head, err = segment.Map(s.f.files[a][0], 0, pageBytes, true); err != nil {
+		t.Fatal(err)
+	}
+	s.turn(0)
+	return s
+}
+
+func (s *scribbler) close() {
+	segment.Unmap(s.head)
+	s.us.Close()
+	// The mad one's own state is ruined as well: it just goes.
+	s.f.close()
+}
+
+// write scribbles one 16 bit value.
+func (s *scribbler) write(where byte, off, v uint16) {
+	put := func(m []byte) { binary.LittleEndian.PutUint16(m[int(off)%(len(m)-1):], v) }
+	us, them := s.us.conn(s.slot), s.them.conn(s.theirs)
+	switch where % 8 {
+	case 0:
+		put(s.head[segment.HeadShm : segment.HeadShm+128])
+	case 1:
+		put(s.us.dir.mem[:4096])
+		s.us.own.published.Add(1)
+	case 2:
+		if us.in != nil {
+			put(us.in.mem[:laneSlots])
+		}
+	case 3:
+		if us.in != nil {
+			put(us.in.mem[laneSlots:])
+		}
+	case 4:
+		put(us.out.mem[:laneSlots])
+	case 5:
+		// A message that looks right, with any kind and any words.
+		h := wire.Header{uint64(v % 8), uint64(v) << 32, uint64(off), uint64(off) << 40}
+		if them.out.room(0) {
+			them.out.put(kind(off%9), &h, make([]byte, v%25))
+		}
+	case 6:
+		var desc [descBytes]byte
+		binary.LittleEndian.PutUint64(desc[0:], uint64(v%16))
+		binary.LittleEndian.PutUint64(desc[16:], addrOf(s.buf)+uint64(off))
+		binary.LittleEndian.PutUint64(desc[24:], uint64(v)*8)
+		s.tok++
+		if s.us.Accept(s.slot, desc[:], make([]byte, int(v)*4), s.tok) == nil {
+			s.open[s.tok] = true
+		}
+	case 7:
+		var desc [transport.MaxDesc]byte
+		s.tok++
+		n, err := s.us.Offer(s.slot, s.buf[:int(v)*8], s.tok, desc[:])
+		if err == nil {
+			s.open[s.tok] = true
+			if off%2 == 0 {
+				s.them.Accept(s.theirs, desc[:n], make([]byte, int(v)*8), 1)
+			}
+		}
+	}
+}
+
+// turn lets both sides work and checks what ours says.
+func (s *scribbler) turn(i int) {
+	var h wire.Header
+	s.us.Send(s.slot, &h, s.buf[:i&255], 0)
+	s.them.Send(s.theirs, &h, s.buf[:i&127], 0)
+	var ev [8]transport.Event
+	s.them.Poll(ev[:])
+	for _, e := range ev[:s.us.Poll(ev[:])] {
+		switch e.Kind {
+		case transport.EvRecv:
+			if len(e.Payload) > s.us.caps.EagerMax {
+				s.t.Fatalf("payload of %d bytes", len(e.Payload))
+			}
+		case transport.EvBulk:
+			if !s.open[e.Token] {
+				s.t.Fatalf("transfer %d answered twice", e.Token)
+			}
+			delete(s.open, e.Token)
+		case transport.EvDown:
+			if e.Slot != s.slot {
+				break // somebody whom the scribbling has invented
+			}
+			if s.down || len(s.open) > 0 {
+				s.t.Fatalf("EvDown (again: %v) with %d transfers open", s.down, len(s.open))
+			}
+			s.down = true
+		}
+	}
+	if i%16 == 15 && s.us.Arm() {
+		s.us.Disarm()
+	}
+}
