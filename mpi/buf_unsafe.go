@@ -29,6 +29,8 @@ func (b Buf) Bytes() int64 { return b.b.Bytes() }
 
 // int64s is the same memory: int has 64 bits on every platform gompi builds
 // for, which the next line holds the compiler to.
-func int64s(s []int) []int64 { return unsafe.Slice((*int64)(unsafe.Pointer(unsafe.SliceData(s))), len(s)) }
+func int64s(s []int) []int64 {
+	return unsafe.Slice((*int64)(unsafe.Pointer(unsafe.SliceData(s))), len(s))
+}
 
 const _ = uint(unsafe.Sizeof(int(0)) - 8)

@@ -121,3 +121,12 @@ func (c *Comm) Failed() []int { return c.core.ctx.Failed() }
 // AckFailed acknowledges the failures known now, so that receives from
 // AnySource work again among the living. Local; returns how many there are.
 func (c *Comm) AckFailed() int { return c.core.ctx.AckFailed() }
+
+// Transport names what carries messages between the caller and a rank: "shm",
+// "tcp", "inproc" or "self"; "" before the first message. Local.
+func (c *Comm) Transport(rank int) string {
+	if rank < 0 || rank >= c.core.size {
+		return ""
+	}
+	return c.core.e.TransportOf(c.core.ctx, rank)
+}

@@ -4,6 +4,7 @@ package mpi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -29,7 +30,9 @@ import (
 func Main(f func(ctx context.Context, world *Comm) error) {
 	p, err := Init()
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
+		if !errors.Is(err, control.ErrEnding) {
+			fmt.Fprintln(os.Stderr, err)
+		}
 		os.Exit(1)
 	}
 	if err := f(p.Context(), p.World()); err != nil {
@@ -41,11 +44,23 @@ func Main(f func(ctx context.Context, world *Comm) error) {
 	}
 }
 
-// fail prints an error with the rank and ends the job.
+// fail prints an error with the rank and ends the job. What is only the echo
+// of another rank's end is not printed: gompirun says which rank was first.
 func (p *Process) fail(code int, err error) {
+	if errors.Is(err, ErrProcFailed) || errors.Is(err, ErrAborted) || p.ctx.Err() != nil {
+		select {
+		case <-p.ctx.Done():
+			os.Exit(code)
+		case <-time.After(echoWait):
+		}
+	}
 	fmt.Fprintf(os.Stderr, "rank %d: %v\n", p.world.Rank(), err)
 	p.abort(code, err.Error())
 }
+
+// echoWait is how long a failing rank waits for the news that the job is
+// ending anyway.
+const echoWait = time.Second
 
 // Abort ends the whole job with an exit status; 0 becomes 1. It does not
 // return. MPI 4.1 section 9.6.

@@ -210,6 +210,5 @@ func scalarBufs(s *scalar, t *dtype.Type) (in, out engine.Buf) {
 	return engine.NewBuf(unsafe.Pointer(&s.in), 1, t), engine.NewBuf(unsafe.Pointer(&s.out), 1, t)
 }
 
-
 func scalarIn[T any](s *scalar) *T  { return (*T)(unsafe.Pointer(&s.in)) }
 func scalarOut[T any](s *scalar) *T { return (*T)(unsafe.Pointer(&s.out)) }

@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 )
 
@@ -62,7 +63,7 @@ func newCSR(n int, entries []entry, mirror bool) (*csr, error) {
 	for i := range n {
 		row := a.row(i)
 		// A file in column order leaves the rows in order.
-		if !sort.IsSorted(row) {
+		if !slices.IsSorted(row.col) {
 			sort.Sort(row)
 		}
 		for k := 1; k < len(row.col); k++ {

@@ -94,7 +94,6 @@ func solve(s *system, tol float64, most int) (*solution, error) {
 // all ranks.
 func (s *system) precondition(r, z, sums []float64) (rz, rr float64, err error) {
 	d := s.diagonal
-	rz, rr = 0, 0
 	for i, v := range r {
 		z[i] = v / d[i]
 		rz += v * z[i]

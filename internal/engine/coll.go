@@ -22,6 +22,7 @@ type CollArgs struct {
 	In, Out     Buf
 	Kernel      Kernel // of reductions
 	Commutative bool
+	Tag         CollTag
 	User        context.Context
 }
 
@@ -45,6 +46,7 @@ type coll struct {
 	tell    bool // the others do not know of the fault
 	queued  bool // in the ready list
 	scratch []byte
+	part    *Partitioned // of which this is the parent only
 
 	prev, next *coll // active
 	after      *coll // ready, or free
@@ -109,9 +111,8 @@ func (e *Engine) startColl(c *Context, a *CollArgs) *Request {
 	if r.buf.Count == 0 {
 		r.buf = a.Out
 	}
-	tag := int32(c.collSeq & 0x7fffffff)
+	tag := c.collTag(a.Tag)
 	r.tag = tag
-	c.collSeq++
 	if f := c.collFault(tag); f != nil {
 		r.fail(f)
 		e.complete(r)
@@ -258,6 +259,10 @@ func (k *coll) reduce(a, b Buf, left bool) {
 // stepDone books the end of a step.
 func (e *Engine) stepDone(r *Request) {
 	k := r.parent
+	if k.part != nil {
+		e.partDone(k.part, r)
+		return
+	}
 	f := r.status.Fault
 	if f == nil && r.kind == reqRecv && r.status.Bytes != r.buf.Bytes() {
 		f = &Fault{Class: Mismatch, Got: r.status.Bytes, Want: r.buf.Bytes(), Peer: r.status.Source}
@@ -366,7 +371,7 @@ func (e *Engine) collFailArrived(key match.Key) {
 			return
 		}
 	}
-	if ahead := (uint32(tag) - c.collSeq) & 0x7fffffff; ahead < maxEarly {
+	if c.ahead(tag) {
 		t := c.makeTrouble()
 		if t.early == nil {
 			t.early = map[int32]*Fault{}

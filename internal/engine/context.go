@@ -26,7 +26,11 @@ type Context struct {
 	peers   []*Peer  // by rank, nil until used
 	trouble *trouble // nil as long as all is well
 	collSeq uint32
-	watched bool // the control plane tells when any member ends
+	starts  []uint32 // of each persistent collective, by its number
+	// partTags are the tags on PlanePart that senders of this process have
+	// taken.
+	partTags uint32
+	watched  bool // the control plane tells when any member ends
 }
 
 // trouble is what stands against using a context.

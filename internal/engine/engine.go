@@ -40,6 +40,8 @@ type Config struct {
 	// this process, and this process for each peer. Equal in the whole job.
 	// Zero means DefaultCredit.
 	Credit int64
+	// Check makes receives fail that a message in ready mode found missing.
+	Check bool
 	// Book records blocking calls for the roll call; optional.
 	Book *rollcall.Book
 }

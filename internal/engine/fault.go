@@ -133,6 +133,7 @@ func (e *Engine) departed(proc wire.ProcID, d departure) {
 		f.Peer = int32(rank)
 		c.lose(int32(rank), f, d.failed)
 		e.failRecvs(c, int32(rank), f)
+		e.failParts(c, int32(rank), f)
 		if d.failed {
 			for k := e.colls.first; k != nil; {
 				next := k.next
@@ -197,6 +198,8 @@ func (e *Engine) failContext(c *Context, f *Fault) {
 			case reqOther:
 				r.fail(f)
 				e.complete(r)
+			case reqPart:
+				e.partAbort(r.coll.part, f)
 			}
 		}
 	}

@@ -300,3 +300,14 @@ func (p *Peer) dequeue(r *Request) {
 		return
 	}
 }
+
+// TransportOf names the transport that carries messages to a rank: "self",
+// "shm", "tcp"; "" before the first message.
+func (e *Engine) TransportOf(c *Context, rank int) string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if p := e.peers[c.Members.At(rank)]; p != nil && p.link != nil {
+		return p.link.caps.Name
+	}
+	return ""
+}

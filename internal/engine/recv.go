@@ -177,6 +177,9 @@ func (e *Engine) keep(p *Peer, env *envelope, data []byte, n int32, length int64
 
 // deliver gives an unexpected message to a receive.
 func (e *Engine) deliver(r *Request, a *arrival) {
+	if e.cfg.Check && a.env.flags&flagReady != 0 {
+		r.fail(&Fault{Class: NotReady, Peer: a.env.key.Source()})
+	}
 	if a.env.kind == kindRTS {
 		_, desc, _ := openRTS(a.data)
 		e.deliverRTS(r, a.peer, &a.env, a.bytes, desc)

@@ -20,6 +20,7 @@ const (
 	reqRecv
 	reqColl
 	reqOther // completed from outside: Engine.NewOther
+	reqPart  // a start of a partitioned operation
 )
 
 // What a send still waits for.
@@ -44,6 +45,7 @@ type Request struct {
 	pend   uint8
 	flags  uint8
 	detach bool // nobody will wait: free it when it is done
+	owned  bool // a goroutine polls for it
 	bulk   bool // a receive that was matched and is being transferred
 
 	op   Op
@@ -58,7 +60,7 @@ type Request struct {
 	reason *Fault  // why a send is being withdrawn
 	parent *coll   // the collective of which this is a step
 	waiter *waiter // who waits
-	coll   *coll   // reqColl
+	coll   *coll   // reqColl, reqPart
 	next   *Request
 }
 
@@ -178,6 +180,9 @@ func (p *requestPool) byWireID(id uint32, peer *Peer) *Request {
 	}
 	return r
 }
+
+// waited reports whether a goroutine waits for r.
+func (r *Request) waited() bool { return r.waiter != nil || r.owned }
 
 func (r *Request) fail(f *Fault) { r.status.Fault = f }
 

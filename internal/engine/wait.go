@@ -6,6 +6,7 @@ import (
 	"context"
 	"runtime"
 
+	"gompi/collectives"
 	"gompi/internal/match"
 	"gompi/internal/wait"
 	"gompi/internal/wire"
@@ -96,6 +97,9 @@ func (e *Engine) unpark(w *waiter) {
 
 // waitOne waits for one request. The lock is held at entry and return.
 func (e *Engine) waitOne(r *Request) *Fault {
+	if !r.done && !e.leading {
+		e.spin(r)
+	}
 	if !r.done {
 		w := e.newWaiter()
 		w.need, w.user = 1, r.user
@@ -106,6 +110,24 @@ func (e *Engine) waitOne(r *Request) *Fault {
 		e.freeWaiter(w)
 	}
 	return r.status.Fault
+}
+
+// spin polls for r alone, without a waiter, while nobody else is in the
+// library: the way of a message that comes at once.
+func (e *Engine) spin(r *Request) {
+	e.leading, r.owned = true, true
+	for turn := e.policy.Spin; turn > 0 && !r.done; turn-- {
+		if e.progress() > 0 {
+			turn = e.policy.Spin
+		}
+		if e.mu.Contended() {
+			break
+		}
+	}
+	e.leading, r.owned = false, false
+	if r.done && e.followers.first != nil && !e.armed {
+		e.unpark(e.followers.first)
+	}
 }
 
 // await blocks until w has been hit as often as it needs. The first goroutine
@@ -226,6 +248,8 @@ func (e *Engine) expire(w *waiter) {
 			e.cancelSend(r, f)
 		case reqColl:
 			e.abandon(r.coll, f)
+		case reqPart:
+			e.partAbort(r.coll.part, f)
 		case reqOther:
 			r.fail(f)
 			e.complete(r)
@@ -233,37 +257,52 @@ func (e *Engine) expire(w *waiter) {
 	}
 }
 
-// note writes w into the roll call and asks the control plane to watch those
-// whom it waits for.
+// note asks the control plane to watch those whom w waits for now, and writes
+// w into the roll call once.
 func (e *Engine) note(w *waiter) {
-	if w.slot >= 0 {
-		return
-	}
 	op, c, rank, tag, size := w.call.op, w.call.ctx, w.call.rank, w.call.tag, int64(0)
+	if c != nil {
+		e.watch(c, rank)
+	}
 	for _, r := range w.reqs {
 		if r == nil || r.done {
 			continue
 		}
-		e.watch(r.ctx, r.rank, r.kind == reqColl)
+		if k := r.coll; k != nil {
+			for i := range k.steps {
+				if s := &k.steps[i]; s.Kind == collectives.Send || s.Kind == collectives.Recv {
+					e.watch(k.ctx, s.Peer)
+				}
+			}
+		} else {
+			e.watch(r.ctx, r.rank)
+		}
 		if c == nil {
 			op, c, rank, tag, size = r.op, r.ctx, r.rank, r.tag, r.buf.Bytes()
+			if r.kind == reqColl {
+				rank = noPeer
+			}
 		}
 	}
-	if w.call.ctx != nil {
-		e.watch(c, rank, false)
+	if w.slot < 0 && e.cfg.Book != nil && c != nil {
+		w.slot = e.cfg.Book.Enter(e.entry(op, c, rank, tag, size))
 	}
-	if e.cfg.Book == nil || c == nil {
-		return
-	}
-	w.slot = e.cfg.Book.Enter(e.entry(op, c, rank, tag, size))
 }
 
-// watch asks to be told when a rank ends; Any and collectives mean everybody.
-func (e *Engine) watch(c *Context, rank int32, all bool) {
-	if c == nil {
-		return
-	}
-	if !all && rank >= 0 {
+// noPeer is the rank in the roll call of a call that waits for no one rank.
+const noPeer = -2
+
+// watch asks to be told when a rank ends; Any means everybody. Deaths are told
+// in any case; this is for those that leave in order.
+func (e *Engine) watch(c *Context, rank int32) {
+	switch {
+	case c == nil:
+	case rank == match.Any:
+		if !c.watched {
+			c.watched = true
+			e.cfg.Control.Watch(c.Members)
+		}
+	case rank >= 0:
 		p := c.peers[rank]
 		if p == nil {
 			p = e.peerOf(c.Members.At(int(rank)))
@@ -273,11 +312,6 @@ func (e *Engine) watch(c *Context, rank int32, all bool) {
 			p.watched = true
 			e.cfg.Control.Watch(wire.MembersOf(p.proc))
 		}
-		return
-	}
-	if (all || rank == match.Any) && !c.watched {
-		c.watched = true
-		e.cfg.Control.Watch(c.Members)
 	}
 }
 
@@ -309,7 +343,7 @@ func stale() Outcome {
 func (e *Engine) Wait(h Handle) Outcome {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !h.live() || h.req.waiter != nil {
+	if !h.live() || h.req.waited() {
 		return stale()
 	}
 	e.waitOne(h.req)
@@ -322,7 +356,7 @@ func (e *Engine) Wait(h Handle) Outcome {
 func (e *Engine) Test(h Handle) Outcome {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !h.live() || h.req.waiter != nil {
+	if !h.live() || h.req.waited() {
 		return stale()
 	}
 	if !h.req.done {
@@ -390,7 +424,7 @@ func (e *Engine) WaitSome(hs []Handle, need, limit int, done func(i int, o Outco
 		}
 		active++
 		r := h.req
-		if !h.live() || r.waiter != nil {
+		if !h.live() || r.waited() {
 			bad++
 			continue
 		}

@@ -40,10 +40,11 @@ type Posted[R any] struct {
 
 	seq  uint64
 	link link[Posted[R]]
+	lone bool // it is its table's lone receive
 }
 
 // Queued reports whether p waits in a table.
-func (p *Posted[R]) Queued() bool { return p.link.queued() }
+func (p *Posted[R]) Queued() bool { return p.lone || p.link.queued() }
 
 // Arrived is an unexpected message, embedded in the owner's record of it. Its
 // owner sets Key and Val before Keep and leaves Key and the record's place in
@@ -62,6 +63,9 @@ func (a *Arrived[U]) Queued() bool { return a.links[exact].queued() }
 // Table is the matching state of one process. R and U are the types of the
 // owner's requests and unexpected messages. The zero value is empty and ready.
 type Table[R, U any] struct {
+	// lone is an exact receive that waits outside the index, which is empty
+	// then: one blocking receive at a time needs no hash.
+	lone   *Posted[R]
 	posted index[Posted[R]]
 	count  [classes]int // receives of each class
 	wild   int          // receives of all classes but exact
@@ -76,7 +80,7 @@ type Table[R, U any] struct {
 // Post removes and returns the oldest unexpected message that p fits. If there
 // is none it returns nil, and p waits in the table.
 func (t *Table[R, U]) Post(p *Posted[R]) *Arrived[U] {
-	if p.link.queued() {
+	if p.Queued() {
 		panic("gompi: BUG: receive posted twice")
 	}
 	c := p.Key.class()
@@ -88,13 +92,25 @@ func (t *Table[R, U]) Post(p *Posted[R]) *Arrived[U] {
 	}
 	t.seq++
 	p.seq = t.seq
-	p.link.owner, p.link.key = p, p.Key
-	t.posted.push(&p.link)
 	t.count[c]++
+	if t.posted.keys == 0 && t.lone == nil && c == exact {
+		t.lone, p.lone = p, true
+		return nil
+	}
+	if t.lone != nil {
+		t.index(t.lone)
+		t.lone.lone, t.lone = false, nil
+	}
+	t.index(p)
 	if c != exact {
 		t.wild++
 	}
 	return nil
+}
+
+func (t *Table[R, U]) index(p *Posted[R]) {
+	p.link.owner, p.link.key = p, p.Key
+	t.posted.push(&p.link)
 }
 
 // Arrive removes and returns the oldest posted receive that fits a message
@@ -102,6 +118,14 @@ func (t *Table[R, U]) Post(p *Posted[R]) *Arrived[U] {
 // keeps it (Keep) before the next Post. Keys from outside must have passed
 // Key.Exact.
 func (t *Table[R, U]) Arrive(k Key) *Posted[R] {
+	if p := t.lone; p != nil {
+		if p.Key != k {
+			return nil
+		}
+		t.lone, p.lone = nil, false
+		t.count[exact]--
+		return p
+	}
 	if t.wild != 0 {
 		return t.arriveWild(k)
 	}
@@ -143,6 +167,11 @@ func (t *Table[R, U]) arriveWild(k Key) *Posted[R] {
 // Withdraw removes p from the table. It returns false if p does not wait
 // there: it was matched or withdrawn before, or never posted.
 func (t *Table[R, U]) Withdraw(p *Posted[R]) bool {
+	if p.lone {
+		t.lone, p.lone = nil, false
+		t.count[exact]--
+		return true
+	}
 	if !p.link.queued() {
 		return false
 	}
@@ -254,6 +283,9 @@ func (t *Table[R, U]) ArrivedLen() int { return t.unexpected }
 // for roll calls and for the failure of a peer.
 func (t *Table[R, U]) EachPosted(yield func(*Posted[R]) bool) {
 	all := make([]*Posted[R], 0, t.PostedLen())
+	if t.lone != nil {
+		all = append(all, t.lone)
+	}
 	for _, first := range t.posted.buckets {
 		for ; first != nil; first = first.chain {
 			all = append(all, first.owner)

@@ -156,7 +156,14 @@ func (w *twins) check() error {
 // books checks the indexes: each ring stands in its bucket, and the counts are
 // those of the lists.
 func (w *twins) books() error {
-	if n, err := checkIndex(&w.fast.posted); err != nil || n != len(w.slow.posted) {
+	n, err := checkIndex(&w.fast.posted)
+	if lone := w.fast.lone; lone != nil {
+		if n != 0 || !lone.lone || lone.link.queued() {
+			return fmt.Errorf("a lone receive beside %d in the index", n)
+		}
+		n++
+	}
+	if err != nil || n != len(w.slow.posted) {
 		return fmt.Errorf("posted index: %d links, want %d: %w", n, len(w.slow.posted), err)
 	}
 	if w.fast.unexpected == 0 && w.fast.indexed != [classes]bool{} {

@@ -41,12 +41,13 @@ type Plane uint8
 
 // The planes of a context.
 const (
-	PlaneP2P  Plane = iota // MPI point-to-point
-	PlaneColl              // collective schedules
-	PlanePart              // partitioned communication
-	PlaneRMA               // remote memory
-	PlaneFault             // revocation and agreement
-	PlaneBoot              // creation of communicators
+	PlaneP2P      Plane = iota // MPI point-to-point
+	PlaneColl                  // collective schedules
+	PlanePart                  // partitioned communication
+	PlaneRMA                   // remote memory
+	PlaneFault                 // revocation and agreement
+	PlaneBoot                  // creation of communicators
+	PlanePartInit              // descriptions of partitioned sends
 	numPlanes
 )
 

@@ -28,19 +28,21 @@ func BenchmarkPingPong(b *testing.B) {
 			})
 		})
 	}
-	for _, size := range []int{4 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20} {
-		b.Run(fmt.Sprint("bulk-", size), func(b *testing.B) {
-			c := start(b, "echo")
-			defer c.stop(b)
-			p, q := make([]byte, size), make([]byte, size)
-			for i := range p {
-				p[i] = byte(i * 7 >> 3)
-			}
-			oneWay(b, size, func() { c.bulkRound(p, q) })
-			if !bytes.Equal(p, q) {
-				b.Fatal("other bytes came back")
-			}
-		})
+	for _, v := range []struct{ name, env string }{{"bulk-", "GOMPI_CMA=on"}, {"bounce-", "GOMPI_CMA=off"}} {
+		for _, size := range []int{4 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20} {
+			b.Run(fmt.Sprint(v.name, size), func(b *testing.B) {
+				c := start(b, "echo", v.env)
+				defer c.stop(b)
+				p, q := make([]byte, size), make([]byte, size)
+				for i := range p {
+					p[i] = byte(i * 7 >> 3)
+				}
+				oneWay(b, size, func() { c.bulkRound(p, q) })
+				if !bytes.Equal(p, q) {
+					b.Fatal("other bytes came back")
+				}
+			})
+		}
 	}
 }
 

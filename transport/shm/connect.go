@@ -42,10 +42,7 @@ func (t *Transport) Connect(ct wire.Contact) (transport.Slot, error) {
 		return 0, fmt.Errorf("shm: connecting to process %v: %w", ct.Proc, err)
 	}
 	if c == nil {
-		if c, err = t.newConn(ct.Proc); err != nil {
-			out.detach()
-			return 0, err
-		}
+		c = t.newConn(ct.Proc)
 	}
 	c.out, c.pid = out, ct.PID
 	t.events.forget(func(e *transport.Event) bool { return e.Slot == c.slot && e.Kind == transport.EvUp })
@@ -158,10 +155,7 @@ func (t *Transport) Release(s transport.Slot) {
 	if t.byProc[c.proc] == c {
 		delete(t.byProc, c.proc)
 	}
-	i := uint32(s & slotIndexMask)
-	t.conns[i] = nil
-	t.gens[i] = (t.gens[i] + 1) & (1<<(32-slotIndexBits) - 1)
-	t.free = append(t.free, i)
+	t.conns[s] = nil
 	t.dir.again()
 	t.bury()
 }

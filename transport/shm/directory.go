@@ -112,10 +112,7 @@ func (t *Transport) lookAt(i uint32) {
 		return
 	}
 	if c == nil {
-		if c, err = t.newConn(proc); err != nil {
-			segment.Unmap(m)
-			return
-		}
+		c = t.newConn(proc)
 		t.events.push(transport.Event{Kind: transport.EvUp, Slot: c.slot, Proc: proc})
 	}
 	c.nonceAddr, c.nonce = nonceAddr, nonce

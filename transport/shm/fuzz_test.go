@@ -5,6 +5,10 @@ package shm
 import (
 	"encoding/binary"
 	"math/rand/v2"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
 	"testing"
 	"time"
 
@@ -28,8 +32,9 @@ func FuzzScribble(f *testing.F) {
 		}
 		f.Add(p)
 	}
+	victim := startVictim(f)
 	f.Fuzz(func(t *testing.T, program []byte) {
-		s := newScribbler(t)
+		s := newScribbler(t, victim)
 		defer s.close()
 		for i := 0; len(program) >= 5 && i < 200; i++ {
 			op := program[:5]
@@ -49,6 +54,24 @@ func FuzzScribble(f *testing.F) {
 	})
 }
 
+// startVictim starts a process that does nothing. Ours takes it for the peer's
+// when it copies: an address that a mad peer names means the peer's memory,
+// and here both would be this process.
+func startVictim(f *testing.F) int {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), roleEnv+"=victim")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	runtime.LockOSThread()
+	if err := cmd.Start(); err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	return cmd.Process.Pid
+}
+
 // scribbler is a process (us) and a peer of it that goes mad.
 type scribbler struct {
 	t        *testing.T
@@ -63,10 +86,11 @@ type scribbler struct {
 	buf      []byte
 }
 
-func newScribbler(t *testing.T) *scribbler {
+func newScribbler(t *testing.T, victim int) *scribbler {
 	a, b := wire.ProcID{Job: 3, Serial: 1}, wire.ProcID{Job: 3, Serial: 2}
 	s := &scribbler{t: t, f: newFabric(map[string]string{"GOMPI_RING": "2048"}), open: make(map[transport.Token]bool), buf: make([]byte, 1<<20)}
 	s.us, s.them = s.f.open(t, a), s.f.open(t, b)
+	s.f.pid = victim
 	var err error
 	if s.slot, err = s.us.Connect(s.f.Contact(b, a)); err != nil {
 		t.Fatal(err)
@@ -78,6 +102,7 @@ func newScribbler(t *testing.T) *scribbler {
 		t.Fatal(err)
 	}
 	s.turn(0)
+	s.us.conn(s.slot).cma = cmaWorks
 	return s
 }
 

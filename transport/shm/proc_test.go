@@ -31,6 +31,11 @@ var roles = map[string]func(*mini){
 const firstFD = 3
 
 func TestMain(m *testing.M) {
+	if os.Getenv(roleEnv) == "victim" {
+		for {
+			unix.Pause()
+		}
+	}
 	role, ok := roles[os.Getenv(roleEnv)]
 	if !ok {
 		os.Exit(m.Run())

@@ -35,9 +35,7 @@ type Transport struct {
 	dir     directory
 	armed   bool
 
-	conns  []*conn  // by slot index; nil where free
-	gens   []uint32 // of each index
-	free   []uint32
+	conns  []*conn // by slot index; nil where free
 	byProc map[wire.ProcID]*conn
 
 	// rings holds every connected in-ring; the first hot of them are looked
@@ -197,41 +195,26 @@ const (
 	connDown
 )
 
-const (
-	slotIndexBits = 20
-	slotIndexMask = 1<<slotIndexBits - 1
-)
-
-// newConn gives proc a slot. The slot's generation makes a stale one invalid.
-func (t *Transport) newConn(proc wire.ProcID) (*conn, error) {
-	var i uint32
-	if k := len(t.free); k > 0 {
-		i = t.free[k-1]
-		t.free = t.free[:k-1]
-	} else {
-		i = uint32(len(t.conns))
-		if i > slotIndexMask {
-			return nil, fmt.Errorf("shm: more than %d peers: %w", slotIndexMask, transport.ErrUnavailable)
-		}
+// newConn gives proc a slot: the lowest numbers are used again first, because
+// an engine keeps a table by slot.
+func (t *Transport) newConn(proc wire.ProcID) *conn {
+	i := slices.Index(t.conns, nil)
+	if i < 0 {
+		i = len(t.conns)
 		t.conns = append(t.conns, nil)
-		t.gens = append(t.gens, 0)
 	}
-	c := &conn{slot: transport.Slot(t.gens[i]<<slotIndexBits | i), proc: proc}
+	c := &conn{slot: transport.Slot(i), proc: proc}
 	t.conns[i] = c
 	t.byProc[proc] = c
-	return c, nil
+	return c
 }
 
 // conn looks a slot up; nil if it is not in use.
 func (t *Transport) conn(s transport.Slot) *conn {
-	i := s & slotIndexMask
-	if int(i) >= len(t.conns) {
+	if int(s) >= len(t.conns) {
 		return nil
 	}
-	if c := t.conns[i]; c != nil && c.slot == s {
-		return c
-	}
-	return nil
+	return t.conns[s]
 }
 
 // eventQueue holds what happened outside of the rings.

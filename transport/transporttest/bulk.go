@@ -156,10 +156,12 @@ func (n *node) bulkRound(ns []*node, r *rand.Rand, src []byte, round, maxSize in
 	// A peer may be a round ahead; then some of its next offers count here
 	// and some of another's later. In the end the sums are equal.
 	var bad error
+	taken := map[*peer]int{}
 	want := each * (len(ns) - 1)
 	if err := n.until(fmt.Sprintf("%v: offers of round %d", n, round), func() bool {
 		for _, p := range n.peers {
-			for len(p.offers) > 0 && len(recvs) < want && bad == nil {
+			for len(p.offers) > 0 && taken[p] < each && bad == nil {
+				taken[p]++
 				k := r.IntN(len(p.offers))
 				of := p.offers[k]
 				p.offers = append(p.offers[:k], p.offers[k+1:]...)

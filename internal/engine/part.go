@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+
+	"gompi/internal/wire"
+	"gompi/transport"
+)
+
+// Partitioned is one side of a partitioned transfer (MPI 4.1 chapter 4).
+//
+// The sender describes how it cuts the buffer in one message on PlanePartInit
+// under the user's tag, so that Inits match in order. Partition i of every
+// start is then a message with tag base+i on PlanePart. The sender chooses
+// base, unique among its own on the context, and needs no answer: keys hold
+// the source. Messages of one tag keep their order, so the n-th belongs to the
+// n-th start. They land in the receiver's buffer directly, whatever its own
+// partitions are.
+//
+// The description, 16 bytes, little endian:
+//
+//	0   uint32  partitions of the sender
+//	4   uint32  base
+//	8   uint64  bytes of a partition
+//
+// Guarded by the engine.
+type Partitioned struct {
+	k     coll // parent of its requests; pending counts partitions that have not ended
+	args  PartArgs
+	bytes Buf      // args.Buf as bytes
+	main  *Request // of the start under way
+	lost  *Fault   // why it can be started no more
+	known bool     // the sender's cut is known
+	parts int32    // partitions of the sender
+	base  int32
+	size  int64 // bytes of a partition of the sender
+	// marked is one flag for each partition of the sender: made ready here,
+	// or arrived.
+	marked []bool
+	frame  [partFrame]byte
+}
+
+const partFrame = 16
+
+// MaxPartitions is the largest number of partitions of one operation.
+const MaxPartitions = 1 << 16
+
+// PartArgs are the arguments of a partitioned operation. The bytes of Buf are
+// a multiple of Parts.
+type PartArgs struct {
+	Op    Op
+	Buf   Buf
+	Send  bool
+	Parts int32 // 1..MaxPartitions
+	Peer  int32
+	Tag   int32
+	User  context.Context
+}
+
+// PartInit makes one side of a partitioned transfer. It returns nil if the
+// senders of this process have used up the tags of the context.
+func (e *Engine) PartInit(c *Context, a *PartArgs) *Partitioned {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	p := &Partitioned{args: *a, bytes: ByteBuf(a.Buf.Slice())}
+	p.k.ctx, p.k.part = c, p
+	if !a.Send {
+		e.partPost(p, ByteBuf(p.frame[:]), wire.PlanePartInit, a.Tag)
+		return p
+	}
+	if c.partTags > 1<<31-uint32(a.Parts) {
+		return nil
+	}
+	p.known, p.parts, p.size, p.base = true, a.Parts, a.Buf.Bytes()/int64(a.Parts), int32(c.partTags)
+	c.partTags += uint32(a.Parts)
+	p.marked = make([]bool, p.parts)
+	binary.LittleEndian.PutUint32(p.frame[0:], uint32(p.parts))
+	binary.LittleEndian.PutUint32(p.frame[4:], uint32(p.base))
+	binary.LittleEndian.PutUint64(p.frame[8:], uint64(p.size))
+	_, p.lost = e.partSend(p, ByteBuf(p.frame[:]), wire.PlanePartInit, a.Tag)
+	return p
+}
+
+func (e *Engine) partPost(p *Partitioned, b Buf, pl wire.Plane, tag int32) {
+	r := e.newRequest(reqRecv)
+	r.op, r.ctx, r.rank, r.tag, r.buf, r.parent = p.args.Op, p.k.ctx, p.args.Peer, tag, b, &p.k
+	e.post(r, p.k.ctx.keys[pl].With(p.args.Peer, tag))
+}
+
+// partSend sends one message of p. If it has not left at once, partDone will
+// hear of its end.
+func (e *Engine) partSend(p *Partitioned, b Buf, pl wire.Plane, tag int32) (left bool, f *Fault) {
+	c := p.k.ctx
+	peer, f := c.dest(p.args.Peer)
+	if f != nil {
+		return false, f
+	}
+	a := SendArgs{Op: p.args.Op, Buf: b, Dest: p.args.Peer, Tag: tag, Plane: pl}
+	if e.sendNow(c, peer, &a) {
+		return true, nil
+	}
+	e.startSend(c, peer, &a, &p.k)
+	return false, nil
+}
+
+// PartStart starts p, which has no start under way. It does not wait for the
+// other side.
+func (e *Engine) PartStart(p *Partitioned) Handle {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if p.main != nil {
+		panic("gompi: BUG: partitioned operation started twice")
+	}
+	c := p.k.ctx
+	r := e.newRequest(reqPart)
+	r.op, r.ctx, r.rank, r.tag, r.buf, r.user, r.coll = p.args.Op, c, p.args.Peer, p.args.Tag, p.args.Buf, p.args.User, &p.k
+	r.status.Source, r.status.Tag = p.args.Peer, p.args.Tag
+	h := Handle{r, r.gen}
+	f := p.lost
+	if f == nil {
+		f = c.opFault()
+	}
+	if f != nil {
+		r.fail(f)
+		e.complete(r)
+		return h
+	}
+	p.main, p.k.fault = r, nil
+	clear(p.marked)
+	switch {
+	case p.args.Send:
+		p.k.pending = int(p.parts)
+	case p.known:
+		e.partPostAll(p)
+	}
+	return h
+}
+
+// partPostAll posts the receives of all partitions. What does not fit in the
+// buffer is received and dropped, so that the sender is unharmed.
+func (e *Engine) partPostAll(p *Partitioned) {
+	room := p.bytes.Count
+	if total := p.size * int64(p.parts); total != room {
+		p.k.fault = &Fault{Class: Mismatch, Got: total, Want: room, Peer: p.args.Peer}
+	}
+	p.k.pending = int(p.parts)
+	for i := range p.parts {
+		lo := min(int64(i)*p.size, room)
+		hi := min(lo+p.size, room)
+		e.partPost(p, p.bytes.Part(lo, hi-lo), wire.PlanePart, p.base+i)
+	}
+}
+
+// PartReady sends partitions lo..hi of a start under way. If one of them was
+// ready before nothing is sent, and again is its number, else -1.
+func (e *Engine) PartReady(p *Partitioned, lo, hi int32) (again int32, active bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if p.main == nil {
+		return -1, false
+	}
+	for i := lo; i <= hi; i++ {
+		if p.marked[i] {
+			return i, true
+		}
+	}
+	// What fails below must not complete the operation before the loop ends.
+	p.k.pending++
+	for i := lo; i <= hi; i++ {
+		p.marked[i] = true
+		left, f := e.partSend(p, p.bytes.Part(int64(i)*p.size, p.size), wire.PlanePart, p.base+i)
+		if left || f != nil {
+			e.partEnded(p, f)
+		}
+	}
+	e.partEnded(p, nil)
+	return -1, true
+}
+
+// PartArrived reports whether bytes [lo, hi) of the last start have arrived.
+// An operation that is not under way has all.
+func (e *Engine) PartArrived(p *Partitioned, lo, hi int64) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if p.arrived(lo, hi) {
+		return true
+	}
+	e.pollOnce()
+	return p.arrived(lo, hi)
+}
+
+func (p *Partitioned) arrived(lo, hi int64) bool {
+	if p.main == nil {
+		return true
+	}
+	if !p.known || p.size == 0 || lo == hi {
+		return false
+	}
+	for i := lo / p.size; i*p.size < hi; i++ {
+		if i >= int64(p.parts) || !p.marked[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// PartFree ends p. It returns false if a start is under way.
+func (e *Engine) PartFree(p *Partitioned) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if p.main != nil {
+		return false
+	}
+	if !p.args.Send && !p.known {
+		e.withdrawSteps(&p.k)
+	}
+	return true
+}
+
+// partDone books the end of one message of p.
+func (e *Engine) partDone(p *Partitioned, r *Request) {
+	f := r.status.Fault
+	if f == nil && r.status.Cancelled {
+		f = &Fault{Class: Cancelled, Peer: r.rank}
+	}
+	n, tag, described := r.status.Bytes, r.tag, r.posted.Key.Plane() == wire.PlanePartInit
+	e.freeRequest(r)
+	switch {
+	case !described && p.args.Send:
+		e.partEnded(p, f)
+	case !described:
+		if f == nil && p.known {
+			p.marked[tag-p.base] = true
+		}
+		e.partEnded(p, f)
+	case f != nil:
+		e.partLost(p, f)
+	case !p.args.Send:
+		if err := p.describe(n); err != nil {
+			e.partLost(p, &Fault{Class: Transport, Peer: p.args.Peer, Err: err})
+		} else if p.main != nil {
+			e.partPostAll(p)
+		}
+	}
+}
+
+// describe reads what the sender tells of its cut.
+func (p *Partitioned) describe(n int64) error {
+	parts := binary.LittleEndian.Uint32(p.frame[0:])
+	base := binary.LittleEndian.Uint32(p.frame[4:])
+	size := binary.LittleEndian.Uint64(p.frame[8:])
+	if n != partFrame || parts == 0 || parts > MaxPartitions || base > 1<<31-parts || size > 1<<46 {
+		return fmt.Errorf("%w: partitioned send of %d partitions of %d bytes at %d, described in %d bytes",
+			transport.ErrProtocol, parts, size, base, n)
+	}
+	p.known, p.parts, p.base, p.size = true, int32(parts), int32(base), int64(size)
+	p.marked = make([]bool, parts)
+	return nil
+}
+
+// partEnded counts the end of one partition.
+func (e *Engine) partEnded(p *Partitioned, f *Fault) {
+	if f != nil && p.k.fault == nil {
+		p.k.fault = f
+	}
+	p.k.pending--
+	if p.k.pending == 0 {
+		e.partFinish(p)
+	}
+}
+
+func (e *Engine) partFinish(p *Partitioned) {
+	r := p.main
+	if r == nil {
+		return
+	}
+	p.main = nil
+	r.coll = nil
+	if f := p.k.fault; f != nil {
+		r.fail(f)
+		if f.Class != Mismatch && p.lost == nil {
+			// A partition may be missing, and its tag would stay one start
+			// behind for ever.
+			p.lost = f
+		}
+	} else {
+		r.status.Bytes = p.bytes.Count
+	}
+	e.complete(r)
+}
+
+// partLost ends p for good.
+func (e *Engine) partLost(p *Partitioned, f *Fault) {
+	if p.lost == nil {
+		p.lost = f
+	}
+	e.partAbort(p, f)
+}
+
+// partAbort gives up the start under way; it ends when no other process
+// touches the buffer.
+func (e *Engine) partAbort(p *Partitioned, f *Fault) {
+	if p.main == nil {
+		return
+	}
+	if p.lost == nil {
+		p.lost = f
+	}
+	if p.k.fault == nil {
+		p.k.fault = f
+	}
+	p.k.pending++
+	if p.args.Send {
+		for i, ready := range p.marked {
+			if !ready {
+				p.marked[i] = true
+				p.k.pending--
+			}
+		}
+	}
+	e.withdrawSteps(&p.k)
+	e.partEnded(p, nil)
+}
+
+// failParts gives up the partitioned operations of a context with a rank.
+func (e *Engine) failParts(c *Context, rank int32, f *Fault) {
+	for _, chunk := range e.pool.chunks {
+		for i := range chunk {
+			if r := &chunk[i]; r.kind == reqPart && r.ctx == c && r.rank == rank && !r.done {
+				e.partAbort(r.coll.part, f)
+			}
+		}
+	}
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import "context"
+
+// Collective calls of a communicator are numbered; the number is the tag of
+// their messages:
+//
+//	bit 30 clear   bits 0..29: the call's place among the collective calls
+//	bit 30 set     bits 10..29: the place of a persistent collective's Init
+//	               among the Inits; bits 0..9: its starts
+//
+// so that ranks may Start several persistent collectives in different orders.
+// That starts wrap is harmless: messages of one tag and pair of ranks are
+// matched in order. Inits do not wrap: the operation might still be in use.
+const (
+	persistBit    = 1 << 30
+	startBits     = 10
+	startMask     = 1<<startBits - 1
+	seqMask       = persistBit - 1
+	maxPersistent = persistBit >> startBits
+)
+
+// CollTag is the number of a collective call that was numbered before it
+// starts. Zero: it is numbered when it starts.
+type CollTag uint32
+
+// NumberColl numbers a call that will be started later, once.
+func (c *Context) NumberColl() CollTag {
+	c.e.mu.Lock()
+	defer c.e.mu.Unlock()
+	return CollTag(c.nextColl()) + 1
+}
+
+// NumberPersistent numbers a persistent collective at its Init: every start is
+// counted from here. It returns 0 if the communicator has no number left.
+func (c *Context) NumberPersistent() CollTag {
+	c.e.mu.Lock()
+	defer c.e.mu.Unlock()
+	n := len(c.starts)
+	if n == maxPersistent {
+		return 0
+	}
+	c.starts = append(c.starts, 0)
+	return CollTag(persistBit|n<<startBits) + 1
+}
+
+func (c *Context) nextColl() int32 {
+	tag := int32(c.collSeq & seqMask)
+	c.collSeq++
+	return tag
+}
+
+// collTag is the tag of a call that starts now.
+func (c *Context) collTag(t CollTag) int32 {
+	if t == 0 {
+		return c.nextColl()
+	}
+	tag := int32(t - 1)
+	if tag&persistBit == 0 {
+		return tag
+	}
+	n := tag & seqMask >> startBits
+	tag |= int32(c.starts[n] & startMask)
+	c.starts[n]++
+	return tag
+}
+
+// ahead reports whether a call with that tag may still be started here.
+func (c *Context) ahead(tag int32) bool {
+	if tag&persistBit == 0 {
+		return (uint32(tag)-c.collSeq)&seqMask < maxEarly
+	}
+	n := int(tag & seqMask >> startBits)
+	return n >= len(c.starts) || (uint32(tag)-c.starts[n])&startMask < startMask/2
+}
+
+// Alive reports whether h names a request that has not been freed: started,
+// and not yet completed by Wait or Test.
+func (e *Engine) Alive(h Handle) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return h.live()
+}
+
+// TrySend sends if the transport takes the message at once, by copying it.
+// It never waits and starts no request.
+func (e *Engine) TrySend(c *Context, a *SendArgs) (sent bool, f *Fault) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	p, f := c.dest(a.Dest)
+	if f != nil {
+		return false, f
+	}
+	return e.sendNow(c, p, a), nil
+}
+
+// WaitFor is Wait that gives up when user ends: it returns false, and the
+// operation goes on as if nobody had waited. A request that another call has
+// freed meanwhile counts as complete, without its outcome.
+func (e *Engine) WaitFor(h Handle, user context.Context) (Outcome, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !h.live() || h.req.waited() {
+		return stale(), true
+	}
+	if r := h.req; !r.done {
+		w := e.newWaiter()
+		// Without requests of its own the waiter only stops waiting when its
+		// context ends.
+		w.need, w.user = 1, user
+		w.call = callInfo{op: r.op, ctx: r.ctx, rank: r.rank, tag: r.tag}
+		r.waiter = w
+		e.await(w)
+		if h.live() && r.waiter == w {
+			r.waiter = nil
+		}
+		e.freeWaiter(w)
+	}
+	if !h.live() {
+		return stale(), true
+	}
+	if !h.req.done {
+		return Outcome{}, false
+	}
+	o := e.outcome(h.req)
+	e.freeRequest(h.req)
+	return o, true
+}

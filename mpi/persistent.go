@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mpi
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"gompi/internal/engine"
+	"gompi/internal/wire"
+)
+
+const (
+	opSendInit  engine.Op = "SendInit"
+	opSsendInit engine.Op = "SsendInit"
+	opRsendInit engine.Op = "RsendInit"
+	opBsendInit engine.Op = "BsendInit"
+	opRecvInit  engine.Op = "RecvInit"
+	opStart     engine.Op = "Start"
+)
+
+// Persistent is an operation whose arguments are given once and which is
+// started many times: point-to-point, collective or partitioned. It is
+// inactive until Start, active until Wait or Test completes the start, and
+// then inactive again. The buffer belongs to the library while it is active.
+//
+// An Init never fails: what is wrong with its arguments is the error of every
+// Start. Safe for all goroutines; one at a time waits.
+// MPI 4.1 sections 3.9 and 6.13, chapter 4.
+type Persistent struct {
+	c      *Comm
+	op     engine.Op
+	kind   persistentKind
+	err    error // of the arguments
+	status Status
+	send   engine.SendArgs
+	recv   engine.RecvArgs
+	coll   engine.CollArgs
+	part   *partition
+
+	mu     sync.Mutex
+	h      engine.Handle // of the start under way
+	active bool
+	freed  bool
+}
+
+type persistentKind uint8
+
+const (
+	nullKind persistentKind = iota // with ProcNull, or wrong: complete at once
+	sendKind
+	bufferedKind
+	recvKind
+	collKind
+	partKind
+)
+
+// SendInit prepares a Send. Local. MPI 4.1 section 3.9.
+func SendInit[T any](c *Comm, buf []T, dest, tag int) *Persistent {
+	return c.sendInit(opSendInit, sendKind, BufOf(buf), dest, tag, engine.Standard)
+}
+
+// SsendInit prepares an Ssend. Local. MPI 4.1 section 3.9.
+func SsendInit[T any](c *Comm, buf []T, dest, tag int) *Persistent {
+	return c.sendInit(opSsendInit, sendKind, BufOf(buf), dest, tag, engine.Synchronous)
+}
+
+// RsendInit prepares an Rsend: the matching receive is posted before each
+// Start. Local. MPI 4.1 section 3.9.
+func RsendInit[T any](c *Comm, buf []T, dest, tag int) *Persistent {
+	return c.sendInit(opRsendInit, sendKind, BufOf(buf), dest, tag, engine.Ready)
+}
+
+// BsendInit prepares a Bsend; each Start needs buffer space. Local.
+// MPI 4.1 section 3.9.
+func BsendInit[T any](c *Comm, buf []T, dest, tag int) *Persistent {
+	return c.sendInit(opBsendInit, bufferedKind, BufOf(buf), dest, tag, engine.Standard)
+}
+
+// RecvInit prepares a Recv. Local. MPI 4.1 section 3.9.
+func RecvInit[T any](c *Comm, buf []T, source, tag int) *Persistent {
+	p := &Persistent{c: c, op: opRecvInit}
+	if c != nil && source == ProcNull {
+		p.status = nullStatus()
+		return p
+	}
+	b := BufOf(buf)
+	if p.err = c.badRecv(p.op, &b, source, tag); p.err != nil {
+		return p
+	}
+	p.kind = recvKind
+	p.recv = engine.RecvArgs{Op: p.op, Buf: b.b, Source: int32(source), Tag: int32(tag), Plane: wire.PlaneP2P, User: c.user}
+	return p
+}
+
+func (c *Comm) sendInit(op engine.Op, kind persistentKind, b Buf, dest, tag int, mode engine.Mode) *Persistent {
+	p := &Persistent{c: c, op: op}
+	if c != nil && dest == ProcNull {
+		p.status = nullStatus()
+		return p
+	}
+	if p.err = c.badSend(op, &b, dest, tag); p.err != nil {
+		return p
+	}
+	p.kind = kind
+	p.send = engine.SendArgs{Op: op, Buf: b.b, Dest: int32(dest), Tag: int32(tag), Plane: wire.PlaneP2P, Mode: mode, User: c.user}
+	return p
+}
+
+// stateError is a call that p's state does not allow.
+func (p *Persistent) stateError(op engine.Op, what string) error {
+	return p.c.argError(ErrRequest, op, ProcNull, -1, -1, -1, "", fmt.Errorf("%s is %s", p.op, what))
+}
+
+// underWay reports whether a start has not been completed by Wait or Test, be
+// it here or through Request. p.mu is held.
+func (p *Persistent) underWay() bool {
+	if p.active && !p.h.IsNull() && !p.c.core.e.Alive(p.h) {
+		p.active = false
+	}
+	return p.active
+}
+
+// Start starts the operation. Local, also for collectives; the ranks may Start
+// different ones in different orders. It is an error to start an active one.
+// MPI 4.1 sections 3.9 and 6.13.
+func (p *Persistent) Start() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.freed:
+		return p.stateError(opStart, "freed")
+	case p.err != nil:
+		return p.err
+	case p.underWay():
+		return p.stateError(opStart, "active already")
+	}
+	if p.kind == nullKind {
+		p.active, p.h = true, engine.Handle{}
+		return nil
+	}
+	if err := p.c.expired(p.op, ProcNull, -1); err != nil {
+		return err
+	}
+	if k := p.c.core.check; k != nil {
+		return p.startChecked(k)
+	}
+	return p.start()
+}
+
+func (p *Persistent) start() error {
+	e, ctx := p.c.core.e, p.c.core.ctx
+	switch p.kind {
+	case sendKind:
+		p.h = e.Isend(ctx, &p.send)
+	case recvKind:
+		p.h = e.Irecv(ctx, &p.recv)
+	case collKind:
+		p.h = e.Icollective(ctx, &p.coll)
+	case partKind:
+		p.h = e.PartStart(p.part.p)
+		p.part.started = true
+	case bufferedKind:
+		if err := p.c.bsend(&p.send); err != nil {
+			return err
+		}
+		p.h = engine.Handle{}
+	}
+	p.active = true
+	return nil
+}
+
+// startChecked is start with the buffers booked as in use (GOMPI_CHECK).
+func (p *Persistent) startChecked(k *checker) error {
+	a := use{op: p.op, peer: int(p.send.Dest), tag: int(p.send.Tag), a: p.send.Buf}
+	switch p.kind {
+	case recvKind:
+		a.peer, a.tag, a.a, a.writes = int(p.recv.Source), int(p.recv.Tag), p.recv.Buf, true
+	case collKind:
+		a = collUse(&p.coll)
+	case partKind:
+		a.peer, a.tag, a.a, a.writes = p.part.peer, p.part.tag, p.part.buf, !p.part.send
+	}
+	u, err := k.begin(p.c, a)
+	if err != nil {
+		return err
+	}
+	if err := p.start(); err != nil {
+		k.end(u)
+		return err
+	}
+	k.until(u, p.h)
+	return nil
+}
+
+// Startall starts all operations. It starts those that it can and returns the
+// errors of the others, joined. MPI 4.1 section 3.9.
+func Startall(ps []*Persistent) error {
+	var all error
+	for _, p := range ps {
+		if err := p.Start(); err != nil {
+			all = errors.Join(all, err)
+		}
+	}
+	return all
+}
+
+// current returns the start under way; complete is true if it needs no waiting.
+func (p *Persistent) current(op engine.Op) (h engine.Handle, complete bool, st Status, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.freed:
+		return h, true, emptyStatus(), p.stateError(op, "freed")
+	case !p.underWay():
+		return h, true, emptyStatus(), nil
+	case p.h.IsNull():
+		p.active = false
+		return h, true, p.status, nil
+	}
+	return p.h, false, Status{}, nil
+}
+
+// ended makes p inactive unless it was started again meanwhile.
+func (p *Persistent) ended(h engine.Handle) {
+	p.mu.Lock()
+	if p.h == h {
+		p.active = false
+	}
+	p.mu.Unlock()
+}
+
+// Wait blocks until the start is complete; then p is inactive. An inactive
+// operation returns at once with an empty status. Errors of the operation come
+// out here. MPI 4.1 section 3.7.3.
+func (p *Persistent) Wait() (Status, error) {
+	h, complete, st, err := p.current("Wait")
+	if complete {
+		return st, err
+	}
+	o := h.Engine().Wait(h)
+	p.ended(h)
+	return finish(&o)
+}
+
+// Test is Wait that does not block: done is false if the start goes on.
+// MPI 4.1 section 3.7.3.
+func (p *Persistent) Test() (done bool, st Status, err error) {
+	h, complete, st, err := p.current("Test")
+	if complete {
+		return true, st, err
+	}
+	o := h.Engine().Test(h)
+	if !o.Done {
+		return false, Status{}, nil
+	}
+	p.ended(h)
+	st, err = finish(&o)
+	return true, st, err
+}
+
+// Request is the start under way as a request, for Waitany and its like: to
+// complete it there makes p inactive. The null request if p is inactive.
+func (p *Persistent) Request() Request {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.freed || !p.underWay() {
+		return Request{}
+	}
+	if p.h.IsNull() {
+		p.active = false
+		return p.c.completed(p.op, p.status)
+	}
+	return Request{p.h}
+}
+
+// Active reports whether p was started and not completed since. Local.
+func (p *Persistent) Active() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.underWay()
+}
+
+// Cancel asks to withdraw the send or receive under way, as Request.Cancel.
+// Collective and partitioned operations cannot be cancelled.
+// MPI 4.1 section 3.8.4.
+func (p *Persistent) Cancel() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.freed:
+		return p.stateError("Cancel", "freed")
+	case p.kind == collKind || p.kind == partKind:
+		return p.stateError("Cancel", "no send or receive")
+	case !p.underWay():
+		return p.stateError("Cancel", "inactive")
+	case p.h.IsNull():
+		return nil // complete
+	}
+	p.c.core.e.Cancel(p.h)
+	return nil
+}
+
+// Free ends the operation; it cannot be used any more. An active send or
+// receive completes by itself; an active collective or partitioned operation
+// cannot be freed. Local. MPI 4.1 section 3.7.3.
+func (p *Persistent) Free() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.freed {
+		return p.stateError("Free", "freed")
+	}
+	if p.underWay() {
+		if p.kind == collKind || p.kind == partKind {
+			return p.stateError("Free", "active")
+		}
+		if !p.h.IsNull() {
+			p.c.core.e.Free(p.h)
+		}
+	}
+	if p.kind == partKind {
+		p.c.core.e.PartFree(p.part.p)
+	}
+	p.freed, p.active = true, false
+	return nil
+}
