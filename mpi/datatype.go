@@ -63,7 +63,7 @@ func typeOf[T any]() *dtype.Type {
 
 // named caches descriptions of all other types; they are never removed, as the
 // types of a program are finite.
-var named sync.Map // reflect.Type -> *dtype.Type
+var named sync.Map //archtest:global a cache of facts about types: reflect.Type -> *dtype.Type
 
 func namedType(rt reflect.Type) *dtype.Type {
 	if t, ok := named.Load(rt); ok {

@@ -46,11 +46,11 @@ func Stdin(b []byte) ExecOption { return func(c *execConfig) { c.stdin = b } }
 func Timeout(d time.Duration) ExecOption { return func(c *execConfig) { c.timeout = d } }
 
 // built caches built programs for the life of the test binary.
-var built struct {
-	sync.Mutex //archtest:global a cache of built programs
-	dir        string
-	paths      map[string]string
-	err        error
+var built struct { //archtest:global what was built, for the life of a test binary
+	sync.Mutex
+	dir   string
+	paths map[string]string
+	err   error
 }
 
 // Build builds a package of Go programs ("gompi/cmd/gompirun") once per test

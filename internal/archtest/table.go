@@ -54,7 +54,7 @@ var layers = []row{
 		"internal/wire internal/group internal/dtype internal/mem internal/control internal/segment internal/rollcall " +
 		"internal/cgroup internal/wait"},
 	{pkg: "mpi/value", may: "mpi"},
-	{pkg: "mpitest", may: "mpi internal/engine transport transport/inproc transport/faulty internal/wire " +
+	{pkg: "mpitest", may: "mpi internal/engine internal/wait internal/segment transport transport/inproc transport/shm transport/tcp transport/faulty internal/wire " +
 		"internal/control internal/rollcall"},
 
 	// The launcher knows processes and the control plane, never the library.
@@ -67,7 +67,8 @@ var layers = []row{
 	{pkg: "bench/peers/empty", may: "mpi"},
 	{pkg: "cmd/gompirun", may: "launcher"},
 	{pkg: "cmd/gompictl", may: "launcher internal/wire internal/control internal/rollcall"},
-	{pkg: "cmd/gompibench", may: "bench bench/report mpi"},
+	{pkg: "cmd/gompibench", may: "bench bench/report mpi internal/control"},
+	{pkg: "examples"}, // holds the tests of all examples
 	{pkg: "examples/*", may: "mpi mpi/value internal/plot"},
 }
 

@@ -20,11 +20,17 @@ const (
 
 	// soloMax is the largest transfer that the receiver copies alone, at
 	// once: for less the sender's help costs more than it gives.
-	soloMax = 128 << 10
+	soloMax = 32 << 10
 
-	chunkBits    = 17
+	// A transfer of two chunks of 32 KiB gains from both sides as much as a
+	// large one; beyond 128 KiB a chunk gains nothing and holds off a stop
+	// of the world.
+	smallChunkBits = 14
+	chunkBits      = 17
+
+	// What a peer may choose. No RawSyscall copies more than 512 KiB.
 	minChunkBits = 12
-	maxChunkBits = 19 // 512 KiB: no RawSyscall copies more
+	maxChunkBits = 19
 
 	maxSpare = 64
 )

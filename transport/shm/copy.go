@@ -5,6 +5,7 @@ package shm
 import (
 	"errors"
 	"fmt"
+	mathbits "math/bits"
 
 	"golang.org/x/sys/unix"
 
@@ -59,13 +60,14 @@ func (t *Transport) share(b *bulk) bool {
 		}
 		c.blockBusy[i] = true
 		b.how, b.blk, b.index, b.gen = shared, blk, i, c.blockGen[i]
-		b.cut(chunkBits)
+		bits := uint(min(max(mathbits.Len(uint(len(b.buf)))-2, smallChunkBits), chunkBits))
+		b.cut(bits)
 		word := uint64(b.gen) << 32
 		blk.fail.Store(0)
 		blk.done.Store(word)
 		blk.claim.Store(word)
 		t.enlist(b)
-		t.post(c, kindAccept, wire.Header{b.id, word | uint64(i)<<8 | chunkBits, uint64(len(b.buf)), addrOf(b.buf)})
+		t.post(c, kindAccept, wire.Header{b.id, word | uint64(i)<<8 | uint64(bits), uint64(len(b.buf)), addrOf(b.buf)})
 		return true
 	}
 	return false

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+// Outcome is what Wait and Test tell of one request.
+type Outcome struct {
+	Done   bool
+	Op     Op
+	Owner  any   // Context.Owner, nil for a stale request
+	Elem   int64 // bytes of an element of the buffer
+	Peer   int32
+	Tag    int32
+	Status Status
+}
+
+func (e *Engine) outcome(r *Request) Outcome {
+	o := Outcome{Done: true, Op: r.op, Owner: r.ctx.Owner, Peer: r.rank, Tag: r.tag, Status: r.status}
+	if r.buf.Type != nil {
+		o.Elem = r.buf.Type.Size
+	}
+	return o
+}
+
+func stale() Outcome {
+	return Outcome{Done: true, Peer: -1, Status: Status{Fault: &Fault{Class: BadRequest, Peer: -1}}}
+}
+
+// Wait waits for one request and frees it. A second goroutine that waits for
+// the same request gets BadRequest.
+func (e *Engine) Wait(h Handle) Outcome {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !h.live() || h.req.waited() {
+		return stale()
+	}
+	e.waitOne(h.req)
+	o := e.outcome(h.req)
+	e.freeRequest(h.req)
+	return o
+}
+
+// Test polls once and frees the request if it is complete.
+func (e *Engine) Test(h Handle) Outcome {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !h.live() || h.req.waited() {
+		return stale()
+	}
+	if !h.req.done {
+		e.pollOnce()
+	}
+	if !h.req.done {
+		return Outcome{}
+	}
+	o := e.outcome(h.req)
+	e.freeRequest(h.req)
+	return o
+}
+
+// Peek is Test that leaves a complete request in place
+// (MPI_Request_get_status).
+func (e *Engine) Peek(h Handle) Outcome {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !h.live() {
+		return stale()
+	}
+	if !h.req.done {
+		e.pollOnce()
+	}
+	if !h.req.done {
+		return Outcome{}
+	}
+	return e.outcome(h.req)
+}
+
+// pollOnce makes progress for a call that does not wait.
+func (e *Engine) pollOnce() {
+	if !e.leading {
+		e.progress()
+	}
+	if e.mu.Contended() {
+		e.mu.Relax()
+	} else if e.policy.Spin < 100 {
+		// A loop of tests must not keep the processor from those it waits for.
+		e.tests++
+		if e.tests%16 == 0 {
+			p := e.policy
+			e.mu.Unlock()
+			p.Turn(int(e.tests))
+			e.mu.Lock()
+		}
+	}
+}
+
+// WaitSome waits until at least need of the requests that are not null are
+// complete, and calls done for each complete one with its index, in order;
+// they are freed. need is capped by how many are active. It returns the number
+// of complete ones, or -1 if none was active.
+func (e *Engine) WaitSome(hs []Handle, need, limit int, done func(i int, o Outcome)) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	w := e.newWaiter()
+	active := 0
+	bad := 0
+	var reqs []*Request
+	for i := range hs {
+		h := &hs[i]
+		if h.IsNull() {
+			continue
+		}
+		active++
+		r := h.req
+		if !h.live() || r.waited() {
+			bad++
+			continue
+		}
+		if r.done {
+			w.hits++
+			continue
+		}
+		r.waiter = w
+		if r.user != nil && w.user == nil {
+			w.user = r.user
+		}
+		reqs = append(reqs, r)
+	}
+	if active == 0 {
+		e.freeWaiter(w)
+		return -1
+	}
+	w.hits += bad
+	w.need = min(need, active)
+	w.reqs = reqs
+	if w.hits < w.need {
+		if need == 0 {
+			e.pollOnce()
+		} else {
+			e.await(w)
+		}
+	}
+	for _, r := range reqs {
+		if r.waiter == w {
+			r.waiter = nil
+		}
+	}
+	e.freeWaiter(w)
+	n := 0
+	for i := range hs {
+		h := &hs[i]
+		if n == limit {
+			break
+		}
+		switch {
+		case h.IsNull():
+		case !h.live():
+			done(i, stale())
+			n++
+		case h.req.done:
+			o := e.outcome(h.req)
+			e.freeRequest(h.req)
+			done(i, o)
+			n++
+		}
+	}
+	return n
+}
+
+// TestAll completes all requests or none.
+func (e *Engine) TestAll(hs []Handle) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.pollOnce()
+	for i := range hs {
+		if hs[i].live() && !hs[i].req.done {
+			return false
+		}
+	}
+	return true
+}
+
+// Cancel asks to withdraw a send or receive; the request must still be waited
+// for. It reports whether h was active.
+func (e *Engine) Cancel(h Handle) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !h.live() {
+		return false
+	}
+	switch h.req.kind {
+	case reqRecv:
+		e.cancelRecv(h.req, nil)
+	case reqSend:
+		e.cancelSend(h.req, nil)
+	}
+	return true
+}
+
+// Free lets a request end by itself: it is recycled when it completes.
+func (e *Engine) Free(h Handle) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !h.live() {
+		return false
+	}
+	if h.req.done {
+		e.freeRequest(h.req)
+	} else {
+		h.req.detach = true
+	}
+	return true
+}

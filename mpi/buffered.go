@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mpi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"gompi/internal/engine"
+	"gompi/internal/mem"
+	"gompi/internal/wire"
+)
+
+const (
+	opBsend        engine.Op = "Bsend"
+	opIbsend       engine.Op = "Ibsend"
+	opAttachBuffer engine.Op = "AttachBuffer"
+	opDetachBuffer engine.Op = "DetachBuffer"
+	opFlushBuffer  engine.Op = "FlushBuffer"
+)
+
+// BsendOverhead is what a message takes of an attached buffer beyond its own
+// bytes. MPI 4.1 section 3.6.
+const BsendOverhead = 64
+
+// BufferAutomatic, as the size of a buffer, means one that grows with what is
+// put into it. MPI 4.1 section 3.6.
+const BufferAutomatic = -1
+
+// Bsend copies buf into an attached buffer, unless the message can leave at
+// once, and returns: it never waits for the receiver. The buffer is the
+// communicator's, or else the process's; ErrBuffer if there is none or it has
+// less room than the bytes and BsendOverhead. dest may be ProcNull.
+// MPI 4.1 section 3.4.
+func Bsend[T any](c *Comm, buf []T, dest, tag int) error {
+	return c.bsendBuf(opBsend, BufOf(buf), dest, tag)
+}
+
+// Ibsend is Bsend with its result in a request, which is complete.
+// MPI 4.1 section 3.7.2.
+func Ibsend[T any](c *Comm, buf []T, dest, tag int) Request {
+	if c != nil && dest == ProcNull {
+		return c.completed(opIbsend, nullStatus())
+	}
+	if err := c.bsendBuf(opIbsend, BufOf(buf), dest, tag); err != nil {
+		return c.failedRequest(opIbsend, err)
+	}
+	return c.completed(opIbsend, emptyStatus())
+}
+
+func (c *Comm) bsendBuf(op engine.Op, b Buf, dest, tag int) error {
+	if c != nil && dest == ProcNull {
+		return nil
+	}
+	if err := c.badSend(op, &b, dest, tag); err != nil {
+		return err
+	}
+	a := engine.SendArgs{Op: op, Buf: b.b, Dest: int32(dest), Tag: int32(tag), Plane: wire.PlaneP2P}
+	if k := c.core.check; k != nil {
+		u, err := k.begin(c, use{op: op, peer: dest, tag: tag, a: b.b})
+		if err != nil {
+			return err
+		}
+		defer k.end(u)
+	}
+	return c.bsend(&a)
+}
+
+// bsend sends from the buffer that serves c. a has been checked.
+func (c *Comm) bsend(a *engine.SendArgs) error {
+	s := &c.core.buffer
+	if !s.attached() {
+		if s = &c.core.proc.buffer; !s.attached() {
+			return c.argError(ErrBuffer, a.Op, int(a.Dest), int(a.Tag), -1, -1, "", fmt.Errorf("no buffer is attached to the communicator or the process"))
+		}
+	}
+	return s.send(c, a)
+}
+
+// sendBuffer is memory for buffered sends: a number of bytes, counted as MPI
+// does, and blocks that are reused. The zero value has nothing attached.
+type sendBuffer struct {
+	mu       sync.Mutex
+	on       bool
+	capacity int64 // or BufferAutomatic
+	used     int64
+	sent     []stored
+	spare    []stored // whose blocks may be reused
+	spared   int64    // bytes in spare
+	handles  []engine.Handle
+	lost     error // the first message that could not be delivered
+}
+
+// stored is a message that has not left.
+type stored struct {
+	h     engine.Handle
+	block []byte
+	cost  int64
+}
+
+// maxSpare bounds the memory that a buffer keeps for reuse, in bytes.
+const maxSpare = 1 << 20
+
+func (s *sendBuffer) attached() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.on
+}
+
+func (s *sendBuffer) attach(bytes int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.on:
+		return fmt.Errorf("a buffer of %s is attached", sizeText(s.capacity))
+	case bytes < 0 && bytes != BufferAutomatic:
+		return fmt.Errorf("%d bytes", bytes)
+	}
+	s.on, s.capacity = true, int64(bytes)
+	return nil
+}
+
+func sizeText(n int64) string {
+	if n == BufferAutomatic {
+		return "automatic size"
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
+
+func (s *sendBuffer) send(c *Comm, a *engine.SendArgs) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := a.Buf.Bytes()
+	cost := n + BsendOverhead
+	if s.capacity != BufferAutomatic && s.used+cost > s.capacity || len(s.sent) >= reapAt {
+		s.reap(c.core.e)
+	}
+	if s.capacity != BufferAutomatic && s.used+cost > s.capacity {
+		return c.argError(ErrBuffer, a.Op, int(a.Dest), int(a.Tag), -1, -1, "",
+			fmt.Errorf("%d bytes and %d overhead do not fit: %d of %d are free", n, BsendOverhead, s.capacity-s.used, s.capacity))
+	}
+	b := engine.SendArgs{Op: a.Op, Buf: a.Buf, Dest: a.Dest, Tag: a.Tag, Plane: a.Plane}
+	left, f := c.core.e.TrySend(c.core.ctx, &b)
+	if f != nil {
+		return c.errorOf(a.Op, a.Dest, a.Tag, f)
+	}
+	if left {
+		return nil
+	}
+	block := s.take(n)
+	mem.Copy(block, a.Buf.Slice())
+	b.Buf = engine.ByteBuf(block)
+	s.sent = append(s.sent, stored{c.core.e.Isend(c.core.ctx, &b), block, cost})
+	s.used += cost
+	return nil
+}
+
+// reapAt is how many messages are kept before a send looks which have left.
+const reapAt = 64
+
+// take returns a block of n bytes.
+func (s *sendBuffer) take(n int64) []byte {
+	for i := len(s.spare) - 1; i >= 0; i-- {
+		b := s.spare[i].block
+		if c := int64(cap(b)); c >= n && c/4 <= n {
+			last := len(s.spare) - 1
+			s.spare[i] = s.spare[last]
+			s.spare[last] = stored{}
+			s.spare = s.spare[:last]
+			s.spared -= c
+			return b[:n]
+		}
+	}
+	return make([]byte, n)
+}
+
+// reap gives back the space of messages that have left.
+func (s *sendBuffer) reap(e *engine.Engine) {
+	if len(s.sent) == 0 {
+		return
+	}
+	s.handles = s.handles[:0]
+	for _, m := range s.sent {
+		s.handles = append(s.handles, m.h)
+	}
+	e.WaitSome(s.handles, 0, len(s.handles), func(i int, o engine.Outcome) { s.gone(i, &o) })
+	s.compact()
+}
+
+// gone books that message i has left or cannot.
+func (s *sendBuffer) gone(i int, o *engine.Outcome) {
+	m := &s.sent[i]
+	s.used -= m.cost
+	if f := o.Status.Fault; f != nil && f.Class != engine.BadRequest && s.lost == nil {
+		c, _ := o.Owner.(*Comm)
+		s.lost = c.errorOf(o.Op, o.Peer, o.Tag, f)
+	}
+	if n := int64(cap(m.block)); n > 0 && s.spared+n <= maxSpare {
+		s.spare = append(s.spare, stored{block: m.block})
+		s.spared += n
+	}
+	*m = stored{}
+}
+
+func (s *sendBuffer) compact() {
+	kept := s.sent[:0]
+	for _, m := range s.sent {
+		if !m.h.IsNull() {
+			kept = append(kept, m)
+		}
+	}
+	clear(s.sent[len(kept):])
+	s.sent = kept
+}
+
+// flush waits until what is stored now has left, or user ends. It returns what
+// could not be delivered since the last flush.
+func (s *sendBuffer) flush(e *engine.Engine, user context.Context) error {
+	s.mu.Lock()
+	wait := append([]stored(nil), s.sent...)
+	s.mu.Unlock()
+	for _, m := range wait {
+		o, ended := e.WaitFor(m.h, user)
+		if !ended {
+			return context.Cause(user)
+		}
+		s.mu.Lock()
+		for i := range s.sent {
+			if s.sent[i].h == m.h {
+				s.gone(i, &o)
+				s.compact()
+				break
+			}
+		}
+		s.mu.Unlock()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.lost
+	s.lost = nil
+	return err
+}
+
+// detach flushes and gives the buffer up.
+func (s *sendBuffer) detach(e *engine.Engine, user context.Context) (bytes int, err error) {
+	if !s.attached() {
+		return 0, errNoBuffer
+	}
+	err = s.flush(e, user)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if user != nil && user.Err() != nil && len(s.sent) > 0 {
+		return int(s.capacity), err
+	}
+	bytes = int(s.capacity)
+	// What another goroutine has put in meanwhile leaves by itself.
+	for _, m := range s.sent {
+		e.Free(m.h)
+	}
+	s.on, s.capacity, s.used, s.sent, s.spare, s.spared = false, 0, 0, nil, nil, 0
+	return bytes, err
+}
+
+var errNoBuffer = errors.New("no buffer is attached")
+
+// bufferError makes an error of a buffer call.
+func (c *Comm) bufferError(op engine.Op, err error) error {
+	var e *Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &e):
+		return err // a message's own
+	case c.user != nil && c.user.Err() != nil:
+		return c.argError(ErrCancelled, op, ProcNull, -1, -1, -1, "", err)
+	}
+	return c.argError(ErrBuffer, op, ProcNull, -1, -1, -1, "", err)
+}
+
+// AttachBuffer gives the communicator bytes of buffer space for Bsend, or
+// BufferAutomatic. Memory is taken as it is needed. One buffer at a time;
+// local. MPI 4.1 section 3.6.
+func (c *Comm) AttachBuffer(bytes int) error {
+	return c.bufferError(opAttachBuffer, c.core.buffer.attach(bytes))
+}
+
+// DetachBuffer waits until all messages in the communicator's buffer have
+// left, takes it away and returns its size. If the communicator's context
+// (WithContext) ends before, it gives ErrCancelled and nothing changes. A
+// message that could not be delivered gives its error, and the buffer is
+// detached. MPI 4.1 section 3.6.
+func (c *Comm) DetachBuffer() (bytes int, err error) {
+	bytes, err = c.core.buffer.detach(c.core.e, c.user)
+	return bytes, c.bufferError(opDetachBuffer, err)
+}
+
+// FlushBuffer waits until all messages that are in the communicator's buffer
+// have left, with the errors of DetachBuffer. MPI 4.1 section 3.6.
+func (c *Comm) FlushBuffer() error {
+	return c.bufferError(opFlushBuffer, c.core.buffer.flush(c.core.e, c.user))
+}
+
+// IflushBuffer starts a FlushBuffer. MPI 4.1 section 3.6.
+func (c *Comm) IflushBuffer() Request { return c.iflush(&c.core.buffer) }
+
+func (c *Comm) iflush(s *sendBuffer) Request {
+	h := c.core.e.NewOther(c.core.ctx, opFlushBuffer)
+	go func() {
+		st := engine.Status{Source: AnySource, Tag: AnyTag}
+		if err := c.bufferError(opFlushBuffer, s.flush(c.core.e, c.user)); err != nil {
+			st.Fault = &engine.Fault{Class: engine.Argument, Peer: -1, Err: err}
+		}
+		c.core.e.Complete(h, st)
+	}()
+	return Request{h}
+}
+
+// AttachBuffer gives the process buffer space for Bsend on communicators that
+// have none of their own; see Comm.AttachBuffer. MPI 4.1 section 3.6.
+func (p *Process) AttachBuffer(bytes int) error {
+	return p.own.bufferError(opAttachBuffer, p.buffer.attach(bytes))
+}
+
+// DetachBuffer is Comm.DetachBuffer for the process's buffer; it gives up when
+// ctx ends. MPI 4.1 section 3.6.
+func (p *Process) DetachBuffer(ctx context.Context) (bytes int, err error) {
+	c := p.own.WithContext(ctx)
+	bytes, err = p.buffer.detach(p.e, c.user)
+	return bytes, c.bufferError(opDetachBuffer, err)
+}
+
+// FlushBuffer is Comm.FlushBuffer for the process's buffer; it gives up when
+// ctx ends. MPI 4.1 section 3.6.
+func (p *Process) FlushBuffer(ctx context.Context) error {
+	c := p.own.WithContext(ctx)
+	return c.bufferError(opFlushBuffer, p.buffer.flush(p.e, c.user))
+}
+
+// IflushBuffer starts a FlushBuffer; the request ends with ctx.
+// MPI 4.1 section 3.6.
+func (p *Process) IflushBuffer(ctx context.Context) Request {
+	return p.own.WithContext(ctx).iflush(&p.buffer)
+}
