@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"gompi/internal/engine"
@@ -59,7 +60,7 @@ func (c *Comm) bsendBuf(op engine.Op, b Buf, dest, tag int) error {
 	}
 	a := engine.SendArgs{Op: op, Buf: b.b, Dest: int32(dest), Tag: int32(tag), Plane: wire.PlaneP2P}
 	if k := c.core.check; k != nil {
-		u, err := k.begin(c, use{op: op, peer: dest, tag: tag, a: b.b})
+		u, err := k.begin(c, sendUse(&a))
 		if err != nil {
 			return err
 		}
@@ -91,6 +92,9 @@ type sendBuffer struct {
 	spared   int64    // bytes in spare
 	handles  []engine.Handle
 	lost     error // the first message that could not be delivered
+	reapAt   int   // how many stored messages make a send look which have left
+
+	turn chan struct{} // held by the flush that waits
 }
 
 // stored is a message that has not left.
@@ -118,7 +122,10 @@ func (s *sendBuffer) attach(bytes int) error {
 	case bytes < 0 && bytes != BufferAutomatic:
 		return fmt.Errorf("%d bytes", bytes)
 	}
-	s.on, s.capacity = true, int64(bytes)
+	s.on, s.capacity, s.reapAt = true, int64(bytes), minReap
+	if s.turn == nil {
+		s.turn = make(chan struct{}, 1)
+	}
 	return nil
 }
 
@@ -134,7 +141,7 @@ func (s *sendBuffer) send(c *Comm, a *engine.SendArgs) error {
 	defer s.mu.Unlock()
 	n := a.Buf.Bytes()
 	cost := n + BsendOverhead
-	if s.capacity != BufferAutomatic && s.used+cost > s.capacity || len(s.sent) >= reapAt {
+	if s.capacity != BufferAutomatic && s.used+cost > s.capacity || len(s.sent) >= s.reapAt {
 		s.reap(c.core.e)
 	}
 	if s.capacity != BufferAutomatic && s.used+cost > s.capacity {
@@ -157,8 +164,9 @@ func (s *sendBuffer) send(c *Comm, a *engine.SendArgs) error {
 	return nil
 }
 
-// reapAt is how many messages are kept before a send looks which have left.
-const reapAt = 64
+// minReap is the least number of stored messages at which a send looks which
+// have left.
+const minReap = 64
 
 // take returns a block of n bytes.
 func (s *sendBuffer) take(n int64) []byte {
@@ -187,6 +195,7 @@ func (s *sendBuffer) reap(e *engine.Engine) {
 	}
 	e.WaitSome(s.handles, 0, len(s.handles), func(i int, o engine.Outcome) { s.gone(i, &o) })
 	s.compact()
+	s.reapAt = max(minReap, 2*len(s.sent))
 }
 
 // gone books that message i has left or cannot.
@@ -215,44 +224,60 @@ func (s *sendBuffer) compact() {
 	s.sent = kept
 }
 
-// flush waits until what is stored now has left, or user ends. It returns what
-// could not be delivered since the last flush.
-func (s *sendBuffer) flush(e *engine.Engine, user context.Context) error {
+// flush waits until what is stored now has left, or user ends: then gaveUp. It
+// returns what could not be delivered since the last flush.
+func (s *sendBuffer) flush(e *engine.Engine, user context.Context) (gaveUp bool, err error) {
+	var end <-chan struct{}
+	if user != nil {
+		end = user.Done()
+	}
+	s.mu.Lock()
+	on, turn := s.on, s.turn
+	s.mu.Unlock()
+	if !on {
+		return false, errNoBuffer
+	}
+	// One at a time: a request has one waiter.
+	select {
+	case turn <- struct{}{}:
+		defer func() { <-turn }()
+	case <-end:
+		return true, context.Cause(user)
+	}
 	s.mu.Lock()
 	wait := append([]stored(nil), s.sent...)
 	s.mu.Unlock()
 	for _, m := range wait {
 		o, ended := e.WaitFor(m.h, user)
 		if !ended {
-			return context.Cause(user)
+			return true, context.Cause(user)
 		}
 		s.mu.Lock()
-		for i := range s.sent {
-			if s.sent[i].h == m.h {
-				s.gone(i, &o)
-				s.compact()
-				break
-			}
+		// A send may have found it before.
+		if i := slices.IndexFunc(s.sent, func(n stored) bool { return n.h == m.h }); i >= 0 {
+			s.gone(i, &o)
+			s.compact()
 		}
 		s.mu.Unlock()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err := s.lost
-	s.lost = nil
-	return err
+	err, s.lost = s.lost, nil
+	return false, err
 }
 
 // detach flushes and gives the buffer up.
-func (s *sendBuffer) detach(e *engine.Engine, user context.Context) (bytes int, err error) {
-	if !s.attached() {
-		return 0, errNoBuffer
-	}
-	err = s.flush(e, user)
+func (s *sendBuffer) detach(e *engine.Engine, user context.Context) (bytes int, gaveUp bool, err error) {
+	gaveUp, err = s.flush(e, user)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if user != nil && user.Err() != nil && len(s.sent) > 0 {
-		return int(s.capacity), err
+	switch {
+	case !s.on:
+		return 0, false, errNoBuffer
+	case gaveUp && len(s.sent) > 0:
+		return int(s.capacity), true, err
+	case gaveUp:
+		err = nil
 	}
 	bytes = int(s.capacity)
 	// What another goroutine has put in meanwhile leaves by itself.
@@ -260,30 +285,31 @@ func (s *sendBuffer) detach(e *engine.Engine, user context.Context) (bytes int, 
 		e.Free(m.h)
 	}
 	s.on, s.capacity, s.used, s.sent, s.spare, s.spared = false, 0, 0, nil, nil, 0
-	return bytes, err
+	return bytes, false, err
 }
 
 var errNoBuffer = errors.New("no buffer is attached")
 
 // bufferError makes an error of a buffer call.
-func (c *Comm) bufferError(op engine.Op, err error) error {
-	var e *Error
-	switch {
-	case err == nil:
+func (c *Comm) bufferError(op engine.Op, gaveUp bool, err error) error {
+	if err == nil {
 		return nil
-	case errors.As(err, &e):
-		return err // a message's own
-	case c.user != nil && c.user.Err() != nil:
-		return c.argError(ErrCancelled, op, ProcNull, -1, -1, -1, "", err)
 	}
-	return c.argError(ErrBuffer, op, ProcNull, -1, -1, -1, "", err)
+	var e *Error
+	class := ErrBuffer
+	if gaveUp {
+		class = ErrCancelled
+	} else if errors.As(err, &e) {
+		return err // a message's own
+	}
+	return c.argError(class, op, ProcNull, -1, -1, -1, "", err)
 }
 
 // AttachBuffer gives the communicator bytes of buffer space for Bsend, or
 // BufferAutomatic. Memory is taken as it is needed. One buffer at a time;
 // local. MPI 4.1 section 3.6.
 func (c *Comm) AttachBuffer(bytes int) error {
-	return c.bufferError(opAttachBuffer, c.core.buffer.attach(bytes))
+	return c.attach(&c.core.buffer, bytes)
 }
 
 // DetachBuffer waits until all messages in the communicator's buffer have
@@ -292,24 +318,65 @@ func (c *Comm) AttachBuffer(bytes int) error {
 // message that could not be delivered gives its error, and the buffer is
 // detached. MPI 4.1 section 3.6.
 func (c *Comm) DetachBuffer() (bytes int, err error) {
-	bytes, err = c.core.buffer.detach(c.core.e, c.user)
-	return bytes, c.bufferError(opDetachBuffer, err)
+	return c.detach(&c.core.buffer)
 }
 
 // FlushBuffer waits until all messages that are in the communicator's buffer
 // have left, with the errors of DetachBuffer. MPI 4.1 section 3.6.
 func (c *Comm) FlushBuffer() error {
-	return c.bufferError(opFlushBuffer, c.core.buffer.flush(c.core.e, c.user))
+	return c.flush(&c.core.buffer)
 }
 
 // IflushBuffer starts a FlushBuffer. MPI 4.1 section 3.6.
 func (c *Comm) IflushBuffer() Request { return c.iflush(&c.core.buffer) }
 
+func (c *Comm) attach(s *sendBuffer, bytes int) error {
+	p := c.core.proc
+	p.bufferMu.Lock()
+	defer p.bufferMu.Unlock()
+	if err := s.attach(bytes); err != nil {
+		return c.bufferError(opAttachBuffer, false, err)
+	}
+	p.buffers = append(p.buffers, s)
+	return nil
+}
+
+func (c *Comm) detach(s *sendBuffer) (int, error) {
+	n, gaveUp, err := s.detach(c.core.e, c.user)
+	if !gaveUp && !errors.Is(err, errNoBuffer) {
+		p := c.core.proc
+		p.bufferMu.Lock()
+		p.buffers = slices.DeleteFunc(p.buffers, func(t *sendBuffer) bool { return t == s && !t.attached() })
+		p.bufferMu.Unlock()
+	}
+	return n, c.bufferError(opDetachBuffer, gaveUp, err)
+}
+
+// detachAll is what Finalize does with buffers that are still attached.
+func (p *Process) detachAll() error {
+	p.bufferMu.Lock()
+	all := p.buffers
+	p.buffers = nil
+	p.bufferMu.Unlock()
+	var first error
+	for _, s := range all {
+		if _, gaveUp, err := s.detach(p.e, p.ctx); first == nil && !errors.Is(err, errNoBuffer) {
+			first = p.own.bufferError("Finalize", gaveUp, err)
+		}
+	}
+	return first
+}
+
+func (c *Comm) flush(s *sendBuffer) error {
+	gaveUp, err := s.flush(c.core.e, c.user)
+	return c.bufferError(opFlushBuffer, gaveUp, err)
+}
+
 func (c *Comm) iflush(s *sendBuffer) Request {
 	h := c.core.e.NewOther(c.core.ctx, opFlushBuffer)
 	go func() {
 		st := engine.Status{Source: AnySource, Tag: AnyTag}
-		if err := c.bufferError(opFlushBuffer, s.flush(c.core.e, c.user)); err != nil {
+		if err := c.flush(s); err != nil {
 			st.Fault = &engine.Fault{Class: engine.Argument, Peer: -1, Err: err}
 		}
 		c.core.e.Complete(h, st)
@@ -320,22 +387,19 @@ func (c *Comm) iflush(s *sendBuffer) Request {
 // AttachBuffer gives the process buffer space for Bsend on communicators that
 // have none of their own; see Comm.AttachBuffer. MPI 4.1 section 3.6.
 func (p *Process) AttachBuffer(bytes int) error {
-	return p.own.bufferError(opAttachBuffer, p.buffer.attach(bytes))
+	return p.own.attach(&p.buffer, bytes)
 }
 
 // DetachBuffer is Comm.DetachBuffer for the process's buffer; it gives up when
 // ctx ends. MPI 4.1 section 3.6.
 func (p *Process) DetachBuffer(ctx context.Context) (bytes int, err error) {
-	c := p.own.WithContext(ctx)
-	bytes, err = p.buffer.detach(p.e, c.user)
-	return bytes, c.bufferError(opDetachBuffer, err)
+	return p.own.WithContext(ctx).detach(&p.buffer)
 }
 
 // FlushBuffer is Comm.FlushBuffer for the process's buffer; it gives up when
 // ctx ends. MPI 4.1 section 3.6.
 func (p *Process) FlushBuffer(ctx context.Context) error {
-	c := p.own.WithContext(ctx)
-	return c.bufferError(opFlushBuffer, p.buffer.flush(p.e, c.user))
+	return p.own.WithContext(ctx).flush(&p.buffer)
 }
 
 // IflushBuffer starts a FlushBuffer; the request ends with ctx.

@@ -36,7 +36,7 @@ func (c *Comm) Ibarrier() Request {
 func Bcast[T any](c *Comm, buf []T, root int) error {
 	a, err := c.bcast(BufOf(buf), root)
 	if err != nil {
-		return err
+		return c.refuse(&a, err)
 	}
 	return c.run(&a)
 }
@@ -46,7 +46,7 @@ func Bcast[T any](c *Comm, buf []T, root int) error {
 func Ibcast[T any](c *Comm, buf []T, root int) Request {
 	a, err := c.bcast(BufOf(buf), root)
 	if err != nil {
-		return c.failedRequest(opBcast, err)
+		return c.failedRequest(opBcast, c.refuse(&a, err))
 	}
 	return c.start(&a)
 }
@@ -77,7 +77,7 @@ func BcastOne[T any](c *Comm, x T, root int) (T, error) {
 func Allreduce[T any](c *Comm, send, recv []T, op Op) error {
 	a, err := c.allreduce(BufOf(send), BufOf(recv), &op)
 	if err != nil {
-		return err
+		return c.refuse(&a, err)
 	}
 	return c.run(&a)
 }
@@ -87,7 +87,7 @@ func Allreduce[T any](c *Comm, send, recv []T, op Op) error {
 func Iallreduce[T any](c *Comm, send, recv []T, op Op) Request {
 	a, err := c.allreduce(BufOf(send), BufOf(recv), &op)
 	if err != nil {
-		return c.failedRequest(opAllreduce, err)
+		return c.failedRequest(opAllreduce, c.refuse(&a, err))
 	}
 	return c.start(&a)
 }
@@ -119,7 +119,7 @@ func AllreduceOne[T any](c *Comm, x T, op Op) (T, error) {
 func Allgather[T any](c *Comm, send, recv []T) error {
 	a, err := c.allgather(BufOf(send), BufOf(recv))
 	if err != nil {
-		return err
+		return c.refuse(&a, err)
 	}
 	return c.run(&a)
 }
@@ -129,7 +129,7 @@ func Allgather[T any](c *Comm, send, recv []T) error {
 func Iallgather[T any](c *Comm, send, recv []T) Request {
 	a, err := c.allgather(BufOf(send), BufOf(recv))
 	if err != nil {
-		return c.failedRequest(opAllgather, err)
+		return c.failedRequest(opAllgather, c.refuse(&a, err))
 	}
 	return c.start(&a)
 }
@@ -141,7 +141,7 @@ func Iallgather[T any](c *Comm, send, recv []T) Request {
 func Allgatherv[T any](c *Comm, send, recv []T, counts, displs []int) error {
 	a, err := c.allgatherv(BufOf(send), BufOf(recv), counts, displs)
 	if err != nil {
-		return err
+		return c.refuse(&a, err)
 	}
 	return c.run(&a)
 }
@@ -150,7 +150,7 @@ func Allgatherv[T any](c *Comm, send, recv []T, counts, displs []int) error {
 func Iallgatherv[T any](c *Comm, send, recv []T, counts, displs []int) Request {
 	a, err := c.allgatherv(BufOf(send), BufOf(recv), counts, displs)
 	if err != nil {
-		return c.failedRequest(opAllgatherv, err)
+		return c.failedRequest(opAllgatherv, c.refuse(&a, err))
 	}
 	return c.start(&a)
 }
@@ -163,6 +163,9 @@ func (c *Comm) run(a *engine.CollArgs) error {
 	if err := c.expired(a.Op, ProcNull, -1); err != nil {
 		return err
 	}
+	if k := c.core.check; k != nil {
+		return k.run(c, a)
+	}
 	c.choose(a)
 	if f := c.core.e.Collective(c.core.ctx, a); f != nil {
 		return c.errorOf(a.Op, -1, -1, f)
@@ -173,6 +176,9 @@ func (c *Comm) run(a *engine.CollArgs) error {
 func (c *Comm) start(a *engine.CollArgs) Request {
 	if err := c.expired(a.Op, ProcNull, -1); err != nil {
 		return c.failedRequest(a.Op, err)
+	}
+	if k := c.core.check; k != nil {
+		return k.start(c, a)
 	}
 	c.choose(a)
 	return Request{c.core.e.Icollective(c.core.ctx, a)}
@@ -217,7 +223,7 @@ func (c *Comm) allreduce(send, recv Buf, op *Op) (engine.CollArgs, error) {
 	if send.b.Count != recv.b.Count {
 		return a, c.argError(ErrCount, opAllreduce, ProcNull, -1, send.b.Count, recv.b.Count, "elements to send", nil)
 	}
-	a.Kernel, a.Commutative = op.on(t), op.commutative
+	a.Kernel, a.KernelName, a.Commutative = op.on(t), op.name, op.commutative
 	if a.Kernel == nil {
 		return a, c.argError(ErrOp, opAllreduce, ProcNull, -1, -1, -1, "", fmt.Errorf("%v of %s", op, t.Name))
 	}

@@ -20,7 +20,8 @@ type Comm struct {
 	user context.Context // nil: calls do not give up
 }
 
-// commCore is what all handles of a communicator share. Immutable.
+// commCore is what all handles of a communicator share. Immutable but for
+// buffer.
 type commCore struct {
 	proc  *Process
 	e     *engine.Engine
@@ -29,10 +30,13 @@ type commCore struct {
 	rank  int
 	size  int
 	table *collectives.Table
+	check *checker // nil without GOMPI_CHECK
+
+	buffer sendBuffer
 }
 
 func (p *Process) newComm(id wire.ContextID, members wire.Members, name string) (*Comm, error) {
-	c := &Comm{core: &commCore{proc: p, e: p.e, name: name, size: members.Len(), table: p.table}}
+	c := &Comm{core: &commCore{proc: p, e: p.e, name: name, size: members.Len(), table: p.table, check: p.check}}
 	ctx, err := p.e.NewContext(id, members, c)
 	if err != nil {
 		return nil, fmt.Errorf("gompi: communicator %s: %w", name, err)

@@ -20,6 +20,7 @@ const (
 	opRecv     engine.Op = "Recv"
 	opIrecv    engine.Op = "Irecv"
 	opSendrecv engine.Op = "Sendrecv"
+	opRecvNew  engine.Op = "RecvNew"
 )
 
 // Send sends buf to rank dest with tag, and returns when buf may be reused:
@@ -87,12 +88,12 @@ func SendrecvReplace[T any](c *Comm, buf []T, dest, sendTag, source, recvTag int
 // RecvNew waits for the next fitting message, allocates a slice of its length
 // and receives it. MPI 4.1 section 3.8.2 (matched probe).
 func RecvNew[T any](c *Comm, source, tag int) ([]T, Status, error) {
-	m, st, err := c.Mprobe(source, tag)
+	m, st, err := c.probeFor(opRecvNew, source, tag)
 	if err != nil {
 		return nil, st, err
 	}
 	n := Elements[T](st)
-	if n < 0 {
+	if n < 0 || st.Value {
 		// Receiving nothing reports the truncation with its numbers and
 		// leaves no message behind.
 		n = 0
@@ -131,18 +132,25 @@ func (c *Comm) IsendEncoded(b []byte, dest, tag int) Request {
 	return c.isend("value.Isend", BufOf(b), dest, tag, engine.Standard, true)
 }
 
-// RecvEncoded receives what SendEncoded sent. A typed message fails with
-// ErrType. For package mpi/value.
-func (c *Comm) RecvEncoded(source, tag int) ([]byte, Status, error) {
-	m, st, err := c.Mprobe(source, tag)
+// RecvEncoded receives what SendEncoded sent, at most limit bytes: a longer
+// message is dropped with ErrTruncate. A typed message is dropped with ErrType.
+// For package mpi/value.
+func (c *Comm) RecvEncoded(source, tag int, limit int64) ([]byte, Status, error) {
+	m, st, err := c.probeFor("value.Recv", source, tag)
 	if err != nil {
 		return nil, st, err
 	}
-	b := make([]byte, st.Bytes)
-	r := m.irecv("value.Recv", BufOf(b), true)
-	st, err = r.Wait()
+	var b []byte
+	if st.Value && st.Bytes <= limit {
+		b = make([]byte, st.Bytes)
+	}
+	st, err = m.irecv("value.Recv", BufOf(b), true).Wait()
 	return b, st, err
 }
+
+// FailedRequest is a request that is complete with an error. For package
+// mpi/value.
+func (c *Comm) FailedRequest(err error) Request { return c.failedRequest("", err) }
 
 // badSend finds what is wrong with the arguments of a send.
 func (c *Comm) badSend(op engine.Op, b *Buf, dest, tag int) error {
@@ -189,8 +197,13 @@ func (c *Comm) send(op engine.Op, b Buf, dest, tag int, mode engine.Mode, value 
 		if err := c.badSend(op, &b, dest, tag); err != nil {
 			return err
 		}
+	} else if mode == engine.Standard && !value && c.core.check == nil && c.core.e.SendNow(c.core.ctx, b.b, int32(dest), int32(tag)) {
+		return nil
 	}
 	a := engine.SendArgs{Op: op, Buf: b.b, Dest: int32(dest), Tag: int32(tag), Plane: wire.PlaneP2P, Mode: mode, Value: value, User: c.user}
+	if k := c.core.check; k != nil {
+		return k.send(c, &a)
+	}
 	if f := c.core.e.Send(c.core.ctx, &a); f != nil {
 		return c.errorOf(op, int32(dest), int32(tag), f)
 	}
@@ -205,6 +218,9 @@ func (c *Comm) isend(op engine.Op, b Buf, dest, tag int, mode engine.Mode, value
 		return c.failedRequest(op, err)
 	}
 	a := engine.SendArgs{Op: op, Buf: b.b, Dest: int32(dest), Tag: int32(tag), Plane: wire.PlaneP2P, Mode: mode, Value: value, User: c.user}
+	if k := c.core.check; k != nil {
+		return k.isend(c, &a)
+	}
 	return Request{c.core.e.Isend(c.core.ctx, &a)}
 }
 
@@ -216,8 +232,15 @@ func (c *Comm) recv(op engine.Op, b Buf, source, tag int) (Status, error) {
 		if err := c.badRecv(op, &b, source, tag); err != nil {
 			return emptyStatus(), err
 		}
+	} else if c.core.check == nil {
+		if n, ok := c.core.e.RecvNow(c.core.ctx, b.b, int32(source), int32(tag)); ok {
+			return Status{Source: source, Tag: tag, Count: count(n, b.b.Type.Size), Bytes: n}, nil
+		}
 	}
 	a := engine.RecvArgs{Op: op, Buf: b.b, Source: int32(source), Tag: int32(tag), Plane: wire.PlaneP2P, User: c.user}
+	if k := c.core.check; k != nil {
+		return k.recv(c, &a)
+	}
 	var st engine.Status
 	if f := c.core.e.Recv(c.core.ctx, &a, &st); f != nil {
 		return statusOf(&st, b.b.Type.Size), c.errorOf(op, int32(source), int32(tag), f)
@@ -233,6 +256,9 @@ func (c *Comm) irecv(op engine.Op, b Buf, source, tag int, value bool) Request {
 		return c.failedRequest(op, err)
 	}
 	a := engine.RecvArgs{Op: op, Buf: b.b, Source: int32(source), Tag: int32(tag), Plane: wire.PlaneP2P, Value: value, User: c.user}
+	if k := c.core.check; k != nil {
+		return k.irecv(c, &a)
+	}
 	return Request{c.core.e.Irecv(c.core.ctx, &a)}
 }
 

@@ -33,6 +33,14 @@ type partition struct {
 	started bool
 }
 
+func (p *partition) use(op engine.Op) use {
+	u := use{op: op, peer: p.peer, tag: p.tag, read: p.buf}
+	if !p.send {
+		u.read, u.written = engine.Buf{}, p.buf
+	}
+	return u
+}
+
 // PsendInit prepares to send buf in equal partitions, each of which leaves
 // when Pready says that it is filled. len(buf) is a multiple of partitions.
 // It matches a PrecvInit of dest with the same tag, in the order of the Inits;

@@ -173,14 +173,14 @@ func (p *Persistent) start() error {
 
 // startChecked is start with the buffers booked as in use (GOMPI_CHECK).
 func (p *Persistent) startChecked(k *checker) error {
-	a := use{op: p.op, peer: int(p.send.Dest), tag: int(p.send.Tag), a: p.send.Buf}
+	a := sendUse(&p.send)
 	switch p.kind {
 	case recvKind:
-		a.peer, a.tag, a.a, a.writes = int(p.recv.Source), int(p.recv.Tag), p.recv.Buf, true
+		a = recvUse(&p.recv)
 	case collKind:
 		a = collUse(&p.coll)
 	case partKind:
-		a.peer, a.tag, a.a, a.writes = p.part.peer, p.part.tag, p.part.buf, !p.part.send
+		a = p.part.use(p.op)
 	}
 	u, err := k.begin(p.c, a)
 	if err != nil {

@@ -48,8 +48,12 @@ func (c *Comm) collInit(a engine.CollArgs, err error) *Persistent {
 		err = c.argError(ErrArg, a.Op, ProcNull, -1, -1, -1, "",
 			fmt.Errorf("the communicator has no number left for a persistent collective: use Dup"))
 	}
-	if k := c.core.check; k != nil && err == nil {
-		err = k.agree(c, &a)
+	if k := c.core.check; k != nil {
+		if err == nil {
+			_, err = k.agree(c, &a)
+		} else {
+			c.refuse(&a, err)
+		}
 	}
 	if p.err = err; err != nil {
 		return p

@@ -44,6 +44,11 @@ func (c *Comm) Mprobe(source, tag int) (*Message, Status, error) {
 	return m, st, err
 }
 
+func (c *Comm) probeFor(op engine.Op, source, tag int) (*Message, Status, error) {
+	m, _, st, err := c.probe(op, source, tag, true, true)
+	return m, st, err
+}
+
 // Improbe is Mprobe that does not block. MPI 4.1 section 3.8.2.
 func (c *Comm) Improbe(source, tag int) (*Message, bool, Status, error) {
 	return c.probe(opImprobe, source, tag, false, true)
@@ -88,5 +93,14 @@ func (m *Message) irecv(op engine.Op, b Buf, value bool) Request {
 		return m.c.failedRequest(op, m.c.argError(ErrType, op, ProcNull, -1, -1, -1, "", b.b.Type.Err))
 	}
 	a := engine.RecvArgs{Op: op, Buf: b.b, Value: value, User: m.c.user}
+	if k := m.c.core.check; k != nil {
+		u, err := k.begin(m.c, use{op: op, peer: ProcNull, tag: -1, written: b.b})
+		if err != nil {
+			return m.c.failedRequest(op, err)
+		}
+		h := m.c.core.e.Imrecv(m.c.core.ctx, m.m, &a)
+		k.until(u, h)
+		return Request{h}
+	}
 	return Request{m.c.core.e.Imrecv(m.c.core.ctx, m.m, &a)}
 }

@@ -30,6 +30,12 @@ type Process struct {
 	own   *Comm
 	table *collectives.Table
 
+	check  *checker // nil without GOMPI_CHECK
+	buffer sendBuffer
+
+	bufferMu sync.Mutex
+	buffers  []*sendBuffer // attached, guarded by bufferMu
+
 	serial  atomic.Uint32 // of contexts made here; 0 is SELF
 	scalars sync.Pool
 
@@ -108,11 +114,14 @@ func Start(b Boot) (*Process, error) {
 	if err := p.table.ForceAll(b.setting("GOMPI_COLL")); err != nil {
 		return nil, fmt.Errorf("gompi: GOMPI_COLL: %w", err)
 	}
+	if b.setting("GOMPI_CHECK") == "1" {
+		p.check = new(checker)
+	}
 	p.scalars.New = func() any { return new(scalar) }
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
 	p.e, err = engine.New(engine.Config{
 		Self: p.self, Control: b.Control, Transports: b.Transports, Sleeper: b.Sleeper,
-		Policy: b.Policy, EagerMax: int(eager), Credit: credit, Book: b.Book,
+		Policy: b.Policy, EagerMax: int(eager), Credit: credit, Book: b.Book, Check: p.check != nil,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("gompi: %w", err)
@@ -204,8 +213,11 @@ func (p *Process) Finalize() error {
 	if p.done.Swap(true) {
 		return &Error{Class: ErrFinalized, Op: "Finalize", Peer: ProcNull, Tag: -1, Got: -1, Want: -1}
 	}
+	err := p.detachAll()
 	left := p.e.Live()
-	err := p.e.Close(p.ctx)
+	if cerr := p.e.Close(p.ctx); err == nil {
+		err = cerr
+	}
 	if ferr := p.ctl.Finalize(); err == nil && ferr != nil {
 		err = fmt.Errorf("gompi: Finalize: %w", ferr)
 	}

@@ -178,6 +178,23 @@ type Bulk interface {
 	Withdraw(s Slot, tok Token)
 }
 
+// Laner is an optional capability: a receive that waits for one known peer
+// looks at that peer's messages alone.
+type Laner interface {
+	// Lane returns the incoming messages of a slot, nil if there are none
+	// yet. It is valid until EvDown or Release of the slot.
+	Lane(s Slot) Lane
+}
+
+// Lane is the stream of messages of one peer.
+type Lane interface {
+	// Take returns the next message of the peer, if one is there that Poll
+	// would report as EvRecv next of that slot. The payload is valid until
+	// the next Take or Poll; a Take also ends the payloads of earlier events
+	// of the slot. It makes no other progress.
+	Take(h *wire.Header) (payload []byte, ok bool)
+}
+
 // Env is what an engine gives to a transport when it opens it.
 type Env struct {
 	Self wire.ProcID

@@ -21,6 +21,7 @@ type CollArgs struct {
 	Args        collectives.Args
 	In, Out     Buf
 	Kernel      Kernel // of reductions
+	KernelName  string // of its operation, for messages
 	Commutative bool
 	Tag         CollTag
 	User        context.Context

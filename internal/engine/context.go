@@ -20,7 +20,8 @@ type Context struct {
 
 	e      *Engine
 	rank32 int32
-	keys   [wire.NumPlanes]match.Key
+	keys   [wire.NumPlanes]match.Key // source 0, tag 0
+	mine   [wire.NumPlanes]match.Key // source is this rank, tag 0
 
 	// Guarded by the engine.
 	peers   []*Peer  // by rank, nil until used
@@ -56,6 +57,7 @@ func (e *Engine) NewContext(id wire.ContextID, members wire.Members, owner any) 
 	c := &Context{ID: id, Members: members, Rank: rank, Owner: owner, e: e, rank32: int32(rank), peers: make([]*Peer, members.Len())}
 	for pl := range c.keys {
 		c.keys[pl] = match.NewKey(id, wire.Plane(pl), 0, 0)
+		c.mine[pl] = match.NewKey(id, wire.Plane(pl), c.rank32, 0)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

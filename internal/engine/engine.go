@@ -57,8 +57,9 @@ const envelopeCredit = 1 << 16
 type link struct {
 	transport.Transport
 	caps  transport.Caps
-	eager int     // largest eager payload
-	slots []*Peer // by slot
+	laner transport.Laner // nil if it has no lanes
+	eager int             // largest eager payload
+	slots []*Peer         // by slot
 }
 
 // Engine is the message engine of one process. Methods are safe for any
@@ -75,6 +76,7 @@ type Engine struct {
 	turns    uint64 // calls of progress
 	tests    uint64 // calls of pollOnce
 	events   [16]transport.Event
+	in       wire.Header                      // of the message that RecvNow takes
 	head     wire.Header                      // of the message being sent: off the stack once
 	frame    [rtsLen + transport.MaxDesc]byte // likewise, of an RTS
 	table    match.Table[Request, arrival]
@@ -115,6 +117,7 @@ func New(cfg Config) (*Engine, error) {
 	e.loop = newLoop(cfg.Self)
 	for _, t := range append([]transport.Transport{e.loop}, cfg.Transports...) {
 		l := &link{Transport: t, caps: t.Caps()}
+		l.laner, _ = t.(transport.Laner)
 		l.eager = min(l.caps.EagerBest, l.caps.EagerMax)
 		if cfg.EagerMax > 0 {
 			l.eager = min(cfg.EagerMax, l.caps.EagerMax)

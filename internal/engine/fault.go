@@ -86,6 +86,7 @@ func (e *Engine) linkDown(p *Peer, err error) {
 	}
 	p.down = d.fault(p.proc)
 	p.state = peerDown
+	p.lane = nil
 	p.full = false
 	p.ctl = nil
 	if p.link != nil {

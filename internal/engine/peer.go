@@ -25,9 +25,10 @@ type Peer struct {
 	link  *link
 	slot  transport.Slot
 	state peerState
-	full  bool  // the transport refused; EvWritable will come
-	dying bool  // the control plane knows it to be dead; EvDown will come
-	cause error // it broke the protocol; EvDown will come
+	full  bool           // the transport refused; EvWritable will come
+	lane  transport.Lane // its messages alone; nil if not known
+	dying bool           // the control plane knows it to be dead; EvDown will come
+	cause error          // it broke the protocol; EvDown will come
 	down  *Fault
 
 	watched bool
@@ -135,6 +136,9 @@ func (e *Engine) peerUp(l *link, s transport.Slot, proc wire.ProcID) {
 	p := e.peerOf(proc)
 	l.setPeer(s, p)
 	if p.state != peerNew {
+		if p.link == nil {
+			p.link, p.slot = l, s
+		}
 		return
 	}
 	e.bind(p, l, s)

@@ -100,7 +100,7 @@ func (e *Engine) arrive(l *link, ev *transport.Event) {
 		e.cancelAsked(p, env)
 	case kindCredit:
 		if !e.takeCredit(p, env.aux, uint32(env.key.Tag())) {
-			e.protocol(p, fmt.Errorf("%w: more credit than was used", transport.ErrProtocol))
+			e.overCredit(p)
 		}
 		e.pump(p)
 	case kindRevoke:
@@ -110,13 +110,18 @@ func (e *Engine) arrive(l *link, ev *transport.Event) {
 	}
 }
 
+func (e *Engine) overCredit(p *Peer) {
+	e.protocol(p, fmt.Errorf("%w: more credit than was used", transport.ErrProtocol))
+}
+
 func (e *Engine) arriveEager(p *Peer, env *envelope, data []byte) {
 	n := units(len(data))
-	if env.flags&flagSync == 0 && env.aux != 0 {
-		if !e.takeCredit(p, env.aux, 0) {
-			e.protocol(p, fmt.Errorf("%w: more credit than was used", transport.ErrProtocol))
-			return
-		}
+	if env.flags&flagSync == 0 && env.aux != 0 && !e.takeCredit(p, env.aux, 0) {
+		e.overCredit(p)
+		return
+	}
+	if p.lane == nil && p.link.laner != nil {
+		p.lane = p.link.laner.Lane(p.slot)
 	}
 	if post := e.table.Arrive(env.key); post != nil {
 		if p.link != e.links[0] {

@@ -123,10 +123,8 @@ func (e *Engine) spin(r *Request) {
 			break
 		}
 	}
-	e.leading, r.owned = false, false
-	if r.done && e.followers.first != nil && !e.armed {
-		e.unpark(e.followers.first)
-	}
+	r.owned = false
+	e.endLead()
 }
 
 // await blocks until w has been hit as often as it needs. The first goroutine

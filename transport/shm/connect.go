@@ -75,9 +75,6 @@ func (t *Transport) makeLane(fd int, head *headWords) (outRing, error) {
 		head.claimed.Store(dirCap) // or it would wrap one day
 		return outRing{}, fmt.Errorf("directory of %d connections is full: %w", dirCap, transport.ErrUnavailable)
 	}
-	if i >= manyPeers {
-		g.data = max(g.data/2, 2*g.eager)
-	}
 	n := g.bytes()
 	at := claimBytes(&head.bump, uint64(n))
 	if at > uint64(lanesBytes-n) || at%pageBytes != 0 {

@@ -116,7 +116,7 @@ func (t *Transport) lookAt(i uint32) {
 		t.events.push(transport.Event{Kind: transport.EvUp, Slot: c.slot, Proc: proc})
 	}
 	c.nonceAddr, c.nonce = nonceAddr, nonce
-	c.in = newInRing(c, m, int64(off), g)
+	c.in = newInRing(t, c, m, int64(off), g)
 	c.in.edge = newEdge(proc, t.env.Self)
 	t.addRing(c.in)
 }

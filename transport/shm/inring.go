@@ -18,6 +18,7 @@ type inRing struct {
 	slots   []slot
 	data    []byte
 
+	t     *Transport
 	conn  *conn
 	lane  *lane
 	edge  edge
@@ -31,8 +32,8 @@ type inRing struct {
 	off            int64 // of the lane in our segment
 }
 
-func newInRing(c *conn, m []byte, off int64, g shape) *inRing {
-	r := &inRing{conn: c, mem: m, off: off, eager: int(g.eager), seq: 1,
+func newInRing(t *Transport, c *conn, m []byte, off int64, g shape) *inRing {
+	r := &inRing{t: t, conn: c, mem: m, off: off, eager: int(g.eager), seq: 1,
 		lazy: g.slots / 4, lazyData: g.lazyData()}
 	r.lane, r.slots, r.data = viewLane(m, g)
 	r.next = &r.slots[0].word
@@ -68,6 +69,55 @@ func (r *inRing) publish(pos uint32) {
 	}
 }
 
+// read takes the message whose word is w. It returns false for a length that
+// cannot be.
+func (r *inRing) read(w uint64) (k kind, s *slot, p []byte, ok bool) {
+	r.edge.acquire()
+	k, size := splitWord(w)
+	s = &r.slots[(r.seq-1)&uint32(len(r.slots)-1)]
+	if size <= inlineMax {
+		p = s.inline[:size:size]
+	} else {
+		if size > r.eager {
+			return k, s, nil, false
+		}
+		start, end := place(r.dataPos, size, uint32(len(r.data)))
+		off := int(start & uint32(len(r.data)-1))
+		p = r.data[off : off+size : off+size]
+		r.dataPos = end
+	}
+	r.advance()
+	return k, s, p, true
+}
+
+// Take implements transport.Lane. What is no message, and what cannot be, is
+// left to Poll.
+func (r *inRing) Take(h *wire.Header) ([]byte, bool) {
+	w := r.next.Load()
+	if uint32(w>>32) != r.seq {
+		return nil, false
+	}
+	if k, size := splitWord(w); k != kindData || size > r.eager || r.conn.deaf {
+		return nil, false
+	}
+	r.release()
+	_, s, p, _ := r.read(w)
+	*h = s.head
+	if !r.dirty {
+		r.dirty = true
+		r.t.delivered = append(r.t.delivered, r)
+	}
+	return p, true
+}
+
+// Lane implements transport.Laner.
+func (t *Transport) Lane(s transport.Slot) transport.Lane {
+	if c := t.conn(s); c != nil && c.state == connUp && c.in != nil {
+		return c.in
+	}
+	return nil
+}
+
 // drain moves messages of r to ev[n:] and handles control messages. It
 // returns the new n.
 func (t *Transport) drain(r *inRing, ev []transport.Event, n int) int {
@@ -80,23 +130,11 @@ func (t *Transport) drain(r *inRing, ev []transport.Event, n int) int {
 		if uint32(w>>32) != r.seq {
 			break
 		}
-		r.edge.acquire()
-		k, size := splitWord(w)
-		s := &r.slots[(r.seq-1)&uint32(len(r.slots)-1)]
-		var p []byte
-		if size <= inlineMax {
-			p = s.inline[:size:size]
-		} else {
-			if size > r.eager {
-				t.offend(r.conn)
-				break
-			}
-			start, end := place(r.dataPos, size, uint32(len(r.data)))
-			off := int(start & uint32(len(r.data)-1))
-			p = r.data[off : off+size : off+size]
-			r.dataPos = end
+		k, s, p, ok := r.read(w)
+		if !ok {
+			t.offend(r.conn)
+			break
 		}
-		r.advance()
 		if k == kindData {
 			e := &ev[n]
 			e.Kind, e.Slot, e.Header, e.Payload = transport.EvRecv, r.conn.slot, s.head, p

@@ -138,6 +138,8 @@ func (t *Transport) removeRing(r *inRing) {
 		}
 	}
 	r.dirty = false
+	// A lane that somebody still holds shows nothing any more.
+	r.next, r.seq = &t.silence, 1
 }
 
 // Arm sets the word that makes peers ring the bell, then looks everywhere

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"gompi/internal/segment"
@@ -16,7 +17,7 @@ import (
 
 const (
 	defaultRing  = 64 << 10
-	maxEager     = 16 << 10
+	maxEager     = 32 << 10    // above, a bulk transfer is faster
 	manyPeers    = 32          // from here on lanes get half the data ring
 	closeTimeout = time.Second // for a copy of the peer's, at the end
 )
@@ -54,6 +55,8 @@ type Transport struct {
 	zombies []retired // lanes that their senders may still touch
 	doomed  []retired // to be freed when payloads have become invalid
 
+	silence atomic.Uint64 // the next word of lanes that have ended
+
 	spare  []*bulk
 	nextID uint64 // of offers
 	nonce  uint64
@@ -63,8 +66,8 @@ type Transport struct {
 // segment.Create; without segment or bell it returns ErrUnavailable.
 //
 // Settings: GOMPI_RING is the size in bytes of a data ring (a power of two
-// from 256; others are rounded up; default 64 KiB) and bounds EagerMax to a
-// quarter of it. GOMPI_CMA=off makes large transfers go through the rings.
+// from 256; others are rounded up; default 64 KiB) and bounds EagerMax to half
+// of it. GOMPI_CMA=off makes large transfers go through the rings.
 func Open(env transport.Env) (*Transport, error) {
 	if env.Segment < 0 || env.Bell < 0 {
 		return nil, fmt.Errorf("shm: no segment or bell given: %w", transport.ErrUnavailable)
@@ -117,7 +120,7 @@ func shapeFor(ring string) (shape, error) {
 		g.data *= 2
 	}
 	g.slots = min(max(g.data/1024, minSlots), maxSlots)
-	g.eager = min(g.data/4, maxEager)
+	g.eager = min(g.data/2, maxEager)
 	return g, nil
 }
 

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"encoding/binary"
+
+	"gompi/internal/match"
+	"gompi/internal/wire"
+	"gompi/transport"
+)
+
+// The short ways of small messages between two ranks of which each has one
+// goroutine in the library: no request, no event, no matching table. They do
+// what the long ways would; whenever something else is going on they decline,
+// and the caller takes the long way.
+
+// SendNow sends a small standard-mode message if the transport takes it at
+// once. false: nothing happened.
+func (e *Engine) SendNow(c *Context, b Buf, dest, tag int32) bool {
+	n := b.Bytes()
+	if n > copiedMax {
+		return false
+	}
+	e.mu.Lock()
+	p := c.peers[dest]
+	if p == nil || p.state != peerUp || p.head != nil || p.full || len(p.ctl) != 0 ||
+		n > int64(p.link.eager) || c.trouble != nil || e.closed {
+		e.mu.Unlock()
+		return false
+	}
+	cost := units(int(n))
+	if p.credit < cost {
+		e.mu.Unlock()
+		return false
+	}
+	key := &c.mine[wire.PlaneP2P]
+	e.head = wire.Header{key.W0, key.W1, key.W2 | uint64(uint32(tag)), word3(kindEager, 0, uint32(p.owed))}
+	if p.link.Send(p.slot, &e.head, b.Slice(), 0) != transport.Sent {
+		e.mu.Unlock()
+		return false
+	}
+	p.owed = 0
+	p.credit -= cost
+	e.mu.Unlock()
+	return true
+}
+
+const (
+	// laneTurns is how often a receive looks at its peer's lane before the
+	// process polls everything; laneRounds how often it does that.
+	laneTurns  = 16
+	laneRounds = 400
+)
+
+// RecvNow receives a plain message of one source and tag if it comes while
+// nothing else is going on in the process, spinning for it as the policy
+// allows. It returns the message's length; got is false if the caller must
+// take the long way, on which nothing is lost.
+func (e *Engine) RecvNow(c *Context, b Buf, source, tag int32) (n int64, got bool) {
+	e.mu.Lock()
+	p := c.peers[source]
+	if p == nil || p.lane == nil || e.leading || c.trouble != nil || e.closed ||
+		e.table.PostedLen() != 0 || e.table.ArrivedLen() != 0 {
+		e.mu.Unlock()
+		return 0, false
+	}
+	k := &c.keys[wire.PlaneP2P]
+	key := match.Key{W0: k.W0, W1: k.W1, W2: k.W2 | uint64(source)<<32 | uint64(tag)}
+	rounds := min(laneRounds, e.policy.Spin/4)
+	e.leading = true
+	for range rounds {
+		lane := p.lane
+		for range laneTurns {
+			payload, ok := lane.Take(&e.in)
+			if !ok {
+				continue
+			}
+			if e.in[0] != key.W0 || e.in[1] != key.W1 || e.in[2] != key.W2 || uint32(e.in[3]) != uint32(kindEager) || int64(len(payload)) > b.Bytes() {
+				e.takeOther(p, payload)
+				e.endLead()
+				e.mu.Unlock()
+				return 0, false
+			}
+			n = int64(len(payload))
+			if dst := b.Slice(); n == 8 {
+				binary.NativeEndian.PutUint64(dst, binary.NativeEndian.Uint64(payload))
+			} else {
+				copy(dst, payload)
+			}
+			if aux := uint32(e.in[3] >> 32); aux != 0 && !e.takeCredit(p, aux, 0) {
+				e.overCredit(p)
+			}
+			p.held += int64(units(int(n)))
+			e.giveBack(p, kindEager, units(int(n)))
+			e.endLead()
+			e.mu.Unlock()
+			return n, true
+		}
+		e.progress()
+		if e.mu.Contended() || p.lane == nil || c.trouble != nil || e.table.ArrivedLen() != 0 {
+			break
+		}
+	}
+	e.endLead()
+	e.mu.Unlock()
+	return 0, false
+}
+
+// takeOther deals with a message from a lane that was not the one waited for.
+func (e *Engine) takeOther(p *Peer, payload []byte) {
+	ev := &e.events[0]
+	ev.Kind, ev.Slot, ev.Header, ev.Payload = transport.EvRecv, p.slot, e.in, payload
+	e.arrive(p.link, ev)
+}
+
+// endLead stops polling for all; the oldest follower takes over.
+func (e *Engine) endLead() {
+	e.leading = false
+	if e.followers.first != nil && !e.armed {
+		e.unpark(e.followers.first)
+	}
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mpi_test
+
+import (
+	"context"
+	"testing"
+
+	"gompi/mpi"
+	"gompi/mpitest"
+)
+
+func TestBsendDoesNotWait(t *testing.T) {
+	overAll(t, 2, func(t *mpitest.T, w *mpi.Comm) {
+		const n, messages = 50000, 20
+		p := w.Process()
+		for _, attach := range []func() (detach func() (int, error)){
+			func() func() (int, error) {
+				must(t, w.AttachBuffer(messages*(8*n+mpi.BsendOverhead)))
+				return w.DetachBuffer
+			},
+			func() func() (int, error) {
+				must(t, p.AttachBuffer(messages*(8*n+mpi.BsendOverhead)))
+				return func() (int, error) { return p.DetachBuffer(context.Background()) }
+			},
+			func() func() (int, error) {
+				must(t, w.AttachBuffer(mpi.BufferAutomatic))
+				return w.DetachBuffer
+			},
+		} {
+			detach := attach()
+			buf := make([]int64, n)
+			if w.Rank() == 0 {
+				for i := range messages {
+					fill(buf, i)
+					if i%2 == 0 {
+						must(t, mpi.Bsend(w, buf, 1, i))
+					} else {
+						_, err := mpi.Ibsend(w, buf, 1, i).Wait()
+						must(t, err)
+					}
+				}
+				must(t, mpi.Send(w, buf[:0], 1, 99)) // the receiver takes nothing before this
+			} else {
+				_, err := mpi.Recv(w, buf[:0], 0, 99)
+				must(t, err)
+				for i := range messages {
+					_, err := mpi.Recv(w, buf, 0, i)
+					must(t, err)
+					checkFill(t, buf, i)
+				}
+			}
+			size, err := detach()
+			must(t, err)
+			if size != mpi.BufferAutomatic && size != messages*(8*n+mpi.BsendOverhead) {
+				t.Fatalf("detached %d bytes", size)
+			}
+		}
+	})
+}
+
+func TestBsendSpace(t *testing.T) {
+	overAll(t, 2, func(t *mpitest.T, w *mpi.Comm) {
+		const n = 50000
+		buf := make([]int64, n)
+		const room = 2 * (8*n + mpi.BsendOverhead)
+		wantError(t, mpi.Bsend(w, buf, 1, 0), mpi.ErrBuffer, "no buffer")
+		_, err := w.DetachBuffer()
+		wantError(t, err, mpi.ErrBuffer, "no buffer")
+		wantError(t, w.FlushBuffer(), mpi.ErrBuffer, "no buffer")
+		wantError(t, w.AttachBuffer(-5), mpi.ErrBuffer, "-5 bytes")
+		must(t, w.AttachBuffer(room))
+		wantError(t, w.AttachBuffer(1), mpi.ErrBuffer, "800128 bytes")
+		must(t, mpi.Bsend(w, buf, mpi.ProcNull, 0))
+		if w.Rank() == 1 {
+			for range 2 {
+				_, err := mpi.Recv(w, buf[:1], 0, 99)
+				must(t, err)
+				for range 2 {
+					_, err := mpi.Recv(w, buf, 0, 1)
+					must(t, err)
+				}
+			}
+			return
+		}
+		for range 2 {
+			// The space of the first round has come back in the second.
+			must(t, mpi.Bsend(w, buf, 1, 1))
+			must(t, mpi.Bsend(w, buf, 1, 1))
+			wantError(t, mpi.Bsend(w, buf[:10], 1, 1), mpi.ErrBuffer, "80 bytes and 64 overhead", "0 of 800128 are free")
+			ctx, cancel := context.WithCancel(context.Background())
+			cancel()
+			wantError(t, w.WithContext(ctx).FlushBuffer(), mpi.ErrCancelled)
+			_, err := w.WithContext(ctx).DetachBuffer()
+			wantError(t, err, mpi.ErrCancelled)
+			req := w.IflushBuffer()
+			if done, _, err := req.Test(); done || err != nil {
+				t.Fatalf("flushed before anything was received: %v", err)
+			}
+			must(t, mpi.Send(w, buf[:1], 1, 99))
+			must(t, w.FlushBuffer())
+			_, err = req.Wait()
+			must(t, err)
+		}
+		size, err := w.DetachBuffer()
+		if err != nil || size != room {
+			t.Fatalf("detached %d, %v", size, err)
+		}
+	})
+}
+
+// What lies in a buffer that is still attached is delivered by Finalize.
+func TestFinalizeFlushesBuffers(t *testing.T) {
+	overAll(t, 2, func(t *mpitest.T, w *mpi.Comm) {
+		buf := make([]int64, 50000)
+		if w.Rank() == 0 {
+			must(t, w.Process().AttachBuffer(mpi.BufferAutomatic))
+			fill(buf, 1)
+			must(t, mpi.Bsend(w, buf, 1, 0))
+			return
+		}
+		req := mpi.Irecv(w, buf, 0, 0)
+		must(t, w.Process().Self().Barrier())
+		_, err := req.Wait()
+		must(t, err)
+		checkFill(t, buf, 1)
+	})
+}
