@@ -17,7 +17,7 @@ import (
 // before it starts: what must be equal, and words for people.
 const (
 	callKey   = 48
-	callWords = 80
+	callWords = 144
 	callBytes = callKey + callWords
 )
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -54,7 +55,8 @@ type Option func(*config)
 type config struct {
 	transport string
 	settings  map[string]string
-	ft        bool
+	wrap      func(transport.Transport, wire.ProcID) (transport.Transport, error)
+	deadline  time.Duration
 	started   func([]control.StartProc) error
 }
 
@@ -64,11 +66,20 @@ func Transport(name string) Option { return func(c *config) { c.transport = name
 // Setting sets a knob, as a flag of gompirun would.
 func Setting(name, value string) Option { return func(c *config) { c.settings[name] = value } }
 
+// Wrap puts something between each process's engine and its transport, such as
+// package transport/faulty.
+func Wrap(f func(t transport.Transport, self wire.ProcID) (transport.Transport, error)) Option {
+	return func(c *config) { c.wrap = f }
+}
+
+// Within sets how long a Run may take instead of Deadline.
+func Within(d time.Duration) Option { return func(c *config) { c.deadline = d } }
+
 // NewJob starts a job without processes. It ends with the test.
 func NewJob(tb testing.TB, opts ...Option) *Job {
 	tb.Helper()
 	j := &Job{tb: tb, hub: inproc.NewHub(), live: map[wire.ProcID]*member{}}
-	j.cfg = config{transport: "inproc", settings: map[string]string{}}
+	j.cfg = config{transport: "inproc", settings: map[string]string{}, deadline: Deadline}
 	for _, o := range opts {
 		o(&j.cfg)
 	}
@@ -152,6 +163,9 @@ func (j *Job) Boot(sp control.StartProc) (*mpi.Process, error) {
 			}
 		default:
 			err = fmt.Errorf("mpitest: no transport %q", name)
+		}
+		if err == nil && j.cfg.wrap != nil {
+			t, err = j.cfg.wrap(t, w.Self)
 		}
 		if err != nil {
 			return nil, err

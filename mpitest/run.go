@@ -13,8 +13,7 @@ import (
 	"gompi/mpi"
 )
 
-// Deadline is how long a Run may take unless the test's own deadline is
-// nearer.
+// Deadline is how long a Run may take without the option Within.
 const Deadline = 20 * time.Second
 
 // T is a testing.TB for one rank. Fatal, FailNow and Skip end the test: the
@@ -96,12 +95,12 @@ func (j *Job) Run(n int, f func(t *T, world *mpi.Comm)) {
 	}
 	done := make(chan struct{})
 	go func() { wg.Wait(); close(done) }()
-	timer := time.NewTimer(Deadline)
+	timer := time.NewTimer(j.cfg.deadline)
 	defer timer.Stop()
 	select {
 	case <-done:
 	case <-timer.C:
-		tb.Errorf("the ranks have not returned after %v:\n%s", Deadline, j.RollCall())
+		tb.Errorf("the ranks have not returned after %v:\n%s", j.cfg.deadline, j.RollCall())
 		stop()
 		select {
 		case <-done:

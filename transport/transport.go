@@ -189,10 +189,11 @@ type Laner interface {
 // Lane is the stream of messages of one peer.
 type Lane interface {
 	// Take returns the next message of the peer, if one is there that Poll
-	// would report as EvRecv next of that slot. The payload is valid until
+	// would report as EvRecv next of that slot; it looks at most turns times,
+	// without a pause. The payload is valid until
 	// the next Take or Poll; a Take also ends the payloads of earlier events
 	// of the slot. It makes no other progress.
-	Take(h *wire.Header) (payload []byte, ok bool)
+	Take(h *wire.Header, turns int) (payload []byte, ok bool)
 }
 
 // Env is what an engine gives to a transport when it opens it.

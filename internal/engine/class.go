@@ -2,6 +2,12 @@
 
 package engine
 
+import (
+	"errors"
+
+	"gompi/transport"
+)
+
 // Class says what kind of failure ended an operation. The range is open:
 // layers above add their own.
 type Class uint8
@@ -32,6 +38,14 @@ type Fault struct {
 	Got, Want int64 // bytes, where they say something
 	Peer      int32 // rank, or -1
 	Err       error // cause, may be nil
+}
+
+// classOf is the class of a transport's error.
+func classOf(err error) Class {
+	if errors.Is(err, transport.ErrPeerGone) {
+		return ProcFailed
+	}
+	return Transport
 }
 
 func (f *Fault) class() Class {

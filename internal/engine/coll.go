@@ -277,10 +277,20 @@ func (e *Engine) stepDone(r *Request) {
 		e.withdrawSteps(k)
 	}
 	k.pending--
-	if k.pending == 0 && !k.queued {
-		k.queued = true
-		k.after = e.colls.ready
-		e.colls.ready = k
+	e.roundEnded(k)
+}
+
+// roundEnded lets the next call of progress go on with k. A goroutine that
+// gives an operation up does not poll, and everybody else may be asleep.
+func (e *Engine) roundEnded(k *coll) {
+	if k.pending != 0 || k.queued {
+		return
+	}
+	k.queued = true
+	k.after = e.colls.ready
+	e.colls.ready = k
+	if e.armed {
+		e.cfg.Sleeper.Wake()
 	}
 }
 
@@ -299,11 +309,7 @@ func (e *Engine) abort(k *coll, f *Fault, tell bool) {
 	}
 	k.fault, k.tell = f, tell
 	e.withdrawSteps(k)
-	if k.pending == 0 && !k.queued {
-		k.queued = true
-		k.after = e.colls.ready
-		e.colls.ready = k
-	}
+	e.roundEnded(k)
 }
 
 func (e *Engine) withdrawSteps(k *coll) {

@@ -49,6 +49,9 @@ type Config struct {
 // DefaultCredit bounds unexpected eager bytes per pair of processes.
 const DefaultCredit = 1 << 20
 
+// maxCredit keeps units within 31 bits.
+const maxCredit = unitBytes << 30
+
 // envelopeCredit bounds the unmatched messages of a pair of processes whose
 // payload stays with the sender.
 const envelopeCredit = 1 << 16
@@ -103,7 +106,7 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.Credit == 0 {
 		cfg.Credit = DefaultCredit
 	}
-	if cfg.Credit < 4*unitBytes || cfg.Credit > 1<<40 {
+	if cfg.Credit < 4*unitBytes || cfg.Credit > maxCredit {
 		return nil, fmt.Errorf("credit of %d bytes is out of range", cfg.Credit)
 	}
 	e := &Engine{
@@ -114,7 +117,7 @@ func New(cfg Config) (*Engine, error) {
 		contexts: map[wire.ContextID]*Context{},
 		policy:   cfg.Policy,
 	}
-	e.loop = newLoop(cfg.Self)
+	e.loop = newLoop(cfg.Sleeper.Wake)
 	for _, t := range append([]transport.Transport{e.loop}, cfg.Transports...) {
 		l := &link{Transport: t, caps: t.Caps()}
 		l.laner, _ = t.(transport.Laner)
@@ -254,7 +257,12 @@ func (e *Engine) handle(l *link, ev *transport.Event) {
 	case transport.EvUp:
 		e.peerUp(l, ev.Slot, ev.Proc)
 	case transport.EvDown:
-		if p := l.peer(ev.Slot); p != nil {
+		if p := l.peer(ev.Slot); p == nil {
+		} else if p.state == peerDown || p.link != l || p.slot != ev.Slot {
+			// A contact of its own, beside or after the one in use.
+			l.setPeer(ev.Slot, nil)
+			l.Release(ev.Slot)
+		} else {
 			e.linkDown(p, ev.Err)
 		}
 	}

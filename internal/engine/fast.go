@@ -49,8 +49,8 @@ func (e *Engine) SendNow(c *Context, b Buf, dest, tag int32) bool {
 const (
 	// laneTurns is how often a receive looks at its peer's lane before the
 	// process polls everything; laneRounds how often it does that.
-	laneTurns  = 16
-	laneRounds = 400
+	laneTurns  = 256
+	laneRounds = 64
 )
 
 // RecvNow receives a plain message of one source and tag if it comes while
@@ -67,20 +67,13 @@ func (e *Engine) RecvNow(c *Context, b Buf, source, tag int32) (n int64, got boo
 	}
 	k := &c.keys[wire.PlaneP2P]
 	key := match.Key{W0: k.W0, W1: k.W1, W2: k.W2 | uint64(source)<<32 | uint64(tag)}
-	rounds := min(laneRounds, e.policy.Spin/4)
+	rounds := min(laneRounds, e.policy.Spin/32)
 	e.leading = true
 	for range rounds {
-		lane := p.lane
-		for range laneTurns {
-			payload, ok := lane.Take(&e.in)
-			if !ok {
-				continue
-			}
+		if payload, ok := p.lane.Take(&e.in, laneTurns); ok {
 			if e.in[0] != key.W0 || e.in[1] != key.W1 || e.in[2] != key.W2 || uint32(e.in[3]) != uint32(kindEager) || int64(len(payload)) > b.Bytes() {
 				e.takeOther(p, payload)
-				e.endLead()
-				e.mu.Unlock()
-				return 0, false
+				break
 			}
 			n = int64(len(payload))
 			if dst := b.Slice(); n == 8 {
@@ -93,9 +86,8 @@ func (e *Engine) RecvNow(c *Context, b Buf, source, tag int32) (n int64, got boo
 			}
 			p.held += int64(units(int(n)))
 			e.giveBack(p, kindEager, units(int(n)))
-			e.endLead()
-			e.mu.Unlock()
-			return n, true
+			got = true
+			break
 		}
 		e.progress()
 		if e.mu.Contended() || p.lane == nil || c.trouble != nil || e.table.ArrivedLen() != 0 {
@@ -104,7 +96,7 @@ func (e *Engine) RecvNow(c *Context, b Buf, source, tag int32) (n int64, got boo
 	}
 	e.endLead()
 	e.mu.Unlock()
-	return 0, false
+	return n, got
 }
 
 // takeOther deals with a message from a lane that was not the one waited for.

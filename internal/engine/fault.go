@@ -43,10 +43,8 @@ func (e *Engine) depart(proc wire.ProcID, d departure) {
 		return
 	}
 	// A first contact of the departed may lie unseen in a transport.
-	for range 1000 {
-		for e.progress() > 0 {
-		}
-		if e.armAll() {
+	for turn := 0; turn < departTurns; turn++ {
+		if e.progress() == 0 && e.armAll() {
 			break
 		}
 	}
@@ -55,19 +53,24 @@ func (e *Engine) depart(proc wire.ProcID, d departure) {
 	}
 	p := e.peers[proc]
 	e.dead[proc] = d
-	if p != nil && p.link != nil && p.state != peerDown {
+	switch {
+	case p == nil || p.state == peerNew || p.state == peerDown:
+		e.departed(proc, d)
+	case p.link != nil:
+		// The rest when EvDown has come.
 		p.dying = true
 		p.link.Fail(p.slot)
-		for e.progress() > 0 {
+		for turn := 0; turn < departTurns && p.state != peerDown && e.progress() > 0; turn++ {
 		}
-	} else if p != nil && p.state == peerConnecting {
-		p.dying = true
-	}
-	if p == nil || p.state == peerNew || p.state == peerDown {
-		e.departed(proc, d)
+	default:
+		p.dying = true // the rest when the attempt to connect has ended
 	}
 	e.cfg.Sleeper.Wake()
 }
+
+// departTurns bounds how long a departure holds the lock while others go on
+// sending.
+const departTurns = 4096
 
 // linkDown ends the traffic with a peer: its transport has nothing more.
 func (e *Engine) linkDown(p *Peer, err error) {
@@ -79,10 +82,13 @@ func (e *Engine) linkDown(p *Peer, err error) {
 	}
 	d, known := e.dead[p.proc]
 	if !known {
+		// No verdict of the control plane, but final: communicators to come
+		// must know.
 		d = departure{how: "cannot be reached", failed: false}
 		if err != nil {
 			d.how = fmt.Sprintf("cannot be reached: %v", err)
 		}
+		e.dead[p.proc] = d
 	}
 	p.down = d.fault(p.proc)
 	p.state = peerDown
@@ -93,13 +99,12 @@ func (e *Engine) linkDown(p *Peer, err error) {
 		p.link.setPeer(p.slot, nil)
 		p.link.Release(p.slot)
 	}
-	for r := p.head; r != nil; {
-		next := r.next
-		r.next = nil
+	for p.head != nil {
+		// Each end may take others from the queue.
+		r := p.head
+		p.dequeue(r)
 		e.failSend(r, p.fault(r.rank))
-		r = next
 	}
-	p.head, p.tail, p.queue = nil, nil, 0
 	for _, chunk := range e.pool.chunks {
 		for i := range chunk {
 			if r := &chunk[i]; r.kind == reqSend && r.peer == p && !r.done {

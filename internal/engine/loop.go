@@ -14,12 +14,16 @@ import (
 // loop is the transport of a process to itself. Messages to self take the same
 // way as all others; the credit bounds what lies here.
 type loop struct {
-	queue   []loopMessage
-	head    int
-	shown   int      // queue entries whose payload the last Poll gave out
-	blocks  [][]byte // recycled payload memory of loopBlock bytes
-	offers  map[transport.Token][]byte
-	pending []transport.Event // ends of bulk transfers
+	wake  func()
+	armed bool
+
+	queue     []loopMessage
+	head      int
+	shown     int                    // queue entries whose payload the last Poll gave out
+	blocks    [maxBlock + 1][][]byte // recycled payload memory, by size class
+	offers    map[transport.Token][]byte
+	transfers []loopTransfer // accepted, oldest first; from moving on
+	moving    int
 }
 
 type loopMessage struct {
@@ -27,12 +31,33 @@ type loopMessage struct {
 	data []byte
 }
 
-// loopEager is the largest payload that is copied.
-const loopEager = copiedMax
+// loopTransfer is a bulk transfer under way. Both of its ends are told; told
+// counts them.
+type loopTransfer struct {
+	dst, src []byte
+	from, to transport.Token
+	done     int
+	told     int
+}
 
-func newLoop(wire.ProcID) *loop { return &loop{offers: map[transport.Token][]byte{}} }
+const (
+	// loopEager is the largest payload that is copied.
+	loopEager = copiedMax
+	// loopPiece is how much one Poll copies: the engine's lock is held.
+	loopPiece = 256 << 10
+)
 
-func (l *loop) idle() bool { return len(l.queue) == 0 && len(l.pending) == 0 }
+func newLoop(wake func()) *loop { return &loop{wake: wake, offers: map[transport.Token][]byte{}} }
+
+func (l *loop) idle() bool { return len(l.queue) == 0 && len(l.transfers) == 0 }
+
+// ring wakes a process that sleeps: there is something to poll for.
+func (l *loop) ring() {
+	if l.armed {
+		l.armed = false
+		l.wake()
+	}
+}
 
 func (l *loop) Caps() transport.Caps {
 	return transport.Caps{Name: "self", EagerMax: loopEager, EagerBest: loopEager, Local: true}
@@ -43,21 +68,24 @@ func (l *loop) Connect(wire.Contact) (transport.Slot, error) { return 0, nil }
 func (l *loop) Send(_ transport.Slot, h *wire.Header, p []byte, _ transport.Token) transport.Status {
 	var data []byte
 	if len(p) > 0 {
-		if n := len(l.blocks); n > 0 {
-			data, l.blocks = l.blocks[n-1][:len(p)], l.blocks[:n-1]
+		c := blockClass(len(p))
+		if b := l.blocks[c]; len(b) > 0 {
+			data, l.blocks[c] = b[len(b)-1][:len(p)], b[:len(b)-1]
 		} else {
-			data = make([]byte, len(p), loopEager)
+			data = make([]byte, len(p), 1<<c)
 		}
 		copy(data, p)
 	}
 	l.queue = append(l.queue, loopMessage{*h, data})
+	l.ring()
 	return transport.Sent
 }
 
 func (l *loop) Poll(ev []transport.Event) int {
 	for i := l.head - l.shown; i < l.head; i++ {
 		if d := l.queue[i].data; d != nil {
-			l.blocks = append(l.blocks, d)
+			c := blockClass(cap(d))
+			l.blocks[c] = append(l.blocks[c], d)
 		}
 		l.queue[i] = loopMessage{}
 	}
@@ -71,10 +99,8 @@ func (l *loop) Poll(ev []transport.Event) int {
 		l.queue, l.head = l.queue[:n], 0
 	}
 	n := 0
-	for n < len(ev) && len(l.pending) > 0 {
-		ev[n] = l.pending[0]
-		l.pending = l.pending[1:]
-		n++
+	if len(l.transfers) > 0 {
+		n = l.move(ev)
 	}
 	for n < len(ev) && l.head < len(l.queue) {
 		m := &l.queue[l.head]
@@ -86,12 +112,44 @@ func (l *loop) Poll(ev []transport.Event) int {
 	return n
 }
 
-func (l *loop) Arm() bool              { return l.head == len(l.queue) && len(l.pending) == 0 }
-func (l *loop) Disarm()                {}
+// move copies a piece of the oldest transfer and reports the ends.
+func (l *loop) move(ev []transport.Event) (n int) {
+	for room := loopPiece; room > 0 && l.moving < len(l.transfers); {
+		x := &l.transfers[l.moving]
+		if k := min(room, len(x.dst)-x.done); k > 0 {
+			mem.Copy(x.dst[x.done:x.done+k], x.src[x.done:])
+			x.done += k
+			room -= k
+		}
+		if x.done < len(x.dst) {
+			return n
+		}
+		for ; x.told < 2; x.told++ {
+			if n == len(ev) {
+				return n
+			}
+			ev[n] = transport.Event{Kind: transport.EvBulk, Token: [2]transport.Token{x.from, x.to}[x.told], Bytes: int64(x.done)}
+			n++
+		}
+		*x = loopTransfer{}
+		l.moving++
+	}
+	if l.moving == len(l.transfers) {
+		l.transfers, l.moving = l.transfers[:0], 0
+	}
+	return n
+}
+
+func (l *loop) Arm() bool {
+	l.armed = l.head == len(l.queue) && len(l.transfers) == 0
+	return l.armed
+}
+
+func (l *loop) Disarm()                { l.armed = false }
 func (l *loop) FD() int                { return -1 }
 func (l *loop) Fail(transport.Slot)    {}
 func (l *loop) Release(transport.Slot) {}
-func (l *loop) Flushed() bool          { return true }
+func (l *loop) Flushed() bool          { return len(l.transfers) == 0 }
 func (l *loop) Close() error           { return nil }
 
 func (l *loop) Offer(_ transport.Slot, buf []byte, tok transport.Token, desc []byte) (int, error) {
@@ -110,10 +168,8 @@ func (l *loop) Accept(_ transport.Slot, desc []byte, buf []byte, tok transport.T
 		return fmt.Errorf("%w: unknown offer %d", transport.ErrProtocol, from)
 	}
 	delete(l.offers, from)
-	n := int64(mem.Copy(buf, src))
-	l.pending = append(l.pending,
-		transport.Event{Kind: transport.EvBulk, Token: from, Bytes: n},
-		transport.Event{Kind: transport.EvBulk, Token: tok, Bytes: n})
+	l.transfers = append(l.transfers, loopTransfer{dst: buf[:min(len(buf), len(src))], src: src, from: from, to: tok})
+	l.ring()
 	return nil
 }
 

@@ -95,10 +95,14 @@ func (e *Engine) connect(p *Peer) {
 		if err == nil {
 			err = e.attach(p, c)
 		}
-		// With a link that the peer made, its messages come first: EvDown
-		// will follow.
-		if err != nil && (p.link == nil || !p.dying) {
+		switch {
+		case err == nil || p.dying && p.link != nil:
+		case p.link == nil:
 			e.linkDown(p, err)
+		default:
+			// The peer has made the link: its messages come first, then
+			// EvDown.
+			e.protocol(p, err)
 		}
 		e.cfg.Sleeper.Wake()
 	}()
@@ -135,9 +139,16 @@ func (e *Engine) bind(p *Peer, l *link, s transport.Slot) {
 func (e *Engine) peerUp(l *link, s transport.Slot, proc wire.ProcID) {
 	p := e.peerOf(proc)
 	l.setPeer(s, p)
-	if p.state != peerNew {
+	switch {
+	case p.state == peerDown:
+		l.Fail(s) // its end was told: nothing of it counts any more
+		return
+	case p.state != peerNew:
 		if p.link == nil {
 			p.link, p.slot = l, s
+			if p.dying {
+				l.Fail(s)
+			}
 		}
 		return
 	}
@@ -182,6 +193,9 @@ func (e *Engine) giveBack(p *Peer, k kind, n int32) {
 			p.envelopes += n
 		} else {
 			p.credit += n
+		}
+		if p.head != nil && e.armed {
+			e.cfg.Sleeper.Wake() // to send what has waited for it
 		}
 		return
 	}

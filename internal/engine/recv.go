@@ -83,7 +83,7 @@ func (e *Engine) post(r *Request, key match.Key) {
 func (e *Engine) arrive(l *link, ev *transport.Event) {
 	p := l.peer(ev.Slot)
 	env, ok := open(&ev.Header)
-	if p == nil || !ok {
+	if p == nil || !ok || p.state == peerDown {
 		e.protocol(p, fmt.Errorf("%w: bad message header %x", transport.ErrProtocol, ev.Header))
 		return
 	}
@@ -234,9 +234,13 @@ func (e *Engine) deliverRTS(r *Request, p *Peer, env *envelope, length int64, de
 	r.bulk = true
 	if err := p.link.Accept(p.slot, desc, r.buf.Slice()[:n], r.token()); err != nil {
 		r.bulk = false
-		r.fail(&Fault{Class: Transport, Peer: r.status.Source, Got: length, Err: err})
+		r.fail(&Fault{Class: classOf(err), Peer: r.status.Source, Got: length, Err: err})
 		e.control(p, env.key, kindRefuse, 0, env.aux)
 		e.complete(r)
+	} else if e.armed {
+		// The transport has work that it did not know of when the process
+		// went to sleep.
+		e.cfg.Sleeper.Wake()
 	}
 }
 

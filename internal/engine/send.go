@@ -196,7 +196,7 @@ func (e *Engine) transmitRTS(p *Peer, r *Request, n int64) bool {
 	m, err := p.link.Offer(p.slot, r.buf.Slice(), r.token(), frame[rtsLen:])
 	if err != nil {
 		r.pend = 0
-		r.fail(&Fault{Class: Transport, Peer: r.rank, Want: n, Err: err})
+		r.fail(&Fault{Class: classOf(err), Peer: r.rank, Want: n, Err: err})
 		e.complete(r)
 		return true
 	}

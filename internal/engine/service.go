@@ -42,6 +42,9 @@ func (e *Engine) stopService() {
 }
 
 func (e *Engine) armAll() bool {
+	if e.colls.ready != nil {
+		return false
+	}
 	for _, l := range e.links {
 		if !l.Arm() {
 			return false

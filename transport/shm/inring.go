@@ -92,10 +92,13 @@ func (r *inRing) read(w uint64) (k kind, s *slot, p []byte, ok bool) {
 
 // Take implements transport.Lane. What is no message, and what cannot be, is
 // left to Poll.
-func (r *inRing) Take(h *wire.Header) ([]byte, bool) {
-	w := r.next.Load()
-	if uint32(w>>32) != r.seq {
-		return nil, false
+func (r *inRing) Take(h *wire.Header, turns int) ([]byte, bool) {
+	next, seq := r.next, r.seq
+	w := next.Load()
+	for ; uint32(w>>32) != seq; w = next.Load() {
+		if turns--; turns <= 0 {
+			return nil, false
+		}
 	}
 	if k, size := splitWord(w); k != kindData || size > r.eager || r.conn.deaf {
 		return nil, false

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mpi_test
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"gompi/internal/testlab"
+	"gompi/mpi"
+	"gompi/mpitest"
+)
+
+// setting is one way in which a random program is run: what changes how
+// messages travel must not change what arrives.
+type setting struct {
+	transport string
+	knobs     []string // NAME=VALUE
+	faulty    bool
+}
+
+func (s setting) String() string { return strings.Join(append([]string{s.transport}, s.knobs...), " ") }
+
+func (s setting) options() []mpitest.Option {
+	opts := []mpitest.Option{mpitest.Transport(s.transport), mpitest.Within(time.Minute)}
+	for _, kv := range s.knobs {
+		name, value, _ := strings.Cut(kv, "=")
+		opts = append(opts, mpitest.Setting(name, value))
+	}
+	if s.faulty {
+		opts = append(opts, awkward)
+	}
+	return opts
+}
+
+// settingsOf chooses how a program is run: once over each transport, with
+// knobs that follow from its seed.
+func settingsOf(seed uint64) []setting {
+	x := testlab.Sum(strconv.AppendUint(nil, seed, 10))
+	pick := func(options ...string) []string {
+		s := options[x%uint64(len(options))]
+		x /= uint64(len(options))
+		return strings.Fields(s)
+	}
+	var out []setting
+	for _, tr := range transports {
+		s := setting{transport: tr}
+		s.knobs = append(s.knobs, pick("", "GOMPI_EAGER=-1", "GOMPI_EAGER=64", "GOMPI_EAGER=4096")...)
+		s.knobs = append(s.knobs, pick("", "", "GOMPI_CREDIT=4096", "GOMPI_CREDIT=65536")...)
+		s.knobs = append(s.knobs, pick("", "GOMPI_COLL=allreduce=ring,bcast=chain,allgather=ring,allgatherv=ring,barrier=central",
+			"GOMPI_COLL=allreduce=rabenseifner,bcast=scatter-ring,allgather=bruck,barrier=dissemination",
+			"GOMPI_COLL=allreduce=split,bcast=binomial,allgather=doubling,barrier=direct")...)
+		switch tr {
+		case "shm":
+			s.knobs = append(s.knobs, pick("", "GOMPI_CMA=off", "GOMPI_RING=256", "GOMPI_RING=1024 GOMPI_CMA=off")...)
+		case "inproc":
+			s.faulty = x%2 == 1
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// tryProgram runs a program once and returns what is wrong, "" if nothing.
+func tryProgram(t *testing.T, p *testlab.Program, s setting) string {
+	failed, log := testlab.Try(t, func(tb testing.TB) {
+		mpitest.Run(tb, p.Ranks, func(t *mpitest.T, w *mpi.Comm) {
+			got, err := play(p, w)
+			if err == nil {
+				err = testlab.Check(p, w.Rank(), got)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}, s.options()...)
+	})
+	if !failed {
+		return ""
+	}
+	return "with " + s.String() + ":\n" + log
+}
+
+const (
+	// reduceBudget bounds the runs for finding a smaller program.
+	reduceBudget = 300
+	// reduceTries is how often a smaller program is run before it counts as
+	// good.
+	reduceTries = 3
+	// reduceTime bounds the search: one that hangs costs its deadline.
+	reduceTime = 2 * time.Minute
+)
+
+// report says how a program failed, how to repeat that, and which part of it
+// suffices.
+func report(t *testing.T, p *testlab.Program, s setting, what string) {
+	t.Errorf("program %d fails %s\nrepeat with GOMPI_SEED=%d go test ./mpi -run TestRandomPrograms", p.Seed, what, p.Seed)
+	end := time.Now().Add(reduceTime)
+	why := what
+	small := testlab.Reduce(p, reduceBudget, func(q *testlab.Program) bool {
+		for range reduceTries {
+			if time.Now().After(end) {
+				return false
+			}
+			if w := tryProgram(t, q, s); w != "" {
+				why = w
+				return true
+			}
+		}
+		return false
+	})
+	if len(small.Events) < len(p.Events) {
+		t.Errorf("this part of it fails as well:\n%v%s", small, why)
+	}
+}
+
+// randomWorkers is how many programs run at one time: ranks mostly wait for
+// one another.
+const randomWorkers = 4
+
+// TestRandomPrograms runs random programs over every transport, with all ways
+// in which a message can travel, and compares what every rank got with what a
+// sequential oracle predicts. GOMPI_SEED=n runs program n alone; GOMPI_TEST=long
+// runs 10,000.
+func TestRandomPrograms(t *testing.T) {
+	first, count, limit := uint64(1), uint64(400), 12*time.Second
+	if testlab.Long() {
+		count, limit = 10000, time.Hour
+	}
+	if s := os.Getenv("GOMPI_SEED"); s != "" {
+		n, err := strconv.ParseUint(s, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, count = n, 1
+	}
+	end := time.Now().Add(limit)
+	var next, ran, broken atomic.Uint64
+	next.Store(first)
+	var reportOne sync.Once
+	times := map[string]*testlab.Spread{}
+	for _, tr := range transports {
+		times[tr] = new(testlab.Spread)
+	}
+	var wg sync.WaitGroup
+	for range randomWorkers {
+		wg.Go(func() {
+			for broken.Load() == 0 && time.Now().Before(end) {
+				seed := next.Add(1) - 1
+				if seed >= first+count {
+					return
+				}
+				p := testlab.Generate(seed)
+				for _, s := range settingsOf(seed) {
+					began := time.Now()
+					what := tryProgram(t, p, s)
+					times[s.transport].Add(time.Since(began))
+					if what != "" {
+						broken.Add(1)
+						reportOne.Do(func() { report(t, p, s, what) })
+						return
+					}
+				}
+				if n := ran.Add(1); n%1000 == 0 {
+					t.Logf("%d programs", n)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for _, tr := range transports {
+		t.Logf("%s: %v", tr, times[tr])
+	}
+	if ran.Load() < min(20, count) && !t.Failed() {
+		t.Errorf("only %d programs were run in %v", ran.Load(), limit)
+	}
+}
