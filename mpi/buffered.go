@@ -33,7 +33,9 @@ const BufferAutomatic = -1
 // Bsend copies buf into an attached buffer, unless the message can leave at
 // once, and returns: it never waits for the receiver. The buffer is the
 // communicator's, or else the process's; ErrBuffer if there is none or it has
-// less room than the bytes and BsendOverhead. dest may be ProcNull.
+// less room than the bytes and BsendOverhead. A message that cannot be
+// delivered later is an error of FlushBuffer or DetachBuffer; one in the
+// process's buffer is lost if its communicator is freed. dest may be ProcNull.
 // MPI 4.1 section 3.4.
 func Bsend[T any](c *Comm, buf []T, dest, tag int) error {
 	return c.bsendBuf(opBsend, BufOf(buf), dest, tag)

@@ -4,6 +4,8 @@ package mpi_test
 
 import (
 	"context"
+	"errors"
+	"sync"
 	"testing"
 
 	"gompi/mpi"
@@ -106,6 +108,68 @@ func TestBsendSpace(t *testing.T) {
 		if err != nil || size != room {
 			t.Fatalf("detached %d, %v", size, err)
 		}
+	})
+}
+
+// Free lets the messages in the communicator's own buffer leave.
+func TestFreeDetaches(t *testing.T) {
+	overAll(t, 2, func(t *mpitest.T, w *mpi.Comm) {
+		c, err := w.Dup()
+		must(t, err)
+		buf := make([]int64, 50000)
+		if w.Rank() == 0 {
+			must(t, c.AttachBuffer(mpi.BufferAutomatic))
+			fill(buf, 1)
+			must(t, mpi.Bsend(c, buf, 1, 0))
+		} else {
+			_, err = mpi.Recv(c, buf, 0, 0)
+			must(t, err)
+			checkFill(t, buf, 1)
+		}
+		c.Free()
+	})
+}
+
+// Several goroutines send through one buffer that is too small for all, and
+// flush it.
+func TestBsendFromGoroutines(t *testing.T) {
+	overAll(t, 2, func(t *mpitest.T, w *mpi.Comm) {
+		const n, senders, each = 5000, 4, 25
+		if w.Rank() == 1 {
+			buf := make([]int64, n)
+			for range each {
+				for g := range senders {
+					_, err := mpi.Recv(w, buf, 0, g)
+					must(t, err)
+					checkFill(t, buf[1:], int(buf[0])+1)
+				}
+			}
+			return
+		}
+		must(t, w.AttachBuffer(10*(8*n+mpi.BsendOverhead)))
+		var wg sync.WaitGroup
+		for g := range senders {
+			wg.Go(func() {
+				buf := make([]int64, n)
+				for i := range each {
+					fill(buf, 1000*g+i)
+					err := mpi.Bsend(w, buf, 1, g)
+					for errors.Is(err, mpi.ErrBuffer) {
+						if err = w.FlushBuffer(); err == nil {
+							err = mpi.Bsend(w, buf, 1, g)
+						}
+					}
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					clear(buf)
+				}
+			})
+		}
+		wg.Wait()
+		_, err := w.DetachBuffer()
+		must(t, err)
 	})
 }
 

@@ -107,9 +107,15 @@ func (c *Comm) Dup() (*Comm, error) {
 }
 
 // Free ends the communicator on this rank: messages for it are dropped, pending
-// operations on it fail with ErrComm. Local in effect; every rank should free
-// it. MPI 4.1 section 7.4.3.
-func (c *Comm) Free() { c.core.e.FreeContext(c.core.ctx) }
+// operations on it fail with ErrComm. A buffer attached to it is detached
+// first, which waits as DetachBuffer does. Local in effect; every rank should
+// free it. MPI 4.1 section 7.4.3.
+func (c *Comm) Free() {
+	if c.core.buffer.attached() {
+		c.DetachBuffer()
+	}
+	c.core.e.FreeContext(c.core.ctx)
+}
 
 // Revoke makes the communicator unusable on all its ranks: operations on it,
 // pending and later, fail with ErrRevoked. Any rank may call it; it is not

@@ -3,7 +3,14 @@
 package mpi_test
 
 import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"gompi/internal/testlab"
 	"gompi/internal/wire"
+	"gompi/mpi"
 	"gompi/mpitest"
 	"gompi/transport"
 	"gompi/transport/faulty"
@@ -14,3 +21,150 @@ import (
 var awkward = mpitest.Wrap(func(t transport.Transport, self wire.ProcID) (transport.Transport, error) {
 	return faulty.New(t, faulty.Plan{Seed: uint64(self.Serial), Delay: 0.1, DelayPolls: 20, Full: 0.1, MaxEvents: 3})
 })
+
+// carriers are the ways in which bytes travel.
+var carriers = []setting{
+	{transport: "inproc"},
+	{transport: "inproc", faulty: true},
+	{transport: "shm"},
+	{transport: "shm", knobs: []string{"GOMPI_CMA=off"}},
+	{transport: "shm", knobs: []string{"GOMPI_RING=256"}},
+	{transport: "shm", knobs: []string{"GOMPI_RING=256", "GOMPI_CMA=off"}},
+	{transport: "tcp"},
+}
+
+// limits change which messages are eager, and how many may be unexpected.
+var limits = [][]string{
+	nil,
+	{"GOMPI_EAGER=-1"},
+	{"GOMPI_EAGER=64"},
+	{"GOMPI_CREDIT=4096"},
+	{"GOMPI_CREDIT=256"},
+}
+
+// settings are all combinations of carriers and limits.
+func settings() []setting {
+	var out []setting
+	for _, c := range carriers {
+		for _, l := range limits {
+			s := c
+			s.knobs = append(append([]string(nil), c.knobs...), l...)
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// A check is one property of the library, which holds under every setting.
+type check struct {
+	name  string
+	ranks int
+	run   func(t *mpitest.T, w *mpi.Comm)
+}
+
+var checks = []check{
+	{"order", 3, checkOrder},
+	{"wildcard-order", 4, checkWildcardOrder},
+	{"truncation", 2, checkTruncation},
+	{"modes", 3, checkModes},
+	{"synchronous", 2, checkSynchronous},
+	{"probe", 3, checkProbe},
+	{"matched-probe-goroutines", 3, checkMatchedProbes},
+	{"sendrecv-ring", 5, checkRing},
+	{"communicators", 3, checkCommunicators},
+	{"goroutines", 3, checkGoroutines},
+	{"unexpected-storm", 4, checkStorm},
+	{"collectives-overlap", 4, checkOverlap},
+	{"withdrawn-receives", 2, checkWithdrawnReceives},
+	{"withdrawn-sends", 2, checkWithdrawnSends},
+	{"flood", 3, func(t *mpitest.T, w *mpi.Comm) { flood(t, w, 3000, 300) }},
+}
+
+// TestConformance runs every check under every setting: the library behaves
+// alike whatever carries its bytes.
+func TestConformance(t *testing.T) {
+	for _, s := range settings() {
+		t.Run(s.name(), func(t *testing.T) {
+			for _, c := range checks {
+				t.Run(c.name, func(t *testing.T) { mpitest.Run(t, c.ranks, c.run, s.options()...) })
+			}
+			t.Run("finalize-at-once", func(t *testing.T) { checkFinalizeAtOnce(t, s) })
+		})
+	}
+}
+
+// name is the setting as a test's name.
+func (s setting) name() string {
+	n := s.transport
+	if s.faulty {
+		n += "-awkward"
+	}
+	for _, k := range s.knobs {
+		n += "-" + strings.ToLower(strings.TrimPrefix(k, "GOMPI_"))
+	}
+	return n
+}
+
+// checkFinalizeAtOnce: ranks leave as soon as their part is done, while others
+// still use what they sent.
+func checkFinalizeAtOnce(t *testing.T, s setting) {
+	const n = 4
+	before := testlab.Take()
+	t.Run("job", func(t *testing.T) {
+		j := mpitest.NewJob(t, s.options()...)
+		errs := make(chan error, n)
+		for i, sp := range j.Add(n) {
+			p, err := j.Boot(sp)
+			if err != nil {
+				t.Fatal(err)
+			}
+			go func() {
+				err := passAndLeave(p.World(), i)
+				if lerr := j.Leave(p); err == nil {
+					err = lerr
+				}
+				errs <- err
+			}()
+		}
+		timeout := time.After(mpitest.Deadline)
+		for range n {
+			select {
+			case err := <-errs:
+				if err != nil {
+					t.Error(err)
+				}
+			case <-timeout:
+				t.Fatalf("ranks have not left:\n%s", j.RollCall())
+			}
+		}
+	})
+	testlab.Nothing(t, before, 64<<20)
+}
+
+// passAndLeave sends a small message to every higher rank, receives from every
+// lower one, and passes a large one on to the next.
+func passAndLeave(w *mpi.Comm, rank int) error {
+	small, large := []int64{int64(rank)}, make([]int64, 20000)
+	for to := rank + 1; to < w.Size(); to++ {
+		if err := mpi.Send(w, small, to, 1); err != nil {
+			return fmt.Errorf("rank %d to %d: %w", rank, to, err)
+		}
+	}
+	if rank > 0 {
+		if _, err := mpi.Recv(w, large, rank-1, 2); err != nil {
+			return fmt.Errorf("rank %d: %w", rank, err)
+		}
+	}
+	if rank+1 < w.Size() {
+		fill(large, rank)
+		if err := mpi.Send(w, large, rank+1, 2); err != nil {
+			return fmt.Errorf("rank %d: %w", rank, err)
+		}
+	}
+	for from := range rank {
+		if _, err := mpi.Recv(w, small, from, 1); err != nil || small[0] != int64(from) {
+			return fmt.Errorf("rank %d from %d: got %d, %w", rank, from, small[0], err)
+		}
+	}
+	return nil
+}

@@ -32,6 +32,27 @@
 // send buffer may be read, a receive buffer neither read nor written. The
 // request keeps it alive.
 //
+// # Persistent and partitioned operations
+//
+// An Init (SendInit, RecvInit, BcastInit, ...) fixes the arguments of an
+// operation once; Start and Wait then repeat it without checks and
+// allocations. A partitioned send (PsendInit) lets parts of a buffer leave as
+// goroutines fill them. See [Persistent].
+//
+// # Buffered mode
+//
+// Bsend never waits for the receiver. It needs buffer space, of the
+// communicator (Comm.AttachBuffer) or the process (Process.AttachBuffer);
+// [BufferAutomatic] is as much as is needed.
+//
+// # Checking
+//
+// With GOMPI_CHECK=1 (gompirun --check) mistakes that go unnoticed else are
+// errors, at a price: a buffer used by two operations of which one writes
+// ([ErrInUse]), a message in ready mode that found no receive ([ErrNotReady]),
+// and ranks that call different collectives, or one with different roots,
+// counts, types or operations ([ErrMismatch], naming the rank).
+//
 // # Errors
 //
 // Errors are returned, never fatal, and name ranks, tags and sizes; see

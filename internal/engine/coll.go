@@ -218,7 +218,7 @@ func (e *Engine) stepSend(k *coll, s *collectives.Step) {
 	}
 	p, f := k.ctx.dest(s.Peer)
 	if f != nil {
-		k.fault, k.tell = f, true
+		e.abort(k, f, true)
 		return
 	}
 	a := SendArgs{Op: k.req.op, Buf: k.ref(s.A), Dest: s.Peer, Tag: k.tag, Plane: wire.PlaneColl}
@@ -382,6 +382,10 @@ func (e *Engine) collFailArrived(key match.Key) {
 		t := c.makeTrouble()
 		if t.early == nil {
 			t.early = map[int32]*Fault{}
+		}
+		if len(t.early) >= maxEarly {
+			e.revoke(c)
+			return
 		}
 		t.early[tag] = f
 	}

@@ -30,7 +30,7 @@ func stale() Outcome {
 func (e *Engine) Wait(h Handle) Outcome {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !h.live() || h.req.waited() {
+	if !h.usable() || h.req.waited() {
 		return stale()
 	}
 	e.waitOne(h.req)
@@ -43,11 +43,11 @@ func (e *Engine) Wait(h Handle) Outcome {
 func (e *Engine) Test(h Handle) Outcome {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !h.live() || h.req.waited() {
-		return stale()
+	if h.usable() && !h.req.done {
+		e.pollOnce() // may let others in: they may free the request
 	}
-	if !h.req.done {
-		e.pollOnce()
+	if !h.usable() || h.req.waited() {
+		return stale()
 	}
 	if !h.req.done {
 		return Outcome{}
@@ -62,11 +62,11 @@ func (e *Engine) Test(h Handle) Outcome {
 func (e *Engine) Peek(h Handle) Outcome {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !h.live() {
-		return stale()
-	}
-	if !h.req.done {
+	if h.usable() && !h.req.done {
 		e.pollOnce()
+	}
+	if !h.usable() {
+		return stale()
 	}
 	if !h.req.done {
 		return Outcome{}
@@ -76,7 +76,7 @@ func (e *Engine) Peek(h Handle) Outcome {
 
 // pollOnce makes progress for a call that does not wait.
 func (e *Engine) pollOnce() {
-	if !e.leading {
+	if !e.leading && !e.closed {
 		e.progress()
 	}
 	if e.mu.Contended() {
@@ -102,36 +102,32 @@ func (e *Engine) WaitSome(hs []Handle, need, limit int, done func(i int, o Outco
 	defer e.mu.Unlock()
 	w := e.newWaiter()
 	active := 0
-	bad := 0
-	var reqs []*Request
+	var bad []int // that cannot be waited for: stale, given twice, or waited for elsewhere
+	reqs := w.many[:0]
 	for i := range hs {
 		h := &hs[i]
 		if h.IsNull() {
 			continue
 		}
 		active++
-		r := h.req
-		if !h.live() || r.waited() {
-			bad++
-			continue
-		}
-		if r.done {
+		switch r := h.req; {
+		case r.e != e || !h.usable() || r.waited():
+			bad = append(bad, i)
 			w.hits++
-			continue
+		case r.done:
+			w.hits++
+		default:
+			r.waiter = w
+			reqs = append(reqs, r)
 		}
-		r.waiter = w
-		if r.user != nil && w.user == nil {
-			w.user = r.user
-		}
-		reqs = append(reqs, r)
 	}
 	if active == 0 {
 		e.freeWaiter(w)
 		return -1
 	}
-	w.hits += bad
 	w.need = min(need, active)
 	w.reqs = reqs
+	w.chooseUser()
 	if w.hits < w.need {
 		if need == 0 {
 			e.pollOnce()
@@ -144,6 +140,8 @@ func (e *Engine) WaitSome(hs []Handle, need, limit int, done func(i int, o Outco
 			r.waiter = nil
 		}
 	}
+	clear(reqs)
+	w.many = reqs[:0]
 	e.freeWaiter(w)
 	n := 0
 	for i := range hs {
@@ -153,6 +151,10 @@ func (e *Engine) WaitSome(hs []Handle, need, limit int, done func(i int, o Outco
 		}
 		switch {
 		case h.IsNull():
+		case len(bad) > 0 && bad[0] == i:
+			bad = bad[1:]
+			done(i, stale())
+			n++
 		case !h.live():
 			done(i, stale())
 			n++
@@ -166,11 +168,18 @@ func (e *Engine) WaitSome(hs []Handle, need, limit int, done func(i int, o Outco
 	return n
 }
 
-// TestAll completes all requests or none.
+// TestAll reports whether all requests are complete, or stale.
 func (e *Engine) TestAll(hs []Handle) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if allDone(hs) {
+		return true
+	}
 	e.pollOnce()
+	return allDone(hs)
+}
+
+func allDone(hs []Handle) bool {
 	for i := range hs {
 		if hs[i].live() && !hs[i].req.done {
 			return false
@@ -184,7 +193,7 @@ func (e *Engine) TestAll(hs []Handle) bool {
 func (e *Engine) Cancel(h Handle) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !h.live() {
+	if !h.usable() {
 		return false
 	}
 	switch h.req.kind {
@@ -196,11 +205,13 @@ func (e *Engine) Cancel(h Handle) bool {
 	return true
 }
 
-// Free lets a request end by itself: it is recycled when it completes.
+// Free lets a request end by itself: it is recycled when it completes, and h
+// is stale from now on. It reports whether h was active and nobody waits for
+// it.
 func (e *Engine) Free(h Handle) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !h.live() {
+	if !h.usable() || h.req.waited() {
 		return false
 	}
 	if h.req.done {

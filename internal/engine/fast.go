@@ -106,10 +106,23 @@ func (e *Engine) takeOther(p *Peer, payload []byte) {
 	e.arrive(p.link, ev)
 }
 
-// endLead stops polling for all; the oldest follower takes over.
+// endLead stops polling for all.
 func (e *Engine) endLead() {
 	e.leading = false
-	if e.followers.first != nil && !e.armed {
+	e.handOver()
+}
+
+// handOver sees to it that somebody polls when a goroutine leaves: another
+// leader, or the service if it sleeps and there is more to do, or else the
+// oldest of those who go on waiting.
+func (e *Engine) handOver() {
+	switch {
+	case e.leading:
+	case e.armed:
+		if !e.armAll() {
+			e.cfg.Sleeper.Wake()
+		}
+	case e.followers.first != nil:
 		e.unpark(e.followers.first)
 	}
 }

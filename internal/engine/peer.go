@@ -162,9 +162,17 @@ func (e *Engine) peerUp(l *link, s transport.Slot, proc wire.ProcID) {
 	}
 }
 
+// maxControl bounds the answers kept for a peer that asks and does not read:
+// more than its credit can ask for.
+const maxControl = 8 * envelopeCredit
+
 // control sends a frame of the engine itself, before queued messages.
 func (e *Engine) control(p *Peer, key match.Key, k kind, flags uint8, aux uint32) {
-	if p.state == peerDown {
+	if p.state == peerDown || e.closed {
+		return
+	}
+	if len(p.ctl) == maxControl {
+		e.protocol(p, fmt.Errorf("%w: %d answers are waiting, and it takes none", transport.ErrProtocol, len(p.ctl)))
 		return
 	}
 	e.head = header(key, k, flags, aux)

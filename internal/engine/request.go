@@ -92,6 +92,9 @@ func (h Handle) IsNull() bool { return h.req == nil }
 
 func (h Handle) live() bool { return h.req != nil && h.req.gen == h.gen && h.req.kind != reqFree }
 
+// usable: live, and not given up by Free.
+func (h Handle) usable() bool { return h.live() && !h.req.detach }
+
 const (
 	chunkBits = 8
 	chunkLen  = 1 << chunkBits

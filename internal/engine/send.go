@@ -328,16 +328,33 @@ func (e *Engine) cancelSend(r *Request, why *Fault) {
 // cancelAsked answers a sender that wants its message back.
 func (e *Engine) cancelAsked(p *Peer, env envelope) {
 	answer := kindCancelNo
-	for a := range e.table.EachArrived {
-		u := a.Val
-		if u.peer == p && u.env.aux == env.aux && u.env.kind != 0 && (u.env.kind == kindRTS || u.env.flags&flagSync != 0) {
-			e.table.Take(a)
-			e.release(u)
-			answer = kindCancelOK
-			break
-		}
+	if u := e.findSent(p, &env); u != nil {
+		e.table.Take(&u.node)
+		e.release(u)
+		answer = kindCancelOK
 	}
 	e.control(p, env.key, answer, 0, env.aux)
+}
+
+// findSent returns the unmatched message that a peer's answer or question
+// names. The key of both is the same, and mostly the oldest is meant.
+func (e *Engine) findSent(p *Peer, env *envelope) *arrival {
+	is := func(u *arrival) bool {
+		return u.peer == p && u.env.key == env.key && u.env.aux == env.aux && (u.env.kind == kindRTS || u.env.flags&flagSync != 0)
+	}
+	a := e.table.Peek(env.key)
+	if a == nil || is(a.Val) {
+		if a == nil {
+			return nil
+		}
+		return a.Val
+	}
+	for a := range e.table.EachArrived {
+		if is(a.Val) {
+			return a.Val
+		}
+	}
+	return nil
 }
 
 // wireKey is the key of a frame that concerns the context but no message.

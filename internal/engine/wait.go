@@ -17,12 +17,13 @@ type waiter struct {
 	parked     bool
 	wake       chan struct{} // one token for each time parked goes false
 	user       context.Context
-	expired    bool // user ended, and that has been dealt with
+	several    bool // reqs have more contexts than user
 	reqs       []*Request
 	one        [1]*Request
-	call       callInfo // of calls without a request
-	slot       int      // in the roll call, or -1
-	prev, next *waiter  // followers, or the free list
+	many       []*Request // memory for reqs
+	call       callInfo   // of calls without a request
+	slot       int        // in the roll call, or -1
+	prev, next *waiter    // followers, or the free list
 }
 
 // callInfo describes a blocking call that has no request.
@@ -46,7 +47,7 @@ func (e *Engine) newWaiter() *waiter {
 }
 
 func (e *Engine) freeWaiter(w *waiter) {
-	w.hits, w.need, w.user, w.expired, w.reqs, w.one[0], w.call = 0, 0, nil, false, nil, nil, callInfo{}
+	w.hits, w.need, w.user, w.several, w.reqs, w.one[0], w.call = 0, 0, nil, false, nil, nil, callInfo{}
 	w.next = e.waiters.free
 	e.waiters.free = w
 }
@@ -57,6 +58,56 @@ func (w *waiter) hit(e *Engine) {
 	if w.hits >= w.need {
 		e.unpark(w)
 	}
+}
+
+// chooseUser takes over the context of the requests that w waits for, or
+// notes that there are several.
+func (w *waiter) chooseUser() {
+	w.user, w.several = nil, false
+	for _, r := range w.reqs {
+		switch {
+		case r.waiter != w || r.user == nil:
+		case w.user == nil:
+			w.user = r.user
+		case r.user.Done() != w.user.Done():
+			w.several = true
+			return
+		}
+	}
+}
+
+// ended reports whether a context that w looks at has ended.
+func (w *waiter) ended() bool {
+	if w.user == nil || w.user.Err() != nil {
+		return w.user != nil
+	}
+	if w.several {
+		for _, r := range w.reqs {
+			if r.waiter == w && r.user != nil && r.user.Err() != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// onEnd arranges for f to run when a context that w looks at ends. Each of the
+// returned functions withdraws that, as that of context.AfterFunc.
+func (w *waiter) onEnd(f func()) (stops []func() bool) {
+	if w.user == nil {
+		return nil
+	}
+	stops = append(stops, context.AfterFunc(w.user, f))
+	if w.several {
+		last := w.user.Done()
+		for _, r := range w.reqs {
+			if r.waiter == w && r.user != nil && r.user.Done() != last {
+				last = r.user.Done()
+				stops = append(stops, context.AfterFunc(r.user, f))
+			}
+		}
+	}
+	return stops
 }
 
 // followerList holds the parked waiters, oldest first.
@@ -116,7 +167,7 @@ func (e *Engine) waitOne(r *Request) *Fault {
 func (e *Engine) spin(r *Request) {
 	e.leading, r.owned = true, true
 	for turn := e.policy.Spin; turn > 0 && !r.done; turn-- {
-		if e.progress() > 0 {
+		if e.progress() > 0 && r.user == nil { // whose end nobody looks at here
 			turn = e.policy.Spin
 		}
 		if e.mu.Contended() {
@@ -143,10 +194,7 @@ func (e *Engine) await(w *waiter) {
 			e.park(w)
 		}
 	}
-	// Somebody must poll for those who go on waiting.
-	if !e.leading && !e.armed && e.followers.first != nil {
-		e.unpark(e.followers.first)
-	}
+	e.handOver()
 	if w.slot >= 0 {
 		e.cfg.Book.Leave(w.slot)
 		w.slot = -1
@@ -155,7 +203,11 @@ func (e *Engine) await(w *waiter) {
 
 // lead polls until w is served, or returns true when the process should sleep.
 func (e *Engine) lead(w *waiter) (sleepy bool) {
-	for turn := 0; w.hits < w.need; {
+	for turn, polls := 0, 1; w.hits < w.need; polls++ {
+		if polls%64 == 0 && w.ended() {
+			e.expire(w)
+			continue
+		}
 		if e.progress() > 0 {
 			turn = 0
 			if e.mu.Contended() {
@@ -170,10 +222,6 @@ func (e *Engine) lead(w *waiter) (sleepy bool) {
 		case turn <= pol.Spin:
 			wait.Pause()
 		case turn <= pol.Spin+pol.Yield:
-			if w.user != nil && turn%64 == 0 && w.user.Err() != nil {
-				e.expire(w)
-				continue
-			}
 			p := *pol
 			e.mu.Unlock()
 			p.Turn(turn)
@@ -193,7 +241,7 @@ func (e *Engine) lead(w *waiter) (sleepy bool) {
 
 // park gives the lock away and blocks until unpark.
 func (e *Engine) park(w *waiter) {
-	if w.user != nil && !w.expired && w.user.Err() != nil {
+	if w.ended() {
 		e.expire(w)
 		if w.hits >= w.need {
 			return
@@ -202,42 +250,39 @@ func (e *Engine) park(w *waiter) {
 	e.note(w)
 	w.parked = true
 	e.followers.push(w)
-	var stop func() bool
-	if w.user != nil && !w.expired {
-		stop = context.AfterFunc(w.user, func() {
-			e.mu.Lock()
-			e.unpark(w)
-			e.mu.Unlock()
-		})
-	}
+	// A function that runs late wakes whoever has w by then: harmless, they
+	// look again.
+	stops := w.onEnd(func() {
+		e.mu.Lock()
+		e.unpark(w)
+		e.mu.Unlock()
+	})
 	e.mu.Unlock()
 	<-w.wake
-	if stop != nil && !stop() {
-		// The function runs or has run: it may still look at w, which is
-		// harmless as long as w is this call's. It is under the lock.
-		e.mu.Lock()
-		if !w.expired && w.hits < w.need {
-			e.expire(w)
-		}
-		return
+	for _, stop := range stops {
+		stop()
 	}
 	e.mu.Lock()
+	if w.hits < w.need && w.ended() {
+		e.expire(w)
+	}
 }
 
 // expire acts on the end of w's context: each request whose context has ended
 // is withdrawn if that is possible.
 func (e *Engine) expire(w *waiter) {
-	w.expired = true
-	w.user = nil
 	if len(w.reqs) == 0 {
+		w.user = nil
 		w.hits = w.need
 		return
 	}
+	defer w.chooseUser()
 	for _, r := range w.reqs {
-		if r == nil || r.done || r.user == nil || r.user.Err() == nil {
+		if r.waiter != w || r.user == nil || r.user.Err() == nil {
 			continue
 		}
 		f := &Fault{Class: Cancelled, Peer: r.rank, Err: context.Cause(r.user)}
+		r.user = nil // it is asked once
 		switch r.kind {
 		case reqRecv:
 			e.cancelRecv(r, f)
@@ -262,8 +307,8 @@ func (e *Engine) note(w *waiter) {
 		e.watch(c, rank)
 	}
 	for _, r := range w.reqs {
-		if r == nil || r.done {
-			continue
+		if r.waiter != w {
+			continue // complete, and perhaps somebody else's by now
 		}
 		if k := r.coll; k != nil {
 			for i := range k.steps {

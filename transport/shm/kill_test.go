@@ -102,14 +102,21 @@ func (c *child) untilKilled(t *testing.T, d time.Duration) {
 	deadline := time.Now().Add(20 * time.Second)
 	mine, theirs := make([]byte, 4<<20), make([]byte, 8<<20)
 	offers, ends, last, failed := 0, 0, uint64(0), false
+	// An offer that finds no room is sent later: waiting for room here would
+	// wait for ever once the child is dead, and throw its messages away.
+	var unsent []byte
 	offer := func() {
-		if c.offer(mine) {
+		if n, err := c.tr.Offer(c.slot, mine, 1, c.desc[:]); err == nil {
 			offers++
+			unsent = c.desc[:n]
 		}
 	}
 	offer()
 	var ev [16]transport.Event
 	for {
+		if unsent != nil && c.tr.Send(c.slot, &wire.Header{miniOffer}, unsent, 0) != transport.Full {
+			unsent = nil
+		}
 		n := c.tr.Poll(ev[:])
 		if n == 0 {
 			select {
