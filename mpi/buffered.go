@@ -195,7 +195,7 @@ func (s *sendBuffer) reap(e *engine.Engine) {
 	for _, m := range s.sent {
 		s.handles = append(s.handles, m.h)
 	}
-	e.WaitSome(s.handles, 0, len(s.handles), func(i int, o engine.Outcome) { s.gone(i, &o) })
+	e.Reap(s.handles, func(i int, o engine.Outcome) { s.gone(i, &o) })
 	s.compact()
 	s.reapAt = max(minReap, 2*len(s.sent))
 }

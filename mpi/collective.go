@@ -225,7 +225,7 @@ func (c *Comm) allreduce(send, recv Buf, op *Op) (engine.CollArgs, error) {
 	}
 	a.Kernel, a.KernelName, a.Commutative = op.on(t), op.name, op.commutative
 	if a.Kernel == nil {
-		return a, c.argError(ErrOp, opAllreduce, ProcNull, -1, -1, -1, "", fmt.Errorf("%v of %s", op, t.Name))
+		return a, c.argError(ErrOp, opAllreduce, ProcNull, -1, -1, -1, "", fmt.Errorf("%s of %s", op.name, t.Name))
 	}
 	a.Args.Count = recv.b.Count
 	a.In, a.Out = send.b, recv.b

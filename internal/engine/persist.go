@@ -2,8 +2,6 @@
 
 package engine
 
-import "context"
-
 // Collective calls of a communicator are numbered; the number is the tag of
 // their messages:
 //
@@ -82,49 +80,4 @@ func (e *Engine) Alive(h Handle) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return h.live()
-}
-
-// TrySend sends if the transport takes the message at once, by copying it.
-// It never waits and starts no request.
-func (e *Engine) TrySend(c *Context, a *SendArgs) (sent bool, f *Fault) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	p, f := c.dest(a.Dest)
-	if f != nil {
-		return false, f
-	}
-	return e.sendNow(c, p, a), nil
-}
-
-// WaitFor is Wait that gives up when user ends: it returns false, and the
-// operation goes on as if nobody had waited. A request that another call has
-// freed meanwhile counts as complete, without its outcome.
-func (e *Engine) WaitFor(h Handle, user context.Context) (Outcome, bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if !h.live() || h.req.waited() {
-		return stale(), true
-	}
-	if r := h.req; !r.done {
-		w := e.newWaiter()
-		// Without requests of its own the waiter only stops waiting when its
-		// context ends.
-		w.need, w.user = 1, user
-		w.call = callInfo{op: r.op, ctx: r.ctx, rank: r.rank, tag: r.tag}
-		r.waiter = w
-		e.await(w)
-		if h.live() && r.waiter == w {
-			r.waiter = nil
-		}
-		e.freeWaiter(w)
-	}
-	if !h.live() {
-		return stale(), true
-	}
-	if !h.req.done {
-		return Outcome{}, false
-	}
-	o := e.outcome(h.req)
-	e.freeRequest(h.req)
-	return o, true
 }

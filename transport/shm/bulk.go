@@ -173,10 +173,11 @@ func (t *Transport) enlist(b *bulk) {
 
 // newBulk reuses what forget has kept, so that transfers do not allocate.
 func (t *Transport) newBulk(c *conn, buf []byte, tok transport.Token) *bulk {
-	b := new(bulk)
+	var b *bulk
 	if k := len(t.spare); k > 0 {
-		b = t.spare[k-1]
-		t.spare = t.spare[:k-1]
+		b, t.spare = t.spare[k-1], t.spare[:k-1]
+	} else {
+		b = new(bulk)
 	}
 	*b = bulk{c: c, buf: buf, tok: tok}
 	return b

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import "context"
+
+// What buffered mode needs beyond Isend: its requests have no owner who waits.
+
+// TrySend sends if the transport takes the message at once, by copying it.
+// It never waits and starts no request.
+func (e *Engine) TrySend(c *Context, a *SendArgs) (sent bool, f *Fault) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	p, f := c.dest(a.Dest)
+	if f != nil {
+		return false, f
+	}
+	return e.sendNow(c, p, a), nil
+}
+
+// WaitFor is Wait that gives up when user ends: it returns false, and the
+// operation goes on as if nobody had waited. A request that another call has
+// freed meanwhile counts as complete, without its outcome.
+func (e *Engine) WaitFor(h Handle, user context.Context) (Outcome, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !h.live() {
+		return stale(), true
+	}
+	if h.req.waited() {
+		panic("gompi: BUG: two waiters for a buffered send")
+	}
+	if r := h.req; !r.done {
+		w := e.newWaiter()
+		// Without requests of its own the waiter only stops waiting when its
+		// context ends.
+		w.need, w.user = 1, user
+		w.call = callInfo{op: r.op, ctx: r.ctx, rank: r.rank, tag: r.tag}
+		r.waiter = w
+		e.await(w)
+		if h.live() && r.waiter == w {
+			r.waiter = nil
+		}
+		e.freeWaiter(w)
+	}
+	if !h.live() {
+		return stale(), true
+	}
+	if !h.req.done {
+		return Outcome{}, false
+	}
+	o := e.outcome(h.req)
+	e.freeRequest(h.req)
+	return o, true
+}
+
+// Reap polls once, and calls done for each of hs that is complete, which is
+// freed. Unlike WaitSome it leaves alone what WaitFor waits for.
+func (e *Engine) Reap(hs []Handle, done func(i int, o Outcome)) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.pollOnce()
+	for i, h := range hs {
+		if h.live() && h.req.done {
+			o := e.outcome(h.req)
+			e.freeRequest(h.req)
+			done(i, o)
+		}
+	}
+}
