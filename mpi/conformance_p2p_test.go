@@ -232,7 +232,7 @@ func checkSynchronous(t *mpitest.T, w *mpi.Comm) {
 			r := mpi.Issend(w, buf, 1, data)
 			for range 20 {
 				// The answer shows that the receiver has seen what came before.
-				_, err := mpi.Sendrecv(w, b, 1, ping, b, 1, ping)
+				_, err := mpi.SendrecvReplace(w, b, 1, ping, 1, ping)
 				must(t, err)
 				if done, _, err := r.Test(); done {
 					t.Fatalf("a synchronous send of %d bytes is complete before its receive: %v", n, err)
@@ -244,7 +244,7 @@ func checkSynchronous(t *mpitest.T, w *mpi.Comm) {
 			continue
 		}
 		for range 20 {
-			_, err := mpi.Sendrecv(w, b, 0, ping, b, 0, ping)
+			_, err := mpi.SendrecvReplace(w, b, 0, ping, 0, ping)
 			must(t, err)
 		}
 		_, err := mpi.Recv(w, b, 0, ping)

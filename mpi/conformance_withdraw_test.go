@@ -13,9 +13,9 @@ import (
 	"gompi/mpitest"
 )
 
-// soon is a context that ends within some hundred microseconds, or at once.
+// soon is a context that ends at once or within some hundred microseconds.
 func soon(rnd *rand.Rand) (context.Context, context.CancelFunc) {
-	if rnd.IntN(4) == 0 {
+	if rnd.IntN(2) == 0 {
 		ctx, cancel := context.WithCancel(context.Background())
 		go cancel()
 		return ctx, cancel

@@ -25,8 +25,9 @@ import (
 
 // Main is a program's main function: it joins the job, runs f with the world,
 // and leaves the job. ctx ends when the job is being ended. An error of f is
-// printed with the rank and ends the job with status 1. Main returns only
-// when f has returned nil and the process was finalized.
+// printed with the rank and ends the process with status 1, and so the job
+// (under --ft the others go on). Main returns only when f has returned nil and
+// the process was finalized.
 func Main(f func(ctx context.Context, world *Comm) error) {
 	p, err := Init()
 	if err != nil {
@@ -44,7 +45,7 @@ func Main(f func(ctx context.Context, world *Comm) error) {
 	}
 }
 
-// fail prints an error with the rank and ends the job. What is only the echo
+// fail prints an error with the rank and ends the process. What is only the echo
 // of another rank's end is not printed: gompirun says which rank was first.
 func (p *Process) fail(code int, err error) {
 	if errors.Is(err, ErrProcFailed) || errors.Is(err, ErrAborted) || p.ctx.Err() != nil {
@@ -55,7 +56,7 @@ func (p *Process) fail(code int, err error) {
 		}
 	}
 	fmt.Fprintf(os.Stderr, "rank %d: %v\n", p.world.Rank(), err)
-	p.abort(code, err.Error())
+	os.Exit(code)
 }
 
 // echoWait is how long a failing rank waits for the news that the job is

@@ -24,7 +24,14 @@ type setting struct {
 	faulty    bool
 }
 
-func (s setting) String() string { return strings.Join(append([]string{s.transport}, s.knobs...), " ") }
+// String is the transport, with "awkward" if it is, and the knobs.
+func (s setting) String() string {
+	n := s.transport
+	if s.faulty {
+		n += "-awkward"
+	}
+	return strings.Join(append([]string{n}, s.knobs...), " ")
+}
 
 func (s setting) options() []mpitest.Option {
 	opts := []mpitest.Option{mpitest.Transport(s.transport), mpitest.Within(time.Minute)}

@@ -75,8 +75,11 @@ func openRTS(p []byte) (length int64, desc []byte, ok bool) {
 		return 0, nil, false
 	}
 	length = int64(binary.LittleEndian.Uint64(p))
-	return length, p[rtsLen:], length >= 0
+	return length, p[rtsLen:], length >= 0 && length <= maxLength
 }
+
+// maxLength is more than an address space holds.
+const maxLength = 1 << 47
 
 // Flow control. A receiver keeps at most the sender's credit of unexpected
 // bytes; every message costs its sender units until the receiver has handed

@@ -27,6 +27,12 @@ func (e *Engine) Probe(c *Context, pa *ProbeArgs, st *Status) (m *Message, found
 	for first := true; ; first = false {
 		if a := e.table.Peek(key); a != nil {
 			u := a.Val
+			if !c.sentBy(u.peer, u.env.key.Source()) {
+				e.table.Take(a)
+				e.protocol(u.peer, foreign(u.peer, &u.env))
+				e.release(u)
+				continue
+			}
 			*st = Status{Source: u.env.key.Source(), Tag: u.env.key.Tag(), Bytes: u.bytes, Value: u.env.flags&flagValue != 0}
 			if pa.Take {
 				e.table.Take(a)
@@ -67,8 +73,12 @@ func (e *Engine) Probe(c *Context, pa *ProbeArgs, st *Status) (m *Message, found
 func (e *Engine) Imrecv(c *Context, m *Message, a *RecvArgs) Handle {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if m.a == nil {
-		r := e.failed(c, reqRecv, a.Op, &Fault{Class: BadRequest, Peer: -1})
+	if m.a == nil || e.closed {
+		f := &Fault{Class: BadRequest, Peer: -1}
+		if e.closed {
+			f.Class = Closed
+		}
+		r := e.failed(c, reqRecv, a.Op, f)
 		return Handle{r, r.gen}
 	}
 	r := e.newRequest(reqRecv)

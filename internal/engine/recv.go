@@ -104,9 +104,9 @@ func (e *Engine) arrive(l *link, ev *transport.Event) {
 		}
 		e.pump(p)
 	case kindRevoke:
-		e.revokeArrived(env.key)
+		e.revokeArrived(p, &env)
 	case kindCollFail:
-		e.collFailArrived(env.key)
+		e.collFailArrived(p, &env)
 	}
 }
 
@@ -136,7 +136,7 @@ func (e *Engine) arriveEager(p *Peer, env *envelope, data []byte) {
 
 func (e *Engine) arriveRTS(p *Peer, env *envelope, data []byte) {
 	length, desc, ok := openRTS(data)
-	if !ok {
+	if !ok || len(desc) > transport.MaxDesc {
 		e.protocol(p, fmt.Errorf("%w: announcement of %d bytes is malformed", transport.ErrProtocol, len(data)))
 		return
 	}
@@ -198,14 +198,31 @@ func (e *Engine) deliverEager(r *Request, p *Peer, env *envelope, data []byte) {
 	if env.flags&flagSync != 0 {
 		e.control(p, env.key, kindAck, 0, env.aux)
 	}
-	if e.matched(r, env, int64(len(data))) {
+	if e.matched(r, p, env, int64(len(data))) {
 		r.status.Bytes = int64(copy(r.buf.Slice(), data))
 	}
 	e.complete(r)
 }
 
+// sentBy reports whether p may send under a rank that it claims: only a
+// receive from anybody takes the sender's word for it.
+func (c *Context) sentBy(p *Peer, rank int32) bool {
+	return rank >= 0 && int(rank) < len(c.peers) && (c.peers[rank] == p || c.Members.At(int(rank)) == p.proc)
+}
+
+func foreign(p *Peer, env *envelope) error {
+	return fmt.Errorf("%w: process %v is not rank %d of communicator %v", transport.ErrProtocol, p.proc, env.key.Source(), env.key.Context())
+}
+
 // matched fills the status and checks what the receive promised.
-func (e *Engine) matched(r *Request, env *envelope, n int64) bool {
+func (e *Engine) matched(r *Request, p *Peer, env *envelope, n int64) bool {
+	if r.rank == match.Any && !r.ctx.sentBy(p, env.key.Source()) {
+		err := foreign(p, env)
+		r.status.Source, r.status.Tag = match.Any, env.key.Tag()
+		r.fail(&Fault{Class: Transport, Peer: -1, Err: err})
+		e.protocol(p, err)
+		return false
+	}
 	r.status.Source, r.status.Tag = env.key.Source(), env.key.Tag()
 	r.status.Value = env.flags&flagValue != 0
 	if (env.flags^r.flags)&flagValue != 0 {
@@ -220,7 +237,7 @@ func (e *Engine) matched(r *Request, env *envelope, n int64) bool {
 
 func (e *Engine) deliverRTS(r *Request, p *Peer, env *envelope, length int64, desc []byte) {
 	n := min(length, r.buf.Bytes())
-	if !e.matched(r, env, length) || n == 0 {
+	if !e.matched(r, p, env, length) || n == 0 {
 		e.control(p, env.key, kindRefuse, 0, env.aux)
 		e.complete(r)
 		return

@@ -241,6 +241,9 @@ func (e *Engine) bulkDone(r *Request, n int64, err error) {
 		if err != nil {
 			r.fail(&Fault{Class: ProcFailed, Peer: r.rank, Err: err})
 		}
+		// The message was matched: a withdrawal asked for meanwhile comes too
+		// late, and the receiver may be gone before it says so.
+		r.pend &^= pendCancel
 		e.sendLeft(r, pendBulk)
 	case reqRecv:
 		if !r.bulk {

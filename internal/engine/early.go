@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"fmt"
+
+	"gompi/internal/wire"
+	"gompi/transport"
+)
+
+// News about a communicator may come before this process has made it, and
+// about a collective before it has started here. It waits.
+
+const (
+	// maxNews bounds the communicators of which news is kept before they are
+	// made; of more the oldest is forgotten.
+	maxNews = 1024
+	// maxEarly bounds how far ahead the end of a collective may be told.
+	maxEarly = 1024
+)
+
+// news is what others said about one communicator.
+type news struct {
+	id      wire.ContextID
+	revoked *Peer // who said so first
+	failed  []failedElsewhere
+}
+
+type failedElsewhere struct {
+	peer *Peer
+	env  envelope
+}
+
+// newsOf returns what is known of a communicator that does not exist here,
+// nil if it never will again.
+func (e *Engine) newsOf(id wire.ContextID) *news {
+	if e.freed.has(id) {
+		return nil
+	}
+	for _, n := range e.news {
+		if n.id == id {
+			return n
+		}
+	}
+	if len(e.news) == maxNews {
+		copy(e.news, e.news[1:])
+		e.news = e.news[:maxNews-1]
+	}
+	n := &news{id: id}
+	e.news = append(e.news, n)
+	return n
+}
+
+// hear gives a new communicator the news that came before it.
+func (e *Engine) hear(c *Context) {
+	for i, n := range e.news {
+		if n.id != c.ID {
+			continue
+		}
+		e.news = append(e.news[:i], e.news[i+1:]...)
+		for _, f := range n.failed {
+			e.collFailArrived(f.peer, &f.env)
+		}
+		if p := n.revoked; p != nil && c.Members.Index(p.proc) >= 0 {
+			e.revoke(c)
+		}
+		return
+	}
+}
+
+func (e *Engine) revokeArrived(p *Peer, env *envelope) {
+	c := e.contexts[env.key.Context()]
+	switch {
+	case c == nil:
+		if n := e.newsOf(env.key.Context()); n != nil && n.revoked == nil {
+			n.revoked = p
+		}
+	case !c.sentBy(p, env.key.Source()):
+		e.protocol(p, foreign(p, env))
+	default:
+		// Every member passes it on once: the revoker may have died half-way.
+		e.revoke(c)
+	}
+}
+
+// collFailArrived fails the collective that another rank has given up, now or
+// when it is started here.
+func (e *Engine) collFailArrived(p *Peer, env *envelope) {
+	c := e.contexts[env.key.Context()]
+	switch {
+	case c == nil:
+		if n := e.newsOf(env.key.Context()); n != nil && len(n.failed) < maxEarly {
+			n.failed = append(n.failed, failedElsewhere{p, *env})
+		}
+		return
+	case !c.sentBy(p, env.key.Source()):
+		e.protocol(p, foreign(p, env))
+		return
+	}
+	tag, from := env.key.Tag(), env.key.Source()
+	f := &Fault{Class: Aborted, Peer: from, Err: fmt.Errorf("rank %d gave up", from)}
+	for k := e.colls.first; k != nil; k = k.next {
+		if k.ctx == c && k.tag == tag {
+			e.abort(k, f, false)
+			return
+		}
+	}
+	if !c.ahead(tag) {
+		return // it has ended here
+	}
+	t := c.makeTrouble()
+	if t.early == nil {
+		t.early = map[int32]*Fault{}
+	}
+	if len(t.early) == maxEarly && t.early[tag] == nil {
+		e.protocol(p, fmt.Errorf("%w: the end of more than %d collectives that have not begun", transport.ErrProtocol, maxEarly))
+		return
+	}
+	t.early[tag] = f
+}
