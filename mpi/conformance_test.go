@@ -29,7 +29,7 @@ var carriers = []setting{
 	{transport: "shm"},
 	{transport: "shm", knobs: []string{"GOMPI_CMA=off"}},
 	{transport: "shm", knobs: []string{"GOMPI_RING=256"}},
-	{transport: "shm", knobs: []string{"GOMPI_RING=256", "GOMPI_CMA=off"}},
+	{transport: "shm", knobs: []string{"GOMPI_RING=4096", "GOMPI_CMA=off"}},
 	{transport: "tcp"},
 }
 

@@ -4,7 +4,6 @@ package engine
 
 import (
 	"context"
-	"fmt"
 
 	"gompi/collectives"
 	"gompi/internal/dtype"
@@ -362,34 +361,3 @@ func (e *Engine) dropTag(c *Context, tag int32) {
 		e.release(u)
 	}
 }
-
-// collFailArrived fails the collective that another rank has given up, now or
-// when it is started here.
-func (e *Engine) collFailArrived(key match.Key) {
-	c := e.contexts[key.Context()]
-	if c == nil {
-		return
-	}
-	tag := key.Tag()
-	f := &Fault{Class: Aborted, Peer: key.Source(), Err: fmt.Errorf("rank %d gave up", key.Source())}
-	for k := e.colls.first; k != nil; k = k.next {
-		if k.ctx == c && k.tag == tag {
-			e.abort(k, f, false)
-			return
-		}
-	}
-	if c.ahead(tag) {
-		t := c.makeTrouble()
-		if t.early == nil {
-			t.early = map[int32]*Fault{}
-		}
-		if len(t.early) >= maxEarly {
-			e.revoke(c)
-			return
-		}
-		t.early[tag] = f
-	}
-}
-
-// maxEarly bounds how far ahead a failure may be told.
-const maxEarly = 1024

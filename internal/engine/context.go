@@ -64,12 +64,16 @@ func (e *Engine) NewContext(id wire.ContextID, members wire.Members, owner any) 
 	if e.contexts[id] != nil {
 		return nil, fmt.Errorf("communicator %v exists already", id)
 	}
+	if e.freed.has(id) {
+		return nil, fmt.Errorf("communicator %v was freed: its messages cannot be told from those of a second one", id)
+	}
 	e.contexts[id] = c
 	for proc, d := range e.dead {
 		if r := members.Index(proc); r >= 0 {
 			c.lose(int32(r), d.fault(proc), d.failed)
 		}
 	}
+	e.hear(c)
 	return c, nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"gompi/internal/wire"
-	"gompi/transport"
 )
 
 // News about a communicator may come before this process has made it, and
@@ -113,8 +112,8 @@ func (e *Engine) collFailArrived(p *Peer, env *envelope) {
 	if t.early == nil {
 		t.early = map[int32]*Fault{}
 	}
-	if len(t.early) == maxEarly && t.early[tag] == nil {
-		e.protocol(p, fmt.Errorf("%w: the end of more than %d collectives that have not begun", transport.ErrProtocol, maxEarly))
+	if len(t.early) >= maxEarly {
+		e.revoke(c)
 		return
 	}
 	t.early[tag] = f

@@ -87,6 +87,7 @@ type Engine struct {
 	dead     map[wire.ProcID]departure
 	contexts map[wire.ContextID]*Context
 	freed    serialSet
+	news     []*news // of communicators to come, oldest first
 
 	pool      requestPool
 	arrivals  arrivalPool

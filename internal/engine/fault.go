@@ -270,13 +270,6 @@ func (e *Engine) tell(c *Context, k kind, pl wire.Plane, tag int32) {
 	}
 }
 
-func (e *Engine) revokeArrived(key match.Key) {
-	if c := e.contexts[key.Context()]; c != nil {
-		// Every member passes it on once: the revoker may have died half-way.
-		e.revoke(c)
-	}
-}
-
 // abandon gives up a collective whose context has ended: nobody can finish it
 // without this rank, so the communicator is revoked.
 func (e *Engine) abandon(k *coll, f *Fault) {

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"testing"
+
+	"gompi/collectives"
+	"gompi/internal/wire"
+)
+
+// kill ends node i as a signal would, and tells the others.
+func kill(t *testing.T, ns []*node, hub interface{ Kill(wire.ProcID) }, i int) {
+	t.Helper()
+	id := ns[i].Self()
+	hub.Kill(id)
+	for j, n := range ns {
+		if j != i {
+			n.ProcFailed(id, "was killed")
+		}
+	}
+}
+
+// A death is acknowledged once, however the news of it came.
+func TestDeathIsAcknowledgedOnce(t *testing.T) {
+	for _, met := range []bool{false, true} {
+		for _, order := range []string{"verdict", "gone first", "link first", "twice"} {
+			ns, hub := testJobOf(t, 2, nil, nil)
+			n, id := ns[0], ns[1].Self()
+			if met {
+				if f := n.send(1, 1, nil); f != nil {
+					t.Fatal(f)
+				}
+			}
+			switch order {
+			case "gone first":
+				n.ProcGone(id, "left")
+			case "link first":
+				hub.Kill(id)
+				within(t, "end of the link", func() bool {
+					n.iprobe()
+					n.mu.Lock()
+					defer n.mu.Unlock()
+					return !met || n.peers[id].state == peerDown
+				})
+			case "twice":
+				n.ProcFailed(id, "was killed")
+			}
+			n.ProcFailed(id, "was killed")
+			within(t, "acknowledgement", func() bool { n.iprobe(); return n.ctl.deaths() > 0 })
+			for range 100 {
+				n.iprobe()
+			}
+			if k := n.ctl.deaths(); k != 1 {
+				t.Fatalf("met %v, %s: %d acknowledgements, want 1", met, order, k)
+			}
+		}
+	}
+}
+
+// A peer that is cut off without a verdict of the control plane is gone for
+// communicators made later, too.
+func TestLinkLostWithoutVerdict(t *testing.T) {
+	ns, hub := testJobOf(t, 2, nil, nil)
+	n := ns[0]
+	if f := n.send(1, 1, nil); f != nil {
+		t.Fatal(f)
+	}
+	hub.Kill(ns[1].Self())
+	_, f := n.recv(1, 2, nil)
+	wantClass(t, "receive", f, ProcFailed)
+	c := n.world(t, wire.ContextID{Creator: n.Self(), Serial: 5}, n.ctx.Members)
+	f = soon(t, "receive on a new communicator", func() *Fault {
+		var st Status
+		return n.Recv(c, &RecvArgs{Source: 1, Tag: 2}, &st)
+	})
+	wantClass(t, "receive on a new communicator", f, ProcFailed)
+}
+
+// Two processes make contact at the same time, and the first message that one
+// of them gets is large.
+func TestCrossedContact(t *testing.T) {
+	ns, _ := testJobOf(t, 2, nil, nil)
+	hold := make(chan struct{})
+	ns[0].ctl.contact = func(p wire.ProcID) (wire.Contact, error) {
+		<-hold
+		return wire.Contact{Proc: p, SameHost: true, Segment: -1, Bell: -1}, nil
+	}
+	big, in := pattern(make([]byte, 1<<20), 4), make([]byte, 1<<20)
+	out := ns[0].isend(1, 1, big, Standard) // waits for its contact
+	got := ns[0].irecv(1, 2, in)
+	sent := ns[1].isend(0, 2, big, Standard)
+	if o := soon(t, "receive", func() Outcome { return ns[0].Wait(got) }); o.Status.Fault != nil {
+		t.Fatal(o.Status.Fault)
+	}
+	if err := checkPattern(in, 4); err != nil {
+		t.Fatal(err)
+	}
+	if o := soon(t, "send", func() Outcome { return ns[1].Wait(sent) }); o.Status.Fault != nil {
+		t.Fatal(o.Status.Fault)
+	}
+	close(hold)
+	if _, f := ns[1].recv(0, 1, in); f != nil {
+		t.Fatal(f)
+	}
+	if o := soon(t, "send", func() Outcome { return ns[0].Wait(out) }); o.Status.Fault != nil {
+		t.Fatal(o.Status.Fault)
+	}
+}
+
+// A peer dies while this process fetches its contact: what waits for it fails,
+// also if the answer says that all is well, or never comes before Close.
+func TestDeathWhileConnecting(t *testing.T) {
+	for _, answer := range []string{"error", "contact", "never"} {
+		ns, hub := testJobOf(t, 2, nil, nil)
+		n := ns[0]
+		hold := make(chan struct{})
+		n.ctl.contact = func(p wire.ProcID) (wire.Contact, error) {
+			<-hold
+			if answer == "error" {
+				return wire.Contact{}, errTest
+			}
+			return wire.Contact{Proc: p, SameHost: true, Segment: -1, Bell: -1}, nil
+		}
+		h := n.isend(1, 1, nil, Standard)
+		kill(t, ns, hub, 1)
+		if answer == "never" {
+			ended, cancel := context.WithCancel(context.Background())
+			cancel()
+			soon(t, "Close", func() error { return n.Close(ended) })
+			wantClass(t, "send", soon(t, "send", func() Outcome { return n.Wait(h) }).Status.Fault, Closed)
+			close(hold)
+			continue
+		}
+		close(hold)
+		wantClass(t, answer, soon(t, "send", func() Outcome { return n.Wait(h) }).Status.Fault, ProcFailed)
+		within(t, "acknowledgement", func() bool { n.iprobe(); return n.ctl.deaths() == 1 })
+	}
+}
+
+// roundOf is a schedule of one round with these steps.
+func roundOf(steps ...collectives.Step) *collectives.Algorithm {
+	return &collectives.Algorithm{
+		Rounds:  func(*collectives.Args) int { return 1 },
+		Round:   func(_ *collectives.Args, _ int, dst []collectives.Step) []collectives.Step { return append(dst, steps...) },
+		Scratch: func(*collectives.Args) int64 { return 0 },
+	}
+}
+
+func (n *node) icoll(out []byte, steps ...collectives.Step) Handle {
+	return n.Icollective(n.ctx, &CollArgs{Op: "Test", Alg: roundOf(steps...), Out: ByteBuf(out)})
+}
+
+func whole(b []byte) collectives.Ref {
+	return collectives.Ref{Buf: collectives.Out, Len: int64(len(b))}
+}
+
+// Several sends of one collective wait in the queue of a peer that goes down.
+func TestDeathUnderQueuedSteps(t *testing.T) {
+	ns, hub := testJobOf(t, 2, nil, nil)
+	n := ns[0]
+	hold := make(chan struct{})
+	n.ctl.contact = func(wire.ProcID) (wire.Contact, error) { <-hold; return wire.Contact{}, errTest }
+	buf := make([]byte, 100)
+	s := collectives.Step{Kind: collectives.Send, Peer: 1, A: whole(buf)}
+	h := n.icoll(buf, s, s, s, s)
+	h2 := n.isend(1, 1, buf, Standard)
+	close(hold)
+	wantClass(t, "collective", soon(t, "collective", func() Outcome { return n.Wait(h) }).Status.Fault, ProcFailed)
+	wantClass(t, "send", soon(t, "send", func() Outcome { return n.Wait(h2) }).Status.Fault, ProcFailed)
+	kill(t, ns, hub, 1)
+	// The pool of requests is whole.
+	seen := map[*Request]bool{}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	free := 0
+	for r := n.pool.free; r != nil; r = r.next {
+		if seen[r] || r.kind != reqFree || r.done {
+			t.Fatalf("request %d in the free list: twice %v, kind %d, done %v", r.index, seen[r], r.kind, r.done)
+		}
+		seen[r] = true
+		free++
+	}
+	if want := len(n.pool.chunks)*chunkLen - n.pool.live; free != want {
+		t.Fatalf("%d requests are free, want %d", free, want)
+	}
+}
+
+// A rank that cannot send its step gives the collective up at once, although
+// others still owe it theirs, and tells them.
+func TestStepToDepartedRank(t *testing.T) {
+	ns, _ := testJobOf(t, 3, nil, nil)
+	ns[0].ProcGone(ns[2].Self(), "left in order")
+	buf := make([]byte, 100)
+	h := ns[0].icoll(buf, collectives.Step{Kind: collectives.Recv, Peer: 1, A: whole(buf)}, collectives.Step{Kind: collectives.Send, Peer: 2, A: whole(buf)})
+	o := soon(t, "collective", func() Outcome { return ns[0].Wait(h) })
+	wantClass(t, "collective", o.Status.Fault, ProcFailed)
+	b1 := make([]byte, 100)
+	h = ns[1].icoll(b1, collectives.Step{Kind: collectives.Recv, Peer: 0, A: whole(b1)})
+	o = soon(t, "collective of the other", func() Outcome { return ns[1].Wait(h) })
+	wantClass(t, "collective of the other", o.Status.Fault, Aborted)
+}
+
+// What is told of a communicator before it exists here is not lost.
+func TestNewsBeforeCreation(t *testing.T) {
+	ns, _ := testJobOf(t, 2, nil, nil)
+	m := ns[0].ctx.Members
+	id := func(s uint32) wire.ContextID { return wire.ContextID{Creator: ns[0].Self(), Serial: s} }
+	revoked := ns[0].world(t, id(1), m)
+	ns[0].Revoke(revoked)
+	failed := ns[0].world(t, id(2), m)
+	ns[0].mu.Lock()
+	ns[0].tell(failed, kindCollFail, wire.PlaneColl, 0)
+	ns[0].mu.Unlock()
+	within(t, "the news", func() bool {
+		ns[1].iprobe()
+		ns[1].mu.Lock()
+		defer ns[1].mu.Unlock()
+		return len(ns[1].news) == 2
+	})
+	var st Status
+	r := ns[1].world(t, id(1), m)
+	wantClass(t, "receive", soon(t, "receive", func() *Fault { return ns[1].Recv(r, &RecvArgs{}, &st) }), Revoked)
+	c := ns[1].world(t, id(2), m)
+	b := make([]byte, 8)
+	f := soon(t, "collective", func() *Fault {
+		return ns[1].Collective(c, &CollArgs{Alg: roundOf(collectives.Step{Kind: collectives.Recv, A: whole(b)}), Out: ByteBuf(b)})
+	})
+	wantClass(t, "collective", f, Aborted)
+	if len(ns[1].news) != 0 {
+		t.Fatal("news is kept")
+	}
+	// Those of many communicators that never come are bounded.
+	for s := range uint32(maxNews + 100) {
+		c := ns[0].world(t, id(10+s), m)
+		ns[0].Revoke(c)
+		ns[0].FreeContext(c)
+	}
+	within(t, "the news", func() bool {
+		ns[1].iprobe()
+		ns[1].mu.Lock()
+		defer ns[1].mu.Unlock()
+		return len(ns[1].news) == maxNews && ns[1].news[maxNews-1].id == id(10+maxNews+99)
+	})
+}
+
+func TestFreedContextIsFinal(t *testing.T) {
+	ns, _ := testJobOf(t, 1, nil, nil)
+	id := wire.ContextID{Creator: ns[0].Self(), Serial: 9}
+	c := ns[0].world(t, id, ns[0].ctx.Members)
+	ns[0].FreeContext(c)
+	if _, err := ns[0].NewContext(id, c.Members, nil); err == nil {
+		t.Fatal("a freed communicator was made again: its messages would be dropped")
+	}
+}
+
+// Late calls after Close do not touch the transports.
+func TestCallsAfterClose(t *testing.T) {
+	ns, _ := testJobOf(t, 2, nil, nil)
+	n := ns[0]
+	big := make([]byte, 1<<20)
+	ns[1].isend(0, 1, big, Standard)
+	ns[1].isend(0, 1, big, Standard)
+	ns[1].isend(0, 1, nil, Synchronous)
+	var m *Message
+	within(t, "arrival", func() bool {
+		var st Status
+		var found bool
+		if m == nil {
+			m, found, _ = n.Probe(n.ctx, &ProbeArgs{Source: 1, Tag: 1, Take: true}, &st)
+			_ = found
+		}
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		return n.table.ArrivedLen() == 2 && m != nil
+	})
+	other := n.world(t, wire.ContextID{Creator: n.Self(), Serial: 3}, n.ctx.Members)
+	pending := n.irecv(1, 5, nil)
+	if err := n.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	n.Revoke(other)
+	wantClass(t, "Imrecv", n.Wait(n.Imrecv(n.ctx, m, &RecvArgs{Buf: ByteBuf(big)})).Status.Fault, Closed)
+	n.FreeContext(n.ctx)
+	n.TestAll([]Handle{pending})
+	wantClass(t, "receive", n.Test(pending).Status.Fault, Closed)
+	if n.iprobe() {
+		t.Fatal("found a message")
+	}
+	n.ProcFailed(ns[1].Self(), "late")
+	n.Kick()
+	_, f := n.recv(1, 1, nil)
+	if f.class() != Freed && f.class() != Closed {
+		t.Fatal(f)
+	}
+}

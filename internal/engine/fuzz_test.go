@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"encoding/binary"
+	"testing"
+
+	"gompi/internal/match"
+	"gompi/internal/wait"
+	"gompi/internal/wire"
+	"gompi/transport"
+)
+
+// hostile is a transport whose one peer sends whatever the fuzzer wants.
+type hostile struct {
+	loop
+	frames []transport.Event
+}
+
+func (h *hostile) Caps() transport.Caps {
+	return transport.Caps{Name: "hostile", EagerMax: 4096, EagerBest: 1024}
+}
+
+func (h *hostile) Connect(wire.Contact) (transport.Slot, error) { return 1, nil }
+
+func (h *hostile) Send(_ transport.Slot, head *wire.Header, _ []byte, _ transport.Token) transport.Status {
+	if head[3]>>40&7 == 7 {
+		return transport.Full
+	}
+	return transport.Sent
+}
+
+func (h *hostile) Poll(ev []transport.Event) int {
+	n := copy(ev, h.frames)
+	h.frames = h.frames[n:]
+	return n
+}
+
+func (h *hostile) Arm() bool { return len(h.frames) == 0 }
+
+func (h *hostile) Fail(s transport.Slot) {
+	h.frames = []transport.Event{{Kind: transport.EvDown, Slot: s, Err: transport.ErrProtocol}}
+}
+
+func (h *hostile) Accept(_ transport.Slot, desc []byte, buf []byte, tok transport.Token) error {
+	if len(desc)%3 == 0 {
+		return transport.ErrProtocol
+	}
+	h.frames = append(h.frames, transport.Event{Kind: transport.EvBulk, Slot: 1, Token: tok, Bytes: int64(len(buf))})
+	return nil
+}
+
+func (h *hostile) Offer(transport.Slot, []byte, transport.Token, []byte) (int, error) { return 8, nil }
+
+// FuzzFrames gives an engine with every kind of operation pending whatever
+// bytes another process might send. It may end the connection, not the process,
+// and afterwards every operation must end.
+func FuzzFrames(f *testing.F) {
+	self, other := wire.ProcID{Job: 7, Serial: 1}, wire.ProcID{Job: 7, Serial: 2}
+	id := wire.ContextID{Creator: wire.ProcID{Job: 7}, Serial: 1}
+	frame := func(k kind, pl wire.Plane, tag int32, flags uint8, aux uint32, payload ...byte) []byte {
+		h := header(match.NewKey(id, pl, 1, tag), k, flags, aux)
+		b := make([]byte, 0, 34+len(payload))
+		for _, w := range h {
+			b = binary.LittleEndian.AppendUint64(b, w)
+		}
+		return append(append(b, byte(len(payload))), payload...)
+	}
+	for k := kindEager; k < numKinds; k++ {
+		f.Add(frame(k, wire.PlaneP2P, 5, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9))
+		f.Add(append(frame(kindRTS, wire.PlaneP2P, 5, flagSync, 256, make([]byte, 16)...), frame(k, wire.PlaneColl, 0, 1, 1<<8)...))
+		f.Add(append(frame(kindEager, wire.PlaneColl, 0, 0, 3), frame(k, wire.PlaneFault, 0, 0, 1<<8)...))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		h := &hostile{loop: *newLoop(func() {})}
+		e, err := New(Config{
+			Self: self, Control: new(testControl), Transports: []transport.Transport{h},
+			Sleeper: wait.NewChan(), Policy: wait.ForGoroutine(), Credit: 4096,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := e.NewContext(id, wire.MembersOf(self, other), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ops []Handle
+		for i := range 4 {
+			buf := ByteBuf(make([]byte, 8*i))
+			ops = append(ops,
+				e.Irecv(c, &RecvArgs{Op: "Irecv", Buf: buf, Source: 1, Tag: int32(i)}),
+				e.Irecv(c, &RecvArgs{Op: "Irecv", Buf: buf, Source: match.Any, Tag: match.Any}),
+				e.Isend(c, &SendArgs{Op: "Isend", Buf: ByteBuf(make([]byte, 900*i)), Dest: 1, Tag: 1, Mode: Mode(i % 2)}))
+		}
+		e.mu.Lock()
+		h.frames = append(h.frames, transport.Event{Kind: transport.EvUp, Slot: 1, Proc: other})
+		for len(data) > wire.HeaderBytes {
+			var head wire.Header
+			for i := range head {
+				head[i] = binary.LittleEndian.Uint64(data[8*i:])
+			}
+			n := int(data[wire.HeaderBytes])
+			data = data[wire.HeaderBytes+1:]
+			n = min(n, len(data))
+			h.frames = append(h.frames, transport.Event{Kind: transport.EvRecv, Slot: 1, Header: head, Payload: data[:n]})
+			data = data[n:]
+		}
+		for e.progress() > 0 {
+		}
+		e.mu.Unlock()
+		e.ProcFailed(other, "was killed")
+		e.mu.Lock()
+		h.frames = append(h.frames, transport.Event{Kind: transport.EvDown, Slot: 1, Err: transport.ErrPeerGone})
+		for e.progress() > 0 {
+		}
+		e.mu.Unlock()
+		for i, op := range ops {
+			if o := e.Test(op); !o.Done {
+				t.Fatalf("operation %d goes on although its peer is dead:\n%s", i, e.Queues())
+			}
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		e.Close(ctx)
+	})
+}
