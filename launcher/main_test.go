@@ -51,10 +51,10 @@ func rank(what string, args []string) int {
 	case "kill":
 		n, _ := strconv.Atoi(args[0])
 		unix.Kill(os.Getpid(), unix.Signal(n))
-		select {}
+		forever()
 	case "block":
 		fmt.Println("blocked")
-		select {}
+		forever()
 	case "cat":
 		io.Copy(os.Stdout, os.Stdin)
 	case "sum": // of standard input
@@ -116,7 +116,7 @@ func mpiRank(what string, args []string) int {
 	}
 	c, w, err := control.Dial(addr, token)
 	if errors.Is(err, control.ErrEnding) {
-		select {}
+		forever()
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "Dial:", err)
@@ -145,7 +145,7 @@ func mpiRank(what string, args []string) int {
 	fence := func() {
 		err := c.Fence(context.Background(), w.World.Members)
 		if gone := (*control.GoneError)(nil); errors.Is(err, control.ErrEnding) || errors.As(err, &gone) {
-			select {} // gompirun says why, and ends us
+			forever() // gompirun says why, and ends us
 		}
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "Fence:", err)
@@ -169,12 +169,12 @@ func mpiRank(what string, args []string) int {
 	case "nofinalize":
 		fence()
 		if !odd {
-			select {}
+			forever()
 		}
 	case "wait":
 		fence()
 		fmt.Println("joined")
-		select {}
+		forever()
 	case "die": // the last rank is killed, the others end in order
 		fence()
 		if odd {
@@ -188,13 +188,13 @@ func mpiRank(what string, args []string) int {
 			code, _ := strconv.Atoi(args[0])
 			c.Abort(code, "enough")
 		}
-		select {}
+		forever()
 	case "late": // a non-zero status after Finalize
 		finalize()
 		if odd {
 			return 7
 		}
-		select {}
+		forever()
 	case "parent":
 		s, err := c.Spawn(context.Background(), []string{os.Args[0], "rank", "child"}, 3)
 		if err != nil {
@@ -310,4 +310,12 @@ func finish(t *testing.T, cmd *exec.Cmd) result {
 		t.Fatalf("gompirun was killed: %v; stderr: %s", cmd.ProcessState, errs.String())
 	}
 	return result{status, out.String(), errs.String(), time.Since(start)}
+}
+
+// forever blocks. An empty select would do with cgo; without it the runtime
+// sees that nobody can ever wake the program, and ends it.
+func forever() {
+	for {
+		<-time.After(time.Hour)
+	}
 }

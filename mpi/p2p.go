@@ -266,6 +266,12 @@ func (c *Comm) sendrecv(s Buf, dest, sendTag int, r Buf, source, recvTag int) (S
 	if s.b.Overlaps(r.b) {
 		return emptyStatus(), c.argError(ErrArg, opSendrecv, dest, sendTag, -1, -1, "", fmt.Errorf("the buffers overlap: use SendrecvReplace"))
 	}
+	if c == nil || source != ProcNull {
+		// Before anything is sent.
+		if err := c.badRecv(opSendrecv, &r, source, recvTag); err != nil {
+			return emptyStatus(), err
+		}
+	}
 	in := c.irecv(opSendrecv, r, source, recvTag, false)
 	err := c.send(opSendrecv, s, dest, sendTag, engine.Standard, false)
 	if err != nil {

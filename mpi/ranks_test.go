@@ -93,7 +93,7 @@ func dyingRank(w *mpi.Comm, args []string) error {
 		for err = nil; err == nil; {
 			err = s.mate(w)
 		}
-		if !errors.Is(err, mpi.ErrProcFailed) && !errors.Is(err, mpi.ErrAborted) {
+		if !errors.Is(err, mpi.ErrProcFailed) {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 		say("learnt", err)

@@ -88,6 +88,7 @@ func NewJob(tb testing.TB, opts ...Option) *Job {
 	j.id = wire.JobID(binary.LittleEndian.Uint64(b[32:]) | 1)
 	sc := control.ServerConfig{Job: j.id, Settings: maps.Clone(j.cfg.settings), UsableCPUs: 2, FaultTolerant: true}
 	copy(sc.Secret[:], b[:32])
+	sc.Aborted = func(by wire.ProcID, code int, msg string) { j.Server.Ending(msg) }
 	sc.Start = func(ps []control.StartProc) error {
 		j.mu.Lock()
 		f := j.cfg.started
@@ -175,9 +176,18 @@ func (j *Job) Boot(sp control.StartProc) (*mpi.Process, error) {
 	if err := client.Announce(addrs); err != nil {
 		return nil, err
 	}
+	// When the job is being aborted the calls of a real process end with it.
+	ready := make(chan struct{})
+	b.Lost = func(error) {
+		go func() {
+			<-ready
+			m.proc.Kill()
+		}()
+	}
 	if m.proc, err = mpi.Start(b); err != nil {
 		return nil, err
 	}
+	close(ready)
 	j.mu.Lock()
 	j.live[sp.Proc] = m
 	j.mu.Unlock()

@@ -72,9 +72,11 @@ func (j *Job) Run(n int, f func(t *T, world *mpi.Comm)) {
 		procs[i] = p
 	}
 	var stopOnce sync.Once
+	stopped := make(chan struct{}) // closed when the killer is through
 	stop := func() {
 		stopOnce.Do(func() {
 			go func() {
+				defer close(stopped)
 				for _, p := range procs {
 					p.Kill()
 				}
@@ -109,10 +111,26 @@ func (j *Job) Run(n int, f func(t *T, world *mpi.Comm)) {
 			tb.Fatalf("ranks do not even return after their process was killed:\n%s", buf[:runtime.Stack(buf, true)])
 		}
 	}
-	for i, p := range procs {
-		if tb.Failed() {
+	if tb.Failed() {
+		stop()
+		select {
+		case <-stopped:
+		case <-time.After(10 * time.Second):
+			tb.Fatal("a process cannot be killed: a goroutine may have panicked inside the library")
+		}
+		for _, p := range procs {
 			j.Kill(p)
-		} else if err := j.Leave(p); err != nil {
+		}
+		tb.FailNow()
+	}
+	// Together, as real processes: one may need the other's answer to leave.
+	errs := make([]error, n)
+	for i, p := range procs {
+		wg.Go(func() { errs[i] = j.Leave(p) })
+	}
+	wg.Wait()
+	for i, err := range errs {
+		if err != nil {
 			tb.Errorf("rank %d: Finalize: %v", i, err)
 		}
 	}

@@ -335,7 +335,7 @@ func (e *Engine) finish(k *coll) {
 	if k.fault != nil {
 		r.fail(k.fault)
 		if k.tell {
-			e.tell(k.ctx, kindCollFail, wire.PlaneColl, k.tag)
+			e.tell(k.ctx, kindCollFail, wire.PlaneColl, k.tag, k.fault.culprit())
 		}
 		e.dropTag(k.ctx, k.tag)
 	}

@@ -142,8 +142,10 @@ func TestDeathWhileConnecting(t *testing.T) {
 // roundOf is a schedule of one round with these steps.
 func roundOf(steps ...collectives.Step) *collectives.Algorithm {
 	return &collectives.Algorithm{
-		Rounds:  func(*collectives.Args) int { return 1 },
-		Round:   func(_ *collectives.Args, _ int, dst []collectives.Step) []collectives.Step { return append(dst, steps...) },
+		Rounds: func(*collectives.Args) int { return 1 },
+		Round: func(_ *collectives.Args, _ int, dst []collectives.Step) []collectives.Step {
+			return append(dst, steps...)
+		},
 		Scratch: func(*collectives.Args) int64 { return 0 },
 	}
 }
@@ -199,7 +201,10 @@ func TestStepToDepartedRank(t *testing.T) {
 	b1 := make([]byte, 100)
 	h = ns[1].icoll(b1, collectives.Step{Kind: collectives.Recv, Peer: 0, A: whole(b1)})
 	o = soon(t, "collective of the other", func() Outcome { return ns[1].Wait(h) })
-	wantClass(t, "collective of the other", o.Status.Fault, Aborted)
+	wantClass(t, "collective of the other", o.Status.Fault, ProcFailed)
+	if o.Status.Fault.Peer != 2 {
+		t.Fatalf("the other blames rank %d, want 2", o.Status.Fault.Peer)
+	}
 }
 
 // What is told of a communicator before it exists here is not lost.
@@ -211,7 +216,7 @@ func TestNewsBeforeCreation(t *testing.T) {
 	ns[0].Revoke(revoked)
 	failed := ns[0].world(t, id(2), m)
 	ns[0].mu.Lock()
-	ns[0].tell(failed, kindCollFail, wire.PlaneColl, 0)
+	ns[0].tell(failed, kindCollFail, wire.PlaneColl, 0, 0)
 	ns[0].mu.Unlock()
 	within(t, "the news", func() bool {
 		ns[1].iprobe()

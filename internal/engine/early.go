@@ -83,6 +83,15 @@ func (e *Engine) revokeArrived(p *Peer, env *envelope) {
 	}
 }
 
+// culprit is what a rank that gives up a collective tells the others in aux:
+// 1 and the rank of the process that failed, or 0.
+func (f *Fault) culprit() uint32 {
+	if f.Class != ProcFailed || f.Peer < 0 {
+		return 0
+	}
+	return uint32(f.Peer) + 1
+}
+
 // collFailArrived fails the collective that another rank has given up, now or
 // when it is started here.
 func (e *Engine) collFailArrived(p *Peer, env *envelope) {
@@ -99,6 +108,14 @@ func (e *Engine) collFailArrived(p *Peer, env *envelope) {
 	}
 	tag, from := env.key.Tag(), env.key.Source()
 	f := &Fault{Class: Aborted, Peer: from, Err: fmt.Errorf("rank %d gave up", from)}
+	if env.aux > uint32(c.Members.Len()) {
+		e.protocol(p, foreign(p, env))
+		return
+	}
+	if dead := int32(env.aux) - 1; dead >= 0 && dead != c.rank32 {
+		// The news of the death itself may still be on its way.
+		f = &Fault{Class: ProcFailed, Peer: dead, Err: fmt.Errorf("rank %d gave up because process %v failed", from, c.Members.At(int(dead)))}
+	}
 	for k := e.colls.first; k != nil; k = k.next {
 		if k.ctx == c && k.tag == tag {
 			e.abort(k, f, false)

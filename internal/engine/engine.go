@@ -5,7 +5,7 @@ package engine
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
+	"time"
 
 	"gompi/internal/match"
 	"gompi/internal/rollcall"
@@ -98,7 +98,6 @@ type Engine struct {
 	colls     collList
 
 	service serviceState
-	active  atomic.Int64 // goroutines of the engine, for Close
 	policy  wait.Policy
 }
 
@@ -168,8 +167,8 @@ func (e *Engine) Close(ctx context.Context) error {
 	e.failAll(&Fault{Class: Closed, Peer: -1})
 	e.mu.Unlock()
 	e.stopService()
-	// The service goroutine and connecting goroutines are gone or will find
-	// the engine closed: the transports are ours alone.
+	// The service goroutine is gone, and those that wait for a contact will
+	// find the engine closed: the transports are ours alone.
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, l := range e.links {
@@ -181,7 +180,11 @@ func (e *Engine) Close(ctx context.Context) error {
 	return err
 }
 
-// drain polls until nothing of this process is on its way.
+// drainPause is how often a process that is ready to leave looks whether it
+// may, after its budgets: meanwhile the service goroutine works for it.
+const drainPause = 500 * time.Microsecond
+
+// drain waits until nothing of this process is on its way.
 func (e *Engine) drain(ctx context.Context) error {
 	for turn := 0; ; turn++ {
 		e.mu.Lock()
@@ -189,19 +192,10 @@ func (e *Engine) drain(ctx context.Context) error {
 			e.mu.Unlock()
 			return nil
 		}
-		for e.progress() > 0 {
+		for n := 0; n < departTurns && e.progress() > 0; n++ {
 		}
-		left := ""
-		for _, p := range e.peers {
-			if p.hasQueued() && p.state != peerDown {
-				left = fmt.Sprintf("messages for %v have not left", p.proc)
-			}
-		}
-		for _, l := range e.links {
-			if !l.Flushed() {
-				left = fmt.Sprintf("transport %s has unsent data", l.caps.Name)
-			}
-		}
+		left := e.unsent()
+		pol := e.policy
 		e.mu.Unlock()
 		if left == "" {
 			return nil
@@ -209,8 +203,37 @@ func (e *Engine) drain(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return fmt.Errorf("%s: %w", left, ctx.Err())
 		}
-		e.policy.Turn(turn)
+		if turn < pol.Spin+pol.Yield {
+			pol.Turn(turn)
+		} else {
+			time.Sleep(drainPause)
+		}
 	}
+}
+
+// unsent says what has not left this process, "" if all has.
+func (e *Engine) unsent() string {
+	for _, p := range e.peers {
+		if p.hasQueued() && p.state != peerDown {
+			return fmt.Sprintf("messages for %v have not left", p.proc)
+		}
+	}
+	for _, l := range e.links {
+		if !l.Flushed() {
+			return fmt.Sprintf("transport %s has unsent data", l.caps.Name)
+		}
+	}
+	// Sends that were given up to the library (Free): the receiver may take
+	// the data only later.
+	for _, chunk := range e.pool.chunks {
+		for i := range chunk {
+			if r := &chunk[i]; r.kind == reqSend && r.detach && !r.done && r.peer.proc != e.cfg.Self {
+				e.watch(r.ctx, r.rank)
+				return fmt.Sprintf("a message of %d bytes for %v, whose request was freed, was not received", r.buf.Bytes(), r.peer.proc)
+			}
+		}
+	}
+	return ""
 }
 
 // progress polls every transport once and deals with what happened. The lock

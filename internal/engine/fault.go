@@ -251,12 +251,12 @@ func (e *Engine) revoke(c *Context) {
 	} else {
 		t.revoked = true
 	}
-	e.tell(c, kindRevoke, wire.PlaneFault, 0)
+	e.tell(c, kindRevoke, wire.PlaneFault, 0, 0)
 	e.failContext(c, &Fault{Class: Revoked, Peer: -1})
 }
 
 // tell sends a frame to every living member.
-func (e *Engine) tell(c *Context, k kind, pl wire.Plane, tag int32) {
+func (e *Engine) tell(c *Context, k kind, pl wire.Plane, tag int32, aux uint32) {
 	for i := range c.Members.Len() {
 		if i == c.Rank || c.trouble != nil && c.trouble.gone[int32(i)] != nil {
 			continue
@@ -266,7 +266,7 @@ func (e *Engine) tell(c *Context, k kind, pl wire.Plane, tag int32) {
 			p = e.peerOf(c.Members.At(i))
 			c.peers[i] = p
 		}
-		e.control(p, c.wireKey(pl, tag), k, 0, 0)
+		e.control(p, c.wireKey(pl, tag), k, 0, aux)
 	}
 }
 

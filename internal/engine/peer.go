@@ -80,9 +80,7 @@ func (e *Engine) peerOf(proc wire.ProcID) *Peer {
 // connect starts to make contact; the queue is pumped when it stands.
 func (e *Engine) connect(p *Peer) {
 	p.state = peerConnecting
-	e.active.Add(1)
 	go func() {
-		defer e.active.Add(-1)
 		c, err := e.cfg.Control.Contact(p.proc)
 		e.mu.Lock()
 		defer e.mu.Unlock()

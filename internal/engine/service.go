@@ -2,10 +2,7 @@
 
 package engine
 
-import (
-	"runtime"
-	"time"
-)
+import "time"
 
 // serviceTick is how often the service goroutine looks whether the process is
 // quiet while it is not asleep: the delay before it takes over from a process
@@ -36,9 +33,6 @@ func (e *Engine) stopService() {
 	e.askService()
 	e.cfg.Sleeper.Wake()
 	<-e.service.done
-	for e.active.Load() > 0 {
-		runtime.Gosched()
-	}
 }
 
 func (e *Engine) armAll() bool {

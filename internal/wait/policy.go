@@ -29,7 +29,7 @@ func ForOS(local, cpus int) Policy {
 	if local <= cpus {
 		return Policy{Spin: 2000, Yield: 2000, OS: true}
 	}
-	return Policy{Spin: 40, Yield: 1000, OS: true}
+	return Policy{Spin: 2, Yield: 1000, OS: true}
 }
 
 // ForGoroutine is the policy of a rank that is a goroutine.
