@@ -82,6 +82,9 @@ func heap() uint64 {
 // TestConformanceFlood: so many messages that keeping them would be seen.
 func TestConformanceFlood(t *testing.T) {
 	count, limit := 100_000, time.Minute
+	if underRace {
+		count = 10_000
+	}
 	if testlab.Long() {
 		count, limit = 10_000_000, 20*time.Minute
 	}

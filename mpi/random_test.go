@@ -145,6 +145,7 @@ func TestRandomPrograms(t *testing.T) {
 		}
 		first, count = n, 1
 	}
+	const least = 20 // however slow the machine is
 	end := time.Now().Add(limit)
 	var next, ran, broken atomic.Uint64
 	next.Store(first)
@@ -156,7 +157,7 @@ func TestRandomPrograms(t *testing.T) {
 	var wg sync.WaitGroup
 	for range randomWorkers {
 		wg.Go(func() {
-			for broken.Load() == 0 && time.Now().Before(end) {
+			for broken.Load() == 0 && (time.Now().Before(end) || ran.Load() < least) {
 				seed := next.Add(1) - 1
 				if seed >= first+count {
 					return
@@ -181,8 +182,5 @@ func TestRandomPrograms(t *testing.T) {
 	wg.Wait()
 	for _, tr := range transports {
 		t.Logf("%s: %v", tr, times[tr])
-	}
-	if ran.Load() < min(20, count) && !t.Failed() {
-		t.Errorf("only %d programs were run in %v", ran.Load(), limit)
 	}
 }

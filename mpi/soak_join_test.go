@@ -104,7 +104,8 @@ func TestSoakJoinLeave(t *testing.T) {
 				timeout.Stop()
 				times.Add(time.Since(began))
 			}
-			t.Logf("a visit: %v", &times)
+			after := testlab.Take()
+			t.Logf("a visit: %v; %d bytes of heap each stay", &times, (int64(after.HeapBytes)-int64(before.HeapBytes))/int64(rounds))
 			// What the job remembers of each process that was there.
 			testlab.Nothing(t, before, 1<<20+uint64(rounds)*visitBytes)
 			if err := j.Leave(host); err != nil {

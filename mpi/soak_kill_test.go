@@ -191,7 +191,7 @@ func playDeath(t *testing.T, s scene, steps int64, late *testlab.Spread, opts ..
 	for _, p := range procs[partner:] {
 		wg.Go(func() {
 			w := p.World()
-			if err := mpi.Send(w, []int64{1}, victim, 5); !errors.Is(err, mpi.ErrProcFailed) {
+			if err := mpi.Ssend(w, []int64{1}, victim, 5); !errors.Is(err, mpi.ErrProcFailed) {
 				t.Errorf("%s: a send to the dead: %v", s.name, err)
 			}
 			if err := w.Barrier(); !errors.Is(err, mpi.ErrProcFailed) {

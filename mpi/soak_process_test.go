@@ -5,8 +5,11 @@ package mpi_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"os/exec"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -25,6 +28,11 @@ func TestSoakKilledProcesses(t *testing.T) {
 		kills = 500
 	}
 	before := testlab.Take()
+	stop := func() {}
+	if testlab.Long() {
+		stop = sync.OnceFunc(reusePIDs(t))
+	}
+	defer stop()
 	rnd := rand.New(rand.NewPCG(4, 5))
 	late := map[string]*testlab.Spread{"shm": {}, "tcp": {}}
 	all := scenes()
@@ -66,7 +74,47 @@ func TestSoakKilledProcesses(t *testing.T) {
 		t.Logf("%s: time from a death to the error: %v", tr, late[tr])
 		checkLate(t, late[tr])
 	}
+	stop()
 	testlab.Nothing(t, before, 16<<20)
+}
+
+// lastPID is where Linux keeps the pid that it gave last. Root may change it.
+const lastPID = "/proc/sys/kernel/ns_last_pid"
+
+// reusePIDs starts processes that end at once, all in a small range of pids,
+// so that the pid of a rank that was killed soon belongs to a stranger. The
+// function that it returns ends that.
+func reusePIDs(t *testing.T) (stop func()) {
+	const window = 400
+	first, err := os.ReadFile(lastPID)
+	if err == nil {
+		err = os.WriteFile(lastPID, first, 0)
+	}
+	if err != nil {
+		t.Logf("pids are not reused: %v", err)
+		return func() {}
+	}
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(2 * time.Millisecond)
+		defer tick.Stop()
+		for n := 0; ; n++ {
+			select {
+			case <-end:
+				return
+			case <-tick.C:
+			}
+			if n%window == window-1 {
+				os.WriteFile(lastPID, first, 0)
+			}
+			exec.Command("true").Run()
+		}
+	}()
+	return func() {
+		close(end)
+		<-ended
+	}
 }
 
 // TestSoakJobs: jobs in a row, of goroutines and of processes, leave nothing.

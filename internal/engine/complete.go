@@ -85,9 +85,9 @@ func (e *Engine) pollOnce() {
 		// A loop of tests must not keep the processor from those it waits for.
 		e.tests++
 		if e.tests%16 == 0 {
-			p := e.policy
+			p, turn := e.policy, int(e.tests)
 			e.mu.Unlock()
-			p.Turn(int(e.tests))
+			p.Turn(turn)
 			e.mu.Lock()
 		}
 	}

@@ -21,7 +21,7 @@ import (
 const testJob = wire.JobID(7)
 
 // testWait bounds everything that must happen "at once".
-const testWait = 10 * time.Second
+const testWait = 20 * time.Second
 
 // testControl is a control plane that a test plays.
 type testControl struct {

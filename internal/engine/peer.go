@@ -160,6 +160,15 @@ func (e *Engine) peerUp(l *link, s transport.Slot, proc wire.ProcID) {
 	}
 }
 
+// refused books that the transport takes no more for p until EvWritable. A
+// transport that was armed before need not have thought of that.
+func (e *Engine) refused(p *Peer) {
+	p.full = true
+	if e.armed {
+		e.cfg.Sleeper.Wake()
+	}
+}
+
 // maxControl bounds the answers kept for a peer that asks and does not read:
 // more than its credit can ask for.
 const maxControl = 8 * envelopeCredit
@@ -182,7 +191,7 @@ func (e *Engine) control(p *Peer, key match.Key, k kind, flags uint8, aux uint32
 		case transport.Broken:
 			return
 		case transport.Full:
-			p.full = true
+			e.refused(p)
 		}
 	}
 	p.ctl = append(p.ctl, ctlFrame{*h})
@@ -267,7 +276,7 @@ func (e *Engine) pump(p *Peer) {
 	for len(p.ctl) > 0 {
 		st := p.link.Send(p.slot, &p.ctl[0].h, nil, 0)
 		if st == transport.Full {
-			p.full = true
+			e.refused(p)
 			return
 		}
 		p.ctl = p.ctl[1:]

@@ -163,7 +163,7 @@ func (e *Engine) transmitEager(p *Peer, r *Request, cost int32) bool {
 	e.head = header(r.posted.Key, kindEager, r.flags, aux)
 	st := p.link.Send(p.slot, &e.head, r.buf.Slice(), r.token())
 	if st == transport.Full {
-		p.full = true
+		e.refused(p)
 		return false
 	}
 	if st == transport.Broken {
@@ -204,7 +204,7 @@ func (e *Engine) transmitRTS(p *Peer, r *Request, n int64) bool {
 	st := p.link.Send(p.slot, &e.head, frame[:rtsLen+m], 0)
 	switch st {
 	case transport.Full:
-		p.full = true
+		e.refused(p)
 		p.link.Withdraw(p.slot, r.token())
 		return false
 	case transport.Broken:

@@ -33,7 +33,7 @@ func overPolicies(t *testing.T, f func(t *testing.T, p wait.Policy)) {
 }
 
 // together runs f on many goroutines and waits; a hang fails the test.
-func together(t *testing.T, goroutines int, f func(g int) error) {
+func together(t *testing.T, ns []*node, goroutines int, f func(g int) error) {
 	t.Helper()
 	errs := make(chan error, goroutines)
 	var wg sync.WaitGroup
@@ -48,7 +48,10 @@ func together(t *testing.T, goroutines int, f func(g int) error) {
 	go func() { wg.Wait(); close(done) }()
 	select {
 	case <-done:
-	case <-time.After(4 * testWait):
+	case <-time.After(testWait):
+		for _, n := range ns {
+			t.Log(n.state())
+		}
 		buf := make([]byte, 1<<20)
 		t.Fatalf("hangs:\n%s", buf[:runtime.Stack(buf, true)])
 	}
@@ -58,13 +61,34 @@ func together(t *testing.T, goroutines int, f func(g int) error) {
 	}
 }
 
+// state describes an engine that hangs.
+func (n *node) state() string {
+	if !n.mu.TryLock() {
+		return fmt.Sprintf("%v: somebody holds the lock", n.Self())
+	}
+	s := fmt.Sprintf("%v: leading %v, armed %v, ready %v, blocked %d\n", n.Self(), n.leading, n.armed, n.colls.ready != nil, len(n.blocked))
+	for _, p := range n.peers {
+		s += fmt.Sprintf("  peer %v: state %d, full %v, listed %v, control %d, queue %d, credit %d, envelopes %d, owed %d\n",
+			p.proc, p.state, p.full, p.listed, len(p.ctl), p.queue, p.credit, p.envelopes, p.owed)
+	}
+	for _, c := range n.pool.chunks {
+		for i := range c {
+			if r := &c[i]; r.kind != reqFree {
+				s += fmt.Sprintf("  request %d: kind %d, done %v, pend %b, waiter %v, tag %d\n", r.index, r.kind, r.done, r.pend, r.waiter != nil, r.tag)
+			}
+		}
+	}
+	n.mu.Unlock()
+	return s + n.Queues()
+}
+
 // Many goroutines of two processes talk in pairs: one of each process polls,
 // the others are parked, and whoever leaves hands on.
 func TestLeadershipIsHandedOn(t *testing.T) {
 	overPolicies(t, func(t *testing.T, pol wait.Policy) {
 		ns, _ := testJobOf(t, 2, nil, func(_ int, c *Config) { c.Policy = pol })
 		const pairs, rounds = 12, 40
-		together(t, 2*pairs, func(g int) error {
+		together(t, ns, 2*pairs, func(g int) error {
 			n, other, tag := ns[g%2], 1-g%2, g/2
 			in := make([]byte, 100_000)
 			for i := range rounds {
@@ -97,7 +121,7 @@ func TestGoroutinesOfOneProcess(t *testing.T) {
 	overPolicies(t, func(t *testing.T, pol wait.Policy) {
 		ns, _ := testJobOf(t, 1, nil, func(_ int, c *Config) { c.Policy = pol })
 		const pairs, rounds = 8, 60
-		together(t, 2*pairs, func(g int) error {
+		together(t, ns, 2*pairs, func(g int) error {
 			in := make([]byte, 40_000)
 			for i := range rounds {
 				size := []int{0, 8, 3000, 40_000}[i%4]
@@ -127,7 +151,7 @@ func TestCancelStorm(t *testing.T) {
 		plan := &faulty.Plan{Seed: 3, Full: 0.1, Delay: 0.1}
 		ns, _ := testJobOf(t, 2, plan, func(_ int, c *Config) { c.Policy = pol })
 		const rounds = 60
-		together(t, 12, func(g int) error {
+		together(t, ns, 12, func(g int) error {
 			rnd := rand.New(rand.NewPCG(uint64(g), 9))
 			n, other, tag := ns[g%2], 1-g%2, g/2
 			in := make([]byte, 60_000)
