@@ -5,6 +5,7 @@ package mpi_test
 import (
 	"fmt"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,12 +22,16 @@ const (
 	// much for what keeps them (size classes, tables that double).
 	floodCredit = 2 * (1<<20 + 65536*350)
 	floodBytes  = 1024
+	// mpiCredit is the default of GOMPI_CREDIT, the most that a test sets.
+	mpiCredit = 1 << 20
 )
 
 // flood: rank 1 sends count messages to rank 0, which receives none before it
-// has talked with rank 2 for some rounds: nothing but credit's worth of memory
-// is used, and the talk is not held up. Then everything arrives in order.
-func flood(t *mpitest.T, w *mpi.Comm, count, rounds int) {
+// has talked with rank 2 for some rounds, and until the flood has come to a
+// stop: nothing but credit's worth of memory is used, and the talk is not held
+// up. Then everything arrives in order. sent is common to the ranks.
+func flood(t *mpitest.T, w *mpi.Comm, count, rounds int, sent *atomic.Int64) {
+	const last = -1
 	b := make([]byte, floodBytes)
 	word := make([]int64, 1)
 	switch w.Rank() {
@@ -34,26 +39,38 @@ func flood(t *mpitest.T, w *mpi.Comm, count, rounds int) {
 		for i := range count {
 			b[0], b[floodBytes-1] = byte(i), byte(i>>8)
 			must(t, mpi.Send(w, b, 0, floodTag))
+			sent.Add(1)
 		}
 	case 2:
 		var times testlab.Spread
-		for i := range rounds {
-			began := time.Now()
+		seen := int64(-1)
+		for i := 1; word[0] != -last; i++ {
 			word[0] = int64(i)
+			if i%rounds == 0 {
+				if n := sent.Load(); n == seen {
+					word[0] = last
+				} else {
+					seen = n
+				}
+			}
+			asked, began := word[0], time.Now()
 			_, err := mpi.SendrecvReplace(w, word, 0, talkTag, 0, talkTag)
 			must(t, err)
 			times.Add(time.Since(began))
-			if word[0] != int64(-i) {
-				t.Fatalf("answer %d in round %d", word[0], i)
+			if word[0] != -asked {
+				t.Fatalf("answer %d to %d", word[0], asked)
 			}
 		}
-		t.Logf("beside a flood: %v", &times)
+		if seen*floodBytes > mpiCredit {
+			t.Errorf("%d messages have left before one was received, their credit is %d bytes", seen, mpiCredit)
+		}
+		t.Logf("beside a flood that stopped after %d messages: %v", seen, &times)
 	case 0:
 		before, most := heap(), uint64(0)
-		for i := range rounds {
+		for i := 1; word[0] != -last; i++ {
 			_, err := mpi.Recv(w, word, 2, talkTag)
 			must(t, err)
-			if i%100 == 99 {
+			if i%rounds == 0 {
 				most = max(most, heap())
 			}
 			word[0] = -word[0]
@@ -90,7 +107,8 @@ func TestConformanceFlood(t *testing.T) {
 	}
 	for _, tr := range transports {
 		t.Run(tr, func(t *testing.T) {
-			mpitest.Run(t, 3, func(t *mpitest.T, w *mpi.Comm) { flood(t, w, count, 500) },
+			var sent atomic.Int64
+			mpitest.Run(t, 3, func(t *mpitest.T, w *mpi.Comm) { flood(t, w, count, 500, &sent) },
 				mpitest.Transport(tr), mpitest.Within(limit))
 		})
 	}

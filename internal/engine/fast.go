@@ -68,6 +68,7 @@ func (e *Engine) RecvNow(c *Context, b Buf, source, tag int32) (n int64, got boo
 	k := &c.keys[wire.PlaneP2P]
 	key := match.Key{W0: k.W0, W1: k.W1, W2: k.W2 | uint64(source)<<32 | uint64(tag)}
 	rounds := min(laneRounds, e.policy.Spin/32)
+	e.turns++ // the service goroutine sees that the process is busy
 	e.leading = true
 	for range rounds {
 		if payload, ok := p.lane.Take(&e.in, laneTurns); ok {
