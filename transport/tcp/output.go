@@ -87,11 +87,15 @@ func (t *Transport) gather(o *output) {
 }
 
 // consume removes n bytes that the kernel has taken, and tells whose payload
-// that was.
+// that was. The chunk of a transfer of no bytes has gone when what stood before
+// it has.
 func (t *Transport) consume(p *peer, n int) {
 	o := &p.out
-	for n > 0 {
+	for !o.empty() {
 		q := &o.pieces[o.first]
+		if n == 0 && (q.bulk == nil || len(q.b) > 0) {
+			break
+		}
 		k := min(n, len(q.b))
 		n -= k
 		q.b = q.b[k:]

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"sync/atomic"
+	"time"
 
 	"gompi/transport"
 )
@@ -77,14 +79,31 @@ func testWakeMessage(w *world) {
 func testWakeWritable(w *world) {
 	a, b, ab, ba := w.pair()
 	rounds := w.o.rounds(30)
+	var full, over atomic.Bool
 	w.run([]*node{a, b}, func(n *node) error {
 		n.sleepy = true
 		r := rand.New(rand.NewPCG(4, uint64(n.proc.Serial)))
 		if n == b {
-			// Reads slowly, and until a says the last word.
+			// Reads nothing before a is blocked, then until a goes on: else a
+			// fast reader would never let a see Full.
 			last := false
 			n.onOffer = func(*peer, offer) error { last = true; return nil }
-			return n.until("b waits for the last message", func() bool { dawdle(r); return last })
+			for deadline := time.Now().Add(w.o.Deadline); !last; {
+				for !full.Load() && !over.Load() {
+					if time.Now().After(deadline) {
+						return fmt.Errorf("%v: the sender is never Full", n)
+					}
+					runtime.Gosched()
+				}
+				err := n.until("b waits for the last message", func() bool {
+					dawdle(r)
+					return last || !full.Load() && !over.Load()
+				})
+				if err != nil {
+					return err
+				}
+			}
+			return nil
 		}
 		for range rounds {
 			for {
@@ -102,10 +121,14 @@ func testWakeWritable(w *world) {
 					return err
 				}
 			}
-			if err := n.until("a waits for EvWritable", func() bool { return !ab.full }); err != nil {
+			full.Store(ab.full)
+			err := n.until("a waits for EvWritable", func() bool { return !ab.full })
+			full.Store(false)
+			if err != nil {
 				return err
 			}
 		}
+		over.Store(true)
 		return n.sendMsg(ab, kindOffer, 0, 0, []byte{})
 	})
 	w.wait("everything", func() bool { return ba.got == ab.sent })
