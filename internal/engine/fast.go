@@ -24,7 +24,7 @@ func (e *Engine) SendNow(c *Context, b Buf, dest, tag int32) bool {
 	}
 	e.mu.Lock()
 	p := c.peers[dest]
-	if p == nil || p.state != peerUp || p.head != nil || p.full || len(p.ctl) != 0 ||
+	if p == nil || !p.ready() ||
 		n > int64(p.link.eager) || c.trouble != nil || e.closed {
 		e.mu.Unlock()
 		return false

@@ -53,6 +53,12 @@ type ctlFrame struct {
 	h wire.Header
 }
 
+// ready reports whether a message may go to the transport at once: the link
+// stands, and nothing waits in front of it.
+func (p *Peer) ready() bool {
+	return p.state == peerUp && p.head == nil && !p.full && len(p.ctl) == 0
+}
+
 func (p *Peer) hasQueued() bool { return p.head != nil || len(p.ctl) > 0 }
 
 // peerOf returns the record of a process, making it on first use.

@@ -95,7 +95,7 @@ func (e *Engine) failed(c *Context, k reqKind, op Op, f *Fault) *Request {
 // request is needed.
 func (e *Engine) sendNow(c *Context, p *Peer, a *SendArgs) bool {
 	n := a.Buf.Bytes()
-	if p.state != peerUp || p.head != nil || p.full || len(p.ctl) != 0 || a.Mode == Synchronous || n > int64(p.link.eager) {
+	if !p.ready() || a.Mode == Synchronous || n > int64(p.link.eager) {
 		return false
 	}
 	cost := units(int(n))
@@ -127,7 +127,7 @@ func (e *Engine) startSend(c *Context, p *Peer, a *SendArgs, parent *coll) *Requ
 	r.op, r.ctx, r.peer, r.buf, r.user = a.Op, c, p, a.Buf, a.User
 	r.rank, r.tag, r.flags = a.Dest, a.Tag, a.flags()
 	r.posted.Key = c.keys[a.Plane].With(c.rank32, a.Tag)
-	if p.head == nil && p.state == peerUp && !p.full && len(p.ctl) == 0 && e.transmit(p, r) {
+	if p.ready() && e.transmit(p, r) {
 		return r
 	}
 	e.enqueue(p, r)
