@@ -187,7 +187,9 @@ const collections = 40
 
 // collectingRank: rank 0 waits in Recv for messages that come now and then, so
 // that it polls nearly all the time, while another goroutine of it collects
-// garbage; it prints the times.
+// garbage; it prints the times, and those of collections in between while rank
+// 0 computes and yields, to goroutines and processes, after every 20 us: what
+// the machine itself takes just now.
 func collectingRank(w *mpi.Comm, args []string) error {
 	procs, err := strconv.Atoi(args[0])
 	if err != nil {
@@ -209,23 +211,47 @@ func collectingRank(w *mpi.Comm, args []string) error {
 		return mpi.Send(w, word, 0, 1)
 	}
 	runtime.GOMAXPROCS(procs)
-	end := make(chan *testlab.Spread)
+	const pause, resume = true, false
+	ask, answer, end := make(chan bool), make(chan bool), make(chan bool)
+	var waiting, control testlab.Spread
+	collect := func(s *testlab.Spread) {
+		began := time.Now()
+		runtime.GC()
+		s.Add(time.Since(began))
+	}
 	go func() {
-		var s testlab.Spread
 		for range collections {
-			began := time.Now()
-			runtime.GC()
-			s.Add(time.Since(began))
+			collect(&waiting)
+			ask <- pause
+			<-answer
+			collect(&control)
+			ask <- resume
+			<-answer
 		}
-		end <- &s
+		close(end)
 	}()
 	for word[0] == 0 {
 		if _, err := mpi.Recv(w, word, 1, 1); err != nil {
 			return err
 		}
 		select {
-		case s := <-end:
-			fmt.Println("p90", s.At(0.9).Microseconds(), "us;", s)
+		case <-ask:
+			answer <- pause
+			for paused := true; paused; {
+				select {
+				case <-ask:
+					paused = false
+				default:
+					for end := time.Now().Add(20 * time.Microsecond); time.Now().Before(end); {
+					}
+					runtime.Gosched()
+					unix.Syscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
+				}
+			}
+			answer <- resume
+		case <-end:
+			end = nil
+			fmt.Println("p90", waiting.At(0.9).Microseconds(), "us, control", control.At(0.9).Microseconds(), "us;", &waiting)
 			if err := mpi.Send(w, word, 1, 2); err != nil {
 				return err
 			}

@@ -196,7 +196,8 @@ func TestIdleRanks(t *testing.T) {
 }
 
 // TestCollectWhileWaiting: a rank that waits does not hold up the garbage
-// collector.
+// collector longer than limit. What the machine takes for a collection beside
+// a goroutine that computes and yields comes on top.
 func TestCollectWhileWaiting(t *testing.T) {
 	const limit = 10 * time.Millisecond
 	for _, tr := range []string{"shm", "tcp"} {
@@ -204,12 +205,12 @@ func TestCollectWhileWaiting(t *testing.T) {
 			t.Run(fmt.Sprintf("%s-%d", tr, procs), func(t *testing.T) {
 				for range attempts {
 					r := osRanks(t, 2, []string{"collect", strconv.Itoa(procs)}, mpitest.Flags("--transport", tr))
-					var us int
-					if _, err := fmt.Sscanf(r.Stdout, "p90 %d us", &us); err != nil || r.Status != 0 {
+					var us, control int
+					if _, err := fmt.Sscanf(r.Stdout, "p90 %d us, control %d us", &us, &control); err != nil || r.Status != 0 {
 						t.Fatalf("status %d, %v:\n%s%s", r.Status, err, r.Stdout, r.Stderr)
 					}
 					t.Logf("runtime.GC takes %s", strings.TrimSpace(r.Stdout))
-					if time.Duration(us)*time.Microsecond < limit {
+					if time.Duration(us-control)*time.Microsecond < limit {
 						return
 					}
 				}

@@ -79,8 +79,8 @@ func (e *Engine) pollOnce() {
 	if !e.leading && !e.closed {
 		e.progress()
 	}
-	if e.mu.Contended() {
-		e.mu.Relax()
+	if e.mu.Contended() || e.turns-e.relaxed >= relaxTurns {
+		e.relax()
 	} else if e.policy.Spin < 100 {
 		// A loop of tests must not keep the processor from those it waits for.
 		e.tests++

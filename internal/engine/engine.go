@@ -62,6 +62,7 @@ type link struct {
 	caps  transport.Caps
 	laner transport.Laner // nil if it has no lanes
 	eager int             // largest eager payload
+	extra int             // turns that a Poll counts for, beyond one for all links
 	slots []*Peer         // by slot
 }
 
@@ -76,7 +77,8 @@ type Engine struct {
 	closed   bool
 	leading  bool   // a goroutine polls
 	armed    bool   // the service goroutine sleeps for everybody
-	turns    uint64 // calls of progress
+	turns    uint64 // counts calls of progress by what they cost
+	relaxed  uint64 // turns when other goroutines last had a chance to run
 	tests    uint64 // calls of pollOnce
 	events   [16]transport.Event
 	in       wire.Header                      // of the message that RecvNow takes
@@ -120,6 +122,7 @@ func New(cfg Config) (*Engine, error) {
 	e.loop = newLoop(cfg.Sleeper.Wake)
 	for _, t := range append([]transport.Transport{e.loop}, cfg.Transports...) {
 		l := &link{Transport: t, caps: t.Caps()}
+		l.extra = max(l.caps.PollCost-1, 0)
 		l.laner, _ = t.(transport.Laner)
 		l.eager = min(l.caps.EagerBest, l.caps.EagerMax)
 		if cfg.EagerMax > 0 {
@@ -204,7 +207,7 @@ func (e *Engine) drain(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", left, ctx.Err())
 		}
 		if turn < pol.Spin+pol.Yield {
-			pol.Turn(turn)
+			turn += pol.Turn(turn) - 1
 		} else {
 			time.Sleep(drainPause)
 		}
@@ -246,6 +249,9 @@ func (e *Engine) progress() int {
 			continue
 		}
 		n := l.Poll(e.events[:])
+		if len(l.slots) > 0 {
+			e.turns += uint64(l.extra)
+		}
 		for j := range n {
 			e.handle(l, &e.events[j])
 		}

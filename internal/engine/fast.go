@@ -107,10 +107,13 @@ func (e *Engine) takeOther(p *Peer, payload []byte) {
 	e.arrive(p.link, ev)
 }
 
-// endLead stops polling for all.
+// endLead stops polling for all. It may give the lock away for a moment.
 func (e *Engine) endLead() {
 	e.leading = false
 	e.handOver()
+	if e.turns-e.relaxed >= relaxTurns {
+		e.relax()
+	}
 }
 
 // handOver sees to it that somebody polls when a goroutine leaves: another

@@ -4,12 +4,16 @@
 // spinning and yielding, and the one place where a process sleeps.
 package wait
 
-import "runtime"
+import (
+	"runtime"
+	"time"
+)
 
 // Policy says how long a waiting goroutine spins and yields before the
 // process sleeps. Budgets count turns of the poll loop, not time.
 type Policy struct {
-	// Spin is the number of turns without giving up the processor.
+	// Spin is the number of turns without giving up the processor, each of
+	// about 30 ns; one that makes system calls counts for several.
 	Spin int
 	// Yield is the number of turns that each give the processor away.
 	Yield int
@@ -35,13 +39,42 @@ func ForOS(local, cpus int) Policy {
 // ForGoroutine is the policy of a rank that is a goroutine.
 func ForGoroutine() Policy { return Policy{Spin: 0, Yield: 64} }
 
-// Turn gives the processor away once; turn counts the calls of one wait.
-func (p Policy) Turn(turn int) {
-	if !p.OS || turn%goschedEvery == goschedEvery-1 {
+// busyYield: a yield that takes this long has let another process compute for
+// a time slice of the kernel (3-4 ms). It uses up the budget: a sleeper need
+// not wait for the next ones, and is in nobody's way.
+const busyYield = 500 * time.Microsecond
+
+var clockBase = time.Now()
+
+// Turn gives the processor away once; turn counts the calls of one wait. It
+// returns how much of the Yield budget that cost.
+func (p Policy) Turn(turn int) int {
+	if !p.OS {
 		runtime.Gosched()
-		if !p.OS {
-			return
-		}
+		return 1
 	}
+	if turn%goschedEvery == goschedEvery-1 {
+		runtime.Gosched()
+	}
+	return p.yield()
+}
+
+// Relax lets other goroutines and other threads run once.
+func (p Policy) Relax() {
+	runtime.Gosched()
+	if p.OS {
+		p.yield()
+	}
+}
+
+// yield lets other processes run and returns what that costs of the budget.
+func (p Policy) yield() int {
+	before := time.Since(clockBase)
 	osYield()
+	if time.Since(clockBase)-before < busyYield {
+		return 1
+	}
+	// The garbage collector and other goroutines have waited as long.
+	runtime.Gosched()
+	return p.Yield
 }
