@@ -67,11 +67,14 @@ func (e *Engine) RecvNow(c *Context, b Buf, source, tag int32) (n int64, got boo
 	}
 	k := &c.keys[wire.PlaneP2P]
 	key := match.Key{W0: k.W0, W1: k.W1, W2: k.W2 | uint64(source)<<32 | uint64(tag)}
-	rounds := min(laneRounds, e.policy.Spin/32)
+	rounds, turns := min(laneRounds, e.policy.Spin/32), laneTurns
+	if rounds == 0 { // no time to spin, but it may be here
+		rounds, turns = 1, 1
+	}
 	e.turns++ // the service goroutine sees that the process is busy
 	e.leading = true
 	for range rounds {
-		if payload, ok := p.lane.Take(&e.in, laneTurns); ok {
+		if payload, ok := p.lane.Take(&e.in, turns); ok {
 			if e.in[0] != key.W0 || e.in[1] != key.W1 || e.in[2] != key.W2 || uint32(e.in[3]) != uint32(kindEager) || int64(len(payload)) > b.Bytes() {
 				e.takeOther(p, payload)
 				break
@@ -85,8 +88,7 @@ func (e *Engine) RecvNow(c *Context, b Buf, source, tag int32) (n int64, got boo
 			if aux := uint32(e.in[3] >> 32); aux != 0 && !e.takeCredit(p, aux, 0) {
 				e.overCredit(p)
 			}
-			p.held += int64(units(int(n)))
-			e.giveBack(p, kindEager, units(int(n)))
+			e.owe(p, units(int(n))) // a lane is never the loop's
 			got = true
 			break
 		}
@@ -110,7 +112,9 @@ func (e *Engine) takeOther(p *Peer, payload []byte) {
 // endLead stops polling for all. It may give the lock away for a moment.
 func (e *Engine) endLead() {
 	e.leading = false
-	e.handOver()
+	if e.armed || e.followers.first != nil {
+		e.handOver()
+	}
 	if e.turns-e.relaxed >= relaxTurns {
 		e.relax()
 	}

@@ -228,6 +228,12 @@ func (e *Engine) giveBack(p *Peer, k kind, n int32) {
 		}
 		return
 	}
+	e.owe(p, n)
+}
+
+// owe notes credit for eager messages, which goes back with the next message
+// or, when much is owed, by itself.
+func (e *Engine) owe(p *Peer, n int32) {
 	p.owed += n
 	if int64(p.owed)*unitBytes >= e.cfg.Credit/4 {
 		e.returnCredit(p)

@@ -45,6 +45,7 @@ func (t *Transport) Connect(ct wire.Contact) (transport.Slot, error) {
 		c = t.newConn(ct.Proc)
 	}
 	c.out, c.pid = out, ct.PID
+	c.out.back = c.in
 	t.events.forget(func(e *transport.Event) bool { return e.Slot == c.slot && e.Kind == transport.EvUp })
 	c.out.edge = newEdge(t.env.Self, ct.Proc)
 	return c.slot, nil
@@ -161,7 +162,7 @@ func (t *Transport) Release(s transport.Slot) {
 func (t *Transport) detach(c *conn) {
 	if in := c.in; in != nil {
 		t.removeRing(in)
-		c.in = nil
+		c.in, c.out.back = nil, nil
 		// Payloads of the last Poll may lie in it.
 		if c.gone || c.bye || in.lane.closed.Load() != 0 {
 			t.doomed = append(t.doomed, retired{in.mem, in.off})

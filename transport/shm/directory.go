@@ -117,6 +117,7 @@ func (t *Transport) lookAt(i uint32) {
 	}
 	c.nonceAddr, c.nonce = nonceAddr, nonce
 	c.in = newInRing(t, c, m, int64(off), g)
+	c.out.back = c.in
 	c.in.edge = newEdge(proc, t.env.Self)
 	t.addRing(c.in)
 }

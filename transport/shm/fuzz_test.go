@@ -137,7 +137,7 @@ func (s *scribbler) write(where byte, off, v uint16) {
 		// A message that looks right, with any kind and any words.
 		h := wire.Header{uint64(v % 8), uint64(v) << 32, uint64(off), uint64(off) << 40}
 		if them.out.room(0) {
-			them.out.put(kind(off%9), &h, make([]byte, v%25))
+			them.out.put(kind(off%9), &h, make([]byte, v%(inlineMax+1)))
 		}
 	case 6:
 		var desc [descBytes]byte

@@ -15,6 +15,7 @@ type inRing struct {
 	next    *atomic.Uint64 // word of the next slot
 	seq     uint32         // what it will show
 	dataPos uint32
+	freed   uint32 // dataPos without the payloads that are still in use
 	slots   []slot
 	data    []byte
 
@@ -50,6 +51,7 @@ func (r *inRing) advance() {
 // sender's next look at it moves the cache line.
 func (r *inRing) release() {
 	pos := r.seq - 1
+	r.freed = r.dataPos
 	if pos-r.told >= r.lazy || r.dataPos-r.toldData > r.lazyData || r.lane.want.Load() != 0 {
 		r.publish(pos)
 	}
@@ -75,11 +77,17 @@ func (r *inRing) read(w uint64) (k kind, s *slot, p []byte, ok bool) {
 	r.edge.acquire()
 	k, size := splitWord(w)
 	s = &r.slots[(r.seq-1)&uint32(len(r.slots)-1)]
+	if o := &r.conn.out; s.ack != o.dataDone {
+		o.freed(s.ack)
+	}
 	if size <= inlineMax {
 		p = s.inline[:size:size]
 	} else {
 		if size > r.eager {
 			return k, s, nil, false
+		}
+		if w&early != 0 {
+			r.dataPos = lap(r.dataPos, uint32(len(r.data)))
 		}
 		start, end := place(r.dataPos, size, uint32(len(r.data)))
 		off := int(start & uint32(len(r.data)-1))
@@ -93,6 +101,9 @@ func (r *inRing) read(w uint64) (k kind, s *slot, p []byte, ok bool) {
 // Take implements transport.Lane. What is no message, and what cannot be, is
 // left to Poll.
 func (r *inRing) Take(h *wire.Header, turns int) ([]byte, bool) {
+	if r.dirty {
+		r.release()
+	}
 	next, seq := r.next, r.seq
 	w := next.Load()
 	for ; uint32(w>>32) != seq; w = next.Load() {
@@ -103,7 +114,6 @@ func (r *inRing) Take(h *wire.Header, turns int) ([]byte, bool) {
 	if k, size := splitWord(w); k != kindData || size > r.eager || r.conn.deaf {
 		return nil, false
 	}
-	r.release()
 	_, s, p, _ := r.read(w)
 	*h = s.head
 	if !r.dirty {

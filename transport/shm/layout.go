@@ -26,12 +26,15 @@ const (
 	laneSlots = pageBytes
 
 	slotBytes  = lineBytes
-	inlineMax  = 24
+	inlineMax  = 20
 	minSlots   = 4
 	maxSlots   = 1024
 	minData    = 256
 	maxData    = 16 << 20
 	blockCount = 8
+
+	// hotBytes of a data ring are used again and again where that is possible.
+	hotBytes = 8 << 10
 )
 
 // headWords is what the senders to a process share: the words at
@@ -106,8 +109,11 @@ type slot struct {
 	// word is {sequence, kind, length}, written last. The sequence is the
 	// position in the stream plus one, so a slot of the last lap, or one
 	// never written, does not match.
-	word   atomic.Uint64
-	head   wire.Header
+	word atomic.Uint64
+	head wire.Header
+	// ack tells how far the sender of this message has freed the data ring of
+	// the lane in the other direction: news without a cache line of its own.
+	ack    uint32
 	inline [inlineMax]byte
 }
 
@@ -124,11 +130,18 @@ const (
 	kindRefuse                 // offerer to receiver: {id}: no such offer
 )
 
+// early in a slot's word: the payload lies at the beginning of the data ring,
+// which the sender went back to before it had reached the end.
+const early = 1 << 31
+
 func slotWord(seq uint32, k kind, n int) uint64 {
 	return uint64(seq)<<32 | uint64(k)<<24 | uint64(n)
 }
 
-func splitWord(w uint64) (k kind, n int) { return kind(w >> 24), int(w & (1<<24 - 1)) }
+func splitWord(w uint64) (k kind, n int) { return kind(w >> 24 & 0x7f), int(w & (1<<24 - 1)) }
+
+// lap is the first position of the ring's next lap, or at if that is one.
+func lap(at, size uint32) uint32 { return (at + size - 1) &^ (size - 1) }
 
 // place finds room for n bytes in a data ring of size bytes (a power of two)
 // after position at: contiguous, on a line of its own. Both sides compute it,

@@ -3,6 +3,8 @@
 package shm
 
 import (
+	"encoding/binary"
+
 	"gompi/internal/segment"
 	"gompi/internal/wire"
 	"gompi/transport"
@@ -16,11 +18,14 @@ type outRing struct {
 	head  *headWords // of the peer
 	edge  edge
 
-	pos, dataPos   uint32 // where the next message goes
-	done, dataDone uint32 // consumed by the peer, when we last looked
-	limit          uint32 // slots for messages: the last one is kept for bye
-	bell           int    // of the peer
-	eager          uint32 // largest payload
+	pos, dataPos   uint32  // where the next message goes
+	done, dataDone uint32  // consumed by the peer, when we last looked
+	limit          uint32  // slots for messages: the last one is kept for bye
+	bell           int     // of the peer
+	eager          uint32  // largest payload
+	place          uint32  // of the payload that room has last found room for
+	early          uint64  // and whether that is an early lap
+	back           *inRing // the lane in the other direction, or nil
 
 	mem, headMem []byte
 }
@@ -39,9 +44,28 @@ func (o *outRing) room(n int) bool {
 	return o.refresh() && o.pos-o.done < o.limit && (n <= inlineMax || o.fits(n))
 }
 
+// fits finds a place for n bytes. It goes back to the beginning of the ring as
+// soon as that is free: memory used a moment ago is in both processors' nearest
+// caches (4 KiB: 0.49 us one way, against 0.69 around 64 KiB).
 func (o *outRing) fits(n int) bool {
-	_, end := place(o.dataPos, n, uint32(len(o.data)))
-	return end-o.dataDone <= uint32(len(o.data))
+	size := uint32(len(o.data))
+	if off := o.dataPos & (size - 1); n <= hotBytes && off+uint32(n) > hotBytes && off >= uint32(n) {
+		if at := lap(o.dataPos, size); at+uint32(n)-o.dataDone <= size {
+			o.place, o.early = at, early
+			return true
+		}
+	}
+	start, end := place(o.dataPos, n, size)
+	o.place, o.early = start, 0
+	return end-o.dataDone <= size
+}
+
+// freed takes in how far the peer has freed the data ring. What cannot be is
+// no news.
+func (o *outRing) freed(data uint32) {
+	if data-o.dataDone <= o.dataPos-o.dataDone {
+		o.dataDone = data
+	}
 }
 
 // refresh looks how far the peer has got. It reports whether there is news;
@@ -51,12 +75,13 @@ func (o *outRing) refresh() bool {
 		return false
 	}
 	w := o.lane.progress.Load()
-	done, data := uint32(w>>32), uint32(w)
-	if done == o.done && data == o.dataDone || o.pos-done > uint32(len(o.slots)) || o.dataPos-data > uint32(len(o.data)) {
-		return false
-	}
+	done, before := uint32(w>>32), o.dataDone
 	o.edge.acquire()
-	o.done, o.dataDone = done, data
+	o.freed(uint32(w))
+	if done == o.done || done-o.done > o.pos-o.done {
+		return o.dataDone != before
+	}
+	o.done = done
 	return true
 }
 
@@ -72,20 +97,27 @@ func (o *outRing) beg(n int) bool {
 	return o.room(n)
 }
 
-// put writes a message for which there is room.
+// put writes a message for which room has just found room.
 func (o *outRing) put(k kind, h *wire.Header, p []byte) {
 	s := &o.slots[o.pos&uint32(len(o.slots)-1)]
-	s.head = *h
-	if len(p) <= inlineMax {
+	// Word by word: a wider load of what was just stored in words would wait.
+	s.head[0], s.head[1], s.head[2], s.head[3] = h[0], h[1], h[2], h[3]
+	var w uint64
+	if o.back != nil {
+		s.ack = o.back.freed
+	}
+	if len(p) == 8 {
+		binary.NativeEndian.PutUint64(s.inline[:], binary.NativeEndian.Uint64(p))
+	} else if len(p) <= inlineMax {
 		copy(s.inline[:], p)
 	} else {
-		start, end := place(o.dataPos, len(p), uint32(len(o.data)))
-		copy(o.data[start&uint32(len(o.data)-1):], p)
-		o.dataPos = end
+		copy(o.data[o.place&uint32(len(o.data)-1):], p)
+		o.dataPos = o.place + uint32(len(p))
+		w = o.early
 	}
 	o.pos++
 	o.edge.release()
-	s.word.Store(slotWord(o.pos, k, len(p)))
+	s.word.Store(slotWord(o.pos, k, len(p)) | w)
 	if o.head.sleeping.Load() != 0 {
 		wake(o.head, o.bell)
 	}
