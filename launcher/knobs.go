@@ -27,6 +27,7 @@ func Knobs() []Knob {
 		{"credit", "GOMPI_CREDIT", "by transport", "bytes of unexpected messages kept per peer", checkBytes},
 		{"ring", "GOMPI_RING", "by transport", "bytes of shared ring data per peer", checkBytes},
 		{"cma", "GOMPI_CMA", "auto", "copy directly between processes: auto or off", oneOf("auto", "off")},
+		{"huge", "GOMPI_HUGE", "auto", "huge pages for buffers that are copied often: auto or off", oneOf("auto", "off")},
 		{"check", "GOMPI_CHECK", "0", "1 checks for buffers in use by two operations", oneOf("0", "1")},
 		{"spin", "GOMPI_SPIN", "by ranks per CPU", "turns of polling before a waiting rank gives up its CPU", checkCount},
 		{"stats", "GOMPI_STATS", "0", "1 prints counters of each rank at the end", oneOf("0", "1")},

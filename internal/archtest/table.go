@@ -26,6 +26,7 @@ var layers = []row{
 	{pkg: "internal/group", may: "internal/wire", pure: true},
 	{pkg: "internal/match", may: "internal/wire", pure: true},
 	{pkg: "internal/mem", pure: true},
+	{pkg: "internal/huge"},
 	{pkg: "internal/dtype", may: "internal/mem"},
 	{pkg: "internal/plot"},
 	{pkg: "internal/cgroup"},
@@ -42,7 +43,7 @@ var layers = []row{
 	{pkg: "transport/transporttest", may: "transport internal/wire"},
 	{pkg: "transport/faulty", may: "transport internal/wire"},
 	{pkg: "transport/inproc", may: "transport internal/wire internal/mem"},
-	{pkg: "transport/shm", may: "transport internal/wire internal/mem internal/segment internal/cgroup"},
+	{pkg: "transport/shm", may: "transport internal/wire internal/mem internal/segment internal/cgroup internal/huge internal/wait"},
 	{pkg: "transport/tcp", may: "transport internal/wire internal/mem"},
 
 	// The engine takes transports as values; it imports none of them.

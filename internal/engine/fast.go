@@ -49,7 +49,7 @@ func (e *Engine) SendNow(c *Context, b Buf, dest, tag int32) bool {
 const (
 	// laneTurns is how often a receive looks at its peer's lane before the
 	// process polls everything; laneRounds how often it does that.
-	laneTurns  = 256
+	laneTurns  = 64
 	laneRounds = 64
 )
 

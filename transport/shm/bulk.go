@@ -20,17 +20,15 @@ const (
 
 	// soloMax is the largest transfer that the receiver copies alone, at
 	// once: for less the sender's help costs more than it gives.
-	soloMax = 32 << 10
+	soloMax = 8 << 10
 
 	// A transfer is cut at least in two, for both sides. Small chunks share
 	// better, large ones pay the kernel's fixed price (1.5 us) less often;
 	// beyond 256 KiB a copy would only hold off a stop of the world.
-	smallChunkBits = 14
-	chunkBits      = 18
+	maxChunk = 256 << 10
 
-	// What a peer may choose. No RawSyscall copies more than 512 KiB.
-	minChunkBits = 12
-	maxChunkBits = 19
+	// What a peer may choose, in pages. No RawSyscall copies more than 512 KiB.
+	maxChunkPages = 512 << 10 / pageBytes
 
 	maxSpare = 64
 )
@@ -57,7 +55,7 @@ type bulk struct {
 	index int // of blk in the lane (receiver only)
 	gen   uint32
 	n     uint32 // chunks
-	bits  uint   // of a chunk
+	size  int    // of a chunk in bytes, whole pages
 	// closedAt is how many chunks had been claimed when we closed the word.
 	closed   bool
 	closedAt uint32
@@ -129,7 +127,9 @@ func (t *Transport) Accept(s transport.Slot, desc []byte, buf []byte, tok transp
 		t.complete(b)
 	case c.cma != cmaWorks:
 		t.bounce(b)
-	case len(b.buf) <= soloMax || !t.share(b):
+	case len(b.buf) > soloMax && t.share(b):
+		t.step(b, true) // rather than in the next Poll
+	default:
 		b.how = solo
 		t.enlist(b)
 		if len(b.buf) <= soloMax {
@@ -180,6 +180,7 @@ func (t *Transport) newBulk(c *conn, buf []byte, tok transport.Token) *bulk {
 		b = new(bulk)
 	}
 	*b = bulk{c: c, buf: buf, tok: tok}
+	t.pages.Use(buf)
 	return b
 }
 

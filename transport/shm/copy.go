@@ -5,7 +5,6 @@ package shm
 import (
 	"errors"
 	"fmt"
-	mathbits "math/bits"
 
 	"golang.org/x/sys/unix"
 
@@ -60,29 +59,31 @@ func (t *Transport) share(b *bulk) bool {
 		}
 		c.blockBusy[i] = true
 		b.how, b.blk, b.index, b.gen = shared, blk, i, c.blockGen[i]
-		bits := uint(min(max(mathbits.Len(uint(len(b.buf)))-2, smallChunkBits), chunkBits))
-		b.cut(bits)
+		pages := pagesOf(min((len(b.buf)+1)/2, maxChunk))
+		b.cut(pages)
 		word := uint64(b.gen) << 32
 		blk.fail.Store(0)
 		blk.done.Store(word)
 		blk.claim.Store(word)
 		t.enlist(b)
-		t.post(c, kindAccept, wire.Header{b.id, word | uint64(i)<<8 | uint64(bits), uint64(len(b.buf)), addrOf(b.buf)})
+		t.post(c, kindAccept, wire.Header{b.id, word | uint64(i)<<16 | uint64(pages), uint64(len(b.buf)), addrOf(b.buf)})
 		return true
 	}
 	return false
 }
 
-// cut divides the buffer into chunks of 1<<bits bytes.
-func (b *bulk) cut(bits uint) {
-	b.bits = bits
-	b.n = uint32((len(b.buf) + 1<<bits - 1) >> bits)
+func pagesOf(n int) int { return (n + pageBytes - 1) / pageBytes }
+
+// cut divides the buffer into chunks.
+func (b *bulk) cut(pages int) {
+	b.size = pages * pageBytes
+	b.n = uint32((len(b.buf) + b.size - 1) / b.size)
 }
 
 // chunk is the i-th.
 func (b *bulk) chunk(i uint32) (off int, p []byte) {
-	off = int(i) << b.bits
-	return off, b.buf[off:min(off+1<<b.bits, len(b.buf))]
+	off = int(i) * b.size
+	return off, b.buf[off:min(off+b.size, len(b.buf))]
 }
 
 // onAccept: the receiver has put our offer into a block.
@@ -92,16 +93,16 @@ func (t *Transport) onAccept(c *conn, h wire.Header) bool {
 		t.post(c, kindRefuse, wire.Header{h[0]})
 		return true
 	}
-	gen, i, bits, size, addr := uint32(h[1]>>32), h[1]>>8&(1<<24-1), uint(h[1]&0xff), h[2], h[3]
+	gen, i, pages, size, addr := uint32(h[1]>>32), h[1]>>16&0xffff, int(h[1]&0xffff), h[2], h[3]
 	if b.how != offered || c.out.lane == nil || gen == 0 || i >= blockCount ||
-		bits < minChunkBits || bits > maxChunkBits ||
+		pages == 0 || pages > maxChunkPages ||
 		size == 0 || size > uint64(len(b.buf)) || addr >= maxAddr || addr+size > maxAddr {
 		return false
 	}
 	t.probe(c)
 	b.how, b.blk, b.gen = shared, &c.out.lane.bulk[i], gen
 	b.buf, b.remote = b.buf[:size], addr
-	b.cut(bits)
+	b.cut(pages)
 	t.enlist(b)
 	return true
 }
@@ -135,7 +136,7 @@ func (t *Transport) step(b *bulk, may bool) (copied bool) {
 		return t.stepShared(b, may)
 	case solo:
 		if may {
-			t.stepSolo(b, 1<<chunkBits)
+			t.stepSolo(b, maxChunk)
 		}
 		return may
 	case pieces:
@@ -174,7 +175,7 @@ func (b *bulk) read(p []byte, off int) error {
 
 // stepPieces sends what fits of a transfer that goes through the ring.
 func (t *Transport) stepPieces(b *bulk) {
-	for o, most := &b.c.out, b.next+1<<chunkBits; b.next < min(most, len(b.buf)); {
+	for o, most := &b.c.out, b.next+maxChunk; b.next < min(most, len(b.buf)); {
 		p := b.buf[b.next:min(b.next+int(o.eager), len(b.buf))]
 		if !o.room(len(p)) && !o.beg(len(p)) {
 			return

@@ -5,6 +5,7 @@ package shm
 import (
 	"sync/atomic"
 
+	"gompi/internal/wait"
 	"gompi/internal/wire"
 	"gompi/transport"
 )
@@ -110,6 +111,9 @@ func (r *inRing) Take(h *wire.Header, turns int) ([]byte, bool) {
 		if turns--; turns <= 0 {
 			return nil, false
 		}
+		// Without it the line is asked for so often that the sender, who is
+		// about to write it, gets it later: 0.11-0.15 us a message, not 0.10.
+		wait.Pause()
 	}
 	if k, size := splitWord(w); k != kindData || size > r.eager || r.conn.deaf {
 		return nil, false

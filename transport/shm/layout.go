@@ -123,7 +123,7 @@ type kind uint8
 const (
 	kindData   kind = iota + 1 // the engine
 	kindBye                    // the sender has closed; nothing follows
-	kindAccept                 // receiver to offerer: {id, generation|block|chunk, bytes, address}
+	kindAccept                 // receiver to offerer: {id, generation|block|pages of a chunk, bytes, address}
 	kindDone                   // receiver to offerer: {id, bytes moved}
 	kindBounce                 // receiver to offerer: {id, bytes}: send it as pieces
 	kindPiece                  // offerer to receiver: {id, offset} and payload

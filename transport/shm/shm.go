@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"gompi/internal/huge"
 	"gompi/internal/segment"
 	"gompi/internal/wire"
 	"gompi/transport"
@@ -17,7 +18,7 @@ import (
 
 const (
 	defaultRing  = 64 << 10
-	maxEager     = 32 << 10    // above, a bulk transfer is faster
+	maxEager     = 16 << 10    // above, a bulk transfer is faster
 	manyPeers    = 32          // from here on lanes get half the data ring
 	closeTimeout = time.Second // for a copy of the peer's, at the end
 )
@@ -58,6 +59,7 @@ type Transport struct {
 	silence atomic.Uint64 // the next word of lanes that have ended
 
 	spare  []*bulk
+	pages  huge.Pages
 	nextID uint64 // of offers
 	nonce  uint64
 }
@@ -67,7 +69,8 @@ type Transport struct {
 //
 // Settings: GOMPI_RING is the size in bytes of a data ring (a power of two
 // from 256; others are rounded up; default 64 KiB) and bounds EagerMax to half
-// of it. GOMPI_CMA=off makes large transfers go through the rings.
+// of it. GOMPI_CMA=off makes large transfers go through the rings. GOMPI_HUGE=off
+// leaves the pages of buffers as they are (see package huge).
 func Open(env transport.Env) (*Transport, error) {
 	if env.Segment < 0 || env.Bell < 0 {
 		return nil, fmt.Errorf("shm: no segment or bell given: %w", transport.ErrUnavailable)
@@ -93,6 +96,9 @@ func Open(env transport.Env) (*Transport, error) {
 			EagerBest:    int(g.eager),
 			Local:        true,
 		},
+	}
+	if t.cmaOff || setting("GOMPI_HUGE") == "off" {
+		t.pages.Close()
 	}
 	if t.headMem, err = mapHead(env.Segment); err != nil {
 		return nil, err
@@ -150,6 +156,7 @@ func (t *Transport) Close() error {
 		t.drop(c)
 		t.detach(c)
 	}
+	t.pages.Close()
 	t.freeDoomed()
 	for _, z := range t.zombies {
 		segment.Unmap(z.mem)
