@@ -32,9 +32,9 @@ type Caps struct {
 	// EagerBest is the largest payload for which Send is faster than a bulk
 	// transfer; at most EagerMax.
 	EagerBest int
-	// PollCost is what an empty Poll costs once there are peers, in turns of a
-	// wait's budget, each about 30 ns; 0 counts as 1.
-	PollCost int
+	// SpinEvery: a spinning process with peers here polls only every so many
+	// turns, each about 30 ns; 0 counts as 1.
+	SpinEvery int
 	// Local: reaches processes of the same host only.
 	Local bool
 	// NeedsConnect: a slot that EvUp made receives only, and an Accept on it

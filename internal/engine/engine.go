@@ -62,7 +62,7 @@ type link struct {
 	caps  transport.Caps
 	laner transport.Laner // nil if it has no lanes
 	eager int             // largest eager payload
-	extra int             // turns that a Poll counts for, beyond one for all links
+	every uint64          // polled only in these turns of a spin
 	slots []*Peer         // by slot
 }
 
@@ -77,7 +77,7 @@ type Engine struct {
 	closed   bool
 	leading  bool   // a goroutine polls
 	armed    bool   // the service goroutine sleeps for everybody
-	turns    uint64 // counts calls of progress by what they cost
+	turns    uint64 // calls of poll
 	relaxed  uint64 // turns when other goroutines last had a chance to run
 	tests    uint64 // calls of pollOnce
 	events   [16]transport.Event
@@ -122,7 +122,7 @@ func New(cfg Config) (*Engine, error) {
 	e.loop = newLoop(cfg.Sleeper.Wake)
 	for _, t := range append([]transport.Transport{e.loop}, cfg.Transports...) {
 		l := &link{Transport: t, caps: t.Caps()}
-		l.extra = max(l.caps.PollCost-1, 0)
+		l.every = uint64(max(l.caps.SpinEvery, 1))
 		l.laner, _ = t.(transport.Laner)
 		l.eager = min(l.caps.EagerBest, l.caps.EagerMax)
 		if cfg.EagerMax > 0 {
@@ -241,17 +241,18 @@ func (e *Engine) unsent() string {
 
 // progress polls every transport once and deals with what happened. The lock
 // is held. It returns the number of events and continuations.
-func (e *Engine) progress() int {
+func (e *Engine) progress() int { return e.poll(false) }
+
+// poll is progress, which passes over costly transports in most turns if it is
+// called in a spin.
+func (e *Engine) poll(spin bool) int {
 	total := 0
 	e.turns++
 	for i, l := range e.links {
-		if i == 0 && e.loop.idle() {
+		if i == 0 && e.loop.idle() || spin && e.turns%l.every != 0 && len(l.slots) > 0 {
 			continue
 		}
 		n := l.Poll(e.events[:])
-		if len(l.slots) > 0 {
-			e.turns += uint64(l.extra)
-		}
 		for j := range n {
 			e.handle(l, &e.events[j])
 		}

@@ -163,11 +163,11 @@ func (e *Engine) waitOne(r *Request) *Fault {
 }
 
 // relaxTurns is how many turns pass before other goroutines of the process get
-// a chance to run, however short each wait is: 0.1 ms over shared memory, 1 ms
-// over TCP. Otherwise those whose processors are all in this loop, the garbage
-// collector among them, would wait for Go's preemption, 10 ms a step. Each
+// a chance to run, however short each wait is: about 0.4 ms. Otherwise those
+// whose processors are all in this loop, the garbage collector among them,
+// would wait for Go's preemption, 10 ms a step, or for the kernel's. Each
 // chance costs up to 7 us, because Go wakes an idle thread to take it.
-const relaxTurns = 4096
+const relaxTurns = 16384
 
 // relax gives that chance. The caller looks again at what the lock guards.
 func (e *Engine) relax() {
@@ -182,14 +182,16 @@ func (e *Engine) relax() {
 // library: the way of a message that comes at once.
 func (e *Engine) spin(r *Request) {
 	e.leading, r.owned = true, true
-	budget := uint64(e.policy.Spin)
-	for from := e.turns; e.turns-from < budget && !r.done; {
-		if e.progress() > 0 && r.user == nil { // whose end nobody looks at here
-			from = e.turns
+	again := false
+	for turn := e.policy.Spin; turn > 0 && !r.done; turn-- {
+		if e.poll(again) > 0 && r.user == nil { // whose end nobody looks at here
+			turn = e.policy.Spin
 		}
+		again = true
 		if e.mu.Contended() {
 			break
 		}
+		wait.Pause()
 	}
 	r.owned = false
 	e.endLead()
@@ -222,7 +224,6 @@ func (e *Engine) await(w *waiter) {
 func (e *Engine) lead(w *waiter) (sleepy bool) {
 	spun, yielded := 0, 0
 	for polls := 1; w.hits < w.need; polls++ {
-		before := e.turns
 		if polls%64 == 0 && w.ended() {
 			e.expire(w)
 			continue
@@ -231,7 +232,7 @@ func (e *Engine) lead(w *waiter) (sleepy bool) {
 			e.relax()
 			continue
 		}
-		if e.progress() > 0 {
+		if e.poll(spun > 0 && spun < e.policy.Spin) > 0 {
 			spun, yielded = 0, 0
 			if e.mu.Contended() {
 				e.mu.Relax()
@@ -242,7 +243,7 @@ func (e *Engine) lead(w *waiter) (sleepy bool) {
 		case e.mu.Contended():
 			e.mu.Relax()
 		case spun < pol.Spin:
-			spun += int(e.turns - before)
+			spun++
 			wait.Pause()
 		case yielded < pol.Yield:
 			p := *pol

@@ -13,7 +13,7 @@ import (
 // process sleeps. Budgets count turns of the poll loop, not time.
 type Policy struct {
 	// Spin is the number of turns without giving up the processor, each of
-	// about 30 ns; one that makes system calls counts for several.
+	// about 30 ns.
 	Spin int
 	// Yield is the number of turns that each give the processor away.
 	Yield int

@@ -77,7 +77,7 @@ func dial(addr string) (int, error) {
 	if err != nil {
 		return -1, fmt.Errorf("tcp: socket: %w", err)
 	}
-	err = noDelay(fd)
+	err = tune(fd, sa)
 	if err == nil {
 		if err = unix.Connect(fd, sa); err == unix.EINPROGRESS {
 			err = nil
@@ -90,17 +90,34 @@ func dial(addr string) (int, error) {
 	return fd, nil
 }
 
-// noDelay: frames are written whole, so there is nothing to wait for. Buffer
-// sizes stay the kernel's to tune.
-func noDelay(fd int) error { return unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1) }
+// tune: frames are written whole, so there is nothing to wait for. Buffer sizes
+// stay the kernel's to choose. Inside a host nothing is ever congested: an
+// algorithm that paces (BBR, some systems' default) only costs there, 4 MiB in
+// 750 us for 595. A kernel that refuses keeps its own.
+func tune(fd int, sa unix.Sockaddr) error {
+	if isLoopback(sa) {
+		unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, "reno")
+	}
+	return unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+}
+
+func isLoopback(sa unix.Sockaddr) bool {
+	switch a := sa.(type) {
+	case *unix.SockaddrInet4:
+		return netip.AddrFrom4(a.Addr).IsLoopback()
+	case *unix.SockaddrInet6:
+		return netip.AddrFrom16(a.Addr).Unmap().IsLoopback()
+	}
+	return false
+}
 
 // accept takes one waiting connection.
 func accept(lfd int) (int, error) {
-	fd, _, err := unix.Accept4(lfd, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
+	fd, sa, err := unix.Accept4(lfd, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
 	if err != nil {
 		return -1, err
 	}
-	if err := noDelay(fd); err != nil {
+	if err := tune(fd, sa); err != nil {
 		unix.Close(fd)
 		return -1, err
 	}

@@ -127,7 +127,7 @@ func (t *Transport) Addrs() []string { return append([]string(nil), t.addrs...) 
 
 // Caps implements transport.Transport.
 func (t *Transport) Caps() transport.Caps {
-	return transport.Caps{Name: Name, EagerMax: t.opt.EagerMax, EagerBest: min(eagerBest, t.opt.EagerMax), PollCost: pollCost}
+	return transport.Caps{Name: Name, EagerMax: t.opt.EagerMax, EagerBest: min(eagerBest, t.opt.EagerMax), SpinEvery: spinEvery}
 }
 
 // Connect implements transport.Transport. Nothing is dialled if the peer's
