@@ -116,11 +116,19 @@ func some(reqs []Request, need, limit int, done func(i int, st Status, err error
 // to one process. MPI 4.1 section 3.7.5.
 func Waitall(reqs []Request) error {
 	var first error
-	for i, r := range reqs {
-		if _, err := r.Wait(); err != nil {
-			first = errors.Join(first, err)
+	for len(reqs) > 0 {
+		n := 0
+		if e := reqs[0].h.Engine(); e != nil {
+			n = e.WaitRun(len(reqs), func(i int) engine.Handle { return reqs[i].h })
 		}
-		reqs[i] = Request{}
+		if n < len(reqs) {
+			if _, err := reqs[n].Wait(); err != nil {
+				first = errors.Join(first, err)
+			}
+			n++
+		}
+		clear(reqs[:n])
+		reqs = reqs[n:]
 	}
 	return first
 }

@@ -39,6 +39,32 @@ func (e *Engine) Wait(h Handle) Outcome {
 	return o
 }
 
+// WaitRun waits for n requests in order and frees them, up to the first that
+// needs Wait to tell how it ended: a stale one, one of another engine, or one
+// that failed. It returns how many those are; null handles count as complete.
+func (e *Engine) WaitRun(n int, at func(i int) Handle) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for i := range n {
+		h := at(i)
+		if h.IsNull() {
+			continue
+		}
+		r := h.req
+		if r.e != e || !h.usable() || r.waited() {
+			return i
+		}
+		if !r.done {
+			e.waitOne(r)
+		}
+		if r.status.Fault != nil {
+			return i
+		}
+		e.freeRequest(r)
+	}
+	return n
+}
+
 // Test polls once and frees the request if it is complete.
 func (e *Engine) Test(h Handle) Outcome {
 	e.mu.Lock()

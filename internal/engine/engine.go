@@ -62,6 +62,7 @@ type link struct {
 	caps  transport.Caps
 	laner transport.Laner // nil if it has no lanes
 	eager int             // largest eager payload
+	short int64           // largest payload that goes without a request
 	every uint64          // polled only in these turns of a spin
 	slots []*Peer         // by slot
 }
@@ -133,6 +134,7 @@ func New(cfg Config) (*Engine, error) {
 		// An eager message must be affordable with three quarters of the
 		// credit gone, or it could wait for ever.
 		l.eager = min(l.eager, int(cfg.Credit/4)-unitBytes)
+		l.short = int64(min(l.eager, copiedMax))
 		if fd := t.FD(); fd >= 0 {
 			if err := cfg.Sleeper.Add(fd); err != nil {
 				return nil, fmt.Errorf("transport %s: %w", l.caps.Name, err)

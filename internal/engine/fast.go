@@ -16,16 +16,13 @@ import (
 // and the caller takes the long way.
 
 // SendNow sends a small standard-mode message if the transport takes it at
-// once. false: nothing happened.
+// once. false: nothing happened. It is sendNow of plane P2P spelt out: as one
+// function with the plane and flags as arguments it takes 2 ns of 100 more.
 func (e *Engine) SendNow(c *Context, b Buf, dest, tag int32) bool {
 	n := b.Bytes()
-	if n > copiedMax {
-		return false
-	}
 	e.mu.Lock()
 	p := c.peers[dest]
-	if p == nil || !p.ready() ||
-		n > int64(p.link.eager) || c.trouble != nil || e.closed {
+	if p == nil || !p.ready() || n > p.link.short || c.trouble != nil || e.closed {
 		e.mu.Unlock()
 		return false
 	}

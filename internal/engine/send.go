@@ -95,16 +95,11 @@ func (e *Engine) failed(c *Context, k reqKind, op Op, f *Fault) *Request {
 // request is needed.
 func (e *Engine) sendNow(c *Context, p *Peer, a *SendArgs) bool {
 	n := a.Buf.Bytes()
-	if !p.ready() || a.Mode == Synchronous || n > int64(p.link.eager) {
+	if !p.ready() || a.Mode == Synchronous || n > p.link.short {
 		return false
 	}
 	cost := units(int(n))
 	if p.credit < cost {
-		return false
-	}
-	// Nobody will ask for EvSent if the transport copies; it does for
-	// everything that fits in inlineMax.
-	if n > copiedMax {
 		return false
 	}
 	e.head = header(c.keys[a.Plane].With(c.rank32, a.Tag), kindEager, a.flags(), uint32(p.owed))
