@@ -21,9 +21,6 @@ const (
 	numOps
 )
 
-// NumOps is the number of operations.
-const NumOps = int(numOps)
-
 var opNames = [numOps]string{"barrier", "bcast", "reduce", "allreduce", "gather", "scatter", "allgather", "allgatherv", "alltoall"}
 
 // String gives the operation's name in lower case, as ParseOp reads it.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
-	"slices"
 	"strings"
 )
 
@@ -69,22 +68,6 @@ var defaultRules = [...]Rule{
 	{OpAlltoall, 0, 0, "pairwise"},
 }
 
-// crowdedRules come before defaultRules when ranks share cores. Then a chain
-// of dependent messages costs a change of rank per link, and every message
-// costs time that another rank could use: flat algorithms take half the time
-// of logarithmic ones at 8 and 16 ranks on 2 cores.
-var crowdedRules = [...]Rule{
-	{OpBarrier, 8, 0, "direct"},
-	{OpBarrier, 64, 0, "central"},
-	{OpBcast, 64, 0, "linear"},
-	{OpReduce, 32, 1 << 10, "linear"},
-	{OpAllreduce, 8, 512, "direct"},
-	{OpAllreduce, 64, 4 << 10, "central"},
-	{OpGather, 64, 0, "linear"},
-	{OpScatter, 64, 0, "linear"},
-	{OpAllgather, 16, 0, "direct"},
-}
-
 // Table selects algorithms. All ranks of a communicator must hold equal
 // tables: rules and forced names come from the head. Select may be called from
 // any goroutine, after the last Force.
@@ -100,14 +83,8 @@ type choice struct {
 }
 
 // DefaultTable returns a new table with the built-in rules.
-func DefaultTable() *Table { return builtin(defaultRules[:]) }
-
-// CrowdedTable is DefaultTable for jobs with more ranks on a host than usable
-// cores. That this is so must come from the head, as all that decides.
-func CrowdedTable() *Table { return builtin(slices.Concat(crowdedRules[:], defaultRules[:])) }
-
-func builtin(rules []Rule) *Table {
-	t, err := NewTable(rules)
+func DefaultTable() *Table {
+	t, err := NewTable(defaultRules[:])
 	if err != nil {
 		panic("gompi: BUG: " + err.Error())
 	}

@@ -22,24 +22,28 @@ type Knob struct {
 // Knobs lists every knob, in the order of the help.
 func Knobs() []Knob {
 	return []Knob{
-		{"transport", "GOMPI_TRANSPORT", "shm,tcp", "comma list of the transports to use: shm, tcp, inproc", checkTransports},
+		{"transport", "GOMPI_TRANSPORT", "shm,tcp", "comma list of the transports to use: shm, tcp", checkTransports},
 		{"eager", "GOMPI_EAGER", "by transport", "largest message sent without asking, in bytes", checkBytes},
-		{"credit", "GOMPI_CREDIT", "by transport", "bytes of unexpected messages kept per peer", checkBytes},
+		{"credit", "GOMPI_CREDIT", "1048576", "bytes of unexpected messages kept per peer", checkBytes},
 		{"ring", "GOMPI_RING", "by transport", "bytes of shared ring data per peer", checkBytes},
 		{"cma", "GOMPI_CMA", "auto", "copy directly between processes: auto or off", oneOf("auto", "off")},
 		{"huge", "GOMPI_HUGE", "auto", "huge pages for buffers that are copied often: auto or off", oneOf("auto", "off")},
 		{"check", "GOMPI_CHECK", "0", "1 checks for buffers in use by two operations", oneOf("0", "1")},
 		{"spin", "GOMPI_SPIN", "by ranks per CPU", "turns of polling before a waiting rank gives up its CPU", checkCount},
-		{"stats", "GOMPI_STATS", "0", "1 prints counters of each rank at the end", oneOf("0", "1")},
+		{"coll", "GOMPI_COLL", "by size", "force algorithms of collectives: comma list such as allreduce=ring", checkNothing},
+		{"tcp-eager", "GOMPI_TCP_EAGER", "65536", "largest message that a TCP connection takes at once, in bytes", checkBytes},
+		{"tcp-chunk", "GOMPI_TCP_CHUNK", "524288", "bytes of a large TCP message between which others get a turn", checkBytes},
 	}
 }
 
 func checkTransports(v string) error {
 	for name := range strings.SplitSeq(v, ",") {
 		switch name {
-		case "shm", "tcp", "inproc":
+		case "shm", "tcp":
+		case "inproc":
+			return fmt.Errorf("inproc joins ranks that are goroutines of one process (package mpitest); gompirun starts processes: use shm")
 		default:
-			return fmt.Errorf("no transport is called %q (there are shm, tcp and inproc)", name)
+			return fmt.Errorf("no transport is called %q (there are shm and tcp)", name)
 		}
 	}
 	return nil
@@ -51,6 +55,9 @@ func checkBytes(v string) error {
 	}
 	return nil
 }
+
+// checkNothing: the ranks check it.
+func checkNothing(string) error { return nil }
 
 func checkCount(v string) error {
 	if n, err := strconv.ParseInt(v, 10, 32); err != nil || n < 0 {

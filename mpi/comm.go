@@ -106,10 +106,14 @@ func (c *Comm) Dup() (*Comm, error) {
 	return p.newComm(cid, c.core.ctx.Members, c.core.name+"+")
 }
 
-// Free ends the communicator on this rank: messages for it are dropped, pending
-// operations on it fail with ErrComm. A buffer attached to it is detached
-// first, which waits as DetachBuffer does. Local in effect; every rank should
-// free it. MPI 4.1 section 7.4.3.
+// Free ends the communicator on this rank for new calls, which fail with
+// ErrComm, as do probes that wait. Pending operations complete as if it lived
+// and must be waited for as always; a partitioned operation that is not under
+// way cannot be started any more. A message that no pending operation can
+// receive is dropped: its sender completes. A buffer attached to c is detached
+// first, which waits as DetachBuffer does. A call that another goroutine makes
+// at the same time is a new one or a pending one. Local in effect; every rank
+// should free it. MPI 4.1 section 7.4.3.
 func (c *Comm) Free() {
 	if c.core.buffer.attached() {
 		c.DetachBuffer()

@@ -19,8 +19,8 @@ import (
 
 // awkward wraps a transport so that it delays, refuses and tells little at a
 // time.
-var awkward = mpitest.Wrap(func(t transport.Transport, self wire.ProcID) (transport.Transport, error) {
-	return faulty.New(t, faulty.Plan{Seed: uint64(self.Serial), Delay: 0.1, DelayPolls: 20, Full: 0.1, MaxEvents: 3})
+var awkward = mpitest.Wrap(func(t transport.Transport, self wire.ProcID, wake func()) (transport.Transport, error) {
+	return faulty.New(t, faulty.Plan{Wake: wake, Seed: uint64(self.Serial), Delay: 0.1, DelayPolls: 20, Full: 0.1, MaxEvents: 3})
 })
 
 // carriers are the ways in which bytes travel.

@@ -204,8 +204,8 @@ func TestExpiredContext(t *testing.T) {
 	})
 }
 
-// Another goroutine ends the communicator under a call that waits, alone in the
-// process.
+// Another goroutine revokes the communicator under a call that waits, alone in
+// the process, or frees it under a probe, which has nothing else to end it.
 func TestFreeAndRevokeUnderWaiters(t *testing.T) {
 	waits := []func(c *mpi.Comm) error{
 		func(c *mpi.Comm) error { _, err := mpi.Recv(c, make([]int64, 1), 1, 0); return err },
@@ -225,10 +225,11 @@ func TestFreeAndRevokeUnderWaiters(t *testing.T) {
 	ends := []struct {
 		f     func(*mpi.Comm)
 		class mpi.Class
-	}{{(*mpi.Comm).Free, mpi.ErrComm}, {(*mpi.Comm).Revoke, mpi.ErrRevoked}}
+		waits []func(c *mpi.Comm) error
+	}{{(*mpi.Comm).Free, mpi.ErrComm, waits[3:4]}, {(*mpi.Comm).Revoke, mpi.ErrRevoked, waits}}
 	overAll(t, 2, func(t *mpitest.T, w *mpi.Comm) {
 		for _, end := range ends {
-			for _, f := range waits {
+			for _, f := range end.waits {
 				c, err := w.Dup()
 				must(t, err)
 				if w.Rank() == 0 {

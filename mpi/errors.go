@@ -45,7 +45,7 @@ var classText = [...]string{
 	ErrRoot: "invalid root", ErrOp: "invalid operation", ErrBuffer: "no buffer space", ErrMismatch: "ranks disagree",
 	ErrAborted: "given up by another rank", ErrInUse: "buffer in use", ErrUnreachable: "communication failed",
 	ErrNotReady: "receive not posted", ErrFinalized: "process was finalized", ErrArg: "invalid argument",
-	ErrNoMemory: "out of shared memory",
+	ErrNoMemory: "out of memory",
 }
 
 // Error makes a class usable as the target of errors.Is.

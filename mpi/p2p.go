@@ -3,6 +3,7 @@
 package mpi
 
 import (
+	"errors"
 	"fmt"
 
 	"gompi/internal/engine"
@@ -90,8 +91,13 @@ func SendrecvReplace[T any](c *Comm, buf []T, dest, sendTag, source, recvTag int
 }
 
 // RecvNew waits for the next fitting message, allocates a slice of its length
-// and receives it. MPI 4.1 section 3.8.2 (matched probe).
+// and receives it. A message of more bytes than this process could ever have
+// is dropped with ErrNoMemory; its sender is unharmed.
+// MPI 4.1 section 3.8.2 (matched probe).
 func RecvNew[T any](c *Comm, source, tag int) ([]T, Status, error) {
+	if b := BufOf[T](nil); b.b.Type.Err != nil { // or the message would be lost
+		return nil, emptyStatus(), c.badRecv(opRecvNew, &b, source, tag)
+	}
 	m, st, err := c.probeFor(opRecvNew, source, tag)
 	if err != nil {
 		return nil, st, err
@@ -102,9 +108,22 @@ func RecvNew[T any](c *Comm, source, tag int) ([]T, Status, error) {
 		// leaves no message behind.
 		n = 0
 	}
+	if noRoom := c.roomFor(opRecvNew, &st); noRoom != nil {
+		st, err = Mrecv[T](m, nil)
+		return nil, st, instead(err, noRoom)
+	}
 	buf := make([]T, n)
 	st, err = Mrecv(m, buf)
 	return buf, st, err
+}
+
+// instead gives the reason for which a message was received into nothing, in
+// place of the truncation that this gave.
+func instead(err, why error) error {
+	if errors.Is(err, ErrTruncate) {
+		return why
+	}
+	return err
 }
 
 // SendBuf is Send for a Buf.
@@ -142,7 +161,8 @@ func (c *Comm) IsendEncoded(b []byte, dest, tag int) Request {
 }
 
 // RecvEncoded receives what SendEncoded sent, at most limit bytes: a longer
-// message is dropped with ErrTruncate. A typed message is dropped with ErrType.
+// message is dropped with ErrTruncate, and one of more bytes than this process
+// could ever have with ErrNoMemory. A typed message is dropped with ErrType.
 // For package mpi/value.
 func (c *Comm) RecvEncoded(source, tag int, limit int64) ([]byte, Status, error) {
 	m, st, err := c.probeFor("value.Recv", source, tag)
@@ -150,10 +170,16 @@ func (c *Comm) RecvEncoded(source, tag int, limit int64) ([]byte, Status, error)
 		return nil, st, err
 	}
 	var b []byte
+	var noRoom error
 	if st.Value && st.Bytes <= limit {
-		b = make([]byte, st.Bytes)
+		if noRoom = c.roomFor("value.Recv", &st); noRoom == nil {
+			b = make([]byte, st.Bytes)
+		}
 	}
 	st, err = m.irecv("value.Recv", BufOf(b), true).Wait()
+	if noRoom != nil {
+		err = instead(err, noRoom)
+	}
 	return b, st, err
 }
 

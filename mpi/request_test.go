@@ -302,6 +302,9 @@ func TestRecvNew(t *testing.T) {
 				must(t, mpi.Send(w, buf, 1, 0))
 				continue
 			}
+			// A type that cannot be received leaves the message in place.
+			_, _, err := mpi.RecvNew[*int](w, mpi.AnySource, mpi.AnyTag)
+			wantError(t, err, mpi.ErrType)
 			got, st, err := mpi.RecvNew[int64](w, mpi.AnySource, mpi.AnyTag)
 			if err != nil || len(got) != n || st.Count != n || st.Source != 0 {
 				t.Fatalf("RecvNew of %d: %d, %+v, %v", n, len(got), st, err)

@@ -55,7 +55,7 @@ type Option func(*config)
 type config struct {
 	transport string
 	settings  map[string]string
-	wrap      func(transport.Transport, wire.ProcID) (transport.Transport, error)
+	wrap      func(transport.Transport, wire.ProcID, func()) (transport.Transport, error)
 	deadline  time.Duration
 	started   func([]control.StartProc) error
 }
@@ -67,8 +67,8 @@ func Transport(name string) Option { return func(c *config) { c.transport = name
 func Setting(name, value string) Option { return func(c *config) { c.settings[name] = value } }
 
 // Wrap puts something between each process's engine and its transport, such as
-// package transport/faulty.
-func Wrap(f func(t transport.Transport, self wire.ProcID) (transport.Transport, error)) Option {
+// package transport/faulty; wake makes the process look at it again.
+func Wrap(f func(t transport.Transport, self wire.ProcID, wake func()) (transport.Transport, error)) Option {
 	return func(c *config) { c.wrap = f }
 }
 
@@ -166,7 +166,7 @@ func (j *Job) Boot(sp control.StartProc) (*mpi.Process, error) {
 			err = fmt.Errorf("mpitest: no transport %q", name)
 		}
 		if err == nil && j.cfg.wrap != nil {
-			t, err = j.cfg.wrap(t, w.Self)
+			t, err = j.cfg.wrap(t, w.Self, b.Sleeper.Wake)
 		}
 		if err != nil {
 			return nil, err

@@ -3,6 +3,8 @@
 package cgroup
 
 import (
+	"io/fs"
+	"math"
 	"slices"
 	"testing"
 	"testing/fstest"
@@ -16,10 +18,17 @@ func tree(files map[string]string) fstest.MapFS {
 	return m
 }
 
+// headroom asks a Memory that has not been asked before for all there is.
+func headroom(root fs.FS) (int64, bool) {
+	m := Memory{root: root}
+	defer m.Close()
+	return m.Headroom(math.MaxInt64)
+}
+
 const mount2 = "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
 
 func TestVersion2TakesTheTightestGroup(t *testing.T) {
-	fs := tree(map[string]string{
+	root := tree(map[string]string{
 		"proc/self/cgroup":                       "0::/a/b\n",
 		"proc/self/mountinfo":                    "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n" + mount2,
 		"sys/fs/cgroup/a/cpu.max":                "250000 100000\n",
@@ -34,16 +43,16 @@ func TestVersion2TakesTheTightestGroup(t *testing.T) {
 		"sys/fs/cgroup/unrelated/cpu.max":        "1 100000",
 		"sys/fs/cgroup/unrelated/memory.current": "1\n",
 	})
-	if n := cpuQuota(fs, 64); n != 2 {
+	if n := cpuQuota(root, 64); n != 2 {
 		t.Errorf("cpuQuota = %d, want 2", n)
 	}
-	if b, ok := memoryHeadroom(fs); !ok || b != 300000 {
-		t.Errorf("memoryHeadroom = %d, %v, want 300000, true", b, ok)
+	if b, ok := headroom(root); !ok || b != 300000 {
+		t.Errorf("headroom = %d, %v, want 300000, true", b, ok)
 	}
 }
 
 func TestVersion1(t *testing.T) {
-	fs := tree(map[string]string{
+	root := tree(map[string]string{
 		"proc/self/cgroup": "9:memory:/box\n4:cpu,cpuacct:/box/x\n1:name=systemd:/\n0::/\n",
 		"proc/self/mountinfo": "31 30 0:27 / /cg/cpu rw - cgroup cgroup rw,cpu,cpuacct\n" +
 			"32 30 0:28 /box /cg/memory rw - cgroup cgroup rw,memory\n" +
@@ -57,16 +66,16 @@ func TestVersion1(t *testing.T) {
 		"cg/memory/memory.stat":           "inactive_file 7\ntotal_inactive_file 3000\ntotal_active_file 2000\ntotal_dirty 500\ntotal_writeback 0\n",
 		"cg/unified/memory.max":           "",
 	})
-	if n := cpuQuota(fs, 8); n != 1 {
+	if n := cpuQuota(root, 8); n != 1 {
 		t.Errorf("cpuQuota = %d, want 1", n)
 	}
-	if b, ok := memoryHeadroom(fs); !ok || b != 5500 {
-		t.Errorf("memoryHeadroom = %d, %v, want 5500, true", b, ok)
+	if b, ok := headroom(root); !ok || b != 5500 {
+		t.Errorf("headroom = %d, %v, want 5500, true", b, ok)
 	}
 }
 
 func TestNoLimit(t *testing.T) {
-	for name, fs := range map[string]fstest.MapFS{
+	for name, root := range map[string]fstest.MapFS{
 		"nothing": tree(nil),
 		"v2 max": tree(map[string]string{
 			"proc/self/cgroup": "0::/\n", "proc/self/mountinfo": mount2,
@@ -82,22 +91,22 @@ func TestNoLimit(t *testing.T) {
 			"sys/fs/cgroup/a/memory.max": "12 34", "sys/fs/cgroup/a/cpu.max": "1",
 		}),
 	} {
-		if n := cpuQuota(fs, 8); n != 8 {
+		if n := cpuQuota(root, 8); n != 8 {
 			t.Errorf("%s: cpuQuota = %d, want 8", name, n)
 		}
-		if b, ok := memoryHeadroom(fs); ok {
+		if b, ok := headroom(root); ok {
 			t.Errorf("%s: limited to %d bytes", name, b)
 		}
 	}
 }
 
 func TestFullGroupHasNoNegativeHeadroom(t *testing.T) {
-	fs := tree(map[string]string{
+	root := tree(map[string]string{
 		"proc/self/cgroup": "0::/\n", "proc/self/mountinfo": mount2,
 		"sys/fs/cgroup/memory.max": "100", "sys/fs/cgroup/memory.current": "150",
 	})
-	if b, ok := memoryHeadroom(fs); !ok || b != 0 {
-		t.Errorf("memoryHeadroom = %d, %v, want 0, true", b, ok)
+	if b, ok := headroom(root); !ok || b != 0 {
+		t.Errorf("headroom = %d, %v, want 0, true", b, ok)
 	}
 }
 
@@ -123,8 +132,12 @@ func TestHere(t *testing.T) {
 	if n := UsableCPUs(); n < 1 {
 		t.Errorf("UsableCPUs = %d", n)
 	}
-	if b, ok := MemoryHeadroom(); ok && b < 0 {
-		t.Errorf("MemoryHeadroom = %d", b)
+	var m Memory
+	defer m.Close()
+	first, ok1 := m.Headroom(1 << 20)
+	again, ok2 := m.Headroom(1 << 20)
+	if first < 0 || again < 0 || ok1 != ok2 {
+		t.Errorf("Headroom = %d, %v, then %d, %v", first, ok1, again, ok2)
 	}
 }
 
@@ -132,11 +145,11 @@ func FuzzFind(f *testing.F) {
 	f.Add("0::/a/b\n9:memory:/x\n", mount2)
 	f.Add("9:memory:/x\n", "32 30 0:28 /x /m rw - cgroup cgroup rw,memory\n")
 	f.Fuzz(func(t *testing.T, own, mounts string) {
-		fs := tree(map[string]string{"proc/self/cgroup": own, "proc/self/mountinfo": mounts})
-		if n := cpuQuota(fs, 8); n < 1 || n > 8 {
+		root := tree(map[string]string{"proc/self/cgroup": own, "proc/self/mountinfo": mounts})
+		if n := cpuQuota(root, 8); n < 1 || n > 8 {
 			t.Errorf("cpuQuota = %d", n)
 		}
-		if _, ok := memoryHeadroom(fs); ok {
+		if _, ok := headroom(root); ok {
 			t.Error("a limit out of nothing")
 		}
 	})

@@ -27,32 +27,20 @@ func UsableCPUs() int {
 	return max(1, min(n, cpuQuota(os.DirFS("/"), n)))
 }
 
-// MemoryHeadroom returns how many bytes can still be charged to the cgroups of
-// this process before one of them is full: for each, limit minus use plus file
-// cache that the kernel can drop. limited is false when no cgroup has a limit
-// (or none can be read); bytes is then meaningless. The answer is never
-// negative and is out of date when it arrives: it tells "cannot be" from
-// "should work", no more.
-func MemoryHeadroom() (bytes int64, limited bool) {
-	return memoryHeadroom(os.DirFS("/"))
-}
-
 func cpuQuota(root fs.FS, none int) int {
+	own, err := fs.ReadFile(root, ownFile)
+	if err != nil {
+		return none
+	}
+	dirs, err := find(root, string(own), "cpu")
+	if err != nil {
+		return none
+	}
 	n := none
-	for _, d := range find(root, "cpu") {
+	for _, d := range dirs {
 		if q, ok := d.cpus(root); ok {
 			n = min(n, q)
 		}
 	}
 	return n
-}
-
-func memoryHeadroom(root fs.FS) (bytes int64, limited bool) {
-	for _, d := range find(root, "memory") {
-		b, ok := d.headroom(root)
-		if ok && (!limited || b < bytes) {
-			bytes, limited = b, true
-		}
-	}
-	return max(bytes, 0), limited
 }

@@ -17,21 +17,20 @@ type dir struct {
 	v2   bool
 }
 
+// ownFile says which groups this process is in.
+const ownFile = "proc/self/cgroup"
+
 // find returns the directories whose limits of a controller bind this
-// process: its own group and all above it that are mounted here. Both
-// hierarchies are searched, because a host may use version 1 for some
-// controllers and version 2 for others.
-func find(root fs.FS, controller string) []dir {
-	own, err := fs.ReadFile(root, "proc/self/cgroup")
-	if err != nil {
-		return nil
-	}
+// process: its own group, by the text of ownFile, and all above it that are
+// mounted here. Both hierarchies are searched, because a host may use version
+// 1 for some controllers and version 2 for others.
+func find(root fs.FS, own, controller string) ([]dir, error) {
 	mounts, err := fs.ReadFile(root, "proc/self/mountinfo")
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	group := map[bool]string{} // by v2
-	for line := range strings.Lines(string(own)) {
+	for line := range strings.Lines(own) {
 		f := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		switch {
 		case len(f) != 3:
@@ -57,7 +56,7 @@ func find(root fs.FS, controller string) []dir {
 			dirs = append(dirs, dir{p, m.v2})
 		}
 	}
-	return dirs
+	return dirs, nil
 }
 
 // mount is one line of mountinfo that mounts a cgroup hierarchy.

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"sync"
 	"time"
 
@@ -24,13 +25,13 @@ const dialWait = 60 * time.Second
 //
 // Calls that ask for something return ErrLost (wrapped, with the reason) when
 // the connection ends before the answer, ErrClosed after Close. Calls that
-// only tell return as soon as the kernel has taken the frame.
+// only tell never wait for the head: their frames are queued and leave in the
+// order of all calls. An answer, as that of Finalize, so says that the head
+// has everything that was told before.
 type Client struct {
 	conn *net.UnixConn
 	done chan struct{} // closed when the reader has ended
-
-	wmu sync.Mutex // held while a frame is written
-	buf []byte     // guarded by wmu
+	out  outbox
 
 	mu     sync.Mutex
 	cond   sync.Cond // events, err have changed
@@ -69,10 +70,17 @@ func Dial(addr, token string) (*Client, *Welcome, error) {
 		conn.Close()
 		return nil, nil, fmt.Errorf("join job at %s: %w", addr, err)
 	}
+	return newClient(conn, in), w, nil
+}
+
+// newClient makes a client of a connection that was welcomed.
+func newClient(conn *net.UnixConn, in *fdReader) *Client {
 	c := &Client{conn: conn, done: make(chan struct{}), calls: map[uint32]chan *answer{}}
 	c.cond.L = &c.mu
+	c.out.init()
 	go c.read(in)
-	return c, w, nil
+	go c.write()
+	return c
 }
 
 // connect waits while the agent's backlog is full.
@@ -138,6 +146,9 @@ func (c *Client) read(in *fdReader) {
 	err := c.readFrames(in)
 	in.close()
 	c.conn.Close()
+	if ended := c.out.stop(err); errors.Is(err, net.ErrClosed) || errors.Is(err, os.ErrDeadlineExceeded) {
+		err = ended // the end came from this side
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.err = fmt.Errorf("%w: %w", ErrLost, err)
@@ -197,38 +208,6 @@ func (c *Client) deliver(id uint32, a *answer) {
 	ch <- a // has room for the only answer
 }
 
-// tell writes a frame that has no answer.
-func (c *Client) tell(id uint32, m message) error {
-	c.wmu.Lock()
-	defer c.wmu.Unlock()
-	c.buf = appendFrame(c.buf[:0], id, 0, m)
-	_, err := c.conn.Write(c.buf)
-	if cap(c.buf) > chunkBytes {
-		c.buf = nil
-	}
-	if err != nil {
-		return c.lost(err)
-	}
-	return nil
-}
-
-// lost says why nothing can be sent any more. The head has closed its end, so
-// the reader is about to find that too, with the head's reason before it.
-func (c *Client) lost(err error) error {
-	select {
-	case <-c.done:
-	case <-time.After(time.Second):
-		c.conn.Close() // a frame may have gone out in part
-		<-c.done
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if errors.Is(c.err, net.ErrClosed) {
-		return fmt.Errorf("%w: %w", ErrLost, err)
-	}
-	return c.err
-}
-
 // ask sends a request whose answer has no descriptors and returns the
 // answer's body. Ctx ends the wait, not necessarily the request.
 func (c *Client) ask(ctx context.Context, m message) ([]byte, error) {
@@ -270,7 +249,7 @@ func (c *Client) wait(ctx context.Context, m message) (*answer, error) {
 	id := c.lastID
 	c.calls[id] = ch
 	c.mu.Unlock()
-	if err := c.tell(id, m); err != nil {
+	if err := c.request(ctx, id, m); err != nil {
 		c.forget(id, ch)
 		return nil, err
 	}
@@ -280,7 +259,7 @@ func (c *Client) wait(ctx context.Context, m message) (*answer, error) {
 	case <-ctx.Done():
 		if c.forget(id, ch) {
 			// Best effort: a lost connection forgets the request as well.
-			_ = c.tell(0, &cancelMsg{id})
+			_ = c.tell(&cancelMsg{id})
 		}
 		return nil, ctx.Err()
 	case <-c.done:
@@ -329,12 +308,13 @@ func (c *Client) Next() (Event, error) {
 }
 
 // Close ends the connection; all calls return. It may be called at any time,
-// also repeatedly. A process that closes without Finalize counts as dead when
-// it exits.
+// also repeatedly. A head that does not read gets 2 s for what was told before.
+// A process that closes without Finalize counts as dead when it exits.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	c.closed = true
 	c.mu.Unlock()
+	c.finish()
 	c.conn.Close()
 	<-c.done
 	return nil

@@ -51,7 +51,7 @@ func (c *Client) Announce(addrs []string) error {
 			return fmt.Errorf("announce address %.40q... of %d bytes, at most %d allowed", a, len(a), maxAddr)
 		}
 	}
-	return c.tell(0, &announceMsg{addrs})
+	return c.tell(&announceMsg{addrs})
 }
 
 // Watch asks to be told of the end of each member, also if it has ended
@@ -62,7 +62,7 @@ func (c *Client) Watch(m wire.Members) error {
 	if err := checkMembers(m); err != nil {
 		return fmt.Errorf("watch: %w", err)
 	}
-	return c.tell(0, &membersMsg{kWatch, m})
+	return c.tell(&membersMsg{kWatch, m})
 }
 
 func checkMembers(m wire.Members) error {
@@ -185,10 +185,10 @@ func (c *Client) Finalize() error {
 
 // Dead acknowledges the EvDied of p: nothing of this process touches p's
 // memory any more, and p's pid may be used again. One way.
-func (c *Client) Dead(p wire.ProcID) error { return c.tell(0, &procMsg{kDead, p}) }
+func (c *Client) Dead(p wire.ProcID) error { return c.tell(&procMsg{kDead, p}) }
 
 // Stacks answers the EvStacks with this id. Each text is cut at MaxReport
 // bytes. One way.
 func (c *Client) Stacks(id uint64, queues []byte, stacks []byte) error {
-	return c.tell(0, &stacksMsg{id, queues[:min(len(queues), MaxReport)], stacks[:min(len(stacks), MaxReport)]})
+	return c.tell(&stacksMsg{id, queues[:min(len(queues), MaxReport)], stacks[:min(len(stacks), MaxReport)]})
 }

@@ -113,7 +113,8 @@ func (e *Engine) startColl(c *Context, a *CollArgs) *Request {
 	}
 	tag := c.collTag(a.Tag)
 	r.tag = tag
-	if f := c.collFault(tag); f != nil {
+	if f := c.collFault(tag, a.Tag); f != nil {
+		e.dropTag(c, tag)
 		r.fail(f)
 		e.complete(r)
 		return r
@@ -148,12 +149,17 @@ func (e *Engine) startColl(c *Context, a *CollArgs) *Request {
 	return r
 }
 
-// collFault is what stands against starting a collective.
-func (c *Context) collFault(tag int32) *Fault {
+// collFault is what stands against starting a collective. One that NumberColl
+// has numbered was pending before.
+func (c *Context) collFault(tag int32, n CollTag) *Fault {
 	if c.trouble == nil && !c.e.closed {
 		return nil
 	}
-	if f := c.opFault(); f != nil {
+	f := c.opFault()
+	if n != 0 && tag&persistBit == 0 {
+		f = c.stepFault()
+	}
+	if f != nil {
 		return f
 	}
 	t := c.trouble
@@ -215,7 +221,7 @@ func (e *Engine) stepSend(k *coll, s *collectives.Step) {
 	if k.fault != nil {
 		return
 	}
-	p, f := k.ctx.dest(s.Peer)
+	p, f := k.ctx.reach(s.Peer)
 	if f != nil {
 		e.abort(k, f, true)
 		return
@@ -354,10 +360,6 @@ func (e *Engine) dropTag(c *Context, tag int32) {
 	key := c.keys[wire.PlaneColl].With(match.Any, tag)
 	for a := e.table.Peek(key); a != nil; a = e.table.Peek(key) {
 		e.table.Take(a)
-		u := a.Val
-		if u.env.kind == kindRTS {
-			e.control(u.peer, u.env.key, kindRefuse, 0, u.env.aux)
-		}
-		e.release(u)
+		e.discard(a.Val)
 	}
 }

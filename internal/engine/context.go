@@ -32,6 +32,9 @@ type Context struct {
 	// taken.
 	partTags uint32
 	watched  bool // the control plane tells when any member ends
+	// numbered are the calls of NumberColl that have not started, oldest first.
+	numbered []int32
+	pending  int // operations that were started before the context was freed
 }
 
 // trouble is what stands against using a context.
@@ -77,30 +80,6 @@ func (e *Engine) NewContext(id wire.ContextID, members wire.Members, owner any) 
 	return c, nil
 }
 
-// FreeContext ends a communicator: messages for it are dropped from now on.
-// Pending operations end with Freed, except transfers under way, which finish.
-func (e *Engine) FreeContext(c *Context) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.contexts[c.ID] == nil {
-		return
-	}
-	t := c.makeTrouble()
-	t.freed = true
-	delete(e.contexts, c.ID)
-	e.freed.add(c.ID)
-	e.failContext(c, &Fault{Class: Freed, Peer: -1})
-	for _, a := range e.table.DropContext(c.ID.Creator, c.ID.Serial) {
-		u := a.Val
-		if u.env.kind == kindRTS {
-			e.control(u.peer, u.env.key, kindRefuse, 0, u.env.aux)
-		} else if u.env.flags&flagSync != 0 {
-			e.control(u.peer, u.env.key, kindAck, 0, u.env.aux)
-		}
-		e.release(u)
-	}
-}
-
 func (c *Context) makeTrouble() *trouble {
 	if c.trouble == nil {
 		c.trouble = &trouble{gone: map[int32]*Fault{}}
@@ -119,10 +98,18 @@ func (c *Context) lose(rank int32, f *Fault, failed bool) {
 	}
 }
 
-// dest returns the peer of a destination rank.
+// dest returns the peer of a destination rank for a new operation.
 func (c *Context) dest(rank int32) (*Peer, *Fault) {
+	if c.trouble != nil && c.trouble.freed {
+		return nil, c.opFault()
+	}
+	return c.reach(rank)
+}
+
+// reach is dest for a step of an operation that has been started.
+func (c *Context) reach(rank int32) (*Peer, *Fault) {
 	if c.trouble != nil || c.e.closed {
-		if f := c.opFault(); f != nil {
+		if f := c.stepFault(); f != nil {
 			return nil, f
 		}
 		if f := c.trouble.gone[rank]; f != nil {
@@ -146,12 +133,18 @@ func (p *Peer) fault(rank int32) *Fault {
 	return &f
 }
 
-// opFault is what stands against any operation at all.
+// opFault is what stands against starting any operation at all.
 func (c *Context) opFault() *Fault {
-	switch t := c.trouble; {
-	case t != nil && t.freed:
+	if c.trouble != nil && c.trouble.freed {
 		return &Fault{Class: Freed, Peer: -1}
-	case t != nil && t.revoked:
+	}
+	return c.stepFault()
+}
+
+// stepFault is what stands against going on with any operation.
+func (c *Context) stepFault() *Fault {
+	switch {
+	case c.trouble != nil && c.trouble.revoked:
 		return &Fault{Class: Revoked, Peer: -1}
 	case c.e.closed:
 		return &Fault{Class: Closed, Peer: -1}
@@ -159,14 +152,23 @@ func (c *Context) opFault() *Fault {
 	return nil
 }
 
-// recvFault is what stands against receiving from a rank, which may be Any.
-// A receive from anybody fails while a failure is unacknowledged: the message
-// it waits for may be the dead one's (the reading of ULFM).
+// recvFault is what stands against starting to receive from a rank, which may
+// be Any.
 func (c *Context) recvFault(rank int32, pl wire.Plane) *Fault {
-	if pl == wire.PlaneFault && (c.trouble == nil || !c.trouble.freed) && !c.e.closed {
+	if c.trouble != nil && c.trouble.freed {
+		return c.opFault()
+	}
+	return c.awaitFault(rank, pl)
+}
+
+// awaitFault is what stands against waiting for a message of a rank. A receive
+// from anybody fails while a failure is unacknowledged: the message it waits
+// for may be the dead one's (the reading of ULFM).
+func (c *Context) awaitFault(rank int32, pl wire.Plane) *Fault {
+	if pl == wire.PlaneFault && !c.e.closed {
 		return nil
 	}
-	if f := c.opFault(); f != nil {
+	if f := c.stepFault(); f != nil {
 		return f
 	}
 	t := c.trouble
@@ -219,54 +221,4 @@ func (c *Context) Revoked() bool {
 	c.e.mu.Lock()
 	defer c.e.mu.Unlock()
 	return c.trouble != nil && c.trouble.revoked
-}
-
-// serialSet holds the ids of freed contexts, as intervals of serials for each
-// creator.
-type serialSet struct {
-	m map[wire.ProcID][]serialRange
-}
-
-type serialRange struct{ lo, hi uint32 } // inclusive
-
-func (s *serialSet) find(rs []serialRange, n uint32) (int, bool) {
-	return slices.BinarySearchFunc(rs, n, func(r serialRange, n uint32) int {
-		switch {
-		case r.hi < n:
-			return -1
-		case r.lo > n:
-			return 1
-		}
-		return 0
-	})
-}
-
-func (s *serialSet) add(id wire.ContextID) {
-	if s.m == nil {
-		s.m = map[wire.ProcID][]serialRange{}
-	}
-	rs, n := s.m[id.Creator], id.Serial
-	i, ok := s.find(rs, n)
-	if ok {
-		return
-	}
-	left := i > 0 && rs[i-1].hi+1 == n
-	right := i < len(rs) && rs[i].lo == n+1
-	switch {
-	case left && right:
-		rs[i-1].hi = rs[i].hi
-		rs = slices.Delete(rs, i, i+1)
-	case left:
-		rs[i-1].hi = n
-	case right:
-		rs[i].lo = n
-	default:
-		rs = slices.Insert(rs, i, serialRange{n, n})
-	}
-	s.m[id.Creator] = rs
-}
-
-func (s *serialSet) has(id wire.ContextID) bool {
-	_, ok := s.find(s.m[id.Creator], id.Serial)
-	return ok
 }

@@ -90,6 +90,7 @@ type Engine struct {
 	dead     map[wire.ProcID]departure
 	contexts map[wire.ContextID]*Context
 	freed    serialSet
+	freeing  int     // freed contexts on which operations are pending
 	news     []*news // of communicators to come, oldest first
 
 	pool      requestPool

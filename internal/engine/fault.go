@@ -7,6 +7,7 @@ import (
 
 	"gompi/internal/match"
 	"gompi/internal/wire"
+	"gompi/transport"
 )
 
 // departure is how a process ended.
@@ -130,6 +131,7 @@ func (e *Engine) failSend(r *Request, f *Fault) {
 // departed fails what needs a process that will never answer, and
 // acknowledges a death.
 func (e *Engine) departed(proc wire.ProcID, d departure) {
+	e.takeOwn() // a receive from anybody may wait for it
 	for _, c := range e.contexts {
 		rank := c.Members.Index(proc)
 		if rank < 0 {
@@ -156,6 +158,19 @@ func (e *Engine) departed(proc wire.ProcID, d departure) {
 	}
 }
 
+// postFault is what stands against posting r, which may be a step of an
+// operation that was started before.
+func (e *Engine) postFault(r *Request, pl wire.Plane) *Fault {
+	if r.parent != nil {
+		return r.ctx.awaitFault(r.rank, pl)
+	}
+	f := r.ctx.recvFault(r.rank, pl)
+	if f != nil && f.Class == ProcFailed && r.rank == match.Any {
+		e.takeOwn()
+	}
+	return f
+}
+
 // failRecvs fails posted receives that wait for a rank, and those for any
 // source if that is what the context now says.
 func (e *Engine) failRecvs(c *Context, rank int32, f *Fault) {
@@ -166,7 +181,7 @@ func (e *Engine) failRecvs(c *Context, rank int32, f *Fault) {
 		}
 		why := f
 		if src := post.Key.Source(); src == match.Any {
-			why = c.recvFault(match.Any, post.Key.Plane())
+			why = c.awaitFault(match.Any, post.Key.Plane())
 		} else if src != rank {
 			continue
 		}
@@ -230,6 +245,21 @@ func (e *Engine) failAll(f *Fault) {
 	e.wakeProbers()
 }
 
+// takeOwn takes in what this process has sent to itself. Nobody handles events
+// of the loop meanwhile.
+func (e *Engine) takeOwn() {
+	p := e.peers[e.cfg.Self]
+	if p == nil {
+		return
+	}
+	var ev [4]transport.Event // Engine.events is in use if a transport told of a departure
+	for e.pump(p); e.loop.head < len(e.loop.queue); e.pump(p) {
+		for i := range e.loop.Poll(ev[:]) {
+			e.handle(p.link, &ev[i])
+		}
+	}
+}
+
 func (e *Engine) wakeProbers() {
 	for _, w := range e.probers {
 		w.hit(e)
@@ -242,15 +272,20 @@ func (e *Engine) wakeProbers() {
 func (e *Engine) Revoke(c *Context) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.revoke(c)
+	if c.trouble == nil || !c.trouble.freed {
+		e.revoke(c)
+	}
 }
 
 func (e *Engine) revoke(c *Context) {
-	if t := c.makeTrouble(); t.revoked || t.freed {
-		return
-	} else {
-		t.revoked = true
+	if e.contexts[c.ID] != c {
+		return // freed, and nothing is pending
 	}
+	t := c.makeTrouble()
+	if t.revoked {
+		return
+	}
+	t.revoked = true
 	e.tell(c, kindRevoke, wire.PlaneFault, 0, 0)
 	e.failContext(c, &Fault{Class: Revoked, Peer: -1})
 }

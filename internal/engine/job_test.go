@@ -80,6 +80,7 @@ func testJobOf(t testing.TB, n int, plan *faulty.Plan, change func(i int, c *Con
 		if plan != nil {
 			p := *plan
 			p.Seed += uint64(i) * 77
+			p.Wake = s.Wake
 			if tr, err = faulty.New(tr, p); err != nil {
 				t.Fatal(err)
 			}

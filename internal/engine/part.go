@@ -68,6 +68,9 @@ func (e *Engine) PartInit(c *Context, a *PartArgs) *Partitioned {
 	defer e.mu.Unlock()
 	p := &Partitioned{args: *a, bytes: ByteBuf(a.Buf.Slice())}
 	p.k.ctx, p.k.part = c, p
+	if p.lost = c.opFault(); p.lost != nil {
+		return p
+	}
 	if !a.Send {
 		e.partPost(p, ByteBuf(p.frame[:]), wire.PlanePartInit, a.Tag)
 		return p
@@ -95,7 +98,7 @@ func (e *Engine) partPost(p *Partitioned, b Buf, pl wire.Plane, tag int32) {
 // hear of its end.
 func (e *Engine) partSend(p *Partitioned, b Buf, pl wire.Plane, tag int32) (left bool, f *Fault) {
 	c := p.k.ctx
-	peer, f := c.dest(p.args.Peer)
+	peer, f := c.reach(p.args.Peer)
 	if f != nil {
 		return false, f
 	}

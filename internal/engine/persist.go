@@ -2,6 +2,8 @@
 
 package engine
 
+import "slices"
+
 // Collective calls of a communicator are numbered; the number is the tag of
 // their messages:
 //
@@ -24,11 +26,21 @@ const (
 // starts. Zero: it is numbered when it starts.
 type CollTag uint32
 
-// NumberColl numbers a call that will be started later, once.
+// NumberColl numbers a call that will be started later, once; also after the
+// context was freed, if another operation is pending until then.
 func (c *Context) NumberColl() CollTag {
 	c.e.mu.Lock()
 	defer c.e.mu.Unlock()
-	return CollTag(c.nextColl()) + 1
+	tag := c.nextColl()
+	if len(c.numbered) == maxEarly {
+		// Calls that the ranks did not agree on never start.
+		if t := c.trouble; t != nil {
+			delete(t.early, c.numbered[0])
+		}
+		c.numbered = slices.Delete(c.numbered, 0, 1)
+	}
+	c.numbered = append(c.numbered, tag)
+	return CollTag(tag) + 1
 }
 
 // NumberPersistent numbers a persistent collective at its Init: every start is
@@ -57,6 +69,9 @@ func (c *Context) collTag(t CollTag) int32 {
 	}
 	tag := int32(t - 1)
 	if tag&persistBit == 0 {
+		if i := slices.Index(c.numbered, tag); i >= 0 {
+			c.numbered = slices.Delete(c.numbered, i, i+1)
+		}
 		return tag
 	}
 	n := tag & seqMask >> startBits
@@ -67,7 +82,12 @@ func (c *Context) collTag(t CollTag) int32 {
 
 // ahead reports whether a call with that tag may still be started here.
 func (c *Context) ahead(tag int32) bool {
-	if tag&persistBit == 0 {
+	switch {
+	case slices.Contains(c.numbered, tag):
+		return true
+	case c.trouble != nil && c.trouble.freed:
+		return false
+	case tag&persistBit == 0:
 		return (uint32(tag)-c.collSeq)&seqMask < maxEarly
 	}
 	n := int(tag & seqMask >> startBits)

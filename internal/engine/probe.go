@@ -4,6 +4,8 @@ package engine
 
 import (
 	"context"
+
+	"gompi/internal/match"
 )
 
 // ProbeArgs are the arguments of a probe.
@@ -41,6 +43,10 @@ func (e *Engine) Probe(c *Context, pa *ProbeArgs, st *Status) (m *Message, found
 			return m, true, nil
 		}
 		if f := c.recvFault(pa.Source, 0); f != nil {
+			if first && pa.Source == match.Any && f.Class == ProcFailed {
+				e.takeOwn()
+				continue
+			}
 			return nil, false, f
 		}
 		if !pa.Wait {

@@ -64,8 +64,9 @@ func (e *Engine) post(r *Request, key match.Key) {
 	r.posted.Key, r.posted.Val = key, r
 	c := r.ctx
 	if c.trouble != nil || e.closed {
-		if f := c.recvFault(r.rank, key.Plane()); f != nil {
-			// What a failed process sent whole is still delivered.
+		if f := e.postFault(r, key.Plane()); f != nil {
+			// What a failed process sent whole is still delivered, and what
+			// this one has sent to itself.
 			a := e.table.Peek(key)
 			if a == nil || f.Class != ProcFailed {
 				r.fail(f)
@@ -160,12 +161,8 @@ func (e *Engine) keep(p *Peer, env *envelope, data []byte, n int32, length int64
 			return
 		}
 	}
-	if len(e.freed.m) != 0 && e.freed.has(env.key.Context()) {
-		if env.kind == kindRTS {
-			e.control(p, env.key, kindRefuse, 0, env.aux)
-		} else if env.flags&flagSync != 0 {
-			e.control(p, env.key, kindAck, 0, env.aux)
-		}
+	if len(e.freed.m) != 0 && e.freed.has(env.key.Context()) && !e.expects(env.key) {
+		e.reject(p, env)
 		e.giveBack(p, env.kind, n)
 		return
 	}

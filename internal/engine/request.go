@@ -193,6 +193,9 @@ func (r *Request) fail(f *Fault) { r.status.Fault = f }
 func (e *Engine) complete(r *Request) {
 	r.done = true
 	r.pend = 0
+	if e.freeing != 0 && r.parent == nil {
+		e.opEnded(r.ctx)
+	}
 	switch {
 	case r.parent != nil:
 		e.stepDone(r)

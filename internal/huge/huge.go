@@ -58,7 +58,7 @@ func (p *Pages) Use(b []byte) {
 		p.asked, p.off = true, !allowed()
 	}
 	from := addrOf(b)
-	to := from + uintptr(len(b))
+	to := from + min(uintptr(len(b)), maxKnown<<pageBits)
 	for n := from >> pageBits; n <= (to-1)>>pageBits; n++ {
 		lo, hi := max(from, n<<pageBits), min(to, (n+1)<<pageBits)
 		u, found := p.known[n]

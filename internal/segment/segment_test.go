@@ -85,7 +85,9 @@ func TestCheckRefuses(t *testing.T) {
 func TestReserveMapRelease(t *testing.T) {
 	seg, _ := create(t)
 	const off, n = 1 << 20, 9 << 20 // more than two steps
-	if err := Reserve(seg, off, n); err != nil {
+	var mem Memory
+	defer mem.Close()
+	if err := mem.Reserve(seg, off, n); err != nil {
 		t.Fatal(err)
 	}
 	if got := resident(t, seg); got < InitialBytes+n {
@@ -123,7 +125,7 @@ func TestReserveMapRelease(t *testing.T) {
 func TestRanges(t *testing.T) {
 	seg, _ := create(t)
 	for _, r := range [][2]int64{{-1, 1}, {0, 0}, {0, -1}, {SpanBytes, 1}, {0, SpanBytes + 1}, {1 << 62, 1 << 62}} {
-		if err := Reserve(seg, r[0], r[1]); err == nil {
+		if err := new(Memory).Reserve(seg, r[0], r[1]); err == nil {
 			t.Errorf("Reserve accepts %v", r)
 		}
 		if _, err := Map(seg, r[0], r[1], true); err == nil {
@@ -139,8 +141,8 @@ func TestRanges(t *testing.T) {
 }
 
 func TestCheckMemory(t *testing.T) {
-	none := func() (int64, bool) { return 0, false }
-	tight := func() (int64, bool) { return 3 << 20, true }
+	none := func(int64) (int64, bool) { return 0, false }
+	tight := func(int64) (int64, bool) { return 3 << 20, true }
 	if err := checkMemory(1<<20, -1, none); err != nil {
 		t.Errorf("nothing known, nothing limited: %v", err)
 	}
@@ -169,7 +171,9 @@ func TestParseAvailable(t *testing.T) {
 			t.Errorf("%q: %d; want %d", text, got, want)
 		}
 	}
-	if got := available(); got < 1<<20 {
+	var m Memory
+	defer m.Close()
+	if got := m.available(); got < 1<<20 {
 		t.Errorf("this machine has %d bytes available", got)
 	}
 }
@@ -192,8 +196,10 @@ func BenchmarkReserveOnePage(b *testing.B) {
 	}
 	defer unix.Close(seg)
 	defer unix.Close(bell)
+	var mem Memory
+	defer mem.Close()
 	for b.Loop() {
-		if err := Reserve(seg, Rings, 4096); err != nil {
+		if err := mem.Reserve(seg, Rings, 4096); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -48,7 +48,9 @@ func Isend[T any](c *mpi.Comm, v T, dest, tag int) mpi.Request {
 
 // Recv receives a value from source (or mpi.AnySource) with tag (or
 // mpi.AnyTag). Bytes of its status are those of the encoding. A message that
-// is no encoding of a T is gone, and gives mpi.ErrType.
+// is no encoding of a T is gone, and gives mpi.ErrType; so is one of more than
+// MaxBytes (mpi.ErrTruncate), or of more bytes than this process could ever
+// have (mpi.ErrNoMemory).
 func Recv[T any](c *mpi.Comm, source, tag int) (T, mpi.Status, error) {
 	var v T
 	b, st, err := c.RecvEncoded(source, tag, MaxBytes)

@@ -24,6 +24,10 @@ type Plan struct {
 	// Full is the probability that Send refuses for no reason; below 1, as
 	// else nothing is ever sent.
 	Full float64
+	// Wake makes the owner poll, such as the Wake of the transport's Env: a
+	// refusal of ours ends at a later Poll, which an owner that sleeps does
+	// not make. If nil, Send refuses nothing between Arm and Disarm.
+	Wake func()
 	// Down is the probability that a received message is the last from its
 	// peer: the peer is failed (transport.Transport.Fail) behind it.
 	Down float64
@@ -72,6 +76,7 @@ type Transport struct {
 	lanes []*lane // by slot; nil: nothing known
 	held  int     // events in all lanes
 	first int     // the lane that the next Poll starts with
+	armed bool    // the owner sleeps
 
 	// used are the payload buffers of the last Poll; free are unused ones.
 	used, free [][]byte
@@ -141,10 +146,13 @@ func (t *Transport) Connect(c wire.Contact) (transport.Slot, error) {
 // Send implements transport.Transport.
 func (t *Transport) Send(s transport.Slot, h *wire.Header, p []byte, tok transport.Token) transport.Status {
 	l := t.lane(s)
-	if !l.down && t.chance(t.plan.Full) {
+	if !l.down && (!t.armed || t.plan.Wake != nil) && t.chance(t.plan.Full) {
 		l.full = true
 		if l.writable == 0 {
 			l.writable = t.later()
+		}
+		if t.armed {
+			t.plan.Wake()
 		}
 		return transport.Full
 	}
@@ -272,7 +280,14 @@ func (t *Transport) Arm() bool {
 			return false
 		}
 	}
-	return t.Transport.Arm()
+	t.armed = t.Transport.Arm()
+	return t.armed
+}
+
+// Disarm implements transport.Transport.
+func (t *Transport) Disarm() {
+	t.armed = false
+	t.Transport.Disarm()
 }
 
 // Release implements transport.Transport.

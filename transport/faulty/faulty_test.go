@@ -21,12 +21,14 @@ type fabric struct {
 
 func (f *fabric) Open(t *testing.T, proc wire.ProcID) transport.Transport {
 	t.Helper()
-	below, err := f.hub.Open(f.Env(proc))
+	env := f.Env(proc)
+	below, err := f.hub.Open(env)
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := f.plan
 	p.Seed += uint64(proc.Serial)
+	p.Wake = env.Wake
 	tr, err := faulty.New(below, p)
 	if err != nil {
 		t.Fatal(err)

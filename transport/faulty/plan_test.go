@@ -192,3 +192,49 @@ func TestFullInjected(t *testing.T) {
 		t.Errorf("%d of 200 refused, want about half", refused)
 	}
 }
+
+// TestFullWhileArmed: an owner that sleeps while one of its goroutines sends
+// is woken for the Poll that ends the refusal; one that cannot be woken is
+// refused nothing.
+func TestFullWhileArmed(t *testing.T) {
+	for _, can := range []bool{true, false} {
+		wakes := 0
+		p := faulty.Plan{Seed: 6, Full: 0.5}
+		if can {
+			p.Wake = func() { wakes++ }
+		}
+		s := newScene(t, p, 1)
+		s.play(1)
+		slot, ev := transport.Slot(0), make([]transport.Event, 4)
+		refused := 0
+		for range 200 {
+			if !s.recv.Arm() {
+				t.Fatal("Arm refuses with nothing to poll for")
+			}
+			h, before := wire.Header{}, wakes
+			if s.recv.Send(slot, &h, nil, 0) != transport.Full {
+				if wakes != before {
+					t.Fatal("woken for nothing")
+				}
+				s.recv.Disarm()
+				continue
+			}
+			refused++
+			if wakes == before {
+				t.Fatal("Full while armed, and nobody is woken for the EvWritable")
+			}
+			s.recv.Disarm()
+			for turn := 0; s.recv.Poll(ev) == 0; turn++ {
+				if turn > 100 || s.recv.Arm() {
+					t.Fatalf("no EvWritable after %d Polls, or Arm lets the process sleep over it", turn)
+				}
+			}
+			if ev[0].Kind != transport.EvWritable || ev[0].Slot != slot {
+				t.Fatalf("got %+v, want EvWritable", ev[0])
+			}
+		}
+		if can && (refused < 50 || refused > 150) || !can && refused != 0 {
+			t.Errorf("can be woken: %v; %d of 200 refused", can, refused)
+		}
+	}
+}

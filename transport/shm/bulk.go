@@ -59,6 +59,7 @@ type bulk struct {
 	// closedAt is how many chunks had been claimed when we closed the word.
 	closed   bool
 	closedAt uint32
+	joined   bool // the sender has said so (sender only)
 
 	next int // solo and pieces: bytes done
 }

@@ -84,10 +84,10 @@ func (t *Transport) makeLane(fd int, head *headWords) (outRing, error) {
 	off := int64(lanes) + int64(at)
 	entryOff := int64(dirBase) + int64(i)*entryBytes
 	entryPage := entryOff &^ (pageBytes - 1)
-	if err := segment.Reserve(fd, entryPage, pageBytes); err != nil {
+	if err := t.memory.Reserve(fd, entryPage, pageBytes); err != nil {
 		return outRing{}, err
 	}
-	if err := segment.Reserve(fd, off, n); err != nil {
+	if err := t.memory.Reserve(fd, off, n); err != nil {
 		return outRing{}, err
 	}
 	dirMem, err := segment.Map(fd, entryPage, pageBytes, true)

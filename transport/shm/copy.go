@@ -96,7 +96,7 @@ func (t *Transport) onAccept(c *conn, h wire.Header) bool {
 	gen, i, pages, size, addr := uint32(h[1]>>32), h[1]>>16&0xffff, int(h[1]&0xffff), h[2], h[3]
 	if b.how != offered || c.out.lane == nil || gen == 0 || i >= blockCount ||
 		pages == 0 || pages > maxChunkPages ||
-		size == 0 || size > uint64(len(b.buf)) || addr >= maxAddr || addr+size > maxAddr {
+		size == 0 || size > uint64(len(b.buf)) || size/uint64(pages*pageBytes) >= maxChunks || addr >= maxAddr || addr+size > maxAddr {
 		return false
 	}
 	t.probe(c)
@@ -151,7 +151,7 @@ func (t *Transport) step(b *bulk, may bool) (copied bool) {
 // stepSolo reads up to n bytes.
 func (t *Transport) stepSolo(b *bulk, n int) {
 	p := b.buf[b.next:min(b.next+n, len(b.buf))]
-	if err := b.read(p, b.next); err != nil {
+	if err := b.read(p, b.next, true); err != nil {
 		t.bounce(b)
 		return
 	}
@@ -160,14 +160,19 @@ func (t *Transport) stepSolo(b *bulk, n int) {
 	}
 }
 
-// read copies the sender's bytes at off to p.
-func (b *bulk) read(p []byte, off int) error {
-	mark, err := cmaRead(b.c.pid, p, b.remote+uint64(off), b.remoteMark)
+// read copies the sender's bytes at off to p. check: and makes sure that they
+// were still offered afterwards.
+func (b *bulk) read(p []byte, off int, check bool) error {
+	at := b.remoteMark
+	if !check {
+		at = 0
+	}
+	mark, err := cmaRead(b.c.pid, p, b.remote+uint64(off), at)
 	if err != nil {
 		b.c.cmaFailed(err)
 		return err
 	}
-	if mark != markOf(b.c.nonce, b.id) {
+	if check && mark != markOf(b.c.nonce, b.id) {
 		return transport.ErrCancelled
 	}
 	return nil
@@ -192,7 +197,7 @@ func (t *Transport) stepPieces(b *bulk) {
 func (t *Transport) stepShared(b *bulk, may bool) (copied bool) {
 	c, blk := b.c, b.blk
 	d := blk.done.Load() // before fail: a failed chunk is marked, then counted
-	if uint32(d>>32) != b.gen || uint32(d) > b.n {
+	if uint32(d>>32) != b.gen || chunksIn(d) > b.n {
 		t.offend(c)
 		return false
 	}
@@ -202,8 +207,8 @@ func (t *Transport) stepShared(b *bulk, may bool) (copied bool) {
 		}
 		return false
 	}
-	if uint32(d) == b.n {
-		t.endShared(b)
+	if chunksIn(d) == b.n {
+		t.endShared(b, d)
 		return false
 	}
 	if !may || c.cma != cmaWorks {
@@ -216,31 +221,44 @@ func (t *Transport) stepShared(b *bulk, may bool) (copied bool) {
 	}
 	off, p := b.chunk(i)
 	var err error
+	finished := uint64(1)
 	if b.takes {
-		err = b.read(p, off)
+		err = b.read(p, off, false)
 	} else if err = cmaWrite(c.pid, b.remote+uint64(off), p); err != nil {
 		c.cmaFailed(err)
+	} else if !b.joined {
+		b.joined = true
+		finished |= joined
 	}
 	if err != nil {
 		blk.fail.Store(b.gen)
 	}
 	c.out.edge.release()
-	d = blk.done.Add(1)
-	if err != nil || uint32(d) == b.n {
+	d = blk.done.Add(finished)
+	if err != nil || chunksIn(d) == b.n {
 		wake(c.out.head, c.out.bell)
 	}
-	if err == nil && d == uint64(b.gen)<<32|uint64(b.n) && blk.fail.Load() != b.gen {
-		t.endShared(b)
+	if err == nil && uint32(d>>32) == b.gen && chunksIn(d) == b.n && blk.fail.Load() != b.gen {
+		t.endShared(b, d)
 	}
 	return true
 }
 
-// endShared: every chunk has been copied.
-func (t *Transport) endShared(b *bulk) {
-	b.c.in.edge.acquire()
-	if !b.takes {
+// endShared: every chunk has been copied; d is the done word. A receiver that
+// has copied alone looks now whether all that was still offered. If not, the
+// sender will refuse.
+func (t *Transport) endShared(b *bulk, d uint64) {
+	switch {
+	case !b.takes:
+		if !b.joined { // before its mark goes
+			b.blk.done.Add(joined)
+		}
 		b.blk.ack.Store(b.gen)
+	case d&joined == 0 && b.read(nil, 0, true) != nil && b.blk.done.Load()&joined == 0:
+		b.blk.fail.Store(b.gen)
+		return
 	}
+	b.c.in.edge.acquire()
 	t.finish(b, len(b.buf), nil)
 }
 
@@ -251,7 +269,7 @@ func (b *bulk) close() bool {
 		old := b.blk.claim.Swap(uint64(b.gen)<<32 | noChunk)
 		b.closed, b.closedAt = true, min(uint32(old), b.n)
 	}
-	return uint32(b.blk.done.Load()) >= b.closedAt
+	return chunksIn(b.blk.done.Load()) >= b.closedAt
 }
 
 // quiet closes the shared transfers of a peer and reports whether no copy is
@@ -279,7 +297,7 @@ func (b *bulk) pending() bool {
 	case pieces:
 		return b.c.out.beg(min(int(b.c.out.eager), len(b.buf)-b.next))
 	case shared:
-		done, fail, claim := uint32(b.blk.done.Load()), b.blk.fail.Load(), uint32(b.blk.claim.Load())
+		done, fail, claim := chunksIn(b.blk.done.Load()), b.blk.fail.Load(), uint32(b.blk.claim.Load())
 		if fail == b.gen {
 			return b.takes
 		}

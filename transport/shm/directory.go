@@ -74,7 +74,7 @@ func (t *Transport) scanDirectory() {
 		// Reading a page that its claimer has not reserved would make the
 		// kernel allocate it, and kill us where memory is out.
 		if end := (int64(d.scanned) + 1) * entryBytes; end > d.reserved {
-			if segment.Reserve(d.fd, dirBase+d.reserved, pageBytes) != nil {
+			if t.memory.Reserve(d.fd, dirBase+d.reserved, pageBytes) != nil {
 				d.seen-- // no memory now: look again
 				return
 			}

@@ -93,7 +93,7 @@ type lane struct {
 type block struct {
 	claim atomic.Uint64 // {generation, next chunk}
 	_     [lineBytes - 8]byte
-	done  atomic.Uint64 // {generation, chunks finished, well or not}
+	done  atomic.Uint64 // {generation, joined, chunks finished, well or not}
 	_     [lineBytes - 8]byte
 	fail  atomic.Uint32 // generation in which a copy failed
 	_     [lineBytes - 4]byte
@@ -101,8 +101,17 @@ type block struct {
 	_     [lineBytes - 4]byte
 }
 
-// noChunk in claim: no more chunks are given out.
-const noChunk = 1<<32 - 1
+const (
+	// noChunk in claim: no more chunks are given out.
+	noChunk = 1<<32 - 1
+	// joined in done: the sender has copied, so the offer still stands.
+	joined = 1 << 31
+	// maxChunks of a transfer.
+	maxChunks = joined - 1
+)
+
+// chunksIn is how many chunks a done word says are finished.
+func chunksIn(done uint64) uint32 { return uint32(done) &^ joined }
 
 // slot is one message, or its head when the payload lies in the data ring.
 type slot struct {

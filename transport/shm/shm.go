@@ -60,7 +60,8 @@ type Transport struct {
 
 	spare  []*bulk
 	pages  huge.Pages
-	nextID uint64 // of offers
+	memory segment.Memory // asked before memory of a segment is touched
+	nextID uint64         // of offers
 	nonce  uint64
 }
 
@@ -157,6 +158,7 @@ func (t *Transport) Close() error {
 		t.detach(c)
 	}
 	t.pages.Close()
+	t.memory.Close()
 	t.freeDoomed()
 	for _, z := range t.zombies {
 		segment.Unmap(z.mem)

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"slices"
+
+	"gompi/internal/match"
+	"gompi/internal/wire"
+)
+
+// FreeContext ends a communicator for new operations. Pending ones complete as
+// if it lived; the last of them ends it (MPI 4.1 section 7.4.3). Messages that
+// no pending operation can receive are dropped, and their senders told.
+// Partitioned operations that are not under way cannot be started any more,
+// and probes that wait end with Freed.
+func (e *Engine) FreeContext(c *Context) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	t := c.makeTrouble()
+	if t.freed {
+		return
+	}
+	t.freed = true
+	e.freed.add(c.ID)
+	e.freeing++
+	for _, chunk := range e.pool.chunks {
+		for i := range chunk {
+			if r := &chunk[i]; r.ctx == c && r.parent != nil && r.parent.part != nil && r.parent.part.main == nil {
+				e.cancelRecv(r, c.opFault())
+			}
+		}
+	}
+	e.wakeProbers()
+	if e.settle(c); c.pending == 0 {
+		return
+	}
+	for a := range e.table.EachArrived {
+		if a.Key.Context() == c.ID && !e.expects(a.Key) {
+			e.table.Take(a)
+			e.discard(a.Val)
+		}
+	}
+}
+
+// opEnded counts the end of an operation on c while contexts are being freed.
+func (e *Engine) opEnded(c *Context) {
+	if c.trouble == nil || !c.trouble.freed || e.contexts[c.ID] != c {
+		return
+	}
+	// Calls that failed because c is freed are counted here too, so the last
+	// is known by looking.
+	if c.pending--; c.pending <= 0 {
+		e.settle(c)
+	}
+}
+
+// settle counts what is pending on a freed context, and ends it if that is
+// nothing.
+func (e *Engine) settle(c *Context) {
+	c.pending = 0
+	for _, chunk := range e.pool.chunks {
+		for i := range chunk {
+			if r := &chunk[i]; r.ctx == c && r.parent == nil && !r.done {
+				c.pending++
+			}
+		}
+	}
+	if c.pending > 0 {
+		return
+	}
+	e.freeing--
+	delete(e.contexts, c.ID)
+	for _, a := range e.table.DropContext(c.ID.Creator, c.ID.Serial) {
+		e.discard(a.Val)
+	}
+}
+
+// expects reports whether an operation that was pending when its context was
+// freed may receive a message for which no receive is posted yet.
+func (e *Engine) expects(key match.Key) bool {
+	c := e.contexts[key.Context()]
+	if c == nil {
+		return false
+	}
+	switch key.Plane() {
+	case wire.PlaneColl:
+		for k := e.colls.first; k != nil; k = k.next {
+			if k.ctx == c && k.tag == key.Tag() {
+				return true
+			}
+		}
+		return slices.Contains(c.numbered, key.Tag())
+	case wire.PlanePart: // it may have overtaken the sender's description
+		for _, chunk := range e.pool.chunks {
+			for i := range chunk {
+				r := &chunk[i]
+				if r.kind == reqPart && r.ctx == c && !r.done && r.rank == key.Source() && !r.coll.part.known {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// discard throws an unexpected message away and tells its sender, for whom it
+// counts as received.
+func (e *Engine) discard(u *arrival) {
+	e.reject(u.peer, &u.env)
+	e.release(u)
+}
+
+// reject tells the sender of a message that nobody receives.
+func (e *Engine) reject(p *Peer, env *envelope) {
+	if env.kind == kindRTS {
+		e.control(p, env.key, kindRefuse, 0, env.aux)
+	} else if env.flags&flagSync != 0 {
+		e.control(p, env.key, kindAck, 0, env.aux)
+	}
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"slices"
+
+	"gompi/internal/wire"
+)
+
+// serialSet holds the ids of freed contexts, as intervals of serials for each
+// creator.
+type serialSet struct {
+	m map[wire.ProcID][]serialRange
+}
+
+type serialRange struct{ lo, hi uint32 } // inclusive
+
+func (s *serialSet) find(rs []serialRange, n uint32) (int, bool) {
+	return slices.BinarySearchFunc(rs, n, func(r serialRange, n uint32) int {
+		switch {
+		case r.hi < n:
+			return -1
+		case r.lo > n:
+			return 1
+		}
+		return 0
+	})
+}
+
+func (s *serialSet) add(id wire.ContextID) {
+	if s.m == nil {
+		s.m = map[wire.ProcID][]serialRange{}
+	}
+	rs, n := s.m[id.Creator], id.Serial
+	i, ok := s.find(rs, n)
+	if ok {
+		return
+	}
+	left := i > 0 && rs[i-1].hi+1 == n
+	right := i < len(rs) && rs[i].lo == n+1
+	switch {
+	case left && right:
+		rs[i-1].hi = rs[i].hi
+		rs = slices.Delete(rs, i, i+1)
+	case left:
+		rs[i-1].hi = n
+	case right:
+		rs[i].lo = n
+	default:
+		rs = slices.Insert(rs, i, serialRange{n, n})
+	}
+	s.m[id.Creator] = rs
+}
+
+func (s *serialSet) has(id wire.ContextID) bool {
+	_, ok := s.find(s.m[id.Creator], id.Serial)
+	return ok
+}
