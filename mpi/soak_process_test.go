@@ -197,20 +197,23 @@ func TestIdleRanks(t *testing.T) {
 
 // TestCollectWhileWaiting: a rank that waits does not hold up the garbage
 // collector longer than limit. What the machine takes for a collection beside
-// a goroutine that computes and yields comes on top.
+// a goroutine that computes and yields comes on top. On a machine where that is
+// much, others compute: each step of the collector waits for their time slices.
+// Then it may take some more of them, but not the waiting rank's own time.
 func TestCollectWhileWaiting(t *testing.T) {
-	const limit = 10 * time.Millisecond
+	const limit, busy = 10 * time.Millisecond, 2 * time.Millisecond
 	for _, tr := range []string{"shm", "tcp"} {
 		for _, procs := range []int{1, 2} {
 			t.Run(fmt.Sprintf("%s-%d", tr, procs), func(t *testing.T) {
 				for range attempts {
 					r := osRanks(t, 2, []string{"collect", strconv.Itoa(procs)}, mpitest.Flags("--transport", tr))
-					var us, control int
-					if _, err := fmt.Sscanf(r.Stdout, "p90 %d us, control %d us", &us, &control); err != nil || r.Status != 0 {
+					var us, used, control int64
+					if _, err := fmt.Sscanf(r.Stdout, "p90 %d us, processor %d us, control %d us", &us, &used, &control); err != nil || r.Status != 0 {
 						t.Fatalf("status %d, %v:\n%s%s", r.Status, err, r.Stdout, r.Stderr)
 					}
 					t.Logf("runtime.GC takes %s", strings.TrimSpace(r.Stdout))
-					if time.Duration(us-control)*time.Microsecond < limit {
+					most := limit.Microseconds()
+					if us-control < most || control > busy.Microseconds() && used < most && us-4*control < most {
 						return
 					}
 				}
