@@ -136,13 +136,13 @@ func (n *node) recv(source, tag int, b []byte) (Status, *Fault) {
 	return st, f
 }
 
-// asleep waits until the service goroutine sleeps for the engine.
+// asleep waits until a goroutine waits and the service goroutine sleeps for it.
 func (n *node) asleep(t testing.TB) {
 	t.Helper()
 	within(t, "falling asleep", func() bool {
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		return n.armed
+		return n.armed && n.followers.first != nil
 	})
 }
 
