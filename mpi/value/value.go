@@ -8,7 +8,8 @@
 // The rules of gob hold: only exported fields travel, types that are behind an
 // interface must be registered (gob.Register) on both sides, and functions and
 // channels cannot be sent. Sender and receiver may use different types that
-// gob considers compatible.
+// gob considers compatible. Values may lie in each other 200,000 deep: a longer
+// linked list is refused by the receiver.
 //
 // A value is no message of elements: a typed receive (mpi.Recv) of one fails
 // with mpi.ErrType, and so does Recv of typed elements.
@@ -18,6 +19,7 @@ import (
 	"bytes"
 	"encoding/gob"
 	"fmt"
+	"reflect"
 
 	"gompi/mpi"
 )
@@ -114,6 +116,9 @@ func encode(v any) (b []byte, err error) {
 
 func decode(b []byte, v any) (err error) {
 	defer catch(&err)
+	if err := walk(b, reflect.TypeOf(v).Elem()); err != nil {
+		return fmt.Errorf("%d bytes: %w", len(b), err)
+	}
 	r := bytes.NewReader(b)
 	if err := gob.NewDecoder(r).Decode(v); err != nil {
 		return fmt.Errorf("%d bytes: %w", len(b), err)

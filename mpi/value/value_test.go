@@ -168,16 +168,36 @@ func FuzzDecode(f *testing.F) {
 	f.Add(encoded(plan{}))
 	f.Add([]byte("rubbish"))
 	f.Add([]byte{})
+	register()
+	gob.Register(plan{})
+	var v any = node{L: []any{nil, leaf{S: "l"}}, Sub: map[string]any{"o": other{}, "p": &inner1{}}}
+	f.Add(encoded(&v))
+	f.Add(encoded(v))
+	f.Add(encoded(&everything{Any: v, Maps: map[string]map[int][]string{"": {1: {"x"}}}, Trees: forest{nil, {nil}}, Anys: []any{nil, v}}))
 	f.Fuzz(func(t *testing.T, b []byte) {
+		// Memory goes with the bytes, not with the numbers in them.
+		n := allocated(func() {
+			decode(b, new(any))
+			decode(b, new(node))
+			decode(b, new(some))
+			decode(b, new(everything))
+		})
+		if limit := uint64(8<<20 + 4096*len(b)); n > limit {
+			t.Fatalf("%d bytes take %d bytes of memory", len(b), n)
+		}
 		var p plan
-		if decode(b, &p) == nil {
+		n = allocated(func() {
+			if decode(b, &p) != nil {
+				return
+			}
 			// What was accepted can be sent on, and is the same there.
 			var q plan
 			if again, err := encode(&p); err != nil || decode(again, &q) != nil || q.Name != p.Name {
 				t.Fatalf("%v does not survive: %v", p, err)
 			}
+		})
+		if limit := uint64(1<<20 + 1024*len(b)); n > limit {
+			t.Fatalf("%d bytes take %d bytes of memory as a plan", len(b), n)
 		}
-		var n any
-		decode(b, &n)
 	})
 }
