@@ -19,8 +19,10 @@ const (
 	// that costs (0.3 ms, at times 5 ms) is saved within twice as many.
 	enough = 16 << 20
 	// again: Go's scavenger splits a page when it gives back free memory in it,
-	// so a heavily used one is asked for again after so many bytes.
-	again = 256 << 20
+	// so a heavily used one is asked for again after so many bytes. In one that
+	// a buffer fills there is nothing free as long as the buffer lives.
+	again      = 256 << 20
+	againWhole = 4 << 30
 
 	// maxShared bounds the pages that hold other memory than the buffers: the
 	// process may grow by what of them was never touched.
@@ -40,6 +42,7 @@ type Pages struct {
 	mu      sync.Mutex
 	queue   []uintptr
 	running bool
+	run     func() // work, made once
 	done    sync.WaitGroup
 }
 
@@ -78,6 +81,9 @@ func (p *Pages) Use(b []byte) {
 				p.shared++
 			}
 			u = use{left: again, asked: true}
+			if whole {
+				u.left = againWhole
+			}
 			p.ask(n)
 		}
 		p.known[n] = u
@@ -98,7 +104,10 @@ func (p *Pages) ask(n uintptr) {
 	if !p.running {
 		p.running = true
 		p.done.Add(1)
-		go p.work()
+		if p.run == nil {
+			p.run = p.work
+		}
+		go p.run()
 	}
 }
 
@@ -111,8 +120,9 @@ func (p *Pages) work() {
 			p.mu.Unlock()
 			return
 		}
-		n := p.queue[0]
-		p.queue = p.queue[1:]
+		last := len(p.queue) - 1
+		n := p.queue[last]
+		p.queue = p.queue[:last]
 		p.mu.Unlock()
 		// A kernel that cannot (before Linux 6.1, short of memory, a mapping
 		// of another kind) leaves everything as it was.
