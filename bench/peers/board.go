@@ -49,7 +49,7 @@ type row struct {
 	point
 	cells []entry // in the order of the implementations
 	best  string  // the fastest peer, "" if none has a number
-	ratio float64 // gompi to the best peer; NaN if one of them is missing
+	ratio float64 // gompi to the best peer, see ratioOf; NaN if one of them is missing
 	goal  float64 // 0: none
 	// allocs of gompi per operation.
 	allocs float64
@@ -94,7 +94,7 @@ func (b *board) table(jobs []job, impls []impl) table {
 
 func (b *board) row(j job, i int, p point, impls []string) row {
 	r := row{point: p, goal: j.goal(i), ratio: math.NaN()}
-	ours, best := math.NaN(), math.Inf(1)
+	best := math.Inf(1)
 	for _, m := range impls {
 		c := cell{m, p}
 		e := entry{usec: report.Median(b.usec[c])}
@@ -110,14 +110,31 @@ func (b *board) row(j job, i int, p point, impls []string) row {
 		r.cells = append(r.cells, e)
 		switch {
 		case m == "gompi":
-			ours = e.usec
 			r.allocs = b.allocs[c]
 		case e.usec < best: // false for NaN
 			best, r.best = e.usec, m
 		}
 	}
-	if r.best != "" && best > 0 {
-		r.ratio = ours / best
+	if r.best != "" {
+		r.ratio = ratioOf(b.usec[cell{"gompi", p}], b.usec[cell{r.best, p}])
 	}
 	return r
+}
+
+// ratioOf is the median over the rounds of ours to theirs: the machine's speed
+// may change between rounds, and a ratio of medians would compare one
+// implementation's good rounds with another's bad ones. Where a round has
+// failed it is the ratio of the medians; NaN without numbers.
+func ratioOf(ours, theirs []float64) float64 {
+	if len(ours) == 0 || len(theirs) == 0 {
+		return math.NaN()
+	}
+	if len(ours) != len(theirs) {
+		return report.Median(ours) / report.Median(theirs)
+	}
+	rs := make([]float64, len(ours))
+	for i := range ours {
+		rs[i] = ours[i] / theirs[i]
+	}
+	return report.Median(rs)
 }

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"math"
 	"bytes"
 	"context"
 	"errors"
@@ -225,5 +226,18 @@ func TestPeers(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestRatioComparesRounds(t *testing.T) {
+	// The machine was slow in one round of each.
+	if r := ratioOf([]float64{1, 10, 1}, []float64{2, 2, 20}); r != 0.5 {
+		t.Errorf("ratio %v, want 0.5", r)
+	}
+	if r := ratioOf([]float64{1, 3, 2}, []float64{4, 4}); r != 0.5 {
+		t.Errorf("with a failed round: ratio %v, want 0.5", r)
+	}
+	if r := ratioOf(nil, []float64{4}); !math.IsNaN(r) {
+		t.Errorf("without numbers: ratio %v", r)
 	}
 }

@@ -136,7 +136,7 @@ func (t table) markdown(w io.Writer, machine string, impls []impl, o options) er
 			versions = append(versions, m.version)
 		}
 	}
-	fmt.Fprintf(&b, "Measured on %s against %s: %d interleaved rounds of %d ms a point, medians. "+
+	fmt.Fprintf(&b, "Measured on %s against %s: %d interleaved rounds of %d ms a point, medians; the ratio is the median of the rounds' ratios to the peer with the best median. "+
 		"\"spread\" is gompi's slowest round over its fastest, \"allocs\" gompi's heap allocations an operation.\n\n",
 		machine, strings.Join(versions, " and "), o.rounds, o.msec)
 	line := func(f []string) { fmt.Fprintf(&b, "| %s |\n", strings.Join(f, " | ")) }
