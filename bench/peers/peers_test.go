@@ -3,11 +3,11 @@
 package main
 
 import (
-	"math"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
