@@ -32,7 +32,7 @@ func Knobs() []Knob {
 		{"spin", "GOMPI_SPIN", "by ranks per CPU", "turns of polling before a waiting rank gives up its CPU", checkCount},
 		{"coll", "GOMPI_COLL", "by size", "force algorithms of collectives: comma list such as allreduce=ring", checkNothing},
 		{"tcp-eager", "GOMPI_TCP_EAGER", "65536", "largest message that a TCP connection takes at once, in bytes", checkBytes},
-		{"tcp-chunk", "GOMPI_TCP_CHUNK", "524288", "bytes of a large TCP message between which others get a turn", checkBytes},
+		{"tcp-chunk", "GOMPI_TCP_CHUNK", "2097152", "bytes of a large TCP message between which others get a turn", checkBytes},
 	}
 }
 

@@ -19,7 +19,7 @@ type Options struct {
 	EagerMax int
 	// ChunkBytes is the most that a bulk transfer sends before another
 	// message or transfer of the same peer gets its turn, 4 KiB to 4 MiB.
-	// Zero means the setting GOMPI_TCP_CHUNK, or 512 KiB without it.
+	// Zero means the setting GOMPI_TCP_CHUNK, or 2 MiB without it.
 	ChunkBytes int
 	// StrangerTimeout is how long a caller may take for each of its steps of
 	// the handshake. Zero means 5 s.
@@ -36,7 +36,7 @@ type Options struct {
 }
 
 const (
-	defaultChunk = 512 << 10
+	defaultChunk = 2 << 20
 	minChunk     = 4 << 10
 )
 
