@@ -13,9 +13,7 @@ import (
 )
 
 // rawLimit is the most bytes that a call may copy without telling the Go
-// scheduler: a garbage collection waits for it. The default chunk with its
-// head is within it, because a call that the scheduler knows of may lose its
-// place to another thread.
+// scheduler: a garbage collection waits for it.
 const rawLimit = 513 << 10
 
 const sendFlags = unix.MSG_DONTWAIT | unix.MSG_NOSIGNAL
