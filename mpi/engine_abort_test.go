@@ -13,14 +13,7 @@ import (
 // are goroutines.
 func TestAbortEndsCalls(t *testing.T) {
 	j := mpitest.NewJob(t)
-	var procs []*mpi.Process
-	for _, sp := range j.Add(2) {
-		p, err := j.Boot(sp)
-		if err != nil {
-			t.Fatal(err)
-		}
-		procs = append(procs, p)
-	}
+	procs := boot(t, j, 2)
 	got := make(chan error)
 	go func() {
 		_, err := mpi.Recv(procs[1].World(), make([]int, 1), 0, 0)

@@ -10,16 +10,24 @@ import (
 )
 
 // duo is two processes of a job, of which the test is the user.
-func duo(t *testing.T, transport string) (j *mpitest.Job, p, q *mpi.Process) {
+func duo(t testing.TB, transport string) (j *mpitest.Job, p, q *mpi.Process) {
+	t.Helper()
 	j = mpitest.NewJob(t, mpitest.Transport(transport))
-	var ps [2]*mpi.Process
-	for i, sp := range j.Add(2) {
+	ps := boot(t, j, 2)
+	return j, ps[0], ps[1]
+}
+
+// boot starts n processes of a job.
+func boot(t testing.TB, j *mpitest.Job, n int) []*mpi.Process {
+	t.Helper()
+	ps := make([]*mpi.Process, n)
+	for i, sp := range j.Add(n) {
 		var err error
 		if ps[i], err = j.Boot(sp); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return j, ps[0], ps[1]
+	return ps
 }
 
 // A process dies while the other has started what needs it.

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"gompi/mpi"
-	"gompi/mpitest"
 )
 
 // BenchmarkOverhead is the library's own time for one 8 B message, sent and
@@ -15,16 +14,8 @@ import (
 func BenchmarkOverhead(b *testing.B) {
 	for _, tr := range []string{"inproc", "shm"} {
 		b.Run(tr, func(b *testing.B) {
-			j := mpitest.NewJob(b, mpitest.Transport(tr))
-			var procs []*mpi.Process
-			for _, sp := range j.Add(2) {
-				p, err := j.Boot(sp)
-				if err != nil {
-					b.Fatal(err)
-				}
-				procs = append(procs, p)
-			}
-			x, y := procs[0].World(), procs[1].World()
+			j, p, q := duo(b, tr)
+			x, y := p.World(), q.World()
 			out, in := make([]float64, 1), make([]float64, 1)
 			b.ReportAllocs()
 			for b.Loop() {
@@ -42,7 +33,7 @@ func BenchmarkOverhead(b *testing.B) {
 				}
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(2*b.N), "ns/message")
-			for _, p := range procs {
+			for _, p := range []*mpi.Process{p, q} {
 				if err := j.Leave(p); err != nil {
 					b.Error(err)
 				}

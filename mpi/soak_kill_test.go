@@ -117,14 +117,7 @@ func talkOn(w *mpi.Comm, over <-chan struct{}) error {
 // adds to late how long after the death those who needed it learnt of it.
 func playDeath(t *testing.T, s scene, steps int64, late *testlab.Spread, opts ...mpitest.Option) {
 	j := mpitest.NewJob(t, opts...)
-	procs := make([]*mpi.Process, cast)
-	for i, sp := range j.Add(cast) {
-		p, err := j.Boot(sp)
-		if err != nil {
-			t.Fatal(err)
-		}
-		procs[i] = p
-	}
+	procs := boot(t, j, cast)
 	var begun atomic.Int64
 	var wg, needy sync.WaitGroup
 	over := make(chan struct{})

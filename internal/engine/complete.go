@@ -105,7 +105,7 @@ func (e *Engine) pollOnce() {
 	if !e.leading && !e.closed {
 		e.progress()
 	}
-	if e.mu.Contended() || e.turns-e.relaxed >= relaxTurns {
+	if e.mu.Contended() || e.relaxDue() {
 		e.relax()
 	} else if e.policy.Spin < 100 {
 		// A loop of tests must not keep the processor from those it waits for.

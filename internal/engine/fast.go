@@ -112,7 +112,7 @@ func (e *Engine) endLead() {
 	if e.armed || e.followers.first != nil {
 		e.handOver()
 	}
-	if e.turns-e.relaxed >= relaxTurns {
+	if e.relaxDue() {
 		e.relax()
 	}
 }

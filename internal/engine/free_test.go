@@ -115,13 +115,7 @@ func TestFreeDropsUnmatched(t *testing.T) {
 			h = a.irecv(1, 1, nil)
 		}
 		hs := []Handle{b.isend(0, 2, big, Standard), b.isend(0, 2, nil, Synchronous), b.isend(0, 2, nil, Standard)}
-		within(t, "arrival", func() bool {
-			a.Kick()
-			b.Kick()
-			a.mu.Lock()
-			defer a.mu.Unlock()
-			return a.table.ArrivedLen() == 3
-		})
+		a.arrived(t, 3, b)
 		a.FreeContext(a.ctx)
 		for i, h := range hs {
 			b.ended(t, fmt.Sprint("send ", i), h, 0)
@@ -286,13 +280,7 @@ func TestFreeKeepsEarlyPartition(t *testing.T) {
 		return b.Isend(b.ctx, &SendArgs{Op: "part", Buf: ByteBuf(out), Plane: wire.PlanePart, Tag: tag, Mode: m})
 	}
 	early := part(0, Synchronous)
-	within(t, "arrival", func() bool {
-		a.Kick()
-		b.Kick()
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		return a.table.ArrivedLen() == 1
-	})
+	a.arrived(t, 1, b)
 	if b.Test(early).Done {
 		t.Fatal("the partition was dropped")
 	}
@@ -436,4 +424,17 @@ func TestPendingContextKeepsID(t *testing.T) {
 	if _, err := n.NewContext(id, c.Members, nil); err == nil {
 		t.Fatal("made again")
 	}
+}
+
+// arrived waits until n messages lie unexpected here; both ends are asleep and
+// are kicked.
+func (a *node) arrived(t testing.TB, n int, from *node) {
+	t.Helper()
+	within(t, "arrival", func() bool {
+		a.Kick()
+		from.Kick()
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return a.table.ArrivedLen() == n
+	})
 }

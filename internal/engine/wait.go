@@ -169,6 +169,8 @@ func (e *Engine) waitOne(r *Request) *Fault {
 // chance costs up to 7 us, because Go wakes an idle thread to take it.
 const relaxTurns = 16384
 
+func (e *Engine) relaxDue() bool { return e.turns-e.relaxed >= relaxTurns }
+
 // relax gives that chance. The caller looks again at what the lock guards.
 func (e *Engine) relax() {
 	e.relaxed = e.turns
@@ -228,7 +230,7 @@ func (e *Engine) lead(w *waiter) (sleepy bool) {
 			e.expire(w)
 			continue
 		}
-		if e.turns-e.relaxed >= relaxTurns {
+		if e.relaxDue() {
 			e.relax()
 			continue
 		}

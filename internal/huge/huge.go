@@ -59,6 +59,9 @@ func (p *Pages) Use(b []byte) {
 	}
 	if !p.asked {
 		p.asked, p.off = true, !allowed()
+		if p.off {
+			return
+		}
 	}
 	from := addrOf(b)
 	to := from + min(uintptr(len(b)), maxKnown<<pageBits)
