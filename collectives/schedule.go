@@ -18,10 +18,25 @@ const (
 	OpAllgather
 	OpAllgatherv
 	OpAlltoall
+	OpGatherv
+	OpScatterv
+	OpAlltoallv
+	OpReduceScatterBlock
+	OpReduceScatter
+	OpScan
+	OpExscan
+	OpNeighborAllgather
+	OpNeighborAllgatherv
+	OpNeighborAlltoall
+	OpNeighborAlltoallv
 	numOps
 )
 
-var opNames = [numOps]string{"barrier", "bcast", "reduce", "allreduce", "gather", "scatter", "allgather", "allgatherv", "alltoall"}
+var opNames = [numOps]string{
+	"barrier", "bcast", "reduce", "allreduce", "gather", "scatter", "allgather", "allgatherv", "alltoall",
+	"gatherv", "scatterv", "alltoallv", "reduce_scatter_block", "reduce_scatter", "scan", "exscan",
+	"neighbor_allgather", "neighbor_allgatherv", "neighbor_alltoall", "neighbor_alltoallv",
+}
 
 // String gives the operation's name in lower case, as ParseOp reads it.
 func (o Op) String() string {
@@ -127,31 +142,67 @@ func (s Step) String() string {
 	return fmt.Sprintf("step of kind %d", uint8(s.Kind))
 }
 
-// Args are the arguments of one call on one rank. All fields but Rank, Displs
-// and InPlace are equal on all ranks.
+// Args are the arguments of one call on one rank. What is marked local may
+// differ between ranks and never decides what others receive; all other fields
+// are equal on all ranks of a group.
+//
+// Lengths and displacements are in basic elements. Vectors belong to the
+// caller; schedules only read them.
 type Args struct {
 	Op         Op
 	Rank, Size int
-	// Root of Bcast, Reduce, Gather and Scatter.
+	// Root of Bcast, Reduce, Gather(v) and Scatter(v).
 	Root int
-	// Count of basic elements: the whole of Bcast, Reduce and Allreduce; one
-	// rank's block of Gather, Scatter and Allgather; the block for one pair of
-	// Alltoall.
+	// Count of basic elements: the whole of Bcast, Reduce, Allreduce, Scan and
+	// Exscan; one rank's block of Gather, Scatter, Allgather and
+	// Reduce_scatter_block; the block for one pair of Alltoall; the block of
+	// one neighbour of Neighbor_allgather and Neighbor_alltoall; this rank's
+	// own block of Gatherv and Scatterv, where it is local.
 	Count int64
-	// Counts and Displs give each rank's block of the v-forms in Out. They
-	// have Size entries and belong to the caller; schedules only read them.
+
+	// Counts are the blocks of all ranks: Allgatherv, Reduce_scatter; Gatherv
+	// and Scatterv at the root, where alone they are given. Displs are where
+	// they lie in Out (Scatterv: in In), local; nil for Reduce_scatter.
 	Counts, Displs []int64
-	// InPlace: In lies in Out (see the package comment). Ranks may differ.
+
+	// InCounts and InDispls are what goes to each rank, OutCounts and
+	// OutDispls what comes from each, of Alltoallv. Local; for each pair the
+	// two ranks give the same count. Neighbor_*v: an entry for each of Dests
+	// and Sources; Neighbor_allgather(v) has no InCounts.
+	InCounts, InDispls, OutCounts, OutDispls []int64
+
+	// Dests and Sources are the neighbours of the neighbourhood collectives,
+	// local. A rank may stand in them several times, also the rank itself: the
+	// k-th time a has b as a destination meets the k-th time b has a as a
+	// source. -1 is nobody: its block is skipped. OutDispls is given for all
+	// neighbourhood forms, InDispls for Neighbor_alltoall(v).
+	Dests, Sources []int32
+
+	// InPlace: In lies in Out (see the package comment). Local.
 	InPlace bool
 	// Segment is the piece of pipelined algorithms, in elements; 0 means the
 	// algorithm's own choice.
 	Segment int64
+
+	// Remote is the size of the remote group of an intercommunicator; 0 in an
+	// intracommunicator. Rank and Size are then those of the local group.
+	Remote int
+	// RemoteCount is one remote rank's Count, for the operations in which the
+	// groups may differ: Allgather, Alltoall.
+	RemoteCount int64
+	// RootRemote: the root is rank Root of the remote group. In the root's own
+	// group only the root knows Root; it is -1 elsewhere there.
+	RootRemote bool
+
+	// Nodes says which ranks share a host; nil: all do.
+	Nodes *Nodes
 }
 
-// InLen is the length of In on this rank, in elements.
+// InLen is the length of In on this rank of an intracommunicator, in elements.
+// Displacements count: it is the end of the last block.
 func (a *Args) InLen() int64 {
 	switch a.Op {
-	case OpReduce, OpAllreduce, OpGather, OpAllgather:
+	case OpReduce, OpAllreduce, OpGather, OpGatherv, OpAllgather, OpScan, OpExscan, OpNeighborAllgather, OpNeighborAllgatherv:
 		return a.Count
 	case OpAllgatherv:
 		return a.Counts[a.Rank]
@@ -159,18 +210,34 @@ func (a *Args) InLen() int64 {
 		if a.Rank == a.Root {
 			return a.Count * int64(a.Size)
 		}
-	case OpAlltoall:
+	case OpScatterv:
+		if a.Rank == a.Root {
+			return blocksEnd(a.Counts, a.Displs)
+		}
+	case OpAlltoall, OpReduceScatterBlock:
 		return a.Count * int64(a.Size)
+	case OpReduceScatter:
+		n := int64(0)
+		for _, c := range a.Counts {
+			n += c
+		}
+		return n
+	case OpAlltoallv, OpNeighborAlltoallv:
+		return blocksEnd(a.InCounts, a.InDispls)
+	case OpNeighborAlltoall:
+		return a.Count * int64(len(a.Dests))
 	}
 	return 0
 }
 
-// OutLen is the length of Out on this rank, in elements: the end of the last
-// block for v-forms.
+// OutLen is the length of Out on this rank of an intracommunicator, in
+// elements. Displacements count: it is the end of the last block.
 func (a *Args) OutLen() int64 {
 	switch a.Op {
-	case OpBcast, OpAllreduce, OpScatter:
+	case OpBcast, OpAllreduce, OpScatter, OpScatterv, OpReduceScatterBlock, OpScan, OpExscan:
 		return a.Count
+	case OpReduceScatter:
+		return a.Counts[a.Rank]
 	case OpReduce:
 		if a.Rank == a.Root {
 			return a.Count
@@ -179,18 +246,31 @@ func (a *Args) OutLen() int64 {
 		if a.Rank == a.Root {
 			return a.Count * int64(a.Size)
 		}
+	case OpGatherv:
+		if a.Rank == a.Root {
+			return blocksEnd(a.Counts, a.Displs)
+		}
 	case OpAllgather, OpAlltoall:
 		return a.Count * int64(a.Size)
 	case OpAllgatherv:
-		end := int64(0)
-		for i, n := range a.Counts {
-			if n > 0 {
-				end = max(end, a.Displs[i]+n)
-			}
-		}
-		return end
+		return blocksEnd(a.Counts, a.Displs)
+	case OpAlltoallv, OpNeighborAllgatherv, OpNeighborAlltoallv:
+		return blocksEnd(a.OutCounts, a.OutDispls)
+	case OpNeighborAllgather, OpNeighborAlltoall:
+		return a.Count * int64(len(a.Sources))
 	}
 	return 0
+}
+
+// blocksEnd is the end of the last block that has elements.
+func blocksEnd(counts, displs []int64) int64 {
+	end := int64(0)
+	for i, n := range counts {
+		if n > 0 {
+			end = max(end, displs[i]+n)
+		}
+	}
+	return end
 }
 
 // own is the place of In in Out of a rank that is in place.
@@ -198,7 +278,7 @@ func (a *Args) own() int64 {
 	switch a.Op {
 	case OpGather, OpAllgather:
 		return a.Count * int64(a.Rank)
-	case OpAllgatherv:
+	case OpGatherv, OpAllgatherv:
 		return a.Displs[a.Rank]
 	}
 	return 0

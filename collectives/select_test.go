@@ -10,7 +10,7 @@ import (
 
 // calls visits calls of all operations, sizes and lengths.
 func calls(visit func(a Args, elemBytes int, commutative bool)) {
-	for op := range Op(numOps) {
+	for op := range Op(OpAlltoall + 1) {
 		for _, size := range []int{1, 2, 3, 4, 5, 8, 9, 16, 17, 32, 33, 64, 100, 1 << 20} {
 			for shift := -1; shift < 40; shift++ {
 				for _, commutative := range []bool{false, true} {

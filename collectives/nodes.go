@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package collectives
+
+// Nodes says which ranks of a group share a host. It is equal on all ranks,
+// made once for a communicator, and immutable.
+type Nodes struct {
+	of     []int32   // node of each rank
+	ranks  [][]int32 // of each node, ascending; the first is its leader
+	inside []int32   // place of each rank among its node's ranks
+}
+
+// NewNodes numbers the hosts of all ranks in the order of their lowest ranks;
+// host may hold any numbers. It keeps nothing of host.
+func NewNodes(host []uint32) *Nodes {
+	n := &Nodes{of: make([]int32, len(host)), inside: make([]int32, len(host))}
+	seen := make(map[uint32]int32)
+	for r, h := range host {
+		k, ok := seen[h]
+		if !ok {
+			k = int32(len(n.ranks))
+			seen[h] = k
+			n.ranks = append(n.ranks, nil)
+		}
+		n.of[r], n.inside[r] = k, int32(len(n.ranks[k]))
+		n.ranks[k] = append(n.ranks[k], int32(r))
+	}
+	return n
+}
+
+// Len is the number of nodes.
+func (n *Nodes) Len() int { return len(n.ranks) }
+
+// Of is the node of a rank.
+func (n *Nodes) Of(rank int) int { return int(n.of[rank]) }
+
+// Ranks returns the ranks of a node, ascending; the first is its leader. The
+// caller must not change them.
+func (n *Nodes) Ranks(node int) []int32 { return n.ranks[node] }
+
+// Inside is a rank's place among the ranks of its node.
+func (n *Nodes) Inside(rank int) int { return int(n.inside[rank]) }
