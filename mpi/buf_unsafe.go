@@ -22,7 +22,7 @@ func BufOf[T any](s []T) Buf {
 }
 
 // Count is the number of elements.
-func (b Buf) Count() int { return int(b.b.Count) }
+func (b Buf) Count() int { return int(b.b.Count()) }
 
 // Bytes is the number of bytes.
 func (b Buf) Bytes() int64 { return b.b.Bytes() }

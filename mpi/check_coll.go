@@ -80,7 +80,7 @@ func (c *Comm) announce(a *engine.CollArgs, why error) announcement {
 	n := announcement{all: make([]byte, c.core.size*callBytes)}
 	x := c.args(a.Op, collectives.OpAllgather)
 	x.Args.Count = callBytes
-	x.In, x.Out = engine.ByteBuf(mine), engine.ByteBuf(n.all)
+	x.In, x.Out, x.Unit = engine.ByteBuf(mine), engine.ByteBuf(n.all), 1
 	c.choose(&x)
 	n.told = c.core.e.Icollective(c.core.ctx, &x)
 	n.tag = c.core.ctx.NumberColl()

@@ -185,11 +185,7 @@ func (c *Comm) start(a *engine.CollArgs) Request {
 }
 
 func (c *Comm) choose(a *engine.CollArgs) {
-	size := int64(1)
-	if t := a.Out.Type; t != nil {
-		size = t.Size
-	}
-	a.Alg = c.core.table.Select(&a.Args, int(size), a.Commutative)
+	a.Alg = c.core.table.Select(&a.Args, int(a.Unit), a.Commutative)
 }
 
 func (c *Comm) barrier() engine.CollArgs { return c.args(opBarrier, collectives.OpBarrier) }
@@ -209,8 +205,8 @@ func (c *Comm) bcast(b Buf, root int) (engine.CollArgs, error) {
 	if err := c.checkType(opBcast, b.b.Type); err != nil {
 		return a, err
 	}
-	a.Args.Root, a.Args.Count = root, b.b.Count
-	a.Out = b.b
+	a.Args.Root, a.Args.Count = root, b.b.Count()
+	a.Out, a.Unit = b.b, b.b.Type.Size
 	return a, nil
 }
 
@@ -220,27 +216,27 @@ func (c *Comm) allreduce(send, recv Buf, op *Op) (engine.CollArgs, error) {
 	if err := c.checkType(opAllreduce, t); err != nil {
 		return a, err
 	}
-	if send.b.Count != recv.b.Count {
-		return a, c.argError(ErrCount, opAllreduce, ProcNull, -1, send.b.Count, recv.b.Count, "elements to send", nil)
+	if send.b.Count() != recv.b.Count() {
+		return a, c.argError(ErrCount, opAllreduce, ProcNull, -1, send.b.Count(), recv.b.Count(), "elements to send", nil)
 	}
 	a.Kernel, a.KernelName, a.Commutative = op.on(t), op.name, op.commutative
 	if a.Kernel == nil {
 		return a, c.argError(ErrOp, opAllreduce, ProcNull, -1, -1, -1, "", fmt.Errorf("%s of %s", op.name, t.Name))
 	}
-	a.Args.Count = recv.b.Count
-	a.In, a.Out = send.b, recv.b
+	a.Args.Count = recv.b.Count()
+	a.In, a.Out, a.Unit = send.b, recv.b, recv.b.Type.Size
 	var err error
 	a.Args.InPlace, err = c.inPlace(opAllreduce, send.b, recv.b, 0)
 	return a, err
 }
 
-// inPlace tells whether in stands where its data lands in out; any other
-// overlap is an error.
+// inPlace tells whether in stands where its data lands, at byte at of out; any
+// other overlap is an error.
 func (c *Comm) inPlace(op engine.Op, in, out engine.Buf, at int64) (bool, error) {
 	if !in.Overlaps(out) {
 		return false, nil
 	}
-	if in.Same(out.Part(at, in.Count)) {
+	if in.Same(out.Part(at, in.Bytes())) {
 		return true, nil
 	}
 	return false, c.argError(ErrArg, op, ProcNull, -1, -1, -1, "", fmt.Errorf("the buffers overlap, and not as in place"))
@@ -251,14 +247,14 @@ func (c *Comm) allgather(send, recv Buf) (engine.CollArgs, error) {
 	if err := c.checkType(opAllgather, recv.b.Type); err != nil {
 		return a, err
 	}
-	n := send.b.Count
-	if want := n * int64(c.core.size); recv.b.Count != want {
-		return a, c.argError(ErrCount, opAllgather, ProcNull, -1, recv.b.Count, want, "elements to receive", nil)
+	n := send.b.Count()
+	if want := n * int64(c.core.size); recv.b.Count() != want {
+		return a, c.argError(ErrCount, opAllgather, ProcNull, -1, recv.b.Count(), want, "elements to receive", nil)
 	}
 	a.Args.Count = n
-	a.In, a.Out = send.b, recv.b
+	a.In, a.Out, a.Unit = send.b, recv.b, recv.b.Type.Size
 	var err error
-	a.Args.InPlace, err = c.inPlace(opAllgather, send.b, recv.b, n*int64(c.core.rank))
+	a.Args.InPlace, err = c.inPlace(opAllgather, send.b, recv.b, send.b.Bytes()*int64(c.core.rank))
 	return a, err
 }
 
@@ -283,16 +279,16 @@ func (c *Comm) allgatherv(send, recv Buf, counts, displs []int) (engine.CollArgs
 		return bad(int64(len(displs)), int64(c.core.size), "displacements")
 	}
 	for i, n := range counts {
-		if n < 0 || displs[i] < 0 || int64(displs[i]) > recv.b.Count-int64(n) {
-			return a, c.argError(ErrCount, opAllgatherv, i, -1, -1, -1, "", fmt.Errorf("block of rank %d, [%d, %d+%d), lies outside %d elements to receive", i, displs[i], displs[i], n, recv.b.Count))
+		if n < 0 || displs[i] < 0 || int64(displs[i]) > recv.b.Count()-int64(n) {
+			return a, c.argError(ErrCount, opAllgatherv, i, -1, -1, -1, "", fmt.Errorf("block of rank %d, [%d, %d+%d), lies outside %d elements to receive", i, displs[i], displs[i], n, recv.b.Count()))
 		}
 	}
-	if send.b.Count != int64(counts[c.core.rank]) {
-		return bad(send.b.Count, int64(counts[c.core.rank]), "elements to send")
+	if send.b.Count() != int64(counts[c.core.rank]) {
+		return bad(send.b.Count(), int64(counts[c.core.rank]), "elements to send")
 	}
 	a.Args.Counts, a.Args.Displs = int64s(counts), int64s(displs)
-	a.In, a.Out = send.b, recv.b
+	a.In, a.Out, a.Unit = send.b, recv.b, recv.b.Type.Size
 	var err error
-	a.Args.InPlace, err = c.inPlace(opAllgatherv, send.b, recv.b, int64(displs[c.core.rank]))
+	a.Args.InPlace, err = c.inPlace(opAllgatherv, send.b, recv.b, int64(displs[c.core.rank])*a.Unit)
 	return a, err
 }

@@ -72,8 +72,8 @@ func (c *Comm) partInit(op engine.Op, b Buf, parts, peer, tag int, send bool) *P
 		p.err = c.argError(ErrCount, op, peer, tag, -1, -1, "", fmt.Errorf("%d partitions, outside 1..%d", parts, MaxPartitions))
 		return p
 	}
-	if b.b.Count%int64(parts) != 0 {
-		p.err = c.argError(ErrCount, op, peer, tag, -1, -1, "", fmt.Errorf("%d elements cannot be cut into %d equal partitions", b.b.Count, parts))
+	if b.b.Count()%int64(parts) != 0 {
+		p.err = c.argError(ErrCount, op, peer, tag, -1, -1, "", fmt.Errorf("%d elements cannot be cut into %d equal partitions", b.b.Count(), parts))
 		return p
 	}
 	if null {

@@ -4,9 +4,9 @@ package engine
 
 import (
 	"context"
+	"sort"
 
 	"gompi/collectives"
-	"gompi/internal/dtype"
 	"gompi/internal/match"
 	"gompi/internal/mem"
 	"gompi/internal/wire"
@@ -15,10 +15,18 @@ import (
 // CollArgs are the arguments of a collective call. In, Out and what Args
 // refers to belong to the library until the collective is complete.
 type CollArgs struct {
-	Op          Op
-	Alg         *collectives.Algorithm
-	Args        collectives.Args
-	In, Out     Buf
+	Op      Op
+	Alg     *collectives.Algorithm
+	Args    collectives.Args
+	In, Out Buf
+	// Unit is the size in packed bytes of what Args counts. In and Out consist
+	// of the same basic elements; a reduction's Unit is one of them.
+	Unit int64
+	// InBlocks and OutBlocks replace In and Out where each block has a buffer
+	// of its own (the w-forms): block i is elements [Displs[i], Displs[i]+Counts[i])
+	// by Args.InCounts and InDispls or OutCounts and OutDispls, which put
+	// blocks one after the other.
+	InBlocks, OutBlocks []Buf
 	Kernel      Kernel // of reductions
 	KernelName  string // of its operation, for messages
 	Commutative bool
@@ -33,6 +41,9 @@ type coll struct {
 	alg  *collectives.Algorithm
 	args collectives.Args
 	bufs [3]Buf // by collectives.Buffer
+	unit int64
+	// blocks stand for In and Out of the w-forms, else nil.
+	blocks [2][]Buf
 
 	kernel      Kernel
 	commutative bool
@@ -108,7 +119,7 @@ const maxKeptScratch = 1 << 20
 func (e *Engine) startColl(c *Context, a *CollArgs) *Request {
 	r := e.newRequest(reqColl)
 	r.op, r.ctx, r.user, r.rank, r.buf = a.Op, c, a.User, int32(a.Args.Root), a.In
-	if r.buf.Count == 0 {
+	if r.buf.n == 0 {
 		r.buf = a.Out
 	}
 	tag := c.collTag(a.Tag)
@@ -128,20 +139,15 @@ func (e *Engine) startColl(c *Context, a *CollArgs) *Request {
 	}
 	r.coll = k
 	k.req, k.ctx, k.alg, k.args, k.tag = r, c, a.Alg, a.Args, tag
-	k.kernel, k.commutative = a.Kernel, a.Commutative
-	t := a.Out.Type
-	if t == nil {
-		t = a.In.Type
-	}
-	if t == nil {
-		t = dtype.Byte
-	}
+	k.kernel, k.commutative, k.unit = a.Kernel, a.Commutative, a.Unit
 	k.bufs[collectives.In], k.bufs[collectives.Out] = a.In, a.Out
+	k.blocks[collectives.In], k.blocks[collectives.Out] = a.InBlocks, a.OutBlocks
 	if n := a.Alg.Scratch(&k.args); n > 0 {
-		if need := n * t.Size; int64(cap(k.scratch)) < need {
+		need := n * k.unit
+		if int64(cap(k.scratch)) < need {
 			k.scratch = make([]byte, need)
 		}
-		k.bufs[collectives.Scratch] = scratchBuf(k.scratch[:cap(k.scratch)], n, t)
+		k.bufs[collectives.Scratch] = ByteBuf(k.scratch[:need])
 	}
 	k.rounds = a.Alg.Rounds(&k.args)
 	e.colls.add(k)
@@ -205,7 +211,25 @@ func (e *Engine) advance(k *coll) {
 	}
 }
 
-func (k *coll) ref(r collectives.Ref) Buf { return k.bufs[r.Buf].Part(r.Off, r.Len) }
+// ref is the memory that a schedule refers to.
+func (k *coll) ref(r collectives.Ref) Buf {
+	if r.Buf != collectives.Scratch && k.blocks[r.Buf] != nil {
+		return k.inBlock(r)
+	}
+	return k.bufs[r.Buf].Part(r.Off*k.unit, r.Len*k.unit)
+}
+
+// inBlock is ref of a w-form. No reference crosses blocks.
+func (k *coll) inBlock(r collectives.Ref) Buf {
+	displs := k.args.InDispls
+	if r.Buf == collectives.Out {
+		displs = k.args.OutDispls
+	}
+	// The last block that begins at or before Off; earlier ones that begin
+	// there are empty.
+	i := sort.Search(len(displs), func(i int) bool { return displs[i] > r.Off }) - 1
+	return k.blocks[r.Buf][i].Part((r.Off-displs[i])*k.unit, r.Len*k.unit)
+}
 
 func (e *Engine) stepRecv(k *coll, s *collectives.Step) {
 	if k.fault != nil {
@@ -242,23 +266,23 @@ func (e *Engine) local(k *coll) {
 		case collectives.Copy:
 			mem.Copy(k.ref(s.B).Slice(), k.ref(s.A).Slice())
 		case collectives.Reduce:
-			k.reduce(k.ref(s.A), k.ref(s.B), s.Left)
+			k.reduce(k.ref(s.A), k.ref(s.B), s.A.Len, s.Left)
 		}
 	}
 }
 
-// reduce does b = a op b (left) or b = b op a.
-func (k *coll) reduce(a, b Buf, left bool) {
-	if a.Count == 0 {
+// reduce does b = a op b (left) or b = b op a, of n elements.
+func (k *coll) reduce(a, b Buf, n int64, left bool) {
+	if n == 0 {
 		return
 	}
 	if left || k.commutative {
-		k.kernel(a.At(0), b.At(0), a.Count)
+		k.kernel(a.Addr(), b.Addr(), n)
 		return
 	}
-	tmp := scratchBuf(make([]byte, a.Bytes()), a.Count, a.Type)
+	tmp := ByteBuf(make([]byte, a.n))
 	mem.Copy(tmp.Slice(), a.Slice())
-	k.kernel(b.At(0), tmp.At(0), a.Count)
+	k.kernel(b.Addr(), tmp.Addr(), n)
 	mem.Copy(b.Slice(), tmp.Slice())
 }
 

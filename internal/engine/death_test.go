@@ -151,7 +151,7 @@ func roundOf(steps ...collectives.Step) *collectives.Algorithm {
 }
 
 func (n *node) icoll(out []byte, steps ...collectives.Step) Handle {
-	return n.Icollective(n.ctx, &CollArgs{Op: "Test", Alg: roundOf(steps...), Out: ByteBuf(out)})
+	return n.Icollective(n.ctx, &CollArgs{Op: "Test", Alg: roundOf(steps...), Out: ByteBuf(out), Unit: 1})
 }
 
 func whole(b []byte) collectives.Ref {
@@ -230,7 +230,7 @@ func TestNewsBeforeCreation(t *testing.T) {
 	c := ns[1].world(t, id(2), m)
 	b := make([]byte, 8)
 	f := soon(t, "collective", func() *Fault {
-		return ns[1].Collective(c, &CollArgs{Alg: roundOf(collectives.Step{Kind: collectives.Recv, A: whole(b)}), Out: ByteBuf(b)})
+		return ns[1].Collective(c, &CollArgs{Alg: roundOf(collectives.Step{Kind: collectives.Recv, A: whole(b)}), Out: ByteBuf(b), Unit: 1})
 	})
 	wantClass(t, "collective", f, Aborted)
 	if len(ns[1].news) != 0 {

@@ -185,7 +185,7 @@ func TestFreeUnderCollective(t *testing.T) {
 			alg.Round = func(_ *collectives.Args, i int, dst []collectives.Step) []collectives.Step {
 				return append(dst, collectives.Step{Kind: collectives.Recv, Peer: int32(i + 1), A: part(int64(i))})
 			}
-			args := CollArgs{Op: "Test", Alg: alg, Out: ByteBuf(buf)}
+			args := CollArgs{Op: "Test", Alg: alg, Out: ByteBuf(buf), Unit: 1}
 			var h, other Handle
 			if numbered {
 				args.Tag = n.ctx.NumberColl()
@@ -342,7 +342,7 @@ func TestNumberedCollectiveHearsOfFailure(t *testing.T) {
 		defer a.mu.Unlock()
 		return a.ctx.trouble != nil && len(a.ctx.trouble.early) == 1 && a.table.ArrivedLen() == 1
 	})
-	h = a.Icollective(a.ctx, &CollArgs{Op: "Test", Tag: tag, Out: ByteBuf(buf),
+	h = a.Icollective(a.ctx, &CollArgs{Op: "Test", Tag: tag, Out: ByteBuf(buf), Unit: 1,
 		Alg: roundOf(collectives.Step{Kind: collectives.Recv, Peer: 1, A: whole(buf)}, collectives.Step{Kind: collectives.Recv, Peer: 1, A: whole(buf)})})
 	a.ended(t, "numbered collective", h, Aborted)
 	a.mu.Lock()

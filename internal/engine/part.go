@@ -146,7 +146,7 @@ func (e *Engine) PartStart(p *Partitioned) Handle {
 // partPostAll posts the receives of all partitions. What does not fit in the
 // buffer is received and dropped, so that the sender is unharmed.
 func (e *Engine) partPostAll(p *Partitioned) {
-	room := p.bytes.Count
+	room := p.bytes.Bytes()
 	if total := p.size * int64(p.parts); total != room {
 		p.k.fault = &Fault{Class: Mismatch, Got: total, Want: room, Peer: p.args.Peer}
 	}
@@ -291,7 +291,7 @@ func (e *Engine) partFinish(p *Partitioned) {
 			p.lost = f
 		}
 	} else {
-		r.status.Bytes = p.bytes.Count
+		r.status.Bytes = p.bytes.Bytes()
 	}
 	e.complete(r)
 }
