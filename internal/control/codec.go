@@ -12,7 +12,7 @@ import (
 // maxRanges bounds the ranges of a process list, maxMembers its processes.
 const (
 	maxRanges  = 1 << 16
-	maxMembers = 1 << 26
+	maxMembers = wire.MaxMembers
 )
 
 // enc appends fields to b. Lengths are the caller's promise.
@@ -35,14 +35,7 @@ func (e *enc) flag(v bool) {
 
 func (e *enc) proc(p wire.ProcID) { e.u64(uint64(p.Job)); e.u32(p.Serial) }
 
-func (e *enc) members(m wire.Members) {
-	rs := m.Ranges()
-	e.u32(uint32(len(rs)))
-	for _, r := range rs {
-		e.proc(r.First)
-		e.u32(uint32(r.Count))
-	}
-}
+func (e *enc) members(m wire.Members) { e.b = wire.AppendMembers(e.b, m) }
 
 func (e *enc) set(s wire.Set) {
 	e.str(s.URI)
@@ -156,32 +149,15 @@ func (d *dec) proc() wire.ProcID {
 }
 
 func (d *dec) members() wire.Members {
-	rs := make([]wire.Range, d.count(maxRanges, 16))
-	total := 0
-	for i := range rs {
-		p, n := d.proc(), d.u32()
-		if d.err != nil {
-			return wire.Members{}
-		}
-		if n == 0 || uint64(p.Serial)+uint64(n) > 1<<32 {
-			d.fail("%d processes from %v", n, p)
-			return wire.Members{}
-		}
-		if total += int(n); total > maxMembers {
-			d.fail("more than %d processes", maxMembers)
-			return wire.Members{}
-		}
-		rs[i] = wire.Range{First: p, Count: int(n)}
-	}
-	m := wire.NewMembers(rs...)
-	if len(m.Ranges()) != len(rs) {
-		d.fail("neighbouring ranges are not joined")
-	} else if !m.Check() {
-		d.fail("a process stands twice in the list")
-	}
 	if d.err != nil {
 		return wire.Members{}
 	}
+	m, rest, err := wire.ReadMembers(d.b, maxRanges)
+	if err != nil {
+		d.fail("%w", err)
+		return wire.Members{}
+	}
+	d.b = rest
 	return m
 }
 

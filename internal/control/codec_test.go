@@ -95,15 +95,21 @@ func TestMembersRefused(t *testing.T) {
 		for _, r := range rs {
 			e.proc(r.First)
 			e.u32(uint32(r.Count))
+			e.i64(int64(r.Stride))
 		}
 		return e.b
 	}
 	for name, b := range map[string][]byte{
-		"empty range":   raw(wire.Range{First: p}),
-		"wraps":         raw(wire.Range{First: wire.ProcID{Job: 1, Serial: 1<<32 - 1}, Count: 2}),
-		"not joined":    raw(wire.Range{First: p, Count: 1}, wire.Range{First: p.Next(1), Count: 1}),
-		"overlap":       raw(wire.Range{First: p, Count: 3}, wire.Range{First: p.Next(2), Count: 1}),
-		"too many":      raw(wire.Range{First: p, Count: maxMembers}, wire.Range{First: wire.ProcID{Job: 2}, Count: 1}),
+		"empty range":   raw(wire.Range{First: p, Stride: 1}),
+		"no stride":     raw(wire.Range{First: p, Count: 2}),
+		"wraps":         raw(wire.Range{First: wire.ProcID{Job: 1, Serial: 1<<32 - 1}, Count: 2, Stride: 1}),
+		"wraps below":   raw(wire.Range{First: p, Count: 7, Stride: -1}),
+		"huge stride":   raw(wire.Range{First: p, Count: 2, Stride: 1 << 62}),
+		"lowest stride": raw(wire.Range{First: p, Count: 2, Stride: -1 << 63}),
+		"not joined":    raw(wire.Range{First: p, Count: 1, Stride: 1}, wire.Range{First: p.Next(1), Count: 1, Stride: 1}),
+		"overlap":       raw(wire.Range{First: p, Count: 3, Stride: 1}, wire.Range{First: p.Next(2), Count: 1, Stride: 1}),
+		"strides meet":  raw(wire.Range{First: p, Count: 30, Stride: 2}, wire.Range{First: p.Next(1), Count: 30, Stride: 3}),
+		"too many":      raw(wire.Range{First: p, Count: maxMembers, Stride: 1}, wire.Range{First: wire.ProcID{Job: 2}, Count: 1, Stride: 1}),
 		"claims ranges": {0xff, 0xff, 0, 0},
 		"claims more":   {0xff, 0xff, 0xff, 0xff},
 	} {

@@ -62,8 +62,8 @@ func (s *state) enterFence(p *proc, id uint32, m wire.Members, key string) error
 // firstGone returns a member that cannot come any more, or nil.
 func (s *state) firstGone(m wire.Members) *proc {
 	for _, r := range m.Ranges() {
-		for _, p := range s.procs[r.First.Serial-1:][:r.Count] {
-			if p.state == Finalized || p.state == Exited {
+		for i := range r.Count {
+			if p := s.procs[r.At(i).Serial-1]; p.state == Finalized || p.state == Exited {
 				return p
 			}
 		}

@@ -22,7 +22,7 @@ import (
 // The two descriptors (segment, bell) travel as one SCM_RIGHTS message on the
 // frame's first byte.
 const (
-	frameVersion = 1
+	frameVersion = 2
 	frameHead    = 12
 
 	offLength  = 0
@@ -84,7 +84,7 @@ func (k kind) bodyLimit() int {
 	case kAnnounce, kLookup, kAbort, kBye:
 		return 16 << 10
 	case kWatch, kDefine, kFence:
-		return 4 + 16*maxRanges
+		return 4 + 24*maxRanges
 	case kPut, kGet:
 		return MaxKey + MaxValue + 64
 	case kSpawn:

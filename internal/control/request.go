@@ -164,7 +164,7 @@ func (s *state) request(p *proc, f frame) error {
 // known checks that every member is or was a process of this job.
 func (s *state) known(m wire.Members) error {
 	for _, r := range m.Ranges() {
-		if r.First.Job != s.cfg.Job || r.First.Serial == 0 || uint64(r.First.Serial)-1+uint64(r.Count) > uint64(len(s.procs)) {
+		if lo, hi := r.Span(); r.First.Job != s.cfg.Job || lo == 0 || uint64(hi) > uint64(len(s.procs)) {
 			return notFound("%d processes from %v", r.Count, r.First)
 		}
 	}
@@ -231,9 +231,9 @@ func (s *state) watch(p *proc, m wire.Members) error {
 		return fmt.Errorf("watch: %w", err)
 	}
 	for _, r := range m.Ranges() {
-		last := r.First.Serial + uint32(r.Count) - 1
-		p.watching.add(r.First.Serial, last)
-		for _, q := range s.procs[r.First.Serial-1 : last] {
+		for i := range r.Count {
+			q := s.procs[r.At(i).Serial-1]
+			p.watching.add(q.id.Serial, q.id.Serial)
 			switch {
 			case q.state == Exited && q.died:
 				s.sendEvent(p, Event{Kind: EvDied, Proc: q.id, Text: q.how})
