@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package dtype describes elements of messages below the generic API.
+// Package dtype describes elements of messages below the generic API: what
+// basic types they are made of, where these lie in memory, and how they are
+// packed. MPI 4.1 chapter 5.
 package dtype
 
 // Kind says which predefined operations apply to an element.
 type Kind uint8
 
 // The kinds. Opaque elements can be moved but not reduced by predefined
-// operations.
+// operations; derived types are opaque, whatever their Base is.
 const (
 	Opaque Kind = iota
 	Bool
@@ -26,15 +28,103 @@ const (
 	NumKinds
 )
 
-// Type is an element type: Size bytes that stand side by side. Derived types
-// with gaps will carry their layout here. Immutable.
+// Type is an element type. A literal of the exported fields is a basic type:
+// Size bytes that stand side by side. Derived types come from the
+// constructors. Immutable.
 type Type struct {
 	Name string
+	// Size is the number of bytes that an element puts into a message.
 	Size int64
 	Kind Kind
 	// Err says why elements of this type cannot be sent; nil if they can.
 	Err error
+
+	// The rest is zero for basic types.
+
+	layout  *layout // nil if contiguous
+	derived *derived
+}
+
+// layout is where the bytes of an element lie that are not side by side.
+// Invariant: the extent is not Size, or the first byte is not at 0, or the
+// element is more than one block.
+type layout struct {
+	extent int64
+	at     int64 // of the node, relative to the element's address
+	node   *node // one element; nil if Size is 0
+}
+
+// derived is what a constructor knows about its type.
+type derived struct {
+	base   *Type // nil if mixed
+	bounds bounds
+}
+
+// bounds are the lower and upper bound of a type, in bytes. One that was set
+// with NewResized outweighs all that follow from blocks.
+type bounds struct {
+	known        bool // false of a type without any block: both are 0
+	lb, ub       int64
+	lbSet, ubSet bool
 }
 
 // Byte is one uninterpreted byte.
 var Byte = &Type{Name: "byte", Size: 1, Kind: Uint8}
+
+// Contiguous reports whether count elements are count*Size bytes side by side
+// from the address on.
+func (t *Type) Contiguous() bool { return t.layout == nil }
+
+// Extent is the distance in bytes of consecutive elements. It may be negative.
+func (t *Type) Extent() int64 {
+	if t.layout == nil {
+		return t.Size
+	}
+	return t.layout.extent
+}
+
+// Base is the one basic type of which the element consists, nil if it mixes
+// several. A basic type is its own base.
+func (t *Type) Base() *Type {
+	if t.derived == nil {
+		return t
+	}
+	return t.derived.base
+}
+
+// Unit is the number of packed bytes at whose multiples elements may be cut so
+// that no basic element is: the size of the base, or 1 if there is none.
+func (t *Type) Unit() int64 {
+	if b := t.Base(); b != nil {
+		return max(b.Size, 1)
+	}
+	return 1
+}
+
+// LB is the lower bound: where an element starts, relative to its address.
+func (t *Type) LB() int64 {
+	if t.derived == nil {
+		return 0
+	}
+	return t.derived.bounds.lb
+}
+
+// TrueLB is where the first byte of an element lies, relative to its address.
+func (t *Type) TrueLB() int64 {
+	if t.layout == nil || t.layout.node == nil {
+		return 0
+	}
+	return t.layout.at + t.layout.node.lo
+}
+
+// TrueExtent is the number of bytes from the first to the last byte of an
+// element.
+func (t *Type) TrueExtent() int64 {
+	if t.layout == nil {
+		return t.Size
+	}
+	if t.layout.node == nil {
+		return 0
+	}
+	return t.layout.node.hi - t.layout.node.lo
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dtype
+
+// shape says what a node is.
+type shape uint8
+
+const (
+	aBlock  shape = iota // size bytes side by side
+	aLoop                // count children, stride bytes apart
+	aBlocks              // a list of blocks
+	aList                // a list of nodes
+)
+
+// node is a tree of the blocks of an element in packed order, its first block
+// at 0. Loops stay loops, so that a vector or a subarray of any size is a few
+// nodes; lists are as long as the user's. Immutable.
+type node struct {
+	shape shape
+	size  int64 // packed bytes, above 0
+	// lo and hi hold all bytes of the node: lo <= 0 < hi.
+	lo, hi int64
+
+	count, stride int64 // of a loop
+	child         *node
+
+	blocks []block // of a list of blocks, and one more that ends it
+	each   int64   // common size of the blocks, 0 if they differ
+
+	parts []part // of a list
+}
+
+// block is the rest of a list's packed bytes from off on, up to where the next
+// one starts.
+type block struct{ at, off int64 }
+
+// part is a node of a list, its first packed byte at off.
+type part struct {
+	at, off int64
+	n       *node
+}
+
+// placed is a node at an address. The zero value has no bytes.
+type placed struct {
+	at int64
+	n  *node
+}
+
+func newBlock(size int64) *node { return &node{size: size, hi: size} }
+
+// repeat makes a loop of count times p, stride bytes apart, or what is shorter.
+func repeat(count, stride int64, p placed) placed {
+	if count == 0 || p.n == nil {
+		return placed{}
+	}
+	c := p.n
+	switch {
+	case count == 1:
+		return p
+	case c.shape == aBlock && stride == c.size:
+		return placed{p.at, newBlock(count * c.size)}
+	case c.shape == aLoop && stride == c.count*c.stride:
+		count, stride, c = count*c.count, c.stride, c.child
+	}
+	last := (count - 1) * stride
+	return placed{p.at, &node{
+		shape: aLoop, size: count * c.size, count: count, stride: stride, child: c,
+		lo: c.lo + min(last, 0), hi: c.hi + max(last, 0),
+	}}
+}
+
+// fewParts is up to how many parts a list is made a part of the one around it,
+// where its blocks may meet others.
+const fewParts = 16
+
+// list makes one node of many, or what is shorter.
+func list(ps []placed) placed {
+	flat := make([]placed, 0, len(ps))
+	for _, p := range ps {
+		flat = join(flat, p)
+	}
+	switch {
+	case len(flat) == 0:
+		return placed{}
+	case len(flat) == 1:
+		return flat[0]
+	}
+	if p, ok := regular(flat); ok {
+		return p
+	}
+	at := flat[0].at
+	n := &node{shape: aBlocks, each: flat[0].n.size}
+	for _, p := range flat {
+		if p.n.shape != aBlock {
+			n.shape, n.each = aList, 0
+			break
+		}
+		if p.n.size != n.each {
+			n.each = 0
+		}
+	}
+	for _, p := range flat {
+		here := p.at - at
+		n.lo, n.hi = min(n.lo, here+p.n.lo), max(n.hi, here+p.n.hi)
+		if n.shape == aBlocks {
+			n.blocks = append(n.blocks, block{here, n.size})
+		} else {
+			n.parts = append(n.parts, part{here, n.size, p.n})
+		}
+		n.size += p.n.size
+	}
+	if n.shape == aBlocks {
+		n.blocks = append(n.blocks, block{0, n.size})
+	}
+	return placed{at, n}
+}
+
+// join appends p to a list, as a longer last block if they meet.
+func join(flat []placed, p placed) []placed {
+	switch {
+	case p.n == nil:
+		return flat
+	case p.n.shape == aBlocks && len(p.n.blocks) <= fewParts:
+		for i, b := range p.n.blocks[:len(p.n.blocks)-1] {
+			flat = join(flat, placed{p.at + b.at, newBlock(p.n.blocks[i+1].off - b.off)})
+		}
+		return flat
+	case p.n.shape == aList && len(p.n.parts) <= fewParts:
+		for _, q := range p.n.parts {
+			flat = join(flat, placed{p.at + q.at, q.n})
+		}
+		return flat
+	}
+	if len(flat) > 0 && p.n.shape == aBlock {
+		last := &flat[len(flat)-1]
+		if last.n.shape == aBlock && last.at+last.n.size == p.at {
+			last.n = newBlock(last.n.size + p.n.size)
+			return flat
+		}
+	}
+	return append(flat, p)
+}
+
+// regular makes a loop of a list of equal nodes at equal distances.
+func regular(ps []placed) (placed, bool) {
+	first, stride := ps[0].n, ps[1].at-ps[0].at
+	for i, p := range ps[1:] {
+		same := p.n == first || p.n.shape == aBlock && first.shape == aBlock && p.n.size == first.size
+		if !same || p.at-ps[i].at != stride {
+			return placed{}, false
+		}
+	}
+	return repeat(int64(len(ps)), stride, ps[0]), true
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dtype
+
+// unsafe: Pack takes an address.
+
+import (
+	"bytes"
+	"testing"
+	"unsafe"
+
+	"pgregory.net/rapid"
+)
+
+// most is up to how many bytes a random type may pack.
+const most = 1 << 12
+
+// TestAgainstTypemap compares random types with their slow twins: what they
+// are, and what they pack from any packed byte to any other.
+func TestAgainstTypemap(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		b := drawType(r, 4)
+		if b.m.size() > most {
+			return
+		}
+		compareBounds(r, b)
+		if b.m.size() == 0 {
+			return
+		}
+		count := rapid.Int64Range(1, 5).Draw(r, "count")
+		at := b.m.bytesOf(count)
+		lo, hi := at[0], at[0]
+		for _, a := range at {
+			lo, hi = min(lo, a), max(hi, a)
+		}
+		mem := make([]byte, hi-lo+1)
+		for i := range mem {
+			mem[i] = byte(i*7 + i>>8)
+		}
+		off := rapid.Int64Range(0, int64(len(at))).Draw(r, "off")
+		n := rapid.Int64Range(0, int64(len(at))-off).Draw(r, "n")
+		comparePack(r, b.t, mem, -lo, at, off, n)
+		compareUnpack(r, b.t, mem, -lo, at, off, n)
+		comparePlaces(r, b.t, at, off, n)
+	})
+}
+
+func compareBounds(r *rapid.T, b both) {
+	lb, ub := b.m.trueBounds()
+	got := []int64{b.t.Size, b.t.Extent(), b.t.LB(), b.t.TrueLB(), b.t.TrueExtent()}
+	want := []int64{b.m.size(), b.m.extent(), b.m.lb, lb, ub - lb}
+	for i, what := range []string{"size", "extent", "lower bound", "true lower bound", "true extent"} {
+		if got[i] != want[i] {
+			r.Fatalf("%s %d, want %d: %v", what, got[i], want[i], b.m)
+		}
+	}
+}
+
+// comparePack packs into the middle of a slice, which must not change around.
+func comparePack(r *rapid.T, t *Type, mem []byte, origin int64, at []int64, off, n int64) {
+	got := bytes.Repeat([]byte{0xEE}, int(n)+16)
+	want := bytes.Clone(got)
+	for i, a := range at[off : off+n] {
+		want[8+i] = mem[a+origin]
+	}
+	t.Pack(got[8:8+n], unsafe.Add(unsafe.Pointer(&mem[0]), origin), off)
+	if !bytes.Equal(got, want) {
+		r.Fatalf("packed [%d, %d):\n% x, want\n% x", off, off+n, got, want)
+	}
+}
+
+func compareUnpack(r *rapid.T, t *Type, mem []byte, origin int64, at []int64, off, n int64) {
+	src := make([]byte, n)
+	for i := range src {
+		src[i] = byte(200 + i*3)
+	}
+	want := bytes.Clone(mem)
+	for i, a := range at[off : off+n] {
+		want[a+origin] = src[i]
+	}
+	t.Unpack(unsafe.Add(unsafe.Pointer(&mem[0]), origin), off, src)
+	if !bytes.Equal(mem, want) {
+		r.Fatalf("unpacked [%d, %d):\n% x, want\n% x", off, off+n, mem, want)
+	}
+}
+
+func comparePlaces(r *rapid.T, t *Type, at []int64, off, n int64) {
+	lo, hi := t.Span(off, n)
+	var wantLo, wantHi int64
+	for i, a := range at[off : off+n] {
+		if i == 0 {
+			wantLo, wantHi = a, a+1
+		}
+		wantLo, wantHi = min(wantLo, a), max(wantHi, a+1)
+	}
+	if lo != wantLo || hi != wantHi {
+		r.Fatalf("span of [%d, %d) is [%d, %d), want [%d, %d)", off, off+n, lo, hi, wantLo, wantHi)
+	}
+	place, length := t.Block(off, n)
+	want := int64(0)
+	for want < n && at[off+want] == at[off]+want {
+		want++
+	}
+	if n > 0 && place != at[off] || length != want {
+		r.Fatalf("block of [%d, %d) is %d bytes at %d, want %d at %v", off, off+n, length, place, want, at[off:])
+	}
+}
