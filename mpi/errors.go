@@ -36,6 +36,8 @@ const (
 	ErrFinalized                    // the process was finalized
 	ErrArg                          // another bad argument
 	ErrNoMemory                     // memory could not be reserved
+	ErrOverlap                      // a collective call while another goroutine blocks in one of the same communicator
+	ErrTopology                     // the communicator has no such topology
 )
 
 var classText = [...]string{
@@ -45,7 +47,7 @@ var classText = [...]string{
 	ErrRoot: "invalid root", ErrOp: "invalid operation", ErrBuffer: "no buffer space", ErrMismatch: "ranks disagree",
 	ErrAborted: "given up by another rank", ErrInUse: "buffer in use", ErrUnreachable: "communication failed",
 	ErrNotReady: "receive not posted", ErrFinalized: "process was finalized", ErrArg: "invalid argument",
-	ErrNoMemory: "out of memory",
+	ErrNoMemory: "out of memory", ErrOverlap: "overlapping collective calls", ErrTopology: "no such topology",
 }
 
 // Error makes a class usable as the target of errors.Is.
@@ -112,7 +114,7 @@ var classOf = [...]Class{
 	engine.Cancelled: ErrCancelled, engine.BadRequest: ErrRequest, engine.Freed: ErrComm,
 	engine.Closed: ErrFinalized, engine.Transport: ErrUnreachable, engine.BadType: ErrType,
 	engine.Mismatch: ErrMismatch, engine.NoMemory: ErrNoMemory, engine.Aborted: ErrAborted,
-	engine.NotReady: ErrNotReady, engine.InUse: ErrInUse,
+	engine.NotReady: ErrNotReady, engine.InUse: ErrInUse, engine.Overlap: ErrOverlap,
 }
 
 // errorOf turns an engine fault into an error.

@@ -29,6 +29,7 @@ const (
 	Aborted          // another rank gave up the collective
 	NotReady         // ready mode without a posted receive
 	InUse            // a buffer is used by two operations
+	Overlap          // a second collective call while one blocks
 	Argument         // the layer above found a bad argument; Err is its error
 )
 

@@ -27,11 +27,24 @@ type CollArgs struct {
 	// by Args.InCounts and InDispls or OutCounts and OutDispls, which put
 	// blocks one after the other.
 	InBlocks, OutBlocks []Buf
-	Kernel      Kernel // of reductions
-	KernelName  string // of its operation, for messages
-	Commutative bool
-	Tag         CollTag
-	User        context.Context
+	Kernel              Kernel // of reductions
+	KernelName          string // of its operation, for messages
+	Commutative         bool
+	Tag                 CollTag
+	User                context.Context
+	// Keep, if it is not nil, holds memory that Args refers to, and hears when
+	// the library needs it no more.
+	Keep Keeper
+}
+
+// Keeper owns memory of a call's arguments. Release is called once, with the
+// engine locked.
+type Keeper interface{ Release() }
+
+func (a *CollArgs) release() {
+	if a.Keep != nil {
+		a.Keep.Release()
+	}
 }
 
 // coll is a collective in progress: a cursor in its schedule.
@@ -58,6 +71,7 @@ type coll struct {
 	queued  bool // in the ready list
 	scratch []byte
 	part    *Partitioned // of which this is the parent only
+	keep    Keeper
 
 	prev, next *coll // active
 	after      *coll // ready, or free
@@ -97,8 +111,14 @@ func (l *collList) remove(k *coll) {
 // Collective runs a collective to its end.
 func (e *Engine) Collective(c *Context, a *CollArgs) *Fault {
 	e.mu.Lock()
+	if c.inside != nil {
+		defer e.mu.Unlock()
+		return e.overlap(c, a)
+	}
 	r := e.startColl(c, a)
+	c.inside = r
 	f := e.waitOne(r)
+	c.inside = nil
 	e.freeRequest(r)
 	e.mu.Unlock()
 	return f
@@ -107,7 +127,16 @@ func (e *Engine) Collective(c *Context, a *CollArgs) *Fault {
 // Icollective starts a collective.
 func (e *Engine) Icollective(c *Context, a *CollArgs) Handle {
 	e.mu.Lock()
-	r := e.startColl(c, a)
+	var r *Request
+	if c.inside != nil && !a.Tag.numbered() {
+		f := e.overlap(c, a)
+		r = e.newRequest(reqColl)
+		r.op, r.ctx, r.rank = a.Op, c, -1
+		r.fail(f)
+		e.complete(r)
+	} else {
+		r = e.startColl(c, a)
+	}
 	h := Handle{r, r.gen}
 	e.mu.Unlock()
 	return h
@@ -126,6 +155,7 @@ func (e *Engine) startColl(c *Context, a *CollArgs) *Request {
 	r.tag = tag
 	if f := c.collFault(tag, a.Tag); f != nil {
 		e.dropTag(c, tag)
+		a.release()
 		r.fail(f)
 		e.complete(r)
 		return r
@@ -139,7 +169,7 @@ func (e *Engine) startColl(c *Context, a *CollArgs) *Request {
 	}
 	r.coll = k
 	k.req, k.ctx, k.alg, k.args, k.tag = r, c, a.Alg, a.Args, tag
-	k.kernel, k.commutative, k.unit = a.Kernel, a.Commutative, a.Unit
+	k.kernel, k.commutative, k.unit, k.keep = a.Kernel, a.Commutative, a.Unit, a.Keep
 	k.bufs[collectives.In], k.bufs[collectives.Out] = a.In, a.Out
 	k.blocks[collectives.In], k.blocks[collectives.Out] = a.InBlocks, a.OutBlocks
 	if n := a.Alg.Scratch(&k.args); n > 0 {
@@ -368,6 +398,9 @@ func (e *Engine) finish(k *coll) {
 			e.tell(k.ctx, kindCollFail, wire.PlaneColl, k.tag, k.fault.culprit())
 		}
 		e.dropTag(k.ctx, k.tag)
+	}
+	if k.keep != nil {
+		k.keep.Release()
 	}
 	scratch, steps := k.scratch, k.steps
 	if cap(scratch) > maxKeptScratch {

@@ -34,7 +34,8 @@ type Context struct {
 	watched  bool // the control plane tells when any member ends
 	// numbered are the calls of NumberColl that have not started, oldest first.
 	numbered []int32
-	pending  int // operations that were started before the context was freed
+	pending  int      // operations that were started before the context was freed
+	inside   *Request // the collective in which a goroutine blocks
 }
 
 // trouble is what stands against using a context.

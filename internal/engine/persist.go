@@ -26,6 +26,9 @@ const (
 // starts. Zero: it is numbered when it starts.
 type CollTag uint32
 
+// numbered reports whether t is of NumberColl.
+func (t CollTag) numbered() bool { return t != 0 && (t-1)&persistBit == 0 }
+
 // NumberColl numbers a call that will be started later, once; also after the
 // context was freed, if another operation is pending until then.
 func (c *Context) NumberColl() CollTag {

@@ -23,6 +23,7 @@ type waiter struct {
 	many       []*Request // memory for reqs
 	call       callInfo   // of calls without a request
 	slot       int        // in the roll call, or -1
+	ask        *question  // of a call that overlaps this one
 	prev, next *waiter    // followers, or the free list
 }
 
@@ -202,7 +203,11 @@ func (e *Engine) spin(r *Request) {
 // await blocks until w has been hit as often as it needs. The first goroutine
 // to come polls for all.
 func (e *Engine) await(w *waiter) {
-	for w.hits < w.need {
+	for w.hits < w.need || w.ask != nil {
+		if w.ask != nil {
+			w.answer()
+			continue
+		}
 		if e.leading {
 			e.park(w)
 			continue

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"fmt"
+
+	"gompi/internal/wire"
+)
+
+// All ranks must start the collectives of a communicator in one order, so two
+// goroutines cannot be in such calls at once. The second to come finds out. To
+// tell who the first is, it asks: the first looks up its own call site in its
+// wait loop, so that calls that do not overlap pay for a nil check only.
+
+// question is what the second caller asks the first. Guarded by the engine but
+// for answered.
+type question struct {
+	site     string // where the first caller called
+	answered chan struct{}
+}
+
+// interrupted is added to waiter.hits to make a waiter look at its question.
+const interrupted = 1 << 30
+
+// overlap is the fault of a collective call that comes while another goroutine
+// blocks in one; the other ranks hear that it is not made here. The lock is
+// given away while the question is open.
+func (e *Engine) overlap(c *Context, a *CollArgs) *Fault {
+	e.refuse(c, a)
+	first, site := c.inside, "elsewhere"
+	op := first.op
+	if w := first.waiter; w != nil {
+		q := w.ask
+		if q == nil {
+			q = &question{answered: make(chan struct{})}
+			w.ask = q
+			w.hits += interrupted
+			e.unpark(w)
+		}
+		e.mu.Unlock()
+		<-q.answered
+		e.mu.Lock()
+		site = q.site
+	}
+	return &Fault{Class: Overlap, Peer: -1, Err: fmt.Errorf("%s at %s overlaps %s at %s", a.Op, caller(), op, site)}
+}
+
+// answer is the first caller's part.
+func (w *waiter) answer() {
+	w.ask.site = caller()
+	close(w.ask.answered)
+	w.ask = nil
+	w.hits -= interrupted
+}
+
+// Refuse counts a collective call that is not made because its arguments are
+// wrong here, so that the calls after it keep their numbers, and tells the
+// other ranks, whose call ends with Aborted.
+func (e *Engine) Refuse(c *Context, a *CollArgs) {
+	e.mu.Lock()
+	e.refuse(c, a)
+	e.mu.Unlock()
+}
+
+func (e *Engine) refuse(c *Context, a *CollArgs) {
+	a.release()
+	if c.opFault() != nil {
+		return
+	}
+	tag := c.collTag(a.Tag)
+	if c.trouble != nil {
+		delete(c.trouble.early, tag)
+	}
+	e.tell(c, kindCollFail, wire.PlaneColl, tag, 0)
+	e.dropTag(c, tag)
+}
