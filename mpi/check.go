@@ -60,7 +60,7 @@ func collUse(a *engine.CollArgs) use {
 
 // begin books the buffers of an operation, or says who else uses them.
 func (k *checker) begin(c *Comm, u use) (*use, error) {
-	u.comm, u.engine = c.core.name, c.core.e
+	u.comm, u.engine = c.Name(), c.core.e
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	kept := k.uses[:0]

@@ -5,6 +5,7 @@ package mpi
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 
 	"gompi/collectives"
 	"gompi/internal/engine"
@@ -20,29 +21,44 @@ type Comm struct {
 	user context.Context // nil: calls do not give up
 }
 
-// commCore is what all handles of a communicator share. Immutable but for
-// buffer.
+// commCore is what all handles of a communicator share. Immutable but for the
+// fields that guard themselves.
 type commCore struct {
 	proc  *Process
 	e     *engine.Engine
 	ctx   *engine.Context
-	name  string
 	rank  int
 	size  int
 	table *collectives.Table
 	check *checker // nil without GOMPI_CHECK
 
+	name   atomic.Pointer[string]
 	buffer sendBuffer
 }
 
 func (p *Process) newComm(id wire.ContextID, members wire.Members, name string) (*Comm, error) {
-	c := &Comm{core: &commCore{proc: p, e: p.e, name: name, size: members.Len(), table: p.table, check: p.check}}
-	ctx, err := p.e.NewContext(id, members, c)
-	if err != nil {
-		return nil, fmt.Errorf("gompi: communicator %s: %w", name, err)
+	c := p.blankComm(name)
+	if err := c.register(id, members); err != nil {
+		return nil, err
 	}
-	c.core.ctx, c.core.rank = ctx, ctx.Rank
 	return c, nil
+}
+
+// blankComm is a communicator that has no context yet.
+func (p *Process) blankComm(name string) *Comm {
+	c := &Comm{core: &commCore{proc: p, e: p.e, table: p.table, check: p.check}}
+	c.core.name.Store(&name)
+	return c
+}
+
+// register gives a blank communicator its context.
+func (c *Comm) register(id wire.ContextID, members wire.Members) error {
+	ctx, err := c.core.e.NewContext(id, members, c)
+	if err != nil {
+		return fmt.Errorf("gompi: communicator %s: %w", c.Name(), err)
+	}
+	c.core.ctx, c.core.rank, c.core.size = ctx, ctx.Rank, members.Len()
+	return nil
 }
 
 // CommFromSet makes the communicator that comes with a process set: local, no
@@ -58,8 +74,28 @@ func (c *Comm) Rank() int { return c.core.rank }
 // Size is the number of ranks. Local. MPI 4.1 section 7.4.1.
 func (c *Comm) Size() int { return c.core.size }
 
-// Name is the communicator's name. Local. MPI 4.1 section 7.8.
-func (c *Comm) Name() string { return c.core.name }
+// Name is the communicator's name, which errors and roll calls show. A new
+// communicator is named after what it was made from. Local.
+// MPI 4.1 section 7.8.
+func (c *Comm) Name() string { return *c.core.name.Load() }
+
+// SetName gives the communicator a name in this process. Local.
+// MPI 4.1 section 7.8.
+func (c *Comm) SetName(name string) { c.core.name.Store(&name) }
+
+// Group is the communicator's group, the local one of an intercommunicator.
+// Local. MPI 4.1 section 7.3.2.
+func (c *Comm) Group() Group { return c.core.proc.NewGroup(c.core.ctx.Members) }
+
+// Compare tells how two communicators compare: Ident if they are the same one,
+// Congruent if only their contexts differ, Similar if also the order of their
+// ranks does. Local. MPI 4.1 section 7.4.1.
+func (c *Comm) Compare(d *Comm) Comparison {
+	if c.core == d.core {
+		return Ident
+	}
+	return min(compare(c.core.ctx.Members, d.core.ctx.Members), Congruent)
+}
 
 // Process is the process that holds the communicator.
 func (c *Comm) Process() *Process { return c.core.proc }
@@ -84,26 +120,6 @@ func (c *Comm) expired(op engine.Op, peer, tag int) error {
 		return nil
 	}
 	return c.argError(ErrCancelled, op, peer, tag, -1, -1, "", context.Cause(c.user))
-}
-
-// Dup makes a communicator of the same ranks with a context of its own.
-// Collective over c. MPI 4.1 section 7.4.2.
-func (c *Comm) Dup() (*Comm, error) {
-	p := c.core.proc
-	// The creator travels whole: the job of rank 0 may be another one.
-	var id [3]uint64
-	if c.core.rank == 0 {
-		id = [3]uint64{uint64(p.self.Job), uint64(p.self.Serial), uint64(p.serial.Add(1))}
-	}
-	buf := id[:]
-	if err := Bcast(c, buf, 0); err != nil {
-		return nil, err
-	}
-	cid := wire.ContextID{
-		Creator: wire.ProcID{Job: wire.JobID(buf[0]), Serial: uint32(buf[1])},
-		Serial:  uint32(buf[2]),
-	}
-	return p.newComm(cid, c.core.ctx.Members, c.core.name+"+")
 }
 
 // Free ends the communicator on this rank for new calls, which fail with

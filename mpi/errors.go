@@ -124,7 +124,7 @@ func (c *Comm) errorOf(op engine.Op, peer, tag int32, f *engine.Fault) error {
 	}
 	e := &Error{Class: classOf[f.Class], Op: string(op), Peer: int(peer), Tag: int(tag), Got: -1, Want: -1, Err: f.Err}
 	if c != nil {
-		e.Comm, e.Rank = c.core.name, c.core.rank
+		e.Comm, e.Rank = c.Name(), c.core.rank
 	}
 	if f.Peer >= 0 {
 		e.Peer = int(f.Peer)
@@ -144,7 +144,7 @@ func (c *Comm) errorOf(op engine.Op, peer, tag int32, f *engine.Fault) error {
 func (c *Comm) argError(class Class, op engine.Op, peer, tag int, got, want int64, unit string, err error) error {
 	e := &Error{Class: class, Op: string(op), Peer: peer, Tag: tag, Got: got, Want: want, Unit: unit, Err: err}
 	if c != nil {
-		e.Comm, e.Rank = c.core.name, c.core.rank
+		e.Comm, e.Rank = c.Name(), c.core.rank
 	}
 	return e
 }

@@ -119,3 +119,11 @@ func (e *Engine) reject(p *Peer, env *envelope) {
 		e.control(p, env.key, kindAck, 0, env.aux)
 	}
 }
+
+// SkipContext tells that this process is no member of a context, so that the
+// serials of freed ones leave no gap.
+func (e *Engine) SkipContext(id wire.ContextID) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.freed.add(id)
+}
