@@ -40,6 +40,13 @@ type Algorithm struct {
 // String gives "op/name".
 func (g *Algorithm) String() string { return g.Op.String() + "/" + g.Name }
 
+// as is the algorithm for an operation that differs in the lengths and places
+// of blocks only.
+func (g Algorithm) as(op Op) Algorithm {
+	g.Op = op
+	return g
+}
+
 // Admits reports whether the algorithm can do the call. The answer is the same
 // on all ranks.
 func (g *Algorithm) Admits(a *Args, commutative bool) bool {
@@ -57,7 +64,18 @@ func All() []*Algorithm {
 		&scatterBinomial, &scatterLinear,
 		&allgatherBruck, &allgatherRing, &allgatherDoubling, &allgatherDirect,
 		&allgathervRing, &allgathervDirect,
-		&alltoallPairwise, &alltoallDirect,
+		&alltoallWindow, &alltoallPairwise, &alltoallDirect,
+		&gathervLinear,
+		&scattervLinear,
+		&alltoallvWindow, &alltoallvPairwise, &alltoallvDirect,
+		&reduceScatterBlockDirect,
+		&reduceScatterDirect,
+		&scanDoubling, &scanDirect,
+		&exscanDoubling, &exscanDirect,
+		&neighborAllgatherDirect,
+		&neighborAllgathervDirect,
+		&neighborAlltoallDirect,
+		&neighborAlltoallvDirect,
 	}
 }
 

@@ -62,11 +62,3 @@ func ringSent(a *Args) int64 {
 	}
 	return n
 }
-
-// gathered is the block of rank q in Out.
-func gathered(a *Args, q int) Ref {
-	if a.Op == OpAllgatherv {
-		return out(a.Displs[q], a.Counts[q])
-	}
-	return out(int64(q)*a.Count, a.Count)
-}

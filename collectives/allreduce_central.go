@@ -30,7 +30,7 @@ var allreduceCentral = Algorithm{
 			for q := 1; q < a.Size; q++ {
 				dst = recv(dst, q, directSlot(a, q, 0, n))
 			}
-			return foldSlots(dst, a, 0, n)
+			return foldSlots(dst, a, 0, 0, n)
 		case a.Rank == 0:
 			for q := 1; q < a.Size; q++ {
 				dst = send(dst, q, out(0, n))

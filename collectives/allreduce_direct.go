@@ -29,7 +29,7 @@ var allreduceDirect = Algorithm{
 				dst = recv(dst, q, directSlot(a, q, 0, n))
 			}
 		}
-		return foldSlots(dst, a, 0, n)
+		return foldSlots(dst, a, 0, 0, n)
 	},
 	Scratch: func(a *Args) int64 { return directScratch(a, a.Count) },
 	Steps:   func(a *Args) int { return min(1, a.Size-1) },
@@ -52,31 +52,31 @@ func directSlot(a *Args, q int, off, n int64) Ref {
 	return scratch(int64(slot)*n, n)
 }
 
-// foldSlots combines the elements [off, off+n) of all ranks in rank order into
-// Out. The accumulator is the slot of the lowest other rank.
-func foldSlots(dst []Step, a *Args, off, n int64) []Step {
+// foldSlots combines the elements [from, from+n) of all ranks in rank order
+// into Out[to:to+n]. The accumulator is the slot of the lowest other rank.
+func foldSlots(dst []Step, a *Args, from, to, n int64) []Step {
 	first := 0
 	if a.Rank == 0 {
 		first = 1
 	}
-	own := in(off, n)
-	acc := directSlot(a, first, off, n)
+	own := in(from, n)
+	acc := directSlot(a, first, to, n)
 	switch {
-	case a.Rank == 0 && a.InPlace:
-		dst = reduce(dst, acc, out(off, n), false)
-		acc = out(off, n)
+	case a.Rank == 0 && a.InPlace: // from is to
+		dst = reduce(dst, acc, out(to, n), false)
+		acc = out(to, n)
 	case a.Rank == 0:
 		dst = reduce(dst, own, acc, true)
 	}
 	for q := first + 1; q < a.Size; q++ {
 		x := own
 		if q != a.Rank {
-			x = directSlot(a, q, off, n)
+			x = directSlot(a, q, to, n)
 		}
 		dst = reduce(dst, x, acc, false)
 	}
 	if acc.Buf == Scratch {
-		dst = move(dst, acc, out(off, n))
+		dst = move(dst, acc, out(to, n))
 	}
 	return dst
 }

@@ -43,7 +43,7 @@ var allreduceSplit = Algorithm{
 			}
 		}
 		if r == 0 {
-			dst = foldSlots(dst, a, off, n)
+			dst = foldSlots(dst, a, off, off, n)
 		}
 		return dst
 	},

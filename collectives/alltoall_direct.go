@@ -2,54 +2,72 @@
 
 package collectives
 
-// Direct alltoall. All blocks are sent and received in one round, each rank
-// starting with the one after it.
+// Direct alltoall, also for blocks of different lengths. All blocks are sent
+// and received in one round, each rank starting with the one after it. In place
+// they land in scratch one after the other, by rank.
 //
 //	steps    1
 //	sent     n*(P-1)
-//	scratch  none; in place n*P
+//	scratch  none; in place the same
 //	source   textbook
 var alltoallDirect = Algorithm{
-	Name: "direct",
-	Op:   OpAlltoall,
-	Doc:  "one step, one copy; for few ranks or small blocks",
-	Rounds: func(*Args) int {
-		return 1
-	},
+	Name:   "direct",
+	Op:     OpAlltoall,
+	Doc:    "one step, one copy; for few ranks or small blocks",
+	Rounds: func(*Args) int { return 1 },
 	Round: func(a *Args, r int, dst []Step) []Step {
-		n, p := a.Count, a.Size
+		p := a.Size
 		for d := 1; d < p; d++ {
 			q := wrap(a.Rank+d, p)
-			dst = send(dst, q, in(int64(q)*n, n))
+			dst = send(dst, q, blockFor(a, q))
 		}
-		landing := Out
-		if a.InPlace {
-			landing = Scratch
-		}
-		for d := 1; d < p; d++ {
-			q := wrap(a.Rank-d, p)
-			dst = recv(dst, q, Ref{landing, int64(q) * n, n})
-		}
-		own := int64(a.Rank) * n
 		if !a.InPlace {
-			return move(dst, in(own, n), out(own, n))
+			for d := 1; d < p; d++ {
+				q := wrap(a.Rank-d, p)
+				dst = recv(dst, q, blockFrom(a, q))
+			}
+			return move(dst, blockFor(a, a.Rank), blockFrom(a, a.Rank))
 		}
-		dst = move(dst, scratch(0, own), out(0, own))
-		after := own + n
-		rest := int64(p)*n - after
-		return move(dst, scratch(after, rest), out(after, rest))
+		at := int64(0)
+		for q := range p {
+			if q != a.Rank {
+				n := blockFrom(a, q).Len
+				dst = recv(dst, q, scratch(at, n))
+				at += n
+			}
+		}
+		at = 0
+		for q := range p {
+			if q != a.Rank {
+				b := blockFrom(a, q)
+				dst = move(dst, scratch(at, b.Len), b)
+				at += b.Len
+			}
+		}
+		return dst
 	},
 	Scratch: func(a *Args) int64 {
 		if !a.InPlace {
 			return 0
 		}
-		// The last block that another rank sends ends here.
-		last := a.Size
-		if a.Rank == last-1 {
-			last--
-		}
-		return int64(last) * a.Count
+		return alltoallSent(a)
 	},
 	Steps: func(a *Args) int { return min(1, a.Size-1) },
-	Sent:  func(a *Args) int64 { return a.Count * int64(a.Size-1) },
+	Sent:  alltoallSent,
+}
+
+var alltoallvDirect = alltoallDirect.as(OpAlltoallv)
+
+// alltoallSent is the length of all blocks for other ranks.
+func alltoallSent(a *Args) int64 {
+	if a.Op == OpAlltoall {
+		return a.Count * int64(a.Size-1)
+	}
+	n := int64(0)
+	for q := range a.Size {
+		if q != a.Rank {
+			n += blockFor(a, q).Len
+		}
+	}
+	return n
 }

@@ -9,7 +9,9 @@
 // it: the verifier of this package, a simulator, and the engine that executes
 // it. An algorithm sees only values that are equal on all ranks, besides the
 // rank itself, the displacements of its own buffer and whether it is in place;
-// those three change what a rank does locally, never what it sends.
+// those three change what a rank does locally, never what it sends. Lengths of
+// blocks that only the two ends know (Gatherv, Scatterv, Alltoallv, neighbours)
+// decide how much is sent, never to whom or when.
 //
 // # Rules of a schedule
 //
@@ -31,14 +33,15 @@
 // # Buffers
 //
 // Bcast uses Out on all ranks: the root's data is there at the start. In place
-// means that In is the part of Out where its data would land (Allreduce and
-// Alltoall: all of it; Reduce, Gather: at the root; Allgather: the rank's own
-// block). Scatter in place at the root is the reverse: Out is the root's block
-// of In. Args.InLen and Args.OutLen give the lengths.
+// means that In is the part of Out where its data would land (Allreduce,
+// Alltoall, Scan: all of it; Reduce, Gather: at the root; Allgather: the rank's
+// own block). Scatter in place at the root is the reverse, Out is the root's
+// block of In; so is Reduce_scatter, where Out is the start of In. Exscan leaves
+// Out of rank 0 alone. Args.InLen and Args.OutLen give the lengths.
 //
 // # Limitations
 //
-// Intercommunicators (Step.Remote) have their place but no algorithm yet; so
-// have Alltoallv and Alltoallw, Reduce_scatter, Scan, Exscan, Gatherv, Scatterv
-// and the neighbourhood collectives.
+// Alltoallw and Neighbor_alltoallw, whose blocks differ in type, are the v-forms
+// in bytes. Intercommunicators (Step.Remote) have their place but no algorithm
+// yet.
 package collectives

@@ -2,7 +2,8 @@
 
 package collectives
 
-// Linear gather. All send to the root in one round.
+// Linear gather, also for blocks of different lengths. All send to the root in
+// one round.
 //
 //	steps    1
 //	sent     n; nothing by the root
@@ -34,3 +35,5 @@ var gatherLinear = Algorithm{
 		return a.Count
 	},
 }
+
+var gathervLinear = gatherLinear.as(OpGatherv)

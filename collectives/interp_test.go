@@ -40,8 +40,10 @@ func interpret[T any](alg *Algorithm, c Case, seed uint64, contribute func(rank 
 		x.buf[In] = make([]T, a.InLen())
 		x.buf[Out] = make([]T, a.OutLen())
 		if a.InPlace {
-			if a.Op == OpScatter {
-				x.buf[Out] = x.buf[In][int64(r)*a.Count:][:a.Count]
+			if a.outInside() {
+				if a.OutLen() > 0 {
+					x.buf[Out] = x.buf[In][a.own():][:a.OutLen()]
+				}
 			} else if a.InLen() > 0 { // an empty block may lie beyond the end
 				x.buf[In] = x.buf[Out][a.own():][:a.InLen()]
 			}

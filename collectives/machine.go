@@ -142,12 +142,11 @@ func (s *rankState) begin(a Args, alg *Algorithm) error {
 	clear(s.mem)
 	clear(s.marks)
 	s.start = [3]int64{0, s.size[In], s.size[In] + s.size[Out]}
-	if a.InPlace {
-		if a.Op == OpScatter {
-			s.start[Out] = s.start[In] + int64(a.Rank)*a.Count
-		} else {
-			s.start[In] = s.start[Out] + a.own()
-		}
+	switch { // an empty block may lie beyond the end
+	case a.InPlace && a.outInside() && s.size[Out] > 0:
+		s.start[Out] = s.start[In] + a.own()
+	case a.InPlace && !a.outInside() && s.size[In] > 0:
+		s.start[In] = s.start[Out] + a.own()
 	}
 	s.high = 0
 	s.round, s.rounds = -1, alg.Rounds(&s.args)

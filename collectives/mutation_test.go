@@ -3,6 +3,7 @@
 package collectives
 
 import (
+	"math/rand/v2"
 	"slices"
 	"testing"
 )
@@ -173,13 +174,20 @@ func TestMutations(t *testing.T) {
 
 func mutationCases(g *Algorithm, size int) []Case {
 	c := Case{Size: size, Root: size / 3, Count: int64(2*size + 1), Segment: 4}
-	if g.Op == OpAllgatherv {
-		for i := range size {
-			c.Counts = append(c.Counts, int64(2+i%3))
-		}
+	for i := range size {
+		c.Counts = append(c.Counts, int64(2+i%3))
 	}
-	if g.Op == OpBcast || g.Op == OpBarrier {
+	c.Block = func(from, to, k int) int64 { return int64(2 + (from+to+k)%3) }
+	switch g.Op {
+	case OpBcast, OpBarrier:
 		return []Case{c}
+	case OpNeighborAllgather, OpNeighborAllgatherv, OpNeighborAlltoall, OpNeighborAlltoallv:
+		c.Count = 3
+		ring, other := line(size, true), digraph(rand.New(rand.NewPCG(uint64(size), 6)), size, 2)
+		c.Dests, c.Sources = ring.Dests, ring.Sources
+		more := c
+		more.Dests, more.Sources = other.Dests, other.Sources
+		return []Case{c, more}
 	}
 	place := c
 	place.InPlace = func(int) bool { return true }

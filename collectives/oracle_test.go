@@ -25,40 +25,103 @@ func datum(r int, i int64, commutative bool) affine {
 	return affine{h | 1, h >> 7}
 }
 
-// want is what rank r must end with in Out, gaps being zero.
-func want(alg *Algorithm, a Args) []affine {
+// want is what the rank of args[r] must end with in Out, gaps being zero or, in
+// place, what they were.
+func want(alg *Algorithm, args []Args, r int) []affine {
+	a := &args[r]
 	out := make([]affine, a.OutLen())
 	put := func(off, n int64, from int, first int64) {
 		for i := range n {
 			out[off+i] = datum(from, first+i, alg.Commutative)
 		}
 	}
+	fold := func(ranks int, first int64) {
+		for i := range out {
+			for q := range ranks {
+				x := datum(q, first+int64(i), alg.Commutative)
+				if q > 0 {
+					x = after(out[i], x)
+				}
+				out[i] = x
+			}
+		}
+	}
+	if a.InPlace && !a.outInside() {
+		put(a.own(), a.InLen(), r, 0)
+	}
 	switch a.Op {
 	case OpBcast:
 		put(0, a.Count, a.Root, 0)
 	case OpScatter:
-		put(0, a.Count, a.Root, int64(a.Rank)*a.Count)
+		put(0, a.Count, a.Root, int64(r)*a.Count)
+	case OpScatterv:
+		put(0, a.Count, a.Root, args[a.Root].Displs[r])
 	case OpGather, OpAllgather:
 		for q := 0; q < a.Size && len(out) > 0; q++ {
 			put(int64(q)*a.Count, a.Count, q, 0)
 		}
-	case OpAllgatherv:
-		for q := range a.Size {
+	case OpAllgatherv, OpGatherv:
+		for q := range a.Counts {
 			put(a.Displs[q], a.Counts[q], q, 0)
 		}
 	case OpAlltoall:
 		for q := range a.Size {
-			put(int64(q)*a.Count, a.Count, q, int64(a.Rank)*a.Count)
+			put(int64(q)*a.Count, a.Count, q, int64(r)*a.Count)
+		}
+	case OpAlltoallv:
+		for q := range a.Size {
+			displs := args[q].InDispls
+			if args[q].InPlace {
+				displs = args[q].OutDispls
+			}
+			put(a.OutDispls[q], a.OutCounts[q], q, displs[r])
 		}
 	case OpReduce, OpAllreduce:
-		for i := range out {
-			out[i] = datum(0, int64(i), alg.Commutative)
-			for q := 1; q < a.Size; q++ {
-				out[i] = after(out[i], datum(q, int64(i), alg.Commutative))
-			}
+		fold(a.Size, 0)
+	case OpReduceScatterBlock:
+		fold(a.Size, int64(r)*a.Count)
+	case OpReduceScatter:
+		first := int64(0)
+		for _, n := range a.Counts[:r] {
+			first += n
 		}
+		fold(a.Size, first)
+	case OpScan:
+		fold(r+1, 0)
+	case OpExscan:
+		fold(r, 0)
+	default:
+		neighborhood(args, r, put)
 	}
 	return out
+}
+
+// neighborhood calls put for what a rank gets from its neighbours: it walks all
+// edges of the group in the order of their destinations and takes for each the
+// next source that fits.
+func neighborhood(args []Args, r int, put func(off, n int64, from int, first int64)) {
+	a := &args[r]
+	used := make([]bool, len(a.Sources))
+	for q := range args {
+		for i, to := range args[q].Dests {
+			if int(to) != r {
+				continue
+			}
+			k := 0
+			for used[k] || int(a.Sources[k]) != q {
+				k++
+			}
+			used[k] = true
+			n, first := a.Count, int64(0)
+			if len(a.OutCounts) > 0 {
+				n = a.OutCounts[k]
+			}
+			if displs := args[q].InDispls; len(displs) > 0 {
+				first = displs[i]
+			}
+			put(a.OutDispls[k], n, q, first)
+		}
+	}
 }
 
 // against compares one case with the naive result.
@@ -74,8 +137,12 @@ func against(alg *Algorithm, c Case, seed uint64) error {
 	if err != nil {
 		return err
 	}
+	args := make([]Args, c.Size)
+	for r := range args {
+		args[r] = c.args(alg.Op, r)
+	}
 	for r, got := range outs {
-		for i, w := range want(alg, c.args(alg.Op, r)) {
+		for i, w := range want(alg, args, r) {
 			if got[i] != w {
 				return fmt.Errorf("%v: %v: rank %d ends with a wrong element %d", alg, c, r, i)
 			}
@@ -97,22 +164,33 @@ func draw(g *Algorithm, rng *rand.Rand, size int, count int64) Case {
 		mask := rng.Uint64()
 		c.InPlace = func(r int) bool { return mask>>(r%64)&1 == 1 }
 	}
-	if g.Op == OpAllgatherv {
-		c.Counts = make([]int64, size)
-		for i := range c.Counts {
-			c.Counts[i] = rng.Int64N(count + 1)
-		}
-		layouts := make([][]int64, size)
-		for r := range layouts {
-			layouts[r] = make([]int64, size)
-			at := rng.Int64N(3)
-			for _, i := range rng.Perm(size) {
-				layouts[r][i] = at
-				at += c.Counts[i] + rng.Int64N(2)
-			}
-		}
-		c.Displs = func(r int) []int64 { return layouts[r] }
+	c.Counts = make([]int64, size)
+	for i := range c.Counts {
+		c.Counts[i] = rng.Int64N(count + 1)
 	}
+	salt := rng.Uint64()
+	c.Layout = func(rank int, counts []int64) []int64 {
+		rng := rand.New(rand.NewPCG(salt, uint64(rank)))
+		displs := make([]int64, len(counts))
+		at := rng.Int64N(3)
+		for _, i := range rng.Perm(len(counts)) {
+			displs[i] = at
+			at += counts[i] + rng.Int64N(2)
+		}
+		return displs
+	}
+	inPlace := c.InPlace != nil
+	c.Block = func(from, to, k int) int64 {
+		if inPlace && from > to { // the blocks of a pair are equal
+			from, to = to, from
+		}
+		return int64((uint64(from+2)*salt + uint64(to+2)*(salt>>32) + uint64(k)) % uint64(count/4+2))
+	}
+	graph := digraph(rng, size, 1+rng.IntN(4))
+	if rng.IntN(4) == 0 {
+		graph = line(size, rng.IntN(2) == 0)
+	}
+	c.Dests, c.Sources = graph.Dests, graph.Sources
 	return c
 }
 

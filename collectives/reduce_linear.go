@@ -27,7 +27,7 @@ var reduceLinear = Algorithm{
 				dst = recv(dst, q, directSlot(a, q, 0, a.Count))
 			}
 		}
-		return foldSlots(dst, a, 0, a.Count)
+		return foldSlots(dst, a, 0, 0, a.Count)
 	},
 	Scratch: func(a *Args) int64 {
 		if a.Rank != a.Root {

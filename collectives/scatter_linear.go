@@ -2,10 +2,11 @@
 
 package collectives
 
-// Linear scatter. The root sends to all in one round.
+// Linear scatter, also for blocks of different lengths. The root sends to all
+// in one round.
 //
 //	steps    1
-//	sent     n*(P-1) by the root
+//	sent     n*(P-1) by the root, or all blocks but its own
 //	scratch  none
 //	source   textbook
 var scatterLinear = Algorithm{
@@ -21,7 +22,7 @@ var scatterLinear = Algorithm{
 		}
 		for v := 1; v < a.Size; v++ {
 			q := rankOf(a, v)
-			dst = send(dst, q, in(int64(q)*a.Count, a.Count))
+			dst = send(dst, q, scattered(a, q))
 		}
 		return keepOwnBlock(dst, a)
 	},
@@ -31,14 +32,14 @@ var scatterLinear = Algorithm{
 		if a.Rank != a.Root {
 			return 0
 		}
-		return a.Count * int64(a.Size-1)
+		n := int64(0)
+		for q := range a.Size {
+			if q != a.Root {
+				n += scattered(a, q).Len
+			}
+		}
+		return n
 	},
 }
 
-// keepOwnBlock copies the rank's own block of In to Out.
-func keepOwnBlock(dst []Step, a *Args) []Step {
-	if a.InPlace {
-		return dst
-	}
-	return move(dst, in(int64(a.Rank)*a.Count, a.Count), out(0, a.Count))
-}
+var scattervLinear = scatterLinear.as(OpScatterv)

@@ -157,7 +157,8 @@ type Args struct {
 	// Exscan; one rank's block of Gather, Scatter, Allgather and
 	// Reduce_scatter_block; the block for one pair of Alltoall; the block of
 	// one neighbour of Neighbor_allgather and Neighbor_alltoall; this rank's
-	// own block of Gatherv and Scatterv, where it is local.
+	// own block of Gatherv, Scatterv and Neighbor_allgatherv, where it is
+	// local.
 	Count int64
 
 	// Counts are the blocks of all ranks: Allgatherv, Reduce_scatter; Gatherv
@@ -167,7 +168,9 @@ type Args struct {
 
 	// InCounts and InDispls are what goes to each rank, OutCounts and
 	// OutDispls what comes from each, of Alltoallv. Local; for each pair the
-	// two ranks give the same count. Neighbor_*v: an entry for each of Dests
+	// two ranks give the same count. In place what goes to a rank is what lies
+	// where its data will come, and the first two are not read. Neighbor_*v: an
+	// entry for each of Dests
 	// and Sources; Neighbor_allgather(v) has no InCounts.
 	InCounts, InDispls, OutCounts, OutDispls []int64
 
@@ -223,6 +226,9 @@ func (a *Args) InLen() int64 {
 		}
 		return n
 	case OpAlltoallv, OpNeighborAlltoallv:
+		if a.InPlace {
+			return a.OutLen()
+		}
 		return blocksEnd(a.InCounts, a.InDispls)
 	case OpNeighborAlltoall:
 		return a.Count * int64(len(a.Dests))
@@ -273,13 +279,23 @@ func blocksEnd(counts, displs []int64) int64 {
 	return end
 }
 
-// own is the place of In in Out of a rank that is in place.
+// own is the place of In in Out of a rank that is in place; of Out in In where
+// outInside.
 func (a *Args) own() int64 {
 	switch a.Op {
-	case OpGather, OpAllgather:
+	case OpGather, OpAllgather, OpScatter:
 		return a.Count * int64(a.Rank)
-	case OpGatherv, OpAllgatherv:
+	case OpGatherv, OpAllgatherv, OpScatterv:
 		return a.Displs[a.Rank]
 	}
 	return 0
+}
+
+// outInside reports whether in place means that Out is a part of In.
+func (a *Args) outInside() bool {
+	switch a.Op {
+	case OpScatter, OpScatterv, OpReduceScatterBlock, OpReduceScatter:
+		return true
+	}
+	return false
 }

@@ -39,11 +39,12 @@ func TestRoundIsPure(t *testing.T) {
 // example is a call of 16 ranks that every algorithm admits.
 func example(g *Algorithm) Args {
 	c := Case{Size: 16, Root: 3, Count: 64}
-	if g.Op == OpAllgatherv {
-		for i := range c.Size {
-			c.Counts = append(c.Counts, int64(i+1))
-		}
+	for i := range c.Size {
+		c.Counts = append(c.Counts, int64(i+1))
 	}
+	c.Block = func(from, to, k int) int64 { return int64(1 + from ^ to) }
+	graph := line(c.Size, true)
+	c.Dests, c.Sources = graph.Dests, graph.Sources
 	return c.args(g.Op, 5)
 }
 

@@ -16,8 +16,9 @@ type Rule struct {
 	Op Op
 	// MaxRanks is the largest group; 0 means any.
 	MaxRanks int
-	// MaxBytes is the largest result of one rank: the whole of Bcast, Reduce
-	// and Allreduce, all blocks together of the others. 0 means any.
+	// MaxBytes is the largest result of one rank: the whole of Bcast, Reduce,
+	// Allreduce, Scan and Exscan, all blocks together of the others. 0 means
+	// any. Operations whose lengths are local know no limit.
 	MaxBytes int64
 	// Name is the algorithm's.
 	Name string
@@ -66,7 +67,26 @@ var defaultRules = [...]Rule{
 	{OpAllgatherv, 0, 0, "ring"},
 
 	{OpAlltoall, 32, 0, "direct"},
-	{OpAlltoall, 0, 0, "pairwise"},
+	{OpAlltoall, 0, 32 << 10, "direct"},
+	{OpAlltoall, 0, 0, "window"},
+
+	{OpGatherv, 0, 0, "linear"},
+	{OpScatterv, 0, 0, "linear"},
+	{OpAlltoallv, 32, 0, "direct"},
+	{OpAlltoallv, 0, 0, "window"},
+
+	{OpReduceScatterBlock, 0, 0, "direct"},
+	{OpReduceScatter, 0, 0, "direct"},
+
+	{OpScan, 8, 512, "direct"},
+	{OpScan, 0, 0, "doubling"},
+	{OpExscan, 8, 512, "direct"},
+	{OpExscan, 0, 0, "doubling"},
+
+	{OpNeighborAllgather, 0, 0, "direct"},
+	{OpNeighborAllgatherv, 0, 0, "direct"},
+	{OpNeighborAlltoall, 0, 0, "direct"},
+	{OpNeighborAlltoallv, 0, 0, "direct"},
 }
 
 // Table selects algorithms. All ranks of a communicator must hold equal
@@ -104,6 +124,9 @@ func NewTable(rules []Rule) (*Table, error) {
 		}
 		if r.MaxRanks < 0 || r.MaxBytes < 0 {
 			return nil, fmt.Errorf("rule for %v has negative limits %d, %d", r.Op, r.MaxRanks, r.MaxBytes)
+		}
+		if r.MaxBytes > 0 && localLengths(r.Op) {
+			return nil, fmt.Errorf("rule for %v has a limit of %d bytes, but its lengths are not known on all ranks", r.Op, r.MaxBytes)
 		}
 		g, err := ByName(r.Op, r.Name)
 		if err != nil {
@@ -192,16 +215,29 @@ func (t *Table) rule(a *Args, bytes int64, commutative bool) *Algorithm {
 	panic("gompi: BUG: no algorithm for " + a.Op.String())
 }
 
+// localLengths reports whether ranks do not know all lengths of op, so that
+// these never decide.
+func localLengths(op Op) bool {
+	switch op {
+	case OpGatherv, OpScatterv, OpAlltoallv, OpNeighborAllgather, OpNeighborAllgatherv, OpNeighborAlltoall, OpNeighborAlltoallv:
+		return true
+	}
+	return false
+}
+
 // totalBytes is what rules compare with MaxBytes. Too large a product counts
 // as the largest.
 func totalBytes(a *Args, elemBytes int) int64 {
+	if localLengths(a.Op) {
+		return 0
+	}
 	n := uint64(a.Count)
 	switch a.Op {
 	case OpBarrier:
 		return 0
-	case OpGather, OpScatter, OpAllgather, OpAlltoall:
+	case OpGather, OpScatter, OpAllgather, OpAlltoall, OpReduceScatterBlock:
 		n = product(n, uint64(a.Size))
-	case OpAllgatherv:
+	case OpAllgatherv, OpReduceScatter:
 		n = 0
 		for _, c := range a.Counts {
 			n = min(n+uint64(c), math.MaxInt64)

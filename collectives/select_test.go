@@ -10,7 +10,7 @@ import (
 
 // calls visits calls of all operations, sizes and lengths.
 func calls(visit func(a Args, elemBytes int, commutative bool)) {
-	for op := range Op(OpAlltoall + 1) {
+	for op := range numOps {
 		for _, size := range []int{1, 2, 3, 4, 5, 8, 9, 16, 17, 32, 33, 64, 100, 1 << 20} {
 			for shift := -1; shift < 40; shift++ {
 				for _, commutative := range []bool{false, true} {
@@ -18,7 +18,7 @@ func calls(visit func(a Args, elemBytes int, commutative bool)) {
 					if shift < 0 {
 						a.Count = 0
 					}
-					if op == OpAllgatherv {
+					if op == OpAllgatherv || op == OpReduceScatter {
 						a.Counts = []int64{a.Count} // Select sums and looks no further
 					}
 					visit(a, 8, commutative)
@@ -155,11 +155,12 @@ func TestNewTableErrors(t *testing.T) {
 		return change(append([]Rule(nil), defaultRules[:]...))
 	}
 	for want, bad := range map[string][]Rule{
-		"leave cases out":    rules(func(r []Rule) []Rule { return r[1:2] }),
-		"for alltoall leave": rules(func(r []Rule) []Rule { return r[:len(r)-1] }),
-		"no algorithm":       rules(func(r []Rule) []Rule { return append(r, Rule{OpBcast, 0, 0, "bruck"}) }),
-		"unknown op(200)":    rules(func(r []Rule) []Rule { return append(r, Rule{200, 0, 0, "ring"}) }),
-		"negative":           rules(func(r []Rule) []Rule { return append(r, Rule{OpBcast, -1, 0, "chain"}) }),
+		"leave cases out":              rules(func(r []Rule) []Rule { return r[1:2] }),
+		"for neighbor_alltoallv leave": rules(func(r []Rule) []Rule { return r[:len(r)-1] }),
+		"no algorithm":                 rules(func(r []Rule) []Rule { return append(r, Rule{OpBcast, 0, 0, "bruck"}) }),
+		"unknown op(200)":              rules(func(r []Rule) []Rule { return append(r, Rule{200, 0, 0, "ring"}) }),
+		"not known on all ranks":       rules(func(r []Rule) []Rule { return append(r, Rule{OpGatherv, 0, 1, "linear"}) }),
+		"negative":                     rules(func(r []Rule) []Rule { return append(r, Rule{OpBcast, -1, 0, "chain"}) }),
 		"for allgather leave": rules(func(r []Rule) []Rule {
 			return append(r, Rule{OpAllgather, 0, 0, "doubling"})
 		}),

@@ -48,15 +48,6 @@ func await(dst []Step, peer int) []Step {
 	return append(dst, Step{Kind: Recv, Peer: int32(peer), A: out(0, 0)})
 }
 
-// keepOwn copies the rank's contribution to its place in Out.
-func keepOwn(dst []Step, a *Args) []Step {
-	if a.InPlace {
-		return dst
-	}
-	n := a.InLen()
-	return move(dst, in(0, n), out(a.own(), n))
-}
-
 // take receives a peer's partial result for Out[off:off+n] and combines it
 // with the rank's own. fresh: the rank's own is still its contribution, in In;
 // then the message may land in Out directly, and neither scratch nor a copy is

@@ -2,64 +2,7 @@
 
 package collectives
 
-import (
-	"fmt"
-	"slices"
-)
-
-// Case is one call to verify, as all ranks see it.
-type Case struct {
-	Size, Root int
-	Count      int64
-	// Counts are the blocks of the v-forms, Size entries.
-	Counts []int64
-	// Displs gives the displacements of one rank; nil lays the blocks one
-	// after the other.
-	Displs func(rank int) []int64
-	// InPlace says which ranks are in place; nil means none. Ranks that
-	// cannot be (non-roots of rooted operations) are not asked.
-	InPlace func(rank int) bool
-	Segment int64
-}
-
-// String describes the case for error messages.
-func (c Case) String() string {
-	s := fmt.Sprintf("size %d, root %d, count %d", c.Size, c.Root, c.Count)
-	if c.Counts != nil {
-		s = fmt.Sprintf("size %d, counts %v", c.Size, c.Counts)
-	}
-	if c.Segment != 0 {
-		s += fmt.Sprintf(", segment %d", c.Segment)
-	}
-	if c.InPlace != nil {
-		s += ", in place"
-	}
-	return s
-}
-
-// args are the arguments of one rank.
-func (c *Case) args(op Op, rank int) Args {
-	a := Args{Op: op, Rank: rank, Size: c.Size, Root: c.Root, Count: c.Count, Counts: c.Counts, Segment: c.Segment}
-	if op == OpAllgatherv {
-		if c.Displs != nil {
-			a.Displs = c.Displs(rank)
-		} else {
-			a.Displs = make([]int64, c.Size)
-			for i := 1; i < c.Size; i++ {
-				a.Displs[i] = a.Displs[i-1] + c.Counts[i-1]
-			}
-		}
-	}
-	if c.InPlace != nil {
-		switch op {
-		case OpReduce, OpGather, OpScatter:
-			a.InPlace = rank == c.Root && c.InPlace(rank)
-		case OpAllreduce, OpAllgather, OpAllgatherv, OpAlltoall:
-			a.InPlace = c.InPlace(rank)
-		}
-	}
-	return a
-}
+import "fmt"
 
 // Verify proves for one case that the algorithm keeps the rules of a schedule
 // (see the package comment), that every rank ends with the right result, and
@@ -74,7 +17,10 @@ func Verify(alg *Algorithm, c Case) error {
 
 // Verifier verifies many cases in the same memory. It is not safe for
 // concurrent use; the zero value is ready.
-type Verifier struct{ m machine }
+type Verifier struct {
+	m    machine
+	want []symbol // scratch of result
+}
 
 // Verify is like the function Verify.
 func (v *Verifier) Verify(alg *Algorithm, c Case) error {
@@ -85,7 +31,7 @@ func (v *Verifier) Verify(alg *Algorithm, c Case) error {
 		}
 	}
 	if err == nil {
-		err = v.steps(alg)
+		err = v.steps(alg, &c)
 	}
 	if err != nil {
 		return fmt.Errorf("%v: %v: %w", alg, c, err)
@@ -104,52 +50,90 @@ func (v *Verifier) result(alg *Algorithm, r int) error {
 		return nil
 	}
 	got := s.mem[s.start[Out]:][:s.size[Out]]
-	expect := func(off, n int64, want func(i int64) symbol) error {
-		for i := range n {
-			if w := want(i); got[off+i] != w {
-				return fmt.Errorf("rank %d ends with %s in element %d, not with %s", r, v.show(got[off+i]), off+i, v.show(w))
-			}
-			got[off+i] = 0
-		}
-		return nil
+	if fold, ok := reduction(a); ok {
+		return v.reduced(alg, r, got, fold)
 	}
-	var err error
+	v.untouched(s)
 	switch alg.Op {
 	case OpBcast:
-		err = expect(0, a.Count, func(i int64) symbol { return v.m.syms.leaf(a.Root, i) })
-	case OpScatter:
-		err = expect(0, a.Count, func(i int64) symbol { return v.m.syms.leaf(a.Root, int64(r)*a.Count+i) })
-	case OpGather, OpAllgather, OpAllgatherv:
-		for q := 0; q < a.Size && len(got) > 0 && err == nil; q++ {
-			b := gathered(a, q)
-			err = expect(b.Off, b.Len, func(i int64) symbol { return v.m.syms.leaf(q, i) })
+		v.expect(out(0, a.Count), a.Root, 0)
+	case OpScatter, OpScatterv:
+		v.expect(out(0, a.Count), a.Root, scattered(&v.m.ranks[a.Root].args, r).Off)
+	case OpGather, OpGatherv, OpAllgather, OpAllgatherv:
+		for q := 0; q < a.Size && len(got) > 0; q++ {
+			v.expect(gathered(a, q), q, 0)
 		}
-	case OpAlltoall:
-		for q := 0; q < a.Size && err == nil; q++ {
-			err = expect(int64(q)*a.Count, a.Count, func(i int64) symbol { return v.m.syms.leaf(q, int64(r)*a.Count+i) })
+	case OpAlltoall, OpAlltoallv:
+		for q := range a.Size {
+			v.expect(blockFrom(a, q), q, blockFor(&v.m.ranks[q].args, r).Off)
 		}
-	case OpReduce, OpAllreduce:
-		return v.reduced(alg, r, got)
+	case OpExscan: // of rank 0
+	case OpNeighborAllgather, OpNeighborAllgatherv, OpNeighborAlltoall, OpNeighborAlltoallv:
+		for i, q := range a.Sources {
+			if q < 0 {
+				continue
+			}
+			from := &v.m.ranks[q].args
+			edge := nth(from.Dests, int32(r), earlier(a.Sources, i))
+			v.expect(fromNeighbor(a, i), int(q), toNeighbor(from, edge).Off)
+		}
 	default:
 		panic("gompi: BUG: no result known for " + alg.Op.String())
 	}
-	if err != nil {
-		return err
-	}
-	if alg.Op == OpScatter && a.InPlace {
-		return nil
-	}
-	for i, x := range got {
-		if x != 0 {
+	for i, w := range v.want {
+		switch x := got[i]; {
+		case x == w:
+		case w == 0:
 			return fmt.Errorf("rank %d writes element %d between the blocks", r, i)
+		default:
+			return fmt.Errorf("rank %d ends with %s in element %d, not with %s", r, v.show(x), i, v.show(w))
 		}
 	}
 	return nil
 }
 
+// untouched sets want to what Out holds at the start.
+func (v *Verifier) untouched(s *rankState) {
+	a := &s.args
+	v.want = append(v.want[:0], make([]symbol, s.size[Out])...)
+	if a.InPlace && !a.outInside() {
+		v.expect(out(a.own(), a.InLen()), a.Rank, 0)
+	}
+}
+
+// expect notes that b holds the contribution of a rank from element first on.
+func (v *Verifier) expect(b Ref, rank int, first int64) {
+	for i := range b.Len {
+		v.want[b.Off+i] = v.m.syms.leaf(rank, first+i)
+	}
+}
+
+// folding is what a reduction leaves on a rank: the contributions of ranks 0 to
+// ranks-1, from element first on.
+type folding struct {
+	ranks int
+	first int64
+}
+
+// reduction reports what a rank gets of a reduction; ok is false if nothing is
+// reduced there.
+func reduction(a *Args) (f folding, ok bool) {
+	switch a.Op {
+	case OpReduce, OpAllreduce:
+		return folding{ranks: a.Size}, true
+	case OpReduceScatterBlock, OpReduceScatter:
+		off, _ := shares(a, a.Rank, a.Rank+1)
+		return folding{a.Size, off}, true
+	case OpScan:
+		return folding{ranks: a.Rank + 1}, true
+	case OpExscan:
+		return folding{ranks: a.Rank}, a.Rank > 0
+	}
+	return folding{}, false
+}
+
 // reduced checks the result of a reduction.
-func (v *Verifier) reduced(alg *Algorithm, r int, got []symbol) error {
-	size := len(v.m.ranks)
+func (v *Verifier) reduced(alg *Algorithm, r int, got []symbol, f folding) error {
 	for i, x := range got {
 		if r > 0 && alg.Op == OpAllreduce {
 			first := &v.m.ranks[0]
@@ -158,7 +142,7 @@ func (v *Verifier) reduced(alg *Algorithm, r int, got []symbol) error {
 			}
 			continue
 		}
-		if !v.m.syms.complete(x, int64(i), size, alg.Commutative) {
+		if !v.m.syms.complete(x, f.first+int64(i), f.ranks, alg.Commutative) {
 			return fmt.Errorf("rank %d ends with %s in element %d", r, v.show(x), i)
 		}
 	}
@@ -179,20 +163,13 @@ func (v *Verifier) costs(alg *Algorithm, r int) error {
 
 // steps checks the declared number of steps. Where a block has no elements,
 // messages and with them steps may be missing.
-func (v *Verifier) steps(alg *Algorithm) error {
+func (v *Verifier) steps(alg *Algorithm, c *Case) error {
 	a := &v.m.ranks[0].args
-	full := a.Count > 0 || alg.Op == OpBarrier
-	switch alg.Op {
-	case OpBcast, OpReduce, OpAllreduce: // may be cut into a block per rank
-		full = a.Count >= int64(a.Size)
-	case OpAllgatherv:
-		full = !slices.Contains(a.Counts, 0)
-	}
 	most := 0
 	for r := range v.m.ranks {
 		most = max(most, v.m.ranks[r].depth)
 	}
-	if want := alg.Steps(a); most > want || full && most != want {
+	if want := alg.Steps(a); most > want || most < want && c.full(alg.Op) {
 		return fmt.Errorf("takes %d steps, not %d", most, want)
 	}
 	return nil

@@ -146,7 +146,7 @@ func TestGap(t *testing.T) {
 	g.Round = func(a *Args, r int, dst []Step) []Step {
 		return move(directRound(a, r, dst), in(0, 1), out(1, 1))
 	}
-	c := Case{Size: 2, Counts: []int64{1, 1}, Displs: func(int) []int64 { return []int64{0, 2} }}
+	c := Case{Size: 2, Counts: []int64{1, 1}, Layout: func(int, []int64) []int64 { return []int64{0, 2} }}
 	err := Verify(&g, c)
 	if err == nil || !strings.Contains(err.Error(), "between the blocks") {
 		t.Errorf("got %v", err)
