@@ -135,6 +135,8 @@ func kindOf(rt reflect.Type) dtype.Kind {
 		return dtype.Complex64
 	case reflect.Complex128:
 		return dtype.Complex128
+	case reflect.Struct:
+		return pairKind(rt)
 	}
 	return dtype.Opaque
 }

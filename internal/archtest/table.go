@@ -28,6 +28,7 @@ var layers = []row{
 	{pkg: "internal/mem", pure: true},
 	{pkg: "internal/huge"},
 	{pkg: "internal/dtype", may: "internal/mem"},
+	{pkg: "internal/kernel", may: "internal/dtype", pure: true},
 	{pkg: "internal/plot"},
 	{pkg: "internal/cgroup"},
 	{pkg: "internal/wait", may: "internal/cgroup"},
@@ -48,11 +49,11 @@ var layers = []row{
 
 	// The engine takes transports as values; it imports none of them.
 	{pkg: "internal/engine", may: "transport collectives internal/wire internal/group internal/match " +
-		"internal/dtype internal/mem internal/rollcall internal/wait"},
+		"internal/dtype internal/kernel internal/mem internal/rollcall internal/wait"},
 
 	// The public library.
 	{pkg: "mpi", may: "internal/engine collectives transport transport/inproc transport/shm transport/tcp " +
-		"internal/wire internal/group internal/dtype internal/mem internal/control internal/segment internal/rollcall " +
+		"internal/wire internal/group internal/dtype internal/kernel internal/mem internal/control internal/segment internal/rollcall " +
 		"internal/cgroup internal/wait"},
 	{pkg: "mpi/value", may: "mpi"},
 	{pkg: "mpitest", may: "mpi internal/engine internal/wait internal/segment transport transport/inproc transport/shm transport/tcp transport/faulty internal/wire " +

@@ -25,6 +25,17 @@ const (
 	Float64
 	Complex64
 	Complex128
+	// A value and an int64 index, side by side: 16 bytes.
+	PairInt8
+	PairInt16
+	PairInt32
+	PairInt64
+	PairUint8
+	PairUint16
+	PairUint32
+	PairUint64
+	PairFloat32
+	PairFloat64
 	NumKinds
 )
 

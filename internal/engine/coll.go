@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"gompi/collectives"
+	"gompi/internal/kernel"
 	"gompi/internal/match"
 	"gompi/internal/mem"
 	"gompi/internal/wire"
@@ -27,8 +28,8 @@ type CollArgs struct {
 	// by Args.InCounts and InDispls or OutCounts and OutDispls, which put
 	// blocks one after the other.
 	InBlocks, OutBlocks []Buf
-	Kernel              Kernel // of reductions
-	KernelName          string // of its operation, for messages
+	Kernel              kernel.Func // of reductions
+	KernelName          string      // of its operation, for messages
 	Commutative         bool
 	Tag                 CollTag
 	User                context.Context
@@ -58,7 +59,7 @@ type coll struct {
 	// blocks stand for In and Out of the w-forms, else nil.
 	blocks [2][]Buf
 
-	kernel      Kernel
+	kernel      kernel.Func
 	commutative bool
 
 	steps   []collectives.Step // of the current round; memory reused
@@ -307,12 +308,12 @@ func (k *coll) reduce(a, b Buf, n int64, left bool) {
 		return
 	}
 	if left || k.commutative {
-		k.kernel(a.Addr(), b.Addr(), n)
+		k.kernel(b.Addr(), a.Addr(), b.Addr(), n)
 		return
 	}
 	tmp := ByteBuf(make([]byte, a.n))
 	mem.Copy(tmp.Slice(), a.Slice())
-	k.kernel(b.Addr(), tmp.Addr(), n)
+	k.kernel(tmp.Addr(), b.Addr(), tmp.Addr(), n)
 	mem.Copy(b.Slice(), tmp.Slice())
 }
 
