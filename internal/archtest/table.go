@@ -40,6 +40,7 @@ var layers = []row{
 
 	// Algorithms and transports: neither knows the other, nor the engine.
 	{pkg: "collectives", may: "internal/wire", pure: true},
+	{pkg: "collectives/sim", may: "collectives", pure: true},
 	{pkg: "transport", may: "internal/wire", pure: true},
 	{pkg: "transport/transporttest", may: "transport internal/wire"},
 	{pkg: "transport/faulty", may: "transport internal/wire"},
@@ -64,7 +65,7 @@ var layers = []row{
 
 	// Applications of both.
 	{pkg: "bench/report", may: "internal/plot"},
-	{pkg: "bench", may: "mpi mpi/value internal/plot internal/cgroup bench/report"},
+	{pkg: "bench", may: "mpi mpi/value collectives collectives/sim internal/plot internal/cgroup bench/report"},
 	{pkg: "bench/peers", may: "bench/report internal/plot internal/cgroup"},
 	{pkg: "bench/peers/empty", may: "mpi"},
 	{pkg: "cmd/gompirun", may: "launcher"},

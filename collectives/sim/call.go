@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"fmt"
+	"math"
+
+	"gompi/collectives"
+)
+
+// Call is a collective call on all ranks of a group. Blocks of the v-forms
+// have one length and lie side by side; nobody is in place.
+type Call struct {
+	Alg   *collectives.Algorithm
+	Ranks int
+	Root  int
+	// Count of elements, as collectives.Args.Count: the whole of some
+	// operations, the block of one rank or pair of others. For v-forms it is
+	// the length of every block.
+	Count int64
+	// ElemBytes is the size of an element; no message cuts one.
+	ElemBytes int
+	// PerNode ranks with consecutive numbers share a node; 0 or 1: all links
+	// are those between nodes, and algorithms know of no nodes.
+	PerNode int
+}
+
+// MaxRanks is the largest group.
+const MaxRanks = 1 << 24
+
+func (c *Call) validate() error {
+	total := float64(c.Count) * float64(c.ElemBytes) * float64(c.Ranks)
+	switch {
+	case c.Ranks < 1 || c.Ranks > MaxRanks:
+		return fmt.Errorf("sim: %d ranks, must be 1 to %d", c.Ranks, MaxRanks)
+	case c.Root < 0 || c.Root >= c.Ranks:
+		return fmt.Errorf("sim: root %d of %d ranks", c.Root, c.Ranks)
+	case c.Count < 0 || c.ElemBytes < 1 || total > math.MaxInt64/4:
+		return fmt.Errorf("sim: %d elements of %d bytes on %d ranks cannot be", c.Count, c.ElemBytes, c.Ranks)
+	case c.PerNode < 0:
+		return fmt.Errorf("sim: %d ranks on a node", c.PerNode)
+	}
+	a := c.arguments()
+	if !c.Alg.Admits(a.at(0), true) {
+		return fmt.Errorf("sim: %v cannot do %d ranks", c.Alg, c.Ranks)
+	}
+	return nil
+}
+
+// arguments makes the arguments of one rank after the other.
+type arguments struct {
+	collectives.Args
+	grid grid
+}
+
+// arguments makes what all ranks share.
+func (c *Call) arguments() *arguments {
+	a := &arguments{}
+	a.Op, a.Size, a.Root, a.Count = c.Alg.Op, c.Ranks, c.Root, c.Count
+	if c.Alg.SegmentBytes > 0 {
+		a.Segment = max(1, c.Alg.SegmentBytes/int64(c.ElemBytes))
+	}
+	if c.PerNode > 1 {
+		host := make([]uint32, c.Ranks)
+		for r := range host {
+			host[r] = uint32(r / c.PerNode)
+		}
+		a.Nodes = collectives.NewNodes(host)
+	}
+	switch a.Op {
+	case collectives.OpAllgatherv, collectives.OpGatherv, collectives.OpScatterv:
+		a.Counts, a.Displs = blocks(c.Ranks, c.Count)
+	case collectives.OpReduceScatter:
+		a.Counts, _ = blocks(c.Ranks, c.Count)
+	case collectives.OpAlltoallv:
+		a.InCounts, a.InDispls = blocks(c.Ranks, c.Count)
+		a.OutCounts, a.OutDispls = a.InCounts, a.InDispls
+	case collectives.OpNeighborAllgather, collectives.OpNeighborAllgatherv, collectives.OpNeighborAlltoall, collectives.OpNeighborAlltoallv:
+		a.grid = newGrid(c.Ranks)
+		a.OutCounts, a.OutDispls = blocks(neighbours, c.Count)
+		if a.Op == collectives.OpNeighborAlltoall || a.Op == collectives.OpNeighborAlltoallv {
+			a.InCounts, a.InDispls = a.OutCounts, a.OutDispls
+		}
+		a.Dests = make([]int32, neighbours)
+		a.Sources = a.Dests
+	}
+	return a
+}
+
+// at turns the arguments into those of a rank; they are valid until the next
+// call.
+func (a *arguments) at(rank int) *collectives.Args {
+	a.Rank = rank
+	if a.Dests != nil {
+		a.grid.neighbours(rank, a.Dests)
+	}
+	return &a.Args
+}
+
+// blocks are n blocks of one length, side by side.
+func blocks(n int, count int64) (counts, displs []int64) {
+	counts, displs = make([]int64, n), make([]int64, n)
+	for i := range counts {
+		counts[i], displs[i] = count, int64(i)*count
+	}
+	return counts, displs
+}
+
+// grid is the periodic grid of two dimensions, as square as the number of
+// ranks allows, of the neighbourhood collectives.
+type grid struct{ rows, columns int }
+
+// neighbours of a rank of a grid.
+const neighbours = 4
+
+func newGrid(ranks int) grid {
+	rows := int(math.Sqrt(float64(ranks)))
+	for ranks%rows != 0 {
+		rows--
+	}
+	return grid{rows, ranks / rows}
+}
+
+// neighbours lists a rank's neighbours in the order of MPI 4.1 section 8.6:
+// for each dimension the lower, then the upper one.
+func (g grid) neighbours(rank int, dst []int32) {
+	i, j := rank/g.columns, rank%g.columns
+	at := func(i, j int) int32 {
+		return int32((i+g.rows)%g.rows*g.columns + (j+g.columns)%g.columns)
+	}
+	dst[0], dst[1] = at(i-1, j), at(i+1, j)
+	dst[2], dst[3] = at(i, j-1), at(i, j+1)
+}
