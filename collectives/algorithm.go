@@ -6,7 +6,8 @@ import "fmt"
 
 // Algorithm is one way to do one operation. Algorithms are immutable; all
 // functions are pure and may be called from any goroutine. They expect Args
-// that Admits accepts.
+// that Admits accepts, may use them as working memory while they run, and
+// leave them as they were: two goroutines do not share one.
 type Algorithm struct {
 	// Name is unique among the algorithms of Op.
 	Name string
@@ -19,6 +20,12 @@ type Algorithm struct {
 	// Commutative: needs a commutative operation. All others reduce in rank
 	// order.
 	Commutative bool
+	// Inter: for intercommunicators; all others are for intracommunicators.
+	Inter bool
+	// TwoLevel: for ranks on several nodes of which one has several ranks. It
+	// keeps the order of the ranks, unless Commutative, if each node's ranks
+	// follow one another; else it needs a commutative operation.
+	TwoLevel bool
 	// SegmentBytes is the size of piece that Select proposes for pipelined
 	// algorithms; 0 for all others.
 	SegmentBytes int64
@@ -31,7 +38,10 @@ type Algorithm struct {
 	Scratch func(a *Args) int64
 
 	// Steps is the length of the longest chain of dependent rounds with
-	// messages, over all ranks; it may be less where a block has no elements.
+	// messages, over all ranks; it may be less where a block has no elements,
+	// where nodes differ in size, and where the root of a two-level algorithm
+	// is not rank 0. Idle ranks of an intercommunicator do
+	// not know it.
 	Steps func(a *Args) int
 	// Sent is the number of elements that this rank sends.
 	Sent func(a *Args) int64
@@ -50,7 +60,13 @@ func (g Algorithm) as(op Op) Algorithm {
 // Admits reports whether the algorithm can do the call. The answer is the same
 // on all ranks.
 func (g *Algorithm) Admits(a *Args, commutative bool) bool {
-	return g.Op == a.Op && (!g.PowerOfTwo || isPowerOfTwo(a.Size)) && (!g.Commutative || commutative)
+	return g.Op == a.Op && g.Inter == (a.Remote > 0) && (!g.PowerOfTwo || isPowerOfTwo(a.Size)) &&
+		(!g.TwoLevel || a.Nodes.severalOf(a.Size)) && (commutative || g.keepsOrder(a))
+}
+
+// keepsOrder reports whether the algorithm reduces in the order of the ranks.
+func (g *Algorithm) keepsOrder(a *Args) bool {
+	return !g.Commutative && (!g.TwoLevel || a.Nodes.Contiguous() || !a.Op.reduces())
 }
 
 // All returns every algorithm, those of one operation together.
@@ -76,6 +92,15 @@ func All() []*Algorithm {
 		&neighborAllgathervDirect,
 		&neighborAlltoallDirect,
 		&neighborAlltoallvDirect,
+
+		&barrierNode,
+		&bcastNodeBinomial, &bcastNodeScatter,
+		&reduceNodeBinomial, &reduceNodeOrdered,
+		&allreduceNodeDoubling, &allreduceNodeRabenseifner,
+		&gatherNode, &scatterNode,
+		&allgatherNodeDirect, &allgatherNodeRing,
+		&allgathervNodeDirect, &allgathervNodeRing,
+		&alltoallNode,
 	}
 }
 

@@ -29,7 +29,22 @@ type Case struct {
 	// rank has another as a source as often as the other has it as a
 	// destination.
 	Dests, Sources [][]int32
+
+	// Nodes are the hosts of the ranks; nil: one for all.
+	Nodes *Nodes
+
+	// Remote is the size of the second group of an intercommunicator, else 0;
+	// the fields above are for the first group. A root is in the first group.
+	// Block, whose ranks count through both groups, gives the lengths of all
+	// v-forms: of Allgatherv and Reduce_scatter those to and from rank 0 of the
+	// other group.
+	Remote int
+	// RemoteCount is the second group's Count, where it may differ.
+	RemoteCount int64
 }
+
+// ranks is the number of ranks in all groups.
+func (c *Case) ranks() int { return c.Size + c.Remote }
 
 // String describes the case for error messages.
 func (c Case) String() string {
@@ -46,12 +61,21 @@ func (c Case) String() string {
 	if c.InPlace != nil {
 		s += ", in place"
 	}
+	if c.Nodes != nil {
+		s += fmt.Sprintf(", nodes %v", c.Nodes.ranks)
+	}
+	if c.Remote > 0 {
+		s += fmt.Sprintf(", remote size %d, count %d", c.Remote, c.RemoteCount)
+	}
 	return s
 }
 
 // args are the arguments of one rank.
 func (c *Case) args(op Op, rank int) Args {
-	a := Args{Op: op, Rank: rank, Size: c.Size, Root: c.Root, Count: c.Count, Segment: c.Segment}
+	if c.Remote > 0 {
+		return c.interArgs(op, rank)
+	}
+	a := Args{Nodes: c.Nodes, Op: op, Rank: rank, Size: c.Size, Root: c.Root, Count: c.Count, Segment: c.Segment}
 	switch op {
 	case OpAllgatherv:
 		a.Counts, a.Displs = c.Counts, c.layout(rank, c.Counts)
@@ -149,9 +173,15 @@ func blockwise(counts []int64, backwards bool) []int64 {
 	return displs
 }
 
-// full reports whether every block has elements, so that no step of op is
-// missing.
+// full reports whether every block has elements, and nodes are equal and rooted
+// at rank 0, so that no step of op is missing.
 func (c *Case) full(op Op) bool {
+	if c.Remote > 0 {
+		return c.interFull(op)
+	}
+	if c.Nodes != nil && (c.Nodes.most*c.Nodes.Len() != c.Size || op.rooted() && c.Root > 0) {
+		return false
+	}
 	switch op {
 	case OpBarrier:
 		return true

@@ -2,17 +2,17 @@
 
 package collectives
 
-import (
-	"fmt"
-	"math/bits"
-)
+import "fmt"
 
 // machine executes the schedules of all ranks on symbols. Sends are
 // synchronous: a round ends when both ends of all its messages have started.
 // A machine is reused from case to case to keep its memory.
 type machine struct {
-	alg   *Algorithm
+	alg *Algorithm
+	// ranks are those of the first group, near of them, and of the second
+	// group of an intercommunicator.
 	ranks []rankState
+	near  int
 	// pairs[from*size+to] are the messages started at one end only.
 	pairs []pair
 	ready []int32 // ranks whose round's messages are complete
@@ -73,9 +73,10 @@ func (q *queue) pop() end {
 	return e
 }
 
-// run executes the algorithm; rank r is called with args(r).
-func (m *machine) run(alg *Algorithm, size int, args func(r int) Args) error {
-	m.alg = alg
+// run executes the algorithm; rank r is called with args(r). The ranks from near
+// on are the second group of an intercommunicator.
+func (m *machine) run(alg *Algorithm, near, size int, args func(r int) Args) error {
+	m.alg, m.near = alg, near
 	m.ready = m.ready[:0]
 	for len(m.ranks) < size {
 		m.ranks = append(m.ranks, rankState{})
@@ -164,7 +165,7 @@ func (s *rankState) source() Buffer {
 }
 
 func (s *rankState) contribution() int64 {
-	if s.args.Op == OpBcast && s.args.Rank != s.args.Root {
+	if s.args.Op == OpBcast && !s.args.isRoot() {
 		return 0
 	}
 	return s.size[s.source()]
@@ -215,12 +216,13 @@ func (m *machine) advance(r int) error {
 func (m *machine) start(r int, st Step) error {
 	s := &m.ranks[r]
 	size := len(m.ranks)
-	peer := int(st.Peer)
-	if st.Remote {
+	if st.Remote && m.near == size {
 		return fmt.Errorf("there is no remote group")
 	}
-	if peer < 0 || peer >= size || peer == r {
-		return fmt.Errorf("rank %d is no peer", peer)
+	first, last := m.group(r, st.Remote)
+	peer := first + int(st.Peer)
+	if peer < first || peer >= last || peer == r {
+		return fmt.Errorf("rank %d is no peer", st.Peer)
 	}
 	if st.A.Len == 0 && m.alg.Op != OpBarrier {
 		return fmt.Errorf("empty message")
@@ -253,6 +255,14 @@ func (m *machine) start(r int, st Step) error {
 		return nil
 	}
 	return m.deliver(peer, q.posts.pop(), r, e)
+}
+
+// group is where the ranks lie of the group of rank r, or of its remote group.
+func (m *machine) group(r int, remote bool) (first, last int) {
+	if r >= m.near != remote {
+		return m.near, len(m.ranks)
+	}
+	return 0, m.near
 }
 
 // touch notes that a message of this round reads or writes n elements from lo
@@ -367,7 +377,8 @@ func (m *machine) stuck(r int) error {
 		if st.Kind >= Reduce {
 			continue
 		}
-		p := int(st.Peer)
+		first, _ := m.group(r, st.Remote)
+		p := first + int(st.Peer)
 		waits := !m.pairs[r*size+p].posts.empty()
 		if st.Kind == Recv {
 			waits = !m.pairs[p*size+r].takes.empty()
@@ -381,11 +392,12 @@ func (m *machine) stuck(r int) error {
 	panic("gompi: BUG: a rank waits for nothing")
 }
 
-// arrived is the number of ranks that rank r knows to have entered.
-func (m *machine) arrived(r int) int {
+// missing is the number of ranks of [first, last) that rank r does not know to
+// have entered.
+func (m *machine) missing(r, first, last int) int {
 	n := 0
-	for _, w := range m.ranks[r].heard {
-		n += bits.OnesCount64(w)
+	for q := first; q < last; q++ {
+		n += int(^m.ranks[r].heard[q/64] >> (q % 64) & 1)
 	}
 	return n
 }

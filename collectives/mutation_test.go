@@ -75,9 +75,7 @@ var mutations = []mutation{
 		} else {
 			steps[i].A.Buf = Out
 		}
-		// Bruck has its own block in scratch as well.
-		twice := g == &allgatherBruck && i == 0
-		return steps, g.Op != OpBarrier && !twice
+		return steps, g.Op != OpBarrier && !twice(g, steps[i], i)
 	}},
 	{"next round's first step now", nil}, // see mutate
 }
@@ -134,6 +132,18 @@ func dependent(g *Algorithm, a *Args, round int, s Step) bool {
 	return false
 }
 
+// twice reports whether what a step reads or writes may be in the other buffer
+// as well.
+func twice(g *Algorithm, s Step, i int) bool {
+	switch g {
+	case &allgatherBruck, &allgathervNodeDirect, &allgathervNodeRing: // its own block
+		return i == 0 || g.TwoLevel && s.Kind == Send
+	case &reduceNodeBinomial: // the node's result, of a root in place
+		return s.Kind == Recv
+	}
+	return false
+}
+
 // Every change of a single step of any algorithm must be refused.
 func TestMutations(t *testing.T) {
 	var v Verifier
@@ -178,6 +188,12 @@ func mutationCases(g *Algorithm, size int) []Case {
 		c.Counts = append(c.Counts, int64(2+i%3))
 	}
 	c.Block = func(from, to, k int) int64 { return int64(2 + (from+to+k)%3) }
+	if g.TwoLevel {
+		if size < 3 {
+			return nil
+		}
+		c.Nodes = spread(size, func(r int) int { return r / 2 })
+	}
 	switch g.Op {
 	case OpBcast, OpBarrier:
 		return []Case{c}
@@ -191,6 +207,11 @@ func mutationCases(g *Algorithm, size int) []Case {
 	}
 	place := c
 	place.InPlace = func(int) bool { return true }
+	if g.TwoLevel && !g.Op.reduces() && size > 3 {
+		mixed := c
+		mixed.Nodes = spread(size, func(r int) int { return r % 3 })
+		return []Case{c, place, mixed}
+	}
 	return []Case{c, place}
 }
 

@@ -8,6 +8,10 @@ type Nodes struct {
 	of     []int32   // node of each rank
 	ranks  [][]int32 // of each node, ascending; the first is its leader
 	inside []int32   // place of each rank among its node's ranks
+	first  []int32   // of each node, the number of ranks on the nodes before it
+	most   int       // ranks of the largest node
+	// contiguous: the ranks of each node follow one another.
+	contiguous bool
 }
 
 // NewNodes numbers the hosts of all ranks in the order of their lowest ranks;
@@ -25,6 +29,14 @@ func NewNodes(host []uint32) *Nodes {
 		n.of[r], n.inside[r] = k, int32(len(n.ranks[k]))
 		n.ranks[k] = append(n.ranks[k], int32(r))
 	}
+	before := 0
+	n.contiguous = true
+	for _, ranks := range n.ranks {
+		n.first = append(n.first, int32(before))
+		n.contiguous = n.contiguous && int(ranks[len(ranks)-1])-int(ranks[0]) == len(ranks)-1
+		n.most = max(n.most, len(ranks))
+		before += len(ranks)
+	}
 	return n
 }
 
@@ -40,3 +52,11 @@ func (n *Nodes) Ranks(node int) []int32 { return n.ranks[node] }
 
 // Inside is a rank's place among the ranks of its node.
 func (n *Nodes) Inside(rank int) int { return int(n.inside[rank]) }
+
+// Contiguous reports whether the ranks of each node follow one another. Nodes
+// are then in the order of their ranks.
+func (n *Nodes) Contiguous() bool { return n.contiguous }
+
+// severalOf reports whether size ranks are on several nodes, but not each on
+// one of its own.
+func (n *Nodes) severalOf(size int) bool { return n != nil && 1 < n.Len() && n.Len() < size }

@@ -30,15 +30,16 @@ func datum(r int, i int64, commutative bool) affine {
 func want(alg *Algorithm, args []Args, r int) []affine {
 	a := &args[r]
 	out := make([]affine, a.OutLen())
+	commutative := !alg.keepsOrder(a)
 	put := func(off, n int64, from int, first int64) {
 		for i := range n {
-			out[off+i] = datum(from, first+i, alg.Commutative)
+			out[off+i] = datum(from, first+i, commutative)
 		}
 	}
 	fold := func(ranks int, first int64) {
 		for i := range out {
 			for q := range ranks {
-				x := datum(q, first+int64(i), alg.Commutative)
+				x := datum(q, first+int64(i), commutative)
 				if q > 0 {
 					x = after(out[i], x)
 				}
@@ -126,10 +127,12 @@ func neighborhood(args []Args, r int, put func(off, n int64, from int, first int
 
 // against compares one case with the naive result.
 func against(alg *Algorithm, c Case, seed uint64) error {
+	first := c.args(alg.Op, 0)
+	commutative := !alg.keepsOrder(&first)
 	contribute := func(r int, n int64) []affine {
 		x := make([]affine, n)
 		for i := range x {
-			x[i] = datum(r, int64(i), alg.Commutative)
+			x[i] = datum(r, int64(i), commutative)
 		}
 		return x
 	}
@@ -156,7 +159,14 @@ func draw(g *Algorithm, rng *rand.Rand, size int, count int64) Case {
 	if g.PowerOfTwo {
 		size = 1 << floorLog(size)
 	}
+	if g.TwoLevel {
+		size = max(3, size)
+	}
 	c := Case{Size: size, Root: rng.IntN(size), Count: count}
+	if g.TwoLevel {
+		all := layouts(size)
+		c.Nodes = all[rng.IntN(len(all))]
+	}
 	if rng.IntN(2) == 0 {
 		c.Segment = 1 + rng.Int64N(count+2)
 	}
@@ -244,6 +254,12 @@ func TestSameBits(t *testing.T) {
 		}
 		for size := 2; size <= 17; size++ {
 			c := Case{Size: size, Count: 37}
+			if g.TwoLevel {
+				if size == 2 {
+					continue
+				}
+				c.Nodes = layouts(size)[0]
+			}
 			var first []float64
 			for seed := range uint64(4) {
 				outs, err := interpret(g, c, seed, contribute, add)

@@ -56,6 +56,24 @@ func ParseOp(name string) (Op, error) {
 	return 0, fmt.Errorf("no collective is called %q", name)
 }
 
+// reduces reports whether the operation combines contributions.
+func (o Op) reduces() bool {
+	switch o {
+	case OpReduce, OpAllreduce, OpReduceScatterBlock, OpReduceScatter, OpScan, OpExscan:
+		return true
+	}
+	return false
+}
+
+// rooted reports whether the operation has a root.
+func (o Op) rooted() bool {
+	switch o {
+	case OpBcast, OpReduce, OpGather, OpScatter, OpGatherv, OpScatterv:
+		return true
+	}
+	return false
+}
+
 // Buffer is one of the three symbolic buffers.
 type Buffer uint8
 
@@ -188,22 +206,31 @@ type Args struct {
 	Segment int64
 
 	// Remote is the size of the remote group of an intercommunicator; 0 in an
-	// intracommunicator. Rank and Size are then those of the local group.
+	// intracommunicator. Rank and Size are then those of the local group, and
+	// nobody is in place. The blocks of Gather(v) and Scatter(v) at the root,
+	// of Allgather(v) in Out and of Alltoall(v) are those of the remote ranks;
+	// Allgatherv has this rank's own block in Count, local. Reduce_scatter
+	// has the blocks of the local group in Counts; their sum is the same in
+	// both groups.
 	Remote int
 	// RemoteCount is one remote rank's Count, for the operations in which the
 	// groups may differ: Allgather, Alltoall.
 	RemoteCount int64
 	// RootRemote: the root is rank Root of the remote group. In the root's own
-	// group only the root knows Root; it is -1 elsewhere there.
+	// group only the root knows Root; it is -1 elsewhere there, and those
+	// ranks have no rounds.
 	RootRemote bool
 
 	// Nodes says which ranks share a host; nil: all do.
 	Nodes *Nodes
 }
 
-// InLen is the length of In on this rank of an intracommunicator, in elements.
-// Displacements count: it is the end of the last block.
+// InLen is the length of In on this rank, in elements. Displacements count: it
+// is the end of the last block.
 func (a *Args) InLen() int64 {
+	if a.Remote > 0 {
+		return a.interInLen()
+	}
 	switch a.Op {
 	case OpReduce, OpAllreduce, OpGather, OpGatherv, OpAllgather, OpScan, OpExscan, OpNeighborAllgather, OpNeighborAllgatherv:
 		return a.Count
@@ -236,9 +263,12 @@ func (a *Args) InLen() int64 {
 	return 0
 }
 
-// OutLen is the length of Out on this rank of an intracommunicator, in
-// elements. Displacements count: it is the end of the last block.
+// OutLen is the length of Out on this rank, in elements. Displacements count:
+// it is the end of the last block.
 func (a *Args) OutLen() int64 {
+	if a.Remote > 0 {
+		return a.interOutLen()
+	}
 	switch a.Op {
 	case OpBcast, OpAllreduce, OpScatter, OpScatterv, OpReduceScatterBlock, OpScan, OpExscan:
 		return a.Count

@@ -45,6 +45,9 @@ func example(g *Algorithm) Args {
 	c.Block = func(from, to, k int) int64 { return int64(1 + from ^ to) }
 	graph := line(c.Size, true)
 	c.Dests, c.Sources = graph.Dests, graph.Sources
+	if g.TwoLevel {
+		c.Nodes = spread(c.Size, func(r int) int { return r / 4 })
+	}
 	return c.args(g.Op, 5)
 }
 

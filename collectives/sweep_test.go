@@ -23,8 +23,11 @@ func rooted(op Op) bool {
 // roots, and for some of them all counts, the ways to be in place, and pieces.
 // It stops at the first error.
 func sweep(g *Algorithm, size int, check func(Case) error) error {
-	if g.PowerOfTwo && !isPowerOfTwo(size) {
+	switch {
+	case g.PowerOfTwo && !isPowerOfTwo(size):
 		return nil
+	case g.TwoLevel:
+		return sweepNodes(g, size, check)
 	}
 	switch g.Op {
 	case OpBarrier:

@@ -63,11 +63,11 @@ func (t *symbols) join(l, r symbol) symbol {
 	return s
 }
 
-// complete reports whether s combines element i of each rank 0..size-1 exactly
-// once, in this order unless the operation commutes.
-func (t *symbols) complete(s symbol, i int64, size int, commutative bool) bool {
+// complete reports whether s combines element i of each rank first..first+size-1
+// exactly once, in this order unless the operation commutes.
+func (t *symbols) complete(s symbol, i int64, first, size int, commutative bool) bool {
 	e := &t.exprs[s]
-	if s == 0 || e.elem != i || e.lo != 0 || int(e.hi) != size-1 {
+	if s == 0 || e.elem != i || int(e.lo) != first || int(e.hi) != first+size-1 {
 		return false
 	}
 	if e.ordered {
@@ -80,7 +80,7 @@ func (t *symbols) complete(s symbol, i int64, size int, commutative bool) bool {
 	for range size {
 		t.leaves = append(t.leaves, 0)
 	}
-	total := t.count(s, size)
+	total := t.count(s, first, size)
 	for _, n := range t.leaves {
 		if n != 1 {
 			return false
@@ -89,17 +89,18 @@ func (t *symbols) complete(s symbol, i int64, size int, commutative bool) bool {
 	return total == size
 }
 
-// count adds the contributions in s to leaves and returns their number. It
-// stops beyond limit, which a wrong expression may exceed without bound.
-func (t *symbols) count(s symbol, limit int) int {
+// count adds the contributions in s to leaves, that of rank first to the first,
+// and returns their number. It stops beyond limit, which a wrong expression may
+// exceed without bound.
+func (t *symbols) count(s symbol, first, limit int) int {
 	e := &t.exprs[s]
 	if e.left == 0 {
-		t.leaves[e.lo]++
+		t.leaves[int(e.lo)-first]++
 		return 1
 	}
-	n := t.count(e.left, limit)
+	n := t.count(e.left, first, limit)
 	if n <= limit {
-		n += t.count(e.right, limit-n)
+		n += t.count(e.right, first, limit-n)
 	}
 	return n
 }

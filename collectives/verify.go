@@ -24,8 +24,8 @@ type Verifier struct {
 
 // Verify is like the function Verify.
 func (v *Verifier) Verify(alg *Algorithm, c Case) error {
-	err := v.m.run(alg, c.Size, func(r int) Args { return c.args(alg.Op, r) })
-	for r := 0; err == nil && r < c.Size; r++ {
+	err := v.m.run(alg, c.Size, c.ranks(), func(r int) Args { return c.args(alg.Op, r) })
+	for r := 0; err == nil && r < c.ranks(); r++ {
 		if err = v.result(alg, r); err == nil {
 			err = v.costs(alg, r)
 		}
@@ -44,16 +44,22 @@ func (v *Verifier) result(alg *Algorithm, r int) error {
 	s := &v.m.ranks[r]
 	a := &s.args
 	if alg.Op == OpBarrier {
-		if n := v.m.arrived(r); n < a.Size {
-			return fmt.Errorf("rank %d leaves when it knows %d ranks to have entered", r, n)
+		first, last := v.m.group(r, a.Remote > 0)
+		if n := v.m.missing(r, first, last); n > 0 {
+			return fmt.Errorf("rank %d leaves when it does not know %d ranks to have entered", r, n)
 		}
 		return nil
 	}
 	got := s.mem[s.start[Out]:][:s.size[Out]]
 	if fold, ok := reduction(a); ok {
+		fold.from, _ = v.m.group(r, a.Remote > 0)
 		return v.reduced(alg, r, got, fold)
 	}
 	v.untouched(s)
+	if a.Remote > 0 {
+		v.interExpect(r)
+		return v.compare(r, got)
+	}
 	switch alg.Op {
 	case OpBcast:
 		v.expect(out(0, a.Count), a.Root, 0)
@@ -80,6 +86,11 @@ func (v *Verifier) result(alg *Algorithm, r int) error {
 	default:
 		panic("gompi: BUG: no result known for " + alg.Op.String())
 	}
+	return v.compare(r, got)
+}
+
+// compare checks that rank r has in Out what is wanted.
+func (v *Verifier) compare(r int, got []symbol) error {
 	for i, w := range v.want {
 		switch x := got[i]; {
 		case x == w:
@@ -108,22 +119,26 @@ func (v *Verifier) expect(b Ref, rank int, first int64) {
 	}
 }
 
-// folding is what a reduction leaves on a rank: the contributions of ranks 0 to
-// ranks-1, from element first on.
+// folding is what a reduction leaves on a rank: the contributions of so many
+// ranks starting with rank from, from element first on.
 type folding struct {
-	ranks int
-	first int64
+	from, ranks int
+	first       int64
 }
 
 // reduction reports what a rank gets of a reduction; ok is false if nothing is
 // reduced there.
 func reduction(a *Args) (f folding, ok bool) {
+	ranks := a.Size
+	if a.Remote > 0 {
+		ranks = a.Remote
+	}
 	switch a.Op {
 	case OpReduce, OpAllreduce:
-		return folding{ranks: a.Size}, true
+		return folding{ranks: ranks}, true
 	case OpReduceScatterBlock, OpReduceScatter:
 		off, _ := shares(a, a.Rank, a.Rank+1)
-		return folding{a.Size, off}, true
+		return folding{ranks: ranks, first: off}, true
 	case OpScan:
 		return folding{ranks: a.Rank + 1}, true
 	case OpExscan:
@@ -134,15 +149,16 @@ func reduction(a *Args) (f folding, ok bool) {
 
 // reduced checks the result of a reduction.
 func (v *Verifier) reduced(alg *Algorithm, r int, got []symbol, f folding) error {
+	lead, _ := v.m.group(r, false)
 	for i, x := range got {
-		if r > 0 && alg.Op == OpAllreduce {
-			first := &v.m.ranks[0]
+		if r > lead && alg.Op == OpAllreduce {
+			first := &v.m.ranks[lead]
 			if w := first.mem[first.start[Out]+int64(i)]; x != w {
-				return fmt.Errorf("rank %d ends with %s in element %d, but rank 0 with %s", r, v.show(x), i, v.show(w))
+				return fmt.Errorf("rank %d ends with %s in element %d, but rank %d with %s", r, v.show(x), i, lead, v.show(w))
 			}
 			continue
 		}
-		if !v.m.syms.complete(x, f.first+int64(i), f.ranks, alg.Commutative) {
+		if !v.m.syms.complete(x, f.first+int64(i), f.from, f.ranks, !alg.keepsOrder(&v.m.ranks[r].args)) {
 			return fmt.Errorf("rank %d ends with %s in element %d", r, v.show(x), i)
 		}
 	}
@@ -165,6 +181,9 @@ func (v *Verifier) costs(alg *Algorithm, r int) error {
 // messages and with them steps may be missing.
 func (v *Verifier) steps(alg *Algorithm, c *Case) error {
 	a := &v.m.ranks[0].args
+	if a.Remote > 0 {
+		a = &v.m.ranks[v.m.near].args // not idle
+	}
 	most := 0
 	for r := range v.m.ranks {
 		most = max(most, v.m.ranks[r].depth)

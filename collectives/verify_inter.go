@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package collectives
+
+import "slices"
+
+// interArgs are the arguments of one rank on an intercommunicator.
+func (c *Case) interArgs(op Op, rank int) Args {
+	a := Args{Op: op, Rank: rank, Size: c.Size, Remote: c.Remote, Count: c.Count, RemoteCount: c.RemoteCount, Segment: c.Segment}
+	near, far := 0, c.Size // where this rank's group and the other one start
+	if rank >= c.Size {
+		near, far = c.Size, 0
+		a.Rank, a.Size, a.Remote = rank-c.Size, c.Remote, c.Size
+	}
+	switch op {
+	case OpBcast, OpReduce, OpGather, OpScatter, OpGatherv, OpScatterv:
+		switch {
+		case near > 0:
+			a.Root, a.RootRemote = c.Root, true
+		case rank != c.Root:
+			a.Root, a.Count = -1, -1 // whatever an idle rank gives
+		default:
+			a.Root = c.Root
+		}
+	case OpAllgather, OpAlltoall, OpReduceScatterBlock:
+		if near > 0 {
+			a.Count, a.RemoteCount = c.RemoteCount, c.Count
+		}
+	}
+	counts := func(size int, count func(i int) int64) []int64 {
+		x := make([]int64, size)
+		for i := range x {
+			x[i] = count(i)
+		}
+		return x
+	}
+	from := func(i int) int64 { return c.Block(far+i, rank, 0) }
+	to := func(i int) int64 { return c.Block(rank, far+i, 0) }
+	switch op {
+	case OpGatherv, OpScatterv:
+		switch {
+		case near > 0 && op == OpGatherv:
+			a.Count = c.Block(rank, c.Root, 0)
+		case near > 0:
+			a.Count = c.Block(c.Root, rank, 0)
+		case rank != c.Root:
+		case op == OpGatherv:
+			a.Counts = counts(a.Remote, from)
+		default:
+			a.Counts = counts(a.Remote, to)
+		}
+		a.Displs = c.layout(rank, a.Counts)
+	case OpAllgatherv:
+		a.Count = c.Block(rank, far, 0)
+		a.Counts = counts(a.Remote, func(i int) int64 { return c.Block(far+i, near, 0) })
+		a.Displs = c.layout(rank, a.Counts)
+	case OpAlltoallv:
+		a.InCounts, a.OutCounts = counts(a.Remote, to), counts(a.Remote, from)
+		a.InDispls, a.OutDispls = c.layout(c.ranks()-1-rank, a.InCounts), c.layout(rank, a.OutCounts)
+	case OpReduceScatter:
+		a.Counts = counts(a.Size, func(i int) int64 { return c.Block(far, near+i, 0) })
+	}
+	return a
+}
+
+// interExpect notes what rank r of an intercommunicator must end with.
+func (v *Verifier) interExpect(r int) {
+	a := &v.m.ranks[r].args
+	far, _ := v.m.group(r, true)
+	if a.Op.rooted() && a.idle() {
+		return
+	}
+	switch a.Op {
+	case OpBcast:
+		root := far + a.Root
+		if a.isRoot() {
+			root = r
+		}
+		v.expect(out(0, a.Count), root, 0)
+	case OpScatter, OpScatterv:
+		if a.RootRemote {
+			v.expect(out(0, a.Count), far+a.Root, scattered(&v.m.ranks[far+a.Root].args, a.Rank).Off)
+		}
+	case OpGather, OpGatherv:
+		if a.isRoot() {
+			v.expectAll(a, far)
+		}
+	case OpAllgather, OpAllgatherv:
+		v.expectAll(a, far)
+	case OpAlltoall, OpAlltoallv:
+		for q := range a.Remote {
+			v.expect(interBlock(a, q), far+q, blockFor(&v.m.ranks[far+q].args, a.Rank).Off)
+		}
+	default:
+		panic("gompi: BUG: no result known for " + a.Op.String())
+	}
+}
+
+// expectAll notes the blocks of all ranks of the group that starts at far.
+func (v *Verifier) expectAll(a *Args, far int) {
+	for q := range a.Remote {
+		v.expect(interBlock(a, q), far+q, 0)
+	}
+}
+
+// interFull is full on an intercommunicator.
+func (c *Case) interFull(op Op) bool {
+	for r := range c.ranks() {
+		a := c.interArgs(op, r)
+		if slices.Contains(a.Counts, 0) || slices.Contains(a.InCounts, 0) || slices.Contains(a.OutCounts, 0) {
+			return false
+		}
+		switch op {
+		case OpBcast, OpReduce, OpAllreduce: // may be cut into a block per rank
+			if a.Count >= 0 && a.Count < int64(c.ranks()) {
+				return false
+			}
+		case OpAllgather, OpAlltoall:
+			if a.Count == 0 || a.RemoteCount == 0 {
+				return false
+			}
+		case OpGather, OpScatter, OpReduceScatterBlock, OpAllgatherv:
+			if a.Count == 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
