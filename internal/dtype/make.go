@@ -5,7 +5,44 @@ package dtype
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
+
+// Combiner names a constructor. MPI 4.1 section 5.1.13.
+type Combiner string
+
+// The constructors.
+const (
+	Named         Combiner = "named" // none: a basic type
+	Dup           Combiner = "dup"
+	Contiguous    Combiner = "contiguous"
+	Vector        Combiner = "vector"
+	Hvector       Combiner = "hvector"
+	Indexed       Combiner = "indexed"
+	Hindexed      Combiner = "hindexed"
+	IndexedBlock  Combiner = "indexed_block"
+	HindexedBlock Combiner = "hindexed_block"
+	Struct        Combiner = "struct"
+	Subarray      Combiner = "subarray"
+	Darray        Combiner = "darray"
+	Resized       Combiner = "resized"
+)
+
+// Contents is the call that made a type: its numbers in the order of the
+// arguments, lists without their lengths.
+type Contents struct {
+	Combiner Combiner
+	Ints     []int64
+	Types    []*Type
+}
+
+// Contents returns how t was made. The lists must not be changed.
+func (t *Type) Contents() Contents {
+	if t.derived == nil {
+		return Contents{Combiner: Named}
+	}
+	return t.derived.contents
+}
 
 // ArgError is a bad argument of a constructor.
 type ArgError struct {
@@ -26,7 +63,6 @@ func (e *ArgError) Error() string {
 // ErrOverflow says that a size, extent or displacement does not fit in 64 bits.
 var ErrOverflow = errors.New("a size or displacement does not fit in 64 bits")
 
-// notNegative checks an argument.
 func notNegative(arg string, v int64) error {
 	if v < 0 {
 		return &ArgError{arg, -1, v, "is negative"}
@@ -34,7 +70,6 @@ func notNegative(arg string, v int64) error {
 	return nil
 }
 
-// noneNegative checks a list.
 func noneNegative(arg string, vs []int64) error {
 	for i, v := range vs {
 		if v < 0 {
@@ -44,58 +79,69 @@ func noneNegative(arg string, vs []int64) error {
 	return nil
 }
 
-// lengths checks that a list has as many entries as another.
-func lengths(arg string, got, want int) error {
+// sameLength checks that a list has as many entries as the one before.
+func sameLength(arg string, got, want int) error {
 	if got != want {
 		return &ArgError{"length of " + arg, -1, int64(got), fmt.Sprintf("is not %d", want)}
 	}
 	return nil
 }
 
+// first returns the first error.
+func first(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// NewDup is old again. MPI 4.1 section 5.1.10.
+func NewDup(old *Type) (*Type, error) {
+	var c calc
+	return c.finish(one(old), Contents{Dup, nil, []*Type{old}}, nil)
+}
+
 // NewContiguous is count elements of old, one extent apart. MPI 4.1 section
 // 5.1.2.
 func NewContiguous(count int64, old *Type) (*Type, error) {
-	if err := errors.Join(old.Err, notNegative("count", count)); err != nil {
-		return nil, err
-	}
 	var c calc
-	return c.finish(c.repeated(one(old), count, old.Extent()), old)
+	return c.finish(c.repeated(one(old), count, old.Extent()), Contents{Contiguous, []int64{count}, []*Type{old}},
+		notNegative("count", count))
 }
 
-// NewVector is count blocks of blocklen elements each, stride elements apart.
+// NewVector is count blocks of blocklen elements, stride elements apart.
 // MPI 4.1 section 5.1.2.
 func NewVector(count, blocklen, stride int64, old *Type) (*Type, error) {
-	var c calc
-	bytes := c.mul(stride, old.Extent())
-	if c.over {
-		return nil, &ArgError{"stride", -1, stride, "is too large"}
-	}
-	return NewHvector(count, blocklen, bytes, old)
+	return newVector(Vector, count, blocklen, stride, old.Extent(), old)
 }
 
 // NewHvector is NewVector with the stride in bytes.
 func NewHvector(count, blocklen, stride int64, old *Type) (*Type, error) {
-	if err := errors.Join(old.Err, notNegative("count", count), notNegative("block length", blocklen)); err != nil {
-		return nil, err
-	}
+	return newVector(Hvector, count, blocklen, stride, 1, old)
+}
+
+func newVector(by Combiner, count, blocklen, stride, unit int64, old *Type) (*Type, error) {
 	var c calc
-	return c.finish(c.repeated(c.repeated(one(old), blocklen, old.Extent()), count, stride), old)
+	it := c.repeated(c.repeated(one(old), blocklen, old.Extent()), count, c.mul(stride, unit))
+	return c.finish(it, Contents{by, []int64{count, blocklen, stride}, []*Type{old}},
+		first(notNegative("count", count), notNegative("block length", blocklen)))
 }
 
 // NewIndexed is blocks of lengths and displacements in elements. MPI 4.1
 // section 5.1.2.
 func NewIndexed(lens, displs []int64, old *Type) (*Type, error) {
-	return newIndexed(lens, displs, old.Extent(), old)
+	return newIndexed(Indexed, lens, displs, old.Extent(), old)
 }
 
 // NewHindexed is NewIndexed with displacements in bytes.
 func NewHindexed(lens, displs []int64, old *Type) (*Type, error) {
-	return newIndexed(lens, displs, 1, old)
+	return newIndexed(Hindexed, lens, displs, 1, old)
 }
 
-func newIndexed(lens, displs []int64, unit int64, old *Type) (*Type, error) {
-	err := errors.Join(old.Err, lengths("displacements", len(displs), len(lens)), noneNegative("block lengths", lens))
-	if err != nil {
+func newIndexed(by Combiner, lens, displs []int64, unit int64, old *Type) (*Type, error) {
+	if err := first(sameLength("displacements", len(displs), len(lens)), noneNegative("block lengths", lens)); err != nil {
 		return nil, err
 	}
 	var c calc
@@ -104,43 +150,37 @@ func newIndexed(lens, displs []int64, unit int64, old *Type) (*Type, error) {
 	for i, n := range lens {
 		its[i] = c.moved(c.repeated(elem, n, old.Extent()), c.mul(displs[i], unit))
 	}
-	return c.finish(c.joined(its), old)
+	return c.finish(c.joined(its), Contents{by, slices.Concat(lens, displs), []*Type{old}}, nil)
 }
 
 // NewIndexedBlock is blocks of one length at displacements in elements.
 // MPI 4.1 section 5.1.2.
 func NewIndexedBlock(blocklen int64, displs []int64, old *Type) (*Type, error) {
-	return newIndexedBlock(blocklen, displs, old.Extent(), old)
+	return newIndexedBlock(IndexedBlock, blocklen, displs, old.Extent(), old)
 }
 
 // NewHindexedBlock is NewIndexedBlock with displacements in bytes.
 func NewHindexedBlock(blocklen int64, displs []int64, old *Type) (*Type, error) {
-	return newIndexedBlock(blocklen, displs, 1, old)
+	return newIndexedBlock(HindexedBlock, blocklen, displs, 1, old)
 }
 
-func newIndexedBlock(blocklen int64, displs []int64, unit int64, old *Type) (*Type, error) {
-	if err := errors.Join(old.Err, notNegative("block length", blocklen)); err != nil {
-		return nil, err
-	}
+func newIndexedBlock(by Combiner, blocklen int64, displs []int64, unit int64, old *Type) (*Type, error) {
 	var c calc
 	block := c.repeated(one(old), blocklen, old.Extent())
 	its := make([]item, len(displs))
 	for i, d := range displs {
 		its[i] = c.moved(block, c.mul(d, unit))
 	}
-	return c.finish(c.joined(its), old)
+	ints := append([]int64{blocklen}, displs...)
+	return c.finish(c.joined(its), Contents{by, ints, []*Type{old}}, notNegative("block length", blocklen))
 }
 
-// NewStruct is blocks of lengths, displacements in bytes, and types. MPI 4.1
+// NewStruct is blocks of lengths, displacements in bytes, and types. Its
+// extent is rounded up to what its basic types must be aligned to. MPI 4.1
 // section 5.1.2.
 func NewStruct(lens, displs []int64, olds []*Type) (*Type, error) {
-	err := errors.Join(lengths("displacements", len(displs), len(lens)), lengths("types", len(olds), len(lens)),
+	err := first(sameLength("displacements", len(displs), len(lens)), sameLength("types", len(olds), len(lens)),
 		noneNegative("block lengths", lens))
-	for i, old := range olds {
-		if old.Err != nil {
-			err = errors.Join(err, fmt.Errorf("types[%d]: %w", i, old.Err))
-		}
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -149,30 +189,44 @@ func NewStruct(lens, displs []int64, olds []*Type) (*Type, error) {
 	for i, n := range lens {
 		its[i] = c.moved(c.repeated(one(olds[i]), n, olds[i].Extent()), displs[i])
 	}
-	return c.finish(c.joined(its), olds...)
+	made := Contents{Struct, slices.Concat(lens, displs), slices.Clone(olds)}
+	it := c.joined(its)
+	if b := &it.bounds; !b.ubSet && !c.over {
+		b.ub = c.add(b.lb, c.roundUp(c.sub(b.ub, b.lb), align(made.used())))
+	}
+	return c.finish(it, made, nil)
 }
 
 // NewResized is old with another lower bound and extent in bytes. MPI 4.1
 // section 5.1.7.
 func NewResized(old *Type, lb, extent int64) (*Type, error) {
-	if old.Err != nil {
-		return nil, old.Err
-	}
 	var c calc
 	it := one(old)
 	it.bounds = bounds{known: true, lb: lb, ub: c.add(lb, extent), lbSet: true, ubSet: true}
-	return c.finish(it, old)
+	return c.finish(it, Contents{Resized, []int64{lb, extent}, []*Type{old}}, nil)
 }
 
-// finish makes the type of an item that is made of olds.
-func (c *calc) finish(it item, olds ...*Type) (*Type, error) {
+// finish makes the type of an item, unless there is a bad argument.
+func (c *calc) finish(it item, made Contents, bad error) (*Type, error) {
+	for i, old := range made.Types {
+		if bad == nil && old.Err != nil {
+			bad = fmt.Errorf("type %d: %w", i, old.Err)
+		}
+	}
+	if bad != nil {
+		return nil, bad
+	}
 	extent := c.sub(it.bounds.ub, it.bounds.lb)
 	if c.over {
 		return nil, ErrOverflow
 	}
-	t := &Type{derived: &derived{base: commonBase(olds), bounds: it.bounds}}
+	d := &derived{contents: made, bounds: it.bounds, base: commonBase(made.Types)}
+	t := &Type{Name: made.name(), derived: d}
 	if it.n != nil {
+		used := made.used()
+		d.base, d.align = commonBase(used), align(used)
 		t.Size = it.n.size
+		d.signature = made.signature(t.Size)
 	}
 	simple := it.n == nil || it.n.shape == aBlock && it.at == 0
 	if !simple || extent != t.Size || it.bounds.lb != 0 {
@@ -181,6 +235,28 @@ func (c *calc) finish(it item, olds ...*Type) (*Type, error) {
 	return t, nil
 }
 
+func (m Contents) name() string {
+	if m.Combiner == Struct {
+		return fmt.Sprintf("struct of %d blocks", len(m.Types))
+	}
+	return string(m.Combiner) + " of " + m.Types[0].Name
+}
+
+// used is the types of which there are bytes.
+func (m Contents) used() []*Type {
+	if m.Combiner != Struct {
+		return m.Types
+	}
+	var used []*Type
+	for i, t := range m.Types {
+		if m.Ints[i] > 0 && t.Size > 0 {
+			used = append(used, t)
+		}
+	}
+	return used
+}
+
+// commonBase is the base of all types, nil if they have several.
 func commonBase(olds []*Type) *Type {
 	if len(olds) == 0 {
 		return nil

@@ -91,20 +91,57 @@ func (m *mover) some(c *node, at, off, to, n int64) {
 
 // repeat moves count whole nodes.
 func (m *mover) repeat(c *node, count, stride, at, to int64) {
-	switch {
-	case c.shape == aBlock && count > 1:
-		m.strided(count, c.size, stride, at, to)
+	if c.shape == aBlock {
+		m.strided(count, c.size, stride, c.size, at, to)
 		return
-	case c.shape == aLoop && c.child.shape == aBlock:
-		for range count {
-			m.strided(c.count, c.child.size, c.stride, at, to)
-			at, to = at+stride, to+c.size
-		}
+	}
+	if tile := tileBytes / max(stride, -stride, c.size); c.few() && min(tile, count) > fewBlocks {
+		m.across(c, count, tile, stride, at, to)
 		return
 	}
 	for range count {
 		m.whole(c, at, to)
 		at, to = at+stride, to+c.size
+	}
+}
+
+const (
+	// fewBlocks is up to how many blocks of a node a loop is faster the other
+	// way round: over the nodes in it, not over the blocks.
+	fewBlocks = 8
+	// tileBytes is how much memory such loops work on, so that it stays in
+	// the first cache.
+	tileBytes = 16 << 10
+)
+
+// few reports whether a node is few blocks.
+func (n *node) few() bool {
+	switch n.shape {
+	case aLoop:
+		return n.child.shape == aBlock && n.count <= fewBlocks
+	case aBlocks:
+		return len(n.blocks)-1 <= fewBlocks
+	}
+	return false
+}
+
+// across moves count nodes of few blocks, tile nodes at a time: first of all
+// of them the first block, then the second.
+func (m *mover) across(c *node, count, tile, stride, at, to int64) {
+	for count > 0 {
+		k := min(tile, count)
+		if c.shape == aLoop {
+			size := c.child.size
+			for i := range c.count {
+				m.strided(k, size, stride, c.size, at+i*c.stride, to+i*size)
+			}
+		} else {
+			for i := range len(c.blocks) - 1 {
+				b := &c.blocks[i]
+				m.strided(k, c.blocks[i+1].off-b.off, stride, c.size, at+b.at, to+b.off)
+			}
+		}
+		at, to, count = at+k*stride, to+k*c.size, count-k
 	}
 }
 
@@ -127,27 +164,31 @@ func (m *mover) whole(c *node, at, to int64) {
 
 // copy moves n bytes.
 func (m *mover) copy(at, to, n int64) {
-	place := unsafe.Slice((*byte)(unsafe.Add(m.base, at)), n)
-	packed := unsafe.Slice((*byte)(unsafe.Add(m.packed, to)), n)
+	place, packed := unsafe.Add(m.base, at), unsafe.Add(m.packed, to)
 	if m.unpack {
-		mem.Copy(place, packed)
+		copyBlock(place, packed, n)
 	} else {
-		mem.Copy(packed, place)
+		copyBlock(packed, place, n)
 	}
 }
 
-// strided moves count blocks of size bytes.
-func (m *mover) strided(count, size, stride, at, to int64) {
-	for range count {
-		m.copy(at, to, size)
-		at, to = at+stride, to+size
+// strided moves count blocks of size bytes, step bytes apart in memory and
+// packedStep in packed bytes.
+func (m *mover) strided(count, size, step, packedStep, at, to int64) {
+	place, packed := unsafe.Add(m.base, at), unsafe.Add(m.packed, to)
+	if m.unpack {
+		copyStrided(place, packed, step, packedStep, count, size)
+	} else {
+		copyStrided(packed, place, packedStep, step, count, size)
 	}
 }
 
 // blocks moves a list of blocks.
 func (m *mover) blocks(c *node, at, to int64) {
-	for i := range len(c.blocks) - 1 {
-		b := &c.blocks[i]
-		m.copy(at+b.at, to+b.off, c.blocks[i+1].off-b.off)
+	packed := unsafe.Add(m.packed, to)
+	if m.unpack {
+		scatter(m.base, packed, at, c.blocks, c.each)
+	} else {
+		gather(packed, m.base, at, c.blocks, c.each)
 	}
 }

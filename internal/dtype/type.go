@@ -40,8 +40,7 @@ const (
 )
 
 // Type is an element type. A literal of the exported fields is a basic type:
-// Size bytes that stand side by side. Derived types come from the
-// constructors. Immutable.
+// Size bytes that stand side by side. All others come from constructors. Immutable.
 type Type struct {
 	Name string
 	// Size is the number of bytes that an element puts into a message.
@@ -67,8 +66,11 @@ type layout struct {
 
 // derived is what a constructor knows about its type.
 type derived struct {
-	base   *Type // nil if mixed
-	bounds bounds
+	contents  Contents
+	base      *Type // nil if mixed
+	bounds    bounds
+	align     int64
+	signature []Run // nil if Size is 0
 }
 
 // bounds are the lower and upper bound of a type, in bytes. One that was set

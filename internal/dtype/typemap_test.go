@@ -2,9 +2,7 @@
 
 package dtype
 
-import (
-	"pgregory.net/rapid"
-)
+import "pgregory.net/rapid"
 
 // typemap is the slow twin of a type: every basic element with its
 // displacement, in packed order. MPI 4.1 section 5.1.
@@ -38,6 +36,34 @@ func (m *typemap) trueBounds() (lb, ub int64) {
 		lb, ub = min(lb, e.at), max(ub, e.at+e.t.Size)
 	}
 	return lb, ub
+}
+
+// align is the strictest alignment of the basic elements.
+func (m *typemap) align() int64 {
+	a := int64(1)
+	for _, e := range m.elems {
+		switch e.t {
+		case tComplex, tRecord:
+			a = max(a, 8)
+		case tOpaque:
+		default:
+			a = max(a, e.t.Size)
+		}
+	}
+	return a
+}
+
+// base is the only basic type, nil if there are none or several.
+func (m *typemap) base() *Type {
+	for _, e := range m.elems {
+		if e.t != m.elems[0].t {
+			return nil
+		}
+	}
+	if len(m.elems) == 0 {
+		return nil
+	}
+	return m.elems[0].t
 }
 
 // bytesOf lists where each packed byte of n elements lies.
@@ -82,8 +108,29 @@ var (
 	tFloat64 = &Type{Name: "float64", Size: 8, Kind: Float64}
 	tComplex = &Type{Name: "complex128", Size: 16, Kind: Complex128}
 	tOpaque  = &Type{Name: "struct", Size: 24}
-	basics   = []*Type{Byte, tInt16, tFloat32, tFloat64, tComplex, tOpaque}
+	// struct{ a [2]int16; b bool; c [2]struct{ d float64; e int32 } }
+	tRecord = NewRecord("record", 40, 8, []Run{{Width: 2, N: 2}, {Width: 1, N: 1}, {N: 3},
+		{N: 2, Sub: []Run{{Width: 8, N: 1}, {Width: 4, N: 1}, {N: 4}}}})
+	basics = []*Type{Byte, tInt16, tFloat32, tFloat64, tComplex, tOpaque, tRecord}
 )
+
+type number struct{ at, width int64 }
+
+// numbersOf lists the numbers of a basic type.
+func numbersOf(t *Type) (ns []number) {
+	switch t {
+	case tComplex:
+		return []number{{0, 8}, {8, 8}}
+	case tRecord:
+		return []number{{0, 2}, {2, 2}, {4, 1}, {8, 8}, {16, 4}, {24, 8}, {32, 4}}
+	case tOpaque:
+		for i := range t.Size {
+			ns = append(ns, number{i, 1})
+		}
+		return ns
+	}
+	return []number{{0, t.Size}}
+}
 
 // both is a type and its twin.
 type both struct {
@@ -95,11 +142,16 @@ func (b both) String() string { return b.t.Name }
 
 // drawType makes a random type, nested up to depth times.
 func drawType(r *rapid.T, depth int) both {
-	if depth == 0 || rapid.IntRange(0, 5).Draw(r, "leaf") == 0 {
+	if depth == 0 || rapid.IntRange(0, 5).Draw(r, "leaf") == 5 {
 		t := rapid.SampledFrom(basics).Draw(r, "basic")
 		return both{t, &typemap{elems: []elem{{0, t}}, ub: t.Size, known: true}}
 	}
-	count := func(name string, most int64) int64 { return rapid.Int64Range(0, most).Draw(r, name) }
+	count := func(name string, most int64) int64 {
+		if rapid.IntRange(0, 15).Draw(r, "none") == 15 {
+			return 0
+		}
+		return rapid.Int64Range(1, most).Draw(r, name)
+	}
 	step := func(name string) int64 { return rapid.Int64Range(-9, 12).Draw(r, name) }
 	counts := func(n int64, most int64) []int64 {
 		s := make([]int64, n)
@@ -120,7 +172,7 @@ func drawType(r *rapid.T, depth int) both {
 	m := &typemap{}
 	var t *Type
 	var err error
-	switch rapid.IntRange(0, 8).Draw(r, "constructor") {
+	switch rapid.IntRange(0, 10).Draw(r, "constructor") {
 	case 0:
 		n := count("count", 4)
 		t, err = NewContiguous(n, old.t)
@@ -174,17 +226,115 @@ func drawType(r *rapid.T, depth int) both {
 			ts[i], ms[i] = b.t, b.m
 		}
 		t, err = NewStruct(l, d, ts)
+		align := int64(1)
 		for i := range n {
 			m.block(l[i], ms[i], d[i])
+			if l[i] > 0 {
+				align = max(align, ms[i].align())
+			}
+		}
+		if !m.ubSet {
+			for (m.ub-m.lb)%align != 0 {
+				m.ub++
+			}
 		}
 	case 8:
 		lb, e := step("lb"), rapid.Int64Range(-20, 90).Draw(r, "extent")
 		t, err = NewResized(old.t, lb, e)
 		*m = *old.m
 		m.lb, m.ub, m.lbSet, m.ubSet, m.known = lb, lb+e, true, true, true
+	case 9:
+		t, err = NewDup(old.t)
+		*m = *old.m
+	case 10:
+		t, m, err = drawArray(r, old)
 	}
 	if err != nil {
 		r.Fatal(err)
 	}
 	return both{t, m}
+}
+
+// drawArray makes a subarray or one process's part of a distributed array.
+func drawArray(r *rapid.T, old both) (*Type, *typemap, error) {
+	n := rapid.IntRange(1, 3).Draw(r, "dimensions")
+	order := Order(rapid.IntRange(0, 1).Draw(r, "order"))
+	sizes := make([]int64, n)
+	for i := range sizes {
+		sizes[i] = rapid.Int64Range(1, 5).Draw(r, "size")
+	}
+	if rapid.Bool().Draw(r, "subarray") {
+		subsizes, starts := make([]int64, n), make([]int64, n)
+		for i, s := range sizes {
+			subsizes[i] = rapid.Int64Range(1, s).Draw(r, "subsize")
+			starts[i] = rapid.Int64Range(0, s-subsizes[i]).Draw(r, "start")
+		}
+		t, err := NewSubarray(sizes, subsizes, starts, order, old.t)
+		mine := func(d int, i int64) bool { return i >= starts[d] && i < starts[d]+subsizes[d] }
+		return t, arrayTwin(sizes, order, mine, old.m), err
+	}
+	g := Grid{sizes, make([]Distribution, n), make([]int64, n), make([]int64, n), order}
+	size := int64(1)
+	for i, s := range sizes {
+		g.Distribs[i] = Distribution(rapid.IntRange(0, 2).Draw(r, "distribution"))
+		g.Procs[i] = 1
+		if g.Distribs[i] != DistributeNone {
+			g.Procs[i] = rapid.Int64Range(1, 3).Draw(r, "processes")
+		}
+		g.Args[i] = DefaultArg
+		if rapid.Bool().Draw(r, "argument") {
+			least := int64(1)
+			if g.Distribs[i] == DistributeBlock {
+				least = (s + g.Procs[i] - 1) / g.Procs[i]
+			}
+			g.Args[i] = rapid.Int64Range(least, 6).Draw(r, "block")
+		}
+		size *= g.Procs[i]
+	}
+	rank := rapid.Int64Range(0, size-1).Draw(r, "rank")
+	place, left := make([]int64, n), rank
+	for i, width := 0, size; i < n; i++ {
+		width /= g.Procs[i]
+		place[i], left = left/width, left%width
+	}
+	t, err := NewDarray(size, rank, g, old.t)
+	mine := func(d int, i int64) bool {
+		block := g.Args[d]
+		switch {
+		case g.Distribs[d] == DistributeNone:
+			return true
+		case block == DefaultArg && g.Distribs[d] == DistributeCyclic:
+			block = 1
+		case block == DefaultArg:
+			block = (sizes[d] + g.Procs[d] - 1) / g.Procs[d]
+		}
+		return i/block%g.Procs[d] == place[d]
+	}
+	return t, arrayTwin(sizes, order, mine, old.m), err
+}
+
+// arrayTwin lists the elements of an array that are mine, in their order in
+// memory.
+func arrayTwin(sizes []int64, order Order, mine func(d int, i int64) bool, old *typemap) *typemap {
+	all := int64(1)
+	for _, s := range sizes {
+		all *= s
+	}
+	m := &typemap{}
+	for e := range all {
+		ours, left := true, e
+		for k := range sizes {
+			d := k
+			if order == OrderC {
+				d = len(sizes) - 1 - k
+			}
+			ours = ours && mine(d, left%sizes[d])
+			left /= sizes[d]
+		}
+		if ours {
+			m.add(old, e*old.extent())
+		}
+	}
+	m.lb, m.ub, m.lbSet, m.ubSet, m.known = 0, all*old.extent(), true, true, true
+	return m
 }

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dtype
+
+// unsafe: the inner loops of packing move words of memory that has no Go type
+// here. All platforms of gompi read and write words at any address.
+
+import (
+	"unsafe"
+
+	"gompi/internal/mem"
+)
+
+// words says which blocks are moved by one load and store; all others by
+// memmove.
+type words interface {
+	uint8 | uint16 | uint32 | uint64 | pair | triple32 | triple
+}
+
+// Structs, because the compiler keeps these in registers, not arrays.
+type (
+	pair     struct{ a, b uint64 }
+	triple32 struct{ a, b, c uint32 }
+	triple   struct{ a, b, c uint64 }
+)
+
+// copyStrided copies count blocks of size bytes between places dstStep and
+// srcStep bytes apart.
+func copyStrided(dst, src unsafe.Pointer, dstStep, srcStep, count, size int64) {
+	switch size {
+	case 1:
+		moveStrided[uint8](dst, src, dstStep, srcStep, count)
+	case 2:
+		moveStrided[uint16](dst, src, dstStep, srcStep, count)
+	case 4:
+		moveStrided[uint32](dst, src, dstStep, srcStep, count)
+	case 8:
+		moveStrided[uint64](dst, src, dstStep, srcStep, count)
+	case 16:
+		moveStrided[pair](dst, src, dstStep, srcStep, count)
+	case 12:
+		moveStrided[triple32](dst, src, dstStep, srcStep, count)
+	case 24:
+		moveStrided[triple](dst, src, dstStep, srcStep, count)
+	default:
+		for i := range count {
+			copyBlock(unsafe.Add(dst, i*dstStep), unsafe.Add(src, i*srcStep), size)
+		}
+	}
+}
+
+func moveStrided[W words](dst, src unsafe.Pointer, dstStep, srcStep, count int64) {
+	var d, s int64
+	for ; count >= 2; count -= 2 {
+		a, b := *(*W)(unsafe.Add(src, s)), *(*W)(unsafe.Add(src, s+srcStep))
+		*(*W)(unsafe.Add(dst, d)), *(*W)(unsafe.Add(dst, d+dstStep)) = a, b
+		d, s = d+2*dstStep, s+2*srcStep
+	}
+	if count > 0 {
+		*(*W)(unsafe.Add(dst, d)) = *(*W)(unsafe.Add(src, s))
+	}
+}
+
+// copyBlock copies n bytes.
+func copyBlock(dst, src unsafe.Pointer, n int64) {
+	switch n {
+	case 4:
+		*(*uint32)(dst) = *(*uint32)(src)
+	case 8:
+		*(*uint64)(dst) = *(*uint64)(src)
+	case 16:
+		*(*pair)(dst) = *(*pair)(src)
+	default:
+		mem.Copy(unsafe.Slice((*byte)(dst), n), unsafe.Slice((*byte)(src), n))
+	}
+}
+
+// gather packs a list of blocks.
+func gather(packed, base unsafe.Pointer, at int64, blocks []block, each int64) {
+	switch each {
+	case 4:
+		gatherWords[uint32](packed, base, at, blocks)
+	case 8:
+		gatherWords[uint64](packed, base, at, blocks)
+	case 16:
+		gatherWords[pair](packed, base, at, blocks)
+	default:
+		for i := range len(blocks) - 1 {
+			b := &blocks[i]
+			copyBlock(unsafe.Add(packed, b.off), unsafe.Add(base, at+b.at), blocks[i+1].off-b.off)
+		}
+	}
+}
+
+func gatherWords[W words](packed, base unsafe.Pointer, at int64, blocks []block) {
+	for i := range len(blocks) - 1 {
+		b := &blocks[i]
+		*(*W)(unsafe.Add(packed, b.off)) = *(*W)(unsafe.Add(base, at+b.at))
+	}
+}
+
+// scatter unpacks a list of blocks.
+func scatter(base, packed unsafe.Pointer, at int64, blocks []block, each int64) {
+	switch each {
+	case 4:
+		scatterWords[uint32](base, packed, at, blocks)
+	case 8:
+		scatterWords[uint64](base, packed, at, blocks)
+	case 16:
+		scatterWords[pair](base, packed, at, blocks)
+	default:
+		for i := range len(blocks) - 1 {
+			b := &blocks[i]
+			copyBlock(unsafe.Add(base, at+b.at), unsafe.Add(packed, b.off), blocks[i+1].off-b.off)
+		}
+	}
+}
+
+func scatterWords[W words](base, packed unsafe.Pointer, at int64, blocks []block) {
+	for i := range len(blocks) - 1 {
+		b := &blocks[i]
+		*(*W)(unsafe.Add(base, at+b.at)) = *(*W)(unsafe.Add(packed, b.off))
+	}
+}

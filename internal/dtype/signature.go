@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dtype
+
+// Run is a part of a signature: N numbers of Width bytes, or N times Sub.
+type Run struct {
+	Width int64 // 0: bytes of padding, which have no meaning
+	N     int64
+	Sub   []Run // if not nil, Width is 0
+}
+
+// widths are the sizes of the numbers of which a kind is made.
+var widths = [NumKinds]int64{
+	Opaque: 1, Bool: 1, Int8: 1, Int16: 2, Int32: 4, Int64: 8, Uint8: 1, Uint16: 2, Uint32: 4, Uint64: 8,
+	Float32: 4, Float64: 8, Complex64: 4, Complex128: 8,
+}
+
+// NewRecord is a basic type whose Size bytes have parts: a struct or an array
+// of Go. The signature covers all bytes; align is what the type is aligned to.
+func NewRecord(name string, size, align int64, signature []Run) *Type {
+	t := &Type{Name: name, Size: size}
+	t.derived = &derived{
+		contents: Contents{Combiner: Named}, base: t, bounds: bounds{known: true, ub: size},
+		align: align, signature: AppendRun(nil, 1, signature),
+	}
+	return t
+}
+
+// Signature is the numbers of which the packed bytes of an element consist, in
+// their order. It must not be changed.
+func (t *Type) Signature() []Run {
+	if t.derived != nil {
+		return t.derived.signature
+	}
+	w := widths[t.Kind]
+	return []Run{{Width: w, N: t.Size / w}}
+}
+
+// AppendRun appends n times sub to a signature.
+func AppendRun(s []Run, n int64, sub []Run) []Run {
+	switch {
+	case n == 0 || len(sub) == 0:
+		return s
+	case len(sub) > 1 && n > 1:
+		return append(s, Run{N: n, Sub: sub})
+	}
+	for _, r := range sub {
+		r.N *= n
+		if last := len(s) - 1; last >= 0 && r.Sub == nil && s[last].Sub == nil && s[last].Width == r.Width {
+			s[last].N += r.N
+		} else {
+			s = append(s, r)
+		}
+	}
+	return s
+}
+
+// signature is that of a type of size bytes, which is not 0.
+func (m Contents) signature(size int64) []Run {
+	if m.Combiner == Struct {
+		var s []Run
+		for i, t := range m.Types {
+			s = AppendRun(s, m.Ints[i], t.Signature())
+		}
+		return s
+	}
+	old := m.Types[0]
+	return AppendRun(nil, size/old.Size, old.Signature())
+}
+
+// align is what elements of all types must be aligned to in memory, 1 if
+// nothing is known.
+func align(ts []*Type) int64 {
+	a := int64(1)
+	for _, t := range ts {
+		if t.derived != nil {
+			a = max(a, t.derived.align)
+		} else {
+			a = max(a, widths[t.Kind])
+		}
+	}
+	return a
+}
