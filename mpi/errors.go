@@ -135,7 +135,9 @@ func (c *Comm) errorOf(op engine.Op, peer, tag int32, f *engine.Fault) error {
 	case engine.BadType:
 		e.Err = fmt.Errorf("typed elements and Go values (package mpi/value) do not match each other")
 	case engine.Freed:
-		e.Err = fmt.Errorf("it was freed")
+		if e.Err == nil {
+			e.Err = fmt.Errorf("it was freed")
+		}
 	}
 	return e
 }

@@ -38,6 +38,7 @@ type Fault struct {
 	Class     Class
 	Got, Want int64 // bytes, where they say something
 	Peer      int32 // rank, or -1
+	Local     bool  // Peer is a rank of the local group of an intercommunicator
 	Err       error // cause, may be nil
 }
 

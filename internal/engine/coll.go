@@ -269,19 +269,20 @@ func (e *Engine) stepRecv(k *coll, s *collectives.Step) {
 	k.pending++
 	r := e.newRequest(reqRecv)
 	r.op, r.ctx, r.buf, r.rank, r.tag, r.parent = k.req.op, k.ctx, k.ref(s.A), s.Peer, k.tag, k
-	e.post(r, k.ctx.keys[wire.PlaneColl].With(s.Peer, k.tag))
+	e.post(r, k.ctx.keys[k.ctx.stepPlane(s.Remote)].With(s.Peer, k.tag))
 }
 
 func (e *Engine) stepSend(k *coll, s *collectives.Step) {
 	if k.fault != nil {
 		return
 	}
-	p, f := k.ctx.reach(s.Peer)
+	pl := k.ctx.stepPlane(s.Remote)
+	p, f := k.ctx.reach(seatOf(pl, s.Peer))
 	if f != nil {
 		e.abort(k, f, true)
 		return
 	}
-	a := SendArgs{Op: k.req.op, Buf: k.ref(s.A), Dest: s.Peer, Tag: k.tag, Plane: wire.PlaneColl}
+	a := SendArgs{Op: k.req.op, Buf: k.ref(s.A), Dest: s.Peer, Tag: k.tag, Plane: pl}
 	if e.sendNow(k.ctx, p, &a) {
 		return
 	}
@@ -415,9 +416,11 @@ func (e *Engine) finish(k *coll) {
 
 // dropTag throws away what has arrived for a collective that failed.
 func (e *Engine) dropTag(c *Context, tag int32) {
-	key := c.keys[wire.PlaneColl].With(match.Any, tag)
-	for a := e.table.Peek(key); a != nil; a = e.table.Peek(key) {
-		e.table.Take(a)
-		e.discard(a.Val)
+	for _, pl := range [...]wire.Plane{wire.PlaneColl, wire.PlaneCollLocal} {
+		key := c.keys[pl].With(match.Any, tag)
+		for a := e.table.Peek(key); a != nil; a = e.table.Peek(key) {
+			e.table.Take(a)
+			e.discard(a.Val)
+		}
 	}
 }

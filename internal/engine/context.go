@@ -14,9 +14,10 @@ import (
 // processes under an id. Immutable but for the fields guarded by the engine.
 type Context struct {
 	ID      wire.ContextID
-	Members wire.Members
-	Rank    int // this process's place in Members
-	Owner   any // the layer above's view of it; immutable after NewContext
+	Members wire.Members // the local group of an intercommunicator
+	Remote  wire.Members // the other group of an intercommunicator, else empty
+	Rank    int          // this process's place in Members
+	Owner   any          // the layer above's view of it; immutable after NewContext
 
 	e      *Engine
 	rank32 int32
@@ -24,7 +25,8 @@ type Context struct {
 	mine   [wire.NumPlanes]match.Key // source is this rank, tag 0
 
 	// Guarded by the engine.
-	peers   []*Peer  // by rank, nil until used
+	peers   []*Peer  // by rank in Targets, nil until used
+	local   []*Peer  // by rank in Members; nil if that is Targets
 	trouble *trouble // nil as long as all is well
 	collSeq uint32
 	starts  []uint32 // of each persistent collective, by its number
@@ -42,8 +44,9 @@ type Context struct {
 type trouble struct {
 	revoked bool
 	freed   bool
-	gone    map[int32]*Fault // ranks that failed or left
-	failed  []int32          // ranks that failed, in the order in which it was learnt
+	gone    map[seat]*Fault  // those that failed or left
+	away    int              // how many of them are in Targets
+	failed  []seat           // those that failed, in the order in which it was learnt
 	acked   int              // how many of them the application has acknowledged
 	early   map[int32]*Fault // collectives that others gave up before they were started here
 }
@@ -51,52 +54,84 @@ type trouble struct {
 // NewContext registers a communicator. Self must be a member. Messages that
 // came early for it have waited.
 func (e *Engine) NewContext(id wire.ContextID, members wire.Members, owner any) (*Context, error) {
+	c, err := e.newContext(id, members, owner)
+	if err != nil {
+		return nil, err
+	}
+	return c, e.register(c)
+}
+
+func (e *Engine) newContext(id wire.ContextID, members wire.Members, owner any) (*Context, error) {
 	rank := members.Index(e.cfg.Self)
 	if rank < 0 {
 		return nil, fmt.Errorf("process %v is not a member of %v", e.cfg.Self, id)
 	}
-	if members.Len() > match.MaxSource {
-		return nil, fmt.Errorf("%d processes are more than the %d a communicator can hold", members.Len(), match.MaxSource)
+	if err := sizeFits(members); err != nil {
+		return nil, err
 	}
 	c := &Context{ID: id, Members: members, Rank: rank, Owner: owner, e: e, rank32: int32(rank), peers: make([]*Peer, members.Len())}
 	for pl := range c.keys {
 		c.keys[pl] = match.NewKey(id, wire.Plane(pl), 0, 0)
 		c.mine[pl] = match.NewKey(id, wire.Plane(pl), c.rank32, 0)
 	}
+	return c, nil
+}
+
+func sizeFits(m wire.Members) error {
+	if m.Len() > match.MaxSource {
+		return fmt.Errorf("%d processes are more than the %d a communicator can hold", m.Len(), match.MaxSource)
+	}
+	return nil
+}
+
+func (e *Engine) register(c *Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.contexts[id] != nil {
-		return nil, fmt.Errorf("communicator %v exists already", id)
+	if e.contexts[c.ID] != nil {
+		return fmt.Errorf("communicator %v exists already", c.ID)
 	}
-	if e.freed.has(id) {
-		return nil, fmt.Errorf("communicator %v was freed: its messages cannot be told from those of a second one", id)
+	if e.freed.has(c.ID) {
+		return fmt.Errorf("communicator %v was freed: its messages cannot be told from those of a second one", c.ID)
 	}
-	e.contexts[id] = c
-	for proc, d := range e.dead {
-		if r := members.Index(proc); r >= 0 {
-			c.lose(int32(r), d.fault(proc), d.failed)
+	e.contexts[c.ID] = c
+	c.bury()
+	e.hear(c)
+	return nil
+}
+
+// bury tells a new context who is gone already.
+func (c *Context) bury() {
+	for proc, d := range c.e.dead {
+		if s, ok := c.seatFor(proc); ok {
+			c.lose(s, d.fault(proc), d.failed)
 		}
 	}
-	e.hear(c)
-	return c, nil
 }
 
 func (c *Context) makeTrouble() *trouble {
 	if c.trouble == nil {
-		c.trouble = &trouble{gone: map[int32]*Fault{}}
+		c.trouble = &trouble{gone: map[seat]*Fault{}}
 	}
 	return c.trouble
 }
 
-// lose books that a rank will answer no more.
-func (c *Context) lose(rank int32, f *Fault, failed bool) {
+// lose books that a process will answer no more.
+func (c *Context) lose(s seat, f *Fault, failed bool) {
 	t := c.makeTrouble()
-	g := *f
-	g.Peer = rank
-	t.gone[rank] = &g
-	if failed && !slices.Contains(t.failed, rank) {
-		t.failed = append(t.failed, rank)
+	if t.gone[s] == nil && !s.local() {
+		t.away++
 	}
+	t.gone[s] = f.at(s)
+	if failed && !slices.Contains(t.failed, s) {
+		t.failed = append(t.failed, s)
+	}
+}
+
+// at is f as the fault of a seat.
+func (f *Fault) at(s seat) *Fault {
+	g := *f
+	g.Peer, g.Local = s.rank(), s.local()
+	return &g
 }
 
 // dest returns the peer of a destination rank for a new operation.
@@ -104,34 +139,24 @@ func (c *Context) dest(rank int32) (*Peer, *Fault) {
 	if c.trouble != nil && c.trouble.freed {
 		return nil, c.opFault()
 	}
-	return c.reach(rank)
+	return c.reach(seat(rank))
 }
 
 // reach is dest for a step of an operation that has been started.
-func (c *Context) reach(rank int32) (*Peer, *Fault) {
+func (c *Context) reach(s seat) (*Peer, *Fault) {
 	if c.trouble != nil || c.e.closed {
 		if f := c.stepFault(); f != nil {
 			return nil, f
 		}
-		if f := c.trouble.gone[rank]; f != nil {
+		if f := c.trouble.gone[s]; f != nil {
 			return nil, f
 		}
 	}
-	p := c.peers[rank]
-	if p == nil {
-		p = c.e.peerOf(c.Members.At(int(rank)))
-		c.peers[rank] = p
-	}
+	p := c.peer(s)
 	if p.state == peerDown {
-		return nil, p.fault(rank)
+		return nil, p.down.at(s)
 	}
 	return p, nil
-}
-
-func (p *Peer) fault(rank int32) *Fault {
-	f := *p.down
-	f.Peer = rank
-	return &f
 }
 
 // opFault is what stands against starting any operation at all.
@@ -177,30 +202,45 @@ func (c *Context) awaitFault(rank int32, pl wire.Plane) *Fault {
 		return nil
 	}
 	if rank != match.Any {
-		return t.gone[rank]
+		return t.gone[seatOf(pl, rank)]
 	}
-	if t.acked < len(t.failed) {
-		return t.gone[t.failed[len(t.failed)-1]]
+	for _, s := range slices.Backward(t.failed[t.acked:]) {
+		if !s.local() {
+			return t.gone[s]
+		}
 	}
-	if len(t.gone) == c.Members.Len()-1 {
-		for _, f := range t.gone {
-			return f
+	others := len(c.peers)
+	if !c.inter() {
+		others--
+	}
+	if t.away == others {
+		for s, f := range t.gone {
+			if !s.local() {
+				return f
+			}
 		}
 	}
 	return nil
 }
 
-// Failed returns the ranks known to have failed, in the order in which this
-// process learnt of it.
-func (c *Context) Failed() []int {
+// Failed returns the ranks known to have failed, those of the remote group of
+// an intercommunicator, in the order in which this process learnt of it.
+func (c *Context) Failed() []int { return c.failed(false) }
+
+// FailedLocal is Failed for the local group of an intercommunicator.
+func (c *Context) FailedLocal() []int { return c.failed(c.inter()) }
+
+func (c *Context) failed(local bool) []int {
 	c.e.mu.Lock()
 	defer c.e.mu.Unlock()
 	if c.trouble == nil {
 		return nil
 	}
-	out := make([]int, len(c.trouble.failed))
-	for i, r := range c.trouble.failed {
-		out[i] = int(r)
+	var out []int
+	for _, s := range c.trouble.failed {
+		if s.local() == local {
+			out = append(out, int(s.rank()))
+		}
 	}
 	return out
 }

@@ -5,6 +5,7 @@ package engine
 import (
 	"fmt"
 
+	"gompi/internal/match"
 	"gompi/internal/wire"
 )
 
@@ -61,8 +62,10 @@ func (e *Engine) hear(c *Context) {
 		for _, f := range n.failed {
 			e.collFailArrived(f.peer, &f.env)
 		}
-		if p := n.revoked; p != nil && c.Members.Index(p.proc) >= 0 {
-			e.revoke(c)
+		if p := n.revoked; p != nil {
+			if _, ok := c.seatFor(p.proc); ok {
+				e.revoke(c)
+			}
 		}
 		return
 	}
@@ -75,7 +78,7 @@ func (e *Engine) revokeArrived(p *Peer, env *envelope) {
 		if n := e.newsOf(env.key.Context()); n != nil && n.revoked == nil {
 			n.revoked = p
 		}
-	case !c.sentBy(p, env.key.Source()):
+	case !c.sentBy(p, seat(env.key.Source())) && !c.sentBy(p, ^seat(env.key.Source())):
 		e.protocol(p, foreign(p, env))
 	default:
 		// Every member passes it on once: the revoker may have died half-way.
@@ -83,13 +86,39 @@ func (e *Engine) revokeArrived(p *Peer, env *envelope) {
 	}
 }
 
+// culpritLocal marks a culprit of the teller's local group.
+const culpritLocal = 1 << 31
+
 // culprit is what a rank that gives up a collective tells the others in aux:
 // 1 and the rank of the process that failed, or 0.
 func (f *Fault) culprit() uint32 {
 	if f.Class != ProcFailed || f.Peer < 0 {
 		return 0
 	}
-	return uint32(f.Peer) + 1
+	aux := uint32(f.Peer) + 1
+	if f.Local {
+		aux |= culpritLocal
+	}
+	return aux
+}
+
+// accused is the seat here of a culprit that another process names, whose
+// groups are the other way round if it is of the remote one.
+func (c *Context) accused(teller seat, aux uint32) (s seat, named, ok bool) {
+	rank := aux &^ culpritLocal
+	local := aux&culpritLocal != 0
+	if rank == 0 {
+		return 0, false, !local
+	}
+	if rank > match.MaxSource {
+		return 0, false, false
+	}
+	if s = seat(rank - 1); c.inter() && local == teller.local() {
+		s = ^s
+	} else if !c.inter() && local {
+		return 0, false, false
+	}
+	return s, true, c.exists(s)
 }
 
 // collFailArrived fails the collective that another rank has given up, now or
@@ -102,19 +131,17 @@ func (e *Engine) collFailArrived(p *Peer, env *envelope) {
 			n.failed = append(n.failed, failedElsewhere{p, *env})
 		}
 		return
-	case !c.sentBy(p, env.key.Source()):
+	}
+	tag, from := env.key.Tag(), seatOf(env.key.Plane(), env.key.Source())
+	dead, named, ok := c.accused(from, env.aux)
+	if !ok || !c.sentBy(p, from) {
 		e.protocol(p, foreign(p, env))
 		return
 	}
-	tag, from := env.key.Tag(), env.key.Source()
-	f := &Fault{Class: Aborted, Peer: from, Err: fmt.Errorf("rank %d gave up", from)}
-	if env.aux > uint32(c.Members.Len()) {
-		e.protocol(p, foreign(p, env))
-		return
-	}
-	if dead := int32(env.aux) - 1; dead >= 0 && dead != c.rank32 {
+	f := (&Fault{Class: Aborted, Err: fmt.Errorf("process %v gave up", p.proc)}).at(from)
+	if proc := c.procAt(dead); named && proc != e.cfg.Self {
 		// The news of the death itself may still be on its way.
-		f = &Fault{Class: ProcFailed, Peer: dead, Err: fmt.Errorf("rank %d gave up because process %v failed", from, c.Members.At(int(dead)))}
+		f = (&Fault{Class: ProcFailed, Err: fmt.Errorf("process %v gave up because process %v failed", p.proc, proc)}).at(dead)
 	}
 	for k := e.colls.first; k != nil; k = k.next {
 		if k.ctx == c && k.tag == tag {

@@ -89,6 +89,7 @@ type Engine struct {
 	peers    map[wire.ProcID]*Peer
 	dead     map[wire.ProcID]departure
 	contexts map[wire.ContextID]*Context
+	boots    []*Context // in which processes wait to meet
 	freed    serialSet
 	freeing  int     // freed contexts on which operations are pending
 	news     []*news // of communicators to come, oldest first

@@ -104,12 +104,12 @@ func (e *Engine) linkDown(p *Peer, err error) {
 		// Each end may take others from the queue.
 		r := p.head
 		p.dequeue(r)
-		e.failSend(r, p.fault(r.rank))
+		e.failSend(r, p.down.at(r.seat()))
 	}
 	for _, chunk := range e.pool.chunks {
 		for i := range chunk {
 			if r := &chunk[i]; r.kind == reqSend && r.peer == p && !r.done {
-				e.failSend(r, p.fault(r.rank))
+				e.failSend(r, p.down.at(r.seat()))
 			}
 		}
 	}
@@ -133,28 +133,38 @@ func (e *Engine) failSend(r *Request, f *Fault) {
 func (e *Engine) departed(proc wire.ProcID, d departure) {
 	e.takeOwn() // a receive from anybody may wait for it
 	for _, c := range e.contexts {
-		rank := c.Members.Index(proc)
-		if rank < 0 {
-			continue
-		}
-		f := d.fault(proc)
-		f.Peer = int32(rank)
-		c.lose(int32(rank), f, d.failed)
-		e.failRecvs(c, int32(rank), f)
-		e.failParts(c, int32(rank), f)
-		if d.failed {
-			for k := e.colls.first; k != nil; {
-				next := k.next
-				if k.ctx == c {
-					e.abort(k, f, false)
-				}
-				k = next
-			}
-		}
+		e.bereave(c, proc, d)
+	}
+	for _, c := range e.boots {
+		e.bereave(c, proc, d)
 	}
 	e.wakeProbers()
 	if d.failed {
 		e.cfg.Control.Dead(proc)
+	}
+}
+
+// bereave fails what a departed process leaves undone in a context.
+func (e *Engine) bereave(c *Context, proc wire.ProcID, d departure) {
+	s, ok := c.seatFor(proc)
+	if !ok {
+		return
+	}
+	f := d.fault(proc).at(s)
+	c.lose(s, f, d.failed)
+	e.failRecvs(c, s, f)
+	if !s.local() {
+		e.failParts(c, s.rank(), f)
+	}
+	if !d.failed {
+		return
+	}
+	for k := e.colls.first; k != nil; {
+		next := k.next
+		if k.ctx == c {
+			e.abort(k, f, false)
+		}
+		k = next
 	}
 }
 
@@ -171,9 +181,9 @@ func (e *Engine) postFault(r *Request, pl wire.Plane) *Fault {
 	return f
 }
 
-// failRecvs fails posted receives that wait for a rank, and those for any
+// failRecvs fails posted receives that wait for a seat, and those for any
 // source if that is what the context now says.
-func (e *Engine) failRecvs(c *Context, rank int32, f *Fault) {
+func (e *Engine) failRecvs(c *Context, s seat, f *Fault) {
 	for post := range e.table.EachPosted {
 		r := post.Val
 		if r.ctx != c {
@@ -182,7 +192,7 @@ func (e *Engine) failRecvs(c *Context, rank int32, f *Fault) {
 		why := f
 		if src := post.Key.Source(); src == match.Any {
 			why = c.awaitFault(match.Any, post.Key.Plane())
-		} else if src != rank {
+		} else if seatOf(post.Key.Plane(), src) != s {
 			continue
 		}
 		if why != nil && e.table.Withdraw(post) {
@@ -292,16 +302,15 @@ func (e *Engine) revoke(c *Context) {
 
 // tell sends a frame to every living member.
 func (e *Engine) tell(c *Context, k kind, pl wire.Plane, tag int32, aux uint32) {
-	for i := range c.Members.Len() {
-		if i == c.Rank || c.trouble != nil && c.trouble.gone[int32(i)] != nil {
+	for s := range c.seats {
+		if c.trouble != nil && c.trouble.gone[s] != nil {
 			continue
 		}
-		p := c.peers[i]
-		if p == nil {
-			p = e.peerOf(c.Members.At(i))
-			c.peers[i] = p
+		on := pl
+		if pl == wire.PlaneColl && s.local() {
+			on = wire.PlaneCollLocal
 		}
-		e.control(p, c.wireKey(pl, tag), k, 0, aux)
+		e.control(c.peer(s), c.wireKey(on, tag), k, 0, aux)
 	}
 }
 

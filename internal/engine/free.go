@@ -71,7 +71,12 @@ func (e *Engine) settle(c *Context) {
 	}
 	e.freeing--
 	delete(e.contexts, c.ID)
-	for _, a := range e.table.DropContext(c.ID.Creator, c.ID.Serial) {
+	e.dropArrived(c.ID)
+}
+
+// dropArrived throws away the messages of a context that is not used again.
+func (e *Engine) dropArrived(id wire.ContextID) {
+	for _, a := range e.table.DropContext(id.Creator, id.Serial) {
 		e.discard(a.Val)
 	}
 }
@@ -84,7 +89,7 @@ func (e *Engine) expects(key match.Key) bool {
 		return false
 	}
 	switch key.Plane() {
-	case wire.PlaneColl:
+	case wire.PlaneColl, wire.PlaneCollLocal:
 		for k := e.colls.first; k != nil; k = k.next {
 			if k.ctx == c && k.tag == key.Tag() {
 				return true

@@ -98,7 +98,7 @@ func (e *Engine) partPost(p *Partitioned, b Buf, pl wire.Plane, tag int32) {
 // hear of its end.
 func (e *Engine) partSend(p *Partitioned, b Buf, pl wire.Plane, tag int32) (left bool, f *Fault) {
 	c := p.k.ctx
-	peer, f := c.reach(p.args.Peer)
+	peer, f := c.reach(seat(p.args.Peer))
 	if f != nil {
 		return false, f
 	}

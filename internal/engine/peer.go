@@ -351,7 +351,7 @@ func (p *Peer) dequeue(r *Request) {
 func (e *Engine) TransportOf(c *Context, rank int) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if p := e.peers[c.Members.At(rank)]; p != nil && p.link != nil {
+	if p := e.peers[c.Targets().At(rank)]; p != nil && p.link != nil {
 		return p.link.caps.Name
 	}
 	return ""

@@ -29,7 +29,7 @@ func (e *Engine) Probe(c *Context, pa *ProbeArgs, st *Status) (m *Message, found
 	for first := true; ; first = false {
 		if a := e.table.Peek(key); a != nil {
 			u := a.Val
-			if !c.sentBy(u.peer, u.env.key.Source()) {
+			if !c.sentBy(u.peer, seat(u.env.key.Source())) {
 				e.table.Take(a)
 				e.protocol(u.peer, foreign(u.peer, &u.env))
 				e.release(u)

@@ -201,10 +201,10 @@ func (e *Engine) deliverEager(r *Request, p *Peer, env *envelope, data []byte) {
 	e.complete(r)
 }
 
-// sentBy reports whether p may send under a rank that it claims: only a
-// receive from anybody takes the sender's word for it.
-func (c *Context) sentBy(p *Peer, rank int32) bool {
-	return rank >= 0 && int(rank) < len(c.peers) && (c.peers[rank] == p || c.Members.At(int(rank)) == p.proc)
+// sentBy reports whether p may send from a seat that it claims: only a receive
+// from anybody takes the sender's word for it.
+func (c *Context) sentBy(p *Peer, s seat) bool {
+	return c.exists(s) && (*c.known(s) == p || c.procAt(s) == p.proc)
 }
 
 func foreign(p *Peer, env *envelope) error {
@@ -213,7 +213,7 @@ func foreign(p *Peer, env *envelope) error {
 
 // matched fills the status and checks what the receive promised.
 func (e *Engine) matched(r *Request, p *Peer, env *envelope, n int64) bool {
-	if r.rank == match.Any && !r.ctx.sentBy(p, env.key.Source()) {
+	if r.rank == match.Any && !r.ctx.sentBy(p, seatOf(env.key.Plane(), env.key.Source())) {
 		err := foreign(p, env)
 		r.status.Source, r.status.Tag = match.Any, env.key.Tag()
 		r.fail(&Fault{Class: Transport, Peer: -1, Err: err})
@@ -240,7 +240,7 @@ func (e *Engine) deliverRTS(r *Request, p *Peer, env *envelope, length int64, de
 		return
 	}
 	if p.state == peerDown {
-		r.fail(p.fault(env.key.Source()))
+		r.fail(p.down.at(seatOf(env.key.Plane(), env.key.Source())))
 		e.complete(r)
 		return
 	}
@@ -248,7 +248,7 @@ func (e *Engine) deliverRTS(r *Request, p *Peer, env *envelope, length int64, de
 	r.bulk = true
 	if err := p.link.Accept(p.slot, desc, r.buf.Slice()[:n], r.token()); err != nil {
 		r.bulk = false
-		r.fail(&Fault{Class: classOf(err), Peer: r.status.Source, Got: length, Err: err})
+		r.fail((&Fault{Class: classOf(err), Got: length, Err: err}).at(seatOf(env.key.Plane(), r.status.Source)))
 		e.control(p, env.key, kindRefuse, 0, env.aux)
 		e.complete(r)
 	} else if e.armed {

@@ -20,8 +20,8 @@ func (e *Engine) entry(op Op, c *Context, rank, tag int32, size int64) *rollcall
 		Op: string(op), Comm: c.ID, CommSize: c.Members.Len(), Rank: c.Rank,
 		Peer: int(rank), Tag: int(tag), Bytes: size, Since: time.Now(), Caller: caller(),
 	}
-	if rank >= 0 && int(rank) < c.Members.Len() {
-		en.PeerProc = c.Members.At(int(rank))
+	if rank >= 0 && c.exists(seat(rank)) {
+		en.PeerProc = c.procAt(seat(rank))
 	}
 	return en
 }

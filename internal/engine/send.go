@@ -163,7 +163,7 @@ func (e *Engine) transmitEager(p *Peer, r *Request, cost int32) bool {
 	}
 	if st == transport.Broken {
 		r.pend = 0
-		r.fail(&Fault{Class: ProcFailed, Peer: r.rank, Err: transport.ErrPeerGone})
+		r.fail((&Fault{Class: ProcFailed, Err: transport.ErrPeerGone}).at(r.seat()))
 		e.complete(r)
 		return true
 	}
@@ -191,7 +191,7 @@ func (e *Engine) transmitRTS(p *Peer, r *Request, n int64) bool {
 	m, err := p.link.Offer(p.slot, r.buf.Slice(), r.token(), frame[rtsLen:])
 	if err != nil {
 		r.pend = 0
-		r.fail(&Fault{Class: classOf(err), Peer: r.rank, Want: n, Err: err})
+		r.fail((&Fault{Class: classOf(err), Want: n, Err: err}).at(r.seat()))
 		e.complete(r)
 		return true
 	}
@@ -205,7 +205,7 @@ func (e *Engine) transmitRTS(p *Peer, r *Request, n int64) bool {
 	case transport.Broken:
 		p.link.Withdraw(p.slot, r.token())
 		r.pend = 0
-		r.fail(&Fault{Class: ProcFailed, Peer: r.rank, Err: transport.ErrPeerGone})
+		r.fail((&Fault{Class: ProcFailed, Err: transport.ErrPeerGone}).at(r.seat()))
 		e.complete(r)
 		return true
 	}
@@ -234,7 +234,7 @@ func (e *Engine) bulkDone(r *Request, n int64, err error) {
 			return
 		}
 		if err != nil {
-			r.fail(&Fault{Class: ProcFailed, Peer: r.rank, Err: err})
+			r.fail((&Fault{Class: ProcFailed, Err: err}).at(r.seat()))
 		}
 		// The message was matched: a withdrawal asked for meanwhile comes too
 		// late, and the receiver may be gone before it says so.
@@ -246,7 +246,7 @@ func (e *Engine) bulkDone(r *Request, n int64, err error) {
 		}
 		r.bulk = false
 		if err != nil {
-			r.fail(&Fault{Class: ProcFailed, Peer: r.status.Source, Err: err})
+			r.fail((&Fault{Class: ProcFailed, Err: err}).at(seatOf(r.posted.Key.Plane(), r.status.Source)))
 		} else {
 			r.status.Bytes = n
 		}

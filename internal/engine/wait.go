@@ -344,7 +344,7 @@ func (e *Engine) note(w *waiter) {
 		if k := r.coll; k != nil {
 			for i := range k.steps {
 				if s := &k.steps[i]; s.Kind == collectives.Send || s.Kind == collectives.Recv {
-					e.watch(k.ctx, s.Peer)
+					e.watchPeer(k.ctx.peer(seatOf(k.ctx.stepPlane(s.Remote), s.Peer)))
 				}
 			}
 		} else {
@@ -365,25 +365,24 @@ func (e *Engine) note(w *waiter) {
 // noPeer is the rank in the roll call of a call that waits for no one rank.
 const noPeer = -2
 
-// watch asks to be told when a rank ends; Any means everybody. Deaths are told
-// in any case; this is for those that leave in order.
+// watch asks to be told when a rank of Targets ends; Any means all of them.
+// Deaths are told in any case; this is for those that leave in order.
 func (e *Engine) watch(c *Context, rank int32) {
 	switch {
 	case c == nil:
 	case rank == match.Any:
 		if !c.watched {
 			c.watched = true
-			e.cfg.Control.Watch(c.Members)
+			e.cfg.Control.Watch(c.Targets())
 		}
 	case rank >= 0:
-		p := c.peers[rank]
-		if p == nil {
-			p = e.peerOf(c.Members.At(int(rank)))
-			c.peers[rank] = p
-		}
-		if !p.watched && p.proc != e.cfg.Self {
-			p.watched = true
-			e.cfg.Control.Watch(wire.MembersOf(p.proc))
-		}
+		e.watchPeer(c.peer(seat(rank)))
+	}
+}
+
+func (e *Engine) watchPeer(p *Peer) {
+	if !p.watched && p.proc != e.cfg.Self {
+		p.watched = true
+		e.cfg.Control.Watch(wire.MembersOf(p.proc))
 	}
 }

@@ -41,13 +41,14 @@ type Plane uint8
 
 // The planes of a context.
 const (
-	PlaneP2P      Plane = iota // MPI point-to-point
-	PlaneColl                  // collective schedules
-	PlanePart                  // partitioned communication
-	PlaneRMA                   // remote memory
-	PlaneFault                 // revocation and agreement
-	PlaneBoot                  // creation of communicators
-	PlanePartInit              // descriptions of partitioned sends
+	PlaneP2P       Plane = iota // MPI point-to-point
+	PlaneColl                   // collective schedules
+	PlanePart                   // partitioned communication
+	PlaneRMA                    // remote memory
+	PlaneFault                  // revocation and agreement
+	PlaneBoot                   // creation of communicators
+	PlanePartInit               // descriptions of partitioned sends
+	PlaneCollLocal              // collective schedules, within the local group of an intercommunicator
 	numPlanes
 )
 

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"hash/fnv"
+	"slices"
+
+	"gompi/internal/wire"
+)
+
+// Processes without a communicator in common agree on the id of one by a
+// message of their first member to each of the others, on PlaneBoot of a
+// context that is named by a hash of what they all know: who meets, and for
+// what. The message repeats that, so that a hash is never taken for the thing.
+// Messages that come before their receiver asks wait like any others, and
+// those of one meeting are received in order.
+
+// BootArgs are the arguments of Boot.
+type BootArgs struct {
+	Op      Op
+	Members wire.Members // who meets, the same on all; Self is one of them
+	Key     []byte       // for what, the same on all
+	// Context is what member 0 tells. Serial 0: it gives up.
+	Context wire.ContextID
+	User    context.Context // may be nil
+}
+
+var errGaveUp = errors.New("the first process of the group gave up")
+
+// Boot returns the context id that member 0 tells. Member 0 does not wait;
+// everybody else waits for it alone. A meeting that one process has given up
+// is over for it: it cannot have the same again.
+func (e *Engine) Boot(a *BootArgs) (wire.ContextID, *Fault) {
+	text := bootText(a)
+	h := fnv.New128a()
+	h.Write(text[bootHead:])
+	name := h.Sum(nil)
+	c, err := e.newContext(wire.ContextID{
+		Creator: wire.ProcID{Job: wire.JobID(binary.LittleEndian.Uint64(name)), Serial: binary.LittleEndian.Uint32(name[8:])},
+		Serial:  binary.LittleEndian.Uint32(name[12:]),
+	}, a.Members, nil)
+	if err != nil {
+		return wire.ContextID{}, &Fault{Class: Argument, Peer: -1, Err: err}
+	}
+	if c.Rank == 0 {
+		e.bootTell(c, a.Op, text)
+		if a.Context.Serial == 0 {
+			return a.Context, &Fault{Class: Aborted, Peer: 0, Err: errGaveUp}
+		}
+		return a.Context, nil
+	}
+	return e.bootWait(c, a, text)
+}
+
+// bootHead is the length of the context id in front of a boot message.
+const bootHead = 16
+
+func bootText(a *BootArgs) []byte {
+	var b []byte
+	b = binary.LittleEndian.AppendUint64(b, uint64(a.Context.Creator.Job))
+	b = binary.LittleEndian.AppendUint32(b, a.Context.Creator.Serial)
+	b = binary.LittleEndian.AppendUint32(b, a.Context.Serial)
+	b = wire.AppendMembers(b, a.Members)
+	return append(b, a.Key...)
+}
+
+// bootTell sends text to all others and leaves it to the engine.
+func (e *Engine) bootTell(c *Context, op Op, text []byte) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	c.bury()
+	for s := range c.seats {
+		p, f := c.reach(s)
+		if f != nil {
+			continue
+		}
+		a := SendArgs{Op: op, Buf: ByteBuf(text), Dest: s.rank(), Plane: wire.PlaneBoot}
+		if e.sendNow(c, p, &a) {
+			continue
+		}
+		if r := e.startSend(c, p, &a, nil); r.done {
+			e.freeRequest(r)
+		} else {
+			r.detach = true
+		}
+	}
+}
+
+func (e *Engine) bootWait(c *Context, a *BootArgs, text []byte) (wire.ContextID, *Fault) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.freed.has(c.ID) {
+		return wire.ContextID{}, &Fault{Class: Freed, Peer: -1, Err: errors.New("this process has given up such a communicator before")}
+	}
+	c.bury()
+	e.boots = append(e.boots, c)
+	got := make([]byte, len(text))
+	r := e.startRecv(c, &RecvArgs{Op: a.Op, Buf: ByteBuf(got), Plane: wire.PlaneBoot, User: a.User})
+	f := e.waitOne(r)
+	n := r.status.Bytes
+	e.freeRequest(r)
+	e.boots = slices.DeleteFunc(e.boots, func(b *Context) bool { return b == c })
+	id := wire.ContextID{
+		Creator: wire.ProcID{Job: wire.JobID(binary.LittleEndian.Uint64(got)), Serial: binary.LittleEndian.Uint32(got[8:])},
+		Serial:  binary.LittleEndian.Uint32(got[12:]),
+	}
+	switch {
+	case f != nil && f.Class == Cancelled:
+		// The message may be on its way: it must not be taken for the answer
+		// to a later call.
+		e.freed.add(c.ID)
+		e.dropArrived(c.ID)
+	case f != nil:
+	case n != int64(len(text)) || !bytes.Equal(got[bootHead:], text[bootHead:]):
+		f = &Fault{Class: Mismatch, Got: n, Want: int64(len(text)), Peer: 0}
+	case id.Serial == 0:
+		f = &Fault{Class: Aborted, Peer: 0, Err: errGaveUp}
+	}
+	return id, f
+}
