@@ -102,6 +102,7 @@ func TestCommFromGroupRefused(t *testing.T) {
 func TestCommFromGroupGivenUp(t *testing.T) {
 	overAll(t, 3, func(t *mpitest.T, w *mpi.Comm) {
 		ctx, cancel := context.WithCancelCause(context.Background())
+		defer cancel(nil)
 		why := errors.New("changed my mind")
 		if w.Rank() == 1 {
 			go cancel(why)
