@@ -171,6 +171,23 @@ func ExampleNewOp() {
 	// Output: -1 2
 }
 
+// The largest pivot and the rank that has it.
+func ExampleValueIndex() {
+	mpi.Main(func(_ context.Context, world *mpi.Comm) error {
+		mine := mpi.ValueIndex[float64]{Value: 2.5, Index: int64(world.Rank())}
+		pivot, err := mpi.AllreduceOne(world, mine, mpi.MaxLoc)
+		fmt.Println(pivot.Value, "on rank", pivot.Index)
+		return err
+	})
+	// Output: 2.5 on rank 0
+}
+
+func ExampleReduceLocal() {
+	in, inout := []int{1, 5, 3}, []int{4, 2, 3}
+	fmt.Println(mpi.ReduceLocal(in, inout, mpi.Max), inout)
+	// Output: <nil> [4 5 3]
+}
+
 func ExampleBcast() {
 	mpi.Main(func(_ context.Context, world *mpi.Comm) error {
 		buf := make([]int, 2)

@@ -9,10 +9,13 @@ type Run struct {
 	Sub   []Run // if not nil, Width is 0
 }
 
-// widths are the sizes of the numbers of which a kind is made.
+// widths are the sizes of the numbers of which a kind is made. Pairs are bytes
+// unless they are records, which know their parts.
 var widths = [NumKinds]int64{
 	Opaque: 1, Bool: 1, Int8: 1, Int16: 2, Int32: 4, Int64: 8, Uint8: 1, Uint16: 2, Uint32: 4, Uint64: 8,
 	Float32: 4, Float64: 8, Complex64: 4, Complex128: 8,
+	PairInt8: 1, PairInt16: 1, PairInt32: 1, PairInt64: 1, PairUint8: 1, PairUint16: 1, PairUint32: 1, PairUint64: 1,
+	PairFloat32: 1, PairFloat64: 1,
 }
 
 // NewRecord is a basic type whose Size bytes have parts: a struct or an array
