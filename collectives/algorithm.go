@@ -26,6 +26,8 @@ type Algorithm struct {
 	// keeps the order of the ranks, unless Commutative, if each node's ranks
 	// follow one another; else it needs a commutative operation.
 	TwoLevel bool
+	// Shared: goes through memory that all ranks share; it has no schedule.
+	Shared bool
 	// SegmentBytes is the size of piece that Select proposes for pipelined
 	// algorithms; 0 for all others.
 	SegmentBytes int64
@@ -60,6 +62,9 @@ func (g Algorithm) as(op Op) Algorithm {
 // Admits reports whether the algorithm can do the call. The answer is the same
 // on all ranks.
 func (g *Algorithm) Admits(a *Args, commutative bool) bool {
+	if g.Shared {
+		return g.Op == a.Op && a.Remote == 0 && a.Shared > 0 && Published(a) <= a.Shared
+	}
 	return g.Op == a.Op && g.Inter == (a.Remote > 0) && (!g.PowerOfTwo || isPowerOfTwo(a.Size)) &&
 		(!g.TwoLevel || a.Nodes.severalOf(a.Size)) && (commutative || g.keepsOrder(a))
 }
@@ -69,7 +74,8 @@ func (g *Algorithm) keepsOrder(a *Args) bool {
 	return !g.Commutative && (!g.TwoLevel || a.Nodes.Contiguous() || !a.Op.reduces())
 }
 
-// All returns every algorithm, those of one operation together.
+// All returns every algorithm that has a schedule, those of one operation
+// together.
 func All() []*Algorithm {
 	return []*Algorithm{
 		&barrierDissemination, &barrierCentral, &barrierDirect,
@@ -107,14 +113,16 @@ func All() []*Algorithm {
 // ByName returns the algorithm of that name.
 func ByName(op Op, name string) (*Algorithm, error) {
 	known := ""
-	for _, g := range All() {
-		if g.Op != op {
-			continue
+	for _, list := range [...][]*Algorithm{Shared(), All()} {
+		for _, g := range list {
+			if g.Op != op {
+				continue
+			}
+			if g.Name == name {
+				return g, nil
+			}
+			known += " " + g.Name
 		}
-		if g.Name == name {
-			return g, nil
-		}
-		known += " " + g.Name
 	}
 	return nil, fmt.Errorf("no algorithm %q for %v; there are:%s", name, op, known)
 }

@@ -205,6 +205,10 @@ type Args struct {
 	// algorithm's own choice.
 	Segment int64
 
+	// Shared is the room for one publication in memory that all ranks share;
+	// 0: there is none, or the call cannot use it.
+	Shared int64
+
 	// Remote is the size of the remote group of an intercommunicator; 0 in an
 	// intracommunicator. Rank and Size are then those of the local group, and
 	// nobody is in place. The blocks of Gather(v) and Scatter(v) at the root,

@@ -29,6 +29,19 @@ type Rule struct {
 // flat algorithms move the least data: each receiver copies out of the owner's
 // buffer, and no link of the root is the bottleneck.
 var defaultRules = [...]Rule{
+	{OpBarrier, 0, 0, "shared"},
+	{OpBcast, 0, 0, "shared"},
+	{OpReduce, 0, 0, "shared"},
+	{OpAllreduce, 0, 0, "shared"},
+	{OpGather, 0, 0, "shared"},
+	{OpScatter, 0, 0, "shared"},
+	{OpAllgather, 0, 0, "shared"},
+	{OpAllgatherv, 0, 0, "shared"},
+	{OpAlltoall, 0, 0, "shared"},
+	{OpReduceScatterBlock, 0, 0, "shared"},
+	{OpScan, 0, 0, "shared"},
+	{OpExscan, 0, 0, "shared"},
+
 	{OpBarrier, 8, 0, "direct"},
 	{OpBarrier, 0, 0, "dissemination"},
 
@@ -139,7 +152,7 @@ func NewTable(rules []Rule) (*Table, error) {
 		if c.maxBytes == 0 {
 			c.maxBytes = math.MaxInt64
 		}
-		last[r.Op] = r.MaxRanks == 0 && r.MaxBytes == 0 && !g.PowerOfTwo && !g.Commutative
+		last[r.Op] = r.MaxRanks == 0 && r.MaxBytes == 0 && !g.PowerOfTwo && !g.Commutative && !g.Shared
 		t.rules[r.Op] = append(t.rules[r.Op], c)
 	}
 	for op, ok := range last {

@@ -22,6 +22,8 @@ func calls(visit func(a Args, elemBytes int, commutative bool)) {
 						a.Counts = []int64{a.Count} // Select sums and looks no further
 					}
 					visit(a, 8, commutative)
+					a.Shared = 128
+					visit(a, 8, commutative)
 				}
 			}
 		}
@@ -122,7 +124,7 @@ func TestForceAll(t *testing.T) {
 	for list, want := range map[string]string{
 		"bcast":                    "OPERATION=ALGORITHM",
 		"broadcast=ring":           `"broadcast"`,
-		"bcast=linear,bcast=bruck": "there are: binomial linear",
+		"bcast=linear,bcast=bruck": "there are: shared binomial linear",
 	} {
 		err := table.ForceAll(list)
 		if err == nil || !strings.Contains(err.Error(), want) {

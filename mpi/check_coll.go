@@ -137,7 +137,7 @@ func (k *checker) run(c *Comm, a *engine.CollArgs) error {
 	if a.Tag, err = k.agree(c, a); err != nil {
 		return err
 	}
-	c.choose(a)
+	c.chooseBlocking(a)
 	if f := c.core.e.Collective(c.core.ctx, a); f != nil {
 		return c.errorOf(a.Op, -1, -1, f)
 	}

@@ -166,7 +166,7 @@ func (c *Comm) run(a *engine.CollArgs) error {
 	if k := c.core.check; k != nil {
 		return k.run(c, a)
 	}
-	c.choose(a)
+	c.chooseBlocking(a)
 	if f := c.core.e.Collective(c.core.ctx, a); f != nil {
 		return c.errorOf(a.Op, -1, -1, f)
 	}
@@ -182,6 +182,13 @@ func (c *Comm) start(a *engine.CollArgs) Request {
 	}
 	c.choose(a)
 	return Request{c.core.e.Icollective(c.core.ctx, a)}
+}
+
+// chooseBlocking is choose for a call that blocks: such calls come in one
+// order, so they may use the memory that the ranks share.
+func (c *Comm) chooseBlocking(a *engine.CollArgs) {
+	a.Args.Shared = c.core.ctx.SharedRoom() / max(1, a.Unit)
+	c.choose(a)
 }
 
 func (c *Comm) choose(a *engine.CollArgs) {

@@ -199,6 +199,31 @@ type Lane interface {
 	Take(h *wire.Header, turns int) (payload []byte, ok bool)
 }
 
+// Sharer is an optional capability: memory that processes of one host share.
+// Its users synchronise themselves; what another process writes there is not
+// to be believed.
+type Sharer interface {
+	// Share gives out n zeroed bytes, aligned to ShareAlign, which stay until
+	// Unshare. place names them to the processes that are to Join.
+	Share(n int) (mem []byte, place uint64, err error)
+
+	// Unshare takes back memory of Share that all who joined have left.
+	Unshare(mem []byte, place uint64)
+
+	// Join makes the n bytes at place of another process usable in this one,
+	// until Leave, also after that process has ended. It owns the contact's
+	// descriptors in every case. place came from that process and is not
+	// trusted: an error means that it cannot be valid.
+	Join(c wire.Contact, place uint64, n int) (mem []byte, err error)
+
+	// Leave ends a Join: no pointer into mem is used afterwards.
+	Leave(mem []byte)
+}
+
+// ShareAlign is the alignment of shared memory: two lines, as processors
+// fetch them in pairs.
+const ShareAlign = 128
+
 // Env is what an engine gives to a transport when it opens it.
 type Env struct {
 	Self wire.ProcID

@@ -73,6 +73,7 @@ type coll struct {
 	scratch []byte
 	part    *Partitioned // of which this is the parent only
 	keep    Keeper
+	board   *boardOp // it runs on the board, not by alg
 
 	prev, next *coll // active
 	after      *coll // ready, or free
@@ -116,11 +117,20 @@ func (e *Engine) Collective(c *Context, a *CollArgs) *Fault {
 		defer e.mu.Unlock()
 		return e.overlap(c, a)
 	}
-	r := e.startColl(c, a)
-	c.inside = r
-	f := e.waitOne(r)
-	c.inside = nil
-	e.freeRequest(r)
+	tag := c.collTag(a.Tag)
+	var f *Fault
+	if a.Alg.Shared {
+		f = e.boardColl(c, a, tag)
+	} else {
+		r := e.beginColl(c, a, tag)
+		c.inside = r
+		f = e.waitOne(r)
+		c.inside = nil
+		e.freeRequest(r)
+	}
+	if f == nil && c.boardState == boardOpen {
+		e.boardDue(c, tag)
+	}
 	e.mu.Unlock()
 	return f
 }
@@ -136,7 +146,7 @@ func (e *Engine) Icollective(c *Context, a *CollArgs) Handle {
 		r.fail(f)
 		e.complete(r)
 	} else {
-		r = e.startColl(c, a)
+		r = e.beginColl(c, a, c.collTag(a.Tag))
 	}
 	h := Handle{r, r.gen}
 	e.mu.Unlock()
@@ -146,13 +156,13 @@ func (e *Engine) Icollective(c *Context, a *CollArgs) Handle {
 // maxKeptScratch is how much scratch memory a recycled collective keeps.
 const maxKeptScratch = 1 << 20
 
-func (e *Engine) startColl(c *Context, a *CollArgs) *Request {
+// beginColl starts the collective with that tag.
+func (e *Engine) beginColl(c *Context, a *CollArgs, tag int32) *Request {
 	r := e.newRequest(reqColl)
 	r.op, r.ctx, r.user, r.rank, r.buf = a.Op, c, a.User, int32(a.Args.Root), a.In
 	if r.buf.n == 0 {
 		r.buf = a.Out
 	}
-	tag := c.collTag(a.Tag)
 	r.tag = tag
 	if f := c.collFault(tag, a.Tag); f != nil {
 		e.dropTag(c, tag)
@@ -161,13 +171,7 @@ func (e *Engine) startColl(c *Context, a *CollArgs) *Request {
 		e.complete(r)
 		return r
 	}
-	k := e.colls.free
-	if k == nil {
-		k = new(coll)
-	} else {
-		e.colls.free = k.after
-		k.after = nil
-	}
+	k := e.newColl()
 	r.coll = k
 	k.req, k.ctx, k.alg, k.args, k.tag = r, c, a.Alg, a.Args, tag
 	k.kernel, k.commutative, k.unit, k.keep = a.Kernel, a.Commutative, a.Unit, a.Keep
@@ -184,6 +188,16 @@ func (e *Engine) startColl(c *Context, a *CollArgs) *Request {
 	e.colls.add(k)
 	e.advance(k)
 	return r
+}
+
+func (e *Engine) newColl() *coll {
+	k := e.colls.free
+	if k == nil {
+		return new(coll)
+	}
+	e.colls.free = k.after
+	k.after = nil
+	return k
 }
 
 // collFault is what stands against starting a collective. One that NumberColl
@@ -394,7 +408,13 @@ func (e *Engine) withdrawSteps(k *coll) {
 func (e *Engine) finish(k *coll) {
 	r := k.req
 	e.colls.remove(k)
+	if k.board != nil {
+		e.leaveOp(k)
+	}
 	if k.fault != nil {
+		if k.ctx.boardState == boardOpen {
+			e.noBoard(k.ctx)
+		}
 		r.fail(k.fault)
 		if k.tell {
 			e.tell(k.ctx, kindCollFail, wire.PlaneColl, k.tag, k.fault.culprit())

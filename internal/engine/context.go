@@ -5,6 +5,7 @@ package engine
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"gompi/internal/match"
 	"gompi/internal/wire"
@@ -38,6 +39,10 @@ type Context struct {
 	numbered []int32
 	pending  int      // operations that were started before the context was freed
 	inside   *Request // the collective in which a goroutine blocks
+	// board is memory that the ranks share, once boardState says so.
+	board      *board
+	boardState boardState
+	room       atomic.Int64 // of board
 }
 
 // trouble is what stands against using a context.

@@ -149,6 +149,13 @@ func (e *Engine) collFailArrived(p *Peer, env *envelope) {
 			return
 		}
 	}
+	if b := c.board; b != nil && c.inside == &b.req && b.tag == tag {
+		b.aborted = f
+		return
+	}
+	if tag == boardTag && c.boardState == boardOpen {
+		c.boardState = boardNever
+	}
 	if !c.ahead(tag) {
 		return // it has ended here
 	}

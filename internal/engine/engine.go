@@ -101,6 +101,8 @@ type Engine struct {
 	probers   []*waiter
 	blocked   []*Peer // peers with something in their queues
 	colls     collList
+	boards    []*coll   // that wait for what others publish
+	retired   []retired // boards of freed communicators
 
 	service serviceState
 	policy  wait.Policy
@@ -178,6 +180,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	// find the engine closed: the transports are ours alone.
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.leaveBoards()
 	for _, l := range e.links {
 		if cerr := l.Close(); err == nil && cerr != nil {
 			err = fmt.Errorf("transport %s: %w", l.caps.Name, cerr)
@@ -264,6 +267,9 @@ func (e *Engine) poll(spin bool) int {
 	}
 	if len(e.blocked) > 0 {
 		e.pumpAll()
+	}
+	if len(e.boards) > 0 {
+		total += e.stepBoards()
 	}
 	for e.colls.ready != nil {
 		e.runReady()

@@ -66,10 +66,14 @@ func (e *Engine) settle(c *Context) {
 			}
 		}
 	}
+	if c.inside != nil { // perhaps without a request
+		c.pending++
+	}
 	if c.pending > 0 {
 		return
 	}
 	e.freeing--
+	e.dropBoard(c)
 	delete(e.contexts, c.ID)
 	e.dropArrived(c.ID)
 }

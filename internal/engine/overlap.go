@@ -30,7 +30,12 @@ func (e *Engine) overlap(c *Context, a *CollArgs) *Fault {
 	e.refuse(c, a)
 	first, site := c.inside, "elsewhere"
 	op := first.op
-	if w := first.waiter; w != nil {
+	if b := c.board; b != nil && first == &b.req {
+		if b.ask == nil {
+			b.ask = &question{answered: make(chan struct{})}
+		}
+		site = e.wonder(b.ask)
+	} else if w := first.waiter; w != nil {
 		q := w.ask
 		if q == nil {
 			q = &question{answered: make(chan struct{})}
@@ -38,18 +43,28 @@ func (e *Engine) overlap(c *Context, a *CollArgs) *Fault {
 			w.hits += interrupted
 			e.unpark(w)
 		}
-		e.mu.Unlock()
-		<-q.answered
-		e.mu.Lock()
-		site = q.site
+		site = e.wonder(q)
 	}
 	return &Fault{Class: Overlap, Peer: -1, Err: fmt.Errorf("%s at %s overlaps %s at %s", a.Op, caller(), op, site)}
 }
 
-// answer is the first caller's part.
+// wonder waits for the answer. The lock is given away meanwhile.
+func (e *Engine) wonder(q *question) (site string) {
+	e.mu.Unlock()
+	<-q.answered
+	e.mu.Lock()
+	return q.site
+}
+
+// reply is the first caller's part.
+func (q *question) reply() {
+	q.site = caller()
+	close(q.answered)
+}
+
+// answer is the first caller's part where it has a waiter.
 func (w *waiter) answer() {
-	w.ask.site = caller()
-	close(w.ask.answered)
+	w.ask.reply()
 	w.ask = nil
 	w.hits -= interrupted
 }
@@ -67,6 +82,9 @@ func (e *Engine) refuse(c *Context, a *CollArgs) {
 	a.release()
 	if c.opFault() != nil {
 		return
+	}
+	if c.boardState == boardOpen {
+		e.noBoard(c)
 	}
 	tag := c.collTag(a.Tag)
 	if c.trouble != nil {

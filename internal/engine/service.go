@@ -44,13 +44,14 @@ func (e *Engine) armAll() bool {
 			return false
 		}
 	}
-	return true
+	return e.dozeBoards()
 }
 
 func (e *Engine) disarmAll() {
 	for _, l := range e.links {
 		l.Disarm()
 	}
+	e.wakeBoards()
 }
 
 // serve alternates between sleeping for the process and, while others poll,

@@ -13,13 +13,19 @@ import (
 // Hub joins the processes that can reach one another. Its methods are safe
 // from any goroutine.
 type Hub struct {
-	mu sync.Mutex // guards procs and the ends of every transport in it
+	mu sync.Mutex // guards the fields below and the ends of every transport in it
 	// procs holds the open processes.
 	procs map[wire.ProcID]*Transport
+	// shared holds the memory of Share that was not taken back, places counts
+	// all there was.
+	shared map[shared][]byte
+	places uint64
 }
 
 // NewHub returns a hub without processes.
-func NewHub() *Hub { return &Hub{procs: make(map[wire.ProcID]*Transport)} }
+func NewHub() *Hub {
+	return &Hub{procs: make(map[wire.ProcID]*Transport), shared: make(map[shared][]byte)}
+}
 
 // Open starts the process env.Self. It needs env.Wake. It fails if a process
 // of this id is open.

@@ -67,13 +67,7 @@ func (t *Transport) end(s transport.Slot) *end {
 // Connect implements transport.Transport. Of the contact only Proc is looked
 // at. A process that is not open is unreachable.
 func (t *Transport) Connect(c wire.Contact) (transport.Slot, error) {
-	if c.SameHost {
-		for _, fd := range []int{c.Segment, c.Bell} {
-			if fd >= 0 {
-				_ = unix.Close(fd) // of no use here
-			}
-		}
-	}
+	dropDescriptors(c)
 	e, err := t.hub.connect(t, c.Proc)
 	if err != nil {
 		return 0, fmt.Errorf("inproc: connect %v to %v: %w", t.env.Self, c.Proc, err)
@@ -82,6 +76,17 @@ func (t *Transport) Connect(c wire.Contact) (transport.Slot, error) {
 		t.giveSlot(e)
 	}
 	return e.slot, nil
+}
+
+// dropDescriptors closes what inproc has no use for.
+func dropDescriptors(c wire.Contact) {
+	if c.SameHost {
+		for _, fd := range []int{c.Segment, c.Bell} {
+			if fd >= 0 {
+				_ = unix.Close(fd)
+			}
+		}
+	}
 }
 
 // giveSlot makes e known to the engine.

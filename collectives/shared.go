@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package collectives
+
+// Algorithms through memory that all ranks of a communicator share: each rank
+// publishes what others need, and reads what others have published. There is
+// no message, so there is no schedule: the engine runs them.
+//
+//	steps      1: everybody reads everybody (rooted operations: the root)
+//	read       (P-1) publications, reductions and gathers; one, Bcast and Scatter
+//	scratch    none
+//	needs      Args.Shared; a publication fits in it
+//	source     R. Graham, G. Shipman, "MPI support for multi-core
+//	           architectures: optimized shared memory collectives", 2008
+const sharedName = "shared"
+
+// shared are the operations that the engine does through shared memory, with
+// counts that all ranks know.
+var shared = func() (list []*Algorithm) {
+	for _, op := range []Op{
+		OpBarrier, OpBcast, OpReduce, OpAllreduce, OpGather, OpScatter, OpAllgather, OpAllgatherv, OpAlltoall,
+		OpReduceScatterBlock, OpScan, OpExscan,
+	} {
+		list = append(list, &Algorithm{Op: op, Name: sharedName, Shared: true, Doc: "through shared memory, for small blocks inside a host"})
+	}
+	return list
+}()
+
+// Shared returns the algorithms without a schedule.
+func Shared() []*Algorithm { return shared }
+
+// Published is the length of the longest publication of a rank in the
+// operation's shared algorithm, in elements.
+func Published(a *Args) int64 {
+	switch a.Op {
+	case OpBcast, OpReduce, OpAllreduce, OpGather, OpAllgather, OpScan, OpExscan:
+		return a.Count
+	case OpScatter, OpAlltoall, OpReduceScatterBlock:
+		return a.Count * int64(a.Size)
+	case OpAllgatherv:
+		most := int64(0)
+		for _, n := range a.Counts {
+			most = max(most, n)
+		}
+		return most
+	}
+	return 0
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"encoding/binary"
+
+	"gompi/collectives"
+	"gompi/internal/wire"
+	"gompi/transport"
+)
+
+// boardTag is the tag of the collectives in which a board is made: that of a
+// persistent collective that no one can have.
+const boardTag = persistBit | maxPersistent<<startBits
+
+// boardState: whether a communicator has a board is decided once, by its first
+// blocking collective from number boardAfter on, if that succeeds on all ranks.
+// A rank on which a collective failed before decides against and tells the
+// others, and as no board is made without it, they all do.
+type boardState uint8
+
+const (
+	boardOpen boardState = iota
+	boardMade
+	boardNever
+)
+
+// sharer is the transport whose memory boards are of, nil if there is none.
+func (e *Engine) sharer() transport.Sharer {
+	for _, l := range e.links[1:] {
+		if s, ok := l.Transport.(transport.Sharer); ok {
+			return s
+		}
+	}
+	return nil
+}
+
+// boardDue makes the board of a communicator when its time has come: after a
+// blocking collective with that tag.
+func (e *Engine) boardDue(c *Context, tag int32) {
+	if c.boardState != boardOpen || tag&persistBit != 0 || tag < boardAfter || !c.mayShare() {
+		return
+	}
+	// A second caller is told that this one is here.
+	c.inside = e.newRequest(reqOther)
+	c.inside.op, c.inside.ctx = "set-up of shared memory", c
+	e.makeBoard(c)
+	if c.boardState == boardOpen {
+		e.noBoard(c)
+	}
+	e.freeRequest(c.inside)
+	c.inside = nil
+	if e.freeing != 0 {
+		e.opEnded(c)
+	}
+}
+
+func (c *Context) mayShare() bool {
+	n := c.Members.Len()
+	return n > 1 && n <= maxBoardRanks
+}
+
+// noBoard decides against a board, and tells the others if they may not know.
+func (e *Engine) noBoard(c *Context) {
+	if c.boardState == boardOpen && c.mayShare() && c.opFault() == nil {
+		e.tell(c, kindCollFail, wire.PlaneColl, boardTag, 0)
+	}
+	c.boardState = boardNever
+}
+
+// makeBoard: rank 0 gives out memory, all others join it, and if that went
+// well everywhere it is the communicator's board.
+func (e *Engine) makeBoard(c *Context) {
+	s, size := e.sharer(), c.Members.Len()
+	var mem []byte
+	var where [16]byte // {there is memory, its place}
+	if c.Rank == 0 && s != nil {
+		e.reclaimBoards()
+		if m, place, err := s.Share(boardSize(size)); err == nil {
+			mem = m
+			where[0] = 1
+			binary.LittleEndian.PutUint64(where[8:], place)
+		}
+	}
+	told := where[:]
+	a := CollArgs{Op: "Bcast", Out: ByteBuf(told), Unit: 1,
+		Args: collectives.Args{Op: collectives.OpBcast, Rank: c.Rank, Size: size, Count: int64(len(told))}}
+	if !e.internal(c, &a, "binomial", boardTag) {
+		e.leaveMemory(c, s, mem, binary.LittleEndian.Uint64(told[8:]))
+		return
+	}
+	place := binary.LittleEndian.Uint64(told[8:])
+	if told[0] == 1 && c.Rank != 0 && s != nil {
+		mem = e.join(c, s, place, boardSize(size))
+	}
+	mine, all := make([]byte, 1), make([]byte, size)
+	if mem != nil {
+		mine[0] = 1
+	}
+	a = CollArgs{Op: "Allgather", In: ByteBuf(mine), Out: ByteBuf(all), Unit: 1,
+		Args: collectives.Args{Op: collectives.OpAllgather, Rank: c.Rank, Size: size, Count: 1}}
+	ok := e.internal(c, &a, "bruck", boardTag)
+	for _, joined := range all {
+		ok = ok && joined == 1
+	}
+	if !ok || c.opFault() != nil {
+		e.leaveMemory(c, s, mem, place)
+		return
+	}
+	c.board = newBoard(mem, c.Rank, size)
+	c.board.place = place
+	c.boardState = boardMade
+	c.room.Store(c.board.room)
+}
+
+// internal runs a collective of the library itself.
+func (e *Engine) internal(c *Context, a *CollArgs, alg string, tag int32) bool {
+	g, err := collectives.ByName(a.Args.Op, alg)
+	if err != nil {
+		panic("gompi: BUG: " + err.Error())
+	}
+	a.Alg = g
+	r := e.beginColl(c, a, tag)
+	f := e.waitOne(r)
+	e.freeRequest(r)
+	return f == nil
+}
+
+// join maps rank 0's memory; nil if that cannot be done. The lock is given
+// away meanwhile.
+func (e *Engine) join(c *Context, s transport.Sharer, place uint64, n int) []byte {
+	leader := c.Members.At(0)
+	e.mu.Unlock()
+	contact, err := e.cfg.Control.Contact(leader)
+	e.mu.Lock()
+	if err != nil {
+		return nil
+	}
+	if e.closed {
+		closeContact(contact)
+		return nil
+	}
+	mem, err := s.Join(contact, place, n)
+	if err != nil {
+		return nil
+	}
+	return mem
+}
+
+// leaveMemory gives up memory that did not become a board. Others may have
+// joined it, but nobody uses it.
+func (e *Engine) leaveMemory(c *Context, s transport.Sharer, mem []byte, place uint64) {
+	switch {
+	case mem == nil || e.closed:
+	case c.Rank == 0:
+		s.Unshare(mem, place)
+	default:
+		s.Leave(mem)
+	}
+}
+
+// retired is a board that rank 0 has left and others may still use.
+type retired struct {
+	b       *board
+	members wire.Members
+}
+
+// dropBoard ends this rank's use of its board.
+func (e *Engine) dropBoard(c *Context) {
+	b := c.board
+	if b == nil {
+		return
+	}
+	c.board = nil
+	c.boardState = boardNever
+	c.room.Store(0)
+	b.ranks[b.rank].left.Store(1)
+	if b.rank != 0 {
+		e.sharer().Leave(b.mem)
+		return
+	}
+	e.retired = append(e.retired, retired{b, c.Members})
+	e.reclaimBoards()
+}
+
+// reclaimBoards takes back the memory of boards that everybody has left.
+func (e *Engine) reclaimBoards() {
+	kept := e.retired[:0]
+	for _, r := range e.retired {
+		if r.inUse(e) {
+			kept = append(kept, r)
+		} else {
+			e.sharer().Unshare(r.b.mem, r.b.place)
+		}
+	}
+	clear(e.retired[len(kept):])
+	e.retired = kept
+}
+
+func (r *retired) inUse(e *Engine) bool {
+	for i, w := range r.b.ranks {
+		if w.left.Load() == 0 {
+			if _, dead := e.dead[r.members.At(i)]; !dead {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// leaveBoards ends the use of all boards when the process ends. Others may
+// still read what this process has published last, so the memory stays.
+func (e *Engine) leaveBoards() {
+	for _, c := range e.contexts {
+		if b := c.board; b != nil && c.inside == nil {
+			c.board = nil
+			c.room.Store(0)
+			b.ranks[b.rank].left.Store(1)
+			e.sharer().Leave(b.mem)
+		}
+	}
+	for _, r := range e.retired {
+		e.sharer().Leave(r.b.mem)
+	}
+	e.retired = nil
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"fmt"
+
+	"gompi/collectives"
+	"gompi/internal/kernel"
+	"gompi/internal/mem"
+)
+
+// boardOp is one rank's part of an operation on a board: it publishes, then
+// takes what the ranks next, next-1, ... lo have published.
+type boardOp struct {
+	op        collectives.Op
+	seq       uint32
+	word      uint64 // of every publication of this operation
+	bytes     int64  // its length
+	offers    bool   // this rank publishes
+	offered   bool
+	all       bool // everybody publishes and waits for everybody
+	next, lo  int
+	operand   []byte // of a reduction, the only one so far; it stands in a slot
+	reduced   bool   // out holds the operands so far
+	fault     *Fault
+	published []byte
+	out       []byte
+	at, n     int64 // the part of each publication that this rank takes; its length
+	elems     int64
+	kernel    kernel.Func
+	blocks    *collectives.Args // of Allgatherv
+	unit      int64
+}
+
+// begin sets up o for a call. It costs nothing but stores.
+func (b *board) begin(a *CollArgs) *boardOp {
+	b.seq++
+	o, g := &b.op, &a.Args
+	*o = boardOp{op: g.Op, seq: b.seq, next: b.size - 1, offers: true, kernel: a.Kernel, unit: a.Unit}
+	o.bytes = collectives.Published(g) * a.Unit
+	o.published, o.out = a.In.Slice(), a.Out.Slice()
+	o.n = int64(len(o.out))
+	root := 0
+	switch g.Op {
+	case collectives.OpBarrier, collectives.OpAllreduce:
+		o.all = true
+	case collectives.OpAllgather:
+		o.all, o.n = true, int64(len(o.published))
+	case collectives.OpAllgatherv:
+		o.all, o.blocks = true, g
+	case collectives.OpAlltoall:
+		o.all = true
+		o.n = g.Count * a.Unit
+		o.at = int64(b.rank) * o.n
+	case collectives.OpReduceScatterBlock:
+		o.all = true
+		o.at = int64(b.rank) * o.n
+	case collectives.OpScan:
+		o.next = b.rank
+	case collectives.OpExscan:
+		o.next = b.rank - 1
+	case collectives.OpBcast, collectives.OpScatter:
+		root = g.Root
+		o.offers = b.rank == root
+		o.next, o.lo = root, root
+		if g.Op == collectives.OpScatter {
+			o.at = int64(b.rank) * o.n
+		} else if o.offers {
+			o.published, o.next = o.out, root-1
+		}
+	case collectives.OpReduce, collectives.OpGather:
+		root = g.Root
+		if b.rank != root {
+			o.next = -1
+		}
+		if g.Op == collectives.OpGather {
+			o.n = int64(len(o.published))
+		}
+	}
+	if o.unit > 0 {
+		o.elems = o.n / o.unit
+	}
+	o.word = boardWord(b.seq, g.Op, root, o.bytes)
+	return o
+}
+
+// step goes on with the operation as far as the other ranks allow. The caller
+// wakes sleepers if it publishes.
+func (b *board) step(o *boardOp) (done bool) {
+	if o.offers && !o.offered {
+		if !b.mayReuse(o.seq) {
+			return false
+		}
+		i := b.slot(b.rank, o.seq)
+		if n := int64(len(o.published)); n > 0 {
+			mem.Copy(b.payload(i, n), o.published)
+		}
+		b.slots[i].word.Store(o.word)
+		o.offered = true
+	}
+	for ; o.next >= o.lo; o.next-- {
+		i := b.slot(o.next, o.seq)
+		if w := b.slots[i].word.Load(); w != o.word {
+			if uint32(w>>32) != o.seq {
+				return false
+			}
+			o.fault = &Fault{Class: Mismatch, Peer: int32(o.next), Got: boardBytesOf(w), Want: o.bytes,
+				Err: fmt.Errorf("%s meets another call or root", o.op)}
+			return true
+		}
+		b.take(o, i)
+	}
+	if o.operand != nil && !o.reduced {
+		mem.Copy(o.out, o.operand)
+	}
+	if !o.all {
+		b.ranks[b.rank].done.Store(o.seq)
+	} else if int32(o.seq-1-b.seen) > 0 {
+		b.seen = o.seq - 1 // all have begun this one
+	}
+	return true
+}
+
+// take does with a rank's publication what the operation wants.
+func (b *board) take(o *boardOp, slot int) {
+	switch o.op {
+	case collectives.OpBarrier:
+	case collectives.OpReduce, collectives.OpAllreduce, collectives.OpScan, collectives.OpExscan, collectives.OpReduceScatterBlock:
+		o.reduce(b.payload(slot, o.bytes)[o.at:][:o.n])
+	case collectives.OpBcast, collectives.OpScatter:
+		mem.Copy(o.out, b.payload(slot, o.bytes)[o.at:][:o.n])
+	case collectives.OpAllgatherv:
+		at, n := o.blocks.Displs[o.next]*o.unit, o.blocks.Counts[o.next]*o.unit
+		mem.Copy(o.out[at:][:n], b.payload(slot, n))
+	default: // Gather, Allgather, Alltoall: block after block
+		mem.Copy(o.out[int64(o.next)*o.n:][:o.n], b.payload(slot, o.bytes)[o.at:])
+	}
+}
+
+// reduce combines an operand from a lower rank with those so far.
+func (o *boardOp) reduce(p []byte) {
+	switch {
+	case o.n == 0:
+	case o.reduced:
+		o.kernel(address(o.out), address(p), address(o.out), o.elems)
+	case o.operand != nil:
+		o.kernel(address(o.out), address(p), address(o.operand), o.elems)
+		o.reduced = true
+	default:
+		o.operand = p
+	}
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"gompi/internal/match"
+	"gompi/internal/wait"
+)
+
+const (
+	// boardSpin is how often a rank that has yielded looks again before it
+	// yields once more: more often than a whole spin is of no use.
+	boardSpin = 16
+	// boardYields is how often a rank yields before it waits like everybody
+	// else, which ends in sleep.
+	boardYields = 200
+	// boardPolls: in every so manyth look of a spin the transports are polled.
+	boardPolls = 32
+)
+
+// boardColl runs a collective on the board. What is quick needs no request;
+// everything else goes on as one.
+func (e *Engine) boardColl(c *Context, a *CollArgs, tag int32) *Fault {
+	if f := c.collFault(tag, a.Tag); f != nil {
+		e.dropTag(c, tag)
+		a.release()
+		return f
+	}
+	b := c.board
+	o := b.begin(a)
+	e.turns += 4 // as RecvNow
+	b.req.op, b.tag, b.aborted = a.Op, tag, nil
+	c.inside = &b.req
+	if !e.leading && a.User == nil {
+		e.leading = true
+		done := e.boardSpin(c, b, o)
+		if b.ask != nil {
+			b.ask.reply()
+			b.ask = nil
+		}
+		e.endLead()
+		if done && o.fault == nil {
+			c.inside = nil
+			a.release()
+			if e.freeing != 0 {
+				e.opEnded(c)
+			}
+			return nil
+		}
+	}
+	return e.boardWait(c, a, tag, o)
+}
+
+// boardSpin tries to finish an operation while nothing else is going on.
+func (e *Engine) boardSpin(c *Context, b *board, o *boardOp) bool {
+	offered := false
+	spins, left, yields := 0, e.policy.Spin, 0
+	for {
+		done := b.step(o)
+		if o.offered != offered || done {
+			offered = o.offered
+			e.rouse(c, b)
+		}
+		if done {
+			return true
+		}
+		if spins++; spins%boardPolls == 0 {
+			e.poll(true)
+		}
+		switch {
+		case c.trouble != nil || b.aborted != nil || e.closed:
+			return false
+		case e.mu.Contended():
+			e.mu.Relax()
+		case left > 0:
+			left--
+			wait.Pause()
+		case yields < boardYields:
+			p := e.policy
+			e.mu.Unlock()
+			yields += p.Turn(yields)
+			e.mu.Lock()
+			if yields%8 == 0 {
+				e.poll(false)
+			}
+			left = min(p.Spin, boardSpin)
+		default:
+			return false
+		}
+		if b.ask != nil {
+			b.ask.reply()
+			b.ask = nil
+		}
+	}
+}
+
+// boardWait goes on with an operation as a request.
+func (e *Engine) boardWait(c *Context, a *CollArgs, tag int32, o *boardOp) *Fault {
+	r := e.newRequest(reqColl)
+	r.op, r.ctx, r.user, r.rank, r.buf, r.tag = a.Op, c, a.User, int32(a.Args.Root), a.Out, tag
+	k := e.newColl()
+	r.coll = k
+	k.req, k.ctx, k.tag, k.keep, k.board = r, c, tag, a.Keep, o
+	e.colls.add(k)
+	e.boards = append(e.boards, k)
+	c.inside = r
+	f := c.board.aborted
+	if f == nil {
+		f = c.collFault(tag, a.Tag)
+	}
+	if f != nil {
+		e.abort(k, f, false)
+	} else {
+		e.stepBoard(k)
+	}
+	f = e.waitOne(r)
+	c.inside = nil
+	e.freeRequest(r)
+	return f
+}
+
+// stepBoard goes on with one operation.
+func (e *Engine) stepBoard(k *coll) (moved bool) {
+	if k.fault != nil {
+		return false
+	}
+	b, o := k.ctx.board, k.board
+	offered, next := o.offered, o.next
+	done := b.step(o)
+	if moved = done || o.offered != offered || o.next != next; !moved {
+		return false
+	}
+	e.rouse(k.ctx, b)
+	switch {
+	case o.fault != nil:
+		e.abort(k, o.fault, true)
+	case done:
+		e.finish(k)
+	}
+	return true
+}
+
+// stepBoards goes on with all operations that wait on boards.
+func (e *Engine) stepBoards() (n int) {
+	for i := 0; i < len(e.boards); i++ {
+		k := e.boards[i]
+		if e.stepBoard(k) {
+			n++
+		}
+		if i < len(e.boards) && e.boards[i] != k {
+			i-- // it ended
+		}
+	}
+	return n
+}
+
+// leaveOp ends an operation here, well or not: whoever waits for this rank's
+// use of old publications need not any more.
+func (e *Engine) leaveOp(k *coll) {
+	for i, x := range e.boards {
+		if x == k {
+			last := len(e.boards) - 1
+			e.boards[i], e.boards[last] = e.boards[last], nil
+			e.boards = e.boards[:last]
+			break
+		}
+	}
+	b := k.ctx.board
+	b.wake()
+	if k.fault != nil {
+		b.ranks[b.rank].done.Store(k.board.seq)
+		e.rouse(k.ctx, b)
+	}
+}
+
+// dozeBoards is the boards' part of arming: false if there is something to do.
+func (e *Engine) dozeBoards() bool {
+	for _, k := range e.boards {
+		k.ctx.board.doze()
+	}
+	return e.stepBoards() == 0
+}
+
+func (e *Engine) wakeBoards() {
+	for _, k := range e.boards {
+		k.ctx.board.wake()
+	}
+}
+
+// nudge makes a rank that may sleep look at its boards: an envelope that says
+// nothing.
+func (e *Engine) nudge(c *Context, rank int32) {
+	if p, f := c.reach(rank); f == nil {
+		e.control(p, match.NewKey(c.ID, 0, 0, 0), kindCredit, 0, 0)
+	}
+}
+
+// SharedRoom is the room for one publication, in bytes, in memory that all
+// ranks of the communicator share; 0: they share none. It changes only inside
+// blocking collectives, on all ranks in the same one.
+func (c *Context) SharedRoom() int64 { return c.room.Load() }

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+// unsafe: the words of a board are used by all ranks of a host through atomics
+// at fixed places of shared memory.
+
+import (
+	"sync/atomic"
+	"unsafe"
+)
+
+// boardHead is the first block of a board.
+type boardHead struct {
+	// sleepers is how many ranks have asleep set.
+	sleepers atomic.Int32
+	_        [boardAlign - 4]byte
+}
+
+// boardRank is what a rank tells about itself. It alone writes it, but for
+// asleep, which whoever wakes it takes away.
+type boardRank struct {
+	// done: this rank uses no publication of this number or below any more.
+	done   atomic.Uint32
+	asleep atomic.Uint32
+	left   atomic.Uint32 // it will not touch the board again
+	_      [boardAlign - 12]byte
+}
+
+// boardSlot is one publication. A payload longer than inline stands behind it.
+type boardSlot struct {
+	word   atomic.Uint64
+	inline [boardInline]byte
+}
+
+const (
+	_ = uint(unsafe.Sizeof(boardHead{}) - boardAlign)
+	_ = uint(unsafe.Sizeof(boardRank{}) - boardAlign)
+	_ = uint(unsafe.Sizeof(boardSlot{}) - boardLine)
+	_ = -uint(unsafe.Sizeof(boardSlot{}) % boardLine)
+)
+
+func viewBoardHead(m []byte) *boardHead { return (*boardHead)(unsafe.Pointer(&m[0])) }
+func viewBoardRank(m []byte) *boardRank { return (*boardRank)(unsafe.Pointer(&m[0])) }
+func viewBoardSlot(m []byte) *boardSlot { return (*boardSlot)(unsafe.Pointer(&m[0])) }
+
+// address is where a byte slice begins, for reduction kernels.
+func address(b []byte) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(b)) }

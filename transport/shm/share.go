@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shm
+
+import (
+	"fmt"
+
+	"gompi/internal/segment"
+	"gompi/internal/wire"
+	"gompi/transport"
+)
+
+var _ transport.Sharer = (*Transport)(nil)
+
+// wholePages rounds up.
+func wholePages(n int) int64 { return (int64(n) + pageBytes - 1) &^ (pageBytes - 1) }
+
+// Share gives out memory of this process's segment. Address space that Unshare
+// took back is used again, so that it does not run out.
+func (t *Transport) Share(n int) (mem []byte, place uint64, err error) {
+	if n <= 0 || int64(n) > lanesBytes {
+		return nil, 0, fmt.Errorf("shm: %d bytes cannot be shared", n)
+	}
+	size := wholePages(n)
+	off, ok := t.takeSpan(size)
+	if !ok {
+		at := claimBytes(&t.own.bump, uint64(size))
+		if at > uint64(lanesBytes-size) || at%pageBytes != 0 {
+			return nil, 0, fmt.Errorf("shm: no room for %d bytes after %d of %d: %w", size, at, int64(lanesBytes), transport.ErrUnavailable)
+		}
+		off = lanes + int64(at)
+	}
+	if err := t.memory.Reserve(t.env.Segment, off, size); err != nil {
+		t.spans = append(t.spans, span{off, size})
+		return nil, 0, err
+	}
+	m, err := segment.Map(t.env.Segment, off, size, true)
+	if err != nil {
+		segment.Release(t.env.Segment, off, size)
+		t.spans = append(t.spans, span{off, size})
+		return nil, 0, err
+	}
+	return m[:n], uint64(off), nil
+}
+
+// span is address space of the segment.
+type span struct{ off, size int64 }
+
+// takeSpan finds a span of that size among those taken back.
+func (t *Transport) takeSpan(size int64) (off int64, ok bool) {
+	for i, s := range t.spans {
+		if s.size == size {
+			last := len(t.spans) - 1
+			t.spans[i] = t.spans[last]
+			t.spans = t.spans[:last]
+			return s.off, true
+		}
+	}
+	return 0, false
+}
+
+// Unshare gives the pages back: they read as zeros when they are given out
+// again.
+func (t *Transport) Unshare(mem []byte, place uint64) {
+	size := wholePages(len(mem))
+	segment.Unmap(mem[:size:size])
+	segment.Release(t.env.Segment, int64(place), size)
+	t.spans = append(t.spans, span{int64(place), size})
+}
+
+// Join maps memory of the contact's segment.
+func (t *Transport) Join(c wire.Contact, place uint64, n int) (mem []byte, err error) {
+	defer closeFD(c.Segment)
+	defer closeFD(c.Bell)
+	if !c.SameHost || c.Segment < 0 {
+		return nil, fmt.Errorf("shm: process %v gave no segment: %w", c.Proc, transport.ErrUnreachable)
+	}
+	if n <= 0 || int64(n) > lanesBytes || place < lanes || place%pageBytes != 0 || place > uint64(segment.SpanBytes-wholePages(n)) {
+		return nil, fmt.Errorf("shm: %d bytes at %#x of process %v's segment: %w", n, place, c.Proc, transport.ErrProtocol)
+	}
+	if err := segment.Check(c.Segment); err != nil {
+		return nil, fmt.Errorf("shm: process %v: %w", c.Proc, err)
+	}
+	m, err := segment.Map(c.Segment, int64(place), wholePages(n), true)
+	if err != nil {
+		return nil, err
+	}
+	return m[:n], nil
+}
+
+// Leave unmaps memory of Join.
+func (t *Transport) Leave(mem []byte) {
+	size := wholePages(len(mem))
+	segment.Unmap(mem[:size:size])
+}
