@@ -58,7 +58,7 @@ func (e *Engine) boardDue(c *Context, tag int32) {
 
 func (c *Context) mayShare() bool {
 	n := c.Members.Len()
-	return n > 1 && n <= maxBoardRanks
+	return n > 1 && n <= maxBoardRanks && c.Remote.Len() == 0
 }
 
 // noBoard decides against a board, and tells the others if they may not know.

@@ -190,7 +190,7 @@ func (e *Engine) wakeBoards() {
 // nudge makes a rank that may sleep look at its boards: an envelope that says
 // nothing.
 func (e *Engine) nudge(c *Context, rank int32) {
-	if p, f := c.reach(rank); f == nil {
+	if p, f := c.reach(seat(rank)); f == nil {
 		e.control(p, match.NewKey(c.ID, 0, 0, 0), kindCredit, 0, 0)
 	}
 }
