@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"gompi/internal/engine"
-	"gompi/internal/mem"
 	"gompi/internal/wire"
 )
 
@@ -159,7 +158,7 @@ func (s *sendBuffer) send(c *Comm, a *engine.SendArgs) error {
 		return nil
 	}
 	block := s.take(n)
-	mem.Copy(block, a.Buf.Slice())
+	a.Buf.Pack(block, 0)
 	b.Buf = engine.ByteBuf(block)
 	s.sent = append(s.sent, stored{c.core.e.Isend(c.core.ctx, &b), block, cost})
 	s.used += cost

@@ -6,6 +6,8 @@ package engine
 // one compiled path serves all element types.
 
 import (
+	"cmp"
+	"slices"
 	"unsafe"
 
 	"gompi/internal/dtype"
@@ -44,36 +46,163 @@ func (b Buf) Count() int64 {
 	return b.n / b.Type.Size
 }
 
-// Slice returns the memory as bytes.
+// Strided reports whether the elements of the type do not stand side by side.
+// Bytes of such a buffer are reached by Pack, Unpack and Part only.
+func (b Buf) Strided() bool { return b.Type != nil && !b.Type.Contiguous() }
+
+// Slice returns the memory as bytes. b is not strided.
 func (b Buf) Slice() []byte {
+	if b.Strided() {
+		panic("gompi: BUG: strided memory taken for contiguous")
+	}
+	return b.flat()
+}
+
+// flat is Slice without the check.
+func (b Buf) flat() []byte {
 	if b.n == 0 {
 		return nil
 	}
 	return unsafe.Slice((*byte)(b.base), b.n)
 }
 
-// Part returns packed bytes [off, off+n).
+// memory returns the bytes if they stand side by side, also by chance.
+func (b Buf) memory() ([]byte, bool) {
+	if b.n == 0 || !b.Strided() {
+		return b.flat(), true
+	}
+	at, k := b.Type.Block(b.off, b.n)
+	if k < b.n {
+		return nil, false
+	}
+	return unsafe.Slice((*byte)(unsafe.Add(b.base, at)), b.n), true
+}
+
+// Part returns packed bytes [off, off+n). If they stand side by side it is not
+// strided.
 func (b Buf) Part(off, n int64) Buf {
-	if off < 0 || n < 0 || off+n > b.n {
+	if off < 0 || n < 0 || off > b.n-n {
 		panic("gompi: BUG: part outside its buffer")
 	}
 	if n == 0 {
-		return Buf{Type: b.Type}
+		return Buf{Type: dtype.Byte}
 	}
-	return Buf{base: unsafe.Add(b.base, off), n: n, Type: b.Type}
+	if !b.Strided() {
+		return Buf{base: unsafe.Add(b.base, off), n: n, Type: b.Type}
+	}
+	p := Buf{base: b.base, n: n, off: b.off + off, Type: b.Type}
+	if m, ok := p.memory(); ok {
+		return ByteBuf(m)
+	}
+	return p
 }
 
-// Overlaps reports whether two buffers share a byte.
+// Pack copies packed bytes [off, off+len(dst)) to dst.
+func (b Buf) Pack(dst []byte, off int64) {
+	if off < 0 || off > b.n-int64(len(dst)) {
+		panic("gompi: BUG: packing outside a buffer")
+	}
+	b.Type.Pack(dst, b.base, b.off+off)
+}
+
+// Unpack copies src to packed bytes [off, off+len(src)).
+func (b Buf) Unpack(off int64, src []byte) {
+	if off < 0 || off > b.n-int64(len(src)) {
+		panic("gompi: BUG: unpacking outside a buffer")
+	}
+	b.Type.Unpack(b.base, b.off+off, src)
+}
+
+// fill copies as much of src as b holds to its beginning and returns how much.
+func (b Buf) fill(src []byte) int64 {
+	if !b.Strided() {
+		return int64(copy(b.flat(), src))
+	}
+	n := min(b.n, int64(len(src)))
+	b.Unpack(0, src[:n])
+	return n
+}
+
+// Addr returns the address of the first byte, for reduction kernels. b is not
+// strided.
+func (b Buf) Addr() unsafe.Pointer {
+	if b.Strided() {
+		panic("gompi: BUG: strided memory taken for contiguous")
+	}
+	return b.base
+}
+
+// Overlaps reports whether two buffers share a byte. Where both lie among each
+// other it looks at every block of both.
 func (b Buf) Overlaps(o Buf) bool {
 	if b.n == 0 || o.n == 0 {
 		return false
 	}
-	p, q := uintptr(b.base), uintptr(o.base)
-	return p < q+uintptr(o.n) && q < p+uintptr(b.n)
+	p, q := b.span(), o.span()
+	if p.lo >= q.hi || q.lo >= p.hi {
+		return false
+	}
+	if !b.Strided() && !o.Strided() {
+		return true
+	}
+	// In the order of their addresses, a block that begins before the end of
+	// an earlier one of the other buffer shares a byte with it.
+	blocks := o.blocks(b.blocks(nil, 0), 1)
+	slices.SortFunc(blocks, func(x, y block) int { return cmp.Compare(x.lo, y.lo) })
+	var end [2]uintptr
+	for _, x := range blocks {
+		if x.lo < end[1-x.of] {
+			return true
+		}
+		end[x.of] = max(end[x.of], x.hi)
+	}
+	return false
 }
 
-// Addr returns the address of the first byte, for reduction kernels.
-func (b Buf) Addr() unsafe.Pointer { return b.base }
+// block is a range of addresses, of one of two buffers.
+type block struct {
+	lo, hi uintptr
+	of     int
+}
 
-// Same reports whether two buffers are the same memory.
-func (b Buf) Same(o Buf) bool { return b.base == o.base && b.n == o.n }
+// span is the range from the first to the last byte.
+func (b Buf) span() block {
+	lo, hi := b.Type.Span(b.off, b.n)
+	return block{lo: uintptr(b.base) + uintptr(lo), hi: uintptr(b.base) + uintptr(hi)}
+}
+
+// at is the longest block that begins at packed byte off.
+func (b Buf) at(off int64) block {
+	at, n := b.Type.Block(b.off+off, b.n-off)
+	lo := uintptr(b.base) + uintptr(at)
+	return block{lo: lo, hi: lo + uintptr(n)}
+}
+
+// blocks appends all blocks to a list.
+func (b Buf) blocks(list []block, of int) []block {
+	for off := int64(0); off < b.n; {
+		x := b.at(off)
+		x.of = of
+		list = append(list, x)
+		off += int64(x.hi - x.lo)
+	}
+	return list
+}
+
+// Same reports whether two buffers are the same bytes in the same order.
+func (b Buf) Same(o Buf) bool {
+	if b.n != o.n {
+		return false
+	}
+	if b.n == 0 || b.base == o.base && b.off == o.off && b.Type == o.Type {
+		return true
+	}
+	for off := int64(0); off < b.n; {
+		x := b.at(off)
+		if x != o.at(off) {
+			return false
+		}
+		off += int64(x.hi - x.lo)
+	}
+	return true
+}

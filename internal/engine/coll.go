@@ -71,6 +71,7 @@ type coll struct {
 	tell    bool // the others do not know of the fault
 	queued  bool // in the ready list
 	scratch []byte
+	strided Buf          // Out of a reduction, which is done in packed memory; else empty
 	part    *Partitioned // of which this is the parent only
 	keep    Keeper
 	board   *boardOp // it runs on the board, not by alg
@@ -177,12 +178,14 @@ func (e *Engine) beginColl(c *Context, a *CollArgs, tag int32) *Request {
 	k.kernel, k.commutative, k.unit, k.keep = a.Kernel, a.Commutative, a.Unit, a.Keep
 	k.bufs[collectives.In], k.bufs[collectives.Out] = a.In, a.Out
 	k.blocks[collectives.In], k.blocks[collectives.Out] = a.InBlocks, a.OutBlocks
-	if n := a.Alg.Scratch(&k.args); n > 0 {
-		need := n * k.unit
-		if int64(cap(k.scratch)) < need {
-			k.scratch = make([]byte, need)
-		}
-		k.bufs[collectives.Scratch] = ByteBuf(k.scratch[:need])
+	need := a.Alg.Scratch(&k.args) * k.unit
+	packed := k.packed()
+	if int64(cap(k.scratch)) < need+packed {
+		k.scratch = make([]byte, need+packed)
+	}
+	k.bufs[collectives.Scratch] = ByteBuf(k.scratch[:need])
+	if packed > 0 {
+		k.packAll(k.scratch[need : need+packed])
 	}
 	k.rounds = a.Alg.Rounds(&k.args)
 	e.colls.add(k)
@@ -310,7 +313,7 @@ func (e *Engine) local(k *coll) {
 		s := &k.steps[i]
 		switch s.Kind {
 		case collectives.Copy:
-			mem.Copy(k.ref(s.B).Slice(), k.ref(s.A).Slice())
+			e.pack.copy(k.ref(s.B), k.ref(s.A))
 		case collectives.Reduce:
 			k.reduce(k.ref(s.A), k.ref(s.B), s.A.Len, s.Left)
 		}
@@ -410,6 +413,9 @@ func (e *Engine) finish(k *coll) {
 	e.colls.remove(k)
 	if k.board != nil {
 		e.leaveOp(k)
+	}
+	if k.fault == nil && k.strided.n > 0 {
+		e.pack.copy(k.strided, k.bufs[collectives.Out])
 	}
 	if k.fault != nil {
 		if k.ctx.boardState == boardOpen {

@@ -62,6 +62,7 @@ type link struct {
 	caps  transport.Caps
 	laner transport.Laner // nil if it has no lanes
 	eager int             // largest eager payload
+	piece int64           // largest piece of a stream
 	short int64           // largest payload that goes without a request
 	every uint64          // polled only in these turns of a spin
 	slots []*Peer         // by slot
@@ -85,6 +86,7 @@ type Engine struct {
 	in       wire.Header                      // of the message that RecvNow takes
 	head     wire.Header                      // of the message being sent: off the stack once
 	frame    [rtsLen + transport.MaxDesc]byte // likewise, of an RTS
+	pack     packer
 	table    match.Table[Request, arrival]
 	peers    map[wire.ProcID]*Peer
 	dead     map[wire.ProcID]departure
@@ -139,6 +141,7 @@ func New(cfg Config) (*Engine, error) {
 		// credit gone, or it could wait for ever.
 		l.eager = min(l.eager, int(cfg.Credit/4)-unitBytes)
 		l.short = int64(min(l.eager, copiedMax))
+		l.piece = int64(min(l.caps.EagerMax, copiedMax))
 		if fd := t.FD(); fd >= 0 {
 			if err := cfg.Sleeper.Add(fd); err != nil {
 				return nil, fmt.Errorf("transport %s: %w", l.caps.Name, err)
@@ -266,7 +269,7 @@ func (e *Engine) poll(spin bool) int {
 		total += n
 	}
 	if len(e.blocked) > 0 {
-		e.pumpAll()
+		total += e.pumpAll()
 	}
 	if len(e.boards) > 0 {
 		total += e.stepBoards()

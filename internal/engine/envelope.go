@@ -29,13 +29,16 @@ const (
 	kindCredit                   // aux units of eager credit, tag units of envelope credit
 	kindRevoke                   // the context is revoked
 	kindCollFail                 // the collective with this tag failed at the source
+	kindPull                     // send message aux as a stream; payload: how many bytes of it
+	kindPiece                    // of stream aux, at byte tag (its low 31 bits)
 	numKinds
 )
 
 const (
-	flagSync  = 1 << iota // an Ack is wanted; aux is the sender's request
-	flagValue             // an encoded Go value, not elements
-	flagReady             // the sender promises that the receive is posted
+	flagSync   = 1 << iota // an Ack is wanted; aux is the sender's request
+	flagValue              // an encoded Go value, not elements
+	flagReady              // the sender promises that the receive is posted
+	flagStream             // of an RTS: without offer, the message can only be pulled
 )
 
 func word3(k kind, flags uint8, aux uint32) uint64 {
@@ -65,7 +68,8 @@ func open(h *wire.Header) (envelope, bool) {
 	return env, ok
 }
 
-// An RTS payload is the message's length and the transport's descriptor.
+// An RTS payload is the message's length and the transport's descriptor; that
+// of a pull is a length.
 const rtsLen = 8
 
 func putLength(b []byte, n int64) { binary.LittleEndian.PutUint64(b, uint64(n)) }

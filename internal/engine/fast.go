@@ -22,7 +22,7 @@ func (e *Engine) SendNow(c *Context, b Buf, dest, tag int32) bool {
 	n := b.Bytes()
 	e.mu.Lock()
 	p := c.peers[dest]
-	if p == nil || !p.ready() || n > p.link.short || c.trouble != nil || e.closed {
+	if p == nil || !p.ready() || n > p.link.short || b.Strided() || c.trouble != nil || e.closed {
 		e.mu.Unlock()
 		return false
 	}
@@ -33,7 +33,7 @@ func (e *Engine) SendNow(c *Context, b Buf, dest, tag int32) bool {
 	}
 	key := &c.mine[wire.PlaneP2P]
 	e.head = wire.Header{key.W0, key.W1, key.W2 | uint64(uint32(tag)), word3(kindEager, 0, uint32(p.owed))}
-	if p.link.Send(p.slot, &e.head, b.Slice(), 0) != transport.Sent {
+	if p.link.Send(p.slot, &e.head, b.flat(), 0) != transport.Sent {
 		e.mu.Unlock()
 		return false
 	}
@@ -77,10 +77,10 @@ func (e *Engine) RecvNow(c *Context, b Buf, source, tag int32) (n int64, got boo
 				break
 			}
 			n = int64(len(payload))
-			if dst := b.Slice(); n == 8 {
-				binary.NativeEndian.PutUint64(dst, binary.NativeEndian.Uint64(payload))
+			if n == 8 && !b.Strided() {
+				binary.NativeEndian.PutUint64(b.flat(), binary.NativeEndian.Uint64(payload))
 			} else {
-				copy(dst, payload)
+				b.fill(payload)
 			}
 			if aux := uint32(e.in[3] >> 32); aux != 0 && !e.takeCredit(p, aux, 0) {
 				e.overCredit(p)

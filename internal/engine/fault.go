@@ -100,6 +100,7 @@ func (e *Engine) linkDown(p *Peer, err error) {
 		p.link.setPeer(p.slot, nil)
 		p.link.Release(p.slot)
 	}
+	e.cutStreams(p)
 	for p.head != nil {
 		// Each end may take others from the queue.
 		r := p.head
@@ -240,6 +241,9 @@ func (e *Engine) failContext(c *Context, f *Fault) {
 // failAll ends everything with f, at once: the process is finalized and its
 // transports are about to close.
 func (e *Engine) failAll(f *Fault) {
+	for _, p := range e.peers {
+		p.in, p.out = streamList{}, streamList{}
+	}
 	for _, chunk := range e.pool.chunks {
 		for i := range chunk {
 			r := &chunk[i]

@@ -31,7 +31,6 @@ import (
 type Partitioned struct {
 	k     coll // parent of its requests; pending counts partitions that have not ended
 	args  PartArgs
-	bytes Buf      // args.Buf as bytes
 	main  *Request // of the start under way
 	lost  *Fault   // why it can be started no more
 	known bool     // the sender's cut is known
@@ -66,7 +65,7 @@ type PartArgs struct {
 func (e *Engine) PartInit(c *Context, a *PartArgs) *Partitioned {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	p := &Partitioned{args: *a, bytes: ByteBuf(a.Buf.Slice())}
+	p := &Partitioned{args: *a}
 	p.k.ctx, p.k.part = c, p
 	if p.lost = c.opFault(); p.lost != nil {
 		return p
@@ -146,7 +145,7 @@ func (e *Engine) PartStart(p *Partitioned) Handle {
 // partPostAll posts the receives of all partitions. What does not fit in the
 // buffer is received and dropped, so that the sender is unharmed.
 func (e *Engine) partPostAll(p *Partitioned) {
-	room := p.bytes.Bytes()
+	room := p.args.Buf.Bytes()
 	if total := p.size * int64(p.parts); total != room {
 		p.k.fault = &Fault{Class: Mismatch, Got: total, Want: room, Peer: p.args.Peer}
 	}
@@ -154,7 +153,7 @@ func (e *Engine) partPostAll(p *Partitioned) {
 	for i := range p.parts {
 		lo := min(int64(i)*p.size, room)
 		hi := min(lo+p.size, room)
-		e.partPost(p, p.bytes.Part(lo, hi-lo), wire.PlanePart, p.base+i)
+		e.partPost(p, p.args.Buf.Part(lo, hi-lo), wire.PlanePart, p.base+i)
 	}
 }
 
@@ -175,7 +174,7 @@ func (e *Engine) PartReady(p *Partitioned, lo, hi int32) (again int32, active bo
 	p.k.pending++
 	for i := lo; i <= hi; i++ {
 		p.marked[i] = true
-		left, f := e.partSend(p, p.bytes.Part(int64(i)*p.size, p.size), wire.PlanePart, p.base+i)
+		left, f := e.partSend(p, p.args.Buf.Part(int64(i)*p.size, p.size), wire.PlanePart, p.base+i)
 		if left || f != nil {
 			e.partEnded(p, f)
 		}
@@ -291,7 +290,7 @@ func (e *Engine) partFinish(p *Partitioned) {
 			p.lost = f
 		}
 	} else {
-		r.status.Bytes = p.bytes.Bytes()
+		r.status.Bytes = p.args.Buf.Bytes()
 	}
 	e.complete(r)
 }

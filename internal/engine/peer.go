@@ -47,10 +47,16 @@ type Peer struct {
 	head  *Request   // sends in program order
 	tail  *Request
 	queue int
+
+	out streamList // sends that the peer has pulled, oldest first
+	in  streamList // receives that have pulled
 }
 
+// ctlFrame is a frame of the engine itself; its payload is want, if that is
+// not 0.
 type ctlFrame struct {
-	h wire.Header
+	h    wire.Header
+	want int64
 }
 
 // ready reports whether a message may go to the transport at once: the link
@@ -59,7 +65,7 @@ func (p *Peer) ready() bool {
 	return p.state == peerUp && p.head == nil && !p.full && len(p.ctl) == 0
 }
 
-func (p *Peer) hasQueued() bool { return p.head != nil || len(p.ctl) > 0 }
+func (p *Peer) hasQueued() bool { return p.head != nil || len(p.ctl) > 0 || p.out.first != nil }
 
 // peerOf returns the record of a process, making it on first use.
 func (e *Engine) peerOf(proc wire.ProcID) *Peer {
@@ -181,6 +187,12 @@ const maxControl = 8 * envelopeCredit
 
 // control sends a frame of the engine itself, before queued messages.
 func (e *Engine) control(p *Peer, key match.Key, k kind, flags uint8, aux uint32) {
+	e.controlBytes(p, key, k, flags, aux, 0)
+}
+
+// controlBytes is control of a frame that tells a number of bytes, if that is
+// not 0.
+func (e *Engine) controlBytes(p *Peer, key match.Key, k kind, flags uint8, aux uint32, want int64) {
 	if p.state == peerDown || e.closed {
 		return
 	}
@@ -188,10 +200,9 @@ func (e *Engine) control(p *Peer, key match.Key, k kind, flags uint8, aux uint32
 		e.protocol(p, fmt.Errorf("%w: %d answers are waiting, and it takes none", transport.ErrProtocol, len(p.ctl)))
 		return
 	}
-	e.head = header(key, k, flags, aux)
-	h := &e.head
+	f := ctlFrame{header(key, k, flags, aux), want}
 	if len(p.ctl) == 0 && p.state == peerUp && !p.full {
-		switch p.link.Send(p.slot, h, nil, 0) {
+		switch e.sendControl(p, &f) {
 		case transport.Sent, transport.Queued:
 			return
 		case transport.Broken:
@@ -200,11 +211,20 @@ func (e *Engine) control(p *Peer, key match.Key, k kind, flags uint8, aux uint32
 			e.refused(p)
 		}
 	}
-	p.ctl = append(p.ctl, ctlFrame{*h})
+	p.ctl = append(p.ctl, f)
 	e.list(p)
 	if p.state == peerNew {
 		e.connect(p)
 	}
+}
+
+func (e *Engine) sendControl(p *Peer, f *ctlFrame) transport.Status {
+	e.head = f.h
+	if f.want == 0 {
+		return p.link.Send(p.slot, &e.head, nil, 0)
+	}
+	putLength(e.frame[:], f.want)
+	return p.link.Send(p.slot, &e.head, e.frame[:rtsLen], 0)
 }
 
 // giveBack returns credit for a message that the peer sent.
@@ -264,12 +284,14 @@ func (e *Engine) list(p *Peer) {
 	}
 }
 
-// pumpAll retries every peer with something queued.
-func (e *Engine) pumpAll() {
+// pumpAll retries every peer with something queued, and goes on with streams.
+// It returns how many pieces of these it has sent.
+func (e *Engine) pumpAll() (pieces int) {
 	kept := e.blocked[:0]
 	all := e.blocked
 	for _, p := range all {
 		e.pump(p)
+		pieces += e.feed(p)
 		if p.hasQueued() && p.state != peerDown {
 			kept = append(kept, p)
 		} else {
@@ -278,6 +300,7 @@ func (e *Engine) pumpAll() {
 	}
 	clear(all[len(kept):])
 	e.blocked = kept
+	return pieces
 }
 
 // pump sends what is queued for p, as far as transport and credit allow.
@@ -286,8 +309,7 @@ func (e *Engine) pump(p *Peer) {
 		return
 	}
 	for len(p.ctl) > 0 {
-		st := p.link.Send(p.slot, &p.ctl[0].h, nil, 0)
-		if st == transport.Full {
+		if e.sendControl(p, &p.ctl[0]) == transport.Full {
 			e.refused(p)
 			return
 		}

@@ -97,6 +97,14 @@ func (e *Engine) arrive(l *link, ev *transport.Event) {
 		if err := e.answer(p, env); err != nil {
 			e.protocol(p, err)
 		}
+	case kindPull:
+		if err := e.pulled(p, &env, ev.Payload); err != nil {
+			e.protocol(p, err)
+		}
+	case kindPiece:
+		if err := e.arrivePiece(p, &env, ev.Payload); err != nil {
+			e.protocol(p, err)
+		}
 	case kindCancel:
 		e.cancelAsked(p, env)
 	case kindCredit:
@@ -137,7 +145,7 @@ func (e *Engine) arriveEager(p *Peer, env *envelope, data []byte) {
 
 func (e *Engine) arriveRTS(p *Peer, env *envelope, data []byte) {
 	length, desc, ok := openRTS(data)
-	if !ok || len(desc) > transport.MaxDesc {
+	if !ok || len(desc) > transport.MaxDesc || env.flags&flagStream != 0 && len(desc) > 0 {
 		e.protocol(p, fmt.Errorf("%w: announcement of %d bytes is malformed", transport.ErrProtocol, len(data)))
 		return
 	}
@@ -196,7 +204,7 @@ func (e *Engine) deliverEager(r *Request, p *Peer, env *envelope, data []byte) {
 		e.control(p, env.key, kindAck, 0, env.aux)
 	}
 	if e.matched(r, p, env, int64(len(data))) {
-		r.status.Bytes = int64(copy(r.buf.Slice(), data))
+		r.status.Bytes = r.buf.fill(data)
 	}
 	e.complete(r)
 }
@@ -245,8 +253,13 @@ func (e *Engine) deliverRTS(r *Request, p *Peer, env *envelope, length int64, de
 		return
 	}
 	r.peer = p
+	b, ok := r.buf.Part(0, n).memory()
+	if !ok || env.flags&flagStream != 0 {
+		e.pull(r, p, env, n)
+		return
+	}
 	r.bulk = true
-	if err := p.link.Accept(p.slot, desc, r.buf.Slice()[:n], r.token()); err != nil {
+	if err := p.link.Accept(p.slot, desc, b, r.token()); err != nil {
 		r.bulk = false
 		r.fail((&Fault{Class: classOf(err), Got: length, Err: err}).at(seatOf(env.key.Plane(), r.status.Source)))
 		e.control(p, env.key, kindRefuse, 0, env.aux)

@@ -30,6 +30,7 @@ const (
 	pendBulk               // the end of the bulk transfer, or Refuse
 	pendQueue              // its place in the peer's queue
 	pendCancel             // the receiver's answer to Cancel
+	pendStream             // its turn among the streams, and its end
 )
 
 // Request is one operation in progress. It is recycled: whoever keeps one
@@ -55,6 +56,11 @@ type Request struct {
 	user context.Context // gives up the operation; nil: never
 	rank int32           // peer rank: destination or source, may be Any
 	tag  int32
+
+	// Of a stream: how many bytes have passed, of how many, and a receive's
+	// sender's request.
+	passed, want int64
+	from         uint32
 
 	status Status
 	reason *Fault  // why a send is being withdrawn

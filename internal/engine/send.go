@@ -103,7 +103,7 @@ func (e *Engine) sendNow(c *Context, p *Peer, a *SendArgs) bool {
 		return false
 	}
 	e.head = header(c.keys[a.Plane].With(c.rank32, a.Tag), kindEager, a.flags(), uint32(p.owed))
-	if p.link.Send(p.slot, &e.head, a.Buf.Slice(), 0) != transport.Sent {
+	if p.link.Send(p.slot, &e.head, e.pack.payload(a.Buf), 0) != transport.Sent {
 		return false
 	}
 	p.owed = 0
@@ -136,7 +136,7 @@ func (e *Engine) startSend(c *Context, p *Peer, a *SendArgs, parent *coll) *Requ
 // queued.
 func (e *Engine) transmit(p *Peer, r *Request) bool {
 	n := r.buf.Bytes()
-	if n <= int64(p.link.eager) {
+	if n <= int64(p.link.eager) && (n <= p.link.short || !r.buf.Strided()) {
 		cost := units(int(n))
 		if p.credit >= cost {
 			return e.transmitEager(p, r, cost)
@@ -156,7 +156,7 @@ func (e *Engine) transmitEager(p *Peer, r *Request, cost int32) bool {
 		aux = r.wireID()
 	}
 	e.head = header(r.posted.Key, kindEager, r.flags, aux)
-	st := p.link.Send(p.slot, &e.head, r.buf.Slice(), r.token())
+	st := p.link.Send(p.slot, &e.head, e.pack.payload(r.buf), r.token())
 	if st == transport.Full {
 		e.refused(p)
 		return false
@@ -188,22 +188,28 @@ func (e *Engine) transmitEager(p *Peer, r *Request, cost int32) bool {
 func (e *Engine) transmitRTS(p *Peer, r *Request, n int64) bool {
 	frame := e.frame[:]
 	putLength(frame, n)
-	m, err := p.link.Offer(p.slot, r.buf.Slice(), r.token(), frame[rtsLen:])
-	if err != nil {
-		r.pend = 0
-		r.fail((&Fault{Class: classOf(err), Want: n, Err: err}).at(r.seat()))
-		e.complete(r)
-		return true
+	size := rtsLen
+	if b, ok := r.buf.memory(); ok {
+		m, err := p.link.Offer(p.slot, b, r.token(), frame[rtsLen:])
+		if err != nil {
+			r.pend = 0
+			r.fail((&Fault{Class: classOf(err), Want: n, Err: err}).at(r.seat()))
+			e.complete(r)
+			return true
+		}
+		size += m
+	} else {
+		r.flags |= flagStream
 	}
 	e.head = header(r.posted.Key, kindRTS, r.flags, r.wireID())
-	st := p.link.Send(p.slot, &e.head, frame[:rtsLen+m], 0)
+	st := p.link.Send(p.slot, &e.head, frame[:size], 0)
 	switch st {
 	case transport.Full:
 		e.refused(p)
-		p.link.Withdraw(p.slot, r.token())
+		e.withdrawOffer(r)
 		return false
 	case transport.Broken:
-		p.link.Withdraw(p.slot, r.token())
+		e.withdrawOffer(r)
 		r.pend = 0
 		r.fail((&Fault{Class: ProcFailed, Err: transport.ErrPeerGone}).at(r.seat()))
 		e.complete(r)
@@ -213,6 +219,14 @@ func (e *Engine) transmitRTS(p *Peer, r *Request, n int64) bool {
 	r.status.Bytes = n
 	r.pend = r.pend&^pendQueue | pendBulk
 	return true
+}
+
+// withdrawOffer ends the offer of a send, if it has made one: nobody has
+// accepted it.
+func (e *Engine) withdrawOffer(r *Request) {
+	if r.flags&flagStream == 0 {
+		r.peer.link.Withdraw(r.peer.slot, r.token())
+	}
 }
 
 // sendLeft clears one thing that a send waited for.
@@ -273,7 +287,7 @@ func (e *Engine) answer(p *Peer, env envelope) error {
 		if r.pend&pendBulk == 0 {
 			return fmt.Errorf("%w: refusal of a send without offer", transport.ErrProtocol)
 		}
-		p.link.Withdraw(p.slot, r.token())
+		e.withdrawOffer(r)
 		r.pend &^= pendCancel
 		e.sendLeft(r, pendBulk)
 	case kindCancelOK:
@@ -281,7 +295,7 @@ func (e *Engine) answer(p *Peer, env envelope) error {
 			return fmt.Errorf("%w: withdrawal that was not asked for", transport.ErrProtocol)
 		}
 		if r.pend&pendBulk != 0 {
-			p.link.Withdraw(p.slot, r.token())
+			e.withdrawOffer(r)
 		}
 		r.pend &= pendLeave
 		e.withdrawn(r)

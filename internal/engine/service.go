@@ -36,7 +36,7 @@ func (e *Engine) stopService() {
 }
 
 func (e *Engine) armAll() bool {
-	if e.colls.ready != nil {
+	if e.colls.ready != nil || e.feeding() {
 		return false
 	}
 	for _, l := range e.links {

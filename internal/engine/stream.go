@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"fmt"
+
+	"gompi/internal/match"
+	"gompi/internal/wire"
+	"gompi/transport"
+)
+
+// A message that is too large to go at once, and of which one side's memory is
+// strided, is a stream: the receiver pulls it when it is matched, and the
+// sender packs it piece by piece into frames that the transport copies; the
+// receiver unpacks them where they belong. See docs/design/011-strided-transfers.md.
+//
+//	RTS    ->  length, an offer unless the sender's memory is strided
+//	       <-  pull   how many bytes of it, at least 1
+//	piece  ->  bytes [0, a)
+//	piece  ->  bytes [a, b) ...
+//
+// A piece is not kept anywhere, so it costs no credit: the transport refuses
+// what the receiver does not take in.
+
+// streamList is the streams with a peer in one direction, oldest first, by
+// Request.next.
+type streamList struct{ first, last *Request }
+
+func (l *streamList) push(r *Request) {
+	if l.last == nil {
+		l.first = r
+	} else {
+		l.last.next = r
+	}
+	l.last = r
+}
+
+// find returns the receive of stream id, and the one before it in the list.
+func (l *streamList) find(id uint32) (prev, r *Request) {
+	for r = l.first; r != nil && r.from != id; r = r.next {
+		prev = r
+	}
+	return prev, r
+}
+
+// remove takes out r, which comes after prev, or first.
+func (l *streamList) remove(prev, r *Request) {
+	if prev == nil {
+		l.first = r.next
+	} else {
+		prev.next = r.next
+	}
+	if l.last == r {
+		l.last = prev
+	}
+	r.next = nil
+}
+
+// pull asks for n bytes of a message that r has matched.
+func (e *Engine) pull(r *Request, p *Peer, env *envelope, n int64) {
+	r.from, r.want = env.aux, n
+	p.in.push(r)
+	e.controlBytes(p, env.key, kindPull, 0, env.aux, n)
+}
+
+// pulled starts a stream: the receiver has matched one of our sends.
+func (e *Engine) pulled(p *Peer, env *envelope, payload []byte) error {
+	r := e.pool.byWireID(env.aux, p)
+	if r == nil {
+		return nil // as in answer
+	}
+	want, rest, ok := openRTS(payload)
+	if !ok || len(rest) > 0 || want == 0 || want > r.buf.Bytes() || r.pend&pendBulk == 0 {
+		return fmt.Errorf("%w: %d bytes of a message of %d pulled by %x", transport.ErrProtocol, want, r.buf.Bytes(), payload)
+	}
+	e.withdrawOffer(r)
+	// A withdrawal asked for meanwhile comes too late.
+	r.pend = r.pend&^(pendBulk|pendCancel) | pendStream
+	r.want = want
+	p.out.push(r)
+	e.list(p)
+	return nil
+}
+
+// feedPieces is how many pieces go to one peer before the process polls again.
+const feedPieces = 4
+
+// feed goes on with the streams to p, and returns how many pieces it has sent.
+func (e *Engine) feed(p *Peer) (n int) {
+	for n < feedPieces && p.out.first != nil && p.state == peerUp && !p.full && len(p.ctl) == 0 {
+		r := p.out.first
+		size := min(r.want-r.passed, p.link.piece)
+		e.head = header(match.NewKey(wire.ContextID{}, wire.PlaneP2P, 0, r.mark()), kindPiece, 0, r.wireID())
+		switch p.link.Send(p.slot, &e.head, e.pack.piece(r, r.passed, size), 0) {
+		case transport.Full:
+			e.refused(p)
+			return n
+		case transport.Broken:
+			return n // EvDown ends the stream
+		}
+		n++
+		r.passed += size
+		if r.passed == r.want {
+			p.out.remove(nil, r)
+			e.sendLeft(r, pendStream)
+		}
+	}
+	return n
+}
+
+// feeding reports whether a stream could go on now.
+func (e *Engine) feeding() bool {
+	for _, p := range e.blocked {
+		if p.out.first != nil && p.state == peerUp && !p.full {
+			return true
+		}
+	}
+	return false
+}
+
+// mark tells pieces of a stream apart: it is as much of the offset as a tag
+// holds.
+func (r *Request) mark() int32 { return int32(r.passed & (1<<31 - 1)) }
+
+// arrivePiece puts a piece of a stream where it belongs.
+func (e *Engine) arrivePiece(p *Peer, env *envelope, data []byte) error {
+	prev, r := p.in.find(env.aux)
+	if r == nil {
+		return fmt.Errorf("%w: piece of a message that was not pulled", transport.ErrProtocol)
+	}
+	if n := int64(len(data)); n == 0 || n > r.want-r.passed || env.key.Tag() != r.mark() {
+		return fmt.Errorf("%w: piece of %d bytes at %d, want at most %d at %d", transport.ErrProtocol, n, env.key.Tag(), r.want-r.passed, r.mark())
+	}
+	r.buf.Unpack(r.passed, data)
+	r.passed += int64(len(data))
+	if r.passed == r.want {
+		p.in.remove(prev, r)
+		r.status.Bytes = r.want
+		e.complete(r)
+	}
+	return nil
+}
+
+// cutStreams ends the streams with a peer that is down; its sends are failed
+// with all others.
+func (e *Engine) cutStreams(p *Peer) {
+	for r := p.out.first; r != nil; r = p.out.first {
+		p.out.remove(nil, r)
+	}
+	for r := p.in.first; r != nil; r = p.in.first {
+		p.in.remove(nil, r)
+		r.fail(p.down.at(seatOf(r.posted.Key.Plane(), r.status.Source)))
+		e.complete(r)
+	}
+}
