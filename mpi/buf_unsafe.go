@@ -33,4 +33,9 @@ func int64s(s []int) []int64 {
 	return unsafe.Slice((*int64)(unsafe.Pointer(unsafe.SliceData(s))), len(s))
 }
 
+// engineBufs is the same memory: a Buf is nothing but an engine.Buf.
+func engineBufs(s []Buf) []engine.Buf {
+	return unsafe.Slice((*engine.Buf)(unsafe.Pointer(unsafe.SliceData(s))), len(s))
+}
+
 const _ = uint(unsafe.Sizeof(int(0)) - 8)

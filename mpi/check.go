@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"gompi/collectives"
 	"gompi/internal/engine"
 )
 
@@ -52,7 +53,7 @@ func recvUse(a *engine.RecvArgs) use {
 
 func collUse(a *engine.CollArgs) use {
 	u := use{op: a.Op, peer: ProcNull, tag: -1, read: a.In, written: a.Out}
-	if a.Op == opBcast && a.Args.Root == a.Args.Rank {
+	if a.Args.Op == collectives.OpBcast && a.Args.Root == a.Args.Rank {
 		u.read, u.written = a.Out, engine.Buf{}
 	}
 	return u

@@ -30,7 +30,8 @@ type commCore struct {
 	rank  int
 	size  int
 	table *collectives.Table
-	check *checker // nil without GOMPI_CHECK
+	check *checker   // nil without GOMPI_CHECK
+	near  *neighbors // nil without a topology
 
 	name   atomic.Pointer[string]
 	buffer sendBuffer

@@ -132,7 +132,7 @@ func (p *Persistent) Start() error {
 	case p.freed:
 		return p.stateError(opStart, "freed")
 	case p.err != nil:
-		return p.err
+		return p.refused()
 	case p.underWay():
 		return p.stateError(opStart, "active already")
 	}

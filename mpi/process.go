@@ -38,6 +38,7 @@ type Process struct {
 
 	serial  atomic.Uint32 // of contexts made here; 0 is SELF
 	scalars sync.Pool
+	vectors sync.Pool
 
 	ctx    context.Context // ends when the job does
 	cancel context.CancelCauseFunc
@@ -118,6 +119,7 @@ func Start(b Boot) (*Process, error) {
 		p.check = new(checker)
 	}
 	p.scalars.New = func() any { return new(scalar) }
+	p.vectors.New = func() any { return &vectors{pool: &p.vectors} }
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
 	p.e, err = engine.New(engine.Config{
 		Self: p.self, Control: b.Control, Transports: b.Transports, Sleeper: b.Sleeper,

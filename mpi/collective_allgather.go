@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mpi
+
+import (
+	"gompi/collectives"
+)
+
+// Allgather collects the send buffers of all ranks, which have one length, in
+// rank order in recv of every rank: len(recv) is Size times len(send). In
+// place: send is the caller's block of recv. The buffers may be reused at
+// return. Collective. MPI 4.1 section 6.7.
+func Allgather[T any](c *Comm, send, recv []T) error {
+	return c.AllgatherBuf(BufOf(send), BufOf(recv))
+}
+
+// Iallgather starts an Allgather; the buffers belong to the library until the
+// request is complete. Collective. MPI 4.1 section 6.12.5.
+func Iallgather[T any](c *Comm, send, recv []T) Request {
+	return c.IallgatherBuf(BufOf(send), BufOf(recv))
+}
+
+// AllgatherInit prepares an Allgather. Collective, see [Comm.BarrierInit]. MPI
+// 4.1 section 6.13.5.
+func AllgatherInit[T any](c *Comm, send, recv []T) *Persistent {
+	return c.AllgatherInitBuf(BufOf(send), BufOf(recv))
+}
+
+// AllgatherBuf is Allgather for Bufs.
+func (c *Comm) AllgatherBuf(send, recv Buf) error {
+	return new(call).allgather(c, send, recv).run()
+}
+
+// IallgatherBuf is Iallgather for Bufs.
+func (c *Comm) IallgatherBuf(send, recv Buf) Request {
+	return new(call).allgather(c, send, recv).start()
+}
+
+// AllgatherInitBuf is AllgatherInit for Bufs.
+func (c *Comm) AllgatherInitBuf(send, recv Buf) *Persistent {
+	return new(call).allgather(c, send, recv).prepare()
+}
+
+// Allgatherv is Allgather of blocks of different lengths: rank i sends
+// counts[i] elements, which land at displs[i] of recv (nil: side by side).
+// counts are equal on all ranks. Collective. MPI 4.1 section 6.7.
+func Allgatherv[T any](c *Comm, send, recv []T, counts, displs []int) error {
+	return c.AllgathervBuf(BufOf(send), BufOf(recv), counts, displs)
+}
+
+// Iallgatherv starts an Allgatherv; the buffers and vectors belong to the
+// library until the request is complete. Collective. MPI 4.1 section 6.12.5.
+func Iallgatherv[T any](c *Comm, send, recv []T, counts, displs []int) Request {
+	return c.IallgathervBuf(BufOf(send), BufOf(recv), counts, displs)
+}
+
+// AllgathervInit prepares an Allgatherv; the vectors belong to the library
+// until Free. Collective, see [Comm.BarrierInit]. MPI 4.1 section 6.13.5.
+func AllgathervInit[T any](c *Comm, send, recv []T, counts, displs []int) *Persistent {
+	return c.AllgathervInitBuf(BufOf(send), BufOf(recv), counts, displs)
+}
+
+// AllgathervBuf is Allgatherv for Bufs.
+func (c *Comm) AllgathervBuf(send, recv Buf, counts, displs []int) error {
+	return new(call).allgatherv(c, send, recv, counts, displs).run()
+}
+
+// IallgathervBuf is Iallgatherv for Bufs.
+func (c *Comm) IallgathervBuf(send, recv Buf, counts, displs []int) Request {
+	return new(call).allgatherv(c, send, recv, counts, displs).start()
+}
+
+// AllgathervInitBuf is AllgathervInit for Bufs.
+func (c *Comm) AllgathervInitBuf(send, recv Buf, counts, displs []int) *Persistent {
+	return new(call).allgatherv(c, send, recv, counts, displs).prepare()
+}
+
+func (a *call) allgather(c *Comm, send, recv Buf) *call {
+	if !a.begin(c, collectives.OpAllgather) || !a.buffers(send, recv) {
+		return a
+	}
+	a.Args.Count = a.units(a.In)
+	if a.length(a.Out, times(a.Args.Count, c.core.size), toReceive) {
+		a.inPlace(a.In, a.Out, a.Args.Count*int64(c.core.rank))
+	}
+	return a
+}
+
+func (a *call) allgatherv(c *Comm, send, recv Buf, counts, displs []int) *call {
+	if a.begin(c, collectives.OpAllgatherv) && a.buffers(send, recv) {
+		a.rootBlocks(counts, displs, a.In, a.Out, toSend, toReceive)
+	}
+	return a
+}

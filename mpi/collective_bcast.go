@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mpi
+
+import (
+	"gompi/collectives"
+	"gompi/internal/mem"
+)
+
+// Bcast copies buf of rank root to buf of all others; lengths are equal on all
+// ranks. buf may be reused at return. Collective. MPI 4.1 section 6.4.
+func Bcast[T any](c *Comm, buf []T, root int) error {
+	return c.BcastBuf(BufOf(buf), root)
+}
+
+// Ibcast starts a Bcast; the buffers belong to the library until the request is
+// complete. Collective. MPI 4.1 section 6.12.2.
+func Ibcast[T any](c *Comm, buf []T, root int) Request {
+	return c.IbcastBuf(BufOf(buf), root)
+}
+
+// BcastInit prepares a Bcast. Collective, see [Comm.BarrierInit]. MPI 4.1
+// section 6.13.2.
+func BcastInit[T any](c *Comm, buf []T, root int) *Persistent {
+	return c.BcastInitBuf(BufOf(buf), root)
+}
+
+// BcastBuf is Bcast for Bufs.
+func (c *Comm) BcastBuf(buf Buf, root int) error {
+	return new(call).bcast(c, buf, root).run()
+}
+
+// IbcastBuf is Ibcast for Bufs.
+func (c *Comm) IbcastBuf(buf Buf, root int) Request {
+	return new(call).bcast(c, buf, root).start()
+}
+
+// BcastInitBuf is BcastInit for Bufs.
+func (c *Comm) BcastInitBuf(buf Buf, root int) *Persistent {
+	return new(call).bcast(c, buf, root).prepare()
+}
+
+// BcastOne returns root's x on every rank, and keeps it off the heap.
+// Collective. MPI 4.1 section 6.4.
+func BcastOne[T any](c *Comm, x T, root int) (T, error) {
+	return one(c, x, func(in, out Buf) error {
+		mem.Copy(out.b.Slice(), in.b.Slice())
+		return c.BcastBuf(out, root)
+	})
+}
+
+func (a *call) bcast(c *Comm, buf Buf, root int) *call {
+	if a.begin(c, collectives.OpBcast) && a.root(root) && a.buffers(Buf{}, buf) {
+		a.Args.Count = a.units(a.Out)
+	}
+	return a
+}

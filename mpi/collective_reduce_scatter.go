@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mpi
+
+import (
+	"gompi/collectives"
+)
+
+// ReduceScatterBlock combines the send buffers of all ranks element by element
+// with op, and gives each rank its block of the result: len(send) is Size times
+// len(recv), equal on all ranks. In place: recv is the beginning of send, whose
+// rest is undefined afterwards. The buffers may be reused at return.
+// Collective. MPI 4.1 section 6.10.1.
+func ReduceScatterBlock[T any](c *Comm, send, recv []T, op Op) error {
+	return c.ReduceScatterBlockBuf(BufOf(send), BufOf(recv), op)
+}
+
+// IreduceScatterBlock starts a ReduceScatterBlock; the buffers belong to the
+// library until the request is complete. Collective. MPI 4.1 section 6.12.9.
+func IreduceScatterBlock[T any](c *Comm, send, recv []T, op Op) Request {
+	return c.IreduceScatterBlockBuf(BufOf(send), BufOf(recv), op)
+}
+
+// ReduceScatterBlockInit prepares a ReduceScatterBlock. Collective, see
+// [Comm.BarrierInit]. MPI 4.1 section 6.13.9.
+func ReduceScatterBlockInit[T any](c *Comm, send, recv []T, op Op) *Persistent {
+	return c.ReduceScatterBlockInitBuf(BufOf(send), BufOf(recv), op)
+}
+
+// ReduceScatterBlockBuf is ReduceScatterBlock for Bufs.
+func (c *Comm) ReduceScatterBlockBuf(send, recv Buf, op Op) error {
+	return new(call).reduceScatterBlock(c, send, recv, &op).run()
+}
+
+// IreduceScatterBlockBuf is IreduceScatterBlock for Bufs.
+func (c *Comm) IreduceScatterBlockBuf(send, recv Buf, op Op) Request {
+	return new(call).reduceScatterBlock(c, send, recv, &op).start()
+}
+
+// ReduceScatterBlockInitBuf is ReduceScatterBlockInit for Bufs.
+func (c *Comm) ReduceScatterBlockInitBuf(send, recv Buf, op Op) *Persistent {
+	return new(call).reduceScatterBlock(c, send, recv, &op).prepare()
+}
+
+// ReduceScatter is ReduceScatterBlock of blocks of different lengths: rank i
+// gets counts[i] elements. counts are equal on all ranks. Collective. MPI 4.1
+// section 6.10.2.
+func ReduceScatter[T any](c *Comm, send, recv []T, counts []int, op Op) error {
+	return c.ReduceScatterBuf(BufOf(send), BufOf(recv), counts, op)
+}
+
+// IreduceScatter starts a ReduceScatter; the buffers and vectors belong to the
+// library until the request is complete. Collective. MPI 4.1 section 6.12.10.
+func IreduceScatter[T any](c *Comm, send, recv []T, counts []int, op Op) Request {
+	return c.IreduceScatterBuf(BufOf(send), BufOf(recv), counts, op)
+}
+
+// ReduceScatterInit prepares a ReduceScatter; the vectors belong to the library
+// until Free. Collective, see [Comm.BarrierInit]. MPI 4.1 section 6.13.10.
+func ReduceScatterInit[T any](c *Comm, send, recv []T, counts []int, op Op) *Persistent {
+	return c.ReduceScatterInitBuf(BufOf(send), BufOf(recv), counts, op)
+}
+
+// ReduceScatterBuf is ReduceScatter for Bufs.
+func (c *Comm) ReduceScatterBuf(send, recv Buf, counts []int, op Op) error {
+	return new(call).reduceScatter(c, send, recv, counts, &op).run()
+}
+
+// IreduceScatterBuf is IreduceScatter for Bufs.
+func (c *Comm) IreduceScatterBuf(send, recv Buf, counts []int, op Op) Request {
+	return new(call).reduceScatter(c, send, recv, counts, &op).start()
+}
+
+// ReduceScatterInitBuf is ReduceScatterInit for Bufs.
+func (c *Comm) ReduceScatterInitBuf(send, recv Buf, counts []int, op Op) *Persistent {
+	return new(call).reduceScatter(c, send, recv, counts, &op).prepare()
+}
+
+func (a *call) reduceScatterBlock(c *Comm, send, recv Buf, op *Op) *call {
+	if !a.begin(c, collectives.OpReduceScatterBlock) || !a.buffers(send, recv) {
+		return a
+	}
+	a.Args.Count = a.units(a.Out)
+	if a.length(a.In, times(a.Args.Count, c.core.size), toSend) && a.reduction(op) {
+		a.inPlace(a.Out, a.In, 0)
+	}
+	return a
+}
+
+func (a *call) reduceScatter(c *Comm, send, recv Buf, counts []int, op *Op) *call {
+	if !a.begin(c, collectives.OpReduceScatter) || !a.buffers(send, recv) {
+		return a
+	}
+	var ok bool
+	if a.Args.Counts, ok = a.counts(counts, c.core.size, a.In, toSend); !ok {
+		return a
+	}
+	sum := int64(0)
+	for _, n := range a.Args.Counts {
+		sum = min(sum, a.units(a.In)) + n // the sum cannot overflow, and is no less than what is too large
+	}
+	if a.length(a.In, sum, toSend) && a.length(a.Out, a.Args.Counts[c.core.rank], toReceive) && a.reduction(op) {
+		a.inPlace(a.Out, a.In, 0)
+	}
+	return a
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mpi
+
+import (
+	"gompi/collectives"
+)
+
+// Scatter gives each rank its block of send of rank root: there len(send) is
+// Size times len(recv), which is one length on all ranks; elsewhere send is not
+// used and may be nil. In place, at the root: recv is the root's block of send.
+// The buffers may be reused at return. Collective. MPI 4.1 section 6.6.
+func Scatter[T any](c *Comm, send, recv []T, root int) error {
+	return c.ScatterBuf(BufOf(send), BufOf(recv), root)
+}
+
+// Iscatter starts a Scatter; the buffers belong to the library until the
+// request is complete. Collective. MPI 4.1 section 6.12.4.
+func Iscatter[T any](c *Comm, send, recv []T, root int) Request {
+	return c.IscatterBuf(BufOf(send), BufOf(recv), root)
+}
+
+// ScatterInit prepares a Scatter. Collective, see [Comm.BarrierInit]. MPI 4.1
+// section 6.13.4.
+func ScatterInit[T any](c *Comm, send, recv []T, root int) *Persistent {
+	return c.ScatterInitBuf(BufOf(send), BufOf(recv), root)
+}
+
+// ScatterBuf is Scatter for Bufs.
+func (c *Comm) ScatterBuf(send, recv Buf, root int) error {
+	return new(call).scatter(c, send, recv, root).run()
+}
+
+// IscatterBuf is Iscatter for Bufs.
+func (c *Comm) IscatterBuf(send, recv Buf, root int) Request {
+	return new(call).scatter(c, send, recv, root).start()
+}
+
+// ScatterInitBuf is ScatterInit for Bufs.
+func (c *Comm) ScatterInitBuf(send, recv Buf, root int) *Persistent {
+	return new(call).scatter(c, send, recv, root).prepare()
+}
+
+// Scatterv is Scatter of blocks of different lengths: at the root, the block of
+// rank i is the counts[i] elements at displs[i] of send (nil: side by side).
+// Elsewhere send, counts and displs are not used and may be nil. Collective.
+// MPI 4.1 section 6.6.
+func Scatterv[T any](c *Comm, send []T, counts, displs []int, recv []T, root int) error {
+	return c.ScattervBuf(BufOf(send), counts, displs, BufOf(recv), root)
+}
+
+// Iscatterv starts a Scatterv; the buffers and vectors belong to the library
+// until the request is complete. Collective. MPI 4.1 section 6.12.4.
+func Iscatterv[T any](c *Comm, send []T, counts, displs []int, recv []T, root int) Request {
+	return c.IscattervBuf(BufOf(send), counts, displs, BufOf(recv), root)
+}
+
+// ScattervInit prepares a Scatterv; the vectors belong to the library until
+// Free. Collective, see [Comm.BarrierInit]. MPI 4.1 section 6.13.4.
+func ScattervInit[T any](c *Comm, send []T, counts, displs []int, recv []T, root int) *Persistent {
+	return c.ScattervInitBuf(BufOf(send), counts, displs, BufOf(recv), root)
+}
+
+// ScattervBuf is Scatterv for Bufs.
+func (c *Comm) ScattervBuf(send Buf, counts, displs []int, recv Buf, root int) error {
+	return new(call).scatterv(c, send, counts, displs, recv, root).run()
+}
+
+// IscattervBuf is Iscatterv for Bufs.
+func (c *Comm) IscattervBuf(send Buf, counts, displs []int, recv Buf, root int) Request {
+	return new(call).scatterv(c, send, counts, displs, recv, root).start()
+}
+
+// ScattervInitBuf is ScattervInit for Bufs.
+func (c *Comm) ScattervInitBuf(send Buf, counts, displs []int, recv Buf, root int) *Persistent {
+	return new(call).scatterv(c, send, counts, displs, recv, root).prepare()
+}
+
+func (a *call) scatter(c *Comm, send, recv Buf, root int) *call {
+	if !a.begin(c, collectives.OpScatter) || !a.root(root) || !a.buffers(a.atRoot(send), recv) {
+		return a
+	}
+	a.Args.Count = a.units(a.Out)
+	if a.isRoot() && a.length(a.In, times(a.Args.Count, c.core.size), toSend) {
+		a.inPlace(a.Out, a.In, a.Args.Count*int64(c.core.rank))
+	}
+	return a
+}
+
+func (a *call) scatterv(c *Comm, send Buf, counts, displs []int, recv Buf, root int) *call {
+	if !a.begin(c, collectives.OpScatterv) || !a.root(root) || !a.buffers(a.atRoot(send), recv) {
+		return a
+	}
+	a.Args.Count = a.units(a.Out)
+	if a.isRoot() {
+		a.rootBlocks(counts, displs, a.Out, a.In, toReceive, toSend)
+	}
+	return a
+}
