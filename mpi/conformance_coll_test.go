@@ -19,10 +19,7 @@ import (
 func algorithms() map[collectives.Op][]string {
 	m := map[collectives.Op][]string{}
 	for _, g := range collectives.All() {
-		switch g.Op {
-		case collectives.OpBarrier, collectives.OpBcast, collectives.OpAllreduce, collectives.OpAllgather, collectives.OpAllgatherv:
-			m[g.Op] = append(m[g.Op], g.Name)
-		}
+		m[g.Op] = append(m[g.Op], g.Name)
 	}
 	return m
 }
@@ -43,7 +40,10 @@ func TestConformanceCollectives(t *testing.T) {
 			}
 			for _, n := range []int{1, 2, 3, 4, 5, 8} {
 				t.Run(fmt.Sprintf("%s-%d-%d", tr, k, n), func(t *testing.T) {
-					mpitest.Run(t, n, checkCollectives, mpitest.Transport(tr), mpitest.Setting("GOMPI_COLL", strings.Join(force, ",")))
+					mpitest.Run(t, n, func(t *mpitest.T, w *mpi.Comm) {
+						checkCollectives(t, w)
+						checkEveryCollective(t, w)
+					}, mpitest.Transport(tr), mpitest.Setting("GOMPI_COLL", strings.Join(force, ",")))
 				})
 			}
 		}
