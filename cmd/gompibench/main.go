@@ -2,7 +2,8 @@
 
 // Command gompibench measures gompi: `gompibench NAME [flags]`, under
 // gompirun or alone (it then starts itself under gompirun). `gompibench
-// report` makes a page with plots of what was measured.
+// report` makes a page with plots of what was measured; `gompibench simulate`
+// predicts what cannot be.
 package main
 
 import (
@@ -23,8 +24,13 @@ import (
 )
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == "report" {
-		exit(writeReport(os.Args[2:], os.Stdout))
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case "report":
+			exit(writeReport(os.Args[2:], os.Stdout))
+		case "simulate":
+			exit(simulate(os.Args[2:], os.Stdout))
+		}
 	}
 	c, err := parse(os.Args[1:])
 	switch {
@@ -133,7 +139,8 @@ func (c *command) run(ctx context.Context, world *mpi.Comm) error {
 func usage(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("usage: gompirun -np N gompibench NAME [flags]\n       gompibench NAME [flags]              (starts itself under gompirun)\n" +
-		"       gompibench report [-o FILE] [--title T] FILE...   (an HTML page with plots, from JSON lines)\n\nbenchmarks:\n")
+		"       gompibench report [-o FILE] [--title T] FILE...   (an HTML page with plots, from JSON lines)\n" +
+		"       gompibench simulate OPERATION [flags]  (predicts the time of collectives on any number of ranks)\n\nbenchmarks:\n")
 	for _, x := range bench.All() {
 		fmt.Fprintf(&b, "  %-10s %s\n", x.Name, x.Help)
 	}

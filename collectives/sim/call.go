@@ -3,6 +3,7 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -27,9 +28,14 @@ type Call struct {
 }
 
 // MaxRanks is the largest group.
-const MaxRanks = 1 << 24
+const MaxRanks = 1 << 21
 
-func (c *Call) validate() error {
+// ErrNotAdmitted: the algorithm cannot do the number of ranks.
+var ErrNotAdmitted = errors.New("sim: the algorithm's restrictions forbid the call")
+
+// Validate reports whether the call can be: ErrNotAdmitted, or an argument out
+// of range.
+func (c *Call) Validate() error {
 	total := float64(c.Count) * float64(c.ElemBytes) * float64(c.Ranks)
 	switch {
 	case c.Ranks < 1 || c.Ranks > MaxRanks:
@@ -41,9 +47,8 @@ func (c *Call) validate() error {
 	case c.PerNode < 0:
 		return fmt.Errorf("sim: %d ranks on a node", c.PerNode)
 	}
-	a := c.arguments()
-	if !c.Alg.Admits(a.at(0), true) {
-		return fmt.Errorf("sim: %v cannot do %d ranks", c.Alg, c.Ranks)
+	if !c.Alg.Admits(c.arguments().at(0), true) {
+		return fmt.Errorf("%w: %v, %d ranks", ErrNotAdmitted, c.Alg, c.Ranks)
 	}
 	return nil
 }
@@ -131,4 +136,36 @@ func (g grid) neighbours(rank int, dst []int32) {
 	}
 	dst[0], dst[1] = at(i-1, j), at(i+1, j)
 	dst[2], dst[3] = at(i, j-1), at(i, j+1)
+}
+
+// Steps is the length of the longest chain of dependent rounds, as the
+// algorithm declares it.
+func (c *Call) Steps() int { return c.Alg.Steps(c.arguments().at(c.Root)) }
+
+// Scratch is the scratch memory of the rank that needs most, in bytes. In a
+// large group only ranks are asked that stand out: the first and the last, the
+// root, and those at distances from it that are powers of two.
+func (c *Call) Scratch() int64 {
+	a := c.arguments()
+	most := int64(0)
+	ask := func(rank int) { most = max(most, c.Alg.Scratch(a.at(rank))) }
+	const all = 1024
+	for r := range min(all, c.Ranks) {
+		ask(r)
+	}
+	if c.Ranks > all {
+		ask(c.Ranks - 1)
+		ask(c.Root)
+		for d := 1; d < c.Ranks; d *= 2 {
+			ask((c.Root + d) % c.Ranks)
+		}
+	}
+	return most * int64(c.ElemBytes)
+}
+
+// Selected is the algorithm that a table chooses for the call, if the
+// operation is a commutative one.
+func (c *Call) Selected(t *collectives.Table) *collectives.Algorithm {
+	a := c.arguments().Args
+	return t.Select(&a, c.ElemBytes, true)
 }

@@ -18,8 +18,10 @@ type Limits struct {
 	Waiting int64
 }
 
-// DefaultLimits let a simulation take half a minute and 2 GiB.
-func DefaultLimits() Limits { return Limits{Work: 1 << 28, Waiting: 1 << 24} }
+// DefaultLimits let a simulation take half a minute and 1 GiB. They are
+// enough for MaxRanks ranks with a logarithmic number of messages each: what
+// is extrapolated must grow with the number of ranks.
+func DefaultLimits() Limits { return Limits{Work: 1 << 28, Waiting: 3 << 21} }
 
 // smaller is the share of Limits that a group may take from which is
 // extrapolated.
@@ -40,7 +42,7 @@ type Prediction struct {
 // cut the data into a block for each rank get less data on fewer ranks for
 // this, so that blocks have the length that they have on all. Errors: as Run.
 func Predict(c *Call, m *Machine, l Limits) (Prediction, error) {
-	if err := c.validate(); err != nil {
+	if err := c.Validate(); err != nil {
 		return Prediction{}, err
 	}
 	if l == (Limits{}) {
@@ -53,7 +55,10 @@ func Predict(c *Call, m *Machine, l Limits) (Prediction, error) {
 			far := math.Log2(float64(c.Ranks) / float64(sizes[i-1]))
 			switch {
 			case within(l, before, last, far):
-				i = len(sizes) - 1
+				// Small groups do not show yet how the needs grow.
+				if sizes[i-1] >= 64*max(16, c.PerNode) {
+					i = len(sizes) - 1
+				}
 			case i == len(sizes)-1, !within(Limits{l.Work / smaller, l.Waiting / smaller}, before, last, 1):
 				return c.extend(m, sizes[i-2:i:i], before, last)
 			}

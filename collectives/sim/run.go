@@ -39,7 +39,7 @@ var ErrSchedule = errors.New("sim: impossible schedule")
 // those of one pair come in order, but there is no order between pairs. Errors:
 // a call or a machine that cannot be, ErrSchedule.
 func Run(c *Call, m *Machine, trace func(Message)) (Result, error) {
-	if err := c.validate(); err != nil {
+	if err := c.Validate(); err != nil {
 		return Result{}, err
 	}
 	if err := m.validate(); err != nil {

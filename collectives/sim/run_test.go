@@ -28,7 +28,7 @@ func eachCall(f func(Call)) {
 			for _, perNode := range []int{0, 3, 4} {
 				for _, count := range []int64{0, 1, 5, 97} {
 					c := Call{Alg: g, Ranks: ranks, Root: ranks / 3, Count: count, ElemBytes: 8, PerNode: perNode}
-					if c.validate() == nil {
+					if c.Validate() == nil {
 						f(c)
 					}
 				}
@@ -182,15 +182,15 @@ func TestImpossibleCalls(t *testing.T) {
 	ring, _ := collectives.ByName(collectives.OpAllreduce, "ring")
 	doubling, _ := collectives.ByName(collectives.OpAllgather, "doubling")
 	for want, c := range map[string]Call{
-		"0 ranks":       {Alg: ring, ElemBytes: 8},
-		"16777217 rank": {Alg: ring, Ranks: MaxRanks + 1, ElemBytes: 8},
-		"root 4 of 4":   {Alg: ring, Ranks: 4, Root: 4, ElemBytes: 8},
-		"root -1":       {Alg: ring, Ranks: 4, Root: -1, ElemBytes: 8},
-		"-1 elements":   {Alg: ring, Ranks: 4, Count: -1, ElemBytes: 8},
-		"of 0 bytes":    {Alg: ring, Ranks: 4},
-		"cannot be":     {Alg: ring, Ranks: 4, Count: math.MaxInt64 / 8, ElemBytes: 8},
-		"-2 ranks on":   {Alg: ring, Ranks: 4, PerNode: -2, ElemBytes: 8},
-		"cannot do 6":   {Alg: doubling, Ranks: 6, ElemBytes: 8},
+		"0 ranks":         {Alg: ring, ElemBytes: 8},
+		"2097153 ranks":   {Alg: ring, Ranks: MaxRanks + 1, ElemBytes: 8},
+		"root 4 of 4":     {Alg: ring, Ranks: 4, Root: 4, ElemBytes: 8},
+		"root -1":         {Alg: ring, Ranks: 4, Root: -1, ElemBytes: 8},
+		"-1 elements":     {Alg: ring, Ranks: 4, Count: -1, ElemBytes: 8},
+		"of 0 bytes":      {Alg: ring, Ranks: 4},
+		"cannot be":       {Alg: ring, Ranks: 4, Count: math.MaxInt64 / 8, ElemBytes: 8},
+		"-2 ranks on":     {Alg: ring, Ranks: 4, PerNode: -2, ElemBytes: 8},
+		"forbid the call": {Alg: doubling, Ranks: 6, ElemBytes: 8},
 	} {
 		if _, err := Run(&c, &odd, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", want, err)

@@ -70,7 +70,7 @@ var layers = []row{
 	{pkg: "bench/peers/empty", may: "mpi"},
 	{pkg: "cmd/gompirun", may: "launcher"},
 	{pkg: "cmd/gompictl", may: "launcher internal/wire internal/control internal/rollcall"},
-	{pkg: "cmd/gompibench", may: "bench bench/report mpi internal/control"},
+	{pkg: "cmd/gompibench", may: "bench bench/report mpi collectives collectives/sim internal/control"},
 	{pkg: "examples"}, // holds the tests of all examples
 	{pkg: "examples/*", may: "mpi mpi/value internal/plot"},
 }
