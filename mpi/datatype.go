@@ -3,140 +3,116 @@
 package mpi
 
 import (
+	"errors"
 	"fmt"
-	"reflect"
-	"sync"
 
 	"gompi/internal/dtype"
 )
 
-// The predefined element types.
-var (
-	tBool       = &dtype.Type{Name: "bool", Size: 1, Kind: dtype.Bool}
-	tInt8       = &dtype.Type{Name: "int8", Size: 1, Kind: dtype.Int8}
-	tInt16      = &dtype.Type{Name: "int16", Size: 2, Kind: dtype.Int16}
-	tInt32      = &dtype.Type{Name: "int32", Size: 4, Kind: dtype.Int32}
-	tInt64      = &dtype.Type{Name: "int64", Size: 8, Kind: dtype.Int64}
-	tUint8      = &dtype.Type{Name: "uint8", Size: 1, Kind: dtype.Uint8}
-	tUint16     = &dtype.Type{Name: "uint16", Size: 2, Kind: dtype.Uint16}
-	tUint32     = &dtype.Type{Name: "uint32", Size: 4, Kind: dtype.Uint32}
-	tUint64     = &dtype.Type{Name: "uint64", Size: 8, Kind: dtype.Uint64}
-	tFloat32    = &dtype.Type{Name: "float32", Size: 4, Kind: dtype.Float32}
-	tFloat64    = &dtype.Type{Name: "float64", Size: 8, Kind: dtype.Float64}
-	tComplex64  = &dtype.Type{Name: "complex64", Size: 8, Kind: dtype.Complex64}
-	tComplex128 = &dtype.Type{Name: "complex128", Size: 16, Kind: dtype.Complex128}
-)
+// Datatype describes elements of messages: the basic types of which one
+// consists, and where these lie in memory. It is a small immutable value;
+// there is nothing to commit and nothing to free: the memory of a description
+// that is no longer used is collected. Any goroutine may use it. The zero
+// Datatype cannot be used.
+//
+// A message holds the basic elements in the order of the description, side by
+// side, so sender and receiver may place the same elements differently. What is
+// received must not place two elements at the same memory.
+//
+// MPI 4.1 chapter 5.
+type Datatype struct{ t *dtype.Type }
 
-// typeOf returns the description of T. Whether T can be sent is in Err of the
-// description, checked by every call.
-func typeOf[T any]() *dtype.Type {
-	switch any((*T)(nil)).(type) {
-	case *float64:
-		return tFloat64
-	case *byte:
-		return tUint8
-	case *int, *int64:
-		return tInt64
-	case *int32:
-		return tInt32
-	case *float32:
-		return tFloat32
-	case *uint, *uint64, *uintptr:
-		return tUint64
-	case *uint32:
-		return tUint32
-	case *int8:
-		return tInt8
-	case *int16:
-		return tInt16
-	case *uint16:
-		return tUint16
-	case *bool:
-		return tBool
-	case *complex64:
-		return tComplex64
-	case *complex128:
-		return tComplex128
+// noType is the type of the zero Datatype.
+var noType = &dtype.Type{Name: "no type", Err: errors.New("it is the zero Datatype")}
+
+func (dt Datatype) typ() *dtype.Type {
+	if dt.t == nil {
+		return noType
 	}
-	return namedType(reflect.TypeFor[T]())
+	return dt.t
 }
 
-// named caches descriptions of all other types; they are never removed, as the
-// types of a program are finite.
-var named sync.Map //archtest:global a cache of facts about types: reflect.Type -> *dtype.Type
+// TypeOf is the type of T: a number, or a struct or array as a whole. If T
+// holds a pointer, a string, or another thing that cannot be sent, every use of
+// the Datatype fails with ErrType, and Err says so at once.
+func TypeOf[T any]() Datatype { return Datatype{typeOf[T]()} }
 
-func namedType(rt reflect.Type) *dtype.Type {
-	if t, ok := named.Load(rt); ok {
-		return t.(*dtype.Type)
+// Err says why elements cannot be sent, nil if they can.
+func (dt Datatype) Err() error {
+	if err := dt.typ().Err; err != nil {
+		return &Error{Class: ErrType, Op: "TypeOf", Peer: ProcNull, Tag: -1, Got: -1, Want: -1, Err: err}
 	}
-	t := &dtype.Type{Name: rt.String(), Size: int64(rt.Size()), Kind: kindOf(rt)}
-	if path, why := pointerIn(rt, ""); why != "" {
-		t.Err = fmt.Errorf("elements of type %v cannot be sent: %s is %s; use package mpi/value or fixed-size fields", rt, fieldName(path), why)
-	}
-	got, _ := named.LoadOrStore(rt, t)
-	return got.(*dtype.Type)
+	return nil
 }
 
-func fieldName(path string) string {
-	if path == "" {
-		return "it"
-	}
-	return "field " + path[1:]
+// Size is the number of bytes of an element in a message. MPI 4.1 section
+// 5.1.5.
+func (dt Datatype) Size() int { return int(dt.typ().Size) }
+
+// Extent is the lower bound of an element relative to its displacement 0, and
+// the distance to the next element, in bytes. Either may be negative.
+// MPI 4.1 section 5.1.7.
+func (dt Datatype) Extent() (lb, extent int) {
+	return int(dt.typ().LB()), int(dt.typ().Extent())
 }
 
-// pointerIn finds the first part of rt that holds a pointer.
-func pointerIn(rt reflect.Type, path string) (where, why string) {
-	switch k := rt.Kind(); k {
-	case reflect.Struct:
-		for i := range rt.NumField() {
-			f := rt.Field(i)
-			if w, why := pointerIn(f.Type, path+"."+f.Name); why != "" {
-				return w, why
-			}
-		}
-	case reflect.Array:
-		if rt.Len() > 0 {
-			return pointerIn(rt.Elem(), path)
-		}
-	case reflect.Bool, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
-		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr,
-		reflect.Float32, reflect.Float64, reflect.Complex64, reflect.Complex128:
-	default:
-		return path, "a " + k.String() + " (" + rt.String() + ")"
-	}
-	return "", ""
+// TrueExtent is where the first byte of an element lies relative to its
+// displacement 0, and how many bytes there are from it to the last.
+// MPI 4.1 section 5.1.8.
+func (dt Datatype) TrueExtent() (lb, extent int) {
+	return int(dt.typ().TrueLB()), int(dt.typ().TrueExtent())
 }
 
-func kindOf(rt reflect.Type) dtype.Kind {
-	switch rt.Kind() {
-	case reflect.Bool:
-		return dtype.Bool
-	case reflect.Int8:
-		return dtype.Int8
-	case reflect.Int16:
-		return dtype.Int16
-	case reflect.Int32:
-		return dtype.Int32
-	case reflect.Int, reflect.Int64:
-		return dtype.Int64
-	case reflect.Uint8:
-		return dtype.Uint8
-	case reflect.Uint16:
-		return dtype.Uint16
-	case reflect.Uint32:
-		return dtype.Uint32
-	case reflect.Uint, reflect.Uint64, reflect.Uintptr:
-		return dtype.Uint64
-	case reflect.Float32:
-		return dtype.Float32
-	case reflect.Float64:
-		return dtype.Float64
-	case reflect.Complex64:
-		return dtype.Complex64
-	case reflect.Complex128:
-		return dtype.Complex128
-	case reflect.Struct:
-		return pairKind(rt)
+// Name is the name given by WithName, or a description. MPI 4.1 section 7.8.
+func (dt Datatype) Name() string { return dt.typ().Name }
+
+// WithName is the same type under another name, which errors and checks show.
+func (dt Datatype) WithName(name string) Datatype { return Datatype{dt.typ().WithName(name)} }
+
+// Dup is the same type, made by another call. MPI 4.1 section 5.1.10.
+func (dt Datatype) Dup() (Datatype, error) { return made("Datatype.Dup")(dtype.NewDup(dt.typ())) }
+
+// String gives the name with size and extent.
+func (dt Datatype) String() string {
+	lb, extent := dt.Extent()
+	return fmt.Sprintf("%s (size %d, lower bound %d, extent %d)", dt.Name(), dt.Size(), lb, extent)
+}
+
+// Contents is the call that made a Datatype.
+type Contents struct {
+	// Combiner names the constructor: "vector", "struct", ...; "named" is a
+	// type of Go.
+	Combiner string
+	// Ints are the arguments that are numbers, in their order; lists
+	// without their lengths.
+	Ints []int
+	// Types are the arguments that are types.
+	Types []Datatype
+}
+
+// Contents returns how dt was made. MPI 4.1 section 5.1.13.
+func (dt Datatype) Contents() Contents {
+	c := dt.typ().Contents()
+	out := Contents{Combiner: string(c.Combiner)}
+	for _, v := range c.Ints {
+		out.Ints = append(out.Ints, int(v))
 	}
-	return dtype.Opaque
+	for _, t := range c.Types {
+		out.Types = append(out.Types, Datatype{t})
+	}
+	return out
+}
+
+// Count is the number of elements of dt in a received message, or Undefined if
+// its bytes are no whole number of them. MPI 4.1 section 3.2.5.
+func (dt Datatype) Count(st Status) int { return count(st.Bytes, dt.typ().Size) }
+
+// Elements is the number of basic elements in a received message of elements
+// of dt, the last of which may be there in part; Undefined if a basic element
+// is. MPI 4.1 section 5.1.11.
+func (dt Datatype) Elements(st Status) int {
+	if n, ok := dt.typ().Elements(st.Bytes); ok {
+		return int(n)
+	}
+	return Undefined
 }

@@ -71,6 +71,7 @@ type derived struct {
 	bounds    bounds
 	align     int64
 	signature []Run // nil if Size is 0
+	owner     any
 }
 
 // bounds are the lower and upper bound of a type, in bytes. One that was set
@@ -140,4 +141,78 @@ func (t *Type) TrueExtent() int64 {
 		return 0
 	}
 	return t.layout.node.hi - t.layout.node.lo
+}
+
+// WithName is the same type under another name.
+func (t *Type) WithName(name string) *Type {
+	u := *t
+	u.Name = name
+	if u.derived == nil {
+		u.derived = &derived{
+			contents: t.Contents(), base: t, bounds: one(t).bounds, align: align([]*Type{t}), signature: t.Signature(),
+		}
+	}
+	return &u
+}
+
+// FieldsOf is the same type, known to touch only memory without pointers in
+// elements of owner at its address: it selects fields of that type of Go.
+func (t *Type) FieldsOf(owner any) *Type {
+	u := t.WithName(t.Name)
+	d := *u.derived
+	d.owner = owner
+	u.derived = &d
+	return u
+}
+
+// Owner is the type of which t selects fields, nil if nothing is known.
+func (t *Type) Owner() any {
+	if t.derived == nil {
+		return nil
+	}
+	return t.derived.owner
+}
+
+// Elements is the number of basic elements in packed bytes of elements of t;
+// false if one of them is there in part.
+func (t *Type) Elements(bytes int64) (n int64, whole bool) {
+	b := t.Base()
+	switch {
+	case t.Size == 0:
+		return 0, bytes == 0
+	case b != nil:
+		return bytes / b.Size, bytes%b.Size == 0
+	}
+	all, _ := t.elements(t.Size)
+	n, whole = t.elements(bytes % t.Size)
+	return bytes/t.Size*all + n, whole
+}
+
+// elements is Elements of one element at most, of a type that has no base.
+func (t *Type) elements(bytes int64) (n int64, whole bool) {
+	made := t.derived.contents
+	for i, old := range made.Types {
+		part := bytes
+		if made.Combiner == Struct {
+			part = min(bytes, made.Ints[i]*old.Size)
+		}
+		m, ok := old.Elements(part)
+		if n, bytes = n+m, bytes-part; !ok {
+			return n, false
+		}
+	}
+	return n, true
+}
+
+// Reach returns the bytes [lo, hi) relative to the address of the first of
+// count elements in which all of them lie; false if that, or their packed size,
+// does not fit in 64 bits. count is above 0.
+func (t *Type) Reach(count int64) (lo, hi int64, ok bool) {
+	var c calc
+	c.mul(count, t.Size)
+	last := c.mul(count-1, t.Extent())
+	first := t.TrueLB()
+	end := c.add(first, t.TrueExtent())
+	lo, hi = c.add(first, min(last, 0)), c.add(end, max(last, 0))
+	return lo, hi, !c.over
 }

@@ -113,6 +113,13 @@ func (b Buf) Unpack(off int64, src []byte) {
 	b.Type.Unpack(b.base, b.off+off, src)
 }
 
+// PackExternal packs all elements in the external32 representation; dst has
+// room for them and no more. b is no part of a buffer.
+func (b Buf) PackExternal(dst []byte) { b.Type.PackExternal(dst, b.base, b.Count()) }
+
+// UnpackExternal is the reverse of PackExternal.
+func (b Buf) UnpackExternal(src []byte) { b.Type.UnpackExternal(b.base, b.Count(), src) }
+
 // fill copies as much of src as b holds to its beginning and returns how much.
 func (b Buf) fill(src []byte) int64 {
 	if !b.Strided() {
