@@ -1,0 +1,465 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+// unsafe: kernels work on addresses.
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"unsafe"
+
+	"gompi/collectives"
+	"gompi/internal/dtype"
+	"gompi/internal/wait"
+	"gompi/internal/wire"
+	"gompi/transport/faulty"
+)
+
+// join64 composes maps x -> ax + b modulo 1<<32, kept as {a, b}: associative,
+// and not commutative.
+func join64(dst, a, b unsafe.Pointer, n int64) {
+	x, y, z := unsafe.Slice((*uint64)(a), n), unsafe.Slice((*uint64)(b), n), unsafe.Slice((*uint64)(dst), n)
+	for i := range z {
+		z[i] = compose(x[i], y[i])
+	}
+}
+
+func compose(x, y uint64) uint64 {
+	a, b, c, d := uint32(x>>32), uint32(x), uint32(y>>32), uint32(y)
+	return uint64(a*c)<<32 | uint64(a*d+b)
+}
+
+var type64 = &dtype.Type{Name: "uint64", Size: 8, Kind: dtype.Uint64}
+
+func buf64(s []uint64) Buf { return NewBuf(unsafe.Pointer(unsafe.SliceData(s)), int64(len(s)), type64) }
+
+// boardJob is a job whose communicator has its board.
+func boardJob(t testing.TB, n int, change func(i int, c *Config)) []*node {
+	t.Helper()
+	ns, _ := testJobOf(t, n, nil, change)
+	warmBoard(t, ns)
+	return ns
+}
+
+func warmBoard(t testing.TB, ns []*node) {
+	t.Helper()
+	for range boardAfter + 2 {
+		for r, f := range everywhere(t, ns, func(i int) *CollArgs { return ns[i].call64(collectives.OpBarrier, nil, nil, 0, 0) }) {
+			if f != nil {
+				t.Fatalf("rank %d: %+v", r, f)
+			}
+		}
+	}
+	for i, n := range ns {
+		if n.ctx.SharedRoom() != int64(boardRoom(len(ns))) {
+			t.Fatalf("rank %d of %d has room %d", i, len(ns), n.ctx.SharedRoom())
+		}
+	}
+}
+
+// everywhere makes one blocking call on all ranks.
+func everywhere(t testing.TB, ns []*node, call func(i int) *CollArgs) []*Fault {
+	t.Helper()
+	return soon(t, "collective", func() []*Fault {
+		faults := make([]*Fault, len(ns))
+		var wg sync.WaitGroup
+		for i, n := range ns {
+			wg.Go(func() { faults[i] = n.Collective(n.ctx, call(i)) })
+		}
+		wg.Wait()
+		return faults
+	})
+}
+
+// call64 are the arguments of a call on uint64; it goes over the board if it
+// can.
+func (n *node) call64(op collectives.Op, in, out []uint64, count, root int) *CollArgs {
+	a := &CollArgs{Op: Op(op.String()), In: buf64(in), Out: buf64(out), Unit: 8, Kernel: join64,
+		Args: collectives.Args{Op: op, Rank: n.ctx.Rank, Size: n.ctx.Members.Len(), Count: int64(count), Root: root}}
+	a.Args.Shared = n.ctx.SharedRoom() / 8
+	a.Alg = collectives.DefaultTable().Select(&a.Args, 8, false)
+	return a
+}
+
+// word64 is what rank r puts into element i of call k.
+func word64(k, r, i int) uint64 { return uint64(k)<<40 ^ uint64(r)<<20 ^ uint64(i)*0x9e3779b9 | 1<<32 | 1 }
+
+func fold(k, from, to, i int) uint64 {
+	v := word64(k, to, i)
+	for r := to - 1; r >= from; r-- {
+		v = compose(word64(k, r, i), v)
+	}
+	return v
+}
+
+// boardCase makes one rank's buffers of a call and says what must be in out.
+func boardCase(op collectives.Op, k, rank, size, count, root int, inPlace bool) (in, out []uint64, want func(i int) uint64) {
+	vec := func(n int) []uint64 { return make([]uint64, n) }
+	own := 0
+	want = func(i int) uint64 { panic("no result") }
+	switch op {
+	case collectives.OpBcast:
+		out = vec(count)
+		want = func(i int) uint64 { return word64(k, root, i) }
+		if rank == root {
+			in = out
+		}
+	case collectives.OpAllreduce, collectives.OpScan:
+		in, out = vec(count), vec(count)
+		last := size - 1
+		if op == collectives.OpScan {
+			last = rank
+		}
+		want = func(i int) uint64 { return fold(k, 0, last, i) }
+	case collectives.OpExscan:
+		in, out = vec(count), vec(count)
+		if want = func(i int) uint64 { return fold(k, 0, rank-1, i) }; rank == 0 {
+			want = func(int) uint64 { return 0 }
+			inPlace = false
+		}
+	case collectives.OpReduce:
+		in = vec(count)
+		if rank == root {
+			out = vec(count)
+			want = func(i int) uint64 { return fold(k, 0, size-1, i) }
+		}
+	case collectives.OpGather, collectives.OpAllgather:
+		in = vec(count)
+		if rank == root || op == collectives.OpAllgather {
+			out = vec(count * size)
+			own = count * rank
+			want = func(i int) uint64 { return word64(k, i/count, i%count) }
+		}
+	case collectives.OpScatter:
+		if rank == root {
+			in = vec(count * size)
+		}
+		out = vec(count)
+		want = func(i int) uint64 { return word64(k, root, rank*count+i) }
+	case collectives.OpAlltoall:
+		in, out = vec(count*size), vec(count*size)
+		want = func(i int) uint64 { return word64(k, i/count, rank*count+i%count) }
+	case collectives.OpReduceScatterBlock:
+		in, out = vec(count*size), vec(count)
+		want = func(i int) uint64 { return fold(k, 0, size-1, rank*count+i) }
+	}
+	switch {
+	case op == collectives.OpBcast || len(in) == 0 || len(out) == 0 || !inPlace:
+	case op == collectives.OpScatter:
+		out = in[rank*count:][:count]
+	case len(in) <= len(out):
+		in = out[own:][:len(in)]
+	}
+	for i := range in {
+		in[i] = word64(k, rank, i)
+	}
+	return in, out, want
+}
+
+// TestBoardOperations: every operation, every root, lengths up to the room and
+// beyond, in place and not, in random order, with and without synchronisation.
+func TestBoardOperations(t *testing.T) {
+	for _, size := range []int{2, 3, 5, 8} {
+		ns := boardJob(t, size, nil)
+		rnd := rand.New(rand.NewPCG(uint64(size), 1))
+		used := 0
+		type call struct {
+			op          collectives.Op
+			count, root int
+			inPlace     bool
+		}
+		calls := make([]call, 600)
+		ops := collectives.Shared()
+		for k := range calls {
+			c := call{op: ops[rnd.IntN(len(ops))].Op, count: []int{0, 1, 2, 7, 8, 33, 200, 1024, 1025}[rnd.IntN(9)], root: rnd.IntN(size), inPlace: rnd.IntN(2) == 0}
+			if c.op == collectives.OpAllgatherv || c.op == collectives.OpBarrier {
+				c.op = collectives.OpAllgather
+			}
+			calls[k] = c
+		}
+		soon(t, "program", func() error {
+			var wg sync.WaitGroup
+			for rank, n := range ns {
+				wg.Go(func() {
+					for k, c := range calls {
+						in, out, want := boardCase(c.op, k, rank, size, c.count, c.root, c.inPlace)
+						a := n.call64(c.op, in, out, c.count, c.root)
+						a.Args.InPlace = a.In.Overlaps(a.Out)
+						if rank == 0 && a.Alg.Shared {
+							used++
+						}
+						if f := n.Collective(n.ctx, a); f != nil {
+							t.Errorf("call %d, %+v, rank %d of %d: %+v", k, c, rank, size, f)
+							return
+						}
+						for i, v := range out {
+							if v != want(i) {
+								t.Errorf("call %d, %+v, rank %d of %d: element %d is %x, want %x", k, c, rank, size, i, v, want(i))
+								return
+							}
+						}
+					}
+				})
+			}
+			wg.Wait()
+			return nil
+		})
+		if used < len(calls)/2 {
+			t.Errorf("%d of %d calls used the board", used, len(calls))
+		}
+	}
+}
+
+func TestBoardAllgatherv(t *testing.T) {
+	ns := boardJob(t, 4, nil)
+	counts, displs := []int64{3, 0, 40, 1}, []int64{50, 0, 5, 0}
+	outs := make([][]uint64, len(ns))
+	faults := everywhere(t, ns, func(i int) *CollArgs {
+		in := make([]uint64, counts[i])
+		for e := range in {
+			in[e] = word64(1, i, e)
+		}
+		outs[i] = make([]uint64, 60)
+		a := ns[i].call64(collectives.OpBarrier, in, outs[i], 0, 0)
+		a.Args.Op, a.Args.Counts, a.Args.Displs = collectives.OpAllgatherv, counts, displs
+		a.Alg, _ = collectives.ByName(collectives.OpAllgatherv, "shared")
+		return a
+	})
+	for r, f := range faults {
+		if f != nil {
+			t.Fatalf("rank %d: %+v", r, f)
+		}
+		for q, n := range counts {
+			for e := range n {
+				if got := outs[r][displs[q]+e]; got != word64(1, q, int(e)) {
+					t.Fatalf("rank %d: element %d of rank %d is %x", r, e, q, got)
+				}
+			}
+		}
+	}
+}
+
+// A rank that sleeps over a board is woken, and the numbers of sleepers end at
+// none.
+func TestBoardSleepers(t *testing.T) {
+	ns := boardJob(t, 3, nil)
+	for round := range 6 {
+		late := round % 3
+		done := make(chan *Fault, len(ns))
+		call := func(i int) {
+			done <- ns[i].Collective(ns[i].ctx, ns[i].call64(collectives.OpAllreduce, make([]uint64, 1), make([]uint64, 1), 1, 0))
+		}
+		for i := range ns {
+			if i != late {
+				go call(i)
+			}
+		}
+		for i := range ns {
+			if i != late {
+				ns[i].asleep(t)
+			}
+		}
+		go call(late)
+		for range ns {
+			if f := soon(t, "allreduce", func() *Fault { return <-done }); f != nil {
+				t.Fatal(f)
+			}
+		}
+		if n := ns[0].ctx.board.head.sleepers.Load(); n != 0 {
+			t.Fatalf("%d sleepers are left", n)
+		}
+	}
+}
+
+// A root that runs ahead waits for the readers of its old publications, and
+// sleeps until one of them is done.
+func TestBoardRootAhead(t *testing.T) {
+	ns := boardJob(t, 2, nil)
+	const calls = 3 * boardSlots
+	root := make(chan *Fault, calls)
+	go func() {
+		for k := range calls {
+			root <- ns[0].Collective(ns[0].ctx, ns[0].call64(collectives.OpBcast, nil, []uint64{uint64(k)}, 1, 0))
+		}
+	}()
+	const ahead = boardSlots - 1
+	for range ahead {
+		if f := soon(t, "bcast", func() *Fault { return <-root }); f != nil {
+			t.Fatal(f)
+		}
+	}
+	ns[0].asleep(t)
+	for k := range calls {
+		out := make([]uint64, 1)
+		if f := ns[1].Collective(ns[1].ctx, ns[1].call64(collectives.OpBcast, nil, out, 1, 0)); f != nil || out[0] != uint64(k) {
+			t.Fatalf("bcast %d gives %d, %+v", k, out[0], f)
+		}
+	}
+	for range calls - ahead {
+		if f := soon(t, "bcast", func() *Fault { return <-root }); f != nil {
+			t.Fatal(f)
+		}
+	}
+}
+
+// Ranks that make different calls are told, and the board serves the next one.
+func TestBoardMismatch(t *testing.T) {
+	ns := boardJob(t, 2, nil)
+	for r, f := range everywhere(t, ns, func(i int) *CollArgs {
+		return ns[i].call64(collectives.OpAllreduce, make([]uint64, 1+i), make([]uint64, 1+i), 1+i, 0)
+	}) {
+		if f.class() != Mismatch && f.class() != Aborted {
+			t.Fatalf("rank %d: %+v", r, f)
+		}
+	}
+	for r, f := range everywhere(t, ns, func(i int) *CollArgs { return ns[i].call64(collectives.OpBarrier, nil, nil, 0, 0) }) {
+		if f != nil {
+			t.Fatalf("rank %d, afterwards: %+v", r, f)
+		}
+	}
+}
+
+// What ends a collective ends it on a board: a refusal, a death, a context, the
+// end of the process.
+func TestBoardEnds(t *testing.T) {
+	for name, end := range map[string]struct {
+		do   func(ns []*node)
+		want Class
+	}{
+		"refused":   {func(ns []*node) { ns[0].Refuse(ns[0].ctx, ns[0].call64(collectives.OpBarrier, nil, nil, 0, 0)) }, Aborted},
+		"death":     {func(ns []*node) { ns[1].ProcFailed(proc(1), "was killed") }, ProcFailed},
+		"revoked":   {func(ns []*node) { ns[0].Revoke(ns[0].ctx) }, Revoked},
+		"finalized": {func(ns []*node) { ns[1].Close(ended()) }, Closed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ns := boardJob(t, 2, nil)
+			done := make(chan *Fault, 1)
+			go func() { done <- ns[1].Collective(ns[1].ctx, ns[1].call64(collectives.OpBarrier, nil, nil, 0, 0)) }()
+			ns[1].asleep(t)
+			go end.do(ns)
+			wantClass(t, name, soon(t, "barrier", func() *Fault { return <-done }), end.want)
+		})
+	}
+	t.Run("cancelled", func(t *testing.T) {
+		ns := boardJob(t, 2, nil)
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan *Fault, 1)
+		go func() {
+			a := ns[1].call64(collectives.OpBarrier, nil, nil, 0, 0)
+			a.User = ctx
+			done <- ns[1].Collective(ns[1].ctx, a)
+		}()
+		ns[1].asleep(t)
+		cancel()
+		wantClass(t, "cancelled", soon(t, "barrier", func() *Fault { return <-done }), Cancelled)
+		// The first may succeed: both ranks have come to it.
+		wantClass(t, "afterwards", soon(t, "barrier", func() (f *Fault) {
+			for range 2 {
+				f = ns[0].Collective(ns[0].ctx, ns[0].call64(collectives.OpBarrier, nil, nil, 0, 0))
+			}
+			return f
+		}), Revoked)
+	})
+}
+
+func ended() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}
+
+// A rank whose call failed before there was a board decides against one, on
+// all ranks, whatever comes first.
+func TestNoBoardAfterFailure(t *testing.T) {
+	ns, _ := testJobOf(t, 3, nil, nil)
+	// As many calls as make a board come due, the last of which one refuses.
+	for range boardAfter {
+		everywhere(t, ns, func(i int) *CollArgs { return ns[i].call64(collectives.OpBarrier, nil, nil, 0, 0) })
+	}
+	ns[2].Refuse(ns[2].ctx, ns[2].call64(collectives.OpBarrier, nil, nil, 0, 0))
+	for i, n := range ns[:2] {
+		wantClass(t, fmt.Sprint("rank ", i), soon(t, "barrier", func() *Fault {
+			return n.Collective(n.ctx, n.call64(collectives.OpBarrier, nil, nil, 0, 0))
+		}), Aborted)
+	}
+	for range 4 {
+		for r, f := range everywhere(t, ns, func(i int) *CollArgs { return ns[i].call64(collectives.OpBarrier, nil, nil, 0, 0) }) {
+			if f != nil {
+				t.Fatalf("rank %d: %+v", r, f)
+			}
+		}
+	}
+	for i, n := range ns {
+		if n.ctx.SharedRoom() != 0 {
+			t.Errorf("rank %d has a board", i)
+		}
+	}
+}
+
+// Where not everybody can share, nobody does.
+func TestNoBoardWithoutSharer(t *testing.T) {
+	ns, _ := testJobOf(t, 3, &faulty.Plan{}, nil)
+	for range boardAfter + 4 {
+		for r, f := range everywhere(t, ns, func(i int) *CollArgs { return ns[i].call64(collectives.OpBarrier, nil, nil, 0, 0) }) {
+			if f != nil {
+				t.Fatalf("rank %d: %+v", r, f)
+			}
+		}
+	}
+	for i, n := range ns {
+		if n.ctx.SharedRoom() != 0 {
+			t.Errorf("rank %d has a board", i)
+		}
+	}
+}
+
+// Boards of freed communicators are given back when all ranks have left.
+func TestBoardsAreFreed(t *testing.T) {
+	ns, _ := testJobOf(t, 2, nil, nil)
+	members := wire.NewMembers(wire.Range{First: proc(1), Count: 2})
+	for k := range 20 {
+		id := wire.ContextID{Creator: proc(1), Serial: uint32(k + 1)}
+		for _, n := range ns {
+			n.ctx = n.world(t, id, members)
+		}
+		warmBoard(t, ns)
+		for i := range ns {
+			n := ns[(i+k)%2]
+			n.FreeContext(n.ctx)
+		}
+	}
+	if n := len(ns[0].retired); n > 1 {
+		t.Errorf("%d boards are kept", n)
+	}
+	if n := len(ns[0].boards) + len(ns[1].boards); n > 0 {
+		t.Errorf("%d operations are kept", n)
+	}
+}
+
+// A process that yields in a board's spin serves its other goroutines.
+func TestBoardServesMessages(t *testing.T) {
+	ns := boardJob(t, 2, func(_ int, c *Config) { c.Policy = wait.Policy{Spin: 1 << 30} })
+	done := make(chan *Fault, 1)
+	go func() { done <- ns[1].Collective(ns[1].ctx, ns[1].call64(collectives.OpBarrier, nil, nil, 0, 0)) }()
+	b := make([]byte, 8)
+	for k := range 100 {
+		h := ns[1].irecv(0, k, b)
+		if f := soon(t, "send", func() *Fault { return ns[0].send(1, k, binary.LittleEndian.AppendUint64(nil, uint64(k))) }); f != nil {
+			t.Fatal(f)
+		}
+		if o := soon(t, "receive", func() Outcome { return ns[1].Wait(h) }); o.Status.Fault != nil || binary.LittleEndian.Uint64(b) != uint64(k) {
+			t.Fatalf("message %d: %v, %+v", k, b, o)
+		}
+	}
+	if f := ns[0].Collective(ns[0].ctx, ns[0].call64(collectives.OpBarrier, nil, nil, 0, 0)); f != nil {
+		t.Fatal(f)
+	}
+	if f := soon(t, "barrier", func() *Fault { return <-done }); f != nil {
+		t.Fatal(f)
+	}
+}
