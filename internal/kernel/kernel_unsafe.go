@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package kernel holds the predefined reduction operations: loops over
-// elements of one kind. Each has a form in Go; on amd64 those that move much
-// data have one in assembly, too, which gives the same bits. See
+// elements of one kind. Each has a form in Go; those that move much data have
+// one in assembly, too, for amd64 and arm64, which gives the same bits. See
 // docs/design/008-kernels.md.
 package kernel
 

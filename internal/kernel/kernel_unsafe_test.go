@@ -227,7 +227,7 @@ func BenchmarkKernel(b *testing.B) {
 		for _, size := range []int{16, 1 << 10, 16 << 10, 256 << 10, 4 << 20} {
 			x, y := make([]byte, size), make([]byte, size)
 			n := int64(size / sizeOf(c.k))
-			for form, f := range map[string]Func{"go": loops[c.o][c.k], "avx2": vectors[c.o][c.k]} {
+			for form, f := range map[string]Func{"go": loops[c.o][c.k], "assembly": vectors[c.o][c.k]} {
 				if f == nil {
 					continue
 				}

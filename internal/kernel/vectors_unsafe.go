@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build amd64
+//go:build (amd64 || arm64) && !race
 
 package kernel
 
 // unsafe: the signature of kernels.
 
 import (
-	"sync"
 	"unsafe"
 
 	"gompi/internal/dtype"
@@ -20,15 +19,11 @@ const (
 	pieceBytes = 64 << 10
 )
 
-// avx2 asks the machine once, when it first matters: under a hypervisor an
-// answer takes many microseconds.
-var avx2 = sync.OnceValue(hasAVX2)
-
-// run does n elements by a routine of avx2_amd64.s, or by its twin in Go if
-// they are too few.
+// run does n elements by a routine in assembly, or by its twin in Go if they
+// are too few.
 func run(routine, twin Func, dst, a, b unsafe.Pointer, n, size int64) {
 	bytes := n * size
-	if bytes < vectorBytes || !avx2() {
+	if bytes < vectorBytes || !hasVectors() {
 		twin(dst, a, b, n)
 		return
 	}
@@ -85,152 +80,152 @@ var vectors = table{
 }
 
 func sumFloat64(dst, a, b unsafe.Pointer, n int64) {
-	run(sumFloat64AVX2, sumFloats[float64], dst, a, b, n, 8)
+	run(sumFloat64Vec, sumFloats[float64], dst, a, b, n, 8)
 }
 
 func sumFloat32(dst, a, b unsafe.Pointer, n int64) {
-	run(sumFloat32AVX2, sumFloats[float32], dst, a, b, n, 4)
+	run(sumFloat32Vec, sumFloats[float32], dst, a, b, n, 4)
 }
 
 func sumComplex64(dst, a, b unsafe.Pointer, n int64)  { sumFloat32(dst, a, b, 2*n) }
 func sumComplex128(dst, a, b unsafe.Pointer, n int64) { sumFloat64(dst, a, b, 2*n) }
 
 func sum64(dst, a, b unsafe.Pointer, n int64) {
-	run(sum64AVX2, sumLoop[uint64], dst, a, b, n, 8)
+	run(sum64Vec, sumLoop[uint64], dst, a, b, n, 8)
 }
 
 func sum32(dst, a, b unsafe.Pointer, n int64) {
-	run(sum32AVX2, sumLoop[uint32], dst, a, b, n, 4)
+	run(sum32Vec, sumLoop[uint32], dst, a, b, n, 4)
 }
 
 func sum16(dst, a, b unsafe.Pointer, n int64) {
-	run(sum16AVX2, sumLoop[uint16], dst, a, b, n, 2)
+	run(sum16Vec, sumLoop[uint16], dst, a, b, n, 2)
 }
 
 func sum8(dst, a, b unsafe.Pointer, n int64) {
-	run(sum8AVX2, sumLoop[uint8], dst, a, b, n, 1)
+	run(sum8Vec, sumLoop[uint8], dst, a, b, n, 1)
 }
 
 func prodFloat64(dst, a, b unsafe.Pointer, n int64) {
-	run(prodFloat64AVX2, prodFloats[float64], dst, a, b, n, 8)
+	run(prodFloat64Vec, prodFloats[float64], dst, a, b, n, 8)
 }
 
 func prodFloat32(dst, a, b unsafe.Pointer, n int64) {
-	run(prodFloat32AVX2, prodFloats[float32], dst, a, b, n, 4)
+	run(prodFloat32Vec, prodFloats[float32], dst, a, b, n, 4)
 }
 
 func prod32(dst, a, b unsafe.Pointer, n int64) {
-	run(prod32AVX2, prodLoop[uint32], dst, a, b, n, 4)
+	run(prod32Vec, prodLoop[uint32], dst, a, b, n, 4)
 }
 
 func prod16(dst, a, b unsafe.Pointer, n int64) {
-	run(prod16AVX2, prodLoop[uint16], dst, a, b, n, 2)
+	run(prod16Vec, prodLoop[uint16], dst, a, b, n, 2)
 }
 
 func prod8(dst, a, b unsafe.Pointer, n int64) {
-	run(prod8AVX2, prodLoop[uint8], dst, a, b, n, 1)
+	run(prod8Vec, prodLoop[uint8], dst, a, b, n, 1)
 }
 
 func minFloat64(dst, a, b unsafe.Pointer, n int64) {
-	run(minFloat64AVX2, minFloats[float64], dst, a, b, n, 8)
+	run(minFloat64Vec, minFloats[float64], dst, a, b, n, 8)
 }
 
 func minFloat32(dst, a, b unsafe.Pointer, n int64) {
-	run(minFloat32AVX2, minFloats[float32], dst, a, b, n, 4)
+	run(minFloat32Vec, minFloats[float32], dst, a, b, n, 4)
 }
 
 func minInt64(dst, a, b unsafe.Pointer, n int64) {
-	run(minInt64AVX2, minLoop[int64], dst, a, b, n, 8)
+	run(minInt64Vec, minLoop[int64], dst, a, b, n, 8)
 }
 
 func minInt32(dst, a, b unsafe.Pointer, n int64) {
-	run(minInt32AVX2, minLoop[int32], dst, a, b, n, 4)
+	run(minInt32Vec, minLoop[int32], dst, a, b, n, 4)
 }
 
 func minInt16(dst, a, b unsafe.Pointer, n int64) {
-	run(minInt16AVX2, minLoop[int16], dst, a, b, n, 2)
+	run(minInt16Vec, minLoop[int16], dst, a, b, n, 2)
 }
 
 func minInt8(dst, a, b unsafe.Pointer, n int64) {
-	run(minInt8AVX2, minLoop[int8], dst, a, b, n, 1)
+	run(minInt8Vec, minLoop[int8], dst, a, b, n, 1)
 }
 
 func minUint64(dst, a, b unsafe.Pointer, n int64) {
-	run(minUint64AVX2, minLoop[uint64], dst, a, b, n, 8)
+	run(minUint64Vec, minLoop[uint64], dst, a, b, n, 8)
 }
 
 func minUint32(dst, a, b unsafe.Pointer, n int64) {
-	run(minUint32AVX2, minLoop[uint32], dst, a, b, n, 4)
+	run(minUint32Vec, minLoop[uint32], dst, a, b, n, 4)
 }
 
 func minUint16(dst, a, b unsafe.Pointer, n int64) {
-	run(minUint16AVX2, minLoop[uint16], dst, a, b, n, 2)
+	run(minUint16Vec, minLoop[uint16], dst, a, b, n, 2)
 }
 
 func minUint8(dst, a, b unsafe.Pointer, n int64) {
-	run(minUint8AVX2, minLoop[uint8], dst, a, b, n, 1)
+	run(minUint8Vec, minLoop[uint8], dst, a, b, n, 1)
 }
 
 func maxFloat64(dst, a, b unsafe.Pointer, n int64) {
-	run(maxFloat64AVX2, maxFloats[float64], dst, a, b, n, 8)
+	run(maxFloat64Vec, maxFloats[float64], dst, a, b, n, 8)
 }
 
 func maxFloat32(dst, a, b unsafe.Pointer, n int64) {
-	run(maxFloat32AVX2, maxFloats[float32], dst, a, b, n, 4)
+	run(maxFloat32Vec, maxFloats[float32], dst, a, b, n, 4)
 }
 
 func maxInt64(dst, a, b unsafe.Pointer, n int64) {
-	run(maxInt64AVX2, maxLoop[int64], dst, a, b, n, 8)
+	run(maxInt64Vec, maxLoop[int64], dst, a, b, n, 8)
 }
 
 func maxInt32(dst, a, b unsafe.Pointer, n int64) {
-	run(maxInt32AVX2, maxLoop[int32], dst, a, b, n, 4)
+	run(maxInt32Vec, maxLoop[int32], dst, a, b, n, 4)
 }
 
 func maxInt16(dst, a, b unsafe.Pointer, n int64) {
-	run(maxInt16AVX2, maxLoop[int16], dst, a, b, n, 2)
+	run(maxInt16Vec, maxLoop[int16], dst, a, b, n, 2)
 }
 
 func maxInt8(dst, a, b unsafe.Pointer, n int64) {
-	run(maxInt8AVX2, maxLoop[int8], dst, a, b, n, 1)
+	run(maxInt8Vec, maxLoop[int8], dst, a, b, n, 1)
 }
 
 func maxUint64(dst, a, b unsafe.Pointer, n int64) {
-	run(maxUint64AVX2, maxLoop[uint64], dst, a, b, n, 8)
+	run(maxUint64Vec, maxLoop[uint64], dst, a, b, n, 8)
 }
 
 func maxUint32(dst, a, b unsafe.Pointer, n int64) {
-	run(maxUint32AVX2, maxLoop[uint32], dst, a, b, n, 4)
+	run(maxUint32Vec, maxLoop[uint32], dst, a, b, n, 4)
 }
 
 func maxUint16(dst, a, b unsafe.Pointer, n int64) {
-	run(maxUint16AVX2, maxLoop[uint16], dst, a, b, n, 2)
+	run(maxUint16Vec, maxLoop[uint16], dst, a, b, n, 2)
 }
 
 func maxUint8(dst, a, b unsafe.Pointer, n int64) {
-	run(maxUint8AVX2, maxLoop[uint8], dst, a, b, n, 1)
+	run(maxUint8Vec, maxLoop[uint8], dst, a, b, n, 1)
 }
 
 func bitAnd[T unsigned](dst, a, b unsafe.Pointer, n int64) {
-	run(bitAndAVX2, andLoop[T], dst, a, b, n, int64(unsafe.Sizeof(T(0))))
+	run(bitAndVec, andLoop[T], dst, a, b, n, int64(unsafe.Sizeof(T(0))))
 }
 
 func bitOr[T unsigned](dst, a, b unsafe.Pointer, n int64) {
-	run(bitOrAVX2, orLoop[T], dst, a, b, n, int64(unsafe.Sizeof(T(0))))
+	run(bitOrVec, orLoop[T], dst, a, b, n, int64(unsafe.Sizeof(T(0))))
 }
 
 func bitXor[T unsigned](dst, a, b unsafe.Pointer, n int64) {
-	run(bitXorAVX2, xorLoop[T], dst, a, b, n, int64(unsafe.Sizeof(T(0))))
+	run(bitXorVec, xorLoop[T], dst, a, b, n, int64(unsafe.Sizeof(T(0))))
 }
 
 func logAnd8(dst, a, b unsafe.Pointer, n int64) {
-	run(logAnd8AVX2, bothLoop[uint8], dst, a, b, n, 1)
+	run(logAnd8Vec, bothLoop[uint8], dst, a, b, n, 1)
 }
 
 func logOr8(dst, a, b unsafe.Pointer, n int64) {
-	run(logOr8AVX2, eitherLoop[uint8], dst, a, b, n, 1)
+	run(logOr8Vec, eitherLoop[uint8], dst, a, b, n, 1)
 }
 
 func logXor8(dst, a, b unsafe.Pointer, n int64) {
-	run(logXor8AVX2, oneLoop[uint8], dst, a, b, n, 1)
+	run(logXor8Vec, oneLoop[uint8], dst, a, b, n, 1)
 }
