@@ -29,7 +29,8 @@ type boardOp struct {
 	at, n     int64 // the part of each publication that this rank takes; its length
 	elems     int64
 	kernel    kernel.Func
-	blocks    *collectives.Args // of Allgatherv
+	counts    []int64 // of Allgatherv
+	displs    []int64
 	unit      int64
 }
 
@@ -48,7 +49,7 @@ func (b *board) begin(a *CollArgs) *boardOp {
 	case collectives.OpAllgather:
 		o.all, o.n = true, int64(len(o.published))
 	case collectives.OpAllgatherv:
-		o.all, o.blocks = true, g
+		o.all, o.counts, o.displs = true, g.Counts, g.Displs
 	case collectives.OpAlltoall:
 		o.all = true
 		o.n = g.Count * a.Unit
@@ -131,7 +132,7 @@ func (b *board) take(o *boardOp, slot int) {
 	case collectives.OpBcast, collectives.OpScatter:
 		mem.Copy(o.out, b.payload(slot, o.bytes)[o.at:][:o.n])
 	case collectives.OpAllgatherv:
-		at, n := o.blocks.Displs[o.next]*o.unit, o.blocks.Counts[o.next]*o.unit
+		at, n := o.displs[o.next]*o.unit, o.counts[o.next]*o.unit
 		mem.Copy(o.out[at:][:n], b.payload(slot, n))
 	default: // Gather, Allgather, Alltoall: block after block
 		mem.Copy(o.out[int64(o.next)*o.n:][:o.n], b.payload(slot, o.bytes)[o.at:])
