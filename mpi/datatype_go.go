@@ -81,7 +81,7 @@ func describeGo(rt reflect.Type) *dtype.Type {
 			"elements of type %v cannot be sent: %s is %s; use package mpi/value or fixed-size fields", rt, fieldName(path), why)}
 	}
 	if k := rt.Kind(); size > 0 && (k == reflect.Struct || k == reflect.Array) {
-		return dtype.NewRecord(name, size, int64(rt.Align()), signatureOf(rt))
+		return dtype.NewRecord(name, size, int64(rt.Align()), kindOf(rt), signatureOf(rt))
 	}
 	return &dtype.Type{Name: name, Size: size, Kind: kindOf(rt)}
 }

@@ -20,8 +20,8 @@ var widths = [NumKinds]int64{
 
 // NewRecord is a basic type whose Size bytes have parts: a struct or an array
 // of Go. The signature covers all bytes; align is what the type is aligned to.
-func NewRecord(name string, size, align int64, signature []Run) *Type {
-	t := &Type{Name: name, Size: size}
+func NewRecord(name string, size, align int64, kind Kind, signature []Run) *Type {
+	t := &Type{Name: name, Size: size, Kind: kind}
 	t.derived = &derived{
 		contents: Contents{Combiner: Named}, base: t, bounds: bounds{known: true, ub: size},
 		align: align, signature: AppendRun(nil, 1, signature),
@@ -35,7 +35,7 @@ func (t *Type) Signature() []Run {
 	if t.derived != nil {
 		return t.derived.signature
 	}
-	w := widths[t.Kind]
+	w := max(widths[t.Kind], 1)
 	return []Run{{Width: w, N: t.Size / w}}
 }
 

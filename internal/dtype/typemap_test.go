@@ -109,7 +109,7 @@ var (
 	tComplex = &Type{Name: "complex128", Size: 16, Kind: Complex128}
 	tOpaque  = &Type{Name: "struct", Size: 24}
 	// struct{ a [2]int16; b bool; c [2]struct{ d float64; e int32 } }
-	tRecord = NewRecord("record", 40, 8, []Run{{Width: 2, N: 2}, {Width: 1, N: 1}, {N: 3},
+	tRecord = NewRecord("record", 40, 8, Opaque, []Run{{Width: 2, N: 2}, {Width: 1, N: 1}, {N: 3},
 		{N: 2, Sub: []Run{{Width: 8, N: 1}, {Width: 4, N: 1}, {N: 4}}}})
 	basics = []*Type{Byte, tInt16, tFloat32, tFloat64, tComplex, tOpaque, tRecord}
 )
