@@ -107,6 +107,18 @@ func All() []*Algorithm {
 		&allgatherNodeDirect, &allgatherNodeRing,
 		&allgathervNodeDirect, &allgathervNodeRing,
 		&alltoallNode,
+
+		&barrierInterDirect, &barrierInterLeaders,
+		&bcastInterLinear, &bcastInterBinomial, &bcastInterScatter,
+		&reduceInterLinear, &reduceInterOrdered,
+		&allreduceInterLinear, &allreduceInterBinomial, &allreduceInterScatter,
+		&gatherInterLinear, &gatherInterBinomial, &gathervInterLinear,
+		&scatterInterLinear, &scatterInterBinomial, &scattervInterLinear,
+		&allgatherInterDirect, &allgatherInterBinomial, &allgatherInterScatter,
+		&allgathervInterDirect, &allgathervInterBinomial,
+		&alltoallInterDirect, &alltoallInterPairwise, &alltoallvInterDirect, &alltoallvInterPairwise,
+		&reduceScatterBlockInterDirect, &reduceScatterBlockInterLinear, &reduceScatterBlockInterOrdered,
+		&reduceScatterInterLinear, &reduceScatterInterOrdered,
 	}
 }
 

@@ -115,12 +115,29 @@ func sum(counts []int64) int64 {
 // interBlock is the block of remote rank q in Out.
 func interBlock(a *Args, q int) Ref {
 	switch a.Op {
-	case OpGatherv, OpAllgatherv:
+	case OpGather, OpGatherv:
+		return gathered(a, q)
+	case OpAllgatherv:
 		return out(a.Displs[q], a.Counts[q])
 	case OpAlltoallv:
-		return out(a.OutDispls[q], a.OutCounts[q])
-	case OpGather:
-		return out(int64(q)*a.Count, a.Count)
+		return blockFrom(a, q)
 	}
 	return out(int64(q)*a.RemoteCount, a.RemoteCount)
+}
+
+// local turns a into a call of op by the local group, rooted at rank 0, the
+// leader.
+func (a *Args) local(op Op) {
+	a.Op, a.Root, a.Remote, a.RootRemote = op, 0, 0, false
+}
+
+// larger is the size of the larger group.
+func (a *Args) larger() int { return max(a.Size, a.Remote) }
+
+// swap is the stage in which the leaders exchange mine for theirs.
+func swap(dst []Step, a *Args, mine, theirs Ref) []Step {
+	if a.Rank != 0 {
+		return dst
+	}
+	return recvFar(sendFar(dst, 0, mine), 0, theirs)
 }

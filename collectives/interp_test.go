@@ -16,6 +16,7 @@ type interp[T any] struct {
 	op    func(left, right T) T
 	rng   *rand.Rand
 	ranks []*actor[T]
+	near  int // ranks from here on are the second group of an intercommunicator
 	// mail holds what was sent and not yet received, by from*size+to.
 	mail [][][]T
 }
@@ -31,8 +32,9 @@ type actor[T any] struct {
 // interpret runs one case. contribute gives a rank's contribution of n
 // elements. It returns Out of every rank.
 func interpret[T any](alg *Algorithm, c Case, seed uint64, contribute func(rank int, n int64) []T, op func(left, right T) T) ([][]T, error) {
-	m := &interp[T]{alg: alg, op: op, rng: rand.New(rand.NewPCG(seed, 1)), mail: make([][][]T, c.Size*c.Size)}
-	for r := range c.Size {
+	p := c.ranks()
+	m := &interp[T]{alg: alg, op: op, rng: rand.New(rand.NewPCG(seed, 1)), near: c.Size, mail: make([][][]T, p*p)}
+	for r := range p {
 		x := &actor[T]{args: c.args(alg.Op, r), round: -1}
 		a := &x.args
 		x.rounds = alg.Rounds(a)
@@ -49,7 +51,7 @@ func interpret[T any](alg *Algorithm, c Case, seed uint64, contribute func(rank 
 			}
 		}
 		if a.Op == OpBcast {
-			if r == a.Root {
+			if r == c.Root {
 				copy(x.buf[Out], contribute(r, a.Count))
 			}
 		} else {
@@ -57,9 +59,9 @@ func interpret[T any](alg *Algorithm, c Case, seed uint64, contribute func(rank 
 		}
 		m.ranks = append(m.ranks, x)
 	}
-	for left := c.Size; left > 0; {
+	for left := p; left > 0; {
 		moved := false
-		for _, r := range m.rng.Perm(c.Size) {
+		for _, r := range m.rng.Perm(p) {
 			x := m.ranks[r]
 			for x.round < x.rounds && m.receive(r, x) {
 				moved = true
@@ -77,10 +79,10 @@ func interpret[T any](alg *Algorithm, c Case, seed uint64, contribute func(rank 
 	}
 	for i, box := range m.mail {
 		if len(box) > 0 {
-			return nil, fmt.Errorf("%v: %v: %d messages from %d to %d never received", alg, c, len(box), i/c.Size, i%c.Size)
+			return nil, fmt.Errorf("%v: %v: %d messages from %d to %d never received", alg, c, len(box), i/p, i%p)
 		}
 	}
-	outs := make([][]T, c.Size)
+	outs := make([][]T, p)
 	for r, x := range m.ranks {
 		outs[r] = x.buf[Out]
 	}
@@ -89,13 +91,21 @@ func interpret[T any](alg *Algorithm, c Case, seed uint64, contribute func(rank 
 
 func (x *actor[T]) at(r Ref) []T { return x.buf[r.Buf][r.Off : r.Off+r.Len] }
 
+// peer is the place in ranks of a step's peer.
+func (m *interp[T]) peer(r int, s Step) int {
+	if second := r >= m.near; second != s.Remote {
+		return m.near + int(s.Peer)
+	}
+	return int(s.Peer)
+}
+
 // begin starts a round's messages.
 func (m *interp[T]) begin(r int, x *actor[T]) {
 	x.steps = m.alg.Round(&x.args, x.round, nil)
 	for _, s := range x.steps {
 		switch s.Kind {
 		case Send:
-			box := &m.mail[r*len(m.ranks)+int(s.Peer)]
+			box := &m.mail[r*len(m.ranks)+m.peer(r, s)]
 			*box = append(*box, append([]T(nil), x.at(s.A)...))
 		case Recv:
 			x.waiting = append(x.waiting, s)
@@ -106,11 +116,12 @@ func (m *interp[T]) begin(r int, x *actor[T]) {
 // receive takes what has arrived and reports whether nothing is missing.
 func (m *interp[T]) receive(r int, x *actor[T]) bool {
 	var missing []Step
-	blocked := map[int32]bool{}
+	blocked := map[int]bool{}
 	for _, s := range x.waiting {
-		box := &m.mail[int(s.Peer)*len(m.ranks)+r]
-		if len(*box) == 0 || blocked[s.Peer] {
-			blocked[s.Peer] = true
+		peer := m.peer(r, s)
+		box := &m.mail[peer*len(m.ranks)+r]
+		if len(*box) == 0 || blocked[peer] {
+			blocked[peer] = true
 			missing = append(missing, s)
 			continue
 		}

@@ -100,11 +100,11 @@ func mutate(g *Algorithm, m mutation, c *Case, rank, round, i int) (*Algorithm, 
 		return nil, false
 	}
 	h := *g
-	h.Round = func(a *Args, r int, dst []Step) []Step {
-		if a.Rank != rank {
-			return g.Round(a, r, dst)
+	h.Round = func(x *Args, r int, dst []Step) []Step {
+		if x.Rank != a.Rank || x.Size != a.Size {
+			return g.Round(x, r, dst)
 		}
-		steps := g.Round(a, r, nil)
+		steps := g.Round(x, r, nil)
 		if r == round {
 			steps, _ = change(steps)
 		} else if m.apply == nil && r == round+1 {
@@ -188,6 +188,11 @@ func mutationCases(g *Algorithm, size int) []Case {
 		c.Counts = append(c.Counts, int64(2+i%3))
 	}
 	c.Block = func(from, to, k int) int64 { return int64(2 + (from+to+k)%3) }
+	if g.Inter {
+		cases := interCases(g.Op, size, size%3+2) // groups of two sizes
+		cases[0].Root = size / 2
+		return cases[:1]
+	}
 	if g.TwoLevel {
 		if size < 3 {
 			return nil
@@ -217,7 +222,7 @@ func mutationCases(g *Algorithm, size int) []Case {
 
 func mutateAll(t *testing.T, v *Verifier, g *Algorithm, m mutation, c Case) int {
 	n := 0
-	for rank := range c.Size {
+	for rank := range c.ranks() {
 		a := c.args(g.Op, rank)
 		for round := range g.Rounds(&a) {
 			steps := g.Round(&a, round, nil)
@@ -280,7 +285,7 @@ func isNone(g *Algorithm) bool {
 	for size := 1; size < 10; size++ {
 		used := false
 		sweep(g, size, func(c Case) error {
-			for r := range size {
+			for r := range c.ranks() {
 				a := c.args(g.Op, r)
 				used = used || g.Scratch(&a) > 0
 			}

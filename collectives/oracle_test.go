@@ -29,6 +29,9 @@ func datum(r int, i int64, commutative bool) affine {
 // place, what they were.
 func want(alg *Algorithm, args []Args, r int) []affine {
 	a := &args[r]
+	if a.Remote > 0 {
+		return interWant(alg, args, r)
+	}
 	out := make([]affine, a.OutLen())
 	commutative := !alg.keepsOrder(a)
 	put := func(off, n int64, from int, first int64) {
@@ -140,7 +143,7 @@ func against(alg *Algorithm, c Case, seed uint64) error {
 	if err != nil {
 		return err
 	}
-	args := make([]Args, c.Size)
+	args := make([]Args, c.ranks())
 	for r := range args {
 		args[r] = c.args(alg.Op, r)
 	}
@@ -156,6 +159,9 @@ func against(alg *Algorithm, c Case, seed uint64) error {
 
 // draw makes a case that the algorithm admits.
 func draw(g *Algorithm, rng *rand.Rand, size int, count int64) Case {
+	if g.Inter {
+		return drawInter(g.Op, rng, size, count)
+	}
 	if g.PowerOfTwo {
 		size = 1 << floorLog(size)
 	}
@@ -205,7 +211,7 @@ func draw(g *Algorithm, rng *rand.Rand, size int, count int64) Case {
 }
 
 func TestAgainstOracle(t *testing.T) {
-	const rounds = 150
+	const rounds = 80
 	for k, g := range All() {
 		rng := rand.New(rand.NewPCG(7, uint64(k)))
 		for i := range rounds {
@@ -254,10 +260,12 @@ func TestSameBits(t *testing.T) {
 		}
 		for size := 2; size <= 17; size++ {
 			c := Case{Size: size, Count: 37}
-			if g.TwoLevel {
-				if size == 2 {
-					continue
-				}
+			switch {
+			case g.Inter:
+				c.Remote = 1 + size%4
+			case g.TwoLevel && size == 2:
+				continue
+			case g.TwoLevel:
 				c.Nodes = layouts(size)[0]
 			}
 			var first []float64
@@ -269,7 +277,7 @@ func TestSameBits(t *testing.T) {
 				if first == nil {
 					first = outs[0]
 				}
-				for r, x := range outs {
+				for r, x := range outs[:size] {
 					for i := range x {
 						if math.Float64bits(x[i]) != math.Float64bits(first[i]) {
 							t.Fatalf("%v: size %d: element %d of rank %d is %v, elsewhere %v", g, size, i, r, x[i], first[i])

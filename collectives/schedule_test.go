@@ -13,7 +13,7 @@ func TestRoundIsPure(t *testing.T) {
 	for _, g := range All() {
 		for _, size := range []int{1, 2, 6, 8, 13} {
 			err := sweep(g, size, func(c Case) error {
-				for r := range size {
+				for r := range c.ranks() {
 					a := c.args(g.Op, r)
 					rounds := g.Rounds(&a)
 					var forward [][]Step
@@ -47,6 +47,10 @@ func example(g *Algorithm) Args {
 	c.Dests, c.Sources = graph.Dests, graph.Sources
 	if g.TwoLevel {
 		c.Nodes = spread(c.Size, func(r int) int { return r / 4 })
+	}
+	if g.Inter {
+		c = interCases(g.Op, 16, 11)[0]
+		c.Root = 5
 	}
 	return c.args(g.Op, 5)
 }

@@ -14,11 +14,13 @@ import (
 // algorithm.
 type Rule struct {
 	Op Op
-	// MaxRanks is the largest group; 0 means any.
+	// MaxRanks is the largest group, or both groups of an intercommunicator
+	// together; 0 means any.
 	MaxRanks int
 	// MaxBytes is the largest result of one rank: the whole of Bcast, Reduce,
-	// Allreduce, Scan and Exscan, all blocks together of the others. 0 means
-	// any. Operations whose lengths are local know no limit.
+	// Allreduce, Scan and Exscan, all blocks together of the others; on an
+	// intercommunicator see interBytes. 0 means any. Operations whose lengths
+	// are local know no limit.
 	MaxBytes int64
 	// Name is the algorithm's.
 	Name string
@@ -106,7 +108,8 @@ var defaultRules = [...]Rule{
 // tables: rules and forced names come from the head. Select may be called from
 // any goroutine, after the last Force.
 type Table struct {
-	rules  [numOps][]choice
+	rules  [numOps][]choice // for intracommunicators
+	inter  [numOps][]choice
 	forced [numOps]*Algorithm
 }
 
@@ -118,19 +121,23 @@ type choice struct {
 
 // DefaultTable returns a new table with the built-in rules.
 func DefaultTable() *Table {
-	t, err := NewTable(defaultRules[:])
+	t, err := NewTable(builtinRules())
 	if err != nil {
 		panic("gompi: BUG: " + err.Error())
 	}
 	return t
 }
 
+// builtinRules are the rules for several nodes, where they apply, then those
+// for intercommunicators and for one host.
+func builtinRules() []Rule { return slices.Concat(nodeRules[:], interRules[:], defaultRules[:]) }
+
 // NewTable makes a table of rules, which are tried in order. It is an error if
 // a rule names an unknown algorithm, or if an operation's rules do not end
-// with one for everything.
+// with one for everything, for intracommunicators and for intercommunicators.
 func NewTable(rules []Rule) (*Table, error) {
 	t := new(Table)
-	var last [numOps]bool
+	var last, lastInter [numOps]bool
 	for _, r := range rules {
 		if r.Op >= numOps {
 			return nil, fmt.Errorf("rule for unknown %v", r.Op)
@@ -138,12 +145,12 @@ func NewTable(rules []Rule) (*Table, error) {
 		if r.MaxRanks < 0 || r.MaxBytes < 0 {
 			return nil, fmt.Errorf("rule for %v has negative limits %d, %d", r.Op, r.MaxRanks, r.MaxBytes)
 		}
-		if r.MaxBytes > 0 && localLengths(r.Op) {
-			return nil, fmt.Errorf("rule for %v has a limit of %d bytes, but its lengths are not known on all ranks", r.Op, r.MaxBytes)
-		}
 		g, err := ByName(r.Op, r.Name)
 		if err != nil {
 			return nil, err
+		}
+		if r.MaxBytes > 0 && localLengths(r.Op, g.Inter) {
+			return nil, fmt.Errorf("rule for %v has a limit of %d bytes, but its lengths are not known on all ranks", g, r.MaxBytes)
 		}
 		c := choice{r.MaxRanks, r.MaxBytes, g}
 		if c.maxRanks == 0 {
@@ -152,12 +159,19 @@ func NewTable(rules []Rule) (*Table, error) {
 		if c.maxBytes == 0 {
 			c.maxBytes = math.MaxInt64
 		}
-		last[r.Op] = r.MaxRanks == 0 && r.MaxBytes == 0 && !g.PowerOfTwo && !g.Commutative && !g.Shared
-		t.rules[r.Op] = append(t.rules[r.Op], c)
+		list, ends := &t.rules[r.Op], &last[r.Op]
+		if g.Inter {
+			list, ends = &t.inter[r.Op], &lastInter[r.Op]
+		}
+		*list = append(*list, c)
+		*ends = r.MaxRanks == 0 && r.MaxBytes == 0 && !g.PowerOfTwo && !g.Commutative && !g.TwoLevel && !g.Shared
 	}
-	for op, ok := range last {
-		if !ok && slices.ContainsFunc(All(), func(g *Algorithm) bool { return g.Op == Op(op) }) {
-			return nil, fmt.Errorf("the rules for %v leave cases out", Op(op))
+	for _, g := range All() {
+		switch {
+		case !g.Inter && !last[g.Op]:
+			return nil, fmt.Errorf("the rules for %v leave cases out", g.Op)
+		case g.Inter && !lastInter[g.Op]:
+			return nil, fmt.Errorf("the rules for %v on intercommunicators leave cases out", g.Op)
 		}
 	}
 	return t, nil
@@ -219,9 +233,13 @@ func (t *Table) Select(a *Args, elemBytes int, commutative bool) *Algorithm {
 }
 
 func (t *Table) rule(a *Args, bytes int64, commutative bool) *Algorithm {
-	for i := range t.rules[a.Op] {
-		c := &t.rules[a.Op][i]
-		if a.Size <= c.maxRanks && bytes <= c.maxBytes && c.alg.Admits(a, commutative) {
+	list := t.rules[a.Op]
+	if a.Remote > 0 {
+		list = t.inter[a.Op]
+	}
+	for i := range list {
+		c := &list[i]
+		if a.Size+a.Remote <= c.maxRanks && bytes <= c.maxBytes && c.alg.Admits(a, commutative) {
 			return c.alg
 		}
 	}
@@ -230,19 +248,23 @@ func (t *Table) rule(a *Args, bytes int64, commutative bool) *Algorithm {
 
 // localLengths reports whether ranks do not know all lengths of op, so that
 // these never decide.
-func localLengths(op Op) bool {
+func localLengths(op Op, inter bool) bool {
 	switch op {
+	case OpAllgatherv:
+		return inter
 	case OpGatherv, OpScatterv, OpAlltoallv, OpNeighborAllgather, OpNeighborAllgatherv, OpNeighborAlltoall, OpNeighborAlltoallv:
 		return true
 	}
 	return false
 }
 
-// totalBytes is what rules compare with MaxBytes. Too large a product counts
-// as the largest.
+// totalBytes is what rules compare with MaxBytes.
 func totalBytes(a *Args, elemBytes int) int64 {
-	if localLengths(a.Op) {
+	if localLengths(a.Op, a.Remote > 0) {
 		return 0
+	}
+	if a.Remote > 0 {
+		return interBytes(a, elemBytes)
 	}
 	n := uint64(a.Count)
 	switch a.Op {
@@ -251,12 +273,19 @@ func totalBytes(a *Args, elemBytes int) int64 {
 	case OpGather, OpScatter, OpAllgather, OpAlltoall, OpReduceScatterBlock:
 		n = product(n, uint64(a.Size))
 	case OpAllgatherv, OpReduceScatter:
-		n = 0
-		for _, c := range a.Counts {
-			n = min(n+uint64(c), math.MaxInt64)
-		}
+		n = total(a.Counts)
 	}
 	return int64(product(n, uint64(elemBytes)))
+}
+
+// total and product count beyond 63 bits as the largest.
+
+func total(counts []int64) uint64 {
+	n := uint64(0)
+	for _, c := range counts {
+		n = min(n+uint64(c), math.MaxInt64)
+	}
+	return n
 }
 
 func product(x, y uint64) uint64 {

@@ -4,14 +4,20 @@ package collectives
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 )
 
 // calls visits calls of all operations, sizes and lengths.
 func calls(visit func(a Args, elemBytes int, commutative bool)) {
+	sizes := []int{1, 2, 3, 4, 5, 8, 9, 16, 17, 32, 33, 64, 100, 1 << 20}
+	pairs := map[int]*Nodes{} // of ranks on a node each
+	for _, size := range sizes[:len(sizes)-1] {
+		pairs[size] = spread(size, func(r int) int { return r / 2 })
+	}
 	for op := range numOps {
-		for _, size := range []int{1, 2, 3, 4, 5, 8, 9, 16, 17, 32, 33, 64, 100, 1 << 20} {
+		for _, size := range sizes {
 			for shift := -1; shift < 40; shift++ {
 				for _, commutative := range []bool{false, true} {
 					a := Args{Op: op, Size: size, Count: 1 << max(0, shift)}
@@ -24,6 +30,12 @@ func calls(visit func(a Args, elemBytes int, commutative bool)) {
 					visit(a, 8, commutative)
 					a.Shared = 128
 					visit(a, 8, commutative)
+					a.Shared, a.Nodes = 0, pairs[size]
+					visit(a, 8, commutative)
+					if op < OpScan {
+						a.Nodes, a.Remote, a.RemoteCount = nil, 1+size/2, a.Count
+						visit(a, 8, commutative)
+					}
 				}
 			}
 		}
@@ -45,7 +57,7 @@ func TestSelect(t *testing.T) {
 		chosen[g.String()] = true
 	})
 	for op, rules := range table.rules {
-		for _, c := range rules {
+		for _, c := range slices.Concat(rules, table.inter[op]) {
 			if !chosen[c.alg.String()] {
 				t.Errorf("%v has a rule and is never selected", c.alg)
 			}
@@ -80,6 +92,8 @@ func TestSelectLarge(t *testing.T) {
 		{Op: OpAllgather, Size: 1 << 20, Count: math.MaxInt64},
 		{Op: OpAllreduce, Size: 2, Count: math.MaxInt64},
 		{Op: OpAllgatherv, Size: 2, Counts: []int64{math.MaxInt64, math.MaxInt64}},
+		{Op: OpAllgather, Size: 1 << 20, Remote: 1 << 20, Count: math.MaxInt64, RemoteCount: math.MaxInt64},
+		{Op: OpReduceScatter, Size: 2, Remote: 1, Counts: []int64{math.MaxInt64, math.MaxInt64}},
 	} {
 		if got := totalBytes(&a, 16); got != math.MaxInt64 {
 			t.Errorf("%v: %d bytes", a.Op, got)
@@ -95,6 +109,9 @@ func TestForce(t *testing.T) {
 			t.Fatal(err)
 		}
 		calls(func(a Args, elemBytes int, commutative bool) {
+			if a.Op != g.Op {
+				return
+			}
 			want := plain.Select(&a, elemBytes, commutative)
 			if g.Admits(&a, commutative) {
 				want = g
@@ -154,7 +171,7 @@ func FuzzForceAll(f *testing.F) {
 
 func TestNewTableErrors(t *testing.T) {
 	rules := func(change func(r []Rule) []Rule) []Rule {
-		return change(append([]Rule(nil), defaultRules[:]...))
+		return change(builtinRules())
 	}
 	for want, bad := range map[string][]Rule{
 		"leave cases out":              rules(func(r []Rule) []Rule { return r[1:2] }),
@@ -163,6 +180,15 @@ func TestNewTableErrors(t *testing.T) {
 		"unknown op(200)":              rules(func(r []Rule) []Rule { return append(r, Rule{200, 0, 0, "ring"}) }),
 		"not known on all ranks":       rules(func(r []Rule) []Rule { return append(r, Rule{OpGatherv, 0, 1, "linear"}) }),
 		"negative":                     rules(func(r []Rule) []Rule { return append(r, Rule{OpBcast, -1, 0, "chain"}) }),
+		"for bcast on intercommunicators": rules(func(r []Rule) []Rule {
+			return append(r, Rule{OpBcast, 4, 0, "inter-linear"})
+		}),
+		"for alltoall leave": rules(func(r []Rule) []Rule {
+			return append(r, Rule{OpAlltoall, 0, 0, "node-direct"})
+		}),
+		"allgatherv/inter-direct has a limit": rules(func(r []Rule) []Rule {
+			return append(r, Rule{OpAllgatherv, 0, 1, "inter-direct"})
+		}),
 		"for allgather leave": rules(func(r []Rule) []Rule {
 			return append(r, Rule{OpAllgather, 0, 0, "doubling"})
 		}),

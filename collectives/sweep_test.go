@@ -10,15 +10,6 @@ import (
 // maxSize is the largest group that the sweep proves.
 const maxSize = 70
 
-// rooted reports whether the root of an operation means anything.
-func rooted(op Op) bool {
-	switch op {
-	case OpBcast, OpReduce, OpGather, OpScatter, OpGatherv, OpScatterv:
-		return true
-	}
-	return false
-}
-
 // sweep visits the cases of one group size that an algorithm claims to do: all
 // roots, and for some of them all counts, the ways to be in place, and pieces.
 // It stops at the first error.
@@ -28,6 +19,8 @@ func sweep(g *Algorithm, size int, check func(Case) error) error {
 		return nil
 	case g.TwoLevel:
 		return sweepNodes(g, size, check)
+	case g.Inter:
+		return sweepInter(g, size, check)
 	}
 	switch g.Op {
 	case OpBarrier:
@@ -63,7 +56,7 @@ func sweep(g *Algorithm, size int, check func(Case) error) error {
 				}
 			}
 		}
-		if !rooted(g.Op) {
+		if !g.Op.rooted() {
 			break
 		}
 	}
@@ -85,7 +78,7 @@ func variants(g *Algorithm, c Case) []Case {
 		all.InPlace = func(int) bool { return true }
 		some.InPlace = func(r int) bool { return r%3 == 1 }
 		cs = append(cs, all)
-		if !rooted(g.Op) {
+		if !g.Op.rooted() {
 			cs = append(cs, some)
 		}
 	}
@@ -132,7 +125,7 @@ func sweepBlocks(g *Algorithm, size int, check func(Case) error) error {
 					if err := check(Case{Size: size, Root: root, Counts: counts, Layout: layout, InPlace: place}); err != nil {
 						return err
 					}
-					if !rooted(g.Op) {
+					if !g.Op.rooted() {
 						break
 					}
 				}

@@ -73,20 +73,29 @@ func scatterInside(size int) *Algorithm {
 // that of its ranks. Where each node's ranks follow one another this is the
 // order of the ranks.
 
-// nodeBlock is where the blocks of a node's ranks lie when all are packed.
+// nodeBlock is where the blocks of a node's ranks lie when all are packed. For
+// Allgatherv it takes time in proportion to the ranks before.
 func nodeBlock(a *Args, node int) (off, n int64) {
 	if a.Op != OpAllgatherv {
-		return int64(a.Nodes.first[node]) * a.Count, int64(len(a.Nodes.Ranks(node))) * a.Count
+		return int64(a.Nodes.first[node]) * a.Count, nodeLen(a, node)
 	}
 	for k := range node {
-		for _, q := range a.Nodes.Ranks(k) {
-			off += a.Counts[q]
-		}
+		off += nodeLen(a, k)
 	}
-	for _, q := range a.Nodes.Ranks(node) {
+	return off, nodeLen(a, node)
+}
+
+// nodeLen is the length of all blocks of a node's ranks.
+func nodeLen(a *Args, node int) int64 {
+	ranks := a.Nodes.Ranks(node)
+	if a.Op != OpAllgatherv {
+		return int64(len(ranks)) * a.Count
+	}
+	n := int64(0)
+	for _, q := range ranks {
 		n += a.Counts[q]
 	}
-	return off, n
+	return n
 }
 
 // packing is the buffer in which packed blocks lie: whole, which is In or Out,

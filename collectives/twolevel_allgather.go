@@ -96,9 +96,13 @@ var (
 			for d := 1; d < p; d++ {
 				dst = send(dst, a.head(wrap(own+d, p)), mine)
 			}
-			for d := 1; d < p; d++ {
-				k := wrap(own-d, p)
-				dst = recv(dst, a.head(k), packed(a, k))
+			b := packed(a, 0) // the blocks of all nodes follow it
+			for k := range p {
+				b.Len = nodeLen(a, k)
+				if k != own {
+					dst = recv(dst, a.head(k), b)
+				}
+				b.Off += b.Len
 			}
 			return dst
 		},

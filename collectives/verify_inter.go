@@ -115,7 +115,11 @@ func (c *Case) interFull(op Op) bool {
 			if a.Count >= 0 && a.Count < int64(c.ranks()) {
 				return false
 			}
-		case OpAllgather, OpAlltoall:
+		case OpAllgather: // all blocks may be cut into one per remote rank
+			if a.Count*int64(a.Size) < int64(a.Remote) {
+				return false
+			}
+		case OpAlltoall:
 			if a.Count == 0 || a.RemoteCount == 0 {
 				return false
 			}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package collectives
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// maxInter is the largest group of an intercommunicator that the sweep proves:
+// all pairs up to it.
+const maxInter = 12
+
+// interCases are calls of op between groups of these sizes; the first has no
+// empty block.
+func interCases(op Op, size, remote int) []Case {
+	c := Case{Size: size, Remote: remote}
+	var cases []Case
+	counts := func(pairs ...[2]int64) []Case {
+		for _, n := range pairs {
+			c.Count, c.RemoteCount = n[0], n[1]
+			cases = append(cases, c)
+		}
+		return cases
+	}
+	switch op {
+	case OpBarrier:
+		return []Case{c}
+	case OpBcast, OpReduce, OpAllreduce: // may be cut into a block per rank
+		n := int64(size + remote)
+		return counts([2]int64{n, n}, [2]int64{1, 1}, [2]int64{3, 3}, [2]int64{})
+	case OpReduceScatterBlock: // both groups have equal vectors
+		n, m := int64(remote), int64(size)
+		return counts([2]int64{n, m}, [2]int64{2 * n, 2 * m}, [2]int64{})
+	case OpReduceScatter:
+		for _, n := range []int64{2 * int64(size*remote), int64(size + 1), 1, 0} {
+			c.Block = func(_, to, _ int) int64 {
+				i, p := to, size
+				if to >= size {
+					i, p = to-size, remote
+				}
+				_, k := piece(n, p, i, i+1)
+				if p > 1 && k > 0 { // not equal
+					k += int64([2]int{1, -1}[i%2])
+					if i == p-1 && p%2 == 1 {
+						k--
+					}
+				}
+				return k
+			}
+			if n > 0 && n < int64(2*max(size, remote)) {
+				c.Block = func(_, to, _ int) int64 { // all with the last
+					if to == size-1 || to == size+remote-1 {
+						return n
+					}
+					return 0
+				}
+			}
+			cases = append(cases, c)
+		}
+		return cases
+	case OpGatherv, OpScatterv, OpAllgatherv, OpAlltoallv:
+		for i, block := range []func(from, to, k int) int64{
+			func(from, to, _ int) int64 { return int64(1 + (3*from+to)%4) },
+			func(from, to, _ int) int64 { return int64((from + 5*to) % 3) },
+			func(from, to, _ int) int64 { return 0 },
+			func(from, to, _ int) int64 { return int64(max(0, from-size/2)) },
+		} {
+			c.Block = block
+			if i%2 == 1 {
+				c.Layout = apart
+			}
+			cases = append(cases, c)
+		}
+		return cases
+	}
+	return counts([2]int64{2, 3}, [2]int64{1, 0}, [2]int64{0, 2}, [2]int64{4, 1}, [2]int64{})
+}
+
+// sweepInter visits the cases with a group of this size: all sizes of the other
+// one, and all roots. As each group is the larger one in turn, roots are in the
+// first one only.
+func sweepInter(g *Algorithm, size int, check func(Case) error) error {
+	if size > maxInter {
+		return nil
+	}
+	for remote := 1; remote <= maxInter; remote++ {
+		for i, c := range interCases(g.Op, size, remote) {
+			for root := range size {
+				if root > 0 && root < size-1 && i > 0 && (root+remote+i)%3 > 0 {
+					continue
+				}
+				c.Root = root
+				if err := check(c); err != nil {
+					return err
+				}
+				if !g.Op.rooted() {
+					break
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// drawInter makes a case of random sizes and lengths.
+func drawInter(op Op, rng *rand.Rand, size int, count int64) Case {
+	cases := interCases(op, size, 1+rng.IntN(20))
+	c := cases[rng.IntN(len(cases))]
+	c.Root = rng.IntN(size)
+	switch op {
+	case OpBcast, OpReduce, OpAllreduce, OpGather, OpScatter, OpAllgather, OpAlltoall:
+		c.Count, c.RemoteCount = count, rng.Int64N(40)
+	}
+	return c
+}
+
+// interWant is want on an intercommunicator. The first group of args has the
+// root.
+func interWant(alg *Algorithm, args []Args, r int) []affine {
+	a := &args[r]
+	far, root := 0, 0 // where the other group starts; the root
+	if r < args[0].Size {
+		far = args[0].Size
+	}
+	for args[root].Root != args[root].Rank && a.Op.rooted() {
+		root++
+	}
+	others := args[far:][:a.Remote]
+	res := make([]affine, a.OutLen())
+	put := func(off, n int64, from int, first int64) {
+		for i := range n {
+			res[off+i] = datum(from, first+i, alg.Commutative)
+		}
+	}
+	at := int64(0) // of the result in the whole vector
+	switch a.Op {
+	case OpBcast:
+		put(0, int64(len(res)), root, 0)
+	case OpScatter:
+		put(0, int64(len(res)), root, int64(a.Rank)*a.Count)
+	case OpScatterv:
+		if a.RootRemote {
+			put(0, int64(len(res)), root, args[root].Displs[a.Rank])
+		}
+	case OpGather, OpAllgather:
+		for q := range others {
+			if len(res) > 0 {
+				put(int64(q)*others[q].Count, others[q].Count, far+q, 0)
+			}
+		}
+	case OpGatherv, OpAllgatherv:
+		for q, n := range a.Counts {
+			put(a.Displs[q], n, far+q, 0)
+		}
+	case OpAlltoall:
+		for q := range others {
+			n := others[q].Count
+			put(int64(q)*n, n, far+q, int64(a.Rank)*n)
+		}
+	case OpAlltoallv:
+		for q := range others {
+			put(a.OutDispls[q], others[q].InCounts[a.Rank], far+q, others[q].InDispls[a.Rank])
+		}
+	case OpReduceScatterBlock:
+		at = int64(a.Rank) * a.Count
+	case OpReduceScatter:
+		for _, n := range a.Counts[:a.Rank] {
+			at += n
+		}
+	}
+	if a.Op.reduces() {
+		for i := range res {
+			res[i] = datum(far, at+int64(i), alg.Commutative)
+			for q := 1; q < a.Remote; q++ {
+				res[i] = after(res[i], datum(far+q, at+int64(i), alg.Commutative))
+			}
+		}
+	}
+	return res
+}
+
+// Whoever is idle has no rounds and nothing to send, and all others choose the
+// same algorithm from what they know.
+func TestInterAgreement(t *testing.T) {
+	table := DefaultTable()
+	for op := range numOps {
+		for size := 1; size <= maxInter; size++ {
+			for remote := 1; remote <= maxInter; remote++ {
+				if op >= OpScan {
+					continue
+				}
+				for _, c := range interCases(op, size, remote) {
+					agree(t, table, op, c)
+				}
+			}
+		}
+	}
+}
+
+func agree(t *testing.T, table *Table, op Op, c Case) {
+	t.Helper()
+	var first *Algorithm
+	for r := range c.ranks() {
+		a := c.args(op, r)
+		g := table.Select(&a, 1000, true)
+		if op.rooted() && a.idle() {
+			if g.Rounds(&a) > 0 || g.Scratch(&a) != 0 || g.Sent(&a) != 0 {
+				t.Errorf("%v: %v: idle rank %d takes part", g, c, r)
+			}
+			continue
+		}
+		if first == nil {
+			first = g
+		}
+		if g != first {
+			t.Errorf("%v: rank %d selects %v, others %v", c, r, g, first)
+		}
+	}
+}
