@@ -314,3 +314,32 @@ func TestAllreduceOps(t *testing.T) {
 		})
 	}
 }
+
+func TestAllreduceOneAllocations(t *testing.T) {
+	larger := mpi.NewOp(func(in, inout []particle) { copy(inout, in) }, true)
+	mpitest.Run(t, 2, func(t *mpitest.T, w *mpi.Comm) {
+		here := mpi.ValueIndex[float32]{Value: 1, Index: int64(w.Rank())}
+		in, out := make([]particle, 3), make([]particle, 3)
+		round := func() {
+			_, err := mpi.AllreduceOne(w, 1.5, mpi.Sum)
+			must(t, err)
+			_, err = mpi.AllreduceOne(w, true, mpi.LogAnd)
+			must(t, err)
+			_, err = mpi.AllreduceOne(w, 2i, mpi.Prod)
+			must(t, err)
+			_, err = mpi.AllreduceOne(w, here, mpi.MinLoc)
+			must(t, err)
+			must(t, mpi.Allreduce(w, in, out, larger))
+		}
+		const rounds = 100
+		if w.Rank() > 0 {
+			for range rounds + 1 { // AllocsPerRun does one to warm up
+				round()
+			}
+			return
+		}
+		if a := testing.AllocsPerRun(rounds, round); a != 0 {
+			t.Errorf("%v allocations in a round", a)
+		}
+	})
+}
