@@ -65,6 +65,8 @@ type board struct {
 	seen uint32 // every rank is done with this number
 	op   boardOp
 
+	packedIn, packedOut []byte // of strided buffers
+
 	// While the operation has no request of its own, req stands for it to
 	// others, tag is its, aborted that another rank gave it up, and ask that a
 	// second caller wonders who is here.

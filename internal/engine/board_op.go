@@ -26,6 +26,7 @@ type boardOp struct {
 	fault     *Fault
 	published []byte
 	out       []byte
+	to        Buf   // strided: where the result goes instead of out, or from there
 	at, n     int64 // the part of each publication that this rank takes; its length
 	elems     int64
 	kernel    kernel.Func
@@ -40,8 +41,12 @@ func (b *board) begin(a *CollArgs) *boardOp {
 	o, g := &b.op, &a.Args
 	*o = boardOp{op: g.Op, seq: b.seq, next: b.size - 1, offers: true, kernel: a.Kernel, unit: a.Unit}
 	o.bytes = collectives.Published(g) * a.Unit
-	o.published, o.out = a.In.Slice(), a.Out.Slice()
-	o.n = int64(len(o.out))
+	o.n = a.Out.n
+	if a.In.Strided() || a.Out.Strided() {
+		b.flatten(o, a)
+	} else {
+		o.published, o.out = a.In.flat(), a.Out.flat()
+	}
 	root := 0
 	switch g.Op {
 	case collectives.OpBarrier, collectives.OpAllreduce:
@@ -112,8 +117,11 @@ func (b *board) step(o *boardOp) (done bool) {
 		}
 		b.take(o, i)
 	}
-	if o.operand != nil && !o.reduced {
-		mem.Copy(o.out, o.operand)
+	switch {
+	case o.operand != nil && !o.reduced:
+		o.put(0, o.operand)
+	case o.reduced && o.to.n > 0:
+		o.put(0, o.out)
 	}
 	if !o.all {
 		b.ranks[b.rank].done.Store(o.seq)
@@ -130,12 +138,49 @@ func (b *board) take(o *boardOp, slot int) {
 	case collectives.OpReduce, collectives.OpAllreduce, collectives.OpScan, collectives.OpExscan, collectives.OpReduceScatterBlock:
 		o.reduce(b.payload(slot, o.bytes)[o.at:][:o.n])
 	case collectives.OpBcast, collectives.OpScatter:
-		mem.Copy(o.out, b.payload(slot, o.bytes)[o.at:][:o.n])
+		o.put(0, b.payload(slot, o.bytes)[o.at:][:o.n])
 	case collectives.OpAllgatherv:
 		at, n := o.displs[o.next]*o.unit, o.counts[o.next]*o.unit
-		mem.Copy(o.out[at:][:n], b.payload(slot, n))
+		o.put(at, b.payload(slot, n))
 	default: // Gather, Allgather, Alltoall: block after block
-		mem.Copy(o.out[int64(o.next)*o.n:][:o.n], b.payload(slot, o.bytes)[o.at:])
+		o.put(int64(o.next)*o.n, b.payload(slot, o.bytes)[o.at:][:o.n])
+	}
+}
+
+// flatten is begin for strided buffers: what is published is packed, and what
+// is reduced is so in packed memory.
+func (b *board) flatten(o *boardOp, a *CollArgs) {
+	room := func(m *[]byte, n int64) []byte {
+		if int64(cap(*m)) < n {
+			*m = make([]byte, n)
+		}
+		return (*m)[:n]
+	}
+	if !a.In.Strided() {
+		o.published = a.In.flat()
+	} else {
+		o.published = room(&b.packedIn, a.In.n)
+		a.In.Pack(o.published, 0)
+	}
+	switch {
+	case !a.Out.Strided():
+		o.out = a.Out.flat()
+		return
+	case a.Kernel != nil:
+		o.out = room(&b.packedOut, a.Out.n)
+	case a.Args.Op == collectives.OpBcast && b.rank == a.Args.Root:
+		o.out = room(&b.packedIn, a.Out.n)
+		a.Out.Pack(o.out, 0)
+	}
+	o.to = a.Out
+}
+
+// put writes a piece of the result.
+func (o *boardOp) put(at int64, p []byte) {
+	if o.to.n > 0 {
+		o.to.Unpack(at, p)
+	} else {
+		mem.Copy(o.out[at:], p)
 	}
 }
 
@@ -152,3 +197,6 @@ func (o *boardOp) reduce(p []byte) {
 		o.operand = p
 	}
 }
+
+// forget drops what belongs to the caller.
+func (o *boardOp) forget() { o.published, o.out, o.to.base = nil, nil, nil }

@@ -41,6 +41,7 @@ func (e *Engine) boardColl(c *Context, a *CollArgs, tag int32) *Fault {
 		e.endLead()
 		if done && o.fault == nil {
 			c.inside = nil
+			o.forget()
 			a.release()
 			if e.freeing != 0 {
 				e.opEnded(c)
@@ -167,6 +168,7 @@ func (e *Engine) leaveOp(k *coll) {
 	}
 	b := k.ctx.board
 	b.wake()
+	k.board.forget()
 	if k.fault != nil {
 		b.ranks[b.rank].done.Store(k.board.seq)
 		e.rouse(k.ctx, b)

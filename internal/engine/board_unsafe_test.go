@@ -38,6 +38,25 @@ var type64 = &dtype.Type{Name: "uint64", Size: 8, Kind: dtype.Uint64}
 
 func buf64(s []uint64) Buf { return NewBuf(unsafe.Pointer(unsafe.SliceData(s)), int64(len(s)), type64) }
 
+// spread is s with a gap behind each element, and how to take it.
+func spread(t testing.TB, s []uint64) (wide []uint64, b Buf) {
+	t.Helper()
+	if len(s) == 0 {
+		return nil, buf64(s)
+	}
+	every2nd, err := dtype.NewResized(type64, 0, 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wide = make([]uint64, 2*len(s))
+	for i, v := range s {
+		wide[2*i], wide[2*i+1] = v, gap64
+	}
+	return wide, NewBuf(unsafe.Pointer(unsafe.SliceData(wide)), int64(len(s)), every2nd)
+}
+
+const gap64 = 0x6761706761706761
+
 // boardJob is a job whose communicator has its board.
 func boardJob(t testing.TB, n int, change func(i int, c *Config)) []*node {
 	t.Helper()
@@ -87,7 +106,9 @@ func (n *node) call64(op collectives.Op, in, out []uint64, count, root int) *Col
 }
 
 // word64 is what rank r puts into element i of call k.
-func word64(k, r, i int) uint64 { return uint64(k)<<40 ^ uint64(r)<<20 ^ uint64(i)*0x9e3779b9 | 1<<32 | 1 }
+func word64(k, r, i int) uint64 {
+	return uint64(k)<<40 ^ uint64(r)<<20 ^ uint64(i)*0x9e3779b9 | 1<<32 | 1
+}
 
 func fold(k, from, to, i int) uint64 {
 	v := word64(k, to, i)
@@ -190,12 +211,28 @@ func TestBoardOperations(t *testing.T) {
 						in, out, want := boardCase(c.op, k, rank, size, c.count, c.root, c.inPlace)
 						a := n.call64(c.op, in, out, c.count, c.root)
 						a.Args.InPlace = a.In.Overlaps(a.Out)
+						var wide []uint64
+						if strided := (k + rank) % 4; strided != 0 && a.Alg.Shared && !a.Args.InPlace {
+							if strided&1 != 0 {
+								_, a.In = spread(t, in)
+							}
+							if strided&2 != 0 {
+								wide, a.Out = spread(t, out)
+							}
+						}
 						if rank == 0 && a.Alg.Shared {
 							used++
 						}
 						if f := n.Collective(n.ctx, a); f != nil {
 							t.Errorf("call %d, %+v, rank %d of %d: %+v", k, c, rank, size, f)
 							return
+						}
+						for i := range wide {
+							if i%2 == 0 {
+								out[i/2] = wide[i]
+							} else if wide[i] != gap64 {
+								t.Errorf("call %d, %+v, rank %d of %d: gap %d is %x", k, c, rank, size, i/2, wide[i])
+							}
 						}
 						for i, v := range out {
 							if v != want(i) {
