@@ -98,14 +98,9 @@ var allreduceRabenseifner = Algorithm{
 	},
 }
 
-// window is the part of n elements that rank number num keeps after halving
-// the vector the given number of times, by the bits of num from the lowest.
+// window is the part of n elements that rank number num keeps after so many
+// halvings with doubling distance.
 func (f folded) window(n int64, num, times int) (off, length int64) {
-	lo, w := 0, 1<<f.log
-	for ; times > 0; times-- {
-		w >>= 1
-		lo += w * (num & 1)
-		num >>= 1
-	}
-	return piece(n, 1<<f.log, lo, lo+w)
+	lo, hi := halving{f, true}.kept(num, times)
+	return piece(n, 1<<f.log, lo, hi)
 }

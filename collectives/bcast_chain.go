@@ -2,10 +2,6 @@
 
 package collectives
 
-// chainSegment is the piece, in elements, when neither caller nor table chose
-// one.
-const chainSegment = 8192
-
 // Pipelined chain broadcast. The data is cut into pieces that run down the
 // chain of ranks from the root; a rank receives a piece while it sends the one
 // before.
@@ -33,46 +29,21 @@ var bcastChain = Algorithm{
 		v, s := vertex(a), chainPieces(a)
 		if v > 0 {
 			if r < s {
-				dst = recv(dst, rankOf(a, v-1), chainPiece(a, r))
+				dst = recv(dst, rankOf(a, v-1), out(chainPiece(a, r)))
 			}
 			r--
 		}
 		if v < a.Size-1 && r >= 0 {
-			dst = send(dst, rankOf(a, v+1), chainPiece(a, r))
+			dst = send(dst, rankOf(a, v+1), out(chainPiece(a, r)))
 		}
 		return dst
 	},
 	Scratch: none,
-	Steps: func(a *Args) int {
-		if a.Size == 1 || a.Count == 0 {
-			return 0
-		}
-		return a.Size - 2 + chainPieces(a)
-	},
+	Steps:   chainSteps,
 	Sent: func(a *Args) int64 {
 		if vertex(a) == a.Size-1 {
 			return 0
 		}
 		return a.Count
 	},
-}
-
-func chainLength(a *Args) int64 {
-	if a.Segment > 0 {
-		return a.Segment
-	}
-	return chainSegment
-}
-
-func chainPieces(a *Args) int {
-	n := a.Count / chainLength(a)
-	if a.Count%chainLength(a) > 0 {
-		n++
-	}
-	return int(n)
-}
-
-func chainPiece(a *Args, i int) Ref {
-	off := int64(i) * chainLength(a)
-	return out(off, min(chainLength(a), a.Count-off))
 }

@@ -115,13 +115,10 @@ func (m *interp[T]) begin(r int, x *actor[T]) {
 
 // receive takes what has arrived and reports whether nothing is missing.
 func (m *interp[T]) receive(r int, x *actor[T]) bool {
-	var missing []Step
-	blocked := map[int]bool{}
+	missing := x.waiting[:0]
 	for _, s := range x.waiting {
-		peer := m.peer(r, s)
-		box := &m.mail[peer*len(m.ranks)+r]
-		if len(*box) == 0 || blocked[peer] {
-			blocked[peer] = true
+		box := &m.mail[m.peer(r, s)*len(m.ranks)+r]
+		if len(*box) == 0 {
 			missing = append(missing, s)
 			continue
 		}

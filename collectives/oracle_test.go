@@ -213,13 +213,16 @@ func draw(g *Algorithm, rng *rand.Rand, size int, count int64) Case {
 func TestAgainstOracle(t *testing.T) {
 	const rounds = 80
 	for k, g := range All() {
-		rng := rand.New(rand.NewPCG(7, uint64(k)))
-		for i := range rounds {
-			c := draw(g, rng, 1+rng.IntN(40), rng.Int64N(100))
-			if err := against(g, c, uint64(i)); err != nil {
-				t.Fatal(err)
+		t.Run(g.String(), func(t *testing.T) {
+			t.Parallel()
+			rng := rand.New(rand.NewPCG(7, uint64(k)))
+			for i := range rounds {
+				c := draw(g, rng, 1+rng.IntN(40), rng.Int64N(60))
+				if err := against(g, c, uint64(i)); err != nil {
+					t.Fatal(err)
+				}
 			}
-		}
+		})
 	}
 }
 

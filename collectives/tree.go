@@ -57,6 +57,10 @@ func (f folded) rank(num int) int {
 	return num + f.rem
 }
 
+// first is the lowest rank that number num stands for; of the number after the
+// last it is the size of the group.
+func (f folded) first(num int) int { return num + min(num, f.rem) }
+
 // steps is the number of dependent rounds of an algorithm that takes inner of
 // them on the 2^log ranks.
 func (f folded) steps(inner int) int {

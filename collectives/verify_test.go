@@ -8,9 +8,10 @@ import (
 )
 
 func TestAllAlgorithms(t *testing.T) {
-	var v Verifier
 	for _, g := range All() {
 		t.Run(g.String(), func(t *testing.T) {
+			t.Parallel()
+			var v Verifier
 			cases := 0
 			for size := 1; size <= maxSize; size++ {
 				if testing.Short() && size > 20 && size%7 != 0 {

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package collectives
+
+// Rabenseifner's reduction: reduce-scatter by recursive halving of the vector
+// while the distance doubles, then a gather to the root by the same exchanges in
+// reverse, of which each rank takes part until it has given its part away. The
+// order of the ranks is kept. Groups that are no power of two are folded.
+//
+//	steps    2*log2 P, or 2*floor(log2 P)+1; 1 more if the root is folded away
+//	sent     n*(P-1)/P and at most half the vector; a folded pair n more
+//	scratch  3/4 of the vector; 3/2 for a folded pair; the root half or all
+//	source   Rabenseifner (2004)
+var reduceRabenseifner = Algorithm{
+	Name: "rabenseifner",
+	Op:   OpReduce,
+	Doc:  "logarithmic with twice the data; for large messages",
+	Rounds: func(a *Args) int {
+		g := gatherTo(a)
+		n := g.log + g.last()
+		switch {
+		case a.Size == 1:
+			return 1
+		case g.num < 0 && a.Rank == a.Root:
+			return 2
+		case g.num < 0:
+			return 1
+		case g.num == g.root && g.away:
+			n++
+		}
+		if g.joined() {
+			n++
+		}
+		return n
+	},
+	Round: func(a *Args, r int, dst []Step) []Step {
+		g := gatherTo(a)
+		switch {
+		case a.Size == 1:
+			return keepOwn(dst, a)
+		case g.num < 0:
+			return handOver(dst, a, r)
+		}
+		x, _ := g.partial(a)
+		if g.joined() {
+			if r == 0 {
+				return x.take(dst, a.Rank-1, 0, a.Count, true)
+			}
+			x.empty = false
+			r--
+		}
+		x.empty = x.empty && r == 0
+		k := r
+		if r >= g.log {
+			k = 2*g.log - 1 - r
+		}
+		if k < 0 {
+			return send(dst, a.Root, x.at(0, a.Count))
+		}
+		num := g.peer(g.num, k)
+		peer := g.rank(num)
+		off, n := g.window(a.Count, g.num, k+1)
+		theirs, m := g.window(a.Count, num, k+1)
+		switch {
+		case r < g.log:
+			dst = send(dst, peer, x.give(theirs, m))
+			return x.take(dst, peer, off, n, peer < a.Rank)
+		case (g.num^g.root)>>k&1 == 1:
+			return send(dst, peer, x.at(off, n))
+		}
+		return recv(dst, peer, x.at(theirs, m))
+	},
+	Scratch: func(a *Args) int64 {
+		g := gatherTo(a)
+		if a.Size == 1 || g.num < 0 {
+			return 0
+		}
+		_, end := g.partial(a)
+		return end
+	},
+	Steps: func(a *Args) int {
+		g := gatherTo(a)
+		n := 2 * g.log
+		if g.rem > 0 {
+			n++
+		}
+		if g.away {
+			n++
+		}
+		return n
+	},
+	Sent: func(a *Args) int64 {
+		g := gatherTo(a)
+		switch {
+		case a.Size == 1 || g.num < 0 && a.Rank == a.Root:
+			return a.Count * int64(min(1, a.Size-1))
+		case g.num < 0:
+			return a.Count
+		}
+		_, n := g.window(a.Count, g.num, g.log)
+		sent := a.Count - n
+		if g.num != g.root {
+			_, n = g.window(a.Count, g.num, g.log-g.last()+1)
+			return sent + n
+		}
+		if g.away {
+			sent += a.Count
+		}
+		return sent
+	},
+}
+
+// rootGather is a halving whose parts come together at one number.
+type rootGather struct {
+	halving
+	root int  // the number that stands for the root
+	away bool // the root itself is folded away
+}
+
+func gatherTo(a *Args) rootGather {
+	root := fold(a.Root, a.Size)
+	g := rootGather{halving{fold(a.Rank, a.Size), true}, root.num, root.num < 0}
+	if g.away {
+		g.root = a.Root / 2
+	}
+	return g
+}
+
+// last is how many rounds of the gather a number takes part in.
+func (g rootGather) last() int {
+	if g.num == g.root {
+		return g.log
+	}
+	return g.log - floorLog(g.num^g.root)
+}
+
+// partial is a number's partial result and the scratch that it takes. At the
+// root it is Out.
+func (g rootGather) partial(a *Args) (x partial, end int64) {
+	x.empty = !(a.InPlace && a.Rank == a.Root)
+	first := 0 // halvings until something arrives
+	if !g.joined() {
+		first = 1
+	}
+	off, n := g.window(a.Count, g.num, first)
+	if a.Rank == a.Root {
+		x.acc = out(0, a.Count)
+		if x.empty {
+			first++
+		}
+	} else {
+		x.acc, x.base, x.spare = scratch(0, n), off, n
+		first++
+	}
+	if first > g.log {
+		return x, x.spare
+	}
+	_, n = g.window(a.Count, g.num, first)
+	return x, x.spare + n
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package collectives
+
+// Central reduce-scatter, also for blocks of different lengths: a binomial
+// reduction to rank 0 in rank order, which sends each rank its block.
+//
+//	steps    ceil(log2 P) + 1
+//	sent     the vector; by rank 0 all blocks but its own
+//	scratch  twice the vector; none for a leaf
+//	source   textbook
+var reduceScatterBlockCentral = Algorithm{
+	Name: "central",
+	Op:   OpReduceScatterBlock,
+	Doc:  "fewest messages, in rank order; for a few elements on many ranks",
+	Rounds: func(a *Args) int {
+		if a.Size == 1 {
+			return 1
+		}
+		return children(a.Rank, a.Size) + 1 + min(1, a.Rank)
+	},
+	Round: func(a *Args, r int, dst []Step) []Step {
+		if a.Size == 1 {
+			return keepShare(dst, a)
+		}
+		if r < children(a.Rank, a.Size)+min(1, a.Rank) {
+			up := wholeReduction(a)
+			return upRound(dst, &up, 0, r)
+		}
+		if a.Rank > 0 {
+			return recv(dst, 0, out(0, a.OutLen()))
+		}
+		for q := 1; q < a.Size; q++ {
+			off, n := shares(a, q, q+1)
+			dst = send(dst, q, scratch(off, n))
+		}
+		return move(dst, scratch(0, a.OutLen()), out(0, a.OutLen()))
+	},
+	Scratch: func(a *Args) int64 {
+		up := wholeReduction(a)
+		return upScratch(&up, 0)
+	},
+	Steps: func(a *Args) int {
+		if a.Size == 1 {
+			return 0
+		}
+		return ceilLog(a.Size) + 1
+	},
+	Sent: func(a *Args) int64 {
+		if a.Rank > 0 {
+			return a.InLen()
+		}
+		return a.InLen() - a.OutLen()
+	},
+}
+
+var reduceScatterCentral = reduceScatterBlockCentral.as(OpReduceScatter)
+
+// wholeReduction is the reduction of all blocks to nobody's Out.
+func wholeReduction(a *Args) Args {
+	return Args{Op: OpReduce, Rank: a.Rank, Size: a.Size, Root: -1, Count: a.InLen()}
+}

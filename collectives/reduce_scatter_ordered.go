@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package collectives
+
+// Ordered recursive halving reduce-scatter, also for blocks of different
+// lengths. The distance doubles, so partial results belong to contiguous ranges
+// of ranks and the order is kept; one more round brings the blocks, which end at
+// the rank with its bits reversed, to their places.
+//
+//	steps    log2 P + 1, or floor(log2 P)+2; 1 for two ranks
+//	sent     n*P at most; a folded pair twice as much
+//	scratch  as halving
+//	source   Rabenseifner's halving (2004) and a permutation
+var reduceScatterBlockOrdered = Algorithm{
+	Name:   "ordered",
+	Op:     OpReduceScatterBlock,
+	Doc:    "logarithmic, in rank order; for medium messages",
+	Rounds: func(a *Args) int { return halvingRounds(a) },
+	Round: func(a *Args, r int, dst []Step) []Step {
+		return halvingRound(dst, a, r, true)
+	},
+	Scratch: func(a *Args) int64 { return halvingScratch(a, true) },
+	Steps: func(a *Args) int {
+		f := fold(0, a.Size)
+		if f.rem == 0 && f.log > 1 {
+			return f.log + 1
+		}
+		return f.steps(f.log)
+	},
+	Sent: func(a *Args) int64 { return halvingSent(a, true) },
+}
+
+var reduceScatterOrdered = reduceScatterBlockOrdered.as(OpReduceScatter)

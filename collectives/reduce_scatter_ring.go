@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package collectives
+
+// Ring reduce-scatter, also for blocks of different lengths. Each block starts
+// at the rank after its own and goes round the ring; every rank adds its part.
+//
+//	steps    P-1
+//	sent     n*(P-1)
+//	scratch  2n
+//	needs    a commutative operation, as a block's order is a rotation
+//	source   Patarasuk, Yuan (2009)
+var reduceScatterBlockRing = Algorithm{
+	Name:        "ring",
+	Op:          OpReduceScatterBlock,
+	Doc:         "neighbours only; for large messages between hosts",
+	Commutative: true,
+	Rounds:      func(a *Args) int { return max(1, a.Size-1) },
+	Round: func(a *Args, r int, dst []Step) []Step {
+		p := a.Size
+		if p == 1 {
+			return keepShare(dst, a)
+		}
+		next, prev := wrap(a.Rank+1, p), wrap(a.Rank-1, p)
+		even, _ := ringSlots(a)
+		slot := func(r int, n int64) Ref { return scratch(even*int64(r&1), n) }
+		b := wrap(prev-r, p)
+		off, n := shares(a, b, b+1)
+		from := in(off, n)
+		if r > 0 {
+			from = slot(r-1, n)
+		}
+		dst = send(dst, next, from)
+		b = wrap(b-1, p)
+		off, n = shares(a, b, b+1)
+		into := slot(r, n)
+		if b == a.Rank && !a.InPlace {
+			into = out(0, n)
+		}
+		dst = recv(dst, prev, into)
+		dst = reduce(dst, in(off, n), into, false)
+		if b == a.Rank && a.InPlace {
+			dst = move(dst, into, out(0, n))
+		}
+		return dst
+	},
+	Scratch: func(a *Args) int64 {
+		even, odd := ringSlots(a)
+		if odd == 0 {
+			return even
+		}
+		return even + odd
+	},
+	Steps: func(a *Args) int { return a.Size - 1 },
+	Sent:  func(a *Args) int64 { return a.InLen() - a.OutLen() },
+}
+
+var reduceScatterRing = reduceScatterBlockRing.as(OpReduceScatter)
+
+// ringSlots are the lengths of the slots in which blocks land in rounds of even
+// and odd numbers. Its own block lands there in place only.
+func ringSlots(a *Args) (even, odd int64) {
+	rounds := a.Size - 1
+	if !a.InPlace {
+		rounds--
+	}
+	if a.Op == OpReduceScatterBlock {
+		return a.Count * int64(min(1, max(0, rounds))), a.Count * int64(min(1, max(0, rounds-1)))
+	}
+	for r := range rounds {
+		n := a.Counts[wrap(wrap(a.Rank-2, a.Size)-r, a.Size)]
+		if r&1 == 0 {
+			even = max(even, n)
+		} else {
+			odd = max(odd, n)
+		}
+	}
+	return even, odd
+}
