@@ -46,13 +46,18 @@ func shares(a *Args, i, j int) (off, n int64) {
 	if a.Op == OpReduceScatterBlock {
 		return int64(i) * a.Count, int64(j-i) * a.Count
 	}
-	for _, c := range a.Counts[:i] {
-		off += c
+	if a.Displs != nil {
+		return a.Displs[i], a.Displs[j-1] + a.Counts[j-1] - a.Displs[i]
 	}
-	for _, c := range a.Counts[i:j] {
+	return total(a.Counts[:i]), total(a.Counts[i:j])
+}
+
+func total(counts []int64) int64 {
+	n := int64(0)
+	for _, c := range counts {
 		n += c
 	}
-	return off, n
+	return n
 }
 
 // toNeighbor is the block for Dests[i] of a neighbourhood operation.

@@ -86,6 +86,9 @@ func (c *Case) args(op Op, rank int) Args {
 		}
 	case OpReduceScatter:
 		a.Counts = c.Counts
+		if c.Layout != nil { // else sums are made where they are needed
+			a.Displs = blockwise(c.Counts, false)
+		}
 	case OpAlltoallv:
 		for q := range c.Size {
 			a.InCounts = append(a.InCounts, c.Block(rank, q, 0))

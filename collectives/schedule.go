@@ -181,7 +181,9 @@ type Args struct {
 
 	// Counts are the blocks of all ranks: Allgatherv, Reduce_scatter; Gatherv
 	// and Scatterv at the root, where alone they are given. Displs are where
-	// they lie in Out (Scatterv: in In), local; nil for Reduce_scatter.
+	// they lie in Out (Scatterv: in In), local. Of Reduce_scatter, whose blocks
+	// lie one after the other, they may be nil: then sums are made for each
+	// round.
 	Counts, Displs []int64
 
 	// InCounts and InDispls are what goes to each rank, OutCounts and
@@ -251,10 +253,7 @@ func (a *Args) InLen() int64 {
 	case OpAlltoall, OpReduceScatterBlock:
 		return a.Count * int64(a.Size)
 	case OpReduceScatter:
-		n := int64(0)
-		for _, c := range a.Counts {
-			n += c
-		}
+		_, n := shares(a, 0, a.Size)
 		return n
 	case OpAlltoallv, OpNeighborAlltoallv:
 		if a.InPlace {

@@ -114,9 +114,6 @@ func sweepBlocks(g *Algorithm, size int, check func(Case) error) error {
 			counts[i] = length(i)
 		}
 		for j, layout := range []func(int, []int64) []int64{nil, apart} {
-			if layout != nil && g.Op == OpReduceScatter { // has none
-				break
-			}
 			for l, place := range []func(int) bool{nil, func(r int) bool { return r%3 != 1 }} {
 				for root := range size {
 					// Every root has one of the forms.

@@ -74,10 +74,8 @@ func (c *Call) arguments() *arguments {
 		a.Nodes = collectives.NewNodes(host)
 	}
 	switch a.Op {
-	case collectives.OpAllgatherv, collectives.OpGatherv, collectives.OpScatterv:
+	case collectives.OpAllgatherv, collectives.OpGatherv, collectives.OpScatterv, collectives.OpReduceScatter:
 		a.Counts, a.Displs = blocks(c.Ranks, c.Count)
-	case collectives.OpReduceScatter:
-		a.Counts, _ = blocks(c.Ranks, c.Count)
 	case collectives.OpAlltoallv:
 		a.InCounts, a.InDispls = blocks(c.Ranks, c.Count)
 		a.OutCounts, a.OutDispls = a.InCounts, a.InDispls

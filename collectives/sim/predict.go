@@ -138,9 +138,32 @@ func (c *Call) extend(m *Machine, sizes []int, before, last Result) (Prediction,
 			}
 		}
 	}
-	slope := (last.Usec - before.Usec) / float64(sizes[1]-sizes[0])
-	usec := last.Usec + slope*float64(c.Ranks-sizes[1])
+	usec, ok := c.fit(sizes, before.Usec, last.Usec)
+	if !ok {
+		slope := (last.Usec - before.Usec) / float64(sizes[1]-sizes[0])
+		usec = last.Usec + slope*float64(c.Ranks-sizes[1])
+	}
 	return Prediction{Result{Usec: max(last.Usec, usec)}, sizes}, nil
+}
+
+// fit extends times of two sizes for an algorithm whose steps grow, but less
+// than the ranks: so much for each step and so much for each element that rank 0
+// sends. It is false for others, and if the two cannot be told apart.
+func (c *Call) fit(sizes []int, before, last float64) (usec float64, ok bool) {
+	cost := func(ranks int) (steps, sent float64) {
+		call := c.shrunk(ranks)
+		a := call.arguments().at(0)
+		return float64(c.Alg.Steps(a)), float64(c.Alg.Sent(a))
+	}
+	s0, n0 := cost(sizes[0])
+	s1, n1 := cost(sizes[1])
+	s, n := cost(c.Ranks)
+	det := s0*n1 - s1*n0
+	if s1 <= s0 || s1 > 1.5*s0 || math.Abs(det) < 1e-9*s1*n1 {
+		return 0, false
+	}
+	perStep, perElement := (before*n1-last*n0)/det, (s0*last-s1*before)/det
+	return perStep*s + perElement*n, true
 }
 
 // cuts reports whether messages become shorter with more ranks although the

@@ -107,7 +107,9 @@ func TestHundredThousand(t *testing.T) {
 			t.Errorf("%v: %v", g, err)
 			continue
 		}
-		if steps := g.Steps(c.arguments().at(0)); steps < 100 && p.From != nil && p.Usec < 1000 {
+		// Allgatherv copies each block to its place.
+		copies := g.String() == "allgatherv/bruck"
+		if steps := g.Steps(c.arguments().at(0)); steps < 100 && p.From != nil && p.Usec < 1000 && !copies {
 			t.Errorf("%v takes %d steps and %v us but is extrapolated from %v", g, steps, p.Usec, p.From)
 		}
 		if p.Usec <= 0 || math.IsNaN(p.Usec) {
