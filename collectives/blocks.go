@@ -49,15 +49,7 @@ func shares(a *Args, i, j int) (off, n int64) {
 	if a.Displs != nil {
 		return a.Displs[i], a.Displs[j-1] + a.Counts[j-1] - a.Displs[i]
 	}
-	return total(a.Counts[:i]), total(a.Counts[i:j])
-}
-
-func total(counts []int64) int64 {
-	n := int64(0)
-	for _, c := range counts {
-		n += c
-	}
-	return n
+	return sum(a.Counts[:i]), sum(a.Counts[i:j])
 }
 
 // toNeighbor is the block for Dests[i] of a neighbourhood operation.
