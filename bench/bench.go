@@ -18,6 +18,8 @@
 //	bibw       a window of 64 messages in each direction: 128
 //	mbw        as bw for each pair of ranks i, i+P/2 and each goroutine; the
 //	           rates of all pairs and goroutines are added
+//	column     an exchange of columns of a matrix of float64 between 2 ranks: 1;
+//	           bytes are those that each sends
 //	barrier    1; rank 0's clock
 //	allreduce  1; rank 0's clock; float64, sum
 //	bcast      1; the time inside the call, mean of all ranks; a barrier that
@@ -77,9 +79,13 @@ func (o *Options) validate(b *Benchmark, ranks int) error {
 	case b.Name == "mbw" && ranks%2 != 0:
 		return fmt.Errorf("bench: mbw needs an even number of ranks, not %d", ranks)
 	}
+	limit := MaxBytes
+	if b.Name == "column" {
+		limit = matrix / 2 * columnBytes
+	}
 	for _, n := range o.Bytes {
-		if n < 0 || n > MaxBytes {
-			return fmt.Errorf("bench: %d bytes, must be 0 to %d", n, MaxBytes)
+		if n < 0 || n > limit {
+			return fmt.Errorf("bench: %d bytes, must be 0 to %d", n, limit)
 		}
 		if unit := b.unit(); n%unit != 0 {
 			return fmt.Errorf("bench: %d bytes: %s takes multiples of %d", n, b.Name, unit)
@@ -110,8 +116,11 @@ type Benchmark struct {
 
 // unit is what sizes must be a multiple of.
 func (b *Benchmark) unit() int {
-	if b.Name == "allreduce" {
+	switch b.Name {
+	case "allreduce":
 		return 8
+	case "column":
+		return columnBytes
 	}
 	return 1
 }
@@ -119,6 +128,7 @@ func (b *Benchmark) unit() int {
 // The sizes that a curve needs.
 var (
 	messageSizes    = []int{1, 8, 64, 512, 4 << 10, 32 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20}
+	columnSizes     = []int{32 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 32 << 20}
 	collectiveSizes = []int{8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 1 << 20}
 )
 
@@ -129,6 +139,7 @@ func All() []Benchmark {
 		{"bw", "windows of 64 messages from rank 0 to rank 1", messageSizes, true, prepareBw},
 		{"bibw", "windows of 64 messages in both directions at once", messageSizes, true, prepareBibw},
 		{"mbw", "as bw, by all pairs of ranks i, i+P/2 at once (--goroutines)", messageSizes, false, prepareMbw},
+		{"column", "2 ranks exchange columns of a 4096 x 4096 matrix of float64", columnSizes, true, prepareColumn},
 		{"barrier", "barrier of all ranks", nil, false, prepareBarrier},
 		{"allreduce", "sum of float64 over all ranks", collectiveSizes, false, prepareAllreduce},
 		{"bcast", "broadcast from rank 0, time inside the call, mean of the ranks", collectiveSizes, false, prepareBcast},

@@ -27,7 +27,7 @@ func TestSameAsC(t *testing.T) {
 		n, _ := strconv.Atoi(string(m[1]))
 		return n
 	}
-	for name, want := range map[string]int{"WINDOW": window, "MAX_BLOCKS": maxBlocks, "MAX_THREADS": MaxGoroutines, "TAG": tagData, "ACK": tagAck} {
+	for name, want := range map[string]int{"WINDOW": window, "MAX_BLOCKS": maxBlocks, "MAX_THREADS": MaxGoroutines, "MATRIX": matrix, "TAG": tagData, "ACK": tagAck} {
 		if got := constant(name); got != want {
 			t.Errorf("peer.c: %s = %d, here it is %d", name, got, want)
 		}

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { WINDOW = 64, MAX_BLOCKS = 200, MAX_SIZES = 64, MAX_THREADS = 64, TAG = 1, ACK = 2 };
+enum { WINDOW = 64, MAX_BLOCKS = 200, MAX_SIZES = 64, MAX_THREADS = 64, MATRIX = 4096, TAG = 1, ACK = 2 };
 
 static struct {
 	const char *bench, *transport;
@@ -30,7 +30,7 @@ static int rank, size;
 // A worker is one thread's share of a loop: mbw runs several, the others one.
 typedef struct {
 	int index;
-	char *sbuf, *rbuf;
+	char *sbuf, *rbuf, *matrix; // matrix: of column only
 	MPI_Request reqs[2 * WINDOW];
 	long iters; // of one block
 	double spent; // bcast: seconds inside the call, this block
@@ -135,6 +135,24 @@ static void bcast(worker *w, long n, long bytes)
 	}
 }
 
+// column exchanges columns of a matrix of doubles: the last ones here become
+// the first ones there.
+static void column(worker *w, long n, long bytes)
+{
+	int columns = bytes / (MATRIX * 8), peer = 1 - rank;
+	MPI_Datatype type;
+	MPI_Type_vector(MATRIX, columns, MATRIX, MPI_DOUBLE, &type);
+	MPI_Type_commit(&type);
+	char *out = w->matrix + (MATRIX - columns) * 8;
+	for (long i = 0; i < n; i++) {
+		MPI_Request in;
+		MPI_Irecv(w->matrix, 1, type, peer, TAG, MPI_COMM_WORLD, &in);
+		MPI_Send(out, 1, type, peer, TAG, MPI_COMM_WORLD);
+		MPI_Wait(&in, MPI_STATUS_IGNORE);
+	}
+	MPI_Type_free(&type);
+}
+
 enum whose { RANK0, SENDERS, MEAN }; // whose clock counts, see package bench
 
 static const struct bench {
@@ -149,6 +167,7 @@ static const struct bench {
 	{"bw", bw, WINDOW, RANK0, 1, "1,8,64,512,4K,32K,64K,256K,1M,4M"},
 	{"bibw", bibw, 2 * WINDOW, RANK0, 1, "1,8,64,512,4K,32K,64K,256K,1M,4M"},
 	{"mbw", mbw, WINDOW, SENDERS, 0, "1,8,64,512,4K,32K,64K,256K,1M,4M"},
+	{"column", column, 1, RANK0, 1, "32K,64K,256K,1M,4M,32M"},
 	{"barrier", barrier, 1, RANK0, 0, "0"},
 	{"allreduce", allreduce, 1, RANK0, 0, "8,64,512,4K,32K,256K,1M"},
 	{"bcast", bcast, 1, MEAN, 0, "8,64,512,4K,32K,256K,1M"},
@@ -244,6 +263,8 @@ static void measure(long bytes)
 		workers[k].sbuf = buffer(bytes);
 		workers[k].rbuf = buffer(bytes);
 	}
+	if (bench->loop == column)
+		workers[0].matrix = buffer((long)MATRIX * MATRIX * 8);
 	MPI_Barrier(MPI_COMM_WORLD);
 	long iters = opt.iters;
 	if (iters == 0)
@@ -272,6 +293,8 @@ static void measure(long bytes)
 		free(workers[k].sbuf);
 		free(workers[k].rbuf);
 	}
+	free(workers[0].matrix);
+	workers[0].matrix = NULL;
 	if (rank != 0)
 		return;
 	qsort(usec, blocks, sizeof usec[0], ascending);
@@ -371,6 +394,8 @@ int main(int argc, char **argv)
 	for (int i = 0; bench->loop && i < opt.sizes; i++) {
 		if (bench->loop == allreduce && opt.bytes[i] % 8 != 0)
 			die("--bytes: allreduce sums float64: a multiple of 8", "");
+		if (bench->loop == column && (opt.bytes[i] % (MATRIX * 8) != 0 || opt.bytes[i] > (long)MATRIX * MATRIX * 4))
+			die("--bytes: column takes multiples of 32K up to half the matrix, 64M", "");
 		measure(opt.bytes[i]);
 	}
 	MPI_Finalize();

@@ -121,7 +121,7 @@ func (e *Engine) Collective(c *Context, a *CollArgs) *Fault {
 	tag := c.collTag(a.Tag)
 	var f *Fault
 	if a.Alg.Shared {
-		f = e.boardColl(c, a, tag)
+		f = e.boardFlat(c, a, tag)
 	} else {
 		r := e.beginColl(c, a, tag)
 		c.inside = r

@@ -84,7 +84,7 @@ func (e *Engine) pulled(p *Peer, env *envelope, payload []byte) error {
 }
 
 // feedPieces is how many pieces go to one peer before the process polls again.
-const feedPieces = 4
+const feedPieces = 2
 
 // feed goes on with the streams to p, and returns how many pieces it has sent.
 func (e *Engine) feed(p *Peer) (n int) {
