@@ -148,8 +148,7 @@ func TestPlotPredicted(t *testing.T) {
 			t.Errorf("%+v: %v\n%s", x.s, err, svg)
 		}
 		for _, g := range collectives.All() {
-			// Those with nodes have no rows here.
-			if g.Op == x.s.Op && !strings.HasPrefix(g.Name, "node-") && !strings.Contains(string(svg), ">"+g.Name+"<") {
+			if g.Op == x.s.Op && !g.TwoLevel && !g.Inter && !strings.Contains(string(svg), ">"+g.Name+"<") {
 				t.Errorf("%+v: no line for %s", x.s, g.Name)
 			}
 		}

@@ -94,8 +94,6 @@ func TestHundredThousand(t *testing.T) {
 		switch {
 		case g.Inter:
 			continue
-		case g.TwoLevel:
-			c.PerNode = 32
 		case g.PowerOfTwo:
 			c.Ranks = 1 << 17
 		}
