@@ -28,18 +28,26 @@ type boardOp struct {
 	out       []byte
 	to        Buf   // strided: where the result goes instead of out, or from there
 	at, n     int64 // the part of each publication that this rank takes; its length
-	elems     int64
 	kernel    kernel.Func
 	counts    []int64 // of Allgatherv
 	displs    []int64
 	unit      int64
 }
 
-// begin sets up o for a call. It costs nothing but stores.
+// begin sets up the operation of a call. It stores field by field what the last
+// operation has left otherwise: clearing all of it takes 10 ns.
 func (b *board) begin(a *CollArgs) *boardOp {
 	b.seq++
 	o, g := &b.op, &a.Args
-	*o = boardOp{op: g.Op, seq: b.seq, next: b.size - 1, offers: true, kernel: a.Kernel, unit: a.Unit}
+	o.op, o.seq, o.next, o.lo = g.Op, b.seq, b.size-1, 0
+	o.offers, o.offered, o.all = true, false, false
+	o.at, o.bytes = 0, 0
+	if g.Op == collectives.OpBarrier {
+		o.all = true
+		o.word = boardWord(b.seq, g.Op, 0, 0)
+		return o
+	}
+	o.unit, o.kernel, o.reduced = a.Unit, a.Kernel, false
 	o.bytes = collectives.Published(g) * a.Unit
 	o.n = a.Out.n
 	if a.In.Strided() || a.Out.Strided() {
@@ -49,7 +57,7 @@ func (b *board) begin(a *CollArgs) *boardOp {
 	}
 	root := 0
 	switch g.Op {
-	case collectives.OpBarrier, collectives.OpAllreduce:
+	case collectives.OpAllreduce:
 		o.all = true
 	case collectives.OpAllgather:
 		o.all, o.n = true, int64(len(o.published))
@@ -83,9 +91,6 @@ func (b *board) begin(a *CollArgs) *boardOp {
 		if g.Op == collectives.OpGather {
 			o.n = int64(len(o.published))
 		}
-	}
-	if o.unit > 0 {
-		o.elems = o.n / o.unit
 	}
 	o.word = boardWord(b.seq, g.Op, root, o.bytes)
 	return o
@@ -189,9 +194,9 @@ func (o *boardOp) reduce(p []byte) {
 	switch {
 	case o.n == 0:
 	case o.reduced:
-		o.kernel(address(o.out), address(p), address(o.out), o.elems)
+		o.kernel(address(o.out), address(p), address(o.out), o.n/o.unit)
 	case o.operand != nil:
-		o.kernel(address(o.out), address(p), address(o.operand), o.elems)
+		o.kernel(address(o.out), address(p), address(o.operand), o.n/o.unit)
 		o.reduced = true
 	default:
 		o.operand = p
@@ -199,4 +204,12 @@ func (o *boardOp) reduce(p []byte) {
 }
 
 // forget drops what belongs to the caller.
-func (o *boardOp) forget() { o.published, o.out, o.to.base = nil, nil, nil }
+func (o *boardOp) forget() {
+	if o.bytes > 0 {
+		o.published, o.out, o.operand = nil, nil, nil
+	}
+	if o.to.n > 0 {
+		o.to = Buf{}
+	}
+	o.fault = nil
+}

@@ -33,12 +33,17 @@ func (e *Engine) boardColl(c *Context, a *CollArgs, tag int32) *Fault {
 	c.inside = &b.req
 	if !e.leading && a.User == nil {
 		e.leading = true
+		turns := e.turns
 		done := e.boardSpin(c, b, o)
 		if b.ask != nil {
 			b.ask.reply()
 			b.ask = nil
 		}
-		e.endLead()
+		if e.turns != turns || e.followers.first != nil || e.relaxDue() {
+			e.endLead()
+		} else {
+			e.leading = false // who was armed still is
+		}
 		if done && o.fault == nil {
 			c.inside = nil
 			o.forget()
