@@ -295,6 +295,22 @@ func TestAllreduceOps(t *testing.T) {
 			if all != word("abcde"[:n]) {
 				t.Fatalf("joined to %s", all)
 			}
+			// More than is copied at once where the result goes to the left
+			// operand's place.
+			many, sums := make([]string32, 3000), make([]string32, 3000)
+			for i := range many {
+				many[i] = word(fmt.Sprintf("%d%c", i%10, 'a'+w.Rank()))
+			}
+			must(t, mpi.Allreduce(w, many, sums, joined))
+			for i, got := range sums {
+				var want string32
+				for r := range n {
+					want = want.add(word(fmt.Sprintf("%d%c", i%10, 'a'+r)))
+				}
+				if got != want {
+					t.Fatalf("element %d joined to %s, want %s", i, got, want)
+				}
+			}
 			// A NaN with other bits on each rank, and lengths on both sides of
 			// a vector.
 			for _, length := range []int{1, 7, 100} {
@@ -316,7 +332,7 @@ func TestAllreduceOps(t *testing.T) {
 }
 
 func TestAllreduceOneAllocations(t *testing.T) {
-	larger := mpi.NewOp(func(in, inout []particle) { copy(inout, in) }, true)
+	lower := mpi.NewOp(func(in, inout []particle) { copy(inout, in) }, false)
 	mpitest.Run(t, 2, func(t *mpitest.T, w *mpi.Comm) {
 		here := mpi.ValueIndex[float32]{Value: 1, Index: int64(w.Rank())}
 		in, out := make([]particle, 3), make([]particle, 3)
@@ -329,7 +345,7 @@ func TestAllreduceOneAllocations(t *testing.T) {
 			must(t, err)
 			_, err = mpi.AllreduceOne(w, here, mpi.MinLoc)
 			must(t, err)
-			must(t, mpi.Allreduce(w, in, out, larger))
+			must(t, mpi.Allreduce(w, in, out, lower))
 		}
 		const rounds = 100
 		if w.Rank() > 0 {

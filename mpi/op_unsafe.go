@@ -6,6 +6,7 @@ package mpi
 // lies in a scalar.
 
 import (
+	"sync"
 	"unsafe"
 
 	"gompi/internal/dtype"
@@ -19,14 +20,46 @@ import (
 // elements of exactly T: with others calls fail with ErrOp.
 // MPI 4.1 section 6.9.5.
 func NewOp[T any](f func(in, inout []T), commutative bool) Op {
-	user := func(dst, a, b unsafe.Pointer, n int64) {
-		inout := unsafe.Slice((*T)(dst), n)
-		if dst != b {
-			copy(inout, unsafe.Slice((*T)(b), n))
-		}
-		f(unsafe.Slice((*T)(a), n), inout)
+	u := &userOp[T]{f: f}
+	return Op{name: "user operation", user: u.kernel, elem: typeOf[T](), commutative: commutative}
+}
+
+// userOp makes a kernel of a user's function.
+type userOp[T any] struct {
+	f     func(in, inout []T)
+	spare sync.Pool // of *[]T: a piece of inout
+}
+
+// pieceBytes is how much of inout is copied where it must not be overwritten.
+const pieceBytes = 32 << 10
+
+func (u *userOp[T]) kernel(dst, a, b unsafe.Pointer, n int64) {
+	d, in, inout := unsafe.Slice((*T)(dst), n), unsafe.Slice((*T)(a), n), unsafe.Slice((*T)(b), n)
+	switch dst {
+	case b:
+		u.f(in, inout)
+	case a:
+		u.onto(in, inout)
+	default:
+		copy(d, inout)
+		u.f(in, d)
 	}
-	return Op{name: "user operation", user: user, elem: typeOf[T](), commutative: commutative}
+}
+
+// onto does in[i] = in[i] op b[i]. b stays as it is.
+func (u *userOp[T]) onto(in, b []T) {
+	piece, _ := u.spare.Get().(*[]T)
+	if piece == nil {
+		p := make([]T, max(1, pieceBytes/max(1, unsafe.Sizeof(*new(T)))))
+		piece = &p
+	}
+	for len(in) > 0 {
+		n := copy(*piece, b)
+		u.f(in[:n], (*piece)[:n])
+		copy(in, (*piece)[:n])
+		in, b = in[n:], b[n:]
+	}
+	u.spare.Put(piece)
 }
 
 // scalar is heap memory for one element in and one out.

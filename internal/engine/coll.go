@@ -9,7 +9,6 @@ import (
 	"gompi/collectives"
 	"gompi/internal/kernel"
 	"gompi/internal/match"
-	"gompi/internal/mem"
 	"gompi/internal/wire"
 )
 
@@ -327,12 +326,9 @@ func (k *coll) reduce(a, b Buf, n int64, left bool) {
 	}
 	if left || k.commutative {
 		k.kernel(b.Addr(), a.Addr(), b.Addr(), n)
-		return
+	} else {
+		k.kernel(b.Addr(), b.Addr(), a.Addr(), n)
 	}
-	tmp := ByteBuf(make([]byte, a.n))
-	mem.Copy(tmp.Slice(), a.Slice())
-	k.kernel(tmp.Addr(), b.Addr(), tmp.Addr(), n)
-	mem.Copy(b.Slice(), tmp.Slice())
 }
 
 // stepDone books the end of a step.
