@@ -39,9 +39,15 @@
 // block of In; so is Reduce_scatter, where Out is the start of In. Exscan leaves
 // Out of rank 0 alone. Args.InLen and Args.OutLen give the lengths.
 //
+// # Intercommunicators and nodes
+//
+// On an intercommunicator (Args.Remote) steps address the local or the remote
+// group, and nobody is in place. Ranks of a root's group that are not the root
+// have no rounds. Two-level algorithms use what Args.Nodes says about hosts.
+// Both are made of stages, which are flat algorithms run by some of the ranks.
+//
 // # Limitations
 //
 // Alltoallw and Neighbor_alltoallw, whose blocks differ in type, are the v-forms
-// in bytes. Intercommunicators (Step.Remote) have their place but no algorithm
-// yet.
+// in bytes.
 package collectives

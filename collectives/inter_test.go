@@ -4,6 +4,7 @@ package collectives
 
 import (
 	"math/rand/v2"
+	"strings"
 	"testing"
 )
 
@@ -215,6 +216,61 @@ func agree(t *testing.T, table *Table, op Op, c Case) {
 		}
 		if g != first {
 			t.Errorf("%v: rank %d selects %v, others %v", c, r, g, first)
+		}
+	}
+}
+
+// crossed is an allgather of two groups with one thing wrong.
+func crossed(round func(a *Args) []Step) *Algorithm {
+	g := allgatherInterDirect
+	g.Round = func(a *Args, r int, dst []Step) []Step { return append(dst, round(a)...) }
+	return &g
+}
+
+// The verifier tells the groups apart.
+func TestInterFaults(t *testing.T) {
+	c := Case{Size: 2, Remote: 3, Count: 2, RemoteCount: 1}
+	if err := Verify(&allgatherInterDirect, c); err != nil {
+		t.Fatal(err)
+	}
+	own := allreduceInterLinear
+	own.Round = func(a *Args, r int, dst []Step) []Step {
+		dst = allreduceInterLinear.Round(a, r, dst)
+		for i := range dst {
+			if dst[i].Remote { // each leader gets back what it has
+				dst[i] = Step{Kind: Copy, A: collected(a, a.Count), B: out(0, a.Count)}
+			}
+		}
+		return dst[:min(len(dst), 1)]
+	}
+	early := barrierInterLeaders
+	early.Rounds = func(a *Args) int { return barrierInterLeaders.Rounds(a) - 1 }
+	for _, test := range []struct {
+		name string
+		g    *Algorithm
+		c    Case
+		want string
+	}{
+		{"no such remote rank", crossed(func(a *Args) []Step {
+			return sendFar(nil, a.Remote, in(0, a.Count))
+		}), c, "is no peer"},
+		{"to the own group", crossed(func(a *Args) []Step {
+			return send(nil, a.Size, in(0, a.Count))
+		}), c, "is no peer"},
+		{"one side in the other group", crossed(func(a *Args) []Step {
+			if a.Size == 2 {
+				return sendFar(nil, 0, in(0, a.Count))
+			}
+			return recv(nil, (a.Rank+1)%3, out(0, 2))
+		}), c, "deadlock"},
+		{"lengths differ", crossed(func(a *Args) []Step {
+			return recvFar(sendFar(nil, a.Rank%a.Remote, in(0, a.Count)), a.Rank%a.Remote, out(0, a.Count))
+		}), c, "meet a receive of"},
+		{"the own group's result", &own, Case{Size: 1, Remote: 1, Count: 1}, "ends with"},
+		{"leaves before the other group enters", &early, Case{Size: 2, Remote: 3}, "does not know"},
+	} {
+		if err := Verify(test.g, test.c); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: got %v, want an error with %q", test.name, err, test.want)
 		}
 	}
 }

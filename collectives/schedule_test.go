@@ -37,7 +37,7 @@ func TestRoundIsPure(t *testing.T) {
 }
 
 // example is a call of 16 ranks that every algorithm admits.
-func example(g *Algorithm) Args {
+func example(g *Algorithm) Case {
 	c := Case{Size: 16, Root: 3, Count: 64}
 	for i := range c.Size {
 		c.Counts = append(c.Counts, int64(i+1))
@@ -52,23 +52,26 @@ func example(g *Algorithm) Args {
 		c = interCases(g.Op, 16, 11)[0]
 		c.Root = 5
 	}
-	return c.args(g.Op, 5)
+	return c
 }
 
 func TestNoAllocation(t *testing.T) {
 	table := DefaultTable()
 	for _, g := range All() {
-		a := example(g)
-		dst := make([]Step, 0, 64)
-		allocs := testing.AllocsPerRun(10, func() {
-			table.Select(&a, 8, true)
-			g.Scratch(&a)
-			for r := range g.Rounds(&a) {
-				dst = g.Round(&a, r, dst[:0])
+		c := example(g)
+		for rank := range c.ranks() {
+			a := c.args(g.Op, rank)
+			dst := make([]Step, 0, 1024)
+			allocs := testing.AllocsPerRun(2, func() {
+				table.Select(&a, 8, true)
+				g.Scratch(&a)
+				for r := range g.Rounds(&a) {
+					dst = g.Round(&a, r, dst[:0])
+				}
+			})
+			if allocs > 0 {
+				t.Errorf("%v allocates %v times on rank %d", g, allocs, rank)
 			}
-		})
-		if allocs > 0 {
-			t.Errorf("%v allocates %v times", g, allocs)
 		}
 	}
 }
@@ -76,7 +79,8 @@ func TestNoAllocation(t *testing.T) {
 func BenchmarkRound(b *testing.B) {
 	for _, g := range All() {
 		b.Run(g.String(), func(b *testing.B) {
-			a := example(g)
+			c := example(g)
+			a := c.args(g.Op, 5)
 			dst := make([]Step, 0, 64)
 			rounds := g.Rounds(&a)
 			steps, r := 0, 0

@@ -100,3 +100,72 @@ func TestNodes(t *testing.T) {
 		t.Error("no nodes are several")
 	}
 }
+
+// The order of the ranks is kept where the ranks of each node follow one
+// another, and only there may an operation not commute.
+func TestNodesOrder(t *testing.T) {
+	ordered, mixed := spread(6, func(r int) int { return r / 2 }), spread(6, func(r int) int { return r % 2 })
+	for _, g := range []*Algorithm{&reduceNodeOrdered, &allreduceNodeDoubling, &allreduceNodeRabenseifner} {
+		claim := *g
+		claim.TwoLevel = false // order whatever the nodes
+		for _, root := range []int{0, 3} {
+			if err := Verify(&claim, Case{Size: 6, Root: root, Count: 12, Nodes: ordered}); err != nil {
+				t.Error(err)
+			}
+			if Verify(&claim, Case{Size: 6, Root: root, Count: 12, Nodes: mixed}) == nil {
+				t.Errorf("%v keeps the order of ranks that are not in that of the nodes", g)
+			}
+		}
+	}
+	one := spread(6, func(int) int { return 0 })
+	each := spread(6, func(r int) int { return r })
+	for _, test := range []struct {
+		g           *Algorithm
+		nodes       *Nodes
+		commutative bool
+		want        bool
+	}{
+		{&allreduceNodeDoubling, ordered, false, true},
+		{&allreduceNodeDoubling, mixed, true, true},
+		{&allreduceNodeDoubling, mixed, false, false},
+		{&reduceNodeBinomial, ordered, false, false},
+		{&bcastNodeBinomial, mixed, false, true},
+		{&bcastNodeBinomial, one, true, false},
+		{&bcastNodeBinomial, each, true, false},
+		{&bcastNodeBinomial, nil, true, false},
+	} {
+		a := Args{Op: test.g.Op, Size: 6, Nodes: test.nodes}
+		if got := test.g.Admits(&a, test.commutative); got != test.want {
+			t.Errorf("%v, commutative %v, nodes %+v: %v", test.g, test.commutative, test.nodes, got)
+		}
+	}
+}
+
+// One message between each pair of hosts and direction at most, whatever the
+// layout, where the aim is few messages.
+func TestNodesFewMessages(t *testing.T) {
+	for _, nodes := range []*Nodes{spread(12, func(r int) int { return r / 3 }), spread(12, func(r int) int { return r % 5 })} {
+		for _, g := range []*Algorithm{&bcastNodeBinomial, &reduceNodeOrdered, &gatherNode, &scatterNode, &allgatherNodeDirect, &alltoallNode} {
+			c := Case{Size: 12, Root: 7, Count: 3, Nodes: nodes}
+			sent := map[[2]int]int{}
+			for r := range c.Size {
+				a := c.args(g.Op, r)
+				for i := range g.Rounds(&a) {
+					for _, s := range g.Round(&a, i, nil) {
+						if to := nodes.Of(int(s.Peer)); s.Kind == Send && to != nodes.Of(r) {
+							sent[[2]int{nodes.Of(r), to}]++
+						}
+					}
+				}
+			}
+			if len(sent) == 0 {
+				t.Errorf("%v sends nothing between hosts", g)
+			}
+			for pair, n := range sent {
+				if n > 1 {
+					t.Errorf("%v: %d messages from host %d to host %d", g, n, pair[0], pair[1])
+				}
+			}
+		}
+	}
+}
