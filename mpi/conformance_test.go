@@ -84,6 +84,7 @@ var checks = []check{
 	{"collectives-overlap", 4, checkOverlap},
 	{"withdrawn-receives", 2, checkWithdrawnReceives},
 	{"withdrawn-sends", 2, checkWithdrawnSends},
+	{"datatypes", 2, checkDatatypes},
 }
 
 // TestConformance runs every check under every setting: the library behaves
