@@ -205,7 +205,7 @@ func (s *sendBuffer) gone(i int, o *engine.Outcome) {
 	s.used -= m.cost
 	if f := o.Status.Fault; f != nil && f.Class != engine.BadRequest && s.lost == nil {
 		c, _ := o.Owner.(*Comm)
-		s.lost = c.errorOf(o.Op, o.Peer, o.Tag, f)
+		s.lost = c.faultError(o.Op, o.Peer, o.Tag, f)
 	}
 	if n := int64(cap(m.block)); n > 0 && s.spared+n <= maxSpare {
 		s.spare = append(s.spare, stored{block: m.block})
@@ -301,7 +301,7 @@ func (c *Comm) bufferError(op engine.Op, gaveUp bool, err error) error {
 	if gaveUp {
 		class = ErrCancelled
 	} else if errors.As(err, &e) {
-		return err // a message's own
+		return c.raise(e) // a message's own
 	}
 	return c.argError(class, op, ProcNull, -1, -1, -1, "", err)
 }
@@ -334,12 +334,12 @@ func (c *Comm) IflushBuffer() Request { return c.iflush(&c.core.buffer) }
 func (c *Comm) attach(s *sendBuffer, bytes int) error {
 	p := c.core.proc
 	p.bufferMu.Lock()
-	defer p.bufferMu.Unlock()
-	if err := s.attach(bytes); err != nil {
-		return c.bufferError(opAttachBuffer, false, err)
+	err := s.attach(bytes)
+	if err == nil {
+		p.buffers = append(p.buffers, s)
 	}
-	p.buffers = append(p.buffers, s)
-	return nil
+	p.bufferMu.Unlock()
+	return c.bufferError(opAttachBuffer, false, err)
 }
 
 func (c *Comm) detach(s *sendBuffer) (int, error) {

@@ -61,6 +61,14 @@ func collUse(a *engine.CollArgs) use {
 
 // begin books the buffers of an operation, or says who else uses them.
 func (k *checker) begin(c *Comm, u use) (*use, error) {
+	booked, err := k.book(c, u)
+	if err != nil {
+		return nil, c.raise(err)
+	}
+	return booked, nil
+}
+
+func (k *checker) book(c *Comm, u use) (*use, *Error) {
 	u.comm, u.engine = c.Name(), c.core.e
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -78,7 +86,7 @@ func (k *checker) begin(c *Comm, u use) (*use, error) {
 	clear(k.uses[len(kept):])
 	k.uses = kept
 	if clash != nil {
-		return nil, c.argError(ErrInUse, u.op, u.peer, u.tag, -1, -1, "",
+		return nil, c.newError(ErrInUse, u.op, u.peer, u.tag, -1, -1, "",
 			fmt.Errorf("its %d bytes overlap the %d bytes of %v, which is not complete", u.bytes(), clash.bytes(), clash))
 	}
 	k.uses = append(k.uses, &u)

@@ -39,7 +39,7 @@ func (a *call) begin(c *Comm, kind collectives.Op) bool {
 		return a.bad(ErrComm, "communicator is nil")
 	}
 	a.User, a.Unit = c.user, 1
-	a.Args.Op, a.Args.Rank, a.Args.Size = kind, c.core.rank, c.core.size
+	a.Args.Op, a.Args.Rank, a.Args.Size, a.Args.Remote = kind, c.core.rank, c.core.size, c.core.ctx.Remote.Len()
 	return true
 }
 

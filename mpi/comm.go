@@ -4,6 +4,7 @@ package mpi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 
@@ -32,9 +33,16 @@ type commCore struct {
 	table *collectives.Table
 	check *checker   // nil without GOMPI_CHECK
 	near  *neighbors // nil without a topology
+	// targets is the number of ranks that messages go to: the size of the
+	// remote group of an intercommunicator.
+	targets int
+	bridge  *bridge // nil in an intracommunicator
 
-	name   atomic.Pointer[string]
-	buffer sendBuffer
+	name    atomic.Pointer[string]
+	handler atomic.Pointer[ErrorHandler]
+	info    atomic.Pointer[Info] // never changed in place
+	attrs   attributes
+	buffer  sendBuffer
 }
 
 func (p *Process) newComm(id wire.ContextID, members wire.Members, name string) (*Comm, error) {
@@ -58,7 +66,7 @@ func (c *Comm) register(id wire.ContextID, members wire.Members) error {
 	if err != nil {
 		return fmt.Errorf("gompi: communicator %s: %w", c.Name(), err)
 	}
-	c.core.ctx, c.core.rank, c.core.size = ctx, ctx.Rank, members.Len()
+	c.core.ctx, c.core.rank, c.core.size, c.core.targets = ctx, ctx.Rank, members.Len(), members.Len()
 	return nil
 }
 
@@ -90,13 +98,24 @@ func (c *Comm) Group() Group { return c.core.proc.NewGroup(c.core.ctx.Members) }
 
 // Compare tells how two communicators compare: Ident if they are the same one,
 // Congruent if only their contexts differ, Similar if also the order of their
-// ranks does. Local. MPI 4.1 section 7.4.1.
+// ranks does. Those of intercommunicators compare group by group; with an
+// intracommunicator they are Unequal. Local. MPI 4.1 sections 7.4.1 and 7.6.1.
 func (c *Comm) Compare(d *Comm) Comparison {
 	if c.core == d.core {
 		return Ident
 	}
-	return min(compare(c.core.ctx.Members, d.core.ctx.Members), Congruent)
+	x, y := c.core.ctx, d.core.ctx
+	return min(compare(x.Members, y.Members), compare(x.Remote, y.Remote), Congruent)
 }
+
+// SetInfo replaces the communicator's hints by a copy of info, on this
+// process. No hint is known to this library: they are kept for the program.
+// MPI 4.1 section 7.4.4.
+func (c *Comm) SetInfo(info *Info) { c.core.info.Store(info.Dup()) }
+
+// Info returns a copy of the communicator's hints. Local.
+// MPI 4.1 section 7.4.4.
+func (c *Comm) Info() *Info { return c.core.info.Load().Dup() }
 
 // Process is the process that holds the communicator.
 func (c *Comm) Process() *Process { return c.core.proc }
@@ -127,27 +146,58 @@ func (c *Comm) expired(op engine.Op, peer, tag int) error {
 // ErrComm, as do probes that wait. Pending operations complete as if it lived
 // and must be waited for as always; a partitioned operation that is not under
 // way cannot be started any more. A message that no pending operation can
-// receive is dropped: its sender completes. A buffer attached to c is detached
-// first, which waits as DetachBuffer does. A call that another goroutine makes
-// at the same time is a new one or a pending one. Local in effect; every rank
-// should free it. MPI 4.1 section 7.4.3.
-func (c *Comm) Free() {
+// receive is dropped: its sender completes. A call that another goroutine
+// makes at the same time is a new one or a pending one.
+//
+// Attributes are deleted first, the last one set before the others; then a
+// buffer attached to c is detached, which waits as DetachBuffer does. Errors
+// of both are returned, and the communicator is freed nevertheless. Local in
+// effect; every rank should free it. MPI 4.1 section 7.4.3.
+func (c *Comm) Free() error {
+	err := c.deleteAttrs()
 	if c.core.buffer.attached() {
-		c.DetachBuffer()
+		_, lost := c.DetachBuffer()
+		err = errors.Join(err, lost)
 	}
 	c.core.e.FreeContext(c.core.ctx)
+	if b := c.core.bridge; b != nil {
+		c.core.e.FreeContext(b.both.core.ctx)
+	}
+	return err
 }
+
+// Disconnect is Free that returns when the pending operations are complete, or
+// with ErrCancelled when c's context ends: then they go on.
+// MPI 4.1 section 11.10.4.
+func (c *Comm) Disconnect() error {
+	err := c.Free()
+	if f := c.core.e.Settled(c.core.ctx, opDisconnect, c.user); f != nil {
+		err = errors.Join(err, c.errorOf(opDisconnect, ProcNull, -1, f))
+	}
+	return err
+}
+
+const opDisconnect engine.Op = "Disconnect"
 
 // Revoke makes the communicator unusable on all its ranks: operations on it,
 // pending and later, fail with ErrRevoked. Any rank may call it; it is not
 // collective.
-func (c *Comm) Revoke() { c.core.e.Revoke(c.core.ctx) }
+func (c *Comm) Revoke() {
+	c.core.e.Revoke(c.core.ctx)
+	if b := c.core.bridge; b != nil {
+		b.both.Revoke()
+	}
+}
 
 // Revoked reports whether the communicator was revoked. Local.
 func (c *Comm) Revoked() bool { return c.core.ctx.Revoked() }
 
-// Failed returns the ranks that this process knows to have failed. Local.
+// Failed returns the ranks that this process knows to have failed, those of
+// the remote group of an intercommunicator. Local.
 func (c *Comm) Failed() []int { return c.core.ctx.Failed() }
+
+// FailedLocal is Failed for the local group of an intercommunicator. Local.
+func (c *Comm) FailedLocal() []int { return c.core.ctx.FailedLocal() }
 
 // AckFailed acknowledges the failures known now, so that receives from
 // AnySource work again among the living. Local; returns how many there are.
@@ -156,7 +206,7 @@ func (c *Comm) AckFailed() int { return c.core.ctx.AckFailed() }
 // Transport names what carries messages between the caller and a rank: "shm",
 // "tcp", "inproc" or "self"; "" before the first message. Local.
 func (c *Comm) Transport(rank int) string {
-	if rank < 0 || rank >= c.core.size {
+	if rank < 0 || rank >= c.core.targets {
 		return ""
 	}
 	return c.core.e.TransportOf(c.core.ctx, rank)

@@ -88,12 +88,15 @@ func (p *Process) meet(op engine.Op, members wire.Members, n uint32, user contex
 
 // CreateGroup makes a communicator of the ranks of g, a subgroup of c's group.
 // Only they call it, with the same group and tag, which tells creations on
-// several goroutines apart; it interferes neither with messages nor with
+// several goroutines apart; c is an intracommunicator, and the call interferes neither with messages nor with
 // collectives of c. Collective over g; what is said of failures and of giving
 // up at CommFromGroup holds. MPI 4.1 section 7.4.2.
 func (c *Comm) CreateGroup(g Group, tag int) (*Comm, error) {
 	if g.Size() == 0 {
 		return nil, nil
+	}
+	if err := c.intra(opCreateGroup); err != nil {
+		return nil, err
 	}
 	if tag < 0 || tag > MaxTag {
 		return nil, c.tagError(opCreateGroup, ProcNull, tag)
@@ -114,5 +117,5 @@ func (c *Comm) CreateGroup(g Group, tag int) (*Comm, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.core.proc.newComm(id, g.members, fmt.Sprintf("%s*%d", c.Name(), tag))
+	return c.child(id, shape{local: g.members}, fmt.Sprintf("%s*%d", c.Name(), tag))
 }

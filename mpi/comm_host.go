@@ -33,9 +33,12 @@ const hwResource, hwShared = "mpi_hw_resource_type", "mpi_shared_memory"
 // SplitType makes a communicator for each group of ranks that share something,
 // in the order of their keys, equal ones in the order of their ranks. kind is
 // equal on all ranks but for those that give Undefined, whose result is nil;
-// differing kinds are ErrArg on all. info may be nil. Collective over c.
-// MPI 4.1 section 7.4.2.
+// differing kinds are ErrArg on all. info may be nil. c is an intracommunicator.
+// Collective over c. MPI 4.1 section 7.4.2.
 func (c *Comm) SplitType(kind SplitKind, key int, info *Info) (*Comm, error) {
+	if err := c.intra(opSplitType); err != nil {
+		return nil, err
+	}
 	if kind == SplitHWGuided && info.Get(hwResource) == hwShared {
 		kind = SplitShared
 	}
@@ -71,7 +74,7 @@ func (c *Comm) SplitType(kind SplitKind, key int, info *Info) (*Comm, error) {
 			all[r].color = Undefined
 		}
 	}
-	return c.child(id, c.chosen(all, int64(SplitShared)), c.Name()+"/host")
+	return c.child(id, c.chosen(all, int(SplitShared)), c.Name()+"/host")
 }
 
 // hostName tells hosts apart: the running kernel, and the network namespace in

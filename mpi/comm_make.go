@@ -12,21 +12,55 @@ import (
 	"gompi/internal/wire"
 )
 
-// Communicators made from a communicator. Its rank 0 chooses the context id
-// for all: groups that have no process in common share it.
+// Communicators made from a communicator. Rank 0 (of an intercommunicator:
+// that of the low group) chooses the context id for all: groups that have no
+// process in common share it.
 
 const (
 	opDup    engine.Op = "Dup"
+	opIdup   engine.Op = "Idup"
 	opSplit  engine.Op = "Split"
 	opCreate engine.Op = "Create"
 )
+
+// shape is who belongs to a communicator to be made.
+type shape struct {
+	local  wire.Members
+	remote wire.Members // empty in an intracommunicator
+	low    bool         // local stands first where both groups stand together
+}
+
+func (c *Comm) shape() shape {
+	s := shape{local: c.core.ctx.Members, remote: c.core.ctx.Remote}
+	if b := c.core.bridge; b != nil {
+		s.low = b.low
+	}
+	return s
+}
+
+// meeting is the communicator over which the ranks of c agree on another of
+// its kind, and how many context ids that takes.
+func (c *Comm) meeting() (*Comm, uint32) {
+	if b := c.core.bridge; b != nil {
+		return &Comm{core: b.both.core, user: c.user}, interSerials
+	}
+	return c, 1
+}
+
+// met is an error of that communicator as one of c.
+func (c *Comm) met(err error) error {
+	if err != nil && c.core.bridge != nil {
+		c.CallErrorHandler(err)
+	}
+	return err
+}
 
 // newSerials reserves n consecutive serials of contexts that this process
 // creates. 0: there are no more.
 func (p *Process) newSerials(n uint32) uint32 {
 	for {
 		last := p.serial.Load()
-		if last > math.MaxUint32-n {
+		if last >= math.MaxUint32-n {
 			return 0
 		}
 		if p.serial.CompareAndSwap(last, last+n) {
@@ -35,72 +69,160 @@ func (p *Process) newSerials(n uint32) uint32 {
 	}
 }
 
-// offer is what this rank tells of a new context: rank 0 its serial.
-func (c *Comm) offer() uint64 {
+// offer is what this rank tells of n new contexts: rank 0 the first's serial.
+func (c *Comm) offer(n uint32) uint64 {
 	if c.core.rank == 0 {
-		return uint64(c.core.proc.newSerials(1))
+		return uint64(c.core.proc.newSerials(n))
 	}
 	return 0
 }
 
 // contextOf is the id with the serial that rank 0 has told.
 func (c *Comm) contextOf(op engine.Op, serial uint64) (wire.ContextID, error) {
-	creator := c.core.ctx.Members.At(0)
-	if serial == 0 {
-		return wire.ContextID{}, c.argError(ErrComm, op, ProcNull, -1, -1, -1, "", fmt.Errorf("process %v has no context id left", creator))
+	id, err := contextFrom(c.core.ctx.Members.At(0), serial)
+	if err != nil {
+		return id, c.argError(ErrComm, op, ProcNull, -1, -1, -1, "", err)
+	}
+	return id, nil
+}
+
+// contextFrom is a context of which another process has told the serial. There
+// is one after it.
+func contextFrom(creator wire.ProcID, serial uint64) (wire.ContextID, error) {
+	if serial == 0 || serial >= math.MaxUint32 {
+		return wire.ContextID{}, fmt.Errorf("process %v has no context id left", creator)
 	}
 	return wire.ContextID{Creator: creator, Serial: uint32(serial)}, nil
 }
 
 // agree makes all ranks agree on a context id.
 func (c *Comm) agree(op engine.Op) (wire.ContextID, error) {
-	serial, err := BcastOne(c, c.offer(), 0)
+	u, n := c.meeting()
+	serial, err := BcastOne(u, u.offer(n), 0)
 	if err != nil {
-		return wire.ContextID{}, err
+		return wire.ContextID{}, c.met(err)
 	}
-	return c.contextOf(op, serial)
+	id, err := u.contextOf(op, serial)
+	return id, c.met(err)
 }
 
-// Dup makes a communicator of the same ranks with a context of its own.
-// Collective over c. MPI 4.1 section 7.4.2.
-func (c *Comm) Dup() (*Comm, error) {
+// child makes a communicator that c's ranks have agreed on: nil for a process
+// that is not a member, and for one that would face an empty group.
+func (c *Comm) child(id wire.ContextID, s shape, name string) (*Comm, error) {
+	p := c.core.proc
+	inter := c.core.bridge != nil
+	if s.local.Index(p.self) < 0 || inter && s.remote.Len() == 0 {
+		p.e.SkipContext(id)
+		if inter {
+			p.e.SkipContext(id.Next())
+		}
+		return nil, nil
+	}
+	d := p.blankComm(name)
+	if err := c.bequeath(d, id, s); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// bequeath makes a blank communicator one that was made from c.
+func (c *Comm) bequeath(d *Comm, id wire.ContextID, s shape) error {
+	d.core.handler.Store(c.core.handler.Load())
+	if s.remote.Len() > 0 {
+		return d.registerInter(id, s)
+	}
+	return d.register(id, s.local)
+}
+
+// Dup makes a communicator of the same ranks with a context of its own, the
+// topology and the error handler of c, and the attributes that their keys'
+// callbacks copy. The
+// hints of c are not copied. If a callback fails, so does Dup on that process
+// alone. Collective over c. MPI 4.1 section 7.4.2.
+func (c *Comm) Dup() (*Comm, error) { return c.DupWithInfo(nil) }
+
+// DupWithInfo is Dup that gives the new communicator a copy of info as its
+// hints. Collective over c. MPI 4.1 section 7.4.2.
+func (c *Comm) DupWithInfo(info *Info) (*Comm, error) {
+	attrs, failed := c.copyAttrs(opDup)
 	id, err := c.agree(opDup)
 	if err != nil {
 		return nil, err
 	}
-	return c.child(id, c.core.ctx.Members, c.Name()+"+")
+	d, err := c.child(id, c.shape(), c.Name()+"+")
+	if err != nil {
+		return nil, err
+	}
+	return c.furnish(d, attrs, info, failed)
 }
 
-// child makes a communicator that c's ranks have agreed on: nil for a process
-// that is not a member.
-func (c *Comm) child(id wire.ContextID, members wire.Members, name string) (*Comm, error) {
-	p := c.core.proc
-	if members.Index(p.self) < 0 {
-		p.e.SkipContext(id)
-		return nil, nil
+// furnish completes a duplicate of c, or gives it up.
+func (c *Comm) furnish(d *Comm, attrs []attribute, info *Info, failed error) (*Comm, error) {
+	if failed != nil {
+		d.Free()
+		return nil, failed
 	}
-	return p.newComm(id, members, name)
+	d.core.near = c.core.near
+	d.core.attrs.list = attrs
+	if info != nil {
+		d.SetInfo(info)
+	}
+	return d, nil
+}
+
+// Idup starts a Dup. The communicator must not be used before the request is
+// complete, nor at all if that gives an error. Collective over c.
+// MPI 4.1 section 7.4.2.
+func (c *Comm) Idup() (*Comm, Request) { return c.IdupWithInfo(nil) }
+
+// IdupWithInfo starts a DupWithInfo, see Idup. MPI 4.1 section 7.4.2.
+func (c *Comm) IdupWithInfo(info *Info) (*Comm, Request) {
+	info = info.Dup()
+	attrs, failed := c.copyAttrs(opIdup)
+	u, n := c.meeting()
+	serial := []uint64{u.offer(n)}
+	told := Ibcast(u, serial, 0)
+	d := c.core.proc.blankComm(c.Name() + "+")
+	e := c.core.e
+	h := e.NewOther(c.core.ctx, opIdup)
+	go func() {
+		_, err := told.Wait()
+		var id wire.ContextID
+		if err == nil {
+			id, err = u.contextOf(opIdup, serial[0])
+		}
+		if err == nil {
+			err = c.bequeath(d, id, c.shape())
+		}
+		if err == nil {
+			_, err = c.furnish(d, attrs, info, failed)
+		}
+		st := engine.Status{Source: AnySource, Tag: AnyTag}
+		if err != nil {
+			st.Fault = &engine.Fault{Class: engine.Argument, Peer: -1, Err: err}
+		}
+		e.Complete(h, st)
+	}()
+	return d, Request{h}
 }
 
 // Split makes a communicator for each color: of the ranks that give it, in the
 // order of their keys, equal ones in the order of their ranks. color is not
 // negative, or Undefined: then the result is nil. Another color of any rank is
-// ErrArg on all. Collective over c. MPI 4.1 section 7.4.2.
+// ErrArg on all. The groups of an intercommunicator are split alike; where one
+// has no rank of a color, those of the other get nil. Collective over c.
+// MPI 4.1 section 7.4.2.
 func (c *Comm) Split(color, key int) (*Comm, error) {
 	all, id, err := c.colors(opSplit, color, key)
 	if err != nil {
 		return nil, err
 	}
-	for r, x := range all {
+	for i, x := range all {
 		if x.color < 0 && x.color != Undefined {
-			return nil, c.argError(ErrArg, opSplit, ProcNull, -1, -1, -1, "", fmt.Errorf("rank %d gives color %d", r, x.color))
+			return nil, c.argError(ErrArg, opSplit, ProcNull, -1, -1, -1, "", fmt.Errorf("%s gives color %d", c.who(i), x.color))
 		}
 	}
-	if color == Undefined {
-		c.core.proc.e.SkipContext(id)
-		return nil, nil
-	}
-	return c.child(id, c.chosen(all, int64(color)), fmt.Sprintf("%s/%d", c.Name(), color))
+	return c.child(id, c.chosen(all, color), fmt.Sprintf("%s/%d", c.Name(), color))
 }
 
 // choice is what a rank says in a Split.
@@ -109,51 +231,99 @@ type choice struct {
 	serial     uint64 // of rank 0
 }
 
-// colors exchanges the colors and keys of all ranks, with a context id.
+// colors exchanges the colors and keys of all ranks, with a context id. The
+// low group of an intercommunicator comes first.
 func (c *Comm) colors(op engine.Op, color, key int) ([]choice, wire.ContextID, error) {
-	words := make([]int64, 3*c.core.size)
-	mine := words[3*c.core.rank:][:3]
-	mine[0], mine[1], mine[2] = int64(color), int64(key), int64(c.offer())
-	if err := Allgather(c, mine, words); err != nil {
-		return nil, wire.ContextID{}, err
+	u, n := c.meeting()
+	words := make([]int64, 3*u.core.size)
+	mine := words[3*u.core.rank:][:3]
+	mine[0], mine[1], mine[2] = int64(color), int64(key), int64(u.offer(n))
+	if err := Allgather(u, mine, words); err != nil {
+		return nil, wire.ContextID{}, c.met(err)
 	}
-	all := make([]choice, c.core.size)
+	all := make([]choice, u.core.size)
 	for i := range all {
 		w := words[3*i:]
 		all[i] = choice{w[0], w[1], uint64(w[2])}
 	}
-	id, err := c.contextOf(op, all[0].serial)
-	return all, id, err
+	id, err := u.contextOf(op, all[0].serial)
+	return all, id, c.met(err)
 }
 
-// chosen is the processes of one color in the order of their keys.
-func (c *Comm) chosen(all []choice, color int64) wire.Members {
+// who names the rank of entry i of colors.
+func (c *Comm) who(i int) string {
+	b := c.core.bridge
+	if b == nil {
+		return fmt.Sprintf("rank %d", i)
+	}
+	first, second := "local", "remote"
+	n := c.core.size
+	if !b.low {
+		first, second, n = second, first, c.core.targets
+	}
+	if i < n {
+		return fmt.Sprintf("rank %d of the %s group", i, first)
+	}
+	return fmt.Sprintf("rank %d of the %s group", i-n, second)
+}
+
+// chosen is the shape of the communicator of one color.
+func (c *Comm) chosen(all []choice, color int) shape {
+	m := c.core.ctx.Members
+	b := c.core.bridge
+	if b == nil {
+		return shape{local: pick(m, all, color)}
+	}
+	s := shape{low: b.low}
+	if b.low {
+		s.local, s.remote = pick(m, all[:c.core.size], color), pick(c.core.ctx.Remote, all[c.core.size:], color)
+	} else {
+		s.local, s.remote = pick(m, all[c.core.targets:], color), pick(c.core.ctx.Remote, all[:c.core.targets], color)
+	}
+	return s
+}
+
+// pick is the processes of one color in the order of their keys; nobody for
+// Undefined.
+func pick(m wire.Members, all []choice, color int) wire.Members {
 	var ranks []int
 	for r, x := range all {
-		if x.color == color {
+		if color != Undefined && x.color == int64(color) {
 			ranks = append(ranks, r)
 		}
 	}
 	slices.SortStableFunc(ranks, func(a, b int) int { return cmp.Compare(all[a].key, all[b].key) })
-	var m wire.MembersBuilder
+	var b wire.MembersBuilder
 	for _, r := range ranks {
-		m.Add(wire.Range{First: c.core.ctx.Members.At(r), Count: 1})
+		b.Add(wire.Range{First: m.At(r), Count: 1})
 	}
-	return m.Members()
+	return b.Members()
 }
 
 // Create makes a communicator of the ranks of g, a subgroup of c's group; the
 // result is nil on ranks outside it. Ranks may give different groups if those
-// have no process in common. A process of g that is not in c is ErrRank on the
-// caller. Collective over c; CreateGroup needs only the members.
-// MPI 4.1 section 7.4.2.
+// have no process in common. On an intercommunicator each side gives a
+// subgroup of its local group; if one side's is empty, the result is nil. A
+// process of g that is not in c is ErrRank on the caller. Collective over c;
+// CreateGroup needs only the members. MPI 4.1 section 7.4.2.
 func (c *Comm) Create(g Group) (*Comm, error) {
 	wrong := c.subgroup(opCreate, g)
+	if c.core.bridge != nil {
+		color := 0
+		if wrong != nil || g.Rank() == Undefined {
+			color = Undefined
+		}
+		all, id, err := c.colors(opCreate, color, g.Rank())
+		if wrong != nil || err != nil {
+			return nil, cmp.Or(wrong, err)
+		}
+		return c.child(id, c.chosen(all, color), c.Name()+"*")
+	}
 	id, err := c.agree(opCreate)
 	if wrong != nil || err != nil {
 		return nil, cmp.Or(wrong, err)
 	}
-	return c.child(id, g.members, c.Name()+"*")
+	return c.child(id, shape{local: g.members}, c.Name()+"*")
 }
 
 // subgroup checks that all processes of g are in c.

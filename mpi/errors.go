@@ -3,6 +3,7 @@
 package mpi
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -38,6 +39,7 @@ const (
 	ErrNoMemory                     // memory could not be reserved
 	ErrOverlap                      // a collective call while another goroutine blocks in one of the same communicator
 	ErrTopology                     // the communicator has no such topology
+	ErrKeyval                       // a zero Keyval
 )
 
 var classText = [...]string{
@@ -48,6 +50,7 @@ var classText = [...]string{
 	ErrAborted: "given up by another rank", ErrInUse: "buffer in use", ErrUnreachable: "communication failed",
 	ErrNotReady: "receive not posted", ErrFinalized: "process was finalized", ErrArg: "invalid argument",
 	ErrNoMemory: "out of memory", ErrOverlap: "overlapping collective calls", ErrTopology: "no such topology",
+	ErrKeyval: "invalid attribute key",
 }
 
 // Error makes a class usable as the target of errors.Is.
@@ -117,17 +120,27 @@ var classOf = [...]Class{
 	engine.NotReady: ErrNotReady, engine.InUse: ErrInUse, engine.Overlap: ErrOverlap,
 }
 
-// errorOf turns an engine fault into an error.
+// errorOf turns an engine fault into an error of a call on c, which c's error
+// handler sees.
 func (c *Comm) errorOf(op engine.Op, peer, tag int32, f *engine.Fault) error {
 	if f.Class == engine.Argument {
-		return f.Err
+		return f.Err // the handler has seen it
 	}
+	return c.raise(c.faultError(op, peer, tag, f))
+}
+
+// faultError is errorOf without the error handler.
+func (c *Comm) faultError(op engine.Op, peer, tag int32, f *engine.Fault) *Error {
 	e := &Error{Class: classOf[f.Class], Op: string(op), Peer: int(peer), Tag: int(tag), Got: -1, Want: -1, Err: f.Err}
 	if c != nil {
 		e.Comm, e.Rank = c.Name(), c.core.rank
 	}
 	if f.Peer >= 0 {
 		e.Peer = int(f.Peer)
+	}
+	if f.Local {
+		e.Peer = ProcNull
+		e.Err = fmt.Errorf("rank %d of the local group: %w", f.Peer, cmp.Or(f.Err, error(e.Class)))
 	}
 	switch f.Class {
 	case engine.Truncate, engine.Mismatch:
@@ -142,8 +155,14 @@ func (c *Comm) errorOf(op engine.Op, peer, tag int32, f *engine.Fault) error {
 	return e
 }
 
-// argError is an error found before anything was started.
+// argError is an error of a call on c found before anything was started, which
+// c's error handler sees.
 func (c *Comm) argError(class Class, op engine.Op, peer, tag int, got, want int64, unit string, err error) error {
+	return c.raise(c.newError(class, op, peer, tag, got, want, unit, err))
+}
+
+// newError is argError without the error handler.
+func (c *Comm) newError(class Class, op engine.Op, peer, tag int, got, want int64, unit string, err error) *Error {
 	e := &Error{Class: class, Op: string(op), Peer: peer, Tag: tag, Got: got, Want: want, Unit: unit, Err: err}
 	if c != nil {
 		e.Comm, e.Rank = c.Name(), c.core.rank

@@ -192,7 +192,7 @@ func (c *Comm) badSend(op engine.Op, b *Buf, dest, tag int) error {
 	switch {
 	case c == nil:
 		return c.argError(ErrComm, op, dest, tag, -1, -1, "", fmt.Errorf("communicator is nil"))
-	case dest < 0 || dest >= c.core.size:
+	case dest < 0 || dest >= c.core.targets:
 		return c.rankError(op, dest, tag)
 	case tag < 0 || tag > MaxTag:
 		return c.tagError(op, dest, tag)
@@ -206,7 +206,7 @@ func (c *Comm) badRecv(op engine.Op, b *Buf, source, tag int) error {
 	switch {
 	case c == nil:
 		return c.argError(ErrComm, op, source, tag, -1, -1, "", fmt.Errorf("communicator is nil"))
-	case source < AnySource || source >= c.core.size:
+	case source < AnySource || source >= c.core.targets:
 		return c.rankError(op, source, tag)
 	case tag < AnyTag || tag > MaxTag:
 		return c.tagError(op, source, tag)
@@ -217,7 +217,7 @@ func (c *Comm) badRecv(op engine.Op, b *Buf, source, tag int) error {
 }
 
 func (c *Comm) rankError(op engine.Op, peer, tag int) error {
-	return c.argError(ErrRank, op, ProcNull, tag, -1, -1, "", fmt.Errorf("rank %d of %d", peer, c.core.size))
+	return c.argError(ErrRank, op, ProcNull, tag, -1, -1, "", fmt.Errorf("rank %d of %d", peer, c.core.targets))
 }
 
 func (c *Comm) tagError(op engine.Op, peer, tag int) error {
@@ -237,7 +237,7 @@ func (c *Comm) fillRecv(a *engine.RecvArgs, op engine.Op, b Buf, source, tag int
 }
 
 func (c *Comm) send(op engine.Op, b Buf, dest, tag int, mode engine.Mode, value bool) error {
-	if c == nil || uint(dest) >= uint(c.core.size) || uint(tag) > MaxTag || b.b.Type.Err != nil || c.user != nil {
+	if c == nil || uint(dest) >= uint(c.core.targets) || uint(tag) > MaxTag || b.b.Type.Err != nil || c.user != nil {
 		if c != nil && dest == ProcNull {
 			return nil
 		}
@@ -276,7 +276,7 @@ func (c *Comm) isend(op engine.Op, b Buf, dest, tag int, mode engine.Mode, value
 // recvNow is the short way of a plain receive; false: recv must be called. It
 // returns no Status, because moving one through memory takes 6 ns.
 func (c *Comm) recvNow(b Buf, source, tag int) (bytes int64, ok bool) {
-	if c == nil || uint(source) >= uint(c.core.size) || uint(tag) > MaxTag || b.b.Type.Err != nil || c.user != nil || c.core.check != nil {
+	if c == nil || uint(source) >= uint(c.core.targets) || uint(tag) > MaxTag || b.b.Type.Err != nil || c.user != nil || c.core.check != nil {
 		return 0, false
 	}
 	return c.core.e.RecvNow(c.core.ctx, b.b, int32(source), int32(tag))

@@ -37,8 +37,9 @@ type Context struct {
 	watched  bool // the control plane tells when any member ends
 	// numbered are the calls of NumberColl that have not started, oldest first.
 	numbered []int32
-	pending  int      // operations that were started before the context was freed
-	inside   *Request // the collective in which a goroutine blocks
+	pending  int       // operations that were started before the context was freed
+	leavers  []*waiter // who wait for the end of those
+	inside   *Request  // the collective in which a goroutine blocks
 	// board is memory that the ranks share, once boardState says so.
 	board      *board
 	boardState boardState

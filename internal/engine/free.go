@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"context"
 	"slices"
 
 	"gompi/internal/match"
@@ -75,6 +76,9 @@ func (e *Engine) settle(c *Context) {
 	e.freeing--
 	e.dropBoard(c)
 	delete(e.contexts, c.ID)
+	for _, w := range c.leavers {
+		w.hit(e)
+	}
 	e.dropArrived(c.ID)
 }
 
@@ -135,4 +139,27 @@ func (e *Engine) SkipContext(id wire.ContextID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.freed.add(id)
+}
+
+// Settled waits until nothing is pending on a freed context, or until user
+// ends.
+func (e *Engine) Settled(c *Context, op Op, user context.Context) *Fault {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for e.contexts[c.ID] == c {
+		if e.closed {
+			return &Fault{Class: Closed, Peer: -1}
+		}
+		if user != nil && user.Err() != nil {
+			return &Fault{Class: Cancelled, Peer: -1, Err: context.Cause(user)}
+		}
+		w := e.newWaiter()
+		w.need, w.user = 1, user
+		w.call = callInfo{op: op, ctx: c, rank: noPeer}
+		c.leavers = append(c.leavers, w)
+		e.await(w)
+		c.leavers = slices.DeleteFunc(c.leavers, func(x *waiter) bool { return x == w })
+		e.freeWaiter(w)
+	}
+	return nil
 }

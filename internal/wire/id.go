@@ -33,6 +33,9 @@ type ContextID struct {
 	Serial  uint32
 }
 
+// Next is the id with the serial after that of c.
+func (c ContextID) Next() ContextID { return ContextID{c.Creator, c.Serial + 1} }
+
 // String gives "creator:serial".
 func (c ContextID) String() string { return fmt.Sprintf("%v:%d", c.Creator, c.Serial) }
 

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mpi
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"gompi/internal/engine"
+)
+
+// Predefined attributes, the same on every communicator. MPI 4.1 section 9.1.2.
+const (
+	TagUB         = MaxTag    // the largest tag
+	IORank        = AnySource // every rank can do input and output
+	WtimeIsGlobal = false     // clocks of different hosts are not synchronised
+)
+
+// Keyval is a key under which communicators carry values of type T. Each
+// NewKeyval makes another one, for all communicators of the program; there is
+// nothing to free. The zero Keyval is invalid. MPI 4.1 section 7.7.
+type Keyval[T any] struct{ key *keyval }
+
+// keyval has the callbacks of a key.
+type keyval struct {
+	copy func(c *Comm, v any) (any, bool, error)
+	del  func(c *Comm, v any) error
+}
+
+// NewKeyval makes a key. When a communicator is duplicated, copy returns the
+// value for the new one, or false if it is to have none; nil means none. del
+// is called with a value that is deleted, replaced, or whose communicator is
+// freed; it may be nil. An error of copy fails the duplication on this
+// process, one of del leaves the value where it is, except in Free.
+func NewKeyval[T any](copy func(c *Comm, v T) (T, bool, error), del func(c *Comm, v T) error) Keyval[T] {
+	k := new(keyval)
+	if copy != nil {
+		k.copy = func(c *Comm, v any) (any, bool, error) { return copy(c, v.(T)) }
+	}
+	if del != nil {
+		k.del = func(c *Comm, v any) error { return del(c, v.(T)) }
+	}
+	return Keyval[T]{k}
+}
+
+// CopyAttr is the copy callback that hands the value on unchanged
+// (MPI_COMM_DUP_FN).
+func CopyAttr[T any](_ *Comm, v T) (T, bool, error) { return v, true, nil }
+
+// attributes are the values of one communicator in the order in which their
+// keys were first set. Callbacks run without the lock.
+type attributes struct {
+	mu   sync.Mutex
+	list []attribute
+}
+
+type attribute struct {
+	key   *keyval
+	value any
+}
+
+func (a *attributes) get(k *keyval) (any, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, x := range a.list {
+		if x.key == k {
+			return x.value, true
+		}
+	}
+	return nil, false
+}
+
+func (a *attributes) set(k *keyval, v any) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for i := range a.list {
+		if a.list[i].key == k {
+			a.list[i].value = v
+			return
+		}
+	}
+	a.list = append(a.list, attribute{k, v})
+}
+
+func (a *attributes) remove(k *keyval) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.list = slices.DeleteFunc(a.list, func(x attribute) bool { return x.key == k })
+}
+
+func (a *attributes) all() []attribute {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.list)
+}
+
+const (
+	opSetAttr    engine.Op = "SetAttr"
+	opDeleteAttr engine.Op = "DeleteAttr"
+)
+
+// SetAttr gives the communicator a value under a key. A value that it had is
+// deleted first; an error of that leaves it in place. Local.
+// MPI 4.1 section 7.7.2.
+func SetAttr[T any](c *Comm, k Keyval[T], v T) error {
+	if err := c.dropAttr(opSetAttr, k.key); err != nil {
+		return err
+	}
+	c.core.attrs.set(k.key, v)
+	return nil
+}
+
+// GetAttr returns the communicator's value under a key, and whether it has
+// one. Local. MPI 4.1 section 7.7.2.
+func GetAttr[T any](c *Comm, k Keyval[T]) (T, bool) {
+	v, ok := c.core.attrs.get(k.key)
+	if !ok {
+		var none T
+		return none, false
+	}
+	return v.(T), true
+}
+
+// DeleteAttr removes the communicator's value under a key, if it has one.
+// Local. MPI 4.1 section 7.7.2.
+func DeleteAttr[T any](c *Comm, k Keyval[T]) error { return c.dropAttr(opDeleteAttr, k.key) }
+
+func (c *Comm) dropAttr(op engine.Op, k *keyval) error {
+	if k == nil {
+		return c.argError(ErrKeyval, op, ProcNull, -1, -1, -1, "", fmt.Errorf("it was not made by NewKeyval"))
+	}
+	v, ok := c.core.attrs.get(k)
+	if !ok {
+		return nil
+	}
+	if k.del != nil {
+		if err := k.del(c, v); err != nil {
+			return c.argError(ErrArg, op, ProcNull, -1, -1, -1, "", fmt.Errorf("delete callback: %w", err))
+		}
+	}
+	c.core.attrs.remove(k)
+	return nil
+}
+
+// copyAttrs returns what a duplicate of c is to carry.
+func (c *Comm) copyAttrs(op engine.Op) ([]attribute, error) {
+	var list []attribute
+	for _, a := range c.core.attrs.all() {
+		if a.key.copy == nil {
+			continue
+		}
+		v, keep, err := a.key.copy(c, a.value)
+		if err != nil {
+			return nil, c.argError(ErrArg, op, ProcNull, -1, -1, -1, "", fmt.Errorf("copy callback: %w", err))
+		}
+		if keep {
+			list = append(list, attribute{a.key, v})
+		}
+	}
+	return list, nil
+}
+
+// deleteAttrs deletes all values, the last one first.
+func (c *Comm) deleteAttrs() error {
+	var failed error
+	for _, a := range slices.Backward(c.core.attrs.all()) {
+		if a.key.del != nil {
+			if err := a.key.del(c, a.value); err != nil {
+				failed = errors.Join(failed, c.argError(ErrArg, opDeleteAttr, ProcNull, -1, -1, -1, "", fmt.Errorf("delete callback: %w", err)))
+			}
+		}
+		c.core.attrs.remove(a.key)
+	}
+	return failed
+}

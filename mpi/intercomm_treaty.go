@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mpi
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"gompi/internal/engine"
+	"gompi/internal/group"
+	"gompi/internal/wire"
+)
+
+// treaty is what the leaders of two groups agree on, for their groups.
+type treaty struct {
+	n      int // ranks of the local group
+	remote wire.Members
+	id     wire.ContextID
+	low    bool // the local group is the low one
+}
+
+// What leaders send each other, and then their groups: a head of words and a
+// body, the encoding of a group or the text of an error.
+const (
+	headSerial = iota // of the context, if the sender's group is the low one
+	headBytes         // of the body
+	headWords
+
+	// maxGroupBytes bounds what a leader allocates on the other's word.
+	maxGroupBytes = 64 << 20
+)
+
+// negotiate is the leaders' part: they exchange their groups, and the serial
+// of a context that the low one's leader creates.
+func (local *Comm) negotiate(peer *Comm, remoteLeader, tag int) (treaty, error) {
+	t := treaty{n: local.core.size}
+	switch {
+	case peer == nil || peer.core.proc != local.core.proc:
+		return t, local.argError(ErrComm, opInterCreate, ProcNull, -1, -1, -1, "", fmt.Errorf("the leaders have no communicator in common"))
+	case remoteLeader < 0 || remoteLeader >= peer.core.targets:
+		return t, peer.rankError(opInterCreate, remoteLeader, tag)
+	case tag < 0 || tag > MaxTag:
+		return t, peer.tagError(opInterCreate, remoteLeader, tag)
+	}
+	self, other := local.core.proc.self, peer.core.ctx.Targets().At(remoteLeader)
+	t.low = before(self, other)
+	body := wire.AppendMembers(nil, local.core.ctx.Members)
+	head := make([]byte, 8*headWords)
+	if t.low {
+		binary.LittleEndian.PutUint64(head, uint64(local.core.proc.newSerials(interSerials)))
+	}
+	binary.LittleEndian.PutUint64(head[8*headBytes:], uint64(len(body)))
+	theirs := make([]byte, 8*headWords)
+	if err := peer.swap(head, theirs, remoteLeader, tag); err != nil {
+		return t, err
+	}
+	n := binary.LittleEndian.Uint64(theirs[8*headBytes:])
+	if n > maxGroupBytes || len(body) > maxGroupBytes {
+		return t, peer.argError(ErrCount, opInterCreate, remoteLeader, tag, int64(max(n, uint64(len(body)))), maxGroupBytes, "bytes of a group", nil)
+	}
+	group := make([]byte, n)
+	if err := peer.swap(body, group, remoteLeader, tag); err != nil {
+		return t, err
+	}
+	creator, serial := self, binary.LittleEndian.Uint64(head)
+	if !t.low {
+		creator, serial = other, binary.LittleEndian.Uint64(theirs)
+	}
+	var err error
+	if t.remote, err = facing(group, local.core.ctx.Members); err == nil {
+		t.id, err = contextFrom(creator, serial)
+	}
+	if err != nil {
+		return t, peer.argError(ErrArg, opInterCreate, remoteLeader, tag, -1, -1, "", err)
+	}
+	return t, nil
+}
+
+// swap exchanges messages of known lengths with another leader, beside all
+// other traffic.
+func (c *Comm) swap(out, in []byte, peer, tag int) error {
+	e, ctx := c.core.e, c.core.ctx
+	r := e.Irecv(ctx, &engine.RecvArgs{Op: opInterCreate, Buf: engine.ByteBuf(in), Source: int32(peer), Tag: int32(tag), Plane: wire.PlaneBoot, User: c.user})
+	f := e.Send(ctx, &engine.SendArgs{Op: opInterCreate, Buf: engine.ByteBuf(out), Dest: int32(peer), Tag: int32(tag), Plane: wire.PlaneBoot, User: c.user})
+	if f != nil {
+		e.Cancel(r)
+	}
+	o := e.Wait(r)
+	if f == nil {
+		f = o.Status.Fault
+	}
+	if f == nil && o.Status.Bytes != int64(len(in)) {
+		f = &engine.Fault{Class: engine.Mismatch, Got: o.Status.Bytes, Want: int64(len(in)), Peer: int32(peer)}
+	}
+	if f != nil {
+		return c.errorOf(opInterCreate, int32(peer), int32(tag), f)
+	}
+	return nil
+}
+
+// facing decodes the other group, which has nobody of the local one.
+func facing(b []byte, local wire.Members) (wire.Members, error) {
+	m, rest, err := wire.ReadMembers(b, maxGroupBytes)
+	if err == nil && len(rest) > 0 {
+		err = fmt.Errorf("%d bytes too many", len(rest))
+	}
+	if err == nil && m.Len() == 0 {
+		err = fmt.Errorf("it is empty")
+	}
+	if err != nil {
+		return wire.Members{}, fmt.Errorf("remote group: %w", err)
+	}
+	if both := group.Intersection(local, m); both.Len() > 0 {
+		return wire.Members{}, overlapping(both)
+	}
+	return m, nil
+}
+
+// proclaim tells the local group what its leader has agreed on, or why not.
+func (local *Comm) proclaim(t *treaty, leader int, failed error) (wire.Members, error) {
+	const class, job, creator, serial, low, bytes, words = 0, 1, 2, 3, 4, 5, 6
+	head := make([]uint64, words)
+	var body []byte
+	if local.core.rank == leader {
+		if failed != nil {
+			head[class] = uint64(ErrArg)
+			var e *Error
+			if errors.As(failed, &e) {
+				head[class] = uint64(e.Class)
+			}
+			body = []byte(failed.Error())
+		} else {
+			body = wire.AppendMembers(nil, t.remote)
+			head[job], head[creator], head[serial] = uint64(t.id.Creator.Job), uint64(t.id.Creator.Serial), uint64(t.id.Serial)
+			if t.low {
+				head[low] = 1
+			}
+		}
+		head[bytes] = uint64(len(body))
+	}
+	if err := Bcast(local, head, leader); err != nil {
+		return wire.Members{}, err
+	}
+	if local.core.rank != leader {
+		body = make([]byte, min(head[bytes], maxGroupBytes))
+	}
+	if err := Bcast(local, body, leader); err != nil {
+		return wire.Members{}, err
+	}
+	if failed != nil {
+		return wire.Members{}, failed
+	}
+	if head[class] != 0 {
+		return wire.Members{}, local.argError(Class(head[class]), opInterCreate, leader, -1, -1, -1, "", fmt.Errorf("the leader, rank %d: %s", leader, body))
+	}
+	if local.core.rank == leader {
+		return t.remote, nil
+	}
+	var err error
+	if t.id, err = contextFrom(wire.ProcID{Job: wire.JobID(head[job]), Serial: uint32(head[creator])}, head[serial]); err != nil {
+		return wire.Members{}, local.argError(ErrArg, opInterCreate, leader, -1, -1, -1, "", err)
+	}
+	t.low = head[low] == 1
+	m, err := facing(body, local.core.ctx.Members)
+	if err != nil {
+		return wire.Members{}, local.argError(ErrArg, opInterCreate, leader, -1, -1, -1, "", err)
+	}
+	return m, nil
+}
