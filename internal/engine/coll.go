@@ -430,7 +430,7 @@ func (e *Engine) finish(k *coll) {
 	if cap(scratch) > maxKeptScratch {
 		scratch = nil
 	}
-	*k = coll{scratch: scratch, steps: steps, after: e.colls.free}
+	*k = coll{scratch: scratch, steps: steps[:0], after: e.colls.free}
 	e.colls.free = k
 	r.coll = nil
 	e.complete(r)
