@@ -147,8 +147,8 @@ func (a *call) reduction(op *Op) bool {
 		return a.bad(ErrType, "buffers without a type")
 	}
 	base := t.Base()
-	if base == nil || !t.Contiguous() || a.In.Type != nil && !a.In.Type.Contiguous() {
-		return a.bad(ErrType, "%s: reductions work on elements of one basic type that stand side by side", t.Name)
+	if base == nil {
+		return a.bad(ErrType, "%s: reductions work on elements of one basic type", t.Name)
 	}
 	a.Kernel, a.KernelName, a.Commutative = op.on(base), op.name, op.commutative
 	if a.Kernel == nil {
