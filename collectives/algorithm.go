@@ -82,7 +82,7 @@ func All() []*Algorithm {
 		&barrierInterDirect, &barrierInterLeaders,
 		&bcastBinomial, &bcastLinear, &bcastScatterRing, &bcastScatterDoubling, &bcastChain, &bcastNodeBinomial, &bcastNodeScatter,
 		&bcastInterLinear, &bcastInterBinomial, &bcastInterScatter,
-		&reduceBinomial, &reduceOrdered, &reduceLinear, &reduceRabenseifner, &reduceChain, &reduceNodeBinomial, &reduceNodeOrdered,
+		&reduceBinomial, &reduceOrdered, &reduceLinear, &reduceSplit, &reduceRabenseifner, &reduceChain, &reduceNodeBinomial, &reduceNodeOrdered,
 		&reduceInterLinear, &reduceInterOrdered,
 		&allreduceDoubling, &allreduceRabenseifner, &allreduceRing, &allreduceSplit, &allreduceReduceBcast, &allreduceCentral, &allreduceDirect, &allreduceNodeDoubling, &allreduceNodeRabenseifner,
 		&allreduceInterLinear, &allreduceInterBinomial, &allreduceInterScatter,

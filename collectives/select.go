@@ -54,8 +54,10 @@ var defaultRules = [...]Rule{
 	{OpBcast, 0, 0, "scatter-ring"},
 
 	{OpReduce, 8, 2 << 10, "linear"},
-	{OpReduce, 0, 0, "binomial"},
-	{OpReduce, 0, 0, "ordered"},
+	{OpReduce, 0, 512 << 10, "binomial"},
+	{OpReduce, 0, 512 << 10, "ordered"},
+	{OpReduce, 32, 0, "split"},
+	{OpReduce, 0, 0, "rabenseifner"},
 
 	{OpAllreduce, 8, 512, "direct"},
 	{OpAllreduce, 4, 2 << 10, "direct"},
@@ -78,11 +80,12 @@ var defaultRules = [...]Rule{
 	{OpAllgather, 0, 0, "ring"},
 
 	{OpAllgatherv, 32, 0, "direct"},
-	{OpAllgatherv, 0, 4 << 10, "direct"},
+	{OpAllgatherv, 0, 32 << 10, "bruck"},
 	{OpAllgatherv, 0, 0, "ring"},
 
+	{OpAlltoall, 8, 0, "direct"},
+	{OpAlltoall, 0, 4 << 10, "bruck"},
 	{OpAlltoall, 32, 0, "direct"},
-	{OpAlltoall, 0, 32 << 10, "direct"},
 	{OpAlltoall, 0, 0, "window"},
 
 	{OpGatherv, 0, 0, "linear"},
@@ -90,13 +93,35 @@ var defaultRules = [...]Rule{
 	{OpAlltoallv, 32, 0, "direct"},
 	{OpAlltoallv, 0, 0, "window"},
 
-	{OpReduceScatterBlock, 0, 0, "direct"},
-	{OpReduceScatter, 0, 0, "direct"},
+	{OpReduceScatterBlock, 8, 0, "direct"},
+	{OpReduceScatterBlock, 0, 16 << 10, "halving"},
+	{OpReduceScatterBlock, 0, 16 << 10, "ordered"},
+	{OpReduceScatterBlock, 32, 0, "direct"},
+	{OpReduceScatterBlock, 0, 512 << 10, "halving"},
+	{OpReduceScatterBlock, 0, 512 << 10, "ordered"},
+	{OpReduceScatterBlock, 0, 0, "pairwise"},
 
+	{OpReduceScatter, 8, 0, "direct"},
+	{OpReduceScatter, 0, 16 << 10, "halving"},
+	{OpReduceScatter, 0, 16 << 10, "ordered"},
+	{OpReduceScatter, 32, 0, "direct"},
+	{OpReduceScatter, 0, 512 << 10, "halving"},
+	{OpReduceScatter, 0, 512 << 10, "ordered"},
+	{OpReduceScatter, 0, 0, "pairwise"},
+
+	{OpScan, 2, 0, "direct"},
 	{OpScan, 8, 512, "direct"},
-	{OpScan, 0, 0, "doubling"},
+	{OpScan, 0, 64 << 10, "doubling"},
+	{OpScan, 32, 0, "chain"},
+	{OpScan, 0, 1 << 20, "doubling"},
+	{OpScan, 0, 0, "chain"},
+
+	{OpExscan, 2, 0, "direct"},
 	{OpExscan, 8, 512, "direct"},
-	{OpExscan, 0, 0, "doubling"},
+	{OpExscan, 0, 64 << 10, "doubling"},
+	{OpExscan, 32, 0, "chain"},
+	{OpExscan, 0, 1 << 20, "doubling"},
+	{OpExscan, 0, 0, "chain"},
 
 	{OpNeighborAllgather, 0, 0, "direct"},
 	{OpNeighborAllgatherv, 0, 0, "direct"},
@@ -121,16 +146,16 @@ type choice struct {
 
 // DefaultTable returns a new table with the built-in rules.
 func DefaultTable() *Table {
-	t, err := NewTable(builtinRules())
+	t, err := NewTable(DefaultRules())
 	if err != nil {
 		panic("gompi: BUG: " + err.Error())
 	}
 	return t
 }
 
-// builtinRules are the rules for several nodes, where they apply, then those
-// for intercommunicators and for one host.
-func builtinRules() []Rule { return slices.Concat(nodeRules[:], interRules[:], defaultRules[:]) }
+// DefaultRules returns the built-in rules: those for several nodes, where they
+// apply, then those for intercommunicators and for one host.
+func DefaultRules() []Rule { return slices.Concat(nodeRules[:], interRules[:], defaultRules[:]) }
 
 // NewTable makes a table of rules, which are tried in order. It is an error if
 // a rule names an unknown algorithm, or if an operation's rules do not end

@@ -68,6 +68,28 @@ func TestSelect(t *testing.T) {
 	}
 }
 
+// Select asks for nothing that may differ between ranks.
+func TestSelectLocal(t *testing.T) {
+	table := DefaultTable()
+	calls(func(a Args, elemBytes int, commutative bool) {
+		want := table.Select(&a, elemBytes, commutative)
+		a.InPlace, a.Rank, a.Root = true, a.Size-1, a.Size/2
+		a.Dests, a.Sources = make([]int32, 3), make([]int32, 2)
+		if localLengths(a.Op, a.Remote > 0) {
+			a.Count = a.Count*7 + 1
+		}
+		for _, v := range []*[]int64{&a.Displs, &a.InCounts, &a.InDispls, &a.OutCounts, &a.OutDispls} {
+			*v = []int64{1 << 40}
+		}
+		if a.Op == OpGatherv || a.Op == OpScatterv {
+			a.Counts = []int64{1 << 40}
+		}
+		if got := table.Select(&a, elemBytes, commutative); got != want {
+			t.Fatalf("%v selected for %+v, elsewhere %v", got, a, want)
+		}
+	})
+}
+
 func TestSelectSegment(t *testing.T) {
 	table := DefaultTable()
 	if err := table.Force(OpBcast, "chain"); err != nil {
@@ -171,7 +193,7 @@ func FuzzForceAll(f *testing.F) {
 
 func TestNewTableErrors(t *testing.T) {
 	rules := func(change func(r []Rule) []Rule) []Rule {
-		return change(builtinRules())
+		return change(DefaultRules())
 	}
 	for want, bad := range map[string][]Rule{
 		"leave cases out":              rules(func(r []Rule) []Rule { return r[1:2] }),
