@@ -20,10 +20,14 @@
 //	           rates of all pairs and goroutines are added
 //	column     an exchange of columns of a matrix of float64 between 2 ranks: 1;
 //	           bytes are those that each sends
-//	barrier    1; rank 0's clock
-//	allreduce  1; rank 0's clock; float64, sum
-//	bcast      1; the time inside the call, mean of all ranks; a barrier that
+//	barrier, allreduce, allgather(v), alltoall(v), reduce_scatter(_block)
+//	           1; rank 0's clock
+//	bcast, gather(v), scatter(v), reduce, scan, exscan
+//	           1; the time inside the call, mean of all ranks; a barrier that
 //	           is not counted separates the calls
+//
+// The size of a collective is that of one rank's block; of alltoall(v), that of
+// all blocks of a rank. Reductions are sums of float64.
 //
 // So time x rate = bytes everywhere. bench/peers/peer.c has the same loops in
 // C and must be changed with these.
@@ -108,6 +112,7 @@ type Benchmark struct {
 	Name, Help string
 	// Bytes are the sizes measured by default; nil: it has no sizes.
 	Bytes []int
+	shape shape // of a collective
 	// pair: between exactly two ranks.
 	pair bool
 	// prepare allocates buffers and returns this rank's loop.
@@ -116,10 +121,10 @@ type Benchmark struct {
 
 // unit is what sizes must be a multiple of.
 func (b *Benchmark) unit() int {
-	switch b.Name {
-	case "allreduce":
+	switch {
+	case b.shape&(sums|manySums) != 0:
 		return 8
-	case "column":
+	case b.Name == "column":
 		return columnBytes
 	}
 	return 1
@@ -129,21 +134,18 @@ func (b *Benchmark) unit() int {
 var (
 	messageSizes    = []int{1, 8, 64, 512, 4 << 10, 32 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20}
 	columnSizes     = []int{32 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 32 << 20}
-	collectiveSizes = []int{8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 1 << 20}
+	collectiveSizes = []int{8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 1 << 20, 4 << 20}
 )
 
 // All returns the benchmarks in the order in which help lists them.
 func All() []Benchmark {
-	return []Benchmark{
-		{"latency", "ping-pong between 2 ranks: time one way", messageSizes, true, prepareLatency},
-		{"bw", "windows of 64 messages from rank 0 to rank 1", messageSizes, true, prepareBw},
-		{"bibw", "windows of 64 messages in both directions at once", messageSizes, true, prepareBibw},
-		{"mbw", "as bw, by all pairs of ranks i, i+P/2 at once (--goroutines)", messageSizes, false, prepareMbw},
-		{"column", "2 ranks exchange columns of a 4096 x 4096 matrix of float64", columnSizes, true, prepareColumn},
-		{"barrier", "barrier of all ranks", nil, false, prepareBarrier},
-		{"allreduce", "sum of float64 over all ranks", collectiveSizes, false, prepareAllreduce},
-		{"bcast", "broadcast from rank 0, time inside the call, mean of the ranks", collectiveSizes, false, prepareBcast},
-	}
+	return append([]Benchmark{
+		{Name: "latency", Help: "ping-pong between 2 ranks: time one way", Bytes: messageSizes, pair: true, prepare: prepareLatency},
+		{Name: "bw", Help: "windows of 64 messages from rank 0 to rank 1", Bytes: messageSizes, pair: true, prepare: prepareBw},
+		{Name: "bibw", Help: "windows of 64 messages in both directions at once", Bytes: messageSizes, pair: true, prepare: prepareBibw},
+		{Name: "mbw", Help: "as bw, by all pairs of ranks i, i+P/2 at once (--goroutines)", Bytes: messageSizes, prepare: prepareMbw},
+		{Name: "column", Help: "2 ranks exchange columns of a 4096 x 4096 matrix of float64", Bytes: columnSizes, pair: true, prepare: prepareColumn},
+	}, collectiveBenchmarks()...)
 }
 
 // Find returns the benchmark of that name.

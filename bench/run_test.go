@@ -32,6 +32,9 @@ func TestRun(t *testing.T) {
 			if b.Name != "mbw" {
 				c.o.Goroutines = 0
 			}
+			for i, n := range c.o.Bytes {
+				c.o.Bytes[i] = (n + b.unit() - 1) / b.unit() * b.unit()
+			}
 			c.o.Transport = "inproc"
 			want := len(c.o.Bytes)
 			if b.Bytes == nil {

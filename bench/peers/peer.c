@@ -31,6 +31,7 @@ static int rank, size;
 typedef struct {
 	int index;
 	char *sbuf, *rbuf, *matrix; // matrix: of column only
+	int *counts, *displs; // of the v-forms, in elements
 	MPI_Request reqs[2 * WINDOW];
 	long iters; // of one block
 	double spent; // bcast: seconds inside the call, this block
@@ -119,21 +120,49 @@ static void barrier(worker *w, long n, long bytes)
 		MPI_Barrier(MPI_COMM_WORLD);
 }
 
-static void allreduce(worker *w, long n, long bytes)
-{
-	for (long i = 0; i < n; i++)
-		MPI_Allreduce(w->sbuf, w->rbuf, bytes / 8, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-}
-
-static void bcast(worker *w, long n, long bytes)
-{
-	for (long i = 0; i < n; i++) {
-		double t = now();
-		MPI_Bcast(w->sbuf, bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
-		w->spent += now() - t;
-		MPI_Barrier(MPI_COMM_WORLD);
+// Collectives: FOLLOW makes the loop of one in which every rank waits for every
+// other, APART of one whose calls a barrier separates.
+#define W MPI_COMM_WORLD
+#define S w->sbuf
+#define R w->rbuf
+#define FOLLOW(name, call)                                                                                              \
+	static void name(worker *w, long n, long bytes)                                                                      \
+	{                                                                                                                    \
+		int blk = bytes, dbl = bytes / 8, part = (bytes + size - 1) / size;                                              \
+		(void)blk, (void)dbl, (void)part, (void)w;                                                                       \
+		for (long i = 0; i < n; i++)                                                                                     \
+			call;                                                                                                        \
 	}
-}
+#define APART(name, call)                                                                                               \
+	static void name(worker *w, long n, long bytes)                                                                      \
+	{                                                                                                                    \
+		int blk = bytes, dbl = bytes / 8;                                                                                \
+		(void)blk, (void)dbl;                                                                                            \
+		for (long i = 0; i < n; i++) {                                                                                   \
+			double t = now();                                                                                            \
+			call;                                                                                                        \
+			w->spent += now() - t;                                                                                       \
+			MPI_Barrier(W);                                                                                              \
+		}                                                                                                                \
+	}
+FOLLOW(allreduce, MPI_Allreduce(S, R, dbl, MPI_DOUBLE, MPI_SUM, W))
+FOLLOW(allgather, MPI_Allgather(S, blk, MPI_BYTE, R, blk, MPI_BYTE, W))
+FOLLOW(allgatherv, MPI_Allgatherv(S, blk, MPI_BYTE, R, w->counts, w->displs, MPI_BYTE, W))
+FOLLOW(alltoall, MPI_Alltoall(S, part, MPI_BYTE, R, part, MPI_BYTE, W))
+FOLLOW(alltoallv, MPI_Alltoallv(S, w->counts, w->displs, MPI_BYTE, R, w->counts, w->displs, MPI_BYTE, W))
+FOLLOW(reduce_scatter_block, MPI_Reduce_scatter_block(S, R, dbl, MPI_DOUBLE, MPI_SUM, W))
+FOLLOW(reduce_scatter, MPI_Reduce_scatter(S, R, w->counts, MPI_DOUBLE, MPI_SUM, W))
+APART(bcast, MPI_Bcast(S, blk, MPI_BYTE, 0, W))
+APART(gather, MPI_Gather(S, blk, MPI_BYTE, R, blk, MPI_BYTE, 0, W))
+APART(gatherv, MPI_Gatherv(S, blk, MPI_BYTE, R, w->counts, w->displs, MPI_BYTE, 0, W))
+APART(scatter, MPI_Scatter(S, blk, MPI_BYTE, R, blk, MPI_BYTE, 0, W))
+APART(scatterv, MPI_Scatterv(S, w->counts, w->displs, MPI_BYTE, R, blk, MPI_BYTE, 0, W))
+APART(reduce, MPI_Reduce(S, R, dbl, MPI_DOUBLE, MPI_SUM, 0, W))
+APART(scan, MPI_Scan(S, R, dbl, MPI_DOUBLE, MPI_SUM, W))
+APART(exscan, MPI_Exscan(S, R, dbl, MPI_DOUBLE, MPI_SUM, W))
+#undef W
+#undef S
+#undef R
 
 // column exchanges columns of a matrix of doubles: the last ones here become
 // the first ones there.
@@ -153,6 +182,9 @@ static void column(worker *w, long n, long bytes)
 	MPI_Type_free(&type);
 }
 
+// What a collective's size is of, and how many blocks its buffers have.
+enum form { PLAIN, MANY = 1, TOTAL = 2, DOUBLES = 4 };
+
 enum whose { RANK0, SENDERS, MEAN }; // whose clock counts, see package bench
 
 static const struct bench {
@@ -162,16 +194,31 @@ static const struct bench {
 	enum whose whose;
 	int p2p;
 	const char *bytes;
+	enum form form;
 } benches[] = {
-	{"latency", latency, 2, RANK0, 1, "1,8,64,512,4K,32K,64K,256K,1M,4M"},
-	{"bw", bw, WINDOW, RANK0, 1, "1,8,64,512,4K,32K,64K,256K,1M,4M"},
-	{"bibw", bibw, 2 * WINDOW, RANK0, 1, "1,8,64,512,4K,32K,64K,256K,1M,4M"},
-	{"mbw", mbw, WINDOW, SENDERS, 0, "1,8,64,512,4K,32K,64K,256K,1M,4M"},
-	{"column", column, 1, RANK0, 1, "32K,64K,256K,1M,4M,32M"},
-	{"barrier", barrier, 1, RANK0, 0, "0"},
-	{"allreduce", allreduce, 1, RANK0, 0, "8,64,512,4K,32K,256K,1M"},
-	{"bcast", bcast, 1, MEAN, 0, "8,64,512,4K,32K,256K,1M"},
-	{"startup", NULL, 1, RANK0, 0, "0"},
+	{"latency", latency, 2, RANK0, 1, "1,8,64,512,4K,32K,64K,256K,1M,4M", PLAIN},
+	{"bw", bw, WINDOW, RANK0, 1, "1,8,64,512,4K,32K,64K,256K,1M,4M", PLAIN},
+	{"bibw", bibw, 2 * WINDOW, RANK0, 1, "1,8,64,512,4K,32K,64K,256K,1M,4M", PLAIN},
+	{"mbw", mbw, WINDOW, SENDERS, 0, "1,8,64,512,4K,32K,64K,256K,1M,4M", PLAIN},
+	{"column", column, 1, RANK0, 1, "32K,64K,256K,1M,4M,32M", PLAIN},
+	{"barrier", barrier, 1, RANK0, 0, "0", PLAIN},
+#define SIZES "8,64,512,4K,32K,256K,1M,4M"
+	{"bcast", bcast, 1, MEAN, 0, SIZES, PLAIN},
+	{"gather", gather, 1, MEAN, 0, SIZES, MANY},
+	{"gatherv", gatherv, 1, MEAN, 0, SIZES, MANY},
+	{"scatter", scatter, 1, MEAN, 0, SIZES, MANY},
+	{"scatterv", scatterv, 1, MEAN, 0, SIZES, MANY},
+	{"allgather", allgather, 1, RANK0, 0, SIZES, MANY},
+	{"allgatherv", allgatherv, 1, RANK0, 0, SIZES, MANY},
+	{"alltoall", alltoall, 1, RANK0, 0, SIZES, TOTAL},
+	{"alltoallv", alltoallv, 1, RANK0, 0, SIZES, TOTAL},
+	{"reduce", reduce, 1, MEAN, 0, SIZES, DOUBLES},
+	{"allreduce", allreduce, 1, RANK0, 0, SIZES, DOUBLES},
+	{"reduce_scatter_block", reduce_scatter_block, 1, RANK0, 0, SIZES, MANY | DOUBLES},
+	{"reduce_scatter", reduce_scatter, 1, RANK0, 0, SIZES, MANY | DOUBLES},
+	{"scan", scan, 1, MEAN, 0, SIZES, DOUBLES},
+	{"exscan", exscan, 1, MEAN, 0, SIZES, DOUBLES},
+	{"startup", NULL, 1, RANK0, 0, "0", PLAIN},
 };
 
 static const struct bench *bench;
@@ -258,11 +305,18 @@ static void *buffer(long bytes)
 static void measure(long bytes)
 {
 	bytes_now = bytes;
+	long room = bench->form & MANY ? bytes * size : bench->form & TOTAL ? bytes + size : bytes;
 	for (int k = 0; k < opt.goroutines; k++) {
 		workers[k].index = k;
-		workers[k].sbuf = buffer(bytes);
-		workers[k].rbuf = buffer(bytes);
+		workers[k].sbuf = buffer(room);
+		workers[k].rbuf = buffer(room);
 	}
+	int element = bench->form & DOUBLES ? 8 : 1;
+	int each_rank = (bench->form & TOTAL ? (bytes + size - 1) / size : bytes) / element;
+	workers[0].counts = buffer(size * sizeof(int));
+	workers[0].displs = buffer(size * sizeof(int));
+	for (int r = 0; r < size; r++)
+		workers[0].counts[r] = each_rank, workers[0].displs[r] = r * each_rank;
 	if (bench->loop == column)
 		workers[0].matrix = buffer((long)MATRIX * MATRIX * 8);
 	MPI_Barrier(MPI_COMM_WORLD);
@@ -295,6 +349,8 @@ static void measure(long bytes)
 	}
 	free(workers[0].matrix);
 	workers[0].matrix = NULL;
+	free(workers[0].counts);
+	free(workers[0].displs);
 	if (rank != 0)
 		return;
 	qsort(usec, blocks, sizeof usec[0], ascending);
@@ -392,8 +448,8 @@ int main(int argc, char **argv)
 	if (opt.goroutines > 1 && got < MPI_THREAD_MULTIPLE)
 		die("this MPI has no MPI_THREAD_MULTIPLE", "");
 	for (int i = 0; bench->loop && i < opt.sizes; i++) {
-		if (bench->loop == allreduce && opt.bytes[i] % 8 != 0)
-			die("--bytes: allreduce sums float64: a multiple of 8", "");
+		if (bench->form & DOUBLES && opt.bytes[i] % 8 != 0)
+			die("--bytes: sums of float64 take multiples of 8", "");
 		if (bench->loop == column && (opt.bytes[i] % (MATRIX * 8) != 0 || opt.bytes[i] > (long)MATRIX * MATRIX * 4))
 			die("--bytes: column takes multiples of 32K up to half the matrix, 64M", "");
 		measure(opt.bytes[i]);
