@@ -69,7 +69,7 @@
 //
 // # Limitations
 //
-// Derived datatypes, intercommunicators, topologies and the collectives
+// Intercommunicators, topologies and the collectives
 // beyond Barrier, Bcast, Allreduce, Allgather and Allgatherv are not there
 // yet. One host.
 package mpi

@@ -147,8 +147,12 @@ func newIndexed(by Combiner, lens, displs []int64, unit int64, old *Type) (*Type
 	var c calc
 	elem := one(old)
 	its := make([]item, len(lens))
+	var block item
 	for i, n := range lens {
-		its[i] = c.moved(c.repeated(elem, n, old.Extent()), c.mul(displs[i], unit))
+		if i == 0 || n != lens[i-1] {
+			block = c.repeated(elem, n, old.Extent())
+		}
+		its[i] = c.moved(block, c.mul(displs[i], unit))
 	}
 	return c.finish(c.joined(its), Contents{by, slices.Concat(lens, displs), []*Type{old}}, nil)
 }

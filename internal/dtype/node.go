@@ -88,7 +88,6 @@ func list(ps []placed) placed {
 	if p, ok := regular(flat); ok {
 		return p
 	}
-	at := flat[0].at
 	n := &node{shape: aBlocks, each: flat[0].n.size}
 	for _, p := range flat {
 		if p.n.shape != aBlock {
@@ -99,8 +98,19 @@ func list(ps []placed) placed {
 			n.each = 0
 		}
 	}
-	for _, p := range flat {
-		here := p.at - at
+	n.fill(flat)
+	return placed{flat[0].at, n}
+}
+
+// fill makes n the list of ps.
+func (n *node) fill(ps []placed) {
+	if n.shape == aBlocks {
+		n.blocks = make([]block, 0, len(ps)+1)
+	} else {
+		n.parts = make([]part, 0, len(ps))
+	}
+	for _, p := range ps {
+		here := p.at - ps[0].at
 		n.lo, n.hi = min(n.lo, here+p.n.lo), max(n.hi, here+p.n.hi)
 		if n.shape == aBlocks {
 			n.blocks = append(n.blocks, block{here, n.size})
@@ -112,7 +122,6 @@ func list(ps []placed) placed {
 	if n.shape == aBlocks {
 		n.blocks = append(n.blocks, block{0, n.size})
 	}
-	return placed{at, n}
 }
 
 // join appends p to a list, as a longer last block if they meet.

@@ -19,34 +19,38 @@ const most = 1 << 12
 // TestAgainstTypemap compares random types with their slow twins: what they
 // are, and what they pack from any packed byte to any other.
 func TestAgainstTypemap(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
-		b := drawType(r, 4)
-		if b.m.size() > most {
-			return
-		}
-		compareBounds(r, b)
-		if b.m.size() == 0 {
-			return
-		}
-		count := rapid.Int64Range(1, 5).Draw(r, "count")
-		at := b.m.bytesOf(count)
-		lo, hi := int64(0), int64(0) // the address itself must be memory
-		for _, a := range at {
-			lo, hi = min(lo, a), max(hi, a)
-		}
-		mem := make([]byte, hi-lo+1)
-		for i := range mem {
-			mem[i] = byte(i*7 + i>>8)
-		}
-		off := rapid.Int64Range(0, int64(len(at))).Draw(r, "off")
-		n := rapid.Int64Range(0, int64(len(at))-off).Draw(r, "n")
-		comparePack(r, b.t, mem, -lo, at, off, n)
-		if distinct(at) { // or the order of the copies counts
-			compareUnpack(r, b.t, mem, -lo, at, off, n)
-		}
-		comparePlaces(r, b.t, at, off, n)
-		compareExternal(r, b, mem, -lo, count)
-	})
+	for range 10 { // one check of rapid is a hundred types
+		rapid.Check(t, compareType)
+	}
+}
+
+func compareType(r *rapid.T) {
+	b := drawType(r, 4)
+	if b.m.size() > most {
+		return
+	}
+	compareBounds(r, b)
+	if b.m.size() == 0 {
+		return
+	}
+	count := rapid.Int64Range(1, 5).Draw(r, "count")
+	at := b.m.bytesOf(count)
+	lo, hi := int64(0), int64(0) // the address itself must be memory
+	for _, a := range at {
+		lo, hi = min(lo, a), max(hi, a)
+	}
+	mem := make([]byte, hi-lo+1)
+	for i := range mem {
+		mem[i] = byte(i*7 + i>>8)
+	}
+	off := rapid.Int64Range(0, int64(len(at))).Draw(r, "off")
+	n := rapid.Int64Range(0, int64(len(at))-off).Draw(r, "n")
+	comparePack(r, b.t, mem, -lo, at, off, n)
+	if distinct(at) { // or the order of the copies counts
+		compareUnpack(r, b.t, mem, -lo, at, off, n)
+	}
+	comparePlaces(r, b.t, at, off, n)
+	compareExternal(r, b, mem, -lo, count)
 }
 
 func distinct(at []int64) bool {
@@ -161,3 +165,23 @@ func compareExternal(r *rapid.T, b both, mem []byte, origin, count int64) {
 }
 
 func littleEndian() bool { return binary.NativeEndian.Uint16([]byte{1, 0}) == 1 }
+
+// TestNoAllocations: packing, seeking and converting leave nothing behind.
+func TestNoAllocations(t *testing.T) {
+	column := must(t)(NewVector(64, 1, 4, tFloat64))
+	m, b := make([]float64, 256), make([]byte, 8*64)
+	base := unsafe.Pointer(&m[0])
+	n := testing.AllocsPerRun(100, func() {
+		column.Pack(b[:100], base, 12)
+		column.Unpack(base, 12, b[:100])
+		column.Span(3, 99)
+		column.Block(3, 99)
+		column.Reach(1)
+	})
+	if n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+	if n := testing.AllocsPerRun(100, func() { column.PackExternal(b, base, 1) }); n > 1 {
+		t.Errorf("external: %v allocations", n)
+	}
+}
