@@ -46,8 +46,10 @@
 // have no rounds. Two-level algorithms use what Args.Nodes says about hosts.
 // Both are made of stages, which are flat algorithms run by some of the ranks.
 //
-// # Limitations
+// # Forms with local vectors
 //
-// Alltoallw and Neighbor_alltoallw, whose blocks differ in type, are the v-forms
-// in bytes.
+// Vectors that MPI gives to some ranks only are nil elsewhere. In place InCounts
+// and InDispls of Alltoallv are not read. Alltoallw and Neighbor_alltoallw,
+// whose blocks differ in type, are the v-forms in bytes; no reference crosses
+// blocks.
 package collectives
