@@ -48,8 +48,10 @@ func bcastInside(size int) *Algorithm {
 	return &bcastBinomial
 }
 
-func reduceInside(size int) *Algorithm {
-	if size <= fewMates {
+// reduceInside: only short vectors go to the head as they are, as it would fold
+// them all.
+func reduceInside(size int, count int64) *Algorithm {
+	if size <= fewMates/2 && count <= 512 {
 		return &reduceLinear
 	}
 	return &reduceOrdered

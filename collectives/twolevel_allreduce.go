@@ -24,7 +24,7 @@ func allreduceTwoLevel(name, doc string, between *Algorithm) Algorithm {
 		TwoLevel: true,
 		Steps: func(a *Args) int {
 			n := a.Nodes
-			return stepsOn(reduceInside(n.most), a, n.most, 0) + stepsOn(between, a, n.Len(), 0) + stepsOn(bcastInside(n.most), a, n.most, 0)
+			return stepsOn(reduceInside(n.most, a.Count), a, n.most, 0) + stepsOn(between, a, n.Len(), 0) + stepsOn(bcastInside(n.most), a, n.most, 0)
 		},
 	}, 3, func(a *Args, i int) stage {
 		alone, head := len(a.mates()) == 1, a.isHead()
@@ -33,7 +33,7 @@ func allreduceTwoLevel(name, doc string, between *Algorithm) Algorithm {
 		case i == 0 && !alone:
 			a.inside(OpReduce)
 			a.InPlace = a.InPlace && head
-			return stage{reduceInside(a.Size), nodeMates, at}
+			return stage{reduceInside(a.Size, a.Count), nodeMates, at}
 		case i == 1 && head:
 			if !alone {
 				at[In], a.InPlace = at[Out], true

@@ -24,7 +24,7 @@ func reduceTwoLevel(name, doc string, between *Algorithm) Algorithm {
 		TwoLevel:    true,
 		Steps: func(a *Args) int {
 			n := a.Nodes
-			return stepsOn(reduceInside(n.most), a, n.most, n.Inside(a.Root)) + stepsOn(between, a, n.Len(), n.Of(a.Root))
+			return stepsOn(reduceInside(n.most, a.Count), a, n.most, n.Inside(a.Root)) + stepsOn(between, a, n.Len(), n.Of(a.Root))
 		},
 	}, 2, func(a *Args, i int) stage {
 		alone, head, root := len(a.mates()) == 1, a.isHead(), a.Rank == a.Root
@@ -35,7 +35,7 @@ func reduceTwoLevel(name, doc string, between *Algorithm) Algorithm {
 				at[Out], at[Scratch] = place{Scratch, 0}, place{Scratch, a.Count}
 			}
 			a.inside(OpReduce)
-			return stage{reduceInside(a.Size), nodeMates, at}
+			return stage{reduceInside(a.Size, a.Count), nodeMates, at}
 		case i == 1 && head:
 			switch {
 			case alone:

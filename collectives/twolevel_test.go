@@ -109,8 +109,10 @@ func TestNodesOrder(t *testing.T) {
 		claim := *g
 		claim.TwoLevel = false // order whatever the nodes
 		for _, root := range []int{0, 3} {
-			if err := Verify(&claim, Case{Size: 6, Root: root, Count: 12, Nodes: ordered}); err != nil {
-				t.Error(err)
+			for _, n := range []int64{12, 513} { // short and long inside a node
+				if err := Verify(&claim, Case{Size: 6, Root: root, Count: n, Nodes: ordered}); err != nil {
+					t.Error(err)
+				}
 			}
 			if Verify(&claim, Case{Size: 6, Root: root, Count: 12, Nodes: mixed}) == nil {
 				t.Errorf("%v keeps the order of ranks that are not in that of the nodes", g)
