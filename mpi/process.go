@@ -209,13 +209,13 @@ func (p *Process) ID() wire.ProcID { return p.self }
 
 // Finalize ends the process's part in the job: it waits until what was sent
 // has left, and tells the launcher. Every process must call it before it
-// exits; it is not a barrier. It returns an error if requests were never
-// completed. Nothing may be called afterwards. MPI 4.1 section 11.2.2.
+// exits; it is not a barrier. The attributes of SELF are deleted first. It
+// returns an error if requests were never completed. Nothing may be called afterwards. MPI 4.1 section 11.2.2.
 func (p *Process) Finalize() error {
 	if p.done.Swap(true) {
 		return &Error{Class: ErrFinalized, Op: "Finalize", Peer: ProcNull, Tag: -1, Got: -1, Want: -1}
 	}
-	err := p.detachAll()
+	err := errors.Join(p.own.deleteAttrs(), p.detachAll())
 	left := p.e.Live()
 	if cerr := p.e.Close(p.ctx); err == nil {
 		err = cerr

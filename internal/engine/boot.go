@@ -37,13 +37,7 @@ var errGaveUp = errors.New("the first process of the group gave up")
 // is over for it: it cannot have the same again.
 func (e *Engine) Boot(a *BootArgs) (wire.ContextID, *Fault) {
 	text := bootText(a)
-	h := fnv.New128a()
-	h.Write(text[bootHead:])
-	name := h.Sum(nil)
-	c, err := e.newContext(wire.ContextID{
-		Creator: wire.ProcID{Job: wire.JobID(binary.LittleEndian.Uint64(name)), Serial: binary.LittleEndian.Uint32(name[8:])},
-		Serial:  binary.LittleEndian.Uint32(name[12:]),
-	}, a.Members, nil)
+	c, err := e.bootContext(a, text)
 	if err != nil {
 		return wire.ContextID{}, &Fault{Class: Argument, Peer: -1, Err: err}
 	}
@@ -55,6 +49,20 @@ func (e *Engine) Boot(a *BootArgs) (wire.ContextID, *Fault) {
 		return a.Context, nil
 	}
 	return e.bootWait(c, a, text)
+}
+
+func (e *Engine) bootContext(a *BootArgs, text []byte) (*Context, error) {
+	h := fnv.New128a()
+	h.Write(text[bootHead:])
+	return e.newContext(contextAt(h.Sum(nil)), a.Members, nil)
+}
+
+// contextAt reads a context id.
+func contextAt(b []byte) wire.ContextID {
+	return wire.ContextID{
+		Creator: wire.ProcID{Job: wire.JobID(binary.LittleEndian.Uint64(b)), Serial: binary.LittleEndian.Uint32(b[8:])},
+		Serial:  binary.LittleEndian.Uint32(b[12:]),
+	}
 }
 
 // bootHead is the length of the context id in front of a boot message.
@@ -105,10 +113,7 @@ func (e *Engine) bootWait(c *Context, a *BootArgs, text []byte) (wire.ContextID,
 	n := r.status.Bytes
 	e.freeRequest(r)
 	e.boots = slices.DeleteFunc(e.boots, func(b *Context) bool { return b == c })
-	id := wire.ContextID{
-		Creator: wire.ProcID{Job: wire.JobID(binary.LittleEndian.Uint64(got)), Serial: binary.LittleEndian.Uint32(got[8:])},
-		Serial:  binary.LittleEndian.Uint32(got[12:]),
-	}
+	id := contextAt(got)
 	switch {
 	case f != nil && f.Class == Cancelled:
 		// The message may be on its way: it must not be taken for the answer

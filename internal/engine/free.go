@@ -89,6 +89,14 @@ func (e *Engine) dropArrived(id wire.ContextID) {
 	}
 }
 
+// wasFreed reports whether a context has come and gone.
+func (e *Engine) wasFreed(id wire.ContextID) bool {
+	if c := e.contexts[id]; c != nil {
+		return c.trouble != nil && c.trouble.freed
+	}
+	return e.freed.has(id)
+}
+
 // expects reports whether an operation that was pending when its context was
 // freed may receive a message for which no receive is posted yet.
 func (e *Engine) expects(key match.Key) bool {

@@ -169,7 +169,7 @@ func (e *Engine) keep(p *Peer, env *envelope, data []byte, n int32, length int64
 			return
 		}
 	}
-	if len(e.freed.m) != 0 && e.freed.has(env.key.Context()) && !e.expects(env.key) {
+	if len(e.freed.m) != 0 && e.wasFreed(env.key.Context()) && !e.expects(env.key) {
 		e.reject(p, env)
 		e.giveBack(p, env.kind, n)
 		return

@@ -9,10 +9,15 @@ import (
 )
 
 // serialSet holds the ids of freed contexts, as intervals of serials for each
-// creator.
+// creator. A gap is a context that still lives, one that is on its way, or one
+// that this process is no member of and never hears of. Those would add up: of
+// more than maxGaps the lowest is closed. A context that is made so late, after
+// thousands of later ones of the same creator were freed, is refused.
 type serialSet struct {
 	m map[wire.ProcID][]serialRange
 }
+
+const maxGaps = 4096
 
 type serialRange struct{ lo, hi uint32 } // inclusive
 
@@ -49,6 +54,10 @@ func (s *serialSet) add(id wire.ContextID) {
 		rs[i].lo = n
 	default:
 		rs = slices.Insert(rs, i, serialRange{n, n})
+		if len(rs) > maxGaps {
+			rs[1].lo = rs[0].lo
+			rs = slices.Delete(rs, 0, 1)
+		}
 	}
 	s.m[id.Creator] = rs
 }

@@ -53,3 +53,32 @@ func TestSerialSetModel(t *testing.T) {
 		}
 	})
 }
+
+// A process that hears of every other context of a creator keeps a bounded
+// record, and one of those that live long still gets its messages.
+func TestSerialSetGaps(t *testing.T) {
+	ns, _ := testJobOf(t, 2, nil, nil)
+	old := wire.ContextID{Creator: proc(1), Serial: 4}
+	for _, n := range ns {
+		n.ctx = n.world(t, old, n.ctx.Members)
+		for i := range 3 * maxGaps {
+			n.FreeContext(n.world(t, wire.ContextID{Creator: proc(1), Serial: uint32(1 + 2*i)}, n.ctx.Members))
+		}
+		if got := len(n.freed.m[proc(1)]); got > maxGaps {
+			t.Fatalf("%d ranges are kept", got)
+		}
+		if len(n.contexts) != 2 || len(n.news) != 0 {
+			t.Fatalf("%d contexts, %d news", len(n.contexts), len(n.news))
+		}
+	}
+	if _, err := ns[0].NewContext(wire.ContextID{Creator: proc(1), Serial: 2}, ns[0].ctx.Members, nil); err == nil {
+		t.Fatal("a context of long ago is made")
+	}
+	h := ns[0].isend(1, 3, []byte{7}, Standard)
+	ns[1].arrived(t, 1, ns[0])
+	in := make([]byte, 1)
+	if _, f := ns[1].recv(0, 3, in); f != nil || in[0] != 7 {
+		t.Fatalf("the old context's message is %v, %v", in, f)
+	}
+	ns[0].Wait(h)
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mpi_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"gompi/mpi"
+	"gompi/mpitest"
+)
+
+func TestAttributes(t *testing.T) {
+	mpitest.Run(t, 2, func(t *mpitest.T, w *mpi.Comm) {
+		var log []string
+		broken := errors.New("will not go")
+		counted := mpi.NewKeyval(
+			func(_ *mpi.Comm, v int) (int, bool, error) { return v + 1, v < 12, nil },
+			func(c *mpi.Comm, v int) error { log = append(log, fmt.Sprintf("%s %d", c.Name(), v)); return nil })
+		named := mpi.NewKeyval(mpi.CopyAttr[string], nil)
+		private := mpi.NewKeyval[[]byte](nil, nil)
+		stubborn := mpi.NewKeyval(
+			func(_ *mpi.Comm, v bool) (bool, bool, error) { return v, true, broken },
+			func(*mpi.Comm, bool) error { return broken })
+
+		c, err := w.Dup()
+		must(t, err)
+		c.SetName("c")
+		if _, ok := mpi.GetAttr(c, counted); ok {
+			t.Error("a value that nobody set")
+		}
+		must(t, mpi.SetAttr(c, counted, 10))
+		must(t, mpi.SetAttr(c, named, "x"))
+		must(t, mpi.SetAttr(c, private, []byte("y")))
+		must(t, mpi.SetAttr(c, counted, 11))
+		var ds []*mpi.Comm
+		for want := 12; want < 15; want++ {
+			d, err := c.Dup()
+			must(t, err)
+			d.SetName(fmt.Sprint("d", want))
+			ds = append(ds, d)
+			c = d
+			v, ok := mpi.GetAttr(d, counted)
+			if ok != (want == 12) || ok && v != want {
+				t.Errorf("dup %d has %d, %t", want, v, ok)
+			}
+			if s, ok := mpi.GetAttr(d, named); s != "x" || !ok {
+				t.Errorf("dup %d has %q, %t", want, s, ok)
+			}
+			if _, ok := mpi.GetAttr(d, private); ok {
+				t.Error("an attribute without copy callback is copied")
+			}
+		}
+		must(t, mpi.DeleteAttr(ds[2], named))
+		if _, ok := mpi.GetAttr(ds[2], named); ok {
+			t.Error("a deleted value")
+		}
+		must(t, mpi.DeleteAttr(ds[2], named))
+		must(t, ds[0].Free())
+		if want := []string{"c 10", "d12 12"}; !slices.Equal(log, want) {
+			t.Errorf("deleted were %v, want %v", log, want)
+		}
+
+		must(t, mpi.SetAttr(ds[1], stubborn, true))
+		err = mpi.DeleteAttr(ds[1], stubborn)
+		wantError(t, err, mpi.ErrArg, "will not go")
+		if !errors.Is(err, broken) {
+			t.Errorf("%v does not wrap the callback's error", err)
+		}
+		wantError(t, mpi.SetAttr(ds[1], stubborn, false), mpi.ErrArg)
+		if v, _ := mpi.GetAttr(ds[1], stubborn); !v {
+			t.Error("the value was replaced although its deletion failed")
+		}
+		_, err = ds[1].Dup()
+		wantError(t, err, mpi.ErrArg, "copy callback")
+		_, r := ds[1].Idup()
+		_, err = r.Wait()
+		wantError(t, err, mpi.ErrArg, "copy callback")
+		checkComm(t, ds[1], procs(w))
+		wantError(t, ds[1].Free(), mpi.ErrArg)
+		wantError(t, ds[1].Barrier(), mpi.ErrComm)
+
+		wantError(t, mpi.SetAttr(ds[2], mpi.Keyval[int]{}, 1), mpi.ErrKeyval)
+		if _, ok := mpi.GetAttr(ds[2], mpi.Keyval[int]{}); ok {
+			t.Error("a value under the zero key")
+		}
+		must(t, w.Barrier())
+	})
+}
+
+// The attributes of SELF are deleted first of all in Finalize, the last one
+// set before the others.
+func TestAttributesOfSelf(t *testing.T) {
+	j := mpitest.NewJob(t)
+	p, err := j.Boot(j.Add(1)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var order []int
+	for i := range 3 {
+		k := mpi.NewKeyval(nil, func(c *mpi.Comm, v int) error {
+			order = append(order, v)
+			return c.Barrier() // the library still works
+		})
+		if err := mpi.SetAttr(p.Self(), k, i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := j.Leave(p); err != nil {
+		t.Fatal(err)
+	}
+	if want := []int{2, 1, 0}; !slices.Equal(order, want) {
+		t.Errorf("deleted in the order %v, want %v", order, want)
+	}
+}
+
+func TestInfo(t *testing.T) {
+	var none *mpi.Info
+	if none.Len() != 0 || none.Get("x") != "" || none.Dup().Len() != 0 || none.Delete("x") {
+		t.Error("a nil Info is not empty")
+	}
+	i := mpi.NewInfo("b", "1", "a", "2")
+	i.Set("c", "")
+	i.Set("b", "3")
+	d := i.Dup()
+	if !i.Delete("a") || i.Delete("a") {
+		t.Error("Delete")
+	}
+	var got []string
+	for k, v := range d.All() {
+		got = append(got, k+"="+v)
+	}
+	if want := []string{"b=3", "a=2", "c="}; !slices.Equal(got, want) || i.Len() != 2 {
+		t.Errorf("copy is %v, want %v; %d keys left", got, want, i.Len())
+	}
+	if _, ok := i.Lookup("c"); !ok {
+		t.Error("an empty value is a value")
+	}
+	mpitest.Run(t, 2, func(t *mpitest.T, w *mpi.Comm) {
+		c, err := w.DupWithInfo(i)
+		must(t, err)
+		c.Info().Set("b", "changed")
+		if c.Info().Get("b") != "3" || w.Info().Len() != 0 {
+			t.Error("hints are not a copy")
+		}
+		e, err := c.Dup()
+		must(t, err)
+		if e.Info().Len() != 0 {
+			t.Error("Dup copies hints")
+		}
+		c.SetInfo(nil)
+		if c.Info().Len() != 0 {
+			t.Error("hints are still there")
+		}
+	})
+}
+
+func TestErrorHandler(t *testing.T) {
+	mpitest.Run(t, 2, func(t *mpitest.T, w *mpi.Comm) {
+		var seen []error
+		c, err := w.Dup()
+		must(t, err)
+		c.SetErrorHandler(func(c *mpi.Comm, err error) {
+			seen = append(seen, err)
+			must(t, c.Barrier()) // it may call the library
+		})
+		last := func(err error, class mpi.Class) {
+			t.Helper()
+			wantError(t, err, class)
+			if len(seen) != 1 || seen[0] != err {
+				t.Fatalf("the handler saw %v, the caller %v", seen, err)
+			}
+			seen = nil
+		}
+		last(mpi.Send(c, []int{1}, 7, 0), mpi.ErrRank)
+		_, err = mpi.Irecv(c, []int{1}, 0, -9).Wait()
+		last(err, mpi.ErrTag)
+		in := make([]int64, 1)
+		r := mpi.Irecv(c, in, 1-c.Rank(), 1)
+		must(t, mpi.Send(c, make([]int64, 2), 1-c.Rank(), 1))
+		_, err = r.Wait()
+		last(err, mpi.ErrTruncate)
+		_, err = c.Split(-4, 0)
+		last(err, mpi.ErrArg)
+		own := errors.New("mine")
+		c.CallErrorHandler(own)
+		if len(seen) != 1 || seen[0] != own {
+			t.Fatalf("the handler saw %v", seen)
+		}
+		seen = nil
+		d, err := c.Split(0, 0)
+		must(t, err)
+		last(mpi.Send(d, []int{1}, 7, 0), mpi.ErrRank)
+		d.SetErrorHandler(nil)
+		wantError(t, mpi.Send(d, []int{1}, 7, 0), mpi.ErrRank)
+		if len(seen) != 0 || d.ErrorHandler() != nil || c.ErrorHandler() == nil {
+			t.Fatalf("the handler saw %v", seen)
+		}
+	})
+	// An error under the checks is shown when they hold no lock.
+	mpitest.Run(t, 1, func(t *mpitest.T, w *mpi.Comm) {
+		buf := make([]int64, 1)
+		r := mpi.Irecv(w, buf, 0, 0)
+		calls := 0
+		w.SetErrorHandler(func(c *mpi.Comm, err error) {
+			calls++
+			must(t, mpi.Send(c, []int64{1}, 0, 0))
+		})
+		_, err := mpi.Recv(w, buf, 0, 0)
+		wantError(t, err, mpi.ErrInUse)
+		_, err = r.Wait()
+		must(t, err)
+		if calls != 1 {
+			t.Errorf("the handler was called %d times", calls)
+		}
+	}, checking)
+}
+
+// ErrorsAreFatal ends the job: the caller does not return, and the calls of
+// others fail.
+func TestErrorsAreFatal(t *testing.T) {
+	j := mpitest.NewJob(t)
+	var ps []*mpi.Process
+	for _, sp := range j.Add(2) {
+		p, err := j.Boot(sp)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ps = append(ps, p)
+	}
+	done := make(chan bool, 1)
+	go func() {
+		returned := false
+		defer func() { done <- returned }()
+		w := ps[0].World()
+		w.SetErrorHandler(mpi.ErrorsAreFatal)
+		mpi.Send(w, []int{1}, 5, 0)
+		returned = true
+	}()
+	if <-done {
+		t.Error("a fatal error returned")
+	}
+	if err := ps[1].World().Barrier(); err == nil {
+		t.Error("the other rank goes on")
+	}
+	<-ps[1].Context().Done()
+	if why := context.Cause(ps[1].Context()); !strings.Contains(fmt.Sprint(why), "rank 5 of 2") {
+		t.Errorf("the job ended because of %v", why)
+	}
+}
