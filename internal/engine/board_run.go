@@ -36,7 +36,7 @@ func (e *Engine) boardColl(c *Context, a *CollArgs, tag int32) *Fault {
 		turns := e.turns
 		done := e.boardSpin(c, b, o)
 		if b.ask != nil {
-			b.ask.reply()
+			b.ask.reply(e)
 			b.ask = nil
 		}
 		if e.turns != turns || e.followers.first != nil || e.relaxDue() {
@@ -94,7 +94,7 @@ func (e *Engine) boardSpin(c *Context, b *board, o *boardOp) bool {
 			return false
 		}
 		if b.ask != nil {
-			b.ask.reply()
+			b.ask.reply(e)
 			b.ask = nil
 		}
 	}

@@ -93,8 +93,9 @@ type Engine struct {
 	contexts map[wire.ContextID]*Context
 	boots    []*Context // in which processes wait to meet
 	freed    serialSet
-	freeing  int     // freed contexts on which operations are pending
-	news     []*news // of communicators to come, oldest first
+	sites    map[site]string // where calls that wait came from
+	freeing  int             // freed contexts on which operations are pending
+	news     []*news         // of communicators to come, oldest first
 
 	pool      requestPool
 	arrivals  arrivalPool

@@ -45,7 +45,7 @@ func (e *Engine) overlap(c *Context, a *CollArgs) *Fault {
 		}
 		site = e.wonder(q)
 	}
-	return &Fault{Class: Overlap, Peer: -1, Err: fmt.Errorf("%s at %s overlaps %s at %s", a.Op, caller(), op, site)}
+	return &Fault{Class: Overlap, Peer: -1, Err: fmt.Errorf("%s at %s overlaps %s at %s", a.Op, e.caller(), op, site)}
 }
 
 // wonder waits for the answer. The lock is given away meanwhile.
@@ -57,14 +57,14 @@ func (e *Engine) wonder(q *question) (site string) {
 }
 
 // reply is the first caller's part.
-func (q *question) reply() {
-	q.site = caller()
+func (q *question) reply(e *Engine) {
+	q.site = e.caller()
 	close(q.answered)
 }
 
 // answer is the first caller's part where it has a waiter.
-func (w *waiter) answer() {
-	w.ask.reply()
+func (w *waiter) answer(e *Engine) {
+	w.ask.reply(e)
 	w.ask = nil
 	w.hits -= interrupted
 }

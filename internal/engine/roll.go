@@ -15,10 +15,10 @@ import (
 
 // entry describes a blocking call for the roll call. It runs on the goroutine
 // of the call, whose caller it names.
-func (e *Engine) entry(op Op, c *Context, rank, tag int32, size int64) *rollcall.Entry {
-	en := &rollcall.Entry{
+func (e *Engine) entry(op Op, c *Context, rank, tag int32, size int64) rollcall.Entry {
+	en := rollcall.Entry{
 		Op: string(op), Comm: c.ID, CommSize: c.Members.Len(), Rank: c.Rank,
-		Peer: int(rank), Tag: int(tag), Bytes: size, Since: time.Now(), Caller: caller(),
+		Peer: int(rank), Tag: int(tag), Bytes: size, Since: time.Now(), Caller: e.caller(),
 	}
 	if rank >= 0 && c.exists(seat(rank)) {
 		en.PeerProc = c.procAt(seat(rank))
@@ -26,18 +26,38 @@ func (e *Engine) entry(op Op, c *Context, rank, tag int32, size int64) *rollcall
 	return en
 }
 
-// caller is the innermost frame outside this library.
-func caller() string {
+// site is how a goroutine came to wait: frames of this library, and that of
+// its caller or callers.
+type site [8]uintptr
+
+// maxSites bounds the descriptions that are kept.
+const maxSites = 1024
+
+// caller is the innermost frame outside this library. Descriptions are kept:
+// making one allocates, and the same loop waits again and again.
+func (e *Engine) caller() string {
+	var at site
+	runtime.Callers(3, at[:])
+	text, ok := e.sites[at]
+	if !ok {
+		text = outermost()
+		if e.sites == nil || len(e.sites) >= maxSites {
+			e.sites = map[site]string{}
+		}
+		e.sites[at] = text
+	}
+	return text
+}
+
+func outermost() string {
 	var pcs [32]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
-	last := ""
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(4, pcs[:])])
 	for {
 		f, more := frames.Next()
 		name := f.Function
-		last = fmt.Sprintf("%s:%d %s", filepath.Base(f.File), f.Line, name[strings.LastIndexByte(name, '/')+1:])
 		inside := strings.HasPrefix(name, "gompi/mpi.") || strings.HasPrefix(name, "gompi/internal/engine.")
 		if !inside || !more {
-			return last
+			return fmt.Sprintf("%s:%d %s", filepath.Base(f.File), f.Line, name[strings.LastIndexByte(name, '/')+1:])
 		}
 	}
 }

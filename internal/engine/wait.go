@@ -92,11 +92,17 @@ func (w *waiter) ended() bool {
 	return false
 }
 
-// onEnd arranges for f to run when a context that w looks at ends. Each of the
-// returned functions withdraws that, as that of context.AfterFunc.
-func (w *waiter) onEnd(f func()) (stops []func() bool) {
+// onEnd arranges for w to be woken when a context that it looks at ends. Each
+// of the returned functions withdraws that, as that of context.AfterFunc. One
+// that runs late wakes whoever has w by then: harmless, they look again.
+func (w *waiter) onEnd(e *Engine) (stops []func() bool) {
 	if w.user == nil {
 		return nil
+	}
+	f := func() {
+		e.mu.Lock()
+		e.unpark(w)
+		e.mu.Unlock()
 	}
 	stops = append(stops, context.AfterFunc(w.user, f))
 	if w.several {
@@ -205,7 +211,7 @@ func (e *Engine) spin(r *Request) {
 func (e *Engine) await(w *waiter) {
 	for w.hits < w.need || w.ask != nil {
 		if w.ask != nil {
-			w.answer()
+			w.answer(e)
 			continue
 		}
 		if e.leading {
@@ -281,13 +287,7 @@ func (e *Engine) park(w *waiter) {
 	e.note(w)
 	w.parked = true
 	e.followers.push(w)
-	// A function that runs late wakes whoever has w by then: harmless, they
-	// look again.
-	stops := w.onEnd(func() {
-		e.mu.Lock()
-		e.unpark(w)
-		e.mu.Unlock()
-	})
+	stops := w.onEnd(e)
 	e.mu.Unlock()
 	<-w.wake
 	for _, stop := range stops {
@@ -358,7 +358,8 @@ func (e *Engine) note(w *waiter) {
 		}
 	}
 	if w.slot < 0 && e.cfg.Book != nil && c != nil {
-		w.slot = e.cfg.Book.Enter(e.entry(op, c, rank, tag, size))
+		en := e.entry(op, c, rank, tag, size)
+		w.slot = e.cfg.Book.Enter(&en)
 	}
 }
 
