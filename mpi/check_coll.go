@@ -226,8 +226,12 @@ func (x *announcement) disagree(c *Comm, op engine.Op) error {
 
 func wordsOf(d []byte) string { return fmt.Sprintf("%q", bytes.TrimRight(d[callText:], "\x00")) }
 
-// agree fails if the ranks do not make the same call. It waits for them.
+// agree fails if the ranks do not make the same call. It waits for them. The
+// calls of two groups are not compared.
 func (k *checker) agree(c *Comm, a *engine.CollArgs) (engine.CollTag, error) {
+	if c.IsInter() {
+		return 0, nil
+	}
 	x := c.announcing(a, nil)
 	f := c.core.e.Collective(c.core.ctx, &x.CollArgs)
 	if f != nil && f.Class == engine.Overlap {
@@ -274,6 +278,12 @@ func (k *checker) start(c *Comm, a *engine.CollArgs) Request {
 	u, err := k.begin(c, collUse(a))
 	if err != nil {
 		return c.failedRequest(a.Op, c.refuse(a, err))
+	}
+	if c.IsInter() {
+		c.choose(a)
+		h := e.Icollective(ctx, a)
+		k.until(u, h)
+		return Request{h}
 	}
 	x := c.announce(a, nil)
 	call := *a

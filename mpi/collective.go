@@ -40,6 +40,9 @@ func (a *call) begin(c *Comm, kind collectives.Op) bool {
 	}
 	a.User, a.Unit = c.user, 1
 	a.Args.Op, a.Args.Rank, a.Args.Size, a.Args.Remote = kind, c.core.rank, c.core.size, c.core.ctx.Remote.Len()
+	if a.Args.Remote > 0 && kind >= collectives.OpScan {
+		return a.bad(ErrComm, "it is an intercommunicator")
+	}
 	return true
 }
 
@@ -109,7 +112,7 @@ func (c *Comm) choose(a *engine.CollArgs) {
 func (c *Comm) refuse(a *engine.CollArgs, why error) error {
 	switch {
 	case c == nil:
-	case c.core.check != nil:
+	case c.core.check != nil && !c.IsInter():
 		x := c.announce(a, why)
 		c.core.e.Free(x.told)
 		c.core.e.Refuse(c.core.ctx, &engine.CollArgs{Tag: x.tag})

@@ -79,16 +79,24 @@ func (a *call) allgather(c *Comm, send, recv Buf) *call {
 	if !a.begin(c, collectives.OpAllgather) || !a.buffers(send, recv) {
 		return a
 	}
-	a.Args.Count = a.units(a.In)
-	if a.length(a.Out, times(a.Args.Count, c.core.size), toReceive) {
-		a.inPlace(a.In, a.Out, a.Args.Count*int64(c.core.rank))
+	x := &a.Args
+	x.Count = a.units(a.In)
+	var ok bool
+	if x.Remote > 0 {
+		x.RemoteCount, ok = a.share(a.Out, x.Remote, toReceive)
+	} else {
+		ok = a.length(a.Out, times(x.Count, x.Size), toReceive)
+	}
+	if ok {
+		a.inPlace(a.In, a.Out, x.Count*int64(x.Rank))
 	}
 	return a
 }
 
 func (a *call) allgatherv(c *Comm, send, recv Buf, counts, displs []int) *call {
 	if a.begin(c, collectives.OpAllgatherv) && a.buffers(send, recv) {
-		a.rootBlocks(counts, displs, a.In, a.Out, toSend, toReceive)
+		a.Args.Count = a.units(a.In)
+		a.everyBlock(counts, displs, a.In, a.Out, toSend, toReceive)
 	}
 	return a
 }

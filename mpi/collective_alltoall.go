@@ -104,11 +104,20 @@ func (c *Comm) AlltoallwInit(send, recv []Buf) *Persistent {
 }
 
 func (a *call) alltoall(c *Comm, send, recv Buf) *call {
-	if !a.begin(c, collectives.OpAlltoall) || !a.buffers(send, recv) || !a.length(a.Out, a.units(a.In), toReceive) {
+	if !a.begin(c, collectives.OpAlltoall) || !a.buffers(send, recv) {
 		return a
 	}
+	x := &a.Args
 	var ok bool
-	if a.Args.Count, ok = a.share(a.In, c.core.size, toSend); ok {
+	if x.Count, ok = a.share(a.In, c.core.targets, toSend); !ok {
+		return a
+	}
+	if x.Remote > 0 {
+		x.RemoteCount, ok = a.share(a.Out, x.Remote, toReceive)
+	} else {
+		ok = a.length(a.Out, a.units(a.In), toReceive)
+	}
+	if ok {
 		a.inPlace(a.In, a.Out, 0)
 	}
 	return a
@@ -118,15 +127,15 @@ func (a *call) alltoallv(c *Comm, send Buf, sendCounts, sendDispls []int, recv B
 	if !a.begin(c, collectives.OpAlltoallv) || !a.buffers(send, recv) {
 		return a
 	}
-	n := c.core.size
+	n := c.core.targets
 	if !a.pairs(sendCounts, sendDispls, n, recvCounts, recvDispls, n) || !a.inPlace(a.In, a.Out, 0) {
 		return a
 	}
 	x := &a.Args
-	switch r := c.core.rank; {
+	switch r := x.Rank; {
 	case x.InPlace && !(slices.Equal(x.InCounts, x.OutCounts) && slices.Equal(x.InDispls, x.OutDispls)):
 		a.bad(ErrArg, "in place with one layout to send and another to receive")
-	case x.InCounts[r] != x.OutCounts[r]:
+	case x.Remote == 0 && x.InCounts[r] != x.OutCounts[r]:
 		a.countError(r, x.OutCounts[r], x.InCounts[r], "basic elements to receive from itself")
 	}
 	return a
@@ -146,7 +155,7 @@ func (a *call) alltoallw(c *Comm, send, recv []Buf) *call {
 		return a
 	}
 	a.Op = opAlltoallw
-	if !a.manyBuffers(send, c.core.size, recv, c.core.size) {
+	if n := c.core.targets; !a.manyBuffers(send, n, recv, n) {
 		return a
 	}
 	same, apart := false, false
@@ -163,8 +172,12 @@ func (a *call) alltoallw(c *Comm, send, recv []Buf) *call {
 			return a
 		}
 	}
-	a.Args.InPlace = same
-	if x, r := &a.Args, c.core.rank; x.InCounts[r] != x.OutCounts[r] {
+	x, r := &a.Args, c.core.rank
+	x.InPlace = same
+	switch {
+	case x.Remote > 0 && same:
+		a.bad(ErrArg, "in place on an intercommunicator")
+	case x.Remote == 0 && x.InCounts[r] != x.OutCounts[r]:
 		a.countError(r, x.OutCounts[r], x.InCounts[r], "bytes to receive from itself")
 	}
 	return a

@@ -103,16 +103,36 @@ func (a *call) share(b engine.Buf, n int, what string) (int64, bool) {
 	return 0, a.bad(ErrCount, "%d %s for %d blocks", b.Count(), what, n)
 }
 
-// root sets the root.
+// root sets the root: a rank, of the remote group on an intercommunicator,
+// where its own group says Root or ProcNull.
 func (a *call) root(root int) bool {
-	if root < 0 || root >= a.c.core.size {
-		return a.bad(ErrRoot, "root %d of %d ranks", root, a.c.core.size)
+	x := &a.Args
+	switch {
+	case root >= 0 && root < a.c.core.targets:
+		x.Root, x.RootRemote = root, x.Remote > 0
+	case x.Remote > 0 && root == Root:
+		x.Root = x.Rank
+	case x.Remote > 0 && root == ProcNull:
+		x.Root = -1
+	default:
+		return a.bad(ErrRoot, "root %d of %d ranks", root, a.c.core.targets)
 	}
-	a.Args.Root = root
 	return true
 }
 
-func (a *call) isRoot() bool { return a.Args.Rank == a.Args.Root }
+func (a *call) isRoot() bool { return !a.Args.RootRemote && a.Args.Rank == a.Args.Root }
+
+// isLeaf reports whether the caller is at the other end of a rooted operation:
+// everybody is on an intracommunicator, also the root.
+func (a *call) isLeaf() bool { return a.Args.Remote == 0 || a.Args.RootRemote }
+
+// at is a buffer that only those use who have a part in a rooted operation.
+func (b Buf) at(role bool) Buf {
+	if role {
+		return b
+	}
+	return Buf{}
+}
 
 // inPlace finds out whether inner stands at unit at of outer, where its data
 // lands or comes from; any other overlap is an error.
@@ -121,7 +141,7 @@ func (a *call) inPlace(inner, outer engine.Buf, at int64) bool {
 		return true
 	}
 	at *= a.Unit
-	if at+inner.Bytes() <= outer.Bytes() && inner.Same(outer.Part(at, inner.Bytes())) {
+	if a.Args.Remote == 0 && at+inner.Bytes() <= outer.Bytes() && inner.Same(outer.Part(at, inner.Bytes())) {
 		a.Args.InPlace = true
 		return true
 	}

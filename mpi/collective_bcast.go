@@ -50,7 +50,7 @@ func BcastOne[T any](c *Comm, x T, root int) (T, error) {
 }
 
 func (a *call) bcast(c *Comm, buf Buf, root int) *call {
-	if a.begin(c, collectives.OpBcast) && a.root(root) && a.buffers(Buf{}, buf) {
+	if a.begin(c, collectives.OpBcast) && a.root(root) && a.buffers(Buf{}, buf.at(a.isRoot() || a.isLeaf())) {
 		a.Args.Count = a.units(a.Out)
 	}
 	return a

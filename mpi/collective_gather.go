@@ -79,43 +79,54 @@ func (c *Comm) GathervInitBuf(send, recv Buf, counts, displs []int, root int) *P
 }
 
 func (a *call) gather(c *Comm, send, recv Buf, root int) *call {
-	if !a.begin(c, collectives.OpGather) || !a.root(root) || !a.buffers(send, a.atRoot(recv)) {
-		return a
-	}
-	a.Args.Count = a.units(a.In)
-	if a.isRoot() && a.length(a.Out, times(a.Args.Count, c.core.size), toReceive) {
-		a.inPlace(a.In, a.Out, a.Args.Count*int64(c.core.rank))
+	if a.begin(c, collectives.OpGather) && a.root(root) && a.buffers(send.at(a.isLeaf()), recv.at(a.isRoot())) {
+		a.rootShares(a.In, a.Out, toReceive)
 	}
 	return a
 }
 
 func (a *call) gatherv(c *Comm, send, recv Buf, counts, displs []int, root int) *call {
-	if !a.begin(c, collectives.OpGatherv) || !a.root(root) || !a.buffers(send, a.atRoot(recv)) {
-		return a
-	}
-	a.Args.Count = a.units(a.In)
-	if a.isRoot() {
+	if a.begin(c, collectives.OpGatherv) && a.root(root) && a.buffers(send.at(a.isLeaf()), recv.at(a.isRoot())) {
 		a.rootBlocks(counts, displs, a.In, a.Out, toSend, toReceive)
 	}
 	return a
 }
 
-// atRoot is a buffer that other ranks than the root do not use.
-func (a *call) atRoot(b Buf) Buf {
-	if a.isRoot() {
-		return b
+// rootShares sets the length of a block: inner is that of the caller, outer is
+// where the root has those of all.
+func (a *call) rootShares(inner, outer engine.Buf, outerHolds string) {
+	x := &a.Args
+	switch {
+	case a.isLeaf():
+		x.Count = a.units(inner)
+		if a.isRoot() && a.length(outer, times(x.Count, x.Size), outerHolds) {
+			a.inPlace(inner, outer, x.Count*int64(x.Rank))
+		}
+	case a.isRoot():
+		x.Count, _ = a.share(outer, x.Remote, outerHolds)
 	}
-	return Buf{}
 }
 
-// rootBlocks sets the layout of outer, which has the blocks of all ranks;
-// inner is that of the root.
+// rootBlocks is rootShares for blocks of different lengths.
 func (a *call) rootBlocks(counts, displs []int, inner, outer engine.Buf, innerHolds, outerHolds string) {
+	a.Args.Count = a.units(inner)
+	if a.isRoot() {
+		a.everyBlock(counts, displs, inner, outer, innerHolds, outerHolds)
+	}
+}
+
+// everyBlock sets the layout of outer, which has the blocks of all ranks, of
+// which inner is the caller's; on an intercommunicator those of the remote
+// group.
+func (a *call) everyBlock(counts, displs []int, inner, outer engine.Buf, innerHolds, outerHolds string) {
+	x := &a.Args
 	var ok bool
-	if a.Args.Counts, a.Args.Displs, ok = a.blocks(counts, displs, a.c.core.size, outer, outerHolds); !ok {
+	if x.Counts, x.Displs, ok = a.blocks(counts, displs, a.c.core.targets, outer, outerHolds); !ok {
 		return
 	}
-	if r := a.Args.Rank; a.length(inner, a.Args.Counts[r], innerHolds) {
-		a.inPlace(inner, outer, a.Args.Displs[r])
+	if x.Remote > 0 {
+		a.apart()
+	} else if a.length(inner, x.Counts[x.Rank], innerHolds) {
+		a.inPlace(inner, outer, x.Displs[x.Rank])
 	}
 }

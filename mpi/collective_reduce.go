@@ -90,12 +90,19 @@ func AllreduceOne[T any](c *Comm, x T, op Op) (T, error) {
 }
 
 func (a *call) reduce(c *Comm, send, recv Buf, op *Op, root int) *call {
-	if !a.begin(c, collectives.OpReduce) || !a.root(root) || !a.buffers(send, a.atRoot(recv)) || !a.reduction(op) {
+	if !a.begin(c, collectives.OpReduce) || !a.root(root) || !a.buffers(send.at(a.isLeaf()), recv.at(a.isRoot())) {
 		return a
 	}
-	a.Args.Count = a.units(a.In)
-	if a.isRoot() && a.length(a.Out, a.Args.Count, toReceive) {
-		a.inPlace(a.In, a.Out, 0)
+	x := &a.Args
+	switch {
+	case a.isLeaf():
+		x.Count = a.units(a.In)
+		if a.reduction(op) && a.isRoot() && a.length(a.Out, x.Count, toReceive) {
+			a.inPlace(a.In, a.Out, 0)
+		}
+	case a.isRoot():
+		x.Count = a.units(a.Out)
+		a.reduction(op)
 	}
 	return a
 }

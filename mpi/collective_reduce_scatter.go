@@ -3,6 +3,8 @@
 package mpi
 
 import (
+	"math"
+
 	"gompi/collectives"
 )
 
@@ -95,9 +97,11 @@ func (a *call) reduceScatter(c *Comm, send, recv Buf, counts []int, op *Op) *cal
 	if a.Args.Counts, ok = a.counts(counts, c.core.size, a.In, toSend); !ok {
 		return a
 	}
+	a.Args.Displs = a.vector(c.core.size)
 	sum := int64(0)
-	for _, n := range a.Args.Counts {
-		sum = min(sum, a.units(a.In)) + n // the sum cannot overflow, and is no less than what is too large
+	for i, n := range a.Args.Counts {
+		a.Args.Displs[i] = sum
+		sum = min(sum, math.MaxInt64-n) + n
 	}
 	if a.length(a.In, sum, toSend) && a.length(a.Out, a.Args.Counts[c.core.rank], toReceive) && a.reduction(op) {
 		a.inPlace(a.Out, a.In, 0)

@@ -77,22 +77,14 @@ func (c *Comm) ScattervInitBuf(send Buf, counts, displs []int, recv Buf, root in
 }
 
 func (a *call) scatter(c *Comm, send, recv Buf, root int) *call {
-	if !a.begin(c, collectives.OpScatter) || !a.root(root) || !a.buffers(a.atRoot(send), recv) {
-		return a
-	}
-	a.Args.Count = a.units(a.Out)
-	if a.isRoot() && a.length(a.In, times(a.Args.Count, c.core.size), toSend) {
-		a.inPlace(a.Out, a.In, a.Args.Count*int64(c.core.rank))
+	if a.begin(c, collectives.OpScatter) && a.root(root) && a.buffers(send.at(a.isRoot()), recv.at(a.isLeaf())) {
+		a.rootShares(a.Out, a.In, toSend)
 	}
 	return a
 }
 
 func (a *call) scatterv(c *Comm, send Buf, counts, displs []int, recv Buf, root int) *call {
-	if !a.begin(c, collectives.OpScatterv) || !a.root(root) || !a.buffers(a.atRoot(send), recv) {
-		return a
-	}
-	a.Args.Count = a.units(a.Out)
-	if a.isRoot() {
+	if a.begin(c, collectives.OpScatterv) && a.root(root) && a.buffers(send.at(a.isRoot()), recv.at(a.isLeaf())) {
 		a.rootBlocks(counts, displs, a.Out, a.In, toReceive, toSend)
 	}
 	return a

@@ -14,6 +14,10 @@ const (
 	AnyTag    = -1 // receive any tag
 	ProcNull  = -2 // a rank that is nobody: operations with it do nothing
 	Undefined = -32766
+	// Root is the root argument of the root itself in a collective on an
+	// intercommunicator; the others of its group pass ProcNull, and the remote
+	// group its rank.
+	Root = -3
 
 	// MaxTag is the largest tag.
 	MaxTag = 1<<31 - 1
