@@ -115,10 +115,8 @@ func sum(counts []int64) int64 {
 // interBlock is the block of remote rank q in Out.
 func interBlock(a *Args, q int) Ref {
 	switch a.Op {
-	case OpGather, OpGatherv:
+	case OpGather, OpGatherv, OpAllgatherv:
 		return gathered(a, q)
-	case OpAllgatherv:
-		return out(a.Displs[q], a.Counts[q])
 	case OpAlltoallv:
 		return blockFrom(a, q)
 	}

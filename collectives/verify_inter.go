@@ -12,21 +12,24 @@ func (c *Case) interArgs(op Op, rank int) Args {
 		near, far = c.Size, 0
 		a.Rank, a.Size, a.Remote = rank-c.Size, c.Remote, c.Size
 	}
-	switch op {
-	case OpBcast, OpReduce, OpGather, OpScatter, OpGatherv, OpScatterv:
-		switch {
-		case near > 0:
-			a.Root, a.RootRemote = c.Root, true
-		case rank != c.Root:
-			a.Root, a.Count = -1, -1 // whatever an idle rank gives
-		default:
-			a.Root = c.Root
-		}
-	case OpAllgather, OpAlltoall, OpReduceScatterBlock:
-		if near > 0 {
+	switch {
+	case !op.rooted():
+		if near > 0 && (op == OpAllgather || op == OpAlltoall || op == OpReduceScatterBlock) {
 			a.Count, a.RemoteCount = c.RemoteCount, c.Count
 		}
+	case near > 0:
+		a.Root, a.RootRemote = c.Root, true
+	case rank == c.Root:
+		a.Root = c.Root
+	default:
+		a.Root, a.Count = -1, -1 // whatever an idle rank gives
 	}
+	c.interBlocks(&a, rank, near, far)
+	return a
+}
+
+// interBlocks fills in the lengths of the v-forms and their layouts.
+func (c *Case) interBlocks(a *Args, rank, near, far int) {
 	counts := func(size int, count func(i int) int64) []int64 {
 		x := make([]int64, size)
 		for i := range x {
@@ -36,31 +39,30 @@ func (c *Case) interArgs(op Op, rank int) Args {
 	}
 	from := func(i int) int64 { return c.Block(far+i, rank, 0) }
 	to := func(i int) int64 { return c.Block(rank, far+i, 0) }
-	switch op {
-	case OpGatherv, OpScatterv:
-		switch {
-		case near > 0 && op == OpGatherv:
-			a.Count = c.Block(rank, c.Root, 0)
-		case near > 0:
-			a.Count = c.Block(c.Root, rank, 0)
-		case rank != c.Root:
-		case op == OpGatherv:
+	switch a.Op {
+	case OpGatherv:
+		if a.RootRemote {
+			a.Count = to(a.Root)
+		} else if a.isRoot() {
 			a.Counts = counts(a.Remote, from)
-		default:
+		}
+	case OpScatterv:
+		if a.RootRemote {
+			a.Count = from(a.Root)
+		} else if a.isRoot() {
 			a.Counts = counts(a.Remote, to)
 		}
-		a.Displs = c.layout(rank, a.Counts)
 	case OpAllgatherv:
-		a.Count = c.Block(rank, far, 0)
+		a.Count = to(0)
 		a.Counts = counts(a.Remote, func(i int) int64 { return c.Block(far+i, near, 0) })
-		a.Displs = c.layout(rank, a.Counts)
 	case OpAlltoallv:
 		a.InCounts, a.OutCounts = counts(a.Remote, to), counts(a.Remote, from)
 		a.InDispls, a.OutDispls = c.layout(c.ranks()-1-rank, a.InCounts), c.layout(rank, a.OutCounts)
 	case OpReduceScatter:
 		a.Counts = counts(a.Size, func(i int) int64 { return c.Block(far, near+i, 0) })
+		return // laid out one after the other
 	}
-	return a
+	a.Displs = c.layout(rank, a.Counts)
 }
 
 // interExpect notes what rank r of an intercommunicator must end with.
