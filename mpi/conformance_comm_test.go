@@ -54,21 +54,31 @@ func procs(c *mpi.Comm) (ps []wire.ProcID) {
 // TestRandomComms makes and frees communicators out of each other at random,
 // and compares each with what lists of processes say.
 func TestRandomComms(t *testing.T) {
-	for _, n := range []int{1, 2, 3, 5, 8} {
-		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			overAll(t, n, func(t *mpitest.T, w *mpi.Comm) { randomComms(t, w, 40) })
-		})
+	for _, x := range []struct {
+		name string
+		opts []mpitest.Option
+	}{
+		{"plain", nil},
+		{"offers", []mpitest.Option{mpitest.Setting("GOMPI_EAGER", "-1")}},
+		{"checked", []mpitest.Option{checking}},
+		{"awkward", []mpitest.Option{awkward}},
+	} {
+		for i, n := range []int{1, 2, 3, 5, 8} {
+			t.Run(fmt.Sprint(x.name, n), func(t *testing.T) {
+				overAll(t, n, func(t *mpitest.T, w *mpi.Comm) { randomComms(t, w, uint64(i), 40) }, x.opts...)
+			})
+		}
 	}
 }
 
 // randomComms makes steps communicators. All ranks roll the same dice, those
 // outside a communicator too.
-func randomComms(t *mpitest.T, w *mpi.Comm, steps int) {
+func randomComms(t *mpitest.T, w *mpi.Comm, seed uint64, steps int) {
 	type made struct {
 		c     *mpi.Comm // nil outside
 		procs []wire.ProcID
 	}
-	rnd := rand.New(rand.NewPCG(1, uint64(w.Size())))
+	rnd := rand.New(rand.NewPCG(seed, uint64(w.Size())))
 	self := w.Process().ID()
 	live := []made{{w, procs(w)}}
 	// add takes the parts that one call made, of which this process has one.
@@ -98,7 +108,7 @@ func randomComms(t *mpitest.T, w *mpi.Comm, steps int) {
 		in, n := from.c != nil, len(from.procs)
 		var c *mpi.Comm
 		var err error
-		switch rnd.IntN(5) {
+		switch rnd.IntN(8) {
 		case 0:
 			if in {
 				c, err = from.c.Dup()
@@ -147,7 +157,45 @@ func randomComms(t *mpitest.T, w *mpi.Comm, steps int) {
 			turned := slices.Clone(from.procs)
 			slices.Reverse(turned)
 			add(c, err, in, turned)
-		case 4:
+		case 4: // by the members alone, in any order of groups and tags
+			ranks, tag := rnd.Perm(n)[:1+rnd.IntN(n)], rnd.IntN(3)
+			var part []wire.ProcID
+			for _, i := range ranks {
+				part = append(part, from.procs[i])
+			}
+			member := slices.Contains(part, self)
+			if member {
+				g, gerr := from.c.Group().Incl(ranks...)
+				must(t, gerr)
+				if tag == 0 {
+					c, err = mpi.CommFromGroup(g, "random")
+				} else {
+					c, err = from.c.CreateGroup(g, tag)
+				}
+			}
+			add(c, err, member, part)
+		case 5:
+			if in {
+				var r mpi.Request
+				c, r = from.c.Idup()
+				must(t, from.c.Barrier())
+				_, err = r.Wait()
+			}
+			add(c, err, in, from.procs)
+		case 6: // two sides, and together again
+			k, turn := 1+rnd.IntN(max(1, n-1)), rnd.IntN(2)
+			if n < 2 {
+				continue
+			}
+			order := slices.Concat(from.procs[:k], from.procs[k:])
+			if turn == 1 {
+				order = slices.Concat(from.procs[k:], from.procs[:k])
+			}
+			if in {
+				c = through(t, from.c, k, turn == 1)
+			}
+			add(c, nil, in, order)
+		case 7:
 			k := rnd.IntN(len(live))
 			if k == 0 {
 				continue
@@ -164,6 +212,30 @@ func randomComms(t *mpitest.T, w *mpi.Comm, steps int) {
 			m.c.Free()
 		}
 	}
+}
+
+// through makes an intercommunicator between the ranks of c below k and the
+// others, checks it and a duplicate, and merges it, the higher ranks first if
+// turned.
+func through(t *mpitest.T, c *mpi.Comm, k int, turned bool) *mpi.Comm {
+	t.Helper()
+	below := c.Rank() < k
+	part, local, remote := sides(t, c, k)
+	other := 0
+	if below {
+		other = k
+	}
+	x, err := part.IntercommCreate(0, c, other, 1)
+	must(t, err)
+	checkInter(t, x, local, remote)
+	d, err := x.Dup()
+	must(t, err)
+	m, err := d.IntercommMerge(below == turned)
+	must(t, err)
+	must(t, x.Free())
+	must(t, part.Free())
+	must(t, d.Disconnect())
+	return m
 }
 
 func TestSplitRefused(t *testing.T) {

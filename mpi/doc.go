@@ -69,7 +69,6 @@
 //
 // # Limitations
 //
-// Intercommunicators, topologies and the collectives
-// beyond Barrier, Bcast, Allreduce, Allgather and Allgatherv are not there
-// yet. One host.
+// Topologies and the collectives of intercommunicators are not there yet. One
+// host.
 package mpi
