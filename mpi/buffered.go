@@ -43,13 +43,7 @@ func Bsend[T any](c *Comm, buf []T, dest, tag int) error {
 // Ibsend is Bsend with its result in a request, which is complete.
 // MPI 4.1 section 3.7.2.
 func Ibsend[T any](c *Comm, buf []T, dest, tag int) Request {
-	if c != nil && dest == ProcNull {
-		return c.completed(opIbsend, nullStatus())
-	}
-	if err := c.bsendBuf(opIbsend, BufOf(buf), dest, tag); err != nil {
-		return c.failedRequest(opIbsend, err)
-	}
-	return c.completed(opIbsend, emptyStatus())
+	return c.IbsendBuf(BufOf(buf), dest, tag)
 }
 
 func (c *Comm) bsendBuf(op engine.Op, b Buf, dest, tag int) error {

@@ -3,6 +3,7 @@
 package mpi_test
 
 import (
+	"errors"
 	"math/rand/v2"
 
 	"gompi/mpi"
@@ -110,51 +111,130 @@ func (l *placement) holds(t *mpitest.T, m []float64, first, n int) {
 	}
 }
 
-// checkDatatypes: a message is the same whatever the placements of its sender and
-// its receiver.
+// exchanges are the ways in which two ranks send a Buf to each other and
+// receive another one.
+var exchanges = []func(w *mpi.Comm, send, recv mpi.Buf, peer int) (mpi.Status, error){
+	func(w *mpi.Comm, send, recv mpi.Buf, peer int) (mpi.Status, error) {
+		r := w.IrecvBuf(recv, peer, 1)
+		if err := w.SendBuf(send, peer, 1); err != nil {
+			return mpi.Status{}, err
+		}
+		return r.Wait()
+	},
+	func(w *mpi.Comm, send, recv mpi.Buf, peer int) (mpi.Status, error) {
+		return received(w.IsendBuf(send, peer, 1), func() (mpi.Status, error) { return w.RecvBuf(recv, peer, 1) })
+	},
+	func(w *mpi.Comm, send, recv mpi.Buf, peer int) (mpi.Status, error) {
+		r := w.IrecvBuf(recv, peer, 1)
+		if err := w.SsendBuf(send, peer, 1); err != nil {
+			return mpi.Status{}, err
+		}
+		return r.Wait()
+	},
+	func(w *mpi.Comm, send, recv mpi.Buf, peer int) (mpi.Status, error) {
+		return received(w.IssendBuf(send, peer, 1), func() (mpi.Status, error) {
+			m, _, err := w.Mprobe(peer, 1)
+			if err != nil {
+				return mpi.Status{}, err
+			}
+			return m.MrecvBuf(recv)
+		})
+	},
+	func(w *mpi.Comm, send, recv mpi.Buf, peer int) (mpi.Status, error) {
+		return received(w.IbsendBuf(send, peer, 1), func() (mpi.Status, error) {
+			m, _, err := w.Mprobe(peer, 1)
+			if err != nil {
+				return mpi.Status{}, err
+			}
+			return m.ImrecvBuf(recv).Wait()
+		})
+	},
+	func(w *mpi.Comm, send, recv mpi.Buf, peer int) (mpi.Status, error) {
+		first, second := w.IrecvBuf(recv, peer, 1), w.IrecvBuf(mpi.Buf{}, peer, 1)
+		if err := w.Barrier(); err != nil {
+			return mpi.Status{}, err
+		}
+		err := errors.Join(w.RsendBuf(send, peer, 1), waited(w.IrsendBuf(mpi.Buf{}, peer, 1)))
+		_, empty := second.Wait()
+		st, err2 := first.Wait()
+		return st, errors.Join(err, empty, err2)
+	},
+	func(w *mpi.Comm, send, recv mpi.Buf, peer int) (mpi.Status, error) {
+		return w.SendrecvBuf(send, peer, 1, recv, peer, 1)
+	},
+	func(w *mpi.Comm, send, recv mpi.Buf, peer int) (mpi.Status, error) {
+		return persistently(w.RecvInitBuf(recv, peer, 1), w.SendInitBuf(send, peer, 1))
+	},
+	func(w *mpi.Comm, send, recv mpi.Buf, peer int) (mpi.Status, error) {
+		return persistently(w.RecvInitBuf(recv, peer, 1), w.SsendInitBuf(send, peer, 1))
+	},
+	func(w *mpi.Comm, send, recv mpi.Buf, peer int) (mpi.Status, error) {
+		return persistently(w.RecvInitBuf(recv, peer, 1), w.BsendInitBuf(send, peer, 1))
+	},
+}
+
+func waited(r mpi.Request) error {
+	_, err := r.Wait()
+	return err
+}
+
+// received receives, and waits for a send.
+func received(send mpi.Request, receive func() (mpi.Status, error)) (mpi.Status, error) {
+	st, err := receive()
+	if err == nil {
+		_, err = send.Wait()
+	}
+	return st, err
+}
+
+// persistently starts and ends a receive and a send.
+func persistently(in, out *mpi.Persistent) (st mpi.Status, err error) {
+	if err = mpi.Startall([]*mpi.Persistent{in, out}); err == nil {
+		st, err = in.Wait()
+	}
+	if err == nil {
+		_, err = out.Wait()
+	}
+	return st, errors.Join(err, in.Free(), out.Free())
+}
+
+// checkDatatypes: a message is the same whatever the placements of its sender
+// and its receiver, and by whichever call it travels.
 func checkDatatypes(t *mpitest.T, w *mpi.Comm) {
-	const twice = 2
 	me, peer := w.Rank(), 1-w.Rank()
 	rnd := rand.New(rand.NewPCG(7, 8)) // the same on both ranks
+	must(t, w.AttachBuffer(mpi.BufferAutomatic))
 	for _, n := range []int{4, 64, 1000, 8000, 100000} {
-		for round := range placements * twice {
-			mine, other := round%placements, rnd.IntN(placements)
+		for k, exchange := range exchanges {
+			mine, other := (k+n)%placements, rnd.IntN(placements)
 			if me == 1 {
 				mine, other = other, mine
 			}
 			l := placementOf(t, mine, n)
 			out, send := l.buf(t, n*me)
 			in, recv := l.buf(t, -1)
-			switch round % 3 {
-			case 0:
-				r := w.IrecvBuf(recv, peer, 1)
-				must(t, w.SendBuf(send, peer, 1))
-				st, err := r.Wait()
-				must(t, err)
-				if st.Bytes != int64(8*n) || l.dt.Count(st) != l.count || l.dt.Elements(st) != n {
-					t.Fatalf("%s: status %+v, %d elements, %d basic ones", l.name, st, l.dt.Count(st), l.dt.Elements(st))
-				}
-			case 1:
-				s := w.IsendBuf(send, peer, 1)
-				_, err := w.RecvBuf(recv, peer, 1)
-				must(t, err)
-				_, err = s.Wait()
-				must(t, err)
-			case 2:
-				b := recv
-				if me == 0 {
-					b = send
-				}
-				must(t, w.BcastBuf(b, 0))
-				if me == 1 {
-					l.holds(t, in, 0, n)
-				}
-				continue
+			st, err := exchange(w, send, recv, peer)
+			must(t, err)
+			if st.Bytes != int64(8*n) || l.dt.Count(st) != l.count || l.dt.Elements(st) != n {
+				t.Fatalf("%s: status %+v, %d elements, %d basic ones", l.name, st, l.dt.Count(st), l.dt.Elements(st))
 			}
 			l.holds(t, in, n*peer, n)
 			l.holds(t, out, n*me, n)
+			_, err = w.SendrecvReplaceBuf(send, peer, 1, peer, 1)
+			must(t, err)
+			l.holds(t, out, n*peer, n)
+			must(t, w.BcastBuf(send, 0))
+			l.holds(t, out, n, n) // rank 0 has what rank 1 had
 		}
 		checkTruncatedPlacement(t, w, n)
+	}
+	_, err := w.DetachBuffer()
+	must(t, err)
+	// The zero Buf is an empty message.
+	st, err := w.SendrecvBuf(mpi.Buf{}, peer, 3, mpi.Buf{}, peer, 3)
+	must(t, err)
+	if st.Bytes != 0 {
+		t.Fatalf("%d bytes in an empty message", st.Bytes)
 	}
 }
 

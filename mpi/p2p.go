@@ -126,29 +126,6 @@ func instead(err, why error) error {
 	return err
 }
 
-// SendBuf is Send for a Buf.
-func (c *Comm) SendBuf(b Buf, dest, tag int) error {
-	return c.send(opSend, b, dest, tag, engine.Standard, false)
-}
-
-// RecvBuf is Recv for a Buf.
-func (c *Comm) RecvBuf(b Buf, source, tag int) (Status, error) {
-	if n, ok := c.recvNow(b, source, tag); ok {
-		return Status{Source: source, Tag: tag, Count: count(n, b.b.Type.Size), Bytes: n}, nil
-	}
-	return c.recv(opRecv, b, source, tag)
-}
-
-// IsendBuf is Isend for a Buf.
-func (c *Comm) IsendBuf(b Buf, dest, tag int) Request {
-	return c.isend(opIsend, b, dest, tag, engine.Standard, false)
-}
-
-// IrecvBuf is Irecv for a Buf.
-func (c *Comm) IrecvBuf(b Buf, source, tag int) Request {
-	return c.irecv(opIrecv, b, source, tag, false)
-}
-
 // SendEncoded is Send of an encoded Go value: a typed receive of it fails with
 // ErrType. For package mpi/value.
 func (c *Comm) SendEncoded(b []byte, dest, tag int) error {

@@ -80,12 +80,15 @@ func BsendInit[T any](c *Comm, buf []T, dest, tag int) *Persistent {
 
 // RecvInit prepares a Recv. Local. MPI 4.1 section 3.9.
 func RecvInit[T any](c *Comm, buf []T, source, tag int) *Persistent {
+	return c.recvInit(BufOf(buf), source, tag)
+}
+
+func (c *Comm) recvInit(b Buf, source, tag int) *Persistent {
 	p := &Persistent{c: c, op: opRecvInit}
 	if c != nil && source == ProcNull {
 		p.status = nullStatus()
 		return p
 	}
-	b := BufOf(buf)
 	if p.err = c.badRecv(p.op, &b, source, tag); p.err != nil {
 		return p
 	}
