@@ -85,6 +85,9 @@ var checks = []check{
 	{"withdrawn-receives", 2, checkWithdrawnReceives},
 	{"withdrawn-sends", 2, checkWithdrawnSends},
 	{"datatypes", 2, checkDatatypes},
+	{"strided", 2, checkStrided},
+	{"strided-exchange", 3, checkStridedExchange},
+	{"strided-collectives", 3, checkStridedCollectives},
 }
 
 // TestConformance runs every check under every setting: the library behaves

@@ -44,6 +44,23 @@ func exchange(n, with int) func(w *mpi.Comm) error {
 	}
 }
 
+// exchangeStrided exchanges every third of many elements with a rank.
+func exchangeStrided(with int) func(w *mpi.Comm) error {
+	const n = 200_000
+	return func(w *mpi.Comm) error {
+		dt, err := mpi.TypeVector(n, 1, 3, mpi.TypeOf[int64]())
+		if err != nil {
+			return err
+		}
+		in := w.IrecvBuf(mpi.BufAs(dt, make([]int64, 3*n), 1), with, 1)
+		err = w.SendBuf(mpi.BufAs(dt, make([]int64, 3*n), 1), with, 1)
+		if _, inErr := in.Wait(); err == nil {
+			err = inErr
+		}
+		return err
+	}
+}
+
 func toItself(n int) func(w *mpi.Comm) error { return exchange(n, victim) }
 
 func scenes() []scene {
@@ -57,6 +74,7 @@ func scenes() []scene {
 		{name: "small", alone: exchange(1, partner), mate: exchange(1, victim)},
 		{name: "medium", alone: exchange(2000, partner), mate: exchange(2000, victim)},
 		{name: "large", alone: exchange(500_000, partner), mate: exchange(500_000, victim)},
+		{name: "strided", alone: exchangeStrided(partner), mate: exchangeStrided(victim)},
 		{name: "self-recv", alone: toItself(200_000), mate: func(w *mpi.Comm) error {
 			_, err := mpi.Recv(w, make([]int64, 1), victim, 1)
 			return err
