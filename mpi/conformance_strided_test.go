@@ -275,7 +275,7 @@ func TestStridedAllocations(t *testing.T) {
 					_, err := r.Wait()
 					must(t, err)
 				}
-				if a := testing.AllocsPerRun(50, round); a != 0 {
+				if a := testing.AllocsPerRun(20, round); a != 0 {
 					t.Errorf("%d elements of %s: %v allocations", count, p.name, a)
 				}
 			}

@@ -145,12 +145,13 @@ func (b Buf) Overlaps(o Buf) bool {
 	if b.n == 0 || o.n == 0 {
 		return false
 	}
+	if !b.Strided() && !o.Strided() {
+		p, q := uintptr(b.base), uintptr(o.base)
+		return p < q+uintptr(o.n) && q < p+uintptr(b.n)
+	}
 	p, q := b.span(), o.span()
 	if p.lo >= q.hi || q.lo >= p.hi {
 		return false
-	}
-	if !b.Strided() && !o.Strided() {
-		return true
 	}
 	// In the order of their addresses, a block that begins before the end of
 	// an earlier one of the other buffer shares a byte with it.
@@ -198,10 +199,12 @@ func (b Buf) blocks(list []block, of int) []block {
 
 // Same reports whether two buffers are the same bytes in the same order.
 func (b Buf) Same(o Buf) bool {
-	if b.n != o.n {
+	switch {
+	case b.n != o.n:
 		return false
-	}
-	if b.n == 0 || b.base == o.base && b.off == o.off && b.Type == o.Type {
+	case !b.Strided() && !o.Strided():
+		return b.n == 0 || b.base == o.base
+	case b.n == 0 || b.base == o.base && b.off == o.off && b.Type == o.Type:
 		return true
 	}
 	for off := int64(0); off < b.n; {
