@@ -44,7 +44,9 @@ func (c *Comm) BcastInitBuf(buf Buf, root int) *Persistent {
 // Collective. MPI 4.1 section 6.4.
 func BcastOne[T any](c *Comm, x T, root int) (T, error) {
 	return one(c, x, func(in, out Buf) error {
-		mem.Copy(out.b.Slice(), in.b.Slice())
+		if in.Err() == nil {
+			mem.Copy(out.b.Slice(), in.b.Slice())
+		}
 		return c.BcastBuf(out, root)
 	})
 }
