@@ -231,7 +231,7 @@ func TestAgainstOracle(t *testing.T) {
 func FuzzCase(f *testing.F) {
 	algs := All()
 	for i := range algs {
-		f.Add(uint8(i), uint8(5+i), uint8(i*3), uint64(i))
+		f.Add(uint8(i), uint8(5+i%20), uint8(i%40*3), uint64(i))
 	}
 	f.Fuzz(func(t *testing.T, alg, size, count uint8, seed uint64) {
 		g := algs[int(alg)%len(algs)]

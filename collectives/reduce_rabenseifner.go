@@ -72,7 +72,7 @@ var reduceRabenseifner = Algorithm{
 	},
 	Scratch: func(a *Args) int64 {
 		g := gatherTo(a)
-		if a.Size == 1 || g.num < 0 {
+		if g.num < 0 || a.Size == 1 {
 			return 0
 		}
 		_, end := g.partial(a)
@@ -91,10 +91,7 @@ var reduceRabenseifner = Algorithm{
 	},
 	Sent: func(a *Args) int64 {
 		g := gatherTo(a)
-		switch {
-		case a.Size == 1 || g.num < 0 && a.Rank == a.Root:
-			return a.Count * int64(min(1, a.Size-1))
-		case g.num < 0:
+		if g.num < 0 {
 			return a.Count
 		}
 		_, n := g.window(a.Count, g.num, g.log)

@@ -17,7 +17,7 @@ var reduceScatterBlockHalving = Algorithm{
 	Op:          OpReduceScatterBlock,
 	Doc:         "logarithmic with least data; for medium messages",
 	Commutative: true,
-	Rounds:      func(a *Args) int { return halvingRounds(a) },
+	Rounds:      halvingRounds,
 	Round: func(a *Args, r int, dst []Step) []Step {
 		return halvingRound(dst, a, r, false)
 	},

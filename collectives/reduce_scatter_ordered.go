@@ -15,7 +15,7 @@ var reduceScatterBlockOrdered = Algorithm{
 	Name:   "ordered",
 	Op:     OpReduceScatterBlock,
 	Doc:    "logarithmic, in rank order; for medium messages",
-	Rounds: func(a *Args) int { return halvingRounds(a) },
+	Rounds: halvingRounds,
 	Round: func(a *Args, r int, dst []Step) []Step {
 		return halvingRound(dst, a, r, true)
 	},

@@ -46,9 +46,6 @@ var reduceScatterBlockRing = Algorithm{
 	},
 	Scratch: func(a *Args) int64 {
 		even, odd := ringSlots(a)
-		if odd == 0 {
-			return even
-		}
 		return even + odd
 	},
 	Steps: func(a *Args) int { return a.Size - 1 },
