@@ -109,6 +109,7 @@ func (s *Simulation) Run(ctx context.Context, progress func(what string, done, t
 	}
 	sizes := s.sizes()
 	table := collectives.DefaultTable()
+	predicted := false
 	j := job{machine: &s.Machine, total: len(algs) * len(sizes) * len(s.Ranks), progress: progress}
 	for _, ranks := range s.Ranks {
 		for _, bytes := range sizes {
@@ -131,6 +132,7 @@ func (s *Simulation) Run(ctx context.Context, progress func(what string, done, t
 			if len(rows) == 0 {
 				continue
 			}
+			predicted = true
 			best := rows[0].Usec
 			for _, r := range rows {
 				best = min(best, r.Usec)
@@ -145,6 +147,9 @@ func (s *Simulation) Run(ctx context.Context, progress func(what string, done, t
 				return err
 			}
 		}
+	}
+	if !predicted {
+		return fmt.Errorf("bench: none of these algorithms of %v can do these numbers of ranks and nodes", s.Op)
 	}
 	return nil
 }

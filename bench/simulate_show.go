@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 
 	"gompi/bench/report"
 	"gompi/collectives/sim"
@@ -123,7 +124,7 @@ func PlotPredicted(rows []Predicted) ([]byte, error) {
 	}
 	if overRanks {
 		f.Title = fmt.Sprintf("%s of %s bytes (LogGP)", first.Op, plot.Bytes(float64(first.Bytes)))
-		f.X = plot.Axis{Label: "ranks", Scale: plot.Log10}
+		f.X = plot.Axis{Label: "ranks", Scale: plot.Log10, Format: func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }}
 	}
 	for _, r := range rows {
 		i := slices.IndexFunc(f.Series, func(s plot.Series) bool { return s.Name == r.Algorithm })

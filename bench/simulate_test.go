@@ -82,6 +82,7 @@ func TestSimulationErrors(t *testing.T) {
 	}
 	for want, change := range map[string]func(*Simulation){
 		"no algorithm \"x\"": func(s *Simulation) { s.Algorithms = []string{"x"} },
+		"none of these":      func(s *Simulation) { s.Algorithms, s.Ranks = []string{"scatter-doubling"}, []int{3, 6} },
 		"0 ranks":            func(s *Simulation) { s.Ranks = []int{0} },
 		"root 4 of 4":        func(s *Simulation) { s.Root = 4 },
 		"-1 ranks on a node": func(s *Simulation) { s.PerNode = -1 },

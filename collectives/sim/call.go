@@ -27,8 +27,11 @@ type Call struct {
 	PerNode int
 }
 
-// MaxRanks is the largest group.
-const MaxRanks = 1 << 21
+// MaxRanks is the largest group, MaxPerNode the largest node.
+const (
+	MaxRanks   = 1 << 21
+	MaxPerNode = 512
+)
 
 // ErrNotAdmitted: the algorithm cannot do the number of ranks.
 var ErrNotAdmitted = errors.New("sim: the algorithm's restrictions forbid the call")
@@ -44,8 +47,8 @@ func (c *Call) Validate() error {
 		return fmt.Errorf("sim: root %d of %d ranks", c.Root, c.Ranks)
 	case c.Count < 0 || c.ElemBytes < 1 || total > math.MaxInt64/4:
 		return fmt.Errorf("sim: %d elements of %d bytes on %d ranks cannot be", c.Count, c.ElemBytes, c.Ranks)
-	case c.PerNode < 0:
-		return fmt.Errorf("sim: %d ranks on a node", c.PerNode)
+	case c.PerNode < 0 || c.PerNode > MaxPerNode:
+		return fmt.Errorf("sim: %d ranks on a node, must be 0 to %d", c.PerNode, MaxPerNode)
 	}
 	if !c.Alg.Admits(c.arguments().at(0), true) {
 		return fmt.Errorf("%w: %v, %d ranks", ErrNotAdmitted, c.Alg, c.Ranks)

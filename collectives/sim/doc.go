@@ -38,8 +38,8 @@
 //
 // # Size
 //
-// A virtual rank is a cursor and some clocks, about 100 bytes; a round's steps
-// are asked for when the round starts and forgotten. Predict simulates as many
+// A virtual rank is a cursor and some clocks, 80 bytes; a round's steps are
+// asked for when the round starts and forgotten. Predict simulates as many
 // ranks as are asked for where the work allows it, which all algorithms of a
 // logarithmic number of messages a rank do up to a million ranks and more;
 // it extrapolates the others from smaller groups and says so.

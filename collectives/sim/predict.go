@@ -11,17 +11,22 @@ import (
 // Limits say how large a simulation may be. The zero value means
 // DefaultLimits.
 type Limits struct {
-	// Work is the number of rounds and steps of all ranks together: about
-	// 10 million a second.
-	Work int64
+	// Work and WorkPerRank times the ranks are together the number of rounds
+	// and steps of all ranks: about 10 million take a second.
+	Work, WorkPerRank int64
 	// Waiting is the number of messages under way at once, some 70 bytes each.
 	Waiting int64
 }
 
-// DefaultLimits let a simulation take half a minute and 1 GiB. They are
-// enough for MaxRanks ranks with a logarithmic number of messages each: what
-// is extrapolated must grow with the number of ranks.
-func DefaultLimits() Limits { return Limits{Work: 1 << 28, Waiting: 3 << 21} }
+// DefaultLimits let a simulation take 1 GiB, and seconds; half a minute with
+// MaxRanks. They admit that many ranks with a logarithmic number of messages
+// each: what is extrapolated must grow with the number of ranks.
+func DefaultLimits() Limits { return Limits{Work: 1 << 24, WorkPerRank: 256, Waiting: 3 << 21} }
+
+// share is a part of the limits.
+func (l Limits) share(of int64) Limits {
+	return Limits{l.Work / of, l.WorkPerRank / of, l.Waiting / of}
+}
 
 // smaller is the share of Limits that a group may take from which is
 // extrapolated.
@@ -54,12 +59,12 @@ func Predict(c *Call, m *Machine, l Limits) (Prediction, error) {
 		if i >= 2 {
 			far := math.Log2(float64(c.Ranks) / float64(sizes[i-1]))
 			switch {
-			case within(l, before, last, far):
+			case l.admit(c.Ranks, before, last, far):
 				// Small groups do not show yet how the needs grow.
 				if sizes[i-1] >= 64*max(16, c.PerNode) {
 					i = len(sizes) - 1
 				}
-			case i == len(sizes)-1, !within(Limits{l.Work / smaller, l.Waiting / smaller}, before, last, 1):
+			case i == len(sizes)-1, !l.share(smaller).admit(sizes[i], before, last, 1):
 				return c.extend(m, sizes[i-2:i:i], before, last)
 			}
 		}
@@ -93,15 +98,15 @@ func (c *Call) shrunk(ranks int) Call {
 
 // ladder lists group sizes, each about half of the next and the largest that
 // of the call. Algorithms look at the powers of two in the number of ranks and
-// at nodes: a smaller group is a power of two only if the whole is, divisible by
-// 2 as often, up to 32, and its nodes are full but for a last one like that of
-// the whole.
+// at nodes: a smaller group is a power of two only if the whole is, its nodes
+// are full but for a last one like that of the whole, and without nodes it is
+// divisible by 2 as often, up to 32.
 func ladder(c *Call) []int {
 	unit := max(1, c.PerNode)
-	smallest := 4 * max(8, unit)
+	smallest := max(32, min(8*unit, 512), 2*unit)
 	rest := c.Ranks % unit
 	full := c.Ranks - rest
-	for d := 1; d < 32 && full%(2*unit) == 0; d *= 2 {
+	for unit < 32 && full%(2*unit) == 0 {
 		unit *= 2
 	}
 	var sizes []int
@@ -117,13 +122,14 @@ func ladder(c *Call) []int {
 	return append(sizes, c.Ranks)
 }
 
-// within reports whether a group that is doubled so many times stays within
-// the limits, if its needs multiply each time as they did with the last one.
-func within(l Limits, before, last Result, doublings float64) bool {
+// admit reports whether a group of so many ranks, doubled so many times from
+// the last one, stays within the limits if its needs multiply each time as they
+// did the last time.
+func (l Limits) admit(ranks int, before, last Result, doublings float64) bool {
 	at := func(before, last int64) float64 {
 		return float64(last) * math.Pow(float64(last)/float64(max(1, before)), doublings)
 	}
-	return at(before.work, last.work) <= float64(l.Work) && at(before.waits, last.waits) <= float64(l.Waiting)
+	return at(before.work, last.work) <= float64(l.Work+l.WorkPerRank*int64(ranks)) && at(before.waits, last.waits) <= float64(l.Waiting)
 }
 
 // extend draws the line through the last two sizes.
