@@ -17,15 +17,14 @@ var reduceRabenseifner = Algorithm{
 	Doc:  "logarithmic with twice the data; for large messages",
 	Rounds: func(a *Args) int {
 		g := gatherTo(a)
-		n := g.log + g.last()
-		switch {
-		case a.Size == 1:
+		if g.num < 0 && a.Rank != a.Root || a.Size == 1 {
 			return 1
-		case g.num < 0 && a.Rank == a.Root:
+		}
+		if g.num < 0 {
 			return 2
-		case g.num < 0:
-			return 1
-		case g.num == g.root && g.away:
+		}
+		n := g.log + g.last()
+		if g.num == g.root && g.away {
 			n++
 		}
 		if g.joined() {
