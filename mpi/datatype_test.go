@@ -338,6 +338,11 @@ func TestPackAppends(t *testing.T) {
 	if n := col.PackSize(1); n != 3 {
 		t.Errorf("pack size %d", n)
 	}
+	for _, n := range []int{-1, math.MaxInt64/3 + 1, math.MaxInt64} {
+		if col.PackSize(n) != mpi.Undefined || col.ExternalSize(n) != mpi.Undefined {
+			t.Errorf("pack size of %d elements: %d", n, col.PackSize(n))
+		}
+	}
 	out := make([]byte, 6)
 	rest, err := mpi.Unpack(raw[2:], mpi.BufAs(col, out, 1))
 	if err != nil || len(rest) != 0 || !bytes.Equal(out, []byte{1, 0, 3, 0, 5, 0}) {

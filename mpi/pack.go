@@ -3,6 +3,8 @@
 package mpi
 
 import (
+	"math"
+	"math/bits"
 	"slices"
 
 	"gompi/internal/engine"
@@ -57,13 +59,20 @@ func UnpackExternal(src []byte, b Buf) (rest []byte, err error) {
 	return rest, err
 }
 
-// PackSize is the number of bytes that Pack appends for count elements.
-// MPI 4.1 section 5.2.
-func (dt Datatype) PackSize(count int) int { return count * int(dt.typ().Size) }
+// PackSize is the number of bytes that Pack appends for count elements, or
+// Undefined if there is no such number. MPI 4.1 section 5.2.
+func (dt Datatype) PackSize(count int) int { return packedBytes(count, dt.typ().Size) }
 
 // ExternalSize is the number of bytes that PackExternal appends for count
-// elements. MPI 4.1 section 5.3.
-func (dt Datatype) ExternalSize(count int) int { return count * int(dt.typ().ExternalSize()) }
+// elements, or Undefined. MPI 4.1 section 5.3.
+func (dt Datatype) ExternalSize(count int) int { return packedBytes(count, dt.typ().ExternalSize()) }
+
+func packedBytes(count int, size int64) int {
+	if hi, lo := bits.Mul64(uint64(count), uint64(size)); count >= 0 && hi == 0 && lo <= math.MaxInt64 {
+		return int(lo)
+	}
+	return Undefined
+}
 
 func (b Buf) externalBytes() int64 {
 	if b.b.Type == nil {

@@ -140,7 +140,7 @@ func (b Buf) Addr() unsafe.Pointer {
 }
 
 // Overlaps reports whether two buffers share a byte. Where both lie among each
-// other it looks at every block of both.
+// other and are not columns of one matrix it looks at every block of both.
 func (b Buf) Overlaps(o Buf) bool {
 	if b.n == 0 || o.n == 0 {
 		return false
@@ -152,6 +152,13 @@ func (b Buf) Overlaps(o Buf) bool {
 	p, q := b.span(), o.span()
 	if p.lo >= q.hi || q.lo >= p.hi {
 		return false
+	}
+	if c, ok := b.Type.Comb(b.off, b.n); ok {
+		if d, ok := o.Type.Comb(o.off, o.n); ok {
+			if meets, ok := c.Meets(d, int64(uintptr(o.base)-uintptr(b.base))); ok {
+				return meets
+			}
+		}
 	}
 	// In the order of their addresses, a block that begins before the end of
 	// an earlier one of the other buffer shares a byte with it.

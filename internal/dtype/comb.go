@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dtype
+
+// Comb is Count blocks of Len bytes, the first at At and the others each Stride
+// bytes above the one before. Len <= Stride, and both are above 0.
+type Comb struct{ At, Len, Stride, Count int64 }
+
+// Comb returns where the packed bytes [off, off+n) lie if that is a comb, as
+// for contiguous elements and one vector. n is above 0.
+func (t *Type) Comb(off, n int64) (c Comb, ok bool) {
+	if at, length := t.Block(off, n); length == n {
+		return Comb{at, n, n, 1}, true
+	}
+	l := t.layout
+	switch {
+	case l.node.shape == aBlock && off%t.Size == 0 && n%t.Size == 0:
+		c = Comb{l.at + off/t.Size*l.extent, t.Size, l.extent, n / t.Size}
+	case l.node.shape == aLoop && l.node.child.shape == aBlock && off%t.Size == 0 && n == t.Size:
+		c = Comb{l.at + off/t.Size*l.extent, l.node.child.size, l.node.stride, l.node.count}
+	}
+	if c.Stride < 0 {
+		c.At += (c.Count - 1) * c.Stride
+		c.Stride = -c.Stride
+	}
+	return c, c.Len > 0 && c.Len <= c.Stride
+}
+
+// Meets reports whether o, whose places are counted from by bytes above those
+// of c, shares a byte with c; ok is false if their strides do not allow a
+// simple answer.
+func (c Comb) Meets(o Comb, by int64) (meets, ok bool) {
+	switch {
+	case c.Count == 1 && c.Len <= o.Stride:
+		c.Stride = o.Stride
+	case o.Count == 1 && o.Len <= c.Stride:
+		o.Stride = c.Stride
+	}
+	if c.Stride != o.Stride {
+		return false, false
+	}
+	// Block j of o begins d bytes above block j+k of c.
+	d := o.At + by - c.At
+	k := d / c.Stride
+	if d %= c.Stride; d < 0 {
+		d, k = d+c.Stride, k-1
+	}
+	inRange := func(k int64) bool { return k > -o.Count && k < c.Count }
+	return d < c.Len && inRange(k) || c.Stride-d < o.Len && inRange(k+1), true
+}
