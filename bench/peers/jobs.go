@@ -28,6 +28,7 @@ var jobs = []job{
 	{"bw", "shm", 2, []int64{8, 4 << 10, 64 << 10, 4 << 20}, nil},
 	{"bibw", "shm", 2, []int64{4 << 10, 4 << 20}, nil},
 	{"mbw", "shm", 4, []int64{8, 64 << 10}, nil},
+	{"column", "shm", 2, []int64{32 << 10, 256 << 10, 4 << 20}, []float64{1.0, 1.0, 1.0}},
 	{"bw", "tcp", 2, []int64{8, 64 << 10, 4 << 20}, nil},
 	{"barrier", "shm", 2, nil, []float64{0.8}},
 	{"barrier", "shm", 4, nil, []float64{0.8}},

@@ -206,10 +206,13 @@ func TestPeers(t *testing.T) {
 				t.Skip(err)
 			}
 			s := session{opt: options{rounds: 1, msec: 1, timeout: 20 * time.Second}, impls: []impl{m}, board: newBoard()}
-			for _, bench := range []string{"latency", "bw", "bibw", "mbw", "barrier", "allreduce", "bcast", startup} {
+			for _, bench := range []string{"latency", "bw", "bibw", "mbw", "column", "barrier", "allreduce", "bcast", startup} {
 				j := job{bench: bench, transport: "shm", ranks: 2}
 				if bench != "barrier" && bench != startup {
 					j.bytes = []int64{8, 1 << 16}
+				}
+				if bench == "column" {
+					j.bytes = []int64{1 << 15, 1 << 16}
 				}
 				rs, err := s.one(t.Context(), m, j)
 				if errors.Is(err, errHung) {

@@ -73,6 +73,15 @@ func FuzzFrames(f *testing.F) {
 		f.Add(append(frame(kindRTS, wire.PlaneP2P, 5, flagSync, 256, make([]byte, 16)...), frame(k, wire.PlaneColl, 0, 1, 1<<8)...))
 		f.Add(append(frame(kindEager, wire.PlaneColl, 0, 0, 3), frame(k, wire.PlaneFault, 0, 0, 1<<8)...))
 	}
+	// A stream in each direction: an announcement that is pulled, its pieces,
+	// one too many; pulls of sends.
+	in := append(frame(kindRTS, wire.PlaneP2P, 5, flagStream, 77, 100, 0, 0, 0, 0, 0, 0, 0), frame(kindPiece, wire.PlaneP2P, 0, 0, 77, make([]byte, 60)...)...)
+	in = append(in, frame(kindPiece, wire.PlaneP2P, 60, 0, 77, make([]byte, 40)...)...)
+	f.Add(append(in, frame(kindPiece, wire.PlaneP2P, 100, 0, 77, 1)...))
+	for index := range uint32(24) {
+		f.Add(frame(kindPull, wire.PlaneP2P, 1, 0, index<<8|1, 200, 1, 0, 0, 0, 0, 0, 0))
+	}
+	strided := shapes()
 	f.Fuzz(func(t *testing.T, data []byte) {
 		h := &hostile{loop: *newLoop(func() {})}
 		e, err := New(Config{
@@ -92,7 +101,9 @@ func FuzzFrames(f *testing.F) {
 			ops = append(ops,
 				e.Irecv(c, &RecvArgs{Op: "Irecv", Buf: buf, Source: 1, Tag: int32(i)}),
 				e.Irecv(c, &RecvArgs{Op: "Irecv", Buf: buf, Source: match.Any, Tag: match.Any}),
-				e.Isend(c, &SendArgs{Op: "Isend", Buf: ByteBuf(make([]byte, 900*i)), Dest: 1, Tag: 1, Mode: Mode(i % 2)}))
+				e.Irecv(c, &RecvArgs{Op: "Irecv", Buf: newArea(&strided[i], 0, 100*i, 0).buf(), Source: 1, Tag: int32(4 + i)}),
+				e.Isend(c, &SendArgs{Op: "Isend", Buf: ByteBuf(make([]byte, 900*i)), Dest: 1, Tag: 1, Mode: Mode(i % 2)}),
+				e.Isend(c, &SendArgs{Op: "Isend", Buf: newArea(&strided[1+i], 0, 2000*i, 0).buf(), Dest: 1, Tag: 1, Mode: Mode(i % 2)}))
 		}
 		e.mu.Lock()
 		h.frames = append(h.frames, transport.Event{Kind: transport.EvUp, Slot: 1, Proc: other})

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"gompi/collectives"
 	"gompi/internal/wire"
 	"gompi/transport"
 	"gompi/transport/faulty"
@@ -285,36 +286,122 @@ func TestStreamBeforeClose(t *testing.T) {
 	}
 }
 
-// Pulls and pieces that break the protocol end the connection.
+// Frames that break the protocol of streams end the connection, whatever has
+// passed before.
 func TestStreamProtocol(t *testing.T) {
-	frames := []struct {
-		name    string
+	eight := func(b ...byte) []byte { return append(b, make([]byte, 8-len(b))...) }
+	type frame struct {
 		k       kind
 		tag     int32
-		aux     func(id uint32) uint32
 		payload []byte
-	}{
-		{"pull of nothing", kindPull, 0, nil, make([]byte, 8)},
-		{"pull of too much", kindPull, 0, nil, []byte{0, 0, 0, 0, 1, 0, 0, 0}},
-		{"negative pull", kindPull, 0, nil, []byte{0, 0, 0, 0, 0, 0, 0, 0x80}},
-		{"short pull", kindPull, 0, nil, []byte{1}},
-		{"long pull", kindPull, 0, nil, make([]byte, 9)},
-		{"piece of no stream", kindPiece, 0, nil, []byte{1}},
 	}
-	for _, f := range frames {
-		t.Run(f.name, func(t *testing.T) {
+	piece := func(at int32, n int) frame { return frame{kindPiece, at, make([]byte, n)} }
+	for _, c := range []struct {
+		name   string
+		length byte // of a message that comes first, and is received
+		frames []frame
+	}{
+		{"pull of nothing", 0, []frame{{kindPull, 0, eight()}}},
+		{"pull of too much", 0, []frame{{kindPull, 0, eight(0, 0, 0, 0, 1)}}},
+		{"negative pull", 0, []frame{{kindPull, 0, []byte{7: 0x80}}}},
+		{"short pull", 0, []frame{{kindPull, 0, []byte{1}}}},
+		{"long pull", 0, []frame{{kindPull, 0, make([]byte, 9)}}},
+		{"two pulls", 0, []frame{{kindPull, 0, eight(0, 0, 0x40)}, {kindPull, 0, eight(0, 0, 0x40)}}},
+		{"refusal after a pull", 0, []frame{{kindPull, 0, eight(0, 0, 0x40)}, {kindRefuse, 0, nil}}},
+		{"withdrawal after a pull", 0, []frame{{kindPull, 0, eight(0, 0, 0x40)}, {kindCancelOK, 0, nil}}},
+		{"piece of no stream", 0, []frame{piece(0, 1)}},
+		{"empty piece", 100, []frame{piece(0, 0)}},
+		{"piece too long", 100, []frame{piece(0, 101)}},
+		{"piece elsewhere", 100, []frame{piece(1, 1)}},
+		{"piece again", 100, []frame{piece(0, 50), piece(0, 50)}},
+		{"piece after the last", 100, []frame{piece(0, 50), piece(50, 50), piece(100, 1)}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
 			ns, _ := testJobOf(t, 2, nil, nil)
 			all := shapes()
-			h := ns[0].isendBuf(1, 1, newArea(&all[1], 0, 100_000, 0).buf(), Standard)
+			h := ns[0].isendBuf(1, 1, newArea(&all[1], 0, 5<<20, 0).buf(), Standard)
+			recv := ns[0].irecvBuf(1, 2, newArea(&all[1], 0, 100, 0).buf())
 			within(t, "arrival", func() bool { return ns[1].iprobe() })
 			ns[1].mu.Lock()
 			p := ns[1].peers[ns[0].Self()]
-			head := header(ns[1].ctx.wireKey(wire.PlaneP2P, f.tag), f.k, 0, h.req.wireID())
-			if st := p.link.Send(p.slot, &head, f.payload, 0); st != transport.Sent {
-				t.Fatal(st)
+			send := func(tag int32, k kind, flags uint8, aux uint32, payload []byte) {
+				head := header(ns[1].ctx.wireKey(wire.PlaneP2P, tag), k, flags, aux)
+				if st := p.link.Send(p.slot, &head, payload, 0); st != transport.Sent {
+					t.Fatal(st)
+				}
+			}
+			id := h.req.wireID()
+			if c.length > 0 {
+				send(2, kindRTS, flagStream, id, eight(c.length))
+			}
+			for _, f := range c.frames {
+				send(f.tag, f.k, 0, id, f.payload)
 			}
 			ns[1].mu.Unlock()
 			wantClass(t, "send", soon(t, "send", func() Outcome { return ns[0].Wait(h) }).Status.Fault, ProcFailed)
+			soon(t, "receive", func() Outcome { return ns[0].Wait(recv) })
+			quietStreams(t, ns[:1])
 		})
+	}
+}
+
+// Partitions are windows of strided memory, whatever the other side's are.
+func TestStridedPartitions(t *testing.T) {
+	all := shapes()
+	ns, _ := testJobOf(t, 2, nil, nil)
+	const size = 7 * 16 * 5000
+	data := noise(2, size)
+	for i := range all {
+		out, in := newArea(&all[i], 0, size, 1).put(data), newArea(&all[(i+2)%len(all)], 3, size, 2)
+		s := ns[0].PartInit(ns[0].ctx, &PartArgs{Op: "PsendInit", Buf: out.buf(), Send: true, Parts: 7, Peer: 1, Tag: int32(i)})
+		r := ns[1].PartInit(ns[1].ctx, &PartArgs{Op: "PrecvInit", Buf: in.buf(), Parts: 4, Peer: 0, Tag: int32(i)})
+		hs, hr := ns[0].PartStart(s), ns[1].PartStart(r)
+		for k := range int32(7) {
+			ns[0].PartReady(s, 6-k, 6-k)
+		}
+		for k, n := range ns {
+			go n.iprobe()
+			if o := soon(t, "partitions", func() Outcome { return n.Wait([]Handle{hs, hr}[k]) }); o.Status.Fault != nil {
+				t.Fatal(o.Status.Fault)
+			}
+		}
+		if err := in.want(data, 2); err != nil {
+			t.Fatal(err)
+		}
+	}
+	quietStreams(t, ns)
+}
+
+// Copy steps move between all shapes, and reductions see packed elements.
+func TestStridedSteps(t *testing.T) {
+	all := shapes()
+	ns, _ := testJobOf(t, 1, nil, nil)
+	const size = 50_000
+	from, to := collectives.Ref{Buf: collectives.In, Len: size}, collectives.Ref{Buf: collectives.Out, Len: size}
+	data, old := noise(3, size), noise(4, size)
+	sum := make([]byte, size)
+	for i := range sum {
+		sum[i] = data[i] + old[i]
+	}
+	for i := range all {
+		for k := range all {
+			for _, kind := range []collectives.Kind{collectives.Copy, collectives.Reduce} {
+				in, out := newArea(&all[i], 2, size, 1).put(data), newArea(&all[k], 1, size, 2).put(old)
+				a := CollArgs{Op: "Test", Alg: roundOf(collectives.Step{Kind: kind, A: from, B: to}), In: in.buf(), Out: out.buf(), Unit: 1}
+				want := data
+				if kind == collectives.Reduce {
+					a.Kernel, a.Commutative, want = addBytes, true, sum
+				}
+				if f := ns[0].Collective(ns[0].ctx, &a); f != nil {
+					t.Fatal(f)
+				}
+				if err := out.want(want, 2); err != nil {
+					t.Fatalf("%v from %s: %v", kind, all[i].name, err)
+				}
+				if err := in.want(data, 1); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
 	}
 }
