@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"gompi/internal/wire"
 	"gompi/mpi"
@@ -177,5 +178,115 @@ func TestCommFromGroupDeath(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A member dies while all make communicators of all kinds: everybody's calls
+// end with an error, whichever call it meets.
+func TestCreationDeath(t *testing.T) {
+	const n = 5
+	for _, tr := range transports {
+		for seed := range uint64(6) {
+			t.Run(fmt.Sprint(tr, seed), func(t *testing.T) {
+				j := mpitest.NewJob(t, mpitest.Transport(tr))
+				var ps []*mpi.Process
+				for _, sp := range j.Add(n) {
+					p, err := j.Boot(sp)
+					if err != nil {
+						t.Fatal(err)
+					}
+					ps = append(ps, p)
+				}
+				victim := int(seed) % n
+				moment := make(chan struct{})
+				errs := make(chan error, n)
+				for r, p := range ps {
+					go func() {
+						err := createForever(p.World(), seed, func(i int) {
+							if r == victim && i == 20 {
+								close(moment)
+							}
+						})
+						if r != victim {
+							j.Leave(p)
+						}
+						errs <- err
+					}()
+				}
+				<-moment
+				j.Kill(ps[victim])
+				for range n {
+					select {
+					case err := <-errs:
+						if !errors.Is(err, mpi.ErrProcFailed) && !errors.Is(err, mpi.ErrFinalized) && !errors.Is(err, mpi.ErrAborted) {
+							t.Errorf("error is %v", err)
+						}
+					case <-time.After(mpitest.Deadline):
+						t.Fatalf("a rank does not return:\n%s", j.RollCall())
+					}
+				}
+			})
+		}
+	}
+}
+
+// createForever makes and frees communicators until that fails. All ranks roll
+// the same dice.
+func createForever(w *mpi.Comm, seed uint64, step func(i int)) error {
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	for i := 0; ; i++ {
+		step(i)
+		var c *mpi.Comm
+		var err error
+		kind, k := rnd.IntN(6), 1+rnd.IntN(w.Size()-1)
+		ranks := rnd.Perm(w.Size())
+		g, gerr := w.Group().Incl(ranks...)
+		if gerr != nil {
+			return gerr
+		}
+		switch kind {
+		case 0:
+			c, err = w.Dup()
+		case 1:
+			c, err = w.Split(w.Rank()%2, k)
+		case 2:
+			c, err = w.Create(g)
+		case 3:
+			c, err = w.CreateGroup(g, i)
+		case 4:
+			c, err = mpi.CommFromGroup(g, "x")
+		case 5:
+			low, lerr := g.RangeIncl(mpi.RankRange{First: 0, Last: k - 1, Stride: 1})
+			high := g.Difference(low)
+			if low.Rank() == mpi.Undefined {
+				low, high = high, low
+			}
+			c, err = mpi.IntercommCreateFromGroups(low, high, "y")
+			if err == nil {
+				err = errors.Join(lerr, c.Free())
+				c = nil
+			}
+			if err == nil {
+				var part *mpi.Comm
+				part, err = w.Split(map[bool]int{true: 0, false: 1}[w.Rank() < k], 0)
+				if err == nil {
+					other := 0
+					if w.Rank() < k {
+						other = k
+					}
+					c, err = part.IntercommCreate(0, w, other, 1)
+				}
+				if err == nil {
+					c, err = c.IntercommMerge(true)
+				}
+			}
+		}
+		if err == nil {
+			_, err = mpi.AllreduceOne(c, 1, mpi.Sum)
+		}
+		if err != nil {
+			return err
+		}
+		c.Free()
 	}
 }

@@ -115,7 +115,11 @@ func (e *Engine) boardWait(c *Context, a *CollArgs, tag int32, o *boardOp) *Faul
 		f = c.collFault(tag, a.Tag)
 	}
 	if f != nil {
+		// It ends here and now: a closed engine has nothing left to poll.
 		e.abort(k, f, false)
+		for e.colls.ready != nil {
+			e.runReady()
+		}
 	} else {
 		e.stepBoard(k)
 	}
