@@ -49,10 +49,8 @@ type placed struct {
 func newBlock(size int64) *node { return &node{size: size, hi: size} }
 
 // repeat makes a loop of count times p, stride bytes apart, or what is shorter.
+// count is above 0, and p has bytes.
 func repeat(count, stride int64, p placed) placed {
-	if count == 0 || p.n == nil {
-		return placed{}
-	}
 	c := p.n
 	switch {
 	case count == 1:
@@ -73,7 +71,7 @@ func repeat(count, stride int64, p placed) placed {
 // where its blocks may meet others.
 const fewParts = 16
 
-// list makes one node of many, or what is shorter.
+// list makes one node of many that have bytes, or what is shorter.
 func list(ps []placed) placed {
 	flat := make([]placed, 0, len(ps))
 	for _, p := range ps {
@@ -127,8 +125,6 @@ func (n *node) fill(ps []placed) {
 // join appends p to a list, as a longer last block if they meet.
 func join(flat []placed, p placed) []placed {
 	switch {
-	case p.n == nil:
-		return flat
 	case p.n.shape == aBlocks && len(p.n.blocks) <= fewParts:
 		for i, b := range p.n.blocks[:len(p.n.blocks)-1] {
 			flat = join(flat, placed{p.at + b.at, newBlock(p.n.blocks[i+1].off - b.off)})
