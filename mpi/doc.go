@@ -69,6 +69,5 @@
 //
 // # Limitations
 //
-// Topologies and the collectives of intercommunicators are not there yet. One
-// host.
+// Topologies are not there yet. One host.
 package mpi

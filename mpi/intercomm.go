@@ -71,32 +71,32 @@ func (c *Comm) RemoteSize() int { return c.core.ctx.Remote.Len() }
 // MPI 4.1 section 7.6.1.
 func (c *Comm) RemoteGroup() Group { return c.core.proc.NewGroup(c.core.ctx.Remote) }
 
-// IntercommCreate makes an intercommunicator between the group of local and
-// another one, which calls it, too. The leaders, rank localLeader of local in
-// each group, meet over peer, in which remoteLeader is the other leader's
+// IntercommCreate makes an intercommunicator between the group of c and
+// another one, which calls it, too. The leaders, rank localLeader of c in each
+// group, meet over peer, in which remoteLeader is the other leader's
 // rank; peer, remoteLeader and tag matter only to them. The tag tells several
 // calls between the same leaders apart and interferes with no message. A group
 // whose leader fails or finds an error gets that error on all ranks. The
 // groups must have no process in common. Collective over both groups.
 // MPI 4.1 section 7.6.2.
-func (local *Comm) IntercommCreate(localLeader int, peer *Comm, remoteLeader, tag int) (*Comm, error) {
-	if err := local.intra(opInterCreate); err != nil {
+func (c *Comm) IntercommCreate(localLeader int, peer *Comm, remoteLeader, tag int) (*Comm, error) {
+	if err := c.intra(opInterCreate); err != nil {
 		return nil, err
 	}
-	if localLeader < 0 || localLeader >= local.core.size {
-		return nil, local.rankError(opInterCreate, localLeader, -1)
+	if localLeader < 0 || localLeader >= c.core.size {
+		return nil, c.rankError(opInterCreate, localLeader, -1)
 	}
-	t := treaty{n: local.core.size}
+	var t treaty
 	var failed error
-	if local.core.rank == localLeader {
-		t, failed = local.negotiate(peer, remoteLeader, tag)
+	if c.core.rank == localLeader {
+		t, failed = c.negotiate(peer, remoteLeader, tag)
 	}
-	remote, err := local.proclaim(&t, localLeader, failed)
+	remote, err := c.proclaim(&t, localLeader, failed)
 	if err != nil {
 		return nil, err
 	}
-	d := local.core.proc.blankComm(local.Name() + "|")
-	if err := local.bequeath(d, t.id, shape{local.core.ctx.Members, remote, t.low}); err != nil {
+	d := c.core.proc.blankComm(c.Name() + "|")
+	if err := c.bequeath(d, t.id, shape{c.core.ctx.Members, remote, t.low}); err != nil {
 		return nil, err
 	}
 	return d, nil

@@ -14,7 +14,6 @@ import (
 
 // treaty is what the leaders of two groups agree on, for their groups.
 type treaty struct {
-	n      int // ranks of the local group
 	remote wire.Members
 	id     wire.ContextID
 	low    bool // the local group is the low one
@@ -33,22 +32,22 @@ const (
 
 // negotiate is the leaders' part: they exchange their groups, and the serial
 // of a context that the low one's leader creates.
-func (local *Comm) negotiate(peer *Comm, remoteLeader, tag int) (treaty, error) {
-	t := treaty{n: local.core.size}
+func (c *Comm) negotiate(peer *Comm, remoteLeader, tag int) (treaty, error) {
+	var t treaty
 	switch {
-	case peer == nil || peer.core.proc != local.core.proc:
-		return t, local.argError(ErrComm, opInterCreate, ProcNull, -1, -1, -1, "", fmt.Errorf("the leaders have no communicator in common"))
+	case peer == nil || peer.core.proc != c.core.proc:
+		return t, c.argError(ErrComm, opInterCreate, ProcNull, -1, -1, -1, "", fmt.Errorf("the leaders have no communicator in common"))
 	case remoteLeader < 0 || remoteLeader >= peer.core.targets:
 		return t, peer.rankError(opInterCreate, remoteLeader, tag)
 	case tag < 0 || tag > MaxTag:
 		return t, peer.tagError(opInterCreate, remoteLeader, tag)
 	}
-	self, other := local.core.proc.self, peer.core.ctx.Targets().At(remoteLeader)
+	self, other := c.core.proc.self, peer.core.ctx.Targets().At(remoteLeader)
 	t.low = before(self, other)
-	body := wire.AppendMembers(nil, local.core.ctx.Members)
+	body := wire.AppendMembers(nil, c.core.ctx.Members)
 	head := make([]byte, 8*headWords)
 	if t.low {
-		binary.LittleEndian.PutUint64(head, uint64(local.core.proc.newSerials(interSerials)))
+		binary.LittleEndian.PutUint64(head, uint64(c.core.proc.newSerials(interSerials)))
 	}
 	binary.LittleEndian.PutUint64(head[8*headBytes:], uint64(len(body)))
 	theirs := make([]byte, 8*headWords)
@@ -59,8 +58,8 @@ func (local *Comm) negotiate(peer *Comm, remoteLeader, tag int) (treaty, error) 
 	if n > maxGroupBytes || len(body) > maxGroupBytes {
 		return t, peer.argError(ErrCount, opInterCreate, remoteLeader, tag, int64(max(n, uint64(len(body)))), maxGroupBytes, "bytes of a group", nil)
 	}
-	group := make([]byte, n)
-	if err := peer.swap(body, group, remoteLeader, tag); err != nil {
+	theirGroup := make([]byte, n)
+	if err := peer.swap(body, theirGroup, remoteLeader, tag); err != nil {
 		return t, err
 	}
 	creator, serial := self, binary.LittleEndian.Uint64(head)
@@ -68,7 +67,7 @@ func (local *Comm) negotiate(peer *Comm, remoteLeader, tag int) (treaty, error) 
 		creator, serial = other, binary.LittleEndian.Uint64(theirs)
 	}
 	var err error
-	if t.remote, err = facing(group, local.core.ctx.Members); err == nil {
+	if t.remote, err = facing(theirGroup, c.core.ctx.Members); err == nil {
 		t.id, err = contextFrom(creator, serial)
 	}
 	if err != nil {
@@ -118,11 +117,11 @@ func facing(b []byte, local wire.Members) (wire.Members, error) {
 }
 
 // proclaim tells the local group what its leader has agreed on, or why not.
-func (local *Comm) proclaim(t *treaty, leader int, failed error) (wire.Members, error) {
+func (c *Comm) proclaim(t *treaty, leader int, failed error) (wire.Members, error) {
 	const class, job, creator, serial, low, bytes, words = 0, 1, 2, 3, 4, 5, 6
 	head := make([]uint64, words)
 	var body []byte
-	if local.core.rank == leader {
+	if c.core.rank == leader {
 		if failed != nil {
 			head[class] = uint64(ErrArg)
 			var e *Error
@@ -139,32 +138,32 @@ func (local *Comm) proclaim(t *treaty, leader int, failed error) (wire.Members, 
 		}
 		head[bytes] = uint64(len(body))
 	}
-	if err := Bcast(local, head, leader); err != nil {
+	if err := Bcast(c, head, leader); err != nil {
 		return wire.Members{}, err
 	}
-	if local.core.rank != leader {
+	if c.core.rank != leader {
 		body = make([]byte, min(head[bytes], maxGroupBytes))
 	}
-	if err := Bcast(local, body, leader); err != nil {
+	if err := Bcast(c, body, leader); err != nil {
 		return wire.Members{}, err
 	}
 	if failed != nil {
 		return wire.Members{}, failed
 	}
 	if head[class] != 0 {
-		return wire.Members{}, local.argError(Class(head[class]), opInterCreate, leader, -1, -1, -1, "", fmt.Errorf("the leader, rank %d: %s", leader, body))
+		return wire.Members{}, c.argError(Class(head[class]), opInterCreate, leader, -1, -1, -1, "", fmt.Errorf("the leader, rank %d: %s", leader, body))
 	}
-	if local.core.rank == leader {
+	if c.core.rank == leader {
 		return t.remote, nil
 	}
 	var err error
 	if t.id, err = contextFrom(wire.ProcID{Job: wire.JobID(head[job]), Serial: uint32(head[creator])}, head[serial]); err != nil {
-		return wire.Members{}, local.argError(ErrArg, opInterCreate, leader, -1, -1, -1, "", err)
+		return wire.Members{}, c.argError(ErrArg, opInterCreate, leader, -1, -1, -1, "", err)
 	}
 	t.low = head[low] == 1
-	m, err := facing(body, local.core.ctx.Members)
+	m, err := facing(body, c.core.ctx.Members)
 	if err != nil {
-		return wire.Members{}, local.argError(ErrArg, opInterCreate, leader, -1, -1, -1, "", err)
+		return wire.Members{}, c.argError(ErrArg, opInterCreate, leader, -1, -1, -1, "", err)
 	}
 	return m, nil
 }

@@ -158,6 +158,9 @@ func TestSets(t *testing.T) {
 	if _, err := k.DefineSet(wire.MembersOf(wire.ProcID{Job: k.id.Job, Serial: 9})); !errors.Is(err, ErrNotFound) {
 		t.Errorf("set with an unknown process: %v", err)
 	}
+	if _, err := k.DefineSet(wire.NewMembers(wire.Range{First: k.id, Count: 3, Stride: 7})); !errors.Is(err, ErrNotFound) {
+		t.Errorf("set with a stride over unknown processes: %v", err)
+	}
 	if _, err := k.DefineSet(wire.MembersOf(k.id, k.id)); !errors.Is(err, ErrRefused) {
 		t.Errorf("set with a process twice: %v", err)
 	}
