@@ -45,13 +45,36 @@
 // communicator (Comm.AttachBuffer) or the process (Process.AttachBuffer);
 // [BufferAutomatic] is as much as is needed.
 //
+// # Collectives
+//
+// Every rank of a communicator makes the same collective calls in the same
+// order. Each has three forms: Gather blocks, Igather returns a [Request],
+// GatherInit a [Persistent]; and each a form on [Buf] for derived datatypes:
+// comm.GatherBuf, IgatherBuf, GatherInitBuf. In place means that send starts
+// where its data would land in recv, so the same memory is given twice; nil is
+// nothing but an empty buffer. In an operation with a root the others pass nil
+// for what only the root uses. nil displacements: the blocks lie side by side.
+//
+// Lists of counts and displacements are read until a nonblocking call is
+// complete, like buffers. A blocking call and a start allocate nothing.
+//
+// Two goroutines in collective calls of one communicator at once are an error
+// that names both places ([ErrOverlap]); pending requests may be many. A call
+// that fails on one rank because of its arguments ends with [ErrAborted] on
+// those that make it.
+//
+// On an intercommunicator the data comes from the other group. The root passes
+// [Root], the others of its group [ProcNull], and the remote group its rank.
+//
 // # Checking
 //
 // With GOMPI_CHECK=1 (gompirun --check) mistakes that go unnoticed else are
 // errors, at a price: a buffer used by two operations of which one writes
 // ([ErrInUse]), a message in ready mode that found no receive ([ErrNotReady]),
 // and ranks that call different collectives, or one with different roots,
-// counts, types or operations ([ErrMismatch], naming the rank).
+// counts, types or operations, also where counts are of two ranks only
+// ([ErrMismatch], naming the rank). The collectives of intercommunicators are
+// not compared.
 //
 // # Errors
 //
@@ -69,5 +92,5 @@
 //
 // # Limitations
 //
-// Topologies are not there yet. One host.
+// Topologies are not there yet, so no communicator has neighbors. One host.
 package mpi
