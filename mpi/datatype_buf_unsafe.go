@@ -38,6 +38,8 @@ func BufAt[T any](dt Datatype, s []T, origin, count int) Buf {
 		return badBuf(t, ErrArg, -1, -1, "", fmt.Errorf("origin %d of a slice of %d elements", origin, len(s)))
 	case count == 0 || t.Size == 0:
 		return Buf{engine.NewBuf(nil, 0, t)}
+	case int64(count) > engine.MaxBytes/t.Size:
+		return badBuf(t, ErrCount, int64(count), engine.MaxBytes/t.Size, "elements", fmt.Errorf("of %d bytes each are too long for a message", t.Size))
 	}
 	lo, hi, ok := t.Reach(int64(count))
 	at, have := int64(origin)*mem.Size, int64(len(s))*mem.Size

@@ -298,6 +298,7 @@ func TestBufBounds(t *testing.T) {
 	up := typeMust(t)(mpi.TypeVector(3, 1, 3, f))    // 0, 3, 6
 	down := typeMust(t)(mpi.TypeVector(3, 1, -3, f)) // 0, -3, -6
 	far := typeMust(t)(mpi.TypeResized(f, 0, math.MaxInt64/2))
+	still := typeMust(t)(mpi.TypeResized(f, 0, 0))
 	for _, c := range []struct {
 		dt            mpi.Datatype
 		origin, count int
@@ -308,6 +309,7 @@ func TestBufBounds(t *testing.T) {
 		{f, 0, 10, 0}, {f, 0, 11, mpi.ErrCount}, {f, 1, 10, mpi.ErrCount}, {f, 0, -1, mpi.ErrCount}, {f, -1, 1, mpi.ErrArg},
 		{f, 0, math.MaxInt64, mpi.ErrCount}, {f, 0, math.MaxInt64 / 8, mpi.ErrCount},
 		{far, 0, 1, 0}, {far, 0, 2, mpi.ErrCount}, {far, 0, 5, mpi.ErrCount}, {far, 9, 1, 0},
+		{still, 0, 5, 0}, {still, 0, 1 << 45, mpi.ErrCount}, {still, 0, math.MaxInt64, mpi.ErrCount},
 		{mpi.Datatype{}, 0, 1, mpi.ErrType},
 	} {
 		b := mpi.BufAt(c.dt, s, c.origin, c.count)

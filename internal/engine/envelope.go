@@ -79,11 +79,12 @@ func openRTS(p []byte) (length int64, desc []byte, ok bool) {
 		return 0, nil, false
 	}
 	length = int64(binary.LittleEndian.Uint64(p))
-	return length, p[rtsLen:], length >= 0 && length <= maxLength
+	return length, p[rtsLen:], length >= 0 && length <= MaxBytes
 }
 
-// maxLength is more than an address space holds.
-const maxLength = 1 << 47
+// MaxBytes is the largest message: more than an address space holds, but types
+// may name the same memory many times.
+const MaxBytes = 1 << 47
 
 // Flow control. A receiver keeps at most the sender's credit of unexpected
 // bytes; every message costs its sender units until the receiver has handed
