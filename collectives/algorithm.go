@@ -27,7 +27,8 @@ type Algorithm struct {
 	// follow one another; else it needs a commutative operation.
 	TwoLevel bool
 	// Shared: goes through memory that all ranks share; it has no schedule.
-	Shared bool
+	// Reads: ranks read each other's buffers; Shared as well.
+	Shared, Reads bool
 	// SegmentBytes is the size of piece that Select proposes for pipelined
 	// algorithms; 0 for all others.
 	SegmentBytes int64
@@ -62,6 +63,9 @@ func (g Algorithm) as(op Op) Algorithm {
 // Admits reports whether the algorithm can do the call. The answer is the same
 // on all ranks.
 func (g *Algorithm) Admits(a *Args, commutative bool) bool {
+	if g.Reads {
+		return g.Op == a.Op && a.Remote == 0 && a.Reads
+	}
 	if g.Shared {
 		return g.Op == a.Op && a.Remote == 0 && a.Shared > 0 && Published(a) <= a.Shared
 	}

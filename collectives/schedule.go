@@ -211,6 +211,9 @@ type Args struct {
 	// 0: there is none, or the call cannot use it.
 	Shared int64
 
+	// Reads: ranks can read each other's memory. As Shared.
+	Reads bool
+
 	// Remote is the size of the remote group of an intercommunicator; 0 in an
 	// intracommunicator. Rank and Size are then those of the local group, and
 	// nobody is in place. The blocks of Gather(v) and Scatter(v) at the root,

@@ -44,6 +44,20 @@ var defaultRules = [...]Rule{
 	{OpScan, 0, 0, "shared"},
 	{OpExscan, 0, 0, "shared"},
 
+	// Between two ranks both can copy what one of them needs.
+	{OpBcast, 2, 0, "linear"},
+	{OpScatter, 2, 0, "linear"},
+	{OpBcast, 0, 0, "read"},
+	{OpScatter, 0, 0, "read"},
+	{OpScatterv, 0, 0, "read"},
+	{OpAllgather, 0, 0, "read"},
+	{OpAllgatherv, 0, 0, "read"},
+	{OpAlltoall, 0, 0, "read"},
+	{OpAlltoallv, 0, 0, "read"},
+	{OpReduce, 0, 0, "read"},
+	{OpAllreduce, 0, 0, "read"},
+	{OpReduceScatterBlock, 0, 0, "read"},
+
 	{OpBarrier, 8, 0, "direct"},
 	{OpBarrier, 0, 0, "dissemination"},
 

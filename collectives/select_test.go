@@ -30,7 +30,9 @@ func calls(visit func(a Args, elemBytes int, commutative bool)) {
 					visit(a, 8, commutative)
 					a.Shared = 128
 					visit(a, 8, commutative)
-					a.Shared, a.Nodes = 0, pairs[size]
+					a.Reads = true
+					visit(a, 8, commutative)
+					a.Shared, a.Reads, a.Nodes = 0, false, pairs[size]
 					visit(a, 8, commutative)
 					if op < OpScan {
 						a.Nodes, a.Remote, a.RemoteCount = nil, 1+size/2, a.Count
@@ -163,7 +165,7 @@ func TestForceAll(t *testing.T) {
 	for list, want := range map[string]string{
 		"bcast":                    "OPERATION=ALGORITHM",
 		"broadcast=ring":           `"broadcast"`,
-		"bcast=linear,bcast=bruck": "there are: shared binomial linear",
+		"bcast=linear,bcast=bruck": "there are: shared read binomial linear",
 	} {
 		err := table.ForceAll(list)
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -12,7 +12,19 @@ package collectives
 //	needs      Args.Shared; a publication fits in it
 //	source     R. Graham, G. Shipman, "MPI support for multi-core
 //	           architectures: optimized shared memory collectives", 2008
-const sharedName = "shared"
+//
+// Where ranks can read each other's memory they publish where their buffers
+// lie ("read"). Each byte is copied once, by who needs it; a reduction is done
+// in P segments, one by each rank, which the others then read.
+//
+//	read       Bcast, Scatter(v): the block; Allgather(v), Alltoall(v): (P-1)
+//	           blocks; Allreduce: 2n (P-1)/P; Reduce: n (P-1)/P, the root twice;
+//	           Reduce_scatter_block: (P-1) blocks
+//	needs      Args.Reads
+const (
+	sharedName = "shared"
+	readName   = "read"
+)
 
 // shared are the operations that the engine does through shared memory, with
 // counts that all ranks know.
@@ -22,6 +34,11 @@ var shared = func() (list []*Algorithm) {
 		OpReduceScatterBlock, OpScan, OpExscan,
 	} {
 		list = append(list, &Algorithm{Op: op, Name: sharedName, Shared: true, Doc: "through shared memory, for small blocks inside a host"})
+	}
+	for _, op := range []Op{
+		OpBcast, OpScatter, OpScatterv, OpAllgather, OpAllgatherv, OpAlltoall, OpAlltoallv, OpReduce, OpAllreduce, OpReduceScatterBlock,
+	} {
+		list = append(list, &Algorithm{Op: op, Name: readName, Shared: true, Reads: true, Doc: "each byte is read once from its owner's memory, for large blocks inside a host"})
 	}
 	return list
 }()

@@ -100,6 +100,7 @@ func (c *Comm) start(a *engine.CollArgs) Request {
 // order, so they may use the memory that the ranks share.
 func (c *Comm) chooseBlocking(a *engine.CollArgs) {
 	a.Args.Shared = c.core.ctx.SharedRoom() / max(1, a.Unit)
+	a.Args.Reads = c.core.ctx.Reads()
 	c.choose(a)
 }
 

@@ -224,6 +224,37 @@ type Sharer interface {
 // fetch them in pairs.
 const ShareAlign = 128
 
+// Exposer is an optional capability: a process reads what others of its host
+// have exposed, without them.
+type Exposer interface {
+	// Expose lets processes that know the key read buf, which must be on the
+	// heap, until Hide. It is also told of buffers that Read fills again and
+	// again.
+	Expose(buf []byte) (key uint64)
+	Hide(key uint64)
+
+	// Proof is the key of eight exposed bytes and what stands there, for those
+	// who Reach this process.
+	Proof() (key, value uint64)
+
+	// Reach returns the memory of another process, if it can be read: value is
+	// found at key. It owns the contact's descriptors in every case. The
+	// memory is used until that process is known to be dead, not longer.
+	Reach(c wire.Contact, key, value uint64) (Memory, error)
+}
+
+// Memory is what another process has exposed.
+type Memory interface {
+	// Read fills dst, at most MaxRead bytes, from byte off behind key. A key
+	// that is not exposed any more gives an error or anything at all;
+	// ErrPeerGone: the process has ended.
+	Read(dst []byte, key uint64, off int64) error
+}
+
+// MaxRead is the most that one Read copies: longer ones would hold off a stop
+// of the world.
+const MaxRead = 256 << 10
+
 // Env is what an engine gives to a transport when it opens it.
 type Env struct {
 	Self wire.ProcID

@@ -4,6 +4,7 @@ package engine
 
 import (
 	"gompi/collectives"
+	"gompi/transport"
 )
 
 // A board is memory that the ranks of a communicator on one host share: small
@@ -67,6 +68,11 @@ type board struct {
 	flat flatArgs
 
 	packedIn, packedOut []byte // of strided buffers
+
+	// Of operations that read: nil if not all ranks can.
+	exposer  transport.Exposer
+	memories []transport.Memory // by rank
+	read     boardRead
 
 	// While the operation has no request of its own, req stands for it to
 	// others, tag is its, aborted that another rank gave it up, and ask that a
@@ -152,10 +158,19 @@ func (b *board) wake() {
 	}
 }
 
-// boardWord describes a publication: {number, operation, root, bytes}.
-func boardWord(seq uint32, op collectives.Op, root int, bytes int64) uint64 {
-	return uint64(seq)<<32 | uint64(op)<<27 | uint64(root)<<20 | uint64(bytes)
+// The kinds of publication.
+const (
+	kindData   = iota << 19 // the data itself
+	kindKeys                // where data can be read
+	kindResult              // where the segment of a reduction can be read
+	kindGone                // its rank has given up
+)
+
+// boardWord describes a publication: {number, operation, root, kind, bytes}. Of
+// the bytes of what is read elsewhere only the low bits are told.
+func boardWord(seq uint32, op collectives.Op, root int, kind, bytes int64) uint64 {
+	return uint64(seq)<<32 | uint64(op)<<27 | uint64(root)<<21 | uint64(kind) | uint64(bytes)&(1<<19-1)
 }
 
 // boardBytesOf is the length that a word tells.
-func boardBytesOf(word uint64) int64 { return int64(word & (1<<20 - 1)) }
+func boardBytesOf(word uint64) int64 { return int64(word & (1<<19 - 1)) }

@@ -98,20 +98,81 @@ func (e *Engine) makeBoard(c *Context) {
 	if mem != nil {
 		mine[0] = 1
 	}
-	a = CollArgs{Op: "Allgather", In: ByteBuf(mine), Out: ByteBuf(all), Unit: 1,
-		Args: collectives.Args{Op: collectives.OpAllgather, Rank: c.Rank, Size: size, Count: 1}}
-	ok := e.internal(c, &a, "bruck", boardTag)
-	for _, joined := range all {
-		ok = ok && joined == 1
+	var b *board
+	x, _ := s.(transport.Exposer)
+	if mem != nil {
+		b = newBoard(mem, c.Rank, size)
+		b.place = place
+		if x != nil {
+			b.ranks[b.rank].proof[0], b.ranks[b.rank].proof[1] = x.Proof()
+		}
 	}
-	if !ok || c.opFault() != nil {
+	if !e.allAgree(c, mine, all) {
 		e.leaveMemory(c, s, mem, place)
 		return
 	}
-	c.board = newBoard(mem, c.Rank, size)
-	c.board.place = place
-	c.boardState = boardMade
-	c.room.Store(c.board.room)
+	mine[0] = 0
+	if x != nil && e.reachAll(c, b, x) {
+		mine[0] = 1
+	}
+	reads := e.allAgree(c, mine, all)
+	if c.opFault() != nil {
+		e.leaveMemory(c, s, mem, place)
+		return
+	}
+	if reads {
+		b.exposer = x
+	}
+	c.board, c.boardState = b, boardMade
+	c.room.Store(b.room)
+	c.reads.Store(reads)
+}
+
+// allAgree reports whether mine is 1 on all ranks.
+func (e *Engine) allAgree(c *Context, mine, all []byte) bool {
+	a := CollArgs{Op: "Allgather", In: ByteBuf(mine), Out: ByteBuf(all), Unit: 1,
+		Args: collectives.Args{Op: collectives.OpAllgather, Rank: c.Rank, Size: len(all), Count: 1}}
+	if !e.internal(c, &a, "bruck", boardTag) {
+		return false
+	}
+	for _, yes := range all {
+		if yes != 1 {
+			return false
+		}
+	}
+	return true
+}
+
+// reachAll makes the memory of all ranks readable here. The lock is given away
+// meanwhile.
+func (e *Engine) reachAll(c *Context, b *board, x transport.Exposer) bool {
+	b.memories = make([]transport.Memory, b.size)
+	for i, r := range b.ranks {
+		proc := c.Members.At(i)
+		if proc == e.cfg.Self {
+			continue
+		}
+		m := e.memories[proc]
+		if m == nil {
+			contact, ok := e.contact(proc)
+			if !ok {
+				return false
+			}
+			var err error
+			if m, err = x.Reach(contact, r.proof[0], r.proof[1]); err != nil {
+				return false
+			}
+			if _, dead := e.dead[proc]; dead {
+				return false
+			}
+			if e.memories == nil {
+				e.memories = map[wire.ProcID]transport.Memory{}
+			}
+			e.memories[proc] = m
+		}
+		b.memories[i] = m
+	}
+	return true
 }
 
 // internal runs a collective of the library itself.
@@ -130,15 +191,8 @@ func (e *Engine) internal(c *Context, a *CollArgs, alg string, tag int32) bool {
 // join maps rank 0's memory; nil if that cannot be done. The lock is given
 // away meanwhile.
 func (e *Engine) join(c *Context, s transport.Sharer, place uint64, n int) []byte {
-	leader := c.Members.At(0)
-	e.mu.Unlock()
-	contact, err := e.cfg.Control.Contact(leader)
-	e.mu.Lock()
-	if err != nil {
-		return nil
-	}
-	if e.closed {
-		closeContact(contact)
+	contact, ok := e.contact(c.Members.At(0))
+	if !ok {
 		return nil
 	}
 	mem, err := s.Join(contact, place, n)
@@ -146,6 +200,18 @@ func (e *Engine) join(c *Context, s transport.Sharer, place uint64, n int) []byt
 		return nil
 	}
 	return mem
+}
+
+// contact asks the control plane for a process. The lock is given away
+// meanwhile.
+func (e *Engine) contact(p wire.ProcID) (wire.Contact, bool) {
+	e.mu.Unlock()
+	c, err := e.cfg.Control.Contact(p)
+	e.mu.Lock()
+	if err == nil && e.closed {
+		closeContact(c)
+	}
+	return c, err == nil && !e.closed
 }
 
 // leaveMemory gives up memory that did not become a board. Others may have
@@ -175,6 +241,7 @@ func (e *Engine) dropBoard(c *Context) {
 	c.board = nil
 	c.boardState = boardNever
 	c.room.Store(0)
+	c.reads.Store(false)
 	b.ranks[b.rank].left.Store(1)
 	if b.rank != 0 {
 		e.sharer().Leave(b.mem)

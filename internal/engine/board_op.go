@@ -19,6 +19,9 @@ type boardOp struct {
 	bytes     int64  // its length
 	offers    bool   // this rank publishes
 	offered   bool
+	reads     bool // it reads what others expose: see boardRead
+	told      bool // something was published for which others may sleep
+	moved     bool // data came
 	all       bool // everybody publishes and waits for everybody
 	next, lo  int
 	operand   []byte // of a reduction, the only one so far; it stands in a slot
@@ -40,11 +43,15 @@ func (b *board) begin(a *CollArgs) *boardOp {
 	b.seq++
 	o, g := &b.op, &a.Args
 	o.op, o.seq, o.next, o.lo = g.Op, b.seq, b.size-1, 0
+	if o.reads = a.Alg.Reads; o.reads {
+		b.beginRead(o, a)
+		return o
+	}
 	o.offers, o.offered, o.all = true, false, false
 	o.at, o.bytes = 0, 0
 	if g.Op == collectives.OpBarrier {
 		o.all = true
-		o.word = boardWord(b.seq, g.Op, 0, 0)
+		o.word = boardWord(b.seq, g.Op, 0, kindData, 0)
 		return o
 	}
 	o.unit, o.kernel, o.reduced = a.Unit, a.Kernel, false
@@ -92,13 +99,17 @@ func (b *board) begin(a *CollArgs) *boardOp {
 			o.n = int64(len(o.published))
 		}
 	}
-	o.word = boardWord(b.seq, g.Op, root, o.bytes)
+	o.word = boardWord(b.seq, g.Op, root, kindData, o.bytes)
 	return o
 }
 
 // step goes on with the operation as far as the other ranks allow. The caller
 // wakes sleepers if it publishes.
 func (b *board) step(o *boardOp) (done bool) {
+	if o.reads {
+		o.moved = false
+		return b.stepRead(o)
+	}
 	if o.offers && !o.offered {
 		if !b.mayReuse(o.seq) {
 			return false
@@ -108,7 +119,7 @@ func (b *board) step(o *boardOp) (done bool) {
 			mem.Copy(b.payload(i, n), o.published)
 		}
 		b.slots[i].word.Store(o.word)
-		o.offered = true
+		o.offered, o.told = true, true
 	}
 	for ; o.next >= o.lo; o.next-- {
 		i := b.slot(o.next, o.seq)
@@ -116,8 +127,7 @@ func (b *board) step(o *boardOp) (done bool) {
 			if uint32(w>>32) != o.seq {
 				return false
 			}
-			o.fault = &Fault{Class: Mismatch, Peer: int32(o.next), Got: boardBytesOf(w), Want: o.bytes,
-				Err: fmt.Errorf("%s meets another call or root", o.op)}
+			o.mismatch(o.next, w)
 			return true
 		}
 		b.take(o, i)
@@ -130,10 +140,21 @@ func (b *board) step(o *boardOp) (done bool) {
 	}
 	if !o.all {
 		b.ranks[b.rank].done.Store(o.seq)
+		o.told = true
 	} else if int32(o.seq-1-b.seen) > 0 {
 		b.seen = o.seq - 1 // all have begun this one
 	}
 	return true
+}
+
+// mismatch is the fault of a publication that is not the one expected.
+func (o *boardOp) mismatch(rank int, w uint64) {
+	if w&kindGone == kindGone {
+		o.fault = &Fault{Class: Aborted, Peer: int32(rank), Err: fmt.Errorf("rank %d gave up", rank)}
+		return
+	}
+	o.fault = &Fault{Class: Mismatch, Peer: int32(rank), Got: boardBytesOf(w), Want: o.bytes,
+		Err: fmt.Errorf("%s meets another call or root", o.op)}
 }
 
 // take does with a rank's publication what the operation wants.

@@ -46,6 +46,9 @@ func (e *Engine) boardColl(c *Context, a *CollArgs, tag int32) *Fault {
 		}
 		if done && o.fault == nil {
 			c.inside = nil
+			if o.reads {
+				b.endRead(o, false)
+			}
 			o.forget()
 			a.release()
 			if e.freeing != 0 {
@@ -59,16 +62,22 @@ func (e *Engine) boardColl(c *Context, a *CollArgs, tag int32) *Fault {
 
 // boardSpin tries to finish an operation while nothing else is going on.
 func (e *Engine) boardSpin(c *Context, b *board, o *boardOp) bool {
-	offered := false
 	spins, left, yields := 0, e.policy.Spin, 0
 	for {
+		if o.reads && (c.trouble != nil || e.closed) {
+			return false // whose memory it would read may be somebody else's
+		}
 		done := b.step(o)
-		if o.offered != offered || done {
-			offered = o.offered
+		if o.told {
+			o.told = false
 			e.rouse(c, b)
 		}
 		if done {
 			return true
+		}
+		if o.moved && !e.mu.Contended() {
+			yields = 0
+			continue
 		}
 		if spins++; spins%boardPolls == 0 {
 			e.poll(true)
@@ -135,12 +144,15 @@ func (e *Engine) stepBoard(k *coll) (moved bool) {
 		return false
 	}
 	b, o := k.ctx.board, k.board
-	offered, next := o.offered, o.next
+	next := o.next
 	done := b.step(o)
-	if moved = done || o.offered != offered || o.next != next; !moved {
+	if moved = done || o.told || o.moved || o.next != next; !moved {
 		return false
 	}
-	e.rouse(k.ctx, b)
+	if o.told {
+		o.told = false
+		e.rouse(k.ctx, b)
+	}
 	switch {
 	case o.fault != nil:
 		e.abort(k, o.fault, true)
@@ -177,9 +189,12 @@ func (e *Engine) leaveOp(k *coll) {
 	}
 	b := k.ctx.board
 	b.wake()
+	if k.board.reads {
+		b.endRead(k.board, k.fault != nil)
+	}
 	k.board.forget()
 	if k.fault != nil {
-		b.ranks[b.rank].done.Store(k.board.seq)
+		b.ranks[b.rank].done.Store(b.seq)
 		e.rouse(k.ctx, b)
 	}
 }
@@ -205,6 +220,9 @@ func (e *Engine) nudge(c *Context, rank int32) {
 		e.control(p, match.NewKey(c.ID, 0, 0, 0), kindCredit, 0, 0)
 	}
 }
+
+// Reads reports whether the ranks can read each other's memory; see SharedRoom.
+func (c *Context) Reads() bool { return c.reads.Load() }
 
 // SharedRoom is the room for one publication, in bytes, in memory that all
 // ranks of the communicator share; 0: they share none. It changes only inside

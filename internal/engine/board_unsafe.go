@@ -24,7 +24,9 @@ type boardRank struct {
 	done   atomic.Uint32
 	asleep atomic.Uint32
 	left   atomic.Uint32 // it will not touch the board again
-	_      [boardAlign - 12]byte
+	_      uint32
+	proof  [2]uint64 // what Exposer.Reach needs; written before the board is in use
+	_      [boardAlign - 32]byte
 }
 
 // boardSlot is one publication. A payload longer than inline stands behind it.

@@ -7,6 +7,7 @@ package engine
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"unsafe"
 
@@ -82,7 +83,7 @@ func (b Buf) memory() ([]byte, bool) {
 // strided.
 func (b Buf) Part(off, n int64) Buf {
 	if off < 0 || n < 0 || off > b.n-n {
-		panic("gompi: BUG: part outside its buffer")
+		panic(fmt.Sprintf("gompi: BUG: part [%d, %d+%d) outside a buffer of %d bytes", off, off, n, b.n))
 	}
 	if n == 0 {
 		return Buf{Type: dtype.Byte}

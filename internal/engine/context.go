@@ -44,6 +44,7 @@ type Context struct {
 	board      *board
 	boardState boardState
 	room       atomic.Int64 // of board
+	reads      atomic.Bool  // on board
 }
 
 // trouble is what stands against using a context.

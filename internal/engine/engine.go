@@ -104,8 +104,9 @@ type Engine struct {
 	probers   []*waiter
 	blocked   []*Peer // peers with something in their queues
 	colls     collList
-	boards    []*coll   // that wait for what others publish
-	retired   []retired // boards of freed communicators
+	boards    []*coll                          // that wait for what others publish
+	memories  map[wire.ProcID]transport.Memory // of living processes
+	retired   []retired                        // boards of freed communicators
 
 	service serviceState
 	policy  wait.Policy

@@ -54,6 +54,7 @@ func (e *Engine) depart(proc wire.ProcID, d departure) {
 	}
 	p := e.peers[proc]
 	e.dead[proc] = d
+	delete(e.memories, proc)
 	switch {
 	case p == nil || p.state == peerNew || p.state == peerDown:
 		e.departed(proc, d)

@@ -20,11 +20,13 @@ type Hub struct {
 	// all there was.
 	shared map[shared][]byte
 	places uint64
+	// exposed holds the memory of Expose by key, which places counts too.
+	exposed map[uint64][]byte
 }
 
 // NewHub returns a hub without processes.
 func NewHub() *Hub {
-	return &Hub{procs: make(map[wire.ProcID]*Transport), shared: make(map[shared][]byte)}
+	return &Hub{procs: make(map[wire.ProcID]*Transport), shared: make(map[shared][]byte), exposed: make(map[uint64][]byte)}
 }
 
 // Open starts the process env.Self. It needs env.Wake. It fails if a process

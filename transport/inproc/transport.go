@@ -37,6 +37,7 @@ type Transport struct {
 	transfers  []transfer
 	turn       int
 	freeOffers []*offer
+	proof      uint64 // key of Proof, once asked for
 
 	_ [64]byte
 	// Any goroutine.
@@ -290,6 +291,7 @@ func (t *Transport) Close() error {
 	t.armed.Store(false)
 	t.hub.mu.Lock()
 	t.hub.remove(t)
+	delete(t.hub.exposed, t.proof)
 	t.hub.mu.Unlock()
 	var ev [1]transport.Event
 	for _, e := range t.slots {

@@ -1,0 +1,546 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"gompi/collectives"
+	"gompi/transport"
+)
+
+// boardRead is the part of an operation that moves large data once: ranks
+// publish where their buffers lie, and read from each other's. docs/design/012-board.md.
+//
+//	offering    publish {key, and where each rank's part lies}
+//	moving      read what this rank needs; reductions: reduce its segment
+//	resulting   reductions: publish where the segment lies
+//	collecting  reductions: read the other segments
+//	leaving     wait until nobody reads from this rank any more
+type boardRead struct {
+	stage   readStage
+	reduces bool
+	exposed bool   // others read from this rank
+	keys    []uint64
+	result  Buf    // where the segment of a reduction is
+	last    uint32 // number of the operation's last publication
+	i       int    // of the sources, or of a segment's operands
+	at      int64  // bytes of that source, or of the segment
+	from, n int64  // the segment of this rank
+	in      []byte
+	acc     []byte // of one piece
+	hold    []byte // a segment that must not be in place yet
+	args    collectives.Args
+}
+
+type readStage uint8
+
+const (
+	offering readStage = iota
+	moving
+	resulting
+	collecting
+	leaving
+)
+
+// pieceBytes is how much of a segment is reduced at once: it stays in a
+// processor's own cache.
+const pieceBytes = 64 << 10
+
+// keyBytes is the head of a publication of what others read, before the places
+// of the ranks' parts: eight bytes of offset and eight of length for each.
+const keyBytes, placeBytes = 8, 16
+
+// beginRead is begin for operations that read.
+func (b *board) beginRead(o *boardOp, a *CollArgs) {
+	g, r := &a.Args, &b.read
+	acc, hold, keys := r.acc, r.hold, r.keys[:0]
+	*r = boardRead{acc: acc, hold: hold, keys: keys, args: *g, last: b.seq, exposed: true}
+	o.reads, o.kernel, o.unit, o.offered = true, a.Kernel, a.Unit, false
+	o.published, o.out, o.to = nil, nil, Buf{}
+	if a.Out.Strided() {
+		o.to = a.Out
+	} else {
+		o.out = a.Out.flat()
+	}
+	o.n = a.Out.n
+	root := 0
+	switch g.Op {
+	case collectives.OpBcast, collectives.OpScatter, collectives.OpScatterv:
+		root = g.Root
+		r.exposed = b.rank == root
+	case collectives.OpReduce:
+		root = g.Root
+	}
+	o.offers = r.exposed
+	switch {
+	case !o.offers:
+	case g.Op == collectives.OpBcast:
+		r.in = b.packed(a.Out)
+	case g.InPlace && (g.Op == collectives.OpAlltoall || g.Op == collectives.OpAlltoallv):
+		// What others read must not be overwritten.
+		r.in = b.scratch(&b.packedIn, a.In.n)
+		a.In.Pack(r.in, 0)
+	default:
+		r.in = b.packed(a.In)
+	}
+	switch g.Op {
+	case collectives.OpReduce, collectives.OpAllreduce:
+		r.reduces = true
+		b.seq++
+		r.last = b.seq
+		elems := int64(len(r.in)) / a.Unit
+		lo, hi := elems*int64(b.rank)/int64(b.size), elems*int64(b.rank+1)/int64(b.size)
+		r.from, r.n = lo*a.Unit, (hi-lo)*a.Unit
+	case collectives.OpReduceScatterBlock:
+		r.reduces = true
+		r.from, r.n = int64(b.rank)*o.n, o.n
+	}
+	o.bytes = collectives.Published(g) * a.Unit
+	o.word = boardWord(o.seq, g.Op, root, kindKeys, o.bytes)
+}
+
+// packed is a buffer as contiguous memory, which another process can read.
+func (b *board) packed(buf Buf) []byte {
+	if m, ok := buf.memory(); ok {
+		return m
+	}
+	m := b.scratch(&b.packedIn, buf.n)
+	buf.Pack(m, 0)
+	return m
+}
+
+// scratch is memory that lives as long as the operation.
+func (b *board) scratch(m *[]byte, n int64) []byte {
+	if int64(cap(*m)) < n {
+		*m = make([]byte, n)
+	}
+	return (*m)[:n]
+}
+
+// expose lets others read a buffer until the end of the operation.
+func (b *board) expose(buf []byte) uint64 {
+	if len(buf) == 0 {
+		return 0
+	}
+	k := b.exposer.Expose(buf)
+	b.read.keys = append(b.read.keys, k)
+	return k
+}
+
+// offer publishes where this rank's buffer lies.
+func (b *board) offer(o *boardOp) {
+	r := &b.read
+	i := b.slot(b.rank, o.seq)
+	p := b.rooms[i]
+	key := uint64(0)
+	small := b.inside(o) // the data itself goes along
+	if !small {
+		key = b.expose(r.in)
+	} else {
+		r.exposed = false
+	}
+	binary.NativeEndian.PutUint64(p, key)
+	if counts, displs := r.places(); counts != nil {
+		at := int64(keyBytes + placeBytes*b.size)
+		for q, n := range counts {
+			off := displs[q] * o.unit
+			if small {
+				off = at
+				at += int64(copy(p[at:], r.in[displs[q]*o.unit:][:n*o.unit]))
+			}
+			binary.NativeEndian.PutUint64(p[keyBytes+placeBytes*q:], uint64(off))
+			binary.NativeEndian.PutUint64(p[keyBytes+placeBytes*q+8:], uint64(n*o.unit))
+		}
+	}
+	b.slots[i].word.Store(o.word)
+}
+
+// places are the blocks of a buffer whose readers do not know them.
+func (r *boardRead) places() (counts, displs []int64) {
+	switch r.args.Op {
+	case collectives.OpAlltoallv:
+		return r.args.InCounts, r.args.InDispls
+	case collectives.OpScatterv:
+		return r.args.Counts, r.args.Displs
+	}
+	return nil, nil
+}
+
+// inside reports whether all blocks fit into the publication.
+func (b *board) inside(o *boardOp) bool {
+	counts, _ := b.read.places()
+	return counts != nil && sum(counts) <= (b.room-keyBytes-placeBytes*int64(b.size))/o.unit
+}
+
+func sum(v []int64) (n int64) {
+	for _, x := range v {
+		n += x
+	}
+	return n
+}
+
+// stepRead goes on with an operation that reads. It copies little more than
+// MaxRead bytes: the engine's lock is held.
+func (b *board) stepRead(o *boardOp) (done bool) {
+	r := &b.read
+	for o.fault == nil {
+		switch r.stage {
+		case offering:
+			if o.offers {
+				if !b.mayReuse(r.last) {
+					return false
+				}
+				b.offer(o)
+				o.told = true
+			}
+			r.stage = moving
+		case moving:
+			if r.reduces && !b.reduceSegment(o) || !r.reduces && !b.readBlocks(o) {
+				return false
+			}
+			r.stage, r.i, r.at = resulting, 0, 0
+		case resulting:
+			if r.last != o.seq {
+				b.offerResult(o)
+				o.told = true
+			}
+			r.stage = collecting
+		case collecting:
+			if r.last != o.seq && !b.collect(o) {
+				return false
+			}
+			b.ranks[b.rank].done.Store(r.last)
+			o.told = true
+			r.stage = leaving
+		case leaving:
+			if r.exposed {
+				for _, x := range b.ranks {
+					if int32(x.done.Load()-r.last) < 0 {
+						return false
+					}
+				}
+				b.seen = r.last
+			}
+			if r.args.Op == collectives.OpReduceScatterBlock && len(r.hold) > 0 && r.args.InPlace {
+				o.put(0, r.hold[:r.n])
+			}
+			return true
+		}
+	}
+	return true
+}
+
+// publication is what a rank has published under a number; nil: nothing yet,
+// or a fault.
+func (b *board) publication(o *boardOp, rank int, word uint64) []byte {
+	seq := uint32(word >> 32)
+	i := b.slot(rank, seq)
+	w := b.slots[i].word.Load()
+	switch {
+	case w == word:
+		return b.rooms[i]
+	case uint32(w>>32) == seq:
+		o.mismatch(rank, w)
+	}
+	return nil
+}
+
+// fetch reads a piece of what a rank has published, and sets o.moved. false:
+// there is a fault, or the rank's process is gone, of which the engine has yet
+// to hear.
+func (b *board) fetch(o *boardOp, rank int, word uint64, key uint64, off int64, dst []byte) bool {
+	if len(dst) == 0 {
+		return true
+	}
+	var err error
+	for at := 0; at < len(dst) && err == nil; at += transport.MaxRead {
+		end := min(at+transport.MaxRead, len(dst))
+		err = b.memories[rank].Read(dst[at:end], key, off+int64(at))
+	}
+	// What was read counts if it was still offered afterwards.
+	switch w := b.slots[b.slot(rank, uint32(word>>32))].word.Load(); {
+	case w != word:
+		o.fault = &Fault{Class: Aborted, Peer: int32(rank), Err: fmt.Errorf("rank %d gave up", rank)}
+		return false
+	case errors.Is(err, transport.ErrPeerGone):
+		return false // the control plane will say how it ended
+	case err != nil:
+		o.fault = &Fault{Class: Transport, Peer: int32(rank), Err: err}
+		return false
+	}
+	o.moved = true
+	return true
+}
+
+// readBlocks reads this rank's blocks, from the next rank on. false: others
+// have to go on first, or enough was copied for once.
+func (b *board) readBlocks(o *boardOp) bool {
+	r, g := &b.read, &b.read.args
+	for ; r.i < b.size; r.i, r.at = r.i+1, 0 {
+		src := (b.rank + r.i) % b.size
+		var off, n, to int64
+		switch g.Op {
+		case collectives.OpBcast:
+			if src != g.Root || b.rank == g.Root {
+				continue
+			}
+			n = o.n
+		case collectives.OpScatter:
+			if src != g.Root {
+				continue
+			}
+			n = o.n
+			off = n * int64(b.rank)
+		case collectives.OpScatterv:
+			if src != g.Root {
+				continue
+			}
+			n = o.n
+		case collectives.OpAllgather:
+			n = g.Count * o.unit
+			to = n * int64(src)
+		case collectives.OpAllgatherv:
+			n, to = g.Counts[src]*o.unit, g.Displs[src]*o.unit
+		case collectives.OpAlltoall:
+			n = g.Count * o.unit
+			off, to = n*int64(b.rank), n*int64(src)
+		case collectives.OpAlltoallv:
+			n, to = g.OutCounts[src]*o.unit, g.OutDispls[src]*o.unit
+		}
+		if src == b.rank {
+			b.keepOwn(o, off, n, to)
+			continue
+		}
+		p := b.publication(o, src, o.word)
+		if p == nil {
+			return false
+		}
+		key := binary.NativeEndian.Uint64(p)
+		if counts, _ := r.places(); counts != nil || g.Op == collectives.OpScatterv {
+			off = int64(binary.NativeEndian.Uint64(p[keyBytes+placeBytes*b.rank:]))
+			if got := int64(binary.NativeEndian.Uint64(p[keyBytes+placeBytes*b.rank+8:])); got != n {
+				o.fault = &Fault{Class: Mismatch, Peer: int32(src), Got: got, Want: n}
+				return false
+			}
+			if key == 0 {
+				if off < 0 || off > b.room-n {
+					o.fault = &Fault{Class: Transport, Peer: int32(src), Err: fmt.Errorf("%w: block at %d of %d bytes", transport.ErrProtocol, off, b.room)}
+					return false
+				}
+				o.put(to, p[off:][:n])
+				continue
+			}
+		}
+		for r.at < n {
+			if o.moved {
+				return false
+			}
+			m := min(n-r.at, transport.MaxRead)
+			if !b.readInto(o, src, key, off+r.at, to+r.at, m) {
+				return false
+			}
+			r.at += m
+		}
+	}
+	return true
+}
+
+// readInto reads a piece of a rank's buffer to its place in the result.
+func (b *board) readInto(o *boardOp, src int, key uint64, off, to, n int64) bool {
+	if o.to.n == 0 {
+		return b.fetch(o, src, o.word, key, off, o.out[to:][:n])
+	}
+	p := b.scratch(&b.packedOut, n)
+	if !b.fetch(o, src, o.word, key, off, p) {
+		return false
+	}
+	o.put(to, p)
+	return true
+}
+
+// keepOwn copies this rank's own block.
+func (b *board) keepOwn(o *boardOp, off, n, to int64) {
+	r := &b.read
+	if counts, displs := r.places(); counts != nil {
+		off = displs[b.rank] * o.unit
+	}
+	inPlace := r.args.InPlace
+	switch r.args.Op {
+	case collectives.OpAllgather, collectives.OpAllgatherv:
+		off = 0
+	}
+	if n > 0 && !inPlace {
+		o.put(to, r.in[off:][:n])
+	}
+}
+
+// reduceSegment reduces this rank's part of the vector, piece by piece, from
+// the highest rank down.
+func (b *board) reduceSegment(o *boardOp) bool {
+	r := &b.read
+	for q := range b.size { // nothing is known to stay in place before all are here
+		if q != b.rank && b.publication(o, q, o.word) == nil {
+			return false
+		}
+	}
+	direct := !r.args.InPlace && o.to.n == 0 && r.args.Op != collectives.OpReduce
+	if !direct {
+		b.scratch(&r.hold, r.n)
+		r.hold = r.hold[:r.n]
+	}
+	piece := pieceBytes / o.unit * o.unit
+	if piece == 0 {
+		piece = o.unit
+	}
+	for r.at < r.n {
+		if o.moved {
+			return false
+		}
+		n := min(piece, r.n-r.at)
+		var dst []byte
+		if direct {
+			dst = o.out[r.place()+r.at:][:n]
+		} else {
+			dst = r.hold[r.at:][:n]
+		}
+		if !b.reducePiece(o, dst, r.from+r.at) {
+			return false
+		}
+		r.at += n
+	}
+	return true
+}
+
+// place is where this rank's segment goes in its result.
+func (r *boardRead) place() int64 {
+	if r.args.Op == collectives.OpReduceScatterBlock {
+		return 0
+	}
+	return r.from
+}
+
+// reducePiece combines bytes [off, off+len(dst)) of all ranks.
+func (b *board) reducePiece(o *boardOp, dst []byte, off int64) bool {
+	r := &b.read
+	n := int64(len(dst))
+	acc := b.scratch(&r.acc, n)
+	var high []byte // the operands so far
+	for q := b.size - 1; q >= 0; q-- {
+		x := acc
+		switch {
+		case q == b.rank:
+			x = r.in[off:][:n]
+		default:
+			if high == nil {
+				x = dst
+			}
+			key := binary.NativeEndian.Uint64(b.rooms[b.slot(q, o.seq)])
+			if !b.fetch(o, q, o.word, key, off, x) {
+				return false
+			}
+		}
+		if high == nil {
+			high = x
+			continue
+		}
+		o.kernel(address(dst), address(x), address(high), n/o.unit)
+		high = dst
+	}
+	return true
+}
+
+// offerResult publishes where this rank's segment of the result lies.
+func (b *board) offerResult(o *boardOp) {
+	r := &b.read
+	seg := r.hold
+	if r.args.Op == collectives.OpAllreduce {
+		if len(r.hold) > 0 || r.n == 0 {
+			// Nobody reads this rank's own segment of its vector.
+			o.put(r.from, r.hold[:r.n])
+		} else {
+			seg = o.out[r.from:][:r.n]
+		}
+	}
+	i := b.slot(b.rank, r.last)
+	binary.NativeEndian.PutUint64(b.rooms[i], b.expose(seg))
+	b.slots[i].word.Store(b.resultWord(o))
+}
+
+func (b *board) resultWord(o *boardOp) uint64 {
+	return boardWord(b.read.last, o.op, 0, kindResult, o.bytes)
+}
+
+// collect reads the segments of the others.
+func (b *board) collect(o *boardOp) bool {
+	r := &b.read
+	if o.n == 0 { // not the root
+		return true
+	}
+	word := b.resultWord(o)
+	elems := o.n / o.unit
+	for ; r.i < b.size; r.i, r.at = r.i+1, 0 {
+		q := (b.rank + r.i) % b.size
+		lo, hi := elems*int64(q)/int64(b.size)*o.unit, elems*int64(q+1)/int64(b.size)*o.unit
+		if q == b.rank {
+			if r.args.Op == collectives.OpReduce {
+				o.put(lo, r.hold[:r.n])
+			}
+			continue
+		}
+		p := b.publication(o, q, word)
+		if p == nil {
+			return false
+		}
+		key := binary.NativeEndian.Uint64(p)
+		for n := hi - lo; r.at < n; {
+			if o.moved {
+				return false
+			}
+			m := min(n-r.at, transport.MaxRead)
+			dst := o.out
+			if o.to.n > 0 {
+				dst = b.scratch(&b.packedOut, m)
+			} else {
+				dst = dst[lo+r.at:][:m]
+			}
+			if !b.fetch(o, q, word, key, r.at, dst) {
+				return false
+			}
+			if o.to.n > 0 {
+				o.put(lo+r.at, dst)
+			}
+			r.at += m
+		}
+	}
+	return true
+}
+
+// maxKeptBoard is how much scratch memory a board keeps between operations.
+const maxKeptBoard = 1 << 20
+
+// endRead ends an operation that read, well or not. If it failed, those who
+// have read from this rank learn that it may have been too late.
+func (b *board) endRead(o *boardOp, failed bool) {
+	r := &b.read
+	if failed && o.offers {
+		for s := o.seq; ; s++ {
+			b.slots[b.slot(b.rank, s)].word.Store(boardWord(s, o.op, 0, kindGone, 0))
+			if s == r.last {
+				break
+			}
+		}
+	}
+	for _, k := range r.keys {
+		b.exposer.Hide(k)
+	}
+	r.keys, r.in, r.args = r.keys[:0], nil, collectives.Args{}
+	for _, m := range []*[]byte{&r.acc, &r.hold, &b.packedIn, &b.packedOut} {
+		if cap(*m) > maxKeptBoard {
+			*m = nil
+		}
+	}
+	r.hold = r.hold[:0]
+}
