@@ -22,7 +22,7 @@ import (
 type boardRead struct {
 	stage   readStage
 	reduces bool
-	exposed bool   // others read from this rank
+	exposed bool // others read from this rank
 	keys    []uint64
 	result  Buf    // where the segment of a reduction is
 	last    uint32 // number of the operation's last publication
