@@ -4,8 +4,11 @@ package launcher
 
 import (
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
+
+	"gompi/collectives"
 )
 
 // Knob is a setting of the runtime that is an environment variable and a flag
@@ -17,22 +20,26 @@ type Knob struct {
 	Default string // what an unset knob means, for the help
 	Help    string
 	check   func(string) error
+	// load checks a value and gives what the processes get in its place. A
+	// knob has either this or check.
+	load func(string) (string, error)
 }
 
 // Knobs lists every knob, in the order of the help.
 func Knobs() []Knob {
 	return []Knob{
-		{"transport", "GOMPI_TRANSPORT", "shm,tcp", "comma list of the transports to use: shm, tcp", checkTransports},
-		{"eager", "GOMPI_EAGER", "by transport", "largest message sent without asking, in bytes", checkBytes},
-		{"credit", "GOMPI_CREDIT", "1048576", "bytes of unexpected messages kept per peer", checkBytes},
-		{"ring", "GOMPI_RING", "by transport", "bytes of shared ring data per peer", checkBytes},
-		{"cma", "GOMPI_CMA", "auto", "copy directly between processes: auto or off", oneOf("auto", "off")},
-		{"huge", "GOMPI_HUGE", "auto", "huge pages for buffers that are copied often: auto or off", oneOf("auto", "off")},
-		{"check", "GOMPI_CHECK", "0", "1 checks for buffers in use by two operations", oneOf("0", "1")},
-		{"spin", "GOMPI_SPIN", "by ranks per CPU", "turns of polling before a waiting rank gives up its CPU", checkCount},
-		{"coll", "GOMPI_COLL", "by size", "force algorithms of collectives: comma list such as allreduce=ring", checkNothing},
-		{"tcp-eager", "GOMPI_TCP_EAGER", "65536", "largest message that a TCP connection takes at once, in bytes", checkBytes},
-		{"tcp-chunk", "GOMPI_TCP_CHUNK", "2097152", "bytes of a large TCP message between which others get a turn", checkBytes},
+		{"transport", "GOMPI_TRANSPORT", "shm,tcp", "comma list of the transports to use: shm, tcp", checkTransports, nil},
+		{"eager", "GOMPI_EAGER", "by transport", "largest message sent without asking, in bytes", checkBytes, nil},
+		{"credit", "GOMPI_CREDIT", "1048576", "bytes of unexpected messages kept per peer", checkBytes, nil},
+		{"ring", "GOMPI_RING", "by transport", "bytes of shared ring data per peer", checkBytes, nil},
+		{"cma", "GOMPI_CMA", "auto", "copy directly between processes: auto or off", oneOf("auto", "off"), nil},
+		{"huge", "GOMPI_HUGE", "auto", "huge pages for buffers that are copied often: auto or off", oneOf("auto", "off"), nil},
+		{"check", "GOMPI_CHECK", "0", "1 checks for buffers in use by two operations", oneOf("0", "1"), nil},
+		{"spin", "GOMPI_SPIN", "by ranks per CPU", "turns of polling before a waiting rank gives up its CPU", checkCount, nil},
+		{"coll", "GOMPI_COLL", "by size", "force algorithms of collectives: comma list such as allreduce=ring", checkForced, nil},
+		{"coll-table", "GOMPI_COLL_TABLE", "built in", "file of rules that select algorithms of collectives (gompibench tune writes one)", nil, loadRules},
+		{"tcp-eager", "GOMPI_TCP_EAGER", "65536", "largest message that a TCP connection takes at once, in bytes", checkBytes, nil},
+		{"tcp-chunk", "GOMPI_TCP_CHUNK", "2097152", "bytes of a large TCP message between which others get a turn", checkBytes, nil},
 	}
 }
 
@@ -56,8 +63,22 @@ func checkBytes(v string) error {
 	return nil
 }
 
-// checkNothing: the ranks check it.
-func checkNothing(string) error { return nil }
+func checkForced(v string) error { return collectives.DefaultTable().ForceAll(v) }
+
+// loadRules reads a table of rules and gives it without comments.
+func loadRules(path string) (string, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	rules, err := collectives.ParseRules(string(text))
+	if err != nil {
+		return "", err
+	}
+	short := collectives.FormatRules(rules)
+	_, err = collectives.ParseTable(short)
+	return short, err
+}
 
 func checkCount(v string) error {
 	if n, err := strconv.ParseInt(v, 10, 32); err != nil || n < 0 {

@@ -280,10 +280,16 @@ func (o *options) knobs(flags map[string]*string, getenv func(string) string) er
 		if value == "" {
 			continue
 		}
-		if err := k.check(value); err != nil {
+		given, err := value, error(nil)
+		if k.load != nil {
+			given, err = k.load(value)
+		} else {
+			err = k.check(value)
+		}
+		if err != nil {
 			return usagef("%s%s: %w", from, value, err)
 		}
-		o.settings[k.Env] = value
+		o.settings[k.Env] = given
 	}
 	return nil
 }

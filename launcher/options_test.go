@@ -122,6 +122,35 @@ func TestKnobsPrefer(t *testing.T) {
 	}
 }
 
+// TestTableOfRules: ranks get the rules without comments; a wrong file is
+// refused with its line.
+func TestTableOfRules(t *testing.T) {
+	dir := t.TempDir()
+	good, bad := filepath.Join(dir, "good"), filepath.Join(dir, "bad")
+	for name, text := range map[string]string{good: "# measured\n\nbcast 4  64 linear # 8: 0.1\n", bad: "# measured\nbcast 4 64 nosuch\n"} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	env := map[string]string{"GOMPI_COLL_TABLE": good}
+	o, err := parse([]string{"p"}, func(name string) string { return env[name] })
+	if err != nil || o.settings["GOMPI_COLL_TABLE"] != "bcast 4 64 linear\n" {
+		t.Errorf("%v, %v", o, err)
+	}
+	for file, want := range map[string]string{
+		bad:                          `bad: line 2 of the rules: no algorithm "nosuch" for bcast`,
+		filepath.Join(dir, "nosuch"): "no such file",
+	} {
+		_, err := parse([]string{"--coll-table", file, "p"}, func(string) string { return "" })
+		if !isUsage(err) || !strings.Contains(err.Error(), "--coll-table "+dir) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+	if _, err := parse([]string{"--coll", "bcast=nosuch", "p"}, func(string) string { return "" }); !isUsage(err) || !strings.Contains(err.Error(), "nosuch") {
+		t.Errorf("--coll: %v", err)
+	}
+}
+
 func TestParseHostfile(t *testing.T) {
 	hs, err := parseHostfile("f", "a\nb slots=4 # four\n\n c:2 max_slots=8\n[::1]:3\n::1\n")
 	want := []hostSlots{{"a", 0, 0}, {"b", 4, 0}, {"c", 2, 8}, {"::1", 3, 0}, {"::1", 0, 0}}

@@ -23,7 +23,7 @@ type Comm struct {
 }
 
 // commCore is what all handles of a communicator share. Immutable but for the
-// fields that guard themselves.
+// fields that guard themselves, and table (SetTable).
 type commCore struct {
 	proc  *Process
 	e     *engine.Engine

@@ -228,11 +228,12 @@ func initAlone() (*Process, error) {
 	return p, err
 }
 
-// envSettings reads the knobs of a process without a head.
+// envSettings reads the knobs of a process without a head. A table of rules
+// has nothing to decide there, and its variable names a file.
 func envSettings() map[string]string {
 	m := map[string]string{}
 	for _, kv := range os.Environ() {
-		if k, v, ok := strings.Cut(kv, "="); ok && strings.HasPrefix(k, "GOMPI_") {
+		if k, v, ok := strings.Cut(kv, "="); ok && strings.HasPrefix(k, "GOMPI_") && k != "GOMPI_COLL_TABLE" {
 			m[k] = v
 		}
 	}

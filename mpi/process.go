@@ -94,6 +94,19 @@ func (b *Boot) number(name string) (int64, error) {
 	return n, nil
 }
 
+// table is how collective calls select their algorithms. The head gives the
+// rules, not the name of their file.
+func (b *Boot) table() (*collectives.Table, error) {
+	t, err := collectives.ParseTable(b.setting("GOMPI_COLL_TABLE"))
+	if err != nil {
+		return nil, fmt.Errorf("gompi: GOMPI_COLL_TABLE: %w", err)
+	}
+	if err := t.ForceAll(b.setting("GOMPI_COLL")); err != nil {
+		return nil, fmt.Errorf("gompi: GOMPI_COLL: %w", err)
+	}
+	return t, nil
+}
+
 // Start makes a process from its parts and its world.
 func Start(b Boot) (*Process, error) {
 	eager, err := b.number("GOMPI_EAGER")
@@ -111,10 +124,11 @@ func Start(b Boot) (*Process, error) {
 	if spin > 0 {
 		b.Policy.Spin = int(spin)
 	}
-	p := &Process{ctl: b.Control, self: b.Welcome.Self, table: collectives.DefaultTable()}
-	if err := p.table.ForceAll(b.setting("GOMPI_COLL")); err != nil {
-		return nil, fmt.Errorf("gompi: GOMPI_COLL: %w", err)
+	table, err := b.table()
+	if err != nil {
+		return nil, err
 	}
+	p := &Process{ctl: b.Control, self: b.Welcome.Self, table: table}
 	if b.setting("GOMPI_CHECK") == "1" {
 		p.check = new(checker)
 	}

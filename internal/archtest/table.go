@@ -61,7 +61,7 @@ var layers = []row{
 		"internal/control internal/rollcall"},
 
 	// The launcher knows processes and the control plane, never the library.
-	{pkg: "launcher", may: "internal/wire internal/control internal/segment internal/rollcall internal/cgroup"},
+	{pkg: "launcher", may: "collectives internal/wire internal/control internal/segment internal/rollcall internal/cgroup"},
 
 	// Applications of both.
 	{pkg: "bench/report", may: "internal/plot"},

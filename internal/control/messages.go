@@ -14,7 +14,7 @@ const (
 	maxURI      = 256
 	maxText     = 4 << 10 // reasons, ends of processes
 	maxSettings = 1 << 10
-	maxSetting  = 4 << 10
+	maxSetting  = 64 << 10 // a table of rules is the longest
 	// maxAllSettings leaves room in a welcome for everything else.
 	maxAllSettings = 1 << 20
 	maxArgs        = 1 << 15 // arguments in a command line
