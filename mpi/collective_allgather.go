@@ -20,8 +20,8 @@ func Iallgather[T any](c *Comm, send, recv []T) Request {
 	return c.IallgatherBuf(BufOf(send), BufOf(recv))
 }
 
-// AllgatherInit prepares an Allgather. Collective, see [Comm.BarrierInit]. MPI
-// 4.1 section 6.13.5.
+// AllgatherInit prepares an Allgather. Collective, see [Comm.BarrierInit].
+// MPI 4.1 section 6.13.5.
 func AllgatherInit[T any](c *Comm, send, recv []T) *Persistent {
 	return c.AllgatherInitBuf(BufOf(send), BufOf(recv))
 }

@@ -24,8 +24,8 @@ func Ialltoall[T any](c *Comm, send, recv []T) Request {
 	return c.IalltoallBuf(BufOf(send), BufOf(recv))
 }
 
-// AlltoallInit prepares an Alltoall. Collective, see [Comm.BarrierInit]. MPI
-// 4.1 section 6.13.6.
+// AlltoallInit prepares an Alltoall. Collective, see [Comm.BarrierInit].
+// MPI 4.1 section 6.13.6.
 func AlltoallInit[T any](c *Comm, send, recv []T) *Persistent {
 	return c.AlltoallInitBuf(BufOf(send), BufOf(recv))
 }
@@ -91,8 +91,8 @@ func (c *Comm) Alltoallw(send, recv []Buf) error {
 }
 
 // Ialltoallw starts an Alltoallw; the buffers and the slices of them belong to
-// the library until the request is complete. Collective. MPI 4.1 section
-// 6.12.6.
+// the library until the request is complete. Collective.
+// MPI 4.1 section 6.12.6.
 func (c *Comm) Ialltoallw(send, recv []Buf) Request {
 	return new(call).alltoallw(c, send, recv).start()
 }

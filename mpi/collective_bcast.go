@@ -19,8 +19,8 @@ func Ibcast[T any](c *Comm, buf []T, root int) Request {
 	return c.IbcastBuf(BufOf(buf), root)
 }
 
-// BcastInit prepares a Bcast. Collective, see [Comm.BarrierInit]. MPI 4.1
-// section 6.13.2.
+// BcastInit prepares a Bcast. Collective, see [Comm.BarrierInit].
+// MPI 4.1 section 6.13.2.
 func BcastInit[T any](c *Comm, buf []T, root int) *Persistent {
 	return c.BcastInitBuf(BufOf(buf), root)
 }

@@ -10,8 +10,8 @@ import (
 // Gather collects the send buffers of all ranks, which have one length, in rank
 // order in recv of rank root: there len(recv) is Size times len(send);
 // elsewhere recv is not used and may be nil. In place, at the root: send is the
-// root's block of recv. The buffers may be reused at return. Collective. MPI
-// 4.1 section 6.5.
+// root's block of recv. The buffers may be reused at return. Collective.
+// MPI 4.1 section 6.5.
 func Gather[T any](c *Comm, send, recv []T, root int) error {
 	return c.GatherBuf(BufOf(send), BufOf(recv), root)
 }
@@ -22,8 +22,8 @@ func Igather[T any](c *Comm, send, recv []T, root int) Request {
 	return c.IgatherBuf(BufOf(send), BufOf(recv), root)
 }
 
-// GatherInit prepares a Gather. Collective, see [Comm.BarrierInit]. MPI 4.1
-// section 6.13.3.
+// GatherInit prepares a Gather. Collective, see [Comm.BarrierInit].
+// MPI 4.1 section 6.13.3.
 func GatherInit[T any](c *Comm, send, recv []T, root int) *Persistent {
 	return c.GatherInitBuf(BufOf(send), BufOf(recv), root)
 }
@@ -45,8 +45,8 @@ func (c *Comm) GatherInitBuf(send, recv Buf, root int) *Persistent {
 
 // Gatherv is Gather of blocks of different lengths: at the root, counts[i]
 // elements of rank i land at displs[i] of recv (nil: side by side). Elsewhere
-// recv, counts and displs are not used and may be nil. Collective. MPI 4.1
-// section 6.5.
+// recv, counts and displs are not used and may be nil. Collective.
+// MPI 4.1 section 6.5.
 func Gatherv[T any](c *Comm, send, recv []T, counts, displs []int, root int) error {
 	return c.GathervBuf(BufOf(send), BufOf(recv), counts, displs, root)
 }

@@ -65,15 +65,15 @@ func NeighborAllgatherv[T any](c *Comm, send, recv []T, counts, displs []int) er
 }
 
 // IneighborAllgatherv starts a NeighborAllgatherv; the buffers and vectors
-// belong to the library until the request is complete. Collective. MPI 4.1
-// section 8.7.1.
+// belong to the library until the request is complete. Collective.
+// MPI 4.1 section 8.7.1.
 func IneighborAllgatherv[T any](c *Comm, send, recv []T, counts, displs []int) Request {
 	return c.IneighborAllgathervBuf(BufOf(send), BufOf(recv), counts, displs)
 }
 
 // NeighborAllgathervInit prepares a NeighborAllgatherv; the vectors belong to
-// the library until Free. Collective, see [Comm.BarrierInit]. MPI 4.1 section
-// 8.8.1.
+// the library until Free. Collective, see [Comm.BarrierInit].
+// MPI 4.1 section 8.8.1.
 func NeighborAllgathervInit[T any](c *Comm, send, recv []T, counts, displs []int) *Persistent {
 	return c.NeighborAllgathervInitBuf(BufOf(send), BufOf(recv), counts, displs)
 }
@@ -131,22 +131,22 @@ func (c *Comm) NeighborAlltoallInitBuf(send, recv Buf) *Persistent {
 }
 
 // NeighborAlltoallv is NeighborAlltoall of blocks of different lengths, given
-// for destinations and sources as for Alltoallv. Collective. MPI 4.1 section
-// 8.6.2.
+// for destinations and sources as for Alltoallv. Collective.
+// MPI 4.1 section 8.6.2.
 func NeighborAlltoallv[T any](c *Comm, send []T, sendCounts, sendDispls []int, recv []T, recvCounts, recvDispls []int) error {
 	return c.NeighborAlltoallvBuf(BufOf(send), sendCounts, sendDispls, BufOf(recv), recvCounts, recvDispls)
 }
 
 // IneighborAlltoallv starts a NeighborAlltoallv; the buffers and vectors belong
-// to the library until the request is complete. Collective. MPI 4.1 section
-// 8.7.2.
+// to the library until the request is complete. Collective.
+// MPI 4.1 section 8.7.2.
 func IneighborAlltoallv[T any](c *Comm, send []T, sendCounts, sendDispls []int, recv []T, recvCounts, recvDispls []int) Request {
 	return c.IneighborAlltoallvBuf(BufOf(send), sendCounts, sendDispls, BufOf(recv), recvCounts, recvDispls)
 }
 
 // NeighborAlltoallvInit prepares a NeighborAlltoallv; the vectors belong to the
-// library until Free. Collective, see [Comm.BarrierInit]. MPI 4.1 section
-// 8.8.2.
+// library until Free. Collective, see [Comm.BarrierInit].
+// MPI 4.1 section 8.8.2.
 func NeighborAlltoallvInit[T any](c *Comm, send []T, sendCounts, sendDispls []int, recv []T, recvCounts, recvDispls []int) *Persistent {
 	return c.NeighborAlltoallvInitBuf(BufOf(send), sendCounts, sendDispls, BufOf(recv), recvCounts, recvDispls)
 }
@@ -182,8 +182,8 @@ func (c *Comm) IneighborAlltoallw(send, recv []Buf) Request {
 }
 
 // NeighborAlltoallwInit prepares a NeighborAlltoallw; the slices belong to the
-// library until Free. Collective, see [Comm.BarrierInit]. MPI 4.1 section
-// 8.8.2.
+// library until Free. Collective, see [Comm.BarrierInit].
+// MPI 4.1 section 8.8.2.
 func (c *Comm) NeighborAlltoallwInit(send, recv []Buf) *Persistent {
 	return new(call).neighborAlltoallw(c, send, recv).prepare()
 }

@@ -20,8 +20,8 @@ func Ireduce[T any](c *Comm, send, recv []T, op Op, root int) Request {
 	return c.IreduceBuf(BufOf(send), BufOf(recv), op, root)
 }
 
-// ReduceInit prepares a Reduce. Collective, see [Comm.BarrierInit]. MPI 4.1
-// section 6.13.7.
+// ReduceInit prepares a Reduce. Collective, see [Comm.BarrierInit].
+// MPI 4.1 section 6.13.7.
 func ReduceInit[T any](c *Comm, send, recv []T, op Op, root int) *Persistent {
 	return c.ReduceInitBuf(BufOf(send), BufOf(recv), op, root)
 }
@@ -44,8 +44,8 @@ func (c *Comm) ReduceInitBuf(send, recv Buf, op Op, root int) *Persistent {
 // Allreduce combines the send buffers of all ranks element by element with op
 // into recv of every rank, which gets bit-identical results everywhere. Both
 // have one length, equal on all ranks. In place: send and recv are the same
-// slice. The buffers may be reused at return. Collective. MPI 4.1 section
-// 6.9.6.
+// slice. The buffers may be reused at return. Collective.
+// MPI 4.1 section 6.9.6.
 func Allreduce[T any](c *Comm, send, recv []T, op Op) error {
 	return c.AllreduceBuf(BufOf(send), BufOf(recv), op)
 }
@@ -56,8 +56,8 @@ func Iallreduce[T any](c *Comm, send, recv []T, op Op) Request {
 	return c.IallreduceBuf(BufOf(send), BufOf(recv), op)
 }
 
-// AllreduceInit prepares an Allreduce. Collective, see [Comm.BarrierInit]. MPI
-// 4.1 section 6.13.8.
+// AllreduceInit prepares an Allreduce. Collective, see [Comm.BarrierInit].
+// MPI 4.1 section 6.13.8.
 func AllreduceInit[T any](c *Comm, send, recv []T, op Op) *Persistent {
 	return c.AllreduceInitBuf(BufOf(send), BufOf(recv), op)
 }

@@ -45,8 +45,8 @@ func (c *Comm) ReduceScatterBlockInitBuf(send, recv Buf, op Op) *Persistent {
 }
 
 // ReduceScatter is ReduceScatterBlock of blocks of different lengths: rank i
-// gets counts[i] elements. counts are equal on all ranks. Collective. MPI 4.1
-// section 6.10.2.
+// gets counts[i] elements. counts are equal on all ranks. Collective.
+// MPI 4.1 section 6.10.2.
 func ReduceScatter[T any](c *Comm, send, recv []T, counts []int, op Op) error {
 	return c.ReduceScatterBuf(BufOf(send), BufOf(recv), counts, op)
 }

@@ -20,8 +20,8 @@ func Iscan[T any](c *Comm, send, recv []T, op Op) Request {
 	return c.IscanBuf(BufOf(send), BufOf(recv), op)
 }
 
-// ScanInit prepares a Scan. Collective, see [Comm.BarrierInit]. MPI 4.1 section
-// 6.13.11.
+// ScanInit prepares a Scan. Collective, see [Comm.BarrierInit].
+// MPI 4.1 section 6.13.11.
 func ScanInit[T any](c *Comm, send, recv []T, op Op) *Persistent {
 	return c.ScanInitBuf(BufOf(send), BufOf(recv), op)
 }
@@ -53,8 +53,8 @@ func Iexscan[T any](c *Comm, send, recv []T, op Op) Request {
 	return c.IexscanBuf(BufOf(send), BufOf(recv), op)
 }
 
-// ExscanInit prepares an Exscan. Collective, see [Comm.BarrierInit]. MPI 4.1
-// section 6.13.12.
+// ExscanInit prepares an Exscan. Collective, see [Comm.BarrierInit].
+// MPI 4.1 section 6.13.12.
 func ExscanInit[T any](c *Comm, send, recv []T, op Op) *Persistent {
 	return c.ExscanInitBuf(BufOf(send), BufOf(recv), op)
 }

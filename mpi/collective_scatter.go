@@ -20,8 +20,8 @@ func Iscatter[T any](c *Comm, send, recv []T, root int) Request {
 	return c.IscatterBuf(BufOf(send), BufOf(recv), root)
 }
 
-// ScatterInit prepares a Scatter. Collective, see [Comm.BarrierInit]. MPI 4.1
-// section 6.13.4.
+// ScatterInit prepares a Scatter. Collective, see [Comm.BarrierInit].
+// MPI 4.1 section 6.13.4.
 func ScatterInit[T any](c *Comm, send, recv []T, root int) *Persistent {
 	return c.ScatterInitBuf(BufOf(send), BufOf(recv), root)
 }

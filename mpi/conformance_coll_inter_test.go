@@ -199,13 +199,16 @@ func (l *interLab[T]) rootless() []*collCase[T] {
 	return []*collCase[T]{ar, ag, av, a2, a2v, a2w, rsb, rs}
 }
 
-// TestConformanceCollectivesInter: every collective of an intercommunicator
-// between groups of all small sizes, with roots on both sides.
+// TestConformanceCollectivesInter: every collective of an intercommunicator by
+// every algorithm, with roots on both sides.
 func TestConformanceCollectivesInter(t *testing.T) {
-	for _, sizes := range [][2]int{{1, 1}, {1, 3}, {3, 2}, {4, 1}, {2, 6}} {
-		t.Run(fmt.Sprint(sizes), func(t *testing.T) {
-			overAll(t, sizes[0]+sizes[1], func(t *mpitest.T, w *mpi.Comm) { checkCollectivesInter(t, w, sizes) })
-		})
+	for k, force := range forcings(true) {
+		for _, sizes := range [][2]int{{1, 1}, {1, 3}, {3, 2}, {2, 6}} {
+			t.Run(fmt.Sprintf("%d-%d-%d", k, sizes[0], sizes[1]), func(t *testing.T) {
+				overAll(t, sizes[0]+sizes[1], func(t *mpitest.T, w *mpi.Comm) { checkCollectivesInter(t, w, sizes) },
+					mpitest.Setting("GOMPI_COLL", force))
+			})
+		}
 	}
 }
 

@@ -15,35 +15,38 @@ import (
 	"gompi/mpitest"
 )
 
-// algorithms names, by operation, what can be forced.
-func algorithms() map[collectives.Op][]string {
-	m := map[collectives.Op][]string{}
-	for _, g := range collectives.All() {
-		m[g.Op] = append(m[g.Op], g.Name)
+// forcings are settings that force algorithms, each of intracommunicators or
+// of intercommunicators in one of them.
+func forcings(inter bool) (settings []string) {
+	names := map[collectives.Op][]string{}
+	most := 0
+	for _, g := range append(collectives.All(), collectives.Shared()...) {
+		if g.Inter == inter && !g.TwoLevel {
+			names[g.Op] = append(names[g.Op], g.Name)
+			most = max(most, len(names[g.Op]))
+		}
 	}
-	return m
+	for k := range most {
+		var force []string
+		for op, list := range names {
+			force = append(force, fmt.Sprintf("%v=%s", op, list[k%len(list)]))
+		}
+		settings = append(settings, strings.Join(force, ","))
+	}
+	return settings
 }
 
 // TestConformanceCollectives: every algorithm gives what the oracle says, and
 // floating point sums are the same bits on every rank.
 func TestConformanceCollectives(t *testing.T) {
-	names := algorithms()
-	most := 0
-	for _, list := range names {
-		most = max(most, len(list))
-	}
 	for _, tr := range transports {
-		for k := range most {
-			var force []string
-			for op, list := range names {
-				force = append(force, fmt.Sprintf("%v=%s", op, list[k%len(list)]))
-			}
+		for k, force := range forcings(false) {
 			for _, n := range []int{1, 2, 3, 4, 5, 8} {
 				t.Run(fmt.Sprintf("%s-%d-%d", tr, k, n), func(t *testing.T) {
 					mpitest.Run(t, n, func(t *mpitest.T, w *mpi.Comm) {
 						checkCollectives(t, w)
 						checkEveryCollective(t, w)
-					}, mpitest.Transport(tr), mpitest.Setting("GOMPI_COLL", strings.Join(force, ",")))
+					}, mpitest.Transport(tr), mpitest.Setting("GOMPI_COLL", force))
 				})
 			}
 		}
