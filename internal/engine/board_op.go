@@ -43,6 +43,7 @@ func (b *board) begin(a *CollArgs) *boardOp {
 	b.seq++
 	o, g := &b.op, &a.Args
 	o.op, o.seq, o.next, o.lo = g.Op, b.seq, b.size-1, 0
+	o.told, o.moved = false, false
 	if o.reads = a.Alg.Reads; o.reads {
 		b.beginRead(o, a)
 		return o
