@@ -193,10 +193,14 @@ func (a *call) near(c *Comm, kind collectives.Op) (*neighbors, bool) {
 	if !a.begin(c, kind) {
 		return nil, false
 	}
-	n := c.core.near
-	if n == nil {
+	t := c.core.topo
+	switch {
+	case t == nil:
 		return nil, a.bad(ErrTopology, "communicator without a topology")
+	case t.near == nil:
+		return nil, a.bad(ErrTopology, "the graph is not symmetric")
 	}
+	n := t.near
 	a.Args.Dests, a.Args.Sources = n.dests, n.sources
 	return n, true
 }

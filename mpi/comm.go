@@ -31,8 +31,8 @@ type commCore struct {
 	rank  int
 	size  int
 	table *collectives.Table
-	check *checker   // nil without GOMPI_CHECK
-	near  *neighbors // nil without a topology
+	check *checker  // nil without GOMPI_CHECK
+	topo  *topology // nil without one
 	// targets is the number of ranks that messages go to: the size of the
 	// remote group of an intercommunicator.
 	targets int

@@ -3,12 +3,12 @@
 package mpi
 
 import (
-	"bytes"
 	"fmt"
 	"hash/fnv"
 	"os"
 
 	"gompi/internal/engine"
+	"gompi/internal/wire"
 )
 
 const opSplitType engine.Op = "SplitType"
@@ -42,11 +42,8 @@ func (c *Comm) SplitType(kind SplitKind, key int, info *Info) (*Comm, error) {
 	if kind == SplitHWGuided && info.Get(hwResource) == hwShared {
 		kind = SplitShared
 	}
-	const n = 16
-	hosts := make([]byte, n*c.core.size)
-	mine := hosts[n*c.core.rank:][:n]
-	copy(mine, hostName())
-	if err := Allgather(c, mine, hosts); err != nil {
+	hosts, err := c.hosts()
+	if err != nil {
 		return nil, err
 	}
 	all, id, err := c.colors(opSplitType, int(kind), key)
@@ -70,11 +67,50 @@ func (c *Comm) SplitType(kind SplitKind, key int, info *Info) (*Comm, error) {
 		return nil, nil
 	}
 	for r := range all {
-		if !bytes.Equal(mine, hosts[n*r:][:n]) {
+		if hosts[r] != hosts[c.core.rank] {
 			all[r].color = Undefined
 		}
 	}
 	return c.child(id, c.chosen(all, int(SplitShared)), c.Name()+"/host")
+}
+
+// hosts numbers the hosts of all ranks of an intracommunicator. Collective.
+func (c *Comm) hosts() ([]uint32, error) {
+	if hosts := c.core.proc.hostsOf(c.core.ctx.Members); hosts != nil {
+		return hosts, nil
+	}
+	mine := hostName()
+	all := make([]byte, len(mine)*c.core.size)
+	if err := Allgather(c, mine, all); err != nil {
+		return nil, err
+	}
+	number := map[string]uint32{}
+	hosts := make([]uint32, c.core.size)
+	for r := range hosts {
+		name := string(all[len(mine)*r:][:len(mine)])
+		n, ok := number[name]
+		if !ok {
+			n = uint32(len(number))
+			number[name] = n
+		}
+		hosts[r] = n
+	}
+	return hosts, nil
+}
+
+// hostsOf numbers the hosts of processes as far as that takes no message: nil
+// if this process was told of no other host than its own. The launcher tells of
+// none; GOMPI_HOSTS_PRETEND=n pretends that each n processes that were started
+// one after the other are on one host.
+func (p *Process) hostsOf(members wire.Members) []uint32 {
+	if p.perHost <= 0 {
+		return nil
+	}
+	hosts := make([]uint32, members.Len())
+	for r, id := range members.All() {
+		hosts[r] = (id.Serial - 1) / uint32(p.perHost)
+	}
+	return hosts
 }
 
 // hostName tells hosts apart: the running kernel, and the network namespace in

@@ -162,7 +162,7 @@ func (c *Comm) furnish(d *Comm, attrs []attribute, info *Info, failed error) (*C
 		d.Free()
 		return nil, failed
 	}
-	d.core.near = c.core.near
+	d.core.topo = c.core.topo
 	d.core.attrs.list = attrs
 	if info != nil {
 		d.SetInfo(info)

@@ -40,6 +40,8 @@ type Process struct {
 	scalars sync.Pool
 	vectors sync.Pool
 
+	perHost int // see hostOf
+
 	ctx    context.Context // ends when the job does
 	cancel context.CancelCauseFunc
 	events sync.WaitGroup
@@ -124,11 +126,15 @@ func Start(b Boot) (*Process, error) {
 	if spin > 0 {
 		b.Policy.Spin = int(spin)
 	}
+	perHost, err := b.number("GOMPI_HOSTS_PRETEND")
+	if err != nil {
+		return nil, err
+	}
 	table, err := b.table()
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{ctl: b.Control, self: b.Welcome.Self, table: table}
+	p := &Process{ctl: b.Control, self: b.Welcome.Self, table: table, perHost: int(perHost)}
 	if b.setting("GOMPI_CHECK") == "1" {
 		p.check = new(checker)
 	}

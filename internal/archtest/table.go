@@ -25,6 +25,7 @@ var layers = []row{
 	{pkg: "internal/wire", pure: true},
 	{pkg: "internal/group", may: "internal/wire", pure: true},
 	{pkg: "internal/match", may: "internal/wire", pure: true},
+	{pkg: "internal/topo", pure: true},
 	{pkg: "internal/mem", pure: true},
 	{pkg: "internal/huge"},
 	{pkg: "internal/dtype", may: "internal/mem"},
@@ -55,7 +56,7 @@ var layers = []row{
 	// The public library.
 	{pkg: "mpi", may: "internal/engine collectives transport transport/inproc transport/shm transport/tcp " +
 		"internal/wire internal/group internal/dtype internal/kernel internal/mem internal/control internal/segment internal/rollcall " +
-		"internal/cgroup internal/wait"},
+		"internal/cgroup internal/wait internal/topo"},
 	{pkg: "mpi/value", may: "mpi"},
 	{pkg: "mpitest", may: "mpi internal/engine internal/wait internal/segment transport transport/inproc transport/shm transport/tcp transport/faulty internal/wire " +
 		"internal/control internal/rollcall"},

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package topo
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+)
+
+// Edge is an edge of a graph, in either direction. A negative weight counts as
+// none, and weights above MaxWeight as that.
+type Edge struct {
+	From, To int32
+	Weight   int64
+}
+
+// MaxEdges and MaxWeight keep sums of weights within 63 bits.
+const (
+	MaxEdges  = 1 << 24
+	MaxWeight = 1 << 36
+)
+
+// rounds bounds the work of refine, and so that of PlaceGraph: about rounds
+// times (V + E) log V steps.
+const rounds = 8
+
+// PlaceGraph says which rank stands at each vertex of a graph of len(host)
+// vertices so that edges between hosts weigh little; host may hold any numbers.
+// nil: rank r at vertex r, which nothing that was found is better than, or the
+// graph has more than MaxEdges edges. The hosts grow one after the other, each
+// by the vertex that its own pull hardest, and then swap vertices, as Kernighan
+// and Lin did, while that helps.
+func PlaceGraph(edges []Edge, host []uint32) []int {
+	h := newHosts(host)
+	if h.one() || len(edges) > MaxEdges {
+		return nil
+	}
+	g := newGraph(len(host), edges)
+	given := slices.Clone(h.of)
+	g.refine(given, h)
+	grown := g.grow(h)
+	g.refine(grown, h)
+	best := given
+	if g.cut(grown) < g.cut(given) {
+		best = grown
+	}
+	if g.cut(best) >= g.cut(h.of) {
+		return nil
+	}
+	return h.assign(best)
+}
+
+// graph is the neighbors of each vertex, both ends of each edge, without edges
+// from a vertex to itself.
+type graph struct {
+	start  []int32
+	to     []int32
+	weight []int64
+}
+
+func newGraph(n int, edges []Edge) graph {
+	g := graph{start: make([]int32, n+1)}
+	each := func(f func(a, b int32, w int64)) {
+		for _, e := range edges {
+			if w := min(max(e.Weight, 0), MaxWeight); e.From != e.To {
+				f(e.From, e.To, w)
+				f(e.To, e.From, w)
+			}
+		}
+	}
+	each(func(a, _ int32, _ int64) { g.start[a+1]++ })
+	for v := range n {
+		g.start[v+1] += g.start[v]
+	}
+	g.to, g.weight = make([]int32, g.start[n]), make([]int64, g.start[n])
+	at := slices.Clone(g.start)
+	each(func(a, b int32, w int64) {
+		g.to[at[a]], g.weight[at[a]] = b, w
+		at[a]++
+	})
+	return g
+}
+
+func (g graph) len() int { return len(g.start) - 1 }
+
+// cut is the weight between hosts.
+func (g graph) cut(at []int32) int64 {
+	n := int64(0)
+	for v := range g.len() {
+		for i := g.start[v]; i < g.start[v+1]; i++ {
+			if at[v] != at[g.to[i]] {
+				n += g.weight[i]
+			}
+		}
+	}
+	return n / 2
+}
+
+// pull is the weight between a vertex and a host.
+func (g graph) pull(at []int32, v, host int32) int64 {
+	n := int64(0)
+	for i := g.start[v]; i < g.start[v+1]; i++ {
+		if at[g.to[i]] == host {
+			n += g.weight[i]
+		}
+	}
+	return n
+}
+
+// grow fills the hosts one after the other.
+func (g graph) grow(h hosts) []int32 {
+	at := slices.Repeat([]int32{-1}, g.len())
+	pull := make([]int64, g.len())
+	seed := int32(0)
+	for k, ranks := range h.ranks {
+		clear(pull)
+		var next pulled
+		for range ranks {
+			v := next.pop(at, pull)
+			if v < 0 {
+				for at[seed] >= 0 {
+					seed++
+				}
+				v = seed
+			}
+			at[v] = int32(k)
+			for i := g.start[v]; i < g.start[v+1]; i++ {
+				if u := g.to[i]; at[u] < 0 {
+					pull[u] += g.weight[i]
+					heap.Push(&next, want{u, pull[u]})
+				}
+			}
+		}
+	}
+	return at
+}
+
+// want is a vertex that a host pulls.
+type want struct {
+	v    int32
+	pull int64
+}
+
+// pulled is a heap: the hardest pull first, then the lowest vertex. An entry is
+// out of date when its vertex has found a host or is pulled harder.
+type pulled []want
+
+func (p pulled) Len() int      { return len(p) }
+func (p pulled) Swap(i, j int) { p[i], p[j] = p[j], p[i] }
+func (p pulled) Less(i, j int) bool {
+	return cmp.Or(cmp.Compare(p[j].pull, p[i].pull), cmp.Compare(p[i].v, p[j].v)) < 0
+}
+func (p *pulled) Push(x any) { *p = append(*p, x.(want)) }
+func (p *pulled) Pop() any {
+	last := len(*p) - 1
+	x := (*p)[last]
+	*p = (*p)[:last]
+	return x
+}
+
+// pop takes the vertex that is pulled hardest, -1 if none is.
+func (p *pulled) pop(at []int32, pull []int64) int32 {
+	for len(*p) > 0 {
+		if x := heap.Pop(p).(want); at[x.v] < 0 && x.pull == pull[x.v] {
+			return x.v
+		}
+	}
+	return -1
+}
+
+// move is a vertex that would lose weight between hosts elsewhere.
+type move struct {
+	v    int32
+	gain int64
+}
+
+// refine swaps vertices of two hosts as long as each swap makes the weight
+// between hosts less.
+func (g graph) refine(at []int32, h hosts) {
+	for range rounds {
+		moves := g.moves(at, len(h.ranks))
+		swapped := false
+		for _, pair := range order(moves) {
+			there, back := moves[pair], moves[[2]int32{pair[1], pair[0]}]
+			for i := range min(len(there), len(back)) {
+				if g.swap(at, there[i].v, back[i].v, pair) {
+					swapped = true
+				}
+			}
+		}
+		if !swapped {
+			return
+		}
+	}
+}
+
+// moves are where vertices would rather be, by {own host, other host}, the
+// greatest gain first; for each vertex one host.
+func (g graph) moves(at []int32, hosts int) map[[2]int32][]move {
+	moves := map[[2]int32][]move{}
+	weight := make([]int64, hosts)
+	for v := range g.len() {
+		own, best := at[v], int32(-1)
+		near := g.to[g.start[v]:g.start[v+1]]
+		for i, u := range near {
+			weight[at[u]] += g.weight[int(g.start[v])+i]
+		}
+		for _, u := range near {
+			if k := at[u]; k != own && (best < 0 || weight[k] > weight[best] || weight[k] == weight[best] && k < best) {
+				best = k
+			}
+		}
+		if best >= 0 {
+			pair := [2]int32{own, best}
+			moves[pair] = append(moves[pair], move{int32(v), weight[best] - weight[own]})
+		}
+		for _, u := range near {
+			weight[at[u]] = 0
+		}
+	}
+	for _, list := range moves {
+		slices.SortStableFunc(list, func(a, b move) int { return cmp.Compare(b.gain, a.gain) })
+	}
+	return moves
+}
+
+// order is the pairs of hosts between which vertices would move both ways.
+func order(moves map[[2]int32][]move) [][2]int32 {
+	var pairs [][2]int32
+	for p := range moves {
+		if p[0] < p[1] && moves[[2]int32{p[1], p[0]}] != nil {
+			pairs = append(pairs, p)
+		}
+	}
+	slices.SortFunc(pairs, func(a, b [2]int32) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
+	return pairs
+}
+
+// swap exchanges the hosts of two vertices if that lessens the weight between
+// hosts, and reports whether it did.
+func (g graph) swap(at []int32, a, b int32, pair [2]int32) bool {
+	gain := g.pull(at, a, pair[1]) - g.pull(at, a, pair[0]) + g.pull(at, b, pair[0]) - g.pull(at, b, pair[1])
+	for i := g.start[a]; i < g.start[a+1]; i++ {
+		if g.to[i] == b {
+			gain -= 2 * g.weight[i]
+		}
+	}
+	if gain <= 0 {
+		return false
+	}
+	at[a], at[b] = pair[1], pair[0]
+	return true
+}
