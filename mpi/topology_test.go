@@ -225,8 +225,8 @@ func TestGraphQueries(t *testing.T) {
 	})
 }
 
-// edge is one of a distributed graph.
-type edge struct{ from, to, weight int }
+// givenEdge is one of a distributed graph.
+type givenEdge struct{ from, to, weight int }
 
 // TestDistGraphCreate: wherever edges are given, their ends get them in the
 // order of the ranks that give them.
@@ -246,7 +246,7 @@ func TestDistGraphCreate(t *testing.T) {
 						starts, degrees = append(starts, from), append(degrees, k)
 					}
 					for range k {
-						e := edge{from, rnd.IntN(n), rnd.IntN(100)}
+						e := givenEdge{from, rnd.IntN(n), rnd.IntN(100)}
 						f, g := &want[e.from], &want[e.to]
 						f.Dests, g.Sources = append(f.Dests, e.to), append(g.Sources, e.from)
 						if weighted {
