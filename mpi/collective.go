@@ -97,10 +97,13 @@ func (c *Comm) start(a *engine.CollArgs) Request {
 }
 
 // chooseBlocking is choose for a call that blocks: such calls come in one
-// order, so they may use the memory that the ranks share.
+// order, so they may use the memory that the ranks share. w-forms, which have
+// many buffers, do not.
 func (c *Comm) chooseBlocking(a *engine.CollArgs) {
-	a.Args.Shared = c.core.ctx.SharedRoom() / max(1, a.Unit)
-	a.Args.Reads = c.core.ctx.Reads()
+	if a.InBlocks == nil {
+		a.Args.Shared = c.core.ctx.SharedRoom() / max(1, a.Unit)
+		a.Args.Reads = c.core.ctx.Reads()
+	}
 	c.choose(a)
 }
 
