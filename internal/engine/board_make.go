@@ -276,16 +276,22 @@ func (r *retired) inUse(e *Engine) bool {
 	return false
 }
 
+// leaveBoard is leaveBoards for one communicator; a goroutine inside an
+// operation does it when it comes out.
+func (e *Engine) leaveBoard(c *Context) {
+	if b := c.board; b != nil && c.inside == nil {
+		c.board = nil
+		c.room.Store(0)
+		b.ranks[b.rank].left.Store(1)
+		e.sharer().Leave(b.mem)
+	}
+}
+
 // leaveBoards ends the use of all boards when the process ends. Others may
 // still read what this process has published last, so the memory stays.
 func (e *Engine) leaveBoards() {
 	for _, c := range e.contexts {
-		if b := c.board; b != nil && c.inside == nil {
-			c.board = nil
-			c.room.Store(0)
-			b.ranks[b.rank].left.Store(1)
-			e.sharer().Leave(b.mem)
-		}
+		e.leaveBoard(c)
 	}
 	for _, r := range e.retired {
 		e.sharer().Leave(r.b.mem)
