@@ -49,6 +49,10 @@ const (
 // processor's own cache.
 const pieceBytes = 64 << 10
 
+// aloneBytes is the longest vector that the root of a Reduce reduces alone: for
+// less the segments of the others are not worth a second round.
+const aloneBytes = 256 << 10
+
 // keyBytes is the head of a publication of what others read, before the places
 // of the ranks' parts: eight bytes of offset and eight of length for each.
 const keyBytes, placeBytes = 8, 16
@@ -89,6 +93,12 @@ func (b *board) beginRead(o *boardOp, a *CollArgs) {
 	switch g.Op {
 	case collectives.OpReduce, collectives.OpAllreduce:
 		r.reduces = true
+		if g.Op == collectives.OpReduce && g.Count*a.Unit <= aloneBytes {
+			if r.from, r.n = 0, 0; b.rank == root {
+				r.n = o.n
+			}
+			break
+		}
 		b.seq++
 		r.last = b.seq
 		elems := int64(len(r.in)) / a.Unit
@@ -224,7 +234,7 @@ func (b *board) stepRead(o *boardOp) (done bool) {
 				}
 				b.seen = r.last
 			}
-			if r.args.Op == collectives.OpReduceScatterBlock && len(r.hold) > 0 && r.args.InPlace {
+			if len(r.hold) > 0 && r.last == o.seq {
 				o.put(0, r.hold[:r.n])
 			}
 			return true
@@ -381,12 +391,15 @@ func (b *board) keepOwn(o *boardOp, off, n, to int64) {
 // the highest rank down.
 func (b *board) reduceSegment(o *boardOp) bool {
 	r := &b.read
+	if r.n == 0 {
+		return true
+	}
 	for q := range b.size { // nothing is known to stay in place before all are here
 		if q != b.rank && b.publication(o, q, o.word) == nil {
 			return false
 		}
 	}
-	direct := !r.args.InPlace && o.to.n == 0 && r.args.Op != collectives.OpReduce
+	direct := !r.args.InPlace && o.to.n == 0 && (r.args.Op != collectives.OpReduce || r.last == o.seq)
 	if !direct {
 		b.scratch(&r.hold, r.n)
 		r.hold = r.hold[:r.n]
@@ -519,7 +532,7 @@ func (b *board) collect(o *boardOp) bool {
 }
 
 // maxKeptBoard is how much scratch memory a board keeps between operations.
-const maxKeptBoard = 1 << 20
+const maxKeptBoard = 4 << 20
 
 // endRead ends an operation that read, well or not. If it failed, those who
 // have read from this rank learn that it may have been too late.

@@ -14,6 +14,9 @@ const (
 	// boardYields is how often a rank yields before it waits like everybody
 	// else, which ends in sleep.
 	boardYields = 200
+	// longYield is what a yield that let others compute counts at most: where
+	// the machine is shared, one is no sign that waiting will take long.
+	longYield = boardYields / 4
 	// boardPolls: in every so manyth look of a spin the transports are polled.
 	boardPolls = 32
 )
@@ -93,7 +96,7 @@ func (e *Engine) boardSpin(c *Context, b *board, o *boardOp) bool {
 		case yields < boardYields:
 			p := e.policy
 			e.mu.Unlock()
-			yields += p.Turn(yields)
+			yields += min(p.Turn(yields), longYield)
 			e.mu.Lock()
 			if yields%8 == 0 {
 				e.poll(false)
