@@ -66,6 +66,9 @@
 // On an intercommunicator the data comes from the other group. The root passes
 // [Root], the others of its group [ProcNull], and the remote group its rank.
 //
+// Neighborhood collectives (NeighborAlltoall, ...) exchange blocks with the
+// neighbors of the caller in the communicator's topology.
+//
 // # Checking
 //
 // With GOMPI_CHECK=1 (gompirun --check) mistakes that go unnoticed else are
@@ -92,5 +95,5 @@
 //
 // # Limitations
 //
-// Topologies are not there yet, so no communicator has neighbors. One host.
+// One host. docs/coverage.md goes through the standard section by section.
 package mpi
