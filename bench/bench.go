@@ -20,8 +20,9 @@
 //	           rates of all pairs and goroutines are added
 //	column     an exchange of columns of a matrix of float64 between 2 ranks: 1;
 //	           bytes are those that each sends
-//	barrier, allreduce, allgather(v), alltoall(v), reduce_scatter(_block)
-//	           1; rank 0's clock
+//	barrier, allreduce, allgather(v), alltoall(v), reduce_scatter(_block),
+//	neighbor_allgather(v), neighbor_alltoall(v)
+//	           1; rank 0's clock; neighbors are those of a periodic ring
 //	bcast, gather(v), scatter(v), reduce, scan, exscan
 //	           1; the time inside the call, mean of all ranks; a barrier that
 //	           is not counted separates the calls
@@ -36,6 +37,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"gompi/bench/report"
@@ -139,13 +141,13 @@ var (
 
 // All returns the benchmarks in the order in which help lists them.
 func All() []Benchmark {
-	return append([]Benchmark{
+	return slices.Concat([]Benchmark{
 		{Name: "latency", Help: "ping-pong between 2 ranks: time one way", Bytes: messageSizes, pair: true, prepare: prepareLatency},
 		{Name: "bw", Help: "windows of 64 messages from rank 0 to rank 1", Bytes: messageSizes, pair: true, prepare: prepareBw},
 		{Name: "bibw", Help: "windows of 64 messages in both directions at once", Bytes: messageSizes, pair: true, prepare: prepareBibw},
 		{Name: "mbw", Help: "as bw, by all pairs of ranks i, i+P/2 at once (--goroutines)", Bytes: messageSizes, prepare: prepareMbw},
 		{Name: "column", Help: "2 ranks exchange columns of a 4096 x 4096 matrix of float64", Bytes: columnSizes, pair: true, prepare: prepareColumn},
-	}, collectiveBenchmarks()...)
+	}, collectiveBenchmarks(), neighborBenchmarks())
 }
 
 // Find returns the benchmark of that name.

@@ -26,6 +26,7 @@ static struct {
 } opt = {.transport = "shm", .goroutines = 1, .msec = 300};
 
 static int rank, size;
+static MPI_Comm ring; // all ranks, periodic: of the neighborhood collectives
 
 // A worker is one thread's share of a loop: mbw runs several, the others one.
 typedef struct {
@@ -160,6 +161,10 @@ APART(scatterv, MPI_Scatterv(S, w->counts, w->displs, MPI_BYTE, R, blk, MPI_BYTE
 APART(reduce, MPI_Reduce(S, R, dbl, MPI_DOUBLE, MPI_SUM, 0, W))
 APART(scan, MPI_Scan(S, R, dbl, MPI_DOUBLE, MPI_SUM, W))
 APART(exscan, MPI_Exscan(S, R, dbl, MPI_DOUBLE, MPI_SUM, W))
+FOLLOW(neighbor_allgather, MPI_Neighbor_allgather(S, blk, MPI_BYTE, R, blk, MPI_BYTE, ring))
+FOLLOW(neighbor_allgatherv, MPI_Neighbor_allgatherv(S, blk, MPI_BYTE, R, w->counts, w->displs, MPI_BYTE, ring))
+FOLLOW(neighbor_alltoall, MPI_Neighbor_alltoall(S, blk, MPI_BYTE, R, blk, MPI_BYTE, ring))
+FOLLOW(neighbor_alltoallv, MPI_Neighbor_alltoallv(S, w->counts, w->displs, MPI_BYTE, R, w->counts, w->displs, MPI_BYTE, ring))
 #undef W
 #undef S
 #undef R
@@ -183,7 +188,7 @@ static void column(worker *w, long n, long bytes)
 }
 
 // What a collective's size is of, and how many blocks its buffers have.
-enum form { PLAIN, MANY = 1, TOTAL = 2, DOUBLES = 4 };
+enum form { PLAIN, MANY = 1, TOTAL = 2, DOUBLES = 4, RING = 8 };
 
 enum whose { RANK0, SENDERS, MEAN }; // whose clock counts, see package bench
 
@@ -218,6 +223,10 @@ static const struct bench {
 	{"reduce_scatter", reduce_scatter, 1, RANK0, 0, SIZES, MANY | DOUBLES},
 	{"scan", scan, 1, MEAN, 0, SIZES, DOUBLES},
 	{"exscan", exscan, 1, MEAN, 0, SIZES, DOUBLES},
+	{"neighbor_allgather", neighbor_allgather, 1, RANK0, 0, SIZES, RING},
+	{"neighbor_allgatherv", neighbor_allgatherv, 1, RANK0, 0, SIZES, RING},
+	{"neighbor_alltoall", neighbor_alltoall, 1, RANK0, 0, SIZES, RING},
+	{"neighbor_alltoallv", neighbor_alltoallv, 1, RANK0, 0, SIZES, RING},
 	{"startup", NULL, 1, RANK0, 0, "0", PLAIN},
 };
 
@@ -305,7 +314,8 @@ static void *buffer(long bytes)
 static void measure(long bytes)
 {
 	bytes_now = bytes;
-	long room = bench->form & MANY ? bytes * size : bench->form & TOTAL ? bytes + size : bytes;
+	int each_side = bench->form & MANY ? size : bench->form & RING ? 2 : 1;
+	long room = bench->form & TOTAL ? bytes + size : bytes * each_side;
 	for (int k = 0; k < opt.goroutines; k++) {
 		workers[k].index = k;
 		workers[k].sbuf = buffer(room);
@@ -313,9 +323,10 @@ static void measure(long bytes)
 	}
 	int element = bench->form & DOUBLES ? 8 : 1;
 	int each_rank = (bench->form & TOTAL ? (bytes + size - 1) / size : bytes) / element;
-	workers[0].counts = buffer(size * sizeof(int));
-	workers[0].displs = buffer(size * sizeof(int));
-	for (int r = 0; r < size; r++)
+	int entries = size > 2 ? size : 2;
+	workers[0].counts = buffer(entries * sizeof(int));
+	workers[0].displs = buffer(entries * sizeof(int));
+	for (int r = 0; r < entries; r++)
 		workers[0].counts[r] = each_rank, workers[0].displs[r] = r * each_rank;
 	if (bench->loop == column)
 		workers[0].matrix = buffer((long)MATRIX * MATRIX * 8);
@@ -447,6 +458,9 @@ int main(int argc, char **argv)
 	parse(argc, argv);
 	if (opt.goroutines > 1 && got < MPI_THREAD_MULTIPLE)
 		die("this MPI has no MPI_THREAD_MULTIPLE", "");
+	int periodic = 1;
+	if (bench->form & RING)
+		MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &periodic, 0, &ring);
 	for (int i = 0; bench->loop && i < opt.sizes; i++) {
 		if (bench->form & DOUBLES && opt.bytes[i] % 8 != 0)
 			die("--bytes: sums of float64 take multiples of 8", "");
