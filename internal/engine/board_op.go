@@ -129,7 +129,7 @@ func (b *board) step(o *boardOp) (done bool) {
 				return false
 			}
 			o.mismatch(o.next, w)
-			return true
+			return o.fault != nil
 		}
 		b.take(o, i)
 	}
@@ -151,11 +151,19 @@ func (b *board) step(o *boardOp) (done bool) {
 // mismatch is the fault of a publication that is not the one expected.
 func (o *boardOp) mismatch(rank int, w uint64) {
 	if w&kindGone == kindGone {
-		o.fault = &Fault{Class: Aborted, Peer: int32(rank), Err: fmt.Errorf("rank %d gave up", rank)}
-		return
+		return // why, it or the control plane tells
 	}
 	o.fault = &Fault{Class: Mismatch, Peer: int32(rank), Got: boardBytesOf(w), Want: o.bytes,
 		Err: fmt.Errorf("%s meets another call or root", o.op)}
+}
+
+// awaits reports whether the operation cannot end without a rank that has not
+// done its part.
+func (b *board) awaits(o *boardOp, rank int) bool {
+	if o.reads {
+		return b.awaitsRead(o, rank)
+	}
+	return rank >= o.lo && rank <= o.next && uint32(b.slots[b.slot(rank, o.seq)].word.Load()>>32) != o.seq
 }
 
 // take does with a rank's publication what the operation wants.

@@ -272,8 +272,10 @@ func (b *board) fetch(o *boardOp, rank int, word uint64, key uint64, off int64, 
 	}
 	// What was read counts if it was still offered afterwards.
 	switch w := b.slots[b.slot(rank, uint32(word>>32))].word.Load(); {
+	case w == word&^kindGone|kindGone:
+		return false // it gave up; why, it or the control plane tells
 	case w != word:
-		o.fault = &Fault{Class: Aborted, Peer: int32(rank), Err: fmt.Errorf("rank %d gave up", rank)}
+		o.fault = &Fault{Class: Transport, Peer: int32(rank), Err: fmt.Errorf("%w: publication %#x became %#x", transport.ErrProtocol, word, w)}
 		return false
 	case errors.Is(err, transport.ErrPeerGone):
 		return false // the control plane will say how it ended
@@ -282,6 +284,19 @@ func (b *board) fetch(o *boardOp, rank int, word uint64, key uint64, off int64, 
 		return false
 	}
 	o.moved = true
+	return true
+}
+
+// awaitsRead is awaits for an operation that reads.
+func (b *board) awaitsRead(o *boardOp, rank int) bool {
+	r := &b.read
+	if int32(b.ranks[rank].done.Load()-r.last) >= 0 {
+		return false
+	}
+	switch o.op {
+	case collectives.OpBcast, collectives.OpScatter, collectives.OpScatterv:
+		return r.exposed || rank == r.args.Root
+	}
 	return true
 }
 
@@ -540,7 +555,12 @@ func (b *board) endRead(o *boardOp, failed bool) {
 	r := &b.read
 	if failed && o.offers {
 		for s := o.seq; ; s++ {
-			b.slots[b.slot(b.rank, s)].word.Store(boardWord(s, o.op, 0, kindGone, 0))
+			w := &b.slots[b.slot(b.rank, s)].word
+			if old := w.Load(); uint32(old>>32) == s {
+				w.Store(old | kindGone)
+			} else {
+				w.Store(boardWord(s, o.op, 0, kindGone, 0))
+			}
 			if s == r.last {
 				break
 			}

@@ -132,8 +132,8 @@ func (e *Engine) boardWait(c *Context, a *CollArgs, tag int32, o *boardOp) *Faul
 		for e.colls.ready != nil {
 			e.runReady()
 		}
-	} else {
-		e.stepBoard(k)
+	} else if e.stepBoard(k); k.fault == nil && r.coll == k {
+		e.boardGone(k)
 	}
 	f = e.waitOne(r)
 	c.inside = nil
@@ -142,6 +142,19 @@ func (e *Engine) boardWait(c *Context, a *CollArgs, tag int32, o *boardOp) *Faul
 		e.leaveBoard(c)
 	}
 	return f
+}
+
+// boardGone fails an operation that waits for ranks that have left.
+func (e *Engine) boardGone(k *coll) {
+	if k.ctx.trouble == nil {
+		return
+	}
+	for s, f := range k.ctx.trouble.gone {
+		if k.ctx.board.awaits(k.board, int(s.rank())) {
+			e.abort(k, f, false)
+			return
+		}
+	}
 }
 
 // stepBoard goes on with one operation.

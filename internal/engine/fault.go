@@ -158,12 +158,9 @@ func (e *Engine) bereave(c *Context, proc wire.ProcID, d departure) {
 	if !s.local() {
 		e.failParts(c, s.rank(), f)
 	}
-	if !d.failed {
-		return
-	}
 	for k := e.colls.first; k != nil; {
 		next := k.next
-		if k.ctx == c {
+		if k.ctx == c && (d.failed || k.board != nil && c.board.awaits(k.board, int(s.rank()))) {
 			e.abort(k, f, false)
 		}
 		k = next

@@ -342,6 +342,9 @@ func (e *Engine) note(w *waiter) {
 			continue // complete, and perhaps somebody else's by now
 		}
 		if k := r.coll; k != nil {
+			if k.board != nil {
+				e.watch(k.ctx, match.Any)
+			}
 			for i := range k.steps {
 				if s := &k.steps[i]; s.Kind == collectives.Send || s.Kind == collectives.Recv {
 					e.watchPeer(k.ctx.peer(seatOf(k.ctx.stepPlane(s.Remote), s.Peer)))
