@@ -40,6 +40,7 @@ func (a *call) begin(c *Comm, kind collectives.Op) bool {
 	}
 	a.User, a.Unit = c.user, 1
 	a.Args.Op, a.Args.Rank, a.Args.Size, a.Args.Remote = kind, c.core.rank, c.core.size, c.core.ctx.Remote.Len()
+	a.Args.Nodes = c.core.nodes
 	if a.Args.Remote > 0 && kind >= collectives.OpScan {
 		return a.bad(ErrComm, "it is an intercommunicator")
 	}
@@ -97,10 +98,10 @@ func (c *Comm) start(a *engine.CollArgs) Request {
 }
 
 // chooseBlocking is choose for a call that blocks: such calls come in one
-// order, so they may use the memory that the ranks share. w-forms, which have
-// many buffers, do not.
+// order, so they may use the memory that the ranks share, if they are on one
+// host. w-forms, which have many buffers, do not.
 func (c *Comm) chooseBlocking(a *engine.CollArgs) {
-	if a.InBlocks == nil {
+	if a.InBlocks == nil && c.core.nodes == nil {
 		a.Args.Shared = c.core.ctx.SharedRoom() / max(1, a.Unit)
 		a.Args.Reads = c.core.ctx.Reads()
 	}

@@ -33,6 +33,9 @@ type commCore struct {
 	table *collectives.Table
 	check *checker  // nil without GOMPI_CHECK
 	topo  *topology // nil without one
+	// nodes says which ranks share a host; nil: all do, as far as is known,
+	// or it is an intercommunicator.
+	nodes *collectives.Nodes
 	// targets is the number of ranks that messages go to: the size of the
 	// remote group of an intercommunicator.
 	targets int
@@ -67,6 +70,11 @@ func (c *Comm) register(id wire.ContextID, members wire.Members) error {
 		return fmt.Errorf("gompi: communicator %s: %w", c.Name(), err)
 	}
 	c.core.ctx, c.core.rank, c.core.size, c.core.targets = ctx, ctx.Rank, members.Len(), members.Len()
+	if hosts := c.core.proc.hostsOf(members); hosts != nil {
+		if nodes := collectives.NewNodes(hosts); nodes.Len() > 1 {
+			c.core.nodes = nodes
+		}
+	}
 	return nil
 }
 

@@ -2,8 +2,18 @@
 
 package mpi
 
+import "gompi/collectives"
+
 // SetNeighbors gives c a neighborhood without a topology, for tests; see
 // neighbors.
 func (c *Comm) SetNeighbors(dests, sources, blocks []int32) {
 	c.core.topo = &topology{near: &neighbors{dests, sources, blocks}}
+}
+
+// Nodes says which ranks of c share a host, as collectives know it.
+func (c *Comm) Nodes() *collectives.Nodes { return c.core.nodes }
+
+// PartOf is partOf.
+func PartOf(words []int, ranks int, weighted bool) (DistGraph, bool) {
+	return partOf(words, ranks, weighted)
 }

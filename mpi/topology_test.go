@@ -370,3 +370,30 @@ func TestTopologyOfInter(t *testing.T) {
 		}
 	})
 }
+
+// FuzzPartOf: what another rank tells is a part of a graph, or refused.
+func FuzzPartOf(f *testing.F) {
+	f.Add([]byte{1, 0, 2}, false)
+	f.Add([]byte{1, 0, 2, 7, 9}, true)
+	f.Add([]byte{200}, true)
+	f.Fuzz(func(t *testing.T, b []byte, weighted bool) {
+		const ranks = 5
+		words := make([]int, len(b))
+		for i, x := range b {
+			words[i] = int(int8(x))
+		}
+		g, ok := mpi.PartOf(words, ranks, weighted)
+		if !ok {
+			return
+		}
+		again := slices.Concat([]int{len(g.Sources)}, g.Sources, g.Dests, g.SourceWeights, g.DestWeights)
+		if !slices.Equal(again, words) || weighted && (len(g.SourceWeights) != len(g.Sources) || len(g.DestWeights) != len(g.Dests)) {
+			t.Fatalf("%v is %+v", words, g)
+		}
+		for _, r := range slices.Concat(g.Sources, g.Dests) {
+			if r < 0 || r >= ranks {
+				t.Fatalf("%v has rank %d", words, r)
+			}
+		}
+	})
+}
