@@ -263,7 +263,7 @@ func (t *Table) ForceAll(list string) error {
 func (t *Table) Select(a *Args, elemBytes int, commutative bool) *Algorithm {
 	g := t.forced[a.Op]
 	if g == nil || !g.Admits(a, commutative) {
-		g = t.rule(a, totalBytes(a, elemBytes), commutative)
+		g = t.rule(a, RuleBytes(a, elemBytes), commutative)
 	}
 	if a.Segment == 0 && g.SegmentBytes > 0 {
 		a.Segment = max(1, g.SegmentBytes/int64(max(1, elemBytes)))
@@ -297,8 +297,8 @@ func localLengths(op Op, inter bool) bool {
 	return false
 }
 
-// totalBytes is what rules compare with MaxBytes.
-func totalBytes(a *Args, elemBytes int) int64 {
+// RuleBytes is what rules compare with MaxBytes: 0 where lengths are local.
+func RuleBytes(a *Args, elemBytes int) int64 {
 	if localLengths(a.Op, a.Remote > 0) {
 		return 0
 	}

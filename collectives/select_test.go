@@ -119,7 +119,7 @@ func TestSelectLarge(t *testing.T) {
 		{Op: OpAllgather, Size: 1 << 20, Remote: 1 << 20, Count: math.MaxInt64, RemoteCount: math.MaxInt64},
 		{Op: OpReduceScatter, Size: 2, Remote: 1, Counts: []int64{math.MaxInt64, math.MaxInt64}},
 	} {
-		if got := totalBytes(&a, 16); got != math.MaxInt64 {
+		if got := RuleBytes(&a, 16); got != math.MaxInt64 {
 			t.Errorf("%v: %d bytes", a.Op, got)
 		}
 	}

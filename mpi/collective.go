@@ -101,11 +101,17 @@ func (c *Comm) start(a *engine.CollArgs) Request {
 // order, so they may use the memory that the ranks share, if they are on one
 // host. w-forms, which have many buffers, do not.
 func (c *Comm) chooseBlocking(a *engine.CollArgs) {
-	if a.InBlocks == nil && c.core.nodes == nil {
-		a.Args.Shared = c.core.ctx.SharedRoom() / max(1, a.Unit)
-		a.Args.Reads = c.core.ctx.Reads()
+	if a.InBlocks == nil {
+		c.share(&a.Args, a.Unit)
 	}
 	c.choose(a)
+}
+
+// share tells selection of the memory that the ranks share, on one host.
+func (c *Comm) share(a *collectives.Args, unit int64) {
+	if c.core.nodes == nil {
+		a.Shared, a.Reads = c.core.ctx.SharedRoom()/max(1, unit), c.core.ctx.Reads()
+	}
 }
 
 func (c *Comm) choose(a *engine.CollArgs) {

@@ -22,6 +22,6 @@ func (c *Comm) SetTable(t *collectives.Table) {
 func (c *Comm) SelectionArgs(op collectives.Op, elemBytes int64) collectives.Args {
 	x := call{c: c}
 	x.begin(c, op)
-	x.Args.Shared = c.core.ctx.SharedRoom() / max(1, elemBytes)
+	c.share(&x.Args, elemBytes)
 	return x.Args
 }

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+func TestParseTune(t *testing.T) {
+	c, err := parseTune(strings.Fields("bcast --into f --bytes 8,4K allreduce --msec 20 --rounds 5 --np 4"))
+	if err != nil || c.into != "f" || c.np != 4 || c.opt.Time != 20*time.Millisecond || c.opt.Rounds != 5 ||
+		!reflect.DeepEqual(c.opt.Ops, []string{"bcast", "allreduce"}) || !reflect.DeepEqual(c.opt.Bytes, []int{8, 4096}) {
+		t.Errorf("%+v, %v", c, err)
+	}
+	if c, err := parseTune(nil); err != nil || c.opt.Ops != nil || c.opt.Bytes != nil {
+		t.Errorf("%+v, %v", c, err)
+	}
+	for _, bad := range []string{"--msec 0", "--rounds 0", "--np 1", "--bytes 8x", "--nosuch"} {
+		if _, err := parseTune(strings.Fields(bad)); err == nil {
+			t.Errorf("%q is taken", bad)
+		}
+	}
+	if _, err := parseTune([]string{"--help"}); !errors.Is(err, pflag.ErrHelp) {
+		t.Errorf("--help: %v", err)
+	}
+}
+
+func TestReplaceFile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "table")
+	for _, text := range []string{"one\n", "two\n"} {
+		if err := replaceFile(path, text); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(path); err != nil || string(got) != text {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+	if list, err := os.ReadDir(dir); err != nil || len(list) != 1 {
+		t.Errorf("left behind: %v, %v", list, err)
+	}
+	if err := replaceFile(filepath.Join(dir, "nosuch", "table"), ""); err == nil {
+		t.Error("a file in no directory")
+	}
+	if err := replaceFile(dir, ""); err == nil {
+		t.Error("a directory was replaced")
+	}
+}
