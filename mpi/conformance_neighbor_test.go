@@ -217,13 +217,15 @@ func everyGrid(n int, f func(dims []int, periods []bool)) {
 }
 
 // eachWay runs f over all transports at all numbers of ranks, on one host, and
-// on pretended ones in memory.
+// on pretended ones in memory; there also with all checks.
 func eachWay(t *testing.T, f func(t *mpitest.T, w *mpi.Comm)) {
 	for _, n := range []int{1, 2, 3, 4, 6, 8} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			overAll(t, n, f)
 			for _, perHost := range []string{"1", "3"} {
-				t.Run("hosts of "+perHost, func(t *testing.T) { mpitest.Run(t, n, f, mpitest.Setting("GOMPI_HOSTS_PRETEND", perHost)) })
+				t.Run("hosts of "+perHost, func(t *testing.T) {
+					mpitest.Run(t, n, f, mpitest.Setting("GOMPI_HOSTS_PRETEND", perHost), mpitest.Setting("GOMPI_CHECK", "1"))
+				})
 			}
 		})
 	}

@@ -15,10 +15,11 @@ type Edge struct {
 	Weight   int64
 }
 
-// MaxEdges and MaxWeight keep sums of weights within 63 bits.
+// MaxEdges keeps the work of PlaceGraph, which all ranks do, within a few
+// seconds and 200 MiB. MaxWeight then keeps sums of weights within 63 bits.
 const (
-	MaxEdges  = 1 << 24
-	MaxWeight = 1 << 36
+	MaxEdges  = 1 << 20
+	MaxWeight = 1 << 40
 )
 
 // rounds bounds the work of refine, and so that of PlaceGraph: about rounds

@@ -347,3 +347,24 @@ func BenchmarkPlaceGrid(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkPlaceGraph takes the largest graph, with edges to a few ranks nearby
+// under other names.
+func BenchmarkPlaceGraph(b *testing.B) {
+	const n = 1 << 16
+	rnd := rand.New(rand.NewPCG(1, 1))
+	name := rnd.Perm(n)
+	edges := make([]Edge, MaxEdges)
+	for i := range edges {
+		v := rnd.IntN(n)
+		edges[i] = Edge{int32(name[v]), int32(name[(v+1+rnd.IntN(20))%n]), 1}
+	}
+	host := make([]uint32, n)
+	for r := range host {
+		host[r] = uint32(r / 64)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		PlaceGraph(edges, host)
+	}
+}
