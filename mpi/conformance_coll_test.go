@@ -56,12 +56,12 @@ func TestConformanceCollectives(t *testing.T) {
 // checkCollectives runs each collective at several lengths and roots.
 func checkCollectives(t *mpitest.T, w *mpi.Comm) {
 	p := &testlab.Program{Seed: 11, Ranks: w.Size()}
-	pl := &player{p: p, rank: w.Rank(), comms: map[int]*mpi.Comm{testlab.World: w}}
-	for op := testlab.Barrier; op <= testlab.AllreduceUser; op++ {
+	pl := newPlayer(p, w)
+	for op := range testlab.NumColls {
 		for i, count := range []int{0, 1, 5, 300, 6000} {
 			p.Events = append(p.Events, testlab.Event{
 				ID: testlab.FirstEvent + len(p.Events), Kind: testlab.Collective, Coll: op, Count: count,
-				Root: (i + int(op)) % w.Size(), InPlace: i%2 == 1,
+				Elem: testlab.Elem(i+int(op)) % testlab.NumElems, Root: i + int(op), InPlace: i%2 == 1, Gaps: i%3 > 0, Derived: i > 2,
 			})
 		}
 	}

@@ -4,6 +4,8 @@ package mpi_test
 
 import (
 	"fmt"
+	"math"
+	"math/rand/v2"
 
 	"gompi/internal/testlab"
 	"gompi/mpi"
@@ -16,97 +18,283 @@ var composition = mpi.NewOp(func(in, inout []testlab.Affine) {
 	}
 }, false)
 
+// greatest is Max as an operation of the user.
+var greatest = mpi.NewOp(func(in, inout []int64) {
+	for i := range in {
+		inout[i] = max(inout[i], in[i])
+	}
+}, true)
+
+// collBuffers are the buffers of one collective call.
+type collBuffers interface {
+	fill(key int)
+	// result is what the call has left in the receive buffer; an error if
+	// anything else has changed.
+	result() ([]byte, error)
+	forms(c *mpi.Comm, e *testlab.Event) forms
+}
+
+// forms are the three forms of a call.
+type forms struct {
+	run     func() error
+	start   func() mpi.Request
+	prepare func() *mpi.Persistent
+}
+
 func (pl *player) collective(c *mpi.Comm, e *testlab.Event) error {
-	input := func(i int) int64 { return testlab.Input(pl.p.Seed, e.ID, pl.rank, i) }
-	switch e.Coll {
-	case testlab.Barrier:
-		if e.Nonblock {
-			return pl.later(e, c.Ibarrier(), []byte(nil))
+	b, err := pl.buffers(e)
+	if err != nil {
+		return err
+	}
+	b.fill(testlab.CallKey(e, 0))
+	f := b.forms(c, e)
+	switch e.Form {
+	case testlab.Nonblocking:
+		pl.finishLater(e.RecvDue, f.start(), e.ID, 0, b)
+		return nil
+	case testlab.Persistent:
+		pl.prepared[e.ID] = &ready{f.prepare(), b, e.Comm}
+		return nil
+	}
+	return pl.finish(f.run(), e.ID, 0, b)
+}
+
+// starts starts persistent collectives, in an order of this rank's own.
+func (pl *player) starts(e *testlab.Event) error {
+	rnd := rand.New(rand.NewPCG(pl.p.Seed, uint64(e.ID<<8|pl.rank)))
+	var all []*mpi.Persistent
+	for _, k := range rnd.Perm(len(e.Of)) {
+		r := pl.prepared[e.Of[k]]
+		if r == nil {
+			continue // not in that communicator
 		}
-		return finishColl(pl, e, c.Barrier(), []byte(nil))
-	case testlab.Bcast:
-		buf := make([]int64, e.Count)
-		if pl.rank == e.Root {
-			fillWith(buf, input)
+		r.fill(testlab.CallKey(e, k))
+		all = append(all, r.Persistent)
+	}
+	if rnd.IntN(2) == 0 {
+		if err := mpi.Startall(all); err != nil {
+			return err
 		}
-		if e.Nonblock {
-			return pl.later(e, mpi.Ibcast(c, buf, e.Root), bytesOf(buf))
-		}
-		return finishColl(pl, e, mpi.Bcast(c, buf, e.Root), bytesOf(buf))
-	case testlab.Allgather:
-		recv := make([]int64, e.Count*c.Size())
-		send := recv[pl.rank*e.Count:][:e.Count]
-		if !e.InPlace {
-			send = make([]int64, e.Count)
-		}
-		fillWith(send, input)
-		if e.Nonblock {
-			return pl.later(e, mpi.Iallgather(c, send, recv), bytesOf(recv))
-		}
-		return finishColl(pl, e, mpi.Allgather(c, send, recv), bytesOf(recv))
-	case testlab.Allgatherv:
-		counts, before, total := make([]int, c.Size()), 0, 0
-		for r := range counts {
-			counts[r] = testlab.Contribution(e.Count, r)
-			total += counts[r]
-			if r < pl.rank {
-				before += counts[r]
+	} else {
+		for _, p := range all {
+			if err := p.Start(); err != nil {
+				return err
 			}
 		}
-		recv := make([]int64, total)
-		send := recv[before:][:counts[pl.rank]]
-		if !e.InPlace {
-			send = make([]int64, counts[pl.rank])
+	}
+	for k, id := range e.Of {
+		if r := pl.prepared[id]; r != nil {
+			pl.finishLater(e.RecvDue, r.Request(), e.ID, k, r)
 		}
-		fillWith(send, input)
-		if e.Nonblock {
-			return pl.later(e, mpi.Iallgatherv(c, send, recv, counts, nil), bytesOf(recv))
-		}
-		return finishColl(pl, e, mpi.Allgatherv(c, send, recv, counts, nil), bytesOf(recv))
-	case testlab.AllreduceSum:
-		return allreduce(pl, c, e, input, mpi.Sum)
-	case testlab.AllreduceFloat:
-		return allreduce(pl, c, e, func(i int) float64 { return float64(input(i)) }, mpi.Sum)
-	case testlab.AllreduceXor:
-		return allreduce(pl, c, e, func(i int) uint32 { return uint32(input(i)) }, mpi.BitXor)
-	case testlab.AllreduceUser:
-		return allreduce(pl, c, e, func(i int) testlab.Affine { return testlab.AffineInput(pl.p.Seed, e.ID, pl.rank, i) }, composition)
 	}
-	return fmt.Errorf("unknown collective")
-}
-
-func fillWith[T any](s []T, f func(i int) T) {
-	for i := range s {
-		s[i] = f(i)
-	}
-}
-
-func allreduce[T any](pl *player, c *mpi.Comm, e *testlab.Event, input func(i int) T, op mpi.Op) error {
-	recv := make([]T, e.Count)
-	send := recv
-	if !e.InPlace {
-		send = make([]T, e.Count)
-	}
-	fillWith(send, input)
-	if e.Nonblock {
-		return pl.later(e, mpi.Iallreduce(c, send, recv, op), bytesOf(recv))
-	}
-	return finishColl(pl, e, mpi.Allreduce(c, send, recv, op), bytesOf(recv))
-}
-
-func (pl *player) later(e *testlab.Event, r mpi.Request, result []byte) error {
-	pl.add(e.RecvDue, r, func(_ mpi.Status, err error) error {
-		if err == errUnknown {
-			err = nil
-		}
-		return finishColl(pl, e, err, result)
-	})
 	return nil
 }
 
-func finishColl(pl *player, e *testlab.Event, err error, result []byte) error {
-	if err == nil {
-		pl.out = append(pl.out, testlab.Result{ID: e.ID, Bytes: int64(len(result)), Sum: testlab.Sum(result)})
+func (pl *player) finishLater(due int, r mpi.Request, id, index int, b collBuffers) {
+	pl.add(due, r, func(_ mpi.Status, err error) error {
+		if err == errUnknown {
+			err = nil
+		}
+		return pl.finish(err, id, index, b)
+	})
+}
+
+func (pl *player) finish(err error, id, index int, b collBuffers) error {
+	if err != nil {
+		return err
 	}
-	return err
+	result, err := b.result()
+	if err != nil {
+		return fmt.Errorf("event %d: %w", id, err)
+	}
+	pl.out = append(pl.out, testlab.Result{ID: id, Index: index, Bytes: int64(len(result)), Sum: testlab.Sum(result)})
+	return nil
+}
+
+func (pl *player) buffers(e *testlab.Event) (collBuffers, error) {
+	switch e.Elem {
+	case testlab.Int64Sum:
+		return newTyped(pl, e, mpi.Sum, func(w uint64) int64 { return int64(w) })
+	case testlab.Float64Sum:
+		return newTyped(pl, e, mpi.Sum, math.Float64frombits)
+	case testlab.Uint32Xor:
+		return newTyped(pl, e, mpi.BitXor, func(w uint64) uint32 { return uint32(w) })
+	case testlab.Uint8Or:
+		return newTyped(pl, e, mpi.BitOr, func(w uint64) uint8 { return uint8(w) })
+	case testlab.Int64Max:
+		return newTyped(pl, e, greatest, func(w uint64) int64 { return int64(w) })
+	case testlab.AffineThen:
+		return newTyped(pl, e, composition, testlab.AffineOf)
+	}
+	return nil, fmt.Errorf("unknown elements")
+}
+
+// typed is collBuffers of elements of T.
+type typed[T comparable] struct {
+	pl         *player
+	e          *testlab.Event
+	shape      testlab.Shape
+	op         mpi.Op
+	of         func(word uint64) T
+	send, recv spread[T]
+	sent       []T // what send is filled with
+}
+
+func newTyped[T comparable](pl *player, e *testlab.Event, op mpi.Op, of func(uint64) T) (*typed[T], error) {
+	b := &typed[T]{pl: pl, e: e, op: op, of: of, shape: pl.p.Shape(e, pl.place(e))}
+	s := &b.shape
+	outer, inner := &s.Send, &s.Recv
+	if s.Recv.Len >= s.Send.Len {
+		outer, inner = inner, outer
+	}
+	kinds := [2]arrangement{}
+	if e.Derived {
+		rnd := rand.New(rand.NewPCG(pl.p.Seed, uint64(e.ID<<8|pl.rank)))
+		kinds = [...]arrangement{arrangement(rnd.IntN(int(numArrangements))), arrangement(rnd.IntN(int(numArrangements)))}
+	}
+	if s.InPlace {
+		kinds[1] = kinds[0]
+		if !kinds[0].fits(*outer) || !kinds[0].fits(*inner) || s.At%2 > 0 {
+			kinds[0], kinds[1] = everyOther, everyOther
+		}
+	}
+	for i, blocks := range []testlab.Blocks{s.Send, s.Recv} {
+		if !kinds[i].fits(blocks) {
+			kinds[i] = everyOther
+		}
+	}
+	var err error
+	if b.send, err = newSpread[T](kinds[0], s.Send.Len); err != nil {
+		return nil, err
+	}
+	if b.recv, err = newSpread[T](kinds[1], s.Recv.Len); err != nil {
+		return nil, err
+	}
+	switch {
+	case !s.InPlace:
+	case outer == &s.Recv:
+		b.send = b.recv.part(s.At, s.Send.Len)
+	default:
+		b.recv = b.send.part(s.At, s.Recv.Len)
+	}
+	return b, nil
+}
+
+func (b *typed[T]) fill(key int) {
+	gap := b.of(b.e.Elem.Gap())
+	b.recv.wipe(gap)
+	b.send.wipe(gap)
+	b.sent = make([]T, b.shape.Send.Len)
+	for i := range b.sent {
+		b.sent[i] = b.of(b.e.Elem.Word(b.pl.p.Seed, key, b.pl.rank, i))
+		b.send.set(i, b.sent[i])
+	}
+}
+
+func (b *typed[T]) result() ([]byte, error) {
+	gap := b.of(b.e.Elem.Gap())
+	if err := b.recv.intact(gap); err != nil {
+		return nil, fmt.Errorf("receive buffer: %w", err)
+	}
+	if err := b.send.intact(gap); err != nil {
+		return nil, fmt.Errorf("send buffer: %w", err)
+	}
+	if !b.shape.InPlace {
+		for i, v := range b.sent {
+			if b.send.get(i) != v {
+				return nil, fmt.Errorf("element %d to send has changed", i)
+			}
+		}
+	}
+	if b.e.Coll == testlab.Exscan && b.pl.place(b.e).Rank == 0 {
+		return nil, nil
+	}
+	out := make([]T, b.recv.n)
+	for i := range out {
+		out[i] = b.recv.get(i)
+	}
+	return bytesOf(out), nil
+}
+
+func (b *typed[T]) root() int {
+	switch r := b.shape.Root; r {
+	case testlab.RootMe:
+		return mpi.Root
+	case testlab.RootNobody:
+		return mpi.ProcNull
+	default:
+		return r
+	}
+}
+
+// forms are the forms of the call.
+func (b *typed[T]) forms(c *mpi.Comm, e *testlab.Event) forms {
+	root, op := b.root(), b.op
+	in, out := b.send.buf(), b.recv.buf()
+	sc, sd := b.send.layout(b.shape.Send)
+	rc, rd := b.recv.layout(b.shape.Recv)
+	switch e.Coll {
+	case testlab.Barrier:
+		return forms{c.Barrier, c.Ibarrier, c.BarrierInit}
+	case testlab.Bcast:
+		buf := out
+		if b.shape.Root == testlab.RootMe {
+			buf = in
+		}
+		return forms{func() error { return c.BcastBuf(buf, root) },
+			func() mpi.Request { return c.IbcastBuf(buf, root) }, func() *mpi.Persistent { return c.BcastInitBuf(buf, root) }}
+	case testlab.Gather:
+		return forms{func() error { return c.GatherBuf(in, out, root) },
+			func() mpi.Request { return c.IgatherBuf(in, out, root) }, func() *mpi.Persistent { return c.GatherInitBuf(in, out, root) }}
+	case testlab.Gatherv:
+		return forms{func() error { return c.GathervBuf(in, out, rc, rd, root) },
+			func() mpi.Request { return c.IgathervBuf(in, out, rc, rd, root) },
+			func() *mpi.Persistent { return c.GathervInitBuf(in, out, rc, rd, root) }}
+	case testlab.Scatter:
+		return forms{func() error { return c.ScatterBuf(in, out, root) },
+			func() mpi.Request { return c.IscatterBuf(in, out, root) }, func() *mpi.Persistent { return c.ScatterInitBuf(in, out, root) }}
+	case testlab.Scatterv:
+		return forms{func() error { return c.ScattervBuf(in, sc, sd, out, root) },
+			func() mpi.Request { return c.IscattervBuf(in, sc, sd, out, root) },
+			func() *mpi.Persistent { return c.ScattervInitBuf(in, sc, sd, out, root) }}
+	case testlab.Allgather:
+		return forms{func() error { return c.AllgatherBuf(in, out) },
+			func() mpi.Request { return c.IallgatherBuf(in, out) }, func() *mpi.Persistent { return c.AllgatherInitBuf(in, out) }}
+	case testlab.Allgatherv:
+		return forms{func() error { return c.AllgathervBuf(in, out, rc, rd) },
+			func() mpi.Request { return c.IallgathervBuf(in, out, rc, rd) },
+			func() *mpi.Persistent { return c.AllgathervInitBuf(in, out, rc, rd) }}
+	case testlab.Alltoall:
+		return forms{func() error { return c.AlltoallBuf(in, out) },
+			func() mpi.Request { return c.IalltoallBuf(in, out) }, func() *mpi.Persistent { return c.AlltoallInitBuf(in, out) }}
+	case testlab.Alltoallv:
+		return forms{func() error { return c.AlltoallvBuf(in, sc, sd, out, rc, rd) },
+			func() mpi.Request { return c.IalltoallvBuf(in, sc, sd, out, rc, rd) },
+			func() *mpi.Persistent { return c.AlltoallvInitBuf(in, sc, sd, out, rc, rd) }}
+	case testlab.Alltoallw:
+		ins, outs := b.send.blocks(b.shape.Send), b.recv.blocks(b.shape.Recv)
+		return forms{func() error { return c.Alltoallw(ins, outs) },
+			func() mpi.Request { return c.Ialltoallw(ins, outs) }, func() *mpi.Persistent { return c.AlltoallwInit(ins, outs) }}
+	case testlab.Reduce:
+		return forms{func() error { return c.ReduceBuf(in, out, op, root) },
+			func() mpi.Request { return c.IreduceBuf(in, out, op, root) }, func() *mpi.Persistent { return c.ReduceInitBuf(in, out, op, root) }}
+	case testlab.Allreduce:
+		return forms{func() error { return c.AllreduceBuf(in, out, op) },
+			func() mpi.Request { return c.IallreduceBuf(in, out, op) }, func() *mpi.Persistent { return c.AllreduceInitBuf(in, out, op) }}
+	case testlab.ReduceScatterBlock:
+		return forms{func() error { return c.ReduceScatterBlockBuf(in, out, op) },
+			func() mpi.Request { return c.IreduceScatterBlockBuf(in, out, op) },
+			func() *mpi.Persistent { return c.ReduceScatterBlockInitBuf(in, out, op) }}
+	case testlab.ReduceScatter:
+		return forms{func() error { return c.ReduceScatterBuf(in, out, sc, op) },
+			func() mpi.Request { return c.IreduceScatterBuf(in, out, sc, op) },
+			func() *mpi.Persistent { return c.ReduceScatterInitBuf(in, out, sc, op) }}
+	case testlab.Scan:
+		return forms{func() error { return c.ScanBuf(in, out, op) },
+			func() mpi.Request { return c.IscanBuf(in, out, op) }, func() *mpi.Persistent { return c.ScanInitBuf(in, out, op) }}
+	case testlab.Exscan:
+		return forms{func() error { return c.ExscanBuf(in, out, op) },
+			func() mpi.Request { return c.IexscanBuf(in, out, op) }, func() *mpi.Persistent { return c.ExscanInitBuf(in, out, op) }}
+	}
+	panic("unknown collective")
 }

@@ -8,5 +8,5 @@
 // A [Program] is data. [Generate] makes one that cannot deadlock and whose
 // results are determined, as far as [Check] looks at them, whatever the order
 // in which messages travel. Whoever runs it on real ranks gives the results to
-// [Check]; [Reduce] finds a smaller program that fails in the same way.
+// [Check]; [Shrink] finds a smaller program that fails in the same way.
 package testlab

@@ -2,10 +2,13 @@
 
 package testlab
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+	"slices"
+)
 
 const (
-	maxRanks  = 6
+	maxRanks  = 8
 	minEvents = 10
 	maxEvents = 80
 	// window is how many events a nonblocking operation may stay open.
@@ -22,44 +25,106 @@ const (
 var patient = [...]SendHow{Isend, Issend, Bsend}
 
 type generator struct {
-	r     *rand.Rand
-	p     *Program
-	comms []int // for all but full wildcards
+	r        *rand.Rand
+	p        *Program
+	comms    []int // that live, without Wild
+	current  int   // among comms: several events in a row use one
+	prepared []prepared
+	mix      mixture
+}
+
+// prepared is a persistent collective.
+type prepared struct {
+	id, comm int
+	busy     int // the last event before which a start may be under way
+}
+
+// mixture is how many of 100 events are of a kind; the rest is of
+// communicators.
+type mixture struct{ message, group, exchange, withdraw, collective, starts int }
+
+// Half of the programs are about messages, half about collectives.
+var mixtures = [...]mixture{
+	{message: 55, group: 13, exchange: 8, withdraw: 3, collective: 14, starts: 2},
+	{message: 12, group: 4, exchange: 2, withdraw: 1, collective: 60, starts: 12},
 }
 
 // Generate makes the program of a seed.
 func Generate(seed uint64) *Program {
 	g := generator{r: rand.New(rand.NewPCG(seed, 0x6f7261636c65)), comms: []int{World}}
-	g.p = &Program{Seed: seed, Ranks: 2 + g.r.IntN(maxRanks-1)}
+	g.p = &Program{Seed: seed, Ranks: 1 + g.r.IntN(maxRanks)}
+	g.mix = mixtures[g.r.IntN(len(mixtures))]
 	n := minEvents + g.r.IntN(maxEvents-minEvents)
 	for i := range n {
-		g.p.Events = append(g.p.Events, g.event(FirstEvent+i))
+		e := g.event(FirstEvent + i)
+		g.p.Events = append(g.p.Events, e)
+		g.note(&e)
 	}
 	return g.p
 }
 
 func (g *generator) chance(percent int) bool { return g.r.IntN(100) < percent }
-func (g *generator) rank() int               { return g.r.IntN(g.p.Ranks) }
+
+// one is a member of a group.
+func (g *generator) one(group []int) int { return group[g.r.IntN(len(group))] }
 
 func (g *generator) event(id int) Event {
-	e := Event{ID: id, Comm: g.comms[g.r.IntN(len(g.comms))]}
-	switch k := g.r.IntN(100); {
-	case k < 55:
+	if g.chance(12) {
+		g.current = g.r.IntN(len(g.comms))
+	}
+	e := Event{ID: id, Comm: g.comms[g.current]}
+	k := g.r.IntN(100)
+	below := func(percent int) bool {
+		k -= percent
+		return k < 0
+	}
+	switch m := g.mix; {
+	case below(m.message):
 		g.message(&e)
-	case k < 68:
+	case below(m.group):
 		g.group(&e)
-	case k < 76:
+	case below(m.exchange):
 		g.exchange(&e)
-	case k < 93:
+	case below(m.withdraw):
+		e.Kind, e.Tag = Withdraw, tags+id
+		e.To = g.one(g.someGroup(e.Comm))
+		e.From = g.one(g.peers(e.Comm, e.To))
+	case below(m.collective):
 		g.collective(&e)
-	case k < 96:
-		e.Kind = Withdraw
-		e.From, e.To, e.Tag = g.rank(), g.rank(), tags+id
+	case below(m.starts) && g.starts(&e):
 	default:
-		e.Kind = Dup
-		g.comms = append(g.comms, id)
+		g.communicator(&e)
 	}
 	return e
+}
+
+// note keeps what the events to come must know.
+func (g *generator) note(e *Event) {
+	switch {
+	case e.Kind == Make:
+		g.comms = append(g.comms, e.ID)
+		if g.chance(50) {
+			g.current = len(g.comms) - 1
+		}
+	case e.Kind == Free:
+		g.comms = slices.DeleteFunc(g.comms, func(c int) bool { return c == e.Comm })
+		g.prepared = slices.DeleteFunc(g.prepared, func(p prepared) bool { return p.comm == e.Comm })
+		g.current = g.r.IntN(len(g.comms))
+	case e.Kind == Collective && e.Form == Persistent:
+		g.prepared = append(g.prepared, prepared{id: e.ID, comm: e.Comm})
+	}
+}
+
+// someGroup is one of the groups of a communicator.
+func (g *generator) someGroup(comm int) []int {
+	groups := g.p.Layout(comm).Groups
+	return groups[g.r.IntN(len(groups))]
+}
+
+// peers is with whom a rank exchanges messages in a communicator.
+func (g *generator) peers(comm, rank int) []int {
+	pl, _ := g.p.Layout(comm).Place(rank)
+	return pl.Peers()
 }
 
 func (g *generator) bytes() int {
@@ -80,7 +145,8 @@ func (g *generator) bytes() int {
 func (g *generator) due(id int) int { return id + g.r.IntN(window) }
 
 func (g *generator) message(e *Event) {
-	e.Kind, e.From, e.To = Message, g.rank(), g.rank()
+	e.Kind, e.From = Message, g.one(g.someGroup(e.Comm))
+	e.To = g.one(g.peers(e.Comm, e.From))
 	e.Tag, e.Bytes, e.AnyTag = g.r.IntN(tags), g.bytes(), g.chance(20)
 	e.Send, e.Recv = SendHow(g.r.IntN(int(numSends))), RecvHow(g.r.IntN(int(numRecvs)))
 	e.SendDue, e.RecvDue = g.due(e.ID), g.due(e.ID)
@@ -99,7 +165,7 @@ func (g *generator) message(e *Event) {
 }
 
 func (g *generator) group(e *Event) {
-	e.Kind, e.To = Group, g.rank()
+	e.Kind = Group
 	e.RecvDue, e.Tag = g.due(e.ID), tags+e.ID
 	e.Recv = Recv
 	if g.chance(50) {
@@ -108,8 +174,10 @@ func (g *generator) group(e *Event) {
 	if g.chance(40) {
 		e.Comm = Wild
 	}
+	e.To = g.one(g.someGroup(e.Comm))
+	peers := g.peers(e.Comm, e.To)
 	for range 1 + g.r.IntN(8) {
-		from := g.rank()
+		from := g.one(peers)
 		if from == e.To && e.Recv == Recv {
 			continue
 		}
@@ -126,20 +194,12 @@ func (g *generator) group(e *Event) {
 
 func (g *generator) exchange(e *Event) {
 	e.Kind, e.Tag, e.Bytes = Exchange, g.r.IntN(tags), g.bytes()
-	e.Ring = g.r.Perm(g.p.Ranks)[:1+g.r.IntN(g.p.Ranks)]
-}
-
-func (g *generator) collective(e *Event) {
-	e.Kind, e.Coll, e.Root = Collective, CollOp(g.r.IntN(int(numColls))), g.rank()
-	e.Nonblock, e.InPlace, e.RecvDue = g.chance(40), g.chance(30), g.due(e.ID)
-	switch k := g.r.IntN(100); {
-	case k < 10:
-		e.Count = 0
-	case k < 50:
-		e.Count = 1 + g.r.IntN(8)
-	case k < 85:
-		e.Count = 1 + g.r.IntN(600)
-	default:
-		e.Count = 1 + g.r.IntN(12000)
+	members := g.someGroup(e.Comm)
+	if g.p.Layout(e.Comm).Inter {
+		members = members[:1] // Sendrecv wants one communicator for both directions
+		e.Comm = World
+	}
+	for _, i := range g.r.Perm(len(members))[:1+g.r.IntN(len(members))] {
+		e.Ring = append(e.Ring, members[i])
 	}
 }

@@ -4,16 +4,14 @@ package testlab
 
 import (
 	"cmp"
-	"encoding/binary"
 	"fmt"
-	"math"
 	"slices"
 )
 
 // Result is what one rank got out of one receive, collective or withdrawal.
 type Result struct {
 	ID    int // of the event
-	Index int // of the receive in a Group, in the order of posting; else 0
+	Index int // of the receive in a Group, in the order of posting, or of the collective in a Starts; else 0
 	// Source, Tag and Bytes are the status of a receive; Bytes of a collective
 	// is the length of the result buffer.
 	Source, Tag int
@@ -35,16 +33,17 @@ const (
 func Expect(p *Program, rank int) []Result {
 	var out []Result
 	for i := range p.Events {
-		e := &p.Events[i]
-		if r, ok := expect(p, e, rank); ok {
-			out = append(out, r)
-		}
+		out = append(out, expect(p, &p.Events[i], rank)...)
 	}
 	return out
 }
 
-func expect(p *Program, e *Event, rank int) (Result, bool) {
+// expect predicts the results of one event that is no Group.
+func expect(p *Program, e *Event, rank int) []Result {
 	r := Result{ID: e.ID}
+	if !p.Participates(e, rank) {
+		return nil
+	}
 	switch {
 	case e.Kind == Message && rank == e.To:
 		b := Payload(p.Seed, MessageID(e.ID, 0), e.Bytes)
@@ -53,78 +52,35 @@ func expect(p *Program, e *Event, rank int) (Result, bool) {
 			b, r.Outcome = b[:e.Bytes-e.Short], OutTruncated
 		}
 		r.Bytes, r.Sum = int64(len(b)), Sum(b)
-		return r, true
-	case e.Kind == Exchange && e.Participates(rank):
+		return []Result{r}
+	case e.Kind == Exchange:
 		k := slices.Index(e.Ring, rank)
 		from := (k + len(e.Ring) - 1) % len(e.Ring)
 		r.Source, r.Tag, r.Bytes = e.Ring[from], e.Tag, int64(e.Bytes)
 		r.Sum = Sum(Payload(p.Seed, MessageID(e.ID, e.Ring[from]), e.Bytes))
-		return r, true
-	case e.Kind == Withdraw && rank == e.To:
+		return []Result{r}
+	case e.Kind == Withdraw:
 		r.Outcome = OutWithdrawn
-		return r, true
-	case e.Kind == Collective:
-		b := CollResult(p, e)
-		r.Bytes, r.Sum = int64(len(b)), Sum(b)
-		return r, true
-	}
-	return Result{}, false
-}
-
-// CollResult is the result of a collective, which is the same on all ranks, as
-// the bytes that lie in memory.
-func CollResult(p *Program, e *Event) []byte {
-	var b []byte
-	put := func(v int64) { b = binary.NativeEndian.AppendUint64(b, uint64(v)) }
-	each := func(f func(i int)) {
-		for i := range e.Count {
-			f(i)
-		}
-	}
-	switch e.Coll {
-	case Bcast:
-		each(func(i int) { put(Input(p.Seed, e.ID, e.Root, i)) })
-	case Allgather, Allgatherv:
-		for rank := range p.Ranks {
-			n := e.Count
-			if e.Coll == Allgatherv {
-				n = Contribution(e.Count, rank)
-			}
-			for i := range n {
-				put(Input(p.Seed, e.ID, rank, i))
+		return []Result{r}
+	case e.Kind == Collective && e.Form != Persistent:
+		return []Result{p.called(e, e, 0, rank)}
+	case e.Kind == Starts:
+		var out []Result
+		for k := range e.Of {
+			if call := p.Call(e, k); p.Participates(call, rank) {
+				out = append(out, p.called(e, call, k, rank))
 			}
 		}
-	case AllreduceSum:
-		each(func(i int) { put(p.total(e, i)) })
-	case AllreduceFloat:
-		each(func(i int) { put(int64(math.Float64bits(float64(p.total(e, i))))) })
-	case AllreduceXor:
-		each(func(i int) {
-			x := uint32(0)
-			for rank := range p.Ranks {
-				x ^= uint32(Input(p.Seed, e.ID, rank, i))
-			}
-			b = binary.NativeEndian.AppendUint32(b, x)
-		})
-	case AllreduceUser:
-		each(func(i int) {
-			f := Affine{A: 1}
-			for rank := range p.Ranks {
-				f = f.Then(AffineInput(p.Seed, e.ID, rank, i))
-			}
-			b = binary.NativeEndian.AppendUint32(b, f.A)
-			b = binary.NativeEndian.AppendUint32(b, f.B)
-		})
+		return out
 	}
-	return b
+	return nil
 }
 
-func (p *Program) total(e *Event, i int) int64 {
-	s := int64(0)
-	for rank := range p.Ranks {
-		s += Input(p.Seed, e.ID, rank, i)
-	}
-	return s
+// called is the result of entry k of e, which calls the collective call.
+func (p *Program) called(e, call *Event, k, rank int) Result {
+	pl, _ := p.Layout(call.Comm).Place(rank)
+	b := p.CollResult(call, CallKey(e, k), pl)
+	return Result{ID: e.ID, Index: k, Bytes: int64(len(b)), Sum: Sum(b)}
 }
 
 // Check compares what a rank got with what it should have got. Messages of a
@@ -135,7 +91,8 @@ func Check(p *Program, rank int, got []Result) error {
 		events[p.Events[i].ID] = &p.Events[i]
 	}
 	bags := map[int][]Result{} // by event, or Wild
-	single := map[int]Result{}
+	type slot struct{ id, index int }
+	single := map[slot]Result{}
 	for _, r := range got {
 		e := events[r.ID]
 		switch {
@@ -144,19 +101,24 @@ func Check(p *Program, rank int, got []Result) error {
 		case e.Kind == Group:
 			bags[bagOf(e)] = append(bags[bagOf(e)], r)
 		default:
-			if _, double := single[r.ID]; double {
+			if _, double := single[slot{r.ID, r.Index}]; double {
 				return fmt.Errorf("rank %d: two results of event\n%v", rank, e)
 			}
-			single[r.ID] = r
+			single[slot{r.ID, r.Index}] = r
 		}
 	}
 	for i := range p.Events {
 		e := &p.Events[i]
-		want, ok := expect(p, e, rank)
-		r, has := single[e.ID]
-		if ok != has || r != want {
-			return fmt.Errorf("rank %d: event\n%v\ngot  %+v\nwant %+v", rank, e, r, want)
+		for _, want := range expect(p, e, rank) {
+			r, has := single[slot{want.ID, want.Index}]
+			if !has || r != want {
+				return fmt.Errorf("rank %d: event\n%v\ngot  %+v\nwant %+v", rank, e, r, want)
+			}
+			delete(single, slot{want.ID, want.Index})
 		}
+	}
+	for _, r := range single {
+		return fmt.Errorf("rank %d: a result that should not be there: %+v of\n%v", rank, r, events[r.ID])
 	}
 	return checkBags(p, rank, bags)
 }

@@ -62,11 +62,13 @@ type Affine struct{ A, B uint32 }
 // Then is the map "first f, then g".
 func (f Affine) Then(g Affine) Affine { return Affine{f.A * g.A, g.A*f.B + g.B} }
 
+// AffineOf is the map whose bits are those of w.
+func AffineOf(w uint64) Affine { return Affine{uint32(w), uint32(w >> 32)} }
+
+func (f Affine) word() uint64 { return uint64(f.B)<<32 | uint64(f.A) }
+
 // AffineInput is Input as a map.
 func AffineInput(seed uint64, id, rank, i int) Affine {
 	v := uint64(Input(seed, id, rank, i))
 	return Affine{uint32(v) | 1, uint32(v >> 8)}
 }
-
-// Contribution is how many elements a rank contributes to an Allgatherv.
-func Contribution(count, rank int) int { return count * (rank % 3) }

@@ -4,6 +4,7 @@ package testlab
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -18,7 +19,7 @@ type Program struct {
 	Events []Event
 }
 
-// The communicators that exist from the start. Dup events make others, which
+// The communicators that exist from the start. Make events make others, which
 // are numbered by the event's ID.
 const (
 	World = 0
@@ -45,97 +46,26 @@ const (
 	// Exchange: every rank of Ring sends to the next and receives from the one
 	// before, with Sendrecv.
 	Exchange
-	// Collective: of all ranks.
+	// Collective: of all members of Comm, or only its Init if Form is
+	// Persistent.
 	Collective
-	// Dup makes the communicator ID out of Comm. Of all ranks.
-	Dup
+	// Starts starts the persistent collectives Of, each rank in its own order.
+	Starts
+	// Make makes the communicator ID out of Comm, by How.
+	Make
+	// Free frees Comm.
+	Free
 	// Withdraw: To posts a receive that nothing matches and takes it back.
 	Withdraw
 )
 
 var kindNames = [...]string{
-	Message: "message", Group: "group", Exchange: "exchange", Collective: "collective", Dup: "dup", Withdraw: "withdraw",
+	Message: "message", Group: "group", Exchange: "exchange", Collective: "collective", Starts: "start",
+	Make: "make", Free: "free", Withdraw: "withdraw",
 }
 
 // String is the kind's name.
 func (k Kind) String() string { return kindNames[k] }
-
-// SendHow is how a message is sent.
-type SendHow uint8
-
-// The ways to send.
-const (
-	Send SendHow = iota
-	Isend
-	Ssend
-	Issend
-	Bsend
-	SendPersistent
-	// SendRetry cancels the send, and repeats it if that succeeded.
-	SendRetry
-	numSends
-)
-
-var sendNames = [...]string{
-	Send: "Send", Isend: "Isend", Ssend: "Ssend", Issend: "Issend", Bsend: "Bsend",
-	SendPersistent: "SendInit", SendRetry: "Isend+Cancel",
-}
-
-// String is the name of the call.
-func (h SendHow) String() string { return sendNames[h] }
-
-// RecvHow is how a message is received.
-type RecvHow uint8
-
-// The ways to receive.
-const (
-	Recv RecvHow = iota
-	Irecv
-	ProbeRecv
-	IprobeRecv
-	MprobeMrecv
-	ImprobeImrecv
-	RecvNew
-	RecvPersistent
-	// RecvRetry cancels the receive, and repeats it if that succeeded.
-	RecvRetry
-	// RecvGiveUp receives with a context that ends at once, and repeats it
-	// without one if nothing was received.
-	RecvGiveUp
-	numRecvs
-)
-
-var recvNames = [...]string{
-	Recv: "Recv", Irecv: "Irecv", ProbeRecv: "Probe+Recv", IprobeRecv: "Iprobe+Recv", MprobeMrecv: "Mprobe+Mrecv",
-	ImprobeImrecv: "Improbe+Imrecv", RecvNew: "RecvNew", RecvPersistent: "RecvInit", RecvRetry: "Irecv+Cancel", RecvGiveUp: "Recv+ctx",
-}
-
-// String is the name of the call.
-func (h RecvHow) String() string { return recvNames[h] }
-
-// CollOp is a collective operation, with the type that it works on.
-type CollOp uint8
-
-// The collectives.
-const (
-	Barrier        CollOp = iota
-	Bcast                 // of int64
-	Allgather             // of int64
-	Allgatherv            // of int64; rank r contributes Count * (r % 3)
-	AllreduceSum          // of int64
-	AllreduceFloat        // sum of float64 that are whole numbers: exact
-	AllreduceXor          // of uint32
-	AllreduceUser         // composition of affine maps: not commutative
-	numColls
-)
-
-var collNames = [...]string{
-	Barrier: "Barrier", Bcast: "Bcast", Allgather: "Allgather", Allgatherv: "Allgatherv", AllreduceSum: "Allreduce(int64 sum)",
-	AllreduceFloat: "Allreduce(float64 sum)", AllreduceXor: "Allreduce(uint32 xor)", AllreduceUser: "Allreduce(user)",
-}
-
-// String is the collective's name.
-func (o CollOp) String() string { return collNames[o] }
 
 // Part is one message of a group.
 type Part struct {
@@ -147,9 +77,9 @@ type Part struct {
 // Event is one entry of a program. Fields that its kind does not mention are
 // zero.
 type Event struct {
-	ID   int // ascending in a program; never changed by Reduce
+	ID   int // ascending in a program; never changed by Shrink
 	Kind Kind
-	Comm int // World, Wild or the ID of a Dup
+	Comm int // World, Wild or the ID of a Make
 
 	From, To int
 	Tag      int
@@ -164,37 +94,51 @@ type Event struct {
 	Parts    []Part
 	Ring     []int
 
+	// Of a collective. In each part of Comm the root is the rank Root modulo
+	// the part's size; RootSide is the group that has it in an
+	// intercommunicator.
 	Coll     CollOp
-	Count    int // elements
+	Form     Form
+	Elem     Elem
+	Count    int // elements of a block
 	Root     int
-	Nonblock bool
+	RootSide int
 	InPlace  bool
+	Gaps     bool // irregular blocks lie in another order, with gaps
+	Derived  bool // buffers are of derived types, here and there
+	Of       []int
+
+	How    Maker
+	Groups [][]int // of the communicator that is made, see Layout
 }
 
 // Participates reports whether a rank has a part in the event.
-func (e *Event) Participates(rank int) bool {
+func (p *Program) Participates(e *Event, rank int) bool {
 	switch e.Kind {
 	case Message:
 		return rank == e.From || rank == e.To
 	case Group:
-		for _, p := range e.Parts {
-			if p.From == rank {
-				return true
-			}
-		}
-		return rank == e.To
+		return rank == e.To || slices.ContainsFunc(e.Parts, func(part Part) bool { return part.From == rank })
 	case Exchange:
-		for _, r := range e.Ring {
-			if r == rank {
-				return true
-			}
-		}
-		return false
+		return slices.Contains(e.Ring, rank)
 	case Withdraw:
 		return rank == e.To
+	case Starts:
+		return slices.ContainsFunc(e.Of, func(id int) bool { return p.Layout(p.event(id).Comm).has(rank) })
+	case Make:
+		return e.makes(p.Layout(e.Comm), rank)
 	}
-	return true
+	return p.Layout(e.Comm).has(rank)
 }
+
+// event finds an event by its ID.
+func (p *Program) event(id int) *Event {
+	i, _ := slices.BinarySearchFunc(p.Events, id, func(e Event, id int) int { return e.ID - id })
+	return &p.Events[i]
+}
+
+// Call is the persistent collective that entry k of the Starts e starts.
+func (p *Program) Call(e *Event, k int) *Event { return p.event(e.Of[k]) }
 
 // String is one line.
 func (e *Event) String() string {
@@ -202,9 +146,7 @@ func (e *Event) String() string {
 	switch e.Kind {
 	case Message:
 		s += fmt.Sprintf(" %d->%d tag %d, %d bytes, %v (due %d), %v (due %d)", e.From, e.To, e.Tag, e.Bytes, e.Send, e.SendDue, e.Recv, e.RecvDue)
-		if e.AnyTag {
-			s += " any tag"
-		}
+		s += said(e.AnyTag, " any tag")
 		if e.Short > 0 {
 			s += fmt.Sprintf(", %d bytes too short", e.Short)
 		}
@@ -216,17 +158,24 @@ func (e *Event) String() string {
 	case Exchange:
 		s += fmt.Sprintf(" ring %v tag %d, %d bytes", e.Ring, e.Tag, e.Bytes)
 	case Collective:
-		s += fmt.Sprintf(" %v of %d, root %d", e.Coll, e.Count, e.Root)
-		if e.Nonblock {
-			s += fmt.Sprintf(", nonblocking (due %d)", e.RecvDue)
-		}
-		if e.InPlace {
-			s += ", in place"
-		}
+		s += fmt.Sprintf(" %v of %d %v, root %d", e.Coll, e.Count, e.Elem, e.Root)
+		s += said(e.RootSide > 0, " of the other group") + said(e.InPlace, ", in place") + said(e.Gaps, ", gaps") + said(e.Derived, ", derived types")
+		s += fmt.Sprintf(", %v", e.Form) + said(e.Form == Nonblocking, fmt.Sprintf(" (due %d)", e.RecvDue))
+	case Starts:
+		s += fmt.Sprintf(" %v (due %d)", e.Of, e.RecvDue)
+	case Make:
+		s += fmt.Sprintf(" %v %v", e.How, e.Groups)
 	case Withdraw:
 		s += fmt.Sprintf(" at %d from %d tag %d", e.To, e.From, e.Tag)
 	}
 	return s
+}
+
+func said(yes bool, s string) string {
+	if yes {
+		return s
+	}
+	return ""
 }
 
 // String lists the program.

@@ -5,6 +5,7 @@ package testlab
 import (
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +13,7 @@ import (
 
 // TestGenerateIsRepeatable: a seed is all that is needed to repeat a failure.
 func TestGenerateIsRepeatable(t *testing.T) {
-	kinds := map[Kind]int{}
+	kinds, makers, calls, forms := map[Kind]int{}, map[Maker]int{}, map[CollOp]int{}, map[Form]int{}
 	for seed := range uint64(300) {
 		p := Generate(seed)
 		if !reflect.DeepEqual(p, Generate(seed)) {
@@ -31,14 +32,36 @@ func TestGenerateIsRepeatable(t *testing.T) {
 			if e.Kind == Message && e.From == e.To && e.Recv != Irecv {
 				t.Fatalf("seed %d: a rank that waits for itself: %v", seed, e)
 			}
-			if e.Kind == Dup {
+			switch e.Kind {
+			case Make:
 				made[e.ID] = true
+				makers[e.How]++
+			case Free:
+				delete(made, e.Comm)
+			case Collective:
+				calls[e.Coll]++
+				forms[e.Form]++
 			}
 		}
 	}
 	for k := Message; k <= Withdraw; k++ {
 		if kinds[k] < 100 {
 			t.Errorf("%d events are of kind %v", kinds[k], k)
+		}
+	}
+	for m := range numMakers {
+		if makers[m] < 20 {
+			t.Errorf("%d communicators are made by %v", makers[m], m)
+		}
+	}
+	for o := range NumColls {
+		if calls[o] < 100 {
+			t.Errorf("%d collectives are %v", calls[o], o)
+		}
+	}
+	for f := Blocking; f <= Persistent; f++ {
+		if forms[f] < 500 {
+			t.Errorf("%d collectives are %v", forms[f], f)
 		}
 	}
 }
@@ -121,14 +144,14 @@ func TestCheckKeepsOrder(t *testing.T) {
 	}
 }
 
-func TestReduce(t *testing.T) {
+func TestShrink(t *testing.T) {
 	p := Generate(5)
 	for seed := uint64(5); len(p.Events) < 60; seed++ {
 		p = Generate(seed)
 	}
 	a, b := p.Events[7].ID, p.Events[41].ID
 	calls := 0
-	q := Reduce(p, 1000, func(q *Program) bool {
+	q := Shrink(p, 1000, func(q *Program) bool {
 		calls++
 		has := func(id int) bool {
 			for _, e := range q.Events {
@@ -140,11 +163,12 @@ func TestReduce(t *testing.T) {
 		}
 		return has(a) && has(b)
 	})
-	if len(q.Events) > 4 {
+	rest := slices.DeleteFunc(slices.Clone(q.Events), func(e Event) bool { return e.Kind == Make })
+	if len(rest) > 4 {
 		t.Errorf("%d events are left after %d calls:\n%v", len(q.Events), calls, q)
 	}
 	for _, e := range q.Events {
-		if e.Comm != World && e.Comm != Wild && !strings.Contains(q.String(), "dup") {
+		if e.Comm != World && e.Comm != Wild && !strings.Contains(q.String(), "make") {
 			t.Errorf("event without its communicator:\n%v", q)
 		}
 	}

@@ -4,10 +4,10 @@ package testlab
 
 import "slices"
 
-// Reduce drops events from a failing program as long as it still fails, and
-// returns what is left. fails runs a program; Reduce calls it at most budget
+// Shrink drops events from a failing program as long as it still fails, and
+// returns what is left. fails runs a program; Shrink calls it at most budget
 // times. As failures may depend on timing, fails should try more than once.
-func Reduce(p *Program, budget int, fails func(*Program) bool) *Program {
+func Shrink(p *Program, budget int, fails func(*Program) bool) *Program {
 	for size := (len(p.Events) + 1) / 2; size >= 1; {
 		smaller := false
 		for at := 0; at < len(p.Events); {
@@ -35,15 +35,25 @@ func Reduce(p *Program, budget int, fails func(*Program) bool) *Program {
 func (p *Program) without(from, to int) *Program {
 	q := *p
 	q.Events = slices.Concat(p.Events[:from], p.Events[to:])
-	made := map[int]bool{World: true, Wild: true}
+	made, prepared := map[int]bool{World: true, Wild: true}, map[int]bool{}
 	q.Events = slices.DeleteFunc(q.Events, func(e Event) bool {
 		if !made[e.Comm] {
 			return true
 		}
-		if e.Kind == Dup {
+		switch {
+		case e.Kind == Make:
 			made[e.ID] = true
+		case e.Kind == Free:
+			delete(made, e.Comm)
+		case e.Kind == Collective && e.Form == Persistent:
+			prepared[e.ID] = true
 		}
 		return false
 	})
+	for i := range q.Events {
+		e := &q.Events[i]
+		e.Of = slices.DeleteFunc(slices.Clone(e.Of), func(id int) bool { return !prepared[id] })
+	}
+	q.Events = slices.DeleteFunc(q.Events, func(e Event) bool { return e.Kind == Starts && len(e.Of) == 0 })
 	return &q
 }
