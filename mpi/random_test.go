@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"gompi/collectives"
 	"gompi/internal/testlab"
 	"gompi/mpi"
 	"gompi/mpitest"
@@ -55,7 +56,10 @@ func forced(dice uint64) []string {
 		return nil
 	}
 	rnd := rand.New(rand.NewPCG(dice, 1))
-	names := algorithms()
+	names := map[collectives.Op][]string{}
+	for _, g := range append(collectives.All(), collectives.Shared()...) {
+		names[g.Op] = append(names[g.Op], g.Name)
+	}
 	var force []string
 	for _, op := range slices.Sorted(maps.Keys(names)) {
 		force = append(force, fmt.Sprintf("%v=%s", op, names[op][rnd.IntN(len(names[op]))]))
@@ -78,6 +82,7 @@ func settingsOf(seed uint64) []setting {
 		s.knobs = append(s.knobs, pick("", "GOMPI_EAGER=-1", "GOMPI_EAGER=64", "GOMPI_EAGER=4096")...)
 		s.knobs = append(s.knobs, pick("", "", "GOMPI_CREDIT=4096", "GOMPI_CREDIT=65536")...)
 		s.knobs = append(s.knobs, pick("", "", "GOMPI_CHECK=1")...)
+		s.knobs = append(s.knobs, pick("", "", "GOMPI_HOSTS_PRETEND=2", "GOMPI_HOSTS_PRETEND=3")...)
 		s.knobs = append(s.knobs, forced(x)...)
 		switch tr {
 		case "shm":
