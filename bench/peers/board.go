@@ -47,6 +47,7 @@ func (b *board) failures(impl string, j job) int { return len(b.failed[impl+" "+
 // row is one line of the table.
 type row struct {
 	point
+	group string
 	cells []entry // in the order of the implementations
 	best  string  // the fastest peer, "" if none has a number
 	ratio float64 // gompi to the best peer, see ratioOf; NaN if one of them is missing
@@ -58,7 +59,7 @@ type row struct {
 type entry struct {
 	usec   float64 // median over rounds; NaN: no number
 	lo, hi float64 // range over rounds
-	why    string  // in place of a number: "hangs", "fails"
+	why    string  // in place of a number: "hangs", "slow", "fails"
 }
 
 // verdict is "pass", "miss", or "" where there is no goal or no number.
@@ -93,7 +94,7 @@ func (b *board) table(jobs []job, impls []impl) table {
 }
 
 func (b *board) row(j job, i int, p point, impls []string) row {
-	r := row{point: p, goal: j.goal(i), ratio: math.NaN()}
+	r := row{point: p, group: j.heading(), goal: j.goal(i), ratio: math.NaN()}
 	best := math.Inf(1)
 	for _, m := range impls {
 		c := cell{m, p}
@@ -105,6 +106,9 @@ func (b *board) row(j job, i int, p point, impls []string) row {
 			e.why = "fails"
 			if errors.Is(b.failed[m+" "+j.name()][0], errHung) {
 				e.why = "hangs"
+				if i > 0 && len(b.usec[cell{m, j.points()[0]}]) > 0 {
+					e.why = "slow" // smaller sizes took all the time
+				}
 			}
 		}
 		r.cells = append(r.cells, e)

@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 // job is one start of a benchmark program; it yields one point for each size.
 type job struct {
+	group     string
 	bench     string
 	transport string // "shm" or "tcp"
 	ranks     int
@@ -20,28 +22,102 @@ type job struct {
 	goals []float64
 }
 
-const startup = "startup" // wall time of a job of empty ranks, measured here
+// Groups of jobs.
+const (
+	p2p         = "p2p"
+	collectives = "collectives"
+	neighbors   = "neighbors"
+	startup     = "startup" // wall time of a job of empty ranks, measured here
+)
 
-var jobs = []job{
-	{"latency", "shm", 2, []int64{8, 4 << 10, 64 << 10, 4 << 20}, []float64{0.8, 0.4, 0.6, 0.5}},
-	{"latency", "tcp", 2, []int64{8, 4 << 20}, []float64{1.0, 0.8}},
-	{"bw", "shm", 2, []int64{8, 4 << 10, 64 << 10, 4 << 20}, nil},
-	{"bibw", "shm", 2, []int64{4 << 10, 4 << 20}, nil},
-	{"mbw", "shm", 4, []int64{8, 64 << 10}, nil},
-	{"column", "shm", 2, []int64{32 << 10, 256 << 10, 4 << 20}, []float64{1.0, 1.0, 1.0}},
-	{"bw", "tcp", 2, []int64{8, 64 << 10, 4 << 20}, nil},
-	{"barrier", "shm", 2, nil, []float64{0.8}},
-	{"barrier", "shm", 4, nil, []float64{0.8}},
-	{"barrier", "shm", 8, nil, []float64{0.8}},
-	{"allreduce", "shm", 2, []int64{8}, []float64{0.8}},
-	{"allreduce", "shm", 4, []int64{8}, []float64{0.8}},
-	{"allreduce", "shm", 8, []int64{8}, []float64{0.8}},
-	{"bcast", "shm", 2, []int64{8, 64 << 10, 1 << 20}, nil},
-	{"bcast", "shm", 4, []int64{8, 64 << 10, 1 << 20}, nil},
-	{"bcast", "shm", 8, []int64{8, 64 << 10, 1 << 20}, nil},
-	{startup, "shm", 2, nil, []float64{1.0}},
-	{startup, "shm", 28, nil, []float64{0.5}},
-	{startup, "shm", 64, nil, []float64{0.5}},
+// jobs are all jobs; those of one benchmark follow each other.
+func jobs() []job {
+	list := []job{
+		{p2p, "latency", "shm", 2, []int64{8, 4 << 10, 64 << 10, 4 << 20}, []float64{0.8, 0.4, 0.6, 0.5}},
+		{p2p, "latency", "tcp", 2, []int64{8, 4 << 20}, []float64{1.0, 0.8}},
+		{p2p, "bw", "shm", 2, []int64{8, 4 << 10, 64 << 10, 4 << 20}, nil},
+		{p2p, "bw", "tcp", 2, []int64{8, 64 << 10, 4 << 20}, nil},
+		{p2p, "bibw", "shm", 2, []int64{4 << 10, 4 << 20}, nil},
+		{p2p, "mbw", "shm", 4, []int64{8, 64 << 10}, nil},
+		{p2p, "column", "shm", 2, []int64{32 << 10, 256 << 10, 4 << 20, 32 << 20}, []float64{1.0, 1.0, 1.0, 1.0}},
+	}
+	for _, ranks := range []int{2, 4, 8} {
+		list = append(list, job{collectives, "barrier", "shm", ranks, nil, []float64{0.8}})
+	}
+	for _, bench := range []string{
+		"bcast", "reduce", "allreduce", "gather", "gatherv", "scatter", "scatterv", "allgather", "allgatherv",
+		"alltoall", "alltoallv", "reduce_scatter_block", "reduce_scatter", "scan", "exscan",
+	} {
+		list = append(list, collective(collectives, bench)...)
+	}
+	for _, bench := range []string{"neighbor_allgather", "neighbor_allgatherv", "neighbor_alltoall", "neighbor_alltoallv"} {
+		list = append(list, collective(neighbors, bench)...)
+	}
+	return append(list,
+		job{startup, startup, "shm", 2, nil, []float64{1.0}},
+		job{startup, startup, "shm", 28, nil, []float64{0.5}},
+		job{startup, startup, "shm", 64, nil, []float64{0.5}})
+}
+
+// collectiveBytes are those at which every collective has a goal.
+var collectiveBytes = []int64{8, 4 << 10, 256 << 10, 4 << 20}
+
+// collective makes the jobs of one collective: no slower than the best peer on
+// 2 ranks, faster on more; some have goals of their own.
+func collective(group, bench string) []job {
+	var list []job
+	for _, ranks := range []int{2, 4, 8} {
+		usual := 0.8
+		if ranks == 2 {
+			usual = 1.0
+		}
+		goals := slices.Repeat([]float64{usual}, len(collectiveBytes))
+		switch bench {
+		case "allreduce":
+			goals[0] = 0.8
+		case "alltoallv":
+			goals[len(goals)-1] = 0.6
+		}
+		list = append(list, job{group, bench, "shm", ranks, collectiveBytes, goals})
+	}
+	return list
+}
+
+// pick finds the jobs that a list names: each word is a group, a benchmark, or
+// part of the names of jobs. An empty list names all.
+func pick(all []job, words string) ([]job, error) {
+	if words == "" {
+		return all, nil
+	}
+	taken := map[string]bool{}
+	for word := range strings.SplitSeq(words, ",") {
+		found := false
+		for _, is := range []func(j job) bool{
+			func(j job) bool { return j.group == word || j.bench == word },
+			func(j job) bool { return strings.Contains(j.name(), word) },
+		} {
+			for _, j := range all {
+				if is(j) {
+					found, taken[j.name()] = true, true
+				}
+			}
+			if found {
+				break
+			}
+		}
+		if !found {
+			return nil, fmt.Errorf("--jobs: no job is called %q; `--jobs list` prints them", word)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(j job) bool { return !taken[j.name()] }), nil
+}
+
+// heading is what the job's rows stand under.
+func (j job) heading() string {
+	if j.group == collectives || j.group == neighbors {
+		return j.bench
+	}
+	return j.group
 }
 
 func (j job) name() string { return fmt.Sprintf("%s-%s-%d", j.bench, j.transport, j.ranks) }

@@ -18,7 +18,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"strings"
 	"syscall"
 	"time"
 
@@ -45,7 +44,7 @@ func main() {
 	f.IntVar(&o.msec, "msec", 300, "time of one point of one round, in milliseconds")
 	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "after this a process counts as hanging, beyond the time its points should take")
 	f.StringSliceVar(&o.impls, "only", []string{"gompi", "openmpi", "mpich"}, "implementations to run")
-	f.StringVar(&o.jobs, "jobs", "", "run only jobs whose name contains this (--jobs list prints them)")
+	f.StringVar(&o.jobs, "jobs", "", "run only these: comma list of groups, benchmarks or parts of names (--jobs list prints them)")
 	f.StringVar(&o.markdown, "markdown", "", "also write the table as Markdown to this file")
 	f.StringVar(&o.raw, "json", "", "also write every result as a JSON line to this file")
 	f.BoolVar(&o.install, "install", true, "install missing Debian packages when root")
@@ -72,19 +71,14 @@ func run(ctx context.Context, o options, args []string) error {
 		return fmt.Errorf("--rounds %d, --msec %d: both must be at least 1", o.rounds, o.msec)
 	}
 	if o.jobs == "list" {
-		for _, j := range jobs {
-			fmt.Println(j.name())
+		for _, j := range jobs() {
+			fmt.Printf("%-12s %s\n", j.group, j.name())
 		}
 		return nil
 	}
-	var picked []job
-	for _, j := range jobs {
-		if strings.Contains(j.name(), o.jobs) {
-			picked = append(picked, j)
-		}
-	}
-	if len(picked) == 0 {
-		return fmt.Errorf("--jobs %q: no such job", o.jobs)
+	picked, err := pick(jobs(), o.jobs)
+	if err != nil {
+		return err
 	}
 	dir, err := os.MkdirTemp("", "gompi-peers-")
 	if err != nil {

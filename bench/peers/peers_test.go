@@ -44,7 +44,7 @@ func TestSession(t *testing.T) {
 		sh(t, "short", result(8, "1")),
 		sh(t, "other", result(4096, "1")+result(8, "1")),
 	}
-	j := job{"latency", "shm", 2, []int64{8, 4096}, []float64{0.5, 1.0}}
+	j := job{p2p, "latency", "shm", 2, []int64{8, 4096}, []float64{0.5, 1.0}}
 	var raw bytes.Buffer
 	s := session{opt: options{rounds: 3, msec: 1, timeout: time.Minute}, impls: impls, board: newBoard(), raw: &raw}
 	if err := s.measure(t.Context(), []job{j}); err != nil {
@@ -97,6 +97,7 @@ func TestSession(t *testing.T) {
 		"| 8 B latency, shm, 2 ranks | 0.500 | 1.00 |",
 		"| <= 1.00 | **miss** |",
 		"\n- bad latency-shm-2: exit status 3",
+		"\n\n### p2p\n\n| work",
 	} {
 		if !strings.Contains(md.String(), want) {
 			t.Errorf("no %q in\n%s", want, md.String())
@@ -161,11 +162,56 @@ func TestHang(t *testing.T) {
 	}
 }
 
+// TestSlow: of a job that is stopped the points before count.
+func TestSlow(t *testing.T) {
+	m := sh(t, "slow", result(8, "2")+"echo -n '{\"bench\":'; exec sleep 1000")
+	j := job{p2p, "latency", "shm", 2, []int64{8, 4096}, nil}
+	s := session{opt: options{rounds: 1, timeout: 500 * time.Millisecond}, impls: []impl{m}, board: newBoard()}
+	if err := s.measure(t.Context(), []job{j}); err != nil {
+		t.Fatal(err)
+	}
+	tab := s.board.table([]job{j}, s.impls)
+	if a, b := tab.rows[0], tab.rows[1]; a.number(a.cells[0]) != "2.00" || b.number(b.cells[0]) != "slow" {
+		t.Errorf("%+v", tab.rows)
+	}
+	if n := strings.Join(tab.notes, "\n"); !strings.Contains(n, "1 of 2 points measured") {
+		t.Errorf("notes: %s", n)
+	}
+}
+
+func TestPick(t *testing.T) {
+	names := func(words string) string {
+		list, err := pick(jobs(), words)
+		if err != nil {
+			return err.Error()
+		}
+		var all []string
+		for _, j := range list {
+			all = append(all, j.name())
+		}
+		return strings.Join(all, " ")
+	}
+	for words, want := range map[string]string{
+		"reduce":               "reduce-shm-2 reduce-shm-4 reduce-shm-8",
+		"startup,barrier-shm-": "barrier-shm-2 barrier-shm-4 barrier-shm-8 startup-shm-2 startup-shm-28 startup-shm-64",
+		"column,-tcp-":         "latency-tcp-2 bw-tcp-2 column-shm-2",
+		"scan,nosuch":          "--jobs: no job is called \"nosuch\"; `--jobs list` prints them",
+	} {
+		if got := names(words); got != want {
+			t.Errorf("%q: %s, want %s", words, got, want)
+		}
+	}
+	all := names("")
+	if got := names("p2p,collectives,neighbors,startup"); got != all || strings.Count(all, " ") < 60 {
+		t.Errorf("all groups are %s, all jobs %s", got, all)
+	}
+}
+
 func TestInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	s := session{opt: options{rounds: 1, timeout: time.Minute}, impls: []impl{sh(t, "x", "sleep 1000")}, board: newBoard()}
-	if err := s.measure(ctx, jobs[:1]); !errors.Is(err, context.Canceled) {
+	if err := s.measure(ctx, jobs()[:1]); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -179,7 +225,7 @@ func TestOutputIsBounded(t *testing.T) {
 
 func TestJobs(t *testing.T) {
 	seen := map[string]bool{}
-	for _, j := range jobs {
+	for _, j := range jobs() {
 		if seen[j.name()] {
 			t.Errorf("%s stands twice: --jobs and failures are by name", j.name())
 		}
@@ -188,7 +234,7 @@ func TestJobs(t *testing.T) {
 			t.Errorf("%s: %d goals for %d points", j.name(), len(j.goals), len(j.points()))
 		}
 	}
-	got := strings.Join(job{"latency", "tcp", 2, []int64{8, 4 << 20}, nil}.args(50), " ")
+	got := strings.Join(job{p2p, "latency", "tcp", 2, []int64{8, 4 << 20}, nil}.args(50), " ")
 	if want := "latency --json --transport tcp --msec 50 --bytes 8,4194304"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -52,7 +52,6 @@ func (s *session) measure(ctx context.Context, jobs []job) error {
 				}
 				if err != nil {
 					s.board.fail(m.name, j, err)
-					continue
 				}
 				for _, x := range rs {
 					s.board.add(m.name, x)
@@ -87,7 +86,8 @@ func (s *session) write(impl string, rs []report.Result) error {
 	return nil
 }
 
-// one runs a job once with one implementation.
+// one runs a job once with one implementation. Of a job that is stopped at its
+// time limit it gives what was measured before, and the error.
 func (s *session) one(ctx context.Context, m impl, j job) ([]report.Result, error) {
 	argv, env := m.launch(j.transport, j.ranks)
 	if j.bench == startup {
@@ -98,20 +98,24 @@ func (s *session) one(ctx context.Context, m impl, j job) ([]report.Result, erro
 	began := time.Now()
 	out, err := runLimited(ctx, argv, env, j.limit(s.opt))
 	took := time.Since(began)
-	if err != nil {
+	hung := errors.Is(err, errHung)
+	if err != nil && !hung {
 		return nil, err
 	}
-	if j.bench == startup {
+	if j.bench == startup && !hung {
 		x := report.Result{Bench: startup, Transport: j.transport, Ranks: j.ranks}
 		x.SetTimes([]float64{float64(took.Nanoseconds()) / 1e3})
 		return []report.Result{x}, nil
 	}
-	rs, err := report.Read(m.name+" "+j.name(), bytes.NewReader(out))
-	if err != nil {
-		return nil, err
+	if hung {
+		out = out[:bytes.LastIndexByte(out, '\n')+1]
+	}
+	rs, rerr := report.Read(m.name+" "+j.name(), bytes.NewReader(out))
+	if rerr != nil {
+		return nil, rerr
 	}
 	want := j.points()
-	if len(rs) != len(want) {
+	if len(rs) > len(want) || len(rs) < len(want) && !hung {
 		return nil, fmt.Errorf("%d results instead of %d", len(rs), len(want))
 	}
 	for i, x := range rs {
@@ -119,7 +123,10 @@ func (s *session) one(ctx context.Context, m impl, j job) ([]report.Result, erro
 			return nil, fmt.Errorf("result %d is %+v instead of %+v", i, got, want[i])
 		}
 	}
-	return rs, nil
+	if hung {
+		err = fmt.Errorf("%w, %d of %d points measured", err, len(rs), len(want))
+	}
+	return rs, err
 }
 
 // maxOutput bounds what one program may print, in bytes.
@@ -127,7 +134,8 @@ const maxOutput = 1 << 20
 
 // runLimited runs a command in a process group of its own and returns its
 // standard output. At the limit, or when ctx ends, the group gets SIGTERM (a
-// launcher takes its ranks down) and soon SIGKILL.
+// launcher takes its ranks down) and soon SIGKILL; the output up to then comes
+// with the error.
 func runLimited(ctx context.Context, argv, env []string, limit time.Duration) ([]byte, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: stopped after %v", errHung, limit))
 	defer cancel()
@@ -146,7 +154,7 @@ func runLimited(ctx context.Context, argv, env []string, limit time.Duration) ([
 	}
 	switch {
 	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
+		return out.b.Bytes(), context.Cause(ctx)
 	case err != nil:
 		return nil, fmt.Errorf("%w: %s", err, tail(append(errOut.b.Bytes(), out.b.Bytes()...), 300))
 	case out.cut:

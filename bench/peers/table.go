@@ -137,13 +137,16 @@ func (t table) markdown(w io.Writer, machine string, impls []impl, o options) er
 		}
 	}
 	fmt.Fprintf(&b, "Measured on %s against %s: %d interleaved rounds of %d ms a point, medians; the ratio is the median of the rounds' ratios to the peer with the best median. "+
-		"\"spread\" is gompi's slowest round over its fastest, \"allocs\" gompi's heap allocations an operation.\n\n",
+		"\"spread\" is gompi's slowest round over its fastest, \"allocs\" gompi's heap allocations an operation.\n",
 		machine, strings.Join(versions, " and "), o.rounds, o.msec)
 	line := func(f []string) { fmt.Fprintf(&b, "| %s |\n", strings.Join(f, " | ")) }
 	h := t.header()
-	line(h)
-	fmt.Fprintf(&b, "|---|%s\n", strings.Repeat("---:|", len(h)-1))
-	for _, r := range t.rows {
+	for i, r := range t.rows {
+		if i == 0 || r.group != t.rows[i-1].group {
+			fmt.Fprintf(&b, "\n### %s\n\n", r.group)
+			line(h)
+			fmt.Fprintf(&b, "|---|%s\n", strings.Repeat("---:|", len(h)-1))
+		}
 		f := t.fields(r)
 		if v := r.verdict(); v != "" {
 			f[len(f)-3] = map[string]string{"pass": "pass", "miss": "**miss**"}[v]
