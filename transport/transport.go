@@ -216,7 +216,8 @@ type Sharer interface {
 	// trusted: an error means that it cannot be valid.
 	Join(c wire.Contact, place uint64, n int) (mem []byte, err error)
 
-	// Leave ends a Join: no pointer into mem is used afterwards.
+	// Leave ends a Join, or a Share whose memory others go on using: no pointer
+	// into mem is used afterwards. It may be called after Close.
 	Leave(mem []byte)
 }
 

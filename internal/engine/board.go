@@ -65,7 +65,6 @@ type board struct {
 	seq  uint32 // of the last operation begun here
 	seen uint32 // every rank is done with this number
 	op   boardOp
-	flat flatArgs
 
 	packedIn, packedOut []byte // of strided buffers
 

@@ -218,8 +218,8 @@ func (e *Engine) contact(p wire.ProcID) (wire.Contact, bool) {
 // joined it, but nobody uses it.
 func (e *Engine) leaveMemory(c *Context, s transport.Sharer, mem []byte, place uint64) {
 	switch {
-	case mem == nil || e.closed:
-	case c.Rank == 0:
+	case mem == nil:
+	case c.Rank == 0 && !e.closed:
 		s.Unshare(mem, place)
 	default:
 		s.Leave(mem)
@@ -236,6 +236,10 @@ type retired struct {
 func (e *Engine) dropBoard(c *Context) {
 	b := c.board
 	if b == nil {
+		return
+	}
+	if e.closed {
+		e.leaveBoard(c)
 		return
 	}
 	c.board = nil

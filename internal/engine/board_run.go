@@ -138,9 +138,6 @@ func (e *Engine) boardWait(c *Context, a *CollArgs, tag int32, o *boardOp) *Faul
 	f = e.waitOne(r)
 	c.inside = nil
 	e.freeRequest(r)
-	if e.closed {
-		e.leaveBoard(c)
-	}
 	return f
 }
 

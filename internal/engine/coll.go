@@ -120,13 +120,16 @@ func (e *Engine) Collective(c *Context, a *CollArgs) *Fault {
 	tag := c.collTag(a.Tag)
 	var f *Fault
 	if a.Alg.Shared {
-		f = e.boardFlat(c, a, tag)
+		f = e.boardColl(c, a, tag)
 	} else {
 		r := e.beginColl(c, a, tag)
 		c.inside = r
 		f = e.waitOne(r)
 		c.inside = nil
 		e.freeRequest(r)
+	}
+	if e.closed {
+		e.leaveBoard(c)
 	}
 	if f == nil && c.boardState == boardOpen {
 		e.boardDue(c, tag)

@@ -254,6 +254,11 @@ func (e *Engine) failAll(f *Fault) {
 			e.complete(r)
 		}
 	}
+	for len(e.boards) > 0 {
+		k := e.boards[0]
+		k.fault = f
+		e.leaveOp(k)
+	}
 	e.wakeProbers()
 }
 
