@@ -57,7 +57,7 @@ func TestConformanceCollectives(t *testing.T) {
 func checkCollectives(t *mpitest.T, w *mpi.Comm) {
 	p := &testlab.Program{Seed: 11, Ranks: w.Size()}
 	pl := newPlayer(p, w)
-	for op := range testlab.NumColls {
+	for op := range testlab.NeighborAllgather {
 		for i, count := range []int{0, 1, 5, 300, 6000} {
 			p.Events = append(p.Events, testlab.Event{
 				ID: testlab.FirstEvent + len(p.Events), Kind: testlab.Collective, Coll: op, Count: count,

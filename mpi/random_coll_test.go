@@ -295,6 +295,27 @@ func (b *typed[T]) forms(c *mpi.Comm, e *testlab.Event) forms {
 	case testlab.Exscan:
 		return forms{func() error { return c.ExscanBuf(in, out, op) },
 			func() mpi.Request { return c.IexscanBuf(in, out, op) }, func() *mpi.Persistent { return c.ExscanInitBuf(in, out, op) }}
+	case testlab.NeighborAllgather:
+		return forms{func() error { return c.NeighborAllgatherBuf(in, out) },
+			func() mpi.Request { return c.IneighborAllgatherBuf(in, out) },
+			func() *mpi.Persistent { return c.NeighborAllgatherInitBuf(in, out) }}
+	case testlab.NeighborAllgatherv:
+		return forms{func() error { return c.NeighborAllgathervBuf(in, out, rc, rd) },
+			func() mpi.Request { return c.IneighborAllgathervBuf(in, out, rc, rd) },
+			func() *mpi.Persistent { return c.NeighborAllgathervInitBuf(in, out, rc, rd) }}
+	case testlab.NeighborAlltoall:
+		return forms{func() error { return c.NeighborAlltoallBuf(in, out) },
+			func() mpi.Request { return c.IneighborAlltoallBuf(in, out) },
+			func() *mpi.Persistent { return c.NeighborAlltoallInitBuf(in, out) }}
+	case testlab.NeighborAlltoallv:
+		return forms{func() error { return c.NeighborAlltoallvBuf(in, sc, sd, out, rc, rd) },
+			func() mpi.Request { return c.IneighborAlltoallvBuf(in, sc, sd, out, rc, rd) },
+			func() *mpi.Persistent { return c.NeighborAlltoallvInitBuf(in, sc, sd, out, rc, rd) }}
+	case testlab.NeighborAlltoallw:
+		ins, outs := b.send.blocks(b.shape.Send), b.recv.blocks(b.shape.Recv)
+		return forms{func() error { return c.NeighborAlltoallw(ins, outs) },
+			func() mpi.Request { return c.IneighborAlltoallw(ins, outs) },
+			func() *mpi.Persistent { return c.NeighborAlltoallwInit(ins, outs) }}
 	}
 	panic("unknown collective")
 }

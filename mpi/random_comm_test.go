@@ -47,6 +47,11 @@ func (pl *player) made(c *mpi.Comm, e *testlab.Event) (*mpi.Comm, error) {
 			color = slices.IndexFunc(e.Groups, func(g []int) bool { return slices.Contains(g, pl.rank) })
 		}
 		return c.Split(color, 2*at.Rank-1)
+	case testlab.Grid:
+		return c.CartCreate(e.Dims, e.Periods, false)
+	case testlab.Graph:
+		near := pl.p.Near(e.ID, at)
+		return c.DistGraphCreateAdjacent(pl.ranks(at, near.Sources), nil, pl.ranks(at, near.Dests), nil, nil, false)
 	case testlab.IntercommMerge:
 		own, _ := pl.p.Layout(e.Comm).Place(pl.rank)
 		return c.IntercommMerge(at.Local[0] != own.Local[0])
@@ -73,6 +78,14 @@ func (pl *player) made(c *mpi.Comm, e *testlab.Event) (*mpi.Comm, error) {
 		return mpi.IntercommCreateFromGroups(g, remote, tag)
 	}
 	return nil, fmt.Errorf("unknown way to make a communicator")
+}
+
+// ranks is where ranks of World stand in a place's group.
+func (pl *player) ranks(at testlab.Place, world []int) (in []int) {
+	for _, r := range world {
+		in = append(in, slices.Index(at.Local, r))
+	}
+	return in
 }
 
 // members is a group by ranks of World.

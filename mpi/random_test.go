@@ -153,19 +153,17 @@ const randomWorkers = 4
 
 // TestRandomPrograms runs random programs over every transport, with all ways
 // in which a message can travel, and compares what every rank got with what a
-// sequential oracle predicts. GOMPI_SEED=n runs program n alone; GOMPI_TEST=long
-// runs 10,000.
+// sequential oracle predicts. GOMPI_SEED=n runs program n alone, n+k
+// the k programs from n on; GOMPI_TEST=long runs 10,000.
 func TestRandomPrograms(t *testing.T) {
 	first, count, limit := uint64(1), uint64(400), 12*time.Second
 	if testlab.Long() {
 		count, limit = 10000, time.Hour
 	}
 	if s := os.Getenv("GOMPI_SEED"); s != "" {
-		n, err := strconv.ParseUint(s, 10, 64)
-		if err != nil {
-			t.Fatal(err)
+		if _, err := fmt.Sscanf(s+"+1", "%d+%d", &first, &count); err != nil {
+			t.Fatalf("GOMPI_SEED=%s: %v", s, err)
 		}
-		first, count = n, 1
 	}
 	const least = 20 // however slow the machine is
 	end := time.Now().Add(limit)

@@ -10,7 +10,8 @@ import (
 // CollOp is a collective operation.
 type CollOp uint8
 
-// The collectives. On intercommunicators all but Scan and Exscan.
+// The collectives. On intercommunicators all but Scan and Exscan; where there
+// is a topology also those from NeighborAllgather on.
 const (
 	Barrier CollOp = iota
 	Bcast
@@ -29,7 +30,12 @@ const (
 	ReduceScatter
 	Scan
 	Exscan
-	NumColls
+	NeighborAllgather
+	NeighborAllgatherv
+	NeighborAlltoall
+	NeighborAlltoallv
+	NeighborAlltoallw
+	numColls
 )
 
 var collNames = [...]string{
@@ -37,6 +43,8 @@ var collNames = [...]string{
 	Allgather: "Allgather", Allgatherv: "Allgatherv", Alltoall: "Alltoall", Alltoallv: "Alltoallv", Alltoallw: "Alltoallw",
 	Reduce: "Reduce", Allreduce: "Allreduce", ReduceScatterBlock: "ReduceScatterBlock", ReduceScatter: "ReduceScatter",
 	Scan: "Scan", Exscan: "Exscan",
+	NeighborAllgather: "NeighborAllgather", NeighborAllgatherv: "NeighborAllgatherv", NeighborAlltoall: "NeighborAlltoall",
+	NeighborAlltoallv: "NeighborAlltoallv", NeighborAlltoallw: "NeighborAlltoallw",
 }
 
 // String is the collective's name.
@@ -159,6 +167,8 @@ func (p *Program) CollResult(e *Event, key int, pl Place) []byte {
 		}
 	}
 	switch {
+	case e.Coll >= NeighborAllgather:
+		p.fromNear(e, pl, s.Recv, out, word)
 	case e.Coll >= Reduce:
 		if e.Coll == Exscan && pl.Rank == 0 {
 			return nil // undefined
@@ -192,16 +202,20 @@ func (p *Program) reduced(e *Event, pl Place, out []uint64, word func(rank, i in
 	}
 }
 
+// at is where block k lies.
+func (b Blocks) at(k int) (first, n int) {
+	if b.Counts == nil {
+		return k * b.Block, b.Block
+	}
+	return b.Displs[k], b.Counts[k]
+}
+
 // collected places the blocks of those that the rank receives from.
 func (p *Program) collected(e *Event, pl Place, recv Blocks, out []uint64, word func(rank, i int) uint64) {
 	peers := pl.Peers()
-	// block is block k of n elements or as recv says, which is a rank's input
-	// from element first on.
-	block := func(k, n int, rank, first int) {
-		at := k * n
-		if recv.Counts != nil {
-			at, n = recv.Displs[k], recv.Counts[k]
-		}
+	// block is block k: a rank's input from element first on.
+	block := func(k, rank, first int) {
+		at, n := recv.at(k)
 		for i := range n {
 			out[at+i] = word(rank, first+i)
 		}
@@ -209,22 +223,41 @@ func (p *Program) collected(e *Event, pl Place, recv Blocks, out []uint64, word 
 	root := peers[e.Root%len(peers)]
 	switch e.Coll {
 	case Bcast:
-		block(0, len(out), root, 0)
+		block(0, root, 0)
 	case Scatter:
-		block(0, len(out), root, pl.Rank*len(out))
+		block(0, root, pl.Rank*len(out))
 	case Scatterv:
-		block(0, len(out), root, p.sendOf(e, root).Displs[pl.Rank])
+		block(0, root, p.sendOf(e, root).Displs[pl.Rank])
 	case Alltoallv, Alltoallw:
 		for k, r := range peers {
-			block(k, 0, r, p.sendOf(e, r).Displs[pl.Rank])
+			block(k, r, p.sendOf(e, r).Displs[pl.Rank])
 		}
 	default:
 		for k, r := range peers {
-			n, first := len(out)/len(peers), 0
+			first := 0
 			if e.Coll == Alltoall {
-				first = pl.Rank * n
+				first = pl.Rank * recv.Block
 			}
-			block(k, n, r, first)
+			block(k, r, first)
+		}
+	}
+}
+
+// fromNear places the blocks of a rank's sources. Those of nobody stay as they
+// are.
+func (p *Program) fromNear(e *Event, pl Place, recv Blocks, out []uint64, word func(rank, i int) uint64) {
+	near := p.Near(e.Comm, pl)
+	for k, r := range near.Sources {
+		if r < 0 {
+			continue
+		}
+		first := 0
+		if e.Coll >= NeighborAlltoall {
+			first, _ = p.sendOf(e, r).at(near.From[k])
+		}
+		at, n := recv.at(k)
+		for i := range n {
+			out[at+i] = word(r, first+i)
 		}
 	}
 }

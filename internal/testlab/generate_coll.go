@@ -9,9 +9,12 @@ const mostComms = 7
 
 func (g *generator) collective(e *Event) {
 	l := g.p.Layout(e.Comm)
-	e.Kind, e.Coll, e.Elem = Collective, CollOp(g.r.IntN(int(NumColls))), Elem(g.r.IntN(int(NumElems)))
+	e.Kind, e.Coll, e.Elem = Collective, CollOp(g.r.IntN(int(NeighborAllgather))), Elem(g.r.IntN(int(NumElems)))
 	if l.Inter && e.Coll >= Scan {
 		e.Coll = Allreduce
+	}
+	if g.p.topology(e.Comm) != nil && g.chance(50) {
+		e.Coll = NeighborAllgather + CollOp(g.r.IntN(int(numColls-NeighborAllgather)))
 	}
 	switch k := g.r.IntN(100); {
 	case k < 55:
@@ -85,6 +88,8 @@ func (g *generator) communicator(e *Event) {
 		e.How = IntercommMerge
 	case !l.Inter && len(l.Groups) > 1 && g.chance(40):
 		e.How = IntercommCreate
+	case len(l.Groups) == 1 && g.chance(20):
+		e.How = Grid + Maker(g.r.IntN(2))
 	}
 	switch {
 	case e.How == IntercommFromGroups && g.p.Ranks > 1:
@@ -102,6 +107,9 @@ func (g *generator) communicator(e *Event) {
 	case e.How == IntercommCreate && !l.Inter && len(l.Groups) > 1:
 		e.Groups = l.Groups[:len(l.Groups)&^1]
 		return
+	case (e.How == Grid || e.How == Graph) && !l.Inter && len(l.Groups) == 1:
+		g.topology(e, l.Groups[0])
+		return
 	case e.How == Idup:
 		return
 	case !l.Inter && e.How >= Split && e.How <= CommFromGroup:
@@ -111,6 +119,27 @@ func (g *generator) communicator(e *Event) {
 		}
 	}
 	e.How = Dup
+}
+
+// topology puts one on a group of e.Comm.
+func (g *generator) topology(e *Event, group []int) {
+	if e.How == Graph {
+		for range g.r.IntN(3*len(group) + 1) {
+			e.Edges = append(e.Edges, [2]int{g.r.IntN(len(group)), g.r.IntN(len(group))})
+		}
+		return
+	}
+	left := len(group)
+	for range 1 + g.r.IntN(3) {
+		d := 1 + g.r.IntN(left)
+		left /= d
+		e.Dims, e.Periods = append(e.Dims, d), append(e.Periods, g.chance(50))
+	}
+	size := 1
+	for _, d := range e.Dims {
+		size *= d
+	}
+	e.Groups = [][]int{group[:size]}
 }
 
 // parts cuts groups into some each, in any order, and drops a few.

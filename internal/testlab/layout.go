@@ -18,12 +18,15 @@ const (
 	IntercommCreate
 	IntercommFromGroups
 	IntercommMerge // the first group first
+	Grid           // CartCreate of the first ranks
+	Graph          // DistGraphCreateAdjacent
 	numMakers
 )
 
 var makerNames = [...]string{
 	Dup: "Dup", Idup: "Idup", Split: "Split", Create: "Create", CreateGroup: "CreateGroup", CommFromGroup: "CommFromGroup",
 	IntercommCreate: "IntercommCreate", IntercommFromGroups: "IntercommCreateFromGroups", IntercommMerge: "IntercommMerge",
+	Grid: "CartCreate", Graph: "DistGraphCreateAdjacent",
 }
 
 // String is the name of the call.
@@ -92,7 +95,7 @@ func (l Layout) has(rank int) bool {
 
 // makes reports whether a rank takes part in making a communicator out of from.
 func (e *Event) makes(from Layout, rank int) bool {
-	if e.How == Split || e.How == Create {
+	if e.How == Split || e.How == Create || e.How == Grid {
 		return from.has(rank)
 	}
 	return Layout{Groups: e.Groups}.has(rank)

@@ -110,6 +110,10 @@ type Event struct {
 
 	How    Maker
 	Groups [][]int // of the communicator that is made, see Layout
+	// Of a Grid and of a Graph; edges lead from one rank to another of Comm.
+	Dims    []int
+	Periods []bool
+	Edges   [][2]int
 }
 
 // Participates reports whether a rank has a part in the event.
@@ -165,6 +169,7 @@ func (e *Event) String() string {
 		s += fmt.Sprintf(" %v (due %d)", e.Of, e.RecvDue)
 	case Make:
 		s += fmt.Sprintf(" %v %v", e.How, e.Groups)
+		s += said(e.How == Grid, fmt.Sprintf(" %v rings %v", e.Dims, e.Periods)) + said(e.How == Graph, fmt.Sprintf(" %v", e.Edges))
 	case Withdraw:
 		s += fmt.Sprintf(" at %d from %d tag %d", e.To, e.From, e.Tag)
 	}

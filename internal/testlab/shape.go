@@ -51,7 +51,11 @@ func (p *Program) Shape(e *Event, pl Place) Shape {
 	} else {
 		s.leaf = true
 	}
-	s.shape()
+	if e.Coll >= NeighborAllgather {
+		s.neighbors()
+	} else {
+		s.shape()
+	}
 	if s.out.Send.Len == 0 && s.out.Recv.Len == 0 {
 		s.out.InPlace = false
 	}
@@ -103,14 +107,19 @@ func (s *shaper) side(of int) int {
 
 // blocks lays out the blocks for ranks in a buffer of rank.
 func (s *shaper) blocks(rank, side int, ranks []int, length func(rank int) int) Blocks {
-	b := Blocks{Counts: make([]int, len(ranks)), Displs: make([]int, len(ranks)), Packed: !s.e.Gaps}
-	for i, r := range ranks {
-		b.Counts[i] = length(r)
+	return s.lay(rank, side, len(ranks), func(i int) int { return length(ranks[i]) })
+}
+
+// lay lays out n blocks in a buffer of rank.
+func (s *shaper) lay(rank, side, n int, length func(i int) int) Blocks {
+	b := Blocks{Counts: make([]int, n), Displs: make([]int, n), Packed: !s.e.Gaps}
+	for i := range n {
+		b.Counts[i] = length(i)
 	}
-	for k := range ranks {
+	for k := range n {
 		i := k
 		if s.e.Gaps {
-			i = (k*[...]int{1, -1}[s.dice(2, 3, rank, side)] + s.dice(len(ranks), 4, rank, side) + len(ranks)) % len(ranks)
+			i = (k*[...]int{1, -1}[s.dice(2, 3, rank, side)] + s.dice(n, 4, rank, side) + n) % n
 			b.Len += s.dice(3, 5, rank, side, i)
 		}
 		b.Displs[i] = b.Len
@@ -215,6 +224,31 @@ func (s *shaper) shape() {
 		all := n * len(s.pl.Local) * max(1, len(s.pl.Remote))
 		o.Send = s.cuts(all)
 		o.Recv = regular(o.Send.Counts[s.pl.Rank], 1)
+	}
+}
+
+func (s *shaper) neighbors() {
+	n, o, near := s.e.Count, &s.out, s.p.Near(s.e.Comm, s.pl)
+	o.InPlace = false
+	me := s.pl.Local[s.pl.Rank]
+	// sent is the length of block i of what a rank sends.
+	sent := func(rank, i int) int {
+		if rank < 0 {
+			return n
+		}
+		return [...]int{0, n, (n + 1) / 2, 2 * n}[s.dice(4, 7, rank, i)]
+	}
+	switch s.e.Coll {
+	case NeighborAllgather:
+		o.Send, o.Recv = regular(n, 1), regular(n, len(near.Sources))
+	case NeighborAllgatherv:
+		o.Send = regular(sent(me, 0), 1)
+		o.Recv = s.lay(me, 0, len(near.Sources), func(i int) int { return sent(near.Sources[i], 0) })
+	case NeighborAlltoall:
+		o.Send, o.Recv = regular(n, len(near.Dests)), regular(n, len(near.Sources))
+	default:
+		o.Send = s.lay(me, 1, len(near.Dests), func(i int) int { return sent(me, i) })
+		o.Recv = s.lay(me, 0, len(near.Sources), func(i int) int { return sent(near.Sources[i], near.From[i]) })
 	}
 }
 
