@@ -27,6 +27,14 @@
 //	           1; the time inside the call, mean of all ranks; a barrier that
 //	           is not counted separates the calls
 //
+//	ibarrier, ibcast, iallgather, ialltoall(v), ireduce, iallreduce
+//	           1; from the start to the end of Wait, otherwise as bcast
+//
+// Overlap is measured on all ranks: the time of a collective and Wait alone;
+// that of a loop which computes for as long; that of both, computing between
+// start and Wait. 100 % are those of the time alone; what the third takes longer
+// than the second is not overlapped.
+//
 // The size of a collective is that of one rank's block; of alltoall(v), that of
 // all blocks of a rank. Reductions are sums of float64.
 //
@@ -56,6 +64,9 @@ type Options struct {
 	Time time.Duration
 	// Goroutines of each rank in mbw; 0 means 1. Others take only 1.
 	Goroutines int
+	// Overlap: measure also how much of a nonblocking collective is hidden
+	// behind computing.
+	Overlap bool
 	// Transport is the name that results carry.
 	Transport string
 	// Progress, if not nil, is called on rank 0 before each point.
@@ -78,6 +89,8 @@ func (o *Options) validate(b *Benchmark, ranks int) error {
 		return fmt.Errorf("bench: %d goroutines, must be 1 to %d", o.Goroutines, MaxGoroutines)
 	case o.Goroutines > 1 && b.Name != "mbw":
 		return fmt.Errorf("bench: %d goroutines: only mbw takes several", o.Goroutines)
+	case o.Overlap && !b.overlaps:
+		return fmt.Errorf("bench: overlap: %s is not a nonblocking collective", b.Name)
 	case ranks < 2:
 		return fmt.Errorf("bench: %s needs at least 2 ranks; run it as: gompirun -np 2 gompibench %s", b.Name, b.Name)
 	case b.pair && ranks != 2:
@@ -113,8 +126,9 @@ func (o *Options) validate(b *Benchmark, ranks int) error {
 type Benchmark struct {
 	Name, Help string
 	// Bytes are the sizes measured by default; nil: it has no sizes.
-	Bytes []int
-	shape shape // of a collective
+	Bytes    []int
+	shape    shape // of a collective
+	overlaps bool  // its loop can compute meanwhile
 	// pair: between exactly two ranks.
 	pair bool
 	// prepare allocates buffers and returns this rank's loop.
@@ -147,7 +161,7 @@ func All() []Benchmark {
 		{Name: "bibw", Help: "windows of 64 messages in both directions at once", Bytes: messageSizes, pair: true, prepare: prepareBibw},
 		{Name: "mbw", Help: "as bw, by all pairs of ranks i, i+P/2 at once (--goroutines)", Bytes: messageSizes, prepare: prepareMbw},
 		{Name: "column", Help: "2 ranks exchange columns of a 4096 x 4096 matrix of float64", Bytes: columnSizes, pair: true, prepare: prepareColumn},
-	}, collectiveBenchmarks(), neighborBenchmarks())
+	}, collectiveBenchmarks(), neighborBenchmarks(), nonblockingBenchmarks())
 }
 
 // Find returns the benchmark of that name.
@@ -179,6 +193,13 @@ func (b *Benchmark) Run(ctx context.Context, world *mpi.Comm, o Options, emit fu
 		l := b.prepare(world, &o, n)
 		if err := l.measure(world, &o, &r); err != nil {
 			return fmt.Errorf("%s at %d bytes: %w", b.Name, n, err)
+		}
+		if o.Overlap {
+			percent, err := l.overlap(world, &o, r.Usec)
+			if err != nil {
+				return fmt.Errorf("%s at %d bytes: %w", b.Name, n, err)
+			}
+			r.Overlap = &percent
 		}
 		if world.Rank() == 0 {
 			if err := emit(r); err != nil {

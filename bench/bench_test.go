@@ -27,7 +27,7 @@ func TestSameAsC(t *testing.T) {
 		n, _ := strconv.Atoi(string(m[1]))
 		return n
 	}
-	for name, want := range map[string]int{"WINDOW": window, "MAX_BLOCKS": maxBlocks, "MAX_THREADS": MaxGoroutines, "MATRIX": matrix, "TAG": tagData, "ACK": tagAck} {
+	for name, want := range map[string]int{"WINDOW": window, "MAX_BLOCKS": maxBlocks, "MAX_THREADS": MaxGoroutines, "MATRIX": matrix, "TAG": tagData, "ACK": tagAck, "OVERLAP_BLOCKS": overlapBlocks} {
 		if got := constant(name); got != want {
 			t.Errorf("peer.c: %s = %d, here it is %d", name, got, want)
 		}
@@ -149,6 +149,7 @@ func TestValidate(t *testing.T) {
 		{"allreduce", Options{Bytes: []int{8, 12}}, 2, "12 bytes: allreduce takes multiples of 8"},
 		{"barrier", Options{Iters: -1}, 2, "-1 iterations"},
 		{"barrier", Options{Time: -1}, 2, "-1ns a point"},
+		{"barrier", Options{Overlap: true}, 2, "barrier is not a nonblocking collective"},
 	} {
 		b, ok := Find(c.bench)
 		if !ok {

@@ -33,6 +33,7 @@ const (
 type loop struct {
 	ops   int // operations of one iteration, by all goroutines of the rank
 	whose whose
+	work  *work // done inside an iteration; nil: none
 	// run makes n iterations and returns the time they took.
 	run func(n int) (time.Duration, error)
 }

@@ -15,12 +15,12 @@
 #include <string.h>
 #include <time.h>
 
-enum { WINDOW = 64, MAX_BLOCKS = 200, MAX_SIZES = 64, MAX_THREADS = 64, MATRIX = 4096, TAG = 1, ACK = 2 };
+enum { WINDOW = 64, MAX_BLOCKS = 200, MAX_SIZES = 64, MAX_THREADS = 64, MATRIX = 4096, TAG = 1, ACK = 2, OVERLAP_BLOCKS = 50 };
 
 static struct {
 	const char *bench, *transport;
 	long bytes[MAX_SIZES];
-	int sizes, json, goroutines;
+	int sizes, json, goroutines, overlap;
 	long iters; // 0: as many as fit into msec
 	double msec;
 } opt = {.transport = "shm", .goroutines = 1, .msec = 300};
@@ -36,6 +36,8 @@ typedef struct {
 	MPI_Request reqs[2 * WINDOW];
 	long iters; // of one block
 	double spent; // bcast: seconds inside the call, this block
+	long turns; // of computing inside an iteration
+	uint64_t x; // what they compute
 } worker;
 
 static worker workers[MAX_THREADS];
@@ -165,6 +167,39 @@ FOLLOW(neighbor_allgather, MPI_Neighbor_allgather(S, blk, MPI_BYTE, R, blk, MPI_
 FOLLOW(neighbor_allgatherv, MPI_Neighbor_allgatherv(S, blk, MPI_BYTE, R, w->counts, w->displs, MPI_BYTE, ring))
 FOLLOW(neighbor_alltoall, MPI_Neighbor_alltoall(S, blk, MPI_BYTE, R, blk, MPI_BYTE, ring))
 FOLLOW(neighbor_alltoallv, MPI_Neighbor_alltoallv(S, w->counts, w->displs, MPI_BYTE, R, w->counts, w->displs, MPI_BYTE, ring))
+
+// compute calls no library; each turn needs the result of the one before.
+static void compute(worker *w)
+{
+	uint64_t x = w->x;
+	for (long i = 0; i < w->turns; i++)
+		x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+	w->x = x;
+}
+
+// START makes the loop of a nonblocking collective with computing meanwhile.
+#define START(name, call)                                                                                               \
+	static void name(worker *w, long n, long bytes)                                                                      \
+	{                                                                                                                    \
+		int blk = bytes, dbl = bytes / 8, part = (bytes + size - 1) / size;                                              \
+		(void)blk, (void)dbl, (void)part;                                                                                \
+		for (long i = 0; i < n; i++) {                                                                                   \
+			MPI_Request q;                                                                                               \
+			double t = now();                                                                                            \
+			call;                                                                                                        \
+			compute(w);                                                                                                  \
+			MPI_Wait(&q, MPI_STATUS_IGNORE);                                                                             \
+			w->spent += now() - t;                                                                                       \
+			MPI_Barrier(W);                                                                                              \
+		}                                                                                                                \
+	}
+START(ibarrier, MPI_Ibarrier(W, &q))
+START(ibcast, MPI_Ibcast(S, blk, MPI_BYTE, 0, W, &q))
+START(iallgather, MPI_Iallgather(S, blk, MPI_BYTE, R, blk, MPI_BYTE, W, &q))
+START(ialltoall, MPI_Ialltoall(S, part, MPI_BYTE, R, part, MPI_BYTE, W, &q))
+START(ialltoallv, MPI_Ialltoallv(S, w->counts, w->displs, MPI_BYTE, R, w->counts, w->displs, MPI_BYTE, W, &q))
+START(ireduce, MPI_Ireduce(S, R, dbl, MPI_DOUBLE, MPI_SUM, 0, W, &q))
+START(iallreduce, MPI_Iallreduce(S, R, dbl, MPI_DOUBLE, MPI_SUM, W, &q))
 #undef W
 #undef S
 #undef R
@@ -188,7 +223,7 @@ static void column(worker *w, long n, long bytes)
 }
 
 // What a collective's size is of, and how many blocks its buffers have.
-enum form { PLAIN, MANY = 1, TOTAL = 2, DOUBLES = 4, RING = 8 };
+enum form { PLAIN, MANY = 1, TOTAL = 2, DOUBLES = 4, RING = 8, REQUEST = 16 };
 
 enum whose { RANK0, SENDERS, MEAN }; // whose clock counts, see package bench
 
@@ -227,6 +262,13 @@ static const struct bench {
 	{"neighbor_allgatherv", neighbor_allgatherv, 1, RANK0, 0, SIZES, RING},
 	{"neighbor_alltoall", neighbor_alltoall, 1, RANK0, 0, SIZES, RING},
 	{"neighbor_alltoallv", neighbor_alltoallv, 1, RANK0, 0, SIZES, RING},
+	{"ibarrier", ibarrier, 1, MEAN, 0, "0", REQUEST},
+	{"ibcast", ibcast, 1, MEAN, 0, SIZES, REQUEST},
+	{"iallgather", iallgather, 1, MEAN, 0, SIZES, REQUEST | MANY},
+	{"ialltoall", ialltoall, 1, MEAN, 0, SIZES, REQUEST | TOTAL},
+	{"ialltoallv", ialltoallv, 1, MEAN, 0, SIZES, REQUEST | TOTAL},
+	{"ireduce", ireduce, 1, MEAN, 0, SIZES, REQUEST | DOUBLES},
+	{"iallreduce", iallreduce, 1, MEAN, 0, SIZES, REQUEST | DOUBLES},
 	{"startup", NULL, 1, RANK0, 0, "0", PLAIN},
 };
 
@@ -311,8 +353,57 @@ static void *buffer(long bytes)
 	return p;
 }
 
+static double mean_median(double *v, int n)
+{
+	double all[OVERLAP_BLOCKS];
+	MPI_Allreduce(v, all, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+	qsort(all, n, sizeof all[0], ascending);
+	return quantile(all, n, 0.5) / size;
+}
+
+// overlap is the share of a collective's time, in per cent, that is hidden
+// behind computing for as long as it takes alone: usec, nearly.
+static double overlap(double usec)
+{
+	worker *w = &workers[0];
+	double want = usec * 1e-6;
+	long plan[2] = {0, 0}; // turns, iterations
+	for (long n = 1 << 10; plan[0] == 0; n *= 2) {
+		w->turns = n;
+		double t = now();
+		compute(w);
+		t = now() - t;
+		if (t >= want / 20)
+			plan[0] = t > 0 && want / t * n > 1 ? (long)(want / t * n) : 1;
+		plan[1] = opt.iters > 0 ? opt.iters : want > 0 && opt.msec * 1e-3 / (5 * want) > 1 ? (long)(opt.msec * 1e-3 / (5 * want)) : 1;
+		MPI_Bcast(plan, 2, MPI_LONG, 0, MPI_COMM_WORLD);
+	}
+	int blocks = (int)min(plan[1], OVERLAP_BLOCKS);
+	long each = plan[1] / blocks;
+	double alone[OVERLAP_BLOCKS], computing[OVERLAP_BLOCKS], both[OVERLAP_BLOCKS];
+	for (int b = 0; b < blocks; b++) {
+		w->turns = 0;
+		MPI_Barrier(MPI_COMM_WORLD);
+		alone[b] = block(each) / each;
+		w->turns = plan[0];
+		MPI_Barrier(MPI_COMM_WORLD);
+		double t = now();
+		for (long i = 0; i < each; i++)
+			compute(w);
+		computing[b] = (now() - t) / each;
+		MPI_Barrier(MPI_COMM_WORLD);
+		both[b] = block(each) / each;
+	}
+	w->turns = 0;
+	double a = mean_median(alone, blocks);
+	double more = mean_median(both, blocks) - mean_median(computing, blocks);
+	return a <= 0 || more >= a ? 0 : more <= 0 ? 100 : 100 * (1 - more / a);
+}
+
 static void measure(long bytes)
 {
+	workers[0].turns = 0;
+	workers[0].x = 1;
 	bytes_now = bytes;
 	int each_side = bench->form & MANY ? size : bench->form & RING ? 2 : 1;
 	long room = bench->form & TOTAL ? bytes + size : bytes * each_side;
@@ -354,6 +445,11 @@ static void measure(long bytes)
 		for (int b = 0; b < blocks; b++)
 			usec[b] = all[b] / size;
 	}
+	qsort(usec, blocks, sizeof usec[0], ascending);
+	double mid = quantile(usec, blocks, 0.5);
+	char overlapped[32] = "";
+	if (opt.overlap)
+		snprintf(overlapped, sizeof overlapped, ",\"overlap\":%.4g", overlap(mid));
 	for (int k = 0; k < opt.goroutines; k++) {
 		free(workers[k].sbuf);
 		free(workers[k].rbuf);
@@ -364,16 +460,14 @@ static void measure(long bytes)
 	free(workers[0].displs);
 	if (rank != 0)
 		return;
-	qsort(usec, blocks, sizeof usec[0], ascending);
-	double mid = quantile(usec, blocks, 0.5);
 	double rate = mid > 0 ? bytes / mid : 0;
 	if (opt.json)
 		printf("{\"bench\":\"%s\",\"transport\":\"%s\",\"ranks\":%d,\"bytes\":%ld,\"usec\":%.6g,\"usec_min\":%.6g,"
-		       "\"usec_p99\":%.6g,\"MBps\":%.6g,\"allocs\":0}\n",
-		       opt.bench, opt.transport, size, bytes, mid, usec[0], quantile(usec, blocks, 0.99), rate);
+		       "\"usec_p99\":%.6g,\"MBps\":%.6g,\"allocs\":0%s}\n",
+		       opt.bench, opt.transport, size, bytes, mid, usec[0], quantile(usec, blocks, 0.99), rate, overlapped);
 	else
-		printf("%-10s %-6s %5d %10ld %12.4g %12.4g %12.4g %10.4g\n",
-		       opt.bench, opt.transport, size, bytes, mid, usec[0], quantile(usec, blocks, 0.99), rate);
+		printf("%-10s %-6s %5d %10ld %12.4g %12.4g %12.4g %10.4g%s\n",
+		       opt.bench, opt.transport, size, bytes, mid, usec[0], quantile(usec, blocks, 0.99), rate, overlapped);
 	fflush(stdout);
 }
 
@@ -421,6 +515,10 @@ static void parse(int argc, char **argv)
 			opt.json = 1;
 			continue;
 		}
+		if (strcmp(flag, "--overlap") == 0) {
+			opt.overlap = 1;
+			continue;
+		}
 		if (++i == argc)
 			die(flag, ": needs a value");
 		if (strcmp(flag, "--bytes") == 0)
@@ -438,6 +536,8 @@ static void parse(int argc, char **argv)
 	}
 	if (opt.goroutines < 1 || opt.goroutines > MAX_THREADS || (opt.goroutines > 1 && bench->loop != mbw))
 		die("--goroutines", ": 1 to 64, and only for mbw");
+	if (opt.overlap && !(bench->form & REQUEST))
+		die(opt.bench, ": --overlap is of nonblocking collectives");
 	if (bench->p2p && size != 2)
 		die(opt.bench, ": needs 2 ranks");
 	if (bench->loop == mbw && size % 2)

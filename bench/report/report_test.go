@@ -13,7 +13,7 @@ import (
 
 // TestJSON holds the field names and their order: scripts depend on them.
 func TestJSON(t *testing.T) {
-	r := Result{"latency", "shm", 2, 8, 0.11, 0.1, 0.2, 72.7273, 0}
+	r := Result{"latency", "shm", 2, 8, 0.11, 0.1, 0.2, 72.7273, 0, nil}
 	want := `{"bench":"latency","transport":"shm","ranks":2,"bytes":8,"usec":0.11,"usec_min":0.1,"usec_p99":0.2,"MBps":72.7273,"allocs":0}` + "\n"
 	var b bytes.Buffer
 	if err := Write(&b, r); err != nil || b.String() != want {
@@ -22,6 +22,15 @@ func TestJSON(t *testing.T) {
 	got, err := Read("x", strings.NewReader("\n"+b.String()+"\n"))
 	if err != nil || !reflect.DeepEqual(got, []Result{r}) {
 		t.Errorf("read back %+v, %v", got, err)
+	}
+	b.Reset()
+	r.Overlap = new(float64)
+	want = strings.Replace(want, `"allocs":0`, `"allocs":0,"overlap":0`, 1)
+	if err := Write(&b, r); err != nil || b.String() != want {
+		t.Errorf("with an overlap: got %q, %v, want %q", b.String(), err, want)
+	}
+	if got, err := Read("x", strings.NewReader(strings.Replace(want, `"overlap":0`, `"overlap":101`, 1))); err == nil {
+		t.Errorf("an overlap of 101 is taken: %+v", got)
 	}
 	if err := Write(&b, Result{Bench: "bw", Usec: math.NaN()}); err == nil || !strings.Contains(err.Error(), "bw") {
 		t.Errorf("NaN: got %v", err)
@@ -83,8 +92,8 @@ func TestTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range []Result{
-		{"latency", "shm", 2, 4 << 20, 390.4, 380, 1234.5, 10743.6, 0},
-		{"barrier", "tcp", 8, 0, 0.1044, 9.996, 99.96, 0, 0.00012},
+		{"latency", "shm", 2, 4 << 20, 390.4, 380, 1234.5, 10743.6, 0, nil},
+		{"barrier", "tcp", 8, 0, 0.1044, 9.996, 99.96, 0, 0.00012, nil},
 	} {
 		if err := Row(&b, r); err != nil {
 			t.Fatal(err)
@@ -102,14 +111,14 @@ barrier    tcp           8        0       0.104        10.0         100         
 
 func TestHTML(t *testing.T) {
 	rs := []Result{
-		{"latency", "tcp", 2, 8, 5, 4, 9, 1.6, 0},
-		{"latency", "shm", 2, 8, 0.3, 0.1, 0.2, 80, 0},
-		{"latency", "shm", 2, 8, 0.1, 0.1, 0.2, 80, 0},
-		{"latency", "shm", 2, 8, 0.2, 0.1, 0.2, 80, 0},
-		{"latency", "shm", 2, 4096, 2, 1, 3, 2048, 0},
-		{"barrier", "shm", 2, 0, 0.2, 0.1, 0.2, 0, 0},
-		{"barrier", "shm", 4, 0, 5, 4, 6, 0, 0},
-		{"one<>", "shm", 4, 0, 5, 4, 6, 0, 0},
+		{"latency", "tcp", 2, 8, 5, 4, 9, 1.6, 0, nil},
+		{"latency", "shm", 2, 8, 0.3, 0.1, 0.2, 80, 0, nil},
+		{"latency", "shm", 2, 8, 0.1, 0.1, 0.2, 80, 0, nil},
+		{"latency", "shm", 2, 8, 0.2, 0.1, 0.2, 80, 0, nil},
+		{"latency", "shm", 2, 4096, 2, 1, 3, 2048, 0, nil},
+		{"barrier", "shm", 2, 0, 0.2, 0.1, 0.2, 0, 0, nil},
+		{"barrier", "shm", 4, 0, 5, 4, 6, 0, 0, nil},
+		{"one<>", "shm", 4, 0, 5, 4, 6, 0, 0, nil},
 	}
 	var b bytes.Buffer
 	if err := HTML(&b, "a & b", rs); err != nil {

@@ -29,6 +29,9 @@ type Result struct {
 	MBps float64 `json:"MBps"`
 	// Allocs are heap allocations of rank 0 per operation.
 	Allocs float64 `json:"allocs"`
+	// Overlap is how much of a nonblocking collective was hidden behind
+	// computing, in per cent; nil: not measured.
+	Overlap *float64 `json:"overlap,omitempty"`
 }
 
 // maxLine is the longest JSON line that Read takes, in bytes.
@@ -88,6 +91,9 @@ func (r *Result) check() error {
 		if f.v < 0 || math.IsNaN(f.v) || math.IsInf(f.v, 0) {
 			return fmt.Errorf("%s is %v", f.name, f.v)
 		}
+	}
+	if r.Overlap != nil && !(0 <= *r.Overlap && *r.Overlap <= 100) {
+		return fmt.Errorf("overlap is %v", *r.Overlap)
 	}
 	return nil
 }

@@ -26,9 +26,13 @@ func Row(w io.Writer, r Result) error {
 	if r.Bytes > 0 {
 		rate = Number(r.MBps)
 	}
-	_, err := fmt.Fprintf(w, "%-10s %-9s %5d %8s %11s %11s %11s %11s %8s\n",
+	overlap := ""
+	if r.Overlap != nil {
+		overlap = fmt.Sprintf("  %.0f%% overlapped", *r.Overlap)
+	}
+	_, err := fmt.Fprintf(w, "%-10s %-9s %5d %8s %11s %11s %11s %11s %8s%s\n",
 		r.Bench, r.Transport, r.Ranks, plot.Bytes(float64(r.Bytes)),
-		Number(r.Usec), Number(r.UsecMin), Number(r.UsecP99), rate, Number(r.Allocs))
+		Number(r.Usec), Number(r.UsecMin), Number(r.UsecP99), rate, Number(r.Allocs), overlap)
 	return err
 }
 
