@@ -14,7 +14,8 @@ import (
 // board collects the rounds' results.
 type board struct {
 	usec   map[cell][]float64
-	allocs map[cell]float64 // the most seen in a round
+	allocs map[cell]float64   // the most seen in a round
+	hidden map[cell][]float64 // overlaps, in per cent
 	failed map[string][]error
 	notes  []string
 }
@@ -25,13 +26,16 @@ type cell struct {
 }
 
 func newBoard() *board {
-	return &board{usec: map[cell][]float64{}, allocs: map[cell]float64{}, failed: map[string][]error{}}
+	return &board{usec: map[cell][]float64{}, allocs: map[cell]float64{}, hidden: map[cell][]float64{}, failed: map[string][]error{}}
 }
 
 func (b *board) add(impl string, r report.Result) {
 	c := cell{impl, point{r.Bench, r.Transport, r.Ranks, r.Bytes}}
 	b.usec[c] = append(b.usec[c], r.Usec)
 	b.allocs[c] = max(b.allocs[c], r.Allocs)
+	if r.Overlap != nil {
+		b.hidden[c] = append(b.hidden[c], *r.Overlap)
+	}
 }
 
 func (b *board) fail(impl string, j job, err error) {
@@ -59,6 +63,7 @@ type row struct {
 type entry struct {
 	usec   float64 // median over rounds; NaN: no number
 	lo, hi float64 // range over rounds
+	hidden float64 // median overlap in per cent; NaN: not measured
 	why    string  // in place of a number: "hangs", "slow", "fails"
 }
 
@@ -98,7 +103,7 @@ func (b *board) row(j job, i int, p point, impls []string) row {
 	best := math.Inf(1)
 	for _, m := range impls {
 		c := cell{m, p}
-		e := entry{usec: report.Median(b.usec[c])}
+		e := entry{usec: report.Median(b.usec[c]), hidden: report.Median(b.hidden[c])}
 		switch v := b.usec[c]; {
 		case len(v) > 0:
 			e.lo, e.hi = slices.Min(v), slices.Max(v)

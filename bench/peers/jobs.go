@@ -27,7 +27,8 @@ const (
 	p2p         = "p2p"
 	collectives = "collectives"
 	neighbors   = "neighbors"
-	startup     = "startup" // wall time of a job of empty ranks, measured here
+	nonblocking = "nonblocking" // with their overlap
+	startup     = "startup"     // wall time of a job of empty ranks, measured here
 )
 
 // jobs are all jobs; those of one benchmark follow each other.
@@ -52,6 +53,11 @@ func jobs() []job {
 	}
 	for _, bench := range []string{"neighbor_allgather", "neighbor_allgatherv", "neighbor_alltoall", "neighbor_alltoallv"} {
 		list = append(list, collective(neighbors, bench)...)
+	}
+	for _, bench := range []string{"ialltoallv", "iallreduce", "ibcast"} {
+		for _, ranks := range []int{2, 4} {
+			list = append(list, job{nonblocking, bench, "shm", ranks, []int64{256 << 10, 4 << 20}, nil})
+		}
 	}
 	return append(list,
 		job{startup, startup, "shm", 2, nil, []float64{1.0}},
@@ -83,8 +89,8 @@ func collective(group, bench string) []job {
 	return list
 }
 
-// pick finds the jobs that a list names: each word is a group, a benchmark, or
-// part of the names of jobs. An empty list names all.
+// pick finds the jobs that a list names: each word is a group, a benchmark or a
+// job, or else part of the names of jobs. An empty list names all.
 func pick(all []job, words string) ([]job, error) {
 	if words == "" {
 		return all, nil
@@ -93,7 +99,7 @@ func pick(all []job, words string) ([]job, error) {
 	for word := range strings.SplitSeq(words, ",") {
 		found := false
 		for _, is := range []func(j job) bool{
-			func(j job) bool { return j.group == word || j.bench == word },
+			func(j job) bool { return j.group == word || j.bench == word || j.name() == word },
 			func(j job) bool { return strings.Contains(j.name(), word) },
 		} {
 			for _, j := range all {
@@ -151,6 +157,9 @@ func (j job) args(msec int) []string {
 			sizes[i] = strconv.FormatInt(n, 10)
 		}
 		a = append(a, "--bytes", strings.Join(sizes, ","))
+	}
+	if j.group == nonblocking {
+		a = append(a, "--overlap")
 	}
 	return a
 }

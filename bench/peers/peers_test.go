@@ -162,6 +162,21 @@ func TestHang(t *testing.T) {
 	}
 }
 
+func TestOverlapIsShown(t *testing.T) {
+	j := job{nonblocking, "ialltoallv", "shm", 2, []int64{8}, nil}
+	if args := strings.Join(j.args(5), " "); !strings.HasSuffix(args, " --overlap") {
+		t.Errorf("args %s", args)
+	}
+	b := newBoard()
+	for _, percent := range []float64{70, 90, 80} {
+		b.add("gompi", report.Result{Bench: j.bench, Transport: j.transport, Ranks: 2, Bytes: 8, Usec: 5, Overlap: &percent})
+	}
+	r := b.table([]job{j}, []impl{{name: "gompi"}}).rows[0]
+	if r.number(r.cells[0]) != "5.00 (80 %)" || r.work() != "8 B ialltoallv, shm, 2 ranks (overlapped)" {
+		t.Errorf("%s, %s", r.number(r.cells[0]), r.work())
+	}
+}
+
 // TestSlow: of a job that is stopped the points before count.
 func TestSlow(t *testing.T) {
 	m := sh(t, "slow", result(8, "2")+"echo -n '{\"bench\":'; exec sleep 1000")
@@ -194,6 +209,7 @@ func TestPick(t *testing.T) {
 	for words, want := range map[string]string{
 		"reduce":               "reduce-shm-2 reduce-shm-4 reduce-shm-8",
 		"startup,barrier-shm-": "barrier-shm-2 barrier-shm-4 barrier-shm-8 startup-shm-2 startup-shm-28 startup-shm-64",
+		"scan-shm-2":           "scan-shm-2",
 		"column,-tcp-":         "latency-tcp-2 bw-tcp-2 column-shm-2",
 		"scan,nosuch":          "--jobs: no job is called \"nosuch\"; `--jobs list` prints them",
 	} {
@@ -202,7 +218,7 @@ func TestPick(t *testing.T) {
 		}
 	}
 	all := names("")
-	if got := names("p2p,collectives,neighbors,startup"); got != all || strings.Count(all, " ") < 60 {
+	if got := names("p2p,collectives,neighbors,nonblocking,startup"); got != all || strings.Count(all, " ") < 60 {
 		t.Errorf("all groups are %s, all jobs %s", got, all)
 	}
 }

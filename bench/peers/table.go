@@ -21,6 +21,9 @@ func (r row) work() string {
 	if r.bench == startup {
 		return fmt.Sprintf("start and stop of %d empty ranks", r.ranks)
 	}
+	if r.group == nonblocking {
+		s += " (overlapped)"
+	}
 	if r.bytes > 0 {
 		s = sizeText(r.bytes) + " " + s
 	}
@@ -48,6 +51,9 @@ func (r row) number(e entry) string {
 	}
 	if r.bench == startup {
 		return report.Number(e.usec/1e3) + " ms"
+	}
+	if !math.IsNaN(e.hidden) {
+		return fmt.Sprintf("%s (%.0f %%)", report.Number(e.usec), e.hidden)
 	}
 	return report.Number(e.usec)
 }
