@@ -41,6 +41,10 @@ const (
 // first round to be measured in the others.
 const hopeless = 4
 
+// settlingCalls are made on a new communicator first: only one that is used
+// gets memory that its ranks share.
+const settlingCalls = 16
+
 // Tuned is what the algorithms of one collective took.
 type Tuned struct {
 	Op     collectives.Op
@@ -132,9 +136,10 @@ func Tune(ctx context.Context, world *mpi.Comm, o TuneOptions) ([]Tuned, error) 
 		return nil, err
 	}
 	defer c.Free()
-	// Memory that the ranks share is set up inside a blocking call.
-	if err := c.Barrier(); err != nil {
-		return nil, err
+	for range settlingCalls {
+		if err := c.Barrier(); err != nil {
+			return nil, err
+		}
 	}
 	done, total := 0, 0
 	for i := range list {
