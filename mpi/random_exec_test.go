@@ -3,6 +3,7 @@
 package mpi_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -76,7 +77,8 @@ func play(p *testlab.Program, world *mpi.Comm) ([]testlab.Result, error) {
 			}
 		}
 	}
-	return pl.out, nil
+	_, err = world.Process().DetachBuffer(context.Background())
+	return pl.out, err
 }
 
 func (pl *player) event(e *testlab.Event) error {

@@ -147,6 +147,16 @@ func report(t *testing.T, p *testlab.Program, s setting, what string) {
 	}
 }
 
+// seedEnv says which programs to run: n, or the k programs from n on by n+k.
+const seedEnv = "GOMPI_SEED"
+
+func parseSeeds(t *testing.T, s string) (first, count uint64) {
+	if _, err := fmt.Sscanf(s+"+1", "%d+%d", &first, &count); err != nil {
+		t.Fatalf("%s=%s: %v", seedEnv, s, err)
+	}
+	return first, count
+}
+
 // randomWorkers is how many programs run at one time: ranks mostly wait for
 // one another.
 const randomWorkers = 4
@@ -160,10 +170,8 @@ func TestRandomPrograms(t *testing.T) {
 	if testlab.Long() {
 		count, limit = 10000, time.Hour
 	}
-	if s := os.Getenv("GOMPI_SEED"); s != "" {
-		if _, err := fmt.Sscanf(s+"+1", "%d+%d", &first, &count); err != nil {
-			t.Fatalf("GOMPI_SEED=%s: %v", s, err)
-		}
+	if s := os.Getenv(seedEnv); s != "" {
+		first, count = parseSeeds(t, s)
 	}
 	const least = 20 // however slow the machine is
 	end := time.Now().Add(limit)

@@ -41,6 +41,8 @@ func osRank(w *mpi.Comm, what string, args []string) error {
 		return idleRank(w)
 	case "collect":
 		return collectingRank(w, args)
+	case "programs":
+		return programsRank(w, args)
 	case "pid":
 		fmt.Println("pid", os.Getpid())
 		return w.Barrier()

@@ -49,10 +49,16 @@ var mixtures = [...]mixture{
 	{message: 12, group: 4, exchange: 2, withdraw: 1, collective: 60, starts: 12},
 }
 
-// Generate makes the program of a seed.
-func Generate(seed uint64) *Program {
+// Generate makes the program of a seed, which also says how many ranks run it.
+func Generate(seed uint64) *Program { return GenerateFor(seed, 0) }
+
+// GenerateFor makes a program for so many ranks.
+func GenerateFor(seed uint64, ranks int) *Program {
 	g := generator{r: rand.New(rand.NewPCG(seed, 0x6f7261636c65)), comms: []int{World}}
 	g.p = &Program{Seed: seed, Ranks: 1 + g.r.IntN(maxRanks)}
+	if ranks > 0 {
+		g.p.Ranks = ranks
+	}
 	g.mix = mixtures[g.r.IntN(len(mixtures))]
 	n := minEvents + g.r.IntN(maxEvents-minEvents)
 	for i := range n {
