@@ -20,8 +20,11 @@ const (
 	boardLine   = 64
 	boardInline = boardLine - 8
 
-	// boardSlots is how many publications of a rank may be unread.
-	boardSlots = 4
+	// boardSlots is how many publications of a rank may be unread, resultSlots
+	// how many of those that only say where the result of a reduction lies.
+	boardSlots  = 4
+	resultSlots = 2
+	rankSlots   = boardSlots + resultSlots
 	// maxBoardRanks: beyond, everybody reading everybody is too much.
 	maxBoardRanks = 64
 	// A board has 512 KiB of slots at most, and a slot 8 KiB.
@@ -43,7 +46,7 @@ func boardRoom(ranks int) int {
 
 // boardSize is how many bytes a board of so many ranks takes.
 func boardSize(ranks int) int {
-	return boardAlign*(1+ranks) + ranks*boardSlots*slotStride(ranks)
+	return boardAlign*(1+ranks+ranks*resultSlots) + ranks*boardSlots*slotStride(ranks)
 }
 
 func slotStride(ranks int) int {
@@ -59,11 +62,12 @@ type board struct {
 	size  int
 	head  *boardHead
 	ranks []*boardRank
-	slots []*boardSlot // of rank r: from boardSlots*r on
-	rooms [][]byte     // behind the slots
+	slots []*boardSlot // of rank r: from rankSlots*r on
+	rooms [][]byte     // behind the slots; a result has none
 
-	seq  uint32 // of the last operation begun here
-	seen uint32 // every rank is done with this number
+	// Operations have the numbers of the communicator's collectives.
+	last [rankSlots]uint32 // what this rank has published last in each slot; 0: nothing
+	seen uint32            // every rank is done with this number
 	op   boardOp
 
 	packedIn, packedOut []byte // of strided buffers
@@ -90,16 +94,34 @@ func newBoard(mem []byte, rank, size int) *board {
 		b.ranks = append(b.ranks, viewBoardRank(mem[at:at+boardAlign]))
 		at += boardAlign
 	}
-	for range size * boardSlots {
-		b.slots = append(b.slots, viewBoardSlot(mem[at:at+boardLine]))
-		b.rooms = append(b.rooms, mem[at+boardLine:][:b.room])
-		at += stride
+	for range size {
+		for range boardSlots {
+			b.slots = append(b.slots, viewBoardSlot(mem[at:at+boardLine]))
+			b.rooms = append(b.rooms, mem[at+boardLine:][:b.room])
+			at += stride
+		}
+		for range resultSlots {
+			b.slots = append(b.slots, viewBoardSlot(mem[at:at+boardLine]))
+			b.rooms = append(b.rooms, nil)
+			at += boardAlign
+		}
 	}
 	return b
 }
 
-// slot is the place of a rank's publication seq.
-func (b *board) slot(rank int, seq uint32) int { return rank*boardSlots + int(seq%boardSlots) }
+// slot is the place of a rank's publication.
+func (b *board) slot(rank int, seq uint32) int { return rank*rankSlots + int(seq%boardSlots) }
+
+// resultSlot is the place of where its result lies.
+func (b *board) resultSlot(rank int, seq uint32) int {
+	return rank*rankSlots + boardSlots + int(seq%resultSlots)
+}
+
+// later reports whether number x comes after y: they wrap with the tags of
+// collectives.
+func later(x, y uint32) bool { return int32((x-y)<<2) > 0 }
+
+const _ = uint(seqMask - (1<<30 - 1))
 
 // payload is where n bytes of a publication stand.
 func (b *board) payload(slot int, n int64) []byte {
@@ -109,24 +131,30 @@ func (b *board) payload(slot int, n int64) []byte {
 	return b.rooms[slot][:n]
 }
 
-// mayReuse reports whether this rank's slot for seq is free: nobody reads the
-// publication that stands there.
-func (b *board) mayReuse(seq uint32) bool {
-	const behind = boardSlots
-	if int32(seq-b.seen) <= behind {
+// publish makes a slot of this rank say word. It must be free.
+func (b *board) publish(slot int, word uint64) {
+	b.last[slot-b.rank*rankSlots] = uint32(word >> 32)
+	b.slots[slot].word.Store(word)
+}
+
+// free reports whether nobody reads any more what this rank has published in a
+// slot.
+func (b *board) free(slot int) bool {
+	n := b.last[slot-b.rank*rankSlots]
+	if n == 0 || !later(n, b.seen) {
 		return true
 	}
-	least := seq - 1
+	least := n
 	for _, r := range b.ranks {
-		if d := r.done.Load(); int32(d-least) < 0 {
+		if d := r.done.Load(); later(least, d) {
 			least = d
 		}
 	}
 	// Another process wrote these: a number from the past changes nothing.
-	if int32(least-b.seen) > 0 {
+	if later(least, b.seen) {
 		b.seen = least
 	}
-	return int32(seq-b.seen) <= behind
+	return !later(n, b.seen)
 }
 
 // rouse wakes the ranks that sleep over this board.

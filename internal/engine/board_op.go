@@ -39,10 +39,9 @@ type boardOp struct {
 
 // begin sets up the operation of a call. It stores field by field what the last
 // operation has left otherwise: clearing all of it takes 10 ns.
-func (b *board) begin(a *CollArgs) *boardOp {
-	b.seq++
+func (b *board) begin(a *CollArgs, tag int32) *boardOp {
 	o, g := &b.op, &a.Args
-	o.op, o.seq, o.next, o.lo = g.Op, b.seq, b.size-1, 0
+	o.op, o.seq, o.next, o.lo = g.Op, uint32(tag), b.size-1, 0
 	o.told, o.moved = false, false
 	if o.reads = a.Alg.Reads; o.reads {
 		b.beginRead(o, a)
@@ -52,7 +51,7 @@ func (b *board) begin(a *CollArgs) *boardOp {
 	o.at, o.bytes = 0, 0
 	if g.Op == collectives.OpBarrier {
 		o.all = true
-		o.word = boardWord(b.seq, g.Op, 0, kindData, 0)
+		o.word = boardWord(o.seq, g.Op, 0, kindData, 0)
 		return o
 	}
 	o.unit, o.kernel, o.reduced = a.Unit, a.Kernel, false
@@ -100,7 +99,7 @@ func (b *board) begin(a *CollArgs) *boardOp {
 			o.n = int64(len(o.published))
 		}
 	}
-	o.word = boardWord(b.seq, g.Op, root, kindData, o.bytes)
+	o.word = boardWord(o.seq, g.Op, root, kindData, o.bytes)
 	return o
 }
 
@@ -112,14 +111,14 @@ func (b *board) step(o *boardOp) (done bool) {
 		return b.stepRead(o)
 	}
 	if o.offers && !o.offered {
-		if !b.mayReuse(o.seq) {
+		i := b.slot(b.rank, o.seq)
+		if !b.free(i) {
 			return false
 		}
-		i := b.slot(b.rank, o.seq)
 		if n := int64(len(o.published)); n > 0 {
 			mem.Copy(b.payload(i, n), o.published)
 		}
-		b.slots[i].word.Store(o.word)
+		b.publish(i, o.word)
 		o.offered, o.told = true, true
 	}
 	for ; o.next >= o.lo; o.next-- {
@@ -142,7 +141,7 @@ func (b *board) step(o *boardOp) (done bool) {
 	if !o.all {
 		b.ranks[b.rank].done.Store(o.seq)
 		o.told = true
-	} else if int32(o.seq-1-b.seen) > 0 {
+	} else if later(o.seq-1, b.seen) {
 		b.seen = o.seq - 1 // all have begun this one
 	}
 	return true

@@ -25,7 +25,7 @@ type boardRead struct {
 	exposed bool // others read from this rank
 	keys    []uint64
 	result  Buf    // where the segment of a reduction is
-	last    uint32 // number of the operation's last publication
+	second  bool   // the segments of a reduction are published, too
 	i       int    // of the sources, or of a segment's operands
 	at      int64  // bytes of that source, or of the segment
 	from, n int64  // the segment of this rank
@@ -61,7 +61,7 @@ const keyBytes, placeBytes = 8, 16
 func (b *board) beginRead(o *boardOp, a *CollArgs) {
 	g, r := &a.Args, &b.read
 	acc, hold, keys := r.acc, r.hold, r.keys[:0]
-	*r = boardRead{acc: acc, hold: hold, keys: keys, args: *g, last: b.seq, exposed: true}
+	*r = boardRead{acc: acc, hold: hold, keys: keys, args: *g, exposed: true}
 	o.reads, o.kernel, o.unit, o.offered = true, a.Kernel, a.Unit, false
 	o.published, o.out, o.to = nil, nil, Buf{}
 	if a.Out.Strided() {
@@ -99,8 +99,7 @@ func (b *board) beginRead(o *boardOp, a *CollArgs) {
 			}
 			break
 		}
-		b.seq++
-		r.last = b.seq
+		r.second = true
 		elems := int64(len(r.in)) / a.Unit
 		lo, hi := elems*int64(b.rank)/int64(b.size), elems*int64(b.rank+1)/int64(b.size)
 		r.from, r.n = lo*a.Unit, (hi-lo)*a.Unit
@@ -165,7 +164,7 @@ func (b *board) offer(o *boardOp) {
 			binary.NativeEndian.PutUint64(p[keyBytes+placeBytes*q+8:], uint64(n*o.unit))
 		}
 	}
-	b.slots[i].word.Store(o.word)
+	b.publish(i, o.word)
 }
 
 // places are the blocks of a buffer whose readers do not know them.
@@ -200,7 +199,7 @@ func (b *board) stepRead(o *boardOp) (done bool) {
 		switch r.stage {
 		case offering:
 			if o.offers {
-				if !b.mayReuse(r.last) {
+				if !b.free(b.slot(b.rank, o.seq)) || r.second && !b.free(b.resultSlot(b.rank, o.seq)) {
 					return false
 				}
 				b.offer(o)
@@ -213,28 +212,28 @@ func (b *board) stepRead(o *boardOp) (done bool) {
 			}
 			r.stage, r.i, r.at = resulting, 0, 0
 		case resulting:
-			if r.last != o.seq {
+			if r.second {
 				b.offerResult(o)
 				o.told = true
 			}
 			r.stage = collecting
 		case collecting:
-			if r.last != o.seq && !b.collect(o) {
+			if r.second && !b.collect(o) {
 				return false
 			}
-			b.ranks[b.rank].done.Store(r.last)
+			b.ranks[b.rank].done.Store(o.seq)
 			o.told = true
 			r.stage = leaving
 		case leaving:
 			if r.exposed {
 				for _, x := range b.ranks {
-					if int32(x.done.Load()-r.last) < 0 {
+					if later(o.seq, x.done.Load()) {
 						return false
 					}
 				}
-				b.seen = r.last
+				b.seen = o.seq
 			}
-			if len(r.hold) > 0 && r.last == o.seq {
+			if len(r.hold) > 0 && !r.second {
 				o.put(0, r.hold[:r.n])
 			}
 			return true
@@ -243,19 +242,23 @@ func (b *board) stepRead(o *boardOp) (done bool) {
 	return true
 }
 
-// publication is what a rank has published under a number; nil: nothing yet,
-// or a fault.
-func (b *board) publication(o *boardOp, rank int, word uint64) []byte {
+// placeOf is where a publication with that word stands.
+func (b *board) placeOf(rank int, word uint64) int {
 	seq := uint32(word >> 32)
-	i := b.slot(rank, seq)
-	w := b.slots[i].word.Load()
-	switch {
-	case w == word:
-		return b.rooms[i]
-	case uint32(w>>32) == seq:
+	if word&kindGone == kindResult {
+		return b.resultSlot(rank, seq)
+	}
+	return b.slot(rank, seq)
+}
+
+// published reports whether a rank has published that word. If not, there may
+// be a fault.
+func (b *board) published(o *boardOp, rank int, word uint64) bool {
+	w := b.slots[b.placeOf(rank, word)].word.Load()
+	if w != word && w>>32 == word>>32 {
 		o.mismatch(rank, w)
 	}
-	return nil
+	return w == word
 }
 
 // fetch reads a piece of what a rank has published, and sets o.moved. false:
@@ -271,7 +274,7 @@ func (b *board) fetch(o *boardOp, rank int, word uint64, key uint64, off int64, 
 		err = b.memories[rank].Read(dst[at:end], key, off+int64(at))
 	}
 	// What was read counts if it was still offered afterwards.
-	switch w := b.slots[b.slot(rank, uint32(word>>32))].word.Load(); {
+	switch w := b.slots[b.placeOf(rank, word)].word.Load(); {
 	case w == word&^kindGone|kindGone:
 		return false // it gave up; why, it or the control plane tells
 	case w != word:
@@ -290,7 +293,7 @@ func (b *board) fetch(o *boardOp, rank int, word uint64, key uint64, off int64, 
 // awaitsRead is awaits for an operation that reads.
 func (b *board) awaitsRead(o *boardOp, rank int) bool {
 	r := &b.read
-	if int32(b.ranks[rank].done.Load()-r.last) >= 0 {
+	if !later(o.seq, b.ranks[rank].done.Load()) {
 		return false
 	}
 	switch o.op {
@@ -339,10 +342,10 @@ func (b *board) readBlocks(o *boardOp) bool {
 			b.keepOwn(o, off, n, to)
 			continue
 		}
-		p := b.publication(o, src, o.word)
-		if p == nil {
+		if !b.published(o, src, o.word) {
 			return false
 		}
+		p := b.rooms[b.slot(src, o.seq)]
 		key := binary.NativeEndian.Uint64(p)
 		if counts, _ := r.places(); counts != nil || g.Op == collectives.OpScatterv {
 			off = int64(binary.NativeEndian.Uint64(p[keyBytes+placeBytes*b.rank:]))
@@ -410,11 +413,11 @@ func (b *board) reduceSegment(o *boardOp) bool {
 		return true
 	}
 	for q := range b.size { // nothing is known to stay in place before all are here
-		if q != b.rank && b.publication(o, q, o.word) == nil {
+		if q != b.rank && !b.published(o, q, o.word) {
 			return false
 		}
 	}
-	direct := !r.args.InPlace && o.to.n == 0 && (r.args.Op != collectives.OpReduce || r.last == o.seq)
+	direct := !r.args.InPlace && o.to.n == 0 && (r.args.Op != collectives.OpReduce || !r.second)
 	if !direct {
 		b.scratch(&r.hold, r.n)
 		r.hold = r.hold[:r.n]
@@ -492,13 +495,13 @@ func (b *board) offerResult(o *boardOp) {
 			seg = o.out[r.from:][:r.n]
 		}
 	}
-	i := b.slot(b.rank, r.last)
-	binary.NativeEndian.PutUint64(b.rooms[i], b.expose(seg))
-	b.slots[i].word.Store(b.resultWord(o))
+	i := b.resultSlot(b.rank, o.seq)
+	binary.NativeEndian.PutUint64(b.slots[i].inline[:], b.expose(seg))
+	b.publish(i, b.resultWord(o))
 }
 
 func (b *board) resultWord(o *boardOp) uint64 {
-	return boardWord(b.read.last, o.op, 0, kindResult, o.bytes)
+	return boardWord(o.seq, o.op, 0, kindResult, o.bytes)
 }
 
 // collect reads the segments of the others.
@@ -518,11 +521,10 @@ func (b *board) collect(o *boardOp) bool {
 			}
 			continue
 		}
-		p := b.publication(o, q, word)
-		if p == nil {
+		if !b.published(o, q, word) {
 			return false
 		}
-		key := binary.NativeEndian.Uint64(p)
+		key := binary.NativeEndian.Uint64(b.slots[b.resultSlot(q, o.seq)].inline[:])
 		for n := hi - lo; r.at < n; {
 			if o.moved {
 				return false
@@ -554,15 +556,9 @@ const maxKeptBoard = 4 << 20
 func (b *board) endRead(o *boardOp, failed bool) {
 	r := &b.read
 	if failed && o.offers {
-		for s := o.seq; ; s++ {
-			w := &b.slots[b.slot(b.rank, s)].word
-			if old := w.Load(); uint32(old>>32) == s {
-				w.Store(old | kindGone)
-			} else {
-				w.Store(boardWord(s, o.op, 0, kindGone, 0))
-			}
-			if s == r.last {
-				break
+		for _, i := range [...]int{b.slot(b.rank, o.seq), b.resultSlot(b.rank, o.seq)} {
+			if w := b.slots[i].word.Load(); uint32(w>>32) == o.seq {
+				b.slots[i].word.Store(w | kindGone)
 			}
 		}
 	}

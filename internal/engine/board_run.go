@@ -30,7 +30,7 @@ func (e *Engine) boardColl(c *Context, a *CollArgs, tag int32) *Fault {
 		return f
 	}
 	b := c.board
-	o := b.begin(a)
+	o := b.begin(a, tag)
 	e.turns += 4 // as RecvNow
 	b.req.op, b.tag, b.aborted = a.Op, tag, nil
 	c.inside = &b.req
@@ -67,7 +67,7 @@ func (e *Engine) boardColl(c *Context, a *CollArgs, tag int32) *Fault {
 func (e *Engine) boardSpin(c *Context, b *board, o *boardOp) bool {
 	spins, left, yields := 0, e.policy.Spin, 0
 	for {
-		if o.reads && (c.trouble != nil || e.closed) {
+		if e.closed || o.reads && c.trouble != nil {
 			return false // whose memory it would read may be somebody else's
 		}
 		done := b.step(o)
@@ -86,7 +86,7 @@ func (e *Engine) boardSpin(c *Context, b *board, o *boardOp) bool {
 			e.poll(true)
 		}
 		switch {
-		case c.trouble != nil || b.aborted != nil || e.closed:
+		case c.trouble != nil || b.aborted != nil:
 			return false
 		case e.mu.Contended():
 			e.mu.Relax()
@@ -98,7 +98,7 @@ func (e *Engine) boardSpin(c *Context, b *board, o *boardOp) bool {
 			e.mu.Unlock()
 			yields += min(p.Turn(yields), longYield)
 			e.mu.Lock()
-			if yields%8 == 0 {
+			if yields%8 == 0 && !e.closed {
 				e.poll(false)
 			}
 			left = min(p.Spin, boardSpin)
@@ -210,7 +210,7 @@ func (e *Engine) leaveOp(k *coll) {
 	}
 	k.board.forget()
 	if k.fault != nil {
-		b.ranks[b.rank].done.Store(b.seq)
+		b.ranks[b.rank].done.Store(k.board.seq)
 		e.rouse(k.ctx, b)
 	}
 }

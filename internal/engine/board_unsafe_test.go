@@ -472,6 +472,29 @@ func TestBoardMismatch(t *testing.T) {
 	}
 }
 
+// A rank that refuses a call, or hears of a failure before it starts one, goes
+// on with the others at the next.
+func TestBoardAfterRefusal(t *testing.T) {
+	ns := boardJob(t, 3, nil)
+	for k := range 3 * boardSlots {
+		ns[2].Refuse(ns[2].ctx, ns[2].call64(collectives.OpBarrier, nil, nil, 0, 0))
+		for i, n := range ns[:2] {
+			wantClass(t, fmt.Sprint("rank ", i), soon(t, "barrier", func() *Fault {
+				return n.Collective(n.ctx, n.call64(collectives.OpAllreduce, make([]uint64, 1), make([]uint64, 1), 1, 0))
+			}), Aborted)
+		}
+		outs := make([][]uint64, len(ns))
+		for r, f := range everywhere(t, ns, func(i int) *CollArgs {
+			outs[i] = make([]uint64, 1)
+			return ns[i].call64(collectives.OpAllreduce, []uint64{word64(k, i, 0)}, outs[i], 1, 0)
+		}) {
+			if f != nil || outs[r][0] != fold(k, 0, 2, 0) {
+				t.Fatalf("rank %d, time %d: %x, %+v", r, k, outs[r][0], f)
+			}
+		}
+	}
+}
+
 // What ends a collective ends it on a board: a refusal, a death, a context, the
 // end of the process.
 func TestBoardEnds(t *testing.T) {

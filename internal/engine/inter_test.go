@@ -90,7 +90,11 @@ func TestInterRefused(t *testing.T) {
 				n.Refuse(n.ctx, &a)
 				return
 			}
-			if f := n.Collective(n.ctx, &a); f.class() != Aborted || f.Peer != 1 || f.Local != (i == 2) {
+			f := n.Collective(n.ctx, &a)
+			if f == nil && i == 1 {
+				return // it needs nothing of rank 3, and may end before the news
+			}
+			if f.class() != Aborted || f.Peer != 1 || f.Local != (i == 2) {
 				t.Errorf("rank %d: %+v", i, f)
 			}
 		})
