@@ -31,6 +31,7 @@ type generator struct {
 	current  int   // among comms: several events in a row use one
 	prepared []prepared
 	mix      mixture
+	theme    theme
 }
 
 // prepared is a persistent collective.
@@ -43,10 +44,12 @@ type prepared struct {
 // communicators.
 type mixture struct{ message, group, exchange, withdraw, collective, starts int }
 
-// Half of the programs are about messages, half about collectives.
+// Programs are about messages, about collectives and communicators, or about
+// many collectives of few communicators, which then share memory.
 var mixtures = [...]mixture{
 	{message: 55, group: 13, exchange: 8, withdraw: 3, collective: 14, starts: 2},
 	{message: 12, group: 4, exchange: 2, withdraw: 1, collective: 60, starts: 12},
+	{message: 5, group: 1, exchange: 1, collective: 87, starts: 4},
 }
 
 // Generate makes the program of a seed, which also says how many ranks run it.
@@ -60,6 +63,7 @@ func GenerateFor(seed uint64, ranks int) *Program {
 		g.p.Ranks = ranks
 	}
 	g.mix = mixtures[g.r.IntN(len(mixtures))]
+	g.theme = g.someTheme()
 	n := minEvents + g.r.IntN(maxEvents-minEvents)
 	for i := range n {
 		e := g.event(FirstEvent + i)

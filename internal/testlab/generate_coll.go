@@ -7,22 +7,50 @@ import "slices"
 // mostComms bounds the communicators that live at one time.
 const mostComms = 7
 
+// theme is what the collectives of a program have in common, so that some
+// programs do much of one thing.
+type theme struct {
+	ops         []CollOp
+	blocking    int // so many of 100
+	large       int
+	persistence int // of those that do not block
+}
+
+func (g *generator) someTheme() theme {
+	t := theme{blocking: 55, large: 7, persistence: 40}
+	if g.chance(35) {
+		t.blocking = 92
+	}
+	if g.chance(35) {
+		t.large = 40
+	}
+	for op := range NeighborAllgather {
+		t.ops = append(t.ops, op)
+	}
+	if g.chance(50) {
+		g.r.Shuffle(len(t.ops), func(i, j int) { t.ops[i], t.ops[j] = t.ops[j], t.ops[i] })
+		t.ops = t.ops[:1+g.r.IntN(4)]
+	}
+	return t
+}
+
 func (g *generator) collective(e *Event) {
 	l := g.p.Layout(e.Comm)
-	e.Kind, e.Coll, e.Elem = Collective, CollOp(g.r.IntN(int(NeighborAllgather))), Elem(g.r.IntN(int(NumElems)))
+	e.Kind, e.Elem = Collective, Elem(g.r.IntN(int(NumElems)))
+	e.Coll = g.theme.ops[g.r.IntN(len(g.theme.ops))]
 	if l.Inter && e.Coll >= Scan {
 		e.Coll = Allreduce
 	}
 	if g.p.topology(e.Comm) != nil && g.chance(50) {
 		e.Coll = NeighborAllgather + CollOp(g.r.IntN(int(numColls-NeighborAllgather)))
 	}
-	switch k := g.r.IntN(100); {
-	case k < 55:
+	switch {
+	case g.chance(g.theme.blocking):
 		e.Form = Blocking
-	case k < 82:
-		e.Form = Nonblocking
-	default:
+	case g.chance(g.theme.persistence):
 		e.Form = Persistent
+	default:
+		e.Form = Nonblocking
 	}
 	e.Root, e.RootSide, e.RecvDue = g.r.IntN(maxRanks), g.r.IntN(2), g.due(e.ID)
 	e.InPlace, e.Gaps, e.Derived = g.chance(30), g.chance(50), g.chance(25)
@@ -38,15 +66,15 @@ func (g *generator) collective(e *Event) {
 func (g *generator) count(e *Event, size int) int {
 	n := 0
 	switch k := g.r.IntN(100); {
+	case g.chance(g.theme.large):
+		n = 1 + g.r.IntN(40<<10)
 	case k < 8:
 	case k < 40:
 		n = 1 + g.r.IntN(8)
-	case k < 75:
+	case k < 80:
 		n = 1 + g.r.IntN(600)
-	case k < 93:
-		n = 1 + g.r.IntN(8<<10)
 	default:
-		n = 1 + g.r.IntN(40<<10)
+		n = 1 + g.r.IntN(8<<10)
 	}
 	switch e.Coll {
 	case Bcast, Reduce, Allreduce, Scan, Exscan:
