@@ -68,7 +68,10 @@ type board struct {
 	// Operations have the numbers of the communicator's collectives.
 	last [rankSlots]uint32 // what this rank has published last in each slot; 0: nothing
 	seen uint32            // every rank is done with this number
-	op   boardOp
+	// finished is the last operation that ended here, told the last of which
+	// the others can know that.
+	finished, told uint32
+	op             boardOp
 
 	packedIn, packedOut []byte // of strided buffers
 
@@ -135,6 +138,12 @@ func (b *board) payload(slot int, n int64) []byte {
 func (b *board) publish(slot int, word uint64) {
 	b.last[slot-b.rank*rankSlots] = uint32(word >> 32)
 	b.slots[slot].word.Store(word)
+}
+
+// tell writes down that this rank is done with all that it has finished.
+func (b *board) tell() {
+	b.told = b.finished
+	b.ranks[b.rank].done.Store(b.finished)
 }
 
 // free reports whether nobody reads any more what this rank has published in a

@@ -24,11 +24,11 @@ type boardRead struct {
 	reduces bool
 	exposed bool // others read from this rank
 	keys    []uint64
-	result  Buf    // where the segment of a reduction is
-	second  bool   // the segments of a reduction are published, too
-	i       int    // of the sources, or of a segment's operands
-	at      int64  // bytes of that source, or of the segment
-	from, n int64  // the segment of this rank
+	result  Buf   // where the segment of a reduction is
+	second  bool  // the segments of a reduction are published, too
+	i       int   // of the sources, or of a segment's operands
+	at      int64 // bytes of that source, or of the segment
+	from, n int64 // the segment of this rank
 	in      []byte
 	acc     []byte // of one piece
 	hold    []byte // a segment that must not be in place yet
@@ -62,7 +62,7 @@ func (b *board) beginRead(o *boardOp, a *CollArgs) {
 	g, r := &a.Args, &b.read
 	acc, hold, keys := r.acc, r.hold, r.keys[:0]
 	*r = boardRead{acc: acc, hold: hold, keys: keys, args: *g, exposed: true}
-	o.reads, o.kernel, o.unit, o.offered = true, a.Kernel, a.Unit, false
+	o.reads, o.all, o.kernel, o.unit, o.offered = true, false, a.Kernel, a.Unit, false
 	o.published, o.out, o.to = nil, nil, Buf{}
 	if a.Out.Strided() {
 		o.to = a.Out
@@ -221,7 +221,8 @@ func (b *board) stepRead(o *boardOp) (done bool) {
 			if r.second && !b.collect(o) {
 				return false
 			}
-			b.ranks[b.rank].done.Store(o.seq)
+			b.finished = o.seq
+			b.tell()
 			o.told = true
 			r.stage = leaving
 		case leaving:

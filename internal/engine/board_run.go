@@ -210,7 +210,8 @@ func (e *Engine) leaveOp(k *coll) {
 	}
 	k.board.forget()
 	if k.fault != nil {
-		b.ranks[b.rank].done.Store(k.board.seq)
+		b.finished = k.board.seq
+		b.tell()
 		e.rouse(k.ctx, b)
 	}
 }

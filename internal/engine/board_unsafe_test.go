@@ -495,6 +495,35 @@ func TestBoardAfterRefusal(t *testing.T) {
 	}
 }
 
+// Operations by messages between those on the board use numbers up: whoever
+// waits for a slot must hear that the last operation in it has ended.
+func TestBoardWithGaps(t *testing.T) {
+	ns := boardJob(t, 3, nil)
+	direct, err := collectives.ByName(collectives.OpBarrier, "direct")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rnd := rand.New(rand.NewPCG(5, 5))
+	for k := range 100 {
+		for range rnd.IntN(2 * boardSlots) {
+			everywhere(t, ns, func(i int) *CollArgs {
+				a := ns[i].call64(collectives.OpBarrier, nil, nil, 0, 0)
+				a.Alg = direct
+				return a
+			})
+		}
+		op := []collectives.Op{collectives.OpBarrier, collectives.OpBcast, collectives.OpReduce, collectives.OpAllreduce}[rnd.IntN(4)]
+		for r, f := range everywhere(t, ns, func(i int) *CollArgs {
+			in, out, _ := boardCase(op, k, i, len(ns), 1, k%3, false)
+			return ns[i].call64(op, in, out, 1, k%3)
+		}) {
+			if f != nil {
+				t.Fatalf("call %d, %v, rank %d: %+v", k, op, r, f)
+			}
+		}
+	}
+}
+
 // What ends a collective ends it on a board: a refusal, a death, a context, the
 // end of the process.
 func TestBoardEnds(t *testing.T) {
