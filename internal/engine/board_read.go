@@ -22,17 +22,23 @@ import (
 type boardRead struct {
 	stage   readStage
 	reduces bool
+	second  bool // the segments of a reduction are published, too
 	exposed bool // others read from this rank
+	inPlace bool
+	root    int
+	count   int64
+	// send and sendAt are what goes to each rank, of Alltoallv, and of Scatterv
+	// at the root; recv and recvAt what comes from each, of Alltoallv and
+	// Allgatherv.
+	send, sendAt, recv, recvAt []int64
+
 	keys    []uint64
-	result  Buf   // where the segment of a reduction is
-	second  bool  // the segments of a reduction are published, too
 	i       int   // of the sources, or of a segment's operands
 	at      int64 // bytes of that source, or of the segment
 	from, n int64 // the segment of this rank
 	in      []byte
 	acc     []byte // of one piece
 	hold    []byte // a segment that must not be in place yet
-	args    collectives.Args
 }
 
 type readStage uint8
@@ -60,8 +66,17 @@ const keyBytes, placeBytes = 8, 16
 // beginRead is begin for operations that read.
 func (b *board) beginRead(o *boardOp, a *CollArgs) {
 	g, r := &a.Args, &b.read
-	acc, hold, keys := r.acc, r.hold, r.keys[:0]
-	*r = boardRead{acc: acc, hold: hold, keys: keys, args: *g, exposed: true}
+	r.stage, r.reduces, r.second, r.exposed, r.inPlace = offering, false, false, true, g.InPlace
+	r.root, r.count, r.i, r.at, r.from, r.n = g.Root, g.Count, 0, 0, 0, 0
+	r.send, r.sendAt, r.recv, r.recvAt = nil, nil, nil, nil
+	switch g.Op {
+	case collectives.OpAlltoallv:
+		r.send, r.sendAt, r.recv, r.recvAt = g.InCounts, g.InDispls, g.OutCounts, g.OutDispls
+	case collectives.OpScatterv:
+		r.send, r.sendAt = g.Counts, g.Displs
+	case collectives.OpAllgatherv:
+		r.recv, r.recvAt = g.Counts, g.Displs
+	}
 	o.reads, o.all, o.kernel, o.unit, o.offered = true, false, a.Kernel, a.Unit, false
 	o.published, o.out, o.to = nil, nil, Buf{}
 	if a.Out.Strided() {
@@ -152,7 +167,7 @@ func (b *board) offer(o *boardOp) {
 		r.exposed = false
 	}
 	binary.NativeEndian.PutUint64(p, key)
-	if counts, displs := r.places(); counts != nil {
+	if counts, displs := r.send, r.sendAt; counts != nil {
 		at := int64(keyBytes + placeBytes*b.size)
 		for q, n := range counts {
 			off := displs[q] * o.unit
@@ -167,20 +182,9 @@ func (b *board) offer(o *boardOp) {
 	b.publish(i, o.word)
 }
 
-// places are the blocks of a buffer whose readers do not know them.
-func (r *boardRead) places() (counts, displs []int64) {
-	switch r.args.Op {
-	case collectives.OpAlltoallv:
-		return r.args.InCounts, r.args.InDispls
-	case collectives.OpScatterv:
-		return r.args.Counts, r.args.Displs
-	}
-	return nil, nil
-}
-
 // inside reports whether all blocks fit into the publication.
 func (b *board) inside(o *boardOp) bool {
-	counts, _ := b.read.places()
+	counts := b.read.send
 	return counts != nil && sum(counts) <= (b.room-keyBytes-placeBytes*int64(b.size))/o.unit
 }
 
@@ -299,7 +303,7 @@ func (b *board) awaitsRead(o *boardOp, rank int) bool {
 	}
 	switch o.op {
 	case collectives.OpBcast, collectives.OpScatter, collectives.OpScatterv:
-		return r.exposed || rank == r.args.Root
+		return r.exposed || rank == r.root
 	}
 	return true
 }
@@ -307,37 +311,37 @@ func (b *board) awaitsRead(o *boardOp, rank int) bool {
 // readBlocks reads this rank's blocks, from the next rank on. false: others
 // have to go on first, or enough was copied for once.
 func (b *board) readBlocks(o *boardOp) bool {
-	r, g := &b.read, &b.read.args
+	r := &b.read
 	for ; r.i < b.size; r.i, r.at = r.i+1, 0 {
 		src := (b.rank + r.i) % b.size
 		var off, n, to int64
-		switch g.Op {
+		switch o.op {
 		case collectives.OpBcast:
-			if src != g.Root || b.rank == g.Root {
+			if src != r.root || b.rank == r.root {
 				continue
 			}
 			n = o.n
 		case collectives.OpScatter:
-			if src != g.Root {
+			if src != r.root {
 				continue
 			}
 			n = o.n
 			off = n * int64(b.rank)
 		case collectives.OpScatterv:
-			if src != g.Root {
+			if src != r.root {
 				continue
 			}
 			n = o.n
 		case collectives.OpAllgather:
-			n = g.Count * o.unit
+			n = r.count * o.unit
 			to = n * int64(src)
 		case collectives.OpAllgatherv:
-			n, to = g.Counts[src]*o.unit, g.Displs[src]*o.unit
+			n, to = r.recv[src]*o.unit, r.recvAt[src]*o.unit
 		case collectives.OpAlltoall:
-			n = g.Count * o.unit
+			n = r.count * o.unit
 			off, to = n*int64(b.rank), n*int64(src)
 		case collectives.OpAlltoallv:
-			n, to = g.OutCounts[src]*o.unit, g.OutDispls[src]*o.unit
+			n, to = r.recv[src]*o.unit, r.recvAt[src]*o.unit
 		}
 		if src == b.rank {
 			b.keepOwn(o, off, n, to)
@@ -348,7 +352,7 @@ func (b *board) readBlocks(o *boardOp) bool {
 		}
 		p := b.rooms[b.slot(src, o.seq)]
 		key := binary.NativeEndian.Uint64(p)
-		if counts, _ := r.places(); counts != nil || g.Op == collectives.OpScatterv {
+		if o.op == collectives.OpAlltoallv || o.op == collectives.OpScatterv {
 			off = int64(binary.NativeEndian.Uint64(p[keyBytes+placeBytes*b.rank:]))
 			if got := int64(binary.NativeEndian.Uint64(p[keyBytes+placeBytes*b.rank+8:])); got != n {
 				o.fault = &Fault{Class: Mismatch, Peer: int32(src), Got: got, Want: n}
@@ -393,15 +397,14 @@ func (b *board) readInto(o *boardOp, src int, key uint64, off, to, n int64) bool
 // keepOwn copies this rank's own block.
 func (b *board) keepOwn(o *boardOp, off, n, to int64) {
 	r := &b.read
-	if counts, displs := r.places(); counts != nil {
-		off = displs[b.rank] * o.unit
+	if r.send != nil {
+		off = r.sendAt[b.rank] * o.unit
 	}
-	inPlace := r.args.InPlace
-	switch r.args.Op {
+	switch o.op {
 	case collectives.OpAllgather, collectives.OpAllgatherv:
 		off = 0
 	}
-	if n > 0 && !inPlace {
+	if n > 0 && !r.inPlace {
 		o.put(to, r.in[off:][:n])
 	}
 }
@@ -418,7 +421,7 @@ func (b *board) reduceSegment(o *boardOp) bool {
 			return false
 		}
 	}
-	direct := !r.args.InPlace && o.to.n == 0 && (r.args.Op != collectives.OpReduce || !r.second)
+	direct := !r.inPlace && o.to.n == 0 && (o.op != collectives.OpReduce || !r.second)
 	if !direct {
 		b.scratch(&r.hold, r.n)
 		r.hold = r.hold[:r.n]
@@ -434,7 +437,7 @@ func (b *board) reduceSegment(o *boardOp) bool {
 		n := min(piece, r.n-r.at)
 		var dst []byte
 		if direct {
-			dst = o.out[r.place()+r.at:][:n]
+			dst = o.out[r.place(o)+r.at:][:n]
 		} else {
 			dst = r.hold[r.at:][:n]
 		}
@@ -447,8 +450,8 @@ func (b *board) reduceSegment(o *boardOp) bool {
 }
 
 // place is where this rank's segment goes in its result.
-func (r *boardRead) place() int64 {
-	if r.args.Op == collectives.OpReduceScatterBlock {
+func (r *boardRead) place(o *boardOp) int64 {
+	if o.op == collectives.OpReduceScatterBlock {
 		return 0
 	}
 	return r.from
@@ -488,7 +491,7 @@ func (b *board) reducePiece(o *boardOp, dst []byte, off int64) bool {
 func (b *board) offerResult(o *boardOp) {
 	r := &b.read
 	seg := r.hold
-	if r.args.Op == collectives.OpAllreduce {
+	if o.op == collectives.OpAllreduce {
 		if len(r.hold) > 0 || r.n == 0 {
 			// Nobody reads this rank's own segment of its vector.
 			o.put(r.from, r.hold[:r.n])
@@ -517,7 +520,7 @@ func (b *board) collect(o *boardOp) bool {
 		q := (b.rank + r.i) % b.size
 		lo, hi := elems*int64(q)/int64(b.size)*o.unit, elems*int64(q+1)/int64(b.size)*o.unit
 		if q == b.rank {
-			if r.args.Op == collectives.OpReduce {
+			if o.op == collectives.OpReduce {
 				o.put(lo, r.hold[:r.n])
 			}
 			continue
@@ -566,7 +569,8 @@ func (b *board) endRead(o *boardOp, failed bool) {
 	for _, k := range r.keys {
 		b.exposer.Hide(k)
 	}
-	r.keys, r.in, r.args = r.keys[:0], nil, collectives.Args{}
+	r.keys, r.in = r.keys[:0], nil
+	r.send, r.sendAt, r.recv, r.recvAt = nil, nil, nil, nil
 	for _, m := range []*[]byte{&r.acc, &r.hold, &b.packedIn, &b.packedOut} {
 		if cap(*m) > maxKeptBoard {
 			*m = nil
