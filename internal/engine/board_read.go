@@ -122,6 +122,9 @@ func (b *board) beginRead(o *boardOp, a *CollArgs) {
 		r.reduces = true
 		r.from, r.n = int64(b.rank)*o.n, o.n
 	}
+	if len(o.out) >= transport.MaxRead {
+		b.expose(o.out) // it is filled from other memories
+	}
 	o.bytes = collectives.Published(g) * a.Unit
 	o.word = boardWord(o.seq, g.Op, root, kindKeys, o.bytes)
 }
