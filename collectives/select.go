@@ -41,6 +41,7 @@ var defaultRules = [...]Rule{
 	{OpAllgatherv, 0, 0, "shared"},
 	{OpAlltoall, 0, 0, "shared"},
 	{OpReduceScatterBlock, 0, 0, "shared"},
+	{OpReduceScatter, 0, 0, "shared"},
 	{OpScan, 0, 0, "shared"},
 	{OpExscan, 0, 0, "shared"},
 
@@ -57,6 +58,7 @@ var defaultRules = [...]Rule{
 	{OpReduce, 0, 0, "read"},
 	{OpAllreduce, 0, 0, "read"},
 	{OpReduceScatterBlock, 0, 0, "read"},
+	{OpReduceScatter, 0, 0, "read"},
 
 	{OpBarrier, 8, 0, "direct"},
 	{OpBarrier, 0, 0, "dissemination"},

@@ -31,12 +31,12 @@ const (
 var shared = func() (list []*Algorithm) {
 	for _, op := range []Op{
 		OpBarrier, OpBcast, OpReduce, OpAllreduce, OpGather, OpScatter, OpAllgather, OpAllgatherv, OpAlltoall,
-		OpReduceScatterBlock, OpScan, OpExscan,
+		OpReduceScatterBlock, OpReduceScatter, OpScan, OpExscan,
 	} {
 		list = append(list, &Algorithm{Op: op, Name: sharedName, Shared: true, Doc: "through shared memory, for small blocks inside a host"})
 	}
 	for _, op := range []Op{
-		OpBcast, OpScatter, OpScatterv, OpAllgather, OpAllgatherv, OpAlltoall, OpAlltoallv, OpReduce, OpAllreduce, OpReduceScatterBlock,
+		OpBcast, OpScatter, OpScatterv, OpAllgather, OpAllgatherv, OpAlltoall, OpAlltoallv, OpReduce, OpAllreduce, OpReduceScatterBlock, OpReduceScatter,
 	} {
 		list = append(list, &Algorithm{Op: op, Name: readName, Shared: true, Reads: true, Doc: "each byte is read once from its owner's memory, for large blocks inside a host"})
 	}
@@ -54,6 +54,8 @@ func Published(a *Args) int64 {
 		return a.Count
 	case OpScatter, OpAlltoall, OpReduceScatterBlock:
 		return a.Count * int64(a.Size)
+	case OpReduceScatter:
+		return int64(total(a.Counts))
 	case OpAllgatherv:
 		most := int64(0)
 		for _, n := range a.Counts {

@@ -89,6 +89,9 @@ func (b *board) prepare(a *CollArgs, tag int32) *boardOp {
 	case collectives.OpReduceScatterBlock:
 		o.all = true
 		o.at = int64(b.rank) * o.n
+	case collectives.OpReduceScatter:
+		o.all = true
+		o.at = sum(g.Counts[:b.rank]) * a.Unit
 	case collectives.OpScan:
 		o.next = b.rank
 	case collectives.OpExscan:
@@ -182,7 +185,8 @@ func (b *board) awaits(o *boardOp, rank int) bool {
 func (b *board) take(o *boardOp, slot int) {
 	switch o.op {
 	case collectives.OpBarrier:
-	case collectives.OpReduce, collectives.OpAllreduce, collectives.OpScan, collectives.OpExscan, collectives.OpReduceScatterBlock:
+	case collectives.OpReduce, collectives.OpAllreduce, collectives.OpScan, collectives.OpExscan,
+		collectives.OpReduceScatterBlock, collectives.OpReduceScatter:
 		o.reduce(b.payload(slot, o.bytes)[o.at:][:o.n])
 	case collectives.OpBcast, collectives.OpScatter:
 		o.put(0, b.payload(slot, o.bytes)[o.at:][:o.n])

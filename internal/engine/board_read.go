@@ -121,6 +121,9 @@ func (b *board) beginRead(o *boardOp, a *CollArgs) {
 	case collectives.OpReduceScatterBlock:
 		r.reduces = true
 		r.from, r.n = int64(b.rank)*o.n, o.n
+	case collectives.OpReduceScatter:
+		r.reduces = true
+		r.from, r.n = sum(g.Counts[:b.rank])*a.Unit, o.n
 	}
 	if len(o.out) >= transport.MaxRead {
 		b.expose(o.out) // it is filled from other memories
@@ -454,10 +457,10 @@ func (b *board) reduceSegment(o *boardOp) bool {
 
 // place is where this rank's segment goes in its result.
 func (r *boardRead) place(o *boardOp) int64 {
-	if o.op == collectives.OpReduceScatterBlock {
-		return 0
+	if o.op == collectives.OpAllreduce {
+		return r.from
 	}
-	return r.from
+	return 0
 }
 
 // reducePiece combines bytes [off, off+len(dst)) of all ranks.

@@ -100,9 +100,23 @@ func everywhere(t testing.TB, ns []*node, call func(i int) *CollArgs) []*Fault {
 func (n *node) call64(op collectives.Op, in, out []uint64, count, root int) *CollArgs {
 	a := &CollArgs{Op: Op(op.String()), In: buf64(in), Out: buf64(out), Unit: 8, Kernel: join64,
 		Args: collectives.Args{Op: op, Rank: n.ctx.Rank, Size: n.ctx.Members.Len(), Count: int64(count), Root: root}}
+	if op == collectives.OpReduceScatter {
+		a.Args.Counts = uneven(a.Args.Size, count)
+	}
 	a.Args.Shared, a.Args.Reads = n.ctx.SharedRoom()/8, n.ctx.Reads()
 	a.Alg = collectives.DefaultTable().Select(&a.Args, 8, false)
 	return a
+}
+
+// uneven cuts count elements a rank into blocks of 0, 2, 0, 2, ... times that.
+func uneven(size, count int) []int64 {
+	blocks := make([]int64, size)
+	for i := range blocks {
+		if blocks[i] = int64(count); i+1 < size || size%2 == 0 {
+			blocks[i] = int64(2 * count * (i % 2))
+		}
+	}
+	return blocks
 }
 
 // word64 is what rank r puts into element i of call k.
@@ -165,6 +179,13 @@ func boardCase(op collectives.Op, k, rank, size, count, root int, inPlace bool) 
 	case collectives.OpAlltoall:
 		in, out = vec(count*size), vec(count*size)
 		want = func(i int) uint64 { return word64(k, i/count, rank*count+i%count) }
+	case collectives.OpReduceScatter:
+		counts, before := uneven(size, count), 0
+		for _, n := range counts[:rank] {
+			before += int(n)
+		}
+		in, out = vec(count*size), vec(int(counts[rank]))
+		want = func(i int) uint64 { return fold(k, 0, size-1, before+i) }
 	case collectives.OpReduceScatterBlock:
 		in, out = vec(count*size), vec(count)
 		want = func(i int) uint64 { return fold(k, 0, size-1, rank*count+i) }
@@ -196,7 +217,7 @@ func TestBoardOperations(t *testing.T) {
 		}
 		calls := make([]call, 300)
 		ops := []collectives.Op{collectives.OpBarrier, collectives.OpBcast, collectives.OpReduce, collectives.OpAllreduce, collectives.OpGather,
-			collectives.OpScatter, collectives.OpAllgather, collectives.OpAlltoall, collectives.OpReduceScatterBlock, collectives.OpScan, collectives.OpExscan}
+			collectives.OpScatter, collectives.OpAllgather, collectives.OpAlltoall, collectives.OpReduceScatterBlock, collectives.OpReduceScatter, collectives.OpScan, collectives.OpExscan}
 		for k := range calls {
 			c := call{op: ops[rnd.IntN(len(ops))], count: []int{0, 1, 2, 7, 8, 33, 200, 1024, 1025, 9000, 20_000}[rnd.IntN(11)], root: rnd.IntN(size), inPlace: rnd.IntN(2) == 0}
 			calls[k] = c
