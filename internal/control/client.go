@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -136,6 +137,9 @@ func byeError(body []byte) error {
 	m := textMsg{k: kBye}
 	if err := decode(&m, body); err != nil {
 		return err
+	}
+	if why, ok := strings.CutPrefix(m.text, ErrEnding.Error()+": "); ok {
+		return &withDetail{ErrEnding, why}
 	}
 	return &withDetail{ErrRefused, m.text}
 }

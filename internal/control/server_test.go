@@ -241,7 +241,7 @@ func TestAbortAndEnding(t *testing.T) {
 	if ev := a.next(); ev.Kind != EvAbort || ev.Text != "rank 1 called Abort" {
 		t.Errorf("event %+v", ev)
 	}
-	if _, _, err := Dial(r.Addr(), r.procs[2].Token); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "ending") {
+	if _, _, err := Dial(r.Addr(), r.procs[2].Token); !errors.Is(err, ErrEnding) || !strings.Contains(err.Error(), "rank 1 called Abort") {
 		t.Errorf("join of an ending job: %v", err)
 	}
 	a.meet(b.id)
