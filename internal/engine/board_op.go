@@ -119,7 +119,7 @@ func (b *board) prepare(a *CollArgs, tag int32) *boardOp {
 }
 
 // step goes on with the operation as far as the other ranks allow. The caller
-// wakes sleepers if it publishes.
+// wakes sleepers if something was told.
 func (b *board) step(o *boardOp) (done bool) {
 	if o.reads {
 		o.moved = false
@@ -201,16 +201,10 @@ func (b *board) take(o *boardOp, slot int) {
 // flatten is begin for strided buffers: what is published is packed, and what
 // is reduced is so in packed memory.
 func (b *board) flatten(o *boardOp, a *CollArgs) {
-	room := func(m *[]byte, n int64) []byte {
-		if int64(cap(*m)) < n {
-			*m = make([]byte, n)
-		}
-		return (*m)[:n]
-	}
 	if !a.In.Strided() {
 		o.published = a.In.flat()
 	} else {
-		o.published = room(&b.packedIn, a.In.n)
+		o.published = b.scratch(&b.packedIn, a.In.n)
 		a.In.Pack(o.published, 0)
 	}
 	switch {
@@ -218,9 +212,9 @@ func (b *board) flatten(o *boardOp, a *CollArgs) {
 		o.out = a.Out.flat()
 		return
 	case a.Kernel != nil:
-		o.out = room(&b.packedOut, a.Out.n)
+		o.out = b.scratch(&b.packedOut, a.Out.n)
 	case a.Args.Op == collectives.OpBcast && b.rank == a.Args.Root:
-		o.out = room(&b.packedIn, a.Out.n)
+		o.out = b.scratch(&b.packedIn, a.Out.n)
 		a.Out.Pack(o.out, 0)
 	}
 	o.to = a.Out
