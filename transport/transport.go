@@ -119,7 +119,8 @@ type Transport interface {
 	// Send hands one message to a peer. Messages of one slot arrive in the
 	// order in which Send accepted them. len(p) <= Caps().EagerMax. On Sent
 	// the payload is the caller's again; on Queued after EvSent (or EvDown);
-	// on Full and Broken nothing was taken.
+	// on Full and Broken nothing was taken. With token 0 it never answers
+	// Queued: it copies, or is Full.
 	Send(s Slot, h *wire.Header, p []byte, tok Token) Status
 
 	// Poll makes progress (bulk transfers too, a bounded piece a call) and

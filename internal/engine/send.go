@@ -156,7 +156,11 @@ func (e *Engine) transmitEager(p *Peer, r *Request, cost int32) bool {
 		aux = r.wireID()
 	}
 	e.head = header(r.posted.Key, kindEager, r.flags, aux)
-	st := p.link.Send(p.slot, &e.head, e.pack.payload(r.buf), r.token())
+	tok := r.token()
+	if r.buf.Strided() {
+		tok = 0 // packed bytes are to be copied: the next message needs their place
+	}
+	st := p.link.Send(p.slot, &e.head, e.pack.payload(r.buf), tok)
 	if st == transport.Full {
 		e.refused(p)
 		return false
