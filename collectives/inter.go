@@ -76,6 +76,24 @@ func (a *Args) isRoot() bool { return !a.RootRemote && a.Rank == a.Root }
 // intercommunicator: it is in the root's group and not the root.
 func (a *Args) idle() bool { return !a.RootRemote && a.Rank != a.Root }
 
+// onceUnlessIdle is the rounds of an operation of one step between the root and
+// the remote group.
+func onceUnlessIdle(a *Args) int {
+	if a.idle() {
+		return 0
+	}
+	return 1
+}
+
+// rootSendsEach is what is sent if the root sends a block to or for each remote
+// rank.
+func rootSendsEach(a *Args) int64 {
+	if !a.isRoot() {
+		return 0
+	}
+	return a.Count * int64(a.Remote)
+}
+
 // far is the size of the group that the root is not in.
 func (a *Args) far() int {
 	if a.RootRemote {

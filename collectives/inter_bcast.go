@@ -63,16 +63,11 @@ var rootToLeader = Algorithm{
 //	scratch  none
 //	source   textbook
 var bcastInterLinear = Algorithm{
-	Name:  "inter-linear",
-	Op:    OpBcast,
-	Doc:   "one step; for a few ranks",
-	Inter: true,
-	Rounds: func(a *Args) int {
-		if a.idle() {
-			return 0
-		}
-		return 1
-	},
+	Name:   "inter-linear",
+	Op:     OpBcast,
+	Doc:    "one step; for a few ranks",
+	Inter:  true,
+	Rounds: onceUnlessIdle,
 	Round: func(a *Args, r int, dst []Step) []Step {
 		if a.RootRemote {
 			return recvFar(dst, a.Root, out(0, a.Count))
@@ -84,10 +79,5 @@ var bcastInterLinear = Algorithm{
 	},
 	Scratch: none,
 	Steps:   func(*Args) int { return 1 },
-	Sent: func(a *Args) int64 {
-		if !a.isRoot() {
-			return 0
-		}
-		return a.Count * int64(a.Remote)
-	},
+	Sent:    rootSendsEach,
 }

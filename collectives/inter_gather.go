@@ -10,16 +10,11 @@ package collectives
 //	scratch  none
 //	source   textbook
 var gatherInterLinear = Algorithm{
-	Name:  "inter-linear",
-	Op:    OpGather,
-	Doc:   "one step, one copy",
-	Inter: true,
-	Rounds: func(a *Args) int {
-		if a.idle() {
-			return 0
-		}
-		return 1
-	},
+	Name:   "inter-linear",
+	Op:     OpGather,
+	Doc:    "one step, one copy",
+	Inter:  true,
+	Rounds: onceUnlessIdle,
 	Round: func(a *Args, r int, dst []Step) []Step {
 		if a.RootRemote {
 			return sendFar(dst, a.Root, in(0, a.Count))

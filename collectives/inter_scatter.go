@@ -10,16 +10,11 @@ package collectives
 //	scratch  none
 //	source   textbook
 var scatterInterLinear = Algorithm{
-	Name:  "inter-linear",
-	Op:    OpScatter,
-	Doc:   "one step, one copy",
-	Inter: true,
-	Rounds: func(a *Args) int {
-		if a.idle() {
-			return 0
-		}
-		return 1
-	},
+	Name:   "inter-linear",
+	Op:     OpScatter,
+	Doc:    "one step, one copy",
+	Inter:  true,
+	Rounds: onceUnlessIdle,
 	Round: func(a *Args, r int, dst []Step) []Step {
 		if a.RootRemote {
 			return recvFar(dst, a.Root, out(0, a.Count))
@@ -88,10 +83,5 @@ var rootToLeaderBlocks = Algorithm{
 		return dst
 	},
 	Scratch: none,
-	Sent: func(a *Args) int64 {
-		if !a.isRoot() {
-			return 0
-		}
-		return a.Count * int64(a.Remote)
-	},
+	Sent:    rootSendsEach,
 }

@@ -46,9 +46,7 @@ func (e *Engine) boardDue(c *Context, tag int32) {
 	c.inside = e.newRequest(reqOther)
 	c.inside.op, c.inside.ctx = "set-up of shared memory", c
 	e.makeBoard(c)
-	if c.boardState == boardOpen {
-		e.noBoard(c)
-	}
+	e.noBoard(c)
 	e.freeRequest(c.inside)
 	c.inside = nil
 	if e.freeing != 0 {
@@ -61,9 +59,13 @@ func (c *Context) mayShare() bool {
 	return n > 1 && n <= maxBoardRanks && c.Remote.Len() == 0
 }
 
-// noBoard decides against a board, and tells the others if they may not know.
+// noBoard decides against a board if nothing was decided, and tells the others,
+// who may not know.
 func (e *Engine) noBoard(c *Context) {
-	if c.boardState == boardOpen && c.mayShare() && c.opFault() == nil {
+	if c.boardState != boardOpen {
+		return
+	}
+	if c.mayShare() && c.opFault() == nil {
 		e.tell(c, kindCollFail, wire.PlaneColl, boardTag, 0)
 	}
 	c.boardState = boardNever
@@ -235,24 +237,27 @@ type retired struct {
 // dropBoard ends this rank's use of its board.
 func (e *Engine) dropBoard(c *Context) {
 	b := c.board
-	if b == nil {
-		return
-	}
-	if e.closed {
+	switch {
+	case b == nil:
+	case e.closed:
 		e.leaveBoard(c)
-		return
+	case b.rank != 0:
+		c.noMoreBoard()
+		e.sharer().Leave(b.mem)
+	default:
+		c.noMoreBoard()
+		e.retired = append(e.retired, retired{b, c.Members})
+		e.reclaimBoards()
 	}
-	c.board = nil
-	c.boardState = boardNever
+}
+
+// noMoreBoard takes the board away from the communicator and says so to the
+// others.
+func (c *Context) noMoreBoard() {
+	c.board.ranks[c.board.rank].left.Store(1)
+	c.board, c.boardState = nil, boardNever
 	c.room.Store(0)
 	c.reads.Store(false)
-	b.ranks[b.rank].left.Store(1)
-	if b.rank != 0 {
-		e.sharer().Leave(b.mem)
-		return
-	}
-	e.retired = append(e.retired, retired{b, c.Members})
-	e.reclaimBoards()
 }
 
 // reclaimBoards takes back the memory of boards that everybody has left.
@@ -284,9 +289,7 @@ func (r *retired) inUse(e *Engine) bool {
 // operation does it when it comes out.
 func (e *Engine) leaveBoard(c *Context) {
 	if b := c.board; b != nil && c.inside == nil {
-		c.board = nil
-		c.room.Store(0)
-		b.ranks[b.rank].left.Store(1)
+		c.noMoreBoard()
 		e.sharer().Leave(b.mem)
 	}
 }

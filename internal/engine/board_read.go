@@ -373,30 +373,36 @@ func (b *board) readBlocks(o *boardOp) bool {
 				continue
 			}
 		}
-		for r.at < n {
-			if o.moved {
-				return false
-			}
-			m := min(n-r.at, transport.MaxRead)
-			if !b.readInto(o, src, key, off+r.at, to+r.at, m) {
-				return false
-			}
-			r.at += m
+		if !b.readRange(o, src, o.word, key, off, to, n) {
+			return false
 		}
 	}
 	return true
 }
 
-// readInto reads a piece of a rank's buffer to its place in the result.
-func (b *board) readInto(o *boardOp, src int, key uint64, off, to, n int64) bool {
-	if o.to.n == 0 {
-		return b.fetch(o, src, o.word, key, off, o.out[to:][:n])
+// readRange reads the rest of n bytes from off behind a rank's key to their
+// place in the result. false as readBlocks.
+func (b *board) readRange(o *boardOp, rank int, word, key uint64, off, to, n int64) bool {
+	r := &b.read
+	for r.at < n {
+		if o.moved {
+			return false
+		}
+		m := min(n-r.at, transport.MaxRead)
+		var dst []byte
+		if o.to.n > 0 {
+			dst = b.scratch(&b.packedOut, m)
+		} else {
+			dst = o.out[to+r.at:][:m]
+		}
+		if !b.fetch(o, rank, word, key, off+r.at, dst) {
+			return false
+		}
+		if o.to.n > 0 {
+			o.put(to+r.at, dst)
+		}
+		r.at += m
 	}
-	p := b.scratch(&b.packedOut, n)
-	if !b.fetch(o, src, o.word, key, off, p) {
-		return false
-	}
-	o.put(to, p)
 	return true
 }
 
@@ -405,10 +411,6 @@ func (b *board) keepOwn(o *boardOp, off, n, to int64) {
 	r := &b.read
 	if r.send != nil {
 		off = r.sendAt[b.rank] * o.unit
-	}
-	switch o.op {
-	case collectives.OpAllgather, collectives.OpAllgatherv:
-		off = 0
 	}
 	if n > 0 && !r.inPlace {
 		o.put(to, r.in[off:][:n])
@@ -429,13 +431,9 @@ func (b *board) reduceSegment(o *boardOp) bool {
 	}
 	direct := !r.inPlace && o.to.n == 0 && (o.op != collectives.OpReduce || !r.second)
 	if !direct {
-		b.scratch(&r.hold, r.n)
-		r.hold = r.hold[:r.n]
+		r.hold = b.scratch(&r.hold, r.n)
 	}
-	piece := pieceBytes / o.unit * o.unit
-	if piece == 0 {
-		piece = o.unit
-	}
+	piece := max(pieceBytes/o.unit, 1) * o.unit
 	for r.at < r.n {
 		if o.moved {
 			return false
@@ -471,10 +469,9 @@ func (b *board) reducePiece(o *boardOp, dst []byte, off int64) bool {
 	var high []byte // the operands so far
 	for q := b.size - 1; q >= 0; q-- {
 		x := acc
-		switch {
-		case q == b.rank:
+		if q == b.rank {
 			x = r.in[off:][:n]
-		default:
+		} else {
 			if high == nil {
 				x = dst
 			}
@@ -535,24 +532,8 @@ func (b *board) collect(o *boardOp) bool {
 			return false
 		}
 		key := binary.NativeEndian.Uint64(b.slots[b.resultSlot(q, o.seq)].inline[:])
-		for n := hi - lo; r.at < n; {
-			if o.moved {
-				return false
-			}
-			m := min(n-r.at, transport.MaxRead)
-			dst := o.out
-			if o.to.n > 0 {
-				dst = b.scratch(&b.packedOut, m)
-			} else {
-				dst = dst[lo+r.at:][:m]
-			}
-			if !b.fetch(o, q, word, key, r.at, dst) {
-				return false
-			}
-			if o.to.n > 0 {
-				o.put(lo+r.at, dst)
-			}
-			r.at += m
+		if !b.readRange(o, q, word, key, 0, lo, hi-lo) {
+			return false
 		}
 	}
 	return true

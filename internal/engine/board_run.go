@@ -38,10 +38,7 @@ func (e *Engine) boardColl(c *Context, a *CollArgs, tag int32) *Fault {
 		e.leading = true
 		turns := e.turns
 		done := e.boardSpin(c, b, o)
-		if b.ask != nil {
-			b.ask.reply(e)
-			b.ask = nil
-		}
+		b.answer(e)
 		if e.turns != turns || e.followers.first != nil || e.relaxDue() {
 			e.endLead()
 		} else {
@@ -105,10 +102,15 @@ func (e *Engine) boardSpin(c *Context, b *board, o *boardOp) bool {
 		default:
 			return false
 		}
-		if b.ask != nil {
-			b.ask.reply(e)
-			b.ask = nil
-		}
+		b.answer(e)
+	}
+}
+
+// answer tells a second caller who is here.
+func (b *board) answer(e *Engine) {
+	if b.ask != nil {
+		b.ask.reply(e)
+		b.ask = nil
 	}
 }
 

@@ -417,9 +417,7 @@ func (e *Engine) finish(k *coll) {
 		e.pack.copy(k.strided, k.bufs[collectives.Out])
 	}
 	if k.fault != nil {
-		if k.ctx.boardState == boardOpen {
-			e.noBoard(k.ctx)
-		}
+		e.noBoard(k.ctx)
 		r.fail(k.fault)
 		if k.tell {
 			e.tell(k.ctx, kindCollFail, wire.PlaneColl, k.tag, k.fault.culprit())

@@ -83,9 +83,7 @@ func (e *Engine) refuse(c *Context, a *CollArgs) {
 	if c.opFault() != nil {
 		return
 	}
-	if c.boardState == boardOpen {
-		e.noBoard(c)
-	}
+	e.noBoard(c)
 	tag := c.collTag(a.Tag)
 	if c.trouble != nil {
 		delete(c.trouble.early, tag)

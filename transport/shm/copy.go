@@ -29,12 +29,25 @@ func (t *Transport) probe(c *conn) {
 		return
 	}
 	c.cma = cmaBroken
-	if t.cmaOff || c.pid <= 0 || c.nonceAddr%8 != 0 || c.nonceAddr >= maxAddr {
-		return
-	}
-	if got, err := cmaRead(c.pid, nil, 0, c.nonceAddr); err == nil && got == c.nonce {
+	if t.readable(c.pid, c.nonceAddr, c.nonce) == nil {
 		c.cma = cmaWorks
 	}
+}
+
+// readable finds out whether this process may read that of a pid, in whose
+// memory nonce stands at an address.
+func (t *Transport) readable(pid int, nonceAddr, nonce uint64) error {
+	if t.cmaOff || pid <= 0 {
+		return transport.ErrUnavailable
+	}
+	if nonceAddr%8 != 0 || nonceAddr >= maxAddr {
+		return fmt.Errorf("nonce at %#x: %w", nonceAddr, transport.ErrProtocol)
+	}
+	got, err := cmaRead(pid, nil, 0, nonceAddr)
+	if err == nil && got != nonce {
+		err = fmt.Errorf("it is not process %d here: %w", pid, transport.ErrUnreachable)
+	}
+	return err
 }
 
 // cmaFailed notes that a direct copy failed. A bad address is the fault of

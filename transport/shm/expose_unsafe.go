@@ -5,7 +5,6 @@ package shm
 // unsafe: what is exposed is named by its address, which another process reads.
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"unsafe"
@@ -35,18 +34,13 @@ func (t *Transport) Proof() (key, value uint64) { return addrOfWord(&t.nonce), t
 func (t *Transport) Reach(c wire.Contact, key, value uint64) (transport.Memory, error) {
 	closeFD(c.Segment)
 	closeFD(c.Bell)
-	if t.cmaOff || !c.SameHost || c.PID <= 0 {
+	if !c.SameHost {
 		return nil, fmt.Errorf("shm: memory of process %v: %w", c.Proc, transport.ErrUnavailable)
 	}
-	m := memory(c.PID)
-	var word [8]byte
-	if err := m.Read(word[:], key, 0); err != nil {
+	if err := t.readable(c.PID, key, value); err != nil {
 		return nil, fmt.Errorf("shm: memory of process %v: %w", c.Proc, err)
 	}
-	if binary.NativeEndian.Uint64(word[:]) != value {
-		return nil, fmt.Errorf("shm: process %v is not %d here: %w", c.Proc, c.PID, transport.ErrUnreachable)
-	}
-	return m, nil
+	return memory(c.PID), nil
 }
 
 // memory is that of the process with this pid.
