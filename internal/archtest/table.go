@@ -53,11 +53,14 @@ var layers = []row{
 	{pkg: "internal/engine", may: "transport collectives internal/wire internal/group internal/match " +
 		"internal/dtype internal/kernel internal/mem internal/rollcall internal/wait"},
 
+	{pkg: "internal/remote", may: "internal/engine transport internal/wire internal/dtype internal/kernel internal/mem internal/wait"},
+
 	// The public library.
 	{pkg: "mpi", may: "internal/engine collectives transport transport/inproc transport/shm transport/tcp " +
 		"internal/wire internal/group internal/dtype internal/kernel internal/mem internal/control internal/segment internal/rollcall " +
 		"internal/cgroup internal/wait internal/topo"},
 	{pkg: "mpi/value", may: "mpi"},
+	{pkg: "rma", may: "mpi internal/remote internal/engine internal/wire internal/dtype internal/kernel"},
 	{pkg: "mpitest", may: "mpi internal/engine internal/wait internal/segment transport transport/inproc transport/shm transport/tcp transport/faulty internal/wire " +
 		"internal/control internal/rollcall"},
 
@@ -66,14 +69,14 @@ var layers = []row{
 
 	// Applications of both.
 	{pkg: "bench/report", may: "internal/plot"},
-	{pkg: "bench", may: "mpi mpi/value collectives collectives/sim internal/plot internal/cgroup bench/report"},
+	{pkg: "bench", may: "mpi mpi/value rma collectives collectives/sim internal/plot internal/cgroup bench/report"},
 	{pkg: "bench/peers", may: "bench/report internal/plot internal/cgroup"},
 	{pkg: "bench/peers/empty", may: "mpi"},
 	{pkg: "cmd/gompirun", may: "launcher"},
 	{pkg: "cmd/gompictl", may: "launcher internal/wire internal/control internal/rollcall"},
 	{pkg: "cmd/gompibench", may: "bench bench/report mpi collectives collectives/sim internal/control"},
 	{pkg: "examples"}, // holds the tests of all examples
-	{pkg: "examples/*", may: "mpi mpi/value internal/plot"},
+	{pkg: "examples/*", may: "mpi mpi/value rma internal/plot"},
 }
 
 // testHelpers may be imported by any test that is not below them.
