@@ -40,6 +40,16 @@ const (
 	ErrOverlap                      // a collective call while another goroutine blocks in one of the same communicator
 	ErrTopology                     // the communicator has no such topology
 	ErrKeyval                       // a zero Keyval
+	ErrWin                          // window freed, or not usable here
+	ErrSize                         // a window of a size that cannot be
+	ErrLockType                     // neither LockShared nor LockExclusive
+	ErrAssert                       // an assertion that the call does not have
+	ErrRMASync                      // the call does not fit the window's epochs
+	ErrRMARange                     // elements outside the target's memory
+	ErrRMAAttach                    // memory cannot be attached
+	ErrRMAShared                    // memory of the window cannot be shared
+	ErrRMAFlavor                    // the window's kind does not have the call
+	ErrClosed                       // exposed memory was closed by its owner
 )
 
 var classText = [...]string{
@@ -50,7 +60,10 @@ var classText = [...]string{
 	ErrAborted: "given up by another rank", ErrInUse: "buffer in use", ErrUnreachable: "communication failed",
 	ErrNotReady: "receive not posted", ErrFinalized: "process was finalized", ErrArg: "invalid argument",
 	ErrNoMemory: "out of memory", ErrOverlap: "overlapping collective calls", ErrTopology: "no such topology",
-	ErrKeyval: "invalid attribute key",
+	ErrKeyval: "invalid attribute key", ErrWin: "invalid window", ErrSize: "invalid window size",
+	ErrLockType: "invalid lock type", ErrAssert: "invalid assertion", ErrRMASync: "wrong synchronisation",
+	ErrRMARange: "outside the target's memory", ErrRMAAttach: "memory cannot be attached",
+	ErrRMAShared: "memory cannot be shared", ErrRMAFlavor: "wrong kind of window", ErrClosed: "memory was closed",
 }
 
 // Error makes a class usable as the target of errors.Is.
