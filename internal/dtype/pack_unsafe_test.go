@@ -185,3 +185,38 @@ func TestNoAllocations(t *testing.T) {
 		t.Errorf("external: %v allocations", n)
 	}
 }
+
+// TestBlockSizes moves blocks of every size there is a loop for, and of some
+// beyond, forwards and backwards, and looks at the bytes between them.
+func TestBlockSizes(t *testing.T) {
+	const count, packed = 7, 2 // packed: the gap in the target
+	for size := 1; size < shortMax+80; size++ {
+		for _, step := range []int{size, size + 1, 3*size + 5, -size, -2*size - 3} {
+			src, first := make([]byte, count*max(step, -step)), 0
+			for i := range src {
+				src[i] = byte(i*7 + i>>8 + 1)
+			}
+			if step < 0 {
+				first = -step * (count - 1)
+			}
+			got := make([]byte, count*(size+packed))
+			want := bytes.Clone(got)
+			for i := range count {
+				copy(want[i*(size+packed):][:size], src[first+i*step:])
+			}
+			copyStrided(unsafe.Pointer(&got[0]), unsafe.Pointer(&src[first]), int64(size+packed), int64(step), count, int64(size))
+			if !bytes.Equal(got, want) {
+				t.Fatalf("blocks of %d bytes at %d:\n% x, want\n% x", size, step, got, want)
+			}
+			back := make([]byte, len(src))
+			copyStrided(unsafe.Pointer(&back[first]), unsafe.Pointer(&got[0]), int64(step), int64(size+packed), count, int64(size))
+			wantBack := make([]byte, len(src))
+			for i := range count {
+				copy(wantBack[first+i*step:][:size], src[first+i*step:])
+			}
+			if !bytes.Equal(back, wantBack) {
+				t.Fatalf("blocks of %d bytes put at %d:\n% x, want\n% x", size, step, back, wantBack)
+			}
+		}
+	}
+}
