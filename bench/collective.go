@@ -58,6 +58,13 @@ func newSides(c *mpi.Comm, s shape, bytes int) *sides {
 	if s&manySums != 0 {
 		d.manySum, d.total = make([]float64, all/8), make([]float64, bytes/8)
 	}
+	// Touched, as the peers do: page faults are not measured.
+	for _, b := range [...][]byte{d.send, d.recv, d.manyIn, d.many} {
+		clear(b)
+	}
+	for _, b := range [...][]float64{d.sum, d.total, d.manySum} {
+		clear(b)
+	}
 	for range d.size {
 		d.counts = append(d.counts, bytes)
 		d.elems = append(d.elems, bytes/8)

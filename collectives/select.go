@@ -59,6 +59,9 @@ var defaultRules = [...]Rule{
 	{OpAllreduce, 0, 0, "read"},
 	{OpReduceScatterBlock, 0, 0, "read"},
 	{OpReduceScatter, 0, 0, "read"},
+	{OpScan, 0, 0, "read"},
+	{OpExscan, 2, 0, "direct"},
+	{OpExscan, 0, 0, "read"},
 
 	{OpBarrier, 8, 0, "direct"},
 	{OpBarrier, 0, 0, "dissemination"},

@@ -19,7 +19,7 @@ package collectives
 //
 //	read       Bcast, Scatter(v): the block; Allgather(v), Alltoall(v): (P-1)
 //	           blocks; Allreduce: 2n (P-1)/P; Reduce: n (P-1)/P, the root twice;
-//	           Reduce_scatter_block: (P-1) blocks
+//	           Reduce_scatter_block: (P-1) blocks; Scan: n, Exscan: 2n, in a chain
 //	needs      Args.Reads
 const (
 	sharedName = "shared"
@@ -36,7 +36,7 @@ var shared = func() (list []*Algorithm) {
 		list = append(list, &Algorithm{Op: op, Name: sharedName, Shared: true, Doc: "through shared memory, for small blocks inside a host"})
 	}
 	for _, op := range []Op{
-		OpBcast, OpScatter, OpScatterv, OpAllgather, OpAllgatherv, OpAlltoall, OpAlltoallv, OpReduce, OpAllreduce, OpReduceScatterBlock, OpReduceScatter,
+		OpBcast, OpScatter, OpScatterv, OpAllgather, OpAllgatherv, OpAlltoall, OpAlltoallv, OpReduce, OpAllreduce, OpReduceScatterBlock, OpReduceScatter, OpScan, OpExscan,
 	} {
 		list = append(list, &Algorithm{Op: op, Name: readName, Shared: true, Reads: true, Doc: "each byte is read once from its owner's memory, for large blocks inside a host"})
 	}

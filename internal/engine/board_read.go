@@ -32,13 +32,14 @@ type boardRead struct {
 	// Allgatherv.
 	send, sendAt, recv, recvAt []int64
 
+	readers [2]int // who reads from this rank: the first, and the first after them
 	keys    []uint64
-	i       int   // of the sources, or of a segment's operands
+	i       int   // of the sources
 	at      int64 // bytes of that source, or of the segment
 	from, n int64 // the segment of this rank
 	in      []byte
-	acc     []byte // of one piece
-	hold    []byte // a segment that must not be in place yet
+	acc     [2][]byte // operands of one piece
+	hold    []byte    // a segment that must not be in place yet
 }
 
 type readStage uint8
@@ -50,14 +51,6 @@ const (
 	collecting
 	leaving
 )
-
-// pieceBytes is how much of a segment is reduced at once: it stays in a
-// processor's own cache.
-const pieceBytes = 64 << 10
-
-// aloneBytes is the longest vector that the root of a Reduce reduces alone: for
-// less the segments of the others are not worth a second round.
-const aloneBytes = 256 << 10
 
 // keyBytes is the head of a publication of what others read, before the places
 // of the ranks' parts: eight bytes of offset and eight of length for each.
@@ -85,6 +78,7 @@ func (b *board) beginRead(o *boardOp, a *CollArgs) {
 		o.out = a.Out.flat()
 	}
 	o.n = a.Out.n
+	r.readers[0], r.readers[1] = 0, b.size
 	root := 0
 	switch g.Op {
 	case collectives.OpBcast, collectives.OpScatter, collectives.OpScatterv:
@@ -92,9 +86,14 @@ func (b *board) beginRead(o *boardOp, a *CollArgs) {
 		r.exposed = b.rank == root
 	case collectives.OpReduce:
 		root = g.Root
+	case collectives.OpScan, collectives.OpExscan:
+		r.exposed = b.rank < b.size-1
+		r.readers[0], r.readers[1] = b.rank+1, min(b.rank+2, b.size)
 	}
 	o.offers = r.exposed
 	switch {
+	case g.Op == collectives.OpScan || g.Op == collectives.OpExscan:
+		b.beginScan(o, a)
 	case !o.offers:
 	case g.Op == collectives.OpBcast:
 		r.in = b.packed(a.Out)
@@ -164,6 +163,10 @@ func (b *board) expose(buf []byte) uint64 {
 func (b *board) offer(o *boardOp) {
 	r := &b.read
 	i := b.slot(b.rank, o.seq)
+	if o.op == collectives.OpScan || o.op == collectives.OpExscan {
+		b.offerScan(o, i)
+		return
+	}
 	p := b.rooms[i]
 	key := uint64(0)
 	small := b.inside(o) // the data itself goes along
@@ -217,7 +220,7 @@ func (b *board) stepRead(o *boardOp) (done bool) {
 			}
 			r.stage = moving
 		case moving:
-			if r.reduces && !b.reduceSegment(o) || !r.reduces && !b.readBlocks(o) {
+			if !b.move(o) {
 				return false
 			}
 			r.stage, r.i, r.at = resulting, 0, 0
@@ -237,12 +240,14 @@ func (b *board) stepRead(o *boardOp) (done bool) {
 			r.stage = leaving
 		case leaving:
 			if r.exposed {
-				for _, x := range b.ranks {
+				for _, x := range b.ranks[r.readers[0]:r.readers[1]] {
 					if later(o.seq, x.done.Load()) {
 						return false
 					}
 				}
-				b.seen = o.seq
+				if r.readers[1]-r.readers[0] == b.size {
+					b.seen = o.seq
+				}
 			}
 			if len(r.hold) > 0 && !r.second {
 				o.put(0, r.hold[:r.n])
@@ -251,6 +256,18 @@ func (b *board) stepRead(o *boardOp) (done bool) {
 		}
 	}
 	return true
+}
+
+// move is the stage in which this rank reads. false: others have to go on first,
+// or enough was copied for once.
+func (b *board) move(o *boardOp) bool {
+	switch {
+	case o.op == collectives.OpScan || o.op == collectives.OpExscan:
+		return b.scan(o)
+	case b.read.reduces:
+		return b.reduceSegment(o)
+	}
+	return b.readBlocks(o)
 }
 
 // placeOf is where a publication with that word stands.
@@ -310,12 +327,13 @@ func (b *board) awaitsRead(o *boardOp, rank int) bool {
 	switch o.op {
 	case collectives.OpBcast, collectives.OpScatter, collectives.OpScatterv:
 		return r.exposed || rank == r.root
+	case collectives.OpScan, collectives.OpExscan:
+		return rank == b.rank-1 && r.stage <= moving || rank == b.rank+1
 	}
 	return true
 }
 
-// readBlocks reads this rank's blocks, from the next rank on. false: others
-// have to go on first, or enough was copied for once.
+// readBlocks reads this rank's blocks, from the next rank on. false as move.
 func (b *board) readBlocks(o *boardOp) bool {
 	r := &b.read
 	for ; r.i < b.size; r.i, r.at = r.i+1, 0 {
@@ -417,128 +435,6 @@ func (b *board) keepOwn(o *boardOp, off, n, to int64) {
 	}
 }
 
-// reduceSegment reduces this rank's part of the vector, piece by piece, from
-// the highest rank down.
-func (b *board) reduceSegment(o *boardOp) bool {
-	r := &b.read
-	if r.n == 0 {
-		return true
-	}
-	for q := range b.size { // nothing is known to stay in place before all are here
-		if q != b.rank && !b.published(o, q, o.word) {
-			return false
-		}
-	}
-	direct := !r.inPlace && o.to.n == 0 && (o.op != collectives.OpReduce || !r.second)
-	if !direct {
-		r.hold = b.scratch(&r.hold, r.n)
-	}
-	piece := max(pieceBytes/o.unit, 1) * o.unit
-	for r.at < r.n {
-		if o.moved {
-			return false
-		}
-		n := min(piece, r.n-r.at)
-		var dst []byte
-		if direct {
-			dst = o.out[r.place(o)+r.at:][:n]
-		} else {
-			dst = r.hold[r.at:][:n]
-		}
-		if !b.reducePiece(o, dst, r.from+r.at) {
-			return false
-		}
-		r.at += n
-	}
-	return true
-}
-
-// place is where this rank's segment goes in its result.
-func (r *boardRead) place(o *boardOp) int64 {
-	if o.op == collectives.OpAllreduce {
-		return r.from
-	}
-	return 0
-}
-
-// reducePiece combines bytes [off, off+len(dst)) of all ranks.
-func (b *board) reducePiece(o *boardOp, dst []byte, off int64) bool {
-	r := &b.read
-	n := int64(len(dst))
-	acc := b.scratch(&r.acc, n)
-	var high []byte // the operands so far
-	for q := b.size - 1; q >= 0; q-- {
-		x := acc
-		if q == b.rank {
-			x = r.in[off:][:n]
-		} else {
-			if high == nil {
-				x = dst
-			}
-			key := binary.NativeEndian.Uint64(b.rooms[b.slot(q, o.seq)])
-			if !b.fetch(o, q, o.word, key, off, x) {
-				return false
-			}
-		}
-		if high == nil {
-			high = x
-			continue
-		}
-		o.kernel(address(dst), address(x), address(high), n/o.unit)
-		high = dst
-	}
-	return true
-}
-
-// offerResult publishes where this rank's segment of the result lies.
-func (b *board) offerResult(o *boardOp) {
-	r := &b.read
-	seg := r.hold
-	if o.op == collectives.OpAllreduce {
-		if len(r.hold) > 0 || r.n == 0 {
-			// Nobody reads this rank's own segment of its vector.
-			o.put(r.from, r.hold[:r.n])
-		} else {
-			seg = o.out[r.from:][:r.n]
-		}
-	}
-	i := b.resultSlot(b.rank, o.seq)
-	binary.NativeEndian.PutUint64(b.slots[i].inline[:], b.expose(seg))
-	b.publish(i, b.resultWord(o))
-}
-
-func (b *board) resultWord(o *boardOp) uint64 {
-	return boardWord(o.seq, o.op, 0, kindResult, o.bytes)
-}
-
-// collect reads the segments of the others.
-func (b *board) collect(o *boardOp) bool {
-	r := &b.read
-	if o.n == 0 { // not the root
-		return true
-	}
-	word := b.resultWord(o)
-	elems := o.n / o.unit
-	for ; r.i < b.size; r.i, r.at = r.i+1, 0 {
-		q := (b.rank + r.i) % b.size
-		lo, hi := elems*int64(q)/int64(b.size)*o.unit, elems*int64(q+1)/int64(b.size)*o.unit
-		if q == b.rank {
-			if o.op == collectives.OpReduce {
-				o.put(lo, r.hold[:r.n])
-			}
-			continue
-		}
-		if !b.published(o, q, word) {
-			return false
-		}
-		key := binary.NativeEndian.Uint64(b.slots[b.resultSlot(q, o.seq)].inline[:])
-		if !b.readRange(o, q, word, key, 0, lo, hi-lo) {
-			return false
-		}
-	}
-	return true
-}
-
 // maxKeptBoard is how much scratch memory a board keeps between operations.
 const maxKeptBoard = 4 << 20
 
@@ -558,7 +454,7 @@ func (b *board) endRead(o *boardOp, failed bool) {
 	}
 	r.keys, r.in = r.keys[:0], nil
 	r.send, r.sendAt, r.recv, r.recvAt = nil, nil, nil, nil
-	for _, m := range []*[]byte{&r.acc, &r.hold, &b.packedIn, &b.packedOut} {
+	for _, m := range []*[]byte{&r.acc[0], &r.acc[1], &r.hold, &b.packedIn, &b.packedOut} {
 		if cap(*m) > maxKeptBoard {
 			*m = nil
 		}

@@ -35,11 +35,18 @@ type boardSlot struct {
 	inline [boardInline]byte
 }
 
+// progress is how many bytes of the result that a scan's publication names are
+// there. It belongs to a slot whose payload is behind it.
+func (s *boardSlot) progress() *atomic.Int64 {
+	return (*atomic.Int64)(unsafe.Pointer(&s.inline))
+}
+
 const (
 	_ = uint(unsafe.Sizeof(boardHead{}) - boardAlign)
 	_ = uint(unsafe.Sizeof(boardRank{}) - boardAlign)
 	_ = uint(unsafe.Sizeof(boardSlot{}) - boardLine)
 	_ = -uint(unsafe.Sizeof(boardSlot{}) % boardLine)
+	_ = -uint(unsafe.Offsetof(boardSlot{}.inline) % 8) // for progress
 )
 
 func viewBoardHead(m []byte) *boardHead { return (*boardHead)(unsafe.Pointer(&m[0])) }

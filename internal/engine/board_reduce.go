@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"encoding/binary"
+
+	"gompi/collectives"
+)
+
+// pieceBytes is how much of a segment is reduced at once: it stays in a
+// processor's own cache.
+const pieceBytes = 64 << 10
+
+// aloneBytes is the longest vector that the root of a Reduce reduces alone: for
+// less the segments of the others are not worth a second round.
+const aloneBytes = 256 << 10
+
+// reduceSegment reduces this rank's part of the vector, piece by piece, from
+// the highest rank down.
+func (b *board) reduceSegment(o *boardOp) bool {
+	r := &b.read
+	if r.n == 0 {
+		return true
+	}
+	for q := range b.size { // nothing is known to stay in place before all are here
+		if q != b.rank && !b.published(o, q, o.word) {
+			return false
+		}
+	}
+	if !b.reducesInPlace(o) {
+		r.hold = b.scratch(&r.hold, r.n)
+	}
+	piece := max(pieceBytes/o.unit, 1) * o.unit
+	for r.at < r.n {
+		if o.moved {
+			return false
+		}
+		n := min(piece, r.n-r.at)
+		var dst []byte
+		if len(r.hold) > 0 {
+			dst = r.hold[r.at:][:n]
+		} else {
+			dst = o.out[r.place(o)+r.at:][:n]
+		}
+		if !b.reducePiece(o, dst, r.from+r.at) {
+			return false
+		}
+		r.at += n
+	}
+	return true
+}
+
+// reducesInPlace reports whether this rank's segment can go into its result at
+// once. In place, others read what they need of the vector from there, but
+// nobody else this segment; the blocks of a reduce_scatter lie elsewhere.
+func (b *board) reducesInPlace(o *boardOp) bool {
+	switch o.op {
+	case collectives.OpReduce:
+		return b.rank == b.read.root && o.to.n == 0
+	case collectives.OpAllreduce:
+		return o.to.n == 0
+	}
+	return !b.read.inPlace && o.to.n == 0
+}
+
+// place is where this rank's segment goes in its result.
+func (r *boardRead) place(o *boardOp) int64 {
+	if o.op == collectives.OpAllreduce || o.op == collectives.OpReduce {
+		return r.from
+	}
+	return 0
+}
+
+// reducePiece combines bytes [off, off+len(dst)) of all ranks. It writes dst at
+// the end only: in place, this rank's operand stands there.
+func (b *board) reducePiece(o *boardOp, dst []byte, off int64) bool {
+	r := &b.read
+	n := int64(len(dst))
+	acc, next := b.scratch(&r.acc[0], n), b.scratch(&r.acc[1], n)
+	var high []byte // the operands so far
+	for q := b.size - 1; q >= 0; q-- {
+		x := next
+		if q == b.rank {
+			x = r.in[off:][:n]
+		} else {
+			if high == nil {
+				x = acc
+			}
+			key := binary.NativeEndian.Uint64(b.rooms[b.slot(q, o.seq)])
+			if !b.fetch(o, q, o.word, key, off, x) {
+				return false
+			}
+		}
+		if high == nil {
+			high = x
+			continue
+		}
+		to := acc
+		if q == 0 {
+			to = dst
+		}
+		o.kernel(address(to), address(x), address(high), n/o.unit)
+		high = to
+	}
+	return true
+}
+
+// offerResult publishes where this rank's segment of the result lies.
+func (b *board) offerResult(o *boardOp) {
+	r := &b.read
+	seg := r.hold
+	if o.op == collectives.OpAllreduce {
+		if len(r.hold) > 0 || r.n == 0 {
+			o.put(r.from, r.hold[:r.n])
+		} else {
+			seg = o.out[r.from:][:r.n]
+		}
+	}
+	i := b.resultSlot(b.rank, o.seq)
+	binary.NativeEndian.PutUint64(b.slots[i].inline[:], b.expose(seg))
+	b.publish(i, b.resultWord(o))
+}
+
+func (b *board) resultWord(o *boardOp) uint64 {
+	return boardWord(o.seq, o.op, 0, kindResult, o.bytes)
+}
+
+// collect reads the segments of the others.
+func (b *board) collect(o *boardOp) bool {
+	r := &b.read
+	if o.n == 0 { // not the root
+		return true
+	}
+	word := b.resultWord(o)
+	elems := o.n / o.unit
+	for ; r.i < b.size; r.i, r.at = r.i+1, 0 {
+		q := (b.rank + r.i) % b.size
+		lo, hi := elems*int64(q)/int64(b.size)*o.unit, elems*int64(q+1)/int64(b.size)*o.unit
+		if q == b.rank {
+			if o.op == collectives.OpReduce && len(r.hold) > 0 {
+				o.put(lo, r.hold[:r.n])
+			}
+			continue
+		}
+		if !b.published(o, q, word) {
+			return false
+		}
+		key := binary.NativeEndian.Uint64(b.slots[b.resultSlot(q, o.seq)].inline[:])
+		if !b.readRange(o, q, word, key, 0, lo, hi-lo) {
+			return false
+		}
+	}
+	return true
+}
