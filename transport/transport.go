@@ -226,10 +226,10 @@ type Sharer interface {
 // fetch them in pairs.
 const ShareAlign = 128
 
-// Exposer is an optional capability: a process reads what others of its host
-// have exposed, without them.
+// Exposer is an optional capability: a process reads and writes what others of
+// its host have exposed, without them.
 type Exposer interface {
-	// Expose lets processes that know the key read buf, which must be on the
+	// Expose lets processes that know the key access buf, which must be on the
 	// heap, until Hide. It is also told of buffers that Read fills again and
 	// again.
 	Expose(buf []byte) (key uint64)
@@ -239,23 +239,50 @@ type Exposer interface {
 	// who Reach this process.
 	Proof() (key, value uint64)
 
-	// Reach returns the memory of another process, if it can be read: value is
-	// found at key. It owns the contact's descriptors in every case. The
+	// Reach returns the memory of another process, if it can be accessed: value
+	// is found at key. It owns the contact's descriptors in every case. The
 	// memory is used until that process is known to be dead, not longer.
 	Reach(c wire.Contact, key, value uint64) (Memory, error)
 }
 
-// Memory is what another process has exposed.
+// Memory is what another process has exposed. Unlike a Transport it may be used
+// by several goroutines at once. Off counts bytes behind a key. A key that is
+// not exposed any more gives an error or anything at all; what lies outside of
+// what is exposed need not be an error, so that the caller checks it.
+// ErrPeerGone: the process has ended. After an error any part may have been
+// copied.
 type Memory interface {
-	// Read fills dst, at most MaxRead bytes, from byte off behind key. A key
-	// that is not exposed any more gives an error or anything at all;
-	// ErrPeerGone: the process has ended.
+	// Read fills dst, at most MaxRead bytes.
 	Read(dst []byte, key uint64, off int64) error
+
+	// Write copies src, at most MaxRead bytes.
+	Write(src []byte, key uint64, off int64) error
+
+	// ReadRuns and WriteRuns are Read and Write of at most MaxRuns runs, of
+	// MaxRead bytes together.
+	ReadRuns(runs []Run, key uint64) error
+	WriteRuns(runs []Run, key uint64) error
 }
 
-// MaxRead is the most that one Read copies: longer ones would hold off a stop
-// of the world.
-const MaxRead = 256 << 10
+// Run is a piece of memory on both sides.
+type Run struct {
+	Mem []byte // here
+	Off int64  // there
+}
+
+// MaxRead is the most that one call copies: longer ones would hold off a stop
+// of the world. MaxRuns is the most runs of a call: with more the cost of each
+// no longer falls.
+const (
+	MaxRead = 256 << 10
+	MaxRuns = 64
+)
+
+// Direct is an optional capability of a Memory in the same address space.
+type Direct interface {
+	// Bytes returns what is exposed behind a key, nil if nothing is.
+	Bytes(key uint64) []byte
+}
 
 // Env is what an engine gives to a transport when it opens it.
 type Env struct {

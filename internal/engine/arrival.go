@@ -15,28 +15,13 @@ type arrival struct {
 	bytes int64  // length of the message
 	units int32
 	next  *arrival
-	block uint8 // size class of data
 }
 
-// arrivalPool recycles arrivals and their memory in powers of two, so that a
-// burst of unexpected messages costs no allocation the second time. What it
-// keeps is bounded by what credit let arrive at one time.
+// arrivalPool recycles arrivals and their memory. What it keeps is bounded by
+// what credit let arrive at one time.
 type arrivalPool struct {
 	free   *arrival
-	blocks [maxBlock + 1][][]byte
-}
-
-const (
-	minBlock = 6  // 64 bytes
-	maxBlock = 24 // 16 MiB: above every eager limit
-)
-
-func blockClass(n int) uint8 {
-	c := uint8(minBlock)
-	for 1<<c < n {
-		c++
-	}
-	return c
+	blocks blockPool
 }
 
 func (p *arrivalPool) get(n int) *arrival {
@@ -47,23 +32,12 @@ func (p *arrivalPool) get(n int) *arrival {
 	} else {
 		a = new(arrival)
 	}
-	if n > 0 {
-		c := blockClass(n)
-		if k := len(p.blocks[c]); k > 0 {
-			a.data = p.blocks[c][k-1][:n]
-			p.blocks[c] = p.blocks[c][:k-1]
-		} else {
-			a.data = make([]byte, n, 1<<c)
-		}
-		a.block = c
-	}
+	a.data = p.blocks.get(n)
 	return a
 }
 
 func (p *arrivalPool) put(a *arrival) {
-	if a.data != nil {
-		p.blocks[a.block] = append(p.blocks[a.block], a.data[:0])
-	}
+	p.blocks.put(a.data)
 	*a = arrival{next: p.free}
 	p.free = a
 }

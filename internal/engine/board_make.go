@@ -26,16 +26,6 @@ const (
 	boardNever
 )
 
-// sharer is the transport whose memory boards are of, nil if there is none.
-func (e *Engine) sharer() transport.Sharer {
-	for _, l := range e.links[1:] {
-		if s, ok := l.Transport.(transport.Sharer); ok {
-			return s
-		}
-	}
-	return nil
-}
-
 // boardDue makes the board of a communicator when its time has come: after a
 // blocking collective with that tag.
 func (e *Engine) boardDue(c *Context, tag int32) {
@@ -93,15 +83,15 @@ func (e *Engine) makeBoard(c *Context) {
 		return
 	}
 	place := binary.LittleEndian.Uint64(told[8:])
-	if told[0] == 1 && c.Rank != 0 && s != nil {
-		mem = e.join(c, s, place, boardSize(size))
+	if told[0] == 1 && c.Rank != 0 {
+		mem, _ = e.join(c.Members.At(0), place, boardSize(size)) // nil if that cannot be done
 	}
 	mine, all := make([]byte, 1), make([]byte, size)
 	if mem != nil {
 		mine[0] = 1
 	}
 	var b *board
-	x, _ := s.(transport.Exposer)
+	x := e.exposer()
 	if mem != nil {
 		b = newBoard(mem, c.Rank, size)
 		b.place = place
@@ -114,7 +104,7 @@ func (e *Engine) makeBoard(c *Context) {
 		return
 	}
 	mine[0] = 0
-	if x != nil && e.reachAll(c, b, x) {
+	if x != nil && e.reachAll(c, b) {
 		mine[0] = 1
 	}
 	reads := e.allAgree(c, mine, all)
@@ -147,32 +137,18 @@ func (e *Engine) allAgree(c *Context, mine, all []byte) bool {
 
 // reachAll makes the memory of all ranks readable here. The lock is given away
 // meanwhile.
-func (e *Engine) reachAll(c *Context, b *board, x transport.Exposer) bool {
+func (e *Engine) reachAll(c *Context, b *board) bool {
 	b.memories = make([]transport.Memory, b.size)
 	for i, r := range b.ranks {
 		proc := c.Members.At(i)
 		if proc == e.cfg.Self {
 			continue
 		}
-		m := e.memories[proc]
-		if m == nil {
-			contact, ok := e.contact(proc)
-			if !ok {
-				return false
-			}
-			var err error
-			if m, err = x.Reach(contact, r.proof[0], r.proof[1]); err != nil {
-				return false
-			}
-			if _, dead := e.dead[proc]; dead {
-				return false
-			}
-			if e.memories == nil {
-				e.memories = map[wire.ProcID]transport.Memory{}
-			}
-			e.memories[proc] = m
+		m, err := e.reachMemory(proc, r.proof)
+		if err != nil {
+			return false
 		}
-		b.memories[i] = m
+		b.memories[i] = m.mem
 	}
 	return true
 }
@@ -190,39 +166,13 @@ func (e *Engine) internal(c *Context, a *CollArgs, alg string, tag int32) bool {
 	return f == nil
 }
 
-// join maps rank 0's memory; nil if that cannot be done. The lock is given
-// away meanwhile.
-func (e *Engine) join(c *Context, s transport.Sharer, place uint64, n int) []byte {
-	contact, ok := e.contact(c.Members.At(0))
-	if !ok {
-		return nil
-	}
-	mem, err := s.Join(contact, place, n)
-	if err != nil {
-		return nil
-	}
-	return mem
-}
-
-// contact asks the control plane for a process. The lock is given away
-// meanwhile.
-func (e *Engine) contact(p wire.ProcID) (wire.Contact, bool) {
-	e.mu.Unlock()
-	c, err := e.cfg.Control.Contact(p)
-	e.mu.Lock()
-	if err == nil && e.closed {
-		closeContact(c)
-	}
-	return c, err == nil && !e.closed
-}
-
 // leaveMemory gives up memory that did not become a board. Others may have
 // joined it, but nobody uses it.
 func (e *Engine) leaveMemory(c *Context, s transport.Sharer, mem []byte, place uint64) {
 	switch {
 	case mem == nil:
-	case c.Rank == 0 && !e.closed:
-		s.Unshare(mem, place)
+	case c.Rank == 0:
+		e.unshare(mem, place)
 	default:
 		s.Leave(mem)
 	}

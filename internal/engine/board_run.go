@@ -122,7 +122,7 @@ func (e *Engine) boardWait(c *Context, a *CollArgs, tag int32, o *boardOp) *Faul
 	r.coll = k
 	k.req, k.ctx, k.tag, k.keep, k.board = r, c, tag, a.Keep, o
 	e.colls.add(k)
-	e.boards = append(e.boards, k)
+	e.addWatch(k)
 	c.inside = r
 	f := c.board.aborted
 	if f == nil {
@@ -180,33 +180,20 @@ func (e *Engine) stepBoard(k *coll) (moved bool) {
 	return true
 }
 
-// stepBoards goes on with all operations that wait on boards.
-func (e *Engine) stepBoards() (n int) {
-	for i := 0; i < len(e.boards); i++ {
-		k := e.boards[i]
-		if e.stepBoard(k) {
-			n++
-		}
-		if i < len(e.boards) && e.boards[i] != k {
-			i-- // it ended
-		}
-	}
-	return n
+// step, doze and wake make an operation on a board a watch.
+func (k *coll) step(e *Engine) bool { return e.stepBoard(k) }
+func (k *coll) doze()               { k.ctx.board.doze() }
+func (k *coll) wake()               { k.ctx.board.wake() }
+func (k *coll) quit(e *Engine, f *Fault) {
+	k.fault = f
+	e.leaveOp(k)
 }
 
 // leaveOp ends an operation here, well or not: whoever waits for this rank's
 // use of old publications need not any more.
 func (e *Engine) leaveOp(k *coll) {
-	for i, x := range e.boards {
-		if x == k {
-			last := len(e.boards) - 1
-			e.boards[i], e.boards[last] = e.boards[last], nil
-			e.boards = e.boards[:last]
-			break
-		}
-	}
+	e.dropWatch(k)
 	b := k.ctx.board
-	b.wake()
 	if k.board.reads {
 		b.endRead(k.board, k.fault != nil)
 	}
@@ -215,20 +202,6 @@ func (e *Engine) leaveOp(k *coll) {
 		b.finished = k.board.seq
 		b.tell()
 		e.rouse(k.ctx, b)
-	}
-}
-
-// dozeBoards is the boards' part of arming: false if there is something to do.
-func (e *Engine) dozeBoards() bool {
-	for _, k := range e.boards {
-		k.ctx.board.doze()
-	}
-	return e.stepBoards() == 0
-}
-
-func (e *Engine) wakeBoards() {
-	for _, k := range e.boards {
-		k.ctx.board.wake()
 	}
 }
 

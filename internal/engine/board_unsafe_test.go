@@ -657,7 +657,7 @@ func TestBoardsAreFreed(t *testing.T) {
 	if n := len(ns[0].retired); n > 1 {
 		t.Errorf("%d boards are kept", n)
 	}
-	if n := len(ns[0].boards) + len(ns[1].boards); n > 0 {
+	if n := len(ns[0].watches) + len(ns[1].watches); n > 0 {
 		t.Errorf("%d operations are kept", n)
 	}
 }

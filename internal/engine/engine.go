@@ -99,14 +99,17 @@ type Engine struct {
 
 	pool      requestPool
 	arrivals  arrivalPool
+	frames    framePool
 	waiters   waiterPool
 	followers followerList
 	probers   []*waiter
 	blocked   []*Peer // peers with something in their queues
 	colls     collList
-	boards    []*coll                          // that wait for what others publish
-	memories  map[wire.ProcID]transport.Memory // of living processes
-	retired   []retired                        // boards of freed communicators
+	watches   []watch                 // that wait for what others write into memory
+	memories  map[wire.ProcID]*Memory // of living processes
+	retired   []retired               // boards of freed communicators
+
+	remote RemoteServer // nil until used
 
 	service serviceState
 	policy  wait.Policy
@@ -273,8 +276,8 @@ func (e *Engine) poll(spin bool) int {
 	if len(e.blocked) > 0 {
 		total += e.pumpAll()
 	}
-	if len(e.boards) > 0 {
-		total += e.stepBoards()
+	if len(e.watches) > 0 {
+		total += e.stepWatches()
 	}
 	for e.colls.ready != nil {
 		e.runReady()

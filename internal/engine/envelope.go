@@ -31,6 +31,7 @@ const (
 	kindCollFail                 // the collective with this tag failed at the source
 	kindPull                     // send message aux as a stream; payload: how many bytes of it
 	kindPiece                    // of stream aux, at byte tag (its low 31 bits)
+	kindFrame                    // for the server of remote memory
 	numKinds
 )
 
@@ -39,6 +40,7 @@ const (
 	flagValue              // an encoded Go value, not elements
 	flagReady              // the sender promises that the receive is posted
 	flagStream             // of an RTS: without offer, the message can only be pulled
+	flagMore               // of a frame: its next part follows
 )
 
 func word3(k kind, flags uint8, aux uint32) uint64 {

@@ -14,6 +14,7 @@ import (
 type departure struct {
 	how    string
 	failed bool // else it left in order
+	told   bool // to the server of remote memory
 }
 
 func (d departure) fault(p wire.ProcID) *Fault {
@@ -25,13 +26,13 @@ func (d departure) fault(p wire.ProcID) *Fault {
 // sent whole is delivered first. The death is acknowledged to the control
 // plane when nothing of this process touches the dead any more.
 func (e *Engine) ProcFailed(proc wire.ProcID, how string) {
-	e.depart(proc, departure{how, true})
+	e.depart(proc, departure{how: how, failed: true})
 }
 
 // ProcGone tells that a process has left the job in order: only operations
 // that need an answer of it fail.
 func (e *Engine) ProcGone(proc wire.ProcID, how string) {
-	e.depart(proc, departure{how, false})
+	e.depart(proc, departure{how: how})
 }
 
 func (e *Engine) depart(proc wire.ProcID, d departure) {
@@ -53,8 +54,8 @@ func (e *Engine) depart(proc wire.ProcID, d departure) {
 		e.disarmAll()
 	}
 	p := e.peers[proc]
+	d.told = e.dead[proc].told
 	e.dead[proc] = d
-	delete(e.memories, proc)
 	switch {
 	case p == nil || p.state == peerNew || p.state == peerDown:
 		e.departed(proc, d)
@@ -102,6 +103,7 @@ func (e *Engine) linkDown(p *Peer, err error) {
 		p.link.Release(p.slot)
 	}
 	e.cutStreams(p)
+	e.dropFrames(p)
 	for p.head != nil {
 		// Each end may take others from the queue.
 		r := p.head
@@ -141,6 +143,7 @@ func (e *Engine) departed(proc wire.ProcID, d departure) {
 		e.bereave(c, proc, d)
 	}
 	e.wakeProbers()
+	e.tellDown(proc, d)
 	if d.failed {
 		e.cfg.Control.Dead(proc)
 	}
@@ -254,10 +257,8 @@ func (e *Engine) failAll(f *Fault) {
 			e.complete(r)
 		}
 	}
-	for len(e.boards) > 0 {
-		k := e.boards[0]
-		k.fault = f
-		e.leaveOp(k)
+	for len(e.watches) > 0 {
+		e.watches[0].quit(e, f)
 	}
 	e.wakeProbers()
 }

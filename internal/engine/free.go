@@ -46,7 +46,7 @@ func (e *Engine) FreeContext(c *Context) {
 
 // opEnded counts the end of an operation on c while contexts are being freed.
 func (e *Engine) opEnded(c *Context) {
-	if c.trouble == nil || !c.trouble.freed || e.contexts[c.ID] != c {
+	if c == nil || c.trouble == nil || !c.trouble.freed || e.contexts[c.ID] != c {
 		return
 	}
 	// Calls that failed because c is freed are counted here too, so the last

@@ -19,8 +19,8 @@ type loop struct {
 
 	queue     []loopMessage
 	head      int
-	shown     int                    // queue entries whose payload the last Poll gave out
-	blocks    [maxBlock + 1][][]byte // recycled payload memory, by size class
+	shown     int // queue entries whose payload the last Poll gave out
+	blocks    blockPool
 	offers    map[transport.Token][]byte
 	transfers []loopTransfer // accepted, oldest first; from moving on
 	moving    int
@@ -66,16 +66,8 @@ func (l *loop) Caps() transport.Caps {
 func (l *loop) Connect(wire.Contact) (transport.Slot, error) { return 0, nil }
 
 func (l *loop) Send(_ transport.Slot, h *wire.Header, p []byte, _ transport.Token) transport.Status {
-	var data []byte
-	if len(p) > 0 {
-		c := blockClass(len(p))
-		if b := l.blocks[c]; len(b) > 0 {
-			data, l.blocks[c] = b[len(b)-1][:len(p)], b[:len(b)-1]
-		} else {
-			data = make([]byte, len(p), 1<<c)
-		}
-		copy(data, p)
-	}
+	data := l.blocks.get(len(p))
+	copy(data, p)
 	l.queue = append(l.queue, loopMessage{*h, data})
 	l.ring()
 	return transport.Sent
@@ -83,10 +75,7 @@ func (l *loop) Send(_ transport.Slot, h *wire.Header, p []byte, _ transport.Toke
 
 func (l *loop) Poll(ev []transport.Event) int {
 	for i := l.head - l.shown; i < l.head; i++ {
-		if d := l.queue[i].data; d != nil {
-			c := blockClass(cap(d))
-			l.blocks[c] = append(l.blocks[c], d)
-		}
+		l.blocks.put(l.queue[i].data)
 		l.queue[i] = loopMessage{}
 	}
 	l.shown = 0

@@ -43,10 +43,12 @@ type Peer struct {
 	owedEnvelopes int32
 	held          int64
 
-	ctl   []ctlFrame // control frames, before all else
-	head  *Request   // sends in program order
-	tail  *Request
-	queue int
+	ctl    []ctlFrame // control frames, before all else
+	frames frameQueue // of remote memory, before sends
+	parts  []byte     // of a frame that comes in parts
+	head   *Request   // sends in program order
+	tail   *Request
+	queue  int
 
 	out streamList // sends that the peer has pulled, oldest first
 	in  streamList // receives that have pulled
@@ -65,7 +67,9 @@ func (p *Peer) ready() bool {
 	return p.state == peerUp && p.head == nil && !p.full && len(p.ctl) == 0
 }
 
-func (p *Peer) hasQueued() bool { return p.head != nil || len(p.ctl) > 0 || p.out.first != nil }
+func (p *Peer) hasQueued() bool {
+	return p.head != nil || len(p.ctl) > 0 || p.frames.first != nil || p.out.first != nil
+}
 
 // peerOf returns the record of a process, making it on first use.
 func (e *Engine) peerOf(proc wire.ProcID) *Peer {
@@ -317,6 +321,9 @@ func (e *Engine) pump(p *Peer) {
 		if len(p.ctl) == 0 {
 			p.ctl = nil
 		}
+	}
+	if !e.pumpFrames(p) {
+		return
 	}
 	for p.head != nil {
 		// Off the queue first: a request that completes may be recycled.

@@ -105,6 +105,10 @@ func (e *Engine) arrive(l *link, ev *transport.Event) {
 		if err := e.arrivePiece(p, &env, ev.Payload); err != nil {
 			e.protocol(p, err)
 		}
+	case kindFrame:
+		if err := e.arriveFrame(p, &env, ev.Payload); err != nil {
+			e.protocol(p, err)
+		}
 	case kindCancel:
 		e.cancelAsked(p, env)
 	case kindCredit:

@@ -2,16 +2,260 @@
 
 package engine
 
-import "gompi/internal/wire"
+import (
+	"fmt"
+
+	"gompi/internal/match"
+	"gompi/internal/wire"
+	"gompi/transport"
+)
 
 // RemoteServer is what stands above the engine for remote memory: it serves
 // frames of other processes. Its methods are called with the lock held and
 // must not block. docs/design/014-remote-memory.md.
 type RemoteServer interface {
 	// Frame serves a frame of another process; b is valid during the call and
-	// is not trusted. An error means that the peer broke the protocol.
+	// is not trusted: it may lie in memory that the peer can write, so each
+	// byte is read once. An error means that the peer broke the protocol, and
+	// ends it.
 	Frame(from wire.ProcID, b []byte) error
 
-	// Down tells that no frame comes from p, or reaches it, any more.
+	// Down tells, once for each process, that no frame comes from p, or reaches
+	// it, any more: it has died, left, or cannot be reached. A death is
+	// acknowledged to the control plane after that.
 	Down(p wire.ProcID, f *Fault)
+}
+
+// FrameMax is the largest frame, in bytes, the same for all processes.
+const FrameMax = copiedMax
+
+// FrameMax is the largest frame, in bytes, the same for all processes.
+func (e *Engine) FrameMax() int { return FrameMax }
+
+// Lock takes the engine's lock, for the server of remote memory: methods that
+// say so are called under it, others must not be.
+func (e *Engine) Lock() { e.mu.Lock() }
+
+// Unlock gives the engine's lock back.
+func (e *Engine) Unlock() { e.mu.Unlock() }
+
+// Remote returns the engine's server of remote memory, which make makes, under
+// the lock, if there is none yet.
+func (e *Engine) Remote(make func() RemoteServer) RemoteServer {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.remote == nil {
+		e.remote = make()
+	}
+	return e.remote
+}
+
+// frame is one that waits for its transport.
+type frame struct {
+	data []byte
+	sent int // bytes the transport has taken
+	next *frame
+}
+
+// frameQueue holds what goes to one peer, oldest first.
+type frameQueue struct {
+	first, last *frame
+	bytes       int
+}
+
+// framePool recycles frames and their memory. What it keeps is bounded by what
+// the layer above had outstanding at one time.
+type framePool struct {
+	free   *frame
+	blocks blockPool
+}
+
+func (p *framePool) get(b []byte, sent int) *frame {
+	f := p.free
+	if f == nil {
+		f = new(frame)
+	} else {
+		p.free, f.next = f.next, nil
+	}
+	f.data, f.sent = p.blocks.get(len(b)), sent
+	copy(f.data, b)
+	return f
+}
+
+func (p *framePool) put(f *frame) {
+	p.blocks.put(f.data)
+	*f = frame{next: p.free}
+	p.free = f
+}
+
+// SendFrame sends a frame of at most FrameMax bytes to the server of another
+// process. The lock is held; b is the caller's again at return. Frames to one
+// process arrive in the order of the calls. What the transport refuses waits
+// here (FramesQueued): whoever sends bounds what is unanswered. The fault is
+// that the process is known to be down; nil means that the frame arrives or
+// Down is told.
+func (e *Engine) SendFrame(to wire.ProcID, b []byte) *Fault {
+	if len(b) > FrameMax {
+		panic(fmt.Sprintf("gompi: BUG: frame of %d bytes, at most %d allowed", len(b), FrameMax))
+	}
+	if e.closed {
+		return &Fault{Class: Closed, Peer: -1}
+	}
+	p := e.peerOf(to)
+	if p.state == peerDown {
+		return p.down
+	}
+	sent := 0
+	if p.frames.first == nil && p.state == peerUp && !p.full {
+		n, st := e.passFrame(p, b)
+		switch st {
+		case transport.Sent, transport.Queued, transport.Broken: // the last: EvDown follows
+			return nil
+		}
+		e.refused(p)
+		sent = n
+	}
+	f := e.frames.get(b, sent)
+	q := &p.frames
+	if q.last == nil {
+		q.first = f
+	} else {
+		q.last.next = f
+	}
+	q.last = f
+	q.bytes += len(b) - sent
+	e.list(p)
+	if p.state == peerNew {
+		e.connect(p)
+	}
+	return nil
+}
+
+// FramesQueued is how many bytes of frames to a process its transport has not
+// taken yet. The lock is held.
+func (e *Engine) FramesQueued(to wire.ProcID) int {
+	if p := e.peers[to]; p != nil {
+		return p.frames.bytes
+	}
+	return 0
+}
+
+// passFrame hands a frame to the transport, in parts if that takes less at
+// once. It returns how many bytes it took.
+func (e *Engine) passFrame(p *Peer, b []byte) (n int, st transport.Status) {
+	for {
+		k, flags := len(b)-n, uint8(0)
+		if most := int(p.link.piece); k > most {
+			k, flags = most, flagMore
+		}
+		e.head = header(match.NewKey(wire.ContextID{}, wire.PlaneRMA, 0, 0), kindFrame, flags, 0)
+		st = p.link.Send(p.slot, &e.head, b[n:n+k], 0)
+		if st != transport.Sent && st != transport.Queued {
+			return n, st
+		}
+		if n += k; n == len(b) {
+			return n, st
+		}
+	}
+}
+
+// pumpFrames sends queued frames. It returns false if some are left.
+func (e *Engine) pumpFrames(p *Peer) bool {
+	q := &p.frames
+	for f := q.first; f != nil; f = q.first {
+		n, st := e.passFrame(p, f.data[f.sent:])
+		f.sent += n
+		q.bytes -= n
+		switch st {
+		case transport.Full:
+			e.refused(p)
+			return false
+		case transport.Broken:
+			return false // EvDown throws the rest away
+		}
+		if q.first = f.next; q.first == nil {
+			q.last = nil
+		}
+		e.frames.put(f)
+	}
+	return true
+}
+
+// dropFrames throws away what is queued for a peer that is down, and the parts
+// that came from it.
+func (e *Engine) dropFrames(p *Peer) {
+	for f := p.frames.first; f != nil; {
+		next := f.next
+		e.frames.put(f)
+		f = next
+	}
+	p.frames = frameQueue{}
+	e.frames.blocks.put(p.parts)
+	p.parts = nil
+}
+
+// arriveFrame gives a frame to the server.
+func (e *Engine) arriveFrame(p *Peer, env *envelope, data []byte) error {
+	more := env.flags&flagMore != 0
+	if e.remote == nil || len(p.parts)+len(data) > FrameMax || more && len(data) == 0 || env.flags&^flagMore != 0 {
+		return fmt.Errorf("%w: frame of %d bytes after %d, flags %#x", transport.ErrProtocol, len(data), len(p.parts), env.flags)
+	}
+	if !more && p.parts == nil {
+		return e.remote.Frame(p.proc, data)
+	}
+	if p.parts == nil {
+		p.parts = e.frames.blocks.get(FrameMax)[:0]
+	}
+	p.parts = append(p.parts, data...)
+	if more {
+		return nil
+	}
+	whole := p.parts
+	p.parts = nil
+	err := e.remote.Frame(p.proc, whole)
+	e.frames.blocks.put(whole)
+	return err
+}
+
+// tellDown tells the server of remote memory of a departure, once, and ends the
+// use of that process's memory.
+func (e *Engine) tellDown(proc wire.ProcID, d departure) {
+	if m := e.memories[proc]; m != nil {
+		delete(e.memories, proc)
+		m.lose()
+	}
+	if d.told {
+		return
+	}
+	d.told = true
+	e.dead[proc] = d
+	if e.remote != nil {
+		e.remote.Down(proc, d.fault(proc))
+	}
+}
+
+// Nudge makes a process that may sleep look at its memory. The lock is held.
+func (e *Engine) Nudge(p wire.ProcID) {
+	if p == e.cfg.Self {
+		e.cfg.Sleeper.Wake()
+		return
+	}
+	e.control(e.peerOf(p), match.NewKey(wire.ContextID{}, wire.PlaneRMA, 0, 0), kindCredit, 0, 0)
+}
+
+// NewRemote is NewOther, of an operation that needs a rank, with the lock held.
+func (e *Engine) NewRemote(c *Context, op Op, rank int32) Handle {
+	r := e.newRequest(reqOther)
+	r.op, r.ctx, r.rank = op, c, rank
+	return Handle{r, r.gen}
+}
+
+// EndRemote is Complete with the lock held.
+func (e *Engine) EndRemote(h Handle, st Status) bool {
+	if !h.live() || h.req.kind != reqOther || h.req.done {
+		return false
+	}
+	h.req.status = st
+	e.complete(h.req)
+	return true
 }

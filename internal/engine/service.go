@@ -44,14 +44,14 @@ func (e *Engine) armAll() bool {
 			return false
 		}
 	}
-	return e.dozeBoards()
+	return e.dozeWatches()
 }
 
 func (e *Engine) disarmAll() {
 	for _, l := range e.links {
 		l.Disarm()
 	}
-	e.wakeBoards()
+	e.wakeWatches()
 }
 
 // serve alternates between sleeping for the process and, while others poll,

@@ -49,14 +49,59 @@ func (t *Transport) Reach(c wire.Contact, key, value uint64) (transport.Memory, 
 // memory is what all processes of a hub have exposed.
 type memory struct{ hub *Hub }
 
+var _ transport.Direct = memory{}
+
+// Bytes implements transport.Direct.
+func (m memory) Bytes(key uint64) []byte {
+	m.hub.mu.Lock()
+	defer m.hub.mu.Unlock()
+	return m.hub.exposed[key]
+}
+
+// part returns n bytes of b, which is exposed behind key.
+func part(b []byte, key uint64, off int64, n int) ([]byte, error) {
+	if off < 0 || off > int64(len(b)) || n > len(b)-int(off) {
+		return nil, fmt.Errorf("inproc: %d bytes at %d + %d, %d are exposed: %w", n, key, off, len(b), transport.ErrProtocol)
+	}
+	return b[off:][:n], nil
+}
+
 // Read implements transport.Memory.
 func (m memory) Read(dst []byte, key uint64, off int64) error {
-	m.hub.mu.Lock()
-	src := m.hub.exposed[key]
-	m.hub.mu.Unlock()
-	if off < 0 || off > int64(len(src)) || len(dst) > len(src)-int(off) {
-		return fmt.Errorf("inproc: %d bytes at %d + %d, %d are exposed: %w", len(dst), key, off, len(src), transport.ErrProtocol)
+	src, err := part(m.Bytes(key), key, off, len(dst))
+	copy(dst, src)
+	return err
+}
+
+// Write implements transport.Memory.
+func (m memory) Write(src []byte, key uint64, off int64) error {
+	dst, err := part(m.Bytes(key), key, off, len(src))
+	copy(dst, src)
+	return err
+}
+
+// ReadRuns implements transport.Memory.
+func (m memory) ReadRuns(runs []transport.Run, key uint64) error {
+	all := m.Bytes(key)
+	for _, r := range runs {
+		src, err := part(all, key, r.Off, len(r.Mem))
+		if err != nil {
+			return err
+		}
+		copy(r.Mem, src)
 	}
-	copy(dst, src[off:])
+	return nil
+}
+
+// WriteRuns implements transport.Memory.
+func (m memory) WriteRuns(runs []transport.Run, key uint64) error {
+	all := m.Bytes(key)
+	for _, r := range runs {
+		dst, err := part(all, key, r.Off, len(r.Mem))
+		if err != nil {
+			return err
+		}
+		copy(dst, r.Mem)
+	}
 	return nil
 }

@@ -46,14 +46,92 @@ func (t *Transport) Reach(c wire.Contact, key, value uint64) (transport.Memory, 
 // memory is that of the process with this pid.
 type memory int
 
-// Read copies by process_vm_readv.
-func (m memory) Read(dst []byte, key uint64, off int64) error {
-	if key >= maxAddr || off < 0 || off >= maxAddr || key+uint64(off)+uint64(len(dst)) > maxAddr {
-		return fmt.Errorf("shm: %d bytes at %#x + %d: %w", len(dst), key, off, transport.ErrProtocol)
+// address is where n bytes at off behind key are.
+func address(key uint64, off int64, n int) (uint64, error) {
+	if key >= maxAddr || off < 0 || off >= maxAddr || key+uint64(off)+uint64(n) > maxAddr {
+		return 0, fmt.Errorf("shm: %d bytes at %#x + %d: %w", n, key, off, transport.ErrProtocol)
 	}
-	_, err := cmaRead(int(m), dst, key+uint64(off), 0)
+	return key + uint64(off), nil
+}
+
+// ended marks the error of a copy that found no process.
+func ended(err error) error {
 	if errors.Is(err, unix.ESRCH) {
 		return fmt.Errorf("%w: %w", transport.ErrPeerGone, err)
 	}
 	return err
+}
+
+// Read copies by process_vm_readv.
+func (m memory) Read(dst []byte, key uint64, off int64) error {
+	at, err := address(key, off, len(dst))
+	if err == nil && len(dst) > 0 {
+		_, err = cmaRead(int(m), dst, at, 0)
+	}
+	return ended(err)
+}
+
+// Write copies by process_vm_writev.
+func (m memory) Write(src []byte, key uint64, off int64) error {
+	at, err := address(key, off, len(src))
+	if err == nil {
+		err = cmaWrite(int(m), at, src)
+	}
+	return ended(err)
+}
+
+// ReadRuns implements transport.Memory.
+func (m memory) ReadRuns(runs []transport.Run, key uint64) error {
+	return ended(m.copyRuns(unix.SYS_PROCESS_VM_READV, runs, key))
+}
+
+// WriteRuns implements transport.Memory.
+func (m memory) WriteRuns(runs []transport.Run, key uint64) error {
+	return ended(m.copyRuns(unix.SYS_PROCESS_VM_WRITEV, runs, key))
+}
+
+// copyRuns copies them all in one call, or the rest one by one if that ends
+// early: what the kernel tells then is not in which run.
+func (m memory) copyRuns(call uintptr, runs []transport.Run, key uint64) error {
+	var local [transport.MaxRuns]unix.Iovec
+	var remote [transport.MaxRuns]unix.RemoteIovec
+	if len(runs) > len(local) {
+		panic(fmt.Sprintf("gompi: BUG: %d runs, at most %d allowed", len(runs), len(local)))
+	}
+	n, want := 0, 0
+	for _, r := range runs {
+		at, err := address(key, r.Off, len(r.Mem))
+		if err != nil {
+			return err
+		}
+		if len(r.Mem) == 0 {
+			continue
+		}
+		local[n] = unix.Iovec{Base: &r.Mem[0], Len: uint64(len(r.Mem))}
+		remote[n] = unix.RemoteIovec{Base: uintptr(at), Len: len(r.Mem)}
+		want += len(r.Mem)
+		n++
+	}
+	if n == 0 {
+		return nil
+	}
+	did, _, errno := unix.RawSyscall6(call, uintptr(m), uintptr(unsafe.Pointer(&local[0])), uintptr(n), uintptr(unsafe.Pointer(&remote[0])), uintptr(n), 0)
+	if errno == 0 && int(did) == want {
+		return nil
+	}
+	if errno != 0 && errno != unix.EFAULT {
+		return cmaError("process_vm_readv or _writev", int(m), want, errno)
+	}
+	for _, r := range runs {
+		var err error
+		if call == unix.SYS_PROCESS_VM_READV {
+			err = m.Read(r.Mem, key, r.Off)
+		} else {
+			err = m.Write(r.Mem, key, r.Off)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+
+	"gompi/internal/match"
+	"gompi/internal/wait"
+)
+
+// Await describes a wait for what other processes write into memory. The layer
+// above keeps it and its functions for the next wait, so that waiting allocates
+// nothing; the fields may change between waits.
+type Await struct {
+	Op Op
+	// Ctx is the communicator of the call, whose revocation and end also end
+	// the wait. Nil: none.
+	Ctx *Context
+	// Rank of Ctx is waited for; match.Any: for all.
+	Rank int32
+	User context.Context // gives up the wait; may be nil
+
+	// Ready reports whether the wait is over, perhaps with a fault. It is
+	// called with the lock held, in every poll, on any goroutine, and is quick.
+	Ready func() (bool, *Fault)
+
+	// Needs reports whether a rank that has left in order is missed. If it is
+	// nil, one that is waited for as Rank is, and with match.Any none.
+	Needs func(rank int32) bool
+
+	// Doze(true) tells that the process is about to sleep: whoever makes Ready
+	// true from now on must Nudge it. Ready is asked once more. Doze(false)
+	// ends that; either may be told twice. Nil if only frames make Ready true.
+	Doze func(asleep bool)
+
+	req    *Request // once the first spin was in vain
+	dozing bool
+}
+
+// Await blocks until w is ready, or a fault ends it: a rank that it waits for
+// has failed, its communicator was revoked or freed, User has ended, the
+// process is finalized. The lock is not held. One goroutine at a time uses w.
+func (e *Engine) Await(w *Await) *Fault {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	over, f := w.look(e)
+	if over {
+		return f
+	}
+	if !e.leading {
+		if over, f = e.awaitSpin(w); over {
+			return f
+		}
+	}
+	r := e.newRequest(reqOther)
+	r.op, r.ctx, r.user, r.rank = w.Op, w.Ctx, w.User, w.Rank
+	w.req = r
+	e.addWatch(w)
+	f = e.waitOne(r)
+	e.dropWatch(w)
+	w.req = nil
+	e.freeRequest(r)
+	return f
+}
+
+// look reports whether the wait is over.
+func (w *Await) look(e *Engine) (over bool, f *Fault) {
+	if over, f = w.Ready(); over {
+		return true, f
+	}
+	if e.closed || w.Ctx != nil && w.Ctx.trouble != nil {
+		f = w.gone(e)
+	}
+	return f != nil, f
+}
+
+// gone is what stands against waiting on.
+func (w *Await) gone(e *Engine) *Fault {
+	if w.Ctx == nil {
+		if e.closed {
+			return &Fault{Class: Closed, Peer: -1}
+		}
+		return nil
+	}
+	if f := w.Ctx.opFault(); f != nil {
+		return f
+	}
+	t := w.Ctx.trouble
+	if w.Rank != match.Any {
+		return t.gone[seat(w.Rank)]
+	}
+	if len(t.failed) > 0 {
+		return t.gone[t.failed[0]]
+	}
+	if w.Needs != nil {
+		for s, f := range t.gone {
+			if w.Needs(s.rank()) {
+				return f
+			}
+		}
+	}
+	return nil
+}
+
+// awaitSpin looks again and again while nothing else is going on, as boardSpin
+// does.
+func (e *Engine) awaitSpin(w *Await) (over bool, f *Fault) {
+	e.turns += 4 // as RecvNow
+	e.leading = true
+	turns := e.turns
+	left, yields := e.policy.Spin, 0
+	for spins := 1; ; spins++ {
+		if spins%boardPolls == 0 {
+			e.poll(true)
+		}
+		switch {
+		case e.mu.Contended():
+			e.mu.Relax()
+		case left > 0:
+			left--
+			wait.Pause()
+		case yields < boardYields:
+			p := e.policy
+			e.mu.Unlock()
+			yields += min(p.Turn(yields), longYield)
+			e.mu.Lock()
+			if yields%8 == 0 && !e.closed {
+				e.poll(false)
+			}
+			left = min(p.Spin, boardSpin)
+		}
+		if over, f = w.look(e); over || left == 0 && yields >= boardYields {
+			break
+		}
+	}
+	if e.turns != turns || e.followers.first != nil || e.relaxDue() {
+		e.endLead()
+	} else {
+		e.leading = false // who was armed still is
+	}
+	return over, f
+}
+
+// step makes a wait a watch.
+func (w *Await) step(e *Engine) (moved bool) {
+	if w.req.done {
+		return false
+	}
+	over, f := w.look(e)
+	if over {
+		r := w.req
+		r.fail(f)
+		e.dropWatch(w)
+		e.complete(r)
+	}
+	return over
+}
+
+func (w *Await) doze() {
+	if w.dozing = w.Doze != nil; w.dozing {
+		w.Doze(true)
+	}
+}
+
+func (w *Await) wake() {
+	if w.dozing {
+		w.dozing = false
+		w.Doze(false)
+	}
+}
+
+func (w *Await) quit(e *Engine, f *Fault) { e.dropWatch(w) }
+
+// Watch is something that every poll looks at until it is over, as Await
+// without a goroutine that waits.
+type Watch struct {
+	Ready func() bool       // as that of Await; what there is to do it does itself
+	Doze  func(asleep bool) // as that of Await
+
+	dozing bool
+}
+
+// Watch adds w, which must not be there already, to what polls look at until
+// Ready returns true, or the process is finalized. The lock is held.
+func (e *Engine) Watch(w *Watch) {
+	e.addWatch(w)
+	if e.armed {
+		e.cfg.Sleeper.Wake() // it may be over already
+	}
+}
+
+func (w *Watch) step(e *Engine) bool {
+	if !w.Ready() {
+		return false
+	}
+	e.dropWatch(w)
+	return true
+}
+
+func (w *Watch) doze() {
+	if w.dozing = w.Doze != nil; w.dozing {
+		w.Doze(true)
+	}
+}
+
+func (w *Watch) wake() {
+	if w.dozing {
+		w.dozing = false
+		w.Doze(false)
+	}
+}
+
+func (w *Watch) quit(e *Engine, _ *Fault) { e.dropWatch(w) }

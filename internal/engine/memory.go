@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"fmt"
+	"sync"
+
+	"gompi/internal/wire"
+	"gompi/transport"
+)
+
+// sharer is the transport whose memory processes of a host share, nil if there
+// is none.
+func (e *Engine) sharer() transport.Sharer {
+	for _, l := range e.links[1:] {
+		if s, ok := l.Transport.(transport.Sharer); ok {
+			return s
+		}
+	}
+	return nil
+}
+
+// exposer is the transport by which processes of a host reach each other's
+// memory, nil if there is none.
+func (e *Engine) exposer() transport.Exposer {
+	for _, l := range e.links[1:] {
+		if x, ok := l.Transport.(transport.Exposer); ok {
+			return x
+		}
+	}
+	return nil
+}
+
+// errNone is the answer where no transport can.
+func (e *Engine) errNone() error {
+	if e.closed {
+		return fmt.Errorf("%w: the process was finalized", transport.ErrUnavailable)
+	}
+	return fmt.Errorf("%w: no transport of this process shares memory", transport.ErrUnavailable)
+}
+
+// Share gives out n zeroed bytes that processes of this host can Join, until
+// Unshare. place names them.
+func (e *Engine) Share(n int) (mem []byte, place uint64, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := e.sharer()
+	if s == nil || e.closed {
+		return nil, 0, e.errNone()
+	}
+	return s.Share(n)
+}
+
+// Unshare takes back memory of Share that all who joined have left.
+func (e *Engine) Unshare(mem []byte, place uint64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.unshare(mem, place)
+}
+
+func (e *Engine) unshare(mem []byte, place uint64) {
+	if s := e.sharer(); e.closed {
+		s.Leave(mem)
+	} else {
+		s.Unshare(mem, place)
+	}
+}
+
+// Join makes memory that another process of this host has shared usable here,
+// until Leave. place and n came from it and are not trusted. It may block.
+func (e *Engine) Join(p wire.ProcID, place uint64, n int) ([]byte, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.join(p, place, n)
+}
+
+// join is Join. The lock is given away meanwhile.
+func (e *Engine) join(p wire.ProcID, place uint64, n int) ([]byte, error) {
+	s := e.sharer()
+	if s == nil || e.closed {
+		return nil, e.errNone()
+	}
+	c, err := e.contact(p)
+	if err != nil {
+		return nil, err
+	}
+	return s.Join(c, place, n)
+}
+
+// Leave ends a Join, or a Share whose memory others go on using.
+func (e *Engine) Leave(mem []byte) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.sharer().Leave(mem)
+}
+
+// Expose lets processes of this host that know the key access b, which is on
+// the heap, until Hide; proof is what they need besides to reach this process.
+// ok is false if no transport can do that.
+func (e *Engine) Expose(b []byte) (key uint64, proof [2]uint64, ok bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	x := e.exposer()
+	if x == nil || e.closed {
+		return 0, proof, false
+	}
+	proof[0], proof[1] = x.Proof()
+	return x.Expose(b), proof, true
+}
+
+// Hide ends an Expose. Accesses that have begun may still be under way.
+func (e *Engine) Hide(key uint64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.closed {
+		e.exposer().Hide(key)
+	}
+}
+
+// ReachMemory returns what another process of this host has exposed, if this
+// one can access it; the proof came from there. It may block.
+func (e *Engine) ReachMemory(p wire.ProcID, proof [2]uint64) (*Memory, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.reachMemory(p, proof)
+}
+
+// reachMemory is ReachMemory. The lock is given away meanwhile.
+func (e *Engine) reachMemory(p wire.ProcID, proof [2]uint64) (*Memory, error) {
+	if m := e.memories[p]; m != nil {
+		return m, nil
+	}
+	x := e.exposer()
+	if x == nil || e.closed {
+		return nil, e.errNone()
+	}
+	c, err := e.contact(p)
+	if err != nil {
+		return nil, err
+	}
+	if m := e.memories[p]; m != nil { // another goroutine came first
+		closeContact(c)
+		return m, nil
+	}
+	if d, dead := e.dead[p]; dead { // the contact may be somebody else's by now
+		closeContact(c)
+		return nil, fmt.Errorf("%w: process %v %s", transport.ErrPeerGone, p, d.how)
+	}
+	mem, err := x.Reach(c, proof[0], proof[1])
+	if err != nil {
+		return nil, err
+	}
+	if e.memories == nil {
+		e.memories = map[wire.ProcID]*Memory{}
+	}
+	m := &Memory{mem: mem}
+	e.memories[p] = m
+	return m, nil
+}
+
+// contact asks the control plane for a process. The lock is given away
+// meanwhile.
+func (e *Engine) contact(p wire.ProcID) (wire.Contact, error) {
+	e.mu.Unlock()
+	c, err := e.cfg.Control.Contact(p)
+	e.mu.Lock()
+	if err == nil && e.closed {
+		closeContact(c)
+		err = e.errNone()
+	}
+	return c, err
+}
+
+// Memory is what another process of this host has exposed. It may be used by
+// any goroutine, without the engine's lock: a copy that is under way holds off
+// the acknowledgement of that process's death, after which its name may be
+// given to another. Afterwards everything is transport.ErrPeerGone.
+type Memory struct {
+	using sync.RWMutex // shared during copies
+	gone  bool         // guarded by using
+	mem   transport.Memory
+}
+
+// lose ends all use.
+func (m *Memory) lose() {
+	m.using.Lock()
+	m.gone = true
+	m.using.Unlock()
+}
+
+// Bytes returns the memory itself if it is in this process's address space,
+// else nil.
+func (m *Memory) Bytes(key uint64) []byte {
+	if d, ok := m.mem.(transport.Direct); ok {
+		return d.Bytes(key)
+	}
+	return nil
+}
+
+// Read fills dst, of any length, from byte off behind a key.
+func (m *Memory) Read(dst []byte, key uint64, off int64) error {
+	for {
+		k := min(len(dst), transport.MaxRead)
+		if err := m.read(dst[:k], key, off); err != nil {
+			return err
+		}
+		if dst, off = dst[k:], off+int64(k); len(dst) == 0 {
+			return nil
+		}
+	}
+}
+
+func (m *Memory) read(dst []byte, key uint64, off int64) error {
+	m.using.RLock()
+	defer m.using.RUnlock()
+	if m.gone {
+		return transport.ErrPeerGone
+	}
+	return m.mem.Read(dst, key, off)
+}
+
+// Write copies src, of any length, to byte off behind a key.
+func (m *Memory) Write(src []byte, key uint64, off int64) error {
+	for {
+		k := min(len(src), transport.MaxRead)
+		if err := m.write(src[:k], key, off); err != nil {
+			return err
+		}
+		if src, off = src[k:], off+int64(k); len(src) == 0 {
+			return nil
+		}
+	}
+}
+
+func (m *Memory) write(src []byte, key uint64, off int64) error {
+	m.using.RLock()
+	defer m.using.RUnlock()
+	if m.gone {
+		return transport.ErrPeerGone
+	}
+	return m.mem.Write(src, key, off)
+}
+
+// ReadRuns fills any number of runs, of any length, from behind a key.
+func (m *Memory) ReadRuns(runs []transport.Run, key uint64) error {
+	return m.eachBatch(runs, key, m.Read, m.mem.ReadRuns)
+}
+
+// WriteRuns copies any number of runs, of any length, to behind a key.
+func (m *Memory) WriteRuns(runs []transport.Run, key uint64) error {
+	return m.eachBatch(runs, key, m.Write, m.mem.WriteRuns)
+}
+
+// eachBatch copies runs: long ones by themselves, others together.
+func (m *Memory) eachBatch(runs []transport.Run, key uint64,
+	one func(b []byte, key uint64, off int64) error, several func([]transport.Run, uint64) error) error {
+	for len(runs) > 0 {
+		n, bytes := 0, 0
+		for n < len(runs) && n < transport.MaxRuns && bytes+len(runs[n].Mem) <= transport.MaxRead {
+			bytes += len(runs[n].Mem)
+			n++
+		}
+		var err error
+		if n < 2 {
+			n = 1
+			err = one(runs[0].Mem, key, runs[0].Off)
+		} else {
+			err = m.batch(runs[:n], key, several)
+		}
+		if err != nil {
+			return err
+		}
+		runs = runs[n:]
+	}
+	return nil
+}
+
+func (m *Memory) batch(runs []transport.Run, key uint64, several func([]transport.Run, uint64) error) error {
+	m.using.RLock()
+	defer m.using.RUnlock()
+	if m.gone {
+		return transport.ErrPeerGone
+	}
+	return several(runs, key)
+}
