@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remote
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/bits"
+	"sync"
+
+	"gompi/internal/wire"
+	"gompi/transport"
+)
+
+const (
+	// maxWords bounds the words of one control block.
+	maxWords = 1 << 24
+	// minArena is the size of the first arena of a process, maxArena that of
+	// the later ones, in bytes; a larger block has one for itself.
+	minArena = 64 << 10
+	maxArena = 1 << 20
+	// maxArenaBytes is the largest arena that another process may name.
+	maxArenaBytes = 256 << 20
+
+	// privateArena marks the number of an arena that nobody else can map.
+	privateArena = 1 << 63
+)
+
+// Errors of mapping a control block of another process.
+var (
+	errPrivate = errors.New("control block is not in shared memory")
+	errStale   = errors.New("region does not exist any more")
+)
+
+// place says where a control block is, to those who map it.
+type place struct {
+	arena      uint64 // the engine's name of the memory
+	bytes      uint32 // its length
+	off        uint32 // of the block
+	words      uint32
+	generation uint32
+}
+
+// placeBytes is the length of a place in a description.
+const placeBytes = 24
+
+func (p *place) put(b []byte) {
+	binary.LittleEndian.PutUint64(b, p.arena)
+	binary.LittleEndian.PutUint32(b[8:], p.bytes)
+	binary.LittleEndian.PutUint32(b[12:], p.off)
+	binary.LittleEndian.PutUint32(b[16:], p.words)
+	binary.LittleEndian.PutUint32(b[20:], p.generation)
+}
+
+func getPlace(b []byte) place {
+	return place{
+		arena: binary.LittleEndian.Uint64(b),
+		bytes: binary.LittleEndian.Uint32(b[8:]), off: binary.LittleEndian.Uint32(b[12:]),
+		words: binary.LittleEndian.Uint32(b[16:]), generation: binary.LittleEndian.Uint32(b[20:]),
+	}
+}
+
+// check refuses a place that cannot be: it came from another process.
+func (p *place) check() error {
+	switch {
+	case p.bytes < minArena || p.bytes > maxArenaBytes || bits.OnesCount32(p.bytes) != 1,
+		p.words > maxWords || p.generation == 0 || p.off%controlAlign != 0,
+		uint64(p.off)+uint64(controlBytes(int(p.words))) > uint64(p.bytes):
+		return fmt.Errorf("%w: %d words at %d of %d bytes, generation %d", transport.ErrProtocol, p.words, p.off, p.bytes, p.generation)
+	}
+	return nil
+}
+
+// controlBytes is the length of a block.
+func controlBytes(words int) int { return controlAlign + 8*words }
+
+// arena is memory of this process for control blocks. It stays until the
+// process ends: others map it once and keep it.
+type arena struct {
+	mem  []byte
+	name uint64
+}
+
+// block is a piece of an arena: controlAlign<<order bytes.
+type block struct {
+	arena *arena
+	off   uint32
+	order uint8
+}
+
+// joined is an arena of another process.
+type joined struct {
+	mem   []byte
+	key   joinKey
+	users int
+	dead  bool // the process; the memory goes with the last user
+}
+
+type joinKey struct {
+	proc  wire.ProcID
+	arena uint64
+}
+
+// sharing is what control blocks need of an engine; no method is called with
+// its lock held.
+type sharing interface {
+	Self() wire.ProcID
+	Share(n int) (mem []byte, place uint64, err error)
+	Join(p wire.ProcID, place uint64, n int) ([]byte, error)
+	Leave(mem []byte)
+}
+
+// controls gives out the control blocks of one process and keeps those of
+// others that are in use here. Safe for any goroutine.
+type controls struct {
+	share sharing
+
+	mu          sync.Mutex
+	arenas      []*arena
+	free        [bitsOfOrder][]block // by order
+	generations uint32
+	private     uint64 // arenas that could not be shared
+	joins       map[joinKey]*joined
+	dead        bool // a process with joins has died
+}
+
+// bitsOfOrder is one more than the largest order of a block.
+const bitsOfOrder = 22
+
+const _ = uint(controlAlign<<(bitsOfOrder-1) - maxArenaBytes)
+const _ = uint(maxArenaBytes - controlAlign - 8*maxWords)
+
+// newControl gives out a zeroed control block and says where it is. It makes
+// no system call but when the arenas are full.
+func (s *controls) newControl(words int) (*control, place, error) {
+	if words < 0 || words > maxWords {
+		return nil, place{}, fmt.Errorf("control block of %d words: at most %d", words, maxWords)
+	}
+	units := (controlBytes(words) + controlAlign - 1) / controlAlign
+	s.mu.Lock()
+	b := s.take(uint8(bits.Len(uint(units - 1))))
+	s.generations++
+	if s.generations == 0 {
+		s.generations = 1
+	}
+	c := &control{block: b, generation: s.generations}
+	s.mu.Unlock()
+	c.head, c.words = viewControl(b.arena.mem[b.off:], words)
+	// Whoever had the block before may have written late.
+	c.head.state.Store(0)
+	c.head.asleep.Store(0)
+	c.head.guard.Store(0)
+	c.head.ticket.Store(0)
+	for i := range c.words {
+		c.words[i].Store(0)
+	}
+	c.head.generation.Store(c.generation)
+	return c, place{b.arena.name, uint32(len(b.arena.mem)), b.off, uint32(words), c.generation}, nil
+}
+
+// freeControl takes back a block of newControl. used: others may still write
+// there, because nobody could agree with them on the end; it is not given out
+// again.
+func (s *controls) freeControl(c *control, used bool) {
+	c.head.generation.Store(0)
+	if used {
+		return
+	}
+	s.mu.Lock()
+	s.free[c.block.order] = append(s.free[c.block.order], c.block)
+	s.mu.Unlock()
+}
+
+// take finds a block, splitting a larger one or making an arena.
+func (s *controls) take(order uint8) block {
+	at := int(order)
+	for at < len(s.free) && len(s.free[at]) == 0 {
+		at++
+	}
+	var b block
+	if at == len(s.free) {
+		b = s.grow(order)
+	} else {
+		last := len(s.free[at]) - 1
+		b = s.free[at][last]
+		s.free[at] = s.free[at][:last]
+	}
+	for b.order > order {
+		b.order--
+		s.free[b.order] = append(s.free[b.order], block{b.arena, b.off + controlAlign<<b.order, b.order})
+	}
+	return b
+}
+
+// grow makes an arena, which is one block.
+func (s *controls) grow(order uint8) block {
+	n := max(min(minArena<<len(s.arenas), maxArena), controlAlign<<order)
+	mem, name, err := s.share.Share(n)
+	if err != nil || name >= privateArena {
+		s.private++
+		mem, name = alignedBytes(n), privateArena|s.private
+	}
+	a := &arena{mem: mem, name: name}
+	s.arenas = append(s.arenas, a)
+	return block{arena: a, order: uint8(bits.Len(uint(n/controlAlign)) - 1)}
+}
+
+// mapControl makes a block usable that process p has described. Each ends with
+// unmapControl.
+func (s *controls) mapControl(p wire.ProcID, at place) (*control, error) {
+	if err := at.check(); err != nil {
+		return nil, fmt.Errorf("process %v: %w", p, err)
+	}
+	if p == s.share.Self() {
+		return s.ownControl(at)
+	}
+	if at.arena >= privateArena {
+		return nil, errPrivate
+	}
+	j, err := s.join(joinKey{p, at.arena}, int(at.bytes))
+	if err != nil {
+		return nil, err
+	}
+	c := &control{from: j}
+	c.head, c.words = viewControl(j.mem[at.off:], int(at.words))
+	if c.head.generation.Load() != at.generation {
+		s.unmapControl(c)
+		return nil, fmt.Errorf("process %v: %w", p, errStale)
+	}
+	return c, nil
+}
+
+// unmapControl ends a mapControl: nobody uses c any more.
+func (s *controls) unmapControl(c *control) {
+	if c.from == nil {
+		return
+	}
+	s.mu.Lock()
+	c.from.users--
+	gone := s.sweep()
+	s.mu.Unlock()
+	s.leave(gone)
+}
+
+// ownControl is mapControl within this process.
+func (s *controls) ownControl(at place) (*control, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, a := range s.arenas {
+		if a.name == at.arena && len(a.mem) == int(at.bytes) {
+			c := &control{}
+			c.head, c.words = viewControl(a.mem[at.off:], int(at.words))
+			if c.head.generation.Load() == at.generation {
+				return c, nil
+			}
+		}
+	}
+	return nil, errStale
+}
+
+// join finds or maps an arena and counts a user.
+func (s *controls) join(key joinKey, n int) (*joined, error) {
+	s.mu.Lock()
+	j := s.joins[key]
+	if j == nil {
+		s.mu.Unlock()
+		mem, err := s.share.Join(key.proc, key.arena, n)
+		if err != nil {
+			return nil, err
+		}
+		s.mu.Lock()
+		if j = s.joins[key]; j == nil {
+			j = &joined{mem: mem, key: key}
+			if s.joins == nil {
+				s.joins = map[joinKey]*joined{}
+			}
+			s.joins[key] = j
+		} else {
+			// Another goroutine has done the same meanwhile.
+			defer s.share.Leave(mem)
+		}
+	}
+	defer s.mu.Unlock()
+	if len(j.mem) < n {
+		return nil, fmt.Errorf("process %v: %w: arena of %d bytes, which has %d", key.proc, transport.ErrProtocol, n, len(j.mem))
+	}
+	j.users++
+	return j, nil
+}
+
+// gone tells that a process has ended. Its arenas go when nobody uses them any
+// more. It may be called with the engine's lock held.
+func (s *controls) gone(p wire.ProcID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, j := range s.joins {
+		if key.proc == p {
+			j.dead, s.dead = true, true
+		}
+	}
+}
+
+// sweep takes arenas of dead processes that nobody uses off the list.
+func (s *controls) sweep() (gone []*joined) {
+	if !s.dead {
+		return nil
+	}
+	s.dead = false
+	for key, j := range s.joins {
+		switch {
+		case !j.dead:
+		case j.users > 0:
+			s.dead = true
+		default:
+			delete(s.joins, key)
+			gone = append(gone, j)
+		}
+	}
+	return gone
+}
+
+func (s *controls) leave(gone []*joined) {
+	for _, j := range gone {
+		s.share.Leave(j.mem)
+	}
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remote
+
+// unsafe: control blocks lie at fixed places of memory that several processes
+// use through atomics.
+
+import (
+	"sync/atomic"
+	"unsafe"
+
+	"gompi/transport"
+)
+
+// A control block is what the users of a region synchronise by:
+//
+//	line 0     generation, state, asleep, guard
+//	line 1     ticket
+//	then       words, 8 bytes each, one writer each
+const (
+	controlAlign = transport.ShareAlign
+	controlLine  = 64
+)
+
+// controlHead is the beginning of a control block.
+type controlHead struct {
+	// generation is that of the description; 0: the block is free.
+	generation atomic.Uint32
+	// state belongs to the owner of the region.
+	state atomic.Uint32
+	// asleep: the owner may sleep. Whoever writes a word for it takes the
+	// flag away and wakes it.
+	asleep atomic.Uint32
+	// guard is the serial of the process that changes the region's memory, 0
+	// if none does.
+	guard atomic.Uint32
+	_     [controlLine - 16]byte
+	// ticket is the number of tickets that were drawn for the region's lock.
+	ticket atomic.Uint64
+	_      [controlLine - 8]byte
+}
+
+const (
+	_ = uint(unsafe.Sizeof(controlHead{}) - controlAlign)
+	_ = uint(controlAlign - unsafe.Sizeof(controlHead{}))
+)
+
+// viewControl finds head and words of the block at the beginning of m, which
+// holds them and is aligned.
+func viewControl(m []byte, words int) (*controlHead, []atomic.Uint64) {
+	head := (*controlHead)(unsafe.Pointer(&m[0]))
+	if words == 0 {
+		return head, nil
+	}
+	return head, unsafe.Slice((*atomic.Uint64)(unsafe.Pointer(&m[controlAlign])), words)
+}
+
+// alignedBytes returns n zeroed bytes of this process, aligned as shared memory
+// is.
+func alignedBytes(n int) []byte {
+	m := make([]byte, n+controlAlign)
+	skip := -uintptr(unsafe.Pointer(unsafe.SliceData(m))) % controlAlign
+	return m[skip : skip+uintptr(n) : skip+uintptr(n)]
+}
