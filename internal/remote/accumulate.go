@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remote
+
+import (
+	"gompi/internal/dtype"
+	"gompi/internal/engine"
+	"gompi/internal/kernel"
+)
+
+// operation is what happens to each element of an atomic access.
+type operation struct {
+	op    kernel.Op
+	kind  dtype.Kind
+	unit  int64 // bytes of an element; 1 if a type mixes several
+	width int64 // widthOf
+	fn    kernel.Func
+}
+
+// operationOf is op on elements of base, nil for a type that mixes several.
+func operationOf(op kernel.Op, base *dtype.Type) (o operation, ok bool) {
+	o = operation{op: op, unit: 1}
+	if base != nil {
+		o.kind, o.unit = base.Kind, max(base.Size, 1)
+		o.width = widthOf(base.Kind)
+	}
+	o.fn = kernel.Of(op, o.kind)
+	return o, o.fn != nil || op == kernel.Replace || op == kernel.NoOp
+}
+
+// prepare checks an atomic access of origin elements of one type to those of a
+// layout.
+func (t *Target) prepare(origin engine.Buf, at Layout, op kernel.Op) (o operation, n int64, f *engine.Fault) {
+	if n, f = t.check(origin.Bytes(), at); n == 0 || f != nil {
+		return o, 0, f
+	}
+	base := at.Type.Base()
+	o, ok := operationOf(op, base)
+	if from := origin.Type.Base(); !ok || base != nil && from != nil && from.Kind != base.Kind || (base == nil) != (from == nil) {
+		return o, 0, refused(NoSuchOp, at.Off, n, t.size)
+	}
+	return o, n, t.aligned(&at, &o, n)
+}
+
+// aligned checks that numbers the processor changes lie where it can. It is
+// asked in both domains: a program must not depend on how its window was made.
+func (t *Target) aligned(at *Layout, o *operation, n int64) *engine.Fault {
+	if o.width == 0 {
+		return nil
+	}
+	for off := int64(0); off < n; {
+		from, k := at.run(off, n-off)
+		if (int64(t.phase)+from)%o.width != 0 {
+			return refused(Misaligned, from, o.width, t.size)
+		}
+		off += k
+	}
+	return nil
+}
+
+// Accumulate changes elements of the target: each becomes src op itself, or
+// src for Replace. Each element is changed at once as others see it. src is the
+// caller's again at return; it is done after Flush.
+func (t *Target) Accumulate(src engine.Buf, to Layout, op kernel.Op) *engine.Fault {
+	o, n, f := t.prepare(src, to, op)
+	if n == 0 || f != nil || op == kernel.NoOp {
+		return f
+	}
+	return t.change(src, engine.Buf{}, to, &o, n)
+}
+
+// GetAccumulate is Accumulate that stores in result what each element was
+// before; valid, and the caller's again, after Flush. NoOp does not look at
+// src.
+func (t *Target) GetAccumulate(src, result engine.Buf, at Layout, op kernel.Op) *engine.Fault {
+	o, n, f := t.prepare(result, at, op)
+	if n == 0 || f != nil {
+		return f
+	}
+	if op == kernel.NoOp {
+		src = engine.Buf{}
+	} else if src.Bytes() != n {
+		return refused(SizesDiffer, at.Off, n, src.Bytes())
+	} else if b, c := src.Type.Base(), result.Type.Base(); (b == nil) != (c == nil) || b != nil && b.Kind != c.Kind {
+		return refused(NoSuchOp, at.Off, n, t.size)
+	}
+	return t.change(src, result, at, &o, n)
+}
+
+// CompareAndSwap stores value at byte off if compare is there, and in result
+// what was there before. All three are one element of one type. result is valid
+// after Flush; the others are the caller's again at return.
+func (t *Target) CompareAndSwap(compare, value, result engine.Buf, off int64) *engine.Fault {
+	at := Layout{off, value.Type, 1}
+	o, n, f := t.prepare(result, at, kernel.Replace)
+	switch {
+	case n == 0 || f != nil:
+		return f
+	case value.Bytes() != n || compare.Bytes() != n:
+		return refused(SizesDiffer, off, n, compare.Bytes())
+	case n > maxSwap || value.Strided() || compare.Strided() || result.Strided():
+		return refused(NoSuchOp, off, n, t.size)
+	case t.way == mapped && t.ctl != nil:
+		t.swapMapped(compare, value, result, off, &o)
+		return nil
+	case t.way == copied && t.ctl != nil:
+		return t.swapCopied(compare, value, result, off)
+	}
+	return t.swapServed(compare, value, result, off, &o)
+}
+
+// maxSwap is the largest element of CompareAndSwap: the largest basic number.
+const maxSwap = 16
+
+// change carries an atomic access out. Without the control block there is no
+// guard: then the owner does it.
+func (t *Target) change(src, result engine.Buf, at Layout, o *operation, n int64) *engine.Fault {
+	switch {
+	case t.way == mapped && (t.ctl != nil || t.domain == domainCPU && o.width != 0):
+		t.changeMapped(src, result, at, o, n)
+		return nil
+	case t.way == copied && t.ctl != nil:
+		return t.changeCopied(src, result, at, o, n)
+	}
+	return t.changeServed(src, result, at, o, n)
+}
+
+// cut is how much of n bytes makes a piece of whole elements.
+func (o *operation) cut(n, most int64) int64 {
+	if n <= most {
+		return n
+	}
+	if o.unit > most {
+		return most // a record that nobody can change at once
+	}
+	return most - most%o.unit
+}
+
+// operand is packed bytes [off, off+n) of the origin, in room if they do not
+// stand side by side.
+func operand(src engine.Buf, off, n int64, room []byte) []byte {
+	if src.Bytes() == 0 {
+		return nil
+	}
+	if !src.Strided() {
+		return src.Slice()[off:][:n]
+	}
+	src.Pack(room[:n], off)
+	return room[:n]
+}
+
+// changeMapped changes memory that is mapped.
+func (t *Target) changeMapped(src, result engine.Buf, at Layout, o *operation, n int64) {
+	alone := t.domain == domainCPU && o.width != 0
+	if alone && at.Type.Contiguous() && !src.Strided() && !result.Strided() {
+		o.applyAtomic(t.mem[at.Off:][:n], src.Slice(), result.Slice())
+		return
+	}
+	p := t.s.pieces.Get().(*pieces)
+	for off := int64(0); off < n; {
+		k := o.cut(n-off, pieceBytes)
+		a := operand(src, off, k, p.operand[:])
+		var r []byte
+		if result.Bytes() > 0 {
+			r = p.result[:k]
+		}
+		if alone {
+			t.runs(&at, off, k, a, r, o.applyAtomic)
+		} else {
+			t.s.lock(t.ctl)
+			t.runs(&at, off, k, a, r, o.applyGuarded)
+			t.s.unlock(t.ctl)
+		}
+		if r != nil {
+			result.Unpack(off, r)
+		}
+		off += k
+	}
+	t.s.pieces.Put(p)
+}
+
+// runs applies an operation to each run of packed bytes [off, off+n) of a
+// layout. operand and result may have no bytes.
+func (t *Target) runs(at *Layout, off, n int64, operand, result []byte, apply func(target, operand, result []byte)) {
+	for i := int64(0); i < n; {
+		from, k := at.run(off+i, n-i)
+		apply(t.mem[from:][:k], part(operand, i, k), part(result, i, k))
+		i += k
+	}
+}
+
+// part is b[i:i+n], nothing of nothing.
+func part(b []byte, i, n int64) []byte {
+	if len(b) == 0 {
+		return nil
+	}
+	return b[i:][:n]
+}
+
+// swapMapped is CompareAndSwap in memory that is mapped.
+func (t *Target) swapMapped(compare, value, result engine.Buf, off int64, o *operation) {
+	target := t.mem[off:][:value.Bytes()]
+	if t.domain == domainCPU && o.width != 0 {
+		CompareSwap(t.mem, off, o.kind, compare.Addr(), value.Addr(), result.Addr())
+		return
+	}
+	t.s.lock(t.ctl)
+	was := result.Slice()
+	copy(was, target)
+	if string(was) == string(compare.Slice()) {
+		copy(target, value.Slice())
+	}
+	t.s.unlock(t.ctl)
+}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remote
+
+// unsafe: numbers in a region are changed by the processor's atomic
+// instructions, which want their address; operands are of any type.
+
+import (
+	"sync/atomic"
+	"unsafe"
+
+	"gompi/internal/dtype"
+	"gompi/internal/kernel"
+)
+
+// widthOf is the size of the numbers that the processor can change at once, 0
+// for all other kinds. complex64 is not among them: Go aligns it to 4 bytes.
+func widthOf(k dtype.Kind) int64 {
+	switch k {
+	case dtype.Int32, dtype.Uint32, dtype.Float32:
+		return 4
+	case dtype.Int64, dtype.Uint64, dtype.Float64:
+		return 8
+	}
+	return 0
+}
+
+// defined reports whether op has a meaning for a kind: Replace and NoOp for
+// every one.
+func defined(op kernel.Op, k dtype.Kind) bool {
+	return op == kernel.Replace || op == kernel.NoOp || kernel.Of(op, k) != nil
+}
+
+// FetchOp is GetAccumulate of one number of type k: it changes that at byte off
+// of mem, which is Mapped of a target that is CPU, and stores at result what
+// was there before. operand and result are numbers of that type; operand is not
+// looked at for NoOp, result may be nil. It reports whether it could: the
+// number lies in mem, is aligned, of 4 or 8 bytes, and k has the operation.
+func FetchOp(mem []byte, off int64, k dtype.Kind, op kernel.Op, operand, result unsafe.Pointer) bool {
+	w := widthOf(k)
+	if w == 0 || off < 0 || off > int64(len(mem))-w || !defined(op, k) {
+		return false
+	}
+	p := unsafe.Add(unsafe.Pointer(unsafe.SliceData(mem)), off)
+	if uintptr(p)%uintptr(w) != 0 {
+		return false
+	}
+	if w == 8 {
+		var v uint64
+		if op != kernel.NoOp {
+			v = *(*uint64)(operand)
+		}
+		v = fetch64((*uint64)(p), op, k, v)
+		if result != nil {
+			*(*uint64)(result) = v
+		}
+		return true
+	}
+	var v uint32
+	if op != kernel.NoOp {
+		v = *(*uint32)(operand)
+	}
+	v = fetch32((*uint32)(p), op, k, v)
+	if result != nil {
+		*(*uint32)(result) = v
+	}
+	return true
+}
+
+// CompareSwap stores value at byte off of mem, which is as for FetchOp, if
+// compare is there, and at result what was there before. All are of one kind.
+// It reports whether it could.
+func CompareSwap(mem []byte, off int64, k dtype.Kind, compare, value, result unsafe.Pointer) bool {
+	w := widthOf(k)
+	if w == 0 || off < 0 || off > int64(len(mem))-w {
+		return false
+	}
+	p := unsafe.Add(unsafe.Pointer(unsafe.SliceData(mem)), off)
+	if uintptr(p)%uintptr(w) != 0 {
+		return false
+	}
+	if w == 8 {
+		*(*uint64)(result) = swap64((*uint64)(p), *(*uint64)(compare), *(*uint64)(value))
+	} else {
+		*(*uint32)(result) = swap32((*uint32)(p), *(*uint32)(compare), *(*uint32)(value))
+	}
+	return true
+}
+
+// swap64 is a compare-and-swap that tells what was there.
+func swap64(p *uint64, compare, value uint64) (old uint64) {
+	for {
+		if atomic.CompareAndSwapUint64(p, compare, value) {
+			return compare
+		}
+		if old = atomic.LoadUint64(p); old != compare {
+			return old
+		}
+	}
+}
+
+func swap32(p *uint32, compare, value uint32) (old uint32) {
+	for {
+		if atomic.CompareAndSwapUint32(p, compare, value) {
+			return compare
+		}
+		if old = atomic.LoadUint32(p); old != compare {
+			return old
+		}
+	}
+}
+
+// fetch64 changes one number and returns what it was.
+func fetch64(p *uint64, op kernel.Op, k dtype.Kind, v uint64) (old uint64) {
+	switch op {
+	case kernel.NoOp:
+		return atomic.LoadUint64(p)
+	case kernel.Replace:
+		return atomic.SwapUint64(p, v)
+	case kernel.BitAnd:
+		return atomic.AndUint64(p, v)
+	case kernel.BitOr:
+		return atomic.OrUint64(p, v)
+	case kernel.Sum:
+		if k != dtype.Float64 {
+			return atomic.AddUint64(p, v) - v
+		}
+	}
+	for {
+		old = atomic.LoadUint64(p)
+		sum := combine64(op, k, v, old)
+		if sum == old || atomic.CompareAndSwapUint64(p, old, sum) {
+			return old
+		}
+	}
+}
+
+// fetch32 is fetch64 of 4 bytes.
+func fetch32(p *uint32, op kernel.Op, k dtype.Kind, v uint32) (old uint32) {
+	switch op {
+	case kernel.NoOp:
+		return atomic.LoadUint32(p)
+	case kernel.Replace:
+		return atomic.SwapUint32(p, v)
+	case kernel.BitAnd:
+		return atomic.AndUint32(p, v)
+	case kernel.BitOr:
+		return atomic.OrUint32(p, v)
+	case kernel.Sum:
+		if k != dtype.Float32 {
+			return atomic.AddUint32(p, v) - v
+		}
+	}
+	for {
+		old = atomic.LoadUint32(p)
+		sum := combine32(op, k, v, old)
+		if sum == old || atomic.CompareAndSwapUint32(p, old, sum) {
+			return old
+		}
+	}
+}
+
+// applyAtomic changes a run of whole, aligned numbers one by one. operand has
+// as many bytes as target, or none for NoOp; result, too, or none.
+func (o *operation) applyAtomic(target, operand, result []byte) {
+	t, a, r := unsafe.Pointer(unsafe.SliceData(target)), unsafe.Pointer(unsafe.SliceData(operand)), unsafe.Pointer(unsafe.SliceData(result))
+	n := uintptr(len(target))
+	if o.width == 8 {
+		for i := uintptr(0); i < n; i += 8 {
+			var v uint64
+			if len(operand) > 0 {
+				v = *(*uint64)(unsafe.Add(a, i))
+			}
+			v = fetch64((*uint64)(unsafe.Add(t, i)), o.op, o.kind, v)
+			if len(result) > 0 {
+				*(*uint64)(unsafe.Add(r, i)) = v
+			}
+		}
+		return
+	}
+	for i := uintptr(0); i < n; i += 4 {
+		var v uint32
+		if len(operand) > 0 {
+			v = *(*uint32)(unsafe.Add(a, i))
+		}
+		v = fetch32((*uint32)(unsafe.Add(t, i)), o.op, o.kind, v)
+		if len(result) > 0 {
+			*(*uint32)(unsafe.Add(r, i)) = v
+		}
+	}
+}
+
+// applyGuarded changes a run of whole elements. Whoever else changes it is
+// excluded.
+func (o *operation) applyGuarded(target, operand, result []byte) {
+	copy(result, target)
+	switch o.op {
+	case kernel.NoOp:
+	case kernel.Replace:
+		copy(target, operand)
+	default:
+		t := unsafe.Pointer(unsafe.SliceData(target))
+		o.fn(t, unsafe.Pointer(unsafe.SliceData(operand)), t, int64(len(target))/o.unit)
+	}
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remote
+
+import (
+	"fmt"
+
+	"gompi/internal/engine"
+)
+
+// Reason is why an access was refused. Memory was not touched then.
+type Reason uint8
+
+// The reasons. They travel between processes.
+const (
+	OutOfRange  Reason = iota + 1 // bytes outside the region
+	Misaligned                    // an atomic operation on elements that are not aligned to their size
+	NoSuchOp                      // the operation is not defined for the type, or the types differ
+	SizesDiffer                   // origin and target are not the same number of bytes
+	BadLayout                     // a negative count, or a type that cannot be moved
+	RegionGone                    // the owner has closed the region
+	numReasons
+)
+
+var reasonText = [...]string{
+	OutOfRange:  "outside the target's memory",
+	Misaligned:  "elements are not aligned to their size",
+	NoSuchOp:    "operation is not defined for these types",
+	SizesDiffer: "origin and target differ in size",
+	BadLayout:   "no such elements",
+	RegionGone:  "the memory was closed by its owner",
+}
+
+// Error makes a reason usable as the target of errors.Is.
+func (r Reason) Error() string {
+	if r == 0 || r >= numReasons {
+		return fmt.Sprintf("refused for reason %d", uint8(r))
+	}
+	return reasonText[r]
+}
+
+// AccessError is a refused access, with its numbers.
+type AccessError struct {
+	Reason Reason
+	Off    int64 // first byte in the target that was meant
+	Bytes  int64 // of the access, from there on; packed bytes where they count
+	Size   int64 // of the target; of the other side for SizesDiffer
+}
+
+// Error gives the reason and what numbers say something about it.
+func (e *AccessError) Error() string {
+	switch e.Reason {
+	case OutOfRange, Misaligned:
+		return fmt.Sprintf("%v: bytes [%d, %d+%d) of %d", e.Reason, e.Off, e.Off, e.Bytes, e.Size)
+	case SizesDiffer:
+		return fmt.Sprintf("%v: %d and %d bytes", e.Reason, e.Size, e.Bytes)
+	}
+	return e.Reason.Error()
+}
+
+// Unwrap makes errors.Is(err, OutOfRange) work.
+func (e *AccessError) Unwrap() error { return e.Reason }
+
+// refused is the fault of a refused access.
+func refused(r Reason, off, bytes, size int64) *engine.Fault {
+	return &engine.Fault{Class: engine.Argument, Peer: -1, Got: bytes, Want: size, Err: &AccessError{r, off, bytes, size}}
+}

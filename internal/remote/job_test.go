@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remote
+
+import (
+	"context"
+	"testing"
+
+	"gompi/internal/engine"
+	"gompi/internal/wait"
+	"gompi/internal/wire"
+	"gompi/transport"
+	"gompi/transport/inproc"
+)
+
+const testJob = wire.JobID(7)
+
+// testControl is a control plane that knows everybody.
+type testControl struct{}
+
+func (testControl) Contact(p wire.ProcID) (wire.Contact, error) {
+	return wire.Contact{Proc: p, SameHost: true, Segment: -1, Bell: -1}, nil
+}
+func (testControl) Watch(wire.Members) error { return nil }
+func (testControl) Dead(wire.ProcID) error   { return nil }
+
+// distant makes the memory of processes one that can only be copied.
+type distant struct{ *inproc.Transport }
+
+func (d distant) Reach(c wire.Contact, key, value uint64) (transport.Memory, error) {
+	m, err := d.Transport.Reach(c, key, value)
+	if err != nil {
+		return nil, err
+	}
+	return struct{ transport.Memory }{m}, nil
+}
+
+// testJobOf starts n processes that can use each other's memory.
+func testJobOf(t testing.TB, n int) []*Space {
+	t.Helper()
+	hub := inproc.NewHub()
+	spaces := make([]*Space, n)
+	for i := range spaces {
+		self := wire.ProcID{Job: testJob, Serial: uint32(i + 1)}
+		sl := wait.NewChan()
+		tr, err := hub.Open(transport.Env{Self: self, Wake: sl.Wake, Segment: -1, Bell: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := engine.New(engine.Config{
+			Self: self, Control: testControl{}, Transports: []transport.Transport{distant{tr}}, Sleeper: sl, Policy: wait.ForGoroutine(),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			ended, cancel := context.WithCancel(context.Background())
+			cancel()
+			e.Close(ended)
+		})
+		spaces[i] = Of(e)
+	}
+	return spaces
+}
+
+// access is a region and a target of it.
+type access struct {
+	name   string
+	region *Region
+	target *Target
+}
+
+// eachAccess makes a region of n bytes and a target of it for each way and
+// domain.
+func eachAccess(t testing.TB, n int64, f func(a access)) {
+	t.Helper()
+	for _, c := range []struct {
+		name     string
+		heap     bool // or allocated
+		own      bool
+		only     bool // served
+		way      way
+		isDomain domain
+	}{
+		{"mapped", false, false, false, mapped, domainCPU},
+		{"own", false, true, false, mapped, domainCPU},
+		{"own heap", true, true, false, mapped, domainGuard},
+		{"copied", true, false, false, copied, domainGuard},
+		//		{"served", false, false, true, served, domainCPU},
+		//		{"served heap", true, false, true, served, domainGuard},
+	} {
+		ss := testJobOf(t, 2)
+		var r *Region
+		var err error
+		if c.heap {
+			r, err = ss[1].Expose(make([]byte, n), 2)
+		} else {
+			r, err = ss[1].Allocate(n, 2)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		from := ss[0]
+		if c.own {
+			from = ss[1]
+		}
+		from.onlyServed = c.only
+		d := r.Desc()
+		target, fault := from.Reach(ss[1].self, &d)
+		if fault != nil {
+			t.Fatal(fault)
+		}
+		if n > 0 && (target.way != c.way || target.domain != c.isDomain) {
+			t.Fatalf("%s: way %d, domain %d", c.name, target.way, target.domain)
+		}
+		f(access{c.name, r, target})
+		target.Close()
+		r.Close()
+	}
+}

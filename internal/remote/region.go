@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remote
+
+import (
+	"fmt"
+
+	"gompi/internal/engine"
+	"gompi/internal/wire"
+)
+
+// maxBytes bounds the size of memory that is allocated: beyond it no machine
+// has addresses, and Go panics.
+const maxBytes = 1 << 46
+
+// Region is memory of this process that others may access: immutable but for
+// what the memory holds, until Close.
+type Region struct {
+	s      *Space
+	mem    []byte
+	domain domain
+	ctl    *control
+	place  place // of ctl
+	handle uint32
+	nonce  uint64
+	desc   Desc
+
+	exposed bool
+	key     uint64
+	shared  bool // mem is of Share, at at
+	at      uint64
+}
+
+// Expose makes memory of this process a region, with words in its control
+// block. The memory is the caller's, on the heap, and stays as it is until
+// Close.
+func (s *Space) Expose(mem []byte, words int) (*Region, error) {
+	r, err := s.newRegion(mem, words)
+	if err != nil {
+		return nil, err
+	}
+	d := r.describe()
+	s.expose(r, d)
+	return s.open(r, d), nil
+}
+
+// Allocate makes a region of n zeroed bytes, with words in its control block.
+// Processes of this host map it if that can be; else it is on the heap.
+func (s *Space) Allocate(n int64, words int) (*Region, error) {
+	if n < 0 || n > maxBytes {
+		return nil, fmt.Errorf("%d bytes cannot be allocated", n)
+	}
+	var mem []byte
+	var at uint64
+	shared := false
+	if n > 0 {
+		if m, place, err := s.e.Share(int(n)); err == nil {
+			mem, at, shared = m, place, true
+		} else {
+			mem = make([]byte, n)
+		}
+	}
+	r, err := s.newRegion(mem, words)
+	if err != nil {
+		if shared {
+			s.e.Unshare(mem, at)
+		}
+		return nil, err
+	}
+	d := r.describe()
+	if r.shared, r.at = shared, at; shared {
+		d.flags |= flagShared
+		d.holder, d.place, d.total = s.self, at, n
+	} else {
+		s.expose(r, d)
+	}
+	return s.open(r, d), nil
+}
+
+// Within makes bytes [off, off+n) of memory that some process of this host has
+// allocated a region of this one. t is closed after it.
+func (s *Space) Within(t *Target, off, n int64, words int) (*Region, error) {
+	if off < 0 || n < 0 || off > t.size-n {
+		return nil, &AccessError{OutOfRange, off, n, t.size}
+	}
+	if t.whole.total == 0 && n > 0 {
+		return nil, fmt.Errorf("memory of process %v is not shared with this one", t.proc)
+	}
+	var mem []byte
+	if n > 0 {
+		mem = t.mem[off:][:n:n]
+	}
+	r, err := s.newRegion(mem, words)
+	if err != nil {
+		return nil, err
+	}
+	d := r.describe()
+	if n > 0 {
+		d.flags |= flagShared
+		d.holder, d.place, d.total, d.off = t.whole.holder, t.whole.place, t.whole.total, t.whole.off+off
+	}
+	return s.open(r, d), nil
+}
+
+// newRegion makes a region that nobody knows yet.
+func (s *Space) newRegion(mem []byte, words int) (*Region, error) {
+	ctl, at, err := s.controls.newControl(words)
+	if err != nil {
+		return nil, err
+	}
+	return &Region{s: s, mem: mem, domain: domainCPU, ctl: ctl, place: at}, nil
+}
+
+func (r *Region) describe() *description {
+	return &description{
+		proc: r.s.self, bytes: int64(len(r.mem)), phase: phaseOf(r.mem), control: r.place,
+	}
+}
+
+// expose lets processes of this host copy from and to a region. Then it is in
+// the domain of the guard.
+func (s *Space) expose(r *Region, d *description) {
+	if len(r.mem) == 0 {
+		return
+	}
+	if d.key, d.proof, r.exposed = s.e.Expose(r.mem); r.exposed {
+		r.key, r.domain = d.key, domainGuard
+		d.flags |= flagExposed
+	}
+}
+
+// open makes a region known to the server.
+func (s *Space) open(r *Region, d *description) *Region {
+	s.e.Lock()
+	s.register(r)
+	s.e.Unlock()
+	d.domain, d.handle, d.nonce = r.domain, r.handle, r.nonce
+	r.desc = d.encode()
+	return r
+}
+
+// Desc is what other processes Reach the region with.
+func (r *Region) Desc() Desc { return r.desc }
+
+// Mem is the memory.
+func (r *Region) Mem() []byte { return r.mem }
+
+// Control is the region's control block.
+func (r *Region) Control() *control { return r.ctl }
+
+// Close ends the region and gives back what was allocated for it: all others
+// have closed their targets of it. The handle is refused from now on.
+func (r *Region) Close() { r.close(false) }
+
+// Abandon is Close while others may still access the region: what they have
+// mapped stays until they leave it.
+func (r *Region) Abandon() { r.close(true) }
+
+func (r *Region) close(used bool) {
+	s := r.s
+	s.e.Lock()
+	known := s.regionOf(r.handle, r.nonce) == r
+	s.unregister(r)
+	s.e.Unlock()
+	if !known {
+		return
+	}
+	if r.exposed {
+		s.e.Hide(r.key)
+	}
+	switch {
+	case r.shared && used:
+		s.e.Leave(r.mem)
+	case r.shared:
+		s.e.Unshare(r.mem, r.at)
+	}
+	s.controls.freeControl(r.ctl, used)
+}
+
+// Reach makes a target of a region of process p, or of this one. What is wrong
+// with the description, or that p has ended, is the fault. It may block.
+func (s *Space) Reach(p wire.ProcID, b *Desc) (*Target, *engine.Fault) {
+	d, err := b.decode()
+	if err == nil && d.proc != p {
+		err = fmt.Errorf("description of a region of process %v, not %v", d.proc, p)
+	}
+	if err != nil {
+		return nil, &engine.Fault{Class: engine.Transport, Peer: -1, Err: err}
+	}
+	t := &Target{s: s, proc: p, size: d.bytes, domain: d.domain, phase: d.phase, handle: d.handle, nonce: d.nonce}
+	if d.flags&flagShared != 0 {
+		t.whole = whole{d.holder, d.place, d.total, d.off}
+	}
+	if p == s.self {
+		return s.reachOwn(t)
+	}
+	s.e.Lock()
+	t.peer = s.peerOf(p)
+	f := t.peer.down
+	s.e.Unlock()
+	if f != nil {
+		return nil, f
+	}
+	s.choose(t, &d)
+	s.e.Lock()
+	s.targets.enter(t)
+	s.e.Unlock()
+	return t, nil
+}
+
+// reachOwn makes t a target of a region of this process.
+func (s *Space) reachOwn(t *Target) (*Target, *engine.Fault) {
+	s.e.Lock()
+	defer s.e.Unlock()
+	r := s.regionOf(t.handle, t.nonce)
+	if r == nil {
+		return nil, refused(RegionGone, 0, 0, t.size)
+	}
+	t.size, t.domain, t.mem, t.ctl = int64(len(r.mem)), r.domain, r.mem, r.ctl
+	t.way = mapped
+	return t, nil
+}
+
+// choose finds the way to a target.
+func (s *Space) choose(t *Target, d *description) {
+	t.way = served
+	if s.onlyServed {
+		return
+	}
+	if ctl, err := s.controls.mapControl(d.proc, d.control); err == nil {
+		t.ctl = ctl
+	}
+	switch {
+	case d.bytes == 0:
+		t.way = mapped
+	case d.flags&flagShared != 0:
+		if m, err := s.join(t.whole); err == nil {
+			t.mem, t.joined, t.way = m[d.off:][:d.bytes:d.bytes], true, mapped
+		}
+	case d.flags&flagExposed != 0:
+		m, err := s.e.ReachMemory(d.proc, d.proof)
+		if err != nil {
+			return
+		}
+		if b := m.Bytes(d.key); b == nil {
+			t.memory, t.key, t.way = m, d.key, copied
+		} else if int64(len(b)) >= d.bytes {
+			t.mem, t.way = b[:d.bytes:d.bytes], mapped
+		}
+	}
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remote
+
+import (
+	"maps"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+
+	"gompi/internal/engine"
+	"gompi/internal/wire"
+)
+
+// domain is how atomic operations on a region exclude each other: its owner
+// decides, and all obey. docs/design/014-remote-memory.md.
+type domain uint8
+
+const (
+	// domainCPU: all who reach the region load and store, so that numbers of 4
+	// and 8 bytes are changed by instructions of the processor. Elements of
+	// other kinds are changed under the guard.
+	domainCPU domain = iota + 1
+	// domainGuard: some copy. Everything is changed under the guard.
+	domainGuard
+)
+
+// Space is the remote memory of one process: the regions that others access,
+// and what there is to know of each of the others. Safe for any goroutine.
+type Space struct {
+	e    *engine.Engine
+	self wire.ProcID
+
+	controls controls
+	joints   joints
+	pieces   sync.Pool // of *pieces
+	runLists sync.Pool // of *runList
+	// departed holds the serials of processes of this job that have ended. A
+	// map is replaced, never changed.
+	departed atomic.Pointer[map[uint32]*engine.Fault]
+	turn     func(owner uint32, n int) guardVerdict // guardTurn
+
+	// The rest is guarded by the engine's lock.
+
+	regions []*Region // by handle
+	spare   []uint32  // handles that are free
+	peers   map[wire.ProcID]*peer
+	targets targets
+
+	// onlyServed makes every target of another process a served one: for tests.
+	onlyServed bool
+}
+
+// peer is another process, as remote memory sees it. Guarded by the engine's
+// lock, but for down.
+type peer struct {
+	proc wire.ProcID
+	down *engine.Fault // it has ended, or cannot be reached
+	out  outgoing      // what this process asks of it
+	in   incoming      // what it asks of this process
+}
+
+// Of returns the space of an engine, making it at first use.
+func Of(e *engine.Engine) *Space {
+	return e.Remote(func() engine.RemoteServer { return newSpace(e) }).(*Space)
+}
+
+// newSpace is called with the engine's lock held.
+func newSpace(e *engine.Engine) *Space {
+	s := &Space{e: e, self: e.Self(), peers: map[wire.ProcID]*peer{}}
+	s.controls.share = e
+	s.turn = s.guardTurn
+	s.pieces.New = func() any { return new(pieces) }
+	s.runLists.New = func() any { return new(runList) }
+	return s
+}
+
+// peerOf finds or makes the record of a process. The lock is held.
+func (s *Space) peerOf(p wire.ProcID) *peer {
+	q := s.peers[p]
+	if q == nil {
+		q = &peer{proc: p}
+		s.peers[p] = q
+	}
+	return q
+}
+
+// Down implements engine.RemoteServer.
+func (s *Space) Down(proc wire.ProcID, f *engine.Fault) {
+	p := s.peerOf(proc)
+	if p.down != nil {
+		return
+	}
+	p.down = f
+	if proc.Job == s.self.Job {
+		all := map[uint32]*engine.Fault{proc.Serial: f}
+		if old := s.departed.Load(); old != nil {
+			maps.Copy(all, *old)
+		}
+		s.departed.Store(&all)
+	}
+	s.dropOutgoing(p, f)
+	p.in = incoming{}
+}
+
+// gone is the fault of a process of this job that has ended, nil if it has not.
+func (s *Space) gone(serial uint32) *engine.Fault {
+	all := s.departed.Load()
+	if all == nil {
+		return nil
+	}
+	return (*all)[serial]
+}
+
+// register gives a region its handle. The lock is held.
+func (s *Space) register(r *Region) {
+	if n := len(s.spare); n > 0 {
+		r.handle = s.spare[n-1]
+		s.spare = s.spare[:n-1]
+	} else {
+		r.handle = uint32(len(s.regions))
+		s.regions = append(s.regions, nil)
+	}
+	s.regions[r.handle] = r
+	for r.nonce == 0 {
+		r.nonce = rand.Uint64()
+	}
+}
+
+// unregister takes a region's handle back. The lock is held.
+func (s *Space) unregister(r *Region) {
+	if s.regionOf(r.handle, r.nonce) == r {
+		s.regions[r.handle] = nil
+		s.spare = append(s.spare, r.handle)
+	}
+}
+
+// regionOf finds the region that another process names, nil if there is none.
+// The lock is held.
+func (s *Space) regionOf(handle uint32, nonce uint64) *Region {
+	if int64(handle) >= int64(len(s.regions)) {
+		return nil
+	}
+	if r := s.regions[handle]; r != nil && r.nonce == nonce {
+		return r
+	}
+	return nil
+}

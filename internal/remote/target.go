@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remote
+
+import (
+	"gompi/internal/engine"
+	"gompi/internal/wire"
+)
+
+// way is how a target is reached. docs/design/014-remote-memory.md.
+type way uint8
+
+const (
+	served way = iota // by frames to its owner
+	copied            // by the kernel, from and to the owner's memory
+	mapped            // by load and store
+)
+
+// Target is a region as this process accesses it. Operations are safe for any
+// goroutine; those of one goroutine on the same bytes keep their order as MPI
+// 4.1 section 12.7.2 wants it of accumulates. Offsets are in bytes from the
+// region's start.
+type Target struct {
+	s      *Space
+	proc   wire.ProcID
+	size   int64
+	domain domain
+	phase  uint8
+	way    way
+
+	mem    []byte // if mapped
+	whole  whole  // of shared memory, mapped or not
+	joined bool
+	memory *engine.Memory // if copied
+	key    uint64
+	ctl    *control // nil: not mapped here
+
+	// How the owner and its answers name it, and what is on its way there.
+	// nil: it is this process's own.
+	peer   *peer
+	handle uint32
+	nonce  uint64
+	flight
+}
+
+// Mapped is the memory itself if this process can load and store there, else
+// nil. Nil, too, if it has no bytes.
+func (t *Target) Mapped() []byte { return t.mem }
+
+// CPU reports whether FetchOp and CompareSwap may be used on Mapped.
+func (t *Target) CPU() bool { return t.mem != nil && t.domain == domainCPU }
+
+// Bytes is the size of the region.
+func (t *Target) Bytes() int64 { return t.size }
+
+// Proc is the process whose region it is.
+func (t *Target) Proc() wire.ProcID { return t.proc }
+
+// Put copies src to the target. src is the caller's again at return; it is at
+// the target after Flush.
+func (t *Target) Put(src engine.Buf, to Layout) *engine.Fault {
+	if n := src.Bytes(); t.mem != nil && to.plain(n, t.size) && !src.Strided() {
+		copyTo(t.mem[to.Off:], src.Slice())
+		return nil
+	}
+	n, f := t.check(src.Bytes(), to)
+	switch {
+	case n == 0 || f != nil:
+		return f
+	case t.way == mapped:
+		t.putMapped(src, to, n)
+		return nil
+	case t.way == copied:
+		return t.putCopied(src, to, n)
+	}
+	return t.putServed(src, to, n)
+}
+
+// Get copies from the target to dst, which is valid, and the caller's again,
+// after Flush.
+func (t *Target) Get(dst engine.Buf, from Layout) *engine.Fault {
+	if n := dst.Bytes(); t.mem != nil && from.plain(n, t.size) && !dst.Strided() {
+		copyTo(dst.Slice(), t.mem[from.Off:][:n])
+		return nil
+	}
+	n, f := t.check(dst.Bytes(), from)
+	switch {
+	case n == 0 || f != nil:
+		return f
+	case t.way == mapped:
+		t.getMapped(dst, from, n)
+		return nil
+	case t.way == copied:
+		return t.getCopied(dst, from, n)
+	}
+	return t.getServed(dst, from, n)
+}
+
+// check says how many bytes an access moves, and what is wrong with it.
+func (t *Target) check(origin int64, at Layout) (n int64, f *engine.Fault) {
+	if n, f = at.check(t.size); f != nil {
+		return 0, f
+	}
+	if n != origin {
+		return 0, refused(SizesDiffer, at.Off, n, origin)
+	}
+	return n, nil
+}
+
+// Close gives the target up. What is on its way is not waited for, and touches
+// no memory of this process any more.
+func (t *Target) Close() {
+	if t.peer == nil {
+		return
+	}
+	t.s.e.Lock()
+	open := t.s.targets.leave(t)
+	t.s.e.Unlock()
+	if !open {
+		return
+	}
+	if t.joined {
+		t.s.leave(t.whole)
+	}
+	if t.ctl != nil {
+		t.s.controls.unmapControl(t.ctl)
+	}
+}
