@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"gompi/internal/match"
+	"gompi/internal/rollcall"
 	"gompi/internal/wait"
 )
 
@@ -40,7 +41,8 @@ type Await struct {
 
 // Await blocks until w is ready, or a fault ends it: a rank that it waits for
 // has failed, its communicator was revoked or freed, User has ended, the
-// process is finalized. The lock is not held. One goroutine at a time uses w.
+// process is finalized. What is ready is ready whatever else has happened. The
+// lock is not held. One goroutine at a time uses w.
 func (e *Engine) Await(w *Await) *Fault {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -48,13 +50,13 @@ func (e *Engine) Await(w *Await) *Fault {
 	if over {
 		return f
 	}
-	if !e.leading {
+	if !e.leading && w.Doze != nil { // else only polls can make it ready
 		if over, f = e.awaitSpin(w); over {
 			return f
 		}
 	}
 	r := e.newRequest(reqOther)
-	r.op, r.ctx, r.user, r.rank = w.Op, w.Ctx, w.User, w.Rank
+	r.op, r.ctx, r.user, r.rank, r.tag = w.Op, w.Ctx, w.User, w.Rank, rollcall.NoTag
 	w.req = r
 	e.addWatch(w)
 	f = e.waitOne(r)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"gompi/internal/match"
+	"gompi/internal/rollcall"
 	"gompi/internal/wire"
 )
 
@@ -14,7 +15,7 @@ import (
 // if it lived; the last of them ends it (MPI 4.1 section 7.4.3). Messages that
 // no pending operation can receive are dropped, and their senders told.
 // Partitioned operations that are not under way cannot be started any more,
-// and probes that wait end with Freed.
+// and probes and Awaits end with Freed.
 func (e *Engine) FreeContext(c *Context) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -33,6 +34,7 @@ func (e *Engine) FreeContext(c *Context) {
 		}
 	}
 	e.wakeProbers()
+	e.stepWatches() // for those that wait on c
 	if e.settle(c); c.pending == 0 {
 		return
 	}
@@ -163,7 +165,7 @@ func (e *Engine) Settled(c *Context, op Op, user context.Context) *Fault {
 		}
 		w := e.newWaiter()
 		w.need, w.user = 1, user
-		w.call = callInfo{op: op, ctx: c, rank: noPeer}
+		w.call = callInfo{op: op, ctx: c, rank: rollcall.NoPeer}
 		c.leavers = append(c.leavers, w)
 		e.await(w)
 		c.leavers = slices.DeleteFunc(c.leavers, func(x *waiter) bool { return x == w })

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"gompi/internal/match"
+	"gompi/internal/rollcall"
 	"gompi/internal/wire"
 	"gompi/transport"
 )
@@ -246,7 +247,7 @@ func (e *Engine) Nudge(p wire.ProcID) {
 // NewRemote is NewOther, of an operation that needs a rank, with the lock held.
 func (e *Engine) NewRemote(c *Context, op Op, rank int32) Handle {
 	r := e.newRequest(reqOther)
-	r.op, r.ctx, r.rank = op, c, rank
+	r.op, r.ctx, r.rank, r.tag = op, c, rank, rollcall.NoTag
 	return Handle{r, r.gen}
 }
 

@@ -118,6 +118,8 @@ func TestFramesInOrder(t *testing.T) {
 			if s.bad != nil {
 				t.Fatal(s.bad)
 			}
+		}
+		for _, n := range ns {
 			n.Lock()
 			for _, p := range n.peers {
 				if p.frames.bytes != 0 || p.frames.first != nil || p.parts != nil {

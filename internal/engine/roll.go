@@ -16,10 +16,11 @@ import (
 // entry describes a blocking call for the roll call. It runs on the goroutine
 // of the call, whose caller it names.
 func (e *Engine) entry(op Op, c *Context, rank, tag int32, size int64) rollcall.Entry {
-	en := rollcall.Entry{
-		Op: string(op), Comm: c.ID, CommSize: c.Members.Len(), Rank: c.Rank,
-		Peer: int(rank), Tag: int(tag), Bytes: size, Since: time.Now(), Caller: e.caller(),
+	en := rollcall.Entry{Op: string(op), Peer: int(rank), Tag: int(tag), Bytes: size, Since: time.Now(), Caller: e.caller()}
+	if c == nil {
+		return en
 	}
+	en.Comm, en.CommSize, en.Rank = c.ID, c.Members.Len(), c.Rank
 	if rank >= 0 && c.exists(seat(rank)) {
 		en.PeerProc = c.procAt(seat(rank))
 	}
@@ -28,7 +29,7 @@ func (e *Engine) entry(op Op, c *Context, rank, tag int32, size int64) rollcall.
 
 // site is how a goroutine came to wait: frames of this library, and that of
 // its caller or callers.
-type site [8]uintptr
+type site [12]uintptr
 
 // maxSites bounds the descriptions that are kept.
 const maxSites = 1024
@@ -55,11 +56,20 @@ func outermost() string {
 	for {
 		f, more := frames.Next()
 		name := f.Function
-		inside := strings.HasPrefix(name, "gompi/mpi.") || strings.HasPrefix(name, "gompi/internal/engine.")
-		if !inside || !more {
+		if !inside(name) || !more {
 			return fmt.Sprintf("%s:%d %s", filepath.Base(f.File), f.Line, name[strings.LastIndexByte(name, '/')+1:])
 		}
 	}
+}
+
+// inside reports whether a function belongs to the library.
+func inside(name string) bool {
+	for _, pkg := range [...]string{"mpi", "rma", "internal/engine", "internal/remote"} {
+		if strings.HasPrefix(name, "gompi/"+pkg+".") {
+			return true
+		}
+	}
+	return false
 }
 
 // maxListed bounds each list of Queues.

@@ -7,6 +7,7 @@ import (
 
 	"gompi/collectives"
 	"gompi/internal/match"
+	"gompi/internal/rollcall"
 	"gompi/internal/wait"
 	"gompi/internal/wire"
 )
@@ -334,7 +335,8 @@ func (e *Engine) expire(w *waiter) {
 // w into the roll call once.
 func (e *Engine) note(w *waiter) {
 	op, c, rank, tag, size := w.call.op, w.call.ctx, w.call.rank, w.call.tag, int64(0)
-	if c != nil {
+	known := c != nil
+	if known {
 		e.watch(c, rank)
 	}
 	for _, r := range w.reqs {
@@ -353,21 +355,19 @@ func (e *Engine) note(w *waiter) {
 		} else {
 			e.watch(r.ctx, r.rank)
 		}
-		if c == nil {
+		if !known {
+			known = true
 			op, c, rank, tag, size = r.op, r.ctx, r.rank, r.tag, r.buf.Bytes()
-			if r.kind == reqColl {
-				rank = noPeer
+			if r.kind == reqColl || r.kind == reqOther && rank == match.Any {
+				rank = rollcall.NoPeer
 			}
 		}
 	}
-	if w.slot < 0 && e.cfg.Book != nil && c != nil {
+	if w.slot < 0 && e.cfg.Book != nil && known {
 		en := e.entry(op, c, rank, tag, size)
 		w.slot = e.cfg.Book.Enter(&en)
 	}
 }
-
-// noPeer is the rank in the roll call of a call that waits for no one rank.
-const noPeer = -2
 
 // watch asks to be told when a rank of Targets ends; Any means all of them.
 // Deaths are told in any case; this is for those that leave in order.

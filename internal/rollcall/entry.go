@@ -14,6 +14,9 @@ const (
 	NoPeer  = -2 // a collective, or a wait for nobody in particular
 )
 
+// NoTag as Entry.Tag: the call has neither tag nor length.
+const NoTag = -2
+
 // Limits of the texts in an Entry; longer ones are cut.
 const (
 	MaxOp     = 24

@@ -106,7 +106,7 @@ func (g *group) describe(now time.Time) string {
 	}
 	e := g.calls[0].entry
 	parts := []string{e.Op + g.peers()}
-	if collective := e.Peer == NoPeer; !collective {
+	if collective := e.Peer == NoPeer; !collective && e.Tag != NoTag {
 		parts = append(parts, fmt.Sprintf("tag %d", e.Tag))
 	}
 	lo, hi := e.Bytes, e.Bytes
@@ -120,12 +120,16 @@ func (g *group) describe(now time.Time) string {
 			last = c.entry.Since
 		}
 	}
-	if lo == hi {
+	switch {
+	case e.Tag == NoTag:
+	case lo == hi:
 		parts = append(parts, fmt.Sprintf("%d bytes", lo))
-	} else {
+	default:
 		parts = append(parts, fmt.Sprintf("%d to %d bytes", lo, hi))
 	}
-	parts = append(parts, commName(e))
+	if e.CommSize > 0 {
+		parts = append(parts, commName(e))
+	}
 	long, short := age(now, first), age(now, last)
 	if long == short {
 		parts = append(parts, "for "+long)

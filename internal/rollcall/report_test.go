@@ -51,6 +51,18 @@ func TestReport(t *testing.T) {
 odd ones:
   rank 3: in no blocking call
 `},
+		{"no messages", world(2, func(r int) ProcEntries {
+			e := recv(r, 2, 1-r)
+			e.Op, e.Tag, e.Bytes = "Win.Lock", NoTag, 0
+			close := Entry{Op: "Exposed.Close", Peer: NoPeer, Tag: NoTag, Since: testNow, Caller: "x.go:1 main.f"}
+			return ProcEntries{Entries: []Entry{e, close}}
+		}), `
+  ranks 0-1 (2): Win.Lock with rank+1, communicator 0:1 of 2, for 1.0 s to 2.0 s, at ring.go:9 main.main
+  ranks 0-1 (2): Exposed.Close, for 0.0 s, at x.go:1 main.f
+wait-for cycle:
+  rank 0 waits for rank 1: Win.Lock, communicator 0:1 of 2, for 1.0 s, at ring.go:9 main.main
+  rank 1 waits for rank 0: Win.Lock, communicator 0:1 of 2, for 2.0 s, at ring.go:9 main.main
+`},
 		{"ring", world(4, func(r int) ProcEntries { return ProcEntries{Entries: []Entry{recv(r, 4, (r+3)%4)}} }), `
   ranks 0-3 (4): Recv with rank-1, tag 7, 64 bytes, communicator 0:1 of 4, for 1.0 s to 4.0 s, at ring.go:9 main.main
 wait-for cycle:

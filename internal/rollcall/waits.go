@@ -48,8 +48,11 @@ func cycle(sb *strings.Builder, procs []ProcEntries, n *names, now time.Time) {
 	}
 	sb.WriteString("wait-for cycle:\n")
 	for _, w := range loop {
-		fmt.Fprintf(sb, "  %s waits for %s: %s, tag %d, %d bytes, %s, for %s", n.one(w.from), n.one(w.entry.PeerProc),
-			w.entry.Op, w.entry.Tag, w.entry.Bytes, commName(w.entry), age(now, w.entry.Since))
+		fmt.Fprintf(sb, "  %s waits for %s: %s", n.one(w.from), n.one(w.entry.PeerProc), w.entry.Op)
+		if w.entry.Tag != NoTag {
+			fmt.Fprintf(sb, ", tag %d, %d bytes", w.entry.Tag, w.entry.Bytes)
+		}
+		fmt.Fprintf(sb, ", %s, for %s", commName(w.entry), age(now, w.entry.Since))
 		if w.entry.Caller != "" {
 			fmt.Fprintf(sb, ", at %s", w.entry.Caller)
 		}
