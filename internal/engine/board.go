@@ -27,6 +27,9 @@ const (
 	rankSlots   = boardSlots + resultSlots
 	// maxBoardRanks: beyond, everybody reading everybody is too much.
 	maxBoardRanks = 64
+	// maxUntold is how many numbers may pass before a rank tells what it is done
+	// with: a slot is used again boardSlots numbers later.
+	maxUntold = boardSlots - 1
 	// A board has 512 KiB of slots at most, and a slot 8 KiB.
 	boardBytes   = 512 << 10
 	maxBoardRoom = 8 << 10
@@ -63,13 +66,14 @@ type board struct {
 	head  *boardHead
 	ranks []*boardRank
 	slots []*boardSlot // of rank r: from rankSlots*r on
-	rooms [][]byte     // behind the slots; a result has none
+	lines [][]byte     // the payload in the line of the word
+	rooms [][]byte     // behind that line; a result has none
 
 	// Operations have the numbers of the communicator's collectives.
 	last [rankSlots]uint32 // what this rank has published last in each slot; 0: nothing
 	seen uint32            // every rank is done with this number
-	// finished is the last operation that ended here, told the last of which
-	// the others can know that.
+	// finished is the last operation that ended here. The others know that those
+	// up to told have, of the later ones they may hear late: see tellDue.
 	finished, told uint32
 	op             boardOp
 
@@ -100,11 +104,13 @@ func newBoard(mem []byte, rank, size int) *board {
 	for range size {
 		for range boardSlots {
 			b.slots = append(b.slots, viewBoardSlot(mem[at:at+boardLine]))
+			b.lines = append(b.lines, mem[at+boardLine-boardInline:at+boardLine])
 			b.rooms = append(b.rooms, mem[at+boardLine:][:b.room])
 			at += stride
 		}
 		for range resultSlots {
 			b.slots = append(b.slots, viewBoardSlot(mem[at:at+boardLine]))
+			b.lines = append(b.lines, mem[at+boardLine-boardInline:at+boardLine])
 			b.rooms = append(b.rooms, nil)
 			at += boardAlign
 		}
@@ -126,10 +132,12 @@ func later(x, y uint32) bool { return int32((x-y)<<2) > 0 }
 
 const _ = uint(seqMask - (1<<30 - 1))
 
-// payload is where n bytes of a publication stand.
+// payload is where n bytes of a publication stand. It loads nothing there, as a
+// check of a pointer would: the line would come twice, to be read and to be
+// written.
 func (b *board) payload(slot int, n int64) []byte {
 	if n <= boardInline {
-		return b.slots[slot].inline[:n]
+		return b.lines[slot][:n]
 	}
 	return b.rooms[slot][:n]
 }
@@ -138,6 +146,16 @@ func (b *board) payload(slot int, n int64) []byte {
 func (b *board) publish(slot int, word uint64) {
 	b.last[slot-b.rank*rankSlots] = uint32(word >> 32)
 	b.slots[slot].word.Store(word)
+}
+
+// tellDue tells before operation seq what others might wait for in it, and
+// reports whether it did. A rank that waits tells all.
+func (b *board) tellDue(seq uint32) bool {
+	if b.told == b.finished || !later(seq-maxUntold, b.told) {
+		return false
+	}
+	b.tell()
+	return true
 }
 
 // tell writes down that this rank is done with all that it has finished.

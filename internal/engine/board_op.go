@@ -40,10 +40,7 @@ type boardOp struct {
 // begin begins the operation of a call.
 func (b *board) begin(a *CollArgs, tag int32) *boardOp {
 	o := b.prepare(a, tag)
-	// An operation of all ranks does not write down that it has ended: the next
-	// one shows it. Others may wait for that in one that does not.
-	if b.told != b.finished && (!o.all || !b.free(b.slot(b.rank, o.seq))) {
-		b.tell()
+	if b.tellDue(o.seq) {
 		o.told = true
 	}
 	return o
@@ -154,11 +151,8 @@ func (b *board) step(o *boardOp) (done bool) {
 		o.put(0, o.out)
 	}
 	b.finished = o.seq
-	if !o.all {
-		b.tell()
-		o.told = true
-	} else if later(o.seq-1, b.seen) {
-		b.seen = o.seq - 1 // all have begun this one
+	if o.all && later(o.seq-1, b.seen) {
+		b.seen, b.told = o.seq-1, o.seq-1 // all have begun this one
 	}
 	return true
 }

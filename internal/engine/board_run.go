@@ -91,6 +91,10 @@ func (e *Engine) boardSpin(c *Context, b *board, o *boardOp) bool {
 			left--
 			wait.Pause()
 		case yields < boardYields:
+			if b.told != b.finished {
+				b.tell()
+				e.rouse(c, b)
+			}
 			p := e.policy
 			e.mu.Unlock()
 			yields += min(p.Turn(yields), longYield)

@@ -476,6 +476,47 @@ func TestBoardRootAhead(t *testing.T) {
 	}
 }
 
+// What a rank has not told yet holds nobody up who is at the same call, also if
+// no rank ever waits long enough to tell all.
+func TestBoardUntold(t *testing.T) {
+	const size = 2
+	ns := boardJob(t, size, func(_ int, c *Config) { c.Policy = wait.Policy{Spin: 1 << 30} })
+	direct, err := collectives.ByName(collectives.OpBarrier, "direct")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rnd := rand.New(rand.NewPCG(7, 7))
+	ops := []collectives.Op{collectives.OpBcast, collectives.OpScatter, collectives.OpScan, collectives.OpExscan,
+		collectives.OpGather, collectives.OpReduce, collectives.OpAllreduce}
+	for k := range 400 {
+		for range rnd.IntN(3) { // numbers are used up
+			everywhere(t, ns, func(i int) *CollArgs {
+				a := ns[i].call64(collectives.OpBarrier, nil, nil, 0, 0)
+				a.Alg = direct
+				return a
+			})
+		}
+		op, root, count := ops[rnd.IntN(len(ops))], rnd.IntN(size), []int{1, 6, 7, 8, 100}[rnd.IntN(5)]
+		outs := make([][]uint64, size)
+		var want [size]func(i int) uint64
+		faults := everywhere(t, ns, func(i int) *CollArgs {
+			var in []uint64
+			in, outs[i], want[i] = boardCase(op, k, i, size, count, root, false)
+			return ns[i].call64(op, in, outs[i], count, root)
+		})
+		for rank, f := range faults {
+			if f != nil {
+				t.Fatalf("call %d, %v, rank %d: %+v", k, op, rank, f)
+			}
+			for i, v := range outs[rank] {
+				if v != want[rank](i) {
+					t.Fatalf("call %d, %v, rank %d: element %d is %x, want %x", k, op, rank, i, v, want[rank](i))
+				}
+			}
+		}
+	}
+}
+
 // Ranks that make different calls are told, and the board serves the next one.
 func TestBoardMismatch(t *testing.T) {
 	ns := boardJob(t, 2, nil)
