@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"testing"
@@ -54,6 +55,25 @@ func (h *hostile) Accept(_ transport.Slot, desc []byte, buf []byte, tok transpor
 
 func (h *hostile) Offer(transport.Slot, []byte, transport.Token, []byte) (int, error) { return 8, nil }
 
+// echo is a server of remote memory that answers, or is offended.
+type echo struct {
+	e    *Engine
+	down int
+}
+
+func (s *echo) Frame(from wire.ProcID, b []byte) error {
+	if len(b) > FrameMax {
+		panic("frame is too long")
+	}
+	if len(b) > 0 && b[0] == 255 {
+		return transport.ErrProtocol
+	}
+	s.e.SendFrame(from, bytes.Repeat(b, 2)[:min(2*len(b), FrameMax)])
+	return nil
+}
+
+func (s *echo) Down(wire.ProcID, *Fault) { s.down++ }
+
 // FuzzFrames gives an engine with every kind of operation pending whatever
 // bytes another process might send. It may end the connection, not the process,
 // and afterwards every operation must end.
@@ -81,6 +101,13 @@ func FuzzFrames(f *testing.F) {
 	for index := range uint32(24) {
 		f.Add(frame(kindPull, wire.PlaneP2P, 1, 0, index<<8|1, 200, 1, 0, 0, 0, 0, 0, 0))
 	}
+	// Frames of remote memory: whole, in parts, parts without end.
+	whole := frame(kindFrame, wire.PlaneRMA, 0, 0, 0, 1, 2, 3)
+	part := frame(kindFrame, wire.PlaneRMA, 0, flagMore, 0, make([]byte, 250)...)
+	f.Add(append(whole, frame(kindFrame, wire.PlaneRMA, 0, 0, 0, 255)...))
+	f.Add(append(append(append([]byte{}, part...), part...), whole...))
+	f.Add(append(frame(kindFrame, wire.PlaneRMA, 0, flagMore, 0), whole...))
+	f.Add(bytes.Repeat(part, FrameMax/250+1))
 	strided := shapes()
 	f.Fuzz(func(t *testing.T, data []byte) {
 		h := &hostile{loop: *newLoop(func() {})}
@@ -95,6 +122,13 @@ func FuzzFrames(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		server := &echo{e: e}
+		e.Remote(func() RemoteServer { return server })
+		e.Lock()
+		for range 3 { // they wait for the contact
+			e.SendFrame(other, make([]byte, FrameMax))
+		}
+		e.Unlock()
 		var ops []Handle
 		for i := range 4 {
 			buf := ByteBuf(make([]byte, 8*i))
@@ -131,6 +165,9 @@ func FuzzFrames(f *testing.F) {
 			if o := e.Test(op); !o.Done {
 				t.Fatalf("operation %d goes on although its peer is dead:\n%s", i, e.Queues())
 			}
+		}
+		if p := e.peers[other]; server.down != 1 || p.frames.bytes != 0 || p.frames.first != nil || p.parts != nil {
+			t.Fatalf("%d times down, %d bytes of frames and %d of parts are left", server.down, p.frames.bytes, len(p.parts))
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
