@@ -336,6 +336,9 @@ func (b *board) awaitsRead(o *boardOp, rank int) bool {
 // readBlocks reads this rank's blocks, from the next rank on. false as move.
 func (b *board) readBlocks(o *boardOp) bool {
 	r := &b.read
+	if r.i == 0 && b.readsAll(o) && !b.allPublished(o) {
+		return false
+	}
 	for ; r.i < b.size; r.i, r.at = r.i+1, 0 {
 		src := (b.rank + r.i) % b.size
 		var off, n, to int64
@@ -394,6 +397,27 @@ func (b *board) readBlocks(o *boardOp) bool {
 		if !b.readRange(o, src, o.word, key, off, to, n) {
 			return false
 		}
+	}
+	return true
+}
+
+// allPublished reports whether all ranks have published. Who begins to read
+// before keeps its processor from those that share it, and all others waiting
+// for these.
+func (b *board) allPublished(o *boardOp) bool {
+	for q := range b.size {
+		if q != b.rank && !b.published(o, q, o.word) {
+			return false
+		}
+	}
+	return true
+}
+
+// readsAll reports whether each rank reads from all others.
+func (b *board) readsAll(o *boardOp) bool {
+	switch o.op {
+	case collectives.OpBcast, collectives.OpScatter, collectives.OpScatterv:
+		return false
 	}
 	return true
 }

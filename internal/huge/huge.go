@@ -9,15 +9,26 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 )
 
 const (
 	pageBits = 21 // 2 MiB, the huge page of amd64 and of arm64 with 4 KiB pages
 	pageSize = 1 << pageBits
 
-	// enough bytes moved through a page before it becomes a huge one: what
-	// that costs (0.3 ms, at times 5 ms) is saved within twice as many.
+	smallPage = 4096
+
+	// enough bytes moved through a page before it becomes a huge one. That
+	// costs 0.3 ms, which so many bytes save; 5 ms in a virtual machine whose
+	// memory was never used before. So the last one's cost decides about the
+	// next: it has to be saved in as many bytes as were moved before.
 	enough = 16 << 20
+	// plenty of bytes are worth any page: a long time may have been spent waiting
+	// for a processor.
+	plenty = 128 << 20
+	// saved by each small page of a huge one that is copied.
+	saved = 210 * time.Nanosecond
 	// again: Go's scavenger splits a page when it gives back free memory in it,
 	// so a heavily used one is asked for again after so many bytes. In one that
 	// a buffer fills there is nothing free as long as the buffer lives.
@@ -39,11 +50,11 @@ type Pages struct {
 	known  map[uintptr]use // by address >> pageBits
 	shared int
 
-	mu      sync.Mutex
-	queue   []uintptr
-	running bool
-	run     func() // work, made once
-	done    sync.WaitGroup
+	worth atomic.Int64 // bytes that save what the last huge page cost; 0: unknown
+	busy  atomic.Bool  // the kernel is being asked, for page
+	page  uintptr
+	run   func() // work, made once
+	done  sync.WaitGroup
 }
 
 // allowed reports whether the administrator has not turned huge pages off.
@@ -63,6 +74,7 @@ func (p *Pages) Use(b []byte) {
 			return
 		}
 	}
+	worth := min(max(enough, p.worth.Load()), plenty)
 	from := addrOf(b)
 	to := from + min(uintptr(len(b)), maxKnown<<pageBits)
 	for n := from >> pageBits; n <= (to-1)>>pageBits; n++ {
@@ -75,19 +87,21 @@ func (p *Pages) Use(b []byte) {
 			if p.known == nil {
 				p.known = make(map[uintptr]use)
 			}
-			u.left = enough
 		}
-		u.left -= int64(hi - lo)
+		u.moved += int64(hi - lo)
 		whole := hi-lo == pageSize
-		if u.left <= 0 && (whole || u.asked || p.shared < maxShared) {
+		limit := worth
+		switch {
+		case u.asked && whole:
+			limit = max(worth, againWhole)
+		case u.asked:
+			limit = max(worth, again)
+		}
+		if u.moved >= limit && (whole || u.asked || p.shared < maxShared) && p.ask(n) {
 			if !whole && !u.asked {
 				p.shared++
 			}
-			u = use{left: again, asked: true}
-			if whole {
-				u.left = againWhole
-			}
-			p.ask(n)
+			u = use{asked: true}
 		}
 		p.known[n] = u
 	}
@@ -95,49 +109,38 @@ func (p *Pages) Use(b []byte) {
 
 // use of one page.
 type use struct {
-	left  int64 // bytes to be moved until the kernel is asked
-	asked bool  // before
+	moved int64 // bytes since the kernel was asked
+	asked bool  // ever
 }
 
-// ask queues a page for the goroutine that talks to the kernel.
-func (p *Pages) ask(n uintptr) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.queue = append(p.queue, n)
-	if !p.running {
-		p.running = true
-		p.done.Add(1)
-		if p.run == nil {
-			p.run = p.work
-		}
-		go p.run()
+// ask has a goroutine talk to the kernel about a page; false: it is still
+// talking about another.
+func (p *Pages) ask(n uintptr) bool {
+	if !p.busy.CompareAndSwap(false, true) {
+		return false
 	}
+	p.page = n
+	p.done.Add(1)
+	if p.run == nil {
+		p.run = p.work
+	}
+	go p.run()
+	return true
 }
 
+// work asks for one page. A kernel that cannot (before Linux 6.1, short of
+// memory, a mapping of another kind) leaves everything as it was.
 func (p *Pages) work() {
 	defer p.done.Done()
-	for {
-		p.mu.Lock()
-		if len(p.queue) == 0 {
-			p.running = false
-			p.mu.Unlock()
-			return
-		}
-		last := len(p.queue) - 1
-		n := p.queue[last]
-		p.queue = p.queue[:last]
-		p.mu.Unlock()
-		// A kernel that cannot (before Linux 6.1, short of memory, a mapping
-		// of another kind) leaves everything as it was.
-		collapse(n<<pageBits, pageSize)
+	begun := time.Now()
+	if collapse(p.page<<pageBits, pageSize) == nil {
+		p.worth.Store(int64(time.Since(begun) / saved * smallPage))
 	}
+	p.busy.Store(false)
 }
 
-// Close ends the counting and waits until the kernel has answered everything.
+// Close ends the counting and waits until the kernel has answered.
 func (p *Pages) Close() {
 	p.off = true
-	p.mu.Lock()
-	p.queue = nil
-	p.mu.Unlock()
 	p.done.Wait()
 }

@@ -68,8 +68,11 @@ func TestUsedMemoryBecomesHuge(t *testing.T) {
 	if got := hugeBytes(t) - before; got > 0 {
 		t.Errorf("%d bytes became huge before they were worth it", got)
 	}
-	p.Use(b)
-	p.done.Wait()
+	for range 7 { // one after the other
+		p.worth.Store(0)
+		p.Use(b)
+		p.done.Wait()
+	}
 	if got := hugeBytes(t) - before; got < 5*pageSize {
 		t.Errorf("%d bytes became huge, want at least %d", got, 5*pageSize)
 	}
@@ -77,6 +80,27 @@ func TestUsedMemoryBecomesHuge(t *testing.T) {
 		if b[i] != byte(i*7+i>>12) {
 			t.Fatalf("byte %d has changed", i)
 		}
+	}
+	p.Close()
+}
+
+// What a huge page has cost decides when there is another.
+func TestCostlyPagesAreRare(t *testing.T) {
+	kernelCan(t)
+	b := mapped(t, 3*pageSize)
+	b = b[pageSize-addrOf(b)%pageSize:][:pageSize]
+	p := &Pages{asked: true}
+	p.worth.Store(4 * enough)
+	for range 4*enough/pageSize - 1 {
+		p.Use(b)
+	}
+	if p.busy.Load() {
+		t.Error("the kernel is asked before the last page's cost is worth it")
+	}
+	p.Use(b)
+	p.done.Wait()
+	if w := p.worth.Load(); w == 4*enough || w <= 0 {
+		t.Errorf("%d bytes are worth a page after one was made", w)
 	}
 	p.Close()
 }
@@ -94,11 +118,18 @@ func TestSharedPagesAreFew(t *testing.T) {
 			p.Use(b[i*pageSize+8192:][:4096])
 		}
 	}
+	for range 2 * maxShared {
+		for i := range 2 * maxShared {
+			p.worth.Store(0)
+			p.Use(b[i*pageSize+8192:][:4096])
+			p.done.Wait()
+		}
+	}
 	if p.shared != maxShared {
 		t.Errorf("%d shared pages were asked for, want %d", p.shared, maxShared)
 	}
 	p.Close()
-	if p.Use(b); p.running {
+	if p.Use(b); p.busy.Load() {
 		t.Error("a closed counter still asks")
 	}
 }
