@@ -23,6 +23,7 @@ type boardOp struct {
 	told      bool // something was published for which others may sleep
 	moved     bool // data came
 	all       bool // everybody publishes and waits for everybody
+	own       bool // this rank's part comes from its buffer, not from its slot
 	next, lo  int
 	operand   []byte // of a reduction, the only one so far; it stands in a slot
 	reduced   bool   // out holds the operands so far
@@ -59,11 +60,13 @@ func (b *board) prepare(a *CollArgs, tag int32) *boardOp {
 	o.offers, o.offered, o.all = true, false, false
 	o.at, o.bytes = 0, 0
 	if g.Op == collectives.OpBarrier {
-		o.all = true
+		o.all, o.own = true, true
 		o.word = boardWord(o.seq, g.Op, 0, kindData, 0)
 		return o
 	}
 	o.unit, o.kernel, o.reduced = a.Unit, a.Kernel, false
+	// A kernel must not write where it reads its left operand.
+	o.own = a.Kernel == nil || !g.InPlace
 	o.bytes = collectives.Published(g) * a.Unit
 	o.n = a.Out.n
 	if a.In.Strided() || a.Out.Strided() {
@@ -91,8 +94,10 @@ func (b *board) prepare(a *CollArgs, tag int32) *boardOp {
 		o.at = sum(g.Counts[:b.rank]) * a.Unit
 	case collectives.OpScan:
 		o.next = b.rank
+		o.offers = b.rank < b.size-1 || !o.own
 	case collectives.OpExscan:
 		o.next = b.rank - 1
+		o.offers = b.rank < b.size-1
 	case collectives.OpBcast, collectives.OpScatter:
 		root = g.Root
 		o.offers = b.rank == root
@@ -106,6 +111,8 @@ func (b *board) prepare(a *CollArgs, tag int32) *boardOp {
 		root = g.Root
 		if b.rank != root {
 			o.next = -1
+		} else {
+			o.offers = !o.own
 		}
 		if g.Op == collectives.OpGather {
 			o.n = int64(len(o.published))
@@ -134,6 +141,10 @@ func (b *board) step(o *boardOp) (done bool) {
 		o.offered, o.told = true, true
 	}
 	for ; o.next >= o.lo; o.next-- {
+		if o.next == b.rank && o.own {
+			o.take(o.published)
+			continue
+		}
 		i := b.slot(o.next, o.seq)
 		if w := b.slots[i].word.Load(); w != o.word {
 			if uint32(w>>32) != o.seq {
@@ -142,7 +153,11 @@ func (b *board) step(o *boardOp) (done bool) {
 			o.mismatch(o.next, w)
 			return o.fault != nil
 		}
-		b.take(o, i)
+		n := o.bytes
+		if o.op == collectives.OpAllgatherv {
+			n = o.counts[o.next] * o.unit
+		}
+		o.take(b.payload(i, n))
 	}
 	switch {
 	case o.operand != nil && !o.reduced:
@@ -175,20 +190,19 @@ func (b *board) awaits(o *boardOp, rank int) bool {
 	return rank >= o.lo && rank <= o.next && uint32(b.slots[b.slot(rank, o.seq)].word.Load()>>32) != o.seq
 }
 
-// take does with a rank's publication what the operation wants.
-func (b *board) take(o *boardOp, slot int) {
+// take does with the publication p of rank next what the operation wants.
+func (o *boardOp) take(p []byte) {
 	switch o.op {
 	case collectives.OpBarrier:
 	case collectives.OpReduce, collectives.OpAllreduce, collectives.OpScan, collectives.OpExscan,
 		collectives.OpReduceScatterBlock, collectives.OpReduceScatter:
-		o.reduce(b.payload(slot, o.bytes)[o.at:][:o.n])
+		o.reduce(p[o.at:][:o.n])
 	case collectives.OpBcast, collectives.OpScatter:
-		o.put(0, b.payload(slot, o.bytes)[o.at:][:o.n])
+		o.put(0, p[o.at:][:o.n])
 	case collectives.OpAllgatherv:
-		at, n := o.displs[o.next]*o.unit, o.counts[o.next]*o.unit
-		o.put(at, b.payload(slot, n))
+		o.put(o.displs[o.next]*o.unit, p)
 	default: // Gather, Allgather, Alltoall: block after block
-		o.put(int64(o.next)*o.n, b.payload(slot, o.bytes)[o.at:][:o.n])
+		o.put(int64(o.next)*o.n, p[o.at:][:o.n])
 	}
 }
 
