@@ -29,6 +29,11 @@ type Region struct {
 	key     uint64
 	shared  bool // mem is of Share, at at
 	at      uint64
+
+	// Of synchronisation; see SetMembers.
+	members wire.Members
+	parties lockParties
+	doze    func(asleep bool)
 }
 
 // Expose makes memory of this process a region, with words in its control
@@ -108,7 +113,9 @@ func (s *Space) newRegion(mem []byte, words int) (*Region, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Region{s: s, mem: mem, domain: domainCPU, ctl: ctl, place: at}, nil
+	r := &Region{s: s, mem: mem, domain: domainCPU, ctl: ctl, place: at}
+	r.doze = r.sleep
+	return r, nil
 }
 
 func (r *Region) describe() *description {
@@ -160,6 +167,9 @@ func (r *Region) close(used bool) {
 	s := r.s
 	s.e.Lock()
 	known := s.regionOf(r.handle, r.nonce) == r
+	if known {
+		s.closeLocks(r)
+	}
 	s.unregister(r)
 	s.e.Unlock()
 	if !known {

@@ -46,6 +46,9 @@ type Space struct {
 	spare   []uint32  // handles that are free
 	peers   map[wire.ProcID]*peer
 	targets targets
+	locks   lockService
+	// syncFrame is where frames of synchronisation are put together.
+	syncFrame [lockFrameBytes]byte
 
 	// onlyServed makes every target of another process a served one: for tests.
 	onlyServed bool
@@ -100,6 +103,8 @@ func (s *Space) Down(proc wire.ProcID, f *engine.Fault) {
 		s.departed.Store(&all)
 	}
 	s.dropOutgoing(p, f)
+	s.downLocks(proc, f)
+	s.controls.gone(proc)
 	p.in = incoming{}
 }
 

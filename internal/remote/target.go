@@ -3,6 +3,8 @@
 package remote
 
 import (
+	"sync/atomic"
+
 	"gompi/internal/engine"
 	"gompi/internal/wire"
 )
@@ -34,6 +36,7 @@ type Target struct {
 	memory *engine.Memory // if copied
 	key    uint64
 	ctl    *control // nil: not mapped here
+	lock   atomic.Pointer[locker]
 
 	// How the owner and its answers name it, and what is on its way there.
 	// nil: it is this process's own.

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remote
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"gompi/internal/engine"
+	"gompi/internal/wire"
+	"gompi/transport"
+)
+
+// lockParties are the parties of a lock for one of them, or for the owner of
+// the region, who waits for those that cannot reach it otherwise.
+type lockParties struct {
+	s       *Space
+	members wire.Members
+	owner   wire.ProcID
+	locked  bool // the engine's lock is held
+}
+
+func (l *lockParties) gone(i int) bool { return l.s.ended(l.members.At(i)) != nil }
+
+func (l *lockParties) wake(i int, w lockWord) {
+	p := l.owner
+	if w&lockServed == 0 {
+		p = l.members.At(i)
+	}
+	if l.locked {
+		l.s.nudge(p)
+		return
+	}
+	l.s.e.Lock()
+	l.s.nudge(p)
+	l.s.e.Unlock()
+}
+
+// nudge wakes a process that may sleep. The engine's lock is held.
+func (s *Space) nudge(p wire.ProcID) {
+	if s.ended(p) == nil {
+		s.e.Nudge(p)
+	}
+}
+
+// ended is the fault of a process that has ended, nil if it has not.
+func (s *Space) ended(p wire.ProcID) *engine.Fault {
+	if p.Job != s.self.Job {
+		return nil
+	}
+	return s.gone(p.Serial)
+}
+
+// lockFault is why a lock cannot be used, as a fault.
+func lockFault(err error) *engine.Fault {
+	class := engine.Transport
+	if errors.Is(err, errLockBusy) {
+		class = engine.InUse
+	}
+	return &engine.Fault{Class: class, Peer: -1, Err: err}
+}
+
+// deadHolder is the fault of those who wait for a party that has ended while
+// it held the lock.
+func (s *Space) deadHolder(i int, p wire.ProcID) *engine.Fault {
+	f := &engine.Fault{Class: engine.ProcFailed, Peer: int32(i)}
+	if d := s.ended(p); d != nil {
+		f.Err = fmt.Errorf("%w, holding the lock", d.Err)
+	} else {
+		f.Err = fmt.Errorf("process %v has ended, holding the lock", p)
+	}
+	return f
+}
+
+// The states of a locker.
+const (
+	unlocked int32 = iota
+	locking        // a goroutine is in Lock or Unlock
+	locked
+)
+
+// locker is what this process has to do with the lock of a target.
+type locker struct {
+	t     *Target
+	state atomic.Int32
+	lockParties
+	attempt
+	asleep bool
+	ready  func() (bool, *engine.Fault)
+	doze   func(asleep bool)
+
+	// Of a lock that the owner takes for this process. Guarded by the engine's
+	// lock.
+	id       uint64
+	answered bool
+	answer   *engine.Fault
+	heard    func() (bool, *engine.Fault)
+}
+
+// locker returns that of the target.
+func (t *Target) locker() *locker {
+	if l := t.lock.Load(); l != nil {
+		return l
+	}
+	l := &locker{t: t, lockParties: lockParties{s: t.s, owner: t.proc}}
+	l.ready, l.doze, l.heard = l.look, l.sleep, l.hear
+	if !t.lock.CompareAndSwap(nil, l) {
+		return t.lock.Load()
+	}
+	return l
+}
+
+// Lock takes the target's lock, which others may hold, too, if none of them is
+// exclusive. Words [words0, words0+n) of the control block belong to the ranks
+// of w.Ctx, of which this process is me; w.Rank is the target's. Those who ask
+// get the lock in the order in which they ask. A fault leaves it alone:
+// ProcFailed with Peer if that rank has ended while it held the lock. One
+// goroutine at a time; w's functions are set here.
+func (t *Target) Lock(words0, n, me int, exclusive bool, w *engine.Await) *engine.Fault {
+	l := t.locker()
+	if !l.state.CompareAndSwap(unlocked, locking) {
+		return lockFault(errLockBusy)
+	}
+	kind := lockWord(0)
+	if exclusive {
+		kind = lockExclusive
+	}
+	var f *engine.Fault
+	switch {
+	case words0 < 0 || n <= 0 || uint(me) >= uint(n) || n != w.Ctx.Members.Len():
+		f = lockFault(fmt.Errorf("%w: lock of party %d of %d, words from %d", transport.ErrProtocol, me, n, words0))
+	case t.ctl == nil:
+		f = l.ask(words0, n, me, kind, w)
+	case words0 > len(t.ctl.words)-n:
+		f = lockFault(fmt.Errorf("%w: %d lock words from %d of %d", transport.ErrProtocol, n, words0, len(t.ctl.words)))
+	default:
+		l.members = w.Ctx.Members
+		l.attempt.ticket, l.words = &t.ctl.head.ticket, t.ctl.words[words0:words0+n]
+		l.all, l.me = &l.lockParties, me
+		f = l.enterDirect(kind, w)
+	}
+	if f != nil {
+		l.state.Store(unlocked)
+		return f
+	}
+	l.state.Store(locked)
+	return nil
+}
+
+// Unlock gives the lock back that Lock has taken.
+func (t *Target) Unlock(words0, n, me int) *engine.Fault {
+	l := t.lock.Load()
+	if l == nil || !l.state.CompareAndSwap(locked, locking) {
+		return lockFault(errLockBusy)
+	}
+	var f *engine.Fault
+	if t.ctl == nil {
+		f = l.give()
+	} else if err := l.leave(); err != nil {
+		f = lockFault(err)
+	}
+	l.state.Store(unlocked)
+	return f
+}
+
+// enterDirect takes the lock by its words.
+func (l *locker) enterDirect(kind lockWord, w *engine.Await) *engine.Fault {
+	if err := l.begin(kind); err != nil {
+		return lockFault(err)
+	}
+	in, dead := l.enter()
+	if in {
+		return nil
+	}
+	var f *engine.Fault
+	if dead >= 0 {
+		f = l.s.deadHolder(dead, l.members.At(dead))
+	} else {
+		w.Ready, w.Needs, w.Doze = l.ready, nil, l.doze
+		l.locked, l.asleep = true, false
+		f = l.s.e.Await(w)
+		l.locked = false
+	}
+	if f != nil {
+		l.leave()
+	}
+	return f
+}
+
+// look is asked by every poll while this process waits for the lock.
+func (l *locker) look() (bool, *engine.Fault) {
+	dead := -1
+	if l.asleep {
+		dead = l.mourn()
+	}
+	in := false
+	if dead < 0 {
+		in, dead = l.enter()
+	}
+	if dead >= 0 {
+		return true, l.s.deadHolder(dead, l.members.At(dead))
+	}
+	return in, nil
+}
+
+func (l *locker) sleep(asleep bool) {
+	l.asleep = asleep
+	l.attempt.doze(asleep)
+}
