@@ -50,6 +50,7 @@ var defaultRules = [...]Rule{
 	{OpScatter, 2, 0, "linear"},
 	{OpBcast, 0, 0, "read"},
 	{OpScatter, 0, 0, "read"},
+	{OpGatherv, 0, 0, "read"},
 	{OpScatterv, 0, 0, "read"},
 	{OpAllgather, 0, 0, "read"},
 	{OpAllgatherv, 0, 0, "read"},
@@ -62,6 +63,10 @@ var defaultRules = [...]Rule{
 	{OpScan, 0, 0, "read"},
 	{OpExscan, 2, 0, "direct"},
 	{OpExscan, 0, 0, "read"},
+	{OpNeighborAllgather, 0, 0, "read"},
+	{OpNeighborAllgatherv, 0, 0, "read"},
+	{OpNeighborAlltoall, 0, 0, "read"},
+	{OpNeighborAlltoallv, 0, 0, "read"},
 
 	{OpBarrier, 8, 0, "direct"},
 	{OpBarrier, 0, 0, "dissemination"},
@@ -193,7 +198,7 @@ func NewTable(rules []Rule) (*Table, error) {
 		if err != nil {
 			return nil, err
 		}
-		if r.MaxBytes > 0 && localLengths(r.Op, g.Inter) {
+		if r.MaxBytes > 0 && LocalLengths(r.Op, g.Inter) {
 			return nil, fmt.Errorf("rule for %v has a limit of %d bytes, but its lengths are not known on all ranks", g, r.MaxBytes)
 		}
 		c := choice{r.MaxRanks, r.MaxBytes, g}
@@ -290,9 +295,9 @@ func (t *Table) rule(a *Args, bytes int64, commutative bool) *Algorithm {
 	panic("gompi: BUG: no algorithm for " + a.Op.String())
 }
 
-// localLengths reports whether ranks do not know all lengths of op, so that
+// LocalLengths reports whether ranks do not know all lengths of op, so that
 // these never decide.
-func localLengths(op Op, inter bool) bool {
+func LocalLengths(op Op, inter bool) bool {
 	switch op {
 	case OpAllgatherv:
 		return inter
@@ -304,7 +309,7 @@ func localLengths(op Op, inter bool) bool {
 
 // RuleBytes is what rules compare with MaxBytes: 0 where lengths are local.
 func RuleBytes(a *Args, elemBytes int) int64 {
-	if localLengths(a.Op, a.Remote > 0) {
+	if LocalLengths(a.Op, a.Remote > 0) {
 		return 0
 	}
 	if a.Remote > 0 {

@@ -77,7 +77,7 @@ func TestSelectLocal(t *testing.T) {
 		want := table.Select(&a, elemBytes, commutative)
 		a.InPlace, a.Rank, a.Root = true, a.Size-1, a.Size/2
 		a.Dests, a.Sources = make([]int32, 3), make([]int32, 2)
-		if localLengths(a.Op, a.Remote > 0) {
+		if LocalLengths(a.Op, a.Remote > 0) {
 			a.Count = a.Count*7 + 1
 		}
 		for _, v := range []*[]int64{&a.Displs, &a.InCounts, &a.InDispls, &a.OutCounts, &a.OutDispls} {

@@ -36,7 +36,8 @@ var shared = func() (list []*Algorithm) {
 		list = append(list, &Algorithm{Op: op, Name: sharedName, Shared: true, Doc: "through shared memory, for small blocks inside a host"})
 	}
 	for _, op := range []Op{
-		OpBcast, OpScatter, OpScatterv, OpAllgather, OpAllgatherv, OpAlltoall, OpAlltoallv, OpReduce, OpAllreduce, OpReduceScatterBlock, OpReduceScatter, OpScan, OpExscan,
+		OpBcast, OpScatter, OpScatterv, OpAllgather, OpAllgatherv, OpAlltoall, OpAlltoallv, OpGatherv, OpReduce, OpAllreduce, OpReduceScatterBlock, OpReduceScatter, OpScan, OpExscan,
+		OpNeighborAllgather, OpNeighborAllgatherv, OpNeighborAlltoall, OpNeighborAlltoallv,
 	} {
 		list = append(list, &Algorithm{Op: op, Name: readName, Shared: true, Reads: true, Doc: "each byte is read once from its owner's memory, for large blocks inside a host"})
 	}

@@ -205,6 +205,9 @@ func (a *call) manyBuffers(send []Buf, dests int, recv []Buf, sources int) (ok b
 		return false
 	}
 	a.InBlocks, a.OutBlocks = engineBufs(send), engineBufs(recv)
+	if a.InBlocks == nil {
+		a.InBlocks = []engine.Buf{} // still a w-form
+	}
 	a.In.Type, a.Out.Type = dtype.Byte, dtype.Byte
 	return true
 }

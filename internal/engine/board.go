@@ -30,12 +30,18 @@ const (
 	// maxUntold is how many numbers may pass before a rank tells what it is done
 	// with: a slot is used again boardSlots numbers later.
 	maxUntold = boardSlots - 1
-	// A board has 512 KiB of slots at most, and a slot 8 KiB.
+	// A board has 512 KiB of slots at most, and a slot 16 KiB, of which
+	// operations whose lengths all ranks know use no more than sharedRoom.
 	boardBytes   = 512 << 10
-	maxBoardRoom = 8 << 10
+	maxBoardRoom = 16 << 10
+	sharedRoom   = 8 << 10
 	// boardAfter is the number of blocking collectives after which a
 	// communicator gets a board.
 	boardAfter = 4
+	// carriedBytes is the longest publication of blocks that could be read where
+	// they lie, if each rank has a processor: waiting for each other costs
+	// little then.
+	carriedBytes = 4 << 10
 )
 
 // boardRoom is the largest publication on a board of so many ranks.
@@ -83,6 +89,9 @@ type board struct {
 	exposer  transport.Exposer
 	memories []transport.Memory // by rank
 	read     boardRead
+	blocks   boardBlocks
+	most     int64                  // the longest publication of blocks
+	direct   *collectives.Algorithm // of what boardBlocks leaves to messages
 
 	// While the operation has no request of its own, req stands for it to
 	// others, tag is its, aborted that another rank gave it up, and ask that a

@@ -114,9 +114,10 @@ func (e *Engine) makeBoard(c *Context) {
 	}
 	if reads {
 		b.exposer = x
+		b.direct = algorithm(collectives.OpNeighborAllgatherv, "direct")
 	}
 	c.board, c.boardState = b, boardMade
-	c.room.Store(b.room)
+	c.room.Store(min(b.room, sharedRoom))
 	c.reads.Store(reads)
 }
 
@@ -155,15 +156,19 @@ func (e *Engine) reachAll(c *Context, b *board) bool {
 
 // internal runs a collective of the library itself.
 func (e *Engine) internal(c *Context, a *CollArgs, alg string, tag int32) bool {
-	g, err := collectives.ByName(a.Args.Op, alg)
-	if err != nil {
-		panic("gompi: BUG: " + err.Error())
-	}
-	a.Alg = g
+	a.Alg = algorithm(a.Args.Op, alg)
 	r := e.beginColl(c, a, tag)
 	f := e.waitOne(r)
 	e.freeRequest(r)
 	return f == nil
+}
+
+func algorithm(op collectives.Op, name string) *collectives.Algorithm {
+	g, err := collectives.ByName(op, name)
+	if err != nil {
+		panic("gompi: BUG: " + err.Error())
+	}
+	return g
 }
 
 // leaveMemory gives up memory that did not become a board. Others may have

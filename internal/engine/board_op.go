@@ -20,6 +20,7 @@ type boardOp struct {
 	offers    bool   // this rank publishes
 	offered   bool
 	reads     bool // it reads what others expose: see boardRead
+	blocks    bool // it reads what only owners know their blocks: see boardBlocks
 	told      bool // something was published for which others may sleep
 	moved     bool // data came
 	all       bool // everybody publishes and waits for everybody
@@ -54,7 +55,11 @@ func (b *board) prepare(a *CollArgs, tag int32) *boardOp {
 	o.op, o.seq, o.next, o.lo = g.Op, uint32(tag), b.size-1, 0
 	o.told, o.moved = false, false
 	if o.reads = a.Alg.Reads; o.reads {
-		b.beginRead(o, a)
+		if o.blocks = collectives.LocalLengths(g.Op, false); o.blocks {
+			b.beginBlocks(o, a)
+		} else {
+			b.beginRead(o, a)
+		}
 		return o
 	}
 	o.offers, o.offered, o.all = true, false, false
@@ -127,6 +132,9 @@ func (b *board) prepare(a *CollArgs, tag int32) *boardOp {
 func (b *board) step(o *boardOp) (done bool) {
 	if o.reads {
 		o.moved = false
+		if o.blocks {
+			return b.stepBlocks(o)
+		}
 		return b.stepRead(o)
 	}
 	if o.offers && !o.offered {
@@ -184,6 +192,9 @@ func (o *boardOp) mismatch(rank int, w uint64) {
 // awaits reports whether the operation cannot end without a rank that has not
 // done its part.
 func (b *board) awaits(o *boardOp, rank int) bool {
+	if o.reads && o.blocks {
+		return b.awaitsBlocks(o, rank)
+	}
 	if o.reads {
 		return b.awaitsRead(o, rank)
 	}

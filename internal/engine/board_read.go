@@ -14,7 +14,7 @@ import (
 // boardRead is the part of an operation that moves large data once: ranks
 // publish where their buffers lie, and read from each other's. docs/design/012-board.md.
 //
-//	offering    publish {key, and where each rank's part lies}
+//	offering    publish {key}
 //	moving      read what this rank needs; reductions: reduce its segment
 //	resulting   reductions: publish where the segment lies
 //	collecting  reductions: read the other segments
@@ -27,10 +27,8 @@ type boardRead struct {
 	inPlace bool
 	root    int
 	count   int64
-	// send and sendAt are what goes to each rank, of Alltoallv, and of Scatterv
-	// at the root; recv and recvAt what comes from each, of Alltoallv and
-	// Allgatherv.
-	send, sendAt, recv, recvAt []int64
+	// recv and recvAt are what comes from each rank, of Allgatherv.
+	recv, recvAt []int64
 
 	readers [2]int // who reads from this rank: the first, and the first after them
 	keys    []uint64
@@ -52,24 +50,15 @@ const (
 	leaving
 )
 
-// keyBytes is the head of a publication of what others read, before the places
-// of the ranks' parts: eight bytes of offset and eight of length for each.
-const keyBytes, placeBytes = 8, 16
+// keyBytes is the length of a key.
+const keyBytes = 8
 
 // beginRead is begin for operations that read.
 func (b *board) beginRead(o *boardOp, a *CollArgs) {
 	g, r := &a.Args, &b.read
 	r.stage, r.reduces, r.second, r.exposed, r.inPlace = offering, false, false, true, g.InPlace
 	r.root, r.count, r.i, r.at, r.from, r.n = g.Root, g.Count, 0, 0, 0, 0
-	r.send, r.sendAt, r.recv, r.recvAt = nil, nil, nil, nil
-	switch g.Op {
-	case collectives.OpAlltoallv:
-		r.send, r.sendAt, r.recv, r.recvAt = g.InCounts, g.InDispls, g.OutCounts, g.OutDispls
-	case collectives.OpScatterv:
-		r.send, r.sendAt = g.Counts, g.Displs
-	case collectives.OpAllgatherv:
-		r.recv, r.recvAt = g.Counts, g.Displs
-	}
+	r.recv, r.recvAt = g.Counts, g.Displs
 	o.reads, o.all, o.kernel, o.unit, o.offered = true, false, a.Kernel, a.Unit, false
 	o.published, o.out, o.to = nil, nil, Buf{}
 	if a.Out.Strided() {
@@ -81,7 +70,7 @@ func (b *board) beginRead(o *boardOp, a *CollArgs) {
 	r.readers[0], r.readers[1] = 0, b.size
 	root := 0
 	switch g.Op {
-	case collectives.OpBcast, collectives.OpScatter, collectives.OpScatterv:
+	case collectives.OpBcast, collectives.OpScatter:
 		root = g.Root
 		r.exposed = b.rank == root
 	case collectives.OpReduce:
@@ -97,7 +86,7 @@ func (b *board) beginRead(o *boardOp, a *CollArgs) {
 	case !o.offers:
 	case g.Op == collectives.OpBcast:
 		r.in = b.packed(a.Out)
-	case g.InPlace && (g.Op == collectives.OpAlltoall || g.Op == collectives.OpAlltoallv):
+	case g.InPlace && g.Op == collectives.OpAlltoall:
 		// What others read must not be overwritten.
 		r.in = b.scratch(&b.packedIn, a.In.n)
 		a.In.Pack(r.in, 0)
@@ -161,40 +150,13 @@ func (b *board) expose(buf []byte) uint64 {
 
 // offer publishes where this rank's buffer lies.
 func (b *board) offer(o *boardOp) {
-	r := &b.read
 	i := b.slot(b.rank, o.seq)
 	if o.op == collectives.OpScan || o.op == collectives.OpExscan {
 		b.offerScan(o, i)
 		return
 	}
-	p := b.rooms[i]
-	key := uint64(0)
-	small := b.inside(o) // the data itself goes along
-	if !small {
-		key = b.expose(r.in)
-	} else {
-		r.exposed = false
-	}
-	binary.NativeEndian.PutUint64(p, key)
-	if counts, displs := r.send, r.sendAt; counts != nil {
-		at := int64(keyBytes + placeBytes*b.size)
-		for q, n := range counts {
-			off := displs[q] * o.unit
-			if small {
-				off = at
-				at += int64(copy(p[at:], r.in[displs[q]*o.unit:][:n*o.unit]))
-			}
-			binary.NativeEndian.PutUint64(p[keyBytes+placeBytes*q:], uint64(off))
-			binary.NativeEndian.PutUint64(p[keyBytes+placeBytes*q+8:], uint64(n*o.unit))
-		}
-	}
+	binary.NativeEndian.PutUint64(b.rooms[i], b.expose(b.read.in))
 	b.publish(i, o.word)
-}
-
-// inside reports whether all blocks fit into the publication.
-func (b *board) inside(o *boardOp) bool {
-	counts := b.read.send
-	return counts != nil && sum(counts) <= (b.room-keyBytes-placeBytes*int64(b.size))/o.unit
 }
 
 func sum(v []int64) (n int64) {
@@ -325,7 +287,7 @@ func (b *board) awaitsRead(o *boardOp, rank int) bool {
 		return false
 	}
 	switch o.op {
-	case collectives.OpBcast, collectives.OpScatter, collectives.OpScatterv:
+	case collectives.OpBcast, collectives.OpScatter:
 		return r.exposed || rank == r.root
 	case collectives.OpScan, collectives.OpExscan:
 		return rank == b.rank-1 && r.stage <= moving || rank == b.rank+1
@@ -354,11 +316,6 @@ func (b *board) readBlocks(o *boardOp) bool {
 			}
 			n = o.n
 			off = n * int64(b.rank)
-		case collectives.OpScatterv:
-			if src != r.root {
-				continue
-			}
-			n = o.n
 		case collectives.OpAllgather:
 			n = r.count * o.unit
 			to = n * int64(src)
@@ -367,8 +324,6 @@ func (b *board) readBlocks(o *boardOp) bool {
 		case collectives.OpAlltoall:
 			n = r.count * o.unit
 			off, to = n*int64(b.rank), n*int64(src)
-		case collectives.OpAlltoallv:
-			n, to = r.recv[src]*o.unit, r.recvAt[src]*o.unit
 		}
 		if src == b.rank {
 			b.keepOwn(o, off, n, to)
@@ -377,23 +332,7 @@ func (b *board) readBlocks(o *boardOp) bool {
 		if !b.published(o, src, o.word) {
 			return false
 		}
-		p := b.rooms[b.slot(src, o.seq)]
-		key := binary.NativeEndian.Uint64(p)
-		if o.op == collectives.OpAlltoallv || o.op == collectives.OpScatterv {
-			off = int64(binary.NativeEndian.Uint64(p[keyBytes+placeBytes*b.rank:]))
-			if got := int64(binary.NativeEndian.Uint64(p[keyBytes+placeBytes*b.rank+8:])); got != n {
-				o.fault = &Fault{Class: Mismatch, Peer: int32(src), Got: got, Want: n}
-				return false
-			}
-			if key == 0 {
-				if off < 0 || off > b.room-n {
-					o.fault = &Fault{Class: Transport, Peer: int32(src), Err: fmt.Errorf("%w: block at %d of %d bytes", transport.ErrProtocol, off, b.room)}
-					return false
-				}
-				o.put(to, p[off:][:n])
-				continue
-			}
-		}
+		key := binary.NativeEndian.Uint64(b.rooms[b.slot(src, o.seq)])
 		if !b.readRange(o, src, o.word, key, off, to, n) {
 			return false
 		}
@@ -451,9 +390,6 @@ func (b *board) readRange(o *boardOp, rank int, word, key uint64, off, to, n int
 // keepOwn copies this rank's own block.
 func (b *board) keepOwn(o *boardOp, off, n, to int64) {
 	r := &b.read
-	if r.send != nil {
-		off = r.sendAt[b.rank] * o.unit
-	}
 	if n > 0 && !r.inPlace {
 		o.put(to, r.in[off:][:n])
 	}
@@ -477,7 +413,10 @@ func (b *board) endRead(o *boardOp, failed bool) {
 		b.exposer.Hide(k)
 	}
 	r.keys, r.in = r.keys[:0], nil
-	r.send, r.sendAt, r.recv, r.recvAt = nil, nil, nil, nil
+	if o.blocks {
+		b.blocks.end()
+	}
+	r.recv, r.recvAt = nil, nil
 	for _, m := range []*[]byte{&r.acc[0], &r.acc[1], &r.hold, &b.packedIn, &b.packedOut} {
 		if cap(*m) > maxKeptBoard {
 			*m = nil

@@ -30,6 +30,9 @@ func (e *Engine) boardColl(c *Context, a *CollArgs, tag int32) *Fault {
 		return f
 	}
 	b := c.board
+	if b.most = b.room; e.policy.Spin > boardSpin {
+		b.most = min(b.room, carriedBytes)
+	}
 	o := b.begin(a, tag)
 	e.turns += 4 // as RecvNow
 	b.req.op, b.tag, b.aborted = a.Op, tag, nil

@@ -75,7 +75,7 @@ func warmBoard(t testing.TB, ns []*node) {
 		}
 	}
 	for i, n := range ns {
-		if n.ctx.SharedRoom() != int64(boardRoom(len(ns))) {
+		if n.ctx.SharedRoom() != int64(min(boardRoom(len(ns)), sharedRoom)) {
 			t.Fatalf("rank %d of %d has room %d", i, len(ns), n.ctx.SharedRoom())
 		}
 	}

@@ -119,14 +119,10 @@ func (e *Engine) Collective(c *Context, a *CollArgs) *Fault {
 	}
 	tag := c.collTag(a.Tag)
 	var f *Fault
-	if a.Alg.Shared {
-		f = e.boardColl(c, a, tag)
-	} else {
-		r := e.beginColl(c, a, tag)
-		c.inside = r
-		f = e.waitOne(r)
-		c.inside = nil
-		e.freeRequest(r)
+	if !a.Alg.Shared {
+		f = e.scheduled(c, a, tag)
+	} else if f = e.boardColl(c, a, tag); f == nil && c.board != nil {
+		f = e.boardRest(c, a, tag)
 	}
 	if e.closed {
 		e.leaveBoard(c)
@@ -135,6 +131,16 @@ func (e *Engine) Collective(c *Context, a *CollArgs) *Fault {
 		e.boardDue(c, tag)
 	}
 	e.mu.Unlock()
+	return f
+}
+
+// scheduled runs a collective by its algorithm's schedule.
+func (e *Engine) scheduled(c *Context, a *CollArgs, tag int32) *Fault {
+	r := e.beginColl(c, a, tag)
+	c.inside = r
+	f := e.waitOne(r)
+	c.inside = nil
+	e.freeRequest(r)
 	return f
 }
 

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"encoding/binary"
+
+	"gompi/collectives"
+	"gompi/internal/mem"
+)
+
+// A publication of blocks, as boardBlocks has it, is
+//
+//	kindData  the block, if it is the same for all
+//	          else {edges 4}, {rank 2, end 2} for each, and the blocks side by side
+//	kindKeys  {key 8, length 8}, if it is the same for all
+//	          else {key 8, key of the table 8, edges 8} and, unless the table
+//	          has a key, {rank 8, offset 8, length 8} for each
+//	          of Gatherv {length 8}: a message follows
+//
+// A word tells how long it is; it stands in the word's line if it fits. A rank
+// with blocks for everybody has them in the order of the ranks.
+
+// The sizes of tables and their entries, see boardBlocks.
+const (
+	smallHead, smallEntry = 4, 4
+	sameKeys, lateKeys    = 16, 8
+	wideHead, wideEntry   = 24, 24
+)
+
+const (
+	_ = uint(1<<16 - 1 - maxBoardRoom)
+	_ = uint(1<<16 - maxBoardRanks)
+)
+
+// offerBlocks publishes this rank's blocks, or where they are.
+func (b *board) offerBlocks(o *boardOp) {
+	r, x := &b.read, &b.blocks
+	slot := b.slot(b.rank, o.seq)
+	if x.same {
+		n := int64(len(r.in))
+		if n <= b.most {
+			mem.Copy(b.payload(slot, n), r.in)
+			b.publish(slot, o.word|uint64(n))
+			return
+		}
+		if o.op == collectives.OpGatherv {
+			x.late.dests = append(x.late.dests, int32(r.root))
+			binary.NativeEndian.PutUint64(b.payload(slot, lateKeys), uint64(n))
+			b.publish(slot, o.word|kindKeys|lateKeys)
+			return
+		}
+		p := b.payload(slot, sameKeys)
+		binary.NativeEndian.PutUint64(p, b.expose(r.in))
+		binary.NativeEndian.PutUint64(p[8:], uint64(n))
+		r.exposed = true
+		b.publish(slot, o.word|kindKeys|sameKeys)
+		return
+	}
+	edges := len(x.sendAt)
+	n := smallHead + smallEntry*int64(edges)
+	for i := 0; i < edges && n <= b.most; i++ {
+		_, _, k := b.block(o, i)
+		n += min(k, b.room)
+	}
+	if n <= b.most {
+		b.offerSmall(o, b.payload(slot, n), edges)
+		b.publish(slot, o.word|uint64(n))
+		return
+	}
+	n = wideHead + wideEntry*int64(edges)
+	key := uint64(0)
+	if n > b.room {
+		x.table = b.scratch(&x.table, n-wideHead)
+		b.fillTable(o, x.table, edges)
+		key, n = b.expose(x.table), wideHead
+	}
+	p := b.payload(slot, n)
+	binary.NativeEndian.PutUint64(p, b.expose(r.in))
+	binary.NativeEndian.PutUint64(p[8:], key)
+	binary.NativeEndian.PutUint64(p[16:], uint64(edges))
+	if key == 0 {
+		b.fillTable(o, p[wideHead:], edges)
+	}
+	r.exposed = true
+	b.publish(slot, o.word|kindKeys|uint64(n))
+}
+
+// offerSmall writes a table and the blocks.
+func (b *board) offerSmall(o *boardOp, p []byte, edges int) {
+	in := b.read.in
+	binary.NativeEndian.PutUint32(p, uint32(edges))
+	at := smallHead + smallEntry*edges
+	for i := range edges {
+		rank, off, n := b.block(o, i)
+		mem.Copy(p[at:], in[off:][:n])
+		at += int(n)
+		binary.NativeEndian.PutUint16(p[smallHead+smallEntry*i:], uint16(rank))
+		binary.NativeEndian.PutUint16(p[smallHead+smallEntry*i+2:], uint16(at))
+	}
+}
+
+// fillTable writes where the blocks lie.
+func (b *board) fillTable(o *boardOp, p []byte, edges int) {
+	for i := range edges {
+		rank, off, n := b.block(o, i)
+		e := p[wideEntry*i:]
+		binary.NativeEndian.PutUint64(e, uint64(rank))
+		binary.NativeEndian.PutUint64(e[8:], uint64(off))
+		binary.NativeEndian.PutUint64(e[16:], uint64(n))
+	}
+}
+
+// edge is which of the blocks that a rank sends to this one comes next.
+func (b *board) edge(src int) (k int) {
+	if b.blocks.near {
+		for _, q := range b.blocks.sources[:b.read.i] {
+			if int(q) == src {
+				k++
+			}
+		}
+	}
+	return k
+}
+
+// smallBlock is the next block of a rank in what it has published.
+func (b *board) smallBlock(o *boardOp, src int, p []byte) ([]byte, bool) {
+	edges := 0
+	if len(p) >= smallHead {
+		edges = int(binary.NativeEndian.Uint32(p))
+	}
+	if edges > (len(p)-smallHead)/smallEntry {
+		return nil, o.garbled(src, "%d edges in %d bytes", edges, len(p))
+	}
+	i, k := 0, b.edge(src)
+	if !b.blocks.near {
+		i = b.rank
+	}
+	for ; i < edges; i++ {
+		e := p[smallHead+smallEntry*i:]
+		if int(binary.NativeEndian.Uint16(e)) != b.rank {
+			continue
+		}
+		if k > 0 {
+			k--
+			continue
+		}
+		at, end := smallHead+smallEntry*edges, int(binary.NativeEndian.Uint16(e[2:]))
+		if i > 0 {
+			at = int(binary.NativeEndian.Uint16(p[smallHead+smallEntry*i-2:]))
+		}
+		if at > end || end > len(p) {
+			return nil, o.garbled(src, "block [%d, %d) of %d bytes", at, end, len(p))
+		}
+		return p[at:end], true
+	}
+	return nil, o.garbled(src, "no block for rank %d", b.rank)
+}
+
+// wideBlock is the place of the next block of a rank in its memory.
+func (b *board) wideBlock(o *boardOp, src int, w uint64, p []byte) (key uint64, off, n int64, ok bool) {
+	if b.blocks.same {
+		if len(p) != sameKeys {
+			return 0, 0, 0, o.garbled(src, "keys of %d bytes", len(p))
+		}
+		return binary.NativeEndian.Uint64(p), 0, int64(binary.NativeEndian.Uint64(p[8:])), true
+	}
+	if len(p) < wideHead {
+		return 0, 0, 0, o.garbled(src, "keys of %d bytes", len(p))
+	}
+	key = binary.NativeEndian.Uint64(p)
+	elsewhere, edges := binary.NativeEndian.Uint64(p[8:]), binary.NativeEndian.Uint64(p[16:])
+	table := p[wideHead:]
+	if elsewhere == 0 && edges > uint64(len(table)/wideEntry) {
+		return 0, 0, 0, o.garbled(src, "%d edges in %d bytes", edges, len(p))
+	}
+	k := b.edge(src)
+	if elsewhere != 0 {
+		off, n, ok = b.farBlock(o, src, w, elsewhere, edges, k)
+	} else if off, n, _, ok = blockIn(table[:edges*wideEntry], b.rank, k); !ok {
+		o.garbled(src, "no block for rank %d", b.rank)
+	}
+	return key, off, n, ok
+}
+
+// farBlock is blockIn for a table that was not published.
+func (b *board) farBlock(o *boardOp, src int, w, key, edges uint64, k int) (off, n int64, ok bool) {
+	const entries = 64
+	moved := o.moved
+	piece := b.scratch(&b.read.acc[0], entries*wideEntry)
+	for at := uint64(0); at < edges && !ok; at += entries {
+		some := piece[:wideEntry*min(entries, edges-at)]
+		if !b.fetch(o, src, w, key, int64(at*wideEntry), some) {
+			return 0, 0, false
+		}
+		off, n, k, ok = blockIn(some, b.rank, k)
+	}
+	o.moved = moved // a table is not worth a pause
+	return off, n, ok || o.garbled(src, "no block for rank %d", b.rank)
+}
+
+// blockIn finds in a table the k-th block for a rank, or how many more to pass
+// over.
+func blockIn(table []byte, rank, k int) (off, n int64, left int, ok bool) {
+	for ; len(table) >= wideEntry; table = table[wideEntry:] {
+		if binary.NativeEndian.Uint64(table) != uint64(rank) {
+			continue
+		}
+		if k == 0 {
+			return int64(binary.NativeEndian.Uint64(table[8:])), int64(binary.NativeEndian.Uint64(table[16:])), 0, true
+		}
+		k--
+	}
+	return 0, 0, k, false
+}
