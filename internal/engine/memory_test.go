@@ -282,3 +282,23 @@ func TestSharing(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestMemoryAllocatesNothing(t *testing.T) {
+	_, _, _, m, key := memoryJob(t, make([]byte, 4096))
+	b := make([]byte, 100)
+	runs := []transport.Run{{Mem: b[:10]}, {Mem: b[10:], Off: 1000}, {Mem: b[:5], Off: 2000}}
+	for what, f := range map[string]func() error{
+		"Read":      func() error { return m.Read(b, key, 1) },
+		"Write":     func() error { return m.Write(b, key, 1) },
+		"ReadRuns":  func() error { return m.ReadRuns(runs, key) },
+		"WriteRuns": func() error { return m.WriteRuns(runs, key) },
+	} {
+		if n := testing.AllocsPerRun(100, func() {
+			if err := f(); err != nil {
+				t.Fatal(err)
+			}
+		}); n != 0 {
+			t.Errorf("%s: %g allocations", what, n)
+		}
+	}
+}

@@ -17,9 +17,12 @@ type shared struct {
 	place uint64
 }
 
+// maxShare is far below what makes a slice panic.
+const maxShare = 1 << 44
+
 // Share implements transport.Sharer.
 func (t *Transport) Share(n int) (mem []byte, place uint64, err error) {
-	if n <= 0 {
+	if n <= 0 || n > maxShare {
 		return nil, 0, fmt.Errorf("inproc: %d bytes cannot be shared", n)
 	}
 	mem = alignedBytes(n)

@@ -5,6 +5,7 @@ package shm
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -116,5 +117,36 @@ func BenchmarkEmptyPoll(b *testing.B) {
 				hub.Poll(ev)
 			}
 		})
+	}
+}
+
+// BenchmarkRuns compares one call for several pieces with a call for each.
+func BenchmarkRuns(b *testing.B) {
+	there := make([]byte, transport.MaxRuns*8192)
+	m := memory(os.Getpid())
+	key := addrOf(there)
+	for _, count := range []int{1, 2, 8, transport.MaxRuns} {
+		for _, size := range []int{8, 512, 4096} {
+			runs := make([]transport.Run, count)
+			for i := range runs {
+				runs[i] = transport.Run{Mem: make([]byte, size), Off: int64(i * 8192)}
+			}
+			b.Run(fmt.Sprintf("together-%dx%d", count, size), func(b *testing.B) {
+				for range b.N {
+					if err := m.WriteRuns(runs, key); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+			b.Run(fmt.Sprintf("each-%dx%d", count, size), func(b *testing.B) {
+				for range b.N {
+					for _, r := range runs {
+						if err := m.Write(r.Mem, key, r.Off); err != nil {
+							b.Fatal(err)
+						}
+					}
+				}
+			})
+		}
 	}
 }

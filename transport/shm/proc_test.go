@@ -25,6 +25,7 @@ var roles = map[string]func(*mini){
 	"echo":  echo,
 	"flood": flood,
 	"bulks": bulks,
+	"lies":  lies,
 }
 
 // The descriptors of a child: its own segment and bell, then its parent's.

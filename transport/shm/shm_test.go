@@ -3,6 +3,7 @@
 package shm
 
 import (
+	"errors"
 	"os"
 	"testing"
 
@@ -70,6 +71,43 @@ func dup(fd int) int {
 	return n
 }
 
+// noCMA are the tests that need what GOMPI_CMA=off forbids.
+var noCMA = map[string]string{"Memory": "CMA is off", "MemoryHostile": "CMA is off"}
+
+// TestDenied: memory that may not be copied is not reached, so that others are
+// asked instead.
+func TestDenied(t *testing.T) {
+	a, b := wire.ProcID{Job: 4, Serial: 1}, wire.ProcID{Job: 4, Serial: 2}
+	for _, c := range []struct {
+		name, cma string
+		pid       int
+		far       bool
+		want      error
+	}{
+		{"off", "off", os.Getpid(), false, transport.ErrUnavailable},
+		{"no pid", "", 0, false, transport.ErrUnavailable},
+		{"another process", "", 1, false, nil},
+		{"another host", "", os.Getpid(), true, transport.ErrUnavailable},
+	} {
+		f := newFabric(map[string]string{"GOMPI_CMA": c.cma})
+		f.pid = c.pid
+		ta, tb := f.open(t, a), f.open(t, b)
+		fds := countFDs(t)
+		key, value := tb.Proof()
+		contact := f.Contact(b, a)
+		contact.SameHost = !c.far
+		if _, err := ta.Reach(contact, key, value); err == nil || c.want != nil && !errors.Is(err, c.want) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if n := countFDs(t); n != fds {
+			t.Errorf("%s: %d descriptors are left", c.name, n-fds)
+		}
+		ta.Close()
+		tb.Close()
+		f.close()
+	}
+}
+
 func TestConformance(t *testing.T) {
 	for _, v := range []struct {
 		name     string
@@ -77,9 +115,9 @@ func TestConformance(t *testing.T) {
 		options  transporttest.Options
 	}{
 		{"default", nil, transporttest.Options{}},
-		{"nocma", map[string]string{"GOMPI_CMA": "off"}, transporttest.Options{}},
+		{"nocma", map[string]string{"GOMPI_CMA": "off"}, transporttest.Options{Skip: noCMA}},
 		{"tiny", map[string]string{"GOMPI_RING": "4096"}, transporttest.Options{}},
-		{"tiny-nocma", map[string]string{"GOMPI_RING": "4096", "GOMPI_CMA": "off"}, transporttest.Options{MaxBulkBytes: 1 << 20}},
+		{"tiny-nocma", map[string]string{"GOMPI_RING": "4096", "GOMPI_CMA": "off"}, transporttest.Options{MaxBulkBytes: 1 << 20, Skip: noCMA}},
 	} {
 		t.Run(v.name, func(t *testing.T) {
 			transporttest.RunWith(t, v.options, func(t *testing.T) transporttest.Fabric {

@@ -111,6 +111,12 @@ func cases() []testCase {
 		{"ReleaseAndReconnect", testReconnect},
 		{"Churn", testChurn},
 		{"SendAfterDown", testSendAfterDown},
+		{"Share", testShare},
+		{"ShareOutlives", testShareOutlives},
+		{"JoinHostile", testJoinHostile},
+		{"Memory", testMemory},
+		{"MemoryHostile", testMemoryHostile},
+		{"ReachHostile", testReachHostile},
 		{"NoAllocations", testNoAllocs},
 		{"RandomTraffic", testRandom},
 	}
