@@ -200,6 +200,19 @@ type Lane interface {
 	Take(h *wire.Header, turns int) (payload []byte, ok bool)
 }
 
+// Reserver is an optional capability: a payload is written where Send would
+// copy it to.
+type Reserver interface {
+	// Reserve gives out the memory of the next message to a peer: n bytes, 1 to
+	// Caps().EagerMax. It answers as Send would, with memory if Sent. The
+	// caller fills it, without reading it back, as the peer may write there
+	// too, and then calls Commit; or any other method, and nothing was sent.
+	Reserve(s Slot, n int) ([]byte, Status)
+
+	// Commit sends p, which is what the last call, Reserve, has returned for s.
+	Commit(s Slot, h *wire.Header, p []byte)
+}
+
 // Sharer is an optional capability: memory that processes of one host share.
 // Its users synchronise themselves; what another process writes there is not
 // to be believed.

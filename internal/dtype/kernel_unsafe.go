@@ -79,9 +79,10 @@ func moveShort(dst, src unsafe.Pointer, dstStep, srcStep, count, size int64) {
 	}
 }
 
-// moveLong moves blocks by memmove. It touches them in advance, so that the
-// processor looks up their pages while it copies others; what it has read is
-// the result, because a load that nobody needs is not made.
+// moveLong moves blocks by memmove. It touches sources in advance, so that the
+// processor looks up their pages while it copies others. (Not targets: a line
+// that another processor has would come twice, to be read and to be written.)
+// What it has read is the result, because a load that nobody needs is not made.
 //
 //go:noinline
 func moveLong(dst, src unsafe.Pointer, dstStep, srcStep, count, size int64) (seen uint8) {
@@ -89,7 +90,7 @@ func moveLong(dst, src unsafe.Pointer, dstStep, srcStep, count, size int64) (see
 	for i := range count {
 		to, from := unsafe.Add(dst, i*dstStep), unsafe.Add(src, i*srcStep)
 		if i < count-ahead {
-			seen |= *(*uint8)(unsafe.Add(to, ahead*dstStep)) | *(*uint8)(unsafe.Add(from, ahead*srcStep))
+			seen |= *(*uint8)(unsafe.Add(from, ahead*srcStep))
 		}
 		copyBlock(to, from, size)
 	}

@@ -60,12 +60,13 @@ const envelopeCredit = 1 << 16
 type link struct {
 	transport.Transport
 	caps  transport.Caps
-	laner transport.Laner // nil if it has no lanes
-	eager int             // largest eager payload
-	piece int64           // largest piece of a stream
-	short int64           // largest payload that goes without a request
-	every uint64          // polled only in these turns of a spin
-	slots []*Peer         // by slot
+	laner transport.Laner    // nil if it has no lanes
+	place transport.Reserver // nil if strided memory is packed elsewhere
+	eager int                // largest eager payload
+	piece int64              // largest piece of a stream
+	short int64              // largest payload that goes without a request
+	every uint64             // polled only in these turns of a spin
+	slots []*Peer            // by slot
 }
 
 // Engine is the message engine of one process. Methods are safe for any
@@ -136,6 +137,7 @@ func New(cfg Config) (*Engine, error) {
 		l := &link{Transport: t, caps: t.Caps()}
 		l.every = uint64(max(l.caps.SpinEvery, 1))
 		l.laner, _ = t.(transport.Laner)
+		l.place, _ = t.(transport.Reserver)
 		l.eager = min(l.caps.EagerBest, l.caps.EagerMax)
 		if cfg.EagerMax > 0 {
 			l.eager = min(cfg.EagerMax, l.caps.EagerMax)

@@ -5,56 +5,43 @@ package engine
 import (
 	"gompi/collectives"
 	"gompi/internal/mem"
+	"gompi/transport"
 )
 
 // packer is memory for packed bytes on their way from strided memory to a
 // transport that copies at once, or to other strided memory.
-type packer struct {
-	mem []byte
-	// held says what mem holds: a piece of a stream that was refused is not
-	// packed again.
-	held struct {
-		stream *Request
-		gen    uint32
-		off    int64
-	}
-}
+type packer struct{ mem []byte }
 
 // room returns memory for n bytes, copiedMax at most.
 func (k *packer) room(n int64) []byte {
 	if k.mem == nil {
 		k.mem = make([]byte, copiedMax)
 	}
-	k.held.stream = nil
 	return k.mem[:n]
 }
 
-// payload returns the packed bytes of b. If they are more than copiedMax they
-// stand side by side. They are valid until the next call.
-func (k *packer) payload(b Buf) []byte {
+// sendPacked sends the packed bytes of b with e.head, from where they are if
+// they stand side by side. Others, copiedMax at most, are packed into the
+// transport's memory, or are copied there, in spite of tok: the next message
+// needs the place where they are packed.
+func (e *Engine) sendPacked(p *Peer, b Buf, tok transport.Token) transport.Status {
 	if !b.Strided() {
-		return b.flat()
+		return p.link.Send(p.slot, &e.head, b.flat(), tok)
 	}
-	m, ok := b.memory()
-	if !ok {
-		m = k.room(b.n)
+	if m, ok := b.memory(); ok {
+		return p.link.Send(p.slot, &e.head, m, 0)
+	}
+	if p.link.place == nil {
+		m := e.pack.room(b.n)
 		b.Pack(m, 0)
+		return p.link.Send(p.slot, &e.head, m, 0)
 	}
-	return m
-}
-
-// piece is payload of packed bytes [off, off+n) of a stream.
-func (k *packer) piece(r *Request, off, n int64) []byte {
-	if h := &k.held; h.stream == r && h.gen == r.gen && h.off == off {
-		return k.mem[:n]
+	m, st := p.link.place.Reserve(p.slot, int(b.n))
+	if st == transport.Sent {
+		b.Pack(m, 0)
+		p.link.place.Commit(p.slot, &e.head, m)
 	}
-	m, ok := r.buf.Part(off, n).memory()
-	if !ok {
-		m = k.room(n)
-		r.buf.Pack(m, off)
-		k.held.stream, k.held.gen, k.held.off = r, r.gen, off
-	}
-	return m
+	return st
 }
 
 // copy copies src to dst, which is as long.

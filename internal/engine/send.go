@@ -103,7 +103,7 @@ func (e *Engine) sendNow(c *Context, p *Peer, a *SendArgs) bool {
 		return false
 	}
 	e.head = header(c.keys[a.Plane].With(c.rank32, a.Tag), kindEager, a.flags(), uint32(p.owed))
-	if p.link.Send(p.slot, &e.head, e.pack.payload(a.Buf), 0) != transport.Sent {
+	if e.sendPacked(p, a.Buf, 0) != transport.Sent {
 		return false
 	}
 	p.owed = 0
@@ -156,11 +156,7 @@ func (e *Engine) transmitEager(p *Peer, r *Request, cost int32) bool {
 		aux = r.wireID()
 	}
 	e.head = header(r.posted.Key, kindEager, r.flags, aux)
-	tok := r.token()
-	if r.buf.Strided() {
-		tok = 0 // packed bytes are to be copied: the next message needs their place
-	}
-	st := p.link.Send(p.slot, &e.head, e.pack.payload(r.buf), tok)
+	st := e.sendPacked(p, r.buf, r.token())
 	if st == transport.Full {
 		e.refused(p)
 		return false

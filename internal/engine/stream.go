@@ -12,8 +12,9 @@ import (
 
 // A message that is too large to go at once, and of which one side's memory is
 // strided, is a stream: the receiver pulls it when it is matched, and the
-// sender packs it piece by piece into frames that the transport copies; the
-// receiver unpacks them where they belong. See docs/design/011-strided-transfers.md.
+// sender packs it piece by piece into the transport's memory, if it lets, or
+// into frames that it copies; the receiver unpacks them where they belong. See
+// docs/design/011-strided-transfers.md.
 //
 //	RTS    ->  length, an offer unless the sender's memory is strided
 //	       <-  pull   how many bytes of it, at least 1
@@ -83,30 +84,29 @@ func (e *Engine) pulled(p *Peer, env *envelope, payload []byte) error {
 	return nil
 }
 
-// feedPieces is how many pieces go to one peer before the process polls again.
-const feedPieces = 2
-
-// feed goes on with the streams to p, and returns how many pieces it has sent.
-func (e *Engine) feed(p *Peer) (n int) {
-	for n < feedPieces && p.out.first != nil && p.state == peerUp && !p.full && len(p.ctl) == 0 {
-		r := p.out.first
-		size := min(r.want-r.passed, p.link.piece)
-		e.head = header(match.NewKey(wire.ContextID{}, wire.PlaneP2P, 0, r.mark()), kindPiece, 0, r.wireID())
-		switch p.link.Send(p.slot, &e.head, e.pack.piece(r, r.passed, size), 0) {
-		case transport.Full:
-			e.refused(p)
-			return n
-		case transport.Broken:
-			return n // EvDown ends the stream
-		}
-		n++
-		r.passed += size
-		if r.passed == r.want {
-			p.out.remove(nil, r)
-			e.sendLeft(r, pendStream)
-		}
+// feed sends the next piece of the streams to p, and returns how many it has
+// sent: one at most before the process polls again, so that both sides of an
+// exchange take in as much as they send.
+func (e *Engine) feed(p *Peer) int {
+	if p.out.first == nil || p.state != peerUp || p.full || len(p.ctl) > 0 {
+		return 0
 	}
-	return n
+	r := p.out.first
+	size := min(r.want-r.passed, p.link.piece)
+	e.head = header(match.NewKey(wire.ContextID{}, wire.PlaneP2P, 0, r.mark()), kindPiece, 0, r.wireID())
+	switch e.sendPacked(p, r.buf.Part(r.passed, size), 0) {
+	case transport.Full:
+		e.refused(p)
+		return 0
+	case transport.Broken:
+		return 0 // EvDown ends the stream
+	}
+	r.passed += size
+	if r.passed == r.want {
+		p.out.remove(nil, r)
+		e.sendLeft(r, pendStream)
+	}
+	return 1
 }
 
 // feeding reports whether a stream could go on now.

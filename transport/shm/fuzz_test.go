@@ -117,7 +117,7 @@ func (s *scribbler) close() {
 func (s *scribbler) write(where byte, off, v uint16) {
 	put := func(m []byte) { binary.LittleEndian.PutUint16(m[int(off)%(len(m)-1):], v) }
 	us, them := s.us.conn(s.slot), s.them.conn(s.theirs)
-	switch where % 8 {
+	switch where % 9 {
 	case 0:
 		put(s.head[segment.HeadShm : segment.HeadShm+128])
 	case 1:
@@ -147,6 +147,15 @@ func (s *scribbler) write(where byte, off, v uint16) {
 		s.tok++
 		if s.us.Accept(s.slot, desc[:], make([]byte, int(v)*4), s.tok) == nil {
 			s.open[s.tok] = true
+		}
+	case 8:
+		// What we reserve is written by both before it is sent, and where it
+		// is announced.
+		mem, st := s.us.Reserve(s.slot, 1+int(v)%s.us.caps.EagerMax)
+		put(us.out.mem[laneSlots:])
+		if st == transport.Sent {
+			fill(mem, uint64(off))
+			s.us.Commit(s.slot, &wire.Header{uint64(v)}, mem)
 		}
 	case 7:
 		var desc [transport.MaxDesc]byte

@@ -31,6 +31,24 @@ func flood(m *mini) {
 	}
 }
 
+// pack is flood with payloads that are written in the parent's memory, so
+// that death comes in the middle of many.
+func pack(m *mini) {
+	r := rand.New(rand.NewPCG(3, 3))
+	for i := uint64(1); ; {
+		switch p, st := m.tr.Reserve(m.slot, 1+r.IntN(m.tr.Caps().EagerMax)); st {
+		case transport.Sent:
+			fill(p, i)
+			m.tr.Commit(m.slot, &wire.Header{miniData, i}, p)
+			i++
+		case transport.Full:
+			m.next()
+		default:
+			return
+		}
+	}
+}
+
 // bulks offers buffers and takes those of the peer, for ever.
 func bulks(m *mini) {
 	r := rand.New(rand.NewPCG(2, 2))
@@ -70,6 +88,8 @@ func TestKill(t *testing.T) {
 	}{
 		{"flood", nil},
 		{"flood", []string{"GOMPI_RING=4096"}},
+		{"pack", nil},
+		{"pack", []string{"GOMPI_RING=4096"}},
 		{"bulks", nil},
 		{"bulks", []string{"GOMPI_CMA=off"}},
 	} {

@@ -97,7 +97,18 @@ func (o *outRing) beg(n int) bool {
 	return o.room(n)
 }
 
-// put writes a message for which room has just found room.
+// reserve returns the memory of the payload for which room has just found
+// room.
+func (o *outRing) reserve(n int) []byte {
+	if n <= inlineMax {
+		return o.slots[o.pos&uint32(len(o.slots)-1)].inline[:n:n]
+	}
+	at := int(o.place & uint32(len(o.data)-1))
+	return o.data[at : at+n : at+n]
+}
+
+// put writes a message for which room has just found room. The payload may
+// stand in its place already: nothing is copied to where it comes from.
 func (o *outRing) put(k kind, h *wire.Header, p []byte) {
 	s := &o.slots[o.pos&uint32(len(o.slots)-1)]
 	// Word by word: a wider load of what was just stored in words would wait.
@@ -153,18 +164,42 @@ func (t *Transport) Send(s transport.Slot, h *wire.Header, p []byte, _ transport
 	if c == nil || c.state != connUp {
 		return transport.Broken
 	}
-	if !c.out.room(len(p)) {
-		if len(p) > t.caps.EagerMax {
-			panic("gompi: BUG: message above EagerMax")
-		}
-		if !c.out.beg(len(p)) {
-			c.wanting, c.wantLen = true, len(p)
-			t.waitRoom(c)
-			return transport.Full
-		}
+	if !c.out.room(len(p)) && !t.begRoom(c, len(p)) {
+		return transport.Full
 	}
 	c.out.put(kindData, h, p)
 	return transport.Sent
+}
+
+// begRoom asks the peer for room. If there is none, EvWritable will tell.
+func (t *Transport) begRoom(c *conn, n int) bool {
+	if n > t.caps.EagerMax {
+		panic("gompi: BUG: message above EagerMax")
+	}
+	if c.out.beg(n) {
+		return true
+	}
+	c.wanting, c.wantLen = true, n
+	t.waitRoom(c)
+	return false
+}
+
+// Reserve implements transport.Reserver. The memory lies in the peer's
+// segment; what tells the peer of it is not written yet.
+func (t *Transport) Reserve(s transport.Slot, n int) ([]byte, transport.Status) {
+	c := t.conn(s)
+	if c == nil || c.state != connUp {
+		return nil, transport.Broken
+	}
+	if !c.out.room(n) && !t.begRoom(c, n) {
+		return nil, transport.Full
+	}
+	return c.out.reserve(n), transport.Sent
+}
+
+// Commit implements transport.Reserver.
+func (t *Transport) Commit(s transport.Slot, h *wire.Header, p []byte) {
+	t.conn(s).out.put(kindData, h, p)
 }
 
 // letter is a control message that waits for room.

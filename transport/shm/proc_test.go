@@ -24,6 +24,7 @@ const roleEnv = "GOMPI_SHM_TEST_ROLE"
 var roles = map[string]func(*mini){
 	"echo":  echo,
 	"flood": flood,
+	"pack":  pack,
 	"bulks": bulks,
 	"lies":  lies,
 }

@@ -114,8 +114,12 @@ func (n *node) token(o *op) transport.Token {
 	return n.tok
 }
 
-// trySend hands one message to the transport. payload nil means data by fill.
+// trySend hands one message to the transport. payload nil means data by fill;
+// every second of those is written where the transport wants it, if it does.
 func (n *node) trySend(p *peer, kind uint8, arg uint64, bytes int, payload []byte) (transport.Status, error) {
+	if r, ok := n.tr.(transport.Reserver); ok && payload == nil && bytes > 0 && p.sent%2 == 1 {
+		return n.tryReserve(r, p, kind, arg, bytes)
+	}
 	m := message{seq: p.sent, kind: kind, bytes: bytes, arg: arg, from: n.proc, to: p.proc}
 	size := bytes
 	if payload != nil {
@@ -135,6 +139,28 @@ func (n *node) trySend(p *peer, kind uint8, arg uint64, bytes int, payload []byt
 		p.sent++
 	}
 	return st, err
+}
+
+// tryReserve is trySend of data by fill through reserved memory.
+func (n *node) tryReserve(r transport.Reserver, p *peer, kind uint8, arg uint64, bytes int) (transport.Status, error) {
+	mem, st := r.Reserve(p.slot, bytes)
+	switch st {
+	case transport.Sent:
+		if len(mem) != bytes {
+			return st, fmt.Errorf("%v: Reserve gives %d bytes, want %d", n, len(mem), bytes)
+		}
+		m := message{seq: p.sent, kind: kind, bytes: bytes, arg: arg, from: n.proc, to: p.proc}
+		fill(mem, m.seed())
+		h := m.header()
+		r.Commit(p.slot, &h, mem)
+		p.sent++
+	case transport.Full:
+		p.full = true
+	case transport.Broken:
+	default:
+		return st, fmt.Errorf("%v: Reserve gives status %d", n, st)
+	}
+	return st, nil
 }
 
 // rawSend sends buf, which must be n.scratch or the caller's for good.

@@ -84,6 +84,7 @@ func cases() []testCase {
 		{"InOrderBothWays", testInOrder},
 		{"PayloadSizes", testPayloadSizes},
 		{"Headers", testHeaders},
+		{"Reserve", testReserve},
 		{"UpOnceAndFirst", testUp},
 		{"ConnectBothSides", testConnectBoth},
 		{"ConnectRace", testConnectRace},
