@@ -8,26 +8,6 @@ import (
 	"gompi/internal/kernel"
 )
 
-// operation is what happens to each element of an atomic access.
-type operation struct {
-	op    kernel.Op
-	kind  dtype.Kind
-	unit  int64 // bytes of an element; 1 if a type mixes several
-	width int64 // widthOf
-	fn    kernel.Func
-}
-
-// operationOf is op on elements of base, nil for a type that mixes several.
-func operationOf(op kernel.Op, base *dtype.Type) (o operation, ok bool) {
-	o = operation{op: op, unit: 1}
-	if base != nil {
-		o.kind, o.unit = base.Kind, max(base.Size, 1)
-		o.width = widthOf(base.Kind)
-	}
-	o.fn = kernel.Of(op, o.kind)
-	return o, o.fn != nil || op == kernel.Replace || op == kernel.NoOp
-}
-
 // prepare checks an atomic access of origin elements of one type to those of a
 // layout.
 func (t *Target) prepare(origin engine.Buf, at Layout, op kernel.Op) (o operation, n int64, f *engine.Fault) {
@@ -35,7 +15,11 @@ func (t *Target) prepare(origin engine.Buf, at Layout, op kernel.Op) (o operatio
 		return o, 0, f
 	}
 	base := at.Type.Base()
-	o, ok := operationOf(op, base)
+	kind, unit := dtype.Opaque, int64(1)
+	if base != nil {
+		kind, unit = base.Kind, max(base.Size, 1)
+	}
+	o, ok := operationOf(op, kind, unit)
 	if from := origin.Type.Base(); !ok || base != nil && from != nil && from.Kind != base.Kind || (base == nil) != (from == nil) {
 		return o, 0, refused(NoSuchOp, at.Off, n, t.size)
 	}
@@ -100,7 +84,7 @@ func (t *Target) CompareAndSwap(compare, value, result engine.Buf, off int64) *e
 		return refused(SizesDiffer, off, n, compare.Bytes())
 	case n > maxSwap || value.Strided() || compare.Strided() || result.Strided():
 		return refused(NoSuchOp, off, n, t.size)
-	case t.way == mapped && t.ctl != nil:
+	case t.way == mapped && (t.ctl != nil || t.alone(&o)):
 		t.swapMapped(compare, value, result, off, &o)
 		return nil
 	case t.way == copied && t.ctl != nil:
@@ -116,24 +100,13 @@ const maxSwap = 16
 // guard: then the owner does it.
 func (t *Target) change(src, result engine.Buf, at Layout, o *operation, n int64) *engine.Fault {
 	switch {
-	case t.way == mapped && (t.ctl != nil || t.domain == domainCPU && o.width != 0):
+	case t.way == mapped && (t.ctl != nil || t.alone(o)):
 		t.changeMapped(src, result, at, o, n)
 		return nil
 	case t.way == copied && t.ctl != nil:
 		return t.changeCopied(src, result, at, o, n)
 	}
 	return t.changeServed(src, result, at, o, n)
-}
-
-// cut is how much of n bytes makes a piece of whole elements.
-func (o *operation) cut(n, most int64) int64 {
-	if n <= most {
-		return n
-	}
-	if o.unit > most {
-		return most // a record that nobody can change at once
-	}
-	return most - most%o.unit
 }
 
 // operand is packed bytes [off, off+n) of the origin, in room if they do not
@@ -149,9 +122,13 @@ func operand(src engine.Buf, off, n int64, room []byte) []byte {
 	return room[:n]
 }
 
+// alone reports whether an operation on memory that is mapped is done by the
+// processor, without the guard.
+func (t *Target) alone(o *operation) bool { return t.domain == domainCPU && o.width != 0 }
+
 // changeMapped changes memory that is mapped.
 func (t *Target) changeMapped(src, result engine.Buf, at Layout, o *operation, n int64) {
-	alone := t.domain == domainCPU && o.width != 0
+	alone := t.alone(o)
 	if alone && at.Type.Contiguous() && !src.Strided() && !result.Strided() {
 		o.applyAtomic(t.mem[at.Off:][:n], src.Slice(), result.Slice())
 		return
@@ -200,15 +177,11 @@ func part(b []byte, i, n int64) []byte {
 // swapMapped is CompareAndSwap in memory that is mapped.
 func (t *Target) swapMapped(compare, value, result engine.Buf, off int64, o *operation) {
 	target := t.mem[off:][:value.Bytes()]
-	if t.domain == domainCPU && o.width != 0 {
-		CompareSwap(t.mem, off, o.kind, compare.Addr(), value.Addr(), result.Addr())
+	if t.alone(o) {
+		o.swapAtomic(target, compare.Slice(), value.Slice(), result.Slice())
 		return
 	}
 	t.s.lock(t.ctl)
-	was := result.Slice()
-	copy(was, target)
-	if string(was) == string(compare.Slice()) {
-		copy(target, value.Slice())
-	}
+	swapGuarded(target, compare.Slice(), value.Slice(), result.Slice())
 	t.s.unlock(t.ctl)
 }

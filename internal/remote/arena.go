@@ -138,8 +138,8 @@ func (s *controls) newControl(words int) (*control, place, error) {
 		return nil, place{}, fmt.Errorf("control block of %d words: at most %d", words, maxWords)
 	}
 	units := (controlBytes(words) + controlAlign - 1) / controlAlign
-	s.mu.Lock()
 	b := s.take(uint8(bits.Len(uint(units - 1))))
+	s.mu.Lock()
 	s.generations++
 	if s.generations == 0 {
 		s.generations = 1
@@ -172,20 +172,27 @@ func (s *controls) freeControl(c *control, used bool) {
 	s.mu.Unlock()
 }
 
-// take finds a block, splitting a larger one or making an arena.
+// take finds a block, splitting a larger one or making an arena. That wants the
+// engine's lock, whose holders may want mu.
 func (s *controls) take(order uint8) block {
-	at := int(order)
-	for at < len(s.free) && len(s.free[at]) == 0 {
-		at++
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := s.smallest(order)
+	for at == len(s.free) {
+		n := max(min(minArena<<len(s.arenas), maxArena), controlAlign<<order)
+		s.mu.Unlock()
+		mem, name, err := s.share.Share(n)
+		s.mu.Lock()
+		if err != nil || name >= privateArena {
+			s.private++
+			mem, name = alignedBytes(n), privateArena|s.private
+		}
+		s.add(&arena{mem: mem, name: name})
+		at = s.smallest(order)
 	}
-	var b block
-	if at == len(s.free) {
-		b = s.grow(order)
-	} else {
-		last := len(s.free[at]) - 1
-		b = s.free[at][last]
-		s.free[at] = s.free[at][:last]
-	}
+	last := len(s.free[at]) - 1
+	b := s.free[at][last]
+	s.free[at] = s.free[at][:last]
 	for b.order > order {
 		b.order--
 		s.free[b.order] = append(s.free[b.order], block{b.arena, b.off + controlAlign<<b.order, b.order})
@@ -193,17 +200,21 @@ func (s *controls) take(order uint8) block {
 	return b
 }
 
-// grow makes an arena, which is one block.
-func (s *controls) grow(order uint8) block {
-	n := max(min(minArena<<len(s.arenas), maxArena), controlAlign<<order)
-	mem, name, err := s.share.Share(n)
-	if err != nil || name >= privateArena {
-		s.private++
-		mem, name = alignedBytes(n), privateArena|s.private
+// smallest is the order of the smallest free blocks that are large enough, that
+// of none if there are no such.
+func (s *controls) smallest(order uint8) int {
+	at := int(order)
+	for at < len(s.free) && len(s.free[at]) == 0 {
+		at++
 	}
-	a := &arena{mem: mem, name: name}
+	return at
+}
+
+// add makes an arena one free block.
+func (s *controls) add(a *arena) {
 	s.arenas = append(s.arenas, a)
-	return block{arena: a, order: uint8(bits.Len(uint(n/controlAlign)) - 1)}
+	order := uint8(bits.Len(uint(len(a.mem)/controlAlign)) - 1)
+	s.free[order] = append(s.free[order], block{arena: a, order: order})
 }
 
 // mapControl makes a block usable that process p has described. Each ends with

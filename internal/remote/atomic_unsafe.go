@@ -13,24 +13,6 @@ import (
 	"gompi/internal/kernel"
 )
 
-// widthOf is the size of the numbers that the processor can change at once, 0
-// for all other kinds. complex64 is not among them: Go aligns it to 4 bytes.
-func widthOf(k dtype.Kind) int64 {
-	switch k {
-	case dtype.Int32, dtype.Uint32, dtype.Float32:
-		return 4
-	case dtype.Int64, dtype.Uint64, dtype.Float64:
-		return 8
-	}
-	return 0
-}
-
-// defined reports whether op has a meaning for a kind: Replace and NoOp for
-// every one.
-func defined(op kernel.Op, k dtype.Kind) bool {
-	return op == kernel.Replace || op == kernel.NoOp || kernel.Of(op, k) != nil
-}
-
 // FetchOp is GetAccumulate of one number of type k: it changes that at byte off
 // of mem, which is Mapped of a target that is CPU, and stores at result what
 // was there before. operand and result are numbers of that type; operand is not
@@ -38,7 +20,7 @@ func defined(op kernel.Op, k dtype.Kind) bool {
 // number lies in mem, is aligned, of 4 or 8 bytes, and k has the operation.
 func FetchOp(mem []byte, off int64, k dtype.Kind, op kernel.Op, operand, result unsafe.Pointer) bool {
 	w := widthOf(k)
-	if w == 0 || off < 0 || off > int64(len(mem))-w || !defined(op, k) {
+	if w == 0 || off < 0 || off > int64(len(mem))-w || op != kernel.Replace && op != kernel.NoOp && kernel.Of(op, k) == nil {
 		return false
 	}
 	p := unsafe.Add(unsafe.Pointer(unsafe.SliceData(mem)), off)
@@ -85,6 +67,25 @@ func CompareSwap(mem []byte, off int64, k dtype.Kind, compare, value, result uns
 		*(*uint32)(result) = swap32((*uint32)(p), *(*uint32)(compare), *(*uint32)(value))
 	}
 	return true
+}
+
+// swapAtomic is CompareSwap of one aligned number.
+func (o *operation) swapAtomic(target, compare, value, result []byte) {
+	p, c := unsafe.Pointer(unsafe.SliceData(target)), unsafe.Pointer(unsafe.SliceData(compare))
+	v, r := unsafe.Pointer(unsafe.SliceData(value)), unsafe.Pointer(unsafe.SliceData(result))
+	if o.width == 8 {
+		*(*uint64)(r) = swap64((*uint64)(p), *(*uint64)(c), *(*uint64)(v))
+	} else {
+		*(*uint32)(r) = swap32((*uint32)(p), *(*uint32)(c), *(*uint32)(v))
+	}
+}
+
+// swapGuarded is CompareSwap of an element while all others are excluded.
+func swapGuarded(target, compare, value, result []byte) {
+	copy(result, target)
+	if string(result) == string(compare) {
+		copy(target, value)
+	}
 }
 
 // swap64 is a compare-and-swap that tells what was there.

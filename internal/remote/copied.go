@@ -26,7 +26,7 @@ func (t *Target) copyFault(err error) *engine.Fault {
 		return nil
 	}
 	if errors.Is(err, transport.ErrPeerGone) {
-		if f := t.s.gone(t.proc.Serial); f != nil {
+		if f := t.s.gone(t.proc); f != nil {
 			return f
 		}
 		return &engine.Fault{Class: engine.ProcFailed, Peer: -1, Err: err}

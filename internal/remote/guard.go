@@ -2,7 +2,19 @@
 
 package remote
 
-import "runtime"
+import (
+	"runtime"
+	"time"
+
+	"gompi/internal/wire"
+)
+
+// Between its attempts whoever waits for a guard lets other goroutines run, and
+// soon sleeps: who has it may be a process that needs the processor.
+const (
+	guardYields = 32
+	guardPause  = 50 * time.Microsecond
+)
 
 // lock takes the guard word of a region; c is its control block, mapped here.
 // The engine's lock is not held.
@@ -10,12 +22,16 @@ func (s *Space) lock(c *control) { c.guardLock(s.self.Serial, s.turn) }
 
 func (s *Space) unlock(c *control) { c.guardUnlock(s.self.Serial) }
 
-// guardTurn is what whoever waits for a guard does in between: a holder that
-// has died holds it no longer.
-func (s *Space) guardTurn(owner uint32, _ int) guardVerdict {
-	if s.gone(owner) != nil {
+// guardTurn is what whoever waits for a guard does in between. One that has
+// died holds it no longer.
+func (s *Space) guardTurn(owner uint32, n int) guardVerdict {
+	switch {
+	case s.gone(wire.ProcID{Job: s.self.Job, Serial: owner}) != nil:
 		return guardTake
+	case n < guardYields:
+		runtime.Gosched()
+	default:
+		time.Sleep(guardPause)
 	}
-	runtime.Gosched()
 	return guardWait
 }

@@ -21,7 +21,7 @@ type lockParties struct {
 	locked  bool // the engine's lock is held
 }
 
-func (l *lockParties) gone(i int) bool { return l.s.ended(l.members.At(i)) != nil }
+func (l *lockParties) gone(i int) bool { return l.s.gone(l.members.At(i)) != nil }
 
 func (l *lockParties) wake(i int, w lockWord) {
 	p := l.owner
@@ -39,17 +39,9 @@ func (l *lockParties) wake(i int, w lockWord) {
 
 // nudge wakes a process that may sleep. The engine's lock is held.
 func (s *Space) nudge(p wire.ProcID) {
-	if s.ended(p) == nil {
+	if s.gone(p) == nil {
 		s.e.Nudge(p)
 	}
-}
-
-// ended is the fault of a process that has ended, nil if it has not.
-func (s *Space) ended(p wire.ProcID) *engine.Fault {
-	if p.Job != s.self.Job {
-		return nil
-	}
-	return s.gone(p.Serial)
 }
 
 // lockFault is why a lock cannot be used, as a fault.
@@ -65,7 +57,7 @@ func lockFault(err error) *engine.Fault {
 // it held the lock.
 func (s *Space) deadHolder(i int, p wire.ProcID) *engine.Fault {
 	f := &engine.Fault{Class: engine.ProcFailed, Peer: int32(i)}
-	if d := s.ended(p); d != nil {
+	if d := s.gone(p); d != nil {
 		f.Err = fmt.Errorf("%w, holding the lock", d.Err)
 	} else {
 		f.Err = fmt.Errorf("process %v has ended, holding the lock", p)

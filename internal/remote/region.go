@@ -13,8 +13,7 @@ import (
 // has addresses, and Go panics.
 const maxBytes = 1 << 46
 
-// Region is memory of this process that others may access: immutable but for
-// what the memory holds, until Close.
+// Region is memory of this process that others may access, until Close.
 type Region struct {
 	s      *Space
 	mem    []byte
@@ -34,6 +33,11 @@ type Region struct {
 	members wire.Members
 	parties lockParties
 	doze    func(asleep bool)
+
+	// Guarded by the engine's lock.
+
+	users             int // goroutines that serve with its guard
+	closed, abandoned bool
 }
 
 // Expose makes memory of this process a region, with words in its control
@@ -166,15 +170,17 @@ func (r *Region) Abandon() { r.close(true) }
 func (r *Region) close(used bool) {
 	s := r.s
 	s.e.Lock()
-	known := s.regionOf(r.handle, r.nonce) == r
-	if known {
-		s.closeLocks(r)
-	}
-	s.unregister(r)
-	s.e.Unlock()
-	if !known {
+	if r.closed {
+		s.e.Unlock()
 		return
 	}
+	r.closed, r.abandoned = true, used
+	s.closeLocks(r)
+	s.unregister(r)
+	if r.users == 0 {
+		s.controls.freeControl(r.ctl, used)
+	}
+	s.e.Unlock()
 	if r.exposed {
 		s.e.Hide(r.key)
 	}
@@ -184,7 +190,6 @@ func (r *Region) close(used bool) {
 	case r.shared:
 		s.e.Unshare(r.mem, r.at)
 	}
-	s.controls.freeControl(r.ctl, used)
 }
 
 // Reach makes a target of a region of process p, or of this one. What is wrong
@@ -212,9 +217,7 @@ func (s *Space) Reach(p wire.ProcID, b *Desc) (*Target, *engine.Fault) {
 		return nil, f
 	}
 	s.choose(t, &d)
-	s.e.Lock()
-	s.targets.enter(t)
-	s.e.Unlock()
+	t.open = true
 	return t, nil
 }
 

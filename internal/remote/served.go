@@ -4,48 +4,212 @@ package remote
 
 import (
 	"context"
-	"errors"
+	"encoding/binary"
 
 	"gompi/internal/engine"
+	"gompi/internal/kernel"
 )
 
-type outgoing struct{}
-
-type flight struct{ open bool }
-
-type targets struct{}
-
-func (ts *targets) enter(t *Target) { t.open = true }
-func (ts *targets) leave(t *Target) bool {
-	open := t.open
-	t.open = false
-	return open
+// ask sends requests for n packed bytes of a layout, as many as it takes. src
+// is the operand, of requests that have one; result is where replies go. q says
+// the rest.
+func (t *Target) ask(q request, src, result engine.Buf, at Layout, unit, n int64) *engine.Fault {
+	s, p := t.s, t.peer
+	if unit > maxPacked {
+		unit = 1 // a record that no frame holds
+	}
+	most := maxPacked - maxPacked%unit
+	s.e.Lock()
+	defer s.e.Unlock()
+	for off := int64(0); off < n; {
+		if !t.open {
+			return refused(RegionGone, at.Off, n, t.size)
+		}
+		if p.down != nil || p.out.full() {
+			if f := t.wait(opOf(&q), 0, nil); f != nil {
+				return f
+			}
+			continue
+		}
+		data := q.operands() == 1
+		count, k := at.cut(&s.groups, off, n-off, unit, engine.FrameMax-requestBytes, most, data)
+		q.handle, q.nonce, q.number, q.bytes, q.groups = t.handle, t.nonce, p.out.sent+1, uint32(k), uint32(count)
+		b := s.frame[:requestBytes+count*groupBytes]
+		q.put(b)
+		for i := range count {
+			s.groups[i].put(b[requestBytes+i*groupBytes:])
+		}
+		if data {
+			b = s.frame[:len(b)+int(k)]
+			src.Pack(b[len(b)-int(k):], off)
+		}
+		if f := t.send(b, &q, result, off); f != nil {
+			return f
+		}
+		off += k
+	}
+	return nil
 }
 
-func (s *Space) dropOutgoing(p *peer, f *engine.Fault) {}
+// send sends a request of n packed bytes, whose reply goes to result at off.
+// The lock is held.
+func (t *Target) send(b []byte, q *request, result engine.Buf, off int64) *engine.Fault {
+	if f := t.s.e.SendFrame(t.proc, b); f != nil {
+		return f
+	}
+	f := flying{target: t, bytes: len(b)}
+	if q.replies() {
+		f.to, f.off, f.reply = result, off, int(q.bytes)
+		f.bytes += replyBytes + f.reply
+	}
+	t.peer.out.add(f)
+	t.last.Store(q.number)
+	return nil
+}
 
-var errNotYet = &engine.Fault{Class: engine.Transport, Peer: -1, Err: errors.New("served targets are not there yet")}
+// opOf names an operation in reports of who waits.
+func opOf(q *request) engine.Op {
+	switch q.kind {
+	case framePut:
+		return "Put"
+	case frameGet:
+		return "Get"
+	case frameAccumulate:
+		return "Accumulate"
+	}
+	return "GetAccumulate"
+}
 
-func (t *Target) putServed(src engine.Buf, to Layout, n int64) *engine.Fault   { return errNotYet }
-func (t *Target) getServed(dst engine.Buf, from Layout, n int64) *engine.Fault { return errNotYet }
+func (t *Target) putServed(src engine.Buf, to Layout, n int64) *engine.Fault {
+	return t.ask(request{kind: framePut}, src, engine.Buf{}, to, 1, n)
+}
+
+func (t *Target) getServed(dst engine.Buf, from Layout, n int64) *engine.Fault {
+	return t.ask(request{kind: frameGet}, engine.Buf{}, dst, from, 1, n)
+}
+
+// changeServed lets the owner change its memory.
 func (t *Target) changeServed(src, result engine.Buf, at Layout, o *operation, n int64) *engine.Fault {
-	return errNotYet
+	q := request{kind: frameAccumulate, op: o.op, elem: o.kind}
+	if result.Bytes() > 0 {
+		q.kind = frameFetch
+	}
+	return t.ask(q, src, result, at, o.unit, n)
 }
+
+// swapServed is CompareAndSwap by the owner.
 func (t *Target) swapServed(compare, value, result engine.Buf, off int64, o *operation) *engine.Fault {
-	return errNotYet
+	s, p := t.s, t.peer
+	s.e.Lock()
+	defer s.e.Unlock()
+	for {
+		if !t.open {
+			return refused(RegionGone, off, value.Bytes(), t.size)
+		}
+		if p.down == nil && !p.out.full() {
+			break
+		}
+		if f := t.wait("CompareAndSwap", 0, nil); f != nil {
+			return f
+		}
+	}
+	n := value.Bytes()
+	q := request{
+		kind: frameSwap, op: kernel.Replace, elem: o.kind, handle: t.handle, nonce: t.nonce, number: p.out.sent + 1,
+		bytes: uint32(n), groups: 1,
+	}
+	b := s.frame[:requestBytes+groupBytes]
+	q.put(b)
+	g := group{off: off, length: uint32(n), runs: 1}
+	g.put(b[requestBytes:])
+	b = append(b, compare.Slice()...)
+	b = append(b, value.Slice()...)
+	return t.send(b, &q, result, 0)
+}
+
+// SetRank says as whom calls on the target wait: which rank of which
+// communicator it is. Before the first operation.
+func (t *Target) SetRank(ctx *engine.Context, rank int32) { t.ctx, t.rank = ctx, rank }
+
+// Pending reports whether operations on the target are on their way.
+func (t *Target) Pending() bool {
+	last := t.last.Load()
+	if last == 0 {
+		return false
+	}
+	t.s.e.Lock()
+	defer t.s.e.Unlock()
+	return t.peer.out.done < last
 }
 
 // Flush waits until all operations on the target that this process has started
-// are done there, and their results here.
-func (t *Target) Flush(user context.Context) *engine.Fault { return nil }
+// are done there, and their results are here. If it fails, results that have
+// not come will not: the memory for them is the caller's. The fault is that of
+// an operation that the owner has refused, or of the wait.
+func (t *Target) Flush(user context.Context) *engine.Fault {
+	last := t.last.Load()
+	if last == 0 {
+		return t.s.gone(t.proc)
+	}
+	t.s.e.Lock()
+	defer t.s.e.Unlock()
+	p := t.peer
+	if p.down != nil {
+		return p.down
+	}
+	if p.out.done < last {
+		if f := t.urge(last); f != nil {
+			return f
+		}
+		if f := t.wait("Flush", last, user); f != nil {
+			t.forget()
+			return f
+		}
+	}
+	return t.takeFault()
+}
 
-// Pending reports whether operations on the target are on their way.
-func (t *Target) Pending() bool { return false }
+// urge asks for an answer to all requests up to one, if none is coming.
+func (t *Target) urge(number uint64) *engine.Fault {
+	o := &t.peer.out
+	if o.asked >= number {
+		return nil
+	}
+	b := t.s.frame[:replyBytes]
+	clear(b)
+	b[0] = frameAsk
+	binary.LittleEndian.PutUint64(b[8:], o.sent)
+	if f := t.s.e.SendFrame(t.proc, b); f != nil {
+		return f
+	}
+	o.asked = o.sent
+	return nil
+}
 
-// Request completes when all operations on the target that were started before
-// are done.
+// Request gives a request that ends when all operations on the target that were
+// started before are done.
 func (t *Target) Request(op engine.Op, ctx *engine.Context, rank int32) engine.Handle {
-	h := t.s.e.NewOther(ctx, op)
-	t.s.e.Complete(h, engine.Status{})
+	s := t.s
+	s.e.Lock()
+	defer s.e.Unlock()
+	h := s.e.NewRemote(ctx, op, rank)
+	last := t.last.Load()
+	if last == 0 {
+		s.e.EndRemote(h, engine.Status{})
+		return h
+	}
+	o := &t.peer.out
+	f := t.peer.down
+	if f == nil && o.done < last {
+		f = t.urge(last)
+	}
+	if f != nil || o.done >= last {
+		if f == nil {
+			f = t.takeFault()
+		}
+		s.e.EndRemote(h, engine.Status{Fault: f})
+		return h
+	}
+	o.handles = append(o.handles, promise{last, t, h})
 	return h
 }

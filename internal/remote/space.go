@@ -35,9 +35,9 @@ type Space struct {
 	joints   joints
 	pieces   sync.Pool // of *pieces
 	runLists sync.Pool // of *runList
-	// departed holds the serials of processes of this job that have ended. A
-	// map is replaced, never changed.
-	departed atomic.Pointer[map[uint32]*engine.Fault]
+	// departed holds the processes that have ended. A map is replaced, never
+	// changed.
+	departed atomic.Pointer[map[wire.ProcID]*engine.Fault]
 	turn     func(owner uint32, n int) guardVerdict // guardTurn
 
 	// The rest is guarded by the engine's lock.
@@ -45,17 +45,19 @@ type Space struct {
 	regions []*Region // by handle
 	spare   []uint32  // handles that are free
 	peers   map[wire.ProcID]*peer
-	targets targets
 	locks   lockService
 	// syncFrame is where frames of synchronisation are put together.
 	syncFrame [lockFrameBytes]byte
+	waits     *patience // to use again
+	frame     [engine.FrameMax]byte
+	groups    [maxGroups]group
 
 	// onlyServed makes every target of another process a served one: for tests.
 	onlyServed bool
 }
 
 // peer is another process, as remote memory sees it. Guarded by the engine's
-// lock, but for down.
+// lock.
 type peer struct {
 	proc wire.ProcID
 	down *engine.Fault // it has ended, or cannot be reached
@@ -95,26 +97,25 @@ func (s *Space) Down(proc wire.ProcID, f *engine.Fault) {
 		return
 	}
 	p.down = f
-	if proc.Job == s.self.Job {
-		all := map[uint32]*engine.Fault{proc.Serial: f}
-		if old := s.departed.Load(); old != nil {
-			maps.Copy(all, *old)
-		}
-		s.departed.Store(&all)
+	all := map[wire.ProcID]*engine.Fault{proc: f}
+	if old := s.departed.Load(); old != nil {
+		maps.Copy(all, *old)
 	}
+	s.departed.Store(&all)
 	s.dropOutgoing(p, f)
 	s.downLocks(proc, f)
 	s.controls.gone(proc)
 	p.in = incoming{}
 }
 
-// gone is the fault of a process of this job that has ended, nil if it has not.
-func (s *Space) gone(serial uint32) *engine.Fault {
+// gone is the fault of a process that has ended, nil if it has not. The lock
+// need not be held.
+func (s *Space) gone(p wire.ProcID) *engine.Fault {
 	all := s.departed.Load()
 	if all == nil {
 		return nil
 	}
-	return (*all)[serial]
+	return (*all)[p]
 }
 
 // register gives a region its handle. The lock is held.
@@ -134,10 +135,8 @@ func (s *Space) register(r *Region) {
 
 // unregister takes a region's handle back. The lock is held.
 func (s *Space) unregister(r *Region) {
-	if s.regionOf(r.handle, r.nonce) == r {
-		s.regions[r.handle] = nil
-		s.spare = append(s.spare, r.handle)
-	}
+	s.regions[r.handle] = nil
+	s.spare = append(s.spare, r.handle)
 }
 
 // regionOf finds the region that another process names, nil if there is none.

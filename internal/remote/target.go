@@ -117,7 +117,9 @@ func (t *Target) Close() {
 		return
 	}
 	t.s.e.Lock()
-	open := t.s.targets.leave(t)
+	open := t.open
+	t.open = false
+	t.forget()
 	t.s.e.Unlock()
 	if !open {
 		return

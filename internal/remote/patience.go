@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remote
+
+import (
+	"context"
+
+	"gompi/internal/engine"
+)
+
+// patience is a wait for answers of another process. It is recycled, so that
+// waiting allocates nothing.
+type patience struct {
+	engine.Await
+	peer   *peer
+	number uint64 // until that request is done; 0: until there is room for one
+	next   *patience
+}
+
+func (w *patience) ready() (bool, *engine.Fault) {
+	o := &w.peer.out
+	switch {
+	case w.peer.down != nil:
+		return true, w.peer.down
+	case w.number != 0:
+		return o.done >= w.number, nil
+	}
+	return !o.full(), nil
+}
+
+// wait waits until a request is done, or for 0 until there is room for one. The
+// lock is held, and given away meanwhile.
+func (t *Target) wait(op engine.Op, number uint64, user context.Context) *engine.Fault {
+	s := t.s
+	w := s.waits
+	if w == nil {
+		w = &patience{}
+		w.Ready = w.ready
+	} else {
+		s.waits = w.next
+	}
+	w.Op, w.Ctx, w.Rank, w.User = op, t.ctx, t.rank, user
+	w.peer, w.number = t.peer, number
+	over, f := w.ready()
+	if !over {
+		s.e.Unlock()
+		f = s.e.Await(&w.Await)
+		s.e.Lock()
+	}
+	w.Ctx, w.User, w.peer = nil, nil, nil
+	w.next, s.waits = s.waits, w
+	return f
+}

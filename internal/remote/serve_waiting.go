@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remote
+
+import (
+	"fmt"
+
+	"gompi/transport"
+)
+
+// postpone keeps a frame until those before it are served.
+func (s *Space) postpone(p *peer, b []byte) error {
+	if p.in.queued += len(b); p.in.queued > 2*windowBytes {
+		return fmt.Errorf("%w: more requests than may be unanswered", transport.ErrProtocol)
+	}
+	p.in.waiting = append(p.in.waiting, append([]byte(nil), b...))
+	return nil
+}
+
+// serveWaiting serves what has to wait for the guard of a region, and what came
+// behind it. It has a goroutine of its own: who has the guard may be a process
+// that does not run, or one that has died, which cannot be learned as long as
+// the engine's lock is held.
+func (s *Space) serveWaiting(p *peer, r *Region) {
+	for r != nil {
+		s.lock(r.ctl)
+		s.e.Lock()
+		next := s.serveSome(p, r)
+		if next != nil {
+			next.users++
+		}
+		s.unlock(r.ctl)
+		s.release(r)
+		s.e.Unlock()
+		r = next
+	}
+}
+
+// serveSome serves what has to wait, while the guard of a region is held, until
+// something has to wait for that of another one, which is returned.
+func (s *Space) serveSome(p *peer, held *Region) *Region {
+	for len(p.in.waiting) > 0 && p.in.broken == nil {
+		b := p.in.waiting[0]
+		wait, err := s.serveFrame(p, b, held)
+		if wait != nil {
+			return wait
+		}
+		p.in.broken = err
+		p.in.queued -= len(b)
+		p.in.waiting = p.in.waiting[1:]
+	}
+	p.in.waiting = nil
+	return nil
+}
+
+// release ends the use of a region's guard. The lock is held.
+func (s *Space) release(r *Region) {
+	r.users--
+	if r.users == 0 && r.closed {
+		s.controls.freeControl(r.ctl, r.abandoned)
+	}
+}
