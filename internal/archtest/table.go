@@ -60,7 +60,7 @@ var layers = []row{
 		"internal/wire internal/group internal/dtype internal/kernel internal/mem internal/control internal/segment internal/rollcall " +
 		"internal/cgroup internal/wait internal/topo"},
 	{pkg: "mpi/value", may: "mpi"},
-	{pkg: "rma", may: "mpi internal/remote internal/engine internal/wire internal/dtype internal/kernel"},
+	{pkg: "rma", may: "mpi internal/remote internal/engine internal/wire internal/match internal/dtype internal/kernel internal/mem"},
 	{pkg: "mpitest", may: "mpi internal/engine internal/wait internal/segment transport transport/inproc transport/shm transport/tcp transport/faulty internal/wire " +
 		"internal/control internal/rollcall"},
 

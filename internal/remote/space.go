@@ -46,6 +46,7 @@ type Space struct {
 	spare   []uint32  // handles that are free
 	peers   map[wire.ProcID]*peer
 	locks   lockService
+	marks   marks
 	// syncFrame is where frames of synchronisation are put together.
 	syncFrame [lockFrameBytes]byte
 	waits     *patience // to use again

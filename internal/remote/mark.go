@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remote
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"gompi/internal/engine"
+	"gompi/internal/wire"
+)
+
+// Marks tell the owner of memory who is accessing it, so that it can wait for
+// the end of that before the memory becomes something else. A process has one
+// block of them, for all that it publishes:
+//
+//	word 0        phase, of the owner
+//	words 1+2i    serial of the process that has claimed pair i << 32 | its accesses in even phases
+//	words 2+2i    its accesses in odd phases
+//
+// An accessor counts itself in, and then looks whether the region is there
+// still. An owner that has closed the region changes the phase, so that no new
+// accesses, of other regions, are counted where it waits for the old ones. The
+// block is never used for anything else: a late accessor does no harm.
+const (
+	markPairs = 255 // the first is the owner's own
+	markWords = 1 + 2*markPairs
+)
+
+// marks are the marks of one process, and those it has claimed of others.
+type marks struct {
+	mu   sync.Mutex
+	own  *control
+	at   place
+	held map[wire.ProcID]*mark
+
+	closing sync.Mutex // held by the one who waits for accessors
+}
+
+// mark is a pair that this process has claimed.
+type mark struct {
+	ctl   *control
+	words []atomic.Uint64 // the two
+}
+
+func (c *control) pair(i int) []atomic.Uint64 { return c.words[1+2*i:][:2] }
+
+// block returns the marks of this process.
+func (s *Space) markBlock() (*control, place, error) {
+	m := &s.marks
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.own == nil {
+		c, at, err := s.controls.newControl(markWords)
+		if err != nil {
+			return nil, at, err
+		}
+		c.pair(0)[0].Store(uint64(s.self.Serial) << 32)
+		m.own, m.at = c, at
+	}
+	return m.own, m.at, nil
+}
+
+// markOf returns the pair of this process among the marks of another, nil if
+// it cannot have one.
+func (s *Space) markOf(p wire.ProcID, at place) *mark {
+	m := &s.marks
+	if p == s.self {
+		if c, _, err := s.markBlock(); err == nil {
+			return &mark{c, c.pair(0)}
+		}
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if k := m.held[p]; k != nil {
+		return k
+	}
+	if p.Job != s.self.Job || at.words != markWords {
+		return nil
+	}
+	c, err := s.controls.mapControl(p, at)
+	if err != nil {
+		return nil
+	}
+	for i := 1; i < markPairs; i++ {
+		if w := c.pair(i); w[0].CompareAndSwap(0, uint64(s.self.Serial)<<32) {
+			if m.held == nil {
+				m.held = map[wire.ProcID]*mark{}
+			}
+			k := &mark{c, w}
+			m.held[p] = k
+			return k
+		}
+	}
+	s.controls.unmapControl(c)
+	return nil
+}
+
+// enter counts an access in, of a region whose control block ctl has had
+// generation. false: the region is gone.
+func (k *mark) enter(s *Space, p wire.ProcID, ctl *control, generation uint32) (w *atomic.Uint64, ok bool) {
+	w = &k.words[k.ctl.words[0].Load()&1]
+	w.Add(1)
+	if ctl.head.generation.Load() != generation {
+		k.leave(s, p, w)
+		return nil, false
+	}
+	return w, true
+}
+
+// leave counts an access out.
+func (k *mark) leave(s *Space, p wire.ProcID, w *atomic.Uint64) {
+	w.Add(^uint64(0))
+	if k.ctl.head.asleep.Load() != 0 && k.ctl.head.asleep.Swap(0) != 0 {
+		s.e.Lock()
+		s.nudge(p)
+		s.e.Unlock()
+	}
+}
+
+// Retire ends a published region: new accesses are refused, and it returns
+// when those under way are over.
+func (r *Region) Retire(op engine.Op) *engine.Fault {
+	s := r.s
+	s.e.Lock()
+	known := s.regionOf(r.handle, r.nonce) == r
+	s.unregister(r)
+	s.e.Unlock()
+	if !known {
+		return refused(RegionGone, 0, 0, int64(len(r.mem)))
+	}
+	r.ctl.head.generation.Store(0)
+	s.marks.closing.Lock()
+	defer s.marks.closing.Unlock()
+	c := s.marks.own
+	f := s.awaitMarks(op, c, (c.words[0].Load()+1)&1)
+	if f == nil {
+		f = s.awaitMarks(op, c, (c.words[0].Add(1)+1)&1)
+	}
+	if r.exposed {
+		s.e.Hide(r.key)
+	}
+	s.controls.freeControl(r.ctl, f != nil)
+	return f
+}
+
+// awaitMarks waits until no access is counted in one of the phases.
+func (s *Space) awaitMarks(op engine.Op, c *control, phase uint64) *engine.Fault {
+	i := 0
+	ready := func() (bool, *engine.Fault) {
+		for ; i < markPairs; i++ {
+			w := c.pair(i)
+			who := w[0].Load()
+			if serial := uint32(who >> 32); serial != s.self.Serial && serial != 0 && s.gone(serial) != nil {
+				w[1].Store(0)
+				w[0].CompareAndSwap(who, 0)
+				continue
+			}
+			if uint32(w[phase].Load()) != 0 {
+				return false, nil
+			}
+		}
+		return true, nil
+	}
+	if over, _ := ready(); over {
+		return nil
+	}
+	return s.e.Await(&engine.Await{Op: op, Ready: ready, Doze: func(asleep bool) {
+		if asleep {
+			c.head.asleep.Store(1)
+		}
+	}})
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remote
+
+import (
+	"context"
+
+	"gompi/internal/engine"
+	"gompi/internal/wire"
+)
+
+// A Key is what other processes need to know of a published region: its
+// description, and where the owner's marks are.
+type Key [KeyBytes]byte
+
+// KeyBytes is the size of a Key.
+const KeyBytes = DescBytes + placeBytes
+
+// Publish makes memory of this process a region that other processes access as
+// Accessors, until Retire. The memory is the caller's, on the heap.
+func (s *Space) Publish(mem []byte) (*Region, *Key, error) {
+	_, at, err := s.markBlock()
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := s.Expose(mem, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	k := new(Key)
+	copy(k[:], r.desc[:])
+	at.put(k[DescBytes:])
+	return r, k, nil
+}
+
+// Accessor is a published region as this process accesses it. Safe for any
+// goroutine.
+type Accessor struct {
+	t          *Target
+	generation uint32
+	mark       *mark // nil: the owner serves it
+}
+
+// Open makes an accessor of a published region. It may block.
+func (s *Space) Open(k *Key) (*Accessor, *engine.Fault) {
+	desc := Desc(k[:DescBytes])
+	d, err := desc.decode()
+	if err != nil {
+		return nil, &engine.Fault{Class: engine.Transport, Peer: -1, Err: err}
+	}
+	t, f := s.Reach(d.proc, &desc)
+	if f != nil {
+		return nil, f
+	}
+	a := &Accessor{t: t, generation: d.control.generation}
+	if t.ctl != nil && t.way != served {
+		a.mark = s.markOf(d.proc, getPlace(k[DescBytes:]))
+	}
+	if a.mark == nil {
+		t.way, t.mem = served, nil
+	}
+	return a, nil
+}
+
+// Bytes is the size of the region.
+func (a *Accessor) Bytes() int64 { return a.t.size }
+
+// Proc is the process whose region it is.
+func (a *Accessor) Proc() wire.ProcID { return a.t.proc }
+
+// Close gives the accessor up.
+func (a *Accessor) Close() { a.t.Close() }
+
+// Put copies src to the region. It is done at return.
+func (a *Accessor) Put(src engine.Buf, to Layout, user context.Context) *engine.Fault {
+	if a.mark == nil {
+		return a.flushed(a.t.Put(src, to), user)
+	}
+	w, ok := a.mark.enter(a.t.s, a.t.proc, a.t.ctl, a.generation)
+	if !ok {
+		return a.refused(src)
+	}
+	f := a.t.Put(src, to)
+	a.mark.leave(a.t.s, a.t.proc, w)
+	return f
+}
+
+// Get copies from the region to dst. It is done at return.
+func (a *Accessor) Get(dst engine.Buf, from Layout, user context.Context) *engine.Fault {
+	if a.mark == nil {
+		return a.flushed(a.t.Get(dst, from), user)
+	}
+	w, ok := a.mark.enter(a.t.s, a.t.proc, a.t.ctl, a.generation)
+	if !ok {
+		return a.refused(dst)
+	}
+	f := a.t.Get(dst, from)
+	a.mark.leave(a.t.s, a.t.proc, w)
+	return f
+}
+
+// refused is the fault of an access to a region that is gone, or whose owner
+// is.
+func (a *Accessor) refused(b engine.Buf) *engine.Fault {
+	if f := a.t.s.ended(a.t.proc); f != nil {
+		return f
+	}
+	return refused(RegionGone, 0, b.Bytes(), a.t.size)
+}
+
+// flushed waits for an access that the owner serves.
+func (a *Accessor) flushed(f *engine.Fault, user context.Context) *engine.Fault {
+	if f != nil {
+		return f
+	}
+	return a.t.Flush(user)
+}

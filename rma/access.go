@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rma
+
+import (
+	"fmt"
+
+	"gompi/internal/dtype"
+	"gompi/internal/engine"
+	"gompi/internal/remote"
+	"gompi/mpi"
+)
+
+const (
+	opPut  engine.Op = "rma.Put"
+	opGet  engine.Op = "rma.Get"
+	opRPut engine.Op = "rma.RPut"
+	opRGet engine.Op = "rma.RGet"
+)
+
+// Put writes buf to the memory of rank target from offset on. buf may be reused
+// when it returns; the elements are there when the accesses are complete. An
+// access outside the target's memory is ErrRMARange and touches nothing. target
+// may be mpi.ProcNull, as in all accesses. MPI 4.1 section 12.3.1.
+func Put[T any](w *Window, buf []T, target, offset int) error {
+	b := mpi.BufOf(buf).Engine()
+	if w.putNow(&b, target, offset) {
+		return nil
+	}
+	return second(w.put(opPut, anyEpoch, b, target, offset, b.Count(), b.Type))
+}
+
+// PutBuf is Put of any elements: b becomes count elements of dt at the target,
+// displacement 0 of the first at offset. Both sides have the same number of
+// bytes.
+func (w *Window) PutBuf(b mpi.Buf, target, offset, count int, dt mpi.Datatype) error {
+	return second(w.put(opPut, anyEpoch, b.Engine(), target, offset, int64(count), dt.Engine()))
+}
+
+// Get reads from the memory of rank target, from offset on, into buf, which
+// must not be used before the accesses are complete. MPI 4.1 section 12.3.2.
+func Get[T any](w *Window, buf []T, target, offset int) error {
+	b := mpi.BufOf(buf).Engine()
+	if w.getNow(&b, target, offset) {
+		return nil
+	}
+	return second(w.get(opGet, anyEpoch, b, target, offset, b.Count(), b.Type))
+}
+
+// GetBuf is Get of any elements, see PutBuf.
+func (w *Window) GetBuf(b mpi.Buf, target, offset, count int, dt mpi.Datatype) error {
+	return second(w.get(opGet, anyEpoch, b.Engine(), target, offset, int64(count), dt.Engine()))
+}
+
+// RPut is Put with a request of its own, under a lock: when that is complete
+// the elements are at the target. MPI 4.1 section 12.3.5.
+func RPut[T any](w *Window, buf []T, target, offset int) mpi.Request {
+	return w.RPutBuf(mpi.BufOf(buf), target, offset, len(buf), mpi.TypeOf[T]())
+}
+
+// RPutBuf is RPut of any elements, see PutBuf.
+func (w *Window) RPutBuf(b mpi.Buf, target, offset, count int, dt mpi.Datatype) mpi.Request {
+	p, err := w.put(opRPut, passive, b.Engine(), target, offset, int64(count), dt.Engine())
+	return w.request(opRPut, p, err)
+}
+
+// RGet is Get with a request of its own, under a lock: when that is complete
+// buf may be used. MPI 4.1 section 12.3.5.
+func RGet[T any](w *Window, buf []T, target, offset int) mpi.Request {
+	return w.RGetBuf(mpi.BufOf(buf), target, offset, len(buf), mpi.TypeOf[T]())
+}
+
+// RGetBuf is RGet of any elements, see PutBuf.
+func (w *Window) RGetBuf(b mpi.Buf, target, offset, count int, dt mpi.Datatype) mpi.Request {
+	p, err := w.get(opRGet, passive, b.Engine(), target, offset, int64(count), dt.Engine())
+	return w.request(opRGet, p, err)
+}
+
+func (w *Window) put(op engine.Op, need uint32, b engine.Buf, rank, offset int, count int64, dt *dtype.Type) (place, error) {
+	p, err := w.place(op, need, rank, offset, count, dt)
+	if p.Target == nil {
+		return p, err
+	}
+	if err := p.fits(op, b); err != nil {
+		return p, err
+	}
+	return p, p.done(op, p.Put(b, p.at))
+}
+
+func (w *Window) get(op engine.Op, need uint32, b engine.Buf, rank, offset int, count int64, dt *dtype.Type) (place, error) {
+	p, err := w.place(op, need, rank, offset, count, dt)
+	if p.Target == nil {
+		return p, err
+	}
+	if err := p.fits(op, b); err != nil {
+		return p, err
+	}
+	return p, p.done(op, p.Get(b, p.at))
+}
+
+// second is the error of what gives a place, too.
+func second(_ place, err error) error { return err }
+
+// place is elements in the memory of a target. Without a Target there is
+// nothing to do.
+type place struct {
+	*remote.Target
+	c    *core
+	rank int
+	at   remote.Layout
+}
+
+// place finds elements of a target for an access that needs one of some kinds
+// of epochs, or says why they must not be accessed.
+func (w *Window) place(op engine.Op, need uint32, rank, offset int, count int64, dt *dtype.Type) (place, error) {
+	c, err := w.usable(op)
+	if err != nil || rank == mpi.ProcNull {
+		return place{}, err
+	}
+	switch {
+	case dt.Err != nil:
+		return place{}, c.comm.Fail(mpi.ErrType, op, rank, -1, -1, "", dt.Err)
+	case count < 0:
+		return place{}, c.comm.Fail(mpi.ErrCount, op, rank, -1, -1, "", fmt.Errorf("%d elements", count))
+	}
+	t, err := w.admit(op, need, rank)
+	if err != nil {
+		return place{}, err
+	}
+	lo, hi, ok := int64(0), int64(0), true
+	if count > 0 && dt.Size > 0 {
+		lo, hi, ok = dt.Reach(count)
+	}
+	if c.flavor == FlavorDynamic {
+		return w.placeAttached(op, t, int64(offset), lo, hi, ok, dt, count)
+	}
+	if !ok || offset < 0 || int64(offset) > t.last || hi > t.size-int64(offset)*t.unit || lo < -int64(offset)*t.unit {
+		return place{}, c.outside(op, t, offset, lo, hi)
+	}
+	return place{t.Target, c, rank, remote.Layout{Off: int64(offset) * t.unit, Type: dt, Count: count}}, nil
+}
+
+// outside is the error of an access outside a target's memory.
+func (c *core) outside(op engine.Op, t *target, offset int, lo, hi int64) error {
+	return c.comm.Fail(mpi.ErrRMARange, op, t.rank, hi-lo, -1, "bytes", fmt.Errorf(
+		"they begin %d bytes from offset %d, in units of %d bytes, of a memory of %d bytes", lo, offset, t.unit, t.size))
+}
+
+// admit finds a target that some epoch admits accesses to.
+func (w *Window) admit(op engine.Op, need uint32, rank int) (*target, error) {
+	c := w.core
+	t, err := c.reach(op, rank)
+	if err != nil {
+		return nil, err
+	}
+	if (t.open.Load()|c.admitted.Load())&need != 0 {
+		return t, nil
+	}
+	if c.lockedAll() {
+		if err := w.lockFirst(op, t); err != nil {
+			return nil, err
+		}
+		return t, nil
+	}
+	what := "no epoch admits accesses"
+	if need == passive {
+		what = "no lock is held"
+	}
+	return nil, c.misplaced(op, rank, what)
+}
+
+// fits checks that the origin has as many bytes as the target.
+func (p *place) fits(op engine.Op, b engine.Buf) error {
+	switch want := p.at.Count * p.at.Type.Size; {
+	case b.Type.Err != nil:
+		return p.c.comm.Fail(mpi.ErrType, op, p.rank, -1, -1, "", b.Type.Err)
+	case b.Bytes() != want:
+		return p.c.comm.Fail(mpi.ErrCount, op, p.rank, b.Bytes(), want, "bytes at the origin", nil)
+	}
+	return nil
+}
+
+// done is how an access has begun.
+func (p *place) done(op engine.Op, f *engine.Fault) error {
+	if f == nil {
+		return nil
+	}
+	return p.c.fault(op, p.rank, f)
+}
+
+// request is a request for what an access has begun.
+func (w *Window) request(op engine.Op, p place, err error) mpi.Request {
+	switch {
+	case w == nil:
+		panic(err)
+	case err != nil:
+		return w.core.comm.FailedRequest(err)
+	case p.Target == nil || !p.Pending():
+		return w.core.comm.CompletedRequest(op)
+	}
+	return mpi.RequestOf(p.Request(op, w.core.ctx, int32(p.rank)))
+}

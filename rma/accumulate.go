@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rma
+
+import (
+	"fmt"
+
+	"gompi/internal/dtype"
+	"gompi/internal/engine"
+	"gompi/internal/kernel"
+	"gompi/mpi"
+)
+
+const (
+	opAccumulate     engine.Op = "rma.Accumulate"
+	opGetAccumulate  engine.Op = "rma.GetAccumulate"
+	opRAccumulate    engine.Op = "rma.RAccumulate"
+	opRGetAccumulate engine.Op = "rma.RGetAccumulate"
+	opFetchAndOp     engine.Op = "rma.FetchAndOp"
+	opCompareAndSwap engine.Op = "rma.CompareAndSwap"
+)
+
+// Accumulate combines buf with the memory of rank target from offset on,
+// element by element: t = buf op t, with any predefined operation, also
+// mpi.Replace. Each element is atomic with respect to all accumulates of
+// elements of the same basic type at the same place, and those of one rank to
+// one place happen in the order of its calls. buf may be reused when it
+// returns. The operation must be defined for T, else ErrOp; elements lie at
+// multiples of their size, at most 8. MPI 4.1 section 12.3.4.
+func Accumulate[T any](w *Window, buf []T, target, offset int, op mpi.Op) error {
+	b := mpi.BufOf(buf).Engine()
+	return second(w.accumulate(opAccumulate, anyEpoch, b, target, offset, b.Count(), b.Type, op))
+}
+
+// AccumulateBuf is Accumulate of any elements, see PutBuf: both sides consist
+// of one basic type.
+func (w *Window) AccumulateBuf(b mpi.Buf, target, offset, count int, dt mpi.Datatype, op mpi.Op) error {
+	return second(w.accumulate(opAccumulate, anyEpoch, b.Engine(), target, offset, int64(count), dt.Engine(), op))
+}
+
+// GetAccumulate is Accumulate that reads into result what was in the target's
+// memory before; with mpi.NoOp, which takes no buf, it only reads, atomically.
+// result has as many elements as buf, and must not be used before the accesses
+// are complete. The two do not overlap. MPI 4.1 section 12.3.4.
+func GetAccumulate[T any](w *Window, buf, result []T, target, offset int, op mpi.Op) error {
+	r := mpi.BufOf(result)
+	return w.GetAccumulateBuf(mpi.BufOf(buf), r, target, offset, len(result), mpi.TypeOf[T](), op)
+}
+
+// GetAccumulateBuf is GetAccumulate of any elements, see AccumulateBuf.
+func (w *Window) GetAccumulateBuf(b, result mpi.Buf, target, offset, count int, dt mpi.Datatype, op mpi.Op) error {
+	return second(w.getAccumulate(opGetAccumulate, anyEpoch, b.Engine(), result.Engine(), target, offset, int64(count), dt.Engine(), op))
+}
+
+// RAccumulate is Accumulate with a request of its own, under a lock: when that
+// is complete it has happened at the target. MPI 4.1 section 12.3.5.
+func RAccumulate[T any](w *Window, buf []T, target, offset int, op mpi.Op) mpi.Request {
+	return w.RAccumulateBuf(mpi.BufOf(buf), target, offset, len(buf), mpi.TypeOf[T](), op)
+}
+
+// RAccumulateBuf is RAccumulate of any elements, see AccumulateBuf.
+func (w *Window) RAccumulateBuf(b mpi.Buf, target, offset, count int, dt mpi.Datatype, op mpi.Op) mpi.Request {
+	p, err := w.accumulate(opRAccumulate, passive, b.Engine(), target, offset, int64(count), dt.Engine(), op)
+	return w.request(opRAccumulate, p, err)
+}
+
+// RGetAccumulate is GetAccumulate with a request of its own, under a lock: when
+// that is complete result may be used. MPI 4.1 section 12.3.5.
+func RGetAccumulate[T any](w *Window, buf, result []T, target, offset int, op mpi.Op) mpi.Request {
+	return w.RGetAccumulateBuf(mpi.BufOf(buf), mpi.BufOf(result), target, offset, len(result), mpi.TypeOf[T](), op)
+}
+
+// RGetAccumulateBuf is RGetAccumulate of any elements, see AccumulateBuf.
+func (w *Window) RGetAccumulateBuf(b, result mpi.Buf, target, offset, count int, dt mpi.Datatype, op mpi.Op) mpi.Request {
+	p, err := w.getAccumulate(opRGetAccumulate, passive, b.Engine(), result.Engine(), target, offset, int64(count), dt.Engine(), op)
+	return w.request(opRGetAccumulate, p, err)
+}
+
+// FetchAndOp is GetAccumulate of one element that waits: it returns what the
+// target's memory at offset was before. v stays off the heap; T has at most 16
+// bytes. MPI 4.1 section 12.3.4.
+func FetchAndOp[T any](w *Window, v T, target, offset int, op mpi.Op) (T, error) {
+	code, ok := op.Kernel()
+	if ok {
+		if old, ok := fetchNow(w, v, target, offset, code); ok {
+			return old, nil
+		}
+	}
+	var zero T
+	c, err := w.usable(opFetchAndOp)
+	if err != nil || target == mpi.ProcNull {
+		return zero, err
+	}
+	t := mpi.TypeOf[T]().Engine()
+	if err := c.small(opFetchAndOp, target, t); err != nil {
+		return zero, err
+	}
+	s := c.scalar()
+	defer c.scalars.Put(s)
+	*element[T](&s.value) = v
+	in, out := operand[T](&s.value), operand[T](&s.result)
+	p, err := w.getAccumulate(opFetchAndOp, anyEpoch, in, out, target, offset, 1, t, op)
+	if err == nil {
+		err = w.now(opFetchAndOp, p)
+	}
+	if err != nil {
+		return zero, err
+	}
+	return *element[T](&s.result), nil
+}
+
+// CompareAndSwap replaces the element at offset of the memory of rank target by
+// value if it equals compare, bit by bit, atomically with respect to all
+// accumulates. It waits, and returns what was there before. T has 1, 2, 4, 8 or
+// 16 bytes. MPI 4.1 section 12.3.4.
+func CompareAndSwap[T any](w *Window, compare, value T, target, offset int) (T, error) {
+	if old, ok := swapNow(w, compare, value, target, offset); ok {
+		return old, nil
+	}
+	var zero T
+	c, err := w.usable(opCompareAndSwap)
+	if err != nil || target == mpi.ProcNull {
+		return zero, err
+	}
+	t := mpi.TypeOf[T]().Engine()
+	if err := c.small(opCompareAndSwap, target, t); err != nil {
+		return zero, err
+	}
+	p, err := w.place(opCompareAndSwap, anyEpoch, target, offset, 1, t)
+	if err != nil {
+		return zero, err
+	}
+	s := c.scalar()
+	defer c.scalars.Put(s)
+	*element[T](&s.compare), *element[T](&s.value) = compare, value
+	f := p.CompareAndSwap(operand[T](&s.compare), operand[T](&s.value), operand[T](&s.result), p.at.Off)
+	if err = p.done(opCompareAndSwap, f); err == nil {
+		err = w.now(opCompareAndSwap, p)
+	}
+	if err != nil {
+		return zero, err
+	}
+	return *element[T](&s.result), nil
+}
+
+// scalar is memory for the operands of one element, to be given back.
+func (c *core) scalar() *scalar {
+	if s, ok := c.scalars.Get().(*scalar); ok {
+		return s
+	}
+	return new(scalar)
+}
+
+// small checks the type of an operation on one element.
+func (c *core) small(op engine.Op, rank int, t *dtype.Type) error {
+	switch {
+	case t.Err != nil:
+		return c.comm.Fail(mpi.ErrType, op, rank, -1, -1, "", t.Err)
+	case t.Size > scalarBytes, op == opCompareAndSwap && t.Size&(t.Size-1) != 0:
+		return c.comm.Fail(mpi.ErrType, op, rank, t.Size, -1, "bytes", fmt.Errorf("elements of type %s are no operands of it", t.Name))
+	}
+	return nil
+}
+
+// now waits for an access.
+func (w *Window) now(op engine.Op, p place) error {
+	if !p.Pending() {
+		return nil
+	}
+	return p.done(op, p.Flush(w.user))
+}
+
+func (w *Window) accumulate(op engine.Op, need uint32, b engine.Buf, rank, offset int, count int64, dt *dtype.Type, with mpi.Op) (place, error) {
+	p, err := w.place(op, need, rank, offset, count, dt)
+	if p.Target == nil {
+		return p, err
+	}
+	code, err := p.combines(op, with)
+	if err != nil || code == kernel.NoOp {
+		return p, err
+	}
+	if err := p.operand(op, b); err != nil {
+		return p, err
+	}
+	return p, p.done(op, p.Accumulate(b, p.at, code))
+}
+
+func (w *Window) getAccumulate(op engine.Op, need uint32, b, result engine.Buf, rank, offset int, count int64, dt *dtype.Type, with mpi.Op) (place, error) {
+	p, err := w.place(op, need, rank, offset, count, dt)
+	if p.Target == nil {
+		return p, err
+	}
+	code, err := p.combines(op, with)
+	if err != nil {
+		return p, err
+	}
+	if code == kernel.NoOp {
+		b = engine.Buf{}
+	} else if err := p.operand(op, b); err != nil {
+		return p, err
+	}
+	if err := p.operand(op, result); err != nil {
+		return p, err
+	}
+	if b.Overlaps(result) {
+		return p, p.c.comm.Fail(mpi.ErrArg, op, p.rank, -1, -1, "", fmt.Errorf("the buffers overlap"))
+	}
+	return p, p.done(op, p.GetAccumulate(b, result, p.at, code))
+}
+
+// combines finds the operation for the elements at the target.
+func (p *place) combines(op engine.Op, with mpi.Op) (kernel.Op, error) {
+	code, ok := with.Kernel()
+	base := p.at.Type.Base()
+	switch {
+	case !ok:
+		return code, p.c.comm.Fail(mpi.ErrOp, op, p.rank, -1, -1, "", fmt.Errorf("%v: only predefined operations work at a target", with))
+	case code == kernel.Replace || code == kernel.NoOp:
+		return code, nil
+	case base == nil:
+		return code, p.c.comm.Fail(mpi.ErrType, op, p.rank, -1, -1, "", fmt.Errorf("%s: elements of one basic type are needed", p.at.Type.Name))
+	case kernel.Of(code, base.Kind) == nil:
+		return code, p.c.comm.Fail(mpi.ErrOp, op, p.rank, -1, -1, "", fmt.Errorf("%v of %s", with, base.Name))
+	}
+	return code, nil
+}
+
+// operand checks a buffer of the origin: it fits, and consists of the target's
+// basic elements.
+func (p *place) operand(op engine.Op, b engine.Buf) error {
+	if err := p.fits(op, b); err != nil {
+		return err
+	}
+	x, y := b.Type.Base(), p.at.Type.Base()
+	if b.Bytes() == 0 || x == y || x != nil && y != nil && x.Kind == y.Kind && x.Size == y.Size && x.Kind != dtype.Opaque {
+		return nil
+	}
+	return p.c.comm.Fail(mpi.ErrType, op, p.rank, -1, -1, "", fmt.Errorf("%s at the origin, %s at the target, which have other basic elements", b.Type.Name, p.at.Type.Name))
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rma
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"sync/atomic"
+
+	"gompi/internal/engine"
+	"gompi/internal/remote"
+	"gompi/mpi"
+)
+
+const (
+	opCreate        engine.Op = "rma.Create"
+	opAllocate      engine.Op = "rma.Allocate"
+	opCreateDynamic engine.Op = "rma.CreateDynamic"
+	opFree          engine.Op = "Window.Free"
+)
+
+// Create makes a window of mem, which every rank gives of its own length and
+// element type; T holds no pointers. mem must be used as a window's memory
+// until Free. Memory that Allocate gives is reached faster. Collective over
+// comm, an intracommunicator: what one rank cannot do is an error on all.
+// MPI 4.1 section 12.2.1.
+func Create[T any](comm *mpi.Comm, mem []T) (*Window, error) {
+	return create(comm, opCreate, FlavorCreate, sizeOf[T](), typeError[T](), func(s *remote.Space, words int) (*remote.Region, error) {
+		return s.Expose(bytesOf(mem), words)
+	})
+}
+
+// Allocate makes a window of n elements, all zero, on each rank; n may differ.
+// Memory returns the caller's. It is gone after Free. Collective over comm, an
+// intracommunicator: what one rank cannot do is an error on all.
+// MPI 4.1 section 12.2.2.
+func Allocate[T any](comm *mpi.Comm, n int) (*Window, error) {
+	unit := sizeOf[T]()
+	return create(comm, opAllocate, FlavorAllocate, unit, cmp.Or(typeError[T](), sizeError(n, unit)), func(s *remote.Space, words int) (*remote.Region, error) {
+		return s.Allocate(int64(n)*unit, words)
+	})
+}
+
+// CreateDynamic makes a window without memory, see Attach. Collective over
+// comm, an intracommunicator. MPI 4.1 section 12.2.4.
+func CreateDynamic(comm *mpi.Comm) (*Window, error) {
+	return create(comm, opCreateDynamic, FlavorDynamic, 1, nil, func(s *remote.Space, words int) (*remote.Region, error) {
+		return s.Allocate(directoryBytes, words)
+	})
+}
+
+// wrong is an error in the arguments of one rank.
+type wrong struct {
+	class mpi.Class
+	why   error
+}
+
+func (x *wrong) Error() string { return x.why.Error() }
+
+func sizeError(n int, unit int64) *wrong {
+	if n < 0 || unit > 0 && int64(n) > math.MaxInt64/unit {
+		return &wrong{mpi.ErrSize, fmt.Errorf("%d elements of %d bytes", n, unit)}
+	}
+	return nil
+}
+
+func typeError[T any]() *wrong {
+	t := mpi.TypeOf[T]().Engine()
+	switch {
+	case t.Err != nil:
+		return &wrong{mpi.ErrType, t.Err}
+	case t.Size == 0 || t.Size > math.MaxInt32:
+		return &wrong{mpi.ErrType, fmt.Errorf("elements of type %s have %d bytes", t.Name, t.Size)}
+	}
+	return nil
+}
+
+// collective checks the communicator of a window to be made.
+func collective(comm *mpi.Comm, op engine.Op) error {
+	if comm == nil {
+		return comm.Fail(mpi.ErrComm, op, mpi.ProcNull, -1, -1, "", errors.New("communicator is nil"))
+	}
+	return comm.Intra(op)
+}
+
+// create makes a window: one exchange among all ranks.
+func create(comm *mpi.Comm, op engine.Op, flavor Flavor, unit int64, bad *wrong, alloc func(*remote.Space, int) (*remote.Region, error)) (*Window, error) {
+	if err := collective(comm, op); err != nil {
+		return nil, err
+	}
+	e, ctx := comm.Internal()
+	c := &core{engine: e, space: remote.Of(e), flavor: flavor, unit: unit, rank: comm.Rank(), size: comm.Size(), words: layWords(comm.Size())}
+	mine := entry{flavor: flavor, offer: comm.OfferContext(), unit: unit}
+	if bad == nil {
+		var err error
+		if c.region, err = alloc(c.space, c.words.total); err != nil {
+			if !errors.As(err, &bad) {
+				bad = &wrong{mpi.ErrNoMemory, err}
+			}
+		} else {
+			c.region.SetMembers(ctx.Members)
+			mine.desc, mine.bytes = c.region.Desc(), int64(len(c.region.Mem()))
+		}
+	}
+	if bad != nil {
+		mine.wrong = bad.class
+	}
+	if flavor == FlavorDynamic {
+		mine.bytes = 0
+	}
+	err := c.exchange(comm, op, &mine)
+	if err == nil {
+		err = c.check(comm, op, bad)
+	}
+	if err != nil {
+		c.discard()
+		return nil, err
+	}
+	c.targets = make([]atomic.Pointer[target], c.size)
+	return &Window{core: c}, nil
+}
+
+// exchange tells the others of the caller's part, and makes the window's
+// communicator.
+func (c *core) exchange(comm *mpi.Comm, op engine.Op, mine *entry) error {
+	c.table = make([]byte, c.size*entryBytes)
+	at := c.table[c.rank*entryBytes:][:entryBytes]
+	mine.put(at)
+	err := mpi.Allgather(comm, at, c.table)
+	if err != nil {
+		return err
+	}
+	first, err := parseEntry(c.table)
+	if err != nil {
+		return comm.Fail(mpi.ErrMismatch, op, 0, -1, -1, "", err)
+	}
+	c.comm, err = comm.Adopt(op, first.offer, comm.Name()+"/window")
+	if err != nil {
+		return err
+	}
+	c.comm.SetErrorHandler(nil)
+	_, c.ctx = c.comm.Internal()
+	return nil
+}
+
+// check compares what the ranks have said.
+func (c *core) check(comm *mpi.Comm, op engine.Op, bad *wrong) error {
+	if bad != nil {
+		return comm.Fail(bad.class, op, mpi.ProcNull, -1, -1, "", bad.why)
+	}
+	for r := range c.size {
+		e, err := parseEntry(c.table[r*entryBytes:])
+		switch {
+		case err != nil:
+			return comm.Fail(mpi.ErrMismatch, op, r, -1, -1, "", err)
+		case e.wrong != 0:
+			return comm.Fail(mpi.ErrAborted, op, r, -1, -1, "", e.wrong)
+		case e.flavor != c.flavor:
+			return comm.Fail(mpi.ErrMismatch, op, r, -1, -1, "", fmt.Errorf("rank %d calls %v, rank %d %v", c.rank, c.flavor, r, e.flavor))
+		}
+	}
+	return nil
+}
+
+// discard gives up what a window was to consist of. Others may think that there
+// is one.
+func (c *core) discard() {
+	drop(c.region, true)
+	if c.comm != nil {
+		c.comm.Free()
+	}
+}
+
+// drop gives up memory of the caller, if there is any. lost: others may still
+// use it.
+func drop(r *remote.Region, lost bool) {
+	switch {
+	case r == nil:
+	case lost:
+		r.Abandon()
+	default:
+		r.Close()
+	}
+}
+
+// Free ends the window on all ranks: it completes what was started, waits until
+// every rank has called it, and gives up the memory that the window was made
+// with; slices that Memory and SharedQuery gave must not be used any more. An
+// epoch of the caller that is open, but for one of Fence, is ErrRMASync, and the
+// window stays. Attributes are deleted first. With another error the window is
+// freed nevertheless; if a rank has failed, or w's context ends before all
+// have called Free, memory that the window allocated is never used again.
+// Collective. MPI 4.1 section 12.2.5.
+func (w *Window) Free() error {
+	c, err := w.usable(opFree)
+	if err != nil {
+		return err
+	}
+	if err := c.epochs.collective(w, opFree); err != nil {
+		return err
+	}
+	err = w.settle(opFree)
+	if err == nil {
+		err = w.meet(opFree)
+	}
+	return errors.Join(err, c.end(err != nil))
+}
+
+// end gives up a window. lost: others may still use its memory.
+func (c *core) end(lost bool) error {
+	c.reachMu.Lock()
+	c.freed.Store(true)
+	for r := range c.targets {
+		if t := c.targets[r].Swap(nil); t != nil {
+			t.pieces.close()
+			t.Close()
+		}
+	}
+	c.distant = nil
+	c.reachMu.Unlock()
+	c.directory.close(lost)
+	drop(c.region, lost)
+	c.shared.close(lost)
+	return c.comm.Free()
+}

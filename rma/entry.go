@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rma
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"gompi/internal/remote"
+	"gompi/mpi"
+)
+
+// entry is what a rank tells the others of its part of a window to be made.
+//
+//	0   version
+//	4   flavor
+//	5   class of the error for which the rank cannot make its part, or 0
+//	8   the window's context, of rank 0
+//	16  unit of offsets in bytes
+//	24  size in bytes
+//	32  description of the region
+type entry struct {
+	flavor Flavor
+	wrong  mpi.Class
+	offer  uint64
+	unit   int64
+	bytes  int64
+	desc   remote.Desc
+}
+
+const (
+	entryVersion = 1
+	entryHead    = 32
+	entryBytes   = entryHead + remote.DescBytes
+)
+
+func (e *entry) put(b []byte) {
+	le := binary.LittleEndian
+	le.PutUint32(b, entryVersion)
+	b[4], b[5], b[6], b[7] = byte(e.flavor), byte(e.wrong), 0, 0
+	le.PutUint64(b[8:], e.offer)
+	le.PutUint64(b[16:], uint64(e.unit))
+	le.PutUint64(b[24:], uint64(e.bytes))
+	copy(b[entryHead:entryBytes], e.desc[:])
+}
+
+// parseEntry reads what another rank wrote.
+func parseEntry(b []byte) (e entry, err error) {
+	le := binary.LittleEndian
+	if v := le.Uint32(b); v != entryVersion {
+		return e, fmt.Errorf("it describes its memory in version %d, this process in %d", v, entryVersion)
+	}
+	e.flavor, e.wrong = Flavor(b[4]), mpi.Class(b[5])
+	e.offer, e.unit, e.bytes = le.Uint64(b[8:]), int64(le.Uint64(b[16:])), int64(le.Uint64(b[24:]))
+	copy(e.desc[:], b[entryHead:entryBytes])
+	if e.wrong == 0 && (e.unit <= 0 || e.unit > math.MaxInt32 || e.bytes < 0) {
+		return e, fmt.Errorf("it describes %d bytes in units of %d", e.bytes, e.unit)
+	}
+	return e, nil
+}
+
+// entry is what a rank said of its memory; it was parsed before.
+func (c *core) entry(rank int) entry {
+	e, _ := parseEntry(c.table[rank*entryBytes:])
+	return e
+}

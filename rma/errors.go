@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rma
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gompi/internal/engine"
+	"gompi/internal/remote"
+	"gompi/mpi"
+)
+
+// usable is the window of a call, or why it has none.
+func (w *Window) usable(op engine.Op) (*core, error) {
+	var none *mpi.Comm
+	switch {
+	case w == nil:
+		return nil, none.Fail(mpi.ErrWin, op, mpi.ProcNull, -1, -1, "", errors.New("window is nil"))
+	case w.core.freed.Load():
+		return nil, w.core.gone(op)
+	case w.user != nil && w.user.Err() != nil:
+		return nil, w.core.comm.Fail(mpi.ErrCancelled, op, mpi.ProcNull, -1, -1, "", context.Cause(w.user))
+	}
+	return w.core, nil
+}
+
+// gone is the error of a call on a window that was freed.
+func (c *core) gone(op engine.Op) error {
+	return c.comm.Fail(mpi.ErrWin, op, mpi.ProcNull, -1, -1, "", errors.New("it was freed"))
+}
+
+func (c *core) checkRank(op engine.Op, rank int) error {
+	if rank >= 0 && rank < c.size {
+		return nil
+	}
+	return c.comm.Fail(mpi.ErrRank, op, mpi.ProcNull, -1, -1, "", fmt.Errorf("rank %d of %d", rank, c.size))
+}
+
+// fault is the error of a call that the layers below could not do.
+func (c *core) fault(op engine.Op, rank int, f *engine.Fault) error {
+	if f.Class != engine.Argument {
+		return c.comm.Fault(op, rank, f)
+	}
+	return c.comm.Fail(classOf(f.Err), op, rank, f.Got, f.Want, "bytes", f.Err)
+}
+
+// classOf is the class of an access that was refused.
+func classOf(err error) mpi.Class {
+	var r remote.Reason
+	if !errors.As(err, &r) {
+		return mpi.ErrArg
+	}
+	switch r {
+	case remote.OutOfRange:
+		return mpi.ErrRMARange
+	case remote.Misaligned:
+		return mpi.ErrArg
+	case remote.NoSuchOp:
+		return mpi.ErrOp
+	case remote.SizesDiffer:
+		return mpi.ErrCount
+	case remote.BadLayout:
+		return mpi.ErrType
+	case remote.RegionGone:
+		return mpi.ErrClosed
+	}
+	return mpi.ErrArg
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rma
+
+import (
+	"gompi/internal/engine"
+	"gompi/internal/match"
+)
+
+const opFence engine.Op = "Window.Fence"
+
+// Fence ends an epoch and begins the next, in which every rank may access the
+// memory of every other: all accesses made before it by any rank have happened
+// at their targets when it returns. assert may have NoStore, NoPut, NoPrecede
+// and NoSucceed. It is a barrier. While a lock is held, or an epoch of Start or
+// Post is open, it is ErrRMASync. If it fails otherwise it does so on all ranks,
+// and the window is revoked. Collective. MPI 4.1 section 12.5.1.
+func (w *Window) Fence(assert Assert) error {
+	c, err := w.usable(opFence)
+	if err != nil {
+		return err
+	}
+	if err := c.asserts(opFence, assert, NoStore|NoPut|NoPrecede|NoSucceed); err != nil {
+		return err
+	}
+	if err := c.epochs.collective(w, opFence); err != nil {
+		return err
+	}
+	err = w.settle(opFence)
+	if err == nil {
+		err = w.meet(opFence)
+	}
+	if assert&NoSucceed == 0 && err == nil {
+		c.admitted.Or(byFence)
+	} else {
+		c.admitted.And(^byFence)
+	}
+	c.epochs.mu.Lock()
+	c.epochs.fence = closed
+	c.epochs.mu.Unlock()
+	return err
+}
+
+// The barrier's ranks form a tree: each tells its parent when all below it have
+// entered, and its children when everybody has.
+
+// barrierDegree is how many children a rank has at most. On one host a tree of
+// one level is best, as each level waits for its ranks to run.
+const barrierDegree = 32
+
+func (c *core) parent() int     { return (c.rank - 1) / barrierDegree }
+func (c *core) firstChild() int { return c.rank*barrierDegree + 1 }
+func (c *core) children() int {
+	return max(0, min(barrierDegree, c.size-c.firstChild()))
+}
+
+// meet returns when all ranks have called it. If it fails the window is revoked,
+// so that no rank waits for one that does not come. Called by one goroutine at
+// a time.
+func (w *Window) meet(op engine.Op) error {
+	err := w.enter(op)
+	if err != nil {
+		w.core.comm.Revoke()
+	}
+	return err
+}
+
+func (w *Window) enter(op engine.Op) error {
+	c := w.core
+	c.epochs.barrier++
+	n, kids := c.epochs.barrier, c.children()
+	if kids > 0 {
+		if err := w.await(op, match.Any, c.firstChild(), c.words.up, kids, n); err != nil {
+			return err
+		}
+	}
+	if c.rank > 0 {
+		if err := w.signal(op, c.parent(), c.words.up+(c.rank-1)%barrierDegree, n); err != nil {
+			return err
+		}
+		if err := w.await(op, match.Any, c.parent(), c.words.down, 1, n); err != nil {
+			return err
+		}
+	}
+	for k := range kids {
+		if err := w.signal(op, c.firstChild()+k, c.words.down, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rma_test
+
+import (
+	"testing"
+
+	"gompi/mpi"
+	"gompi/mpitest"
+	"gompi/rma"
+)
+
+// moreFlavors are those whose memory has other addresses than Create's.
+var moreFlavors = []flavor{
+	{"shared", func(comm *mpi.Comm, n int) (*rma.Window, []int64, []int, error) {
+		win, err := rma.AllocateShared[int64](comm, n)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		return win, rma.Memory[int64](win), make([]int, comm.Size()), nil
+	}},
+	{"dynamic", func(comm *mpi.Comm, n int) (*rma.Window, []int64, []int, error) {
+		win, err := rma.CreateDynamic(comm)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		mem := make([]int64, n)
+		mine, err := rma.Attach(win, mem)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		at := make([]int, comm.Size())
+		return win, mem, at, mpi.Allgather(comm, []int{mine}, at)
+	}},
+}
+
+// TestShared: each rank loads and stores in the memory of all.
+func TestShared(t *testing.T) {
+	for _, way := range ways[:2] {
+		t.Run(way.name, func(t *testing.T) {
+			mpitest.Run(t, 4, func(t *mpitest.T, w *mpi.Comm) {
+				n := 100 * w.Rank() // rank 0 has none
+				win, err := rma.AllocateShared[int64](w, n)
+				must(t, err)
+				must(t, win.Fence(0))
+				for r := range w.Size() {
+					part, err := rma.SharedQuery[int64](win, r)
+					must(t, err)
+					if len(part) != 100*r {
+						t.Fatalf("rank %d has %d elements", r, len(part))
+					}
+					for i := w.Rank(); i < len(part); i += w.Size() {
+						part[i] = int64(1000*r + i)
+					}
+				}
+				must(t, win.Fence(0))
+				for i, v := range rma.Memory[int64](win) {
+					if v != int64(1000*w.Rank()+i) {
+						t.Fatalf("element %d is %d", i, v)
+					}
+				}
+				first, err := rma.SharedQuery[int64](win, mpi.ProcNull)
+				must(t, err)
+				if len(first) != 100 || first[7] != 1007 {
+					t.Fatalf("first memory: %d elements", len(first))
+				}
+				_, err = rma.SharedQuery[int64](win, 4)
+				wantError(t, err, mpi.ErrRank, "rank 4 of 4")
+				must(t, win.Free())
+				other, err := rma.Allocate[int64](w, 1)
+				must(t, err)
+				_, err = rma.SharedQuery[int64](other, 0)
+				wantError(t, err, mpi.ErrRMAFlavor, "Allocate")
+				must(t, other.Free())
+			}, way.opts...)
+		})
+	}
+}
+
+// TestSharedApart: ranks that share no memory are told so, all of them.
+func TestSharedApart(t *testing.T) {
+	mpitest.Run(t, 3, func(t *mpitest.T, w *mpi.Comm) {
+		_, err := rma.AllocateShared[int64](w, 10)
+		wantError(t, err, mpi.ErrRMAShared, "not shared")
+		must(t, w.Barrier())
+		win, err := rma.AllocateShared[int64](w.Process().Self(), 10)
+		must(t, err)
+		mem, err := rma.SharedQuery[int64](win, 0)
+		must(t, err)
+		if len(mem) != 10 {
+			t.Fatalf("%d elements", len(mem))
+		}
+		must(t, win.Free())
+	}, mpitest.Transport("tcp"))
+}
+
+// TestDynamic: memory comes and goes while others use other memory of the same
+// rank.
+func TestDynamic(t *testing.T) {
+	overAll(t, 3, func(t *mpitest.T, w *mpi.Comm) {
+		const rounds, lasting = 30, 64
+		win, err := rma.CreateDynamic(w)
+		must(t, err)
+		if win.Bytes(0) != 0 || win.DispUnit(0) != 1 || rma.Memory[byte](win) != nil {
+			t.Fatal("a dynamic window has memory")
+		}
+		base := make([]int64, lasting)
+		mine, err := rma.Attach(win, base)
+		must(t, err)
+		at := make([]int, 3)
+		must(t, mpi.Allgather(w, []int{mine}, at))
+		must(t, win.LockAll(0))
+		for k := range rounds {
+			mem := make([]int64, 1+k)
+			mem[k] = int64(k)
+			addr, err := rma.Attach(win, mem)
+			must(t, err)
+			where := make([]int, 3)
+			must(t, mpi.Allgather(w, []int{addr}, where))
+			next := (w.Rank() + 1) % 3
+			got := make([]int64, 1)
+			must(t, rma.Get(win, got, next, where[next]+8*k))
+			must(t, rma.Put(win, []int64{int64(k)}, next, at[next]+8*(k%lasting)))
+			must(t, win.Flush(next))
+			if got[0] != int64(k) {
+				t.Fatalf("round %d: got %d", k, got[0])
+			}
+			must(t, w.Barrier())
+			if k%3 != 0 { // some stay until the end
+				must(t, win.Detach(addr))
+				wantError(t, win.Detach(addr), mpi.ErrRMAAttach)
+			}
+			must(t, w.Barrier())
+			if k%3 != 0 {
+				err := rma.Get(win, got, next, where[next])
+				if err == nil {
+					err = win.Flush(next)
+				}
+				if err == nil {
+					t.Fatal("memory that was detached was read")
+				}
+			}
+		}
+		must(t, win.UnlockAll())
+		must(t, w.Barrier())
+		for k := range rounds {
+			if base[k] != int64(k) {
+				t.Fatalf("element %d is %d", k, base[k])
+			}
+		}
+		must(t, win.Fence(0))
+		wantError(t, rma.Put(win, []byte{1}, 0, 0), mpi.ErrRMARange)
+		wantError(t, rma.Put(win, []byte{1}, 0, -5), mpi.ErrRMARange)
+		wantError(t, rma.Put(win, []byte{1}, 0, at[0]-1), mpi.ErrRMARange)
+		wantError(t, rma.Put(win, make([]int64, 2), 0, at[0]+8*(lasting-1)), mpi.ErrRMARange, "no memory")
+		_, err = rma.Attach(win, []string{"x"})
+		wantError(t, err, mpi.ErrType)
+		must(t, win.Fence(rma.NoSucceed))
+		must(t, win.Free())
+		other, err := rma.Create(w, base)
+		must(t, err)
+		_, err = rma.Attach(other, base)
+		wantError(t, err, mpi.ErrRMAFlavor)
+		wantError(t, other.Detach(mine), mpi.ErrRMAFlavor)
+		must(t, other.Free())
+	})
+}

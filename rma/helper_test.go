@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rma_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"gompi/mpi"
+	"gompi/mpitest"
+	"gompi/rma"
+)
+
+// ways are the ways in which accesses reach a target: each is a transport with
+// settings.
+var ways = []struct {
+	name string
+	opts []mpitest.Option
+}{
+	{"inproc", nil},
+	{"shm", []mpitest.Option{mpitest.Transport("shm")}},
+}
+
+// overAll runs f on n ranks in each way.
+func overAll(t *testing.T, n int, f func(t *mpitest.T, w *mpi.Comm)) {
+	t.Helper()
+	for _, way := range ways {
+		t.Run(way.name, func(t *testing.T) { mpitest.Run(t, n, f, way.opts...) })
+	}
+}
+
+func must(t *mpitest.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantError checks the class of an error and that its text has all parts.
+func wantError(t testing.TB, err error, class mpi.Class, parts ...string) {
+	t.Helper()
+	if !errors.Is(err, class) {
+		t.Fatalf("error is %v, want class %q", err, class)
+	}
+	for _, p := range parts {
+		if !strings.Contains(err.Error(), p) {
+			t.Fatalf("error %q does not contain %q", err, p)
+		}
+	}
+}
+
+// a flavor makes windows of n int64 in one of the ways that windows have
+// memory, and says at which offset that of each rank begins.
+type flavor struct {
+	name string
+	make func(comm *mpi.Comm, n int) (win *rma.Window, mem []int64, at []int, err error)
+}
+
+var flavors = []flavor{
+	{"create", func(comm *mpi.Comm, n int) (*rma.Window, []int64, []int, error) {
+		mem := make([]int64, n)
+		win, err := rma.Create(comm, mem)
+		return win, mem, make([]int, comm.Size()), err
+	}},
+	{"allocate", func(comm *mpi.Comm, n int) (*rma.Window, []int64, []int, error) {
+		win, err := rma.Allocate[int64](comm, n)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		return win, rma.Memory[int64](win), make([]int, comm.Size()), nil
+	}},
+}
+
+// schemes are the kinds of epochs: each calls access for every rank, and
+// returns when all accesses of all ranks have happened.
+var schemes = []struct {
+	name    string
+	passive bool
+	run     func(t *mpitest.T, w *mpi.Comm, win *rma.Window, access func(target int))
+}{
+	{"fence", false, func(t *mpitest.T, w *mpi.Comm, win *rma.Window, access func(int)) {
+		must(t, win.Fence(rma.NoPrecede))
+		each(w, access)
+		must(t, win.Fence(rma.NoSucceed|rma.NoStore))
+	}},
+	{"start", false, func(t *mpitest.T, w *mpi.Comm, win *rma.Window, access func(int)) {
+		must(t, win.Post(w.Group(), rma.NoStore))
+		must(t, win.Start(w.Group(), 0))
+		each(w, access)
+		must(t, win.Complete())
+		must(t, win.Wait())
+	}},
+	{"lock", true, func(t *mpitest.T, w *mpi.Comm, win *rma.Window, access func(int)) {
+		each(w, func(target int) {
+			must(t, win.Lock(rma.LockExclusive, target, 0))
+			access(target)
+			must(t, win.Unlock(target))
+		})
+		must(t, w.Barrier())
+	}},
+	{"lock-shared", true, func(t *mpitest.T, w *mpi.Comm, win *rma.Window, access func(int)) {
+		each(w, func(target int) { must(t, win.Lock(rma.LockShared, target, 0)) })
+		each(w, access)
+		each(w, func(target int) { must(t, win.Unlock(target)) })
+		must(t, w.Barrier())
+	}},
+	{"lock-all", true, func(t *mpitest.T, w *mpi.Comm, win *rma.Window, access func(int)) {
+		must(t, win.LockAll(0))
+		each(w, access)
+		must(t, win.UnlockAll())
+		must(t, w.Barrier())
+	}},
+	{"lock-all-unchecked", true, func(t *mpitest.T, w *mpi.Comm, win *rma.Window, access func(int)) {
+		must(t, win.LockAll(rma.NoCheck))
+		each(w, access)
+		must(t, win.FlushAll())
+		must(t, w.Barrier())
+		must(t, win.UnlockAll())
+	}},
+}
+
+// each calls f for every rank, beginning with the next.
+func each(w *mpi.Comm, f func(rank int)) {
+	for i := range w.Size() {
+		f((w.Rank() + 1 + i) % w.Size())
+	}
+}

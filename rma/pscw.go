@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rma
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	"gompi/internal/engine"
+	"gompi/mpi"
+)
+
+const (
+	opPost     engine.Op = "Window.Post"
+	opStart    engine.Op = "Window.Start"
+	opComplete engine.Op = "Window.Complete"
+	opWait     engine.Op = "Window.Wait"
+	opTest     engine.Op = "Window.Test"
+)
+
+// Post begins an epoch in which the ranks of group, a part of the window's, may
+// access the caller's memory by Start. It does not wait. assert may have
+// NoCheck, NoStore and NoPut. Local in effect. MPI 4.1 section 12.5.2.
+func (w *Window) Post(group mpi.Group, assert Assert) error {
+	c, err := w.usable(opPost)
+	if err != nil {
+		return err
+	}
+	if err := c.asserts(opPost, assert, NoCheck|NoStore|NoPut); err != nil {
+		return err
+	}
+	x := &c.epochs
+	x.mu.Lock()
+	what := ""
+	switch {
+	case x.fence != closed:
+		what = "Fence or Free is running"
+	case x.post != closed:
+		what = "the epoch of the last Post is not over"
+	default:
+		x.counting(c.size)
+		x.posts, err = c.ranks(opPost, x.posts[:0], group)
+		if err == nil {
+			x.post = changing
+		}
+	}
+	x.mu.Unlock()
+	if err := cmp.Or(err, c.misplaced(opPost, mpi.ProcNull, what)); err != nil {
+		return err
+	}
+	for _, r := range x.posts {
+		x.counts[r].posted++
+		err = errors.Join(err, w.signal(opPost, r, c.words.post+c.rank, x.counts[r].posted))
+	}
+	x.mu.Lock()
+	x.post = open
+	x.mu.Unlock()
+	return err
+}
+
+// Start begins an epoch in which the caller may access the memory of the ranks
+// of group, a part of the window's, and waits until each has called Post, unless
+// assert has NoCheck. MPI 4.1 section 12.5.2.
+func (w *Window) Start(group mpi.Group, assert Assert) error {
+	c, err := w.usable(opStart)
+	if err != nil {
+		return err
+	}
+	if err := c.asserts(opStart, assert, NoCheck); err != nil {
+		return err
+	}
+	x := &c.epochs
+	x.mu.Lock()
+	what := x.access()
+	if what == "" && x.locked > 0 {
+		what = fmt.Sprintf("%d locks are held", x.locked)
+	}
+	if what == "" {
+		x.counting(c.size)
+		x.starts, err = c.ranks(opStart, x.starts[:0], group)
+		if err == nil {
+			x.start = changing
+		}
+	}
+	x.mu.Unlock()
+	if err := cmp.Or(err, c.misplaced(opStart, mpi.ProcNull, what)); err != nil {
+		return err
+	}
+	err = w.started(assert)
+	x.mu.Lock()
+	if x.start = open; err != nil {
+		x.start = closed
+	}
+	x.mu.Unlock()
+	return err
+}
+
+// started waits for the posts of an epoch and opens it. If it fails the posts
+// are there for another Start.
+func (w *Window) started(assert Assert) error {
+	c, x := w.core, &w.core.epochs
+	for _, r := range x.starts {
+		if _, err := c.reach(opStart, r); err != nil {
+			return err
+		}
+		if assert&NoCheck != 0 {
+			continue
+		}
+		if err := w.await(opStart, r, r, c.words.post+r, 1, x.counts[r].started+1); err != nil {
+			return err
+		}
+	}
+	for _, r := range x.starts {
+		x.counts[r].started++
+		c.targets[r].Load().open.Or(byStart)
+	}
+	return nil
+}
+
+// Complete ends the epoch of Start: the caller's accesses have happened at
+// their targets. MPI 4.1 section 12.5.2.
+func (w *Window) Complete() error {
+	c, err := w.usable(opComplete)
+	if err != nil {
+		return err
+	}
+	x := &c.epochs
+	if err := c.advance(opComplete, &x.start, "Start"); err != nil {
+		return err
+	}
+	for _, r := range x.starts {
+		t := c.targets[r].Load()
+		t.open.And(^byStart)
+		x.counts[r].completed++
+		err = errors.Join(err, w.flushed(opComplete, t), w.signal(opComplete, r, c.words.complete+c.rank, x.counts[r].completed))
+	}
+	x.mu.Lock()
+	x.start = closed
+	x.mu.Unlock()
+	return err
+}
+
+// Wait ends the epoch of Post: it returns when each of its ranks has called
+// Complete, or one has failed. Given up it leaves the epoch open.
+// MPI 4.1 section 12.5.2.
+func (w *Window) Wait() error {
+	c, err := w.usable(opWait)
+	if err != nil {
+		return err
+	}
+	x := &c.epochs
+	if err := c.advance(opWait, &x.post, "Post"); err != nil {
+		return err
+	}
+	for _, r := range x.posts {
+		if err = w.await(opWait, r, r, c.words.complete+r, 1, x.counts[r].awaited+1); err != nil {
+			break
+		}
+	}
+	c.exposed(!errors.Is(err, mpi.ErrCancelled))
+	return err
+}
+
+// Test is Wait that does not block: done is false if the epoch goes on.
+// MPI 4.1 section 12.5.2.
+func (w *Window) Test() (done bool, err error) {
+	c, err := w.usable(opTest)
+	if err != nil {
+		return false, err
+	}
+	x := &c.epochs
+	if err := c.advance(opTest, &x.post, "Post"); err != nil {
+		return false, err
+	}
+	done = true
+	for _, r := range x.posts {
+		if c.region.Word(c.words.complete+r) <= x.counts[r].awaited {
+			done = false
+			break
+		}
+	}
+	c.exposed(done)
+	if !done {
+		c.engine.Poll()
+	}
+	return done, nil
+}
+
+// exposed ends the epoch of Post, or leaves it open.
+func (c *core) exposed(over bool) {
+	x := &c.epochs
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !over {
+		x.post = open
+		return
+	}
+	for _, r := range x.posts {
+		x.counts[r].awaited++
+	}
+	x.post = closed
+}
+
+// advance makes an open epoch one that is being ended.
+func (c *core) advance(op engine.Op, s *stage, begin string) error {
+	c.epochs.mu.Lock()
+	was := *s
+	if was == open {
+		*s = changing
+	}
+	c.epochs.mu.Unlock()
+	switch was {
+	case open:
+		return nil
+	case changing:
+		return c.misplaced(op, mpi.ProcNull, "another goroutine begins or ends the epoch")
+	}
+	return c.misplaced(op, mpi.ProcNull, "no epoch of "+begin+" is open")
+}
+
+// ranks appends the ranks that the processes of a group have in the window.
+func (c *core) ranks(op engine.Op, list []int, g mpi.Group) ([]int, error) {
+	for _, p := range g.Members().All() {
+		r := c.ctx.Members.Index(p)
+		if r < 0 {
+			return list, c.comm.Fail(mpi.ErrRank, op, mpi.ProcNull, -1, -1, "", fmt.Errorf("process %v of the group is not in the window", p))
+		}
+		list = append(list, r)
+	}
+	return list, nil
+}
+
+// counting makes room for the counts of epochs with each rank.
+func (x *epochs) counting(size int) {
+	if x.counts == nil {
+		x.counts = make([]pair, size)
+	}
+}

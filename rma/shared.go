@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rma
+
+import (
+	"fmt"
+	"math"
+
+	"gompi/internal/engine"
+	"gompi/internal/remote"
+	"gompi/mpi"
+)
+
+const (
+	opAllocateShared engine.Op = "rma.AllocateShared"
+	opSharedQuery    engine.Op = "rma.SharedQuery"
+)
+
+// shared is the memory of all ranks of a window of AllocateShared.
+type shared struct {
+	whole *remote.Region // of rank 0
+	part  *remote.Target // in which the caller's memory is
+}
+
+func (s *shared) close(lost bool) {
+	if s.part != nil {
+		s.part.Close()
+	}
+	drop(s.whole, lost)
+}
+
+// AllocateShared makes a window of n elements, all zero, on each rank; n may
+// differ. The ranks are on one host, or it is ErrRMAShared; each can use the
+// memory of all directly (SharedQuery). The parts of the ranks lie side by
+// side, in their order. Collective over comm, an intracommunicator: what one
+// rank cannot do is an error on all. MPI 4.1 section 12.2.3.
+func AllocateShared[T any](comm *mpi.Comm, n int) (*Window, error) {
+	bad := typeError[T]()
+	if bad == nil {
+		bad = sizeError(n, sizeOf[T]())
+	}
+	if err := collective(comm, opAllocateShared); err != nil {
+		return nil, err
+	}
+	if comm.Size() == 1 {
+		return create(comm, opAllocateShared, FlavorShared, sizeOf[T](), bad, func(space *remote.Space, words int) (*remote.Region, error) {
+			return space.Allocate(int64(n)*sizeOf[T](), words)
+		})
+	}
+	var s shared
+	mine := int64(0)
+	if bad == nil {
+		mine = int64(n) * sizeOf[T]()
+	}
+	at, desc, err := s.agree(comm, mine)
+	if err != nil {
+		s.close(true)
+		return nil, err
+	}
+	w, err := create(comm, opAllocateShared, FlavorShared, sizeOf[T](), bad, func(space *remote.Space, words int) (*remote.Region, error) {
+		_, ctx := comm.Internal()
+		var f *engine.Fault
+		if s.part, f = space.Reach(ctx.Members.At(0), desc); f != nil {
+			return nil, &wrong{mpi.ErrRMAShared, fmt.Errorf("rank 0 has no memory to share: %w", comm.Fault(opAllocateShared, 0, f))}
+		}
+		r, err := space.Within(s.part, at, mine, words)
+		if err != nil {
+			return nil, &wrong{mpi.ErrRMAShared, err}
+		}
+		return r, nil
+	})
+	if err != nil {
+		s.close(true)
+		return nil, err
+	}
+	w.core.shared = s
+	return w, nil
+}
+
+// agree allocates memory for all ranks on rank 0. It returns where the caller's
+// n bytes begin, and what there is to know of the whole.
+func (s *shared) agree(comm *mpi.Comm, n int64) (at int64, desc *remote.Desc, err error) {
+	sizes := make([]int64, comm.Size())
+	sizes[comm.Rank()] = n
+	if err := mpi.Allgather(comm, sizes[comm.Rank():][:1], sizes); err != nil {
+		return 0, nil, err
+	}
+	total := int64(0)
+	for r, n := range sizes {
+		if n < 0 || n > math.MaxInt64-total {
+			total = -1 // the allocation fails, on rank 0
+			break
+		}
+		if r < comm.Rank() {
+			at += n
+		}
+		total += n
+	}
+	d := new(remote.Desc)
+	if comm.Rank() == 0 {
+		e, _ := comm.Internal()
+		if whole, err := remote.Of(e).Allocate(total, 0); err == nil {
+			s.whole = whole
+			*d = whole.Desc()
+		}
+	}
+	return at, d, mpi.Bcast(comm, d[:], 0)
+}
+
+// SharedQuery is the memory of a rank in a window of AllocateShared, as
+// elements of T, as Memory gives it; mpi.ProcNull stands for the first rank
+// that has any. Loads and stores need the synchronisation of all shared memory:
+// Fence, or in a LockAll Sync and a Barrier. Not to be used after Free. Local.
+// MPI 4.1 section 12.2.3.
+func SharedQuery[T any](w *Window, rank int) ([]T, error) {
+	c, err := w.usable(opSharedQuery)
+	if err != nil {
+		return nil, err
+	}
+	if c.flavor != FlavorShared {
+		return nil, c.comm.Fail(mpi.ErrRMAFlavor, opSharedQuery, rank, -1, -1, "", fmt.Errorf("the window was made by %v", c.flavor))
+	}
+	if bad := typeError[T](); bad != nil {
+		return nil, c.comm.Fail(bad.class, opSharedQuery, rank, -1, -1, "", bad.why)
+	}
+	if rank == mpi.ProcNull {
+		for rank = 0; rank < c.size-1 && c.entry(rank).bytes == 0; {
+			rank++
+		}
+	}
+	t, err := c.reach(opSharedQuery, rank)
+	if err != nil {
+		return nil, err
+	}
+	if t.mem == nil && t.size > 0 {
+		return nil, c.comm.Fail(mpi.ErrRMAShared, opSharedQuery, rank, -1, -1, "", fmt.Errorf("it is not mapped here"))
+	}
+	return elementsOf[T](t.mem), nil
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rma
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"gompi/internal/engine"
+	"gompi/internal/mem"
+	"gompi/internal/remote"
+	"gompi/mpi"
+)
+
+// target is the memory of one rank as this process reaches it. Immutable but
+// for what guards itself.
+type target struct {
+	mem        []byte        // if it is mapped; else the accesses go by way of Target
+	unit, last int64         // of offsets: bytes, and the largest one
+	atomics    bool          // the processor's are those of the memory's atomicity domain
+	open       atomic.Uint32 // the epochs that admit accesses
+
+	*remote.Target
+	rank  int
+	size  int64
+	first sync.Mutex // held by the first access after LockAll
+
+	pieces pieces // of a dynamic window
+}
+
+// reach finds a rank's memory, on first use with the help of the operating
+// system.
+func (c *core) reach(op engine.Op, rank int) (*target, error) {
+	if err := c.checkRank(op, rank); err != nil {
+		return nil, err
+	}
+	if t := c.targets[rank].Load(); t != nil {
+		return t, nil
+	}
+	c.reachMu.Lock()
+	defer c.reachMu.Unlock()
+	if t := c.targets[rank].Load(); t != nil {
+		return t, nil
+	}
+	if c.freed.Load() {
+		return nil, c.gone(op)
+	}
+	e := c.entry(rank)
+	rt, f := c.space.Reach(c.ctx.Members.At(rank), &e.desc)
+	if f != nil {
+		return nil, c.fault(op, rank, f)
+	}
+	t := &target{Target: rt, rank: rank, unit: e.unit, size: rt.Bytes()}
+	switch {
+	case c.flavor == FlavorDynamic:
+	case t.size != e.bytes:
+		rt.Close()
+		return nil, c.comm.Fail(mpi.ErrUnreachable, op, rank, t.size, e.bytes, "bytes", fmt.Errorf("its memory is not what it said"))
+	default:
+		t.mem, t.atomics, t.last = rt.Mapped(), rt.CPU(), t.size/t.unit
+	}
+	if t.mem == nil {
+		c.distant = append(c.distant, t)
+	}
+	c.targets[rank].Store(t)
+	return t, nil
+}
+
+// far are the targets whose accesses may have to be waited for.
+func (c *core) far() []*target {
+	c.reachMu.Lock()
+	defer c.reachMu.Unlock()
+	return c.distant
+}
+
+// mapped is where an offset of a target lies that is mapped and that the
+// window's epochs admit; nil: ask admit.
+func (w *Window) mapped(rank, offset int) (t *target, off int64) {
+	if w == nil || w.user != nil || uint(rank) >= uint(len(w.core.targets)) {
+		return nil, 0
+	}
+	t = w.core.targets[rank].Load()
+	if t == nil || t.open.Load()|w.core.admitted.Load() == 0 || uint64(offset) > uint64(t.last) || t.mem == nil {
+		return nil, 0
+	}
+	return t, int64(offset) * t.unit
+}
+
+// put does a Put into memory that is mapped.
+func (w *Window) putNow(b *engine.Buf, rank, offset int) bool {
+	t, off := w.mapped(rank, offset)
+	if t == nil || b.Bytes() > int64(len(t.mem))-off || b.Type.Err != nil {
+		return false
+	}
+	copyTo(t.mem[off:], b.Slice())
+	return true
+}
+
+// get does a Get from memory that is mapped.
+func (w *Window) getNow(b *engine.Buf, rank, offset int) bool {
+	t, off := w.mapped(rank, offset)
+	if t == nil || b.Bytes() > int64(len(t.mem))-off || b.Type.Err != nil {
+		return false
+	}
+	copyTo(b.Slice(), t.mem[off:])
+	return true
+}
+
+// smallCopy is up to where one call of Go's copy is best.
+const smallCopy = 64 << 10
+
+func copyTo(dst, src []byte) {
+	if n := min(len(dst), len(src)); n > smallCopy {
+		mem.Copy(dst, src)
+		return
+	}
+	copy(dst, src)
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rma
+
+import (
+	"gompi/internal/engine"
+	"gompi/internal/remote"
+)
+
+// words says what the words of a rank's control block are for. Each has one
+// writer, and holds a number that only grows, but for locks.
+//
+//	up        by child: barriers that all below it have entered
+//	down      barriers that the rank's parent knows to be over
+//	post      by rank: exposures to this rank that it has begun
+//	complete  by rank: accesses to this rank that it has ended
+//	lock      by rank: its place in the queue for this rank's lock
+type words struct {
+	up, down, post, complete, lock, total int
+}
+
+func layWords(size int) words {
+	w := words{down: min(size-1, barrierDegree)}
+	w.post = w.down + 1
+	w.complete = w.post + size
+	w.lock = w.complete + size
+	w.total = w.lock + size
+	return w
+}
+
+// pending is a wait for words of the caller's own block, each of a rank.
+type pending struct {
+	engine.Await
+	region *remote.Region
+	word   int // the first of n
+	rank0  int // whose that is
+	n      int
+	value  uint64
+	over   func() (bool, *engine.Fault)
+	missed func(rank int32) bool
+}
+
+// ready reports whether each of the words has reached the value.
+func (p *pending) ready() (bool, *engine.Fault) {
+	for p.n > 0 && p.region.Word(p.word+p.n-1) >= p.value {
+		p.n--
+	}
+	return p.n == 0, nil
+}
+
+// misses reports whether the word of a rank is missing.
+func (p *pending) misses(rank int32) bool {
+	k := int(rank) - p.rank0
+	return k >= 0 && k < p.n && p.region.Word(p.word+k) < p.value
+}
+
+// wait is a wait of this window, to be given back by done.
+func (w *Window) wait(op engine.Op, rank int) *pending {
+	p, _ := w.core.waits.Get().(*pending)
+	if p == nil {
+		p = &pending{region: w.core.region}
+		p.over, p.missed = p.ready, p.misses
+	}
+	p.Op, p.Ctx, p.Rank, p.User = op, w.core.ctx, int32(rank), w.user
+	return p
+}
+
+func (w *Window) done(p *pending) {
+	p.User = nil
+	w.core.waits.Put(p)
+}
+
+// await returns when n words of the caller's own block have reached value. They
+// are of the ranks from rank0 on; rank is the one waited for, or match.Any.
+func (w *Window) await(op engine.Op, rank, rank0, word, n int, value uint64) error {
+	p := w.wait(op, rank)
+	p.rank0, p.word, p.n, p.value, p.Needs = rank0, word, n, value, p.missed
+	f := w.core.region.AwaitWords(&p.Await, p.over)
+	w.done(p)
+	if f != nil {
+		return w.core.fault(op, rank, f)
+	}
+	return nil
+}
+
+// signal sets a word of another rank's block that only the caller writes.
+func (w *Window) signal(op engine.Op, rank, word int, value uint64) error {
+	t, err := w.core.reach(op, rank)
+	if err != nil {
+		return err
+	}
+	if f := t.Signal(word, value); f != nil {
+		return w.core.fault(op, rank, f)
+	}
+	return nil
+}
