@@ -152,7 +152,7 @@ func (s *Space) awaitMarks(op engine.Op, c *control, phase uint64) *engine.Fault
 		for ; i < markPairs; i++ {
 			w := c.pair(i)
 			who := w[0].Load()
-			if serial := uint32(who >> 32); serial != s.self.Serial && serial != 0 && s.gone(serial) != nil {
+			if serial := uint32(who >> 32); serial != s.self.Serial && serial != 0 && s.gone(wire.ProcID{Job: s.self.Job, Serial: serial}) != nil {
 				w[1].Store(0)
 				w[0].CompareAndSwap(who, 0)
 				continue

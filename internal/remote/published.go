@@ -102,7 +102,7 @@ func (a *Accessor) Get(dst engine.Buf, from Layout, user context.Context) *engin
 // refused is the fault of an access to a region that is gone, or whose owner
 // is.
 func (a *Accessor) refused(b engine.Buf) *engine.Fault {
-	if f := a.t.s.ended(a.t.proc); f != nil {
+	if f := a.t.s.gone(a.t.proc); f != nil {
 		return f
 	}
 	return refused(RegionGone, 0, b.Bytes(), a.t.size)
