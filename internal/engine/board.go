@@ -93,6 +93,15 @@ type board struct {
 	most     int64                  // the longest publication of blocks
 	direct   *collectives.Algorithm // of what boardBlocks leaves to messages
 
+	// after is what this rank did next when it last came from an operation of all
+	// ranks: whether it took publications of others, and of which ranks. rush is
+	// how often not to mind that.
+	after struct {
+		some   bool
+		lo, hi int
+		rush   int
+	}
+
 	// While the operation has no request of its own, req stands for it to
 	// others, tag is its, aborted that another rank gave it up, and ask that a
 	// second caller wonders who is here.

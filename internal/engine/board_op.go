@@ -41,7 +41,12 @@ type boardOp struct {
 
 // begin begins the operation of a call.
 func (b *board) begin(a *CollArgs, tag int32) *boardOp {
+	all := b.op.all
 	o := b.prepare(a, tag)
+	if all {
+		b.after.lo, b.after.hi = o.lo, o.next
+		b.after.some = !o.all && o.next >= o.lo && (o.lo != b.rank || o.next != b.rank)
+	}
 	if b.tellDue(o.seq) {
 		o.told = true
 	}

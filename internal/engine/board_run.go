@@ -17,6 +17,10 @@ const (
 	// longYield is what a yield that let others compute counts at most: where
 	// the machine is shared, one is no sign that waiting will take long.
 	longYield = boardYields / 4
+	// boardWays is how often a rank gives way to others before it leaves an
+	// operation, boardRush in how many it does not after one that took long.
+	boardWays = 3
+	boardRush = 100
 	// boardPolls: in every so manyth look of a spin the transports are polled.
 	boardPolls = 32
 )
@@ -76,6 +80,9 @@ func (e *Engine) boardSpin(c *Context, b *board, o *boardOp) bool {
 			e.rouse(c, b)
 		}
 		if done {
+			if o.all && b.after.some && e.policy.Spin < boardSpin {
+				e.giveWay(b, o.seq+1)
+			}
 			return true
 		}
 		if o.moved && !e.mu.Contended() {
@@ -111,6 +118,37 @@ func (e *Engine) boardSpin(c *Context, b *board, o *boardOp) bool {
 		}
 		b.answer(e)
 	}
+}
+
+// giveWay lets the ranks run that this rank is likely to wait for in the next
+// operation, because it did when it last came from one of all ranks. Where ranks
+// share processors, who comes to such an operation last is the first to leave
+// it, and would find nothing there.
+func (e *Engine) giveWay(b *board, seq uint32) {
+	if b.after.rush > 0 {
+		b.after.rush--
+		return
+	}
+	for turn := 0; turn < boardWays && !b.came(seq); turn++ {
+		p := e.policy
+		e.mu.Unlock()
+		cost := p.Turn(turn)
+		e.mu.Lock()
+		if cost > 1 {
+			b.after.rush = boardRush // others compute
+			return
+		}
+	}
+}
+
+// came reports whether the ranks that giveWay waits for have published seq.
+func (b *board) came(seq uint32) bool {
+	for r := b.after.lo; r <= b.after.hi; r++ {
+		if r != b.rank && uint32(b.slots[b.slot(r, seq)].word.Load()>>32) != seq {
+			return false
+		}
+	}
+	return true
 }
 
 // answer tells a second caller who is here.

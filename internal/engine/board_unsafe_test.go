@@ -517,6 +517,49 @@ func TestBoardUntold(t *testing.T) {
 	}
 }
 
+// A rank knows whom it waited for after an operation of all ranks, and gives way
+// to them, but not for ever.
+func TestBoardGivesWay(t *testing.T) {
+	ns := boardJob(t, 3, func(_ int, c *Config) { c.Policy = wait.ForGoroutine() })
+	run := func(op collectives.Op, root int) {
+		t.Helper()
+		for rank, f := range everywhere(t, ns, func(i int) *CollArgs {
+			in, out, _ := boardCase(op, 1, i, len(ns), 1, root, false)
+			return ns[i].call64(op, in, out, 1, root)
+		}) {
+			if f != nil {
+				t.Fatalf("rank %d: %+v", rank, f)
+			}
+		}
+	}
+	for _, c := range []struct {
+		op    collectives.Op
+		root  int
+		waits [3]string
+	}{
+		{collectives.OpBcast, 1, [3]string{"1..1", "", "1..1"}},
+		{collectives.OpGather, 2, [3]string{"", "", "0..2"}},
+		{collectives.OpScan, 0, [3]string{"", "0..1", "0..2"}},
+		{collectives.OpExscan, 0, [3]string{"", "0..0", "0..1"}},
+		{collectives.OpAllreduce, 0, [3]string{}},
+	} {
+		run(collectives.OpBarrier, 0)
+		run(c.op, c.root)
+		for rank, want := range c.waits {
+			a, got := &ns[rank].ctx.board.after, ""
+			if a.some {
+				got = fmt.Sprintf("%d..%d", a.lo, a.hi)
+			}
+			if got != want {
+				t.Errorf("%v: rank %d gives way to %q, want %q", c.op, rank, got, want)
+			}
+		}
+	}
+	run(collectives.OpBarrier, 0)
+	run(collectives.OpBcast, 0)
+	run(collectives.OpBarrier, 0) // returns before anybody comes to a bcast
+}
+
 // Ranks that make different calls are told, and the board serves the next one.
 func TestBoardMismatch(t *testing.T) {
 	ns := boardJob(t, 2, nil)
