@@ -20,6 +20,8 @@ var ways = []struct {
 }{
 	{"inproc", nil},
 	{"shm", []mpitest.Option{mpitest.Transport("shm")}},
+	{"shm-cma-off", []mpitest.Option{mpitest.Transport("shm"), mpitest.Setting("GOMPI_CMA", "off")}},
+	{"tcp", []mpitest.Option{mpitest.Transport("tcp")}},
 }
 
 // overAll runs f on n ranks in each way.
