@@ -50,7 +50,7 @@ func (e *Engine) Await(w *Await) *Fault {
 	if over {
 		return f
 	}
-	if !e.leading && w.Doze != nil { // else only polls can make it ready
+	if !e.leading && w.Doze != nil && !e.far() { // else polls count as much as looks
 		if over, f = e.awaitSpin(w); over {
 			return f
 		}
@@ -103,6 +103,16 @@ func (w *Await) gone(e *Engine) *Fault {
 		}
 	}
 	return nil
+}
+
+// far reports whether there are peers that share no memory with this process.
+func (e *Engine) far() bool {
+	for _, l := range e.links[1:] {
+		if !l.caps.Local && len(l.slots) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // awaitSpin looks again and again while nothing else is going on, as boardSpin

@@ -14,6 +14,7 @@ import (
 	"gompi/internal/rollcall"
 	"gompi/internal/wait"
 	"gompi/internal/wire"
+	"gompi/transport"
 )
 
 // spot is a word that one process waits for and others write.
@@ -155,11 +156,19 @@ func TestAwaitFaults(t *testing.T) {
 		{"death of any", match.Any, func(t *testing.T, ns []*node, hub interface{ Kill(wire.ProcID) }, _ func()) { kill(t, ns, hub, 2) }, ProcFailed},
 		{"death of that rank", 2, func(t *testing.T, ns []*node, hub interface{ Kill(wire.ProcID) }, _ func()) { kill(t, ns, hub, 2) }, ProcFailed},
 		{"death of another rank", 1, func(t *testing.T, ns []*node, hub interface{ Kill(wire.ProcID) }, _ func()) { kill(t, ns, hub, 2) }, OK},
-		{"that rank left", 2, func(_ *testing.T, ns []*node, _ interface{ Kill(wire.ProcID) }, _ func()) { ns[0].ProcGone(proc(3), "left") }, ProcFailed},
-		{"a rank left", match.Any, func(_ *testing.T, ns []*node, _ interface{ Kill(wire.ProcID) }, _ func()) { ns[0].ProcGone(proc(3), "left") }, OK},
-		{"a needed rank left", match.Any, func(_ *testing.T, ns []*node, _ interface{ Kill(wire.ProcID) }, _ func()) { ns[0].ProcGone(proc(2), "left") }, ProcFailed},
+		{"that rank left", 2, func(_ *testing.T, ns []*node, _ interface{ Kill(wire.ProcID) }, _ func()) {
+			ns[0].ProcGone(proc(3), "left")
+		}, ProcFailed},
+		{"a rank left", match.Any, func(_ *testing.T, ns []*node, _ interface{ Kill(wire.ProcID) }, _ func()) {
+			ns[0].ProcGone(proc(3), "left")
+		}, OK},
+		{"a needed rank left", match.Any, func(_ *testing.T, ns []*node, _ interface{ Kill(wire.ProcID) }, _ func()) {
+			ns[0].ProcGone(proc(2), "left")
+		}, ProcFailed},
 		{"revoked", match.Any, func(_ *testing.T, ns []*node, _ interface{ Kill(wire.ProcID) }, _ func()) { ns[1].Revoke(ns[1].ctx) }, Revoked},
-		{"freed", match.Any, func(_ *testing.T, ns []*node, _ interface{ Kill(wire.ProcID) }, _ func()) { ns[0].FreeContext(ns[0].ctx) }, Freed},
+		{"freed", match.Any, func(_ *testing.T, ns []*node, _ interface{ Kill(wire.ProcID) }, _ func()) {
+			ns[0].FreeContext(ns[0].ctx)
+		}, Freed},
 		{"cancelled", match.Any, func(_ *testing.T, _ []*node, _ interface{ Kill(wire.ProcID) }, cancel func()) { cancel() }, Cancelled},
 		{"closed", match.Any, func(t *testing.T, ns []*node, _ interface{ Kill(wire.ProcID) }, _ func()) {
 			if err := ns[0].Close(context.Background()); err != nil {
@@ -352,4 +361,81 @@ func TestAwaitAllocatesNothing(t *testing.T) {
 			<-stop
 		})
 	}
+}
+
+// sulky refuses the first message, although it was armed, and does not wake
+// anybody when it takes more.
+type sulky struct {
+	loop
+	refused, told bool
+	sent          atomic.Int32
+}
+
+func (s *sulky) Caps() transport.Caps {
+	return transport.Caps{Name: "sulky", EagerMax: 4096, EagerBest: 1024}
+}
+
+func (s *sulky) Connect(wire.Contact) (transport.Slot, error) { return 1, nil }
+
+func (s *sulky) Send(transport.Slot, *wire.Header, []byte, transport.Token) transport.Status {
+	if !s.refused {
+		s.refused = true
+		return transport.Full
+	}
+	s.sent.Add(1)
+	return transport.Sent
+}
+
+func (s *sulky) Poll(ev []transport.Event) int {
+	if !s.refused || s.told {
+		return 0
+	}
+	s.told = true
+	ev[0].Kind, ev[0].Slot = transport.EvWritable, 1
+	return 1
+}
+
+func (s *sulky) Arm() bool { return !s.refused || s.told }
+
+// What is refused while the process lies down to sleep does not wait for ever.
+func TestRefusedOnFallingAsleep(t *testing.T) {
+	tr := &sulky{loop: *newLoop(func() {})}
+	ns, _ := testJobOf(t, 1, nil, func(_ int, c *Config) { c.Transports = []transport.Transport{tr} })
+	n := ns[0]
+	n.serve()
+	allowed, sends, dozes := false, false, 0
+	fallAsleep := func() { // for good: what it was woken for is over
+		n.Lock()
+		before := dozes
+		n.Unlock()
+		n.Kick()
+		within(t, "sleep", func() bool {
+			n.Lock()
+			defer n.Unlock()
+			return n.armed && dozes > before && n.peers[proc(2)].state == peerUp
+		})
+	}
+	n.Lock()
+	n.connect(n.peerOf(proc(2)))
+	n.Watch(&Watch{
+		Ready: func() bool {
+			if allowed && sends && !tr.refused {
+				n.SendFrame(proc(2), make([]byte, 8))
+			}
+			return false
+		},
+		Doze: func(asleep bool) {
+			if sends = asleep; asleep {
+				dozes++
+			}
+		},
+	})
+	n.Unlock()
+	fallAsleep()
+	fallAsleep()
+	n.Lock()
+	allowed = true
+	n.Unlock()
+	n.Kick()
+	within(t, "the frame", func() bool { return tr.sent.Load() == 1 })
 }

@@ -215,3 +215,37 @@ func TestDownOnce(t *testing.T) {
 		}
 	}
 }
+
+// Frames allocate nothing once there was as much outstanding before.
+func TestFramesAllocateNothing(t *testing.T) {
+	for _, plan := range []*faulty.Plan{nil, {Seed: 2, Full: 0.3}} {
+		ns, _ := testJobOf(t, 2, plan, nil)
+		server := ns[1].serve()
+		ns[0].serve()
+		frames := [][]byte{make([]byte, 8), make([]byte, 700), make([]byte, FrameMax)}
+		k := uint64(0)
+		to := ns[1].Self()
+		round := func() {
+			for _, b := range frames {
+				k++
+				binary.LittleEndian.PutUint64(b, k)
+				pattern(b[8:], int(k))
+				if f := ns[0].sendFrame(to, b); f != nil {
+					t.Fatal(f)
+				}
+			}
+			for server.got(ns[0].Self()) != k {
+				ns[0].iprobe()
+			}
+		}
+		for range 100 {
+			round()
+		}
+		if n := testing.AllocsPerRun(200, round); n > 0.05 {
+			t.Errorf("%g allocations a round", n)
+		}
+		if server.bad != nil {
+			t.Fatal(server.bad)
+		}
+	}
+}

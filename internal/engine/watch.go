@@ -53,7 +53,13 @@ func (e *Engine) dozeWatches() bool {
 	for _, w := range e.watches {
 		w.doze()
 	}
-	return e.stepWatches() == 0
+	// Transports are armed for what they knew: should one refuse what a step
+	// sends, the process must not sleep.
+	was := e.armed
+	e.armed = true
+	moved := e.stepWatches()
+	e.armed = was
+	return moved == 0
 }
 
 func (e *Engine) wakeWatches() {
