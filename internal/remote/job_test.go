@@ -86,8 +86,8 @@ func eachAccess(t testing.TB, n int64, f func(a access)) {
 		{"own", false, true, false, mapped, domainCPU},
 		{"own heap", true, true, false, mapped, domainGuard},
 		{"copied", true, false, false, copied, domainGuard},
-		//		{"served", false, false, true, served, domainCPU},
-		//		{"served heap", true, false, true, served, domainGuard},
+		{"served", false, false, true, served, domainCPU},
+		{"served heap", true, false, true, served, domainGuard},
 	} {
 		ss := testJobOf(t, 2)
 		var r *Region

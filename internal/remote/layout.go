@@ -20,7 +20,7 @@ type Layout struct {
 // plain reports whether the layout is n bytes side by side, all of them within
 // a region of that size.
 func (l *Layout) plain(n, size int64) bool {
-	return l.Type.Contiguous() && l.Type.Err == nil && l.Count >= 0 && product(l.Count, l.Type.Size) == n &&
+	return l.Type != nil && l.Type.Contiguous() && l.Type.Err == nil && l.Count >= 0 && product(l.Count, l.Type.Size) == n &&
 		l.Off >= 0 && l.Off <= size-n
 }
 

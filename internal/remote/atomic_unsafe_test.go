@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remote
+
+// unsafe: FetchOp and CompareSwap want addresses.
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"sync"
+	"testing"
+	"unsafe"
+
+	"gompi/internal/dtype"
+	"gompi/internal/engine"
+	"gompi/internal/kernel"
+)
+
+func int64Buf(v *int64) engine.Buf {
+	return engine.NewBuf(unsafe.Pointer(v), 1, int64Type)
+}
+
+// What single numbers give is what kernels give, bit for bit.
+func TestFetchOpIsKernel(t *testing.T) {
+	mem := make([]byte, 64)
+	for k := range dtype.NumKinds {
+		for _, op := range allOps {
+			can := widthOf(k) != 0 && (op >= kernel.Replace || kernel.Of(op, k) != nil)
+			for range 2000 {
+				n := sizeOf(k)
+				special(k, mem)
+				operand, result := special(k, make([]byte, 16))[:n], make([]byte, n)
+				was := bytes.Clone(mem[8:][:n])
+				want := was
+				if can {
+					want = apply(op, k, was, operand)
+				}
+				if did := FetchOp(mem, 8, k, op, addr(operand), addr(result)); did != can {
+					t.Fatalf("operation %d on kind %d: %v", op, k, did)
+				}
+				if !can {
+					break
+				}
+				if !bytes.Equal(mem[8:][:n], want) || !bytes.Equal(result, was) {
+					t.Fatalf("operation %d on kind %d: %x op %x is %x, want %x", op, k, operand, was, mem[8:][:n], want)
+				}
+			}
+		}
+	}
+}
+
+func TestFetchOpRefuses(t *testing.T) {
+	mem := make([]byte, 64)
+	var v, w int64
+	for _, off := range []int64{-1 << 63, -8, -1, 1, 4, 57, 64, 1<<63 - 1, 1<<63 - 8} {
+		if FetchOp(mem, off, dtype.Int64, kernel.Sum, unsafe.Pointer(&v), unsafe.Pointer(&w)) ||
+			CompareSwap(mem, off, dtype.Int64, unsafe.Pointer(&v), unsafe.Pointer(&v), unsafe.Pointer(&w)) {
+			t.Errorf("offset %d", off)
+		}
+	}
+	if FetchOp(mem, 0, dtype.Int64, 200, unsafe.Pointer(&v), unsafe.Pointer(&w)) || FetchOp(mem, 0, 200, kernel.Sum, unsafe.Pointer(&v), unsafe.Pointer(&w)) {
+		t.Error("no such operation or kind")
+	}
+	if FetchOp(nil, 0, dtype.Int64, kernel.Sum, unsafe.Pointer(&v), unsafe.Pointer(&w)) {
+		t.Error("no memory")
+	}
+}
+
+func TestCompareAndSwap(t *testing.T) {
+	eachAccess(t, 256, func(a access) {
+		mem := a.region.Mem()
+		for k := range dtype.NumKinds {
+			dt := basicOf(k)
+			n := dt.Size
+			for _, equal := range []bool{true, false} {
+				random(mem)
+				want := bytes.Clone(mem)
+				off := 3 * n
+				compare, value, result := bytes.Clone(mem[off:][:n]), random(make([]byte, n)), make([]byte, n)
+				if !equal {
+					compare[n-1]++
+				}
+				bufs := [3]engine.Buf{}
+				for i, b := range [][]byte{compare, value, result} {
+					bufs[i] = strided(b, 0, 1, dt)
+				}
+				ok(t, a.target.CompareAndSwap(bufs[0], bufs[1], bufs[2], off))
+				flush(t, a.target)
+				if !bytes.Equal(result, want[off:][:n]) {
+					t.Fatalf("%s: kind %d: %x was there, want %x", a.name, k, result, want[off:][:n])
+				}
+				if equal {
+					copy(want[off:], value)
+				}
+				if !bytes.Equal(mem, want) {
+					t.Fatalf("%s: kind %d: wrong memory", a.name, k)
+				}
+			}
+		}
+	})
+}
+
+// Many goroutines of two processes and the owner: nothing is lost, whatever
+// the element, and each value is fetched once.
+func TestConcurrentSums(t *testing.T) {
+	const goroutines, rounds = 4, 200
+	eachAccess(t, 64<<10, func(a access) {
+		d := a.region.Desc()
+		owner, f := a.region.s.Reach(a.region.s.self, &d)
+		ok(t, f)
+		seen := make([][]int64, 2*goroutines)
+		var wg sync.WaitGroup
+		for g := range 2 * goroutines {
+			target := a.target
+			if g%2 == 1 {
+				target = owner
+			}
+			wg.Go(func() {
+				one, was := int64(1), int64(0)
+				pairs := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, 0x3ff0000000000000), 0) // complex128 of 1
+				halves := bytes.Repeat([]byte{1, 0}, 300)                                                               // int16 of 1
+				sum := basicOf(dtype.Int64)
+				for range rounds {
+					if f := target.GetAccumulate(int64Buf(&one), int64Buf(&was), Layout{8, sum, 1}, kernel.Sum); f != nil {
+						t.Error(f.Err)
+					}
+					if f := target.Accumulate(strided(pairs, 0, 1, basicOf(dtype.Complex128)), Layout{16, basicOf(dtype.Complex128), 1}, kernel.Sum); f != nil {
+						t.Error(f.Err)
+					}
+					if f := target.Accumulate(strided(halves, 0, 300, basicOf(dtype.Int16)), Layout{1024, basicOf(dtype.Int16), 300}, kernel.Sum); f != nil {
+						t.Error(f.Err)
+					}
+					if f := target.Flush(nil); f != nil {
+						t.Error(f.Err)
+					}
+					seen[g] = append(seen[g], was)
+				}
+			})
+		}
+		wg.Wait()
+		const all = 2 * goroutines * rounds
+		mem := a.region.Mem()
+		if v := binary.LittleEndian.Uint64(mem[8:]); v != all {
+			t.Fatalf("%s: int64 is %d, want %d", a.name, v, all)
+		}
+		if v := *(*float64)(unsafe.Pointer(&mem[16])); v != all {
+			t.Fatalf("%s: complex128 is %v, want %d", a.name, v, all)
+		}
+		for i := range 300 {
+			if v := binary.LittleEndian.Uint16(mem[1024+2*i:]); v != all%65536 {
+				t.Fatalf("%s: int16 %d is %d, want %d", a.name, i, v, all%65536)
+			}
+		}
+		once := map[int64]bool{}
+		for _, s := range seen {
+			for _, v := range s {
+				once[v] = true
+			}
+		}
+		if len(once) != all || !once[0] || !once[all-1] {
+			t.Fatalf("%s: %d values fetched, want %d", a.name, len(once), all)
+		}
+	})
+}
+
+// Accumulates of one origin to one place keep their order, however many and
+// however large.
+func TestOrder(t *testing.T) {
+	eachAccess(t, 1<<20, func(a access) {
+		n := a.target.Bytes() / 8
+		src := make([]byte, 8*n)
+		for i := range 40 {
+			count := n
+			if i%3 != 0 {
+				count = 1 + int64(i)
+			}
+			for j := range n {
+				binary.LittleEndian.PutUint64(src[8*j:], uint64(i))
+			}
+			ok(t, a.target.Accumulate(strided(src, 0, count, basicOf(dtype.Int64)), Layout{0, basicOf(dtype.Int64), count}, kernel.Replace))
+			var was int64
+			none := engine.Buf{}
+			ok(t, a.target.GetAccumulate(none, int64Buf(&was), Layout{8 * (count - 1), basicOf(dtype.Int64), 1}, kernel.NoOp))
+			flush(t, a.target)
+			if was != int64(i) {
+				t.Fatalf("%s: round %d: %d is there", a.name, i, was)
+			}
+		}
+	})
+}
+
+// Steady state allocates nothing.
+func TestNoAllocations(t *testing.T) {
+	eachAccess(t, 1<<20, func(a access) {
+		src, dst := make([]byte, 128<<10), make([]byte, 128<<10)
+		column := must(t)(dtype.NewVector(1000, 1, 3, basicOf(dtype.Float64)))
+		one, was := new(int64), new(int64)
+		for name, f := range map[string]func() *engine.Fault{
+			"put":        func() *engine.Fault { return a.target.Put(engine.ByteBuf(src), Layout{8, dtype.Byte, int64(len(src))}) },
+			"get":        func() *engine.Fault { return a.target.Get(engine.ByteBuf(dst), Layout{8, dtype.Byte, int64(len(dst))}) },
+			"put column": func() *engine.Fault { return a.target.Put(engine.ByteBuf(src[:8000]), Layout{8, column, 1}) },
+			"get column": func() *engine.Fault { return a.target.Get(strided(dst, 0, 1, column), Layout{8, column, 1}) },
+			"add column": func() *engine.Fault {
+				return a.target.Accumulate(strided(src, 0, 1, column), Layout{8, column, 1}, kernel.Sum)
+			},
+			"fetch": func() *engine.Fault {
+				return a.target.GetAccumulate(int64Buf(one), int64Buf(was), Layout{8, int64Type, 1}, kernel.Sum)
+			},
+			"swap": func() *engine.Fault { return a.target.CompareAndSwap(int64Buf(one), int64Buf(one), int64Buf(was), 8) },
+		} {
+			round := func() {
+				for range 3 {
+					if f := f(); f != nil {
+						t.Error(f.Err)
+					}
+				}
+				flush(t, a.target)
+			}
+			if n := testing.AllocsPerRun(200, round); n >= 1 {
+				t.Errorf("%s: %s: %v allocations", a.name, name, n)
+			}
+		}
+	})
+}
+
+var int64Type = basicOf(dtype.Int64)
+
+func BenchmarkAccess(b *testing.B) {
+	eachAccess(b, 8<<20, func(a access) {
+		dst := make([]byte, 4<<20)
+		one, was := new(int64), new(int64)
+		each := func(name string, n int, f func() *engine.Fault) {
+			b.Run(fmt.Sprintf("%s/%s", a.name, name), func(b *testing.B) {
+				b.SetBytes(int64(n))
+				b.ReportAllocs()
+				for b.Loop() {
+					f()
+					if f := a.target.Flush(nil); f != nil {
+						b.Fatal(f.Err)
+					}
+				}
+			})
+		}
+		for _, n := range []int{8, 4096, 64 << 10, 4 << 20} {
+			each(fmt.Sprint("put/", n), n, func() *engine.Fault {
+				return a.target.Put(engine.ByteBuf(dst[:n]), Layout{0, dtype.Byte, int64(n)})
+			})
+			each(fmt.Sprint("get/", n), n, func() *engine.Fault {
+				return a.target.Get(engine.ByteBuf(dst[:n]), Layout{0, dtype.Byte, int64(n)})
+			})
+			each(fmt.Sprint("sum/", n), n, func() *engine.Fault {
+				return a.target.Accumulate(strided(dst, 0, int64(n)/8, int64Type), Layout{0, int64Type, int64(n) / 8}, kernel.Sum)
+			})
+		}
+		each("fetch", 8, func() *engine.Fault {
+			return a.target.GetAccumulate(int64Buf(one), int64Buf(was), Layout{0, int64Type, 1}, kernel.Sum)
+		})
+		if a.target.CPU() {
+			b.Run(a.name+"/FetchOp", func(b *testing.B) {
+				for b.Loop() {
+					FetchOp(a.target.Mapped(), 8, dtype.Int64, kernel.Sum, unsafe.Pointer(one), unsafe.Pointer(was))
+				}
+			})
+		}
+	})
+}
