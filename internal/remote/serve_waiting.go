@@ -26,6 +26,8 @@ func (s *Space) serveWaiting(p *peer, r *Region) {
 		s.lock(r.ctl)
 		s.e.Lock()
 		next := s.serveSome(p, r)
+		// No poll has served these: whoever waits for them may sleep.
+		s.e.Nudge(s.self)
 		if next != nil {
 			next.users++
 		}
