@@ -52,10 +52,13 @@ func (b *board) beginBlocks(o *boardOp, a *CollArgs) {
 	switch g.Op {
 	case collectives.OpGatherv:
 		root, x.same, x.recv, x.recvAt = g.Root, true, g.Counts, g.Displs
-		o.offers = b.rank != root
+		if o.offers = b.rank != root; o.offers {
+			o.next = -1
+		}
 	case collectives.OpScatterv:
 		root, x.send, x.sendAt = g.Root, g.Counts, g.Displs
 		o.offers = b.rank == root
+		o.next, o.lo = root, root
 	case collectives.OpAlltoallv:
 		x.send, x.sendAt, x.recv, x.recvAt = g.InCounts, g.InDispls, g.OutCounts, g.OutDispls
 		o.all = true

@@ -11,7 +11,8 @@ import (
 )
 
 // boardOp is one rank's part of an operation on a board: it publishes, then
-// takes what the ranks next, next-1, ... lo have published.
+// takes what the ranks next, next-1, ... lo have published. Operations that read
+// keep their own account; next and lo only say for whom they wait.
 type boardOp struct {
 	op        collectives.Op
 	seq       uint32

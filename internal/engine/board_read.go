@@ -73,6 +73,7 @@ func (b *board) beginRead(o *boardOp, a *CollArgs) {
 	case collectives.OpBcast, collectives.OpScatter:
 		root = g.Root
 		r.exposed = b.rank == root
+		o.next, o.lo = root, root
 	case collectives.OpReduce:
 		root = g.Root
 	case collectives.OpScan, collectives.OpExscan:
