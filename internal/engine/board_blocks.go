@@ -268,9 +268,24 @@ func (b *board) takeBlock(o *boardOp) bool {
 		x.late.counts, x.late.displs = append(x.late.counts, n/o.unit), append(x.late.displs, to/o.unit)
 		return true
 	}
+	if !x.keyed && !b.allPosted(o) {
+		return false
+	}
 	x.keyed = true
 	key, off, got, ok := b.wideBlock(o, src, w, p)
 	return ok && o.agrees(src, got, n) && b.readRange(o, src, w, key, off, to, n)
+}
+
+// allPosted reports whether all have published from whom this rank takes blocks;
+// see allPublished.
+func (b *board) allPosted(o *boardOp) bool {
+	for i := range b.blocks.incoming(b, o) {
+		src, _, _ := b.source(o, i)
+		if src >= 0 && src != b.rank && uint32(b.slots[b.slot(src, o.seq)].word.Load()>>32) != o.seq {
+			return false
+		}
+	}
+	return true
 }
 
 // agrees checks the length of a block.

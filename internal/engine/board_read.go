@@ -356,7 +356,7 @@ func (b *board) allPublished(o *boardOp) bool {
 // readsAll reports whether each rank reads from all others.
 func (b *board) readsAll(o *boardOp) bool {
 	switch o.op {
-	case collectives.OpBcast, collectives.OpScatter, collectives.OpScatterv:
+	case collectives.OpBcast, collectives.OpScatter:
 		return false
 	}
 	return true
