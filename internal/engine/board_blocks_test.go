@@ -174,7 +174,7 @@ func TestBoardNeighbors(t *testing.T) {
 func TestBoardManyEdges(t *testing.T) {
 	ns := boardJob(t, 2, nil)
 	var edges [][2]int
-	for range 3000 {
+	for range 800 {
 		edges = append(edges, [2]int{0, 1})
 	}
 	h := newHood(2, append(edges, [2]int{1, 0}))
