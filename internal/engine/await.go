@@ -7,7 +7,6 @@ import (
 
 	"gompi/internal/match"
 	"gompi/internal/rollcall"
-	"gompi/internal/wait"
 )
 
 // Await describes a wait for what other processes write into memory. The layer
@@ -115,36 +114,13 @@ func (e *Engine) far() bool {
 	return false
 }
 
-// awaitSpin looks again and again while nothing else is going on, as boardSpin
-// does.
+// awaitSpin looks again and again while nothing else is going on.
 func (e *Engine) awaitSpin(w *Await) (over bool, f *Fault) {
 	e.turns += 4 // as RecvNow
 	e.leading = true
 	turns := e.turns
-	left, yields := e.policy.Spin, 0
-	for spins := 1; ; spins++ {
-		if spins%boardPolls == 0 {
-			e.poll(true)
-		}
-		switch {
-		case e.mu.Contended():
-			e.mu.Relax()
-		case left > 0:
-			left--
-			wait.Pause()
-		case yields < boardYields:
-			p := e.policy
-			e.mu.Unlock()
-			yields += min(p.Turn(yields), longYield)
-			e.mu.Lock()
-			if yields%8 == 0 && !e.closed {
-				e.poll(false)
-			}
-			left = min(p.Spin, boardSpin)
-		}
-		if over, f = w.look(e); over || left == 0 && yields >= boardYields {
-			break
-		}
+	for p := (patience{left: e.policy.Spin}); !over && e.pass(&p); {
+		over, f = w.look(e)
 	}
 	if e.turns != turns || e.followers.first != nil || e.relaxDue() {
 		e.endLead()

@@ -4,25 +4,13 @@ package engine
 
 import (
 	"gompi/internal/match"
-	"gompi/internal/wait"
 )
 
 const (
-	// boardSpin is how often a rank that has yielded looks again before it
-	// yields once more: more often than a whole spin is of no use.
-	boardSpin = 16
-	// boardYields is how often a rank yields before it waits like everybody
-	// else, which ends in sleep.
-	boardYields = 200
-	// longYield is what a yield that let others compute counts at most: where
-	// the machine is shared, one is no sign that waiting will take long.
-	longYield = boardYields / 4
 	// boardWays is how often a rank gives way to others before it leaves an
 	// operation, boardRush in how many it does not after one that took long.
 	boardWays = 3
 	boardRush = 100
-	// boardPolls: in every so manyth look of a spin the transports are polled.
-	boardPolls = 32
 )
 
 // boardColl runs a collective on the board. What is quick needs no request;
@@ -34,7 +22,7 @@ func (e *Engine) boardColl(c *Context, a *CollArgs, tag int32) *Fault {
 		return f
 	}
 	b := c.board
-	if b.most = b.room; e.policy.Spin > boardSpin {
+	if b.most = b.room; e.policy.Spin > yieldSpin {
 		b.most = min(b.room, carriedBytes)
 	}
 	o := b.begin(a, tag)
@@ -69,7 +57,7 @@ func (e *Engine) boardColl(c *Context, a *CollArgs, tag int32) *Fault {
 
 // boardSpin tries to finish an operation while nothing else is going on.
 func (e *Engine) boardSpin(c *Context, b *board, o *boardOp) bool {
-	spins, left, yields := 0, e.policy.Spin, 0
+	p := patience{left: e.policy.Spin}
 	for {
 		if e.closed || o.reads && c.trouble != nil {
 			return false // whose memory it would read may be somebody else's
@@ -80,40 +68,20 @@ func (e *Engine) boardSpin(c *Context, b *board, o *boardOp) bool {
 			e.rouse(c, b)
 		}
 		if done {
-			if o.all && b.after.some && e.policy.Spin < boardSpin {
+			if o.all && b.after.some && e.policy.Spin < yieldSpin {
 				e.giveWay(b, o.seq+1)
 			}
 			return true
 		}
 		if o.moved && !e.mu.Contended() {
-			yields = 0
+			p.yields = 0
 			continue
 		}
-		if spins++; spins%boardPolls == 0 {
-			e.poll(true)
+		if p.left == 0 && b.told != b.finished { // before it yields
+			b.tell()
+			e.rouse(c, b)
 		}
-		switch {
-		case c.trouble != nil || b.aborted != nil:
-			return false
-		case e.mu.Contended():
-			e.mu.Relax()
-		case left > 0:
-			left--
-			wait.Pause()
-		case yields < boardYields:
-			if b.told != b.finished {
-				b.tell()
-				e.rouse(c, b)
-			}
-			p := e.policy
-			e.mu.Unlock()
-			yields += min(p.Turn(yields), longYield)
-			e.mu.Lock()
-			if yields%8 == 0 && !e.closed {
-				e.poll(false)
-			}
-			left = min(p.Spin, boardSpin)
-		default:
+		if c.trouble != nil || b.aborted != nil || !e.pass(&p) {
 			return false
 		}
 		b.answer(e)

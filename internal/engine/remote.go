@@ -30,9 +30,6 @@ type RemoteServer interface {
 // FrameMax is the largest frame, in bytes, the same for all processes.
 const FrameMax = copiedMax
 
-// FrameMax is the largest frame, in bytes, the same for all processes.
-func (e *Engine) FrameMax() int { return FrameMax }
-
 // Lock takes the engine's lock, for the server of remote memory: methods that
 // say so are called under it, others must not be.
 func (e *Engine) Lock() { e.mu.Lock() }

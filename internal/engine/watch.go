@@ -2,6 +2,8 @@
 
 package engine
 
+import "gompi/internal/wait"
+
 // watch waits for what other processes write into memory: no event tells of
 // it, so every poll looks.
 type watch interface {
@@ -66,4 +68,52 @@ func (e *Engine) wakeWatches() {
 	for _, w := range e.watches {
 		w.wake()
 	}
+}
+
+const (
+	// lookYields is how often a goroutine that looks at memory yields before it
+	// waits like everybody else, which ends in sleep.
+	lookYields = 200
+	// longYield is what a yield that let others compute counts at most: where
+	// the machine is shared, one is no sign that waiting will take long.
+	longYield = lookYields / 4
+	// yieldSpin is how often it looks again after a yield before the next:
+	// more often than a whole spin is of no use.
+	yieldSpin = 16
+	// lookPolls: in every so manyth look of a spin the transports are polled.
+	lookPolls = 32
+)
+
+// patience is how long a goroutine has looked at memory while nothing else was
+// going on.
+type patience struct {
+	looks, yields int
+	left          int // of this spin
+}
+
+// pass lets a moment pass before the next look, and polls at times. It returns
+// false if that has been done often enough. It may give the lock away.
+func (e *Engine) pass(p *patience) bool {
+	if p.looks++; p.looks%lookPolls == 0 {
+		e.poll(true)
+	}
+	switch {
+	case e.mu.Contended():
+		e.mu.Relax()
+	case p.left > 0:
+		p.left--
+		wait.Pause()
+	case p.yields < lookYields:
+		pol := e.policy
+		e.mu.Unlock()
+		p.yields += min(pol.Turn(p.yields), longYield)
+		e.mu.Lock()
+		if p.yields%8 == 0 && !e.closed {
+			e.poll(false)
+		}
+		p.left = min(pol.Spin, yieldSpin)
+	default:
+		return false
+	}
+	return true
 }
