@@ -30,10 +30,15 @@
 //	ibarrier, ibcast, iallgather, ialltoall(v), ireduce, iallreduce
 //	           1; from the start to the end of Wait, otherwise as bcast
 //
+//	put, get, acc, getacc, fao, cas
+//	           1; by rank 0 on rank 1's memory, with a flush
+//	win        1; rank 0's clock; a window made of memory that is there, and freed
+//
 // Overlap is measured on all ranks: the time of a collective and Wait alone;
 // that of a loop which computes for as long; that of both, computing between
 // start and Wait. 100 % are those of the time alone; what the third takes longer
-// than the second is not overlapped.
+// than the second is not overlapped. With Options.Idle ranks sleep instead of
+// computing: what a machine does that has processors to spare.
 //
 // The size of a collective is that of one rank's block; of alltoall(v), that of
 // all blocks of a rank. Reductions are sums of float64.
@@ -44,6 +49,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -67,6 +73,9 @@ type Options struct {
 	// Overlap: measure also how much of a nonblocking collective is hidden
 	// behind computing.
 	Overlap bool
+	// Idle: sleep where overlap is measured with computing, so that processors
+	// are free for those who make progress meanwhile.
+	Idle bool
 	// Transport is the name that results carry.
 	Transport string
 	// Progress, if not nil, is called on rank 0 before each point.
@@ -91,6 +100,8 @@ func (o *Options) validate(b *Benchmark, ranks int) error {
 		return fmt.Errorf("bench: %d goroutines: only mbw takes several", o.Goroutines)
 	case o.Overlap && !b.overlaps:
 		return fmt.Errorf("bench: overlap: %s is not a nonblocking collective", b.Name)
+	case o.Idle && !o.Overlap:
+		return errors.New("bench: idle is for overlap only")
 	case ranks < 2:
 		return fmt.Errorf("bench: %s needs at least 2 ranks; run it as: gompirun -np 2 gompibench %s", b.Name, b.Name)
 	case b.pair && ranks != 2:
@@ -161,7 +172,7 @@ func All() []Benchmark {
 		{Name: "bibw", Help: "windows of 64 messages in both directions at once", Bytes: messageSizes, pair: true, prepare: prepareBibw},
 		{Name: "mbw", Help: "as bw, by all pairs of ranks i, i+P/2 at once (--goroutines)", Bytes: messageSizes, prepare: prepareMbw},
 		{Name: "column", Help: "2 ranks exchange columns of a 4096 x 4096 matrix of float64", Bytes: columnSizes, pair: true, prepare: prepareColumn},
-	}, collectiveBenchmarks(), neighborBenchmarks(), nonblockingBenchmarks())
+	}, collectiveBenchmarks(), neighborBenchmarks(), nonblockingBenchmarks(), oneSidedBenchmarks())
 }
 
 // Find returns the benchmark of that name.
@@ -200,6 +211,11 @@ func (b *Benchmark) Run(ctx context.Context, world *mpi.Comm, o Options, emit fu
 				return fmt.Errorf("%s at %d bytes: %w", b.Name, n, err)
 			}
 			r.Overlap = &percent
+		}
+		if l.close != nil {
+			if err := l.close(); err != nil {
+				return fmt.Errorf("%s at %d bytes: %w", b.Name, n, err)
+			}
 		}
 		if world.Rank() == 0 {
 			if err := emit(r); err != nil {

@@ -5,6 +5,8 @@ package bench
 import (
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"gompi/bench/report"
 	"gompi/mpi"
 )
@@ -14,12 +16,17 @@ const overlapBlocks = 50
 
 // work is computing that calls no library.
 type work struct {
-	turns int64
+	turns int64  // nanoseconds if it is idle
+	idle  bool   // sleep instead
 	x     uint64 // so that the loop cannot be left out
 }
 
 // do computes: each turn needs the result of the one before.
 func (w *work) do() {
+	if w.idle {
+		w.sleep()
+		return
+	}
 	x := w.x
 	for range w.turns {
 		x ^= x << 13
@@ -29,14 +36,23 @@ func (w *work) do() {
 	w.x = x
 }
 
+// sleep blocks the thread, which comes back at once: that of a goroutine may
+// have to wait for a processor of Go's.
+func (w *work) sleep() {
+	if w.turns > 0 {
+		t := unix.NsecToTimespec(w.turns)
+		_ = unix.Nanosleep(&t, nil) // a signal ends it early
+	}
+}
+
 // nonblocking makes the benchmark of a collective as a request that is waited
 // for at once; with Options.Overlap also with computing in between. The time
 // counts as in rooted.
 func nonblocking(name string, s shape, start func(d *sides) mpi.Request) Benchmark {
 	return Benchmark{
 		Name: "i" + name, Help: name + " as a request (--overlap: with computing meanwhile), mean of the ranks", Bytes: collectiveSizes, shape: s, overlaps: true,
-		prepare: func(world *mpi.Comm, _ *Options, bytes int) loop {
-			d, w := newSides(world, s, bytes), &work{x: 1}
+		prepare: func(world *mpi.Comm, o *Options, bytes int) loop {
+			d, w := newSides(world, s, bytes), &work{x: 1, idle: o.Idle}
 			return loop{ops: 1, whose: mean, work: w, run: func(n int) (spent time.Duration, err error) {
 				for range n {
 					t := time.Now()

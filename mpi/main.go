@@ -101,7 +101,7 @@ func Init() (*Process, error) {
 	// Siblings copy from and to this process; under yama only descendants of
 	// the named process may.
 	unix.Prctl(unix.PR_SET_PTRACER, uintptr(os.Getppid()), 0, 0, 0)
-	b := Boot{Control: client, Welcome: w, Policy: policy(w.LocalProcs, w.UsableCPUs, w.Settings["GOMPI_SPIN"]), Lost: exitLost}
+	b := Boot{Control: client, Welcome: w, Policy: policy(w.LocalProcs, w.UsableCPUs, w.Settings), Lost: exitLost}
 	p, err := bootOS(b)
 	if err != nil {
 		client.Abort(1, err.Error())

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -183,7 +184,7 @@ func (p *Process) listen(b Boot) {
 			p.ctl.Stacks(ev.ID, []byte(p.e.Queues()), stacks())
 		case control.EvHost:
 			if b.Policy.OS {
-				p.e.SetPolicy(policy(ev.LocalProcs, b.Welcome.UsableCPUs, b.setting("GOMPI_SPIN")))
+				p.e.SetPolicy(policy(ev.LocalProcs, b.Welcome.UsableCPUs, b.Welcome.Settings))
 				setMaxProcs(ev.MaxProcs)
 			}
 		case control.EvAbort:
@@ -200,11 +201,13 @@ func (p *Process) lost(b Boot, why error) {
 }
 
 // policy is how an OS process waits.
-func policy(local, cpus int, spin string) wait.Policy {
+func policy(local, cpus int, settings map[string]string) wait.Policy {
 	pol := wait.ForOS(local, cpus)
-	if n, err := strconv.Atoi(spin); err == nil && n > 0 {
+	if n, err := strconv.Atoi(settings["GOMPI_SPIN"]); err == nil && n > 0 {
 		pol.Spin = n
 	}
+	// This one may be bound to a single CPU.
+	pol.Spare = (pol.Spare || settings["GOMPI_ASYNC"] == "1") && settings["GOMPI_ASYNC"] != "0" && runtime.NumCPU() > 1
 	return pol
 }
 

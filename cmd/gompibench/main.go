@@ -85,6 +85,7 @@ func (c *command) flags() *pflag.FlagSet {
 	f.BoolVar(&c.json, "json", false, "one JSON object a line instead of a table")
 	f.IntVar(&c.opt.Goroutines, "goroutines", 1, "goroutines of each rank (mbw)")
 	f.BoolVar(&c.opt.Overlap, "overlap", false, "also measure how much is hidden behind computing (nonblocking collectives)")
+	f.BoolVar(&c.opt.Idle, "idle", false, "with --overlap: sleep instead of computing, as if there were cores to spare")
 	f.IntVar(&c.np, "np", 2, "ranks, when started without gompirun")
 	f.StringVar(&c.opt.Transport, "transport", transport(), "what results call the transport; GOMPI_TRANSPORT chooses it")
 	f.BoolVar(&c.progress, "progress", isTerminal(os.Stderr), "say on stderr what is being measured (default: if it is a terminal)")

@@ -155,7 +155,15 @@ func (e *Engine) Icollective(c *Context, a *CollArgs) Handle {
 		r.fail(f)
 		e.complete(r)
 	} else {
-		r = e.beginColl(c, a, c.collTag(a.Tag))
+		r = e.prepareColl(c, a, c.collTag(a.Tag))
+		if k := r.coll; k != nil {
+			if n := max(a.In.n, a.Out.n); e.serves(n) {
+				e.roundEnded(k) // the service goroutine makes the first step, too
+				e.leave(n)
+			} else {
+				e.advance(k)
+			}
+		}
 	}
 	h := Handle{r, r.gen}
 	e.mu.Unlock()
@@ -167,6 +175,16 @@ const maxKeptScratch = 1 << 20
 
 // beginColl starts the collective with that tag.
 func (e *Engine) beginColl(c *Context, a *CollArgs, tag int32) *Request {
+	r := e.prepareColl(c, a, tag)
+	if r.coll != nil {
+		e.advance(r.coll)
+	}
+	return r
+}
+
+// prepareColl is beginColl without a step. The request has no coll if it failed
+// at once.
+func (e *Engine) prepareColl(c *Context, a *CollArgs, tag int32) *Request {
 	r := e.newRequest(reqColl)
 	r.op, r.ctx, r.user, r.rank, r.buf = a.Op, c, a.User, int32(a.Args.Root), a.In
 	if r.buf.n == 0 {
@@ -197,7 +215,6 @@ func (e *Engine) beginColl(c *Context, a *CollArgs, tag int32) *Request {
 	}
 	k.rounds = a.Alg.Rounds(&k.args)
 	e.colls.add(k)
-	e.advance(k)
 	return r
 }
 

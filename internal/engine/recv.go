@@ -43,6 +43,9 @@ func (e *Engine) Recv(c *Context, a *RecvArgs, st *Status) *Fault {
 func (e *Engine) Irecv(c *Context, a *RecvArgs) Handle {
 	e.mu.Lock()
 	r := e.startRecv(c, a)
+	if !r.done {
+		e.leave(r.buf.n)
+	}
 	h := Handle{r, r.gen}
 	e.mu.Unlock()
 	return h

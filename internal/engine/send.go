@@ -76,6 +76,9 @@ func (e *Engine) Isend(c *Context, a *SendArgs) Handle {
 		r = e.failed(c, reqSend, a.Op, f)
 	} else {
 		r = e.startSend(c, p, a, nil)
+		if !r.done {
+			e.leave(r.buf.n)
+		}
 	}
 	h := Handle{r, r.gen}
 	e.mu.Unlock()

@@ -28,6 +28,24 @@ func (e *Engine) askService() {
 	}
 }
 
+// serveAt is how many bytes an operation must have for the service goroutine to
+// take it up at once: waking it costs some microseconds.
+const serveAt = 512 << 10
+
+// serves reports whether an operation of so many bytes is left to the service
+// goroutine when its caller goes computing.
+func (e *Engine) serves(bytes int64) bool {
+	return bytes >= serveAt && e.policy.Spare && !e.leading && !e.closed
+}
+
+// leave is called when a goroutine leaves an operation of so many bytes
+// unfinished.
+func (e *Engine) leave(bytes int64) {
+	if e.serves(bytes) && !e.armed {
+		e.askService()
+	}
+}
+
 // stopService ends the service goroutine; e.closed is set.
 func (e *Engine) stopService() {
 	e.askService()

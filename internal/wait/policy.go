@@ -20,6 +20,9 @@ type Policy struct {
 	// OS: yield to other processes with sched_yield. False for ranks that are
 	// goroutines: they yield to their siblings in the same process.
 	OS bool
+	// Spare: there are processors that no rank needs, so what a goroutine
+	// leaves undone when it goes computing is best taken up at once.
+	Spare bool
 }
 
 // goschedEvery: every 16th OS yield also lets other goroutines run. A
@@ -31,7 +34,7 @@ const goschedEvery = 16
 // usable CPUs.
 func ForOS(local, cpus int) Policy {
 	if local <= cpus {
-		return Policy{Spin: 2000, Yield: 2000, OS: true}
+		return Policy{Spin: 2000, Yield: 2000, OS: true, Spare: local < cpus}
 	}
 	return Policy{Spin: 2, Yield: 1000, OS: true}
 }
