@@ -28,7 +28,8 @@ const (
 	collectives = "collectives"
 	neighbors   = "neighbors"
 	nonblocking = "nonblocking" // with their overlap
-	startup     = "startup"     // wall time of a job of empty ranks, measured here
+	oneSided    = "one-sided"
+	startup     = "startup" // wall time of a job of empty ranks, measured here
 )
 
 // jobs are all jobs; those of one benchmark follow each other.
@@ -59,6 +60,19 @@ func jobs() []job {
 			list = append(list, job{nonblocking, bench, "shm", ranks, []int64{256 << 10, 4 << 20}, nil})
 		}
 	}
+	for _, bench := range []string{"put", "get", "acc", "getacc"} {
+		goals := []float64{1.0, 0, 0, 0}
+		if bench == "get" {
+			goals[3] = 0.6
+		}
+		list = append(list, job{oneSided, bench, "shm", 2, collectiveBytes, goals})
+	}
+	list = append(list,
+		job{oneSided, "fao", "shm", 2, []int64{8}, []float64{1.0}},
+		job{oneSided, "cas", "shm", 2, []int64{8}, []float64{1.0}},
+		job{oneSided, "win", "shm", 2, []int64{8, 4 << 20}, []float64{0.5, 0.5}},
+		job{oneSided, "win", "shm", 8, []int64{8, 4 << 20}, []float64{0.2, 0.2}},
+		job{oneSided, "win", "shm", 28, []int64{8, 4 << 20}, []float64{0.2, 0.2}})
 	return append(list,
 		job{startup, startup, "shm", 2, nil, []float64{1.0}},
 		job{startup, startup, "shm", 28, nil, []float64{0.5}},

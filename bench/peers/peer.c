@@ -27,6 +27,7 @@ static struct {
 
 static int rank, size;
 static MPI_Comm ring; // all ranks, periodic: of the neighborhood collectives
+static MPI_Win window; // of the one-sided operations, allocated and locked by all
 
 // A worker is one thread's share of a loop: mbw runs several, the others one.
 typedef struct {
@@ -204,6 +205,39 @@ START(iallreduce, MPI_Iallreduce(S, R, dbl, MPI_DOUBLE, MPI_SUM, W, &q))
 #undef S
 #undef R
 
+// ONESIDED makes the loop of an operation of rank 0 on rank 1's memory, complete
+// there before the next begins.
+#define ONESIDED(name, call)                                                                                            \
+	static void name(worker *w, long n, long bytes)                                                                      \
+	{                                                                                                                    \
+		int blk = bytes, dbl = bytes / 8;                                                                                \
+		(void)blk, (void)dbl;                                                                                            \
+		for (long i = 0; i < n && rank == 0; i++) {                                                                      \
+			call;                                                                                                        \
+			MPI_Win_flush(1, window);                                                                                    \
+		}                                                                                                                \
+	}
+#define S w->sbuf
+#define R w->rbuf
+ONESIDED(put, MPI_Put(S, blk, MPI_BYTE, 1, 0, blk, MPI_BYTE, window))
+ONESIDED(get, MPI_Get(R, blk, MPI_BYTE, 1, 0, blk, MPI_BYTE, window))
+ONESIDED(acc, MPI_Accumulate(S, dbl, MPI_DOUBLE, 1, 0, dbl, MPI_DOUBLE, MPI_SUM, window))
+ONESIDED(getacc, MPI_Get_accumulate(S, dbl, MPI_DOUBLE, R, dbl, MPI_DOUBLE, 1, 0, dbl, MPI_DOUBLE, MPI_SUM, window))
+ONESIDED(fao, MPI_Fetch_and_op(S, R, MPI_INT64_T, 1, 0, MPI_SUM, window))
+ONESIDED(cas, MPI_Compare_and_swap(S, S, R, MPI_INT64_T, 1, 0, window))
+#undef S
+#undef R
+
+// win makes a window of memory that is there, and frees it.
+static void win(worker *w, long n, long bytes)
+{
+	for (long i = 0; i < n; i++) {
+		MPI_Win x;
+		MPI_Win_create(w->sbuf, bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &x);
+		MPI_Win_free(&x);
+	}
+}
+
 // column exchanges columns of a matrix of doubles: the last ones here become
 // the first ones there.
 static void column(worker *w, long n, long bytes)
@@ -223,7 +257,7 @@ static void column(worker *w, long n, long bytes)
 }
 
 // What a collective's size is of, and how many blocks its buffers have.
-enum form { PLAIN, MANY = 1, TOTAL = 2, DOUBLES = 4, RING = 8, REQUEST = 16 };
+enum form { PLAIN, MANY = 1, TOTAL = 2, DOUBLES = 4, RING = 8, REQUEST = 16, WINDOWED = 32 };
 
 enum whose { RANK0, SENDERS, MEAN }; // whose clock counts, see package bench
 
@@ -269,6 +303,13 @@ static const struct bench {
 	{"ialltoallv", ialltoallv, 1, MEAN, 0, SIZES, REQUEST | TOTAL},
 	{"ireduce", ireduce, 1, MEAN, 0, SIZES, REQUEST | DOUBLES},
 	{"iallreduce", iallreduce, 1, MEAN, 0, SIZES, REQUEST | DOUBLES},
+	{"put", put, 1, RANK0, 1, SIZES, WINDOWED},
+	{"get", get, 1, RANK0, 1, SIZES, WINDOWED},
+	{"acc", acc, 1, RANK0, 1, SIZES, WINDOWED | DOUBLES},
+	{"getacc", getacc, 1, RANK0, 1, SIZES, WINDOWED | DOUBLES},
+	{"fao", fao, 1, RANK0, 1, "8", WINDOWED | DOUBLES},
+	{"cas", cas, 1, RANK0, 1, "8", WINDOWED | DOUBLES},
+	{"win", win, 1, RANK0, 0, "8,4M", PLAIN},
 	{"startup", NULL, 1, RANK0, 0, "0", PLAIN},
 };
 
@@ -421,6 +462,12 @@ static void measure(long bytes)
 		workers[0].counts[r] = each_rank, workers[0].displs[r] = r * each_rank;
 	if (bench->loop == column)
 		workers[0].matrix = buffer((long)MATRIX * MATRIX * 8);
+	if (bench->form & WINDOWED) {
+		char *memory;
+		MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window);
+		memset(memory, 0, bytes); // touched: page faults are not measured
+		MPI_Win_lock_all(0, window);
+	}
 	MPI_Barrier(MPI_COMM_WORLD);
 	long iters = opt.iters;
 	if (iters == 0)
@@ -450,6 +497,10 @@ static void measure(long bytes)
 	char overlapped[32] = "";
 	if (opt.overlap)
 		snprintf(overlapped, sizeof overlapped, ",\"overlap\":%.4g", overlap(mid));
+	if (bench->form & WINDOWED) {
+		MPI_Win_unlock_all(window);
+		MPI_Win_free(&window);
+	}
 	for (int k = 0; k < opt.goroutines; k++) {
 		free(workers[k].sbuf);
 		free(workers[k].rbuf);

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bench
+
+import (
+	"gompi/mpi"
+	"gompi/rma"
+)
+
+// access is what a one-sided benchmark works with: rank 0's buffers and a
+// window in which each rank has as many bytes.
+type access struct {
+	win      *rma.Window
+	out, in  []byte
+	sum, was []float64
+}
+
+// oneSided makes the benchmark of an operation of rank 0 on rank 1's memory,
+// complete there before the next begins. Rank 1 waits for the end.
+func oneSided(name, help string, s shape, sizes []int, call func(a *access) error) Benchmark {
+	return Benchmark{Name: name, Help: help, Bytes: sizes, shape: s, pair: true, prepare: func(world *mpi.Comm, _ *Options, bytes int) loop {
+		a, err := newAccess(world, s, bytes)
+		return loop{ops: 1, close: a.close, run: timed(func(n int) error {
+			if err != nil || world.Rank() != 0 {
+				return err
+			}
+			for range n {
+				if err := call(a); err != nil {
+					return err
+				}
+				if err := a.win.Flush(1); err != nil {
+					return err
+				}
+			}
+			return nil
+		})}
+	}}
+}
+
+func newAccess(world *mpi.Comm, s shape, bytes int) (*access, error) {
+	a := new(access)
+	var err error
+	if s&sums != 0 {
+		a.sum, a.was = make([]float64, bytes/8), make([]float64, bytes/8)
+		if a.win, err = rma.Allocate[float64](world, max(bytes/8, 1)); err == nil {
+			clear(rma.Memory[float64](a.win))
+		}
+	} else {
+		a.out, a.in = make([]byte, bytes), make([]byte, bytes)
+		if a.win, err = rma.Allocate[byte](world, bytes); err == nil {
+			clear(rma.Memory[byte](a.win)) // touched: page faults are not measured
+		}
+	}
+	if err == nil {
+		err = a.win.LockAll(0)
+	}
+	return a, err
+}
+
+func (a *access) close() error {
+	if a.win == nil {
+		return nil
+	}
+	if err := a.win.UnlockAll(); err != nil {
+		return err
+	}
+	return a.win.Free()
+}
+
+func oneSidedBenchmarks() []Benchmark {
+	word := []int{8}
+	window := Benchmark{Name: "win", Help: "a window of memory that is there, made and freed", Bytes: []int{8, 4 << 20},
+		prepare: func(world *mpi.Comm, _ *Options, bytes int) loop {
+			mem := make([]byte, bytes)
+			return loop{ops: 1, run: timed(func(n int) error {
+				for range n {
+					w, err := rma.Create(world, mem)
+					if err != nil {
+						return err
+					}
+					if err := w.Free(); err != nil {
+						return err
+					}
+				}
+				return nil
+			})}
+		}}
+	return []Benchmark{
+		oneSided("put", "put into rank 1's memory, and flush", 0, collectiveSizes, func(a *access) error { return rma.Put(a.win, a.out, 1, 0) }),
+		oneSided("get", "get from rank 1's memory, and flush", 0, collectiveSizes, func(a *access) error { return rma.Get(a.win, a.in, 1, 0) }),
+		oneSided("acc", "add float64 to rank 1's memory, and flush", sums, collectiveSizes, func(a *access) error {
+			return rma.Accumulate(a.win, a.sum, 1, 0, mpi.Sum)
+		}),
+		oneSided("getacc", "as acc, and fetch what was there", sums, collectiveSizes, func(a *access) error {
+			return rma.GetAccumulate(a.win, a.sum, a.was, 1, 0, mpi.Sum)
+		}),
+		oneSided("fao", "fetch and add an int64 of rank 1, and flush", sums, word, func(a *access) error {
+			_, err := rma.FetchAndOp[int64](a.win, 1, 1, 0, mpi.Sum)
+			return err
+		}),
+		oneSided("cas", "compare and swap an int64 of rank 1, and flush", sums, word, func(a *access) error {
+			_, err := rma.CompareAndSwap[int64](a.win, 0, 0, 1, 0)
+			return err
+		}),
+		window,
+	}
+}
