@@ -5,6 +5,7 @@ package examples_test
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -100,6 +101,33 @@ func TestPi(t *testing.T) {
 		// The midpoint rule's own error is 1/(12 steps²).
 		if e := number(t, m[0]); e > 1e-11 {
 			t.Errorf("error %g", e)
+		}
+	})
+}
+
+func TestCounter(t *testing.T) {
+	each(t, "counter", []string{"--limit", "200000", "--task", "1000"}, func(t *testing.T, ranks int, out string) {
+		match(t, out, fmt.Sprintf(`^17984 primes below 200000, by %d ranks with [0-9]+ to [0-9]+ tasks each in \S+\n$`, ranks))
+	})
+}
+
+func TestHashtable(t *testing.T) {
+	each(t, "hashtable", []string{"--inserts", "2000", "--keys", "300"}, func(t *testing.T, ranks int, out string) {
+		// Each number is missed with a chance below 300 * exp(-2000/300).
+		match(t, out, fmt.Sprintf(`^%d insertions of (29[0-9]|300) different numbers by %d ranks: \S+ each, [0-9.]+ places looked at\n$`, 2000*ranks, ranks))
+	})
+}
+
+func TestStencil(t *testing.T) {
+	each(t, "stencil", []string{"--n", "24", "--tol", "1e-7"}, func(t *testing.T, ranks int, out string) {
+		m := match(t, out, `^24 x 24 points by ([0-9]+) x ([0-9]+) ranks: ([0-9]+) iterations, last change \S+, error (\S+), \S+ each\n$`)
+		if number(t, m[0])*number(t, m[1]) != float64(ranks) {
+			t.Errorf("%s x %s ranks, not %d", m[0], m[1], ranks)
+		}
+		// What is left is below the last change over 1 minus the iteration's
+		// spectral radius, cos(pi/25).
+		if e := number(t, m[3]); e > 1e-7/(1-math.Cos(math.Pi/25)) {
+			t.Errorf("error %g after %s iterations", e, m[2])
 		}
 	})
 }
