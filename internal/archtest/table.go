@@ -97,6 +97,7 @@ var modules = []module{
 	{"github.com/spf13/pflag", "launcher bench bench/peers cmd/gompirun cmd/gompictl cmd/gompibench examples/*"},
 	{"github.com/klauspost/compress", "transport/tcp examples/*"},
 	{"pgregory.net/rapid", ""},
+	{"github.com/anishathalye/porcupine", ""},
 }
 
 // mpiWithout is what a program must not link because it imports the library:
