@@ -36,13 +36,14 @@ func layouts(t testing.TB, dt *dtype.Type, n int64) map[string]Layout {
 // Every operation on every kind, every way, with strides on both sides, against
 // the oracle.
 func TestOperations(t *testing.T) {
+	numbers := newSpecials()
 	eachAccess(t, 3*pieceBytes+4096, func(a access) {
 		mem := a.region.Mem()
 		for k := range dtype.NumKinds {
 			dt := basicOf(k)
 			for name, to := range layouts(t, dt, pieceBytes/dt.Size+44) {
 				bytesOf := to.Count * to.Type.Size
-				origin := special(k, make([]byte, 2*bytesOf))
+				origin := numbers.fill(k, make([]byte, 2*bytesOf))
 				flat := engine.ByteBuf(origin[:bytesOf])
 				flat.Type = dt
 				gaps := strided(origin, 0, bytesOf/dt.Size, must(t)(dtype.NewResized(dt, 0, 2*dt.Size)))
@@ -55,7 +56,7 @@ func TestOperations(t *testing.T) {
 					}
 					for i, src := range []engine.Buf{flat, gaps} {
 						what := fmt.Sprintf("%s: operation %d on kind %d, %s, origin %d", a.name, op, k, name, i)
-						special(k, mem)
+						numbers.fill(k, mem)
 						want := bytes.Clone(mem)
 						operand := make([]byte, bytesOf)
 						if bytesOf > 0 {

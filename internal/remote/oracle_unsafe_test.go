@@ -6,6 +6,7 @@ package remote
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"unsafe"
 
@@ -88,18 +89,31 @@ func clean(k dtype.Kind, b []byte) []byte {
 	return b
 }
 
-// special fills b with numbers among which are zeros, NaNs and infinities.
-func special(k dtype.Kind, b []byte) []byte {
-	random(b)
-	for i := 0; i+8 <= len(b); i += 8 {
-		switch b[i] % 5 {
-		case 0:
-			clear(b[i : i+8])
-		case 1:
-			copy(b[i:], "\x00\x00\xc0\x7f\x00\x00\xf8\x7f") // NaNs
-		case 2:
-			copy(b[i:], "\x00\x00\x80\xff\x00\x00\xf0\xff") // infinities
+// specials are numbers of each kind among which are zeros, NaNs and infinities.
+type specials [dtype.NumKinds][]byte
+
+const specialBytes = 64 << 10
+
+func newSpecials() (s specials) {
+	for k := range s {
+		b := random(make([]byte, specialBytes))
+		for i := 0; i < len(b); i += 8 {
+			switch b[i] % 5 {
+			case 0:
+				clear(b[i : i+8])
+			case 1:
+				copy(b[i:], "\x00\x00\xc0\x7f\x00\x00\xf8\x7f") // NaNs
+			case 2:
+				copy(b[i:], "\x00\x00\x80\xff\x00\x00\xf0\xff") // infinities
+			}
 		}
+		s[k] = clean(dtype.Kind(k), b)
 	}
-	return clean(k, b)
+	return s
+}
+
+// fill puts some of kind k into b, half as many bytes at most.
+func (s *specials) fill(k dtype.Kind, b []byte) []byte {
+	copy(b, s[k][rand.IntN(specialBytes/32)*16:])
+	return b
 }

@@ -3,6 +3,7 @@
 package remote
 
 import (
+	"errors"
 	"fmt"
 
 	"gompi/internal/engine"
@@ -216,7 +217,9 @@ func (s *Space) Reach(p wire.ProcID, b *Desc) (*Target, *engine.Fault) {
 	if f != nil {
 		return nil, f
 	}
-	s.choose(t, &d)
+	if f := s.choose(t, &d); f != nil {
+		return nil, f
+	}
 	t.open = true
 	return t, nil
 }
@@ -234,14 +237,19 @@ func (s *Space) reachOwn(t *Target) (*Target, *engine.Fault) {
 	return t, nil
 }
 
-// choose finds the way to a target.
-func (s *Space) choose(t *Target, d *description) {
+// choose finds the way to a target. The fault is that the region is known to be
+// gone.
+func (s *Space) choose(t *Target, d *description) *engine.Fault {
 	t.way = served
 	if s.onlyServed {
-		return
+		return nil
 	}
-	if ctl, err := s.controls.mapControl(d.proc, d.control); err == nil {
+	ctl, err := s.controls.mapControl(d.proc, d.control)
+	switch {
+	case err == nil:
 		t.ctl = ctl
+	case errors.Is(err, errStale):
+		return refused(RegionGone, 0, 0, d.bytes)
 	}
 	switch {
 	case d.bytes == 0:
@@ -253,7 +261,7 @@ func (s *Space) choose(t *Target, d *description) {
 	case d.flags&flagExposed != 0:
 		m, err := s.e.ReachMemory(d.proc, d.proof)
 		if err != nil {
-			return
+			break
 		}
 		if b := m.Bytes(d.key); b == nil {
 			t.memory, t.key, t.way = m, d.key, copied
@@ -261,4 +269,5 @@ func (s *Space) choose(t *Target, d *description) {
 			t.mem, t.way = b[:d.bytes:d.bytes], mapped
 		}
 	}
+	return nil
 }
