@@ -116,6 +116,73 @@ func TestAwaitStorm(t *testing.T) {
 	})
 }
 
+// Waits that are given up at any moment, among others that are not, and deaths
+// in between.
+func TestAwaitCancelStorm(t *testing.T) {
+	overPolicies(t, func(t *testing.T, pol wait.Policy) {
+		ns, hub := testJobOf(t, 3, nil, func(_ int, c *Config) { c.Policy = pol })
+		steady, back := newSpot(ns[0]), newSpot(ns[1])
+		steady.await.Rank, back.await.Rank = 1, 0
+		const rounds = 200
+		var over atomic.Bool
+		together(t, ns, 6, func(g int) error {
+			rnd := rand.New(rand.NewPCG(uint64(g), 11))
+			switch g {
+			case 0, 1: // a ping-pong that nothing may disturb
+				mine, other := steady, back
+				if g == 1 {
+					mine, other = back, steady
+				}
+				defer over.Store(true)
+				for k := uint64(1); k <= rounds; k++ {
+					if g == 0 {
+						other.set(ns[g], k)
+					}
+					if f := mine.wait(k); f != nil {
+						return fmt.Errorf("round %d: %+v", k, f)
+					}
+					if g == 1 {
+						other.set(ns[g], k)
+						if k == rounds/2 {
+							kill(t, ns, hub, 2)
+						}
+					}
+				}
+				return nil
+			}
+			s := newSpot(ns[g%2])
+			for k := uint64(1); !over.Load(); k++ {
+				ctx, cancel := context.WithCancel(context.Background())
+				s.await.User, s.await.Rank = ctx, []int32{match.Any, int32(1 - g%2)}[rnd.IntN(2)]
+				switch d := rnd.IntN(200); {
+				case d < 20:
+					cancel()
+				case d < 40:
+					s.add(ns[1-g%2])
+				default:
+					timer := time.AfterFunc(time.Duration(d)*time.Microsecond, cancel)
+					defer timer.Stop()
+				}
+				f := s.wait(k)
+				cancel()
+				if c := f.class(); c != OK && c != Cancelled && !(c == ProcFailed && s.await.Rank == match.Any) {
+					return fmt.Errorf("class %d: %v", c, f.Err)
+				}
+				s.word.Store(k)
+			}
+			return nil
+		})
+		for _, n := range ns[:2] {
+			n.Lock()
+			left := len(n.watches)
+			n.Unlock()
+			if left != 0 || n.Live() != 0 {
+				t.Errorf("%d watches are left, %d requests", left, n.Live())
+			}
+		}
+	})
+}
+
 // A process whose goroutines all wait sleeps, and looks once more before.
 func TestAwaitSleeps(t *testing.T) {
 	ns, _ := testJobOf(t, 2, nil, nil)

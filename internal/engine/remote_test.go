@@ -74,12 +74,36 @@ func (n *node) sendFrame(to wire.ProcID, b []byte) *Fault {
 	return n.SendFrame(to, b)
 }
 
+// narrow is a transport of short messages: frames go in parts.
+type narrow struct {
+	transport.Transport
+	most int
+}
+
+func (n narrow) Caps() transport.Caps {
+	c := n.Transport.Caps()
+	c.EagerMax, c.EagerBest = n.most, min(n.most, c.EagerBest)
+	return c
+}
+
 // Frames of all sizes keep their order over connecting, refusals and other
-// traffic, between all pairs at once.
+// traffic, between all pairs at once, over transports that take them whole or
+// not.
 func TestFramesInOrder(t *testing.T) {
-	for _, plan := range []*faulty.Plan{nil, {Seed: 5, Full: 0.3, Delay: 0.2}} {
-		ns, _ := testJobOf(t, 3, plan, nil)
-		const rounds = 400
+	for _, c := range []struct {
+		most int
+		plan *faulty.Plan
+	}{
+		{1 << 20, nil},
+		{1 << 20, &faulty.Plan{Seed: 5, Full: 0.3, Delay: 0.2}},
+		{5000, nil},
+		{300, &faulty.Plan{Seed: 6, Full: 0.2, Delay: 0.1}},
+	} {
+		ns, _ := testJobOf(t, 3, c.plan, func(_ int, cfg *Config) {
+			tr := cfg.Transports[0]
+			cfg.Transports[0] = narrow{tr, min(c.most, tr.Caps().EagerMax)}
+		})
+		const rounds = 300
 		for _, n := range ns {
 			n.serve()
 		}
