@@ -5,6 +5,7 @@ package rma
 import (
 	"gompi/internal/engine"
 	"gompi/internal/match"
+	"gompi/mpi"
 )
 
 const opFence engine.Op = "Window.Fence"
@@ -67,6 +68,9 @@ func (w *Window) meet(op engine.Op) error {
 
 func (w *Window) enter(op engine.Op) error {
 	c := w.core
+	if c.ctx.Revoked() {
+		return c.comm.Fault(op, mpi.ProcNull, &engine.Fault{Class: engine.Revoked, Peer: -1})
+	}
 	c.epochs.barrier++
 	n, kids := c.epochs.barrier, c.children()
 	if kids > 0 {
