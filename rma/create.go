@@ -194,7 +194,7 @@ func drop(r *remote.Region, lost bool) {
 // have called Free, memory that the window allocated is never used again.
 // Collective. MPI 4.1 section 12.2.5.
 func (w *Window) Free() error {
-	c, err := w.usable(opFree)
+	c, err := w.alive(opFree)
 	if err != nil {
 		return err
 	}

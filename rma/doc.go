@@ -37,8 +37,8 @@
 // # Giving up
 //
 // Window.WithContext gives a handle whose calls give up when its context ends,
-// with ErrCancelled. What was given up halfway (a Fence, a Complete) can only
-// be followed by Free.
+// with ErrCancelled. A Fence that one rank gives up fails on the others, too,
+// with ErrAborted, unless they have left it already.
 //
 // # Failure
 //

@@ -12,18 +12,33 @@ import (
 	"gompi/mpi"
 )
 
-// usable is the window of a call, or why it has none.
+// usable is the window of a call that may go on, or why it may not.
 func (w *Window) usable(op engine.Op) (*core, error) {
+	c, err := w.alive(op)
+	if err == nil {
+		err = w.expired(op)
+	}
+	return c, err
+}
+
+// alive is the window of a call, or why it has none.
+func (w *Window) alive(op engine.Op) (*core, error) {
 	var none *mpi.Comm
 	switch {
 	case w == nil:
 		return nil, none.Fail(mpi.ErrWin, op, mpi.ProcNull, -1, -1, "", errors.New("window is nil"))
 	case w.core.freed.Load():
 		return nil, w.core.gone(op)
-	case w.user != nil && w.user.Err() != nil:
-		return nil, w.core.comm.Fail(mpi.ErrCancelled, op, mpi.ProcNull, -1, -1, "", context.Cause(w.user))
 	}
 	return w.core, nil
+}
+
+// expired is the error of a call whose context has ended before it began.
+func (w *Window) expired(op engine.Op) error {
+	if w.user == nil || w.user.Err() == nil {
+		return nil
+	}
+	return w.core.comm.Fail(mpi.ErrCancelled, op, mpi.ProcNull, -1, -1, "", context.Cause(w.user))
 }
 
 // gone is the error of a call on a window that was freed.

@@ -3,6 +3,8 @@
 package rma
 
 import (
+	"errors"
+
 	"gompi/internal/engine"
 	"gompi/internal/match"
 	"gompi/mpi"
@@ -15,9 +17,9 @@ const opFence engine.Op = "Window.Fence"
 // at their targets when it returns. assert may have NoStore, NoPut, NoPrecede
 // and NoSucceed. It is a barrier. While a lock is held, or an epoch of Start or
 // Post is open, it is ErrRMASync. If it fails otherwise it does so on all ranks,
-// and the window is revoked. Collective. MPI 4.1 section 12.5.1.
+// on those that could have gone on with ErrAborted. Collective. MPI 4.1 section 12.5.1.
 func (w *Window) Fence(assert Assert) error {
-	c, err := w.usable(opFence)
+	c, err := w.alive(opFence)
 	if err != nil {
 		return err
 	}
@@ -55,31 +57,43 @@ func (c *core) children() int {
 	return max(0, min(barrierDegree, c.size-c.firstChild()))
 }
 
-// meet returns when all ranks have called it. If it fails the window is revoked,
-// so that no rank waits for one that does not come. Called by one goroutine at
-// a time.
+// meet returns when all ranks have called it. If it fails on one it does on all:
+// those it has to do with are told. Called by one goroutine at a time.
 func (w *Window) meet(op engine.Op) error {
-	err := w.enter(op)
-	if err != nil {
-		w.core.comm.Revoke()
+	c := w.core
+	c.epochs.barrier++
+	n := c.epochs.barrier
+	err := w.expired(op)
+	if err == nil {
+		err = w.enter(op, n)
+	}
+	if err == nil {
+		return nil
+	}
+	n |= givenUp
+	if errors.Is(err, mpi.ErrProcFailed) {
+		n |= bereft
+	}
+	// Who cannot be told is gone.
+	if c.rank > 0 {
+		w.signal(op, c.parent(), c.upWord(), n)
+	}
+	for k := range c.children() {
+		w.signal(op, c.firstChild()+k, c.words.down, n)
 	}
 	return err
 }
 
-func (w *Window) enter(op engine.Op) error {
+func (w *Window) enter(op engine.Op, n uint64) error {
 	c := w.core
-	if c.ctx.Revoked() {
-		return c.comm.Fault(op, mpi.ProcNull, &engine.Fault{Class: engine.Revoked, Peer: -1})
-	}
-	c.epochs.barrier++
-	n, kids := c.epochs.barrier, c.children()
+	kids := c.children()
 	if kids > 0 {
 		if err := w.await(op, match.Any, c.firstChild(), c.words.up, kids, n); err != nil {
 			return err
 		}
 	}
 	if c.rank > 0 {
-		if err := w.signal(op, c.parent(), c.words.up+(c.rank-1)%barrierDegree, n); err != nil {
+		if err := w.signal(op, c.parent(), c.upWord(), n); err != nil {
 			return err
 		}
 		if err := w.await(op, match.Any, c.parent(), c.words.down, 1, n); err != nil {
@@ -93,3 +107,6 @@ func (w *Window) enter(op engine.Op) error {
 	}
 	return nil
 }
+
+// upWord is the caller's word in its parent's block.
+func (c *core) upWord() int { return c.words.up + (c.rank-1)%barrierDegree }

@@ -3,6 +3,8 @@
 package rma
 
 import (
+	"fmt"
+
 	"gompi/internal/engine"
 	"gompi/internal/remote"
 )
@@ -18,6 +20,14 @@ import (
 type words struct {
 	up, down, post, complete, lock, total int
 }
+
+// In a count of barriers: the last one was given up by the writer or somebody
+// behind it, perhaps because a process has failed.
+const (
+	givenUp = 1 << 63
+	bereft  = 1 << 62
+	flags   = givenUp | bereft
+)
 
 func layWords(size int) words {
 	w := words{down: min(size-1, barrierDegree)}
@@ -42,16 +52,30 @@ type pending struct {
 
 // ready reports whether each of the words has reached the value.
 func (p *pending) ready() (bool, *engine.Fault) {
-	for p.n > 0 && p.region.Word(p.word+p.n-1) >= p.value {
-		p.n--
+	for ; p.n > 0; p.n-- {
+		switch v := p.region.Word(p.word + p.n - 1); {
+		case v&^flags < p.value:
+			return false, nil
+		case v&^flags == p.value && v&flags != 0:
+			return true, p.told(v)
+		}
 	}
-	return p.n == 0, nil
+	return true, nil
+}
+
+// told is the fault that another rank has told of.
+func (p *pending) told(v uint64) *engine.Fault {
+	rank := p.rank0 + p.n - 1
+	if v&bereft == 0 {
+		return &engine.Fault{Class: engine.Aborted, Peer: int32(rank)}
+	}
+	return &engine.Fault{Class: engine.ProcFailed, Peer: -1, Err: fmt.Errorf("a process, as rank %d has found", rank)}
 }
 
 // misses reports whether the word of a rank is missing.
 func (p *pending) misses(rank int32) bool {
 	k := int(rank) - p.rank0
-	return k >= 0 && k < p.n && p.region.Word(p.word+k) < p.value
+	return k >= 0 && k < p.n && p.region.Word(p.word+k)&^flags < p.value
 }
 
 // wait is a wait of this window, to be given back by done.
