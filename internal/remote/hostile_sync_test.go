@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remote
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"gompi/internal/engine"
+	"gompi/internal/match"
+)
+
+// What others write into a control block may be anything. Nobody panics, and
+// whoever has a way out can take it.
+func TestHostileLockWords(t *testing.T) {
+	for _, way := range servings {
+		t.Run(way.name, func(t *testing.T) {
+			const n = 4
+			ps := testParties(t, n, way.isServed)
+			head, words := ps[0].region.ctl.head, ps[0].region.ctl.words
+			var stop atomic.Bool
+			var hostile sync.WaitGroup
+			hostile.Go(func() {
+				r := rand.New(rand.NewPCG(1, 1))
+				for !stop.Load() {
+					w := r.Uint64()
+					switch r.IntN(4) {
+					case 0:
+						w = uint64(lockHeld | lockExclusive | lockAsleep)
+					case 1:
+						w &= 0xff
+					}
+					words[r.IntN(len(words))].Store(w)
+					head.ticket.Store(r.Uint64() >> r.IntN(64))
+					head.asleep.Store(r.Uint32())
+					<-time.After(time.Duration(r.IntN(300)) * time.Microsecond)
+				}
+			})
+			all(t, ps, func(p *party) {
+				for range 60 {
+					ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+					if f := p.lock(0, p.rank%2 == 0, ctx); f == nil {
+						p.targets[0].Unlock(n, n, p.rank) // an error, or not
+					}
+					p.targets[0].Signal(p.rank, 1)
+					cancel()
+				}
+			})
+			stop.Store(true)
+			hostile.Wait()
+			for i := range words {
+				words[i].Store(0)
+			}
+			head.ticket.Store(0)
+			for _, p := range ps {
+				if f := p.lock(0, true, nil); f != nil {
+					t.Fatalf("afterwards: %v", f.Err)
+				}
+				p.unlock(t, 0)
+			}
+		})
+	}
+}
+
+// A ticket that cannot be is refused, and leaves nothing behind.
+func TestHostileTicket(t *testing.T) {
+	for _, way := range servings {
+		ps := testParties(t, 2, way.isServed)
+		c := ps[1].region.ctl
+		c.head.ticket.Store(maxTicket - 1)
+		for i, want := range []bool{true, false, false} {
+			if f := ps[0].lock(1, true, nil); (f == nil) != want {
+				t.Fatalf("%s: lock %d: %+v", way.name, i, f)
+			} else if f == nil {
+				ps[0].unlock(t, 1)
+			}
+			within(t, "leaving", ps[1].idle)
+		}
+	}
+}
+
+// A party whose word another has changed is told, and gets on.
+func TestLostLockWord(t *testing.T) {
+	ps := testParties(t, 2, never)
+	if f := ps[0].lock(1, true, nil); f != nil {
+		t.Fatal(f.Err)
+	}
+	ps[1].region.ctl.words[2].Store(77)
+	if f := ps[0].targets[1].Unlock(2, 2, 0); f == nil || f.Class != engine.Transport {
+		t.Fatalf("fault %+v", f)
+	}
+	if f := ps[0].lock(1, true, nil); f != nil {
+		t.Fatal(f.Err)
+	}
+}
+
+// FuzzSyncFrame gives frames of synchronisation to a process that waits in a
+// lock of another and has one waiting in its own.
+func FuzzSyncFrame(f *testing.F) {
+	f.Add(byte(frameSignal), []byte{8: 1, 31: 0})
+	f.Add(byte(frameLock), []byte{1: 4, 16: 2, 20: 2, 39: 0})
+	f.Add(byte(frameUnlock), []byte{8: 1, 15: 0})
+	f.Add(byte(frameAnswer), []byte{1: 1, 8: 1, 15: 0})
+	ps := testParties(f, 2, always)
+	p := ps[0]
+	f.Fuzz(func(t *testing.T, kind byte, b []byte) {
+		if len(b) == 0 || kind < frameSignal || kind > frameAnswer+1 {
+			return
+		}
+		b[0] = kind
+		if (kind == frameSignal || kind == frameLock) && len(b) > 16 && b[4]&1 == 0 {
+			copy(b[4:8], []byte{byte(p.region.handle), byte(p.region.handle >> 8), 0, 0})
+			for i := range 8 {
+				b[8+i] = byte(p.region.nonce >> (8 * i))
+			}
+		}
+		p.e.Lock()
+		p.frameSync(ps[1].self, kind, b)
+		p.stepLine()
+		n := len(p.locks.proxies)
+		p.e.Unlock()
+		if n > len(p.region.ctl.words) {
+			t.Fatalf("%d places in the line for %d words", n, len(p.region.ctl.words))
+		}
+	})
+}
+
+// Many fall asleep and are woken, by signals and locks at once.
+func TestSleepStorm(t *testing.T) {
+	rounds := uint64(60)
+	if testing.Short() {
+		rounds = 10
+	}
+	for _, way := range servings {
+		t.Run(way.name, func(t *testing.T) {
+			const n = 5
+			ps := testParties(t, n, way.isServed)
+			all(t, ps, func(p *party) {
+				r := rand.New(rand.NewPCG(uint64(p.rank), 3))
+				w := engine.Await{Op: "test", Ctx: p.ctx, Rank: match.Any}
+				for round := uint64(1); round <= rounds; round++ {
+					if f := p.lock(0, r.IntN(2) == 0, nil); f != nil {
+						t.Error(f.Err)
+						return
+					}
+					if r.IntN(3) == 0 {
+						<-time.After(time.Duration(r.IntN(1500)) * time.Microsecond)
+					}
+					p.unlock(t, 0)
+					for _, q := range p.targets {
+						if r.IntN(8) == 0 {
+							<-time.After(time.Duration(r.IntN(500)) * time.Microsecond)
+						}
+						if f := q.Signal(p.rank, round); f != nil {
+							t.Error(f.Err)
+							return
+						}
+					}
+					if f := p.region.AwaitWords(&w, func() (bool, *engine.Fault) {
+						for i := range n {
+							if p.region.Word(i) < round {
+								return false, nil
+							}
+						}
+						return true, nil
+					}); f != nil {
+						t.Error(f.Err)
+						return
+					}
+				}
+			})
+		})
+	}
+}
