@@ -311,6 +311,7 @@ func (w *Window) loadTable(op engine.Op, t *target, head []uint64) ([]uint64, er
 	if f != nil {
 		return nil, c.fault(op, t.rank, f)
 	}
+	rt.SetRank(c.ctx, int32(t.rank))
 	defer rt.Close()
 	if rt.Bytes() != int64(slots)*slotBytes {
 		return nil, c.comm.Fail(mpi.ErrUnreachable, op, t.rank, rt.Bytes(), int64(slots)*slotBytes, "bytes of directory", nil)
@@ -351,6 +352,7 @@ func (x *pieces) adopt(w *Window, t *target, table []uint64) {
 			if f != nil {
 				continue
 			}
+			rt.SetRank(w.core.ctx, int32(t.rank))
 			p = piece{rt, at, desc}
 		}
 		delete(known, desc)

@@ -51,6 +51,7 @@ func (c *core) reach(op engine.Op, rank int) (*target, error) {
 	if f != nil {
 		return nil, c.fault(op, rank, f)
 	}
+	rt.SetRank(c.ctx, int32(rank))
 	t := &target{Target: rt, rank: rank, unit: e.unit, size: rt.Bytes()}
 	switch {
 	case c.flavor == FlavorDynamic:

@@ -84,10 +84,10 @@ func (t *Target) CompareAndSwap(compare, value, result engine.Buf, off int64) *e
 		return refused(SizesDiffer, off, n, compare.Bytes())
 	case n > maxSwap || value.Strided() || compare.Strided() || result.Strided():
 		return refused(NoSuchOp, off, n, t.size)
-	case t.way == mapped && (t.ctl != nil || t.alone(&o)):
+	case t.way == mapped:
 		t.swapMapped(compare, value, result, off, &o)
 		return nil
-	case t.way == copied && t.ctl != nil:
+	case t.way == copied:
 		return t.swapCopied(compare, value, result, off)
 	}
 	return t.swapServed(compare, value, result, off, &o)
@@ -96,14 +96,13 @@ func (t *Target) CompareAndSwap(compare, value, result engine.Buf, off int64) *e
 // maxSwap is the largest element of CompareAndSwap: the largest basic number.
 const maxSwap = 16
 
-// change carries an atomic access out. Without the control block there is no
-// guard: then the owner does it.
+// change carries an atomic access out.
 func (t *Target) change(src, result engine.Buf, at Layout, o *operation, n int64) *engine.Fault {
 	switch {
-	case t.way == mapped && (t.ctl != nil || t.alone(o)):
+	case t.way == mapped:
 		t.changeMapped(src, result, at, o, n)
 		return nil
-	case t.way == copied && t.ctl != nil:
+	case t.way == copied:
 		return t.changeCopied(src, result, at, o, n)
 	}
 	return t.changeServed(src, result, at, o, n)

@@ -237,19 +237,20 @@ func (s *Space) reachOwn(t *Target) (*Target, *engine.Fault) {
 	return t, nil
 }
 
-// choose finds the way to a target. The fault is that the region is known to be
-// gone.
+// choose finds the way to a target. Without its control block, by which
+// accesses exclude each other, only the owner can access the memory. The fault
+// is that the region is known to be gone.
 func (s *Space) choose(t *Target, d *description) *engine.Fault {
 	t.way = served
 	if s.onlyServed {
 		return nil
 	}
-	ctl, err := s.controls.mapControl(d.proc, d.control)
-	switch {
-	case err == nil:
-		t.ctl = ctl
-	case errors.Is(err, errStale):
-		return refused(RegionGone, 0, 0, d.bytes)
+	var err error
+	if t.ctl, err = s.controls.mapControl(d.proc, d.control); err != nil {
+		if errors.Is(err, errStale) {
+			return refused(RegionGone, 0, 0, d.bytes)
+		}
+		return nil
 	}
 	switch {
 	case d.bytes == 0:

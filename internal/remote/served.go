@@ -131,7 +131,8 @@ func (t *Target) swapServed(compare, value, result engine.Buf, off int64, o *ope
 // communicator it is. Before the first operation.
 func (t *Target) SetRank(ctx *engine.Context, rank int32) { t.ctx, t.rank = ctx, rank }
 
-// Pending reports whether operations on the target are on their way.
+// Pending reports whether operations on the target are on their way, or have
+// failed, of which Flush has yet to tell.
 func (t *Target) Pending() bool {
 	last := t.last.Load()
 	if last == 0 {
@@ -139,7 +140,7 @@ func (t *Target) Pending() bool {
 	}
 	t.s.e.Lock()
 	defer t.s.e.Unlock()
-	return t.peer.out.done < last
+	return t.peer.out.done < last || t.err != nil || t.peer.down != nil
 }
 
 // Flush waits until all operations on the target that this process has started

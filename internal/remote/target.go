@@ -35,7 +35,7 @@ type Target struct {
 	joined bool
 	memory *engine.Memory // if copied
 	key    uint64
-	ctl    *control // nil: not mapped here
+	ctl    *control // nil, if served: not mapped here
 	lock   atomic.Pointer[locker]
 
 	// How the owner and its answers name it, and what is on its way there.
