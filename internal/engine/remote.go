@@ -37,6 +37,9 @@ func (e *Engine) Lock() { e.mu.Lock() }
 // Unlock gives the engine's lock back.
 func (e *Engine) Unlock() { e.mu.Unlock() }
 
+// Closed reports whether the process was finalized. The lock is held.
+func (e *Engine) Closed() bool { return e.closed }
+
 // Remote returns the engine's server of remote memory, which make makes, under
 // the lock, if there is none yet.
 func (e *Engine) Remote(make func() RemoteServer) RemoteServer {

@@ -14,6 +14,8 @@ import (
 const (
 	guardYields = 32
 	guardPause  = 50 * time.Microsecond
+	// guardLook: so many pauses later it looks whether the process ends.
+	guardLook = 64
 )
 
 // lock takes the guard word of a region; c is its control block, mapped here.
@@ -30,8 +32,17 @@ func (s *Space) guardTurn(owner uint32, n int) guardVerdict {
 		return guardTake
 	case n < guardYields:
 		runtime.Gosched()
+	case n%guardLook == 0 && s.over():
+		return guardTake // nobody needs what it guards, and its owner may not exist
 	default:
 		time.Sleep(guardPause)
 	}
 	return guardWait
+}
+
+// over reports whether the process was finalized.
+func (s *Space) over() bool {
+	s.e.Lock()
+	defer s.e.Unlock()
+	return s.e.Closed()
 }

@@ -98,6 +98,32 @@ func TestLostLockWord(t *testing.T) {
 	}
 }
 
+// Somebody who waits for a guard that nobody has does so until the end of the
+// process, and no longer.
+func TestHostileGuard(t *testing.T) {
+	ps := testParties(t, 2, never)
+	c := ps[1].region.ctl
+	c.head.guard.Store(4711)
+	got := make(chan struct{})
+	go func() {
+		ps[0].Space.lock(c)
+		close(got)
+	}()
+	select {
+	case <-got:
+		t.Fatal("taken")
+	case <-time.After(20 * time.Millisecond):
+	}
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	ps[0].e.Close(ended)
+	select {
+	case <-got:
+	case <-time.After(testWait):
+		t.Fatal("still waits")
+	}
+}
+
 // FuzzSyncFrame gives frames of synchronisation to a process that waits in a
 // lock of another and has one waiting in its own.
 func FuzzSyncFrame(f *testing.F) {

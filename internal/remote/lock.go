@@ -118,8 +118,9 @@ func (t *Target) Lock(words0, n, me int, exclusive bool, w *engine.Await) *engin
 	if exclusive {
 		kind = lockExclusive
 	}
-	var f *engine.Fault
+	f := t.s.gone(t.proc)
 	switch {
+	case f != nil:
 	case words0 < 0 || n <= 0 || uint(me) >= uint(n) || n != w.Ctx.Members.Len():
 		f = lockFault(fmt.Errorf("%w: lock of party %d of %d, words from %d", transport.ErrProtocol, me, n, words0))
 	case t.ctl == nil:

@@ -343,6 +343,9 @@ func TestLockOfADeadOwner(t *testing.T) {
 			if f := <-faults; f == nil || f.Class != engine.ProcFailed {
 				t.Fatalf("fault %+v", f)
 			}
+			if f := ps[0].lock(2, false, nil); f == nil || f.Class != engine.ProcFailed {
+				t.Fatalf("afterwards: %+v", f)
+			}
 		})
 	}
 }
