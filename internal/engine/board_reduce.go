@@ -10,7 +10,7 @@ import (
 
 // pieceBytes is how much of a segment is reduced at once: it stays in a
 // processor's own cache.
-const pieceBytes = 64 << 10
+const pieceBytes = 128 << 10
 
 // aloneBytes is the longest vector that the root of a Reduce reduces alone: for
 // less the segments of the others are not worth a second round.
