@@ -96,7 +96,7 @@ func FetchAndOp[T any](w *Window, v T, target, offset int, op mpi.Op) (T, error)
 		return zero, err
 	}
 	s := c.scalar()
-	defer c.scalars.Put(s)
+	defer c.spare(s)
 	*element[T](&s.value) = v
 	in, out := operand[T](&s.value), operand[T](&s.result)
 	p, err := w.getAccumulate(opFetchAndOp, anyEpoch, in, out, target, offset, 1, t, op)
@@ -131,7 +131,7 @@ func CompareAndSwap[T any](w *Window, compare, value T, target, offset int) (T, 
 		return zero, err
 	}
 	s := c.scalar()
-	defer c.scalars.Put(s)
+	defer c.spare(s)
 	*element[T](&s.compare), *element[T](&s.value) = compare, value
 	f := p.CompareAndSwap(operand[T](&s.compare), operand[T](&s.value), operand[T](&s.result), p.at.Off)
 	if err = p.done(opCompareAndSwap, f); err == nil {
@@ -143,12 +143,24 @@ func CompareAndSwap[T any](w *Window, compare, value T, target, offset int) (T, 
 	return *element[T](&s.result), nil
 }
 
-// scalar is memory for the operands of one element, to be given back.
+// scalar is memory for the operands of one element, to be given back by spare.
 func (c *core) scalar() *scalar {
-	if s, ok := c.scalars.Get().(*scalar); ok {
-		return s
+	c.spareMu.Lock()
+	s := c.scalars
+	if s != nil {
+		c.scalars = s.next
 	}
-	return new(scalar)
+	c.spareMu.Unlock()
+	if s == nil {
+		s = new(scalar)
+	}
+	return s
+}
+
+func (c *core) spare(s *scalar) {
+	c.spareMu.Lock()
+	s.next, c.scalars = c.scalars, s
+	c.spareMu.Unlock()
 }
 
 // small checks the type of an operation on one element.

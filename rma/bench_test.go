@@ -75,19 +75,23 @@ func BenchmarkAccess(b *testing.B) {
 	}
 }
 
+// BenchmarkCreateFree: with one rank, what it costs beside waiting.
 func BenchmarkCreateFree(b *testing.B) {
 	for _, way := range ways {
 		for _, fl := range flavors {
-			b.Run(way.name+"/"+fl.name, func(b *testing.B) {
-				b.ReportAllocs()
-				mpitest.Run(b, 2, func(t *mpitest.T, w *mpi.Comm) {
-					for range b.N {
-						win, _, _, err := fl.make(w, 128)
-						must(t, err)
-						must(t, win.Free())
-					}
-				}, way.opts...)
-			})
+			b.Run(way.name+"/"+fl.name, func(b *testing.B) { createFree(b, 2, way.opts, fl) })
+			b.Run(way.name+"/"+fl.name+"-alone", func(b *testing.B) { createFree(b, 1, way.opts, fl) })
 		}
 	}
+}
+
+func createFree(b *testing.B, ranks int, opts []mpitest.Option, fl flavor) {
+	b.ReportAllocs()
+	mpitest.Run(b, ranks, func(t *mpitest.T, w *mpi.Comm) {
+		for range b.N {
+			win, _, _, err := fl.make(w, 128)
+			must(t, err)
+			must(t, win.Free())
+		}
+	}, opts...)
 }

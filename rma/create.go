@@ -140,7 +140,9 @@ func (c *core) exchange(comm *mpi.Comm, op engine.Op, mine *entry) error {
 	if err != nil {
 		return err
 	}
-	c.comm.SetErrorHandler(nil)
+	if c.comm.ErrorHandler() != nil {
+		c.comm.SetErrorHandler(nil)
+	}
 	_, c.ctx = c.comm.Internal()
 	return nil
 }

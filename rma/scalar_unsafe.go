@@ -36,7 +36,10 @@ func swapNow[T any](w *Window, compare, value T, rank, offset int) (old T, ok bo
 }
 
 // scalar is heap memory for the operands of one element.
-type scalar struct{ value, compare, result [2]uint64 }
+type scalar struct {
+	value, compare, result [2]uint64
+	next                   *scalar
+}
 
 // scalarBytes is the largest element that fits in a part of a scalar.
 const scalarBytes = 16

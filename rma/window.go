@@ -76,8 +76,10 @@ type core struct {
 
 	directory directory // of a dynamic window
 	shared    shared    // of a window of AllocateShared
-	scalars   sync.Pool // of *scalar
-	waits     sync.Pool // of *pending
+
+	spareMu sync.Mutex
+	scalars *scalar  // not in use, guarded by spareMu
+	waits   *pending // not in use, guarded by spareMu
 }
 
 // Rank is the caller's rank in the window's group. Local.

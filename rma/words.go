@@ -48,6 +48,7 @@ type pending struct {
 	value  uint64
 	over   func() (bool, *engine.Fault)
 	missed func(rank int32) bool
+	next   *pending
 }
 
 // ready reports whether each of the words has reached the value.
@@ -80,18 +81,27 @@ func (p *pending) misses(rank int32) bool {
 
 // wait is a wait of this window, to be given back by done.
 func (w *Window) wait(op engine.Op, rank int) *pending {
-	p, _ := w.core.waits.Get().(*pending)
+	c := w.core
+	c.spareMu.Lock()
+	p := c.waits
+	if p != nil {
+		c.waits = p.next
+	}
+	c.spareMu.Unlock()
 	if p == nil {
-		p = &pending{region: w.core.region}
+		p = &pending{region: c.region}
 		p.over, p.missed = p.ready, p.misses
 	}
-	p.Op, p.Ctx, p.Rank, p.User = op, w.core.ctx, int32(rank), w.user
+	p.Op, p.Ctx, p.Rank, p.User = op, c.ctx, int32(rank), w.user
 	return p
 }
 
 func (w *Window) done(p *pending) {
+	c := w.core
 	p.User = nil
-	w.core.waits.Put(p)
+	c.spareMu.Lock()
+	p.next, c.waits = c.waits, p
+	c.spareMu.Unlock()
 }
 
 // await returns when n words of the caller's own block have reached value. They

@@ -26,7 +26,7 @@ func (e *Engine) FreeContext(c *Context) {
 	t.freed = true
 	e.freed.add(c.ID)
 	e.freeing++
-	for _, chunk := range e.pool.chunks {
+	for _, chunk := range e.pool.inUse() {
 		for i := range chunk {
 			if r := &chunk[i]; r.ctx == c && r.parent != nil && r.parent.part != nil && r.parent.part.main == nil {
 				e.cancelRecv(r, c.opFault())
@@ -62,7 +62,7 @@ func (e *Engine) opEnded(c *Context) {
 // nothing.
 func (e *Engine) settle(c *Context) {
 	c.pending = 0
-	for _, chunk := range e.pool.chunks {
+	for _, chunk := range e.pool.inUse() {
 		for i := range chunk {
 			if r := &chunk[i]; r.ctx == c && r.parent == nil && !r.done {
 				c.pending++

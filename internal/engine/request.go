@@ -130,6 +130,14 @@ func (e *Engine) newRequest(k reqKind) *Request {
 	return r
 }
 
+// inUse are the chunks with requests that are in use, or more than those.
+func (p *requestPool) inUse() []*[chunkLen]Request {
+	if p.live == 0 {
+		return nil
+	}
+	return p.chunks
+}
+
 func (p *requestPool) grow(e *Engine) {
 	if len(p.chunks)*chunkLen >= maxRequests {
 		panic("gompi: more than 16,777,216 requests are pending in one process")
