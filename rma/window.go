@@ -89,7 +89,7 @@ func (w *Window) Rank() int { return w.core.rank }
 func (w *Window) Size() int { return w.core.size }
 
 // Group is the group of the communicator that the window was made with. Local.
-// MPI 4.1 section 12.2.7.
+// MPI 4.1 section 12.2.6.
 func (w *Window) Group() mpi.Group { return w.core.comm.Group() }
 
 // Flavor is how the window was made. Local. MPI 4.1 section 12.2.6.
@@ -124,10 +124,10 @@ func (w *Window) SetName(name string) { w.core.comm.SetName(name) }
 
 // SetInfo replaces the window's hints by a copy of info, on this process. No
 // hint is known to this library: they are kept for the program. Local.
-// MPI 4.1 section 12.2.8.
+// MPI 4.1 section 12.2.7.
 func (w *Window) SetInfo(info *mpi.Info) { w.core.comm.SetInfo(info) }
 
-// Info returns a copy of the window's hints. Local. MPI 4.1 section 12.2.8.
+// Info returns a copy of the window's hints. Local. MPI 4.1 section 12.2.7.
 func (w *Window) Info() *mpi.Info { return w.core.comm.Info() }
 
 // WithContext returns the same window for calls that give up when ctx ends; see
