@@ -120,6 +120,8 @@ func TestConcurrentSums(t *testing.T) {
 				one, was := int64(1), int64(0)
 				pairs := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, 0x3ff0000000000000), 0) // complex128 of 1
 				halves := bytes.Repeat([]byte{1, 0}, 300)                                                               // int16 of 1
+				floats := binary.LittleEndian.AppendUint64(nil, 0x3ff0000000000000)
+				floats = binary.LittleEndian.AppendUint32(floats, 0x3f800000)
 				sum := basicOf(dtype.Int64)
 				for range rounds {
 					if f := target.GetAccumulate(int64Buf(&one), int64Buf(&was), Layout{8, sum, 1}, kernel.Sum); f != nil {
@@ -127,6 +129,11 @@ func TestConcurrentSums(t *testing.T) {
 					}
 					if f := target.Accumulate(strided(pairs, 0, 1, basicOf(dtype.Complex128)), Layout{16, basicOf(dtype.Complex128), 1}, kernel.Sum); f != nil {
 						t.Error(f.Err)
+					}
+					for at, number := range map[int64]*dtype.Type{32: basicOf(dtype.Float64), 40: basicOf(dtype.Float32)} {
+						if f := target.Accumulate(strided(floats, at-32, 1, number), Layout{at, number, 1}, kernel.Sum); f != nil {
+							t.Error(f.Err)
+						}
 					}
 					if f := target.Accumulate(strided(halves, 0, 300, basicOf(dtype.Int16)), Layout{1024, basicOf(dtype.Int16), 300}, kernel.Sum); f != nil {
 						t.Error(f.Err)
@@ -146,6 +153,9 @@ func TestConcurrentSums(t *testing.T) {
 		}
 		if v := *(*float64)(unsafe.Pointer(&mem[16])); v != all {
 			t.Fatalf("%s: complex128 is %v, want %d", a.name, v, all)
+		}
+		if v, w := *(*float64)(unsafe.Pointer(&mem[32])), *(*float32)(unsafe.Pointer(&mem[40])); v != all || w != all {
+			t.Fatalf("%s: float64 is %v, float32 %v, want %d", a.name, v, w, all)
 		}
 		for i := range 300 {
 			if v := binary.LittleEndian.Uint16(mem[1024+2*i:]); v != all%65536 {

@@ -99,7 +99,7 @@ func getGroup(b []byte) group {
 	return group{int64(le.Uint64(b)), int64(le.Uint64(b[8:])), le.Uint32(b[16:]), le.Uint32(b[20:])}
 }
 
-// hasOperand reports whether data follows the groups, and how often.
+// operands is how often the packed bytes follow the groups.
 func (q *request) operands() int {
 	switch {
 	case q.kind == framePut, q.kind == frameAccumulate, q.kind == frameFetch && q.op != kernel.NoOp:
@@ -151,8 +151,7 @@ func (q *request) parse(b []byte, room *[maxGroups]group) (groups []group, data 
 	return groups, data, nil
 }
 
-// within reports whether all runs are within a region of that size, and all
-// begin at a multiple of align from its address, whose phase is given.
+// within reports whether all runs are within a region of that size.
 func (g *group) within(size int64) bool {
 	if g.off < 0 || g.off > size-int64(g.length) {
 		return false
@@ -170,7 +169,7 @@ func (g *group) within(size int64) bool {
 }
 
 // aligned reports whether all runs are whole numbers of that width, at
-// multiples of it.
+// multiples of it, in a region whose first byte has that phase.
 func (g *group) aligned(phase uint8, width int64) bool {
 	return (g.off+int64(phase))%width == 0 && int64(g.length)%width == 0 && (g.runs == 1 || g.stride%width == 0)
 }

@@ -8,6 +8,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
+	"math/big"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -382,6 +384,43 @@ func TestHostileAnswers(t *testing.T) {
 			t.Errorf("%s: wrote %x", c.name, dst)
 		}
 		r.ctl.guardUnlock(99)
+	}
+}
+
+// Whether runs are within a region, against numbers that do not overflow.
+func TestWithin(t *testing.T) {
+	pick := func(size int64) int64 {
+		switch rand.IntN(4) {
+		case 0:
+			return rand.Int64() - rand.Int64()
+		case 1:
+			return []int64{math.MinInt64, math.MaxInt64, math.MinInt64 + 1, 1 << 62, -1 << 62, size, -size}[rand.IntN(7)]
+		}
+		return rand.Int64N(4*size+2) - 2*size
+	}
+	yes := 0
+	for range 200_000 {
+		size := int64(1 + rand.IntN(5000))
+		g := group{off: pick(size), stride: pick(size), length: uint32(1 + rand.IntN(100)), runs: uint32(1 + rand.IntN(maxPacked/100))}
+		if rand.IntN(2) == 0 {
+			g.stride %= 50
+		}
+		first := big.NewInt(g.off)
+		last := new(big.Int).Mul(big.NewInt(g.stride), big.NewInt(int64(g.runs)-1))
+		last.Add(last, first)
+		inside := func(at *big.Int) bool {
+			return at.Sign() >= 0 && new(big.Int).Add(at, big.NewInt(int64(g.length))).Cmp(big.NewInt(size)) <= 0
+		}
+		want := inside(first) && inside(last)
+		if got := g.within(size); got != want {
+			t.Fatalf("%+v in %d bytes: %v", g, size, got)
+		}
+		if want {
+			yes++
+		}
+	}
+	if yes < 1000 {
+		t.Fatalf("only %d were inside", yes)
 	}
 }
 
