@@ -157,9 +157,6 @@ func (r *Region) Desc() Desc { return r.desc }
 // Mem is the memory.
 func (r *Region) Mem() []byte { return r.mem }
 
-// Control is the region's control block.
-func (r *Region) Control() *control { return r.ctl }
-
 // Close ends the region and gives back what was allocated for it: all others
 // have closed their targets of it. The handle is refused from now on.
 func (r *Region) Close() { r.close(false) }
