@@ -67,7 +67,10 @@ func lockRank(w *mpi.Comm, what, length string) error {
 		}); {
 		case errors.Is(err, mpi.ErrProcFailed) && what != "all":
 			if failed {
-				return fmt.Errorf("the victim has had one lock: %w", err)
+				// Over frames the victim may have died with an unlock, or a grant,
+				// on its way.
+				fmt.Println("both locks", err)
+				end = time.Now()
 			}
 			failed = true
 		case err != nil:
@@ -186,6 +189,9 @@ func TestLocksOfKilledProcesses(t *testing.T) {
 				out, errs := lockRanks(t, what, time.Second, mpitest.Flags("--ft"), mpitest.Env("GOMPI_TRANSPORT="+transport))
 				if n := strings.Count(out, "survived"); n != 7 {
 					t.Fatalf("%d survived\n%s", n, errs)
+				}
+				if transport == "shm" && strings.Contains(out, "both locks") {
+					t.Fatal("the victim has had one lock")
 				}
 				if n := strings.Count(out, "survived true"); what == "holder" && n != 7 {
 					t.Fatalf("%d were told that the holder has died", n)

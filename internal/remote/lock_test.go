@@ -478,7 +478,7 @@ func TestSignalsForSeveralWhoWait(t *testing.T) {
 }
 
 func TestSyncAllocatesNothing(t *testing.T) {
-	for _, way := range servings[:1] {
+	for _, way := range servings[:2] {
 		ps := testParties(t, 2, way.isServed)
 		p := ps[0]
 		w := engine.Await{Op: "Lock", Ctx: p.ctx, Rank: 1}
