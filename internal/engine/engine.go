@@ -186,8 +186,17 @@ func (e *Engine) Close(ctx context.Context) error {
 	e.failAll(&Fault{Class: Closed, Peer: -1})
 	e.mu.Unlock()
 	e.stopService()
-	// The service goroutine is gone, and those that wait for a contact will
-	// find the engine closed: the transports are ours alone.
+	err = e.closeTransports(err)
+	if e.remote != nil {
+		e.remote.Close()
+	}
+	return err
+}
+
+// closeTransports ends the last of Close; err is what was wrong before. The
+// service goroutine is gone, and those that wait for a contact will find the
+// engine closed: the transports are ours alone.
+func (e *Engine) closeTransports(err error) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.leaveBoards()

@@ -74,6 +74,8 @@ func (s *echo) Frame(from wire.ProcID, b []byte) error {
 
 func (s *echo) Down(wire.ProcID, *Fault) { s.down++ }
 
+func (s *echo) Close() {}
+
 // FuzzFrames gives an engine with every kind of operation pending whatever
 // bytes another process might send. It may end the connection, not the process,
 // and afterwards every operation must end.

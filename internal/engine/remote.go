@@ -25,6 +25,10 @@ type RemoteServer interface {
 	// it, any more: it has died, left, or cannot be reached. A death is
 	// acknowledged to the control plane after that.
 	Down(p wire.ProcID, f *Fault)
+
+	// Close tells that the process was finalized and its transports are closed:
+	// shared memory that nobody here uses can be left. The lock is not held.
+	Close()
 }
 
 // FrameMax is the largest frame, in bytes, the same for all processes.

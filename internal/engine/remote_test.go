@@ -34,6 +34,8 @@ func (s *frames) Frame(from wire.ProcID, b []byte) error {
 	return nil
 }
 
+func (s *frames) Close() {}
+
 func (s *frames) Down(p wire.ProcID, f *Fault) {
 	s.down[p]++
 	s.dead = s.n.ctl.deaths()

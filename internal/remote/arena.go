@@ -123,6 +123,8 @@ type controls struct {
 	private     uint64 // arenas that could not be shared
 	joins       map[joinKey]*joined
 	dead        bool // a process with joins has died
+	live        int  // blocks in use
+	closed      bool // the process ends: arenas go when nothing in them is used
 }
 
 // bitsOfOrder is one more than the largest order of a block.
@@ -144,6 +146,7 @@ func (s *controls) newControl(words int) (*control, place, error) {
 	if s.generations == 0 {
 		s.generations = 1
 	}
+	s.live++
 	c := &control{block: b, generation: s.generations}
 	s.mu.Unlock()
 	c.head, c.words = viewControl(b.arena.mem[b.off:], words)
@@ -164,12 +167,23 @@ func (s *controls) newControl(words int) (*control, place, error) {
 // again.
 func (s *controls) freeControl(c *control, used bool) {
 	c.head.generation.Store(0)
-	if used {
-		return
-	}
 	s.mu.Lock()
-	s.free[c.block.order] = append(s.free[c.block.order], c.block)
+	s.live--
+	if !used {
+		s.free[c.block.order] = append(s.free[c.block.order], c.block)
+	}
+	gone := s.unused()
 	s.mu.Unlock()
+	s.leave(gone)
+}
+
+// close tells that the process ends.
+func (s *controls) close() {
+	s.mu.Lock()
+	s.closed = true
+	gone := s.unused()
+	s.mu.Unlock()
+	s.leave(gone)
 }
 
 // take finds a block, splitting a larger one or making an arena. That wants the
@@ -249,7 +263,7 @@ func (s *controls) unmapControl(c *control) {
 	}
 	s.mu.Lock()
 	c.from.users--
-	gone := s.sweep()
+	gone := s.unused()
 	s.mu.Unlock()
 	s.leave(gone)
 }
@@ -312,27 +326,36 @@ func (s *controls) gone(p wire.ProcID) {
 	}
 }
 
-// sweep takes arenas of dead processes that nobody uses off the list.
-func (s *controls) sweep() (gone []*joined) {
-	if !s.dead {
-		return nil
+// unused takes what nobody uses any more off the lists: arenas of processes that
+// have died, and all when this one ends.
+func (s *controls) unused() (gone [][]byte) {
+	if s.closed && s.live == 0 {
+		for _, a := range s.arenas {
+			if a.name < privateArena {
+				gone = append(gone, a.mem)
+			}
+		}
+		s.arenas, s.free = nil, [bitsOfOrder][]block{}
+	}
+	if !s.dead && !s.closed {
+		return gone
 	}
 	s.dead = false
 	for key, j := range s.joins {
 		switch {
-		case !j.dead:
+		case !j.dead && !s.closed:
 		case j.users > 0:
 			s.dead = true
 		default:
 			delete(s.joins, key)
-			gone = append(gone, j)
+			gone = append(gone, j.mem)
 		}
 	}
 	return gone
 }
 
-func (s *controls) leave(gone []*joined) {
-	for _, j := range gone {
-		s.share.Leave(j.mem)
+func (s *controls) leave(gone [][]byte) {
+	for _, mem := range gone {
+		s.share.Leave(mem)
 	}
 }

@@ -249,6 +249,31 @@ func TestControlOfADeadProcessGoesWithItsLastUser(t *testing.T) {
 	}
 }
 
+func TestControlsGoWithTheLastBlock(t *testing.T) {
+	var h fakeHost
+	p1 := h.process(1)
+	s, other := controls{share: p1}, controls{share: h.process(2)}
+	c, at, _ := s.newControl(1)
+	r, err := other.mapControl(p1.self, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.close()
+	other.close()
+	if h.left != 0 {
+		t.Fatal("left in use")
+	}
+	r.words[0].Store(1)
+	other.unmapControl(r)
+	if h.left != 1 {
+		t.Fatal("what another has shared was not left")
+	}
+	s.freeControl(c, false)
+	if h.left != 2 {
+		t.Fatal("the arena was not left")
+	}
+}
+
 func TestGuardIsTakenByOne(t *testing.T) {
 	var s controls
 	s.share = (&fakeHost{}).process(1)

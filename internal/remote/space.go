@@ -91,6 +91,9 @@ func (s *Space) peerOf(p wire.ProcID) *peer {
 	return q
 }
 
+// Close implements engine.RemoteServer.
+func (s *Space) Close() { s.controls.close() }
+
 // Down implements engine.RemoteServer.
 func (s *Space) Down(proc wire.ProcID, f *engine.Fault) {
 	p := s.peerOf(proc)
