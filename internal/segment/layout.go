@@ -15,7 +15,7 @@ package segment
 
 // The layout. Version changes with any of these.
 const (
-	Version = 1
+	Version = 2
 	Magic   = 0x69706d6f672e7631 // "1v.gompi" little endian
 
 	OffMagic   = 0  // uint64
@@ -35,6 +35,6 @@ const (
 	InitialBytes = 64 << 10
 
 	// SpanBytes is the address space of the file; pages are reserved as they
-	// are given out.
-	SpanBytes = 1 << 32
+	// are given out. It holds the windows of remote memory, too.
+	SpanBytes = 1 << 42
 )

@@ -77,8 +77,8 @@ func (t *Transport) makeLane(fd int, head *headWords) (outRing, error) {
 		return outRing{}, fmt.Errorf("directory of %d connections is full: %w", dirCap, transport.ErrUnavailable)
 	}
 	n := g.bytes()
-	at := claimBytes(&head.bump, uint64(n))
-	if at > uint64(lanesBytes-n) || at%pageBytes != 0 {
+	at, ok := claimBytes(&head.bump, uint64(n), lanesBytes)
+	if !ok || at%pageBytes != 0 {
 		return outRing{}, fmt.Errorf("no room for %d bytes after %d of %d: %w", n, at, int64(lanesBytes), transport.ErrUnavailable)
 	}
 	off := int64(lanes) + int64(at)
@@ -108,13 +108,16 @@ func (t *Transport) makeLane(fd int, head *headWords) (outRing, error) {
 	return newOutRing(m, g), nil
 }
 
-// claimBytes takes n bytes from a bump allocator, unless it is past its end:
-// then it stays there.
-func claimBytes(bump *atomic.Uint64, n uint64) uint64 {
+// claimBytes takes n bytes from a bump allocator, if they end at most at limit.
+// Anyone may have written the number.
+func claimBytes(bump *atomic.Uint64, n, limit uint64) (at uint64, ok bool) {
 	for {
-		at := bump.Load()
-		if at > lanesBytes || bump.CompareAndSwap(at, at+n) {
-			return at
+		at = bump.Load()
+		if at > limit || n > limit-at {
+			return at, false
+		}
+		if bump.CompareAndSwap(at, at+n) {
+			return at, true
 		}
 	}
 }

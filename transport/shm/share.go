@@ -12,6 +12,9 @@ import (
 
 var _ transport.Sharer = (*Transport)(nil)
 
+// laneRoom is address space that stays for the lanes of peers to come.
+const laneRoom = 4 << 30
+
 // wholePages rounds up.
 func wholePages(n int) int64 { return (int64(n) + pageBytes - 1) &^ (pageBytes - 1) }
 
@@ -22,41 +25,25 @@ func (t *Transport) Share(n int) (mem []byte, place uint64, err error) {
 		return nil, 0, fmt.Errorf("shm: %d bytes cannot be shared", n)
 	}
 	size := wholePages(n)
-	off, ok := t.takeSpan(size)
+	off, ok := t.spans.take(size)
 	if !ok {
-		at := claimBytes(&t.own.bump, uint64(size))
-		if at > uint64(lanesBytes-size) || at%pageBytes != 0 {
-			return nil, 0, fmt.Errorf("shm: no room for %d bytes after %d of %d: %w", size, at, int64(lanesBytes), transport.ErrUnavailable)
+		at, ok := claimBytes(&t.own.bump, uint64(size), lanesBytes-laneRoom)
+		if !ok || at%pageBytes != 0 {
+			return nil, 0, fmt.Errorf("shm: no room for %d bytes after %d of %d: %w", size, at, int64(lanesBytes-laneRoom), transport.ErrUnavailable)
 		}
 		off = lanes + int64(at)
 	}
 	if err := t.memory.Reserve(t.env.Segment, off, size); err != nil {
-		t.spans = append(t.spans, span{off, size})
+		t.spans.put(off, size)
 		return nil, 0, err
 	}
 	m, err := segment.Map(t.env.Segment, off, size, true)
 	if err != nil {
 		segment.Release(t.env.Segment, off, size)
-		t.spans = append(t.spans, span{off, size})
+		t.spans.put(off, size)
 		return nil, 0, err
 	}
 	return m[:n], uint64(off), nil
-}
-
-// span is address space of the segment.
-type span struct{ off, size int64 }
-
-// takeSpan finds a span of that size among those taken back.
-func (t *Transport) takeSpan(size int64) (off int64, ok bool) {
-	for i, s := range t.spans {
-		if s.size == size {
-			last := len(t.spans) - 1
-			t.spans[i] = t.spans[last]
-			t.spans = t.spans[:last]
-			return s.off, true
-		}
-	}
-	return 0, false
 }
 
 // Unshare gives the pages back: they read as zeros when they are given out
@@ -65,7 +52,7 @@ func (t *Transport) Unshare(mem []byte, place uint64) {
 	size := wholePages(len(mem))
 	segment.Unmap(mem[:size:size])
 	segment.Release(t.env.Segment, int64(place), size)
-	t.spans = append(t.spans, span{int64(place), size})
+	t.spans.put(int64(place), size)
 }
 
 // Join maps memory of the contact's segment.

@@ -57,7 +57,7 @@ type Transport struct {
 	doomed  []retired // to be freed when payloads have become invalid
 
 	silence atomic.Uint64 // the next word of lanes that have ended
-	spans   []span        // shared once, and taken back
+	spans   spans         // shared once, and taken back
 
 	spare  []*bulk
 	pages  huge.Pages
