@@ -27,6 +27,10 @@ func TestMain(m *testing.M) {
 		mpi.Main(func(_ context.Context, w *mpi.Comm) error { return lockRank(w, os.Args[2], os.Args[3]) })
 		return
 	}
+	if len(os.Args) == 2 && os.Args[1] == "compute" {
+		mpi.Main(func(_ context.Context, w *mpi.Comm) error { return computeRank(w) })
+		return
+	}
 	status := m.Run()
 	mpitest.RemoveBuilt()
 	os.Exit(status)
@@ -54,11 +58,11 @@ func lockRank(w *mpi.Comm, what, length string) error {
 	}
 	r := rand.New(rand.NewPCG(uint64(w.Rank()), 5))
 	var sum [2]int64
-	failed := false
+	failed, bad := false, 0 // bad: the lock that the victim has had
 	for !time.Now().After(end) {
 		at, alone := r.IntN(2), r.IntN(4) > 0
 		if failed {
-			at = 1
+			at = 1 - bad
 		}
 		switch n, err := visit(win, at, alone, func() {
 			if dies && what == "holder" && at == 0 && alone && time.Until(end) < d/2 {
@@ -72,7 +76,7 @@ func lockRank(w *mpi.Comm, what, length string) error {
 				fmt.Println("both locks", err)
 				end = time.Now()
 			}
-			failed = true
+			failed, bad = true, at
 		case err != nil:
 			return err
 		default:
