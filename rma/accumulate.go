@@ -152,8 +152,10 @@ func (c *core) scalar() *scalar {
 	}
 	c.spareMu.Unlock()
 	if s == nil {
-		s = new(scalar)
+		return new(scalar)
 	}
+	// What lies between the fields of a struct is compared and moved, too.
+	s.value, s.compare = [2]uint64{}, [2]uint64{}
 	return s
 }
 

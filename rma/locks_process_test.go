@@ -21,10 +21,15 @@ import (
 
 // The test binary is also the program of the tests with real processes:
 //
-//	test rank WHAT DURATION
+//	test rank WHAT ARGUMENT
 func TestMain(m *testing.M) {
 	if len(os.Args) == 4 && os.Args[1] == "rank" {
-		mpi.Main(func(_ context.Context, w *mpi.Comm) error { return lockRank(w, os.Args[2], os.Args[3]) })
+		mpi.Main(func(_ context.Context, w *mpi.Comm) error {
+			if f := processRanks[os.Args[2]]; f != nil {
+				return f(w, os.Args[3])
+			}
+			return lockRank(w, os.Args[2], os.Args[3])
+		})
 		return
 	}
 	if len(os.Args) == 2 && os.Args[1] == "compute" {
@@ -34,6 +39,11 @@ func TestMain(m *testing.M) {
 	status := m.Run()
 	mpitest.RemoveBuilt()
 	os.Exit(status)
+}
+
+// processRanks are the programs but for lockRank.
+var processRanks = map[string]func(w *mpi.Comm, arg string) error{
+	"programs": programsRank,
 }
 
 // lockRank locks and unlocks the memory of ranks 0 and 1 for a time. Two
