@@ -264,3 +264,7 @@ func (e *Engine) EndRemote(h Handle, st Status) bool {
 	e.complete(h.req)
 	return true
 }
+
+// RemoteOpen reports whether a request of NewRemote has not ended: the end of
+// its communicator ends it, too. The lock is held.
+func (e *Engine) RemoteOpen(h Handle) bool { return h.live() && !h.req.done }

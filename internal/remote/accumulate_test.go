@@ -40,6 +40,9 @@ func TestOperations(t *testing.T) {
 	eachAccess(t, 3*pieceBytes+4096, func(a access) {
 		mem := a.region.Mem()
 		for k := range dtype.NumKinds {
+			if underRace && k%4 != dtype.Int64%4 {
+				continue // it takes a minute
+			}
 			dt := basicOf(k)
 			for name, to := range layouts(t, dt, pieceBytes/dt.Size+44) {
 				bytesOf := to.Count * to.Type.Size

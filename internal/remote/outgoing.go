@@ -119,7 +119,7 @@ func (s *Space) answer(p *peer, b []byte) error {
 		if len(b) != replyBytes+f.reply || f.reply == 0 {
 			return fmt.Errorf("%w: reply of %d bytes to request %d, want %d", transport.ErrProtocol, len(b)-replyBytes, number, f.reply)
 		}
-		if f.to.Bytes() > 0 {
+		if f.to.Bytes() > 0 && !s.givenUp(o, f.target, number) {
 			f.to.Unpack(f.off, b[replyBytes:])
 		}
 	case frameRefusal:
@@ -129,6 +129,18 @@ func (s *Space) answer(p *peer, b []byte) error {
 		f.target.blame(refused(Reason(b[1]), int64(le.Uint64(b[16:])), int64(le.Uint64(b[24:])), int64(le.Uint64(b[32:]))))
 	}
 	return s.answered(p, number)
+}
+
+// givenUp reports whether the request for all up to some number, which waits
+// for this one of a target, has ended before it: then the memory for the reply
+// may be in use again.
+func (s *Space) givenUp(o *outgoing, t *Target, number uint64) bool {
+	for i := range o.handles {
+		if h := &o.handles[i]; h.target == t && h.number >= number {
+			return !s.e.RemoteOpen(h.handle)
+		}
+	}
+	return false
 }
 
 // dropOutgoing ends everything that is asked of a process that is down.

@@ -155,6 +155,28 @@ func TestFlushGivenUp(t *testing.T) {
 	waitUntil(t, owner, func() bool { return r.users == 0 })
 }
 
+// A request that ends with its communicator leaves nothing either.
+func TestRequestRevoked(t *testing.T) {
+	r, target := servedPair(t, 4096)
+	random(r.Mem())
+	e, ctx := target.s.e, testContext(t, target.s)
+	if !r.ctl.guardTry(99) {
+		t.Fatal("guard")
+	}
+	dst := make([]byte, 4096)
+	ok(t, target.GetAccumulate(engine.Buf{}, engine.ByteBuf(dst), Layout{0, dtype.Byte, 4096}, kernel.NoOp))
+	h := target.Request("Rget", ctx, 1)
+	e.Revoke(ctx)
+	if o := soon(t, "request", func() engine.Outcome { return e.Wait(h) }); o.Status.Fault == nil || o.Status.Fault.Class != engine.Revoked {
+		t.Fatalf("request: %+v", o.Status)
+	}
+	r.ctl.guardUnlock(99)
+	flush(t, target)
+	if !bytes.Equal(dst, make([]byte, 4096)) {
+		t.Error("results came after the request had ended")
+	}
+}
+
 // waitUntil waits for something that the engine's lock guards.
 func waitUntil(t testing.TB, s *Space, f func() bool) {
 	t.Helper()
@@ -208,6 +230,9 @@ func TestGuardHeld(t *testing.T) {
 			t.Fatalf("%d was there, want 2; %d is, want 3", was, v)
 		}
 		waitUntil(t, r.s, func() bool { return r.users == 0 })
+		if in := &r.s.peers[target.s.self].in; in.queued != 0 || in.waiting != nil {
+			t.Fatalf("%d bytes still wait", in.queued)
+		}
 		if g := r.ctl.head.guard.Load(); g != 0 {
 			t.Fatalf("process %d has the guard", g)
 		}
