@@ -218,7 +218,7 @@ func TestPick(t *testing.T) {
 		}
 	}
 	all := names("")
-	if got := names("p2p,collectives,neighbors,nonblocking,startup"); got != all || strings.Count(all, " ") < 60 {
+	if got := names("p2p,collectives,neighbors,nonblocking,one-sided,startup"); got != all || strings.Count(all, " ") < 60 {
 		t.Errorf("all groups are %s, all jobs %s", got, all)
 	}
 }
