@@ -39,7 +39,7 @@ func dieOrMourn(t *testing.T, j *mpitest.Job, p *mpi.Process, fl flavor) {
 	locks, err := rma.Create(w, make([]int64, 10))
 	must(t, err)
 	must(t, win.LockAll(0))
-	must(t, rma.Put(win, []int64{1}, 2, 0))
+	must(t, rma.Put(win, []int64{1}, 2, w.Rank()))
 	must(t, win.Flush(2))
 	if w.Rank() == 2 {
 		// It holds a lock that the others want.

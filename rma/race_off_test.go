@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !race
+
+package rma_test
+
+// underRace: the race detector is on.
+const underRace = false
