@@ -95,3 +95,24 @@ func createFree(b *testing.B, ranks int, opts []mpitest.Option, fl flavor) {
 		}
 	}, opts...)
 }
+
+// BenchmarkExpose: no other process takes part.
+func BenchmarkExpose(b *testing.B) {
+	for _, way := range ways {
+		b.Run(way.name, func(b *testing.B) {
+			mpitest.Run(b, 1, func(t *mpitest.T, w *mpi.Comm) {
+				mem := make([]int64, 1000)
+				b.ReportAllocs()
+				for b.Loop() {
+					x, err := rma.Expose(w.Process(), mem)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if err := x.Close(); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}, way.opts...)
+		})
+	}
+}
