@@ -29,6 +29,9 @@ const (
 // multiples of their size, at most 8. MPI 4.1 section 12.3.4.
 func Accumulate[T any](w *Window, buf []T, target, offset int, op mpi.Op) error {
 	b := mpi.BufOf(buf).Engine()
+	if w.combineNow(&b, new(engine.Buf), target, offset, op) {
+		return nil
+	}
 	return second(w.accumulate(opAccumulate, anyEpoch, b, target, offset, b.Count(), b.Type, op))
 }
 
@@ -43,8 +46,11 @@ func (w *Window) AccumulateBuf(b mpi.Buf, target, offset, count int, dt mpi.Data
 // result has as many elements as buf, and must not be used before the accesses
 // are complete. The two do not overlap. MPI 4.1 section 12.3.4.
 func GetAccumulate[T any](w *Window, buf, result []T, target, offset int, op mpi.Op) error {
-	r := mpi.BufOf(result)
-	return w.GetAccumulateBuf(mpi.BufOf(buf), r, target, offset, len(result), mpi.TypeOf[T](), op)
+	b, r := mpi.BufOf(buf).Engine(), mpi.BufOf(result).Engine()
+	if len(buf) == len(result) && !b.Overlaps(r) && w.combineNow(&b, &r, target, offset, op) {
+		return nil
+	}
+	return w.GetAccumulateBuf(mpi.BufOf(buf), mpi.BufOf(result), target, offset, len(result), mpi.TypeOf[T](), op)
 }
 
 // GetAccumulateBuf is GetAccumulate of any elements, see AccumulateBuf.

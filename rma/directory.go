@@ -241,7 +241,7 @@ func (t *target) directoryVersion() (version uint64, ok bool) {
 	if !t.CPU() {
 		return 0, false
 	}
-	return loadWord(t.Mapped(), 0)
+	return remote.LoadWord(t.Mapped(), 0)
 }
 
 func (x *pieces) look(lo, hi int64) (piece, bool) {

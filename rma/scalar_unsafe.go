@@ -8,10 +8,8 @@ package rma
 import (
 	"unsafe"
 
-	"gompi/internal/dtype"
 	"gompi/internal/engine"
 	"gompi/internal/kernel"
-	"gompi/internal/remote"
 	"gompi/mpi"
 )
 
@@ -21,7 +19,7 @@ func fetchNow[T any](w *Window, v T, rank, offset int, op kernel.Op) (old T, ok 
 	if t == nil || !t.atomics {
 		return old, false
 	}
-	ok = remote.FetchOp(t.mem, off, mpi.TypeOf[T]().Engine().Kind, op, unsafe.Pointer(&v), unsafe.Pointer(&old))
+	ok = t.FetchOp(off, mpi.TypeOf[T]().Engine().Kind, op, unsafe.Pointer(&v), unsafe.Pointer(&old))
 	return old, ok
 }
 
@@ -31,7 +29,7 @@ func swapNow[T any](w *Window, compare, value T, rank, offset int) (old T, ok bo
 	if t == nil || !t.atomics {
 		return old, false
 	}
-	ok = remote.CompareSwap(t.mem, off, mpi.TypeOf[T]().Engine().Kind, unsafe.Pointer(&compare), unsafe.Pointer(&value), unsafe.Pointer(&old))
+	ok = t.CompareSwap(off, mpi.TypeOf[T]().Engine().Kind, unsafe.Pointer(&compare), unsafe.Pointer(&value), unsafe.Pointer(&old))
 	return old, ok
 }
 
@@ -73,9 +71,3 @@ func elementsOf[T any](b []byte) []T {
 
 // addressOf is where memory lies.
 func addressOf(b []byte) int64 { return int64(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) }
-
-// loadWord reads a word of mapped memory at once.
-func loadWord(mem []byte, off int64) (v uint64, ok bool) {
-	ok = remote.FetchOp(mem, off, dtype.Uint64, kernel.NoOp, nil, unsafe.Pointer(&v))
-	return v, ok
-}

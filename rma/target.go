@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"gompi/internal/engine"
+	"gompi/internal/kernel"
 	"gompi/internal/mem"
 	"gompi/internal/remote"
 	"gompi/mpi"
@@ -106,6 +107,17 @@ func (w *Window) getNow(b *engine.Buf, rank, offset int) bool {
 	}
 	copyTo(b.Slice(), t.mem[off:])
 	return true
+}
+
+// combineNow does a GetAccumulate in memory that is mapped, if the processor
+// can; result may have no elements.
+func (w *Window) combineNow(b, result *engine.Buf, rank, offset int, with mpi.Op) bool {
+	t, off := w.mapped(rank, offset)
+	op, ok := with.Kernel()
+	if t == nil || !t.atomics || !ok || op == kernel.NoOp {
+		return false
+	}
+	return t.Combine(off, b.Type.Kind, op, b.Slice(), result.Slice())
 }
 
 // smallCopy is up to where one call of Go's copy is best.

@@ -121,15 +121,14 @@ func operand(src engine.Buf, off, n int64, room []byte) []byte {
 	return room[:n]
 }
 
-// alone reports whether an operation on memory that is mapped is done by the
-// processor, without the guard.
-func (t *Target) alone(o *operation) bool { return t.domain == domainCPU && o.width != 0 }
+// visits reports whether an operation on n bytes of memory that is mapped is
+// done by the processor, during a visit.
+func (t *Target) visits(o *operation, n int64) bool { return t.domain == domainCPU && o.few(n) }
 
 // changeMapped changes memory that is mapped.
 func (t *Target) changeMapped(src, result engine.Buf, at Layout, o *operation, n int64) {
-	alone := t.alone(o)
-	if alone && at.Type.Contiguous() && !src.Strided() && !result.Strided() {
-		o.applyAtomic(t.mem[at.Off:][:n], src.Slice(), result.Slice())
+	if at.Type.Contiguous() && !src.Strided() && !result.Strided() && !t.visits(o, n) {
+		t.changeGuarded(at.Off, n, o, src.Slice(), result.Slice())
 		return
 	}
 	p := t.s.pieces.Get().(*pieces)
@@ -140,8 +139,10 @@ func (t *Target) changeMapped(src, result engine.Buf, at Layout, o *operation, n
 		if result.Bytes() > 0 {
 			r = p.result[:k]
 		}
-		if alone {
+		if t.visits(o, n) {
+			v := t.s.enter(t.ctl)
 			t.runs(&at, off, k, a, r, o.applyAtomic)
+			t.s.leaveVisit(t.ctl, v)
 		} else {
 			t.s.lock(t.ctl)
 			t.runs(&at, off, k, a, r, o.applyGuarded)
@@ -153,6 +154,21 @@ func (t *Target) changeMapped(src, result engine.Buf, at Layout, o *operation, n
 		off += k
 	}
 	t.s.pieces.Put(p)
+}
+
+// changeGuarded changes n bytes of elements side by side of memory that is
+// mapped. operand and result may have no bytes.
+func (t *Target) changeGuarded(at, n int64, o *operation, operand, result []byte) {
+	t.s.lock(t.ctl)
+	for off := int64(0); off < n; {
+		k := o.cut(n-off, guardBytes)
+		if off > 0 {
+			t.s.pass(t.ctl)
+		}
+		o.applyGuarded(t.mem[at+off:][:k], part(operand, off, k), part(result, off, k))
+		off += k
+	}
+	t.s.unlock(t.ctl)
 }
 
 // runs applies an operation to each run of packed bytes [off, off+n) of a
@@ -176,8 +192,10 @@ func part(b []byte, i, n int64) []byte {
 // swapMapped is CompareAndSwap in memory that is mapped.
 func (t *Target) swapMapped(compare, value, result engine.Buf, off int64, o *operation) {
 	target := t.mem[off:][:value.Bytes()]
-	if t.alone(o) {
+	if t.visits(o, value.Bytes()) {
+		v := t.s.enter(t.ctl)
 		o.swapAtomic(target, compare.Slice(), value.Slice(), result.Slice())
+		t.s.leaveVisit(t.ctl, v)
 		return
 	}
 	t.s.lock(t.ctl)

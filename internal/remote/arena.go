@@ -73,7 +73,7 @@ func (p *place) check() error {
 }
 
 // controlBytes is the length of a block.
-func controlBytes(words int) int { return controlAlign + 8*words }
+func controlBytes(words int) int { return headBytes + 8*words }
 
 // arena is memory of this process for control blocks. It stays until the
 // process ends: others map it once and keep it.
@@ -131,7 +131,7 @@ type controls struct {
 const bitsOfOrder = 22
 
 const _ = uint(controlAlign<<(bitsOfOrder-1) - maxArenaBytes)
-const _ = uint(maxArenaBytes - controlAlign - 8*maxWords)
+const _ = uint(maxArenaBytes - headBytes - 8*maxWords)
 
 // newControl gives out a zeroed control block and says where it is. It makes
 // no system call but when the arenas are full.
@@ -155,6 +155,7 @@ func (s *controls) newControl(words int) (*control, place, error) {
 	c.head.asleep.Store(0)
 	c.head.guard.Store(0)
 	c.head.ticket.Store(0)
+	c.clearVisits()
 	for i := range c.words {
 		c.words[i].Store(0)
 	}

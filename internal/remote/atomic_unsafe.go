@@ -13,20 +13,43 @@ import (
 	"gompi/internal/kernel"
 )
 
-// FetchOp is GetAccumulate of one number of type k: it changes that at byte off
-// of mem, which is Mapped of a target that is CPU, and stores at result what
-// was there before. operand and result are numbers of that type; operand is not
-// looked at for NoOp, result may be nil. It reports whether it could: the
-// number lies in mem, is aligned, of 4 or 8 bytes, and k has the operation.
-func FetchOp(mem []byte, off int64, k dtype.Kind, op kernel.Op, operand, result unsafe.Pointer) bool {
-	w := widthOf(k)
-	if w == 0 || off < 0 || off > int64(len(mem))-w || op != kernel.Replace && op != kernel.NoOp && kernel.Of(op, k) == nil {
-		return false
+// LoadWord reads 8 aligned bytes of shared memory at once; false: they are not
+// in mem.
+func LoadWord(mem []byte, off int64) (v uint64, ok bool) {
+	p := numberAt(mem, off, 8)
+	if p == nil {
+		return 0, false
+	}
+	return atomic.LoadUint64((*uint64)(p)), true
+}
+
+// numberAt is the address of an aligned number of w bytes, nil if there is none.
+func numberAt(mem []byte, off, w int64) unsafe.Pointer {
+	if off < 0 || off > int64(len(mem))-w {
+		return nil
 	}
 	p := unsafe.Add(unsafe.Pointer(unsafe.SliceData(mem)), off)
 	if uintptr(p)%uintptr(w) != 0 {
+		return nil
+	}
+	return p
+}
+
+// FetchOp is GetAccumulate of one number of type k at byte off of a target that
+// is CPU, and stores at result what was there before. operand and result are
+// numbers of that type; operand is not looked at for NoOp, result may be nil.
+// It reports whether it could: the number lies in the target, is aligned, of 4
+// or 8 bytes, and k has the operation.
+func (t *Target) FetchOp(off int64, k dtype.Kind, op kernel.Op, operand, result unsafe.Pointer) bool {
+	w := widthOf(k)
+	if w == 0 || op != kernel.Replace && op != kernel.NoOp && kernel.Of(op, k) == nil {
 		return false
 	}
+	p := numberAt(t.mem, off, w)
+	if p == nil {
+		return false
+	}
+	visit := t.s.enter(t.ctl)
 	if w == 8 {
 		var v uint64
 		if op != kernel.NoOp {
@@ -36,36 +59,62 @@ func FetchOp(mem []byte, off int64, k dtype.Kind, op kernel.Op, operand, result 
 		if result != nil {
 			*(*uint64)(result) = v
 		}
-		return true
+	} else {
+		var v uint32
+		if op != kernel.NoOp {
+			v = *(*uint32)(operand)
+		}
+		v = fetch32((*uint32)(p), op, k, v)
+		if result != nil {
+			*(*uint32)(result) = v
+		}
 	}
-	var v uint32
-	if op != kernel.NoOp {
-		v = *(*uint32)(operand)
-	}
-	v = fetch32((*uint32)(p), op, k, v)
-	if result != nil {
-		*(*uint32)(result) = v
-	}
+	t.s.leaveVisit(t.ctl, visit)
 	return true
 }
 
-// CompareSwap stores value at byte off of mem, which is as for FetchOp, if
-// compare is there, and at result what was there before. All are of one kind.
-// It reports whether it could.
-func CompareSwap(mem []byte, off int64, k dtype.Kind, compare, value, result unsafe.Pointer) bool {
+// CompareSwap stores value at byte off of a target that is CPU, if compare is
+// there, and at result what was there before. All are of one kind. It reports
+// whether it could, as FetchOp.
+func (t *Target) CompareSwap(off int64, k dtype.Kind, compare, value, result unsafe.Pointer) bool {
 	w := widthOf(k)
-	if w == 0 || off < 0 || off > int64(len(mem))-w {
+	if w == 0 {
 		return false
 	}
-	p := unsafe.Add(unsafe.Pointer(unsafe.SliceData(mem)), off)
-	if uintptr(p)%uintptr(w) != 0 {
+	p := numberAt(t.mem, off, w)
+	if p == nil {
 		return false
 	}
+	visit := t.s.enter(t.ctl)
 	if w == 8 {
 		*(*uint64)(result) = swap64((*uint64)(p), *(*uint64)(compare), *(*uint64)(value))
 	} else {
 		*(*uint32)(result) = swap32((*uint32)(p), *(*uint32)(compare), *(*uint32)(value))
 	}
+	t.s.leaveVisit(t.ctl, visit)
+	return true
+}
+
+// Combine is GetAccumulate of numbers of type k that stand side by side from
+// byte off of a target that is CPU. operand has no bytes for NoOp, result none
+// if what was there is not wanted. It reports whether it could: they lie in the
+// target, are aligned, of 4 or 8 bytes, and k has the operation.
+func (t *Target) Combine(off int64, k dtype.Kind, op kernel.Op, operand, result []byte) bool {
+	n, w := int64(max(len(operand), len(result))), widthOf(k)
+	if w == 0 || n == 0 || n%w != 0 || off > int64(len(t.mem))-n || numberAt(t.mem, off, w) == nil {
+		return false
+	}
+	o, ok := operationOf(op, k, w)
+	if !ok || op != kernel.NoOp && int64(len(operand)) != n || len(result) > 0 && int64(len(result)) != n {
+		return false
+	}
+	if !o.few(n) {
+		t.changeGuarded(off, n, &o, operand, result)
+		return true
+	}
+	visit := t.s.enter(t.ctl)
+	o.applyAtomic(t.mem[off:][:n], operand, result)
+	t.s.leaveVisit(t.ctl, visit)
 	return true
 }
 

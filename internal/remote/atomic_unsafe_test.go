@@ -23,7 +23,8 @@ func int64Buf(v *int64) engine.Buf {
 
 // What single numbers give is what kernels give, bit for bit.
 func TestFetchOpIsKernel(t *testing.T) {
-	mem, numbers := make([]byte, 64), newSpecials()
+	target := ownTarget(t, 64)
+	mem, numbers := target.Mapped(), newSpecials()
 	for k := range dtype.NumKinds {
 		for _, op := range allOps {
 			can := widthOf(k) != 0 && (op >= kernel.Replace || kernel.Of(op, k) != nil)
@@ -36,7 +37,7 @@ func TestFetchOpIsKernel(t *testing.T) {
 				if can {
 					want = apply(op, k, was, operand)
 				}
-				if did := FetchOp(mem, 8, k, op, addr(operand), addr(result)); did != can {
+				if did := target.FetchOp(8, k, op, addr(operand), addr(result)); did != can {
 					t.Fatalf("operation %d on kind %d: %v", op, k, did)
 				}
 				if !can {
@@ -51,18 +52,18 @@ func TestFetchOpIsKernel(t *testing.T) {
 }
 
 func TestFetchOpRefuses(t *testing.T) {
-	mem := make([]byte, 64)
+	target := ownTarget(t, 64)
 	var v, w int64
 	for _, off := range []int64{-1 << 63, -8, -1, 1, 4, 57, 64, 1<<63 - 1, 1<<63 - 8} {
-		if FetchOp(mem, off, dtype.Int64, kernel.Sum, unsafe.Pointer(&v), unsafe.Pointer(&w)) ||
-			CompareSwap(mem, off, dtype.Int64, unsafe.Pointer(&v), unsafe.Pointer(&v), unsafe.Pointer(&w)) {
+		if target.FetchOp(off, dtype.Int64, kernel.Sum, unsafe.Pointer(&v), unsafe.Pointer(&w)) ||
+			target.CompareSwap(off, dtype.Int64, unsafe.Pointer(&v), unsafe.Pointer(&v), unsafe.Pointer(&w)) {
 			t.Errorf("offset %d", off)
 		}
 	}
-	if FetchOp(mem, 0, dtype.Int64, 200, unsafe.Pointer(&v), unsafe.Pointer(&w)) || FetchOp(mem, 0, 200, kernel.Sum, unsafe.Pointer(&v), unsafe.Pointer(&w)) {
+	if target.FetchOp(0, dtype.Int64, 200, unsafe.Pointer(&v), unsafe.Pointer(&w)) || target.FetchOp(0, 200, kernel.Sum, unsafe.Pointer(&v), unsafe.Pointer(&w)) {
 		t.Error("no such operation or kind")
 	}
-	if FetchOp(nil, 0, dtype.Int64, kernel.Sum, unsafe.Pointer(&v), unsafe.Pointer(&w)) {
+	if ownTarget(t, 0).FetchOp(0, dtype.Int64, kernel.Sum, unsafe.Pointer(&v), unsafe.Pointer(&w)) {
 		t.Error("no memory")
 	}
 }
@@ -105,6 +106,7 @@ func TestCompareAndSwap(t *testing.T) {
 // the element, and each value is fetched once.
 func TestConcurrentSums(t *testing.T) {
 	const goroutines, rounds = 4, 200
+	const wideAt, wideSum = 4096, 5000
 	eachAccess(t, 64<<10, func(a access) {
 		d := a.region.Desc()
 		owner, f := a.region.s.Reach(a.region.s.self, &d)
@@ -123,7 +125,21 @@ func TestConcurrentSums(t *testing.T) {
 				floats := binary.LittleEndian.AppendUint64(nil, 0x3ff0000000000000)
 				floats = binary.LittleEndian.AppendUint32(floats, 0x3f800000)
 				sum := basicOf(dtype.Int64)
+				wide := bytes.Repeat([]byte{1, 0, 0, 0, 0, 0, 0, 0}, wideSum)
+				gaps := must(t)(dtype.NewResized(sum, 0, 16))
 				for range rounds {
+					// One number alone, among many side by side, and with gaps between them.
+					if !target.CPU() || !target.FetchOp(wideAt+8*70, dtype.Int64, kernel.Sum, unsafe.Pointer(&one), nil) {
+						if f := target.Accumulate(int64Buf(&one), Layout{wideAt + 8*70, sum, 1}, kernel.Sum); f != nil {
+							t.Error(f.Err)
+						}
+					}
+					if f := target.Accumulate(strided(wide, 0, wideSum, sum), Layout{wideAt, sum, wideSum}, kernel.Sum); f != nil {
+						t.Error(f.Err)
+					}
+					if f := target.Accumulate(strided(wide, 0, wideSum/2, sum), Layout{wideAt, gaps, wideSum / 2}, kernel.Sum); f != nil {
+						t.Error(f.Err)
+					}
 					if f := target.GetAccumulate(int64Buf(&one), int64Buf(&was), Layout{8, sum, 1}, kernel.Sum); f != nil {
 						t.Error(f.Err)
 					}
@@ -160,6 +176,15 @@ func TestConcurrentSums(t *testing.T) {
 		for i := range 300 {
 			if v := binary.LittleEndian.Uint16(mem[1024+2*i:]); v != all%65536 {
 				t.Fatalf("%s: int16 %d is %d, want %d", a.name, i, v, all%65536)
+			}
+		}
+		for i := range uint64(wideSum) {
+			want := all * (2 - i%2)
+			if i == 70 {
+				want += all
+			}
+			if v := binary.LittleEndian.Uint64(mem[wideAt+8*i:]); v != want {
+				t.Fatalf("%s: int64 %d of many is %d, want %d", a.name, i, v, want)
 			}
 		}
 		once := map[int64]bool{}
@@ -272,7 +297,7 @@ func BenchmarkAccess(b *testing.B) {
 		if a.target.CPU() {
 			b.Run(a.name+"/FetchOp", func(b *testing.B) {
 				for b.Loop() {
-					FetchOp(a.target.Mapped(), 8, dtype.Int64, kernel.Sum, unsafe.Pointer(one), unsafe.Pointer(was))
+					a.target.FetchOp(8, dtype.Int64, kernel.Sum, unsafe.Pointer(one), unsafe.Pointer(was))
 				}
 			})
 		}

@@ -14,12 +14,15 @@ import (
 
 // A control block is what the users of a region synchronise by:
 //
-//	line 0     generation, state, asleep, guard
-//	line 1     ticket
-//	then       words, 8 bytes each, one writer each
+//	line 0      generation, state, asleep, guard, visited, wanted
+//	line 1      ticket
+//	lines 2..   visits, a line each
+//	then        words, 8 bytes each, one writer each
 const (
 	controlAlign = transport.ShareAlign
 	controlLine  = 64
+	// headBytes is all that comes before the words.
+	headBytes = (2 + visitPlaces) * controlLine
 )
 
 // controlHead is the beginning of a control block.
@@ -34,15 +37,19 @@ type controlHead struct {
 	// guard is the serial of the process that changes the region's memory, 0
 	// if none does.
 	guard atomic.Uint32
-	_     [controlLine - 16]byte
+	// visited has a bit for each of visits that was ever used, wanted is set by
+	// who waits for the guard word to be free.
+	visited, wanted atomic.Uint32
+	_               [controlLine - 24]byte
 	// ticket is the number of tickets that were drawn for the region's lock.
 	ticket atomic.Uint64
 	_      [controlLine - 8]byte
+	visits [visitPlaces]visit
 }
 
 const (
-	_ = uint(unsafe.Sizeof(controlHead{}) - controlAlign)
-	_ = uint(controlAlign - unsafe.Sizeof(controlHead{}))
+	_ = uint(unsafe.Sizeof(controlHead{}) - headBytes)
+	_ = uint(headBytes - unsafe.Sizeof(controlHead{}))
 )
 
 // viewControl finds head and words of the block at the beginning of m, which
@@ -52,7 +59,7 @@ func viewControl(m []byte, words int) (*controlHead, []atomic.Uint64) {
 	if words == 0 {
 		return head, nil
 	}
-	return head, unsafe.Slice((*atomic.Uint64)(unsafe.Pointer(&m[controlAlign])), words)
+	return head, unsafe.Slice((*atomic.Uint64)(unsafe.Pointer(&m[headBytes])), words)
 }
 
 // alignedBytes returns n zeroed bytes of this process, aligned as shared memory

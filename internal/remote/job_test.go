@@ -118,3 +118,18 @@ func eachAccess(t testing.TB, n int64, f func(a access)) {
 		r.Close()
 	}
 }
+
+// ownTarget is a target of n bytes of its own process.
+func ownTarget(t testing.TB, n int64) *Target {
+	t.Helper()
+	s := testJobOf(t, 1)[0]
+	r, err := s.Allocate(n, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Close)
+	d := r.Desc()
+	target, f := s.Reach(s.self, &d)
+	ok(t, f)
+	return target
+}

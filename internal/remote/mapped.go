@@ -7,10 +7,15 @@ import (
 	"gompi/internal/mem"
 )
 
-// pieceBytes is how much is packed at once where neither side stands side by
-// side, and how much is changed at once under a guard: nobody waits long, and
-// it stays in the first cache.
-const pieceBytes = 4 << 10
+const (
+	// pieceBytes is how much is packed at once where neither side stands side
+	// by side, and how much is copied at once under a guard: it stays in the
+	// first cache.
+	pieceBytes = 4 << 10
+	// guardBytes is how much is changed at once under a guard where both sides
+	// stand side by side: a microsecond or so.
+	guardBytes = 16 << 10
+)
 
 // pieces is memory for one operation at a time.
 type pieces struct {

@@ -49,6 +49,14 @@ func sizeOf(k dtype.Kind) int64 {
 	return 1
 }
 
+// fewNumbers is up to how many numbers are changed one by one: more are changed
+// sooner under the guard.
+const fewNumbers = 8
+
+// few reports whether n bytes are changed number by number where the processor
+// may do it.
+func (o *operation) few(n int64) bool { return o.width != 0 && n <= fewNumbers*o.width }
+
 // cut is how much of n bytes, at most most, makes a piece of whole elements.
 func (o *operation) cut(n, most int64) int64 {
 	switch {

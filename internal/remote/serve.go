@@ -116,12 +116,21 @@ func (s *Space) serveRequest(p *peer, b []byte, held *Region) (wait *Region, err
 		s.refuse(p, why, at, int64(q.bytes), r)
 		return nil, nil
 	}
-	guarded := q.kind != framePut && q.kind != frameGet && (r.domain == domainGuard || o.width == 0)
-	if guarded && r != held {
+	atomics := q.kind != framePut && q.kind != frameGet
+	guarded := r.domain == domainGuard || !o.few(int64(q.bytes))
+	switch {
+	case !atomics || r == held:
+	case guarded:
 		if !r.ctl.guardTry(s.self.Serial) {
 			return r, nil
 		}
 		defer s.unlock(r.ctl)
+	default:
+		v := r.ctl.tryVisit(s.self.Serial)
+		if v == nil {
+			return r, nil
+		}
+		defer s.leaveVisit(r.ctl, v)
 	}
 	p.in.number++
 	p.in.bytes += len(b)

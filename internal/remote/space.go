@@ -17,9 +17,9 @@ import (
 type domain uint8
 
 const (
-	// domainCPU: all who reach the region load and store, so that numbers of 4
-	// and 8 bytes are changed by instructions of the processor. Elements of
-	// other kinds are changed under the guard.
+	// domainCPU: all who reach the region load and store. Few numbers of 4 and 8
+	// bytes are changed by instructions of the processor during a visit, all
+	// else under the guard.
 	domainCPU domain = iota + 1
 	// domainGuard: some copy. Everything is changed under the guard.
 	domainGuard
@@ -38,7 +38,7 @@ type Space struct {
 	// departed holds the processes that have ended. A map is replaced, never
 	// changed.
 	departed atomic.Pointer[map[wire.ProcID]*engine.Fault]
-	turn     func(owner uint32, n int) guardVerdict // guardTurn
+	turn     turn // guardTurn
 
 	// The rest is guarded by the engine's lock.
 

@@ -50,7 +50,7 @@ type Target struct {
 // nil. Nil, too, if it has no bytes.
 func (t *Target) Mapped() []byte { return t.mem }
 
-// CPU reports whether FetchOp and CompareSwap may be used on Mapped.
+// CPU reports whether FetchOp, CompareSwap and Combine may be used.
 func (t *Target) CPU() bool { return t.mem != nil && t.domain == domainCPU }
 
 // Bytes is the size of the region.
