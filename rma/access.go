@@ -76,7 +76,7 @@ func (w *Window) RGetBuf(b mpi.Buf, target, offset, count int, dt mpi.Datatype) 
 	return w.request(opRGet, p, err)
 }
 
-func (w *Window) put(op engine.Op, need uint32, b engine.Buf, rank, offset int, count int64, dt *dtype.Type) (place, error) {
+func (w *Window) put(op engine.Op, need uint64, b engine.Buf, rank, offset int, count int64, dt *dtype.Type) (place, error) {
 	p, err := w.place(op, need, rank, offset, count, dt)
 	if p.Target == nil {
 		return p, err
@@ -87,7 +87,7 @@ func (w *Window) put(op engine.Op, need uint32, b engine.Buf, rank, offset int, 
 	return p, p.done(op, p.Put(b, p.at))
 }
 
-func (w *Window) get(op engine.Op, need uint32, b engine.Buf, rank, offset int, count int64, dt *dtype.Type) (place, error) {
+func (w *Window) get(op engine.Op, need uint64, b engine.Buf, rank, offset int, count int64, dt *dtype.Type) (place, error) {
 	p, err := w.place(op, need, rank, offset, count, dt)
 	if p.Target == nil {
 		return p, err
@@ -98,21 +98,31 @@ func (w *Window) get(op engine.Op, need uint32, b engine.Buf, rank, offset int, 
 	return p, p.done(op, p.Get(b, p.at))
 }
 
-// second is the error of what gives a place, too.
-func second(_ place, err error) error { return err }
+// second ends the access to a place, of which only the error is wanted.
+func second(p place, err error) error {
+	p.leave()
+	return err
+}
 
-// place is elements in the memory of a target. Without a Target there is
-// nothing to do.
+// place is elements in the memory of a target, which is being accessed until
+// leave. Without a Target there is nothing to do.
 type place struct {
 	*remote.Target
 	c    *core
+	of   *target
 	rank int
 	at   remote.Layout
 }
 
+func (p *place) leave() {
+	if p.of != nil {
+		p.of.leave()
+	}
+}
+
 // place finds elements of a target for an access that needs one of some kinds
 // of epochs, or says why they must not be accessed.
-func (w *Window) place(op engine.Op, need uint32, rank, offset int, count int64, dt *dtype.Type) (place, error) {
+func (w *Window) place(op engine.Op, need uint64, rank, offset int, count int64, dt *dtype.Type) (place, error) {
 	c, err := w.usable(op)
 	if err != nil || rank == mpi.ProcNull {
 		return place{}, err
@@ -132,12 +142,17 @@ func (w *Window) place(op engine.Op, need uint32, rank, offset int, count int64,
 		lo, hi, ok = dt.Reach(count)
 	}
 	if c.flavor == FlavorDynamic {
-		return w.placeAttached(op, t, int64(offset), lo, hi, ok, dt, count)
+		p, err := w.placeAttached(op, t, int64(offset), lo, hi, ok, dt, count)
+		if err != nil {
+			t.leave()
+		}
+		return p, err
 	}
 	if !ok || offset < 0 || int64(offset) > t.last || hi > t.size-int64(offset)*t.unit || lo < -int64(offset)*t.unit {
+		t.leave()
 		return place{}, c.outside(op, t, offset, lo, hi)
 	}
-	return place{t.Target, c, rank, remote.Layout{Off: int64(offset) * t.unit, Type: dt, Count: count}}, nil
+	return place{t.Target, c, t, rank, remote.Layout{Off: int64(offset) * t.unit, Type: dt, Count: count}}, nil
 }
 
 // outside is the error of an access outside a target's memory.
@@ -146,21 +161,29 @@ func (c *core) outside(op engine.Op, t *target, offset int, lo, hi int64) error 
 		"they begin %d bytes from offset %d, in units of %d bytes, of a memory of %d bytes", lo, offset, t.unit, t.size))
 }
 
-// admit finds a target that some epoch admits accesses to.
-func (w *Window) admit(op engine.Op, need uint32, rank int) (*target, error) {
+// admit finds a target that some epoch admits accesses to, for an access that
+// leaves it.
+func (w *Window) admit(op engine.Op, need uint64, rank int) (*target, error) {
 	c := w.core
 	t, err := c.reach(op, rank)
 	if err != nil {
 		return nil, err
 	}
-	if (t.open.Load()|c.admitted.Load())&need != 0 {
-		return t, nil
-	}
-	if c.lockedAll() {
+	for {
+		now := t.open.Add(oneAccess)
+		if now&ending == 0 && (now|c.admitted.Load())&need != 0 {
+			return t, nil
+		}
+		t.leave()
+		if now&ending != 0 {
+			return nil, c.gone(op)
+		}
+		if !c.lockedAll() {
+			break
+		}
 		if err := w.lockFirst(op, t); err != nil {
 			return nil, err
 		}
-		return t, nil
 	}
 	what := "no epoch admits accesses"
 	if need == passive {
@@ -190,6 +213,7 @@ func (p *place) done(op engine.Op, f *engine.Fault) error {
 
 // request is a request for what an access has begun.
 func (w *Window) request(op engine.Op, p place, err error) mpi.Request {
+	defer p.leave()
 	switch {
 	case w == nil:
 		panic(err)

@@ -106,6 +106,7 @@ func FetchAndOp[T any](w *Window, v T, target, offset int, op mpi.Op) (T, error)
 	*element[T](&s.value) = v
 	in, out := operand[T](&s.value), operand[T](&s.result)
 	p, err := w.getAccumulate(opFetchAndOp, anyEpoch, in, out, target, offset, 1, t, op)
+	defer p.leave()
 	if err == nil {
 		err = w.now(opFetchAndOp, p)
 	}
@@ -136,6 +137,7 @@ func CompareAndSwap[T any](w *Window, compare, value T, target, offset int) (T, 
 	if err != nil {
 		return zero, err
 	}
+	defer p.leave()
 	s := c.scalar()
 	defer c.spare(s)
 	*element[T](&s.compare), *element[T](&s.value) = compare, value
@@ -190,7 +192,7 @@ func (w *Window) now(op engine.Op, p place) error {
 	return p.done(op, p.Flush(w.user))
 }
 
-func (w *Window) accumulate(op engine.Op, need uint32, b engine.Buf, rank, offset int, count int64, dt *dtype.Type, with mpi.Op) (place, error) {
+func (w *Window) accumulate(op engine.Op, need uint64, b engine.Buf, rank, offset int, count int64, dt *dtype.Type, with mpi.Op) (place, error) {
 	p, err := w.place(op, need, rank, offset, count, dt)
 	if p.Target == nil {
 		return p, err
@@ -205,7 +207,7 @@ func (w *Window) accumulate(op engine.Op, need uint32, b engine.Buf, rank, offse
 	return p, p.done(op, p.Accumulate(b, p.at, code))
 }
 
-func (w *Window) getAccumulate(op engine.Op, need uint32, b, result engine.Buf, rank, offset int, count int64, dt *dtype.Type, with mpi.Op) (place, error) {
+func (w *Window) getAccumulate(op engine.Op, need uint64, b, result engine.Buf, rank, offset int, count int64, dt *dtype.Type, with mpi.Op) (place, error) {
 	p, err := w.place(op, need, rank, offset, count, dt)
 	if p.Target == nil {
 		return p, err

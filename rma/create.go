@@ -203,6 +203,7 @@ func (w *Window) Free() error {
 	if err := c.epochs.collective(w, opFree); err != nil {
 		return err
 	}
+	c.quiesce()
 	err = w.settle(opFree)
 	if err == nil {
 		err = w.meet(opFree)

@@ -75,7 +75,7 @@ func (w *Window) placeAttached(op engine.Op, t *target, at, lo, hi int64, ok boo
 		return place{}, c.comm.Fail(mpi.ErrRMARange, op, t.rank, hi-lo, -1, "bytes", fmt.Errorf(
 			"they begin %d bytes from address %d, where no memory of this length is attached", lo, at))
 	}
-	return place{p.Target, c, t.rank, remote.Layout{Off: at - p.at, Type: dt, Count: count}}, nil
+	return place{p.Target, c, t, t.rank, remote.Layout{Off: at - p.at, Type: dt, Count: count}}, nil
 }
 
 // flushPieces completes all accesses to a rank's attached memory.

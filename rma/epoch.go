@@ -42,10 +42,11 @@ func (c *core) asserts(op engine.Op, a, may Assert) error {
 // The kinds of epochs that admit accesses, in core.admitted to all targets and
 // in target.open to one.
 const (
-	byFence uint32 = 1 << iota
+	byFence uint64 = 1 << iota
 	byStart
 	byLock
 	byLockAll
+	ending // in target.open: Free is called, which ends all
 
 	passive  = byLock | byLockAll
 	anyEpoch = byFence | byStart | passive

@@ -16,7 +16,11 @@ import (
 // fetchNow does a FetchAndOp in memory that is mapped, if the processor can.
 func fetchNow[T any](w *Window, v T, rank, offset int, op kernel.Op) (old T, ok bool) {
 	t, off := w.mapped(rank, offset)
-	if t == nil || !t.atomics {
+	if t == nil {
+		return old, false
+	}
+	defer t.leave()
+	if !t.atomics {
 		return old, false
 	}
 	ok = t.FetchOp(off, mpi.TypeOf[T]().Engine().Kind, op, unsafe.Pointer(&v), unsafe.Pointer(&old))
@@ -26,7 +30,11 @@ func fetchNow[T any](w *Window, v T, rank, offset int, op kernel.Op) (old T, ok 
 // swapNow does a CompareAndSwap in memory that is mapped, if the processor can.
 func swapNow[T any](w *Window, compare, value T, rank, offset int) (old T, ok bool) {
 	t, off := w.mapped(rank, offset)
-	if t == nil || !t.atomics {
+	if t == nil {
+		return old, false
+	}
+	defer t.leave()
+	if !t.atomics {
 		return old, false
 	}
 	ok = t.CompareSwap(off, mpi.TypeOf[T]().Engine().Kind, unsafe.Pointer(&compare), unsafe.Pointer(&value), unsafe.Pointer(&old))

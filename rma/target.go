@@ -4,8 +4,10 @@ package rma
 
 import (
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"gompi/internal/engine"
 	"gompi/internal/kernel"
@@ -17,10 +19,12 @@ import (
 // target is the memory of one rank as this process reaches it. Immutable but
 // for what guards itself.
 type target struct {
-	mem        []byte        // if it is mapped; else the accesses go by way of Target
-	unit, last int64         // of offsets: bytes, and the largest one
-	atomics    bool          // the processor's are those of the memory's atomicity domain
-	open       atomic.Uint32 // the epochs that admit accesses
+	mem        []byte // if it is mapped; else the accesses go by way of Target
+	unit, last int64  // of offsets: bytes, and the largest one
+	atomics    bool   // the processor's are those of the memory's atomicity domain
+	// open holds the epochs that admit accesses, and counts accesses under way in
+	// steps of oneAccess.
+	open atomic.Uint64
 
 	*remote.Target
 	rank  int
@@ -62,12 +66,49 @@ func (c *core) reach(op engine.Op, rank int) (*target, error) {
 	default:
 		t.mem, t.atomics, t.last = rt.Mapped(), rt.CPU(), t.size/t.unit
 	}
+	if c.ending.Load() {
+		t.open.Store(ending)
+	}
 	if t.mem == nil {
 		c.distant = append(c.distant, t)
 	}
 	c.targets[rank].Store(t)
 	return t, nil
 }
+
+// oneAccess is what an access under way adds to target.open.
+const oneAccess = 1 << 8
+
+// leave ends an access.
+func (t *target) leave() { t.open.Add(^uint64(oneAccess - 1)) }
+
+// quiesce refuses new accesses, and returns when those under way are over.
+func (c *core) quiesce() {
+	c.reachMu.Lock()
+	c.ending.Store(true)
+	c.reachMu.Unlock()
+	for r := range c.targets {
+		t := c.targets[r].Load()
+		if t == nil {
+			continue
+		}
+		t.open.Or(ending)
+		for n := 0; t.open.Load() >= oneAccess; n++ {
+			if n < quiesceYields {
+				runtime.Gosched()
+			} else {
+				time.Sleep(quiescePause)
+			}
+		}
+	}
+}
+
+// Between looking for accesses under way Free lets other goroutines run, and
+// soon sleeps.
+const (
+	quiesceYields = 32
+	quiescePause  = 50 * time.Microsecond
+)
 
 // far are the targets whose accesses may have to be waited for.
 func (c *core) far() []*target {
@@ -77,13 +118,17 @@ func (c *core) far() []*target {
 }
 
 // mapped is where an offset of a target lies that is mapped and that the
-// window's epochs admit; nil: ask admit.
+// window's epochs admit; nil: ask admit. The caller leaves the target.
 func (w *Window) mapped(rank, offset int) (t *target, off int64) {
 	if w == nil || w.user != nil || uint(rank) >= uint(len(w.core.targets)) {
 		return nil, 0
 	}
 	t = w.core.targets[rank].Load()
-	if t == nil || t.open.Load()|w.core.admitted.Load() == 0 || uint64(offset) > uint64(t.last) || t.mem == nil {
+	if t == nil || uint64(offset) > uint64(t.last) || t.mem == nil {
+		return nil, 0
+	}
+	if s := t.open.Add(oneAccess); s&ending != 0 || (s|w.core.admitted.Load())&anyEpoch == 0 {
+		t.leave()
 		return nil, 0
 	}
 	return t, int64(offset) * t.unit
@@ -92,7 +137,11 @@ func (w *Window) mapped(rank, offset int) (t *target, off int64) {
 // put does a Put into memory that is mapped.
 func (w *Window) putNow(b *engine.Buf, rank, offset int) bool {
 	t, off := w.mapped(rank, offset)
-	if t == nil || b.Bytes() > int64(len(t.mem))-off || b.Type.Err != nil {
+	if t == nil {
+		return false
+	}
+	defer t.leave()
+	if b.Bytes() > int64(len(t.mem))-off || b.Type.Err != nil {
 		return false
 	}
 	copyTo(t.mem[off:], b.Slice())
@@ -102,7 +151,11 @@ func (w *Window) putNow(b *engine.Buf, rank, offset int) bool {
 // get does a Get from memory that is mapped.
 func (w *Window) getNow(b *engine.Buf, rank, offset int) bool {
 	t, off := w.mapped(rank, offset)
-	if t == nil || b.Bytes() > int64(len(t.mem))-off || b.Type.Err != nil {
+	if t == nil {
+		return false
+	}
+	defer t.leave()
+	if b.Bytes() > int64(len(t.mem))-off || b.Type.Err != nil {
 		return false
 	}
 	copyTo(b.Slice(), t.mem[off:])

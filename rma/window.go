@@ -48,7 +48,7 @@ func (f Flavor) String() string {
 // for what guards itself.
 type core struct {
 	// admitted are the epochs that admit accesses to all ranks.
-	admitted atomic.Uint32
+	admitted atomic.Uint64
 	// fence is written where a processor must not read ahead of what it wrote.
 	fence atomic.Uint32
 	// targets are the other ranks' memory, each nil until it is needed.
@@ -67,6 +67,7 @@ type core struct {
 
 	table []byte // what all ranks said of their memory
 
+	ending  atomic.Bool // Free is called; set under reachMu
 	freed   atomic.Bool
 	epochs  epochs
 	handler atomic.Pointer[ErrorHandler]
