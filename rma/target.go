@@ -166,8 +166,12 @@ func (w *Window) getNow(b *engine.Buf, rank, offset int) bool {
 // can; result may have no elements.
 func (w *Window) combineNow(b, result *engine.Buf, rank, offset int, with mpi.Op) bool {
 	t, off := w.mapped(rank, offset)
+	if t == nil {
+		return false
+	}
+	defer t.leave()
 	op, ok := with.Kernel()
-	if t == nil || !t.atomics || !ok || op == kernel.NoOp {
+	if !t.atomics || !ok || op == kernel.NoOp {
 		return false
 	}
 	return t.Combine(off, b.Type.Kind, op, b.Slice(), result.Slice())
