@@ -68,6 +68,28 @@ func atomicCall[T int16 | int64](w *rma.Window, r *rand.Rand) (op atomicOp, was 
 	return op, int64(got), err
 }
 
+// wide is the number of elements of a window; the first is what histories are
+// of.
+const wide = 3000
+
+// wideCall adds to all elements, or to the first of them, in one operation.
+func wideCall[T int16 | int64](w *rma.Window, r *rand.Rand, all []T) (op atomicOp, was int64, err error) {
+	op = atomicOp{kind: "sum", value: r.Int64N(100)}
+	n := len(all)
+	if r.IntN(3) == 0 {
+		n = 1 + r.IntN(20)
+	}
+	for i := range n {
+		all[i] = T(op.value)
+	}
+	got := make([]T, n)
+	err = rma.GetAccumulate(w, all[:n], got, 0, 0, mpi.Sum)
+	if err == nil {
+		err = w.Flush(0)
+	}
+	return op, int64(got[0]), err
+}
+
 // history lets every rank make operations and collects what they saw.
 func history[T int16 | int64](tb testing.TB, transport string, ranks, calls int, make func(c *mpi.Comm) (*rma.Window, error)) []porcupine.Operation {
 	var mu sync.Mutex
@@ -86,9 +108,14 @@ func history[T int16 | int64](tb testing.TB, transport string, ranks, calls int,
 		}
 		r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), uint64(world.Rank())))
 		var mine []porcupine.Operation
-		for range calls {
+		many := slices.Repeat([]T{0}, wide)
+		for i := range calls {
 			o := porcupine.Operation{ClientId: world.Rank(), Call: int64(time.Since(begin))}
-			op, was, err := atomicCall[T](w, r)
+			call := func() (atomicOp, int64, error) { return atomicCall[T](w, r) }
+			if world.Rank() == 1 || i%8 == 0 {
+				call = func() (atomicOp, int64, error) { return wideCall(w, r, many) }
+			}
+			op, was, err := call()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -125,16 +152,17 @@ func linearizable[T int16 | int64](t *testing.T, make func(c *mpi.Comm) (*rma.Wi
 }
 
 // TestLinearizable: fetch-and-op and compare-and-swap of several ranks at a
-// time happen one after the other, in an order that respects real time, in
+// time, and accumulates of many elements of which the number is one, happen one
+// after the other, in an order that respects real time, in
 // memory of the library and of the application, with elements the processor has
 // atomics for and others.
 func TestLinearizable(t *testing.T) {
 	t.Run("allocate", func(t *testing.T) {
-		linearizable[int64](t, func(c *mpi.Comm) (*rma.Window, error) { return rma.Allocate[int64](c, 1) })
-		linearizable[int16](t, func(c *mpi.Comm) (*rma.Window, error) { return rma.Allocate[int16](c, 1) })
+		linearizable[int64](t, func(c *mpi.Comm) (*rma.Window, error) { return rma.Allocate[int64](c, wide) })
+		linearizable[int16](t, func(c *mpi.Comm) (*rma.Window, error) { return rma.Allocate[int16](c, wide) })
 	})
 	t.Run("create", func(t *testing.T) {
-		linearizable[int64](t, func(c *mpi.Comm) (*rma.Window, error) { return rma.Create(c, make([]int64, 1)) })
-		linearizable[int16](t, func(c *mpi.Comm) (*rma.Window, error) { return rma.Create(c, make([]int16, 1)) })
+		linearizable[int64](t, func(c *mpi.Comm) (*rma.Window, error) { return rma.Create(c, make([]int64, wide)) })
+		linearizable[int16](t, func(c *mpi.Comm) (*rma.Window, error) { return rma.Create(c, make([]int16, wide)) })
 	})
 }

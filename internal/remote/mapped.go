@@ -13,8 +13,8 @@ const (
 	// first cache.
 	pieceBytes = 4 << 10
 	// guardBytes is how much is changed at once under a guard where both sides
-	// stand side by side: a microsecond or so.
-	guardBytes = 16 << 10
+	// stand side by side: half a microsecond or so.
+	guardBytes = 8 << 10
 )
 
 // pieces is memory for one operation at a time.

@@ -44,30 +44,36 @@ type visit struct {
 // places are taken.
 func (c *control) tryVisit(me uint32) *visit {
 	h := c.head
-	for i := range uint32(visitPlaces) {
-		at := (me + i) % visitPlaces
-		if h.visited.Load()>>at&1 == 0 {
-			h.visited.Or(1 << at)
+	v := &h.visits[me%visitPlaces]
+	if h.visited.Load()>>(me%visitPlaces)&1 == 0 || !v.who.CompareAndSwap(0, me) {
+		if v = c.otherPlace(me); v == nil {
+			return nil
 		}
-		v := &h.visits[at]
-		if !v.who.CompareAndSwap(0, me) {
-			continue
-		}
-		if h.guard.Load() == 0 {
-			return v
-		}
+	}
+	if h.guard.Load() != 0 {
 		v.who.Store(0)
 		return nil
+	}
+	return v
+}
+
+// otherPlace takes any place that is free, nil if there is none.
+func (c *control) otherPlace(me uint32) *visit {
+	for i := range uint32(visitPlaces) {
+		at := (me + i) % visitPlaces
+		if c.head.visited.Load()>>at&1 == 0 {
+			c.head.visited.Or(1 << at)
+		}
+		if v := &c.head.visits[at]; v.who.CompareAndSwap(0, me) {
+			return v
+		}
 	}
 	return nil
 }
 
-// enter begins a visit. Who cannot for long takes the guard: then it returns
-// nil.
+// enter begins a visit that could not begin at once. Who cannot for long takes
+// the guard: then it returns nil.
 func (c *control) enter(me uint32, t turn) *visit {
-	if v := c.tryVisit(me); v != nil {
-		return v
-	}
 	for range guardSpins {
 		if c.head.guard.Load() != 0 {
 			c.want()
@@ -78,15 +84,6 @@ func (c *control) enter(me uint32, t turn) *visit {
 	}
 	c.guardLock(me, t)
 	return nil
-}
-
-// leave ends what enter has begun.
-func (c *control) leave(v *visit, me uint32) {
-	if v == nil {
-		c.guardUnlock(me)
-		return
-	}
-	v.who.Store(0)
 }
 
 // settle waits until all visits are over that began before the guard was taken.
@@ -126,6 +123,17 @@ func (c *control) clearVisits() {
 
 // enter begins a visit of a region's memory, or takes its guard; c is its
 // control block, mapped here. The engine's lock is not held.
-func (s *Space) enter(c *control) *visit { return c.enter(s.self.Serial, s.turn) }
+func (s *Space) enter(c *control) *visit {
+	if v := c.tryVisit(s.self.Serial); v != nil {
+		return v
+	}
+	return c.enter(s.self.Serial, s.turn)
+}
 
-func (s *Space) leaveVisit(c *control, v *visit) { c.leave(v, s.self.Serial) }
+func (s *Space) leaveVisit(c *control, v *visit) {
+	if v != nil {
+		v.end()
+		return
+	}
+	s.unlock(c)
+}
