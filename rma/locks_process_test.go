@@ -43,9 +43,11 @@ func TestMain(m *testing.M) {
 
 // processRanks are the programs but for lockRank.
 var processRanks = map[string]func(w *mpi.Comm, arg string) error{
-	"programs": programsRank,
-	"death":    deathRank,
-	"busy":     busyRank,
+	"sums":        func(w *mpi.Comm, length string) error { return sumRank(w, false, length) },
+	"sums killed": func(w *mpi.Comm, length string) error { return sumRank(w, true, length) },
+	"programs":    programsRank,
+	"death":       deathRank,
+	"busy":        busyRank,
 }
 
 // lockRank locks and unlocks the memory of ranks 0 and 1 for a time. Two
