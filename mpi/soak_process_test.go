@@ -174,9 +174,11 @@ func TestSoakJobs(t *testing.T) {
 // machine can spoil but not improve.
 const attempts = 5
 
-// TestIdleRanks: ranks that wait cost nothing.
+// TestIdleRanks: ranks that wait cost nothing. The limit is what a few wake-ups
+// a second of the machine's own may cost; one rank that woke every millisecond
+// would use more.
 func TestIdleRanks(t *testing.T) {
-	const ranks, limit = 8, 1.0
+	const ranks, limit = 8, 3.0
 	for _, tr := range []string{"shm", "tcp"} {
 		t.Run(tr, func(t *testing.T) {
 			for range attempts {
