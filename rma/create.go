@@ -205,7 +205,7 @@ func (w *Window) Free() error {
 	}
 	c.quiesce()
 	err = w.settle(opFree)
-	if err == nil {
+	if err == nil || errors.Is(err, mpi.ErrClosed) { // the others know why it is
 		err = w.meet(opFree)
 	}
 	return errors.Join(err, c.end(err != nil))

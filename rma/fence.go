@@ -93,7 +93,8 @@ func (w *Window) enter(op engine.Op, n uint64) error {
 		}
 	}
 	if c.rank > 0 {
-		if err := w.signal(op, c.parent(), c.upWord(), n); err != nil {
+		// A parent that has given the window up has said so before.
+		if err := w.signal(op, c.parent(), c.upWord(), n); err != nil && !errors.Is(err, mpi.ErrClosed) {
 			return err
 		}
 		if err := w.await(op, match.Any, c.parent(), c.words.down, 1, n); err != nil {

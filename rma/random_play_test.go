@@ -314,6 +314,9 @@ func play(p *program, want *expected, comm *mpi.Comm) error {
 			return fmt.Errorf("phase %d, %s: memory of rank %d: %s", i, schemeNames[f.scheme], comm.Rank(), differs(g.mem, w))
 		}
 		if p.flavor == "shared" {
+			if err := comm.Barrier(); err != nil {
+				return err
+			}
 			r := (comm.Rank() + 1) % p.ranks
 			m, err := rma.SharedQuery[byte](g.win, r)
 			if err != nil {

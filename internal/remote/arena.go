@@ -173,6 +173,13 @@ func (s *controls) freeControl(c *control, used bool) {
 	if !used {
 		s.free[c.block.order] = append(s.free[c.block.order], c.block)
 	}
+	s.mu.Unlock()
+}
+
+// sweep gives up arenas that nobody uses any more. The engine's lock is not
+// held.
+func (s *controls) sweep() {
+	s.mu.Lock()
 	gone := s.unused()
 	s.mu.Unlock()
 	s.leave(gone)

@@ -269,6 +269,7 @@ func TestControlsGoWithTheLastBlock(t *testing.T) {
 		t.Fatal("what another has shared was not left")
 	}
 	s.freeControl(c, false)
+	s.sweep()
 	if h.left != 2 {
 		t.Fatal("the arena was not left")
 	}

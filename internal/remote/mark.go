@@ -142,6 +142,7 @@ func (r *Region) Retire(op engine.Op) *engine.Fault {
 		s.e.Hide(r.key)
 	}
 	s.controls.freeControl(r.ctl, f != nil)
+	s.controls.sweep()
 	return f
 }
 

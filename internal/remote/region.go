@@ -179,6 +179,7 @@ func (r *Region) close(used bool) {
 		s.controls.freeControl(r.ctl, used)
 	}
 	s.e.Unlock()
+	s.controls.sweep()
 	if r.exposed {
 		s.e.Hide(r.key)
 	}
