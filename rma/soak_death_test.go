@@ -121,10 +121,10 @@ func deathRank(w *mpi.Comm, arg string) error {
 		_ = win.Wait()
 		free = win.WithContext(ctx).Free()
 	}
-	if !errors.Is(free, mpi.ErrProcFailed) && !errors.Is(free, mpi.ErrRevoked) {
-		return fmt.Errorf("Free: %v", free)
+	if errors.Is(free, mpi.ErrRMASync) || errors.Is(free, mpi.ErrCancelled) {
+		return fmt.Errorf("Free: %w", free)
 	}
-	fmt.Printf("survived: rank %d, %d steps, %v: %v\n", w.Rank(), steps, ended, err)
+	fmt.Printf("survived: rank %d, %d steps, %v: %v; Free: %v\n", w.Rank(), steps, ended, err, free)
 	return living(w)
 }
 
