@@ -42,13 +42,17 @@ func newAccess(world *mpi.Comm, s shape, bytes int) (*access, error) {
 	var err error
 	if s&sums != 0 {
 		a.sum, a.was = make([]float64, bytes/8), make([]float64, bytes/8)
+		clear(a.sum) // touched: page faults are not measured
+		clear(a.was)
 		if a.win, err = rma.Allocate[float64](world, max(bytes/8, 1)); err == nil {
 			clear(rma.Memory[float64](a.win))
 		}
 	} else {
 		a.out, a.in = make([]byte, bytes), make([]byte, bytes)
+		clear(a.out)
+		clear(a.in)
 		if a.win, err = rma.Allocate[byte](world, bytes); err == nil {
-			clear(rma.Memory[byte](a.win)) // touched: page faults are not measured
+			clear(rma.Memory[byte](a.win))
 		}
 	}
 	if err == nil {
