@@ -144,7 +144,7 @@ func (w *Window) putNow(b *engine.Buf, rank, offset int) bool {
 	if b.Bytes() > int64(len(t.mem))-off || b.Type.Err != nil {
 		return false
 	}
-	copyTo(t.mem[off:], b.Slice())
+	mem.Copy(t.mem[off:], b.Slice())
 	return true
 }
 
@@ -158,7 +158,7 @@ func (w *Window) getNow(b *engine.Buf, rank, offset int) bool {
 	if b.Bytes() > int64(len(t.mem))-off || b.Type.Err != nil {
 		return false
 	}
-	copyTo(b.Slice(), t.mem[off:])
+	mem.Copy(b.Slice(), t.mem[off:])
 	return true
 }
 
@@ -175,15 +175,4 @@ func (w *Window) combineNow(b, result *engine.Buf, rank, offset int, with mpi.Op
 		return false
 	}
 	return t.Combine(off, b.Type.Kind, op, b.Slice(), result.Slice())
-}
-
-// smallCopy is up to where one call of Go's copy is best.
-const smallCopy = 64 << 10
-
-func copyTo(dst, src []byte) {
-	if n := min(len(dst), len(src)); n > smallCopy {
-		mem.Copy(dst, src)
-		return
-	}
-	copy(dst, src)
 }

@@ -8,8 +8,15 @@ package mem
 const piece = 256 << 10
 
 // Copy copies min(len(dst), len(src)) bytes and returns how many. The two may
-// not overlap.
+// not overlap. It is inlined for what is one piece.
 func Copy(dst, src []byte) int {
+	if min(len(dst), len(src)) <= piece {
+		return copy(dst, src)
+	}
+	return copyPieces(dst, src)
+}
+
+func copyPieces(dst, src []byte) int {
 	n := min(len(dst), len(src))
 	for off := 0; off < n; off += piece {
 		end := min(off+piece, n)

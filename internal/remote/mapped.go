@@ -2,10 +2,7 @@
 
 package remote
 
-import (
-	"gompi/internal/engine"
-	"gompi/internal/mem"
-)
+import "gompi/internal/engine"
 
 const (
 	// pieceBytes is how much is packed at once where neither side stands side
@@ -20,18 +17,6 @@ const (
 // pieces is memory for one operation at a time.
 type pieces struct {
 	operand, target, result [pieceBytes]byte
-}
-
-// smallCopy is up to where one call of Go's copy is best.
-const smallCopy = 64 << 10
-
-// copyTo is mem.Copy, inlined for what is small.
-func copyTo(dst, src []byte) {
-	if len(src) <= smallCopy {
-		copy(dst, src)
-		return
-	}
-	mem.Copy(dst, src)
 }
 
 // putMapped is Put of n bytes to memory that is mapped.

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"gompi/internal/engine"
+	"gompi/internal/mem"
 	"gompi/internal/wire"
 )
 
@@ -63,7 +64,7 @@ func (t *Target) Proc() wire.ProcID { return t.proc }
 // the target after Flush.
 func (t *Target) Put(src engine.Buf, to Layout) *engine.Fault {
 	if n := src.Bytes(); t.mem != nil && to.plain(n, t.size) && !src.Strided() {
-		copyTo(t.mem[to.Off:], src.Slice())
+		mem.Copy(t.mem[to.Off:], src.Slice())
 		return nil
 	}
 	n, f := t.check(src.Bytes(), to)
@@ -83,7 +84,7 @@ func (t *Target) Put(src engine.Buf, to Layout) *engine.Fault {
 // after Flush.
 func (t *Target) Get(dst engine.Buf, from Layout) *engine.Fault {
 	if n := dst.Bytes(); t.mem != nil && from.plain(n, t.size) && !dst.Strided() {
-		copyTo(dst.Slice(), t.mem[from.Off:][:n])
+		mem.Copy(dst.Slice(), t.mem[from.Off:][:n])
 		return nil
 	}
 	n, f := t.check(dst.Bytes(), from)
