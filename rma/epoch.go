@@ -89,19 +89,11 @@ type pair struct {
 // collective ends what a Fence or Free cannot be called in.
 func (x *epochs) collective(w *Window, op engine.Op) error {
 	x.mu.Lock()
-	what := ""
-	switch {
-	case x.fence != closed:
-		what = "Fence or Free is running"
-	case x.all != closed:
-		what = "LockAll is in force"
-	case x.locked > 0:
-		what = fmt.Sprintf("%d locks are held", x.locked)
-	case x.start != closed:
-		what = "the epoch of Start is not complete"
-	case x.post != closed:
+	what := x.accessAll()
+	if what == "" && x.post != closed {
 		what = "the epoch of Post is not over"
-	default:
+	}
+	if what == "" {
 		x.fence = changing
 	}
 	x.mu.Unlock()
@@ -120,6 +112,14 @@ func (x *epochs) access() string {
 		return "the epoch of Start is not complete"
 	}
 	return ""
+}
+
+// accessAll is access for an epoch that may be for all ranks.
+func (x *epochs) accessAll() string {
+	if what := x.access(); what != "" || x.locked == 0 {
+		return what
+	}
+	return fmt.Sprintf("%d locks are held", x.locked)
 }
 
 // misplaced is the error of a call that does not fit the window's epochs, nil

@@ -144,10 +144,7 @@ func (w *Window) LockAll(assert Assert) error {
 	}
 	x := &c.epochs
 	x.mu.Lock()
-	what := x.access()
-	if what == "" && x.locked > 0 {
-		what = fmt.Sprintf("%d locks are held", x.locked)
-	}
+	what := x.accessAll()
 	if what == "" {
 		x.all = changing
 	}

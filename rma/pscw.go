@@ -72,10 +72,7 @@ func (w *Window) Start(group mpi.Group, assert Assert) error {
 	}
 	x := &c.epochs
 	x.mu.Lock()
-	what := x.access()
-	if what == "" && x.locked > 0 {
-		what = fmt.Sprintf("%d locks are held", x.locked)
-	}
+	what := x.accessAll()
 	if what == "" {
 		x.counting(c.size)
 		x.starts, err = c.ranks(opStart, x.starts[:0], group)

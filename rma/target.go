@@ -134,7 +134,7 @@ func (w *Window) mapped(rank, offset int) (t *target, off int64) {
 	return t, int64(offset) * t.unit
 }
 
-// put does a Put into memory that is mapped.
+// putNow does a Put into memory that is mapped.
 func (w *Window) putNow(b *engine.Buf, rank, offset int) bool {
 	t, off := w.mapped(rank, offset)
 	if t == nil {
@@ -148,7 +148,7 @@ func (w *Window) putNow(b *engine.Buf, rank, offset int) bool {
 	return true
 }
 
-// get does a Get from memory that is mapped.
+// getNow does a Get from memory that is mapped.
 func (w *Window) getNow(b *engine.Buf, rank, offset int) bool {
 	t, off := w.mapped(rank, offset)
 	if t == nil {

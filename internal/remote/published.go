@@ -73,28 +73,25 @@ func (a *Accessor) Close() { a.t.Close() }
 
 // Put copies src to the region. It is done at return.
 func (a *Accessor) Put(src engine.Buf, to Layout, user context.Context) *engine.Fault {
-	if a.mark == nil {
-		return a.flushed(a.t.Put(src, to), user)
-	}
-	w, ok := a.mark.enter(a.t.s, a.t.proc, a.t.ctl, a.generation)
-	if !ok {
-		return a.refused(src)
-	}
-	f := a.t.Put(src, to)
-	a.mark.leave(a.t.s, a.t.proc, w)
-	return f
+	return a.access((*Target).Put, src, to, user)
 }
 
 // Get copies from the region to dst. It is done at return.
 func (a *Accessor) Get(dst engine.Buf, from Layout, user context.Context) *engine.Fault {
+	return a.access((*Target).Get, dst, from, user)
+}
+
+// access copies between b and the region, with the accessor's mark set if it
+// has one: then the owner waits for it.
+func (a *Accessor) access(copy func(*Target, engine.Buf, Layout) *engine.Fault, b engine.Buf, at Layout, user context.Context) *engine.Fault {
 	if a.mark == nil {
-		return a.flushed(a.t.Get(dst, from), user)
+		return a.flushed(copy(a.t, b, at), user)
 	}
 	w, ok := a.mark.enter(a.t.s, a.t.proc, a.t.ctl, a.generation)
 	if !ok {
-		return a.refused(dst)
+		return a.refused(b)
 	}
-	f := a.t.Get(dst, from)
+	f := copy(a.t, b, at)
 	a.mark.leave(a.t.s, a.t.proc, w)
 	return f
 }
