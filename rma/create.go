@@ -205,9 +205,10 @@ func (w *Window) Free() error {
 	}
 	c.quiesce()
 	err = w.settle(opFree)
-	if err == nil || errors.Is(err, mpi.ErrClosed) { // the others know why it is
-		err = w.meet(opFree)
+	if errors.Is(err, mpi.ErrClosed) { // who closed it knows why
+		err = nil
 	}
+	err = w.meet(opFree, err)
 	return errors.Join(err, c.end(err != nil))
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 
 	"gompi/internal/engine"
-	"gompi/internal/match"
 	"gompi/mpi"
 )
 
@@ -29,10 +28,7 @@ func (w *Window) Fence(assert Assert) error {
 	if err := c.epochs.collective(w, opFence); err != nil {
 		return err
 	}
-	err = w.settle(opFence)
-	if err == nil {
-		err = w.meet(opFence)
-	}
+	err = w.meet(opFence, w.settle(opFence))
 	if assert&NoSucceed == 0 && err == nil {
 		c.admitted.Or(byFence)
 	} else {
@@ -57,13 +53,16 @@ func (c *core) children() int {
 	return max(0, min(barrierDegree, c.size-c.firstChild()))
 }
 
-// meet returns when all ranks have called it. If it fails on one it does on all:
-// those it has to do with are told. Called by one goroutine at a time.
-func (w *Window) meet(op engine.Op) error {
+// meet returns when all ranks have called it. If it fails on one, or that was
+// called with an error, it does on all: those it has to do with are told. Called
+// by one goroutine at a time.
+func (w *Window) meet(op engine.Op, err error) error {
 	c := w.core
 	c.epochs.barrier++
 	n := c.epochs.barrier
-	err := w.expired(op)
+	if err == nil {
+		err = w.expired(op)
+	}
 	if err == nil {
 		err = w.enter(op, n)
 	}
@@ -88,7 +87,7 @@ func (w *Window) enter(op engine.Op, n uint64) error {
 	c := w.core
 	kids := c.children()
 	if kids > 0 {
-		if err := w.await(op, match.Any, c.firstChild(), c.words.up, kids, n); err != nil {
+		if err := w.await(op, c.firstChild(), c.words.up, kids, n); err != nil {
 			return err
 		}
 	}
@@ -97,7 +96,7 @@ func (w *Window) enter(op engine.Op, n uint64) error {
 		if err := w.signal(op, c.parent(), c.upWord(), n); err != nil && !errors.Is(err, mpi.ErrClosed) {
 			return err
 		}
-		if err := w.await(op, match.Any, c.parent(), c.words.down, 1, n); err != nil {
+		if err := w.await(op, c.parent(), c.words.down, 1, n); err != nil {
 			return err
 		}
 	}

@@ -258,10 +258,7 @@ func (w *Window) take(op engine.Op, t *target, exclusive bool) error {
 	p := w.wait(op, t.rank)
 	f := t.Lock(c.words.lock, c.size, c.rank, exclusive, &p.Await)
 	w.done(p)
-	if f != nil {
-		return c.fault(op, t.rank, f)
-	}
-	return nil
+	return w.failed(op, t.rank, f)
 }
 
 // give gives a target's lock up.

@@ -61,7 +61,8 @@ func (w *Window) Post(group mpi.Group, assert Assert) error {
 
 // Start begins an epoch in which the caller may access the memory of the ranks
 // of group, a part of the window's, and waits until each has called Post, unless
-// assert has NoCheck. MPI 4.1 section 12.5.2.
+// assert has NoCheck. If one of them has failed, the epochs of the others for
+// the caller end with ErrProcFailed. MPI 4.1 section 12.5.2.
 func (w *Window) Start(group mpi.Group, assert Assert) error {
 	c, err := w.usable(opStart)
 	if err != nil {
@@ -85,6 +86,9 @@ func (w *Window) Start(group mpi.Group, assert Assert) error {
 		return err
 	}
 	err = w.started(assert)
+	if errors.Is(err, mpi.ErrProcFailed) {
+		w.forsake()
+	}
 	x.mu.Lock()
 	if x.start = open; err != nil {
 		x.start = closed
@@ -93,8 +97,8 @@ func (w *Window) Start(group mpi.Group, assert Assert) error {
 	return err
 }
 
-// started waits for the posts of an epoch and opens it. If it fails the posts
-// are there for another Start.
+// started waits for the posts of an epoch and opens it. If it is given up the
+// posts are there for another Start.
 func (w *Window) started(assert Assert) error {
 	c, x := w.core, &w.core.epochs
 	for _, r := range x.starts {
@@ -104,7 +108,7 @@ func (w *Window) started(assert Assert) error {
 		if assert&NoCheck != 0 {
 			continue
 		}
-		if err := w.await(opStart, r, r, c.words.post+r, 1, x.counts[r].started+1); err != nil {
+		if err := w.awaitRank(opStart, x.starts, r, c.words.post+r, x.counts[r].started+1); err != nil {
 			return err
 		}
 	}
@@ -113,6 +117,18 @@ func (w *Window) started(assert Assert) error {
 		c.targets[r].Load().open.Or(byStart)
 	}
 	return nil
+}
+
+// forsake ends an epoch that could not begin because a rank of it has failed.
+// The others would wait for Complete.
+func (w *Window) forsake() {
+	c, x := w.core, &w.core.epochs
+	for _, r := range x.starts {
+		x.counts[r].started++
+		x.counts[r].completed++
+		// Who cannot be told is gone.
+		_ = w.signal(opStart, r, c.words.complete+c.rank, x.counts[r].completed|givenUp|bereft)
+	}
 }
 
 // Complete ends the epoch of Start: the caller's accesses have happened at
@@ -139,7 +155,8 @@ func (w *Window) Complete() error {
 }
 
 // Wait ends the epoch of Post: it returns when each of its ranks has called
-// Complete, or one has failed. Given up it leaves the epoch open.
+// Complete, or, with ErrProcFailed, one has failed or its Start has because of
+// another's failure. Given up it leaves the epoch open.
 // MPI 4.1 section 12.5.2.
 func (w *Window) Wait() error {
 	c, err := w.usable(opWait)
@@ -151,7 +168,7 @@ func (w *Window) Wait() error {
 		return err
 	}
 	for _, r := range x.posts {
-		if err = w.await(opWait, r, r, c.words.complete+r, 1, x.counts[r].awaited+1); err != nil {
+		if err = w.awaitRank(opWait, x.posts, r, c.words.complete+r, x.counts[r].awaited+1); err != nil {
 			break
 		}
 	}
@@ -159,7 +176,8 @@ func (w *Window) Wait() error {
 	return err
 }
 
-// Test is Wait that does not block: done is false if the epoch goes on.
+// Test is Wait that does not block: done is false, and there is no error, if the
+// epoch goes on.
 // MPI 4.1 section 12.5.2.
 func (w *Window) Test() (done bool, err error) {
 	c, err := w.usable(opTest)
@@ -172,16 +190,13 @@ func (w *Window) Test() (done bool, err error) {
 	}
 	done = true
 	for _, r := range x.posts {
-		if c.region.Word(c.words.complete+r) <= x.counts[r].awaited {
-			done = false
+		done, err = w.glanceRank(opTest, x.posts, r, c.words.complete+r, x.counts[r].awaited+1)
+		if !done || err != nil {
 			break
 		}
 	}
-	c.exposed(done)
-	if !done {
-		c.engine.Poll()
-	}
-	return done, nil
+	c.exposed(done && !errors.Is(err, mpi.ErrCancelled))
+	return done, err
 }
 
 // exposed ends the epoch of Post, or leaves it open.

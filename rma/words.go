@@ -4,8 +4,10 @@ package rma
 
 import (
 	"fmt"
+	"slices"
 
 	"gompi/internal/engine"
+	"gompi/internal/match"
 	"gompi/internal/remote"
 )
 
@@ -46,8 +48,9 @@ type pending struct {
 	rank0  int // whose that is
 	n      int
 	value  uint64
+	group  []int // whose failure ends the wait; nil: that of any rank
 	over   func() (bool, *engine.Fault)
-	missed func(rank int32) bool
+	missed func(rank int32, failed bool) bool
 	next   *pending
 }
 
@@ -73,8 +76,12 @@ func (p *pending) told(v uint64) *engine.Fault {
 	return &engine.Fault{Class: engine.ProcFailed, Peer: -1, Err: fmt.Errorf("a process, as rank %d has found", rank)}
 }
 
-// misses reports whether the word of a rank is missing.
-func (p *pending) misses(rank int32) bool {
+// misses reports whether the wait ends because a rank is gone: it has failed
+// and is of the group, or its word is missing.
+func (p *pending) misses(rank int32, failed bool) bool {
+	if failed && (p.group == nil || slices.Contains(p.group, int(rank))) {
+		return true
+	}
 	k := int(rank) - p.rank0
 	return k >= 0 && k < p.n && p.region.Word(p.word+k)&^flags < p.value
 }
@@ -92,7 +99,7 @@ func (w *Window) wait(op engine.Op, rank int) *pending {
 		p = &pending{region: c.region}
 		p.over, p.missed = p.ready, p.misses
 	}
-	p.Op, p.Ctx, p.Rank, p.User = op, c.ctx, int32(rank), w.user
+	p.Op, p.Ctx, p.Rank, p.User, p.Needs = op, c.ctx, int32(rank), w.user, nil
 	return p
 }
 
@@ -105,16 +112,43 @@ func (w *Window) done(p *pending) {
 }
 
 // await returns when n words of the caller's own block have reached value. They
-// are of the ranks from rank0 on; rank is the one waited for, or match.Any.
-func (w *Window) await(op engine.Op, rank, rank0, word, n int, value uint64) error {
-	p := w.wait(op, rank)
-	p.rank0, p.word, p.n, p.value, p.Needs = rank0, word, n, value, p.missed
+// are of the ranks from rank0 on. The failure of any rank ends it.
+func (w *Window) await(op engine.Op, rank0, word, n int, value uint64) error {
+	p := w.wait(op, match.Any)
+	p.rank0, p.word, p.n, p.value, p.group, p.Needs = rank0, word, n, value, nil, p.missed
 	f := w.core.region.AwaitWords(&p.Await, p.over)
 	w.done(p)
-	if f != nil {
-		return w.core.fault(op, rank, f)
+	return w.failed(op, match.Any, f)
+}
+
+// awaitRank returns when a rank's word has reached value. The failure of any
+// rank of group ends it.
+func (w *Window) awaitRank(op engine.Op, group []int, rank, word int, value uint64) error {
+	p := w.waitRank(op, group, rank, word, value)
+	f := w.core.region.AwaitWords(&p.Await, p.over)
+	w.done(p)
+	return w.failed(op, rank, f)
+}
+
+// glanceRank is awaitRank that does not wait.
+func (w *Window) glanceRank(op engine.Op, group []int, rank, word int, value uint64) (over bool, err error) {
+	p := w.waitRank(op, group, rank, word, value)
+	over, f := w.core.region.GlanceWords(&p.Await, p.over)
+	w.done(p)
+	return over, w.failed(op, rank, f)
+}
+
+func (w *Window) waitRank(op engine.Op, group []int, rank, word int, value uint64) *pending {
+	p := w.wait(op, rank)
+	p.rank0, p.word, p.n, p.value, p.group, p.Needs = rank, word, 1, value, group, p.missed
+	return p
+}
+
+func (w *Window) failed(op engine.Op, rank int, f *engine.Fault) error {
+	if f == nil {
+		return nil
 	}
-	return nil
+	return w.core.fault(op, rank, f)
 }
 
 // signal sets a word of another rank's block that only the caller writes.

@@ -25,9 +25,10 @@ type Await struct {
 	// called with the lock held, in every poll, on any goroutine, and is quick.
 	Ready func() (bool, *Fault)
 
-	// Needs reports whether a rank that has left in order is missed. If it is
-	// nil, one that is waited for as Rank is, and with match.Any none.
-	Needs func(rank int32) bool
+	// Needs reports whether the wait ends because a rank has failed, or, if
+	// failed is false, has left in order. If it is nil, either of Rank counts,
+	// and with match.Any every failure and nobody who left.
+	Needs func(rank int32, failed bool) bool
 
 	// Doze(true) tells that the process is about to sleep: whoever makes Ready
 	// true from now on must Nudge it. Ready is asked once more. Doze(false)
@@ -65,6 +66,16 @@ func (e *Engine) Await(w *Await) *Fault {
 	return f
 }
 
+// Glance reports whether Await would return at once, and makes progress if not.
+func (e *Engine) Glance(w *Await) (over bool, f *Fault) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if over, f = w.look(e); !over {
+		e.pollOnce()
+	}
+	return over, f
+}
+
 // look reports whether the wait is over.
 func (w *Await) look(e *Engine) (over bool, f *Fault) {
 	if over, f = w.Ready(); over {
@@ -88,20 +99,24 @@ func (w *Await) gone(e *Engine) *Fault {
 		return f
 	}
 	t := w.Ctx.trouble
-	if w.Rank != match.Any {
-		return t.gone[seat(w.Rank)]
+	for _, s := range t.failed {
+		if w.needs(s, true) {
+			return t.gone[s]
+		}
 	}
-	if len(t.failed) > 0 {
-		return t.gone[t.failed[0]]
-	}
-	if w.Needs != nil {
-		for s, f := range t.gone {
-			if w.Needs(s.rank()) {
-				return f
-			}
+	for s, f := range t.gone {
+		if w.needs(s, false) {
+			return f
 		}
 	}
 	return nil
+}
+
+func (w *Await) needs(s seat, failed bool) bool {
+	if w.Needs != nil {
+		return w.Needs(s.rank(), failed)
+	}
+	return w.Rank == s.rank() || w.Rank == match.Any && failed
 }
 
 // far reports whether there are peers that share no memory with this process.

@@ -254,7 +254,7 @@ func TestAwaitFaults(t *testing.T) {
 				s := newSpot(ns[0])
 				user, cancel := context.WithCancel(context.Background())
 				s.await.User, s.await.Rank = user, c.rank
-				s.await.Needs = func(rank int32) bool { return rank == 1 }
+				s.await.Needs = func(rank int32, failed bool) bool { return failed || rank == 1 }
 				got := make(chan *Fault, 1)
 				if early {
 					c.end(t, ns, hub, cancel)

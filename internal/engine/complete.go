@@ -100,13 +100,6 @@ func (e *Engine) Peek(h Handle) Outcome {
 	return e.outcome(h.req)
 }
 
-// Poll makes progress for a call of a layer above that does not wait.
-func (e *Engine) Poll() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.pollOnce()
-}
-
 // pollOnce makes progress for a call that does not wait.
 func (e *Engine) pollOnce() {
 	if !e.leading && !e.closed {

@@ -77,6 +77,13 @@ func (r *Region) AwaitWords(w *engine.Await, ready func() (bool, *engine.Fault))
 	return r.s.e.Await(w)
 }
 
+// GlanceWords reports whether AwaitWords would return at once, and makes
+// progress if not.
+func (r *Region) GlanceWords(w *engine.Await, ready func() (bool, *engine.Fault)) (over bool, f *engine.Fault) {
+	w.Ready, w.Doze = ready, r.doze
+	return r.s.e.Glance(w)
+}
+
 // sleep tells those who signal that this process may be asleep. The flag stays
 // when it is awake again: others may still wait for words of the region, and
 // the first to signal takes it away.
