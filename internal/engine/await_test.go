@@ -214,30 +214,34 @@ func TestAwaitSleeps(t *testing.T) {
 
 // What ends a wait, whether it has just begun or sleeps.
 func TestAwaitFaults(t *testing.T) {
+	one := func(rank int32, _ bool) bool { return rank == 1 }
 	for _, c := range []struct {
-		name string
-		rank int32
-		end  func(t *testing.T, ns []*node, hub interface{ Kill(wire.ProcID) }, cancel func())
-		want Class // OK: it goes on
+		name  string
+		rank  int32
+		needs func(rank int32, failed bool) bool
+		end   func(t *testing.T, ns []*node, hub interface{ Kill(wire.ProcID) }, cancel func())
+		want  Class // OK: it goes on
 	}{
-		{"death of any", match.Any, func(t *testing.T, ns []*node, hub interface{ Kill(wire.ProcID) }, _ func()) { kill(t, ns, hub, 2) }, ProcFailed},
-		{"death of that rank", 2, func(t *testing.T, ns []*node, hub interface{ Kill(wire.ProcID) }, _ func()) { kill(t, ns, hub, 2) }, ProcFailed},
-		{"death of another rank", 1, func(t *testing.T, ns []*node, hub interface{ Kill(wire.ProcID) }, _ func()) { kill(t, ns, hub, 2) }, OK},
-		{"that rank left", 2, func(_ *testing.T, ns []*node, _ interface{ Kill(wire.ProcID) }, _ func()) {
+		{"death of any", match.Any, nil, func(t *testing.T, ns []*node, hub interface{ Kill(wire.ProcID) }, _ func()) { kill(t, ns, hub, 2) }, ProcFailed},
+		{"death of that rank", 2, nil, func(t *testing.T, ns []*node, hub interface{ Kill(wire.ProcID) }, _ func()) { kill(t, ns, hub, 2) }, ProcFailed},
+		{"death of another rank", 1, nil, func(t *testing.T, ns []*node, hub interface{ Kill(wire.ProcID) }, _ func()) { kill(t, ns, hub, 2) }, OK},
+		{"that rank left", 2, nil, func(_ *testing.T, ns []*node, _ interface{ Kill(wire.ProcID) }, _ func()) {
 			ns[0].ProcGone(proc(3), "left")
 		}, ProcFailed},
-		{"a rank left", match.Any, func(_ *testing.T, ns []*node, _ interface{ Kill(wire.ProcID) }, _ func()) {
+		{"a rank left", match.Any, nil, func(_ *testing.T, ns []*node, _ interface{ Kill(wire.ProcID) }, _ func()) {
 			ns[0].ProcGone(proc(3), "left")
 		}, OK},
-		{"a needed rank left", match.Any, func(_ *testing.T, ns []*node, _ interface{ Kill(wire.ProcID) }, _ func()) {
+		{"death of a needed rank", 2, one, func(t *testing.T, ns []*node, hub interface{ Kill(wire.ProcID) }, _ func()) { kill(t, ns, hub, 1) }, ProcFailed},
+		{"death of a rank that is not needed", match.Any, one, func(t *testing.T, ns []*node, hub interface{ Kill(wire.ProcID) }, _ func()) { kill(t, ns, hub, 2) }, OK},
+		{"a needed rank left", match.Any, one, func(_ *testing.T, ns []*node, _ interface{ Kill(wire.ProcID) }, _ func()) {
 			ns[0].ProcGone(proc(2), "left")
 		}, ProcFailed},
-		{"revoked", match.Any, func(_ *testing.T, ns []*node, _ interface{ Kill(wire.ProcID) }, _ func()) { ns[1].Revoke(ns[1].ctx) }, Revoked},
-		{"freed", match.Any, func(_ *testing.T, ns []*node, _ interface{ Kill(wire.ProcID) }, _ func()) {
+		{"revoked", match.Any, nil, func(_ *testing.T, ns []*node, _ interface{ Kill(wire.ProcID) }, _ func()) { ns[1].Revoke(ns[1].ctx) }, Revoked},
+		{"freed", match.Any, nil, func(_ *testing.T, ns []*node, _ interface{ Kill(wire.ProcID) }, _ func()) {
 			ns[0].FreeContext(ns[0].ctx)
 		}, Freed},
-		{"cancelled", match.Any, func(_ *testing.T, _ []*node, _ interface{ Kill(wire.ProcID) }, cancel func()) { cancel() }, Cancelled},
-		{"closed", match.Any, func(t *testing.T, ns []*node, _ interface{ Kill(wire.ProcID) }, _ func()) {
+		{"cancelled", match.Any, nil, func(_ *testing.T, _ []*node, _ interface{ Kill(wire.ProcID) }, cancel func()) { cancel() }, Cancelled},
+		{"closed", match.Any, nil, func(t *testing.T, ns []*node, _ interface{ Kill(wire.ProcID) }, _ func()) {
 			if err := ns[0].Close(context.Background()); err != nil {
 				t.Fatal(err)
 			}
@@ -253,8 +257,7 @@ func TestAwaitFaults(t *testing.T) {
 				}
 				s := newSpot(ns[0])
 				user, cancel := context.WithCancel(context.Background())
-				s.await.User, s.await.Rank = user, c.rank
-				s.await.Needs = func(rank int32, failed bool) bool { return failed || rank == 1 }
+				s.await.User, s.await.Rank, s.await.Needs = user, c.rank, c.needs
 				got := make(chan *Fault, 1)
 				if early {
 					c.end(t, ns, hub, cancel)
