@@ -131,6 +131,8 @@ var classOf = [...]Class{
 	engine.Closed: ErrFinalized, engine.Transport: ErrUnreachable, engine.BadType: ErrType,
 	engine.Mismatch: ErrMismatch, engine.NoMemory: ErrNoMemory, engine.Aborted: ErrAborted,
 	engine.NotReady: ErrNotReady, engine.InUse: ErrInUse, engine.Overlap: ErrOverlap,
+	engine.OutOfRange: ErrRMARange, engine.Misaligned: ErrArg, engine.NoSuchOp: ErrOp,
+	engine.SizesDiffer: ErrCount, engine.BadLayout: ErrType, engine.RegionGone: ErrClosed,
 }
 
 // errorOf turns an engine fault into an error of a call on c, which c's error
@@ -156,7 +158,7 @@ func (c *Comm) faultError(op engine.Op, peer, tag int32, f *engine.Fault) *Error
 		e.Err = fmt.Errorf("rank %d of the local group: %w", f.Peer, cmp.Or(f.Err, error(e.Class)))
 	}
 	switch f.Class {
-	case engine.Truncate, engine.Mismatch:
+	case engine.Truncate, engine.Mismatch, engine.OutOfRange, engine.Misaligned, engine.NoSuchOp, engine.SizesDiffer, engine.BadLayout, engine.RegionGone:
 		e.Got, e.Want, e.Unit = f.Got, f.Want, "bytes"
 	case engine.BadType:
 		e.Err = fmt.Errorf("typed elements and Go values (package mpi/value) do not match each other")

@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	"gompi/internal/engine"
-	"gompi/internal/remote"
 	"gompi/mpi"
 )
 
@@ -54,32 +53,4 @@ func (c *core) checkRank(op engine.Op, rank int) error {
 }
 
 // fault is the error of a call that the layers below could not do.
-func (c *core) fault(op engine.Op, rank int, f *engine.Fault) error {
-	if f.Class != engine.Argument {
-		return c.comm.Fault(op, rank, f)
-	}
-	return c.comm.Fail(classOf(f.Err), op, rank, f.Got, f.Want, "bytes", f.Err)
-}
-
-// classOf is the class of an access that was refused.
-func classOf(err error) mpi.Class {
-	var r remote.Reason
-	if !errors.As(err, &r) {
-		return mpi.ErrArg
-	}
-	switch r {
-	case remote.OutOfRange:
-		return mpi.ErrRMARange
-	case remote.Misaligned:
-		return mpi.ErrArg
-	case remote.NoSuchOp:
-		return mpi.ErrOp
-	case remote.SizesDiffer:
-		return mpi.ErrCount
-	case remote.BadLayout:
-		return mpi.ErrType
-	case remote.RegionGone:
-		return mpi.ErrClosed
-	}
-	return mpi.ErrArg
-}
+func (c *core) fault(op engine.Op, rank int, f *engine.Fault) error { return c.comm.Fault(op, rank, f) }

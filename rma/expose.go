@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/binary"
-	"errors"
 	"fmt"
 
 	"gompi/internal/dtype"
@@ -214,8 +213,5 @@ func apart(class mpi.Class, op engine.Op, why error) error {
 // apartFault is that of a call which the layers below could not do.
 func apartFault(op engine.Op, f *engine.Fault) error {
 	var none *mpi.Comm
-	if f.Class != engine.Argument {
-		return none.Fault(op, mpi.ProcNull, f)
-	}
-	return apart(classOf(f.Err), op, errors.Unwrap(f.Err))
+	return none.Fault(op, mpi.ProcNull, f)
 }

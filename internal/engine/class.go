@@ -31,6 +31,15 @@ const (
 	InUse            // a buffer is used by two operations
 	Overlap          // a second collective call while one blocks
 	Argument         // the layer above found a bad argument; Err is its error
+
+	// Those of an access to remote memory that was refused; Got are its bytes.
+
+	OutOfRange  // outside the memory
+	Misaligned  // elements are not aligned to their size
+	NoSuchOp    // the operation is not defined for the elements
+	SizesDiffer // the two sides are not the same number of bytes
+	BadLayout   // no such elements
+	RegionGone  // the owner has closed the memory
 )
 
 // Fault is why an operation failed; nil is success. It is immutable.

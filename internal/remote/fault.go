@@ -22,6 +22,12 @@ const (
 	numReasons
 )
 
+// reasonClass are the classes of faults.
+var reasonClass = [...]engine.Class{
+	OutOfRange: engine.OutOfRange, Misaligned: engine.Misaligned, NoSuchOp: engine.NoSuchOp,
+	SizesDiffer: engine.SizesDiffer, BadLayout: engine.BadLayout, RegionGone: engine.RegionGone,
+}
+
 var reasonText = [...]string{
 	OutOfRange:  "outside the target's memory",
 	Misaligned:  "elements are not aligned to their size",
@@ -33,7 +39,7 @@ var reasonText = [...]string{
 
 // Error makes a reason usable as the target of errors.Is.
 func (r Reason) Error() string {
-	if r == 0 || r >= numReasons {
+	if !r.known() {
 		return fmt.Sprintf("refused for reason %d", uint8(r))
 	}
 	return reasonText[r]
@@ -61,7 +67,14 @@ func (e *AccessError) Error() string {
 // Unwrap makes errors.Is(err, OutOfRange) work.
 func (e *AccessError) Unwrap() error { return e.Reason }
 
+// known reports whether r is a reason: it may come from another process.
+func (r Reason) known() bool { return r > 0 && r < numReasons }
+
 // refused is the fault of a refused access.
 func refused(r Reason, off, bytes, size int64) *engine.Fault {
-	return &engine.Fault{Class: engine.Argument, Peer: -1, Got: bytes, Want: size, Err: &AccessError{r, off, bytes, size}}
+	want := int64(-1)
+	if r == SizesDiffer {
+		want = size
+	}
+	return &engine.Fault{Class: reasonClass[r], Peer: -1, Got: bytes, Want: want, Err: &AccessError{r, off, bytes, size}}
 }

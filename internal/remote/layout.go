@@ -40,7 +40,7 @@ func (l *Layout) check(size int64) (n int64, f *engine.Fault) {
 	case l.Type == nil || l.Count < 0:
 		return 0, refused(BadLayout, l.Off, l.Count, size)
 	case l.Type.Err != nil:
-		return 0, &engine.Fault{Class: engine.Argument, Peer: -1, Err: l.Type.Err}
+		return 0, &engine.Fault{Class: engine.BadLayout, Peer: -1, Err: l.Type.Err}
 	case l.Count == 0 || l.Type.Size == 0:
 		return 0, nil
 	}

@@ -123,10 +123,11 @@ func (s *Space) answer(p *peer, b []byte) error {
 			f.to.Unpack(f.off, b[replyBytes:])
 		}
 	case frameRefusal:
-		if len(b) != refusalBytes {
-			return fmt.Errorf("%w: refusal of %d bytes", transport.ErrProtocol, len(b))
+		why := Reason(b[1])
+		if len(b) != refusalBytes || !why.known() {
+			return fmt.Errorf("%w: refusal of %d bytes for reason %d", transport.ErrProtocol, len(b), b[1])
 		}
-		f.target.blame(refused(Reason(b[1]), int64(le.Uint64(b[16:])), int64(le.Uint64(b[24:])), int64(le.Uint64(b[32:]))))
+		f.target.blame(refused(why, int64(le.Uint64(b[16:])), int64(le.Uint64(b[24:])), int64(le.Uint64(b[32:]))))
 	}
 	return s.answered(p, number)
 }

@@ -367,6 +367,11 @@ func TestHostileAnswers(t *testing.T) {
 		}
 		return b
 	}
+	refusal := func(why byte) []byte {
+		b := answer(frameRefusal, 2, refusalBytes-replyBytes)
+		b[1] = why
+		return b
+	}
 	for _, c := range []struct {
 		name string
 		b    []byte
@@ -374,7 +379,9 @@ func TestHostileAnswers(t *testing.T) {
 	}{
 		{"reply", answer(frameReply, 2, 64), true},
 		{"done before the reply", answer(frameDone, 1, 0), true},
-		{"refusal", answer(frameRefusal, 2, refusalBytes-replyBytes), true},
+		{"refusal", refusal(byte(RegionGone)), true},
+		{"refusal for no reason", refusal(0), false},
+		{"refusal for an unknown reason", refusal(byte(numReasons)), false},
 		{"short", []byte{frameReply, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0}, false},
 		{"reply of another size", answer(frameReply, 2, 63), false},
 		{"longer reply", answer(frameReply, 2, 65), false},

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rma_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"gompi/mpi"
+	"gompi/mpitest"
+	"gompi/rma"
+)
+
+// TestRefused: an access that its target refuses, here because it has detached
+// the memory, fails with all that is known, whichever form it has and whoever
+// finds out. The error handler sees it once.
+func TestRefused(t *testing.T) {
+	overAll(t, 2, func(t *mpitest.T, w *mpi.Comm) {
+		win, err := rma.CreateDynamic(w)
+		must(t, err)
+		addr, err := rma.Attach(win, make([]int64, 4))
+		must(t, err)
+		at := make([]int, 2)
+		must(t, mpi.Allgather(w, []int{addr}, at))
+		x, y := make([]int64, 2), make([]int64, 2)
+		must(t, win.LockAll(0))
+		must(t, rma.Get(win, x, 1, at[1])) // so that rank 0 knows the memory
+		must(t, win.Flush(1))
+		must(t, w.Barrier())
+		must(t, win.Detach(addr))
+		must(t, w.Barrier())
+		if w.Rank() == 0 {
+			refused(t, win, at[1], x, y)
+		}
+		must(t, win.UnlockAll())
+		must(t, win.Free())
+	})
+}
+
+func refused(t *mpitest.T, win *rma.Window, at int, x, y []int64) {
+	seen := 0
+	win.SetErrorHandler(func(*rma.Window, error) { seen++ })
+	defer win.SetErrorHandler(nil)
+	wait := func(r mpi.Request) error {
+		_, err := r.Wait()
+		return err
+	}
+	flush := func(err error) error {
+		if err != nil {
+			return err
+		}
+		return win.Flush(1)
+	}
+	for _, c := range []struct {
+		op   string
+		call func() error
+	}{
+		{"rma.RPut", func() error { return wait(rma.RPut(win, x, 1, at)) }},
+		{"rma.RGet", func() error { return wait(rma.RGet(win, x, 1, at)) }},
+		{"rma.RAccumulate", func() error { return wait(rma.RAccumulate(win, x, 1, at, mpi.Sum)) }},
+		{"rma.RGetAccumulate", func() error { return wait(rma.RGetAccumulate(win, x, y, 1, at, mpi.Sum)) }},
+		{"rma.Put", func() error { return flush(rma.Put(win, x, 1, at)) }},
+		{"rma.Get", func() error { return flush(rma.Get(win, x, 1, at)) }},
+		{"rma.FetchAndOp", func() error { _, err := rma.FetchAndOp(win, x[0], 1, at, mpi.Sum); return err }},
+	} {
+		seen = 0
+		err := c.call()
+		var e *mpi.Error
+		if !errors.As(err, &e) {
+			t.Fatalf("%s: %T %v, want an mpi.Error", c.op, err, err)
+		}
+		if !errors.Is(err, mpi.ErrClosed) && !errors.Is(err, mpi.ErrRMARange) {
+			t.Errorf("%s: class %v", c.op, e.Class)
+		}
+		want := int64(16)
+		if strings.HasSuffix(c.op, "FetchAndOp") {
+			want = 8
+		}
+		flushed := e.Op == "Window.Flush" && !strings.HasPrefix(c.op, "rma.R")
+		if e.Op != c.op && !flushed || e.Rank != 0 || e.Peer != 1 || e.Got != want || e.Unit != "bytes" || seen != 1 {
+			t.Errorf("%s: %+v, seen %d times", c.op, e, seen)
+		}
+	}
+}
+
+// TestErrorsOfRequests: what is wrong with a request form is an error of it, as
+// with the others.
+func TestErrorsOfRequests(t *testing.T) {
+	overAll(t, 2, func(t *mpitest.T, w *mpi.Comm) {
+		for _, fl := range flavors {
+			win, _, _, err := fl.make(w, 8)
+			must(t, err)
+			must(t, win.LockAll(0))
+			x := make([]int64, 3)
+			for _, c := range []struct {
+				op string
+				r  mpi.Request
+			}{
+				{"rma.RPut", rma.RPut(win, x, 1-w.Rank(), 6)},
+				{"rma.RGet", rma.RGet(win, x, 1-w.Rank(), 6)},
+				{"rma.RAccumulate", rma.RAccumulate(win, x, 1-w.Rank(), 6, mpi.Sum)},
+				{"rma.RGetAccumulate", rma.RGetAccumulate(win, x, make([]int64, 3), 1-w.Rank(), 6, mpi.Sum)},
+			} {
+				_, err := c.r.Wait()
+				wantError(t, err, mpi.ErrRMARange, c.op, "24 bytes", "offset 6")
+				if e := new(mpi.Error); !errors.As(err, &e) || e.Peer != 1-w.Rank() || e.Rank != w.Rank() {
+					t.Errorf("%s: %+v", c.op, e)
+				}
+			}
+			must(t, win.UnlockAll())
+			must(t, win.Free())
+		}
+	})
+}
