@@ -33,6 +33,7 @@
 //	put, get, acc, getacc, fao, cas
 //	           1; by rank 0 on rank 1's memory, with a flush
 //	win        1; rank 0's clock; a window made of memory that is there, and freed
+//	winalloc   the same of memory that the library allocates
 //
 // Overlap is measured on all ranks: the time of a collective and Wait alone;
 // that of a loop which computes for as long; that of both, computing between

@@ -73,22 +73,13 @@ func (a *access) close() error {
 
 func oneSidedBenchmarks() []Benchmark {
 	word := []int{8}
-	window := Benchmark{Name: "win", Help: "a window of memory that is there, made and freed", Bytes: []int{8, 4 << 20},
-		prepare: func(world *mpi.Comm, _ *Options, bytes int) loop {
-			mem := make([]byte, bytes)
-			return loop{ops: 1, run: timed(func(n int) error {
-				for range n {
-					w, err := rma.Create(world, mem)
-					if err != nil {
-						return err
-					}
-					if err := w.Free(); err != nil {
-						return err
-					}
-				}
-				return nil
-			})}
-		}}
+	window := windows("win", "a window of memory that is there, made and freed", []int{8, 4 << 20}, func(world *mpi.Comm, bytes int) func() (*rma.Window, error) {
+		mem := make([]byte, bytes)
+		return func() (*rma.Window, error) { return rma.Create(world, mem) }
+	})
+	allocated := windows("winalloc", "a window of new memory, made and freed", []int{8, 64 << 10, 1 << 20, 64 << 20}, func(world *mpi.Comm, bytes int) func() (*rma.Window, error) {
+		return func() (*rma.Window, error) { return rma.Allocate[byte](world, bytes) }
+	})
 	return []Benchmark{
 		oneSided("put", "put into rank 1's memory, and flush", 0, collectiveSizes, func(a *access) error { return rma.Put(a.win, a.out, 1, 0) }),
 		oneSided("get", "get from rank 1's memory, and flush", 0, collectiveSizes, func(a *access) error { return rma.Get(a.win, a.in, 1, 0) }),
@@ -106,6 +97,25 @@ func oneSidedBenchmarks() []Benchmark {
 			_, err := rma.CompareAndSwap[int64](a.win, 0, 0, 1, 0)
 			return err
 		}),
-		window,
+		window, allocated,
 	}
+}
+
+// windows makes the benchmark of a window's creation and end.
+func windows(name, help string, sizes []int, prepare func(world *mpi.Comm, bytes int) func() (*rma.Window, error)) Benchmark {
+	return Benchmark{Name: name, Help: help, Bytes: sizes, prepare: func(world *mpi.Comm, _ *Options, bytes int) loop {
+		one := prepare(world, bytes)
+		return loop{ops: 1, run: timed(func(n int) error {
+			for range n {
+				w, err := one()
+				if err != nil {
+					return err
+				}
+				if err := w.Free(); err != nil {
+					return err
+				}
+			}
+			return nil
+		})}
+	}}
 }

@@ -238,6 +238,18 @@ static void win(worker *w, long n, long bytes)
 	}
 }
 
+// winalloc makes a window of new memory, and frees it.
+static void winalloc(worker *w, long n, long bytes)
+{
+	(void)w;
+	for (long i = 0; i < n; i++) {
+		MPI_Win x;
+		void *memory;
+		MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &x);
+		MPI_Win_free(&x);
+	}
+}
+
 // column exchanges columns of a matrix of doubles: the last ones here become
 // the first ones there.
 static void column(worker *w, long n, long bytes)
@@ -310,6 +322,7 @@ static const struct bench {
 	{"fao", fao, 1, RANK0, 1, "8", WINDOWED | DOUBLES},
 	{"cas", cas, 1, RANK0, 1, "8", WINDOWED | DOUBLES},
 	{"win", win, 1, RANK0, 0, "8,4M", PLAIN},
+	{"winalloc", winalloc, 1, RANK0, 0, "8,64K,1M,64M", PLAIN},
 	{"startup", NULL, 1, RANK0, 0, "0", PLAIN},
 };
 
