@@ -41,6 +41,13 @@
 // than the second is not overlapped. With Options.Idle ranks sleep instead of
 // computing: what a machine does that has processors to spare.
 //
+// With Options.Target one-sided operations are measured a second time while
+// rank 1 works for as long as several of them take; how long its work takes is
+// compared with that beside a rank 0 that sleeps, and beside one that does the
+// same operations on its own memory: the three in turn, medians. Computing
+// shows what is taken of the target's processor, streaming what is taken of the
+// memory's bandwidth besides.
+//
 // The size of a collective is that of one rank's block; of alltoall(v), that of
 // all blocks of a rank. Reductions are sums of float64.
 //
@@ -77,6 +84,13 @@ type Options struct {
 	// Idle: sleep where overlap is measured with computing, so that processors
 	// are free for those who make progress meanwhile.
 	Idle bool
+	// Target is what the target of one-sided accesses does: Computing or
+	// Streaming, to measure besides how they and its work disturb each other;
+	// "": it is in the library.
+	Target string
+	// Given: windows of one-sided accesses are made of memory that is there
+	// (rma.Create), not allocated.
+	Given bool
 	// Transport is the name that results carry.
 	Transport string
 	// Progress, if not nil, is called on rank 0 before each point.
@@ -103,6 +117,10 @@ func (o *Options) validate(b *Benchmark, ranks int) error {
 		return fmt.Errorf("bench: overlap: %s is not a nonblocking collective", b.Name)
 	case o.Idle && !o.Overlap:
 		return errors.New("bench: idle is for overlap only")
+	case o.Target != "" && o.Target != Computing && o.Target != Streaming:
+		return fmt.Errorf("bench: target %q, must be %s or %s", o.Target, Computing, Streaming)
+	case (o.Target != "" || o.Given) && !b.targets:
+		return fmt.Errorf("bench: %s does not access a target's memory", b.Name)
 	case ranks < 2:
 		return fmt.Errorf("bench: %s needs at least 2 ranks; run it as: gompirun -np 2 gompibench %s", b.Name, b.Name)
 	case b.pair && ranks != 2:
@@ -141,6 +159,7 @@ type Benchmark struct {
 	Bytes    []int
 	shape    shape // of a collective
 	overlaps bool  // its loop can compute meanwhile
+	targets  bool  // rank 0 accesses the memory of rank 1
 	// pair: between exactly two ranks.
 	pair bool
 	// prepare allocates buffers and returns this rank's loop.
@@ -212,6 +231,11 @@ func (b *Benchmark) Run(ctx context.Context, world *mpi.Comm, o Options, emit fu
 				return fmt.Errorf("%s at %d bytes: %w", b.Name, n, err)
 			}
 			r.Overlap = &percent
+		}
+		if o.Target != "" {
+			if err := l.disturb(world, &o, &r); err != nil {
+				return fmt.Errorf("%s at %d bytes: %w", b.Name, n, err)
+			}
 		}
 		if l.close != nil {
 			if err := l.close(); err != nil {

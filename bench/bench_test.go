@@ -150,6 +150,10 @@ func TestValidate(t *testing.T) {
 		{"barrier", Options{Iters: -1}, 2, "-1 iterations"},
 		{"barrier", Options{Time: -1}, 2, "-1ns a point"},
 		{"barrier", Options{Overlap: true}, 2, "barrier is not a nonblocking collective"},
+		{"get", Options{Target: Streaming, Given: true}, 2, ""},
+		{"get", Options{Target: "lazy"}, 2, `target "lazy", must be computing or streaming`},
+		{"bw", Options{Target: Computing}, 2, "bw does not access a target's memory"},
+		{"win", Options{Given: true}, 2, "win does not access a target's memory"},
 	} {
 		b, ok := Find(c.bench)
 		if !ok {

@@ -36,6 +36,8 @@ type loop struct {
 	work  *work // done inside an iteration; nil: none
 	// run makes n iterations and returns the time they took.
 	run func(n int) (time.Duration, error)
+	// own is run on the caller's own memory; nil: only others' is used.
+	own func(n int) (time.Duration, error)
 	// close gives back what the loop holds; nil: nothing.
 	close func() error
 }

@@ -16,15 +16,21 @@ const overlapBlocks = 50
 
 // work is computing that calls no library.
 type work struct {
-	turns int64  // nanoseconds if it is idle
-	idle  bool   // sleep instead
-	x     uint64 // so that the loop cannot be left out
+	turns int64    // nanoseconds if it is idle
+	idle  bool     // sleep instead
+	mem   []uint64 // read this instead, round and round
+	at    int      // where in it
+	x     uint64   // so that the loop cannot be left out
 }
 
 // do computes: each turn needs the result of the one before.
 func (w *work) do() {
-	if w.idle {
+	switch {
+	case w.idle:
 		w.sleep()
+		return
+	case w.mem != nil:
+		w.read()
 		return
 	}
 	x := w.x
@@ -34,6 +40,21 @@ func (w *work) do() {
 		x ^= x << 17
 	}
 	w.x = x
+}
+
+// cacheLine is in numbers of 8 bytes.
+const cacheLine = 8
+
+// read reads memory, a cache line each turn: that costs as much as all of it.
+func (w *work) read() {
+	x, at := w.x, w.at
+	for range w.turns {
+		x += w.mem[at]
+		if at += cacheLine; at >= len(w.mem) {
+			at = 0
+		}
+	}
+	w.x, w.at = x, at
 }
 
 // sleep blocks the thread, which comes back at once: that of a goroutine may

@@ -11,54 +11,68 @@ import (
 // window in which each rank has as many bytes.
 type access struct {
 	win      *rma.Window
-	out, in  []byte
+	rank     int // that is accessed
+	buf      []byte
 	sum, was []float64
 }
 
 // oneSided makes the benchmark of an operation of rank 0 on rank 1's memory,
 // complete there before the next begins. Rank 1 waits for the end.
 func oneSided(name, help string, s shape, sizes []int, call func(a *access) error) Benchmark {
-	return Benchmark{Name: name, Help: help, Bytes: sizes, shape: s, pair: true, prepare: func(world *mpi.Comm, _ *Options, bytes int) loop {
-		a, err := newAccess(world, s, bytes)
-		return loop{ops: 1, close: a.close, run: timed(func(n int) error {
-			if err != nil || world.Rank() != 0 {
-				return err
-			}
-			for range n {
-				if err := call(a); err != nil {
+	return Benchmark{Name: name, Help: help, Bytes: sizes, shape: s, pair: true, targets: true, prepare: func(world *mpi.Comm, o *Options, bytes int) loop {
+		a, err := newAccess(world, s, bytes, o.Given)
+		to := func(rank int) company {
+			return timed(func(n int) error {
+				if err != nil || world.Rank() != 0 {
 					return err
 				}
-				if err := a.win.Flush(1); err != nil {
-					return err
+				a.rank = rank
+				for range n {
+					if err := call(a); err != nil {
+						return err
+					}
+					if err := a.win.Flush(rank); err != nil {
+						return err
+					}
 				}
-			}
-			return nil
-		})}
+				return nil
+			})
+		}
+		return loop{ops: 1, close: a.close, run: to(1), own: to(0)}
 	}}
 }
 
-func newAccess(world *mpi.Comm, s shape, bytes int) (*access, error) {
+func newAccess(world *mpi.Comm, s shape, bytes int, given bool) (*access, error) {
 	a := new(access)
 	var err error
 	if s&sums != 0 {
 		a.sum, a.was = make([]float64, bytes/8), make([]float64, bytes/8)
 		clear(a.sum) // touched: page faults are not measured
 		clear(a.was)
-		if a.win, err = rma.Allocate[float64](world, max(bytes/8, 1)); err == nil {
-			clear(rma.Memory[float64](a.win))
-		}
+		a.win, err = newWindow[float64](world, max(bytes/8, 1), given)
 	} else {
-		a.out, a.in = make([]byte, bytes), make([]byte, bytes)
-		clear(a.out)
-		clear(a.in)
-		if a.win, err = rma.Allocate[byte](world, bytes); err == nil {
-			clear(rma.Memory[byte](a.win))
-		}
+		a.buf = make([]byte, bytes)
+		clear(a.buf)
+		a.win, err = newWindow[byte](world, bytes, given)
 	}
 	if err == nil {
 		err = a.win.LockAll(0)
 	}
 	return a, err
+}
+
+// newWindow makes a window of memory that was written before.
+func newWindow[T any](world *mpi.Comm, n int, given bool) (*rma.Window, error) {
+	if given {
+		mem := make([]T, n)
+		clear(mem)
+		return rma.Create(world, mem)
+	}
+	win, err := rma.Allocate[T](world, n)
+	if err == nil {
+		clear(rma.Memory[T](win))
+	}
+	return win, err
 }
 
 func (a *access) close() error {
@@ -81,20 +95,20 @@ func oneSidedBenchmarks() []Benchmark {
 		return func() (*rma.Window, error) { return rma.Allocate[byte](world, bytes) }
 	})
 	return []Benchmark{
-		oneSided("put", "put into rank 1's memory, and flush", 0, collectiveSizes, func(a *access) error { return rma.Put(a.win, a.out, 1, 0) }),
-		oneSided("get", "get from rank 1's memory, and flush", 0, collectiveSizes, func(a *access) error { return rma.Get(a.win, a.in, 1, 0) }),
+		oneSided("put", "put into rank 1's memory, and flush", 0, collectiveSizes, func(a *access) error { return rma.Put(a.win, a.buf, a.rank, 0) }),
+		oneSided("get", "get from rank 1's memory, and flush", 0, collectiveSizes, func(a *access) error { return rma.Get(a.win, a.buf, a.rank, 0) }),
 		oneSided("acc", "add float64 to rank 1's memory, and flush", sums, collectiveSizes, func(a *access) error {
-			return rma.Accumulate(a.win, a.sum, 1, 0, mpi.Sum)
+			return rma.Accumulate(a.win, a.sum, a.rank, 0, mpi.Sum)
 		}),
 		oneSided("getacc", "as acc, and fetch what was there", sums, collectiveSizes, func(a *access) error {
-			return rma.GetAccumulate(a.win, a.sum, a.was, 1, 0, mpi.Sum)
+			return rma.GetAccumulate(a.win, a.sum, a.was, a.rank, 0, mpi.Sum)
 		}),
 		oneSided("fao", "fetch and add an int64 of rank 1, and flush", sums, word, func(a *access) error {
-			_, err := rma.FetchAndOp[int64](a.win, 1, 1, 0, mpi.Sum)
+			_, err := rma.FetchAndOp[int64](a.win, 1, a.rank, 0, mpi.Sum)
 			return err
 		}),
 		oneSided("cas", "compare and swap an int64 of rank 1, and flush", sums, word, func(a *access) error {
-			_, err := rma.CompareAndSwap[int64](a.win, 0, 0, 1, 0)
+			_, err := rma.CompareAndSwap[int64](a.win, 0, 0, a.rank, 0)
 			return err
 		}),
 		window, allocated,

@@ -13,7 +13,7 @@ import (
 
 // TestJSON holds the field names and their order: scripts depend on them.
 func TestJSON(t *testing.T) {
-	r := Result{"latency", "shm", 2, 8, 0.11, 0.1, 0.2, 72.7273, 0, nil}
+	r := Result{"latency", "shm", 2, 8, 0.11, 0.1, 0.2, 72.7273, 0, nil, nil}
 	want := `{"bench":"latency","transport":"shm","ranks":2,"bytes":8,"usec":0.11,"usec_min":0.1,"usec_p99":0.2,"MBps":72.7273,"allocs":0}` + "\n"
 	var b bytes.Buffer
 	if err := Write(&b, r); err != nil || b.String() != want {
@@ -31,6 +31,19 @@ func TestJSON(t *testing.T) {
 	}
 	if got, err := Read("x", strings.NewReader(strings.Replace(want, `"overlap":0`, `"overlap":101`, 1))); err == nil {
 		t.Errorf("an overlap of 101 is taken: %+v", got)
+	}
+	b.Reset()
+	r.Overlap, r.Target = nil, &Target{"computing", 5, 1.5, -0.1}
+	want = `{"bench":"latency","transport":"shm","ranks":2,"bytes":8,"usec":0.11,"usec_min":0.1,"usec_p99":0.2,"MBps":72.7273,"allocs":0,` +
+		`"target":{"does":"computing","usec":5,"slowdown":1.5,"slowdown_own":-0.1}}` + "\n"
+	if err := Write(&b, r); err != nil || b.String() != want {
+		t.Errorf("with a target: got %q, %v, want %q", b.String(), err, want)
+	}
+	if got, err := Read("x", &b); err != nil || !reflect.DeepEqual(got, []Result{r}) {
+		t.Errorf("read back %+v, %v", got, err)
+	}
+	if got, err := Read("x", strings.NewReader(strings.Replace(want, "1.5", "-101", 1))); err == nil {
+		t.Errorf("a slow-down of -101 is taken: %+v", got)
 	}
 	if err := Write(&b, Result{Bench: "bw", Usec: math.NaN()}); err == nil || !strings.Contains(err.Error(), "bw") {
 		t.Errorf("NaN: got %v", err)
@@ -92,8 +105,8 @@ func TestTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range []Result{
-		{"latency", "shm", 2, 4 << 20, 390.4, 380, 1234.5, 10743.6, 0, nil},
-		{"barrier", "tcp", 8, 0, 0.1044, 9.996, 99.96, 0, 0.00012, nil},
+		{"latency", "shm", 2, 4 << 20, 390.4, 380, 1234.5, 10743.6, 0, nil, nil},
+		{"barrier", "tcp", 8, 0, 0.1044, 9.996, 99.96, 0, 0.00012, nil, nil},
 	} {
 		if err := Row(&b, r); err != nil {
 			t.Fatal(err)
@@ -111,14 +124,14 @@ barrier    tcp           8        0       0.104        10.0         100         
 
 func TestHTML(t *testing.T) {
 	rs := []Result{
-		{"latency", "tcp", 2, 8, 5, 4, 9, 1.6, 0, nil},
-		{"latency", "shm", 2, 8, 0.3, 0.1, 0.2, 80, 0, nil},
-		{"latency", "shm", 2, 8, 0.1, 0.1, 0.2, 80, 0, nil},
-		{"latency", "shm", 2, 8, 0.2, 0.1, 0.2, 80, 0, nil},
-		{"latency", "shm", 2, 4096, 2, 1, 3, 2048, 0, nil},
-		{"barrier", "shm", 2, 0, 0.2, 0.1, 0.2, 0, 0, nil},
-		{"barrier", "shm", 4, 0, 5, 4, 6, 0, 0, nil},
-		{"one<>", "shm", 4, 0, 5, 4, 6, 0, 0, nil},
+		{"latency", "tcp", 2, 8, 5, 4, 9, 1.6, 0, nil, nil},
+		{"latency", "shm", 2, 8, 0.3, 0.1, 0.2, 80, 0, nil, nil},
+		{"latency", "shm", 2, 8, 0.1, 0.1, 0.2, 80, 0, nil, nil},
+		{"latency", "shm", 2, 8, 0.2, 0.1, 0.2, 80, 0, nil, nil},
+		{"latency", "shm", 2, 4096, 2, 1, 3, 2048, 0, nil, nil},
+		{"barrier", "shm", 2, 0, 0.2, 0.1, 0.2, 0, 0, nil, nil},
+		{"barrier", "shm", 4, 0, 5, 4, 6, 0, 0, nil, nil},
+		{"one<>", "shm", 4, 0, 5, 4, 6, 0, 0, nil, nil},
 	}
 	var b bytes.Buffer
 	if err := HTML(&b, "a & b", rs); err != nil {

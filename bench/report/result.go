@@ -32,6 +32,21 @@ type Result struct {
 	// Overlap is how much of a nonblocking collective was hidden behind
 	// computing, in per cent; nil: not measured.
 	Overlap *float64 `json:"overlap,omitempty"`
+	// Target is what was measured while the target of one-sided operations
+	// worked; nil: not measured.
+	Target *Target `json:"target,omitempty"`
+}
+
+// Target says how one-sided operations and the work of their target disturb
+// each other.
+type Target struct {
+	Does string  `json:"does"` // "computing" or "streaming"
+	Usec float64 `json:"usec"` // of an operation meanwhile, the median
+	// Slowdown is how much longer the work takes than beside a rank that sleeps,
+	// in per cent; SlowdownOwn is that beside a rank that does the same
+	// operations on its own memory.
+	Slowdown    float64 `json:"slowdown"`
+	SlowdownOwn float64 `json:"slowdown_own"`
 }
 
 // maxLine is the longest JSON line that Read takes, in bytes.
@@ -94,6 +109,18 @@ func (r *Result) check() error {
 	}
 	if r.Overlap != nil && !(0 <= *r.Overlap && *r.Overlap <= 100) {
 		return fmt.Errorf("overlap is %v", *r.Overlap)
+	}
+	if r.Target != nil {
+		return r.Target.check()
+	}
+	return nil
+}
+
+func (t *Target) check() error {
+	for _, v := range []float64{t.Usec, 100 + t.Slowdown, 100 + t.SlowdownOwn} {
+		if v < 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("target is %+v", *t)
+		}
 	}
 	return nil
 }

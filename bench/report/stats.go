@@ -44,6 +44,15 @@ func (r *Result) SetTimes(usec []float64) {
 	}
 }
 
+// SetTarget fills Target from the times of operations and from those of what
+// the target does: alone, beside operations on rank 0's own memory, beside
+// those on the target's.
+func (r *Result) SetTarget(does string, usec []float64, took [3][]float64) {
+	alone := Median(took[0])
+	slower := func(v []float64) float64 { return math.Round(1000*(Median(v)/alone-1)) / 10 }
+	r.Target = &Target{Does: does, Usec: short(Median(usec)), SlowdownOwn: slower(took[1]), Slowdown: slower(took[2])}
+}
+
 // short rounds to six digits: more would be noise.
 func short(v float64) float64 {
 	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {

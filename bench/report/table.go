@@ -26,13 +26,16 @@ func Row(w io.Writer, r Result) error {
 	if r.Bytes > 0 {
 		rate = Number(r.MBps)
 	}
-	overlap := ""
+	more := ""
 	if r.Overlap != nil {
-		overlap = fmt.Sprintf("  %.0f%% overlapped", *r.Overlap)
+		more = fmt.Sprintf("  %.0f%% overlapped", *r.Overlap)
+	}
+	if t := r.Target; t != nil {
+		more = fmt.Sprintf("  %s usec while the target is %s, slowed down by %.1f%% (%.1f%% by the same elsewhere)", Number(t.Usec), t.Does, t.Slowdown, t.SlowdownOwn)
 	}
 	_, err := fmt.Fprintf(w, "%-10s %-9s %5d %8s %11s %11s %11s %11s %8s%s\n",
 		r.Bench, r.Transport, r.Ranks, plot.Bytes(float64(r.Bytes)),
-		Number(r.Usec), Number(r.UsecMin), Number(r.UsecP99), rate, Number(r.Allocs), overlap)
+		Number(r.Usec), Number(r.UsecMin), Number(r.UsecP99), rate, Number(r.Allocs), more)
 	return err
 }
 

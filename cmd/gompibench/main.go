@@ -86,6 +86,8 @@ func (c *command) flags() *pflag.FlagSet {
 	f.IntVar(&c.opt.Goroutines, "goroutines", 1, "goroutines of each rank (mbw)")
 	f.BoolVar(&c.opt.Overlap, "overlap", false, "also measure how much is hidden behind computing (nonblocking collectives)")
 	f.BoolVar(&c.opt.Idle, "idle", false, "with --overlap: sleep instead of computing, as if there were cores to spare")
+	f.StringVar(&c.opt.Target, "target", "", "also measure while the target is computing or streaming, and how much that slows it down (put, get, acc, getacc, fao, cas)")
+	f.BoolVar(&c.opt.Given, "given", false, "windows of memory that is there instead of allocated ones (the same)")
 	f.IntVar(&c.np, "np", 2, "ranks, when started without gompirun")
 	f.StringVar(&c.opt.Transport, "transport", transport(), "what results call the transport; GOMPI_TRANSPORT chooses it")
 	f.BoolVar(&c.progress, "progress", isTerminal(os.Stderr), "say on stderr what is being measured (default: if it is a terminal)")

@@ -26,6 +26,9 @@ func TestParse(t *testing.T) {
 	if c.bench.Name != "mbw" || !c.json || !c.progress || c.np != 4 || !reflect.DeepEqual(c.opt, want) {
 		t.Errorf("got %+v", c)
 	}
+	if c, err = parse(strings.Fields("get --target streaming --given")); err != nil || c.opt.Target != bench.Streaming || !c.opt.Given {
+		t.Errorf("got %+v, %v", c, err)
+	}
 	t.Setenv("GOMPI_TRANSPORT", "")
 	if c, err = parse([]string{"latency"}); err != nil || c.opt.Transport != "shm" || c.opt.Bytes != nil || c.np != 2 || c.opt.Time != bench.DefaultTime {
 		t.Errorf("got %+v, %v", c, err)
@@ -59,7 +62,7 @@ func TestUsageNamesEverything(t *testing.T) {
 			t.Errorf("help lacks %s", x.Name)
 		}
 	}
-	for _, flag := range []string{"--bytes", "--iters", "--json", "--goroutines", "report"} {
+	for _, flag := range []string{"--bytes", "--iters", "--json", "--goroutines", "--target", "--given", "report"} {
 		if !strings.Contains(b.String(), flag) {
 			t.Errorf("help lacks %s", flag)
 		}
