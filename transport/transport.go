@@ -215,7 +215,8 @@ type Reserver interface {
 
 // Sharer is an optional capability: memory that processes of one host share.
 // Its users synchronise themselves; what another process writes there is not
-// to be believed.
+// to be believed. The methods may take long and are safe for any goroutine, also
+// while another method of the transport is called.
 type Sharer interface {
 	// Share gives out n zeroed bytes, aligned to ShareAlign, which stay until
 	// Unshare. place names them to the processes that are to Join.

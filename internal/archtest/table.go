@@ -27,6 +27,7 @@ var layers = []row{
 	{pkg: "internal/match", may: "internal/wire", pure: true},
 	{pkg: "internal/topo", pure: true},
 	{pkg: "internal/mem", pure: true},
+	{pkg: "internal/span", pure: true},
 	{pkg: "internal/huge"},
 	{pkg: "internal/dtype", may: "internal/mem"},
 	{pkg: "internal/kernel", may: "internal/dtype", pure: true},
@@ -46,14 +47,14 @@ var layers = []row{
 	{pkg: "transport/transporttest", may: "transport internal/wire"},
 	{pkg: "transport/faulty", may: "transport internal/wire"},
 	{pkg: "transport/inproc", may: "transport internal/wire internal/mem"},
-	{pkg: "transport/shm", may: "transport internal/wire internal/mem internal/segment internal/cgroup internal/huge internal/wait"},
+	{pkg: "transport/shm", may: "transport internal/wire internal/mem internal/span internal/segment internal/cgroup internal/huge internal/wait"},
 	{pkg: "transport/tcp", may: "transport internal/wire internal/mem"},
 
 	// The engine takes transports as values; it imports none of them.
 	{pkg: "internal/engine", may: "transport collectives internal/wire internal/group internal/match " +
 		"internal/dtype internal/kernel internal/mem internal/rollcall internal/wait"},
 
-	{pkg: "internal/remote", may: "internal/engine transport internal/wire internal/dtype internal/kernel internal/mem internal/wait"},
+	{pkg: "internal/remote", may: "internal/engine transport internal/wire internal/dtype internal/kernel internal/mem internal/span internal/wait"},
 
 	// The public library.
 	{pkg: "mpi", may: "internal/engine collectives transport transport/inproc transport/shm transport/tcp " +

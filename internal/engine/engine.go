@@ -5,6 +5,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"gompi/internal/match"
@@ -76,6 +77,7 @@ type Engine struct {
 	loop  *loop  // transport of a process to itself; also links[0]
 	links []*link
 
+	sharing  sync.RWMutex // shared while a Sharer is used without mu; before mu
 	mu       *wait.Gate
 	closed   bool
 	leading  bool   // a goroutine polls
@@ -197,6 +199,8 @@ func (e *Engine) Close(ctx context.Context) error {
 // service goroutine is gone, and those that wait for a contact will find the
 // engine closed: the transports are ours alone.
 func (e *Engine) closeTransports(err error) error {
+	e.sharing.Lock()
+	defer e.sharing.Unlock()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.leaveBoards()

@@ -40,25 +40,43 @@ func (e *Engine) errNone() error {
 	return fmt.Errorf("%w: no transport of this process shares memory", transport.ErrUnavailable)
 }
 
-// Share gives out n zeroed bytes that processes of this host can Join, until
-// Unshare. place names them.
-func (e *Engine) Share(n int) (mem []byte, place uint64, err error) {
+// beginSharing is the sharer of a call that does not hold the lock, because the
+// operating system may take long. Each ends with sharing.RUnlock, before which
+// no transport is closed.
+func (e *Engine) beginSharing() (transport.Sharer, error) {
+	e.sharing.RLock()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s := e.sharer()
 	if s == nil || e.closed {
-		return nil, 0, e.errNone()
+		return nil, e.errNone()
+	}
+	return s, nil
+}
+
+// Share gives out n zeroed bytes that processes of this host can Join, until
+// Unshare. place names them.
+func (e *Engine) Share(n int) (mem []byte, place uint64, err error) {
+	s, err := e.beginSharing()
+	defer e.sharing.RUnlock()
+	if err != nil {
+		return nil, 0, err
 	}
 	return s.Share(n)
 }
 
 // Unshare takes back memory of Share that all who joined have left.
 func (e *Engine) Unshare(mem []byte, place uint64) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.unshare(mem, place)
+	s, err := e.beginSharing()
+	defer e.sharing.RUnlock()
+	if err != nil {
+		e.Leave(mem)
+		return
+	}
+	s.Unshare(mem, place)
 }
 
+// unshare is Unshare with the lock held.
 func (e *Engine) unshare(mem []byte, place uint64) {
 	if s := e.sharer(); e.closed {
 		s.Leave(mem)
@@ -71,29 +89,42 @@ func (e *Engine) unshare(mem []byte, place uint64) {
 // until Leave. place and n came from it and are not trusted. It may block.
 func (e *Engine) Join(p wire.ProcID, place uint64, n int) ([]byte, error) {
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.join(p, place, n)
+	_, c, err := e.sharerOf(p)
+	e.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	s, err := e.beginSharing()
+	defer e.sharing.RUnlock()
+	if err != nil {
+		closeContact(c)
+		return nil, err
+	}
+	return s.Join(c, place, n)
 }
 
-// join is Join. The lock is given away meanwhile.
+// join is Join with the lock held, which is given away while the control plane
+// is asked.
 func (e *Engine) join(p wire.ProcID, place uint64, n int) ([]byte, error) {
-	s := e.sharer()
-	if s == nil || e.closed {
-		return nil, e.errNone()
-	}
-	c, err := e.contact(p)
+	s, c, err := e.sharerOf(p)
 	if err != nil {
 		return nil, err
 	}
 	return s.Join(c, place, n)
 }
 
-// Leave ends a Join, or a Share whose memory others go on using.
-func (e *Engine) Leave(mem []byte) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.sharer().Leave(mem)
+// sharerOf is how memory of a process is joined. The lock is given away
+// meanwhile.
+func (e *Engine) sharerOf(p wire.ProcID) (s transport.Sharer, c wire.Contact, err error) {
+	if s = e.sharer(); s == nil || e.closed {
+		return nil, c, e.errNone()
+	}
+	c, err = e.contact(p)
+	return s, c, err
 }
+
+// Leave ends a Join, or a Share whose memory others go on using.
+func (e *Engine) Leave(mem []byte) { e.sharer().Leave(mem) }
 
 // Expose lets processes of this host that know the key access b, which is on
 // the heap, until Hide; proof is what they need besides to reach this process.

@@ -4,6 +4,7 @@ package engine
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -300,5 +301,85 @@ func TestMemoryAllocatesNothing(t *testing.T) {
 		}); n != 0 {
 			t.Errorf("%s: %g allocations", what, n)
 		}
+	}
+}
+
+// slowSharer is an inproc transport that shares memory, and takes it back, only
+// once the gate is open.
+type slowSharer struct {
+	*inproc.Transport
+	inside atomic.Int64
+	gate   chan struct{}
+	closed atomic.Bool
+}
+
+func (s *slowSharer) pass() {
+	s.inside.Add(1)
+	<-s.gate
+	s.inside.Add(-1)
+}
+
+func (s *slowSharer) Share(n int) ([]byte, uint64, error) {
+	s.pass()
+	if s.closed.Load() {
+		panic("shared after Close")
+	}
+	return s.Transport.Share(n)
+}
+
+func (s *slowSharer) Unshare(mem []byte, place uint64) {
+	s.pass()
+	s.Transport.Unshare(mem, place)
+}
+
+func (s *slowSharer) Close() error {
+	s.closed.Store(true)
+	return s.Transport.Close()
+}
+
+// Messages go on while the operating system makes memory, and an engine that is
+// closed waits for it.
+func TestSharingHoldsOffNobody(t *testing.T) {
+	s := &slowSharer{gate: make(chan struct{})}
+	ns, _ := testJobOf(t, 2, nil, func(i int, c *Config) {
+		if i == 0 {
+			s.Transport = c.Transports[0].(*inproc.Transport)
+			c.Transports[0] = s
+		}
+	})
+	shared := make(chan error, 2)
+	mem, place, _ := s.Transport.Share(10)
+	go func() { _, _, err := ns[0].Share(100); shared <- err }()
+	go func() { ns[0].Unshare(mem, place); shared <- nil }()
+	within(t, "sharing", func() bool { return s.inside.Load() == 2 })
+	ns[0].Lock()
+	ns[0].Unlock()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		none, cancel := context.WithCancel(context.Background())
+		cancel()
+		ns[0].Close(none)
+	}()
+	within(t, "the end", func() bool {
+		ns[0].Lock()
+		defer ns[0].Unlock()
+		return ns[0].closed
+	})
+	for range 20 {
+		yield()
+		if s.closed.Load() {
+			t.Fatal("the transport was closed while it shares")
+		}
+	}
+	close(s.gate)
+	for range 2 {
+		if err := <-shared; err != nil {
+			t.Error(err)
+		}
+	}
+	<-ended
+	if _, _, err := ns[0].Share(100); !errors.Is(err, transport.ErrUnavailable) {
+		t.Errorf("shared after the end: %v", err)
 	}
 }

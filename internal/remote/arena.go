@@ -75,8 +75,8 @@ func (p *place) check() error {
 // controlBytes is the length of a block.
 func controlBytes(words int) int { return headBytes + 8*words }
 
-// arena is memory of this process for control blocks. It stays until the
-// process ends: others map it once and keep it.
+// arena is memory of this process for control blocks or small regions. It stays
+// until the process ends: others map it once and keep it.
 type arena struct {
 	mem  []byte
 	name uint64
@@ -182,7 +182,7 @@ func (s *controls) sweep() {
 	s.mu.Lock()
 	gone := s.unused()
 	s.mu.Unlock()
-	s.leave(gone)
+	leaveAll(s.share, gone)
 }
 
 // close tells that the process ends.
@@ -191,7 +191,7 @@ func (s *controls) close() {
 	s.closed = true
 	gone := s.unused()
 	s.mu.Unlock()
-	s.leave(gone)
+	leaveAll(s.share, gone)
 }
 
 // take finds a block, splitting a larger one or making an arena. That wants the
@@ -266,14 +266,26 @@ func (s *controls) mapControl(p wire.ProcID, at place) (*control, error) {
 
 // unmapControl ends a mapControl: nobody uses c any more.
 func (s *controls) unmapControl(c *control) {
-	if c.from == nil {
-		return
+	if c.from != nil {
+		s.unjoin(c.from)
 	}
+}
+
+// unjoin ends a join.
+func (s *controls) unjoin(j *joined) {
 	s.mu.Lock()
-	c.from.users--
+	j.users--
 	gone := s.unused()
 	s.mu.Unlock()
-	s.leave(gone)
+	leaveAll(s.share, gone)
+}
+
+// unjoinKey is unjoin of what was joined by this key.
+func (s *controls) unjoinKey(key joinKey) {
+	s.mu.Lock()
+	j := s.joins[key]
+	s.mu.Unlock()
+	s.unjoin(j)
 }
 
 // ownControl is mapControl within this process.
@@ -292,7 +304,8 @@ func (s *controls) ownControl(at place) (*control, error) {
 	return nil, errStale
 }
 
-// join finds or maps an arena and counts a user.
+// join finds or maps an arena of another process and counts a user, until
+// unjoin.
 func (s *controls) join(key joinKey, n int) (*joined, error) {
 	s.mu.Lock()
 	j := s.joins[key]
@@ -362,8 +375,8 @@ func (s *controls) unused() (gone [][]byte) {
 	return gone
 }
 
-func (s *controls) leave(gone [][]byte) {
+func leaveAll(s sharing, gone [][]byte) {
 	for _, mem := range gone {
-		s.share.Leave(mem)
+		s.Leave(mem)
 	}
 }

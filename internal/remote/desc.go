@@ -33,7 +33,8 @@ const _ = uint(DescBytes - 104 - placeBytes)
 const (
 	flagExposed = 1 << iota
 	flagShared
-	allFlags = flagExposed | flagShared
+	flagKept // what is shared stays mapped
+	allFlags = flagExposed | flagShared | flagKept
 )
 
 // description is a Desc taken apart.

@@ -15,6 +15,7 @@ type whole struct {
 	place  uint64
 	total  int64
 	off    int64
+	kept   bool // the process keeps it, so that it stays mapped
 }
 
 // joint is shared memory of another process as it is mapped here, once for all
@@ -41,8 +42,15 @@ func (w whole) key() whole {
 // join maps shared memory, or finds it. It may block.
 func (s *Space) join(w whole) ([]byte, error) {
 	k := w.key()
-	if k.holder == s.self {
+	switch {
+	case k.holder == s.self:
 		return s.ownShared(k)
+	case k.kept:
+		j, err := s.controls.join(joinKey{k.holder, k.place}, int(k.total))
+		if err != nil {
+			return nil, err
+		}
+		return j.mem, nil
 	}
 	s.joints.mu.Lock()
 	j := s.joints.all[k]
@@ -72,12 +80,15 @@ func (s *Space) join(w whole) ([]byte, error) {
 // leave ends a join.
 func (s *Space) leave(w whole) {
 	k := w.key()
+	switch {
+	case k.holder == s.self:
+		return
+	case k.kept:
+		s.controls.unjoinKey(joinKey{k.holder, k.place})
+		return
+	}
 	s.joints.mu.Lock()
 	j := s.joints.all[k]
-	if j == nil {
-		s.joints.mu.Unlock()
-		return // its own
-	}
 	j.users--
 	last := j.users == 0
 	if last {
@@ -91,6 +102,9 @@ func (s *Space) leave(w whole) {
 
 // ownShared finds memory that this process has shared itself.
 func (s *Space) ownShared(k whole) ([]byte, error) {
+	if mem := s.stock.own(k.place, k.total); k.kept && mem != nil {
+		return mem, nil
+	}
 	s.e.Lock()
 	defer s.e.Unlock()
 	for _, r := range s.regions {

@@ -27,7 +27,8 @@ type Region struct {
 
 	exposed bool
 	key     uint64
-	shared  bool // mem is of Share, at at
+	piece   piece // that mem is, if it is of the stock
+	shared  bool  // mem is of Share, at at
 	at      uint64
 
 	// Of synchronisation; see SetMembers.
@@ -60,31 +61,52 @@ func (s *Space) Allocate(n int64, words int) (*Region, error) {
 	if n < 0 || n > maxBytes {
 		return nil, fmt.Errorf("%d bytes cannot be allocated", n)
 	}
-	var mem []byte
-	var at uint64
-	shared := false
-	if n > 0 {
-		if m, place, err := s.e.Share(int(n)); err == nil {
-			mem, at, shared = m, place, true
-		} else {
-			mem = make([]byte, n)
-		}
-	}
-	r, err := s.newRegion(mem, words)
-	if err != nil {
-		if shared {
-			s.e.Unshare(mem, at)
-		}
+	r := &Region{}
+	s.memory(r, int(n))
+	if err := s.furnish(r, words); err != nil {
+		s.giveBack(r, false)
 		return nil, err
 	}
 	d := r.describe()
-	if r.shared, r.at = shared, at; shared {
+	switch {
+	case r.piece.arena != nil:
+		d.flags |= flagShared | flagKept
+		d.holder, d.place, d.total, d.off = s.self, r.piece.arena.name, int64(len(r.piece.arena.mem)), r.piece.off
+	case r.shared:
 		d.flags |= flagShared
-		d.holder, d.place, d.total = s.self, at, n
-	} else {
+		d.holder, d.place, d.total = s.self, r.at, n
+	default:
 		s.expose(r, d)
 	}
 	return s.open(r, d), nil
+}
+
+// memory allocates the memory of a region: a little of the stock, much for
+// itself, on the heap if it cannot be shared.
+func (s *Space) memory(r *Region, n int) {
+	if n == 0 {
+		return
+	}
+	if p, ok := s.stock.take(n); ok {
+		r.mem, r.piece = p.mem(), p
+	} else if mem, at, err := s.e.Share(n); err == nil {
+		r.mem, r.at, r.shared = mem, at, true
+	} else {
+		r.mem = make([]byte, n)
+	}
+}
+
+// giveBack is the end of what memory allocated. used: others may still access
+// it.
+func (s *Space) giveBack(r *Region, used bool) {
+	switch {
+	case r.piece.arena != nil:
+		s.stock.put(r.piece, used)
+	case r.shared && used:
+		s.e.Leave(r.mem)
+	case r.shared:
+		s.e.Unshare(r.mem, r.at)
+	}
 }
 
 // Within makes bytes [off, off+n) of memory that some process of this host has
@@ -107,6 +129,9 @@ func (s *Space) Within(t *Target, off, n int64, words int) (*Region, error) {
 	d := r.describe()
 	if n > 0 {
 		d.flags |= flagShared
+		if t.whole.kept {
+			d.flags |= flagKept
+		}
 		d.holder, d.place, d.total, d.off = t.whole.holder, t.whole.place, t.whole.total, t.whole.off+off
 	}
 	return s.open(r, d), nil
@@ -114,13 +139,16 @@ func (s *Space) Within(t *Target, off, n int64, words int) (*Region, error) {
 
 // newRegion makes a region that nobody knows yet.
 func (s *Space) newRegion(mem []byte, words int) (*Region, error) {
-	ctl, at, err := s.controls.newControl(words)
-	if err != nil {
-		return nil, err
-	}
-	r := &Region{s: s, mem: mem, domain: domainCPU, ctl: ctl, place: at}
+	r := &Region{mem: mem}
+	return r, s.furnish(r, words)
+}
+
+// furnish gives a region its control block.
+func (s *Space) furnish(r *Region, words int) (err error) {
+	r.s, r.domain = s, domainCPU
 	r.doze = r.sleep
-	return r, nil
+	r.ctl, r.place, err = s.controls.newControl(words)
+	return err
 }
 
 func (r *Region) describe() *description {
@@ -183,12 +211,7 @@ func (r *Region) close(used bool) {
 	if r.exposed {
 		s.e.Hide(r.key)
 	}
-	switch {
-	case r.shared && used:
-		s.e.Leave(r.mem)
-	case r.shared:
-		s.e.Unshare(r.mem, r.at)
-	}
+	s.giveBack(r, used)
 }
 
 // Reach makes a target of a region of process p, or of this one. What is wrong
@@ -203,7 +226,7 @@ func (s *Space) Reach(p wire.ProcID, b *Desc) (*Target, *engine.Fault) {
 	}
 	t := &Target{s: s, proc: p, size: d.bytes, domain: d.domain, phase: d.phase, handle: d.handle, nonce: d.nonce}
 	if d.flags&flagShared != 0 {
-		t.whole = whole{d.holder, d.place, d.total, d.off}
+		t.whole = whole{d.holder, d.place, d.total, d.off, d.flags&flagKept != 0}
 	}
 	if p == s.self {
 		return s.reachOwn(t)

@@ -32,6 +32,7 @@ type Space struct {
 	self wire.ProcID
 
 	controls controls
+	stock    stock
 	joints   joints
 	pieces   sync.Pool // of *pieces
 	runLists sync.Pool // of *runList
@@ -74,7 +75,7 @@ func Of(e *engine.Engine) *Space {
 // newSpace is called with the engine's lock held.
 func newSpace(e *engine.Engine) *Space {
 	s := &Space{e: e, self: e.Self(), peers: map[wire.ProcID]*peer{}}
-	s.controls.share = e
+	s.controls.share, s.stock.share = e, e
 	s.turn = s.guardTurn
 	s.pieces.New = func() any { return new(pieces) }
 	s.runLists.New = func() any { return new(runList) }
@@ -92,7 +93,10 @@ func (s *Space) peerOf(p wire.ProcID) *peer {
 }
 
 // Close implements engine.RemoteServer.
-func (s *Space) Close() { s.controls.close() }
+func (s *Space) Close() {
+	s.controls.close()
+	s.stock.close()
+}
 
 // Down implements engine.RemoteServer.
 func (s *Space) Down(proc wire.ProcID, f *engine.Fault) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"sync"
 
 	"gompi/internal/cgroup"
 )
@@ -35,9 +36,10 @@ func mib(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
 
 // Memory tells, as often as asked, whether memory can be reserved. It keeps
 // the files open that say so, and reads them at every call. The zero value is
-// ready. It belongs to one goroutine at a time and must be closed.
+// ready, and must be closed. Safe for any goroutine.
 type Memory struct {
-	info   *os.File // /proc/meminfo, nil until the first use
+	mu     sync.Mutex // guards the rest
+	info   *os.File   // /proc/meminfo, nil until the first use
 	text   [512]byte
 	groups cgroup.Memory
 }
@@ -45,11 +47,15 @@ type Memory struct {
 // Check tells, as a *NoMemoryError, if n bytes cannot be reserved now. The
 // first call costs some hundred us, the others 20.
 func (m *Memory) Check(n int64) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	return checkMemory(n, m.available(), m.groups.Headroom)
 }
 
 // Close closes the files. m may be used again; that opens them.
 func (m *Memory) Close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.groups.Close()
 	if m.info != nil {
 		m.info.Close()

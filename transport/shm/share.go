@@ -25,7 +25,9 @@ func (t *Transport) Share(n int) (mem []byte, place uint64, err error) {
 		return nil, 0, fmt.Errorf("shm: %d bytes cannot be shared", n)
 	}
 	size := wholePages(n)
-	off, ok := t.spans.take(size)
+	t.spansMu.Lock()
+	off, ok := t.spans.Take(size)
+	t.spansMu.Unlock()
 	if !ok {
 		at, ok := claimBytes(&t.own.bump, uint64(size), lanesBytes-laneRoom)
 		if !ok || at%pageBytes != 0 {
@@ -34,16 +36,22 @@ func (t *Transport) Share(n int) (mem []byte, place uint64, err error) {
 		off = lanes + int64(at)
 	}
 	if err := t.memory.Reserve(t.env.Segment, off, size); err != nil {
-		t.spans.put(off, size)
+		t.putSpan(off, size)
 		return nil, 0, err
 	}
 	m, err := segment.Map(t.env.Segment, off, size, true)
 	if err != nil {
 		segment.Release(t.env.Segment, off, size)
-		t.spans.put(off, size)
+		t.putSpan(off, size)
 		return nil, 0, err
 	}
 	return m[:n], uint64(off), nil
+}
+
+func (t *Transport) putSpan(off, size int64) {
+	t.spansMu.Lock()
+	defer t.spansMu.Unlock()
+	t.spans.Put(off, size)
 }
 
 // Unshare gives the pages back: they read as zeros when they are given out
@@ -52,7 +60,7 @@ func (t *Transport) Unshare(mem []byte, place uint64) {
 	size := wholePages(len(mem))
 	segment.Unmap(mem[:size:size])
 	segment.Release(t.env.Segment, int64(place), size)
-	t.spans.put(int64(place), size)
+	t.putSpan(int64(place), size)
 }
 
 // Join maps memory of the contact's segment.

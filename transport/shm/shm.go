@@ -7,11 +7,13 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"gompi/internal/huge"
 	"gompi/internal/segment"
+	"gompi/internal/span"
 	"gompi/internal/wire"
 	"gompi/transport"
 )
@@ -24,7 +26,7 @@ const (
 )
 
 // Transport is the shared-memory transport of one process. Its owner is the
-// engine: no two methods run at the same time. It keeps the descriptors
+// engine: no two methods but those of Sharer run at the same time. It keeps the descriptors
 // env.Segment and env.Bell in use until Close, without owning them.
 type Transport struct {
 	env    transport.Env
@@ -57,7 +59,9 @@ type Transport struct {
 	doomed  []retired // to be freed when payloads have become invalid
 
 	silence atomic.Uint64 // the next word of lanes that have ended
-	spans   spans         // shared once, and taken back
+
+	spansMu sync.Mutex
+	spans   span.List // shared once, and taken back; guarded by spansMu
 
 	spare  []*bulk
 	pages  huge.Pages
