@@ -194,5 +194,5 @@ func ExampleExpose() {
 	})
 	// Output:
 	// [2 3]
-	// gompi: rma.Read: memory was closed: the memory was closed by its owner
+	// gompi: rma.Read: memory was closed: 8 bytes: the memory was closed by its owner
 }
