@@ -86,7 +86,12 @@ func (e *Engine) serve() {
 			asked = true
 		case <-tick.C:
 		}
-		e.mu.Lock()
+		if asked {
+			e.mu.Lock()
+		} else if !e.mu.TryLock() {
+			tick.Reset(serviceTick) // somebody is at it
+			continue
+		}
 		if e.closed {
 			e.mu.Unlock()
 			return
