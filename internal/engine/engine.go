@@ -104,6 +104,7 @@ type Engine struct {
 	arrivals  arrivalPool
 	frames    framePool
 	waiters   waiterPool
+	waits     int // goroutines in await
 	followers followerList
 	probers   []*waiter
 	blocked   []*Peer // peers with something in their queues
@@ -115,6 +116,7 @@ type Engine struct {
 	remote RemoteServer // nil until used
 
 	service serviceState
+	linger  linger
 	policy  wait.Policy
 }
 

@@ -120,6 +120,7 @@ func (e *Engine) SendFrame(to wire.ProcID, b []byte) *Fault {
 		e.refused(p)
 		sent = n
 	}
+	e.linger.refused()
 	f := e.frames.get(b, sent)
 	q := &p.frames
 	if q.last == nil {
@@ -167,13 +168,17 @@ func (e *Engine) passFrame(p *Peer, b []byte) (n int, st transport.Status) {
 // pumpFrames sends queued frames. It returns false if some are left.
 func (e *Engine) pumpFrames(p *Peer) bool {
 	q := &p.frames
-	for f := q.first; f != nil; f = q.first {
+	first := q.first
+	for f := first; f != nil; f = q.first {
 		n, st := e.passFrame(p, f.data[f.sent:])
 		f.sent += n
 		q.bytes -= n
 		switch st {
 		case transport.Full:
 			e.refused(p)
+			if n > 0 || f != first {
+				e.linger.refused()
+			}
 			return false
 		case transport.Broken:
 			return false // EvDown throws the rest away
@@ -205,6 +210,7 @@ func (e *Engine) arriveFrame(p *Peer, env *envelope, data []byte) error {
 	if e.remote == nil || len(p.parts)+len(data) > FrameMax || more && len(data) == 0 || env.flags&^flagMore != 0 {
 		return fmt.Errorf("%w: frame of %d bytes after %d, flags %#x", transport.ErrProtocol, len(data), len(p.parts), env.flags)
 	}
+	e.linger.came(len(data))
 	if !more && p.parts == nil {
 		return e.remote.Frame(p.proc, data)
 	}

@@ -135,19 +135,27 @@ func (e *Engine) sleepWhileQuiet() {
 	}
 }
 
-// serveEvents polls until nothing is left. If something happened and others
+// serveEvents polls until nothing is left, and nothing seems to follow. If something happened and others
 // wait, one of them is woken to poll: more is likely to follow soon, and it
 // spins. Then the service steps back.
 func (e *Engine) serveEvents() (stepBack bool) {
 	n := 0
-	for !e.closed && e.progress() > 0 {
-		n++
-		if e.mu.Contended() {
-			e.mu.Relax()
-			if e.leading {
-				return true
+	for was := e.linger; !e.closed; {
+		for !e.closed && e.progress() > 0 {
+			n++
+			if e.mu.Contended() {
+				e.mu.Relax()
+				if e.leading {
+					return true
+				}
 			}
 		}
+		stay := e.linger.stays(was)
+		was = e.linger
+		if !stay || !e.lookOn() {
+			break
+		}
+		n++
 	}
 	if n > 0 && e.followers.first != nil {
 		e.unpark(e.followers.first)

@@ -210,6 +210,7 @@ func (e *Engine) spin(r *Request) {
 // await blocks until w has been hit as often as it needs. The first goroutine
 // to come polls for all.
 func (e *Engine) await(w *waiter) {
+	e.waits++
 	for w.hits < w.need || w.ask != nil {
 		if w.ask != nil {
 			w.answer(e)
@@ -227,6 +228,7 @@ func (e *Engine) await(w *waiter) {
 			e.park(w)
 		}
 	}
+	e.waits--
 	e.handOver()
 	if w.slot >= 0 {
 		e.cfg.Book.Leave(w.slot)
