@@ -58,9 +58,14 @@ func (p *Process) newComm(id wire.ContextID, members wire.Members, name string) 
 
 // blankComm is a communicator that has no context yet.
 func (p *Process) blankComm(name string) *Comm {
-	c := &Comm{core: &commCore{proc: p, e: p.e, table: p.table, check: p.check}}
-	c.core.name.Store(&name)
-	return c
+	x := &struct {
+		Comm
+		core commCore
+		name string
+	}{core: commCore{proc: p, e: p.e, table: p.table, check: p.check}, name: name}
+	x.Comm.core = &x.core
+	x.core.name.Store(&x.name)
+	return &x.Comm
 }
 
 // register gives a blank communicator its context.

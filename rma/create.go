@@ -59,6 +59,14 @@ type wrong struct {
 
 func (x *wrong) Error() string { return x.why.Error() }
 
+// wrongOf is the error of one rank that could not make its part.
+func wrongOf(err error) *wrong {
+	if x, ok := errors.AsType[*wrong](err); ok {
+		return x
+	}
+	return &wrong{mpi.ErrNoMemory, err}
+}
+
 func sizeError(n int, unit int64) *wrong {
 	if n < 0 || unit > 0 && int64(n) > math.MaxInt64/unit {
 		return &wrong{mpi.ErrSize, fmt.Errorf("%d elements of %d bytes", n, unit)}
@@ -92,16 +100,16 @@ func create(comm *mpi.Comm, op engine.Op, flavor Flavor, unit int64, bad *wrong,
 	}
 	e, ctx := comm.Internal()
 	c := &core{engine: e, space: remote.Of(e), flavor: flavor, unit: unit, rank: comm.Rank(), size: comm.Size(), words: layWords(comm.Size())}
+	c.window.core = c
 	mine := entry{flavor: flavor, offer: comm.OfferContext(), unit: unit}
+	var desc remote.Desc
 	if bad == nil {
 		var err error
 		if c.region, err = alloc(c.space, c.words.total); err != nil {
-			if !errors.As(err, &bad) {
-				bad = &wrong{mpi.ErrNoMemory, err}
-			}
+			bad = wrongOf(err)
 		} else {
 			c.region.SetMembers(ctx.Members)
-			mine.desc, mine.bytes = c.region.Desc(), int64(len(c.region.Mem()))
+			desc, mine.bytes = c.region.Desc(), int64(len(c.region.Mem()))
 		}
 	}
 	if bad != nil {
@@ -110,7 +118,7 @@ func create(comm *mpi.Comm, op engine.Op, flavor Flavor, unit int64, bad *wrong,
 	if flavor == FlavorDynamic {
 		mine.bytes = 0
 	}
-	err := c.exchange(comm, op, &mine)
+	err := c.exchange(comm, op, &mine, desc)
 	if err == nil {
 		err = c.check(comm, op, bad)
 	}
@@ -118,16 +126,19 @@ func create(comm *mpi.Comm, op engine.Op, flavor Flavor, unit int64, bad *wrong,
 		c.discard()
 		return nil, err
 	}
-	c.targets = make([]atomic.Pointer[target], c.size)
-	return &Window{core: c}, nil
+	if c.targets = c.few[:]; c.size > len(c.few) {
+		c.targets = make([]atomic.Pointer[target], c.size)
+	}
+	c.targets = c.targets[:c.size]
+	return &c.window, nil
 }
 
 // exchange tells the others of the caller's part, and makes the window's
 // communicator.
-func (c *core) exchange(comm *mpi.Comm, op engine.Op, mine *entry) error {
+func (c *core) exchange(comm *mpi.Comm, op engine.Op, mine *entry, desc remote.Desc) error {
 	c.table = make([]byte, c.size*entryBytes)
 	at := c.table[c.rank*entryBytes:][:entryBytes]
-	mine.put(at)
+	mine.put(at, desc)
 	err := mpi.Allgather(comm, at, c.table)
 	if err != nil {
 		return err

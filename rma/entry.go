@@ -26,7 +26,6 @@ type entry struct {
 	offer  uint64
 	unit   int64
 	bytes  int64
-	desc   remote.Desc
 }
 
 const (
@@ -35,14 +34,14 @@ const (
 	entryBytes   = entryHead + remote.DescBytes
 )
 
-func (e *entry) put(b []byte) {
+func (e *entry) put(b []byte, desc remote.Desc) {
 	le := binary.LittleEndian
 	le.PutUint32(b, entryVersion)
 	b[4], b[5], b[6], b[7] = byte(e.flavor), byte(e.wrong), 0, 0
 	le.PutUint64(b[8:], e.offer)
 	le.PutUint64(b[16:], uint64(e.unit))
 	le.PutUint64(b[24:], uint64(e.bytes))
-	copy(b[entryHead:entryBytes], e.desc[:])
+	copy(b[entryHead:entryBytes], desc[:])
 }
 
 // parseEntry reads what another rank wrote.
@@ -53,15 +52,15 @@ func parseEntry(b []byte) (e entry, err error) {
 	}
 	e.flavor, e.wrong = Flavor(b[4]), mpi.Class(b[5])
 	e.offer, e.unit, e.bytes = le.Uint64(b[8:]), int64(le.Uint64(b[16:])), int64(le.Uint64(b[24:]))
-	copy(e.desc[:], b[entryHead:entryBytes])
 	if e.wrong == 0 && (e.unit <= 0 || e.unit > math.MaxInt32 || e.bytes < 0) {
 		return e, fmt.Errorf("it describes %d bytes in units of %d", e.bytes, e.unit)
 	}
 	return e, nil
 }
 
-// entry is what a rank said of its memory; it was parsed before.
-func (c *core) entry(rank int) entry {
-	e, _ := parseEntry(c.table[rank*entryBytes:])
-	return e
+// told is what a rank said of its memory; it was parsed before.
+func (c *core) told(rank int) (unit, bytes int64, desc *remote.Desc) {
+	b := c.table[rank*entryBytes:][:entryBytes]
+	le := binary.LittleEndian
+	return int64(le.Uint64(b[16:])), int64(le.Uint64(b[24:])), (*remote.Desc)(b[entryHead:])
 }

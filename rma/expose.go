@@ -74,14 +74,13 @@ func Expose[T any](p *mpi.Process, mem []T) (*Exposed, error) {
 
 func expose(p *mpi.Process, mem []byte, unit int64) (*Exposed, error) {
 	e, _ := p.Self().Internal()
-	r, key, err := remote.Of(e).Publish(mem)
-	if err != nil {
-		return nil, apart(mpi.ErrNoMemory, opExpose, err)
-	}
-	x := &Exposed{region: r}
+	x := new(Exposed)
 	binary.LittleEndian.PutUint32(x.key[:], keyVersion)
 	binary.LittleEndian.PutUint32(x.key[4:], uint32(unit))
-	copy(x.key[keyHead:], key[:])
+	var err error
+	if x.region, err = remote.Of(e).Publish(mem, (*remote.Key)(x.key[keyHead:])); err != nil {
+		return nil, apart(mpi.ErrNoMemory, opExpose, err)
+	}
 	return x, nil
 }
 

@@ -124,7 +124,7 @@ func SharedQuery[T any](w *Window, rank int) ([]T, error) {
 		return nil, c.comm.Fail(bad.class, opSharedQuery, rank, -1, -1, "", bad.why)
 	}
 	if rank == mpi.ProcNull {
-		for rank = 0; rank < c.size-1 && c.entry(rank).bytes == 0; {
+		for rank = 0; rank < c.size-1 && w.Bytes(rank) == 0; {
 			rank++
 		}
 	}

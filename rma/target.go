@@ -26,10 +26,11 @@ type target struct {
 	// steps of oneAccess.
 	open atomic.Uint64
 
-	*remote.Target
-	rank  int
-	size  int64
-	first sync.Mutex // held by the first access after LockAll
+	*remote.Target // own
+	own            remote.Target
+	rank           int
+	size           int64
+	first          sync.Mutex // held by the first access after LockAll
 
 	pieces pieces // of a dynamic window
 }
@@ -51,20 +52,21 @@ func (c *core) reach(op engine.Op, rank int) (*target, error) {
 	if c.freed.Load() {
 		return nil, c.gone(op)
 	}
-	e := c.entry(rank)
-	rt, f := c.space.Reach(c.ctx.Members.At(rank), &e.desc)
-	if f != nil {
+	unit, bytes, desc := c.told(rank)
+	t := &target{rank: rank, unit: unit}
+	t.Target = &t.own
+	if f := c.space.ReachInto(t.Target, c.ctx.Members.At(rank), desc); f != nil {
 		return nil, c.fault(op, rank, f)
 	}
-	rt.SetRank(c.ctx, int32(rank))
-	t := &target{Target: rt, rank: rank, unit: e.unit, size: rt.Bytes()}
+	t.SetRank(c.ctx, int32(rank))
+	t.size = t.Bytes()
 	switch {
 	case c.flavor == FlavorDynamic:
-	case t.size != e.bytes:
-		rt.Close()
-		return nil, c.comm.Fail(mpi.ErrUnreachable, op, rank, t.size, e.bytes, "bytes", fmt.Errorf("its memory is not what it said"))
+	case t.size != bytes:
+		t.Close()
+		return nil, c.comm.Fail(mpi.ErrUnreachable, op, rank, t.size, bytes, "bytes", fmt.Errorf("its memory is not what it said"))
 	default:
-		t.mem, t.atomics, t.last = rt.Mapped(), rt.CPU(), t.size/t.unit
+		t.mem, t.atomics, t.last = t.Mapped(), t.CPU(), t.size/t.unit
 	}
 	if c.ending.Load() {
 		t.open.Store(ending)

@@ -53,7 +53,9 @@ type core struct {
 	fence atomic.Uint32
 	// targets are the other ranks' memory, each nil until it is needed.
 	targets []atomic.Pointer[target]
+	few     [4]atomic.Pointer[target] // targets, if they are so few
 
+	window Window    // the first handle
 	comm   *mpi.Comm // of the window alone: its context, name, handler, attributes
 	engine *engine.Engine
 	ctx    *engine.Context
@@ -79,8 +81,7 @@ type core struct {
 	shared    shared    // of a window of AllocateShared
 
 	spareMu sync.Mutex
-	scalars *scalar  // not in use, guarded by spareMu
-	waits   *pending // not in use, guarded by spareMu
+	scalars *scalar // not in use, guarded by spareMu
 }
 
 // Rank is the caller's rank in the window's group. Local.
@@ -102,7 +103,8 @@ func (w *Window) Bytes(rank int) int64 {
 	if rank < 0 || rank >= w.core.size {
 		return 0
 	}
-	return w.core.entry(rank).bytes
+	_, bytes, _ := w.core.told(rank)
+	return bytes
 }
 
 // DispUnit is the size of the elements in which offsets of a rank's memory are
@@ -112,7 +114,8 @@ func (w *Window) DispUnit(rank int) int64 {
 	if rank < 0 || rank >= w.core.size {
 		return 0
 	}
-	return w.core.entry(rank).unit
+	unit, _, _ := w.core.told(rank)
+	return unit
 }
 
 // Name is the window's name, which errors and roll calls show. Local.

@@ -50,8 +50,8 @@ type pending struct {
 	value  uint64
 	group  []int // whose failure ends the wait; nil: that of any rank
 	over   func() (bool, *engine.Fault)
+	asleep func(bool)
 	missed func(rank int32, failed bool) bool
-	next   *pending
 }
 
 // ready reports whether each of the words has reached the value.
@@ -86,29 +86,26 @@ func (p *pending) misses(rank int32, failed bool) bool {
 	return k >= 0 && k < p.n && p.region.Word(p.word+k)&^flags < p.value
 }
 
+// doze tells the writers of the words.
+func (p *pending) doze(asleep bool) { p.region.Doze(asleep) }
+
 // wait is a wait of this window, to be given back by done.
 func (w *Window) wait(op engine.Op, rank int) *pending {
 	c := w.core
-	c.spareMu.Lock()
-	p := c.waits
-	if p != nil {
-		c.waits = p.next
-	}
-	c.spareMu.Unlock()
+	p, _ := c.space.Waits.Get().(*pending)
 	if p == nil {
-		p = &pending{region: c.region}
-		p.over, p.missed = p.ready, p.misses
+		p = new(pending)
+		p.over, p.asleep, p.missed = p.ready, p.doze, p.misses
 	}
+	p.region = c.region
+	p.Ready, p.Doze = p.over, p.asleep // of a lock they are others
 	p.Op, p.Ctx, p.Rank, p.User, p.Needs = op, c.ctx, int32(rank), w.user, nil
 	return p
 }
 
 func (w *Window) done(p *pending) {
-	c := w.core
-	p.User = nil
-	c.spareMu.Lock()
-	p.next, c.waits = c.waits, p
-	c.spareMu.Unlock()
+	p.User, p.Ctx, p.region, p.group = nil, nil, nil, nil
+	w.core.space.Waits.Put(p)
 }
 
 // await returns when n words of the caller's own block have reached value. They
@@ -116,7 +113,7 @@ func (w *Window) done(p *pending) {
 func (w *Window) await(op engine.Op, rank0, word, n int, value uint64) error {
 	p := w.wait(op, match.Any)
 	p.rank0, p.word, p.n, p.value, p.group, p.Needs = rank0, word, n, value, nil, p.missed
-	f := w.core.region.AwaitWords(&p.Await, p.over)
+	f := w.core.engine.Await(&p.Await)
 	w.done(p)
 	return w.failed(op, match.Any, f)
 }
@@ -125,7 +122,7 @@ func (w *Window) await(op engine.Op, rank0, word, n int, value uint64) error {
 // rank of group ends it.
 func (w *Window) awaitRank(op engine.Op, group []int, rank, word int, value uint64) error {
 	p := w.waitRank(op, group, rank, word, value)
-	f := w.core.region.AwaitWords(&p.Await, p.over)
+	f := w.core.engine.Await(&p.Await)
 	w.done(p)
 	return w.failed(op, rank, f)
 }
@@ -133,7 +130,7 @@ func (w *Window) awaitRank(op engine.Op, group []int, rank, word int, value uint
 // glanceRank is awaitRank that does not wait.
 func (w *Window) glanceRank(op engine.Op, group []int, rank, word int, value uint64) (over bool, err error) {
 	p := w.waitRank(op, group, rank, word, value)
-	over, f := w.core.region.GlanceWords(&p.Await, p.over)
+	over, f := w.core.engine.Glance(&p.Await)
 	w.done(p)
 	return over, w.failed(op, rank, f)
 }

@@ -27,8 +27,10 @@ type Context struct {
 
 	// Guarded by the engine.
 	peers   []*Peer  // by rank in Targets, nil until used
+	few     [4]*Peer // peers, if they are so few
 	local   []*Peer  // by rank in Members; nil if that is Targets
 	trouble *trouble // nil as long as all is well
+	bad     trouble  // that, once it is not
 	collSeq uint32
 	starts  []uint32 // of each persistent collective, by its number
 	// partTags are the tags on PlanePart that senders of this process have
@@ -51,7 +53,7 @@ type Context struct {
 type trouble struct {
 	revoked bool
 	freed   bool
-	gone    map[seat]*Fault  // those that failed or left
+	gone    map[seat]*Fault  // those that failed or left; nil: nobody
 	away    int              // how many of them are in Targets
 	failed  []seat           // those that failed, in the order in which it was learnt
 	acked   int              // how many of them the application has acknowledged
@@ -76,7 +78,11 @@ func (e *Engine) newContext(id wire.ContextID, members wire.Members, owner any) 
 	if err := sizeFits(members); err != nil {
 		return nil, err
 	}
-	c := &Context{ID: id, Members: members, Rank: rank, Owner: owner, e: e, rank32: int32(rank), peers: make([]*Peer, members.Len())}
+	c := &Context{ID: id, Members: members, Rank: rank, Owner: owner, e: e, rank32: int32(rank)}
+	if c.peers = c.few[:]; members.Len() > len(c.few) {
+		c.peers = make([]*Peer, members.Len())
+	}
+	c.peers = c.peers[:members.Len()]
 	for pl := range c.keys {
 		c.keys[pl] = match.NewKey(id, wire.Plane(pl), 0, 0)
 		c.mine[pl] = match.NewKey(id, wire.Plane(pl), c.rank32, 0)
@@ -116,9 +122,7 @@ func (c *Context) bury() {
 }
 
 func (c *Context) makeTrouble() *trouble {
-	if c.trouble == nil {
-		c.trouble = &trouble{gone: map[seat]*Fault{}}
-	}
+	c.trouble = &c.bad
 	return c.trouble
 }
 
@@ -127,6 +131,9 @@ func (c *Context) lose(s seat, f *Fault, failed bool) {
 	t := c.makeTrouble()
 	if t.gone[s] == nil && !s.local() {
 		t.away++
+	}
+	if t.gone == nil {
+		t.gone = map[seat]*Fault{}
 	}
 	t.gone[s] = f.at(s)
 	if failed && !slices.Contains(t.failed, s) {

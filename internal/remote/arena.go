@@ -133,11 +133,18 @@ const bitsOfOrder = 22
 const _ = uint(controlAlign<<(bitsOfOrder-1) - maxArenaBytes)
 const _ = uint(maxArenaBytes - headBytes - 8*maxWords)
 
-// newControl gives out a zeroed control block and says where it is. It makes
-// no system call but when the arenas are full.
+// newControl gives out a zeroed control block.
 func (s *controls) newControl(words int) (*control, place, error) {
+	c := new(control)
+	at, err := s.initControl(c, words)
+	return c, at, err
+}
+
+// initControl makes c a zeroed control block and says where it is. It makes no
+// system call but when the arenas are full.
+func (s *controls) initControl(c *control, words int) (place, error) {
 	if words < 0 || words > maxWords {
-		return nil, place{}, fmt.Errorf("control block of %d words: at most %d", words, maxWords)
+		return place{}, fmt.Errorf("control block of %d words: at most %d", words, maxWords)
 	}
 	units := (controlBytes(words) + controlAlign - 1) / controlAlign
 	b := s.take(uint8(bits.Len(uint(units - 1))))
@@ -147,7 +154,7 @@ func (s *controls) newControl(words int) (*control, place, error) {
 		s.generations = 1
 	}
 	s.live++
-	c := &control{block: b, generation: s.generations}
+	c.block, c.generation = b, s.generations
 	s.mu.Unlock()
 	c.head, c.words = viewControl(b.arena.mem[b.off:], words)
 	// Whoever had the block before may have written late.
@@ -160,7 +167,7 @@ func (s *controls) newControl(words int) (*control, place, error) {
 		c.words[i].Store(0)
 	}
 	c.head.generation.Store(c.generation)
-	return c, place{b.arena.name, uint32(len(b.arena.mem)), b.off, uint32(words), c.generation}, nil
+	return place{b.arena.name, uint32(len(b.arena.mem)), b.off, uint32(words), c.generation}, nil
 }
 
 // freeControl takes back a block of newControl. used: others may still write
@@ -239,29 +246,29 @@ func (s *controls) add(a *arena) {
 	s.free[order] = append(s.free[order], block{arena: a, order: order})
 }
 
-// mapControl makes a block usable that process p has described. Each ends with
+// mapControl makes c a block that process p has described. Each ends with
 // unmapControl.
-func (s *controls) mapControl(p wire.ProcID, at place) (*control, error) {
+func (s *controls) mapControl(c *control, p wire.ProcID, at place) error {
 	if err := at.check(); err != nil {
-		return nil, fmt.Errorf("process %v: %w", p, err)
+		return fmt.Errorf("process %v: %w", p, err)
 	}
 	if p == s.share.Self() {
-		return s.ownControl(at)
+		return s.ownControl(c, at)
 	}
 	if at.arena >= privateArena {
-		return nil, errPrivate
+		return errPrivate
 	}
 	j, err := s.join(joinKey{p, at.arena}, int(at.bytes))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	c := &control{from: j}
+	*c = control{from: j}
 	c.head, c.words = viewControl(j.mem[at.off:], int(at.words))
 	if c.head.generation.Load() != at.generation {
 		s.unmapControl(c)
-		return nil, fmt.Errorf("process %v: %w", p, errStale)
+		return fmt.Errorf("process %v: %w", p, errStale)
 	}
-	return c, nil
+	return nil
 }
 
 // unmapControl ends a mapControl: nobody uses c any more.
@@ -289,19 +296,19 @@ func (s *controls) unjoinKey(key joinKey) {
 }
 
 // ownControl is mapControl within this process.
-func (s *controls) ownControl(at place) (*control, error) {
+func (s *controls) ownControl(c *control, at place) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, a := range s.arenas {
 		if a.name == at.arena && len(a.mem) == int(at.bytes) {
-			c := &control{}
+			*c = control{}
 			c.head, c.words = viewControl(a.mem[at.off:], int(at.words))
 			if c.head.generation.Load() == at.generation {
-				return c, nil
+				return nil
 			}
 		}
 	}
-	return nil, errStale
+	return errStale
 }
 
 // join finds or maps an arena of another process and counts a user, until

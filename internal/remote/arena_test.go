@@ -67,6 +67,11 @@ func (p *fakeProcess) Leave([]byte) {
 	p.host.mu.Unlock()
 }
 
+func (s *controls) mapped(p wire.ProcID, at place) (*control, error) {
+	c := new(control)
+	return c, s.mapControl(c, p, at)
+}
+
 func TestControlIsSharedAndRecycledZeroed(t *testing.T) {
 	var h fakeHost
 	p1, p2 := h.process(1), h.process(2)
@@ -78,7 +83,7 @@ func TestControlIsSharedAndRecycledZeroed(t *testing.T) {
 		}
 		var b [placeBytes]byte
 		at.put(b[:])
-		r, err := theirs.mapControl(p1.self, getPlace(b[:]))
+		r, err := theirs.mapped(p1.self, getPlace(b[:]))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,10 +104,10 @@ func TestControlIsSharedAndRecycledZeroed(t *testing.T) {
 		r.head.asleep.Store(9)
 		r.head.state.Store(9)
 		mine.freeControl(c, false)
-		if _, err := theirs.mapControl(p1.self, at); !errors.Is(err, errStale) {
+		if _, err := theirs.mapped(p1.self, at); !errors.Is(err, errStale) {
 			t.Fatalf("a block that is free: %v", err)
 		}
-		if _, err := mine.mapControl(p1.self, at); !errors.Is(err, errStale) {
+		if _, err := mine.mapped(p1.self, at); !errors.Is(err, errStale) {
 			t.Fatalf("an own block that is free: %v", err)
 		}
 		theirs.unmapControl(r)
@@ -178,10 +183,10 @@ func TestControlWithoutSharedMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := other.mapControl(p1.self, at); !errors.Is(err, errPrivate) {
+	if _, err := other.mapped(p1.self, at); !errors.Is(err, errPrivate) {
 		t.Fatalf("private memory is mapped: %v", err)
 	}
-	if c, err := s.mapControl(p1.self, at); err != nil || len(c.words) != 3 {
+	if c, err := s.mapped(p1.self, at); err != nil || len(c.words) != 3 {
 		t.Fatalf("its owner reaches it with %v", err)
 	}
 }
@@ -212,7 +217,7 @@ func TestControlPlacesAreChecked(t *testing.T) {
 		at := good
 		change(&at)
 		for who, c := range map[string]*controls{"the owner": &s, "another": &other} {
-			if _, err := c.mapControl(p1.self, at); err == nil {
+			if _, err := c.mapped(p1.self, at); err == nil {
 				t.Errorf("%s: %s maps it", name, who)
 			}
 		}
@@ -232,11 +237,11 @@ func TestControlOfADeadProcessGoesWithItsLastUser(t *testing.T) {
 	p1 := h.process(1)
 	s, other := controls{share: p1}, controls{share: h.process(2)}
 	_, at, _ := s.newControl(1)
-	a, err := other.mapControl(p1.self, at)
+	a, err := other.mapped(p1.self, at)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, _ := other.mapControl(p1.self, at)
+	b, _ := other.mapped(p1.self, at)
 	other.gone(p1.self)
 	other.unmapControl(a)
 	if h.left != 0 {
@@ -254,7 +259,7 @@ func TestControlsGoWithTheLastBlock(t *testing.T) {
 	p1 := h.process(1)
 	s, other := controls{share: p1}, controls{share: h.process(2)}
 	c, at, _ := s.newControl(1)
-	r, err := other.mapControl(p1.self, at)
+	r, err := other.mapped(p1.self, at)
 	if err != nil {
 		t.Fatal(err)
 	}

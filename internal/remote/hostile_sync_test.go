@@ -186,14 +186,16 @@ func TestSleepStorm(t *testing.T) {
 							return
 						}
 					}
-					if f := p.region.AwaitWords(&w, func() (bool, *engine.Fault) {
+					w.Doze = p.region.Doze
+					w.Ready = func() (bool, *engine.Fault) {
 						for i := range n {
 							if p.region.Word(i) < round {
 								return false, nil
 							}
 						}
 						return true, nil
-					}); f != nil {
+					}
+					if f := p.region.s.e.Await(&w); f != nil {
 						t.Error(f.Err)
 						return
 					}

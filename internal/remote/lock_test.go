@@ -415,15 +415,16 @@ func TestSignalsArrive(t *testing.T) {
 						}
 					}
 					p.await.Rank = match.Any
-					f := p.region.AwaitWords(&p.await, func() (bool, *engine.Fault) {
+					p.await.Doze = p.region.Doze
+					p.await.Ready = func() (bool, *engine.Fault) {
 						for i := range n {
 							if p.region.Word(i) < round {
 								return false, nil
 							}
 						}
 						return true, nil
-					})
-					if f != nil {
+					}
+					if f := p.region.s.e.Await(&p.await); f != nil {
 						t.Error(f.Err)
 					}
 				}
@@ -450,9 +451,10 @@ func TestSignalsForSeveralWhoWait(t *testing.T) {
 			var wg sync.WaitGroup
 			for word := range 4 {
 				wg.Go(func() {
-					w := engine.Await{Op: "test", Ctx: ps[0].ctx, Rank: 1}
+					w := engine.Await{Op: "test", Ctx: ps[0].ctx, Rank: 1, Doze: ps[0].region.Doze}
 					for round := uint64(1); round <= rounds; round++ {
-						ps[0].region.AwaitWords(&w, func() (bool, *engine.Fault) { return ps[0].region.Word(word) >= round, nil })
+						w.Ready = func() (bool, *engine.Fault) { return ps[0].region.Word(word) >= round, nil }
+						ps[0].region.s.e.Await(&w)
 					}
 				})
 			}

@@ -15,16 +15,19 @@ import (
 // block of them, for all that it publishes:
 //
 //	word 0        phase, of the owner
-//	words 1+2i    serial of the process that has claimed pair i << 32 | its accesses in even phases
-//	words 2+2i    its accesses in odd phases
+//	word 1        pairs that were ever claimed: those before that number
+//	words 2+2i    serial of the process that has claimed pair i << 32 | its accesses in even phases
+//	words 3+2i    its accesses in odd phases
 //
 // An accessor counts itself in, and then looks whether the region is there
 // still. An owner that has closed the region changes the phase, so that no new
-// accesses, of other regions, are counted where it waits for the old ones. The
-// block is never used for anything else: a late accessor does no harm.
+// accesses, of other regions, are counted where it waits for the old ones. An
+// accessor has announced its pair in word 1 before: an owner that does not see
+// it there has closed the region earlier, which the accessor sees. The block is
+// never used for anything else: a late accessor does no harm.
 const (
 	markPairs = 255 // the first is the owner's own
-	markWords = 1 + 2*markPairs
+	markWords = 2 + 2*markPairs
 )
 
 // marks are the marks of one process, and those it has claimed of others.
@@ -43,7 +46,17 @@ type mark struct {
 	words []atomic.Uint64 // the two
 }
 
-func (c *control) pair(i int) []atomic.Uint64 { return c.words[1+2*i:][:2] }
+func (c *control) pair(i int) []atomic.Uint64 { return c.words[2+2*i:][:2] }
+
+// claimed is how many pairs have to be looked at.
+func (c *control) claimed() int { return int(min(c.words[1].Load(), markPairs)) }
+
+// announce makes pair i one of them.
+func (c *control) announce(i int) {
+	for n := c.words[1].Load(); n <= uint64(i); n = c.words[1].Load() {
+		c.words[1].CompareAndSwap(n, uint64(i)+1)
+	}
+}
 
 // block returns the marks of this process.
 func (s *Space) markBlock() (*control, place, error) {
@@ -55,6 +68,7 @@ func (s *Space) markBlock() (*control, place, error) {
 		if err != nil {
 			return nil, at, err
 		}
+		c.announce(0)
 		c.pair(0)[0].Store(uint64(s.self.Serial) << 32)
 		m.own, m.at = c, at
 	}
@@ -79,11 +93,12 @@ func (s *Space) markOf(p wire.ProcID, at place) *mark {
 	if p.Job != s.self.Job || at.words != markWords {
 		return nil
 	}
-	c, err := s.controls.mapControl(p, at)
-	if err != nil {
+	c := new(control)
+	if s.controls.mapControl(c, p, at) != nil {
 		return nil
 	}
 	for i := 1; i < markPairs; i++ {
+		c.announce(i)
 		if w := c.pair(i); w[0].CompareAndSwap(0, uint64(s.self.Serial)<<32) {
 			if m.held == nil {
 				m.held = map[wire.ProcID]*mark{}
@@ -148,28 +163,34 @@ func (r *Region) Retire(op engine.Op) *engine.Fault {
 
 // awaitMarks waits until no access is counted in one of the phases.
 func (s *Space) awaitMarks(op engine.Op, c *control, phase uint64) *engine.Fault {
-	i := 0
-	ready := func() (bool, *engine.Fault) {
-		for ; i < markPairs; i++ {
-			w := c.pair(i)
-			who := w[0].Load()
-			if serial := uint32(who >> 32); serial != s.self.Serial && serial != 0 && s.gone(wire.ProcID{Job: s.self.Job, Serial: serial}) != nil {
-				w[1].Store(0)
-				w[0].CompareAndSwap(who, 0)
-				continue
-			}
-			if uint32(w[phase].Load()) != 0 {
-				return false, nil
-			}
-		}
-		return true, nil
-	}
-	if over, _ := ready(); over {
+	i, n := 0, c.claimed()
+	if i = s.unmarked(c, phase, i, n); i == n {
 		return nil
 	}
-	return s.e.Await(&engine.Await{Op: op, Ready: ready, Doze: func(asleep bool) {
+	return s.e.Await(&engine.Await{Op: op, Ready: func() (bool, *engine.Fault) {
+		i = s.unmarked(c, phase, i, n)
+		return i == n, nil
+	}, Doze: func(asleep bool) {
 		if asleep {
 			c.head.asleep.Store(1)
 		}
 	}})
+}
+
+// unmarked is the first of pairs [i, n) in which an access is counted in a phase,
+// n if there is none. Those of the dead are cleared.
+func (s *Space) unmarked(c *control, phase uint64, i, n int) int {
+	for ; i < n; i++ {
+		w := c.pair(i)
+		who := w[0].Load()
+		if serial := uint32(who >> 32); serial != s.self.Serial && serial != 0 && s.gone(wire.ProcID{Job: s.self.Job, Serial: serial}) != nil {
+			w[1].Store(0)
+			w[0].CompareAndSwap(who, 0)
+			continue
+		}
+		if uint32(w[phase].Load()) != 0 {
+			break
+		}
+	}
+	return i
 }

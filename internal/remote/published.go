@@ -17,20 +17,20 @@ type Key [KeyBytes]byte
 const KeyBytes = DescBytes + placeBytes
 
 // Publish makes memory of this process a region that other processes access as
-// Accessors, until Retire. The memory is the caller's, on the heap.
-func (s *Space) Publish(mem []byte) (*Region, *Key, error) {
+// Accessors with the key that it fills, until Retire. The memory is the caller's,
+// on the heap.
+func (s *Space) Publish(mem []byte, key *Key) (*Region, error) {
 	_, at, err := s.markBlock()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	r, err := s.Expose(mem, 0)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	k := new(Key)
-	copy(k[:], r.desc[:])
-	at.put(k[DescBytes:])
-	return r, k, nil
+	copy(key[:], r.desc[:])
+	at.put(key[DescBytes:])
+	return r, nil
 }
 
 // Accessor is a published region as this process accesses it. Safe for any

@@ -19,7 +19,8 @@ type Region struct {
 	s      *Space
 	mem    []byte
 	domain domain
-	ctl    *control
+	ctl    *control // block
+	block  control
 	place  place // of ctl
 	handle uint32
 	nonce  uint64
@@ -34,7 +35,6 @@ type Region struct {
 	// Of synchronisation; see SetMembers.
 	members wire.Members
 	parties lockParties
-	doze    func(asleep bool)
 
 	// Guarded by the engine's lock.
 
@@ -145,9 +145,8 @@ func (s *Space) newRegion(mem []byte, words int) (*Region, error) {
 
 // furnish gives a region its control block.
 func (s *Space) furnish(r *Region, words int) (err error) {
-	r.s, r.domain = s, domainCPU
-	r.doze = r.sleep
-	r.ctl, r.place, err = s.controls.newControl(words)
+	r.s, r.domain, r.ctl = s, domainCPU, &r.block
+	r.place, err = s.controls.initControl(r.ctl, words)
 	return err
 }
 
@@ -217,14 +216,23 @@ func (r *Region) close(used bool) {
 // Reach makes a target of a region of process p, or of this one. What is wrong
 // with the description, or that p has ended, is the fault. It may block.
 func (s *Space) Reach(p wire.ProcID, b *Desc) (*Target, *engine.Fault) {
+	t := new(Target)
+	if f := s.ReachInto(t, p, b); f != nil {
+		return nil, f
+	}
+	return t, nil
+}
+
+// ReachInto is Reach that fills t, which is zero.
+func (s *Space) ReachInto(t *Target, p wire.ProcID, b *Desc) *engine.Fault {
 	d, err := b.decode()
 	if err == nil && d.proc != p {
 		err = fmt.Errorf("description of a region of process %v, not %v", d.proc, p)
 	}
 	if err != nil {
-		return nil, &engine.Fault{Class: engine.Transport, Peer: -1, Err: err}
+		return &engine.Fault{Class: engine.Transport, Peer: -1, Err: err}
 	}
-	t := &Target{s: s, proc: p, size: d.bytes, domain: d.domain, phase: d.phase, handle: d.handle, nonce: d.nonce}
+	t.s, t.proc, t.size, t.domain, t.phase, t.handle, t.nonce = s, p, d.bytes, d.domain, d.phase, d.handle, d.nonce
 	if d.flags&flagShared != 0 {
 		t.whole = whole{d.holder, d.place, d.total, d.off, d.flags&flagKept != 0}
 	}
@@ -235,27 +243,24 @@ func (s *Space) Reach(p wire.ProcID, b *Desc) (*Target, *engine.Fault) {
 	t.peer = s.peerOf(p)
 	f := t.peer.down
 	s.e.Unlock()
-	if f != nil {
-		return nil, f
+	if f == nil {
+		f = s.choose(t, &d)
 	}
-	if f := s.choose(t, &d); f != nil {
-		return nil, f
-	}
-	t.open = true
-	return t, nil
+	t.open = f == nil
+	return f
 }
 
 // reachOwn makes t a target of a region of this process.
-func (s *Space) reachOwn(t *Target) (*Target, *engine.Fault) {
+func (s *Space) reachOwn(t *Target) *engine.Fault {
 	s.e.Lock()
 	defer s.e.Unlock()
 	r := s.regionOf(t.handle, t.nonce)
 	if r == nil {
-		return nil, refused(RegionGone, 0, 0, t.size)
+		return refused(RegionGone, 0, 0, t.size)
 	}
 	t.size, t.domain, t.mem, t.ctl = int64(len(r.mem)), r.domain, r.mem, r.ctl
 	t.way = mapped
-	return t, nil
+	return nil
 }
 
 // choose finds the way to a target. Without its control block, by which
@@ -266,13 +271,13 @@ func (s *Space) choose(t *Target, d *description) *engine.Fault {
 	if s.onlyServed {
 		return nil
 	}
-	var err error
-	if t.ctl, err = s.controls.mapControl(d.proc, d.control); err != nil {
+	if err := s.controls.mapControl(&t.block, d.proc, d.control); err != nil {
 		if errors.Is(err, errStale) {
 			return refused(RegionGone, 0, 0, d.bytes)
 		}
 		return nil
 	}
+	t.ctl = &t.block
 	switch {
 	case d.bytes == 0:
 		t.way = mapped

@@ -69,25 +69,11 @@ func (s *Space) serveSignal(b []byte) error {
 // Word is a word of the region's control block. Another process wrote it.
 func (r *Region) Word(i int) uint64 { return r.ctl.words[i].Load() }
 
-// AwaitWords waits until ready, which looks at words of the region, or a fault
-// ends the wait. Several may wait at once. Ready and Doze of w are set here; it
-// is used as engine.Await says.
-func (r *Region) AwaitWords(w *engine.Await, ready func() (bool, *engine.Fault)) *engine.Fault {
-	w.Ready, w.Doze = ready, r.doze
-	return r.s.e.Await(w)
-}
-
-// GlanceWords reports whether AwaitWords would return at once, and makes
-// progress if not.
-func (r *Region) GlanceWords(w *engine.Await, ready func() (bool, *engine.Fault)) (over bool, f *engine.Fault) {
-	w.Ready, w.Doze = ready, r.doze
-	return r.s.e.Glance(w)
-}
-
-// sleep tells those who signal that this process may be asleep. The flag stays
-// when it is awake again: others may still wait for words of the region, and
-// the first to signal takes it away.
-func (r *Region) sleep(asleep bool) {
+// Doze is that of an engine.Await for words of the region: it tells those who
+// signal that this process may be asleep. The flag stays when it is awake again:
+// others may still wait for words of the region, and the first to signal takes
+// it away.
+func (r *Region) Doze(asleep bool) {
 	if asleep {
 		r.ctl.head.asleep.Store(1)
 	}

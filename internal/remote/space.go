@@ -36,6 +36,8 @@ type Space struct {
 	joints   joints
 	pieces   sync.Pool // of *pieces
 	runLists sync.Pool // of *runList
+	// Waits is for the layer above: what its waits need, between them.
+	Waits sync.Pool
 	// departed holds the processes that have ended. A map is replaced, never
 	// changed.
 	departed atomic.Pointer[map[wire.ProcID]*engine.Fault]

@@ -36,7 +36,8 @@ type Target struct {
 	joined bool
 	memory *engine.Memory // if copied
 	key    uint64
-	ctl    *control // nil, if served: not mapped here
+	ctl    *control // block, or that of the region itself; nil, if served: not mapped here
+	block  control
 	lock   atomic.Pointer[locker]
 
 	// How the owner and its answers name it, and what is on its way there.

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remote
+
+import (
+	"bytes"
+	"runtime"
+	"sync"
+	"testing"
+
+	"gompi/internal/dtype"
+	"gompi/internal/engine"
+)
+
+// TestRetireWaitsForAccessors: processes that come one after the other write
+// to regions until they are told that these are gone. After Retire nobody does.
+func TestRetireWaitsForAccessors(t *testing.T) {
+	const others, rounds = 5, 60
+	spaces := testJobOf(t, 1+others)
+	owner := spaces[0]
+	for round := range rounds {
+		mem := make([]byte, 64)
+		var key Key
+		r, err := owner.Publish(mem, &key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var users sync.WaitGroup
+		begun := make(chan bool, 1)
+		for i, s := range spaces {
+			if i > round { // its pair is not claimed yet
+				continue
+			}
+			users.Go(func() {
+				a, f := s.Open(&key)
+				if f != nil {
+					return // it was too late
+				}
+				defer a.Close()
+				src := engine.ByteBuf(bytes.Repeat([]byte{byte(i + 1)}, 8))
+				for f == nil {
+					f = a.Put(src, Layout{Off: int64(8 * i), Type: dtype.Byte, Count: 8}, nil)
+					select {
+					case begun <- true:
+					default:
+					}
+				}
+				if f.Class != engine.RegionGone {
+					t.Error(f.Class, f.Err)
+				}
+			})
+		}
+		<-begun
+		if f := r.Retire("test"); f != nil {
+			t.Fatal(f.Err)
+		}
+		was := bytes.Clone(mem)
+		for range 20 {
+			runtime.Gosched()
+		}
+		users.Wait()
+		if !bytes.Equal(mem, was) {
+			t.Fatalf("round %d: written after Retire", round)
+		}
+		if f := r.Retire("test"); f == nil || f.Class != engine.RegionGone {
+			t.Fatal("retired twice")
+		}
+	}
+	if n := owner.marks.own.claimed(); n != 1+others {
+		t.Errorf("%d pairs are claimed, want %d", n, 1+others)
+	}
+}
+
+// TestMarksOfTheDead: what a process counted in that has died is not waited for.
+func TestMarksOfTheDead(t *testing.T) {
+	spaces := testJobOf(t, 3)
+	owner, dead := spaces[0], spaces[2]
+	var key Key
+	r, err := owner.Publish(make([]byte, 8), &key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range spaces[1:] {
+		a, f := s.Open(&key)
+		if f != nil {
+			t.Fatal(f.Err)
+		}
+		if _, ok := a.mark.enter(s, owner.self, a.t.ctl, a.generation); !ok {
+			t.Fatal("refused")
+		}
+		if s != dead {
+			defer a.mark.leave(s, owner.self, &a.mark.words[0])
+		}
+	}
+	c := owner.marks.own
+	if i := owner.unmarked(c, 0, 0, c.claimed()); i != 1 {
+		t.Fatalf("pair %d is the first marked", i)
+	}
+	if i := owner.unmarked(c, 0, 2, c.claimed()); i != 2 {
+		t.Fatalf("pair %d is marked by one that may live", i)
+	}
+	owner.e.Lock()
+	owner.Down(dead.self, &engine.Fault{Class: engine.ProcFailed})
+	owner.e.Unlock()
+	if i := owner.unmarked(c, 0, 2, c.claimed()); i != 3 || c.pair(2)[0].Load() != 0 {
+		t.Fatalf("pair %d is the first marked, that of the dead is %x", i, c.pair(2)[0].Load())
+	}
+	c.words[1].Store(1 << 60) // nobody's doing but an evil peer's
+	if n := c.claimed(); n != markPairs {
+		t.Errorf("%d pairs", n)
+	}
+	r.Close()
+}
