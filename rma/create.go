@@ -117,6 +117,7 @@ func create(comm *mpi.Comm, op engine.Op, flavor Flavor, unit int64, bad *wrong,
 	}
 	if flavor == FlavorDynamic {
 		mine.bytes = 0
+		c.directory = new(directory)
 	}
 	err := c.exchange(comm, op, &mine, desc)
 	if err == nil {
@@ -136,14 +137,14 @@ func create(comm *mpi.Comm, op engine.Op, flavor Flavor, unit int64, bad *wrong,
 // exchange tells the others of the caller's part, and makes the window's
 // communicator.
 func (c *core) exchange(comm *mpi.Comm, op engine.Op, mine *entry, desc remote.Desc) error {
-	c.table = make([]byte, c.size*entryBytes)
-	at := c.table[c.rank*entryBytes:][:entryBytes]
+	c.table = newTable(c.space, c.size)
+	at := c.table.of(c.rank)
 	mine.put(at, desc)
-	err := mpi.Allgather(comm, at, c.table)
+	err := mpi.Allgather(comm, at, c.table.b)
 	if err != nil {
 		return err
 	}
-	first, err := parseEntry(c.table)
+	first, err := parseEntry(c.table.of(0))
 	if err != nil {
 		return comm.Fail(mpi.ErrMismatch, op, 0, -1, -1, "", err)
 	}
@@ -164,7 +165,7 @@ func (c *core) check(comm *mpi.Comm, op engine.Op, bad *wrong) error {
 		return comm.Fail(bad.class, op, mpi.ProcNull, -1, -1, "", bad.why)
 	}
 	for r := range c.size {
-		e, err := parseEntry(c.table[r*entryBytes:])
+		e, err := parseEntry(c.table.of(r))
 		switch {
 		case err != nil:
 			return comm.Fail(mpi.ErrMismatch, op, r, -1, -1, "", err)
@@ -229,14 +230,21 @@ func (c *core) end(lost bool) error {
 	c.freed.Store(true)
 	for r := range c.targets {
 		if t := c.targets[r].Swap(nil); t != nil {
-			t.pieces.close()
+			if t.pieces != nil {
+				t.pieces.close()
+			}
 			t.Close()
 		}
 	}
 	c.distant = nil
 	c.reachMu.Unlock()
-	c.directory.close(lost)
+	c.space.Tables.Put(c.table)
+	if c.directory != nil {
+		c.directory.close(lost)
+	}
 	drop(c.region, lost)
-	c.shared.close(lost)
+	if c.shared != nil {
+		c.shared.close(lost)
+	}
 	return c.comm.Free()
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 
 	"gompi/internal/remote"
 	"gompi/mpi"
@@ -58,9 +59,25 @@ func parseEntry(b []byte) (e entry, err error) {
 	return e, nil
 }
 
+// table is what all ranks have said, an entry each.
+type table struct{ b []byte }
+
+// newTable is a table for size ranks, which goes back to s.Tables.
+func newTable(s *remote.Space, size int) *table {
+	t, ok := s.Tables.Get().(*table)
+	if !ok {
+		t = new(table)
+	}
+	t.b = slices.Grow(t.b[:0], size*entryBytes)[:size*entryBytes]
+	return t
+}
+
+// of is the entry of a rank.
+func (t *table) of(rank int) []byte { return t.b[rank*entryBytes:][:entryBytes] }
+
 // told is what a rank said of its memory; it was parsed before.
-func (c *core) told(rank int) (unit, bytes int64, desc *remote.Desc) {
-	b := c.table[rank*entryBytes:][:entryBytes]
+func (t *table) told(rank int) (unit, bytes int64, desc *remote.Desc) {
+	b := t.of(rank)
 	le := binary.LittleEndian
 	return int64(le.Uint64(b[16:])), int64(le.Uint64(b[24:])), (*remote.Desc)(b[entryHead:])
 }

@@ -73,7 +73,7 @@ func AllocateShared[T any](comm *mpi.Comm, n int) (*Window, error) {
 		s.close(true)
 		return nil, err
 	}
-	w.core.shared = s
+	w.core.shared = &s
 	return w, nil
 }
 

@@ -32,7 +32,7 @@ type target struct {
 	size           int64
 	first          sync.Mutex // held by the first access after LockAll
 
-	pieces pieces // of a dynamic window
+	pieces *pieces // of a dynamic window, else nil
 }
 
 // reach finds a rank's memory, on first use with the help of the operating
@@ -52,7 +52,7 @@ func (c *core) reach(op engine.Op, rank int) (*target, error) {
 	if c.freed.Load() {
 		return nil, c.gone(op)
 	}
-	unit, bytes, desc := c.told(rank)
+	unit, bytes, desc := c.table.told(rank)
 	t := &target{rank: rank, unit: unit}
 	t.Target = &t.own
 	if f := c.space.ReachInto(t.Target, c.ctx.Members.At(rank), desc); f != nil {
@@ -62,6 +62,7 @@ func (c *core) reach(op engine.Op, rank int) (*target, error) {
 	t.size = t.Bytes()
 	switch {
 	case c.flavor == FlavorDynamic:
+		t.pieces = new(pieces)
 	case t.size != bytes:
 		t.Close()
 		return nil, c.comm.Fail(mpi.ErrUnreachable, op, rank, t.size, bytes, "bytes", fmt.Errorf("its memory is not what it said"))

@@ -67,7 +67,7 @@ type core struct {
 	size   int
 	words  words
 
-	table []byte // what all ranks said of their memory
+	table *table // what all ranks said of their memory, until freed
 
 	ending  atomic.Bool // Free is called; set under reachMu
 	freed   atomic.Bool
@@ -77,8 +77,8 @@ type core struct {
 	reachMu sync.Mutex
 	distant []*target // those reached that are not mapped, guarded by reachMu
 
-	directory directory // of a dynamic window
-	shared    shared    // of a window of AllocateShared
+	directory *directory // of a dynamic window, else nil
+	shared    *shared    // of a window of AllocateShared, else nil
 
 	spareMu sync.Mutex
 	scalars *scalar // not in use, guarded by spareMu
@@ -97,24 +97,24 @@ func (w *Window) Group() mpi.Group { return w.core.comm.Group() }
 // Flavor is how the window was made. Local. MPI 4.1 section 12.2.6.
 func (w *Window) Flavor() Flavor { return w.core.flavor }
 
-// Bytes is the size of a rank's memory, 0 in a dynamic window and for a rank
-// that does not exist. Local. MPI 4.1 section 12.2.6.
+// Bytes is the size of a rank's memory, 0 in a dynamic window, for a rank that
+// does not exist, and after Free. Local. MPI 4.1 section 12.2.6.
 func (w *Window) Bytes(rank int) int64 {
-	if rank < 0 || rank >= w.core.size {
+	if rank < 0 || rank >= w.core.size || w.core.freed.Load() {
 		return 0
 	}
-	_, bytes, _ := w.core.told(rank)
+	_, bytes, _ := w.core.table.told(rank)
 	return bytes
 }
 
 // DispUnit is the size of the elements in which offsets of a rank's memory are
-// counted, 1 in a dynamic window, 0 for a rank that does not exist. Local.
-// MPI 4.1 section 12.2.6.
+// counted, 1 in a dynamic window, 0 for a rank that does not exist and after
+// Free. Local. MPI 4.1 section 12.2.6.
 func (w *Window) DispUnit(rank int) int64 {
-	if rank < 0 || rank >= w.core.size {
+	if rank < 0 || rank >= w.core.size || w.core.freed.Load() {
 		return 0
 	}
-	unit, _, _ := w.core.told(rank)
+	unit, _, _ := w.core.table.told(rank)
 	return unit
 }
 

@@ -23,7 +23,7 @@ type Context struct {
 	e      *Engine
 	rank32 int32
 	keys   [wire.NumPlanes]match.Key // source 0, tag 0
-	mine   [wire.NumPlanes]match.Key // source is this rank, tag 0
+	mine   match.Key                 // on PlaneP2P; source is this rank, tag 0
 
 	// Guarded by the engine.
 	peers   []*Peer  // by rank in Targets, nil until used
@@ -85,8 +85,8 @@ func (e *Engine) newContext(id wire.ContextID, members wire.Members, owner any) 
 	c.peers = c.peers[:members.Len()]
 	for pl := range c.keys {
 		c.keys[pl] = match.NewKey(id, wire.Plane(pl), 0, 0)
-		c.mine[pl] = match.NewKey(id, wire.Plane(pl), c.rank32, 0)
 	}
+	c.mine = c.keys[wire.PlaneP2P].With(c.rank32, 0)
 	return c, nil
 }
 

@@ -31,7 +31,7 @@ func (e *Engine) SendNow(c *Context, b Buf, dest, tag int32) bool {
 		e.mu.Unlock()
 		return false
 	}
-	key := &c.mine[wire.PlaneP2P]
+	key := &c.mine
 	e.head = wire.Header{key.W0, key.W1, key.W2 | uint64(uint32(tag)), word3(kindEager, 0, uint32(p.owed))}
 	if p.link.Send(p.slot, &e.head, b.flat(), 0) != transport.Sent {
 		e.mu.Unlock()

@@ -61,7 +61,7 @@ func (s *Space) Allocate(n int64, words int) (*Region, error) {
 	if n < 0 || n > maxBytes {
 		return nil, fmt.Errorf("%d bytes cannot be allocated", n)
 	}
-	r := &Region{}
+	r := s.blankRegion()
 	s.memory(r, int(n))
 	if err := s.furnish(r, words); err != nil {
 		s.giveBack(r, false)
@@ -139,7 +139,8 @@ func (s *Space) Within(t *Target, off, n int64, words int) (*Region, error) {
 
 // newRegion makes a region that nobody knows yet.
 func (s *Space) newRegion(mem []byte, words int) (*Region, error) {
-	r := &Region{mem: mem}
+	r := s.blankRegion()
+	r.mem = mem
 	return r, s.furnish(r, words)
 }
 
@@ -185,7 +186,8 @@ func (r *Region) Desc() Desc { return r.desc }
 func (r *Region) Mem() []byte { return r.mem }
 
 // Close ends the region and gives back what was allocated for it: all others
-// have closed their targets of it. The handle is refused from now on.
+// have closed their targets of it. The handle is refused from now on. r is not
+// used any more: another region may take its place.
 func (r *Region) Close() { r.close(false) }
 
 // Abandon is Close while others may still access the region: what they have
@@ -202,7 +204,8 @@ func (r *Region) close(used bool) {
 	r.closed, r.abandoned = true, used
 	s.closeLocks(r)
 	s.unregister(r)
-	if r.users == 0 {
+	unused := r.users == 0
+	if unused {
 		s.controls.freeControl(r.ctl, used)
 	}
 	s.e.Unlock()
@@ -211,6 +214,18 @@ func (r *Region) close(used bool) {
 		s.e.Hide(r.key)
 	}
 	s.giveBack(r, used)
+	if unused && !used {
+		s.spares.Put(r)
+	}
+}
+
+// blankRegion is a zero region.
+func (s *Space) blankRegion() *Region {
+	if r, ok := s.spares.Get().(*Region); ok {
+		*r = Region{}
+		return r
+	}
+	return new(Region)
 }
 
 // Reach makes a target of a region of process p, or of this one. What is wrong

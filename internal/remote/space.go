@@ -36,8 +36,10 @@ type Space struct {
 	joints   joints
 	pieces   sync.Pool // of *pieces
 	runLists sync.Pool // of *runList
-	// Waits is for the layer above: what its waits need, between them.
-	Waits sync.Pool
+	// Waits and Tables are the layer above's: what its waits and its windows
+	// need, to be used again.
+	Waits, Tables sync.Pool
+	spares        sync.Pool // of *Region: those that were closed
 	// departed holds the processes that have ended. A map is replaced, never
 	// changed.
 	departed atomic.Pointer[map[wire.ProcID]*engine.Fault]
