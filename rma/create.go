@@ -27,7 +27,13 @@ const (
 // comm, an intracommunicator: what one rank cannot do is an error on all.
 // MPI 4.1 section 12.2.1.
 func Create[T any](comm *mpi.Comm, mem []T) (*Window, error) {
-	return create(comm, opCreate, FlavorCreate, sizeOf[T](), typeError[T](), func(s *remote.Space, words int) (*remote.Region, error) {
+	return CreateWithInfo(comm, mem, nil)
+}
+
+// CreateWithInfo is Create with hints, which the window keeps; see SetInfo.
+// MPI 4.1 section 12.2.1.
+func CreateWithInfo[T any](comm *mpi.Comm, mem []T, info *mpi.Info) (*Window, error) {
+	return create(comm, opCreate, FlavorCreate, sizeOf[T](), typeError[T](), info, func(s *remote.Space, words int) (*remote.Region, error) {
 		return s.Expose(bytesOf(mem), words)
 	})
 }
@@ -37,8 +43,14 @@ func Create[T any](comm *mpi.Comm, mem []T) (*Window, error) {
 // intracommunicator: what one rank cannot do is an error on all.
 // MPI 4.1 section 12.2.2.
 func Allocate[T any](comm *mpi.Comm, n int) (*Window, error) {
+	return AllocateWithInfo[T](comm, n, nil)
+}
+
+// AllocateWithInfo is Allocate with hints, which the window keeps; see SetInfo.
+// MPI 4.1 section 12.2.2.
+func AllocateWithInfo[T any](comm *mpi.Comm, n int, info *mpi.Info) (*Window, error) {
 	unit := sizeOf[T]()
-	return create(comm, opAllocate, FlavorAllocate, unit, cmp.Or(typeError[T](), sizeError(n, unit)), func(s *remote.Space, words int) (*remote.Region, error) {
+	return create(comm, opAllocate, FlavorAllocate, unit, cmp.Or(typeError[T](), sizeError(n, unit)), info, func(s *remote.Space, words int) (*remote.Region, error) {
 		return s.Allocate(int64(n)*unit, words)
 	})
 }
@@ -46,7 +58,13 @@ func Allocate[T any](comm *mpi.Comm, n int) (*Window, error) {
 // CreateDynamic makes a window without memory, see Attach. Collective over
 // comm, an intracommunicator. MPI 4.1 section 12.2.4.
 func CreateDynamic(comm *mpi.Comm) (*Window, error) {
-	return create(comm, opCreateDynamic, FlavorDynamic, 1, nil, func(s *remote.Space, words int) (*remote.Region, error) {
+	return CreateDynamicWithInfo(comm, nil)
+}
+
+// CreateDynamicWithInfo is CreateDynamic with hints, which the window keeps; see
+// SetInfo. MPI 4.1 section 12.2.4.
+func CreateDynamicWithInfo(comm *mpi.Comm, info *mpi.Info) (*Window, error) {
+	return create(comm, opCreateDynamic, FlavorDynamic, 1, nil, info, func(s *remote.Space, words int) (*remote.Region, error) {
 		return s.Allocate(directoryBytes, words)
 	})
 }
@@ -94,7 +112,7 @@ func collective(comm *mpi.Comm, op engine.Op) error {
 }
 
 // create makes a window: one exchange among all ranks.
-func create(comm *mpi.Comm, op engine.Op, flavor Flavor, unit int64, bad *wrong, alloc func(*remote.Space, int) (*remote.Region, error)) (*Window, error) {
+func create(comm *mpi.Comm, op engine.Op, flavor Flavor, unit int64, bad *wrong, info *mpi.Info, alloc func(*remote.Space, int) (*remote.Region, error)) (*Window, error) {
 	if err := collective(comm, op); err != nil {
 		return nil, err
 	}
@@ -131,6 +149,9 @@ func create(comm *mpi.Comm, op engine.Op, flavor Flavor, unit int64, bad *wrong,
 		c.targets = make([]atomic.Pointer[target], c.size)
 	}
 	c.targets = c.targets[:c.size]
+	if info.Len() > 0 {
+		c.comm.SetInfo(info)
+	}
 	return &c.window, nil
 }
 

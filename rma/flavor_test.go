@@ -3,6 +3,8 @@
 package rma_test
 
 import (
+	"math"
+	"reflect"
 	"testing"
 
 	"gompi/mpi"
@@ -75,6 +77,76 @@ func TestShared(t *testing.T) {
 			}, way.opts...)
 		})
 	}
+}
+
+// TestSharedNoncontiguous: each part begins on a line of its own if all ranks
+// say so, else side by side.
+func TestSharedNoncontiguous(t *testing.T) {
+	for _, way := range ways[:3] {
+		t.Run(way.name, func(t *testing.T) {
+			mpitest.Run(t, 3, func(t *mpitest.T, w *mpi.Comm) {
+				for _, all := range []bool{true, false} {
+					hint := mpi.NewInfo("alloc_shared_noncontig", "true")
+					if !all && w.Rank() == 1 {
+						hint = nil
+					}
+					win, err := rma.AllocateSharedWithInfo[int32](w, 1+w.Rank(), hint)
+					must(t, err)
+					if got := win.Info().Len(); got != hint.Len() {
+						t.Fatalf("%d hints are kept", got)
+					}
+					must(t, win.Fence(0))
+					first := uintptr(0)
+					for r := range w.Size() {
+						part, err := rma.SharedQuery[int32](win, r)
+						must(t, err)
+						at := reflect.ValueOf(part).Pointer()
+						if len(part) != 1+r || part[r] != 0 {
+							t.Fatalf("rank %d has %v", r, part)
+						}
+						switch want := first + uintptr(2*r*(r+1)); {
+						case all && at%128 != 0:
+							t.Fatalf("the part of rank %d begins at %#x", r, at)
+						case r == 0:
+							first = at
+						case !all && at != want:
+							t.Fatalf("the part of rank %d begins at %#x, not %#x", r, at, want)
+						}
+					}
+					must(t, win.Fence(0))
+					must(t, rma.Put(win, []int32{7}, (w.Rank()+1)%3, 0))
+					must(t, win.Fence(0))
+					if rma.Memory[int32](win)[0] != 7 {
+						t.Fatal(rma.Memory[int32](win))
+					}
+					must(t, win.Free())
+				}
+				_, err := rma.AllocateSharedWithInfo[int64](w, math.MaxInt64/8, mpi.NewInfo("alloc_shared_noncontig", "true"))
+				wantError(t, err, mpi.ErrRMAShared)
+			}, way.opts...)
+		})
+	}
+}
+
+// TestHints: windows keep the hints that they are made with.
+func TestHints(t *testing.T) {
+	mpitest.Run(t, 2, func(t *mpitest.T, w *mpi.Comm) {
+		hints := mpi.NewInfo("no_locks", "false", "accumulate_ordering", "none", "mine", "7")
+		for _, one := range []func() (*rma.Window, error){
+			func() (*rma.Window, error) { return rma.CreateWithInfo(w, make([]byte, 5), hints) },
+			func() (*rma.Window, error) { return rma.AllocateWithInfo[int64](w, 5, hints) },
+			func() (*rma.Window, error) { return rma.AllocateSharedWithInfo[int64](w, 5, hints) },
+			func() (*rma.Window, error) { return rma.CreateDynamicWithInfo(w, hints) },
+		} {
+			win, err := one()
+			must(t, err)
+			kept := win.Info()
+			if kept.Len() != 3 || kept.Get("mine") != "7" || kept.Get("accumulate_ordering") != "none" {
+				t.Fatalf("%v keeps %d hints", win.Flavor(), kept.Len())
+			}
+			must(t, win.Free())
+		}
+	})
 }
 
 // TestSharedApart: ranks that share no memory are told so, all of them.

@@ -5,11 +5,15 @@ package rma
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gompi/internal/engine"
 	"gompi/internal/remote"
 	"gompi/mpi"
 )
+
+// hintNoncontig lets the parts of a shared window lie apart.
+const hintNoncontig = "alloc_shared_noncontig"
 
 const (
 	opAllocateShared engine.Op = "rma.AllocateShared"
@@ -35,6 +39,15 @@ func (s *shared) close(lost bool) {
 // side, in their order. Collective over comm, an intracommunicator: what one
 // rank cannot do is an error on all. MPI 4.1 section 12.2.3.
 func AllocateShared[T any](comm *mpi.Comm, n int) (*Window, error) {
+	return AllocateSharedWithInfo[T](comm, n, nil)
+}
+
+// AllocateSharedWithInfo is AllocateShared with hints, which the window keeps;
+// see SetInfo. If all ranks give alloc_shared_noncontig as "true", the parts of
+// the ranks do not lie side by side: each begins on a cache line of its own, so
+// that ranks which store in their parts do not disturb each other.
+// MPI 4.1 section 12.2.3.
+func AllocateSharedWithInfo[T any](comm *mpi.Comm, n int, info *mpi.Info) (*Window, error) {
 	bad := typeError[T]()
 	if bad == nil {
 		bad = sizeError(n, sizeOf[T]())
@@ -43,7 +56,7 @@ func AllocateShared[T any](comm *mpi.Comm, n int) (*Window, error) {
 		return nil, err
 	}
 	if comm.Size() == 1 {
-		return create(comm, opAllocateShared, FlavorShared, sizeOf[T](), bad, func(space *remote.Space, words int) (*remote.Region, error) {
+		return create(comm, opAllocateShared, FlavorShared, sizeOf[T](), bad, info, func(space *remote.Space, words int) (*remote.Region, error) {
 			return space.Allocate(int64(n)*sizeOf[T](), words)
 		})
 	}
@@ -52,12 +65,12 @@ func AllocateShared[T any](comm *mpi.Comm, n int) (*Window, error) {
 	if bad == nil {
 		mine = int64(n) * sizeOf[T]()
 	}
-	at, desc, err := s.agree(comm, mine)
+	at, desc, err := s.agree(comm, mine, info.Get(hintNoncontig) == "true")
 	if err != nil {
 		s.close(true)
 		return nil, err
 	}
-	w, err := create(comm, opAllocateShared, FlavorShared, sizeOf[T](), bad, func(space *remote.Space, words int) (*remote.Region, error) {
+	w, err := create(comm, opAllocateShared, FlavorShared, sizeOf[T](), bad, info, func(space *remote.Space, words int) (*remote.Region, error) {
 		_, ctx := comm.Internal()
 		var f *engine.Fault
 		if s.part, f = space.Reach(ctx.Members.At(0), desc); f != nil {
@@ -79,23 +92,13 @@ func AllocateShared[T any](comm *mpi.Comm, n int) (*Window, error) {
 
 // agree allocates memory for all ranks on rank 0. It returns where the caller's
 // n bytes begin, and what there is to know of the whole.
-func (s *shared) agree(comm *mpi.Comm, n int64) (at int64, desc *remote.Desc, err error) {
-	sizes := make([]int64, comm.Size())
-	sizes[comm.Rank()] = n
-	if err := mpi.Allgather(comm, sizes[comm.Rank():][:1], sizes); err != nil {
+func (s *shared) agree(comm *mpi.Comm, n int64, apart bool) (at int64, desc *remote.Desc, err error) {
+	parts := make([]part, comm.Size())
+	parts[comm.Rank()] = part{n, apart}
+	if err := mpi.Allgather(comm, parts[comm.Rank():][:1], parts); err != nil {
 		return 0, nil, err
 	}
-	total := int64(0)
-	for r, n := range sizes {
-		if n < 0 || n > math.MaxInt64-total {
-			total = -1 // the allocation fails, on rank 0
-			break
-		}
-		if r < comm.Rank() {
-			at += n
-		}
-		total += n
-	}
+	at, total := layParts(parts, comm.Rank())
 	d := new(remote.Desc)
 	if comm.Rank() == 0 {
 		e, _ := comm.Internal()
@@ -105,6 +108,31 @@ func (s *shared) agree(comm *mpi.Comm, n int64) (at int64, desc *remote.Desc, er
 		}
 	}
 	return at, d, mpi.Bcast(comm, d[:], 0)
+}
+
+// part is what a rank says of its part of the memory.
+type part struct {
+	bytes int64
+	apart bool // it may lie apart from the others
+}
+
+// layParts says where the part of a rank begins, and how long the whole is: -1
+// if no memory is so long.
+func layParts(parts []part, rank int) (at, total int64) {
+	apart := !slices.ContainsFunc(parts, func(p part) bool { return !p.apart })
+	for r, p := range parts {
+		if apart {
+			total = (total + remote.Line - 1) &^ (remote.Line - 1)
+		}
+		if p.bytes < 0 || p.bytes > math.MaxInt64-remote.Line-total {
+			return 0, -1
+		}
+		if r == rank {
+			at = total
+		}
+		total += p.bytes
+	}
+	return at, total
 }
 
 // SharedQuery is the memory of a rank in a window of AllocateShared, as

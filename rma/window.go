@@ -126,14 +126,6 @@ func (w *Window) Name() string { return w.core.comm.Name() }
 // MPI 4.1 section 7.8.
 func (w *Window) SetName(name string) { w.core.comm.SetName(name) }
 
-// SetInfo replaces the window's hints by a copy of info, on this process. No
-// hint is known to this library: they are kept for the program. Local.
-// MPI 4.1 section 12.2.7.
-func (w *Window) SetInfo(info *mpi.Info) { w.core.comm.SetInfo(info) }
-
-// Info returns a copy of the window's hints. Local. MPI 4.1 section 12.2.7.
-func (w *Window) Info() *mpi.Info { return w.core.comm.Info() }
-
 // WithContext returns the same window for calls that give up when ctx ends; see
 // "Giving up" in the package documentation. Local.
 func (w *Window) WithContext(ctx context.Context) *Window {

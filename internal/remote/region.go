@@ -8,7 +8,11 @@ import (
 
 	"gompi/internal/engine"
 	"gompi/internal/wire"
+	"gompi/transport"
 )
+
+// Line is the alignment of memory that is allocated, in bytes.
+const Line = transport.ShareAlign
 
 // maxBytes bounds the size of memory that is allocated: beyond it no machine
 // has addresses, and Go panics.
