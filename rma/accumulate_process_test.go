@@ -97,6 +97,7 @@ func sumCheck(w *mpi.Comm, win *rma.Window, mine []int64, dies bool) error {
 }
 
 func TestSumsOfProcesses(t *testing.T) {
+	ofProcesses(t)
 	for _, transport := range []string{"shm", "tcp"} {
 		for _, what := range []string{"sums", "sums killed"} {
 			t.Run(transport+"/"+what, func(t *testing.T) {

@@ -36,6 +36,15 @@ func overAll(t *testing.T, n int, f func(t *mpitest.T, w *mpi.Comm)) {
 	}
 }
 
+// ofProcesses skips a test that starts processes under the race detector: it
+// sees one process, which there takes seconds to do nothing.
+func ofProcesses(t *testing.T) {
+	t.Helper()
+	if underRace {
+		t.Skip("the race detector does not see what processes do to each other")
+	}
+}
+
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

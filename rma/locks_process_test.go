@@ -193,6 +193,7 @@ func lockTime() time.Duration {
 }
 
 func TestLocksOfProcesses(t *testing.T) {
+	ofProcesses(t)
 	for _, transport := range []string{"shm", "tcp"} {
 		t.Run(transport, func(t *testing.T) {
 			lockRanks(t, "all", lockTime(), mpitest.Env("GOMPI_TRANSPORT="+transport))
@@ -201,6 +202,7 @@ func TestLocksOfProcesses(t *testing.T) {
 }
 
 func TestLocksOfKilledProcesses(t *testing.T) {
+	ofProcesses(t)
 	for _, transport := range []string{"shm", "tcp"} {
 		for _, what := range []string{"holder", "waiter"} {
 			t.Run(transport+"/"+what, func(t *testing.T) {

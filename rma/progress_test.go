@@ -18,6 +18,7 @@ import (
 // while that computes without calling the library, also if it has one
 // processor.
 func TestProgress(t *testing.T) {
+	ofProcesses(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -185,6 +185,7 @@ func programsRank(w *mpi.Comm, arg string) error {
 // TestRandomOneSidedProcesses is TestRandomOneSided in real processes, several
 // programs in each job.
 func TestRandomOneSidedProcesses(t *testing.T) {
+	ofProcesses(t)
 	jobs, each := 2, uint64(10)
 	if testlab.Long() {
 		jobs, each = 60, 100

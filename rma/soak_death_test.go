@@ -160,6 +160,7 @@ func deathRank(w *mpi.Comm, arg string) error {
 // TestSoakDeath kills a rank in the middle of one-sided accesses: all others
 // are told so, none hangs, and the window can be freed.
 func TestSoakDeath(t *testing.T) {
+	ofProcesses(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -110,6 +110,7 @@ func measure(win *rma.Window, n int) error {
 // TestStressComputing: accesses to a rank that computes complete. -v shows how
 // long they take.
 func TestStressComputing(t *testing.T) {
+	ofProcesses(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
