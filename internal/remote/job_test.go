@@ -41,26 +41,31 @@ func testJobOf(t testing.TB, n int) []*Space {
 	hub := inproc.NewHub()
 	spaces := make([]*Space, n)
 	for i := range spaces {
-		self := wire.ProcID{Job: testJob, Serial: uint32(i + 1)}
-		sl := wait.NewChan()
-		tr, err := hub.Open(transport.Env{Self: self, Wake: sl.Wake, Segment: -1, Bell: -1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := engine.New(engine.Config{
-			Self: self, Control: testControl{}, Transports: []transport.Transport{distant{tr}}, Sleeper: sl, Policy: wait.ForGoroutine(),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			ended, cancel := context.WithCancel(context.Background())
-			cancel()
-			e.Close(ended)
-		})
-		spaces[i] = Of(e)
+		spaces[i] = testProcess(t, hub, wire.ProcID{Job: testJob, Serial: uint32(i + 1)})
 	}
 	return spaces
+}
+
+// testProcess starts one process.
+func testProcess(t testing.TB, hub *inproc.Hub, self wire.ProcID) *Space {
+	t.Helper()
+	sl := wait.NewChan()
+	tr, err := hub.Open(transport.Env{Self: self, Wake: sl.Wake, Segment: -1, Bell: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := engine.New(engine.Config{
+		Self: self, Control: testControl{}, Transports: []transport.Transport{distant{tr}}, Sleeper: sl, Policy: wait.ForGoroutine(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ended, cancel := context.WithCancel(context.Background())
+		cancel()
+		e.Close(ended)
+	})
+	return Of(e)
 }
 
 // access is a region and a target of it.

@@ -287,7 +287,8 @@ func (s *Space) reachOwn(t *Target) *engine.Fault {
 // is that the region is known to be gone.
 func (s *Space) choose(t *Target, d *description) *engine.Fault {
 	t.way = served
-	if s.onlyServed {
+	if s.onlyServed || t.proc.Job != s.self.Job {
+		// In guard words, visits and marks a process is its serial in its job.
 		return nil
 	}
 	if err := s.controls.mapControl(&t.block, d.proc, d.control); err != nil {

@@ -34,6 +34,7 @@ func (s *Space) serveWaiting(p *peer, r *Region) {
 		s.unlock(r.ctl)
 		s.release(r)
 		s.e.Unlock()
+		s.controls.sweep() // the process may have ended meanwhile
 		r = next
 	}
 }

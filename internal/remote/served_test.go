@@ -531,3 +531,23 @@ func FuzzDesc(f *testing.F) {
 		}
 	})
 }
+
+// A request that waits for a guard keeps nothing of a process that has ended.
+func TestEndsWhileOneWaits(t *testing.T) {
+	r, target := servedPair(t, 64)
+	owner := r.s
+	if !r.ctl.guardTry(99) {
+		t.Fatal("guard")
+	}
+	ok(t, target.Accumulate(engine.ByteBuf(make([]byte, 8)), Layout{0, dtype.Byte, 8}, kernel.Replace))
+	waitUntil(t, owner, func() bool { return r.users == 1 })
+	r.Close()
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	owner.e.Close(ended)
+	waitUntil(t, owner, func() bool {
+		owner.controls.mu.Lock()
+		defer owner.controls.mu.Unlock()
+		return owner.controls.live == 0 && owner.controls.arenas == nil
+	})
+}
