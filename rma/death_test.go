@@ -3,6 +3,7 @@
 package rma_test
 
 import (
+	"reflect"
 	"sync"
 	"testing"
 	"time"
@@ -113,4 +114,51 @@ func TestLeaks(t *testing.T) {
 		})
 		times /= 10
 	}
+}
+
+// TestMemoryOfTheMournedIsNotUsedAgain: a window whose Free fails leaves its
+// memory alone, as others may still write there; one that ends well does not.
+func TestMemoryOfTheMournedIsNotUsedAgain(t *testing.T) {
+	for _, way := range ways[:3] {
+		t.Run(way.name, func(t *testing.T) {
+			j := mpitest.NewJob(t, way.opts...)
+			var ranks sync.WaitGroup
+			for _, sp := range j.Add(3) {
+				p, err := j.Boot(sp)
+				must(t, err)
+				ranks.Go(func() { allocateAfterDeath(t, j, p) })
+			}
+			ranks.Wait()
+		})
+	}
+}
+
+func allocateAfterDeath(t *testing.T, j *mpitest.Job, p *mpi.Process) {
+	w := p.World()
+	place := func(win *rma.Window, err error) uintptr {
+		must(t, err)
+		return reflect.ValueOf(rma.Memory[int64](win)).Pointer()
+	}
+	once, err := rma.Allocate[int64](w, 100)
+	first := place(once, err)
+	must(t, once.Free())
+	lost, err := rma.Allocate[int64](w, 100)
+	if again := place(lost, err); again != first {
+		t.Errorf("memory at %#x, that of a window that was freed is at %#x", again, first)
+	}
+	if err := w.Barrier(); w.Rank() == 2 {
+		j.Kill(p)
+		return
+	} else if err != nil {
+		failed(t, err)
+	}
+	failed(t, lost.Free())
+	for k := range 3 {
+		win, err := rma.Allocate[int64](p.Self(), 100)
+		if at := place(win, err); at == first {
+			t.Errorf("window %d has the memory that the dead may write to", k)
+		}
+		defer win.Free()
+	}
+	must(t, j.Leave(p))
 }
