@@ -12,6 +12,7 @@ import (
 	"unsafe"
 
 	"gompi/internal/dtype"
+	"gompi/internal/mem"
 )
 
 // Buf is a run of packed bytes of the elements of Type that stand at base. The
@@ -124,7 +125,7 @@ func (b Buf) UnpackExternal(src []byte) { b.Type.UnpackExternal(b.base, b.Count(
 // fill copies as much of src as b holds to its beginning and returns how much.
 func (b Buf) fill(src []byte) int64 {
 	if !b.Strided() {
-		return int64(copy(b.flat(), src))
+		return int64(mem.Take(b.flat(), src))
 	}
 	n := min(b.n, int64(len(src)))
 	b.Unpack(0, src[:n])

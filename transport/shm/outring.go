@@ -5,6 +5,7 @@ package shm
 import (
 	"encoding/binary"
 
+	"gompi/internal/mem"
 	"gompi/internal/segment"
 	"gompi/internal/wire"
 	"gompi/transport"
@@ -122,7 +123,7 @@ func (o *outRing) put(k kind, h *wire.Header, p []byte) {
 	} else if len(p) <= inlineMax {
 		copy(s.inline[:], p)
 	} else {
-		copy(o.data[o.place&uint32(len(o.data)-1):], p)
+		mem.Put(o.data[o.place&uint32(len(o.data)-1):], p)
 		o.dataPos = o.place + uint32(len(p))
 		w = o.early
 	}

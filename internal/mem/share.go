@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mem
+
+const (
+	// putMin is from where on asking for the lines ahead pays, takeMin from where
+	// on one string instruction does. docs/design/012-board.md has the figures.
+	putMin  = 512
+	takeMin = 2 << 10
+)
+
+// Put is Copy to memory that another processor has read last: its lines are
+// asked for together, before the first is written.
+func Put(dst, src []byte) int {
+	if n := min(len(dst), len(src)); n >= putMin && n <= piece {
+		own(dst[:n])
+	}
+	return Copy(dst, src)
+}
+
+// Take is Copy from memory that another processor has written last.
+func Take(dst, src []byte) int {
+	if n := min(len(dst), len(src)); n >= takeMin && n <= piece && stringsFast() {
+		move(dst[:n], src[:n])
+		return n
+	}
+	return Copy(dst, src)
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !race
+
+package mem
+
+import "sync"
+
+// machine is asked once, when it first matters: under a hypervisor the answer
+// takes many microseconds.
+var machine struct {
+	once    sync.Once
+	strings bool
+}
+
+// stringsFast reports whether move is the fastest way to read lines that another
+// processor owns: with it more of them are under way at a time than with loads.
+func stringsFast() bool {
+	machine.once.Do(func() { machine.strings = hasFastStrings() })
+	return machine.strings
+}
+
+// hasFastStrings reports an Intel processor with fast string instructions.
+func hasFastStrings() bool
+
+// own asks for the lines of p, to be written.
+//
+//go:noescape
+func own(p []byte)
+
+// move copies len(dst) bytes.
+//
+//go:noescape
+func move(dst, src []byte)

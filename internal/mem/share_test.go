@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mem
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+)
+
+// Put and Take copy what copy does, and touch nothing beside it, at all places
+// in lines and around the lengths where they change their way.
+func TestPutAndTake(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	src := make([]byte, 2*piece)
+	for i := range src {
+		src[i] = byte(rnd.Uint32())
+	}
+	lengths := []int{0, 1, 7, 8, 63, 64, 65, 300, putMin - 1, putMin, putMin + 1, takeMin - 1, takeMin, takeMin + 1, 4096, 5000, 16 << 10, piece, piece + 1}
+	for name, f := range map[string]func(dst, src []byte) int{"Put": Put, "Take": Take} {
+		for _, n := range lengths {
+			for range 20 {
+				at, from, more := rnd.IntN(130), rnd.IntN(130), rnd.IntN(3)
+				got := bytes.Repeat([]byte{0xa5}, at+n+130)
+				want := bytes.Clone(got)
+				copy(want[at:at+n], src[from:from+n])
+				if k := f(got[at:at+n], src[from:from+n+more]); k != n {
+					t.Fatalf("%s of %d bytes: %d", name, n, k)
+				}
+				if !bytes.Equal(got, want) {
+					t.Fatalf("%s of %d bytes from %d to %d: wrong", name, n, from, at)
+				}
+			}
+		}
+		if n := f(make([]byte, 3), make([]byte, 5000)); n != 3 {
+			t.Errorf("%s to 3 bytes: %d", name, n)
+		}
+	}
+}
+
+// The string instruction and the loop over lines do what their twins do.
+func FuzzMove(f *testing.F) {
+	f.Add([]byte("some bytes"), 3, 5)
+	f.Fuzz(func(t *testing.T, src []byte, at, n int) {
+		at = int(min(uint(at)%64, uint(len(src))))
+		n = int(min(uint(n), uint(len(src))))
+		if at+n > len(src) {
+			n = len(src) - at
+		}
+		got := make([]byte, n+2)
+		own(got[1 : n+1])
+		if move(got[1:n+1], src[at:at+n]); !bytes.Equal(got[1:n+1], src[at:at+n]) || got[0] != 0 || got[n+1] != 0 {
+			t.Fatalf("%d bytes at %d: %x", n, at, got)
+		}
+	})
+}
