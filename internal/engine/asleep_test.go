@@ -3,7 +3,12 @@
 package engine
 
 import (
+	"encoding/binary"
 	"testing"
+	"time"
+
+	"gompi/collectives"
+	"gompi/internal/wait"
 )
 
 // A process that sleeps as a whole must notice what its own goroutines do.
@@ -84,5 +89,48 @@ func TestSelfCreditWakesQueue(t *testing.T) {
 		if o := soon(t, "receive", func() Outcome { return n.Wait(h) }); o.Status.Fault != nil {
 			t.Fatal(o.Status.Fault)
 		}
+	}
+}
+
+// A process that goes to sleep finds what was published at that moment also if
+// the publisher has not noticed and does not wake it.
+func TestSecondLook(t *testing.T) {
+	if !wait.Late {
+		t.Skip("here no look comes before the store")
+	}
+	ns := boardJob(t, 2, nil)
+	const rounds = 20
+	seen := 0
+	for range rounds {
+		out, done := make([]uint64, 1), make(chan *Fault, 1)
+		go func() { done <- ns[1].Collective(ns[1].ctx, ns[1].call64(collectives.OpBcast, nil, out, 1, 0)) }()
+		b := ns[1].ctx.board
+		var word uint64
+		var slot int
+		within(t, "sleep", func() bool {
+			ns[1].mu.Lock()
+			defer ns[1].mu.Unlock()
+			word, slot = b.op.word, b.slot(0, b.op.seq)
+			return ns[1].armed && b.ranks[1].asleep.Load() != 0
+		})
+		binary.NativeEndian.PutUint64(b.lines[slot], 7)
+		b.slots[slot].word.Store(word)
+		select {
+		case f := <-done:
+			if seen++; f != nil || out[0] != 7 {
+				t.Fatalf("broadcast: %v, %+v", out, f)
+			}
+			done <- f
+		case <-time.After(200 * time.Millisecond): // it was too late for that
+		}
+		if f := ns[0].Collective(ns[0].ctx, ns[0].call64(collectives.OpBcast, nil, []uint64{7}, 1, 0)); f != nil {
+			t.Fatal(f)
+		}
+		if f := soon(t, "broadcast", func() *Fault { return <-done }); f != nil {
+			t.Fatal(f)
+		}
+	}
+	if seen < rounds/3 { // one in ten is found on the way to sleep
+		t.Errorf("%d of %d publications that nobody tells of were found", seen, rounds)
 	}
 }

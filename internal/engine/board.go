@@ -4,6 +4,8 @@ package engine
 
 import (
 	"gompi/collectives"
+	"gompi/internal/mem"
+	"gompi/internal/wait"
 	"gompi/transport"
 )
 
@@ -42,6 +44,10 @@ const (
 	// they lie, if each rank has a processor: waiting for each other costs
 	// little then.
 	carriedBytes = 4 << 10
+	// A processor asks for about askedBytes of lines at a time, and keeps about
+	// storedBytes of stores until theirs have come.
+	askedBytes  = 1 << 10
+	storedBytes = 4 << 10
 )
 
 // boardRoom is the largest publication on a board of so many ranks.
@@ -160,10 +166,26 @@ func (b *board) payload(slot int, n int64) []byte {
 	return b.rooms[slot][:n]
 }
 
-// publish makes a slot of this rank say word. It must be free.
+// write writes a publication. Where this rank does not wait for the others next,
+// it stores into lines that have not come yet, as far as the processor can keep
+// that to itself: see publish.
+func (o *boardOp) write(to, p []byte) {
+	if !o.all && len(p) > askedBytes && len(p) <= storedBytes {
+		mem.Copy(to, p)
+	} else {
+		mem.Put(to, p)
+	}
+}
+
+// publish makes a slot of this rank say word. It must be free. Who waits for the
+// others next has time until its line has come; who does not need not wait for it.
 func (b *board) publish(slot int, word uint64) {
 	b.last[slot-b.rank*rankSlots] = uint32(word >> 32)
-	b.slots[slot].word.Store(word)
+	if b.op.all {
+		b.slots[slot].word.Store(word)
+	} else {
+		wait.Publish(&b.slots[slot].word, word)
+	}
 }
 
 // tellDue tells before operation seq what others might wait for in it, and

@@ -19,15 +19,20 @@ type boardBlocks struct {
 	same  bool // one block for all
 	ended bool // all blocks have come
 	keyed bool // one was read where it lay: its owner waits
+	blockLists
+	count int64
+	table []byte // too long for a publication
+	// late are the blocks of Gatherv that come by messages.
+	late lateBlocks
+}
+
+// blockLists are what the caller says about blocks.
+type blockLists struct {
 	// dests and sources are the neighbors.
 	dests, sources []int32
 	// send and sendAt are the blocks to send, by destination, recv and recvAt
-	// those to receive; without lengths all have count.
+	// those to receive; without lengths all have the same.
 	send, sendAt, recv, recvAt []int64
-	count                      int64
-	table                      []byte // too long for a publication
-	// late are the blocks of Gatherv that come by messages.
-	late lateBlocks
 }
 
 // lateBlocks are blocks between this rank and some others, as the arguments of
@@ -43,14 +48,13 @@ const aboveKind = 21
 // beginBlocks is begin for such operations.
 func (b *board) beginBlocks(o *boardOp, a *CollArgs) {
 	g, r, x := &a.Args, &b.read, &b.blocks
-	x.end()
-	x.count = g.Count
-	x.late.clear()
+	x.near, x.same, x.ended, x.keyed, x.count = false, false, false, false, g.Count
 	r.i, r.at, r.exposed, r.inPlace, r.root = 0, 0, false, g.InPlace, g.Root
 	o.unit, o.bytes, o.n, o.all, o.offers, o.offered = a.Unit, 0, a.Out.n, false, true, false
 	root := 0
 	switch g.Op {
 	case collectives.OpGatherv:
+		x.late.clear()
 		root, x.same, x.recv, x.recvAt = g.Root, true, g.Counts, g.Displs
 		if o.offers = b.rank != root; o.offers {
 			o.next = -1
@@ -105,6 +109,12 @@ func (b *board) stepBlocks(o *boardOp) (done bool) {
 	if o.offers && !o.offered {
 		if !b.free(b.slot(b.rank, o.seq)) {
 			return false
+		}
+		if o.op == collectives.OpScatterv && o.n <= storedBytes { // as writeAll
+			if !b.takeBlock(o) {
+				return true
+			}
+			r.i = 1
 		}
 		b.offerBlocks(o)
 		o.offered, o.told = true, true
@@ -348,7 +358,7 @@ func (x *boardBlocks) end() {
 	if cap(x.table) > maxKeptBoard {
 		x.table = nil
 	}
-	*x = boardBlocks{table: x.table, late: x.late}
+	x.blockLists = blockLists{}
 }
 
 func (l *lateBlocks) clear() {

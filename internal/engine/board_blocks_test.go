@@ -314,7 +314,8 @@ func TestBoardGarbledBlocks(t *testing.T) {
 		}
 		o.word = boardWord(o.seq, o.op, 0, kindData, 0)
 		b.read.i, b.read.at = 0, 0
-		b.blocks = boardBlocks{near: k%3 != 0, same: k%3 == 1, sources: []int32{1, 1}, recv: []int64{8, 8}, recvAt: []int64{0, 8}}
+		b.blocks = boardBlocks{near: k%3 != 0, same: k%3 == 1,
+			blockLists: blockLists{sources: []int32{1, 1}, recv: []int64{8, 8}, recvAt: []int64{0, 8}}}
 		if k%3 == 0 {
 			b.read.i = 1
 		}

@@ -113,10 +113,13 @@ func (b *board) prepare(a *CollArgs, tag int32) *boardOp {
 		root = g.Root
 		o.offers = b.rank == root
 		o.next, o.lo = root, root
+		if o.offers {
+			o.next--
+		}
 		if g.Op == collectives.OpScatter {
 			o.at = int64(b.rank) * o.n
 		} else if o.offers {
-			o.published, o.next = o.out, root-1
+			o.published = o.out
 		}
 	case collectives.OpReduce, collectives.OpGather:
 		root = g.Root
@@ -149,7 +152,7 @@ func (b *board) step(o *boardOp) (done bool) {
 			return false
 		}
 		if n := int64(len(o.published)); n > 0 {
-			mem.Copy(b.payload(i, n), o.published)
+			o.writeAll(b.payload(i, n))
 		}
 		b.publish(i, o.word)
 		o.offered, o.told = true, true
@@ -184,6 +187,20 @@ func (b *board) step(o *boardOp) (done bool) {
 		b.seen, b.told = o.seq-1, o.seq-1 // all have begun this one
 	}
 	return true
+}
+
+// writeAll writes what this rank publishes. Nobody reads the root's own block of
+// a scatter, which goes to its place first: later it would wait for the others'
+// lines.
+func (o *boardOp) writeAll(to []byte) {
+	if o.op != collectives.OpScatter {
+		o.write(to, o.published)
+		return
+	}
+	end := o.at + o.n
+	o.put(0, o.published[o.at:end])
+	o.write(to[:o.at], o.published)
+	o.write(to[end:], o.published[end:])
 }
 
 // mismatch is the fault of a publication that is not the one expected.
@@ -250,7 +267,7 @@ func (o *boardOp) put(at int64, p []byte) {
 	if o.to.n > 0 {
 		o.to.Unpack(at, p)
 	} else {
-		mem.Copy(o.out[at:], p)
+		mem.Take(o.out[at:], p)
 	}
 }
 

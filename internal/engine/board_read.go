@@ -416,12 +416,20 @@ func (b *board) endRead(o *boardOp, failed bool) {
 	r.keys, r.in = r.keys[:0], nil
 	if o.blocks {
 		b.blocks.end()
+	} else {
+		r.recv, r.recvAt = nil, nil
+		dropLarge(&r.acc[0])
+		dropLarge(&r.acc[1])
+		dropLarge(&r.hold)
+		r.hold = r.hold[:0]
 	}
-	r.recv, r.recvAt = nil, nil
-	for _, m := range []*[]byte{&r.acc[0], &r.acc[1], &r.hold, &b.packedIn, &b.packedOut} {
-		if cap(*m) > maxKeptBoard {
-			*m = nil
-		}
+	dropLarge(&b.packedIn)
+	dropLarge(&b.packedOut)
+}
+
+// dropLarge forgets memory that is too long to be kept for the next operation.
+func dropLarge(m *[]byte) {
+	if cap(*m) > maxKeptBoard {
+		*m = nil
 	}
-	r.hold = r.hold[:0]
 }

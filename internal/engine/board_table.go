@@ -12,7 +12,8 @@ import (
 // A publication of blocks, as boardBlocks has it, is
 //
 //	kindData  the block, if it is the same for all
-//	          else {edges 4}, {rank 2, end 2} for each, and the blocks side by side
+//	          else {edges 2, where the first block begins 2}, {rank 2, end 2} for
+//	          each, and the blocks side by side
 //	kindKeys  {key 8, length 8}, if it is the same for all
 //	          else {key 8, key of the table 8, edges 8} and, unless the table
 //	          has a key, {rank 8, offset 8, length 8} for each
@@ -40,7 +41,7 @@ func (b *board) offerBlocks(o *boardOp) {
 	if x.same {
 		n := int64(len(r.in))
 		if n <= b.most {
-			mem.Copy(b.payload(slot, n), r.in)
+			mem.Put(b.payload(slot, n), r.in)
 			b.publish(slot, o.word|uint64(n))
 			return
 		}
@@ -58,13 +59,14 @@ func (b *board) offerBlocks(o *boardOp) {
 		return
 	}
 	edges := len(x.sendAt)
-	n := smallHead + smallEntry*int64(edges)
-	for i := 0; i < edges && n <= b.most; i++ {
+	data := int64(0)
+	for i := 0; i < edges && data <= b.most; i++ {
 		_, _, k := b.block(o, i)
-		n += min(k, b.room)
+		data += min(k, b.room)
 	}
-	if n <= b.most {
-		b.offerSmall(o, b.payload(slot, n), edges)
+	n := blocksAt(edges, data) + data
+	if data <= b.most && n <= b.room {
+		b.offerSmall(o, b.payload(slot, n), edges, int(n-data))
 		b.publish(slot, o.word|uint64(n))
 		return
 	}
@@ -87,17 +89,26 @@ func (b *board) offerBlocks(o *boardOp) {
 }
 
 // offerSmall writes a table and the blocks.
-func (b *board) offerSmall(o *boardOp, p []byte, edges int) {
+func (b *board) offerSmall(o *boardOp, p []byte, edges, at int) {
 	in := b.read.in
-	binary.NativeEndian.PutUint32(p, uint32(edges))
-	at := smallHead + smallEntry*edges
+	binary.NativeEndian.PutUint16(p, uint16(edges))
+	binary.NativeEndian.PutUint16(p[2:], uint16(at))
 	for i := range edges {
 		rank, off, n := b.block(o, i)
-		mem.Copy(p[at:], in[off:][:n])
+		mem.Put(p[at:], in[off:][:n])
 		at += int(n)
 		binary.NativeEndian.PutUint16(p[smallHead+smallEntry*i:], uint16(rank))
 		binary.NativeEndian.PutUint16(p[smallHead+smallEntry*i+2:], uint16(at))
 	}
+}
+
+// blocksAt is where blocks begin behind a table: long ones on a line of their own.
+func blocksAt(edges int, bytes int64) int64 {
+	at := smallHead + smallEntry*int64(edges)
+	if at+bytes > boardInline {
+		at = (at + boardLine - 1) &^ (boardLine - 1)
+	}
+	return at
 }
 
 // fillTable writes where the blocks lie.
@@ -125,9 +136,9 @@ func (b *board) edge(src int) (k int) {
 
 // smallBlock is the next block of a rank in what it has published.
 func (b *board) smallBlock(o *boardOp, src int, p []byte) ([]byte, bool) {
-	edges := 0
+	edges, first := 0, 0
 	if len(p) >= smallHead {
-		edges = int(binary.NativeEndian.Uint32(p))
+		edges, first = int(binary.NativeEndian.Uint16(p)), int(binary.NativeEndian.Uint16(p[2:]))
 	}
 	if edges > (len(p)-smallHead)/smallEntry {
 		return nil, o.garbled(src, "%d edges in %d bytes", edges, len(p))
@@ -145,7 +156,7 @@ func (b *board) smallBlock(o *boardOp, src int, p []byte) ([]byte, bool) {
 			k--
 			continue
 		}
-		at, end := smallHead+smallEntry*edges, int(binary.NativeEndian.Uint16(e[2:]))
+		at, end := first, int(binary.NativeEndian.Uint16(e[2:]))
 		if i > 0 {
 			at = int(binary.NativeEndian.Uint16(p[smallHead+smallEntry*i-2:]))
 		}

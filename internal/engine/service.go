@@ -2,7 +2,12 @@
 
 package engine
 
-import "time"
+import (
+	"sync/atomic"
+	"time"
+
+	"gompi/internal/wait"
+)
 
 // serviceTick is how often the service goroutine looks whether the process is
 // quiet while it is not asleep: the delay before it takes over from a process
@@ -14,10 +19,18 @@ const serviceTick = 500 * time.Microsecond
 type serviceState struct {
 	ask  chan struct{} // sleep now: the leader has parked
 	done chan struct{}
+	// again ends a sleep, and says so in late: see armAll.
+	again *time.Timer
+	late  atomic.Bool
 }
 
 func (e *Engine) startService() {
-	e.service = serviceState{ask: make(chan struct{}, 1), done: make(chan struct{})}
+	e.service.ask, e.service.done = make(chan struct{}, 1), make(chan struct{})
+	e.service.again = time.AfterFunc(time.Hour, func() {
+		e.service.late.Store(true)
+		e.cfg.Sleeper.Wake()
+	})
+	e.service.again.Stop()
 	go e.serve()
 }
 
@@ -51,9 +64,24 @@ func (e *Engine) stopService() {
 	e.askService()
 	e.cfg.Sleeper.Wake()
 	<-e.service.done
+	e.service.again.Stop()
 }
 
+// armAll prepares for sleep: from now on others wake this process. It returns
+// false if there is something to do. What was written into memory may be seen
+// later than what its writer did next, so a sleep ends once, soon, to look for it
+// while all know of that sleep.
 func (e *Engine) armAll() bool {
+	if !e.arm() {
+		return false
+	}
+	if wait.Late && len(e.watches) > 0 {
+		e.service.again.Reset(wait.SecondLook)
+	}
+	return true
+}
+
+func (e *Engine) arm() bool {
 	if e.colls.ready != nil || e.feeding() {
 		return false
 	}
@@ -66,6 +94,7 @@ func (e *Engine) armAll() bool {
 }
 
 func (e *Engine) disarmAll() {
+	e.service.again.Stop()
 	for _, l := range e.links {
 		l.Disarm()
 	}
@@ -114,7 +143,7 @@ func (e *Engine) sleepWhileQuiet() {
 	for !e.closed {
 		if !e.armAll() {
 			e.disarmAll()
-			if e.serveEvents() {
+			if e.serveEvents(0) {
 				return
 			}
 			e.mu.Relax()
@@ -124,22 +153,34 @@ func (e *Engine) sleepWhileQuiet() {
 			continue
 		}
 		e.armed = true
-		e.mu.Unlock()
-		e.cfg.Sleeper.Sleep()
-		e.mu.Lock()
+		n := e.nap()
 		e.armed = false
 		e.disarmAll()
-		if e.closed || e.leading || e.serveEvents() {
+		if e.closed || e.leading || e.serveEvents(n) {
 			return
 		}
 	}
 }
 
-// serveEvents polls until nothing is left, and nothing seems to follow. If something happened and others
-// wait, one of them is woken to poll: more is likely to follow soon, and it
-// spins. Then the service steps back.
-func (e *Engine) serveEvents() (stepBack bool) {
-	n := 0
+// nap sleeps, with the lock given away, and returns how much has happened then.
+func (e *Engine) nap() (n int) {
+	for {
+		e.mu.Unlock()
+		e.cfg.Sleeper.Sleep()
+		e.mu.Lock()
+		if !e.service.late.Swap(false) || e.closed || e.leading {
+			return 0
+		}
+		if n = e.progress(); n > 0 || !e.arm() {
+			return n
+		}
+	}
+}
+
+// serveEvents polls until nothing is left, and nothing seems to follow. If
+// something happened, also n before, and others wait, one of them is woken to
+// poll: more is likely to follow soon, and it spins. Then the service steps back.
+func (e *Engine) serveEvents(n int) (stepBack bool) {
 	for was := e.linger; !e.closed; {
 		for !e.closed && e.progress() > 0 {
 			n++

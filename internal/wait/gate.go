@@ -5,6 +5,7 @@ package wait
 import (
 	"runtime"
 	"sync/atomic"
+	"time"
 )
 
 // Gate is the lock of one process's engine. It is a mutex whose holder can
@@ -16,6 +17,7 @@ type Gate struct {
 	want  atomic.Int32 // goroutines in lockSlow
 	_     [56]byte
 	wake  chan struct{} // one token: try again
+	late  *time.Timer   // gives a token, too: Unlock may have missed who parks
 }
 
 // gateSpins is how often a contender retries before it parks. The holder in
@@ -23,7 +25,14 @@ type Gate struct {
 const gateSpins = 64
 
 // NewGate returns a free gate.
-func NewGate() *Gate { return &Gate{wake: make(chan struct{}, 1)} }
+func NewGate() *Gate {
+	g := &Gate{wake: make(chan struct{}, 1)}
+	if Late {
+		g.late = time.AfterFunc(time.Hour, g.unlockSlow)
+		g.late.Stop()
+	}
+	return g
+}
 
 // Lock takes the gate.
 func (g *Gate) Lock() {
@@ -48,9 +57,11 @@ func (g *Gate) lockSlow() {
 		case turn < 2*gateSpins:
 			runtime.Gosched()
 		default:
-			// The store of state in Unlock precedes its load of want, and our
-			// add to want precedes the exchange above: one of the two sees the
-			// other.
+			// Our add to want precedes the exchange above. If Unlock has loaded
+			// want before, its store of state is seen SecondLook later.
+			if Late {
+				g.late.Reset(SecondLook)
+			}
 			<-g.wake
 		}
 	}
@@ -58,7 +69,7 @@ func (g *Gate) lockSlow() {
 
 // Unlock gives the gate back.
 func (g *Gate) Unlock() {
-	g.state.Store(0)
+	publish32(&g.state, 0)
 	if g.want.Load() != 0 {
 		g.unlockSlow()
 	}

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !amd64 || race
+
+package wait
+
+import "sync/atomic"
+
+// Late reports whether what Publish stores may become visible late.
+const Late = false
+
+// Publish stores v for other processes to see.
+func Publish(p *atomic.Uint64, v uint64) { p.Store(v) }
+
+func publish32(p *atomic.Int32, v int32) { p.Store(v) }
