@@ -39,8 +39,9 @@ func CreateWithInfo[T any](comm *mpi.Comm, mem []T, info *mpi.Info) (*Window, er
 }
 
 // Allocate makes a window of n elements, all zero, on each rank; n may differ.
-// Memory returns the caller's. It is gone after Free. Collective over comm, an
-// intracommunicator: what one rank cannot do is an error on all.
+// Memory returns the caller's, which begins at a multiple of 128 bytes. It is
+// gone after Free. Collective over comm, an intracommunicator: what one rank
+// cannot do is an error on all.
 // MPI 4.1 section 12.2.2.
 func Allocate[T any](comm *mpi.Comm, n int) (*Window, error) {
 	return AllocateWithInfo[T](comm, n, nil)

@@ -128,6 +128,28 @@ func TestSharedNoncontiguous(t *testing.T) {
 	}
 }
 
+// TestAllocated: memory that is allocated is zero and aligned, also where other
+// windows were, and whatever its size.
+func TestAllocated(t *testing.T) {
+	overAll(t, 2, func(t *mpitest.T, w *mpi.Comm) {
+		for _, n := range []int{1, 3, 17, 1000, 300_000, 600_000, 1, 1000} {
+			win, err := rma.Allocate[int64](w, n)
+			must(t, err)
+			mem := rma.Memory[int64](win)
+			if at := reflect.ValueOf(mem).Pointer(); at%128 != 0 || len(mem) != n || cap(mem) != n {
+				t.Fatalf("%d of %d elements at %#x, want %d", len(mem), cap(mem), at, n)
+			}
+			for i := range mem {
+				if mem[i] != 0 {
+					t.Fatalf("element %d of %d is %d", i, n, mem[i])
+				}
+				mem[i] = -1
+			}
+			must(t, win.Free())
+		}
+	})
+}
+
 // TestHints: windows keep the hints that they are made with.
 func TestHints(t *testing.T) {
 	mpitest.Run(t, 2, func(t *mpitest.T, w *mpi.Comm) {

@@ -96,7 +96,7 @@ func (s *Space) memory(r *Region, n int) {
 	} else if mem, at, err := s.e.Share(n); err == nil {
 		r.mem, r.at, r.shared = mem, at, true
 	} else {
-		r.mem = make([]byte, n)
+		r.mem = alignedBytes(n)
 	}
 }
 
