@@ -29,6 +29,17 @@ func (t *Type) Pack(dst []byte, base unsafe.Pointer, off int64) {
 // Unpack copies src to where the packed bytes [off, off+len(src)) of the
 // elements at base belong.
 func (t *Type) Unpack(base unsafe.Pointer, off int64, src []byte) {
+	t.unpack(base, off, src, false)
+}
+
+// UnpackAround is Unpack of a part of so much that it will have left the caches
+// when it is read: long blocks are written around them, which saves fetching
+// what they replace.
+func (t *Type) UnpackAround(base unsafe.Pointer, off int64, src []byte) {
+	t.unpack(base, off, src, true)
+}
+
+func (t *Type) unpack(base unsafe.Pointer, off int64, src []byte, around bool) {
 	if len(src) == 0 {
 		return
 	}
@@ -36,7 +47,7 @@ func (t *Type) Unpack(base unsafe.Pointer, off int64, src []byte) {
 		mem.Copy(unsafe.Slice((*byte)(unsafe.Add(base, off)), len(src)), src)
 		return
 	}
-	m := mover{base: base, packed: unsafe.Pointer(unsafe.SliceData(src)), unpack: true}
+	m := mover{base: base, packed: unsafe.Pointer(unsafe.SliceData(src)), unpack: true, around: around}
 	m.loop(t.layout.node, t.layout.extent, t.layout.at, off, 0, int64(len(src)))
 }
 
@@ -45,6 +56,7 @@ func (t *Type) Unpack(base unsafe.Pointer, off int64, src []byte) {
 type mover struct {
 	base, packed unsafe.Pointer
 	unpack       bool
+	around       bool // the caches, when unpacking
 }
 
 // loop moves n packed bytes from off on of children at stride.
@@ -165,9 +177,12 @@ func (m *mover) whole(c *node, at, to int64) {
 // copy moves n bytes.
 func (m *mover) copy(at, to, n int64) {
 	place, packed := unsafe.Add(m.base, at), unsafe.Add(m.packed, to)
-	if m.unpack {
+	switch {
+	case m.around && n >= aroundMin:
+		copyAround(place, packed, n, n, 1, n)
+	case m.unpack:
 		copyBlock(place, packed, n)
-	} else {
+	default:
 		copyBlock(packed, place, n)
 	}
 }
@@ -176,9 +191,12 @@ func (m *mover) copy(at, to, n int64) {
 // packedStep in packed bytes.
 func (m *mover) strided(count, size, step, packedStep, at, to int64) {
 	place, packed := unsafe.Add(m.base, at), unsafe.Add(m.packed, to)
-	if m.unpack {
+	switch {
+	case m.around && size >= aroundMin:
+		copyAround(place, packed, step, packedStep, count, size)
+	case m.unpack:
 		copyStrided(place, packed, step, packedStep, count, size)
-	} else {
+	default:
 		copyStrided(packed, place, packedStep, step, count, size)
 	}
 }

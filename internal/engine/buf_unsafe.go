@@ -115,6 +115,15 @@ func (b Buf) Unpack(off int64, src []byte) {
 	b.Type.Unpack(b.base, b.off+off, src)
 }
 
+// UnpackAround is Unpack of a part of so much that it is read, if at all, when
+// it has left the caches.
+func (b Buf) UnpackAround(off int64, src []byte) {
+	if off < 0 || off > b.n-int64(len(src)) {
+		panic("gompi: BUG: unpacking outside a buffer")
+	}
+	b.Type.UnpackAround(b.base, b.off+off, src)
+}
+
 // PackExternal packs all elements in the external32 representation; dst has
 // room for them and no more. b is no part of a buffer.
 func (b Buf) PackExternal(dst []byte) { b.Type.PackExternal(dst, b.base, b.Count()) }

@@ -24,6 +24,12 @@ import (
 // A piece is not kept anywhere, so it costs no credit: the transport refuses
 // what the receiver does not take in.
 
+// cachedMax is up to how many bytes of a stream are left in caches by both
+// processes, with what they replace. Beyond, who reads the data at once waits
+// for memory in any case (20 MiB exchanged and read: 8.7 ms, around the caches
+// 6.5; 16 MiB: 3.8 and 4.5).
+const cachedMax = 16 << 20
+
 // streamList is the streams with a peer in one direction, oldest first, by
 // Request.next.
 type streamList struct{ first, last *Request }
@@ -132,7 +138,11 @@ func (e *Engine) arrivePiece(p *Peer, env *envelope, data []byte) error {
 	if n := int64(len(data)); n == 0 || n > r.want-r.passed || env.key.Tag() != r.mark() {
 		return fmt.Errorf("%w: piece of %d bytes at %d, want at most %d at %d", transport.ErrProtocol, n, env.key.Tag(), r.want-r.passed, r.mark())
 	}
-	r.buf.Unpack(r.passed, data)
+	if r.want > cachedMax {
+		r.buf.UnpackAround(r.passed, data)
+	} else {
+		r.buf.Unpack(r.passed, data)
+	}
 	r.passed += int64(len(data))
 	if r.passed == r.want {
 		p.in.remove(prev, r)

@@ -93,6 +93,16 @@ func TestStridedTransfers(t *testing.T) {
 	quietStreams(t, ns)
 }
 
+// What is unpacked around the caches is all there when the receive is complete.
+func TestStreamAroundCaches(t *testing.T) {
+	ns, _ := testJobOf(t, 2, nil, nil)
+	long := rows()
+	data := noise(1, cachedMax+1)
+	transfer(t, ns[0], ns[1], &long, &long, 7, data, len(data), Standard, false)
+	books(t, ns)
+	quietStreams(t, ns)
+}
+
 // quietStreams checks that no stream is left.
 func quietStreams(t *testing.T, ns []*node) {
 	t.Helper()

@@ -68,6 +68,15 @@ func shapes() []shape {
 	}
 }
 
+// rows are blocks that are long enough to be written around the caches.
+func rows() shape {
+	var places []int
+	for i := range 5 {
+		places = run(places, 1100*i, 1000)
+	}
+	return shape{"rows", mustType(dtype.NewHvector(5, 1000, 1100, dtype.Byte)), places}
+}
+
 // place is where packed byte i lies.
 func (s *shape) place(i int) int {
 	return i/len(s.places)*int(s.t.Extent()) + s.places[i%len(s.places)]
