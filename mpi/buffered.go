@@ -66,7 +66,7 @@ func (c *Comm) bsendBuf(op engine.Op, b Buf, dest, tag int) error {
 
 // bsend sends from the buffer that serves c. a has been checked.
 func (c *Comm) bsend(a *engine.SendArgs) error {
-	s := &c.core.buffer
+	s := c.core.buffer.Load()
 	if !s.attached() {
 		if s = &c.core.proc.buffer; !s.attached() {
 			return c.argError(ErrBuffer, a.Op, int(a.Dest), int(a.Tag), -1, -1, "", fmt.Errorf("no buffer is attached to the communicator or the process"))
@@ -102,7 +102,11 @@ type stored struct {
 // maxSpare bounds the memory that a buffer keeps for reuse, in bytes.
 const maxSpare = 1 << 20
 
+// attached reports whether there is memory. s may be nil.
 func (s *sendBuffer) attached() bool {
+	if s == nil {
+		return false
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.on
@@ -304,7 +308,7 @@ func (c *Comm) bufferError(op engine.Op, gaveUp bool, err error) error {
 // BufferAutomatic. Memory is taken as it is needed. One buffer at a time;
 // local. MPI 4.1 section 3.6.
 func (c *Comm) AttachBuffer(bytes int) error {
-	return c.attach(&c.core.buffer, bytes)
+	return c.attach(c.ownBuffer(), bytes)
 }
 
 // DetachBuffer waits until all messages in the communicator's buffer have
@@ -313,17 +317,23 @@ func (c *Comm) AttachBuffer(bytes int) error {
 // message that could not be delivered gives its error, and the buffer is
 // detached. MPI 4.1 section 3.6.
 func (c *Comm) DetachBuffer() (bytes int, err error) {
-	return c.detach(&c.core.buffer)
+	return c.detach(c.ownBuffer())
 }
 
 // FlushBuffer waits until all messages that are in the communicator's buffer
 // have left, with the errors of DetachBuffer. MPI 4.1 section 3.6.
 func (c *Comm) FlushBuffer() error {
-	return c.flush(&c.core.buffer)
+	return c.flush(c.ownBuffer())
 }
 
 // IflushBuffer starts a FlushBuffer. MPI 4.1 section 3.6.
-func (c *Comm) IflushBuffer() Request { return c.iflush(&c.core.buffer) }
+func (c *Comm) IflushBuffer() Request { return c.iflush(c.ownBuffer()) }
+
+// ownBuffer is the buffer of the communicator.
+func (c *Comm) ownBuffer() *sendBuffer {
+	c.core.buffer.CompareAndSwap(nil, new(sendBuffer))
+	return c.core.buffer.Load()
+}
 
 func (c *Comm) attach(s *sendBuffer, bytes int) error {
 	p := c.core.proc

@@ -45,7 +45,7 @@ type commCore struct {
 	handler atomic.Pointer[ErrorHandler]
 	info    atomic.Pointer[Info] // never changed in place
 	attrs   attributes
-	buffer  sendBuffer
+	buffer  atomic.Pointer[sendBuffer] // nil until used
 }
 
 func (p *Process) newComm(id wire.ContextID, members wire.Members, name string) (*Comm, error) {
@@ -168,7 +168,7 @@ func (c *Comm) expired(op engine.Op, peer, tag int) error {
 // effect; every rank should free it. MPI 4.1 section 7.4.3.
 func (c *Comm) Free() error {
 	err := c.deleteAttrs()
-	if c.core.buffer.attached() {
+	if c.core.buffer.Load().attached() {
 		_, lost := c.DetachBuffer()
 		err = errors.Join(err, lost)
 	}
