@@ -87,6 +87,9 @@ func (w *Window) enter(op engine.Op, n uint64) error {
 	c := w.core
 	kids := c.children()
 	if kids > 0 {
+		for k := range kids {
+			c.reach(op, c.firstChild()+k) // while they come; the signal below tells what is wrong
+		}
 		if err := w.await(op, c.firstChild(), c.words.up, kids, n); err != nil {
 			return err
 		}
