@@ -143,7 +143,7 @@ func (e *Engine) sleepWhileQuiet() {
 	for !e.closed {
 		if !e.armAll() {
 			e.disarmAll()
-			if e.serveEvents(0) {
+			if e.serveEvents(0, e.linger) {
 				return
 			}
 			e.mu.Relax()
@@ -153,35 +153,38 @@ func (e *Engine) sleepWhileQuiet() {
 			continue
 		}
 		e.armed = true
-		n := e.nap()
+		n, was := e.nap()
 		e.armed = false
 		e.disarmAll()
-		if e.closed || e.leading || e.serveEvents(n) {
+		if e.closed || e.leading || e.serveEvents(n, was) {
 			return
 		}
 	}
 }
 
-// nap sleeps, with the lock given away, and returns how much has happened then.
-func (e *Engine) nap() (n int) {
+// nap sleeps, with the lock given away, and returns how much has happened then,
+// and what had come before.
+func (e *Engine) nap() (n int, was linger) {
 	for {
 		e.mu.Unlock()
 		e.cfg.Sleeper.Sleep()
 		e.mu.Lock()
+		was = e.linger
 		if !e.service.late.Swap(false) || e.closed || e.leading {
-			return 0
+			return 0, was
 		}
 		if n = e.progress(); n > 0 || !e.arm() {
-			return n
+			return n, was
 		}
 	}
 }
 
 // serveEvents polls until nothing is left, and nothing seems to follow. If
-// something happened, also n before, and others wait, one of them is woken to
-// poll: more is likely to follow soon, and it spins. Then the service steps back.
-func (e *Engine) serveEvents(n int) (stepBack bool) {
-	for was := e.linger; !e.closed; {
+// something happened, also n since an earlier state, and others wait, one of
+// them is woken to poll: more is likely to follow soon, and it spins. Then the
+// service steps back.
+func (e *Engine) serveEvents(n int, was linger) (stepBack bool) {
+	for !e.closed {
 		for !e.closed && e.progress() > 0 {
 			n++
 			if e.mu.Contended() {
