@@ -26,6 +26,7 @@ type outRing struct {
 	eager          uint32  // largest payload
 	place          uint32  // of the payload that room has last found room for
 	early          uint64  // and whether that is an early lap
+	heard          uint32  // what was to come from the peer at the last message
 	back           *inRing // the lane in the other direction, or nil
 
 	mem, headMem []byte
@@ -45,12 +46,13 @@ func (o *outRing) room(n int) bool {
 	return o.refresh() && o.pos-o.done < o.limit && (n <= inlineMax || o.fits(n))
 }
 
-// fits finds a place for n bytes. It goes back to the beginning of the ring as
-// soon as that is free: memory used a moment ago is in both processors' nearest
-// caches (4 KiB: 0.49 us one way, against 0.69 around 64 KiB).
+// fits finds a place for n bytes. Where messages go to and fro it goes back to
+// the beginning of the ring: memory used a moment ago is in both processors'
+// nearest caches (4 KiB: 0.49 us one way, against 0.69 around 64 KiB). In a stream
+// it would be asked for while the peer still reads (0.68 us, against 0.46).
 func (o *outRing) fits(n int) bool {
 	size := uint32(len(o.data))
-	if off := o.dataPos & (size - 1); n <= hotBytes && off+uint32(n) > hotBytes && off >= uint32(n) {
+	if off := o.dataPos & (size - 1); n <= hotBytes && off+uint32(n) > hotBytes && off >= uint32(n) && o.answered() {
 		if at := lap(o.dataPos, size); at+uint32(n)-o.dataDone <= size {
 			o.place, o.early = at, early
 			return true
@@ -60,6 +62,9 @@ func (o *outRing) fits(n int) bool {
 	o.place, o.early = start, 0
 	return end-o.dataDone <= size
 }
+
+// answered reports whether a message of the peer has come since our last one.
+func (o *outRing) answered() bool { return o.back != nil && o.back.seq != o.heard }
 
 // freed takes in how far the peer has freed the data ring. What cannot be is
 // no news.
@@ -116,7 +121,7 @@ func (o *outRing) put(k kind, h *wire.Header, p []byte) {
 	s.head[0], s.head[1], s.head[2], s.head[3] = h[0], h[1], h[2], h[3]
 	var w uint64
 	if o.back != nil {
-		s.ack = o.back.freed
+		s.ack, o.heard = o.back.freed, o.back.seq
 	}
 	if len(p) == 8 {
 		binary.NativeEndian.PutUint64(s.inline[:], binary.NativeEndian.Uint64(p))
