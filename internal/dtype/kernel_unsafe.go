@@ -157,50 +157,58 @@ func copyBlock(dst, src unsafe.Pointer, n int64) {
 	}
 }
 
-// gather packs a list of blocks.
-func gather(packed, base unsafe.Pointer, at int64, blocks []block, each int64) {
+// gather packs a list of blocks, at and to added to their places.
+func gather(packed, base unsafe.Pointer, to, at int64, blocks []block, each int64) {
 	switch each {
 	case 4:
-		gatherWords[uint32](packed, base, at, blocks)
+		gatherWords[uint32](packed, base, to, at, blocks)
 	case 8:
-		gatherWords[uint64](packed, base, at, blocks)
+		gatherWords[uint64](packed, base, to, at, blocks)
+	case 12:
+		gatherWords[triple32](packed, base, to, at, blocks)
 	case 16:
-		gatherWords[pair](packed, base, at, blocks)
+		gatherWords[pair](packed, base, to, at, blocks)
+	case 24:
+		gatherWords[triple](packed, base, to, at, blocks)
 	default:
 		for i := range len(blocks) - 1 {
 			b := &blocks[i]
-			copyBlock(unsafe.Add(packed, b.off), unsafe.Add(base, at+b.at), blocks[i+1].off-b.off)
+			copyBlock(unsafe.Add(packed, to+b.off), unsafe.Add(base, at+b.at), blocks[i+1].off-b.off)
 		}
 	}
 }
 
-func gatherWords[W words](packed, base unsafe.Pointer, at int64, blocks []block) {
+func gatherWords[W words](packed, base unsafe.Pointer, to, at int64, blocks []block) {
 	for i := range len(blocks) - 1 {
 		b := &blocks[i]
-		*(*W)(unsafe.Add(packed, b.off)) = *(*W)(unsafe.Add(base, at+b.at))
+		*(*W)(unsafe.Add(packed, to+b.off)) = *(*W)(unsafe.Add(base, at+b.at))
 	}
 }
 
 // scatter unpacks a list of blocks.
-func scatter(base, packed unsafe.Pointer, at int64, blocks []block, each int64) {
+func scatter(base, packed unsafe.Pointer, at, to int64, blocks []block, each int64) {
 	switch each {
 	case 4:
-		scatterWords[uint32](base, packed, at, blocks)
+		scatterWords[uint32](base, packed, at, to, blocks)
 	case 8:
-		scatterWords[uint64](base, packed, at, blocks)
+		scatterWords[uint64](base, packed, at, to, blocks)
+	case 12:
+		scatterWords[triple32](base, packed, at, to, blocks)
 	case 16:
-		scatterWords[pair](base, packed, at, blocks)
+		scatterWords[pair](base, packed, at, to, blocks)
+	case 24:
+		scatterWords[triple](base, packed, at, to, blocks)
 	default:
 		for i := range len(blocks) - 1 {
 			b := &blocks[i]
-			copyBlock(unsafe.Add(base, at+b.at), unsafe.Add(packed, b.off), blocks[i+1].off-b.off)
+			copyBlock(unsafe.Add(base, at+b.at), unsafe.Add(packed, to+b.off), blocks[i+1].off-b.off)
 		}
 	}
 }
 
-func scatterWords[W words](base, packed unsafe.Pointer, at int64, blocks []block) {
+func scatterWords[W words](base, packed unsafe.Pointer, at, to int64, blocks []block) {
 	for i := range len(blocks) - 1 {
 		b := &blocks[i]
-		*(*W)(unsafe.Add(base, at+b.at)) = *(*W)(unsafe.Add(packed, b.off))
+		*(*W)(unsafe.Add(base, at+b.at)) = *(*W)(unsafe.Add(packed, to+b.off))
 	}
 }

@@ -87,17 +87,42 @@ func (m *mover) some(c *node, at, off, to, n int64) {
 		m.copy(at+off, to, n)
 	case aLoop:
 		m.loop(c.child, c.stride, at, off, to, n)
-	default:
-		for n > 0 {
-			here, size, i, r := c.seek(off)
-			k := min(size-r, n)
-			if c.shape == aBlocks {
-				m.copy(at+here+r, to, k)
+	case aBlocks:
+		m.someBlocks(c, at, off, to, n)
+	case aList:
+		_, _, i, r := c.seek(off)
+		for ; n > 0; i, r = i+1, 0 {
+			p := &c.parts[i]
+			k := min(p.n.size-r, n)
+			if k == p.n.size {
+				m.whole(p.n, at+p.at, to)
 			} else {
-				m.some(c.parts[i].n, at+here, r, to, k)
+				m.some(p.n, at+p.at, r, to, k)
 			}
-			off, to, n = off+k, to+k, n-k
+			to, n = to+k, n-k
 		}
+	}
+}
+
+// someBlocks moves n bytes of a list of blocks from off on: the rest of a
+// block, whole ones, the beginning of another.
+func (m *mover) someBlocks(c *node, at, off, to, n int64) {
+	here, size, first, r := c.seek(off)
+	if r > 0 {
+		k := min(size-r, n)
+		m.copy(at+here+r, to, k)
+		if off, to, n = off+k, to+k, n-k; n == 0 {
+			return
+		}
+		first++
+	}
+	last, cut := len(c.blocks)-1, int64(0)
+	if off+n < c.size {
+		_, _, last, cut = c.seek(off + n)
+	}
+	m.blocks(c.blocks[first:last+1], c.each, at, to-off)
+	if cut > 0 {
+		m.copy(at+c.blocks[last].at, to+n-cut, cut)
 	}
 }
 
@@ -165,7 +190,7 @@ func (m *mover) whole(c *node, at, to int64) {
 	case aLoop:
 		m.repeat(c.child, c.count, c.stride, at, to)
 	case aBlocks:
-		m.blocks(c, at, to)
+		m.blocks(c.blocks, c.each, at, to)
 	case aList:
 		for i := range c.parts {
 			p := &c.parts[i]
@@ -201,12 +226,12 @@ func (m *mover) strided(count, size, step, packedStep, at, to int64) {
 	}
 }
 
-// blocks moves a list of blocks.
-func (m *mover) blocks(c *node, at, to int64) {
-	packed := unsafe.Add(m.packed, to)
+// blocks moves blocks of a list, which ends with where the last one ends; to is
+// the place of the list's first packed byte, which need not be memory.
+func (m *mover) blocks(list []block, each, at, to int64) {
 	if m.unpack {
-		scatter(m.base, packed, at, c.blocks, c.each)
+		scatter(m.base, m.packed, at, to, list, each)
 	} else {
-		gather(packed, m.base, at, c.blocks, c.each)
+		gather(m.packed, m.base, to, at, list, each)
 	}
 }
