@@ -94,6 +94,8 @@ func rank(what string, args []string) int {
 		for s := range ch {
 			fmt.Println(unix.SignalName(s.(unix.Signal)))
 		}
+	case "roam":
+		return roam()
 	case "fds": // which descriptors does a rank inherit, and which limit
 		ents, _ := os.ReadDir("/proc/self/fd")
 		for _, e := range ents {

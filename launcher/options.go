@@ -98,7 +98,7 @@ func flags(o *options, first bool) *flagValues {
 	s.BoolVar(&o.tag, "tag", false, "put \"[rank] \" before every line of output")
 	s.StringVar(&o.outputDir, "output", "", "write output to `DIR`/rank.N.stdout and DIR/rank.N.stderr instead")
 	s.StringVar(&v.stdin, "stdin", "0", "`WHO` gets standard input: a rank, all or none")
-	s.StringVar(&o.bind, "bind", "", "bind each rank to its share of the cores, to a NUMA node, or not: core, numa, `none` (default: core unless there are more ranks than cores)")
+	s.StringVar(&o.bind, "bind", "", "bind each rank to its share of the cores, to a NUMA node, or not: core, numa, `none` (default: core; with more ranks than cores for the first moment only)")
 	s.StringVar(&v.mapBy, "map", "", "placement on several hosts: core, slot, numa or `node`; all the same on one")
 	s.BoolVar(&v.ignored, "oversubscribe", false, "accepted; more ranks than cores need no flag")
 	s.BoolVar(&o.ft, "ft", false, "a rank that dies does not end the job")

@@ -42,6 +42,9 @@ func (h *head) launch() error {
 	if err := h.start(procs); err != nil {
 		return err
 	}
+	if h.topo.spreads(h.o.bind, len(procs)) {
+		h.letGoLater(procs)
+	}
 	if h.feeder != nil {
 		go h.feeder.run()
 	}

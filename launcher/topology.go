@@ -96,16 +96,15 @@ func (t *topology) usable(root fs.FS, file string) cpus {
 	return out
 }
 
+// spreads reports whether ranks are bound by place only for a start: binding
+// would nail two ranks to one core while another is idle.
+func (t *topology) spreads(kind string, n int) bool {
+	return kind == "" && n > len(t.cores) && len(t.cores) > 1
+}
+
 // place returns the CPUs of rank i of n, nil for "no binding". kind "" is
-// "core" unless there are more ranks than cores: then binding would nail two
-// ranks to one core while another is idle.
+// "core".
 func (t *topology) place(kind string, i, n int) cpus {
-	if kind == "" {
-		kind = "core"
-		if n > len(t.cores) {
-			kind = "none"
-		}
-	}
 	c := len(t.cores)
 	switch {
 	case kind == "none" || c == 0:

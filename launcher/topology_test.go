@@ -36,7 +36,7 @@ func TestPlace(t *testing.T) {
 		{"shares", whole, "core", 2, "[0-1,4-5 2-3,6-7]"},
 		{"uneven shares", whole, "", 3, "[0,4 1,5 2-3,6-7]"},
 		{"a core each", whole, "", 4, "[0,4 1,5 2,6 3,7]"},
-		{"more ranks than cores", whole, "", 5, "[any any any any any]"},
+		{"more ranks than cores, for a start", whole, "", 5, "[0,4 1,5 2,6 3,7 0,4]"},
 		{"more ranks than cores, bound", whole, "core", 5, "[0,4 1,5 2,6 3,7 0,4]"},
 		{"none", whole, "none", 2, "[any any]"},
 		{"numa", whole, "numa", 4, "[0-1,4-5 0-1,4-5 2-3,6-7 2-3,6-7]"},
