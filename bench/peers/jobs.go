@@ -72,7 +72,8 @@ func jobs() []job {
 		job{oneSided, "cas", "shm", 2, []int64{8}, []float64{1.0}},
 		job{oneSided, "win", "shm", 2, []int64{8, 4 << 20}, []float64{0.5, 0.5}},
 		job{oneSided, "win", "shm", 8, []int64{8, 4 << 20}, []float64{0.2, 0.2}},
-		job{oneSided, "win", "shm", 28, []int64{8, 4 << 20}, []float64{0.2, 0.2}})
+		job{oneSided, "win", "shm", 28, []int64{8, 4 << 20}, []float64{0.2, 0.2}},
+		job{oneSided, "winalloc", "shm", 2, []int64{8, 64 << 10, 4 << 20}, nil})
 	return append(list,
 		job{startup, startup, "shm", 2, nil, []float64{1.0}},
 		job{startup, startup, "shm", 28, nil, []float64{0.5}},
