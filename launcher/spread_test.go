@@ -52,7 +52,11 @@ func roam() int {
 	}()
 	tid := <-bound
 	until := time.Now().Add(20 * time.Second)
-	for _, pid := range []int{unix.Gettid(), child.Process.Pid} {
+	wide := []int{unix.Gettid()}
+	if _, err := os.Stat("/proc/thread-self/children"); err == nil { // CONFIG_PROC_CHILDREN
+		wide = append(wide, child.Process.Pid)
+	}
+	for _, pid := range wide {
 		for affinity(pid).String() != all.String() {
 			if time.Now().After(until) {
 				fmt.Printf("began on %s, is on %s of %s\n", began, affinity(pid), all)
