@@ -16,16 +16,12 @@ import (
 )
 
 // affinity is where a thread may run, nil if it has ended.
-func affinity(tid int) (in cpus) {
+func affinity(tid int) cpus {
 	var set unix.CPUSet
-	if unix.SchedGetaffinity(tid, &set) == nil {
-		for c := range 64 * len(set) {
-			if set.IsSet(c) {
-				in = append(in, c)
-			}
-		}
+	if unix.SchedGetaffinity(tid, &set) != nil {
+		return nil
 	}
-	return in
+	return members(&set)
 }
 
 // roam is a rank that tells where it began, and ends when it and its child may

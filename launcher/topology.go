@@ -28,14 +28,20 @@ func readTopology(root fs.FS) topology {
 	var t topology
 	var set unix.CPUSet
 	if unix.SchedGetaffinity(0, &set) == nil {
-		for c := range 64 * len(set) {
-			if set.IsSet(c) {
-				t.all = append(t.all, c)
-			}
-		}
+		t.all = members(&set)
 	}
 	t.fill(root)
 	return t
+}
+
+// members is set undone.
+func members(set *unix.CPUSet) (in cpus) {
+	for c := range 64 * len(set) {
+		if set.IsSet(c) {
+			in = append(in, c)
+		}
+	}
+	return in
 }
 
 func (t *topology) fill(root fs.FS) {

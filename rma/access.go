@@ -205,9 +205,6 @@ func (p *place) fits(op engine.Op, b engine.Buf) error {
 
 // done is how an access has begun.
 func (p *place) done(op engine.Op, f *engine.Fault) error {
-	if f == nil {
-		return nil
-	}
 	return p.c.fault(op, p.rank, f)
 }
 

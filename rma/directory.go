@@ -182,10 +182,7 @@ func (c *core) store(r *remote.Region, word int, v []uint64) error {
 		f = t.Accumulate(b, remote.Layout{Off: 8 * int64(word), Type: b.Type, Count: int64(len(v))}, kernel.Replace)
 		t.Close()
 	}
-	if f != nil {
-		return c.fault(opAttach, mpi.ProcNull, f)
-	}
-	return nil
+	return c.fault(opAttach, mpi.ProcNull, f)
 }
 
 func descToWords(d *remote.Desc) []uint64 {
@@ -327,10 +324,7 @@ func (w *Window) load(op engine.Op, rank int, t *remote.Target, into []uint64) e
 	if f == nil {
 		f = t.Flush(w.user)
 	}
-	if f != nil {
-		return w.core.fault(op, rank, f)
-	}
-	return nil
+	return w.core.fault(op, rank, f)
 }
 
 // adopt makes x what a table says. Memory that cannot be reached has just been

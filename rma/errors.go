@@ -52,5 +52,11 @@ func (c *core) checkRank(op engine.Op, rank int) error {
 	return c.comm.Fail(mpi.ErrRank, op, mpi.ProcNull, -1, -1, "", fmt.Errorf("rank %d of %d", rank, c.size))
 }
 
-// fault is the error of a call that the layers below could not do.
-func (c *core) fault(op engine.Op, rank int, f *engine.Fault) error { return c.comm.Fault(op, rank, f) }
+// fault is the error of a call that the layers below could not do; nil if they
+// could.
+func (c *core) fault(op engine.Op, rank int, f *engine.Fault) error {
+	if f == nil {
+		return nil
+	}
+	return c.comm.Fault(op, rank, f)
+}

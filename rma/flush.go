@@ -108,10 +108,7 @@ func (w *Window) flushed(op engine.Op, t *target) error {
 	if t.mem != nil || !t.Pending() {
 		return nil
 	}
-	if f := t.Flush(w.user); f != nil {
-		return w.core.fault(op, t.rank, f)
-	}
-	return nil
+	return w.core.fault(op, t.rank, t.Flush(w.user))
 }
 
 // settle completes all accesses at their targets.

@@ -258,14 +258,11 @@ func (w *Window) take(op engine.Op, t *target, exclusive bool) error {
 	p := w.wait(op, t.rank)
 	f := t.Lock(c.words.lock, c.size, c.rank, exclusive, &p.Await)
 	w.done(p)
-	return w.failed(op, t.rank, f)
+	return c.fault(op, t.rank, f)
 }
 
 // give gives a target's lock up.
 func (w *Window) give(op engine.Op, t *target) error {
 	c := w.core
-	if f := t.Unlock(c.words.lock, c.size, c.rank); f != nil {
-		return c.fault(op, t.rank, f)
-	}
-	return nil
+	return c.fault(op, t.rank, t.Unlock(c.words.lock, c.size, c.rank))
 }

@@ -115,7 +115,7 @@ func (w *Window) await(op engine.Op, rank0, word, n int, value uint64) error {
 	p.rank0, p.word, p.n, p.value, p.group, p.Needs = rank0, word, n, value, nil, p.missed
 	f := w.core.engine.Await(&p.Await)
 	w.done(p)
-	return w.failed(op, match.Any, f)
+	return w.core.fault(op, match.Any, f)
 }
 
 // awaitRank returns when a rank's word has reached value. The failure of any
@@ -124,7 +124,7 @@ func (w *Window) awaitRank(op engine.Op, group []int, rank, word int, value uint
 	p := w.waitRank(op, group, rank, word, value)
 	f := w.core.engine.Await(&p.Await)
 	w.done(p)
-	return w.failed(op, rank, f)
+	return w.core.fault(op, rank, f)
 }
 
 // glanceRank is awaitRank that does not wait.
@@ -132,7 +132,7 @@ func (w *Window) glanceRank(op engine.Op, group []int, rank, word int, value uin
 	p := w.waitRank(op, group, rank, word, value)
 	over, f := w.core.engine.Glance(&p.Await)
 	w.done(p)
-	return over, w.failed(op, rank, f)
+	return over, w.core.fault(op, rank, f)
 }
 
 func (w *Window) waitRank(op engine.Op, group []int, rank, word int, value uint64) *pending {
@@ -141,21 +141,11 @@ func (w *Window) waitRank(op engine.Op, group []int, rank, word int, value uint6
 	return p
 }
 
-func (w *Window) failed(op engine.Op, rank int, f *engine.Fault) error {
-	if f == nil {
-		return nil
-	}
-	return w.core.fault(op, rank, f)
-}
-
 // signal sets a word of another rank's block that only the caller writes.
 func (w *Window) signal(op engine.Op, rank, word int, value uint64) error {
 	t, err := w.core.reach(op, rank)
 	if err != nil {
 		return err
 	}
-	if f := t.Signal(word, value); f != nil {
-		return w.core.fault(op, rank, f)
-	}
-	return nil
+	return w.core.fault(op, rank, t.Signal(word, value))
 }

@@ -28,6 +28,22 @@
 	MOVOU X2, 32(DI)(AT*1) \
 	MOVOU X3, 48(DI)(AT*1)
 
+// NEXT goes on with the next line of a row, then with its last one, which may
+// overlap, and with the next row.
+#define NEXT \
+	ADDQ $64, AX \
+	CMPQ AX, BX \
+	JLE line \
+	CMPQ AX, R11 \
+	JEQ next \
+	LOAD(BX) \
+	STORE(BX) \
+next: \
+	ADDQ R8, DI \
+	ADDQ R9, SI \
+	DECQ R10 \
+	JNE row
+
 // func moveRows(dst, src unsafe.Pointer, dstStep, srcStep, count, size int64)
 TEXT ·moveRows(SB), NOSPLIT, $0-48
 	ARGUMENTS
@@ -40,18 +56,7 @@ row:
 line:
 	LOAD(AX)
 	STORE(AX)
-	ADDQ $64, AX
-	CMPQ AX, BX
-	JLE line
-	CMPQ AX, R11
-	JEQ next
-	LOAD(BX)
-	STORE(BX)
-next:
-	ADDQ R8, DI
-	ADDQ R9, SI
-	DECQ R10
-	JNE row
+	NEXT
 	RET
 
 // func streamRows(dst, src unsafe.Pointer, dstStep, srcStep, count, size int64)
@@ -73,17 +78,6 @@ line:
 	MOVNTO X1, 16(DI)(AX*1)
 	MOVNTO X2, 32(DI)(AX*1)
 	MOVNTO X3, 48(DI)(AX*1)
-	ADDQ $64, AX
-	CMPQ AX, BX
-	JLE line
-	CMPQ AX, R11
-	JEQ next
-	LOAD(BX)
-	STORE(BX)
-next:
-	ADDQ R8, DI
-	ADDQ R9, SI
-	DECQ R10
-	JNE row
+	NEXT
 	SFENCE
 	RET
