@@ -24,7 +24,7 @@ func TestHowJobsEnd(t *testing.T) {
 	if err := os.WriteFile(text, []byte("hi\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	const after = ` after \d+\.\d s\n$`
+	const after = ` after (\d+ ms|\d+\.\d s)\n$`
 	for _, c := range []struct {
 		args   string
 		status int
@@ -49,7 +49,7 @@ func TestHowJobsEnd(t *testing.T) {
 		{"-np 3 RANK late", 7, `^gompirun: rank 2 \(pid \d+\) exited with status 7` + after, ""},
 		{"-np 3 RANK abort 5", 5, `^gompirun: rank 2 \(pid \d+\) called Abort\(5\): enough\n$`, ""},
 		{"-np 3 RANK abort 0", 1, `^gompirun: rank 2 \(pid \d+\) called Abort\(0\): enough\n$`, ""},
-		{"-np 3 --ft RANK die", 0, `^gompirun: rank 2 \(pid \d+\) was killed by signal 9 \(SIGKILL\) after \d+\.\d s; the job goes on\n$`, "?"},
+		{"-np 3 --ft RANK die", 0, `^gompirun: rank 2 \(pid \d+\) was killed by signal 9 \(SIGKILL\) after (\d+ ms|\d+\.\d s); the job goes on\n$`, "?"},
 		{"-np 2 --ft RANK kill 9", 137, `(the job goes on\n.*){2}`, ""},
 		{"-np 3 --ft RANK abort 3", 3, `called Abort\(3\)`, ""},
 

@@ -214,6 +214,8 @@ func (h *head) reap(p *proc) {
 // lasted writes a duration as people do.
 func lasted(d time.Duration) string {
 	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
 	case d < 100*time.Second:
 		return fmt.Sprintf("%.1f s", d.Seconds())
 	case d < 100*time.Minute:

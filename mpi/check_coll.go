@@ -235,11 +235,11 @@ func (k *checker) agree(c *Comm, a *engine.CollArgs) (engine.CollTag, error) {
 	x := c.announcing(a, nil)
 	f := c.core.e.Collective(c.core.ctx, &x.CollArgs)
 	if f != nil && f.Class == engine.Overlap {
-		return 0, c.errorOf(a.Op, -1, -1, f)
+		return 0, c.errorOf(a.Op, ProcNull, -1, f)
 	}
 	tag := c.core.ctx.NumberColl()
 	if f != nil {
-		return 0, c.errorOf(a.Op, -1, -1, f)
+		return 0, c.errorOf(a.Op, ProcNull, -1, f)
 	}
 	return tag, x.disagree(c, a.Op)
 }
@@ -256,7 +256,7 @@ func (k *checker) run(c *Comm, a *engine.CollArgs) error {
 	}
 	c.chooseBlocking(a)
 	if f := c.core.e.Collective(c.core.ctx, a); f != nil {
-		return c.errorOf(a.Op, -1, -1, f)
+		return c.errorOf(a.Op, ProcNull, -1, f)
 	}
 	return nil
 }

@@ -81,7 +81,7 @@ func (c *Comm) run(a *engine.CollArgs) error {
 	}
 	c.chooseBlocking(a)
 	if f := c.core.e.Collective(c.core.ctx, a); f != nil {
-		return c.errorOf(a.Op, -1, -1, f)
+		return c.errorOf(a.Op, ProcNull, -1, f)
 	}
 	return nil
 }

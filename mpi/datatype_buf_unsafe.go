@@ -45,7 +45,7 @@ func BufAt[T any](dt Datatype, s []T, origin, count int) Buf {
 	at, have := int64(origin)*mem.Size, int64(len(s))*mem.Size
 	if !ok || lo < -at || hi > have-at {
 		return badBuf(t, ErrCount, int64(count), -1, "elements", fmt.Errorf(
-			"they reach from byte %d to byte %d of element %d of a slice of %d elements of %d bytes", lo, hi, origin, len(s), mem.Size))
+			"they reach from byte %d to byte %d, counted from element %d of a slice of %d elements of %d bytes", lo, hi, origin, len(s), mem.Size))
 	}
 	return Buf{engine.NewBuf(unsafe.Pointer(&s[origin]), int64(count), t)}
 }

@@ -75,7 +75,7 @@ func ExampleTypeSubarray() {
 	fmt.Println(err)
 	// Output:
 	// 24 80 24 32
-	// gompi: Pack: invalid type: gompi: BufAt: invalid count: 1 elements: they reach from byte 24 to byte 56 of element 0 of a slice of 10 elements of 4 bytes
+	// gompi: Pack: invalid count: 1 elements: they reach from byte 24 to byte 56, counted from element 0 of a slice of 10 elements of 4 bytes
 }
 
 // The external representation is the same on all machines.

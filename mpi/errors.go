@@ -182,5 +182,9 @@ func (c *Comm) newError(class Class, op engine.Op, peer, tag int, got, want int6
 	if c != nil {
 		e.Comm, e.Rank = c.Name(), c.core.rank
 	}
+	// What is wrong with a Buf has its own class.
+	if why, ok := err.(*Error); ok && class == ErrType {
+		e.Class, e.Got, e.Want, e.Unit, e.Err = why.Class, why.Got, why.Want, why.Unit, why.Err
+	}
 	return e
 }

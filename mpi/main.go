@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/internal/control"
+	"gompi/internal/engine"
 	"gompi/internal/rollcall"
 	"gompi/internal/segment"
 	"gompi/internal/wait"
@@ -65,9 +66,7 @@ const echoWait = time.Second
 
 // Abort ends the whole job with an exit status; 0 becomes 1. It does not
 // return. MPI 4.1 section 9.6.
-func (c *Comm) Abort(code int) {
-	c.core.proc.abort(code, fmt.Sprintf("rank %d called Abort(%d)", c.core.proc.world.Rank(), code))
-}
+func (c *Comm) Abort(code int) { c.core.proc.abort(code, "at "+engine.Caller()) }
 
 func (p *Process) abort(code int, msg string) {
 	if code == 0 {

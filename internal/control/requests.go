@@ -24,7 +24,7 @@ func (c *Client) Contact(p wire.ProcID) (wire.Contact, error) {
 	none := wire.Contact{Segment: -1, Bell: -1}
 	body, fds, err := c.askFiles(context.Background(), &procMsg{kContact, p})
 	if err != nil {
-		return none, fmt.Errorf("contact %v: %w", p, err)
+		return none, err
 	}
 	var m contactBody
 	if err := decode(&m, body); err != nil {

@@ -50,6 +50,9 @@ func (e *Engine) caller() string {
 	return text
 }
 
+// Caller is where the program called the function of this library that asks.
+func Caller() string { return outermost() }
+
 func outermost() string {
 	var pcs [32]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(4, pcs[:])])
@@ -97,15 +100,15 @@ func (e *Engine) Queues() string {
 	}
 	list("receives posted, not matched", e.table.PostedLen(), func(yield func(string) bool) {
 		for p := range e.table.EachPosted {
-			if !yield(fmt.Sprintf("%s from %s tag %s, %d bytes, communicator %v", p.Val.op,
-				orAny(p.Key.Source()), orAny(p.Key.Tag()), p.Val.buf.Bytes(), p.Key.Context())) {
+			if !yield(fmt.Sprintf("%s from %s tag %s, %d bytes, %s", p.Val.op,
+				orAny(p.Key.Source()), orAny(p.Key.Tag()), p.Val.buf.Bytes(), p.Key.Context().Label())) {
 				return
 			}
 		}
 	})
 	list("messages arrived, not received", e.table.ArrivedLen(), func(yield func(string) bool) {
 		for a := range e.table.EachArrived {
-			if !yield(fmt.Sprintf("from %d tag %d, %d bytes, communicator %v", a.Key.Source(), a.Key.Tag(), a.Val.bytes, a.Key.Context())) {
+			if !yield(fmt.Sprintf("from %d tag %d, %d bytes, %s", a.Key.Source(), a.Key.Tag(), a.Val.bytes, a.Key.Context().Label())) {
 				return
 			}
 		}
@@ -115,7 +118,7 @@ func (e *Engine) Queues() string {
 		for i := range chunk {
 			r := &chunk[i]
 			if r.kind == reqSend && !r.done {
-				sends = append(sends, fmt.Sprintf("%s to %d tag %d, %d bytes, communicator %v: %s", r.op, r.rank, r.tag, r.buf.Bytes(), r.ctx.ID, r.stage()))
+				sends = append(sends, fmt.Sprintf("%s to %d tag %d, %d bytes, %s: %s", r.op, r.rank, r.tag, r.buf.Bytes(), r.ctx.ID.Label(), r.stage()))
 			}
 		}
 	}

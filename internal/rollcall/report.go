@@ -142,10 +142,7 @@ func (g *group) describe(now time.Time) string {
 	return strings.Join(parts, ", ")
 }
 
-// commName leaves the job out, which is the same everywhere.
-func commName(e *Entry) string {
-	return fmt.Sprintf("communicator %d:%d of %d", e.Comm.Creator.Serial, e.Comm.Serial, e.CommSize)
-}
+func commName(e *Entry) string { return fmt.Sprintf("%s of %d", e.Comm.Label(), e.CommSize) }
 
 func age(now, since time.Time) string {
 	d := now.Sub(since)
@@ -174,6 +171,8 @@ func (g *group) peers() string {
 		return ""
 	case same:
 		return fmt.Sprintf(" with rank %d", e.Peer)
+	case shift && delta == 0:
+		return " with itself"
 	case shift && e.Peer >= 0 && 2*delta > e.CommSize:
 		return fmt.Sprintf(" with rank-%d", e.CommSize-delta)
 	case shift && e.Peer >= 0:

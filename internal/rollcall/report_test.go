@@ -46,7 +46,7 @@ func TestReport(t *testing.T) {
 			}
 			return ProcEntries{Entries: []Entry{collective("Allreduce", r, 5)}}
 		}), `
-  ranks 0-2,4 (4): Allreduce, 8 bytes, communicator 0:1 of 5, for 12.0 s, at cg.go:40 main.dot
+  ranks 0-2,4 (4): Allreduce, 8 bytes, WORLD of 5, for 12.0 s, at cg.go:40 main.dot
     not there: rank 3 of the communicator
 odd ones:
   rank 3: in no blocking call
@@ -57,32 +57,32 @@ odd ones:
 			close := Entry{Op: "Exposed.Close", Peer: NoPeer, Tag: NoTag, Since: testNow, Caller: "x.go:1 main.f"}
 			return ProcEntries{Entries: []Entry{e, close}}
 		}), `
-  ranks 0-1 (2): Win.Lock with rank+1, communicator 0:1 of 2, for 1.0 s to 2.0 s, at ring.go:9 main.main
+  ranks 0-1 (2): Win.Lock with rank+1, WORLD of 2, for 1.0 s to 2.0 s, at ring.go:9 main.main
   ranks 0-1 (2): Exposed.Close, for 0.0 s, at x.go:1 main.f
 wait-for cycle:
-  rank 0 waits for rank 1: Win.Lock, communicator 0:1 of 2, for 1.0 s, at ring.go:9 main.main
-  rank 1 waits for rank 0: Win.Lock, communicator 0:1 of 2, for 2.0 s, at ring.go:9 main.main
+  rank 0 waits for rank 1: Win.Lock, WORLD of 2, for 1.0 s, at ring.go:9 main.main
+  rank 1 waits for rank 0: Win.Lock, WORLD of 2, for 2.0 s, at ring.go:9 main.main
 `},
 		{"ring", world(4, func(r int) ProcEntries { return ProcEntries{Entries: []Entry{recv(r, 4, (r+3)%4)}} }), `
-  ranks 0-3 (4): Recv with rank-1, tag 7, 64 bytes, communicator 0:1 of 4, for 1.0 s to 4.0 s, at ring.go:9 main.main
+  ranks 0-3 (4): Recv with rank-1, tag 7, 64 bytes, WORLD of 4, for 1.0 s to 4.0 s, at ring.go:9 main.main
 wait-for cycle:
-  rank 0 waits for rank 3: Recv, tag 7, 64 bytes, communicator 0:1 of 4, for 1.0 s, at ring.go:9 main.main
-  rank 3 waits for rank 2: Recv, tag 7, 64 bytes, communicator 0:1 of 4, for 4.0 s, at ring.go:9 main.main
-  rank 2 waits for rank 1: Recv, tag 7, 64 bytes, communicator 0:1 of 4, for 3.0 s, at ring.go:9 main.main
-  rank 1 waits for rank 0: Recv, tag 7, 64 bytes, communicator 0:1 of 4, for 2.0 s, at ring.go:9 main.main
+  rank 0 waits for rank 3: Recv, tag 7, 64 bytes, WORLD of 4, for 1.0 s, at ring.go:9 main.main
+  rank 3 waits for rank 2: Recv, tag 7, 64 bytes, WORLD of 4, for 4.0 s, at ring.go:9 main.main
+  rank 2 waits for rank 1: Recv, tag 7, 64 bytes, WORLD of 4, for 3.0 s, at ring.go:9 main.main
+  rank 1 waits for rank 0: Recv, tag 7, 64 bytes, WORLD of 4, for 2.0 s, at ring.go:9 main.main
 `},
 		{"a tail leads into the cycle", world(4, func(r int) ProcEntries {
 			return ProcEntries{Entries: []Entry{recv(r, 4, []int{1, 2, 3, 2}[r])}}
 		}), `
-  ranks 0-3 (4): Recv with ranks 1,2,3,2, tag 7, 64 bytes, communicator 0:1 of 4, for 1.0 s to 4.0 s, at ring.go:9 main.main
+  ranks 0-3 (4): Recv with ranks 1,2,3,2, tag 7, 64 bytes, WORLD of 4, for 1.0 s to 4.0 s, at ring.go:9 main.main
 wait-for cycle:
-  rank 2 waits for rank 3: Recv, tag 7, 64 bytes, communicator 0:1 of 4, for 3.0 s, at ring.go:9 main.main
-  rank 3 waits for rank 2: Recv, tag 7, 64 bytes, communicator 0:1 of 4, for 4.0 s, at ring.go:9 main.main
+  rank 2 waits for rank 3: Recv, tag 7, 64 bytes, WORLD of 4, for 3.0 s, at ring.go:9 main.main
+  rank 3 waits for rank 2: Recv, tag 7, 64 bytes, WORLD of 4, for 4.0 s, at ring.go:9 main.main
 `},
 		{"for itself", world(1, func(r int) ProcEntries { return ProcEntries{Entries: []Entry{recv(0, 1, 0)}} }), `
-  rank 0: Recv with rank 0, tag 7, 64 bytes, communicator 0:1 of 1, for 1.0 s, at ring.go:9 main.main
+  rank 0: Recv with rank 0, tag 7, 64 bytes, WORLD of 1, for 1.0 s, at ring.go:9 main.main
 wait-for cycle:
-  rank 0 waits for rank 0: Recv, tag 7, 64 bytes, communicator 0:1 of 1, for 1.0 s, at ring.go:9 main.main
+  rank 0 waits for rank 0: Recv, tag 7, 64 bytes, WORLD of 1, for 1.0 s, at ring.go:9 main.main
 `},
 		{"for the dead", world(2, func(r int) ProcEntries {
 			if r == 1 {
@@ -90,7 +90,7 @@ wait-for cycle:
 			}
 			return ProcEntries{Entries: []Entry{recv(0, 2, 1)}}
 		}), `
-  rank 0: Recv with rank 1, tag 7, 64 bytes, communicator 0:1 of 2, for 1.0 s, at ring.go:9 main.main
+  rank 0: Recv with rank 1, tag 7, 64 bytes, WORLD of 2, for 1.0 s, at ring.go:9 main.main
   rank 1: exited (signal: killed)
 waiting in vain:
   rank 0 waits in Recv for rank 1: exited (signal: killed)
@@ -99,7 +99,7 @@ waiting in vain:
 			ProcEntries{Proc: pid(3), Size: 1, Entries: []Entry{collective("Barrier", 0, 1)}}), `
   processes 1-2 (2): in no blocking call
 odd ones:
-  process 3: Barrier, 8 bytes, communicator 0:1 of 1, for 12.0 s, at cg.go:40 main.dot
+  process 3: Barrier, 8 bytes, WORLD of 1, for 12.0 s, at cg.go:40 main.dot
 `},
 	} {
 		t.Run(c.name, func(t *testing.T) {

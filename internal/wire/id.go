@@ -39,6 +39,17 @@ func (c ContextID) Next() ContextID { return ContextID{c.Creator, c.Serial + 1} 
 // String gives "creator:serial".
 func (c ContextID) String() string { return fmt.Sprintf("%v:%d", c.Creator, c.Serial) }
 
+// Label is what people call the communicator within one job.
+func (c ContextID) Label() string {
+	switch {
+	case c.Creator.Serial == 0 && c.Serial == 1:
+		return "WORLD"
+	case c.Creator.Serial != 0 && c.Serial == 0:
+		return "SELF"
+	}
+	return fmt.Sprintf("communicator %d:%d", c.Creator.Serial, c.Serial)
+}
+
 // Plane separates the kinds of traffic inside one context.
 type Plane uint8
 
