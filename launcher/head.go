@@ -46,6 +46,7 @@ type head struct {
 	hurried   bool // SIGKILL was sent
 	drained   bool
 	interrupt int  // INT and TERM so far
+	impatient bool // one of them was the last: what is not out yet is dropped
 	left      bool // some process left in order
 	grace     <-chan time.Time
 	giveUp    <-chan time.Time
@@ -230,8 +231,7 @@ func (h *head) over() bool {
 			h.post(func() { h.outputs = [2]*pump{} })
 		}()
 	}
-	// A second ^C does not wait for a reader that has stopped reading.
-	return h.outputs == [2]*pump{} || h.interrupt > 1
+	return h.outputs == [2]*pump{} || h.impatient
 }
 
 // close leaves nothing behind.

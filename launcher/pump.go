@@ -39,8 +39,9 @@ type source struct {
 	stream
 	fd int
 	// finish: whoever may hold the write end is dead or does not matter any
-	// more; an empty pipe is the end.
+	// more; the rest bytes that the pipe held then are the last.
 	finish bool
+	rest   int
 	parked bool
 }
 
@@ -172,10 +173,14 @@ func (p *pump) orders(now time.Time) {
 	p.finishing, p.said = nil, nil
 	p.mu.Unlock()
 	for _, s := range todo {
-		s.finish = true
-		if s.fd >= 0 {
-			p.service(s, now)
+		if s.fd < 0 {
+			continue
 		}
+		if !s.finish {
+			s.finish = true
+			s.rest, _ = unix.IoctlGetInt(s.fd, unix.TIOCINQ) // no error on a pipe
+		}
+		p.service(s, now)
 	}
 	p.write(said)
 }
@@ -194,7 +199,14 @@ func (p *pump) service(s *source, now time.Time) {
 			p.park(s)
 			return
 		}
-		data := p.buf[:copy(p.buf, s.held)+chunkBytes]
+		room := chunkBytes
+		if s.finish {
+			if room = min(room, s.rest); room == 0 {
+				p.end(s)
+				return
+			}
+		}
+		data := p.buf[:copy(p.buf, s.held)+room]
 		n, err := unix.Read(s.fd, data[len(s.held):])
 		switch {
 		case err == unix.EINTR:
@@ -206,6 +218,7 @@ func (p *pump) service(s *source, now time.Time) {
 			return
 		}
 		s.last = now
+		s.rest -= n // counts once it is set
 		if len(s.held) == 0 {
 			s.since = now
 		}

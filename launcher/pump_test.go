@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -127,6 +128,43 @@ func TestPumpFinishDoesNotWait(t *testing.T) {
 	for _, e := range ends {
 		e.Close()
 	}
+}
+
+// A stranger who goes on writing is not listened to after finish, however slow
+// the reader of the output is.
+func TestPumpFinishEndsAStranger(t *testing.T) {
+	p, ends, srcs, out := pipePump(t, 1, false)
+	var stranger sync.WaitGroup
+	stranger.Go(func() {
+		defer ends[0].Close()
+		spam := bytes.Repeat([]byte("spam\n"), 1<<10)
+		for {
+			if _, err := ends[0].Write(spam); err != nil {
+				return // the pump has closed its end
+			}
+		}
+	})
+	const most = 1 << 20
+	full := func(fd int) bool {
+		n, _ := unix.IoctlGetInt(fd, unix.TIOCINQ)
+		return n > 50<<10
+	}
+	for !full(srcs[0].fd) || !full(int(out.Fd())) {
+		runtime.Gosched()
+	}
+	p.finish(srcs[0])
+	p.close()
+	total := 0
+	for buf := make([]byte, 16); ; {
+		n, err := out.Read(buf)
+		if err != nil {
+			break
+		}
+		if total += n; total > most {
+			t.Fatal("the stranger keeps the pump")
+		}
+	}
+	stranger.Wait()
 }
 
 func TestPumpTellsOfABrokenOutput(t *testing.T) {

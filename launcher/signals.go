@@ -32,7 +32,10 @@ func (h *head) signal(sig os.Signal) {
 		h.report("SIGQUIT", nil)
 		return
 	case unix.SIGINT, unix.SIGTERM:
-		if h.interrupt++; h.interrupt > 1 {
+		// Where no process is left the first one is as good: there is only a
+		// reader who has stopped reading.
+		if h.interrupt++; h.interrupt > 1 || h.drained {
+			h.impatient = true
 			h.decide(exitSignal + int(s))
 			h.o.ft = false
 			h.kill()

@@ -102,6 +102,30 @@ func TestSecondInterruptKills(t *testing.T) {
 	}
 }
 
+// Once no rank is left the first interrupt is enough: all that keeps gompirun is
+// a reader who does not read.
+func TestInterruptEndsTheWaitForAReader(t *testing.T) {
+	cmd := command(t, "-np", "1", "head", "-c", "150000", "/dev/zero") // more than a pipe holds
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	cmd.Stdout = w
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	for full := 0; full < 50<<10 || len(children(t, cmd.Process.Pid)) > 1; { // the guardian
+		full, _ = unix.IoctlGetInt(int(r.Fd()), unix.TIOCINQ)
+	}
+	cmd.Process.Signal(unix.SIGTERM)
+	cmd.Wait()
+	if s := cmd.ProcessState.ExitCode(); s != 143 {
+		t.Errorf("status %d, want 143", s)
+	}
+}
+
 func TestStopAndContinue(t *testing.T) {
 	r := start(t, "-np", "2", "RANK", "signals")
 	r.expect("ready", "ready")
