@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -64,7 +66,8 @@ type flagValues struct {
 	mapBy                     string
 	x                         []string
 	knobs                     map[string]*string
-	ignored, help, helpEnv    bool
+	ignored, help             bool
+	helpEnv, version          bool
 }
 
 // aliases are spellings of other launchers.
@@ -98,8 +101,8 @@ func flags(o *options, first bool) *flagValues {
 	s.BoolVar(&o.tag, "tag", false, "put \"[rank] \" before every line of output")
 	s.StringVar(&o.outputDir, "output", "", "write output to `DIR`/rank.N.stdout and DIR/rank.N.stderr instead")
 	s.StringVar(&v.stdin, "stdin", "0", "`WHO` gets standard input: a rank, all or none")
-	s.StringVar(&o.bind, "bind", "", "bind each rank to its share of the cores, to a NUMA node, or not: core, numa, `none` (default: core; with more ranks than cores for the first moment only)")
-	s.StringVar(&v.mapBy, "map", "", "placement on several hosts: core, slot, numa or `node`; all the same on one")
+	s.StringVar(&o.bind, "bind", "", "`WHAT` each rank is bound to: core (its share of them), numa (a node), none (default: core; with more ranks than cores for the first moment only)")
+	s.StringVar(&v.mapBy, "map", "", "accepted; core, slot, numa and node are the same `WHAT` on one host")
 	s.BoolVar(&v.ignored, "oversubscribe", false, "accepted; more ranks than cores need no flag")
 	s.BoolVar(&o.ft, "ft", false, "a rank that dies does not end the job")
 	s.BoolVarP(&o.verbose, "verbose", "v", false, "print where each rank runs")
@@ -107,6 +110,7 @@ func flags(o *options, first bool) *flagValues {
 		v.knobs[k.Env] = s.String(k.Flag, "", k.Help+" ("+k.Env+")")
 	}
 	s.BoolVar(&v.helpEnv, "help-env", false, "list the environment variables that set the same as flags")
+	s.BoolVar(&v.version, "version", false, "print the version")
 	s.BoolVarP(&v.help, "help", "h", false, "print this")
 	s.BoolVar(&v.ignored, "allow-run-as-root", false, "")
 	s.MarkHidden("allow-run-as-root")
@@ -114,6 +118,22 @@ func flags(o *options, first bool) *flagValues {
 }
 
 const usageLine = "Usage: gompirun [flags] PROGRAM [ARGS] [: [flags] PROGRAM2 [ARGS] ...]\n"
+
+const usageEnd = `
+Long flags may have one dash or two: -np 4. Behind a ':' stand -np, -H, --hostfile, -x and --wdir only.
+^C ends the job, a second one at once. ^\ (SIGQUIT) prints what every rank waits for, as does gompictl stacks.
+The status is that of the rank that failed first, or 128 and its signal; 124 after --timeout.
+docs/running.md says more.
+`
+
+// Version names the source that this program was built from, and Go's version.
+func Version() string {
+	version := "(unknown version)"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		version = info.Main.Version
+	}
+	return version + " " + runtime.Version()
+}
 
 // parse reads a command line without the program's name. getenv is os.Getenv.
 func parse(args []string, getenv func(string) string) (*options, error) {
@@ -129,7 +149,9 @@ func parse(args []string, getenv func(string) string) (*options, error) {
 		}
 		switch {
 		case v.help:
-			return nil, errHelp(usageLine + v.set.FlagUsages())
+			return nil, errHelp(usageLine + v.set.FlagUsages() + usageEnd)
+		case v.version:
+			return nil, errHelp("gompirun " + Version() + "\n")
 		case v.helpEnv:
 			return nil, errHelp(knobHelp())
 		}

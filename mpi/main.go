@@ -196,18 +196,6 @@ func setMaxProcs(n int) {
 	}
 }
 
-// stacks returns the stacks of all goroutines.
-func stacks() []byte {
-	buf := make([]byte, 64<<10)
-	for {
-		n := runtime.Stack(buf, true)
-		if n < len(buf) || len(buf) >= 16<<20 {
-			return buf[:n]
-		}
-		buf = make([]byte, 2*len(buf))
-	}
-}
-
 // initAlone is a process that nobody launched.
 func initAlone() (*Process, error) {
 	warnAlone()

@@ -20,7 +20,10 @@ import (
 
 const usage = `Usage: gompictl ps              list the running jobs of this host
        gompictl stacks JOB      what every process of a job is waiting for
+       gompictl --version       print the version
        (JOB: its number as ps shows it, or the first digits of it)
+
+Only the user who started a job, and root, see it. docs/running.md says more.
 `
 
 // patience is how long a job's gompirun may take to answer.
@@ -43,6 +46,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	case "-h", "--help", "help":
 		_, err := io.WriteString(out, usage)
 		return err
+	case "--version":
+		_, err := fmt.Fprintln(out, "gompictl", launcher.Version())
+		return err
 	case "ps":
 		if len(args) != 1 {
 			return fmt.Errorf("ps takes no arguments")
@@ -50,7 +56,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return ps(ctx, out)
 	case "stacks":
 		if len(args) != 2 {
-			return fmt.Errorf("stacks needs one JOB")
+			return fmt.Errorf("stacks needs one JOB (see gompictl ps)")
 		}
 		return stacks(ctx, out, args[1])
 	case "top", "resize", "psets":
