@@ -6,10 +6,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
+	"sync"
 	"text/tabwriter"
 	"time"
 	"unicode"
@@ -65,23 +67,29 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return fmt.Errorf("unknown command %q (try gompictl --help)", args[0])
 }
 
-// ps writes a line for each job that answers; a job may end at any moment.
+// ps writes a line for each job; a job may end at any moment. All are asked at
+// once, so that one whose gompirun is stopped does not use up the others' time.
 func ps(ctx context.Context, out io.Writer) error {
 	jobs, err := control.Jobs()
 	if err != nil {
 		return err
 	}
+	answers, errs := make([][]control.ProcInfo, len(jobs)), make([]error, len(jobs))
+	var asked sync.WaitGroup
+	for i, j := range jobs {
+		asked.Go(func() { answers[i], errs[i] = processes(ctx, j.Addr) })
+	}
+	asked.Wait()
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "JOB\tPROGRAM\tPROCESSES\tSTATES\tPIDS")
-	for _, j := range jobs {
-		procs, err := processes(ctx, j.Addr)
-		if err != nil {
-			fmt.Fprintf(w, "%016x\t-\t-\t%v\t\n", uint64(j.Job), err)
+	for i, j := range jobs {
+		if err := errs[i]; err != nil {
+			fmt.Fprintf(w, "%016x\t-\t-\t%v\t\n", uint64(j.Job), unanswered(err))
 			continue
 		}
 		live, pids := 0, []string{}
 		states := map[control.ProcState]int{}
-		for _, p := range procs {
+		for _, p := range answers[i] {
 			states[p.State]++
 			if p.State != control.Exited {
 				live++
@@ -117,6 +125,14 @@ func program(pids []string) string {
 		}
 	}
 	return "-"
+}
+
+// unanswered says why a job tells nothing.
+func unanswered(err error) string {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
+		return "does not answer: its gompirun is stopped or busy"
+	}
+	return err.Error()
 }
 
 func processes(ctx context.Context, addr string) ([]control.ProcInfo, error) {

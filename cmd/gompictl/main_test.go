@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/internal/control"
+	"gompi/internal/wire"
 	"gompi/launcher"
 )
 
@@ -50,6 +52,40 @@ func rank() int {
 		if ev.Kind == control.EvStacks {
 			c.Stacks(ev.ID, []byte("no messages"), []byte("goroutine 1 [running]"))
 		}
+	}
+}
+
+// Jobs that do not answer hide no other.
+func TestPsAsksAllAtOnce(t *testing.T) {
+	const silent = 8
+	for i := range silent {
+		ln, err := net.Listen("unix", control.Address(wire.JobID(uint64(os.Getpid())<<8|uint64(i))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer ln.Close()
+	}
+	job := wire.JobID(uint64(os.Getpid())<<8 | silent)
+	s, err := control.NewServer(control.ServerConfig{Job: job})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, _, err := s.AddJob([][]string{{"program"}}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	var text bytes.Buffer
+	if err := run(ctx, []string{"ps"}, &text); err != nil {
+		t.Fatal(err)
+	}
+	_, line, _ := strings.Cut(text.String(), fmt.Sprintf("\n%016x ", uint64(job)))
+	if line, _, _ = strings.Cut(line, "\n"); !strings.Contains(line, "1 starting") {
+		t.Errorf("job %016x is not shown:\n%s", uint64(job), text.String())
+	}
+	if n := strings.Count(text.String(), "does not answer"); n < silent {
+		t.Errorf("%d jobs do not answer, want %d:\n%s", n, silent, text.String())
 	}
 }
 
