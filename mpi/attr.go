@@ -37,10 +37,10 @@ type keyval struct {
 func NewKeyval[T any](copy func(c *Comm, v T) (T, bool, error), del func(c *Comm, v T) error) Keyval[T] {
 	k := new(keyval)
 	if copy != nil {
-		k.copy = func(c *Comm, v any) (any, bool, error) { return copy(c, v.(T)) }
+		k.copy = func(c *Comm, v any) (any, bool, error) { return copy(c, valueOf[T](v)) }
 	}
 	if del != nil {
-		k.del = func(c *Comm, v any) error { return del(c, v.(T)) }
+		k.del = func(c *Comm, v any) error { return del(c, valueOf[T](v)) }
 	}
 	return Keyval[T]{k}
 }
@@ -116,11 +116,14 @@ func SetAttr[T any](c *Comm, k Keyval[T], v T) error {
 // one. Local. MPI 4.1 section 7.7.2.
 func GetAttr[T any](c *Comm, k Keyval[T]) (T, bool) {
 	v, ok := c.core.attrs.get(k.key)
-	if !ok {
-		var none T
-		return none, false
-	}
-	return v.(T), true
+	return valueOf[T](v), ok
+}
+
+// valueOf is a value that was set as a T: nil stands for no value, or for the
+// nil of an interface type.
+func valueOf[T any](v any) T {
+	x, _ := v.(T)
+	return x
 }
 
 // DeleteAttr removes the communicator's value under a key, if it has one.

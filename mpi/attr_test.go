@@ -92,6 +92,29 @@ func TestAttributes(t *testing.T) {
 	})
 }
 
+// A nil of an interface type is a value like any other.
+func TestNilAttribute(t *testing.T) {
+	mpitest.Run(t, 1, func(t *mpitest.T, w *mpi.Comm) {
+		deleted := 0
+		k := mpi.NewKeyval(mpi.CopyAttr[error], func(_ *mpi.Comm, v error) error {
+			deleted++
+			return v
+		})
+		must(t, mpi.SetAttr(w, k, nil))
+		d, err := w.Dup()
+		must(t, err)
+		for _, c := range []*mpi.Comm{w, d} {
+			if v, ok := mpi.GetAttr(c, k); v != nil || !ok {
+				t.Errorf("%s has %v, %t", c.Name(), v, ok)
+			}
+			must(t, mpi.DeleteAttr(c, k))
+		}
+		if deleted != 2 {
+			t.Errorf("%d of 2 values deleted", deleted)
+		}
+	})
+}
+
 // The attributes of SELF are deleted first of all in Finalize, the last one
 // set before the others.
 func TestAttributesOfSelf(t *testing.T) {

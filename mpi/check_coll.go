@@ -244,6 +244,25 @@ func (k *checker) agree(c *Comm, a *engine.CollArgs) (engine.CollTag, error) {
 	return tag, x.disagree(c, a.Op)
 }
 
+// sameGroup fails on a member of g, given to Create, if another member gives
+// another group.
+func (k *checker) sameGroup(c *Comm, g Group) error {
+	h := fnv.New64a()
+	for _, p := range g.members.All() {
+		binary.Write(h, binary.LittleEndian, p)
+	}
+	mine, all := []uint64{h.Sum64()}, make([]uint64, c.core.size)
+	if err := new(call).allgather(c, BufOf(mine), BufOf(all)).as(opCreate).run(); err != nil || g.Rank() == Undefined {
+		return err
+	}
+	for r, theirs := range all {
+		if theirs != mine[0] && g.members.Index(c.core.ctx.Members.At(r)) >= 0 {
+			return c.argError(ErrMismatch, opCreate, r, -1, -1, -1, "", fmt.Errorf("rank %d is in the group, but gives another one", r))
+		}
+	}
+	return nil
+}
+
 // run is Comm.run with all checks.
 func (k *checker) run(c *Comm, a *engine.CollArgs) error {
 	u, err := k.begin(c, collUse(a))

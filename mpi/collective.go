@@ -36,7 +36,7 @@ type call struct {
 func (a *call) begin(c *Comm, kind collectives.Op) bool {
 	a.c, a.Op = c, collNames[kind]
 	if c == nil {
-		return a.bad(ErrComm, "communicator is nil")
+		return a.bad(ErrComm, "%w", errNoComm)
 	}
 	a.User, a.Unit = c.user, 1
 	a.Args.Op, a.Args.Rank, a.Args.Size, a.Args.Remote = kind, c.core.rank, c.core.size, c.core.ctx.Remote.Len()
@@ -51,6 +51,12 @@ func (a *call) begin(c *Comm, kind collectives.Op) bool {
 func (a *call) bad(class Class, format string, args ...any) bool {
 	a.err = a.c.argError(class, a.Op, ProcNull, -1, -1, -1, "", fmt.Errorf(format, args...))
 	return false
+}
+
+// as makes the call a part of another, which errors and roll calls then name.
+func (a *call) as(op engine.Op) *call {
+	a.Op = op
+	return a
 }
 
 // run makes the call.

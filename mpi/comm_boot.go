@@ -88,15 +88,19 @@ func (p *Process) meet(op engine.Op, members wire.Members, n uint32, user contex
 
 // CreateGroup makes a communicator of the ranks of g, a subgroup of c's group.
 // Only they call it, with the same group and tag, which tells creations on
-// several goroutines apart; c is an intracommunicator, and the call interferes neither with messages nor with
-// collectives of c. Collective over g; what is said of failures and of giving
-// up at CommFromGroup holds. MPI 4.1 section 7.4.2.
+// several goroutines apart; c is an intracommunicator, and the call interferes
+// neither with messages nor with collectives of c. Collective over g; what is
+// said of failures and of giving up at CommFromGroup holds.
+// MPI 4.1 section 7.4.2.
 func (c *Comm) CreateGroup(g Group, tag int) (*Comm, error) {
 	if g.Size() == 0 {
 		return nil, nil
 	}
 	if err := c.intra(opCreateGroup); err != nil {
 		return nil, err
+	}
+	if c.core.ctx.Freed() {
+		return nil, c.argError(ErrComm, opCreateGroup, ProcNull, tag, -1, -1, "", errFreed)
 	}
 	if tag < 0 || tag > MaxTag {
 		return nil, c.tagError(opCreateGroup, ProcNull, tag)

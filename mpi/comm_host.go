@@ -42,7 +42,7 @@ func (c *Comm) SplitType(kind SplitKind, key int, info *Info) (*Comm, error) {
 	if kind == SplitHWGuided && info.Get(hwResource) == hwShared {
 		kind = SplitShared
 	}
-	hosts, err := c.hosts()
+	hosts, err := c.hosts(opSplitType)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func (c *Comm) SplitType(kind SplitKind, key int, info *Info) (*Comm, error) {
 		}
 	}
 	if kind != SplitShared {
-		c.core.e.SkipContext(id)
+		c.decline(id)
 		return nil, nil
 	}
 	for r := range all {
@@ -75,13 +75,13 @@ func (c *Comm) SplitType(kind SplitKind, key int, info *Info) (*Comm, error) {
 }
 
 // hosts numbers the hosts of all ranks of an intracommunicator. Collective.
-func (c *Comm) hosts() ([]uint32, error) {
+func (c *Comm) hosts(op engine.Op) ([]uint32, error) {
 	if hosts := c.core.proc.hostsOf(c.core.ctx.Members); hosts != nil {
 		return hosts, nil
 	}
 	mine := hostName()
 	all := make([]byte, len(mine)*c.core.size)
-	if err := Allgather(c, mine, all); err != nil {
+	if err := new(call).allgather(c, BufOf(mine), BufOf(all)).as(op).run(); err != nil {
 		return nil, err
 	}
 	number := map[string]uint32{}

@@ -98,11 +98,11 @@ func contextFrom(creator wire.ProcID, serial uint64) (wire.ContextID, error) {
 // agree makes all ranks agree on a context id.
 func (c *Comm) agree(op engine.Op) (wire.ContextID, error) {
 	u, n := c.meeting()
-	serial, err := BcastOne(u, u.offer(n), 0)
-	if err != nil {
+	serial := []uint64{u.offer(n)}
+	if err := new(call).bcast(u, BufOf(serial), 0).as(op).run(); err != nil {
 		return wire.ContextID{}, c.met(err)
 	}
-	id, err := u.contextOf(op, serial)
+	id, err := u.contextOf(op, serial[0])
 	return id, c.met(err)
 }
 
@@ -110,12 +110,8 @@ func (c *Comm) agree(op engine.Op) (wire.ContextID, error) {
 // that is not a member, and for one that would face an empty group.
 func (c *Comm) child(id wire.ContextID, s shape, name string) (*Comm, error) {
 	p := c.core.proc
-	inter := c.core.bridge != nil
-	if s.local.Index(p.self) < 0 || inter && s.remote.Len() == 0 {
-		p.e.SkipContext(id)
-		if inter {
-			p.e.SkipContext(id.Next())
-		}
+	if s.local.Index(p.self) < 0 || c.core.bridge != nil && s.remote.Len() == 0 {
+		c.decline(id)
 		return nil, nil
 	}
 	d := p.blankComm(name)
@@ -123,6 +119,14 @@ func (c *Comm) child(id wire.ContextID, s shape, name string) (*Comm, error) {
 		return nil, err
 	}
 	return d, nil
+}
+
+// decline says that this process is not in what the ranks of c make.
+func (c *Comm) decline(id wire.ContextID) {
+	c.core.e.SkipContext(id)
+	if c.core.bridge != nil {
+		c.core.e.SkipContext(id.Next())
+	}
 }
 
 // bequeath makes a blank communicator one that was made from c.
@@ -136,14 +140,16 @@ func (c *Comm) bequeath(d *Comm, id wire.ContextID, s shape) error {
 
 // Dup makes a communicator of the same ranks with a context of its own, the
 // topology and the error handler of c, and the attributes that their keys'
-// callbacks copy. The
-// hints of c are not copied. If a callback fails, so does Dup on that process
-// alone. Collective over c. MPI 4.1 section 7.4.2.
+// callbacks copy. The hints of c are not copied. If a callback fails, so does
+// Dup on that process alone. Collective over c. MPI 4.1 section 7.4.2.
 func (c *Comm) Dup() (*Comm, error) { return c.DupWithInfo(nil) }
 
 // DupWithInfo is Dup that gives the new communicator a copy of info as its
 // hints. Collective over c. MPI 4.1 section 7.4.2.
 func (c *Comm) DupWithInfo(info *Info) (*Comm, error) {
+	if err := c.exists(opDup); err != nil {
+		return nil, err
+	}
 	attrs, failed := c.copyAttrs(opDup)
 	id, err := c.agree(opDup)
 	if err != nil {
@@ -177,11 +183,14 @@ func (c *Comm) Idup() (*Comm, Request) { return c.IdupWithInfo(nil) }
 
 // IdupWithInfo starts a DupWithInfo, see Idup. MPI 4.1 section 7.4.2.
 func (c *Comm) IdupWithInfo(info *Info) (*Comm, Request) {
+	if err := c.exists(opIdup); err != nil {
+		return nil, c.failedRequest(opIdup, err)
+	}
 	info = info.Dup()
 	attrs, failed := c.copyAttrs(opIdup)
 	u, n := c.meeting()
 	serial := []uint64{u.offer(n)}
-	told := Ibcast(u, serial, 0)
+	told := new(call).bcast(u, BufOf(serial), 0).as(opIdup).start()
 	d := c.core.proc.blankComm(c.Name() + "+")
 	e := c.core.e
 	h := e.NewOther(c.core.ctx, opIdup)
@@ -213,6 +222,9 @@ func (c *Comm) IdupWithInfo(info *Info) (*Comm, Request) {
 // has no rank of a color, those of the other get nil. Collective over c.
 // MPI 4.1 section 7.4.2.
 func (c *Comm) Split(color, key int) (*Comm, error) {
+	if err := c.exists(opSplit); err != nil {
+		return nil, err
+	}
 	all, id, err := c.colors(opSplit, color, key)
 	if err != nil {
 		return nil, err
@@ -238,7 +250,7 @@ func (c *Comm) colors(op engine.Op, color, key int) ([]choice, wire.ContextID, e
 	words := make([]int64, 3*u.core.size)
 	mine := words[3*u.core.rank:][:3]
 	mine[0], mine[1], mine[2] = int64(color), int64(key), int64(u.offer(n))
-	if err := Allgather(u, mine, words); err != nil {
+	if err := new(call).allgather(u, BufOf(mine), BufOf(words)).as(op).run(); err != nil {
 		return nil, wire.ContextID{}, c.met(err)
 	}
 	all := make([]choice, u.core.size)
@@ -302,11 +314,15 @@ func pick(m wire.Members, all []choice, color int) wire.Members {
 
 // Create makes a communicator of the ranks of g, a subgroup of c's group; the
 // result is nil on ranks outside it. Ranks may give different groups if those
-// have no process in common. On an intercommunicator each side gives a
+// have no process in common; GOMPI_CHECK=1 finds members that disagree
+// (ErrMismatch). On an intercommunicator each side gives a
 // subgroup of its local group; if one side's is empty, the result is nil. A
 // process of g that is not in c is ErrRank on the caller. Collective over c;
 // CreateGroup needs only the members. MPI 4.1 section 7.4.2.
 func (c *Comm) Create(g Group) (*Comm, error) {
+	if err := c.exists(opCreate); err != nil {
+		return nil, err
+	}
 	wrong := c.subgroup(opCreate, g)
 	if c.core.bridge != nil {
 		color := 0
@@ -314,14 +330,25 @@ func (c *Comm) Create(g Group) (*Comm, error) {
 			color = Undefined
 		}
 		all, id, err := c.colors(opCreate, color, g.Rank())
-		if wrong != nil || err != nil {
-			return nil, cmp.Or(wrong, err)
+		switch {
+		case err != nil:
+			return nil, err
+		case wrong != nil:
+			c.decline(id)
+			return nil, wrong
 		}
 		return c.child(id, c.chosen(all, color), c.Name()+"*")
 	}
 	id, err := c.agree(opCreate)
-	if wrong != nil || err != nil {
-		return nil, cmp.Or(wrong, err)
+	if err != nil {
+		return nil, err
+	}
+	if k := c.core.check; k != nil {
+		wrong = cmp.Or(wrong, k.sameGroup(c, g))
+	}
+	if wrong != nil {
+		c.decline(id)
+		return nil, wrong
 	}
 	return c.child(id, shape{local: g.members}, c.Name()+"*")
 }

@@ -4,6 +4,7 @@ package mpi
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -125,6 +126,11 @@ func (e *Error) Unwrap() error { return e.Err }
 // Is makes errors.Is(err, class) work.
 func (e *Error) Is(target error) bool { return target == error(e.Class) }
 
+var (
+	errNoComm = errors.New("communicator is nil")
+	errFreed  = errors.New("it was freed")
+)
+
 var classOf = [...]Class{
 	engine.Truncate: ErrTruncate, engine.ProcFailed: ErrProcFailed, engine.Revoked: ErrRevoked,
 	engine.Cancelled: ErrCancelled, engine.BadRequest: ErrRequest, engine.Freed: ErrComm,
@@ -164,7 +170,7 @@ func (c *Comm) faultError(op engine.Op, peer, tag int32, f *engine.Fault) *Error
 		e.Err = fmt.Errorf("typed elements and Go values (package mpi/value) do not match each other")
 	case engine.Freed:
 		if e.Err == nil {
-			e.Err = fmt.Errorf("it was freed")
+			e.Err = errFreed
 		}
 	}
 	return e

@@ -51,8 +51,19 @@ func (c *Comm) registerInter(id wire.ContextID, s shape) error {
 	return nil
 }
 
+// exists refuses a call on no communicator.
+func (c *Comm) exists(op engine.Op) error {
+	if c == nil {
+		return c.argError(ErrComm, op, ProcNull, -1, -1, -1, "", errNoComm)
+	}
+	return nil
+}
+
 // intra refuses a call that intercommunicators do not have.
 func (c *Comm) intra(op engine.Op) error {
+	if err := c.exists(op); err != nil {
+		return err
+	}
 	if c.core.bridge != nil {
 		return c.argError(ErrComm, op, ProcNull, -1, -1, -1, "", fmt.Errorf("it is an intercommunicator"))
 	}
@@ -108,6 +119,9 @@ func (c *Comm) IntercommCreate(localLeader int, peer *Comm, remoteLeader, tag in
 // ranks find the same order. Collective over both groups.
 // MPI 4.1 section 7.6.2.
 func (c *Comm) IntercommMerge(high bool) (*Comm, error) {
+	if err := c.exists(opInterMerge); err != nil {
+		return nil, err
+	}
 	b := c.core.bridge
 	if b == nil {
 		return nil, c.argError(ErrComm, opInterMerge, ProcNull, -1, -1, -1, "", fmt.Errorf("it is not an intercommunicator"))

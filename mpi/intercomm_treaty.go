@@ -138,13 +138,13 @@ func (c *Comm) proclaim(t *treaty, leader int, failed error) (wire.Members, erro
 		}
 		head[bytes] = uint64(len(body))
 	}
-	if err := Bcast(c, head, leader); err != nil {
+	if err := new(call).bcast(c, BufOf(head), leader).as(opInterCreate).run(); err != nil {
 		return wire.Members{}, err
 	}
 	if c.core.rank != leader {
 		body = make([]byte, min(head[bytes], maxGroupBytes))
 	}
-	if err := Bcast(c, body, leader); err != nil {
+	if err := new(call).bcast(c, BufOf(body), leader).as(opInterCreate).run(); err != nil {
 		return wire.Members{}, err
 	}
 	if failed != nil {

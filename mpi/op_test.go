@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"strings"
 	"testing"
 	"unicode/utf8"
 
@@ -358,4 +360,24 @@ func TestAllreduceOneAllocations(t *testing.T) {
 			t.Errorf("%v allocations in a round", a)
 		}
 	})
+}
+
+// A panic of a user's operation ends the process, also where the program would
+// recover from it, and says where it was.
+func TestUserOpPanics(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := mpitest.Exec(t, 2, []string{self, "rank", "panic"})
+	if r.Status == 0 || !strings.Contains(r.Stderr, "a user operation ended with no sum of 1 and 1") || !strings.Contains(r.Stderr, "panickingRank") {
+		t.Fatalf("status %d: %s", r.Status, r.Stderr)
+	}
+}
+
+func panickingRank(w *mpi.Comm) error {
+	op := mpi.NewOp(func(in, inout []int) { panic(fmt.Sprintf("no sum of %d and %d", in[0], inout[0])) }, true)
+	defer func() { recover() }()
+	_, err := mpi.AllreduceOne(w, 1, op)
+	return err
 }

@@ -6,6 +6,8 @@ package mpi
 // lies in a scalar.
 
 import (
+	"fmt"
+	"runtime/debug"
 	"sync"
 	"unsafe"
 
@@ -16,9 +18,9 @@ import (
 // NewOp makes an operation of a user's function: inout[i] = in[i] op inout[i]
 // for all i. It must be associative; in comes from lower ranks, so a function
 // that is not commutative sees its operands in rank order. f may be called from
-// any goroutine of the process, and must not call the library. It is for
-// elements of exactly T: with others calls fail with ErrOp.
-// MPI 4.1 section 6.9.5.
+// any goroutine of the process, and must not call the library; a panic of f
+// ends the process and cannot be recovered from. The operation is for elements
+// of exactly T: with others calls fail with ErrOp. MPI 4.1 section 6.9.5.
 func NewOp[T any](f func(in, inout []T), commutative bool) Op {
 	u := &userOp[T]{f: f}
 	return Op{name: "user operation", user: u.kernel, elem: typeOf[T](), commutative: commutative}
@@ -34,6 +36,8 @@ type userOp[T any] struct {
 const pieceBytes = 32 << 10
 
 func (u *userOp[T]) kernel(dst, a, b unsafe.Pointer, n int64) {
+	returned := false
+	defer crash(&returned)
 	d, in, inout := unsafe.Slice((*T)(dst), n), unsafe.Slice((*T)(a), n), unsafe.Slice((*T)(b), n)
 	switch dst {
 	case b:
@@ -44,6 +48,19 @@ func (u *userOp[T]) kernel(dst, a, b unsafe.Pointer, n int64) {
 		copy(d, inout)
 		u.f(in, d)
 	}
+	returned = true
+}
+
+// crash ends the process if a user's function has not returned: nobody must
+// recover from its panic, which finds the engine locked, and other ranks would
+// wait for its result.
+func crash(returned *bool) {
+	if *returned {
+		return
+	}
+	why, stack := recover(), debug.Stack()
+	go panic(fmt.Sprintf("gompi: a user operation ended with %v\n\n%s", why, stack))
+	select {}
 }
 
 // onto does in[i] = in[i] op b[i]. b stays as it is.

@@ -168,7 +168,7 @@ func (c *Comm) FailedRequest(err error) Request { return c.failedRequest("", err
 func (c *Comm) badSend(op engine.Op, b *Buf, dest, tag int) error {
 	switch {
 	case c == nil:
-		return c.argError(ErrComm, op, dest, tag, -1, -1, "", fmt.Errorf("communicator is nil"))
+		return c.argError(ErrComm, op, dest, tag, -1, -1, "", errNoComm)
 	case dest < 0 || dest >= c.core.targets:
 		return c.rankError(op, dest, tag)
 	case tag < 0 || tag > MaxTag:
@@ -182,7 +182,7 @@ func (c *Comm) badSend(op engine.Op, b *Buf, dest, tag int) error {
 func (c *Comm) badRecv(op engine.Op, b *Buf, source, tag int) error {
 	switch {
 	case c == nil:
-		return c.argError(ErrComm, op, source, tag, -1, -1, "", fmt.Errorf("communicator is nil"))
+		return c.argError(ErrComm, op, source, tag, -1, -1, "", errNoComm)
 	case source < AnySource || source >= c.core.targets:
 		return c.rankError(op, source, tag)
 	case tag < AnyTag || tag > MaxTag:

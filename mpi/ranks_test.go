@@ -43,6 +43,8 @@ func osRank(w *mpi.Comm, what string, args []string) error {
 		return collectingRank(w, args)
 	case "programs":
 		return programsRank(w, args)
+	case "panic":
+		return panickingRank(w)
 	case "pid":
 		fmt.Println("pid", os.Getpid())
 		return w.Barrier()

@@ -63,6 +63,9 @@ func (c *Comm) TopoTest() TopoKind {
 
 // topologyOf is the communicator's topology, which must be of one kind.
 func (c *Comm) topologyOf(op engine.Op, kind TopoKind) (*topology, error) {
+	if err := c.exists(op); err != nil {
+		return nil, err
+	}
 	if got := c.TopoTest(); got != kind {
 		return nil, c.argError(ErrTopology, op, ProcNull, -1, -1, -1, "", fmt.Errorf("the communicator has %v", got))
 	}
@@ -79,7 +82,7 @@ func (c *Comm) badTopology(op engine.Op, err error) error {
 // are, it fails on all of them.
 func (c *Comm) agreeOn(op engine.Op, args uint64, wrong error) (wire.ContextID, error) {
 	words := []uint64{args, ^args, c.offer(1)}
-	if err := Allreduce(c, words, words, Max); err != nil {
+	if err := new(call).allreduce(c, BufOf(words), BufOf(words), &Max).as(op).run(); err != nil {
 		return wire.ContextID{}, err
 	}
 	switch {

@@ -61,7 +61,7 @@ func (c *Comm) CartCreate(dims []int, periods []bool, reorder bool) (*Comm, erro
 	}
 	var order []int
 	if reorder {
-		hosts, err := c.hosts()
+		hosts, err := c.hosts(opCartCreate)
 		if err != nil {
 			return nil, err
 		}
@@ -106,7 +106,7 @@ func (c *Comm) CartMap(dims []int, periods []bool) (int, error) {
 	if err := c.intra(opCartMap); err != nil {
 		return Undefined, err
 	}
-	hosts, err := c.hosts()
+	hosts, err := c.hosts(opCartMap)
 	if err != nil {
 		return Undefined, err
 	}

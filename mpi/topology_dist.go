@@ -167,7 +167,7 @@ func (c *Comm) distGraph(a *edgeTally, id wire.ContextID, g DistGraph, info *Inf
 	}
 	var order []int
 	if a.reorder {
-		hosts, err := c.hosts()
+		hosts, err := c.hosts(a.op)
 		if err != nil {
 			return nil, err
 		}

@@ -69,7 +69,7 @@ func (a *edgeTally) agree(c *Comm) (wire.ContextID, error) {
 	}
 	reordering := uint64(flags(a.reorder)[0])
 	words := []uint64{c.offer(1), bad, reordering, a.weightedLists, a.bare, a.edges, a.hashes[0], a.hashes[1]}
-	if err := Allreduce(c, words, words, Sum); err != nil {
+	if err := new(call).allreduce(c, BufOf(words), BufOf(words), &Sum).as(a.op).run(); err != nil {
 		return wire.ContextID{}, err
 	}
 	a.weightedLists, a.bare, a.edges, a.hashes = words[3], words[4], words[5], [2]uint64(words[6:])

@@ -37,7 +37,7 @@ func (c *Comm) GraphCreate(index, edges []int, reorder bool) (*Comm, error) {
 	}
 	var order []int
 	if reorder {
-		hosts, err := c.hosts()
+		hosts, err := c.hosts(opGraphCreate)
 		if err != nil {
 			return nil, err
 		}
@@ -134,7 +134,7 @@ func (c *Comm) GraphMap(index, edges []int) (int, error) {
 	if err := c.intra(opGraphMap); err != nil {
 		return Undefined, err
 	}
-	hosts, err := c.hosts()
+	hosts, err := c.hosts(opGraphMap)
 	if err != nil {
 		return Undefined, err
 	}

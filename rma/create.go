@@ -104,17 +104,9 @@ func typeError[T any]() *wrong {
 	return nil
 }
 
-// collective checks the communicator of a window to be made.
-func collective(comm *mpi.Comm, op engine.Op) error {
-	if comm == nil {
-		return comm.Fail(mpi.ErrComm, op, mpi.ProcNull, -1, -1, "", errors.New("communicator is nil"))
-	}
-	return comm.Intra(op)
-}
-
 // create makes a window: one exchange among all ranks.
 func create(comm *mpi.Comm, op engine.Op, flavor Flavor, unit int64, bad *wrong, info *mpi.Info, alloc func(*remote.Space, int) (*remote.Region, error)) (*Window, error) {
-	if err := collective(comm, op); err != nil {
+	if err := comm.Intra(op); err != nil {
 		return nil, err
 	}
 	e, ctx := comm.Internal()

@@ -52,7 +52,7 @@ func AllocateSharedWithInfo[T any](comm *mpi.Comm, n int, info *mpi.Info) (*Wind
 	if bad == nil {
 		bad = sizeError(n, sizeOf[T]())
 	}
-	if err := collective(comm, opAllocateShared); err != nil {
+	if err := comm.Intra(opAllocateShared); err != nil {
 		return nil, err
 	}
 	if comm.Size() == 1 {

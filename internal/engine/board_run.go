@@ -4,6 +4,7 @@ package engine
 
 import (
 	"gompi/internal/match"
+	"gompi/internal/rollcall"
 )
 
 const (
@@ -130,7 +131,7 @@ func (b *board) answer(e *Engine) {
 // boardWait goes on with an operation as a request.
 func (e *Engine) boardWait(c *Context, a *CollArgs, tag int32, o *boardOp) *Fault {
 	r := e.newRequest(reqColl)
-	r.op, r.ctx, r.user, r.rank, r.buf, r.tag = a.Op, c, a.User, int32(a.Args.Root), a.Out, tag
+	r.op, r.ctx, r.user, r.rank, r.buf, r.tag = a.Op, c, a.User, rollcall.NoPeer, a.Out, tag
 	k := e.newColl()
 	r.coll = k
 	k.req, k.ctx, k.tag, k.keep, k.board = r, c, tag, a.Keep, o

@@ -9,6 +9,7 @@ import (
 	"gompi/collectives"
 	"gompi/internal/kernel"
 	"gompi/internal/match"
+	"gompi/internal/rollcall"
 	"gompi/internal/wire"
 )
 
@@ -151,7 +152,7 @@ func (e *Engine) Icollective(c *Context, a *CollArgs) Handle {
 	if c.inside != nil && !a.Tag.numbered() {
 		f := e.overlap(c, a)
 		r = e.newRequest(reqColl)
-		r.op, r.ctx, r.rank = a.Op, c, -1
+		r.op, r.ctx, r.rank = a.Op, c, rollcall.NoPeer
 		r.fail(f)
 		e.complete(r)
 	} else {
@@ -186,7 +187,7 @@ func (e *Engine) beginColl(c *Context, a *CollArgs, tag int32) *Request {
 // at once.
 func (e *Engine) prepareColl(c *Context, a *CollArgs, tag int32) *Request {
 	r := e.newRequest(reqColl)
-	r.op, r.ctx, r.user, r.rank, r.buf = a.Op, c, a.User, int32(a.Args.Root), a.In
+	r.op, r.ctx, r.user, r.rank, r.buf = a.Op, c, a.User, rollcall.NoPeer, a.In
 	if r.buf.n == 0 {
 		r.buf = a.Out
 	}

@@ -2,6 +2,8 @@
 
 package engine
 
+import "gompi/internal/rollcall"
+
 // Outcome is what Wait and Test tell of one request.
 type Outcome struct {
 	Done   bool
@@ -15,6 +17,9 @@ type Outcome struct {
 
 func (e *Engine) outcome(r *Request) Outcome {
 	o := Outcome{Done: true, Op: r.op, Owner: r.ctx.Owner, Peer: r.rank, Tag: r.tag, Status: r.status}
+	if r.kind == reqColl {
+		o.Tag = rollcall.NoTag // the program did not give it
+	}
 	if r.buf.Type != nil {
 		o.Elem = r.buf.Type.Size
 	}

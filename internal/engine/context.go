@@ -271,6 +271,13 @@ func (c *Context) AckFailed() int {
 	return c.trouble.acked
 }
 
+// Freed reports whether the communicator was freed on this process.
+func (c *Context) Freed() bool {
+	c.e.mu.Lock()
+	defer c.e.mu.Unlock()
+	return c.trouble != nil && c.trouble.freed
+}
+
 // Revoked reports whether the communicator was revoked.
 func (c *Context) Revoked() bool {
 	c.e.mu.Lock()

@@ -143,12 +143,14 @@ func (e *Engine) reject(p *Peer, env *envelope) {
 	}
 }
 
-// SkipContext tells that this process is no member of a context, so that the
-// serials of freed ones leave no gap.
+// SkipContext tells that this process is no member of a context, or will not be
+// one, so that the serials of freed ones leave no gap. Messages of members that
+// do not know are dropped, and their senders told.
 func (e *Engine) SkipContext(id wire.ContextID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.freed.add(id)
+	e.dropArrived(id)
 }
 
 // Settled waits until nothing is pending on a freed context, or until user

@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"gompi/internal/match"
+	"gompi/internal/rollcall"
 	"gompi/transport"
 )
 
@@ -245,7 +246,7 @@ func (e *Engine) NewOther(c *Context, op Op) Handle {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	r := e.newRequest(reqOther)
-	r.op, r.ctx = op, c
+	r.op, r.ctx, r.rank, r.tag = op, c, rollcall.NoPeer, rollcall.NoTag
 	return Handle{r, r.gen}
 }
 

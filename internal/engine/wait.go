@@ -360,7 +360,7 @@ func (e *Engine) note(w *waiter) {
 		if !known {
 			known = true
 			op, c, rank, tag, size = r.op, r.ctx, r.rank, r.tag, r.buf.Bytes()
-			if r.kind == reqColl || r.kind == reqOther && rank == match.Any {
+			if r.kind == reqOther && rank == match.Any {
 				rank = rollcall.NoPeer
 			}
 		}
