@@ -113,9 +113,9 @@ func TestTable(t *testing.T) {
 		}
 	}
 	want := `
-bench      transport ranks    bytes        usec         min         p99        MB/s   allocs
-latency    shm           2       4M         390         380        1234       10744        0
-barrier    tcp           8        0       0.104        10.0         100           -  0.00012
+bench               transport ranks    bytes        usec         min         p99        MB/s   allocs
+latency             shm           2       4M         390         380        1234       10744        0
+barrier             tcp           8        0       0.104        10.0         100           -  0.00012
 `[1:]
 	if b.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)

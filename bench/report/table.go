@@ -15,7 +15,7 @@ import (
 // lines. The columns are as wide as any usual value, so that lines can be
 // written while measuring.
 func Header(w io.Writer) error {
-	_, err := fmt.Fprintf(w, "%-10s %-9s %5s %8s %11s %11s %11s %11s %8s\n",
+	_, err := fmt.Fprintf(w, "%-19s %-9s %5s %8s %11s %11s %11s %11s %8s\n",
 		"bench", "transport", "ranks", "bytes", "usec", "min", "p99", "MB/s", "allocs")
 	return err
 }
@@ -33,7 +33,7 @@ func Row(w io.Writer, r Result) error {
 	if t := r.Target; t != nil {
 		more = fmt.Sprintf("  %s usec while the target is %s, slowed down by %.1f%% (%.1f%% by the same elsewhere)", Number(t.Usec), t.Does, t.Slowdown, t.SlowdownOwn)
 	}
-	_, err := fmt.Fprintf(w, "%-10s %-9s %5d %8s %11s %11s %11s %11s %8s%s\n",
+	_, err := fmt.Fprintf(w, "%-19s %-9s %5d %8s %11s %11s %11s %11s %8s%s\n",
 		r.Bench, r.Transport, r.Ranks, plot.Bytes(float64(r.Bytes)),
 		Number(r.Usec), Number(r.UsecMin), Number(r.UsecP99), rate, Number(r.Allocs), more)
 	return err

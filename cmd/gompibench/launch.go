@@ -35,12 +35,18 @@ func launch(np int, progress bool) error {
 	if err != nil {
 		return fmt.Errorf("%w; start it as: gompirun -np %d gompibench ...", err, np)
 	}
-	// Under gompirun standard error is no terminal any more.
-	argv := append([]string{run, "-np", strconv.Itoa(np), self, "--progress=" + strconv.FormatBool(progress)}, os.Args[1:]...)
+	argv := launchArgs(run, self, np, progress, os.Args[1:])
 	if err := syscall.Exec(run, argv, append(os.Environ(), envLaunched+"=1")); err != nil {
 		return fmt.Errorf("cannot start %s: %w", run, err)
 	}
 	return nil
+}
+
+// launchArgs says what standard error is, as under gompirun it is no terminal
+// any more: behind the other arguments, of which the first may be a command.
+func launchArgs(run, self string, np int, progress bool, args []string) []string {
+	argv := append([]string{run, "-np", strconv.Itoa(np), self}, args...)
+	return append(argv, "--progress="+strconv.FormatBool(progress))
 }
 
 // findGompirun prefers the one in dir: it fits this build.

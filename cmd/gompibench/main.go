@@ -79,14 +79,14 @@ func (c *command) flags() *pflag.FlagSet {
 	f := pflag.NewFlagSet("gompibench", pflag.ContinueOnError)
 	f.SortFlags = false
 	f.Usage = func() {}
-	f.StringVar(&c.bytes, "bytes", "", "message sizes, such as 8,4K,4M (default: a list that suits the benchmark)")
+	f.StringVar(&c.bytes, "bytes", "", "`SIZES` of messages, such as 8,4K,4M (default: a list that suits the benchmark)")
 	f.IntVar(&c.opt.Iters, "iters", 0, "iterations of each point (default: as many as fit into --msec)")
 	f.IntVar(&c.msec, "msec", int(bench.DefaultTime/time.Millisecond), "time of each point, in milliseconds")
 	f.BoolVar(&c.json, "json", false, "one JSON object a line instead of a table")
 	f.IntVar(&c.opt.Goroutines, "goroutines", 1, "goroutines of each rank (mbw)")
 	f.BoolVar(&c.opt.Overlap, "overlap", false, "also measure how much is hidden behind computing (nonblocking collectives)")
 	f.BoolVar(&c.opt.Idle, "idle", false, "with --overlap: sleep instead of computing, as if there were cores to spare")
-	f.StringVar(&c.opt.Target, "target", "", "also measure while the target is computing or streaming, and how much that slows it down (put, get, acc, getacc, fao, cas)")
+	f.StringVar(&c.opt.Target, "target", "", "also measure while the target is `DOING`: computing or streaming, and how much that slows it down (put, get, acc, getacc, fao, cas)")
 	f.BoolVar(&c.opt.Given, "given", false, "windows of memory that is there instead of allocated ones (the same)")
 	f.IntVar(&c.np, "np", 2, "ranks, when started without gompirun")
 	f.StringVar(&c.opt.Transport, "transport", transport(), "what results call the transport; GOMPI_TRANSPORT chooses it")
@@ -150,7 +150,7 @@ func usage(w io.Writer) error {
 		"       gompibench tune [OPERATION...] [--into FILE]  (measures all algorithms; writes a table for gompirun --coll-table)\n" +
 		"       gompibench simulate OPERATION [flags]  (predicts the time of collectives on any number of ranks)\n\nbenchmarks:\n")
 	for _, x := range bench.All() {
-		fmt.Fprintf(&b, "  %-10s %s\n", x.Name, x.Help)
+		fmt.Fprintf(&b, "  %-20s %s\n", x.Name, x.Help)
 	}
 	b.WriteString("\nflags:\n" + new(command).flags().FlagUsages())
 	b.WriteString("\ntimes are microseconds of one operation (see package gompi/bench): usec is the median.\n")

@@ -83,6 +83,9 @@ func parseSimulation(args []string) (*simulation, error) {
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}
+	if f.NArg() == 2 && c.plot == defaultPlot {
+		return nil, fmt.Errorf("simulate: %q is a second operation; a plot's file is given as --plot=FILE", f.Arg(1))
+	}
 	if f.NArg() != 1 {
 		return nil, fmt.Errorf("simulate: want one operation, not %d; there are: %s", f.NArg(), operations())
 	}

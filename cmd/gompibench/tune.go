@@ -34,8 +34,8 @@ func (c *tuneCommand) flags() *pflag.FlagSet {
 	f := pflag.NewFlagSet("gompibench tune", pflag.ContinueOnError)
 	f.SortFlags = false
 	f.Usage = func() {}
-	f.StringVar(&c.into, "into", "", "table to read, extend by what is measured, and write (default: a new one on standard output)")
-	f.StringVar(&c.bytes, "bytes", "", "sizes, such as 8,4K,4M (default: those of the benchmarks)")
+	f.StringVar(&c.into, "into", "", "`FILE` of a table to read, extend by what is measured, and write (default: a new one on standard output)")
+	f.StringVar(&c.bytes, "bytes", "", "`SIZES`, such as 8,4K,4M (default: those of the benchmarks)")
 	f.IntVar(&c.msec, "msec", int(bench.DefaultTuneTime/time.Millisecond), "time of each algorithm at each size, in milliseconds")
 	f.IntVar(&c.opt.Rounds, "rounds", bench.DefaultTuneRounds, "rounds in which the algorithms take turns")
 	f.IntVar(&c.np, "np", 2, "ranks, when started without gompirun")
@@ -69,10 +69,8 @@ func runTune(args []string) {
 	c, err := parseTune(args)
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
-		fmt.Print("usage: gompirun -np N gompibench tune [flags] [OPERATION...]\n\n" +
-			"Measures every algorithm of the collectives (default: of all) on N ranks and writes a\n" +
-			"table of the fastest for gompirun --coll-table. Run it at several N with the same --into.\n\nflags:\n" + c.flags().FlagUsages())
-		exit(nil)
+		_, err := io.WriteString(os.Stdout, tuneUsage())
+		exit(err)
 	case err != nil:
 		exit(usageError{err})
 	}
@@ -80,6 +78,14 @@ func runTune(args []string) {
 		exit(launch(c.np, c.progress))
 	}
 	mpi.Main(c.run)
+}
+
+func tuneUsage() string {
+	return "usage: gompirun -np N gompibench tune [flags] [OPERATION...]\n" +
+		"       gompibench tune [flags] [OPERATION...]   (starts itself under gompirun)\n\n" +
+		"Measures every algorithm of the collectives (default: of all) on N ranks and writes a\n" +
+		"table of the fastest for gompirun --coll-table. Run it at several N with the same --into.\n\nflags:\n" +
+		new(tuneCommand).flags().FlagUsages()
 }
 
 // run is the program of each rank.

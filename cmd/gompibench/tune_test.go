@@ -31,6 +31,16 @@ func TestParseTune(t *testing.T) {
 	if _, err := parseTune([]string{"--help"}); !errors.Is(err, pflag.ErrHelp) {
 		t.Errorf("--help: %v", err)
 	}
+	if text := tuneUsage(); !strings.Contains(text, "--into FILE") {
+		t.Errorf("help is %q", text)
+	}
+	launched := launchArgs("gompirun", "gompibench", 3, true, []string{"tune", "bcast", "--msec", "20"})
+	if got := strings.Join(launched[:5], " "); got != "gompirun -np 3 gompibench tune" {
+		t.Errorf("starts %q", launched)
+	}
+	if c, err := parseTune(launched[5:]); err != nil || !c.progress || !reflect.DeepEqual(c.opt.Ops, []string{"bcast"}) {
+		t.Errorf("%+v, %v", c, err)
+	}
 }
 
 func TestReplaceFile(t *testing.T) {
