@@ -91,7 +91,8 @@ type Options struct {
 	// Given: windows of one-sided accesses are made of memory that is there
 	// (rma.Create), not allocated.
 	Given bool
-	// Transport is the name that results carry.
+	// Transport is the name that results carry; "": of what carries the messages
+	// of rank 0.
 	Transport string
 	// Progress, if not nil, is called on rank 0 before each point.
 	Progress func(bytes, done, total int)
@@ -205,6 +206,17 @@ func Find(name string) (Benchmark, bool) {
 	return Benchmark{}, false
 }
 
+// Carrier names what carries messages between the caller and the next rank that
+// it has exchanged any with, as Comm.Transport does; "": there is none. Local.
+func Carrier(world *mpi.Comm) string {
+	for i := 1; i < world.Size(); i++ {
+		if name := world.Transport((world.Rank() + i) % world.Size()); name != "" {
+			return name
+		}
+	}
+	return ""
+}
+
 // Run measures b at each size. It is collective over world; on rank 0, emit is
 // called with each result as soon as it is known, and its error ends the run.
 // ctx ends it between two points. Errors: options that cannot be, those of
@@ -224,6 +236,9 @@ func (b *Benchmark) Run(ctx context.Context, world *mpi.Comm, o Options, emit fu
 		l := b.prepare(world, &o, n)
 		if err := l.measure(world, &o, &r); err != nil {
 			return fmt.Errorf("%s at %d bytes: %w", b.Name, n, err)
+		}
+		if r.Transport == "" {
+			r.Transport = Carrier(world)
 		}
 		if o.Overlap {
 			percent, err := l.overlap(world, &o, r.Usec)

@@ -35,7 +35,6 @@ func TestRun(t *testing.T) {
 			for i, n := range c.o.Bytes {
 				c.o.Bytes[i] = (n + b.unit() - 1) / b.unit() * b.unit()
 			}
-			c.o.Transport = "inproc"
 			want := len(c.o.Bytes)
 			if b.Bytes == nil {
 				want = 1

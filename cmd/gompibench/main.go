@@ -89,7 +89,7 @@ func (c *command) flags() *pflag.FlagSet {
 	f.StringVar(&c.opt.Target, "target", "", "also measure while the target is `DOING`: computing or streaming, and how much that slows it down (put, get, acc, getacc, fao, cas)")
 	f.BoolVar(&c.opt.Given, "given", false, "windows of memory that is there instead of allocated ones (the same)")
 	f.IntVar(&c.np, "np", 2, "ranks, when started without gompirun")
-	f.StringVar(&c.opt.Transport, "transport", transport(), "what results call the transport; GOMPI_TRANSPORT chooses it")
+	f.StringVar(&c.opt.Transport, "transport", "", "what results call the transport (default: its name); gompirun --transport chooses it")
 	f.BoolVar(&c.progress, "progress", isTerminal(os.Stderr), "say on stderr what is being measured (default: if it is a terminal)")
 	return f
 }
@@ -156,15 +156,6 @@ func usage(w io.Writer) error {
 	b.WriteString("\ntimes are microseconds of one operation (see package gompi/bench): usec is the median.\n")
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// transport is the name for results if none is given.
-func transport() string {
-	first, _, _ := strings.Cut(os.Getenv("GOMPI_TRANSPORT"), ",")
-	if first == "" {
-		return "shm"
-	}
-	return first
 }
 
 func isTerminal(f *os.File) bool {

@@ -17,8 +17,7 @@ import (
 )
 
 func TestParse(t *testing.T) {
-	t.Setenv("GOMPI_TRANSPORT", "tcp,shm")
-	c, err := parse(strings.Fields("mbw --bytes 8,4K --iters 10 --json --goroutines 3 --msec 20 --np 4 --progress"))
+	c, err := parse(strings.Fields("mbw --bytes 8,4K --iters 10 --json --goroutines 3 --msec 20 --np 4 --progress --transport tcp"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,8 +28,7 @@ func TestParse(t *testing.T) {
 	if c, err = parse(strings.Fields("get --target streaming --given")); err != nil || c.opt.Target != bench.Streaming || !c.opt.Given {
 		t.Errorf("got %+v, %v", c, err)
 	}
-	t.Setenv("GOMPI_TRANSPORT", "")
-	if c, err = parse([]string{"latency"}); err != nil || c.opt.Transport != "shm" || c.opt.Bytes != nil || c.np != 2 || c.opt.Time != bench.DefaultTime {
+	if c, err = parse([]string{"latency"}); err != nil || c.opt.Transport != "" || c.opt.Bytes != nil || c.np != 2 || c.opt.Time != bench.DefaultTime {
 		t.Errorf("got %+v, %v", c, err)
 	}
 	for line, want := range map[string]string{

@@ -39,7 +39,7 @@ func (c *tuneCommand) flags() *pflag.FlagSet {
 	f.IntVar(&c.msec, "msec", int(bench.DefaultTuneTime/time.Millisecond), "time of each algorithm at each size, in milliseconds")
 	f.IntVar(&c.opt.Rounds, "rounds", bench.DefaultTuneRounds, "rounds in which the algorithms take turns")
 	f.IntVar(&c.np, "np", 2, "ranks, when started without gompirun")
-	f.StringVar(&c.transport, "transport", transport(), "what the table's comments call the transport; GOMPI_TRANSPORT chooses it")
+	f.StringVar(&c.transport, "transport", "", "what the table's comments call the transport (default: its name); gompirun --transport chooses it")
 	f.BoolVar(&c.progress, "progress", isTerminal(os.Stderr), "show on stderr how far it is (default: if it is a terminal)")
 	return f
 }
@@ -112,6 +112,9 @@ func (c *tuneCommand) run(ctx context.Context, world *mpi.Comm) error {
 	}
 	bar.clear()
 	// What was measured before an interrupt is worth keeping.
+	if c.transport == "" {
+		c.transport = bench.Carrier(world)
+	}
 	table, merr := bench.MergeTable(table, c.transport, measured)
 	switch {
 	case merr != nil:
