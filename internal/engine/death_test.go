@@ -4,10 +4,13 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
 
 	"gompi/collectives"
 	"gompi/internal/wire"
+	"gompi/transport"
 )
 
 // kill ends node i as a signal would, and tells the others.
@@ -298,5 +301,56 @@ func TestCallsAfterClose(t *testing.T) {
 	_, f := n.recv(1, 1, nil)
 	if f.class() != Freed && f.class() != Closed {
 		t.Fatal(f)
+	}
+}
+
+var errUnplugged = errors.New("the cable is unplugged")
+
+// unplugged is a transport whose only connection has just broken.
+type unplugged struct {
+	loop
+	down []transport.Event
+}
+
+func (u *unplugged) Caps() transport.Caps {
+	return transport.Caps{Name: "unplugged", EagerMax: 4096, EagerBest: 1024}
+}
+
+func (u *unplugged) Connect(wire.Contact) (transport.Slot, error) {
+	u.down = []transport.Event{{Kind: transport.EvDown, Slot: 1, Err: errUnplugged}}
+	return 1, nil
+}
+
+func (u *unplugged) Send(transport.Slot, *wire.Header, []byte, transport.Token) transport.Status {
+	return transport.Broken
+}
+
+func (u *unplugged) Offer(transport.Slot, []byte, transport.Token, []byte) (int, error) {
+	return 0, transport.ErrPeerGone
+}
+
+func (u *unplugged) Poll(ev []transport.Event) int {
+	n := copy(ev, u.down)
+	u.down = u.down[n:]
+	return n
+}
+
+func (u *unplugged) Arm() bool { return len(u.down) == 0 }
+
+// A send that a broken connection refuses ends with the reason, which comes
+// later.
+func TestBrokenSendTellsWhy(t *testing.T) {
+	for _, bytes := range []int{0, 8, 4096, 1 << 20} {
+		for _, m := range []Mode{Standard, Synchronous} {
+			ns, _ := testJobOf(t, 2, nil, func(i int, c *Config) {
+				if i == 0 {
+					c.Transports = []transport.Transport{&unplugged{loop: *newLoop(c.Sleeper.Wake)}}
+				}
+			})
+			o := ns[0].Wait(ns[0].isend(1, 1, make([]byte, bytes), m))
+			if f := o.Status.Fault; f == nil || f.Class != ProcFailed || f.Peer != 1 || !strings.Contains(f.Err.Error(), errUnplugged.Error()) {
+				t.Errorf("%d bytes, mode %d: %+v", bytes, m, f)
+			}
+		}
 	}
 }

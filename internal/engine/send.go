@@ -4,6 +4,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"gompi/internal/match"
@@ -165,10 +166,8 @@ func (e *Engine) transmitEager(p *Peer, r *Request, cost int32) bool {
 		return false
 	}
 	if st == transport.Broken {
-		r.pend = 0
-		r.fail((&Fault{Class: ProcFailed, Err: transport.ErrPeerGone}).at(r.seat()))
-		e.complete(r)
-		return true
+		e.broken()
+		return false
 	}
 	if r.flags&flagSync == 0 {
 		p.owed = 0
@@ -194,6 +193,10 @@ func (e *Engine) transmitRTS(p *Peer, r *Request, n int64) bool {
 	size := rtsLen
 	if b, ok := r.buf.memory(); ok {
 		m, err := p.link.Offer(p.slot, b, r.token(), frame[rtsLen:])
+		if errors.Is(err, transport.ErrPeerGone) {
+			e.broken()
+			return false
+		}
 		if err != nil {
 			r.pend = 0
 			r.fail((&Fault{Class: classOf(err), Want: n, Err: err}).at(r.seat()))
@@ -213,15 +216,21 @@ func (e *Engine) transmitRTS(p *Peer, r *Request, n int64) bool {
 		return false
 	case transport.Broken:
 		e.withdrawOffer(r)
-		r.pend = 0
-		r.fail((&Fault{Class: ProcFailed, Err: transport.ErrPeerGone}).at(r.seat()))
-		e.complete(r)
-		return true
+		e.broken()
+		return false
 	}
 	p.envelopes--
 	r.status.Bytes = n
 	r.pend = r.pend&^pendQueue | pendBulk
 	return true
+}
+
+// broken is called where a transport refuses a send for good. The send stays in
+// its queue: EvDown, which is to come, ends it and says why.
+func (e *Engine) broken() {
+	if e.armed {
+		e.cfg.Sleeper.Wake()
+	}
 }
 
 // withdrawOffer ends the offer of a send, if it has made one: nobody has

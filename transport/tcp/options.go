@@ -12,7 +12,8 @@ import (
 type Options struct {
 	// Listen are "ip:port" addresses to listen on, best first; port 0 lets
 	// the system choose. They are announced as they are, so they must not be
-	// unspecified (0.0.0.0). Empty means 127.0.0.1:0.
+	// unspecified (0.0.0.0). Empty means 127.0.0.1:0, or [::1]:0 on a host
+	// without IPv4.
 	Listen []string
 	// EagerMax is the largest payload of Send in bytes, 1 to 65536. Zero
 	// means the setting GOMPI_TCP_EAGER, or 65536 without it.
@@ -44,9 +45,6 @@ const (
 func (o *Options) complete(setting func(string) string) error {
 	if setting == nil {
 		setting = func(string) string { return "" }
-	}
-	if len(o.Listen) == 0 {
-		o.Listen = []string{"127.0.0.1:0"}
 	}
 	sizes := []struct {
 		value               *int

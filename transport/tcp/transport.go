@@ -99,18 +99,29 @@ func (t *Transport) open() (err error) {
 	if err = t.watch(t.timer, tagTimer); err != nil {
 		return err
 	}
-	for i, addr := range t.opt.Listen {
-		fd, bound, err := listen(addr)
-		if err != nil {
-			return err
+	if len(t.opt.Listen) == 0 {
+		err = t.listen("127.0.0.1:0")
+		if errors.Is(err, unix.EADDRNOTAVAIL) || errors.Is(err, unix.EAFNOSUPPORT) {
+			err = t.listen("[::1]:0")
 		}
-		t.listeners = append(t.listeners, fd)
-		t.addrs = append(t.addrs, bound)
-		if err := t.watch(fd, tagListener-int32(i)); err != nil {
+		return err
+	}
+	for _, addr := range t.opt.Listen {
+		if err := t.listen(addr); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (t *Transport) listen(addr string) error {
+	fd, bound, err := listen(addr)
+	if err != nil {
+		return err
+	}
+	t.listeners = append(t.listeners, fd)
+	t.addrs = append(t.addrs, bound)
+	return t.watch(fd, tagListener-int32(len(t.listeners)-1))
 }
 
 // watch adds a descriptor that is not a link to epoll.
