@@ -48,7 +48,7 @@ func FuzzMove(f *testing.F) {
 			n = len(src) - at
 		}
 		got := make([]byte, n+2)
-		own(got[1 : n+1])
+		Ask(got[1 : n+1])
 		if move(got[1:n+1], src[at:at+n]); !bytes.Equal(got[1:n+1], src[at:at+n]) || got[0] != 0 || got[n+1] != 0 {
 			t.Fatalf("%d bytes at %d: %x", n, at, got)
 		}

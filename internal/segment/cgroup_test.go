@@ -100,6 +100,12 @@ func tight(t *testing.T, limitFile string, limit int64) {
 	if refused("small pieces", err); pieces < 10 {
 		t.Errorf("only %d MiB could be reserved", pieces)
 	}
+	m, err := Map(seg, at, 1<<20, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer Unmap(m)
+	refused("mapped memory", mem.Populate(m))
 	setLimit(2 * limit)
 	if err := piece(); err != nil {
 		t.Errorf("after the limit was raised: %v", err)

@@ -28,6 +28,19 @@ func (m *Memory) Reserve(fd int, off, n int64) error {
 	return reserve(fd, off, n)
 }
 
+// Populate is Reserve for mapped memory, whole pages of a range whose mapping
+// began on a page. The error may also say that the kernel cannot do it (before
+// Linux 5.14).
+func (m *Memory) Populate(mem []byte) error {
+	if err := m.Check(int64(len(mem))); err != nil {
+		return err
+	}
+	if err := unix.Madvise(mem, unix.MADV_POPULATE_WRITE); err != nil {
+		return fmt.Errorf("populate %d bytes of shared segment: %w", len(mem), err)
+	}
+	return nil
+}
+
 func reserve(fd int, off, n int64) error {
 	for done := int64(0); done < n; {
 		step := min(n-done, reserveStep)

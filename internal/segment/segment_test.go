@@ -122,6 +122,29 @@ func TestReserveMapRelease(t *testing.T) {
 	}
 }
 
+func TestPopulate(t *testing.T) {
+	seg, _ := create(t)
+	var mem Memory
+	defer mem.Close()
+	m, err := Map(seg, 1<<20, 64<<10, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer Unmap(m)
+	before := resident(t, seg)
+	if err := mem.Populate(m[16<<10:]); errors.Is(err, unix.EINVAL) {
+		t.Skip("the kernel cannot do it: ", err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	if got := resident(t, seg) - before; got != 48<<10 {
+		t.Errorf("%d bytes more are held; want %d", got, 48<<10)
+	}
+	if err := mem.Populate(m[100:]); err == nil {
+		t.Error("Populate accepts a place inside a page")
+	}
+}
+
 func TestRanges(t *testing.T) {
 	seg, _ := create(t)
 	for _, r := range [][2]int64{{-1, 1}, {0, 0}, {0, -1}, {SpanBytes, 1}, {0, SpanBytes + 1}, {1 << 62, 1 << 62}} {

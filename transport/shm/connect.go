@@ -87,7 +87,7 @@ func (t *Transport) makeLane(fd int, head *headWords) (outRing, error) {
 	if err := t.memory.Reserve(fd, entryPage, pageBytes); err != nil {
 		return outRing{}, err
 	}
-	if err := t.memory.Reserve(fd, off, n); err != nil {
+	if err := t.memory.Reserve(fd, off, g.firstBytes()); err != nil {
 		return outRing{}, err
 	}
 	dirMem, err := segment.Map(fd, entryPage, pageBytes, true)

@@ -195,7 +195,7 @@ func (b *bulk) read(p []byte, off int, check bool) error {
 func (t *Transport) stepPieces(b *bulk) {
 	for o, most := &b.c.out, b.next+maxChunk; b.next < min(most, len(b.buf)); {
 		p := b.buf[b.next:min(b.next+int(o.eager), len(b.buf))]
-		if !o.room(len(p)) && !o.beg(len(p)) {
+		if !o.room(len(p)) && !o.beg(len(p)) && !t.stretch(b.c, len(p)) {
 			return
 		}
 		o.put(kindPiece, &wire.Header{b.id, uint64(b.next)}, p)

@@ -33,8 +33,15 @@ const (
 	maxData    = 16 << 20
 	blockCount = 8
 
+	// A lane has memory for firstData of its data ring, the rest is for streams.
+	firstData = 64 << 10
 	// hotBytes of a data ring are used again and again where that is possible.
 	hotBytes = 8 << 10
+	// The sender of a stream asks for the line of the slot that it needs after
+	// slotsAhead others, and for the next payload's if they are maxAhead bytes at
+	// most.
+	slotsAhead = 2
+	maxAhead   = 4 << 10
 )
 
 // headWords is what the senders to a process share: the words at
@@ -184,6 +191,14 @@ func (g shape) bytes() int64 {
 	return (g.dataOff() + int64(g.data) + pageBytes - 1) &^ (pageBytes - 1)
 }
 
+// first is how much of the data ring is used until a stream needs more.
+func (g shape) first() uint32 { return min(g.data, firstData) }
+
+// firstBytes of a lane must have memory before it is used, whole pages.
+func (g shape) firstBytes() int64 {
+	return (g.dataOff() + int64(g.first()) + pageBytes - 1) &^ (pageBytes - 1)
+}
+
 // lazyData is how many consumed data bytes the receiver may keep to itself:
 // with more the largest message might not fit an empty ring.
-func (g shape) lazyData() uint32 { return min(g.data/4, g.data-2*g.eager) }
+func (g shape) lazyData() uint32 { return min(g.first()/4, g.data-2*g.eager) }

@@ -19,9 +19,8 @@ import (
 )
 
 const (
-	defaultRing  = 64 << 10
+	defaultRing  = 256 << 10
 	maxEager     = 16 << 10    // above, a bulk transfer is faster
-	manyPeers    = 32          // from here on lanes get half the data ring
 	closeTimeout = time.Second // for a copy of the peer's, at the end
 )
 
@@ -74,7 +73,7 @@ type Transport struct {
 // segment.Create; without segment or bell it returns ErrUnavailable.
 //
 // Settings: GOMPI_RING is the size in bytes of a data ring (a power of two
-// from 256; others are rounded up; default 64 KiB) and bounds EagerMax to half
+// from 256; others are rounded up; default 256 KiB) and bounds EagerMax to half
 // of it. GOMPI_CMA=off makes large transfers go through the rings. GOMPI_HUGE=off
 // leaves the pages of buffers as they are (see package huge).
 func Open(env transport.Env) (*Transport, error) {
@@ -131,7 +130,7 @@ func shapeFor(ring string) (shape, error) {
 	for uint64(g.data) < bytes {
 		g.data *= 2
 	}
-	g.slots = min(max(g.data/1024, minSlots), maxSlots)
+	g.slots = min(max(g.first()/1024, g.data/4096, minSlots), maxSlots)
 	g.eager = min(g.data/2, maxEager)
 	return g, nil
 }
