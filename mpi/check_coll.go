@@ -3,7 +3,6 @@
 package mpi
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
@@ -15,24 +14,32 @@ import (
 
 // With GOMPI_CHECK=1 each rank tells each other rank what it calls before a
 // collective starts: what must be equal, what is exchanged with that rank, and
-// words for people.
+// words for people. The ranks of an intercommunicator, of both groups, do so in
+// its hidden communicator, whose ranks stand in keys and lists.
 //
-//	0    key: equal on all ranks
-//	40   bytes and messages to the other rank
-//	56   bytes and messages from the other rank
-//	72   words
+//	0    name: equal on all ranks
+//	16   part: equal on all ranks that have one
+//	48   own: equal on all ranks of a group
+//	56   bytes and messages to the other rank
+//	72   bytes and messages from the other rank
+//	88   words
 const (
-	callKey   = 40
-	callTo    = callKey
+	callPart  = 16
+	callRoot  = callPart + 4
+	callOwn   = callPart + 32
+	callTo    = callOwn + 8
 	callFrom  = callTo + 16
 	callText  = callFrom + 16
 	callBytes = callText + 144
 )
 
-// badCall stands in a key for the kind of element.
-const badCall = 255
+// What stands in a part for the kind of element.
+const (
+	badCall = 255 // the call fails
+	noPart  = 254 // the root is another rank of the group
+)
 
-const _ = badCall - 1 - uint(dtype.NumKinds)
+const _ = noPart - 1 - uint(dtype.NumKinds)
 
 // elements describes the basic elements of a call: words, kind and size.
 func elements(a *engine.CollArgs) (name string, kind dtype.Kind) {
@@ -49,8 +56,8 @@ func elements(a *engine.CollArgs) (name string, kind dtype.Kind) {
 	return t.Name, t.Kind
 }
 
-// describe writes the key and the words of a call.
-func describe(a *engine.CollArgs, d []byte) {
+// describe writes all but the traffic of a call.
+func (c *Comm) describe(a *engine.CollArgs, d []byte) {
 	x := &a.Args
 	elem, kind := elements(a)
 	words, count := string(a.Op), x.Count
@@ -68,11 +75,17 @@ func describe(a *engine.CollArgs, d []byte) {
 			count = 0
 		}
 	}
-	switch x.Op {
-	case collectives.OpBcast, collectives.OpScatter, collectives.OpScatterv:
-		words += fmt.Sprintf(" from root %d", x.Root)
-	case collectives.OpGather, collectives.OpGatherv, collectives.OpReduce:
-		words += fmt.Sprintf(" to root %d", x.Root)
+	root := 0
+	if to := direction(x.Op); to != "" {
+		root = c.rootOf(x)
+		switch {
+		case root < 0:
+			words, kind = string(a.Op)+" with ProcNull", noPart
+		case x.Remote > 0 && !x.RootRemote:
+			words += " as root"
+		default:
+			words += fmt.Sprintf(" %s root %d", to, x.Root)
+		}
 	}
 	if a.Kernel != nil {
 		words += " with " + a.KernelName
@@ -80,21 +93,82 @@ func describe(a *engine.CollArgs, d []byte) {
 	if a.Tag != 0 {
 		words = "persistent " + words
 	}
-	hash := fnv.New64a()
-	hash.Write([]byte(a.Op))
-	hash.Write([]byte(a.KernelName))
-	if x.Op == collectives.OpAllgatherv || x.Op == collectives.OpReduceScatter {
-		for _, n := range x.Counts {
-			binary.Write(hash, binary.LittleEndian, n)
+	own := fnv.New64a()
+	if x.Remote > 0 {
+		count = total(x)
+		if x.Op == collectives.OpReduceScatterBlock {
+			binary.Write(own, binary.LittleEndian, x.Count)
 		}
 	}
-	key := append(d[:0], byte(x.Op), byte(kind))
-	key = binary.LittleEndian.AppendUint16(key, uint16(min(a.Tag, 1)))
-	key = binary.LittleEndian.AppendUint32(key, uint32(x.Root))
-	key = binary.LittleEndian.AppendUint64(key, uint64(count))
-	key = binary.LittleEndian.AppendUint64(key, uint64(a.Unit))
-	binary.LittleEndian.AppendUint64(key, hash.Sum64())
+	if x.Op == collectives.OpReduceScatter || x.Op == collectives.OpAllgatherv {
+		binary.Write(own, binary.LittleEndian, x.Counts)
+	}
+	b := binary.LittleEndian.AppendUint64(d[:0], hashOf(string(a.Op)))
+	binary.LittleEndian.AppendUint64(b, uint64(x.Op)<<1|uint64(min(a.Tag, 1)))
+	b = append(d[:callPart], byte(kind), 0, 0, 0)
+	b = binary.LittleEndian.AppendUint32(b, uint32(root))
+	b = binary.LittleEndian.AppendUint64(b, uint64(count))
+	b = binary.LittleEndian.AppendUint64(b, uint64(a.Unit))
+	b = binary.LittleEndian.AppendUint64(b, hashOf(a.KernelName))
+	binary.LittleEndian.AppendUint64(b, own.Sum64())
 	copy(d[callText:], words)
+}
+
+func hashOf(s string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(s))
+	return h.Sum64()
+}
+
+// total is how much of a call between two groups both agree on.
+func total(x *collectives.Args) int64 {
+	switch x.Op {
+	case collectives.OpBcast, collectives.OpGather, collectives.OpScatter, collectives.OpReduce, collectives.OpAllreduce:
+		return x.Count
+	case collectives.OpReduceScatterBlock:
+		return x.Count * int64(x.Size)
+	case collectives.OpReduceScatter:
+		n := int64(0)
+		for _, k := range x.Counts {
+			n += k
+		}
+		return n
+	}
+	return 0
+}
+
+// direction says whether the data of an operation comes from a root or goes to
+// one; "" if it has none.
+func direction(op collectives.Op) string {
+	switch op {
+	case collectives.OpBcast, collectives.OpScatter, collectives.OpScatterv:
+		return "from"
+	case collectives.OpGather, collectives.OpGatherv, collectives.OpReduce:
+		return "to"
+	}
+	return ""
+}
+
+// rootOf is the root among all who make a call, -1 on a rank whose group has it
+// elsewhere.
+func (c *Comm) rootOf(x *collectives.Args) int {
+	switch {
+	case x.RootRemote:
+		return c.firstTarget() + x.Root
+	case x.Remote > 0 && x.Root >= 0:
+		u, _ := c.meeting()
+		return u.core.rank
+	}
+	return x.Root
+}
+
+// firstTarget is where the ranks that messages go to begin among all who make a
+// collective call.
+func (c *Comm) firstTarget() int {
+	if b := c.core.bridge; b != nil && b.low {
+		return c.core.size
+	}
+	return 0
 }
 
 // traffic is what a pair of ranks exchanges one way in a call whose counts are
@@ -112,7 +186,8 @@ func trafficAt(d []byte) traffic {
 
 func (f traffic) String() string { return fmt.Sprintf("%d bytes in %d blocks", f.bytes, f.messages) }
 
-// exchanged tells what a call sends to each rank and receives from it.
+// exchanged tells what a call sends to each rank that messages go to, and
+// receives from it.
 func exchanged(a *engine.CollArgs, to, from []traffic) {
 	x := &a.Args
 	add := func(f []traffic, rank int, count int64) {
@@ -122,12 +197,24 @@ func exchanged(a *engine.CollArgs, to, from []traffic) {
 		}
 	}
 	root := func(all, own []traffic) {
-		add(own, x.Root, x.Count)
+		if x.Remote == 0 || x.RootRemote {
+			add(own, x.Root, x.Count)
+		}
 		for r, n := range x.Counts { // at the root
 			add(all, r, n)
 		}
 	}
 	switch x.Op {
+	case collectives.OpAllgather, collectives.OpAlltoall:
+		for r := range x.Remote {
+			add(to, r, x.Count)
+			add(from, r, x.RemoteCount)
+		}
+	case collectives.OpAllgatherv:
+		for r := range x.Remote {
+			add(to, r, x.Count)
+			add(from, r, x.Counts[r])
+		}
 	case collectives.OpGatherv:
 		root(from, to)
 	case collectives.OpScatterv:
@@ -153,114 +240,6 @@ func exchanged(a *engine.CollArgs, to, from []traffic) {
 			}
 		}
 	}
-}
-
-// announcement is the exchange of descriptions in front of a call.
-type announcement struct {
-	engine.CollArgs        // of the exchange
-	mine, all       []byte // what each rank is told, and tells
-	told            engine.Handle
-	tag             engine.CollTag // the number of the call itself
-}
-
-// announcing prepares to tell the other ranks what is called here; why is an
-// error that keeps this rank from the call.
-func (c *Comm) announcing(a *engine.CollArgs, why error) *announcement {
-	n := c.core.size
-	one := make([]byte, callBytes)
-	to, from := make([]traffic, n), make([]traffic, n)
-	if why != nil {
-		one[1] = badCall
-		copy(one[callText:], fmt.Sprintf("%s, which fails there: %v", a.Op, why))
-	} else {
-		describe(a, one)
-		exchanged(a, to, from)
-	}
-	x := &announcement{mine: bytes.Repeat(one, n), all: make([]byte, n*callBytes)}
-	for r := range n {
-		d := x.mine[r*callBytes:]
-		to[r].put(d[callTo:])
-		from[r].put(d[callFrom:])
-	}
-	x.Op, x.User, x.Unit = a.Op, c.user, 1
-	x.Args = collectives.Args{Op: collectives.OpAlltoall, Rank: c.core.rank, Size: n, Count: callBytes}
-	x.In, x.Out = engine.ByteBuf(x.mine), engine.ByteBuf(x.all)
-	c.choose(&x.CollArgs)
-	return x
-}
-
-// announce starts to tell the other ranks. The exchange and the call have their
-// numbers afterwards, whether or not the call will be made.
-func (c *Comm) announce(a *engine.CollArgs, why error) *announcement {
-	x := c.announcing(a, why)
-	x.told = c.core.e.Icollective(c.core.ctx, &x.CollArgs)
-	x.tag = c.core.ctx.NumberColl()
-	return x
-}
-
-// disagree finds the first rank whose call is not that of rank 0, which is the
-// same on all ranks, or else the first that does not exchange with this rank
-// what this rank does with it.
-func (x *announcement) disagree(c *Comm, op engine.Op) error {
-	mismatch := func(r int, format string, args ...any) error {
-		return c.argError(ErrMismatch, op, r, -1, -1, -1, "", fmt.Errorf(format, args...))
-	}
-	first := x.all[:callBytes]
-	for r := 1; r < c.core.size; r++ {
-		d := x.all[r*callBytes:][:callBytes]
-		if !bytes.Equal(d[:callKey], first[:callKey]) {
-			return mismatch(r, "rank %d calls %s, rank 0 calls %s", r, wordsOf(d), wordsOf(first))
-		}
-	}
-	for r := range c.core.size {
-		mine, theirs := x.mine[r*callBytes:], x.all[r*callBytes:]
-		if s, e := trafficAt(theirs[callTo:]), trafficAt(mine[callFrom:]); s != e {
-			return mismatch(r, "rank %d sends %v to rank %d, which expects %v", r, s, c.core.rank, e)
-		}
-		if s, e := trafficAt(mine[callTo:]), trafficAt(theirs[callFrom:]); s != e {
-			return mismatch(r, "rank %d sends %v to rank %d, which expects %v", c.core.rank, s, r, e)
-		}
-	}
-	return nil
-}
-
-func wordsOf(d []byte) string { return fmt.Sprintf("%q", bytes.TrimRight(d[callText:], "\x00")) }
-
-// agree fails if the ranks do not make the same call. It waits for them. The
-// calls of two groups are not compared.
-func (k *checker) agree(c *Comm, a *engine.CollArgs) (engine.CollTag, error) {
-	if c.IsInter() {
-		return 0, nil
-	}
-	x := c.announcing(a, nil)
-	f := c.core.e.Collective(c.core.ctx, &x.CollArgs)
-	if f != nil && f.Class == engine.Overlap {
-		return 0, c.errorOf(a.Op, ProcNull, -1, f)
-	}
-	tag := c.core.ctx.NumberColl()
-	if f != nil {
-		return 0, c.errorOf(a.Op, ProcNull, -1, f)
-	}
-	return tag, x.disagree(c, a.Op)
-}
-
-// sameGroup fails on a member of g, given to Create, if another member gives
-// another group.
-func (k *checker) sameGroup(c *Comm, g Group) error {
-	h := fnv.New64a()
-	for _, p := range g.members.All() {
-		binary.Write(h, binary.LittleEndian, p)
-	}
-	mine, all := []uint64{h.Sum64()}, make([]uint64, c.core.size)
-	if err := new(call).allgather(c, BufOf(mine), BufOf(all)).as(opCreate).run(); err != nil || g.Rank() == Undefined {
-		return err
-	}
-	for r, theirs := range all {
-		if theirs != mine[0] && g.members.Index(c.core.ctx.Members.At(r)) >= 0 {
-			return c.argError(ErrMismatch, opCreate, r, -1, -1, -1, "", fmt.Errorf("rank %d is in the group, but gives another one", r))
-		}
-	}
-	return nil
 }
 
 // run is Comm.run with all checks.
@@ -298,12 +277,6 @@ func (k *checker) start(c *Comm, a *engine.CollArgs) Request {
 	if err != nil {
 		return c.failedRequest(a.Op, c.refuse(a, err))
 	}
-	if c.IsInter() {
-		c.choose(a)
-		h := e.Icollective(ctx, a)
-		k.until(u, h)
-		return Request{h}
-	}
 	x := c.announce(a, nil)
 	call := *a
 	call.Tag = x.tag
@@ -312,14 +285,15 @@ func (k *checker) start(c *Comm, a *engine.CollArgs) Request {
 	k.until(u, h)
 	go func() {
 		o := e.Wait(x.told)
-		if o.Status.Fault == nil {
-			if err := x.disagree(c, call.Op); err != nil {
+		if o.Status.Fault = x.ours(o.Status.Fault); o.Status.Fault == nil {
+			if err := x.disagree(); err != nil {
 				o.Status.Fault = &engine.Fault{Class: engine.Argument, Peer: -1, Err: k.giveUp(c, &call, err)}
 			} else {
 				o = e.Wait(e.Icollective(ctx, &call))
 			}
 		}
 		e.Complete(h, o.Status)
+		c.shareFate()
 	}()
 	return Request{h}
 }

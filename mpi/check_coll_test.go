@@ -59,6 +59,14 @@ func mismatches() []mismatch {
 			}
 			return mpi.Scan(w, b(1), b(1), mpi.Sum)
 		}, []string{"Exscan of 1", "\"Scan of 1"}, false},
+		{"Dup", func(w *mpi.Comm, odd bool) error {
+			if odd {
+				_, err := mpi.BcastOne(w, uint64(0), 0)
+				return err
+			}
+			_, err := w.Dup()
+			return err
+		}, []string{`rank 2 calls "Bcast of 1 uint64`, `rank 0 calls "Dup`}, false},
 		{"Gatherv", func(w *mpi.Comm, odd bool) error {
 			return mpi.Gatherv(w, b(pick(odd, 3, 2)), b(6), []int{2, 2, 2}, nil, 0)
 		}, []string{"rank 2 sends 24 bytes in 1 blocks to rank 0, which expects 16 bytes in 1 blocks"}, true},

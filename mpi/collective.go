@@ -129,7 +129,7 @@ func (c *Comm) choose(a *engine.CollArgs) {
 func (c *Comm) refuse(a *engine.CollArgs, why error) error {
 	switch {
 	case c == nil:
-	case c.core.check != nil && !c.IsInter():
+	case c.core.check != nil:
 		x := c.announce(a, why)
 		c.core.e.Free(x.told)
 		c.core.e.Refuse(c.core.ctx, &engine.CollArgs{Tag: x.tag})

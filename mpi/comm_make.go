@@ -50,9 +50,27 @@ func (c *Comm) meeting() (*Comm, uint32) {
 // met is an error of that communicator as one of c.
 func (c *Comm) met(err error) error {
 	if err != nil && c.core.bridge != nil {
+		c.shareFate()
 		c.CallErrorHandler(err)
 	}
 	return err
+}
+
+// shareFate revokes an intercommunicator if its hidden communicator was: by a
+// rank that abandoned a call.
+func (c *Comm) shareFate() {
+	if b := c.core.bridge; b != nil && b.both.Revoked() {
+		c.core.e.Revoke(c.core.ctx)
+	}
+}
+
+// lowSize is the size of the low group, which comes first where both meet; that
+// of the only group of an intracommunicator.
+func (c *Comm) lowSize() int {
+	if b := c.core.bridge; b != nil && !b.low {
+		return c.core.targets
+	}
+	return c.core.size
 }
 
 // newSerials reserves n consecutive serials of contexts that this process
@@ -269,9 +287,9 @@ func (c *Comm) who(i int) string {
 		return fmt.Sprintf("rank %d", i)
 	}
 	first, second := "local", "remote"
-	n := c.core.size
+	n := c.lowSize()
 	if !b.low {
-		first, second, n = second, first, c.core.targets
+		first, second = second, first
 	}
 	if i < n {
 		return fmt.Sprintf("rank %d of the %s group", i, first)

@@ -76,8 +76,7 @@
 // ([ErrInUse]), a message in ready mode that found no receive ([ErrNotReady]),
 // and ranks that call different collectives, or one with different roots,
 // counts, types or operations, also where counts are of two ranks only
-// ([ErrMismatch], naming the rank). The collectives of intercommunicators are
-// not compared.
+// ([ErrMismatch], naming the rank).
 //
 // # Errors
 //
