@@ -12,7 +12,12 @@ import (
 // ExternalSize is the number of bytes of an element in the external32
 // representation: numbers as in memory, but big-endian, and no padding.
 // MPI 4.1 section 14.5.2.
-func (t *Type) ExternalSize() int64 { return externalSize(t.Signature()) }
+func (t *Type) ExternalSize() int64 {
+	if t.derived == nil {
+		return t.Size
+	}
+	return t.derived.external
+}
 
 func externalSize(s []Run) (n int64) {
 	for _, r := range s {

@@ -231,6 +231,8 @@ func (c *calc) finish(it item, made Contents, bad error) (*Type, error) {
 		d.base, d.align = commonBase(used), align(used)
 		t.Size = it.n.size
 		d.signature = made.signature(t.Size)
+		d.basics = made.sum(t.Size, (*Type).basics)
+		d.external = made.sum(t.Size, (*Type).ExternalSize)
 	}
 	simple := it.n == nil || it.n.shape == aBlock && it.at == 0
 	if !simple || extent != t.Size || it.bounds.lb != 0 {
@@ -258,6 +260,18 @@ func (m Contents) used() []*Type {
 		}
 	}
 	return used
+}
+
+// sum is what a type of size bytes, which is not 0, has of something of which
+// each of its parts has of.
+func (m Contents) sum(size int64, of func(*Type) int64) (n int64) {
+	if m.Combiner != Struct {
+		return size / m.Types[0].Size * of(m.Types[0])
+	}
+	for i, t := range m.Types {
+		n += m.Ints[i] * of(t)
+	}
+	return n
 }
 
 // commonBase is the base of all types, nil if they have several.

@@ -24,7 +24,7 @@ func NewRecord(name string, size, align int64, kind Kind, signature []Run) *Type
 	t := &Type{Name: name, Size: size, Kind: kind}
 	t.derived = &derived{
 		contents: Contents{Combiner: Named}, base: t, bounds: bounds{known: true, ub: size},
-		align: align, signature: AppendRun(nil, 1, signature),
+		align: align, signature: AppendRun(nil, 1, signature), basics: 1, external: externalSize(signature),
 	}
 	return t
 }
@@ -39,12 +39,17 @@ func (t *Type) Signature() []Run {
 	return []Run{{Width: w, N: t.Size / w}}
 }
 
+// fewRuns is up to how many runs are copied into the signature around them.
+// More are shared, or nested structs would have signatures that double with
+// each of them.
+const fewRuns = 16
+
 // AppendRun appends n times sub to a signature.
 func AppendRun(s []Run, n int64, sub []Run) []Run {
 	switch {
 	case n == 0 || len(sub) == 0:
 		return s
-	case len(sub) > 1 && n > 1:
+	case len(sub) > 1 && n > 1 || len(sub) > fewRuns:
 		return append(s, Run{N: n, Sub: sub})
 	}
 	for _, r := range sub {

@@ -71,6 +71,8 @@ type derived struct {
 	bounds    bounds
 	align     int64
 	signature []Run // nil if Size is 0
+	basics    int64 // basic elements in an element
+	external  int64 // bytes of an element in external32
 	owner     any
 }
 
@@ -150,6 +152,7 @@ func (t *Type) WithName(name string) *Type {
 	if u.derived == nil {
 		u.derived = &derived{
 			contents: t.Contents(), base: t, bounds: one(t).bounds, align: align([]*Type{t}), signature: t.Signature(),
+			basics: t.basics(), external: t.ExternalSize(),
 		}
 	}
 	return &u
@@ -183,12 +186,15 @@ func (t *Type) Elements(bytes int64) (n int64, whole bool) {
 	case b != nil:
 		return bytes / b.Size, bytes%b.Size == 0
 	}
-	all, _ := t.elements(t.Size)
-	n, whole = t.elements(bytes % t.Size)
-	return bytes/t.Size*all + n, whole
+	n = bytes / t.Size * t.basics()
+	if bytes %= t.Size; bytes == 0 {
+		return n, true
+	}
+	part, whole := t.elements(bytes)
+	return n + part, whole
 }
 
-// elements is Elements of one element at most, of a type that has no base.
+// elements is Elements of less than an element of a type that has no base.
 func (t *Type) elements(bytes int64) (n int64, whole bool) {
 	made := t.derived.contents
 	for i, old := range made.Types {
@@ -202,6 +208,17 @@ func (t *Type) elements(bytes int64) (n int64, whole bool) {
 		}
 	}
 	return n, true
+}
+
+// basics is the number of basic elements in an element.
+func (t *Type) basics() int64 {
+	switch {
+	case t.derived != nil:
+		return t.derived.basics
+	case t.Size == 0:
+		return 0
+	}
+	return 1
 }
 
 // Reach returns the bytes [lo, hi) relative to the address of the first of
