@@ -40,7 +40,7 @@ func startGuardian(null int) (*guardian, error) {
 	})
 	if err != nil {
 		unix.Close(p[1])
-		return nil, fmt.Errorf("cannot start the guardian process: %w", err)
+		return nil, fmt.Errorf("cannot start the guardian process from /proc/self/exe: %w", err)
 	}
 	unix.SetNonblock(p[1], true)
 	return &guardian{pid, p[1]}, nil

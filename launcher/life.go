@@ -146,7 +146,7 @@ func (h *head) cannotStart(err error) {
 		status = se.status
 	}
 	if !h.ending {
-		h.say("%v", err)
+		h.say("%v", hinted(err))
 	}
 	h.decide(status)
 	h.o.ft = false

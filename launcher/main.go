@@ -36,7 +36,7 @@ func Main(args []string) int {
 	}
 	h, err := newHead(o)
 	if err != nil {
-		say("%v", err)
+		say("%v", hinted(err))
 		return exitFailure
 	}
 	return h.run()

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package launcher
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// hinted adds to an error of a system limit which limit that is.
+func hinted(err error) error {
+	for _, h := range [...]struct {
+		errno unix.Errno
+		hint  string
+	}{
+		{unix.EMFILE, "ulimit -n; gompirun needs six descriptors for each process"},
+		{unix.EAGAIN, "ulimit -u, or pids.max of the cgroup"},
+		{unix.EFBIG, "ulimit -f; shared memory counts as a file"},
+	} {
+		if errors.Is(err, h.errno) {
+			return fmt.Errorf("%w (see %s)", err, h.hint)
+		}
+	}
+	return err
+}
