@@ -61,6 +61,66 @@ func TestBsendDoesNotWait(t *testing.T) {
 	})
 }
 
+// Strided data takes as much of the buffer as it has bytes, and may change as
+// soon as the call returns.
+func TestBsendStrided(t *testing.T) {
+	overAll(t, 2, func(t *mpitest.T, w *mpi.Comm) {
+		for _, rows := range []int{0, 1, 3, 200, 40000} {
+			// Every other column of four.
+			dt, err := mpi.TypeIndexedBlock(1, []int{0, 2}, mpi.TypeOf[int64]())
+			must(t, err)
+			dt, err = mpi.TypeResized(dt, 0, 4*8)
+			must(t, err)
+			const messages = 4
+			must(t, w.AttachBuffer(messages*(rows*2*8+mpi.BsendOverhead)))
+			m := make([]int64, 4*rows)
+			b := mpi.BufAs(dt, m, rows)
+			if w.Rank() == 0 {
+				again := w.BsendInitBuf(b, 1, 2)
+				for i := range messages {
+					fill(m, i)
+					switch i {
+					case 0:
+						must(t, w.BsendBuf(b, 1, i))
+					case 1:
+						_, err := w.IbsendBuf(b, 1, i).Wait()
+						must(t, err)
+					default:
+						must(t, again.Start())
+						_, err := again.Wait()
+						must(t, err)
+					}
+					clear(m)
+				}
+				must(t, again.Free())
+				must(t, mpi.Send(w, m[:0], 1, 99)) // the receiver takes nothing before this
+			} else {
+				_, err := mpi.Recv(w, m[:0], 0, 99)
+				must(t, err)
+				for i := range messages {
+					fill(m, -1000)
+					st, err := w.RecvBuf(b, 0, min(i, 2))
+					must(t, err)
+					if st.Count != rows {
+						t.Fatalf("%d of %d rows", st.Count, rows)
+					}
+					for k, v := range m {
+						want := i + k
+						if k%2 == 1 {
+							want = k - 1000
+						}
+						if v != int64(want) {
+							t.Fatalf("message %d of %d rows: element %d is %d, want %d", i, rows, k, v, want)
+						}
+					}
+				}
+			}
+			_, err = w.DetachBuffer()
+			must(t, err)
+		}
+	})
+}
+
 func TestBsendSpace(t *testing.T) {
 	overAll(t, 2, func(t *mpitest.T, w *mpi.Comm) {
 		const n = 50000

@@ -14,7 +14,6 @@ import (
 	"gompi/internal/rollcall"
 	"gompi/internal/wait"
 	"gompi/internal/wire"
-	"gompi/transport"
 )
 
 // spot is a word that one process waits for and others write.
@@ -431,81 +430,4 @@ func TestAwaitAllocatesNothing(t *testing.T) {
 			<-stop
 		})
 	}
-}
-
-// sulky refuses the first message, although it was armed, and does not wake
-// anybody when it takes more.
-type sulky struct {
-	loop
-	refused, told bool
-	sent          atomic.Int32
-}
-
-func (s *sulky) Caps() transport.Caps {
-	return transport.Caps{Name: "sulky", EagerMax: 4096, EagerBest: 1024}
-}
-
-func (s *sulky) Connect(wire.Contact) (transport.Slot, error) { return 1, nil }
-
-func (s *sulky) Send(transport.Slot, *wire.Header, []byte, transport.Token) transport.Status {
-	if !s.refused {
-		s.refused = true
-		return transport.Full
-	}
-	s.sent.Add(1)
-	return transport.Sent
-}
-
-func (s *sulky) Poll(ev []transport.Event) int {
-	if !s.refused || s.told {
-		return 0
-	}
-	s.told = true
-	ev[0].Kind, ev[0].Slot = transport.EvWritable, 1
-	return 1
-}
-
-func (s *sulky) Arm() bool { return !s.refused || s.told }
-
-// What is refused while the process lies down to sleep does not wait for ever.
-func TestRefusedOnFallingAsleep(t *testing.T) {
-	tr := &sulky{loop: *newLoop(func() {})}
-	ns, _ := testJobOf(t, 1, nil, func(_ int, c *Config) { c.Transports = []transport.Transport{tr} })
-	n := ns[0]
-	n.serve()
-	allowed, sends, dozes := false, false, 0
-	fallAsleep := func() { // for good: what it was woken for is over
-		n.Lock()
-		before := dozes
-		n.Unlock()
-		n.Kick()
-		within(t, "sleep", func() bool {
-			n.Lock()
-			defer n.Unlock()
-			return n.armed && dozes > before && n.peers[proc(2)].state == peerUp
-		})
-	}
-	n.Lock()
-	n.connect(n.peerOf(proc(2)))
-	n.Watch(&Watch{
-		Ready: func() bool {
-			if allowed && sends && !tr.refused {
-				n.SendFrame(proc(2), make([]byte, 8))
-			}
-			return false
-		},
-		Doze: func(asleep bool) {
-			if sends = asleep; asleep {
-				dozes++
-			}
-		},
-	})
-	n.Unlock()
-	fallAsleep()
-	fallAsleep()
-	n.Lock()
-	allowed = true
-	n.Unlock()
-	n.Kick()
-	within(t, "the frame", func() bool { return tr.sent.Load() == 1 })
 }

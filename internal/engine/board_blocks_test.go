@@ -334,3 +334,142 @@ func TestBoardGarbledBlocks(t *testing.T) {
 		}
 	}
 }
+
+// TestBoardBlocks: operations whose blocks only some ranks know, small and
+// large ones, with gaps, in place and not.
+func TestBoardBlocks(t *testing.T) {
+	const size = 4
+	ns := boardJob(t, size, nil)
+	scatterv, err := collectives.ByName(collectives.OpScatterv, "read")
+	if err != nil {
+		t.Fatal(err)
+	}
+	alltoallv, err := collectives.ByName(collectives.OpAlltoallv, "read")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k := range 80 {
+		scale := []int{1, 20, 200, 5000, 40_000}[k%5]
+		block := func(from, to int) int64 {
+			rnd := rand.New(rand.NewPCG(uint64(k), uint64(from*size+to)))
+			return int64(rnd.IntN(scale))
+		}
+		inPlace := k%4 == 3
+		if inPlace { // the same blocks come and go
+			old := block
+			block = func(from, to int) int64 { return old(min(from, to), max(from, to)) }
+		}
+		displs := func(n func(q int) int64) (counts, displs []int64, end int64) {
+			for q := range size {
+				end += int64(q % 2) // a gap
+				counts, displs = append(counts, n(q)), append(displs, end)
+				end += n(q)
+			}
+			return counts, displs, end
+		}
+		outs, root := make([][]uint64, size), k%size
+		faults := everywhere(t, ns, func(rank int) *CollArgs {
+			a := ns[rank].call64(collectives.OpBarrier, nil, nil, 0, root)
+			a.Args.InPlace = inPlace
+			var in []uint64
+			if k%2 == 0 {
+				a.Alg, a.Args.Op = scatterv, collectives.OpScatterv
+				a.Args.InPlace = false
+				outs[rank] = make([]uint64, block(root, rank))
+				if rank == root {
+					counts, at, end := displs(func(q int) int64 { return block(root, q) })
+					in = make([]uint64, end)
+					a.Args.Counts, a.Args.Displs = counts, at
+				}
+				a.Args.Count = int64(len(outs[rank]))
+			} else {
+				a.Alg, a.Args.Op = alltoallv, collectives.OpAlltoallv
+				counts, at, end := displs(func(q int) int64 { return block(rank, q) })
+				in = make([]uint64, end)
+				a.Args.InCounts, a.Args.InDispls = counts, at
+				counts, at, end = displs(func(q int) int64 { return block(q, rank) })
+				a.Args.OutCounts, a.Args.OutDispls = counts, at
+				if outs[rank] = in; !inPlace {
+					outs[rank] = make([]uint64, end)
+				}
+			}
+			for i := range in {
+				in[i] = word64(k, rank, i)
+			}
+			a.In, a.Out = buf64(in), buf64(outs[rank])
+			return a
+		})
+		for rank, f := range faults {
+			if f != nil {
+				t.Fatalf("call %d, rank %d: %+v", k, rank, f)
+			}
+			check := func(from int, got []uint64) {
+				_, at, _ := displs(func(q int) int64 { return block(from, q) })
+				for i, v := range got {
+					if want := word64(k, from, int(at[rank])+i); v != want {
+						t.Fatalf("call %d, rank %d: element %d from rank %d is %x, want %x", k, rank, i, from, v, want)
+					}
+				}
+			}
+			if k%2 == 0 {
+				check(root, outs[rank])
+				continue
+			}
+			counts, at, _ := displs(func(q int) int64 { return block(q, rank) })
+			for q := range size {
+				check(q, outs[rank][at[q]:][:counts[q]])
+			}
+		}
+	}
+}
+
+// Ranks that disagree about a block are told.
+func TestBoardBlockMismatch(t *testing.T) {
+	for _, n := range []int64{3, 100_000} {
+		ns := boardJob(t, 2, nil)
+		faults := everywhere(t, ns, func(rank int) *CollArgs {
+			a := ns[rank].call64(collectives.OpBarrier, make([]uint64, 2*n), make([]uint64, 2*n), 0, 0)
+			a.Alg, _ = collectives.ByName(collectives.OpAlltoallv, "read")
+			a.Args.Op = collectives.OpAlltoallv
+			a.Args.InCounts, a.Args.InDispls = []int64{n, n}, []int64{0, n}
+			a.Args.OutCounts, a.Args.OutDispls = []int64{n, n - int64(rank)}, []int64{0, n}
+			if rank == 1 {
+				a.Args.OutCounts = []int64{n - 1, n}
+			}
+			return a
+		})
+		wantClass(t, "rank 1", faults[1], Mismatch)
+		if c := faults[0].class(); c != Aborted && c != OK {
+			t.Fatalf("rank 0: %+v", faults[0])
+		}
+	}
+}
+
+func TestBoardAllgatherv(t *testing.T) {
+	ns := boardJob(t, 4, nil)
+	counts, displs := []int64{3, 0, 40, 1}, []int64{50, 0, 5, 0}
+	outs := make([][]uint64, len(ns))
+	faults := everywhere(t, ns, func(i int) *CollArgs {
+		in := make([]uint64, counts[i])
+		for e := range in {
+			in[e] = word64(1, i, e)
+		}
+		outs[i] = make([]uint64, 60)
+		a := ns[i].call64(collectives.OpBarrier, in, outs[i], 0, 0)
+		a.Args.Op, a.Args.Counts, a.Args.Displs = collectives.OpAllgatherv, counts, displs
+		a.Alg, _ = collectives.ByName(collectives.OpAllgatherv, "shared")
+		return a
+	})
+	for r, f := range faults {
+		if f != nil {
+			t.Fatalf("rank %d: %+v", r, f)
+		}
+		for q, n := range counts {
+			for e := range n {
+				if got := outs[r][displs[q]+e]; got != word64(1, q, int(e)) {
+					t.Fatalf("rank %d: element %d of rank %d is %x", r, e, q, got)
+				}
+			}
+		}
+	}
+}
