@@ -108,6 +108,8 @@ type board struct {
 		rush   int
 	}
 
+	mates boardMates
+
 	// While the operation has no request of its own, req stands for it to
 	// others, tag is its, aborted that another rank gave it up, and ask that a
 	// second caller wonders who is here.
@@ -201,7 +203,7 @@ func (b *board) tellDue(seq uint32) bool {
 // tell writes down that this rank is done with all that it has finished.
 func (b *board) tell() {
 	b.told = b.finished
-	b.ranks[b.rank].done.Store(b.finished)
+	wait.Publish32(&b.ranks[b.rank].done, b.finished)
 }
 
 // free reports whether nobody reads any more what this rank has published in a

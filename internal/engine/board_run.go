@@ -59,6 +59,7 @@ func (e *Engine) boardColl(c *Context, a *CollArgs, tag int32) *Fault {
 // boardSpin tries to finish an operation while nothing else is going on.
 func (e *Engine) boardSpin(c *Context, b *board, o *boardOp) bool {
 	p := patience{left: e.policy.Spin}
+	crowded := e.policy.OS && e.policy.Spin < yieldSpin
 	for {
 		if e.closed || o.reads && c.trouble != nil {
 			return false // whose memory it would read may be somebody else's
@@ -75,10 +76,14 @@ func (e *Engine) boardSpin(c *Context, b *board, o *boardOp) bool {
 			return true
 		}
 		if o.moved && !e.mu.Contended() {
-			p.yields = 0
+			p.yields, p.stayed = 0, 0
 			continue
 		}
-		if p.left == 0 && b.told != b.finished { // before it yields
+		if p.left == 0 && crowded {
+			b.patient(o, &p)
+		}
+		// Of two ranks on a processor the other one needs that late.
+		if p.left == 0 && b.told != b.finished && (p.yields > 0 || len(b.mates.ranks) != 1) {
 			b.tell()
 			e.rouse(c, b)
 		}
@@ -98,6 +103,7 @@ func (e *Engine) giveWay(b *board, seq uint32) {
 		b.after.rush--
 		return
 	}
+	b.expect(seq)
 	for turn := 0; turn < boardWays && !b.came(seq); turn++ {
 		p := e.policy
 		e.mu.Unlock()
@@ -113,7 +119,7 @@ func (e *Engine) giveWay(b *board, seq uint32) {
 // came reports whether the ranks that giveWay waits for have published seq.
 func (b *board) came(seq uint32) bool {
 	for r := b.after.lo; r <= b.after.hi; r++ {
-		if r != b.rank && uint32(b.slots[b.slot(r, seq)].word.Load()>>32) != seq {
+		if r != b.rank && !b.posted(r, seq) {
 			return false
 		}
 	}

@@ -26,7 +26,9 @@ type boardRank struct {
 	left   atomic.Uint32 // it will not touch the board again
 	_      uint32
 	proof  [2]uint64 // what Exposer.Reach needs; written before the board is in use
-	_      [boardAlign - 32]byte
+	_      [boardLine - 32]byte
+	cpu    atomic.Uint32 // 1 + the number of its processor; 0: unknown
+	_      [boardAlign - boardLine - 4]byte
 }
 
 // boardSlot is one publication. A payload longer than inline stands behind it.

@@ -89,6 +89,7 @@ const (
 type patience struct {
 	looks, yields int
 	left          int // of this spin
+	stayed        int // 1 + the yields after which it looked on: see patient
 }
 
 // pass lets a moment pass before the next look, and polls at times. It returns

@@ -12,4 +12,7 @@ const Late = false
 // Publish stores v for other processes to see.
 func Publish(p *atomic.Uint64, v uint64) { p.Store(v) }
 
+// Publish32 is Publish of 32 bits.
+func Publish32(p *atomic.Uint32, v uint32) { p.Store(v) }
+
 func publish32(p *atomic.Int32, v int32) { p.Store(v) }

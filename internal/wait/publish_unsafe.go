@@ -22,4 +22,7 @@ const Late = true
 // to look once more, SecondLook after it has said so.
 func Publish(p *atomic.Uint64, v uint64) { *(*uint64)(unsafe.Pointer(p)) = v }
 
+// Publish32 is Publish of 32 bits.
+func Publish32(p *atomic.Uint32, v uint32) { *(*uint32)(unsafe.Pointer(p)) = v }
+
 func publish32(p *atomic.Int32, v int32) { *(*int32)(unsafe.Pointer(p)) = v }

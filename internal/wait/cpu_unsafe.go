@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package wait
+
+// unsafe: the kernel writes the number into a variable.
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// CPU is the number of the processor that the caller runs on, -1 if unknown. It
+// costs a system call.
+func CPU() int {
+	var cpu uint32
+	if _, _, errno := unix.RawSyscall(unix.SYS_GETCPU, uintptr(unsafe.Pointer(&cpu)), 0, 0); errno != 0 {
+		return -1
+	}
+	return int(cpu)
+}
