@@ -29,7 +29,7 @@ type Knob struct {
 func Knobs() []Knob {
 	return []Knob{
 		{"transport", "GOMPI_TRANSPORT", "shm,tcp", "comma list of the transports to use: shm, tcp", checkTransports, nil},
-		{"eager", "GOMPI_EAGER", "by transport", "largest message sent without asking, in bytes", checkBytes, nil},
+		{"eager", "GOMPI_EAGER", "by transport", "largest message sent without asking, in bytes; -1: none is", checkEager, nil},
 		{"credit", "GOMPI_CREDIT", "1048576", "bytes of unexpected messages kept per peer", checkBytes, nil},
 		{"ring", "GOMPI_RING", "by transport", "bytes of shared ring data per peer", checkBytes, nil},
 		{"cma", "GOMPI_CMA", "auto", "copy directly between processes: auto or off", oneOf("auto", "off"), nil},
@@ -62,6 +62,13 @@ func checkBytes(v string) error {
 		return fmt.Errorf("%q is not a number of bytes", v)
 	}
 	return nil
+}
+
+func checkEager(v string) error {
+	if v == "-1" {
+		return nil
+	}
+	return checkBytes(v)
 }
 
 func checkForced(v string) error { return collectives.DefaultTable().ForceAll(v) }

@@ -117,6 +117,11 @@ func TestKnobsPrefer(t *testing.T) {
 	if want := map[string]string{"GOMPI_RING": "3", "GOMPI_CREDIT": "2", "GOMPI_EAGER": "1"}; !reflect.DeepEqual(o.settings, want) {
 		t.Errorf("settings %v, want %v", o.settings, want)
 	}
+	for v, ok := range map[string]bool{"-1": true, "0": true, "-2": false, "x": false} {
+		if o, err := parse([]string{"--eager", v, "p"}, noEnv); (err == nil) != ok || ok && o.settings["GOMPI_EAGER"] != v {
+			t.Errorf("--eager %s: %v", v, err)
+		}
+	}
 	if _, err := parse([]string{"p"}, func(name string) string { return map[string]string{"GOMPI_CMA": "maybe"}[name] }); err == nil || !strings.Contains(err.Error(), "GOMPI_CMA=maybe") {
 		t.Errorf("a wrong knob in the environment: %v", err)
 	}

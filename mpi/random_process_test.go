@@ -5,7 +5,6 @@ package mpi_test
 import (
 	"fmt"
 	"os"
-	"slices"
 	"testing"
 	"time"
 
@@ -63,8 +62,6 @@ func TestRandomProcesses(t *testing.T) {
 			if s.transport != []string{"shm", "tcp"}[k%2] {
 				continue
 			}
-			// What gompirun does not take.
-			s.knobs = slices.DeleteFunc(s.knobs, func(kv string) bool { return kv == "GOMPI_EAGER=-1" })
 			programs := fmt.Sprintf("%d+%d", seed, perJob)
 			r := osRanks(t, n, []string{"programs", programs},
 				mpitest.Flags("--transport", s.transport), mpitest.Env(s.knobs...), mpitest.Timeout(2*time.Minute))

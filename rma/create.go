@@ -33,7 +33,7 @@ func Create[T any](comm *mpi.Comm, mem []T) (*Window, error) {
 // CreateWithInfo is Create with hints, which the window keeps; see SetInfo.
 // MPI 4.1 section 12.2.1.
 func CreateWithInfo[T any](comm *mpi.Comm, mem []T, info *mpi.Info) (*Window, error) {
-	return create(comm, opCreate, FlavorCreate, sizeOf[T](), typeError[T](), info, func(s *remote.Space, words int) (*remote.Region, error) {
+	return create(comm, opCreate, FlavorCreate, sizeOf[T](), typeError[T](), info, nil, func(s *remote.Space, words int) (*remote.Region, error) {
 		return s.Expose(bytesOf(mem), words)
 	})
 }
@@ -51,7 +51,7 @@ func Allocate[T any](comm *mpi.Comm, n int) (*Window, error) {
 // MPI 4.1 section 12.2.2.
 func AllocateWithInfo[T any](comm *mpi.Comm, n int, info *mpi.Info) (*Window, error) {
 	unit := sizeOf[T]()
-	return create(comm, opAllocate, FlavorAllocate, unit, cmp.Or(typeError[T](), sizeError(n, unit)), info, func(s *remote.Space, words int) (*remote.Region, error) {
+	return create(comm, opAllocate, FlavorAllocate, unit, cmp.Or(typeError[T](), sizeError(n, unit)), info, nil, func(s *remote.Space, words int) (*remote.Region, error) {
 		return s.Allocate(int64(n)*unit, words)
 	})
 }
@@ -65,7 +65,7 @@ func CreateDynamic(comm *mpi.Comm) (*Window, error) {
 // CreateDynamicWithInfo is CreateDynamic with hints, which the window keeps; see
 // SetInfo. MPI 4.1 section 12.2.4.
 func CreateDynamicWithInfo(comm *mpi.Comm, info *mpi.Info) (*Window, error) {
-	return create(comm, opCreateDynamic, FlavorDynamic, 1, nil, info, func(s *remote.Space, words int) (*remote.Region, error) {
+	return create(comm, opCreateDynamic, FlavorDynamic, 1, nil, info, nil, func(s *remote.Space, words int) (*remote.Region, error) {
 		return s.Allocate(directoryBytes, words)
 	})
 }
@@ -104,13 +104,14 @@ func typeError[T any]() *wrong {
 	return nil
 }
 
-// create makes a window: one exchange among all ranks.
-func create(comm *mpi.Comm, op engine.Op, flavor Flavor, unit int64, bad *wrong, info *mpi.Info, alloc func(*remote.Space, int) (*remote.Region, error)) (*Window, error) {
+// create makes a window, with the memory all of its ranks if it is one of
+// AllocateShared: one exchange among all ranks.
+func create(comm *mpi.Comm, op engine.Op, flavor Flavor, unit int64, bad *wrong, info *mpi.Info, all *shared, alloc func(*remote.Space, int) (*remote.Region, error)) (*Window, error) {
 	if err := comm.Intra(op); err != nil {
 		return nil, err
 	}
 	e, ctx := comm.Internal()
-	c := &core{engine: e, space: remote.Of(e), flavor: flavor, unit: unit, rank: comm.Rank(), size: comm.Size(), words: layWords(comm.Size())}
+	c := &core{engine: e, space: remote.Of(e), flavor: flavor, unit: unit, rank: comm.Rank(), size: comm.Size(), words: layWords(comm.Size()), shared: all}
 	c.window.core = c
 	mine := entry{flavor: flavor, offer: comm.OfferContext(), unit: unit}
 	var desc remote.Desc
@@ -130,12 +131,12 @@ func create(comm *mpi.Comm, op engine.Op, flavor Flavor, unit int64, bad *wrong,
 		mine.bytes = 0
 		c.directory = new(directory)
 	}
-	err := c.exchange(comm, op, &mine, desc)
-	if err == nil {
-		err = c.check(comm, op, bad)
+	if err := c.exchange(comm, op, &mine, desc); err != nil {
+		c.discard(true)
+		return nil, err
 	}
-	if err != nil {
-		c.discard()
+	if err := c.check(comm, op, bad); err != nil {
+		c.discard(false)
 		return nil, err
 	}
 	if c.targets = c.few[:]; c.size > len(c.few) {
@@ -192,10 +193,13 @@ func (c *core) check(comm *mpi.Comm, op engine.Op, bad *wrong) error {
 	return nil
 }
 
-// discard gives up what a window was to consist of. Others may think that there
-// is one.
-func (c *core) discard() {
-	drop(c.region, true)
+// discard gives up what a window was to consist of. lost: others may think that
+// there is one; those who have seen what all ranks said agree that there is none.
+func (c *core) discard(lost bool) {
+	drop(c.region, lost)
+	if c.shared != nil {
+		c.shared.close(lost)
+	}
 	if c.comm != nil {
 		c.comm.Free()
 	}

@@ -113,3 +113,36 @@ func TestErrorsOfRequests(t *testing.T) {
 		}
 	})
 }
+
+// TestNoWindowNoMemory: what was allocated for a window that could not be made
+// everywhere is there for the next one.
+func TestNoWindowNoMemory(t *testing.T) {
+	if underRace {
+		t.Skip("the race detector does not see what memory that is mapped orders")
+	}
+	for name, create := range map[string]func(w *mpi.Comm, n int) (*rma.Window, error){
+		"Allocate":       rma.Allocate[int64],
+		"AllocateShared": rma.AllocateShared[int64],
+	} {
+		t.Run(name, func(t *testing.T) {
+			mpitest.Run(t, 2, func(t *mpitest.T, w *mpi.Comm) {
+				wrong := []int{1000, -1}[w.Rank()]
+				var first *int64
+				for k := range 20 {
+					_, err := create(w, wrong)
+					wantError(t, err, []mpi.Class{mpi.ErrAborted, mpi.ErrSize}[w.Rank()])
+					win, err := create(w, 1000)
+					must(t, err)
+					at := &rma.Memory[int64](win)[0]
+					if first == nil {
+						first = at
+					}
+					if w.Rank() == 0 && at != first {
+						t.Fatalf("window %d is elsewhere", k)
+					}
+					must(t, win.Free())
+				}
+			}, mpitest.Transport("shm"))
+		})
+	}
+}

@@ -56,11 +56,11 @@ func AllocateSharedWithInfo[T any](comm *mpi.Comm, n int, info *mpi.Info) (*Wind
 		return nil, err
 	}
 	if comm.Size() == 1 {
-		return create(comm, opAllocateShared, FlavorShared, sizeOf[T](), bad, info, func(space *remote.Space, words int) (*remote.Region, error) {
+		return create(comm, opAllocateShared, FlavorShared, sizeOf[T](), bad, info, nil, func(space *remote.Space, words int) (*remote.Region, error) {
 			return space.Allocate(int64(n)*sizeOf[T](), words)
 		})
 	}
-	var s shared
+	s := new(shared)
 	mine := int64(0)
 	if bad == nil {
 		mine = int64(n) * sizeOf[T]()
@@ -70,7 +70,7 @@ func AllocateSharedWithInfo[T any](comm *mpi.Comm, n int, info *mpi.Info) (*Wind
 		s.close(true)
 		return nil, err
 	}
-	w, err := create(comm, opAllocateShared, FlavorShared, sizeOf[T](), bad, info, func(space *remote.Space, words int) (*remote.Region, error) {
+	return create(comm, opAllocateShared, FlavorShared, sizeOf[T](), bad, info, s, func(space *remote.Space, words int) (*remote.Region, error) {
 		_, ctx := comm.Internal()
 		var f *engine.Fault
 		if s.part, f = space.Reach(ctx.Members.At(0), desc); f != nil {
@@ -82,12 +82,6 @@ func AllocateSharedWithInfo[T any](comm *mpi.Comm, n int, info *mpi.Info) (*Wind
 		}
 		return r, nil
 	})
-	if err != nil {
-		s.close(true)
-		return nil, err
-	}
-	w.core.shared = &s
-	return w, nil
 }
 
 // agree allocates memory for all ranks on rank 0. It returns where the caller's
