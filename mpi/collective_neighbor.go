@@ -23,9 +23,10 @@ type neighbors struct {
 
 // NeighborAllgather sends send to all destinations of the caller in the
 // communicator's topology, and collects what its sources send in recv, a block
-// for each source in the topology's order. All blocks have one length. A
-// neighbor that is ProcNull leaves its block as it is. The buffers must not
-// overlap; they may be reused at return. Collective. MPI 4.1 section 8.6.1.
+// for each source in the topology's order. All blocks have one length; send may
+// be empty on a rank without destinations. A neighbor that is ProcNull leaves
+// its block as it is. The buffers must not overlap; they may be reused at
+// return. Collective. MPI 4.1 section 8.6.1.
 func NeighborAllgather[T any](c *Comm, send, recv []T) error {
 	return c.NeighborAllgatherBuf(BufOf(send), BufOf(recv))
 }
@@ -231,8 +232,10 @@ func (a *call) neighborAllgather(c *Comm, send, recv Buf) *call {
 	if !ok || !a.buffers(send, recv) {
 		return a
 	}
-	a.Args.Count = a.units(a.In)
-	if a.length(a.Out, times(a.Args.Count, len(n.sources)), toReceive) && a.apart() {
+	if a.Args.Count = a.units(a.In); a.Args.Count == 0 && len(n.dests) == 0 {
+		a.Args.Count, ok = a.share(a.Out, len(n.sources), toReceive)
+	}
+	if ok && a.length(a.Out, times(a.Args.Count, len(n.sources)), toReceive) && a.apart() {
 		a.Args.OutDispls = a.bySource(n, a.regular(len(n.sources)))
 	}
 	return a

@@ -291,6 +291,42 @@ func TestNeighborGraph(t *testing.T) {
 	})
 }
 
+// In a star with one end of all edges, the others have nothing to receive, and
+// that one nothing to send.
+func TestNeighborStar(t *testing.T) {
+	eachWay(t, func(t *mpitest.T, w *mpi.Comm) {
+		var to, from []int
+		if w.Rank() > 0 {
+			to = []int{0}
+		} else {
+			for r := range w.Size() - 1 {
+				from = append(from, r+1)
+			}
+		}
+		c, err := w.DistGraphCreateAdjacent(from, nil, to, nil, nil, false)
+		must(t, err)
+		for _, n := range []int{0, 1, 3, 9000} {
+			for _, all := range []func(send, recv []int64) error{
+				func(send, recv []int64) error { return mpi.NeighborAllgather(c, send, recv) },
+				func(send, recv []int64) error { return mpi.NeighborAlltoall(c, send, recv) },
+				func(send, recv []int64) error { _, err := mpi.IneighborAllgather(c, send, recv).Wait(); return err },
+			} {
+				if w.Rank() > 0 {
+					send := make([]int64, n)
+					fill(send, w.Rank())
+					must(t, all(send, nil))
+					continue
+				}
+				recv := make([]int64, n*len(from))
+				must(t, all(nil, recv))
+				for i := range from {
+					checkFill(t, recv[i*n:][:n], i+1)
+				}
+			}
+		}
+	})
+}
+
 func TestNeighborDistGraph(t *testing.T) {
 	eachWay(t, func(t *mpitest.T, w *mpi.Comm) {
 		rnd := rand.New(rand.NewPCG(8, uint64(w.Size())))
