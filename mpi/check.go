@@ -4,6 +4,7 @@ package mpi
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"gompi/collectives"
@@ -23,8 +24,8 @@ type use struct {
 	op        engine.Op
 	comm      string
 	peer, tag int
-	read      engine.Buf
-	written   engine.Buf
+	reads     []engine.Buf
+	writes    []engine.Buf
 	h         engine.Handle // null as long as the call that starts it runs
 	engine    *engine.Engine
 }
@@ -44,17 +45,22 @@ func (u *use) String() string {
 func (u *use) over() bool { return !u.h.IsNull() && !u.engine.Alive(u.h) }
 
 func sendUse(a *engine.SendArgs) use {
-	return use{op: a.Op, peer: int(a.Dest), tag: int(a.Tag), read: a.Buf}
+	return use{op: a.Op, peer: int(a.Dest), tag: int(a.Tag), reads: []engine.Buf{a.Buf}}
 }
 
 func recvUse(a *engine.RecvArgs) use {
-	return use{op: a.Op, peer: int(a.Source), tag: int(a.Tag), written: a.Buf}
+	return use{op: a.Op, peer: int(a.Source), tag: int(a.Tag), writes: []engine.Buf{a.Buf}}
 }
 
 func collUse(a *engine.CollArgs) use {
-	u := use{op: a.Op, peer: ProcNull, tag: -1, read: a.In, written: a.Out}
-	if a.Args.Op == collectives.OpBcast && a.Args.Root == a.Args.Rank {
-		u.read, u.written = a.Out, engine.Buf{}
+	u := use{op: a.Op, peer: ProcNull, tag: -1}
+	switch {
+	case a.InBlocks != nil:
+		u.reads, u.writes = a.InBlocks, a.OutBlocks
+	case a.Args.Op == collectives.OpBcast && a.Args.Root == a.Args.Rank && !a.Args.RootRemote:
+		u.reads = []engine.Buf{a.Out}
+	default:
+		u.reads, u.writes = []engine.Buf{a.In}, []engine.Buf{a.Out}
 	}
 	return u
 }
@@ -79,7 +85,7 @@ func (k *checker) book(c *Comm, u use) (*use, *Error) {
 			continue
 		}
 		kept = append(kept, v)
-		if clash == nil && (u.written.Overlaps(v.written) || u.written.Overlaps(v.read) || u.read.Overlaps(v.written)) {
+		if clash == nil && (meet(u.writes, v.writes) || meet(u.writes, v.reads) || meet(u.reads, v.writes)) {
 			clash = v
 		}
 	}
@@ -93,7 +99,26 @@ func (k *checker) book(c *Comm, u use) (*use, *Error) {
 	return &u, nil
 }
 
-func (u *use) bytes() int64 { return max(u.read.Bytes(), u.written.Bytes()) }
+// bytes is how much the operation reads or writes, whichever is more.
+func (u *use) bytes() int64 {
+	var n [2]int64
+	for i, bufs := range [...][]engine.Buf{u.reads, u.writes} {
+		for _, b := range bufs {
+			n[i] += b.Bytes()
+		}
+	}
+	return max(n[0], n[1])
+}
+
+// meet reports whether a buffer of one list shares a byte with one of the other.
+func meet(a, b []engine.Buf) bool {
+	for _, x := range a {
+		if slices.ContainsFunc(b, x.Overlaps) {
+			return true
+		}
+	}
+	return false
+}
 
 // until leaves the buffers booked until a request is completed.
 func (k *checker) until(u *use, h engine.Handle) {

@@ -244,7 +244,7 @@ func exchanged(a *engine.CollArgs, to, from []traffic) {
 
 // run is Comm.run with all checks.
 func (k *checker) run(c *Comm, a *engine.CollArgs) error {
-	u, err := k.begin(c, collUse(a))
+	u, err := k.beginColl(c, a)
 	if err != nil {
 		return c.refuse(a, err)
 	}
@@ -273,7 +273,7 @@ func (k *checker) giveUp(c *Comm, a *engine.CollArgs, err error) error {
 // agree.
 func (k *checker) start(c *Comm, a *engine.CollArgs) Request {
 	e, ctx := c.core.e, c.core.ctx
-	u, err := k.begin(c, collUse(a))
+	u, err := k.beginColl(c, a)
 	if err != nil {
 		return c.failedRequest(a.Op, c.refuse(a, err))
 	}

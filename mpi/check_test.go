@@ -69,6 +69,73 @@ func TestNoCheck(t *testing.T) {
 	})
 }
 
+// Blocks that one call receives must not overlap.
+func TestCheckBlocks(t *testing.T) {
+	overAll(t, 2, func(t *mpitest.T, w *mpi.Comm) {
+		m := make([]int64, 8)
+		part := func(at, n int) mpi.Buf { return mpi.BufOf(m[at:][:n]) }
+		two, gap := []int{2, 2}, []int{2, 0}
+		c, err := w.CartCreate([]int{2}, []bool{true}, false)
+		must(t, err)
+		for _, form := range []struct {
+			name string
+			call func(displs []int, at int) error
+		}{
+			{"Allgatherv", func(displs []int, _ int) error { return mpi.Allgatherv(w, make([]int64, 2), m, two, displs) }},
+			{"Alltoallv", func(displs []int, _ int) error { return mpi.Alltoallv(w, make([]int64, 4), two, nil, m, two, displs) }},
+			{"NeighborAlltoallv", func(displs []int, _ int) error {
+				return mpi.NeighborAlltoallv(c, make([]int64, 4), two, nil, m, two, displs)
+			}},
+			{"Alltoallw", func(_ []int, at int) error {
+				return w.Alltoallw([]mpi.Buf{part(4, 2), part(6, 2)}, []mpi.Buf{part(0, 2), part(at, 2)})
+			}},
+			{"NeighborAlltoallw", func(_ []int, at int) error {
+				return c.NeighborAlltoallw([]mpi.Buf{part(4, 2), part(6, 2)}, []mpi.Buf{part(at, 2), part(0, 2)})
+			}},
+			{"Iallgatherv", func(displs []int, _ int) error {
+				_, err := mpi.Iallgatherv(w, make([]int64, 2), m, two, displs).Wait()
+				return err
+			}},
+			{"AllgathervInit", func(displs []int, _ int) error {
+				p := mpi.AllgathervInit(w, make([]int64, 2), m, two, displs)
+				err := p.Start()
+				if err == nil {
+					_, err = p.Wait()
+				}
+				return err
+			}},
+		} {
+			if err := form.call(gap, 2); err != nil {
+				t.Errorf("%s: %v", form.name, err)
+			}
+			for _, x := range []struct {
+				displs []int
+				at     int
+			}{{[]int{0, 1}, 1}, {[]int{1, 0}, 0}} {
+				wantError(t, form.call(x.displs, x.at), mpi.ErrArg, "receive overlap")
+			}
+		}
+		err = w.Alltoallw([]mpi.Buf{part(0, 1), part(1, 1)}, []mpi.Buf{part(1, 1), part(0, 1)})
+		wantError(t, err, mpi.ErrArg, "buffer 1 to send and 0 to receive overlap")
+		must(t, w.Alltoallw([]mpi.Buf{part(0, 1), part(1, 1)}, []mpi.Buf{part(0, 1), part(1, 1)}))
+		// On a root only; an empty block may stand anywhere.
+		err = mpi.Gatherv(w, make([]int64, 1+w.Rank()), m, []int{1, 2}, []int{1, 0}, 0)
+		if w.Rank() == 0 {
+			wantError(t, err, mpi.ErrArg, "the blocks [0, 0+2) and [1, 1+1) to receive overlap")
+		} else {
+			wantError(t, err, mpi.ErrMismatch, "Gatherv, which fails there")
+		}
+		must(t, mpi.Gatherv(w, make([]int64, 2*w.Rank()), m, []int{0, 2}, []int{1, 0}, 0))
+
+		// Buffers of w-forms are in use like others.
+		r := w.Ialltoallw([]mpi.Buf{part(4, 2), part(6, 2)}, []mpi.Buf{part(0, 2), part(2, 2)})
+		_, err = mpi.Irecv(w, m[7:], 1-w.Rank(), 0).Wait()
+		wantError(t, err, mpi.ErrInUse, "Alltoallw")
+		_, err = r.Wait()
+		must(t, err)
+	}, checking)
+}
+
 func TestCheckReadyMode(t *testing.T) {
 	overAll(t, 2, func(t *mpitest.T, w *mpi.Comm) {
 		for _, n := range []int{1, 100000} {

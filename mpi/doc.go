@@ -73,7 +73,8 @@
 //
 // With GOMPI_CHECK=1 (gompirun --check) mistakes that go unnoticed else are
 // errors, at a price: a buffer used by two operations of which one writes
-// ([ErrInUse]), a message in ready mode that found no receive ([ErrNotReady]),
+// ([ErrInUse]), blocks of one collective that overlap where they are received
+// ([ErrArg]), a message in ready mode that found no receive ([ErrNotReady]),
 // and ranks that call different collectives, or one with different roots,
 // counts, types or operations, also where counts are of two ranks only
 // ([ErrMismatch], naming the rank).

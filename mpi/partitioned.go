@@ -34,9 +34,9 @@ type partition struct {
 }
 
 func (p *partition) use(op engine.Op) use {
-	u := use{op: op, peer: p.peer, tag: p.tag, read: p.buf}
+	u := use{op: op, peer: p.peer, tag: p.tag, reads: []engine.Buf{p.buf}}
 	if !p.send {
-		u.read, u.written = engine.Buf{}, p.buf
+		u.reads, u.writes = nil, u.reads
 	}
 	return u
 }

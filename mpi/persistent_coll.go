@@ -23,6 +23,9 @@ func (c *Comm) collInit(a engine.CollArgs, err error) *Persistent {
 	}
 	if k := c.core.check; k != nil {
 		if err == nil {
+			err = k.apart(c, &a)
+		}
+		if err == nil {
 			_, err = k.agree(c, &a)
 		} else {
 			c.refuse(&a, err)

@@ -94,7 +94,7 @@ func (m *Message) irecv(op engine.Op, b Buf, value bool) Request {
 	}
 	a := engine.RecvArgs{Op: op, Buf: b.b, Value: value, User: m.c.user}
 	if k := m.c.core.check; k != nil {
-		u, err := k.begin(m.c, use{op: op, peer: ProcNull, tag: -1, written: b.b})
+		u, err := k.begin(m.c, use{op: op, peer: ProcNull, tag: -1, writes: []engine.Buf{b.b}})
 		if err != nil {
 			return m.c.failedRequest(op, err)
 		}
