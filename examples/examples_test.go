@@ -132,6 +132,27 @@ func TestStencil(t *testing.T) {
 	})
 }
 
+func TestHeat(t *testing.T) {
+	each(t, "heat", []string{"--n", "23", "--steps", "150"}, func(t *testing.T, ranks int, out string) {
+		m := match(t, out, `^23 x 23 points by ([0-9]+) x ([0-9]+) ranks: 150 steps, error (\S+), \S+ each\n$`)
+		if number(t, m[0])*number(t, m[1]) != float64(ranks) {
+			t.Errorf("%s x %s ranks, not %d", m[0], m[1], ranks)
+		}
+		if e := number(t, m[2]); e > 1e-13 {
+			t.Errorf("error %g", e)
+		}
+	})
+}
+
+func TestSamplesort(t *testing.T) {
+	each(t, "samplesort", []string{"--keys", "3000"}, func(t *testing.T, ranks int, out string) {
+		m := match(t, out, fmt.Sprintf(`^%d numbers sorted by %d ranks in \S+, ([0-9]+) to ([0-9]+) on each\n$`, 3000*ranks, ranks))
+		if least, most := number(t, m[0]), number(t, m[1]); least > 3000 || most < 3000 || most > 4500 {
+			t.Errorf("%g to %g numbers on a rank", least, most)
+		}
+	})
+}
+
 func TestCG(t *testing.T) {
 	each(t, "cg", []string{matrix}, func(t *testing.T, ranks int, out string) {
 		match(t, out, `(?m)^matrix +bcsstk16.mtx.gz: 4884 x 4884, 290378 nonzeros, \|b\| = 1\.04957999704689[0-9]+e\+10$`)
