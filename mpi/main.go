@@ -94,7 +94,7 @@ func Init() (*Process, error) {
 	}
 	client, w, err := control.Dial(addr, token)
 	if err != nil {
-		return nil, fmt.Errorf("gompi: joining the job at %s: %w", addr, err)
+		return nil, fmt.Errorf("gompi: %w", err)
 	}
 	setMaxProcs(w.MaxProcs)
 	// Siblings copy from and to this process; under yama only descendants of

@@ -138,8 +138,10 @@ func byeError(body []byte) error {
 	if err := decode(&m, body); err != nil {
 		return err
 	}
-	if why, ok := strings.CutPrefix(m.text, ErrEnding.Error()+": "); ok {
-		return &withDetail{ErrEnding, why}
+	for _, reason := range [...]error{ErrEnding, ErrRefused} {
+		if why, ok := strings.CutPrefix(m.text, reason.Error()+": "); ok {
+			return &withDetail{reason, why}
+		}
 	}
 	return &withDetail{ErrRefused, m.text}
 }

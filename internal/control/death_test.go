@@ -253,7 +253,7 @@ func TestGrowShrink(t *testing.T) {
 	})
 	r.Server.mu.Lock()
 	defer r.Server.mu.Unlock()
-	if st := r.st; len(st.dying)+len(st.tokens)+len(st.fences)+len(st.gets) != 0 || st.local != 1 || st.alive != 1 {
+	if st := r.st; len(st.dying)+len(st.fences)+len(st.gets) != 0 || len(st.tokens) != 1 || st.local != 1 || st.alive != 1 {
 		t.Errorf("left: %d dying, %d tokens, %d local, %d alive", len(st.dying), len(st.tokens), st.local, st.alive)
 	}
 }

@@ -46,10 +46,10 @@ func TestWelcome(t *testing.T) {
 		t.Errorf("welcome\n%+v\nwant\n%+v", got, want)
 	}
 	r.await("joined 2")
-	if _, _, err := Dial(r.Addr(), r.procs[1].Token); !errors.Is(err, ErrRefused) {
+	if _, _, err := Dial(r.Addr(), r.procs[1].Token); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "is already joined") {
 		t.Errorf("second join with one token: %v", err)
 	}
-	if _, _, err := Dial(r.Addr(), strings.Repeat("ab", 16)); !errors.Is(err, ErrRefused) {
+	if _, _, err := Dial(r.Addr(), strings.Repeat("ab", 16)); !errors.Is(err, ErrRefused) || strings.Count(err.Error(), ErrRefused.Error()) != 1 {
 		t.Errorf("unknown token: %v", err)
 	}
 	if _, _, err := Dial(r.Addr(), "abc"); err == nil {

@@ -14,11 +14,11 @@ import (
 type state struct {
 	cfg *ServerConfig
 
-	procs  []*proc // by serial - 1; never shrinks, serials are not reused
-	tokens map[[tokenBytes]byte]uint32
-	local  int              // processes that have not exited
-	alive  int              // processes that are starting or joined
-	joined map[uint32]*proc // those that are joined and connected
+	procs  []*proc                     // by serial - 1; never shrinks, serials are not reused
+	tokens map[[tokenBytes]byte]uint32 // of processes that have not exited
+	local  int                         // processes that have not exited
+	alive  int                         // processes that are starting or joined
+	joined map[uint32]*proc            // those that are joined and connected
 
 	sets    map[uint32]wire.Members
 	lastSet uint32
@@ -182,12 +182,11 @@ func (s *state) hello(token [tokenBytes]byte, pid int) (serial uint32, err error
 	case s.ending != "":
 		return 0, &withDetail{ErrEnding, s.ending}
 	case p.state != Starting:
-		return 0, refused("process %v is already %v", p.id, p.state)
+		return 0, refused("process %v is already %v: one program joins in each place, once", p.id, p.state)
 	}
 	p.state, p.connected, p.helloPID = Joined, true, pid
 	p.reqs = map[uint32]*wait{}
 	s.joined[p.id.Serial] = p
-	delete(s.tokens, p.token)
 	m := &welcomeMsg{Welcome{
 		Self: p.id, Secret: s.cfg.Secret,
 		World:      s.alias(WorldURI, p.world),
