@@ -53,12 +53,8 @@ func packed(t *testing.T, b mpi.Buf) []float64 {
 func TestConstructors(t *testing.T) {
 	f := mpi.TypeOf[float64]()
 	type made struct {
-		dt     mpi.Datatype
-		err    error
-		places []float64 // indices of the elements, from the origin on
-		extent [2]int
-		ints   []int
-		name   string
+		dt  mpi.Datatype
+		err error
 	}
 	make := func(dt mpi.Datatype, err error) (m made) {
 		m.dt, m.err = dt, err
@@ -73,7 +69,7 @@ func TestConstructors(t *testing.T) {
 		name   string
 		ints   []int
 		lb, ex int
-		places []float64
+		places []float64 // indices of the elements, from the origin on
 	}{
 		{make(mpi.TypeContiguous(3, f)), "contiguous", []int{3}, 0, 24, []float64{0, 1, 2}},
 		{make(mpi.TypeContiguous(0, f)), "contiguous", []int{0}, 0, 0, nil},

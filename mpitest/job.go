@@ -46,7 +46,6 @@ type member struct {
 	start control.StartProc
 	book  []byte
 	owns  []int // file descriptors of the welcome
-	unmap []byte
 }
 
 // Option changes how ranks are run.

@@ -19,8 +19,7 @@ type ground struct {
 	comm    *mpi.Comm
 	win     *rma.Window
 	mem     []byte
-	zones   [][]byte // attached by themselves: what makes up the memory
-	at      []int    // of a dynamic window: the addresses of all zones
+	at      []int // of a dynamic window: the addresses of all zones
 	exposed *rma.Exposed
 	remotes []*rma.Remote
 	cancel  context.CancelFunc // of the window's context

@@ -28,7 +28,6 @@ type testControl struct {
 	mu      sync.Mutex
 	contact func(p wire.ProcID) (wire.Contact, error) // nil: at once
 	dead    []wire.ProcID
-	watched wire.Members
 }
 
 func (c *testControl) Contact(p wire.ProcID) (wire.Contact, error) {

@@ -426,7 +426,6 @@ type modelTwin struct {
 	s  *modelState
 	me int
 	ps []*modelTwin
-	in bool
 	// token is that of the real one.
 	token bool
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"math"
 	"math/big"
 	"math/rand/v2"
@@ -486,7 +485,7 @@ func TestCut(t *testing.T) {
 						}
 					}
 					if i != off+n {
-						t.Fatal(fmt.Sprintf("%d: %s: groups of %d bytes, %d said", k, name, i-off, n))
+						t.Fatalf("%d: %s: groups of %d bytes, %d said", k, name, i-off, n)
 					}
 					off = i
 				}

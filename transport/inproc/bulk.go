@@ -120,13 +120,6 @@ func (b *book) take(desc []byte) (*offer, error) {
 	return o, nil
 }
 
-// strike removes an offer from the book: nobody finds it any more.
-func (b *book) strike(o *offer) {
-	b.mu.Lock()
-	delete(b.offers, o.id)
-	b.mu.Unlock()
-}
-
 // Accept implements transport.Bulk.
 func (t *Transport) Accept(s transport.Slot, desc []byte, buf []byte, tok transport.Token) error {
 	e := t.end(s)

@@ -186,7 +186,6 @@ func (t *Transport) pending() bool {
 type chores struct {
 	busy    bool // any of the lists is not empty
 	bulks   []*bulk
-	turn    int     // the bulk transfer that may copy next
 	letters []*conn // control messages wait for room
 	wanting []*conn // Send answered Full
 	failing []*conn // EvDown is to come
