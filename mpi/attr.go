@@ -90,6 +90,17 @@ func (a *attributes) remove(k *keyval) {
 	a.list = slices.DeleteFunc(a.list, func(x attribute) bool { return x.key == k })
 }
 
+// take removes the last value.
+func (a *attributes) take() (last attribute, ok bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if n := len(a.list); n > 0 {
+		last, ok = a.list[n-1], true
+		a.list = slices.Delete(a.list, n-1, n)
+	}
+	return last, ok
+}
+
 func (a *attributes) all() []attribute {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -165,16 +176,21 @@ func (c *Comm) copyAttrs(op engine.Op) ([]attribute, error) {
 	return list, nil
 }
 
-// deleteAttrs deletes all values, the last one first.
+// deleteAttrs deletes all values, the last one first, each once: a callback, or
+// another goroutine, may free the communicator, too.
 func (c *Comm) deleteAttrs() error {
 	var failed error
-	for _, a := range slices.Backward(c.core.attrs.all()) {
-		if a.key.del != nil {
-			if err := a.key.del(c, a.value); err != nil {
-				failed = errors.Join(failed, c.argError(ErrArg, opDeleteAttr, ProcNull, -1, -1, -1, "", fmt.Errorf("delete callback: %w", err)))
-			}
+	for range c.core.attrs.all() {
+		a, ok := c.core.attrs.take()
+		if !ok {
+			break
 		}
-		c.core.attrs.remove(a.key)
+		if a.key.del == nil {
+			continue
+		}
+		if err := a.key.del(c, a.value); err != nil {
+			failed = errors.Join(failed, c.argError(ErrArg, opDeleteAttr, ProcNull, -1, -1, -1, "", fmt.Errorf("delete callback: %w", err)))
+		}
 	}
 	return failed
 }

@@ -115,6 +115,25 @@ func TestNilAttribute(t *testing.T) {
 	})
 }
 
+// A value is deleted once, also if its callback frees the communicator.
+func TestFreeInDelete(t *testing.T) {
+	mpitest.Run(t, 1, func(t *mpitest.T, w *mpi.Comm) {
+		c, err := w.Dup()
+		must(t, err)
+		var deleted []int
+		for i := range 3 {
+			must(t, mpi.SetAttr(c, mpi.NewKeyval(nil, func(c *mpi.Comm, v int) error {
+				deleted = append(deleted, v)
+				return c.Free()
+			}), i))
+		}
+		must(t, c.Free())
+		if want := []int{2, 1, 0}; !slices.Equal(deleted, want) {
+			t.Errorf("deleted were %v, want %v", deleted, want)
+		}
+	})
+}
+
 // The attributes of SELF are deleted first of all in Finalize, the last one
 // set before the others.
 func TestAttributesOfSelf(t *testing.T) {

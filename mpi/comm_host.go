@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"os"
+	"slices"
 
 	"gompi/internal/engine"
 	"gompi/internal/wire"
@@ -20,8 +21,9 @@ type SplitKind int
 const (
 	// SplitShared: they can share memory, as they run on one host.
 	SplitShared SplitKind = iota + 1
-	// SplitHWUnguided: a part of the hardware within c's. None is known, so
-	// the result is nil.
+	// SplitHWUnguided: the largest part of the hardware that is less than that
+	// of c: one host of several. Less is not known: on one host the result is
+	// nil.
 	SplitHWUnguided
 	// SplitHWGuided: the hardware that the key "mpi_hw_resource_type" of info
 	// names. Known is "mpi_shared_memory"; for others the result is nil.
@@ -62,7 +64,8 @@ func (c *Comm) SplitType(kind SplitKind, key int, info *Info) (*Comm, error) {
 			return nil, c.argError(ErrArg, opSplitType, ProcNull, -1, -1, -1, "", fmt.Errorf("rank %d gives kind %d, rank %d kind %d", from, common, r, k))
 		}
 	}
-	if kind != SplitShared {
+	several := slices.ContainsFunc(hosts, func(h uint32) bool { return h != hosts[0] })
+	if kind != SplitShared && !(kind == SplitHWUnguided && several) {
 		c.decline(id)
 		return nil, nil
 	}
@@ -71,7 +74,7 @@ func (c *Comm) SplitType(kind SplitKind, key int, info *Info) (*Comm, error) {
 			all[r].color = Undefined
 		}
 	}
-	return c.child(id, c.chosen(all, int(SplitShared)), c.Name()+"/host")
+	return c.child(id, c.chosen(all, int(kind)), c.Name()+"/host")
 }
 
 // hosts numbers the hosts of all ranks of an intracommunicator. Collective.

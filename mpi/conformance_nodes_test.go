@@ -77,6 +77,14 @@ func TestNodes(t *testing.T) {
 		if host.Size() != 2 || host.Nodes() != nil || w.Process().Self().Nodes() != nil {
 			t.Errorf("a host has %d ranks, on nodes %v", host.Size(), host.Nodes())
 		}
+		part, err := turned.SplitType(mpi.SplitHWUnguided, 0, nil)
+		must(t, err)
+		if part.Compare(host) != mpi.Congruent {
+			t.Errorf("less than three hosts are %d ranks", part.Size())
+		}
+		if part, err = part.SplitType(mpi.SplitHWUnguided, 0, nil); part != nil || err != nil {
+			t.Errorf("less than a host is %v, %v", part, err)
+		}
 	}, mpitest.Setting("GOMPI_HOSTS_PRETEND", "2"))
 	mpitest.Run(t, 2, func(t *mpitest.T, w *mpi.Comm) {
 		if w.Nodes() != nil {
