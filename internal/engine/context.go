@@ -116,7 +116,7 @@ func (e *Engine) register(c *Context) error {
 func (c *Context) bury() {
 	for proc, d := range c.e.dead {
 		if s, ok := c.seatFor(proc); ok {
-			c.lose(s, d.fault(proc), d.failed)
+			c.lose(s, d.fault(), d.failed)
 		}
 	}
 }

@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 
 	"gompi/internal/match"
@@ -17,8 +18,9 @@ type departure struct {
 	told   bool // to the server of remote memory
 }
 
-func (d departure) fault(p wire.ProcID) *Fault {
-	return &Fault{Class: ProcFailed, Peer: -1, Err: fmt.Errorf("process %v %s", p, d.how)}
+// fault says nothing of who it was: errors have the rank.
+func (d departure) fault() *Fault {
+	return &Fault{Class: ProcFailed, Peer: -1, Err: errors.New(d.how)}
 }
 
 // ProcFailed tells that the control plane saw a process die. Operations that
@@ -93,7 +95,7 @@ func (e *Engine) linkDown(p *Peer, err error) {
 		}
 		e.dead[p.proc] = d
 	}
-	p.down = d.fault(p.proc)
+	p.down = d.fault()
 	p.state = peerDown
 	p.lane = nil
 	p.full = false
@@ -155,7 +157,7 @@ func (e *Engine) bereave(c *Context, proc wire.ProcID, d departure) {
 	if !ok {
 		return
 	}
-	f := d.fault(proc).at(s)
+	f := d.fault().at(s)
 	c.lose(s, f, d.failed)
 	e.failRecvs(c, s, f)
 	if !s.local() {

@@ -88,7 +88,7 @@ func (e *Engine) peerOf(proc wire.ProcID) *Peer {
 	}
 	if d, ok := e.dead[proc]; ok && p.state != peerDown && p.link == nil {
 		p.state = peerDown
-		p.down = d.fault(proc)
+		p.down = d.fault()
 	}
 	return p
 }

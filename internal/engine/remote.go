@@ -241,7 +241,7 @@ func (e *Engine) tellDown(proc wire.ProcID, d departure) {
 	d.told = true
 	e.dead[proc] = d
 	if e.remote != nil {
-		e.remote.Down(proc, d.fault(proc))
+		e.remote.Down(proc, d.fault())
 	}
 }
 
