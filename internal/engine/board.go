@@ -108,7 +108,8 @@ type board struct {
 		rush   int
 	}
 
-	mates boardMates
+	mates  boardMates
+	spread boardSpread
 
 	// While the operation has no request of its own, req stands for it to
 	// others, tag is its, aborted that another rank gave it up, and ask that a

@@ -24,11 +24,13 @@ const (
 	mateWaits = 256
 )
 
-// locate finds out who is on this rank's processor, and tells where it is.
-func (b *board) locate() {
+// locate finds out who is on this rank's processor, and tells and returns where
+// it is; -1: unknown.
+func (b *board) locate() int {
 	m := &b.mates
 	m.left, m.ranks = mateWaits, m.ranks[:0]
-	here := uint32(wait.CPU() + 1)
+	cpu := wait.CPU()
+	here := uint32(cpu + 1)
 	if own := &b.ranks[b.rank].cpu; own.Load() != here {
 		own.Store(here)
 	}
@@ -37,6 +39,7 @@ func (b *board) locate() {
 			m.ranks = append(m.ranks, i)
 		}
 	}
+	return cpu
 }
 
 // patient goes before a yield of a rank that shares its processor. It lets it

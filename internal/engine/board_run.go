@@ -27,6 +27,9 @@ func (e *Engine) boardColl(c *Context, a *CollArgs, tag int32) *Fault {
 		b.most = min(b.room, carriedBytes)
 	}
 	o := b.begin(a, tag)
+	if e.policy.Spin < yieldSpin && e.policy.Ranks == b.size {
+		e.spread(b, a.Alg.Reads)
+	}
 	e.turns += 4 // as RecvNow
 	b.req.op, b.tag, b.aborted = a.Op, tag, nil
 	c.inside = &b.req
@@ -58,7 +61,7 @@ func (e *Engine) boardColl(c *Context, a *CollArgs, tag int32) *Fault {
 
 // boardSpin tries to finish an operation while nothing else is going on.
 func (e *Engine) boardSpin(c *Context, b *board, o *boardOp) bool {
-	p := patience{left: e.policy.Spin}
+	p := patience{left: e.policy.Spin, copies: o.reads}
 	crowded := e.policy.OS && e.policy.Spin < yieldSpin
 	for {
 		if e.closed || o.reads && c.trouble != nil {

@@ -77,6 +77,11 @@ const (
 	// longYield is what a yield that let others compute counts at most: where
 	// the machine is shared, one is no sign that waiting will take long.
 	longYield = lookYields / 4
+	// copyYields and copyYield are those two where the ranks waited for copy
+	// large data: what lets others compute lets these, and who sleeps meanwhile
+	// leaves its processor idle in the end.
+	copyYields = 1000
+	copyYield  = copyYields / 100
 	// yieldSpin is how often it looks again after a yield before the next:
 	// more often than a whole spin is of no use.
 	yieldSpin = 16
@@ -88,13 +93,18 @@ const (
 // going on.
 type patience struct {
 	looks, yields int
-	left          int // of this spin
-	stayed        int // 1 + the yields after which it looked on: see patient
+	left          int  // of this spin
+	stayed        int  // 1 + the yields after which it looked on: see patient
+	copies        bool // for ranks that copy large data
 }
 
 // pass lets a moment pass before the next look, and polls at times. It returns
 // false if that has been done often enough. It may give the lock away.
 func (e *Engine) pass(p *patience) bool {
+	most, long := lookYields, longYield
+	if p.copies {
+		most, long = copyYields, copyYield
+	}
 	if p.looks++; p.looks%lookPolls == 0 {
 		e.poll(true)
 	}
@@ -104,10 +114,10 @@ func (e *Engine) pass(p *patience) bool {
 	case p.left > 0:
 		p.left--
 		wait.Pause()
-	case p.yields < lookYields:
+	case p.yields < most:
 		pol := e.policy
 		e.mu.Unlock()
-		p.yields += min(pol.Turn(p.yields), longYield)
+		p.yields += min(pol.Turn(p.yields), long)
 		e.mu.Lock()
 		if p.yields%8 == 0 && !e.closed {
 			e.poll(false)

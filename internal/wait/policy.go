@@ -23,20 +23,27 @@ type Policy struct {
 	// Spare: there are processors that no rank needs, so what a goroutine
 	// leaves undone when it goes computing is best taken up at once.
 	Spare bool
+	// Ranks that are OS processes and share the processors; 0: unknown.
+	Ranks int
 }
 
-// goschedEvery: every 16th OS yield also lets other goroutines run. A
-// loop of raw sched_yield calls cannot be preempted, and a Gosched each turn
-// costs four times as much.
-const goschedEvery = 16
+// Other goroutines get a chance to run in every goschedEvery-th OS yield if the
+// process has one P, else every goschedPause: then there is mostly a P without
+// work, whose thread Gosched wakes, and which goes on with the yielding
+// goroutine itself. That costs 10 us, and the kernel puts the other thread on
+// whatever processor it likes.
+const (
+	goschedEvery = 16
+	goschedPause = 4 * time.Millisecond
+)
 
 // ForOS is the policy of a rank that is an OS process: local ranks on cpus
 // usable CPUs.
 func ForOS(local, cpus int) Policy {
 	if local <= cpus {
-		return Policy{Spin: 2000, Yield: 2000, OS: true, Spare: local < cpus}
+		return Policy{Spin: 2000, Yield: 2000, OS: true, Spare: local < cpus, Ranks: local}
 	}
-	return Policy{Spin: 2, Yield: 1000, OS: true}
+	return Policy{Spin: 2, Yield: 1000, OS: true, Ranks: local}
 }
 
 // ForGoroutine is the policy of a rank that is a goroutine.
@@ -56,7 +63,7 @@ func (p Policy) Turn(turn int) int {
 		runtime.Gosched()
 		return 1
 	}
-	if turn%goschedEvery == goschedEvery-1 {
+	if turn%goschedEvery == goschedEvery-1 && runtime.GOMAXPROCS(0) == 1 {
 		runtime.Gosched()
 	}
 	return p.yield()
@@ -74,10 +81,12 @@ func (p Policy) Relax() {
 func (p Policy) yield() int {
 	before := time.Since(clockBase)
 	osYield()
-	if time.Since(clockBase)-before < busyYield {
+	after := time.Since(clockBase)
+	if before/goschedPause != after/goschedPause {
+		runtime.Gosched()
+	}
+	if after-before < busyYield {
 		return 1
 	}
-	// The garbage collector and other goroutines have waited as long.
-	runtime.Gosched()
 	return p.Yield
 }
