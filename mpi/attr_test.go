@@ -262,6 +262,50 @@ func TestErrorHandler(t *testing.T) {
 	}, checking)
 }
 
+// An error handler may use what the failed call used.
+func TestErrorHandlerCallsBack(t *testing.T) {
+	for _, opts := range [][]mpitest.Option{nil, {checking}} {
+		mpitest.Run(t, 1, func(t *mpitest.T, w *mpi.Comm) {
+			var call func()
+			calls := 0
+			w.SetErrorHandler(func(*mpi.Comm, error) {
+				if calls++; calls == 1 { // not for errors of its own
+					call()
+				}
+			})
+			fails := func(op string, class mpi.Class, f func() error, handler func()) {
+				t.Helper()
+				calls, call = 0, handler
+				wantError(t, f(), class, op)
+				if calls == 0 {
+					t.Errorf("%s: the handler was not called", op)
+				}
+			}
+			must(t, w.AttachBuffer(100))
+			send := mpi.BsendInit(w, make([]byte, 1000), 0, 0)
+			space := func() {
+				must(t, w.FlushBuffer())
+				_, err := w.DetachBuffer()
+				must(t, err)
+				must(t, w.AttachBuffer(200))
+			}
+			fails("Bsend", mpi.ErrBuffer, func() error { return mpi.Bsend(w, make([]byte, 1000), 0, 0) }, space)
+			fails("BsendInit", mpi.ErrBuffer, send.Start, func() { space(); send.Active() })
+
+			recv := mpi.RecvInit(w, make([]byte, 1), 0, 1)
+			must(t, recv.Start())
+			fails("Start", mpi.ErrRequest, recv.Start, func() { must(t, recv.Cancel()) })
+			_, err := recv.Wait()
+			must(t, err)
+			again := func() { recv.Start(); recv.Active(); recv.Free() }
+			fails("Cancel", mpi.ErrRequest, recv.Cancel, again)
+			fails("Free", mpi.ErrRequest, recv.Free, again)
+			fails("Wait", mpi.ErrRequest, func() error { _, err := recv.Wait(); return err }, again)
+			fails("Pready", mpi.ErrRequest, func() error { return recv.Pready(0) }, again)
+		}, opts...)
+	}
+}
+
 // ErrorsAreFatal ends the job: the caller does not return, and the calls of
 // others fail.
 func TestErrorsAreFatal(t *testing.T) {

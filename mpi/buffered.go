@@ -61,15 +61,16 @@ func (c *Comm) bsendBuf(op engine.Op, b Buf, dest, tag int) error {
 		}
 		defer k.end(u)
 	}
-	return c.bsend(&a)
+	return c.raise(c.bsend(&a))
 }
 
-// bsend sends from the buffer that serves c. a has been checked.
-func (c *Comm) bsend(a *engine.SendArgs) error {
+// bsend sends from the buffer that serves c, without the error handler. a has
+// been checked.
+func (c *Comm) bsend(a *engine.SendArgs) *Error {
 	s := c.core.buffer.Load()
 	if !s.attached() {
 		if s = &c.core.proc.buffer; !s.attached() {
-			return c.argError(ErrBuffer, a.Op, int(a.Dest), int(a.Tag), -1, -1, "", fmt.Errorf("no buffer is attached to the communicator or the process"))
+			return c.newError(ErrBuffer, a.Op, int(a.Dest), int(a.Tag), -1, -1, "", fmt.Errorf("no buffer is attached to the communicator or the process"))
 		}
 	}
 	return s.send(c, a)
@@ -135,7 +136,7 @@ func sizeText(n int64) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
-func (s *sendBuffer) send(c *Comm, a *engine.SendArgs) error {
+func (s *sendBuffer) send(c *Comm, a *engine.SendArgs) *Error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := a.Buf.Bytes()
@@ -144,13 +145,13 @@ func (s *sendBuffer) send(c *Comm, a *engine.SendArgs) error {
 		s.reap(c.core.e)
 	}
 	if s.capacity != BufferAutomatic && s.used+cost > s.capacity {
-		return c.argError(ErrBuffer, a.Op, int(a.Dest), int(a.Tag), -1, -1, "",
+		return c.newError(ErrBuffer, a.Op, int(a.Dest), int(a.Tag), -1, -1, "",
 			fmt.Errorf("%d bytes and %d overhead do not fit: %d of %d are free", n, BsendOverhead, s.capacity-s.used, s.capacity))
 	}
 	b := engine.SendArgs{Op: a.Op, Buf: a.Buf, Dest: a.Dest, Tag: a.Tag, Plane: a.Plane}
 	left, f := c.core.e.TrySend(c.core.ctx, &b)
 	if f != nil {
-		return c.errorOf(a.Op, a.Dest, a.Tag, f)
+		return c.faultError(a.Op, a.Dest, a.Tag, f)
 	}
 	if left {
 		return nil

@@ -149,10 +149,18 @@ func (c *Comm) WithContext(ctx context.Context) *Comm {
 
 // expired is the error of a call whose context has ended before it began.
 func (c *Comm) expired(op engine.Op, peer, tag int) error {
+	if c.user == nil {
+		return nil
+	}
+	return c.raise(c.lapsed(op, peer, tag))
+}
+
+// lapsed is expired without the error handler.
+func (c *Comm) lapsed(op engine.Op, peer, tag int) *Error {
 	if c.user == nil || c.user.Err() == nil {
 		return nil
 	}
-	return c.argError(ErrCancelled, op, peer, tag, -1, -1, "", context.Cause(c.user))
+	return c.newError(ErrCancelled, op, peer, tag, -1, -1, "", context.Cause(c.user))
 }
 
 // Free ends the communicator on this rank for new calls, which fail with

@@ -39,9 +39,12 @@ func (c *Comm) CallErrorHandler(err error) {
 	}
 }
 
-// raise shows an error that a call is about to return to the error handler.
-// The caller holds no lock. c may be nil.
+// raise shows an error that a call is about to return to the error handler; nil
+// is none. The caller holds no lock. c may be nil.
 func (c *Comm) raise(err *Error) error {
+	if err == nil {
+		return nil
+	}
 	if c != nil {
 		c.CallErrorHandler(err)
 	}

@@ -116,16 +116,15 @@ func (p *Persistent) partArg(op engine.Op, i int) error {
 // usable finds why op cannot be applied to p now.
 func (p *Persistent) usable(op engine.Op, send bool) error {
 	p.mu.Lock()
-	defer p.mu.Unlock()
+	freed := p.freed
+	p.mu.Unlock()
 	switch {
-	case p.freed:
-		return p.stateError(op, "freed")
+	case freed:
+		return p.c.raise(p.stateError(op, "freed"))
 	case p.part == nil || p.part.send != send:
-		return p.stateError(op, "of another kind")
-	case p.err != nil:
-		return p.err
+		return p.c.raise(p.stateError(op, "of another kind"))
 	}
-	return nil
+	return p.err
 }
 
 func (p *Persistent) ready(op engine.Op, lo, hi int) error {
@@ -145,7 +144,7 @@ func (p *Persistent) ready(op engine.Op, lo, hi int) error {
 	again, active := p.c.core.e.PartReady(p.part.p, int32(lo), int32(hi))
 	switch {
 	case !active:
-		return p.stateError(op, "inactive")
+		return p.c.raise(p.stateError(op, "inactive"))
 	case again >= 0:
 		return p.c.argError(ErrArg, op, p.part.peer, p.part.tag, -1, -1, "", fmt.Errorf("partition %d is ready already", again))
 	}
@@ -169,7 +168,7 @@ func (p *Persistent) Parrived(i int) (bool, error) {
 	started := p.part.started
 	p.mu.Unlock()
 	if !started {
-		return false, p.stateError(opParrived, "inactive")
+		return false, p.c.raise(p.stateError(opParrived, "inactive"))
 	}
 	size := p.part.buf.Bytes() / int64(n)
 	return p.c.core.e.PartArrived(p.part.p, int64(i)*size, int64(i+1)*size), nil

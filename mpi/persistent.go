@@ -111,9 +111,9 @@ func (c *Comm) sendInit(op engine.Op, kind persistentKind, b Buf, dest, tag int,
 	return p
 }
 
-// stateError is a call that p's state does not allow.
-func (p *Persistent) stateError(op engine.Op, what string) error {
-	return p.c.argError(ErrRequest, op, ProcNull, -1, -1, -1, "", fmt.Errorf("%s is %s", p.op, what))
+// stateError is a call that p's state does not allow, without the error handler.
+func (p *Persistent) stateError(op engine.Op, what string) *Error {
+	return p.c.newError(ErrRequest, op, ProcNull, -1, -1, -1, "", fmt.Errorf("%s is %s", p.op, what))
 }
 
 // underWay reports whether a start has not been completed by Wait or Test, be
@@ -130,12 +130,20 @@ func (p *Persistent) underWay() bool {
 // MPI 4.1 sections 3.9 and 6.13.
 func (p *Persistent) Start() error {
 	p.mu.Lock()
-	defer p.mu.Unlock()
+	if p.err != nil && !p.freed {
+		defer p.mu.Unlock()
+		return p.refused()
+	}
+	err := p.tryStart()
+	p.mu.Unlock()
+	return p.c.raise(err)
+}
+
+// tryStart is Start without the error handler. p.mu is held.
+func (p *Persistent) tryStart() *Error {
 	switch {
 	case p.freed:
 		return p.stateError(opStart, "freed")
-	case p.err != nil:
-		return p.refused()
 	case p.underWay():
 		return p.stateError(opStart, "active already")
 	}
@@ -143,7 +151,7 @@ func (p *Persistent) Start() error {
 		p.active, p.h = true, engine.Handle{}
 		return nil
 	}
-	if err := p.c.expired(p.op, ProcNull, -1); err != nil {
+	if err := p.c.lapsed(p.op, ProcNull, -1); err != nil {
 		return err
 	}
 	if k := p.c.core.check; k != nil {
@@ -152,7 +160,7 @@ func (p *Persistent) Start() error {
 	return p.start()
 }
 
-func (p *Persistent) start() error {
+func (p *Persistent) start() *Error {
 	e, ctx := p.c.core.e, p.c.core.ctx
 	switch p.kind {
 	case sendKind:
@@ -175,7 +183,7 @@ func (p *Persistent) start() error {
 }
 
 // startChecked is start with the buffers booked as in use (GOMPI_CHECK).
-func (p *Persistent) startChecked(k *checker) error {
+func (p *Persistent) startChecked(k *checker) *Error {
 	a := sendUse(&p.send)
 	switch p.kind {
 	case recvKind:
@@ -185,7 +193,7 @@ func (p *Persistent) startChecked(k *checker) error {
 	case partKind:
 		a = p.part.use(p.op)
 	}
-	u, err := k.begin(p.c, a)
+	u, err := k.book(p.c, a)
 	if err != nil {
 		return err
 	}
@@ -210,7 +218,7 @@ func Startall(ps []*Persistent) error {
 }
 
 // current returns the start under way; complete is true if it needs no waiting.
-func (p *Persistent) current(op engine.Op) (h engine.Handle, complete bool, st Status, err error) {
+func (p *Persistent) current(op engine.Op) (h engine.Handle, complete bool, st Status, err *Error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
@@ -240,7 +248,7 @@ func (p *Persistent) ended(h engine.Handle) {
 func (p *Persistent) Wait() (Status, error) {
 	h, complete, st, err := p.current("Wait")
 	if complete {
-		return st, err
+		return st, p.c.raise(err)
 	}
 	o := h.Engine().Wait(h)
 	p.ended(h)
@@ -250,9 +258,9 @@ func (p *Persistent) Wait() (Status, error) {
 // Test is Wait that does not block: done is false if the start goes on.
 // MPI 4.1 section 3.7.3.
 func (p *Persistent) Test() (done bool, st Status, err error) {
-	h, complete, st, err := p.current("Test")
+	h, complete, st, wrong := p.current("Test")
 	if complete {
-		return true, st, err
+		return true, st, p.c.raise(wrong)
 	}
 	o := h.Engine().Test(h)
 	if !o.Done {
@@ -288,7 +296,9 @@ func (p *Persistent) Active() bool {
 // Cancel asks to withdraw the send or receive under way, as Request.Cancel.
 // Collective and partitioned operations cannot be cancelled.
 // MPI 4.1 section 3.8.4.
-func (p *Persistent) Cancel() error {
+func (p *Persistent) Cancel() error { return p.c.raise(p.cancel()) }
+
+func (p *Persistent) cancel() *Error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
@@ -308,7 +318,9 @@ func (p *Persistent) Cancel() error {
 // Free ends the operation; it cannot be used any more. An active send or
 // receive completes by itself; an active collective or partitioned operation
 // cannot be freed. Local. MPI 4.1 section 3.7.3.
-func (p *Persistent) Free() error {
+func (p *Persistent) Free() error { return p.c.raise(p.free()) }
+
+func (p *Persistent) free() *Error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.freed {
