@@ -158,6 +158,7 @@ var defaultRules = [...]Rule{
 // any goroutine, after the last Force.
 type Table struct {
 	rules  [numOps][]choice // for intracommunicators
+	host   [numOps][]choice // those of them for one node
 	inter  [numOps][]choice
 	forced [numOps]*Algorithm
 }
@@ -213,6 +214,9 @@ func NewTable(rules []Rule) (*Table, error) {
 			list, ends = &t.inter[r.Op], &lastInter[r.Op]
 		}
 		*list = append(*list, c)
+		if !g.Inter && !g.TwoLevel {
+			t.host[r.Op] = append(t.host[r.Op], c)
+		}
 		*ends = r.MaxRanks == 0 && r.MaxBytes == 0 && !g.PowerOfTwo && !g.Commutative && !g.TwoLevel && !g.Shared
 	}
 	for _, g := range All() {
@@ -282,9 +286,12 @@ func (t *Table) Select(a *Args, elemBytes int, commutative bool) *Algorithm {
 }
 
 func (t *Table) rule(a *Args, bytes int64, commutative bool) *Algorithm {
-	list := t.rules[a.Op]
-	if a.Remote > 0 {
+	list := t.host[a.Op]
+	switch {
+	case a.Remote > 0:
 		list = t.inter[a.Op]
+	case a.Nodes != nil:
+		list = t.rules[a.Op]
 	}
 	for i := range list {
 		c := &list[i]

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"gompi/collectives"
+	"gompi/internal/dtype"
 	"gompi/internal/engine"
 )
 
@@ -116,7 +117,7 @@ func (c *Comm) chooseBlocking(a *engine.CollArgs) {
 // share tells selection of the memory that the ranks share, on one host.
 func (c *Comm) share(a *collectives.Args, unit int64) {
 	if c.core.nodes == nil {
-		a.Shared, a.Reads = c.core.ctx.SharedRoom()/max(1, unit), c.core.ctx.Reads()
+		a.Shared, a.Reads = dtype.Quo(c.core.ctx.SharedRoom(), max(1, unit)), c.core.ctx.Reads()
 	}
 }
 

@@ -45,14 +45,14 @@ func sameBase(x, y *dtype.Type) bool {
 }
 
 // units is the length of b in what Args counts.
-func (a *call) units(b engine.Buf) int64 { return b.Bytes() / a.Unit }
+func (a *call) units(b engine.Buf) int64 { return dtype.Quo(b.Bytes(), a.Unit) }
 
 // perElement is how many units an element of b has.
 func (a *call) perElement(b engine.Buf) int64 {
 	if b.Type == nil {
 		return 1
 	}
-	return b.Type.Size / a.Unit
+	return dtype.Quo(b.Type.Size, a.Unit)
 }
 
 // length checks that b has as many units as the other arguments say; what

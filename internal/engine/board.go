@@ -180,6 +180,29 @@ func (o *boardOp) write(to, p []byte) {
 	}
 }
 
+// fetchLine asks for the line of what this rank is going to publish, which the
+// others have read last, so that it comes while the call is set up. In front of
+// a longer payload they would take it back meanwhile.
+func (b *board) fetchLine(a *CollArgs, seq uint32) {
+	g, n := &a.Args, a.In.n
+	switch g.Op {
+	case collectives.OpBcast:
+		n = a.Out.n
+		fallthrough
+	case collectives.OpScatter, collectives.OpScatterv:
+		if b.rank != g.Root {
+			return
+		}
+	case collectives.OpReduce, collectives.OpGather, collectives.OpGatherv:
+		if b.rank == g.Root {
+			return
+		}
+	}
+	if n <= boardInline {
+		mem.Ask(b.lines[b.slot(b.rank, seq)])
+	}
+}
+
 // publish makes a slot of this rank say word. It must be free. Who waits for the
 // others next has time until its line has come; who does not need not wait for it.
 func (b *board) publish(slot int, word uint64) {

@@ -113,13 +113,11 @@ func (b *board) prepare(a *CollArgs, tag int32) *boardOp {
 		root = g.Root
 		o.offers = b.rank == root
 		o.next, o.lo = root, root
-		if o.offers {
-			o.next--
-		}
 		if g.Op == collectives.OpScatter {
 			o.at = int64(b.rank) * o.n
 		} else if o.offers {
 			o.published = o.out
+			o.next--
 		}
 	case collectives.OpReduce, collectives.OpGather:
 		root = g.Root
@@ -190,15 +188,16 @@ func (b *board) step(o *boardOp) (done bool) {
 }
 
 // writeAll writes what this rank publishes. Nobody reads the root's own block of
-// a scatter, which goes to its place first: later it would wait for the others'
-// lines.
+// a scatter. If there are several lines it goes to its place first: later it
+// would wait for them.
 func (o *boardOp) writeAll(to []byte) {
-	if o.op != collectives.OpScatter {
+	if o.op != collectives.OpScatter || len(to) <= boardInline {
 		o.write(to, o.published)
 		return
 	}
 	end := o.at + o.n
 	o.put(0, o.published[o.at:end])
+	o.next--
 	o.write(to[:o.at], o.published)
 	o.write(to[end:], o.published[end:])
 }

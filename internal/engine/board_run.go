@@ -17,12 +17,15 @@ const (
 // boardColl runs a collective on the board. What is quick needs no request;
 // everything else goes on as one.
 func (e *Engine) boardColl(c *Context, a *CollArgs, tag int32) *Fault {
+	b := c.board
+	if b != nil && e.policy.Spin > yieldSpin {
+		b.fetchLine(a, uint32(tag))
+	}
 	if f := c.collFault(tag, a.Tag); f != nil {
 		e.dropTag(c, tag)
 		a.release()
 		return f
 	}
-	b := c.board
 	if b.most = b.room; e.policy.Spin > yieldSpin {
 		b.most = min(b.room, carriedBytes)
 	}

@@ -45,7 +45,7 @@ func (b Buf) Count() int64 {
 	if b.n == 0 {
 		return 0
 	}
-	return b.n / b.Type.Size
+	return dtype.Quo(b.n, b.Type.Size)
 }
 
 // Strided reports whether the elements of the type do not stand side by side.
