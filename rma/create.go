@@ -48,11 +48,13 @@ func Allocate[T any](comm *mpi.Comm, n int) (*Window, error) {
 }
 
 // AllocateWithInfo is Allocate with hints, which the window keeps; see SetInfo.
-// MPI 4.1 section 12.2.2.
+// The memory begins at a multiple of mpi_minimum_memory_alignment, a power of
+// two up to 2 MiB; beyond a page it is not mapped by others, but copied from and
+// to. MPI 4.1 section 12.2.2.
 func AllocateWithInfo[T any](comm *mpi.Comm, n int, info *mpi.Info) (*Window, error) {
 	unit := sizeOf[T]()
 	return create(comm, opAllocate, FlavorAllocate, unit, cmp.Or(typeError[T](), sizeError(n, unit)), info, nil, func(s *remote.Space, words int) (*remote.Region, error) {
-		return s.Allocate(int64(n)*unit, words)
+		return s.AllocateAligned(int64(n)*unit, words, alignment(info, maxAlignment))
 	})
 }
 

@@ -5,6 +5,7 @@ package rma_test
 import (
 	"math"
 	"reflect"
+	"strconv"
 	"testing"
 
 	"gompi/mpi"
@@ -258,4 +259,44 @@ func TestDynamic(t *testing.T) {
 		wantError(t, other.Detach(mine), mpi.ErrRMAFlavor)
 		must(t, other.Free())
 	})
+}
+
+// TestAlignment: memory begins where mpi_minimum_memory_alignment wants it, and
+// works like any other; what is no alignment is no hint.
+func TestAlignment(t *testing.T) {
+	overAll(t, 3, func(t *mpitest.T, w *mpi.Comm) {
+		for _, hint := range []string{"512", "4096", "65536", "2097152", "3000", "-8", "0", "1099511627776", "x"} {
+			want, _ := strconv.Atoi(hint)
+			if want <= 0 || want&(want-1) != 0 || want > 2<<20 {
+				want = 128
+			}
+			win, err := rma.AllocateWithInfo[int64](w, 100, mpi.NewInfo("mpi_minimum_memory_alignment", hint))
+			must(t, err)
+			if at := reflect.ValueOf(rma.Memory[int64](win)).Pointer(); at%uintptr(want) != 0 {
+				t.Errorf("alignment %s: memory at %#x", hint, at)
+			}
+			must(t, win.Fence(0))
+			must(t, rma.Put(win, []int64{7}, (w.Rank()+1)%3, 99))
+			must(t, win.Fence(0))
+			if got := rma.Memory[int64](win)[99]; got != 7 {
+				t.Errorf("alignment %s: %d arrived", hint, got)
+			}
+			must(t, win.Free())
+		}
+	})
+	if underRace {
+		return // as overAll
+	}
+	mpitest.Run(t, 3, func(t *mpitest.T, w *mpi.Comm) {
+		for _, noncontig := range []string{"true", "false"} {
+			hint := []string{"512", "4096", "65536"}[w.Rank()] // the last is none
+			win, err := rma.AllocateSharedWithInfo[int32](w, 5, mpi.NewInfo("mpi_minimum_memory_alignment", hint, "alloc_shared_noncontig", noncontig))
+			must(t, err)
+			at := reflect.ValueOf(rma.Memory[int32](win)).Pointer()
+			if (noncontig == "true" || w.Rank() == 0) && at%4096 != 0 || noncontig == "false" && at%4096 != uintptr(20*w.Rank()) {
+				t.Errorf("noncontig %s: memory at %#x", noncontig, at)
+			}
+			must(t, win.Free())
+		}
+	}, mpitest.Transport("shm"))
 }

@@ -2,11 +2,37 @@
 
 package rma
 
-import "gompi/mpi"
+import (
+	"strconv"
+
+	"gompi/internal/remote"
+	"gompi/mpi"
+)
+
+const (
+	// hintNoncontig lets the parts of a shared window lie apart.
+	hintNoncontig = "alloc_shared_noncontig"
+	// hintAlignment says at which multiples allocated memory begins.
+	hintAlignment = "mpi_minimum_memory_alignment"
+
+	maxAlignment = 2 << 20
+	// sharedAlignment is the most that memory has wherever it is mapped.
+	sharedAlignment = 4096
+)
+
+// alignment is what the hint asks for: at least a line, also if it is no power
+// of two, or more than most.
+func alignment(info *mpi.Info, most int) int {
+	n, err := strconv.Atoi(info.Get(hintAlignment))
+	if err != nil || n > most || n&(n-1) != 0 {
+		return remote.Line
+	}
+	return max(n, remote.Line)
+}
 
 // SetInfo replaces the window's hints by a copy of info, on this process. Of
-// those that MPI names alloc_shared_noncontig has an effect, when the window is
-// made. The others allow a library to do less than this one needs to do anyway:
+// those that MPI names alloc_shared_noncontig and mpi_minimum_memory_alignment
+// have an effect, when the window is made. The others allow a library to do less than this one needs to do anyway:
 //
 //   - no_locks: locks are words of a block that each window has;
 //   - accumulate_ordering, accumulate_ops: each way to a target keeps the order

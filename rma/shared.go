@@ -5,15 +5,11 @@ package rma
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"gompi/internal/engine"
 	"gompi/internal/remote"
 	"gompi/mpi"
 )
-
-// hintNoncontig lets the parts of a shared window lie apart.
-const hintNoncontig = "alloc_shared_noncontig"
 
 const (
 	opAllocateShared engine.Op = "rma.AllocateShared"
@@ -45,7 +41,9 @@ func AllocateShared[T any](comm *mpi.Comm, n int) (*Window, error) {
 // AllocateSharedWithInfo is AllocateShared with hints, which the window keeps;
 // see SetInfo. If all ranks give alloc_shared_noncontig as "true", the parts of
 // the ranks do not lie side by side: each begins on a cache line of its own, so
-// that ranks which store in their parts do not disturb each other.
+// that ranks which store in their parts do not disturb each other. The first
+// part, and then each, begins at a multiple of the largest of the ranks'
+// mpi_minimum_memory_alignment, powers of two up to 4096.
 // MPI 4.1 section 12.2.3.
 func AllocateSharedWithInfo[T any](comm *mpi.Comm, n int, info *mpi.Info) (*Window, error) {
 	bad := typeError[T]()
@@ -57,7 +55,7 @@ func AllocateSharedWithInfo[T any](comm *mpi.Comm, n int, info *mpi.Info) (*Wind
 	}
 	if comm.Size() == 1 {
 		return create(comm, opAllocateShared, FlavorShared, sizeOf[T](), bad, info, nil, func(space *remote.Space, words int) (*remote.Region, error) {
-			return space.Allocate(int64(n)*sizeOf[T](), words)
+			return space.AllocateAligned(int64(n)*sizeOf[T](), words, alignment(info, sharedAlignment))
 		})
 	}
 	s := new(shared)
@@ -65,7 +63,7 @@ func AllocateSharedWithInfo[T any](comm *mpi.Comm, n int, info *mpi.Info) (*Wind
 	if bad == nil {
 		mine = int64(n) * sizeOf[T]()
 	}
-	at, desc, err := s.agree(comm, mine, info.Get(hintNoncontig) == "true")
+	at, desc, err := s.agree(comm, part{mine, int64(alignment(info, sharedAlignment)), info.Get(hintNoncontig) == "true"})
 	if err != nil {
 		s.close(true)
 		return nil, err
@@ -85,18 +83,18 @@ func AllocateSharedWithInfo[T any](comm *mpi.Comm, n int, info *mpi.Info) (*Wind
 }
 
 // agree allocates memory for all ranks on rank 0. It returns where the caller's
-// n bytes begin, and what there is to know of the whole.
-func (s *shared) agree(comm *mpi.Comm, n int64, apart bool) (at int64, desc *remote.Desc, err error) {
+// part begins, and what there is to know of the whole.
+func (s *shared) agree(comm *mpi.Comm, mine part) (at int64, desc *remote.Desc, err error) {
 	parts := make([]part, comm.Size())
-	parts[comm.Rank()] = part{n, apart}
+	parts[comm.Rank()] = mine
 	if err := mpi.Allgather(comm, parts[comm.Rank():][:1], parts); err != nil {
 		return 0, nil, err
 	}
-	at, total := layParts(parts, comm.Rank())
+	at, total, align := layParts(parts, comm.Rank())
 	d := new(remote.Desc)
 	if comm.Rank() == 0 {
 		e, _ := comm.Internal()
-		if whole, err := remote.Of(e).Allocate(total, 0); err == nil {
+		if whole, err := remote.Of(e).AllocateAligned(total, 0, int(align)); err == nil {
 			s.whole = whole
 			*d = whole.Desc()
 		}
@@ -107,26 +105,34 @@ func (s *shared) agree(comm *mpi.Comm, n int64, apart bool) (at int64, desc *rem
 // part is what a rank says of its part of the memory.
 type part struct {
 	bytes int64
-	apart bool // it may lie apart from the others
+	align int64 // of where it begins
+	apart bool  // it may lie apart from the others
 }
 
-// layParts says where the part of a rank begins, and how long the whole is: -1
-// if no memory is so long.
-func layParts(parts []part, rank int) (at, total int64) {
-	apart := !slices.ContainsFunc(parts, func(p part) bool { return !p.apart })
+// layParts says where the part of a rank begins, how long the whole is, -1 if no
+// memory is so long, and how it is aligned.
+func layParts(parts []part, rank int) (at, total, align int64) {
+	apart := true
+	for _, p := range parts {
+		if p.align < remote.Line || p.align > sharedAlignment || p.align&(p.align-1) != 0 {
+			return 0, -1, remote.Line
+		}
+		apart = apart && p.apart
+		align = max(align, p.align)
+	}
 	for r, p := range parts {
 		if apart {
-			total = (total + remote.Line - 1) &^ (remote.Line - 1)
+			total = (total + align - 1) &^ (align - 1)
 		}
-		if p.bytes < 0 || p.bytes > math.MaxInt64-remote.Line-total {
-			return 0, -1
+		if p.bytes < 0 || p.bytes > math.MaxInt64-align-total {
+			return 0, -1, align
 		}
 		if r == rank {
 			at = total
 		}
 		total += p.bytes
 	}
-	return at, total
+	return at, total, align
 }
 
 // SharedQuery is the memory of a rank in a window of AllocateShared, as

@@ -214,7 +214,7 @@ func (s *controls) take(order uint8) block {
 		s.mu.Lock()
 		if err != nil || name >= privateArena {
 			s.private++
-			mem, name = alignedBytes(n), privateArena|s.private
+			mem, name = alignedBytes(n, controlAlign), privateArena|s.private
 		}
 		s.add(&arena{mem: mem, name: name})
 		at = s.smallest(order)

@@ -45,7 +45,7 @@ func (p *fakeProcess) Share(n int) ([]byte, uint64, error) {
 		p.host.mem = map[joinKey][]byte{}
 	}
 	p.shares++
-	mem := alignedBytes(n)
+	mem := alignedBytes(n, controlAlign)
 	p.host.mem[joinKey{p.self, uint64(p.shares)}] = mem
 	return mem, uint64(p.shares), nil
 }

@@ -62,11 +62,17 @@ func (s *Space) Expose(mem []byte, words int) (*Region, error) {
 // Allocate makes a region of n zeroed bytes, with words in its control block.
 // Processes of this host map it if that can be; else it is on the heap.
 func (s *Space) Allocate(n int64, words int) (*Region, error) {
+	return s.AllocateAligned(n, words, Line)
+}
+
+// AllocateAligned is Allocate of memory that begins at a multiple of align, a
+// power of two that is at least Line.
+func (s *Space) AllocateAligned(n int64, words, align int) (*Region, error) {
 	if n < 0 || n > maxBytes {
 		return nil, fmt.Errorf("%d bytes cannot be allocated", n)
 	}
 	r := s.blankRegion()
-	s.memory(r, int(n))
+	s.memory(r, int(n), align)
 	if err := s.furnish(r, words); err != nil {
 		s.giveBack(r, false)
 		return nil, err
@@ -87,17 +93,24 @@ func (s *Space) Allocate(n int64, words int) (*Region, error) {
 
 // memory allocates the memory of a region: a little of the stock, much for
 // itself, on the heap if it cannot be shared.
-func (s *Space) memory(r *Region, n int) {
+func (s *Space) memory(r *Region, n, align int) {
 	if n == 0 {
 		return
 	}
-	if p, ok := s.stock.take(n); ok {
-		r.mem, r.piece = p.mem(), p
-	} else if mem, at, err := s.e.Share(n); err == nil {
-		r.mem, r.at, r.shared = mem, at, true
-	} else {
-		r.mem = alignedBytes(n)
+	if align <= Line {
+		if p, ok := s.stock.take(n); ok {
+			r.mem, r.piece = p.mem(), p
+			return
+		}
 	}
+	if mem, at, err := s.e.Share(n); err == nil {
+		if beginsAt(mem, align) {
+			r.mem, r.at, r.shared = mem, at, true
+			return
+		}
+		s.e.Unshare(mem, at)
+	}
+	r.mem = alignedBytes(n, align)
 }
 
 // giveBack is the end of what memory allocated. used: others may still access
