@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"time"
 
 	"github.com/spf13/pflag"
+	"golang.org/x/sys/unix"
 
 	"gompi/bench"
 	"gompi/mpi"
@@ -84,7 +86,8 @@ func tuneUsage() string {
 	return "usage: gompirun -np N gompibench tune [flags] [OPERATION...]\n" +
 		"       gompibench tune [flags] [OPERATION...]   (starts itself under gompirun)\n\n" +
 		"Measures every algorithm of the collectives (default: of all) on N ranks and writes a\n" +
-		"table of the fastest for gompirun --coll-table. Run it at several N with the same --into.\n\nflags:\n" +
+		"table of the fastest for gompirun --coll-table. Run it at several N with the same --into.\n" +
+		"What was measured of whole operations before ^C is written.\n\nflags:\n" +
 		new(tuneCommand).flags().FlagUsages()
 }
 
@@ -102,6 +105,9 @@ func (c *tuneCommand) run(ctx context.Context, world *mpi.Comm) error {
 			return fmt.Errorf("%s: %w", c.into, err)
 		}
 	}
+	// An interrupt is the end at the next size, not of the process.
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, unix.SIGTERM)
+	defer stop()
 	bar := progressBar{on: c.progress, w: os.Stderr}
 	c.opt.Progress = func(op string, bytes, done, total int) {
 		bar.show(fmt.Sprintf("%s of %d bytes", op, bytes), done, total)

@@ -3,8 +3,11 @@
 package main
 
 import (
+	"bytes"
 	"errors"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -12,7 +15,16 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"golang.org/x/sys/unix"
+
+	"gompi/mpitest"
 )
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	mpitest.RemoveBuilt()
+	os.Exit(code)
+}
 
 func TestParseTune(t *testing.T) {
 	c, err := parseTune(strings.Fields("bcast --into f --bytes 8,4K allreduce --msec 20 --rounds 5 --np 4"))
@@ -62,5 +74,39 @@ func TestReplaceFile(t *testing.T) {
 	}
 	if err := replaceFile(dir, ""); err == nil {
 		t.Error("a directory was replaced")
+	}
+}
+
+// TestTuneInterrupted: what was measured before a signal is in the table.
+func TestTuneInterrupted(t *testing.T) {
+	into := filepath.Join(t.TempDir(), "table")
+	cmd := exec.Command(mpitest.Build(t, "gompi/cmd/gompirun"), "-np", "2", mpitest.Build(t, "gompi/cmd/gompibench"),
+		"tune", "barrier", "bcast", "--rounds", "1", "--msec", "10", "--progress", "--into", into)
+	errs, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer time.AfterFunc(time.Minute, func() { cmd.Process.Kill() }).Stop()
+	var text bytes.Buffer
+	for piece := make([]byte, 4096); !bytes.Contains(text.Bytes(), []byte("bcast of")); {
+		n, err := errs.Read(piece)
+		text.Write(piece[:n])
+		if err != nil {
+			t.Fatalf("ended with %q", text.String())
+		}
+	}
+	if err := cmd.Process.Signal(unix.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	io.Copy(&text, errs)
+	if cmd.Wait() == nil {
+		t.Error("status 0")
+	}
+	table, err := os.ReadFile(into)
+	if err != nil || !strings.Contains(string(table), "\nbarrier 2 0 ") || strings.Contains(string(table), "\nbcast ") {
+		t.Errorf("%v, table\n%s\nstandard error %q", err, table, text.String())
 	}
 }
