@@ -33,7 +33,8 @@ type keyval struct {
 // value for the new one, or false if it is to have none; nil means none. del
 // is called with a value that is deleted, replaced, or whose communicator is
 // freed; it may be nil. An error of copy fails the duplication on this
-// process, one of del leaves the value where it is, except in Free.
+// process, one of del leaves the value where it is, except in Free. Copies for
+// a duplicate that is not made are deleted from the communicator itself.
 func NewKeyval[T any](copy func(c *Comm, v T) (T, bool, error), del func(c *Comm, v T) error) Keyval[T] {
 	k := new(keyval)
 	if copy != nil {
@@ -142,6 +143,9 @@ func valueOf[T any](v any) T {
 func DeleteAttr[T any](c *Comm, k Keyval[T]) error { return c.dropAttr(opDeleteAttr, k.key) }
 
 func (c *Comm) dropAttr(op engine.Op, k *keyval) error {
+	if err := c.exists(op); err != nil {
+		return err
+	}
 	if k == nil {
 		return c.argError(ErrKeyval, op, ProcNull, -1, -1, -1, "", fmt.Errorf("it was not made by NewKeyval"))
 	}
@@ -167,7 +171,7 @@ func (c *Comm) copyAttrs(op engine.Op) ([]attribute, error) {
 		}
 		v, keep, err := a.key.copy(c, a.value)
 		if err != nil {
-			return nil, c.argError(ErrArg, op, ProcNull, -1, -1, -1, "", fmt.Errorf("copy callback: %w", err))
+			return nil, c.giveBack(list, c.argError(ErrArg, op, ProcNull, -1, -1, -1, "", fmt.Errorf("copy callback: %w", err)))
 		}
 		if keep {
 			list = append(list, attribute{a.key, v})
@@ -176,20 +180,35 @@ func (c *Comm) copyAttrs(op engine.Op) ([]attribute, error) {
 	return list, nil
 }
 
+// giveBack deletes copies for a duplicate that will not be made, the last one
+// first, and returns why, with the errors of their callbacks.
+func (c *Comm) giveBack(copies []attribute, why error) error {
+	for _, a := range slices.Backward(copies) {
+		if err := c.deleted(a); err != nil {
+			why = errors.Join(why, err)
+		}
+	}
+	return why
+}
+
+// deleted calls the delete callback for a value that was taken out.
+func (c *Comm) deleted(a attribute) error {
+	if a.key.del == nil {
+		return nil
+	}
+	if err := a.key.del(c, a.value); err != nil {
+		return c.argError(ErrArg, opDeleteAttr, ProcNull, -1, -1, -1, "", fmt.Errorf("delete callback: %w", err))
+	}
+	return nil
+}
+
 // deleteAttrs deletes all values, the last one first, each once: a callback, or
 // another goroutine, may free the communicator, too.
 func (c *Comm) deleteAttrs() error {
 	var failed error
 	for range c.core.attrs.all() {
-		a, ok := c.core.attrs.take()
-		if !ok {
-			break
-		}
-		if a.key.del == nil {
-			continue
-		}
-		if err := a.key.del(c, a.value); err != nil {
-			failed = errors.Join(failed, c.argError(ErrArg, opDeleteAttr, ProcNull, -1, -1, -1, "", fmt.Errorf("delete callback: %w", err)))
+		if a, ok := c.core.attrs.take(); ok {
+			failed = errors.Join(failed, c.deleted(a))
 		}
 	}
 	return failed

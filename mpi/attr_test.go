@@ -115,6 +115,49 @@ func TestNilAttribute(t *testing.T) {
 	})
 }
 
+// Copies for a communicator that is not made after all are deleted.
+func TestCopiesGivenBack(t *testing.T) {
+	mpitest.Run(t, 2, func(t *mpitest.T, w *mpi.Comm) {
+		c, err := w.Dup()
+		must(t, err)
+		var log []string
+		counted := func(name string) mpi.Keyval[string] {
+			return mpi.NewKeyval(
+				func(_ *mpi.Comm, v string) (string, bool, error) {
+					log = append(log, "copy "+name)
+					return v, true, nil
+				},
+				func(_ *mpi.Comm, v string) error { log = append(log, "delete "+name); return nil })
+		}
+		must(t, mpi.SetAttr(c, counted("a"), ""))
+		must(t, mpi.SetAttr(c, counted("b"), ""))
+		broken := mpi.NewKeyval(func(_ *mpi.Comm, v int) (int, bool, error) { return 0, false, errors.New("no copy") }, nil)
+		must(t, mpi.SetAttr(c, broken, 0))
+		want := []string{"copy a", "copy b", "delete b", "delete a"}
+		check := func(err error, class mpi.Class) {
+			t.Helper()
+			wantError(t, err, class)
+			if !slices.Equal(log, want) {
+				t.Errorf("%v; callbacks: %v, want %v", err, log, want)
+			}
+			log = nil
+		}
+		_, err = c.Dup()
+		check(err, mpi.ErrArg)
+		_, r := c.Idup()
+		_, err = r.Wait()
+		check(err, mpi.ErrArg)
+		must(t, mpi.DeleteAttr(c, broken))
+		must(t, w.Barrier())
+		c.Revoke()
+		_, err = c.Dup()
+		check(err, mpi.ErrRevoked)
+		_, r = c.Idup()
+		_, err = r.Wait()
+		check(err, mpi.ErrRevoked)
+	})
+}
+
 // A value is deleted once, also if its callback frees the communicator.
 func TestFreeInDelete(t *testing.T) {
 	mpitest.Run(t, 1, func(t *mpitest.T, w *mpi.Comm) {

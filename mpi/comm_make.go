@@ -171,11 +171,11 @@ func (c *Comm) DupWithInfo(info *Info) (*Comm, error) {
 	attrs, failed := c.copyAttrs(opDup)
 	id, err := c.agree(opDup)
 	if err != nil {
-		return nil, err
+		return nil, c.giveBack(attrs, err)
 	}
 	d, err := c.child(id, c.shape(), c.Name()+"+")
 	if err != nil {
-		return nil, err
+		return nil, c.giveBack(attrs, err)
 	}
 	return c.furnish(d, attrs, info, failed)
 }
@@ -223,6 +223,8 @@ func (c *Comm) IdupWithInfo(info *Info) (*Comm, Request) {
 		}
 		if err == nil {
 			_, err = c.furnish(d, attrs, info, failed)
+		} else {
+			err = c.giveBack(attrs, err)
 		}
 		st := engine.Status{Source: AnySource, Tag: AnyTag}
 		if err != nil {
