@@ -85,8 +85,8 @@ func (p *picked) named(rt reflect.Type, i int, name string) error {
 			at, ft = at+ft.Field(k).Offset, ft.Field(k).Type
 		}
 	}
-	if _, why := pointerIn(ft, ""); why != "" {
-		return fmt.Errorf("field %s of %v cannot be sent: it is or holds %s", name, rt, why)
+	if where, why := pointerIn(ft, name); why != "" {
+		return fmt.Errorf("field %s of %v cannot be sent: %s is %s", name, rt, where, why)
 	}
 	for k, d := range p.displs {
 		if int64(at) < d+p.types[k].Extent() && d < int64(at+ft.Size()) {

@@ -173,6 +173,10 @@ func pointerIn(rt reflect.Type, path string) (where, why string) {
 	case reflect.Bool, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
 		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr,
 		reflect.Float32, reflect.Float64, reflect.Complex64, reflect.Complex128:
+	case reflect.Pointer:
+		return path, "a pointer (" + rt.String() + ")"
+	case reflect.Interface:
+		return path, "an interface (" + rt.String() + ")"
 	default:
 		return path, "a " + k.String() + " (" + rt.String() + ")"
 	}

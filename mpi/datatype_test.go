@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"gompi/mpi"
 )
@@ -270,7 +271,7 @@ func TestBadFields(t *testing.T) {
 		{mpi.ErrArg, `has no fields`, []string{"Vel.X"}},
 		{mpi.ErrArg, `names[1]`, []string{"Inner", "Inner.Y"}},
 		{mpi.ErrArg, `named already`, []string{"Kind", "Kind"}},
-		{mpi.ErrType, `field Next of mpi_test.body cannot be sent: it is or holds a ptr`, []string{"Next"}},
+		{mpi.ErrType, `field Next of mpi_test.body cannot be sent: Next is a pointer (*mpi_test.body)`, []string{"Next"}},
 		{mpi.ErrType, `field Next`, nil},
 	} {
 		_, err := mpi.TypeFields[body](c.names...)
@@ -280,6 +281,18 @@ func TestBadFields(t *testing.T) {
 	}
 	if _, err := mpi.TypeFields[int](); !errors.Is(err, mpi.ErrType) {
 		t.Error(err)
+	}
+	type event struct {
+		At struct{ When time.Time }
+		By [2]error
+	}
+	for name, want := range map[string]string{
+		"At": "field At of mpi_test.event cannot be sent: At.When.loc is a pointer (*time.Location)",
+		"By": "field By of mpi_test.event cannot be sent: By is an interface (error)",
+	} {
+		if _, err := mpi.TypeFields[event](name); !errors.Is(err, mpi.ErrType) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
 	}
 	type list struct{ *body }
 	if _, err := mpi.TypeFields[list]("Kind"); !errors.Is(err, mpi.ErrType) {
