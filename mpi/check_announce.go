@@ -164,7 +164,7 @@ func (k *checker) sameGroup(c *Comm, g Group) error {
 		binary.Write(h, binary.LittleEndian, p)
 	}
 	mine, all := []uint64{h.Sum64()}, make([]uint64, c.core.size)
-	if err := new(call).allgather(c, BufOf(mine), BufOf(all)).as(opCreate).run(); err != nil || g.Rank() == Undefined {
+	if err := new(call).allgather(c, BufOf(mine), BufOf(all)).as(opCreate).run(); err != nil || g.rankOf(c.core.proc) == Undefined {
 		return err
 	}
 	for r, theirs := range all {

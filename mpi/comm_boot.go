@@ -108,7 +108,7 @@ func (c *Comm) CreateGroup(g Group, tag int) (*Comm, error) {
 	if err := c.subgroup(opCreateGroup, g); err != nil {
 		return nil, err
 	}
-	if g.Rank() == Undefined {
+	if g.rankOf(c.core.proc) == Undefined {
 		return nil, c.argError(ErrRank, opCreateGroup, ProcNull, tag, -1, -1, "", fmt.Errorf("the calling process is not in the group"))
 	}
 	parent := c.core.ctx.ID

@@ -345,11 +345,11 @@ func (c *Comm) Create(g Group) (*Comm, error) {
 	}
 	wrong := c.subgroup(opCreate, g)
 	if c.core.bridge != nil {
-		color := 0
-		if wrong != nil || g.Rank() == Undefined {
+		color, rank := 0, g.rankOf(c.core.proc)
+		if wrong != nil || rank == Undefined {
 			color = Undefined
 		}
-		all, id, err := c.colors(opCreate, color, g.Rank())
+		all, id, err := c.colors(opCreate, color, rank)
 		switch {
 		case err != nil:
 			return nil, err

@@ -4,6 +4,7 @@ package mpi_test
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 
 	"gompi/mpi"
@@ -147,5 +148,32 @@ func TestFreeUnderPartitioned(t *testing.T) {
 			wantError(t, err, mpi.ErrComm)
 			must(t, p.Free())
 		}
+	})
+}
+
+// Ranks that are goroutines of one program may share a group.
+func TestSharedGroup(t *testing.T) {
+	var once sync.Once
+	var g mpi.Group
+	mpitest.Run(t, 3, func(t *mpitest.T, w *mpi.Comm) {
+		once.Do(func() {
+			var err error
+			g, err = w.Group().Incl(2, 1)
+			must(t, err)
+		})
+		c, err := w.Create(g)
+		must(t, err)
+		if w.Rank() == 0 {
+			if c != nil {
+				t.Fatalf("rank 0 is in %s", c.Name())
+			}
+			return
+		}
+		d, err := w.CreateGroup(g, 0)
+		must(t, err)
+		if c.Rank() != 2-w.Rank() || d.Rank() != c.Rank() {
+			t.Errorf("rank %d has become %d and %d", w.Rank(), c.Rank(), d.Rank())
+		}
+		must(t, d.Barrier())
 	})
 }

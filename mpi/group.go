@@ -81,9 +81,12 @@ func (g Group) WithContext(ctx context.Context) Group {
 func (g Group) Size() int { return g.members.Len() }
 
 // Rank is the caller's rank in the group, or Undefined. MPI 4.1 section 7.3.1.
-func (g Group) Rank() int {
-	if g.proc != nil {
-		if r := g.members.Index(g.proc.self); r >= 0 {
+func (g Group) Rank() int { return g.rankOf(g.proc) }
+
+// rankOf is the rank of a process, or Undefined. p may be nil.
+func (g Group) rankOf(p *Process) int {
+	if p != nil {
+		if r := g.members.Index(p.self); r >= 0 {
 			return r
 		}
 	}
