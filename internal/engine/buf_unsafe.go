@@ -52,6 +52,12 @@ func (b Buf) Count() int64 {
 // Bytes of such a buffer are reached by Pack, Unpack and Part only.
 func (b Buf) Strided() bool { return b.Type != nil && !b.Type.Contiguous() }
 
+// dense reports whether the elements do not stand side by side, but are a good part
+// of the memory that they lie in.
+func (b Buf) dense() bool {
+	return b.Strided() && b.Type.TrueExtent() <= 4*b.Type.Size
+}
+
 // Slice returns the memory as bytes. b is not strided.
 func (b Buf) Slice() []byte {
 	if b.Strided() {

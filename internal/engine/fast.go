@@ -80,7 +80,7 @@ func (e *Engine) RecvNow(c *Context, b Buf, source, tag int32) (n int64, got boo
 			if n == 8 && !b.Strided() {
 				binary.NativeEndian.PutUint64(b.flat(), binary.NativeEndian.Uint64(payload))
 			} else {
-				b.fill(payload)
+				e.fill(b, payload)
 			}
 			if aux := uint32(e.in[3] >> 32); aux != 0 && !e.takeCredit(p, aux, 0) {
 				e.overCredit(p)

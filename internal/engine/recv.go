@@ -211,7 +211,7 @@ func (e *Engine) deliverEager(r *Request, p *Peer, env *envelope, data []byte) {
 		e.control(p, env.key, kindAck, 0, env.aux)
 	}
 	if e.matched(r, p, env, int64(len(data))) {
-		r.status.Bytes = r.buf.fill(data)
+		r.status.Bytes = e.fill(r.buf, data)
 	}
 	e.complete(r)
 }

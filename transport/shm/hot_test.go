@@ -3,6 +3,7 @@
 package shm
 
 import (
+	"math/rand/v2"
 	"testing"
 
 	"gompi/internal/wire"
@@ -33,6 +34,39 @@ func TestHotStart(t *testing.T) {
 		}
 		if answered != (furthest < hotBytes) || furthest >= firstData || !answered && furthest < firstData-2<<10 {
 			t.Errorf("answered %v: payloads up to %d bytes into the ring", answered, furthest)
+		}
+	}
+}
+
+// Two processes that send to each other at the same time hear late how far the
+// other has read, now sooner, now later: going back to the beginning must leave
+// room for that long.
+func TestHotExchange(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for _, n := range []int{100, 3000, 4096, 8000, hotBytes} {
+		for late := range 3 {
+			g, err := shapeFor("")
+			if err != nil {
+				t.Fatal(err)
+			}
+			o := newOutRing(make([]byte, g.bytes()), g)
+			o.head, o.back = &headWords{}, &inRing{seq: 1}
+			ends := make([]uint32, late+1)
+			furthest := uint32(0)
+			for k := range 1000 {
+				o.back.seq++
+				if !o.room(n) {
+					t.Fatalf("%d bytes, read %d messages late: no room for message %d", n, late, k)
+				}
+				furthest = max(furthest, o.place&(g.data-1))
+				o.put(kindData, &wire.Header{}, make([]byte, n))
+				ends = append(ends[1:], o.dataPos)
+				o.done = o.pos
+				o.freed(ends[rnd.IntN(late+1)])
+			}
+			if most := max(hotBytes, uint32(n+lineBytes)*uint32(late+2)); furthest >= most {
+				t.Errorf("%d bytes, read %d messages late: payloads up to %d bytes into the ring", n, late, furthest)
+			}
 		}
 	}
 }
