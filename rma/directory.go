@@ -55,15 +55,14 @@ type slot struct {
 	region *remote.Region
 }
 
-// attach enters memory.
+// attach enters memory. An error may be *wrong, as the error handler must not
+// find the directory locked.
 func (d *directory) attach(c *core, mem []byte) (Address, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	fail := func(err error) (Address, error) {
-		return 0, c.comm.Fail(mpi.ErrRMAAttach, opAttach, mpi.ProcNull, int64(len(mem)), -1, "bytes", err)
-	}
+	fail := func(err error) (Address, error) { return 0, &wrong{mpi.ErrRMAAttach, err} }
 	if c.freed.Load() {
-		return 0, c.gone(opAttach)
+		return 0, &wrong{mpi.ErrWin, errFreed}
 	}
 	// The same place in a page as in memory: elements are aligned alike.
 	at := d.next + addressAlign + addressOf(mem)%addressAlign
@@ -91,13 +90,13 @@ func (d *directory) attach(c *core, mem []byte) (Address, error) {
 	return Address(at), nil
 }
 
-// detach removes memory.
+// detach removes memory. Errors are as those of attach.
 func (d *directory) detach(c *core, at Address) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	k := slices.IndexFunc(d.slots, func(s slot) bool { return at != 0 && s.at == int64(at) })
 	if k < 0 {
-		return c.comm.Fail(mpi.ErrRMAAttach, opDetach, mpi.ProcNull, -1, -1, "", fmt.Errorf("no memory is attached at address %d", at))
+		return &wrong{mpi.ErrRMAAttach, fmt.Errorf("no memory is attached at address %d", at)}
 	}
 	d.slots[k].region.Close()
 	d.slots[k] = slot{}

@@ -3,6 +3,7 @@
 package rma
 
 import (
+	"errors"
 	"fmt"
 
 	"gompi/internal/dtype"
@@ -35,7 +36,12 @@ func Attach[T any](w *Window, mem []T) (Address, error) {
 	if bad := typeError[T](); bad != nil {
 		return 0, c.comm.Fail(bad.class, opAttach, mpi.ProcNull, -1, -1, "", bad.why)
 	}
-	return c.directory.attach(c, bytesOf(mem))
+	b := bytesOf(mem)
+	at, err := c.directory.attach(c, b)
+	if bad, ok := errors.AsType[*wrong](err); ok {
+		return 0, c.comm.Fail(bad.class, opAttach, mpi.ProcNull, int64(len(b)), -1, "bytes", bad.why)
+	}
+	return at, err
 }
 
 // Detach ends the access to memory that was attached at an address. No access
@@ -48,7 +54,11 @@ func (w *Window) Detach(at Address) error {
 	if err := c.dynamic(opDetach); err != nil {
 		return err
 	}
-	return c.directory.detach(c, at)
+	err = c.directory.detach(c, at)
+	if bad, ok := errors.AsType[*wrong](err); ok {
+		return c.comm.Fail(bad.class, opDetach, mpi.ProcNull, -1, -1, "", bad.why)
+	}
+	return err
 }
 
 // dynamic is an error in a window of another flavor.

@@ -40,9 +40,11 @@ func (w *Window) expired(op engine.Op) error {
 	return w.core.comm.Fail(mpi.ErrCancelled, op, mpi.ProcNull, -1, -1, "", context.Cause(w.user))
 }
 
+var errFreed = errors.New("it was freed")
+
 // gone is the error of a call on a window that was freed.
 func (c *core) gone(op engine.Op) error {
-	return c.comm.Fail(mpi.ErrWin, op, mpi.ProcNull, -1, -1, "", errors.New("it was freed"))
+	return c.comm.Fail(mpi.ErrWin, op, mpi.ProcNull, -1, -1, "", errFreed)
 }
 
 func (c *core) checkRank(op engine.Op, rank int) error {

@@ -372,3 +372,37 @@ func TestGivingUp(t *testing.T) {
 		must(t, w.Barrier())
 	})
 }
+
+// An error handler may use the window whose call failed.
+func TestHandlerCallsBack(t *testing.T) {
+	mpitest.Run(t, 2, func(t *mpitest.T, w *mpi.Comm) {
+		self, err := w.Split(w.Rank(), 0)
+		must(t, err)
+		win, err := rma.CreateDynamic(self)
+		must(t, err)
+		at, err := rma.Attach(win, make([]int64, 4))
+		must(t, err)
+		locks := func() {
+			must(t, win.Lock(rma.LockShared, 0, 0))
+			must(t, win.Unlock(0))
+		}
+		for _, x := range []struct {
+			class   mpi.Class
+			call    func() error
+			handler func()
+		}{
+			{mpi.ErrRMAAttach, func() error { return win.Detach(at + 1) }, func() { must(t, win.Detach(at)) }},
+			{mpi.ErrRank, func() error { return win.Post(w.Group(), 0) }, locks},
+			{mpi.ErrRank, func() error { return win.Start(w.Group(), 0) }, locks},
+		} {
+			calls := 0
+			win.SetErrorHandler(func(*rma.Window, error) { calls++; x.handler() })
+			wantError(t, x.call(), x.class)
+			if calls != 1 {
+				t.Errorf("the handler was called %d times", calls)
+			}
+		}
+		win.SetErrorHandler(nil)
+		must(t, win.Free())
+	})
+}

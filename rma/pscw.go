@@ -3,7 +3,6 @@
 package rma
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 
@@ -32,6 +31,7 @@ func (w *Window) Post(group mpi.Group, assert Assert) error {
 	}
 	x := &c.epochs
 	x.mu.Lock()
+	var stranger error
 	what := ""
 	switch {
 	case x.fence != closed:
@@ -40,13 +40,15 @@ func (w *Window) Post(group mpi.Group, assert Assert) error {
 		what = "the epoch of the last Post is not over"
 	default:
 		x.counting(c.size)
-		x.posts, err = c.ranks(opPost, x.posts[:0], group)
-		if err == nil {
+		if x.posts, stranger = c.ranks(x.posts[:0], group); stranger == nil {
 			x.post = changing
 		}
 	}
 	x.mu.Unlock()
-	if err := cmp.Or(err, c.misplaced(opPost, mpi.ProcNull, what)); err != nil {
+	if stranger != nil {
+		return c.comm.Fail(mpi.ErrRank, opPost, mpi.ProcNull, -1, -1, "", stranger)
+	}
+	if err := c.misplaced(opPost, mpi.ProcNull, what); err != nil {
 		return err
 	}
 	for _, r := range x.posts {
@@ -73,16 +75,19 @@ func (w *Window) Start(group mpi.Group, assert Assert) error {
 	}
 	x := &c.epochs
 	x.mu.Lock()
+	var stranger error
 	what := x.accessAll()
 	if what == "" {
 		x.counting(c.size)
-		x.starts, err = c.ranks(opStart, x.starts[:0], group)
-		if err == nil {
+		if x.starts, stranger = c.ranks(x.starts[:0], group); stranger == nil {
 			x.start = changing
 		}
 	}
 	x.mu.Unlock()
-	if err := cmp.Or(err, c.misplaced(opStart, mpi.ProcNull, what)); err != nil {
+	if stranger != nil {
+		return c.comm.Fail(mpi.ErrRank, opStart, mpi.ProcNull, -1, -1, "", stranger)
+	}
+	if err := c.misplaced(opStart, mpi.ProcNull, what); err != nil {
 		return err
 	}
 	err = w.started(assert)
@@ -231,12 +236,13 @@ func (c *core) advance(op engine.Op, s *stage, begin string) error {
 	return c.misplaced(op, mpi.ProcNull, "no epoch of "+begin+" is open")
 }
 
-// ranks appends the ranks that the processes of a group have in the window.
-func (c *core) ranks(op engine.Op, list []int, g mpi.Group) ([]int, error) {
+// ranks appends the ranks that the processes of a group have in the window; the
+// error is not a call's yet.
+func (c *core) ranks(list []int, g mpi.Group) ([]int, error) {
 	for _, p := range g.Members().All() {
 		r := c.ctx.Members.Index(p)
 		if r < 0 {
-			return list, c.comm.Fail(mpi.ErrRank, op, mpi.ProcNull, -1, -1, "", fmt.Errorf("process %v of the group is not in the window", p))
+			return list, fmt.Errorf("process %v of the group is not in the window", p)
 		}
 		list = append(list, r)
 	}
