@@ -19,7 +19,8 @@ package collectives
 //
 //	read       Bcast, Scatter(v): the block; Allgather(v), Alltoall(v): (P-1)
 //	           blocks; Allreduce: 2n (P-1)/P; Reduce: n (P-1)/P, the root twice;
-//	           Reduce_scatter_block: (P-1) blocks; Scan: n, Exscan: 2n, in a chain
+//	           Reduce_scatter_block: (P-1) blocks; Scan and Exscan: n in a chain, a
+//	           long Exscan 2n
 //	needs      Args.Reads
 const (
 	sharedName = "shared"

@@ -38,6 +38,9 @@ type boardRead struct {
 	in      []byte
 	acc     [2][]byte // operands of one piece
 	hold    []byte    // a segment that must not be in place yet
+	// Exscan: whether each rank makes what the next one needs, and that.
+	partials bool
+	partial  []byte
 }
 
 type readStage uint8
@@ -97,7 +100,7 @@ func (b *board) beginRead(o *boardOp, a *CollArgs) {
 	switch g.Op {
 	case collectives.OpReduce, collectives.OpAllreduce:
 		r.reduces = true
-		if g.Op == collectives.OpReduce && g.Count*a.Unit <= aloneBytes {
+		if g.Op == collectives.OpReduce && g.Count*a.Unit <= aloneBytes/int64(b.size) {
 			if r.from, r.n = 0, 0; b.rank == root {
 				r.n = o.n
 			}

@@ -12,9 +12,10 @@ import (
 // processor's own cache.
 const pieceBytes = 128 << 10
 
-// aloneBytes is the longest vector that the root of a Reduce reduces alone: for
-// less the segments of the others are not worth a second round.
-const aloneBytes = 256 << 10
+// aloneBytes is how long the vectors of all ranks together may be for the root
+// of a Reduce to reduce them alone: for less the segments of the others are not
+// worth a second round.
+const aloneBytes = 1 << 20
 
 // reduceSegment reduces this rank's part of the vector, piece by piece, from
 // the highest rank down.

@@ -15,7 +15,10 @@ import (
 // them twice: they win only with more processors than there are pieces.
 //
 //	Scan      result(r) = result(r-1) op send(r); rank 0's is its send buffer
-//	Exscan    result(r) = result(r-1) op send(r-1), both read; rank 1's is send(0)
+//	Exscan    result(r) = partial(r-1) read, partial(r) = result(r) op send(r);
+//	          partial(0) is send(0)
+//	          long ones, so that nobody needs memory for a second vector:
+//	          result(r) = result(r-1) op send(r-1), both read; rank 1's is send(0)
 
 const (
 	// A piece is what is read and combined at once, as in reductions; short
@@ -23,6 +26,9 @@ const (
 	minPieces = 8
 	// leastPiece: for less, reading costs more to begin than to do.
 	leastPiece = 16 << 10
+	// partialBytes is the longest vector of which an Exscan makes partial ones:
+	// reading less pays as long as all stays in the caches.
+	partialBytes = 1 << 20
 	// wakeBytes of progress are worth waking a rank that sleeps.
 	wakeBytes = 1 << 20
 )
@@ -41,6 +47,9 @@ func (b *board) beginScan(o *boardOp, a *CollArgs) {
 		r.in = b.packed(a.In)
 	}
 	r.n = r.count * o.unit
+	if r.partials = o.op == collectives.OpExscan && r.n <= partialBytes; r.partials && o.offers && b.rank > 0 {
+		r.partial = b.scratch(&r.partial, r.n)
+	}
 	if b.rank > 0 && o.to.n > 0 {
 		r.hold = b.scratch(&r.hold, r.n)
 	}
@@ -57,8 +66,8 @@ func (b *board) result(o *boardOp) []byte {
 	return o.out
 }
 
-// offerScan completes a publication: Exscan's has the key of the send buffer,
-// and then that of the result.
+// offerScan completes a publication: that of a long Exscan has the key of the
+// send buffer, and then that of the result.
 func (b *board) offerScan(o *boardOp, slot int) {
 	r, p := &b.read, b.rooms[slot]
 	progress := int64(0)
@@ -66,12 +75,14 @@ func (b *board) offerScan(o *boardOp, slot int) {
 		progress = r.n
 	}
 	b.slots[slot].progress().Store(progress)
-	key := b.expose(b.result(o))
-	if o.op == collectives.OpScan {
-		binary.NativeEndian.PutUint64(p, key)
-	} else {
+	switch {
+	case o.op == collectives.OpScan || b.rank == 0:
+		binary.NativeEndian.PutUint64(p, b.expose(b.result(o)))
+	case r.partials:
+		binary.NativeEndian.PutUint64(p, b.expose(r.partial))
+	default:
 		binary.NativeEndian.PutUint64(p, b.expose(r.in))
-		binary.NativeEndian.PutUint64(p[keyBytes:], key)
+		binary.NativeEndian.PutUint64(p[keyBytes:], b.expose(b.result(o)))
 	}
 	b.publish(slot, o.word)
 }
@@ -136,8 +147,14 @@ func (b *board) scanPiece(o *boardOp, dst []byte, off int64) bool {
 	n := int64(len(dst))
 	p := b.rooms[b.slot(below, o.seq)]
 	key := binary.NativeEndian.Uint64(p)
-	if o.op == collectives.OpExscan && below == 0 {
-		return b.fetch(o, below, o.word, key, off, dst)
+	if o.op == collectives.OpExscan && (below == 0 || r.partials) {
+		if !b.fetch(o, below, o.word, key, off, dst) {
+			return false
+		}
+		if r.partials && r.exposed {
+			o.kernel(address(r.partial[off:]), address(dst), address(r.in[off:]), n/o.unit)
+		}
+		return true
 	}
 	low, high := b.scratch(&r.acc[0], n), b.scratch(&r.acc[1], n)
 	if o.op == collectives.OpScan {
