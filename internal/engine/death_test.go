@@ -45,7 +45,7 @@ func TestDeathIsAcknowledgedOnce(t *testing.T) {
 					n.iprobe()
 					n.mu.Lock()
 					defer n.mu.Unlock()
-					return !met || n.peers[id].state == peerDown
+					return !met || n.peers[id] == nil
 				})
 			case "twice":
 				n.ProcFailed(id, "was killed")

@@ -137,6 +137,7 @@ func (e *Engine) failSend(r *Request, f *Fault) {
 // departed fails what needs a process that will never answer, and
 // acknowledges a death.
 func (e *Engine) departed(proc wire.ProcID, d departure) {
+	e.forgetPeer(proc, d)
 	e.takeOwn() // a receive from anybody may wait for it
 	for _, c := range e.contexts {
 		e.bereave(c, proc, d)

@@ -142,6 +142,7 @@ func FuzzFrames(f *testing.F) {
 				e.Isend(c, &SendArgs{Op: "Isend", Buf: newArea(&strided[1+i], 0, 2000*i, 0).buf(), Dest: 1, Tag: 1, Mode: Mode(i % 2)}))
 		}
 		e.mu.Lock()
+		p := e.peers[other]
 		h.frames = append(h.frames, transport.Event{Kind: transport.EvUp, Slot: 1, Proc: other})
 		for len(data) > wire.HeaderBytes {
 			var head wire.Header
@@ -168,7 +169,10 @@ func FuzzFrames(f *testing.F) {
 				t.Fatalf("operation %d goes on although its peer is dead:\n%s", i, e.Queues())
 			}
 		}
-		if p := e.peers[other]; server.down != 1 || p.frames.bytes != 0 || p.frames.first != nil || p.parts != nil {
+		if e.peers[other] != nil {
+			t.Fatal("the dead peer is kept")
+		}
+		if server.down != 1 || p.frames.bytes != 0 || p.frames.first != nil || p.parts != nil {
 			t.Fatalf("%d times down, %d bytes of frames and %d of parts are left", server.down, p.frames.bytes, len(p.parts))
 		}
 		ctx, cancel := context.WithCancel(context.Background())

@@ -71,26 +71,39 @@ func (p *Peer) hasQueued() bool {
 	return p.head != nil || len(p.ctl) > 0 || p.frames.first != nil || p.out.first != nil
 }
 
-// peerOf returns the record of a process, making it on first use.
+// peerOf returns the record of a process, making it on first use. That of one
+// whose end was told is not kept.
 func (e *Engine) peerOf(proc wire.ProcID) *Peer {
+	if p := e.peers[proc]; p != nil {
+		return p
+	}
+	if d, dead := e.dead[proc]; dead {
+		return &Peer{proc: proc, state: peerDown, down: d.fault()}
+	}
+	p := &Peer{
+		proc:      proc,
+		credit:    int32(e.cfg.Credit / unitBytes),
+		envelopes: envelopeCredit,
+	}
+	if proc == e.cfg.Self {
+		p.link, p.state = e.links[0], peerUp
+		p.link.setPeer(0, p)
+	}
+	e.peers[proc] = p
+	return p
+}
+
+// forgetPeer gives up the record of a process whose end is about to be told:
+// nothing waits in it.
+func (e *Engine) forgetPeer(proc wire.ProcID, d departure) {
 	p := e.peers[proc]
 	if p == nil {
-		p = &Peer{
-			proc:      proc,
-			credit:    int32(e.cfg.Credit / unitBytes),
-			envelopes: envelopeCredit,
-		}
-		if proc == e.cfg.Self {
-			p.link, p.state = e.links[0], peerUp
-			p.link.setPeer(0, p)
-		}
-		e.peers[proc] = p
+		return
 	}
-	if d, ok := e.dead[proc]; ok && p.state != peerDown && p.link == nil {
-		p.state = peerDown
-		p.down = d.fault()
+	if p.state != peerDown { // never spoken to
+		p.state, p.down = peerDown, d.fault()
 	}
-	return p
+	delete(e.peers, proc)
 }
 
 // connect starts to make contact; the queue is pumped when it stands.
@@ -380,7 +393,11 @@ func (p *Peer) dequeue(r *Request) {
 func (e *Engine) TransportOf(c *Context, rank int) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if p := e.peers[c.Targets().At(rank)]; p != nil && p.link != nil {
+	p := *c.known(seat(rank))
+	if p == nil {
+		p = e.peers[c.Targets().At(rank)]
+	}
+	if p != nil && p.link != nil {
 		return p.link.caps.Name
 	}
 	return ""

@@ -220,7 +220,7 @@ func TestDownOnce(t *testing.T) {
 					n.iprobe()
 					n.mu.Lock()
 					defer n.mu.Unlock()
-					return !met || n.peers[id].state == peerDown
+					return !met || n.peers[id] == nil
 				})
 			}
 			if order != "left" {
@@ -274,4 +274,29 @@ func TestFramesAllocateNothing(t *testing.T) {
 			t.Fatal(server.bad)
 		}
 	}
+}
+
+// TestDownWhileConnecting: a process that dies while this one waits for its
+// contact is told to be down once that wait is over, whatever was asked of it in
+// between.
+func TestDownWhileConnecting(t *testing.T) {
+	ns, _ := testJobOf(t, 2, nil, nil)
+	n, id := ns[0], ns[1].Self()
+	s := n.serve()
+	answer := make(chan error)
+	n.ctl.mu.Lock()
+	n.ctl.contact = func(wire.ProcID) (wire.Contact, error) { return wire.Contact{}, <-answer }
+	n.ctl.mu.Unlock()
+	if f := n.sendFrame(id, numbered(1, 8)); f != nil {
+		t.Fatal(f)
+	}
+	n.ProcFailed(id, "was killed")
+	n.sendFrame(id, numbered(2, 8))
+	if n.ctl.deaths() != 0 {
+		t.Error("the death was acknowledged before the contact came")
+	}
+	answer <- errors.New("it is gone")
+	within(t, "Down", func() bool { n.iprobe(); n.Lock(); defer n.Unlock(); return s.down[id] == 1 })
+	within(t, "acknowledgement", func() bool { return n.ctl.deaths() == 1 })
+	wantClass(t, "frame", n.sendFrame(id, nil), ProcFailed)
 }
