@@ -46,6 +46,9 @@ func TestConformanceCollectives(t *testing.T) {
 					mpitest.Run(t, n, func(t *mpitest.T, w *mpi.Comm) {
 						checkCollectives(t, w)
 						checkEveryCollective(t, w)
+						if n == 5 {
+							checkTextures(t, w)
+						}
 					}, mpitest.Transport(tr), mpitest.Setting("GOMPI_COLL", force))
 				})
 			}

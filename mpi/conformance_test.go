@@ -88,6 +88,7 @@ var checks = []check{
 	{"strided", 2, checkStrided},
 	{"strided-exchange", 3, checkStridedExchange},
 	{"strided-collectives", 3, checkStridedCollectives},
+	{"textures", 4, checkTextures},
 }
 
 // TestConformance runs every check under every setting: the library behaves
