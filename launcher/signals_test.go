@@ -105,7 +105,7 @@ func TestSecondInterruptKills(t *testing.T) {
 // Once no rank is left the first interrupt is enough: all that keeps gompirun is
 // a reader who does not read.
 func TestInterruptEndsTheWaitForAReader(t *testing.T) {
-	cmd := command(t, "-np", "1", "head", "-c", "150000", "/dev/zero") // more than a pipe holds
+	cmd := command(t, "-np", "1", "head", "-c", "100000", "/dev/zero") // more than one pipe holds, less than two
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
