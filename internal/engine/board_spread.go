@@ -19,14 +19,24 @@ const (
 	// number of operations after which it asks for the time.
 	spreadPause = 5 * time.Millisecond
 	spreadCalls = 64
+	// slowCall: short operations that take this long on average wait for those who
+	// compute. If these are others, on a processor of theirs no rank should be, and
+	// only the kernel knows. So ranks stay where they are for leastRest, the next
+	// time for twice as long, up to mostRest.
+	slowCall  = 200 * time.Microsecond
+	leastRest = time.Second
+	mostRest  = 16 * time.Second
 	// maxProcessors is what the kernel's sets in wait.Mover hold.
 	maxProcessors = 1024
 )
 
 // boardSpread is what a rank keeps for that.
 type boardSpread struct {
-	calls int
-	last  time.Time
+	calls int       // since asked
+	asked time.Time // the time
+	last  time.Time // that it looked
+	until time.Time // of a rest
+	rest  time.Duration
 	mover wait.Mover
 	ranks [maxProcessors]uint8 // on each
 }
@@ -35,18 +45,32 @@ type boardSpread struct {
 // that share the processors knows enough.
 func (e *Engine) spread(b *board, long bool) {
 	s := &b.spread
-	if s.calls++; !long && s.calls%spreadCalls != 0 {
+	if s.calls++; !long && s.calls < spreadCalls || !s.due(time.Now(), long) {
 		return
 	}
-	now := time.Now()
-	if now.Sub(s.last) < spreadPause {
-		return
-	}
-	s.last = now
 	here := b.locate()
 	if b.crowds(here) && s.mover.Even(here, s.ranks[:]) {
 		b.locate()
 	}
+}
+
+// due reports whether it is time to look.
+func (s *boardSpread) due(now time.Time, long bool) bool {
+	slow := !long && !s.asked.IsZero() && now.Sub(s.asked) > time.Duration(s.calls)*slowCall
+	s.calls, s.asked = 0, now
+	switch {
+	case slow && now.After(s.until):
+		if now.Sub(s.until) > mostRest {
+			s.rest = 0
+		}
+		s.rest = min(max(2*s.rest, leastRest), mostRest)
+		s.until = now.Add(s.rest)
+		return false
+	case now.Before(s.until) || now.Sub(s.last) < spreadPause:
+		return false
+	}
+	s.last = now
+	return true
 }
 
 // crowds counts the ranks on each processor, and reports whether this is the one

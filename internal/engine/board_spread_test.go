@@ -5,6 +5,7 @@ package engine
 import (
 	"math"
 	"testing"
+	"time"
 )
 
 // Of the ranks on a processor the last one is to leave, if there are others.
@@ -39,5 +40,42 @@ func TestSpreadHostile(t *testing.T) {
 	}
 	if b.crowds(-1) || b.crowds(maxProcessors) {
 		t.Error("a rank that runs nowhere is to move")
+	}
+}
+
+// Ranks look at intervals, and rest where operations take long, longer each time.
+func TestSpreadDue(t *testing.T) {
+	s, now := new(boardSpread), time.Unix(1, 0)
+	pass := func(calls int, each time.Duration) bool {
+		s.calls = calls
+		now = now.Add(time.Duration(calls) * each)
+		return s.due(now, false)
+	}
+	if !pass(spreadCalls, time.Hour) {
+		t.Error("does not look at first")
+	}
+	looks := 0
+	for range 1000 { // 64 calls of 5 us, 16 of these are 5 ms
+		if pass(spreadCalls, 5*time.Microsecond) {
+			looks++
+		}
+	}
+	if looks < 1000/17 || looks > 1000/15 {
+		t.Errorf("looks %d times in 0.32 s", looks)
+	}
+	for _, rest := range []time.Duration{1, 2, 4, 8, 16, 16} {
+		begun := now
+		if pass(spreadCalls, 2*slowCall) {
+			t.Error("looks although others compute")
+		}
+		for !pass(spreadCalls, 5*time.Microsecond) {
+		}
+		if got := now.Sub(begun).Round(time.Second); got != rest*time.Second {
+			t.Errorf("rests for %v, want %v s", got, int(rest))
+		}
+	}
+	s.calls, now = 1, now.Add(time.Second)
+	if !s.due(now, true) {
+		t.Error("a long operation that took long is taken for others who compute")
 	}
 }
