@@ -21,9 +21,11 @@ const (
 	spreadCalls = 64
 	// slowCall: short operations that take this long on average wait for those who
 	// compute. If these are others, on a processor of theirs no rank should be, and
-	// only the kernel knows. So ranks stay where they are for leastRest, the next
-	// time for twice as long, up to mostRest.
+	// only the kernel knows. So after slowLooks in a row, as one pause of a program
+	// is no sign of others, ranks stay where they are for leastRest, the next time
+	// for twice as long, up to mostRest.
 	slowCall  = 200 * time.Microsecond
+	slowLooks = 3
 	leastRest = time.Second
 	mostRest  = 16 * time.Second
 	// maxProcessors is what the kernel's sets in wait.Mover hold.
@@ -35,6 +37,7 @@ type boardSpread struct {
 	calls int       // since asked
 	asked time.Time // the time
 	last  time.Time // that it looked
+	slow  int       // times in a row that operations took long
 	until time.Time // of a rest
 	rest  time.Duration
 	mover wait.Mover
@@ -56,10 +59,14 @@ func (e *Engine) spread(b *board, long bool) {
 
 // due reports whether it is time to look.
 func (s *boardSpread) due(now time.Time, long bool) bool {
-	slow := !long && !s.asked.IsZero() && now.Sub(s.asked) > time.Duration(s.calls)*slowCall
+	if !long && !s.asked.IsZero() && now.Sub(s.asked) > time.Duration(s.calls)*slowCall {
+		s.slow++
+	} else {
+		s.slow = 0
+	}
 	s.calls, s.asked = 0, now
 	switch {
-	case slow && now.After(s.until):
+	case s.slow >= slowLooks && now.After(s.until):
 		if now.Sub(s.until) > mostRest {
 			s.rest = 0
 		}

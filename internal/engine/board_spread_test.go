@@ -63,7 +63,16 @@ func TestSpreadDue(t *testing.T) {
 	if looks < 1000/17 || looks > 1000/15 {
 		t.Errorf("looks %d times in 0.32 s", looks)
 	}
+	for range 10 { // pauses of the program
+		if !pass(spreadCalls, 2*slowCall) {
+			t.Error("does not look after a pause")
+		}
+		pass(spreadCalls, 5*time.Microsecond)
+	}
 	for _, rest := range []time.Duration{1, 2, 4, 8, 16, 16} {
+		for range slowLooks - 1 {
+			pass(spreadCalls, 2*slowCall)
+		}
 		begun := now
 		if pass(spreadCalls, 2*slowCall) {
 			t.Error("looks although others compute")
