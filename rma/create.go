@@ -106,7 +106,7 @@ func typeError[T any]() *wrong {
 	return nil
 }
 
-// create makes a window, with the memory all of its ranks if it is one of
+// create makes a window, with the memory of all its ranks if it is one of
 // AllocateShared: one exchange among all ranks.
 func create(comm *mpi.Comm, op engine.Op, flavor Flavor, unit int64, bad *wrong, info *mpi.Info, all *shared, alloc func(*remote.Space, int) (*remote.Region, error)) (*Window, error) {
 	if err := comm.Intra(op); err != nil {
