@@ -56,7 +56,8 @@ func collUse(a *engine.CollArgs) use {
 	u := use{op: a.Op, peer: ProcNull, tag: -1}
 	switch {
 	case a.InBlocks != nil:
-		u.reads, u.writes = a.InBlocks, a.OutBlocks
+		// The call's own list ends with it, the buffers are in use until Wait.
+		u.reads, u.writes = a.InBlocks, slices.Clone(a.OutBlocks)
 	case a.Args.Op == collectives.OpBcast && a.Args.Root == a.Args.Rank && !a.Args.RootRemote:
 		u.reads = []engine.Buf{a.Out}
 	default:

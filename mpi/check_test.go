@@ -127,6 +127,18 @@ func TestCheckBlocks(t *testing.T) {
 		}
 		must(t, mpi.Gatherv(w, make([]int64, 2*w.Rank()), m, []int{0, 2}, []int{1, 0}, 0))
 
+		// A call that is through, but not waited for, keeps its own buffers.
+		for range 20 {
+			r := c.IneighborAlltoallw([]mpi.Buf{part(4, 2), part(6, 2)}, []mpi.Buf{part(0, 2), part(2, 2)})
+			must(t, w.Barrier())
+			other := make([]int64, 2)
+			halves := []mpi.Buf{mpi.BufOf(other[:1]), mpi.BufOf(other[1:])}
+			must(t, c.NeighborAlltoallw([]mpi.Buf{part(4, 1), part(6, 1)}, halves))
+			must(t, c.NeighborAlltoallw([]mpi.Buf{part(4, 1), part(6, 1)}, halves))
+			_, err := r.Wait()
+			must(t, err)
+		}
+
 		// Buffers of w-forms are in use like others.
 		r := w.Ialltoallw([]mpi.Buf{part(4, 2), part(6, 2)}, []mpi.Buf{part(0, 2), part(2, 2)})
 		_, err = mpi.Irecv(w, m[7:], 1-w.Rank(), 0).Wait()
