@@ -147,7 +147,13 @@ func TestNoBoardAfterFailure(t *testing.T) {
 			return n.Collective(n.ctx, n.call64(collectives.OpBarrier, nil, nil, 0, 0))
 		}), Aborted)
 	}
-	for range 4 {
+	withoutBoard(t, ns, 4)
+}
+
+// withoutBoard runs barriers, after which no rank has a board.
+func withoutBoard(t *testing.T, ns []*node, barriers int) {
+	t.Helper()
+	for range barriers {
 		for r, f := range everywhere(t, ns, func(i int) *CollArgs { return ns[i].call64(collectives.OpBarrier, nil, nil, 0, 0) }) {
 			if f != nil {
 				t.Fatalf("rank %d: %+v", r, f)
@@ -164,18 +170,7 @@ func TestNoBoardAfterFailure(t *testing.T) {
 // Where not everybody can share, nobody does.
 func TestNoBoardWithoutSharer(t *testing.T) {
 	ns, _ := testJobOf(t, 3, &faulty.Plan{}, nil)
-	for range boardAfter + 4 {
-		for r, f := range everywhere(t, ns, func(i int) *CollArgs { return ns[i].call64(collectives.OpBarrier, nil, nil, 0, 0) }) {
-			if f != nil {
-				t.Fatalf("rank %d: %+v", r, f)
-			}
-		}
-	}
-	for i, n := range ns {
-		if n.ctx.SharedRoom() != 0 {
-			t.Errorf("rank %d has a board", i)
-		}
-	}
+	withoutBoard(t, ns, boardAfter+4)
 }
 
 // Boards of freed communicators are given back when all ranks have left.
