@@ -3,6 +3,7 @@
 package mpi_test
 
 import (
+	"context"
 	"sync"
 	"testing"
 
@@ -117,6 +118,47 @@ func TestPartitionedOrderOfInits(t *testing.T) {
 			_, err := ps[i].Wait()
 			must(t, err)
 			checkFill(t, bufs[i], 100*i)
+		}
+	})
+}
+
+// Inits match in order, also those that were freed or whose start was given up
+// before they matched (MPI 4.1 section 4.2.1).
+func TestPartitionedInitsGivenUp(t *testing.T) {
+	overAll(t, 2, func(t *mpitest.T, w *mpi.Comm) {
+		for _, given := range []string{"freed", "abandoned"} {
+			a, b := make([]int64, 4), make([]int64, 4)
+			if w.Rank() == 0 {
+				_, err := mpi.Recv(w, make([]int64, 1), 1, 1)
+				must(t, err)
+				first := mpi.PsendInit(w, a, 2, 1, 7)
+				second := mpi.PsendInit(w, b, 2, 1, 7)
+				must(t, first.Free())
+				fill(b, 50)
+				must(t, second.Start())
+				must(t, second.PreadyRange(0, 1))
+				_, err = second.Wait()
+				must(t, err)
+				must(t, second.Free())
+				continue
+			}
+			c, end := context.WithCancel(t.Context())
+			first := mpi.PrecvInit(w.WithContext(c), a, 4, 0, 7)
+			if given == "abandoned" {
+				must(t, first.Start())
+				end()
+				_, err := first.Wait()
+				wantError(t, err, mpi.ErrCancelled)
+			}
+			end()
+			must(t, first.Free())
+			second := mpi.PrecvInit(w, b, 4, 0, 7)
+			must(t, second.Start())
+			must(t, mpi.Send(w, []int64{1}, 0, 1))
+			_, err := second.Wait()
+			must(t, err)
+			checkFill(t, b, 50)
+			must(t, second.Free())
 		}
 	})
 }

@@ -417,7 +417,7 @@ func (e *Engine) withdrawSteps(k *coll) {
 	for _, chunk := range e.pool.chunks {
 		for i := range chunk {
 			r := &chunk[i]
-			if r.parent != k || r.done {
+			if r.parent != k || r.done || k.part != nil && k.part.keeps(r) {
 				continue
 			}
 			switch r.kind {

@@ -14,7 +14,9 @@ import (
 // Partitioned is one side of a partitioned transfer (MPI 4.1 chapter 4).
 //
 // The sender describes how it cuts the buffer in one message on PlanePartInit
-// under the user's tag, so that Inits match in order. Partition i of every
+// under the user's tag, so that Inits match in order; neither it nor its
+// receive is withdrawn while the context lives, or later Inits would match the
+// wrong ones. Partition i of every
 // start is then a message with tag base+i on PlanePart. The sender chooses
 // base, unique among its own on the context, and needs no answer: keys hold
 // the source. Messages of one tag keep their order, so the n-th belongs to the
@@ -210,16 +212,15 @@ func (p *Partitioned) arrived(lo, hi int64) bool {
 	return true
 }
 
-// PartFree ends p. It returns false if a start is under way.
+// PartFree ends p. It returns false if a start is under way. The receive of a
+// description that has not come stays: it takes the Init that it matches.
 func (e *Engine) PartFree(p *Partitioned) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if p.main != nil {
 		return false
 	}
-	if !p.args.Send && !p.known {
-		e.withdrawSteps(&p.k)
-	}
+	p.args.Buf, p.marked = Buf{}, nil // the memory is the caller's again
 	return true
 }
 
@@ -229,7 +230,7 @@ func (e *Engine) partDone(p *Partitioned, r *Request) {
 	if f == nil && r.status.Cancelled {
 		f = &Fault{Class: Cancelled, Peer: r.rank}
 	}
-	n, tag, described := r.status.Bytes, r.tag, r.posted.Key.Plane() == wire.PlanePartInit
+	n, tag, described := r.status.Bytes, r.tag, r.describes()
 	e.freeRequest(r)
 	switch {
 	case !described && p.args.Send:
@@ -248,6 +249,17 @@ func (e *Engine) partDone(p *Partitioned, r *Request) {
 			e.partPostAll(p)
 		}
 	}
+}
+
+// describes reports whether a message of a partitioned transfer is the
+// sender's description.
+func (r *Request) describes() bool { return r.posted.Key.Plane() == wire.PlanePartInit }
+
+// keeps reports whether r, a message of p, outlives the start that is given
+// up.
+func (p *Partitioned) keeps(r *Request) bool {
+	t := p.k.ctx.trouble
+	return r.describes() && (t == nil || !t.freed)
 }
 
 // describe reads what the sender tells of its cut.
