@@ -5,10 +5,10 @@ package launcher
 import (
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 
 	"gompi/collectives"
+	"gompi/internal/knob"
 )
 
 // Knob is a setting of the runtime that is an environment variable and a flag
@@ -29,18 +29,18 @@ type Knob struct {
 func Knobs() []Knob {
 	return []Knob{
 		{"transport", "GOMPI_TRANSPORT", "shm,tcp", "comma list of the transports to use: shm, tcp", checkTransports, nil},
-		{"eager", "GOMPI_EAGER", "by transport", "largest message sent without asking, in bytes; -1: none is", checkEager, nil},
-		{"credit", "GOMPI_CREDIT", "1048576", "bytes of unexpected messages kept per peer", checkBytes, nil},
-		{"ring", "GOMPI_RING", "by transport", "bytes of shared ring data per peer", checkBytes, nil},
+		{"eager", "GOMPI_EAGER", "by transport", "largest message sent without asking, in bytes; -1: none is", within(knob.Eager), nil},
+		{"credit", "GOMPI_CREDIT", "1048576", "bytes of unexpected messages kept per peer", within(knob.Credit), nil},
+		{"ring", "GOMPI_RING", "by transport", "bytes of shared ring data per peer", within(knob.Ring), nil},
 		{"cma", "GOMPI_CMA", "auto", "copy directly between processes: auto or off", oneOf("auto", "off"), nil},
 		{"huge", "GOMPI_HUGE", "auto", "huge pages for buffers that are copied often: auto or off", oneOf("auto", "off"), nil},
 		{"check", "GOMPI_CHECK", "0", "1 finds buffers in use by two operations, and ranks whose collective calls differ", oneOf("0", "1"), nil},
-		{"spin", "GOMPI_SPIN", "by ranks per CPU", "turns of polling before a waiting rank gives up its CPU", checkCount, nil},
+		{"spin", "GOMPI_SPIN", "by ranks per CPU", "turns of polling before a waiting rank gives up its CPU", within(knob.Spin), nil},
 		{"async", "GOMPI_ASYNC", "by ranks per CPU", "1 leaves large nonblocking operations to another CPU at once, 0 only while the rank waits or after a moment", oneOf("0", "1"), nil},
 		{"coll", "GOMPI_COLL", "by size", "force algorithms of collectives: comma list such as allreduce=ring", checkForced, nil},
 		{"coll-table", "GOMPI_COLL_TABLE", "built in", "file of rules that select algorithms of collectives (gompibench tune writes one)", nil, loadRules},
-		{"tcp-eager", "GOMPI_TCP_EAGER", "65536", "largest message that a TCP connection takes at once, in bytes", checkBytes, nil},
-		{"tcp-chunk", "GOMPI_TCP_CHUNK", "2097152", "bytes of a large TCP message between which others get a turn", checkBytes, nil},
+		{"tcp-eager", "GOMPI_TCP_EAGER", "65536", "largest message that a TCP connection takes at once, in bytes", within(knob.TCPEager), nil},
+		{"tcp-chunk", "GOMPI_TCP_CHUNK", "2097152", "bytes of a large TCP message between which others get a turn", within(knob.TCPChunk), nil},
 	}
 }
 
@@ -57,18 +57,12 @@ func checkTransports(v string) error {
 	return nil
 }
 
-func checkBytes(v string) error {
-	if n, err := strconv.ParseInt(v, 10, 64); err != nil || n < 0 {
-		return fmt.Errorf("%q is not a number of bytes", v)
+// within checks a number by what its reader takes.
+func within(r knob.Range) func(string) error {
+	return func(v string) error {
+		_, err := r.Parse(v)
+		return err
 	}
-	return nil
-}
-
-func checkEager(v string) error {
-	if v == "-1" {
-		return nil
-	}
-	return checkBytes(v)
 }
 
 func checkForced(v string) error { return collectives.DefaultTable().ForceAll(v) }
@@ -86,13 +80,6 @@ func loadRules(path string) (string, error) {
 	short := collectives.FormatRules(rules)
 	_, err = collectives.ParseTable(short)
 	return short, err
-}
-
-func checkCount(v string) error {
-	if n, err := strconv.ParseInt(v, 10, 32); err != nil || n < 0 {
-		return fmt.Errorf("%q is not a number of turns", v)
-	}
-	return nil
 }
 
 func oneOf(values ...string) func(string) error {

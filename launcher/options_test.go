@@ -71,6 +71,13 @@ func TestParseRefuses(t *testing.T) {
 		"--transport shm,udp p":               `"udp"`,
 		"--eager much p":                      `"much"`,
 		"--cma on p":                          "auto or off",
+		"--tcp-eager 31 p":                    "--tcp-eager 31: \"31\" is not a number of bytes from 64 to 65536",
+		"--tcp-eager 65537 p":                 "from 64 to 65536",
+		"--tcp-chunk 1 p":                     "from 4096 to 4194304",
+		"--credit 1 p":                        "--credit 1: ",
+		"--ring 0 p":                          "from 1 to 16777216",
+		"-x GOMPI_RING=0 p":                   "-x GOMPI_RING=0: ",
+		"--spin -1 p":                         "turns from 0",
 		"-x =3 p":                             "name is missing",
 		"-H no-such-host p":                   "host no-such-host is not this host",
 		"-H localhost:none p":                 "localhost:none",
@@ -108,13 +115,13 @@ func TestHelp(t *testing.T) {
 
 func TestKnobsPrefer(t *testing.T) {
 	env := func(name string) string {
-		return map[string]string{"GOMPI_RING": "1", "GOMPI_CREDIT": "1", "GOMPI_EAGER": "1"}[name]
+		return map[string]string{"GOMPI_RING": "1", "GOMPI_CREDIT": "4096", "GOMPI_EAGER": "1"}[name]
 	}
-	o, err := parse([]string{"--ring", "3", "-x", "GOMPI_RING=2", "-x", "GOMPI_CREDIT=2", "p"}, env)
+	o, err := parse([]string{"--ring", "3", "-x", "GOMPI_RING=2", "-x", "GOMPI_CREDIT=8192", "p"}, env)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := map[string]string{"GOMPI_RING": "3", "GOMPI_CREDIT": "2", "GOMPI_EAGER": "1"}; !reflect.DeepEqual(o.settings, want) {
+	if want := map[string]string{"GOMPI_RING": "3", "GOMPI_CREDIT": "8192", "GOMPI_EAGER": "1"}; !reflect.DeepEqual(o.settings, want) {
 		t.Errorf("settings %v, want %v", o.settings, want)
 	}
 	for v, ok := range map[string]bool{"-1": true, "0": true, "-2": false, "x": false} {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"gompi/collectives"
 	"gompi/internal/control"
 	"gompi/internal/engine"
+	"gompi/internal/knob"
 	"gompi/internal/rollcall"
 	"gompi/internal/wait"
 	"gompi/internal/wire"
@@ -84,15 +84,11 @@ type Boot struct {
 // setting reads a knob: the head's value.
 func (b *Boot) setting(name string) string { return b.Welcome.Settings[name] }
 
-// number reads a knob that is a number of bytes or turns, 0 if unset.
-func (b *Boot) number(name string) (int64, error) {
-	s := b.setting(name)
-	if s == "" {
-		return 0, nil
-	}
-	n, err := strconv.ParseInt(s, 10, 64)
+// number reads a knob that is a number, 0 if unset.
+func (b *Boot) number(r knob.Range) (int64, error) {
+	n, err := r.Setting(b.setting, 0)
 	if err != nil {
-		return 0, fmt.Errorf("gompi: %s=%q is not a whole number", name, s)
+		return 0, fmt.Errorf("gompi: %w", err)
 	}
 	return n, nil
 }
@@ -112,22 +108,22 @@ func (b *Boot) table() (*collectives.Table, error) {
 
 // Start makes a process from its parts and its world.
 func Start(b Boot) (*Process, error) {
-	eager, err := b.number("GOMPI_EAGER")
+	eager, err := b.number(knob.Eager)
 	if err != nil {
 		return nil, err
 	}
-	credit, err := b.number("GOMPI_CREDIT")
+	credit, err := b.number(knob.Credit)
 	if err != nil {
 		return nil, err
 	}
-	spin, err := b.number("GOMPI_SPIN")
+	spin, err := b.number(knob.Spin)
 	if err != nil {
 		return nil, err
 	}
 	if spin > 0 {
 		b.Policy.Spin = int(spin)
 	}
-	perHost, err := b.number("GOMPI_HOSTS_PRETEND")
+	perHost, err := b.number(knob.HostsPretend)
 	if err != nil {
 		return nil, err
 	}
@@ -203,8 +199,8 @@ func (p *Process) lost(b Boot, why error) {
 // policy is how an OS process waits.
 func policy(local, cpus int, settings map[string]string) wait.Policy {
 	pol := wait.ForOS(local, cpus)
-	if n, err := strconv.Atoi(settings["GOMPI_SPIN"]); err == nil && n > 0 {
-		pol.Spin = n
+	if n, err := knob.Spin.Setting(func(name string) string { return settings[name] }, 0); err == nil && n > 0 {
+		pol.Spin = int(n)
 	}
 	// This one may be bound to a single CPU.
 	pol.Spare = (pol.Spare || settings["GOMPI_ASYNC"] == "1") && settings["GOMPI_ASYNC"] != "0" && runtime.NumCPU() > 1

@@ -28,6 +28,7 @@ var layers = []row{
 	{pkg: "internal/topo", pure: true},
 	{pkg: "internal/mem", pure: true},
 	{pkg: "internal/span", pure: true},
+	{pkg: "internal/knob", pure: true},
 	{pkg: "internal/huge"},
 	{pkg: "internal/dtype", may: "internal/mem"},
 	{pkg: "internal/kernel", may: "internal/dtype", pure: true},
@@ -47,8 +48,8 @@ var layers = []row{
 	{pkg: "transport/transporttest", may: "transport internal/wire"},
 	{pkg: "transport/faulty", may: "transport internal/wire"},
 	{pkg: "transport/inproc", may: "transport internal/wire internal/mem"},
-	{pkg: "transport/shm", may: "transport internal/wire internal/mem internal/span internal/segment internal/cgroup internal/huge internal/wait"},
-	{pkg: "transport/tcp", may: "transport internal/wire internal/mem"},
+	{pkg: "transport/shm", may: "transport internal/wire internal/mem internal/span internal/segment internal/cgroup internal/huge internal/knob internal/wait"},
+	{pkg: "transport/tcp", may: "transport internal/knob internal/wire internal/mem"},
 
 	// The engine takes transports as values; it imports none of them.
 	{pkg: "internal/engine", may: "transport collectives internal/wire internal/group internal/match " +
@@ -59,14 +60,14 @@ var layers = []row{
 	// The public library.
 	{pkg: "mpi", may: "internal/engine collectives transport transport/inproc transport/shm transport/tcp " +
 		"internal/wire internal/group internal/dtype internal/kernel internal/mem internal/control internal/segment internal/rollcall " +
-		"internal/cgroup internal/wait internal/topo"},
+		"internal/cgroup internal/wait internal/topo internal/knob"},
 	{pkg: "mpi/value", may: "mpi"},
 	{pkg: "rma", may: "mpi internal/remote internal/engine internal/wire internal/match internal/dtype internal/kernel internal/mem"},
 	{pkg: "mpitest", may: "mpi internal/engine internal/wait internal/segment transport transport/inproc transport/shm transport/tcp transport/faulty internal/wire " +
 		"internal/control internal/rollcall"},
 
 	// The launcher knows processes and the control plane, never the library.
-	{pkg: "launcher", may: "collectives internal/wire internal/control internal/segment internal/rollcall internal/cgroup"},
+	{pkg: "launcher", may: "collectives internal/knob internal/wire internal/control internal/segment internal/rollcall internal/cgroup"},
 
 	// Applications of both.
 	{pkg: "bench/report", may: "internal/plot"},

@@ -13,7 +13,7 @@ import (
 // go around as much of it as has memory.
 func TestHotStart(t *testing.T) {
 	for _, answered := range []bool{false, true} {
-		g, err := shapeFor("")
+		g := shapeFor(defaultRing)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +45,7 @@ func TestHotExchange(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []int{100, 3000, 4096, 8000, hotBytes} {
 		for late := range 3 {
-			g, err := shapeFor("")
+			g := shapeFor(defaultRing)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -5,6 +5,7 @@ package shm
 import (
 	"sync/atomic"
 
+	"gompi/internal/knob"
 	"gompi/internal/segment"
 	"gompi/internal/wire"
 )
@@ -30,7 +31,7 @@ const (
 	minSlots   = 4
 	maxSlots   = 1024
 	minData    = 256
-	maxData    = 16 << 20
+	maxData    = knob.MaxRing
 	blockCount = 8
 
 	// A lane has memory for firstData of its data ring, the rest is for streams.

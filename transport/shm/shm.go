@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"gompi/internal/huge"
+	"gompi/internal/knob"
 	"gompi/internal/segment"
 	"gompi/internal/span"
 	"gompi/internal/wire"
@@ -84,10 +84,11 @@ func Open(env transport.Env) (*Transport, error) {
 	if setting == nil {
 		setting = func(string) string { return "" }
 	}
-	g, err := shapeFor(setting("GOMPI_RING"))
+	ring, err := knob.Ring.Setting(setting, defaultRing)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("shm: %w", err)
 	}
+	g := shapeFor(uint64(ring))
 	t := &Transport{
 		env:    env,
 		shape:  g,
@@ -116,23 +117,15 @@ func Open(env transport.Env) (*Transport, error) {
 	return t, nil
 }
 
-// shapeFor turns GOMPI_RING into the shape of a lane.
-func shapeFor(ring string) (shape, error) {
-	bytes := uint64(defaultRing)
-	if ring != "" {
-		v, err := strconv.ParseUint(ring, 10, 32)
-		if err != nil || v == 0 || v > maxData {
-			return shape{}, fmt.Errorf("shm: GOMPI_RING=%q: want bytes, 1 to %d", ring, maxData)
-		}
-		bytes = v
-	}
+// shapeFor is the shape of a lane with a data ring of at least so many bytes.
+func shapeFor(bytes uint64) shape {
 	g := shape{data: minData}
 	for uint64(g.data) < bytes {
 		g.data *= 2
 	}
 	g.slots = min(max(g.first()/1024, g.data/4096, minSlots), maxSlots)
 	g.eager = min(g.data/2, maxEager)
-	return g, nil
+	return g
 }
 
 // Caps says what shared memory can do.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 
+	"gompi/internal/knob"
 	"gompi/internal/wire"
 	"gompi/transport"
 )
@@ -41,8 +42,8 @@ const (
 
 // Limits on what a peer may send; they are part of the protocol's version.
 const (
-	eagerLimit = 64 << 10 // payload of a message
-	chunkLimit = 4 << 20  // bytes in a data frame
+	eagerLimit = knob.MaxTCPEager // payload of a message
+	chunkLimit = knob.MaxTCPChunk // bytes in a data frame
 )
 
 type kind uint8

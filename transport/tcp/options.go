@@ -4,8 +4,9 @@ package tcp
 
 import (
 	"fmt"
-	"strconv"
 	"time"
+
+	"gompi/internal/knob"
 )
 
 // Options are the knobs of one transport. The zero value is good.
@@ -15,8 +16,9 @@ type Options struct {
 	// unspecified (0.0.0.0). Empty means 127.0.0.1:0, or [::1]:0 on a host
 	// without IPv4.
 	Listen []string
-	// EagerMax is the largest payload of Send in bytes, 1 to 65536. Zero
-	// means the setting GOMPI_TCP_EAGER, or 65536 without it.
+	// EagerMax is the largest payload of Send in bytes, 64 (a
+	// transport.MaxDesc) to 65536. Zero means the setting GOMPI_TCP_EAGER, or
+	// 65536 without it.
 	EagerMax int
 	// ChunkBytes is the most that a bulk transfer sends before another
 	// message or transfer of the same peer gets its turn, 4 KiB to 4 MiB.
@@ -38,35 +40,29 @@ type Options struct {
 
 const (
 	defaultChunk = 2 << 20
-	minChunk     = 4 << 10
+	minChunk     = knob.MinTCPChunk
 )
 
 // complete fills the zero fields in and validates the rest.
 func (o *Options) complete(setting func(string) string) error {
-	if setting == nil {
-		setting = func(string) string { return "" }
-	}
 	sizes := []struct {
-		value               *int
-		name                string
-		normal, least, most int
+		value  *int
+		knob   knob.Range
+		normal int64
 	}{
-		{&o.EagerMax, "GOMPI_TCP_EAGER", eagerLimit, 1, eagerLimit},
-		{&o.ChunkBytes, "GOMPI_TCP_CHUNK", defaultChunk, minChunk, chunkLimit},
+		{&o.EagerMax, knob.TCPEager, eagerLimit},
+		{&o.ChunkBytes, knob.TCPChunk, defaultChunk},
 	}
 	for _, s := range sizes {
 		if *s.value == 0 {
-			*s.value = s.normal
-			if text := setting(s.name); text != "" {
-				n, err := strconv.Atoi(text)
-				if err != nil {
-					return fmt.Errorf("tcp: %s=%q is not a number of bytes", s.name, text)
-				}
-				*s.value = n
+			n, err := s.knob.Setting(setting, s.normal)
+			if err != nil {
+				return fmt.Errorf("tcp: %w", err)
 			}
+			*s.value = int(n)
 		}
-		if *s.value < s.least || *s.value > s.most {
-			return fmt.Errorf("tcp: %s is %d, allowed are %d to %d bytes", s.name, *s.value, s.least, s.most)
+		if n := int64(*s.value); n < s.knob.Min || n > s.knob.Max {
+			return fmt.Errorf("tcp: %s is %d, allowed are %d to %d bytes", s.knob.Env, n, s.knob.Min, s.knob.Max)
 		}
 	}
 	times := []struct {

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package knob_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"gompi/internal/knob"
+)
+
+func TestBounds(t *testing.T) {
+	for _, r := range []knob.Range{knob.Eager, knob.Credit, knob.Ring, knob.TCPEager, knob.TCPChunk, knob.Spin} {
+		for text, ok := range map[string]bool{
+			fmt.Sprint(r.Min): true, fmt.Sprint(r.Max): true,
+			fmt.Sprint(r.Min - 1): false, fmt.Sprint(r.Max + 1): false,
+			"": false, "1k": false, "99999999999999999999": false,
+		} {
+			if _, err := r.Parse(text); (err == nil) != ok {
+				t.Errorf("%s=%q: %v", r.Env, text, err)
+			}
+		}
+		n, err := r.Setting(func(string) string { return "" }, 7)
+		if n != 7 || err != nil {
+			t.Errorf("%s unset: %d, %v", r.Env, n, err)
+		}
+		_, err = r.Setting(func(name string) string { return strings.ToLower(name) }, 7)
+		if err == nil || !strings.HasPrefix(err.Error(), r.Env+": ") {
+			t.Errorf("%s=%s: error %v", r.Env, strings.ToLower(r.Env), err)
+		}
+	}
+}
