@@ -24,8 +24,8 @@ func prepareColumn(world *mpi.Comm, _ *Options, bytes int) loop {
 			return err
 		}
 		for range n {
-			r := world.IrecvBuf(in, peer, tagData)
-			if err := world.SendBuf(out, peer, tagData); err != nil {
+			r := world.Bufs().Irecv(in, peer, tagData)
+			if err := world.Bufs().Send(out, peer, tagData); err != nil {
 				return err
 			}
 			if _, err := r.Wait(); err != nil {

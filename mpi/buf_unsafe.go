@@ -11,8 +11,7 @@ import (
 )
 
 // Buf is a buffer without its element type: address, count and type. It is
-// what the methods SendBuf, RecvBuf, ... take. BufAs makes Bufs of derived
-// datatypes.
+// what the methods of [Bufs] take. [BufAs] makes those of derived datatypes.
 type Buf struct{ b engine.Buf }
 
 // BufOf describes a slice. The memory must stay alive and in place: it is the

@@ -43,7 +43,7 @@ func Bsend[T any](c *Comm, buf []T, dest, tag int) error {
 // Ibsend is Bsend with its result in a request, which is complete.
 // MPI 4.1 section 3.7.2.
 func Ibsend[T any](c *Comm, buf []T, dest, tag int) Request {
-	return c.IbsendBuf(BufOf(buf), dest, tag)
+	return c.Bufs().Ibsend(BufOf(buf), dest, tag)
 }
 
 func (c *Comm) bsendBuf(op engine.Op, b Buf, dest, tag int) error {

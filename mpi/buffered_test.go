@@ -76,14 +76,14 @@ func TestBsendStrided(t *testing.T) {
 			m := make([]int64, 4*rows)
 			b := mpi.BufAs(dt, m, rows)
 			if w.Rank() == 0 {
-				again := w.BsendInitBuf(b, 1, 2)
+				again := w.Bufs().BsendInit(b, 1, 2)
 				for i := range messages {
 					fill(m, i)
 					switch i {
 					case 0:
-						must(t, w.BsendBuf(b, 1, i))
+						must(t, w.Bufs().Bsend(b, 1, i))
 					case 1:
-						_, err := w.IbsendBuf(b, 1, i).Wait()
+						_, err := w.Bufs().Ibsend(b, 1, i).Wait()
 						must(t, err)
 					default:
 						must(t, again.Start())
@@ -99,7 +99,7 @@ func TestBsendStrided(t *testing.T) {
 				must(t, err)
 				for i := range messages {
 					fill(m, -1000)
-					st, err := w.RecvBuf(b, 0, min(i, 2))
+					st, err := w.Bufs().Recv(b, 0, min(i, 2))
 					must(t, err)
 					if st.Count != rows {
 						t.Fatalf("%d of %d rows", st.Count, rows)

@@ -82,7 +82,7 @@ func mismatches() []mismatch {
 			if odd {
 				send[0] = mpi.BufOf(b(1))
 			}
-			return w.Alltoallw(send, recv)
+			return w.Bufs().Alltoallw(send, recv)
 		}, []string{"rank 2 sends 8 bytes in 1 blocks to rank 0, which expects 0 bytes in 1 blocks"}, true},
 		{"NeighborAlltoall", func(w *mpi.Comm, odd bool) error {
 			// Everybody sends to rank 0, which knows of two.

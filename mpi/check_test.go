@@ -87,10 +87,10 @@ func TestCheckBlocks(t *testing.T) {
 				return mpi.NeighborAlltoallv(c, make([]int64, 4), two, nil, m, two, displs)
 			}},
 			{"Alltoallw", func(_ []int, at int) error {
-				return w.Alltoallw([]mpi.Buf{part(4, 2), part(6, 2)}, []mpi.Buf{part(0, 2), part(at, 2)})
+				return w.Bufs().Alltoallw([]mpi.Buf{part(4, 2), part(6, 2)}, []mpi.Buf{part(0, 2), part(at, 2)})
 			}},
 			{"NeighborAlltoallw", func(_ []int, at int) error {
-				return c.NeighborAlltoallw([]mpi.Buf{part(4, 2), part(6, 2)}, []mpi.Buf{part(at, 2), part(0, 2)})
+				return c.Bufs().NeighborAlltoallw([]mpi.Buf{part(4, 2), part(6, 2)}, []mpi.Buf{part(at, 2), part(0, 2)})
 			}},
 			{"Iallgatherv", func(displs []int, _ int) error {
 				_, err := mpi.Iallgatherv(w, make([]int64, 2), m, two, displs).Wait()
@@ -115,9 +115,9 @@ func TestCheckBlocks(t *testing.T) {
 				wantError(t, form.call(x.displs, x.at), mpi.ErrArg, "receive overlap")
 			}
 		}
-		err = w.Alltoallw([]mpi.Buf{part(0, 1), part(1, 1)}, []mpi.Buf{part(1, 1), part(0, 1)})
+		err = w.Bufs().Alltoallw([]mpi.Buf{part(0, 1), part(1, 1)}, []mpi.Buf{part(1, 1), part(0, 1)})
 		wantError(t, err, mpi.ErrArg, "buffer 1 to send and 0 to receive overlap")
-		must(t, w.Alltoallw([]mpi.Buf{part(0, 1), part(1, 1)}, []mpi.Buf{part(0, 1), part(1, 1)}))
+		must(t, w.Bufs().Alltoallw([]mpi.Buf{part(0, 1), part(1, 1)}, []mpi.Buf{part(0, 1), part(1, 1)}))
 		// On a root only; an empty block may stand anywhere.
 		err = mpi.Gatherv(w, make([]int64, 1+w.Rank()), m, []int{1, 2}, []int{1, 0}, 0)
 		if w.Rank() == 0 {
@@ -129,18 +129,18 @@ func TestCheckBlocks(t *testing.T) {
 
 		// A call that is through, but not waited for, keeps its own buffers.
 		for range 20 {
-			r := c.IneighborAlltoallw([]mpi.Buf{part(4, 2), part(6, 2)}, []mpi.Buf{part(0, 2), part(2, 2)})
+			r := c.Bufs().IneighborAlltoallw([]mpi.Buf{part(4, 2), part(6, 2)}, []mpi.Buf{part(0, 2), part(2, 2)})
 			must(t, w.Barrier())
 			other := make([]int64, 2)
 			halves := []mpi.Buf{mpi.BufOf(other[:1]), mpi.BufOf(other[1:])}
-			must(t, c.NeighborAlltoallw([]mpi.Buf{part(4, 1), part(6, 1)}, halves))
-			must(t, c.NeighborAlltoallw([]mpi.Buf{part(4, 1), part(6, 1)}, halves))
+			must(t, c.Bufs().NeighborAlltoallw([]mpi.Buf{part(4, 1), part(6, 1)}, halves))
+			must(t, c.Bufs().NeighborAlltoallw([]mpi.Buf{part(4, 1), part(6, 1)}, halves))
 			_, err := r.Wait()
 			must(t, err)
 		}
 
 		// Buffers of w-forms are in use like others.
-		r := w.Ialltoallw([]mpi.Buf{part(4, 2), part(6, 2)}, []mpi.Buf{part(0, 2), part(2, 2)})
+		r := w.Bufs().Ialltoallw([]mpi.Buf{part(4, 2), part(6, 2)}, []mpi.Buf{part(0, 2), part(2, 2)})
 		_, err = mpi.Irecv(w, m[7:], 1-w.Rank(), 0).Wait()
 		wantError(t, err, mpi.ErrInUse, "Alltoallw")
 		_, err = r.Wait()

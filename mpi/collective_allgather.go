@@ -11,68 +11,68 @@ import (
 // place: send is the caller's block of recv. The buffers may be reused at
 // return. Collective. MPI 4.1 section 6.7.
 func Allgather[T any](c *Comm, send, recv []T) error {
-	return c.AllgatherBuf(BufOf(send), BufOf(recv))
+	return c.Bufs().Allgather(BufOf(send), BufOf(recv))
 }
 
 // Iallgather starts an Allgather; the buffers belong to the library until the
 // request is complete. Collective. MPI 4.1 section 6.12.5.
 func Iallgather[T any](c *Comm, send, recv []T) Request {
-	return c.IallgatherBuf(BufOf(send), BufOf(recv))
+	return c.Bufs().Iallgather(BufOf(send), BufOf(recv))
 }
 
 // AllgatherInit prepares an Allgather. Collective, see [Comm.BarrierInit].
 // MPI 4.1 section 6.13.5.
 func AllgatherInit[T any](c *Comm, send, recv []T) *Persistent {
-	return c.AllgatherInitBuf(BufOf(send), BufOf(recv))
+	return c.Bufs().AllgatherInit(BufOf(send), BufOf(recv))
 }
 
-// AllgatherBuf is Allgather for Bufs.
-func (c *Comm) AllgatherBuf(send, recv Buf) error {
-	return new(call).allgather(c, send, recv).run()
+// Allgather is [Allgather] for Bufs.
+func (x Bufs) Allgather(send, recv Buf) error {
+	return new(call).allgather(x.c, send, recv).run()
 }
 
-// IallgatherBuf is Iallgather for Bufs.
-func (c *Comm) IallgatherBuf(send, recv Buf) Request {
-	return new(call).allgather(c, send, recv).start()
+// Iallgather is [Iallgather] for Bufs.
+func (x Bufs) Iallgather(send, recv Buf) Request {
+	return new(call).allgather(x.c, send, recv).start()
 }
 
-// AllgatherInitBuf is AllgatherInit for Bufs.
-func (c *Comm) AllgatherInitBuf(send, recv Buf) *Persistent {
-	return new(call).allgather(c, send, recv).prepare()
+// AllgatherInit is [AllgatherInit] for Bufs.
+func (x Bufs) AllgatherInit(send, recv Buf) *Persistent {
+	return new(call).allgather(x.c, send, recv).prepare()
 }
 
 // Allgatherv is Allgather of blocks of different lengths: rank i sends
 // counts[i] elements, which land at displs[i] of recv (nil: side by side).
 // counts are equal on all ranks. Collective. MPI 4.1 section 6.7.
 func Allgatherv[T any](c *Comm, send, recv []T, counts, displs []int) error {
-	return c.AllgathervBuf(BufOf(send), BufOf(recv), counts, displs)
+	return c.Bufs().Allgatherv(BufOf(send), BufOf(recv), counts, displs)
 }
 
 // Iallgatherv starts an Allgatherv; the buffers and vectors belong to the
 // library until the request is complete. Collective. MPI 4.1 section 6.12.5.
 func Iallgatherv[T any](c *Comm, send, recv []T, counts, displs []int) Request {
-	return c.IallgathervBuf(BufOf(send), BufOf(recv), counts, displs)
+	return c.Bufs().Iallgatherv(BufOf(send), BufOf(recv), counts, displs)
 }
 
 // AllgathervInit prepares an Allgatherv; the vectors belong to the library
 // until Free. Collective, see [Comm.BarrierInit]. MPI 4.1 section 6.13.5.
 func AllgathervInit[T any](c *Comm, send, recv []T, counts, displs []int) *Persistent {
-	return c.AllgathervInitBuf(BufOf(send), BufOf(recv), counts, displs)
+	return c.Bufs().AllgathervInit(BufOf(send), BufOf(recv), counts, displs)
 }
 
-// AllgathervBuf is Allgatherv for Bufs.
-func (c *Comm) AllgathervBuf(send, recv Buf, counts, displs []int) error {
-	return new(call).allgatherv(c, send, recv, counts, displs).run()
+// Allgatherv is [Allgatherv] for Bufs.
+func (x Bufs) Allgatherv(send, recv Buf, counts, displs []int) error {
+	return new(call).allgatherv(x.c, send, recv, counts, displs).run()
 }
 
-// IallgathervBuf is Iallgatherv for Bufs.
-func (c *Comm) IallgathervBuf(send, recv Buf, counts, displs []int) Request {
-	return new(call).allgatherv(c, send, recv, counts, displs).start()
+// Iallgatherv is [Iallgatherv] for Bufs.
+func (x Bufs) Iallgatherv(send, recv Buf, counts, displs []int) Request {
+	return new(call).allgatherv(x.c, send, recv, counts, displs).start()
 }
 
-// AllgathervInitBuf is AllgathervInit for Bufs.
-func (c *Comm) AllgathervInitBuf(send, recv Buf, counts, displs []int) *Persistent {
-	return new(call).allgatherv(c, send, recv, counts, displs).prepare()
+// AllgathervInit is [AllgathervInit] for Bufs.
+func (x Bufs) AllgathervInit(send, recv Buf, counts, displs []int) *Persistent {
+	return new(call).allgatherv(x.c, send, recv, counts, displs).prepare()
 }
 
 func (a *call) allgather(c *Comm, send, recv Buf) *call {

@@ -15,34 +15,34 @@ import (
 // ranks. In place: send and recv are the same slice. The buffers may be reused
 // at return. Collective. MPI 4.1 section 6.8.
 func Alltoall[T any](c *Comm, send, recv []T) error {
-	return c.AlltoallBuf(BufOf(send), BufOf(recv))
+	return c.Bufs().Alltoall(BufOf(send), BufOf(recv))
 }
 
 // Ialltoall starts an Alltoall; the buffers belong to the library until the
 // request is complete. Collective. MPI 4.1 section 6.12.6.
 func Ialltoall[T any](c *Comm, send, recv []T) Request {
-	return c.IalltoallBuf(BufOf(send), BufOf(recv))
+	return c.Bufs().Ialltoall(BufOf(send), BufOf(recv))
 }
 
 // AlltoallInit prepares an Alltoall. Collective, see [Comm.BarrierInit].
 // MPI 4.1 section 6.13.6.
 func AlltoallInit[T any](c *Comm, send, recv []T) *Persistent {
-	return c.AlltoallInitBuf(BufOf(send), BufOf(recv))
+	return c.Bufs().AlltoallInit(BufOf(send), BufOf(recv))
 }
 
-// AlltoallBuf is Alltoall for Bufs.
-func (c *Comm) AlltoallBuf(send, recv Buf) error {
-	return new(call).alltoall(c, send, recv).run()
+// Alltoall is [Alltoall] for Bufs.
+func (x Bufs) Alltoall(send, recv Buf) error {
+	return new(call).alltoall(x.c, send, recv).run()
 }
 
-// IalltoallBuf is Ialltoall for Bufs.
-func (c *Comm) IalltoallBuf(send, recv Buf) Request {
-	return new(call).alltoall(c, send, recv).start()
+// Ialltoall is [Ialltoall] for Bufs.
+func (x Bufs) Ialltoall(send, recv Buf) Request {
+	return new(call).alltoall(x.c, send, recv).start()
 }
 
-// AlltoallInitBuf is AlltoallInit for Bufs.
-func (c *Comm) AlltoallInitBuf(send, recv Buf) *Persistent {
-	return new(call).alltoall(c, send, recv).prepare()
+// AlltoallInit is [AlltoallInit] for Bufs.
+func (x Bufs) AlltoallInit(send, recv Buf) *Persistent {
+	return new(call).alltoall(x.c, send, recv).prepare()
 }
 
 // Alltoallv is Alltoall of blocks of different lengths: the sendCounts[i]
@@ -51,34 +51,34 @@ func (c *Comm) AlltoallInitBuf(send, recv Buf) *Persistent {
 // What i sends to j must be as long as j says. In place: send and recv are the
 // same slice, counts and displacements too. Collective. MPI 4.1 section 6.8.
 func Alltoallv[T any](c *Comm, send []T, sendCounts, sendDispls []int, recv []T, recvCounts, recvDispls []int) error {
-	return c.AlltoallvBuf(BufOf(send), sendCounts, sendDispls, BufOf(recv), recvCounts, recvDispls)
+	return c.Bufs().Alltoallv(BufOf(send), sendCounts, sendDispls, BufOf(recv), recvCounts, recvDispls)
 }
 
 // Ialltoallv starts an Alltoallv; the buffers and vectors belong to the library
 // until the request is complete. Collective. MPI 4.1 section 6.12.6.
 func Ialltoallv[T any](c *Comm, send []T, sendCounts, sendDispls []int, recv []T, recvCounts, recvDispls []int) Request {
-	return c.IalltoallvBuf(BufOf(send), sendCounts, sendDispls, BufOf(recv), recvCounts, recvDispls)
+	return c.Bufs().Ialltoallv(BufOf(send), sendCounts, sendDispls, BufOf(recv), recvCounts, recvDispls)
 }
 
 // AlltoallvInit prepares an Alltoallv; the vectors belong to the library until
 // Free. Collective, see [Comm.BarrierInit]. MPI 4.1 section 6.13.6.
 func AlltoallvInit[T any](c *Comm, send []T, sendCounts, sendDispls []int, recv []T, recvCounts, recvDispls []int) *Persistent {
-	return c.AlltoallvInitBuf(BufOf(send), sendCounts, sendDispls, BufOf(recv), recvCounts, recvDispls)
+	return c.Bufs().AlltoallvInit(BufOf(send), sendCounts, sendDispls, BufOf(recv), recvCounts, recvDispls)
 }
 
-// AlltoallvBuf is Alltoallv for Bufs.
-func (c *Comm) AlltoallvBuf(send Buf, sendCounts, sendDispls []int, recv Buf, recvCounts, recvDispls []int) error {
-	return new(call).alltoallv(c, send, sendCounts, sendDispls, recv, recvCounts, recvDispls).run()
+// Alltoallv is [Alltoallv] for Bufs.
+func (x Bufs) Alltoallv(send Buf, sendCounts, sendDispls []int, recv Buf, recvCounts, recvDispls []int) error {
+	return new(call).alltoallv(x.c, send, sendCounts, sendDispls, recv, recvCounts, recvDispls).run()
 }
 
-// IalltoallvBuf is Ialltoallv for Bufs.
-func (c *Comm) IalltoallvBuf(send Buf, sendCounts, sendDispls []int, recv Buf, recvCounts, recvDispls []int) Request {
-	return new(call).alltoallv(c, send, sendCounts, sendDispls, recv, recvCounts, recvDispls).start()
+// Ialltoallv is [Ialltoallv] for Bufs.
+func (x Bufs) Ialltoallv(send Buf, sendCounts, sendDispls []int, recv Buf, recvCounts, recvDispls []int) Request {
+	return new(call).alltoallv(x.c, send, sendCounts, sendDispls, recv, recvCounts, recvDispls).start()
 }
 
-// AlltoallvInitBuf is AlltoallvInit for Bufs.
-func (c *Comm) AlltoallvInitBuf(send Buf, sendCounts, sendDispls []int, recv Buf, recvCounts, recvDispls []int) *Persistent {
-	return new(call).alltoallv(c, send, sendCounts, sendDispls, recv, recvCounts, recvDispls).prepare()
+// AlltoallvInit is [AlltoallvInit] for Bufs.
+func (x Bufs) AlltoallvInit(send Buf, sendCounts, sendDispls []int, recv Buf, recvCounts, recvDispls []int) *Persistent {
+	return new(call).alltoallv(x.c, send, sendCounts, sendDispls, recv, recvCounts, recvDispls).prepare()
 }
 
 // Alltoallw is Alltoall of blocks that have a Buf each: send[i] goes to rank i,
@@ -86,21 +86,21 @@ func (c *Comm) AlltoallvInitBuf(send Buf, sendCounts, sendDispls []int, recv Buf
 // sends to j must be as long, in bytes, as j says. In place: send and recv hold
 // the same buffers. The buffers may be reused at return. Collective.
 // MPI 4.1 section 6.8.
-func (c *Comm) Alltoallw(send, recv []Buf) error {
-	return new(call).alltoallw(c, send, recv).run()
+func (x Bufs) Alltoallw(send, recv []Buf) error {
+	return new(call).alltoallw(x.c, send, recv).run()
 }
 
 // Ialltoallw starts an Alltoallw; the buffers and the slices of them belong to
 // the library until the request is complete. Collective.
 // MPI 4.1 section 6.12.6.
-func (c *Comm) Ialltoallw(send, recv []Buf) Request {
-	return new(call).alltoallw(c, send, recv).start()
+func (x Bufs) Ialltoallw(send, recv []Buf) Request {
+	return new(call).alltoallw(x.c, send, recv).start()
 }
 
 // AlltoallwInit prepares an Alltoallw; the slices belong to the library until
 // Free. Collective, see [Comm.BarrierInit]. MPI 4.1 section 6.13.6.
-func (c *Comm) AlltoallwInit(send, recv []Buf) *Persistent {
-	return new(call).alltoallw(c, send, recv).prepare()
+func (x Bufs) AlltoallwInit(send, recv []Buf) *Persistent {
+	return new(call).alltoallw(x.c, send, recv).prepare()
 }
 
 func (a *call) alltoall(c *Comm, send, recv Buf) *call {

@@ -52,10 +52,10 @@ func TestCollectiveArgumentErrors(t *testing.T) {
 			{mpi.Alltoallv(w, s(2), one, nil, s(2), one, []int{0}), mpi.ErrCount, []string{"1 displacements"}},
 			{mpi.Alltoallv(w, s(4), []int{2, 2}, nil, s(2), one, nil), mpi.ErrCount, []string{"1 basic elements to receive from itself, 2 expected"}},
 			{mpi.Alltoallv(w, m[:4], one, nil, m[:4], one, []int{0, 2}), mpi.ErrArg, []string{"in place"}},
-			{w.Alltoallw(nil, make([]mpi.Buf, 2)), mpi.ErrCount, []string{"0 buffers to send, 2 expected"}},
-			{w.Alltoallw(make([]mpi.Buf, 2), make([]mpi.Buf, 3)), mpi.ErrCount, []string{"3 buffers to receive, 2 expected"}},
-			{w.Alltoallw([]mpi.Buf{mpi.BufOf([]*int{nil}), {}}, make([]mpi.Buf, 2)), mpi.ErrType, []string{"*int"}},
-			{w.Alltoallw([]mpi.Buf{mpi.BufOf(m[:2]), {}}, []mpi.Buf{mpi.BufOf(m[1:3]), {}}), mpi.ErrArg, []string{"rank 0 overlap"}},
+			{w.Bufs().Alltoallw(nil, make([]mpi.Buf, 2)), mpi.ErrCount, []string{"0 buffers to send, 2 expected"}},
+			{w.Bufs().Alltoallw(make([]mpi.Buf, 2), make([]mpi.Buf, 3)), mpi.ErrCount, []string{"3 buffers to receive, 2 expected"}},
+			{w.Bufs().Alltoallw([]mpi.Buf{mpi.BufOf([]*int{nil}), {}}, make([]mpi.Buf, 2)), mpi.ErrType, []string{"*int"}},
+			{w.Bufs().Alltoallw([]mpi.Buf{mpi.BufOf(m[:2]), {}}, []mpi.Buf{mpi.BufOf(m[1:3]), {}}), mpi.ErrArg, []string{"rank 0 overlap"}},
 			{mpi.Reduce(w, s(2), s(1), mpi.Sum, me), mpi.ErrCount, []string{"1 elements to receive, 2 expected"}},
 			{mpi.Reduce(w, []bool{true}, []bool{false}, mpi.Sum, 0), mpi.ErrOp, []string{"Sum of bool"}},
 			{mpi.Reduce(w, m[:2], m[1:3], mpi.Sum, me), mpi.ErrArg, []string{"overlap"}},
@@ -69,12 +69,12 @@ func TestCollectiveArgumentErrors(t *testing.T) {
 			{mpi.Scan(w, s(1), s(2), mpi.Max), mpi.ErrCount, []string{"Scan", "1 elements to send, 2 expected"}},
 			{mpi.Exscan(w, m[:2], m[1:3], mpi.Max), mpi.ErrArg, []string{"Exscan", "overlap"}},
 			{mpi.NeighborAlltoall(w, s(1), s(1)), mpi.ErrTopology, []string{"NeighborAlltoall", "without a topology"}},
-			{w.BcastBuf(mpi.BufOf([]chan int{nil}), 0), mpi.ErrType, []string{"chan int"}},
-			{w.AllgatherBuf(mpi.BufOf(s(1)), mpi.BufOf(make([]float64, 2))), mpi.ErrType, []string{"int64 to send, float64 to receive"}},
-			{w.AllreduceBuf(mpi.BufOf(s(1)), mpi.BufOf(make([]uint64, 1)), mpi.Sum), mpi.ErrType, []string{"int64", "uint64"}},
-			{w.AllreduceBuf(mpi.Buf{}, mpi.Buf{}, mpi.Sum), mpi.ErrType, []string{"without a type"}},
+			{w.Bufs().Bcast(mpi.BufOf([]chan int{nil}), 0), mpi.ErrType, []string{"chan int"}},
+			{w.Bufs().Allgather(mpi.BufOf(s(1)), mpi.BufOf(make([]float64, 2))), mpi.ErrType, []string{"int64 to send, float64 to receive"}},
+			{w.Bufs().Allreduce(mpi.BufOf(s(1)), mpi.BufOf(make([]uint64, 1)), mpi.Sum), mpi.ErrType, []string{"int64", "uint64"}},
+			{w.Bufs().Allreduce(mpi.Buf{}, mpi.Buf{}, mpi.Sum), mpi.ErrType, []string{"without a type"}},
 			{wait(mpi.Ialltoall(w, s(3), s(3))), mpi.ErrCount, []string{"3 elements"}},
-			{wait(w.Ialltoallw(nil, nil)), mpi.ErrCount, []string{"0 buffers"}},
+			{wait(w.Bufs().Ialltoallw(nil, nil)), mpi.ErrCount, []string{"0 buffers"}},
 			{start(mpi.ScanInit(w, s(1), s(2), mpi.Sum)), mpi.ErrCount, []string{"Scan"}},
 			{mpi.Gather[int](nil, nil, nil, 0), mpi.ErrComm, []string{"Gather", "nil"}},
 			{start(mpi.GatherInit[int](nil, nil, nil, 0)), mpi.ErrComm, []string{"Gather", "nil"}},
@@ -110,8 +110,8 @@ func TestCollectivesOfNothing(t *testing.T) {
 		must(t, mpi.Allgatherv(w, none[:1], none, []int{1, 1, 1}, nil))
 		must(t, mpi.Alltoallv(w, none, []int{2, 2, 2}, nil, none, []int{1, 1, 1}, []int{5, 5, 5}))
 		must(t, mpi.Gatherv[int32](w, nil, nil, []int{0, 0, 0}, nil, 2))
-		must(t, w.ScatterBuf(mpi.Buf{}, mpi.Buf{}, 0))
-		must(t, w.Alltoallw(make([]mpi.Buf, 3), make([]mpi.Buf, 3)))
+		must(t, w.Bufs().Scatter(mpi.Buf{}, mpi.Buf{}, 0))
+		must(t, w.Bufs().Alltoallw(make([]mpi.Buf, 3), make([]mpi.Buf, 3)))
 		must(t, mpi.ReduceScatter(w, []int32(nil), nil, []int{0, 0, 0}, mpi.Sum))
 		must(t, w.Barrier())
 	})

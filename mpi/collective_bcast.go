@@ -10,34 +10,34 @@ import (
 // Bcast copies buf of rank root to buf of all others; lengths are equal on all
 // ranks. buf may be reused at return. Collective. MPI 4.1 section 6.4.
 func Bcast[T any](c *Comm, buf []T, root int) error {
-	return c.BcastBuf(BufOf(buf), root)
+	return c.Bufs().Bcast(BufOf(buf), root)
 }
 
 // Ibcast starts a Bcast; the buffers belong to the library until the request is
 // complete. Collective. MPI 4.1 section 6.12.2.
 func Ibcast[T any](c *Comm, buf []T, root int) Request {
-	return c.IbcastBuf(BufOf(buf), root)
+	return c.Bufs().Ibcast(BufOf(buf), root)
 }
 
 // BcastInit prepares a Bcast. Collective, see [Comm.BarrierInit].
 // MPI 4.1 section 6.13.2.
 func BcastInit[T any](c *Comm, buf []T, root int) *Persistent {
-	return c.BcastInitBuf(BufOf(buf), root)
+	return c.Bufs().BcastInit(BufOf(buf), root)
 }
 
-// BcastBuf is Bcast for Bufs.
-func (c *Comm) BcastBuf(buf Buf, root int) error {
-	return new(call).bcast(c, buf, root).run()
+// Bcast is [Bcast] for Bufs.
+func (x Bufs) Bcast(buf Buf, root int) error {
+	return new(call).bcast(x.c, buf, root).run()
 }
 
-// IbcastBuf is Ibcast for Bufs.
-func (c *Comm) IbcastBuf(buf Buf, root int) Request {
-	return new(call).bcast(c, buf, root).start()
+// Ibcast is [Ibcast] for Bufs.
+func (x Bufs) Ibcast(buf Buf, root int) Request {
+	return new(call).bcast(x.c, buf, root).start()
 }
 
-// BcastInitBuf is BcastInit for Bufs.
-func (c *Comm) BcastInitBuf(buf Buf, root int) *Persistent {
-	return new(call).bcast(c, buf, root).prepare()
+// BcastInit is [BcastInit] for Bufs.
+func (x Bufs) BcastInit(buf Buf, root int) *Persistent {
+	return new(call).bcast(x.c, buf, root).prepare()
 }
 
 // BcastOne returns root's x on every rank, and keeps it off the heap.
@@ -47,7 +47,7 @@ func BcastOne[T any](c *Comm, x T, root int) (T, error) {
 		if in.Err() == nil {
 			mem.Copy(out.b.Slice(), in.b.Slice())
 		}
-		return c.BcastBuf(out, root)
+		return c.Bufs().Bcast(out, root)
 	})
 }
 

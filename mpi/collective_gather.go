@@ -13,34 +13,34 @@ import (
 // root's block of recv. The buffers may be reused at return. Collective.
 // MPI 4.1 section 6.5.
 func Gather[T any](c *Comm, send, recv []T, root int) error {
-	return c.GatherBuf(BufOf(send), BufOf(recv), root)
+	return c.Bufs().Gather(BufOf(send), BufOf(recv), root)
 }
 
 // Igather starts a Gather; the buffers belong to the library until the request
 // is complete. Collective. MPI 4.1 section 6.12.3.
 func Igather[T any](c *Comm, send, recv []T, root int) Request {
-	return c.IgatherBuf(BufOf(send), BufOf(recv), root)
+	return c.Bufs().Igather(BufOf(send), BufOf(recv), root)
 }
 
 // GatherInit prepares a Gather. Collective, see [Comm.BarrierInit].
 // MPI 4.1 section 6.13.3.
 func GatherInit[T any](c *Comm, send, recv []T, root int) *Persistent {
-	return c.GatherInitBuf(BufOf(send), BufOf(recv), root)
+	return c.Bufs().GatherInit(BufOf(send), BufOf(recv), root)
 }
 
-// GatherBuf is Gather for Bufs.
-func (c *Comm) GatherBuf(send, recv Buf, root int) error {
-	return new(call).gather(c, send, recv, root).run()
+// Gather is [Gather] for Bufs.
+func (x Bufs) Gather(send, recv Buf, root int) error {
+	return new(call).gather(x.c, send, recv, root).run()
 }
 
-// IgatherBuf is Igather for Bufs.
-func (c *Comm) IgatherBuf(send, recv Buf, root int) Request {
-	return new(call).gather(c, send, recv, root).start()
+// Igather is [Igather] for Bufs.
+func (x Bufs) Igather(send, recv Buf, root int) Request {
+	return new(call).gather(x.c, send, recv, root).start()
 }
 
-// GatherInitBuf is GatherInit for Bufs.
-func (c *Comm) GatherInitBuf(send, recv Buf, root int) *Persistent {
-	return new(call).gather(c, send, recv, root).prepare()
+// GatherInit is [GatherInit] for Bufs.
+func (x Bufs) GatherInit(send, recv Buf, root int) *Persistent {
+	return new(call).gather(x.c, send, recv, root).prepare()
 }
 
 // Gatherv is Gather of blocks of different lengths: at the root, counts[i]
@@ -48,34 +48,34 @@ func (c *Comm) GatherInitBuf(send, recv Buf, root int) *Persistent {
 // recv, counts and displs are not used and may be nil. Collective.
 // MPI 4.1 section 6.5.
 func Gatherv[T any](c *Comm, send, recv []T, counts, displs []int, root int) error {
-	return c.GathervBuf(BufOf(send), BufOf(recv), counts, displs, root)
+	return c.Bufs().Gatherv(BufOf(send), BufOf(recv), counts, displs, root)
 }
 
 // Igatherv starts a Gatherv; the buffers and vectors belong to the library
 // until the request is complete. Collective. MPI 4.1 section 6.12.3.
 func Igatherv[T any](c *Comm, send, recv []T, counts, displs []int, root int) Request {
-	return c.IgathervBuf(BufOf(send), BufOf(recv), counts, displs, root)
+	return c.Bufs().Igatherv(BufOf(send), BufOf(recv), counts, displs, root)
 }
 
 // GathervInit prepares a Gatherv; the vectors belong to the library until Free.
 // Collective, see [Comm.BarrierInit]. MPI 4.1 section 6.13.3.
 func GathervInit[T any](c *Comm, send, recv []T, counts, displs []int, root int) *Persistent {
-	return c.GathervInitBuf(BufOf(send), BufOf(recv), counts, displs, root)
+	return c.Bufs().GathervInit(BufOf(send), BufOf(recv), counts, displs, root)
 }
 
-// GathervBuf is Gatherv for Bufs.
-func (c *Comm) GathervBuf(send, recv Buf, counts, displs []int, root int) error {
-	return new(call).gatherv(c, send, recv, counts, displs, root).run()
+// Gatherv is [Gatherv] for Bufs.
+func (x Bufs) Gatherv(send, recv Buf, counts, displs []int, root int) error {
+	return new(call).gatherv(x.c, send, recv, counts, displs, root).run()
 }
 
-// IgathervBuf is Igatherv for Bufs.
-func (c *Comm) IgathervBuf(send, recv Buf, counts, displs []int, root int) Request {
-	return new(call).gatherv(c, send, recv, counts, displs, root).start()
+// Igatherv is [Igatherv] for Bufs.
+func (x Bufs) Igatherv(send, recv Buf, counts, displs []int, root int) Request {
+	return new(call).gatherv(x.c, send, recv, counts, displs, root).start()
 }
 
-// GathervInitBuf is GathervInit for Bufs.
-func (c *Comm) GathervInitBuf(send, recv Buf, counts, displs []int, root int) *Persistent {
-	return new(call).gatherv(c, send, recv, counts, displs, root).prepare()
+// GathervInit is [GathervInit] for Bufs.
+func (x Bufs) GathervInit(send, recv Buf, counts, displs []int, root int) *Persistent {
+	return new(call).gatherv(x.c, send, recv, counts, displs, root).prepare()
 }
 
 func (a *call) gather(c *Comm, send, recv Buf, root int) *call {

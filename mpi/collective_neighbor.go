@@ -28,70 +28,70 @@ type neighbors struct {
 // its block as it is. The buffers must not overlap; they may be reused at
 // return. Collective. MPI 4.1 section 8.6.1.
 func NeighborAllgather[T any](c *Comm, send, recv []T) error {
-	return c.NeighborAllgatherBuf(BufOf(send), BufOf(recv))
+	return c.Bufs().NeighborAllgather(BufOf(send), BufOf(recv))
 }
 
 // IneighborAllgather starts a NeighborAllgather; the buffers belong to the
 // library until the request is complete. Collective. MPI 4.1 section 8.7.1.
 func IneighborAllgather[T any](c *Comm, send, recv []T) Request {
-	return c.IneighborAllgatherBuf(BufOf(send), BufOf(recv))
+	return c.Bufs().IneighborAllgather(BufOf(send), BufOf(recv))
 }
 
 // NeighborAllgatherInit prepares a NeighborAllgather. Collective, see
 // [Comm.BarrierInit]. MPI 4.1 section 8.8.1.
 func NeighborAllgatherInit[T any](c *Comm, send, recv []T) *Persistent {
-	return c.NeighborAllgatherInitBuf(BufOf(send), BufOf(recv))
+	return c.Bufs().NeighborAllgatherInit(BufOf(send), BufOf(recv))
 }
 
-// NeighborAllgatherBuf is NeighborAllgather for Bufs.
-func (c *Comm) NeighborAllgatherBuf(send, recv Buf) error {
-	return new(call).neighborAllgather(c, send, recv).run()
+// NeighborAllgather is [NeighborAllgather] for Bufs.
+func (x Bufs) NeighborAllgather(send, recv Buf) error {
+	return new(call).neighborAllgather(x.c, send, recv).run()
 }
 
-// IneighborAllgatherBuf is IneighborAllgather for Bufs.
-func (c *Comm) IneighborAllgatherBuf(send, recv Buf) Request {
-	return new(call).neighborAllgather(c, send, recv).start()
+// IneighborAllgather is [IneighborAllgather] for Bufs.
+func (x Bufs) IneighborAllgather(send, recv Buf) Request {
+	return new(call).neighborAllgather(x.c, send, recv).start()
 }
 
-// NeighborAllgatherInitBuf is NeighborAllgatherInit for Bufs.
-func (c *Comm) NeighborAllgatherInitBuf(send, recv Buf) *Persistent {
-	return new(call).neighborAllgather(c, send, recv).prepare()
+// NeighborAllgatherInit is [NeighborAllgatherInit] for Bufs.
+func (x Bufs) NeighborAllgatherInit(send, recv Buf) *Persistent {
+	return new(call).neighborAllgather(x.c, send, recv).prepare()
 }
 
 // NeighborAllgatherv is NeighborAllgather of blocks of different lengths:
 // counts[i] elements of the i-th source land at displs[i] of recv (nil: side by
 // side). Collective. MPI 4.1 section 8.6.1.
 func NeighborAllgatherv[T any](c *Comm, send, recv []T, counts, displs []int) error {
-	return c.NeighborAllgathervBuf(BufOf(send), BufOf(recv), counts, displs)
+	return c.Bufs().NeighborAllgatherv(BufOf(send), BufOf(recv), counts, displs)
 }
 
 // IneighborAllgatherv starts a NeighborAllgatherv; the buffers and vectors
 // belong to the library until the request is complete. Collective.
 // MPI 4.1 section 8.7.1.
 func IneighborAllgatherv[T any](c *Comm, send, recv []T, counts, displs []int) Request {
-	return c.IneighborAllgathervBuf(BufOf(send), BufOf(recv), counts, displs)
+	return c.Bufs().IneighborAllgatherv(BufOf(send), BufOf(recv), counts, displs)
 }
 
 // NeighborAllgathervInit prepares a NeighborAllgatherv; the vectors belong to
 // the library until Free. Collective, see [Comm.BarrierInit].
 // MPI 4.1 section 8.8.1.
 func NeighborAllgathervInit[T any](c *Comm, send, recv []T, counts, displs []int) *Persistent {
-	return c.NeighborAllgathervInitBuf(BufOf(send), BufOf(recv), counts, displs)
+	return c.Bufs().NeighborAllgathervInit(BufOf(send), BufOf(recv), counts, displs)
 }
 
-// NeighborAllgathervBuf is NeighborAllgatherv for Bufs.
-func (c *Comm) NeighborAllgathervBuf(send, recv Buf, counts, displs []int) error {
-	return new(call).neighborAllgatherv(c, send, recv, counts, displs).run()
+// NeighborAllgatherv is [NeighborAllgatherv] for Bufs.
+func (x Bufs) NeighborAllgatherv(send, recv Buf, counts, displs []int) error {
+	return new(call).neighborAllgatherv(x.c, send, recv, counts, displs).run()
 }
 
-// IneighborAllgathervBuf is IneighborAllgatherv for Bufs.
-func (c *Comm) IneighborAllgathervBuf(send, recv Buf, counts, displs []int) Request {
-	return new(call).neighborAllgatherv(c, send, recv, counts, displs).start()
+// IneighborAllgatherv is [IneighborAllgatherv] for Bufs.
+func (x Bufs) IneighborAllgatherv(send, recv Buf, counts, displs []int) Request {
+	return new(call).neighborAllgatherv(x.c, send, recv, counts, displs).start()
 }
 
-// NeighborAllgathervInitBuf is NeighborAllgathervInit for Bufs.
-func (c *Comm) NeighborAllgathervInitBuf(send, recv Buf, counts, displs []int) *Persistent {
-	return new(call).neighborAllgatherv(c, send, recv, counts, displs).prepare()
+// NeighborAllgathervInit is [NeighborAllgathervInit] for Bufs.
+func (x Bufs) NeighborAllgathervInit(send, recv Buf, counts, displs []int) *Persistent {
+	return new(call).neighborAllgatherv(x.c, send, recv, counts, displs).prepare()
 }
 
 // NeighborAlltoall sends the i-th block of send to the i-th destination of the
@@ -101,92 +101,92 @@ func (c *Comm) NeighborAllgathervInitBuf(send, recv Buf, counts, displs []int) *
 // one. The buffers must not overlap; they may be reused at return. Collective.
 // MPI 4.1 section 8.6.2.
 func NeighborAlltoall[T any](c *Comm, send, recv []T) error {
-	return c.NeighborAlltoallBuf(BufOf(send), BufOf(recv))
+	return c.Bufs().NeighborAlltoall(BufOf(send), BufOf(recv))
 }
 
 // IneighborAlltoall starts a NeighborAlltoall; the buffers belong to the
 // library until the request is complete. Collective. MPI 4.1 section 8.7.2.
 func IneighborAlltoall[T any](c *Comm, send, recv []T) Request {
-	return c.IneighborAlltoallBuf(BufOf(send), BufOf(recv))
+	return c.Bufs().IneighborAlltoall(BufOf(send), BufOf(recv))
 }
 
 // NeighborAlltoallInit prepares a NeighborAlltoall. Collective, see
 // [Comm.BarrierInit]. MPI 4.1 section 8.8.2.
 func NeighborAlltoallInit[T any](c *Comm, send, recv []T) *Persistent {
-	return c.NeighborAlltoallInitBuf(BufOf(send), BufOf(recv))
+	return c.Bufs().NeighborAlltoallInit(BufOf(send), BufOf(recv))
 }
 
-// NeighborAlltoallBuf is NeighborAlltoall for Bufs.
-func (c *Comm) NeighborAlltoallBuf(send, recv Buf) error {
-	return new(call).neighborAlltoall(c, send, recv).run()
+// NeighborAlltoall is [NeighborAlltoall] for Bufs.
+func (x Bufs) NeighborAlltoall(send, recv Buf) error {
+	return new(call).neighborAlltoall(x.c, send, recv).run()
 }
 
-// IneighborAlltoallBuf is IneighborAlltoall for Bufs.
-func (c *Comm) IneighborAlltoallBuf(send, recv Buf) Request {
-	return new(call).neighborAlltoall(c, send, recv).start()
+// IneighborAlltoall is [IneighborAlltoall] for Bufs.
+func (x Bufs) IneighborAlltoall(send, recv Buf) Request {
+	return new(call).neighborAlltoall(x.c, send, recv).start()
 }
 
-// NeighborAlltoallInitBuf is NeighborAlltoallInit for Bufs.
-func (c *Comm) NeighborAlltoallInitBuf(send, recv Buf) *Persistent {
-	return new(call).neighborAlltoall(c, send, recv).prepare()
+// NeighborAlltoallInit is [NeighborAlltoallInit] for Bufs.
+func (x Bufs) NeighborAlltoallInit(send, recv Buf) *Persistent {
+	return new(call).neighborAlltoall(x.c, send, recv).prepare()
 }
 
 // NeighborAlltoallv is NeighborAlltoall of blocks of different lengths, given
 // for destinations and sources as for Alltoallv. Collective.
 // MPI 4.1 section 8.6.2.
 func NeighborAlltoallv[T any](c *Comm, send []T, sendCounts, sendDispls []int, recv []T, recvCounts, recvDispls []int) error {
-	return c.NeighborAlltoallvBuf(BufOf(send), sendCounts, sendDispls, BufOf(recv), recvCounts, recvDispls)
+	return c.Bufs().NeighborAlltoallv(BufOf(send), sendCounts, sendDispls, BufOf(recv), recvCounts, recvDispls)
 }
 
 // IneighborAlltoallv starts a NeighborAlltoallv; the buffers and vectors belong
 // to the library until the request is complete. Collective.
 // MPI 4.1 section 8.7.2.
 func IneighborAlltoallv[T any](c *Comm, send []T, sendCounts, sendDispls []int, recv []T, recvCounts, recvDispls []int) Request {
-	return c.IneighborAlltoallvBuf(BufOf(send), sendCounts, sendDispls, BufOf(recv), recvCounts, recvDispls)
+	return c.Bufs().IneighborAlltoallv(BufOf(send), sendCounts, sendDispls, BufOf(recv), recvCounts, recvDispls)
 }
 
 // NeighborAlltoallvInit prepares a NeighborAlltoallv; the vectors belong to the
 // library until Free. Collective, see [Comm.BarrierInit].
 // MPI 4.1 section 8.8.2.
 func NeighborAlltoallvInit[T any](c *Comm, send []T, sendCounts, sendDispls []int, recv []T, recvCounts, recvDispls []int) *Persistent {
-	return c.NeighborAlltoallvInitBuf(BufOf(send), sendCounts, sendDispls, BufOf(recv), recvCounts, recvDispls)
+	return c.Bufs().NeighborAlltoallvInit(BufOf(send), sendCounts, sendDispls, BufOf(recv), recvCounts, recvDispls)
 }
 
-// NeighborAlltoallvBuf is NeighborAlltoallv for Bufs.
-func (c *Comm) NeighborAlltoallvBuf(send Buf, sendCounts, sendDispls []int, recv Buf, recvCounts, recvDispls []int) error {
-	return new(call).neighborAlltoallv(c, send, sendCounts, sendDispls, recv, recvCounts, recvDispls).run()
+// NeighborAlltoallv is [NeighborAlltoallv] for Bufs.
+func (x Bufs) NeighborAlltoallv(send Buf, sendCounts, sendDispls []int, recv Buf, recvCounts, recvDispls []int) error {
+	return new(call).neighborAlltoallv(x.c, send, sendCounts, sendDispls, recv, recvCounts, recvDispls).run()
 }
 
-// IneighborAlltoallvBuf is IneighborAlltoallv for Bufs.
-func (c *Comm) IneighborAlltoallvBuf(send Buf, sendCounts, sendDispls []int, recv Buf, recvCounts, recvDispls []int) Request {
-	return new(call).neighborAlltoallv(c, send, sendCounts, sendDispls, recv, recvCounts, recvDispls).start()
+// IneighborAlltoallv is [IneighborAlltoallv] for Bufs.
+func (x Bufs) IneighborAlltoallv(send Buf, sendCounts, sendDispls []int, recv Buf, recvCounts, recvDispls []int) Request {
+	return new(call).neighborAlltoallv(x.c, send, sendCounts, sendDispls, recv, recvCounts, recvDispls).start()
 }
 
-// NeighborAlltoallvInitBuf is NeighborAlltoallvInit for Bufs.
-func (c *Comm) NeighborAlltoallvInitBuf(send Buf, sendCounts, sendDispls []int, recv Buf, recvCounts, recvDispls []int) *Persistent {
-	return new(call).neighborAlltoallv(c, send, sendCounts, sendDispls, recv, recvCounts, recvDispls).prepare()
+// NeighborAlltoallvInit is [NeighborAlltoallvInit] for Bufs.
+func (x Bufs) NeighborAlltoallvInit(send Buf, sendCounts, sendDispls []int, recv Buf, recvCounts, recvDispls []int) *Persistent {
+	return new(call).neighborAlltoallv(x.c, send, sendCounts, sendDispls, recv, recvCounts, recvDispls).prepare()
 }
 
 // NeighborAlltoallw is NeighborAlltoall of blocks that have a Buf each: send[i]
 // goes to the i-th destination, and what comes from the i-th source lands in
 // recv[i]. The buffers must not overlap; they may be reused at return.
 // Collective. MPI 4.1 section 8.6.2.
-func (c *Comm) NeighborAlltoallw(send, recv []Buf) error {
-	return new(call).neighborAlltoallw(c, send, recv).run()
+func (x Bufs) NeighborAlltoallw(send, recv []Buf) error {
+	return new(call).neighborAlltoallw(x.c, send, recv).run()
 }
 
 // IneighborAlltoallw starts a NeighborAlltoallw; the buffers and the slices of
 // them belong to the library until the request is complete. Collective.
 // MPI 4.1 section 8.7.2.
-func (c *Comm) IneighborAlltoallw(send, recv []Buf) Request {
-	return new(call).neighborAlltoallw(c, send, recv).start()
+func (x Bufs) IneighborAlltoallw(send, recv []Buf) Request {
+	return new(call).neighborAlltoallw(x.c, send, recv).start()
 }
 
 // NeighborAlltoallwInit prepares a NeighborAlltoallw; the slices belong to the
 // library until Free. Collective, see [Comm.BarrierInit].
 // MPI 4.1 section 8.8.2.
-func (c *Comm) NeighborAlltoallwInit(send, recv []Buf) *Persistent {
-	return new(call).neighborAlltoallw(c, send, recv).prepare()
+func (x Bufs) NeighborAlltoallwInit(send, recv []Buf) *Persistent {
+	return new(call).neighborAlltoallw(x.c, send, recv).prepare()
 }
 
 // near starts to build a call among neighbors.

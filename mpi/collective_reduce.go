@@ -11,34 +11,34 @@ import (
 // length. In place, at the root: send and recv are the same slice. The buffers
 // may be reused at return. Collective. MPI 4.1 section 6.9.1.
 func Reduce[T any](c *Comm, send, recv []T, op Op, root int) error {
-	return c.ReduceBuf(BufOf(send), BufOf(recv), op, root)
+	return c.Bufs().Reduce(BufOf(send), BufOf(recv), op, root)
 }
 
 // Ireduce starts a Reduce; the buffers belong to the library until the request
 // is complete. Collective. MPI 4.1 section 6.12.7.
 func Ireduce[T any](c *Comm, send, recv []T, op Op, root int) Request {
-	return c.IreduceBuf(BufOf(send), BufOf(recv), op, root)
+	return c.Bufs().Ireduce(BufOf(send), BufOf(recv), op, root)
 }
 
 // ReduceInit prepares a Reduce. Collective, see [Comm.BarrierInit].
 // MPI 4.1 section 6.13.7.
 func ReduceInit[T any](c *Comm, send, recv []T, op Op, root int) *Persistent {
-	return c.ReduceInitBuf(BufOf(send), BufOf(recv), op, root)
+	return c.Bufs().ReduceInit(BufOf(send), BufOf(recv), op, root)
 }
 
-// ReduceBuf is Reduce for Bufs.
-func (c *Comm) ReduceBuf(send, recv Buf, op Op, root int) error {
-	return new(call).reduce(c, send, recv, &op, root).run()
+// Reduce is [Reduce] for Bufs.
+func (x Bufs) Reduce(send, recv Buf, op Op, root int) error {
+	return new(call).reduce(x.c, send, recv, &op, root).run()
 }
 
-// IreduceBuf is Ireduce for Bufs.
-func (c *Comm) IreduceBuf(send, recv Buf, op Op, root int) Request {
-	return new(call).reduce(c, send, recv, &op, root).start()
+// Ireduce is [Ireduce] for Bufs.
+func (x Bufs) Ireduce(send, recv Buf, op Op, root int) Request {
+	return new(call).reduce(x.c, send, recv, &op, root).start()
 }
 
-// ReduceInitBuf is ReduceInit for Bufs.
-func (c *Comm) ReduceInitBuf(send, recv Buf, op Op, root int) *Persistent {
-	return new(call).reduce(c, send, recv, &op, root).prepare()
+// ReduceInit is [ReduceInit] for Bufs.
+func (x Bufs) ReduceInit(send, recv Buf, op Op, root int) *Persistent {
+	return new(call).reduce(x.c, send, recv, &op, root).prepare()
 }
 
 // Allreduce combines the send buffers of all ranks element by element with op
@@ -47,46 +47,46 @@ func (c *Comm) ReduceInitBuf(send, recv Buf, op Op, root int) *Persistent {
 // slice. The buffers may be reused at return. Collective.
 // MPI 4.1 section 6.9.6.
 func Allreduce[T any](c *Comm, send, recv []T, op Op) error {
-	return c.AllreduceBuf(BufOf(send), BufOf(recv), op)
+	return c.Bufs().Allreduce(BufOf(send), BufOf(recv), op)
 }
 
 // Iallreduce starts an Allreduce; the buffers belong to the library until the
 // request is complete. Collective. MPI 4.1 section 6.12.8.
 func Iallreduce[T any](c *Comm, send, recv []T, op Op) Request {
-	return c.IallreduceBuf(BufOf(send), BufOf(recv), op)
+	return c.Bufs().Iallreduce(BufOf(send), BufOf(recv), op)
 }
 
 // AllreduceInit prepares an Allreduce. Collective, see [Comm.BarrierInit].
 // MPI 4.1 section 6.13.8.
 func AllreduceInit[T any](c *Comm, send, recv []T, op Op) *Persistent {
-	return c.AllreduceInitBuf(BufOf(send), BufOf(recv), op)
+	return c.Bufs().AllreduceInit(BufOf(send), BufOf(recv), op)
 }
 
-// AllreduceBuf is Allreduce for Bufs.
-func (c *Comm) AllreduceBuf(send, recv Buf, op Op) error {
-	return new(call).allreduce(c, send, recv, &op).run()
+// Allreduce is [Allreduce] for Bufs.
+func (x Bufs) Allreduce(send, recv Buf, op Op) error {
+	return new(call).allreduce(x.c, send, recv, &op).run()
 }
 
-// IallreduceBuf is Iallreduce for Bufs.
-func (c *Comm) IallreduceBuf(send, recv Buf, op Op) Request {
-	return new(call).allreduce(c, send, recv, &op).start()
+// Iallreduce is [Iallreduce] for Bufs.
+func (x Bufs) Iallreduce(send, recv Buf, op Op) Request {
+	return new(call).allreduce(x.c, send, recv, &op).start()
 }
 
-// AllreduceInitBuf is AllreduceInit for Bufs.
-func (c *Comm) AllreduceInitBuf(send, recv Buf, op Op) *Persistent {
-	return new(call).allreduce(c, send, recv, &op).prepare()
+// AllreduceInit is [AllreduceInit] for Bufs.
+func (x Bufs) AllreduceInit(send, recv Buf, op Op) *Persistent {
+	return new(call).allreduce(x.c, send, recv, &op).prepare()
 }
 
 // ReduceOne is Reduce of one element, which stays off the heap: the result on
 // root, the zero value elsewhere. Collective. MPI 4.1 section 6.9.1.
 func ReduceOne[T any](c *Comm, x T, op Op, root int) (T, error) {
-	return one(c, x, func(in, out Buf) error { return c.ReduceBuf(in, out, op, root) })
+	return one(c, x, func(in, out Buf) error { return c.Bufs().Reduce(in, out, op, root) })
 }
 
 // AllreduceOne is Allreduce of one element, which stays off the heap.
 // Collective. MPI 4.1 section 6.9.6.
 func AllreduceOne[T any](c *Comm, x T, op Op) (T, error) {
-	return one(c, x, func(in, out Buf) error { return c.AllreduceBuf(in, out, op) })
+	return one(c, x, func(in, out Buf) error { return c.Bufs().Allreduce(in, out, op) })
 }
 
 func (a *call) reduce(c *Comm, send, recv Buf, op *Op, root int) *call {

@@ -14,68 +14,68 @@ import (
 // rest is undefined afterwards. The buffers may be reused at return.
 // Collective. MPI 4.1 section 6.10.1.
 func ReduceScatterBlock[T any](c *Comm, send, recv []T, op Op) error {
-	return c.ReduceScatterBlockBuf(BufOf(send), BufOf(recv), op)
+	return c.Bufs().ReduceScatterBlock(BufOf(send), BufOf(recv), op)
 }
 
 // IreduceScatterBlock starts a ReduceScatterBlock; the buffers belong to the
 // library until the request is complete. Collective. MPI 4.1 section 6.12.9.
 func IreduceScatterBlock[T any](c *Comm, send, recv []T, op Op) Request {
-	return c.IreduceScatterBlockBuf(BufOf(send), BufOf(recv), op)
+	return c.Bufs().IreduceScatterBlock(BufOf(send), BufOf(recv), op)
 }
 
 // ReduceScatterBlockInit prepares a ReduceScatterBlock. Collective, see
 // [Comm.BarrierInit]. MPI 4.1 section 6.13.9.
 func ReduceScatterBlockInit[T any](c *Comm, send, recv []T, op Op) *Persistent {
-	return c.ReduceScatterBlockInitBuf(BufOf(send), BufOf(recv), op)
+	return c.Bufs().ReduceScatterBlockInit(BufOf(send), BufOf(recv), op)
 }
 
-// ReduceScatterBlockBuf is ReduceScatterBlock for Bufs.
-func (c *Comm) ReduceScatterBlockBuf(send, recv Buf, op Op) error {
-	return new(call).reduceScatterBlock(c, send, recv, &op).run()
+// ReduceScatterBlock is [ReduceScatterBlock] for Bufs.
+func (x Bufs) ReduceScatterBlock(send, recv Buf, op Op) error {
+	return new(call).reduceScatterBlock(x.c, send, recv, &op).run()
 }
 
-// IreduceScatterBlockBuf is IreduceScatterBlock for Bufs.
-func (c *Comm) IreduceScatterBlockBuf(send, recv Buf, op Op) Request {
-	return new(call).reduceScatterBlock(c, send, recv, &op).start()
+// IreduceScatterBlock is [IreduceScatterBlock] for Bufs.
+func (x Bufs) IreduceScatterBlock(send, recv Buf, op Op) Request {
+	return new(call).reduceScatterBlock(x.c, send, recv, &op).start()
 }
 
-// ReduceScatterBlockInitBuf is ReduceScatterBlockInit for Bufs.
-func (c *Comm) ReduceScatterBlockInitBuf(send, recv Buf, op Op) *Persistent {
-	return new(call).reduceScatterBlock(c, send, recv, &op).prepare()
+// ReduceScatterBlockInit is [ReduceScatterBlockInit] for Bufs.
+func (x Bufs) ReduceScatterBlockInit(send, recv Buf, op Op) *Persistent {
+	return new(call).reduceScatterBlock(x.c, send, recv, &op).prepare()
 }
 
 // ReduceScatter is ReduceScatterBlock of blocks of different lengths: rank i
 // gets counts[i] elements. counts are equal on all ranks. Collective.
 // MPI 4.1 section 6.10.2.
 func ReduceScatter[T any](c *Comm, send, recv []T, counts []int, op Op) error {
-	return c.ReduceScatterBuf(BufOf(send), BufOf(recv), counts, op)
+	return c.Bufs().ReduceScatter(BufOf(send), BufOf(recv), counts, op)
 }
 
 // IreduceScatter starts a ReduceScatter; the buffers and vectors belong to the
 // library until the request is complete. Collective. MPI 4.1 section 6.12.10.
 func IreduceScatter[T any](c *Comm, send, recv []T, counts []int, op Op) Request {
-	return c.IreduceScatterBuf(BufOf(send), BufOf(recv), counts, op)
+	return c.Bufs().IreduceScatter(BufOf(send), BufOf(recv), counts, op)
 }
 
 // ReduceScatterInit prepares a ReduceScatter; the vectors belong to the library
 // until Free. Collective, see [Comm.BarrierInit]. MPI 4.1 section 6.13.10.
 func ReduceScatterInit[T any](c *Comm, send, recv []T, counts []int, op Op) *Persistent {
-	return c.ReduceScatterInitBuf(BufOf(send), BufOf(recv), counts, op)
+	return c.Bufs().ReduceScatterInit(BufOf(send), BufOf(recv), counts, op)
 }
 
-// ReduceScatterBuf is ReduceScatter for Bufs.
-func (c *Comm) ReduceScatterBuf(send, recv Buf, counts []int, op Op) error {
-	return new(call).reduceScatter(c, send, recv, counts, &op).run()
+// ReduceScatter is [ReduceScatter] for Bufs.
+func (x Bufs) ReduceScatter(send, recv Buf, counts []int, op Op) error {
+	return new(call).reduceScatter(x.c, send, recv, counts, &op).run()
 }
 
-// IreduceScatterBuf is IreduceScatter for Bufs.
-func (c *Comm) IreduceScatterBuf(send, recv Buf, counts []int, op Op) Request {
-	return new(call).reduceScatter(c, send, recv, counts, &op).start()
+// IreduceScatter is [IreduceScatter] for Bufs.
+func (x Bufs) IreduceScatter(send, recv Buf, counts []int, op Op) Request {
+	return new(call).reduceScatter(x.c, send, recv, counts, &op).start()
 }
 
-// ReduceScatterInitBuf is ReduceScatterInit for Bufs.
-func (c *Comm) ReduceScatterInitBuf(send, recv Buf, counts []int, op Op) *Persistent {
-	return new(call).reduceScatter(c, send, recv, counts, &op).prepare()
+// ReduceScatterInit is [ReduceScatterInit] for Bufs.
+func (x Bufs) ReduceScatterInit(send, recv Buf, counts []int, op Op) *Persistent {
+	return new(call).reduceScatter(x.c, send, recv, counts, &op).prepare()
 }
 
 func (a *call) reduceScatterBlock(c *Comm, send, recv Buf, op *Op) *call {

@@ -11,79 +11,79 @@ import (
 // place: send and recv are the same slice. The buffers may be reused at return.
 // Collective. MPI 4.1 section 6.11.1.
 func Scan[T any](c *Comm, send, recv []T, op Op) error {
-	return c.ScanBuf(BufOf(send), BufOf(recv), op)
+	return c.Bufs().Scan(BufOf(send), BufOf(recv), op)
 }
 
 // Iscan starts a Scan; the buffers belong to the library until the request is
 // complete. Collective. MPI 4.1 section 6.12.11.
 func Iscan[T any](c *Comm, send, recv []T, op Op) Request {
-	return c.IscanBuf(BufOf(send), BufOf(recv), op)
+	return c.Bufs().Iscan(BufOf(send), BufOf(recv), op)
 }
 
 // ScanInit prepares a Scan. Collective, see [Comm.BarrierInit].
 // MPI 4.1 section 6.13.11.
 func ScanInit[T any](c *Comm, send, recv []T, op Op) *Persistent {
-	return c.ScanInitBuf(BufOf(send), BufOf(recv), op)
+	return c.Bufs().ScanInit(BufOf(send), BufOf(recv), op)
 }
 
-// ScanBuf is Scan for Bufs.
-func (c *Comm) ScanBuf(send, recv Buf, op Op) error {
-	return new(call).scan(c, send, recv, &op).run()
+// Scan is [Scan] for Bufs.
+func (x Bufs) Scan(send, recv Buf, op Op) error {
+	return new(call).scan(x.c, send, recv, &op).run()
 }
 
-// IscanBuf is Iscan for Bufs.
-func (c *Comm) IscanBuf(send, recv Buf, op Op) Request {
-	return new(call).scan(c, send, recv, &op).start()
+// Iscan is [Iscan] for Bufs.
+func (x Bufs) Iscan(send, recv Buf, op Op) Request {
+	return new(call).scan(x.c, send, recv, &op).start()
 }
 
-// ScanInitBuf is ScanInit for Bufs.
-func (c *Comm) ScanInitBuf(send, recv Buf, op Op) *Persistent {
-	return new(call).scan(c, send, recv, &op).prepare()
+// ScanInit is [ScanInit] for Bufs.
+func (x Bufs) ScanInit(send, recv Buf, op Op) *Persistent {
+	return new(call).scan(x.c, send, recv, &op).prepare()
 }
 
 // Exscan is Scan without the caller's own contribution; on rank 0 recv is left
 // as it is. Collective. MPI 4.1 section 6.11.2.
 func Exscan[T any](c *Comm, send, recv []T, op Op) error {
-	return c.ExscanBuf(BufOf(send), BufOf(recv), op)
+	return c.Bufs().Exscan(BufOf(send), BufOf(recv), op)
 }
 
 // Iexscan starts an Exscan; the buffers belong to the library until the request
 // is complete. Collective. MPI 4.1 section 6.12.12.
 func Iexscan[T any](c *Comm, send, recv []T, op Op) Request {
-	return c.IexscanBuf(BufOf(send), BufOf(recv), op)
+	return c.Bufs().Iexscan(BufOf(send), BufOf(recv), op)
 }
 
 // ExscanInit prepares an Exscan. Collective, see [Comm.BarrierInit].
 // MPI 4.1 section 6.13.12.
 func ExscanInit[T any](c *Comm, send, recv []T, op Op) *Persistent {
-	return c.ExscanInitBuf(BufOf(send), BufOf(recv), op)
+	return c.Bufs().ExscanInit(BufOf(send), BufOf(recv), op)
 }
 
-// ExscanBuf is Exscan for Bufs.
-func (c *Comm) ExscanBuf(send, recv Buf, op Op) error {
-	return new(call).exscan(c, send, recv, &op).run()
+// Exscan is [Exscan] for Bufs.
+func (x Bufs) Exscan(send, recv Buf, op Op) error {
+	return new(call).exscan(x.c, send, recv, &op).run()
 }
 
-// IexscanBuf is Iexscan for Bufs.
-func (c *Comm) IexscanBuf(send, recv Buf, op Op) Request {
-	return new(call).exscan(c, send, recv, &op).start()
+// Iexscan is [Iexscan] for Bufs.
+func (x Bufs) Iexscan(send, recv Buf, op Op) Request {
+	return new(call).exscan(x.c, send, recv, &op).start()
 }
 
-// ExscanInitBuf is ExscanInit for Bufs.
-func (c *Comm) ExscanInitBuf(send, recv Buf, op Op) *Persistent {
-	return new(call).exscan(c, send, recv, &op).prepare()
+// ExscanInit is [ExscanInit] for Bufs.
+func (x Bufs) ExscanInit(send, recv Buf, op Op) *Persistent {
+	return new(call).exscan(x.c, send, recv, &op).prepare()
 }
 
 // ScanOne is Scan of one element, which stays off the heap. Collective.
 // MPI 4.1 section 6.11.1.
 func ScanOne[T any](c *Comm, x T, op Op) (T, error) {
-	return one(c, x, func(in, out Buf) error { return c.ScanBuf(in, out, op) })
+	return one(c, x, func(in, out Buf) error { return c.Bufs().Scan(in, out, op) })
 }
 
 // ExscanOne is Exscan of one element, which stays off the heap: the zero value
 // on rank 0. Collective. MPI 4.1 section 6.11.2.
 func ExscanOne[T any](c *Comm, x T, op Op) (T, error) {
-	return one(c, x, func(in, out Buf) error { return c.ExscanBuf(in, out, op) })
+	return one(c, x, func(in, out Buf) error { return c.Bufs().Exscan(in, out, op) })
 }
 
 func (a *call) scan(c *Comm, send, recv Buf, op *Op) *call {

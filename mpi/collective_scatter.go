@@ -11,34 +11,34 @@ import (
 // used and may be nil. In place, at the root: recv is the root's block of send.
 // The buffers may be reused at return. Collective. MPI 4.1 section 6.6.
 func Scatter[T any](c *Comm, send, recv []T, root int) error {
-	return c.ScatterBuf(BufOf(send), BufOf(recv), root)
+	return c.Bufs().Scatter(BufOf(send), BufOf(recv), root)
 }
 
 // Iscatter starts a Scatter; the buffers belong to the library until the
 // request is complete. Collective. MPI 4.1 section 6.12.4.
 func Iscatter[T any](c *Comm, send, recv []T, root int) Request {
-	return c.IscatterBuf(BufOf(send), BufOf(recv), root)
+	return c.Bufs().Iscatter(BufOf(send), BufOf(recv), root)
 }
 
 // ScatterInit prepares a Scatter. Collective, see [Comm.BarrierInit].
 // MPI 4.1 section 6.13.4.
 func ScatterInit[T any](c *Comm, send, recv []T, root int) *Persistent {
-	return c.ScatterInitBuf(BufOf(send), BufOf(recv), root)
+	return c.Bufs().ScatterInit(BufOf(send), BufOf(recv), root)
 }
 
-// ScatterBuf is Scatter for Bufs.
-func (c *Comm) ScatterBuf(send, recv Buf, root int) error {
-	return new(call).scatter(c, send, recv, root).run()
+// Scatter is [Scatter] for Bufs.
+func (x Bufs) Scatter(send, recv Buf, root int) error {
+	return new(call).scatter(x.c, send, recv, root).run()
 }
 
-// IscatterBuf is Iscatter for Bufs.
-func (c *Comm) IscatterBuf(send, recv Buf, root int) Request {
-	return new(call).scatter(c, send, recv, root).start()
+// Iscatter is [Iscatter] for Bufs.
+func (x Bufs) Iscatter(send, recv Buf, root int) Request {
+	return new(call).scatter(x.c, send, recv, root).start()
 }
 
-// ScatterInitBuf is ScatterInit for Bufs.
-func (c *Comm) ScatterInitBuf(send, recv Buf, root int) *Persistent {
-	return new(call).scatter(c, send, recv, root).prepare()
+// ScatterInit is [ScatterInit] for Bufs.
+func (x Bufs) ScatterInit(send, recv Buf, root int) *Persistent {
+	return new(call).scatter(x.c, send, recv, root).prepare()
 }
 
 // Scatterv is Scatter of blocks of different lengths: at the root, the block of
@@ -46,34 +46,34 @@ func (c *Comm) ScatterInitBuf(send, recv Buf, root int) *Persistent {
 // Elsewhere send, counts and displs are not used and may be nil. Collective.
 // MPI 4.1 section 6.6.
 func Scatterv[T any](c *Comm, send []T, counts, displs []int, recv []T, root int) error {
-	return c.ScattervBuf(BufOf(send), counts, displs, BufOf(recv), root)
+	return c.Bufs().Scatterv(BufOf(send), counts, displs, BufOf(recv), root)
 }
 
 // Iscatterv starts a Scatterv; the buffers and vectors belong to the library
 // until the request is complete. Collective. MPI 4.1 section 6.12.4.
 func Iscatterv[T any](c *Comm, send []T, counts, displs []int, recv []T, root int) Request {
-	return c.IscattervBuf(BufOf(send), counts, displs, BufOf(recv), root)
+	return c.Bufs().Iscatterv(BufOf(send), counts, displs, BufOf(recv), root)
 }
 
 // ScattervInit prepares a Scatterv; the vectors belong to the library until
 // Free. Collective, see [Comm.BarrierInit]. MPI 4.1 section 6.13.4.
 func ScattervInit[T any](c *Comm, send []T, counts, displs []int, recv []T, root int) *Persistent {
-	return c.ScattervInitBuf(BufOf(send), counts, displs, BufOf(recv), root)
+	return c.Bufs().ScattervInit(BufOf(send), counts, displs, BufOf(recv), root)
 }
 
-// ScattervBuf is Scatterv for Bufs.
-func (c *Comm) ScattervBuf(send Buf, counts, displs []int, recv Buf, root int) error {
-	return new(call).scatterv(c, send, counts, displs, recv, root).run()
+// Scatterv is [Scatterv] for Bufs.
+func (x Bufs) Scatterv(send Buf, counts, displs []int, recv Buf, root int) error {
+	return new(call).scatterv(x.c, send, counts, displs, recv, root).run()
 }
 
-// IscattervBuf is Iscatterv for Bufs.
-func (c *Comm) IscattervBuf(send Buf, counts, displs []int, recv Buf, root int) Request {
-	return new(call).scatterv(c, send, counts, displs, recv, root).start()
+// Iscatterv is [Iscatterv] for Bufs.
+func (x Bufs) Iscatterv(send Buf, counts, displs []int, recv Buf, root int) Request {
+	return new(call).scatterv(x.c, send, counts, displs, recv, root).start()
 }
 
-// ScattervInitBuf is ScattervInit for Bufs.
-func (c *Comm) ScattervInitBuf(send Buf, counts, displs []int, recv Buf, root int) *Persistent {
-	return new(call).scatterv(c, send, counts, displs, recv, root).prepare()
+// ScattervInit is [ScattervInit] for Bufs.
+func (x Bufs) ScattervInit(send Buf, counts, displs []int, recv Buf, root int) *Persistent {
+	return new(call).scatterv(x.c, send, counts, displs, recv, root).prepare()
 }
 
 func (a *call) scatter(c *Comm, send, recv Buf, root int) *call {

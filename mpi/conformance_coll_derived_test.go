@@ -117,20 +117,20 @@ func checkDerived(t *mpitest.T, w *mpi.Comm, n int, gapsIn, gapsOut bool) {
 	if rank == root {
 		b.fill(rank)
 	}
-	ok("Bcast", b, w.BcastBuf(b.buf, root), func(i int) int64 { return numberOf(root, i) })
+	ok("Bcast", b, w.Bufs().Bcast(b.buf, root), func(i int) int64 { return numberOf(root, i) })
 
 	g := out(atRoot(n * size))
-	ok("Gather", g, w.GatherBuf(in(n).buf, g.buf, root), fromAll)
+	ok("Gather", g, w.Bufs().Gather(in(n).buf, g.buf, root), fromAll)
 	s := out(n)
-	ok("Scatter", s, w.ScatterBuf(in(atRoot(n*size)).buf, s.buf, root), func(i int) int64 { return numberOf(root, rank*n+i) })
+	ok("Scatter", s, w.Bufs().Scatter(in(atRoot(n*size)).buf, s.buf, root), func(i int) int64 { return numberOf(root, rank*n+i) })
 	a := out(n * size)
-	_, err := w.IallgatherBuf(in(n).buf, a.buf).Wait()
+	_, err := w.Bufs().Iallgather(in(n).buf, a.buf).Wait()
 	ok("Allgather", a, err, fromAll)
 	a = out(n * size)
 	a.fill(rank)
-	ok("Allgather in place", a, w.AllgatherBuf(refill(a, rank, rank*n, n), a.buf), fromAll)
+	ok("Allgather in place", a, w.Bufs().Allgather(refill(a, rank, rank*n, n), a.buf), fromAll)
 	x := out(n * size)
-	ok("Alltoall", x, w.AlltoallBuf(in(n*size).buf, x.buf), func(i int) int64 { return numberOf(i/n, rank*n+i%n) })
+	ok("Alltoall", x, w.Bufs().Alltoall(in(n*size).buf, x.buf), func(i int) int64 { return numberOf(i/n, rank*n+i%n) })
 
 	// Blocks of all lengths up to n, one element apart.
 	counts, displs := make([]int, size), make([]int, size)
@@ -150,25 +150,25 @@ func checkDerived(t *mpitest.T, w *mpi.Comm, n int, gapsIn, gapsOut bool) {
 		}
 	}
 	v := out(end)
-	ok("Allgatherv", v, w.AllgathervBuf(in(counts[rank]).buf, v.buf, counts, displs), irregular(numberOf))
+	ok("Allgatherv", v, w.Bufs().Allgatherv(in(counts[rank]).buf, v.buf, counts, displs), irregular(numberOf))
 	v = out(atRoot(end))
-	ok("Gatherv", v, w.GathervBuf(in(counts[rank]).buf, v.buf, counts, displs, root), irregular(numberOf))
+	ok("Gatherv", v, w.Bufs().Gatherv(in(counts[rank]).buf, v.buf, counts, displs, root), irregular(numberOf))
 	s = out(counts[rank])
-	ok("Scatterv", s, w.ScattervBuf(in(atRoot(end)).buf, counts, displs, s.buf, root), func(i int) int64 { return numberOf(root, displs[rank]+i) })
+	ok("Scatterv", s, w.Bufs().Scatterv(in(atRoot(end)).buf, counts, displs, s.buf, root), func(i int) int64 { return numberOf(root, displs[rank]+i) })
 	// Rank i sends counts[i] to everybody.
 	mine := make([]int, size)
 	for r := range mine {
 		mine[r] = counts[rank]
 	}
 	v = out(end)
-	ok("Alltoallv", v, w.AlltoallvBuf(in(size*counts[rank]).buf, mine, nil, v.buf, counts, displs),
+	ok("Alltoallv", v, w.Bufs().Alltoallv(in(size*counts[rank]).buf, mine, nil, v.buf, counts, displs),
 		irregular(func(r, i int) int64 { return numberOf(r, rank*counts[r]+i) }))
 	v = out(end)
 	send, recv, all := make([]mpi.Buf, size), make([]mpi.Buf, size), in(size*counts[rank])
 	for r := range size {
 		send[r], recv[r] = all.part(r*counts[rank], counts[rank]), v.part(displs[r], counts[r])
 	}
-	ok("Alltoallw", v, w.Alltoallw(send, recv), irregular(func(r, i int) int64 { return numberOf(r, rank*counts[r]+i) }))
+	ok("Alltoallw", v, w.Bufs().Alltoallw(send, recv), irregular(func(r, i int) int64 { return numberOf(r, rank*counts[r]+i) }))
 
 	sum := func(ranks, at int) func(i int) int64 {
 		return func(i int) (total int64) {
@@ -179,13 +179,13 @@ func checkDerived(t *mpitest.T, w *mpi.Comm, n int, gapsIn, gapsOut bool) {
 		}
 	}
 	q := out(n)
-	ok("Allreduce", q, w.AllreduceBuf(in(n).buf, q.buf, mpi.Sum), sum(size, 0))
+	ok("Allreduce", q, w.Bufs().Allreduce(in(n).buf, q.buf, mpi.Sum), sum(size, 0))
 	q = out(atRoot(n))
-	ok("Reduce", q, w.ReduceBuf(in(n).buf, q.buf, mpi.Sum, root), sum(size, 0))
+	ok("Reduce", q, w.Bufs().Reduce(in(n).buf, q.buf, mpi.Sum, root), sum(size, 0))
 	q = out(n)
-	ok("ReduceScatterBlock", q, w.ReduceScatterBlockBuf(in(n*size).buf, q.buf, mpi.Sum), sum(size, rank*n))
+	ok("ReduceScatterBlock", q, w.Bufs().ReduceScatterBlock(in(n*size).buf, q.buf, mpi.Sum), sum(size, rank*n))
 	q = out(n).fill(rank)
-	ok("Scan in place", q, w.ScanBuf(q.buf, q.buf, mpi.Sum), sum(rank+1, 0))
+	ok("Scan in place", q, w.Bufs().Scan(q.buf, q.buf, mpi.Sum), sum(rank+1, 0))
 }
 
 // refill gives a buffer of its own place the contents of a rank.

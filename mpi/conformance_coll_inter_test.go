@@ -173,8 +173,8 @@ func (l *interLab[T]) rootless() []*collCase[T] {
 		func() *mpi.Persistent { return mpi.AlltoallvInit(c, a2v.in, s.counts, nil, a2v.out, r.counts, nil) })
 	a2w := l.make("Alltoallw", input, want, nil)
 	in, out := bufs(a2w.in, s), bufs(a2w.out, r)
-	a2w.set(func() error { return c.Alltoallw(in, out) }, func() mpi.Request { return c.Ialltoallw(in, out) },
-		func() *mpi.Persistent { return c.AlltoallwInit(in, out) })
+	a2w.set(func() error { return c.Bufs().Alltoallw(in, out) }, func() mpi.Request { return c.Bufs().Ialltoallw(in, out) },
+		func() *mpi.Persistent { return c.Bufs().AlltoallwInit(in, out) })
 
 	// One vector as long as the other group's, cut by the local group.
 	block := n * l.far()

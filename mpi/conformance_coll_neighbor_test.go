@@ -115,8 +115,8 @@ func (l *neighborLab) cases() []*collCase[int64] {
 		})
 	a2w := l.make("NeighborAlltoallw", input, want, nil)
 	in, out := bufs(a2w.in, s), bufs(a2w.out, r)
-	a2w.set(func() error { return c.NeighborAlltoallw(in, out) }, func() mpi.Request { return c.IneighborAlltoallw(in, out) },
-		func() *mpi.Persistent { return c.NeighborAlltoallwInit(in, out) })
+	a2w.set(func() error { return c.Bufs().NeighborAlltoallw(in, out) }, func() mpi.Request { return c.Bufs().IneighborAlltoallw(in, out) },
+		func() *mpi.Persistent { return c.Bufs().NeighborAlltoallwInit(in, out) })
 	return []*collCase[int64]{ag, av, a2, a2v, a2w}
 }
 
@@ -165,7 +165,7 @@ func TestConformanceCollectivesNeighbor(t *testing.T) {
 			wantError(t, mpi.NeighborAlltoall(w, out, out), mpi.ErrArg, "overlap")
 			wantError(t, mpi.NeighborAlltoallv(w, out, []int{1}, nil, nil, nil, nil), mpi.ErrCount, "1 counts, 2 expected")
 			wantError(t, mpi.NeighborAllgatherv(w, out[:1], make([]int, 1), []int{0, 2}, nil), mpi.ErrCount, "neighbor 1")
-			wantError(t, w.NeighborAlltoallw(make([]mpi.Buf, 1), nil), mpi.ErrCount, "1 buffers to send, 2 expected")
+			wantError(t, w.Bufs().NeighborAlltoallw(make([]mpi.Buf, 1), nil), mpi.ErrCount, "1 buffers to send, 2 expected")
 			must(t, w.Barrier())
 		})
 	}

@@ -328,9 +328,9 @@ func (l *collLab[T]) alltoallw() *collCase[T] {
 	s, r, input, want := l.exchange()
 	x := l.make("Alltoallw", input, want, same[T])
 	in, out := bufs(x.in, s), bufs(x.out, r)
-	x.run = func() error { return l.c.Alltoallw(in, out) }
-	x.start = func() mpi.Request { return l.c.Ialltoallw(in, out) }
-	x.prepare = func() *mpi.Persistent { return l.c.AlltoallwInit(in, out) }
+	x.run = func() error { return l.c.Bufs().Alltoallw(in, out) }
+	x.start = func() mpi.Request { return l.c.Bufs().Ialltoallw(in, out) }
+	x.prepare = func() *mpi.Persistent { return l.c.Bufs().AlltoallwInit(in, out) }
 	return x
 }
 

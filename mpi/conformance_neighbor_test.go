@@ -173,9 +173,9 @@ func (h *hood) cases(c *mpi.Comm, n int) []*collCase[int64] {
 
 	atw := make("NeighborAlltoallw", input, want)
 	in, out := bufs(atw.in, s), bufs(atw.out, r)
-	atw.run = func() error { return c.NeighborAlltoallw(in, out) }
-	atw.start = func() mpi.Request { return c.IneighborAlltoallw(in, out) }
-	atw.prepare = func() *mpi.Persistent { return c.NeighborAlltoallwInit(in, out) }
+	atw.run = func() error { return c.Bufs().NeighborAlltoallw(in, out) }
+	atw.start = func() mpi.Request { return c.Bufs().IneighborAlltoallw(in, out) }
+	atw.prepare = func() *mpi.Persistent { return c.Bufs().NeighborAlltoallwInit(in, out) }
 	return []*collCase[int64]{ag, agv, at, atv, atw}
 }
 

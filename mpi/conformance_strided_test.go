@@ -97,9 +97,9 @@ func trade(t *mpitest.T, w *mpi.Comm, p, q *pattern, count, room, seed int) {
 		m := p.holding(count, seed)
 		b := mpi.BufAs(p.dt, m, count)
 		if seed%2 == 0 {
-			must(t, w.SendBuf(b, 1, 4))
+			must(t, w.Bufs().Send(b, 1, 4))
 		} else {
-			_, err := w.IsendBuf(b, 1, 4).Wait()
+			_, err := w.Bufs().Isend(b, 1, 4).Wait()
 			must(t, err)
 		}
 		p.check(t, what+", at the sender", m, n, seed)
@@ -112,7 +112,7 @@ func trade(t *mpitest.T, w *mpi.Comm, p, q *pattern, count, room, seed int) {
 			t.Fatalf("%s: probed %+v, %v", what, st, err)
 		}
 	}
-	st, err := w.RecvBuf(mpi.BufAs(q.dt, m, room), 0, 4)
+	st, err := w.Bufs().Recv(mpi.BufAs(q.dt, m, room), 0, 4)
 	if n > fits {
 		wantError(t, err, mpi.ErrTruncate)
 	} else {
@@ -179,13 +179,13 @@ func checkStridedExchange(t *mpitest.T, w *mpi.Comm) {
 		for _, from := range []int{prev, w.Rank()} {
 			p := &all[(i+1)%len(all)]
 			in = append(in, p.mesh(room(i)))
-			reqs = append(reqs, w.IrecvBuf(mpi.BufAs(p.dt, in[len(in)-1], room(i)), from, i))
+			reqs = append(reqs, w.Bufs().Irecv(mpi.BufAs(p.dt, in[len(in)-1], room(i)), from, i))
 		}
 	}
 	for i := range each {
 		for _, to := range []int{next, w.Rank()} {
 			p := &all[(i+1)%len(all)]
-			reqs = append(reqs, w.IsendBuf(mpi.BufAs(p.dt, p.holding(room(i), i), room(i)), to, i))
+			reqs = append(reqs, w.Bufs().Isend(mpi.BufAs(p.dt, p.holding(room(i), i), room(i)), to, i))
 		}
 	}
 	must(t, mpi.Waitall(reqs))
@@ -213,11 +213,11 @@ func checkStridedCollectives(t *mpitest.T, w *mpi.Comm) {
 			if me == root {
 				m = p.holding(count, 7)
 			}
-			must(t, w.BcastBuf(buf(m, count), root))
+			must(t, w.Bufs().Bcast(buf(m, count), root))
 			p.check(t, "Bcast of "+p.name, m, n, 7)
 
 			out := p.mesh(size * count)
-			must(t, w.AllgatherBuf(buf(p.holding(count, n*me), count), buf(out, size*count)))
+			must(t, w.Bufs().Allgather(buf(p.holding(count, n*me), count), buf(out, size*count)))
 			p.check(t, "Allgather of "+p.name, out, n*size, 0)
 
 			out = p.mesh(size * count)
@@ -225,16 +225,16 @@ func checkStridedCollectives(t *mpitest.T, w *mpi.Comm) {
 				out = p.holding(size*count, 3)
 			}
 			in := p.mesh(count)
-			must(t, w.ScatterBuf(buf(out, size*count), buf(in, count), root))
+			must(t, w.Bufs().Scatter(buf(out, size*count), buf(in, count), root))
 			p.check(t, "Scatter of "+p.name, in, n, 3+n*me)
 
 			// Sums of i + n*rank over the ranks.
 			total := n * size * (size - 1) / 2
 			out, in = p.mesh(count), p.holding(count, n*me)
-			must(t, w.AllreduceBuf(buf(in, count), buf(out, count), mpi.Max))
+			must(t, w.Bufs().Allreduce(buf(in, count), buf(out, count), mpi.Max))
 			p.check(t, "Allreduce of "+p.name, out, n, n*(size-1))
 			p.check(t, "what Allreduce sends", in, n, n*me)
-			must(t, w.AllreduceBuf(buf(in, count), buf(in, count), mpi.Max))
+			must(t, w.Bufs().Allreduce(buf(in, count), buf(in, count), mpi.Max))
 			p.check(t, "Allreduce in place of "+p.name, in, n, n*(size-1))
 
 			ones := p.holding(count, 0)
@@ -242,7 +242,7 @@ func checkStridedCollectives(t *mpitest.T, w *mpi.Comm) {
 				ones[p.place(k)] = float64(n * me)
 			}
 			out = p.mesh(count)
-			must(t, w.ReduceBuf(buf(ones, count), buf(out, count), mpi.Sum, root))
+			must(t, w.Bufs().Reduce(buf(ones, count), buf(out, count), mpi.Sum, root))
 			if me == root {
 				for k := range n {
 					out[p.place(k)] += float64(k)
@@ -253,7 +253,7 @@ func checkStridedCollectives(t *mpitest.T, w *mpi.Comm) {
 			}
 
 			out = p.mesh(count)
-			must(t, w.ExscanBuf(buf(p.holding(count, n*me), count), buf(out, count), mpi.Max))
+			must(t, w.Bufs().Exscan(buf(p.holding(count, n*me), count), buf(out, count), mpi.Max))
 			if me > 0 {
 				p.check(t, "Exscan of "+p.name, out, n, n*(me-1))
 			} else {
@@ -270,8 +270,8 @@ func TestStridedAllocations(t *testing.T) {
 			for _, count := range []int{1, 50, 10_000} {
 				out, in := mpi.BufAs(p.dt, p.mesh(count), count), mpi.BufAs(p.dt, p.mesh(count), count)
 				round := func() {
-					r := w.IrecvBuf(in, 0, 1)
-					must(t, w.SendBuf(out, 0, 1))
+					r := w.Bufs().Irecv(in, 0, 1)
+					must(t, w.Bufs().Send(out, 0, 1))
 					_, err := r.Wait()
 					must(t, err)
 				}

@@ -181,29 +181,29 @@ var textureCases = []struct {
 		if d.me == d.root {
 			b.fill(d.from(d.root))
 		}
-		return b.check(d.w.BcastBuf(b.buf(), d.root), d.from(d.root))
+		return b.check(d.w.Bufs().Bcast(b.buf(), d.root), d.from(d.root))
 	}},
 	{"Gatherv", func(d *deal) error {
 		displs, total := d.spread(d.counts)
 		out := newLaid(d.out, d.atRoot(total))
-		err := d.w.GathervBuf(d.mine(d.counts[d.me]).buf(), out.buf(), d.counts, displs, d.root)
+		err := d.w.Bufs().Gatherv(d.mine(d.counts[d.me]).buf(), out.buf(), d.counts, displs, d.root)
 		return out.check(err, d.blocks(d.counts, displs, func(q, i int) int64 { return d.from(q)(i) }))
 	}},
 	{"Scatter", func(d *deal) error {
 		out := newLaid(d.out, d.n)
-		err := d.w.ScatterBuf(d.mine(d.atRoot(d.n*d.size)).buf(), out.buf(), d.root)
+		err := d.w.Bufs().Scatter(d.mine(d.atRoot(d.n*d.size)).buf(), out.buf(), d.root)
 		return out.check(err, func(i int) int64 { return d.from(d.root)(d.me*d.n*d.k + i) })
 	}},
 	{"Allgatherv", func(d *deal) error {
 		displs, total := d.spread(d.counts)
 		out := newLaid(d.out, total)
-		err := d.w.AllgathervBuf(d.mine(d.counts[d.me]).buf(), out.buf(), d.counts, displs)
+		err := d.w.Bufs().Allgatherv(d.mine(d.counts[d.me]).buf(), out.buf(), d.counts, displs)
 		return out.check(err, d.blocks(d.counts, displs, func(q, i int) int64 { return d.from(q)(i) }))
 	}},
 	{"Alltoall", func(d *deal) error {
 		out := newLaid(d.out, d.n*d.size)
 		block := d.n * d.k
-		err := d.w.AlltoallBuf(d.mine(d.n*d.size).buf(), out.buf())
+		err := d.w.Bufs().Alltoall(d.mine(d.n*d.size).buf(), out.buf())
 		return out.check(err, func(i int) int64 { return d.from(i / block)(d.me*block + i%block) })
 	}},
 	{"Alltoallv", func(d *deal) error {
@@ -216,12 +216,12 @@ var textureCases = []struct {
 		in := newLaid(d.in, sendTotal)
 		in.fill(d.blocks(send, sendAt, func(q, i int) int64 { return d.from(d.me*d.size + q)(i) }))
 		out := newLaid(d.out, recvTotal)
-		err := d.w.AlltoallvBuf(in.buf(), send, sendAt, out.buf(), recv, recvAt)
+		err := d.w.Bufs().Alltoallv(in.buf(), send, sendAt, out.buf(), recv, recvAt)
 		return out.check(err, d.blocks(recv, recvAt, func(q, i int) int64 { return d.from(q*d.size + d.me)(i) }))
 	}},
 	{"Allreduce", func(d *deal) error {
 		out := newLaid(d.out, d.n)
-		return out.check(d.w.AllreduceBuf(d.mine(d.n).buf(), out.buf(), mpi.Sum), func(i int) (sum int64) {
+		return out.check(d.w.Bufs().Allreduce(d.mine(d.n).buf(), out.buf(), mpi.Sum), func(i int) (sum int64) {
 			for q := range d.size {
 				sum += d.from(q)(i)
 			}
@@ -230,15 +230,15 @@ var textureCases = []struct {
 	}},
 	{"Reduce", func(d *deal) error {
 		out := newLaid(d.out, d.atRoot(d.n))
-		return out.check(d.w.ReduceBuf(d.mine(d.n).buf(), out.buf(), leftmost, d.root), d.from(0))
+		return out.check(d.w.Bufs().Reduce(d.mine(d.n).buf(), out.buf(), leftmost, d.root), d.from(0))
 	}},
 	{"Scan", func(d *deal) error {
 		out := newLaid(d.out, d.n)
-		return out.check(d.w.ScanBuf(d.mine(d.n).buf(), out.buf(), rightmost), d.from(d.me))
+		return out.check(d.w.Bufs().Scan(d.mine(d.n).buf(), out.buf(), rightmost), d.from(d.me))
 	}},
 	{"ReduceScatterBlock", func(d *deal) error {
 		out := newLaid(d.out, d.n)
-		err := d.w.ReduceScatterBlockBuf(d.mine(d.n*d.size).buf(), out.buf(), leftmost)
+		err := d.w.Bufs().ReduceScatterBlock(d.mine(d.n*d.size).buf(), out.buf(), leftmost)
 		return out.check(err, func(i int) int64 { return d.from(0)(d.me*d.n*d.k + i) })
 	}},
 }

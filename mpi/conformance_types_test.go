@@ -115,24 +115,24 @@ func (l *placement) holds(t *mpitest.T, m []float64, first, n int) {
 // receive another one.
 var exchanges = []func(w *mpi.Comm, send, recv mpi.Buf, peer int) (mpi.Status, error){
 	func(w *mpi.Comm, send, recv mpi.Buf, peer int) (mpi.Status, error) {
-		r := w.IrecvBuf(recv, peer, 1)
-		if err := w.SendBuf(send, peer, 1); err != nil {
+		r := w.Bufs().Irecv(recv, peer, 1)
+		if err := w.Bufs().Send(send, peer, 1); err != nil {
 			return mpi.Status{}, err
 		}
 		return r.Wait()
 	},
 	func(w *mpi.Comm, send, recv mpi.Buf, peer int) (mpi.Status, error) {
-		return received(w.IsendBuf(send, peer, 1), func() (mpi.Status, error) { return w.RecvBuf(recv, peer, 1) })
+		return received(w.Bufs().Isend(send, peer, 1), func() (mpi.Status, error) { return w.Bufs().Recv(recv, peer, 1) })
 	},
 	func(w *mpi.Comm, send, recv mpi.Buf, peer int) (mpi.Status, error) {
-		r := w.IrecvBuf(recv, peer, 1)
-		if err := w.SsendBuf(send, peer, 1); err != nil {
+		r := w.Bufs().Irecv(recv, peer, 1)
+		if err := w.Bufs().Ssend(send, peer, 1); err != nil {
 			return mpi.Status{}, err
 		}
 		return r.Wait()
 	},
 	func(w *mpi.Comm, send, recv mpi.Buf, peer int) (mpi.Status, error) {
-		return received(w.IssendBuf(send, peer, 1), func() (mpi.Status, error) {
+		return received(w.Bufs().Issend(send, peer, 1), func() (mpi.Status, error) {
 			m, _, err := w.Mprobe(peer, 1)
 			if err != nil {
 				return mpi.Status{}, err
@@ -141,7 +141,7 @@ var exchanges = []func(w *mpi.Comm, send, recv mpi.Buf, peer int) (mpi.Status, e
 		})
 	},
 	func(w *mpi.Comm, send, recv mpi.Buf, peer int) (mpi.Status, error) {
-		return received(w.IbsendBuf(send, peer, 1), func() (mpi.Status, error) {
+		return received(w.Bufs().Ibsend(send, peer, 1), func() (mpi.Status, error) {
 			m, _, err := w.Mprobe(peer, 1)
 			if err != nil {
 				return mpi.Status{}, err
@@ -150,26 +150,26 @@ var exchanges = []func(w *mpi.Comm, send, recv mpi.Buf, peer int) (mpi.Status, e
 		})
 	},
 	func(w *mpi.Comm, send, recv mpi.Buf, peer int) (mpi.Status, error) {
-		first, second := w.IrecvBuf(recv, peer, 1), w.IrecvBuf(mpi.Buf{}, peer, 1)
+		first, second := w.Bufs().Irecv(recv, peer, 1), w.Bufs().Irecv(mpi.Buf{}, peer, 1)
 		if err := w.Barrier(); err != nil {
 			return mpi.Status{}, err
 		}
-		err := errors.Join(w.RsendBuf(send, peer, 1), waited(w.IrsendBuf(mpi.Buf{}, peer, 1)))
+		err := errors.Join(w.Bufs().Rsend(send, peer, 1), waited(w.Bufs().Irsend(mpi.Buf{}, peer, 1)))
 		_, empty := second.Wait()
 		st, err2 := first.Wait()
 		return st, errors.Join(err, empty, err2)
 	},
 	func(w *mpi.Comm, send, recv mpi.Buf, peer int) (mpi.Status, error) {
-		return w.SendrecvBuf(send, peer, 1, recv, peer, 1)
+		return w.Bufs().Sendrecv(send, peer, 1, recv, peer, 1)
 	},
 	func(w *mpi.Comm, send, recv mpi.Buf, peer int) (mpi.Status, error) {
-		return persistently(w.RecvInitBuf(recv, peer, 1), w.SendInitBuf(send, peer, 1))
+		return persistently(w.Bufs().RecvInit(recv, peer, 1), w.Bufs().SendInit(send, peer, 1))
 	},
 	func(w *mpi.Comm, send, recv mpi.Buf, peer int) (mpi.Status, error) {
-		return persistently(w.RecvInitBuf(recv, peer, 1), w.SsendInitBuf(send, peer, 1))
+		return persistently(w.Bufs().RecvInit(recv, peer, 1), w.Bufs().SsendInit(send, peer, 1))
 	},
 	func(w *mpi.Comm, send, recv mpi.Buf, peer int) (mpi.Status, error) {
-		return persistently(w.RecvInitBuf(recv, peer, 1), w.BsendInitBuf(send, peer, 1))
+		return persistently(w.Bufs().RecvInit(recv, peer, 1), w.Bufs().BsendInit(send, peer, 1))
 	},
 }
 
@@ -220,10 +220,10 @@ func checkDatatypes(t *mpitest.T, w *mpi.Comm) {
 			}
 			l.holds(t, in, n*peer, n)
 			l.holds(t, out, n*me, n)
-			_, err = w.SendrecvReplaceBuf(send, peer, 1, peer, 1)
+			_, err = w.Bufs().SendrecvReplace(send, peer, 1, peer, 1)
 			must(t, err)
 			l.holds(t, out, n*peer, n)
-			must(t, w.BcastBuf(send, 0))
+			must(t, w.Bufs().Bcast(send, 0))
 			l.holds(t, out, n, n) // rank 0 has what rank 1 had
 		}
 		checkTruncatedPlacement(t, w, n)
@@ -231,7 +231,7 @@ func checkDatatypes(t *mpitest.T, w *mpi.Comm) {
 	_, err := w.DetachBuffer()
 	must(t, err)
 	// The zero Buf is an empty message.
-	st, err := w.SendrecvBuf(mpi.Buf{}, peer, 3, mpi.Buf{}, peer, 3)
+	st, err := w.Bufs().Sendrecv(mpi.Buf{}, peer, 3, mpi.Buf{}, peer, 3)
 	must(t, err)
 	if st.Bytes != 0 {
 		t.Fatalf("%d bytes in an empty message", st.Bytes)
@@ -245,11 +245,11 @@ func checkTruncatedPlacement(t *mpitest.T, w *mpi.Comm, n int) {
 		long, short := placementOf(t, (k+1)%placements, n+4), placementOf(t, k, n)
 		if w.Rank() == 0 {
 			_, b := long.buf(t, 5)
-			must(t, w.SendBuf(b, 1, 2))
+			must(t, w.Bufs().Send(b, 1, 2))
 			continue
 		}
 		m, b := short.buf(t, -1)
-		_, err := w.RecvBuf(b, 0, 2)
+		_, err := w.Bufs().Recv(b, 0, 2)
 		wantError(t, err, mpi.ErrTruncate)
 		short.holds(t, m, 5, n)
 	}

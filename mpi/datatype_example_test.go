@@ -23,7 +23,7 @@ func ExampleTypeVector() {
 		}
 		in := make([]float64, rows)
 		r := mpi.Irecv(world, in, world.Rank(), 0)
-		if err := world.SendBuf(mpi.BufAt(column, matrix, 1, 1), world.Rank(), 0); err != nil {
+		if err := world.Bufs().Send(mpi.BufAt(column, matrix, 1, 1), world.Rank(), 0); err != nil {
 			return err
 		}
 		_, err = r.Wait()

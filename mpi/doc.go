@@ -50,7 +50,7 @@
 // Every rank of a communicator makes the same collective calls in the same
 // order. Each has three forms: Gather blocks, Igather returns a [Request],
 // GatherInit a [Persistent]; and each a form on [Buf] for derived datatypes:
-// comm.GatherBuf, IgatherBuf, GatherInitBuf. In place means that send starts
+// comm.Bufs().Gather, Igather, GatherInit. In place means that send starts
 // where its data would land in recv, so the same memory is given twice; nil is
 // nothing but an empty buffer. In an operation with a root the others pass nil
 // for what only the root uses. nil displacements: the blocks lie side by side.

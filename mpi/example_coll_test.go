@@ -157,7 +157,7 @@ func ExampleAllreduceInit() {
 }
 
 // A column of a matrix is broadcast into a row.
-func ExampleComm_BcastBuf() {
+func ExampleBufs_Bcast() {
 	mpi.Main(func(_ context.Context, world *mpi.Comm) error {
 		const rows, cols = 3, 4
 		column, err := mpi.TypeVector(rows, 1, cols, mpi.TypeOf[float64]())
@@ -171,7 +171,7 @@ func ExampleComm_BcastBuf() {
 			matrix[1], matrix[5], matrix[9] = 1, 2, 3
 			buf = mpi.BufAs(column, matrix[1:], 1)
 		}
-		if err := world.BcastBuf(buf, 0); err != nil {
+		if err := world.Bufs().Bcast(buf, 0); err != nil {
 			return err
 		}
 		fmt.Println(buf.Count(), "element of", buf.Bytes(), "bytes")

@@ -241,81 +241,81 @@ func (b *typed[T]) forms(c *mpi.Comm, e *testlab.Event) forms {
 		if b.shape.Root == testlab.RootMe {
 			buf = in
 		}
-		return forms{func() error { return c.BcastBuf(buf, root) },
-			func() mpi.Request { return c.IbcastBuf(buf, root) }, func() *mpi.Persistent { return c.BcastInitBuf(buf, root) }}
+		return forms{func() error { return c.Bufs().Bcast(buf, root) },
+			func() mpi.Request { return c.Bufs().Ibcast(buf, root) }, func() *mpi.Persistent { return c.Bufs().BcastInit(buf, root) }}
 	case testlab.Gather:
-		return forms{func() error { return c.GatherBuf(in, out, root) },
-			func() mpi.Request { return c.IgatherBuf(in, out, root) }, func() *mpi.Persistent { return c.GatherInitBuf(in, out, root) }}
+		return forms{func() error { return c.Bufs().Gather(in, out, root) },
+			func() mpi.Request { return c.Bufs().Igather(in, out, root) }, func() *mpi.Persistent { return c.Bufs().GatherInit(in, out, root) }}
 	case testlab.Gatherv:
-		return forms{func() error { return c.GathervBuf(in, out, rc, rd, root) },
-			func() mpi.Request { return c.IgathervBuf(in, out, rc, rd, root) },
-			func() *mpi.Persistent { return c.GathervInitBuf(in, out, rc, rd, root) }}
+		return forms{func() error { return c.Bufs().Gatherv(in, out, rc, rd, root) },
+			func() mpi.Request { return c.Bufs().Igatherv(in, out, rc, rd, root) },
+			func() *mpi.Persistent { return c.Bufs().GathervInit(in, out, rc, rd, root) }}
 	case testlab.Scatter:
-		return forms{func() error { return c.ScatterBuf(in, out, root) },
-			func() mpi.Request { return c.IscatterBuf(in, out, root) }, func() *mpi.Persistent { return c.ScatterInitBuf(in, out, root) }}
+		return forms{func() error { return c.Bufs().Scatter(in, out, root) },
+			func() mpi.Request { return c.Bufs().Iscatter(in, out, root) }, func() *mpi.Persistent { return c.Bufs().ScatterInit(in, out, root) }}
 	case testlab.Scatterv:
-		return forms{func() error { return c.ScattervBuf(in, sc, sd, out, root) },
-			func() mpi.Request { return c.IscattervBuf(in, sc, sd, out, root) },
-			func() *mpi.Persistent { return c.ScattervInitBuf(in, sc, sd, out, root) }}
+		return forms{func() error { return c.Bufs().Scatterv(in, sc, sd, out, root) },
+			func() mpi.Request { return c.Bufs().Iscatterv(in, sc, sd, out, root) },
+			func() *mpi.Persistent { return c.Bufs().ScattervInit(in, sc, sd, out, root) }}
 	case testlab.Allgather:
-		return forms{func() error { return c.AllgatherBuf(in, out) },
-			func() mpi.Request { return c.IallgatherBuf(in, out) }, func() *mpi.Persistent { return c.AllgatherInitBuf(in, out) }}
+		return forms{func() error { return c.Bufs().Allgather(in, out) },
+			func() mpi.Request { return c.Bufs().Iallgather(in, out) }, func() *mpi.Persistent { return c.Bufs().AllgatherInit(in, out) }}
 	case testlab.Allgatherv:
-		return forms{func() error { return c.AllgathervBuf(in, out, rc, rd) },
-			func() mpi.Request { return c.IallgathervBuf(in, out, rc, rd) },
-			func() *mpi.Persistent { return c.AllgathervInitBuf(in, out, rc, rd) }}
+		return forms{func() error { return c.Bufs().Allgatherv(in, out, rc, rd) },
+			func() mpi.Request { return c.Bufs().Iallgatherv(in, out, rc, rd) },
+			func() *mpi.Persistent { return c.Bufs().AllgathervInit(in, out, rc, rd) }}
 	case testlab.Alltoall:
-		return forms{func() error { return c.AlltoallBuf(in, out) },
-			func() mpi.Request { return c.IalltoallBuf(in, out) }, func() *mpi.Persistent { return c.AlltoallInitBuf(in, out) }}
+		return forms{func() error { return c.Bufs().Alltoall(in, out) },
+			func() mpi.Request { return c.Bufs().Ialltoall(in, out) }, func() *mpi.Persistent { return c.Bufs().AlltoallInit(in, out) }}
 	case testlab.Alltoallv:
-		return forms{func() error { return c.AlltoallvBuf(in, sc, sd, out, rc, rd) },
-			func() mpi.Request { return c.IalltoallvBuf(in, sc, sd, out, rc, rd) },
-			func() *mpi.Persistent { return c.AlltoallvInitBuf(in, sc, sd, out, rc, rd) }}
+		return forms{func() error { return c.Bufs().Alltoallv(in, sc, sd, out, rc, rd) },
+			func() mpi.Request { return c.Bufs().Ialltoallv(in, sc, sd, out, rc, rd) },
+			func() *mpi.Persistent { return c.Bufs().AlltoallvInit(in, sc, sd, out, rc, rd) }}
 	case testlab.Alltoallw:
 		ins, outs := b.send.blocks(b.shape.Send), b.recv.blocks(b.shape.Recv)
-		return forms{func() error { return c.Alltoallw(ins, outs) },
-			func() mpi.Request { return c.Ialltoallw(ins, outs) }, func() *mpi.Persistent { return c.AlltoallwInit(ins, outs) }}
+		return forms{func() error { return c.Bufs().Alltoallw(ins, outs) },
+			func() mpi.Request { return c.Bufs().Ialltoallw(ins, outs) }, func() *mpi.Persistent { return c.Bufs().AlltoallwInit(ins, outs) }}
 	case testlab.Reduce:
-		return forms{func() error { return c.ReduceBuf(in, out, op, root) },
-			func() mpi.Request { return c.IreduceBuf(in, out, op, root) }, func() *mpi.Persistent { return c.ReduceInitBuf(in, out, op, root) }}
+		return forms{func() error { return c.Bufs().Reduce(in, out, op, root) },
+			func() mpi.Request { return c.Bufs().Ireduce(in, out, op, root) }, func() *mpi.Persistent { return c.Bufs().ReduceInit(in, out, op, root) }}
 	case testlab.Allreduce:
-		return forms{func() error { return c.AllreduceBuf(in, out, op) },
-			func() mpi.Request { return c.IallreduceBuf(in, out, op) }, func() *mpi.Persistent { return c.AllreduceInitBuf(in, out, op) }}
+		return forms{func() error { return c.Bufs().Allreduce(in, out, op) },
+			func() mpi.Request { return c.Bufs().Iallreduce(in, out, op) }, func() *mpi.Persistent { return c.Bufs().AllreduceInit(in, out, op) }}
 	case testlab.ReduceScatterBlock:
-		return forms{func() error { return c.ReduceScatterBlockBuf(in, out, op) },
-			func() mpi.Request { return c.IreduceScatterBlockBuf(in, out, op) },
-			func() *mpi.Persistent { return c.ReduceScatterBlockInitBuf(in, out, op) }}
+		return forms{func() error { return c.Bufs().ReduceScatterBlock(in, out, op) },
+			func() mpi.Request { return c.Bufs().IreduceScatterBlock(in, out, op) },
+			func() *mpi.Persistent { return c.Bufs().ReduceScatterBlockInit(in, out, op) }}
 	case testlab.ReduceScatter:
-		return forms{func() error { return c.ReduceScatterBuf(in, out, sc, op) },
-			func() mpi.Request { return c.IreduceScatterBuf(in, out, sc, op) },
-			func() *mpi.Persistent { return c.ReduceScatterInitBuf(in, out, sc, op) }}
+		return forms{func() error { return c.Bufs().ReduceScatter(in, out, sc, op) },
+			func() mpi.Request { return c.Bufs().IreduceScatter(in, out, sc, op) },
+			func() *mpi.Persistent { return c.Bufs().ReduceScatterInit(in, out, sc, op) }}
 	case testlab.Scan:
-		return forms{func() error { return c.ScanBuf(in, out, op) },
-			func() mpi.Request { return c.IscanBuf(in, out, op) }, func() *mpi.Persistent { return c.ScanInitBuf(in, out, op) }}
+		return forms{func() error { return c.Bufs().Scan(in, out, op) },
+			func() mpi.Request { return c.Bufs().Iscan(in, out, op) }, func() *mpi.Persistent { return c.Bufs().ScanInit(in, out, op) }}
 	case testlab.Exscan:
-		return forms{func() error { return c.ExscanBuf(in, out, op) },
-			func() mpi.Request { return c.IexscanBuf(in, out, op) }, func() *mpi.Persistent { return c.ExscanInitBuf(in, out, op) }}
+		return forms{func() error { return c.Bufs().Exscan(in, out, op) },
+			func() mpi.Request { return c.Bufs().Iexscan(in, out, op) }, func() *mpi.Persistent { return c.Bufs().ExscanInit(in, out, op) }}
 	case testlab.NeighborAllgather:
-		return forms{func() error { return c.NeighborAllgatherBuf(in, out) },
-			func() mpi.Request { return c.IneighborAllgatherBuf(in, out) },
-			func() *mpi.Persistent { return c.NeighborAllgatherInitBuf(in, out) }}
+		return forms{func() error { return c.Bufs().NeighborAllgather(in, out) },
+			func() mpi.Request { return c.Bufs().IneighborAllgather(in, out) },
+			func() *mpi.Persistent { return c.Bufs().NeighborAllgatherInit(in, out) }}
 	case testlab.NeighborAllgatherv:
-		return forms{func() error { return c.NeighborAllgathervBuf(in, out, rc, rd) },
-			func() mpi.Request { return c.IneighborAllgathervBuf(in, out, rc, rd) },
-			func() *mpi.Persistent { return c.NeighborAllgathervInitBuf(in, out, rc, rd) }}
+		return forms{func() error { return c.Bufs().NeighborAllgatherv(in, out, rc, rd) },
+			func() mpi.Request { return c.Bufs().IneighborAllgatherv(in, out, rc, rd) },
+			func() *mpi.Persistent { return c.Bufs().NeighborAllgathervInit(in, out, rc, rd) }}
 	case testlab.NeighborAlltoall:
-		return forms{func() error { return c.NeighborAlltoallBuf(in, out) },
-			func() mpi.Request { return c.IneighborAlltoallBuf(in, out) },
-			func() *mpi.Persistent { return c.NeighborAlltoallInitBuf(in, out) }}
+		return forms{func() error { return c.Bufs().NeighborAlltoall(in, out) },
+			func() mpi.Request { return c.Bufs().IneighborAlltoall(in, out) },
+			func() *mpi.Persistent { return c.Bufs().NeighborAlltoallInit(in, out) }}
 	case testlab.NeighborAlltoallv:
-		return forms{func() error { return c.NeighborAlltoallvBuf(in, sc, sd, out, rc, rd) },
-			func() mpi.Request { return c.IneighborAlltoallvBuf(in, sc, sd, out, rc, rd) },
-			func() *mpi.Persistent { return c.NeighborAlltoallvInitBuf(in, sc, sd, out, rc, rd) }}
+		return forms{func() error { return c.Bufs().NeighborAlltoallv(in, sc, sd, out, rc, rd) },
+			func() mpi.Request { return c.Bufs().IneighborAlltoallv(in, sc, sd, out, rc, rd) },
+			func() *mpi.Persistent { return c.Bufs().NeighborAlltoallvInit(in, sc, sd, out, rc, rd) }}
 	case testlab.NeighborAlltoallw:
 		ins, outs := b.send.blocks(b.shape.Send), b.recv.blocks(b.shape.Recv)
-		return forms{func() error { return c.NeighborAlltoallw(ins, outs) },
-			func() mpi.Request { return c.IneighborAlltoallw(ins, outs) },
-			func() *mpi.Persistent { return c.NeighborAlltoallwInit(ins, outs) }}
+		return forms{func() error { return c.Bufs().NeighborAlltoallw(ins, outs) },
+			func() mpi.Request { return c.Bufs().IneighborAlltoallw(ins, outs) },
+			func() *mpi.Persistent { return c.Bufs().NeighborAlltoallwInit(ins, outs) }}
 	}
 	panic("unknown collective")
 }

@@ -52,8 +52,8 @@ func exchangeStrided(with int) func(w *mpi.Comm) error {
 		if err != nil {
 			return err
 		}
-		in := w.IrecvBuf(mpi.BufAs(dt, make([]int64, 3*n), 1), with, 1)
-		err = w.SendBuf(mpi.BufAs(dt, make([]int64, 3*n), 1), with, 1)
+		in := w.Bufs().Irecv(mpi.BufAs(dt, make([]int64, 3*n), 1), with, 1)
+		err = w.Bufs().Send(mpi.BufAs(dt, make([]int64, 3*n), 1), with, 1)
 		if _, inErr := in.Wait(); err == nil {
 			err = inErr
 		}

@@ -34,7 +34,7 @@ func TestStridedMessagesInQueue(t *testing.T) {
 				for i := range count {
 					wide[2*i] = int64(round<<40 | to<<20 | i)
 				}
-				reqs = append(reqs, w.IsendBuf(mpi.BufAs(every2nd, wide, count), to, round))
+				reqs = append(reqs, w.Bufs().Isend(mpi.BufAs(every2nd, wide, count), to, round))
 			}
 			must(t, mpi.Waitall(reqs))
 		}

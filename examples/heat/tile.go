@@ -72,7 +72,7 @@ func (t *tile) exchange(grid *mpi.Comm, heat []float64) (*mpi.Persistent, error)
 	part := func(dt mpi.Datatype, i, j int) mpi.Buf { return mpi.BufAt(dt, heat, t.at(i, j), 1) }
 	send := []mpi.Buf{part(row, 0, 0), part(row, t.rows-1, 0), part(col, 0, 0), part(col, 0, t.cols-1)}
 	recv := []mpi.Buf{part(row, -1, 0), part(row, t.rows, 0), part(col, 0, -1), part(col, 0, t.cols)}
-	return grid.NeighborAlltoallwInit(send, recv), nil
+	return grid.Bufs().NeighborAlltoallwInit(send, recv), nil
 }
 
 // step lets heat flow once. The points inside need nothing of the neighbors,
