@@ -14,9 +14,6 @@ import (
 func TestHotStart(t *testing.T) {
 	for _, answered := range []bool{false, true} {
 		g := shapeFor(defaultRing)
-		if err != nil {
-			t.Fatal(err)
-		}
 		o := newOutRing(make([]byte, g.bytes()), g)
 		o.head, o.back = &headWords{}, &inRing{seq: 1}
 		payload := make([]byte, 1<<10)
@@ -46,9 +43,6 @@ func TestHotExchange(t *testing.T) {
 	for _, n := range []int{100, 3000, 4096, 8000, hotBytes} {
 		for late := range 3 {
 			g := shapeFor(defaultRing)
-			if err != nil {
-				t.Fatal(err)
-			}
 			o := newOutRing(make([]byte, g.bytes()), g)
 			o.head, o.back = &headWords{}, &inRing{seq: 1}
 			ends := make([]uint32, late+1)
