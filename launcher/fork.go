@@ -42,6 +42,7 @@ type spec struct {
 	dir   string
 	files [3]int
 	cpus  *unix.CPUSet // nil: those of gompirun
+	bound bool         // cpus are an order of the user, not only a good place
 }
 
 // fork starts a process in a process group of its own; it dies with gompirun.
@@ -50,14 +51,14 @@ type spec struct {
 // in the child (package syscall sees to it).
 func fork(s *spec) (pid, pidfd int, err error) {
 	if s.cpus != nil {
-		var own unix.CPUSet
-		if err := unix.SchedGetaffinity(0, &own); err != nil {
-			return 0, -1, fmt.Errorf("sched_getaffinity: %w", err)
+		undo, err := moveTo(s.cpus)
+		if err != nil {
+			if s.bound {
+				return 0, -1, &startError{exitFailure, fmt.Errorf("--bind: %w", err)}
+			}
+			s.cpus = nil
 		}
-		if err := unix.SchedSetaffinity(0, s.cpus); err != nil {
-			return 0, -1, fmt.Errorf("sched_setaffinity: %w", err)
-		}
-		defer unix.SchedSetaffinity(0, &own)
+		defer undo()
 	}
 	pidfd = -1
 	pid, err = syscall.ForkExec(s.path, s.argv, &syscall.ProcAttr{
@@ -79,4 +80,16 @@ func fork(s *spec) (pid, pidfd int, err error) {
 		return 0, -1, fmt.Errorf("this kernel has no pidfd (Linux 5.4 is needed)")
 	}
 	return pid, pidfd, nil
+}
+
+// moveTo binds this thread, for the child to inherit it. undo is never nil.
+func moveTo(cpus *unix.CPUSet) (undo func(), err error) {
+	var own unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &own); err != nil {
+		return func() {}, fmt.Errorf("sched_getaffinity: %w", err)
+	}
+	if err := unix.SchedSetaffinity(0, cpus); err != nil {
+		return func() {}, fmt.Errorf("sched_setaffinity: %w", err)
+	}
+	return func() { _ = unix.SchedSetaffinity(0, &own) }, nil
 }

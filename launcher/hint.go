@@ -17,7 +17,7 @@ func hinted(err error) error {
 	}{
 		{unix.EMFILE, "ulimit -n; gompirun needs six descriptors for each process"},
 		{unix.EAGAIN, "ulimit -u, or pids.max of the cgroup"},
-		{unix.EFBIG, "ulimit -f; shared memory counts as a file"},
+		{unix.EFBIG, "ulimit -f; the shared memory of each process counts as a file"},
 	} {
 		if errors.Is(err, h.errno) {
 			return fmt.Errorf("%w (see %s)", err, h.hint)

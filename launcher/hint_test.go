@@ -36,3 +36,23 @@ func TestTooFewDescriptors(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// A limit on the size of files bounds the memory that a process shares; only
+// one that leaves none is an error.
+func TestFileSizeLimit(t *testing.T) {
+	limited := func(bytes string) result {
+		cmd := command(t, "-np", "2", "RANK", "good")
+		cmd.Args = append([]string{"prlimit", "--fsize=" + bytes}, append([]string{cmd.Path}, cmd.Args[1:]...)...)
+		var err error
+		if cmd.Path, err = exec.LookPath("prlimit"); err != nil {
+			t.Skip(err)
+		}
+		return finish(t, cmd)
+	}
+	if r := limited("100000000"); r.status != 0 || r.stderr != "" {
+		t.Errorf("%+v", r)
+	}
+	if r := limited("1000000"); r.status != 1 || !strings.Contains(r.stderr, "ulimit -f") || strings.Count(r.stderr, "\n") != 1 {
+		t.Errorf("%+v", r)
+	}
+}

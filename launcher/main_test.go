@@ -27,6 +27,7 @@ import (
 //
 //	test gompirun ARGS...
 //	test rank WHAT ARGS...
+//	test deny ARGS...
 func TestMain(m *testing.M) {
 	args := os.Args[1:]
 	switch {
@@ -36,6 +37,8 @@ func TestMain(m *testing.M) {
 		os.Exit(Main(args[1:]))
 	case len(args) > 1 && args[0] == "rank":
 		os.Exit(rank(args[1], args[2:]))
+	case len(args) > 0 && args[0] == "deny":
+		os.Exit(deny(args[1:]))
 	}
 	os.Exit(m.Run())
 }

@@ -249,6 +249,9 @@ func (v *flagValues) section(o *options) error {
 	if len(a.argv) == 0 {
 		return usagef("no program given")
 	}
+	if a.argv[0] == "" {
+		return usagef("the program's name is empty (a shell variable that is not set?)")
+	}
 	if v.set.Changed("np") && a.np < 1 {
 		return usagef("-np %d: at least 1 process is needed", a.np)
 	}

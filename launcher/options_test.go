@@ -93,6 +93,9 @@ func TestParseRefuses(t *testing.T) {
 			t.Errorf("%q: %v is no usage error", args, err)
 		}
 	}
+	if _, err := parse([]string{"-np", "2", ""}, noEnv); !isUsage(err) || !strings.Contains(err.Error(), "name is empty") {
+		t.Errorf("an empty name: %v", err)
+	}
 	if o, err := parse([]string{"--hostfile", hostfile, "p"}, noEnv); err != nil || o.ranks() != 2 {
 		t.Errorf("slots of the host file: %+v, %v", o, err)
 	}
@@ -186,8 +189,8 @@ func TestParseHostfile(t *testing.T) {
 func TestLookup(t *testing.T) {
 	dir := t.TempDir()
 	bin := filepath.Join(dir, "bin")
-	for name, mode := range map[string]os.FileMode{"bin/onpath": 0o755, "bin/dull": 0o644, "here": 0o755, "bin/both": 0o755, "both": 0o755} {
-		os.MkdirAll(bin, 0o755)
+	for name, mode := range map[string]os.FileMode{"main.go": 0o644, "src/main.go": 0o644, "bin/onpath": 0o755, "bin/dull": 0o644, "here": 0o755, "bin/both": 0o755, "both": 0o755} {
+		os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755)
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"), mode); err != nil {
 			t.Fatal(err)
 		}
@@ -214,6 +217,17 @@ func TestLookup(t *testing.T) {
 		var se *startError
 		if c.status == 0 && (err != nil || got != c.want) || c.status != 0 && (!errors.As(err, &se) || se.status != c.status) {
 			t.Errorf("lookup(%q) = %q, %v; want %q, status %d", c.name, got, err, c.want, c.status)
+		}
+	}
+	for name, want := range map[string]string{
+		"main.go": dir + "/main.go: it is not executable; it is Go source: build it, or run gompirun [flags] go run main.go",
+		".":       dir + ": it is a directory; it is Go source: build it, or run gompirun [flags] go run .",
+		"src":     dir + "/src: it is a directory; it is Go source: build it, or run gompirun [flags] go run ./src",
+		"./src":   "go run ./src",
+		"bin":     dir + "/bin: it is a directory",
+	} {
+		if _, err := lookup(name, dir, bin); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("lookup(%q): %v, want %s", name, err, want)
 		}
 	}
 	if _, err := lookup("here", filepath.Join(dir, "gone"), bin); err == nil {

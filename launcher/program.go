@@ -52,7 +52,7 @@ func lookup(name, wdir, searchPath string) (string, error) {
 		return filepath.Join(dir, name)
 	}
 	var dirs []string
-	if !strings.Contains(name, "/") {
+	if !strings.Contains(name, "/") && name != "." && name != ".." {
 		dirs = filepath.SplitList(searchPath)
 	}
 	var denied error
@@ -63,7 +63,7 @@ func lookup(name, wdir, searchPath string) (string, error) {
 			return file, nil
 		}
 		if denied == nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR) {
-			denied = fmt.Errorf("cannot run %s: %w", file, err)
+			denied = fmt.Errorf("cannot run %s: %w%s", file, err, fromSource(name, file))
 		}
 	}
 	switch {
@@ -73,6 +73,22 @@ func lookup(name, wdir, searchPath string) (string, error) {
 		return "", &startError{exitNotFound, fmt.Errorf("no such program: %s", in(wdir))}
 	}
 	return "", &startError{exitNotFound, fmt.Errorf("no such program: %s is neither on the PATH nor in %s", name, wdir)}
+}
+
+// fromSource says how to run what is a Go program, but not a built one.
+func fromSource(name, file string) string {
+	is := strings.HasSuffix(file, ".go")
+	if !is {
+		found, _ := filepath.Glob(filepath.Join(file, "*.go"))
+		is = len(found) > 0
+		if is && !filepath.IsAbs(name) && !strings.HasPrefix(name, ".") {
+			name = "./" + name
+		}
+	}
+	if !is {
+		return ""
+	}
+	return fmt.Sprintf("; it is Go source: build it, or run gompirun [flags] go run %s", name)
 }
 
 func executable(file string) error {

@@ -30,7 +30,7 @@ func (h *head) letGoLater(procs []*proc) {
 	time.AfterFunc(letGoAfter+time.Duration(len(procs))*letGoEach, func() {
 		h.post(func() {
 			for _, p := range procs {
-				if !p.exited {
+				if !p.exited && p.cpus != nil {
 					letGo(p.pid, p.cpus.set(), all)
 				}
 			}

@@ -100,7 +100,7 @@ func (h *head) start(procs []*proc) error {
 				return err
 			}
 		}
-		specs[i] = &spec{path: path, argv: p.Argv, dir: p.app.wdir, cpus: p.cpus.set()}
+		specs[i] = &spec{path: path, argv: p.Argv, dir: p.app.wdir, cpus: p.cpus.set(), bound: h.o.bind != ""}
 		specs[i].env = append(env[:len(env):len(env)], control.EnvAddr+"="+h.server.Addr(), control.EnvToken+"="+p.Token)
 		h.procs.add(p)
 	}
@@ -131,6 +131,9 @@ func (h *head) startOne(p *proc, s *spec) error {
 		return cannotExec(p, s.path, err)
 	}
 	h.procs.started(p, pid)
+	if s.cpus == nil {
+		p.cpus = nil
+	}
 	h.guard.add(pid)
 	h.server.Started(p.Proc, pid)
 	if h.o.verbose {
@@ -150,7 +153,9 @@ func orOwn(maxProcs int) string {
 // cannotExec adds names to an error of fork and gives it an exit status.
 func cannotExec(p *proc, path string, err error) error {
 	text := fmt.Errorf("cannot start %s: %s: %w", p.name(), path, err)
-	switch {
+	switch se := (*startError)(nil); {
+	case errors.As(err, &se):
+		return &startError{se.status, text}
 	case errors.Is(err, unix.ENOEXEC):
 		return &startError{exitNotRunable, fmt.Errorf("%w (no program for this machine, or a script without #!)", text)}
 	case errors.Is(err, fs.ErrPermission):

@@ -53,6 +53,12 @@ type answer struct {
 // caller owns Welcome's descriptors. A refusal is an ErrRefused or ErrEnding
 // with the head's words.
 func Dial(addr, token string) (*Client, *Welcome, error) {
+	for _, v := range [...][3]string{{addr, EnvAddr, EnvToken}, {token, EnvToken, EnvAddr}} {
+		if v[0] == "" {
+			return nil, nil, fmt.Errorf("join job: %s is set in the environment, but %s is not: gompirun sets both, "+
+				"and something between it and this program has removed one", v[2], v[1])
+		}
+	}
 	var m helloMsg
 	raw, err := hex.DecodeString(token)
 	if err != nil || len(raw) != tokenBytes {

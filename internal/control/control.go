@@ -35,10 +35,12 @@ const (
 )
 
 // FromEnv returns the address and the token in the environment; ok is false
-// if the process was not started by gompirun.
+// if the process was not started by gompirun. If one of the two is missing ok
+// is true, and Dial says so: a process that means to be part of a job must not
+// run as if it were alone.
 func FromEnv() (addr, token string, ok bool) {
 	addr, token = os.Getenv(EnvAddr), os.Getenv(EnvToken)
-	return addr, token, addr != "" && token != ""
+	return addr, token, addr != "" || token != ""
 }
 
 // Address is the abstract socket of a job's agent; "@" stands for the leading

@@ -426,3 +426,25 @@ func BenchmarkRoundTrip(b *testing.B) {
 		}
 	}
 }
+
+// A process that has only half of what gompirun set is told so; it does not
+// take itself for one without a job.
+func TestHalfAnEnvironment(t *testing.T) {
+	for _, c := range [][2]string{{EnvAddr, EnvToken}, {EnvToken, EnvAddr}} {
+		t.Setenv(c[0], "@gompi-0000000000000001")
+		t.Setenv(c[1], "")
+		addr, token, ok := FromEnv()
+		if !ok {
+			t.Errorf("only %s set: no job", c[0])
+		}
+		want := c[0] + " is set in the environment, but " + c[1] + " is not"
+		if _, _, err := Dial(addr, token); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Dial: %v, want %s", err, want)
+		}
+	}
+	t.Setenv(EnvToken, "")
+	t.Setenv(EnvAddr, "")
+	if _, _, ok := FromEnv(); ok {
+		t.Error("a job without any variable")
+	}
+}

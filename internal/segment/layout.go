@@ -35,6 +35,9 @@ const (
 	InitialBytes = 64 << 10
 
 	// SpanBytes is the address space of the file; pages are reserved as they
-	// are given out. It holds the windows of remote memory, too.
+	// are given out. It holds the windows of remote memory, too. Under a limit
+	// on the size of files (ulimit -f) it is that limit, if not less than
+	// leastSpan.
 	SpanBytes = 1 << 42
+	leastSpan = 16 << 20
 )

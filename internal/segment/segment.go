@@ -57,8 +57,12 @@ func memfd() (int, error) {
 }
 
 func initialise(fd int) error {
-	if err := unix.Ftruncate(fd, SpanBytes); err != nil {
-		return fmt.Errorf("size shared segment to %d bytes: %w", int64(SpanBytes), err)
+	span, err := spanAllowed()
+	if err != nil {
+		return err
+	}
+	if err := unix.Ftruncate(fd, span); err != nil {
+		return fmt.Errorf("size shared segment to %d bytes: %w", span, err)
 	}
 	if err := reserve(fd, 0, InitialBytes); err != nil {
 		return err
@@ -66,7 +70,7 @@ func initialise(fd int) error {
 	var head [HeadShm]byte
 	binary.LittleEndian.PutUint64(head[OffMagic:], Magic)
 	binary.LittleEndian.PutUint64(head[OffVersion:], Version)
-	binary.LittleEndian.PutUint64(head[OffSize:], SpanBytes)
+	binary.LittleEndian.PutUint64(head[OffSize:], uint64(span))
 	if n, err := unix.Pwrite(fd, head[:], 0); err != nil || n != len(head) {
 		return fmt.Errorf("write head of shared segment: %d of %d bytes: %w", n, len(head), err)
 	}
@@ -86,22 +90,44 @@ func Check(fd int) error {
 	if have&seals != seals {
 		return fmt.Errorf("shared segment has seals %#x, needs %#x", have, seals)
 	}
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return fmt.Errorf("look at shared segment: %w", err)
+	span, err := Span(fd)
+	if err != nil {
+		return err
 	}
-	if st.Size != SpanBytes {
-		return fmt.Errorf("shared segment has %d bytes, needs %d", st.Size, int64(SpanBytes))
+	if span < leastSpan || span > SpanBytes {
+		return fmt.Errorf("shared segment has %d bytes, needs %d to %d", span, int64(leastSpan), int64(SpanBytes))
 	}
 	var head [HeadShm]byte
 	if n, err := unix.Pread(fd, head[:], 0); err != nil || n != len(head) {
 		return fmt.Errorf("read head of shared segment: %d of %d bytes: %w", n, len(head), err)
 	}
 	le := binary.LittleEndian
-	if m, v, s := le.Uint64(head[OffMagic:]), le.Uint64(head[OffVersion:]), le.Uint64(head[OffSize:]); m != Magic || v != Version || s != SpanBytes {
-		return fmt.Errorf("shared segment has magic %#x, version %d, size %d; needs %#x, %d, %d", m, v, s, uint64(Magic), Version, int64(SpanBytes))
+	if m, v, s := le.Uint64(head[OffMagic:]), le.Uint64(head[OffVersion:]), le.Uint64(head[OffSize:]); m != Magic || v != Version || s != uint64(span) {
+		return fmt.Errorf("shared segment has magic %#x, version %d, size %d; needs %#x, %d, %d", m, v, s, uint64(Magic), Version, span)
 	}
 	return nil
+}
+
+// Span is the address space of a segment in bytes, which never changes.
+func Span(fd int) (int64, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return 0, fmt.Errorf("look at shared segment: %w", err)
+	}
+	return st.Size, nil
+}
+
+// spanAllowed is the address space for a new segment. The kernel asks the limit
+// only when it grows, of the process that does it.
+func spanAllowed() (int64, error) {
+	var l unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &l); err != nil || l.Cur >= SpanBytes {
+		return SpanBytes, nil
+	}
+	if l.Cur < leastSpan {
+		return 0, fmt.Errorf("size shared segment to %d bytes of at least %d: %w", l.Cur, int64(leastSpan), unix.EFBIG)
+	}
+	return int64(l.Cur) &^ int64(os.Getpagesize()-1), nil
 }
 
 // Map maps n bytes from off, a multiple of the page size. Bytes that nobody
@@ -113,6 +139,11 @@ func Map(fd int, off, n int64, write bool) ([]byte, error) {
 	}
 	if off%int64(os.Getpagesize()) != 0 {
 		return nil, fmt.Errorf("map shared segment: offset %d is not on a page", off)
+	}
+	if span, err := Span(fd); err != nil {
+		return nil, err
+	} else if off > span-n {
+		return nil, fmt.Errorf("map shared segment: %d bytes at %d are not inside its %d bytes", n, off, span)
 	}
 	prot := unix.PROT_READ
 	if write {

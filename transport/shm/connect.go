@@ -77,9 +77,13 @@ func (t *Transport) makeLane(fd int, head *headWords) (outRing, error) {
 		return outRing{}, fmt.Errorf("directory of %d connections is full: %w", dirCap, transport.ErrUnavailable)
 	}
 	n := g.bytes()
-	at, ok := claimBytes(&head.bump, uint64(n), lanesBytes)
+	span, err := segment.Span(fd)
+	if err != nil {
+		return outRing{}, err
+	}
+	at, ok := claimBytes(&head.bump, uint64(n), uint64(max(0, span-lanes)))
 	if !ok || at%pageBytes != 0 {
-		return outRing{}, fmt.Errorf("no room for %d bytes after %d of %d: %w", n, at, int64(lanesBytes), transport.ErrUnavailable)
+		return outRing{}, fmt.Errorf("no room for %d bytes after %d of %d: %w", n, at, span-lanes, transport.ErrUnavailable)
 	}
 	off := int64(lanes) + int64(at)
 	entryOff := int64(dirBase) + int64(i)*entryBytes

@@ -20,8 +20,7 @@ const (
 	entryBytes = lineBytes
 	dirBytes   = dirCap * entryBytes
 
-	lanes      = dirBase + dirBytes // first byte given out
-	lanesBytes = segment.SpanBytes - lanes
+	lanes = dirBase + dirBytes // first byte given out, to the end of the segment
 
 	// A lane is a page of shared words, the slots, and the data ring.
 	laneSlots = pageBytes

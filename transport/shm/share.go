@@ -12,7 +12,8 @@ import (
 
 var _ transport.Sharer = (*Transport)(nil)
 
-// laneRoom is address space that stays for the lanes of peers to come.
+// laneRoom is address space that stays for the lanes of peers to come; half of
+// a small segment.
 const laneRoom = 4 << 30
 
 // wholePages rounds up.
@@ -21,7 +22,7 @@ func wholePages(n int) int64 { return (int64(n) + pageBytes - 1) &^ (pageBytes -
 // Share gives out memory of this process's segment. Address space that Unshare
 // took back is used again, so that it does not run out.
 func (t *Transport) Share(n int) (mem []byte, place uint64, err error) {
-	if n <= 0 || int64(n) > lanesBytes {
+	if n <= 0 || int64(n) > segment.SpanBytes {
 		return nil, 0, fmt.Errorf("shm: %d bytes cannot be shared", n)
 	}
 	size := wholePages(n)
@@ -29,9 +30,11 @@ func (t *Transport) Share(n int) (mem []byte, place uint64, err error) {
 	off, ok := t.spans.Take(size)
 	t.spansMu.Unlock()
 	if !ok {
-		at, ok := claimBytes(&t.own.bump, uint64(size), lanesBytes-laneRoom)
+		room := uint64(t.span - lanes)
+		room -= min(laneRoom, room/2)
+		at, ok := claimBytes(&t.own.bump, uint64(size), room)
 		if !ok || at%pageBytes != 0 {
-			return nil, 0, fmt.Errorf("shm: no room for %d bytes after %d of %d: %w", size, at, int64(lanesBytes-laneRoom), transport.ErrUnavailable)
+			return nil, 0, fmt.Errorf("shm: no room for %d bytes after %d of %d: %w", size, at, room, transport.ErrUnavailable)
 		}
 		off = lanes + int64(at)
 	}
@@ -70,7 +73,7 @@ func (t *Transport) Join(c wire.Contact, place uint64, n int) (mem []byte, err e
 	if !c.SameHost || c.Segment < 0 {
 		return nil, fmt.Errorf("shm: process %v gave no segment: %w", c.Proc, transport.ErrUnreachable)
 	}
-	if n <= 0 || int64(n) > lanesBytes || place < lanes || place%pageBytes != 0 || place > uint64(segment.SpanBytes-wholePages(n)) {
+	if n <= 0 || int64(n) > segment.SpanBytes || place < lanes || place%pageBytes != 0 || place > uint64(segment.SpanBytes-wholePages(n)) {
 		return nil, fmt.Errorf("shm: %d bytes at %#x of process %v's segment: %w", n, place, c.Proc, transport.ErrProtocol)
 	}
 	if err := segment.Check(c.Segment); err != nil {

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"gompi/internal/segment"
 	"gompi/internal/wire"
 )
 
@@ -37,9 +38,9 @@ func TestShareLeavesRoom(t *testing.T) {
 	if grown := ta.own.bump.Load() - used; grown > 4<<20 {
 		t.Errorf("300 windows of at most 1 MiB have used %d bytes of addresses", grown)
 	}
-	ta.own.bump.Store(lanesBytes - laneRoom - 2*pageBytes)
+	ta.own.bump.Store(segment.SpanBytes - lanes - laneRoom - 2*pageBytes)
 	ta.spans = nil
-	if _, _, err := ta.Share(lanesBytes / 2); err == nil {
+	if _, _, err := ta.Share(segment.SpanBytes / 2); err == nil {
 		t.Error("shared more than there are addresses")
 	}
 	for i := range 4 {

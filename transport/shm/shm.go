@@ -33,6 +33,7 @@ type Transport struct {
 	shape  shape // of the lanes that this process makes
 	cmaOff bool
 
+	span    int64 // bytes of address space in the own segment
 	headMem []byte
 	own     *headWords
 	dir     directory
@@ -105,6 +106,9 @@ func Open(env transport.Env) (*Transport, error) {
 	}
 	if t.cmaOff || setting("GOMPI_HUGE") == "off" {
 		t.pages.Close()
+	}
+	if t.span, err = segment.Span(env.Segment); err != nil {
+		return nil, fmt.Errorf("shm: %w", err)
 	}
 	if t.headMem, err = mapHead(env.Segment); err != nil {
 		return nil, err
