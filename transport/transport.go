@@ -73,9 +73,10 @@ const (
 	// EvBulk: a bulk transfer ended. Slot, Token, Bytes, Err. On both sides;
 	// afterwards no other process touches the buffer.
 	EvBulk
-	// EvDown: the peer is gone or unreachable. Slot, Err. Everything it sent
-	// whole came before; every queued send and bulk transfer of the slot has
-	// been answered before. Nothing follows.
+	// EvDown: the connection to the peer has ended. Slot, Err, which says how
+	// and is no verdict on the peer's process: only the control plane's is.
+	// Everything it sent whole came before, but after a Cut; every queued send
+	// and bulk transfer of the slot has been answered before. Nothing follows.
 	EvDown
 )
 
@@ -98,6 +99,7 @@ var (
 	ErrPeerGone    = errors.New("peer process is gone")
 	ErrUnreachable = errors.New("peer cannot be reached")
 	ErrProtocol    = errors.New("peer broke the protocol")
+	ErrCut         = errors.New("peer has cut the connection: it found this process breaking the protocol")
 	ErrCancelled   = errors.New("transfer was cancelled")
 	ErrUnavailable = errors.New("transport is not available here")
 )
@@ -142,10 +144,21 @@ type Transport interface {
 	// change.
 	FD() int
 
-	// Fail tells that the control plane knows the peer to be dead. What it
-	// sent whole is still delivered, then EvDown comes. When EvDown has been
-	// returned, no copy to or from that process is under way.
+	// Fail tells that the control plane knows the peer's process to have
+	// ended. What it sent whole is still delivered, then EvDown comes. When
+	// EvDown has been returned, no copy to or from that process is under way.
 	Fail(s Slot)
+
+	// Cut breaks the connection to a peer that lives: it has broken the rules,
+	// and why says how. Nothing more of it is delivered. Both sides answer all
+	// that hangs on the connection and get EvDown: with why here, there with
+	// ErrCut, or ErrPeerGone where it cannot be told, after what was sent to it
+	// before. On neither side EvBulk or EvDown comes while the other may still
+	// touch the buffer: a peer that is stopped in the middle of a copy delays
+	// them until it goes on, or Fail. Where the peer cannot be told before
+	// Connect (NeedsConnect) they wait for that, too; another Cut, of whoever
+	// cannot connect, ends this wait.
+	Cut(s Slot, why error)
 
 	// Release forgets a peer after its EvDown, or a peer with which all
 	// traffic has ended.

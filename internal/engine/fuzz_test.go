@@ -41,7 +41,7 @@ func (h *hostile) Poll(ev []transport.Event) int {
 
 func (h *hostile) Arm() bool { return len(h.frames) == 0 }
 
-func (h *hostile) Fail(s transport.Slot) {
+func (h *hostile) Cut(s transport.Slot, _ error) {
 	h.frames = []transport.Event{{Kind: transport.EvDown, Slot: s, Err: transport.ErrProtocol}}
 }
 

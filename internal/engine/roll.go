@@ -151,14 +151,16 @@ func (r *Request) stage() string {
 	return "leaving"
 }
 
-// protocol cuts off a peer that broke the rules.
+// protocol cuts off a peer that broke the rules, or that cannot be answered.
 func (e *Engine) protocol(p *Peer, err error) {
-	if p == nil || p.state == peerDown || p.cause != nil {
+	if p == nil || p.state == peerDown {
 		return
 	}
 	if p.link == e.links[0] {
 		panic(fmt.Sprintf("gompi: BUG: %v from myself", err))
 	}
-	p.cause = err
-	p.link.Fail(p.slot) // EvDown follows
+	if p.cause == nil {
+		p.cause = err
+	}
+	p.link.Cut(p.slot, err) // EvDown follows
 }

@@ -186,7 +186,7 @@ func (t *Transport) pollOffers(e *end, all bool, ev []transport.Event) int {
 			o.mu.Lock()
 			if ended = o.state.Load() == stateEnded; !ended {
 				o.state.Store(stateDropped)
-				o.err = transport.ErrPeerGone
+				o.err = e.why
 			}
 			o.mu.Unlock()
 		} else {
@@ -205,7 +205,7 @@ func (x *transfer) copyPiece() (ended bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.state.Load() != stateTaken {
-		x.err = transport.ErrPeerGone
+		x.err = x.at.why
 		return true
 	}
 	total := min(len(x.dst), len(o.buf))
@@ -220,7 +220,7 @@ func (x *transfer) copyPiece() (ended bool) {
 
 // giveUp ends a transfer before its time.
 func (x *transfer) giveUp() {
-	x.err = transport.ErrPeerGone
+	x.err = x.at.why
 	x.o.mu.Lock()
 	defer x.o.mu.Unlock()
 	if x.o.state.Load() == stateTaken {

@@ -29,6 +29,8 @@ type end struct {
 	touched bool
 	// down: EvDown has been returned.
 	down bool
+	// deaf: we have cut the pair, nothing of the peer is delivered any more.
+	deaf bool
 
 	// book holds the offers to the peer; any goroutine.
 	book book
@@ -38,7 +40,8 @@ type end struct {
 	// Set by any goroutine, before ring.
 	room  atomic.Bool  // the peer has made room in out
 	ended atomic.Int32 // offers in open that the peer has finished
-	over  atomic.Bool  // one of the two processes is gone
+	over  atomic.Bool  // the pair has ended
+	why   error        // of EvDown; immutable once over
 
 	// queued: on the owner's ready stack or in its work list.
 	queued atomic.Bool
@@ -82,8 +85,13 @@ func (e *end) pending() bool {
 	return !e.down && (!e.in.empty() || e.room.Load() || e.ended.Load() > 0 || e.over.Load())
 }
 
-// finish marks both ends of the pair as over. Any goroutine.
-func (e *end) finish() {
+// finish ends the pair, each end with its reason, unless it has ended. The
+// caller holds the hub's lock.
+func (e *end) finish(here, there error) {
+	if e.over.Load() {
+		return
+	}
+	e.why, e.peer.why = here, there
 	e.over.Store(true)
 	e.peer.over.Store(true)
 	e.ring()

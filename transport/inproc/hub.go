@@ -65,8 +65,15 @@ func (h *Hub) remove(t *Transport) {
 	}
 	delete(h.procs, t.env.Self)
 	for _, e := range t.ends {
-		e.finish()
+		e.finish(transport.ErrPeerGone, transport.ErrPeerGone)
 	}
+}
+
+// end ends one pair.
+func (h *Hub) end(e *end, here, there error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	e.finish(here, there)
 }
 
 // connect returns t's end towards proc, meeting it if needed.

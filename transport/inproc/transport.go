@@ -223,7 +223,7 @@ func (t *Transport) pollEnd(e *end, ev []transport.Event) (n int, more bool) {
 			n++
 		}
 	}
-	for n < len(ev) {
+	for n < len(ev) && !e.deaf {
 		v := &ev[n]
 		p, ok := e.in.get(&v.Header)
 		if !ok {
@@ -243,7 +243,7 @@ func (t *Transport) pollEnd(e *end, ev []transport.Event) (n int, more bool) {
 		n += t.cutTransfers(e, ev[n:])
 		if n < len(ev) { // so nothing above was left out
 			e.down = true
-			ev[n] = transport.Event{Kind: transport.EvDown, Slot: e.slot, Err: transport.ErrPeerGone}
+			ev[n] = transport.Event{Kind: transport.EvDown, Slot: e.slot, Err: e.why}
 			return n + 1, false
 		}
 	}
@@ -268,7 +268,16 @@ func (t *Transport) Disarm() { t.armed.Store(false) }
 
 // Fail implements transport.Transport. The peer, should it live, sees this
 // process go down.
-func (t *Transport) Fail(s transport.Slot) { t.end(s).finish() }
+func (t *Transport) Fail(s transport.Slot) {
+	t.hub.end(t.end(s), transport.ErrPeerGone, transport.ErrPeerGone)
+}
+
+// Cut implements transport.Transport.
+func (t *Transport) Cut(s transport.Slot, why error) {
+	e := t.end(s)
+	e.deaf = true
+	t.hub.end(e, why, transport.ErrCut)
+}
 
 // Release implements transport.Transport. A living peer does not notice: the
 // next thing it sends comes with a new EvUp.

@@ -28,7 +28,7 @@ func (t *Transport) Connect(ct wire.Contact) (transport.Slot, error) {
 		t.scanDirectory()
 	}
 	c := t.byProc[ct.Proc]
-	if c != nil && c.state != connUp {
+	if c != nil && c.state != connUp && !c.untold {
 		closeFD(ct.Bell)
 		return c.slot, fmt.Errorf("shm: process %v: %w", ct.Proc, c.err)
 	}
@@ -48,6 +48,10 @@ func (t *Transport) Connect(ct wire.Contact) (transport.Slot, error) {
 	c.out.back = c.in
 	t.events.forget(func(e *transport.Event) bool { return e.Slot == c.slot && e.Kind == transport.EvUp })
 	c.out.edge = newEdge(t.env.Self, ct.Proc)
+	if c.untold {
+		c.untold = false
+		c.out.last(kindCut)
+	}
 	return c.slot, nil
 }
 
@@ -134,6 +138,25 @@ func (t *Transport) Fail(s transport.Slot) {
 	}
 	c.gone = true
 	t.fail(c, transport.ErrPeerGone)
+}
+
+// Cut ends the connection to a living peer and tells it.
+func (t *Transport) Cut(s transport.Slot, why error) {
+	c := t.conn(s)
+	if c == nil || c.state == connDown {
+		return
+	}
+	c.untold = false // if it was cut before: there is no way to tell the peer
+	t.cut(c, why)
+}
+
+func (t *Transport) cut(c *conn, why error) {
+	if c.state != connUp {
+		return
+	}
+	c.deaf, c.untold = true, c.out.lane == nil
+	c.out.last(kindCut)
+	t.fail(c, why)
 }
 
 // fail begins the end of a connection: Poll still delivers what came whole

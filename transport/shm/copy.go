@@ -248,7 +248,7 @@ func (t *Transport) stepShared(b *bulk, may bool) (copied bool) {
 	}
 	c.out.edge.release()
 	d = blk.done.Add(finished)
-	if err != nil || chunksIn(d) == b.n {
+	if err != nil || chunksIn(d) == b.n || blk.claim.Load()&shut != 0 {
 		wake(c.out.head, c.out.bell)
 	}
 	if err == nil && uint32(d>>32) == b.gen && chunksIn(d) == b.n && blk.fail.Load() != b.gen {
@@ -279,14 +279,15 @@ func (t *Transport) endShared(b *bulk, d uint64) {
 // chunk claimed before is finished, so that nobody copies any more.
 func (b *bulk) close() bool {
 	if !b.closed {
-		old := b.blk.claim.Swap(uint64(b.gen)<<32 | noChunk)
-		b.closed, b.closedAt = true, min(uint32(old), b.n)
+		old := b.blk.claim.Or(shut)
+		b.closed, b.closedAt = true, min(uint32(old)&^shut, b.n)
 	}
 	return chunksIn(b.blk.done.Load()) >= b.closedAt
 }
 
 // quiet closes the shared transfers of a peer and reports whether no copy is
-// under way, or the peer makes none any more.
+// under way. Who finishes the last one wakes the other side. A peer that has
+// ended, or said its last word, makes none.
 func (c *conn) quiet() bool {
 	if c.gone || c.bye {
 		return true

@@ -78,8 +78,8 @@ func (r *inRing) read(w uint64) (k kind, s *slot, p []byte, ok bool) {
 	r.edge.acquire()
 	k, size := splitWord(w)
 	s = &r.slots[(r.seq-1)&uint32(len(r.slots)-1)]
-	if o := &r.conn.out; s.ack != o.dataDone {
-		o.freed(s.ack)
+	if o, ack := &r.conn.out, s.ack; ack != o.dataDone {
+		o.freed(ack)
 	}
 	if size <= inlineMax {
 		p = s.inline[:size:size]
@@ -173,8 +173,10 @@ func (t *Transport) control(c *conn, k kind, h wire.Header, p []byte) bool {
 	ok := true
 	switch k {
 	case kindBye:
-		c.bye, c.deaf = true, true
-		t.fail(c, transport.ErrPeerGone)
+		t.parted(c, transport.ErrPeerGone)
+		return false
+	case kindCut:
+		t.parted(c, transport.ErrCut)
 		return false
 	case kindAccept:
 		ok = t.onAccept(c, h)
@@ -195,11 +197,14 @@ func (t *Transport) control(c *conn, k kind, h wire.Header, p []byte) bool {
 	return ok
 }
 
-// offend ends a connection whose peer broke the protocol.
-func (t *Transport) offend(c *conn) {
-	c.deaf = true
-	t.fail(c, transport.ErrProtocol)
+// parted takes in the last word of a peer, which makes no copies any more.
+func (t *Transport) parted(c *conn, err error) {
+	c.bye, c.deaf = true, true
+	t.fail(c, err)
 }
+
+// offend ends a connection whose peer broke the protocol of this transport.
+func (t *Transport) offend(c *conn) { t.cut(c, transport.ErrProtocol) }
 
 // ready reports whether a message waits.
 func (r *inRing) ready() bool { return uint32(r.next.Load()>>32) == r.seq && !r.conn.deaf }

@@ -98,7 +98,7 @@ type lane struct {
 // receiver, which gives it a new generation for each transfer, after the
 // sender has acknowledged the last one.
 type block struct {
-	claim atomic.Uint64 // {generation, next chunk}
+	claim atomic.Uint64 // {generation, closed, next chunk}
 	_     [lineBytes - 8]byte
 	done  atomic.Uint64 // {generation, joined, chunks finished, well or not}
 	_     [lineBytes - 8]byte
@@ -109,8 +109,9 @@ type block struct {
 }
 
 const (
-	// noChunk in claim: no more chunks are given out.
-	noChunk = 1<<32 - 1
+	// shut in claim: no more chunks are given out. How many were stays there for
+	// the other side, which may close the word as well.
+	shut = 1 << 31
 	// joined in done: the sender has copied, so the offer still stands.
 	joined = 1 << 31
 	// maxChunks of a transfer.
@@ -144,6 +145,7 @@ const (
 	kindBounce                 // receiver to offerer: {id, bytes}: send it as pieces
 	kindPiece                  // offerer to receiver: {id, offset} and payload
 	kindRefuse                 // offerer to receiver: {id}: no such offer
+	kindCut                    // the sender has cut the connection; nothing follows
 )
 
 // early in a slot's word: the payload lies at the beginning of the data ring,

@@ -31,6 +31,7 @@ type outRing struct {
 	heard          uint32  // what was to come from the peer at the last message
 	back           *inRing // the lane in the other direction, or nil
 
+	ended        bool // the last word is said
 	mem, headMem []byte
 }
 
@@ -168,11 +169,20 @@ func (o *outRing) ahead(n int) {
 	}
 }
 
-// bye is the last message; its slot was kept free for it.
-func (o *outRing) bye() {
-	if o.refresh(); o.pos-o.done <= o.limit {
-		o.put(kindBye, &wire.Header{}, nil)
+// last is the last message, if there was none; its slot was kept free for it.
+func (o *outRing) last(k kind) {
+	if o.lane == nil || o.ended {
+		return
 	}
+	o.ended = true
+	if o.refresh(); o.pos-o.done <= o.limit {
+		o.put(k, &wire.Header{}, nil)
+	}
+}
+
+// bye is the last use of the lane.
+func (o *outRing) bye() {
+	o.last(kindBye)
 	o.lane.closed.Store(1)
 	wake(o.head, o.bell)
 }
@@ -262,6 +272,9 @@ type letter struct {
 
 // post sends a control message, now or when there is room.
 func (t *Transport) post(c *conn, k kind, h wire.Header) {
+	if c.out.ended {
+		return
+	}
 	if len(c.letters) == 0 && (c.out.room(0) || c.out.beg(0)) {
 		c.out.put(k, &h, nil)
 		return

@@ -4,7 +4,6 @@ package shm
 
 import (
 	"slices"
-	"time"
 
 	"gompi/transport"
 )
@@ -257,8 +256,17 @@ func (t *Transport) choresPending() bool {
 			return true
 		}
 	}
-	return len(h.failing) > 0
+	for _, c := range h.failing {
+		if c.in != nil && c.in.ready() || c.ended() {
+			return true
+		}
+	}
+	return false
 }
+
+// ended reports whether nothing keeps a failing connection: a copy of the
+// peer's, or that it must be told.
+func (c *conn) ended() bool { return c.gone || !c.untold && c.quiet() }
 
 // end takes a failing connection towards EvDown: what came whole, then the
 // transfers, then EvDown. over: nothing more is to do.
@@ -270,13 +278,8 @@ func (t *Transport) end(c *conn, ev []transport.Event, n int) (_ int, over bool)
 		}
 		t.removeRing(c.in)
 	}
-	if !c.quiet() {
-		if c.until.IsZero() {
-			c.until = time.Now().Add(closeTimeout)
-		}
-		if time.Now().Before(c.until) {
-			return n, false
-		}
+	if !c.ended() {
+		return n, false
 	}
 	t.drop(c)
 	t.events.push(transport.Event{Kind: transport.EvDown, Slot: c.slot, Err: c.err})

@@ -173,8 +173,7 @@ type conn struct {
 	slot  transport.Slot
 	proc  wire.ProcID
 	state connState
-	err   error     // of EvDown
-	until time.Time // how long the end may wait for a copy of the peer's
+	err   error // of EvDown
 
 	pid       int // 0: no direct copies
 	cma       cmaState
@@ -195,9 +194,10 @@ type conn struct {
 
 	wanting bool // Send answered Full
 	wantLen int
-	gone    bool // the peer process is dead
-	bye     bool // the peer has closed
+	gone    bool // the peer process has ended
+	bye     bool // the peer has said its last word
 	deaf    bool // nothing more may be read from it
+	untold  bool // we have cut the connection, and Connect will tell the peer
 }
 
 type connState uint8

@@ -26,6 +26,7 @@ import (
 //	accept    24   8  offer id          32   8  receive id     40  8  bytes
 //	data      24   8  receive id        32   8  offset         40  chunk
 //	refuse    24   8  receive id
+//	cut       24
 const (
 	offBody = 0
 	offKind = 4
@@ -38,6 +39,7 @@ const (
 	dataHead   = frameHead + 16
 	acceptSize = frameHead + 24
 	refuseSize = frameHead + 8
+	cutSize    = frameHead
 )
 
 // Limits on what a peer may send; they are part of the protocol's version.
@@ -53,6 +55,7 @@ const (
 	kindAccept                 // receiver to sender: start an offered transfer
 	kindData                   // sender to receiver: a piece of it
 	kindRefuse                 // sender to receiver: no such offer
+	kindCut                    // the sender has cut the connection; nothing follows
 )
 
 // head is a decoded frame head.
@@ -86,6 +89,7 @@ func decodeHead(b []byte) (head, error) {
 		least, most = dataHead-frameHead, dataHead-frameHead+chunkLimit
 	case kindRefuse:
 		least, most = refuseSize-frameHead, refuseSize-frameHead
+	case kindCut:
 	default:
 		return h, fmt.Errorf("%w: frame %d: unknown kind %d", transport.ErrProtocol, h.seq, h.kind)
 	}

@@ -56,7 +56,12 @@ func (t *Transport) read(l *link) {
 	for budget := turnBytes; ; {
 		whole, err := t.parse(l)
 		if err != nil {
-			t.fail(p, fmt.Errorf("process %v: %w", p.proc, err))
+			err = fmt.Errorf("process %v: %w", p.proc, err)
+			if errors.Is(err, transport.ErrCut) {
+				t.fail(p, err)
+			} else {
+				t.cut(p, err)
+			}
 			return
 		}
 		switch {
@@ -211,6 +216,8 @@ func (t *Transport) parse(l *link) (whole bool, err error) {
 			err = t.takeAccept(p, b)
 		case kindRefuse:
 			err = t.takeRefuse(p, b)
+		case kindCut:
+			err = transport.ErrCut
 		case kindData:
 			n := h.body - (dataHead - frameHead)
 			if l.bulk, err = p.takeData(b, n); err == nil {

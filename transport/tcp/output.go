@@ -3,6 +3,8 @@
 package tcp
 
 import (
+	"bytes"
+
 	"gompi/transport"
 )
 
@@ -106,6 +108,24 @@ func (t *Transport) consume(p *peer, n int) {
 			t.retire(p)
 		}
 	}
+}
+
+// takeOver returns the output of p, whose frames stay whole: what lies in the
+// user's memory is copied, and that is given back.
+func (t *Transport) takeOver(p *peer) output {
+	o := p.out
+	p.out = output{}
+	for i := o.first; i < len(o.pieces); i++ {
+		q := &o.pieces[i]
+		if q.block != nil {
+			continue
+		}
+		if q.bulk == nil {
+			t.emit(p, transport.Event{Kind: transport.EvSent, Token: q.tok})
+		}
+		*q = piece{b: bytes.Clone(q.b)}
+	}
+	return o
 }
 
 // retire ends the first piece of p's output, sent or not.

@@ -113,6 +113,21 @@ func (t *Transport) fail(p *peer, err error) {
 	t.emit(p, transport.Event{Kind: transport.EvDown, Err: err})
 }
 
+// Cut implements transport.Transport.
+func (t *Transport) Cut(s transport.Slot, why error) { t.cut(t.at(s), why) }
+
+// cut ends a peer and tells it: its link goes on as that of a released one.
+func (t *Transport) cut(p *peer, why error) {
+	if l := p.link; p.state == peerUp && p.writeErr == nil {
+		q := &peer{state: peerReleased, proc: p.proc, link: l, sent: p.sent, taken: p.taken, out: t.takeOver(p)}
+		l.peer, p.link = q, nil
+		var f [cutSize]byte
+		t.control(q, kindCut, f[:])
+		t.linger(q)
+	}
+	t.fail(p, why)
+}
+
 // dropLink closes a peer's link, if it has one.
 func (t *Transport) dropLink(p *peer) {
 	if l := p.link; l != nil {

@@ -31,7 +31,8 @@ func TestBadFrames(t *testing.T) {
 		bad  func(c *caller) []byte
 	}{
 		{"kind 0", func(c *caller) []byte { return raw(head{kind: 0, body: 40, seq: 2}) }},
-		{"kind 5", func(c *caller) []byte { return raw(head{kind: 5, body: 40, seq: 2}) }},
+		{"kind 6", func(c *caller) []byte { return raw(head{kind: 6, body: 40, seq: 2}) }},
+		{"long cut", func(c *caller) []byte { return raw(head{kind: kindCut, body: 8, seq: 2}) }},
 		{"reserved", func(c *caller) []byte { b := c.msg(""); b[offZero+1] = 1; return b }},
 		{"short message", func(c *caller) []byte { return raw(head{kind: kindMsg, body: 31, seq: 2}) }},
 		{"long message", func(c *caller) []byte { return raw(head{kind: kindMsg, body: eagerLimit + 33, seq: 2}) }},
