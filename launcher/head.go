@@ -36,7 +36,7 @@ type head struct {
 	watcher  *watcher
 	server   *control.Server
 	guard    *guardian
-	outputs  [2]*pump // stdout, stderr; nil with --output
+	outputs  [2]*pump // stdout, stderr; nil once they are out
 	feeder   *feeder  // nil: nobody gets our standard input through us
 	null     *os.File
 
@@ -128,11 +128,11 @@ func newHead(o *options) (*head, error) {
 		if err := os.MkdirAll(o.outputDir, 0o777); err != nil {
 			return nil, err
 		}
-	} else {
-		for i := range h.outputs {
-			if h.outputs[i], err = newPump(i+1, func(err error) { h.post(func() { h.outputLost(i+1, err) }) }); err != nil {
-				return nil, err
-			}
+	}
+	lost := func(to string, err error) { h.post(func() { h.outputLost(to, err) }) }
+	for i, name := range [2]string{"standard output", "standard error"} {
+		if h.outputs[i], err = newPump(outlet{fd: i + 1, name: name}, lost); err != nil {
+			return nil, err
 		}
 	}
 	h.watcher, err = newWatcher(func(pid int, e ending) { h.post(func() { h.exited(h.procs.pids[pid], e) }) })

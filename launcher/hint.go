@@ -15,7 +15,7 @@ func hinted(err error) error {
 		errno unix.Errno
 		hint  string
 	}{
-		{unix.EMFILE, "ulimit -n; gompirun needs six descriptors for each process"},
+		{unix.EMFILE, "ulimit -n; gompirun needs six descriptors for each process, eight with --output"},
 		{unix.EAGAIN, "ulimit -u, or pids.max of the cgroup"},
 		{unix.EFBIG, "ulimit -f; the shared memory of each process counts as a file"},
 	} {

@@ -134,14 +134,32 @@ func TestVerboseAndBinding(t *testing.T) {
 
 func TestOutputFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
-	r := gompirun(t, "--output", dir, "-np", "2", "sh", "-c", "echo out; echo err >&2")
+	r := gompirun(t, "--output", dir, "-np", "2", "sh", "-c", "printf out; echo err >&2")
 	if r.status != 0 || r.stdout+r.stderr != "" {
 		t.Fatalf("%+v", r)
 	}
-	for name, want := range map[string]string{"rank.0.stdout": "out\n", "rank.1.stdout": "out\n", "rank.0.stderr": "err\n", "rank.1.stderr": "err\n"} {
+	for name, want := range map[string]string{"rank.0.stdout": "out", "rank.1.stdout": "out", "rank.0.stderr": "err\n", "rank.1.stderr": "err\n"} {
 		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != want {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
+	}
+}
+
+// A file that cannot be written ends the job, however little was lost and
+// however the ranks take it.
+func TestOutputFileOnAFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "rank.1.stdout")
+	if err := os.Symlink("/dev/full", file); err != nil {
+		t.Fatal(err)
+	}
+	want := "gompirun: cannot write to " + file + ": no space left on device\n"
+	if r := gompirun(t, "--output", dir, "-np", "2", "sh", "-c", "echo out"); r.status != 1 || r.stderr != want {
+		t.Errorf("%+v", r)
+	}
+	r := gompirun(t, "--output", dir, "--kill-grace", "100ms", "-np", "2", "--ft", "RANK", "block")
+	if r.status != 1 || r.stderr != want {
+		t.Errorf("%+v", r)
 	}
 }
 

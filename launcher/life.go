@@ -155,16 +155,16 @@ func (h *head) cannotStart(err error) {
 
 // outputLost: nobody takes our output any more. A closed pipe (| head) is no
 // news to anybody.
-func (h *head) outputLost(fd int, err error) {
+func (h *head) outputLost(to string, err error) {
 	status := exitFailure
 	if errors.Is(err, unix.EPIPE) {
 		status = exitSignal + int(unix.SIGPIPE)
 	} else if !h.ending {
-		h.say("cannot write to %s: %v", [3]string{1: "standard output", 2: "standard error"}[fd], err)
+		h.say("cannot write to %s: %v", to, err)
 	}
 	h.decide(status)
 	h.o.ft = false
-	h.end("the output of gompirun is closed")
+	h.end("the output of the job is lost")
 }
 
 // end asks every process to end: the event first, so that a process that can

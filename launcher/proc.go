@@ -19,7 +19,7 @@ type proc struct {
 
 	pid            int
 	started        time.Time
-	out, err       *source // nil with --output
+	out, err       *source
 	joined         bool
 	finalized      bool
 	exited, reaped bool

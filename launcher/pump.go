@@ -10,12 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pump forwards the streams of all processes into one descriptor. It reads
-// from a process only when it can write, so a slow reader of gompirun's output
-// slows the ranks down, and memory stays bounded.
+// pump forwards the streams of all processes into one descriptor, or each into
+// a file of its own. It reads from a process only when it can write, so a slow
+// reader of gompirun's output slows the ranks down, and memory stays bounded.
 type pump struct {
-	dest   int
-	failed func(error) // called once, on the pump's goroutine, when dest breaks
+	dest   outlet
+	failed func(to string, err error) // called on the pump's goroutine, once for each outlet that breaks
 	epoll  int
 	wake   int // eventfd: finish or close was called
 	done   chan struct{}
@@ -31,13 +31,21 @@ type pump struct {
 	parked []*source // readable, but the output has another owner
 	held   map[*source]struct{}
 	buf    []byte
+}
+
+// outlet is where output goes. Once it is broken, output is dropped: the head
+// has been told and ends the job.
+type outlet struct {
+	fd     int
+	name   string
 	broken bool
 }
 
 // source is a stream and the pipe it comes through.
 type source struct {
 	stream
-	fd int
+	fd   int
+	file *outlet // of this stream alone, and bytes as they come; nil: the pump's
 	// finish: whoever may hold the write end is dead or does not matter any
 	// more; the rest bytes that the pipe held then are the last.
 	finish bool
@@ -45,7 +53,7 @@ type source struct {
 	parked bool
 }
 
-func newPump(dest int, failed func(error)) (*pump, error) {
+func newPump(dest outlet, failed func(to string, err error)) (*pump, error) {
 	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("epoll_create: %w", err)
@@ -80,14 +88,17 @@ func (p *pump) unwatch(fd int) {
 	unix.EpollCtl(p.epoll, unix.EPOLL_CTL_DEL, fd, nil)
 }
 
-// add forwards what comes out of fd, the non-blocking read end of a pipe,
-// which the pump then owns.
-func (p *pump) add(fd int, tag string) (*source, error) {
-	s := &source{stream: stream{tag: tag}, fd: fd}
+// add forwards what comes out of fd, the non-blocking read end of a pipe. The
+// pump owns it and the file, if there is one.
+func (p *pump) add(fd int, tag string, file *outlet) (*source, error) {
+	s := &source{stream: stream{tag: tag}, fd: fd, file: file}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.watch(fd); err != nil {
 		unix.Close(fd)
+		if file != nil {
+			unix.Close(file.fd)
+		}
 		return nil, err
 	}
 	p.sources[int32(fd)] = s
@@ -182,7 +193,7 @@ func (p *pump) orders(now time.Time) {
 		}
 		p.service(s, now)
 	}
-	p.write(said)
+	p.write(&p.dest, said)
 }
 
 func (p *pump) over() bool {
@@ -195,7 +206,7 @@ func (p *pump) over() bool {
 // its end.
 func (p *pump) service(s *source, now time.Time) {
 	for s.fd >= 0 {
-		if !p.lines.mayWrite(&s.stream) {
+		if s.file == nil && !p.lines.mayWrite(&s.stream) {
 			p.park(s)
 			return
 		}
@@ -217,18 +228,27 @@ func (p *pump) service(s *source, now time.Time) {
 			p.end(s)
 			return
 		}
-		s.last = now
 		s.rest -= n // counts once it is set
-		if len(s.held) == 0 {
-			s.since = now
+		if s.file != nil {
+			p.write(s.file, data[:n])
+		} else {
+			p.pass(s, data[:len(s.held)+n], now)
 		}
-		p.write(p.lines.feed(&s.stream, data[:len(s.held)+n], false))
-		p.note(s)
-		p.unpark()
 		if !s.finish {
 			return
 		}
 	}
+}
+
+// pass forwards lines: data is s.held and what came behind it.
+func (p *pump) pass(s *source, data []byte, now time.Time) {
+	s.last = now
+	if len(s.held) == 0 {
+		s.since = now
+	}
+	p.write(&p.dest, p.lines.feed(&s.stream, data, false))
+	p.note(s)
+	p.unpark()
 }
 
 // note keeps p.held in step.
@@ -243,11 +263,14 @@ func (p *pump) note(s *source) {
 // end passes on what is left of s and closes it.
 func (p *pump) end(s *source) {
 	if len(s.held) > 0 {
-		p.write(p.lines.feed(&s.stream, s.held, true))
+		p.write(&p.dest, p.lines.feed(&s.stream, s.held, true))
 	}
 	delete(p.held, s)
 	if p.lines.owner == &s.stream {
-		p.write(p.lines.release())
+		p.write(&p.dest, p.lines.release())
+	}
+	if s.file != nil {
+		p.broke(s.file, unix.Close(s.file.fd))
 	}
 	p.mu.Lock()
 	delete(p.sources, int32(s.fd))
@@ -327,27 +350,30 @@ func (p *pump) contended() bool {
 // and passes on unfinished lines that have been lying.
 func (p *pump) overdue(now time.Time) {
 	if p.contended() && now.Sub(p.lines.owner.last) >= patience {
-		p.write(p.lines.release())
+		p.write(&p.dest, p.lines.release())
 		p.unpark()
 	}
 	for s := range p.held {
 		if now.Sub(s.since) >= patience && p.lines.mayWrite(&s.stream) {
 			s.last = now
-			p.write(p.lines.feed(&s.stream, s.held, true))
+			p.write(&p.dest, p.lines.feed(&s.stream, s.held, true))
 			p.note(s)
 		}
 	}
 }
 
-// write waits until dest has taken b. Once dest is broken, output is dropped:
-// the head has been told and ends the job.
-func (p *pump) write(b []byte) {
-	if p.broken || len(b) == 0 {
-		return
+// write waits until the outlet has taken b.
+func (p *pump) write(to *outlet, b []byte) {
+	if !to.broken && len(b) > 0 {
+		p.broke(to, writeAll(to.fd, b))
 	}
-	if err := writeAll(p.dest, b); err != nil {
-		p.broken = true
-		p.failed(err)
+}
+
+// broke notes an error, if there is one.
+func (p *pump) broke(to *outlet, err error) {
+	if err != nil && !to.broken {
+		to.broken = true
+		p.failed(to.name, err)
 	}
 }
 

@@ -22,7 +22,7 @@ func pipePump(t *testing.T, n int, tag bool) (p *pump, ends []*os.File, srcs []*
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err = newPump(int(w.Fd()), func(error) { t.Error("the output broke") })
+	p, err = newPump(outlet{fd: int(w.Fd())}, func(string, error) { t.Error("the output broke") })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func pipePump(t *testing.T, n int, tag bool) (p *pump, ends []*os.File, srcs []*
 		if tag {
 			name = fmt.Sprintf("[%d] ", i)
 		}
-		s, err := p.add(fds[0], name)
+		s, err := p.add(fds[0], name, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,13 +174,13 @@ func TestPumpTellsOfABrokenOutput(t *testing.T) {
 	}
 	r.Close()
 	broken := make(chan error, 2)
-	p, err := newPump(int(w.Fd()), func(err error) { broken <- err })
+	p, err := newPump(outlet{fd: int(w.Fd())}, func(_ string, err error) { broken <- err })
 	if err != nil {
 		t.Fatal(err)
 	}
 	var fds [2]int
 	unix.Pipe2(fds[:], unix.O_CLOEXEC|unix.O_NONBLOCK)
-	p.add(fds[0], "")
+	p.add(fds[0], "", nil)
 	unix.Write(fds[1], []byte("a line\n"))
 	if err := <-broken; err != unix.EPIPE {
 		t.Errorf("error %v, want EPIPE", err)

@@ -224,22 +224,21 @@ func (h *head) streams(p *proc, s *spec) (ours []int, err error) {
 		}
 	}
 	for i, name := range [2]string{"stdout", "stderr"} {
-		fd, err := -1, error(nil)
+		var file *outlet
 		if h.o.outputDir != "" {
-			file := filepath.Join(h.o.outputDir, p.outputFile(name))
-			if fd, err = unix.Open(file, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_APPEND|unix.O_CLOEXEC, 0o666); err != nil {
-				return ours, fmt.Errorf("%s: %w", file, err)
+			file = &outlet{name: filepath.Join(h.o.outputDir, p.outputFile(name))}
+			if file.fd, err = unix.Open(file.name, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_APPEND|unix.O_CLOEXEC, 0o666); err != nil {
+				return ours, fmt.Errorf("%s: %w", file.name, err)
 			}
+		}
+		src, fd, err := h.outputPipe(h.outputs[i], p, file)
+		if err != nil {
+			return ours, err
+		}
+		if i == 0 {
+			p.out = src
 		} else {
-			var src *source
-			if src, fd, err = h.outputPipe(h.outputs[i], p); err != nil {
-				return ours, err
-			}
-			if i == 0 {
-				p.out = src
-			} else {
-				p.err = src
-			}
+			p.err = src
 		}
 		ours = append(ours, fd)
 		s.files[i+1] = fd
@@ -247,9 +246,12 @@ func (h *head) streams(p *proc, s *spec) (ours []int, err error) {
 	return ours, nil
 }
 
-func (h *head) outputPipe(to *pump, p *proc) (src *source, writeEnd int, err error) {
+func (h *head) outputPipe(to *pump, p *proc, file *outlet) (src *source, writeEnd int, err error) {
 	var fds [2]int
 	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+		if file != nil {
+			unix.Close(file.fd)
+		}
 		return nil, -1, fmt.Errorf("pipe: %w", err)
 	}
 	unix.SetNonblock(fds[0], true)
@@ -257,7 +259,7 @@ func (h *head) outputPipe(to *pump, p *proc) (src *source, writeEnd int, err err
 	if h.o.tag {
 		tag = p.tag()
 	}
-	if src, err = to.add(fds[0], tag); err != nil {
+	if src, err = to.add(fds[0], tag, file); err != nil {
 		unix.Close(fds[1])
 		return nil, -1, err
 	}
