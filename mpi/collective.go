@@ -132,7 +132,7 @@ func (c *Comm) refuse(a *engine.CollArgs, why error) error {
 	case c == nil:
 	case c.core.check != nil:
 		x := c.announce(a, why)
-		c.core.e.Free(x.told)
+		c.core.e.Forget(x.told)
 		c.core.e.Refuse(c.core.ctx, &engine.CollArgs{Tag: x.tag})
 	default:
 		c.core.e.Refuse(c.core.ctx, a)

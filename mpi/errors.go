@@ -21,7 +21,7 @@ const (
 	ErrProcFailed                   // a process the operation needs has failed or left the job
 	ErrRevoked                      // the communicator was revoked
 	ErrCancelled                    // the call's context ended and the operation was withdrawn
-	ErrRequest                      // request not active: complete, freed or null
+	ErrRequest                      // the request is null, complete or freed, or does not have the call
 	ErrComm                         // communicator freed, or not usable here
 	ErrRank                         // rank outside the communicator
 	ErrTag                          // tag below 0 or above MaxTag
@@ -55,7 +55,7 @@ const (
 
 var classText = [...]string{
 	ErrTruncate: "message truncated", ErrProcFailed: "process failed", ErrRevoked: "communicator revoked",
-	ErrCancelled: "cancelled", ErrRequest: "request is not active", ErrComm: "invalid communicator",
+	ErrCancelled: "cancelled", ErrRequest: "invalid request", ErrComm: "invalid communicator",
 	ErrRank: "invalid rank", ErrTag: "invalid tag", ErrType: "invalid type", ErrCount: "invalid count",
 	ErrRoot: "invalid root", ErrOp: "invalid operation", ErrBuffer: "no buffer space", ErrMismatch: "ranks disagree",
 	ErrAborted: "given up by another rank", ErrInUse: "buffer in use", ErrUnreachable: "communication failed",

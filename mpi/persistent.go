@@ -303,11 +303,11 @@ func (p *Persistent) cancel() *Error {
 	defer p.mu.Unlock()
 	switch {
 	case p.freed:
-		return p.stateError("Cancel", "freed")
+		return p.stateError(opCancel, "freed")
 	case p.kind == collKind || p.kind == partKind:
-		return p.stateError("Cancel", "no send or receive")
+		return p.stateError(opCancel, "no send or receive")
 	case !p.underWay():
-		return p.stateError("Cancel", "inactive")
+		return p.stateError(opCancel, "inactive")
 	case p.h.IsNull():
 		return nil // complete
 	}
@@ -324,11 +324,11 @@ func (p *Persistent) free() *Error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.freed {
-		return p.stateError("Free", "freed")
+		return p.stateError(opFree, "freed")
 	}
 	if p.underWay() {
 		if p.kind == collKind || p.kind == partKind {
-			return p.stateError("Free", "active")
+			return p.stateError(opFree, "active")
 		}
 		if !p.h.IsNull() {
 			p.c.core.e.Free(p.h)

@@ -72,22 +72,45 @@ func (r Request) GetStatus() (done bool, st Status, err error) {
 
 // Cancel asks to withdraw a send or a receive. It is local and returns at
 // once; the request must still be completed, and its status tells whether it
-// was Cancelled. MPI 4.1 section 3.8.4.
+// was Cancelled. Other operations cannot be cancelled (ErrRequest).
+// MPI 4.1 section 3.8.4.
 func (r Request) Cancel() error {
-	if r.IsNull() || !r.h.Engine().Cancel(r.h) {
-		return &Error{Class: ErrRequest, Op: "Cancel", Peer: ProcNull, Tag: -1, Got: -1, Want: -1}
+	if r.IsNull() {
+		return nullRequest(opCancel)
 	}
-	return nil
+	o := r.h.Engine().Cancel(r.h)
+	return refusal(opCancel, &o)
 }
 
-// Free gives the request up: the operation completes by itself, and nobody
-// learns when. The buffer must not be touched before the peer is known to have
-// what it needs. MPI 4.1 section 3.7.3.
+// Free gives up the request of a send or a receive: the operation completes by
+// itself, and nobody learns when. The buffer must not be touched before the
+// peer is known to have what it needs. Requests of other operations cannot be
+// freed (ErrRequest). MPI 4.1 section 3.7.3.
 func (r Request) Free() error {
-	if r.IsNull() || !r.h.Engine().Free(r.h) {
-		return &Error{Class: ErrRequest, Op: "Free", Peer: ProcNull, Tag: -1, Got: -1, Want: -1}
+	if r.IsNull() {
+		return nullRequest(opFree)
 	}
-	return nil
+	o := r.h.Engine().Free(r.h)
+	return refusal(opFree, &o)
+}
+
+const (
+	opCancel engine.Op = "Cancel"
+	opFree   engine.Op = "Free"
+)
+
+func nullRequest(op engine.Op) error {
+	return &Error{Class: ErrRequest, Op: string(op), Peer: ProcNull, Tag: -1, Got: -1, Want: -1, Err: errors.New("it is null")}
+}
+
+// refusal is the error of op, which could not be applied to a request.
+func refusal(op engine.Op, o *engine.Outcome) error {
+	if o.Status.Fault == nil {
+		return nil
+	}
+	o.Op = op
+	_, err := finish(o)
+	return err
 }
 
 // some runs the engine's multiple completion over reqs, which become null as

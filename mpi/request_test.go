@@ -233,6 +233,45 @@ func TestCancel(t *testing.T) {
 	})
 }
 
+// Only sends and receives can be cancelled and freed (MPI 4.1 sections 3.7.3,
+// 3.8.4 and 6.12); a refused call changes nothing.
+func TestCancelAndFreeOfOthers(t *testing.T) {
+	overAll(t, 2, func(t *mpitest.T, w *mpi.Comm) {
+		refused := func(r mpi.Request, op string) {
+			wantError(t, r.Cancel(), mpi.ErrRequest, "Cancel on ", op, "no send or receive")
+			wantError(t, r.Free(), mpi.ErrRequest, "Free on ", op, "no send or receive")
+			_, err := r.Wait()
+			must(t, err)
+		}
+		sum := make([]int64, 1)
+		refused(w.Ibarrier(), "Barrier")
+		refused(mpi.Iallreduce(w, []int64{1}, sum, mpi.Sum), "Allreduce")
+		if sum[0] != 2 {
+			t.Fatal("sum", sum)
+		}
+		p := w.BarrierInit()
+		must(t, p.Start())
+		wantError(t, p.Cancel(), mpi.ErrRequest)
+		wantError(t, p.Free(), mpi.ErrRequest)
+		refused(p.Request(), "Barrier")
+		must(t, p.Free())
+		p = mpi.PrecvInit(w, sum, 1, 1-w.Rank(), 1)
+		must(t, p.Start())
+		s := mpi.PsendInit(w, []int64{5}, 1, 1-w.Rank(), 1)
+		must(t, s.Start())
+		must(t, s.Pready(0))
+		refused(p.Request(), "PrecvInit")
+		refused(s.Request(), "PsendInit")
+		d, r := w.Idup()
+		refused(r, "Idup")
+		must(t, d.Free())
+		for _, r := range []mpi.Request{mpi.Isend(w, sum, mpi.ProcNull, 0), mpi.Isend(w, sum, 9, 0)} {
+			must(t, r.Cancel())
+			must(t, r.Free())
+		}
+	})
+}
+
 func TestMatchedProbe(t *testing.T) {
 	overAll(t, 2, func(t *mpitest.T, w *mpi.Comm) {
 		if w.Rank() == 0 {

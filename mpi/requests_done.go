@@ -6,9 +6,7 @@ import "gompi/internal/engine"
 
 // completed is a request that is already complete: operations with ProcNull.
 func (c *Comm) completed(op engine.Op, st Status) Request {
-	h := c.core.e.NewOther(c.core.ctx, op)
-	c.core.e.Complete(h, engine.Status{Source: int32(st.Source), Tag: int32(st.Tag)})
-	return Request{h}
+	return Request{c.core.e.NewDone(c.core.ctx, op, engine.Status{Source: int32(st.Source), Tag: int32(st.Tag)})}
 }
 
 // failedRequest is a request that is complete with an error found in the
@@ -17,7 +15,5 @@ func (c *Comm) failedRequest(op engine.Op, err error) Request {
 	if c == nil {
 		panic(err)
 	}
-	h := c.core.e.NewOther(c.core.ctx, op)
-	c.core.e.Complete(h, engine.Status{Fault: &engine.Fault{Class: engine.Argument, Peer: -1, Err: err}})
-	return Request{h}
+	return Request{c.core.e.NewDone(c.core.ctx, op, engine.Status{Fault: &engine.Fault{Class: engine.Argument, Peer: -1, Err: err}})}
 }

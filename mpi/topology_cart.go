@@ -11,6 +11,7 @@ import (
 )
 
 const (
+	opDims       engine.Op = "Dims"
 	opDimsCreate engine.Op = "DimsCreate"
 	opCartCreate engine.Op = "CartCreate"
 	opCartMap    engine.Op = "CartMap"
@@ -30,8 +31,8 @@ type Cart struct {
 }
 
 // DimsCreate fills in the zero entries of dims so that the product of all is
-// nnodes: as close to each other as can be, in non-increasing order. Entries
-// above zero stay. It gives ErrArg if an entry is negative or nnodes is no
+// nnodes: in non-increasing order, the first and the last as close to each other
+// as can be. Entries above zero stay. It gives ErrArg if an entry is negative or nnodes is no
 // multiple of the entries given; dims is then unchanged. Local.
 // MPI 4.1 section 8.5.2.
 func DimsCreate(nnodes int, dims []int) error {
@@ -40,6 +41,21 @@ func DimsCreate(nnodes int, dims []int) error {
 		return none.badTopology(opDimsCreate, err)
 	}
 	return nil
+}
+
+// Dims gives the dimensions of a grid of n processes in d dimensions, as
+// DimsCreate finds them. Local.
+func Dims(n, d int) ([]int, error) {
+	if d < 0 {
+		var none *Comm
+		return nil, none.badTopology(opDims, fmt.Errorf("%d dimensions", d))
+	}
+	dims := make([]int, d)
+	if err := topo.Dims(n, dims); err != nil {
+		var none *Comm
+		return nil, none.badTopology(opDims, err)
+	}
+	return dims, nil
 }
 
 // CartCreate makes a communicator whose ranks stand in a grid of the given

@@ -2,7 +2,11 @@
 
 package engine
 
-import "gompi/internal/rollcall"
+import (
+	"fmt"
+
+	"gompi/internal/rollcall"
+)
 
 // Outcome is what Wait and Test tell of one request.
 type Outcome struct {
@@ -28,6 +32,13 @@ func (e *Engine) outcome(r *Request) Outcome {
 
 func stale() Outcome {
 	return Outcome{Done: true, Peer: -1, Status: Status{Fault: &Fault{Class: BadRequest, Peer: -1}}}
+}
+
+// misused is what a call that cannot be applied to r gives.
+func (e *Engine) misused(r *Request, format string, args ...any) Outcome {
+	o := e.outcome(r)
+	o.Status = Status{Fault: &Fault{Class: BadRequest, Peer: -1, Err: fmt.Errorf(format, args...)}}
+	return o
 }
 
 // Wait waits for one request and frees it. A second goroutine that waits for
@@ -220,35 +231,57 @@ func allDone(hs []Handle) bool {
 }
 
 // Cancel asks to withdraw a send or receive; the request must still be waited
-// for. It reports whether h was active.
-func (e *Engine) Cancel(h Handle) bool {
+// for.
+func (e *Engine) Cancel(h Handle) Outcome {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !h.usable() {
-		return false
+		return stale()
 	}
-	switch h.req.kind {
+	switch r := h.req; r.kind {
 	case reqRecv:
-		e.cancelRecv(h.req, nil)
+		e.cancelRecv(r, nil)
 	case reqSend:
-		e.cancelSend(h.req, nil)
+		e.cancelSend(r, nil)
+	case reqDone:
+	default:
+		return e.misused(r, "%s is no send or receive, which alone can be cancelled", r.op)
 	}
-	return true
+	return Outcome{}
 }
 
-// Free lets a request end by itself: it is recycled when it completes, and h
-// is stale from now on. It reports whether h was active and nobody waits for
-// it.
-func (e *Engine) Free(h Handle) bool {
+// Free is Forget for a program: it may give up sends and receives, if nobody
+// waits for them.
+func (e *Engine) Free(h Handle) Outcome {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !h.usable() || h.req.waited() {
-		return false
+	if !h.usable() {
+		return stale()
 	}
-	if h.req.done {
-		e.freeRequest(h.req)
+	switch r := h.req; {
+	case r.waited():
+		return e.misused(r, "a goroutine waits for it")
+	case r.kind == reqColl || r.kind == reqPart || r.kind == reqOther:
+		return e.misused(r, "%s is no send or receive, which alone can be freed", r.op)
+	}
+	e.forget(h.req)
+	return Outcome{}
+}
+
+// Forget lets a request end by itself: it is recycled when it completes, and h
+// is stale from now on. Nobody waits for it.
+func (e *Engine) Forget(h Handle) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if h.usable() {
+		e.forget(h.req)
+	}
+}
+
+func (e *Engine) forget(r *Request) {
+	if r.done {
+		e.freeRequest(r)
 	} else {
-		h.req.detach = true
+		r.detach = true
 	}
-	return true
 }

@@ -79,7 +79,7 @@ func TestDuplicateAndForeignHandles(t *testing.T) {
 	if i, o := n.waitAny(n.irecv(0, 2, nil), h); i != 1 || o.Status.Fault.class() != BadRequest {
 		t.Fatalf("waiting for a request that is waited for: index %d, %+v", i, o.Status)
 	}
-	if n.Free(h) {
+	if n.Free(h).Status.Fault == nil {
 		t.Fatal("a request that is waited for was freed")
 	}
 	if f := n.send(0, 1, nil); f != nil {
@@ -97,7 +97,7 @@ func TestFreedRequestIsStale(t *testing.T) {
 	ns, _ := testJobOf(t, 1, nil, func(_ int, c *Config) { c.Policy.Spin = 100 })
 	n := ns[0]
 	h := n.irecv(0, 1, nil)
-	if !n.Free(h) || n.Free(h) || n.Cancel(h) {
+	if n.Free(h).Done || !n.Free(h).Done || !n.Cancel(h).Done {
 		t.Fatal("Free is not final")
 	}
 	for name, f := range map[string]func(Handle) Outcome{"Wait": n.Wait, "Test": n.Test, "Peek": n.Peek} {

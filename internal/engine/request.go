@@ -22,6 +22,7 @@ const (
 	reqColl
 	reqOther // completed from outside: Engine.NewOther
 	reqPart  // a start of a partitioned operation
+	reqDone  // complete from the start: Engine.NewDone
 )
 
 // What a send still waits for.
@@ -247,6 +248,17 @@ func (e *Engine) NewOther(c *Context, op Op) Handle {
 	defer e.mu.Unlock()
 	r := e.newRequest(reqOther)
 	r.op, r.ctx, r.rank, r.tag = op, c, rollcall.NoPeer, rollcall.NoTag
+	return Handle{r, r.gen}
+}
+
+// NewDone makes a request that is complete: for operations that need nothing
+// done, or whose arguments are wrong.
+func (e *Engine) NewDone(c *Context, op Op, st Status) Handle {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	r := e.newRequest(reqDone)
+	r.op, r.ctx, r.rank, r.tag = op, c, rollcall.NoPeer, rollcall.NoTag
+	r.status, r.done = st, true
 	return Handle{r, r.gen}
 }
 

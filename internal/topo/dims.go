@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 )
 
 // Dims fills in the zero entries of dims so that the product of all is n: as
-// close to each other as can be, the larger ones first. It finds the least of
-// all non-increasing sequences, in the order of their first, second, ...
-// entries. It fails if an entry is negative or n is no multiple of the product
+// close to each other as can be, the larger ones first: of all non-increasing
+// sequences those whose largest and smallest entry differ least, and of these
+// the least one. It fails if an entry is negative or n is no multiple of the product
 // of the others.
 func Dims(n int, dims []int) error {
 	if n < 1 || n > math.MaxUint32 {
@@ -36,10 +37,7 @@ func Dims(n int, dims []int) error {
 		}
 		return nil
 	}
-	found := make([]int, free)
-	if !balanced(rest, rest, divisors(rest), found) {
-		panic("gompi: BUG: a number is not the product of itself and ones")
-	}
+	found := closest(rest, free)
 	for i := range dims {
 		if dims[i] == 0 {
 			dims[i], found = found[0], found[1:]
@@ -48,40 +46,75 @@ func Dims(n int, dims []int) error {
 	return nil
 }
 
-// balanced finds the least non-increasing factors of n, none above most. divs
-// holds the divisors of n, and maybe others, ascending.
-func balanced(n, most int, divs, factors []int) bool {
-	if len(factors) == 1 {
-		factors[0] = n
-		return n <= most
-	}
-	for _, d := range divs {
-		if d > most || d > n {
-			return false
-		}
-		if n%d != 0 || below(d, len(factors), n) {
-			continue
-		}
-		factors[0] = d
-		if balanced(n/d, d, divs, factors[1:]) {
-			return true
-		}
-	}
-	return false
+// factors looks for non-increasing factors of a number.
+type factors struct {
+	divs   []int // divisors of the number, ascending
+	now    []int // what is being tried
+	best   []int
+	spread int // of best: its first entry less its last
 }
 
-// below reports whether d to the power of k is less than n.
-func below(d, k, n int) bool {
-	p := 1
-	for range k {
-		if p *= d; p >= n {
-			return false
-		}
-		if d == 1 {
+// closest finds the k factors of n of the least spread, and the least sequence
+// of those that have it.
+func closest(n, k int) []int {
+	f := &factors{divs: divisors(n), now: make([]int, k), best: make([]int, k), spread: n}
+	root := sort.Search(n, func(r int) bool { return power(r+1, k, n) > n })
+	for _, d := range f.divs {
+		// The last entry is at most the root, so that the spread grows with
+		// the first one.
+		if d-root >= f.spread {
 			break
 		}
+		if power(d, k, n) >= n {
+			f.now[0] = d
+			f.extend(n/d, 1)
+		}
 	}
-	return true
+	return f.best
+}
+
+// extend tries all sequences that go on from entry i with factors of n, the
+// least first, and keeps those of a smaller spread.
+func (f *factors) extend(n, i int) {
+	first, rest := f.now[0], len(f.now)-i
+	if rest == 0 {
+		copy(f.best, f.now)
+		f.spread = first - f.now[i-1]
+		return
+	}
+	least := func() int { return max(1, first-f.spread+1) }
+	if rest == 1 {
+		if n >= least() && n <= f.now[i-1] {
+			f.now[i] = n
+			f.extend(1, i+1)
+		}
+		return
+	}
+	at, _ := slices.BinarySearch(f.divs, least())
+	for _, d := range f.divs[at:] {
+		if d > f.now[i-1] || power(least(), rest, n) > n {
+			return
+		}
+		if n%d == 0 && d >= least() && power(d, rest, n) >= n {
+			f.now[i] = d
+			f.extend(n/d, i+1)
+		}
+	}
+}
+
+// power is d to the power of k, or more than limit if that is.
+func power(d, k, limit int) int {
+	p := 1
+	for range k {
+		if d < 2 {
+			return d
+		}
+		if p > limit/d {
+			return limit + 1
+		}
+		p *= d
+	}
+	return p
 }
 
 // divisors are those of n > 0, ascending.

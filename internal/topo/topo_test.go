@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 )
 
 func grid(t *testing.T, dims []int, periods ...bool) Grid {
@@ -129,7 +130,9 @@ func TestDims(t *testing.T) {
 		{1, nil, nil},
 		{math.MaxUint32, []int{0, 0}, []int{65537, 65535}},
 		{1 << 31, []int{0, 0, 0}, []int{2048, 1024, 1024}},
-		{720720, []int{0, 0, 0, 0}, slow(720720, 4, 720720)},
+		{7488, []int{0, 0, 0}, []int{26, 18, 16}},
+		{7488 * 5, []int{0, 5, 0, 0}, []int{26, 5, 18, 16}},
+		{720720, []int{0, 0, 0, 0}, slow(720720, 4)},
 	} {
 		if err := Dims(c.n, c.dims); err != nil || !slices.Equal(c.dims, c.want) {
 			t.Errorf("%d processes: %v, %v, want %v", c.n, c.dims, err, c.want)
@@ -145,32 +148,83 @@ func TestDims(t *testing.T) {
 	}
 }
 
-// slow finds the least non-increasing sequence among all.
-func slow(n, k, most int) (best []int) {
-	if k == 1 {
-		if n > most {
-			return nil
-		}
-		return []int{n}
-	}
-	for d := 1; d <= min(n, most); d++ {
-		if n%d != 0 {
-			continue
-		}
-		if rest := slow(n/d, k-1, d); rest != nil {
-			return append([]int{d}, rest...)
+// slow finds the least of the non-increasing sequences of the least spread
+// among all.
+func slow(n, k int) (best []int) {
+	var divs []int
+	for d := 1; d <= n; d++ {
+		if n%d == 0 {
+			divs = append(divs, d)
 		}
 	}
-	return nil
+	now := make([]int, 0, k)
+	var try func(n int)
+	try = func(n int) {
+		if len(now) == k {
+			if n == 1 && (best == nil || now[0]-now[k-1] < best[0]-best[k-1]) {
+				best = slices.Clone(now)
+			}
+			return
+		}
+		for _, d := range divs {
+			if n%d == 0 && (len(now) == 0 || d <= now[len(now)-1]) {
+				now = append(now, d)
+				try(n / d)
+				now = now[:len(now)-1]
+			}
+		}
+	}
+	try(n)
+	return best
 }
 
 func TestDimsAgainstSlow(t *testing.T) {
-	for n := 1; n <= 400; n++ {
-		for k := 1; k <= 4; k++ {
+	for n := 1; n <= 2000; n++ {
+		for k := 1; k <= 6; k++ {
 			dims := make([]int, k)
-			if err := Dims(n, dims); err != nil || !slices.Equal(dims, slow(n, k, n)) {
-				t.Fatalf("%d processes in %d dimensions: %v, %v, want %v", n, k, dims, err, slow(n, k, n))
+			if err := Dims(n, dims); err != nil || !slices.Equal(dims, slow(n, k)) {
+				t.Fatalf("%d processes in %d dimensions: %v, %v, want %v", n, k, dims, err, slow(n, k))
 			}
+		}
+	}
+}
+
+// Numbers with the most divisors below a bound, and others that leave little
+// choice, take milliseconds in any number of dimensions.
+func TestDimsOfLargeNumbers(t *testing.T) {
+	for _, n := range []int{3603600, 735134400, 4144140000, 3491888400, 1 << 31, 3486784401, 65521 * 65519, 2 * 2147483629, math.MaxUint32} {
+		for k := 1; k <= 40; k++ {
+			dims := make([]int, k)
+			begin := time.Now()
+			if err := Dims(n, dims); err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(begin); took > 2*time.Second {
+				t.Errorf("%d processes in %d dimensions: %v", n, k, took)
+			}
+			p := 1
+			for i, d := range dims {
+				if p *= d; i > 0 && d > dims[i-1] {
+					t.Errorf("%d in %d: %v", n, k, dims)
+				}
+			}
+			if p != n {
+				t.Errorf("%d in %d: %v", n, k, dims)
+			}
+		}
+	}
+}
+
+func BenchmarkDims(b *testing.B) {
+	for _, n := range []int{7488, 735134400, 3491888400} {
+		for _, k := range []int{2, 3, 4, 6, 8, 12} {
+			b.Run(fmt.Sprintf("%d in %d", n, k), func(b *testing.B) {
+				for b.Loop() {
+					if err := Dims(n, make([]int, k)); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
 		}
 	}
 }
