@@ -18,7 +18,7 @@ type files struct {
 }
 
 func newFiles() (*files, error) {
-	seg, bell, err := segment.CreateChecked()
+	seg, bell, err := segment.CreateTaken()
 	if err != nil {
 		return nil, err
 	}

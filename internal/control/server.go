@@ -120,19 +120,24 @@ func (s *Server) add(argv [][]string, parent uint32) ([]StartProc, wire.Set, err
 
 // newSeats makes what the processes need. It takes no lock: memory is slow.
 func newSeats(argv [][]string) ([]seat, error) {
-	if err := segment.CheckMemory(int64(len(argv)) * segment.InitialBytes); err != nil {
-		return nil, err
-	}
+	var mem segment.Memory
+	defer mem.Close()
 	seats := make([]seat, 0, len(argv))
-	for _, args := range argv {
-		f, err := newFiles()
-		if err != nil {
-			releaseSeats(seats)
-			return nil, fmt.Errorf("process %d of %d: %w", len(seats)+1, len(argv), err)
+	err := mem.Take(int64(len(argv))*segment.InitialBytes, func(k int64) error {
+		for range k / segment.InitialBytes {
+			f, err := newFiles()
+			if err != nil {
+				return fmt.Errorf("process %d of %d: %w", len(seats)+1, len(argv), err)
+			}
+			seat := seat{argv: argv[len(seats)], files: f}
+			rand.Read(seat.token[:]) // never fails
+			seats = append(seats, seat)
 		}
-		seat := seat{argv: args, files: f}
-		rand.Read(seat.token[:]) // never fails
-		seats = append(seats, seat)
+		return nil
+	})
+	if err != nil {
+		releaseSeats(seats)
+		return nil, err
 	}
 	return seats, nil
 }

@@ -4,17 +4,22 @@ package segment
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
+// envTight is set in a process that a test runs inside a memory cgroup: the file
+// with its limit.
 const envTight = "SEGMENT_TEST_TIGHT"
 
 // TestTightCgroup reserves more than a real memory cgroup allows, in a process
@@ -25,35 +30,95 @@ func TestTightCgroup(t *testing.T) {
 		tight(t, file, limit)
 		return
 	}
+	inCgroup(t, limit, 1)
+}
+
+// Several processes that reserve at the same moment what is there for one of
+// them only: none is killed, and one gets it.
+func TestTightCgroupTogether(t *testing.T) {
+	const limit, each = 256 << 20, 160 << 20
+	if os.Getenv(envTight) == "" {
+		out := inCgroup(t, limit, 3)
+		if n := strings.Count(out, "reserved"); n != 1 {
+			t.Errorf("%d of 3 processes have %d of %d bytes, want 1\n%s", n, each, limit, out)
+		}
+		return
+	}
+	var mem Memory
+	defer mem.Close()
+	seg, bell, err := Create()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(seg)
+	defer unix.Close(bell)
+	os.Stdin.Read(make([]byte, 1))
+	var nm *NoMemoryError
+	switch err := mem.Reserve(seg, Rings, each); {
+	case err == nil:
+		t.Log("reserved")
+	case !errors.As(err, &nm) || nm.Limit != "memory cgroup":
+		t.Error(err)
+	}
+	os.NewFile(3, "tried").Write([]byte{0})
+	os.Stdin.Read(make([]byte, 1)) // until all have
+}
+
+// inCgroup runs the calling test in n processes inside a memory cgroup of its
+// own: each passes the test there. They read a byte from their input when all
+// are inside, and its end when each has written one to descriptor 3, or has
+// ended. It returns what they print.
+func inCgroup(t *testing.T, limit int64, n int) string {
 	dir, limitFile, err := newMemoryCgroup(limit)
 	if err != nil {
 		t.Skip("no memory cgroup can be made here:", err)
-	}
-	cmd := exec.Command(os.Args[0], "-test.run=^TestTightCgroup$", "-test.v")
-	cmd.Env = append(os.Environ(), envTight+"="+limitFile)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		if err := unix.Rmdir(dir); err != nil {
 			t.Errorf("remove %s: %v", dir, err)
 		}
 	})
-	moved := os.WriteFile(filepath.Join(dir, "cgroup.procs"), fmt.Append(nil, cmd.Process.Pid), 0)
-	in.Close() // now it may begin
-	err = cmd.Wait()
-	if moved != nil {
-		t.Fatal(moved)
+	tried, mark, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
 	}
-	if err != nil || !strings.Contains(out.String(), "--- PASS") {
-		t.Errorf("%v\n%s", err, out.String())
+	defer tried.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	cmds, ins, outs := make([]*exec.Cmd, n), make([]io.WriteCloser, n), make([]bytes.Buffer, n)
+	for i := range n {
+		cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+		cmd.Env = append(os.Environ(), envTight+"="+limitFile)
+		if ins[i], err = cmd.StdinPipe(); err != nil {
+			t.Fatal(err)
+		}
+		cmd.Stdout, cmd.Stderr = &outs[i], &outs[i]
+		cmd.ExtraFiles = []*os.File{mark}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		cmds[i] = cmd
+		if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), fmt.Append(nil, cmd.Process.Pid), 0); err != nil {
+			t.Error(err)
+		}
 	}
+	for _, in := range ins {
+		in.Write([]byte{0})
+	}
+	mark.Close()
+	io.ReadFull(tried, make([]byte, n))
+	for _, in := range ins {
+		in.Close()
+	}
+	all := ""
+	for i, cmd := range cmds {
+		err := cmd.Wait()
+		if err != nil || !strings.Contains(outs[i].String(), "--- PASS") {
+			t.Errorf("process %d: %v\n%s", i, err, outs[i].String())
+		}
+		all += outs[i].String()
+	}
+	return all
 }
 
 // tight is the process inside. One Memory serves it to the end, whose files

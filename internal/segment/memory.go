@@ -5,6 +5,7 @@ package segment
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"os"
 	"strconv"
 	"sync"
@@ -13,12 +14,20 @@ import (
 )
 
 // reserveMargin stays free for everybody else: what a check finds is out of
-// date when the memory is taken.
-const reserveMargin = 2 << 20
+// date when the memory is taken. marginShare of what is reserved stays free
+// too: the kernel's own lists of the pages, in the file and in each process that
+// maps it.
+const (
+	reserveMargin = 2 << 20
+	marginShare   = 64
+)
+
+// margin is what has to be free besides n bytes.
+func margin(n int64) int64 { return reserveMargin + n/marginShare }
 
 // NoMemoryError tells that shared memory cannot be reserved.
 type NoMemoryError struct {
-	// Need and Found are bytes: asked for (with a margin of 2 MiB), and
+	// Need and Found are bytes: asked for (with a margin), and
 	// available under Limit; Found is -1 if the kernel refused and nobody
 	// knows how much there was.
 	Need, Found int64
@@ -34,10 +43,14 @@ func (e *NoMemoryError) Error() string {
 
 func mib(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
 
-// Memory tells, as often as asked, whether memory can be reserved. It keeps
-// the files open that say so, and reads them at every call. The zero value is
-// ready, and must be closed. Safe for any goroutine.
+// Memory is how a process reserves shared memory: no piece is taken without a
+// look at what there is, and where there is little the processes of the host
+// take turns. It keeps the files open that say how much there is, and reads them
+// at every look. The zero value is ready, and must be closed. Safe for any
+// goroutine.
 type Memory struct {
+	turn sync.Mutex // of the goroutine that has the host's turn, or asks for it
+
 	mu     sync.Mutex // guards the rest
 	info   *os.File   // /proc/meminfo, nil until the first use
 	text   [512]byte
@@ -47,9 +60,16 @@ type Memory struct {
 // Check tells, as a *NoMemoryError, if n bytes cannot be reserved now. The
 // first call costs some hundred us, the others 20.
 func (m *Memory) Check(n int64) error {
+	_, err := m.look(n, margin(n))
+	return err
+}
+
+// look compares what there is with n bytes and what is to stay free; see
+// checkMemory.
+func (m *Memory) look(n, margin int64) (tight bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return checkMemory(n, m.available(), m.groups.Headroom)
+	return checkMemory(n, margin, m.available(), m.groups.Headroom)
 }
 
 // Close closes the files. m may be used again; that opens them.
@@ -63,39 +83,42 @@ func (m *Memory) Close() {
 	}
 }
 
-// CheckMemory is Memory.Check for one question.
-func CheckMemory(n int64) error {
-	var m Memory
-	defer m.Close()
-	return m.Check(n)
-}
-
 // checkMemory compares need with what the system (free, negative if unknown)
-// and the cgroup have.
-func checkMemory(n, free int64, headroom func(need int64) (int64, bool)) error {
-	need := n + reserveMargin
-	if free >= 0 && free < need {
-		return &NoMemoryError{Need: need, Found: free, Limit: "system"}
+// and the cgroup have. tight: as many processes as a host may have could not all
+// take their next piece of n bytes at this moment.
+func checkMemory(n, margin, free int64, headroom func(need int64) (int64, bool)) (tight bool, err error) {
+	need := n + margin
+	plenty := need + crowdOf*min(n, reserveStep)
+	found, limit := int64(math.MaxInt64), ""
+	if free >= 0 {
+		found, limit = free, "system"
 	}
-	if left, limited := headroom(need); limited && left < need {
-		return &NoMemoryError{Need: need, Found: left, Limit: "memory cgroup"}
+	if left, limited := headroom(plenty); limited && left < found {
+		found, limit = left, "memory cgroup"
 	}
-	return nil
+	if found < need {
+		return true, &NoMemoryError{Need: need, Found: found, Limit: limit}
+	}
+	return found < plenty, nil
 }
 
 // available is the kernel's own estimate of memory that can be had without
 // swapping, in bytes, or -1.
 func (m *Memory) available() int64 {
-	if m.info == nil {
-		f, err := os.Open("/proc/meminfo")
-		if err != nil {
-			return -1
-		}
-		m.info = f
+	if !m.open() {
+		return -1
 	}
 	// MemAvailable stands in the third line; the rest is cut off.
 	n, _ := m.info.ReadAt(m.text[:], 0)
 	return parseAvailable(m.text[:n])
+}
+
+// open opens the file that tells how much memory there is.
+func (m *Memory) open() bool {
+	if m.info == nil {
+		m.info, _ = os.Open("/proc/meminfo")
+	}
+	return m.info != nil
 }
 
 func parseAvailable(text []byte) int64 {

@@ -20,15 +20,19 @@ const seals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
 // descriptors are close-on-exec and owned by the caller. A *NoMemoryError
 // tells that there is no room for InitialBytes.
 func Create() (segFD, bellFD int, err error) {
-	if err := CheckMemory(InitialBytes); err != nil {
-		return -1, -1, err
-	}
-	return CreateChecked()
+	var m Memory
+	defer m.Close()
+	segFD, bellFD = -1, -1
+	err = m.Take(InitialBytes, func(int64) error {
+		segFD, bellFD, err = CreateTaken()
+		return err
+	})
+	return segFD, bellFD, err
 }
 
-// CreateChecked is Create for a caller that makes many segments and has asked
-// CheckMemory for all of them at once.
-func CreateChecked() (segFD, bellFD int, err error) {
+// CreateTaken is Create for a caller that makes many segments and Takes memory
+// for all of them.
+func CreateTaken() (segFD, bellFD int, err error) {
 	segFD, err = memfd()
 	if err != nil {
 		return -1, -1, fmt.Errorf("create shared segment: %w", err)

@@ -166,19 +166,28 @@ func TestRanges(t *testing.T) {
 func TestCheckMemory(t *testing.T) {
 	none := func(int64) (int64, bool) { return 0, false }
 	tight := func(int64) (int64, bool) { return 3 << 20, true }
-	if err := checkMemory(1<<20, -1, none); err != nil {
+	check := func(n, free int64, headroom func(int64) (int64, bool)) error {
+		_, err := checkMemory(n, 2<<20, free, headroom)
+		return err
+	}
+	if err := check(1<<20, -1, none); err != nil {
 		t.Errorf("nothing known, nothing limited: %v", err)
 	}
-	if err := checkMemory(1<<20, 3<<20, tight); err != nil {
+	if err := check(1<<20, 3<<20, tight); err != nil {
 		t.Errorf("just enough: %v", err)
 	}
 	var nm *NoMemoryError
-	if err := checkMemory(2<<20, 3<<20, none); !errors.As(err, &nm) || nm.Need != 4<<20 || nm.Found != 3<<20 || nm.Limit != "system" {
+	if err := check(2<<20, 3<<20, none); !errors.As(err, &nm) || nm.Need != 4<<20 || nm.Found != 3<<20 || nm.Limit != "system" {
 		t.Errorf("system short: %v", err)
 	}
-	err := checkMemory(2<<20, -1, tight)
+	err := check(2<<20, -1, tight)
 	if want := "not enough memory for shared segment: 4.0 MiB needed, 3.0 MiB found (memory cgroup)"; err == nil || err.Error() != want {
 		t.Errorf("cgroup short: %v; want %s", err, want)
+	}
+	for free, want := range map[int64]bool{3 << 20: true, 1 << 29: true, 2 << 30: false, -1: false} {
+		if tight, err := checkMemory(1<<20, 2<<20, free, none); tight != want || err != nil {
+			t.Errorf("1 MiB of %d bytes: tight is %v, %v; want %v", free, tight, err, want)
+		}
 	}
 }
 

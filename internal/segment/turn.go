@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package segment
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// crowdOf processes of a host may be between a look and what they take
+	// after it. With less than that free they take turns.
+	crowdOf = 1000
+
+	// turnWait is how long a reservation waits for the turn, shortTurnWait one
+	// of a piece, whose caller may hold others up. After that it goes on
+	// without: whoever has the turn may be stopped, and looks are all that it
+	// takes to be safe from one that is.
+	turnWait      = 10 * time.Second
+	shortTurnWait = 100 * time.Millisecond
+	turnPoll      = time.Millisecond
+)
+
+// awaitTurn waits until this process has the turn of its host, and returns what
+// ends that. The turn is a lock on the file in which the kernel says how much
+// memory there is: all processes have it, of all jobs, and the kernel takes it
+// back from one that dies.
+func (m *Memory) awaitTurn(n int64) (end func()) {
+	wait := turnWait
+	if n <= reserveStep {
+		wait = shortTurnWait
+	}
+	for until := time.Now().Add(wait); ; time.Sleep(turnPoll) {
+		if m.turn.TryLock() {
+			if m.lock() {
+				return m.endTurn
+			}
+			m.turn.Unlock()
+		}
+		if !time.Now().Before(until) {
+			return func() {}
+		}
+	}
+}
+
+func (m *Memory) lock() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.open() && unix.Flock(int(m.info.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil
+}
+
+// endTurn lets the next one reserve. Closing m does the same.
+func (m *Memory) endTurn() {
+	m.mu.Lock()
+	if m.info != nil {
+		_ = unix.Flock(int(m.info.Fd()), unix.LOCK_UN)
+	}
+	m.mu.Unlock()
+	m.turn.Unlock()
+}
