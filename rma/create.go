@@ -139,6 +139,9 @@ func create(comm *mpi.Comm, op engine.Op, flavor Flavor, unit int64, bad *wrong,
 	}
 	if err := c.check(comm, op, bad); err != nil {
 		c.discard(false)
+		// What others have allocated is there for the next window only when they
+		// have given it back.
+		_ = comm.Barrier()
 		return nil, err
 	}
 	if c.targets = c.few[:]; c.size > len(c.few) {

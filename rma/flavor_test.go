@@ -6,6 +6,7 @@ import (
 	"math"
 	"reflect"
 	"strconv"
+	"strings"
 	"testing"
 
 	"gompi/mpi"
@@ -123,7 +124,7 @@ func TestSharedNoncontiguous(t *testing.T) {
 					must(t, win.Free())
 				}
 				_, err := rma.AllocateSharedWithInfo[int64](w, math.MaxInt64/8, mpi.NewInfo("alloc_shared_noncontig", "true"))
-				wantError(t, err, mpi.ErrRMAShared)
+				wantError(t, err, mpi.ErrNoMemory)
 			}, way.opts...)
 		})
 	}
@@ -148,6 +149,26 @@ func TestAllocated(t *testing.T) {
 			}
 			must(t, win.Free())
 		}
+	})
+}
+
+// TestNoMemory: what no machine has is ErrNoMemory on all ranks, and the next
+// window is made.
+func TestNoMemory(t *testing.T) {
+	const much = 1 << 42 // elements
+	overAll(t, 2, func(t *mpitest.T, w *mpi.Comm) {
+		tcp := strings.HasSuffix(t.Name(), "tcp")
+		for _, n := range [][2]int{{much, much}, {1, much}, {much, 1}} {
+			_, err := rma.Allocate[int64](w, n[w.Rank()])
+			wantError(t, err, mpi.ErrNoMemory, "rma.Allocate")
+			if !tcp {
+				_, err = rma.AllocateShared[int64](w, n[w.Rank()])
+				wantError(t, err, mpi.ErrNoMemory, "rma.AllocateShared", "bytes")
+			}
+		}
+		win, err := rma.Allocate[int64](w, 1)
+		must(t, err)
+		must(t, win.Free())
 	})
 }
 

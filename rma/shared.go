@@ -3,6 +3,7 @@
 package rma
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -63,7 +64,13 @@ func AllocateSharedWithInfo[T any](comm *mpi.Comm, n int, info *mpi.Info) (*Wind
 	if bad == nil {
 		mine = int64(n) * sizeOf[T]()
 	}
-	at, desc, err := s.agree(comm, part{mine, int64(alignment(info, sharedAlignment)), info.Get(hintNoncontig) == "true"})
+	at, desc, none, err := s.agree(comm, part{mine, int64(alignment(info, sharedAlignment)), info.Get(hintNoncontig) == "true"})
+	if err == nil && none != nil {
+		if bad == nil {
+			bad = none
+		}
+		return nil, comm.Fail(bad.class, opAllocateShared, mpi.ProcNull, -1, -1, "", bad.why)
+	}
 	if err != nil {
 		s.close(true)
 		return nil, err
@@ -83,23 +90,35 @@ func AllocateSharedWithInfo[T any](comm *mpi.Comm, n int, info *mpi.Info) (*Wind
 }
 
 // agree allocates memory for all ranks on rank 0. It returns where the caller's
-// part begins, and what there is to know of the whole.
-func (s *shared) agree(comm *mpi.Comm, mine part) (at int64, desc *remote.Desc, err error) {
+// part begins, and what there is to know of the whole; or, on all ranks, why
+// there is none.
+func (s *shared) agree(comm *mpi.Comm, mine part) (at int64, desc *remote.Desc, none *wrong, err error) {
 	parts := make([]part, comm.Size())
 	parts[comm.Rank()] = mine
 	if err := mpi.Allgather(comm, parts[comm.Rank():][:1], parts); err != nil {
-		return 0, nil, err
+		return 0, nil, nil, err
 	}
 	at, total, align := layParts(parts, comm.Rank())
-	d := new(remote.Desc)
+	if total < 0 {
+		return 0, nil, &wrong{mpi.ErrNoMemory, errors.New("the parts of all ranks together are longer than any memory")}, nil
+	}
+	told := make([]byte, 1+remote.DescBytes) // class of the error, description
 	if comm.Rank() == 0 {
 		e, _ := comm.Internal()
-		if whole, err := remote.Of(e).AllocateAligned(total, 0, int(align)); err == nil {
-			s.whole = whole
-			*d = whole.Desc()
+		var failed error
+		if s.whole, failed = remote.Of(e).AllocateAligned(total, 0, int(align)); failed == nil {
+			d := s.whole.Desc()
+			copy(told[1:], d[:])
+		} else {
+			none = wrongOf(failed)
+			told[0] = byte(none.class)
 		}
 	}
-	return at, d, mpi.Bcast(comm, d[:], 0)
+	err = mpi.Bcast(comm, told, 0)
+	if class := mpi.Class(told[0]); none == nil && class != 0 {
+		none = &wrong{mpi.ErrAborted, fmt.Errorf("rank 0 cannot allocate %d bytes for all ranks: %w", total, class)}
+	}
+	return at, (*remote.Desc)(told[1:]), none, err
 }
 
 // part is what a rank says of its part of the memory.

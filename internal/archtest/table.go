@@ -55,7 +55,7 @@ var layers = []row{
 	{pkg: "internal/engine", may: "transport collectives internal/wire internal/group internal/match " +
 		"internal/dtype internal/kernel internal/mem internal/rollcall internal/wait"},
 
-	{pkg: "internal/remote", may: "internal/engine transport internal/wire internal/dtype internal/kernel internal/mem internal/span internal/wait"},
+	{pkg: "internal/remote", may: "internal/engine transport internal/wire internal/cgroup internal/dtype internal/kernel internal/mem internal/span internal/wait"},
 
 	// The public library.
 	{pkg: "mpi", may: "internal/engine collectives transport transport/inproc transport/shm transport/tcp " +

@@ -147,7 +147,10 @@ func (s *controls) initControl(c *control, words int) (place, error) {
 		return place{}, fmt.Errorf("control block of %d words: at most %d", words, maxWords)
 	}
 	units := (controlBytes(words) + controlAlign - 1) / controlAlign
-	b := s.take(uint8(bits.Len(uint(units - 1))))
+	b, err := s.take(uint8(bits.Len(uint(units - 1))))
+	if err != nil {
+		return place{}, err
+	}
 	s.mu.Lock()
 	s.generations++
 	if s.generations == 0 {
@@ -201,9 +204,10 @@ func (s *controls) close() {
 	leaveAll(s.share, gone)
 }
 
-// take finds a block, splitting a larger one or making an arena. That wants the
-// engine's lock, whose holders may want mu.
-func (s *controls) take(order uint8) block {
+// take finds a block, splitting a larger one or making an arena, on the heap if
+// no transport shares memory. That wants the engine's lock, whose holders may
+// want mu.
+func (s *controls) take(order uint8) (block, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at := s.smallest(order)
@@ -212,6 +216,9 @@ func (s *controls) take(order uint8) block {
 		s.mu.Unlock()
 		mem, name, err := s.share.Share(n)
 		s.mu.Lock()
+		if err != nil && !errors.Is(err, transport.ErrUnavailable) {
+			return block{}, err
+		}
 		if err != nil || name >= privateArena {
 			s.private++
 			mem, name = alignedBytes(n, controlAlign), privateArena|s.private
@@ -226,7 +233,7 @@ func (s *controls) take(order uint8) block {
 		b.order--
 		s.free[b.order] = append(s.free[b.order], block{b.arena, b.off + controlAlign<<b.order, b.order})
 	}
-	return b
+	return b, nil
 }
 
 // smallest is the order of the smallest free blocks that are large enough, that

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"gompi/internal/cgroup"
 	"gompi/internal/engine"
 	"gompi/internal/wire"
 	"gompi/transport"
@@ -60,7 +61,8 @@ func (s *Space) Expose(mem []byte, words int) (*Region, error) {
 }
 
 // Allocate makes a region of n zeroed bytes, with words in its control block.
-// Processes of this host map it if that can be; else it is on the heap.
+// Processes of this host map it if that can be; where nothing is shared it is on
+// the heap.
 func (s *Space) Allocate(n int64, words int) (*Region, error) {
 	return s.AllocateAligned(n, words, Line)
 }
@@ -72,7 +74,9 @@ func (s *Space) AllocateAligned(n int64, words, align int) (*Region, error) {
 		return nil, fmt.Errorf("%d bytes cannot be allocated", n)
 	}
 	r := s.blankRegion()
-	s.memory(r, int(n), align)
+	if err := s.memory(r, int(n), align); err != nil {
+		return nil, err
+	}
 	if err := s.furnish(r, words); err != nil {
 		s.giveBack(r, false)
 		return nil, err
@@ -91,26 +95,43 @@ func (s *Space) AllocateAligned(n int64, words, align int) (*Region, error) {
 	return s.open(r, d), nil
 }
 
+// askRoom is the size from which on it is worth some 200 us to ask whether this
+// process can have as much at all: Go does not return from an allocation that
+// fails.
+const askRoom = 16 << 20
+
 // memory allocates the memory of a region: a little of the stock, much for
-// itself, on the heap if it cannot be shared.
-func (s *Space) memory(r *Region, n, align int) {
+// itself, on the heap if no transport shares memory or the alignment is not that
+// of a page.
+func (s *Space) memory(r *Region, n, align int) error {
 	if n == 0 {
-		return
+		return nil
 	}
 	if align <= Line {
 		if p, ok := s.stock.take(n); ok {
 			r.mem, r.piece = p.mem(), p
-			return
+			return nil
 		}
 	}
-	if mem, at, err := s.e.Share(n); err == nil {
-		if beginsAt(mem, align) {
-			r.mem, r.at, r.shared = mem, at, true
-			return
+	if n >= askRoom {
+		if most, err := cgroup.Most(int64(n)); err != nil {
+			return err
+		} else if int64(n) > most {
+			return fmt.Errorf("%d bytes cannot be allocated: this process can have %d at most", n, most)
 		}
+	}
+	mem, at, err := s.e.Share(n)
+	switch {
+	case err == nil && beginsAt(mem, align):
+		r.mem, r.at, r.shared = mem, at, true
+		return nil
+	case err == nil:
 		s.e.Unshare(mem, at)
+	case !errors.Is(err, transport.ErrUnavailable):
+		return err
 	}
 	r.mem = alignedBytes(n, align)
+	return nil
 }
 
 // giveBack is the end of what memory allocated. used: others may still access

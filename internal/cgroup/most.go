@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cgroup
+
+import (
+	"fmt"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// Most is what n bytes are to be compared with: more than that this process
+// cannot have, whatever the collector frees and the kernel swaps out.
+func Most(n int64) (int64, error) {
+	var sys unix.Sysinfo_t
+	if err := unix.Sysinfo(&sys); err != nil {
+		return 0, fmt.Errorf("size of memory: %w", err)
+	}
+	unit := int64(sys.Unit)
+	limit := (int64(sys.Totalram) + int64(sys.Totalswap)) * unit
+	if n > limit {
+		return limit, nil
+	}
+	var heap runtime.MemStats
+	runtime.ReadMemStats(&heap)
+	own := int64(heap.HeapSys-heap.HeapReleased) + int64(sys.Freeswap)*unit
+	var groups Memory
+	defer groups.Close()
+	if left, limited := groups.Headroom(max(0, n-own)); limited {
+		limit = min(limit, own+left)
+	}
+	return limit, nil
+}
