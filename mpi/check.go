@@ -12,11 +12,12 @@ import (
 )
 
 // checker holds the costly checks of GOMPI_CHECK=1: no buffer is used by two
-// operations of which one writes it, and the ranks of a collective call agree
-// (agree). Without them a communicator has no checker.
+// operations of which one writes it, the ranks of a collective call agree
+// (agree), and no user operation calls the library. Without them a communicator has no checker.
 type checker struct {
-	mu   sync.Mutex
-	uses []*use
+	mu     sync.Mutex
+	uses   []*use
+	inside insideOps
 }
 
 // use is one operation with its buffers.

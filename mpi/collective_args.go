@@ -172,6 +172,9 @@ func (a *call) reduction(op *Op) bool {
 	if a.Kernel == nil {
 		return a.bad(ErrOp, "%s of %s", op.name, base.Name)
 	}
+	if op.user != nil && a.c.core.check != nil {
+		a.Kernel = a.c.core.check.during(a.Kernel)
+	}
 	return true
 }
 

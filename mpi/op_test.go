@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"gompi/mpi"
@@ -378,6 +379,44 @@ func TestUserOpPanics(t *testing.T) {
 func panickingRank(w *mpi.Comm) error {
 	op := mpi.NewOp(func(in, inout []int) { panic(fmt.Sprintf("no sum of %d and %d", in[0], inout[0])) }, true)
 	defer func() { recover() }()
+	_, err := mpi.AllreduceOne(w, 1, op)
+	return err
+}
+
+// A rank whose user operation does not return still tells what it does.
+func TestUserOpIsStuck(t *testing.T) {
+	r := osRanks(t, 2, []string{"stuck"}, mpitest.Timeout(500*time.Millisecond))
+	if r.Status != 124 || strings.Contains(r.Stderr, "did not answer") ||
+		!strings.Contains(r.Stderr, "not known: the library is locked") || !strings.Contains(r.Stderr, "stuckRank.func") {
+		t.Errorf("status %d: %s", r.Status, r.Stderr)
+	}
+}
+
+func stuckRank(w *mpi.Comm) error {
+	op := mpi.NewOp(func(in, inout []int) {
+		for {
+			<-time.After(time.Hour)
+		}
+	}, true)
+	_, err := mpi.AllreduceOne(w, 1, op)
+	return err
+}
+
+// A user operation that calls the library would wait for itself; GOMPI_CHECK
+// ends the process instead.
+func TestUserOpCallsTheLibrary(t *testing.T) {
+	r := osRanks(t, 2, []string{"inside"}, mpitest.Flags("--check", "1"), mpitest.Timeout(20*time.Second))
+	if r.Status == 0 || r.Status == 124 || !strings.Contains(r.Stderr, "a user operation calls the library") || !strings.Contains(r.Stderr, "insideRank.func") {
+		t.Errorf("status %d: %s", r.Status, r.Stderr)
+	}
+}
+
+func insideRank(w *mpi.Comm) error {
+	op := mpi.NewOp(func(in, inout []int) {
+		if err := mpi.Send(w, in, 1-w.Rank(), 0); err != nil {
+			panic(err)
+		}
+	}, true)
 	_, err := mpi.AllreduceOne(w, 1, op)
 	return err
 }

@@ -18,8 +18,11 @@ import (
 // NewOp makes an operation of a user's function: inout[i] = in[i] op inout[i]
 // for all i. It must be associative; in comes from lower ranks, so a function
 // that is not commutative sees its operands in rank order. f may be called from
-// any goroutine of the process, and must not call the library; a panic of f
-// ends the process and cannot be recovered from. The operation is for elements
+// any goroutine of the process. While it runs the library of this process is
+// locked: other goroutines wait in their calls, and other ranks for what this
+// one should send. So f should be short, and must not call the library or wait
+// for who does; that would hang (GOMPI_CHECK=1 ends the process and says so). A
+// panic of f ends the process and cannot be recovered from. The operation is for elements
 // of exactly T: with others calls fail with ErrOp. MPI 4.1 section 6.9.5.
 func NewOp[T any](f func(in, inout []T), commutative bool) Op {
 	u := &userOp[T]{f: f}

@@ -138,9 +138,13 @@ func Start(b Boot) (*Process, error) {
 	p.scalars.New = func() any { return new(scalar) }
 	p.vectors.New = func() any { return &vectors{pool: &p.vectors} }
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
+	var blocked func()
+	if p.check != nil {
+		blocked = p.check.notInside
+	}
 	p.e, err = engine.New(engine.Config{
 		Self: p.self, Control: b.Control, Transports: b.Transports, Sleeper: b.Sleeper,
-		Policy: b.Policy, EagerMax: int(eager), Credit: credit, Book: b.Book, Check: p.check != nil,
+		Policy: b.Policy, EagerMax: int(eager), Credit: credit, Book: b.Book, Check: p.check != nil, Blocked: blocked,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("gompi: %w", err)
@@ -177,7 +181,8 @@ func (p *Process) listen(b Boot) {
 		case control.EvGone:
 			p.e.ProcGone(ev.Proc, ev.Text)
 		case control.EvStacks:
-			p.ctl.Stacks(ev.ID, []byte(p.e.Queues()), stacks())
+			own := stacks() // first: they tell what may keep Queues
+			p.ctl.Stacks(ev.ID, []byte(p.e.Queues()), own)
 		case control.EvHost:
 			if b.Policy.OS {
 				p.e.SetPolicy(policy(ev.LocalProcs, b.Welcome.UsableCPUs, b.Welcome.Settings))

@@ -45,6 +45,10 @@ func osRank(w *mpi.Comm, what string, args []string) error {
 		return programsRank(w, args)
 	case "panic":
 		return panickingRank(w)
+	case "stuck":
+		return stuckRank(w)
+	case "inside":
+		return insideRank(w)
 	case "pid":
 		fmt.Println("pid", os.Getpid())
 		return w.Barrier()

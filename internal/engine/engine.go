@@ -43,6 +43,8 @@ type Config struct {
 	Credit int64
 	// Check makes receives fail that a message in ready mode found missing.
 	Check bool
+	// Blocked is called by a goroutine that finds the engine locked; optional.
+	Blocked func()
 	// Book records blocking calls for the roll call; optional.
 	Book *rollcall.Book
 }
@@ -136,6 +138,7 @@ func New(cfg Config) (*Engine, error) {
 		contexts: map[wire.ContextID]*Context{},
 		policy:   cfg.Policy,
 	}
+	e.mu.Blocked = cfg.Blocked
 	e.loop = newLoop(cfg.Sleeper.Wake)
 	for _, t := range append([]transport.Transport{e.loop}, cfg.Transports...) {
 		l := &link{Transport: t, caps: t.Caps()}

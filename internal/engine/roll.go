@@ -78,9 +78,21 @@ func inside(name string) bool {
 // maxListed bounds each list of Queues.
 const maxListed = 64
 
-// Queues describes what is unmatched and pending, a line each, for people.
+// queuesPatience is how long Queues waits for the lock, looking every
+// queuesPause.
+const (
+	queuesPatience = 300 * time.Millisecond
+	queuesPause    = time.Millisecond
+)
+
+// Queues describes what is unmatched and pending, a line each, for people. It
+// answers also where a user's operation has locked the engine, for ever maybe.
 func (e *Engine) Queues() string {
-	e.mu.Lock()
+	for end := time.Now().Add(queuesPatience); !e.mu.TryLock(); time.Sleep(queuesPause) {
+		if time.Now().After(end) {
+			return "not known: the library is locked, as by a user operation (see NewOp) that takes long or calls the library; the goroutines tell\n"
+		}
+	}
 	defer e.mu.Unlock()
 	var b strings.Builder
 	list := func(title string, n int, each func(func(string) bool)) {

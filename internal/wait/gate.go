@@ -16,8 +16,11 @@ type Gate struct {
 	state atomic.Int32 // 0 free, 1 held
 	want  atomic.Int32 // goroutines in lockSlow
 	_     [56]byte
-	wake  chan struct{} // one token: try again
-	late  *time.Timer   // gives a token, too: Unlock may have missed who parks
+	// Blocked, if set, is called by whoever finds the gate held, before it
+	// waits. Set it before the first Lock.
+	Blocked func()
+	wake    chan struct{} // one token: try again
+	late    *time.Timer   // gives a token, too: Unlock may have missed who parks
 }
 
 // gateSpins is how often a contender retries before it parks. The holder in
@@ -45,6 +48,9 @@ func (g *Gate) Lock() {
 func (g *Gate) TryLock() bool { return g.state.CompareAndSwap(0, 1) }
 
 func (g *Gate) lockSlow() {
+	if g.Blocked != nil {
+		g.Blocked()
+	}
 	g.want.Add(1)
 	for turn := 0; ; turn++ {
 		if g.state.CompareAndSwap(0, 1) {
