@@ -127,7 +127,7 @@ func SetAttr[T any](c *Comm, k Keyval[T], v T) error {
 // GetAttr returns the communicator's value under a key, and whether it has
 // one. Local. MPI 4.1 section 7.7.2.
 func GetAttr[T any](c *Comm, k Keyval[T]) (T, bool) {
-	v, ok := c.core.attrs.get(k.key)
+	v, ok := c.of("GetAttr").attrs.get(k.key)
 	return valueOf[T](v), ok
 }
 

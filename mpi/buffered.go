@@ -309,6 +309,9 @@ func (c *Comm) bufferError(op engine.Op, gaveUp bool, err error) error {
 // BufferAutomatic. Memory is taken as it is needed. One buffer at a time;
 // local. MPI 4.1 section 3.6.
 func (c *Comm) AttachBuffer(bytes int) error {
+	if err := c.exists(opAttachBuffer); err != nil {
+		return err
+	}
 	return c.attach(c.ownBuffer(), bytes)
 }
 
@@ -318,17 +321,28 @@ func (c *Comm) AttachBuffer(bytes int) error {
 // message that could not be delivered gives its error, and the buffer is
 // detached. MPI 4.1 section 3.6.
 func (c *Comm) DetachBuffer() (bytes int, err error) {
+	if err := c.exists(opDetachBuffer); err != nil {
+		return 0, err
+	}
 	return c.detach(c.ownBuffer())
 }
 
 // FlushBuffer waits until all messages that are in the communicator's buffer
 // have left, with the errors of DetachBuffer. MPI 4.1 section 3.6.
 func (c *Comm) FlushBuffer() error {
+	if err := c.exists(opFlushBuffer); err != nil {
+		return err
+	}
 	return c.flush(c.ownBuffer())
 }
 
 // IflushBuffer starts a FlushBuffer. MPI 4.1 section 3.6.
-func (c *Comm) IflushBuffer() Request { return c.iflush(c.ownBuffer()) }
+func (c *Comm) IflushBuffer() Request {
+	if err := c.exists(opFlushBuffer); err != nil {
+		return c.failedRequest(opFlushBuffer, err)
+	}
+	return c.iflush(c.ownBuffer())
+}
 
 // ownBuffer is the buffer of the communicator.
 func (c *Comm) ownBuffer() *sendBuffer {

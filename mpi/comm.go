@@ -41,6 +41,7 @@ type commCore struct {
 	targets int
 	bridge  *bridge // nil in an intracommunicator
 
+	freed   atomic.Bool // Free was called
 	name    atomic.Pointer[string]
 	handler atomic.Pointer[ErrorHandler]
 	info    atomic.Pointer[Info] // never changed in place
@@ -91,30 +92,30 @@ func (p *Process) CommFromSet(s wire.Set) (*Comm, error) {
 }
 
 // Rank is the caller's rank, 0 <= Rank < Size. Local. MPI 4.1 section 7.4.1.
-func (c *Comm) Rank() int { return c.core.rank }
+func (c *Comm) Rank() int { return c.of("Rank").rank }
 
 // Size is the number of ranks. Local. MPI 4.1 section 7.4.1.
-func (c *Comm) Size() int { return c.core.size }
+func (c *Comm) Size() int { return c.of("Size").size }
 
 // Name is the communicator's name, which errors and roll calls show. A new
 // communicator is named after what it was made from. Local.
 // MPI 4.1 section 7.8.
-func (c *Comm) Name() string { return *c.core.name.Load() }
+func (c *Comm) Name() string { return *c.of("Name").name.Load() }
 
 // SetName gives the communicator a name in this process. Local.
 // MPI 4.1 section 7.8.
-func (c *Comm) SetName(name string) { c.core.name.Store(&name) }
+func (c *Comm) SetName(name string) { c.of("SetName").name.Store(&name) }
 
 // Group is the communicator's group, the local one of an intercommunicator.
 // Local. MPI 4.1 section 7.3.2.
-func (c *Comm) Group() Group { return c.core.proc.NewGroup(c.core.ctx.Members) }
+func (c *Comm) Group() Group { return c.of("Group").proc.NewGroup(c.core.ctx.Members) }
 
 // Compare tells how two communicators compare: Ident if they are the same one,
 // Congruent if only their contexts differ, Similar if also the order of their
 // ranks does. Those of intercommunicators compare group by group; with an
 // intracommunicator they are Unequal. Local. MPI 4.1 sections 7.4.1 and 7.6.1.
 func (c *Comm) Compare(d *Comm) Comparison {
-	if c.core == d.core {
+	if c.of("Compare") == d.of("Compare") {
 		return Ident
 	}
 	x, y := c.core.ctx, d.core.ctx
@@ -124,27 +125,26 @@ func (c *Comm) Compare(d *Comm) Comparison {
 // SetInfo replaces the communicator's hints by a copy of info, on this
 // process. No hint is known to this library: they are kept for the program.
 // MPI 4.1 section 7.4.4.
-func (c *Comm) SetInfo(info *Info) { c.core.info.Store(info.Dup()) }
+func (c *Comm) SetInfo(info *Info) { c.of("SetInfo").info.Store(info.Dup()) }
 
 // Info returns a copy of the communicator's hints. Local.
 // MPI 4.1 section 7.4.4.
-func (c *Comm) Info() *Info { return c.core.info.Load().Dup() }
+func (c *Comm) Info() *Info { return c.of("Info").info.Load().Dup() }
 
 // Process is the process that holds the communicator.
-func (c *Comm) Process() *Process { return c.core.proc }
+func (c *Comm) Process() *Process { return c.of("Process").proc }
 
 // WithContext returns the same communicator for calls that give up when ctx
 // ends; see "Giving up" in the package documentation. Local.
 func (c *Comm) WithContext(ctx context.Context) *Comm {
+	d := &Comm{core: c.of("WithContext"), user: ctx}
 	if ctx == nil {
 		panic("gompi: WithContext(nil)")
 	}
-	d := *c
-	d.user = ctx
 	if ctx.Done() == nil {
 		d.user = nil
 	}
-	return &d
+	return d
 }
 
 // expired is the error of a call whose context has ended before it began.
@@ -172,9 +172,28 @@ func (c *Comm) lapsed(op engine.Op, peer, tag int) *Error {
 //
 // Attributes are deleted first, the last one set before the others; then a
 // buffer attached to c is detached, which waits as DetachBuffer does. Errors
-// of both are returned, and the communicator is freed nevertheless. Local in
-// effect; every rank should free it. MPI 4.1 section 7.4.3.
+// of both are returned, and the communicator is freed nevertheless. To free it
+// again is ErrComm. Local in effect; every rank should free it.
+// MPI 4.1 section 7.4.3.
 func (c *Comm) Free() error {
+	if err := c.last(opFree); err != nil {
+		return err
+	}
+	return c.free()
+}
+
+// last claims the end of the communicator, which comes once.
+func (c *Comm) last(op engine.Op) error {
+	if err := c.exists(op); err != nil {
+		return err
+	}
+	if c.core.freed.Swap(true) {
+		return c.argError(ErrComm, op, ProcNull, -1, -1, -1, "", errFreed)
+	}
+	return nil
+}
+
+func (c *Comm) free() error {
 	err := c.deleteAttrs()
 	if c.core.buffer.Load().attached() {
 		_, lost := c.DetachBuffer()
@@ -191,7 +210,10 @@ func (c *Comm) Free() error {
 // with ErrCancelled when c's context ends: then they go on.
 // MPI 4.1 section 11.10.4.
 func (c *Comm) Disconnect() error {
-	err := c.Free()
+	if err := c.last(opDisconnect); err != nil {
+		return err
+	}
+	err := c.free()
 	if f := c.core.e.Settled(c.core.ctx, opDisconnect, c.user); f != nil {
 		err = errors.Join(err, c.errorOf(opDisconnect, ProcNull, -1, f))
 	}
@@ -204,30 +226,30 @@ const opDisconnect engine.Op = "Disconnect"
 // pending and later, fail with ErrRevoked. Any rank may call it; it is not
 // collective.
 func (c *Comm) Revoke() {
-	c.core.e.Revoke(c.core.ctx)
+	c.of("Revoke").e.Revoke(c.core.ctx)
 	if b := c.core.bridge; b != nil {
 		b.both.Revoke()
 	}
 }
 
 // Revoked reports whether the communicator was revoked. Local.
-func (c *Comm) Revoked() bool { return c.core.ctx.Revoked() }
+func (c *Comm) Revoked() bool { return c.of("Revoked").ctx.Revoked() }
 
 // Failed returns the ranks that this process knows to have failed, those of
 // the remote group of an intercommunicator. Local.
-func (c *Comm) Failed() []int { return c.core.ctx.Failed() }
+func (c *Comm) Failed() []int { return c.of("Failed").ctx.Failed() }
 
 // FailedLocal is Failed for the local group of an intercommunicator. Local.
-func (c *Comm) FailedLocal() []int { return c.core.ctx.FailedLocal() }
+func (c *Comm) FailedLocal() []int { return c.of("FailedLocal").ctx.FailedLocal() }
 
 // AckFailed acknowledges the failures known now, so that receives from
 // AnySource work again among the living. Local; returns how many there are.
-func (c *Comm) AckFailed() int { return c.core.ctx.AckFailed() }
+func (c *Comm) AckFailed() int { return c.of("AckFailed").ctx.AckFailed() }
 
 // Transport names what carries messages between the caller and a rank: "shm",
 // "tcp", "inproc" or "self"; "" before the first message. Local.
 func (c *Comm) Transport(rank int) string {
-	if rank < 0 || rank >= c.core.targets {
+	if rank < 0 || rank >= c.of("Transport").targets {
 		return ""
 	}
 	return c.core.e.TransportOf(c.core.ctx, rank)

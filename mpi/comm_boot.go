@@ -93,11 +93,11 @@ func (p *Process) meet(op engine.Op, members wire.Members, n uint32, user contex
 // said of failures and of giving up at CommFromGroup holds.
 // MPI 4.1 section 7.4.2.
 func (c *Comm) CreateGroup(g Group, tag int) (*Comm, error) {
-	if g.Size() == 0 {
-		return nil, nil
-	}
 	if err := c.intra(opCreateGroup); err != nil {
 		return nil, err
+	}
+	if g.Size() == 0 {
+		return nil, nil
 	}
 	if c.core.ctx.Freed() {
 		return nil, c.argError(ErrComm, opCreateGroup, ProcNull, tag, -1, -1, "", errFreed)

@@ -52,9 +52,10 @@ func TestFreedCommunicator(t *testing.T) {
 		c.SetName("c")
 		bcast := mpi.BcastInit(c, []int{1}, 1)
 		must(t, c.Free())
-		must(t, c.Free())
 		started := func(r mpi.Request) error { _, err := r.Wait(); return err }
 		for name, call := range map[string]func() error{
+			"Free":                    c.Free,
+			"Disconnect":              c.Disconnect,
 			"Dup":                     func() error { _, err := c.Dup(); return err },
 			"Idup":                    func() error { _, r := c.Idup(); return started(r) },
 			"Split":                   func() error { _, err := c.Split(0, 0); return err },

@@ -2,6 +2,8 @@
 
 package mpi
 
+import "gompi/internal/engine"
+
 // ErrorHandler is called for each error of a call on a communicator, before
 // the call returns it; for that of a nonblocking operation by the call that
 // completes it. It may call the library. nil is the default: the error is only
@@ -12,20 +14,22 @@ type ErrorHandler func(c *Comm, err error)
 // (MPI_ERRORS_ARE_FATAL).
 func ErrorsAreFatal(c *Comm, err error) { c.core.proc.abort(1, err.Error()) }
 
+const opSetErrorHandler engine.Op = "SetErrorHandler"
+
 // SetErrorHandler makes h the error handler of c on this process. Communicators
 // made from c afterwards inherit it. Local. MPI 4.1 section 9.3.1.
 func (c *Comm) SetErrorHandler(h ErrorHandler) {
 	if h == nil {
-		c.core.handler.Store(nil)
+		c.of(opSetErrorHandler).handler.Store(nil)
 		return
 	}
-	c.core.handler.Store(&h)
+	c.of(opSetErrorHandler).handler.Store(&h)
 }
 
 // ErrorHandler returns the error handler of c, nil if errors are only
 // returned. Local. MPI 4.1 section 9.3.1.
 func (c *Comm) ErrorHandler() ErrorHandler {
-	if h := c.core.handler.Load(); h != nil {
+	if h := c.of("ErrorHandler").handler.Load(); h != nil {
 		return *h
 	}
 	return nil

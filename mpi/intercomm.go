@@ -51,6 +51,19 @@ func (c *Comm) registerInter(id wire.ContextID, s shape) error {
 	return nil
 }
 
+// of is c's core for a call that can return no error.
+func (c *Comm) of(op engine.Op) *commCore {
+	if c == nil {
+		panicNoComm(op)
+	}
+	return c.core
+}
+
+func panicNoComm(op engine.Op) {
+	var none *Comm
+	panic(none.newError(ErrComm, op, ProcNull, -1, -1, -1, "", errNoComm).Error())
+}
+
 // exists refuses a call on no communicator.
 func (c *Comm) exists(op engine.Op) error {
 	if c == nil {
@@ -72,15 +85,15 @@ func (c *Comm) intra(op engine.Op) error {
 
 // IsInter reports whether c is an intercommunicator: its messages go to the
 // ranks of another, remote group. Local. MPI 4.1 section 7.6.1.
-func (c *Comm) IsInter() bool { return c.core.bridge != nil }
+func (c *Comm) IsInter() bool { return c.of("IsInter").bridge != nil }
 
 // RemoteSize is the number of ranks of the remote group, 0 in an
 // intracommunicator. Local. MPI 4.1 section 7.6.1.
-func (c *Comm) RemoteSize() int { return c.core.ctx.Remote.Len() }
+func (c *Comm) RemoteSize() int { return c.of("RemoteSize").ctx.Remote.Len() }
 
 // RemoteGroup is the remote group, empty in an intracommunicator. Local.
 // MPI 4.1 section 7.6.1.
-func (c *Comm) RemoteGroup() Group { return c.core.proc.NewGroup(c.core.ctx.Remote) }
+func (c *Comm) RemoteGroup() Group { return c.of("RemoteGroup").proc.NewGroup(c.core.ctx.Remote) }
 
 // IntercommCreate makes an intercommunicator between the group of c and
 // another one, which calls it, too. The leaders, rank localLeader of c in each

@@ -66,7 +66,7 @@ const echoWait = time.Second
 
 // Abort ends the whole job with an exit status; 0 becomes 1. It does not
 // return. MPI 4.1 section 9.6.
-func (c *Comm) Abort(code int) { c.core.proc.abort(code, "at "+engine.Caller()) }
+func (c *Comm) Abort(code int) { c.of("Abort").proc.abort(code, "at "+engine.Caller()) }
 
 func (p *Process) abort(code int, msg string) {
 	if code == 0 {

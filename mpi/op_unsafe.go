@@ -25,6 +25,9 @@ import (
 // panic of f ends the process and cannot be recovered from. The operation is for elements
 // of exactly T: with others calls fail with ErrOp. MPI 4.1 section 6.9.5.
 func NewOp[T any](f func(in, inout []T), commutative bool) Op {
+	if f == nil {
+		return Op{name: "an operation whose function is nil,"}
+	}
 	u := &userOp[T]{f: f}
 	return Op{name: "user operation", user: u.kernel, elem: typeOf[T](), commutative: commutative}
 }

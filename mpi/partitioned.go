@@ -101,6 +101,9 @@ func (p *Persistent) PreadyRange(lo, hi int) error { return p.ready(opPreadyRang
 // PreadyList is Pready for the partitions listed; it stops at the first that
 // cannot be. MPI 4.1 section 4.2.2.
 func (p *Persistent) PreadyList(list []int) error {
+	if err := p.missing(opPreadyList); err != nil {
+		return err
+	}
 	for _, i := range list {
 		if err := p.ready(opPreadyList, i, i); err != nil {
 			return err
@@ -115,6 +118,9 @@ func (p *Persistent) partArg(op engine.Op, i int) error {
 
 // usable finds why op cannot be applied to p now.
 func (p *Persistent) usable(op engine.Op, send bool) error {
+	if err := p.missing(op); err != nil {
+		return err
+	}
 	p.mu.Lock()
 	freed := p.freed
 	p.mu.Unlock()

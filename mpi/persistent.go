@@ -111,6 +111,14 @@ func (c *Comm) sendInit(op engine.Op, kind persistentKind, b Buf, dest, tag int,
 	return p
 }
 
+// missing is the error of op if there is no operation.
+func (p *Persistent) missing(op engine.Op) error {
+	if p == nil {
+		return requestError(op, "the operation is nil")
+	}
+	return nil
+}
+
 // stateError is a call that p's state does not allow, without the error handler.
 func (p *Persistent) stateError(op engine.Op, what string) *Error {
 	return p.c.newError(ErrRequest, op, ProcNull, -1, -1, -1, "", fmt.Errorf("%s is %s", p.op, what))
@@ -129,6 +137,9 @@ func (p *Persistent) underWay() bool {
 // different ones in different orders. It is an error to start an active one.
 // MPI 4.1 sections 3.9 and 6.13.
 func (p *Persistent) Start() error {
+	if err := p.missing(opStart); err != nil {
+		return err
+	}
 	p.mu.Lock()
 	if p.err != nil && !p.freed {
 		defer p.mu.Unlock()
@@ -246,6 +257,9 @@ func (p *Persistent) ended(h engine.Handle) {
 // operation returns at once with an empty status. Errors of the operation come
 // out here. MPI 4.1 section 3.7.3.
 func (p *Persistent) Wait() (Status, error) {
+	if err := p.missing("Wait"); err != nil {
+		return emptyStatus(), err
+	}
 	h, complete, st, err := p.current("Wait")
 	if complete {
 		return st, p.c.raise(err)
@@ -258,6 +272,9 @@ func (p *Persistent) Wait() (Status, error) {
 // Test is Wait that does not block: done is false if the start goes on.
 // MPI 4.1 section 3.7.3.
 func (p *Persistent) Test() (done bool, st Status, err error) {
+	if err := p.missing("Test"); err != nil {
+		return true, emptyStatus(), err
+	}
 	h, complete, st, wrong := p.current("Test")
 	if complete {
 		return true, st, p.c.raise(wrong)
@@ -296,7 +313,12 @@ func (p *Persistent) Active() bool {
 // Cancel asks to withdraw the send or receive under way, as Request.Cancel.
 // Collective and partitioned operations cannot be cancelled.
 // MPI 4.1 section 3.8.4.
-func (p *Persistent) Cancel() error { return p.c.raise(p.cancel()) }
+func (p *Persistent) Cancel() error {
+	if err := p.missing(opCancel); err != nil {
+		return err
+	}
+	return p.c.raise(p.cancel())
+}
 
 func (p *Persistent) cancel() *Error {
 	p.mu.Lock()
@@ -318,7 +340,12 @@ func (p *Persistent) cancel() *Error {
 // Free ends the operation; it cannot be used any more. An active send or
 // receive completes by itself; an active collective or partitioned operation
 // cannot be freed. Local. MPI 4.1 section 3.7.3.
-func (p *Persistent) Free() error { return p.c.raise(p.free()) }
+func (p *Persistent) Free() error {
+	if err := p.missing(opFree); err != nil {
+		return err
+	}
+	return p.c.raise(p.free())
+}
 
 func (p *Persistent) free() *Error {
 	p.mu.Lock()

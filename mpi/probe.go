@@ -86,6 +86,10 @@ func Mrecv[T any](m *Message, buf []T) (Status, error) {
 func Imrecv[T any](m *Message, buf []T) Request { return m.irecv(opImrecv, BufOf(buf), false) }
 
 func (m *Message) irecv(op engine.Op, b Buf, value bool) Request {
+	if m == nil || m.c == nil {
+		var none *Comm
+		return none.failedRequest(op, requestError(op, "the message is nil"))
+	}
 	if m.null {
 		return m.c.completed(op, nullStatus())
 	}

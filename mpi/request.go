@@ -35,20 +35,33 @@ func finish(o *engine.Outcome) (Status, error) {
 // at once with an empty status. Errors of the operation come out here. One
 // goroutine at a time may wait for a request. MPI 4.1 section 3.7.3.
 func (r Request) Wait() (Status, error) {
+	e := r.h.Engine()
+	if e == nil {
+		return r.alone()
+	}
+	o := e.Wait(r.h)
+	return finish(&o)
+}
+
+// alone is how a request ended that belongs to no process: the null request, or
+// one of a call on no communicator.
+func (r Request) alone() (Status, error) {
 	if r.IsNull() {
 		return emptyStatus(), nil
 	}
-	o := r.h.Engine().Wait(r.h)
+	o := r.h.Orphan()
 	return finish(&o)
 }
 
 // Test is Wait that does not block: done is false if the operation goes on.
 // When it is true the request is freed. MPI 4.1 section 3.7.3.
 func (r Request) Test() (done bool, st Status, err error) {
-	if r.IsNull() {
-		return true, emptyStatus(), nil
+	e := r.h.Engine()
+	if e == nil {
+		st, err = r.alone()
+		return true, st, err
 	}
-	o := r.h.Engine().Test(r.h)
+	o := e.Test(r.h)
 	if !o.Done {
 		return false, Status{}, nil
 	}
@@ -59,10 +72,12 @@ func (r Request) Test() (done bool, st Status, err error) {
 // GetStatus is Test that does not free a complete request.
 // MPI 4.1 section 3.7.6.
 func (r Request) GetStatus() (done bool, st Status, err error) {
-	if r.IsNull() {
-		return true, emptyStatus(), nil
+	e := r.h.Engine()
+	if e == nil {
+		st, err = r.alone()
+		return true, st, err
 	}
-	o := r.h.Engine().Peek(r.h)
+	o := e.Peek(r.h)
 	if !o.Done {
 		return false, Status{}, nil
 	}
@@ -75,10 +90,11 @@ func (r Request) GetStatus() (done bool, st Status, err error) {
 // was Cancelled. Other operations cannot be cancelled (ErrRequest).
 // MPI 4.1 section 3.8.4.
 func (r Request) Cancel() error {
-	if r.IsNull() {
-		return nullRequest(opCancel)
+	e := r.h.Engine()
+	if e == nil {
+		return r.missing(opCancel)
 	}
-	o := r.h.Engine().Cancel(r.h)
+	o := e.Cancel(r.h)
 	return refusal(opCancel, &o)
 }
 
@@ -87,10 +103,11 @@ func (r Request) Cancel() error {
 // peer is known to have what it needs. Requests of other operations cannot be
 // freed (ErrRequest). MPI 4.1 section 3.7.3.
 func (r Request) Free() error {
-	if r.IsNull() {
-		return nullRequest(opFree)
+	e := r.h.Engine()
+	if e == nil {
+		return r.missing(opFree)
 	}
-	o := r.h.Engine().Free(r.h)
+	o := e.Free(r.h)
 	return refusal(opFree, &o)
 }
 
@@ -99,8 +116,16 @@ const (
 	opFree   engine.Op = "Free"
 )
 
-func nullRequest(op engine.Op) error {
-	return &Error{Class: ErrRequest, Op: string(op), Peer: ProcNull, Tag: -1, Got: -1, Want: -1, Err: errors.New("it is null")}
+// missing is the error of op on a request that belongs to no process.
+func (r Request) missing(op engine.Op) error {
+	if r.IsNull() {
+		return requestError(op, "it is null")
+	}
+	return nil
+}
+
+func requestError(op engine.Op, why string) error {
+	return &Error{Class: ErrRequest, Op: string(op), Peer: ProcNull, Tag: -1, Got: -1, Want: -1, Err: errors.New(why)}
 }
 
 // refusal is the error of op, which could not be applied to a request.
@@ -113,16 +138,37 @@ func refusal(op engine.Op, o *engine.Outcome) error {
 	return err
 }
 
+// handles gives the requests as their engine knows them, and how many belong to
+// none though they are not null.
+func handles(reqs []Request) (e *engine.Engine, hs []engine.Handle, orphans int) {
+	hs = make([]engine.Handle, len(reqs))
+	for i, r := range reqs {
+		hs[i] = r.h
+		switch f := r.h.Engine(); {
+		case f != nil && e == nil:
+			e = f
+		case f == nil && !r.IsNull():
+			orphans++
+		}
+	}
+	return e, hs, orphans
+}
+
 // some runs the engine's multiple completion over reqs, which become null as
 // they complete.
 func some(reqs []Request, need, limit int, done func(i int, st Status, err error)) int {
-	var e *engine.Engine
-	hs := make([]engine.Handle, len(reqs))
-	for i, r := range reqs {
-		hs[i] = r.h
-		if e == nil {
-			e = r.h.Engine()
+	e, hs, orphans := handles(reqs)
+	if orphans > 0 {
+		n := 0
+		for i, r := range reqs {
+			if n < limit && !r.IsNull() && r.h.Engine() == nil {
+				reqs[i] = Request{}
+				st, err := r.alone()
+				done(i, st, err)
+				n++
+			}
 		}
+		return n
 	}
 	if e == nil {
 		return -1
@@ -212,15 +258,7 @@ func collect(reqs []Request, need int) []Completion {
 // Testall completes all requests if all are complete, or none.
 // MPI 4.1 section 3.7.5.
 func Testall(reqs []Request) (done bool, err error) {
-	var e *engine.Engine
-	hs := make([]engine.Handle, len(reqs))
-	for i, r := range reqs {
-		hs[i] = r.h
-		if e == nil {
-			e = r.h.Engine()
-		}
-	}
-	if e != nil && !e.TestAll(hs) {
+	if e, hs, _ := handles(reqs); e != nil && !e.TestAll(hs) {
 		return false, nil
 	}
 	return true, Waitall(reqs)

@@ -10,10 +10,11 @@ func (c *Comm) completed(op engine.Op, st Status) Request {
 }
 
 // failedRequest is a request that is complete with an error found in the
-// arguments. Without a communicator there is no process to hold it.
+// arguments. c may be nil.
 func (c *Comm) failedRequest(op engine.Op, err error) Request {
+	f := &engine.Fault{Class: engine.Argument, Peer: -1, Err: err}
 	if c == nil {
-		panic(err)
+		return Request{engine.NewOrphan(op, f)}
 	}
-	return Request{c.core.e.NewDone(c.core.ctx, op, engine.Status{Fault: &engine.Fault{Class: engine.Argument, Peer: -1, Err: err}})}
+	return Request{c.core.e.NewDone(c.core.ctx, op, engine.Status{Fault: f})}
 }

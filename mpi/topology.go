@@ -55,7 +55,7 @@ type topology struct {
 // TopoTest tells what topology the communicator has. Local.
 // MPI 4.1 section 8.5.5.
 func (c *Comm) TopoTest() TopoKind {
-	if c.core.topo == nil {
+	if c.of("TopoTest").topo == nil {
 		return TopoNone
 	}
 	return c.core.topo.kind

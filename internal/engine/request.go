@@ -87,7 +87,7 @@ type Handle struct {
 	gen uint32
 }
 
-// Engine is the engine that made h, nil for the null handle.
+// Engine is the engine that made h, nil for the null handle and an orphan.
 func (h Handle) Engine() *Engine {
 	if h.req == nil {
 		return nil
@@ -260,6 +260,17 @@ func (e *Engine) NewDone(c *Context, op Op, st Status) Handle {
 	r.op, r.ctx, r.rank, r.tag = op, c, rollcall.NoPeer, rollcall.NoTag
 	r.status, r.done = st, true
 	return Handle{r, r.gen}
+}
+
+// NewOrphan is a request of no process that has failed: for calls on no
+// communicator. Its Engine is nil, and it is never stale.
+func NewOrphan(op Op, f *Fault) Handle {
+	return Handle{req: &Request{kind: reqDone, done: true, op: op, status: Status{Fault: f}}}
+}
+
+// Orphan is how a request of NewOrphan ended.
+func (h Handle) Orphan() Outcome {
+	return Outcome{Done: true, Op: h.req.op, Peer: rollcall.NoPeer, Tag: rollcall.NoTag, Status: h.req.status}
 }
 
 // Complete ends a request of NewOther. It reports whether h was still active.
