@@ -99,5 +99,6 @@ func knobHelp() string {
 	for _, k := range Knobs() {
 		fmt.Fprintf(&b, "%-16s --%-10s %s (default %s)\n", k.Env, k.Flag, k.Help, k.Default)
 	}
+	fmt.Fprintf(&b, "\nSet in each process: %s, %s, %s, %s, %s.\n", envRank, envSize, envLocalRank, envLocalSize, envJob)
 	return b.String()
 }

@@ -208,6 +208,12 @@ func mpiRank(what string, args []string) int {
 		}
 		fmt.Println("spawned", s.Members.Len())
 		finalize()
+	case "spawns": // two processes of the command line given
+		if _, err := c.Spawn(context.Background(), args, 2); err != nil {
+			fmt.Fprintln(os.Stderr, "Spawn:", err)
+			return 1
+		}
+		finalize()
 	case "churn": // grows and shrinks; gompirun must not grow
 		open := func() int {
 			fds, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", os.Getppid()))

@@ -236,7 +236,7 @@ func TestLookup(t *testing.T) {
 }
 
 func TestEnvironment(t *testing.T) {
-	got := environment([]string{"A=1", "GOMPI_TOKEN=old", "B=2", "GOMPI_CONTROL=old"}, []string{"A=3", "C=4", "A=5"})
+	got := environment([]string{"A=1", "GOMPI_TOKEN=old", "B=2", "GOMPI_CONTROL=old", "GOMPI_LOCAL_RANK=3"}, []string{"A=3", "C=4", "GOMPI_RANK=0", "A=5"})
 	if want := []string{"B=2", "C=4", "A=5"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -16,6 +16,7 @@ type proc struct {
 	app   *app
 	world *world
 	cpus  cpus
+	local int // its number among the living processes of the job on this host
 
 	pid            int
 	started        time.Time
@@ -64,6 +65,8 @@ type table struct {
 	byID map[wire.ProcID]*proc
 	pids map[int]*proc
 	live int // started and not exited
+
+	locals numbers // of those that live or are to be started
 }
 
 func newTable() *table {
@@ -73,6 +76,7 @@ func newTable() *table {
 func (t *table) add(p *proc) {
 	t.list = append(t.list, p)
 	t.byID[p.Proc] = p
+	p.local = t.locals.take()
 }
 
 func (t *table) started(p *proc, pid int) {
@@ -84,11 +88,15 @@ func (t *table) started(p *proc, pid int) {
 func (t *table) ended(p *proc) {
 	p.exited = true
 	t.live--
+	t.locals.put(p.local)
 }
 
-// forget is called when p is reaped. What was spawned is dropped, so that a
-// job may grow and shrink for ever.
+// forget is called when p is reaped, or cannot be started. What was spawned is
+// dropped, so that a job may grow and shrink for ever.
 func (t *table) forget(p *proc) {
+	if !p.exited {
+		t.locals.put(p.local)
+	}
 	p.reaped = true
 	delete(t.pids, p.pid)
 	delete(t.byID, p.Proc)

@@ -91,6 +91,7 @@ func (h *head) start(procs []*proc) error {
 	var a *app // whose environment and path these are
 	var env []string
 	var path string
+	localSize := h.procs.locals.used + len(procs)
 	for i, p := range procs {
 		if p.app != a {
 			a = p.app
@@ -101,8 +102,8 @@ func (h *head) start(procs []*proc) error {
 			}
 		}
 		specs[i] = &spec{path: path, argv: p.Argv, dir: p.app.wdir, cpus: p.cpus.set(), bound: h.o.bind != ""}
-		specs[i].env = append(env[:len(env):len(env)], control.EnvAddr+"="+h.server.Addr(), control.EnvToken+"="+p.Token)
 		h.procs.add(p)
+		specs[i].env = append(env[:len(env):len(env)], h.identity(p, localSize)...)
 	}
 	var err error
 	h.forker.do(func() {
@@ -167,13 +168,38 @@ func cannotExec(p *proc, path string, err error) error {
 	return text
 }
 
+// What a process is told of itself in its environment, besides the two
+// variables by which it joins; for programs that do not, or have not yet.
+// docs/running.md tells users.
+const (
+	envRank      = "GOMPI_RANK"
+	envSize      = "GOMPI_SIZE"
+	envLocalRank = "GOMPI_LOCAL_RANK"
+	envLocalSize = "GOMPI_LOCAL_SIZE"
+	envJob       = "GOMPI_JOB"
+)
+
+// identity is the part of p's environment that is its own.
+func (h *head) identity(p *proc, localSize int) []string {
+	return []string{
+		control.EnvAddr + "=" + h.server.Addr(), control.EnvToken + "=" + p.Token,
+		fmt.Sprintf("%s=%016x", envJob, uint64(h.job)),
+		fmt.Sprintf("%s=%d", envRank, p.Rank), fmt.Sprintf("%s=%d", envSize, p.Size),
+		fmt.Sprintf("%s=%d", envLocalRank, p.local), fmt.Sprintf("%s=%d", envLocalSize, localSize),
+	}
+}
+
 // environment is base with the values of set in it, each name once (the first
-// of two would win), and without what gompirun got from another gompirun.
+// of two would win), and without what identity adds: base may have it from
+// another gompirun.
 func environment(base, set []string) []string {
-	last := map[string]string{control.EnvAddr: "", control.EnvToken: ""}
+	last := map[string]string{}
 	for _, x := range set {
 		name, _, _ := strings.Cut(x, "=")
 		last[name] = x
+	}
+	for _, name := range [...]string{control.EnvAddr, control.EnvToken, envJob, envRank, envSize, envLocalRank, envLocalSize} {
+		last[name] = ""
 	}
 	env := make([]string, 0, len(base)+len(set)+2)
 	for _, x := range base {
