@@ -84,8 +84,9 @@ type board struct {
 	// Operations have the numbers of the communicator's collectives.
 	last [rankSlots]uint32 // what this rank has published last in each slot; 0: nothing
 	seen uint32            // every rank is done with this number
-	// finished is the last operation that ended here. The others know that those
-	// up to told have, of the later ones they may hear late: see tellDue.
+	// finished is the last call that ended here, wherever it was done, and if it
+	// was not made at all. The others know that those up to told have, of the
+	// later ones they may hear late: see tellDue.
 	finished, told uint32
 	op             boardOp
 
@@ -112,12 +113,9 @@ type board struct {
 	spread boardSpread
 
 	// While the operation has no request of its own, req stands for it to
-	// others, tag is its, aborted that another rank gave it up, and ask that a
-	// second caller wonders who is here.
-	req     Request
-	tag     int32
-	aborted *Fault
-	ask     *question
+	// others, and ask tells that a second caller wonders who is here.
+	req Request
+	ask *question
 }
 
 func newBoard(mem []byte, rank, size int) *board {
@@ -145,6 +143,12 @@ func newBoard(mem []byte, rank, size int) *board {
 	return b
 }
 
+// startAfter says that all ranks are done with the calls up to seq.
+func (b *board) startAfter(seq uint32) {
+	b.seen, b.finished, b.told = seq, seq, seq
+	b.ranks[b.rank].done.Store(seq)
+}
+
 // slot is the place of a rank's publication.
 func (b *board) slot(rank int, seq uint32) int { return rank*rankSlots + int(seq%boardSlots) }
 
@@ -153,11 +157,22 @@ func (b *board) resultSlot(rank int, seq uint32) int {
 	return rank*rankSlots + boardSlots + int(seq%resultSlots)
 }
 
+// boardSeq is the number on a board of the collective call with that tag. None
+// is 0, which a word has that was never written.
+func boardSeq(tag int32) uint32 { return uint32(tag) + 1 }
+
+// nextSeq is the number after x.
+func nextSeq(x uint32) uint32 { return x&seqMask + 1 }
+
 // later reports whether number x comes after y: they wrap with the tags of
-// collectives.
+// collectives. Neither is older than renewEvery and what ranks are apart.
 func later(x, y uint32) bool { return int32((x-y)<<2) > 0 }
 
 const _ = uint(seqMask - (1<<30 - 1))
+
+// renewEvery is after how many numbers what stands on a board is renewed: before
+// an old one seems to lie ahead, or is that of a call once more.
+const renewEvery = 1 << 27
 
 // payload is where n bytes of a publication stand. It loads nothing there, as a
 // check of a pointer would: the line would come twice, to be read and to be
@@ -217,7 +232,7 @@ func (b *board) publish(slot int, word uint64) {
 // tellDue tells before operation seq what others might wait for in it, and
 // reports whether it did. A rank that waits tells all.
 func (b *board) tellDue(seq uint32) bool {
-	if b.told == b.finished || !later(seq-maxUntold, b.told) {
+	if !later(seq-maxUntold, b.told) {
 		return false
 	}
 	b.tell()
@@ -237,6 +252,12 @@ func (b *board) free(slot int) bool {
 	if n == 0 || !later(n, b.seen) {
 		return true
 	}
+	b.look(n)
+	return !later(n, b.seen)
+}
+
+// look learns with which numbers up to n all ranks are done.
+func (b *board) look(n uint32) {
 	least := n
 	for _, r := range b.ranks {
 		if d := r.done.Load(); later(least, d) {
@@ -247,7 +268,19 @@ func (b *board) free(slot int) bool {
 	if later(least, b.seen) {
 		b.seen = least
 	}
-	return !later(n, b.seen)
+}
+
+// renew tells what this rank is done with, learns it of the others, and takes
+// back words that all have read.
+func (b *board) renew() {
+	b.tell()
+	b.look(b.finished)
+	for i, n := range b.last {
+		if n != 0 && !later(n, b.seen) {
+			b.last[i] = 0
+			b.slots[b.rank*rankSlots+i].word.Store(0)
+		}
+	}
 }
 
 // rouse wakes the ranks that sleep over this board.

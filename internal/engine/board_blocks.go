@@ -366,14 +366,17 @@ func (l *lateBlocks) clear() {
 }
 
 // boardRest does by messages what an operation on the board has left.
-func (e *Engine) boardRest(c *Context, a *CollArgs, tag int32) *Fault {
+func (e *Engine) boardRest(c *Context, a *CollArgs) *Fault {
+	if a.Args.Op != collectives.OpGatherv {
+		return nil
+	}
 	l := &c.board.blocks.late
-	if a.Args.Op != collectives.OpGatherv || len(l.dests)+len(l.sources) == 0 {
+	if len(l.dests)+len(l.sources) == 0 {
 		return nil
 	}
 	rest := *a
 	rest.Args = collectives.Args{Op: collectives.OpNeighborAllgatherv, Rank: a.Args.Rank, Size: a.Args.Size, Count: a.Args.Count,
 		Dests: l.dests, Sources: l.sources, OutCounts: l.counts, OutDispls: l.displs}
 	rest.Alg, rest.Keep = c.board.direct, nil
-	return e.scheduled(c, &rest, tag)
+	return e.goOn(c, &rest)
 }

@@ -3,9 +3,13 @@
 package engine
 
 import (
+	"context"
 	"encoding/binary"
+	"errors"
+	"slices"
 
 	"gompi/collectives"
+	"gompi/internal/rollcall"
 	"gompi/internal/wire"
 	"gompi/transport"
 )
@@ -21,27 +25,39 @@ const boardTag = persistBit | maxPersistent<<startBits
 type boardState uint8
 
 const (
-	boardOpen boardState = iota
+	boardOpen   boardState = iota
+	boardMaking            // it may be given up
+	boardLast              // in the last exchange: others may have the board
 	boardMade
 	boardNever
 )
 
-// boardDue makes the board of a communicator when its time has come: after a
-// blocking collective with that tag.
-func (e *Engine) boardDue(c *Context, tag int32) {
-	if c.boardState != boardOpen || tag&persistBit != 0 || tag < boardAfter || !c.mayShare() {
-		return
+// makingOp is what a second caller is told of, and people who ask.
+const makingOp = "set-up of shared memory"
+
+// boardDue makes the board of a communicator when its time has come: at the end
+// of a blocking collective with that tag, which has succeeded. It is a part of
+// that call, which fails only if its context has ended the communicator with it.
+func (e *Engine) boardDue(c *Context, user context.Context, tag int32) *Fault {
+	if tag&persistBit != 0 || tag < boardAfter || !c.mayShare() {
+		return nil
 	}
 	// A second caller is told that this one is here.
-	c.inside = e.newRequest(reqOther)
-	c.inside.op, c.inside.ctx = "set-up of shared memory", c
-	e.makeBoard(c)
-	e.noBoard(c)
-	e.freeRequest(c.inside)
-	c.inside = nil
-	if e.freeing != 0 {
-		e.opEnded(c)
+	r := e.newRequest(reqOther)
+	r.op, r.rank, r.tag = makingOp, rollcall.NoPeer, rollcall.NoTag
+	c.inside, c.tag, c.givenUp, c.boardState = r, boardTag, nil, boardMaking
+	m := making{e: e, c: c, user: user, seq: boardSeq(tag)}
+	f := m.make()
+	last := c.boardState == boardLast
+	if f != nil {
+		c.boardState = boardNever
+		e.tellAbsent(c, f.Class == Aborted && int(f.Peer) != c.Rank)
 	}
+	e.freeRequest(r)
+	if last && f.class() == Cancelled {
+		return f
+	}
+	return nil // the call itself has succeeded
 }
 
 func (c *Context) mayShare() bool {
@@ -49,68 +65,141 @@ func (c *Context) mayShare() bool {
 	return n > 1 && n <= maxBoardRanks && c.Remote.Len() == 0
 }
 
-// noBoard decides against a board if nothing was decided, and tells the others,
-// who may not know.
-func (e *Engine) noBoard(c *Context) {
-	if c.boardState != boardOpen {
-		return
-	}
-	if c.mayShare() && c.opFault() == nil {
-		e.tell(c, kindCollFail, wire.PlaneColl, boardTag, 0)
-	}
-	c.boardState = boardNever
+// mayStart reports whether a part with that tag may follow in the call in which
+// a goroutine is.
+func (c *Context) mayStart(tag int32) bool {
+	return tag == c.tag || tag == boardTag && c.boardState <= boardLast
 }
 
-// makeBoard: rank 0 gives out memory, all others join it, and if that went
-// well everywhere it is the communicator's board.
-func (e *Engine) makeBoard(c *Context) {
-	s, size := e.sharer(), c.Members.Len()
-	var mem []byte
+// noBoard decides against a board unless there is one, and tells the others, who
+// may not know. One that is being made is given up.
+func (e *Engine) noBoard(c *Context) {
+	switch c.boardState {
+	case boardOpen:
+		c.boardState = boardNever
+		e.tellAbsent(c, false)
+	case boardMaking:
+		e.giveUp(c, boardTag, &Fault{Class: Aborted, Peer: int32(c.Rank)})
+	}
+}
+
+// tellAbsent tells once that this rank is not there when the board is made: the
+// others, if they do not know, and rank 0 in any case, because it cannot use the
+// memory for anything else before.
+func (e *Engine) tellAbsent(c *Context, known bool) {
+	was := c.told
+	c.told = true
+	switch {
+	case was || !c.mayShare():
+	case !known && c.stepFault() == nil:
+		e.tell(c, kindCollFail, wire.PlaneColl, boardTag, 0)
+	case c.Rank != 0 && (c.trouble == nil || c.trouble.gone[0] == nil):
+		e.control(c.peer(0), c.wireKey(wire.PlaneColl, boardTag), kindCollFail, 0, 0)
+	}
+}
+
+// absentTold books that a rank is not there when the board is made.
+func (e *Engine) absentTold(c *Context, from seat, f *Fault) {
+	if !c.mayShare() {
+		return
+	}
+	c.absent |= 1 << from.rank()
+	e.absentLater(c.ID, c.procAt(from))
+	switch c.boardState {
+	case boardMaking, boardLast:
+		e.giveUp(c, boardTag, f)
+	case boardOpen, boardNever:
+		c.boardState = boardNever
+		e.tellAbsent(c, true)
+	}
+}
+
+// absentLater is absentTold of memory that rank 0 has left.
+func (e *Engine) absentLater(id wire.ContextID, proc wire.ProcID) {
+	for i := range e.retired {
+		if r := &e.retired[i]; r.id == id {
+			if rank := r.members.Index(proc); rank >= 0 {
+				r.absent |= 1 << rank
+				e.reclaimBoards()
+				return
+			}
+		}
+	}
+}
+
+// making is the part of a call in which the communicator's board is made: rank 0
+// gives out memory, all others join it, and if that went well everywhere it is
+// the board. The lock is given away in every exchange, and whenever the control
+// plane is asked: what stands against going on is looked at after each. Whoever
+// does not go on touches the memory no more, and tells.
+type making struct {
+	e    *Engine
+	c    *Context
+	user context.Context
+	seq  uint32 // of the call
+}
+
+func (m *making) make() *Fault {
+	e, c, size := m.e, m.c, m.c.Members.Len()
+	s := e.sharer()
+	var b *board
 	var where [16]byte // {there is memory, its place}
 	if c.Rank == 0 && s != nil {
 		e.reclaimBoards()
-		if m, place, err := s.Share(boardSize(size)); err == nil {
-			mem = m
+		if mem, place, err := s.Share(boardSize(size)); err == nil {
+			b = m.view(mem, place)
 			where[0] = 1
 			binary.LittleEndian.PutUint64(where[8:], place)
 		}
 	}
 	told := where[:]
-	a := CollArgs{Op: "Bcast", Out: ByteBuf(told), Unit: 1,
-		Args: collectives.Args{Op: collectives.OpBcast, Rank: c.Rank, Size: size, Count: int64(len(told))}}
-	if !e.internal(c, &a, "binomial", boardTag) {
-		e.leaveMemory(c, s, mem, binary.LittleEndian.Uint64(told[8:]))
-		return
+	if f := m.exchange(collectives.OpBcast, "binomial", nil, told); f != nil {
+		m.leave(b)
+		return f
 	}
-	place := binary.LittleEndian.Uint64(told[8:])
 	if told[0] == 1 && c.Rank != 0 {
-		mem, _ = e.join(c.Members.At(0), place, boardSize(size)) // nil if that cannot be done
+		place := binary.LittleEndian.Uint64(told[8:])
+		mem, err := e.join(c.Members.At(0), place, boardSize(size), m.contact)
+		if err == nil { // else that cannot be done
+			b = m.view(mem, place)
+		}
+		if f := m.fault(); f != nil {
+			m.leave(b)
+			return f
+		}
 	}
-	mine, all := make([]byte, 1), make([]byte, size)
-	if mem != nil {
-		mine[0] = 1
-	}
-	var b *board
 	x := e.exposer()
-	if mem != nil {
-		b = newBoard(mem, c.Rank, size)
-		b.place = place
+	if b != nil {
+		b.startAfter(m.seq)
 		if x != nil {
 			b.ranks[b.rank].proof[0], b.ranks[b.rank].proof[1] = x.Proof()
 		}
 	}
-	if !e.allAgree(c, mine, all) {
-		e.leaveMemory(c, s, mem, place)
-		return
+	joined, f := m.agree(b != nil)
+	if f != nil {
+		m.leave(b)
+		return f
 	}
-	mine[0] = 0
-	if x != nil && e.reachAll(c, b) {
-		mine[0] = 1
+	if !joined {
+		c.boardState = boardNever
+		if c.Rank == 0 && b != nil {
+			e.unshare(b.mem, b.place) // nobody touches it any more
+		} else {
+			m.leave(b)
+		}
+		return nil
 	}
-	reads := e.allAgree(c, mine, all)
-	if c.opFault() != nil {
-		e.leaveMemory(c, s, mem, place)
-		return
+	reads := false
+	if x != nil {
+		if reads, f = m.reachAll(b); f != nil {
+			m.leave(b)
+			return f
+		}
+	}
+	c.boardState = boardLast
+	if reads, f = m.agree(reads); f != nil {
+		m.leave(b)
+		return f
 	}
 	if reads {
 		b.exposer = x
@@ -119,49 +208,115 @@ func (e *Engine) makeBoard(c *Context) {
 	c.board, c.boardState = b, boardMade
 	c.room.Store(min(b.room, sharedRoom))
 	c.reads.Store(reads)
+	return nil
 }
 
-// allAgree reports whether mine is 1 on all ranks.
-func (e *Engine) allAgree(c *Context, mine, all []byte) bool {
-	a := CollArgs{Op: "Allgather", In: ByteBuf(mine), Out: ByteBuf(all), Unit: 1,
-		Args: collectives.Args{Op: collectives.OpAllgather, Rank: c.Rank, Size: len(all), Count: 1}}
-	if !e.internal(c, &a, "bruck", boardTag) {
-		return false
-	}
-	for _, yes := range all {
-		if yes != 1 {
-			return false
-		}
-	}
-	return true
+// view is this rank's view of the memory at place.
+func (m *making) view(mem []byte, place uint64) *board {
+	b := newBoard(mem, m.c.Rank, m.c.Members.Len())
+	b.place = place
+	return b
 }
 
-// reachAll makes the memory of all ranks readable here. The lock is given away
-// meanwhile.
-func (e *Engine) reachAll(c *Context, b *board) bool {
+// fault is what stands against going on.
+func (m *making) fault() *Fault {
+	if f := m.c.givenUp; f != nil {
+		return f
+	}
+	return m.c.collFault(boardTag, true)
+}
+
+// leave gives up memory that did not become a board.
+func (m *making) leave(b *board) {
+	switch {
+	case b == nil:
+	case b.rank != 0 || m.e.closed:
+		m.e.sharer().Leave(b.mem)
+	default:
+		m.e.retire(m.c, b)
+	}
+}
+
+// exchange runs a collective among the ranks.
+func (m *making) exchange(op collectives.Op, alg string, in, out []byte) *Fault {
+	n := int64(len(out))
+	if op == collectives.OpAllgather {
+		n = int64(len(in))
+	}
+	a := CollArgs{Op: makingOp, Alg: algorithm(op, alg), User: m.user, In: ByteBuf(in), Out: ByteBuf(out), Unit: 1,
+		Args: collectives.Args{Op: op, Rank: m.c.Rank, Size: m.c.Members.Len(), Count: n}}
+	inside := m.c.inside
+	f := m.e.goOn(m.c, &a)
+	m.c.inside = inside
+	return f
+}
+
+// agree reports whether yes is what all ranks say.
+func (m *making) agree(yes bool) (bool, *Fault) {
+	mine, all := make([]byte, 1), make([]byte, m.c.Members.Len())
+	if yes {
+		mine[0] = 1
+	}
+	if f := m.exchange(collectives.OpAllgather, "bruck", mine, all); f != nil {
+		return false, f
+	}
+	return !slices.ContainsFunc(all, func(x byte) bool { return x != 1 }), nil
+}
+
+// reachAll makes the memory of all ranks readable here, and reports whether that
+// can be done.
+func (m *making) reachAll(b *board) (bool, *Fault) {
 	b.memories = make([]transport.Memory, b.size)
 	for i, r := range b.ranks {
-		proc := c.Members.At(i)
-		if proc == e.cfg.Self {
+		proc := m.c.Members.At(i)
+		if proc == m.e.cfg.Self {
 			continue
 		}
-		m, err := e.reachMemory(proc, r.proof)
-		if err != nil {
-			return false
+		far, err := m.e.reachMemory(proc, r.proof, m.contact)
+		if f := m.fault(); f != nil {
+			return false, f
 		}
-		b.memories[i] = m.mem
+		if err != nil {
+			return false, nil
+		}
+		b.memories[i] = far.mem
 	}
-	return true
+	return true, nil
 }
 
-// internal runs a collective of the library itself.
-func (e *Engine) internal(c *Context, a *CollArgs, alg string, tag int32) bool {
-	a.Alg = algorithm(a.Args.Op, alg)
-	r := e.beginColl(c, a, tag)
+// contact asks the control plane for a process, until there is something against
+// going on.
+func (m *making) contact(p wire.ProcID) (c wire.Contact, err error) {
+	e := m.e
+	r := e.newRequest(reqOther)
+	r.op, r.ctx, r.user, r.rank, r.tag = makingOp, m.c, m.user, rollcall.NoPeer, rollcall.NoTag
+	h := Handle{r, r.gen}
+	go func() {
+		x, xerr := e.cfg.Control.Contact(p)
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if !h.live() || r.done { // nobody waits for it
+			if xerr == nil {
+				closeContact(x)
+			}
+			return
+		}
+		c, err = x, xerr
+		e.complete(r)
+	}()
+	inside := m.c.inside
+	m.c.inside = r
 	f := e.waitOne(r)
+	m.c.inside = inside
 	e.freeRequest(r)
-	return f == nil
+	if f != nil {
+		return wire.Contact{}, errNotAsked
+	}
+	return c, err
 }
+
+// errNotAsked: why, making.fault tells.
+var errNotAsked = errors.New("the control plane was not asked to the end")
 
 func algorithm(op collectives.Op, name string) *collectives.Algorithm {
 	g, err := collectives.ByName(op, name)
@@ -171,22 +326,20 @@ func algorithm(op collectives.Op, name string) *collectives.Algorithm {
 	return g
 }
 
-// leaveMemory gives up memory that did not become a board. Others may have
-// joined it, but nobody uses it.
-func (e *Engine) leaveMemory(c *Context, s transport.Sharer, mem []byte, place uint64) {
-	switch {
-	case mem == nil:
-	case c.Rank == 0:
-		e.unshare(mem, place)
-	default:
-		s.Leave(mem)
-	}
-}
-
-// retired is a board that rank 0 has left and others may still use.
+// retired is a board that rank 0 has left and others may still use, or
+// memory for one of which others may still hear.
 type retired struct {
 	b       *board
+	id      wire.ContextID
 	members wire.Members
+	absent  uint64 // who has told not to be there, a bit for each rank
+}
+
+// retire keeps the memory of a board until nobody uses it.
+func (e *Engine) retire(c *Context, b *board) {
+	b.ranks[b.rank].left.Store(1)
+	e.retired = append(e.retired, retired{b, c.ID, c.Members, c.absent})
+	e.reclaimBoards()
 }
 
 // dropBoard ends this rank's use of its board.
@@ -201,8 +354,7 @@ func (e *Engine) dropBoard(c *Context) {
 		e.sharer().Leave(b.mem)
 	default:
 		c.noMoreBoard()
-		e.retired = append(e.retired, retired{b, c.Members})
-		e.reclaimBoards()
+		e.retire(c, b)
 	}
 }
 
@@ -231,7 +383,7 @@ func (e *Engine) reclaimBoards() {
 
 func (r *retired) inUse(e *Engine) bool {
 	for i, w := range r.b.ranks {
-		if w.left.Load() == 0 {
+		if w.left.Load() == 0 && r.absent&(1<<i) == 0 {
 			if _, dead := e.dead[r.members.At(i)]; !dead {
 				return true
 			}

@@ -44,6 +44,7 @@ type boardOp struct {
 func (b *board) begin(a *CollArgs, tag int32) *boardOp {
 	all := b.op.all
 	o := b.prepare(a, tag)
+	b.finished = o.seq - 1 // calls come one after the other
 	if all {
 		b.after.lo, b.after.hi = o.lo, o.next
 		b.after.some = !o.all && o.next >= o.lo && (o.lo != b.rank || o.next != b.rank)
@@ -58,7 +59,7 @@ func (b *board) begin(a *CollArgs, tag int32) *boardOp {
 // operation has left otherwise: clearing all of it takes 10 ns.
 func (b *board) prepare(a *CollArgs, tag int32) *boardOp {
 	o, g := &b.op, &a.Args
-	o.op, o.seq, o.next, o.lo = g.Op, uint32(tag), b.size-1, 0
+	o.op, o.seq, o.next, o.lo = g.Op, boardSeq(tag), b.size-1, 0
 	o.told, o.moved = false, false
 	if o.reads = a.Alg.Reads; o.reads {
 		if o.blocks = collectives.LocalLengths(g.Op, false); o.blocks {

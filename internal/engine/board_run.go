@@ -19,9 +19,9 @@ const (
 func (e *Engine) boardColl(c *Context, a *CollArgs, tag int32) *Fault {
 	b := c.board
 	if b != nil && e.policy.Spin > yieldSpin {
-		b.fetchLine(a, uint32(tag))
+		b.fetchLine(a, boardSeq(tag))
 	}
-	if f := c.collFault(tag, a.Tag); f != nil {
+	if f := c.collFault(tag, a.Tag.numbered()); f != nil {
 		e.dropTag(c, tag)
 		a.release()
 		return f
@@ -34,28 +34,24 @@ func (e *Engine) boardColl(c *Context, a *CollArgs, tag int32) *Fault {
 		e.spread(b, a.Alg.Reads)
 	}
 	e.turns += 4 // as RecvNow
-	b.req.op, b.tag, b.aborted = a.Op, tag, nil
+	b.req.op = a.Op
 	c.inside = &b.req
 	if !e.leading && a.User == nil {
 		e.leading = true
 		turns := e.turns
 		done := e.boardSpin(c, b, o)
-		b.answer(e)
 		if e.turns != turns || e.followers.first != nil || e.relaxDue() {
 			e.endLead()
 		} else {
 			e.leading = false // who was armed still is
 		}
+		b.answer(e)
 		if done && o.fault == nil {
-			c.inside = nil
 			if o.reads {
 				b.endRead(o, false)
 			}
 			o.forget()
 			a.release()
-			if e.freeing != 0 {
-				e.opEnded(c)
-			}
 			return nil
 		}
 	}
@@ -77,7 +73,7 @@ func (e *Engine) boardSpin(c *Context, b *board, o *boardOp) bool {
 		}
 		if done {
 			if o.all && b.after.some && e.policy.Spin < yieldSpin {
-				e.giveWay(b, o.seq+1)
+				e.giveWay(b, nextSeq(o.seq))
 			}
 			return true
 		}
@@ -93,7 +89,7 @@ func (e *Engine) boardSpin(c *Context, b *board, o *boardOp) bool {
 			b.tell()
 			e.rouse(c, b)
 		}
-		if c.trouble != nil || b.aborted != nil || !e.pass(&p) {
+		if c.trouble != nil || c.givenUp != nil || !e.pass(&p) {
 			return false
 		}
 		b.answer(e)
@@ -149,10 +145,11 @@ func (e *Engine) boardWait(c *Context, a *CollArgs, tag int32, o *boardOp) *Faul
 	k.req, k.ctx, k.tag, k.keep, k.board = r, c, tag, a.Keep, o
 	e.colls.add(k)
 	e.addWatch(k)
+	b := c.board
 	c.inside = r
-	f := c.board.aborted
+	f := c.givenUp
 	if f == nil {
-		f = c.collFault(tag, a.Tag)
+		f = c.collFault(tag, true)
 	}
 	if f != nil {
 		// It ends here and now: a closed engine has nothing left to poll.
@@ -164,7 +161,7 @@ func (e *Engine) boardWait(c *Context, a *CollArgs, tag int32, o *boardOp) *Faul
 		e.boardGone(k)
 	}
 	f = e.waitOne(r)
-	c.inside = nil
+	c.inside = &b.req
 	e.freeRequest(r)
 	return f
 }

@@ -119,30 +119,44 @@ func (e *Engine) Collective(c *Context, a *CollArgs) *Fault {
 		return e.overlap(c, a)
 	}
 	tag := c.collTag(a.Tag)
+	c.tag, c.givenUp = tag, nil
 	var f *Fault
 	if !a.Alg.Shared {
-		f = e.scheduled(c, a, tag)
-	} else if f = e.boardColl(c, a, tag); f == nil && c.board != nil {
-		f = e.boardRest(c, a, tag)
+		f = e.scheduled(c, e.beginColl(c, a, tag, a.Tag.numbered()))
+	} else if f = e.boardColl(c, a, tag); f == nil {
+		f = e.boardRest(c, a)
+	}
+	if f == nil && c.boardState == boardOpen {
+		f = e.boardDue(c, a.User, tag)
+	}
+	c.inside = nil
+	if e.freeing != 0 {
+		c.pending = 1 // or less: it had several requests
+		e.opEnded(c)
 	}
 	if e.closed {
 		e.leaveBoard(c)
-	}
-	if f == nil && c.boardState == boardOpen {
-		e.boardDue(c, tag)
 	}
 	e.mu.Unlock()
 	return f
 }
 
-// scheduled runs a collective by its algorithm's schedule.
-func (e *Engine) scheduled(c *Context, a *CollArgs, tag int32) *Fault {
-	r := e.beginColl(c, a, tag)
+// scheduled waits for a collective by messages, or a part of one.
+func (e *Engine) scheduled(c *Context, r *Request) *Fault {
 	c.inside = r
 	f := e.waitOne(r)
-	c.inside = nil
 	e.freeRequest(r)
 	return f
+}
+
+// goOn runs a further part, by messages, of the call in which this goroutine
+// is: c.tag is its tag.
+func (e *Engine) goOn(c *Context, a *CollArgs) *Fault {
+	if f := c.givenUp; f != nil {
+		e.dropTag(c, c.tag)
+		return f
+	}
+	return e.scheduled(c, e.beginColl(c, a, c.tag, true))
 }
 
 // Icollective starts a collective.
@@ -156,7 +170,7 @@ func (e *Engine) Icollective(c *Context, a *CollArgs) Handle {
 		r.fail(f)
 		e.complete(r)
 	} else {
-		r = e.prepareColl(c, a, c.collTag(a.Tag))
+		r = e.prepareColl(c, a, c.collTag(a.Tag), a.Tag.numbered())
 		if k := r.coll; k != nil {
 			if n := max(a.In.n, a.Out.n); e.serves(n) {
 				e.roundEnded(k) // the service goroutine makes the first step, too
@@ -175,8 +189,8 @@ func (e *Engine) Icollective(c *Context, a *CollArgs) Handle {
 const maxKeptScratch = 1 << 20
 
 // beginColl starts the collective with that tag.
-func (e *Engine) beginColl(c *Context, a *CollArgs, tag int32) *Request {
-	r := e.prepareColl(c, a, tag)
+func (e *Engine) beginColl(c *Context, a *CollArgs, tag int32, pending bool) *Request {
+	r := e.prepareColl(c, a, tag, pending)
 	if r.coll != nil {
 		e.advance(r.coll)
 	}
@@ -185,14 +199,14 @@ func (e *Engine) beginColl(c *Context, a *CollArgs, tag int32) *Request {
 
 // prepareColl is beginColl without a step. The request has no coll if it failed
 // at once.
-func (e *Engine) prepareColl(c *Context, a *CollArgs, tag int32) *Request {
+func (e *Engine) prepareColl(c *Context, a *CollArgs, tag int32, pending bool) *Request {
 	r := e.newRequest(reqColl)
 	r.op, r.ctx, r.user, r.rank, r.buf = a.Op, c, a.User, rollcall.NoPeer, a.In
 	if r.buf.n == 0 {
 		r.buf = a.Out
 	}
 	r.tag = tag
-	if f := c.collFault(tag, a.Tag); f != nil {
+	if f := c.collFault(tag, pending); f != nil {
 		e.dropTag(c, tag)
 		a.release()
 		r.fail(f)
@@ -229,14 +243,14 @@ func (e *Engine) newColl() *coll {
 	return k
 }
 
-// collFault is what stands against starting a collective. One that NumberColl
-// has numbered was pending before.
-func (c *Context) collFault(tag int32, n CollTag) *Fault {
+// collFault is what stands against starting a collective, or, if it is pending,
+// against going on: one that NumberColl has numbered, or the next part of a call.
+func (c *Context) collFault(tag int32, pending bool) *Fault {
 	if c.trouble == nil && !c.e.closed {
 		return nil
 	}
 	f := c.opFault()
-	if n != 0 && tag&persistBit == 0 {
+	if pending {
 		f = c.stepFault()
 	}
 	if f != nil {
@@ -441,7 +455,9 @@ func (e *Engine) finish(k *coll) {
 		e.pack.copy(k.strided, k.bufs[collectives.Out])
 	}
 	if k.fault != nil {
-		e.noBoard(k.ctx)
+		if k.tag != boardTag {
+			e.noBoard(k.ctx)
+		}
 		r.fail(k.fault)
 		if k.tell {
 			e.tell(k.ctx, kindCollFail, wire.PlaneColl, k.tag, k.fault.culprit())

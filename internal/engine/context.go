@@ -41,10 +41,17 @@ type Context struct {
 	numbered []int32
 	pending  int       // operations that were started before the context was freed
 	leavers  []*waiter // who wait for the end of those
-	inside   *Request  // the collective in which a goroutine blocks
-	// board is memory that the ranks share, once boardState says so.
+	// inside is the collective in which a goroutine blocks, tag its tag, and
+	// givenUp why another rank gave it up, if none of its parts could be told.
+	inside  *Request
+	tag     int32
+	givenUp *Fault
+	// board is memory that the ranks share, once boardState says so. absent are
+	// the ranks that have told that they will not touch it, a bit for each.
 	board      *board
 	boardState boardState
+	absent     uint64
+	told       bool         // to be absent
 	room       atomic.Int64 // of board
 	reads      atomic.Bool  // on board
 }

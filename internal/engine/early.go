@@ -127,6 +127,9 @@ func (e *Engine) collFailArrived(p *Peer, env *envelope) {
 	c := e.contexts[env.key.Context()]
 	switch {
 	case c == nil:
+		if env.key.Tag() == boardTag {
+			e.absentLater(env.key.Context(), p.proc)
+		}
 		if n := e.newsOf(env.key.Context()); n != nil && len(n.failed) < maxEarly {
 			n.failed = append(n.failed, failedElsewhere{p, *env})
 		}
@@ -143,20 +146,11 @@ func (e *Engine) collFailArrived(p *Peer, env *envelope) {
 		// The news of the death itself may still be on its way.
 		f = (&Fault{Class: ProcFailed, Err: fmt.Errorf("process %v gave up because process %v failed", p.proc, proc)}).at(dead)
 	}
-	for k := e.colls.first; k != nil; k = k.next {
-		if k.ctx == c && k.tag == tag {
-			e.abort(k, f, false)
-			return
-		}
-	}
-	if b := c.board; b != nil && c.inside == &b.req && b.tag == tag {
-		b.aborted = f
+	if tag == boardTag {
+		e.absentTold(c, from, f)
 		return
 	}
-	if tag == boardTag && c.boardState == boardOpen {
-		c.boardState = boardNever
-	}
-	if !c.ahead(tag) {
+	if e.giveUp(c, tag, f) || !c.ahead(tag) {
 		return // it has ended here
 	}
 	t := c.makeTrouble()
@@ -168,4 +162,27 @@ func (e *Engine) collFailArrived(p *Peer, env *envelope) {
 		return
 	}
 	t.early[tag] = f
+}
+
+// giveUp fails the collective with that tag, if it has begun here, and reports
+// whether it has. The next part of the call will not begin.
+func (e *Engine) giveUp(c *Context, tag int32, f *Fault) bool {
+	for k := e.colls.first; k != nil; k = k.next {
+		if k.ctx == c && k.tag == tag {
+			e.abort(k, f, false)
+			return true
+		}
+	}
+	r := c.inside
+	if r == nil || c.tag != tag {
+		return false
+	}
+	if c.givenUp == nil {
+		c.givenUp = f
+	}
+	if r.kind == reqOther && !r.done {
+		r.fail(f)
+		e.complete(r)
+	}
+	return true
 }

@@ -308,6 +308,10 @@ func (e *Engine) revoke(c *Context) {
 	}
 	t.revoked = true
 	e.tell(c, kindRevoke, wire.PlaneFault, 0, 0)
+	if c.boardState == boardOpen || c.boardState == boardNever {
+		c.boardState = boardNever
+		e.tellAbsent(c, true)
+	}
 	e.failContext(c, &Fault{Class: Revoked, Peer: -1})
 }
 
@@ -329,5 +333,7 @@ func (e *Engine) tell(c *Context, k kind, pl wire.Plane, tag int32, aux uint32) 
 // without this rank, so the communicator is revoked.
 func (e *Engine) abandon(k *coll, f *Fault) {
 	e.abort(k, f, false)
-	e.revoke(k.ctx)
+	if k.tag != boardTag || k.ctx.boardState == boardLast { // else there will be no board
+		e.revoke(k.ctx)
+	}
 }

@@ -113,7 +113,7 @@ func (e *Engine) expects(key match.Key) bool {
 				return true
 			}
 		}
-		return slices.Contains(c.numbered, key.Tag())
+		return slices.Contains(c.numbered, key.Tag()) || c.inside != nil && c.mayStart(key.Tag())
 	case wire.PlanePart: // it may have overtaken the sender's description
 		for _, chunk := range e.pool.chunks {
 			for i := range chunk {

@@ -89,7 +89,7 @@ func (e *Engine) unshare(mem []byte, place uint64) {
 // until Leave. place and n came from it and are not trusted. It may block.
 func (e *Engine) Join(p wire.ProcID, place uint64, n int) ([]byte, error) {
 	e.mu.Lock()
-	_, c, err := e.sharerOf(p)
+	_, c, err := e.sharerOf(p, e.contact)
 	e.mu.Unlock()
 	if err != nil {
 		return nil, err
@@ -103,23 +103,27 @@ func (e *Engine) Join(p wire.ProcID, place uint64, n int) ([]byte, error) {
 	return s.Join(c, place, n)
 }
 
-// join is Join with the lock held, which is given away while the control plane
-// is asked.
-func (e *Engine) join(p wire.ProcID, place uint64, n int) ([]byte, error) {
-	s, c, err := e.sharerOf(p)
+// join is Join with the lock held, which ask gives away.
+func (e *Engine) join(p wire.ProcID, place uint64, n int, ask asker) ([]byte, error) {
+	s, c, err := e.sharerOf(p, ask)
 	if err != nil {
 		return nil, err
 	}
 	return s.Join(c, place, n)
 }
 
-// sharerOf is how memory of a process is joined. The lock is given away
-// meanwhile.
-func (e *Engine) sharerOf(p wire.ProcID) (s transport.Sharer, c wire.Contact, err error) {
+// asker asks the control plane for a process. The lock is given away meanwhile.
+type asker func(p wire.ProcID) (wire.Contact, error)
+
+// sharerOf is how memory of a process is joined.
+func (e *Engine) sharerOf(p wire.ProcID, ask asker) (s transport.Sharer, c wire.Contact, err error) {
 	if s = e.sharer(); s == nil || e.closed {
 		return nil, c, e.errNone()
 	}
-	c, err = e.contact(p)
+	if c, err = ask(p); err == nil && e.closed {
+		closeContact(c)
+		err = e.errNone()
+	}
 	return s, c, err
 }
 
@@ -154,11 +158,11 @@ func (e *Engine) Hide(key uint64) {
 func (e *Engine) ReachMemory(p wire.ProcID, proof [2]uint64) (*Memory, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.reachMemory(p, proof)
+	return e.reachMemory(p, proof, e.contact)
 }
 
-// reachMemory is ReachMemory. The lock is given away meanwhile.
-func (e *Engine) reachMemory(p wire.ProcID, proof [2]uint64) (*Memory, error) {
+// reachMemory is ReachMemory. Ask gives the lock away.
+func (e *Engine) reachMemory(p wire.ProcID, proof [2]uint64, ask asker) (*Memory, error) {
 	if m := e.memories[p]; m != nil {
 		return m, nil
 	}
@@ -166,7 +170,11 @@ func (e *Engine) reachMemory(p wire.ProcID, proof [2]uint64) (*Memory, error) {
 	if x == nil || e.closed {
 		return nil, e.errNone()
 	}
-	c, err := e.contact(p)
+	c, err := ask(p)
+	if err == nil && e.closed {
+		closeContact(c)
+		err = e.errNone()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -196,10 +204,6 @@ func (e *Engine) contact(p wire.ProcID) (wire.Contact, error) {
 	e.mu.Unlock()
 	c, err := e.cfg.Control.Contact(p)
 	e.mu.Lock()
-	if err == nil && e.closed {
-		closeContact(c)
-		err = e.errNone()
-	}
 	return c, err
 }
 

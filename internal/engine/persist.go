@@ -61,8 +61,23 @@ func (c *Context) NumberPersistent() CollTag {
 
 func (c *Context) nextColl() int32 {
 	tag := int32(c.collSeq & seqMask)
-	c.collSeq++
+	if c.collSeq++; c.collSeq%renewEvery == 0 {
+		c.renewBoard()
+	}
 	return tag
+}
+
+// renewBoard keeps the board in step with the calls, of which it sees only some.
+func (c *Context) renewBoard() {
+	b := c.board
+	if b == nil {
+		return
+	}
+	if c.inside == nil && len(c.numbered) == 0 {
+		b.finished = (c.collSeq - 1) & seqMask // the number before that of this call
+	}
+	b.renew()
+	c.e.rouse(c, b)
 }
 
 // collTag is the tag of a call that starts now.
