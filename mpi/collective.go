@@ -81,7 +81,7 @@ func (a *call) prepare() *Persistent { return a.c.collInit(a.CollArgs, a.err) }
 
 func (c *Comm) run(a *engine.CollArgs) error {
 	if err := c.expired(a.Op, ProcNull, -1); err != nil {
-		return err
+		return c.refuse(a, err)
 	}
 	if k := c.core.check; k != nil {
 		return k.run(c, a)
@@ -95,7 +95,7 @@ func (c *Comm) run(a *engine.CollArgs) error {
 
 func (c *Comm) start(a *engine.CollArgs) Request {
 	if err := c.expired(a.Op, ProcNull, -1); err != nil {
-		return c.failedRequest(a.Op, err)
+		return c.failedRequest(a.Op, c.refuse(a, err))
 	}
 	if k := c.core.check; k != nil {
 		return k.start(c, a)

@@ -204,6 +204,41 @@ func TestExpiredContext(t *testing.T) {
 	})
 }
 
+// A collective whose context ended before the call is given up on all ranks, and
+// those after it keep their numbers.
+func TestExpiredCollective(t *testing.T) {
+	overAll(t, 3, func(t *mpitest.T, w *mpi.Comm) {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		c := w
+		if w.Rank() == 1 {
+			c = w.WithContext(ctx)
+		}
+		start := c.BarrierInit()
+		defer start.Free()
+		x := make([]int64, 1)
+		for _, call := range []func() error{
+			func() error { return mpi.Bcast(c, x, 1) },
+			func() error { _, err := c.Ibarrier().Wait(); return err },
+			func() error {
+				if err := start.Start(); err != nil {
+					return err
+				}
+				_, err := start.Wait()
+				return err
+			},
+		} {
+			err := call()
+			if w.Rank() == 1 {
+				wantError(t, err, mpi.ErrCancelled)
+			} else {
+				wantError(t, err, mpi.ErrAborted)
+			}
+			must(t, w.Barrier())
+		}
+	})
+}
+
 // Another goroutine revokes the communicator under a call that waits, alone in
 // the process, or frees it under a probe, which has nothing else to end it.
 func TestFreeAndRevokeUnderWaiters(t *testing.T) {

@@ -91,7 +91,8 @@
 // A receive that no message has matched is withdrawn; a send is withdrawn if
 // the receiver confirms that it was unmatched; a collective that is abandoned
 // revokes the communicator on all its ranks. A call that had matched completes
-// as if ctx were not there.
+// as if ctx were not there. If ctx has ended before a collective call, that
+// call ends with ErrAborted on the other ranks, and the communicator lives on.
 //
 // # Limitations
 //

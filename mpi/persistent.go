@@ -163,6 +163,7 @@ func (p *Persistent) tryStart() *Error {
 		return nil
 	}
 	if err := p.c.lapsed(p.op, ProcNull, -1); err != nil {
+		p.refuse()
 		return err
 	}
 	if k := p.c.core.check; k != nil {

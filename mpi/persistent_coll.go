@@ -41,8 +41,13 @@ func (c *Comm) collInit(a engine.CollArgs, err error) *Persistent {
 // refused is a Start of an operation whose arguments are wrong. Of a collective
 // the other ranks hear of it: they may have started theirs.
 func (p *Persistent) refused() error {
+	p.refuse()
+	return p.err
+}
+
+// refuse tells the others that a collective is not started here.
+func (p *Persistent) refuse() {
 	if p.kind == collKind && p.coll.Tag != 0 {
 		p.c.core.e.Refuse(p.c.core.ctx, &p.coll)
 	}
-	return p.err
 }
