@@ -48,6 +48,7 @@ var processRanks = map[string]func(w *mpi.Comm, arg string) error{
 	"programs":    programsRank,
 	"death":       deathRank,
 	"busy":        busyRank,
+	"denied":      deniedRank,
 }
 
 // lockRank locks and unlocks the memory of ranks 0 and 1 for a time. Two

@@ -289,6 +289,10 @@ type Memory interface {
 	// MaxRead bytes together.
 	ReadRuns(runs []Run, key uint64) error
 	WriteRuns(runs []Run, key uint64) error
+
+	// Writable reports whether Write and WriteRuns may be used: a system can
+	// allow reading alone.
+	Writable() bool
 }
 
 // Run is a piece of memory on both sides.

@@ -233,6 +233,9 @@ func (m *Memory) Bytes(key uint64) []byte {
 	return nil
 }
 
+// Writable reports whether Write and WriteRuns may be used.
+func (m *Memory) Writable() bool { return m.mem.Writable() }
+
 // Read fills dst, of any length, from byte off behind a key.
 func (m *Memory) Read(dst []byte, key uint64, off int64) error {
 	for {

@@ -57,7 +57,7 @@ func (s *Space) Open(k *Key) (*Accessor, *engine.Fault) {
 		a.mark = s.markOf(d.proc, getPlace(k[DescBytes:]))
 	}
 	if a.mark == nil {
-		t.way, t.mem = served, nil
+		t.way, t.mem, t.memory = served, nil, nil
 	}
 	return a, nil
 }

@@ -345,7 +345,10 @@ func (s *Space) choose(t *Target, d *description) *engine.Fault {
 			break
 		}
 		if b := m.Bytes(d.key); b == nil {
-			t.memory, t.key, t.way = m, d.key, copied
+			t.memory, t.key = m, d.key
+			if m.Writable() {
+				t.way = copied
+			}
 		} else if int64(len(b)) >= d.bytes {
 			t.mem, t.way = b[:d.bytes:d.bytes], mapped
 		}

@@ -34,7 +34,7 @@ type Target struct {
 	mem    []byte // if mapped
 	whole  whole  // of shared memory, mapped or not
 	joined bool
-	memory *engine.Memory // if copied
+	memory *engine.Memory // if copied, or if served and this process can read it
 	key    uint64
 	ctl    *control // block, or that of the region itself; nil, if served: not mapped here
 	block  control
@@ -95,7 +95,7 @@ func (t *Target) Get(dst engine.Buf, from Layout) *engine.Fault {
 	case t.way == mapped:
 		t.getMapped(dst, from, n)
 		return nil
-	case t.way == copied:
+	case t.memory != nil:
 		return t.getCopied(dst, from, n)
 	}
 	return t.getServed(dst, from, n)

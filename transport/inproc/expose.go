@@ -66,6 +66,9 @@ func part(b []byte, key uint64, off int64, n int) ([]byte, error) {
 	return b[off:][:n], nil
 }
 
+// Writable implements transport.Memory.
+func (m memory) Writable() bool { return true }
+
 // Read implements transport.Memory.
 func (m memory) Read(dst []byte, key uint64, off int64) error {
 	src, err := part(m.Bytes(key), key, off, len(dst))

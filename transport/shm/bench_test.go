@@ -123,7 +123,7 @@ func BenchmarkEmptyPoll(b *testing.B) {
 // BenchmarkRuns compares one call for several pieces with a call for each.
 func BenchmarkRuns(b *testing.B) {
 	there := make([]byte, transport.MaxRuns*8192)
-	m := memory(os.Getpid())
+	m := memory{os.Getpid(), true}
 	key := addrOf(there)
 	for _, count := range []int{1, 2, 8, transport.MaxRuns} {
 		for _, size := range []int{8, 512, 4096} {

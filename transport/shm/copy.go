@@ -3,6 +3,7 @@
 package shm
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -12,7 +13,7 @@ import (
 	"gompi/transport"
 )
 
-// cmaState says whether this process may copy from and to a peer's memory.
+// cmaState says whether this process may copy from a peer's memory, or to it.
 type cmaState uint8
 
 const (
@@ -21,16 +22,19 @@ const (
 	cmaBroken
 )
 
-// probe finds out whether direct copies work: the peer's nonce must stand
+// probe finds out which direct copies work: the peer's nonce must stand
 // where the peer's directory entry says. That a wrong process answers to the
 // pid (another pid namespace) shows here as well.
 func (t *Transport) probe(c *conn) {
 	if c.cma != cmaUnknown || c.in == nil || c.out.lane == nil {
 		return
 	}
-	c.cma = cmaBroken
+	c.cma, c.cmaTo = cmaBroken, cmaBroken
 	if t.readable(c.pid, c.nonceAddr, c.nonce) == nil {
 		c.cma = cmaWorks
+		if writable(c.pid, c.nonceAddr, c.nonce) == nil {
+			c.cmaTo = cmaWorks
+		}
 	}
 }
 
@@ -50,12 +54,26 @@ func (t *Transport) readable(pid int, nonceAddr, nonce uint64) error {
 	return err
 }
 
-// cmaFailed notes that a direct copy failed. A bad address is the fault of
-// one transfer; everything else holds for the pair.
-func (c *conn) cmaFailed(err error) {
+// writable finds out whether this process may write to that of a pid, too, in
+// whose memory nonce was read at an address: it is written there again.
+func writable(pid int, nonceAddr, nonce uint64) error {
+	return cmaWrite(pid, nonceAddr, binary.NativeEndian.AppendUint64(nil, nonce))
+}
+
+// failed notes that a direct copy failed. A bad address is the fault of one
+// transfer; everything else holds for all of the pair in that direction.
+func (s *cmaState) failed(err error) {
 	if !errors.Is(err, unix.EFAULT) {
-		c.cma = cmaBroken
+		*s = cmaBroken
 	}
+}
+
+// mayCopy reports whether this side can copy chunks of a shared transfer.
+func (b *bulk) mayCopy() bool {
+	if b.takes {
+		return b.c.cma == cmaWorks
+	}
+	return b.c.cmaTo == cmaWorks
 }
 
 // share puts a transfer into a block of the peer's lane to us, so that both
@@ -182,7 +200,7 @@ func (b *bulk) read(p []byte, off int, check bool) error {
 	}
 	mark, err := cmaRead(b.c.pid, p, b.remote+uint64(off), at)
 	if err != nil {
-		b.c.cmaFailed(err)
+		b.c.cma.failed(err)
 		return err
 	}
 	if check && mark != markOf(b.c.nonce, b.id) {
@@ -224,7 +242,7 @@ func (t *Transport) stepShared(b *bulk, may bool) (copied bool) {
 		t.endShared(b, d)
 		return false
 	}
-	if !may || c.cma != cmaWorks {
+	if !may || !b.mayCopy() {
 		return false
 	}
 	w := blk.claim.Load()
@@ -238,7 +256,7 @@ func (t *Transport) stepShared(b *bulk, may bool) (copied bool) {
 	if b.takes {
 		err = b.read(p, off, false)
 	} else if err = cmaWrite(c.pid, b.remote+uint64(off), p); err != nil {
-		c.cmaFailed(err)
+		c.cmaTo.failed(err)
 	} else if !b.joined {
 		b.joined = true
 		finished |= joined
@@ -315,7 +333,7 @@ func (b *bulk) pending() bool {
 		if fail == b.gen {
 			return b.takes
 		}
-		return done >= b.n || b.c.cma == cmaWorks && claim < b.n
+		return done >= b.n || b.mayCopy() && claim < b.n
 	}
 	return true
 }

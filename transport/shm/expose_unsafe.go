@@ -40,11 +40,17 @@ func (t *Transport) Reach(c wire.Contact, key, value uint64) (transport.Memory, 
 	if err := t.readable(c.PID, key, value); err != nil {
 		return nil, fmt.Errorf("shm: memory of process %v: %w", c.Proc, err)
 	}
-	return memory(c.PID), nil
+	return memory{c.PID, writable(c.PID, key, value) == nil}, nil
 }
 
 // memory is that of the process with this pid.
-type memory int
+type memory struct {
+	pid    int
+	writes bool
+}
+
+// Writable implements transport.Memory.
+func (m memory) Writable() bool { return m.writes }
 
 // address is where n bytes at off behind key are.
 func address(key uint64, off int64, n int) (uint64, error) {
@@ -66,7 +72,7 @@ func ended(err error) error {
 func (m memory) Read(dst []byte, key uint64, off int64) error {
 	at, err := address(key, off, len(dst))
 	if err == nil && len(dst) > 0 {
-		_, err = cmaRead(int(m), dst, at, 0)
+		_, err = cmaRead(m.pid, dst, at, 0)
 	}
 	return ended(err)
 }
@@ -75,7 +81,7 @@ func (m memory) Read(dst []byte, key uint64, off int64) error {
 func (m memory) Write(src []byte, key uint64, off int64) error {
 	at, err := address(key, off, len(src))
 	if err == nil {
-		err = cmaWrite(int(m), at, src)
+		err = cmaWrite(m.pid, at, src)
 	}
 	return ended(err)
 }
@@ -115,12 +121,12 @@ func (m memory) copyRuns(call uintptr, runs []transport.Run, key uint64) error {
 	if n == 0 {
 		return nil
 	}
-	did, _, errno := unix.RawSyscall6(call, uintptr(m), uintptr(unsafe.Pointer(&local[0])), uintptr(n), uintptr(unsafe.Pointer(&remote[0])), uintptr(n), 0)
+	did, _, errno := unix.RawSyscall6(call, uintptr(m.pid), uintptr(unsafe.Pointer(&local[0])), uintptr(n), uintptr(unsafe.Pointer(&remote[0])), uintptr(n), 0)
 	if errno == 0 && int(did) == want {
 		return nil
 	}
 	if errno != 0 && errno != unix.EFAULT {
-		return cmaError("process_vm_readv or _writev", int(m), want, errno)
+		return cmaError("process_vm_readv or _writev", m.pid, want, errno)
 	}
 	for _, r := range runs {
 		var err error

@@ -175,8 +175,9 @@ type conn struct {
 	state connState
 	err   error // of EvDown
 
-	pid       int // 0: no direct copies
-	cma       cmaState
+	pid       int      // 0: no direct copies
+	cma       cmaState // from it
+	cmaTo     cmaState // to it
 	nonceAddr uint64
 	nonce     uint64
 
