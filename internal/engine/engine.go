@@ -163,6 +163,7 @@ func New(cfg Config) (*Engine, error) {
 		}
 		e.links = append(e.links, l)
 	}
+	e.tellCrowd()
 	e.startService()
 	return e, nil
 }
@@ -175,7 +176,17 @@ func (e *Engine) Self() wire.ProcID { return e.cfg.Self }
 func (e *Engine) SetPolicy(p wait.Policy) {
 	e.mu.Lock()
 	e.policy = p
+	e.tellCrowd()
 	e.mu.Unlock()
+}
+
+// tellCrowd tells the transports what the policy says of the processors.
+func (e *Engine) tellCrowd() {
+	for _, l := range e.links {
+		if c, ok := l.Transport.(transport.Crowder); ok {
+			c.Crowded(e.policy.Crowded)
+		}
+	}
 }
 
 // Close ends the engine: it waits until everything that was sent has left

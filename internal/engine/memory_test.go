@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync/atomic"
 	"testing"
 
+	"gompi/internal/wait"
 	"gompi/internal/wire"
 	"gompi/transport"
 	"gompi/transport/inproc"
@@ -335,6 +337,28 @@ func (s *slowSharer) Unshare(mem []byte, place uint64) {
 func (s *slowSharer) Close() error {
 	s.closed.Store(true)
 	return s.Transport.Close()
+}
+
+// crowder notes what it is told.
+type crowder struct {
+	*inproc.Transport
+	told []bool
+}
+
+func (c *crowder) Crowded(yes bool) { c.told = append(c.told, yes) }
+
+// Transports hear whether ranks outnumber processors, and when that changes.
+func TestCrowdIsTold(t *testing.T) {
+	var c crowder
+	ns, _ := testJobOf(t, 1, nil, func(_ int, cfg *Config) {
+		c.Transport = cfg.Transports[0].(*inproc.Transport)
+		cfg.Transports[0] = &c
+		cfg.Policy = wait.ForOS(3, 2)
+	})
+	ns[0].SetPolicy(wait.ForOS(2, 2))
+	if !slices.Equal(c.told, []bool{true, false}) {
+		t.Errorf("told %v", c.told)
+	}
 }
 
 // Messages go on while the operating system makes memory, and an engine that is

@@ -7,7 +7,6 @@ package huge
 
 import (
 	"os"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,9 +20,11 @@ const (
 	smallPage = 4096
 
 	// enough bytes moved through a page before it becomes a huge one. That
-	// costs 0.3 to 0.6 ms, which so many bytes save; 6 ms in a virtual machine
-	// whose memory was never used before. So what the last ones cost decides
+	// takes 0.3 to 0.6 ms, which so many bytes save; 6 ms in a virtual machine
+	// whose memory was never used before. So what the last ones took decides
 	// about the next: it has to be saved in as many bytes as were moved before.
+	// Time is the clock's: whoever copies from or to this process, or maps
+	// anything, waits for the kernel meanwhile.
 	enough = 16 << 20
 	// plenty of bytes are worth any page.
 	plenty = 128 << 20
@@ -34,6 +35,11 @@ const (
 	// a buffer fills there is nothing free as long as the buffer lives.
 	again      = 256 << 20
 	againWhole = 4 << 30
+
+	// slow is a call after which there is no other. The kernel first has a thread
+	// of its own run on every processor: 50 ms where these compute, and 600 were
+	// seen.
+	slow = 20 * time.Millisecond
 
 	// maxShared bounds the pages that hold other memory than the buffers: the
 	// process may grow by what of them was never touched.
@@ -46,6 +52,8 @@ const (
 // at a time; the kernel is asked in the background. The zero value is ready.
 type Pages struct {
 	off    bool            // for good
+	slow   atomic.Bool     // likewise
+	crowd  atomic.Bool     // see Crowded
 	asked  bool            // whether the administrator allows it
 	known  map[uintptr]use // by address >> pageBits
 	shared int
@@ -55,7 +63,15 @@ type Pages struct {
 	page  uintptr
 	run   func() // work, made once
 	done  sync.WaitGroup
+
+	// What tests replace; nil is the system's.
+	call func(addr, n uintptr) (time.Duration, error) // collapse
+	idle func() bool
 }
+
+// Crowded tells whether the processes of this host outnumber its processors:
+// then the kernel is not asked. Safe for any goroutine.
+func (p *Pages) Crowded(yes bool) { p.crowd.Store(yes) }
 
 // allowed reports whether the administrator has not turned huge pages off.
 func allowed() bool {
@@ -65,7 +81,7 @@ func allowed() bool {
 
 // Use notes that b, of which nothing is kept, is copied once by system calls.
 func (p *Pages) Use(b []byte) {
-	if p.off || len(b) == 0 {
+	if p.off || len(b) == 0 || p.slow.Load() || p.crowd.Load() {
 		return
 	}
 	if !p.asked {
@@ -128,21 +144,30 @@ func (p *Pages) ask(n uintptr) bool {
 	return true
 }
 
-// work asks for one page. A kernel that cannot (before Linux 6.1, short of
-// memory, a mapping of another kind) leaves everything as it was.
+// work asks for one page, unless other processes compute. A kernel that cannot
+// (before Linux 6.1, short of memory, a mapping of another kind) leaves
+// everything as it was.
 func (p *Pages) work() {
 	defer p.done.Done()
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	begun := threadTime() // it may wait long for a processor, which costs nothing
-	if collapse(p.page<<pageBits, pageSize) == nil {
-		worth := int64((threadTime() - begun) / saved * smallPage)
+	defer p.busy.Store(false)
+	call, idle := p.call, p.idle
+	if call == nil {
+		call, idle = collapse, processorsIdle
+	}
+	if !idle() {
+		return
+	}
+	took, err := call(p.page<<pageBits, pageSize)
+	if took >= slow {
+		p.slow.Store(true)
+	}
+	if err == nil {
+		worth := int64(took / saved * smallPage)
 		if last := p.worth.Load(); last != 0 {
 			worth = (worth + last) / 2
 		}
 		p.worth.Store(worth)
 	}
-	p.busy.Store(false)
 }
 
 // Close ends the counting and waits until the kernel has answered.

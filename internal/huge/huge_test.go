@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -51,15 +52,27 @@ func kernelCan(t *testing.T) {
 		t.Skip("transparent huge pages are off on this machine")
 	}
 	b := mapped(t, 3*pageSize)
-	if err := collapse((addrOf(b)+pageSize-1)>>pageBits<<pageBits, pageSize); err != nil {
+	if _, err := collapse((addrOf(b)+pageSize-1)>>pageBits<<pageBits, pageSize); err != nil {
 		t.Skip("MADV_COLLAPSE: ", err)
+	}
+}
+
+// quiet is a counter on a machine on which nobody else computes, and all calls
+// are quick.
+func quiet() *Pages {
+	return &Pages{
+		idle: func() bool { return true },
+		call: func(addr, n uintptr) (time.Duration, error) {
+			_, err := collapse(addr, n)
+			return time.Millisecond / 2, err
+		},
 	}
 }
 
 func TestUsedMemoryBecomesHuge(t *testing.T) {
 	kernelCan(t)
 	b := mapped(t, 6*pageSize)
-	p := new(Pages)
+	p := quiet()
 	before := hugeBytes(t)
 	for range enough/pageSize - 1 {
 		p.Use(b)
@@ -89,7 +102,7 @@ func TestCostlyPagesAreRare(t *testing.T) {
 	kernelCan(t)
 	b := mapped(t, 3*pageSize)
 	b = b[pageSize-addrOf(b)%pageSize:][:pageSize]
-	p := &Pages{asked: true}
+	p := quiet()
 	p.worth.Store(4 * enough)
 	for range 4*enough/pageSize - 1 {
 		p.Use(b)
@@ -105,10 +118,67 @@ func TestCostlyPagesAreRare(t *testing.T) {
 	p.Close()
 }
 
+// A call that took long is the last, and where processes outnumber the
+// processors or others compute there is none.
+func TestSlowCallIsTheLast(t *testing.T) {
+	b := mapped(t, 4*pageSize)
+	calls, took, idle := 0, time.Millisecond, true
+	p := &Pages{
+		asked: true,
+		idle:  func() bool { return idle },
+		call:  func(uintptr, uintptr) (time.Duration, error) { calls++; return took, nil },
+	}
+	use := func(want int, when string) {
+		t.Helper()
+		calls = 0
+		for range plenty/pageSize + 1 {
+			p.Use(b)
+			p.done.Wait()
+		}
+		if calls > 0 != (want > 0) {
+			t.Errorf("%s: %d calls", when, calls)
+		}
+		clear(p.known)
+	}
+	use(1, "quick calls")
+	idle = false
+	use(0, "others compute")
+	idle = true
+	p.Crowded(true)
+	use(0, "more processes than processors")
+	p.Crowded(false)
+	took = slow
+	use(1, "a slow call")
+	if calls != 1 {
+		t.Errorf("%d calls after a slow one", calls-1)
+	}
+	took = time.Millisecond
+	use(0, "after a slow call")
+	p.Close()
+}
+
+func TestProcessors(t *testing.T) {
+	for list, want := range map[string]int{"0": 1, "0-1": 2, "0-3,8": 5, "": 0, "x": 0, "3-1": 0} {
+		if got := processors(list); got != want {
+			t.Errorf("%q: %d, want %d", list, got, want)
+		}
+	}
+	for text, want := range map[string]int{"0.20 0.18 0.12 1/80 11206\n": 1, "0 0 0 17/80 1": 17} {
+		if got, ok := running(text); !ok || got != want {
+			t.Errorf("%q: %d, %v", text, got, ok)
+		}
+	}
+	for _, text := range []string{"", "0 0 0", "0 0 0 x/y 3"} {
+		if n, ok := running(text); ok {
+			t.Errorf("%q: %d", text, n)
+		}
+	}
+}
+
 // A process that sends many small buffers does not grow by a huge page for
 // each.
 func TestSharedPagesAreFew(t *testing.T) {
-	p := new(Pages)
+	p := quiet()
 	if !allowed() {
 		t.Skip("transparent huge pages are off on this machine")
 	}

@@ -13,21 +13,14 @@ import (
 
 func addrOf(b []byte) uintptr { return uintptr(unsafe.Pointer(&b[0])) }
 
-// threadTime is the processor time that the calling thread has used.
-func threadTime() time.Duration {
-	var t unix.Timespec
-	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) != nil {
-		return 0
-	}
-	return time.Duration(t.Nano())
-}
-
 // collapse makes the page at addr a huge one, in place: contents and meaning of
-// the memory stay, whoever uses it meanwhile.
-func collapse(addr, n uintptr) error {
+// the memory stay, whoever uses it meanwhile. It tells how long that took.
+func collapse(addr, n uintptr) (time.Duration, error) {
+	begun := time.Now()
 	_, _, errno := unix.Syscall(unix.SYS_MADVISE, addr, n, unix.MADV_COLLAPSE)
+	took := time.Since(begun)
 	if errno != 0 {
-		return errno
+		return took, errno
 	}
-	return nil
+	return took, nil
 }

@@ -23,6 +23,8 @@ type Policy struct {
 	// Spare: there are processors that no rank needs, so what a goroutine
 	// leaves undone when it goes computing is best taken up at once.
 	Spare bool
+	// Crowded: there are more ranks than processors.
+	Crowded bool
 	// Ranks that are OS processes and share the processors; 0: unknown.
 	Ranks int
 }
@@ -43,7 +45,7 @@ func ForOS(local, cpus int) Policy {
 	if local <= cpus {
 		return Policy{Spin: 2000, Yield: 2000, OS: true, Spare: local < cpus, Ranks: local}
 	}
-	return Policy{Spin: 2, Yield: 1000, OS: true, Ranks: local}
+	return Policy{Spin: 2, Yield: 1000, OS: true, Crowded: true, Ranks: local}
 }
 
 // ForGoroutine is the policy of a rank that is a goroutine.
