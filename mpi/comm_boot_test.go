@@ -32,7 +32,7 @@ func TestCommFromGroupConcurrent(t *testing.T) {
 			if !slices.Contains(ranks, w.Rank()) {
 				continue
 			}
-			g, err := w.Group().Incl(ranks...)
+			g, err := w.Group().Incl(ranks)
 			must(t, err)
 			wg.Go(func() {
 				for i := range rounds {
@@ -65,7 +65,7 @@ func TestCommFromGroupOrder(t *testing.T) {
 		c, err := mpi.CommFromGroup(w.Group(), "")
 		must(t, err)
 		checkComm(t, c, procs(w))
-		turned, err := w.Group().RangeIncl(mpi.RankRange{First: 2, Last: 0, Stride: -1})
+		turned, err := w.Group().RangeIncl([]mpi.RankRange{{First: 2, Last: 0, Stride: -1}})
 		must(t, err)
 		c, err = mpi.CommFromGroup(turned, "")
 		must(t, err)
@@ -83,7 +83,7 @@ func TestCommFromGroupRefused(t *testing.T) {
 		if c, err := w.CreateGroup(mpi.Group{}, 1); c != nil || err != nil {
 			t.Errorf("the empty group gives %v, %v", c, err)
 		}
-		other, err := w.Group().Excl(w.Rank())
+		other, err := w.Group().Excl([]int{w.Rank()})
 		must(t, err)
 		_, err = mpi.CommFromGroup(other, "x")
 		wantError(t, err, mpi.ErrRank, "not in the group")
@@ -240,7 +240,7 @@ func createForever(w *mpi.Comm, seed uint64, step func(i int)) error {
 		var err error
 		kind, k := rnd.IntN(6), 1+rnd.IntN(w.Size()-1)
 		ranks := rnd.Perm(w.Size())
-		g, gerr := w.Group().Incl(ranks...)
+		g, gerr := w.Group().Incl(ranks)
 		if gerr != nil {
 			return gerr
 		}
@@ -256,7 +256,7 @@ func createForever(w *mpi.Comm, seed uint64, step func(i int)) error {
 		case 4:
 			c, err = mpi.CommFromGroup(g, "x")
 		case 5:
-			low, lerr := g.RangeIncl(mpi.RankRange{First: 0, Last: k - 1, Stride: 1})
+			low, lerr := g.RangeIncl([]mpi.RankRange{{First: 0, Last: k - 1, Stride: 1}})
 			high := g.Difference(low)
 			if low.Rank() == mpi.Undefined {
 				low, high = high, low

@@ -106,7 +106,7 @@ func TestCreateRefusedByOne(t *testing.T) {
 func TestCheckCreate(t *testing.T) {
 	overAll(t, 4, func(t *mpitest.T, w *mpi.Comm) {
 		group := func(ranks ...int) mpi.Group {
-			g, err := w.Group().Incl(ranks...)
+			g, err := w.Group().Incl(ranks)
 			must(t, err)
 			return g
 		}

@@ -158,7 +158,7 @@ func TestSharedGroup(t *testing.T) {
 	mpitest.Run(t, 3, func(t *mpitest.T, w *mpi.Comm) {
 		once.Do(func() {
 			var err error
-			g, err = w.Group().Incl(2, 1)
+			g, err = w.Group().Incl([]int{2, 1})
 			must(t, err)
 		})
 		c, err := w.Create(g)

@@ -145,7 +145,7 @@ func randomComms(t *mpitest.T, w *mpi.Comm, seed uint64, steps int) {
 				part = append(part, from.procs[i])
 			}
 			if in {
-				g, gerr := from.c.Group().Incl(ranks...)
+				g, gerr := from.c.Group().Incl(ranks)
 				must(t, gerr)
 				c, err = from.c.Create(g)
 			}
@@ -165,7 +165,7 @@ func randomComms(t *mpitest.T, w *mpi.Comm, seed uint64, steps int) {
 			}
 			member := slices.Contains(part, self)
 			if member {
-				g, gerr := from.c.Group().Incl(ranks...)
+				g, gerr := from.c.Group().Incl(ranks)
 				must(t, gerr)
 				if tag == 0 {
 					c, err = mpi.CommFromGroup(g, "random")

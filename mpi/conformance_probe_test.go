@@ -79,7 +79,7 @@ func checkMatchedProbes(t *mpitest.T, w *mpi.Comm) {
 				var err error
 				if i%3 == 0 {
 					for found := false; !found && err == nil; runtime.Gosched() {
-						m, found, st, err = w.Improbe(mpi.AnySource, 5)
+						found, m, st, err = w.Improbe(mpi.AnySource, 5)
 					}
 				} else {
 					m, st, err = w.Mprobe(mpi.AnySource, 5)

@@ -245,8 +245,8 @@ var textureCases = []struct {
 
 // Operations that are associative, and not commutative.
 var (
-	leftmost  = mpi.NewOp(func(in, inout []int64) { copy(inout, in) }, false)
-	rightmost = mpi.NewOp(func(in, inout []int64) {}, false)
+	leftmost  = mpi.NewOp(func(in, inout []int64) { copy(inout, in) }).Ordered()
+	rightmost = mpi.NewOp(func(in, inout []int64) {}).Ordered()
 )
 
 // checkTextures: a collective moves the same numbers however they are

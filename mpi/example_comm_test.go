@@ -12,7 +12,7 @@ import (
 func ExampleGroup_RangeIncl() {
 	mpi.Main(func(_ context.Context, world *mpi.Comm) error {
 		// Every second rank, the last one first.
-		g, err := world.Group().RangeIncl(mpi.RankRange{First: world.Size() - 1, Last: 0, Stride: -2})
+		g, err := world.Group().RangeIncl([]mpi.RankRange{{First: world.Size() - 1, Last: 0, Stride: -2}})
 		if err != nil {
 			return err
 		}

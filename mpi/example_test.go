@@ -3,6 +3,7 @@
 package mpi_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -162,13 +163,29 @@ func ExampleNewOp() {
 		for i := range in {
 			inout[i] = interval{min(in[i].Lo, inout[i].Lo), max(in[i].Hi, inout[i].Hi)}
 		}
-	}, true)
+	})
 	mpi.Main(func(_ context.Context, world *mpi.Comm) error {
 		all, err := mpi.AllreduceOne(world, interval{-1, 2}, union)
 		fmt.Println(all.Lo, all.Hi)
 		return err
 	})
 	// Output: -1 2
+}
+
+// The longest word, of several the first in the order of the ranks.
+func ExampleOpOf() {
+	longer := mpi.OpOf(func(a, b [8]byte) [8]byte {
+		if len(bytes.TrimRight(a[:], "\x00")) >= len(bytes.TrimRight(b[:], "\x00")) {
+			return a // of the lower rank
+		}
+		return b
+	}).Ordered()
+	mpi.Main(func(_ context.Context, world *mpi.Comm) error {
+		word, err := mpi.AllreduceOne(world, [8]byte{'o', 'n', 'e'}, longer)
+		fmt.Printf("%s\n", bytes.TrimRight(word[:], "\x00"))
+		return err
+	})
+	// Output: one
 }
 
 // The largest pivot and the rank that has it.

@@ -133,25 +133,25 @@ func (g Group) Difference(o Group) Group { return g.with(o, group.Difference(g.m
 
 // Incl is the processes of g with the given ranks, in that order. Ranks must
 // exist and be different, else ErrRank. MPI 4.1 section 7.3.2.
-func (g Group) Incl(ranks ...int) (Group, error) {
+func (g Group) Incl(ranks []int) (Group, error) {
 	return g.result("Group.Incl")(group.Incl(g.members, ranks))
 }
 
 // Excl is the processes of g without those of the given ranks, which must
 // exist and be different, else ErrRank. MPI 4.1 section 7.3.2.
-func (g Group) Excl(ranks ...int) (Group, error) {
+func (g Group) Excl(ranks []int) (Group, error) {
 	return g.result("Group.Excl")(group.Excl(g.members, ranks))
 }
 
 // RangeIncl is the processes of g with the ranks of the ranges, in that order.
 // Ranks must exist and be different, else ErrRank. MPI 4.1 section 7.3.2.
-func (g Group) RangeIncl(ranges ...RankRange) (Group, error) {
+func (g Group) RangeIncl(ranges []RankRange) (Group, error) {
 	return g.result("Group.RangeIncl")(group.RangeIncl(g.members, triplets(ranges)))
 }
 
 // RangeExcl is the processes of g without those with the ranks of the ranges,
 // which must exist and be different, else ErrRank. MPI 4.1 section 7.3.2.
-func (g Group) RangeExcl(ranges ...RankRange) (Group, error) {
+func (g Group) RangeExcl(ranges []RankRange) (Group, error) {
 	return g.result("Group.RangeExcl")(group.RangeExcl(g.members, triplets(ranges)))
 }
 

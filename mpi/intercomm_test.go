@@ -136,7 +136,7 @@ func TestIntercomm(t *testing.T) {
 					checkInter(t, s, part(local), part(remote))
 				}
 
-				last, err := c.Group().Incl(c.Size()-1, 0)
+				last, err := c.Group().Incl([]int{c.Size() - 1, 0})
 				if c.Size() == 1 {
 					last, err = c.Group(), nil
 				}
@@ -235,9 +235,9 @@ func TestIntercommKinds(t *testing.T) {
 func TestIntercommFromGroups(t *testing.T) {
 	overAll(t, 6, func(t *mpitest.T, w *mpi.Comm) {
 		g := w.Group()
-		a, err := g.Incl(4, 1)
+		a, err := g.Incl([]int{4, 1})
 		must(t, err)
-		b, err := g.Incl(2, 0, 5)
+		b, err := g.Incl([]int{2, 0, 5})
 		must(t, err)
 		local, remote := a, b
 		if a.Rank() == mpi.Undefined {
@@ -316,8 +316,8 @@ func TestIntercommDeath(t *testing.T) {
 				wg.Go(func() {
 					w := p.World()
 					g := w.Group()
-					low, _ := g.Incl(0, 1)
-					high, _ := g.Incl(2, 3)
+					low, _ := g.Incl([]int{0, 1})
+					high, _ := g.Incl([]int{2, 3})
 					if r >= 2 {
 						low, high = high, low
 					}

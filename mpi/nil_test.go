@@ -119,5 +119,6 @@ func TestNilHandlesOfFunctions(t *testing.T) {
 	refuses(t, "Imrecv", func() error { return second(mpi.Imrecv(nil, b).Wait()) }, mpi.ErrRequest, "message is nil")
 	refuses(t, "Startall", func() error { return mpi.Startall([]*mpi.Persistent{nil}) }, mpi.ErrRequest, "operation is nil")
 	in, out := []int{1}, []int{2}
-	refuses(t, "NewOp(nil)", func() error { return mpi.ReduceLocal(in, out, mpi.NewOp[int](nil, true)) }, mpi.ErrOp, "function is nil")
+	refuses(t, "OpOf(nil)", func() error { return mpi.ReduceLocal(in, out, mpi.OpOf[int](nil)) }, mpi.ErrOp, "function is nil")
+	refuses(t, "NewOp(nil)", func() error { return mpi.ReduceLocal(in, out, mpi.NewOp[int](nil)) }, mpi.ErrOp, "function is nil")
 }

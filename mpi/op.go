@@ -55,6 +55,14 @@ var (
 // String is the operation's name.
 func (o Op) String() string { return o.name }
 
+// Ordered is o for operands whose order matters: a reduction applies it in the
+// order of the ranks, a op b for a from lower ones. For functions that are not
+// commutative. MPI 4.1 section 6.9.5.
+func (o Op) Ordered() Op {
+	o.commutative = false
+	return o
+}
+
 // Commutative reports whether the order of operands does not matter.
 // MPI 4.1 section 6.9.7.
 func (o Op) Commutative() bool { return o.commutative }

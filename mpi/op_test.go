@@ -215,7 +215,7 @@ func TestOpProperties(t *testing.T) {
 		}
 	}
 	first := func(in, inout []int32) { copy(inout, in) }
-	if mpi.NewOp(first, false).Commutative() || !mpi.NewOp(first, true).Commutative() {
+	if mpi.NewOp(first).Ordered().Commutative() || !mpi.NewOp(first).Commutative() {
 		t.Error("a user's operation is not what it was declared to be")
 	}
 }
@@ -225,12 +225,21 @@ func TestReduceLocalUser(t *testing.T) {
 		for i := range in {
 			inout[i] = in[i].add(inout[i])
 		}
-	}, false)
+	}).Ordered()
 	in, inout := []string32{word("a"), word("b")}, []string32{word("x"), word("y")}
 	if err := mpi.ReduceLocal(in, inout, op); err != nil || inout[0] != word("ax") || inout[1] != word("by") {
 		t.Error(inout, err)
 	}
 	wantError(t, mpi.ReduceLocal([]int{1}, []int{1}, op), mpi.ErrOp, "user operation of int")
+	inout = []string32{word("x"), word("y")}
+	op = mpi.OpOf(string32.add).Ordered()
+	if err := mpi.ReduceLocal(in, inout, op); err != nil || inout[0] != word("ax") || inout[1] != word("by") {
+		t.Error(inout, err)
+	}
+	wantError(t, mpi.ReduceLocal([]int{1}, []int{1}, op), mpi.ErrOp, "user operation of int")
+	if op.Commutative() || !mpi.OpOf(string32.add).Commutative() || mpi.Sum.Ordered().Commutative() {
+		t.Error("Ordered is commutative, or others are not")
+	}
 }
 
 // string32 is text whose joining is associative but not commutative.
@@ -271,11 +280,7 @@ func TestReduceLocalArguments(t *testing.T) {
 
 // The operations through a collective: values of all ranks, in rank order.
 func TestAllreduceOps(t *testing.T) {
-	joined := mpi.NewOp(func(in, inout []string32) {
-		for i := range in {
-			inout[i] = in[i].add(inout[i])
-		}
-	}, false)
+	joined := mpi.OpOf(string32.add).Ordered()
 	for _, n := range []int{1, 2, 3, 5} {
 		overAll(t, n, func(t *mpitest.T, w *mpi.Comm) {
 			r := rand.New(rand.NewPCG(1, 2)) // the same on all ranks
@@ -335,7 +340,7 @@ func TestAllreduceOps(t *testing.T) {
 }
 
 func TestAllreduceOneAllocations(t *testing.T) {
-	lower := mpi.NewOp(func(in, inout []particle) { copy(inout, in) }, false)
+	lower := mpi.NewOp(func(in, inout []particle) { copy(inout, in) }).Ordered()
 	mpitest.Run(t, 2, func(t *mpitest.T, w *mpi.Comm) {
 		here := mpi.ValueIndex[float32]{Value: 1, Index: int64(w.Rank())}
 		in, out := make([]particle, 3), make([]particle, 3)
@@ -377,7 +382,7 @@ func TestUserOpPanics(t *testing.T) {
 }
 
 func panickingRank(w *mpi.Comm) error {
-	op := mpi.NewOp(func(in, inout []int) { panic(fmt.Sprintf("no sum of %d and %d", in[0], inout[0])) }, true)
+	op := mpi.NewOp(func(in, inout []int) { panic(fmt.Sprintf("no sum of %d and %d", in[0], inout[0])) })
 	defer func() { recover() }()
 	_, err := mpi.AllreduceOne(w, 1, op)
 	return err
@@ -397,7 +402,7 @@ func stuckRank(w *mpi.Comm) error {
 		for {
 			<-time.After(time.Hour)
 		}
-	}, true)
+	})
 	_, err := mpi.AllreduceOne(w, 1, op)
 	return err
 }
@@ -416,7 +421,7 @@ func insideRank(w *mpi.Comm) error {
 		if err := mpi.Send(w, in, 1-w.Rank(), 0); err != nil {
 			panic(err)
 		}
-	}, true)
+	})
 	_, err := mpi.AllreduceOne(w, 1, op)
 	return err
 }

@@ -16,21 +16,44 @@ import (
 )
 
 // NewOp makes an operation of a user's function: inout[i] = in[i] op inout[i]
-// for all i. It must be associative; in comes from lower ranks, so a function
-// that is not commutative sees its operands in rank order. f may be called from
-// any goroutine of the process. While it runs the library of this process is
-// locked: other goroutines wait in their calls, and other ranks for what this
-// one should send. So f should be short, and must not call the library or wait
-// for who does; that would hang (GOMPI_CHECK=1 ends the process and says so). A
-// panic of f ends the process and cannot be recovered from. The operation is for elements
-// of exactly T: with others calls fail with ErrOp. MPI 4.1 section 6.9.5.
-func NewOp[T any](f func(in, inout []T), commutative bool) Op {
+// for all i. It must be associative, and commutative unless it is [Op.Ordered];
+// in comes from lower ranks. f may be called from any goroutine of the process.
+// While it runs the library of this process is locked: other goroutines wait in
+// their calls, and other ranks for what this one should send. So f should be
+// short, and must not call the library or wait for who does; that would hang
+// (GOMPI_CHECK=1 ends the process and says so). A panic of f ends the process
+// and cannot be recovered from. The operation is for elements of exactly T: with
+// others calls fail with ErrOp, as do all if f is nil. MPI 4.1 section 6.9.5.
+func NewOp[T any](f func(in, inout []T)) Op {
 	if f == nil {
-		return Op{name: "an operation whose function is nil,"}
+		return nilOp
 	}
 	u := &userOp[T]{f: f}
-	return Op{name: "user operation", user: u.kernel, elem: typeOf[T](), commutative: commutative}
+	return Op{name: userOpName, user: u.kernel, elem: typeOf[T](), commutative: true}
 }
+
+// OpOf is NewOp of a function of two elements, of which a comes from lower
+// ranks. NewOp costs less for each element.
+func OpOf[T any](f func(a, b T) T) Op {
+	if f == nil {
+		return nilOp
+	}
+	kernel := func(dst, a, b unsafe.Pointer, n int64) {
+		returned := false
+		defer crash(&returned)
+		d, x, y := unsafe.Slice((*T)(dst), n), unsafe.Slice((*T)(a), n), unsafe.Slice((*T)(b), n)
+		for i := range d {
+			d[i] = f(x[i], y[i])
+		}
+		returned = true
+	}
+	return Op{name: userOpName, user: kernel, elem: typeOf[T](), commutative: true}
+}
+
+const userOpName = "user operation"
+
+// nilOp is defined for no type.
+var nilOp = Op{name: "an operation whose function is nil,"}
 
 // userOp makes a kernel of a user's function.
 type userOp[T any] struct {

@@ -33,47 +33,47 @@ func (c *Comm) Probe(source, tag int) (Status, error) {
 
 // Iprobe is Probe that does not block. MPI 4.1 section 3.8.1.
 func (c *Comm) Iprobe(source, tag int) (found bool, st Status, err error) {
-	_, found, st, err = c.probe(opIprobe, source, tag, false, false)
+	found, _, st, err = c.probe(opIprobe, source, tag, false, false)
 	return found, st, err
 }
 
 // Mprobe is Probe that takes the message, so that no other receive gets it.
 // MPI 4.1 section 3.8.2.
 func (c *Comm) Mprobe(source, tag int) (*Message, Status, error) {
-	m, _, st, err := c.probe(opMprobe, source, tag, true, true)
+	_, m, st, err := c.probe(opMprobe, source, tag, true, true)
 	return m, st, err
 }
 
 func (c *Comm) probeFor(op engine.Op, source, tag int) (*Message, Status, error) {
-	m, _, st, err := c.probe(op, source, tag, true, true)
+	_, m, st, err := c.probe(op, source, tag, true, true)
 	return m, st, err
 }
 
 // Improbe is Mprobe that does not block. MPI 4.1 section 3.8.2.
-func (c *Comm) Improbe(source, tag int) (*Message, bool, Status, error) {
+func (c *Comm) Improbe(source, tag int) (found bool, m *Message, st Status, err error) {
 	return c.probe(opImprobe, source, tag, false, true)
 }
 
-func (c *Comm) probe(op engine.Op, source, tag int, wait, take bool) (*Message, bool, Status, error) {
+func (c *Comm) probe(op engine.Op, source, tag int, wait, take bool) (found bool, m *Message, _ Status, err error) {
 	if c != nil && source == ProcNull {
-		return &Message{c: c, null: true}, true, nullStatus(), nil
+		return true, &Message{c: c, null: true}, nullStatus(), nil
 	}
 	if err := c.badRecv(op, nil, source, tag); err != nil {
-		return nil, false, emptyStatus(), err
+		return false, nil, emptyStatus(), err
 	}
 	a := engine.ProbeArgs{Op: op, Source: int32(source), Tag: int32(tag), User: c.user, Take: take, Wait: wait}
 	var st engine.Status
-	m, found, f := c.core.e.Probe(c.core.ctx, &a, &st)
+	taken, found, f := c.core.e.Probe(c.core.ctx, &a, &st)
 	if f != nil {
-		return nil, false, emptyStatus(), c.errorOf(op, int32(source), int32(tag), f)
+		return false, nil, emptyStatus(), c.errorOf(op, int32(source), int32(tag), f)
 	}
 	if !found {
-		return nil, false, emptyStatus(), nil
+		return false, nil, emptyStatus(), nil
 	}
 	if !take {
-		return nil, true, statusOf(&st, 1), nil
+		return true, nil, statusOf(&st, 1), nil
 	}
-	return &Message{c: c, m: m}, true, statusOf(&st, 1), nil
+	return true, &Message{c: c, m: taken}, statusOf(&st, 1), nil
 }
 
 // Mrecv receives a message that a matched probe took.

@@ -16,14 +16,14 @@ var composition = mpi.NewOp(func(in, inout []testlab.Affine) {
 	for i := range in {
 		inout[i] = in[i].Then(inout[i])
 	}
-}, false)
+}).Ordered()
 
 // greatest is Max as an operation of the user.
 var greatest = mpi.NewOp(func(in, inout []int64) {
 	for i := range in {
 		inout[i] = max(inout[i], in[i])
 	}
-}, true)
+})
 
 // collBuffers are the buffers of one collective call.
 type collBuffers interface {

@@ -90,7 +90,7 @@ func (pl *player) ranks(at testlab.Place, world []int) (in []int) {
 
 // members is a group by ranks of World.
 func (pl *player) members(ranks []int) (mpi.Group, error) {
-	return pl.comms[testlab.World].Group().Incl(ranks...)
+	return pl.comms[testlab.World].Group().Incl(ranks)
 }
 
 // free frees a communicator and what was prepared on it. Other operations on it

@@ -162,7 +162,7 @@ func (pl *player) receive(c *mpi.Comm, e *testlab.Event) error {
 		return got(mpi.Mrecv(m, buf))
 	case testlab.ImprobeImrecv:
 		for {
-			m, found, _, err := c.Improbe(from, tag)
+			found, m, _, err := c.Improbe(from, tag)
 			if err != nil {
 				return err
 			}

@@ -294,7 +294,7 @@ func TestMatchedProbe(t *testing.T) {
 			}
 			var m2 *mpi.Message
 			for found := false; !found; {
-				m2, found, st, err = w.Improbe(0, mpi.AnyTag)
+				found, m2, st, err = w.Improbe(0, mpi.AnyTag)
 				must(t, err)
 			}
 			if st.Tag != 5 {
@@ -322,7 +322,7 @@ func TestMatchedProbe(t *testing.T) {
 		if found, _, err := w.Iprobe(mpi.AnySource, mpi.AnyTag); found || err != nil {
 			t.Fatal("a message is left:", found, err)
 		}
-		m, found, st, err := w.Improbe(mpi.ProcNull, 3)
+		found, m, st, err := w.Improbe(mpi.ProcNull, 3)
 		if !found || err != nil || st.Source != mpi.ProcNull {
 			t.Fatalf("Improbe of ProcNull: %v %+v %v", found, st, err)
 		}

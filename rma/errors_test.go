@@ -97,7 +97,7 @@ func TestArguments(t *testing.T) {
 		}
 		wantError(t, rma.Put(win, []string{"a"}, 0, 0), mpi.ErrType)
 		wantError(t, rma.Accumulate(win, x, 0, 0, mpi.BitAnd), mpi.ErrOp, "BitAnd")
-		wantError(t, rma.Accumulate(win, x, 0, 0, mpi.NewOp(func(a, b []float64) {}, true)), mpi.ErrOp, "predefined")
+		wantError(t, rma.Accumulate(win, x, 0, 0, mpi.NewOp(func(a, b []float64) {})), mpi.ErrOp, "predefined")
 		wantError(t, rma.GetAccumulate(win, x, x, 0, 0, mpi.Sum), mpi.ErrArg, "overlap")
 		wantError(t, rma.GetAccumulate(win, x, make([]float64, 2), 0, 0, mpi.Sum), mpi.ErrCount)
 		_, err = rma.FetchAndOp(win, [3]int64{}, 0, 0, mpi.Replace)
@@ -271,7 +271,7 @@ func TestHandler(t *testing.T) {
 		}
 		var seen []error
 		win.SetErrorHandler(func(h *rma.Window, err error) {
-			if h.Name() != win.Name() {
+			if h != win {
 				t.Errorf("handler of %s", h.Name())
 			}
 			seen = append(seen, err)

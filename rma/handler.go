@@ -5,8 +5,8 @@ package rma
 import "gompi/mpi"
 
 // ErrorHandler is called for each error of a call on a window, before the call
-// returns it; for that of a request by the call that completes it. nil is the
-// default: the error is only returned. MPI 4.1 section 9.3.2.
+// returns it; for that of a request by the call that completes it. The window
+// is the one that the call which made it returned. nil is the default: the error is only returned. MPI 4.1 section 9.3.2.
 type ErrorHandler func(w *Window, err error)
 
 // ErrorsAreFatal is the error handler that ends the job with the error's text.
@@ -21,8 +21,7 @@ func (w *Window) SetErrorHandler(h ErrorHandler) {
 		return
 	}
 	w.core.handler.Store(&h)
-	whole := &Window{core: w.core}
-	w.core.comm.SetErrorHandler(func(_ *mpi.Comm, err error) { h(whole, err) })
+	w.core.comm.SetErrorHandler(func(_ *mpi.Comm, err error) { h(&w.core.window, err) })
 }
 
 // ErrorHandler returns the error handler of w, nil if errors are only returned.

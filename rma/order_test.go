@@ -62,7 +62,7 @@ func orderFence(t *mpitest.T, w *mpi.Comm, win *rma.Window, mem []int64, round i
 }
 
 func orderPosts(t *mpitest.T, w *mpi.Comm, win *rma.Window, mem []int64, round int64) {
-	other, err := w.Group().Incl(1 - w.Rank())
+	other, err := w.Group().Incl([]int{1 - w.Rank()})
 	must(t, err)
 	got := []int64{-1, round}
 	mem[0], mem[1] = round, -1

@@ -24,7 +24,7 @@ func TestNeighbours(t *testing.T) {
 				near = append(near, r)
 			}
 		}
-		group, err := w.Group().Incl(near...)
+		group, err := w.Group().Incl(near)
 		must(t, err)
 		for k := range rounds {
 			must(t, win.Post(group, 0))

@@ -123,11 +123,11 @@ func (g *ground) locked(f *phase, list []int, calls func([]int) error) error {
 // post makes calls between Start and Complete, in the smallest groups.
 func (g *ground) post(f *phase, list []int, calls func([]int) error) error {
 	w := g.win
-	to, err := w.Group().Incl(targets(f, list)...)
+	to, err := w.Group().Incl(targets(f, list))
 	if err != nil {
 		return err
 	}
-	from, err := w.Group().Incl(origins(f, g.comm.Rank())...)
+	from, err := w.Group().Incl(origins(f, g.comm.Rank()))
 	if err != nil {
 		return err
 	}

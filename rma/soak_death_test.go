@@ -54,11 +54,11 @@ var deathScenes = map[string]func(w *mpi.Comm, win *rma.Window) error{
 	},
 	// Rank 1 has nothing to do with the victim: it has to be told.
 	"posts-chain": func(w *mpi.Comm, win *rma.Window) error {
-		to, err := w.Group().Incl((w.Rank() + 1) % w.Size())
+		to, err := w.Group().Incl([]int{(w.Rank() + 1) % w.Size()})
 		if err != nil {
 			return err
 		}
-		from, err := w.Group().Incl((w.Rank() + w.Size() - 1) % w.Size())
+		from, err := w.Group().Incl([]int{(w.Rank() + w.Size() - 1) % w.Size()})
 		if err != nil {
 			return err
 		}

@@ -63,7 +63,7 @@ func newTile(grid *mpi.Comm, n int) (*tile, error) {
 		t.sides = append(t.sides, s)
 		ranks = append(ranks, s.rank)
 	}
-	t.around, err = grid.Group().Incl(ranks...)
+	t.around, err = grid.Group().Incl(ranks)
 	return t, err
 }
 
