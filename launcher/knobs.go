@@ -30,7 +30,8 @@ func Knobs() []Knob {
 	return []Knob{
 		{"transport", "GOMPI_TRANSPORT", "shm,tcp", "comma list of the transports to use: shm, tcp", checkTransports, nil},
 		{"eager", "GOMPI_EAGER", "by transport", "largest message sent without asking, in bytes; -1: none is", within(knob.Eager), nil},
-		{"credit", "GOMPI_CREDIT", "1048576", "bytes of unexpected messages kept per peer", within(knob.Credit), nil},
+		{"credit", "GOMPI_CREDIT", "by memory", "fixed number of bytes of unexpected messages kept per peer", within(knob.Credit), nil},
+		{"budget", "GOMPI_BUDGET", "by memory", "bytes of unexpected messages kept in all, beyond 1 MiB per peer", within(knob.Budget), nil},
 		{"ring", "GOMPI_RING", "by transport", "bytes of shared ring data per peer", within(knob.Ring), nil},
 		{"cma", "GOMPI_CMA", "auto", "copy directly between processes: auto or off", oneOf("auto", "off"), nil},
 		{"huge", "GOMPI_HUGE", "auto", "huge pages for buffers that are copied often: auto or off", oneOf("auto", "off"), nil},

@@ -17,13 +17,16 @@ import (
 const (
 	floodTag = 1
 	talkTag  = 2
+	// floodBudget is the memory for messages beyond what a peer starts with,
+	// which is 1 MiB of payload and 65,536 envelopes.
+	floodBudget = 8 << 20
 	// floodCredit is what the documented credit lets a sender leave with its
-	// receiver: 1 MiB of eager bytes, 65,536 envelopes of 350 bytes, and as
-	// much for what keeps them (size classes, tables that double).
-	floodCredit = 2 * (1<<20 + 65536*350)
+	// receiver, envelopes at 240 bytes, and as much for what keeps them (size
+	// classes, tables that double).
+	floodCredit = 2 * (1<<20 + floodBudget + 65536*240)
 	floodBytes  = 1024
-	// mpiCredit is the default of GOMPI_CREDIT, the most that a test sets.
-	mpiCredit = 1 << 20
+	// mpiCredit is how much of a flood may have left.
+	mpiCredit = 1<<20 + floodBudget/2
 )
 
 // flood: rank 1 sends count messages to rank 0, which receives none before it
@@ -109,7 +112,46 @@ func TestConformanceFlood(t *testing.T) {
 		t.Run(tr, func(t *testing.T) {
 			var sent atomic.Int64
 			mpitest.Run(t, 3, func(t *mpitest.T, w *mpi.Comm) { flood(t, w, count, 500, &sent) },
-				mpitest.Transport(tr), mpitest.Within(limit))
+				mpitest.Transport(tr), mpitest.Within(limit), floodSetting)
+		})
+	}
+}
+
+var floodSetting = mpitest.Setting("GOMPI_BUDGET", fmt.Sprint(floodBudget))
+
+// TestConformanceUnreceived: small messages go before anybody receives them,
+// however many: programs of other MPIs count on it.
+func TestConformanceUnreceived(t *testing.T) {
+	counts, limit := map[int]int{8: 20_000, 4000: 300}, mpitest.Deadline
+	if testlab.Long() {
+		counts, limit = map[int]int{8: 1_000_000, 4000: 50_000}, 20*time.Minute
+	}
+	const last = 1 << 20
+	for _, tr := range transports {
+		t.Run(tr, func(t *testing.T) {
+			mpitest.Run(t, 2, func(t *mpitest.T, w *mpi.Comm) {
+				for _, size := range []int{8, 4000} {
+					count := counts[size]
+					b := make([]byte, size)
+					if w.Rank() == 0 {
+						for i := range count {
+							b[0], b[7] = byte(i), byte(i>>8)
+							must(t, mpi.Send(w, b, 1, size+i%1000))
+						}
+						must(t, mpi.Send(w, b, 1, last))
+						continue
+					}
+					_, err := mpi.Recv(w, b, 0, last)
+					must(t, err)
+					for i := range count {
+						_, err := mpi.Recv(w, b, 0, size+i%1000)
+						must(t, err)
+						if b[0] != byte(i) || b[7] != byte(i>>8) {
+							t.Fatalf("message %d of %d bytes is another: %d, %d", i, size, b[0], b[7])
+						}
+					}
+				}
+			}, mpitest.Transport(tr), mpitest.Within(limit))
 		})
 	}
 }

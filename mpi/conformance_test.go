@@ -101,7 +101,7 @@ func TestConformance(t *testing.T) {
 			}
 			t.Run("flood", func(t *testing.T) {
 				var sent atomic.Int64
-				mpitest.Run(t, 3, func(t *mpitest.T, w *mpi.Comm) { flood(t, w, 3000, 100, &sent) }, s.options()...)
+				mpitest.Run(t, 3, func(t *mpitest.T, w *mpi.Comm) { flood(t, w, 8000, 100, &sent) }, append(s.options(), floodSetting)...)
 			})
 			t.Run("finalize-at-once", func(t *testing.T) { checkFinalizeAtOnce(t, s) })
 		})

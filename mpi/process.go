@@ -41,7 +41,8 @@ type Process struct {
 	scalars sync.Pool
 	vectors sync.Pool
 
-	perHost int // see hostOf
+	perHost   int          // see hostOf
+	neighbors atomic.Int32 // processes of the job on this host
 
 	ctx    context.Context // ends when the job does
 	cancel context.CancelCauseFunc
@@ -116,6 +117,10 @@ func Start(b Boot) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
+	budget, err := b.number(knob.Budget)
+	if err != nil {
+		return nil, err
+	}
 	spin, err := b.number(knob.Spin)
 	if err != nil {
 		return nil, err
@@ -132,6 +137,7 @@ func Start(b Boot) (*Process, error) {
 		return nil, err
 	}
 	p := &Process{ctl: b.Control, self: b.Welcome.Self, table: table, perHost: int(perHost)}
+	p.neighbors.Store(int32(b.Welcome.LocalProcs))
 	if b.setting("GOMPI_CHECK") == "1" {
 		p.check = new(checker)
 	}
@@ -144,7 +150,8 @@ func Start(b Boot) (*Process, error) {
 	}
 	p.e, err = engine.New(engine.Config{
 		Self: p.self, Control: b.Control, Transports: b.Transports, Sleeper: b.Sleeper,
-		Policy: b.Policy, EagerMax: int(eager), Credit: credit, Book: b.Book, Check: p.check != nil, Blocked: blocked,
+		Policy: b.Policy, EagerMax: int(eager), Credit: credit, Budget: budget, Room: p.roomForUnexpected,
+		Book: b.Book, Check: p.check != nil, Blocked: blocked,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("gompi: %w", err)
@@ -184,6 +191,7 @@ func (p *Process) listen(b Boot) {
 			own := stacks() // first: they tell what may keep Queues
 			p.ctl.Stacks(ev.ID, []byte(p.e.Queues()), own)
 		case control.EvHost:
+			p.neighbors.Store(int32(ev.LocalProcs))
 			if b.Policy.OS {
 				p.e.SetPolicy(policy(ev.LocalProcs, b.Welcome.UsableCPUs, b.Welcome.Settings))
 				setMaxProcs(ev.MaxProcs)

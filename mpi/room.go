@@ -7,6 +7,7 @@ import (
 
 	"gompi/internal/cgroup"
 	"gompi/internal/engine"
+	"gompi/internal/segment"
 )
 
 // askRoom is the message from which on it is worth some 200 us to ask whether
@@ -29,4 +30,10 @@ func (c *Comm) roomFor(op engine.Op, st *Status) error {
 		return nil
 	}
 	return c.argError(ErrNoMemory, op, st.Source, st.Tag, st.Bytes, -1, "bytes", err)
+}
+
+// roomForUnexpected is how many bytes of messages that nobody has asked for
+// this process may take on: its share of a quarter of what is free.
+func (p *Process) roomForUnexpected() int64 {
+	return segment.FreeMemory() / 4 / int64(max(p.neighbors.Load(), 1))
 }

@@ -7,28 +7,38 @@ import (
 )
 
 // arrival is an unexpected message.
+//
+// There may be a million of them, for each of which its sender was charged a
+// unit: see TestArrivalsAreSmall.
 type arrival struct {
-	node  match.Arrived[arrival]
-	env   envelope
-	peer  *Peer
-	data  []byte // payload: the message, or what an RTS carries
-	bytes int64  // length of the message
-	units int32
-	next  *arrival
+	node     match.Arrived[arrival]
+	peer     *Peer
+	data     []byte // payload: the message, or what an RTS carries
+	bytes    int64  // length of the message
+	units    int32
+	aux      uint32 // this and the next three are of the envelope
+	kind     kind
+	flags    uint8
+	elements elements
 }
 
-// arrivalPool recycles arrivals and their memory. What it keeps is bounded by
-// what credit let arrive at one time.
+func (a *arrival) envelope() envelope {
+	return envelope{key: a.node.Key, kind: a.kind, flags: a.flags, elements: a.elements, aux: a.aux}
+}
+
+// arrivalPool recycles arrivals and their memory, as far as what a peer may
+// send to begin with needs them.
 type arrivalPool struct {
-	free   *arrival
+	free   []*arrival
 	blocks blockPool
 }
 
+const maxArrivals = 1 << 13
+
 func (p *arrivalPool) get(n int) *arrival {
-	a := p.free
-	if a != nil {
-		p.free = a.next
-		a.next = nil
+	var a *arrival
+	if k := len(p.free); k > 0 {
+		a, p.free = p.free[k-1], p.free[:k-1]
 	} else {
 		a = new(arrival)
 	}
@@ -38,12 +48,7 @@ func (p *arrivalPool) get(n int) *arrival {
 
 func (p *arrivalPool) put(a *arrival) {
 	p.blocks.put(a.data)
-	*a = arrival{next: p.free}
-	p.free = a
-}
-
-// release gives back the credit and memory of an arrival.
-func (e *Engine) release(a *arrival) {
-	e.giveBack(a.peer, a.env.kind, a.units)
-	e.arrivals.put(a)
+	if *a = (arrival{}); len(p.free) < maxArrivals {
+		p.free = append(p.free, a)
+	}
 }

@@ -3,12 +3,17 @@
 package engine
 
 // blockPool recycles memory for payloads in powers of two, so that a burst of
-// them costs no allocation the second time.
-type blockPool [maxBlock + 1][][]byte
+// them costs no allocation the second time. What a flood leaves goes.
+type blockPool struct {
+	free [maxBlock + 1][][]byte
+	kept int // bytes
+}
 
 const (
-	minBlock = 6  // 64 bytes
+	minBlock = 4  // 16 bytes
 	maxBlock = 24 // 16 MiB: above every eager limit
+
+	maxKept = 4 << 20
 )
 
 func blockClass(n int) uint8 {
@@ -24,10 +29,11 @@ func (p *blockPool) get(n int) []byte {
 	if n == 0 {
 		return nil
 	}
-	free := &p[blockClass(n)]
+	free := &p.free[blockClass(n)]
 	if k := len(*free); k > 0 {
 		b := (*free)[k-1][:n]
 		*free = (*free)[:k-1]
+		p.kept -= cap(b)
 		return b
 	}
 	return make([]byte, n, 1<<blockClass(n))
@@ -35,8 +41,9 @@ func (p *blockPool) get(n int) []byte {
 
 // put takes back memory of get, or nil.
 func (p *blockPool) put(b []byte) {
-	if b != nil {
-		free := &p[blockClass(cap(b))]
+	if b != nil && p.kept < maxKept {
+		free := &p.free[blockClass(cap(b))]
 		*free = append(*free, b)
+		p.kept += cap(b)
 	}
 }

@@ -79,7 +79,7 @@ func (e *Engine) revokeArrived(p *Peer, env *envelope) {
 			n.revoked = p
 		}
 	case !c.sentBy(p, seat(env.key.Source())) && !c.sentBy(p, ^seat(env.key.Source())):
-		e.protocol(p, foreign(p, env))
+		e.protocol(p, foreign(p, env.key))
 	default:
 		// Every member passes it on once: the revoker may have died half-way.
 		e.revoke(c)
@@ -138,7 +138,7 @@ func (e *Engine) collFailArrived(p *Peer, env *envelope) {
 	tag, from := env.key.Tag(), seatOf(env.key.Plane(), env.key.Source())
 	dead, named, ok := c.accused(from, env.aux)
 	if !ok || !c.sentBy(p, from) {
-		e.protocol(p, foreign(p, env))
+		e.protocol(p, foreign(p, env.key))
 		return
 	}
 	f := (&Fault{Class: Aborted, Err: fmt.Errorf("process %v gave up", p.proc)}).at(from)

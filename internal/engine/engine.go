@@ -39,8 +39,14 @@ type Config struct {
 	EagerMax int
 	// Credit is how many bytes of unexpected eager messages a peer keeps for
 	// this process, and this process for each peer. Equal in the whole job.
-	// Zero means DefaultCredit.
+	// Zero means DefaultCredit to begin with, and more as memory allows.
 	Credit int64
+	// Budget is how many bytes of unexpected messages this process keeps beyond
+	// what each peer starts with. Zero means what Room says.
+	Budget int64
+	// Room tells how many bytes more this process may take for unexpected
+	// messages. It is called with the engine locked. Nil means none.
+	Room func() int64
 	// Check makes receives fail that a message in ready mode found missing.
 	Check bool
 	// Blocked is called by a goroutine that finds the engine locked; optional.
@@ -49,15 +55,9 @@ type Config struct {
 	Book *rollcall.Book
 }
 
-// DefaultCredit bounds unexpected eager bytes per pair of processes.
+// DefaultCredit is how many unexpected eager bytes of a pair of processes there
+// may be to begin with.
 const DefaultCredit = 1 << 20
-
-// maxCredit keeps units within 31 bits.
-const maxCredit = unitBytes << 30
-
-// envelopeCredit bounds the unmatched messages of a pair of processes whose
-// payload stays with the sender.
-const envelopeCredit = 1 << 16
 
 // link is one transport with the engine's view of its slots.
 type link struct {
@@ -102,6 +102,12 @@ type Engine struct {
 	freeing  int             // freed contexts on which operations are pending
 	news     []*news         // of communicators to come, oldest first
 
+	base       int64 // eager credit that each peer starts with, in units
+	mostCredit int64 // that there can be
+	oweMost    int32 // that goes back by itself
+	budget     budget
+	tight      []*Peer // that were told that there is no more
+
 	pool      requestPool
 	arrivals  arrivalPool
 	frames    framePool
@@ -124,11 +130,15 @@ type Engine struct {
 
 // New starts the engine of one process and its service goroutine.
 func New(cfg Config) (*Engine, error) {
-	if cfg.Credit == 0 {
-		cfg.Credit = DefaultCredit
+	credit, most := cfg.Credit, cfg.Credit/unitBytes
+	if credit == 0 {
+		credit, most = DefaultCredit, maxUnits
 	}
-	if cfg.Credit < 4*unitBytes || cfg.Credit > maxCredit {
-		return nil, fmt.Errorf("credit of %d bytes is out of range", cfg.Credit)
+	if credit < 4*unitBytes || credit > maxUnits*unitBytes {
+		return nil, fmt.Errorf("credit of %d bytes is out of range", credit)
+	}
+	if cfg.Budget != 0 {
+		cfg.Room = nil
 	}
 	e := &Engine{
 		cfg:      cfg,
@@ -137,6 +147,9 @@ func New(cfg Config) (*Engine, error) {
 		dead:     map[wire.ProcID]departure{},
 		contexts: map[wire.ContextID]*Context{},
 		policy:   cfg.Policy,
+
+		base: credit / unitBytes, mostCredit: most, oweMost: int32(credit / unitBytes / 4),
+		budget: budget{limit: cfg.Budget / unitBytes},
 	}
 	e.mu.Blocked = cfg.Blocked
 	e.loop = newLoop(cfg.Sleeper.Wake)
@@ -153,7 +166,7 @@ func New(cfg Config) (*Engine, error) {
 		}
 		// An eager message must be affordable with three quarters of the
 		// credit gone, or it could wait for ever.
-		l.eager = min(l.eager, int(cfg.Credit/4)-unitBytes)
+		l.eager = min(l.eager, int(credit/4)-unitBytes)
 		l.short = int64(min(l.eager, copiedMax))
 		l.piece = int64(min(l.caps.EagerMax, copiedMax))
 		if fd := t.FD(); fd >= 0 {
@@ -332,6 +345,7 @@ func (e *Engine) handle(l *link, ev *transport.Event) {
 	case transport.EvWritable:
 		if p := l.peer(ev.Slot); p != nil {
 			p.full = false
+			p.stalls()
 			e.pump(p)
 		}
 	case transport.EvUp:

@@ -12,10 +12,11 @@ import (
 // A message header is the match key and one word of the engine:
 //
 //	word 0..2   match.Key, source and tag exact
-//	word 3      kind (bits 0..7) | flags (8..15) | 0 | aux (32..63)
+//	word 3      kind (bits 0..7) | flags (8..15) | elements (16..31) | aux (32..63)
 //
 // aux is the sender's request (flagSync, kindRTS and the answers to them) or
-// the number of credit units that travel back.
+// the number of credit units that travel back. elements says of what a message
+// consists (elements.go), and is 0 in all else.
 type kind uint8
 
 const (
@@ -26,7 +27,7 @@ const (
 	kindCancel                   // withdraw message aux if it is unmatched
 	kindCancelOK                 // message aux was unmatched and is forgotten
 	kindCancelNo                 // message aux was matched or has been delivered
-	kindCredit                   // aux units of eager credit, tag units of envelope credit
+	kindCredit                   // aux units of eager credit, tag units of envelope credit; flags: credit.go
 	kindRevoke                   // the context is revoked
 	kindCollFail                 // the collective with this tag failed at the source
 	kindPull                     // send message aux as a stream; payload: how many bytes of it
@@ -52,21 +53,24 @@ func header(key match.Key, k kind, flags uint8, aux uint32) wire.Header {
 }
 
 type envelope struct {
-	key   match.Key
-	kind  kind
-	flags uint8
-	aux   uint32
+	key      match.Key
+	kind     kind
+	flags    uint8
+	elements elements
+	aux      uint32
 }
 
 // open checks a header that came from another process.
 func open(h *wire.Header) (envelope, bool) {
 	env := envelope{
-		key:   match.Key{W0: h[0], W1: h[1], W2: h[2]},
-		kind:  kind(h[3]),
-		flags: uint8(h[3] >> 8),
-		aux:   uint32(h[3] >> 32),
+		key:      match.Key{W0: h[0], W1: h[1], W2: h[2]},
+		kind:     kind(h[3]),
+		flags:    uint8(h[3] >> 8),
+		elements: elements(h[3] >> 16),
+		aux:      uint32(h[3] >> 32),
 	}
-	ok := env.kind != 0 && env.kind < numKinds && h[3]&0xffff0000 == 0 && env.key.Exact()
+	ok := env.kind != 0 && env.kind < numKinds && env.key.Exact() &&
+		(env.elements == 0 || env.kind == kindEager || env.kind == kindRTS)
 	return env, ok
 }
 
@@ -87,10 +91,3 @@ func openRTS(p []byte) (length int64, desc []byte, ok bool) {
 // MaxBytes is the largest message: more than an address space holds, but types
 // may name the same memory many times.
 const MaxBytes = 1 << 47
-
-// Flow control. A receiver keeps at most the sender's credit of unexpected
-// bytes; every message costs its sender units until the receiver has handed
-// it on or thrown it away.
-const unitBytes = 64
-
-func units(payload int) int32 { return int32(1 + (payload+unitBytes-1)/unitBytes) }

@@ -98,7 +98,8 @@ func (e *Engine) linkDown(p *Peer, err error) {
 	p.down = d.fault()
 	p.state = peerDown
 	p.lane = nil
-	p.full = false
+	p.sends.prepend(&p.stalled)
+	p.full, p.slow = false, false
 	p.ctl = nil
 	if p.link != nil {
 		p.link.setPeer(p.slot, nil)
@@ -106,9 +107,9 @@ func (e *Engine) linkDown(p *Peer, err error) {
 	}
 	e.cutStreams(p)
 	e.dropFrames(p)
-	for p.head != nil {
+	for p.sends.first != nil {
 		// Each end may take others from the queue.
-		r := p.head
+		r := p.sends.first
 		p.dequeue(r)
 		e.failSend(r, p.down.at(r.seat()))
 	}
@@ -120,11 +121,12 @@ func (e *Engine) linkDown(p *Peer, err error) {
 		}
 	}
 	for a := range e.table.EachArrived {
-		if a.Val.peer == p && a.Val.env.kind == kindRTS {
+		if a.Val.peer == p && a.Val.kind == kindRTS {
 			e.table.Take(a)
 			e.release(a.Val)
 		}
 	}
+	e.lostCredit(p)
 	e.departed(p.proc, d)
 }
 

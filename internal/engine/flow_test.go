@@ -28,7 +28,8 @@ func books(t *testing.T, ns []*node) {
 				defer m.mu.Unlock()
 				p, q := n.peers[m.Self()], m.peers[n.Self()]
 				return p == nil || q == nil ||
-					int64(p.credit)+int64(q.owed) == n.cfg.Credit/unitBytes && p.envelopes+q.owedEnvelopes == envelopeCredit && q.held == 0
+					int64(p.credit)+int64(q.owed) == q.eager.window && q.eager.held == 0 &&
+						int64(p.envelopes)+int64(q.owedEnvelopes) == q.announced.window && q.announced.held == 0
 			})
 		}
 	}
@@ -58,7 +59,7 @@ func TestFlowControlBounds(t *testing.T) {
 		ns[1].mu.Lock()
 		kept, bytes := ns[1].table.ArrivedLen(), 0
 		for a := range ns[1].table.EachArrived {
-			if a.Val.env.kind == kindEager {
+			if a.Val.kind == kindEager {
 				bytes += len(a.Val.data)
 			}
 		}

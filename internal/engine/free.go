@@ -130,7 +130,8 @@ func (e *Engine) expects(key match.Key) bool {
 // discard throws an unexpected message away and tells its sender, for whom it
 // counts as received.
 func (e *Engine) discard(u *arrival) {
-	e.reject(u.peer, &u.env)
+	env := u.envelope()
+	e.reject(u.peer, &env)
 	e.release(u)
 }
 

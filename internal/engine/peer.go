@@ -26,6 +26,7 @@ type Peer struct {
 	slot  transport.Slot
 	state peerState
 	full  bool           // the transport refused; EvWritable will come
+	slow  bool           // full, or sends lie aside
 	lane  transport.Lane // its messages alone; nil if not known
 	dying bool           // the control plane knows it to be dead; EvDown will come
 	cause error          // it broke the protocol; EvDown will come
@@ -35,20 +36,25 @@ type Peer struct {
 	listed  bool // in e.blocked
 
 	// Flow control, in units. credit and envelopes are what this process may
-	// still send; owed is what it has to give back; held is what the peer's
-	// messages occupy here.
+	// still send, owed and owedEnvelopes what it has to give back.
 	credit        int32
 	envelopes     int32
 	owed          int32
 	owedEnvelopes int32
-	held          int64
+	eager         account // of what the peer sends with its payload
+	announced     account // of what it announces
+	tight         bool    // in Engine.tight
+	filledBy      wire.ContextID
+	noEager       bool // the receiver gives no more of either
+	noEnvelopes   bool
+	filler        wire.ContextID // whose messages fill the receiver
 
 	ctl    []ctlFrame // control frames, before all else
 	frames frameQueue // of remote memory, before sends
 	parts  []byte     // of a frame that comes in parts
-	head   *Request   // sends in program order
-	tail   *Request
-	queue  int
+	sends  sendQueue
+	// stalled are earlier sends than those of the same communicator in sends.
+	stalled sendQueue
 
 	out streamList // sends that the peer has pulled, oldest first
 	in  streamList // receives that have pulled
@@ -64,11 +70,11 @@ type ctlFrame struct {
 // ready reports whether a message may go to the transport at once: the link
 // stands, and nothing waits in front of it.
 func (p *Peer) ready() bool {
-	return p.state == peerUp && p.head == nil && !p.full && len(p.ctl) == 0
+	return p.state == peerUp && p.sends.first == nil && !p.slow && len(p.ctl) == 0
 }
 
 func (p *Peer) hasQueued() bool {
-	return p.head != nil || len(p.ctl) > 0 || p.frames.first != nil || p.out.first != nil
+	return p.sends.first != nil || p.stalled.first != nil || len(p.ctl) > 0 || p.frames.first != nil || p.out.first != nil
 }
 
 // peerOf returns the record of a process, making it on first use. That of one
@@ -80,11 +86,8 @@ func (e *Engine) peerOf(proc wire.ProcID) *Peer {
 	if d, dead := e.dead[proc]; dead {
 		return &Peer{proc: proc, state: peerDown, down: d.fault()}
 	}
-	p := &Peer{
-		proc:      proc,
-		credit:    int32(e.cfg.Credit / unitBytes),
-		envelopes: envelopeCredit,
-	}
+	p := &Peer{proc: proc}
+	e.startCredit(p)
 	if proc == e.cfg.Self {
 		p.link, p.state = e.links[0], peerUp
 		p.link.setPeer(0, p)
@@ -192,7 +195,7 @@ func (e *Engine) peerUp(l *link, s transport.Slot, proc wire.ProcID) {
 // refused books that the transport takes no more for p until EvWritable. A
 // transport that was armed before need not have thought of that.
 func (e *Engine) refused(p *Peer) {
-	p.full = true
+	p.full, p.slow = true, true
 	if e.armed {
 		e.cfg.Sleeper.Wake()
 	}
@@ -200,7 +203,9 @@ func (e *Engine) refused(p *Peer) {
 
 // maxControl bounds the answers kept for a peer that asks and does not read:
 // more than its credit can ask for.
-const maxControl = 8 * envelopeCredit
+func (p *Peer) maxControl() int {
+	return int(8*envelopeCredit + 2*(p.eager.window+p.announced.window))
+}
 
 // control sends a frame of the engine itself, before queued messages.
 func (e *Engine) control(p *Peer, key match.Key, k kind, flags uint8, aux uint32) {
@@ -213,7 +218,7 @@ func (e *Engine) controlBytes(p *Peer, key match.Key, k kind, flags uint8, aux u
 	if p.state == peerDown || e.closed {
 		return
 	}
-	if len(p.ctl) == maxControl {
+	if len(p.ctl) >= p.maxControl() {
 		e.protocol(p, fmt.Errorf("%w: %d answers are waiting, and it takes none", transport.ErrProtocol, len(p.ctl)))
 		return
 	}
@@ -242,56 +247,6 @@ func (e *Engine) sendControl(p *Peer, f *ctlFrame) transport.Status {
 	}
 	putLength(e.frame[:], f.want)
 	return p.link.Send(p.slot, &e.head, e.frame[:rtsLen], 0)
-}
-
-// giveBack returns credit for a message that the peer sent.
-func (e *Engine) giveBack(p *Peer, k kind, n int32) {
-	if p.link == e.links[0] {
-		if k == kindRTS {
-			p.envelopes += n
-		} else {
-			p.credit += n
-		}
-		if p.head != nil && e.armed {
-			e.cfg.Sleeper.Wake() // to send what has waited for it
-		}
-		return
-	}
-	p.held -= int64(n)
-	if k == kindRTS {
-		p.owedEnvelopes += n
-		if p.owedEnvelopes >= envelopeCredit/4 {
-			e.returnCredit(p)
-		}
-		return
-	}
-	e.owe(p, n)
-}
-
-// owe notes credit for eager messages, which goes back with the next message
-// or, when much is owed, by itself.
-func (e *Engine) owe(p *Peer, n int32) {
-	p.owed += n
-	if int64(p.owed)*unitBytes >= e.cfg.Credit/4 {
-		e.returnCredit(p)
-	}
-}
-
-func (e *Engine) returnCredit(p *Peer) {
-	n, m := p.owed, p.owedEnvelopes
-	p.owed, p.owedEnvelopes = 0, 0
-	e.control(p, match.NewKey(wire.ContextID{}, wire.PlaneP2P, 0, m), kindCredit, 0, uint32(n))
-}
-
-// takeCredit books credit that came back.
-func (e *Engine) takeCredit(p *Peer, n, envelopes uint32) bool {
-	limit := e.cfg.Credit / unitBytes
-	if int64(p.credit)+int64(n) > limit || int64(p.envelopes)+int64(envelopes) > envelopeCredit {
-		return false
-	}
-	p.credit += int32(n)
-	p.envelopes += int32(envelopes)
-	return true
 }
 
 func (e *Engine) list(p *Peer) {
@@ -338,54 +293,33 @@ func (e *Engine) pump(p *Peer) {
 	if !e.pumpFrames(p) {
 		return
 	}
-	for p.head != nil {
+	for p.sends.first != nil {
 		// Off the queue first: a request that completes may be recycled.
-		r, next := p.head, p.head.next
-		r.next = nil
-		if p.head = next; next == nil {
-			p.tail = nil
+		r := p.sends.first
+		p.sends.remove(r)
+		if p.stalled.first != nil && p.stall(r) || e.transmit(p, r) || !p.full && p.stall(r) {
+			continue
 		}
-		if !e.transmit(p, r) {
-			if r.next, p.head = next, r; next == nil {
-				p.tail = r
-			}
-			return
-		}
-		p.queue--
+		p.sends.pushFront(r)
+		return
 	}
 }
 
 func (e *Engine) enqueue(p *Peer, r *Request) {
 	r.pend |= pendQueue
-	if p.tail == nil {
-		p.head = r
-	} else {
-		p.tail.next = r
-	}
-	p.tail = r
-	p.queue++
+	p.sends.push(r)
 	e.list(p)
 }
 
-// dequeue removes r from the middle of the queue.
+// dequeue removes r from the queue that it is in.
 func (p *Peer) dequeue(r *Request) {
-	var prev *Request
-	for q := p.head; q != nil; prev, q = q, q.next {
-		if q != r {
-			continue
-		}
-		if prev == nil {
-			p.head = q.next
-		} else {
-			prev.next = q.next
-		}
-		if p.tail == q {
-			p.tail = prev
-		}
-		q.next = nil
-		p.queue--
+	if !r.aside {
+		p.sends.remove(r)
 		return
 	}
+	r.aside = false
+	p.stalled.remove(r)
+	p.stalls()
 }
 
 // TransportOf names the transport that carries messages to a rank: "self",

@@ -29,13 +29,13 @@ func (e *Engine) Probe(c *Context, pa *ProbeArgs, st *Status) (m *Message, found
 	for first := true; ; first = false {
 		if a := e.table.Peek(key); a != nil {
 			u := a.Val
-			if !c.sentBy(u.peer, seat(u.env.key.Source())) {
+			if !c.sentBy(u.peer, seat(a.Key.Source())) {
 				e.table.Take(a)
-				e.protocol(u.peer, foreign(u.peer, &u.env))
+				e.protocol(u.peer, foreign(u.peer, a.Key))
 				e.release(u)
 				continue
 			}
-			*st = Status{Source: u.env.key.Source(), Tag: u.env.key.Tag(), Bytes: u.bytes, Value: u.env.flags&flagValue != 0}
+			*st = Status{Source: a.Key.Source(), Tag: a.Key.Tag(), Bytes: u.bytes, Value: u.flags&flagValue != 0}
 			if pa.Take {
 				e.table.Take(a)
 				m = &Message{u}
@@ -89,7 +89,7 @@ func (e *Engine) Imrecv(c *Context, m *Message, a *RecvArgs) Handle {
 	}
 	r := e.newRequest(reqRecv)
 	r.op, r.ctx, r.buf, r.user = a.Op, c, a.Buf, a.User
-	r.rank, r.tag = m.a.env.key.Source(), m.a.env.key.Tag()
+	r.rank, r.tag = m.a.node.Key.Source(), m.a.node.Key.Tag()
 	if a.Value {
 		r.flags = flagValue
 	}

@@ -115,19 +115,12 @@ func (e *Engine) arrive(l *link, ev *transport.Event) {
 	case kindCancel:
 		e.cancelAsked(p, env)
 	case kindCredit:
-		if !e.takeCredit(p, env.aux, uint32(env.key.Tag())) {
-			e.overCredit(p)
-		}
-		e.pump(p)
+		e.credited(p, &env)
 	case kindRevoke:
 		e.revokeArrived(p, &env)
 	case kindCollFail:
 		e.collFailArrived(p, &env)
 	}
-}
-
-func (e *Engine) overCredit(p *Peer) {
-	e.protocol(p, fmt.Errorf("%w: more credit than was used", transport.ErrProtocol))
 }
 
 func (e *Engine) arriveEager(p *Peer, env *envelope, data []byte) {
@@ -140,9 +133,6 @@ func (e *Engine) arriveEager(p *Peer, env *envelope, data []byte) {
 		p.lane = p.link.laner.Lane(p.slot)
 	}
 	if post := e.table.Arrive(env.key); post != nil {
-		if p.link != e.links[0] {
-			p.held += int64(n)
-		}
 		e.deliverEager(post.Val, p, env, data)
 		e.giveBack(p, kindEager, n)
 		return
@@ -157,9 +147,6 @@ func (e *Engine) arriveRTS(p *Peer, env *envelope, data []byte) {
 		return
 	}
 	if post := e.table.Arrive(env.key); post != nil {
-		if p.link != e.links[0] {
-			p.held++
-		}
 		e.deliverRTS(post.Val, p, env, length, desc)
 		e.giveBack(p, kindRTS, 1)
 		return
@@ -169,21 +156,18 @@ func (e *Engine) arriveRTS(p *Peer, env *envelope, data []byte) {
 
 // keep stores an unexpected message, or drops it if its context was freed.
 func (e *Engine) keep(p *Peer, env *envelope, data []byte, n int32, length int64) {
-	if p.link != e.links[0] {
-		p.held += int64(n)
-		if p.held > e.cfg.Credit/unitBytes+envelopeCredit {
-			e.protocol(p, fmt.Errorf("%w: %d bytes beyond the credit", transport.ErrProtocol, p.held*unitBytes))
-			return
-		}
-	}
 	if len(e.freed.m) != 0 && e.wasFreed(env.key.Context()) && !e.expects(env.key) {
 		e.reject(p, env)
 		e.giveBack(p, env.kind, n)
 		return
 	}
+	if !e.charge(p, env.kind, n) {
+		return
+	}
 	a := e.arrivals.get(len(data))
 	copy(a.data, data)
-	a.env, a.peer, a.units, a.bytes = *env, p, n, length
+	a.kind, a.flags, a.elements, a.aux = env.kind, env.flags, env.elements, env.aux
+	a.peer, a.units, a.bytes = p, n, length
 	a.node.Key, a.node.Val = env.key, a
 	e.table.Keep(&a.node)
 	for _, w := range e.probers {
@@ -194,14 +178,15 @@ func (e *Engine) keep(p *Peer, env *envelope, data []byte, n int32, length int64
 
 // deliver gives an unexpected message to a receive.
 func (e *Engine) deliver(r *Request, a *arrival) {
-	if e.cfg.Check && a.env.flags&flagReady != 0 {
-		r.fail(&Fault{Class: NotReady, Peer: a.env.key.Source()})
+	env := a.envelope()
+	if e.cfg.Check && env.flags&flagReady != 0 {
+		r.fail(&Fault{Class: NotReady, Peer: env.key.Source()})
 	}
-	if a.env.kind == kindRTS {
+	if env.kind == kindRTS {
 		_, desc, _ := openRTS(a.data)
-		e.deliverRTS(r, a.peer, &a.env, a.bytes, desc)
+		e.deliverRTS(r, a.peer, &env, a.bytes, desc)
 	} else {
-		e.deliverEager(r, a.peer, &a.env, a.data)
+		e.deliverEager(r, a.peer, &env, a.data)
 	}
 	e.release(a)
 }
@@ -222,14 +207,14 @@ func (c *Context) sentBy(p *Peer, s seat) bool {
 	return c.exists(s) && (*c.known(s) == p || c.procAt(s) == p.proc)
 }
 
-func foreign(p *Peer, env *envelope) error {
-	return fmt.Errorf("%w: process %v is not rank %d of communicator %v", transport.ErrProtocol, p.proc, env.key.Source(), env.key.Context())
+func foreign(p *Peer, key match.Key) error {
+	return fmt.Errorf("%w: process %v is not rank %d of communicator %v", transport.ErrProtocol, p.proc, key.Source(), key.Context())
 }
 
 // matched fills the status and checks what the receive promised.
 func (e *Engine) matched(r *Request, p *Peer, env *envelope, n int64) bool {
 	if r.rank == match.Any && !r.ctx.sentBy(p, seatOf(env.key.Plane(), env.key.Source())) {
-		err := foreign(p, env)
+		err := foreign(p, env.key)
 		r.status.Source, r.status.Tag = match.Any, env.key.Tag()
 		r.fail(&Fault{Class: Transport, Peer: -1, Err: err})
 		e.protocol(p, err)

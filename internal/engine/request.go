@@ -50,6 +50,7 @@ type Request struct {
 	detach bool // nobody will wait: free it when it is done
 	owned  bool // a goroutine polls for it
 	bulk   bool // a receive that was matched and is being transferred
+	aside  bool // a send in Peer.stalled
 
 	op   Op
 	ctx  *Context
@@ -70,6 +71,7 @@ type Request struct {
 	waiter *waiter // who waits
 	coll   *coll   // reqColl, reqPart
 	next   *Request
+	prev   *Request // in a sendQueue
 }
 
 // Status is what a completed operation tells.

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"gompi/internal/match"
 	"gompi/internal/rollcall"
 )
 
@@ -73,94 +72,6 @@ func inside(name string) bool {
 		}
 	}
 	return false
-}
-
-// maxListed bounds each list of Queues.
-const maxListed = 64
-
-// queuesPatience is how long Queues waits for the lock, looking every
-// queuesPause.
-const (
-	queuesPatience = 300 * time.Millisecond
-	queuesPause    = time.Millisecond
-)
-
-// Queues describes what is unmatched and pending, a line each, for people. It
-// answers also where a user's operation has locked the engine, for ever maybe.
-func (e *Engine) Queues() string {
-	for end := time.Now().Add(queuesPatience); !e.mu.TryLock(); time.Sleep(queuesPause) {
-		if time.Now().After(end) {
-			return "not known: the library is locked, as by a user operation (see NewOp) that takes long or calls the library; the goroutines tell\n"
-		}
-	}
-	defer e.mu.Unlock()
-	var b strings.Builder
-	list := func(title string, n int, each func(func(string) bool)) {
-		if n == 0 {
-			return
-		}
-		fmt.Fprintf(&b, "%s: %d\n", title, n)
-		shown := 0
-		each(func(s string) bool {
-			fmt.Fprintf(&b, "  %s\n", s)
-			shown++
-			return shown < maxListed
-		})
-		if shown < n {
-			fmt.Fprintf(&b, "  and %d more\n", n-shown)
-		}
-	}
-	list("receives posted, not matched", e.table.PostedLen(), func(yield func(string) bool) {
-		for p := range e.table.EachPosted {
-			if !yield(fmt.Sprintf("%s from %s tag %s, %d bytes, %s", p.Val.op,
-				orAny(p.Key.Source()), orAny(p.Key.Tag()), p.Val.buf.Bytes(), p.Key.Context().Label())) {
-				return
-			}
-		}
-	})
-	list("messages arrived, not received", e.table.ArrivedLen(), func(yield func(string) bool) {
-		for a := range e.table.EachArrived {
-			if !yield(fmt.Sprintf("from %d tag %d, %d bytes, %s", a.Key.Source(), a.Key.Tag(), a.Val.bytes, a.Key.Context().Label())) {
-				return
-			}
-		}
-	})
-	var sends []string
-	for _, chunk := range e.pool.chunks {
-		for i := range chunk {
-			r := &chunk[i]
-			if r.kind == reqSend && !r.done {
-				sends = append(sends, fmt.Sprintf("%s to %d tag %d, %d bytes, %s: %s", r.op, r.rank, r.tag, r.buf.Bytes(), r.ctx.ID.Label(), r.stage()))
-			}
-		}
-	}
-	list("sends not complete", len(sends), func(yield func(string) bool) {
-		for _, s := range sends {
-			if !yield(s) {
-				return
-			}
-		}
-	})
-	return b.String()
-}
-
-func orAny(v int32) string {
-	if v == match.Any {
-		return "any"
-	}
-	return fmt.Sprint(v)
-}
-
-func (r *Request) stage() string {
-	switch {
-	case r.pend&pendQueue != 0 && r.peer.state != peerUp:
-		return "waits for a connection"
-	case r.pend&pendQueue != 0:
-		return "waits for room at the receiver"
-	case r.pend&(pendAck|pendBulk) != 0:
-		return "not matched, or under way"
-	}
-	return "leaving"
 }
 
 // protocol cuts off a peer that broke the rules, or that cannot be answered.

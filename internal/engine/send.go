@@ -132,6 +132,8 @@ func (e *Engine) startSend(c *Context, p *Peer, a *SendArgs, parent *coll) *Requ
 	e.enqueue(p, r)
 	if p.state == peerNew {
 		e.connect(p)
+	} else if p.noEnvelopes {
+		e.pump(p) // it may pass others
 	}
 	return r
 }
@@ -145,10 +147,13 @@ func (e *Engine) transmit(p *Peer, r *Request) bool {
 		if p.credit >= cost {
 			return e.transmitEager(p, r, cost)
 		}
-		// Without credit only the envelope travels; a message that has no
-		// bytes is one already.
+		if !p.noEager {
+			return false // the receiver will give more, or say that it cannot
+		}
+		// Then only the envelope travels; a message that has no bytes is one
+		// already.
 	}
-	if p.envelopes < 1 {
+	if !p.mayAnnounce(r) {
 		return false
 	}
 	return e.transmitRTS(p, r, n)
@@ -364,7 +369,7 @@ func (e *Engine) cancelAsked(p *Peer, env envelope) {
 // names. The key of both is the same, and mostly the oldest is meant.
 func (e *Engine) findSent(p *Peer, env *envelope) *arrival {
 	is := func(u *arrival) bool {
-		return u.peer == p && u.env.key == env.key && u.env.aux == env.aux && (u.env.kind == kindRTS || u.env.flags&flagSync != 0)
+		return u.peer == p && u.node.Key == env.key && u.aux == env.aux && (u.kind == kindRTS || u.flags&flagSync != 0)
 	}
 	a := e.table.Peek(env.key)
 	if a == nil || is(a.Val) {

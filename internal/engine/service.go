@@ -87,6 +87,9 @@ func (e *Engine) armAll() bool {
 }
 
 func (e *Engine) arm() bool {
+	if len(e.tight) > 0 {
+		e.settleUp()
+	}
 	if e.colls.ready != nil || e.feeding() {
 		return false
 	}

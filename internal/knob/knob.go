@@ -32,6 +32,7 @@ const (
 var (
 	Eager    = Range{"GOMPI_EAGER", -1, 1 << 40, "bytes"}
 	Credit   = Range{"GOMPI_CREDIT", 4 * CreditUnit, CreditUnit << 30, "bytes"}
+	Budget   = Range{"GOMPI_BUDGET", 1, 1 << 50, "bytes"}
 	Ring     = Range{"GOMPI_RING", 1, MaxRing, "bytes"}
 	TCPEager = Range{"GOMPI_TCP_EAGER", MinTCPEager, MaxTCPEager, "bytes"}
 	TCPChunk = Range{"GOMPI_TCP_CHUNK", MinTCPChunk, MaxTCPChunk, "bytes"}

@@ -53,12 +53,25 @@ type Arrived[U any] struct {
 	Key Key // exact
 	Val *U  // the owner's
 
-	older, younger *Arrived[U] // order of arrival
-	links          [classes]link[Arrived[U]]
+	older, younger *Arrived[U]      // order of arrival
+	link           link[Arrived[U]] // under Key
+	wild           *wildLink[U]     // in the indexes of wildcards, while there are any
 }
 
+// wildLink ties a message into the index of one class of wildcards. Those of a
+// message form a list: most messages are never looked for with a wildcard, and
+// there may be a million of them.
+type wildLink[U any] struct {
+	link[Arrived[U]]
+	of   class
+	next *wildLink[U]
+}
+
+// maxSpare bounds the links that a table keeps for wildcards to come.
+const maxSpare = 1024
+
 // Queued reports whether a waits in a table.
-func (a *Arrived[U]) Queued() bool { return a.links[exact].queued() }
+func (a *Arrived[U]) Queued() bool { return a.link.queued() }
 
 // Table is the matching state of one process. R and U are the types of the
 // owner's requests and unexpected messages. The zero value is empty and ready.
@@ -75,6 +88,8 @@ type Table[R, U any] struct {
 	indexed          [classes]bool // which of arrived are kept; exact always is
 	unexpected       int
 	oldest, youngest *Arrived[U]
+	spare            *wildLink[U]
+	spares           int
 }
 
 // Post removes and returns the oldest unexpected message that p fits. If there
@@ -202,7 +217,8 @@ func (t *Table[R, U]) Keep(a *Arrived[U]) {
 	}
 	t.youngest = a
 	t.unexpected++
-	t.enter(a, exact)
+	a.link.owner, a.link.key = a, a.Key
+	t.arrived[exact].push(&a.link)
 	for c := anySource; c < classes; c++ {
 		if t.indexed[c] {
 			t.enter(a, c)
@@ -210,10 +226,30 @@ func (t *Table[R, U]) Keep(a *Arrived[U]) {
 	}
 }
 
+// enter adds a to the index of a class of wildcards.
 func (t *Table[R, U]) enter(a *Arrived[U], c class) {
-	l := &a.links[c]
-	l.owner, l.key = a, a.Key.widen(c)
-	t.arrived[c].push(l)
+	l := t.spare
+	if l == nil {
+		l = new(wildLink[U])
+	} else {
+		t.spare = l.next
+		t.spares--
+	}
+	l.owner, l.key, l.of = a, a.Key.widen(c), c
+	l.next, a.wild = a.wild, l
+	t.arrived[c].push(&l.link)
+}
+
+// quit takes a out of the indexes of wildcards.
+func (t *Table[R, U]) quit(a *Arrived[U]) {
+	for l := a.wild; l != nil; l = a.wild {
+		t.arrived[l.of].remove(&l.link)
+		a.wild, l.owner, l.next = l.next, nil, nil
+		if t.spares < maxSpare {
+			l.next, t.spare = t.spare, l
+			t.spares++
+		}
+	}
 }
 
 // Peek returns the oldest unexpected message that a receive with key k would
@@ -257,12 +293,8 @@ func (t *Table[R, U]) Take(a *Arrived[U]) {
 	}
 	a.older, a.younger = nil, nil
 	t.unexpected--
-	t.arrived[exact].remove(&a.links[exact])
-	for c := anySource; c < classes; c++ {
-		if t.indexed[c] {
-			t.arrived[c].remove(&a.links[c])
-		}
-	}
+	t.arrived[exact].remove(&a.link)
+	t.quit(a)
 	if t.unexpected == 0 {
 		t.indexed = [classes]bool{}
 	}
@@ -315,6 +347,13 @@ func (t *Table[R, U]) EachArrived(yield func(*Arrived[U]) bool) {
 		if a.Queued() && !yield(a) {
 			return
 		}
+	}
+}
+
+// Walk iterates over the unexpected messages in the order of arrival. The body
+// leaves the table alone. It does not allocate.
+func (t *Table[R, U]) Walk(yield func(*Arrived[U]) bool) {
+	for a := t.oldest; a != nil && yield(a); a = a.younger {
 	}
 }
 

@@ -72,6 +72,25 @@ func (m *Memory) look(n, margin int64) (tight bool, err error) {
 	return checkMemory(n, margin, m.available(), m.groups.Headroom)
 }
 
+// FreeMemory is how many bytes this process could have now without swapping, by
+// the kernel's estimate and by its cgroups; 0 if nobody knows. It costs some
+// hundred us.
+func FreeMemory() int64 {
+	var m Memory
+	defer m.Close()
+	return freeMemory(m.available(), m.groups.Headroom)
+}
+
+func freeMemory(free int64, headroom func(need int64) (int64, bool)) int64 {
+	if free < 0 {
+		return 0
+	}
+	if left, limited := headroom(free); limited {
+		free = min(free, left)
+	}
+	return free
+}
+
 // Close closes the files. m may be used again; that opens them.
 func (m *Memory) Close() {
 	m.mu.Lock()

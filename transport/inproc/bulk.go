@@ -37,6 +37,7 @@ const (
 type offer struct {
 	id  uint64 // immutable while in a book
 	tok transport.Token
+	at  int // in end.open
 
 	state atomic.Int32
 	mu    sync.Mutex // guards the following, and the bytes of buf
@@ -82,6 +83,7 @@ func (t *Transport) Offer(s transport.Slot, buf []byte, tok transport.Token, des
 	o.id = b.nextID
 	b.offers[o.id] = o
 	b.mu.Unlock()
+	o.at = len(e.open)
 	e.open = append(e.open, o)
 	binary.LittleEndian.PutUint32(desc, descMagic)
 	binary.LittleEndian.PutUint64(desc[4:], o.id)
@@ -163,6 +165,9 @@ func (t *Transport) closeOffer(e *end, i int, again bool) {
 	e.book.mu.Unlock()
 	last := len(e.open) - 1
 	e.open[i], e.open[last] = e.open[last], nil
+	if i < last {
+		e.open[i].at = i
+	}
 	e.open = e.open[:last]
 	if again {
 		o.buf, o.bytes, o.err = nil, 0, nil
@@ -175,12 +180,19 @@ func (t *Transport) closeOffer(e *end, i int, again bool) {
 // the pair is over. It returns the number of events.
 func (t *Transport) pollOffers(e *end, all bool, ev []transport.Event) int {
 	n := 0
+	for !all && n < len(ev) {
+		o := e.done.pop()
+		if o == nil {
+			return n
+		}
+		e.ended.Add(-1)
+		ev[n] = transport.Event{Kind: transport.EvBulk, Slot: e.slot, Token: o.tok, Bytes: o.bytes, Err: o.err}
+		n++
+		t.closeOffer(e, o.at, true)
+	}
 	for i := len(e.open) - 1; i >= 0 && n < len(ev); i-- {
 		o := e.open[i]
 		ended := o.state.Load() == stateEnded
-		if !ended && !all {
-			continue
-		}
 		if !ended {
 			// Waits for a piece that is being copied, at most.
 			o.mu.Lock()
@@ -233,8 +245,34 @@ func (x *transfer) giveUp() {
 func (x *transfer) tell() {
 	x.o.bytes, x.o.err = int64(x.done), x.err
 	x.o.state.Store(stateEnded)
+	x.at.peer.done.push(x.o)
 	x.at.peer.ended.Add(1)
 	x.at.peer.ring()
+}
+
+// doneList is the offers of one end that its peer has finished: there may be
+// many that it has not. Only that of a pair that is not over is looked at.
+type doneList struct {
+	mu   sync.Mutex
+	list []*offer
+}
+
+func (l *doneList) push(o *offer) {
+	l.mu.Lock()
+	l.list = append(l.list, o)
+	l.mu.Unlock()
+}
+
+func (l *doneList) pop() *offer {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	k := len(l.list) - 1
+	if k < 0 {
+		return nil
+	}
+	o := l.list[k]
+	l.list = l.list[:k]
+	return o
 }
 
 // pollTransfers copies one piece of one transfer; ev has room for one event.

@@ -39,7 +39,8 @@ type end struct {
 
 	// Set by any goroutine, before ring.
 	room  atomic.Bool  // the peer has made room in out
-	ended atomic.Int32 // offers in open that the peer has finished
+	done  doneList     // offers in open that the peer has finished
+	ended atomic.Int32 // how many those are
 	over  atomic.Bool  // the pair has ended
 	why   error        // of EvDown; immutable once over
 

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+// sendQueue is sends to one peer in program order, tied by next and prev.
+type sendQueue struct {
+	first, last *Request
+	n           int
+}
+
+func (q *sendQueue) push(r *Request) {
+	r.prev, r.next = q.last, nil
+	if q.last == nil {
+		q.first = r
+	} else {
+		q.last.next = r
+	}
+	q.last = r
+	q.n++
+}
+
+func (q *sendQueue) pushFront(r *Request) {
+	r.prev, r.next = nil, q.first
+	if q.first == nil {
+		q.last = r
+	} else {
+		q.first.prev = r
+	}
+	q.first = r
+	q.n++
+}
+
+func (q *sendQueue) remove(r *Request) {
+	if r.prev == nil {
+		q.first = r.next
+	} else {
+		r.prev.next = r.next
+	}
+	if r.next == nil {
+		q.last = r.prev
+	} else {
+		r.next.prev = r.prev
+	}
+	r.prev, r.next = nil, nil
+	q.n--
+}
+
+// prepend puts what lies aside in front.
+func (q *sendQueue) prepend(o *sendQueue) {
+	if o.first == nil {
+		return
+	}
+	for r := o.first; r != nil; r = r.next {
+		r.aside = false
+	}
+	if o.last.next = q.first; q.first == nil {
+		q.last = o.last
+	} else {
+		q.first.prev = o.last
+	}
+	q.first = o.first
+	q.n += o.n
+	*o = sendQueue{}
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"gompi/internal/match"
+	"gompi/internal/wire"
+)
+
+// maxListed bounds each list of Queues, maxGroups what is looked at for it.
+const (
+	maxListed = 64
+	maxGroups = 4096
+)
+
+// queuesPatience is how long Queues waits for the lock, looking every
+// queuesPause.
+const (
+	queuesPatience = 300 * time.Millisecond
+	queuesPause    = time.Millisecond
+)
+
+// lot is what messages or operations have in common that stand on one line.
+type lot struct {
+	op        Op
+	peer, tag int32
+	ctx       wire.ContextID
+	stage     string
+}
+
+// tally is a lot's number and sizes.
+type tally struct {
+	lot
+	n      int
+	lo, hi int64
+	first  int // place of its first one
+}
+
+// size is "42 to 44 B".
+func (t *tally) size() string {
+	if t.lo == t.hi {
+		return fmt.Sprintf("%d B", t.lo)
+	}
+	return fmt.Sprintf("%d to %d B", t.lo, t.hi)
+}
+
+// tallies groups what it is given with sizes: the largest groups first. What
+// comes when there are maxGroups is counted only.
+func tallies(all iter.Seq2[lot, int64]) (list []*tally, n int) {
+	byLot := map[lot]*tally{}
+	for l, size := range all {
+		n++
+		t := byLot[l]
+		if t == nil {
+			if len(list) == maxGroups {
+				continue
+			}
+			t = &tally{lot: l, lo: size, hi: size, first: n}
+			byLot[l] = t
+			list = append(list, t)
+		}
+		t.n++
+		t.lo, t.hi = min(t.lo, size), max(t.hi, size)
+	}
+	slices.SortFunc(list, func(a, b *tally) int {
+		return cmp.Or(cmp.Compare(b.n, a.n), cmp.Compare(a.first, b.first))
+	})
+	return list, n
+}
+
+// Queues describes what is unmatched and pending, for people: who has filled
+// this process, and then a line for each peer, tag and communicator. It answers
+// also where a user's operation has locked the engine, for ever maybe.
+func (e *Engine) Queues() string {
+	for end := time.Now().Add(queuesPatience); !e.mu.TryLock(); time.Sleep(queuesPause) {
+		if time.Now().After(end) {
+			return "not known: the library is locked, as by a user operation (see NewOp) that takes long or calls the library; the goroutines tell\n"
+		}
+	}
+	defer e.mu.Unlock()
+	var b strings.Builder
+	e.tellFull(&b)
+	list := func(title string, line func(*tally) string, all iter.Seq2[lot, int64]) {
+		ts, n := tallies(all)
+		if n == 0 {
+			return
+		}
+		fmt.Fprintf(&b, "%s: %d\n", title, n)
+		for _, t := range ts[:min(len(ts), maxListed)] {
+			fmt.Fprintf(&b, "  %s, %s, %s\n", line(t), t.size(), t.ctx.Label())
+			n -= t.n
+		}
+		if n > 0 {
+			fmt.Fprintf(&b, "  and %d more\n", n)
+		}
+	}
+	list("receives posted, not matched", func(t *tally) string {
+		return fmt.Sprintf("%d %s from rank %s, tag %s", t.n, t.op, orAny(t.peer), orAny(t.tag))
+	}, func(yield func(lot, int64) bool) {
+		for p := range e.table.EachPosted {
+			if !yield(lot{op: p.Val.op, peer: p.Key.Source(), tag: p.Key.Tag(), ctx: p.Key.Context()}, p.Val.buf.Bytes()) {
+				return
+			}
+		}
+	})
+	list("messages arrived, not received", func(t *tally) string {
+		return fmt.Sprintf("%d from rank %d, tag %d", t.n, t.peer, t.tag)
+	}, func(yield func(lot, int64) bool) {
+		for a := range e.table.Walk {
+			if !yield(lot{peer: a.Key.Source(), tag: a.Key.Tag(), ctx: a.Key.Context()}, a.Val.bytes) {
+				return
+			}
+		}
+	})
+	list("sends not complete", func(t *tally) string {
+		return fmt.Sprintf("%d %s to rank %d, tag %d (%s)", t.n, t.op, t.peer, t.tag, t.stage)
+	}, func(yield func(lot, int64) bool) {
+		for _, chunk := range e.pool.chunks {
+			for i := range chunk {
+				r := &chunk[i]
+				if r.kind == reqSend && !r.done &&
+					!yield(lot{op: r.op, peer: r.rank, tag: r.tag, ctx: r.ctx.ID, stage: r.stage()}, r.buf.Bytes()) {
+					return
+				}
+			}
+		}
+	})
+	return b.String()
+}
+
+// tellFull says whose messages have filled this process.
+func (e *Engine) tellFull(b *strings.Builder) {
+	for _, p := range e.tight {
+		if p.state == peerDown || !p.eager.full && !p.announced.full {
+			continue
+		}
+		held := int64(0)
+		ts, _ := tallies(func(yield func(lot, int64) bool) {
+			for a := range e.table.Walk {
+				u := a.Val
+				if u.peer != p {
+					continue
+				}
+				size := int64(0)
+				if u.kind != kindRTS {
+					size = u.bytes
+				}
+				held += size
+				if !yield(lot{peer: a.Key.Source(), tag: a.Key.Tag(), ctx: a.Key.Context()}, size) {
+					return
+				}
+			}
+		})
+		if len(ts) == 0 {
+			continue
+		}
+		t := ts[0]
+		who := "this process"
+		if c := e.contexts[t.ctx]; c != nil {
+			who = fmt.Sprintf("rank %d", c.Rank)
+		}
+		what := fmt.Sprintf("%s of unexpected messages", people(held))
+		if p.announced.full {
+			what += fmt.Sprintf(" and %d announcements of more", p.announced.held)
+		}
+		fmt.Fprintf(b, "%s holds %s from rank %d and has no memory for more: it receives none of tag %d, %s\n", who, what, t.peer, t.tag, t.ctx.Label())
+	}
+}
+
+// people is a number of bytes for people.
+func people(n int64) string {
+	const k = 1000
+	switch {
+	case n >= k*k*k:
+		return fmt.Sprintf("%.1f GB", float64(n)/(k*k*k))
+	case n >= k*k:
+		return fmt.Sprintf("%.1f MB", float64(n)/(k*k))
+	case n >= k:
+		return fmt.Sprintf("%.1f kB", float64(n)/k)
+	}
+	return fmt.Sprintf("%d B", n)
+}
+
+func orAny(v int32) string {
+	if v == match.Any {
+		return "any"
+	}
+	return fmt.Sprint(v)
+}
+
+func (r *Request) stage() string {
+	p := r.peer
+	switch {
+	case r.pend&pendQueue != 0 && p.state != peerUp:
+		return "waits for a connection"
+	case r.pend&pendQueue != 0 && p.noEnvelopes:
+		return "waits until the receiver, which is full of messages, receives some"
+	case r.pend&pendQueue != 0:
+		return "waits for room at the receiver"
+	case r.pend&pendBulk != 0 && p.noEager && r.e.cfg.Credit == 0 && r.buf.Bytes() <= int64(p.link.eager):
+		return "not matched, and the receiver has no memory left to take it"
+	case r.pend&(pendAck|pendBulk) != 0:
+		return "not matched, or under way"
+	}
+	return "leaving"
+}
