@@ -115,16 +115,16 @@ func (q *request) replies() bool {
 	return q.kind == frameGet || q.kind == frameFetch || q.kind == frameSwap
 }
 
-// parse takes a request apart and checks that it is whole: kind is known to be
-// one of a request. The groups are copied to room, since the frame may change;
-// each run is within 64 bits, but may be outside the region.
-func (q *request) parse(b []byte, room *[maxGroups]group) (groups []group, data []byte, err error) {
+// parse takes a request apart and checks that it is whole: kind, which was read
+// from it, is one of a request. The groups are copied to room, since the frame
+// may change; each run is within 64 bits, but may be outside the region.
+func (q *request) parse(kind byte, b []byte, room *[maxGroups]group) (groups []group, data []byte, err error) {
 	le := binary.LittleEndian
 	if len(b) < requestBytes {
 		return nil, nil, fmt.Errorf("%w: request of %d bytes", transport.ErrProtocol, len(b))
 	}
 	*q = request{
-		kind: b[0], op: kernel.Op(b[1]), elem: dtype.Kind(b[2]), handle: le.Uint32(b[4:]), nonce: le.Uint64(b[8:]),
+		kind: kind, op: kernel.Op(b[1]), elem: dtype.Kind(b[2]), handle: le.Uint32(b[4:]), nonce: le.Uint64(b[8:]),
 		number: le.Uint64(b[16:]), bytes: le.Uint32(b[24:]), groups: le.Uint32(b[28:]),
 	}
 	rest := b[requestBytes:]

@@ -98,14 +98,14 @@ func (s *Space) answered(p *peer, number uint64) error {
 	return nil
 }
 
-// answer serves a frame that answers.
-func (s *Space) answer(p *peer, b []byte) error {
+// answer serves a frame that answers; kind was read from it.
+func (s *Space) answer(p *peer, kind byte, b []byte) error {
 	if len(b) < replyBytes {
 		return fmt.Errorf("%w: answer of %d bytes", transport.ErrProtocol, len(b))
 	}
 	o := &p.out
 	le := binary.LittleEndian
-	kind, number := b[0], le.Uint64(b[8:])
+	number := le.Uint64(b[8:])
 	if number <= o.done || number > o.sent {
 		return s.answered(p, number)
 	}
@@ -125,7 +125,7 @@ func (s *Space) answer(p *peer, b []byte) error {
 	case frameRefusal:
 		why := Reason(b[1])
 		if len(b) != refusalBytes || !why.known() {
-			return fmt.Errorf("%w: refusal of %d bytes for reason %d", transport.ErrProtocol, len(b), b[1])
+			return fmt.Errorf("%w: refusal of %d bytes for reason %d", transport.ErrProtocol, len(b), why)
 		}
 		f.target.blame(refused(why, int64(le.Uint64(b[16:])), int64(le.Uint64(b[24:])), int64(le.Uint64(b[32:]))))
 	}

@@ -35,17 +35,17 @@ func (s *Space) Frame(from wire.ProcID, b []byte) error {
 	if len(b) == 0 {
 		return fmt.Errorf("%w: empty frame", transport.ErrProtocol)
 	}
-	p := s.peerOf(from)
-	if kind := b[0]; kind == frameDone || kind == frameReply || kind == frameRefusal {
-		return s.answer(p, b)
-	}
+	// It may change under our eyes: what was checked is what is served.
+	p, kind := s.peerOf(from), b[0]
 	switch {
+	case kind == frameDone || kind == frameReply || kind == frameRefusal:
+		return s.answer(p, kind, b)
 	case p.in.broken != nil:
 		return p.in.broken
 	case len(p.in.waiting) > 0:
 		return s.postpone(p, b)
 	}
-	wait, err := s.serveFrame(p, b, nil)
+	wait, err := s.serveFrame(p, kind, b, nil)
 	if wait != nil {
 		wait.users++
 		go s.serveWaiting(p, wait)
@@ -57,16 +57,16 @@ func (s *Space) Frame(from wire.ProcID, b []byte) error {
 // serveFrame serves a frame that is no answer. If that needs the guard of a
 // region which somebody has, other than held, nothing has happened and the
 // region is returned.
-func (s *Space) serveFrame(p *peer, b []byte, held *Region) (wait *Region, err error) {
-	switch kind := b[0]; {
+func (s *Space) serveFrame(p *peer, kind byte, b []byte, held *Region) (wait *Region, err error) {
+	switch {
 	case kind >= firstSync:
 		return nil, s.frameSync(p.proc, kind, b)
 	case kind == frameAsk:
 		return nil, s.serveAsk(p, b)
 	case kind > frameMin && kind < frameAsk:
-		return s.serveRequest(p, b, held)
+		return s.serveRequest(p, kind, b, held)
 	}
-	return nil, fmt.Errorf("%w: frame of kind %d", transport.ErrProtocol, b[0])
+	return nil, fmt.Errorf("%w: frame of kind %d", transport.ErrProtocol, kind)
 }
 
 // serveAsk answers that everything so far was served.
@@ -96,10 +96,10 @@ func (s *Space) tell(p *peer, b []byte) {
 	s.e.SendFrame(p.proc, b)
 }
 
-// serveRequest carries a request out.
-func (s *Space) serveRequest(p *peer, b []byte, held *Region) (wait *Region, err error) {
+// serveRequest carries out a request of a known kind.
+func (s *Space) serveRequest(p *peer, kind byte, b []byte, held *Region) (wait *Region, err error) {
 	var q request
-	groups, data, err := q.parse(b, &s.groups)
+	groups, data, err := q.parse(kind, b, &s.groups)
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,7 @@ func (s *Space) serveWaiting(p *peer, r *Region) {
 func (s *Space) serveSome(p *peer, held *Region) *Region {
 	for len(p.in.waiting) > 0 && p.in.broken == nil {
 		b := p.in.waiting[0]
-		wait, err := s.serveFrame(p, b, held)
+		wait, err := s.serveFrame(p, b[0], b, held)
 		if wait != nil {
 			return wait
 		}
