@@ -179,7 +179,8 @@ type Transport interface {
 // descriptor in a message of its own; the receiver accepts. Both sides end
 // with one EvBulk.
 type Bulk interface {
-	// Offer prepares buf to be taken by the peer of s. It writes a
+	// Offer prepares buf to be taken by the peer of s; tok is no other open
+	// offer's. It writes a
 	// descriptor of at most MaxDesc bytes into desc and returns its length.
 	// buf must stay untouched until EvBulk, and on the heap.
 	Offer(s Slot, buf []byte, tok Token, desc []byte) (int, error)

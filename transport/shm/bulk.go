@@ -61,13 +61,17 @@ type bulk struct {
 	closedAt uint32
 	joined   bool // the sender has said so (sender only)
 
-	next int // solo and pieces: bytes done
+	moved int // solo and pieces: bytes done
+
+	prev, next *bulk // in offers or takes
+	behind     *bulk // in a bulkQueue
 }
 
 type bulkMode uint8
 
 const (
 	offered  bulkMode = iota // nobody has accepted yet
+	waiting                  // accepted here, and not begun
 	solo                     // the receiver reads alone
 	shared                   // both sides claim chunks
 	pieces                   // through the ring
@@ -91,7 +95,7 @@ func (t *Transport) Offer(s transport.Slot, buf []byte, tok transport.Token, des
 	t.nextID++
 	b := t.newBulk(c, buf, tok)
 	b.id, b.mark = t.nextID, markOf(t.nonce, t.nextID)
-	c.offers = append(c.offers, b)
+	c.offers.add(b)
 	le := binary.LittleEndian
 	le.PutUint64(desc[0:], b.id)
 	le.PutUint64(desc[8:], addrOfWord(&b.mark))
@@ -116,12 +120,38 @@ func (t *Transport) Accept(s transport.Slot, desc []byte, buf []byte, tok transp
 	if id == 0 || markAddr%8 != 0 || markAddr >= maxAddr || addr >= maxAddr || size >= maxAddr || addr+size > maxAddr {
 		return fmt.Errorf("shm: descriptor {id %d, mark %#x, address %#x, %d bytes}: %w", id, markAddr, addr, size, transport.ErrProtocol)
 	}
-	if c.take(id) != nil {
+	if c.takes.find(id) != nil {
 		return fmt.Errorf("shm: offer %d accepted twice: %w", id, transport.ErrProtocol)
 	}
 	b := t.newBulk(c, buf[:min(uint64(len(buf)), size)], tok)
 	b.id, b.takes, b.remote, b.remoteMark = id, true, addr, markAddr
-	c.takes = append(c.takes, b)
+	c.takes.add(b)
+	if c.waiting.first == nil && c.answers() {
+		t.begin(b)
+		return nil
+	}
+	b.how = waiting
+	c.waiting.push(b)
+	t.chores.waiting = appendOnce(t.chores.waiting, c)
+	t.chores.busy = true
+	return nil
+}
+
+// answers reports whether the peer can be told of the end of transfers: those
+// of a peer that reads nothing, or that Connect was not called for, wait.
+func (c *conn) answers() bool { return c.out.lane != nil && c.letters.len() < maxLetters }
+
+// beginSome begins what has waited. It reports whether nothing waits any more.
+func (t *Transport) beginSome(c *conn) bool {
+	for c.waiting.first != nil && c.answers() {
+		t.begin(c.waiting.pop())
+	}
+	return c.waiting.first == nil
+}
+
+// begin moves what was accepted, or some of it.
+func (t *Transport) begin(b *bulk) {
+	c := b.c
 	t.probe(c)
 	switch {
 	case len(b.buf) == 0:
@@ -130,14 +160,13 @@ func (t *Transport) Accept(s transport.Slot, desc []byte, buf []byte, tok transp
 		t.bounce(b)
 	case len(b.buf) > soloMax && t.share(b):
 		t.step(b, true) // rather than in the next Poll
+	case len(b.buf) <= soloMax:
+		b.how = solo
+		t.stepSolo(b, soloMax)
 	default:
 		b.how = solo
-		t.enlist(b)
-		if len(b.buf) <= soloMax {
-			t.stepSolo(b, soloMax)
-		}
+		t.enqueue(&c.solos, b)
 	}
-	return nil
 }
 
 // Withdraw forgets an offer that nobody has accepted.
@@ -146,30 +175,35 @@ func (t *Transport) Withdraw(s transport.Slot, tok transport.Token) {
 	if c == nil {
 		return
 	}
-	for _, b := range c.offers {
-		if b.tok == tok && b.how == offered {
-			t.forget(b)
-			return
-		}
+	if b := c.offers.findToken(tok); b != nil && b.how == offered {
+		t.forget(b)
 	}
 }
 
-func (c *conn) offer(id uint64) *bulk { return findBulk(c.offers, id) }
-func (c *conn) take(id uint64) *bulk  { return findBulk(c.takes, id) }
-
-func findBulk(s []*bulk, id uint64) *bulk {
-	for _, b := range s {
-		if b.id == id {
-			return b
-		}
-	}
-	return nil
-}
-
-// enlist makes Poll step b.
+// enlist makes Poll step b. A peer has at most its blocks and the first of each
+// line in this list.
 func (t *Transport) enlist(b *bulk) {
 	t.chores.bulks = append(t.chores.bulks, b)
 	t.chores.busy = true
+}
+
+// enqueue makes Poll step b when those before it in the line have ended.
+func (t *Transport) enqueue(q *bulkQueue, b *bulk) {
+	if q.push(b); q.first == b {
+		t.enlist(b)
+	}
+}
+
+// delist ends the steps of b, and lets the next in its line begin.
+func (t *Transport) delist(b *bulk) {
+	t.chores.bulks = slices.DeleteFunc(t.chores.bulks, func(x *bulk) bool { return x == b })
+	for _, q := range [...]*bulkQueue{&b.c.solos, &b.c.pieces} {
+		if q.first == b {
+			if q.pop(); q.first != nil {
+				t.enlist(q.first)
+			}
+		}
+	}
 }
 
 // newBulk reuses what forget has kept, so that transfers do not allocate.
@@ -187,16 +221,15 @@ func (t *Transport) newBulk(c *conn, buf []byte, tok transport.Token) *bulk {
 
 // forget takes b out of every list; b is not used afterwards.
 func (t *Transport) forget(b *bulk) {
-	is := func(x *bulk) bool { return x == b }
 	if b.takes {
-		b.c.takes = slices.DeleteFunc(b.c.takes, is)
+		b.c.takes.remove(b)
 		if b.blk != nil {
 			b.c.blockBusy[b.index] = false
 		}
 	} else {
-		b.c.offers = slices.DeleteFunc(b.c.offers, is)
+		b.c.offers.remove(b)
 	}
-	t.chores.bulks = slices.DeleteFunc(t.chores.bulks, is)
+	t.delist(b)
 	*b = bulk{how: finished}
 	if len(t.spare) < maxSpare {
 		t.spare = append(t.spare, b)
@@ -221,14 +254,14 @@ func (t *Transport) complete(b *bulk) {
 // bounce asks the sender for everything as pieces through the ring. No copy
 // to or from b.buf may be under way.
 func (t *Transport) bounce(b *bulk) {
-	b.how, b.next = pieces, 0
-	t.chores.bulks = slices.DeleteFunc(t.chores.bulks, func(x *bulk) bool { return x == b })
+	t.delist(b)
+	b.how, b.moved = pieces, 0
 	t.post(b.c, kindBounce, wire.Header{b.id, uint64(len(b.buf))})
 }
 
 // onDone: the receiver has moved what it wanted.
 func (t *Transport) onDone(c *conn, h wire.Header) bool {
-	b := c.offer(h[0])
+	b := c.offers.find(h[0])
 	if b == nil {
 		return true // withdrawn: the receiver got nothing it could use
 	}
@@ -241,40 +274,49 @@ func (t *Transport) onDone(c *conn, h wire.Header) bool {
 
 // onBounce: the receiver wants pieces, from the start.
 func (t *Transport) onBounce(c *conn, h wire.Header) bool {
-	b := c.offer(h[0])
+	b := c.offers.find(h[0])
 	if b == nil {
-		t.post(c, kindRefuse, wire.Header{h[0]})
-		return true
+		return t.refuse(c, h[0])
 	}
 	if b.how == pieces || h[1] > uint64(len(b.buf)) || b.how == shared && h[1] != uint64(len(b.buf)) {
 		return false
 	}
 	if b.how == shared {
 		b.blk.ack.Store(b.gen)
-	} else {
-		t.enlist(b)
+		t.delist(b)
 	}
-	b.how, b.buf, b.next = pieces, b.buf[:h[1]], 0
+	b.how, b.buf, b.moved = pieces, b.buf[:h[1]], 0
+	t.enqueue(&c.pieces, b)
+	return true
+}
+
+// refuse answers a receiver that has accepted what is not offered. None does that
+// again and again and does not read the answers.
+func (t *Transport) refuse(c *conn, id uint64) bool {
+	if c.letters.refusals >= maxLetters {
+		return false
+	}
+	t.post(c, kindRefuse, wire.Header{id})
 	return true
 }
 
 // onPiece: the next bytes of a transfer through the ring.
 func (t *Transport) onPiece(c *conn, h wire.Header, p []byte) bool {
-	b := c.take(h[0])
-	if b == nil || b.how != pieces || h[1] != uint64(b.next) || len(p) > len(b.buf)-b.next || len(p) == 0 {
+	b := c.takes.find(h[0])
+	if b == nil || b.how != pieces || h[1] != uint64(b.moved) || len(p) > len(b.buf)-b.moved || len(p) == 0 {
 		return false
 	}
-	copy(b.buf[b.next:], p)
-	b.next += len(p)
-	if b.next == len(b.buf) {
-		t.finish(b, b.next, nil)
+	copy(b.buf[b.moved:], p)
+	b.moved += len(p)
+	if b.moved == len(b.buf) {
+		t.finish(b, b.moved, nil)
 	}
 	return true
 }
 
 // onRefuse: the sender knows no such offer, and will not touch our buffer.
 func (t *Transport) onRefuse(c *conn, h wire.Header) bool {
-	b := c.take(h[0])
+	b := c.takes.find(h[0])
 	if b == nil {
 		return true // refused twice: for the block and for the pieces
 	}

@@ -119,10 +119,9 @@ func (b *bulk) chunk(i uint32) (off int, p []byte) {
 
 // onAccept: the receiver has put our offer into a block.
 func (t *Transport) onAccept(c *conn, h wire.Header) bool {
-	b := c.offer(h[0])
+	b := c.offers.find(h[0])
 	if b == nil {
-		t.post(c, kindRefuse, wire.Header{h[0]})
-		return true
+		return t.refuse(c, h[0])
 	}
 	gen, i, pages, size, addr := uint32(h[1]>>32), h[1]>>16&0xffff, int(h[1]&0xffff), h[2], h[3]
 	if b.how != offered || c.out.lane == nil || gen == 0 || i >= blockCount ||
@@ -181,12 +180,12 @@ func (t *Transport) step(b *bulk, may bool) (copied bool) {
 
 // stepSolo reads up to n bytes.
 func (t *Transport) stepSolo(b *bulk, n int) {
-	p := b.buf[b.next:min(b.next+n, len(b.buf))]
-	if err := b.read(p, b.next, true); err != nil {
+	p := b.buf[b.moved:min(b.moved+n, len(b.buf))]
+	if err := b.read(p, b.moved, true); err != nil {
 		t.bounce(b)
 		return
 	}
-	if b.next += len(p); b.next == len(b.buf) {
+	if b.moved += len(p); b.moved == len(b.buf) {
 		t.complete(b)
 	}
 }
@@ -211,16 +210,16 @@ func (b *bulk) read(p []byte, off int, check bool) error {
 
 // stepPieces sends what fits of a transfer that goes through the ring.
 func (t *Transport) stepPieces(b *bulk) {
-	for o, most := &b.c.out, b.next+maxChunk; b.next < min(most, len(b.buf)); {
-		p := b.buf[b.next:min(b.next+int(o.eager), len(b.buf))]
+	for o, most := &b.c.out, b.moved+maxChunk; b.moved < min(most, len(b.buf)); {
+		p := b.buf[b.moved:min(b.moved+int(o.eager), len(b.buf))]
 		if !o.room(len(p)) && !o.beg(len(p)) && !t.stretch(b.c, len(p)) {
 			return
 		}
-		o.put(kindPiece, &wire.Header{b.id, uint64(b.next)}, p)
-		b.next += len(p)
+		o.put(kindPiece, &wire.Header{b.id, uint64(b.moved)}, p)
+		b.moved += len(p)
 	}
-	if b.next == len(b.buf) {
-		t.finish(b, b.next, nil)
+	if b.moved == len(b.buf) {
+		t.finish(b, b.moved, nil)
 	}
 }
 
@@ -306,16 +305,13 @@ func (b *bulk) close() bool {
 // quiet closes the shared transfers of a peer and reports whether no copy is
 // under way. Who finishes the last one wakes the other side. A peer that has
 // ended, or said its last word, makes none.
-func (c *conn) quiet() bool {
+func (t *Transport) quiet(c *conn) bool {
 	if c.gone || c.bye {
 		return true
 	}
 	ok := true
-	for _, list := range [...][]*bulk{c.offers, c.takes} {
-		for _, b := range list {
-			if b.how != shared {
-				continue
-			}
+	for _, b := range t.chores.bulks {
+		if b.c == c && b.how == shared {
 			b.blk.fail.Store(b.gen)
 			ok = b.close() && ok
 		}
@@ -327,7 +323,7 @@ func (c *conn) quiet() bool {
 func (b *bulk) pending() bool {
 	switch b.how {
 	case pieces:
-		return b.c.out.beg(min(int(b.c.out.eager), len(b.buf)-b.next))
+		return b.c.out.beg(min(int(b.c.out.eager), len(b.buf)-b.moved))
 	case shared:
 		done, fail, claim := chunksIn(b.blk.done.Load()), b.blk.fail.Load(), uint32(b.blk.claim.Load())
 		if fail == b.gen {

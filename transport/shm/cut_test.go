@@ -115,9 +115,9 @@ func TestCloseTogether(t *testing.T) {
 	x := newCouple(t, nil)
 	goOn := x.stopInCopy(t)
 	goOn()
-	x.ab.quiet()
+	x.a.quiet(x.ab)
 	start := time.Now()
-	if !x.ba.quiet() {
+	if !x.b.quiet(x.ba) {
 		t.Error("who closes the word second waits for chunks that nobody copies")
 	}
 	x.b.Close()

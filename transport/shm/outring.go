@@ -270,30 +270,55 @@ type letter struct {
 	head wire.Header
 }
 
+// letters wait for a peer to read, oldest first. A peer that reads nothing makes
+// them no more than those of transfers that have begun here, and maxLetters
+// refusals.
+type letters struct {
+	all      []letter
+	sent     int // of all
+	refusals int // of those that wait
+}
+
+// maxLetters: when so many wait, no transfer begins.
+const maxLetters = 1024
+
+func (l *letters) len() int { return len(l.all) - l.sent }
+
+func (l *letters) add(x letter) {
+	if x.kind == kindRefuse {
+		l.refusals++
+	}
+	if l.sent > 64 && l.sent > len(l.all)/2 {
+		l.all, l.sent = l.all[:copy(l.all, l.all[l.sent:])], 0
+	}
+	l.all = append(l.all, x)
+}
+
 // post sends a control message, now or when there is room.
 func (t *Transport) post(c *conn, k kind, h wire.Header) {
 	if c.out.ended {
 		return
 	}
-	if len(c.letters) == 0 && (c.out.room(0) || c.out.beg(0)) {
+	if c.letters.len() == 0 && (c.out.room(0) || c.out.beg(0)) {
 		c.out.put(k, &h, nil)
 		return
 	}
-	c.letters = append(c.letters, letter{k, h})
+	c.letters.add(letter{k, h})
 	t.chores.letters = appendOnce(t.chores.letters, c)
 	t.chores.busy = true
 }
 
 // flush posts what waits; it reports whether nothing waits any more.
 func (c *conn) flush() bool {
-	for i, l := range c.letters {
+	l := &c.letters
+	for ; l.len() > 0; l.sent++ {
 		if !c.out.room(0) && !c.out.beg(0) {
-			c.letters = append(c.letters[:0], c.letters[i:]...)
 			return false
 		}
-		c.out.put(l.kind, &l.head, nil)
+		x := &l.all[l.sent]
+		c.out.put(x.kind, &x.head, nil)
 	}
-	c.letters = c.letters[:0]
+	*l = letters{all: l.all[:0]}
 	return true
 }
 

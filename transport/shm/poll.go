@@ -3,8 +3,6 @@
 package shm
 
 import (
-	"slices"
-
 	"gompi/transport"
 )
 
@@ -186,6 +184,7 @@ type chores struct {
 	busy    bool // any of the lists is not empty
 	bulks   []*bulk
 	letters []*conn // control messages wait for room
+	waiting []*conn // what was accepted waits for answers to be possible
 	wanting []*conn // Send answered Full
 	failing []*conn // EvDown is to come
 }
@@ -196,6 +195,9 @@ func (t *Transport) doChores(ev []transport.Event, n int) int {
 		return n
 	}
 	h.letters = filter(h.letters, func(c *conn) bool { return !c.flush() })
+	if len(h.waiting) > 0 {
+		h.waiting = filter(h.waiting, func(c *conn) bool { return !t.beginSome(c) })
+	}
 	h.wanting = filter(h.wanting, t.stillFull)
 	if len(h.bulks) > 0 {
 		t.stepBulks()
@@ -207,7 +209,7 @@ func (t *Transport) doChores(ev []transport.Event, n int) int {
 			return !over
 		})
 	}
-	h.busy = len(h.bulks)+len(h.letters)+len(h.wanting)+len(h.failing) > 0
+	h.busy = len(h.bulks)+len(h.letters)+len(h.waiting)+len(h.wanting)+len(h.failing) > 0
 	return n + t.events.take(ev[n:])
 }
 
@@ -251,13 +253,18 @@ func (t *Transport) choresPending() bool {
 			return true
 		}
 	}
+	for _, c := range h.waiting {
+		if c.answers() {
+			return true
+		}
+	}
 	for _, b := range h.bulks {
 		if b.pending() {
 			return true
 		}
 	}
 	for _, c := range h.failing {
-		if c.in != nil && c.in.ready() || c.ended() {
+		if c.in != nil && c.in.ready() || t.ended(c) {
 			return true
 		}
 	}
@@ -266,7 +273,7 @@ func (t *Transport) choresPending() bool {
 
 // ended reports whether nothing keeps a failing connection: a copy of the
 // peer's, or that it must be told.
-func (c *conn) ended() bool { return c.gone || !c.untold && c.quiet() }
+func (t *Transport) ended(c *conn) bool { return c.gone || !c.untold && t.quiet(c) }
 
 // end takes a failing connection towards EvDown: what came whole, then the
 // transfers, then EvDown. over: nothing more is to do.
@@ -278,7 +285,7 @@ func (t *Transport) end(c *conn, ev []transport.Event, n int) (_ int, over bool)
 		}
 		t.removeRing(c.in)
 	}
-	if !c.ended() {
+	if !t.ended(c) {
 		return n, false
 	}
 	t.drop(c)
@@ -296,13 +303,16 @@ func (t *Transport) end(c *conn, ev []transport.Event, n int) (_ int, over bool)
 func (t *Transport) drop(c *conn) {
 	h := &t.chores
 	not := func(x *conn) bool { return x != c }
-	h.letters, h.wanting = filter(h.letters, not), filter(h.wanting, not)
-	c.wanting, c.letters = false, nil
+	h.letters, h.wanting, h.waiting = filter(h.letters, not), filter(h.wanting, not), filter(h.waiting, not)
+	c.wanting, c.letters = false, letters{}
+	c.waiting, c.solos, c.pieces = bulkQueue{}, bulkQueue{}, bulkQueue{}
 	err := c.err
 	if err == nil {
 		err = transport.ErrCancelled
 	}
-	for _, b := range slices.Concat(c.offers, c.takes) {
-		t.finish(b, 0, err)
+	for _, list := range [...]*bulkList{&c.offers, &c.takes} {
+		for list.first != nil {
+			t.finish(list.first, 0, err)
+		}
 	}
 }

@@ -156,7 +156,7 @@ func (t *Transport) Close() error {
 		if c == nil {
 			continue
 		}
-		for !c.quiet() && time.Now().Before(end) {
+		for !t.quiet(c) && time.Now().Before(end) {
 			time.Sleep(20 * time.Microsecond)
 		}
 		t.drop(c)
@@ -188,9 +188,12 @@ type conn struct {
 	out outRing
 	in  *inRing // nil until the peer has connected
 
-	offers  []*bulk // we send; in the order of Offer
-	takes   []*bulk // we receive
-	letters []letter
+	offers  bulkList  // we send
+	takes   bulkList  // we receive
+	waiting bulkQueue // of takes: not begun
+	solos   bulkQueue // of takes: read by us alone, one after the other
+	pieces  bulkQueue // of offers: sent through the ring, likewise
+	letters letters
 
 	// blockGen is the last generation given to each block of the peer's lane
 	// to us, blockBusy whether that transfer is still in takes.

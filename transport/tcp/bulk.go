@@ -33,6 +33,7 @@ type bulkIn struct {
 // bulks are a peer's transfers.
 type bulks struct {
 	offers    map[uint64]*bulkOut
+	tokens    map[transport.Token]*bulkOut // of offers that nobody has accepted
 	lastOffer uint64
 	sending   []*bulkOut // active ones with bytes to send, in turn
 	recvs     map[uint64]*bulkIn
@@ -67,12 +68,12 @@ func (t *Transport) Offer(s transport.Slot, buf []byte, tok transport.Token, d [
 		return 0, fmt.Errorf("tcp: %d bytes for a descriptor of %d", len(d), descBytes)
 	}
 	if p.offers == nil {
-		p.offers = make(map[uint64]*bulkOut)
+		p.offers, p.tokens = make(map[uint64]*bulkOut), make(map[transport.Token]*bulkOut)
 	}
 	p.lastOffer++
 	o := take(&t.freeOut)
 	*o = bulkOut{id: p.lastOffer, tok: tok, buf: buf}
-	p.offers[o.id] = o
+	p.offers[o.id], p.tokens[tok] = o, o
 	putDesc(d, desc{t.env.Self.Serial, p.lastOffer, int64(len(buf))})
 	return descBytes, nil
 }
@@ -110,12 +111,10 @@ func (t *Transport) Accept(s transport.Slot, d []byte, buf []byte, tok transport
 // answered with a refusal.
 func (t *Transport) Withdraw(s transport.Slot, tok transport.Token) {
 	p := t.at(s)
-	for id, o := range p.offers {
-		if o.tok == tok && !o.active {
-			delete(p.offers, id)
-			give(&t.freeOut, o)
-			return
-		}
+	if o := p.tokens[tok]; o != nil {
+		delete(p.tokens, tok)
+		delete(p.offers, o.id)
+		give(&t.freeOut, o)
 	}
 }
 
@@ -145,6 +144,7 @@ func (t *Transport) takeAccept(p *peer, f []byte) error {
 	if n > uint64(len(o.buf)) {
 		return fmt.Errorf("%w: it accepts %d bytes of an offer of %d", transport.ErrProtocol, n, len(o.buf))
 	}
+	delete(p.tokens, o.tok)
 	o.active, o.recv, o.total = true, recv, int(n)
 	p.sending = append(p.sending, o)
 	t.pump(p)

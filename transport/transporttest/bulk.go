@@ -321,3 +321,37 @@ func testBulkStale(w *world) {
 		w.must(dst.check(src[1 : 1+size]))
 	}
 }
+
+// testBulkOutstanding: the cost of a transfer does not grow with how many are
+// open. They are accepted, or withdrawn, in any order.
+func testBulkOutstanding(w *world) {
+	const size = 9000
+	a, b, ab, ba := w.pair()
+	src := corpus()[:size]
+	r := rand.New(rand.NewPCG(5, 5))
+	count := w.o.rounds(20_000)
+	var toks []transport.Token
+	for len(toks) < count {
+		_, tok, err := a.offer(ab, src)
+		w.must(err)
+		toks = append(toks, tok)
+	}
+	w.wait("the offers", func() bool { return len(ba.offers) == count })
+	dst := newTarget(size)
+	open := 0
+	for n, i := range r.Perm(count) {
+		if n%2 == 0 {
+			a.withdraw(ab, toks[i])
+			continue
+		}
+		// All fill the same memory with the same bytes.
+		_, err := b.accept(ba, ba.offers[i].desc, dst.buf())
+		w.must(err)
+		if open++; open%1000 == 0 {
+			_, err := w.pollAll()
+			w.must(err)
+		}
+	}
+	w.wait("all transfers", func() bool { return len(a.ops) == 0 && len(b.ops) == 0 })
+	w.must(dst.check(src))
+}

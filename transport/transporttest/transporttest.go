@@ -97,6 +97,7 @@ func cases() []testCase {
 		{"BulkTruncated", testBulkTruncated},
 		{"BulkManyAtOnce", testBulkMany},
 		{"BulkWithdraw", testBulkWithdraw},
+		{"BulkOutstanding", testBulkOutstanding},
 		{"BulkBadDescriptor", testBulkBadDescriptor},
 		{"BulkStaleDescriptor", testBulkStale},
 		{"WakeMessage", testWakeMessage},
