@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -64,14 +65,12 @@ type flagValues struct {
 	hosts, hostfile           string
 	timeout, killGrace, stdin string
 	mapBy                     string
+	perHost                   int
 	x                         []string
 	knobs                     map[string]*string
 	ignored, help             bool
 	helpEnv, version          bool
 }
-
-// aliases are spellings of other launchers.
-var aliases = map[string]string{"machinefile": "hostfile", "bind-to": "bind", "map-by": "map", "wd": "wdir", "tag-output": "tag"}
 
 // flags declares the flags. Those of a later program of an MPMD line are a
 // subset: the rest is about the whole job.
@@ -93,6 +92,7 @@ func flags(o *options, first bool) *flagValues {
 	s.StringVar(&v.hostfile, "hostfile", "", "`FILE` of hosts: NAME [slots=N] [max_slots=N] a line")
 	s.StringArrayVarP(&v.x, "x", "x", nil, "set `NAME=VALUE` for the processes (NAME: already exported, as everything is)")
 	s.StringVar(&v.wdir, "wdir", "", "start the processes in `DIR`")
+	habitual(s, o, v, first)
 	if !first {
 		return v
 	}
@@ -112,8 +112,8 @@ func flags(o *options, first bool) *flagValues {
 	s.BoolVar(&v.helpEnv, "help-env", false, "list the environment variables that set the same as flags")
 	s.BoolVar(&v.version, "version", false, "print the version")
 	s.BoolVarP(&v.help, "help", "h", false, "print this")
-	s.BoolVar(&v.ignored, "allow-run-as-root", false, "")
-	s.MarkHidden("allow-run-as-root")
+	s.IntVarP(&v.perHost, "ppn", "N", 0, "")
+	s.MarkHidden("ppn")
 	return v
 }
 
@@ -126,13 +126,24 @@ The status is that of the rank that failed first, or 128 and its signal; 124 aft
 docs/running.md says more.
 `
 
+// release is the version where the build knows no better one.
+const release = "0.1"
+
 // Version names the source that this program was built from, and Go's version.
 func Version() string {
-	version := "(unknown version)"
+	version := release
 	if info, ok := debug.ReadBuildInfo(); ok {
-		version = info.Main.Version
+		if m := info.Main.Version; m != "" && m != "(devel)" {
+			version = m
+		} else {
+			for _, s := range info.Settings {
+				if s.Key == "vcs.revision" {
+					version += " (" + s.Value[:min(12, len(s.Value))] + ")"
+				}
+			}
+		}
 	}
-	return version + " " + runtime.Version()
+	return fmt.Sprintf("%s, %s %s/%s", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // parse reads a command line without the program's name. getenv is os.Getenv.
@@ -141,7 +152,11 @@ func parse(args []string, getenv func(string) string) (*options, error) {
 	knobFlags := map[string]*string{}
 	for i, part := range split(args) {
 		v := flags(o, i == 0)
-		if err := v.set.Parse(longFlags(v.set, part)); err != nil {
+		words, err := longFlags(v.set, part)
+		if err != nil {
+			return nil, err
+		}
+		if err := v.set.Parse(words); err != nil {
 			if i > 0 && strings.HasPrefix(err.Error(), "unknown") {
 				err = fmt.Errorf("%w (flags about the whole job go before the first program)", err)
 			}
@@ -185,8 +200,9 @@ func split(args []string) [][]string {
 }
 
 // longFlags gives the one-dash spellings of other launchers (-np, -host) the
-// two dashes that pflag wants, up to the first word that is no flag.
-func longFlags(s *pflag.FlagSet, args []string) []string {
+// two dashes that pflag wants, up to the first word that is no flag, and refuses
+// what only others have.
+func longFlags(s *pflag.FlagSet, args []string) ([]string, error) {
 	out := append([]string(nil), args...)
 	for i := 0; i < len(out); i++ {
 		a := out[i]
@@ -194,7 +210,14 @@ func longFlags(s *pflag.FlagSet, args []string) []string {
 			break
 		}
 		name, _, hasValue := strings.Cut(strings.TrimLeft(a, "-"), "=")
+		if (name == "genv" || name == "env") && i+2 < len(out) && !strings.HasPrefix(out[i+1], "-") {
+			out = slices.Replace(out, i, i+3, "-x", out[i+1]+"="+out[i+2])
+			name = "x"
+		}
 		f := s.Lookup(name)
+		if text, ok := foreign(name); f == nil && ok {
+			return nil, usagef("%s: %s", a, text)
+		}
 		if f == nil && a[1] != '-' {
 			// Shorthands: -n 4, -n4, -v.
 			f = s.ShorthandLookup(a[1:2])
@@ -206,7 +229,7 @@ func longFlags(s *pflag.FlagSet, args []string) []string {
 			i++
 		}
 	}
-	return out
+	return out, nil
 }
 
 // whole checks the flags about the whole job.
@@ -232,14 +255,44 @@ func (v *flagValues) whole(o *options) (err error) {
 	switch o.bind {
 	case "", "core", "numa", "none":
 	default:
-		return usagef("--bind %s: not core, numa or none", o.bind)
+		return usagef("--bind %s: not core, numa or none%s", o.bind, remark(instead(o.bind)))
+	}
+	if n, ok := strings.CutPrefix(v.mapBy, "ppr:"); ok && (strings.HasSuffix(n, ":node") || strings.HasSuffix(n, ":host")) {
+		if v.perHost, err = strconv.Atoi(n[:len(n)-len(":node")]); err != nil || v.perHost < 1 {
+			return usagef("--map %s: not ppr:N:node", v.mapBy)
+		}
+		v.mapBy = "node"
 	}
 	switch v.mapBy {
 	case "", "core", "slot", "numa", "node":
 	default:
-		return usagef("--map %s: not core, slot, numa or node", v.mapBy)
+		return usagef("--map %s: not core, slot, numa or node%s", v.mapBy, remark(instead(v.mapBy)))
+	}
+	if v.perHost != 0 || v.set.Changed("ppn") {
+		return v.spread()
 	}
 	return nil
+}
+
+// spread takes -N: there is one host.
+func (v *flagValues) spread() error {
+	switch {
+	case v.perHost < 1:
+		return usagef("-N %d: at least 1 process is needed", v.perHost)
+	case v.np > v.perHost:
+		return usagef("-np %d with -N %d needs %d hosts; this version of gompirun starts processes on this host only", v.np, v.perHost, (v.np+v.perHost-1)/v.perHost)
+	case v.np == 0:
+		v.np = v.perHost
+	}
+	return nil
+}
+
+// remark is a sentence behind another, if there is one.
+func remark(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "; " + text
 }
 
 // section checks one program's part and appends it to o.
