@@ -54,9 +54,10 @@ type head struct {
 	mu    sync.Mutex
 	queue []func()
 	ready chan struct{}
+	ended chan struct{} // closed when what is posted is not run any more
 }
 
-// post has fn run by the head. It never blocks.
+// post has fn run by the head, unless that has ended. It never blocks.
 func (h *head) post(fn func()) {
 	h.mu.Lock()
 	h.queue = append(h.queue, fn)
@@ -99,7 +100,7 @@ func say(format string, a ...any) {
 func newHead(o *options) (*head, error) {
 	h := &head{
 		o: o, procs: newTable(), forker: newForker(),
-		topo: readTopology(os.DirFS("/")), ready: make(chan struct{}, 1),
+		topo: readTopology(os.DirFS("/")), ready: make(chan struct{}, 1), ended: make(chan struct{}),
 	}
 	usable := cgroup.UsableCPUs()
 	h.maxProcs = maxProcs(o, usable)
@@ -236,6 +237,7 @@ func (h *head) over() bool {
 
 // close leaves nothing behind.
 func (h *head) close() {
+	close(h.ended)
 	for _, p := range append([]*proc(nil), h.procs.list...) {
 		if p.exited && !p.reaped {
 			h.reap(p)

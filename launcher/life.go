@@ -56,8 +56,8 @@ func (h *head) exited(p *proc, e ending) {
 		h.outputs[0].finish(p.out)
 		h.outputs[1].finish(p.err)
 	}
-	if p.discarded {
-		h.reap(p)
+	if p.discarded { // no failure of the job's, but others may know its pid
+		h.server.Exited(p.Proc, fmt.Sprintf("%s (pid %d) was ended: one beside it could not be started", p.name(), p.pid), false)
 		return
 	}
 	st := h.standing(p, e)

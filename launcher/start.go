@@ -54,7 +54,7 @@ func (h *head) launch() error {
 // spawn starts processes that a process of the job asked for. The server
 // calls it on a goroutine of its own.
 func (h *head) spawn(starts []control.StartProc) error {
-	answer := make(chan error, 1)
+	answer := make(chan error, 1) // the head never waits
 	h.post(func() {
 		if h.ending || h.drained {
 			answer <- control.ErrEnding
@@ -82,7 +82,17 @@ func (h *head) spawn(starts []control.StartProc) error {
 		}
 		answer <- err
 	})
-	return <-answer
+	select {
+	case err := <-answer:
+		return err
+	case <-h.ended:
+	}
+	select {
+	case err := <-answer: // the last that the head did
+		return err
+	default:
+		return control.ErrEnding
+	}
 }
 
 // start forks the processes in order. On an error the rest is not started.

@@ -190,7 +190,7 @@ func FuzzState(f *testing.F) {
 				continue
 			}
 			if err := st.frame(p.id.Serial, fr); err != nil {
-				st.disconnected(p.id.Serial, true)
+				st.disconnected(p)
 			}
 			drain()
 			if data2 := len(data); data2%5 == 0 {
@@ -200,14 +200,19 @@ func FuzzState(f *testing.F) {
 		}
 		for _, p := range st.procs {
 			if p.connected {
-				st.disconnected(p.id.Serial, false)
+				st.disconnected(p)
 			}
 			st.exited(p, "end", true)
 		}
 		drain()
-		if len(st.dying)+len(st.fences)+len(st.gets)+len(st.joined) != 0 || st.local != 0 || st.alive != 0 {
-			t.Errorf("left: %d dying, %d fences, %d gets, %d joined, %d local, %d alive",
-				len(st.dying), len(st.fences), len(st.gets), len(st.joined), st.local, st.alive)
+		for _, p := range st.procs {
+			if len(p.knownBy)+len(p.knows) != 0 {
+				t.Errorf("process %v: its pid is known to %d, and it knows %d", p.id, len(p.knownBy), len(p.knows))
+			}
+		}
+		if len(st.fences)+len(st.gets)+len(st.joined) != 0 || st.local != 0 || st.alive != 0 {
+			t.Errorf("left: %d fences, %d gets, %d joined, %d local, %d alive",
+				len(st.fences), len(st.gets), len(st.joined), st.local, st.alive)
 		}
 	})
 }

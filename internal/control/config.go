@@ -26,8 +26,9 @@ type ServerConfig struct {
 	// 1) share the host; it must be pure. nil: 0, leave it alone.
 	MaxProcs func(localProcs int) int
 	// Start launches processes for a Spawn, on a goroutine of its own. On an
-	// error none of them counts as started and none may run on. nil: Spawn
-	// is refused.
+	// error none of them counts as started and none may run on; those that
+	// had been started are reported with Exited all the same. nil: Spawn is
+	// refused.
 	Start func(procs []StartProc) error
 	// Aborted: a process asked for the end of the job.
 	Aborted func(by wire.ProcID, code int, msg string)

@@ -85,8 +85,8 @@ const (
 	// joined process gets it and answers with Dead when nothing of it
 	// touches Proc's memory any more.
 	EvDied EventKind = iota + 1
-	// EvGone: Proc, which this process watches, left in order or never
-	// joined. Text says how. No answer.
+	// EvGone: Proc left in order or never joined, and this process watches
+	// it or was given its pid. Text says how. The answer is as to EvDied.
 	EvGone
 	// EvStacks: report with Stacks(ID, ...).
 	EvStacks

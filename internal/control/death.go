@@ -2,7 +2,8 @@
 
 package control
 
-// finalize: p leaves in order.
+// finalize: p leaves in order. It touches nobody's memory any more; those who
+// may touch its own are told.
 func (s *state) finalize(p *proc) {
 	if p.state != Joined {
 		return
@@ -10,73 +11,68 @@ func (s *state) finalize(p *proc) {
 	p.state, p.how = Finalized, "left in order"
 	delete(s.joined, p.id.Serial)
 	s.dropRequests(p)
-	s.acknowledgeAll(p.id.Serial)
+	s.letGoAll(p)
 	s.over(p)
-	s.tellWatchers(p)
+	s.tellGone(p)
 	s.call(s.cfg.Finalized, p)
 }
 
-// disconnected: p's connection has ended. Whether p has is for the launcher to
-// say. If the agent broke the connection p may still run and touch others.
-func (s *state) disconnected(serial uint32, byAgent bool) {
-	p := s.bySerial(serial)
-	p.connected, p.dropped = false, byAgent
-	delete(s.joined, serial)
+// disconnected: p's connection has ended. That p has, too, is for the launcher
+// to say: until then p may touch the memory of others.
+func (s *state) disconnected(p *proc) {
+	p.connected = false
+	delete(s.joined, p.id.Serial)
 	s.dropRequests(p)
 	s.leaveRounds(p)
-	if !byAgent {
-		s.acknowledgeAll(serial)
-	}
 }
 
-// exited: the launcher saw p's end and holds the child unreaped.
+// exited: the launcher saw p's end and holds the child unreaped, so that its
+// pid stays taken until everybody who was given it has let go.
 func (s *state) exited(p *proc, how string, clean bool) {
 	if p.exitSeen {
 		return
 	}
 	p.exitSeen = true
-	if p.state == Exited { // abandoned
-		s.call(s.cfg.Reap, p)
-		return
-	}
-	was := p.state
-	p.died = !clean || was == Joined
 	if how == "" {
 		how = "exited"
 	}
-	if was == Finalized && clean {
-		how = p.how
+	switch {
+	case p.state == Exited: // given up before
+	case clean && p.state == Finalized:
+		s.bury(p, p.how)
+	case clean && p.state == Starting:
+		s.bury(p, clip(how, maxText))
+		s.tellGone(p)
+	default:
+		s.die(p, clip(how, maxText))
 	}
-	s.bury(p, clip(how, maxText))
-	if !p.died {
-		if was == Starting {
-			s.tellWatchers(p)
-		}
-		p.knownBy = nil
-		s.call(s.cfg.Reap, p)
-		return
-	}
+	s.letGoAll(p)
+	s.reapIfFree(p)
+}
+
+// die: p has ended, or counts as that, and not in order.
+func (s *state) die(p *proc, how string) {
+	p.died = true
+	s.bury(p, how)
 	ev := appendFrame(nil, 0, 0, &eventMsg{Event{Kind: EvDied, Proc: p.id, Text: p.how}})
 	for _, q := range s.joined {
 		s.send(q, ev)
 	}
-	// Only those who were given the pid can use it.
-	for serial := range p.knownBy {
-		if q := s.bySerial(serial); q.state != Joined || !q.mayTouch() {
-			delete(p.knownBy, serial)
-		}
-	}
-	s.dying[p.id.Serial] = p
-	s.reapIfFree(p)
 }
 
-// abandon gives up a seat whose process could not be started.
+// abandon gives up a seat whose process could not be started, or was ended
+// because one beside it could not be: then Exited is still to come.
 func (s *state) abandon(p *proc, how string) {
-	if p.state == Exited {
-		return
+	how = "not started: " + clip(how, maxText/2)
+	switch p.state {
+	case Starting:
+		s.bury(p, how)
+		s.tellGone(p)
+	case Joined:
+		s.die(p, how)
+	case Finalized:
+		s.bury(p, p.how)
 	}
-	s.bury(p, "not started: "+clip(how, maxText/2))
-	s.tellWatchers(p)
 }
 
 // bury makes p Exited and ends everything that waits for it or that it waits
@@ -88,7 +84,6 @@ func (s *state) bury(p *proc, how string) {
 	delete(s.joined, p.id.Serial)
 	s.dropRequests(p)
 	s.leaveRounds(p)
-	s.acknowledgeAll(p.id.Serial)
 	if was != Finalized {
 		s.over(p)
 	}
@@ -120,39 +115,57 @@ func (s *state) dropRequests(p *proc) {
 	}
 }
 
-func (s *state) tellWatchers(p *proc) {
+// tellGone tells of an end that is no death those who want to know it, and
+// those who were given the pid: they let go of it.
+func (s *state) tellGone(p *proc) {
 	ev := appendFrame(nil, 0, 0, &eventMsg{Event{Kind: EvGone, Proc: p.id, Text: p.how}})
-	for _, q := range s.joined {
-		if q.watching.has(p.id.Serial) {
+	for serial, q := range s.joined {
+		if _, knows := p.knownBy[serial]; knows || q.watching.has(p.id.Serial) {
 			s.send(q, ev)
 		}
 	}
 }
 
-// mayTouch: p can still copy from or into other processes.
-func (p *proc) mayTouch() bool { return p.connected || p.dropped }
-
-// acknowledge: the process by touches dead p's memory no more.
-func (s *state) acknowledge(p *proc, by uint32) {
-	if s.dying[p.id.Serial] == nil {
-		return // alive: no acknowledgement in advance
+// meet notes that p was given the pid of q.
+func (s *state) meet(p, q *proc) {
+	if q.knownBy == nil {
+		q.knownBy = map[uint32]struct{}{}
 	}
-	delete(p.knownBy, by)
-	s.reapIfFree(p)
+	if p.knows == nil {
+		p.knows = map[uint32]struct{}{}
+	}
+	q.knownBy[p.id.Serial] = struct{}{}
+	p.knows[q.id.Serial] = struct{}{}
 }
 
-// acknowledgeAll: the process by touches nobody's memory any more.
-func (s *state) acknowledgeAll(by uint32) {
-	for _, p := range s.dying {
-		delete(p.knownBy, by)
-		s.reapIfFree(p)
+// acknowledge: p does not use the pid of q any more, whose end it was told.
+func (s *state) acknowledge(p, q *proc) {
+	if q.state == Starting || q.state == Joined {
+		return // no acknowledgement in advance
 	}
+	s.letGo(p, q)
+}
+
+func (s *state) letGo(p, q *proc) {
+	if _, knows := p.knows[q.id.Serial]; !knows {
+		return
+	}
+	delete(p.knows, q.id.Serial)
+	delete(q.knownBy, p.id.Serial)
+	s.reapIfFree(q)
+}
+
+// letGoAll: p uses no pid any more.
+func (s *state) letGoAll(p *proc) {
+	for serial := range p.knows {
+		s.letGo(p, s.bySerial(serial))
+	}
+	p.knows = nil
 }
 
 func (s *state) reapIfFree(p *proc) {
-	if len(p.knownBy) == 0 {
+	if p.exitSeen && len(p.knownBy) == 0 {
 		p.knownBy = nil
-		delete(s.dying, p.id.Serial)
 		s.call(s.cfg.Reap, p)
 	}
 }

@@ -40,7 +40,8 @@ func TestDeathIsAnnouncedAndAcknowledged(t *testing.T) {
 	}
 }
 
-// Whoever ends in any way owes no acknowledgement.
+// Whoever leaves or has exited owes no acknowledgement. The end of a connection
+// is none: that process may run on.
 func TestAcknowledgementByEnding(t *testing.T) {
 	r := newRig(t, 5, nil)
 	ks := r.joinAll()
@@ -49,18 +50,76 @@ func TestAcknowledgementByEnding(t *testing.T) {
 		k.meet(dead.id)
 	}
 	r.Exited(dead.id, "signal: killed", false)
-	ks[1].Close()                              // its connection ends
 	ks[2].must(ks[2].Finalize())               // leaves in order
 	r.Exited(ks[3].id, "exit status 2", false) // dies too
 	ks[4].expect(EvDied, dead.id)
 	ks[4].expect(EvDied, ks[3].id)
 	r.await("reap 4")
+	ks[4].must(ks[4].Dead(dead.id))
+	ks[1].Close()
+	r.disconnected(ks[1].id)
 	ks[4].settle()
 	if r.noted("reap 1") {
-		t.Error("reaped before the last acknowledgement")
+		t.Error("reaped while process 2 may touch it")
 	}
-	ks[4].must(ks[4].Dead(dead.id))
+	r.Exited(ks[1].id, "signal: killed", false)
 	r.await("reap 1")
+}
+
+// The pid of a process that leaves in order stays taken until everybody who was
+// given it has let go, before the exit or after it.
+func TestLeaverKeepsItsPid(t *testing.T) {
+	r := newRig(t, 5, nil)
+	ks := r.joinAll()
+	left := ks[0]
+	for _, k := range ks[1:4] {
+		k.meet(left.id)
+	}
+	left.meet(ks[4].id)
+	left.must(left.Finalize())
+	for _, k := range ks[1:4] {
+		k.expect(EvGone, left.id) // nobody watches
+	}
+	ks[1].must(ks[1].Dead(left.id))
+	ks[1].settle()
+	r.Exited(left.id, "exit status 0", true)
+	ks[2].must(ks[2].Dead(left.id))
+	ks[2].settle()
+	if r.noted("reap 1") {
+		t.Error("reaped while process 4 may touch it")
+	}
+	ks[3].must(ks[3].Dead(left.id))
+	r.await("reap 1")
+	// Whom it knew itself is free: it touches nobody after Finalize.
+	ks[4].must(ks[4].Finalize())
+	r.Exited(ks[4].id, "exit status 0", true)
+	r.await("reap 5")
+}
+
+// A Spawn fails after some of its processes have joined and met others: their
+// pids are no less dangerous.
+func TestPidsOfFailedSpawn(t *testing.T) {
+	var r *rig
+	var parent, child *child
+	r = newRig(t, 1, func(c *ServerConfig) {
+		c.Start = func(procs []StartProc) error {
+			child = r.joinAs(procs[0], os.Getpid())
+			parent.meet(child.id)
+			return errors.New("no room for the second")
+		}
+	})
+	parent = r.join(0)
+	if _, err := parent.Spawn(bg, nil, 2); err == nil {
+		t.Fatal("the spawn did not fail")
+	}
+	parent.expect(EvDied, child.id)
+	r.Exited(child.id, "signal: killed", false)
+	parent.settle()
+	if r.noted("reap 2") {
+		t.Error("reaped while the parent may touch it")
+	}
+	parent.must(parent.Dead(child.id))
+	r.await("reap 2")
 }
 
 func TestReapAtOnce(t *testing.T) {
@@ -234,13 +293,14 @@ func TestGrowShrink(t *testing.T) {
 			k.must(k.Finalize())
 			k.Close()
 			r.Exited(k.id, "exit status 0", true)
+			base.expect(EvGone, k.id)
 		} else {
 			k.Close()
 			r.Exited(k.id, "signal: killed", false)
 			base.expect(EvDied, k.id)
-			base.must(base.Dead(k.id))
-			base.settle()
 		}
+		base.must(base.Dead(k.id))
+		base.settle()
 		if i == 9 {
 			before = leftovers()
 		}
@@ -253,7 +313,10 @@ func TestGrowShrink(t *testing.T) {
 	})
 	r.Server.mu.Lock()
 	defer r.Server.mu.Unlock()
-	if st := r.st; len(st.dying)+len(st.fences)+len(st.gets) != 0 || len(st.tokens) != 1 || st.local != 1 || st.alive != 1 {
-		t.Errorf("left: %d dying, %d tokens, %d local, %d alive", len(st.dying), len(st.tokens), st.local, st.alive)
+	if st := r.st; len(st.fences)+len(st.gets) != 0 || len(st.tokens) != 1 || st.local != 1 || st.alive != 1 {
+		t.Errorf("left: %d tokens, %d local, %d alive", len(st.tokens), st.local, st.alive)
+	}
+	if p := r.st.procs[0]; len(p.knows)+len(p.knownBy) != 0 {
+		t.Errorf("process 1 knows %d pids, and %d know its own", len(p.knows), len(p.knownBy))
 	}
 }

@@ -235,6 +235,16 @@ func (k *child) meet(p wire.ProcID) wire.Contact {
 	return c
 }
 
+// disconnected waits until the server has seen the end of p's connection.
+func (r *rig) disconnected(p wire.ProcID) {
+	r.t.Helper()
+	waitFor(r.t, fmt.Sprint("end of the connection of ", p), func() bool {
+		r.Server.mu.Lock()
+		defer r.Server.mu.Unlock()
+		return r.peers[p.Serial] == nil
+	})
+}
+
 // parked waits until n requests wait in the server.
 func (r *rig) parked(n int) {
 	r.t.Helper()

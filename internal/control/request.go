@@ -58,7 +58,7 @@ func (s *state) oneWay(p *proc, f frame) error {
 			return err
 		}
 		if q := s.proc(m.proc); q != nil {
-			s.acknowledge(q, p.id.Serial)
+			s.acknowledge(p, q)
 		}
 	case kStacks:
 		var m stacksMsg
@@ -210,12 +210,9 @@ func (s *state) answerContact(w *wait) {
 		return
 	}
 	c := wire.Contact{Proc: t.id, SameHost: true, Addrs: t.addrs}
-	if p.direct() && t.direct() {
+	if p != t && p.direct() && t.direct() {
 		c.PID = t.pid
-		if t.knownBy == nil {
-			t.knownBy = map[uint32]struct{}{}
-		}
-		t.knownBy[p.id.Serial] = struct{}{}
+		s.meet(p, t)
 	}
 	s.unpark(w)
 	var e enc

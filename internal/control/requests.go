@@ -183,8 +183,8 @@ func (c *Client) Finalize() error {
 	return err
 }
 
-// Dead acknowledges the EvDied of p: nothing of this process touches p's
-// memory any more, and p's pid may be used again. One way.
+// Dead acknowledges the EvDied or EvGone of p: nothing of this process touches
+// p's memory any more, and p's pid may be used again. One way.
 func (c *Client) Dead(p wire.ProcID) error { return c.tell(&procMsg{kDead, p}) }
 
 // Stacks answers the EvStacks with this id. Each text is cut at MaxReport

@@ -316,7 +316,7 @@ func (s *Server) serve(p *peer) {
 	p.mu.Lock()
 	byAgent, why := p.byAgent, p.bye
 	p.mu.Unlock()
-	s.st.disconnected(p.serial, byAgent)
+	s.st.disconnected(s.st.bySerial(p.serial))
 	if f := s.cfg.Dropped; f != nil && byAgent && !s.closed {
 		s.st.out = append(s.st.out, effect{do: func() { f(wire.ProcID{Job: s.cfg.Job, Serial: p.serial}, why) }})
 	}

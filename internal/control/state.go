@@ -29,7 +29,6 @@ type state struct {
 
 	fences map[string][]*fence // by encoded members, oldest first
 
-	dying  map[uint32]*proc // exited, their pids still known to somebody
 	rounds map[uint64]*round
 	round  uint64
 
@@ -52,19 +51,21 @@ type proc struct {
 	state     ProcState
 	how       string
 	died      bool // exited, not in order
+	exitSeen  bool // Exited was called; else the child may run, whatever the state is
 	connected bool
-	dropped   bool // the agent broke the connection
-	pid       int  // the launcher's child, 0 before Started
-	helloPID  int  // who said hello
+	pid       int // the launcher's child, 0 before Started
+	helloPID  int // who said hello
 
 	announced bool
 	addrs     []string
 
-	reqs     map[uint32]*wait    // its unanswered requests
-	awaited  map[*wait]struct{}  // Contacts of others that wait for it
-	knownBy  map[uint32]struct{} // who was given its pid; when dying, who has not acknowledged
-	watching serialSet           // whose end it wants to know
-	exitSeen bool                // Exited was called
+	reqs     map[uint32]*wait   // its unanswered requests
+	awaited  map[*wait]struct{} // Contacts of others that wait for it
+	watching serialSet          // whose end it wants to know
+
+	// Who was given its pid and has not let go of it, and whose pids it was
+	// given itself: the same pairs from both sides.
+	knownBy, knows map[uint32]struct{}
 }
 
 // direct tells that the process is the launcher's own child: its pid stays
@@ -109,7 +110,6 @@ func newState(cfg *ServerConfig) *state {
 		store:  map[string][]byte{},
 		gets:   map[string]map[*wait]struct{}{},
 		fences: map[string][]*fence{},
-		dying:  map[uint32]*proc{},
 		rounds: map[uint64]*round{},
 	}
 }

@@ -94,7 +94,7 @@ type board struct {
 
 	// Of operations that read: nil if not all ranks can.
 	exposer  transport.Exposer
-	memories []transport.Memory // by rank
+	memories []*Memory // by rank
 	read     boardRead
 	blocks   boardBlocks
 	most     int64                  // the longest publication of blocks

@@ -305,7 +305,7 @@ func (nowhere) Read([]byte, uint64, int64) error { return transport.ErrProtocol 
 func TestBoardGarbledBlocks(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(9, 9))
 	b := newBoard(make([]byte, boardSize(2)), 0, 2)
-	b.memories = []transport.Memory{nil, nowhere{}}
+	b.memories = []*Memory{nil, {mem: nowhere{}}}
 	for k := range 50_000 {
 		o := &b.op
 		*o = boardOp{op: collectives.OpNeighborAlltoallv, seq: uint32(k + 1), unit: 1, out: make([]byte, 64)}

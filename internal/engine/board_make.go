@@ -11,7 +11,6 @@ import (
 	"gompi/collectives"
 	"gompi/internal/rollcall"
 	"gompi/internal/wire"
-	"gompi/transport"
 )
 
 // boardTag is the tag of the collectives in which a board is made: that of a
@@ -266,7 +265,7 @@ func (m *making) agree(yes bool) (bool, *Fault) {
 // reachAll makes the memory of all ranks readable here, and reports whether that
 // can be done.
 func (m *making) reachAll(b *board) (bool, *Fault) {
-	b.memories = make([]transport.Memory, b.size)
+	b.memories = make([]*Memory, b.size)
 	for i, r := range b.ranks {
 		proc := m.c.Members.At(i)
 		if proc == m.e.cfg.Self {
@@ -279,7 +278,7 @@ func (m *making) reachAll(b *board) (bool, *Fault) {
 		if err != nil {
 			return false, nil
 		}
-		b.memories[i] = far.mem
+		b.memories[i] = far
 	}
 	return true, nil
 }

@@ -262,10 +262,15 @@ func (b *board) fetch(o *boardOp, rank int, word uint64, key uint64, off int64, 
 	if len(dst) == 0 {
 		return true
 	}
+	m := b.memories[rank]
+	if m.gone { // it has ended, and its memory may be somebody else's
+		o.fault = &Fault{Class: ProcFailed, Peer: int32(rank), Err: transport.ErrPeerGone}
+		return false
+	}
 	var err error
 	for at := 0; at < len(dst) && err == nil; at += transport.MaxRead {
 		end := min(at+transport.MaxRead, len(dst))
-		err = b.memories[rank].Read(dst[at:end], key, off+int64(at))
+		err = m.mem.Read(dst[at:end], key, off+int64(at))
 	}
 	// What was read counts if it was still offered afterwards.
 	switch w := b.slots[b.placeOf(rank, word)].word.Load(); {

@@ -22,7 +22,7 @@ type Control interface {
 	Contact(p wire.ProcID) (wire.Contact, error)
 	// Watch asks to be told (Engine.ProcGone) when one of m ends.
 	Watch(m wire.Members) error
-	// Dead acknowledges a death: nothing of this process touches p any more.
+	// Dead acknowledges an end: nothing of this process touches p any more.
 	Dead(p wire.ProcID) error
 }
 
@@ -118,7 +118,7 @@ type Engine struct {
 	blocked   []*Peer // peers with something in their queues
 	colls     collList
 	watches   []watch                 // that wait for what others write into memory
-	memories  map[wire.ProcID]*Memory // of living processes
+	memories  map[wire.ProcID]*Memory // of processes that have not ended
 	retired   []retired               // boards of freed communicators
 
 	remote RemoteServer // nil until used
@@ -202,11 +202,17 @@ func (e *Engine) tellCrowd() {
 	}
 }
 
-// Close ends the engine: it waits until everything that was sent has left
-// this process (or ctx ends), then closes transports and sleeper. Operations
-// still pending end with Closed. Nobody may use the engine afterwards, except
-// that late calls answer Closed.
+// Close ends the engine: it waits until nobody accesses what this process has
+// published and everything that was sent has left it (or ctx ends), then closes
+// transports and sleeper. Operations still pending end with Closed. Nobody may
+// use the engine afterwards, except that late calls answer Closed.
 func (e *Engine) Close(ctx context.Context) error {
+	e.mu.Lock()
+	server := e.remote
+	e.mu.Unlock()
+	if server != nil && ctx.Err() == nil {
+		server.Leave(ctx)
+	}
 	err := e.drain(ctx)
 	e.mu.Lock()
 	if e.closed {
@@ -215,6 +221,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	}
 	e.closed = true
 	e.failAll(&Fault{Class: Closed, Peer: -1})
+	e.loseMemories()
 	e.mu.Unlock()
 	e.stopService()
 	err = e.closeTransports(err)

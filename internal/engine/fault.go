@@ -13,9 +13,10 @@ import (
 
 // departure is how a process ended.
 type departure struct {
-	how    string
-	failed bool // else it left in order
-	told   bool // to the server of remote memory
+	how     string
+	verdict bool // the control plane says so; else this process cannot reach it
+	failed  bool // else it left in order
+	told    bool // to the server of remote memory
 }
 
 // fault says nothing of who it was: errors have the rank.
@@ -25,16 +26,16 @@ func (d departure) fault() *Fault {
 
 // ProcFailed tells that the control plane saw a process die. Operations that
 // need it, and collectives on communicators that contain it, fail; what it had
-// sent whole is delivered first. The death is acknowledged to the control
-// plane when nothing of this process touches the dead any more.
+// sent whole is delivered first. Every end is acknowledged to the control plane
+// when nothing of this process touches the other any more.
 func (e *Engine) ProcFailed(proc wire.ProcID, how string) {
-	e.depart(proc, departure{how: how, failed: true})
+	e.depart(proc, departure{how: how, verdict: true, failed: true})
 }
 
 // ProcGone tells that a process has left the job in order: only operations
 // that need an answer of it fail.
 func (e *Engine) ProcGone(proc wire.ProcID, how string) {
-	e.depart(proc, departure{how: how})
+	e.depart(proc, departure{how: how, verdict: true})
 }
 
 func (e *Engine) depart(proc wire.ProcID, d departure) {
@@ -43,7 +44,7 @@ func (e *Engine) depart(proc wire.ProcID, d departure) {
 	if e.closed || proc == e.cfg.Self {
 		return
 	}
-	if old, ok := e.dead[proc]; ok && (old.failed || !d.failed) {
+	if old := e.dead[proc]; old.verdict && (old.failed || !d.failed) {
 		return
 	}
 	// A first contact of the departed may lie unseen in a transport.
@@ -89,7 +90,7 @@ func (e *Engine) linkDown(p *Peer, err error) {
 	if !known {
 		// No verdict of the control plane, but final: communicators to come
 		// must know.
-		d = departure{how: "cannot be reached", failed: false}
+		d = departure{how: "cannot be reached"}
 		if err != nil {
 			d.how = fmt.Sprintf("cannot be reached: %v", err)
 		}
@@ -137,7 +138,7 @@ func (e *Engine) failSend(r *Request, f *Fault) {
 }
 
 // departed fails what needs a process that will never answer, and
-// acknowledges a death.
+// acknowledges its end.
 func (e *Engine) departed(proc wire.ProcID, d departure) {
 	e.forgetPeer(proc, d)
 	e.takeOwn() // a receive from anybody may wait for it
@@ -149,7 +150,7 @@ func (e *Engine) departed(proc wire.ProcID, d departure) {
 	}
 	e.wakeProbers()
 	e.tellDown(proc, d)
-	if d.failed {
+	if d.verdict {
 		e.cfg.Control.Dead(proc)
 	}
 }

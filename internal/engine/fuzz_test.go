@@ -76,6 +76,8 @@ func (s *echo) Down(wire.ProcID, *Fault) { s.down++ }
 
 func (s *echo) Close() {}
 
+func (s *echo) Leave(context.Context) {}
+
 // FuzzFrames gives an engine with every kind of operation pending whatever
 // bytes another process might send. It may end the connection, not the process,
 // and afterwards every operation must end.

@@ -209,11 +209,12 @@ func (e *Engine) contact(p wire.ProcID) (wire.Contact, error) {
 
 // Memory is what another process of this host has exposed. It may be used by
 // any goroutine, without the engine's lock: a copy that is under way holds off
-// the acknowledgement of that process's death, after which its name may be
-// given to another. Afterwards everything is transport.ErrPeerGone.
+// the acknowledgement of that process's end, after which its name may be given
+// to another. Afterwards everything is transport.ErrPeerGone, as it is when this
+// process was finalized.
 type Memory struct {
 	using sync.RWMutex // shared during copies
-	gone  bool         // guarded by using
+	gone  bool         // guarded by using; changed with the engine's lock held
 	mem   transport.Memory
 }
 
@@ -222,6 +223,21 @@ func (m *Memory) lose() {
 	m.using.Lock()
 	m.gone = true
 	m.using.Unlock()
+}
+
+// loseMemory ends the use of a process's memory. The lock is held.
+func (e *Engine) loseMemory(p wire.ProcID) {
+	if m := e.memories[p]; m != nil {
+		delete(e.memories, p)
+		m.lose()
+	}
+}
+
+// loseMemories is loseMemory of all: who is finalized has let go of everybody.
+func (e *Engine) loseMemories() {
+	for p := range e.memories {
+		e.loseMemory(p)
+	}
 }
 
 // Bytes returns the memory itself if it is in this process's address space,

@@ -172,8 +172,14 @@ func TestMemoryCopies(t *testing.T) {
 	}
 }
 
-// A death is not acknowledged while a copy is under way, whatever copies.
-func TestMemoryHoldsOffDeath(t *testing.T) {
+// No end is acknowledged while a copy is under way, whatever copies.
+func TestMemoryHoldsOffEnds(t *testing.T) {
+	ends := map[string]func(t *testing.T, ns []*node, hub *inproc.Hub){
+		"death": func(t *testing.T, ns []*node, hub *inproc.Hub) { kill(t, ns, hub, 1) },
+		"leave": func(t *testing.T, ns []*node, hub *inproc.Hub) {
+			ns[0].ProcGone(ns[1].Self(), "left in order")
+		},
+	}
 	for name, copies := range map[string]func(m *Memory, key uint64, at int64) error{
 		"Read":  func(m *Memory, key uint64, at int64) error { return m.Read(make([]byte, 8), key, at) },
 		"Write": func(m *Memory, key uint64, at int64) error { return m.Write(make([]byte, 8), key, at) },
@@ -185,38 +191,53 @@ func TestMemoryHoldsOffDeath(t *testing.T) {
 		},
 		"long Read": func(m *Memory, key uint64, at int64) error { return m.Read(make([]byte, 2*transport.MaxRead), key, 0) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			ns, hub, s, m, key := memoryJob(t, make([]byte, 2*transport.MaxRead))
-			s.gate = make(chan struct{})
-			const users = 3
-			errs := make(chan error, users)
-			for i := range users {
-				go func() { errs <- copies(m, key, 100*int64(i)) }()
-			}
-			within(t, "the copies", func() bool { return s.inside.Load() == users })
-			told := make(chan struct{})
-			go func() { kill(t, ns, hub, 1); close(told) }()
-			for range 20 {
-				yield()
-				if ns[0].ctl.deaths() != 0 {
-					t.Fatal("acknowledged while copies are under way")
-				}
-			}
-			close(s.gate)
-			soon(t, "acknowledgement", func() bool { <-told; return true })
-			for range users {
-				// A long one ends before its next piece.
-				if err := <-errs; err != nil && !(name == "long Read" && errors.Is(err, transport.ErrPeerGone)) {
-					t.Error(err)
-				}
-			}
-			if ns[0].ctl.deaths() != 1 {
-				t.Errorf("%d deaths are acknowledged", ns[0].ctl.deaths())
-			}
-			if err := copies(m, key, 0); !errors.Is(err, transport.ErrPeerGone) {
-				t.Errorf("after the death: %v", err)
-			}
-		})
+		for how, end := range ends {
+			t.Run(name+" "+how, func(t *testing.T) { memoryHoldsOff(t, name == "long Read", copies, end) })
+		}
+	}
+}
+
+func memoryHoldsOff(t *testing.T, long bool, copies func(m *Memory, key uint64, at int64) error, end func(*testing.T, []*node, *inproc.Hub)) {
+	ns, hub, s, m, key := memoryJob(t, make([]byte, 2*transport.MaxRead))
+	s.gate = make(chan struct{})
+	const users = 3
+	errs := make(chan error, users)
+	for i := range users {
+		go func() { errs <- copies(m, key, 100*int64(i)) }()
+	}
+	within(t, "the copies", func() bool { return s.inside.Load() == users })
+	told := make(chan struct{})
+	go func() { end(t, ns, hub); close(told) }()
+	for range 20 {
+		yield()
+		if ns[0].ctl.deaths() != 0 {
+			t.Fatal("acknowledged while copies are under way")
+		}
+	}
+	close(s.gate)
+	soon(t, "acknowledgement", func() bool { <-told; return true })
+	for range users {
+		// A long one ends before its next piece.
+		if err := <-errs; err != nil && !(long && errors.Is(err, transport.ErrPeerGone)) {
+			t.Error(err)
+		}
+	}
+	if ns[0].ctl.deaths() != 1 {
+		t.Errorf("%d ends are acknowledged", ns[0].ctl.deaths())
+	}
+	if err := copies(m, key, 0); !errors.Is(err, transport.ErrPeerGone) {
+		t.Errorf("after the end: %v", err)
+	}
+}
+
+// Who is finalized has let go of everybody's memory.
+func TestMemoryEndsWithClose(t *testing.T) {
+	ns, _, _, m, key := memoryJob(t, make([]byte, 8))
+	if err := ns[0].Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Write(make([]byte, 8), key, 0); !errors.Is(err, transport.ErrPeerGone) {
+		t.Errorf("written after Close: %v", err)
 	}
 }
 

@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 
 	"gompi/internal/match"
@@ -22,9 +23,14 @@ type RemoteServer interface {
 	Frame(from wire.ProcID, b []byte) error
 
 	// Down tells, once for each process, that no frame comes from p, or reaches
-	// it, any more: it has died, left, or cannot be reached. A death is
+	// it, any more: it has died, left, or cannot be reached. Its end is
 	// acknowledged to the control plane after that.
 	Down(p wire.ProcID, f *Fault)
+
+	// Leave tells that the process is being finalized: what it has published is
+	// closed, and accesses of others that are under way are waited for until
+	// user ends. The lock is not held.
+	Leave(user context.Context)
 
 	// Close tells that the process was finalized and its transports are closed:
 	// shared memory that nobody here uses can be left. The lock is not held.
@@ -231,10 +237,7 @@ func (e *Engine) arriveFrame(p *Peer, env *envelope, data []byte) error {
 // tellDown tells the server of remote memory of a departure, once, and ends the
 // use of that process's memory.
 func (e *Engine) tellDown(proc wire.ProcID, d departure) {
-	if m := e.memories[proc]; m != nil {
-		delete(e.memories, proc)
-		m.lose()
-	}
+	e.loseMemory(proc)
 	if d.told {
 		return
 	}

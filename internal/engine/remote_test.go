@@ -36,6 +36,8 @@ func (s *frames) Frame(from wire.ProcID, b []byte) error {
 
 func (s *frames) Close() {}
 
+func (s *frames) Leave(context.Context) {}
+
 func (s *frames) Down(p wire.ProcID, f *Fault) {
 	s.down[p]++
 	s.dead = s.n.ctl.deaths()

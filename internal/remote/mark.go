@@ -3,6 +3,7 @@
 package remote
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 
@@ -149,9 +150,9 @@ func (r *Region) Retire(op engine.Op) *engine.Fault {
 	s.marks.closing.Lock()
 	defer s.marks.closing.Unlock()
 	c := s.marks.own
-	f := s.awaitMarks(op, c, (c.words[0].Load()+1)&1)
+	f := s.awaitMarks(op, nil, c, (c.words[0].Load()+1)&1)
 	if f == nil {
-		f = s.awaitMarks(op, c, (c.words[0].Add(1)+1)&1)
+		f = s.awaitMarks(op, nil, c, (c.words[0].Add(1)+1)&1)
 	}
 	if r.exposed {
 		s.e.Hide(r.key)
@@ -161,13 +162,14 @@ func (r *Region) Retire(op engine.Op) *engine.Fault {
 	return f
 }
 
-// awaitMarks waits until no access is counted in one of the phases.
-func (s *Space) awaitMarks(op engine.Op, c *control, phase uint64) *engine.Fault {
+// awaitMarks waits until no access is counted in one of the phases. user, which
+// may be nil, gives up.
+func (s *Space) awaitMarks(op engine.Op, user context.Context, c *control, phase uint64) *engine.Fault {
 	i, n := 0, c.claimed()
 	if i = s.unmarked(c, phase, i, n); i == n {
 		return nil
 	}
-	return s.e.Await(&engine.Await{Op: op, Ready: func() (bool, *engine.Fault) {
+	return s.e.Await(&engine.Await{Op: op, User: user, Ready: func() (bool, *engine.Fault) {
 		i = s.unmarked(c, phase, i, n)
 		return i == n, nil
 	}, Doze: func(asleep bool) {

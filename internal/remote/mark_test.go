@@ -4,6 +4,7 @@ package remote
 
 import (
 	"bytes"
+	"context"
 	"runtime"
 	"sync"
 	"testing"
@@ -68,6 +69,50 @@ func TestRetireWaitsForAccessors(t *testing.T) {
 	}
 	if n := owner.marks.own.claimed(); n != 1+others {
 		t.Errorf("%d pairs are claimed, want %d", n, 1+others)
+	}
+}
+
+// TestLeaveWaitsForAccessors: the end of a process waits for accesses under way
+// to what it has published, and refuses later ones. What never ends it waits for
+// as long as the job goes on.
+func TestLeaveWaitsForAccessors(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		spaces := testJobOf(t, 2)
+		owner, s := spaces[0], spaces[1]
+		var key Key
+		mem := make([]byte, 8)
+		if _, err := owner.Publish(mem, &key); err != nil {
+			t.Fatal(err)
+		}
+		a, f := s.Open(&key)
+		ok(t, f)
+		defer a.Close()
+		w, in := a.mark.enter(s, owner.self, a.t.ctl, a.generation)
+		if !in {
+			t.Fatal("refused")
+		}
+		job, end := context.WithCancel(context.Background())
+		defer end()
+		closed := make(chan error, 1)
+		go func() { closed <- owner.e.Close(job) }()
+		for range 1000 {
+			runtime.Gosched()
+		}
+		select {
+		case <-closed:
+			t.Fatal("closed while an access is under way")
+		default:
+		}
+		if late {
+			end()
+		} else {
+			a.mark.leave(s, owner.self, w)
+		}
+		<-closed
+		f = a.Put(engine.ByteBuf(make([]byte, 8)), Layout{Type: dtype.Byte, Count: 8}, nil)
+		if f == nil || f.Class != engine.RegionGone {
+			t.Errorf("access after the end: %+v", f)
+		}
 	}
 }
 

@@ -28,6 +28,9 @@ func (s *Space) Publish(mem []byte, key *Key) (*Region, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.e.Lock()
+	r.published = true
+	s.e.Unlock()
 	copy(key[:], r.desc[:])
 	at.put(key[DescBytes:])
 	return r, nil

@@ -33,9 +33,11 @@ type Region struct {
 
 	exposed bool
 	key     uint64
-	piece   piece // that mem is, if it is of the stock
-	shared  bool  // mem is of Share, at at
-	at      uint64
+
+	published bool  // accessors look at its generation and have marks
+	piece     piece // that mem is, if it is of the stock
+	shared    bool  // mem is of Share, at at
+	at        uint64
 
 	// Of synchronisation; see SetMembers.
 	members wire.Members

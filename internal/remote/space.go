@@ -3,6 +3,7 @@
 package remote
 
 import (
+	"context"
 	"maps"
 	"math/rand/v2"
 	"sync"
@@ -94,6 +95,30 @@ func (s *Space) peerOf(p wire.ProcID) *peer {
 		s.peers[p] = q
 	}
 	return q
+}
+
+// Leave implements engine.RemoteServer. What an access finds after it is
+// somebody else's.
+func (s *Space) Leave(user context.Context) {
+	s.e.Lock()
+	for _, r := range s.regions {
+		if r != nil && r.published {
+			r.ctl.head.generation.Store(0)
+		}
+	}
+	s.e.Unlock()
+	s.marks.mu.Lock()
+	c := s.marks.own
+	s.marks.mu.Unlock()
+	if c == nil {
+		return
+	}
+	// Whoever comes now counts itself out at once, so the phase need not change.
+	for phase := range uint64(2) {
+		if s.awaitMarks("Finalize", user, c, phase) != nil {
+			return
+		}
+	}
 }
 
 // Close implements engine.RemoteServer.
