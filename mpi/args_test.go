@@ -154,15 +154,19 @@ func TestEdges(t *testing.T) {
 			mpi.Isend(w, b, mpi.ProcNull, 0), mpi.Issend(w, b, mpi.ProcNull, 0), mpi.Irsend(w, b, mpi.ProcNull, 0),
 			mpi.Ibsend(w, b, mpi.ProcNull, 0), mpi.Irecv(w, b, mpi.ProcNull, 0),
 		}
-		sts := make([]mpi.Status, len(reqs))
-		must(t, mpi.WaitallStatuses(reqs, sts))
+		ended := make([]mpi.Completion, len(reqs))
+		must(t, mpi.WaitallStatuses(reqs, ended))
 		sr, err := mpi.Sendrecv(w, b, mpi.ProcNull, 0, b[:0], mpi.ProcNull, 0)
 		must(t, err)
 		rv, err := mpi.Recv(w, b, mpi.ProcNull, 0)
 		must(t, err)
 		pr, err := w.Probe(mpi.ProcNull, 0)
 		must(t, err)
-		for _, st := range append(sts, sr, rv, pr) {
+		sts := []mpi.Status{sr, rv, pr}
+		for _, c := range ended {
+			sts = append(sts, c.Status)
+		}
+		for _, st := range sts {
 			if st.Source != mpi.ProcNull || st.Tag != mpi.AnyTag || st.Bytes != 0 || st.Cancelled {
 				t.Fatalf("status of ProcNull: %+v", st)
 			}
@@ -178,7 +182,7 @@ func TestEdges(t *testing.T) {
 func TestSelf(t *testing.T) {
 	overAll(t, 1, func(t *mpitest.T, w *mpi.Comm) {
 		self := w.Process().Self()
-		must(t, self.AttachBuffer(mpi.BufferAutomatic))
+		must(t, self.SendBuffer().Attach(mpi.BufferAutomatic))
 		for _, n := range sizes {
 			out, in := make([]int64, n), make([]int64, n)
 			fill(out, n)
@@ -215,7 +219,7 @@ func TestSelf(t *testing.T) {
 			}
 			checkFill(t, in, n)
 		}
-		_, err := self.DetachBuffer()
+		_, err := self.SendBuffer().Detach()
 		must(t, err)
 	})
 }

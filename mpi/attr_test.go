@@ -325,13 +325,13 @@ func TestErrorHandlerCallsBack(t *testing.T) {
 					t.Errorf("%s: the handler was not called", op)
 				}
 			}
-			must(t, w.AttachBuffer(100))
+			must(t, w.SendBuffer().Attach(100))
 			send := mpi.BsendInit(w, make([]byte, 1000), 0, 0)
 			space := func() {
-				must(t, w.FlushBuffer())
-				_, err := w.DetachBuffer()
+				must(t, w.SendBuffer().Flush())
+				_, err := w.SendBuffer().Detach()
 				must(t, err)
-				must(t, w.AttachBuffer(200))
+				must(t, w.SendBuffer().Attach(200))
 			}
 			fails("Bsend", mpi.ErrBuffer, func() error { return mpi.Bsend(w, make([]byte, 1000), 0, 0) }, space)
 			fails("BsendInit", mpi.ErrBuffer, send.Start, func() { space(); send.Active() })

@@ -33,7 +33,7 @@ const BufferAutomatic = -1
 // once, and returns: it never waits for the receiver. The buffer is the
 // communicator's, or else the process's; ErrBuffer if there is none or it has
 // less room than the bytes and BsendOverhead. A message that cannot be
-// delivered later is an error of FlushBuffer or DetachBuffer; one in the
+// delivered later is an error of Flush or Detach of the buffer; one in the
 // process's buffer is lost if its communicator is freed. dest may be ProcNull.
 // MPI 4.1 section 3.4.
 func Bsend[T any](c *Comm, buf []T, dest, tag int) error {
@@ -305,49 +305,70 @@ func (c *Comm) bufferError(op engine.Op, gaveUp bool, err error) error {
 	return c.argError(class, op, ProcNull, -1, -1, -1, "", err)
 }
 
-// AttachBuffer gives the communicator bytes of buffer space for Bsend, or
-// BufferAutomatic. Memory is taken as it is needed. One buffer at a time;
-// local. MPI 4.1 section 3.6.
-func (c *Comm) AttachBuffer(bytes int) error {
-	if err := c.exists(opAttachBuffer); err != nil {
-		return err
-	}
-	return c.attach(c.ownBuffer(), bytes)
+// SendBuffer is buffer space for Bsend: of a communicator, or of a process for
+// all communicators that have none of their own. MPI 4.1 section 3.6.
+type SendBuffer struct {
+	c   *Comm // whose calls they are
+	own bool  // the buffer is c's, not the process's
 }
 
-// DetachBuffer waits until all messages in the communicator's buffer have
-// left, takes it away and returns its size. If the communicator's context
-// (WithContext) ends before, it gives ErrCancelled and nothing changes. A
-// message that could not be delivered gives its error, and the buffer is
-// detached. MPI 4.1 section 3.6.
-func (c *Comm) DetachBuffer() (bytes int, err error) {
-	if err := c.exists(opDetachBuffer); err != nil {
+// SendBuffer is the communicator's buffer space. Its calls give up when c's
+// context ends. Local.
+func (c *Comm) SendBuffer() SendBuffer { return SendBuffer{c, true} }
+
+// SendBuffer is the process's buffer space. Local.
+func (p *Process) SendBuffer() SendBuffer { return SendBuffer{p.own, false} }
+
+// WithContext returns the same buffer space for calls that give up when ctx
+// ends. Local.
+func (b SendBuffer) WithContext(ctx context.Context) SendBuffer {
+	return SendBuffer{b.c.WithContext(ctx), b.own}
+}
+
+// buffer is the memory behind b, which has a communicator.
+func (b SendBuffer) buffer() *sendBuffer {
+	if !b.own {
+		return &b.c.core.proc.buffer
+	}
+	b.c.core.buffer.CompareAndSwap(nil, new(sendBuffer))
+	return b.c.core.buffer.Load()
+}
+
+// Attach gives bytes of space, or BufferAutomatic. Memory is taken as it is
+// needed. One buffer at a time; local. MPI 4.1 section 3.6.
+func (b SendBuffer) Attach(bytes int) error {
+	if err := b.c.exists(opAttachBuffer); err != nil {
+		return err
+	}
+	return b.c.attach(b.buffer(), bytes)
+}
+
+// Detach waits until all messages in the buffer have left, takes it away and
+// returns its size. If the context ends before, it gives ErrCancelled and
+// nothing changes. A message that could not be delivered gives its error, and
+// the buffer is detached. MPI 4.1 section 3.6.
+func (b SendBuffer) Detach() (bytes int, err error) {
+	if err := b.c.exists(opDetachBuffer); err != nil {
 		return 0, err
 	}
-	return c.detach(c.ownBuffer())
+	return b.c.detach(b.buffer())
 }
 
-// FlushBuffer waits until all messages that are in the communicator's buffer
-// have left, with the errors of DetachBuffer. MPI 4.1 section 3.6.
-func (c *Comm) FlushBuffer() error {
-	if err := c.exists(opFlushBuffer); err != nil {
+// Flush waits until all messages that are in the buffer have left, with the
+// errors of Detach. MPI 4.1 section 3.6.
+func (b SendBuffer) Flush() error {
+	if err := b.c.exists(opFlushBuffer); err != nil {
 		return err
 	}
-	return c.flush(c.ownBuffer())
+	return b.c.flush(b.buffer())
 }
 
-// IflushBuffer starts a FlushBuffer. MPI 4.1 section 3.6.
-func (c *Comm) IflushBuffer() Request {
-	if err := c.exists(opFlushBuffer); err != nil {
-		return c.failedRequest(opFlushBuffer, err)
+// Iflush starts a Flush. MPI 4.1 section 3.6.
+func (b SendBuffer) Iflush() Request {
+	if err := b.c.exists(opFlushBuffer); err != nil {
+		return b.c.failedRequest(opFlushBuffer, err)
 	}
-	return c.iflush(c.ownBuffer())
-}
-
-// ownBuffer is the buffer of the communicator.
-func (c *Comm) ownBuffer() *sendBuffer {
-	c.core.buffer.CompareAndSwap(nil, new(sendBuffer))
-	return c.core.buffer.Load()
+	return b.c.iflush(b.buffer())
 }
 
 func (c *Comm) attach(s *sendBuffer, bytes int) error {
@@ -393,7 +414,7 @@ func (c *Comm) flush(s *sendBuffer) error {
 }
 
 func (c *Comm) iflush(s *sendBuffer) Request {
-	h := c.core.e.NewOther(c.core.ctx, opFlushBuffer)
+	h := c.core.e.NewOther(c.core.ctx, opFlushBuffer, engine.Buf{})
 	go func() {
 		st := engine.Status{Source: AnySource, Tag: AnyTag}
 		if err := c.flush(s); err != nil {
@@ -402,28 +423,4 @@ func (c *Comm) iflush(s *sendBuffer) Request {
 		c.core.e.Complete(h, st)
 	}()
 	return Request{h}
-}
-
-// AttachBuffer gives the process buffer space for Bsend on communicators that
-// have none of their own; see Comm.AttachBuffer. MPI 4.1 section 3.6.
-func (p *Process) AttachBuffer(bytes int) error {
-	return p.own.attach(&p.buffer, bytes)
-}
-
-// DetachBuffer is Comm.DetachBuffer for the process's buffer; it gives up when
-// ctx ends. MPI 4.1 section 3.6.
-func (p *Process) DetachBuffer(ctx context.Context) (bytes int, err error) {
-	return p.own.WithContext(ctx).detach(&p.buffer)
-}
-
-// FlushBuffer is Comm.FlushBuffer for the process's buffer; it gives up when
-// ctx ends. MPI 4.1 section 3.6.
-func (p *Process) FlushBuffer(ctx context.Context) error {
-	return p.own.WithContext(ctx).flush(&p.buffer)
-}
-
-// IflushBuffer starts a FlushBuffer; the request ends with ctx.
-// MPI 4.1 section 3.6.
-func (p *Process) IflushBuffer(ctx context.Context) Request {
-	return p.own.WithContext(ctx).iflush(&p.buffer)
 }

@@ -18,16 +18,16 @@ func TestBsendDoesNotWait(t *testing.T) {
 		p := w.Process()
 		for _, attach := range []func() (detach func() (int, error)){
 			func() func() (int, error) {
-				must(t, w.AttachBuffer(messages*(8*n+mpi.BsendOverhead)))
-				return w.DetachBuffer
+				must(t, w.SendBuffer().Attach(messages*(8*n+mpi.BsendOverhead)))
+				return w.SendBuffer().Detach
 			},
 			func() func() (int, error) {
-				must(t, p.AttachBuffer(messages*(8*n+mpi.BsendOverhead)))
-				return func() (int, error) { return p.DetachBuffer(context.Background()) }
+				must(t, p.SendBuffer().Attach(messages*(8*n+mpi.BsendOverhead)))
+				return p.SendBuffer().Detach
 			},
 			func() func() (int, error) {
-				must(t, w.AttachBuffer(mpi.BufferAutomatic))
-				return w.DetachBuffer
+				must(t, w.SendBuffer().Attach(mpi.BufferAutomatic))
+				return w.SendBuffer().Detach
 			},
 		} {
 			detach := attach()
@@ -72,7 +72,7 @@ func TestBsendStrided(t *testing.T) {
 			dt, err = mpi.TypeResized(dt, 0, 4*8)
 			must(t, err)
 			const messages = 4
-			must(t, w.AttachBuffer(messages*(rows*2*8+mpi.BsendOverhead)))
+			must(t, w.SendBuffer().Attach(messages*(rows*2*8+mpi.BsendOverhead)))
 			m := make([]int64, 4*rows)
 			b := mpi.BufAs(dt, m, rows)
 			if w.Rank() == 0 {
@@ -115,7 +115,7 @@ func TestBsendStrided(t *testing.T) {
 					}
 				}
 			}
-			_, err = w.DetachBuffer()
+			_, err = w.SendBuffer().Detach()
 			must(t, err)
 		}
 	})
@@ -127,12 +127,12 @@ func TestBsendSpace(t *testing.T) {
 		buf := make([]int64, n)
 		const room = 2 * (8*n + mpi.BsendOverhead)
 		wantError(t, mpi.Bsend(w, buf, 1, 0), mpi.ErrBuffer, "no buffer")
-		_, err := w.DetachBuffer()
+		_, err := w.SendBuffer().Detach()
 		wantError(t, err, mpi.ErrBuffer, "no buffer")
-		wantError(t, w.FlushBuffer(), mpi.ErrBuffer, "no buffer")
-		wantError(t, w.AttachBuffer(-5), mpi.ErrBuffer, "-5 bytes")
-		must(t, w.AttachBuffer(room))
-		wantError(t, w.AttachBuffer(1), mpi.ErrBuffer, "800128 bytes")
+		wantError(t, w.SendBuffer().Flush(), mpi.ErrBuffer, "no buffer")
+		wantError(t, w.SendBuffer().Attach(-5), mpi.ErrBuffer, "-5 bytes")
+		must(t, w.SendBuffer().Attach(room))
+		wantError(t, w.SendBuffer().Attach(1), mpi.ErrBuffer, "800128 bytes")
 		must(t, mpi.Bsend(w, buf, mpi.ProcNull, 0))
 		if w.Rank() == 1 {
 			for range 2 {
@@ -152,19 +152,19 @@ func TestBsendSpace(t *testing.T) {
 			wantError(t, mpi.Bsend(w, buf[:10], 1, 1), mpi.ErrBuffer, "80 bytes and 64 overhead", "0 of 800128 are free")
 			ctx, cancel := context.WithCancel(context.Background())
 			cancel()
-			wantError(t, w.WithContext(ctx).FlushBuffer(), mpi.ErrCancelled)
-			_, err := w.WithContext(ctx).DetachBuffer()
+			wantError(t, w.WithContext(ctx).SendBuffer().Flush(), mpi.ErrCancelled)
+			_, err := w.WithContext(ctx).SendBuffer().Detach()
 			wantError(t, err, mpi.ErrCancelled)
-			req := w.IflushBuffer()
+			req := w.SendBuffer().Iflush()
 			if done, _, err := req.Test(); done || err != nil {
 				t.Fatalf("flushed before anything was received: %v", err)
 			}
 			must(t, mpi.Send(w, buf[:1], 1, 99))
-			must(t, w.FlushBuffer())
+			must(t, w.SendBuffer().Flush())
 			_, err = req.Wait()
 			must(t, err)
 		}
-		size, err := w.DetachBuffer()
+		size, err := w.SendBuffer().Detach()
 		if err != nil || size != room {
 			t.Fatalf("detached %d, %v", size, err)
 		}
@@ -178,7 +178,7 @@ func TestFreeDetaches(t *testing.T) {
 		must(t, err)
 		buf := make([]int64, 50000)
 		if w.Rank() == 0 {
-			must(t, c.AttachBuffer(mpi.BufferAutomatic))
+			must(t, c.SendBuffer().Attach(mpi.BufferAutomatic))
 			fill(buf, 1)
 			must(t, mpi.Bsend(c, buf, 1, 0))
 		} else {
@@ -206,7 +206,7 @@ func TestBsendFromGoroutines(t *testing.T) {
 			}
 			return
 		}
-		must(t, w.AttachBuffer(10*(8*n+mpi.BsendOverhead)))
+		must(t, w.SendBuffer().Attach(10*(8*n+mpi.BsendOverhead)))
 		var wg sync.WaitGroup
 		for g := range senders {
 			wg.Go(func() {
@@ -215,7 +215,7 @@ func TestBsendFromGoroutines(t *testing.T) {
 					fill(buf, 1000*g+i)
 					err := mpi.Bsend(w, buf, 1, g)
 					for errors.Is(err, mpi.ErrBuffer) {
-						if err = w.FlushBuffer(); err == nil {
+						if err = w.SendBuffer().Flush(); err == nil {
 							err = mpi.Bsend(w, buf, 1, g)
 						}
 					}
@@ -228,7 +228,7 @@ func TestBsendFromGoroutines(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		_, err := w.DetachBuffer()
+		_, err := w.SendBuffer().Detach()
 		must(t, err)
 	})
 }
@@ -238,7 +238,7 @@ func TestFinalizeFlushesBuffers(t *testing.T) {
 	overAll(t, 2, func(t *mpitest.T, w *mpi.Comm) {
 		buf := make([]int64, 50000)
 		if w.Rank() == 0 {
-			must(t, w.Process().AttachBuffer(mpi.BufferAutomatic))
+			must(t, w.Process().SendBuffer().Attach(mpi.BufferAutomatic))
 			fill(buf, 1)
 			must(t, mpi.Bsend(w, buf, 1, 0))
 			return

@@ -281,7 +281,7 @@ func (k *checker) start(c *Comm, a *engine.CollArgs) Request {
 	call := *a
 	call.Tag = x.tag
 	c.choose(&call)
-	h := e.NewOther(ctx, a.Op)
+	h := e.NewOther(ctx, a.Op, engine.Buf{})
 	k.until(u, h)
 	go func() {
 		o := e.Wait(x.told)

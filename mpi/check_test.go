@@ -36,7 +36,7 @@ func TestCheckBuffersInUse(t *testing.T) {
 		wantError(t, err, mpi.ErrInUse)
 		wantError(t, mpi.SendInit(w, buf, 1, 2).Start(), mpi.ErrInUse, "SendInit")
 		wantError(t, mpi.PrecvInit(w, buf, 1, 1, 3).Start(), mpi.ErrInUse, "PrecvInit")
-		must(t, w.AttachBuffer(1000))
+		must(t, w.SendBuffer().Attach(1000))
 		wantError(t, mpi.Bsend(w, buf, 1, 2), mpi.ErrInUse, "Bsend")
 		// Side by side is fine, and so is a second reader.
 		s1, s2 := mpi.Issend(w, buf[:10], 1, 2), mpi.Issend(w, buf[5:10], 1, 2)

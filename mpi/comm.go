@@ -171,7 +171,7 @@ func (c *Comm) lapsed(op engine.Op, peer, tag int) *Error {
 // makes at the same time is a new one or a pending one.
 //
 // Attributes are deleted first, the last one set before the others; then a
-// buffer attached to c is detached, which waits as DetachBuffer does. Errors
+// buffer attached to c is detached, which waits as its Detach does. Errors
 // of both are returned, and the communicator is freed nevertheless. To free it
 // again is ErrComm. Local in effect; every rank should free it.
 // MPI 4.1 section 7.4.3.
@@ -196,7 +196,7 @@ func (c *Comm) last(op engine.Op) error {
 func (c *Comm) free() error {
 	err := c.deleteAttrs()
 	if c.core.buffer.Load().attached() {
-		_, lost := c.DetachBuffer()
+		_, lost := c.SendBuffer().Detach()
 		err = errors.Join(err, lost)
 	}
 	c.core.e.FreeContext(c.core.ctx)

@@ -211,7 +211,7 @@ func (c *Comm) IdupWithInfo(info *Info) (*Comm, Request) {
 	told := new(call).bcast(u, BufOf(serial), 0).as(opIdup).start()
 	d := c.core.proc.blankComm(c.Name() + "+")
 	e := c.core.e
-	h := e.NewOther(c.core.ctx, opIdup)
+	h := e.NewOther(c.core.ctx, opIdup, engine.Buf{})
 	go func() {
 		_, err := told.Wait()
 		var id wire.ContextID

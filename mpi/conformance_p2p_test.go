@@ -178,7 +178,7 @@ func checkTruncation(t *mpitest.T, w *mpi.Comm) {
 // checkModes: every way to send delivers the same.
 func checkModes(t *mpitest.T, w *mpi.Comm) {
 	const go_ = 99 // the receiver says that its receive is posted
-	must(t, w.AttachBuffer(mpi.BufferAutomatic))
+	must(t, w.SendBuffer().Attach(mpi.BufferAutomatic))
 	wait := func(r mpi.Request) error { _, err := r.Wait(); return err }
 	persistent := func(p *mpi.Persistent) error {
 		if err := p.Start(); err != nil {

@@ -203,7 +203,7 @@ func persistently(in, out *mpi.Persistent) (st mpi.Status, err error) {
 func checkDatatypes(t *mpitest.T, w *mpi.Comm) {
 	me, peer := w.Rank(), 1-w.Rank()
 	rnd := rand.New(rand.NewPCG(7, 8)) // the same on both ranks
-	must(t, w.AttachBuffer(mpi.BufferAutomatic))
+	must(t, w.SendBuffer().Attach(mpi.BufferAutomatic))
 	for _, n := range []int{4, 64, 1000, 8000, 40000} {
 		for k, exchange := range exchanges {
 			mine, other := (k+n)%placements, rnd.IntN(placements)
@@ -228,7 +228,7 @@ func checkDatatypes(t *mpitest.T, w *mpi.Comm) {
 		}
 		checkTruncatedPlacement(t, w, n)
 	}
-	_, err := w.DetachBuffer()
+	_, err := w.SendBuffer().Detach()
 	must(t, err)
 	// The zero Buf is an empty message.
 	st, err := w.Bufs().Sendrecv(mpi.Buf{}, peer, 3, mpi.Buf{}, peer, 3)

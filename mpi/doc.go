@@ -42,7 +42,7 @@
 // # Buffered mode
 //
 // Bsend never waits for the receiver. It needs buffer space, of the
-// communicator (Comm.AttachBuffer) or the process (Process.AttachBuffer);
+// communicator ([Comm.SendBuffer]) or the process ([Process.SendBuffer]);
 // [BufferAutomatic] is as much as is needed.
 //
 // # Collectives

@@ -280,7 +280,7 @@ func ExamplePsendInit() {
 
 func ExampleBsend() {
 	mpi.Main(func(_ context.Context, world *mpi.Comm) error {
-		if err := world.AttachBuffer(100 * (8 + mpi.BsendOverhead)); err != nil {
+		if err := world.SendBuffer().Attach(100 * (8 + mpi.BsendOverhead)); err != nil {
 			return err
 		}
 		for i := range 100 {
@@ -295,7 +295,7 @@ func ExampleBsend() {
 			}
 			sum += buf[0]
 		}
-		size, err := world.DetachBuffer()
+		size, err := world.SendBuffer().Detach()
 		fmt.Println(sum, size)
 		return err
 	})

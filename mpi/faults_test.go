@@ -44,7 +44,7 @@ func TestPeerDies(t *testing.T) {
 			if _, err := mpi.Recv(q.World(), make([]int64, 1), 0, 0); err != nil {
 				t.Fatal(err)
 			}
-			if err := w.AttachBuffer(mpi.BufferAutomatic); err != nil {
+			if err := w.SendBuffer().Attach(mpi.BufferAutomatic); err != nil {
 				t.Fatal(err)
 			}
 			recv, send := mpi.RecvInit(w, buf[:10], 1, 1), mpi.SendInit(w, buf, 1, 1)
@@ -76,8 +76,8 @@ func TestPeerDies(t *testing.T) {
 				}
 				wantError(t, err, mpi.ErrProcFailed)
 			}
-			wantError(t, w.FlushBuffer(), mpi.ErrProcFailed, "Bsend", "tag 2")
-			if n, err := w.DetachBuffer(); err != nil || n != mpi.BufferAutomatic {
+			wantError(t, w.SendBuffer().Flush(), mpi.ErrProcFailed, "Bsend", "tag 2")
+			if n, err := w.SendBuffer().Detach(); err != nil || n != mpi.BufferAutomatic {
 				t.Fatal(n, err)
 			}
 			wantError(t, mpi.Ssend(w, buf[:1], 1, 0), mpi.ErrProcFailed)

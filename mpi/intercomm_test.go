@@ -195,7 +195,7 @@ func TestIntercomm(t *testing.T) {
 func TestIntercommKinds(t *testing.T) {
 	overAll(t, 3, func(t *mpitest.T, w *mpi.Comm) {
 		c, local, remote := pair(t, w, 1)
-		must(t, c.AttachBuffer(1<<16))
+		must(t, c.SendBuffer().Attach(1<<16))
 		for r := range remote {
 			must(t, mpi.Bsend(c, []int64{int64(c.Rank())}, r, 1))
 		}

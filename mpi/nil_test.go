@@ -57,8 +57,9 @@ func TestNilHandles(t *testing.T) {
 		why    string
 		except []string
 	}{
-		{c, mpi.ErrComm, "communicator is nil", append(forModule, "Bufs", "CallErrorHandler")},
+		{c, mpi.ErrComm, "communicator is nil", append(forModule, "Bufs", "SendBuffer", "CallErrorHandler")},
 		{c.Bufs(), mpi.ErrComm, "communicator is nil", nil},
+		{c.SendBuffer(), mpi.ErrComm, "communicator is nil", nil},
 		{(*mpi.Persistent)(nil), mpi.ErrRequest, "operation is nil", []string{"Active", "Request"}},
 		{(*mpi.Message)(nil), mpi.ErrRequest, "message is nil", nil},
 	} {

@@ -12,16 +12,17 @@ import (
 
 // The calls, as errors and roll calls name them.
 const (
-	opSend     engine.Op = "Send"
-	opSsend    engine.Op = "Ssend"
-	opRsend    engine.Op = "Rsend"
-	opIsend    engine.Op = "Isend"
-	opIssend   engine.Op = "Issend"
-	opIrsend   engine.Op = "Irsend"
-	opRecv     engine.Op = "Recv"
-	opIrecv    engine.Op = "Irecv"
-	opSendrecv engine.Op = "Sendrecv"
-	opRecvNew  engine.Op = "RecvNew"
+	opSend      engine.Op = "Send"
+	opSsend     engine.Op = "Ssend"
+	opRsend     engine.Op = "Rsend"
+	opIsend     engine.Op = "Isend"
+	opIssend    engine.Op = "Issend"
+	opIrsend    engine.Op = "Irsend"
+	opRecv      engine.Op = "Recv"
+	opIrecv     engine.Op = "Irecv"
+	opSendrecv  engine.Op = "Sendrecv"
+	opIsendrecv engine.Op = "Isendrecv"
+	opRecvNew   engine.Op = "RecvNew"
 )
 
 // Send sends buf to rank dest with tag, and returns when buf may be reused:
@@ -88,6 +89,19 @@ func Sendrecv[S, R any](c *Comm, send []S, dest, sendTag int, recv []R, source, 
 func SendrecvReplace[T any](c *Comm, buf []T, dest, sendTag, source, recvTag int) (Status, error) {
 	out := append([]T(nil), buf...)
 	return c.sendrecv(BufOf(out), dest, sendTag, BufOf(buf), source, recvTag)
+}
+
+// Isendrecv starts a Sendrecv. Both buffers belong to the library until the
+// request is complete; its status is the received message's.
+// MPI 4.1 section 3.10.
+func Isendrecv[S, R any](c *Comm, send []S, dest, sendTag int, recv []R, source, recvTag int) Request {
+	return c.isendrecv(BufOf(send), dest, sendTag, BufOf(recv), source, recvTag)
+}
+
+// IsendrecvReplace starts a SendrecvReplace. MPI 4.1 section 3.10.
+func IsendrecvReplace[T any](c *Comm, buf []T, dest, sendTag, source, recvTag int) Request {
+	out := append([]T(nil), buf...)
+	return c.isendrecv(BufOf(out), dest, sendTag, BufOf(buf), source, recvTag)
 }
 
 // RecvNew waits for the next fitting message, allocates a slice of its length
@@ -293,15 +307,46 @@ func (c *Comm) irecv(op engine.Op, b Buf, source, tag int, value bool) Request {
 	return Request{c.core.e.Irecv(c.core.ctx, &a)}
 }
 
-func (c *Comm) sendrecv(s Buf, dest, sendTag int, r Buf, source, recvTag int) (Status, error) {
+// badSendrecv finds what is wrong with the arguments before anything is sent.
+func (c *Comm) badSendrecv(op engine.Op, s Buf, dest, sendTag int, r Buf, source, recvTag int) error {
 	if s.b.Overlaps(r.b) {
-		return emptyStatus(), c.argError(ErrArg, opSendrecv, dest, sendTag, -1, -1, "", fmt.Errorf("the buffers overlap: use SendrecvReplace"))
+		return c.argError(ErrArg, op, dest, sendTag, -1, -1, "", fmt.Errorf("the buffers overlap: use %sReplace", op))
 	}
 	if c == nil || source != ProcNull {
-		// Before anything is sent.
-		if err := c.badRecv(opSendrecv, &r, source, recvTag); err != nil {
-			return emptyStatus(), err
+		return c.badRecv(op, &r, source, recvTag)
+	}
+	return nil
+}
+
+func (c *Comm) isendrecv(s Buf, dest, sendTag int, r Buf, source, recvTag int) Request {
+	if err := c.badSendrecv(opIsendrecv, s, dest, sendTag, r, source, recvTag); err != nil {
+		return c.failedRequest(opIsendrecv, err)
+	}
+	in := c.irecv(opIsendrecv, r, source, recvTag, false)
+	out := c.isend(opIsendrecv, s, dest, sendTag, engine.Standard, false)
+	e := c.core.e
+	h := e.NewOther(c.core.ctx, opIsendrecv, r.b)
+	go func() {
+		_, err := out.Wait()
+		if err != nil {
+			in.Cancel()
 		}
+		got, rerr := in.Wait()
+		st := engine.Status{Source: int32(got.Source), Tag: int32(got.Tag), Bytes: got.Bytes, Value: got.Value, Cancelled: got.Cancelled}
+		if err == nil {
+			err = rerr
+		}
+		if err != nil {
+			st.Fault = &engine.Fault{Class: engine.Argument, Peer: -1, Err: err}
+		}
+		e.Complete(h, st)
+	}()
+	return Request{h}
+}
+
+func (c *Comm) sendrecv(s Buf, dest, sendTag int, r Buf, source, recvTag int) (Status, error) {
+	if err := c.badSendrecv(opSendrecv, s, dest, sendTag, r, source, recvTag); err != nil {
+		return emptyStatus(), err
 	}
 	in := c.irecv(opSendrecv, r, source, recvTag, false)
 	err := c.send(opSendrecv, s, dest, sendTag, engine.Standard, false)

@@ -86,6 +86,21 @@ func (x Bufs) Sendrecv(send Buf, dest, sendTag int, recv Buf, source, recvTag in
 	return x.c.sendrecv(send.full(), dest, sendTag, recv.full(), source, recvTag)
 }
 
+// Isendrecv is [Isendrecv] for Bufs.
+func (x Bufs) Isendrecv(send Buf, dest, sendTag int, recv Buf, source, recvTag int) Request {
+	return x.c.isendrecv(send.full(), dest, sendTag, recv.full(), source, recvTag)
+}
+
+// IsendrecvReplace is [IsendrecvReplace] for a Buf, of which it makes a packed
+// copy.
+func (x Bufs) IsendrecvReplace(b Buf, dest, sendTag, source, recvTag int) Request {
+	out, err := Pack(nil, b)
+	if err != nil {
+		return x.c.failedRequest(opIsendrecv, x.c.argError(ErrType, opIsendrecv, dest, sendTag, -1, -1, "", b.Err()))
+	}
+	return x.c.isendrecv(BufOf(out), dest, sendTag, b.full(), source, recvTag)
+}
+
 // SendrecvReplace is [SendrecvReplace] for a Buf, of which it makes a packed
 // copy.
 func (x Bufs) SendrecvReplace(b Buf, dest, sendTag, source, recvTag int) (Status, error) {
@@ -127,4 +142,14 @@ func (x Bufs) BsendInit(b Buf, dest, tag int) *Persistent {
 // RecvInit is [RecvInit] for a Buf.
 func (x Bufs) RecvInit(b Buf, source, tag int) *Persistent {
 	return x.c.recvInit(b.full(), source, tag)
+}
+
+// PsendInit is [PsendInit] for a Buf, whose elements are cut into partitions.
+func (x Bufs) PsendInit(b Buf, partitions, dest, tag int) *Persistent {
+	return x.c.partInit(opPsendInit, b.full(), partitions, dest, tag, true)
+}
+
+// PrecvInit is [PrecvInit] for a Buf.
+func (x Bufs) PrecvInit(b Buf, partitions, source, tag int) *Persistent {
+	return x.c.partInit(opPrecvInit, b.full(), partitions, source, tag, false)
 }

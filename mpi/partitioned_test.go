@@ -163,6 +163,39 @@ func TestPartitionedInitsGivenUp(t *testing.T) {
 	})
 }
 
+// A column of a matrix leaves in partitions and lands in a slice.
+func TestPartitionedBufs(t *testing.T) {
+	overAll(t, 2, func(t *mpitest.T, w *mpi.Comm) {
+		const n = 6
+		if w.Rank() == 1 {
+			in := make([]int64, n)
+			p := w.Bufs().PrecvInit(mpi.BufOf(in), 2, 0, 3)
+			must(t, p.Start())
+			st, err := p.Wait()
+			if must(t, err); st.Count != n {
+				t.Fatalf("%+v", st)
+			}
+			checkFill(t, in, 20)
+			must(t, p.Free())
+			return
+		}
+		a := make([]int64, n*n)
+		for row := range n {
+			a[row*n+2] = int64(20 + row)
+		}
+		one, err := mpi.TypeVector(1, 1, 1, mpi.TypeOf[int64]())
+		must(t, err)
+		cell, err := mpi.TypeResized(one, 0, 8*n)
+		must(t, err)
+		p := w.Bufs().PsendInit(mpi.BufAt(cell, a, 2, n), 3, 1, 3)
+		must(t, p.Start())
+		must(t, p.PreadyList([]int{2, 0, 1}))
+		_, err = p.Wait()
+		must(t, err)
+		must(t, p.Free())
+	})
+}
+
 func TestPartitionedErrors(t *testing.T) {
 	overAll(t, 2, func(t *mpitest.T, w *mpi.Comm) {
 		b := make([]int64, 6)

@@ -289,8 +289,46 @@ func (p *Persistent) Test() (done bool, st Status, err error) {
 	return true, st, err
 }
 
-// Request is the start under way as a request, for Waitany and its like: to
-// complete it there makes p inactive. The null request if p is inactive.
+// GetStatus is Test that leaves a complete start as it is.
+// MPI 4.1 section 3.7.6.
+func (p *Persistent) GetStatus() (done bool, st Status, err error) {
+	return p.underWayNow().GetStatus()
+}
+
+// underWayNow is Request that leaves p as it is. What is wrong with p is how
+// the request ends.
+func (p *Persistent) underWayNow() Request {
+	var none *Comm
+	if err := p.missing("Wait"); err != nil {
+		return none.failedRequest("Wait", err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.freed:
+		return none.failedRequest("Wait", p.stateError("Wait", "freed"))
+	case !p.underWay():
+		return Request{}
+	case p.h.IsNull():
+		return Request{engine.NewOrphan(engine.Outcome{Status: engine.Status{Source: int32(p.status.Source), Tag: int32(p.status.Tag)}})}
+	}
+	return Request{p.h}
+}
+
+// settled makes p inactive when r of underWayNow was completed.
+func (p *Persistent) settled(r Request) {
+	if p == nil {
+		return
+	}
+	if r.h.Engine() == nil {
+		r = Request{}
+	}
+	p.ended(r.h)
+}
+
+// Request is the start under way as a request, to complete it among others:
+// that makes p inactive. The null request if p is inactive. Waitall and its
+// like take persistent operations themselves.
 func (p *Persistent) Request() Request {
 	p.mu.Lock()
 	defer p.mu.Unlock()

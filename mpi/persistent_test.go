@@ -19,7 +19,7 @@ func TestPersistentPointToPoint(t *testing.T) {
 	}
 	overAll(t, 2, func(t *mpitest.T, w *mpi.Comm) {
 		other := 1 - w.Rank()
-		must(t, w.AttachBuffer(mpi.BufferAutomatic))
+		must(t, w.SendBuffer().Attach(mpi.BufferAutomatic))
 		for _, in := range inits {
 			for _, n := range sizes {
 				out, got := make([]int64, n), make([]int64, n)
@@ -42,7 +42,7 @@ func TestPersistentPointToPoint(t *testing.T) {
 				must(t, r.Free())
 			}
 		}
-		_, err := w.DetachBuffer()
+		_, err := w.SendBuffer().Detach()
 		must(t, err)
 	})
 }

@@ -92,9 +92,6 @@ func (pl *player) starts(e *testlab.Event) error {
 
 func (pl *player) finishLater(due int, r mpi.Request, id, index int, b collBuffers) {
 	pl.add(due, r, func(_ mpi.Status, err error) error {
-		if err == errUnknown {
-			err = nil
-		}
 		return pl.finish(err, id, index, b)
 	})
 }

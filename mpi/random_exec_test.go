@@ -3,7 +3,6 @@
 package mpi_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -49,7 +48,7 @@ func play(p *testlab.Program, world *mpi.Comm) ([]testlab.Result, error) {
 		return nil, err
 	}
 	pl.comms[testlab.Wild] = wild
-	if err := world.Process().AttachBuffer(mpi.BufferAutomatic); err != nil {
+	if err := world.Process().SendBuffer().Attach(mpi.BufferAutomatic); err != nil {
 		return nil, err
 	}
 	for i := range p.Events {
@@ -77,7 +76,7 @@ func play(p *testlab.Program, world *mpi.Comm) ([]testlab.Result, error) {
 			}
 		}
 	}
-	_, err = world.Process().DetachBuffer(context.Background())
+	_, err = world.Process().SendBuffer().Detach()
 	return pl.out, err
 }
 
@@ -147,23 +146,23 @@ func (pl *player) someWay(style, id int) error {
 				book(i, st, err)
 			}
 		}
-	case 1: // Waitall with statuses: errors of single requests would be joined
+	case 1:
 		for i, o := range pl.open {
 			if o.due >= id {
 				reqs[i] = mpi.Request{}
 			}
 		}
-		sts := make([]mpi.Status, len(reqs))
+		ended := make([]mpi.Completion, len(reqs))
 		active := make([]bool, len(reqs))
 		for i, r := range reqs {
 			active[i] = !r.IsNull()
 		}
-		if err := mpi.WaitallStatuses(reqs, sts); err != nil && !errors.Is(err, mpi.ErrTruncate) {
+		if err := mpi.WaitallStatuses(reqs, ended); err != nil && !errors.Is(err, mpi.ErrTruncate) {
 			return err
 		}
-		for i := range sts {
+		for i, c := range ended {
 			if active[i] {
-				book(i, sts[i], errUnknown)
+				book(i, c.Status, c.Err)
 			}
 		}
 	case 2:
@@ -217,7 +216,3 @@ func (pl *player) someWay(style, id int) error {
 	pl.open = rest
 	return nil
 }
-
-// errUnknown stands for the error of one request among those that Waitall
-// joined.
-var errUnknown = errors.New("unknown")

@@ -171,14 +171,58 @@ func TestCompletionOfMixtures(t *testing.T) {
 		step()
 		reqs[2] = mpi.Isend(w, []int64{1}, 9, 0)
 		send(0, 1, 3, 4, 5)
-		sts := make([]mpi.Status, 6)
-		wantError(t, mpi.WaitallStatuses(reqs, sts[:5]), mpi.ErrCount, "5 statuses, 6 expected")
-		wantError(t, mpi.WaitallStatuses(reqs, sts), mpi.ErrRank, "rank 9 of 2")
-		for i, st := range sts {
-			if i != 2 && (st.Source != other || st.Tag != i || st.Count != 1 || !reqs[i].IsNull()) {
-				t.Fatalf("status %d: %+v", i, st)
+		ended := make([]mpi.Completion, 6)
+		wantError(t, mpi.WaitallStatuses(reqs, ended[:5]), mpi.ErrCount, "5 completions, 6 expected")
+		wantError(t, mpi.WaitallStatuses(reqs, ended), mpi.ErrRank, "rank 9 of 2")
+		checkEnded := func() {
+			t.Helper()
+			for i, c := range ended {
+				if c.Index != i || i != 2 && (c.Err != nil || c.Status.Source != other || c.Status.Tag != i || c.Status.Count != 1) {
+					t.Fatalf("completion %d: %+v", i, c)
+				}
 			}
 		}
+		checkEnded()
+		wantError(t, ended[2].Err, mpi.ErrRank, "rank 9 of 2")
+		if n := slices.IndexFunc(reqs, func(r mpi.Request) bool { return !r.IsNull() }); n >= 0 {
+			t.Fatalf("request %d is left", n)
+		}
+
+		// Looked at, then tested with statuses.
+		reqs = post()
+		step()
+		send(4)
+		for i := mpi.Undefined; i != 4; {
+			_, i, st, err = mpi.GetStatusAny(reqs)
+			must(t, err)
+		}
+		if cs := mpi.GetStatusSome(reqs); len(cs) != 1 || cs[0].Index != 4 || cs[0].Status != st || st.Tag != 4 {
+			t.Fatalf("GetStatusSome: %+v, GetStatusAny: %+v", cs, st)
+		}
+		if done, err := mpi.GetStatusAll(reqs, ended); done || err != nil {
+			t.Fatal("GetStatusAll:", done, err)
+		}
+		step()
+		reqs[2] = mpi.Isend(w, []int64{1}, 9, 0)
+		send(0, 1, 3, 5)
+		clear(ended)
+		for done := false; !done; {
+			if done, err = mpi.GetStatusAll(reqs, ended); done {
+				wantError(t, err, mpi.ErrRank, "rank 9 of 2")
+			}
+		}
+		checkEnded()
+		clear(ended)
+		done, err := mpi.TestallStatuses(reqs, ended)
+		if !done {
+			t.Fatal("TestallStatuses of complete requests:", done, err)
+		}
+		wantError(t, err, mpi.ErrRank, "rank 9 of 2")
+		checkEnded()
+		if done, i, _, err := mpi.GetStatusAny(reqs); !done || i != mpi.Undefined || err != nil {
+			t.Fatal("GetStatusAny of nulls:", done, i, err)
+		}
+
 		reqs = post()
 		step()
 		send(0, 1, 3, 4, 5)

@@ -14,7 +14,7 @@ func (c *Comm) completed(op engine.Op, st Status) Request {
 func (c *Comm) failedRequest(op engine.Op, err error) Request {
 	f := &engine.Fault{Class: engine.Argument, Peer: -1, Err: err}
 	if c == nil {
-		return Request{engine.NewOrphan(op, f)}
+		return Request{engine.NewOrphan(engine.Outcome{Op: op, Peer: -1, Tag: -1, Status: engine.Status{Fault: f}})}
 	}
 	return Request{c.core.e.NewDone(c.core.ctx, op, engine.Status{Fault: f})}
 }

@@ -49,7 +49,7 @@ func (e *Engine) WaitFor(h Handle, user context.Context) (Outcome, bool) {
 	if !h.req.done {
 		return Outcome{}, false
 	}
-	o := e.outcome(h.req)
+	o := h.req.outcome()
 	e.freeRequest(h.req)
 	return o, true
 }
@@ -62,7 +62,7 @@ func (e *Engine) Reap(hs []Handle, done func(i int, o Outcome)) {
 	e.pollOnce()
 	for i, h := range hs {
 		if h.live() && h.req.done {
-			o := e.outcome(h.req)
+			o := h.req.outcome()
 			e.freeRequest(h.req)
 			done(i, o)
 		}

@@ -19,7 +19,7 @@ type Outcome struct {
 	Status Status
 }
 
-func (e *Engine) outcome(r *Request) Outcome {
+func (r *Request) outcome() Outcome {
 	o := Outcome{Done: true, Op: r.op, Owner: r.ctx.Owner, Peer: r.rank, Tag: r.tag, Status: r.status}
 	if r.kind == reqColl {
 		o.Tag = rollcall.NoTag // the program did not give it
@@ -36,7 +36,7 @@ func stale() Outcome {
 
 // misused is what a call that cannot be applied to r gives.
 func (e *Engine) misused(r *Request, format string, args ...any) Outcome {
-	o := e.outcome(r)
+	o := r.outcome()
 	o.Status = Status{Fault: &Fault{Class: BadRequest, Peer: -1, Err: fmt.Errorf(format, args...)}}
 	return o
 }
@@ -50,7 +50,7 @@ func (e *Engine) Wait(h Handle) Outcome {
 		return stale()
 	}
 	e.waitOne(h.req)
-	o := e.outcome(h.req)
+	o := h.req.outcome()
 	e.freeRequest(h.req)
 	return o
 }
@@ -94,7 +94,7 @@ func (e *Engine) Test(h Handle) Outcome {
 	if !h.req.done {
 		return Outcome{}
 	}
-	o := e.outcome(h.req)
+	o := h.req.outcome()
 	e.freeRequest(h.req)
 	return o
 }
@@ -113,7 +113,7 @@ func (e *Engine) Peek(h Handle) Outcome {
 	if !h.req.done {
 		return Outcome{}
 	}
-	return e.outcome(h.req)
+	return h.req.outcome()
 }
 
 // pollOnce makes progress for a call that does not wait.
@@ -201,7 +201,7 @@ func (e *Engine) WaitSome(hs []Handle, need, limit int, done func(i int, o Outco
 			done(i, stale())
 			n++
 		case h.req.done:
-			o := e.outcome(h.req)
+			o := h.req.outcome()
 			e.freeRequest(h.req)
 			done(i, o)
 			n++

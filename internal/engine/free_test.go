@@ -49,7 +49,7 @@ func TestFreeWithPending(t *testing.T) {
 	for range 20 { // more than the credit
 		sends = append(sends, a.isend(1, 5, big[:1000], Standard))
 	}
-	other := a.NewOther(a.ctx, "Other")
+	other := a.NewOther(a.ctx, "Other", Buf{})
 	a.FreeContext(a.ctx)
 	a.FreeContext(a.ctx)
 
@@ -189,7 +189,7 @@ func TestFreeUnderCollective(t *testing.T) {
 			var h, other Handle
 			if numbered {
 				args.Tag = n.ctx.NumberColl()
-				other = n.NewOther(n.ctx, "Other")
+				other = n.NewOther(n.ctx, "Other", Buf{})
 			} else {
 				h = n.Icollective(n.ctx, &args)
 			}

@@ -5,6 +5,7 @@ package engine
 import (
 	"context"
 
+	"gompi/internal/dtype"
 	"gompi/internal/match"
 	"gompi/internal/rollcall"
 	"gompi/transport"
@@ -244,12 +245,13 @@ func (e *Engine) Live() int {
 }
 
 // NewOther starts a request that Complete ends: for layers above that build
-// operations of their own (generalized requests).
-func (e *Engine) NewOther(c *Context, op Op) Handle {
+// operations of their own (generalized requests). A Status counts the elements
+// of buf.
+func (e *Engine) NewOther(c *Context, op Op, buf Buf) Handle {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	r := e.newRequest(reqOther)
-	r.op, r.ctx, r.rank, r.tag = op, c, rollcall.NoPeer, rollcall.NoTag
+	r.op, r.ctx, r.rank, r.tag, r.buf = op, c, rollcall.NoPeer, rollcall.NoTag, buf
 	return Handle{r, r.gen}
 }
 
@@ -264,16 +266,17 @@ func (e *Engine) NewDone(c *Context, op Op, st Status) Handle {
 	return Handle{r, r.gen}
 }
 
-// NewOrphan is a request of no process that has failed: for calls on no
-// communicator. Its Engine is nil, and it is never stale.
-func NewOrphan(op Op, f *Fault) Handle {
-	return Handle{req: &Request{kind: reqDone, done: true, op: op, status: Status{Fault: f}}}
+// NewOrphan is a request of no engine that has ended: for calls on no
+// communicator, and to hand on what Wait gave. It is never stale.
+func NewOrphan(o Outcome) Handle {
+	return Handle{req: &Request{
+		kind: reqDone, done: true, op: o.Op, rank: o.Peer, tag: o.Tag, status: o.Status,
+		ctx: &Context{Owner: o.Owner}, buf: Buf{Type: &dtype.Type{Size: o.Elem}},
+	}}
 }
 
 // Orphan is how a request of NewOrphan ended.
-func (h Handle) Orphan() Outcome {
-	return Outcome{Done: true, Op: h.req.op, Peer: rollcall.NoPeer, Tag: rollcall.NoTag, Status: h.req.status}
-}
+func (h Handle) Orphan() Outcome { return h.req.outcome() }
 
 // Complete ends a request of NewOther. It reports whether h was still active.
 func (e *Engine) Complete(h Handle, st Status) bool {
