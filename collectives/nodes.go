@@ -40,6 +40,29 @@ func NewNodes(host []uint32) *Nodes {
 	return n
 }
 
+// teamRanks is how many ranks a team has, and mostAlike for how many ranks there
+// are none.
+const (
+	teamRanks = fewMates
+	mostAlike = 64
+)
+
+// Teams divides many ranks of one host as if they were on several, nil if they
+// are not many: most ranks then have to do with one other in small operations,
+// where else each exchanges with log2 P. That counts where ranks share
+// processors, and each message waits until a rank has its turn, and for the
+// contacts that ranks make.
+func Teams(size int) *Nodes {
+	if size <= mostAlike {
+		return nil
+	}
+	team := make([]uint32, size)
+	for r := range team {
+		team[r] = uint32(r / teamRanks)
+	}
+	return NewNodes(team)
+}
+
 // Len is the number of nodes.
 func (n *Nodes) Len() int { return len(n.ranks) }
 

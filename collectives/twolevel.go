@@ -51,7 +51,7 @@ func bcastInside(size int) *Algorithm {
 // reduceInside: only short vectors go to the head as they are, as it would fold
 // them all.
 func reduceInside(size int, count int64) *Algorithm {
-	if size <= fewMates/2 && count <= 512 {
+	if size <= fewMates && int64(size)*count <= 256*fewMates {
 		return &reduceLinear
 	}
 	return &reduceOrdered

@@ -81,6 +81,9 @@ func (c *Comm) register(id wire.ContextID, members wire.Members) error {
 			c.core.nodes = nodes
 		}
 	}
+	if c.core.nodes == nil {
+		c.core.nodes = collectives.Teams(c.core.size)
+	}
 	return nil
 }
 

@@ -197,7 +197,7 @@ func (e *Engine) SetPolicy(p wait.Policy) {
 func (e *Engine) tellCrowd() {
 	for _, l := range e.links {
 		if c, ok := l.Transport.(transport.Crowder); ok {
-			c.Crowded(e.policy.Crowded)
+			c.Crowded(e.policy.Crowd > 1)
 		}
 	}
 }

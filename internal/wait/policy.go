@@ -23,10 +23,9 @@ type Policy struct {
 	// Spare: there are processors that no rank needs, so what a goroutine
 	// leaves undone when it goes computing is best taken up at once.
 	Spare bool
-	// Crowded: there are more ranks than processors.
-	Crowded bool
-	// Ranks that are OS processes and share the processors; 0: unknown.
-	Ranks int
+	// Ranks that are OS processes and share the processors; 0: unknown. Crowd is
+	// how many of them there are for each processor, rounded up.
+	Ranks, Crowd int
 }
 
 // Other goroutines get a chance to run in every goschedEvery-th OS yield if the
@@ -37,15 +36,18 @@ type Policy struct {
 const (
 	goschedEvery = 16
 	goschedPause = 4 * time.Millisecond
+	// goschedCrowd is up to how many ranks of a processor each does that in every
+	// goschedPause. More do it less often: together no more often than these.
+	goschedCrowd = 8
 )
 
 // ForOS is the policy of a rank that is an OS process: local ranks on cpus
 // usable CPUs.
 func ForOS(local, cpus int) Policy {
 	if local <= cpus {
-		return Policy{Spin: 2000, Yield: 2000, OS: true, Spare: local < cpus, Ranks: local}
+		return Policy{Spin: 2000, Yield: 2000, OS: true, Spare: local < cpus, Ranks: local, Crowd: 1}
 	}
-	return Policy{Spin: 2, Yield: 1000, OS: true, Crowded: true, Ranks: local}
+	return Policy{Spin: 2, Yield: 1000, OS: true, Ranks: local, Crowd: (local + cpus - 1) / cpus}
 }
 
 // ForGoroutine is the policy of a rank that is a goroutine.
@@ -53,8 +55,12 @@ func ForGoroutine() Policy { return Policy{Spin: 0, Yield: 64} }
 
 // busyYield: a yield that takes this long has let another process compute for
 // a time slice of the kernel (3-4 ms). It uses up the budget: a sleeper need
-// not wait for the next ones, and is in nobody's way.
-const busyYield = 500 * time.Microsecond
+// not wait for the next ones, and is in nobody's way. Each other rank of the
+// processor may take rankYield before it yields, too.
+const (
+	busyYield = 500 * time.Microsecond
+	rankYield = 10 * time.Microsecond
+)
 
 var clockBase = time.Now()
 
@@ -84,10 +90,14 @@ func (p Policy) yield() int {
 	before := time.Since(clockBase)
 	osYield()
 	after := time.Since(clockBase)
-	if before/goschedPause != after/goschedPause {
+	if p.Crowd <= goschedCrowd {
+		if before/goschedPause != after/goschedPause {
+			runtime.Gosched()
+		}
+	} else if pause := goschedPause / goschedCrowd * time.Duration(p.Crowd); before/pause != after/pause {
 		runtime.Gosched()
 	}
-	if after-before < busyYield {
+	if after-before < busyYield+time.Duration(p.Crowd)*rankYield {
 		return 1
 	}
 	return p.Yield
