@@ -5,6 +5,7 @@ package mpitest
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,10 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	// So that a module that uses this package has, with go mod tidy, what it
+	// takes to build gompirun.
+	_ "gompi/launcher"
 )
 
 // Result is how a job of real processes ended.
@@ -53,8 +58,10 @@ var built struct { //archtest:global what was built, for the life of a test bina
 	err   error
 }
 
-// Build builds a package of Go programs ("gompi/cmd/gompirun") once per test
-// binary and returns the path of the executable.
+// Build builds a program once per test binary and returns the path of the
+// executable. pkg is what go build takes in the directory of the test: a path
+// of a package of the module or of one that it needs ("gompi/cmd/gompirun"), or
+// "." for the program beside the test.
 func Build(tb testing.TB, pkg string) string {
 	tb.Helper()
 	built.Lock()
@@ -69,14 +76,27 @@ func Build(tb testing.TB, pkg string) string {
 		built.dir, built.err = os.MkdirTemp("", "mpitest")
 		built.paths = map[string]string{}
 	}
-	out := filepath.Join(built.dir, filepath.Base(pkg))
+	name, err := filepath.Abs(pkg) // also of "."
+	if err != nil {
+		tb.Fatal(err)
+	}
+	out := filepath.Join(built.dir, fmt.Sprintf("%d-%s", len(built.paths), filepath.Base(name)))
 	cmd := exec.Command("go", "build", "-trimpath", "-o", out, pkg)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if text, err := cmd.CombinedOutput(); err != nil {
-		tb.Fatalf("building %s: %v\n%s", pkg, err, text)
+		tb.Fatalf("building %s: %v\n%s%s", pkg, err, text, missing(text))
 	}
 	built.paths[pkg] = out
 	return out
+}
+
+// missing says what to do about a module or a vendor directory without what
+// gompirun needs.
+func missing(output []byte) string {
+	if bytes.Contains(output, []byte("missing go.sum entry")) || bytes.Contains(output, []byte("no required module")) || bytes.Contains(output, []byte("is not in std")) {
+		return "go mod tidy, or go get -tool gompi/cmd/gompirun (and go mod vendor), adds what is missing"
+	}
+	return ""
 }
 
 // RemoveBuilt removes what Build made: for TestMain.

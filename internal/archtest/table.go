@@ -63,11 +63,11 @@ var layers = []row{
 		"internal/cgroup internal/wait internal/topo internal/knob"},
 	{pkg: "mpi/value", may: "mpi"},
 	{pkg: "rma", may: "mpi internal/remote internal/engine internal/wire internal/match internal/dtype internal/kernel internal/mem"},
-	{pkg: "mpitest", may: "mpi internal/engine internal/wait internal/segment transport transport/inproc transport/shm transport/tcp transport/faulty internal/wire " +
-		"internal/control internal/rollcall"},
 
 	// The launcher knows processes and the control plane, never the library.
 	{pkg: "launcher", may: "collectives internal/knob internal/wire internal/control internal/segment internal/rollcall internal/cgroup"},
+	{pkg: "mpitest", may: "mpi internal/engine internal/wait internal/segment transport transport/inproc transport/shm transport/tcp transport/faulty internal/wire " +
+		"internal/control internal/rollcall launcher"},
 
 	// Applications of both.
 	{pkg: "bench/report", may: "internal/plot"},
