@@ -3,6 +3,7 @@
 package tcp
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -152,13 +153,25 @@ func (t *Transport) dialNext(p *peer) {
 	t.fail(p, fmt.Errorf("%w: process %v: %v", transport.ErrUnreachable, p.proc, p.dialErr))
 }
 
-// undialled gives up a dial and tries the next address.
+// maxRedials is how often a peer is dialled again that has hung up instead of a
+// welcome: it does so when many call and a hello takes long.
+const maxRedials = 16
+
+// undialled gives up a dial and tries the next address, or the same once more.
 func (t *Transport) undialled(l *link, err error) {
 	p := l.peer
+	if l.state == linkWelcome && hungUp(err) && p.redials < maxRedials {
+		p.redials++
+		p.nextAddr--
+	}
 	t.closeLink(l)
 	p.link = nil
 	p.dialErr = fmt.Errorf("%s: %w", l.addr, err)
 	t.dialNext(p)
+}
+
+func hungUp(err error) bool {
+	return errors.Is(err, errClosed) || errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.EPIPE)
 }
 
 // dropStranger closes a link that serves nobody yet.

@@ -34,6 +34,7 @@ type peer struct {
 
 	addrs    []string
 	nextAddr int
+	redials  int
 	dialErr  error
 
 	link  *link

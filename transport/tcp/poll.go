@@ -147,16 +147,25 @@ func (t *Transport) serve(l *link, ready uint32) {
 	}
 }
 
-// maxStrangers bounds the callers that have not proven who they are; the
-// kernel keeps further ones waiting.
-const maxStrangers = 128
+const (
+	// maxStrangers bounds the callers that have not proven who they are. One
+	// more takes the place of the oldest that has not said who it is; if all
+	// have, the kernel keeps it waiting.
+	maxStrangers = 128
+	// maxCallers is how many a Poll takes from a listener.
+	maxCallers = 2 * maxStrangers
+)
 
 // acceptAll takes callers from a listener.
 func (t *Transport) acceptAll(i int) {
 	if i >= len(t.listeners) {
 		return // closed
 	}
-	for t.strangers < maxStrangers {
+	for range maxCallers {
+		if t.strangers >= maxStrangers && !t.dropSilent() {
+			t.listenOff()
+			return
+		}
 		fd, err := accept(t.listeners[i])
 		switch err {
 		case nil:
@@ -178,7 +187,27 @@ func (t *Transport) acceptAll(i int) {
 		t.stranger(1)
 		t.setDeadline(l, t.opt.StrangerTimeout)
 	}
-	t.listenOff()
+	t.look = true // others wait there
+}
+
+// dropSilent drops the oldest caller whose hello has not come, also not since we
+// last looked. It reports whether there was one.
+func (t *Transport) dropSilent() bool {
+	for {
+		var oldest *link
+		for _, l := range t.links {
+			if l != nil && l.state == linkHello && (oldest == nil || l.deadline < oldest.deadline) {
+				oldest = l
+			}
+		}
+		if oldest == nil {
+			return t.strangers < maxStrangers
+		}
+		if t.greet(oldest); oldest.state == linkHello {
+			t.dropStranger(oldest)
+			return true
+		}
+	}
 }
 
 // stranger counts links that have not proven who they are.

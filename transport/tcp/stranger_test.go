@@ -110,10 +110,13 @@ func TestWrongSecret(t *testing.T) {
 }
 
 // TestStrangersAreBounded: callers that say nothing fill the places for
-// strangers, not the process; when their time is up a real one comes through.
+// strangers, not the process, and keep nobody out: a real one comes through
+// behind any number of them, and before them.
 func TestStrangersAreBounded(t *testing.T) {
-	p := open(t, 1, Options{StrangerTimeout: 200 * time.Millisecond})
-	for range maxStrangers + 40 {
+	p := open(t, 1, Options{StrangerTimeout: time.Hour})
+	early := callUp(t, p, 8)
+	early.write(goodHello(testProc(8), testProc(1)))
+	for range 3 * maxStrangers {
 		callUp(t, p, 9)
 	}
 	until(t, "the places to be full", func() bool { return p.strangers == maxStrangers }, p)
@@ -122,7 +125,59 @@ func TestStrangersAreBounded(t *testing.T) {
 	if p.strangers > maxStrangers {
 		t.Fatalf("%d strangers, at most %d are allowed", p.strangers, maxStrangers)
 	}
+	var w [welcomeBytes]byte
+	if _, err := io.ReadFull(early, w[:]); err != nil {
+		t.Errorf("who has said its hello was dropped: %v", err)
+	}
+}
+
+// TestStrangersWithoutEnd: places that are taken by those who have said hello
+// are free again when their time is up.
+func TestStrangersWithoutEnd(t *testing.T) {
+	p := open(t, 1, Options{StrangerTimeout: 200 * time.Millisecond})
+	for range maxStrangers + 40 {
+		callUp(t, p, 9).write(goodHello(testProc(9), testProc(1)))
+	}
+	until(t, "the places to be full", func() bool { return p.strangers == maxStrangers }, p)
+	good := callUp(t, p, 9)
+	good.join(p)
 	until(t, "the last to be dropped", func() bool { return p.strangers == 0 }, p)
+}
+
+// TestRedials: who is hung up on before a welcome calls again.
+func TestRedials(t *testing.T) {
+	b := open(t, 2, Options{})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for n := 0; ; n++ {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			if n < 3 {
+				c.Close() // as one that is full
+				continue
+			}
+			to, err := net.Dial("tcp", b.Addrs()[0])
+			if err != nil {
+				c.Close()
+				return
+			}
+			go func() { io.Copy(to, c); to.Close() }()
+			go func() { io.Copy(c, to); c.Close() }()
+		}
+	}()
+	a := open(t, 1, Options{})
+	s, err := a.Connect(wire.Contact{Proc: testProc(2), Segment: -1, Bell: -1, Addrs: []string{l.Addr().String()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Send(s, &wire.Header{1}, []byte("x"), 1)
+	until(t, "the message", func() bool { return b.count(transport.EvRecv) == 1 }, a, b)
 }
 
 // answerer listens and answers every caller with the same bytes.
