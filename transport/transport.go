@@ -258,6 +258,14 @@ type Sharer interface {
 	Leave(mem []byte)
 }
 
+// Checker is an optional capability: what a peer has sent may have been damaged in
+// memory that others can write, so that it never comes.
+type Checker interface {
+	// Check is called every few seconds. A connection on which a message cannot
+	// come any more ends with ErrProtocol after two calls on both sides.
+	Check()
+}
+
 // ShareAlign is the alignment of shared memory: two lines, as processors
 // fetch them in pairs.
 const ShareAlign = 128

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gompi/internal/wait"
+	"gompi/transport"
 )
 
 // serviceTick is how often the service goroutine looks whether the process is
@@ -36,7 +37,12 @@ type serviceState struct {
 	// again ends a sleep, and says so in late: see armAll.
 	again *time.Timer
 	late  atomic.Bool
+	check *time.Timer // nil if no transport needs it
 }
+
+// checkEvery is how often transports are asked to look for what was damaged on
+// its way, for which somebody might wait without end.
+const checkEvery = 5 * time.Second
 
 func (e *Engine) startService() {
 	e.service.ask, e.service.done = make(chan struct{}, 1), make(chan struct{})
@@ -45,6 +51,11 @@ func (e *Engine) startService() {
 		e.cfg.Sleeper.Wake()
 	})
 	e.service.again.Stop()
+	for _, l := range e.links {
+		if _, ok := l.Transport.(transport.Checker); ok {
+			e.service.check = time.AfterFunc(checkEvery, e.checkLinks)
+		}
+	}
 	go e.serve()
 }
 
@@ -79,6 +90,27 @@ func (e *Engine) stopService() {
 	e.cfg.Sleeper.Wake()
 	<-e.service.done
 	e.service.again.Stop()
+	if e.service.check != nil {
+		e.service.check.Stop()
+	}
+}
+
+// checkLinks is called every checkEvery, until the engine is closed.
+func (e *Engine) checkLinks() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return
+	}
+	for _, l := range e.links {
+		if c, ok := l.Transport.(transport.Checker); ok {
+			c.Check()
+		}
+	}
+	e.service.check.Reset(checkEvery)
+	if e.armed {
+		e.cfg.Sleeper.Wake() // for what it has found
+	}
 }
 
 // armAll prepares for sleep: from now on others wake this process. It returns

@@ -246,7 +246,11 @@ func (t *Transport) stepShared(b *bulk, may bool) (copied bool) {
 	}
 	w := blk.claim.Load()
 	i := uint32(w)
-	if uint32(w>>32) != b.gen || i >= b.n || !blk.claim.CompareAndSwap(w, w+1) {
+	if uint32(w>>32) != b.gen || i&^shut > b.n { // nobody writes that, and no chunk would be left
+		t.offend(c)
+		return false
+	}
+	if i >= b.n || !blk.claim.CompareAndSwap(w, w+1) {
 		return false
 	}
 	off, p := b.chunk(i)

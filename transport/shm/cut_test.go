@@ -17,11 +17,12 @@ type couple struct {
 	a, b   *Transport
 	ab, ba *conn
 	ev     [16]transport.Event
+	downs  map[*Transport]int // EvDown that count has seen
 }
 
 func newCouple(t *testing.T, settings map[string]string) *couple {
 	t.Helper()
-	x := &couple{f: newFabric(settings)}
+	x := &couple{f: newFabric(settings), downs: map[*Transport]int{}}
 	t.Cleanup(x.f.close)
 	pa, pb := wire.ProcID{Job: 9, Serial: 1}, wire.ProcID{Job: 9, Serial: 2}
 	x.a, x.b = x.f.open(t, pa), x.f.open(t, pb)
@@ -45,6 +46,9 @@ func (x *couple) count(tr *Transport, k transport.EventKind) (n int) {
 		for _, e := range x.ev[:tr.Poll(x.ev[:])] {
 			if e.Kind == k {
 				n++
+			}
+			if e.Kind == transport.EvDown {
+				x.downs[tr]++
 			}
 		}
 	}

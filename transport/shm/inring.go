@@ -178,6 +178,7 @@ func (t *Transport) control(c *conn, k kind, h wire.Header, p []byte) bool {
 	case kindCut:
 		t.parted(c, transport.ErrCut)
 		return false
+	case kindCheck:
 	case kindAccept:
 		ok = t.onAccept(c, h)
 	case kindDone:

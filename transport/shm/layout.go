@@ -146,6 +146,7 @@ const (
 	kindPiece                  // offerer to receiver: {id, offset} and payload
 	kindRefuse                 // offerer to receiver: {id}: no such offer
 	kindCut                    // the sender has cut the connection; nothing follows
+	kindCheck                  // says nothing: it shows whether what came before is there
 )
 
 // early in a slot's word: the payload lies at the beginning of the data ring,

@@ -31,7 +31,8 @@ type outRing struct {
 	heard          uint32  // what was to come from the peer at the last message
 	back           *inRing // the lane in the other direction, or nil
 
-	ended        bool // the last word is said
+	ended        bool   // the last word is said
+	checked      uint32 // pos after the last kindCheck
 	mem, headMem []byte
 }
 

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shm
+
+import (
+	"gompi/internal/wire"
+	"gompi/transport"
+)
+
+var _ transport.Checker = (*Transport)(nil)
+
+// Check implements transport.Checker. A slot that was damaged before it was read
+// is missed by whoever looks for its word; a later message behind it shows that,
+// and is sent here if there was none.
+func (t *Transport) Check() {
+	for _, c := range t.conns {
+		if c == nil || c.state != connUp {
+			continue
+		}
+		if r := c.in; r != nil {
+			if r.damaged() {
+				t.offend(c)
+				continue
+			}
+			if !r.dirty {
+				r.publish(r.seq - 1) // the word may have been damaged
+			}
+		}
+		if o := &c.out; o.pos != o.checked && c.letters.len() == 0 && o.room(0) {
+			o.put(kindCheck, &wire.Header{}, nil)
+			o.checked = o.pos
+		}
+	}
+}
+
+// damaged reports whether the next message can never be read: its slot shows
+// neither what the last lap has left there nor nothing, or a later message is
+// there. The next is written before that, so it is looked at once more.
+func (r *inRing) damaged() bool {
+	n := uint32(len(r.slots))
+	switch uint32(r.next.Load() >> 32) {
+	case r.seq:
+		return false
+	case 0, r.seq - n:
+	default:
+		return true
+	}
+	for k := uint32(1); k < n; k++ {
+		if uint32(r.slots[(r.seq-1+k)&(n-1)].word.Load()>>32) == r.seq+k {
+			return uint32(r.next.Load()>>32) != r.seq
+		}
+	}
+	return false
+}
