@@ -19,12 +19,13 @@ type alone struct {
 	world  wire.Set
 	next   uint32
 	store  map[string][]byte
+	synced chan uint64
 	closed chan struct{}
 	once   sync.Once
 }
 
 func newAlone(world wire.Set) *alone {
-	return &alone{world: world, next: world.Number + 1, store: map[string][]byte{}, closed: make(chan struct{})}
+	return &alone{world: world, next: world.Number + 1, store: map[string][]byte{}, synced: make(chan uint64), closed: make(chan struct{})}
 }
 
 var errAlone = errors.New("there is no launcher: start the program with gompirun")
@@ -34,7 +35,19 @@ func (a *alone) Contact(p wire.ProcID) (wire.Contact, error) {
 }
 func (a *alone) Watch(wire.Members) error { return nil }
 func (a *alone) Dead(wire.ProcID) error   { return nil }
-func (a *alone) Announce([]string) error  { return nil }
+
+func (a *alone) Cut(wire.ProcID, string) error { return nil }
+
+// Sync is answered at once: nobody else is there.
+func (a *alone) Sync(id uint64) error {
+	select {
+	case a.synced <- id:
+		return nil
+	case <-a.closed:
+		return errAlone
+	}
+}
+func (a *alone) Announce([]string) error { return nil }
 
 func (a *alone) Lookup(uri string) (wire.Set, error) {
 	switch uri {
@@ -83,8 +96,12 @@ func (a *alone) Abort(code int, _ string) error {
 func (a *alone) Finalize() error { return nil }
 
 func (a *alone) Next() (control.Event, error) {
-	<-a.closed
-	return control.Event{}, errAlone
+	select {
+	case id := <-a.synced:
+		return control.Event{Kind: control.EvSynced, ID: id}, nil
+	case <-a.closed:
+		return control.Event{}, errAlone
+	}
 }
 
 func (a *alone) Stacks(uint64, []byte, []byte) error { return nil }

@@ -35,8 +35,8 @@ const (
 // takes part; calls with other groups or tags may go on at the same time, on
 // any goroutine, and those with the same ones follow each other. Collective
 // over g: it returns on g's first rank at once, on the others when that has
-// called. If the first rank fails, so do the others (ErrProcFailed); the
-// failure of another member is left to the first use of the communicator.
+// called. If a member fails before, those that wait fail (ErrProcFailed); on the
+// first rank, and later, it is left to the first use of the communicator.
 //
 // It gives up when the context of g ends (Group.WithContext): g and tag cannot
 // be used together on this process again. The empty group gives nil.

@@ -218,7 +218,7 @@ func TestCreationDeath(t *testing.T) {
 				for range n {
 					select {
 					case err := <-errs:
-						if !errors.Is(err, mpi.ErrProcFailed) && !errors.Is(err, mpi.ErrFinalized) && !errors.Is(err, mpi.ErrAborted) {
+						if !errors.Is(err, mpi.ErrProcFailed) && !errors.Is(err, mpi.ErrLeft) && !errors.Is(err, mpi.ErrFinalized) && !errors.Is(err, mpi.ErrAborted) {
 							t.Errorf("error is %v", err)
 						}
 					case <-time.After(mpitest.Deadline):

@@ -18,7 +18,7 @@ type Class uint8
 // The error classes.
 const (
 	ErrTruncate    Class = iota + 1 // message longer than the receive buffer
-	ErrProcFailed                   // a process the operation needs has failed or left the job
+	ErrProcFailed                   // a process the operation needs has failed
 	ErrRevoked                      // the communicator was revoked
 	ErrCancelled                    // the call's context ended and the operation was withdrawn
 	ErrRequest                      // the request is null, complete or freed, or does not have the call
@@ -51,6 +51,7 @@ const (
 	ErrRMAShared                    // memory of the window cannot be shared
 	ErrRMAFlavor                    // the window's kind does not have the call
 	ErrClosed                       // exposed memory was closed by its owner
+	ErrLeft                         // a process the operation needs has left the job in order
 )
 
 var classText = [...]string{
@@ -65,6 +66,7 @@ var classText = [...]string{
 	ErrLockType: "invalid lock type", ErrAssert: "invalid assertion", ErrRMASync: "wrong synchronisation",
 	ErrRMARange: "outside the target's memory", ErrRMAAttach: "memory cannot be attached",
 	ErrRMAShared: "memory cannot be shared", ErrRMAFlavor: "wrong kind of window", ErrClosed: "memory was closed",
+	ErrLeft: "has left the job",
 }
 
 // Error makes a class usable as the target of errors.Is.
@@ -132,7 +134,7 @@ var (
 )
 
 var classOf = [...]Class{
-	engine.Truncate: ErrTruncate, engine.ProcFailed: ErrProcFailed, engine.Revoked: ErrRevoked,
+	engine.Truncate: ErrTruncate, engine.ProcFailed: ErrProcFailed, engine.Left: ErrLeft, engine.Revoked: ErrRevoked,
 	engine.Cancelled: ErrCancelled, engine.BadRequest: ErrRequest, engine.Freed: ErrComm,
 	engine.Closed: ErrFinalized, engine.Transport: ErrUnreachable, engine.BadType: ErrType,
 	engine.Mismatch: ErrMismatch, engine.NoMemory: ErrNoMemory, engine.Aborted: ErrAborted,

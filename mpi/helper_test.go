@@ -21,7 +21,7 @@ func overAll(t *testing.T, n int, f func(t *mpitest.T, w *mpi.Comm), opts ...mpi
 	}
 }
 
-func must(t *mpitest.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

@@ -33,6 +33,7 @@ type Process struct {
 
 	check  *checker // nil without GOMPI_CHECK
 	buffer sendBuffer
+	syncs  syncs
 
 	bufferMu sync.Mutex
 	buffers  []*sendBuffer // attached, guarded by bufferMu
@@ -65,6 +66,7 @@ type Control interface {
 	Finalize() error
 	Next() (control.Event, error)
 	Stacks(id uint64, queues, stacks []byte) error
+	Sync(id uint64) error
 	Close() error
 }
 
@@ -186,7 +188,15 @@ func (p *Process) listen(b Boot) {
 		case control.EvDied:
 			p.e.ProcFailed(ev.Proc, ev.Text)
 		case control.EvGone:
-			p.e.ProcGone(ev.Proc, ev.Text)
+			how := "" // in order
+			if ev.Text != control.LeftInOrder {
+				how = "has ended and never joined the job: " + ev.Text
+			}
+			p.e.ProcGone(ev.Proc, how)
+		case control.EvCut:
+			p.e.ProcCut(ev.Proc, ev.Text)
+		case control.EvSynced:
+			p.syncs.answer(ev.ID)
 		case control.EvStacks:
 			own := stacks() // first: they tell what may keep Queues
 			p.ctl.Stacks(ev.ID, []byte(p.e.Queues()), own)

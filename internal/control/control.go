@@ -81,12 +81,13 @@ type Welcome struct {
 type EventKind uint8
 
 const (
-	// EvDied: Proc ended without leaving in order; Text says how. Every
-	// joined process gets it and answers with Dead when nothing of it
-	// touches Proc's memory any more.
+	// EvDied: Proc, which this process watches or has a Contact with, ended
+	// without leaving in order; Text says how. Answered with Dead when nothing
+	// of this process touches Proc's memory any more.
 	EvDied EventKind = iota + 1
-	// EvGone: Proc left in order or never joined, and this process watches
-	// it or was given its pid. Text says how. The answer is as to EvDied.
+	// EvGone: likewise of one that left in order (Text is LeftInOrder) or
+	// never joined (Text says how). It may come a little later than it could.
+	// The answer is as to EvDied.
 	EvGone
 	// EvStacks: report with Stacks(ID, ...).
 	EvStacks
@@ -94,7 +95,14 @@ const (
 	EvHost
 	// EvAbort: the job is ending; Text says why.
 	EvAbort
+	// EvCut: Proc, which lives, cannot talk to this process; Text says why.
+	EvCut
+	// EvSynced: all that had happened when Sync(ID) came was told before.
+	EvSynced
 )
+
+// LeftInOrder is the Text of an EvGone of a process that has finalized.
+const LeftInOrder = "left in order"
 
 // Event is something the head tells unasked.
 type Event struct {

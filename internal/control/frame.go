@@ -59,6 +59,8 @@ const (
 	kCancel                   // one way: withdraws a request, which may still be answered
 	kList                     // request of a tool; answers: kPart, ..., kReply
 	kCollect                  // request of a tool; answers: kPart, ..., kReply
+	kCut                      // one way
+	kSync                     // one way; answer: EvSynced
 )
 
 // From the agent.
@@ -79,9 +81,9 @@ func (k kind) bodyLimit() int {
 	switch k {
 	case kHello, kTool:
 		return 64
-	case kContact, kFinalize, kDead, kCancel, kList, kCollect:
+	case kContact, kFinalize, kDead, kCancel, kList, kCollect, kSync:
 		return 32
-	case kAnnounce, kLookup, kAbort, kBye:
+	case kAnnounce, kLookup, kAbort, kBye, kCut:
 		return 16 << 10
 	case kWatch, kDefine, kFence:
 		return 4 + 24*maxRanges

@@ -140,6 +140,22 @@ func (m *stacksMsg) get(d *dec) {
 	m.id, m.queues, m.stacks = d.u64(), d.bytes(MaxReport), d.bytes(MaxReport)
 }
 
+// cutMsg tells that its sender cannot talk to proc, and why.
+type cutMsg struct {
+	proc wire.ProcID
+	text string
+}
+
+func (*cutMsg) kind() kind   { return kCut }
+func (m *cutMsg) put(e *enc) { e.proc(m.proc); e.str(clip(m.text, maxText)) }
+func (m *cutMsg) get(d *dec) { m.proc, m.text = d.proc(), d.str(maxText) }
+
+type syncMsg struct{ id uint64 }
+
+func (*syncMsg) kind() kind   { return kSync }
+func (m *syncMsg) put(e *enc) { e.u64(m.id) }
+func (m *syncMsg) get(d *dec) { m.id = d.u64() }
+
 type cancelMsg struct{ id uint32 }
 
 func (*cancelMsg) kind() kind   { return kCancel }
@@ -223,7 +239,7 @@ func (m *eventMsg) put(e *enc) {
 
 func (m *eventMsg) get(d *dec) {
 	m.ev.Kind = EventKind(d.u8())
-	if d.err == nil && (m.ev.Kind < EvDied || m.ev.Kind > EvAbort) {
+	if d.err == nil && (m.ev.Kind < EvDied || m.ev.Kind > EvSynced) {
 		d.fail("unknown event %d", m.ev.Kind)
 	}
 	m.ev.Proc = d.proc()

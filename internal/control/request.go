@@ -20,7 +20,7 @@ const maxSets = 1 << 22
 func (s *state) frame(serial uint32, f frame) error {
 	p := s.bySerial(serial)
 	switch f.kind {
-	case kAnnounce, kWatch, kDead, kStacks, kCancel:
+	case kAnnounce, kWatch, kDead, kStacks, kCancel, kCut, kSync:
 		if f.id != 0 {
 			return fmt.Errorf("one-way frame of kind %d has the request number %d", f.kind, f.id)
 		}
@@ -60,6 +60,20 @@ func (s *state) oneWay(p *proc, f frame) error {
 		if q := s.proc(m.proc); q != nil {
 			s.acknowledge(p, q)
 		}
+	case kCut:
+		var m cutMsg
+		if err := decode(&m, f.body); err != nil {
+			return err
+		}
+		if q := s.proc(m.proc); q != nil && q != p && p.state == Joined {
+			s.sendEvent(q, Event{Kind: EvCut, Proc: p.id, Text: m.text})
+		}
+	case kSync:
+		var m syncMsg
+		if err := decode(&m, f.body); err != nil {
+			return err
+		}
+		s.sendEvent(p, Event{Kind: EvSynced, ID: m.id})
 	case kStacks:
 		var m stacksMsg
 		if err := decode(&m, f.body); err != nil {
@@ -229,13 +243,13 @@ func (s *state) watch(p *proc, m wire.Members) error {
 	}
 	for _, r := range m.Ranges() {
 		for i := range r.Count {
-			q := s.procs[r.At(i).Serial-1]
-			p.watching.add(q.id.Serial, q.id.Serial)
-			switch {
+			switch q := s.procs[r.At(i).Serial-1]; {
 			case q.state == Exited && q.died:
 				s.sendEvent(p, Event{Kind: EvDied, Proc: q.id, Text: q.how})
 			case q.state == Exited || q.state == Finalized:
 				s.sendEvent(p, Event{Kind: EvGone, Proc: q.id, Text: q.how})
+			default:
+				p.watching.add(q.id.Serial, q.id.Serial)
 			}
 		}
 	}

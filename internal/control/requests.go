@@ -55,9 +55,10 @@ func (c *Client) Announce(addrs []string) error {
 }
 
 // Watch asks to be told of the end of each member, also if it has ended
-// already: EvGone if it left in order or never joined, else EvDied, which
-// comes once more if it was announced before. Members must be processes of
-// this job. One way.
+// already: EvGone if it left in order or never joined, else EvDied. The end of
+// a process is told once for each Watch that came after the last time, so
+// whoever keeps no record of it may ask again. Members must be processes of this
+// job. One way.
 func (c *Client) Watch(m wire.Members) error {
 	if err := checkMembers(m); err != nil {
 		return fmt.Errorf("watch: %w", err)
@@ -186,6 +187,15 @@ func (c *Client) Finalize() error {
 // Dead acknowledges the EvDied or EvGone of p: nothing of this process touches
 // p's memory any more, and p's pid may be used again. One way.
 func (c *Client) Dead(p wire.ProcID) error { return c.tell(&procMsg{kDead, p}) }
+
+// Cut tells p, if it lives, that this process cannot talk to it, and why: EvCut.
+// Each call is told, so it also wakes p. One way.
+func (c *Client) Cut(p wire.ProcID, why string) error { return c.tell(&cutMsg{p, why}) }
+
+// Sync asks for an EvSynced with this id: when it comes, the end of every
+// process that was watched, and had ended when the head got this, was told. One
+// way.
+func (c *Client) Sync(id uint64) error { return c.tell(&syncMsg{id}) }
 
 // Stacks answers the EvStacks with this id. Each text is cut at MaxReport
 // bytes. One way.

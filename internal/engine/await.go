@@ -25,8 +25,8 @@ type Await struct {
 	// called with the lock held, in every poll, on any goroutine, and is quick.
 	Ready func() (bool, *Fault)
 
-	// Needs reports whether the wait ends because a rank has failed, or, if
-	// failed is false, has left in order. If it is nil, either of Rank counts,
+	// Needs reports whether the wait ends because a rank has failed, or cannot be
+	// reached, or, if failed is false, has left in order. If it is nil, either of Rank counts,
 	// and with match.Any every failure and nobody who left.
 	Needs func(rank int32, failed bool) bool
 
@@ -105,7 +105,8 @@ func (w *Await) gone(e *Engine) *Fault {
 		}
 	}
 	for s, f := range t.gone {
-		if w.needs(s, false) {
+		// Who cannot be reached may have lost what would have ended this.
+		if w.needs(s, f.Class == Transport) {
 			return f
 		}
 	}

@@ -225,16 +225,16 @@ func TestAwaitFaults(t *testing.T) {
 		{"death of that rank", 2, nil, func(t *testing.T, ns []*node, hub interface{ Kill(wire.ProcID) }, _ func()) { kill(t, ns, hub, 2) }, ProcFailed},
 		{"death of another rank", 1, nil, func(t *testing.T, ns []*node, hub interface{ Kill(wire.ProcID) }, _ func()) { kill(t, ns, hub, 2) }, OK},
 		{"that rank left", 2, nil, func(_ *testing.T, ns []*node, _ interface{ Kill(wire.ProcID) }, _ func()) {
-			ns[0].ProcGone(proc(3), "left")
-		}, ProcFailed},
+			ns[0].ProcGone(proc(3), "")
+		}, Left},
 		{"a rank left", match.Any, nil, func(_ *testing.T, ns []*node, _ interface{ Kill(wire.ProcID) }, _ func()) {
 			ns[0].ProcGone(proc(3), "left")
 		}, OK},
 		{"death of a needed rank", 2, one, func(t *testing.T, ns []*node, hub interface{ Kill(wire.ProcID) }, _ func()) { kill(t, ns, hub, 1) }, ProcFailed},
 		{"death of a rank that is not needed", match.Any, one, func(t *testing.T, ns []*node, hub interface{ Kill(wire.ProcID) }, _ func()) { kill(t, ns, hub, 2) }, OK},
 		{"a needed rank left", match.Any, one, func(_ *testing.T, ns []*node, _ interface{ Kill(wire.ProcID) }, _ func()) {
-			ns[0].ProcGone(proc(2), "left")
-		}, ProcFailed},
+			ns[0].ProcGone(proc(2), "")
+		}, Left},
 		{"revoked", match.Any, nil, func(_ *testing.T, ns []*node, _ interface{ Kill(wire.ProcID) }, _ func()) { ns[1].Revoke(ns[1].ctx) }, Revoked},
 		{"freed", match.Any, nil, func(_ *testing.T, ns []*node, _ interface{ Kill(wire.ProcID) }, _ func()) {
 			ns[0].FreeContext(ns[0].ctx)

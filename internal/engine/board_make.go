@@ -383,7 +383,7 @@ func (e *Engine) reclaimBoards() {
 func (r *retired) inUse(e *Engine) bool {
 	for i, w := range r.b.ranks {
 		if w.left.Load() == 0 && r.absent&(1<<i) == 0 {
-			if _, dead := e.dead[r.members.At(i)]; !dead {
+			if e.dead[r.members.At(i)] == nil {
 				return true
 			}
 		}

@@ -263,8 +263,8 @@ func (b *board) fetch(o *boardOp, rank int, word uint64, key uint64, off int64, 
 		return true
 	}
 	m := b.memories[rank]
-	if m.gone { // it has ended, and its memory may be somebody else's
-		o.fault = &Fault{Class: ProcFailed, Peer: int32(rank), Err: transport.ErrPeerGone}
+	if m.gone { // it has left, and its memory may be somebody else's; a death has ended the operation
+		o.fault = &Fault{Class: Left, Peer: int32(rank), Err: left{int32(rank), hasFinalized}}
 		return false
 	}
 	var err error

@@ -21,9 +21,8 @@ func (e *Engine) boardColl(c *Context, a *CollArgs, tag int32) *Fault {
 	if b != nil && e.policy.Spin > yieldSpin {
 		b.fetchLine(a, boardSeq(tag))
 	}
-	if f := c.collFault(tag, a.Tag.numbered()); f != nil {
-		e.dropTag(c, tag)
-		a.release()
+	if f := c.startFault(a, tag, a.Tag.numbered()); f != nil {
+		e.refuseColl(c, a, tag, f)
 		return f
 	}
 	if b.most = b.room; e.policy.Spin > yieldSpin {
@@ -153,7 +152,7 @@ func (e *Engine) boardWait(c *Context, a *CollArgs, tag int32, o *boardOp) *Faul
 	}
 	if f != nil {
 		// It ends here and now: a closed engine has nothing left to poll.
-		e.abort(k, f, false)
+		e.abort(k, f, f.Class == Transport)
 		for e.colls.ready != nil {
 			e.runReady()
 		}
@@ -173,7 +172,7 @@ func (e *Engine) boardGone(k *coll) {
 	}
 	for s, f := range k.ctx.trouble.gone {
 		if k.ctx.board.awaits(k.board, int(s.rank())) {
-			e.abort(k, f, false)
+			e.abort(k, f, f.Class != ProcFailed)
 			return
 		}
 	}

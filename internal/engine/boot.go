@@ -33,8 +33,9 @@ type BootArgs struct {
 var errGaveUp = errors.New("the first process of the group gave up")
 
 // Boot returns the context id that member 0 tells. Member 0 does not wait;
-// everybody else waits for it alone. A meeting that one process has given up
-// is over for it: it cannot have the same again.
+// everybody else waits for it alone, but not when any member has died: member 0
+// may have heard of that before it came here, and will not come. A meeting that
+// one process has given up is over for it: it cannot have the same again.
 func (e *Engine) Boot(a *BootArgs) (wire.ContextID, *Fault) {
 	text := bootText(a)
 	c, err := e.bootContext(a, text)
@@ -82,6 +83,7 @@ func (e *Engine) bootTell(c *Context, op Op, text []byte) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	c.bury()
+	e.hold(c)
 	for s := range c.seats {
 		p, f := c.reach(s)
 		if f != nil {
@@ -106,16 +108,20 @@ func (e *Engine) bootWait(c *Context, a *BootArgs, text []byte) (wire.ContextID,
 		return wire.ContextID{}, &Fault{Class: Freed, Peer: -1, Err: errors.New("this process has given up such a communicator before")}
 	}
 	c.bury()
+	e.hold(c)
 	e.boots = append(e.boots, c)
 	got := make([]byte, len(text))
 	r := e.startRecv(c, &RecvArgs{Op: a.Op, Buf: ByteBuf(got), Plane: wire.PlaneBoot, User: a.User})
+	if t := c.trouble; t != nil && len(t.failed) > 0 {
+		e.cancelRecv(r, t.gone[t.failed[0]])
+	}
 	f := e.waitOne(r)
 	n := r.status.Bytes
 	e.freeRequest(r)
 	e.boots = slices.DeleteFunc(e.boots, func(b *Context) bool { return b == c })
 	id := contextAt(got)
 	switch {
-	case f != nil && f.Class == Cancelled:
+	case f != nil && (f.Class == Cancelled || f.Class == ProcFailed):
 		// The message may be on its way: it must not be taken for the answer
 		// to a later call.
 		e.freed.add(c.ID)

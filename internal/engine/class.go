@@ -2,12 +2,6 @@
 
 package engine
 
-import (
-	"errors"
-
-	"gompi/transport"
-)
-
 // Class says what kind of failure ended an operation. The range is open:
 // layers above add their own.
 type Class uint8
@@ -16,13 +10,14 @@ type Class uint8
 const (
 	OK         Class = iota
 	Truncate         // a message longer than its buffer
-	ProcFailed       // a process that the operation needs has failed or left
+	ProcFailed       // a process that the operation needs has failed
+	Left             // likewise, has left the job in order
 	Revoked          // the communicator was revoked
 	Cancelled        // withdrawn by its context or by Cancel
 	BadRequest       // the request is not active, or belongs to another start
 	Freed            // the communicator was freed
 	Closed           // the process was finalized
-	Transport        // a transport or peer broke its contract
+	Transport        // a transport or peer broke its contract, or a living process cannot be reached
 	BadType          // a typed receive met an encoded value, or the reverse
 	Mismatch         // ranks of one collective disagree
 	NoMemory         // shared memory could not be had
@@ -49,14 +44,6 @@ type Fault struct {
 	Peer      int32 // rank, or -1
 	Local     bool  // Peer is a rank of the local group of an intercommunicator
 	Err       error // cause, may be nil
-}
-
-// classOf is the class of a transport's error.
-func classOf(err error) Class {
-	if errors.Is(err, transport.ErrPeerGone) {
-		return ProcFailed
-	}
-	return Transport
 }
 
 func (f *Fault) class() Class {

@@ -206,9 +206,8 @@ func (e *Engine) prepareColl(c *Context, a *CollArgs, tag int32, pending bool) *
 		r.buf = a.Out
 	}
 	r.tag = tag
-	if f := c.collFault(tag, pending); f != nil {
-		e.dropTag(c, tag)
-		a.release()
+	if f := c.startFault(a, tag, pending); f != nil {
+		e.refuseColl(c, a, tag, f)
 		r.fail(f)
 		e.complete(r)
 		return r
@@ -243,8 +242,25 @@ func (e *Engine) newColl() *coll {
 	return k
 }
 
-// collFault is what stands against starting a collective, or, if it is pending,
+// startFault is what stands against starting a collective, or, if it is pending,
 // against going on: one that NumberColl has numbered, or the next part of a call.
+func (c *Context) startFault(a *CollArgs, tag int32, pending bool) *Fault {
+	if f := c.collFault(tag, pending); f != nil || pending {
+		return f
+	}
+	if c.trouble == nil {
+		return nil
+	}
+	for s, f := range c.trouble.gone {
+		if f.Class == Left && c.awaitsMe(a, s) {
+			return f
+		}
+	}
+	return nil
+}
+
+// collFault is startFault of a collective of which others may have done their
+// part.
 func (c *Context) collFault(tag int32, pending bool) *Fault {
 	if c.trouble == nil && !c.e.closed {
 		return nil
@@ -264,7 +280,41 @@ func (c *Context) collFault(tag int32, pending bool) *Fault {
 		delete(t.early, tag)
 		return f
 	}
+	if t.cut > 0 {
+		return t.unreached()
+	}
 	return nil
+}
+
+// awaitsMe reports whether a rank cannot have done its part of a collective
+// that this one has not begun: if it has left, it never will.
+func (c *Context) awaitsMe(a *CollArgs, s seat) bool {
+	g := &a.Args
+	if c.inter() || g.Op != collectives.OpBarrier && a.In.n == 0 && a.Out.n == 0 {
+		return false
+	}
+	switch g.Op {
+	case collectives.OpBarrier, collectives.OpAllreduce, collectives.OpAllgather, collectives.OpAlltoall,
+		collectives.OpReduceScatterBlock:
+		return true
+	case collectives.OpBcast, collectives.OpScatter:
+		return c.Rank == g.Root
+	case collectives.OpReduce, collectives.OpGather:
+		return int(s.rank()) == g.Root
+	case collectives.OpScan, collectives.OpExscan:
+		return c.Rank < int(s.rank())
+	}
+	return false
+}
+
+// refuseColl gives up a collective that has not begun. That a member has ended
+// everybody hears, but not what that means for this call.
+func (e *Engine) refuseColl(c *Context, a *CollArgs, tag int32, f *Fault) {
+	e.dropTag(c, tag)
+	a.release()
+	if f.Class == Left || f.Class == Transport {
+		e.tell(c, kindCollFail, wire.PlaneColl, tag, f.culprit())
+	}
 }
 
 // advance runs k until it has to wait or is complete.
@@ -459,7 +509,7 @@ func (e *Engine) finish(k *coll) {
 			e.noBoard(k.ctx)
 		}
 		r.fail(k.fault)
-		if k.tell {
+		if k.tell && k.fault.Class != ProcFailed { // of a death everybody hears
 			e.tell(k.ctx, kindCollFail, wire.PlaneColl, k.tag, k.fault.culprit())
 		}
 		e.dropTag(k.ctx, k.tag)

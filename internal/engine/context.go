@@ -36,7 +36,6 @@ type Context struct {
 	// partTags are the tags on PlanePart that senders of this process have
 	// taken.
 	partTags uint32
-	watched  bool // the control plane tells when any member ends
 	// numbered are the calls of NumberColl that have not started, oldest first.
 	numbered []int32
 	pending  int       // operations that were started before the context was freed
@@ -60,7 +59,8 @@ type Context struct {
 type trouble struct {
 	revoked bool
 	freed   bool
-	gone    map[seat]*Fault  // those that failed or left; nil: nobody
+	gone    map[seat]*Fault  // those that failed, left or cannot be reached; nil: nobody
+	cut     int              // how many of them cannot be reached
 	away    int              // how many of them are in Targets
 	failed  []seat           // those that failed, in the order in which it was learnt
 	acked   int              // how many of them the application has acknowledged
@@ -115,17 +115,9 @@ func (e *Engine) register(c *Context) error {
 	}
 	e.contexts[c.ID] = c
 	c.bury()
+	e.hold(c)
 	e.hear(c)
 	return nil
-}
-
-// bury tells a new context who is gone already.
-func (c *Context) bury() {
-	for proc, d := range c.e.dead {
-		if s, ok := c.seatFor(proc); ok {
-			c.lose(s, d.fault(), d.failed)
-		}
-	}
 }
 
 func (c *Context) makeTrouble() *trouble {
@@ -134,16 +126,22 @@ func (c *Context) makeTrouble() *trouble {
 }
 
 // lose books that a process will answer no more.
-func (c *Context) lose(s seat, f *Fault, failed bool) {
+func (c *Context) lose(s seat, f *Fault) {
 	t := c.makeTrouble()
-	if t.gone[s] == nil && !s.local() {
+	switch old := t.gone[s]; {
+	case old == nil && !s.local():
 		t.away++
+	case old != nil && old.Class == Transport:
+		t.cut--
+	}
+	if f.Class == Transport {
+		t.cut++
 	}
 	if t.gone == nil {
 		t.gone = map[seat]*Fault{}
 	}
 	t.gone[s] = f.at(s)
-	if failed && !slices.Contains(t.failed, s) {
+	if f.Class == ProcFailed && !slices.Contains(t.failed, s) {
 		t.failed = append(t.failed, s)
 	}
 }
@@ -152,6 +150,9 @@ func (c *Context) lose(s seat, f *Fault, failed bool) {
 func (f *Fault) at(s seat) *Fault {
 	g := *f
 	g.Peer, g.Local = s.rank(), s.local()
+	if l, ok := f.Err.(left); ok {
+		g.Err = left{s.rank(), l.how}
+	}
 	return &g
 }
 
@@ -235,13 +236,30 @@ func (c *Context) awaitFault(rank int32, pl wire.Plane) *Fault {
 		others--
 	}
 	if t.away == others {
-		for s, f := range t.gone {
-			if !s.local() {
-				return f
-			}
+		return t.last()
+	}
+	return nil
+}
+
+// unreached is that a member lives and cannot be reached, nil if there is none.
+func (t *trouble) unreached() *Fault {
+	for _, f := range t.gone {
+		if f.Class == Transport {
+			return f
 		}
 	}
 	return nil
+}
+
+// last is why nobody is left who could send: first that somebody has left, as
+// failures were acknowledged.
+func (t *trouble) last() (why *Fault) {
+	for s, f := range t.gone {
+		if !s.local() && (why == nil || f.Class > why.Class) {
+			why = f
+		}
+	}
+	return why
 }
 
 // Failed returns the ranks known to have failed, those of the remote group of

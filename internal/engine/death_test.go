@@ -30,7 +30,7 @@ func kill(t *testing.T, ns []*node, hub interface{ Kill(wire.ProcID) }, i int) {
 func TestEndsAreAcknowledged(t *testing.T) {
 	for _, met := range []bool{false, true} {
 		for order, want := range map[string]int{
-			"dead": 1, "dead dead": 1, "left": 1, "left left": 1, "left dead": 2,
+			"dead": 1, "dead dead": 1, "left": 1, "left left": 1, "left dead": 1,
 			"link": 0, "link dead": 1, "link left": 1,
 		} {
 			ns, hub := testJobOf(t, 2, nil, nil)
@@ -45,14 +45,14 @@ func TestEndsAreAcknowledged(t *testing.T) {
 				case "dead":
 					n.ProcFailed(id, "was killed")
 				case "left":
-					n.ProcGone(id, "left")
+					n.ProcGone(id, "")
 				case "link":
 					hub.Kill(id)
 					within(t, "end of the link", func() bool {
 						n.iprobe()
 						n.mu.Lock()
 						defer n.mu.Unlock()
-						return !met || n.peers[id] == nil
+						return !met || n.peers[id].state >= peerLost
 					})
 				}
 			}
@@ -67,8 +67,8 @@ func TestEndsAreAcknowledged(t *testing.T) {
 	}
 }
 
-// A peer that is cut off without a verdict of the control plane is gone for
-// communicators made later, too.
+// A peer whose connection has ended, and of whose end the control plane says
+// nothing, cannot be reached, also in communicators made later.
 func TestLinkLostWithoutVerdict(t *testing.T) {
 	ns, hub := testJobOf(t, 2, nil, nil)
 	n := ns[0]
@@ -77,13 +77,13 @@ func TestLinkLostWithoutVerdict(t *testing.T) {
 	}
 	hub.Kill(ns[1].Self())
 	_, f := n.recv(1, 2, nil)
-	wantClass(t, "receive", f, ProcFailed)
+	wantClass(t, "receive", f, Transport)
 	c := n.world(t, wire.ContextID{Creator: n.Self(), Serial: 5}, n.ctx.Members)
 	f = soon(t, "receive on a new communicator", func() *Fault {
 		var st Status
 		return n.Recv(c, &RecvArgs{Source: 1, Tag: 2}, &st)
 	})
-	wantClass(t, "receive on a new communicator", f, ProcFailed)
+	wantClass(t, "receive on a new communicator", f, Transport)
 }
 
 // Two processes make contact at the same time, and the first message that one
@@ -177,8 +177,8 @@ func TestDeathUnderQueuedSteps(t *testing.T) {
 	h := n.icoll(buf, s, s, s, s)
 	h2 := n.isend(1, 1, buf, Standard)
 	close(hold)
-	wantClass(t, "collective", soon(t, "collective", func() Outcome { return n.Wait(h) }).Status.Fault, ProcFailed)
-	wantClass(t, "send", soon(t, "send", func() Outcome { return n.Wait(h2) }).Status.Fault, ProcFailed)
+	wantClass(t, "collective", soon(t, "collective", func() Outcome { return n.Wait(h) }).Status.Fault, Transport)
+	wantClass(t, "send", soon(t, "send", func() Outcome { return n.Wait(h2) }).Status.Fault, Transport)
 	kill(t, ns, hub, 1)
 	// The pool of requests is whole.
 	seen := map[*Request]bool{}
@@ -201,15 +201,15 @@ func TestDeathUnderQueuedSteps(t *testing.T) {
 // others still owe it theirs, and tells them.
 func TestStepToDepartedRank(t *testing.T) {
 	ns, _ := testJobOf(t, 3, nil, nil)
-	ns[0].ProcGone(ns[2].Self(), "left in order")
+	ns[0].ProcGone(ns[2].Self(), "")
 	buf := make([]byte, 100)
 	h := ns[0].icoll(buf, collectives.Step{Kind: collectives.Recv, Peer: 1, A: whole(buf)}, collectives.Step{Kind: collectives.Send, Peer: 2, A: whole(buf)})
 	o := soon(t, "collective", func() Outcome { return ns[0].Wait(h) })
-	wantClass(t, "collective", o.Status.Fault, ProcFailed)
+	wantClass(t, "collective", o.Status.Fault, Left)
 	b1 := make([]byte, 100)
 	h = ns[1].icoll(b1, collectives.Step{Kind: collectives.Recv, Peer: 0, A: whole(b1)})
 	o = soon(t, "collective of the other", func() Outcome { return ns[1].Wait(h) })
-	wantClass(t, "collective of the other", o.Status.Fault, ProcFailed)
+	wantClass(t, "collective of the other", o.Status.Fault, Left)
 	if o.Status.Fault.Peer != 2 {
 		t.Fatalf("the other blames rank %d, want 2", o.Status.Fault.Peer)
 	}
@@ -353,7 +353,7 @@ func TestBrokenSendTellsWhy(t *testing.T) {
 				}
 			})
 			o := ns[0].Wait(ns[0].isend(1, 1, make([]byte, bytes), m))
-			if f := o.Status.Fault; f == nil || f.Class != ProcFailed || f.Peer != 1 || !strings.Contains(f.Err.Error(), errUnplugged.Error()) {
+			if f := o.Status.Fault; f == nil || f.Class != Transport || f.Peer != 1 || !strings.Contains(f.Err.Error(), errUnplugged.Error()) {
 				t.Errorf("%d bytes, mode %d: %+v", bytes, m, f)
 			}
 		}

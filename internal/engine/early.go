@@ -90,9 +90,9 @@ func (e *Engine) revokeArrived(p *Peer, env *envelope) {
 const culpritLocal = 1 << 31
 
 // culprit is what a rank that gives up a collective tells the others in aux:
-// 1 and the rank of the process that failed, or 0.
+// 1 and the rank of the process that has left, or 0.
 func (f *Fault) culprit() uint32 {
-	if f.Class != ProcFailed || f.Peer < 0 {
+	if f.Class != Left || f.Peer < 0 {
 		return 0
 	}
 	aux := uint32(f.Peer) + 1
@@ -136,15 +136,15 @@ func (e *Engine) collFailArrived(p *Peer, env *envelope) {
 		return
 	}
 	tag, from := env.key.Tag(), seatOf(env.key.Plane(), env.key.Source())
-	dead, named, ok := c.accused(from, env.aux)
+	gone, named, ok := c.accused(from, env.aux)
 	if !ok || !c.sentBy(p, from) {
 		e.protocol(p, foreign(p, env.key))
 		return
 	}
-	f := (&Fault{Class: Aborted, Err: fmt.Errorf("process %v gave up", p.proc)}).at(from)
-	if proc := c.procAt(dead); named && proc != e.cfg.Self {
-		// The news of the death itself may still be on its way.
-		f = (&Fault{Class: ProcFailed, Err: fmt.Errorf("process %v gave up because process %v failed", p.proc, proc)}).at(dead)
+	f := (&Fault{Class: Aborted, Err: fmt.Errorf("rank %d gave up", from.rank())}).at(from)
+	if named && c.procAt(gone) != e.cfg.Self {
+		// The control plane's word may still be on its way.
+		f = (&Fault{Class: Left, Err: left{-1, hasFinalized}}).at(gone)
 	}
 	if tag == boardTag {
 		e.absentTold(c, from, f)

@@ -20,10 +20,13 @@ import (
 type Control interface {
 	// Contact tells how to reach a process.
 	Contact(p wire.ProcID) (wire.Contact, error)
-	// Watch asks to be told (Engine.ProcGone) when one of m ends.
+	// Watch asks to be told (Engine.ProcFailed, ProcGone) of the end of each of
+	// m, also if it has ended.
 	Watch(m wire.Members) error
 	// Dead acknowledges an end: nothing of this process touches p any more.
 	Dead(p wire.ProcID) error
+	// Cut tells a living process (Engine.ProcCut) that it cannot be reached.
+	Cut(p wire.ProcID, why string) error
 }
 
 // Config describes one process. All fields but the optional ones are needed.
@@ -51,6 +54,9 @@ type Config struct {
 	Check bool
 	// Blocked is called by a goroutine that finds the engine locked; optional.
 	Blocked func()
+	// VerdictWait is how long the control plane has to say what has become of a
+	// process whose connection has ended. Zero means 2 s.
+	VerdictWait time.Duration
 	// Book records blocking calls for the roll call; optional.
 	Book *rollcall.Book
 }
@@ -94,7 +100,10 @@ type Engine struct {
 	pack     packer
 	table    match.Table[Request, arrival]
 	peers    map[wire.ProcID]*Peer
-	dead     map[wire.ProcID]departure
+	dead     map[wire.ProcID]*departure // those that have ended, as long as anybody cares
+	hears    map[wire.ProcID]struct{}   // whose end will be told
+	curious  map[wire.ProcID]struct{}   // of whom Ask was called
+	severed  []*Peer                    // that live and cannot be reached
 	contexts map[wire.ContextID]*Context
 	boots    []*Context // in which processes wait to meet
 	freed    serialSet
@@ -115,7 +124,8 @@ type Engine struct {
 	waits     int // goroutines in await
 	followers followerList
 	probers   []*waiter
-	blocked   []*Peer // peers with something in their queues
+	mourners  []*waiter // who wait for the last messages of those that have ended
+	blocked   []*Peer   // peers with something in their queues
 	colls     collList
 	watches   []watch                 // that wait for what others write into memory
 	memories  map[wire.ProcID]*Memory // of processes that have not ended
@@ -140,11 +150,16 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.Budget != 0 {
 		cfg.Room = nil
 	}
+	if cfg.VerdictWait == 0 {
+		cfg.VerdictWait = verdictWait
+	}
 	e := &Engine{
 		cfg:      cfg,
 		mu:       wait.NewGate(),
 		peers:    map[wire.ProcID]*Peer{},
-		dead:     map[wire.ProcID]departure{},
+		dead:     map[wire.ProcID]*departure{},
+		hears:    map[wire.ProcID]struct{}{},
+		curious:  map[wire.ProcID]struct{}{},
 		contexts: map[wire.ContextID]*Context{},
 		policy:   cfg.Policy,
 
@@ -297,7 +312,6 @@ func (e *Engine) unsent() string {
 	for _, chunk := range e.pool.chunks {
 		for i := range chunk {
 			if r := &chunk[i]; r.kind == reqSend && r.detach && !r.done && r.peer.proc != e.cfg.Self {
-				e.watch(r.ctx, r.rank)
 				return fmt.Sprintf("a message of %d bytes for %v, whose request was freed, was not received", r.buf.Bytes(), r.peer.proc)
 			}
 		}
@@ -359,7 +373,7 @@ func (e *Engine) handle(l *link, ev *transport.Event) {
 		e.peerUp(l, ev.Slot, ev.Proc)
 	case transport.EvDown:
 		if p := l.peer(ev.Slot); p == nil {
-		} else if p.state == peerDown || p.link != l || p.slot != ev.Slot {
+		} else if p.state >= peerLost || p.link != l || p.slot != ev.Slot {
 			// A contact of its own, beside or after the one in use.
 			l.setPeer(ev.Slot, nil)
 			l.Release(ev.Slot)

@@ -3,133 +3,10 @@
 package engine
 
 import (
-	"errors"
-	"fmt"
-
 	"gompi/internal/match"
 	"gompi/internal/wire"
 	"gompi/transport"
 )
-
-// departure is how a process ended.
-type departure struct {
-	how     string
-	verdict bool // the control plane says so; else this process cannot reach it
-	failed  bool // else it left in order
-	told    bool // to the server of remote memory
-}
-
-// fault says nothing of who it was: errors have the rank.
-func (d departure) fault() *Fault {
-	return &Fault{Class: ProcFailed, Peer: -1, Err: errors.New(d.how)}
-}
-
-// ProcFailed tells that the control plane saw a process die. Operations that
-// need it, and collectives on communicators that contain it, fail; what it had
-// sent whole is delivered first. Every end is acknowledged to the control plane
-// when nothing of this process touches the other any more.
-func (e *Engine) ProcFailed(proc wire.ProcID, how string) {
-	e.depart(proc, departure{how: how, verdict: true, failed: true})
-}
-
-// ProcGone tells that a process has left the job in order: only operations
-// that need an answer of it fail.
-func (e *Engine) ProcGone(proc wire.ProcID, how string) {
-	e.depart(proc, departure{how: how, verdict: true})
-}
-
-func (e *Engine) depart(proc wire.ProcID, d departure) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed || proc == e.cfg.Self {
-		return
-	}
-	if old := e.dead[proc]; old.verdict && (old.failed || !d.failed) {
-		return
-	}
-	// A first contact of the departed may lie unseen in a transport.
-	for turn := 0; turn < departTurns; turn++ {
-		if e.progress() == 0 && e.armAll() {
-			break
-		}
-	}
-	if !e.armed {
-		e.disarmAll()
-	}
-	p := e.peers[proc]
-	d.told = e.dead[proc].told
-	e.dead[proc] = d
-	switch {
-	case p == nil || p.state == peerNew || p.state == peerDown:
-		e.departed(proc, d)
-	case p.link != nil:
-		// The rest when EvDown has come.
-		p.dying = true
-		p.link.Fail(p.slot)
-		for turn := 0; turn < departTurns && p.state != peerDown && e.progress() > 0; turn++ {
-		}
-	default:
-		p.dying = true // the rest when the attempt to connect has ended
-	}
-	e.cfg.Sleeper.Wake()
-}
-
-// departTurns bounds how long a departure holds the lock while others go on
-// sending.
-const departTurns = 4096
-
-// linkDown ends the traffic with a peer: its transport has nothing more.
-func (e *Engine) linkDown(p *Peer, err error) {
-	if p.state == peerDown {
-		return
-	}
-	if p.cause != nil {
-		err = p.cause
-	}
-	d, known := e.dead[p.proc]
-	if !known {
-		// No verdict of the control plane, but final: communicators to come
-		// must know.
-		d = departure{how: "cannot be reached"}
-		if err != nil {
-			d.how = fmt.Sprintf("cannot be reached: %v", err)
-		}
-		e.dead[p.proc] = d
-	}
-	p.down = d.fault()
-	p.state = peerDown
-	p.lane = nil
-	p.sends.prepend(&p.stalled)
-	p.full, p.slow = false, false
-	p.ctl = nil
-	if p.link != nil {
-		p.link.setPeer(p.slot, nil)
-		p.link.Release(p.slot)
-	}
-	e.cutStreams(p)
-	e.dropFrames(p)
-	for p.sends.first != nil {
-		// Each end may take others from the queue.
-		r := p.sends.first
-		p.dequeue(r)
-		e.failSend(r, p.down.at(r.seat()))
-	}
-	for _, chunk := range e.pool.chunks {
-		for i := range chunk {
-			if r := &chunk[i]; r.kind == reqSend && r.peer == p && !r.done {
-				e.failSend(r, p.down.at(r.seat()))
-			}
-		}
-	}
-	for a := range e.table.EachArrived {
-		if a.Val.peer == p && a.Val.kind == kindRTS {
-			e.table.Take(a)
-			e.release(a.Val)
-		}
-	}
-	e.lostCredit(p)
-	e.departed(p.proc, d)
-}
 
 func (e *Engine) failSend(r *Request, f *Fault) {
 	r.pend = 0
@@ -137,43 +14,28 @@ func (e *Engine) failSend(r *Request, f *Fault) {
 	e.complete(r)
 }
 
-// departed fails what needs a process that will never answer, and
-// acknowledges its end.
-func (e *Engine) departed(proc wire.ProcID, d departure) {
-	e.forgetPeer(proc, d)
-	e.takeOwn() // a receive from anybody may wait for it
-	for _, c := range e.contexts {
-		e.bereave(c, proc, d)
-	}
-	for _, c := range e.boots {
-		e.bereave(c, proc, d)
-	}
-	e.wakeProbers()
-	e.tellDown(proc, d)
-	if d.verdict {
-		e.cfg.Control.Dead(proc)
-	}
-}
-
-// bereave fails what a departed process leaves undone in a context.
-func (e *Engine) bereave(c *Context, proc wire.ProcID, d departure) {
+// bereave fails what a process leaves undone in a context that has it. One that
+// has left may have done its part.
+func (e *Engine) bereave(c *Context, proc wire.ProcID, f *Fault) bool {
 	s, ok := c.seatFor(proc)
 	if !ok {
-		return
+		return false
 	}
-	f := d.fault().at(s)
-	c.lose(s, f, d.failed)
+	f = f.at(s)
+	c.lose(s, f)
 	e.failRecvs(c, s, f)
 	if !s.local() {
 		e.failParts(c, s.rank(), f)
 	}
 	for k := e.colls.first; k != nil; {
 		next := k.next
-		if k.ctx == c && (d.failed || k.board != nil && c.board.awaits(k.board, int(s.rank()))) {
-			e.abort(k, f, false)
+		if k.ctx == c && (f.Class != Left || k.board != nil && c.board.awaits(k.board, int(s.rank()))) {
+			// Of a death everybody hears.
+			e.abort(k, f, f.Class != ProcFailed)
 		}
 		k = next
 	}
+	return true
 }
 
 // postFault is what stands against posting r, which may be a step of an
@@ -183,7 +45,7 @@ func (e *Engine) postFault(r *Request, pl wire.Plane) *Fault {
 		return r.ctx.awaitFault(r.rank, pl)
 	}
 	f := r.ctx.recvFault(r.rank, pl)
-	if f != nil && f.Class == ProcFailed && r.rank == match.Any {
+	if f != nil && f.ofPeer() && r.rank == match.Any {
 		e.takeOwn()
 	}
 	return f

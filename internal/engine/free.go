@@ -78,6 +78,7 @@ func (e *Engine) settle(c *Context) {
 	e.freeing--
 	e.dropBoard(c)
 	delete(e.contexts, c.ID)
+	e.unhold(c)
 	for _, w := range c.leavers {
 		w.hit(e)
 	}

@@ -73,6 +73,7 @@ func (s *echo) Frame(from wire.ProcID, b []byte) error {
 }
 
 func (s *echo) Down(wire.ProcID, *Fault) { s.down++ }
+func (s *echo) Cut(wire.ProcID, *Fault)  {}
 
 func (s *echo) Close() {}
 

@@ -65,6 +65,15 @@ func (s seat) rank() int32 {
 // seat is that of the rank that r sends to or receives from.
 func (r *Request) seat() seat { return seatOf(r.posted.Key.Plane(), r.rank) }
 
+// peerSeat is that of the rank at the other end of r, which is matched if it is
+// a receive.
+func (r *Request) peerSeat() seat {
+	if r.kind == reqRecv {
+		return seatOf(r.posted.Key.Plane(), r.status.Source)
+	}
+	return r.seat()
+}
+
 // seatFor finds the seat of a process.
 func (c *Context) seatFor(p wire.ProcID) (seat, bool) {
 	if i := c.Targets().Index(p); i >= 0 {

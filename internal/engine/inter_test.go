@@ -124,7 +124,7 @@ func TestAccused(t *testing.T) {
 		{intra[0].ctx, 1, Fault{Peer: 2}, 0, false},
 		{intra[0].ctx, 1, Fault{Peer: 1, Local: true}, 0, false},
 	} {
-		x.fault.Class = ProcFailed
+		x.fault.Class = Left
 		s, named, ok := x.c.accused(x.teller, x.fault.culprit())
 		if ok != x.ok || ok && (!named || s != x.want) {
 			t.Errorf("teller %d accuses %+v: seat %d, %t, %t; want %d, %t", x.teller, x.fault, s, named, ok, x.want, x.ok)

@@ -27,6 +27,8 @@ const testWait = 20 * time.Second
 type testControl struct {
 	mu      sync.Mutex
 	contact func(p wire.ProcID) (wire.Contact, error) // nil: at once
+	watch   func(m wire.Members)                      // nil: nobody has ended
+	cut     func(p wire.ProcID, why string)           // nil: nobody is told
 	dead    []wire.ProcID
 }
 
@@ -40,7 +42,25 @@ func (c *testControl) Contact(p wire.ProcID) (wire.Contact, error) {
 	return wire.Contact{Proc: p, SameHost: true, Segment: -1, Bell: -1}, nil
 }
 
-func (c *testControl) Watch(m wire.Members) error { return nil }
+func (c *testControl) Watch(m wire.Members) error {
+	c.mu.Lock()
+	f := c.watch
+	c.mu.Unlock()
+	if f != nil {
+		go f(m)
+	}
+	return nil
+}
+
+func (c *testControl) Cut(p wire.ProcID, why string) error {
+	c.mu.Lock()
+	f := c.cut
+	c.mu.Unlock()
+	if f != nil {
+		go f(p, why)
+	}
+	return nil
+}
 
 func (c *testControl) Dead(p wire.ProcID) error {
 	c.mu.Lock()
@@ -85,7 +105,15 @@ func testJobOf(t testing.TB, n int, plan *faulty.Plan, change func(i int, c *Con
 			}
 		}
 		nd := &node{ctl: &testControl{}}
-		cfg := Config{Self: members.At(i), Control: nd.ctl, Transports: []transport.Transport{tr}, Sleeper: s, Policy: wait.ForGoroutine()}
+		nd.ctl.cut = func(p wire.ProcID, why string) {
+			if k := members.Index(p); k >= 0 {
+				nodes[k].ProcCut(nd.Self(), why)
+			}
+		}
+		cfg := Config{
+			Self: members.At(i), Control: nd.ctl, Transports: []transport.Transport{tr}, Sleeper: s, Policy: wait.ForGoroutine(),
+			VerdictWait: 20 * time.Millisecond,
+		}
 		if change != nil {
 			change(i, &cfg)
 		}

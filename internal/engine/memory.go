@@ -182,7 +182,7 @@ func (e *Engine) reachMemory(p wire.ProcID, proof [2]uint64, ask asker) (*Memory
 		closeContact(c)
 		return m, nil
 	}
-	if d, dead := e.dead[p]; dead { // the contact may be somebody else's by now
+	if d := e.dead[p]; d != nil { // the contact may be somebody else's by now
 		closeContact(c)
 		return nil, fmt.Errorf("%w: process %v %s", transport.ErrPeerGone, p, d.how)
 	}

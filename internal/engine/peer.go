@@ -16,24 +16,24 @@ const (
 	peerNew        peerState = iota // never spoken to
 	peerConnecting                  // a goroutine fetches its contact
 	peerUp
+	peerLost // its connection has ended, and the control plane has yet to say why
 	peerDown
 )
 
 // Peer is another process (or this one) as the engine sees it.
 type Peer struct {
-	proc  wire.ProcID
-	link  *link
-	slot  transport.Slot
-	state peerState
-	full  bool           // the transport refused; EvWritable will come
-	slow  bool           // full, or sends lie aside
-	lane  transport.Lane // its messages alone; nil if not known
-	dying bool           // the control plane knows it to be dead; EvDown will come
-	cause error          // it broke the protocol; EvDown will come
-	down  *Fault
-
-	watched bool
-	listed  bool // in e.blocked
+	proc   wire.ProcID
+	link   *link
+	slot   transport.Slot
+	state  peerState
+	full   bool           // the transport refused; EvWritable will come
+	slow   bool           // full, or sends lie aside
+	lane   transport.Lane // its messages alone; nil if not known
+	dying  bool           // the control plane says that it has ended; EvDown will come
+	broken bool           // this process gives the connection up; EvDown will come
+	why    error          // of that, or of EvDown
+	down   *Fault
+	listed bool // in e.blocked
 
 	// Flow control, in units. credit and envelopes are what this process may
 	// still send, owed and owedEnvelopes what it has to give back.
@@ -83,7 +83,7 @@ func (e *Engine) peerOf(proc wire.ProcID) *Peer {
 	if p := e.peers[proc]; p != nil {
 		return p
 	}
-	if d, dead := e.dead[proc]; dead {
+	if d := e.dead[proc]; d != nil {
 		return &Peer{proc: proc, state: peerDown, down: d.fault()}
 	}
 	p := &Peer{proc: proc}
@@ -94,19 +94,6 @@ func (e *Engine) peerOf(proc wire.ProcID) *Peer {
 	}
 	e.peers[proc] = p
 	return p
-}
-
-// forgetPeer gives up the record of a process whose end is about to be told:
-// nothing waits in it.
-func (e *Engine) forgetPeer(proc wire.ProcID, d departure) {
-	p := e.peers[proc]
-	if p == nil {
-		return
-	}
-	if p.state != peerDown { // never spoken to
-		p.state, p.down = peerDown, d.fault()
-	}
-	delete(e.peers, proc)
 }
 
 // connect starts to make contact; the queue is pumped when it stands.
@@ -170,8 +157,8 @@ func (e *Engine) peerUp(l *link, s transport.Slot, proc wire.ProcID) {
 	p := e.peerOf(proc)
 	l.setPeer(s, p)
 	switch {
-	case p.state == peerDown:
-		l.Fail(s) // its end was told: nothing of it counts any more
+	case p.state >= peerLost:
+		l.Fail(s) // nothing of it counts any more
 		return
 	case p.state != peerNew:
 		if p.link == nil {
@@ -220,6 +207,9 @@ func (e *Engine) controlBytes(p *Peer, key match.Key, k kind, flags uint8, aux u
 	}
 	if len(p.ctl) >= p.maxControl() {
 		e.protocol(p, fmt.Errorf("%w: %d answers are waiting, and it takes none", transport.ErrProtocol, len(p.ctl)))
+		return
+	}
+	if p.state == peerLost && p.link != nil {
 		return
 	}
 	f := ctlFrame{header(key, k, flags, aux), want}

@@ -2,11 +2,7 @@
 
 package engine
 
-import (
-	"context"
-
-	"gompi/internal/match"
-)
+import "context"
 
 // ProbeArgs are the arguments of a probe.
 type ProbeArgs struct {
@@ -43,9 +39,12 @@ func (e *Engine) Probe(c *Context, pa *ProbeArgs, st *Status) (m *Message, found
 			return m, true, nil
 		}
 		if f := c.recvFault(pa.Source, 0); f != nil {
-			if first && pa.Source == match.Any && f.Class == ProcFailed {
+			if first && f.ofPeer() {
 				e.takeOwn()
 				continue
+			}
+			if f.Class == Left && !pa.Wait {
+				return nil, false, nil
 			}
 			return nil, false, f
 		}

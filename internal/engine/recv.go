@@ -4,6 +4,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"gompi/internal/match"
@@ -71,7 +72,7 @@ func (e *Engine) post(r *Request, key match.Key) {
 			// What a failed process sent whole is still delivered, and what
 			// this one has sent to itself.
 			a := e.table.Peek(key)
-			if a == nil || f.Class != ProcFailed {
+			if a == nil || !f.ofPeer() {
 				r.fail(f)
 				e.complete(r)
 				return
@@ -87,7 +88,7 @@ func (e *Engine) post(r *Request, key match.Key) {
 func (e *Engine) arrive(l *link, ev *transport.Event) {
 	p := l.peer(ev.Slot)
 	env, ok := open(&ev.Header)
-	if p == nil || !ok || p.state == peerDown {
+	if p == nil || !ok || p.state >= peerLost {
 		e.protocol(p, fmt.Errorf("%w: bad message header %x", transport.ErrProtocol, ev.Header))
 		return
 	}
@@ -245,6 +246,10 @@ func (e *Engine) deliverRTS(r *Request, p *Peer, env *envelope, length int64, de
 		return
 	}
 	r.peer = p
+	if p.state == peerLost {
+		r.pend = pendVerdict
+		return
+	}
 	b, ok := r.buf.Part(0, n).memory()
 	if !ok || env.flags&flagStream != 0 {
 		e.pull(r, p, env, n)
@@ -253,7 +258,11 @@ func (e *Engine) deliverRTS(r *Request, p *Peer, env *envelope, length int64, de
 	r.bulk = true
 	if err := p.link.Accept(p.slot, desc, b, r.token()); err != nil {
 		r.bulk = false
-		r.fail((&Fault{Class: classOf(err), Got: length, Err: err}).at(seatOf(env.key.Plane(), r.status.Source)))
+		if errors.Is(err, transport.ErrPeerGone) {
+			r.pend = pendVerdict // EvDown is to come
+			return
+		}
+		r.fail((&Fault{Class: Transport, Got: length, Err: err}).at(r.peerSeat()))
 		e.control(p, env.key, kindRefuse, 0, env.aux)
 		e.complete(r)
 	} else if e.armed {

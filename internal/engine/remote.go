@@ -22,10 +22,14 @@ type RemoteServer interface {
 	// ends it.
 	Frame(from wire.ProcID, b []byte) error
 
-	// Down tells, once for each process, that no frame comes from p, or reaches
-	// it, any more: it has died, left, or cannot be reached. Its end is
-	// acknowledged to the control plane after that.
+	// Down tells, once for each process, that p has ended. That is acknowledged
+	// to the control plane after that.
 	Down(p wire.ProcID, f *Fault)
+
+	// Cut tells, once for each process, that no frame comes from p, or reaches
+	// it, any more. It lives, and goes on using memory that it reaches without
+	// frames.
+	Cut(p wire.ProcID, f *Fault)
 
 	// Leave tells that the process is being finalized: what it has published is
 	// closed, and accesses of others that are under way are waited for until
@@ -236,16 +240,12 @@ func (e *Engine) arriveFrame(p *Peer, env *envelope, data []byte) error {
 
 // tellDown tells the server of remote memory of a departure, once, and ends the
 // use of that process's memory.
-func (e *Engine) tellDown(proc wire.ProcID, d departure) {
+func (e *Engine) tellDown(proc wire.ProcID, d *departure) {
 	e.loseMemory(proc)
-	if d.told {
-		return
-	}
-	d.told = true
-	e.dead[proc] = d
-	if e.remote != nil {
+	if e.remote != nil && !d.told {
 		e.remote.Down(proc, d.fault())
 	}
+	d.told = true
 }
 
 // Nudge makes a process that may sleep look at its memory. The lock is held.
@@ -254,7 +254,14 @@ func (e *Engine) Nudge(p wire.ProcID) {
 		e.cfg.Sleeper.Wake()
 		return
 	}
-	e.control(e.peerOf(p), match.NewKey(wire.ContextID{}, wire.PlaneRMA, 0, 0), kindCredit, 0, 0)
+	q := e.peerOf(p)
+	if q.state == peerDown {
+		if q.down.Class == Transport {
+			e.cfg.Control.Cut(p, q.down.Err.Error())
+		}
+		return
+	}
+	e.control(q, match.NewKey(wire.ContextID{}, wire.PlaneRMA, 0, 0), kindCredit, 0, 0)
 }
 
 // NewRemote is NewOther, of an operation that needs a rank, with the lock held.

@@ -19,6 +19,7 @@ type frames struct {
 	n    *node
 	last map[wire.ProcID]uint64
 	down map[wire.ProcID]int
+	cut  map[wire.ProcID]int
 	dead int // acknowledgements when Down was told
 	bad  error
 }
@@ -43,10 +44,12 @@ func (s *frames) Down(p wire.ProcID, f *Fault) {
 	s.dead = s.n.ctl.deaths()
 }
 
+func (s *frames) Cut(p wire.ProcID, f *Fault) { s.cut[p]++ }
+
 // serve gives a node its server.
 func (n *node) serve() *frames {
 	return n.Remote(func() RemoteServer {
-		return &frames{n: n, last: map[wire.ProcID]uint64{}, down: map[wire.ProcID]int{}}
+		return &frames{n: n, last: map[wire.ProcID]uint64{}, down: map[wire.ProcID]int{}, cut: map[wire.ProcID]int{}}
 	}).(*frames)
 }
 
@@ -214,15 +217,17 @@ func TestDownOnce(t *testing.T) {
 				}
 			}
 			hub.Kill(id)
+			want := ProcFailed
 			switch order {
 			case "gone first", "left":
-				n.ProcGone(id, "left")
+				n.ProcGone(id, "")
+				want = Left // the first word is the last
 			case "link first":
 				within(t, "end of the link", func() bool {
 					n.iprobe()
 					n.mu.Lock()
 					defer n.mu.Unlock()
-					return !met || n.peers[id] == nil
+					return !met || n.peers[id].state >= peerLost
 				})
 			}
 			if order != "left" {
@@ -239,7 +244,7 @@ func TestDownOnce(t *testing.T) {
 			if _, err := n.ReachMemory(id, proof); err == nil {
 				t.Errorf("met %v, %s: reached the dead", met, order)
 			}
-			wantClass(t, "frame", n.sendFrame(id, nil), ProcFailed)
+			wantClass(t, "frame", n.sendFrame(id, nil), want)
 		}
 	}
 }

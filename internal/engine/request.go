@@ -28,12 +28,13 @@ const (
 
 // What a send still waits for.
 const (
-	pendLeave  = 1 << iota // the transport still reads the payload
-	pendAck                // the receiver's Ack (synchronous mode)
-	pendBulk               // the end of the bulk transfer, or Refuse
-	pendQueue              // its place in the peer's queue
-	pendCancel             // the receiver's answer to Cancel
-	pendStream             // its turn among the streams, and its end
+	pendLeave   = 1 << iota // the transport still reads the payload
+	pendAck                 // the receiver's Ack (synchronous mode)
+	pendBulk                // the end of the bulk transfer, or Refuse
+	pendQueue               // its place in the peer's queue
+	pendCancel              // the receiver's answer to Cancel
+	pendStream              // its turn among the streams, and its end
+	pendVerdict             // what has become of the peer; receives, too
 )
 
 // Request is one operation in progress. It is recycled: whoever keeps one

@@ -76,14 +76,14 @@ func inside(name string) bool {
 
 // protocol cuts off a peer that broke the rules, or that cannot be answered.
 func (e *Engine) protocol(p *Peer, err error) {
-	if p == nil || p.state == peerDown {
+	if p == nil || p.state >= peerLost {
 		return
 	}
 	if p.link == e.links[0] {
 		panic(fmt.Sprintf("gompi: BUG: %v from myself", err))
 	}
-	if p.cause == nil {
-		p.cause = err
+	if !p.broken {
+		p.broken, p.why = true, err
 	}
 	p.link.Cut(p.slot, err) // EvDown follows
 }

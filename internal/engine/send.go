@@ -204,7 +204,7 @@ func (e *Engine) transmitRTS(p *Peer, r *Request, n int64) bool {
 		}
 		if err != nil {
 			r.pend = 0
-			r.fail((&Fault{Class: classOf(err), Want: n, Err: err}).at(r.seat()))
+			r.fail((&Fault{Class: Transport, Want: n, Err: err}).at(r.seat()))
 			e.complete(r)
 			return true
 		}
@@ -257,7 +257,8 @@ func (e *Engine) sendLeft(r *Request, what uint8) {
 	}
 }
 
-// bulkDone ends the transfer of a send or a receive.
+// bulkDone ends the transfer of a send or a receive. One that has broken off
+// waits for what the control plane says of the peer.
 func (e *Engine) bulkDone(r *Request, n int64, err error) {
 	switch r.kind {
 	case reqSend:
@@ -265,7 +266,8 @@ func (e *Engine) bulkDone(r *Request, n int64, err error) {
 			return
 		}
 		if err != nil {
-			r.fail((&Fault{Class: ProcFailed, Err: err}).at(r.seat()))
+			r.pend = r.pend&^(pendBulk|pendCancel) | pendVerdict
+			return
 		}
 		// The message was matched: a withdrawal asked for meanwhile comes too
 		// late, and the receiver may be gone before it says so.
@@ -277,10 +279,10 @@ func (e *Engine) bulkDone(r *Request, n int64, err error) {
 		}
 		r.bulk = false
 		if err != nil {
-			r.fail((&Fault{Class: ProcFailed, Err: err}).at(seatOf(r.posted.Key.Plane(), r.status.Source)))
-		} else {
-			r.status.Bytes = n
+			r.pend = pendVerdict
+			return
 		}
+		r.status.Bytes = n
 		e.complete(r)
 	}
 }

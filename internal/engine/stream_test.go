@@ -351,7 +351,7 @@ func TestStreamProtocol(t *testing.T) {
 				send(f.tag, f.k, 0, id, f.payload)
 			}
 			ns[1].mu.Unlock()
-			wantClass(t, "send", soon(t, "send", func() Outcome { return ns[0].Wait(h) }).Status.Fault, ProcFailed)
+			wantClass(t, "send", soon(t, "send", func() Outcome { return ns[0].Wait(h) }).Status.Fault, Transport)
 			soon(t, "receive", func() Outcome { return ns[0].Wait(recv) })
 			quietStreams(t, ns[:1])
 		})

@@ -5,11 +5,9 @@ package engine
 import (
 	"context"
 
-	"gompi/collectives"
 	"gompi/internal/match"
 	"gompi/internal/rollcall"
 	"gompi/internal/wait"
-	"gompi/internal/wire"
 )
 
 // waiter is one goroutine in a blocking call.
@@ -333,62 +331,24 @@ func (e *Engine) expire(w *waiter) {
 	}
 }
 
-// note asks the control plane to watch those whom w waits for now, and writes
-// w into the roll call once.
+// note writes w into the roll call once.
 func (e *Engine) note(w *waiter) {
+	if w.slot >= 0 || e.cfg.Book == nil {
+		return
+	}
 	op, c, rank, tag, size := w.call.op, w.call.ctx, w.call.rank, w.call.tag, int64(0)
-	known := c != nil
-	if known {
-		e.watch(c, rank)
-	}
 	for _, r := range w.reqs {
-		if r.waiter != w {
-			continue // complete, and perhaps somebody else's by now
+		// Others are complete, and perhaps somebody else's by now.
+		if r.waiter != w || c != nil {
+			continue
 		}
-		if k := r.coll; k != nil {
-			if k.board != nil {
-				e.watch(k.ctx, match.Any)
-			}
-			for i := range k.steps {
-				if s := &k.steps[i]; s.Kind == collectives.Send || s.Kind == collectives.Recv {
-					e.watchPeer(k.ctx.peer(seatOf(k.ctx.stepPlane(s.Remote), s.Peer)))
-				}
-			}
-		} else {
-			e.watch(r.ctx, r.rank)
-		}
-		if !known {
-			known = true
-			op, c, rank, tag, size = r.op, r.ctx, r.rank, r.tag, r.buf.Bytes()
-			if r.kind == reqOther && rank == match.Any {
-				rank = rollcall.NoPeer
-			}
+		op, c, rank, tag, size = r.op, r.ctx, r.rank, r.tag, r.buf.Bytes()
+		if r.kind == reqOther && rank == match.Any {
+			rank = rollcall.NoPeer
 		}
 	}
-	if w.slot < 0 && e.cfg.Book != nil && known {
+	if c != nil {
 		en := e.entry(op, c, rank, tag, size)
 		w.slot = e.cfg.Book.Enter(&en)
-	}
-}
-
-// watch asks to be told when a rank of Targets ends; Any means all of them.
-// Deaths are told in any case; this is for those that leave in order.
-func (e *Engine) watch(c *Context, rank int32) {
-	switch {
-	case c == nil:
-	case rank == match.Any:
-		if !c.watched {
-			c.watched = true
-			e.cfg.Control.Watch(c.Targets())
-		}
-	case rank >= 0:
-		e.watchPeer(c.peer(seat(rank)))
-	}
-}
-
-func (e *Engine) watchPeer(p *Peer) {
-	if !p.watched && p.proc != e.cfg.Self {
-		p.watched = true
-		e.cfg.Control.Watch(wire.MembersOf(p.proc))
 	}
 }

@@ -29,7 +29,7 @@ func (t *Target) copyFault(err error) *engine.Fault {
 		if f := t.s.gone(t.proc); f != nil {
 			return f
 		}
-		return &engine.Fault{Class: engine.ProcFailed, Peer: -1, Err: err}
+		return t.s.e.Fate(t.proc)
 	}
 	return &engine.Fault{Class: engine.Transport, Peer: -1, Err: err}
 }

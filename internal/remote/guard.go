@@ -103,7 +103,7 @@ func (s *Space) guardTurn(owner uint32, n int) (ended bool) {
 		return true
 	case n < guardYields:
 		runtime.Gosched()
-	case n%guardLook == 0 && s.over():
+	case n%guardLook == 0 && s.wonder(owner):
 		return true // nobody needs what it guards, and its owner may not exist
 	default:
 		time.Sleep(guardPause)
@@ -111,9 +111,11 @@ func (s *Space) guardTurn(owner uint32, n int) (ended bool) {
 	return false
 }
 
-// over reports whether the process was finalized.
-func (s *Space) over() bool {
+// wonder asks for the fate of a process, which may be one that this process
+// has never heard of. It reports whether this process was finalized.
+func (s *Space) wonder(serial uint32) (over bool) {
 	s.e.Lock()
 	defer s.e.Unlock()
+	s.e.Ask(wire.ProcID{Job: s.self.Job, Serial: serial})
 	return s.e.Closed()
 }

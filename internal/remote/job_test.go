@@ -24,6 +24,22 @@ func (testControl) Contact(p wire.ProcID) (wire.Contact, error) {
 func (testControl) Watch(wire.Members) error { return nil }
 func (testControl) Dead(wire.ProcID) error   { return nil }
 
+func (testControl) Cut(wire.ProcID, string) error { return nil }
+
+// testHead is one that passes on who cannot be reached.
+type testHead struct {
+	testControl
+	self   wire.ProcID
+	spaces []*Space // by serial - 1
+}
+
+func (h testHead) Cut(p wire.ProcID, why string) error {
+	if i := int(p.Serial) - 1; i < len(h.spaces) {
+		go h.spaces[i].e.ProcCut(h.self, why)
+	}
+	return nil
+}
+
 // distant makes the memory of processes one that can only be copied.
 type distant struct{ *inproc.Transport }
 
@@ -41,7 +57,8 @@ func testJobOf(t testing.TB, n int) []*Space {
 	hub := inproc.NewHub()
 	spaces := make([]*Space, n)
 	for i := range spaces {
-		spaces[i] = testProcess(t, hub, wire.ProcID{Job: testJob, Serial: uint32(i + 1)})
+		self := wire.ProcID{Job: testJob, Serial: uint32(i + 1)}
+		spaces[i] = testProcessOf(t, hub, self, testHead{self: self, spaces: spaces})
 	}
 	return spaces
 }
@@ -49,13 +66,18 @@ func testJobOf(t testing.TB, n int) []*Space {
 // testProcess starts one process.
 func testProcess(t testing.TB, hub *inproc.Hub, self wire.ProcID) *Space {
 	t.Helper()
+	return testProcessOf(t, hub, self, testControl{})
+}
+
+func testProcessOf(t testing.TB, hub *inproc.Hub, self wire.ProcID, ctl engine.Control) *Space {
+	t.Helper()
 	sl := wait.NewChan()
 	tr, err := hub.Open(transport.Env{Self: self, Wake: sl.Wake, Segment: -1, Bell: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	e, err := engine.New(engine.Config{
-		Self: self, Control: testControl{}, Transports: []transport.Transport{distant{tr}}, Sleeper: sl, Policy: wait.ForGoroutine(),
+		Self: self, Control: ctl, Transports: []transport.Transport{distant{tr}}, Sleeper: sl, Policy: wait.ForGoroutine(),
 	})
 	if err != nil {
 		t.Fatal(err)

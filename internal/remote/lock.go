@@ -58,6 +58,7 @@ func lockFault(err error) *engine.Fault {
 func (s *Space) deadHolder(i int, p wire.ProcID) *engine.Fault {
 	f := &engine.Fault{Class: engine.ProcFailed, Peer: int32(i)}
 	if d := s.gone(p); d != nil {
+		f.Class = d.Class
 		f.Err = fmt.Errorf("%w, holding the lock", d.Err)
 	} else {
 		f.Err = fmt.Errorf("process %v has ended, holding the lock", p)

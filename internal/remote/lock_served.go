@@ -279,8 +279,9 @@ func (s *Space) takeAnswer(from wire.ProcID, b []byte) error {
 	return nil
 }
 
-// downLocks ends what has to do with a process that is gone. Locks that it
-// holds stay held: those who wait for them learn that.
+// downLocks ends what has to do with a process to which no frames go any more.
+// Locks that it holds stay held if it has ended: those who wait for them learn
+// that. One that lives can neither use nor give back what it has by frames.
 func (s *Space) downLocks(p wire.ProcID, f *engine.Fault) {
 	for id, l := range s.locks.asked {
 		if l.t.proc == p {
@@ -291,7 +292,7 @@ func (s *Space) downLocks(p wire.ProcID, f *engine.Fault) {
 	for key, x := range s.locks.proxies {
 		switch {
 		case key.from != p:
-		case x.word.phase() == lockHeld:
+		case x.word.phase() == lockHeld && f.Class != engine.Transport:
 			delete(s.locks.proxies, key)
 			s.spareProxy(x)
 		default:

@@ -169,6 +169,9 @@ func (s *Space) awaitMarks(op engine.Op, user context.Context, c *control, phase
 	if i = s.unmarked(c, phase, i, n); i == n {
 		return nil
 	}
+	for k := i; k < n; k++ {
+		s.wonder(uint32(c.pair(k)[0].Load() >> 32))
+	}
 	return s.e.Await(&engine.Await{Op: op, User: user, Ready: func() (bool, *engine.Fault) {
 		i = s.unmarked(c, phase, i, n)
 		return i == n, nil

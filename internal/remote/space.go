@@ -67,7 +67,7 @@ type Space struct {
 // lock.
 type peer struct {
 	proc wire.ProcID
-	down *engine.Fault // it has ended, or cannot be reached
+	down *engine.Fault // it has ended, or no frame reaches it
 	out  outgoing      // what this process asks of it
 	in   incoming      // what it asks of this process
 }
@@ -130,18 +130,24 @@ func (s *Space) Close() {
 // Down implements engine.RemoteServer.
 func (s *Space) Down(proc wire.ProcID, f *engine.Fault) {
 	p := s.peerOf(proc)
-	if p.down != nil {
-		return
-	}
-	p.down = f
 	all := map[wire.ProcID]*engine.Fault{proc: f}
 	if old := s.departed.Load(); old != nil {
 		maps.Copy(all, *old)
 	}
 	s.departed.Store(&all)
-	s.dropOutgoing(p, f)
-	s.downLocks(proc, f)
+	s.noFrames(p, f)
 	s.controls.gone(proc)
+}
+
+// Cut implements engine.RemoteServer. The process lives: what it holds by words
+// in memory it holds still.
+func (s *Space) Cut(proc wire.ProcID, f *engine.Fault) { s.noFrames(s.peerOf(proc), f) }
+
+// noFrames ends what goes by frames from and to a process.
+func (s *Space) noFrames(p *peer, f *engine.Fault) {
+	p.down = f
+	s.dropOutgoing(p, f)
+	s.downLocks(p.proc, f)
 	p.in = incoming{}
 }
 

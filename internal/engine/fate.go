@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"gompi/internal/rollcall"
+	"gompi/internal/wire"
+	"gompi/transport"
+)
+
+// What this process knows of others: docs/design/015-who-knows-what.md. Only
+// the control plane says that a process has died or left. One whose connection
+// has ended without such a word lives, and the two are cut off from each other.
+
+// departure is how a process ended.
+type departure struct {
+	how    string // died: "was killed ..."; left: "has finalized ...", said of it
+	failed bool   // else it left
+	told   bool   // to the server of remote memory
+	asked  bool   // by name: it is remembered though no communicator has it
+	holds  int    // contexts that have it
+}
+
+// fault says nothing of who it was: errors have the rank.
+func (d *departure) fault() *Fault {
+	if d.failed {
+		return &Fault{Class: ProcFailed, Peer: -1, Err: errors.New(d.how)}
+	}
+	return &Fault{Class: Left, Peer: -1, Err: left{-1, d.how}}
+}
+
+// hasFinalized is said of a process that has left in order.
+const hasFinalized = "has finalized; nothing more will come"
+
+// left is the cause of an error that a process has left the job.
+type left struct {
+	rank int32
+	how  string
+}
+
+func (l left) Error() string {
+	if l.rank < 0 {
+		return "the process " + l.how
+	}
+	return fmt.Sprintf("rank %d %s", l.rank, l.how)
+}
+
+// ofPeer reports whether f is that a peer has ended, or cannot be reached: what
+// it had sent before is still delivered.
+func (f *Fault) ofPeer() bool {
+	return f.Class == ProcFailed || f.Class == Left || f.Class == Transport
+}
+
+// hold asks to be told of the end of all members of a context. The control
+// plane also tells of those that have ended.
+func (e *Engine) hold(c *Context) {
+	var b wire.MembersBuilder
+	for _, m := range [...]wire.Members{c.Members, c.Remote} {
+		for _, p := range m.All() {
+			if e.unheard(p) {
+				b.Add(wire.Range{First: p, Count: 1})
+			}
+		}
+	}
+	if m := b.Members(); m.Len() > 0 {
+		e.cfg.Control.Watch(m)
+	}
+}
+
+// unheard reports whether nothing is known of a process and nothing will be
+// told, and notes that it is asked for.
+func (e *Engine) unheard(p wire.ProcID) bool {
+	if _, asked := e.hears[p]; asked || p == e.cfg.Self || e.dead[p] != nil {
+		return false
+	}
+	e.hears[p] = struct{}{}
+	return true
+}
+
+// Ask asks for the fate of a process of which nobody may have spoken: its end is
+// told to the server of remote memory, and remembered. The lock is held.
+func (e *Engine) Ask(p wire.ProcID) {
+	if e.closed || p.IsZero() {
+		return
+	}
+	e.curious[p] = struct{}{}
+	e.ask(p)
+}
+
+// Fate is what has become of a process whose memory cannot be accessed any more,
+// which the control plane may not have told yet. The lock is not held.
+func (e *Engine) Fate(p wire.ProcID) *Fault {
+	user, cancel := context.WithTimeout(context.Background(), e.cfg.VerdictWait)
+	defer cancel()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.Ask(p)
+	for !e.closed && user.Err() == nil {
+		if d := e.dead[p]; d != nil && e.peers[p] == nil {
+			return d.fault()
+		}
+		e.mourn(nil, "", user)
+	}
+	return (&Peer{}).unreachable()
+}
+
+func (e *Engine) ask(p wire.ProcID) {
+	if e.unheard(p) {
+		e.cfg.Control.Watch(wire.MembersOf(p))
+	}
+}
+
+// ProcFailed tells that the control plane saw a process die. Operations that
+// need it, and collectives on communicators that contain it, fail; what it had
+// sent whole is delivered first. Every end is acknowledged to the control plane
+// when nothing of this process touches the other any more.
+func (e *Engine) ProcFailed(proc wire.ProcID, how string) {
+	e.depart(proc, &departure{how: how, failed: true})
+}
+
+// ProcGone tells that a process has left the job in order, or, in words that are
+// said of it, how else it comes to take no part in it. Only operations that need
+// an answer of it fail.
+func (e *Engine) ProcGone(proc wire.ProcID, how string) {
+	if how == "" {
+		how = hasFinalized
+	}
+	e.depart(proc, &departure{how: how})
+}
+
+// ProcCut tells that a process, which lives, cannot talk to this one, and why.
+// Told once more it says that something was written into memory.
+func (e *Engine) ProcCut(proc wire.ProcID, why string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed || proc == e.cfg.Self || e.dead[proc] != nil {
+		return
+	}
+	defer e.cfg.Sleeper.Wake()
+	p := e.peerOf(proc)
+	switch {
+	case p.state == peerDown:
+	case p.state < peerLost && p.link != nil:
+		e.protocol(p, cutBy(why))
+	default:
+		if p.why == nil {
+			p.why = cutBy(why)
+		}
+		e.sever(p)
+	}
+}
+
+func (e *Engine) depart(proc wire.ProcID, d *departure) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed || proc == e.cfg.Self {
+		return
+	}
+	delete(e.hears, proc)
+	if e.dead[proc] != nil {
+		return
+	}
+	// A first contact of the departed may lie unseen in a transport.
+	for turn := 0; turn < departTurns; turn++ {
+		if e.progress() == 0 && e.armAll() {
+			break
+		}
+	}
+	if !e.armed {
+		e.disarmAll()
+	}
+	_, d.asked = e.curious[proc]
+	delete(e.curious, proc)
+	e.dead[proc] = d
+	switch p := e.peers[proc]; {
+	case p == nil || p.state == peerNew || p.state >= peerLost:
+		e.departed(proc, d)
+	case p.link != nil:
+		// The rest when EvDown has come.
+		p.dying = true
+		p.link.Fail(p.slot)
+		for turn := 0; turn < departTurns && p.state != peerDown && e.progress() > 0; turn++ {
+		}
+	default:
+		p.dying = true // the rest when the attempt to connect has ended
+	}
+	e.cfg.Sleeper.Wake()
+}
+
+// departTurns bounds how long a departure holds the lock while others go on
+// sending.
+const departTurns = 4096
+
+// verdictWait is how long the control plane has to say what has become of a
+// process whose connection has ended. It sees an end within milliseconds, but
+// the machine may be busy.
+const verdictWait = 2 * time.Second
+
+// linkDown ends the traffic with a peer: its transport has nothing more, or
+// could not reach it. What needs the peer waits for the control plane's word.
+func (e *Engine) linkDown(p *Peer, err error) {
+	if p.state >= peerLost {
+		return
+	}
+	p.state = peerLost
+	if p.why == nil {
+		p.why = err
+	}
+	p.lane = nil
+	p.full = false
+	p.stalls()
+	if p.link != nil {
+		p.ctl = nil
+		p.link.setPeer(p.slot, nil)
+		p.link.Release(p.slot)
+	}
+	if d := e.dead[p.proc]; d != nil {
+		e.departed(p.proc, d)
+		return
+	}
+	if p.broken || errors.Is(err, transport.ErrCut) {
+		e.sever(p)
+		return
+	}
+	e.ask(p.proc)
+	time.AfterFunc(e.cfg.VerdictWait, func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if p.state == peerLost && !e.closed {
+			e.unreached(p)
+			e.cfg.Sleeper.Wake()
+		}
+	})
+}
+
+// unreached acts on a peer that lives, as no word of its end has come. If
+// nothing was lost but sends, these fail and the next one tries again.
+func (e *Engine) unreached(p *Peer) {
+	if p.link != nil || len(p.ctl) > 0 || p.frames.first != nil {
+		e.sever(p)
+		return
+	}
+	f := p.unreachable()
+	p.state, p.why = peerNew, nil
+	e.failQueue(p, f)
+	if p.state == peerNew && p.hasQueued() {
+		e.connect(p)
+	}
+}
+
+// cutBy is what another process says when it cannot reach this one.
+type cutBy string
+
+func (c cutBy) Error() string { return "it cannot reach this process: " + string(c) }
+
+var errEnded = errors.New("the connection has ended")
+
+func (p *Peer) unreachable() *Fault {
+	err := p.why
+	if err == nil {
+		err = errEnded
+	}
+	if _, its := err.(cutBy); !its {
+		err = fmt.Errorf("it cannot be reached: %w", err)
+	}
+	return &Fault{Class: Transport, Peer: -1, Err: err}
+}
+
+// sever ends all between this process and a peer that lives, for good: what one
+// of them needs of the other fails on both, as what the one has lost the other
+// may wait for. The peer is told by the control plane.
+func (e *Engine) sever(p *Peer) {
+	f := p.unreachable()
+	e.ask(p.proc)
+	e.endPeer(p, f)
+	e.severed = append(e.severed, p)
+	e.takeOwn()
+	e.bereaveAll(p.proc, f)
+	if e.remote != nil {
+		e.remote.Cut(p.proc, f)
+	}
+	e.cfg.Control.Cut(p.proc, f.Err.Error())
+}
+
+// departed fails what needs a process that will never answer, and acknowledges
+// its end.
+func (e *Engine) departed(proc wire.ProcID, d *departure) {
+	f := d.fault()
+	if p := e.peers[proc]; p != nil {
+		delete(e.peers, proc)
+		e.dropSevered(p)
+		e.endPeer(p, f)
+	}
+	e.takeOwn() // a receive from anybody may wait for it
+	d.holds = e.bereaveAll(proc, f)
+	e.tellDown(proc, d)
+	e.cfg.Control.Dead(proc)
+	for _, w := range e.mourners {
+		w.hit(e)
+	}
+	e.mourners = e.mourners[:0]
+	e.unlist(proc, d)
+}
+
+// unlist drops the record of a process that no communicator has any more.
+func (e *Engine) unlist(proc wire.ProcID, d *departure) {
+	if d.holds == 0 && !d.asked && e.peers[proc] == nil {
+		delete(e.dead, proc)
+	}
+}
+
+func (e *Engine) dropSevered(p *Peer) {
+	for i, q := range e.severed {
+		if q == p {
+			e.severed = append(e.severed[:i], e.severed[i+1:]...)
+			return
+		}
+	}
+}
+
+// endPeer fails what hangs on the connection to a peer.
+func (e *Engine) endPeer(p *Peer, f *Fault) {
+	p.state, p.down = peerDown, f
+	p.lane, p.full, p.slow, p.ctl = nil, false, false, nil
+	e.cutStreams(p)
+	e.dropFrames(p)
+	e.failQueue(p, f)
+	for _, chunk := range e.pool.inUse() {
+		for i := range chunk {
+			if r := &chunk[i]; r.peer == p && !r.done && (r.kind == reqSend || r.pend&pendVerdict != 0) {
+				e.failSend(r, f.at(r.peerSeat()))
+			}
+		}
+	}
+	for a := range e.table.EachArrived {
+		if a.Val.peer == p && a.Val.kind == kindRTS {
+			e.table.Take(a)
+			e.release(a.Val)
+		}
+	}
+	e.lostCredit(p)
+}
+
+// failQueue fails the sends that wait in the queue of a peer.
+func (e *Engine) failQueue(p *Peer, f *Fault) {
+	p.sends.prepend(&p.stalled)
+	p.stalls()
+	for p.sends.first != nil {
+		// Each end may take others from the queue.
+		r := p.sends.first
+		p.dequeue(r)
+		e.failSend(r, f.at(r.seat()))
+	}
+}
+
+// bereaveAll fails what a process leaves undone, and returns how many contexts
+// have it.
+func (e *Engine) bereaveAll(proc wire.ProcID, f *Fault) (holds int) {
+	for _, c := range e.contexts {
+		if e.bereave(c, proc, f) {
+			holds++
+		}
+	}
+	for _, c := range e.boots {
+		e.bereave(c, proc, f)
+		if s, ok := c.seatFor(proc); ok && f.Class == ProcFailed {
+			e.failRecvs(c, 0, f.at(s)) // see Boot
+		}
+	}
+	e.wakeProbers()
+	return holds
+}
+
+// bury tells a new context who is gone already.
+func (c *Context) bury() {
+	for proc, d := range c.e.dead {
+		if s, ok := c.seatFor(proc); ok {
+			c.lose(s, d.fault())
+			if c.e.contexts[c.ID] == c {
+				d.holds++
+			}
+		}
+	}
+	for _, p := range c.e.severed {
+		if s, ok := c.seatFor(p.proc); ok {
+			c.lose(s, p.down)
+		}
+	}
+}
+
+// unhold ends what bury and bereave have begun: the context is no more.
+func (e *Engine) unhold(c *Context) {
+	if c.trouble == nil {
+		return
+	}
+	for s := range c.trouble.gone {
+		proc := c.procAt(s)
+		if d := e.dead[proc]; d != nil {
+			d.holds--
+			e.unlist(proc, d)
+		}
+	}
+}
+
+// Mourned waits until everything that the control plane has told of the end of
+// others is known to all communicators, or until user ends.
+func (e *Engine) Mourned(c *Context, op Op, user context.Context) *Fault {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for e.mourns() {
+		if f := c.opFault(); f != nil && f.Class != Revoked {
+			return f
+		}
+		if user != nil && user.Err() != nil {
+			return &Fault{Class: Cancelled, Peer: -1, Err: context.Cause(user)}
+		}
+		e.mourn(c, op, user)
+	}
+	return nil
+}
+
+// mourn waits until another process has ended, or until user ends.
+func (e *Engine) mourn(c *Context, op Op, user context.Context) {
+	w := e.newWaiter()
+	w.need, w.user = 1, user
+	w.call = callInfo{op: op, ctx: c, rank: rollcall.NoPeer}
+	e.mourners = append(e.mourners, w)
+	e.await(w)
+	e.mourners = slices.DeleteFunc(e.mourners, func(x *waiter) bool { return x == w })
+	e.freeWaiter(w)
+}
+
+// mourns reports whether the end of a process is told but not yet acted on: its
+// last messages come first.
+func (e *Engine) mourns() bool {
+	for _, p := range e.peers {
+		if p.dying {
+			return true
+		}
+	}
+	return false
+}

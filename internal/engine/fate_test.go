@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"gompi/collectives"
+	"gompi/internal/wire"
+	"gompi/transport"
+)
+
+// unreach makes node i lose its connection to node k, which lives.
+func unreach(ns []*node, i, k int) {
+	n := ns[i]
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.protocol(n.ctx.peer(seat(k)), transport.ErrUnreachable)
+}
+
+// troubled waits until a node knows of something that stands against using its
+// communicator.
+func (n *node) troubled(t *testing.T) {
+	t.Helper()
+	within(t, "the end of a connection", func() bool {
+		n.iprobe()
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		return n.ctx.trouble != nil
+	})
+}
+
+// A rank that cannot talk to another, which lives: collectives fail on all, and
+// nobody takes the other for dead.
+func TestUnreachableIsToldToMembers(t *testing.T) {
+	for _, count := range []int{1, 100_000} {
+		for _, early := range []bool{false, true} {
+			ns := boardJob(t, 3, nil)
+			if early {
+				unreach(ns, 0, 1)
+				ns[0].troubled(t)
+				ns[1].troubled(t)
+			}
+			got := make(chan *Fault, 3)
+			begin := func(i int) {
+				in, out, _ := boardCase(collectives.OpAllreduce, 1, i, 3, count, 0, false)
+				got <- ns[i].Collective(ns[i].ctx, ns[i].call64(collectives.OpAllreduce, in, out, count, 0))
+			}
+			go begin(0)
+			go begin(1)
+			if !early {
+				ns[1].asleep(t)
+				unreach(ns, 0, 1)
+			}
+			go begin(2)
+			for range ns {
+				f := soon(t, "Allreduce", func() *Fault { return <-got })
+				// Whoever had all that it needs may have come through.
+				if f.class() != Transport && f.class() != Aborted && (early || f != nil) {
+					t.Errorf("%d elements, early %v: %+v", count, early, f)
+				}
+			}
+			for i, n := range ns {
+				if k := n.ctx.Failed(); len(k) > 0 || n.ctl.deaths() > 0 {
+					t.Errorf("rank %d takes %v for dead", i, k)
+				}
+			}
+		}
+	}
+}
+
+// The memory of a board whose user cannot be reached, but lives, stays his.
+func TestBoardOfUnreachableStays(t *testing.T) {
+	ns := boardJob(t, 2, nil)
+	unreach(ns, 0, 1)
+	ns[0].troubled(t)
+	ns[0].FreeContext(ns[0].ctx)
+	held := func() int {
+		ns[0].mu.Lock()
+		defer ns[0].mu.Unlock()
+		ns[0].reclaimBoards()
+		return len(ns[0].retired)
+	}
+	if held() != 1 {
+		t.Fatal("memory was given out again that a living process uses")
+	}
+	ns[1].FreeContext(ns[1].ctx)
+	if held() != 0 {
+		t.Fatal("the memory is kept though everybody has left")
+	}
+}
+
+// A contact that cannot be made fails what wanted it, and that alone: the next
+// call tries again.
+func TestContactFailsForNow(t *testing.T) {
+	ns, _ := testJobOf(t, 2, nil, nil)
+	n := ns[0]
+	n.ctl.mu.Lock()
+	n.ctl.contact = func(wire.ProcID) (wire.Contact, error) { return wire.Contact{}, errTest }
+	n.ctl.mu.Unlock()
+	wantClass(t, "send", n.send(1, 1, nil), Transport)
+	n.ctl.mu.Lock()
+	n.ctl.contact = nil
+	n.ctl.mu.Unlock()
+	if f := n.send(1, 1, nil); f != nil {
+		t.Fatal(f)
+	}
+	if _, f := ns[1].recv(0, 1, nil); f != nil {
+		t.Fatal(f)
+	}
+}
+
+// What waits for a peer whose connection has ended fails when the control plane
+// has said why, and then everybody knows.
+func TestFailureIsKnownFirst(t *testing.T) {
+	for _, size := range []int{0, 1 << 20} {
+		ns, hub := testJobOf(t, 3, nil, func(i int, c *Config) { c.VerdictWait = time.Hour })
+		n, id := ns[0], ns[1].Self()
+		if f := n.send(1, 1, nil); f != nil {
+			t.Fatal(f)
+		}
+		in, out := make([]byte, size), make([]byte, size)
+		hs := []Handle{n.irecv(1, 1, in), n.isend(1, 2, out, Synchronous), n.icoll(in, collectives.Step{Kind: collectives.Recv, Peer: 1, A: whole(in)})}
+		hub.Kill(id)
+		within(t, "the end of the link", func() bool {
+			n.iprobe()
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			return n.peers[id].state == peerLost
+		})
+		hs = append(hs, n.isend(1, 3, out, Standard), n.irecv(1, 3, in))
+		for i, h := range hs {
+			if o := n.Test(h); o.Done {
+				t.Fatalf("%d bytes: operation %d ends before anybody knows why: %+v", size, i, o.Status.Fault)
+			}
+		}
+		n.ProcFailed(id, "was killed")
+		for i, h := range hs {
+			wantClass(t, fmt.Sprint("operation ", i), soon(t, "operation", func() Outcome { return n.Wait(h) }).Status.Fault, ProcFailed)
+			if len(n.ctx.Failed()) != 1 {
+				t.Fatal("failed, and Failed does not know")
+			}
+		}
+	}
+}
+
+// played is a head that knows who has ended, and tells who asks.
+type played struct {
+	ns    []*node
+	ended map[wire.ProcID]bool // failed
+}
+
+func (h *played) play() {
+	for _, n := range h.ns {
+		n.ctl.mu.Lock()
+		n.ctl.watch = func(m wire.Members) {
+			for _, p := range m.All() {
+				if failed, ended := h.ended[p]; ended && failed {
+					n.ProcFailed(p, "was killed")
+				} else if ended {
+					n.ProcGone(p, "")
+				}
+			}
+		}
+		n.ctl.mu.Unlock()
+	}
+}
+
+// Who makes a communicator hears of those who ended before, however long ago,
+// and remembers them as long as it has it.
+func TestEarlierEndsAreTold(t *testing.T) {
+	ns, _ := testJobOf(t, 1, nil, nil)
+	n := ns[0]
+	h := &played{ns, map[wire.ProcID]bool{proc(2): true, proc(3): false}}
+	h.play()
+	m := wire.MembersOf(proc(1), proc(2), proc(3), proc(4))
+	for round := range uint32(3) {
+		c := n.world(t, wire.ContextID{Creator: n.Self(), Serial: 5 + 2*round}, m)
+		d := n.world(t, wire.ContextID{Creator: n.Self(), Serial: 6 + 2*round}, m)
+		within(t, "the news", func() bool {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			return c.trouble != nil && len(c.trouble.gone) == 2 && len(d.trouble.gone) == 2
+		})
+		if f := c.Failed(); len(f) != 1 || f[0] != 1 {
+			t.Fatalf("failed: %v, want 1", f)
+		}
+		n.FreeContext(c)
+		n.mu.Lock()
+		kept := len(n.dead)
+		n.mu.Unlock()
+		n.FreeContext(d)
+		n.mu.Lock()
+		if kept != 2 || len(n.dead) != 0 || len(n.hears) != 1 {
+			t.Errorf("of 2 who have ended %d are kept by one communicator, %d by none; %d are heard of", kept, len(n.dead), len(n.hears))
+		}
+		n.mu.Unlock()
+	}
+}
+
+// A rank that has left: what needs it fails on every member, the rest goes on.
+func TestLeft(t *testing.T) {
+	ns, _ := testJobOf(t, 3, nil, nil)
+	a, b, c := ns[0], ns[1], ns[2]
+	if f := c.send(0, 1, nil); f != nil {
+		t.Fatal(f)
+	}
+	waiting := a.irecv(2, 9, nil)
+	anybody := a.irecv(anySource, 8, nil)
+	if err := c.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	a.ProcGone(c.Self(), "")
+	if _, f := a.recv(2, 1, nil); f != nil {
+		t.Fatalf("what it had sent: %+v", f)
+	}
+	f := soon(t, "receive", func() Outcome { return a.Wait(waiting) }).Status.Fault
+	wantClass(t, "receive", f, Left)
+	if got := f.Err.Error(); got != "rank 2 has finalized; nothing more will come" {
+		t.Errorf("error %q", got)
+	}
+	var st Status
+	if _, found, f := a.Probe(a.ctx, &ProbeArgs{Source: 2, Tag: 1}, &st); found || f != nil {
+		t.Errorf("Iprobe: %v, %+v", found, f)
+	}
+	_, _, f = a.Probe(a.ctx, &ProbeArgs{Source: 2, Tag: 1, Wait: true}, &st)
+	wantClass(t, "Probe", f, Left)
+	wantClass(t, "send", a.send(2, 1, nil), Left)
+	if f := b.send(0, 8, nil); f != nil {
+		t.Fatal(f)
+	}
+	if o := soon(t, "receive from anybody", func() Outcome { return a.Wait(anybody) }); o.Status.Fault != nil {
+		t.Fatal(o.Status.Fault)
+	}
+	if k := a.ctx.Failed(); len(k) > 0 {
+		t.Errorf("failed: %v", k)
+	}
+	// b has not heard: a tells it.
+	got := make(chan *Fault, 2)
+	for _, n := range ns[:2] {
+		go func() {
+			got <- n.Collective(n.ctx, &CollArgs{Op: "Barrier", Alg: algorithm(collectives.OpBarrier, "dissemination"),
+				Args: collectives.Args{Op: collectives.OpBarrier, Rank: n.ctx.Rank, Size: 3}})
+		}()
+	}
+	for range 2 {
+		f := soon(t, "Barrier", func() *Fault { return <-got })
+		wantClass(t, "Barrier", f, Left)
+		if f.Peer != 2 {
+			t.Errorf("Barrier blames rank %d", f.Peer)
+		}
+	}
+	a.ProcGone(b.Self(), "")
+	_, f = a.recv(anySource, 7, nil)
+	wantClass(t, "receive from anybody when all have left", f, Left)
+}
