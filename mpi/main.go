@@ -130,6 +130,9 @@ func bootOS(b Boot) (*Process, error) {
 	b.Sleeper = s
 	w := b.Welcome
 	if w.Segment >= 0 {
+		if err := segment.Check(w.Segment, w.Self); err != nil {
+			return nil, fmt.Errorf("gompi: %w", err)
+		}
 		mem, err := segment.Map(w.Segment, segment.RollCall, segment.RollCallBytes, true)
 		if err != nil {
 			return nil, fmt.Errorf("gompi: roll call: %w", err)

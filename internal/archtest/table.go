@@ -35,7 +35,7 @@ var layers = []row{
 	{pkg: "internal/plot"},
 	{pkg: "internal/cgroup"},
 	{pkg: "internal/wait", may: "internal/cgroup"},
-	{pkg: "internal/segment", may: "internal/cgroup"},
+	{pkg: "internal/segment", may: "internal/cgroup internal/wire"},
 	{pkg: "internal/rollcall", may: "internal/wire internal/segment"},
 	{pkg: "internal/control", may: "internal/wire internal/segment internal/rollcall"},
 	{pkg: "internal/archtest"},

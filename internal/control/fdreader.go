@@ -17,11 +17,14 @@ type fdReader struct {
 	buf  []byte // buf[r:w] is read but not yet used
 	r, w int
 	oob  []byte
-	fds  [][frameFDs]int // received and not yet claimed, in order
+	// fds are the descriptors of frames that have not been returned, in order:
+	// each frame that has some has its place here, also if they were lost.
+	fds [][frameFDs]int
 }
 
 func newFDReader(conn *net.UnixConn) *fdReader {
-	// The kernel returns at most one message of descriptors from one call.
+	// The kernel returns at most one message of descriptors from one call,
+	// those of the last frame that the call reads of.
 	return &fdReader{conn: conn, buf: make([]byte, 8<<10), oob: make([]byte, unix.CmsgSpace(8*4))}
 }
 
@@ -38,7 +41,7 @@ func (d *fdReader) fill(n int) error {
 	}
 	for d.w < n {
 		got, oobn, flags, _, err := d.conn.ReadMsgUnix(d.buf[d.w:], d.oob)
-		if oobn > 0 {
+		if oobn > 0 || flags&unix.MSG_CTRUNC != 0 {
 			if err := d.claim(d.oob[:oobn], flags); err != nil {
 				return err
 			}
@@ -58,8 +61,11 @@ func (d *fdReader) fill(n int) error {
 }
 
 // claim notes received descriptors. If there are not as many as every frame
-// has, because this process may open no more, the frame gets none: -1, -1.
+// has, because this process may open no more, the frame gets none: -1, -1. The
+// kernel then says MSG_CTRUNC, and nothing else if there was no room for even
+// one.
 func (d *fdReader) claim(oob []byte, flags int) error {
+	lost := flags&unix.MSG_CTRUNC != 0
 	msgs, err := unix.ParseSocketControlMessage(oob)
 	if err != nil {
 		return fmt.Errorf("control message: %w", err)
@@ -72,13 +78,15 @@ func (d *fdReader) claim(oob []byte, flags int) error {
 		if err != nil {
 			return fmt.Errorf("control message: %w", err)
 		}
-		pair := [frameFDs]int{-1, -1}
-		if len(fds) == frameFDs && flags&unix.MSG_CTRUNC == 0 {
-			pair = [frameFDs]int(fds)
-		} else {
+		if len(fds) != frameFDs || lost {
 			closeFDs(fds)
+			lost = true
+			continue
 		}
-		d.fds = append(d.fds, pair)
+		d.fds = append(d.fds, [frameFDs]int(fds))
+	}
+	if lost {
+		d.fds = append(d.fds, [frameFDs]int{-1, -1})
 	}
 	return nil
 }
@@ -119,8 +127,7 @@ func (d *fdReader) next() (frame, [frameFDs]int, error) {
 		return f, none, nil
 	}
 	if len(d.fds) == 0 {
-		// The kernel found no room for even one of them.
-		return f, none, nil
+		return frame{}, none, fmt.Errorf("frame of kind %d comes without its descriptors", f.kind)
 	}
 	pair := d.fds[0]
 	d.fds = d.fds[1:]

@@ -108,6 +108,12 @@ func (s *Server) add(argv [][]string, parent uint32) ([]StartProc, wire.Set, err
 	}
 	set := s.st.add(seats, parent)
 	s.flush()
+	for i := range seats {
+		// The page was written a moment ago: no memory is needed.
+		if err := segment.SetOwner(seats[i].files.segment, set.Members.At(i)); err != nil {
+			panic("gompi: BUG: " + err.Error())
+		}
+	}
 	procs := make([]StartProc, len(seats))
 	for i := range seats {
 		procs[i] = StartProc{

@@ -27,7 +27,7 @@ func TestWelcome(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if err := segment.Check(w.Segment); err != nil {
+	if err := segment.Check(w.Segment, w.Self); err != nil {
 		t.Error(err)
 	}
 	if _, err := unix.Write(w.Bell, []byte{1, 0, 0, 0, 0, 0, 0, 0}); err != nil {

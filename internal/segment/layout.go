@@ -7,20 +7,22 @@
 // anyone touches it.
 //
 //	offset   bytes   what
-//	0        4096    head page: magic, version, size, then words of the shm
-//	                 transport (HeadShm)
+//	0        4096    head page: magic, version, size, owner, then words of the
+//	                 shm transport (HeadShm)
 //	4096     16384   roll call (package rollcall)
 //	20480    ...     shm transport: directory and rings
 package segment
 
 // The layout. Version changes with any of these.
 const (
-	Version = 3
+	Version = 4
 	Magic   = 0x69706d6f672e7631 // "1v.gompi" little endian
 
 	OffMagic   = 0  // uint64
 	OffVersion = 8  // uint64
 	OffSize    = 16 // uint64: bytes of address space in the file
+	OffJob     = 24 // uint64: of the owner
+	OffSerial  = 32 // uint32: of the owner
 
 	// HeadShm..RollCall belongs to the shm transport.
 	HeadShm = 64

@@ -9,6 +9,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"gompi/internal/wire"
 )
 
 // seals keep a segment's size for ever: a peer that maps it can never be hit
@@ -84,9 +86,20 @@ func initialise(fd int) error {
 	return nil
 }
 
-// Check tells whether fd is a segment of this version whose size cannot
-// change. It reads the head page only.
-func Check(fd int) error {
+// SetOwner writes into a new segment whose it is.
+func SetOwner(fd int, p wire.ProcID) error {
+	var b [OffSerial - OffJob + 4]byte
+	binary.LittleEndian.PutUint64(b[:], uint64(p.Job))
+	binary.LittleEndian.PutUint32(b[OffSerial-OffJob:], p.Serial)
+	if n, err := unix.Pwrite(fd, b[:], OffJob); err != nil || n != len(b) {
+		return fmt.Errorf("write owner of shared segment: %d of %d bytes: %w", n, len(b), err)
+	}
+	return nil
+}
+
+// Check tells whether fd is a segment of this version and owner whose size
+// cannot change. It reads the head page only.
+func Check(fd int, owner wire.ProcID) error {
 	have, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
 	if err != nil {
 		return fmt.Errorf("not a shared segment: %w", err)
@@ -105,9 +118,24 @@ func Check(fd int) error {
 	if n, err := unix.Pread(fd, head[:], 0); err != nil || n != len(head) {
 		return fmt.Errorf("read head of shared segment: %d of %d bytes: %w", n, len(head), err)
 	}
+	if err := CheckHead(&head, owner); err != nil {
+		return err
+	}
+	if s := binary.LittleEndian.Uint64(head[OffSize:]); s != uint64(span) {
+		return fmt.Errorf("shared segment says it has %d bytes, not %d", s, span)
+	}
+	return nil
+}
+
+// CheckHead tells whether the beginning of a segment is of this version and
+// owner.
+func CheckHead(head *[HeadShm]byte, owner wire.ProcID) error {
 	le := binary.LittleEndian
-	if m, v, s := le.Uint64(head[OffMagic:]), le.Uint64(head[OffVersion:]), le.Uint64(head[OffSize:]); m != Magic || v != Version || s != uint64(span) {
-		return fmt.Errorf("shared segment has magic %#x, version %d, size %d; needs %#x, %d, %d", m, v, s, uint64(Magic), Version, span)
+	if m, v := le.Uint64(head[OffMagic:]), le.Uint64(head[OffVersion:]); m != Magic || v != Version {
+		return fmt.Errorf("shared segment has magic %#x, version %d; needs %#x, %d", m, v, uint64(Magic), Version)
+	}
+	if p := (wire.ProcID{Job: wire.JobID(le.Uint64(head[OffJob:])), Serial: le.Uint32(head[OffSerial:])}); p != owner {
+		return fmt.Errorf("shared segment is that of process %v, not %v", p, owner)
 	}
 	return nil
 }

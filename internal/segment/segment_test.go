@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"gompi/internal/wire"
 )
 
 func create(t *testing.T) (seg, bell int) {
@@ -34,7 +36,7 @@ func resident(t *testing.T, fd int) int64 {
 
 func TestCreate(t *testing.T) {
 	seg, bell := create(t)
-	if err := Check(seg); err != nil {
+	if err := Check(seg, wire.ProcID{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := resident(t, seg); got < InitialBytes || got > 128<<10 {
@@ -60,7 +62,7 @@ func TestCreate(t *testing.T) {
 }
 
 func TestCheckRefuses(t *testing.T) {
-	if err := Check(int(os.Stdin.Fd())); err == nil {
+	if err := Check(int(os.Stdin.Fd()), wire.ProcID{}); err == nil {
 		t.Error("Check accepts stdin")
 	}
 	fd, err := memfd()
@@ -71,14 +73,31 @@ func TestCheckRefuses(t *testing.T) {
 	if err := unix.Ftruncate(fd, SpanBytes); err != nil {
 		t.Fatal(err)
 	}
-	if err := Check(fd); err == nil {
+	if err := Check(fd, wire.ProcID{}); err == nil {
 		t.Error("Check accepts a file without seals")
 	}
 	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil {
 		t.Fatal(err)
 	}
-	if err := Check(fd); err == nil || !strings.Contains(err.Error(), "magic") {
+	if err := Check(fd, wire.ProcID{}); err == nil || !strings.Contains(err.Error(), "magic") {
 		t.Errorf("Check of a file without head: %v; want one about its magic", err)
+	}
+}
+
+// A segment says whose it is, to who wants to map that of another.
+func TestOwner(t *testing.T) {
+	seg, _ := create(t)
+	owner := wire.ProcID{Job: 1<<63 | 5, Serial: 7}
+	if err := SetOwner(seg, owner); err != nil {
+		t.Fatal(err)
+	}
+	if err := Check(seg, owner); err != nil {
+		t.Error(err)
+	}
+	for _, other := range []wire.ProcID{{}, {Job: owner.Job, Serial: 8}, {Job: 5, Serial: 7}} {
+		if err := Check(seg, other); err == nil || !strings.Contains(err.Error(), owner.String()) {
+			t.Errorf("segment of %v as that of %v: %v", owner, other, err)
+		}
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"gompi/internal/wire"
 )
 
 // Under a limit on the size of files a segment has that many bytes of address
@@ -30,7 +32,7 @@ func TestSpanUnderAFileLimit(t *testing.T) {
 		return
 	}
 	seg, _ := create(t)
-	if err := Check(seg); err != nil {
+	if err := Check(seg, wire.ProcID{}); err != nil {
 		t.Fatal(err)
 	}
 	span, err := Span(seg)

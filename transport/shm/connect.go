@@ -58,7 +58,7 @@ func (t *Transport) Connect(ct wire.Contact) (transport.Slot, error) {
 // attach gets a range and a directory entry in the peer's segment. If we die
 // anywhere in here the peer sees an entry that never becomes ready.
 func (t *Transport) attach(ct wire.Contact) (outRing, error) {
-	headMem, err := mapHead(ct.Segment)
+	headMem, err := mapHead(ct.Segment, ct.Proc)
 	if err != nil {
 		return outRing{}, err
 	}

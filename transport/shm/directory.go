@@ -3,7 +3,6 @@
 package shm
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"gompi/internal/segment"
@@ -11,18 +10,16 @@ import (
 	"gompi/transport"
 )
 
-// mapHead maps and checks the head page of a segment.
-func mapHead(fd int) ([]byte, error) {
+// mapHead maps and checks the head page of a process's segment.
+func mapHead(fd int, owner wire.ProcID) ([]byte, error) {
 	m, err := segment.Map(fd, 0, pageBytes, true)
 	if err != nil {
 		return nil, fmt.Errorf("shm: head page: %w", err)
 	}
-	magic := binary.NativeEndian.Uint64(m[segment.OffMagic:])
-	version := binary.NativeEndian.Uint64(m[segment.OffVersion:])
-	if magic != segment.Magic || version != segment.Version {
+	head := [segment.HeadShm]byte(m) // a copy: the peer may write there
+	if err := segment.CheckHead(&head, owner); err != nil {
 		segment.Unmap(m)
-		return nil, fmt.Errorf("shm: segment has magic %#x version %d, want %#x version %d: %w",
-			magic, version, uint64(segment.Magic), segment.Version, transport.ErrProtocol)
+		return nil, fmt.Errorf("shm: %w: %w", transport.ErrProtocol, err)
 	}
 	return m, nil
 }

@@ -153,9 +153,12 @@ type child struct {
 func start(t testing.TB, role string, env ...string) *child {
 	t.Helper()
 	c := &child{}
-	for range 2 {
+	for _, owner := range []wire.ProcID{parentID, childID} {
 		seg, bell, err := segment.Create()
 		if err != nil {
+			t.Fatal(err)
+		}
+		if err := segment.SetOwner(seg, owner); err != nil {
 			t.Fatal(err)
 		}
 		c.fds = append(c.fds, seg, bell)

@@ -76,7 +76,7 @@ func (t *Transport) Join(c wire.Contact, place uint64, n int) (mem []byte, err e
 	if n <= 0 || int64(n) > segment.SpanBytes || place < lanes || place%pageBytes != 0 || place > uint64(segment.SpanBytes-wholePages(n)) {
 		return nil, fmt.Errorf("shm: %d bytes at %#x of process %v's segment: %w", n, place, c.Proc, transport.ErrProtocol)
 	}
-	if err := segment.Check(c.Segment); err != nil {
+	if err := segment.Check(c.Segment, c.Proc); err != nil {
 		return nil, fmt.Errorf("shm: process %v: %w", c.Proc, err)
 	}
 	m, err := segment.Map(c.Segment, int64(place), wholePages(n), true)

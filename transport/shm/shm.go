@@ -110,7 +110,7 @@ func Open(env transport.Env) (*Transport, error) {
 	if t.span, err = segment.Span(env.Segment); err != nil {
 		return nil, fmt.Errorf("shm: %w", err)
 	}
-	if t.headMem, err = mapHead(env.Segment); err != nil {
+	if t.headMem, err = mapHead(env.Segment, env.Self); err != nil {
 		return nil, err
 	}
 	t.own = viewHead(t.headMem)

@@ -46,6 +46,9 @@ func (f *fabric) open(t testing.TB, proc wire.ProcID) *Transport {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := segment.SetOwner(seg, proc); err != nil {
+		t.Fatal(err)
+	}
 	f.files[proc] = [2]int{seg, bell}
 	env := f.Env(proc)
 	env.Segment, env.Bell = seg, bell
