@@ -129,8 +129,9 @@ func (e *Error) Unwrap() error { return e.Err }
 func (e *Error) Is(target error) bool { return target == error(e.Class) }
 
 var (
-	errNoComm = errors.New("communicator is nil")
-	errFreed  = errors.New("it was freed")
+	errNoComm     = errors.New("communicator is nil")
+	errFreed      = errors.New("it was freed")
+	errValueOrNot = errors.New("typed elements and Go values (package mpi/value) do not match each other")
 )
 
 var classOf = [...]Class{
@@ -169,7 +170,7 @@ func (c *Comm) faultError(op engine.Op, peer, tag int32, f *engine.Fault) *Error
 	case engine.Truncate, engine.Mismatch, engine.OutOfRange, engine.Misaligned, engine.NoSuchOp, engine.SizesDiffer, engine.BadLayout, engine.RegionGone:
 		e.Got, e.Want, e.Unit = f.Got, f.Want, "bytes"
 	case engine.BadType:
-		e.Err = fmt.Errorf("typed elements and Go values (package mpi/value) do not match each other")
+		e.Err = cmp.Or(f.Err, errValueOrNot)
 	case engine.Freed:
 		if e.Err == nil {
 			e.Err = errFreed

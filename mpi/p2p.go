@@ -62,7 +62,9 @@ func Irsend[T any](c *Comm, buf []T, dest, tag int) Request {
 
 // Recv receives the next message from source (or AnySource) with tag (or
 // AnyTag) into buf and returns its status. A message longer than buf fills buf
-// and gives ErrTruncate; the sender is unharmed. MPI 4.1 section 3.2.4.
+// and gives ErrTruncate; one of other basic elements than T is dropped and gives
+// ErrType, unless one side is bytes. The sender is unharmed. MPI 4.1 sections
+// 3.2.4 and 3.3.
 func Recv[T any](c *Comm, buf []T, source, tag int) (Status, error) {
 	b := BufOf(buf)
 	if n, ok := c.recvNow(b, source, tag); ok {

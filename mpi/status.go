@@ -3,6 +3,7 @@
 package mpi
 
 import (
+	"fmt"
 	"math/bits"
 
 	"gompi/internal/engine"
@@ -35,6 +36,26 @@ type Status struct {
 	Cancelled bool
 	// Value: the message is a Go value of package mpi/value.
 	Value bool
+}
+
+// String tells what was received, for people.
+func (s Status) String() string {
+	what := fmt.Sprintf("%d elements of %d bytes", s.Count, s.Bytes)
+	switch {
+	case s.Cancelled:
+		return "cancelled"
+	case s.Source == ProcNull:
+		return "nothing (ProcNull)"
+	case s.Source == AnySource:
+		return "nothing"
+	case s.Value:
+		what = fmt.Sprintf("a Go value of %d bytes", s.Bytes)
+	case s.Count == Undefined:
+		what = fmt.Sprintf("%d bytes, no whole number of elements,", s.Bytes)
+	case s.Count == 1:
+		what = fmt.Sprintf("1 element of %d bytes", s.Bytes)
+	}
+	return fmt.Sprintf("%s from rank %d, tag %d", what, s.Source, s.Tag)
 }
 
 // Elements is Bytes in elements of T, or Undefined.

@@ -39,6 +39,23 @@ const (
 	NumKinds
 )
 
+// kindNames are the names of kinds, those of Go where it has one.
+var kindNames = [NumKinds]string{
+	Opaque: "opaque", Bool: "bool", Int8: "int8", Int16: "int16", Int32: "int32", Int64: "int64",
+	Uint8: "uint8", Uint16: "uint16", Uint32: "uint32", Uint64: "uint64",
+	Float32: "float32", Float64: "float64", Complex64: "complex64", Complex128: "complex128",
+	PairInt8: "pair of int8", PairInt16: "pair of int16", PairInt32: "pair of int32", PairInt64: "pair of int64",
+	PairUint8: "pair of uint8", PairUint16: "pair of uint16", PairUint32: "pair of uint32", PairUint64: "pair of uint64",
+	PairFloat32: "pair of float32", PairFloat64: "pair of float64",
+}
+
+func (k Kind) String() string {
+	if k < NumKinds {
+		return kindNames[k]
+	}
+	return "unknown"
+}
+
 // Type is an element type. A literal of the exported fields is a basic type:
 // Size bytes that stand side by side. All others come from constructors. Immutable.
 type Type struct {

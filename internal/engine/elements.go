@@ -2,5 +2,149 @@
 
 package engine
 
-// elements says of what a message consists.
+import (
+	"fmt"
+
+	"gompi/internal/dtype"
+	"gompi/internal/wire"
+)
+
+// elements says of what a point-to-point message consists, as far as the
+// envelope holds it at no cost: the kind of its elements if they are basic ones.
+// With Config.Check that of derived ones too, or, if they mix several, a digest
+// of the widths of all numbers in the message.
 type elements uint16
+
+// digested marks a digest in the other bits; no kind is as large.
+const digested elements = 1 << 15
+
+// elementsOf describes the first n bytes of a buffer; 0 says nothing of them.
+func (e *Engine) elementsOf(b *Buf, n int64) elements {
+	if !e.cfg.Check || b.Type == nil {
+		return kindOf(b)
+	}
+	return digestOf(b, n)
+}
+
+// kindOf is elementsOf of basic elements; of others it says nothing.
+func kindOf(b *Buf) elements {
+	if b.Type == nil {
+		return 0
+	}
+	return elements(b.Type.Kind)
+}
+
+// digestOf is elementsOf of any elements.
+func digestOf(b *Buf, n int64) elements {
+	t := b.Type
+	if t.Kind != dtype.Opaque || n == 0 {
+		return elements(t.Kind)
+	}
+	if base := t.Base(); base != nil && base.Kind != dtype.Opaque {
+		return elements(base.Kind)
+	}
+	var d widthDigest
+	d.add(t.Signature(), dtype.Quo(n+t.Size-1, t.Size), n)
+	return d.sum()
+}
+
+// sentElements is what the envelope of a send tells.
+func (e *Engine) sentElements(pl wire.Plane, b *Buf) elements {
+	if pl != wire.PlaneP2P {
+		return 0
+	}
+	return e.elementsOf(b, b.n)
+}
+
+// misfit is why what was sent does not go into a buffer, nil if it does or
+// nobody knows. Bytes go with everything.
+func (e *Engine) misfit(r *Request, env *envelope, n int64) error {
+	sent := env.elements
+	if sent.any() {
+		return nil
+	}
+	wanted := e.elementsOf(&r.buf, min(n, r.buf.n))
+	switch {
+	case sent == wanted || wanted.any():
+		return nil
+	case (sent|wanted)&digested != 0 && (n > r.buf.n || sent.digest(n) == wanted.digest(n)):
+		return nil // or it is cut, and the digest is of all of it
+	}
+	return fmt.Errorf("rank %d sent %v, rank %d receives %v", env.key.Source(), sent, r.ctx.Rank, wanted)
+}
+
+// word is the place of elements in a header.
+func (x elements) word() uint64 { return uint64(x) << 16 }
+
+// any reports whether elements go with all others.
+func (x elements) any() bool { return x == 0 || x == elements(dtype.Uint8) }
+
+// digest is that of n bytes of them.
+func (x elements) digest(n int64) elements {
+	if x&digested != 0 {
+		return x
+	}
+	t := dtype.Type{Size: n, Kind: dtype.Kind(x)}
+	var d widthDigest
+	d.add(t.Signature(), 1, n)
+	return d.sum()
+}
+
+func (x elements) String() string {
+	if x&digested != 0 {
+		return "several kinds of elements (a derived type)"
+	}
+	return dtype.Kind(x).String()
+}
+
+// widthDigest folds a sequence of numbers into a few bits by their widths,
+// however it is cut into runs.
+type widthDigest struct {
+	width, n int64 // the run at its end
+	h        uint64
+}
+
+// add adds count times a signature, but not more than size bytes, and returns
+// how many are left.
+func (d *widthDigest) add(s []dtype.Run, count, size int64) int64 {
+	for ; count > 0 && size > 0; count-- {
+		for _, r := range s {
+			if r.Sub != nil {
+				size = d.add(r.Sub, r.N, size)
+				continue
+			}
+			w := max(r.Width, 1)
+			k := min(r.N, dtype.Quo(size, w))
+			size -= k * w
+			d.run(r.Width, k)
+			if k < r.N {
+				return 0
+			}
+		}
+	}
+	return size
+}
+
+func (d *widthDigest) run(width, n int64) {
+	if n == 0 {
+		return
+	}
+	if width != d.width {
+		d.fold()
+		d.width = width
+	}
+	d.n += n
+}
+
+func (d *widthDigest) fold() {
+	for _, v := range [...]int64{d.width, d.n} {
+		d.h = (d.h ^ uint64(v)) * 0x100000001b3
+		d.h ^= d.h >> 29
+	}
+	d.n = 0
+}
+
+func (d *widthDigest) sum() elements {
+	d.fold()
+	return digested | elements(d.h>>7&0x7fff)
+}

@@ -32,7 +32,7 @@ func (e *Engine) SendNow(c *Context, b Buf, dest, tag int32) bool {
 		return false
 	}
 	key := &c.mine
-	e.head = wire.Header{key.W0, key.W1, key.W2 | uint64(uint32(tag)), word3(kindEager, 0, uint32(p.owed))}
+	e.head = wire.Header{key.W0, key.W1, key.W2 | uint64(uint32(tag)), word3(kindEager, 0, uint32(p.owed)) | elements(b.Type.Kind).word()}
 	if p.link.Send(p.slot, &e.head, b.flat(), 0) != transport.Sent {
 		e.mu.Unlock()
 		return false
@@ -64,6 +64,7 @@ func (e *Engine) RecvNow(c *Context, b Buf, source, tag int32) (n int64, got boo
 	}
 	k := &c.keys[wire.PlaneP2P]
 	key := match.Key{W0: k.W0, W1: k.W1, W2: k.W2 | uint64(source)<<32 | uint64(tag)}
+	low := uint32(word3(kindEager, 0, 0) | elements(b.Type.Kind).word())
 	rounds, turns := min(laneRounds, e.policy.Spin/32), laneTurns
 	if rounds == 0 { // no time to spin, but it may be here
 		rounds, turns = 1, 1
@@ -72,7 +73,7 @@ func (e *Engine) RecvNow(c *Context, b Buf, source, tag int32) (n int64, got boo
 	e.leading = true
 	for range rounds {
 		if payload, ok := p.lane.Take(&e.in, turns); ok {
-			if e.in[0] != key.W0 || e.in[1] != key.W1 || e.in[2] != key.W2 || uint32(e.in[3]) != uint32(kindEager) || int64(len(payload)) > b.Bytes() {
+			if e.in[0] != key.W0 || e.in[1] != key.W1 || e.in[2] != key.W2 || uint32(e.in[3]) != low || int64(len(payload)) > b.Bytes() {
 				e.takeOther(p, payload)
 				break
 			}

@@ -227,6 +227,12 @@ func (e *Engine) matched(r *Request, p *Peer, env *envelope, n int64) bool {
 		r.fail(&Fault{Class: BadType, Peer: r.status.Source})
 		return false
 	}
+	if env.elements != 0 && (r.buf.Type == nil || env.elements != elements(r.buf.Type.Kind)) {
+		if err := e.misfit(r, env, n); err != nil {
+			r.fail(&Fault{Class: BadType, Peer: r.status.Source, Err: err})
+			return false
+		}
+	}
 	if room := r.buf.Bytes(); n > room {
 		r.fail(&Fault{Class: Truncate, Got: n, Want: room, Peer: r.status.Source})
 	}

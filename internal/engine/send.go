@@ -107,6 +107,7 @@ func (e *Engine) sendNow(c *Context, p *Peer, a *SendArgs) bool {
 		return false
 	}
 	e.head = header(c.keys[a.Plane].With(c.rank32, a.Tag), kindEager, a.flags(), uint32(p.owed))
+	e.head[3] |= e.sentElements(a.Plane, &a.Buf).word()
 	if e.sendPacked(p, a.Buf, 0) != transport.Sent {
 		return false
 	}
@@ -165,6 +166,7 @@ func (e *Engine) transmitEager(p *Peer, r *Request, cost int32) bool {
 		aux = r.wireID()
 	}
 	e.head = header(r.posted.Key, kindEager, r.flags, aux)
+	e.head[3] |= e.sentElements(r.posted.Key.Plane(), &r.buf).word()
 	st := e.sendPacked(p, r.buf, r.token())
 	if st == transport.Full {
 		e.refused(p)
@@ -213,6 +215,7 @@ func (e *Engine) transmitRTS(p *Peer, r *Request, n int64) bool {
 		r.flags |= flagStream
 	}
 	e.head = header(r.posted.Key, kindRTS, r.flags, r.wireID())
+	e.head[3] |= e.sentElements(r.posted.Key.Plane(), &r.buf).word()
 	st := p.link.Send(p.slot, &e.head, frame[:size], 0)
 	switch st {
 	case transport.Full:
