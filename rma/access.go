@@ -178,6 +178,10 @@ func (w *Window) admit(op engine.Op, need uint64, rank int) (*target, error) {
 		if now&ending != 0 {
 			return nil, c.gone(op)
 		}
+		if need&byFence != 0 && c.admitted.Load()&offered != 0 {
+			c.admitted.Or(byFence)
+			continue
+		}
 		if !c.lockedAll() {
 			break
 		}

@@ -22,7 +22,7 @@ const (
 
 // Accumulate combines buf with the memory of rank target from offset on,
 // element by element: t = buf op t, with any predefined operation, also
-// mpi.Replace. Each element is atomic with respect to all accumulates of
+// mpi.Replace but not mpi.NoOp. Each element is atomic with respect to all accumulates of
 // elements of the same basic type at the same place, and those of one rank to
 // one place happen in the order of its calls. buf may be reused when it
 // returns. The operation must be defined for T, else ErrOp; elements lie at
@@ -198,7 +198,10 @@ func (w *Window) accumulate(op engine.Op, need uint64, b engine.Buf, rank, offse
 		return p, err
 	}
 	code, err := p.combines(op, with)
-	if err != nil || code == kernel.NoOp {
+	if err == nil && code == kernel.NoOp {
+		err = p.c.comm.Fail(mpi.ErrOp, op, p.rank, -1, -1, "", fmt.Errorf("%v is for accesses that return what was there", with))
+	}
+	if err != nil {
 		return p, err
 	}
 	if err := p.operand(op, b); err != nil {

@@ -226,7 +226,8 @@ func drop(r *remote.Region, lost bool) {
 // every rank has called it, and gives up the memory that the window was made
 // with; slices that Memory and SharedQuery gave must not be used any more. An
 // epoch of the caller that is open, but for one of Fence, is ErrRMASync, and the
-// window stays. Attributes are deleted first. With another error the window is
+// window stays; so it does if w's context ends while accesses of the caller's
+// other goroutines are under way. Attributes are deleted first. With another error the window is
 // freed nevertheless; if a rank has failed, or w's context ends before all
 // have called Free, memory that the window allocated is never used again.
 // Collective. MPI 4.1 section 12.2.5.
@@ -238,7 +239,12 @@ func (w *Window) Free() error {
 	if err := c.epochs.collective(w, opFree); err != nil {
 		return err
 	}
-	c.quiesce()
+	if err := w.quiesce(opFree); err != nil {
+		c.epochs.mu.Lock()
+		c.epochs.fence = closed
+		c.epochs.mu.Unlock()
+		return err
+	}
 	err = w.settle(opFree)
 	if errors.Is(err, mpi.ErrClosed) { // who closed it knows why
 		err = nil

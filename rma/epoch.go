@@ -46,7 +46,8 @@ const (
 	byStart
 	byLock
 	byLockAll
-	ending // in target.open: Free is called, which ends all
+	offered // in core.admitted: the epoch of Fence is there for the first access
+	ending  // in target.open: Free is called, which ends all
 
 	passive  = byLock | byLockAll
 	anyEpoch = byFence | byStart | passive
@@ -98,6 +99,16 @@ func (x *epochs) collective(w *Window, op engine.Op) error {
 	}
 	x.mu.Unlock()
 	return w.core.misplaced(op, mpi.ProcNull, what)
+}
+
+// apart ends the epoch that the last Fence offers, or says that it was begun:
+// those of the other calls are disjoint from it. The lock is held.
+func (c *core) apart() string {
+	if c.admitted.Load()&byFence != 0 {
+		return "memory was accessed in the epoch of Fence, which is not over"
+	}
+	c.admitted.And(^offered)
+	return ""
 }
 
 // access says what an access epoch for one rank cannot begin in, "" if it can.

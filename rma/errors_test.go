@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -98,6 +99,9 @@ func TestArguments(t *testing.T) {
 		wantError(t, rma.Put(win, []string{"a"}, 0, 0), mpi.ErrType)
 		wantError(t, rma.Accumulate(win, x, 0, 0, mpi.BitAnd), mpi.ErrOp, "BitAnd")
 		wantError(t, rma.Accumulate(win, x, 0, 0, mpi.NewOp(func(a, b []float64) {})), mpi.ErrOp, "predefined")
+		wantError(t, rma.Accumulate(win, x, 0, 0, mpi.NoOp), mpi.ErrOp, "NoOp")
+		_, err = rma.RAccumulate(win, x, 0, 0, mpi.NoOp).Wait()
+		wantError(t, err, mpi.ErrRMASync)
 		wantError(t, rma.GetAccumulate(win, x, x, 0, 0, mpi.Sum), mpi.ErrArg, "overlap")
 		wantError(t, rma.GetAccumulate(win, x, make([]float64, 2), 0, 0, mpi.Sum), mpi.ErrCount)
 		_, err = rma.FetchAndOp(win, [3]int64{}, 0, 0, mpi.Replace)
@@ -202,6 +206,21 @@ func TestEpochErrors(t *testing.T) {
 		must(t, win.Complete())
 		must(t, win.Wait())
 		must(t, w.Barrier())
+
+		// Nobody has accessed anything after the first Fence: it began no epoch.
+		must(t, win.Fence(0))
+		must(t, win.Lock(rma.LockShared, other, 0))
+		must(t, win.Unlock(other))
+		sync(rma.Put(win, x, other, 0), "no epoch")
+		must(t, win.Fence(0))
+		must(t, rma.Put(win, x, other, 0))
+		sync(win.Lock(rma.LockShared, other, 0), "Fence")
+		sync(win.LockAll(0), "Fence")
+		sync(win.Start(w.Group(), 0), "Fence")
+		must(t, rma.Put(win, x, other, 0))
+		must(t, win.Fence(0))
+		must(t, win.LockAll(0))
+		must(t, win.UnlockAll())
 
 		must(t, win.Free())
 		used := win.Free()
@@ -370,6 +389,40 @@ func TestGivingUp(t *testing.T) {
 		must(t, win.Free())
 		wantError(t, win.Free(), mpi.ErrWin)
 		must(t, w.Barrier())
+	})
+}
+
+// TestGivingUpBehindOther: a call that waits for what another goroutine waits for
+// ends with its own context.
+func TestGivingUpBehindOther(t *testing.T) {
+	overAll(t, 2, func(t *mpitest.T, w *mpi.Comm) {
+		win, err := rma.Allocate[int64](w, 4)
+		must(t, err)
+		if w.Rank() == 0 {
+			must(t, win.Lock(rma.LockExclusive, 0, 0))
+		}
+		must(t, w.Barrier())
+		if w.Rank() == 1 {
+			must(t, win.LockAll(0))
+			patient := make(chan error)
+			go func() { patient <- rma.Put(win, []int64{1}, 0, 0) }()
+			for range 1000 {
+				runtime.Gosched()
+			}
+			over, cancel := context.WithCancel(context.Background())
+			ended := make(chan error)
+			go func() { ended <- rma.Put(win.WithContext(over), []int64{1}, 0, 1) }()
+			cancel()
+			wantError(t, <-ended, mpi.ErrCancelled)
+			must(t, mpi.Send(w, []int{1}, 0, 0))
+			must(t, <-patient)
+			must(t, win.UnlockAll())
+		} else {
+			_, err := mpi.Recv(w, make([]int, 1), 1, 0)
+			must(t, err)
+			must(t, win.Unlock(0))
+		}
+		must(t, win.Free())
 	})
 }
 

@@ -11,8 +11,9 @@ import (
 
 const opFence engine.Op = "Window.Fence"
 
-// Fence ends an epoch and begins the next, in which every rank may access the
-// memory of every other: all accesses made before it by any rank have happened
+// Fence ends an epoch and offers the next, in which every rank may access the
+// memory of every other. It begins with the caller's first access, and must be
+// ended by a Fence before the caller locks or starts anything. All accesses made before it by any rank have happened
 // at their targets when it returns. assert may have NoStore, NoPut, NoPrecede
 // and NoSucceed. It is a barrier. While a lock is held, or an epoch of Start or
 // Post is open, it is ErrRMASync. If it fails otherwise it does so on all ranks,
@@ -29,10 +30,11 @@ func (w *Window) Fence(assert Assert) error {
 		return err
 	}
 	err = w.meet(opFence, w.settle(opFence))
+	c.admitted.And(^byFence)
 	if assert&NoSucceed == 0 && err == nil {
-		c.admitted.Or(byFence)
+		c.admitted.Or(offered)
 	} else {
-		c.admitted.And(^byFence)
+		c.admitted.And(^offered)
 	}
 	c.epochs.mu.Lock()
 	c.epochs.fence = closed

@@ -71,11 +71,49 @@ func TestShared(t *testing.T) {
 				_, err = rma.SharedQuery[int64](win, 4)
 				wantError(t, err, mpi.ErrRank, "rank 4 of 4")
 				must(t, win.Free())
-				other, err := rma.Allocate[int64](w, 1)
+				other, err := rma.CreateDynamic(w)
 				must(t, err)
 				_, err = rma.SharedQuery[int64](other, 0)
-				wantError(t, err, mpi.ErrRMAFlavor, "Allocate")
+				wantError(t, err, mpi.ErrRMAFlavor, "CreateDynamic")
 				must(t, other.Free())
+			}, way.opts...)
+		})
+	}
+}
+
+// TestSharedOthers: memory of windows that were not made to be shared is shown
+// where it can be used all the same, else it is empty.
+func TestSharedOthers(t *testing.T) {
+	for _, way := range ways {
+		t.Run(way.name, func(t *testing.T) {
+			mpitest.Run(t, 2, func(t *mpitest.T, w *mpi.Comm) {
+				for _, f := range flavors[:2] {
+					win, mem, _, err := f.make(w, 10)
+					must(t, err)
+					mine, err := rma.SharedQuery[int64](win, w.Rank())
+					must(t, err)
+					if len(mine) != 10 || &mine[0] != &mem[0] {
+						t.Fatalf("%s: the caller's own memory has %d elements", f.name, len(mine))
+					}
+					theirs, err := rma.SharedQuery[int64](win, 1-w.Rank())
+					must(t, err)
+					if len(theirs) != 0 && len(theirs) != 10 || f.name == "allocate" && way.name == "shm" && len(theirs) == 0 {
+						t.Fatalf("%s: %d elements", f.name, len(theirs))
+					}
+					// Stores need no call, so LockAll has the lock when it returns.
+					must(t, win.LockAll(0))
+					if len(theirs) > 0 {
+						theirs[w.Rank()] = 7
+					} else {
+						must(t, rma.Put(win, []int64{7}, 1-w.Rank(), w.Rank()))
+					}
+					must(t, win.UnlockAll())
+					must(t, w.Barrier())
+					if mem[1-w.Rank()] != 7 {
+						t.Fatalf("%s: %v", f.name, mem)
+					}
+					must(t, win.Free())
+				}
 			}, way.opts...)
 		})
 	}

@@ -61,6 +61,9 @@ func (w *Window) Lock(kind LockKind, rank int, assert Assert) error {
 		what = "the lock is held"
 	}
 	if what == "" {
+		what = c.apart()
+	}
+	if what == "" {
 		x.locks[rank] = changing
 		x.locked++
 	}
@@ -132,8 +135,8 @@ func (x *epochs) setLock(rank int, s stage) {
 // LockAll begins an epoch in which the caller may access the memory of all
 // ranks, with a shared lock of each; assert may have NoCheck: then no lock is
 // taken. Other ranks' locks are taken when the caller first accesses their
-// memory, which waits then, or in a window of AllocateShared, where accesses
-// need no call, at once. Not collective. MPI 4.1 section 12.5.3.
+// memory, which waits then, or at once in a window of AllocateShared, or of which
+// SharedQuery was called: accesses need no call there. Not collective. MPI 4.1 section 12.5.3.
 func (w *Window) LockAll(assert Assert) error {
 	c, err := w.usable(opLockAll)
 	if err != nil {
@@ -145,6 +148,9 @@ func (w *Window) LockAll(assert Assert) error {
 	x := &c.epochs
 	x.mu.Lock()
 	what := x.accessAll()
+	if what == "" {
+		what = c.apart()
+	}
 	if what == "" {
 		x.all = changing
 	}
@@ -171,11 +177,11 @@ func (w *Window) LockAll(assert Assert) error {
 }
 
 // lockNow takes what LockAll cannot leave to the first access: a rank uses its
-// own memory without a call, and that of others in a shared window.
+// own memory without a call, and that of others which it has asked for.
 func (w *Window) lockNow() error {
 	c := w.core
 	for r := range c.size {
-		if r != c.rank && c.flavor != FlavorShared {
+		if r != c.rank && c.flavor != FlavorShared && !c.queried.Load() {
 			continue
 		}
 		t, err := c.reach(opLockAll, r)
@@ -191,7 +197,11 @@ func (w *Window) lockNow() error {
 
 // lockFirst takes the shared lock of LockAll unless that has been done.
 func (w *Window) lockFirst(op engine.Op, t *target) error {
-	t.first.Lock()
+	for n := 0; !t.first.TryLock(); n++ { // another goroutine waits for it
+		if err := w.pause(op, n); err != nil {
+			return err
+		}
+	}
 	defer t.first.Unlock()
 	if t.open.Load()&byLockAll != 0 {
 		return nil

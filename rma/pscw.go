@@ -78,6 +78,9 @@ func (w *Window) Start(group mpi.Group, assert Assert) error {
 	var stranger error
 	what := x.accessAll()
 	if what == "" {
+		what = c.apart()
+	}
+	if what == "" {
 		x.counting(c.size)
 		if x.starts, stranger = c.ranks(x.starts[:0], group); stranger == nil {
 			x.start = changing

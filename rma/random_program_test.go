@@ -231,6 +231,9 @@ func (p *program) settleOp(r *rand.Rand, a *access) {
 		}
 		a.op = mpi.Replace
 	}
+	if a.kind == accAccess && a.op.String() == mpi.NoOp.String() {
+		a.op = mpi.Replace
+	}
 	if a.kind == fetchAccess || a.kind == swapAccess {
 		n := len(a.there.displs)
 		a.base += a.there.displs[r.IntN(n)]

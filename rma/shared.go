@@ -154,33 +154,41 @@ func layParts(parts []part, rank int) (at, total, align int64) {
 	return at, total, align
 }
 
-// SharedQuery is the memory of a rank in a window of AllocateShared, as
-// elements of T, as Memory gives it; mpi.ProcNull stands for the first rank
-// that has any. Loads and stores need the synchronisation of all shared memory:
-// Fence, or in a LockAll Sync and a Barrier. Not to be used after Free. Local.
+// SharedQuery is the memory of a rank as elements of T, as Memory gives it, if
+// the caller can load and store there: in a window of AllocateShared, and often in
+// others, that of Allocate on one host. Where it cannot the result is empty.
+// mpi.ProcNull stands for the first rank that has memory which the caller can
+// use. Loads and stores need the synchronisation of all shared memory: Fence, or
+// in a LockAll that begins after the first SharedQuery, Sync and a Barrier. A
+// dynamic window is ErrRMAFlavor. Not to be used after Free. Local.
 // MPI 4.1 section 12.2.3.
 func SharedQuery[T any](w *Window, rank int) ([]T, error) {
 	c, err := w.usable(opSharedQuery)
 	if err != nil {
 		return nil, err
 	}
-	if c.flavor != FlavorShared {
+	if c.flavor == FlavorDynamic {
 		return nil, c.comm.Fail(mpi.ErrRMAFlavor, opSharedQuery, rank, -1, -1, "", fmt.Errorf("the window was made by %v", c.flavor))
 	}
 	if bad := typeError[T](); bad != nil {
 		return nil, c.comm.Fail(bad.class, opSharedQuery, rank, -1, -1, "", bad.why)
 	}
+	first, last := rank, rank
 	if rank == mpi.ProcNull {
-		for rank = 0; rank < c.size-1 && w.Bytes(rank) == 0; {
-			rank++
+		first, last = 0, c.size-1
+	}
+	for r := first; r <= last; r++ {
+		t, err := c.reach(opSharedQuery, r)
+		if err != nil {
+			return nil, err
+		}
+		if len(t.mem) > 0 {
+			c.queried.Store(true)
+			return elementsOf[T](t.mem), nil
+		}
+		if t.size > 0 && c.flavor == FlavorShared {
+			return nil, c.comm.Fail(mpi.ErrRMAShared, opSharedQuery, r, -1, -1, "", fmt.Errorf("it is not mapped here"))
 		}
 	}
-	t, err := c.reach(opSharedQuery, rank)
-	if err != nil {
-		return nil, err
-	}
-	if t.mem == nil && t.size > 0 {
-		return nil, c.comm.Fail(mpi.ErrRMAShared, opSharedQuery, rank, -1, -1, "", fmt.Errorf("it is not mapped here"))
-	}
-	return elementsOf[T](t.mem), nil
+	return nil, nil
 }

@@ -85,8 +85,10 @@ const oneAccess = 1 << 8
 // leave ends an access.
 func (t *target) leave() { t.open.Add(^uint64(oneAccess - 1)) }
 
-// quiesce refuses new accesses, and returns when those under way are over.
-func (c *core) quiesce() {
+// quiesce refuses new accesses, and returns when those under way are over; with
+// an error if w's context ends before, and all is as it was.
+func (w *Window) quiesce(op engine.Op) error {
+	c := w.core
 	c.reachMu.Lock()
 	c.ending.Store(true)
 	c.reachMu.Unlock()
@@ -97,17 +99,39 @@ func (c *core) quiesce() {
 		}
 		t.open.Or(ending)
 		for n := 0; t.open.Load() >= oneAccess; n++ {
-			if n < quiesceYields {
-				runtime.Gosched()
-			} else {
-				time.Sleep(quiescePause)
+			if err := w.pause(op, n); err != nil {
+				c.resume()
+				return err
 			}
+		}
+	}
+	return nil
+}
+
+// resume undoes quiesce.
+func (c *core) resume() {
+	c.reachMu.Lock()
+	defer c.reachMu.Unlock()
+	c.ending.Store(false)
+	for r := range c.targets {
+		if t := c.targets[r].Load(); t != nil {
+			t.open.And(^ending)
 		}
 	}
 }
 
-// Between looking for accesses under way Free lets other goroutines run, and
-// soon sleeps.
+// pause is a turn of a wait for another goroutine of the caller's, n counts
+// them: it lets others run, and soon sleeps. The error is that w's context has
+// ended.
+func (w *Window) pause(op engine.Op, n int) error {
+	if n < quiesceYields {
+		runtime.Gosched()
+	} else {
+		time.Sleep(quiescePause)
+	}
+	return w.expired(op)
+}
+
 const (
 	quiesceYields = 32
 	quiescePause  = 50 * time.Microsecond

@@ -69,6 +69,7 @@ type core struct {
 
 	table *table // what all ranks said of their memory, until freed
 
+	queried atomic.Bool // SharedQuery was called: others' memory is used without calls
 	ending  atomic.Bool // Free is called; set under reachMu
 	freed   atomic.Bool
 	epochs  epochs
