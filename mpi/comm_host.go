@@ -19,7 +19,8 @@ type SplitKind int
 
 // The kinds of SplitType. MPI 4.1 section 7.4.2.
 const (
-	// SplitShared: they can share memory, as they run on one host.
+	// SplitShared: they can share memory, as they run on one host and use it.
+	// A rank that is kept to other transports is alone.
 	SplitShared SplitKind = iota + 1
 	// SplitHWUnguided: the largest part of the hardware that is less than that
 	// of c: one host of several. Less is not known: on one host the result is
@@ -48,13 +49,19 @@ func (c *Comm) SplitType(kind SplitKind, key int, info *Info) (*Comm, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, id, err := c.colors(opSplitType, int(kind), key)
+	shares := 0
+	if c.core.proc.e.Shares() {
+		shares = 1
+	}
+	all, id, err := c.colors(opSplitType, int(kind)<<1|shares, key)
 	if err != nil {
 		return nil, err
 	}
 	common, from := SplitKind(Undefined), 0
-	for r, x := range all {
-		switch k := SplitKind(x.color); {
+	for r := range all {
+		alone := all[r].color&1 == 0
+		all[r].color >>= 1
+		switch k := SplitKind(all[r].color); {
 		case k == Undefined:
 		case k < SplitShared || k > SplitHWGuided:
 			return nil, c.argError(ErrArg, opSplitType, ProcNull, -1, -1, -1, "", fmt.Errorf("rank %d gives kind %d", r, k))
@@ -62,6 +69,9 @@ func (c *Comm) SplitType(kind SplitKind, key int, info *Info) (*Comm, error) {
 			common, from = k, r
 		case k != common:
 			return nil, c.argError(ErrArg, opSplitType, ProcNull, -1, -1, -1, "", fmt.Errorf("rank %d gives kind %d, rank %d kind %d", from, common, r, k))
+		}
+		if alone && kind == SplitShared {
+			hosts[r] = uint32(len(hosts) + r)
 		}
 	}
 	several := slices.ContainsFunc(hosts, func(h uint32) bool { return h != hosts[0] })

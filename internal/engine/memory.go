@@ -21,6 +21,13 @@ func (e *Engine) sharer() transport.Sharer {
 	return nil
 }
 
+// Shares reports whether this process can share memory with others of its host.
+func (e *Engine) Shares() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.sharer() != nil
+}
+
 // exposer is the transport by which processes of a host reach each other's
 // memory, nil if there is none.
 func (e *Engine) exposer() transport.Exposer {
