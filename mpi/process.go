@@ -41,6 +41,7 @@ type Process struct {
 	serial  atomic.Uint32 // of contexts made here; 0 is SELF
 	scalars sync.Pool
 	vectors sync.Pool
+	kept    sync.Map // see Keep
 
 	perHost   int          // see hostOf
 	neighbors atomic.Int32 // processes of the job on this host
@@ -228,6 +229,16 @@ func policy(local, cpus int, settings map[string]string) wait.Policy {
 	// This one may be bound to a single CPU.
 	pol.Spare = (pol.Spare || settings["GOMPI_ASYNC"] == "1") && settings["GOMPI_ASYNC"] != "0" && runtime.NumCPU() > 1
 	return pol
+}
+
+// Keep is what make makes when it is first called in this process with a key of
+// a package's own type. For packages of this module.
+func (p *Process) Keep(key any, make func() any) any {
+	if v, ok := p.kept.Load(key); ok {
+		return v
+	}
+	v, _ := p.kept.LoadOrStore(key, make())
+	return v
 }
 
 // World is the communicator of the processes that were started together:

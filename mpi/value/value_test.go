@@ -128,8 +128,8 @@ func TestErrors(t *testing.T) {
 			}
 			must(t, Send(w, "no number", 1, 1))
 			must(t, Send(w, wild{3}, 1, 2))
-			must(t, w.SendEncoded([]byte("rubbish"), 1, 3))
-			must(t, w.SendEncoded(append(encoded(1), 0), 1, 4))
+			must(t, w.SendEncoded([]byte("\x00rubbish"), 1, 3))
+			must(t, w.SendEncoded(append([]byte{formStream}, append(encoded(1), 0)...), 1, 4))
 			must(t, mpi.Send(w, []int{1}, 1, 5)) // elements
 			must(t, Send(w, 1, 1, 6))
 			must(t, Send(w, 1, 1, 7))
@@ -192,7 +192,8 @@ func FuzzDecode(f *testing.F) {
 			}
 			// What was accepted can be sent on, and is the same there.
 			var q plan
-			if again, err := encode(&p); err != nil || decode(again, &q) != nil || q.Name != p.Name {
+			cs := new(codecs)
+			if again, err := cs.encode(&p); err != nil || cs.decode(again, &q) != nil || q.Name != p.Name {
 				t.Fatalf("%v does not survive: %v", p, err)
 			}
 		})

@@ -35,13 +35,52 @@ type walker struct {
 	field    int     // how many compile has counted
 	ops      int     // what it counted
 	todo     []int32 // its work, kept for reuse
-	err      error   // the first; nothing is read after it
+	// interfaces: a definition has one, so values may define further types.
+	interfaces bool
+	err        error // the first; nothing is read after it
 }
 
 // walk says whether gob may decode b, one encoded value, into a t.
 func walk(b []byte, t reflect.Type) error {
 	w := &walker{b: b, types: map[int32]*wireType{}}
 	id := w.typeSequence(false)
+	w.whole(id, t)
+	return w.err
+}
+
+// definitions reads what comes before values of one type: messages with a
+// definition each.
+func (w *walker) definitions(b []byte) {
+	w.b, w.pos, w.end = b, 0, 0
+	for w.err == nil && w.pos < len(b) {
+		w.message()
+		start := w.pos
+		if id := w.id(); id < 0 {
+			w.define(id, start)
+		} else {
+			w.fail("a value among the definitions of types")
+		}
+		if w.left() > 0 {
+			w.fail("%d bytes follow the definition of a type", w.left())
+		}
+	}
+}
+
+// one says whether a decoder that has read the definitions may decode b, the
+// message of one value, into a t. There may be many, one after the other.
+func (w *walker) one(b []byte, t reflect.Type) error {
+	w.b, w.pos, w.end, w.depth, w.err = b, 0, 0, 0, nil
+	w.message()
+	if w.end < len(b) {
+		w.fail("%d of %d bytes follow the value", len(b)-w.end, len(b))
+	}
+	id := w.id()
+	if id < 0 {
+		w.fail("a definition of a type after all of them")
+	}
+	if id == idInterface {
+		w.fail("an interface where none was defined")
+	}
 	w.whole(id, t)
 	return w.err
 }
