@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"gompi/internal/dtype"
 	"gompi/internal/engine"
 )
 
@@ -18,9 +19,9 @@ const (
 	WtimeIsGlobal = false     // clocks of different hosts are not synchronised
 )
 
-// Keyval is a key under which communicators carry values of type T. Each
-// NewKeyval makes another one, for all communicators of the program; there is
-// nothing to free. The zero Keyval is invalid. MPI 4.1 section 7.7.
+// Keyval is a key under which communicators, and datatypes, carry values of
+// type T. Each NewKeyval makes another one, for all communicators of the
+// program; there is nothing to free. The zero Keyval is invalid. MPI 4.1 section 7.7.
 type Keyval[T any] struct{ key *keyval }
 
 // keyval has the callbacks of a key.
@@ -147,7 +148,7 @@ func (c *Comm) dropAttr(op engine.Op, k *keyval) error {
 		return err
 	}
 	if k == nil {
-		return c.argError(ErrKeyval, op, ProcNull, -1, -1, -1, "", fmt.Errorf("it was not made by NewKeyval"))
+		return c.argError(ErrKeyval, op, ProcNull, -1, -1, -1, "", errNoKeyval)
 	}
 	v, ok := c.core.attrs.get(k)
 	if !ok {
@@ -161,6 +162,26 @@ func (c *Comm) dropAttr(op engine.Op, k *keyval) error {
 	c.core.attrs.remove(k)
 	return nil
 }
+
+// TypeWithAttr is the same datatype carrying a value under a key. As a datatype
+// never changes and is not freed, the key's callbacks are for communicators
+// alone; WithName keeps the values, types made of this one do not have them.
+// With a zero Keyval the type cannot be used. MPI 4.1 section 7.7.4.
+func TypeWithAttr[T any](dt Datatype, k Keyval[T], v T) Datatype {
+	if k.key == nil {
+		return Datatype{&dtype.Type{Name: dt.Name(), Err: errNoKeyval}}
+	}
+	return Datatype{dt.typ().WithAttr(k.key, v)}
+}
+
+// TypeAttr returns the value that a datatype carries under a key, and whether
+// it has one. MPI 4.1 section 7.7.4.
+func TypeAttr[T any](dt Datatype, k Keyval[T]) (T, bool) {
+	v, ok := dt.typ().Attr(k.key)
+	return valueOf[T](v), ok
+}
+
+var errNoKeyval = errors.New("a key was not made by NewKeyval")
 
 // copyAttrs returns what a duplicate of c is to carry.
 func (c *Comm) copyAttrs(op engine.Op) ([]attribute, error) {

@@ -382,3 +382,31 @@ func TestErrorsAreFatal(t *testing.T) {
 		t.Errorf("the job ended because of %v", why)
 	}
 }
+
+// A datatype carries values under keys, as do its other names; the type that it
+// was made from does not.
+func TestAttributesOfDatatypes(t *testing.T) {
+	k, other := mpi.NewKeyval[string](nil, nil), mpi.NewKeyval[int](nil, nil)
+	plain := mpi.TypeOf[float64]()
+	dt := mpi.TypeWithAttr(mpi.TypeWithAttr(plain, k, "m"), other, 7)
+	if v, ok := mpi.TypeAttr(dt.WithName("length"), k); !ok || v != "m" {
+		t.Error(v, ok)
+	}
+	if v, ok := mpi.TypeAttr(mpi.TypeWithAttr(dt, k, "km"), k); !ok || v != "km" {
+		t.Error(v, ok)
+	}
+	if v, ok := mpi.TypeAttr(dt, other); !ok || v != 7 || dt.Name() != "float64" || dt.Size() != 8 || dt.Err() != nil {
+		t.Error(v, ok, dt.Name(), dt.Err())
+	}
+	if v, ok := mpi.TypeAttr(plain, k); ok {
+		t.Error("the type without attributes has", v)
+	}
+	wantError(t, mpi.TypeWithAttr(plain, mpi.Keyval[int]{}, 1).Err(), mpi.ErrType, "NewKeyval")
+	mpitest.Run(t, 2, func(t *mpitest.T, w *mpi.Comm) {
+		x, sum := []float64{1}, make([]float64, 1)
+		must(t, w.Bufs().Allreduce(mpi.BufAs(dt, x, 1), mpi.BufAs(dt, sum, 1), mpi.Sum))
+		if sum[0] != 2 {
+			t.Error(sum)
+		}
+	})
+}

@@ -179,3 +179,25 @@ func ExampleBufs_Bcast() {
 	})
 	// Output: 1 element of 24 bytes
 }
+
+// Each rank gives as many numbers as it has; nobody has to know how many.
+func ExampleGatherNew() {
+	mpi.Main(func(_ context.Context, world *mpi.Comm) error {
+		blocks, err := mpi.GatherNew(world, []int{4, 5, 6}[:3-world.Rank()], 0)
+		fmt.Println(blocks)
+		return err
+	})
+	// Output: [[4 5 6]]
+}
+
+// A list of lists: what each rank has for each other one.
+func ExampleAlltoallNew() {
+	mpi.Main(func(_ context.Context, world *mpi.Comm) error {
+		send := make([][]float64, world.Size())
+		send[world.Rank()] = []float64{0.5, 1.5}
+		got, err := mpi.AlltoallNew(world, send)
+		fmt.Println(got)
+		return err
+	})
+	// Output: [[0.5 1.5]]
+}

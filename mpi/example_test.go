@@ -301,3 +301,66 @@ func ExampleBsend() {
 	})
 	// Output: 4950 7200
 }
+
+// Results are worked on in the order in which they come.
+func ExampleCompleted() {
+	mpi.Main(func(_ context.Context, world *mpi.Comm) error {
+		x, sum := []int{20, 22}, make([]int, 2)
+		reqs := []mpi.Request{
+			mpi.Iallreduce(world, x[:1], sum[:1], mpi.Sum),
+			mpi.Iallreduce(world, x[1:], sum[1:], mpi.Sum),
+		}
+		total := 0
+		for c := range mpi.Completed(reqs) {
+			if c.Err != nil {
+				return c.Err
+			}
+			total += sum[c.Index]
+		}
+		fmt.Println(total)
+		return nil
+	})
+	// Output: 42
+}
+
+// A worker takes tasks until one is empty.
+func ExampleMessages() {
+	mpi.Main(func(_ context.Context, world *mpi.Comm) error {
+		for i := range 3 {
+			if err := mpi.SendOne(world, i, 0, 1); err != nil {
+				return err
+			}
+		}
+		if err := mpi.Send[int](world, nil, 0, 1); err != nil {
+			return err
+		}
+		for m, err := range mpi.Messages[int](world, mpi.AnySource, 1) {
+			if err != nil {
+				return err
+			}
+			if len(m.Data) == 0 {
+				break
+			}
+			fmt.Println("task", m.Data[0], "of rank", m.Source)
+		}
+		return nil
+	})
+	// Output:
+	// task 0 of rank 0
+	// task 1 of rank 0
+	// task 2 of rank 0
+}
+
+// An error of the program's own reaches the handler as those of the library do;
+// what MPI calls an error class is an error that others wrap.
+func ExampleComm_CallErrorHandler() {
+	errLost := errors.New("work was lost")
+	mpi.Main(func(_ context.Context, world *mpi.Comm) error {
+		world.SetErrorHandler(func(c *mpi.Comm, err error) {
+			fmt.Println(errors.Is(err, errLost), err)
+		})
+		world.CallErrorHandler(fmt.Errorf("rank %d: %w", world.Rank(), errLost))
+		return nil
+	})
+	// Output: true rank 0: work was lost
+}

@@ -199,6 +199,7 @@ func TestIsendrecv(t *testing.T) {
 	})
 }
 
+// Completion and single elements allocate nothing.
 func TestWaitallAllocations(t *testing.T) {
 	if underRace {
 		t.Skip("the race detector allocates")
@@ -212,6 +213,10 @@ func TestWaitallAllocations(t *testing.T) {
 			must(t, mpi.Waitall(reqs))
 			must(t, mpi.Startall(ops))
 			must(t, mpi.Waitall(ops))
+			must(t, mpi.SendOne(w, 5, 0, 3))
+			if x, _, err := mpi.RecvOne[int](w, 0, 3); x != 5 || err != nil {
+				t.Fatal(x, err)
+			}
 		}); a != 0 {
 			t.Errorf("%v allocations", a)
 		}

@@ -28,7 +28,7 @@ func NewKeyval[T any](del func(w *Window, v T) error) Keyval[T] {
 // SetAttr gives the window a value under a key. A value that it had is deleted
 // first; an error of that leaves it in place. Local. MPI 4.1 section 7.7.3.
 func SetAttr[T any](w *Window, k Keyval[T], v T) error {
-	return mpi.SetAttr(w.core.comm, k.key, held[T]{&Window{core: w.core}, v})
+	return mpi.SetAttr(w.core.comm, k.key, held[T]{&w.core.window, v})
 }
 
 // GetAttr returns the window's value under a key, and whether it has one.

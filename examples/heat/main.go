@@ -38,8 +38,8 @@ func main() {
 const flow = 0.2
 
 func run(world *mpi.Comm, n, steps int) error {
-	dims := []int{0, 0}
-	if err := mpi.DimsCreate(world.Size(), dims); err != nil {
+	dims, err := mpi.Dims(world.Size(), 2)
+	if err != nil {
 		return err
 	}
 	if dims[0] > n {

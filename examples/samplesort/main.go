@@ -50,8 +50,8 @@ func run(world *mpi.Comm, n int) error {
 	if err := check(world, sorted, sum); err != nil {
 		return err
 	}
-	shares := make([]int, world.Size())
-	if err := mpi.Gather(world, []int{len(sorted)}, shares, 0); err != nil || world.Rank() > 0 {
+	shares, err := mpi.GatherOne(world, len(sorted), 0)
+	if err != nil || world.Rank() > 0 {
 		return err
 	}
 	_, err = fmt.Printf("%d numbers sorted by %d ranks in %v, %d to %d on each\n",

@@ -90,6 +90,7 @@ type derived struct {
 	signature []Run // nil if Size is 0
 	basics    int64 // basic elements in an element
 	external  int64 // bytes of an element in external32
+	attrs     *attribute
 	owner     any
 }
 
@@ -173,6 +174,34 @@ func (t *Type) WithName(name string) *Type {
 		}
 	}
 	return &u
+}
+
+// attribute is a value that a type carries under a key, and those before it.
+type attribute struct {
+	key, value any
+	next       *attribute
+}
+
+// WithAttr is the same type carrying a value under a key.
+func (t *Type) WithAttr(key, value any) *Type {
+	u := t.WithName(t.Name)
+	d := *u.derived
+	d.attrs = &attribute{key, value, d.attrs}
+	u.derived = &d
+	return u
+}
+
+// Attr is the value that t carries under a key.
+func (t *Type) Attr(key any) (value any, ok bool) {
+	if t.derived == nil {
+		return nil, false
+	}
+	for a := t.derived.attrs; a != nil; a = a.next {
+		if a.key == key {
+			return a.value, true
+		}
+	}
+	return nil, false
 }
 
 // FieldsOf is the same type, known to touch only memory without pointers in
