@@ -113,6 +113,7 @@ func newHead(o *options) (*head, error) {
 		Reap:      func(p wire.ProcID) { h.post(func() { h.reap(h.procs.byID[p]) }) },
 		Joined:    func(p wire.ProcID) { h.post(func() { h.joined(h.procs.byID[p]) }) },
 		Finalized: func(p wire.ProcID) { h.post(func() { h.finalized(h.procs.byID[p]) }) },
+		Lost:      func(p wire.ProcID) { h.post(func() { h.lost(h.procs.byID[p]) }) },
 		Dropped:   func(p wire.ProcID, why string) { h.post(func() { h.dropped(h.procs.byID[p], why) }) },
 	}
 	if err := random(id[:], cfg.Secret[:]); err != nil {

@@ -82,6 +82,34 @@ func TestHowJobsEnd(t *testing.T) {
 	}
 }
 
+// What joined has ended, and what was started runs on: the job does not.
+func TestProgramBehindWrapper(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const gone = `^gompirun: rank 1 \(pid (\d+)\): the program that called Init ended without calling Finalize after .*; pid \d+ runs on`
+	for _, c := range []struct {
+		what   []string
+		status int
+		stderr string
+	}{
+		{[]string{"sh", "-c", `"$0" rank nofinalize; sleep 60`, self}, 1, gone + `\n$`},
+		{[]string{"RANK", "become"}, 1, gone + `\n$`},
+		// Who runs on for a moment may say how it ended.
+		{[]string{"sh", "-c", `"$0" rank nofinalize; exit 5`, self}, 5, `^gompirun: rank 1 \(pid \d+\) exited with status 5`},
+	} {
+		r := gompirun(t, append([]string{"-np", "1", "RANK", "wait", ":", "-np", "1"}, c.what...)...)
+		if r.status != c.status || !regexp.MustCompile(c.stderr).MatchString(r.stderr) || r.took > 30*time.Second {
+			t.Errorf("%q: status %d after %v, stderr %q; want %d, %s", c.what, r.status, r.took, r.stderr, c.status, c.stderr)
+		}
+	}
+	r := gompirun(t, "--ft", "-np", "1", "RANK", "die", ":", "-np", "1", "sh", "-c", `"$0" rank die; sleep 2`, self)
+	if r.status != 0 || !strings.HasSuffix(r.stderr, "runs on; the job goes on\n") || strings.Count(r.stderr, "gompirun: ") != 1 {
+		t.Errorf("--ft: %+v", r)
+	}
+}
+
 func TestSpawnedProcesses(t *testing.T) {
 	r := gompirun(t, "--tag", "-np", "1", "RANK", "parent")
 	lines := strings.Split(strings.TrimSpace(r.stdout), "\n")

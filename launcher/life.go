@@ -60,6 +60,10 @@ func (h *head) exited(p *proc, e ending) {
 		h.server.Exited(p.Proc, fmt.Sprintf("%s (pid %d) was ended: one beside it could not be started", p.name(), p.pid), false)
 		return
 	}
+	if p.lost { // it was told then
+		h.server.Exited(p.Proc, "", false)
+		return
+	}
 	st := h.standing(p, e)
 	why, _, ok := judge(e, st)
 	if ok {
@@ -103,7 +107,30 @@ func (h *head) failure(p *proc, e ending, st standing) {
 	if ok {
 		return
 	}
-	line := fmt.Sprintf("%s (pid %d) %s after %s", p.name(), p.pid, why, lasted(time.Since(p.started)))
+	h.fails(fmt.Sprintf("%s (pid %d) %s after %s", p.name(), p.pid, why, lasted(time.Since(p.started))), code)
+}
+
+// lost: what called Init as p is gone without having called Finalize. If p runs
+// on, it is a wrapper or has become another program, and others would wait for
+// ever for what is not there.
+func (h *head) lost(p *proc) {
+	if p == nil || p.exited || p.lost {
+		return
+	}
+	if _, done, err := exitOf(p.pid); done || err != nil {
+		return // the watcher is about to tell
+	}
+	p.lost = true
+	line := fmt.Sprintf("%s (pid %d): the program that called Init ended without calling Finalize after %s; pid %d runs on",
+		p.name(), p.pid, lasted(time.Since(p.started)), p.pid)
+	if !h.ending {
+		h.fails(line, exitFailure)
+	}
+	h.server.Lost(p.Proc, line)
+}
+
+// fails prints why the job has failed and ends it, or with --ft only prints.
+func (h *head) fails(line string, code int) {
 	h.decide(code)
 	if h.o.ft {
 		h.say("%s; the job goes on", line)

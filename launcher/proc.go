@@ -24,6 +24,7 @@ type proc struct {
 	joined         bool
 	finalized      bool
 	exited, reaped bool
+	lost           bool // what joined is gone, and the process runs on
 	discarded      bool // started with one that could not be
 }
 

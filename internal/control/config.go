@@ -37,6 +37,10 @@ type ServerConfig struct {
 	Reap func(p wire.ProcID)
 	// Joined and Finalized: p has said hello, has left in order.
 	Joined, Finalized func(p wire.ProcID)
+	// Lost: the connection of p has ended a while ago, though p has not left
+	// in order, and Exited was not called. If its child runs on, the answer is
+	// Server.Lost. nil: p counts as dead without more ado.
+	Lost func(p wire.ProcID)
 	// Dropped: the server ended p's connection because p broke the protocol
 	// or did not read; p should be killed.
 	Dropped func(p wire.ProcID, why string)

@@ -26,6 +26,15 @@ func (s *state) disconnected(p *proc) {
 	s.leaveRounds(p)
 }
 
+// lost: p has not left in order, and its connection has ended a while ago; the
+// launcher's child runs on. What joined has ended behind a wrapper, or has become
+// another program: as a member it is dead, though its exit is still to come.
+func (s *state) lost(p *proc, how string) {
+	if p.state == Joined && !p.connected {
+		s.die(p, clip(how, maxText))
+	}
+}
+
 // exited: the launcher saw p's end and holds the child unreaped, so that its
 // pid stays taken until everybody who was given it has let go.
 func (s *state) exited(p *proc, how string, clean bool) {

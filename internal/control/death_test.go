@@ -4,8 +4,14 @@ package control
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"os/exec"
+	"syscall"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"gompi/internal/wire"
 )
@@ -94,6 +100,92 @@ func TestLeaverKeepsItsPid(t *testing.T) {
 	ks[4].must(ks[4].Finalize())
 	r.Exited(ks[4].id, "exit status 0", true)
 	r.await("reap 5")
+}
+
+// What joined is gone without having left, and the launcher's child runs on, as
+// a wrapper or as another program: it is dead for the others, at once or when
+// the launcher says so, and once only. Its pid and those that it was given stay
+// taken until the child has exited.
+func TestLostConnection(t *testing.T) {
+	for _, asked := range []bool{false, true} {
+		r := newRig(t, 3, nil)
+		r.lostWait = 10 * time.Millisecond
+		if asked {
+			r.cfg.Lost = func(p wire.ProcID) { r.note(fmt.Sprint("lost ", p.Serial)) }
+		}
+		a, lost, b := r.join(0), r.join(1), r.join(2)
+		a.meet(lost.id)
+		lost.meet(b.id)
+		lost.Close()
+		if asked {
+			r.await("lost 2")
+			r.Lost(lost.id, "gone")
+		}
+		ev := a.expect(EvDied, lost.id)
+		b.expect(EvDied, lost.id)
+		if asked && ev.Text != "gone" {
+			t.Errorf("event %+v", ev)
+		}
+		var gone *GoneError
+		if _, err := b.Contact(lost.id); !errors.As(err, &gone) {
+			t.Error(err)
+		}
+		a.must(a.Dead(lost.id))
+		a.settle()
+		b.must(b.Finalize())
+		r.Exited(b.id, "exit status 0", true)
+		if r.noted("reap") {
+			t.Error("reaped while process 2 may run")
+		}
+		r.Exited(lost.id, "exit status 0", true)
+		r.await("reap 2")
+		r.await("reap 3")
+		r.Exited(a.id, "signal: killed", false)
+		r.await("reap 1")
+	}
+}
+
+// What joins behind a wrapper is followed itself: its end is seen although
+// another process holds its socket.
+func TestEndBehindWrapper(t *testing.T) {
+	if addr := os.Getenv("CONTROL_TEST_ADDR"); addr != "" {
+		leaveSocketBehind(addr, os.Getenv("CONTROL_TEST_TOKEN"))
+	}
+	r := newRig(t, 2, nil)
+	r.lostWait = 10 * time.Millisecond
+	a := r.join(0)
+	r.Started(r.procs[1].Proc, os.Getppid()) // the wrapper
+	cmd := exec.Command(os.Args[0], "-test.run=^TestEndBehindWrapper$")
+	cmd.Env = append(os.Environ(), "CONTROL_TEST_ADDR="+r.Addr(), "CONTROL_TEST_TOKEN="+r.procs[1].Token)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Kill(-cmd.Process.Pid, unix.SIGKILL) // what holds the socket
+	cmd.Wait()
+	a.expect(EvDied, r.procs[1].Proc)
+	r.Exited(r.procs[1].Proc, "exit status 0", true)
+	r.await("reap 2")
+}
+
+// leaveSocketBehind joins, hands the socket to another process, and dies.
+func leaveSocketBehind(addr, token string) {
+	c, _, err := Dial(addr, token)
+	if err != nil {
+		panic(err)
+	}
+	socket, err := c.conn.File()
+	if err != nil {
+		panic(err)
+	}
+	holder := exec.Command("sleep", "60")
+	holder.ExtraFiles = []*os.File{socket}
+	if err := holder.Start(); err != nil {
+		panic(err)
+	}
+	c.Lookup(SelfURI)
+	unix.Kill(os.Getpid(), unix.SIGKILL)
+	<-make(chan int)
 }
 
 // A Spawn fails after some of its processes have joined and met others: their

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"sync"
 	"time"
 
@@ -34,7 +35,8 @@ type peer struct {
 	in   *bufio.Reader
 	pid  int // of the process at the other end, 0 if unknown
 
-	serial uint32 // set by hello; afterwards constant
+	serial uint32   // set by hello; afterwards constant
+	pidfd  *os.File // of that process, if it is followed; owned by the reader
 
 	mu      sync.Mutex
 	cond    sync.Cond // queue, bytes, closing have changed

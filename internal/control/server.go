@@ -36,7 +36,15 @@ type Server struct {
 	peers  map[uint32]*peer   // by serial
 	conns  map[*peer]struct{} // all, also those that have not said hello
 	closed bool
+	// missing are those whose connection has ended before they had left, until
+	// they are known to have exited or to be lost.
+	missing  map[uint32]*time.Timer
+	lostWait time.Duration
 }
+
+// lostWait is how long after the end of its connection a process may take to
+// exit, and a wrapper to tell how what it ran has ended.
+const lostWait = time.Second
 
 // NewServer starts to listen at Address(cfg.Job). The caller must Close it.
 func NewServer(cfg ServerConfig) (*Server, error) {
@@ -52,7 +60,7 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 		cfg: cfg, addr: addr, ln: ln,
 		done:  make(chan struct{}),
 		peers: map[uint32]*peer{},
-		conns: map[*peer]struct{}{},
+		conns: map[*peer]struct{}{}, missing: map[uint32]*time.Timer{}, lostWait: lostWait,
 	}
 	s.st = newState(&s.cfg)
 	s.calls.start()
@@ -175,6 +183,7 @@ func (s *Server) Exited(p wire.ProcID, how string, clean bool) {
 		if q == nil {
 			return
 		}
+		s.found(p.Serial)
 		st.exited(q, how, clean)
 		if c := s.peers[p.Serial]; c != nil && !q.direct() {
 			// Somebody else spoke for the child; without it he has no place
@@ -183,6 +192,46 @@ func (s *Server) Exited(p wire.ProcID, how string, clean bool) {
 			c.shut(fmt.Sprintf("process %v has ended: %s", p, q.how), true)
 		}
 	})
+}
+
+// Lost says that the program that joined as p is gone without having left in
+// order, while the child runs on, in answer to ServerConfig.Lost. Everybody is
+// told that p has died. Its exit is to be reported as always.
+func (s *Server) Lost(p wire.ProcID, how string) {
+	s.step(func(st *state) {
+		if q := st.proc(p); q != nil {
+			st.lost(q, how)
+		}
+	})
+}
+
+// miss waits for the end of a process whose connection has ended. mu is held.
+func (s *Server) miss(p *proc) {
+	if p.state != Joined || s.closed {
+		return
+	}
+	s.missing[p.id.Serial] = time.AfterFunc(s.lostWait, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.missing[p.id.Serial] == nil {
+			return
+		}
+		delete(s.missing, p.id.Serial)
+		if s.cfg.Lost != nil {
+			s.st.call(s.cfg.Lost, p)
+		} else {
+			s.st.lost(p, "has lost its connection to gompirun")
+		}
+		s.flush()
+	})
+}
+
+// found ends miss. mu is held.
+func (s *Server) found(serial uint32) {
+	if t := s.missing[serial]; t != nil {
+		t.Stop()
+		delete(s.missing, serial)
+	}
 }
 
 // Ending tells every process that the job is ending and ends all that they
@@ -210,6 +259,9 @@ func (s *Server) Close() error {
 	close(s.done)
 	for p := range s.conns {
 		p.shut("gompirun has ended", true)
+	}
+	for serial := range s.missing {
+		s.found(serial)
 	}
 	s.mu.Unlock()
 	err := s.ln.Close()
@@ -311,6 +363,7 @@ func (s *Server) serve(p *peer) {
 	p.shut("", false)
 	<-p.written
 	p.conn.Close()
+	p.unfollow()
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -323,6 +376,7 @@ func (s *Server) serve(p *peer) {
 	byAgent, why := p.byAgent, p.bye
 	p.mu.Unlock()
 	s.st.disconnected(s.st.bySerial(p.serial))
+	s.miss(s.st.bySerial(p.serial))
 	if f := s.cfg.Dropped; f != nil && byAgent && !s.closed {
 		s.st.out = append(s.st.out, effect{do: func() { f(wire.ProcID{Job: s.cfg.Job, Serial: p.serial}, why) }})
 	}
@@ -362,6 +416,9 @@ func (s *Server) converse(p *peer) error {
 	if !p.settled() {
 		return nil
 	}
+	if p.serial != 0 && !s.direct(p.serial) {
+		p.follow()
+	}
 	for p.waitRoom() {
 		f, err := p.read(&buf, maxBody)
 		if err != nil {
@@ -380,6 +437,13 @@ func (s *Server) converse(p *peer) error {
 		}
 	}
 	return nil
+}
+
+// direct tells whether a process is known to be the launcher's own child.
+func (s *Server) direct(serial uint32) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.st.bySerial(serial).direct()
 }
 
 // settled lifts the deadline of the hello; false if the connection is closing.
