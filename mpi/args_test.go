@@ -39,6 +39,8 @@ func TestArgumentErrors(t *testing.T) {
 			class mpi.Class
 			parts []string
 		}{
+			{mpi.Send(w, [][]float64{{1}}, 0, 0), mpi.ErrType, []string{"elements of type []float64", "send one flat []float64"}},
+			{mpi.Send(w, [][]string{{""}}, 0, 0), mpi.ErrType, []string{"use package mpi/value"}},
 			{mpi.Send(w, b, 2, 0), mpi.ErrRank, []string{"Send", comm, "rank 2 of 2"}},
 			{mpi.Ssend(w, b, -1, 0), mpi.ErrRank, []string{"Ssend", "rank -1 of 2"}},
 			{mpi.Rsend(w, b, -3, 0), mpi.ErrRank, []string{"Rsend", "rank -3 of 2"}},

@@ -73,12 +73,31 @@ func namedType(rt reflect.Type) *dtype.Type {
 	return got.(*dtype.Type)
 }
 
+// flatOf is the element of rows of a matrix, rt being one of them; nil if rt is
+// something else.
+func flatOf(rt reflect.Type) reflect.Type {
+	if rt.Kind() != reflect.Slice {
+		return nil
+	}
+	for rt.Kind() == reflect.Slice {
+		rt = rt.Elem()
+	}
+	if _, why := pointerIn(rt, ""); why != "" {
+		return nil
+	}
+	return rt
+}
+
 // describeGo describes a type of Go as one element without gaps.
 func describeGo(rt reflect.Type) *dtype.Type {
 	name, size := rt.String(), int64(rt.Size())
 	if path, why := pointerIn(rt, ""); why != "" {
+		instead := "use package mpi/value or fixed-size fields"
+		if flat := flatOf(rt); flat != nil {
+			instead = fmt.Sprintf("send one flat []%v that holds all rows, or package mpi/value", flat)
+		}
 		return &dtype.Type{Name: name, Size: size, Err: fmt.Errorf(
-			"elements of type %v cannot be sent: %s is %s; use package mpi/value or fixed-size fields", rt, fieldName(path), why)}
+			"elements of type %v cannot be sent: %s is %s; %s", rt, fieldName(path), why, instead)}
 	}
 	if k := rt.Kind(); size > 0 && (k == reflect.Struct || k == reflect.Array) {
 		return dtype.NewRecord(name, size, int64(rt.Align()), kindOf(rt), signatureOf(rt))

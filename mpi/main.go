@@ -49,6 +49,7 @@ func Main(f func(ctx context.Context, world *Comm) error) {
 // fail prints an error with the rank and ends the process. What is only the echo
 // of another rank's end is not printed: gompirun says which rank was first.
 func (p *Process) fail(code int, err error) {
+	p.leaving("exit after an error")
 	if errors.Is(err, ErrProcFailed) || errors.Is(err, ErrAborted) || p.ctx.Err() != nil {
 		select {
 		case <-p.ctx.Done():

@@ -49,6 +49,7 @@ type Process struct {
 	ctx    context.Context // ends when the job does
 	cancel context.CancelCauseFunc
 	events sync.WaitGroup
+	book   *rollcall.Book
 	local  bool // an operating system process, which may act on itself
 	done   atomic.Bool
 }
@@ -139,7 +140,7 @@ func Start(b Boot) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{ctl: b.Control, self: b.Welcome.Self, table: table, perHost: int(perHost)}
+	p := &Process{book: b.Book, ctl: b.Control, self: b.Welcome.Self, table: table, perHost: int(perHost)}
 	p.neighbors.Store(int32(b.Welcome.LocalProcs))
 	if b.setting("GOMPI_CHECK") == "1" {
 		p.check = new(checker)
@@ -268,6 +269,7 @@ func (p *Process) Finalize() error {
 	if p.done.Swap(true) {
 		return &Error{Class: ErrFinalized, Op: "Finalize", Peer: ProcNull, Tag: -1, Got: -1, Want: -1}
 	}
+	defer p.leaving("Finalize")()
 	err := errors.Join(p.own.deleteAttrs(), p.detachAll())
 	left := p.e.Live()
 	if cerr := p.e.Close(p.ctx); err == nil {
@@ -283,6 +285,16 @@ func (p *Process) Finalize() error {
 		err = fmt.Errorf("gompi: Finalize: rank %d leaves %d requests that were never completed by Wait or Test", p.world.Rank(), left)
 	}
 	return err
+}
+
+// leaving notes in the roll call that the process is on its way out; the result
+// takes the note back.
+func (p *Process) leaving(how string) (stay func()) {
+	if p.book == nil {
+		return func() {}
+	}
+	slot := p.book.Enter(&rollcall.Entry{Op: how, Peer: rollcall.NoPeer, Tag: rollcall.NoTag, Since: time.Now()})
+	return func() { p.book.Leave(slot) }
 }
 
 var errFinalized = errors.New("gompi: the process was finalized")

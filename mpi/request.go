@@ -3,6 +3,7 @@
 package mpi
 
 import (
+	"cmp"
 	"errors"
 
 	"gompi/internal/engine"
@@ -17,15 +18,18 @@ type Request struct{ h engine.Handle }
 // IsNull reports whether r is the null request.
 func (r Request) IsNull() bool { return r.h.IsNull() }
 
+var errStale = errors.New("the request was completed by Wait or Test, or freed, before")
+
 func finish(o *engine.Outcome) (Status, error) {
 	st := statusOf(&o.Status, o.Elem)
 	if f := o.Status.Fault; f != nil {
 		c, _ := o.Owner.(*Comm)
-		op := o.Op
-		if op == "" {
-			op = "Wait"
+		if o.Op == "" { // nothing is known of the operation
+			g := *f
+			g.Err = cmp.Or(g.Err, errStale)
+			return st, c.errorOf("Wait", ProcNull, -1, &g)
 		}
-		return st, c.errorOf(op, o.Peer, o.Tag, f)
+		return st, c.errorOf(o.Op, o.Peer, o.Tag, f)
 	}
 	return st, nil
 }

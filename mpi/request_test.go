@@ -56,6 +56,9 @@ func TestNullAndStaleRequests(t *testing.T) {
 		wantError(t, r.Free(), mpi.ErrRequest)
 		_, _, err = mpi.Waitany([]mpi.Request{{}, r})
 		wantError(t, err, mpi.ErrRequest)
+		if _, err := r.Wait(); err == nil || err.Error() != "gompi: Wait: invalid request: the request was completed by Wait or Test, or freed, before" {
+			t.Errorf("Wait of a stale request: %v", err)
+		}
 		wantError(t, mpi.Waitall([]mpi.Request{r}), mpi.ErrRequest)
 		must(t, mpi.Send(w, []int64{6}, 0, 2))
 		if st, err := next.Wait(); err != nil || st.Tag != 2 || in[0] != 6 {

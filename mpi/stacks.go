@@ -31,13 +31,34 @@ func withoutOwn(dump []byte) []byte {
 			own++
 			continue
 		}
-		out.Write(g)
+		out.WriteString(fromUser(string(g)))
 		out.WriteString("\n\n")
 	}
 	if own > 0 {
 		fmt.Fprintf(&out, "%d goroutines of gompi itself are left out\n", own)
 	}
 	return out.Bytes()
+}
+
+// fromUser leaves out the frames above the program's own that belong to the
+// library, and says in the first line which of its functions was called.
+func fromUser(stack string) string {
+	head, frames, _ := strings.Cut(stack, "\n")
+	lines := strings.Split(frames, "\n")
+	call := -1
+	for i := 0; i+1 < len(lines) && ownFrame(lines[i]); i += 2 {
+		if strings.HasPrefix(lines[i], "gompi/") {
+			call = i
+		}
+	}
+	if call < 0 || call+2 >= len(lines) || strings.HasPrefix(lines[call+2], "created by ") {
+		return stack
+	}
+	name := strings.TrimPrefix(lines[call], "gompi/")
+	if i := strings.LastIndexByte(name, '('); i > 0 {
+		name = name[:i]
+	}
+	return fmt.Sprintf("%s, in %s]:\n%s", strings.TrimSuffix(head, "]:"), name, strings.Join(lines[call+2:], "\n"))
 }
 
 // ownGoroutine reports whether nothing but this library, and what it uses of
@@ -48,14 +69,19 @@ func ownGoroutine(stack string) bool {
 		if line == "" || line[0] == '\t' {
 			continue
 		}
-		line = strings.TrimPrefix(line, "created by ")
-		own := false
-		for _, pkg := range [...]string{"gompi/internal/", "gompi/mpi.", "gompi/rma.", "gompi/transport/", "internal/", "net.", "os.", "runtime.", "sync.", "syscall."} {
-			own = own || strings.HasPrefix(line, pkg)
-		}
-		if !own {
+		if !ownFrame(strings.TrimPrefix(line, "created by ")) {
 			return false
 		}
 	}
 	return true
+}
+
+// ownFrame reports whether a function is the library's, or of what it uses.
+func ownFrame(line string) bool {
+	for _, pkg := range [...]string{"gompi/internal/", "gompi/mpi.", "gompi/mpi/value.", "gompi/rma.", "gompi/transport/", "internal/", "net.", "os.", "runtime.", "sync.", "syscall."} {
+		if strings.HasPrefix(line, pkg) {
+			return true
+		}
+	}
+	return false
 }

@@ -46,6 +46,7 @@ type member struct {
 	start control.StartProc
 	book  []byte
 	owns  []int // file descriptors of the welcome
+	note  string
 }
 
 // Option changes how ranks are run.
@@ -223,6 +224,15 @@ func (j *Job) gone(id wire.ProcID, how string, clean bool) {
 	}
 }
 
+// returned notes that a rank's function has.
+func (j *Job) returned(id wire.ProcID) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if m := j.live[id]; m != nil {
+		m.note = "has returned"
+	}
+}
+
 // RollCall tells who waits for whom.
 func (j *Job) RollCall() string {
 	j.mu.Lock()
@@ -230,7 +240,7 @@ func (j *Job) RollCall() string {
 	var ps []rollcall.ProcEntries
 	queues := ""
 	for id, m := range j.live {
-		ps = append(ps, rollcall.ProcEntries{Proc: id, Rank: m.start.Rank, Size: m.start.Size, Entries: rollcall.Read(m.book)})
+		ps = append(ps, rollcall.ProcEntries{Proc: id, Rank: m.start.Rank, Size: m.start.Size, Note: m.note, Entries: rollcall.Read(m.book)})
 		if q := m.proc.Queues(); q != "" {
 			queues += fmt.Sprintf("process %v:\n%s", id, q)
 		}

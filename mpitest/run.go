@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,24 +18,56 @@ import (
 const Deadline = 20 * time.Second
 
 // T is a testing.TB for one rank. Fatal, FailNow and Skip end the test: the
-// other ranks' calls fail, and they return.
+// other ranks' calls fail, and they return. What they report then only follows
+// from that, and is left out.
 type T struct {
 	testing.TB
 	rank int
-	stop func()
+	end  *ending
+}
+
+// ending is that of a Run before all ranks have returned.
+type ending struct {
+	begun atomic.Bool
+	kill  func()
+}
+
+// begin ends the test; first reports whether nobody has done it before.
+func (e *ending) begin() (first bool) {
+	if !e.begun.CompareAndSwap(false, true) {
+		return false
+	}
+	e.kill()
+	return true
+}
+
+// Error logs and goes on.
+func (t *T) Error(args ...any) {
+	t.TB.Helper()
+	if t.end.begun.Load() {
+		t.TB.Fail()
+		return
+	}
+	t.TB.Errorf("rank %d: %s", t.rank, fmt.Sprint(args...))
+}
+
+// Errorf logs and goes on.
+func (t *T) Errorf(format string, args ...any) {
+	t.TB.Helper()
+	t.Error(fmt.Sprintf(format, args...))
 }
 
 // Fatal logs and ends the test.
 func (t *T) Fatal(args ...any) {
 	t.TB.Helper()
-	t.TB.Errorf("rank %d: %s", t.rank, fmt.Sprint(args...))
+	t.Error(args...)
 	t.FailNow()
 }
 
 // Fatalf logs and ends the test.
 func (t *T) Fatalf(format string, args ...any) {
 	t.TB.Helper()
-	t.TB.Errorf("rank %d: "+format, append([]any{t.rank}, args...)...)
+	t.Error(fmt.Sprintf(format, args...))
 	t.FailNow()
 }
 
@@ -42,7 +75,7 @@ func (t *T) Fatalf(format string, args ...any) {
 // any goroutine of a rank, and ends that goroutine.
 func (t *T) FailNow() {
 	t.TB.Fail()
-	t.stop()
+	t.end.begin()
 	runtime.Goexit()
 }
 
@@ -71,28 +104,26 @@ func (j *Job) Run(n int, f func(t *T, world *mpi.Comm)) {
 		}
 		procs[i] = p
 	}
-	var stopOnce sync.Once
 	stopped := make(chan struct{}) // closed when the killer is through
-	stop := func() {
-		stopOnce.Do(func() {
-			go func() {
-				defer close(stopped)
-				for _, p := range procs {
-					p.Kill()
-				}
-			}()
-		})
-	}
+	end := &ending{kill: func() {
+		go func() {
+			defer close(stopped)
+			for _, p := range procs {
+				p.Kill()
+			}
+		}()
+	}}
 	var wg sync.WaitGroup
 	for i, p := range procs {
 		wg.Go(func() {
 			defer func() {
 				if r := recover(); r != nil {
 					tb.Errorf("rank %d: panic: %v\n%s", i, r, debug.Stack())
-					stop()
+					end.begin()
 				}
 			}()
-			f(&T{TB: tb, rank: i, stop: stop}, p.World())
+			f(&T{TB: tb, rank: i, end: end}, p.World())
+			j.returned(p.ID())
 		})
 	}
 	done := make(chan struct{})
@@ -103,7 +134,7 @@ func (j *Job) Run(n int, f func(t *T, world *mpi.Comm)) {
 	case <-done:
 	case <-timer.C:
 		tb.Errorf("the ranks have not returned after %v:\n%s", j.cfg.deadline, j.RollCall())
-		stop()
+		end.begin()
 		select {
 		case <-done:
 		case <-time.After(10 * time.Second):
@@ -112,7 +143,7 @@ func (j *Job) Run(n int, f func(t *T, world *mpi.Comm)) {
 		}
 	}
 	if tb.Failed() {
-		stop()
+		end.begin()
 		select {
 		case <-stopped:
 		case <-time.After(10 * time.Second):

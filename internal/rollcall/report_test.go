@@ -122,3 +122,16 @@ func TestReportOfManyIsShort(t *testing.T) {
 		t.Errorf("report of %d bytes:\n%s", len(got), got)
 	}
 }
+
+// A process on its way out is in no communicator.
+func TestReportOfAnEnd(t *testing.T) {
+	now := time.Unix(1000, 0)
+	var procs []ProcEntries
+	for r := range 2 {
+		procs = append(procs, ProcEntries{Proc: wire.ProcID{Job: 1, Serial: uint32(r + 1)}, Rank: r, Size: 2,
+			Entries: []Entry{{Op: "Finalize", Peer: NoPeer, Tag: NoTag, Since: now.Add(-2 * time.Second)}}})
+	}
+	if got, want := reportAt(procs, now), "  ranks 0-1 (2): Finalize, for 2.0 s\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
