@@ -218,3 +218,30 @@ func TestBoardServesMessages(t *testing.T) {
 		t.Fatal(f)
 	}
 }
+
+// A process that ends while one of its goroutines waits in an operation on a
+// board writes nothing there once it has ended.
+func TestBoardIsLeftBeforeEnd(t *testing.T) {
+	for range 20 {
+		ns := boardJob(t, 2, nil)
+		n, b := ns[1], ns[1].ctx.board
+		inside := make(chan *Fault)
+		go func() { inside <- n.Collective(n.ctx, n.call64(collectives.OpBarrier, nil, nil, 0, 0)) }()
+		within(t, "waiting on the board", func() bool {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			return n.ctx.inside != nil
+		})
+		ended, cancel := context.WithCancel(context.Background())
+		cancel()
+		n.Close(ended)
+		left := b.ranks[1].left.Swap(0)
+		done := b.ranks[1].done.Load()
+		if f := <-inside; f == nil {
+			t.Fatal("a barrier that nobody else has entered ends well")
+		}
+		if left != 1 || b.ranks[1].left.Load() != 0 || b.ranks[1].done.Load() != done {
+			t.Fatalf("left %d at the end, then %d; done %d, then %d", left, b.ranks[1].left.Load(), done, b.ranks[1].done.Load())
+		}
+	}
+}

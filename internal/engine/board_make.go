@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"slices"
+	"time"
 
 	"gompi/collectives"
 	"gompi/internal/rollcall"
@@ -360,7 +361,9 @@ func (e *Engine) dropBoard(c *Context) {
 // noMoreBoard takes the board away from the communicator and says so to the
 // others.
 func (c *Context) noMoreBoard() {
-	c.board.ranks[c.board.rank].left.Store(1)
+	if !c.e.left {
+		c.board.ranks[c.board.rank].left.Store(1)
+	}
 	c.board, c.boardState = nil, boardNever
 	c.room.Store(0)
 	c.reads.Store(false)
@@ -391,8 +394,33 @@ func (r *retired) inUse(e *Engine) bool {
 	return false
 }
 
-// leaveBoard is leaveBoards for one communicator; a goroutine inside an
-// operation does it when it comes out.
+// emptyLimit is how long the end of a process waits for goroutines inside
+// operations on boards.
+const emptyLimit = time.Second
+
+// emptyBoards waits until no goroutine is inside an operation on a board. They
+// come out soon, because the engine is closed; once the others hear that this
+// process has left, the memory may become something else, and nothing is written
+// there any more.
+func (e *Engine) emptyBoards() {
+	for end := time.Now().Add(emptyLimit); e.boardsBusy() && time.Now().Before(end); {
+		time.Sleep(drainPause)
+	}
+}
+
+func (e *Engine) boardsBusy() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, c := range e.contexts {
+		if c.board != nil && c.inside != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// leaveBoard is leaveBoards for one communicator. A goroutine that is still
+// inside does it when it comes out.
 func (e *Engine) leaveBoard(c *Context) {
 	if b := c.board; b != nil && c.inside == nil {
 		c.noMoreBoard()

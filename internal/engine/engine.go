@@ -88,6 +88,7 @@ type Engine struct {
 	sharing  sync.RWMutex // shared while a Sharer is used without mu; before mu
 	mu       *wait.Gate
 	closed   bool
+	left     bool   // what others share with this process is theirs alone
 	leading  bool   // a goroutine polls
 	armed    bool   // the service goroutine sleeps for everybody
 	turns    uint64 // calls of poll
@@ -238,6 +239,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	e.failAll(&Fault{Class: Closed, Peer: -1})
 	e.loseMemories()
 	e.mu.Unlock()
+	e.emptyBoards()
 	e.stopService()
 	err = e.closeTransports(err)
 	if e.remote != nil {
@@ -255,6 +257,7 @@ func (e *Engine) closeTransports(err error) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.leaveBoards()
+	e.left = true
 	for _, l := range e.links {
 		if cerr := l.Close(); err == nil && cerr != nil {
 			err = fmt.Errorf("transport %s: %w", l.caps.Name, cerr)
