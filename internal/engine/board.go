@@ -274,6 +274,7 @@ func (b *board) look(n uint32) {
 // back words that all have read.
 func (b *board) renew() {
 	b.tell()
+	b.ranks[b.rank].elsewhere.Store(0)
 	b.look(b.finished)
 	for i, n := range b.last {
 		if n != 0 && !later(n, b.seen) {

@@ -22,6 +22,7 @@ type boardBlocks struct {
 	blockLists
 	count int64
 	table []byte // too long for a publication
+	far   farEdge
 	// late are the blocks of Gatherv that come by messages.
 	late lateBlocks
 }
@@ -48,7 +49,7 @@ const aboveKind = 21
 // beginBlocks is begin for such operations.
 func (b *board) beginBlocks(o *boardOp, a *CollArgs) {
 	g, r, x := &a.Args, &b.read, &b.blocks
-	x.near, x.same, x.ended, x.keyed, x.count = false, false, false, false, g.Count
+	x.near, x.same, x.ended, x.keyed, x.count, x.far.edge = false, false, false, false, g.Count, 0
 	r.i, r.at, r.exposed, r.inPlace, r.root = 0, 0, false, g.InPlace, g.Root
 	o.unit, o.bytes, o.n, o.all, o.offers, o.offered = a.Unit, 0, a.Out.n, false, true, false
 	root := 0
@@ -245,7 +246,7 @@ func (b *board) takeBlock(o *boardOp) bool {
 	w := b.slots[slot].word.Load()
 	if (w^o.word)>>aboveKind != 0 || w&kindResult != 0 {
 		if uint32(w>>32) == o.seq {
-			o.mismatch(src, w)
+			b.mismatch(o, src, w)
 		}
 		return false
 	}

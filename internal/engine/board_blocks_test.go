@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -471,5 +472,55 @@ func TestBoardAllgatherv(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// full is the memory of a rank whose table has blocks for nobody, and for this
+// rank behind so many entries.
+type full struct {
+	transport.Memory
+	reads  int
+	behind int64
+}
+
+func (m *full) Read(dst []byte, _ uint64, off int64) error {
+	m.reads++
+	for i := range dst {
+		dst[i] = 0xff
+	}
+	if at := m.behind*wideEntry - off; at >= 0 && at < int64(len(dst)) {
+		clear(dst[at:][:wideEntry])
+		dst[at+16] = 8
+	}
+	return nil
+}
+
+// However long a table another process claims to have, the engine's lock is given
+// away while it is searched, and what is there is found.
+func TestBoardLongTable(t *testing.T) {
+	const edges = 1 << 20
+	m := &full{behind: edges - 1}
+	b := newBoard(make([]byte, boardSize(2)), 0, 2)
+	b.memories = []*Memory{nil, {mem: m}}
+	o := &b.op
+	*o = boardOp{op: collectives.OpNeighborAlltoallv, seq: 1, unit: 1, out: make([]byte, 8)}
+	o.word = boardWord(o.seq, o.op, 0, kindData, 0)
+	b.blocks = boardBlocks{near: true, blockLists: blockLists{sources: []int32{1}, recv: []int64{8}, recvAt: []int64{0}}}
+	slot := b.slot(1, o.seq)
+	p := b.payload(slot, wideHead)
+	for i, x := range []uint64{1, 2, edges} {
+		binary.NativeEndian.PutUint64(p[8*i:], x)
+	}
+	b.slots[slot].word.Store(o.word | kindKeys | wideHead)
+	for calls := 1; !b.takeBlock(o); calls++ {
+		if m.reads > transport.MaxRead/wideEntry/64+2 || o.fault != nil || calls > edges {
+			t.Fatalf("call %d: %d reads, %+v", calls, m.reads, o.fault)
+		}
+		m.reads, o.moved = 0, false
+	}
+	binary.NativeEndian.PutUint64(p[16:], 1<<60)
+	b.read.i, b.read.at, b.blocks.far.edge = 0, 0, 0
+	if b.takeBlock(o) || o.fault.class() != Transport {
+		t.Errorf("a table that cannot be: %+v", o.fault)
 	}
 }

@@ -3,8 +3,6 @@
 package engine
 
 import (
-	"fmt"
-
 	"gompi/collectives"
 	"gompi/internal/kernel"
 	"gompi/internal/mem"
@@ -166,7 +164,7 @@ func (b *board) step(o *boardOp) (done bool) {
 			if uint32(w>>32) != o.seq {
 				return false
 			}
-			o.mismatch(o.next, w)
+			b.mismatch(o, o.next, w)
 			return o.fault != nil
 		}
 		n := o.bytes
@@ -201,15 +199,6 @@ func (o *boardOp) writeAll(to []byte) {
 	o.next--
 	o.write(to[:o.at], o.published)
 	o.write(to[end:], o.published[end:])
-}
-
-// mismatch is the fault of a publication that is not the one expected.
-func (o *boardOp) mismatch(rank int, w uint64) {
-	if w&kindGone == kindGone {
-		return // why, it or the control plane tells
-	}
-	o.fault = &Fault{Class: Mismatch, Peer: int32(rank), Got: boardBytesOf(w), Want: o.bytes,
-		Err: fmt.Errorf("%s meets another call or root", o.op)}
 }
 
 // awaits reports whether the operation cannot end without a rank that has not

@@ -160,6 +160,7 @@ func (b *board) offer(o *boardOp) {
 		return
 	}
 	binary.NativeEndian.PutUint64(b.rooms[i], b.expose(b.read.in))
+	b.tellLength(o, i)
 	b.publish(i, o.word)
 }
 
@@ -250,7 +251,7 @@ func (b *board) placeOf(rank int, word uint64) int {
 func (b *board) published(o *boardOp, rank int, word uint64) bool {
 	w := b.slots[b.placeOf(rank, word)].word.Load()
 	if w != word && w>>32 == word>>32 {
-		o.mismatch(rank, w)
+		b.mismatch(o, rank, w)
 	}
 	return w == word
 }

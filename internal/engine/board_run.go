@@ -187,7 +187,14 @@ func (e *Engine) stepBoard(k *coll) (moved bool) {
 	next := o.next
 	done := b.step(o)
 	if moved = done || o.told || o.moved || o.next != next; !moved {
-		return false
+		if !e.dozing {
+			return false
+		}
+		f := e.stray(k)
+		if f == nil {
+			return false
+		}
+		o.fault = f
 	}
 	if o.told {
 		o.told = false

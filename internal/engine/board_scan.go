@@ -75,6 +75,7 @@ func (b *board) offerScan(o *boardOp, slot int) {
 		progress = r.n
 	}
 	b.slots[slot].progress().Store(progress)
+	b.tellLength(o, slot)
 	switch {
 	case o.op == collectives.OpScan || b.rank == 0:
 		binary.NativeEndian.PutUint64(p, b.expose(b.result(o)))

@@ -4,9 +4,11 @@ package engine
 
 import (
 	"encoding/binary"
+	"math"
 
 	"gompi/collectives"
 	"gompi/internal/mem"
+	"gompi/transport"
 )
 
 // A publication of blocks, as boardBlocks has it, is
@@ -194,20 +196,41 @@ func (b *board) wideBlock(o *boardOp, src int, w uint64, p []byte) (key uint64, 
 	return key, off, n, ok
 }
 
-// farBlock is blockIn for a table that was not published.
+// farBlock is blockIn for a table that was not published. false: there is a
+// fault, or enough was read for once.
 func (b *board) farBlock(o *boardOp, src int, w, key, edges uint64, k int) (off, n int64, ok bool) {
-	const entries = 64
-	moved := o.moved
+	const entries, most = 64, transport.MaxRead / wideEntry
+	if edges > math.MaxInt32 {
+		return 0, 0, o.garbled(src, "%d edges", edges)
+	}
+	moved, f := o.moved, &b.blocks.far
+	if f.edge != b.read.i+1 {
+		*f = farEdge{edge: b.read.i + 1, left: k}
+	}
 	piece := b.scratch(&b.read.acc[0], entries*wideEntry)
-	for at := uint64(0); at < edges && !ok; at += entries {
-		some := piece[:wideEntry*min(entries, edges-at)]
-		if !b.fetch(o, src, w, key, int64(at*wideEntry), some) {
+	for read := 0; f.at < edges; read += entries {
+		if read > most {
+			return 0, 0, false // o.moved is set
+		}
+		some := piece[:wideEntry*min(entries, edges-f.at)]
+		if !b.fetch(o, src, w, key, int64(f.at*wideEntry), some) {
 			return 0, 0, false
 		}
-		off, n, k, ok = blockIn(some, b.rank, k)
+		var left int
+		if off, n, left, ok = blockIn(some, b.rank, f.left); ok {
+			break // and is found at once if it is read in several pieces
+		}
+		f.at, f.left = f.at+entries, left
 	}
 	o.moved = moved // a table is not worth a pause
 	return off, n, ok || o.garbled(src, "no block for rank %d", b.rank)
+}
+
+// farEdge is how far a table that was not published has been searched.
+type farEdge struct {
+	edge int // 1 + that of which the block is looked for
+	at   uint64
+	left int // blocks to pass over
 }
 
 // blockIn finds in a table the k-th block for a rank, or how many more to pass

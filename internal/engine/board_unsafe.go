@@ -24,11 +24,12 @@ type boardRank struct {
 	done   atomic.Uint32
 	asleep atomic.Uint32
 	left   atomic.Uint32 // it will not touch the board again
-	_      uint32
-	proof  [2]uint64 // what Exposer.Reach needs; written before the board is in use
-	_      [boardLine - 32]byte
-	cpu    atomic.Uint32 // 1 + the number of its processor; 0: unknown
-	_      [boardAlign - boardLine - 4]byte
+	// elsewhere is the last call of which it waited long for messages.
+	elsewhere atomic.Uint32
+	proof     [2]uint64 // what Exposer.Reach needs; written before the board is in use
+	_         [boardLine - 32]byte
+	cpu       atomic.Uint32 // 1 + the number of its processor; 0: unknown
+	_         [boardAlign - boardLine - 4]byte
 }
 
 // boardSlot is one publication. A payload longer than inline stands behind it.

@@ -166,7 +166,7 @@ func (e *Engine) Icollective(c *Context, a *CollArgs) Handle {
 	if c.inside != nil && !a.Tag.numbered() {
 		f := e.overlap(c, a)
 		r = e.newRequest(reqColl)
-		r.op, r.ctx, r.rank = a.Op, c, rollcall.NoPeer
+		r.op, r.ctx, r.rank, r.tag = a.Op, c, rollcall.NoPeer, rollcall.NoTag
 		r.fail(f)
 		e.complete(r)
 	} else {
@@ -276,8 +276,7 @@ func (c *Context) collFault(tag int32, pending bool) *Fault {
 	if len(t.failed) > 0 {
 		return t.gone[t.failed[len(t.failed)-1]]
 	}
-	if f := t.early[tag]; f != nil {
-		delete(t.early, tag)
+	if f := t.takeEarly(tag); f != nil {
 		return f
 	}
 	if t.cut > 0 {

@@ -59,12 +59,13 @@ type Context struct {
 type trouble struct {
 	revoked bool
 	freed   bool
-	gone    map[seat]*Fault  // those that failed, left or cannot be reached; nil: nobody
-	cut     int              // how many of them cannot be reached
-	away    int              // how many of them are in Targets
-	failed  []seat           // those that failed, in the order in which it was learnt
-	acked   int              // how many of them the application has acknowledged
-	early   map[int32]*Fault // collectives that others gave up before they were started here
+	gone    map[seat]*Fault // those that failed, left or cannot be reached; nil: nobody
+	cut     int             // how many of them cannot be reached
+	away    int             // how many of them are in Targets
+	failed  []seat          // those that failed, in the order in which it was learnt
+	acked   int             // how many of them the application has acknowledged
+	early   []givenUp       // collectives that others gave up before they were started here
+	why     error           // it was revoked, if that was this process's own doing
 }
 
 // NewContext registers a communicator. Self must be a member. Messages that
@@ -193,7 +194,7 @@ func (c *Context) opFault() *Fault {
 func (c *Context) stepFault() *Fault {
 	switch {
 	case c.trouble != nil && c.trouble.revoked:
-		return &Fault{Class: Revoked, Peer: -1}
+		return &Fault{Class: Revoked, Peer: -1, Err: c.trouble.why}
 	case c.e.closed:
 		return &Fault{Class: Closed, Peer: -1}
 	}

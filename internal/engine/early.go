@@ -4,6 +4,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 
 	"gompi/internal/match"
 	"gompi/internal/wire"
@@ -16,9 +17,63 @@ const (
 	// maxNews bounds the communicators of which news is kept before they are
 	// made; of more the oldest is forgotten.
 	maxNews = 1024
-	// maxEarly bounds how far ahead the end of a collective may be told.
+	// maxEarly bounds what is kept of collectives that were given up before they
+	// are started here.
 	maxEarly = 1024
 )
+
+// givenUp are collectives with tags from to to, which one rank gave up.
+type givenUp struct {
+	from, to int32
+	fault    *Fault
+}
+
+// addEarly books that a collective was given up. It returns false if there is no
+// room.
+func (t *trouble) addEarly(tag int32, f *Fault) bool {
+	next := -1
+	for i := range t.early {
+		switch g := &t.early[i]; {
+		case tag >= g.from && tag <= g.to:
+			return true
+		case tag == g.to+1 && f.Class == g.fault.Class && f.Peer == g.fault.Peer:
+			next = i
+		}
+	}
+	switch {
+	case next >= 0:
+		t.early[next].to = tag
+	case len(t.early) < maxEarly:
+		t.early = append(t.early, givenUp{tag, tag, f})
+	default:
+		return false
+	}
+	return true
+}
+
+// takeEarly returns why a collective was given up, nil if it was not, and
+// forgets it.
+func (t *trouble) takeEarly(tag int32) *Fault {
+	for i := range t.early {
+		g := t.early[i]
+		if tag < g.from || tag > g.to {
+			continue
+		}
+		switch {
+		case g.from == g.to:
+			t.early = slices.Delete(t.early, i, i+1)
+		case tag == g.from:
+			t.early[i].from++
+		default:
+			t.early[i].to = tag - 1
+			if tag < g.to { // as when it was numbered long ago
+				t.early = append(t.early, givenUp{tag + 1, g.to, g.fault})
+			}
+		}
+		return g.fault
+	}
+	return nil
+}
 
 // news is what others said about one communicator.
 type news struct {
@@ -153,15 +208,10 @@ func (e *Engine) collFailArrived(p *Peer, env *envelope) {
 	if e.giveUp(c, tag, f) || !c.ahead(tag) {
 		return // it has ended here
 	}
-	t := c.makeTrouble()
-	if t.early == nil {
-		t.early = map[int32]*Fault{}
-	}
-	if len(t.early) >= maxEarly {
+	if t := c.makeTrouble(); !t.addEarly(tag, f) {
+		t.why = fmt.Errorf("ranks have given up collectives in more than %d places before they were started here, the last of them rank %d", maxEarly, from.rank())
 		e.revoke(c)
-		return
 	}
-	t.early[tag] = f
 }
 
 // giveUp fails the collective with that tag, if it has begun here, and reports

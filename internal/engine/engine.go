@@ -91,6 +91,7 @@ type Engine struct {
 	left     bool   // what others share with this process is theirs alone
 	leading  bool   // a goroutine polls
 	armed    bool   // the service goroutine sleeps for everybody
+	dozing   bool   // it is about to: watches look once more
 	turns    uint64 // calls of poll
 	relaxed  uint64 // turns when other goroutines last had a chance to run
 	tests    uint64 // calls of pollOnce

@@ -177,7 +177,7 @@ func (e *Engine) revoke(c *Context) {
 		c.boardState = boardNever
 		e.tellAbsent(c, true)
 	}
-	e.failContext(c, &Fault{Class: Revoked, Peer: -1})
+	e.failContext(c, c.stepFault())
 }
 
 // tell sends a frame to every living member.

@@ -169,7 +169,7 @@ func (e *Engine) Settled(c *Context, op Op, user context.Context) *Fault {
 		}
 		w := e.newWaiter()
 		w.need, w.user = 1, user
-		w.call = callInfo{op: op, ctx: c, rank: rollcall.NoPeer}
+		w.call = callInfo{op: op, ctx: c, rank: rollcall.NoPeer, tag: rollcall.NoTag}
 		c.leavers = append(c.leavers, w)
 		e.await(w)
 		c.leavers = slices.DeleteFunc(c.leavers, func(x *waiter) bool { return x == w })

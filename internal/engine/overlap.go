@@ -86,7 +86,7 @@ func (e *Engine) refuse(c *Context, a *CollArgs) {
 	e.noBoard(c)
 	tag := c.collTag(a.Tag)
 	if c.trouble != nil {
-		delete(c.trouble.early, tag)
+		c.trouble.takeEarly(tag)
 	}
 	e.tell(c, kindCollFail, wire.PlaneColl, tag, 0)
 	e.dropTag(c, tag)

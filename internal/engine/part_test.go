@@ -91,7 +91,7 @@ func TestCollectiveTags(t *testing.T) {
 		tag  int32
 		want bool
 	}{{tag(q, 4), false}, {tag(q, 5), true}, {tag(q, 6), true}, {tag(p, 0), false}, {tag(p+2<<startBits, 0), true},
-		{6, false}, {7, true}, {7 + maxEarly, false}} {
+		{6, false}, {7, true}, {7 + maxEarly, true}, {7 + seqMask/2 + 1, false}} {
 		if got := c.ahead(x.tag); got != x.want {
 			t.Errorf("ahead(%#x) is %v", x.tag, got)
 		}

@@ -38,7 +38,7 @@ func (c *Context) NumberColl() CollTag {
 	if len(c.numbered) == maxEarly {
 		// Calls that the ranks did not agree on never start.
 		if t := c.trouble; t != nil {
-			delete(t.early, c.numbered[0])
+			t.takeEarly(c.numbered[0])
 		}
 		c.numbered = slices.Delete(c.numbered, 0, 1)
 	}
@@ -106,7 +106,7 @@ func (c *Context) ahead(tag int32) bool {
 	case c.trouble != nil && c.trouble.freed:
 		return false
 	case tag&persistBit == 0:
-		return (uint32(tag)-c.collSeq)&seqMask < maxEarly
+		return (uint32(tag)-c.collSeq)&seqMask <= seqMask/2
 	}
 	n := int(tag & seqMask >> startBits)
 	if n == maxPersistent {

@@ -285,6 +285,11 @@ func (e *Engine) park(w *waiter) {
 			return
 		}
 	}
+	if k := w.one[0]; k != nil && k.waiter == w && k.coll != nil && k.coll.board == nil {
+		if f := e.strayed(k.coll); f != nil {
+			e.abort(k.coll, f, true)
+		}
+	}
 	e.note(w)
 	w.parked = true
 	e.followers.push(w)

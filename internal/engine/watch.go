@@ -58,9 +58,9 @@ func (e *Engine) dozeWatches() bool {
 	// Transports are armed for what they knew: should one refuse what a step
 	// sends, the process must not sleep.
 	was := e.armed
-	e.armed = true
+	e.armed, e.dozing = true, true
 	moved := e.stepWatches()
-	e.armed = was
+	e.armed, e.dozing = was, false
 	return moved == 0
 }
 

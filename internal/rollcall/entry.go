@@ -17,6 +17,9 @@ const (
 // NoTag as Entry.Tag: the call has neither tag nor length.
 const NoTag = -2
 
+// firstPersistent is the first Tag of a collective that has no number of its own.
+const firstPersistent = 1 << 30
+
 // Limits of the texts in an Entry; longer ones are cut.
 const (
 	MaxOp     = 24
@@ -33,10 +36,12 @@ type Entry struct {
 	// process behind it, zero if Peer is no rank.
 	Peer     int
 	PeerProc wire.ProcID
-	Tag      int
-	Bytes    int64
-	Since    time.Time
-	Caller   string // "file.go:123 func": at most MaxCaller bytes, its end is kept
+	// Tag is a message's. Of a collective it is the number of the call, from 0
+	// on, on its communicator, or from firstPersistent on that of an Init.
+	Tag    int
+	Bytes  int64
+	Since  time.Time
+	Caller string // "file.go:123 func": at most MaxCaller bytes, its end is kept
 }
 
 // ProcEntries is what is known of one process, for Report.

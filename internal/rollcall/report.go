@@ -106,7 +106,11 @@ func (g *group) describe(now time.Time) string {
 	}
 	e := g.calls[0].entry
 	parts := []string{e.Op + g.peers()}
-	if collective := e.Peer == NoPeer; !collective && e.Tag != NoTag {
+	switch collective := e.Peer == NoPeer; {
+	case e.Tag == NoTag:
+	case collective && e.Tag >= 0 && e.Tag < firstPersistent:
+		parts = append(parts, fmt.Sprintf("collective call %d", e.Tag+1))
+	case !collective:
 		parts = append(parts, fmt.Sprintf("tag %d", e.Tag))
 	}
 	lo, hi := e.Bytes, e.Bytes

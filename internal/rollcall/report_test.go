@@ -46,7 +46,7 @@ func TestReport(t *testing.T) {
 			}
 			return ProcEntries{Entries: []Entry{collective("Allreduce", r, 5)}}
 		}), `
-  ranks 0-2,4 (4): Allreduce, 8 bytes, WORLD of 5, for 12.0 s, at cg.go:40 main.dot
+  ranks 0-2,4 (4): Allreduce, collective call 1, 8 bytes, WORLD of 5, for 12.0 s, at cg.go:40 main.dot
     not there: rank 3 of the communicator
 odd ones:
   rank 3: in no blocking call
@@ -99,7 +99,7 @@ waiting in vain:
 			ProcEntries{Proc: pid(3), Size: 1, Entries: []Entry{collective("Barrier", 0, 1)}}), `
   processes 1-2 (2): in no blocking call
 odd ones:
-  process 3: Barrier, 8 bytes, WORLD of 1, for 12.0 s, at cg.go:40 main.dot
+  process 3: Barrier, collective call 1, 8 bytes, WORLD of 1, for 12.0 s, at cg.go:40 main.dot
 `},
 	} {
 		t.Run(c.name, func(t *testing.T) {
