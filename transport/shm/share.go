@@ -16,6 +16,31 @@ var _ transport.Sharer = (*Transport)(nil)
 // a small segment.
 const laneRoom = 4 << 30
 
+// mostShared is how many pieces of shared memory a process may have mapped. The
+// kernel allows some 65,000 mappings, and the Go runtime ends a process that gets
+// no more.
+const mostShared = 20_000
+
+// mapShared maps a piece, and counts it.
+func (t *Transport) mapShared(fd int, off, size int64) ([]byte, error) {
+	if t.shared.Add(1) > t.mostShared {
+		t.shared.Add(-1)
+		return nil, fmt.Errorf("shm: %d pieces of shared memory are in use: %w", t.mostShared, transport.ErrUnavailable)
+	}
+	m, err := segment.Map(fd, off, size, true)
+	if err != nil {
+		t.shared.Add(-1)
+	}
+	return m, err
+}
+
+// unmapShared unmaps the pages of a piece.
+func (t *Transport) unmapShared(mem []byte) {
+	size := wholePages(len(mem))
+	segment.Unmap(mem[:size:size])
+	t.shared.Add(-1)
+}
+
 // wholePages rounds up.
 func wholePages(n int) int64 { return (int64(n) + pageBytes - 1) &^ (pageBytes - 1) }
 
@@ -42,7 +67,7 @@ func (t *Transport) Share(n int) (mem []byte, place uint64, err error) {
 		t.putSpan(off, size)
 		return nil, 0, err
 	}
-	m, err := segment.Map(t.env.Segment, off, size, true)
+	m, err := t.mapShared(t.env.Segment, off, size)
 	if err != nil {
 		segment.Release(t.env.Segment, off, size)
 		t.putSpan(off, size)
@@ -61,7 +86,7 @@ func (t *Transport) putSpan(off, size int64) {
 // again.
 func (t *Transport) Unshare(mem []byte, place uint64) {
 	size := wholePages(len(mem))
-	segment.Unmap(mem[:size:size])
+	t.unmapShared(mem)
 	segment.Release(t.env.Segment, int64(place), size)
 	t.putSpan(int64(place), size)
 }
@@ -79,7 +104,7 @@ func (t *Transport) Join(c wire.Contact, place uint64, n int) (mem []byte, err e
 	if err := segment.Check(c.Segment, c.Proc); err != nil {
 		return nil, fmt.Errorf("shm: process %v: %w", c.Proc, err)
 	}
-	m, err := segment.Map(c.Segment, int64(place), wholePages(n), true)
+	m, err := t.mapShared(c.Segment, int64(place), wholePages(n))
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +112,4 @@ func (t *Transport) Join(c wire.Contact, place uint64, n int) (mem []byte, err e
 }
 
 // Leave unmaps memory of Join.
-func (t *Transport) Leave(mem []byte) {
-	size := wholePages(len(mem))
-	segment.Unmap(mem[:size:size])
-}
+func (t *Transport) Leave(mem []byte) { t.unmapShared(mem) }

@@ -3,11 +3,13 @@
 package shm
 
 import (
+	"errors"
 	"math/rand/v2"
 	"testing"
 
 	"gompi/internal/segment"
 	"gompi/internal/wire"
+	"gompi/transport"
 )
 
 // TestShareLeavesRoom: a process that shares all it can, of sizes that fit and
@@ -50,5 +52,42 @@ func TestShareLeavesRoom(t *testing.T) {
 	}
 	if _, err := tb.Connect(f.Contact(a, b)); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestSharesAreCounted: a process has only so many pieces of shared memory, its
+// own and others', as each is a mapping; those that it gives up count no more.
+func TestSharesAreCounted(t *testing.T) {
+	f := newFabric(nil)
+	defer f.close()
+	a, b := wire.ProcID{Job: 4, Serial: 1}, wire.ProcID{Job: 4, Serial: 2}
+	ta, tb := f.open(t, a), f.open(t, b)
+	defer ta.Close()
+	defer tb.Close()
+	tb.mostShared = 2
+	for range 3 {
+		_, place, err := ta.Share(100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		own, at, err := tb.Share(100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		theirs, err := tb.Join(f.Contact(b, a), place, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := tb.Share(100); !errors.Is(err, transport.ErrUnavailable) {
+			t.Errorf("a third piece: %v", err)
+		}
+		if _, err := tb.Join(f.Contact(b, a), place, 100); !errors.Is(err, transport.ErrUnavailable) {
+			t.Errorf("another's as the third piece: %v", err)
+		}
+		tb.Leave(theirs)
+		tb.Unshare(own, at)
+	}
+	if _, _, err := tb.Share(1 << 50); err == nil || tb.shared.Load() != 0 {
+		t.Errorf("%d pieces are in use: %v", tb.shared.Load(), err)
 	}
 }

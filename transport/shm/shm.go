@@ -60,8 +60,10 @@ type Transport struct {
 
 	silence atomic.Uint64 // the next word of lanes that have ended
 
-	spansMu sync.Mutex
-	spans   span.List // shared once, and taken back; guarded by spansMu
+	spansMu    sync.Mutex
+	spans      span.List    // shared once, and taken back; guarded by spansMu
+	shared     atomic.Int64 // pieces of shared memory that are mapped
+	mostShared int64
 
 	spare  []*bulk
 	pages  huge.Pages
@@ -91,11 +93,12 @@ func Open(env transport.Env) (*Transport, error) {
 	}
 	g := shapeFor(uint64(ring))
 	t := &Transport{
-		env:    env,
-		shape:  g,
-		cmaOff: setting("GOMPI_CMA") == "off",
-		byProc: make(map[wire.ProcID]*conn),
-		nonce:  rand.Uint64() | 1,
+		env:        env,
+		shape:      g,
+		cmaOff:     setting("GOMPI_CMA") == "off",
+		byProc:     make(map[wire.ProcID]*conn),
+		nonce:      rand.Uint64() | 1,
+		mostShared: mostShared,
 		caps: transport.Caps{
 			Name:         "shm",
 			NeedsConnect: true,
