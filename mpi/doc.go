@@ -23,7 +23,65 @@
 // dest, tag). The others are methods: comm.Rank(), req.Wait(). T is any type
 // of fixed size without pointers; package mpi/value moves other values.
 // Counts are lengths of slices, 64 bits wide. Every call may be made from any
-// goroutine.
+// goroutine. What may or may not have happened is the first result: done, found.
+//
+// I before a name starts the operation and gives a [Request], Init after it
+// gives a [Persistent]; [Bufs] has the forms for derived datatypes.
+//
+// # Index by task
+//
+//   - Start and end: [Main]; [Init] and [Process]; [Comm.Abort]. Who am I:
+//     [Comm.Rank], [Comm.Size], [Comm.Name], [Comm.SetName], [Comm.Process],
+//     [Comm.Transport].
+//   - Send and receive: [Send], [Recv], [Sendrecv], [SendrecvReplace]; of
+//     unknown length [RecvNew], [Messages]; one element [SendOne], [RecvOne].
+//     Without waiting: [Isend], [Irecv], [Isendrecv], [IsendrecvReplace]. Other
+//     modes: [Ssend], [Rsend], [Bsend] with [Comm.SendBuffer]. Look before
+//     receiving: [Comm.Probe], [Comm.Iprobe]; take what was seen:
+//     [Comm.Mprobe], [Comm.Improbe], [Mrecv], [RecvNew]. What came: [Status],
+//     [Elements].
+//   - Wait: [Request.Wait], [Request.Test]; for several [Waitall], [Waitany],
+//     [Waitsome], [Completed]; without blocking [Testall], [Testany],
+//     [Testsome]; how each ended [WaitallStatuses], [TestallStatuses]; only
+//     look [Request.GetStatus], [GetStatusAny], [GetStatusAll],
+//     [GetStatusSome]. Give up: [Request.Cancel], [Comm.WithContext].
+//   - Again and again: [SendInit], [RecvInit], [Startall]; parts of a buffer by
+//     several goroutines [PsendInit], [PrecvInit], [Persistent.Pready].
+//   - Wait for each other: [Comm.Barrier]. One to all: [Bcast], [BcastNew],
+//     [BcastOne]; parts to each [Scatter], [Scatterv], [ScatterNew]. All to
+//     one: [Gather], [Gatherv], [GatherNew], [GatherOne]. All to all:
+//     [Allgather], [Allgatherv], [AllgatherNew], [AllgatherOne], [Alltoall],
+//     [Alltoallv], [AlltoallNew], [Bufs.Alltoallw].
+//   - Compute a result of all ranks: [Allreduce], [AllreduceOne]; on one rank
+//     [Reduce], [ReduceOne]; of the ranks below [Scan], [ScanOne], [Exscan],
+//     [ExscanOne]; parts of it on each [ReduceScatter], [ReduceScatterBlock];
+//     with [Sum], [Max], [MinLoc] and others, or [OpOf], [NewOp], [Op.Ordered];
+//     [ReduceLocal] alone.
+//   - Neighbors: [Dims], [DimsCreate], [Comm.CartCreate], [Comm.Cart],
+//     [Comm.CartRank], [Comm.CartCoords], [Comm.CartShift], [Comm.CartSub],
+//     [Comm.CartMap]; any graph [Comm.DistGraphCreateAdjacent],
+//     [Comm.DistGraphCreate], [Comm.DistGraphNeighbors], [Comm.GraphCreate],
+//     [Comm.Graph], [Comm.GraphNeighbors], [Comm.GraphMap], [Comm.TopoTest];
+//     exchange with them [NeighborAllgather], [NeighborAllgatherv],
+//     [NeighborAlltoall], [NeighborAlltoallv].
+//   - Other communicators: [Comm.Split], [Comm.SplitType], [Comm.Dup],
+//     [Comm.DupWithInfo], [Comm.Create], [Comm.CreateGroup]; of a [Group]
+//     [CommFromGroup], [Comm.Group]; between two groups [Comm.IntercommCreate],
+//     [IntercommCreateFromGroups], [Comm.IntercommMerge], [Comm.IsInter],
+//     [Comm.RemoteSize], [Comm.RemoteGroup]. Compare and end them:
+//     [Comm.Compare], [Comm.Free], [Comm.Disconnect].
+//   - Memory that is not one slice: [TypeOf], [TypeVector], [TypeIndexed],
+//     [TypeFields], [TypeStruct], [TypeSubarray], [TypeDarray] and others make
+//     a [Datatype]; [BufOf], [BufAs], [BufAt], [Comm.Bufs] use it; [Pack],
+//     [Unpack], [PackExternal], [UnpackExternal].
+//   - Notes on a communicator: [Comm.Info], [Comm.SetInfo], [NewInfo],
+//     [NewKeyval], [SetAttr], [GetAttr], [DeleteAttr], [CopyAttr]; on a
+//     datatype [TypeWithAttr], [TypeAttr].
+//   - Errors and failures: [Error], [Class], [Comm.SetErrorHandler],
+//     [Comm.ErrorHandler], [Comm.CallErrorHandler], [ErrorsAreFatal]; who has
+//     failed [Comm.Failed], [Comm.FailedLocal], [Comm.AckFailed],
+//     [Comm.SyncFailed]; give a communicator up on all ranks [Comm.Revoke],
+//     [Comm.Revoked].
 //
 // # Buffers
 //
@@ -83,7 +141,9 @@
 //
 // Errors are returned, never fatal, and name ranks, tags and sizes; see
 // [Error]. A process that dies makes the operations that need it fail with
-// [ErrProcFailed]; nothing waits for ever.
+// [ErrProcFailed]; nothing waits for ever. Calls on a nil communicator, which is
+// what Split and its like give to ranks outside, fail with [ErrComm]; those that
+// can return no error (Rank, Size) panic and say so.
 //
 // # Giving up
 //

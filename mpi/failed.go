@@ -18,6 +18,9 @@ const opSyncFailed engine.Op = "SyncFailed"
 // has heard of fewer failures fails in it, and tries again. Local; it gives up
 // when the context of c ends.
 func (c *Comm) SyncFailed() ([]int, error) {
+	if err := c.exists(opSyncFailed); err != nil {
+		return nil, err
+	}
 	p := c.core.proc
 	user := c.user
 	if user == nil {
