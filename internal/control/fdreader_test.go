@@ -3,8 +3,10 @@
 package control
 
 import (
+	"errors"
 	"net"
 	"os"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -109,4 +111,22 @@ func TestLostDescriptors(t *testing.T) {
 		}
 		closeFDs(fds[:])
 	}
+}
+
+// A moment without descriptors is this process's own trouble, and passes.
+func TestContactWithoutRoom(t *testing.T) {
+	r := newRig(t, 2, nil)
+	a, b := r.join(0), r.join(1)
+	next, err := os.Open(os.DevNull) // the lowest number that is free
+	if err != nil {
+		t.Fatal(err)
+	}
+	restore := limitFiles(t, uint64(next.Fd()))
+	next.Close()
+	_, err = a.Contact(b.id)
+	restore()
+	if !errors.Is(err, unix.EMFILE) || strings.Contains(err.Error(), b.id.String()) {
+		t.Error(err)
+	}
+	a.meet(b.id)
 }

@@ -18,7 +18,8 @@ const abortWait = 2 * time.Second
 
 // Contact returns what it takes to reach p. It waits until p has joined and
 // called Announce, so every process announces, if need be no address. The
-// caller owns the descriptors. If p has left or died, or does so meanwhile,
+// caller owns the descriptors; where this process has no room for them the error
+// is EMFILE, and a later call may do. If p has left or died, or does so meanwhile,
 // the error is a *GoneError; ErrNotFound if there is no such process.
 func (c *Client) Contact(p wire.ProcID) (wire.Contact, error) {
 	none := wire.Contact{Segment: -1, Bell: -1}
@@ -32,7 +33,7 @@ func (c *Client) Contact(p wire.ProcID) (wire.Contact, error) {
 		return none, fmt.Errorf("contact %v: %w", p, err)
 	}
 	if m.c.SameHost && fds[0] < 0 {
-		return none, fmt.Errorf("contact %v: no room for its descriptors: %w", p, unix.EMFILE)
+		return none, fmt.Errorf("this process can open no more files (ulimit -n): %w", unix.EMFILE)
 	}
 	m.c.Segment, m.c.Bell = fds[0], fds[1]
 	return m.c, nil

@@ -292,7 +292,7 @@ func (m *making) contact(p wire.ProcID) (c wire.Contact, err error) {
 	r.op, r.ctx, r.user, r.rank, r.tag = makingOp, m.c, m.user, rollcall.NoPeer, rollcall.NoTag
 	h := Handle{r, r.gen}
 	go func() {
-		x, xerr := e.cfg.Control.Contact(p)
+		x, xerr := e.fetchContact(p)
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		if !h.live() || r.done { // nobody waits for it

@@ -130,6 +130,7 @@ type Engine struct {
 	blocked   []*Peer   // peers with something in their queues
 	colls     collList
 	watches   []watch                 // that wait for what others write into memory
+	reaching  map[wire.ProcID]int     // calls of reachMemory that wait for a contact
 	memories  map[wire.ProcID]*Memory // of processes that have not ended
 	retired   []retired               // boards of freed communicators
 
@@ -159,6 +160,7 @@ func New(cfg Config) (*Engine, error) {
 		cfg:      cfg,
 		mu:       wait.NewGate(),
 		peers:    map[wire.ProcID]*Peer{},
+		reaching: map[wire.ProcID]int{},
 		dead:     map[wire.ProcID]*departure{},
 		hears:    map[wire.ProcID]struct{}{},
 		curious:  map[wire.ProcID]struct{}{},

@@ -310,7 +310,7 @@ func (e *Engine) departed(proc wire.ProcID, d *departure) {
 
 // unlist drops the record of a process that no communicator has any more.
 func (e *Engine) unlist(proc wire.ProcID, d *departure) {
-	if d.holds == 0 && !d.asked && e.peers[proc] == nil {
+	if d.holds == 0 && !d.asked && e.peers[proc] == nil && e.reaching[proc] == 0 {
 		delete(e.dead, proc)
 	}
 }

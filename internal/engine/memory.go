@@ -177,7 +177,17 @@ func (e *Engine) reachMemory(p wire.ProcID, proof [2]uint64, ask asker) (*Memory
 	if x == nil || e.closed {
 		return nil, e.errNone()
 	}
+	// The end of p is remembered meanwhile, though perhaps no communicator has
+	// it: the pid in the contact is acknowledged then.
+	e.reaching[p]++
 	c, err := ask(p)
+	d := e.dead[p]
+	if e.reaching[p]--; e.reaching[p] == 0 {
+		delete(e.reaching, p)
+		if d != nil {
+			e.unlist(p, d)
+		}
+	}
 	if err == nil && e.closed {
 		closeContact(c)
 		err = e.errNone()
@@ -189,7 +199,7 @@ func (e *Engine) reachMemory(p wire.ProcID, proof [2]uint64, ask asker) (*Memory
 		closeContact(c)
 		return m, nil
 	}
-	if d := e.dead[p]; d != nil { // the contact may be somebody else's by now
+	if d != nil { // the contact may be somebody else's by now
 		closeContact(c)
 		return nil, fmt.Errorf("%w: process %v %s", transport.ErrPeerGone, p, d.how)
 	}
@@ -209,7 +219,7 @@ func (e *Engine) reachMemory(p wire.ProcID, proof [2]uint64, ask asker) (*Memory
 // meanwhile.
 func (e *Engine) contact(p wire.ProcID) (wire.Contact, error) {
 	e.mu.Unlock()
-	c, err := e.cfg.Control.Contact(p)
+	c, err := e.fetchContact(p)
 	e.mu.Lock()
 	return c, err
 }

@@ -241,30 +241,38 @@ func TestMemoryEndsWithClose(t *testing.T) {
 	}
 }
 
-// The process dies while it is being reached for.
+// The process dies while it is being reached for, also if no communicator has
+// it.
 func TestReachTheDying(t *testing.T) {
-	ns, hub := testJobOf(t, 2, nil, nil)
-	n := ns[0]
-	hold := make(chan struct{})
-	n.ctl.contact = func(p wire.ProcID) (wire.Contact, error) {
-		<-hold
-		return wire.Contact{Proc: p, SameHost: true, Segment: -1, Bell: -1}, nil
-	}
-	_, proof, _ := ns[1].Expose(make([]byte, 8))
-	got := make(chan error, 1)
-	go func() {
-		_, err := n.ReachMemory(ns[1].Self(), proof)
-		got <- err
-	}()
-	kill(t, ns, hub, 1)
-	close(hold)
-	if err := <-got; !errors.Is(err, transport.ErrPeerGone) {
-		t.Fatal(err)
-	}
-	n.Lock()
-	defer n.Unlock()
-	if len(n.memories) != 0 {
-		t.Error("the memory of a dead process is kept")
+	for _, stranger := range []bool{false, true} {
+		ns, hub := testJobOf(t, 2, nil, nil)
+		n := ns[0]
+		if stranger {
+			n.FreeContext(n.ctx)
+		}
+		asked, hold := make(chan struct{}), make(chan struct{})
+		n.ctl.contact = func(p wire.ProcID) (wire.Contact, error) {
+			close(asked)
+			<-hold
+			return wire.Contact{Proc: p, SameHost: true, Segment: -1, Bell: -1}, nil
+		}
+		_, proof, _ := ns[1].Expose(make([]byte, 8))
+		got := make(chan error, 1)
+		go func() {
+			_, err := n.ReachMemory(ns[1].Self(), proof)
+			got <- err
+		}()
+		<-asked
+		kill(t, ns, hub, 1)
+		close(hold)
+		if err := <-got; !errors.Is(err, transport.ErrPeerGone) {
+			t.Fatalf("stranger %v: %v", stranger, err)
+		}
+		n.Lock()
+		if len(n.memories)+len(n.reaching) != 0 || stranger && len(n.dead) != 0 {
+			t.Errorf("stranger %v: kept: %d memories, %d reached for, %d ends", stranger, len(n.memories), len(n.reaching), len(n.dead))
+		}
+		n.Unlock()
 	}
 }
 

@@ -100,29 +100,39 @@ func (e *Engine) peerOf(proc wire.ProcID) *Peer {
 func (e *Engine) connect(p *Peer) {
 	p.state = peerConnecting
 	go func() {
-		c, err := e.cfg.Control.Contact(p.proc)
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		if e.closed || p.state != peerConnecting {
-			if err == nil {
-				closeContact(c)
-			}
-			return
+		var r retry
+		for !e.connected(p, &r) {
+			r.pause()
 		}
-		if err == nil {
-			err = e.attach(p, c)
-		}
-		switch {
-		case err == nil || p.dying && p.link != nil:
-		case p.link == nil:
-			e.linkDown(p, err)
-		default:
-			// The peer has made the link: its messages come first, then
-			// EvDown.
-			e.protocol(p, err)
-		}
-		e.cfg.Sleeper.Wake()
 	}()
+}
+
+// connected is an attempt to make contact. false: it may do a little later.
+func (e *Engine) connected(p *Peer, r *retry) bool {
+	c, err := e.cfg.Control.Contact(p.proc)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed || p.state != peerConnecting {
+		if err == nil {
+			closeContact(c)
+		}
+		return true
+	}
+	if err == nil {
+		err = e.attach(p, c)
+	}
+	switch {
+	case err == nil || p.dying && p.link != nil:
+	case !p.dying && r.worth(err):
+		return false
+	case p.link == nil:
+		e.linkDown(p, err)
+	default:
+		// The peer has made the link: its messages come first, then EvDown.
+		e.protocol(p, err)
+	}
+	e.cfg.Sleeper.Wake()
+	return true
 }
 
 // attach connects p by the first transport that can reach it.
@@ -133,7 +143,7 @@ func (e *Engine) attach(p *Peer, c wire.Contact) error {
 		}
 		s, err := l.Connect(c)
 		if err != nil {
-			return fmt.Errorf("process %v by %s: %w", p.proc, l.caps.Name, err)
+			return fmt.Errorf("by %s: %w", l.caps.Name, err)
 		}
 		e.bind(p, l, s)
 		if p.dying {
@@ -143,7 +153,7 @@ func (e *Engine) attach(p *Peer, c wire.Contact) error {
 		return nil
 	}
 	closeContact(c)
-	return fmt.Errorf("process %v: %w by any of this process's transports", p.proc, transport.ErrUnreachable)
+	return fmt.Errorf("%w by any of this process's transports", transport.ErrUnreachable)
 }
 
 func (e *Engine) bind(p *Peer, l *link, s transport.Slot) {

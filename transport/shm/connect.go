@@ -39,7 +39,7 @@ func (t *Transport) Connect(ct wire.Contact) (transport.Slot, error) {
 	out, err := t.attach(ct)
 	if err != nil {
 		closeFD(ct.Bell)
-		return 0, fmt.Errorf("shm: connecting to process %v: %w", ct.Proc, err)
+		return 0, fmt.Errorf("shm: %w", err)
 	}
 	if c == nil {
 		c = t.newConn(ct.Proc)

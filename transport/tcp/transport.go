@@ -167,7 +167,17 @@ func (t *Transport) Connect(c wire.Contact) (transport.Slot, error) {
 	p := t.newPeer(c.Proc)
 	p.addrs = append([]string(nil), c.Addrs...)
 	t.dialNext(p)
+	if p.state == peerDown && outOfFiles(p.dialErr) {
+		t.Release(p.slot)
+		return 0, fmt.Errorf("tcp: this process can open no more files (ulimit -n): %w", p.dialErr)
+	}
 	return p.slot, nil
+}
+
+// outOfFiles reports whether an error is that this process, or the machine, can
+// open no more files just now.
+func outOfFiles(err error) bool {
+	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE)
 }
 
 // forgetUp drops an EvUp that has not been told: the engine has connected.
