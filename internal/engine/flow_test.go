@@ -138,6 +138,30 @@ func TestCreditComesBack(t *testing.T) {
 	}
 }
 
+// Withdrawing many sends, the youngest first, takes time for each, not for each
+// pair.
+func TestWithdrawMany(t *testing.T) {
+	const count = 60_000
+	ns, _ := testJobOf(t, 2, nil, func(_ int, c *Config) { c.EagerMax = -1 })
+	hs := make([]Handle, count)
+	for i := range hs {
+		hs[i] = ns[0].isend(1, 1, make([]byte, 1), Standard)
+	}
+	within(t, "arrival", func() bool { ns[1].iprobe(); ns[0].iprobe(); _, kept := ns[1].held(); return kept == count })
+	soon(t, "withdrawing", func() any {
+		for i := range hs {
+			ns[0].Cancel(hs[count-1-i])
+		}
+		for i, h := range hs {
+			if o := ns[0].Wait(h); !o.Status.Cancelled {
+				t.Errorf("send %d: %+v", i, o.Status)
+			}
+		}
+		return nil
+	})
+	books(t, ns)
+}
+
 // Messages of one pair keep their order whatever the transports refuse, over
 // all sizes and modes, also beside messages that are withdrawn.
 func TestOrderUnderRefusal(t *testing.T) {

@@ -371,19 +371,12 @@ func (e *Engine) cancelAsked(p *Peer, env envelope) {
 }
 
 // findSent returns the unmatched message that a peer's answer or question
-// names. The key of both is the same, and mostly the oldest is meant.
+// names. The key of both is the same.
 func (e *Engine) findSent(p *Peer, env *envelope) *arrival {
 	is := func(u *arrival) bool {
 		return u.peer == p && u.node.Key == env.key && u.aux == env.aux && (u.kind == kindRTS || u.flags&flagSync != 0)
 	}
-	a := e.table.Peek(env.key)
-	if a == nil || is(a.Val) {
-		if a == nil {
-			return nil
-		}
-		return a.Val
-	}
-	for a := range e.table.EachArrived {
+	for a := range e.table.Same(env.key) {
 		if is(a.Val) {
 			return a.Val
 		}

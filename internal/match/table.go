@@ -350,6 +350,23 @@ func (t *Table[R, U]) EachArrived(yield func(*Arrived[U]) bool) {
 	}
 }
 
+// Same iterates over the unexpected messages with the exact key k: the oldest,
+// the youngest, the second oldest and so on, as one of the ends is mostly meant.
+// The body leaves the table alone. It does not allocate.
+func (t *Table[R, U]) Same(k Key) func(yield func(*Arrived[U]) bool) {
+	return func(yield func(*Arrived[U]) bool) {
+		first := t.arrived[exact].oldest(k)
+		if first == nil {
+			return
+		}
+		for old, young := first, first.prev; yield(old.owner); old, young = old.next, young.prev {
+			if old == young || !yield(young.owner) || old.next == young {
+				return
+			}
+		}
+	}
+}
+
 // Walk iterates over the unexpected messages in the order of arrival. The body
 // leaves the table alone. It does not allocate.
 func (t *Table[R, U]) Walk(yield func(*Arrived[U]) bool) {

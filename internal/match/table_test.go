@@ -3,6 +3,7 @@
 package match
 
 import (
+	"slices"
 	"testing"
 
 	"gompi/internal/wire"
@@ -260,6 +261,31 @@ func TestIterationWhileChanging(t *testing.T) {
 	}
 	if len(seen) != 3 || seen[2] != 3 || tb.ArrivedLen() != 3 {
 		t.Errorf("visited %v, %d left", seen, tb.ArrivedLen())
+	}
+}
+
+// TestSame: each message of a key is visited once, from both ends.
+func TestSame(t *testing.T) {
+	for n := range 6 {
+		var tb table
+		k := NewKey(testContext, 0, 1, 0)
+		as := make([]message, 2*n)
+		for i := range as {
+			as[i].Key = k.With(1, int32(i%2))
+			tb.Keep(&as[i])
+		}
+		var seen []int
+		for a := range tb.Same(k) {
+			for i := range as {
+				if a == &as[i] {
+					seen = append(seen, i/2)
+				}
+			}
+		}
+		want := [][]int{nil, {0}, {0, 1}, {0, 2, 1}, {0, 3, 1, 2}, {0, 4, 1, 3, 2}}[n]
+		if !slices.Equal(seen, want) {
+			t.Errorf("of %d messages visited %v, want %v", n, seen, want)
+		}
 	}
 }
 

@@ -85,6 +85,10 @@ func (t *Transport) Offer(s transport.Slot, buf []byte, tok transport.Token, des
 	b.mu.Unlock()
 	o.at = len(e.open)
 	e.open = append(e.open, o)
+	if e.named == nil {
+		e.named = make(map[transport.Token]*offer)
+	}
+	e.named[tok] = o
 	binary.LittleEndian.PutUint32(desc, descMagic)
 	binary.LittleEndian.PutUint64(desc[4:], o.id)
 	binary.LittleEndian.PutUint64(desc[12:], uint64(len(buf)))
@@ -139,20 +143,18 @@ func (t *Transport) Accept(s transport.Slot, desc []byte, buf []byte, tok transp
 // Withdraw implements transport.Bulk.
 func (t *Transport) Withdraw(s transport.Slot, tok transport.Token) {
 	e := t.end(s)
-	for i, o := range e.open {
-		if o.tok != tok {
-			continue
-		}
-		o.mu.Lock()
-		unused := o.state.Load() == stateOffered
-		if unused {
-			o.state.Store(stateDropped)
-		}
-		o.mu.Unlock()
-		if unused { // else the peer has misled the engine, and EvBulk comes
-			t.closeOffer(e, i, true)
-		}
+	o := e.named[tok]
+	if o == nil {
 		return
+	}
+	o.mu.Lock()
+	unused := o.state.Load() == stateOffered
+	if unused {
+		o.state.Store(stateDropped)
+	}
+	o.mu.Unlock()
+	if unused { // else the peer has misled the engine, and EvBulk comes
+		t.closeOffer(e, o.at, true)
 	}
 }
 
@@ -163,6 +165,9 @@ func (t *Transport) closeOffer(e *end, i int, again bool) {
 	e.book.mu.Lock()
 	delete(e.book.offers, o.id)
 	e.book.mu.Unlock()
+	if e.named[o.tok] == o {
+		delete(e.named, o.tok)
+	}
 	last := len(e.open) - 1
 	e.open[i], e.open[last] = e.open[last], nil
 	if i < last {

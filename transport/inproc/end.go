@@ -34,8 +34,9 @@ type end struct {
 
 	// book holds the offers to the peer; any goroutine.
 	book book
-	// open holds the same offers for the owner.
-	open []*offer
+	// open holds the same offers for the owner, named finds them.
+	open  []*offer
+	named map[transport.Token]*offer
 
 	// Set by any goroutine, before ring.
 	room  atomic.Bool  // the peer has made room in out
