@@ -18,30 +18,31 @@ import (
 const (
 	// formStream: a stream of gob that stands for itself.
 	formStream = iota
-	// formPrimed: {length of the definitions of types (uvarint), those, the
-	// value}. A decoder that has read the definitions once reads values only,
+	// formPrimed: {length of the primer (uvarint), the primer, the value}. The
+	// primer defines types. A decoder that has read it once reads values only,
 	// which takes a tenth of the time.
 	formPrimed
 	// formNumbers: {kind of number, 6 bytes of nothing, the numbers}.
 	formNumbers
 )
 
-// Bounds of what a process keeps: types that it sends, definitions that others
-// have sent it, and coders of each. One that has seen a long value holds as much
+// Bounds of what a process keeps: types that it sends, primers that others have
+// sent it, and coders of each. One that has seen a long value holds as much
 // memory, and is not kept.
 const (
-	maxTypes       = 64
-	maxDefinitions = 4 << 10 // bytes, of one type
-	maxOperations  = 1 << 10 // that gob makes of them
-	maxCoders      = 2
-	maxKept        = 64 << 10 // bytes of a value
+	maxTypes      = 64
+	maxPrimer     = 4 << 10 // bytes
+	maxSamples    = 512     // bytes, of a primer with samples
+	maxOperations = 1 << 10 // that gob makes of a primer
+	maxCoders     = 2
+	maxKept       = 64 << 10 // bytes of a value
 )
 
 // codecs are what a process has learned about the types of values.
 type codecs struct {
 	mu       sync.Mutex // guards the rest
 	encoders map[reflect.Type]*encoders
-	decoders map[decoderKey]*decoders
+	decoders map[decoderKey][]*decoder // that nobody uses
 }
 
 // codecsKey is that of the codecs of a process.
@@ -57,18 +58,20 @@ func codecsOf(c *mpi.Comm) *codecs {
 
 // encoders are those of one type.
 type encoders struct {
-	stream bool // definitions may come in the middle of values, with what is in an interface
-	number byte // kind of the elements of a slice of numbers, else 0
-	free   []*encoder
+	number  byte // kind of the elements of a slice of numbers, else 0
+	samples bool // values may have others behind interfaces, which define types
+	free    []*encoder
 }
 
-// encoder is a gob encoder that has written its type.
+// encoder is a gob encoder, and what it has written that decoders have to read:
+// the definitions, or if those may be in values, all that defined something.
 type encoder struct {
-	enc         *gob.Encoder
-	definitions []byte
-	out         []byte
-	writes      int // a message each
-	last        int // where the last one began
+	enc    *gob.Encoder
+	primer []byte
+	w      walker // what a decoder of samples knows
+	out    []byte
+	last   int // where the last message began
+	writes int // messages
 }
 
 func (e *encoder) Write(b []byte) (int, error) {
@@ -77,19 +80,13 @@ func (e *encoder) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// decoderKey: what is decoded, by which definitions.
+// decoderKey: what is decoded, after which primer.
 type decoderKey struct {
-	into        reflect.Type
-	definitions string
+	into   reflect.Type
+	primer string
 }
 
-// decoders are those of one key.
-type decoders struct {
-	stream bool // not to be kept
-	free   []*decoder
-}
-
-// decoder is a gob decoder that has read definitions, and the walker that has.
+// decoder is a gob decoder that has read a primer, and the walker that has.
 type decoder struct {
 	dec *gob.Decoder
 	w   walker
@@ -103,11 +100,15 @@ func (cs *codecs) encode(v any) (b []byte, err error) {
 	es, e := cs.encoder(t)
 	switch {
 	case es.number != 0:
-		b, err = appendNumbers([]byte{formNumbers, es.number, 7: 0}, v), nil
-	case es.stream:
-		b, err = encodeStream(v)
+		b = appendNumbers([]byte{formNumbers, es.number, 7: 0}, v)
+	case e == nil:
+		b, e, err = es.first(v, t)
+		cs.putEncoder(es, e, b)
 	default:
-		b, err = es.encode(cs, e, v)
+		var keep bool
+		if b, keep, err = es.encode(e, v, t); keep {
+			cs.putEncoder(es, e, b)
+		}
 	}
 	if err == nil && len(b) > MaxBytes {
 		return nil, fmt.Errorf("the encoding has %d bytes, at most %d can be sent", len(b), MaxBytes)
@@ -133,7 +134,7 @@ func (cs *codecs) encoder(t reflect.Type) (*encoders, *encoder) {
 		if len(cs.encoders) >= maxTypes || cs.encoders == nil {
 			cs.encoders = map[reflect.Type]*encoders{}
 		}
-		es = &encoders{number: numbersOf(t), stream: holdsInterface(t, map[reflect.Type]bool{})}
+		es = &encoders{number: numbersOf(t), samples: holdsInterface(t, map[reflect.Type]bool{})}
 		cs.encoders[t] = es
 	}
 	if n := len(es.free); n > 0 {
@@ -144,38 +145,71 @@ func (cs *codecs) encoder(t reflect.Type) (*encoders, *encoder) {
 	return es, nil
 }
 
-// encode encodes with e, or if that is nil with a new one. An encoder that has
-// failed, or panicked, is not used again.
-func (es *encoders) encode(cs *codecs, e *encoder, v any) ([]byte, error) {
-	if e == nil {
-		e = new(encoder)
-		e.enc = gob.NewEncoder(e)
-		if err := e.enc.Encode(v); err != nil {
-			return nil, err
-		}
-		value := e.out[e.last:]
-		e.definitions = binary.AppendUvarint([]byte{formPrimed}, uint64(e.last))
-		e.definitions = append(e.definitions, e.out[:e.last]...)
-		e.out = append(e.definitions[:len(e.definitions):len(e.definitions)], value...)
-	} else {
-		e.out, e.writes = append(make([]byte, 0, len(e.definitions)+64), e.definitions...), 0
-		if err := e.enc.Encode(v); err != nil {
-			return nil, err
-		}
-		if e.writes != 1 {
-			return encodeStream(v)
-		}
+// putEncoder keeps an encoder that has written b.
+func (cs *codecs) putEncoder(es *encoders, e *encoder, b []byte) {
+	if e == nil || len(b) > maxKept {
+		return
 	}
-	b := e.out
 	e.out = nil
-	if len(b) <= maxKept {
-		cs.mu.Lock()
-		if len(es.free) < maxCoders {
-			es.free = append(es.free, e)
-		}
-		cs.mu.Unlock()
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if len(es.free) < maxCoders {
+		es.free = append(es.free, e)
 	}
-	return b, nil
+}
+
+// first encodes by a new encoder, which is nil if it cannot be kept.
+func (es *encoders) first(v any, t reflect.Type) ([]byte, *encoder, error) {
+	e := new(encoder)
+	e.enc = gob.NewEncoder(e)
+	if err := e.enc.Encode(v); err != nil {
+		return nil, nil, err
+	}
+	if !es.samples {
+		e.primer = bytes.Clone(e.out[:e.last])
+		return primed(e.primer, e.out[e.last:]), e, nil
+	}
+	b := append([]byte{formStream}, e.out...)
+	e.w.types = map[int32]*wireType{}
+	e.primer = b[1:len(b):len(b)]
+	if len(e.primer) > maxSamples || e.w.prime(e.primer, t) != 1 || e.w.err != nil || e.w.ops > maxOperations {
+		return b, nil, nil
+	}
+	return b, e, nil
+}
+
+// encode encodes by an encoder that was used before, and tells whether to keep
+// it. One that has failed, or panicked, is not used again.
+func (es *encoders) encode(e *encoder, v any, t reflect.Type) (b []byte, keep bool, err error) {
+	b = primed(e.primer, nil)
+	n := len(b)
+	e.out, e.writes = b, 0
+	if err := e.enc.Encode(v); err != nil {
+		return nil, false, err
+	}
+	b = e.out
+	if !es.samples {
+		if e.writes != 1 {
+			panic("gompi: BUG: gob defines a type late")
+		}
+		return b, true, nil
+	}
+	known, err := e.w.next(b[n:], t)
+	if err != nil {
+		return b, false, nil
+	}
+	if !known {
+		e.primer = append(e.primer[:len(e.primer):len(e.primer)], b[n:]...)
+	}
+	return b, e.w.pos == len(b)-n && len(e.primer) <= maxSamples && e.w.ops <= maxOperations, nil
+}
+
+// primed is a message but for what of the value is missing.
+func primed(primer, value []byte) []byte {
+	b := make([]byte, 1, 1+binary.MaxVarintLen32+len(primer)+len(value)+64)
+	b[0] = formPrimed
+	b = binary.AppendUvarint(b, uint64(len(primer)))
+	return append(append(b, primer...), value...)
 }
 
 // decode decodes b, which another process has encoded, to where v points.
@@ -190,7 +224,7 @@ func (cs *codecs) decode(b []byte, v any) (err error) {
 	case formPrimed:
 		n, k := binary.Uvarint(b)
 		if k <= 0 || n > uint64(len(b)-k) {
-			return fmt.Errorf("%d bytes: %d of them are said to define types", len(b), n)
+			return fmt.Errorf("%d bytes: %d of them are said to be the primer", len(b), n)
 		}
 		return cs.decodePrimed(b[k:], int(n), v)
 	case formNumbers:
@@ -203,37 +237,30 @@ func (cs *codecs) decode(b []byte, v any) (err error) {
 	}
 }
 
-// decodePrimed decodes a value behind n bytes of definitions.
+// decodePrimed decodes a value behind a primer of n bytes.
 func (cs *codecs) decodePrimed(b []byte, n int, v any) error {
 	t := reflect.TypeOf(v).Elem()
-	ds, d, stream := cs.decoder(t, b[:n])
-	if stream {
-		return decode(b, v)
-	}
-	value := b[n:]
-	if d == nil {
-		d = new(decoder)
-		definitions := bytes.Clone(b[:n])
-		d.w.types = map[int32]*wireType{}
-		if d.w.definitions(definitions); d.w.err != nil {
-			return fmt.Errorf("%d bytes of definitions: %w", n, d.w.err)
-		}
-		for id := range d.w.types {
-			d.w.compile(id)
-		}
-		if d.w.err != nil || d.w.ops > maxOperations || d.w.interfaces {
-			cs.mu.Lock()
-			ds.stream = true
-			cs.mu.Unlock()
-			return decode(b, v)
-		}
-		d.dec = gob.NewDecoder(&d.in)
-		d.in.Reset(b)
-	} else {
+	primer, value := b[:n], b[n:]
+	d, samples := cs.decoder(t, primer), 0
+	if d != nil {
 		d.in.Reset(value)
+	} else {
+		d = new(decoder)
+		d.dec = gob.NewDecoder(&d.in)
+		d.w.types = map[int32]*wireType{}
+		if samples = d.w.prime(bytes.Clone(primer), t); d.w.err != nil {
+			return fmt.Errorf("a primer of %d bytes: %w", n, d.w.err)
+		}
+		d.in.Reset(b) // with the value, as gob reads definitions only before one
 	}
-	if err := d.w.one(value, t); err != nil {
+	known, err := d.w.next(value, t)
+	if err != nil {
 		return fmt.Errorf("%d bytes: %w", len(value), err)
+	}
+	for range samples {
+		if err := d.dec.Decode(reflect.New(t).Interface()); err != nil {
+			return fmt.Errorf("a primer of %d bytes: %w", n, err)
+		}
 	}
 	if err := d.dec.Decode(v); err != nil {
 		return fmt.Errorf("%d bytes: %w", len(value), err)
@@ -241,38 +268,40 @@ func (cs *codecs) decodePrimed(b []byte, n int, v any) error {
 	if d.in.Len() > 0 {
 		return fmt.Errorf("%d of %d bytes follow the value", d.in.Len(), len(value))
 	}
-	d.in.Reset(nil)
-	d.w.b = nil
-	if len(value) <= maxKept {
-		cs.mu.Lock()
-		if len(ds.free) < maxCoders {
-			ds.free = append(ds.free, d)
-		}
-		cs.mu.Unlock()
+	if known && n <= maxPrimer && len(value) <= maxKept && d.w.ops <= maxOperations {
+		cs.putDecoder(d, t, primer)
 	}
 	return nil
 }
 
-// decoder finds those for a type and definitions, and one that nobody uses, nil
-// if there is none. stream: they are not kept.
-func (cs *codecs) decoder(t reflect.Type, definitions []byte) (ds *decoders, d *decoder, stream bool) {
-	if len(definitions) > maxDefinitions {
-		return nil, nil, true
-	}
+// decoder finds one for a type and a primer that nobody uses, nil if there is
+// none.
+func (cs *codecs) decoder(t reflect.Type, primer []byte) *decoder {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	ds = cs.decoders[decoderKey{t, string(definitions)}]
-	if ds == nil {
-		if len(cs.decoders) >= maxTypes || cs.decoders == nil {
-			cs.decoders = map[decoderKey]*decoders{}
-		}
-		ds = new(decoders)
-		cs.decoders[decoderKey{t, string(definitions)}] = ds
+	key := decoderKey{t, string(primer)}
+	free := cs.decoders[key]
+	n := len(free)
+	if n == 0 {
+		return nil
 	}
-	if n := len(ds.free); n > 0 {
-		d = ds.free[n-1]
-		ds.free = ds.free[:n-1]
-		return ds, d, false
+	d := free[n-1]
+	cs.decoders[key] = free[:n-1]
+	return d
+}
+
+// putDecoder keeps a decoder.
+func (cs *codecs) putDecoder(d *decoder, t reflect.Type, primer []byte) {
+	d.in.Reset(nil)
+	d.w.b = nil
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	free, found := cs.decoders[decoderKey{t, string(primer)}]
+	if len(free) >= maxCoders {
+		return
 	}
-	return ds, nil, ds.stream
+	if !found && len(cs.decoders) >= maxTypes || cs.decoders == nil {
+		cs.decoders = map[decoderKey][]*decoder{}
+	}
+	cs.decoders[decoderKey{t, string(primer)}] = append(free, d)
 }

@@ -3,6 +3,7 @@
 package value
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/gob"
 	"fmt"
@@ -46,6 +47,7 @@ func over[T any](t *testing.T, from, to *codecs, v T) {
 
 func TestCodecs(t *testing.T) {
 	gob.Register(point{})
+	gob.Register([]any{})
 	from, to := new(codecs), new(codecs)
 	over(t, from, to, point{1, 2, "a", []string{"b", "c"}})
 	over(t, from, to, map[string][]point{"x": {{Name: "y"}}})
@@ -64,6 +66,17 @@ func TestCodecs(t *testing.T) {
 	over(t, from, to, [][]float64{{1}, {2, 3}})
 	over(t, from, to, []any{point{Name: "behind"}, 3, "x"})
 	over(t, from, to, any(point{Name: "z"}))
+	over(t, from, to, map[string]any{"a": 1, "b": []any{"c"}, "p": point{Tags: []string{"t"}}})
+	// Types come later, one after the other.
+	gob.Register(plan{})
+	gob.Register(tree{})
+	gob.Register(map[string]int{})
+	for range 3 {
+		over(t, from, to, []any{nil, point{Name: "p"}})
+		over(t, from, to, []any{plan{Name: "q"}, 3, map[string]int{"a": 1}})
+		over(t, from, to, []any{map[string]int{"a": 1}, tree{Wait: 1}})
+		over(t, from, to, []any{strings.Repeat("long", 1000), tree{Wait: 1}, 2.5})
+	}
 	// Others decode it as something of their own.
 	var p struct{ Name string }
 	b, err := from.encode(&point{Name: "n", X: 3})
@@ -118,8 +131,8 @@ func TestCodecsAreBounded(t *testing.T) {
 	}
 	all.Wait()
 	for key, ds := range cs.decoders {
-		if len(ds.free) > maxCoders {
-			t.Errorf("%d decoders of %v are kept", len(ds.free), key.into)
+		if len(ds) > maxCoders {
+			t.Errorf("%d decoders of %v are kept", len(ds), key.into)
 		}
 	}
 }
@@ -134,13 +147,7 @@ func TestCodecsRefuse(t *testing.T) {
 	n, k := binary.Uvarint(good[1:])
 	value := 1 + k + int(n)
 	definitions, message := good[1+k:value], good[value:]
-	primed := func(parts ...[]byte) []byte {
-		b := binary.AppendUvarint([]byte{formPrimed}, uint64(len(parts[0])))
-		for _, p := range parts {
-			b = append(b, p...)
-		}
-		return b
-	}
+	primed := func(primer []byte, values ...[]byte) []byte { return primed(primer, bytes.Join(values, nil)) }
 	for _, c := range []struct {
 		what string
 		b    []byte
@@ -152,7 +159,8 @@ func TestCodecsRefuse(t *testing.T) {
 		{"a long length", append([]byte{formPrimed}, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"...)},
 		{"no value", primed(definitions)},
 		{"two values", primed(definitions, message, message)},
-		{"a value among definitions", primed(append(append([]byte{}, definitions...), message...), message)},
+		{"a sample that is cut", primed(append(append([]byte{}, definitions...), message[:len(message)-2]...), message)},
+		{"a sample of too many", primed(join(definitions, message[:1], 0xf8, many), message)},
 		{"definitions twice", primed(definitions, definitions, message)},
 		{"half a value", primed(definitions, message[:len(message)-2])},
 		{"a map of many", primed([]byte(stream([]byte(defMap))), stream(join(id65, 0, many, 1, "k", 2)))},
@@ -218,15 +226,17 @@ func FuzzPrimed(f *testing.F) {
 	})
 }
 
+// BenchmarkCodecs encodes and decodes, with what was learned before and, as
+// streams, without.
 func BenchmarkCodecs(b *testing.B) {
 	numbers := make([]float64, 1000)
 	for name, v := range map[string]any{
 		"struct": &point{1, 2, "name", []string{"a"}}, "map": &map[string]int{"a": 1, "b": 2},
 		"numbers": &numbers, "interface": &[]any{1, "x"},
 	} {
+		to := reflect.New(reflect.TypeOf(v).Elem()).Interface()
 		b.Run(name, func(b *testing.B) {
 			cs := new(codecs)
-			to := reflect.New(reflect.TypeOf(v).Elem()).Interface()
 			b.ReportAllocs()
 			for b.Loop() {
 				e, err := cs.encode(v)
@@ -234,6 +244,18 @@ func BenchmarkCodecs(b *testing.B) {
 					b.Fatal(err)
 				}
 				if err := cs.decode(e, to); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(name+"/stream", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				e, err := encodeStream(v)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := decode(e[1:], to); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -6,8 +6,7 @@
 // arrays of numbers that are there already travel faster by package mpi.
 //
 // What it learns about a type it keeps, for some types of each process: the
-// first values of a type take ten times as long as those after it. Values behind
-// interfaces are all first ones.
+// first values of a type take ten times as long as those after it.
 //
 // The rules of gob hold: only exported fields travel, types that are behind an
 // interface must be registered (gob.Register) on both sides, and functions and

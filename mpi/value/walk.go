@@ -35,9 +35,7 @@ type walker struct {
 	field    int     // how many compile has counted
 	ops      int     // what it counted
 	todo     []int32 // its work, kept for reuse
-	// interfaces: a definition has one, so values may define further types.
-	interfaces bool
-	err        error // the first; nothing is read after it
+	err      error   // the first; nothing is read after it
 }
 
 // walk says whether gob may decode b, one encoded value, into a t.
@@ -48,9 +46,10 @@ func walk(b []byte, t reflect.Type) error {
 	return w.err
 }
 
-// definitions reads what comes before values of one type: messages with a
-// definition each.
-func (w *walker) definitions(b []byte) {
+// prime walks what a decoder reads before the values that it is kept for:
+// definitions of types and samples, whole values in which others are defined. It
+// counts the samples.
+func (w *walker) prime(b []byte, t reflect.Type) (samples int) {
 	w.b, w.pos, w.end = b, 0, 0
 	for w.err == nil && w.pos < len(b) {
 		w.message()
@@ -58,31 +57,24 @@ func (w *walker) definitions(b []byte) {
 		if id := w.id(); id < 0 {
 			w.define(id, start)
 		} else {
-			w.fail("a value among the definitions of types")
+			w.whole(id, t)
+			samples++
 		}
 		if w.left() > 0 {
-			w.fail("%d bytes follow the definition of a type", w.left())
+			w.fail("%d bytes follow the definition of a type, or a sample", w.left())
 		}
 	}
+	return samples
 }
 
-// one says whether a decoder that has read the definitions may decode b, the
-// message of one value, into a t. There may be many, one after the other.
-func (w *walker) one(b []byte, t reflect.Type) error {
-	w.b, w.pos, w.end, w.depth, w.err = b, 0, 0, 0, nil
-	w.message()
-	if w.end < len(b) {
-		w.fail("%d of %d bytes follow the value", len(b)-w.end, len(b))
-	}
-	id := w.id()
-	if id < 0 {
-		w.fail("a definition of a type after all of them")
-	}
-	if id == idInterface {
-		w.fail("an interface where none was defined")
-	}
+// next says whether a decoder that has read the same as w may decode b, the next
+// value, into a t. known: it has no definitions, and ends with b.
+func (w *walker) next(b []byte, t reflect.Type) (known bool, err error) {
+	types := len(w.types)
+	w.b, w.pos, w.end, w.depth = b, 0, 0, 0
+	id := w.typeSequence(false)
 	w.whole(id, t)
-	return w.err
+	return len(w.types) == types && w.pos == len(b), w.err
 }
 
 func (w *walker) fail(format string, args ...any) {

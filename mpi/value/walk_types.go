@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"encoding/gob"
 	"reflect"
-	"slices"
 	"unicode"
 	"unicode/utf8"
 )
@@ -74,8 +73,6 @@ func (w *walker) define(id int32, start int) {
 	if wt.kind < 0 {
 		w.fail("type %d has no kind", id)
 	}
-	w.interfaces = w.interfaces || wt.key == idInterface || wt.elem == idInterface ||
-		slices.ContainsFunc(wt.fields, func(f wireField) bool { return f.id == idInterface })
 	w.types[id] = wt
 	w.defs = append(w.defs, w.b[start:w.pos])
 }
