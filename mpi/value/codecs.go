@@ -116,15 +116,6 @@ func (cs *codecs) encode(v any) (b []byte, err error) {
 	return b, err
 }
 
-func encodeStream(v any) ([]byte, error) {
-	var w bytes.Buffer
-	w.WriteByte(formStream)
-	if err := gob.NewEncoder(&w).Encode(v); err != nil {
-		return nil, err
-	}
-	return w.Bytes(), nil
-}
-
 // encoder finds those of a type, and one that nobody uses, nil if there is none.
 func (cs *codecs) encoder(t reflect.Type) (*encoders, *encoder) {
 	cs.mu.Lock()
@@ -189,10 +180,7 @@ func (es *encoders) encode(e *encoder, v any, t reflect.Type) (b []byte, keep bo
 	}
 	b = e.out
 	if !es.samples {
-		if e.writes != 1 {
-			panic("gompi: BUG: gob defines a type late")
-		}
-		return b, true, nil
+		return b, e.writes == 1, nil // it has defined nothing more
 	}
 	known, err := e.w.next(b[n:], t)
 	if err != nil {

@@ -226,6 +226,16 @@ func FuzzPrimed(f *testing.F) {
 	})
 }
 
+// encodeStream encodes by an encoder of its own.
+func encodeStream(v any) ([]byte, error) {
+	var w bytes.Buffer
+	w.WriteByte(formStream)
+	if err := gob.NewEncoder(&w).Encode(v); err != nil {
+		return nil, err
+	}
+	return w.Bytes(), nil
+}
+
 // BenchmarkCodecs encodes and decodes, with what was learned before and, as
 // streams, without.
 func BenchmarkCodecs(b *testing.B) {
