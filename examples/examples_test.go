@@ -262,3 +262,22 @@ func TestCGHelp(t *testing.T) {
 		t.Errorf("status %d, standard error %q, standard output:\n%s", r.Status, r.Stderr, r.Stdout)
 	}
 }
+
+// Ranks die, also the first, and two in the same round.
+func TestSurvive(t *testing.T) {
+	each(t, "survive", []string{"--steps", "10000"}, func(t *testing.T, ranks int, out string) {
+		m := match(t, out, `pi is ([\d.]+), error .*, by (\d+) of (\d+) ranks`)
+		if math.Abs(number(t, m[0])-math.Pi) > 1e-9 || m[1] != strconv.Itoa(ranks) || m[2] != m[1] {
+			t.Error(out)
+		}
+	})
+	path := mpitest.Build(t, "gompi/examples/survive")
+	for _, transport := range []string{"shm", "tcp"} {
+		args := []string{path, "--steps", "1000", "--kill", "2@5", "--kill", "0@5", "--kill", "3@6"}
+		r := mpitest.Exec(t, 5, args, mpitest.Flags("--ft", "--transport", transport))
+		m := match(t, r.Stdout, `pi is ([\d.]+), error .*, by 2 of 5 ranks`)
+		if r.Status != 0 || math.Abs(number(t, m[0])-math.Pi) > 1e-9 {
+			t.Errorf("%s: status %d: %s%s", transport, r.Status, r.Stdout, r.Stderr)
+		}
+	}
+}

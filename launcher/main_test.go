@@ -187,6 +187,7 @@ func mpiRank(what string, args []string) int {
 		fmt.Println("joined")
 		forever()
 	case "die": // the last rank is killed, the others end in order
+		c.Watch(w.World.Members)
 		fence()
 		if odd {
 			unix.Kill(os.Getpid(), unix.SIGKILL)

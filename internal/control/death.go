@@ -8,12 +8,12 @@ func (s *state) finalize(p *proc) {
 	if p.state != Joined {
 		return
 	}
-	p.state, p.how = Finalized, "left in order"
+	p.state, p.how, p.left = Finalized, LeftInOrder, true
 	delete(s.joined, p.id.Serial)
 	s.dropRequests(p)
 	s.letGoAll(p)
 	s.over(p)
-	s.tellGone(p)
+	s.tellEnd(p)
 	s.call(s.cfg.Finalized, p)
 }
 
@@ -49,9 +49,11 @@ func (s *state) exited(p *proc, how string, clean bool) {
 	case p.state == Exited: // given up before
 	case clean && p.state == Finalized:
 		s.bury(p, p.how)
+	case p.state == Finalized: // a failure of the job, but to others it has left
+		s.bury(p, clip(how, maxText))
 	case clean && p.state == Starting:
 		s.bury(p, clip(how, maxText))
-		s.tellGone(p)
+		s.tellEnd(p)
 	default:
 		s.die(p, clip(how, maxText))
 	}
@@ -63,10 +65,7 @@ func (s *state) exited(p *proc, how string, clean bool) {
 func (s *state) die(p *proc, how string) {
 	p.died = true
 	s.bury(p, how)
-	ev := appendFrame(nil, 0, 0, &eventMsg{Event{Kind: EvDied, Proc: p.id, Text: p.how}})
-	for _, q := range s.joined {
-		s.send(q, ev)
-	}
+	s.tellEnd(p)
 }
 
 // abandon gives up a seat whose process could not be started, or was ended
@@ -76,7 +75,7 @@ func (s *state) abandon(p *proc, how string) {
 	switch p.state {
 	case Starting:
 		s.bury(p, how)
-		s.tellGone(p)
+		s.tellEnd(p)
 	case Joined:
 		s.die(p, how)
 	case Finalized:
@@ -124,15 +123,27 @@ func (s *state) dropRequests(p *proc) {
 	}
 }
 
-// tellGone tells of an end that is no death those who want to know it, and
-// those who were given the pid: they let go of it.
-func (s *state) tellGone(p *proc) {
-	ev := appendFrame(nil, 0, 0, &eventMsg{Event{Kind: EvGone, Proc: p.id, Text: p.how}})
+// tellEnd tells of an end those who watch p, and those who were given its pid:
+// they let go of it. Of many who leave in order each hears later, and together.
+func (s *state) tellEnd(p *proc) {
+	f := appendFrame(nil, 0, 0, &eventMsg{p.end()})
 	for serial, q := range s.joined {
 		if _, knows := p.knownBy[serial]; knows || q.watching.has(p.id.Serial) {
-			s.send(q, ev)
+			q.watching.remove(p.id.Serial)
+			s.out = append(s.out, effect{to: serial, frame: f, late: !p.died})
 		}
 	}
+}
+
+// end is what others are told of the end of p.
+func (p *proc) end() Event {
+	switch {
+	case p.died:
+		return Event{Kind: EvDied, Proc: p.id, Text: p.how}
+	case p.left:
+		return Event{Kind: EvGone, Proc: p.id, Text: LeftInOrder}
+	}
+	return Event{Kind: EvGone, Proc: p.id, Text: p.how}
 }
 
 // meet notes that p was given the pid of q.

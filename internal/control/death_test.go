@@ -18,6 +18,7 @@ import (
 
 func TestDeathIsAnnouncedAndAcknowledged(t *testing.T) {
 	r := newRig(t, 4, nil)
+	r.watch = true
 	ks := r.joinAll()
 	dead := ks[0]
 	ks[1].meet(dead.id)
@@ -50,6 +51,7 @@ func TestDeathIsAnnouncedAndAcknowledged(t *testing.T) {
 // is none: that process may run on.
 func TestAcknowledgementByEnding(t *testing.T) {
 	r := newRig(t, 5, nil)
+	r.watch = true
 	ks := r.joinAll()
 	dead := ks[0]
 	for _, k := range ks[1:] {
@@ -59,6 +61,7 @@ func TestAcknowledgementByEnding(t *testing.T) {
 	ks[2].must(ks[2].Finalize())               // leaves in order
 	r.Exited(ks[3].id, "exit status 2", false) // dies too
 	ks[4].expect(EvDied, dead.id)
+	ks[4].expect(EvGone, ks[2].id)
 	ks[4].expect(EvDied, ks[3].id)
 	r.await("reap 4")
 	ks[4].must(ks[4].Dead(dead.id))
@@ -109,7 +112,7 @@ func TestLeaverKeepsItsPid(t *testing.T) {
 func TestLostConnection(t *testing.T) {
 	for _, asked := range []bool{false, true} {
 		r := newRig(t, 3, nil)
-		r.lostWait = 10 * time.Millisecond
+		r.lostWait, r.watch = 10*time.Millisecond, true
 		if asked {
 			r.cfg.Lost = func(p wire.ProcID) { r.note(fmt.Sprint("lost ", p.Serial)) }
 		}
@@ -152,7 +155,7 @@ func TestEndBehindWrapper(t *testing.T) {
 		leaveSocketBehind(addr, os.Getenv("CONTROL_TEST_TOKEN"))
 	}
 	r := newRig(t, 2, nil)
-	r.lostWait = 10 * time.Millisecond
+	r.lostWait, r.watch = 10*time.Millisecond, true
 	a := r.join(0)
 	r.Started(r.procs[1].Proc, os.Getppid()) // the wrapper
 	cmd := exec.Command(os.Args[0], "-test.run=^TestEndBehindWrapper$")
@@ -216,6 +219,7 @@ func TestPidsOfFailedSpawn(t *testing.T) {
 
 func TestReapAtOnce(t *testing.T) {
 	r := newRig(t, 4, nil)
+	r.watch = true
 	a, b := r.join(0), r.join(1)
 	a.must(a.Finalize())
 	r.await("finalized 1")
@@ -225,6 +229,8 @@ func TestReapAtOnce(t *testing.T) {
 	r.await("reap 3")
 	r.Exited(r.procs[3].Proc, "exit status 1", false) // never joined, nobody knows it
 	r.await("reap 4")
+	b.expect(EvGone, a.id)
+	b.expect(EvGone, r.procs[2].Proc)
 	if ev := b.expect(EvDied, r.procs[3].Proc); ev.Text != "exit status 1" {
 		t.Errorf("event %+v", ev)
 	}
@@ -243,7 +249,6 @@ func TestWatch(t *testing.T) {
 	gone, died, late := r.join(1), r.join(2), r.join(3)
 	gone.must(gone.Finalize())
 	r.Exited(died.id, "signal: killed", false)
-	w.expect(EvDied, died.id)
 	w.must(w.Watch(r.world.Members))
 	w.expect(EvGone, gone.id)
 	w.expect(EvDied, died.id)
@@ -337,6 +342,7 @@ func TestDeathDuringSpawn(t *testing.T) {
 	r := newRig(t, 2, func(c *ServerConfig) {
 		c.Start = func([]StartProc) error { close(begun); <-cont; return nil }
 	})
+	r.watch = true
 	a, b := r.join(0), r.join(1)
 	spawn := async(t, func() error { _, err := a.Spawn(bg, nil, 1); return err })
 	<-begun
@@ -348,6 +354,8 @@ func TestDeathDuringSpawn(t *testing.T) {
 	b.expect(EvDied, a.id)
 	close(cont)
 	child := wire.ProcID{Job: a.id.Job, Serial: 3}
+	b.must(b.Watch(wire.MembersOf(child)))
+	b.settle()
 	r.Exited(child, "signal: killed", false)
 	b.expect(EvDied, child)
 	r.await("reap 3")
@@ -410,5 +418,55 @@ func TestGrowShrink(t *testing.T) {
 	}
 	if p := r.st.procs[0]; len(p.knows)+len(p.knownBy) != 0 {
 		t.Errorf("process 1 knows %d pids, and %d know its own", len(p.knows), len(p.knownBy))
+	}
+}
+
+// Ends are told to who asks, once, and also of long ago; the first word is the
+// last. What the head keeps of whom to tell does not grow.
+func TestEndsAreToldToHolders(t *testing.T) {
+	r := newRig(t, 5, nil)
+	a, other := r.join(0), r.join(1)
+	left, died := r.join(2), r.join(3)
+	a.must(a.Watch(r.world.Members))
+	a.settle()
+	left.must(left.Finalize())
+	r.Exited(left.id, "exit status 7", false) // fails the job, but has left
+	r.Exited(died.id, "signal: killed", false)
+	r.Exited(r.procs[4].Proc, "exit status 0", true) // never joined
+	never := Event{Kind: EvGone, Proc: r.procs[4].Proc, Text: "exit status 0"}
+	for round, k := range []*child{a, a, other} { // also who asks again, or late
+		if round > 0 {
+			k.must(k.Watch(r.world.Members))
+		}
+		for _, want := range []Event{{Kind: EvGone, Proc: left.id, Text: LeftInOrder}, {Kind: EvDied, Proc: died.id, Text: "signal: killed"}, never} {
+			if ev := k.expect(want.Kind, want.Proc); ev != want {
+				t.Errorf("process %d: %+v, want %+v", k.id.Serial, ev, want)
+			}
+		}
+	}
+	r.Server.mu.Lock()
+	defer r.Server.mu.Unlock()
+	if n := len(r.Server.st.procs[0].watching); n != 1 {
+		t.Errorf("of 2 living processes in a row the head keeps %d spans", n)
+	}
+}
+
+// A pair that cannot talk is told by way of the head, and what was told before a
+// question comes before its answer.
+func TestCutAndSync(t *testing.T) {
+	r := newRig(t, 3, nil)
+	ks := r.joinAll()
+	ks[0].must(ks[0].Cut(ks[1].id, "no room"))
+	ks[0].must(ks[0].Cut(wire.ProcID{Job: ks[0].id.Job, Serial: 99}, "nobody"))
+	if ev := ks[1].expect(EvCut, ks[0].id); ev.Text != "no room" {
+		t.Errorf("event %+v", ev)
+	}
+	ks[1].must(ks[1].Watch(r.world.Members))
+	ks[1].settle()
+	r.Exited(ks[2].id, "signal: killed", false)
+	ks[1].must(ks[1].Sync(77))
+	ks[1].expect(EvDied, ks[2].id)
+	if ev := ks[1].next(); ev.Kind != EvSynced || ev.ID != 77 {
+		t.Errorf("event %+v", ev)
 	}
 }

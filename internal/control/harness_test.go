@@ -31,6 +31,7 @@ type rig struct {
 	mu     sync.Mutex
 	log    []string // callbacks, as "reap 3"
 	spawns [][]StartProc
+	watch  bool // who joins watches the world
 }
 
 // newRig starts a server with n reserved processes. At the test's end nothing
@@ -161,6 +162,9 @@ func (r *rig) joinAs(p StartProc, pid int) *child {
 	unix.Close(w.Bell)
 	r.t.Cleanup(func() { c.Close() })
 	k := &child{Client: c, w: w, t: r.t, id: p.Proc}
+	if r.watch {
+		k.must(c.Watch(r.world.Members))
+	}
 	k.must(c.Announce([]string{fmt.Sprintf("127.0.0.1:%d", p.Proc.Serial)}))
 	return k
 }

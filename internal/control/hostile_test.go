@@ -94,6 +94,7 @@ func TestGarbageAfterHello(t *testing.T) {
 		short,
 	}
 	r := newRig(t, len(bad)+1, nil)
+	r.watch = true
 	a := r.join(len(bad))
 	for i, b := range bad {
 		c := r.rawJoin(i)
@@ -114,6 +115,7 @@ func TestGarbageAfterHello(t *testing.T) {
 // A dropped process that knew a pid may still use it until it has exited.
 func TestDroppedHoldsBackReaping(t *testing.T) {
 	r := newRig(t, 3, nil)
+	r.watch = true
 	dead, other := r.join(0), r.join(1)
 	c := r.rawJoin(2)
 	if _, err := c.Write(appendFrame(nil, 1, 0, &procMsg{kContact, dead.id})); err != nil {
@@ -143,6 +145,7 @@ func TestDroppedHoldsBackReaping(t *testing.T) {
 // A client that never reads is dropped and delays nobody.
 func TestStoppedClient(t *testing.T) {
 	r := newRig(t, 3, nil)
+	r.watch = true
 	a := r.join(0)
 	stopped := r.rawJoin(1)
 	val := make([]byte, MaxValue)
@@ -184,11 +187,15 @@ func TestNoDeathIsLost(t *testing.T) {
 		n = 100
 	}
 	r := newRig(t, n+1, nil)
+	r.watch = true
 	c := r.rawJoin(n)
 	for _, p := range r.procs[:n] {
 		r.Exited(p.Proc, strings.Repeat("signal: killed ", 10), false)
 	}
 	c.SetReadDeadline(time.Now().Add(patience))
+	if _, err := c.Write(appendFrame(nil, 0, 0, &membersMsg{kWatch, r.world.Members})); err != nil {
+		t.Fatal(err)
+	}
 	in := newFDReader(c)
 	defer in.close()
 	for next := uint32(1); next <= uint32(n); {

@@ -43,6 +43,8 @@ type peer struct {
 	queue   []chunk
 	bytes   int    // in queue and being written
 	host    []byte // the latest EvHost, if it is not yet written
+	late    []byte // frames that wait for others
+	due     bool   // but no longer
 	closing bool
 	bye     string // last words
 	byAgent bool   // the agent broke the connection
@@ -89,6 +91,7 @@ func (p *peer) send(frame []byte, files *files) {
 		p.close(fmt.Sprintf("client left %d bytes unread", p.bytes), true)
 		return
 	}
+	p.takeLate()
 	p.bytes += len(frame)
 	if n := len(p.queue); files == nil && n > 0 && len(p.queue[n-1].data)+len(frame) <= chunkBytes {
 		p.queue[n-1].data = append(p.queue[n-1].data, frame...)
@@ -96,6 +99,49 @@ func (p *peer) send(frame []byte, files *files) {
 		p.queue = append(p.queue, chunk{append([]byte(nil), frame...), files})
 	}
 	p.cond.Broadcast()
+}
+
+// How much later than at once a process hears that another has left, for each
+// that is joined: all of them may be leaving. What comes within lateLeast is not
+// held up.
+const (
+	lateEach  = 50 * time.Microsecond
+	lateLeast = 500 * time.Microsecond
+)
+
+// sendLate queues a frame that may be gathered with others for that time, but
+// comes before whatever is sent later.
+func (p *peer) sendLate(frame []byte, wait time.Duration) {
+	if wait < lateLeast {
+		p.send(frame, nil)
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closing {
+		return
+	}
+	if len(p.late) == 0 {
+		p.due = false
+		time.AfterFunc(wait, p.flushLate)
+	}
+	p.late = append(p.late, frame...)
+	p.bytes += len(frame)
+}
+
+func (p *peer) flushLate() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.due = true
+	p.cond.Broadcast()
+}
+
+// takeLate puts what waits into the queue. mu is held.
+func (p *peer) takeLate() {
+	if len(p.late) > 0 {
+		p.queue = append(p.queue, chunk{data: p.late})
+		p.late = nil
+	}
 }
 
 // sendHost queues an EvHost in place of one that still waits.
@@ -145,9 +191,10 @@ func (p *peer) write() {
 	defer close(p.written)
 	for {
 		p.mu.Lock()
-		for len(p.queue) == 0 && p.host == nil && !p.closing {
+		for len(p.queue) == 0 && p.host == nil && !p.closing && (len(p.late) == 0 || !p.due) {
 			p.cond.Wait()
 		}
+		p.takeLate()
 		batch, last := p.queue, p.closing
 		p.queue = nil
 		if p.host != nil {

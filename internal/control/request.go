@@ -224,6 +224,7 @@ func (s *state) answerContact(w *wait) {
 		return
 	}
 	c := wire.Contact{Proc: t.id, SameHost: true, Addrs: t.addrs}
+	p.watching.add(t.id.Serial, t.id.Serial)
 	if p != t && p.direct() && t.direct() {
 		c.PID = t.pid
 		s.meet(p, t)
@@ -243,12 +244,9 @@ func (s *state) watch(p *proc, m wire.Members) error {
 	}
 	for _, r := range m.Ranges() {
 		for i := range r.Count {
-			switch q := s.procs[r.At(i).Serial-1]; {
-			case q.state == Exited && q.died:
-				s.sendEvent(p, Event{Kind: EvDied, Proc: q.id, Text: q.how})
-			case q.state == Exited || q.state == Finalized:
-				s.sendEvent(p, Event{Kind: EvGone, Proc: q.id, Text: q.how})
-			default:
+			if q := s.procs[r.At(i).Serial-1]; q.state == Exited || q.state == Finalized {
+				s.sendEvent(p, q.end())
+			} else {
 				p.watching.add(q.id.Serial, q.id.Serial)
 			}
 		}

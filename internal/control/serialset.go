@@ -27,8 +27,34 @@ func (s *serialSet) add(first, last uint32) {
 	*s = slices.Replace(list, i, j, span{first, last})
 }
 
+// remove takes a serial out of the set.
+func (s *serialSet) remove(n uint32) {
+	list := *s
+	i, ok := list.find(n)
+	if !ok {
+		return
+	}
+	switch a := list[i]; {
+	case a.first == a.last:
+		*s = slices.Delete(list, i, i+1)
+	case a.first == n:
+		list[i].first++
+	case a.last == n:
+		list[i].last--
+	default:
+		list[i].last = n - 1
+		*s = slices.Insert(list, i+1, span{n + 1, a.last})
+	}
+}
+
 func (s serialSet) has(n uint32) bool {
-	_, ok := slices.BinarySearchFunc(s, n, func(a span, v uint32) int {
+	_, ok := s.find(n)
+	return ok
+}
+
+// find is the span with n.
+func (s serialSet) find(n uint32) (int, bool) {
+	return slices.BinarySearchFunc(s, n, func(a span, v uint32) int {
 		switch {
 		case a.last < v:
 			return -1
@@ -37,5 +63,4 @@ func (s serialSet) has(n uint32) bool {
 		}
 		return 0
 	})
-	return ok
 }

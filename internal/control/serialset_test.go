@@ -26,6 +26,15 @@ func TestSerialSet(t *testing.T) {
 			}
 		}
 	}
+	for _, v := range []uint32{0, 1, 3, 2, 60, 70, 21, 22, 80, 5, 6, 30, 31, 33} {
+		s.remove(v)
+		delete(slow, v)
+		for i := range uint32(80) {
+			if s.has(i) != slow[i] {
+				t.Fatalf("without %v: has(%d) is %v in %v", v, i, s.has(i), s)
+			}
+		}
+	}
 	s.add(1<<32-1, 1<<32-1)
 	if !s.has(1<<32-1) || s.has(1<<32-2) {
 		t.Error("the last serial")

@@ -299,6 +299,8 @@ func (s *Server) flush() {
 			e.files.release()
 		case e.host:
 			s.peers[e.to].sendHost(e.frame)
+		case e.late:
+			s.peers[e.to].sendLate(e.frame, time.Duration(len(s.st.joined))*lateEach)
 		default:
 			s.peers[e.to].send(e.frame, e.files)
 		}

@@ -51,6 +51,7 @@ type proc struct {
 	state     ProcState
 	how       string
 	died      bool // exited, not in order
+	left      bool // has finalized
 	exitSeen  bool // Exited was called; else the child may run, whatever the state is
 	connected bool
 	pid       int // the launcher's child, 0 before Started
@@ -61,7 +62,7 @@ type proc struct {
 
 	reqs     map[uint32]*wait   // its unanswered requests
 	awaited  map[*wait]struct{} // Contacts of others that wait for it
-	watching serialSet          // whose end it wants to know
+	watching serialSet          // whose end it wants to know, and has not been told
 
 	// Who was given its pid and has not let go of it, and whose pids it was
 	// given itself: the same pairs from both sides.
@@ -89,6 +90,7 @@ type effect struct {
 	frame []byte
 	files *files // go with the frame; the effect holds a reference
 	host  bool   // an EvHost: replaces one that is not yet sent
+	late  bool   // the frame may wait for others
 
 	do    func() // a callback of the launcher
 	spawn *spawnReq
