@@ -36,9 +36,12 @@ type Policy struct {
 const (
 	goschedEvery = 16
 	goschedPause = 4 * time.Millisecond
-	// goschedCrowd is up to how many ranks of a processor each does that in every
-	// goschedPause. More do it less often: together no more often than these.
+	// Where a processor has more than goschedCrowd ranks they do so every
+	// crowdPause. It is shorter than the 10 ms after which Go preempts a
+	// goroutine: its monitor wakes every 20 us for a millisecond then, in each
+	// of the processes.
 	goschedCrowd = 8
+	crowdPause   = 8 * time.Millisecond
 )
 
 // ForOS is the policy of a rank that is an OS process: local ranks on cpus
@@ -56,10 +59,12 @@ func ForGoroutine() Policy { return Policy{Spin: 0, Yield: 64} }
 // busyYield: a yield that takes this long has let another process compute for
 // a time slice of the kernel (3-4 ms). It uses up the budget: a sleeper need
 // not wait for the next ones, and is in nobody's way. Each other rank of the
-// processor may take rankYield before it yields, too.
+// processor may take rankYield before it yields, too: among many ranks sleep is
+// no way out, as each time a process wakes Go's monitor looks every 20 us for a
+// millisecond what it does.
 const (
 	busyYield = 500 * time.Microsecond
-	rankYield = 10 * time.Microsecond
+	rankYield = 20 * time.Microsecond
 )
 
 var clockBase = time.Now()
@@ -94,7 +99,7 @@ func (p Policy) yield() int {
 		if before/goschedPause != after/goschedPause {
 			runtime.Gosched()
 		}
-	} else if pause := goschedPause / goschedCrowd * time.Duration(p.Crowd); before/pause != after/pause {
+	} else if before/crowdPause != after/crowdPause {
 		runtime.Gosched()
 	}
 	if after-before < busyYield+time.Duration(p.Crowd)*rankYield {
