@@ -138,6 +138,7 @@ func (t *Target) Lock(words0, n, me int, exclusive bool, w *engine.Await) *engin
 		l.state.Store(unlocked)
 		return f
 	}
+	t.s.meet()
 	l.state.Store(locked)
 	return nil
 }
@@ -148,6 +149,7 @@ func (t *Target) Unlock(words0, n, me int) *engine.Fault {
 	if l == nil || !l.state.CompareAndSwap(locked, locking) {
 		return lockFault(errLockBusy)
 	}
+	t.s.meet()
 	var f *engine.Fault
 	if t.ctl == nil {
 		f = l.give()

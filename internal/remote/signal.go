@@ -23,6 +23,7 @@ func (t *Target) Signal(word int, v uint64) *engine.Fault {
 	}
 	// The owner sets asleep before it looks at its words for the last time.
 	// Atomics are sequentially consistent: it sees v, or this sees asleep.
+	t.s.meet()
 	c.words[word].Store(v)
 	if c.head.asleep.Load() != 0 && c.head.asleep.Swap(0) != 0 {
 		t.s.e.Lock()
