@@ -141,7 +141,8 @@
 //
 // Errors are returned, never fatal, and name ranks, tags and sizes; see
 // [Error]. A process that dies makes the operations that need it fail with
-// [ErrProcFailed]; nothing waits for ever. Calls on a nil communicator, which is
+// [ErrProcFailed], one that has finalized with [ErrLeft], and one that lives and
+// cannot be reached with [ErrUnreachable]; nothing waits for ever. Calls on a nil communicator, which is
 // what Split and its like give to ranks outside, fail with [ErrComm]; those that
 // can return no error (Rank, Size) panic and say so.
 //
