@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"gompi/internal/control"
 	"gompi/internal/rollcall"
 	"gompi/internal/segment"
@@ -23,8 +21,6 @@ import (
 	"gompi/mpi"
 	"gompi/transport"
 	"gompi/transport/inproc"
-	"gompi/transport/shm"
-	"gompi/transport/tcp"
 )
 
 // Job is a job whose processes are values in this test process: a real control
@@ -155,15 +151,8 @@ func (j *Job) Boot(sp control.StartProc) (*mpi.Process, error) {
 		switch name {
 		case "inproc":
 			t, err = j.hub.Open(env)
-		case "shm":
-			t, err = shm.Open(env)
-		case "tcp":
-			var tt *tcp.Transport
-			if tt, err = tcp.Open(env, tcp.Options{}); err == nil {
-				t, addrs = tt, tt.Addrs()
-			}
 		default:
-			err = fmt.Errorf("mpitest: no transport %q", name)
+			t, addrs, err = openOS(name, env)
 		}
 		if err == nil && j.cfg.wrap != nil {
 			t, err = j.cfg.wrap(t, w.Self, b.Sleeper.Wake)
@@ -216,11 +205,7 @@ func (j *Job) gone(id wire.ProcID, how string, clean bool) {
 	j.mu.Unlock()
 	j.Server.Exited(id, how, clean)
 	if m != nil {
-		for _, fd := range m.owns {
-			if fd >= 0 {
-				unix.Close(fd)
-			}
-		}
+		closeAll(m.owns)
 	}
 }
 

@@ -8,9 +8,6 @@ package cgroup
 import (
 	"io/fs"
 	"os"
-	"runtime"
-
-	"golang.org/x/sys/unix"
 )
 
 // UsableCPUs returns how many CPUs this process can keep busy: the CPUs in the
@@ -19,11 +16,7 @@ import (
 // kernel throttles. The answer is at least 1. It reads a few small files; call
 // it rarely.
 func UsableCPUs() int {
-	n := runtime.NumCPU()
-	var set unix.CPUSet
-	if unix.SchedGetaffinity(0, &set) == nil {
-		n = set.Count()
-	}
+	n := affinity()
 	return max(1, min(n, cpuQuota(os.DirFS("/"), n)))
 }
 

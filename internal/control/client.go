@@ -12,9 +12,8 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // dialWait bounds the way to a Welcome: a head that starts a thousand
@@ -97,7 +96,7 @@ func connect(addr string, deadline time.Time) (*net.UnixConn, error) {
 		if err == nil {
 			return conn, nil
 		}
-		if !errors.Is(err, unix.EAGAIN) || time.Now().After(deadline) {
+		if !errors.Is(err, syscall.EAGAIN) || time.Now().After(deadline) {
 			return nil, err
 		}
 		time.Sleep(pause)
@@ -121,8 +120,8 @@ func join(conn *net.UnixConn, in *fdReader, m *helloMsg, deadline time.Time) (*W
 	case kBye:
 		err = byeError(f.body)
 	case kWelcome:
-		if err = decode(&w, f.body); err == nil && fds[0] < 0 {
-			err = fmt.Errorf("no room for the shared segment: %w", unix.EMFILE)
+		if err = decode(&w, f.body); err == nil && passes && fds[0] < 0 {
+			err = fmt.Errorf("no room for the shared segment: %w", syscall.EMFILE)
 		}
 	default:
 		err = fmt.Errorf("answer to hello has kind %d", f.kind)

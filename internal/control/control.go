@@ -43,10 +43,6 @@ func FromEnv() (addr, token string, ok bool) {
 	return addr, token, addr != "" || token != ""
 }
 
-// Address is the abstract socket of a job's agent; "@" stands for the leading
-// zero byte, as in package net.
-func Address(job wire.JobID) string { return fmt.Sprintf("@gompi-%016x", uint64(job)) }
-
 // SetURI is the name of the set with this number.
 func SetURI(job wire.JobID, number uint32) string {
 	return fmt.Sprintf("gompi://%016x/%d", uint64(job), number)

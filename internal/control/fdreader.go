@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-
-	"golang.org/x/sys/unix"
 )
 
 // fdReader reads frames and the descriptors that come with them. Its owner is
@@ -23,9 +21,7 @@ type fdReader struct {
 }
 
 func newFDReader(conn *net.UnixConn) *fdReader {
-	// The kernel returns at most one message of descriptors from one call,
-	// those of the last frame that the call reads of.
-	return &fdReader{conn: conn, buf: make([]byte, 8<<10), oob: make([]byte, unix.CmsgSpace(8*4))}
+	return &fdReader{conn: conn, buf: make([]byte, 8<<10), oob: make([]byte, oobBytes())}
 }
 
 // fill reads until n bytes are in the buffer.
@@ -40,12 +36,7 @@ func (d *fdReader) fill(n int) error {
 		d.buf = grown
 	}
 	for d.w < n {
-		got, oobn, flags, _, err := d.conn.ReadMsgUnix(d.buf[d.w:], d.oob)
-		if oobn > 0 || flags&unix.MSG_CTRUNC != 0 {
-			if err := d.claim(d.oob[:oobn], flags); err != nil {
-				return err
-			}
-		}
+		got, err := d.receive(d.buf[d.w:])
 		if err != nil {
 			return err
 		}
@@ -58,45 +49,6 @@ func (d *fdReader) fill(n int) error {
 		d.w += got
 	}
 	return nil
-}
-
-// claim notes received descriptors. If there are not as many as every frame
-// has, because this process may open no more, the frame gets none: -1, -1. The
-// kernel then says MSG_CTRUNC, and nothing else if there was no room for even
-// one.
-func (d *fdReader) claim(oob []byte, flags int) error {
-	lost := flags&unix.MSG_CTRUNC != 0
-	msgs, err := unix.ParseSocketControlMessage(oob)
-	if err != nil {
-		return fmt.Errorf("control message: %w", err)
-	}
-	for i := range msgs {
-		if msgs[i].Header.Level != unix.SOL_SOCKET || msgs[i].Header.Type != unix.SCM_RIGHTS {
-			continue
-		}
-		fds, err := unix.ParseUnixRights(&msgs[i])
-		if err != nil {
-			return fmt.Errorf("control message: %w", err)
-		}
-		if len(fds) != frameFDs || lost {
-			closeFDs(fds)
-			lost = true
-			continue
-		}
-		d.fds = append(d.fds, [frameFDs]int(fds))
-	}
-	if lost {
-		d.fds = append(d.fds, [frameFDs]int{-1, -1})
-	}
-	return nil
-}
-
-func closeFDs(fds []int) {
-	for _, fd := range fds {
-		if fd >= 0 {
-			unix.Close(fd)
-		}
-	}
 }
 
 // next returns the next frame. The body is valid until the following call;
@@ -123,7 +75,7 @@ func (d *fdReader) next() (frame, [frameFDs]int, error) {
 	}
 	f.body = d.buf[d.r+frameHead:][:n]
 	d.r += frameHead + n
-	if f.fds == 0 {
+	if f.fds == 0 || !passes {
 		return f, none, nil
 	}
 	if len(d.fds) == 0 {

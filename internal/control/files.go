@@ -5,8 +5,6 @@ package control
 import (
 	"sync/atomic"
 
-	"golang.org/x/sys/unix"
-
 	"gompi/internal/segment"
 )
 
@@ -36,8 +34,7 @@ func (f *files) release() {
 	}
 	switch n := f.refs.Add(-1); {
 	case n == 0:
-		unix.Close(f.segment)
-		unix.Close(f.bell)
+		closeFDs([]int{f.segment, f.bell})
 	case n < 0:
 		panic("gompi: BUG: segment released twice")
 	}

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package control
 
 import (
 	"os"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -51,14 +52,5 @@ func (p *peer) follow() {
 func (p *peer) unfollow() {
 	if p.pidfd != nil {
 		p.pidfd.Close()
-	}
-}
-
-// lastRead lets the reader take what has come, and no more.
-func (p *peer) lastRead() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.closing {
-		_ = p.conn.SetReadDeadline(time.Now().Add(lastWords)) // it is closed: as good
 	}
 }

@@ -11,8 +11,6 @@ import (
 	"os"
 	"sync"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // How much a client may leave unread. Above softQueue its further requests
@@ -61,20 +59,6 @@ func newPeer(conn *net.UnixConn) *peer {
 	p := &peer{conn: conn, in: bufio.NewReaderSize(conn, 4096), written: make(chan struct{})}
 	p.cond.L = &p.mu
 	return p
-}
-
-// credentials returns who made the connection, as the kernel knows it.
-func credentials(conn *net.UnixConn) (*unix.Ucred, error) {
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		return nil, err
-	}
-	var cred *unix.Ucred
-	var credErr error
-	err = raw.Control(func(fd uintptr) {
-		cred, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-	})
-	return cred, errors.Join(err, credErr)
 }
 
 // send queues a frame. It takes over one reference to files (which may be
@@ -230,14 +214,10 @@ func (p *peer) write() {
 }
 
 func (p *peer) writeChunk(c *chunk) error {
-	var oob []byte
-	if c.files != nil {
-		oob = unix.UnixRights(c.files.segment, c.files.bell)
-	}
 	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
-		n, _, err := p.conn.WriteMsgUnix(c.data, oob, nil)
+		n, err := writeWith(p.conn, c.data, c.files)
 		switch {
-		case errors.Is(err, unix.ETOOMANYREFS):
+		case errors.Is(err, errManyRights):
 			// Too many descriptors of this user are on their way (root is
 			// exempt); the receivers will take them out.
 			if !p.sleep(pause) {
@@ -299,3 +279,12 @@ type protocolError struct{ err error }
 
 func (e *protocolError) Error() string { return e.err.Error() }
 func (e *protocolError) Unwrap() error { return e.err }
+
+// lastRead lets the reader take what has come, and no more.
+func (p *peer) lastRead() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.closing {
+		_ = p.conn.SetReadDeadline(time.Now().Add(lastWords)) // it is closed: as good
+	}
+}

@@ -5,9 +5,8 @@ package control
 import (
 	"context"
 	"fmt"
+	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"gompi/internal/wire"
 )
@@ -32,8 +31,8 @@ func (c *Client) Contact(p wire.ProcID) (wire.Contact, error) {
 		closeFDs(fds[:])
 		return none, fmt.Errorf("contact %v: %w", p, err)
 	}
-	if m.c.SameHost && fds[0] < 0 {
-		return none, fmt.Errorf("this process can open no more files (ulimit -n): %w", unix.EMFILE)
+	if passes && m.c.SameHost && fds[0] < 0 {
+		return none, fmt.Errorf("this process can open no more files (ulimit -n): %w", syscall.EMFILE)
 	}
 	m.c.Segment, m.c.Bell = fds[0], fds[1]
 	return m.c, nil

@@ -387,14 +387,14 @@ func (s *Server) serve(p *peer) {
 
 // converse reads frames until the connection ends.
 func (s *Server) converse(p *peer) error {
-	cred, err := credentials(p.conn)
+	uid, pid, err := credentials(p.conn)
 	if err != nil {
 		return err
 	}
-	if uid := os.Geteuid(); int(cred.Uid) != uid && cred.Uid != 0 {
-		return &protocolError{fmt.Errorf("user %d may not join a job of user %d", cred.Uid, uid)}
+	if own := os.Geteuid(); uid != own && uid != 0 {
+		return &protocolError{fmt.Errorf("user %d may not join a job of user %d", uid, own)}
 	}
-	p.pid = int(cred.Pid)
+	p.pid = pid
 	if err := p.conn.SetReadDeadline(time.Now().Add(helloWait)); err != nil {
 		return err
 	}

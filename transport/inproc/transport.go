@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"golang.org/x/sys/unix"
-
 	"gompi/internal/wire"
 	"gompi/transport"
 )
@@ -77,17 +75,6 @@ func (t *Transport) Connect(c wire.Contact) (transport.Slot, error) {
 		t.giveSlot(e)
 	}
 	return e.slot, nil
-}
-
-// dropDescriptors closes what inproc has no use for.
-func dropDescriptors(c wire.Contact) {
-	if c.SameHost {
-		for _, fd := range []int{c.Segment, c.Bell} {
-			if fd >= 0 {
-				_ = unix.Close(fd)
-			}
-		}
-	}
 }
 
 // giveSlot makes e known to the engine.

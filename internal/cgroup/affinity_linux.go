@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cgroup
+
+import (
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// affinity is the number of CPUs that the calling thread may run on.
+func affinity() int {
+	var set unix.CPUSet
+	if unix.SchedGetaffinity(0, &set) == nil {
+		return set.Count()
+	}
+	return runtime.NumCPU()
+}

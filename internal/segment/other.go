@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !linux
+
+package segment
+
+import (
+	"errors"
+
+	"gompi/internal/wire"
+)
+
+// Elsewhere than on Linux no memory is shared: processes have no segment.
+
+// NoMemoryError is for Linux.
+type NoMemoryError struct{ error }
+
+// Memory reserves nothing.
+type Memory struct{}
+
+// Take lets piece take all at once.
+func (*Memory) Take(n int64, piece func(k int64) error) error { return piece(n) }
+
+// Close does nothing.
+func (*Memory) Close() {}
+
+// FreeMemory is not known.
+func FreeMemory() int64 { return 0 }
+
+// CreateTaken gives no segment and no bell.
+func CreateTaken() (segFD, bellFD int, err error) { return -1, -1, nil }
+
+// SetOwner has nothing to own.
+func SetOwner(int, wire.ProcID) error { return nil }
+
+// Map has nothing to map.
+func Map(int, int64, int64, bool) ([]byte, error) { return nil, errors.ErrUnsupported }
+
+// Unmap undoes nothing.
+func Unmap([]byte) error { return errors.ErrUnsupported }

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mpitest
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	// So that a module that uses this package has, with go mod tidy, what it
+	// takes to build gompirun.
+	_ "gompi/launcher"
+	"gompi/transport"
+	"gompi/transport/shm"
+	"gompi/transport/tcp"
+)
+
+// openOS opens a transport between processes.
+func openOS(name string, env transport.Env) (t transport.Transport, addrs []string, err error) {
+	switch name {
+	case "shm":
+		t, err = shm.Open(env)
+	case "tcp":
+		var tt *tcp.Transport
+		if tt, err = tcp.Open(env, tcp.Options{}); err == nil {
+			t, addrs = tt, tt.Addrs()
+		}
+	default:
+		err = fmt.Errorf("mpitest: no transport %q", name)
+	}
+	return t, addrs, err
+}
+
+func closeAll(fds []int) {
+	for _, fd := range fds {
+		if fd >= 0 {
+			unix.Close(fd)
+		}
+	}
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !linux
+
+package mpitest
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+
+	"gompi/transport"
+)
+
+func openOS(name string, _ transport.Env) (transport.Transport, []string, error) {
+	return nil, nil, fmt.Errorf("mpitest: transport %q needs Linux, on %s there is inproc: %w", name, runtime.GOOS, errors.ErrUnsupported)
+}
+
+func closeAll([]int) {}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package inproc
+
+import (
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/wire"
+)
+
+// dropDescriptors closes what inproc has no use for.
+func dropDescriptors(c wire.Contact) {
+	if c.SameHost {
+		for _, fd := range []int{c.Segment, c.Bell} {
+			if fd >= 0 {
+				_ = unix.Close(fd)
+			}
+		}
+	}
+}
