@@ -170,7 +170,9 @@ func (s *Space) awaitMarks(op engine.Op, user context.Context, c *control, phase
 		return nil
 	}
 	for k := i; k < n; k++ {
-		s.wonder(uint32(c.pair(k)[0].Load() >> 32))
+		if serial := uint32(c.pair(k)[0].Load() >> 32); serial != 0 { // 0: not claimed
+			s.wonder(serial)
+		}
 	}
 	return s.e.Await(&engine.Await{Op: op, User: user, Ready: func() (bool, *engine.Fault) {
 		i = s.unmarked(c, phase, i, n)
