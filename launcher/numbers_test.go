@@ -59,6 +59,28 @@ func TestLocalNumbers(t *testing.T) {
 	}
 }
 
+// What is spawned takes the place of those that have ended, also if these are
+// not reaped yet, because others still use their pids.
+func TestSpawnedPlace(t *testing.T) {
+	h := &head{o: &options{bind: "core"}, procs: newTable(), topo: twoSockets(cpus{0, 1, 2, 3, 4, 5, 6, 7})}
+	w := &world{}
+	add := func(serial uint32) *proc {
+		p := &proc{world: w}
+		p.Proc = wire.ProcID{Job: 1, Serial: serial}
+		h.procs.add(p)
+		h.procs.started(p, int(1000+serial))
+		return p
+	}
+	for serial := range uint32(12) {
+		if p := add(2 + serial); serial > 0 {
+			if got := h.placeLater(p).String(); got != "1,5" {
+				t.Errorf("process %d runs on %s", serial, got)
+			}
+			h.procs.ended(p) // a zombie from now on
+		}
+	}
+}
+
 func TestProcessesKnowThemselves(t *testing.T) {
 	const show = `echo $GOMPI_RANK/$GOMPI_SIZE $GOMPI_LOCAL_RANK/$GOMPI_LOCAL_SIZE ${#GOMPI_JOB}`
 	sorted := func(text string) []string {

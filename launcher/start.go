@@ -63,11 +63,7 @@ func (h *head) spawn(starts []control.StartProc) error {
 		w := &world{}
 		procs := make([]*proc, len(starts))
 		for i, sp := range starts {
-			var place cpus
-			if h.o.bind != "" {
-				place = h.topo.place(h.o.bind, len(h.procs.list)+i, 0)
-			}
-			procs[i] = &proc{StartProc: sp, app: &h.o.apps[0], world: w, cpus: place}
+			procs[i] = &proc{StartProc: sp, app: &h.o.apps[0], world: w}
 		}
 		err := h.start(procs)
 		if err != nil {
@@ -111,8 +107,11 @@ func (h *head) start(procs []*proc) error {
 				return err
 			}
 		}
-		specs[i] = &spec{path: path, argv: p.Argv, dir: p.app.wdir, cpus: p.cpus.set(), bound: h.o.bind != ""}
 		h.procs.add(p)
+		if !p.world.first {
+			p.cpus = h.placeLater(p)
+		}
+		specs[i] = &spec{path: path, argv: p.Argv, dir: p.app.wdir, cpus: p.cpus.set(), bound: h.o.bind != ""}
 		specs[i].env = append(env[:len(env):len(env)], h.identity(p, localSize)...)
 	}
 	var err error
@@ -124,6 +123,15 @@ func (h *head) start(procs []*proc) error {
 		}
 	})
 	return err
+}
+
+// placeLater is the place of a process that comes when others are there: that of
+// one that has ended, else one after them all.
+func (h *head) placeLater(p *proc) cpus {
+	if h.o.bind == "" {
+		return nil
+	}
+	return h.topo.place(h.o.bind, p.local, 0)
 }
 
 // startOne runs on the forking thread, while the head waits for it.
