@@ -97,8 +97,10 @@ func (w *Window) enter(op engine.Op, n uint64) error {
 		}
 	}
 	if c.rank > 0 {
-		// A parent that has given the window up has said so before.
-		if err := w.signal(op, c.parent(), c.upWord(), n); err != nil && !errors.Is(err, mpi.ErrClosed) {
+		// A parent that has given the window up, or has left the job after it
+		// was told of a failure, has said so before.
+		err := w.signal(op, c.parent(), c.upWord(), n)
+		if err != nil && !errors.Is(err, mpi.ErrClosed) && !errors.Is(err, mpi.ErrLeft) {
 			return err
 		}
 		if err := w.await(op, c.parent(), c.words.down, 1, n); err != nil {
