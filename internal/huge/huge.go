@@ -61,7 +61,8 @@ type Pages struct {
 	worth atomic.Int64 // bytes that save what the last huge pages cost; 0: unknown
 	busy  atomic.Bool  // the kernel is being asked, for page
 	page  uintptr
-	run   func() // work, made once
+	late  atomic.Uintptr // 1 + a page for which the kernel was not asked, as others computed; 0: none
+	run   func()         // work, made once
 	done  sync.WaitGroup
 
 	// What tests replace; nil is the system's.
@@ -90,6 +91,9 @@ func (p *Pages) Use(b []byte) {
 			return
 		}
 	}
+	if p.late.Load() != 0 {
+		p.postpone(p.late.Swap(0) - 1)
+	}
 	worth := min(max(enough, p.worth.Load()), plenty)
 	from := addrOf(b)
 	to := from + min(uintptr(len(b)), maxKnown<<pageBits)
@@ -114,10 +118,11 @@ func (p *Pages) Use(b []byte) {
 			limit = max(worth, again)
 		}
 		if u.moved >= limit && (whole || u.asked || p.shared < maxShared) && p.ask(n) {
-			if !whole && !u.asked {
+			part := u.part || !whole && !u.asked
+			if part && !u.part {
 				p.shared++
 			}
-			u = use{asked: true}
+			u = use{asked: true, part: part}
 		}
 		p.known[n] = u
 	}
@@ -127,6 +132,19 @@ func (p *Pages) Use(b []byte) {
 type use struct {
 	moved int64 // bytes since the kernel was asked
 	asked bool  // ever
+	part  bool  // it counts as one that holds other memory
+}
+
+// postpone has a page for which the kernel was not asked earn it once more.
+func (p *Pages) postpone(n uintptr) {
+	u, found := p.known[n]
+	if !found {
+		return
+	}
+	if u.part {
+		p.shared--
+	}
+	p.known[n] = use{moved: u.moved}
 }
 
 // ask has a goroutine talk to the kernel about a page; false: it is still
@@ -155,6 +173,7 @@ func (p *Pages) work() {
 		call, idle = collapse, processorsIdle
 	}
 	if !idle() {
+		p.late.Store(p.page + 1)
 		return
 	}
 	took, err := call(p.page<<pageBits, pageSize)

@@ -157,6 +157,34 @@ func TestSlowCallIsTheLast(t *testing.T) {
 	p.Close()
 }
 
+// A page for which the kernel was not asked is asked for when others compute no
+// more, whether a buffer fills it or not.
+func TestPostponed(t *testing.T) {
+	b := mapped(t, 4*pageSize)
+	calls, idle := 0, false
+	p := &Pages{
+		asked: true,
+		idle:  func() bool { return idle },
+		call:  func(uintptr, uintptr) (time.Duration, error) { calls++; return time.Millisecond, nil },
+	}
+	use := func() {
+		for range 5 * enough / pageSize {
+			p.Use(b[1 : len(b)-1])
+			p.done.Wait()
+		}
+	}
+	use()
+	if calls != 0 || p.shared > 2 {
+		t.Errorf("%d calls while others compute, %d pages hold other memory", calls, p.shared)
+	}
+	idle = true
+	use()
+	if calls < 4 {
+		t.Errorf("%d pages of 4 were asked for", calls)
+	}
+	p.Close()
+}
+
 func TestProcessors(t *testing.T) {
 	for list, want := range map[string]int{"0": 1, "0-1": 2, "0-3,8": 5, "": 0, "x": 0, "3-1": 0} {
 		if got := processors(list); got != want {
