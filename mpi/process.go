@@ -197,6 +197,8 @@ func (p *Process) listen(b Boot) {
 			p.e.ProcGone(ev.Proc, how)
 		case control.EvCut:
 			p.e.ProcCut(ev.Proc, ev.Text)
+		case control.EvNone:
+			p.e.ProcNone(ev.Proc)
 		case control.EvSynced:
 			p.syncs.answer(ev.ID)
 		case control.EvStacks:

@@ -29,8 +29,8 @@ const (
 // multiples of their size, at most 8. MPI 4.1 section 12.3.4.
 func Accumulate[T any](w *Window, buf []T, target, offset int, op mpi.Op) error {
 	b := mpi.BufOf(buf).Engine()
-	if w.combineNow(&b, new(engine.Buf), target, offset, op) {
-		return nil
+	if did, err := w.combineNow(opAccumulate, &b, new(engine.Buf), target, offset, op); did {
+		return err
 	}
 	return second(w.accumulate(opAccumulate, anyEpoch, b, target, offset, b.Count(), b.Type, op))
 }
@@ -47,8 +47,10 @@ func (w *Window) AccumulateBuf(b mpi.Buf, target, offset, count int, dt mpi.Data
 // are complete. The two do not overlap. MPI 4.1 section 12.3.4.
 func GetAccumulate[T any](w *Window, buf, result []T, target, offset int, op mpi.Op) error {
 	b, r := mpi.BufOf(buf).Engine(), mpi.BufOf(result).Engine()
-	if len(buf) == len(result) && !b.Overlaps(r) && w.combineNow(&b, &r, target, offset, op) {
-		return nil
+	if len(buf) == len(result) && !b.Overlaps(r) {
+		if did, err := w.combineNow(opGetAccumulate, &b, &r, target, offset, op); did {
+			return err
+		}
 	}
 	return w.GetAccumulateBuf(mpi.BufOf(buf), mpi.BufOf(result), target, offset, len(result), mpi.TypeOf[T](), op)
 }

@@ -191,15 +191,16 @@ func (w *Window) getNow(b *engine.Buf, rank, offset int) bool {
 
 // combineNow does a GetAccumulate in memory that is mapped, if the processor
 // can; result may have no elements.
-func (w *Window) combineNow(b, result *engine.Buf, rank, offset int, with mpi.Op) bool {
+func (w *Window) combineNow(op engine.Op, b, result *engine.Buf, rank, offset int, with mpi.Op) (did bool, err error) {
 	t, off := w.mapped(rank, offset)
 	if t == nil {
-		return false
+		return false, nil
 	}
 	defer t.leave()
-	op, ok := with.Kernel()
-	if !t.atomics || !ok || op == kernel.NoOp {
-		return false
+	k, ok := with.Kernel()
+	if !t.atomics || !ok || k == kernel.NoOp {
+		return false, nil
 	}
-	return t.Combine(off, b.Type.Kind, op, b.Slice(), result.Slice())
+	did, f := t.Combine(off, b.Type.Kind, k, b.Slice(), result.Slice())
+	return did, w.core.fault(op, rank, f)
 }

@@ -95,6 +95,9 @@ const (
 	EvCut
 	// EvSynced: all that had happened when Sync(ID) came was told before.
 	EvSynced
+	// EvNone: Proc, which this process watches, is no process of the job and
+	// never was.
+	EvNone
 )
 
 // LeftInOrder is the Text of an EvGone of a process that has finalized.

@@ -243,6 +243,23 @@ func TestReapAtOnce(t *testing.T) {
 	}
 }
 
+// Who asks for a process that never was is told so, and stays in the job: it may
+// have read the name in memory that somebody else has damaged.
+func TestWatchOfNobody(t *testing.T) {
+	r := newRig(t, 2, nil)
+	w, other := r.join(0), r.join(1)
+	for _, p := range []wire.ProcID{{Job: w.id.Job, Serial: 3}, {Job: w.id.Job, Serial: 1<<32 - 1}, {Job: 5, Serial: 1}} {
+		w.must(w.Watch(wire.MembersOf(p, other.id)))
+		w.expect(EvNone, p)
+	}
+	w.must(w.Watch(wire.NewMembers(wire.Range{First: wire.ProcID{Job: w.id.Job, Serial: 2}, Count: 1 << 20})))
+	for i := range uint32(maxNone) {
+		w.expect(EvNone, wire.ProcID{Job: w.id.Job, Serial: 3 + i})
+	}
+	other.must(other.Finalize())
+	w.expect(EvGone, other.id)
+}
+
 func TestWatch(t *testing.T) {
 	r := newRig(t, 6, nil)
 	w := r.join(0)

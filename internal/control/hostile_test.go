@@ -80,14 +80,13 @@ func (r *rig) rawJoin(i int) *net.UnixConn {
 }
 
 func TestGarbageAfterHello(t *testing.T) {
-	stranger := wire.MembersOf(wire.ProcID{Job: 5, Serial: 1})
 	twice := appendFrame(nil, 4, 0, &getMsg{"k", true})
 	short := appendFrame(nil, 3, 0, &getMsg{"key", true})
 	short[frameHead] = 200
 	bad := [][]byte{
 		appendFrame(nil, 0, 0, &emptyMsg{kFinalize}),
 		appendFrame(nil, 3, 0, &announceMsg{}),
-		appendFrame(nil, 0, 0, &membersMsg{kWatch, stranger}),
+		appendFrame(nil, 7, 0, &membersMsg{kWatch, wire.MembersOf(wire.ProcID{Job: 5, Serial: 1})}),
 		appendFrame(nil, 0, 0, &textMsg{kBye, "bye"}),
 		appendFrame(nil, 0, 0, &helloMsg{}),
 		append(twice, twice...),

@@ -239,7 +239,7 @@ func (m *eventMsg) put(e *enc) {
 
 func (m *eventMsg) get(d *dec) {
 	m.ev.Kind = EventKind(d.u8())
-	if d.err == nil && (m.ev.Kind < EvDied || m.ev.Kind > EvSynced) {
+	if d.err == nil && (m.ev.Kind < EvDied || m.ev.Kind > EvNone) {
 		d.fail("unknown event %d", m.ev.Kind)
 	}
 	m.ev.Proc = d.proc()

@@ -51,7 +51,7 @@ func (s *state) oneWay(p *proc, f frame) error {
 		if err := decode(&m, f.body); err != nil {
 			return err
 		}
-		return s.watch(p, m.members)
+		s.watch(p, m.members)
 	case kDead:
 		m := procMsg{k: f.kind}
 		if err := decode(&m, f.body); err != nil {
@@ -235,24 +235,33 @@ func (s *state) answerContact(w *wait) {
 	s.sendFiles(p, t.files, appendFrame(nil, w.id, frameFDs, &replyMsg{body: e.b}))
 }
 
-func (s *state) watch(p *proc, m wire.Members) error {
+// watch: p wants to know of ends. It may name processes that never were, as it
+// has their names from memory that others write to.
+func (s *state) watch(p *proc, m wire.Members) {
 	if p.state != Joined {
-		return nil
+		return
 	}
-	if err := s.known(m); err != nil {
-		return fmt.Errorf("watch: %w", err)
-	}
+	none := 0
 	for _, r := range m.Ranges() {
 		for i := range r.Count {
-			if q := s.procs[r.At(i).Serial-1]; q.state == Exited || q.state == Finalized {
+			switch q := s.proc(r.At(i)); {
+			case q == nil:
+				if none++; none > maxNone {
+					return
+				}
+				s.sendEvent(p, Event{Kind: EvNone, Proc: r.At(i)})
+			case q.state == Exited || q.state == Finalized:
 				s.sendEvent(p, q.end())
-			} else {
+			default:
 				p.watching.add(q.id.Serial, q.id.Serial)
 			}
 		}
 	}
-	return nil
 }
+
+// maxNone is how many processes that never were are answered for in one watch:
+// who reads a name in memory asks for that alone.
+const maxNone = 64
 
 func (s *state) lookup(p *proc, uri string) (wire.Set, error) {
 	switch uri {

@@ -57,8 +57,8 @@ func (c *Client) Announce(addrs []string) error {
 // Watch asks to be told of the end of each member, also if it has ended
 // already: EvGone if it left in order or never joined, else EvDied. The end of
 // a process is told once for each Watch that came after the last time, so
-// whoever keeps no record of it may ask again. Members must be processes of this
-// job. One way.
+// whoever keeps no record of it may ask again. Of a member that is no process of
+// the job EvNone is told, of few at a time. One way.
 func (c *Client) Watch(m wire.Members) error {
 	if err := checkMembers(m); err != nil {
 		return fmt.Errorf("watch: %w", err)

@@ -104,7 +104,7 @@ type Engine struct {
 	peers    map[wire.ProcID]*Peer
 	dead     map[wire.ProcID]*departure // those that have ended, as long as anybody cares
 	hears    map[wire.ProcID]struct{}   // whose end will be told
-	curious  map[wire.ProcID]struct{}   // of whom Ask was called
+	asked    map[wire.ProcID]int        // by name: calls of Ask that Unask has not ended
 	severed  []*Peer                    // that live and cannot be reached
 	contexts map[wire.ContextID]*Context
 	boots    []*Context // in which processes wait to meet
@@ -130,7 +130,6 @@ type Engine struct {
 	blocked   []*Peer   // peers with something in their queues
 	colls     collList
 	watches   []watch                 // that wait for what others write into memory
-	reaching  map[wire.ProcID]int     // calls of reachMemory that wait for a contact
 	memories  map[wire.ProcID]*Memory // of processes that have not ended
 	retired   []retired               // boards of freed communicators
 
@@ -160,10 +159,9 @@ func New(cfg Config) (*Engine, error) {
 		cfg:      cfg,
 		mu:       wait.NewGate(),
 		peers:    map[wire.ProcID]*Peer{},
-		reaching: map[wire.ProcID]int{},
 		dead:     map[wire.ProcID]*departure{},
 		hears:    map[wire.ProcID]struct{}{},
-		curious:  map[wire.ProcID]struct{}{},
+		asked:    map[wire.ProcID]int{},
 		contexts: map[wire.ContextID]*Context{},
 		policy:   cfg.Policy,
 

@@ -20,19 +20,18 @@ import (
 
 // departure is how a process ended.
 type departure struct {
-	how    string // died: "was killed ..."; left: "has finalized ...", said of it
-	failed bool   // else it left
-	told   bool   // to the server of remote memory
-	asked  bool   // by name: it is remembered though no communicator has it
-	holds  int    // contexts that have it
+	how   string // died: "was killed ..."; left: "has finalized ...", said of it
+	class Class  // ProcFailed, Left, or Transport: there never was such a process
+	told  bool   // to the server of remote memory
+	holds int    // contexts that have it
 }
 
 // fault says nothing of who it was: errors have the rank.
 func (d *departure) fault() *Fault {
-	if d.failed {
-		return &Fault{Class: ProcFailed, Peer: -1, Err: errors.New(d.how)}
+	if d.class == Left {
+		return &Fault{Class: Left, Peer: -1, Err: left{-1, d.how}}
 	}
-	return &Fault{Class: Left, Peer: -1, Err: left{-1, d.how}}
+	return &Fault{Class: d.class, Peer: -1, Err: errors.New(d.how)}
 }
 
 // hasFinalized is said of a process that has left in order.
@@ -83,14 +82,25 @@ func (e *Engine) unheard(p wire.ProcID) bool {
 	return true
 }
 
-// Ask asks for the fate of a process of which nobody may have spoken: its end is
-// told to the server of remote memory, and remembered. The lock is held.
+// Ask asks for the fate of a process of which nobody may have spoken, or which
+// may not exist: that it has ended is told to the server of remote memory, and
+// remembered until as many calls of Unask. The lock is held.
 func (e *Engine) Ask(p wire.ProcID) {
-	if e.closed || p.IsZero() {
+	e.asked[p]++
+	if !e.closed {
+		e.ask(p)
+	}
+}
+
+// Unask ends an Ask. The lock is held.
+func (e *Engine) Unask(p wire.ProcID) {
+	if e.asked[p]--; e.asked[p] > 0 {
 		return
 	}
-	e.curious[p] = struct{}{}
-	e.ask(p)
+	delete(e.asked, p)
+	if d := e.dead[p]; d != nil {
+		e.unlist(p, d)
+	}
 }
 
 // Fate is what has become of a process whose memory cannot be accessed any more,
@@ -101,6 +111,7 @@ func (e *Engine) Fate(p wire.ProcID) *Fault {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.Ask(p)
+	defer e.Unask(p)
 	for !e.closed && user.Err() == nil {
 		if d := e.dead[p]; d != nil && e.peers[p] == nil {
 			return d.fault()
@@ -121,7 +132,7 @@ func (e *Engine) ask(p wire.ProcID) {
 // sent whole is delivered first. Every end is acknowledged to the control plane
 // when nothing of this process touches the other any more.
 func (e *Engine) ProcFailed(proc wire.ProcID, how string) {
-	e.depart(proc, &departure{how: how, failed: true})
+	e.depart(proc, &departure{how: how, class: ProcFailed})
 }
 
 // ProcGone tells that a process has left the job in order, or, in words that are
@@ -131,7 +142,13 @@ func (e *Engine) ProcGone(proc wire.ProcID, how string) {
 	if how == "" {
 		how = hasFinalized
 	}
-	e.depart(proc, &departure{how: how})
+	e.depart(proc, &departure{how: how, class: Left})
+}
+
+// ProcNone tells that there never was such a process. Its name was read in
+// memory that others write to.
+func (e *Engine) ProcNone(proc wire.ProcID) {
+	e.depart(proc, &departure{how: fmt.Sprintf("there is no process %v", proc), class: Transport})
 }
 
 // ProcCut tells that a process, which lives, cannot talk to this one, and why.
@@ -175,8 +192,6 @@ func (e *Engine) depart(proc wire.ProcID, d *departure) {
 	if !e.armed {
 		e.disarmAll()
 	}
-	_, d.asked = e.curious[proc]
-	delete(e.curious, proc)
 	e.dead[proc] = d
 	switch p := e.peers[proc]; {
 	case p == nil || p.state == peerNew || p.state >= peerLost:
@@ -308,10 +323,15 @@ func (e *Engine) departed(proc wire.ProcID, d *departure) {
 	e.unlist(proc, d)
 }
 
-// unlist drops the record of a process that no communicator has any more.
+// unlist drops the record of a process that no communicator has any more, and of
+// which nobody asks.
 func (e *Engine) unlist(proc wire.ProcID, d *departure) {
-	if d.holds == 0 && !d.asked && e.peers[proc] == nil && e.reaching[proc] == 0 {
-		delete(e.dead, proc)
+	if d.holds > 0 || e.asked[proc] > 0 || e.peers[proc] != nil {
+		return
+	}
+	delete(e.dead, proc)
+	if e.remote != nil {
+		e.remote.Forget(proc)
 	}
 }
 

@@ -257,3 +257,46 @@ func TestLeft(t *testing.T) {
 	_, f = a.recv(anySource, 7, nil)
 	wantClass(t, "receive from anybody when all have left", f, Left)
 }
+
+// One of whom somebody has asked by name is remembered until nobody does, one
+// that never was, too.
+func TestAskedAreForgotten(t *testing.T) {
+	ns, _ := testJobOf(t, 1, nil, nil)
+	n := ns[0]
+	n.ctl.watch = func(m wire.Members) {
+		for _, p := range m.All() {
+			switch p.Serial % 3 {
+			case 0:
+				n.ProcFailed(p, "was killed")
+			case 1:
+				n.ProcGone(p, "")
+			default:
+				n.ProcNone(p)
+			}
+		}
+	}
+	known := func(p wire.ProcID) bool {
+		n.Lock()
+		defer n.Unlock()
+		return n.dead[p] != nil
+	}
+	for i := range uint32(30) {
+		p := proc(100 + int(i))
+		n.Lock()
+		n.Ask(p)
+		n.Unlock()
+		within(t, "an answer", func() bool { return known(p) })
+		wantClass(t, "fate", n.Fate(p), [...]Class{ProcFailed, Left, Transport}[p.Serial%3])
+		if !known(p) {
+			t.Fatal("forgotten while somebody asks")
+		}
+		n.Lock()
+		n.Unask(p)
+		n.Unlock()
+	}
+	n.Lock()
+	defer n.Unlock()
+	if len(n.dead)+len(n.asked)+len(n.hears) > 0 {
+		t.Errorf("kept: %d ends, %d asked for, %d heard of", len(n.dead), len(n.asked), len(n.hears))
+	}
+}

@@ -73,7 +73,9 @@ func (s *echo) Frame(from wire.ProcID, b []byte) error {
 }
 
 func (s *echo) Down(wire.ProcID, *Fault) { s.down++ }
-func (s *echo) Cut(wire.ProcID, *Fault)  {}
+
+func (s *echo) Forget(wire.ProcID)      {}
+func (s *echo) Cut(wire.ProcID, *Fault) {}
 
 func (s *echo) Close() {}
 

@@ -179,15 +179,10 @@ func (e *Engine) reachMemory(p wire.ProcID, proof [2]uint64, ask asker) (*Memory
 	}
 	// The end of p is remembered meanwhile, though perhaps no communicator has
 	// it: the pid in the contact is acknowledged then.
-	e.reaching[p]++
+	e.asked[p]++
 	c, err := ask(p)
 	d := e.dead[p]
-	if e.reaching[p]--; e.reaching[p] == 0 {
-		delete(e.reaching, p)
-		if d != nil {
-			e.unlist(p, d)
-		}
-	}
+	e.Unask(p)
 	if err == nil && e.closed {
 		closeContact(c)
 		err = e.errNone()

@@ -269,8 +269,8 @@ func TestReachTheDying(t *testing.T) {
 			t.Fatalf("stranger %v: %v", stranger, err)
 		}
 		n.Lock()
-		if len(n.memories)+len(n.reaching) != 0 || stranger && len(n.dead) != 0 {
-			t.Errorf("stranger %v: kept: %d memories, %d reached for, %d ends", stranger, len(n.memories), len(n.reaching), len(n.dead))
+		if len(n.memories)+len(n.asked) != 0 || stranger && len(n.dead) != 0 {
+			t.Errorf("stranger %v: kept: %d memories, %d asked for, %d ends", stranger, len(n.memories), len(n.asked), len(n.dead))
 		}
 		n.Unlock()
 	}

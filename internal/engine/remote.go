@@ -22,9 +22,14 @@ type RemoteServer interface {
 	// ends it.
 	Frame(from wire.ProcID, b []byte) error
 
-	// Down tells, once for each process, that p has ended. That is acknowledged
-	// to the control plane after that.
+	// Down tells, once for each process, that p has ended, or, of class Transport,
+	// that there is none. That is acknowledged to the control plane after that.
 	Down(p wire.ProcID, f *Fault)
+
+	// Forget tells that the end of p is not remembered any more: no communicator
+	// has it, and nobody asks for it. Should its name be met again, Down is
+	// called again.
+	Forget(p wire.ProcID)
 
 	// Cut tells, once for each process, that no frame comes from p, or reaches
 	// it, any more. It lives, and goes on using memory that it reaches without
@@ -61,6 +66,11 @@ func (e *Engine) Remote(make func() RemoteServer) RemoteServer {
 	defer e.mu.Unlock()
 	if e.remote == nil {
 		e.remote = make()
+		for p, d := range e.dead {
+			if d.told {
+				e.remote.Down(p, d.fault())
+			}
+		}
 	}
 	return e.remote
 }

@@ -39,6 +39,8 @@ func (s *frames) Close() {}
 
 func (s *frames) Leave(context.Context) {}
 
+func (s *frames) Forget(wire.ProcID) {}
+
 func (s *frames) Down(p wire.ProcID, f *Fault) {
 	s.down[p]++
 	s.dead = s.n.ctl.deaths()

@@ -85,8 +85,7 @@ func (t *Target) CompareAndSwap(compare, value, result engine.Buf, off int64) *e
 	case n > maxSwap || value.Strided() || compare.Strided() || result.Strided():
 		return refused(NoSuchOp, off, n, t.size)
 	case t.way == mapped:
-		t.swapMapped(compare, value, result, off, &o)
-		return nil
+		return t.swapMapped(compare, value, result, off, &o)
 	case t.way == copied:
 		return t.swapCopied(compare, value, result, off)
 	}
@@ -100,8 +99,7 @@ const maxSwap = 16
 func (t *Target) change(src, result engine.Buf, at Layout, o *operation, n int64) *engine.Fault {
 	switch {
 	case t.way == mapped:
-		t.changeMapped(src, result, at, o, n)
-		return nil
+		return t.changeMapped(src, result, at, o, n)
 	case t.way == copied:
 		return t.changeCopied(src, result, at, o, n)
 	}
@@ -126,12 +124,12 @@ func operand(src engine.Buf, off, n int64, room []byte) []byte {
 func (t *Target) visits(o *operation, n int64) bool { return t.domain == domainCPU && o.few(n) }
 
 // changeMapped changes memory that is mapped.
-func (t *Target) changeMapped(src, result engine.Buf, at Layout, o *operation, n int64) {
+func (t *Target) changeMapped(src, result engine.Buf, at Layout, o *operation, n int64) *engine.Fault {
 	if at.Type.Contiguous() && !src.Strided() && !result.Strided() && !t.visits(o, n) {
-		t.changeGuarded(at.Off, n, o, src.Slice(), result.Slice())
-		return
+		return t.changeGuarded(at.Off, n, o, src.Slice(), result.Slice())
 	}
 	p := t.s.pieces.Get().(*pieces)
+	defer t.s.pieces.Put(p)
 	for off := int64(0); off < n; {
 		k := o.cut(n-off, pieceBytes)
 		a := operand(src, off, k, p.operand[:])
@@ -140,11 +138,16 @@ func (t *Target) changeMapped(src, result engine.Buf, at Layout, o *operation, n
 			r = p.result[:k]
 		}
 		if t.visits(o, n) {
-			v := t.s.enter(t.ctl)
+			v, f := t.s.enter(t.ctl)
+			if f != nil {
+				return f
+			}
 			t.runs(&at, off, k, a, r, o.applyAtomic)
 			t.s.leaveVisit(t.ctl, v)
 		} else {
-			t.s.lock(t.ctl)
+			if f := t.s.lock(t.ctl); f != nil {
+				return f
+			}
 			t.runs(&at, off, k, a, r, o.applyGuarded)
 			t.s.unlock(t.ctl)
 		}
@@ -153,22 +156,27 @@ func (t *Target) changeMapped(src, result engine.Buf, at Layout, o *operation, n
 		}
 		off += k
 	}
-	t.s.pieces.Put(p)
+	return nil
 }
 
 // changeGuarded changes n bytes of elements side by side of memory that is
 // mapped. operand and result may have no bytes.
-func (t *Target) changeGuarded(at, n int64, o *operation, operand, result []byte) {
-	t.s.lock(t.ctl)
+func (t *Target) changeGuarded(at, n int64, o *operation, operand, result []byte) *engine.Fault {
+	if f := t.s.lock(t.ctl); f != nil {
+		return f
+	}
 	for off := int64(0); off < n; {
 		k := o.cut(n-off, guardBytes)
 		if off > 0 {
-			t.s.pass(t.ctl)
+			if f := t.s.pass(t.ctl); f != nil {
+				return f
+			}
 		}
 		o.applyGuarded(t.mem[at+off:][:k], part(operand, off, k), part(result, off, k))
 		off += k
 	}
 	t.s.unlock(t.ctl)
+	return nil
 }
 
 // runs applies an operation to each run of packed bytes [off, off+n) of a
@@ -190,15 +198,21 @@ func part(b []byte, i, n int64) []byte {
 }
 
 // swapMapped is CompareAndSwap in memory that is mapped.
-func (t *Target) swapMapped(compare, value, result engine.Buf, off int64, o *operation) {
+func (t *Target) swapMapped(compare, value, result engine.Buf, off int64, o *operation) *engine.Fault {
 	target := t.mem[off:][:value.Bytes()]
 	if t.visits(o, value.Bytes()) {
-		v := t.s.enter(t.ctl)
+		v, f := t.s.enter(t.ctl)
+		if f != nil {
+			return f
+		}
 		o.swapAtomic(target, compare.Slice(), value.Slice(), result.Slice())
 		t.s.leaveVisit(t.ctl, v)
-		return
+		return nil
 	}
-	t.s.lock(t.ctl)
+	if f := t.s.lock(t.ctl); f != nil {
+		return f
+	}
 	swapGuarded(target, compare.Slice(), value.Slice(), result.Slice())
 	t.s.unlock(t.ctl)
+	return nil
 }

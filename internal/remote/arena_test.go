@@ -290,7 +290,7 @@ func TestGuardIsTakenByOne(t *testing.T) {
 	for u := range users {
 		wg.Go(func() {
 			for range rounds {
-				c.guardLock(uint32(u+1), func(uint32, int) bool { runtime.Gosched(); return false })
+				c.guardLock(uint32(u+1), func(uint32, int) verdict { runtime.Gosched(); return living })
 				count++
 				c.guardUnlock(uint32(u + 1))
 			}
@@ -311,9 +311,12 @@ func TestGuardOfTheDeadAndOfNobody(t *testing.T) {
 		t.Fatal("taken while held")
 	}
 	asked := fmt.Sprint()
-	c.guardLock(1, func(owner uint32, n int) bool {
+	c.guardLock(1, func(owner uint32, n int) verdict {
 		asked += fmt.Sprint(owner, n, ";")
-		return n == 3
+		if n == 3 {
+			return ended
+		}
+		return living
 	})
 	if asked != "5 0;5 1;5 2;5 3;" {
 		t.Fatalf("asked for %s", asked)

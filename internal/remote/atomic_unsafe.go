@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"gompi/internal/dtype"
+	"gompi/internal/engine"
 	"gompi/internal/kernel"
 )
 
@@ -49,7 +50,10 @@ func (t *Target) FetchOp(off int64, k dtype.Kind, op kernel.Op, operand, result 
 	if p == nil {
 		return false
 	}
-	visit := t.s.enter(t.ctl)
+	visit, f := t.s.enter(t.ctl)
+	if f != nil {
+		return false // who does it another way is told
+	}
 	if w == 8 {
 		var v uint64
 		if op != kernel.NoOp {
@@ -85,7 +89,10 @@ func (t *Target) CompareSwap(off int64, k dtype.Kind, compare, value, result uns
 	if p == nil {
 		return false
 	}
-	visit := t.s.enter(t.ctl)
+	visit, f := t.s.enter(t.ctl)
+	if f != nil {
+		return false // who does it another way is told
+	}
 	if w == 8 {
 		*(*uint64)(result) = swap64((*uint64)(p), *(*uint64)(compare), *(*uint64)(value))
 	} else {
@@ -99,23 +106,25 @@ func (t *Target) CompareSwap(off int64, k dtype.Kind, compare, value, result uns
 // byte off of a target that is CPU. operand has no bytes for NoOp, result none
 // if what was there is not wanted. It reports whether it could: they lie in the
 // target, are aligned, of 4 or 8 bytes, and k has the operation.
-func (t *Target) Combine(off int64, k dtype.Kind, op kernel.Op, operand, result []byte) bool {
+func (t *Target) Combine(off int64, k dtype.Kind, op kernel.Op, operand, result []byte) (could bool, f *engine.Fault) {
 	n, w := int64(max(len(operand), len(result))), widthOf(k)
 	if w == 0 || n == 0 || n%w != 0 || off > int64(len(t.mem))-n || numberAt(t.mem, off, w) == nil {
-		return false
+		return false, nil
 	}
 	o, ok := operationOf(op, k, w)
 	if !ok || op != kernel.NoOp && int64(len(operand)) != n || len(result) > 0 && int64(len(result)) != n {
-		return false
+		return false, nil
 	}
 	if !o.few(n) {
-		t.changeGuarded(off, n, &o, operand, result)
-		return true
+		return true, t.changeGuarded(off, n, &o, operand, result)
 	}
-	visit := t.s.enter(t.ctl)
+	visit, f := t.s.enter(t.ctl)
+	if f != nil {
+		return true, f
+	}
 	o.applyAtomic(t.mem[off:][:n], operand, result)
 	t.s.leaveVisit(t.ctl, visit)
-	return true
+	return true, nil
 }
 
 // swapAtomic is CompareSwap of one aligned number.

@@ -112,7 +112,9 @@ func (t *Target) changeCopied(src, result engine.Buf, at Layout, o *operation, n
 		if result.Bytes() > 0 {
 			r = p.result[:k]
 		}
-		t.s.lock(t.ctl)
+		if f := t.s.lock(t.ctl); f != nil {
+			return f
+		}
 		err := t.changeRuns(runs, b, a, r, o)
 		t.s.unlock(t.ctl)
 		if err != nil {
@@ -142,7 +144,9 @@ func (t *Target) changeRuns(runs []transport.Run, b, operand, result []byte, o *
 
 // swapCopied is CompareAndSwap under the guard.
 func (t *Target) swapCopied(compare, value, result engine.Buf, off int64) *engine.Fault {
-	t.s.lock(t.ctl)
+	if f := t.s.lock(t.ctl); f != nil {
+		return f
+	}
 	defer t.s.unlock(t.ctl)
 	was := result.Slice()
 	err := t.memory.Read(was, t.key, off)

@@ -44,7 +44,7 @@ func TestUnreachableKeepsWhatItHolds(t *testing.T) {
 	}()
 	within(t, "waiting for the guard", func() bool { return c.region.ctl.head.wanted.Load() != 0 })
 	for n := range guardLook + 1 {
-		if a.guardTurn(b.self.Serial, n+guardYields) {
+		if a.guardTurn(b.self.Serial, n+guardYields) != living {
 			t.Fatal("the guard was taken from a living process")
 		}
 	}

@@ -19,6 +19,7 @@ const (
 	SizesDiffer                   // origin and target are not the same number of bytes
 	BadLayout                     // a negative count, or a type that cannot be moved
 	RegionGone                    // the owner has closed the region
+	Damaged                       // a word that keeps accesses apart names no process
 	numReasons
 )
 
@@ -26,6 +27,7 @@ const (
 var reasonClass = [...]engine.Class{
 	OutOfRange: engine.OutOfRange, Misaligned: engine.Misaligned, NoSuchOp: engine.NoSuchOp,
 	SizesDiffer: engine.SizesDiffer, BadLayout: engine.BadLayout, RegionGone: engine.RegionGone,
+	Damaged: engine.Transport,
 }
 
 var reasonText = [...]string{
@@ -35,6 +37,7 @@ var reasonText = [...]string{
 	SizesDiffer: "origin and target differ in size",
 	BadLayout:   "no such elements",
 	RegionGone:  "the memory was closed by its owner",
+	Damaged:     "memory of the library is damaged: it names a process that never was",
 }
 
 // Error makes a reason usable as the target of errors.Is.
@@ -66,6 +69,11 @@ func (e *AccessError) Error() string {
 
 // Unwrap makes errors.Is(err, OutOfRange) work.
 func (e *AccessError) Unwrap() error { return e.Reason }
+
+// damaged is the fault of an operation that waits for a process that never was.
+func damaged() *engine.Fault {
+	return &engine.Fault{Class: engine.Transport, Peer: -1, Err: &AccessError{Reason: Damaged}}
+}
 
 // known reports whether r is a reason: it may come from another process.
 func (r Reason) known() bool { return r > 0 && r < numReasons }

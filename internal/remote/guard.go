@@ -4,8 +4,10 @@ package remote
 
 import (
 	"runtime"
+	"slices"
 	"time"
 
+	"gompi/internal/engine"
 	"gompi/internal/wait"
 	"gompi/internal/wire"
 )
@@ -28,10 +30,18 @@ const (
 	passSpins = 32
 )
 
+// verdict is what is known of the process whose serial stands in the way.
+type verdict uint8
+
+const (
+	living verdict = iota // as far as is known
+	ended                 // what it has claimed is free
+	nobody                // there is no such process: the memory is damaged
+)
+
 // turn is asked by whoever has waited for process owner for a while, with the
-// number of the call. It gives the processor away, or reports that the process
-// has ended.
-type turn func(owner uint32, n int) (ended bool)
+// number of the call. It gives the processor away, or says what is known.
+type turn func(owner uint32, n int) verdict
 
 // guardTry takes the guard word for process me if it is free and visits end
 // soon.
@@ -47,8 +57,8 @@ func (c *control) guardTry(me uint32) bool {
 }
 
 // guardLock takes the guard word for process me, of which one goroutine at a
-// time gets it.
-func (c *control) guardLock(me uint32, t turn) {
+// time gets it. false: a word names nobody.
+func (c *control) guardLock(me uint32, t turn) bool {
 	g := &c.head.guard
 	for n := 0; !g.CompareAndSwap(0, me); n++ {
 		c.want()
@@ -56,28 +66,45 @@ func (c *control) guardLock(me uint32, t turn) {
 			wait.Pause()
 			continue
 		}
-		if owner := g.Load(); owner != 0 && t(owner, n-guardSpins) && g.CompareAndSwap(owner, me) {
-			break
+		owner := g.Load()
+		if owner == 0 {
+			continue
 		}
+		switch t(owner, n-guardSpins) {
+		case nobody:
+			return false
+		case ended:
+			if !g.CompareAndSwap(owner, me) {
+				continue
+			}
+		default:
+			continue
+		}
+		break
 	}
-	c.settle(t)
+	if !c.settle(t) {
+		c.guardUnlock(me)
+		return false
+	}
+	return true
 }
 
 // guardUnlock gives the guard word back. It stays with whoever has taken it
 // from a process thought dead.
 func (c *control) guardUnlock(me uint32) { c.head.guard.CompareAndSwap(me, 0) }
 
-// guardPass gives the guard word back for a moment if anybody wants it.
-func (c *control) guardPass(me uint32, t turn) {
+// guardPass gives the guard word back for a moment if anybody wants it. false:
+// it could not be taken again.
+func (c *control) guardPass(me uint32, t turn) bool {
 	if c.head.wanted.Load() == 0 {
-		return
+		return true
 	}
 	c.head.wanted.Store(0)
 	c.guardUnlock(me)
 	for range passSpins {
 		wait.Pause()
 	}
-	c.guardLock(me, t)
+	return c.guardLock(me, t)
 }
 
 // want makes whoever has the guard let others pass.
@@ -88,34 +115,72 @@ func (c *control) want() {
 }
 
 // lock takes the guard word of a region; c is its control block, mapped here.
-// The engine's lock is not held.
-func (s *Space) lock(c *control) { c.guardLock(s.self.Serial, s.turn) }
+// The engine's lock is not held. A fault leaves it alone.
+func (s *Space) lock(c *control) *engine.Fault {
+	if !c.guardLock(s.self.Serial, s.turn) {
+		return damaged()
+	}
+	return nil
+}
 
-// pass lets others have the guard for a moment.
-func (s *Space) pass(c *control) { c.guardPass(s.self.Serial, s.turn) }
+// pass lets others have the guard for a moment. After a fault it is theirs.
+func (s *Space) pass(c *control) *engine.Fault {
+	if !c.guardPass(s.self.Serial, s.turn) {
+		return damaged()
+	}
+	return nil
+}
 
 func (s *Space) unlock(c *control) { c.guardUnlock(s.self.Serial) }
 
 // guardTurn is a turn.
-func (s *Space) guardTurn(owner uint32, n int) (ended bool) {
+func (s *Space) guardTurn(owner uint32, n int) verdict {
+	p := wire.ProcID{Job: s.self.Job, Serial: owner}
+	if f := s.gone(p); f != nil {
+		s.unwonder(p)
+		if f.Class == engine.Transport {
+			return nobody
+		}
+		return ended
+	}
 	switch {
-	case s.gone(wire.ProcID{Job: s.self.Job, Serial: owner}) != nil:
-		return true
 	case n < guardYields:
 		runtime.Gosched()
-	case n%guardLook == 0 && s.wonder(owner):
-		return true // nobody needs what it guards, and its owner may not exist
+	case n%guardLook == 0 && s.wonder(p):
+		return ended // nobody needs what it guards, and its owner may not exist
 	default:
 		time.Sleep(guardPause)
 	}
-	return false
+	return living
 }
+
+// maxWonders bounds those of whom this process asks because their serials stood
+// in a guard or a visit: whoever is forgotten and still stands there is asked
+// for again.
+const maxWonders = 64
 
 // wonder asks for the fate of a process, which may be one that this process
 // has never heard of. It reports whether this process was finalized.
-func (s *Space) wonder(serial uint32) (over bool) {
+func (s *Space) wonder(p wire.ProcID) (over bool) {
 	s.e.Lock()
 	defer s.e.Unlock()
-	s.e.Ask(wire.ProcID{Job: s.self.Job, Serial: serial})
+	if !slices.Contains(s.wonders, p) {
+		if len(s.wonders) == maxWonders {
+			s.e.Unask(s.wonders[0])
+			s.wonders = slices.Delete(s.wonders, 0, 1)
+		}
+		s.wonders = append(s.wonders, p)
+		s.e.Ask(p)
+	}
 	return s.e.Closed()
+}
+
+// unwonder forgets a process whose end was seen.
+func (s *Space) unwonder(p wire.ProcID) {
+	s.e.Lock()
+	defer s.e.Unlock()
+	if i := slices.Index(s.wonders, p); i >= 0 {
+		s.wonders = slices.Delete(s.wonders, i, i+1)
+		s.e.Unask(p)
+	}
 }

@@ -4,14 +4,18 @@ package remote
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"gompi/internal/dtype"
 	"gompi/internal/engine"
+	"gompi/internal/kernel"
 	"gompi/internal/match"
+	"gompi/internal/wire"
 )
 
 // What others write into a control block may be anything. Nobody panics, and
@@ -103,7 +107,7 @@ func TestLostLockWord(t *testing.T) {
 func TestHostileGuard(t *testing.T) {
 	ps := testParties(t, 2, never)
 	c := ps[1].region.ctl
-	c.head.guard.Store(4711)
+	c.head.guard.Store(99)
 	got := make(chan struct{})
 	go func() {
 		ps[0].Space.lock(c)
@@ -121,6 +125,72 @@ func TestHostileGuard(t *testing.T) {
 	case <-got:
 	case <-time.After(testWait):
 		t.Fatal("still waits")
+	}
+}
+
+// The serial of a process that never was, in a guard or a visit: whoever would
+// wait for it gets an error, and goes on when it is gone.
+func TestGuardOfNobody(t *testing.T) {
+	eachAccess(t, 64, func(a access) {
+		head, s := a.region.ctl.head, a.target.s
+		number := basicOf(dtype.Complex128)
+		src, was := strided(make([]byte, 16), 0, 1, number), strided(make([]byte, 16), 0, 1, number)
+		flushed := func(f *engine.Fault) *engine.Fault {
+			if f == nil {
+				f = a.target.Flush(nil)
+			}
+			return f
+		}
+		ops := map[string]func() *engine.Fault{
+			"Accumulate":     func() *engine.Fault { return flushed(a.target.Accumulate(src, Layout{0, number, 1}, kernel.Sum)) },
+			"CompareAndSwap": func() *engine.Fault { return flushed(a.target.CompareAndSwap(src, src, was, 0)) },
+		}
+		for name, op := range ops {
+			for _, visit := range []bool{false, true} {
+				if visit {
+					head.visits[3].who.Store(4711)
+					head.visited.Store(1 << 3)
+				} else {
+					head.guard.Store(4711)
+				}
+				f := soon(t, name, op)
+				if f == nil || f.Class != engine.Transport || !errors.Is(f.Err, Damaged) {
+					t.Errorf("%s, %s, visit %v: %+v", a.name, name, visit, f)
+				}
+				if visit {
+					head.visits[3].who.Store(0)
+				} else {
+					head.guard.Store(0)
+				}
+				ok(t, soon(t, name, op))
+			}
+		}
+		s.e.Lock()
+		defer s.e.Unlock()
+		if len(s.wonders) > 0 || len(s.peers) > 1 || s.gone(wire.ProcID{Job: testJob, Serial: 4711}) != nil {
+			t.Errorf("%s: kept of one that never was: %v, %d peers", a.name, s.wonders, len(s.peers))
+		}
+	})
+}
+
+// A visitor of one number meets the guard of one that never was.
+func TestFetchUnderTheGuardOfNobody(t *testing.T) {
+	ss := testJobOf(t, 2)
+	r, err := ss[1].Allocate(64, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := r.Desc()
+	target, f := ss[0].Reach(ss[1].self, &d)
+	ok(t, f)
+	r.ctl.head.guard.Store(4711)
+	one := make([]byte, 8)
+	did, f := target.Combine(0, dtype.Int64, kernel.Sum, one, nil)
+	if !did || f == nil || f.Class != engine.Transport {
+		t.Errorf("Combine: %v, %+v", did, f)
+	}
+	if target.FetchOp(0, dtype.Int64, kernel.NoOp, nil, nil) {
+		t.Error("fetched")
 	}
 }
 

@@ -40,6 +40,18 @@ func (h testHead) Cut(p wire.ProcID, why string) error {
 	return nil
 }
 
+// firstNobody is the serial from which on no process ever was.
+const firstNobody = 1000
+
+func (h testHead) Watch(m wire.Members) error {
+	for _, p := range m.All() {
+		if p.Serial >= firstNobody {
+			go h.spaces[h.self.Serial-1].e.ProcNone(p)
+		}
+	}
+	return nil
+}
+
 // distant makes the memory of processes one that can only be copied.
 type distant struct{ *inproc.Transport }
 

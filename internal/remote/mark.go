@@ -33,9 +33,11 @@ const (
 
 // marks are the marks of one process, and those it has claimed of others.
 type marks struct {
-	mu   sync.Mutex
-	own  *control
-	at   place
+	mu  sync.Mutex // held while marks are made, which may block
+	own *control
+	at  place
+
+	keep sync.Mutex // of held; the engine's lock may be held
 	held map[wire.ProcID]*mark
 
 	closing sync.Mutex // held by the one who waits for accessors
@@ -88,7 +90,10 @@ func (s *Space) markOf(p wire.ProcID, at place) *mark {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if k := m.held[p]; k != nil {
+	m.keep.Lock()
+	k := m.held[p]
+	m.keep.Unlock()
+	if k != nil {
 		return k
 	}
 	if p.Job != s.self.Job || at.words != markWords {
@@ -101,16 +106,31 @@ func (s *Space) markOf(p wire.ProcID, at place) *mark {
 	for i := 1; i < markPairs; i++ {
 		c.announce(i)
 		if w := c.pair(i); w[0].CompareAndSwap(0, uint64(s.self.Serial)<<32) {
+			k = &mark{c, w}
+			m.keep.Lock()
 			if m.held == nil {
 				m.held = map[wire.ProcID]*mark{}
 			}
-			k := &mark{c, w}
 			m.held[p] = k
+			m.keep.Unlock()
 			return k
 		}
 	}
 	s.controls.unmapControl(c)
 	return nil
+}
+
+// dropMark gives up the pair of this process among the marks of one that has
+// ended and that no accessor is of.
+func (s *Space) dropMark(p wire.ProcID) {
+	m := &s.marks
+	m.keep.Lock()
+	k := m.held[p]
+	delete(m.held, p)
+	m.keep.Unlock()
+	if k != nil {
+		s.controls.unmapControl(k.ctl)
+	}
 }
 
 // enter counts an access in, of a region whose control block ctl has had
@@ -169,19 +189,38 @@ func (s *Space) awaitMarks(op engine.Op, user context.Context, c *control, phase
 	if i = s.unmarked(c, phase, i, n); i == n {
 		return nil
 	}
-	for k := i; k < n; k++ {
-		if serial := uint32(c.pair(k)[0].Load() >> 32); serial != 0 { // 0: not claimed
-			s.wonder(serial)
+	var asked wire.ProcID // who is waited for: it may have ended
+	ask := func(p wire.ProcID) {
+		if p == asked {
+			return
 		}
+		if !p.IsZero() {
+			s.e.Ask(p)
+		}
+		if !asked.IsZero() {
+			s.e.Unask(asked)
+		}
+		asked = p
 	}
-	return s.e.Await(&engine.Await{Op: op, User: user, Ready: func() (bool, *engine.Fault) {
-		i = s.unmarked(c, phase, i, n)
-		return i == n, nil
+	f := s.e.Await(&engine.Await{Op: op, User: user, Ready: func() (bool, *engine.Fault) {
+		if i = s.unmarked(c, phase, i, n); i == n {
+			return true, nil
+		}
+		p := wire.ProcID{Job: s.self.Job, Serial: uint32(c.pair(i)[0].Load() >> 32)}
+		if g := s.gone(p); p.Serial == 0 || g != nil && g.Class == engine.Transport {
+			return true, damaged()
+		}
+		ask(p)
+		return false, nil
 	}, Doze: func(asleep bool) {
 		if asleep {
 			c.head.asleep.Store(1)
 		}
 	}})
+	s.e.Lock()
+	ask(wire.ProcID{})
+	s.e.Unlock()
+	return f
 }
 
 // unmarked is the first of pairs [i, n) in which an access is counted in a phase,
@@ -190,10 +229,12 @@ func (s *Space) unmarked(c *control, phase uint64, i, n int) int {
 	for ; i < n; i++ {
 		w := c.pair(i)
 		who := w[0].Load()
-		if serial := uint32(who >> 32); serial != s.self.Serial && serial != 0 && s.gone(wire.ProcID{Job: s.self.Job, Serial: serial}) != nil {
-			w[1].Store(0)
-			w[0].CompareAndSwap(who, 0)
-			continue
+		if serial := uint32(who >> 32); serial != s.self.Serial && serial != 0 {
+			if f := s.gone(wire.ProcID{Job: s.self.Job, Serial: serial}); f != nil && f.Class != engine.Transport {
+				w[1].Store(0)
+				w[0].CompareAndSwap(who, 0)
+				continue
+			}
 		}
 		if uint32(w[phase].Load()) != 0 {
 			break

@@ -156,3 +156,58 @@ func TestMarksOfTheDead(t *testing.T) {
 	}
 	r.Close()
 }
+
+// A mark of a process that never was, or of none, is damage: Retire says so.
+func TestMarkOfNobody(t *testing.T) {
+	for _, serial := range []uint64{0, 4711} {
+		owner := testJobOf(t, 2)[0]
+		var key Key
+		r, err := owner.Publish(make([]byte, 8), &key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := owner.marks.own
+		c.announce(7)
+		c.pair(7)[0].Store(serial<<32 | 1)
+		f := soon(t, "Retire", func() *engine.Fault { return r.Retire("test") })
+		if f == nil || f.Class != engine.Transport {
+			t.Errorf("serial %d: %+v", serial, f)
+		}
+	}
+}
+
+// What is kept of a process that has ended goes with the last accessor of what
+// it had published.
+func TestEndedAreForgotten(t *testing.T) {
+	const others = 40
+	spaces := testJobOf(t, 1+others)
+	s := spaces[0]
+	for i, owner := range spaces[1:] {
+		var key Key
+		if _, err := owner.Publish(make([]byte, 8), &key); err != nil {
+			t.Fatal(err)
+		}
+		s.onlyServed = i%2 == 1
+		a, f := s.Open(&key)
+		ok(t, f)
+		b, f := s.Open(&key)
+		ok(t, f)
+		src := engine.ByteBuf(make([]byte, 8))
+		ok(t, a.Put(src, Layout{Type: dtype.Byte, Count: 8}, nil))
+		ok(t, b.Put(src, Layout{Type: dtype.Byte, Count: 8}, nil))
+		a.Close()
+		a.Close()
+		s.e.ProcFailed(owner.self, "was killed")
+		within(t, "the end", func() bool { return s.gone(owner.self) != nil })
+		if f := b.Put(src, Layout{Type: dtype.Byte, Count: 8}, nil); f == nil || f.Class != engine.ProcFailed {
+			t.Errorf("after the end: %+v", f)
+		}
+		b.Close()
+	}
+	s.e.Lock()
+	defer s.e.Unlock()
+	s.controls.sweep()
+	if n := len(*s.departed.Load()); n+len(s.peers)+len(s.marks.held)+len(s.controls.joins) > 0 {
+		t.Errorf("kept of %d that have ended: %d ends, %d peers, %d marks, %d arenas", others, n, len(s.peers), len(s.marks.held), len(s.controls.joins))
+	}
+}

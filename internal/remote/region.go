@@ -45,7 +45,8 @@ type Region struct {
 
 	// Guarded by the engine's lock.
 
-	users             int // goroutines that serve with its guard
+	users             int  // goroutines that serve with its guard
+	damaged           bool // the guard cannot be had: what waits for it is refused
 	closed, abandoned bool
 }
 
@@ -296,12 +297,17 @@ func (s *Space) ReachInto(t *Target, p wire.ProcID, b *Desc) *engine.Fault {
 	}
 	s.e.Lock()
 	t.peer = s.peerOf(p)
+	s.hold(t.peer)
 	f := t.peer.down
 	s.e.Unlock()
 	if f == nil {
 		f = s.choose(t, &d)
 	}
-	t.open = f == nil
+	if t.open = f == nil; f != nil {
+		s.e.Lock()
+		s.letGo(t.peer)
+		s.e.Unlock()
+	}
 	return f
 }
 

@@ -111,12 +111,15 @@ func (s *Space) serveRequest(p *peer, kind byte, b []byte, held *Region) (wait *
 	}
 	r := s.regionOf(q.handle, q.nonce)
 	o, at, why := r.admit(&q, groups)
+	atomics := q.kind != framePut && q.kind != frameGet
+	if why == 0 && atomics && r.damaged {
+		why = Damaged
+	}
 	if why != 0 {
 		p.in.number++
 		s.refuse(p, why, at, int64(q.bytes), r)
 		return nil, nil
 	}
-	atomics := q.kind != framePut && q.kind != frameGet
 	guarded := r.domain == domainGuard || !o.few(int64(q.bytes))
 	switch {
 	case !atomics || r == held:

@@ -23,15 +23,19 @@ func (s *Space) postpone(p *peer, b []byte) error {
 // the engine's lock is held.
 func (s *Space) serveWaiting(p *peer, r *Region) {
 	for r != nil {
-		s.lock(r.ctl)
+		bad := s.lock(r.ctl) != nil
 		s.e.Lock()
+		r.damaged = bad
 		next := s.serveSome(p, r)
+		r.damaged = false
 		// No poll has served these: whoever waits for them may sleep.
 		s.e.Nudge(s.self)
 		if next != nil {
 			next.users++
 		}
-		s.unlock(r.ctl)
+		if !bad {
+			s.unlock(r.ctl)
+		}
 		s.release(r)
 		s.e.Unlock()
 		s.controls.sweep() // the process may have ended meanwhile

@@ -41,15 +41,16 @@ type Space struct {
 	// need, to be used again.
 	Waits, Tables sync.Pool
 	spares        sync.Pool // of *Region: those that were closed
-	// departed holds the processes that have ended. A map is replaced, never
-	// changed.
+	// departed holds the processes that have ended, or never were, as long as
+	// the engine remembers them. A map is replaced, never changed.
 	departed atomic.Pointer[map[wire.ProcID]*engine.Fault]
 	turn     turn // guardTurn
 
 	// The rest is guarded by the engine's lock.
 
-	regions []*Region // by handle
-	spare   []uint32  // handles that are free
+	regions []*Region     // by handle
+	spare   []uint32      // handles that are free
+	wonders []wire.ProcID // of whom wonder has asked, the latest last
 	peers   map[wire.ProcID]*peer
 	locks   lockService
 	marks   marks
@@ -70,6 +71,8 @@ type peer struct {
 	down *engine.Fault // it has ended, or no frame reaches it
 	out  outgoing      // what this process asks of it
 	in   incoming      // what it asks of this process
+
+	targets int // of its regions, open here
 }
 
 // Of returns the space of an engine, making it at first use.
@@ -95,6 +98,21 @@ func (s *Space) peerOf(p wire.ProcID) *peer {
 		s.peers[p] = q
 	}
 	return q
+}
+
+// hold notes that there is one more target of a process: no communicator need
+// have it, and still its end is to be known. The lock is held.
+func (s *Space) hold(p *peer) {
+	if p.targets++; p.targets == 1 {
+		s.e.Ask(p.proc)
+	}
+}
+
+// letGo ends a hold. The lock is held.
+func (s *Space) letGo(p *peer) {
+	if p.targets--; p.targets == 0 {
+		s.e.Unask(p.proc)
+	}
 }
 
 // Leave implements engine.RemoteServer. What an access finds after it is
@@ -137,6 +155,17 @@ func (s *Space) Down(proc wire.ProcID, f *engine.Fault) {
 	s.departed.Store(&all)
 	s.noFrames(p, f)
 	s.controls.gone(proc)
+}
+
+// Forget implements engine.RemoteServer.
+func (s *Space) Forget(proc wire.ProcID) {
+	delete(s.peers, proc)
+	if old := s.departed.Load(); old != nil && (*old)[proc] != nil {
+		all := maps.Clone(*old)
+		delete(all, proc)
+		s.departed.Store(&all)
+	}
+	s.dropMark(proc)
 }
 
 // Cut implements engine.RemoteServer. The process lives: what it holds by words

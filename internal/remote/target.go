@@ -122,6 +122,9 @@ func (t *Target) Close() {
 	open := t.open
 	t.open = false
 	t.forget()
+	if open {
+		t.s.letGo(t.peer)
+	}
 	t.s.e.Unlock()
 	if !open {
 		return

@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"sync/atomic"
 
+	"gompi/internal/engine"
 	"gompi/internal/wait"
 )
 
@@ -72,22 +73,22 @@ func (c *control) otherPlace(me uint32) *visit {
 }
 
 // enter begins a visit that could not begin at once. Who cannot for long takes
-// the guard: then it returns nil.
-func (c *control) enter(me uint32, t turn) *visit {
+// the guard: then v is nil. false: a word names nobody.
+func (c *control) enter(me uint32, t turn) (v *visit, ok bool) {
 	for range guardSpins {
 		if c.head.guard.Load() != 0 {
 			c.want()
 		} else if v := c.tryVisit(me); v != nil {
-			return v
+			return v, true
 		}
 		wait.Pause()
 	}
-	c.guardLock(me, t)
-	return nil
+	return nil, c.guardLock(me, t)
 }
 
 // settle waits until all visits are over that began before the guard was taken.
-// Without a turn it does so for a moment only, and reports whether they are.
+// Without a turn it does so for a moment only. false: they are not, or one is of
+// nobody.
 func (c *control) settle(t turn) bool {
 	for used := c.head.visited.Load() & (1<<visitPlaces - 1); used != 0; used &= used - 1 {
 		who := &c.head.visits[bits.TrailingZeros32(used)].who
@@ -100,10 +101,13 @@ func (c *control) settle(t turn) bool {
 				continue
 			case t == nil:
 				return false
-			case t(v, n-guardSpins):
-				who.CompareAndSwap(v, 0)
-				continue
 			default:
+				switch t(v, n-guardSpins) {
+				case nobody:
+					return false
+				case ended:
+					who.CompareAndSwap(v, 0)
+				}
 				continue
 			}
 			break
@@ -123,11 +127,15 @@ func (c *control) clearVisits() {
 
 // enter begins a visit of a region's memory, or takes its guard; c is its
 // control block, mapped here. The engine's lock is not held.
-func (s *Space) enter(c *control) *visit {
+func (s *Space) enter(c *control) (*visit, *engine.Fault) {
 	if v := c.tryVisit(s.self.Serial); v != nil {
-		return v
+		return v, nil
 	}
-	return c.enter(s.self.Serial, s.turn)
+	v, ok := c.enter(s.self.Serial, s.turn)
+	if !ok {
+		return nil, damaged()
+	}
+	return v, nil
 }
 
 func (s *Space) leaveVisit(c *control, v *visit) {

@@ -37,7 +37,7 @@ func TestVisitAndGuard(t *testing.T) {
 		t.Fatal("a visit while the guard is held")
 	}
 	c.guardUnlock(2)
-	if v = c.enter(1, nil); v == nil {
+	if v, _ = c.enter(1, nil); v == nil {
 		t.Fatal("no visit after the guard")
 	}
 	v.end()
@@ -54,8 +54,8 @@ func TestVisitsWithoutAPlace(t *testing.T) {
 	if c.tryVisit(5) != nil {
 		t.Fatal("more visits than places")
 	}
-	all := func(uint32, int) bool { return true }
-	if c.enter(5, all) != nil || c.head.guard.Load() != 5 {
+	all := func(uint32, int) verdict { return ended }
+	if v, ok := c.enter(5, all); v != nil || !ok || c.head.guard.Load() != 5 {
 		t.Fatal("neither a visit nor the guard")
 	}
 	for i := range c.head.visits {
@@ -70,12 +70,15 @@ func TestVisitOfTheDead(t *testing.T) {
 	c := testControlBlock(t)
 	c.tryVisit(3)
 	asked := 0
-	c.guardLock(1, func(who uint32, n int) bool {
+	c.guardLock(1, func(who uint32, n int) verdict {
 		if who != 3 || n != asked {
 			t.Fatalf("asked for %d, call %d, after %d", who, n, asked)
 		}
 		asked++
-		return n == 2
+		if n == 2 {
+			return ended
+		}
+		return living
 	})
 	if asked != 3 || c.head.guard.Load() != 1 {
 		t.Fatalf("asked %d times", asked)
@@ -107,7 +110,7 @@ func TestVisitsEndWithTheBlock(t *testing.T) {
 func TestVisitorsAndHolders(t *testing.T) {
 	c := testControlBlock(t)
 	const users, rounds = 8, 3000
-	idle := func(uint32, int) bool { runtime.Gosched(); return false }
+	idle := func(uint32, int) verdict { runtime.Gosched(); return living }
 	target := struct {
 		mu     sync.Mutex
 		single int
@@ -127,7 +130,7 @@ func TestVisitorsAndHolders(t *testing.T) {
 				}
 				v := c.tryVisit(u + 1)
 				if v == nil {
-					v = c.enter(u+1, idle)
+					v, _ = c.enter(u+1, idle)
 				}
 				target.mu.Lock()
 				target.single++
