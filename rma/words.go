@@ -3,7 +3,6 @@
 package rma
 
 import (
-	"fmt"
 	"slices"
 
 	"gompi/internal/engine"
@@ -49,6 +48,7 @@ type pending struct {
 	n      int
 	value  uint64
 	group  []int // whose failure ends the wait; nil: that of any rank
+	died   bool  // the writer of a word has told of a death
 	over   func() (bool, *engine.Fault)
 	asleep func(bool)
 	missed func(rank int32, failed bool) bool
@@ -69,11 +69,19 @@ func (p *pending) ready() (bool, *engine.Fault) {
 
 // told is the fault that another rank has told of.
 func (p *pending) told(v uint64) *engine.Fault {
-	rank := p.rank0 + p.n - 1
-	if v&bereft == 0 {
-		return &engine.Fault{Class: engine.Aborted, Peer: int32(rank)}
+	p.died = v&bereft != 0
+	return &engine.Fault{Class: engine.Aborted, Peer: int32(p.rank0 + p.n - 1)}
+}
+
+// learn is the fault of a wait. What another tells of a death counts when this
+// process has heard of it, which may be later.
+func (w *Window) learn(p *pending, f *engine.Fault) *engine.Fault {
+	if f != nil && p.died {
+		if death := w.core.engine.Bereaved(w.core.ctx, p.Op, w.user); death != nil {
+			return death
+		}
 	}
-	return &engine.Fault{Class: engine.ProcFailed, Peer: -1, Err: fmt.Errorf("a process, as rank %d has found", rank)}
+	return f
 }
 
 // misses reports whether the wait ends because a rank is gone: it has failed
@@ -104,7 +112,7 @@ func (w *Window) wait(op engine.Op, rank int) *pending {
 }
 
 func (w *Window) done(p *pending) {
-	p.User, p.Ctx, p.region, p.group = nil, nil, nil, nil
+	p.User, p.Ctx, p.region, p.group, p.died = nil, nil, nil, nil, false
 	w.core.space.Waits.Put(p)
 }
 
@@ -113,7 +121,7 @@ func (w *Window) done(p *pending) {
 func (w *Window) await(op engine.Op, rank0, word, n int, value uint64) error {
 	p := w.wait(op, match.Any)
 	p.rank0, p.word, p.n, p.value, p.group, p.Needs = rank0, word, n, value, nil, p.missed
-	f := w.core.engine.Await(&p.Await)
+	f := w.learn(p, w.core.engine.Await(&p.Await))
 	w.done(p)
 	return w.core.fault(op, match.Any, f)
 }
@@ -122,15 +130,16 @@ func (w *Window) await(op engine.Op, rank0, word, n int, value uint64) error {
 // rank of group ends it.
 func (w *Window) awaitRank(op engine.Op, group []int, rank, word int, value uint64) error {
 	p := w.waitRank(op, group, rank, word, value)
-	f := w.core.engine.Await(&p.Await)
+	f := w.learn(p, w.core.engine.Await(&p.Await))
 	w.done(p)
 	return w.core.fault(op, rank, f)
 }
 
-// glanceRank is awaitRank that does not wait.
+// glanceRank is awaitRank that does not wait, but to learn of a death.
 func (w *Window) glanceRank(op engine.Op, group []int, rank, word int, value uint64) (over bool, err error) {
 	p := w.waitRank(op, group, rank, word, value)
 	over, f := w.core.engine.Glance(&p.Await)
+	f = w.learn(p, f)
 	w.done(p)
 	return over, w.core.fault(op, rank, f)
 }

@@ -121,6 +121,30 @@ func (e *Engine) Fate(p wire.ProcID) *Fault {
 	return (&Peer{}).unreachable()
 }
 
+// Bereaved is the death of a rank of c of which another has told, in the step in
+// which Failed knows it, too. nil: none becomes known, or user ends before.
+func (e *Engine) Bereaved(c *Context, op Op, user context.Context) *Fault {
+	if user == nil {
+		user = context.Background()
+	}
+	user, cancel := context.WithTimeout(user, e.cfg.VerdictWait)
+	defer cancel()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for {
+		if f := c.opFault(); f != nil {
+			return f
+		}
+		if t := c.trouble; t != nil && len(t.failed) > 0 {
+			return t.gone[t.failed[len(t.failed)-1]]
+		}
+		if user.Err() != nil {
+			return nil
+		}
+		e.mourn(c, op, user)
+	}
+}
+
 func (e *Engine) ask(p wire.ProcID) {
 	if e.unheard(p) {
 		e.cfg.Control.Watch(wire.MembersOf(p))
