@@ -291,15 +291,28 @@ func (t *Table) rule(a *Args, bytes int64, commutative bool) *Algorithm {
 	case a.Remote > 0:
 		list = t.inter[a.Op]
 	case a.Nodes != nil:
+		if a.Shared > 0 { // teams of one host
+			if g := first(list, a, bytes, commutative); g != nil && g.Shared {
+				return g
+			}
+		}
 		list = t.rules[a.Op]
 	}
+	if g := first(list, a, bytes, commutative); g != nil {
+		return g
+	}
+	panic("gompi: BUG: no algorithm for " + a.Op.String())
+}
+
+// first is the algorithm of the first rule that fits, nil if none does.
+func first(list []choice, a *Args, bytes int64, commutative bool) *Algorithm {
 	for i := range list {
 		c := &list[i]
 		if a.Size+a.Remote <= c.maxRanks && bytes <= c.maxBytes && c.alg.Admits(a, commutative) {
 			return c.alg
 		}
 	}
-	panic("gompi: BUG: no algorithm for " + a.Op.String())
+	return nil
 }
 
 // LocalLengths reports whether ranks do not know all lengths of op, so that

@@ -116,7 +116,7 @@ func (c *Comm) chooseBlocking(a *engine.CollArgs) {
 
 // share tells selection of the memory that the ranks share, on one host.
 func (c *Comm) share(a *collectives.Args, unit int64) {
-	if c.core.nodes == nil {
+	if c.core.nodes == nil || c.core.teams {
 		a.Shared, a.Reads = dtype.Quo(c.core.ctx.SharedRoom(), max(1, unit)), c.core.ctx.Reads()
 	}
 }

@@ -34,8 +34,10 @@ type commCore struct {
 	check *checker  // nil without GOMPI_CHECK
 	topo  *topology // nil without one
 	// nodes says which ranks share a host; nil: all do, as far as is known,
-	// or it is an intercommunicator.
+	// or it is an intercommunicator. Where all do and are many, teams, it
+	// divides them.
 	nodes *collectives.Nodes
+	teams bool
 	// targets is the number of ranks that messages go to: the size of the
 	// remote group of an intercommunicator.
 	targets int
@@ -83,6 +85,7 @@ func (c *Comm) register(id wire.ContextID, members wire.Members) error {
 	}
 	if c.core.nodes == nil {
 		c.core.nodes = collectives.Teams(c.core.size)
+		c.core.teams = c.core.nodes != nil
 	}
 	return nil
 }

@@ -17,3 +17,6 @@ func (c *Comm) Nodes() *collectives.Nodes { return c.core.nodes }
 func PartOf(words []int, ranks int, weighted bool) (DistGraph, bool) {
 	return partOf(words, ranks, weighted)
 }
+
+// SharedRoom is the room for one publication in memory that the ranks share.
+func (c *Comm) SharedRoom() int64 { return c.core.ctx.SharedRoom() }

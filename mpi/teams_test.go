@@ -9,7 +9,8 @@ import (
 	"gompi/mpitest"
 )
 
-// More ranks of one host than share a board do short operations by teams.
+// More ranks of one host than read each other do short operations by teams, until
+// they share a board, whose roots are told by their low bits.
 func TestTeams(t *testing.T) {
 	const n = 70
 	mpitest.Run(t, n, func(t *mpitest.T, w *mpi.Comm) {
@@ -19,7 +20,7 @@ func TestTeams(t *testing.T) {
 		if must(t, err); x != n*(n-1)/2 {
 			t.Errorf("sum %d", x)
 		}
-		for root := 0; root < n; root += 23 {
+		for root := 0; root < n; root += 3 {
 			b := []int{0, 0}
 			if me == root {
 				b = []int{root, 7}
@@ -49,6 +50,9 @@ func TestTeams(t *testing.T) {
 			if all[r] != r || from[r] != 1000*r+me {
 				t.Errorf("from rank %d: %d, %d", r, all[r], from[r])
 			}
+		}
+		if w.SharedRoom() == 0 {
+			t.Error("there is no board")
 		}
 	})
 }

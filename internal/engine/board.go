@@ -28,7 +28,9 @@ const (
 	resultSlots = 2
 	rankSlots   = boardSlots + resultSlots
 	// maxBoardRanks: beyond, everybody reading everybody is too much.
-	maxBoardRanks = 64
+	maxBoardRanks = 512
+	// maxReadRanks: beyond, only what stands on the board is read.
+	maxReadRanks = 64
 	// maxUntold is how many numbers may pass before a rank tells what it is done
 	// with: a slot is used again boardSlots numbers later.
 	maxUntold = boardSlots - 1
@@ -321,9 +323,10 @@ const (
 )
 
 // boardWord describes a publication: {number, operation, root, kind, bytes}. Of
-// the bytes of what is read elsewhere only the low bits are told.
+// the bytes of what is read elsewhere only the low bits are told, and of roots
+// beyond 63.
 func boardWord(seq uint32, op collectives.Op, root int, kind, bytes int64) uint64 {
-	return uint64(seq)<<32 | uint64(op)<<27 | uint64(root)<<21 | uint64(kind) | uint64(bytes)&(1<<19-1)
+	return uint64(seq)<<32 | uint64(op)<<27 | uint64(root)&63<<21 | uint64(kind) | uint64(bytes)&(1<<19-1)
 }
 
 // boardBytesOf is the length that a word tells.

@@ -103,7 +103,7 @@ func (e *Engine) absentTold(c *Context, from seat, f *Fault) {
 	if !c.mayShare() {
 		return
 	}
-	c.absent |= 1 << from.rank()
+	c.absent.add(int(from.rank()))
 	e.absentLater(c.ID, c.procAt(from))
 	switch c.boardState {
 	case boardMaking, boardLast:
@@ -119,7 +119,7 @@ func (e *Engine) absentLater(id wire.ContextID, proc wire.ProcID) {
 	for i := range e.retired {
 		if r := &e.retired[i]; r.id == id {
 			if rank := r.members.Index(proc); rank >= 0 {
-				r.absent |= 1 << rank
+				r.absent.add(rank)
 				e.reclaimBoards()
 				return
 			}
@@ -169,6 +169,9 @@ func (m *making) make() *Fault {
 		}
 	}
 	x := e.exposer()
+	if size > maxReadRanks {
+		x = nil // each would have to be in contact with all
+	}
 	if b != nil {
 		b.startAfter(m.seq)
 		if x != nil {
@@ -239,9 +242,9 @@ func (m *making) leave(b *board) {
 
 // exchange runs a collective among the ranks.
 func (m *making) exchange(op collectives.Op, alg string, in, out []byte) *Fault {
-	n := int64(len(out))
-	if op == collectives.OpAllgather {
-		n = int64(len(in))
+	n := int64(len(in))
+	if in == nil {
+		n = int64(len(out))
 	}
 	a := CollArgs{Op: makingOp, Alg: algorithm(op, alg), User: m.user, In: ByteBuf(in), Out: ByteBuf(out), Unit: 1,
 		Args: collectives.Args{Op: op, Rank: m.c.Rank, Size: m.c.Members.Len(), Count: n}}
@@ -251,16 +254,25 @@ func (m *making) exchange(op collectives.Op, alg string, in, out []byte) *Fault 
 	return f
 }
 
-// agree reports whether yes is what all ranks say.
+// agree reports whether yes is what all ranks say. It goes along the tree in
+// which the ranks have heard of the memory: no others need to be in contact.
 func (m *making) agree(yes bool) (bool, *Fault) {
-	mine, all := make([]byte, 1), make([]byte, m.c.Members.Len())
+	mine := []byte{0}
 	if yes {
 		mine[0] = 1
 	}
-	if f := m.exchange(collectives.OpAllgather, "bruck", mine, all); f != nil {
+	var all []byte
+	if m.c.Rank == 0 {
+		all = make([]byte, m.c.Members.Len())
+	}
+	if f := m.exchange(collectives.OpGather, "binomial", mine, all); f != nil {
 		return false, f
 	}
-	return !slices.ContainsFunc(all, func(x byte) bool { return x != 1 }), nil
+	if slices.Contains(all, 0) {
+		mine[0] = 0
+	}
+	f := m.exchange(collectives.OpBcast, "binomial", nil, mine)
+	return mine[0] == 1, f
 }
 
 // reachAll makes the memory of all ranks readable here, and reports whether that
@@ -332,7 +344,21 @@ type retired struct {
 	b       *board
 	id      wire.ContextID
 	members wire.Members
-	absent  uint64 // who has told not to be there, a bit for each rank
+	absent  rankSet // who has told not to be there
+}
+
+// rankSet has a bit for each rank up to the greatest that was added.
+type rankSet []uint64
+
+func (s *rankSet) add(rank int) {
+	for rank/64 >= len(*s) {
+		*s = append(*s, 0)
+	}
+	(*s)[rank/64] |= 1 << (rank % 64)
+}
+
+func (s rankSet) has(rank int) bool {
+	return rank/64 < len(s) && s[rank/64]&(1<<(rank%64)) != 0
 }
 
 // retire keeps the memory of a board until nobody uses it.
@@ -385,7 +411,7 @@ func (e *Engine) reclaimBoards() {
 
 func (r *retired) inUse(e *Engine) bool {
 	for i, w := range r.b.ranks {
-		if w.left.Load() == 0 && r.absent&(1<<i) == 0 {
+		if w.left.Load() == 0 && !r.absent.has(i) {
 			if e.dead[r.members.At(i)] == nil {
 				return true
 			}

@@ -49,7 +49,7 @@ type Context struct {
 	// the ranks that have told that they will not touch it, a bit for each.
 	board      *board
 	boardState boardState
-	absent     uint64
+	absent     rankSet
 	told       bool         // to be absent
 	room       atomic.Int64 // of board
 	reads      atomic.Bool  // on board
