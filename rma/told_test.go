@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"gompi/internal/engine"
+	"gompi/internal/wire"
 	"gompi/mpi"
 	"gompi/mpitest"
 )
@@ -59,4 +61,24 @@ func TestToldOfADeath(t *testing.T) {
 	<-time.After(50 * time.Millisecond) // the others are told before that
 	j.Kill(victim)
 	ranks.Wait()
+}
+
+// A rank that asks for a process that never was is told so, and stays in the
+// job.
+func TestFateOfNobody(t *testing.T) {
+	mpitest.Run(t, 2, func(t *mpitest.T, w *mpi.Comm) {
+		win, err := Allocate[int64](w, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := win.core.engine
+		nobody := wire.ProcID{Job: e.Self().Job, Serial: 4711}
+		f := e.Fate(nobody)
+		if want := "there is no process " + nobody.String(); f.Class != engine.Transport || f.Err.Error() != want {
+			t.Errorf("fate: %+v, want %q", f, want)
+		}
+		if err := win.Free(); err != nil {
+			t.Error(err)
+		}
+	})
 }
