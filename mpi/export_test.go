@@ -19,4 +19,4 @@ func PartOf(words []int, ranks int, weighted bool) (DistGraph, bool) {
 }
 
 // SharedRoom is the room for one publication in memory that the ranks share.
-func (c *Comm) SharedRoom() int64 { return c.core.ctx.SharedRoom() }
+func SharedRoom(c *Comm) int64 { return c.core.ctx.SharedRoom() }

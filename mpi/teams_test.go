@@ -51,7 +51,7 @@ func TestTeams(t *testing.T) {
 				t.Errorf("from rank %d: %d, %d", r, all[r], from[r])
 			}
 		}
-		if w.SharedRoom() == 0 {
+		if mpi.SharedRoom(w) == 0 {
 			t.Error("there is no board")
 		}
 	})
