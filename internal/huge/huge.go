@@ -135,7 +135,8 @@ type use struct {
 	part  bool  // it counts as one that holds other memory
 }
 
-// postpone has a page for which the kernel was not asked earn it once more.
+// postpone has a page for which the kernel was not asked earn it once more, and
+// the look at who computes as well.
 func (p *Pages) postpone(n uintptr) {
 	u, found := p.known[n]
 	if !found {
@@ -144,7 +145,7 @@ func (p *Pages) postpone(n uintptr) {
 	if u.part {
 		p.shared--
 	}
-	p.known[n] = use{moved: u.moved}
+	p.known[n] = use{moved: u.moved - plenty}
 }
 
 // ask has a goroutine talk to the kernel about a page; false: it is still

@@ -168,7 +168,7 @@ func TestPostponed(t *testing.T) {
 		call:  func(uintptr, uintptr) (time.Duration, error) { calls++; return time.Millisecond, nil },
 	}
 	use := func() {
-		for range 5 * enough / pageSize {
+		for range 2 * (plenty + enough) / pageSize {
 			p.Use(b[1 : len(b)-1])
 			p.done.Wait()
 		}
