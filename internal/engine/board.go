@@ -322,11 +322,14 @@ const (
 	kindGone                // its rank has given up
 )
 
+// toldRoots is how many roots a word can tell apart.
+const toldRoots = 64
+
 // boardWord describes a publication: {number, operation, root, kind, bytes}. Of
 // the bytes of what is read elsewhere only the low bits are told, and of roots
 // beyond 63.
 func boardWord(seq uint32, op collectives.Op, root int, kind, bytes int64) uint64 {
-	return uint64(seq)<<32 | uint64(op)<<27 | uint64(root)&63<<21 | uint64(kind) | uint64(bytes)&(1<<19-1)
+	return uint64(seq)<<32 | uint64(op)<<27 | uint64(root%toldRoots)<<21 | uint64(kind) | uint64(bytes)&(1<<19-1)
 }
 
 // boardBytesOf is the length that a word tells.

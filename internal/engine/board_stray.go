@@ -29,11 +29,13 @@ func (b *board) mismatch(o *boardOp, rank int, w uint64) {
 	if w&kindGone == kindGone {
 		return // why, it or the control plane tells
 	}
-	op, root := collectives.Op(w>>27&(1<<5-1)), int(w>>aboveKind&(1<<6-1))
+	op, root := collectives.Op(w>>27&(1<<5-1)), int(w>>aboveKind%toldRoots)
 	f := &Fault{Class: Mismatch, Peer: int32(rank), Got: -1, Want: -1}
-	switch mine := int(o.word >> aboveKind & (1<<6 - 1)); {
+	switch mine := int(o.word >> aboveKind % toldRoots); {
 	case op != o.op:
 		f.Err = fmt.Errorf("collective call %d is %v here and %v there", o.seq, o.op, op)
+	case root != mine && b.size > toldRoots:
+		f.Err = fmt.Errorf("collective call %d has one root here and another there", o.seq)
 	case root != mine:
 		f.Err = fmt.Errorf("collective call %d has root %d here and root %d there", o.seq, mine, root)
 	default:

@@ -46,7 +46,7 @@ type Context struct {
 	tag     int32
 	givenUp *Fault
 	// board is memory that the ranks share, once boardState says so. absent are
-	// the ranks that have told that they will not touch it, a bit for each.
+	// the ranks that have told that they will not touch it.
 	board      *board
 	boardState boardState
 	absent     rankSet
