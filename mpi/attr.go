@@ -8,8 +8,8 @@ import (
 	"slices"
 	"sync"
 
+	"gompi/internal/calls"
 	"gompi/internal/dtype"
-	"gompi/internal/engine"
 )
 
 // Predefined attributes, the same on every communicator. MPI 4.1 section 9.1.2.
@@ -110,8 +110,8 @@ func (a *attributes) all() []attribute {
 }
 
 const (
-	opSetAttr    engine.Op = "SetAttr"
-	opDeleteAttr engine.Op = "DeleteAttr"
+	opSetAttr    calls.Name = "SetAttr"
+	opDeleteAttr calls.Name = "DeleteAttr"
 )
 
 // SetAttr gives the communicator a value under a key. A value that it had is
@@ -143,7 +143,7 @@ func valueOf[T any](v any) T {
 // Local. MPI 4.1 section 7.7.2.
 func DeleteAttr[T any](c *Comm, k Keyval[T]) error { return c.dropAttr(opDeleteAttr, k.key) }
 
-func (c *Comm) dropAttr(op engine.Op, k *keyval) error {
+func (c *Comm) dropAttr(op calls.Name, k *keyval) error {
 	if err := c.exists(op); err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func TypeAttr[T any](dt Datatype, k Keyval[T]) (T, bool) {
 var errNoKeyval = errors.New("a key was not made by NewKeyval")
 
 // copyAttrs returns what a duplicate of c is to carry.
-func (c *Comm) copyAttrs(op engine.Op) ([]attribute, error) {
+func (c *Comm) copyAttrs(op calls.Name) ([]attribute, error) {
 	var list []attribute
 	for _, a := range c.core.attrs.all() {
 		if a.key.copy == nil {

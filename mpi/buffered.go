@@ -9,16 +9,17 @@ import (
 	"slices"
 	"sync"
 
+	"gompi/internal/calls"
 	"gompi/internal/engine"
 	"gompi/internal/wire"
 )
 
 const (
-	opBsend        engine.Op = "Bsend"
-	opIbsend       engine.Op = "Ibsend"
-	opAttachBuffer engine.Op = "AttachBuffer"
-	opDetachBuffer engine.Op = "DetachBuffer"
-	opFlushBuffer  engine.Op = "FlushBuffer"
+	opBsend        calls.Name = "Bsend"
+	opIbsend       calls.Name = "Ibsend"
+	opAttachBuffer calls.Name = "AttachBuffer"
+	opDetachBuffer calls.Name = "DetachBuffer"
+	opFlushBuffer  calls.Name = "FlushBuffer"
 )
 
 // BsendOverhead is what a message takes of an attached buffer beyond its own
@@ -46,7 +47,7 @@ func Ibsend[T any](c *Comm, buf []T, dest, tag int) Request {
 	return c.Bufs().Ibsend(BufOf(buf), dest, tag)
 }
 
-func (c *Comm) bsendBuf(op engine.Op, b Buf, dest, tag int) error {
+func (c *Comm) bsendBuf(op calls.Name, b Buf, dest, tag int) error {
 	if c != nil && dest == ProcNull {
 		return nil
 	}
@@ -291,7 +292,7 @@ func (s *sendBuffer) detach(e *engine.Engine, user context.Context) (bytes int, 
 var errNoBuffer = errors.New("no buffer is attached")
 
 // bufferError makes an error of a buffer call.
-func (c *Comm) bufferError(op engine.Op, gaveUp bool, err error) error {
+func (c *Comm) bufferError(op calls.Name, gaveUp bool, err error) error {
 	if err == nil {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"gompi/collectives"
+	"gompi/internal/calls"
 	"gompi/internal/engine"
 )
 
@@ -22,7 +23,7 @@ type checker struct {
 
 // use is one operation with its buffers.
 type use struct {
-	op        engine.Op
+	op        calls.Name
 	comm      string
 	peer, tag int
 	reads     []engine.Buf

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"gompi/collectives"
+	"gompi/internal/calls"
 	"gompi/internal/dtype"
 	"gompi/internal/engine"
 )
@@ -15,7 +16,7 @@ import (
 // start and prepare; the functions over []T are those over Buf.
 
 // collNames are the operations as errors and roll calls name them.
-var collNames = [...]engine.Op{
+var collNames = [...]calls.Name{
 	collectives.OpBarrier: "Barrier", collectives.OpBcast: "Bcast", collectives.OpReduce: "Reduce",
 	collectives.OpAllreduce: "Allreduce", collectives.OpGather: "Gather", collectives.OpScatter: "Scatter",
 	collectives.OpAllgather: "Allgather", collectives.OpAllgatherv: "Allgatherv", collectives.OpAlltoall: "Alltoall",
@@ -55,7 +56,7 @@ func (a *call) bad(class Class, format string, args ...any) bool {
 }
 
 // as makes the call a part of another, which errors and roll calls then name.
-func (a *call) as(op engine.Op) *call {
+func (a *call) as(op calls.Name) *call {
 	a.Op = op
 	return a
 }

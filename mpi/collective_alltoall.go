@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"gompi/collectives"
+	"gompi/internal/calls"
 	"gompi/internal/dtype"
 	"gompi/internal/engine"
 )
@@ -184,8 +185,8 @@ func (a *call) alltoallw(c *Comm, send, recv []Buf) *call {
 }
 
 const (
-	opAlltoallw         engine.Op = "Alltoallw"
-	opNeighborAlltoallw engine.Op = "NeighborAlltoallw"
+	opAlltoallw         calls.Name = "Alltoallw"
+	opNeighborAlltoallw calls.Name = "NeighborAlltoallw"
 )
 
 // manyBuffers sets the buffers of a w-form, whose unit is the byte: types

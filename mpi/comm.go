@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"gompi/collectives"
+	"gompi/internal/calls"
 	"gompi/internal/engine"
 	"gompi/internal/wire"
 )
@@ -154,7 +155,7 @@ func (c *Comm) WithContext(ctx context.Context) *Comm {
 }
 
 // expired is the error of a call whose context has ended before it began.
-func (c *Comm) expired(op engine.Op, peer, tag int) error {
+func (c *Comm) expired(op calls.Name, peer, tag int) error {
 	if c.user == nil {
 		return nil
 	}
@@ -162,7 +163,7 @@ func (c *Comm) expired(op engine.Op, peer, tag int) error {
 }
 
 // lapsed is expired without the error handler.
-func (c *Comm) lapsed(op engine.Op, peer, tag int) *Error {
+func (c *Comm) lapsed(op calls.Name, peer, tag int) *Error {
 	if c.user == nil || c.user.Err() == nil {
 		return nil
 	}
@@ -189,7 +190,7 @@ func (c *Comm) Free() error {
 }
 
 // last claims the end of the communicator, which comes once.
-func (c *Comm) last(op engine.Op) error {
+func (c *Comm) last(op calls.Name) error {
 	if err := c.exists(op); err != nil {
 		return err
 	}
@@ -226,7 +227,7 @@ func (c *Comm) Disconnect() error {
 	return err
 }
 
-const opDisconnect engine.Op = "Disconnect"
+const opDisconnect calls.Name = "Disconnect"
 
 // Revoke makes the communicator unusable on all its ranks: operations on it,
 // pending and later, fail with ErrRevoked. Any rank may call it; it is not

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"gompi/internal/calls"
 	"gompi/internal/engine"
 	"gompi/internal/wire"
 )
@@ -15,8 +16,8 @@ import (
 // id to each of the others, and waits for nobody.
 
 const (
-	opCreateGroup   engine.Op = "CreateGroup"
-	opCommFromGroup engine.Op = "CommFromGroup"
+	opCreateGroup   calls.Name = "CreateGroup"
+	opCommFromGroup calls.Name = "CommFromGroup"
 )
 
 // MaxStringTag is the longest tag of CommFromGroup and IntercommFromGroups, in
@@ -57,7 +58,7 @@ func CommFromGroup(g Group, tag string) (*Comm, error) {
 }
 
 // checkMeeting checks the arguments of a call without communicator.
-func (p *Process) checkMeeting(op engine.Op, g Group, tag string) error {
+func (p *Process) checkMeeting(op calls.Name, g Group, tag string) error {
 	var none *Comm
 	switch {
 	case p == nil || g.Rank() == Undefined:
@@ -69,7 +70,7 @@ func (p *Process) checkMeeting(op engine.Op, g Group, tag string) error {
 }
 
 // meet makes the members agree on the first of n consecutive context ids.
-func (p *Process) meet(op engine.Op, members wire.Members, n uint32, user context.Context, key []byte) (wire.ContextID, error) {
+func (p *Process) meet(op calls.Name, members wire.Members, n uint32, user context.Context, key []byte) (wire.ContextID, error) {
 	var none *Comm
 	a := engine.BootArgs{Op: op, Members: members, Key: key, User: user}
 	gaveUp := user != nil && user.Err() != nil

@@ -8,11 +8,11 @@ import (
 	"os"
 	"slices"
 
-	"gompi/internal/engine"
+	"gompi/internal/calls"
 	"gompi/internal/wire"
 )
 
-const opSplitType engine.Op = "SplitType"
+const opSplitType calls.Name = "SplitType"
 
 // SplitKind is what the ranks of one communicator of SplitType share.
 type SplitKind int
@@ -88,7 +88,7 @@ func (c *Comm) SplitType(kind SplitKind, key int, info *Info) (*Comm, error) {
 }
 
 // hosts numbers the hosts of all ranks of an intracommunicator. Collective.
-func (c *Comm) hosts(op engine.Op) ([]uint32, error) {
+func (c *Comm) hosts(op calls.Name) ([]uint32, error) {
 	if hosts := c.core.proc.hostsOf(c.core.ctx.Members); hosts != nil {
 		return hosts, nil
 	}

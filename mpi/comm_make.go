@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 
+	"gompi/internal/calls"
 	"gompi/internal/engine"
 	"gompi/internal/wire"
 )
@@ -17,10 +18,10 @@ import (
 // process in common share it.
 
 const (
-	opDup    engine.Op = "Dup"
-	opIdup   engine.Op = "Idup"
-	opSplit  engine.Op = "Split"
-	opCreate engine.Op = "Create"
+	opDup    calls.Name = "Dup"
+	opIdup   calls.Name = "Idup"
+	opSplit  calls.Name = "Split"
+	opCreate calls.Name = "Create"
 )
 
 // shape is who belongs to a communicator to be made.
@@ -96,7 +97,7 @@ func (c *Comm) offer(n uint32) uint64 {
 }
 
 // contextOf is the id with the serial that rank 0 has told.
-func (c *Comm) contextOf(op engine.Op, serial uint64) (wire.ContextID, error) {
+func (c *Comm) contextOf(op calls.Name, serial uint64) (wire.ContextID, error) {
 	id, err := contextFrom(c.core.ctx.Members.At(0), serial)
 	if err != nil {
 		return id, c.argError(ErrComm, op, ProcNull, -1, -1, -1, "", err)
@@ -114,7 +115,7 @@ func contextFrom(creator wire.ProcID, serial uint64) (wire.ContextID, error) {
 }
 
 // agree makes all ranks agree on a context id.
-func (c *Comm) agree(op engine.Op) (wire.ContextID, error) {
+func (c *Comm) agree(op calls.Name) (wire.ContextID, error) {
 	u, n := c.meeting()
 	serial := []uint64{u.offer(n)}
 	if err := new(call).bcast(u, BufOf(serial), 0).as(op).run(); err != nil {
@@ -265,7 +266,7 @@ type choice struct {
 
 // colors exchanges the colors and keys of all ranks, with a context id. The
 // low group of an intercommunicator comes first.
-func (c *Comm) colors(op engine.Op, color, key int) ([]choice, wire.ContextID, error) {
+func (c *Comm) colors(op calls.Name, color, key int) ([]choice, wire.ContextID, error) {
 	u, n := c.meeting()
 	words := make([]int64, 3*u.core.size)
 	mine := words[3*u.core.rank:][:3]
@@ -374,7 +375,7 @@ func (c *Comm) Create(g Group) (*Comm, error) {
 }
 
 // subgroup checks that all processes of g are in c.
-func (c *Comm) subgroup(op engine.Op, g Group) error {
+func (c *Comm) subgroup(op calls.Name, g Group) error {
 	if out := g.Difference(c.Group()); out.Size() > 0 {
 		return c.argError(ErrRank, op, ProcNull, -1, -1, -1, "",
 			fmt.Errorf("process %v of the group is not in the communicator", out.members.At(0)))

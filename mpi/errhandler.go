@@ -2,7 +2,9 @@
 
 package mpi
 
-import "gompi/internal/engine"
+import (
+	"gompi/internal/calls"
+)
 
 // ErrorHandler is called for each error of a call on a communicator, before
 // the call returns it; for that of a nonblocking operation by the call that
@@ -14,7 +16,7 @@ type ErrorHandler func(c *Comm, err error)
 // (MPI_ERRORS_ARE_FATAL).
 func ErrorsAreFatal(c *Comm, err error) { c.core.proc.abort(1, err.Error()) }
 
-const opSetErrorHandler engine.Op = "SetErrorHandler"
+const opSetErrorHandler calls.Name = "SetErrorHandler"
 
 // SetErrorHandler makes h the error handler of c on this process. Communicators
 // made from c afterwards inherit it. Local. MPI 4.1 section 9.3.1.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	"gompi/internal/calls"
 	"gompi/internal/engine"
 )
 
@@ -146,7 +147,7 @@ var classOf = [...]Class{
 
 // errorOf turns an engine fault into an error of a call on c, which c's error
 // handler sees.
-func (c *Comm) errorOf(op engine.Op, peer, tag int32, f *engine.Fault) error {
+func (c *Comm) errorOf(op calls.Name, peer, tag int32, f *engine.Fault) error {
 	if f.Class == engine.Argument {
 		return f.Err // the handler has seen it
 	}
@@ -154,7 +155,7 @@ func (c *Comm) errorOf(op engine.Op, peer, tag int32, f *engine.Fault) error {
 }
 
 // faultError is errorOf without the error handler.
-func (c *Comm) faultError(op engine.Op, peer, tag int32, f *engine.Fault) *Error {
+func (c *Comm) faultError(op calls.Name, peer, tag int32, f *engine.Fault) *Error {
 	e := &Error{Class: classOf[f.Class], Op: string(op), Peer: int(peer), Tag: int(tag), Got: -1, Want: -1, Err: f.Err}
 	if c != nil {
 		e.Comm, e.Rank = c.Name(), c.core.rank
@@ -181,12 +182,12 @@ func (c *Comm) faultError(op engine.Op, peer, tag int32, f *engine.Fault) *Error
 
 // argError is an error of a call on c found before anything was started, which
 // c's error handler sees.
-func (c *Comm) argError(class Class, op engine.Op, peer, tag int, got, want int64, unit string, err error) error {
+func (c *Comm) argError(class Class, op calls.Name, peer, tag int, got, want int64, unit string, err error) error {
 	return c.raise(c.newError(class, op, peer, tag, got, want, unit, err))
 }
 
 // newError is argError without the error handler.
-func (c *Comm) newError(class Class, op engine.Op, peer, tag int, got, want int64, unit string, err error) *Error {
+func (c *Comm) newError(class Class, op calls.Name, peer, tag int, got, want int64, unit string, err error) *Error {
 	e := &Error{Class: class, Op: string(op), Peer: peer, Tag: tag, Got: got, Want: want, Unit: unit, Err: err}
 	if c != nil {
 		e.Comm, e.Rank = c.Name(), c.core.rank

@@ -6,10 +6,10 @@ import (
 	"context"
 	"sync"
 
-	"gompi/internal/engine"
+	"gompi/internal/calls"
 )
 
-const opSyncFailed engine.Op = "SyncFailed"
+const opSyncFailed calls.Name = "SyncFailed"
 
 // SyncFailed waits until this process knows of every failure that the launcher
 // has seen when it is called, and returns Failed. A call that fails with

@@ -6,7 +6,7 @@ import (
 	"context"
 	"fmt"
 
-	"gompi/internal/engine"
+	"gompi/internal/calls"
 	"gompi/internal/group"
 	"gompi/internal/wire"
 )
@@ -164,7 +164,7 @@ func (g Group) with(o Group, m wire.Members) Group {
 	return g
 }
 
-func (g Group) result(op engine.Op) func(wire.Members, error) (Group, error) {
+func (g Group) result(op calls.Name) func(wire.Members, error) (Group, error) {
 	return func(m wire.Members, err error) (Group, error) {
 		if err != nil {
 			return Group{}, groupError(op, err)
@@ -173,7 +173,7 @@ func (g Group) result(op engine.Op) func(wire.Members, error) (Group, error) {
 	}
 }
 
-func groupError(op engine.Op, err error) error {
+func groupError(op calls.Name, err error) error {
 	return &Error{Class: ErrRank, Op: string(op), Peer: ProcNull, Tag: -1, Got: -1, Want: -1, Err: err}
 }
 

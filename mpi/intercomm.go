@@ -6,7 +6,7 @@ import (
 	"cmp"
 	"fmt"
 
-	"gompi/internal/engine"
+	"gompi/internal/calls"
 	"gompi/internal/group"
 	"gompi/internal/wire"
 )
@@ -16,9 +16,9 @@ import (
 // which calls that make other communicators agree.
 
 const (
-	opInterCreate engine.Op = "IntercommCreate"
-	opInterMerge  engine.Op = "IntercommMerge"
-	opInterGroups engine.Op = "IntercommCreateFromGroups"
+	opInterCreate calls.Name = "IntercommCreate"
+	opInterMerge  calls.Name = "IntercommMerge"
+	opInterGroups calls.Name = "IntercommCreateFromGroups"
 )
 
 // interSerials is how many context ids an intercommunicator takes: its own,
@@ -52,20 +52,20 @@ func (c *Comm) registerInter(id wire.ContextID, s shape) error {
 }
 
 // of is c's core for a call that can return no error.
-func (c *Comm) of(op engine.Op) *commCore {
+func (c *Comm) of(op calls.Name) *commCore {
 	if c == nil {
 		panicNoComm(op)
 	}
 	return c.core
 }
 
-func panicNoComm(op engine.Op) {
+func panicNoComm(op calls.Name) {
 	var none *Comm
 	panic(none.newError(ErrComm, op, ProcNull, -1, -1, -1, "", errNoComm).Error())
 }
 
 // exists refuses a call on no communicator.
-func (c *Comm) exists(op engine.Op) error {
+func (c *Comm) exists(op calls.Name) error {
 	if c == nil {
 		return c.argError(ErrComm, op, ProcNull, -1, -1, -1, "", errNoComm)
 	}
@@ -73,7 +73,7 @@ func (c *Comm) exists(op engine.Op) error {
 }
 
 // intra refuses a call that intercommunicators do not have.
-func (c *Comm) intra(op engine.Op) error {
+func (c *Comm) intra(op calls.Name) error {
 	if err := c.exists(op); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@
 package mpi
 
 import (
+	"gompi/internal/calls"
 	"gompi/internal/dtype"
 	"gompi/internal/engine"
 	"gompi/internal/kernel"
@@ -20,7 +21,7 @@ func (c *Comm) OfferContext() uint64 { return c.offer(1) }
 
 // Adopt makes a communicator of the ranks of c in the context that rank 0
 // offered, with c's error handler. Local. c is an intracommunicator.
-func (c *Comm) Adopt(op engine.Op, offer uint64, name string) (*Comm, error) {
+func (c *Comm) Adopt(op calls.Name, offer uint64, name string) (*Comm, error) {
 	id, err := c.contextOf(op, offer)
 	if err != nil {
 		return nil, err
@@ -29,17 +30,17 @@ func (c *Comm) Adopt(op engine.Op, offer uint64, name string) (*Comm, error) {
 }
 
 // Intra is an error if c is nil or an intercommunicator.
-func (c *Comm) Intra(op engine.Op) error { return c.intra(op) }
+func (c *Comm) Intra(op calls.Name) error { return c.intra(op) }
 
 // Fault is the error of a call on c that the engine could not do, which c's
 // error handler sees.
-func (c *Comm) Fault(op engine.Op, peer int, f *engine.Fault) error {
+func (c *Comm) Fault(op calls.Name, peer int, f *engine.Fault) error {
 	return c.errorOf(op, int32(peer), -1, f)
 }
 
 // Fail is an error of a call on c, which c's error handler sees. Numbers that
 // say nothing are -1. c may be nil.
-func (c *Comm) Fail(class Class, op engine.Op, peer int, got, want int64, unit string, why error) error {
+func (c *Comm) Fail(class Class, op calls.Name, peer int, got, want int64, unit string, why error) error {
 	return c.argError(class, op, peer, -1, got, want, unit, why)
 }
 
@@ -47,7 +48,7 @@ func (c *Comm) Fail(class Class, op engine.Op, peer int, got, want int64, unit s
 func RequestOf(h engine.Handle) Request { return Request{h} }
 
 // CompletedRequest is a request that is complete.
-func (c *Comm) CompletedRequest(op engine.Op) Request { return c.completed(op, emptyStatus()) }
+func (c *Comm) CompletedRequest(op calls.Name) Request { return c.completed(op, emptyStatus()) }
 
 // Engine is b as the engine knows it.
 func (b Buf) Engine() engine.Buf { return b.full().b }

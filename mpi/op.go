@@ -5,8 +5,8 @@ package mpi
 import (
 	"fmt"
 
+	"gompi/internal/calls"
 	"gompi/internal/dtype"
-	"gompi/internal/engine"
 	"gompi/internal/kernel"
 )
 
@@ -78,7 +78,7 @@ func (o *Op) on(t *dtype.Type) kernel.Func {
 	return o.user
 }
 
-const opReduceLocal engine.Op = "ReduceLocal"
+const opReduceLocal calls.Name = "ReduceLocal"
 
 // ReduceLocal does inout[i] = in[i] op inout[i] for all i: what one step of a
 // reduction does. The slices have one length and do not overlap. Local; in is

@@ -6,23 +6,24 @@ import (
 	"errors"
 	"fmt"
 
+	"gompi/internal/calls"
 	"gompi/internal/engine"
 	"gompi/internal/wire"
 )
 
 // The calls, as errors and roll calls name them.
 const (
-	opSend      engine.Op = "Send"
-	opSsend     engine.Op = "Ssend"
-	opRsend     engine.Op = "Rsend"
-	opIsend     engine.Op = "Isend"
-	opIssend    engine.Op = "Issend"
-	opIrsend    engine.Op = "Irsend"
-	opRecv      engine.Op = "Recv"
-	opIrecv     engine.Op = "Irecv"
-	opSendrecv  engine.Op = "Sendrecv"
-	opIsendrecv engine.Op = "Isendrecv"
-	opRecvNew   engine.Op = "RecvNew"
+	opSend      calls.Name = "Send"
+	opSsend     calls.Name = "Ssend"
+	opRsend     calls.Name = "Rsend"
+	opIsend     calls.Name = "Isend"
+	opIssend    calls.Name = "Issend"
+	opIrsend    calls.Name = "Irsend"
+	opRecv      calls.Name = "Recv"
+	opIrecv     calls.Name = "Irecv"
+	opSendrecv  calls.Name = "Sendrecv"
+	opIsendrecv calls.Name = "Isendrecv"
+	opRecvNew   calls.Name = "RecvNew"
 )
 
 // Send sends buf to rank dest with tag, and returns when buf may be reused:
@@ -181,7 +182,7 @@ func (c *Comm) RecvEncoded(source, tag int, limit int64) ([]byte, Status, error)
 func (c *Comm) FailedRequest(err error) Request { return c.failedRequest("", err) }
 
 // badSend finds what is wrong with the arguments of a send.
-func (c *Comm) badSend(op engine.Op, b *Buf, dest, tag int) error {
+func (c *Comm) badSend(op calls.Name, b *Buf, dest, tag int) error {
 	switch {
 	case c == nil:
 		return c.argError(ErrComm, op, dest, tag, -1, -1, "", errNoComm)
@@ -195,7 +196,7 @@ func (c *Comm) badSend(op engine.Op, b *Buf, dest, tag int) error {
 	return c.expired(op, dest, tag)
 }
 
-func (c *Comm) badRecv(op engine.Op, b *Buf, source, tag int) error {
+func (c *Comm) badRecv(op calls.Name, b *Buf, source, tag int) error {
 	switch {
 	case c == nil:
 		return c.argError(ErrComm, op, source, tag, -1, -1, "", errNoComm)
@@ -209,27 +210,27 @@ func (c *Comm) badRecv(op engine.Op, b *Buf, source, tag int) error {
 	return c.expired(op, source, tag)
 }
 
-func (c *Comm) rankError(op engine.Op, peer, tag int) error {
+func (c *Comm) rankError(op calls.Name, peer, tag int) error {
 	return c.argError(ErrRank, op, ProcNull, tag, -1, -1, "", fmt.Errorf("rank %d of %d", peer, c.core.targets))
 }
 
-func (c *Comm) tagError(op engine.Op, peer, tag int) error {
+func (c *Comm) tagError(op calls.Name, peer, tag int) error {
 	return c.argError(ErrTag, op, peer, -1, -1, -1, "", fmt.Errorf("tag %d is outside 0..%d", tag, MaxTag))
 }
 
 // fillSend and fillRecv set the fields one by one: a literal is built aside and
 // moved in wider pieces than it was written, which takes 6 ns.
-func (c *Comm) fillSend(a *engine.SendArgs, op engine.Op, b Buf, dest, tag int, mode engine.Mode, value bool) {
+func (c *Comm) fillSend(a *engine.SendArgs, op calls.Name, b Buf, dest, tag int, mode engine.Mode, value bool) {
 	a.Op, a.Buf, a.Dest, a.Tag, a.Plane = op, b.b, int32(dest), int32(tag), wire.PlaneP2P
 	a.Mode, a.Value, a.User = mode, value, c.user
 }
 
-func (c *Comm) fillRecv(a *engine.RecvArgs, op engine.Op, b Buf, source, tag int, value bool) {
+func (c *Comm) fillRecv(a *engine.RecvArgs, op calls.Name, b Buf, source, tag int, value bool) {
 	a.Op, a.Buf, a.Source, a.Tag, a.Plane = op, b.b, int32(source), int32(tag), wire.PlaneP2P
 	a.Value, a.User = value, c.user
 }
 
-func (c *Comm) send(op engine.Op, b Buf, dest, tag int, mode engine.Mode, value bool) error {
+func (c *Comm) send(op calls.Name, b Buf, dest, tag int, mode engine.Mode, value bool) error {
 	if c == nil || uint(dest) >= uint(c.core.targets) || uint(tag) > MaxTag || b.b.Type.Err != nil || c.user != nil {
 		if c != nil && dest == ProcNull {
 			return nil
@@ -251,7 +252,7 @@ func (c *Comm) send(op engine.Op, b Buf, dest, tag int, mode engine.Mode, value 
 	return nil
 }
 
-func (c *Comm) isend(op engine.Op, b Buf, dest, tag int, mode engine.Mode, value bool) Request {
+func (c *Comm) isend(op calls.Name, b Buf, dest, tag int, mode engine.Mode, value bool) Request {
 	if c != nil && dest == ProcNull {
 		return c.completed(op, nullStatus())
 	}
@@ -275,7 +276,7 @@ func (c *Comm) recvNow(b Buf, source, tag int) (bytes int64, ok bool) {
 	return c.core.e.RecvNow(c.core.ctx, b.b, int32(source), int32(tag))
 }
 
-func (c *Comm) recv(op engine.Op, b Buf, source, tag int) (Status, error) {
+func (c *Comm) recv(op calls.Name, b Buf, source, tag int) (Status, error) {
 	if c != nil && source == ProcNull {
 		return nullStatus(), nil
 	}
@@ -294,7 +295,7 @@ func (c *Comm) recv(op engine.Op, b Buf, source, tag int) (Status, error) {
 	return statusOf(&st, b.b.Type.Size), nil
 }
 
-func (c *Comm) irecv(op engine.Op, b Buf, source, tag int, value bool) Request {
+func (c *Comm) irecv(op calls.Name, b Buf, source, tag int, value bool) Request {
 	if c != nil && source == ProcNull {
 		return c.completed(op, nullStatus())
 	}
@@ -310,7 +311,7 @@ func (c *Comm) irecv(op engine.Op, b Buf, source, tag int, value bool) Request {
 }
 
 // badSendrecv finds what is wrong with the arguments before anything is sent.
-func (c *Comm) badSendrecv(op engine.Op, s Buf, dest, sendTag int, r Buf, source, recvTag int) error {
+func (c *Comm) badSendrecv(op calls.Name, s Buf, dest, sendTag int, r Buf, source, recvTag int) error {
 	if s.b.Overlaps(r.b) {
 		return c.argError(ErrArg, op, dest, sendTag, -1, -1, "", fmt.Errorf("the buffers overlap: use %sReplace", op))
 	}

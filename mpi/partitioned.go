@@ -5,16 +5,17 @@ package mpi
 import (
 	"fmt"
 
+	"gompi/internal/calls"
 	"gompi/internal/engine"
 )
 
 const (
-	opPsendInit   engine.Op = "PsendInit"
-	opPrecvInit   engine.Op = "PrecvInit"
-	opPready      engine.Op = "Pready"
-	opPreadyRange engine.Op = "PreadyRange"
-	opPreadyList  engine.Op = "PreadyList"
-	opParrived    engine.Op = "Parrived"
+	opPsendInit   calls.Name = "PsendInit"
+	opPrecvInit   calls.Name = "PrecvInit"
+	opPready      calls.Name = "Pready"
+	opPreadyRange calls.Name = "PreadyRange"
+	opPreadyList  calls.Name = "PreadyList"
+	opParrived    calls.Name = "Parrived"
 )
 
 // MaxPartitions is the largest number of partitions of a partitioned
@@ -33,7 +34,7 @@ type partition struct {
 	started bool
 }
 
-func (p *partition) use(op engine.Op) use {
+func (p *partition) use(op calls.Name) use {
 	u := use{op: op, peer: p.peer, tag: p.tag, reads: []engine.Buf{p.buf}}
 	if !p.send {
 		u.reads, u.writes = nil, u.reads
@@ -59,7 +60,7 @@ func PrecvInit[T any](c *Comm, buf []T, partitions, source, tag int) *Persistent
 	return c.partInit(opPrecvInit, BufOf(buf), partitions, source, tag, false)
 }
 
-func (c *Comm) partInit(op engine.Op, b Buf, parts, peer, tag int, send bool) *Persistent {
+func (c *Comm) partInit(op calls.Name, b Buf, parts, peer, tag int, send bool) *Persistent {
 	p := &Persistent{c: c, op: op, part: &partition{buf: b.b, parts: parts, peer: peer, tag: tag, send: send}}
 	null := c != nil && peer == ProcNull
 	if !null {
@@ -112,12 +113,12 @@ func (p *Persistent) PreadyList(list []int) error {
 	return nil
 }
 
-func (p *Persistent) partArg(op engine.Op, i int) error {
+func (p *Persistent) partArg(op calls.Name, i int) error {
 	return p.c.argError(ErrArg, op, p.part.peer, p.part.tag, -1, -1, "", fmt.Errorf("partition %d of %d", i, p.part.parts))
 }
 
 // usable finds why op cannot be applied to p now.
-func (p *Persistent) usable(op engine.Op, send bool) error {
+func (p *Persistent) usable(op calls.Name, send bool) error {
 	if err := p.missing(op); err != nil {
 		return err
 	}
@@ -133,7 +134,7 @@ func (p *Persistent) usable(op engine.Op, send bool) error {
 	return p.err
 }
 
-func (p *Persistent) ready(op engine.Op, lo, hi int) error {
+func (p *Persistent) ready(op calls.Name, lo, hi int) error {
 	if err := p.usable(op, true); err != nil {
 		return err
 	}

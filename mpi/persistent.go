@@ -7,17 +7,18 @@ import (
 	"fmt"
 	"sync"
 
+	"gompi/internal/calls"
 	"gompi/internal/engine"
 	"gompi/internal/wire"
 )
 
 const (
-	opSendInit  engine.Op = "SendInit"
-	opSsendInit engine.Op = "SsendInit"
-	opRsendInit engine.Op = "RsendInit"
-	opBsendInit engine.Op = "BsendInit"
-	opRecvInit  engine.Op = "RecvInit"
-	opStart     engine.Op = "Start"
+	opSendInit  calls.Name = "SendInit"
+	opSsendInit calls.Name = "SsendInit"
+	opRsendInit calls.Name = "RsendInit"
+	opBsendInit calls.Name = "BsendInit"
+	opRecvInit  calls.Name = "RecvInit"
+	opStart     calls.Name = "Start"
 )
 
 // Persistent is an operation whose arguments are given once and which is
@@ -30,7 +31,7 @@ const (
 // MPI 4.1 sections 3.9 and 6.13, chapter 4.
 type Persistent struct {
 	c      *Comm
-	op     engine.Op
+	op     calls.Name
 	kind   persistentKind
 	err    error // of the arguments
 	status Status
@@ -97,7 +98,7 @@ func (c *Comm) recvInit(b Buf, source, tag int) *Persistent {
 	return p
 }
 
-func (c *Comm) sendInit(op engine.Op, kind persistentKind, b Buf, dest, tag int, mode engine.Mode) *Persistent {
+func (c *Comm) sendInit(op calls.Name, kind persistentKind, b Buf, dest, tag int, mode engine.Mode) *Persistent {
 	p := &Persistent{c: c, op: op}
 	if c != nil && dest == ProcNull {
 		p.status = nullStatus()
@@ -112,7 +113,7 @@ func (c *Comm) sendInit(op engine.Op, kind persistentKind, b Buf, dest, tag int,
 }
 
 // missing is the error of op if there is no operation.
-func (p *Persistent) missing(op engine.Op) error {
+func (p *Persistent) missing(op calls.Name) error {
 	if p == nil {
 		return requestError(op, "the operation is nil")
 	}
@@ -120,7 +121,7 @@ func (p *Persistent) missing(op engine.Op) error {
 }
 
 // stateError is a call that p's state does not allow, without the error handler.
-func (p *Persistent) stateError(op engine.Op, what string) *Error {
+func (p *Persistent) stateError(op calls.Name, what string) *Error {
 	return p.c.newError(ErrRequest, op, ProcNull, -1, -1, -1, "", fmt.Errorf("%s is %s", p.op, what))
 }
 
@@ -230,7 +231,7 @@ func Startall(ps []*Persistent) error {
 }
 
 // current returns the start under way; complete is true if it needs no waiting.
-func (p *Persistent) current(op engine.Op) (h engine.Handle, complete bool, st Status, err *Error) {
+func (p *Persistent) current(op calls.Name) (h engine.Handle, complete bool, st Status, err *Error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {

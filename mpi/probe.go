@@ -3,16 +3,17 @@
 package mpi
 
 import (
+	"gompi/internal/calls"
 	"gompi/internal/engine"
 )
 
 const (
-	opProbe   engine.Op = "Probe"
-	opIprobe  engine.Op = "Iprobe"
-	opMprobe  engine.Op = "Mprobe"
-	opImprobe engine.Op = "Improbe"
-	opMrecv   engine.Op = "Mrecv"
-	opImrecv  engine.Op = "Imrecv"
+	opProbe   calls.Name = "Probe"
+	opIprobe  calls.Name = "Iprobe"
+	opMprobe  calls.Name = "Mprobe"
+	opImprobe calls.Name = "Improbe"
+	opMrecv   calls.Name = "Mrecv"
+	opImrecv  calls.Name = "Imrecv"
 )
 
 // Message is a message taken by a matched probe: exactly one Mrecv or Imrecv
@@ -44,7 +45,7 @@ func (c *Comm) Mprobe(source, tag int) (*Message, Status, error) {
 	return m, st, err
 }
 
-func (c *Comm) probeFor(op engine.Op, source, tag int) (*Message, Status, error) {
+func (c *Comm) probeFor(op calls.Name, source, tag int) (*Message, Status, error) {
 	_, m, st, err := c.probe(op, source, tag, true, true)
 	return m, st, err
 }
@@ -54,7 +55,7 @@ func (c *Comm) Improbe(source, tag int) (found bool, m *Message, st Status, err 
 	return c.probe(opImprobe, source, tag, false, true)
 }
 
-func (c *Comm) probe(op engine.Op, source, tag int, wait, take bool) (found bool, m *Message, _ Status, err error) {
+func (c *Comm) probe(op calls.Name, source, tag int, wait, take bool) (found bool, m *Message, _ Status, err error) {
 	if c != nil && source == ProcNull {
 		return true, &Message{c: c, null: true}, nullStatus(), nil
 	}
@@ -85,7 +86,7 @@ func Mrecv[T any](m *Message, buf []T) (Status, error) {
 // Imrecv starts an Mrecv. MPI 4.1 section 3.8.3.
 func Imrecv[T any](m *Message, buf []T) Request { return m.irecv(opImrecv, BufOf(buf), false) }
 
-func (m *Message) irecv(op engine.Op, b Buf, value bool) Request {
+func (m *Message) irecv(op calls.Name, b Buf, value bool) Request {
 	if m == nil || m.c == nil {
 		var none *Comm
 		return none.failedRequest(op, requestError(op, "the message is nil"))

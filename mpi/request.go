@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 
+	"gompi/internal/calls"
 	"gompi/internal/engine"
 )
 
@@ -116,24 +117,24 @@ func (r Request) Free() error {
 }
 
 const (
-	opCancel engine.Op = "Cancel"
-	opFree   engine.Op = "Free"
+	opCancel calls.Name = "Cancel"
+	opFree   calls.Name = "Free"
 )
 
 // missing is the error of op on a request that belongs to no process.
-func (r Request) missing(op engine.Op) error {
+func (r Request) missing(op calls.Name) error {
 	if r.IsNull() {
 		return requestError(op, "it is null")
 	}
 	return nil
 }
 
-func requestError(op engine.Op, why string) error {
+func requestError(op calls.Name, why string) error {
 	return &Error{Class: ErrRequest, Op: string(op), Peer: ProcNull, Tag: -1, Got: -1, Want: -1, Err: errors.New(why)}
 }
 
 // refusal is the error of op, which could not be applied to a request.
-func refusal(op engine.Op, o *engine.Outcome) error {
+func refusal(op calls.Name, o *engine.Outcome) error {
 	if o.Status.Fault == nil {
 		return nil
 	}

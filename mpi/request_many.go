@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 
+	"gompi/internal/calls"
 	"gompi/internal/engine"
 )
 
@@ -78,7 +79,7 @@ func WaitallStatuses[R Completable](ops []R, ended []Completion) error {
 	return all
 }
 
-func asMany(op engine.Op, got, want int) error {
+func asMany(op calls.Name, got, want int) error {
 	if got == want {
 		return nil
 	}

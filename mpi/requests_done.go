@@ -2,16 +2,19 @@
 
 package mpi
 
-import "gompi/internal/engine"
+import (
+	"gompi/internal/calls"
+	"gompi/internal/engine"
+)
 
 // completed is a request that is already complete: operations with ProcNull.
-func (c *Comm) completed(op engine.Op, st Status) Request {
+func (c *Comm) completed(op calls.Name, st Status) Request {
 	return Request{c.core.e.NewDone(c.core.ctx, op, engine.Status{Source: int32(st.Source), Tag: int32(st.Tag)})}
 }
 
 // failedRequest is a request that is complete with an error found in the
 // arguments. c may be nil.
-func (c *Comm) failedRequest(op engine.Op, err error) Request {
+func (c *Comm) failedRequest(op calls.Name, err error) Request {
 	f := &engine.Fault{Class: engine.Argument, Peer: -1, Err: err}
 	if c == nil {
 		return Request{engine.NewOrphan(engine.Outcome{Op: op, Peer: -1, Tag: -1, Status: engine.Status{Fault: f}})}

@@ -5,8 +5,8 @@ package mpi
 import (
 	"fmt"
 
+	"gompi/internal/calls"
 	"gompi/internal/cgroup"
-	"gompi/internal/engine"
 	"gompi/internal/segment"
 )
 
@@ -18,7 +18,7 @@ const askRoom = 16 << 20
 // said to have. The sender's word alone would end the process: the Go runtime
 // does not return from a failed allocation. nil does not promise that the
 // memory is there, since others take memory too.
-func (c *Comm) roomFor(op engine.Op, st *Status) error {
+func (c *Comm) roomFor(op calls.Name, st *Status) error {
 	if st.Bytes < askRoom {
 		return nil
 	}

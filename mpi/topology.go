@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 
-	"gompi/internal/engine"
+	"gompi/internal/calls"
 	"gompi/internal/topo"
 	"gompi/internal/wire"
 )
@@ -62,7 +62,7 @@ func (c *Comm) TopoTest() TopoKind {
 }
 
 // topologyOf is the communicator's topology, which must be of one kind.
-func (c *Comm) topologyOf(op engine.Op, kind TopoKind) (*topology, error) {
+func (c *Comm) topologyOf(op calls.Name, kind TopoKind) (*topology, error) {
 	if err := c.exists(op); err != nil {
 		return nil, err
 	}
@@ -73,14 +73,14 @@ func (c *Comm) topologyOf(op engine.Op, kind TopoKind) (*topology, error) {
 }
 
 // badTopology is the error of an argument.
-func (c *Comm) badTopology(op engine.Op, err error) error {
+func (c *Comm) badTopology(op calls.Name, err error) error {
 	return c.argError(ErrArg, op, ProcNull, -1, -1, -1, "", err)
 }
 
 // agreeOn makes all ranks agree on a context id if they call op with equal
 // arguments, which args digests. Else, or if wrong says that the arguments
 // are, it fails on all of them.
-func (c *Comm) agreeOn(op engine.Op, args uint64, wrong error) (wire.ContextID, error) {
+func (c *Comm) agreeOn(op calls.Name, args uint64, wrong error) (wire.ContextID, error) {
 	words := []uint64{args, ^args, c.offer(1)}
 	if err := new(call).allreduce(c, BufOf(words), BufOf(words), &Max).as(op).run(); err != nil {
 		return wire.ContextID{}, err
@@ -95,7 +95,7 @@ func (c *Comm) agreeOn(op engine.Op, args uint64, wrong error) (wire.ContextID, 
 }
 
 // digest is a hash of arguments.
-func digest(op engine.Op, lists ...[]int) uint64 {
+func digest(op calls.Name, lists ...[]int) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(op))
 	var b [8]byte

@@ -6,20 +6,20 @@ import (
 	"fmt"
 	"strings"
 
-	"gompi/internal/engine"
+	"gompi/internal/calls"
 	"gompi/internal/topo"
 )
 
 const (
-	opDims       engine.Op = "Dims"
-	opDimsCreate engine.Op = "DimsCreate"
-	opCartCreate engine.Op = "CartCreate"
-	opCartMap    engine.Op = "CartMap"
-	opCartSub    engine.Op = "CartSub"
-	opCart       engine.Op = "Cart"
-	opCartRank   engine.Op = "CartRank"
-	opCartCoords engine.Op = "CartCoords"
-	opCartShift  engine.Op = "CartShift"
+	opDims       calls.Name = "Dims"
+	opDimsCreate calls.Name = "DimsCreate"
+	opCartCreate calls.Name = "CartCreate"
+	opCartMap    calls.Name = "CartMap"
+	opCartSub    calls.Name = "CartSub"
+	opCart       calls.Name = "Cart"
+	opCartRank   calls.Name = "CartRank"
+	opCartCoords calls.Name = "CartCoords"
+	opCartShift  calls.Name = "CartShift"
 )
 
 // Cart describes a Cartesian topology. Ranks are numbered in row-major order:

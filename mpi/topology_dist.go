@@ -6,15 +6,15 @@ import (
 	"fmt"
 	"slices"
 
-	"gompi/internal/engine"
+	"gompi/internal/calls"
 	"gompi/internal/topo"
 	"gompi/internal/wire"
 )
 
 const (
-	opDistGraph     engine.Op = "DistGraphCreate"
-	opDistAdjacent  engine.Op = "DistGraphCreateAdjacent"
-	opDistNeighbors engine.Op = "DistGraphNeighbors"
+	opDistGraph     calls.Name = "DistGraphCreate"
+	opDistAdjacent  calls.Name = "DistGraphCreateAdjacent"
+	opDistNeighbors calls.Name = "DistGraphNeighbors"
 )
 
 // DistGraph is a rank's part of a distributed graph: the ranks whose edges lead

@@ -6,15 +6,15 @@ import (
 	"fmt"
 	"slices"
 
-	"gompi/internal/engine"
+	"gompi/internal/calls"
 	"gompi/internal/topo"
 )
 
 const (
-	opGraphCreate    engine.Op = "GraphCreate"
-	opGraphMap       engine.Op = "GraphMap"
-	opGraph          engine.Op = "Graph"
-	opGraphNeighbors engine.Op = "GraphNeighbors"
+	opGraphCreate    calls.Name = "GraphCreate"
+	opGraphMap       calls.Name = "GraphMap"
+	opGraph          calls.Name = "Graph"
+	opGraphNeighbors calls.Name = "GraphNeighbors"
 )
 
 // GraphCreate makes a communicator whose ranks are the vertices of a graph

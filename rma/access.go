@@ -5,6 +5,7 @@ package rma
 import (
 	"fmt"
 
+	"gompi/internal/calls"
 	"gompi/internal/dtype"
 	"gompi/internal/engine"
 	"gompi/internal/remote"
@@ -12,10 +13,10 @@ import (
 )
 
 const (
-	opPut  engine.Op = "rma.Put"
-	opGet  engine.Op = "rma.Get"
-	opRPut engine.Op = "rma.RPut"
-	opRGet engine.Op = "rma.RGet"
+	opPut  calls.Name = "rma.Put"
+	opGet  calls.Name = "rma.Get"
+	opRPut calls.Name = "rma.RPut"
+	opRGet calls.Name = "rma.RGet"
 )
 
 // Put writes buf to the memory of rank target from offset on. buf may be reused
@@ -76,7 +77,7 @@ func (w *Window) RGetBuf(b mpi.Buf, target, offset, count int, dt mpi.Datatype) 
 	return w.request(opRGet, p, err)
 }
 
-func (w *Window) put(op engine.Op, need uint64, b engine.Buf, rank, offset int, count int64, dt *dtype.Type) (place, error) {
+func (w *Window) put(op calls.Name, need uint64, b engine.Buf, rank, offset int, count int64, dt *dtype.Type) (place, error) {
 	p, err := w.place(op, need, rank, offset, count, dt)
 	if p.Target == nil {
 		return p, err
@@ -87,7 +88,7 @@ func (w *Window) put(op engine.Op, need uint64, b engine.Buf, rank, offset int, 
 	return p, p.done(op, p.Put(b, p.at))
 }
 
-func (w *Window) get(op engine.Op, need uint64, b engine.Buf, rank, offset int, count int64, dt *dtype.Type) (place, error) {
+func (w *Window) get(op calls.Name, need uint64, b engine.Buf, rank, offset int, count int64, dt *dtype.Type) (place, error) {
 	p, err := w.place(op, need, rank, offset, count, dt)
 	if p.Target == nil {
 		return p, err
@@ -122,7 +123,7 @@ func (p *place) leave() {
 
 // place finds elements of a target for an access that needs one of some kinds
 // of epochs, or says why they must not be accessed.
-func (w *Window) place(op engine.Op, need uint64, rank, offset int, count int64, dt *dtype.Type) (place, error) {
+func (w *Window) place(op calls.Name, need uint64, rank, offset int, count int64, dt *dtype.Type) (place, error) {
 	c, err := w.usable(op)
 	if err != nil || rank == mpi.ProcNull {
 		return place{}, err
@@ -156,14 +157,14 @@ func (w *Window) place(op engine.Op, need uint64, rank, offset int, count int64,
 }
 
 // outside is the error of an access outside a target's memory.
-func (c *core) outside(op engine.Op, t *target, offset int, lo, hi int64) error {
+func (c *core) outside(op calls.Name, t *target, offset int, lo, hi int64) error {
 	return c.comm.Fail(mpi.ErrRMARange, op, t.rank, hi-lo, -1, "bytes", fmt.Errorf(
 		"they begin %d bytes from offset %d, in units of %d bytes, of a memory of %d bytes", lo, offset, t.unit, t.size))
 }
 
 // admit finds a target that some epoch admits accesses to, for an access that
 // leaves it.
-func (w *Window) admit(op engine.Op, need uint64, rank int) (*target, error) {
+func (w *Window) admit(op calls.Name, need uint64, rank int) (*target, error) {
 	c := w.core
 	t, err := c.reach(op, rank)
 	if err != nil {
@@ -197,7 +198,7 @@ func (w *Window) admit(op engine.Op, need uint64, rank int) (*target, error) {
 }
 
 // fits checks that the origin has as many bytes as the target.
-func (p *place) fits(op engine.Op, b engine.Buf) error {
+func (p *place) fits(op calls.Name, b engine.Buf) error {
 	switch want := p.at.Count * p.at.Type.Size; {
 	case b.Type.Err != nil:
 		return p.c.comm.Fail(mpi.ErrType, op, p.rank, -1, -1, "", b.Type.Err)
@@ -208,12 +209,12 @@ func (p *place) fits(op engine.Op, b engine.Buf) error {
 }
 
 // done is how an access has begun.
-func (p *place) done(op engine.Op, f *engine.Fault) error {
+func (p *place) done(op calls.Name, f *engine.Fault) error {
 	return p.c.fault(op, p.rank, f)
 }
 
 // request is a request for what an access has begun.
-func (w *Window) request(op engine.Op, p place, err error) mpi.Request {
+func (w *Window) request(op calls.Name, p place, err error) mpi.Request {
 	defer p.leave()
 	switch {
 	case w == nil:

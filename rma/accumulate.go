@@ -5,6 +5,7 @@ package rma
 import (
 	"fmt"
 
+	"gompi/internal/calls"
 	"gompi/internal/dtype"
 	"gompi/internal/engine"
 	"gompi/internal/kernel"
@@ -12,12 +13,12 @@ import (
 )
 
 const (
-	opAccumulate     engine.Op = "rma.Accumulate"
-	opGetAccumulate  engine.Op = "rma.GetAccumulate"
-	opRAccumulate    engine.Op = "rma.RAccumulate"
-	opRGetAccumulate engine.Op = "rma.RGetAccumulate"
-	opFetchAndOp     engine.Op = "rma.FetchAndOp"
-	opCompareAndSwap engine.Op = "rma.CompareAndSwap"
+	opAccumulate     calls.Name = "rma.Accumulate"
+	opGetAccumulate  calls.Name = "rma.GetAccumulate"
+	opRAccumulate    calls.Name = "rma.RAccumulate"
+	opRGetAccumulate calls.Name = "rma.RGetAccumulate"
+	opFetchAndOp     calls.Name = "rma.FetchAndOp"
+	opCompareAndSwap calls.Name = "rma.CompareAndSwap"
 )
 
 // Accumulate combines buf with the memory of rank target from offset on,
@@ -176,7 +177,7 @@ func (c *core) spare(s *scalar) {
 }
 
 // small checks the type of an operation on one element.
-func (c *core) small(op engine.Op, rank int, t *dtype.Type) error {
+func (c *core) small(op calls.Name, rank int, t *dtype.Type) error {
 	switch {
 	case t.Err != nil:
 		return c.comm.Fail(mpi.ErrType, op, rank, -1, -1, "", t.Err)
@@ -187,14 +188,14 @@ func (c *core) small(op engine.Op, rank int, t *dtype.Type) error {
 }
 
 // now waits for an access.
-func (w *Window) now(op engine.Op, p place) error {
+func (w *Window) now(op calls.Name, p place) error {
 	if !p.Pending() {
 		return nil
 	}
 	return p.done(op, p.Flush(w.user))
 }
 
-func (w *Window) accumulate(op engine.Op, need uint64, b engine.Buf, rank, offset int, count int64, dt *dtype.Type, with mpi.Op) (place, error) {
+func (w *Window) accumulate(op calls.Name, need uint64, b engine.Buf, rank, offset int, count int64, dt *dtype.Type, with mpi.Op) (place, error) {
 	p, err := w.place(op, need, rank, offset, count, dt)
 	if p.Target == nil {
 		return p, err
@@ -212,7 +213,7 @@ func (w *Window) accumulate(op engine.Op, need uint64, b engine.Buf, rank, offse
 	return p, p.done(op, p.Accumulate(b, p.at, code))
 }
 
-func (w *Window) getAccumulate(op engine.Op, need uint64, b, result engine.Buf, rank, offset int, count int64, dt *dtype.Type, with mpi.Op) (place, error) {
+func (w *Window) getAccumulate(op calls.Name, need uint64, b, result engine.Buf, rank, offset int, count int64, dt *dtype.Type, with mpi.Op) (place, error) {
 	p, err := w.place(op, need, rank, offset, count, dt)
 	if p.Target == nil {
 		return p, err
@@ -236,7 +237,7 @@ func (w *Window) getAccumulate(op engine.Op, need uint64, b, result engine.Buf, 
 }
 
 // combines finds the operation for the elements at the target.
-func (p *place) combines(op engine.Op, with mpi.Op) (kernel.Op, error) {
+func (p *place) combines(op calls.Name, with mpi.Op) (kernel.Op, error) {
 	code, ok := with.Kernel()
 	base := p.at.Type.Base()
 	switch {
@@ -254,7 +255,7 @@ func (p *place) combines(op engine.Op, with mpi.Op) (kernel.Op, error) {
 
 // operand checks a buffer of the origin: it fits, and consists of the target's
 // basic elements.
-func (p *place) operand(op engine.Op, b engine.Buf) error {
+func (p *place) operand(op calls.Name, b engine.Buf) error {
 	if err := p.fits(op, b); err != nil {
 		return err
 	}

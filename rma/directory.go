@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"gompi/internal/calls"
 	"gompi/internal/engine"
 	"gompi/internal/kernel"
 	"gompi/internal/remote"
@@ -214,7 +215,7 @@ type piece struct {
 }
 
 // find finds the memory that holds all of the addresses [lo, hi).
-func (x *pieces) find(w *Window, op engine.Op, t *target, lo, hi int64) (piece, bool, error) {
+func (x *pieces) find(w *Window, op calls.Name, t *target, lo, hi int64) (piece, bool, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if version, ok := t.directoryVersion(); ok && version != x.version {
@@ -264,7 +265,7 @@ func (x *pieces) pending() (list []piece) {
 }
 
 // refresh reads the directory of a rank. What is known already stays.
-func (x *pieces) refresh(w *Window, op engine.Op, t *target) error {
+func (x *pieces) refresh(w *Window, op calls.Name, t *target) error {
 	head := make([]uint64, directoryWords)
 	for {
 		if err := w.load(op, t.rank, t.Target, head); err != nil {
@@ -296,7 +297,7 @@ func (x *pieces) refresh(w *Window, op engine.Op, t *target) error {
 }
 
 // loadTable reads the table that a directory names.
-func (w *Window) loadTable(op engine.Op, t *target, head []uint64) ([]uint64, error) {
+func (w *Window) loadTable(op calls.Name, t *target, head []uint64) ([]uint64, error) {
 	c := w.core
 	slots := head[1]
 	desc := descOfWords(head[2:])
@@ -317,7 +318,7 @@ func (w *Window) loadTable(op engine.Op, t *target, head []uint64) ([]uint64, er
 }
 
 // load reads words from the beginning of a target, each at once.
-func (w *Window) load(op engine.Op, rank int, t *remote.Target, into []uint64) error {
+func (w *Window) load(op calls.Name, rank int, t *remote.Target, into []uint64) error {
 	b := mpi.BufOf(into)
 	f := t.GetAccumulate(engine.Buf{}, b.Engine(), remote.Layout{Type: b.Engine().Type, Count: int64(len(into))}, kernel.NoOp)
 	if f == nil {

@@ -6,15 +6,15 @@ import (
 	"errors"
 	"fmt"
 
+	"gompi/internal/calls"
 	"gompi/internal/dtype"
-	"gompi/internal/engine"
 	"gompi/internal/remote"
 	"gompi/mpi"
 )
 
 const (
-	opAttach engine.Op = "rma.Attach"
-	opDetach engine.Op = "Window.Detach"
+	opAttach calls.Name = "rma.Attach"
+	opDetach calls.Name = "Window.Detach"
 )
 
 // Address is an offset in a dynamic window: of the first byte of attached
@@ -62,7 +62,7 @@ func (w *Window) Detach(at Address) error {
 }
 
 // dynamic is an error in a window of another flavor.
-func (c *core) dynamic(op engine.Op) error {
+func (c *core) dynamic(op calls.Name) error {
 	if c.flavor == FlavorDynamic {
 		return nil
 	}
@@ -70,7 +70,7 @@ func (c *core) dynamic(op engine.Op) error {
 }
 
 // placeAttached is place in a dynamic window: bytes [lo, hi) from an address.
-func (w *Window) placeAttached(op engine.Op, t *target, at, lo, hi int64, ok bool, dt *dtype.Type, count int64) (place, error) {
+func (w *Window) placeAttached(op calls.Name, t *target, at, lo, hi int64, ok bool, dt *dtype.Type, count int64) (place, error) {
 	c := w.core
 	p, err := piece{}, error(nil)
 	if ok && at > 0 && lo >= -at && hi <= maxAddress-at {
@@ -89,7 +89,7 @@ func (w *Window) placeAttached(op engine.Op, t *target, at, lo, hi int64, ok boo
 }
 
 // flushPieces completes all accesses to a rank's attached memory.
-func (w *Window) flushPieces(op engine.Op, t *target) error {
+func (w *Window) flushPieces(op calls.Name, t *target) error {
 	for _, p := range t.pieces.pending() {
 		if f := p.Flush(w.user); f != nil {
 			return w.core.fault(op, t.rank, f)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"sync"
 
-	"gompi/internal/engine"
+	"gompi/internal/calls"
 	"gompi/mpi"
 )
 
@@ -32,7 +32,7 @@ const (
 	NoSucceed
 )
 
-func (c *core) asserts(op engine.Op, a, may Assert) error {
+func (c *core) asserts(op calls.Name, a, may Assert) error {
 	if a&^may != 0 {
 		return c.comm.Fail(mpi.ErrAssert, op, mpi.ProcNull, -1, -1, "", fmt.Errorf("assertions %#b, of which the call has %#b", a, may))
 	}
@@ -88,7 +88,7 @@ type pair struct {
 }
 
 // collective ends what a Fence or Free cannot be called in.
-func (x *epochs) collective(w *Window, op engine.Op) error {
+func (x *epochs) collective(w *Window, op calls.Name) error {
 	x.mu.Lock()
 	what := x.accessAll()
 	if what == "" && x.post != closed {
@@ -135,7 +135,7 @@ func (x *epochs) accessAll() string {
 
 // misplaced is the error of a call that does not fit the window's epochs, nil
 // for "".
-func (c *core) misplaced(op engine.Op, rank int, what string) error {
+func (c *core) misplaced(op calls.Name, rank int, what string) error {
 	if what == "" {
 		return nil
 	}

@@ -7,12 +7,13 @@ import (
 	"errors"
 	"fmt"
 
+	"gompi/internal/calls"
 	"gompi/internal/engine"
 	"gompi/mpi"
 )
 
 // usable is the window of a call that may go on, or why it may not.
-func (w *Window) usable(op engine.Op) (*core, error) {
+func (w *Window) usable(op calls.Name) (*core, error) {
 	c, err := w.alive(op)
 	if err == nil {
 		err = w.expired(op)
@@ -21,7 +22,7 @@ func (w *Window) usable(op engine.Op) (*core, error) {
 }
 
 // alive is the window of a call, or why it has none.
-func (w *Window) alive(op engine.Op) (*core, error) {
+func (w *Window) alive(op calls.Name) (*core, error) {
 	var none *mpi.Comm
 	switch {
 	case w == nil:
@@ -33,7 +34,7 @@ func (w *Window) alive(op engine.Op) (*core, error) {
 }
 
 // expired is the error of a call whose context has ended before it began.
-func (w *Window) expired(op engine.Op) error {
+func (w *Window) expired(op calls.Name) error {
 	if w.user == nil || w.user.Err() == nil {
 		return nil
 	}
@@ -43,11 +44,11 @@ func (w *Window) expired(op engine.Op) error {
 var errFreed = errors.New("it was freed")
 
 // gone is the error of a call on a window that was freed.
-func (c *core) gone(op engine.Op) error {
+func (c *core) gone(op calls.Name) error {
 	return c.comm.Fail(mpi.ErrWin, op, mpi.ProcNull, -1, -1, "", errFreed)
 }
 
-func (c *core) checkRank(op engine.Op, rank int) error {
+func (c *core) checkRank(op calls.Name, rank int) error {
 	if rank >= 0 && rank < c.size {
 		return nil
 	}
@@ -56,7 +57,7 @@ func (c *core) checkRank(op engine.Op, rank int) error {
 
 // fault is the error of a call that the layers below could not do; nil if they
 // could.
-func (c *core) fault(op engine.Op, rank int, f *engine.Fault) error {
+func (c *core) fault(op calls.Name, rank int, f *engine.Fault) error {
 	if f == nil {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"gompi/internal/calls"
 	"gompi/internal/dtype"
 	"gompi/internal/engine"
 	"gompi/internal/remote"
@@ -15,11 +16,11 @@ import (
 )
 
 const (
-	opExpose engine.Op = "rma.Expose"
-	opOpen   engine.Op = "rma.Open"
-	opClose  engine.Op = "Exposed.Close"
-	opRead   engine.Op = "rma.Read"
-	opWrite  engine.Op = "rma.Write"
+	opExpose calls.Name = "rma.Expose"
+	opOpen   calls.Name = "rma.Open"
+	opClose  calls.Name = "Exposed.Close"
+	opRead   calls.Name = "rma.Read"
+	opWrite  calls.Name = "rma.Write"
 )
 
 // Key names exposed memory: bytes that may travel in any message or store, as
@@ -186,7 +187,7 @@ func (r *Remote) WriteBuf(b mpi.Buf, offset, count int, dt mpi.Datatype) error {
 }
 
 // place checks an access and says where it is.
-func (r *Remote) place(op engine.Op, b engine.Buf, offset, count int, dt *dtype.Type) (at remote.Layout, err error) {
+func (r *Remote) place(op calls.Name, b engine.Buf, offset, count int, dt *dtype.Type) (at remote.Layout, err error) {
 	size := r.a.Bytes()
 	switch {
 	case r.user != nil && r.user.Err() != nil:
@@ -204,13 +205,13 @@ func (r *Remote) place(op engine.Op, b engine.Buf, offset, count int, dt *dtype.
 }
 
 // apart is an error of a call without a window.
-func apart(class mpi.Class, op engine.Op, why error) error {
+func apart(class mpi.Class, op calls.Name, why error) error {
 	var none *mpi.Comm
 	return none.Fail(class, op, mpi.ProcNull, -1, -1, "", why)
 }
 
 // apartFault is that of a call which the layers below could not do.
-func apartFault(op engine.Op, f *engine.Fault) error {
+func apartFault(op calls.Name, f *engine.Fault) error {
 	var none *mpi.Comm
 	return none.Fault(op, mpi.ProcNull, f)
 }

@@ -5,11 +5,11 @@ package rma
 import (
 	"errors"
 
-	"gompi/internal/engine"
+	"gompi/internal/calls"
 	"gompi/mpi"
 )
 
-const opFence engine.Op = "Window.Fence"
+const opFence calls.Name = "Window.Fence"
 
 // Fence ends an epoch and offers the next, in which every rank may access the
 // memory of every other. It begins with the caller's first access, and must be
@@ -58,7 +58,7 @@ func (c *core) children() int {
 // meet returns when all ranks have called it. If it fails on one, or that was
 // called with an error, it does on all: those it has to do with are told. Called
 // by one goroutine at a time.
-func (w *Window) meet(op engine.Op, err error) error {
+func (w *Window) meet(op calls.Name, err error) error {
 	c := w.core
 	c.epochs.barrier++
 	n := c.epochs.barrier
@@ -85,7 +85,7 @@ func (w *Window) meet(op engine.Op, err error) error {
 	return err
 }
 
-func (w *Window) enter(op engine.Op, n uint64) error {
+func (w *Window) enter(op calls.Name, n uint64) error {
 	c := w.core
 	kids := c.children()
 	if kids > 0 {

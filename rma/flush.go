@@ -3,14 +3,14 @@
 package rma
 
 import (
-	"gompi/internal/engine"
+	"gompi/internal/calls"
 	"gompi/mpi"
 )
 
 const (
-	opFlush    engine.Op = "Window.Flush"
-	opFlushAll engine.Op = "Window.FlushAll"
-	opSync     engine.Op = "Window.Sync"
+	opFlush    calls.Name = "Window.Flush"
+	opFlushAll calls.Name = "Window.FlushAll"
+	opSync     calls.Name = "Window.Sync"
 )
 
 // Flush completes the caller's accesses to a rank, under a lock: they have
@@ -100,7 +100,7 @@ func (c *core) lockedAll() bool {
 }
 
 // flushed completes all accesses to a target.
-func (w *Window) flushed(op engine.Op, t *target) error {
+func (w *Window) flushed(op calls.Name, t *target) error {
 	w.core.order()
 	if w.core.flavor == FlavorDynamic {
 		return w.flushPieces(op, t)
@@ -112,7 +112,7 @@ func (w *Window) flushed(op engine.Op, t *target) error {
 }
 
 // settle completes all accesses at their targets.
-func (w *Window) settle(op engine.Op) error {
+func (w *Window) settle(op calls.Name) error {
 	var first error
 	for _, t := range w.core.far() {
 		if err := w.flushed(op, t); err != nil && first == nil {

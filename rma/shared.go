@@ -7,14 +7,15 @@ import (
 	"fmt"
 	"math"
 
+	"gompi/internal/calls"
 	"gompi/internal/engine"
 	"gompi/internal/remote"
 	"gompi/mpi"
 )
 
 const (
-	opAllocateShared engine.Op = "rma.AllocateShared"
-	opSharedQuery    engine.Op = "rma.SharedQuery"
+	opAllocateShared calls.Name = "rma.AllocateShared"
+	opSharedQuery    calls.Name = "rma.SharedQuery"
 )
 
 // shared is the memory of all ranks of a window of AllocateShared.

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"gompi/internal/calls"
 	"gompi/internal/engine"
 	"gompi/internal/kernel"
 	"gompi/internal/mem"
@@ -37,7 +38,7 @@ type target struct {
 
 // reach finds a rank's memory, on first use with the help of the operating
 // system.
-func (c *core) reach(op engine.Op, rank int) (*target, error) {
+func (c *core) reach(op calls.Name, rank int) (*target, error) {
 	if err := c.checkRank(op, rank); err != nil {
 		return nil, err
 	}
@@ -87,7 +88,7 @@ func (t *target) leave() { t.open.Add(^uint64(oneAccess - 1)) }
 
 // quiesce refuses new accesses, and returns when those under way are over; with
 // an error if w's context ends before, and all is as it was.
-func (w *Window) quiesce(op engine.Op) error {
+func (w *Window) quiesce(op calls.Name) error {
 	c := w.core
 	c.reachMu.Lock()
 	c.ending.Store(true)
@@ -123,7 +124,7 @@ func (c *core) resume() {
 // pause is a turn of a wait for another goroutine of the caller's, n counts
 // them: it lets others run, and soon sleeps. The error is that w's context has
 // ended.
-func (w *Window) pause(op engine.Op, n int) error {
+func (w *Window) pause(op calls.Name, n int) error {
 	if n < quiesceYields {
 		runtime.Gosched()
 	} else {
@@ -191,7 +192,7 @@ func (w *Window) getNow(b *engine.Buf, rank, offset int) bool {
 
 // combineNow does a GetAccumulate in memory that is mapped, if the processor
 // can; result may have no elements.
-func (w *Window) combineNow(op engine.Op, b, result *engine.Buf, rank, offset int, with mpi.Op) (did bool, err error) {
+func (w *Window) combineNow(op calls.Name, b, result *engine.Buf, rank, offset int, with mpi.Op) (did bool, err error) {
 	t, off := w.mapped(rank, offset)
 	if t == nil {
 		return false, nil

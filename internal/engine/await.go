@@ -5,6 +5,7 @@ package engine
 import (
 	"context"
 
+	"gompi/internal/calls"
 	"gompi/internal/match"
 	"gompi/internal/rollcall"
 )
@@ -13,7 +14,7 @@ import (
 // above keeps it and its functions for the next wait, so that waiting allocates
 // nothing; the fields may change between waits.
 type Await struct {
-	Op Op
+	Op calls.Name
 	// Ctx is the communicator of the call, whose revocation and end also end
 	// the wait. Nil: none.
 	Ctx *Context

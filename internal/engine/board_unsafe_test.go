@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"gompi/collectives"
+	"gompi/internal/calls"
 	"gompi/internal/dtype"
 )
 
@@ -92,7 +93,7 @@ func everywhere(t testing.TB, ns []*node, call func(i int) *CollArgs) []*Fault {
 // call64 are the arguments of a call on uint64; it goes over the board if it
 // can.
 func (n *node) call64(op collectives.Op, in, out []uint64, count, root int) *CollArgs {
-	a := &CollArgs{Op: Op(op.String()), In: buf64(in), Out: buf64(out), Unit: 8, Kernel: join64,
+	a := &CollArgs{Op: calls.Name(op.String()), In: buf64(in), Out: buf64(out), Unit: 8, Kernel: join64,
 		Args: collectives.Args{Op: op, Rank: n.ctx.Rank, Size: n.ctx.Members.Len(), Count: int64(count), Root: root}}
 	if op == collectives.OpReduceScatter {
 		a.Args.Counts = uneven(a.Args.Size, count)

@@ -10,6 +10,7 @@ import (
 	"hash/fnv"
 	"slices"
 
+	"gompi/internal/calls"
 	"gompi/internal/wire"
 )
 
@@ -22,7 +23,7 @@ import (
 
 // BootArgs are the arguments of Boot.
 type BootArgs struct {
-	Op      Op
+	Op      calls.Name
 	Members wire.Members // who meets, the same on all; Self is one of them
 	Key     []byte       // for what, the same on all
 	// Context is what member 0 tells. Serial 0: it gives up.
@@ -79,7 +80,7 @@ func bootText(a *BootArgs) []byte {
 }
 
 // bootTell sends text to all others and leaves it to the engine.
-func (e *Engine) bootTell(c *Context, op Op, text []byte) {
+func (e *Engine) bootTell(c *Context, op calls.Name, text []byte) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	c.bury()

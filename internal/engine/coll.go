@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"gompi/collectives"
+	"gompi/internal/calls"
 	"gompi/internal/kernel"
 	"gompi/internal/match"
 	"gompi/internal/rollcall"
@@ -16,7 +17,7 @@ import (
 // CollArgs are the arguments of a collective call. In, Out and what Args
 // refers to belong to the library until the collective is complete.
 type CollArgs struct {
-	Op      Op
+	Op      calls.Name
 	Alg     *collectives.Algorithm
 	Args    collectives.Args
 	In, Out Buf

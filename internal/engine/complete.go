@@ -5,13 +5,14 @@ package engine
 import (
 	"fmt"
 
+	"gompi/internal/calls"
 	"gompi/internal/rollcall"
 )
 
 // Outcome is what Wait and Test tell of one request.
 type Outcome struct {
 	Done   bool
-	Op     Op
+	Op     calls.Name
 	Owner  any   // Context.Owner, nil for a stale request
 	Elem   int64 // bytes of an element of the buffer
 	Peer   int32

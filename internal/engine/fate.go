@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"gompi/internal/calls"
 	"gompi/internal/rollcall"
 	"gompi/internal/wire"
 	"gompi/transport"
@@ -123,7 +124,7 @@ func (e *Engine) Fate(p wire.ProcID) *Fault {
 
 // Bereaved is the death of a rank of c of which another has told, in the step in
 // which Failed knows it, too. nil: none becomes known, or user ends before.
-func (e *Engine) Bereaved(c *Context, op Op, user context.Context) *Fault {
+func (e *Engine) Bereaved(c *Context, op calls.Name, user context.Context) *Fault {
 	if user == nil {
 		user = context.Background()
 	}
@@ -454,7 +455,7 @@ func (e *Engine) unhold(c *Context) {
 
 // Mourned waits until everything that the control plane has told of the end of
 // others is known to all communicators, or until user ends.
-func (e *Engine) Mourned(c *Context, op Op, user context.Context) *Fault {
+func (e *Engine) Mourned(c *Context, op calls.Name, user context.Context) *Fault {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for e.mourns() {
@@ -470,7 +471,7 @@ func (e *Engine) Mourned(c *Context, op Op, user context.Context) *Fault {
 }
 
 // mourn waits until another process has ended, or until user ends.
-func (e *Engine) mourn(c *Context, op Op, user context.Context) {
+func (e *Engine) mourn(c *Context, op calls.Name, user context.Context) {
 	w := e.newWaiter()
 	w.need, w.user = 1, user
 	w.call = callInfo{op: op, ctx: c, rank: rollcall.NoPeer}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"slices"
 
+	"gompi/internal/calls"
 	"gompi/internal/match"
 	"gompi/internal/rollcall"
 	"gompi/internal/wire"
@@ -157,7 +158,7 @@ func (e *Engine) SkipContext(id wire.ContextID) {
 
 // Settled waits until nothing is pending on a freed context, or until user
 // ends.
-func (e *Engine) Settled(c *Context, op Op, user context.Context) *Fault {
+func (e *Engine) Settled(c *Context, op calls.Name, user context.Context) *Fault {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for e.contexts[c.ID] == c {

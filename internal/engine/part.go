@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"gompi/internal/calls"
 	"gompi/internal/wire"
 	"gompi/transport"
 )
@@ -53,7 +54,7 @@ const MaxPartitions = 1 << 16
 // PartArgs are the arguments of a partitioned operation. The bytes of Buf are
 // a multiple of Parts.
 type PartArgs struct {
-	Op    Op
+	Op    calls.Name
 	Buf   Buf
 	Send  bool
 	Parts int32 // 1..MaxPartitions

@@ -2,11 +2,15 @@
 
 package engine
 
-import "context"
+import (
+	"context"
+
+	"gompi/internal/calls"
+)
 
 // ProbeArgs are the arguments of a probe.
 type ProbeArgs struct {
-	Op          Op
+	Op          calls.Name
 	Source, Tag int32
 	User        context.Context
 	Take        bool // matched probe: remove the message

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"gompi/internal/calls"
 	"gompi/internal/match"
 	"gompi/internal/wire"
 )
@@ -29,7 +30,7 @@ const (
 
 // lot is what messages or operations have in common that stand on one line.
 type lot struct {
-	op        Op
+	op        calls.Name
 	peer, tag int32
 	ctx       wire.ContextID
 	stage     string

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"gompi/internal/calls"
 	"gompi/internal/match"
 	"gompi/internal/wire"
 	"gompi/transport"
@@ -14,7 +15,7 @@ import (
 
 // RecvArgs are the arguments of a receive.
 type RecvArgs struct {
-	Op     Op
+	Op     calls.Name
 	Buf    Buf
 	Source int32 // rank in the remote group, or match.Any
 	Tag    int32 // or match.Any

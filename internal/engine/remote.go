@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	"gompi/internal/calls"
 	"gompi/internal/match"
 	"gompi/internal/rollcall"
 	"gompi/internal/wire"
@@ -275,7 +276,7 @@ func (e *Engine) Nudge(p wire.ProcID) {
 }
 
 // NewRemote is NewOther, of an operation that needs a rank, with the lock held.
-func (e *Engine) NewRemote(c *Context, op Op, rank int32) Handle {
+func (e *Engine) NewRemote(c *Context, op calls.Name, rank int32) Handle {
 	r := e.newRequest(reqOther)
 	r.op, r.ctx, r.rank, r.tag = op, c, rank, rollcall.NoTag
 	return Handle{r, r.gen}

@@ -5,14 +5,12 @@ package engine
 import (
 	"context"
 
+	"gompi/internal/calls"
 	"gompi/internal/dtype"
 	"gompi/internal/match"
 	"gompi/internal/rollcall"
 	"gompi/transport"
 )
-
-// Op names a call in errors and roll calls.
-type Op string
 
 type reqKind uint8
 
@@ -54,7 +52,7 @@ type Request struct {
 	bulk   bool // a receive that was matched and is being transferred
 	aside  bool // a send in Peer.stalled
 
-	op   Op
+	op   calls.Name
 	ctx  *Context
 	peer *Peer
 	buf  Buf
@@ -248,7 +246,7 @@ func (e *Engine) Live() int {
 // NewOther starts a request that Complete ends: for layers above that build
 // operations of their own (generalized requests). A Status counts the elements
 // of buf.
-func (e *Engine) NewOther(c *Context, op Op, buf Buf) Handle {
+func (e *Engine) NewOther(c *Context, op calls.Name, buf Buf) Handle {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	r := e.newRequest(reqOther)
@@ -258,7 +256,7 @@ func (e *Engine) NewOther(c *Context, op Op, buf Buf) Handle {
 
 // NewDone makes a request that is complete: for operations that need nothing
 // done, or whose arguments are wrong.
-func (e *Engine) NewDone(c *Context, op Op, st Status) Handle {
+func (e *Engine) NewDone(c *Context, op calls.Name, st Status) Handle {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	r := e.newRequest(reqDone)

@@ -9,12 +9,13 @@ import (
 	"strings"
 	"time"
 
+	"gompi/internal/calls"
 	"gompi/internal/rollcall"
 )
 
 // entry describes a blocking call for the roll call. It runs on the goroutine
 // of the call, whose caller it names.
-func (e *Engine) entry(op Op, c *Context, rank, tag int32, size int64) rollcall.Entry {
+func (e *Engine) entry(op calls.Name, c *Context, rank, tag int32, size int64) rollcall.Entry {
 	en := rollcall.Entry{Op: string(op), Peer: int(rank), Tag: int(tag), Bytes: size, Since: time.Now(), Caller: e.caller()}
 	if c == nil {
 		return en

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"gompi/internal/calls"
 	"gompi/internal/match"
 	"gompi/internal/wire"
 	"gompi/transport"
@@ -24,7 +25,7 @@ const (
 
 // SendArgs are the arguments of a send.
 type SendArgs struct {
-	Op    Op
+	Op    calls.Name
 	Buf   Buf
 	Dest  int32 // rank in the remote group
 	Tag   int32
@@ -87,7 +88,7 @@ func (e *Engine) Isend(c *Context, a *SendArgs) Handle {
 }
 
 // failed returns a request that is complete with a fault.
-func (e *Engine) failed(c *Context, k reqKind, op Op, f *Fault) *Request {
+func (e *Engine) failed(c *Context, k reqKind, op calls.Name, f *Fault) *Request {
 	r := e.newRequest(k)
 	r.ctx, r.op = c, op
 	r.fail(f)

@@ -5,6 +5,7 @@ package engine
 import (
 	"context"
 
+	"gompi/internal/calls"
 	"gompi/internal/match"
 	"gompi/internal/rollcall"
 	"gompi/internal/wait"
@@ -28,7 +29,7 @@ type waiter struct {
 
 // callInfo describes a blocking call that has no request.
 type callInfo struct {
-	op        Op
+	op        calls.Name
 	ctx       *Context
 	rank, tag int32
 }

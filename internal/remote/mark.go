@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"gompi/internal/calls"
 	"gompi/internal/engine"
 	"gompi/internal/wire"
 )
@@ -157,7 +158,7 @@ func (k *mark) leave(s *Space, p wire.ProcID, w *atomic.Uint64) {
 
 // Retire ends a published region: new accesses are refused, and it returns
 // when those under way are over.
-func (r *Region) Retire(op engine.Op) *engine.Fault {
+func (r *Region) Retire(op calls.Name) *engine.Fault {
 	s := r.s
 	s.e.Lock()
 	known := s.regionOf(r.handle, r.nonce) == r
@@ -184,7 +185,7 @@ func (r *Region) Retire(op engine.Op) *engine.Fault {
 
 // awaitMarks waits until no access is counted in one of the phases. user, which
 // may be nil, gives up.
-func (s *Space) awaitMarks(op engine.Op, user context.Context, c *control, phase uint64) *engine.Fault {
+func (s *Space) awaitMarks(op calls.Name, user context.Context, c *control, phase uint64) *engine.Fault {
 	i, n := 0, c.claimed()
 	if i = s.unmarked(c, phase, i, n); i == n {
 		return nil

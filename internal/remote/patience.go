@@ -5,6 +5,7 @@ package remote
 import (
 	"context"
 
+	"gompi/internal/calls"
 	"gompi/internal/engine"
 )
 
@@ -30,7 +31,7 @@ func (w *patience) ready() (bool, *engine.Fault) {
 
 // wait waits until a request is done, or for 0 until there is room for one. The
 // lock is held, and given away meanwhile.
-func (t *Target) wait(op engine.Op, number uint64, user context.Context) *engine.Fault {
+func (t *Target) wait(op calls.Name, number uint64, user context.Context) *engine.Fault {
 	s := t.s
 	w := s.waits
 	if w == nil {

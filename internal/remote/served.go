@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/binary"
 
+	"gompi/internal/calls"
 	"gompi/internal/engine"
 	"gompi/internal/kernel"
 )
@@ -68,7 +69,7 @@ func (t *Target) send(b []byte, q *request, result engine.Buf, off int64) *engin
 }
 
 // opOf names an operation in reports of who waits.
-func opOf(q *request) engine.Op {
+func opOf(q *request) calls.Name {
 	switch q.kind {
 	case framePut:
 		return "Put"
@@ -189,7 +190,7 @@ func (t *Target) urge(number uint64) *engine.Fault {
 
 // Request gives a request that ends when all operations on the target that were
 // started before are done.
-func (t *Target) Request(op engine.Op, ctx *engine.Context, rank int32) engine.Handle {
+func (t *Target) Request(op calls.Name, ctx *engine.Context, rank int32) engine.Handle {
 	s := t.s
 	s.e.Lock()
 	defer s.e.Unlock()
