@@ -19,13 +19,13 @@ type alone struct {
 	world  wire.Set
 	next   uint32
 	store  map[string][]byte
-	synced chan uint64
+	pongs  chan control.Event
 	closed chan struct{}
 	once   sync.Once
 }
 
 func newAlone(world wire.Set) *alone {
-	return &alone{world: world, next: world.Number + 1, store: map[string][]byte{}, synced: make(chan uint64), closed: make(chan struct{})}
+	return &alone{world: world, next: world.Number + 1, store: map[string][]byte{}, pongs: make(chan control.Event), closed: make(chan struct{})}
 }
 
 var errAlone = errors.New("there is no launcher: start the program with gompirun")
@@ -38,16 +38,18 @@ func (a *alone) Dead(wire.ProcID) error   { return nil }
 
 func (a *alone) Cut(wire.ProcID, string) error { return nil }
 
-// Sync is answered at once: nobody else is there.
-func (a *alone) Sync(id uint64) error {
-	select {
-	case a.synced <- id:
-		return nil
-	case <-a.closed:
-		return errAlone
-	}
+// Ping is of this process, and answered at once: nobody else is there.
+func (a *alone) Ping(p wire.ProcID, id uint64) error {
+	go func() {
+		select {
+		case a.pongs <- control.Event{Kind: control.EvPong, Proc: p, ID: id}:
+		case <-a.closed:
+		}
+	}()
+	return nil
 }
-func (a *alone) Announce([]string) error { return nil }
+func (a *alone) Pong(wire.ProcID, uint64) error { return nil }
+func (a *alone) Announce([]string) error        { return nil }
 
 func (a *alone) Lookup(uri string) (wire.Set, error) {
 	switch uri {
@@ -97,8 +99,8 @@ func (a *alone) Finalize() error { return nil }
 
 func (a *alone) Next() (control.Event, error) {
 	select {
-	case id := <-a.synced:
-		return control.Event{Kind: control.EvSynced, ID: id}, nil
+	case ev := <-a.pongs:
+		return ev, nil
 	case <-a.closed:
 		return control.Event{}, errAlone
 	}

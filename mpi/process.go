@@ -33,7 +33,6 @@ type Process struct {
 
 	check  *checker // nil without GOMPI_CHECK
 	buffer sendBuffer
-	syncs  syncs
 
 	bufferMu sync.Mutex
 	buffers  []*sendBuffer // attached, guarded by bufferMu
@@ -68,7 +67,6 @@ type Control interface {
 	Finalize() error
 	Next() (control.Event, error)
 	Stacks(id uint64, queues, stacks []byte) error
-	Sync(id uint64) error
 	Close() error
 }
 
@@ -199,8 +197,10 @@ func (p *Process) listen(b Boot) {
 			p.e.ProcCut(ev.Proc, ev.Text)
 		case control.EvNone:
 			p.e.ProcNone(ev.Proc)
-		case control.EvSynced:
-			p.syncs.answer(ev.ID)
+		case control.EvPing:
+			p.e.Pinged(ev.Proc, ev.ID)
+		case control.EvPong:
+			p.e.Ponged(ev.Proc, ev.ID)
 		case control.EvStacks:
 			own := stacks() // first: they tell what may keep Queues
 			p.ctl.Stacks(ev.ID, []byte(p.e.Queues()), own)

@@ -4,10 +4,7 @@ package rma
 
 import (
 	"errors"
-	"slices"
-	"sync"
 	"testing"
-	"time"
 
 	"gompi/internal/engine"
 	"gompi/internal/wire"
@@ -15,52 +12,27 @@ import (
 	"gompi/mpitest"
 )
 
-// A rank that is told of a death by another, before it has heard of it from the
-// control plane, fails with ErrProcFailed when Failed knows it, too.
-func TestToldOfADeath(t *testing.T) {
-	j := mpitest.NewJob(t)
-	var ranks sync.WaitGroup
-	begun := make(chan *mpi.Process)
-	for _, sp := range j.Add(3) {
-		p, err := j.Boot(sp)
+// A rank that is told of a death of which the control plane knows nothing does
+// not wait for it: the call was given up. (Of a real one it hears first: see
+// TestBereaved of the engine.)
+func TestToldOfNoDeath(t *testing.T) {
+	mpitest.Run(t, 2, func(t *mpitest.T, w *mpi.Comm) {
+		win, err := Allocate[int64](w, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		ranks.Go(func() {
-			w := p.World()
-			win, err := Allocate[int64](w, 1)
-			if err == nil {
-				err = w.Barrier()
+		if w.Rank() == 0 {
+			if err := win.Fence(0); !errors.Is(err, mpi.ErrAborted) || len(w.Failed()) > 0 {
+				t.Errorf("Fence: %v, while %v are known to have failed", err, w.Failed())
 			}
-			if err != nil {
-				t.Error(err)
-			}
-			switch w.Rank() {
-			case 0:
-				err := win.Fence(0)
-				if !errors.Is(err, mpi.ErrProcFailed) || !slices.Equal(w.Failed(), []int{1}) {
-					t.Errorf("Fence: %v, while %v are known to have failed", err, w.Failed())
-				}
-			case 2:
-				// As if it had heard first.
-				c := win.core
-				c.epochs.barrier++
-				if err := win.signal(opFence, c.parent(), c.upWord(), c.epochs.barrier|givenUp|bereft); err != nil {
-					t.Error(err)
-				}
-			case 1:
-				begun <- p
-				return
-			}
-			if err := j.Leave(p); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	victim := <-begun
-	<-time.After(50 * time.Millisecond) // the others are told before that
-	j.Kill(victim)
-	ranks.Wait()
+			return
+		}
+		c := win.core
+		c.epochs.barrier++
+		if err := win.signal(opFence, c.parent(), c.upWord(), c.epochs.barrier|givenUp|bereft); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // A rank that asks for a process that never was is told so, and stays in the

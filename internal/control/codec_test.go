@@ -32,7 +32,7 @@ func samples(job wire.JobID) []message {
 		&cancelMsg{9}, &collectMsg{time.Second},
 		&welcomeMsg{Welcome{Self: p, Secret: [32]byte{5}, World: set, Parent: set, Segment: -1, Bell: -1, LocalProcs: 3, UsableCPUs: 2,
 			MaxProcs: 1, FaultTolerant: true, KillGrace: time.Second, Settings: map[string]string{"B": "2", "A": ""}}},
-		&cutMsg{p, "no room"}, &syncMsg{7},
+		&cutMsg{p, "no room"}, &pingMsg{kPing, p, 7}, &pingMsg{kPong, p, 1 << 60},
 		&eventMsg{Event{Kind: EvDied, Proc: p, Text: "signal: killed", ID: 1, LocalProcs: 2, MaxProcs: 3}},
 		&replyMsg{body: []byte("body")},
 		&replyMsg{status: stGone, proc: p, text: "t"}, &replyMsg{status: stNotFound, text: "t"},
@@ -55,6 +55,8 @@ func blank(m message) message {
 		n.(*membersMsg).k = m.k
 	case *textMsg:
 		n.(*textMsg).k = m.k
+	case *pingMsg:
+		n.(*pingMsg).k = m.k
 	}
 	return n
 }

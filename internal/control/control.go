@@ -93,8 +93,12 @@ const (
 	EvAbort
 	// EvCut: Proc, which lives, cannot talk to this process; Text says why.
 	EvCut
-	// EvSynced: all that had happened when Sync(ID) came was told before.
-	EvSynced
+	// EvPing: Proc, which cannot reach this process, asks whether it takes part.
+	// Answered with Pong(Proc, ID), unless this process has left.
+	EvPing
+	// EvPong: Proc took part when Ping(Proc, ID) came. All deaths that the
+	// head knew then were told before.
+	EvPong
 	// EvNone: Proc, which this process watches, is no process of the job and
 	// never was.
 	EvNone

@@ -190,6 +190,20 @@ func (s *state) reapIfFree(p *proc) {
 	}
 }
 
+// ping: p asks q whether it takes part in the job, or answers. Of a q that does
+// not, p is told otherwise.
+func (s *state) ping(p, q *proc, k kind, id uint64) {
+	switch {
+	case q == nil || q.state > Joined:
+	case k == kPong:
+		s.sendEvent(q, Event{Kind: EvPong, Proc: p.id, ID: id})
+	case q == p || q.state == Starting:
+		s.sendEvent(p, Event{Kind: EvPong, Proc: q.id, ID: id})
+	case p.state == Joined:
+		s.sendEvent(q, Event{Kind: EvPing, Proc: p.id, ID: id})
+	}
+}
+
 // end: the job is ending.
 func (s *state) end(why string) {
 	if s.ending != "" {

@@ -60,7 +60,8 @@ const (
 	kList                     // request of a tool; answers: kPart, ..., kReply
 	kCollect                  // request of a tool; answers: kPart, ..., kReply
 	kCut                      // one way
-	kSync                     // one way; answer: EvSynced
+	kPing                     // one way; EvPing, or its answer from the head
+	kPong                     // one way; EvPong
 )
 
 // From the agent.
@@ -81,7 +82,7 @@ func (k kind) bodyLimit() int {
 	switch k {
 	case kHello, kTool:
 		return 64
-	case kContact, kFinalize, kDead, kCancel, kList, kCollect, kSync:
+	case kContact, kFinalize, kDead, kCancel, kList, kCollect, kPing, kPong:
 		return 32
 	case kAnnounce, kLookup, kAbort, kBye, kCut:
 		return 16 << 10

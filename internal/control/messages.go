@@ -150,11 +150,17 @@ func (*cutMsg) kind() kind   { return kCut }
 func (m *cutMsg) put(e *enc) { e.proc(m.proc); e.str(clip(m.text, maxText)) }
 func (m *cutMsg) get(d *dec) { m.proc, m.text = d.proc(), d.str(maxText) }
 
-type syncMsg struct{ id uint64 }
+// pingMsg is the body of kPing and kPong: the other process, and the number that
+// who asks has given the question.
+type pingMsg struct {
+	k    kind
+	proc wire.ProcID
+	id   uint64
+}
 
-func (*syncMsg) kind() kind   { return kSync }
-func (m *syncMsg) put(e *enc) { e.u64(m.id) }
-func (m *syncMsg) get(d *dec) { m.id = d.u64() }
+func (m *pingMsg) kind() kind { return m.k }
+func (m *pingMsg) put(e *enc) { e.proc(m.proc); e.u64(m.id) }
+func (m *pingMsg) get(d *dec) { m.proc, m.id = d.proc(), d.u64() }
 
 type cancelMsg struct{ id uint32 }
 

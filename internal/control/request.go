@@ -20,7 +20,7 @@ const maxSets = 1 << 22
 func (s *state) frame(serial uint32, f frame) error {
 	p := s.bySerial(serial)
 	switch f.kind {
-	case kAnnounce, kWatch, kDead, kStacks, kCancel, kCut, kSync:
+	case kAnnounce, kWatch, kDead, kStacks, kCancel, kCut, kPing, kPong:
 		if f.id != 0 {
 			return fmt.Errorf("one-way frame of kind %d has the request number %d", f.kind, f.id)
 		}
@@ -68,12 +68,12 @@ func (s *state) oneWay(p *proc, f frame) error {
 		if q := s.proc(m.proc); q != nil && q != p && p.state == Joined {
 			s.sendEvent(q, Event{Kind: EvCut, Proc: p.id, Text: m.text})
 		}
-	case kSync:
-		var m syncMsg
+	case kPing, kPong:
+		m := pingMsg{k: f.kind}
 		if err := decode(&m, f.body); err != nil {
 			return err
 		}
-		s.sendEvent(p, Event{Kind: EvSynced, ID: m.id})
+		s.ping(p, s.proc(m.proc), f.kind, m.id)
 	case kStacks:
 		var m stacksMsg
 		if err := decode(&m, f.body); err != nil {

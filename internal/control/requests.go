@@ -192,10 +192,13 @@ func (c *Client) Dead(p wire.ProcID) error { return c.tell(&procMsg{kDead, p}) }
 // Each call is told, so it also wakes p. One way.
 func (c *Client) Cut(p wire.ProcID, why string) error { return c.tell(&cutMsg{p, why}) }
 
-// Sync asks for an EvSynced with this id: when it comes, the end of every
-// process that was watched, and had ended when the head got this, was told. One
-// way.
-func (c *Client) Sync(id uint64) error { return c.tell(&syncMsg{id}) }
+// Ping asks whether p takes part in the job: an EvPong with this id if it does,
+// else its end is told to those who watch it. For this process itself the head
+// answers, and for one that has not joined yet. One way.
+func (c *Client) Ping(p wire.ProcID, id uint64) error { return c.tell(&pingMsg{kPing, p, id}) }
+
+// Pong answers an EvPing of p. One way.
+func (c *Client) Pong(p wire.ProcID, id uint64) error { return c.tell(&pingMsg{kPong, p, id}) }
 
 // Stacks answers the EvStacks with this id. Each text is cut at MaxReport
 // bytes. One way.

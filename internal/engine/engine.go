@@ -27,6 +27,13 @@ type Control interface {
 	Dead(p wire.ProcID) error
 	// Cut tells a living process (Engine.ProcCut) that it cannot be reached.
 	Cut(p wire.ProcID, why string) error
+	// Ping asks whether a process takes part in the job (Engine.Pinged there,
+	// then Engine.Ponged): where it does not, its end is told to who watches it.
+	// For this process itself the control plane answers, behind the deaths that
+	// it knows of.
+	Ping(p wire.ProcID, id uint64) error
+	// Pong answers a Ping.
+	Pong(p wire.ProcID, id uint64) error
 }
 
 // Config describes one process. All fields but the optional ones are needed.
@@ -54,9 +61,6 @@ type Config struct {
 	Check bool
 	// Blocked is called by a goroutine that finds the engine locked; optional.
 	Blocked func()
-	// VerdictWait is how long the control plane has to say what has become of a
-	// process whose connection has ended. Zero means 2 s.
-	VerdictWait time.Duration
 	// Book records blocking calls for the roll call; optional.
 	Book *rollcall.Book
 }
@@ -105,7 +109,9 @@ type Engine struct {
 	dead     map[wire.ProcID]*departure // those that have ended, as long as anybody cares
 	hears    map[wire.ProcID]struct{}   // whose end will be told
 	asked    map[wire.ProcID]int        // by name: calls of Ask that Unask has not ended
-	severed  []*Peer                    // that live and cannot be reached
+	pings    map[uint64]*ping           // not answered yet
+	lastPing uint64
+	severed  []*Peer // that live and cannot be reached
 	contexts map[wire.ContextID]*Context
 	boots    []*Context // in which processes wait to meet
 	freed    serialSet
@@ -152,9 +158,6 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.Budget != 0 {
 		cfg.Room = nil
 	}
-	if cfg.VerdictWait == 0 {
-		cfg.VerdictWait = verdictWait
-	}
 	e := &Engine{
 		cfg:      cfg,
 		mu:       wait.NewGate(),
@@ -162,6 +165,7 @@ func New(cfg Config) (*Engine, error) {
 		dead:     map[wire.ProcID]*departure{},
 		hears:    map[wire.ProcID]struct{}{},
 		asked:    map[wire.ProcID]int{},
+		pings:    map[uint64]*ping{},
 		contexts: map[wire.ContextID]*Context{},
 		policy:   cfg.Policy,
 

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"gompi/internal/calls"
 	"gompi/internal/rollcall"
@@ -107,43 +106,36 @@ func (e *Engine) Unask(p wire.ProcID) {
 // Fate is what has become of a process whose memory cannot be accessed any more,
 // which the control plane may not have told yet. The lock is not held.
 func (e *Engine) Fate(p wire.ProcID) *Fault {
-	user, cancel := context.WithTimeout(context.Background(), e.cfg.VerdictWait)
-	defer cancel()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.Ask(p)
 	defer e.Unask(p)
-	for !e.closed && user.Err() == nil {
+	id, g := e.ping(p, nil)
+	defer e.unping(id)
+	for !e.closed {
 		if d := e.dead[p]; d != nil && e.peers[p] == nil {
 			return d.fault()
 		}
-		e.mourn(nil, "", user)
+		if g.answered {
+			break
+		}
+		e.mourn(nil, "", nil)
 	}
 	return (&Peer{}).unreachable()
 }
 
 // Bereaved is the death of a rank of c of which another has told, in the step in
-// which Failed knows it, too. nil: none becomes known, or user ends before.
+// which Failed knows it, too. nil: there is none, or user ends before.
 func (e *Engine) Bereaved(c *Context, op calls.Name, user context.Context) *Fault {
-	if user == nil {
-		user = context.Background()
+	if f := e.Mourned(c, op, user); f != nil && f.Class != Cancelled {
+		return f
 	}
-	user, cancel := context.WithTimeout(user, e.cfg.VerdictWait)
-	defer cancel()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for {
-		if f := c.opFault(); f != nil {
-			return f
-		}
-		if t := c.trouble; t != nil && len(t.failed) > 0 {
-			return t.gone[t.failed[len(t.failed)-1]]
-		}
-		if user.Err() != nil {
-			return nil
-		}
-		e.mourn(c, op, user)
+	if t := c.trouble; t != nil && len(t.failed) > 0 {
+		return t.gone[t.failed[len(t.failed)-1]]
 	}
+	return nil
 }
 
 func (e *Engine) ask(p wire.ProcID) {
@@ -237,11 +229,6 @@ func (e *Engine) depart(proc wire.ProcID, d *departure) {
 // sending.
 const departTurns = 4096
 
-// verdictWait is how long the control plane has to say what has become of a
-// process whose connection has ended. It sees an end within milliseconds, but
-// the machine may be busy.
-const verdictWait = 2 * time.Second
-
 // linkDown ends the traffic with a peer: its transport has nothing more, or
 // could not reach it. What needs the peer waits for the control plane's word.
 func (e *Engine) linkDown(p *Peer, err error) {
@@ -269,18 +256,11 @@ func (e *Engine) linkDown(p *Peer, err error) {
 		return
 	}
 	e.ask(p.proc)
-	time.AfterFunc(e.cfg.VerdictWait, func() {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		if p.state == peerLost && !e.closed {
-			e.unreached(p)
-			e.cfg.Sleeper.Wake()
-		}
-	})
+	p.ping, _ = e.ping(p.proc, p)
 }
 
-// unreached acts on a peer that lives, as no word of its end has come. If
-// nothing was lost but sends, these fail and the next one tries again.
+// unreached acts on a peer that takes part in the job. If nothing was lost but
+// sends, these fail and the next one tries again.
 func (e *Engine) unreached(p *Peer) {
 	if p.link != nil || len(p.ctl) > 0 || p.frames.first != nil {
 		e.sever(p)
@@ -334,6 +314,7 @@ func (e *Engine) departed(proc wire.ProcID, d *departure) {
 	f := d.fault()
 	if p := e.peers[proc]; p != nil {
 		delete(e.peers, proc)
+		e.unping(p.ping)
 		e.dropSevered(p)
 		e.endPeer(p, f)
 	}
@@ -341,11 +322,16 @@ func (e *Engine) departed(proc wire.ProcID, d *departure) {
 	d.holds = e.bereaveAll(proc, f)
 	e.tellDown(proc, d)
 	e.cfg.Control.Dead(proc)
+	e.hitMourners()
+	e.unlist(proc, d)
+}
+
+// hitMourners lets those look again who wait for news of others.
+func (e *Engine) hitMourners() {
 	for _, w := range e.mourners {
 		w.hit(e)
 	}
 	e.mourners = e.mourners[:0]
-	e.unlist(proc, d)
 }
 
 // unlist drops the record of a process that no communicator has any more, and of
@@ -453,12 +439,14 @@ func (e *Engine) unhold(c *Context) {
 	}
 }
 
-// Mourned waits until everything that the control plane has told of the end of
-// others is known to all communicators, or until user ends.
+// Mourned waits until every death that the control plane knows of is known to
+// all communicators, or until user ends.
 func (e *Engine) Mourned(c *Context, op calls.Name, user context.Context) *Fault {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for e.mourns() {
+	id, g := e.ping(e.cfg.Self, nil)
+	defer e.unping(id)
+	for !g.answered || e.mourns() {
 		if f := c.opFault(); f != nil && f.Class != Revoked {
 			return f
 		}
@@ -470,7 +458,8 @@ func (e *Engine) Mourned(c *Context, op calls.Name, user context.Context) *Fault
 	return nil
 }
 
-// mourn waits until another process has ended, or until user ends.
+// mourn waits until another process has ended or a ping was answered, or until
+// user ends.
 func (e *Engine) mourn(c *Context, op calls.Name, user context.Context) {
 	w := e.newWaiter()
 	w.need, w.user = 1, user

@@ -5,8 +5,8 @@ package engine
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
-	"time"
 
 	"gompi/collectives"
 	"gompi/internal/wire"
@@ -117,8 +117,11 @@ func TestContactFailsForNow(t *testing.T) {
 // has said why, and then everybody knows.
 func TestFailureIsKnownFirst(t *testing.T) {
 	for _, size := range []int{0, 1 << 20} {
-		ns, hub := testJobOf(t, 3, nil, func(i int, c *Config) { c.VerdictWait = time.Hour })
+		ns, hub := testJobOf(t, 3, nil, nil)
 		n, id := ns[0], ns[1].Self()
+		n.ctl.mu.Lock()
+		n.ctl.ping = nil
+		n.ctl.mu.Unlock()
 		if f := n.send(1, 1, nil); f != nil {
 			t.Fatal(f)
 		}
@@ -144,6 +147,109 @@ func TestFailureIsKnownFirst(t *testing.T) {
 				t.Fatal("failed, and Failed does not know")
 			}
 		}
+	}
+}
+
+// Whoever is leaving closes its connections long before the control plane has
+// told of it: nobody takes it for a process that lives and cannot be reached. One
+// that answers does, and the pair is cut.
+func TestLostPeerIsAsked(t *testing.T) {
+	ns, hub := testJobOf(t, 2, nil, nil)
+	n, id := ns[0], ns[1].Self()
+	asked := make(chan uint64, 8)
+	n.ctl.mu.Lock()
+	n.ctl.ping = func(p wire.ProcID, k uint64) {
+		if p == id {
+			asked <- k
+		}
+	}
+	n.ctl.mu.Unlock()
+	cut := make(chan string, 1)
+	n.ctl.mu.Lock()
+	n.ctl.cut = func(_ wire.ProcID, why string) { cut <- why }
+	n.ctl.mu.Unlock()
+	if f := n.send(1, 1, nil); f != nil {
+		t.Fatal(f)
+	}
+	b := make([]byte, 8)
+	in := n.irecv(1, 1, b)
+	hub.Kill(id)
+	k := soon(t, "question", func() uint64 { n.iprobe(); return <-asked })
+	for name, answer := range map[string]func(){
+		"of another":      func() { n.Ponged(n.Self(), k) },
+		"another's":       func() { n.Ponged(id, k+1) },
+		"of none at all":  func() { n.Ponged(wire.ProcID{}, 0) },
+		"old, of a death": func() { n.Ponged(id, 0) },
+	} {
+		answer()
+		if o := n.Test(in); o.Done {
+			t.Fatalf("an answer %s ends the receive: %+v", name, o.Status.Fault)
+		}
+	}
+	select {
+	case why := <-cut:
+		t.Fatal("cut: ", why)
+	default:
+	}
+	n.ProcGone(id, "")
+	wantClass(t, "receive", soon(t, "receive", func() Outcome { return n.Wait(in) }).Status.Fault, Left)
+	n.Lock()
+	if len(n.pings) > 0 {
+		t.Errorf("%d questions are kept", len(n.pings))
+	}
+	n.Unlock()
+
+	ns, hub = testJobOf(t, 2, nil, nil)
+	n, id = ns[0], ns[1].Self()
+	told := make(chan string, 1)
+	n.ctl.mu.Lock()
+	n.ctl.cut = func(_ wire.ProcID, why string) { told <- why }
+	n.ctl.mu.Unlock()
+	if f := n.send(1, 1, nil); f != nil {
+		t.Fatal(f)
+	}
+	in = n.irecv(1, 1, b)
+	hub.Kill(id) // its engine goes on, and answers
+	wantClass(t, "receive", soon(t, "receive", func() Outcome { return n.Wait(in) }).Status.Fault, Transport)
+	soon(t, "word to the other", func() string { return <-told })
+}
+
+// Of a death that another has told of, Failed knows when the call fails, however
+// late the control plane's word comes; and where there is none nobody waits.
+func TestBereaved(t *testing.T) {
+	ns, _ := testJobOf(t, 2, nil, nil)
+	n, id := ns[0], ns[1].Self()
+	if f := soon(t, "answer", func() *Fault { return n.Bereaved(n.ctx, "", nil) }); f != nil {
+		t.Errorf("nobody has died: %+v", f)
+	}
+	n.ctl.mu.Lock()
+	n.ctl.ping = func(p wire.ProcID, k uint64) {
+		n.ProcFailed(id, "was killed")
+		n.Ponged(p, k)
+	}
+	n.ctl.mu.Unlock()
+	wantClass(t, "fate", soon(t, "answer", func() *Fault { return n.Bereaved(n.ctx, "", nil) }), ProcFailed)
+	if len(n.ctx.Failed()) != 1 {
+		t.Error("failed, and Failed does not know")
+	}
+}
+
+// Who closes its engine answers no more, so that nobody cuts it off.
+func TestLeaverDoesNotAnswer(t *testing.T) {
+	ns, _ := testJobOf(t, 1, nil, nil)
+	var answers atomic.Int32
+	n := ns[0]
+	n.ctl.pong = func(wire.ProcID, uint64) { answers.Add(1) }
+	n.Pinged(wire.ProcID{Job: testJob, Serial: 9}, 1)
+	within(t, "the answer", func() bool { return answers.Load() == 1 })
+	if err := n.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	n.Pinged(wire.ProcID{Job: testJob, Serial: 9}, 2)
+	n.ctl.mu.Lock()
+	defer n.ctl.mu.Unlock()
+	if n.ctl.pongs != 1 {
+		t.Errorf("%d answers, of which one was given before", n.ctl.pongs)
 	}
 }
 

@@ -129,6 +129,7 @@ func (e *Engine) failAll(f *Fault) {
 		e.watches[0].quit(e, f)
 	}
 	e.wakeProbers()
+	e.hitMourners()
 }
 
 // takeOwn takes in what this process has sent to itself. Nobody handles events

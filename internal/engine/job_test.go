@@ -29,6 +29,9 @@ type testControl struct {
 	contact func(p wire.ProcID) (wire.Contact, error) // nil: at once
 	watch   func(m wire.Members)                      // nil: nobody has ended
 	cut     func(p wire.ProcID, why string)           // nil: nobody is told
+	ping    func(p wire.ProcID, id uint64)            // nil: nobody answers
+	pong    func(p wire.ProcID, id uint64)
+	pongs   int
 	dead    []wire.ProcID
 }
 
@@ -59,6 +62,24 @@ func (c *testControl) Cut(p wire.ProcID, why string) error {
 	if f != nil {
 		go f(p, why)
 	}
+	return nil
+}
+
+func (c *testControl) Ping(p wire.ProcID, id uint64) error {
+	c.mu.Lock()
+	f := c.ping
+	c.mu.Unlock()
+	if f != nil {
+		go f(p, id)
+	}
+	return nil
+}
+
+func (c *testControl) Pong(p wire.ProcID, id uint64) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pongs++
+	go c.pong(p, id)
 	return nil
 }
 
@@ -110,9 +131,16 @@ func testJobOf(t testing.TB, n int, plan *faulty.Plan, change func(i int, c *Con
 				nodes[k].ProcCut(nd.Self(), why)
 			}
 		}
+		nd.ctl.ping = func(p wire.ProcID, id uint64) {
+			if k := members.Index(p); k == i {
+				nd.Ponged(p, id)
+			} else if k >= 0 {
+				nodes[k].Pinged(nd.Self(), id)
+			}
+		}
+		nd.ctl.pong = func(p wire.ProcID, id uint64) { nodes[members.Index(p)].Ponged(nd.Self(), id) }
 		cfg := Config{
 			Self: members.At(i), Control: nd.ctl, Transports: []transport.Transport{tr}, Sleeper: s, Policy: wait.ForGoroutine(),
-			VerdictWait: 20 * time.Millisecond,
 		}
 		if change != nil {
 			change(i, &cfg)

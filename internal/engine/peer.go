@@ -58,6 +58,8 @@ type Peer struct {
 
 	out streamList // sends that the peer has pulled, oldest first
 	in  streamList // receives that have pulled
+
+	ping uint64 // of one that is lost
 }
 
 // ctlFrame is a frame of the engine itself; its payload is want, if that is

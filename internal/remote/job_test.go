@@ -24,7 +24,9 @@ func (testControl) Contact(p wire.ProcID) (wire.Contact, error) {
 func (testControl) Watch(wire.Members) error { return nil }
 func (testControl) Dead(wire.ProcID) error   { return nil }
 
-func (testControl) Cut(wire.ProcID, string) error { return nil }
+func (testControl) Cut(wire.ProcID, string) error  { return nil }
+func (testControl) Ping(wire.ProcID, uint64) error { return nil }
+func (testControl) Pong(wire.ProcID, uint64) error { return nil }
 
 // testHead is one that passes on who cannot be reached.
 type testHead struct {
