@@ -239,10 +239,9 @@ func through(t *mpitest.T, c *mpi.Comm, k int, turned bool) *mpi.Comm {
 	return m
 }
 
-// sharing divides processes of one host into those that share memory, which no
-// decorated transport does.
+// sharing divides processes of one host into those that share memory.
 func sharing(t *mpitest.T, ps []wire.ProcID) (parts [][]wire.ProcID) {
-	if !strings.HasSuffix(t.Name(), "tcp") && !strings.Contains(t.Name(), "awkward") {
+	if !strings.HasSuffix(t.Name(), "tcp") {
 		return [][]wire.ProcID{ps}
 	}
 	for i := range ps {

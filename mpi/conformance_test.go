@@ -10,18 +10,14 @@ import (
 	"time"
 
 	"gompi/internal/testlab"
-	"gompi/internal/wire"
 	"gompi/mpi"
 	"gompi/mpitest"
-	"gompi/transport"
 	"gompi/transport/faulty"
 )
 
 // awkward wraps a transport so that it delays, refuses and tells little at a
 // time.
-var awkward = mpitest.Wrap(func(t transport.Transport, self wire.ProcID, wake func()) (transport.Transport, error) {
-	return faulty.New(t, faulty.Plan{Wake: wake, Seed: uint64(self.Serial), Delay: 0.1, DelayPolls: 20, Full: 0.1, MaxEvents: 3})
-})
+var awkward = under(faulty.Plan{Delay: 0.1, DelayPolls: 20, Full: 0.1, MaxEvents: 3})
 
 // carriers are the ways in which bytes travel.
 var carriers = []setting{
@@ -32,6 +28,7 @@ var carriers = []setting{
 	{transport: "shm"},
 	{transport: "shm", knobs: []string{"GOMPI_RING=256"}},
 	{transport: "shm", knobs: []string{"GOMPI_RING=4096", "GOMPI_CMA=off"}},
+	{transport: "shm", faulty: true},
 }
 
 // limits change which messages are eager, and how many may be unexpected.

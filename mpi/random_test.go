@@ -87,6 +87,7 @@ func settingsOf(seed uint64) []setting {
 		switch tr {
 		case "shm":
 			s.knobs = append(s.knobs, pick("", "GOMPI_CMA=off", "GOMPI_RING=256", "GOMPI_RING=1024 GOMPI_CMA=off")...)
+			s.faulty = x%4 == 1
 		case "inproc":
 			s.faulty = x%2 == 1
 		}

@@ -7,9 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"gompi/internal/wire"
 	"gompi/mpi"
 	"gompi/mpitest"
 	"gompi/rma"
+	"gompi/transport"
+	"gompi/transport/faulty"
 )
 
 // ways are the ways in which accesses reach a target: each is a transport with
@@ -22,6 +25,19 @@ var ways = []struct {
 	{"shm", []mpitest.Option{mpitest.Transport("shm")}},
 	{"shm-cma-off", []mpitest.Option{mpitest.Transport("shm"), mpitest.Setting("GOMPI_CMA", "off")}},
 	{"tcp", []mpitest.Option{mpitest.Transport("tcp")}},
+	{"shm-awkward", []mpitest.Option{mpitest.Transport("shm"), under(awkward)}},
+}
+
+// awkward delays, refuses and tells little at a time.
+var awkward = faulty.Plan{Delay: 0.1, DelayPolls: 20, Full: 0.1, MaxEvents: 3}
+
+// under puts every transport of a run under a plan.
+func under(p faulty.Plan) mpitest.Option {
+	return mpitest.Wrap(func(t transport.Transport, self wire.ProcID, wake func()) (transport.Transport, error) {
+		p := p
+		p.Seed, p.Wake = uint64(self.Serial), wake
+		return faulty.New(t, p)
+	})
 }
 
 // overAll runs f on n ranks in each way. The race detector does not see what

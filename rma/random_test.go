@@ -21,12 +21,14 @@ var randomWays = []struct {
 	transport string
 	knobs     []string
 	apart     bool // not all ranks are on one host
+	awkward   bool
 }{
-	{"inproc", nil, false},
-	{"shm", nil, false},
-	{"shm", []string{"GOMPI_CMA=off"}, false},
-	{"tcp", nil, true},
-	{"shm", []string{"GOMPI_HOSTS_PRETEND=2"}, true},
+	{"inproc", nil, false, false},
+	{"shm", nil, false, false},
+	{"shm", []string{"GOMPI_CMA=off"}, false, false},
+	{"tcp", nil, true, false},
+	{"shm", []string{"GOMPI_HOSTS_PRETEND=2"}, true, false},
+	{"shm", nil, false, true},
 }
 
 // on is a program as it can be run there.
@@ -46,6 +48,9 @@ func (p *program) fails(t *testing.T, way int) string {
 	for _, kv := range v.knobs {
 		name, value, _ := strings.Cut(kv, "=")
 		opts = append(opts, mpitest.Setting(name, value))
+	}
+	if v.awkward {
+		opts = append(opts, under(awkward))
 	}
 	p = p.on(v.apart)
 	want, err := foretell(p)

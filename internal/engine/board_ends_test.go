@@ -12,7 +12,7 @@ import (
 	"gompi/collectives"
 	"gompi/internal/wait"
 	"gompi/internal/wire"
-	"gompi/transport/faulty"
+	"gompi/transport"
 )
 
 // Ranks that make different calls are told, and the board serves the next one.
@@ -169,7 +169,7 @@ func withoutBoard(t *testing.T, ns []*node, barriers int) {
 
 // Where not everybody can share, nobody does.
 func TestNoBoardWithoutSharer(t *testing.T) {
-	ns, _ := testJobOf(t, 3, &faulty.Plan{}, nil)
+	ns, _ := testJobOf(t, 3, nil, func(_ int, c *Config) { c.Transports[0] = struct{ transport.Transport }{c.Transports[0]} })
 	withoutBoard(t, ns, boardAfter+4)
 }
 

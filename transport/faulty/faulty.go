@@ -5,6 +5,7 @@ package faulty
 import (
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 
 	"gompi/internal/wire"
 	"gompi/transport"
@@ -34,6 +35,22 @@ type Plan struct {
 	// MaxEvents bounds the events that one Poll returns; each Poll returns a
 	// random number up to it. 0 means no bound.
 	MaxEvents int
+	// Refuse is the probability that Share, Join and Reach fail, as where
+	// memory or rights are short, and that memory reached may only be read.
+	Refuse float64
+	// Break is the probability that an access to the memory of another process
+	// fails, after a part of it was made. Delay holds accesses up, too.
+	Break float64
+	// Tally counts, if it is not nil. Wrappers may share one.
+	Tally *Tally
+}
+
+// Tally counts what an owner has used of the optional capabilities, and what
+// was made to fail there. A message that a Lane held back counts each time.
+type Tally struct {
+	Taken, Reserved, Shared, Joined, Reached, Read, Written atomic.Int64
+
+	HeldBack, Full, Refused, Broken atomic.Int64
 }
 
 // validate fills in defaults.
@@ -46,6 +63,8 @@ func (p *Plan) validate() error {
 		{"Delay", p.Delay, p.Delay >= 0 && p.Delay <= 1},
 		{"Full", p.Full, p.Full >= 0 && p.Full < 1},
 		{"Down", p.Down, p.Down >= 0 && p.Down <= 1},
+		{"Refuse", p.Refuse, p.Refuse >= 0 && p.Refuse <= 1},
+		{"Break", p.Break, p.Break >= 0 && p.Break <= 1},
 	} {
 		if !v.ok {
 			return fmt.Errorf("faulty: %s is %v, which is no probability that can be used", v.name, v.is)
@@ -57,6 +76,9 @@ func (p *Plan) validate() error {
 	if p.DelayPolls == 0 {
 		p.DelayPolls = 8
 	}
+	if p.Tally == nil {
+		p.Tally = &Tally{}
+	}
 	return nil
 }
 
@@ -64,9 +86,10 @@ func (p *Plan) validate() error {
 // alone, so that its own flow control is felt.
 const heldMax = 256
 
-// Transport is the wrapper. It implements transport.Transport, with the same
-// rules about who may call what.
-type Transport struct {
+// wrapper is the part of it that every transport has, with the same rules about
+// who may call what. Poll, Lane and Reserve decide by rnd; what any goroutine may
+// call, by dice.
+type wrapper struct {
 	transport.Transport // below
 
 	plan  Plan
@@ -77,12 +100,11 @@ type Transport struct {
 	held  int     // events in all lanes
 	first int     // the lane that the next Poll starts with
 	armed bool    // the owner sleeps
+	dice  dice
 
 	// used are the payload buffers of the last Poll; free are unused ones.
 	used, free [][]byte
 }
-
-var _ transport.Transport = (*Transport)(nil)
 
 // lane is what is held back of one slot.
 type lane struct {
@@ -99,6 +121,7 @@ type lane struct {
 	connected bool
 	failed    bool // by us
 	down      bool // EvDown has been returned
+	stream    *stream
 }
 
 // heldEvent is an event that waits for Poll number due. Its payload is ours.
@@ -107,24 +130,26 @@ type heldEvent struct {
 	due uint64
 }
 
-// New wraps below, which then belongs to the wrapper.
-func New(below transport.Transport, p Plan) (*Transport, error) {
+// New wraps below, which then belongs to the wrapper. The wrapper has the
+// optional capabilities of below, to which the plan applies as well.
+func New(below transport.Transport, p Plan) (transport.Transport, error) {
 	if err := p.validate(); err != nil {
 		return nil, err
 	}
-	return &Transport{
+	return (&wrapper{
 		Transport: below,
 		plan:      p,
 		rnd:       rand.New(rand.NewPCG(p.Seed, 0x666175)),
+		dice:      dice{rnd: rand.New(rand.NewPCG(p.Seed, 0x6d656d))},
 		below:     make([]transport.Event, 32),
-	}, nil
+	}).able(), nil
 }
 
 // chance decides with a probability.
-func (t *Transport) chance(p float64) bool { return p > 0 && t.rnd.Float64() < p }
+func (t *wrapper) chance(p float64) bool { return p > 0 && t.rnd.Float64() < p }
 
 // lane returns the lane of a slot, made if there is none.
-func (t *Transport) lane(s transport.Slot) *lane {
+func (t *wrapper) lane(s transport.Slot) *lane {
 	for int(s) >= len(t.lanes) {
 		t.lanes = append(t.lanes, nil)
 	}
@@ -135,7 +160,7 @@ func (t *Transport) lane(s transport.Slot) *lane {
 }
 
 // Connect implements transport.Transport.
-func (t *Transport) Connect(c wire.Contact) (transport.Slot, error) {
+func (t *wrapper) Connect(c wire.Contact) (transport.Slot, error) {
 	s, err := t.Transport.Connect(c)
 	if err == nil {
 		t.lane(s).connected = true
@@ -144,19 +169,32 @@ func (t *Transport) Connect(c wire.Contact) (transport.Slot, error) {
 }
 
 // Send implements transport.Transport.
-func (t *Transport) Send(s transport.Slot, h *wire.Header, p []byte, tok transport.Token) transport.Status {
+func (t *wrapper) Send(s transport.Slot, h *wire.Header, p []byte, tok transport.Token) transport.Status {
 	l := t.lane(s)
-	if !l.down && (!t.armed || t.plan.Wake != nil) && t.chance(t.plan.Full) {
-		l.full = true
-		if l.writable == 0 {
-			l.writable = t.later()
-		}
-		if t.armed {
-			t.plan.Wake()
-		}
+	if t.refuses(l) {
 		return transport.Full
 	}
-	st := t.Transport.Send(s, h, p, tok)
+	return l.told(t.Transport.Send(s, h, p, tok))
+}
+
+// refuses decides whether a message is refused for no reason.
+func (t *wrapper) refuses(l *lane) bool {
+	if l.down || t.armed && t.plan.Wake == nil || !t.chance(t.plan.Full) {
+		return false
+	}
+	t.plan.Tally.Full.Add(1)
+	l.full = true
+	if l.writable == 0 {
+		l.writable = t.later()
+	}
+	if t.armed {
+		t.plan.Wake()
+	}
+	return true
+}
+
+// told notes the answer of the transport below.
+func (l *lane) told(st transport.Status) transport.Status {
 	if st == transport.Full {
 		l.full, l.fullBelow = true, true
 	}
@@ -164,10 +202,10 @@ func (t *Transport) Send(s transport.Slot, h *wire.Header, p []byte, tok transpo
 }
 
 // later is the number of a Poll to come.
-func (t *Transport) later() uint64 { return t.turn + 1 + t.rnd.Uint64N(uint64(t.plan.DelayPolls)) }
+func (t *wrapper) later() uint64 { return t.turn + 1 + t.rnd.Uint64N(uint64(t.plan.DelayPolls)) }
 
 // Poll implements transport.Transport.
-func (t *Transport) Poll(ev []transport.Event) int {
+func (t *wrapper) Poll(ev []transport.Event) int {
 	t.turn++
 	t.free = append(t.free, t.used...)
 	t.used = t.used[:0]
@@ -193,7 +231,7 @@ func (t *Transport) Poll(ev []transport.Event) int {
 }
 
 // hold puts an event of the transport below into its lane.
-func (t *Transport) hold(e *transport.Event) {
+func (t *wrapper) hold(e *transport.Event) {
 	l := t.lane(e.Slot)
 	if e.Kind == transport.EvWritable {
 		l.fullBelow = false
@@ -208,10 +246,7 @@ func (t *Transport) hold(e *transport.Event) {
 	h := heldEvent{*e, due}
 	if e.Kind == transport.EvRecv {
 		h.Payload = append(t.buffer(), e.Payload...)
-		if t.chance(t.plan.Down) && !l.failed {
-			l.failed = true
-			t.Transport.Fail(e.Slot)
-		}
+		t.mayFail(e.Slot, l)
 	}
 	if l.head > 0 && len(l.queue) == cap(l.queue) {
 		k := copy(l.queue, l.queue[l.head:])
@@ -222,8 +257,16 @@ func (t *Transport) hold(e *transport.Event) {
 	t.held++
 }
 
+// mayFail decides whether a message that has arrived is the last of its peer.
+func (t *wrapper) mayFail(s transport.Slot, l *lane) {
+	if !l.failed && t.chance(t.plan.Down) {
+		l.failed = true
+		t.Transport.Fail(s)
+	}
+}
+
 // buffer returns an empty payload buffer.
-func (t *Transport) buffer() []byte {
+func (t *wrapper) buffer() []byte {
 	if k := len(t.free); k > 0 {
 		b := t.free[k-1]
 		t.free = t.free[:k-1]
@@ -233,7 +276,7 @@ func (t *Transport) buffer() []byte {
 }
 
 // pollLane returns the events of one slot that are due.
-func (t *Transport) pollLane(s transport.Slot, l *lane, ev []transport.Event) int {
+func (t *wrapper) pollLane(s transport.Slot, l *lane, ev []transport.Event) int {
 	n := 0
 	for n < len(ev) && l.head < len(l.queue) {
 		h := &l.queue[l.head]
@@ -250,14 +293,10 @@ func (t *Transport) pollLane(s transport.Slot, l *lane, ev []transport.Event) in
 		case transport.EvWritable:
 			l.full = false
 		case transport.EvDown:
-			l.full, l.writable, l.down = false, 0, true
+			l.full, l.writable, l.down, l.stream = false, 0, true, nil
 		}
-		*h = heldEvent{}
-		l.head++
+		l.pop()
 		t.held--
-	}
-	if l.head == len(l.queue) {
-		l.queue, l.head = l.queue[:0], 0
 	}
 	if n < len(ev) && l.writable != 0 && l.writable <= t.turn {
 		l.writable = 0
@@ -270,8 +309,17 @@ func (t *Transport) pollLane(s transport.Slot, l *lane, ev []transport.Event) in
 	return n
 }
 
+// pop forgets the first event.
+func (l *lane) pop() {
+	l.queue[l.head] = heldEvent{}
+	l.head++
+	if l.head == len(l.queue) {
+		l.queue, l.head = l.queue[:0], 0
+	}
+}
+
 // Arm implements transport.Transport: held events must be polled for.
-func (t *Transport) Arm() bool {
+func (t *wrapper) Arm() bool {
 	if t.held > 0 || len(t.used) > 0 {
 		return false
 	}
@@ -285,13 +333,13 @@ func (t *Transport) Arm() bool {
 }
 
 // Disarm implements transport.Transport.
-func (t *Transport) Disarm() {
+func (t *wrapper) Disarm() {
 	t.armed = false
 	t.Transport.Disarm()
 }
 
 // Release implements transport.Transport.
-func (t *Transport) Release(s transport.Slot) {
+func (t *wrapper) Release(s transport.Slot) {
 	if int(s) < len(t.lanes) && t.lanes[s] != nil {
 		l := t.lanes[s]
 		t.held -= len(l.queue) - l.head

@@ -19,6 +19,7 @@ func TestPlanRefused(t *testing.T) {
 	}
 	for _, p := range []faulty.Plan{
 		{Delay: -0.1}, {Delay: 1.1}, {Full: 1}, {Full: -1}, {Down: 2}, {DelayPolls: -1}, {MaxEvents: -1},
+		{Refuse: 1.1}, {Break: -0.1},
 	} {
 		if _, err := faulty.New(below, p); err == nil {
 			t.Errorf("New accepts %+v", p)
@@ -29,7 +30,7 @@ func TestPlanRefused(t *testing.T) {
 // scene is a receiver under a plan and senders without one.
 type scene struct {
 	t       *testing.T
-	recv    *faulty.Transport
+	recv    transport.Transport
 	senders []transport.Transport
 	slots   []transport.Slot
 	log     []string

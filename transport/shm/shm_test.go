@@ -12,6 +12,7 @@ import (
 	"gompi/internal/segment"
 	"gompi/internal/wire"
 	"gompi/transport"
+	"gompi/transport/faulty"
 	"gompi/transport/transporttest"
 )
 
@@ -108,6 +109,46 @@ func TestDenied(t *testing.T) {
 		ta.Close()
 		tb.Close()
 		f.close()
+	}
+}
+
+// awkward is a fabric whose transports are under a plan, with all that they can.
+type awkward struct {
+	*fabric
+	plan faulty.Plan
+}
+
+func (f awkward) Open(t *testing.T, proc wire.ProcID) transport.Transport {
+	t.Helper()
+	p := f.plan
+	p.Seed, p.Wake = uint64(proc.Serial), f.Env(proc).Wake
+	tr, err := faulty.New(f.open(t, proc), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tr
+}
+
+// TestConformanceAwkward: under a plan the transport keeps its contract, that of
+// its capabilities included, and they are used.
+func TestConformanceAwkward(t *testing.T) {
+	tally := &faulty.Tally{}
+	o := transporttest.Options{Rounds: 20, MaxBulkBytes: 1 << 20, Skip: map[string]string{
+		"NoAllocations": "a send refused at random cannot be counted",
+		"WakeWritable":  "a sender refused at random waits awake for the Poll that ends it",
+	}}
+	transporttest.RunWith(t, o, func(t *testing.T) transporttest.Fabric {
+		f := newFabric(nil)
+		t.Cleanup(f.close)
+		return awkward{f, faulty.Plan{Delay: 0.2, Full: 0.2, MaxEvents: 3, Tally: tally}}
+	})
+	for what, n := range map[string]int64{
+		"reserved": tally.Reserved.Load(), "shared": tally.Shared.Load(), "joined": tally.Joined.Load(),
+		"reached": tally.Reached.Load(), "read": tally.Read.Load(), "written": tally.Written.Load(), "refused": tally.Full.Load(),
+	} {
+		if n == 0 {
+			t.Errorf("nothing was %s", what)
+		}
 	}
 }
 

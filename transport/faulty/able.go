@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package faulty
+
+import "gompi/transport"
+
+// able is the wrapper with the capabilities of the transport below. Laner,
+// Crowder and Checker need none below: their contract allows to do nothing.
+func (t *wrapper) able() transport.Transport {
+	place, places := t.Transport.(transport.Reserver)
+	share, shares := t.Transport.(transport.Sharer)
+	expose, exposes := t.Transport.(transport.Exposer)
+	p, s, x := reserver{place, t}, sharer{share, t}, exposer{expose, t}
+	switch {
+	case places && shares && exposes:
+		return struct {
+			*wrapper
+			reserver
+			sharer
+			exposer
+		}{t, p, s, x}
+	case places && shares:
+		return struct {
+			*wrapper
+			reserver
+			sharer
+		}{t, p, s}
+	case places && exposes:
+		return struct {
+			*wrapper
+			reserver
+			exposer
+		}{t, p, x}
+	case shares && exposes:
+		return struct {
+			*wrapper
+			sharer
+			exposer
+		}{t, s, x}
+	case places:
+		return struct {
+			*wrapper
+			reserver
+		}{t, p}
+	case shares:
+		return struct {
+			*wrapper
+			sharer
+		}{t, s}
+	case exposes:
+		return struct {
+			*wrapper
+			exposer
+		}{t, x}
+	}
+	return t
+}
+
+var (
+	_ transport.Transport = (*wrapper)(nil)
+	_ transport.Laner     = (*wrapper)(nil)
+	_ transport.Crowder   = (*wrapper)(nil)
+	_ transport.Checker   = (*wrapper)(nil)
+	_ transport.Reserver  = reserver{}
+	_ transport.Sharer    = sharer{}
+	_ transport.Exposer   = exposer{}
+	_ transport.Direct    = direct{}
+)
+
+// Crowded implements transport.Crowder.
+func (t *wrapper) Crowded(yes bool) {
+	if c, ok := t.Transport.(transport.Crowder); ok {
+		c.Crowded(yes)
+	}
+}
+
+// Check implements transport.Checker.
+func (t *wrapper) Check() {
+	if c, ok := t.Transport.(transport.Checker); ok {
+		c.Check()
+	}
+}

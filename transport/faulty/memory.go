@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package faulty
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+
+	"gompi/internal/wire"
+	"gompi/transport"
+)
+
+// dice decide for any goroutine.
+type dice struct {
+	mu  sync.Mutex
+	rnd *rand.Rand
+}
+
+// chance decides with a probability.
+func (d *dice) chance(p float64) bool {
+	if p <= 0 {
+		return false
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.rnd.Float64() < p
+}
+
+// below is a number from 0 to n-1.
+func (d *dice) below(n int) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.rnd.IntN(n)
+}
+
+// errInjected is what an access fails with by plan.
+var errInjected = errors.New("faulty: made to fail")
+
+// errRefused is the answer to what the plan does not let have.
+func (t *wrapper) errRefused(what string) error {
+	if !t.dice.chance(t.plan.Refuse) {
+		return nil
+	}
+	t.plan.Tally.Refused.Add(1)
+	return fmt.Errorf("%w: %s", transport.ErrUnavailable, what)
+}
+
+// sharer is the transport.Sharer below.
+type sharer struct {
+	share transport.Sharer
+	t     *wrapper
+}
+
+// Share implements transport.Sharer.
+func (s sharer) Share(n int) (mem []byte, place uint64, err error) {
+	if err := s.t.errRefused("no memory to share"); err != nil {
+		return nil, 0, err
+	}
+	if mem, place, err = s.share.Share(n); err == nil {
+		s.t.plan.Tally.Shared.Add(1)
+	}
+	return mem, place, err
+}
+
+// Unshare implements transport.Sharer.
+func (s sharer) Unshare(mem []byte, place uint64) { s.share.Unshare(mem, place) }
+
+// Join implements transport.Sharer. The contact's descriptors go down in every
+// case: what was joined and is refused is left again.
+func (s sharer) Join(c wire.Contact, place uint64, n int) (mem []byte, err error) {
+	if mem, err = s.share.Join(c, place, n); err != nil {
+		return nil, err
+	}
+	if err := s.t.errRefused("shared memory cannot be mapped"); err != nil {
+		s.share.Leave(mem)
+		return nil, err
+	}
+	s.t.plan.Tally.Joined.Add(1)
+	return mem, nil
+}
+
+// Leave implements transport.Sharer.
+func (s sharer) Leave(mem []byte) { s.share.Leave(mem) }
+
+// exposer is the transport.Exposer below.
+type exposer struct {
+	expose transport.Exposer
+	t      *wrapper
+}
+
+// Expose implements transport.Exposer.
+func (x exposer) Expose(buf []byte) (key uint64) { return x.expose.Expose(buf) }
+
+// Hide implements transport.Exposer.
+func (x exposer) Hide(key uint64) { x.expose.Hide(key) }
+
+// Proof implements transport.Exposer.
+func (x exposer) Proof() (key, value uint64) { return x.expose.Proof() }
+
+// Reach implements transport.Exposer. Memory that the plan makes fail is not
+// transport.Direct: whoever has it before his eyes asks nobody.
+func (x exposer) Reach(c wire.Contact, key, value uint64) (transport.Memory, error) {
+	below, err := x.expose.Reach(c, key, value)
+	if err == nil {
+		err = x.t.errRefused("memory cannot be accessed")
+	}
+	if err != nil {
+		return nil, err
+	}
+	x.t.plan.Tally.Reached.Add(1)
+	m := memory{below, x.t, below.Writable() && x.t.errRefused("memory cannot be written") == nil}
+	if d, ok := below.(transport.Direct); ok && x.t.plan.Break == 0 && x.t.plan.Delay == 0 {
+		return direct{m, d}, nil
+	}
+	return m, nil
+}
+
+// memory is the transport.Memory of another process.
+type memory struct {
+	transport.Memory
+	t        *wrapper
+	writable bool
+}
+
+// direct is a memory in the same address space.
+type direct struct {
+	memory
+	transport.Direct
+}
+
+// Writable implements transport.Memory.
+func (m memory) Writable() bool { return m.writable }
+
+// fails holds an access up, and decides whether it is made to fail.
+func (m memory) fails() bool {
+	d, p := &m.t.dice, &m.t.plan
+	if d.chance(p.Delay) {
+		for range 1 + d.below(p.DelayPolls) {
+			runtime.Gosched()
+		}
+	}
+	if !d.chance(p.Break) {
+		return false
+	}
+	p.Tally.Broken.Add(1)
+	return true
+}
+
+// Read implements transport.Memory.
+func (m memory) Read(dst []byte, key uint64, off int64) error {
+	m.t.plan.Tally.Read.Add(1)
+	if m.fails() {
+		return errors.Join(m.Memory.Read(dst[:len(dst)/2], key, off), errInjected)
+	}
+	return m.Memory.Read(dst, key, off)
+}
+
+// Write implements transport.Memory.
+func (m memory) Write(src []byte, key uint64, off int64) error {
+	m.t.plan.Tally.Written.Add(1)
+	if m.fails() {
+		return errors.Join(m.Memory.Write(src[:len(src)/2], key, off), errInjected)
+	}
+	return m.Memory.Write(src, key, off)
+}
+
+// ReadRuns implements transport.Memory.
+func (m memory) ReadRuns(runs []transport.Run, key uint64) error {
+	m.t.plan.Tally.Read.Add(1)
+	if m.fails() {
+		return errors.Join(m.Memory.ReadRuns(runs[:len(runs)/2], key), errInjected)
+	}
+	return m.Memory.ReadRuns(runs, key)
+}
+
+// WriteRuns implements transport.Memory.
+func (m memory) WriteRuns(runs []transport.Run, key uint64) error {
+	m.t.plan.Tally.Written.Add(1)
+	if m.fails() {
+		return errors.Join(m.Memory.WriteRuns(runs[:len(runs)/2], key), errInjected)
+	}
+	return m.Memory.WriteRuns(runs, key)
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package faulty
+
+import (
+	"gompi/internal/wire"
+	"gompi/transport"
+)
+
+// stream is the transport.Lane of a slot.
+type stream struct {
+	t     *wrapper
+	slot  transport.Slot
+	below transport.Lane
+	taken []byte // the payload of the last Take
+}
+
+// Lane implements transport.Laner.
+func (t *wrapper) Lane(s transport.Slot) transport.Lane {
+	b, ok := t.Transport.(transport.Laner)
+	if !ok {
+		return nil
+	}
+	l := t.lane(s)
+	if l.stream == nil {
+		below := b.Lane(s)
+		if below == nil {
+			return nil
+		}
+		l.stream = &stream{t: t, slot: s, below: below}
+	}
+	return l.stream
+}
+
+// Take implements transport.Lane. The first event that Poll has held back goes
+// before what the lane below has; that it may hold back, too.
+func (x *stream) Take(h *wire.Header, turns int) (payload []byte, ok bool) {
+	t, l := x.t, x.t.lane(x.slot)
+	if l.down {
+		return nil, false
+	}
+	if l.head < len(l.queue) {
+		e := &l.queue[l.head]
+		if e.Kind != transport.EvRecv || e.due > t.turn {
+			return nil, false
+		}
+		*h, x.taken = e.Header, append(x.taken[:0], e.Payload...)
+		t.free = append(t.free, e.Payload)
+		l.pop()
+		t.held--
+	} else {
+		if t.chance(t.plan.Delay) {
+			t.plan.Tally.HeldBack.Add(1)
+			return nil, false
+		}
+		p, ok := x.below.Take(h, turns)
+		if !ok {
+			return nil, false
+		}
+		x.taken = append(x.taken[:0], p...)
+		t.mayFail(x.slot, l)
+	}
+	t.plan.Tally.Taken.Add(1)
+	return x.taken, true
+}
+
+// reserver is the transport.Reserver below.
+type reserver struct {
+	place transport.Reserver
+	t     *wrapper
+}
+
+// Reserve implements transport.Reserver.
+func (r reserver) Reserve(s transport.Slot, n int) ([]byte, transport.Status) {
+	l := r.t.lane(s)
+	if r.t.refuses(l) {
+		return nil, transport.Full
+	}
+	mem, st := r.place.Reserve(s, n)
+	if st == transport.Sent {
+		r.t.plan.Tally.Reserved.Add(1)
+	}
+	return mem, l.told(st)
+}
+
+// Commit implements transport.Reserver.
+func (r reserver) Commit(s transport.Slot, h *wire.Header, p []byte) { r.place.Commit(s, h, p) }
