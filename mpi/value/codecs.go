@@ -24,6 +24,8 @@ const (
 	formPrimed
 	// formNumbers: {kind of number, 6 bytes of nothing, the numbers}.
 	formNumbers
+	// formPlain: {shape, the value}, see plain.go.
+	formPlain
 )
 
 // Bounds of what a process keeps: types that it sends, primers that others have
@@ -40,6 +42,9 @@ const (
 
 // codecs are what a process has learned about the types of values.
 type codecs struct {
+	once   sync.Once // makes the shapes
+	shapes *shapes
+
 	mu       sync.Mutex // guards the rest
 	encoders map[reflect.Type]*encoders
 	decoders map[decoderKey][]*decoder // that nobody uses
@@ -56,10 +61,17 @@ func codecsOf(c *mpi.Comm) *codecs {
 	return c.Process().Keep(codecsKey{}, func() any { return new(codecs) }).(*codecs)
 }
 
+// plain is the list of plain types.
+func (cs *codecs) plain() *shapes {
+	cs.once.Do(func() { cs.shapes = newShapes() })
+	return cs.shapes
+}
+
 // encoders are those of one type.
 type encoders struct {
-	number  byte // kind of the elements of a slice of numbers, else 0
-	samples bool // values may have others behind interfaces, which define types
+	number  byte  // kind of the elements of a slice of numbers, else 0
+	shape   shape // of a type whose values may be plain
+	samples bool  // values may have others behind interfaces, which define types
 	free    []*encoder
 }
 
@@ -97,18 +109,17 @@ type decoder struct {
 func (cs *codecs) encode(v any) (b []byte, err error) {
 	defer catch(&err)
 	t := reflect.TypeOf(v).Elem()
-	es, e := cs.encoder(t)
+	es := cs.of(t)
 	switch {
 	case es.number != 0:
 		b = appendNumbers([]byte{formNumbers, es.number, 7: 0}, v)
-	case e == nil:
-		b, e, err = es.first(v, t)
-		cs.putEncoder(es, e, b)
-	default:
-		var keep bool
-		if b, keep, err = es.encode(e, v, t); keep {
-			cs.putEncoder(es, e, b)
+	case es.shape != nil:
+		var plain bool
+		if b, plain, err = cs.plain().encodePlain(es.shape, v); !plain && err == nil {
+			b, err = cs.encodeGob(es, v, t)
 		}
+	default:
+		b, err = cs.encodeGob(es, v, t)
 	}
 	if err == nil && len(b) > MaxBytes {
 		return nil, fmt.Errorf("the encoding has %d bytes, at most %d can be sent", len(b), MaxBytes)
@@ -116,8 +127,23 @@ func (cs *codecs) encode(v any) (b []byte, err error) {
 	return b, err
 }
 
-// encoder finds those of a type, and one that nobody uses, nil if there is none.
-func (cs *codecs) encoder(t reflect.Type) (*encoders, *encoder) {
+// encodeGob encodes what gob has to.
+func (cs *codecs) encodeGob(es *encoders, v any, t reflect.Type) (b []byte, err error) {
+	e := cs.encoder(es)
+	if e == nil {
+		b, e, err = es.first(v, t)
+		cs.putEncoder(es, e, b)
+		return b, err
+	}
+	b, keep, err := es.encode(e, v, t)
+	if keep {
+		cs.putEncoder(es, e, b)
+	}
+	return b, err
+}
+
+// of finds the encoders of a type.
+func (cs *codecs) of(t reflect.Type) *encoders {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	es := cs.encoders[t]
@@ -125,15 +151,23 @@ func (cs *codecs) encoder(t reflect.Type) (*encoders, *encoder) {
 		if len(cs.encoders) >= maxTypes || cs.encoders == nil {
 			cs.encoders = map[reflect.Type]*encoders{}
 		}
-		es = &encoders{number: numbersOf(t), samples: holdsInterface(t, map[reflect.Type]bool{})}
+		es = &encoders{number: numbersOf(t), shape: cs.plain().of(t), samples: holdsInterface(t, map[reflect.Type]bool{})}
 		cs.encoders[t] = es
 	}
-	if n := len(es.free); n > 0 {
-		e := es.free[n-1]
-		es.free = es.free[:n-1]
-		return es, e
+	return es
+}
+
+// encoder finds one that nobody uses, nil if there is none.
+func (cs *codecs) encoder(es *encoders) *encoder {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	n := len(es.free)
+	if n == 0 {
+		return nil
 	}
-	return es, nil
+	e := es.free[n-1]
+	es.free = es.free[:n-1]
+	return e
 }
 
 // putEncoder keeps an encoder that has written b.
@@ -220,9 +254,24 @@ func (cs *codecs) decode(b []byte, v any) (err error) {
 			return fmt.Errorf("%d bytes are no numbers", len(b))
 		}
 		return setNumbers(b[7:], b[0], v)
+	case formPlain:
+		return cs.decodePlain(b, v)
 	default:
 		return fmt.Errorf("form %d of an encoding", form)
 	}
+}
+
+// decodePlain decodes a plain value.
+func (cs *codecs) decodePlain(b []byte, v any) error {
+	s, t := cs.plain(), reflect.TypeOf(v).Elem()
+	own := s.byType[t]
+	if own == nil && t.Name() != "" {
+		own = cs.of(t).shape
+	}
+	if err := s.decodePlain(b, own, v); err != nil {
+		return fmt.Errorf("%d bytes: %w", len(b), err)
+	}
+	return nil
 }
 
 // decodePrimed decodes a value behind a primer of n bytes.

@@ -192,10 +192,11 @@ func TestCodecsRefuse(t *testing.T) {
 // FuzzPrimed: decoders that have read values before accept the same, and give
 // the same, as new ones, and take no more memory.
 func FuzzPrimed(f *testing.F) {
+	gob.Register(point{})
 	first := new(codecs)
 	for _, v := range []any{
 		&plan{Name: "a", Parts: map[string][]int{"x": {1, 2}}, Next: &plan{Name: "b"}}, &plan{}, &point{Tags: []string{"t"}},
-		&[]int{1, 2}, &[]float32{1}, &[]any{1},
+		&[]int{1, 2}, &[]float32{1}, &[]any{1}, &[]any{point{Name: "p"}, 1}, &map[string]any{"k": []any{1}},
 	} {
 		b, err := first.encode(v)
 		if err != nil {
@@ -205,7 +206,7 @@ func FuzzPrimed(f *testing.F) {
 	}
 	cs := new(codecs) // has read everything that came before
 	f.Fuzz(func(t *testing.T, b []byte) {
-		for _, v := range []any{plan{}, point{}, []int{}, []float64{}, map[string]int{}} {
+		for _, v := range []any{plan{}, point{}, []int{}, []float64{}, map[string]int{}, []any{}, map[string]any{}} {
 			fresh, kept := reflect.New(reflect.TypeOf(v)), reflect.New(reflect.TypeOf(v))
 			want := new(codecs).decode(b, fresh.Interface())
 			for range 2 {
@@ -239,10 +240,11 @@ func encodeStream(v any) ([]byte, error) {
 // BenchmarkCodecs encodes and decodes, with what was learned before and, as
 // streams, without.
 func BenchmarkCodecs(b *testing.B) {
-	numbers := make([]float64, 1000)
+	gob.Register(point{})
+	numbers, object := make([]float64, 1000), any(point{1, 2, "name", []string{"a"}})
 	for name, v := range map[string]any{
-		"struct": &point{1, 2, "name", []string{"a"}}, "map": &map[string]int{"a": 1, "b": 2},
-		"numbers": &numbers, "interface": &[]any{1, "x"},
+		"struct": &point{1, 2, "name", []string{"a"}}, "map": &map[string]int{"a": 1, "b": 2, "c": 3},
+		"numbers": &numbers, "interface": &[]any{1, "two", 3.0}, "object": &object,
 	} {
 		to := reflect.New(reflect.TypeOf(v).Elem()).Interface()
 		b.Run(name, func(b *testing.B) {

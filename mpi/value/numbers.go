@@ -58,6 +58,8 @@ func numbersOf(t reflect.Type) byte {
 	return byte(k)
 }
 
+func isNumber(k reflect.Kind) bool { return k >= reflect.Int && k <= reflect.Complex128 }
+
 // class of numbers: gob converts within one.
 type class uint8
 

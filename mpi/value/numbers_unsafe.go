@@ -25,20 +25,14 @@ func bytesOf(s reflect.Value) []byte {
 	return unsafe.Slice((*byte)(s.UnsafePointer()), s.Len()*int(s.Type().Elem().Size()))
 }
 
-// maxPointers bounds how many pointers lead to a slice: a type may point to
-// itself.
-const maxPointers = 100
+// memoryOf is the memory of a slice of numbers.
+func memoryOf[T number](s []T) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(*new(T))))
+}
 
 // setNumbers makes what v points to a slice of the numbers of a kind in b.
 func setNumbers(b []byte, kind byte, v any) error {
-	to := reflect.ValueOf(v).Elem()
-	for range maxPointers {
-		if to.Kind() != reflect.Pointer {
-			break
-		}
-		to.Set(reflect.New(to.Type().Elem()))
-		to = to.Elem()
-	}
+	to := pointee(reflect.ValueOf(v).Elem())
 	from := typeOfKind(reflect.Kind(kind))
 	want := reflect.Kind(numbersOf(to.Type()))
 	switch {

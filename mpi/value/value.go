@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package value moves arbitrary Go values between ranks: structs with slices,
-// maps and strings, encoded by encoding/gob, and slices of numbers as they are.
+// maps and strings, encoded by encoding/gob, slices of numbers as they are, and
+// maps, lists and values behind interfaces that have no structs in them in a
+// short encoding of its own.
 // It is for configuration, results and other things whose size does not matter;
 // arrays of numbers that are there already travel faster by package mpi.
 //
@@ -10,7 +12,9 @@
 //
 // The rules of gob hold: only exported fields travel, types that are behind an
 // interface must be registered (gob.Register) on both sides, and functions and
-// channels cannot be sent. Sender and receiver may use different types that
+// channels cannot be sent. A value whose interfaces hold nothing but basic types,
+// slices of them or of any, and maps of such by string or int needs no
+// registered types. Sender and receiver may use different types that
 // gob considers compatible. Values may lie in each other 200,000 deep: a longer
 // linked list is refused by the receiver.
 //
