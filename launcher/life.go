@@ -82,13 +82,10 @@ func (h *head) exited(p *proc, e ending) {
 // call that would make it a good one.
 func (h *head) standing(p *proc, e ending) standing {
 	if !p.finalized && e.status() == 0 {
-		for _, info := range h.server.Snapshot() {
-			if info.Proc == p.Proc {
-				p.finalized = info.State == control.Finalized
-				if info.State >= control.Joined {
-					h.joined(p)
-				}
-			}
+		at := h.server.State(p.Proc)
+		p.finalized = at == control.Finalized
+		if at >= control.Joined {
+			h.joined(p)
 		}
 	}
 	others := p.world.joined

@@ -67,6 +67,8 @@ func (a *alone) DefineSet(m wire.Members) (wire.Set, error) {
 	return wire.Set{URI: control.SetURI(a.world.Members.At(0).Job, n), Number: n, Members: m}, nil
 }
 
+func (a *alone) ReleaseSet(uint32) error { return nil }
+
 func (a *alone) Put(key string, val []byte) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -84,6 +86,16 @@ func (a *alone) Get(_ context.Context, key string, _ bool) ([]byte, error) {
 		return nil, fmt.Errorf("key %q: %w", key, errAlone)
 	}
 	return append([]byte(nil), v...), nil
+}
+
+func (a *alone) Delete(key string) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if _, ok := a.store[key]; !ok {
+		return fmt.Errorf("key %q: %w", key, errAlone)
+	}
+	delete(a.store, key)
+	return nil
 }
 
 func (a *alone) Spawn(context.Context, []string, int) (wire.Set, error) {

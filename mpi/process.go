@@ -60,8 +60,10 @@ type Control interface {
 	Announce(addrs []string) error
 	Lookup(uri string) (wire.Set, error)
 	DefineSet(m wire.Members) (wire.Set, error)
+	ReleaseSet(number uint32) error
 	Put(key string, val []byte) error
 	Get(ctx context.Context, key string, wait bool) ([]byte, error)
+	Delete(key string) error
 	Spawn(ctx context.Context, argv []string, n int) (wire.Set, error)
 	Abort(code int, msg string) error
 	Finalize() error

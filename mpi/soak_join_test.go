@@ -24,6 +24,7 @@ func visit(p *mpi.Process, uri string, round int) error {
 	if err != nil {
 		return err
 	}
+	defer p.Control().ReleaseSet(set.Number)
 	defer c.Free()
 	other := 1 - c.Rank()
 	for _, n := range []int{1, 100, 30_000} {
@@ -77,7 +78,8 @@ func TestSoakJoinLeave(t *testing.T) {
 					members = wire.MembersOf(guest.ID(), host.ID())
 				}
 				// Either of the two defines the set.
-				set, err := []*mpi.Process{host, guest}[round/2%2].Control().DefineSet(members)
+				maker := []*mpi.Process{host, guest}[round/2%2].Control()
+				set, err := maker.DefineSet(members)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -102,6 +104,9 @@ func TestSoakJoinLeave(t *testing.T) {
 					}
 				}
 				timeout.Stop()
+				if maker == host.Control() { // the guest's end gives its own ones back
+					maker.ReleaseSet(set.Number)
+				}
 				times.Add(time.Since(began))
 			}
 			after := testlab.Take()

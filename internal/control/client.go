@@ -34,8 +34,8 @@ type Client struct {
 	out  outbox
 
 	mu     sync.Mutex
-	cond   sync.Cond // events, err have changed
-	calls  map[uint32]chan *answer
+	cond   sync.Cond               // events, err have changed
+	calls  map[uint32]chan *answer // nil: given up, and a set may still come
 	lastID uint32
 	events []Event
 	err    error // set once, when nothing more will come
@@ -205,18 +205,22 @@ func (c *Client) readFrames(in *fdReader) error {
 	}
 }
 
-// deliver hands an answer to its call, or closes its descriptors if the call
-// has given up.
+// deliver hands an answer to its call. If the call has given up it closes the
+// descriptors, and releases the set.
 func (c *Client) deliver(id uint32, a *answer) {
 	c.mu.Lock()
-	ch := c.calls[id]
+	ch, known := c.calls[id]
 	delete(c.calls, id)
 	c.mu.Unlock()
-	if ch == nil {
-		closeFDs(a.fds[:])
+	if ch != nil {
+		ch <- a // has room for the only answer
 		return
 	}
-	ch <- a // has room for the only answer
+	closeFDs(a.fds[:])
+	var b setBody
+	if known && a.reply.err() == nil && decode(&b, a.reply.body) == nil {
+		_ = c.ReleaseSet(b.s.Number) // a connection that is lost holds nothing
+	}
 }
 
 // ask sends a request whose answer has no descriptors and returns the
@@ -261,14 +265,14 @@ func (c *Client) wait(ctx context.Context, m message) (*answer, error) {
 	c.calls[id] = ch
 	c.mu.Unlock()
 	if err := c.request(ctx, id, m); err != nil {
-		c.forget(id, ch)
+		c.forget(id, ch, false)
 		return nil, err
 	}
 	select {
 	case a := <-ch:
 		return a, nil
 	case <-ctx.Done():
-		if c.forget(id, ch) {
+		if c.forget(id, ch, m.kind() == kSpawn) {
 			// Best effort: a lost connection forgets the request as well.
 			_ = c.tell(&cancelMsg{id})
 		}
@@ -287,18 +291,20 @@ func (c *Client) wait(ctx context.Context, m message) (*answer, error) {
 	}
 }
 
-// forget gives a call up; false if its answer has come already.
-func (c *Client) forget(id uint32, ch chan *answer) bool {
+// forget gives a call up; false if its answer has come already. set: the answer
+// may be a set, which is to be released.
+func (c *Client) forget(id uint32, ch chan *answer, set bool) bool {
 	c.mu.Lock()
 	waiting := c.calls[id] == ch
 	delete(c.calls, id)
-	c.mu.Unlock()
-	if waiting {
-		return true
+	if set {
+		c.calls[id] = nil
 	}
-	a := <-ch
-	closeFDs(a.fds[:])
-	return false
+	c.mu.Unlock()
+	if !waiting {
+		c.deliver(id, <-ch)
+	}
+	return waiting
 }
 
 // Next returns the next event. It blocks until there is one, or the connection

@@ -4,6 +4,7 @@ package control
 
 import (
 	"bytes"
+	"errors"
 	"reflect"
 	"testing"
 	"time"
@@ -32,7 +33,7 @@ func samples(job wire.JobID) []message {
 		&cancelMsg{9}, &collectMsg{time.Second},
 		&welcomeMsg{Welcome{Self: p, Secret: [32]byte{5}, World: set, Parent: set, Segment: -1, Bell: -1, LocalProcs: 3, UsableCPUs: 2,
 			MaxProcs: 1, FaultTolerant: true, KillGrace: time.Second, Settings: map[string]string{"B": "2", "A": ""}}},
-		&cutMsg{p, "no room"}, &pingMsg{kPing, p, 7}, &pingMsg{kPong, p, 1 << 60},
+		&cutMsg{p, "no room"}, &pingMsg{kPing, p, 7}, &pingMsg{kPong, p, 1 << 60}, &releaseMsg{7}, &textMsg{kDelete, "key"},
 		&eventMsg{Event{Kind: EvDied, Proc: p, Text: "signal: killed", ID: 1, LocalProcs: 2, MaxProcs: 3}},
 		&replyMsg{body: []byte("body")},
 		&replyMsg{status: stGone, proc: p, text: "t"}, &replyMsg{status: stNotFound, text: "t"},
@@ -169,20 +170,22 @@ func FuzzState(f *testing.F) {
 		}
 		st.add(seats, 0)
 		drain := func() {
-			for _, e := range st.out {
+			for _, e := range takeOut(st) {
 				e.files.release()
+				if e.spawn != nil {
+					st.spawned(e.spawn, wire.Set{}, errors.New("no room"))
+				}
 			}
-			st.out = nil
 		}
 		for i := range seats {
 			if _, err := st.hello(seats[i].token, 10+i); err != nil {
 				t.Fatal(err)
 			}
-			st.started(st.procs[i], 10+i)
+			st.started(st.bySerial(uint32(i+1)), 10+i)
 		}
+		all := st.all()
 		for len(data) > frameHead {
-			who := data[0]%3 + 1
-			p := st.bySerial(uint32(who))
+			p := all[data[0]%3]
 			fr, n, err := parseHead(data[1:])
 			if err != nil || len(data) < 1+frameHead+n {
 				break
@@ -201,17 +204,20 @@ func FuzzState(f *testing.F) {
 			}
 			drain()
 		}
-		for _, p := range st.procs {
+		for _, p := range all {
 			if p.connected {
 				st.disconnected(p)
 			}
 			st.exited(p, "end", true)
 		}
 		drain()
-		for _, p := range st.procs {
+		for _, p := range all {
 			if len(p.knownBy)+len(p.knows) != 0 {
 				t.Errorf("process %v: its pid is known to %d, and it knows %d", p.id, len(p.knownBy), len(p.knows))
 			}
+		}
+		if len(st.procs)+len(st.sets) != 0 {
+			t.Errorf("%d processes and %d sets are remembered", len(st.procs), len(st.sets))
 		}
 		if len(st.fences)+len(st.gets)+len(st.joined) != 0 || st.local != 0 || st.alive != 0 {
 			t.Errorf("left: %d fences, %d gets, %d joined, %d local, %d alive",

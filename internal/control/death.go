@@ -24,6 +24,7 @@ func (s *state) disconnected(p *proc) {
 	delete(s.joined, p.id.Serial)
 	s.dropRequests(p)
 	s.leaveRounds(p)
+	s.forget(p)
 }
 
 // lost: p has not left in order, and its connection has ended a while ago; the
@@ -74,6 +75,7 @@ func (s *state) abandon(p *proc, how string) {
 	how = "not started: " + clip(how, maxText/2)
 	switch p.state {
 	case Starting:
+		p.unborn = p.pid == 0
 		s.bury(p, how)
 		s.tellEnd(p)
 	case Joined:
@@ -81,6 +83,7 @@ func (s *state) abandon(p *proc, how string) {
 	case Finalized:
 		s.bury(p, p.how)
 	}
+	s.forget(p)
 }
 
 // bury makes p Exited and ends everything that waits for it or that it waits
@@ -109,6 +112,7 @@ func (s *state) over(p *proc) {
 	}
 	p.awaited = nil
 	s.failFences(p)
+	s.releaseAll(p)
 	if s.alive--; s.alive == 1 && len(s.gets) > 0 {
 		for _, q := range s.joined {
 			s.failGets(q, p)
@@ -187,6 +191,7 @@ func (s *state) reapIfFree(p *proc) {
 	if p.exitSeen && len(p.knownBy) == 0 {
 		p.knownBy = nil
 		s.call(s.cfg.Reap, p)
+		s.forget(p)
 	}
 }
 

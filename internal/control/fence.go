@@ -31,7 +31,7 @@ func (s *state) enterFence(p *proc, id uint32, m wire.Members, key string) error
 		return nil
 	}
 	if gone := s.firstGone(m); gone != nil {
-		s.refuse(p, id, &GoneError{gone.id, gone.how})
+		s.refuse(p, id, gone)
 		return nil
 	}
 	var f *fence
@@ -60,12 +60,13 @@ func (s *state) enterFence(p *proc, id uint32, m wire.Members, key string) error
 }
 
 // firstGone returns a member that cannot come any more, or nil.
-func (s *state) firstGone(m wire.Members) *proc {
-	for _, r := range m.Ranges() {
-		for i := range r.Count {
-			if p := s.procs[r.At(i).Serial-1]; p.state == Finalized || p.state == Exited {
-				return p
-			}
+func (s *state) firstGone(m wire.Members) *GoneError {
+	for _, id := range m.All() {
+		switch p := s.proc(id); {
+		case p == nil:
+			return &GoneError{id, howPast}
+		case p.state == Finalized || p.state == Exited:
+			return &GoneError{id, p.how}
 		}
 	}
 	return nil

@@ -62,6 +62,8 @@ const (
 	kCut                      // one way
 	kPing                     // one way; EvPing, or its answer from the head
 	kPong                     // one way; EvPong
+	kRelease                  // one way
+	kDelete                   // request
 )
 
 // From the agent.
@@ -82,9 +84,9 @@ func (k kind) bodyLimit() int {
 	switch k {
 	case kHello, kTool:
 		return 64
-	case kContact, kFinalize, kDead, kCancel, kList, kCollect, kPing, kPong:
+	case kContact, kFinalize, kDead, kCancel, kList, kCollect, kPing, kPong, kRelease:
 		return 32
-	case kAnnounce, kLookup, kAbort, kBye, kCut:
+	case kAnnounce, kLookup, kDelete, kAbort, kBye, kCut:
 		return 16 << 10
 	case kWatch, kDefine, kFence:
 		return 4 + 24*maxRanges

@@ -123,7 +123,7 @@ func TestDroppedHoldsBackReaping(t *testing.T) {
 	waitFor(t, "the contact is given", func() bool {
 		r.Server.mu.Lock()
 		defer r.Server.mu.Unlock()
-		return len(r.st.procs[0].knownBy) == 1
+		return len(r.st.bySerial(1).knownBy) == 1
 	})
 	if _, err := c.Write([]byte("garbage garbage garbage")); err != nil {
 		t.Fatal(err)
@@ -170,7 +170,7 @@ func TestStoppedClient(t *testing.T) {
 	ev := appendFrame(nil, 0, 0, &eventMsg{Event{Kind: EvAbort, Text: strings.Repeat("x", maxText)}})
 	r.step(func(st *state) {
 		for range hardQueue / len(ev) {
-			st.send(st.procs[1], ev)
+			st.send(st.bySerial(2), ev)
 		}
 	})
 	r.await("dropped 2 client left")

@@ -83,7 +83,7 @@ func (m *announceMsg) get(d *dec) { m.addrs = d.strs(MaxAddrs, maxAddr) }
 
 const maxAddr = 200
 
-// textMsg is the body of kLookup and kBye.
+// textMsg is the body of kLookup, kDelete and kBye.
 type textMsg struct {
 	k    kind
 	text string
@@ -167,6 +167,13 @@ type cancelMsg struct{ id uint32 }
 func (*cancelMsg) kind() kind   { return kCancel }
 func (m *cancelMsg) put(e *enc) { e.u32(m.id) }
 func (m *cancelMsg) get(d *dec) { m.id = d.u32() }
+
+// releaseMsg gives one hold of a set back.
+type releaseMsg struct{ number uint32 }
+
+func (*releaseMsg) kind() kind   { return kRelease }
+func (m *releaseMsg) put(e *enc) { e.u32(m.number) }
+func (m *releaseMsg) get(d *dec) { m.number = d.u32() }
 
 // collectMsg asks for stack reports; processes get wait to answer.
 type collectMsg struct{ wait time.Duration }

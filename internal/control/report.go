@@ -12,8 +12,8 @@ import (
 )
 
 // Stacks asks every joined process to report and waits for the answers until
-// ctx is done. The list has every process of the job; those that have ended,
-// and those that did not answer in time, come without a report. The roll call
+// ctx is done. The list has every process that a Snapshot has; those that have
+// ended, and those that did not answer in time, come without a report. The roll call
 // is read by the server itself and needs no living process.
 func (s *Server) Stacks(ctx context.Context) []StackReport {
 	s.mu.Lock()
@@ -57,11 +57,12 @@ func (s *Server) RollCall() []rollcall.ProcEntries {
 	return list
 }
 
-// holdFiles returns the files of all processes, nil for those without; the
-// caller releases them. mu is held.
+// holdFiles returns the files of all that a snapshot has, nil for those without;
+// the caller releases them. mu is held.
 func (s *Server) holdFiles() []*files {
-	held := make([]*files, len(s.st.procs))
-	for i, p := range s.st.procs {
+	all := s.st.all()
+	held := make([]*files, len(all))
+	for i, p := range all {
 		if p.files != nil {
 			p.files.retain()
 			held[i] = p.files

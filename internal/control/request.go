@@ -6,26 +6,21 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"gompi/internal/wire"
 )
-
-// maxSets bounds the sets that processes may define in one job.
-const maxSets = 1 << 22
 
 // frame handles one frame of a process that has said hello. The body is only
 // borrowed. An error means that the process broke the protocol.
 func (s *state) frame(serial uint32, f frame) error {
 	p := s.bySerial(serial)
 	switch f.kind {
-	case kAnnounce, kWatch, kDead, kStacks, kCancel, kCut, kPing, kPong:
+	case kAnnounce, kWatch, kDead, kStacks, kCancel, kCut, kPing, kPong, kRelease:
 		if f.id != 0 {
 			return fmt.Errorf("one-way frame of kind %d has the request number %d", f.kind, f.id)
 		}
 		return s.oneWay(p, f)
-	case kContact, kLookup, kDefine, kPut, kGet, kFence, kSpawn, kAbort, kFinalize:
+	case kContact, kLookup, kDefine, kPut, kGet, kDelete, kFence, kSpawn, kAbort, kFinalize:
 		if f.id == 0 {
 			return fmt.Errorf("request of kind %d has no number", f.kind)
 		}
@@ -74,6 +69,12 @@ func (s *state) oneWay(p *proc, f frame) error {
 			return err
 		}
 		s.ping(p, s.proc(m.proc), f.kind, m.id)
+	case kRelease:
+		var m releaseMsg
+		if err := decode(&m, f.body); err != nil {
+			return err
+		}
+		s.release(p, m.number)
 	case kStacks:
 		var m stacksMsg
 		if err := decode(&m, f.body); err != nil {
@@ -133,6 +134,7 @@ func (s *state) request(p *proc, f frame) error {
 		if set, err := s.lookup(p, m.text); err != nil {
 			s.refuse(p, f.id, err)
 		} else {
+			s.give(p, set.Number)
 			s.answer(p, f.id, &setBody{set})
 		}
 	case kDefine:
@@ -142,10 +144,12 @@ func (s *state) request(p *proc, f frame) error {
 		}
 		if err := s.known(m.members); err != nil {
 			s.refuse(p, f.id, err)
-		} else if len(s.sets) >= maxSets {
-			s.refuse(p, f.id, refused("the job has %d process sets", len(s.sets)))
+		} else if len(s.sets) >= maxSets || !s.roomFor(0) {
+			s.refuse(p, f.id, refused("the job has %d process sets, and has had %d", len(s.sets), s.lastSet))
 		} else {
-			s.answer(p, f.id, &setBody{s.newSet(m.members)})
+			set := s.newSet(m.members)
+			s.give(p, set.Number)
+			s.answer(p, f.id, &setBody{set})
 		}
 	case kPut:
 		var m putMsg
@@ -153,6 +157,12 @@ func (s *state) request(p *proc, f frame) error {
 			return err
 		}
 		s.put(p, f.id, m.key, bytes.Clone(m.val))
+	case kDelete:
+		m := textMsg{k: f.kind}
+		if err := decode(&m, f.body); err != nil {
+			return err
+		}
+		s.remove(p, f.id, m.text)
 	case kGet:
 		var m getMsg
 		if err := decode(&m, f.body); err != nil {
@@ -178,7 +188,7 @@ func (s *state) request(p *proc, f frame) error {
 // known checks that every member is or was a process of this job.
 func (s *state) known(m wire.Members) error {
 	for _, r := range m.Ranges() {
-		if lo, hi := r.Span(); r.First.Job != s.cfg.Job || lo == 0 || uint64(hi) > uint64(len(s.procs)) {
+		if lo, hi := r.Span(); r.First.Job != s.cfg.Job || lo == 0 || hi > s.lastProc {
 			return notFound("%d processes from %v", r.Count, r.First)
 		}
 	}
@@ -188,7 +198,11 @@ func (s *state) known(m wire.Members) error {
 func (s *state) contact(p *proc, id uint32, target wire.ProcID) error {
 	t := s.proc(target)
 	if t == nil {
-		s.refuse(p, id, notFound("process %v", target))
+		if s.past(target) {
+			s.refuse(p, id, &GoneError{target, howPast})
+		} else {
+			s.refuse(p, id, notFound("process %v", target))
+		}
 		return nil
 	}
 	w := &wait{proc: p, id: id, target: t}
@@ -225,6 +239,8 @@ func (s *state) answerContact(w *wait) {
 	}
 	c := wire.Contact{Proc: t.id, SameHost: true, Addrs: t.addrs}
 	p.watching.add(t.id.Serial, t.id.Serial)
+	// It may begin a connection and end in the midst of that.
+	t.watching.add(p.id.Serial, p.id.Serial)
 	if p != t && p.direct() && t.direct() {
 		c.PID = t.pid
 		s.meet(p, t)
@@ -242,19 +258,19 @@ func (s *state) watch(p *proc, m wire.Members) {
 		return
 	}
 	none := 0
-	for _, r := range m.Ranges() {
-		for i := range r.Count {
-			switch q := s.proc(r.At(i)); {
-			case q == nil:
-				if none++; none > maxNone {
-					return
-				}
-				s.sendEvent(p, Event{Kind: EvNone, Proc: r.At(i)})
-			case q.state == Exited || q.state == Finalized:
-				s.sendEvent(p, q.end())
-			default:
-				p.watching.add(q.id.Serial, q.id.Serial)
+	for _, id := range m.All() {
+		switch q := s.proc(id); {
+		case s.past(id):
+			s.sendEvent(p, Event{Kind: EvDied, Proc: id, Text: howPast})
+		case q == nil:
+			if none++; none > maxNone {
+				return
 			}
+			s.sendEvent(p, Event{Kind: EvNone, Proc: id})
+		case q.state == Exited || q.state == Finalized:
+			s.sendEvent(p, q.end())
+		default:
+			p.watching.add(q.id.Serial, q.id.Serial)
 		}
 	}
 }
@@ -262,27 +278,6 @@ func (s *state) watch(p *proc, m wire.Members) {
 // maxNone is how many processes that never were are answered for in one watch:
 // who reads a name in memory asks for that alone.
 const maxNone = 64
-
-func (s *state) lookup(p *proc, uri string) (wire.Set, error) {
-	switch uri {
-	case WorldURI:
-		return s.alias(uri, p.world), nil
-	case SelfURI:
-		return s.alias(uri, p.self), nil
-	case ParentURI:
-		if p.parent != 0 {
-			return s.alias(uri, p.parent), nil
-		}
-		return wire.Set{}, notFound("process %v has no parent", p.id)
-	}
-	n, err := strconv.ParseUint(uri[strings.LastIndexByte(uri, '/')+1:], 10, 32)
-	if err == nil && uri == SetURI(s.cfg.Job, uint32(n)) {
-		if m, ok := s.sets[uint32(n)]; ok {
-			return wire.Set{URI: uri, Number: uint32(n), Members: m}, nil
-		}
-	}
-	return wire.Set{}, notFound("process set %q", clip(uri, maxURI))
-}
 
 func (s *state) spawn(p *proc, id uint32, m *spawnMsg) error {
 	switch {
@@ -304,17 +299,21 @@ func (s *state) spawn(p *proc, id uint32, m *spawnMsg) error {
 	if len(argv) == 0 {
 		argv = slices.Clone(p.argv)
 	}
-	s.out = append(s.out, effect{spawn: &spawnReq{w: w, n: m.n, argv: argv}})
+	s.hold(p.self) // it may end before its children are there
+	s.out = append(s.out, effect{spawn: &spawnReq{w: w, n: m.n, argv: argv, parent: p.self}})
 	return nil
 }
 
 // spawned ends a Spawn. On an error the seats that were taken are given up.
-func (s *state) spawned(w *wait, set wire.Set, err error) {
+func (s *state) spawned(r *spawnReq, set wire.Set, err error) {
+	w := r.w
 	if err != nil {
-		for i := range set.Members.Len() {
-			s.abandon(s.proc(set.Members.At(i)), err.Error())
+		for _, id := range set.Members.All() {
+			s.abandon(s.proc(id), err.Error())
 		}
 	}
+	defer s.unhold(r.parent)
+	defer s.unhold(set.Number)
 	if w.proc.reqs[w.id] != w {
 		return // cancelled, or its process has ended
 	}
@@ -323,5 +322,6 @@ func (s *state) spawned(w *wait, set wire.Set, err error) {
 		return
 	}
 	s.unpark(w)
+	s.give(w.proc, set.Number)
 	s.answer(w.proc, w.id, &setBody{set})
 }

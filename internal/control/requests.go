@@ -81,7 +81,8 @@ func checkMembers(m wire.Members) error {
 
 // Lookup returns the set with this name: mpi://WORLD, mpi://SELF,
 // mpi://PARENT of this process, or gompi://JOB/NUMBER. Aliases come with the
-// number of the set they stand for. ErrNotFound if there is none.
+// number of the set they stand for. ErrNotFound if there is none, or nobody
+// holds it any more: see ReleaseSet.
 func (c *Client) Lookup(uri string) (wire.Set, error) {
 	if len(uri) > maxURI {
 		return wire.Set{}, notFound("process set with a name of %d bytes", len(uri))
@@ -90,13 +91,21 @@ func (c *Client) Lookup(uri string) (wire.Set, error) {
 }
 
 // DefineSet makes a new set of processes of this job, in this order. Each
-// call makes another one, also for the same members.
+// call makes another one, also for the same members. It lives until everybody
+// who was given it has released it, so whoever tells others of its name keeps it
+// until they have looked it up.
 func (c *Client) DefineSet(m wire.Members) (wire.Set, error) {
 	if err := checkMembers(m); err != nil {
 		return wire.Set{}, fmt.Errorf("define set: %w", err)
 	}
 	return c.askSet(context.Background(), &membersMsg{kDefine, m})
 }
+
+// ReleaseSet tells that this process needs a set no more: once for each Lookup,
+// DefineSet and Spawn that returned it. A set that nobody holds any more is
+// forgotten by the job. A process holds its WORLD, SELF and PARENT until it
+// finalizes, and what it never releases until then. One way.
+func (c *Client) ReleaseSet(number uint32) error { return c.tell(&releaseMsg{number}) }
 
 func (c *Client) askSet(ctx context.Context, m message) (wire.Set, error) {
 	body, err := c.ask(ctx, m)
@@ -111,7 +120,7 @@ func (c *Client) askSet(ctx context.Context, m message) (wire.Set, error) {
 }
 
 // Put stores a value for every process of the job; an older value is replaced.
-// On return it is there. Val may be reused then.
+// On return it is there, until it is deleted. Val may be reused then.
 func (c *Client) Put(key string, val []byte) error {
 	if key == "" || len(key) > MaxKey || len(val) > MaxValue {
 		return refused("put key of %d bytes (1 to %d) with value of %d bytes (at most %d)", len(key), MaxKey, len(val), MaxValue)
@@ -139,6 +148,16 @@ func (c *Client) Get(ctx context.Context, key string, wait bool) ([]byte, error)
 	return m.val, nil
 }
 
+// Delete removes a key and its value from the store; ErrNotFound if there is
+// none.
+func (c *Client) Delete(key string) error {
+	if key == "" || len(key) > MaxKey {
+		return notFound("key of %d bytes (1 to %d)", len(key), MaxKey)
+	}
+	_, err := c.ask(context.Background(), &textMsg{kDelete, key})
+	return err
+}
+
 // Fence returns when every member has called it with the same members in the
 // same order; the caller must be one. If a member leaves or dies before, all
 // get a *GoneError. After ctx is done the fence stays open for the others
@@ -154,7 +173,8 @@ func (c *Client) Fence(ctx context.Context, m wire.Members) error {
 // Spawn starts n more processes of this job with the command line argv, or
 // the caller's own if argv is empty. It returns their set, which is their
 // world, when they have been started, not necessarily joined; their parent is
-// the caller's mpi://SELF. When ctx is done they may still be starting.
+// the caller's mpi://SELF. When ctx is done they may still be starting. The
+// caller holds the set: see ReleaseSet.
 func (c *Client) Spawn(ctx context.Context, argv []string, n int) (wire.Set, error) {
 	size := 0
 	for _, s := range argv {

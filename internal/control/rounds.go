@@ -29,8 +29,9 @@ func (s *state) beginRound() *round {
 // endRound takes the reports; later ones are dropped.
 func (s *state) endRound(r *round) []StackReport {
 	delete(s.rounds, r.id)
-	list := make([]StackReport, len(s.procs))
-	for i, p := range s.procs {
+	all := s.all()
+	list := make([]StackReport, len(all))
+	for i, p := range all {
 		list[i].ProcInfo = p.info()
 		if m := r.reports[p.id.Serial]; m != nil {
 			list[i].Answered, list[i].Queues, list[i].Stacks = true, m.queues, m.stacks

@@ -97,10 +97,11 @@ func (s *Server) Addr() string { return s.addr }
 // that it fails to start. On an error, which is a *segment.NoMemoryError if
 // memory is short, nothing is reserved.
 func (s *Server) AddJob(argv [][]string) ([]StartProc, wire.Set, error) {
-	return s.add(argv, 0)
+	return s.add(argv, nil)
 }
 
-func (s *Server) add(argv [][]string, parent uint32) ([]StartProc, wire.Set, error) {
+// add is AddJob, for a Spawn if there is one.
+func (s *Server) add(argv [][]string, spawn *spawnReq) ([]StartProc, wire.Set, error) {
 	if len(argv) < 1 || len(argv) > MaxSpawn {
 		return nil, wire.Set{}, fmt.Errorf("cannot start %d processes at once, only 1 to %d", len(argv), MaxSpawn)
 	}
@@ -114,7 +115,18 @@ func (s *Server) add(argv [][]string, parent uint32) ([]StartProc, wire.Set, err
 		releaseSeats(seats)
 		return nil, wire.Set{}, ErrClosed
 	}
+	if !s.st.roomFor(len(seats)) {
+		releaseSeats(seats)
+		return nil, wire.Set{}, refused("the job has had %d processes and %d process sets: there are no numbers for %d more", s.st.lastProc, s.st.lastSet, len(seats))
+	}
+	parent := uint32(0)
+	if spawn != nil {
+		parent = spawn.parent
+	}
 	set := s.st.add(seats, parent)
+	if spawn != nil {
+		s.st.hold(set.Number)
+	}
 	s.flush()
 	for i := range seats {
 		// The page was written a moment ago: no memory is needed.
@@ -240,11 +252,23 @@ func (s *Server) Ending(why string) {
 	s.step(func(st *state) { st.end(why) })
 }
 
-// Snapshot lists all processes that the job ever had, by serial.
+// Snapshot lists the processes of the job by serial: those that live, and of
+// those that have ended the ones that a process set still names.
 func (s *Server) Snapshot() []ProcInfo {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.st.snapshot()
+}
+
+// State is how far a process is; Exited, too, of one that nothing is known of any
+// more.
+func (s *Server) State(p wire.ProcID) ProcState {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if q := s.st.proc(p); q != nil {
+		return q.state
+	}
+	return Exited
 }
 
 // Close ends all connections, runs the callbacks that are due and frees
@@ -316,11 +340,11 @@ func (s *Server) spawn(r *spawnReq) {
 	for i := range argv {
 		argv[i] = r.argv
 	}
-	procs, set, err := s.add(argv, r.w.proc.id.Serial)
+	procs, set, err := s.add(argv, r)
 	if err == nil {
 		err = s.cfg.Start(procs)
 	}
-	s.step(func(st *state) { st.spawned(r.w, set, err) })
+	s.step(func(st *state) { st.spawned(r, set, err) })
 }
 
 func (s *Server) accept() {
@@ -377,8 +401,9 @@ func (s *Server) serve(p *peer) {
 	p.mu.Lock()
 	byAgent, why := p.byAgent, p.bye
 	p.mu.Unlock()
-	s.st.disconnected(s.st.bySerial(p.serial))
-	s.miss(s.st.bySerial(p.serial))
+	q := s.st.bySerial(p.serial) // kept while it is connected
+	s.st.disconnected(q)
+	s.miss(q)
 	if f := s.cfg.Dropped; f != nil && byAgent && !s.closed {
 		s.st.out = append(s.st.out, effect{do: func() { f(wire.ProcID{Job: s.cfg.Job, Serial: p.serial}, why) }})
 	}

@@ -203,8 +203,12 @@ func TestSpawn(t *testing.T) {
 }
 
 func TestSpawnFails(t *testing.T) {
-	r := newRig(t, 1, func(c *ServerConfig) {
-		c.Start = func([]StartProc) error { return errors.New("no such program") }
+	var r *rig
+	r = newRig(t, 1, func(c *ServerConfig) {
+		c.Start = func(procs []StartProc) error {
+			r.Started(procs[1].Proc, os.Getpid())
+			return errors.New("no such program")
+		}
 	})
 	a := r.join(0)
 	if _, err := a.Spawn(bg, []string{"nowhere"}, 2); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "no such program") {

@@ -4,6 +4,8 @@ package control
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"gompi/internal/wire"
 )
@@ -14,13 +16,15 @@ import (
 type state struct {
 	cfg *ServerConfig
 
-	procs  []*proc                     // by serial - 1; never shrinks, serials are not reused
+	procs    map[uint32]*proc // by serial: those that somebody may still ask for
+	lastProc uint32           // serials are not reused
+
 	tokens map[[tokenBytes]byte]uint32 // of processes that have not exited
 	local  int                         // processes that have not exited
 	alive  int                         // processes that are starting or joined
 	joined map[uint32]*proc            // those that are joined and connected
 
-	sets    map[uint32]wire.Members
+	sets    map[uint32]*set
 	lastSet uint32
 
 	store      map[string][]byte
@@ -37,13 +41,16 @@ type state struct {
 	out []effect
 }
 
-// proc is one process, from the reservation of its serial for ever.
+// proc is one process, from the reservation of its serial until it has ended,
+// its pid is free and no set names it.
 type proc struct {
 	id         wire.ProcID
 	rank, size int
 	world      uint32 // numbers of its sets
 	self       uint32
-	parent     uint32 // 0: none
+	parent     uint32         // 0: none
+	given      map[uint32]int // sets that it was given, and how often
+	named      int            // living sets that it is a member of
 	argv       []string
 	token      [tokenBytes]byte
 	files      *files // nil when exited
@@ -52,6 +59,7 @@ type proc struct {
 	how       string
 	died      bool // exited, not in order
 	left      bool // has finalized
+	unborn    bool // exited, and there was never a child
 	exitSeen  bool // Exited was called; else the child may run, whatever the state is
 	connected bool
 	pid       int // the launcher's child, 0 before Started
@@ -96,11 +104,13 @@ type effect struct {
 	spawn *spawnReq
 }
 
-// spawnReq is a Spawn that the server must carry out.
+// spawnReq is a Spawn that the server must carry out. It holds the set parent,
+// and later the new world, until spawned.
 type spawnReq struct {
-	w    *wait
-	n    int
-	argv []string
+	w      *wait
+	n      int
+	argv   []string
+	parent uint32
 }
 
 func newState(cfg *ServerConfig) *state {
@@ -108,7 +118,8 @@ func newState(cfg *ServerConfig) *state {
 		cfg:    cfg,
 		tokens: map[[tokenBytes]byte]uint32{},
 		joined: map[uint32]*proc{},
-		sets:   map[uint32]wire.Members{},
+		procs:  map[uint32]*proc{},
+		sets:   map[uint32]*set{},
 		store:  map[string][]byte{},
 		gets:   map[string]map[*wait]struct{}{},
 		fences: map[string][]*fence{},
@@ -116,15 +127,43 @@ func newState(cfg *ServerConfig) *state {
 	}
 }
 
-// proc returns the process with this id, or nil.
+// proc returns the process with this id; nil if there was none, or nothing is
+// known of it any more.
 func (s *state) proc(id wire.ProcID) *proc {
-	if id.Job != s.cfg.Job || id.Serial == 0 || uint64(id.Serial) > uint64(len(s.procs)) {
+	if id.Job != s.cfg.Job {
 		return nil
 	}
-	return s.procs[id.Serial-1]
+	return s.procs[id.Serial]
 }
 
-func (s *state) bySerial(n uint32) *proc { return s.proc(wire.ProcID{Job: s.cfg.Job, Serial: n}) }
+func (s *state) bySerial(n uint32) *proc { return s.procs[n] }
+
+// past reports whether a process has ended so long ago that nothing is known of
+// it but that.
+func (s *state) past(id wire.ProcID) bool {
+	return id.Job == s.cfg.Job && id.Serial > 0 && id.Serial <= s.lastProc && s.procs[id.Serial] == nil
+}
+
+// howPast is how such a process has ended. Whether in order is forgotten; who
+// asks means to work with it, which fails for certain if it has died.
+const howPast = "has ended, and no process set has it any more"
+
+// forget drops the record of a process that has ended, when its pid is free and
+// nobody has a set that names it.
+func (s *state) forget(p *proc) {
+	if p.state == Exited && p.named == 0 && !p.connected && (p.exitSeen && len(p.knownBy) == 0 || p.unborn) {
+		delete(s.procs, p.id.Serial)
+	}
+}
+
+// all lists the processes of which there are records, by serial.
+func (s *state) all() []*proc {
+	list := make([]*proc, 0, len(s.procs))
+	for _, serial := range slices.Sorted(maps.Keys(s.procs)) {
+		list = append(list, s.procs[serial])
+	}
+	return list
+}
 
 // seat is what a new process needs from outside the state.
 type seat struct {
@@ -134,45 +173,35 @@ type seat struct {
 }
 
 // add reserves serials for seats; they form a new world. Parent is 0 or the
-// serial of the process that spawns them. The state takes the seats' files.
+// set of the process that spawns them. The state takes the seats' files. There
+// is room for them.
 func (s *state) add(seats []seat, parent uint32) wire.Set {
-	world := s.newSet(wire.NewMembers(wire.Range{
-		First: wire.ProcID{Job: s.cfg.Job, Serial: uint32(len(s.procs) + 1)},
-		Count: len(seats),
-	}))
-	parentSet := uint32(0)
-	if p := s.bySerial(parent); p != nil {
-		parentSet = p.self
-	}
+	first := wire.ProcID{Job: s.cfg.Job, Serial: s.lastProc + 1}
 	for i, seat := range seats {
-		id := wire.ProcID{Job: s.cfg.Job, Serial: uint32(len(s.procs) + 1)}
+		s.lastProc++
+		id := wire.ProcID{Job: s.cfg.Job, Serial: s.lastProc}
 		p := &proc{
-			id: id, rank: i, size: len(seats),
-			world: world.Number, self: s.newSet(wire.MembersOf(id)).Number, parent: parentSet,
+			id: id, rank: i, size: len(seats), parent: parent,
 			argv: seat.argv, token: seat.token, files: seat.files,
 			state: Starting,
 		}
-		s.procs = append(s.procs, p)
+		s.procs[id.Serial] = p
 		s.tokens[seat.token] = id.Serial
+		p.self = s.newSet(wire.MembersOf(id)).Number
+		s.hold(p.self)
+		if parent != 0 {
+			s.hold(parent)
+		}
+	}
+	world := s.newSet(wire.NewMembers(wire.Range{First: first, Count: len(seats)}))
+	for i := range seats {
+		s.proc(first.Next(i)).world = world.Number
+		s.hold(world.Number)
 	}
 	s.local += len(seats)
 	s.alive += len(seats)
 	s.tellHost()
 	return world
-}
-
-func (s *state) newSet(m wire.Members) wire.Set {
-	s.lastSet++
-	s.sets[s.lastSet] = m
-	return wire.Set{URI: SetURI(s.cfg.Job, s.lastSet), Number: s.lastSet, Members: m}
-}
-
-// alias is a set under another name; empty for number 0.
-func (s *state) alias(uri string, number uint32) wire.Set {
-	if number == 0 {
-		return wire.Set{}
-	}
-	return wire.Set{URI: uri, Number: number, Members: s.sets[number]}
 }
 
 // hello admits the process with this token and sends its welcome.
@@ -312,10 +341,11 @@ func (s *state) unparkWith(w *wait, err error) {
 	s.refuse(w.proc, w.id, err)
 }
 
-// snapshot lists all processes.
+// snapshot lists the processes of which there are records, by serial.
 func (s *state) snapshot() []ProcInfo {
-	list := make([]ProcInfo, len(s.procs))
-	for i, p := range s.procs {
+	all := s.all()
+	list := make([]ProcInfo, len(all))
+	for i, p := range all {
 		list[i] = p.info()
 	}
 	return list

@@ -35,6 +35,18 @@ func (s *state) put(p *proc, id uint32, key string, val []byte) {
 	s.answer(p, id, nil)
 }
 
+// remove deletes a key.
+func (s *state) remove(p *proc, id uint32, key string) {
+	val, ok := s.store[key]
+	if !ok {
+		s.refuse(p, id, notFound("key %q", key))
+		return
+	}
+	delete(s.store, key)
+	s.storeBytes -= len(key) + len(val)
+	s.answer(p, id, nil)
+}
+
 func (s *state) get(p *proc, id uint32, key string, block bool) error {
 	val, ok := s.store[key]
 	switch {
