@@ -18,18 +18,18 @@ const (
 // everything else goes on as one.
 func (e *Engine) boardColl(c *Context, a *CollArgs, tag int32) *Fault {
 	b := c.board
-	if b != nil && e.policy.Spin > yieldSpin {
+	if b != nil && !e.policy.Crowded() {
 		b.fetchLine(a, boardSeq(tag))
 	}
 	if f := c.startFault(a, tag, a.Tag.numbered()); f != nil {
 		e.refuseColl(c, a, tag, f)
 		return f
 	}
-	if b.most = b.room; e.policy.Spin > yieldSpin {
+	if b.most = b.room; !e.policy.Crowded() {
 		b.most = min(b.room, carriedBytes)
 	}
 	o := b.begin(a, tag)
-	if e.policy.Spin < yieldSpin && e.policy.Ranks == b.size {
+	if e.policy.Crowded() && e.policy.Ranks == b.size {
 		e.spread(b, a.Alg.Reads)
 	}
 	e.turns += 4 // as RecvNow
@@ -60,7 +60,7 @@ func (e *Engine) boardColl(c *Context, a *CollArgs, tag int32) *Fault {
 // boardSpin tries to finish an operation while nothing else is going on.
 func (e *Engine) boardSpin(c *Context, b *board, o *boardOp) bool {
 	p := patience{left: e.policy.Spin, copies: o.reads}
-	crowded := e.policy.OS && e.policy.Spin < yieldSpin
+	crowded := e.policy.OS && e.policy.Crowded()
 	for {
 		if e.closed || o.reads && c.trouble != nil {
 			return false // whose memory it would read may be somebody else's
@@ -71,7 +71,7 @@ func (e *Engine) boardSpin(c *Context, b *board, o *boardOp) bool {
 			e.rouse(c, b)
 		}
 		if done {
-			if o.all && b.after.some && e.policy.Spin < yieldSpin {
+			if o.all && b.after.some && e.policy.Crowded() {
 				e.giveWay(b, nextSeq(o.seq))
 			}
 			return true

@@ -124,7 +124,7 @@ func (e *Engine) pollOnce() {
 	}
 	if e.mu.Contended() || e.relaxDue() {
 		e.relax()
-	} else if e.policy.Spin < 100 {
+	} else if e.policy.Crowded() {
 		// A loop of tests must not keep the processor from those it waits for.
 		e.tests++
 		if e.tests%16 == 0 {

@@ -28,12 +28,9 @@ const (
 	// longFrame is the length of frames that others may follow.
 	longFrame = FrameMax / 2
 	// lingerTime is how long it stays: the other side may have to be woken, which
-	// takes 50 to 150 us.
+	// takes 50 to 150 us. Where there are more ranks than processors it lets others
+	// run meanwhile; elsewhere that might cost a time slice of one that computes.
 	lingerTime = 200 * time.Microsecond
-	// Where there are more ranks than processors, which is where they spin for
-	// fewer than crowdedSpin turns, it lets others run meanwhile. Elsewhere that
-	// might cost a time slice of somebody who computes.
-	crowdedSpin = 100
 	// A frame that has come outweighs mostHope that have not; then it does not
 	// stay for -noHope times.
 	mostHope = 4
@@ -90,7 +87,7 @@ func (e *Engine) lookOn() bool {
 		case !time.Now().Before(end):
 			e.linger.paid(false)
 			return false
-		case pol.Spin >= crowdedSpin:
+		case !pol.Crowded():
 			wait.Pause()
 		default:
 			e.mu.Unlock()

@@ -28,6 +28,10 @@ type Policy struct {
 	Ranks, Crowd int
 }
 
+// Crowded reports whether ranks take turns on a processor, as far as is known:
+// those that are goroutines may.
+func (p *Policy) Crowded() bool { return p.Crowd != 1 }
+
 // Other goroutines get a chance to run in every goschedEvery-th OS yield if the
 // process has one P, else every goschedPause: then there is mostly a P without
 // work, whose thread Gosched wakes, and which goes on with the yielding
