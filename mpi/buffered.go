@@ -11,6 +11,7 @@ import (
 
 	"gompi/internal/calls"
 	"gompi/internal/engine"
+	"gompi/internal/fault"
 	"gompi/internal/wire"
 )
 
@@ -203,7 +204,7 @@ func (s *sendBuffer) reap(e *engine.Engine) {
 func (s *sendBuffer) gone(i int, o *engine.Outcome) {
 	m := &s.sent[i]
 	s.used -= m.cost
-	if f := o.Status.Fault; f != nil && f.Class != engine.BadRequest && s.lost == nil {
+	if f := o.Status.Fault; f != nil && f.Class != fault.Request && s.lost == nil {
 		c, _ := o.Owner.(*Comm)
 		s.lost = c.faultError(o.Op, o.Peer, o.Tag, f)
 	}
@@ -419,7 +420,7 @@ func (c *Comm) iflush(s *sendBuffer) Request {
 	go func() {
 		st := engine.Status{Source: AnySource, Tag: AnyTag}
 		if err := c.flush(s); err != nil {
-			st.Fault = &engine.Fault{Class: engine.Argument, Peer: -1, Err: err}
+			st.Fault = &fault.Fault{Class: fault.Told, Peer: -1, Err: err}
 		}
 		c.core.e.Complete(h, st)
 	}()

@@ -10,6 +10,7 @@ import (
 
 	"gompi/collectives"
 	"gompi/internal/engine"
+	"gompi/internal/fault"
 )
 
 // announcement is the exchange of descriptions in front of a call.
@@ -131,7 +132,7 @@ func wordsOf(d []byte) string { return fmt.Sprintf("%q", bytes.TrimRight(d[callT
 func (k *checker) agree(c *Comm, a *engine.CollArgs) (engine.CollTag, error) {
 	x := c.announcing(a, nil)
 	f := c.core.e.Collective(x.u.core.ctx, &x.CollArgs)
-	if f != nil && f.Class == engine.Overlap {
+	if f != nil && f.Class == fault.Overlap {
 		return 0, c.errorOf(a.Op, ProcNull, -1, f)
 	}
 	tag := c.core.ctx.NumberColl()
@@ -143,7 +144,7 @@ func (k *checker) agree(c *Comm, a *engine.CollArgs) (engine.CollTag, error) {
 }
 
 // ours is a fault of the exchange as one of the call.
-func (x *announcement) ours(f *engine.Fault) *engine.Fault {
+func (x *announcement) ours(f *fault.Fault) *fault.Fault {
 	if x.u == x.c || f == nil {
 		return f
 	}

@@ -10,6 +10,7 @@ import (
 	"gompi/collectives"
 	"gompi/internal/dtype"
 	"gompi/internal/engine"
+	"gompi/internal/fault"
 )
 
 // With GOMPI_CHECK=1 each rank tells each other rank what it calls before a
@@ -287,7 +288,7 @@ func (k *checker) start(c *Comm, a *engine.CollArgs) Request {
 		o := e.Wait(x.told)
 		if o.Status.Fault = x.ours(o.Status.Fault); o.Status.Fault == nil {
 			if err := x.disagree(); err != nil {
-				o.Status.Fault = &engine.Fault{Class: engine.Argument, Peer: -1, Err: k.giveUp(c, &call, err)}
+				o.Status.Fault = &fault.Fault{Class: fault.Told, Peer: -1, Err: k.giveUp(c, &call, err)}
 			} else {
 				o = e.Wait(e.Icollective(ctx, &call))
 			}

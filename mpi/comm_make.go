@@ -10,6 +10,7 @@ import (
 
 	"gompi/internal/calls"
 	"gompi/internal/engine"
+	"gompi/internal/fault"
 	"gompi/internal/wire"
 )
 
@@ -229,7 +230,7 @@ func (c *Comm) IdupWithInfo(info *Info) (*Comm, Request) {
 		}
 		st := engine.Status{Source: AnySource, Tag: AnyTag}
 		if err != nil {
-			st.Fault = &engine.Fault{Class: engine.Argument, Peer: -1, Err: err}
+			st.Fault = &fault.Fault{Class: fault.Told, Peer: -1, Err: err}
 		}
 		e.Complete(h, st)
 	}()

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"gompi/internal/calls"
-	"gompi/internal/engine"
+	"gompi/internal/fault"
 )
 
 // Class is a kind of error: compare with errors.Is(err, mpi.ErrTruncate).
@@ -18,65 +18,45 @@ type Class uint8
 
 // The error classes.
 const (
-	ErrTruncate    Class = iota + 1 // message longer than the receive buffer
-	ErrProcFailed                   // a process the operation needs has failed
-	ErrRevoked                      // the communicator was revoked
-	ErrCancelled                    // the call's context ended and the operation was withdrawn
-	ErrRequest                      // the request is null, complete or freed, or does not have the call
-	ErrComm                         // communicator freed, or not usable here
-	ErrRank                         // rank outside the communicator
-	ErrTag                          // tag below 0 or above MaxTag
-	ErrType                         // element type cannot be sent, or does not fit the message
-	ErrCount                        // lengths of the buffers do not fit together
-	ErrRoot                         // root outside the communicator
-	ErrOp                           // the operation is not defined for the element type
-	ErrBuffer                       // buffered mode: not enough buffer space
-	ErrMismatch                     // ranks of one collective call disagree
-	ErrAborted                      // another rank gave up this collective
-	ErrInUse                        // a buffer is used by two operations (GOMPI_CHECK)
-	ErrUnreachable                  // transport or protocol failure
-	ErrNotReady                     // ready mode without a posted receive (GOMPI_CHECK)
-	ErrFinalized                    // the process was finalized
-	ErrArg                          // another bad argument
-	ErrNoMemory                     // memory could not be reserved
-	ErrOverlap                      // a collective call while another goroutine blocks in one of the same communicator
-	ErrTopology                     // the communicator has no such topology
-	ErrKeyval                       // a zero Keyval
-	ErrWin                          // window freed, or not usable here
-	ErrSize                         // a window of a size that cannot be
-	ErrLockType                     // neither LockShared nor LockExclusive
-	ErrAssert                       // an assertion that the call does not have
-	ErrRMASync                      // the call does not fit the window's epochs
-	ErrRMARange                     // elements outside the target's memory
-	ErrRMAAttach                    // memory cannot be attached
-	ErrRMAShared                    // memory of the window cannot be shared
-	ErrRMAFlavor                    // the window's kind does not have the call
-	ErrClosed                       // exposed memory was closed by its owner
-	ErrLeft                         // a process the operation needs has left the job in order
+	ErrTruncate    Class = Class(fault.Truncate)    // message longer than the receive buffer
+	ErrProcFailed  Class = Class(fault.ProcFailed)  // a process the operation needs has failed
+	ErrRevoked     Class = Class(fault.Revoked)     // the communicator was revoked
+	ErrCancelled   Class = Class(fault.Cancelled)   // the call's context ended and the operation was withdrawn
+	ErrRequest     Class = Class(fault.Request)     // the request is null, complete or freed, or does not have the call
+	ErrComm        Class = Class(fault.Comm)        // communicator freed, or not usable here
+	ErrRank        Class = Class(fault.Rank)        // rank outside the communicator
+	ErrTag         Class = Class(fault.Tag)         // tag below 0 or above MaxTag
+	ErrType        Class = Class(fault.Type)        // element type cannot be sent, or does not fit the message
+	ErrCount       Class = Class(fault.Count)       // lengths of the buffers do not fit together
+	ErrRoot        Class = Class(fault.Root)        // root outside the communicator
+	ErrOp          Class = Class(fault.Op)          // the operation is not defined for the element type
+	ErrBuffer      Class = Class(fault.Buffer)      // buffered mode: not enough buffer space
+	ErrMismatch    Class = Class(fault.Mismatch)    // ranks of one collective call disagree
+	ErrAborted     Class = Class(fault.Aborted)     // another rank gave up this collective
+	ErrInUse       Class = Class(fault.InUse)       // a buffer is used by two operations (GOMPI_CHECK)
+	ErrUnreachable Class = Class(fault.Unreachable) // transport or protocol failure
+	ErrNotReady    Class = Class(fault.NotReady)    // ready mode without a posted receive (GOMPI_CHECK)
+	ErrFinalized   Class = Class(fault.Finalized)   // the process was finalized
+	ErrArg         Class = Class(fault.Arg)         // another bad argument
+	ErrNoMemory    Class = Class(fault.NoMemory)    // memory could not be reserved
+	ErrOverlap     Class = Class(fault.Overlap)     // a collective call while another goroutine blocks in one of the same communicator
+	ErrTopology    Class = Class(fault.Topology)    // the communicator has no such topology
+	ErrKeyval      Class = Class(fault.Keyval)      // a zero Keyval
+	ErrWin         Class = Class(fault.Win)         // window freed, or not usable here
+	ErrSize        Class = Class(fault.Size)        // a window of a size that cannot be
+	ErrLockType    Class = Class(fault.LockType)    // neither LockShared nor LockExclusive
+	ErrAssert      Class = Class(fault.Assert)      // an assertion that the call does not have
+	ErrRMASync     Class = Class(fault.RMASync)     // the call does not fit the window's epochs
+	ErrRMARange    Class = Class(fault.RMARange)    // elements outside the target's memory
+	ErrRMAAttach   Class = Class(fault.RMAAttach)   // memory cannot be attached
+	ErrRMAShared   Class = Class(fault.RMAShared)   // memory of the window cannot be shared
+	ErrRMAFlavor   Class = Class(fault.RMAFlavor)   // the window's kind does not have the call
+	ErrClosed      Class = Class(fault.Closed)      // exposed memory was closed by its owner
+	ErrLeft        Class = Class(fault.Left)        // a process the operation needs has left the job in order
 )
 
-var classText = [...]string{
-	ErrTruncate: "message truncated", ErrProcFailed: "process failed", ErrRevoked: "communicator revoked",
-	ErrCancelled: "cancelled", ErrRequest: "invalid request", ErrComm: "invalid communicator",
-	ErrRank: "invalid rank", ErrTag: "invalid tag", ErrType: "invalid type", ErrCount: "invalid count",
-	ErrRoot: "invalid root", ErrOp: "invalid operation", ErrBuffer: "no buffer space", ErrMismatch: "ranks disagree",
-	ErrAborted: "given up by another rank", ErrInUse: "buffer in use", ErrUnreachable: "communication failed",
-	ErrNotReady: "receive not posted", ErrFinalized: "process was finalized", ErrArg: "invalid argument",
-	ErrNoMemory: "out of memory", ErrOverlap: "overlapping collective calls", ErrTopology: "no such topology",
-	ErrKeyval: "invalid attribute key", ErrWin: "invalid window", ErrSize: "invalid window size",
-	ErrLockType: "invalid lock type", ErrAssert: "invalid assertion", ErrRMASync: "wrong synchronisation",
-	ErrRMARange: "outside the target's memory", ErrRMAAttach: "memory cannot be attached",
-	ErrRMAShared: "memory cannot be shared", ErrRMAFlavor: "wrong kind of window", ErrClosed: "memory was closed",
-	ErrLeft: "has left the job",
-}
-
 // Error makes a class usable as the target of errors.Is.
-func (c Class) Error() string {
-	if int(c) < len(classText) && classText[c] != "" {
-		return classText[c]
-	}
-	return fmt.Sprintf("error class %d", uint8(c))
-}
+func (c Class) Error() string { return fault.Class(c).Error() }
 
 // Error is why a call failed. Fields that say nothing are negative (Peer, Tag,
 // Got, Want) or empty.
@@ -135,28 +115,18 @@ var (
 	errValueOrNot = errors.New("typed elements and Go values (package mpi/value) do not match each other")
 )
 
-var classOf = [...]Class{
-	engine.Truncate: ErrTruncate, engine.ProcFailed: ErrProcFailed, engine.Left: ErrLeft, engine.Revoked: ErrRevoked,
-	engine.Cancelled: ErrCancelled, engine.BadRequest: ErrRequest, engine.Freed: ErrComm,
-	engine.Closed: ErrFinalized, engine.Transport: ErrUnreachable, engine.BadType: ErrType,
-	engine.Mismatch: ErrMismatch, engine.NoMemory: ErrNoMemory, engine.Aborted: ErrAborted,
-	engine.NotReady: ErrNotReady, engine.InUse: ErrInUse, engine.Overlap: ErrOverlap,
-	engine.OutOfRange: ErrRMARange, engine.Misaligned: ErrArg, engine.NoSuchOp: ErrOp,
-	engine.SizesDiffer: ErrCount, engine.BadLayout: ErrType, engine.RegionGone: ErrClosed,
-}
-
 // errorOf turns an engine fault into an error of a call on c, which c's error
 // handler sees.
-func (c *Comm) errorOf(op calls.Name, peer, tag int32, f *engine.Fault) error {
-	if f.Class == engine.Argument {
+func (c *Comm) errorOf(op calls.Name, peer, tag int32, f *fault.Fault) error {
+	if f.Class == fault.Told {
 		return f.Err // the handler has seen it
 	}
 	return c.raise(c.faultError(op, peer, tag, f))
 }
 
 // faultError is errorOf without the error handler.
-func (c *Comm) faultError(op calls.Name, peer, tag int32, f *engine.Fault) *Error {
-	e := &Error{Class: classOf[f.Class], Op: string(op), Peer: int(peer), Tag: int(tag), Got: -1, Want: -1, Err: f.Err}
+func (c *Comm) faultError(op calls.Name, peer, tag int32, f *fault.Fault) *Error {
+	e := &Error{Class: Class(f.Class), Op: string(op), Peer: int(peer), Tag: int(tag), Got: -1, Want: -1, Err: f.Err}
 	if c != nil {
 		e.Comm, e.Rank = c.Name(), c.core.rank
 	}
@@ -168,11 +138,11 @@ func (c *Comm) faultError(op calls.Name, peer, tag int32, f *engine.Fault) *Erro
 		e.Err = fmt.Errorf("rank %d of the local group: %w", f.Peer, cmp.Or(f.Err, error(e.Class)))
 	}
 	switch f.Class {
-	case engine.Truncate, engine.Mismatch, engine.OutOfRange, engine.Misaligned, engine.NoSuchOp, engine.SizesDiffer, engine.BadLayout, engine.RegionGone:
+	case fault.Truncate, fault.Mismatch, fault.RMARange, fault.Arg, fault.Op, fault.Count, fault.Closed:
 		e.Got, e.Want, e.Unit = f.Got, f.Want, "bytes"
-	case engine.BadType:
+	case fault.Type:
 		e.Err = cmp.Or(f.Err, errValueOrNot)
-	case engine.Freed:
+	case fault.Comm:
 		if e.Err == nil {
 			e.Err = errFreed
 		}

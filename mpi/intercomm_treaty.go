@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"gompi/internal/engine"
+	"gompi/internal/fault"
 	"gompi/internal/group"
 	"gompi/internal/wire"
 )
@@ -90,7 +91,7 @@ func (c *Comm) swap(out, in []byte, peer, tag int) error {
 		f = o.Status.Fault
 	}
 	if f == nil && o.Status.Bytes != int64(len(in)) {
-		f = &engine.Fault{Class: engine.Mismatch, Got: o.Status.Bytes, Want: int64(len(in)), Peer: int32(peer)}
+		f = &fault.Fault{Class: fault.Mismatch, Got: o.Status.Bytes, Want: int64(len(in)), Peer: int32(peer)}
 	}
 	if f != nil {
 		return c.errorOf(opInterCreate, int32(peer), int32(tag), f)

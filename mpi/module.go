@@ -6,6 +6,7 @@ import (
 	"gompi/internal/calls"
 	"gompi/internal/dtype"
 	"gompi/internal/engine"
+	"gompi/internal/fault"
 	"gompi/internal/kernel"
 )
 
@@ -34,7 +35,7 @@ func (c *Comm) Intra(op calls.Name) error { return c.intra(op) }
 
 // Fault is the error of a call on c that the engine could not do, which c's
 // error handler sees.
-func (c *Comm) Fault(op calls.Name, peer int, f *engine.Fault) error {
+func (c *Comm) Fault(op calls.Name, peer int, f *fault.Fault) error {
 	return c.errorOf(op, int32(peer), -1, f)
 }
 

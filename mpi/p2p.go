@@ -8,6 +8,7 @@ import (
 
 	"gompi/internal/calls"
 	"gompi/internal/engine"
+	"gompi/internal/fault"
 	"gompi/internal/wire"
 )
 
@@ -340,7 +341,7 @@ func (c *Comm) isendrecv(s Buf, dest, sendTag int, r Buf, source, recvTag int) R
 			err = rerr
 		}
 		if err != nil {
-			st.Fault = &engine.Fault{Class: engine.Argument, Peer: -1, Err: err}
+			st.Fault = &fault.Fault{Class: fault.Told, Peer: -1, Err: err}
 		}
 		e.Complete(h, st)
 	}()

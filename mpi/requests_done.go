@@ -5,6 +5,7 @@ package mpi
 import (
 	"gompi/internal/calls"
 	"gompi/internal/engine"
+	"gompi/internal/fault"
 )
 
 // completed is a request that is already complete: operations with ProcNull.
@@ -15,7 +16,7 @@ func (c *Comm) completed(op calls.Name, st Status) Request {
 // failedRequest is a request that is complete with an error found in the
 // arguments. c may be nil.
 func (c *Comm) failedRequest(op calls.Name, err error) Request {
-	f := &engine.Fault{Class: engine.Argument, Peer: -1, Err: err}
+	f := &fault.Fault{Class: fault.Told, Peer: -1, Err: err}
 	if c == nil {
 		return Request{engine.NewOrphan(engine.Outcome{Op: op, Peer: -1, Tag: -1, Status: engine.Status{Fault: f}})}
 	}

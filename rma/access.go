@@ -8,6 +8,7 @@ import (
 	"gompi/internal/calls"
 	"gompi/internal/dtype"
 	"gompi/internal/engine"
+	"gompi/internal/fault"
 	"gompi/internal/remote"
 	"gompi/mpi"
 )
@@ -209,7 +210,7 @@ func (p *place) fits(op calls.Name, b engine.Buf) error {
 }
 
 // done is how an access has begun.
-func (p *place) done(op calls.Name, f *engine.Fault) error {
+func (p *place) done(op calls.Name, f *fault.Fault) error {
 	return p.c.fault(op, p.rank, f)
 }
 

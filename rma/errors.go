@@ -8,7 +8,7 @@ import (
 	"fmt"
 
 	"gompi/internal/calls"
-	"gompi/internal/engine"
+	"gompi/internal/fault"
 	"gompi/mpi"
 )
 
@@ -57,7 +57,7 @@ func (c *core) checkRank(op calls.Name, rank int) error {
 
 // fault is the error of a call that the layers below could not do; nil if they
 // could.
-func (c *core) fault(op calls.Name, rank int, f *engine.Fault) error {
+func (c *core) fault(op calls.Name, rank int, f *fault.Fault) error {
 	if f == nil {
 		return nil
 	}

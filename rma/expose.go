@@ -11,6 +11,7 @@ import (
 	"gompi/internal/calls"
 	"gompi/internal/dtype"
 	"gompi/internal/engine"
+	"gompi/internal/fault"
 	"gompi/internal/remote"
 	"gompi/mpi"
 )
@@ -211,7 +212,7 @@ func apart(class mpi.Class, op calls.Name, why error) error {
 }
 
 // apartFault is that of a call which the layers below could not do.
-func apartFault(op calls.Name, f *engine.Fault) error {
+func apartFault(op calls.Name, f *fault.Fault) error {
 	var none *mpi.Comm
 	return none.Fault(op, mpi.ProcNull, f)
 }

@@ -8,7 +8,7 @@ import (
 	"math"
 
 	"gompi/internal/calls"
-	"gompi/internal/engine"
+	"gompi/internal/fault"
 	"gompi/internal/remote"
 	"gompi/mpi"
 )
@@ -78,7 +78,7 @@ func AllocateSharedWithInfo[T any](comm *mpi.Comm, n int, info *mpi.Info) (*Wind
 	}
 	return create(comm, opAllocateShared, FlavorShared, sizeOf[T](), bad, info, s, func(space *remote.Space, words int) (*remote.Region, error) {
 		_, ctx := comm.Internal()
-		var f *engine.Fault
+		var f *fault.Fault
 		if s.part, f = space.Reach(ctx.Members.At(0), desc); f != nil {
 			return nil, &wrong{mpi.ErrRMAShared, fmt.Errorf("rank 0 has no memory to share: %w", comm.Fault(opAllocateShared, 0, f))}
 		}

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"testing"
 
-	"gompi/internal/engine"
+	"gompi/internal/fault"
 	"gompi/internal/wire"
 	"gompi/mpi"
 	"gompi/mpitest"
@@ -46,7 +46,7 @@ func TestFateOfNobody(t *testing.T) {
 		e := win.core.engine
 		nobody := wire.ProcID{Job: e.Self().Job, Serial: 4711}
 		f := e.Fate(nobody)
-		if want := "there is no process " + nobody.String(); f.Class != engine.Transport || f.Err.Error() != want {
+		if want := "there is no process " + nobody.String(); f.Class != fault.Unreachable || f.Err.Error() != want {
 			t.Errorf("fate: %+v, want %q", f, want)
 		}
 		if err := win.Free(); err != nil {

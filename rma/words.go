@@ -7,6 +7,7 @@ import (
 
 	"gompi/internal/calls"
 	"gompi/internal/engine"
+	"gompi/internal/fault"
 	"gompi/internal/match"
 	"gompi/internal/remote"
 )
@@ -50,13 +51,13 @@ type pending struct {
 	value  uint64
 	group  []int // whose failure ends the wait; nil: that of any rank
 	died   bool  // the writer of a word has told of a death
-	over   func() (bool, *engine.Fault)
+	over   func() (bool, *fault.Fault)
 	asleep func(bool)
 	missed func(rank int32, failed bool) bool
 }
 
 // ready reports whether each of the words has reached the value.
-func (p *pending) ready() (bool, *engine.Fault) {
+func (p *pending) ready() (bool, *fault.Fault) {
 	for ; p.n > 0; p.n-- {
 		switch v := p.region.Word(p.word + p.n - 1); {
 		case v&^flags < p.value:
@@ -69,14 +70,14 @@ func (p *pending) ready() (bool, *engine.Fault) {
 }
 
 // told is the fault that another rank has told of.
-func (p *pending) told(v uint64) *engine.Fault {
+func (p *pending) told(v uint64) *fault.Fault {
 	p.died = v&bereft != 0
-	return &engine.Fault{Class: engine.Aborted, Peer: int32(p.rank0 + p.n - 1)}
+	return &fault.Fault{Class: fault.Aborted, Peer: int32(p.rank0 + p.n - 1)}
 }
 
 // learn is the fault of a wait. What another tells of a death counts when this
 // process has heard of it, which may be later.
-func (w *Window) learn(p *pending, f *engine.Fault) *engine.Fault {
+func (w *Window) learn(p *pending, f *fault.Fault) *fault.Fault {
 	if f != nil && p.died {
 		if death := w.core.engine.Bereaved(w.core.ctx, p.Op, w.user); death != nil {
 			return death

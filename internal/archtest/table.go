@@ -23,6 +23,7 @@ type row struct {
 var layers = []row{
 	// Leaves.
 	{pkg: "internal/calls", pure: true},
+	{pkg: "internal/fault", pure: true},
 	{pkg: "internal/wire", pure: true},
 	{pkg: "internal/group", may: "internal/wire", pure: true},
 	{pkg: "internal/match", may: "internal/wire", pure: true},
@@ -53,17 +54,17 @@ var layers = []row{
 	{pkg: "transport/tcp", may: "transport internal/knob internal/wire internal/mem"},
 
 	// The engine takes transports as values; it imports none of them.
-	{pkg: "internal/engine", may: "transport collectives internal/calls internal/wire internal/group internal/match " +
+	{pkg: "internal/engine", may: "transport collectives internal/calls internal/fault internal/wire internal/group internal/match " +
 		"internal/dtype internal/kernel internal/mem internal/rollcall internal/wait"},
 
-	{pkg: "internal/remote", may: "internal/engine transport internal/calls internal/wire internal/cgroup internal/dtype internal/kernel internal/mem internal/span internal/wait"},
+	{pkg: "internal/remote", may: "internal/engine transport internal/calls internal/fault internal/wire internal/cgroup internal/dtype internal/kernel internal/mem internal/span internal/wait"},
 
 	// The public library.
 	{pkg: "mpi", may: "internal/engine collectives transport transport/inproc transport/shm transport/tcp " +
-		"internal/calls internal/wire internal/group internal/dtype internal/kernel internal/mem internal/control internal/segment internal/rollcall " +
+		"internal/calls internal/fault internal/wire internal/group internal/dtype internal/kernel internal/mem internal/control internal/segment internal/rollcall " +
 		"internal/cgroup internal/wait internal/topo internal/knob"},
 	{pkg: "mpi/value", may: "mpi"},
-	{pkg: "rma", may: "mpi internal/remote internal/engine internal/calls internal/wire internal/match internal/dtype internal/kernel internal/mem"},
+	{pkg: "rma", may: "mpi internal/remote internal/engine internal/calls internal/fault internal/wire internal/match internal/dtype internal/kernel internal/mem"},
 
 	// The launcher knows processes and the control plane, never the library.
 	{pkg: "launcher", may: "collectives internal/knob internal/wire internal/control internal/segment internal/rollcall internal/cgroup"},

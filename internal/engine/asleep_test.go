@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gompi/collectives"
+	"gompi/internal/fault"
 	"gompi/internal/wait"
 	"gompi/internal/wire"
 	"gompi/transport"
@@ -21,16 +22,16 @@ func TestSelfSendWakesSleeper(t *testing.T) {
 		ns, _ := testJobOf(t, 1, nil, nil)
 		n := ns[0]
 		in := make([]byte, size)
-		got := make(chan *Fault, 1)
+		got := make(chan *fault.Fault, 1)
 		go func() {
 			_, f := n.recv(0, 1, in)
 			got <- f
 		}()
 		n.asleep(t)
-		if f := soon(t, "send to self", func() *Fault { return n.send(0, 1, pattern(make([]byte, size), 3)) }); f != nil {
+		if f := soon(t, "send to self", func() *fault.Fault { return n.send(0, 1, pattern(make([]byte, size), 3)) }); f != nil {
 			t.Fatal(f)
 		}
-		if f := soon(t, "receive from self", func() *Fault { return <-got }); f != nil {
+		if f := soon(t, "receive from self", func() *fault.Fault { return <-got }); f != nil {
 			t.Fatal(f)
 		}
 		if err := checkPattern(in, 3); err != nil {
@@ -44,7 +45,7 @@ func TestSelfSendWakesSleeper(t *testing.T) {
 func TestAcceptWhileAsleep(t *testing.T) {
 	ns, _ := testJobOf(t, 2, nil, nil)
 	out := pattern(make([]byte, 3<<20), 1)
-	sent := make(chan *Fault, 1)
+	sent := make(chan *fault.Fault, 1)
 	go func() { sent <- ns[0].send(1, 5, out) }()
 	within(t, "arrival", func() bool {
 		ns[1].mu.Lock()
@@ -53,7 +54,7 @@ func TestAcceptWhileAsleep(t *testing.T) {
 	})
 	in := make([]byte, len(out))
 	h := ns[1].irecv(0, 5, in)
-	if f := soon(t, "send", func() *Fault { return <-sent }); f != nil {
+	if f := soon(t, "send", func() *fault.Fault { return <-sent }); f != nil {
 		t.Fatal(f)
 	}
 	o := soon(t, "wait", func() Outcome { return ns[1].Wait(h) })
@@ -105,7 +106,7 @@ func TestSecondLook(t *testing.T) {
 	const rounds = 20
 	seen := 0
 	for range rounds {
-		out, done := make([]uint64, 1), make(chan *Fault, 1)
+		out, done := make([]uint64, 1), make(chan *fault.Fault, 1)
 		go func() { done <- ns[1].Collective(ns[1].ctx, ns[1].call64(collectives.OpBcast, nil, out, 1, 0)) }()
 		b := ns[1].ctx.board
 		var word uint64
@@ -129,7 +130,7 @@ func TestSecondLook(t *testing.T) {
 		if f := ns[0].Collective(ns[0].ctx, ns[0].call64(collectives.OpBcast, nil, []uint64{7}, 1, 0)); f != nil {
 			t.Fatal(f)
 		}
-		if f := soon(t, "broadcast", func() *Fault { return <-done }); f != nil {
+		if f := soon(t, "broadcast", func() *fault.Fault { return <-done }); f != nil {
 			t.Fatal(f)
 		}
 	}

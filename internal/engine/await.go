@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"gompi/internal/calls"
+	"gompi/internal/fault"
 	"gompi/internal/match"
 	"gompi/internal/rollcall"
 )
@@ -24,7 +25,7 @@ type Await struct {
 
 	// Ready reports whether the wait is over, perhaps with a fault. It is
 	// called with the lock held, in every poll, on any goroutine, and is quick.
-	Ready func() (bool, *Fault)
+	Ready func() (bool, *fault.Fault)
 
 	// Needs reports whether the wait ends because a rank has failed, or cannot be
 	// reached, or, if failed is false, has left in order. If it is nil, either of Rank counts,
@@ -44,7 +45,7 @@ type Await struct {
 // has failed, its communicator was revoked or freed, User has ended, the
 // process is finalized. What is ready is ready whatever else has happened. The
 // lock is not held. One goroutine at a time uses w.
-func (e *Engine) Await(w *Await) *Fault {
+func (e *Engine) Await(w *Await) *fault.Fault {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	over, f := w.look(e)
@@ -68,7 +69,7 @@ func (e *Engine) Await(w *Await) *Fault {
 }
 
 // Glance reports whether Await would return at once, and makes progress if not.
-func (e *Engine) Glance(w *Await) (over bool, f *Fault) {
+func (e *Engine) Glance(w *Await) (over bool, f *fault.Fault) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if over, f = w.look(e); !over {
@@ -78,7 +79,7 @@ func (e *Engine) Glance(w *Await) (over bool, f *Fault) {
 }
 
 // look reports whether the wait is over.
-func (w *Await) look(e *Engine) (over bool, f *Fault) {
+func (w *Await) look(e *Engine) (over bool, f *fault.Fault) {
 	if over, f = w.Ready(); over {
 		return true, f
 	}
@@ -89,10 +90,10 @@ func (w *Await) look(e *Engine) (over bool, f *Fault) {
 }
 
 // gone is what stands against waiting on.
-func (w *Await) gone(e *Engine) *Fault {
+func (w *Await) gone(e *Engine) *fault.Fault {
 	if w.Ctx == nil {
 		if e.closed {
-			return &Fault{Class: Closed, Peer: -1}
+			return &fault.Fault{Class: fault.Finalized, Peer: -1}
 		}
 		return nil
 	}
@@ -107,7 +108,7 @@ func (w *Await) gone(e *Engine) *Fault {
 	}
 	for s, f := range t.gone {
 		// Who cannot be reached may have lost what would have ended this.
-		if w.needs(s, f.Class == Transport) {
+		if w.needs(s, f.Class == fault.Unreachable) {
 			return f
 		}
 	}
@@ -132,7 +133,7 @@ func (e *Engine) far() bool {
 }
 
 // awaitSpin looks again and again while nothing else is going on.
-func (e *Engine) awaitSpin(w *Await) (over bool, f *Fault) {
+func (e *Engine) awaitSpin(w *Await) (over bool, f *fault.Fault) {
 	e.turns += 4 // as RecvNow
 	e.leading = true
 	turns := e.turns
@@ -175,7 +176,7 @@ func (w *Await) wake() {
 	}
 }
 
-func (w *Await) quit(e *Engine, f *Fault) { e.dropWatch(w) }
+func (w *Await) quit(e *Engine, f *fault.Fault) { e.dropWatch(w) }
 
 // Watch is something that every poll looks at until it is over, as Await
 // without a goroutine that waits.
@@ -216,4 +217,4 @@ func (w *Watch) wake() {
 	}
 }
 
-func (w *Watch) quit(e *Engine, _ *Fault) { e.dropWatch(w) }
+func (w *Watch) quit(e *Engine, _ *fault.Fault) { e.dropWatch(w) }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"gompi/internal/fault"
 	"gompi/internal/match"
 	"gompi/internal/rollcall"
 	"gompi/internal/wait"
@@ -29,7 +30,7 @@ type spot struct {
 func newSpot(n *node) *spot {
 	s := &spot{n: n}
 	s.await = Await{Op: "Await", Ctx: n.ctx, Rank: match.Any,
-		Ready: func() (bool, *Fault) { return s.word.Load() >= s.want, nil },
+		Ready: func() (bool, *fault.Fault) { return s.word.Load() >= s.want, nil },
 		Doze: func(asleep bool) {
 			if asleep {
 				s.dozes.Add(1)
@@ -42,7 +43,7 @@ func newSpot(n *node) *spot {
 }
 
 // wait waits until the word is at least v.
-func (s *spot) wait(v uint64) *Fault {
+func (s *spot) wait(v uint64) *fault.Fault {
 	s.n.Lock()
 	s.want = v
 	s.n.Unlock()
@@ -164,7 +165,7 @@ func TestAwaitCancelStorm(t *testing.T) {
 				}
 				f := s.wait(k)
 				cancel()
-				if c := f.class(); c != OK && c != Cancelled && !(c == ProcFailed && s.await.Rank == match.Any) {
+				if c := f.Code(); c != fault.OK && c != fault.Cancelled && !(c == fault.ProcFailed && s.await.Rank == match.Any) {
 					return fmt.Errorf("class %d: %v", c, f.Err)
 				}
 				s.word.Store(k)
@@ -189,7 +190,7 @@ func TestAwaitSleeps(t *testing.T) {
 	for _, who := range []int{1, 0} { // from another process, and from its own
 		for k := range uint64(20) {
 			v := s.word.Load() + 1
-			got := make(chan *Fault, 1)
+			got := make(chan *fault.Fault, 1)
 			go func() { got <- s.wait(v) }()
 			if k%2 == 0 {
 				ns[0].asleep(t)
@@ -198,7 +199,7 @@ func TestAwaitSleeps(t *testing.T) {
 				}
 			}
 			s.set(ns[who], v)
-			if f := soon(t, "Await", func() *Fault { return <-got }); f != nil {
+			if f := soon(t, "Await", func() *fault.Fault { return <-got }); f != nil {
 				t.Fatal(f)
 			}
 			if s.asleep.Load() != 0 || s.await.dozing {
@@ -219,32 +220,32 @@ func TestAwaitFaults(t *testing.T) {
 		rank  int32
 		needs func(rank int32, failed bool) bool
 		end   func(t *testing.T, ns []*node, hub interface{ Kill(wire.ProcID) }, cancel func())
-		want  Class // OK: it goes on
+		want  fault.Class // OK: it goes on
 	}{
-		{"death of any", match.Any, nil, func(t *testing.T, ns []*node, hub interface{ Kill(wire.ProcID) }, _ func()) { kill(t, ns, hub, 2) }, ProcFailed},
-		{"death of that rank", 2, nil, func(t *testing.T, ns []*node, hub interface{ Kill(wire.ProcID) }, _ func()) { kill(t, ns, hub, 2) }, ProcFailed},
-		{"death of another rank", 1, nil, func(t *testing.T, ns []*node, hub interface{ Kill(wire.ProcID) }, _ func()) { kill(t, ns, hub, 2) }, OK},
+		{"death of any", match.Any, nil, func(t *testing.T, ns []*node, hub interface{ Kill(wire.ProcID) }, _ func()) { kill(t, ns, hub, 2) }, fault.ProcFailed},
+		{"death of that rank", 2, nil, func(t *testing.T, ns []*node, hub interface{ Kill(wire.ProcID) }, _ func()) { kill(t, ns, hub, 2) }, fault.ProcFailed},
+		{"death of another rank", 1, nil, func(t *testing.T, ns []*node, hub interface{ Kill(wire.ProcID) }, _ func()) { kill(t, ns, hub, 2) }, fault.OK},
 		{"that rank left", 2, nil, func(_ *testing.T, ns []*node, _ interface{ Kill(wire.ProcID) }, _ func()) {
 			ns[0].ProcGone(proc(3), "")
-		}, Left},
+		}, fault.Left},
 		{"a rank left", match.Any, nil, func(_ *testing.T, ns []*node, _ interface{ Kill(wire.ProcID) }, _ func()) {
 			ns[0].ProcGone(proc(3), "left")
-		}, OK},
-		{"death of a needed rank", 2, one, func(t *testing.T, ns []*node, hub interface{ Kill(wire.ProcID) }, _ func()) { kill(t, ns, hub, 1) }, ProcFailed},
-		{"death of a rank that is not needed", match.Any, one, func(t *testing.T, ns []*node, hub interface{ Kill(wire.ProcID) }, _ func()) { kill(t, ns, hub, 2) }, OK},
+		}, fault.OK},
+		{"death of a needed rank", 2, one, func(t *testing.T, ns []*node, hub interface{ Kill(wire.ProcID) }, _ func()) { kill(t, ns, hub, 1) }, fault.ProcFailed},
+		{"death of a rank that is not needed", match.Any, one, func(t *testing.T, ns []*node, hub interface{ Kill(wire.ProcID) }, _ func()) { kill(t, ns, hub, 2) }, fault.OK},
 		{"a needed rank left", match.Any, one, func(_ *testing.T, ns []*node, _ interface{ Kill(wire.ProcID) }, _ func()) {
 			ns[0].ProcGone(proc(2), "")
-		}, Left},
-		{"revoked", match.Any, nil, func(_ *testing.T, ns []*node, _ interface{ Kill(wire.ProcID) }, _ func()) { ns[1].Revoke(ns[1].ctx) }, Revoked},
+		}, fault.Left},
+		{"revoked", match.Any, nil, func(_ *testing.T, ns []*node, _ interface{ Kill(wire.ProcID) }, _ func()) { ns[1].Revoke(ns[1].ctx) }, fault.Revoked},
 		{"freed", match.Any, nil, func(_ *testing.T, ns []*node, _ interface{ Kill(wire.ProcID) }, _ func()) {
 			ns[0].FreeContext(ns[0].ctx)
-		}, Freed},
-		{"cancelled", match.Any, nil, func(_ *testing.T, _ []*node, _ interface{ Kill(wire.ProcID) }, cancel func()) { cancel() }, Cancelled},
+		}, fault.Comm},
+		{"cancelled", match.Any, nil, func(_ *testing.T, _ []*node, _ interface{ Kill(wire.ProcID) }, cancel func()) { cancel() }, fault.Cancelled},
 		{"closed", match.Any, nil, func(t *testing.T, ns []*node, _ interface{ Kill(wire.ProcID) }, _ func()) {
 			if err := ns[0].Close(context.Background()); err != nil {
 				t.Fatal(err)
 			}
-		}, Closed},
+		}, fault.Finalized},
 	} {
 		for _, early := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/early %v", c.name, early), func(t *testing.T) {
@@ -257,7 +258,7 @@ func TestAwaitFaults(t *testing.T) {
 				s := newSpot(ns[0])
 				user, cancel := context.WithCancel(context.Background())
 				s.await.User, s.await.Rank, s.await.Needs = user, c.rank, c.needs
-				got := make(chan *Fault, 1)
+				got := make(chan *fault.Fault, 1)
 				if early {
 					c.end(t, ns, hub, cancel)
 				}
@@ -266,11 +267,11 @@ func TestAwaitFaults(t *testing.T) {
 					ns[0].asleep(t)
 					c.end(t, ns, hub, cancel)
 				}
-				if c.want == OK {
+				if c.want == fault.OK {
 					ns[0].asleep(t)
 					s.set(ns[1], 1)
 				}
-				f := soon(t, "Await", func() *Fault { return <-got })
+				f := soon(t, "Await", func() *fault.Fault { return <-got })
 				wantClass(t, "Await", f, c.want)
 				cancel()
 				if f := s.wait(0); f != nil {
@@ -294,22 +295,22 @@ func TestAwaitAlone(t *testing.T) {
 	if f := s.wait(3); f != nil {
 		t.Fatal(f)
 	}
-	got := make(chan *Fault, 1)
+	got := make(chan *fault.Fault, 1)
 	go func() { got <- s.wait(4) }()
 	n.asleep(t)
 	n.FreeContext(n.ctx)
-	ended := make(chan *Fault, 1)
+	ended := make(chan *fault.Fault, 1)
 	other := newSpot(n)
 	other.await.Ctx = nil
 	go func() { ended <- other.wait(1) }()
 	s.set(n, 4)
-	if f := soon(t, "Await", func() *Fault { return <-got }); f != nil {
+	if f := soon(t, "Await", func() *fault.Fault { return <-got }); f != nil {
 		t.Fatal(f)
 	}
 	if err := n.Close(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	wantClass(t, "Await", soon(t, "Await", func() *Fault { return <-ended }), Closed)
+	wantClass(t, "Await", soon(t, "Await", func() *fault.Fault { return <-ended }), fault.Finalized)
 }
 
 // A long wait stands in the roll call, with its caller.
@@ -327,7 +328,7 @@ func TestAwaitRollCall(t *testing.T) {
 	for _, rank := range []int32{1, match.Any} {
 		s := newSpot(ns[0])
 		s.await.Rank = rank
-		got := make(chan *Fault, 1)
+		got := make(chan *fault.Fault, 1)
 		go func() { got <- s.wait(1) }()
 		ns[0].asleep(t)
 		list := rollcall.Read(mem)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"gompi/collectives"
+	"gompi/internal/fault"
 	"gompi/transport"
 )
 
@@ -302,14 +303,14 @@ func (b *board) allPosted(o *boardOp) bool {
 // agrees checks the length of a block.
 func (o *boardOp) agrees(rank int, got, want int64) bool {
 	if got != want {
-		o.fault = &Fault{Class: Mismatch, Peer: int32(rank), Got: got, Want: want}
+		o.fault = &fault.Fault{Class: fault.Mismatch, Peer: int32(rank), Got: got, Want: want}
 	}
 	return got == want
 }
 
 // garbled is the fault of a publication that cannot be. It returns false.
 func (o *boardOp) garbled(rank int, format string, args ...any) bool {
-	o.fault = &Fault{Class: Transport, Peer: int32(rank), Err: fmt.Errorf("%w: %s", transport.ErrProtocol, fmt.Sprintf(format, args...))}
+	o.fault = &fault.Fault{Class: fault.Unreachable, Peer: int32(rank), Err: fmt.Errorf("%w: %s", transport.ErrProtocol, fmt.Sprintf(format, args...))}
 	return false
 }
 
@@ -367,7 +368,7 @@ func (l *lateBlocks) clear() {
 }
 
 // boardRest does by messages what an operation on the board has left.
-func (e *Engine) boardRest(c *Context, a *CollArgs) *Fault {
+func (e *Engine) boardRest(c *Context, a *CollArgs) *fault.Fault {
 	if a.Args.Op != collectives.OpGatherv {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"gompi/collectives"
+	"gompi/internal/fault"
 	"gompi/transport"
 )
 
@@ -227,7 +228,7 @@ func TestBoardNeighborDies(t *testing.T) {
 	for _, count := range []int64{1, 100_000} {
 		ns := boardJob(t, 3, nil)
 		h := newHood(3, [][2]int{{0, 1}, {1, 0}, {1, 2}})
-		done := make(chan *Fault, 3)
+		done := make(chan *fault.Fault, 3)
 		for _, n := range ns[:2] { // rank 2 never reads
 			go func() {
 				a, _ := n.neighborCall(h, collectives.OpNeighborAllgather, 1, func(int, int, int) int64 { return count })
@@ -244,7 +245,7 @@ func TestBoardNeighborDies(t *testing.T) {
 			n.ProcFailed(proc(3), "was killed")
 		}
 		for range 2 {
-			wantClass(t, "death", soon(t, "neighbors", func() *Fault { return <-done }), ProcFailed)
+			wantClass(t, "death", soon(t, "neighbors", func() *fault.Fault { return <-done }), fault.ProcFailed)
 		}
 	}
 }
@@ -280,7 +281,7 @@ func TestBoardGatherv(t *testing.T) {
 			return a
 		})
 		if wrong {
-			wantClass(t, "root", faults[root], Mismatch)
+			wantClass(t, "root", faults[root], fault.Mismatch)
 			break
 		}
 		for r, f := range faults {
@@ -439,8 +440,8 @@ func TestBoardBlockMismatch(t *testing.T) {
 			}
 			return a
 		})
-		wantClass(t, "rank 1", faults[1], Mismatch)
-		if c := faults[0].class(); c != Aborted && c != OK {
+		wantClass(t, "rank 1", faults[1], fault.Mismatch)
+		if c := faults[0].Code(); c != fault.Aborted && c != fault.OK {
 			t.Fatalf("rank 0: %+v", faults[0])
 		}
 	}
@@ -520,7 +521,7 @@ func TestBoardLongTable(t *testing.T) {
 	}
 	binary.NativeEndian.PutUint64(p[16:], 1<<60)
 	b.read.i, b.read.at, b.blocks.far.edge = 0, 0, 0
-	if b.takeBlock(o) || o.fault.class() != Transport {
+	if b.takeBlock(o) || o.fault.Code() != fault.Unreachable {
 		t.Errorf("a table that cannot be: %+v", o.fault)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"gompi/collectives"
+	"gompi/internal/fault"
 	"gompi/internal/wait"
 	"gompi/internal/wire"
 	"gompi/transport"
@@ -21,7 +22,7 @@ func TestBoardMismatch(t *testing.T) {
 	for r, f := range everywhere(t, ns, func(i int) *CollArgs {
 		return ns[i].call64(collectives.OpAllreduce, make([]uint64, 1+i), make([]uint64, 1+i), 1+i, 0)
 	}) {
-		if f.class() != Mismatch && f.class() != Aborted {
+		if f.Code() != fault.Mismatch && f.Code() != fault.Aborted {
 			t.Fatalf("rank %d: %+v", r, f)
 		}
 	}
@@ -39,9 +40,9 @@ func TestBoardAfterRefusal(t *testing.T) {
 	for k := range 3 * boardSlots {
 		ns[2].Refuse(ns[2].ctx, ns[2].call64(collectives.OpBarrier, nil, nil, 0, 0))
 		for i, n := range ns[:2] {
-			wantClass(t, fmt.Sprint("rank ", i), soon(t, "barrier", func() *Fault {
+			wantClass(t, fmt.Sprint("rank ", i), soon(t, "barrier", func() *fault.Fault {
 				return n.Collective(n.ctx, n.call64(collectives.OpAllreduce, make([]uint64, 1), make([]uint64, 1), 1, 0))
-			}), Aborted)
+			}), fault.Aborted)
 		}
 		outs := make([][]uint64, len(ns))
 		for r, f := range everywhere(t, ns, func(i int) *CollArgs {
@@ -89,26 +90,26 @@ func TestBoardWithGaps(t *testing.T) {
 func TestBoardEnds(t *testing.T) {
 	for name, end := range map[string]struct {
 		do   func(ns []*node)
-		want Class
+		want fault.Class
 	}{
-		"refused":   {func(ns []*node) { ns[0].Refuse(ns[0].ctx, ns[0].call64(collectives.OpBarrier, nil, nil, 0, 0)) }, Aborted},
-		"death":     {func(ns []*node) { ns[1].ProcFailed(proc(1), "was killed") }, ProcFailed},
-		"revoked":   {func(ns []*node) { ns[0].Revoke(ns[0].ctx) }, Revoked},
-		"finalized": {func(ns []*node) { ns[1].Close(ended()) }, Closed},
+		"refused":   {func(ns []*node) { ns[0].Refuse(ns[0].ctx, ns[0].call64(collectives.OpBarrier, nil, nil, 0, 0)) }, fault.Aborted},
+		"death":     {func(ns []*node) { ns[1].ProcFailed(proc(1), "was killed") }, fault.ProcFailed},
+		"revoked":   {func(ns []*node) { ns[0].Revoke(ns[0].ctx) }, fault.Revoked},
+		"finalized": {func(ns []*node) { ns[1].Close(ended()) }, fault.Finalized},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ns := boardJob(t, 2, nil)
-			done := make(chan *Fault, 1)
+			done := make(chan *fault.Fault, 1)
 			go func() { done <- ns[1].Collective(ns[1].ctx, ns[1].call64(collectives.OpBarrier, nil, nil, 0, 0)) }()
 			ns[1].asleep(t)
 			go end.do(ns)
-			wantClass(t, name, soon(t, "barrier", func() *Fault { return <-done }), end.want)
+			wantClass(t, name, soon(t, "barrier", func() *fault.Fault { return <-done }), end.want)
 		})
 	}
 	t.Run("cancelled", func(t *testing.T) {
 		ns := boardJob(t, 2, nil)
 		ctx, cancel := context.WithCancel(context.Background())
-		done := make(chan *Fault, 1)
+		done := make(chan *fault.Fault, 1)
 		go func() {
 			a := ns[1].call64(collectives.OpBarrier, nil, nil, 0, 0)
 			a.User = ctx
@@ -116,14 +117,14 @@ func TestBoardEnds(t *testing.T) {
 		}()
 		ns[1].asleep(t)
 		cancel()
-		wantClass(t, "cancelled", soon(t, "barrier", func() *Fault { return <-done }), Cancelled)
+		wantClass(t, "cancelled", soon(t, "barrier", func() *fault.Fault { return <-done }), fault.Cancelled)
 		// The first may succeed: both ranks have come to it.
-		wantClass(t, "afterwards", soon(t, "barrier", func() (f *Fault) {
+		wantClass(t, "afterwards", soon(t, "barrier", func() (f *fault.Fault) {
 			for range 2 {
 				f = ns[0].Collective(ns[0].ctx, ns[0].call64(collectives.OpBarrier, nil, nil, 0, 0))
 			}
 			return f
-		}), Revoked)
+		}), fault.Revoked)
 	})
 }
 
@@ -143,9 +144,9 @@ func TestNoBoardAfterFailure(t *testing.T) {
 	}
 	ns[2].Refuse(ns[2].ctx, ns[2].call64(collectives.OpBarrier, nil, nil, 0, 0))
 	for i, n := range ns[:2] {
-		wantClass(t, fmt.Sprint("rank ", i), soon(t, "barrier", func() *Fault {
+		wantClass(t, fmt.Sprint("rank ", i), soon(t, "barrier", func() *fault.Fault {
 			return n.Collective(n.ctx, n.call64(collectives.OpBarrier, nil, nil, 0, 0))
-		}), Aborted)
+		}), fault.Aborted)
 	}
 	withoutBoard(t, ns, 4)
 }
@@ -199,12 +200,12 @@ func TestBoardsAreFreed(t *testing.T) {
 // A process that yields in a board's spin serves its other goroutines.
 func TestBoardServesMessages(t *testing.T) {
 	ns := boardJob(t, 2, func(_ int, c *Config) { c.Policy = wait.Policy{Spin: 1 << 30, Crowd: 1} })
-	done := make(chan *Fault, 1)
+	done := make(chan *fault.Fault, 1)
 	go func() { done <- ns[1].Collective(ns[1].ctx, ns[1].call64(collectives.OpBarrier, nil, nil, 0, 0)) }()
 	b := make([]byte, 8)
 	for k := range 100 {
 		h := ns[1].irecv(0, k, b)
-		if f := soon(t, "send", func() *Fault { return ns[0].send(1, k, binary.LittleEndian.AppendUint64(nil, uint64(k))) }); f != nil {
+		if f := soon(t, "send", func() *fault.Fault { return ns[0].send(1, k, binary.LittleEndian.AppendUint64(nil, uint64(k))) }); f != nil {
 			t.Fatal(f)
 		}
 		if o := soon(t, "receive", func() Outcome { return ns[1].Wait(h) }); o.Status.Fault != nil || binary.LittleEndian.Uint64(b) != uint64(k) {
@@ -214,7 +215,7 @@ func TestBoardServesMessages(t *testing.T) {
 	if f := ns[0].Collective(ns[0].ctx, ns[0].call64(collectives.OpBarrier, nil, nil, 0, 0)); f != nil {
 		t.Fatal(f)
 	}
-	if f := soon(t, "barrier", func() *Fault { return <-done }); f != nil {
+	if f := soon(t, "barrier", func() *fault.Fault { return <-done }); f != nil {
 		t.Fatal(f)
 	}
 }
@@ -225,7 +226,7 @@ func TestBoardIsLeftBeforeEnd(t *testing.T) {
 	for range 20 {
 		ns := boardJob(t, 2, nil)
 		n, b := ns[1], ns[1].ctx.board
-		inside := make(chan *Fault)
+		inside := make(chan *fault.Fault)
 		go func() { inside <- n.Collective(n.ctx, n.call64(collectives.OpBarrier, nil, nil, 0, 0)) }()
 		within(t, "waiting on the board", func() bool {
 			n.mu.Lock()

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gompi/collectives"
+	"gompi/internal/fault"
 )
 
 // A communicator that is freed while another goroutine blocks in a collective
@@ -18,16 +19,16 @@ func TestFreeUnderBlockingCollective(t *testing.T) {
 			if board {
 				warmBoard(t, ns)
 			}
-			done := make(chan *Fault, 1)
-			barrier := func(n *node) *Fault {
+			done := make(chan *fault.Fault, 1)
+			barrier := func(n *node) *fault.Fault {
 				return n.Collective(n.ctx, n.call64(collectives.OpBarrier, nil, nil, 0, 0))
 			}
 			go func() { done <- barrier(ns[0]) }()
 			ns[0].asleep(t)
 			ns[0].FreeContext(ns[0].ctx)
-			for _, f := range []*Fault{
-				soon(t, "barrier", func() *Fault { return barrier(ns[1]) }),
-				soon(t, "barrier", func() *Fault { return <-done }),
+			for _, f := range []*fault.Fault{
+				soon(t, "barrier", func() *fault.Fault { return barrier(ns[1]) }),
+				soon(t, "barrier", func() *fault.Fault { return <-done }),
 			} {
 				if f != nil {
 					t.Fatalf("%+v", f)
@@ -95,10 +96,10 @@ func TestGivenUpBetweenParts(t *testing.T) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	c.tag, c.givenUp, c.inside = c.collTag(0), nil, &c.board.req
-	if !n.giveUp(c, c.tag, &Fault{Class: Aborted, Peer: 1}) {
+	if !n.giveUp(c, c.tag, &fault.Fault{Class: fault.Aborted, Peer: 1}) {
 		t.Error("nobody has heard of it")
 	}
 	a, _ := ns[0].gathervOf64([]int64{1, 1})
-	wantClass(t, "the second part", n.goOn(c, a), Aborted)
+	wantClass(t, "the second part", n.goOn(c, a), fault.Aborted)
 	c.inside = nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gompi/collectives"
+	"gompi/internal/fault"
 	"gompi/internal/rollcall"
 	"gompi/internal/wire"
 )
@@ -38,7 +39,7 @@ const makingOp = "set-up of shared memory"
 // boardDue makes the board of a communicator when its time has come: at the end
 // of a blocking collective with that tag, which has succeeded. It is a part of
 // that call, which fails only if its context has ended the communicator with it.
-func (e *Engine) boardDue(c *Context, user context.Context, tag int32) *Fault {
+func (e *Engine) boardDue(c *Context, user context.Context, tag int32) *fault.Fault {
 	if tag&persistBit != 0 || tag < boardAfter || !c.mayShare() {
 		return nil
 	}
@@ -51,10 +52,10 @@ func (e *Engine) boardDue(c *Context, user context.Context, tag int32) *Fault {
 	last := c.boardState == boardLast
 	if f != nil {
 		c.boardState = boardNever
-		e.tellAbsent(c, f.Class == Aborted && int(f.Peer) != c.Rank)
+		e.tellAbsent(c, f.Class == fault.Aborted && int(f.Peer) != c.Rank)
 	}
 	e.freeRequest(r)
-	if last && f.class() == Cancelled {
+	if last && f.Code() == fault.Cancelled {
 		return f
 	}
 	return nil // the call itself has succeeded
@@ -79,7 +80,7 @@ func (e *Engine) noBoard(c *Context) {
 		c.boardState = boardNever
 		e.tellAbsent(c, false)
 	case boardMaking:
-		e.giveUp(c, boardTag, &Fault{Class: Aborted, Peer: int32(c.Rank)})
+		e.giveUp(c, boardTag, &fault.Fault{Class: fault.Aborted, Peer: int32(c.Rank)})
 	}
 }
 
@@ -99,7 +100,7 @@ func (e *Engine) tellAbsent(c *Context, known bool) {
 }
 
 // absentTold books that a rank is not there when the board is made.
-func (e *Engine) absentTold(c *Context, from seat, f *Fault) {
+func (e *Engine) absentTold(c *Context, from seat, f *fault.Fault) {
 	if !c.mayShare() {
 		return
 	}
@@ -139,7 +140,7 @@ type making struct {
 	seq  uint32 // of the call
 }
 
-func (m *making) make() *Fault {
+func (m *making) make() *fault.Fault {
 	e, c, size := m.e, m.c, m.c.Members.Len()
 	s := e.sharer()
 	var b *board
@@ -222,7 +223,7 @@ func (m *making) view(mem []byte, place uint64) *board {
 }
 
 // fault is what stands against going on.
-func (m *making) fault() *Fault {
+func (m *making) fault() *fault.Fault {
 	if f := m.c.givenUp; f != nil {
 		return f
 	}
@@ -241,7 +242,7 @@ func (m *making) leave(b *board) {
 }
 
 // exchange runs a collective among the ranks.
-func (m *making) exchange(op collectives.Op, alg string, in, out []byte) *Fault {
+func (m *making) exchange(op collectives.Op, alg string, in, out []byte) *fault.Fault {
 	n := int64(len(in))
 	if in == nil {
 		n = int64(len(out))
@@ -256,7 +257,7 @@ func (m *making) exchange(op collectives.Op, alg string, in, out []byte) *Fault 
 
 // agree reports whether yes is what all ranks say. It goes along the tree in
 // which the ranks have heard of the memory: no others need to be in contact.
-func (m *making) agree(yes bool) (bool, *Fault) {
+func (m *making) agree(yes bool) (bool, *fault.Fault) {
 	mine := []byte{0}
 	if yes {
 		mine[0] = 1
@@ -277,7 +278,7 @@ func (m *making) agree(yes bool) (bool, *Fault) {
 
 // reachAll makes the memory of all ranks readable here, and reports whether that
 // can be done.
-func (m *making) reachAll(b *board) (bool, *Fault) {
+func (m *making) reachAll(b *board) (bool, *fault.Fault) {
 	b.memories = make([]*Memory, b.size)
 	for i, r := range b.ranks {
 		proc := m.c.Members.At(i)

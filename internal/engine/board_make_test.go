@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gompi/collectives"
+	"gompi/internal/fault"
 	"gompi/internal/wire"
 )
 
@@ -15,7 +16,7 @@ import (
 // memory is.
 type asking struct {
 	ns   []*node
-	done chan *Fault // of each rank that has called
+	done chan *fault.Fault // of each rank that has called
 	goOn chan struct{}
 	stop [3]context.CancelFunc
 }
@@ -25,7 +26,7 @@ func newAsking(t *testing.T, callers int) *asking {
 	for range boardAfter {
 		everywhere(t, ns, func(i int) *CollArgs { return ns[i].call64(collectives.OpBarrier, nil, nil, 0, 0) })
 	}
-	x := &asking{ns: ns, done: make(chan *Fault, callers), goOn: make(chan struct{})}
+	x := &asking{ns: ns, done: make(chan *fault.Fault, callers), goOn: make(chan struct{})}
 	asked := make(chan struct{}, len(ns))
 	ns[1].ctl.mu.Lock()
 	ns[1].ctl.contact = func(p wire.ProcID) (wire.Contact, error) {
@@ -79,7 +80,7 @@ func TestBoardMakingEnds(t *testing.T) {
 			x := newAsking(t, c.callers)
 			c.do(x)
 			for range c.callers {
-				if f := soon(t, "the call", func() *Fault { return <-x.done }); f != nil {
+				if f := soon(t, "the call", func() *fault.Fault { return <-x.done }); f != nil {
 					t.Fatalf("%+v", f)
 				}
 			}
@@ -98,7 +99,7 @@ func TestBoardMemoryIsKept(t *testing.T) {
 	x := newAsking(t, 2)
 	x.ns[1].mu.Lock() // it hears of nothing
 	x.ns[2].Refuse(x.ns[2].ctx, x.ns[2].call64(collectives.OpBcast, nil, make([]uint64, 1), 1, 0))
-	if f := soon(t, "rank 0", func() *Fault { return <-x.done }); f != nil {
+	if f := soon(t, "rank 0", func() *fault.Fault { return <-x.done }); f != nil {
 		t.Fatalf("rank 0: %+v", f)
 	}
 	n := x.kept()
@@ -106,7 +107,7 @@ func TestBoardMemoryIsKept(t *testing.T) {
 	if n != 1 {
 		t.Errorf("rank 0 keeps %d boards", n)
 	}
-	if f := soon(t, "rank 1", func() *Fault { return <-x.done }); f != nil {
+	if f := soon(t, "rank 1", func() *fault.Fault { return <-x.done }); f != nil {
 		t.Fatalf("rank 1: %+v", f)
 	}
 	within(t, "giving the memory back", func() bool { return x.kept() == 0 })
@@ -119,7 +120,7 @@ func TestFreeWhileBoardIsMade(t *testing.T) {
 	x.ns[1].FreeContext(x.ns[1].ctx)
 	close(x.goOn)
 	for range x.ns {
-		if f := soon(t, "the call", func() *Fault { return <-x.done }); f != nil {
+		if f := soon(t, "the call", func() *fault.Fault { return <-x.done }); f != nil {
 			t.Fatalf("%+v", f)
 		}
 	}
@@ -145,9 +146,9 @@ func TestBoardMakingCannotEnd(t *testing.T) {
 	ns[1].ctl.mu.Unlock()
 	user, stop := context.WithCancel(context.Background())
 	defer stop()
-	var done [3]chan *Fault
+	var done [3]chan *fault.Fault
 	for i, n := range ns {
-		done[i] = make(chan *Fault, 1)
+		done[i] = make(chan *fault.Fault, 1)
 		go func() {
 			a := n.call64(collectives.OpBarrier, nil, nil, 0, 0)
 			if i == 0 {
@@ -163,9 +164,9 @@ func TestBoardMakingCannotEnd(t *testing.T) {
 		return ns[0].ctx.boardState == boardLast
 	})
 	stop()
-	wantClass(t, "rank 0", soon(t, "rank 0", func() *Fault { return <-done[0] }), Cancelled)
+	wantClass(t, "rank 0", soon(t, "rank 0", func() *fault.Fault { return <-done[0] }), fault.Cancelled)
 	for i := range 2 {
-		if f := soon(t, "the call", func() *Fault { return <-done[1+i] }); f != nil {
+		if f := soon(t, "the call", func() *fault.Fault { return <-done[1+i] }); f != nil {
 			t.Fatalf("rank %d: %+v", 1+i, f)
 		}
 		if !ns[1+i].ctx.Revoked() {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gompi/collectives"
+	"gompi/internal/fault"
 )
 
 // A rank that refuses calls, or hears before that they were given up, is done
@@ -20,13 +21,13 @@ func TestBoardLateRefusals(t *testing.T) {
 			n.mu.Unlock()
 		}
 		for range refusals {
-			if f := soon(t, "the root", func() *Fault { return ns[0].Collective(ns[0].ctx, bcast(0)) }); f != nil {
+			if f := soon(t, "the root", func() *fault.Fault { return ns[0].Collective(ns[0].ctx, bcast(0)) }); f != nil {
 				t.Fatalf("the root, after %d refusals: %+v", refusals, f)
 			}
 		}
 		for range refusals {
 			ns[2].Refuse(ns[2].ctx, bcast(2))
-			if f := soon(t, "rank 1", func() *Fault { return ns[1].Collective(ns[1].ctx, bcast(1)) }); f != nil && f.Class != Aborted {
+			if f := soon(t, "rank 1", func() *fault.Fault { return ns[1].Collective(ns[1].ctx, bcast(1)) }); f != nil && f.Class != fault.Aborted {
 				t.Fatalf("rank 1: %+v", f)
 			}
 		}
@@ -62,7 +63,7 @@ func TestBoardNumbersWrap(t *testing.T) {
 	bcast := func(root int) {
 		t.Helper()
 		// The reader first: only what is published now may come.
-		out, f := make([]uint64, 1), make(chan *Fault, 2)
+		out, f := make([]uint64, 1), make(chan *fault.Fault, 2)
 		go func() {
 			f <- ns[1-root].Collective(ns[1-root].ctx, ns[1-root].call64(collectives.OpBcast, nil, out, 1, root))
 		}()
@@ -72,7 +73,7 @@ func TestBoardNumbersWrap(t *testing.T) {
 			f <- ns[root].Collective(ns[root].ctx, ns[root].call64(collectives.OpBcast, nil, []uint64{value}, 1, root))
 		}()
 		for range ns {
-			if f := soon(t, "bcast", func() *Fault { return <-f }); f != nil {
+			if f := soon(t, "bcast", func() *fault.Fault { return <-f }); f != nil {
 				t.Fatalf("%+v", f)
 			}
 		}
@@ -83,7 +84,7 @@ func TestBoardNumbersWrap(t *testing.T) {
 	ahead := func() {
 		t.Helper()
 		const calls = 3 * boardSlots
-		root := make(chan *Fault, calls)
+		root := make(chan *fault.Fault, calls)
 		go func() {
 			for k := range calls {
 				root <- ns[0].Collective(ns[0].ctx, ns[0].call64(collectives.OpBcast, nil, []uint64{uint64(k)}, 1, 0))
@@ -92,14 +93,14 @@ func TestBoardNumbersWrap(t *testing.T) {
 		ns[0].asleep(t)
 		for k := range calls {
 			out := make([]uint64, 1)
-			if f := soon(t, "bcast", func() *Fault {
+			if f := soon(t, "bcast", func() *fault.Fault {
 				return ns[1].Collective(ns[1].ctx, ns[1].call64(collectives.OpBcast, nil, out, 1, 0))
 			}); f != nil || out[0] != uint64(k) {
 				t.Fatalf("call %#x, bcast %d gives %d, %+v", ns[1].ctx.collSeq, k, out[0], f)
 			}
 		}
 		for range calls {
-			if f := soon(t, "the root", func() *Fault { return <-root }); f != nil {
+			if f := soon(t, "the root", func() *fault.Fault { return <-root }); f != nil {
 				t.Fatalf("%+v", f)
 			}
 		}

@@ -4,6 +4,7 @@ package engine
 
 import (
 	"gompi/collectives"
+	"gompi/internal/fault"
 	"gompi/internal/kernel"
 	"gompi/internal/mem"
 )
@@ -27,7 +28,7 @@ type boardOp struct {
 	next, lo  int
 	operand   []byte // of a reduction, the only one so far; it stands in a slot
 	reduced   bool   // out holds the operands so far
-	fault     *Fault
+	fault     *fault.Fault
 	published []byte
 	out       []byte
 	to        Buf   // strided: where the result goes instead of out, or from there

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"gompi/collectives"
+	"gompi/internal/fault"
 	"gompi/transport"
 )
 
@@ -265,7 +266,7 @@ func (b *board) fetch(o *boardOp, rank int, word uint64, key uint64, off int64, 
 	}
 	m := b.memories[rank]
 	if m.gone { // it has left, and its memory may be somebody else's; a death has ended the operation
-		o.fault = &Fault{Class: Left, Peer: int32(rank), Err: left{int32(rank), hasFinalized}}
+		o.fault = &fault.Fault{Class: fault.Left, Peer: int32(rank), Err: left{int32(rank), hasFinalized}}
 		return false
 	}
 	var err error
@@ -278,12 +279,12 @@ func (b *board) fetch(o *boardOp, rank int, word uint64, key uint64, off int64, 
 	case w == word&^kindGone|kindGone:
 		return false // it gave up; why, it or the control plane tells
 	case w != word:
-		o.fault = &Fault{Class: Transport, Peer: int32(rank), Err: fmt.Errorf("%w: publication %#x became %#x", transport.ErrProtocol, word, w)}
+		o.fault = &fault.Fault{Class: fault.Unreachable, Peer: int32(rank), Err: fmt.Errorf("%w: publication %#x became %#x", transport.ErrProtocol, word, w)}
 		return false
 	case errors.Is(err, transport.ErrPeerGone):
 		return false // the control plane will say how it ended
 	case err != nil:
-		o.fault = &Fault{Class: Transport, Peer: int32(rank), Err: err}
+		o.fault = &fault.Fault{Class: fault.Unreachable, Peer: int32(rank), Err: err}
 		return false
 	}
 	o.moved = true

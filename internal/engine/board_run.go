@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"gompi/internal/fault"
 	"gompi/internal/match"
 	"gompi/internal/rollcall"
 )
@@ -16,7 +17,7 @@ const (
 
 // boardColl runs a collective on the board. What is quick needs no request;
 // everything else goes on as one.
-func (e *Engine) boardColl(c *Context, a *CollArgs, tag int32) *Fault {
+func (e *Engine) boardColl(c *Context, a *CollArgs, tag int32) *fault.Fault {
 	b := c.board
 	if b != nil && !e.policy.Crowded() {
 		b.fetchLine(a, boardSeq(tag))
@@ -136,7 +137,7 @@ func (b *board) answer(e *Engine) {
 }
 
 // boardWait goes on with an operation as a request.
-func (e *Engine) boardWait(c *Context, a *CollArgs, tag int32, o *boardOp) *Fault {
+func (e *Engine) boardWait(c *Context, a *CollArgs, tag int32, o *boardOp) *fault.Fault {
 	r := e.newRequest(reqColl)
 	r.op, r.ctx, r.user, r.rank, r.buf, r.tag = a.Op, c, a.User, rollcall.NoPeer, a.Out, tag
 	k := e.newColl()
@@ -152,7 +153,7 @@ func (e *Engine) boardWait(c *Context, a *CollArgs, tag int32, o *boardOp) *Faul
 	}
 	if f != nil {
 		// It ends here and now: a closed engine has nothing left to poll.
-		e.abort(k, f, f.Class == Transport)
+		e.abort(k, f, f.Class == fault.Unreachable)
 		for e.colls.ready != nil {
 			e.runReady()
 		}
@@ -172,7 +173,7 @@ func (e *Engine) boardGone(k *coll) {
 	}
 	for s, f := range k.ctx.trouble.gone {
 		if k.ctx.board.awaits(k.board, int(s.rank())) {
-			e.abort(k, f, f.Class != ProcFailed)
+			e.abort(k, f, f.Class != fault.ProcFailed)
 			return
 		}
 	}
@@ -213,7 +214,7 @@ func (e *Engine) stepBoard(k *coll) (moved bool) {
 func (k *coll) step(e *Engine) bool { return e.stepBoard(k) }
 func (k *coll) doze()               { k.ctx.board.doze() }
 func (k *coll) wake()               { k.ctx.board.wake() }
-func (k *coll) quit(e *Engine, f *Fault) {
+func (k *coll) quit(e *Engine, f *fault.Fault) {
 	k.fault = f
 	e.leaveOp(k)
 }

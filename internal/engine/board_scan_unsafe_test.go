@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"gompi/collectives"
+	"gompi/internal/fault"
 )
 
 // read64 is call64 with the algorithm that reads.
@@ -37,7 +38,7 @@ func TestScanChain(t *testing.T) {
 			for _, op := range scans {
 				for _, upwards := range []bool{false, true} {
 					k++
-					faults, outs := make([]*Fault, size), make([][]uint64, size)
+					faults, outs := make([]*fault.Fault, size), make([][]uint64, size)
 					wants := make([]func(i int) uint64, size)
 					soon(t, "scan", func() error {
 						var wg sync.WaitGroup
@@ -78,7 +79,7 @@ func TestScanDeath(t *testing.T) {
 	for _, op := range scans {
 		ns := boardJob(t, 3, nil)
 		const count = 20_000
-		done := make(chan *Fault, 2)
+		done := make(chan *fault.Fault, 2)
 		for _, rank := range []int{0, 2} {
 			in, out, _ := boardCase(op, 1, rank, 3, count, 0, false)
 			a := ns[rank].read64(t, op, in, out, count)
@@ -89,7 +90,7 @@ func TestScanDeath(t *testing.T) {
 			ns[rank].ProcFailed(proc(2), "was killed")
 		}
 		for range 2 {
-			wantClass(t, op.String(), soon(t, "scan", func() *Fault { return <-done }), ProcFailed)
+			wantClass(t, op.String(), soon(t, "scan", func() *fault.Fault { return <-done }), fault.ProcFailed)
 		}
 	}
 }
@@ -121,7 +122,7 @@ func TestScanGivenUp(t *testing.T) {
 		cancel()
 		for rank, f := range faults {
 			if f != nil {
-				if f.Class != Cancelled && f.Class != Revoked {
+				if f.Class != fault.Cancelled && f.Class != fault.Revoked {
 					t.Errorf("%v, rank %d: %+v", op, rank, f)
 				}
 				continue

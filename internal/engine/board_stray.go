@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"gompi/collectives"
+	"gompi/internal/fault"
 	"gompi/internal/match"
 	"gompi/internal/wire"
 )
@@ -30,7 +31,7 @@ func (b *board) mismatch(o *boardOp, rank int, w uint64) {
 		return // why, it or the control plane tells
 	}
 	op, root := collectives.Op(w>>27&(1<<5-1)), int(w>>aboveKind%toldRoots)
-	f := &Fault{Class: Mismatch, Peer: int32(rank), Got: -1, Want: -1}
+	f := &fault.Fault{Class: fault.Mismatch, Peer: int32(rank), Got: -1, Want: -1}
 	switch mine := int(o.word >> aboveKind % toldRoots); {
 	case op != o.op:
 		f.Err = fmt.Errorf("collective call %d is %v here and %v there", o.seq, o.op, op)
@@ -53,7 +54,7 @@ func (b *board) mismatch(o *boardOp, rank int, w uint64) {
 
 // stray is the fault of an operation on the board that this process is about to
 // sleep over while another rank makes the call by messages.
-func (e *Engine) stray(k *coll) *Fault {
+func (e *Engine) stray(k *coll) *fault.Fault {
 	c, b, o := k.ctx, k.ctx.board, k.board
 	if o.op == collectives.OpGatherv {
 		return nil // a message may follow
@@ -72,12 +73,12 @@ func (e *Engine) stray(k *coll) *Fault {
 	if rank < 0 {
 		return nil
 	}
-	return &Fault{Class: Mismatch, Peer: int32(rank), Got: -1, Want: -1,
+	return &fault.Fault{Class: fault.Mismatch, Peer: int32(rank), Got: -1, Want: -1,
 		Err: fmt.Errorf("collective call %d is %v through shared memory here, and goes by messages there", o.seq, o.op)}
 }
 
 // strayed is that of a call by messages, which this process tells on the board.
-func (e *Engine) strayed(k *coll) *Fault {
+func (e *Engine) strayed(k *coll) *fault.Fault {
 	c := k.ctx
 	b := c.board
 	if b == nil || c.inside == nil || c.inside.coll != k || c.tag != k.tag || k.alg == b.direct {
@@ -91,7 +92,7 @@ func (e *Engine) strayed(k *coll) *Fault {
 		if i == b.rank || uint32(w>>32) != seq {
 			continue
 		}
-		return &Fault{Class: Mismatch, Peer: int32(i), Got: -1, Want: -1,
+		return &fault.Fault{Class: fault.Mismatch, Peer: int32(i), Got: -1, Want: -1,
 			Err: fmt.Errorf("collective call %d goes by messages here, and is %v through shared memory there", seq, collectives.Op(w>>27&(1<<5-1)))}
 	}
 	return nil

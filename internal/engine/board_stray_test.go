@@ -8,14 +8,15 @@ import (
 	"testing"
 
 	"gompi/collectives"
+	"gompi/internal/fault"
 )
 
 // unlike makes different calls on the ranks of a job, in the order of the
 // ranks or the other way round, each when those before wait, and wants all to
 // end because they do not go together.
-func unlike(t *testing.T, ns []*node, reverse bool, call func(i int) *CollArgs) (faults []*Fault) {
+func unlike(t *testing.T, ns []*node, reverse bool, call func(i int) *CollArgs) (faults []*fault.Fault) {
 	t.Helper()
-	faults = make([]*Fault, len(ns))
+	faults = make([]*fault.Fault, len(ns))
 	done := make(chan bool, len(ns))
 	for k := range ns {
 		i := k
@@ -35,9 +36,9 @@ func unlike(t *testing.T, ns []*node, reverse bool, call func(i int) *CollArgs) 
 	}
 	told := false
 	for r, f := range faults {
-		if f.class() == Mismatch {
+		if f.Code() == fault.Mismatch {
 			told = told || f.Err != nil && strings.Contains(f.Err.Error(), "collective call ")
-		} else if f.class() != Aborted && f.class() != OK { // who has sent all may go
+		} else if f.Code() != fault.Aborted && f.Code() != fault.OK { // who has sent all may go
 			t.Errorf("rank %d: %+v", r, f)
 		}
 	}
@@ -97,7 +98,7 @@ func TestBoardMismatchTells(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ns := boardJob(t, 2, nil)
 			for r, f := range unlike(t, ns, false, func(i int) *CollArgs { return c.call(ns[i], i) }) {
-				if f.class() != Mismatch {
+				if f.Code() != fault.Mismatch {
 					continue
 				}
 				got, want := c.got, c.want
@@ -125,7 +126,7 @@ func TestManyEarlyRefusals(t *testing.T) {
 	}
 	soon(t, "the last rank", func() bool {
 		for k := range calls {
-			if f := ns[2].Collective(ns[2].ctx, barrier(ns[2])); f.class() != Aborted {
+			if f := ns[2].Collective(ns[2].ctx, barrier(ns[2])); f.Code() != fault.Aborted {
 				t.Errorf("call %d: %+v", k, f)
 				break
 			}

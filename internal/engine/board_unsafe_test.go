@@ -13,6 +13,7 @@ import (
 	"gompi/collectives"
 	"gompi/internal/calls"
 	"gompi/internal/dtype"
+	"gompi/internal/fault"
 )
 
 // join64 composes maps x -> ax + b modulo 1<<32, kept as {a, b}: associative,
@@ -77,10 +78,10 @@ func warmBoard(t testing.TB, ns []*node) {
 }
 
 // everywhere makes one blocking call on all ranks.
-func everywhere(t testing.TB, ns []*node, call func(i int) *CollArgs) []*Fault {
+func everywhere(t testing.TB, ns []*node, call func(i int) *CollArgs) []*fault.Fault {
 	t.Helper()
-	return soon(t, "collective", func() []*Fault {
-		faults := make([]*Fault, len(ns))
+	return soon(t, "collective", func() []*fault.Fault {
+		faults := make([]*fault.Fault, len(ns))
 		var wg sync.WaitGroup
 		for i, n := range ns {
 			wg.Go(func() { faults[i] = n.Collective(n.ctx, call(i)) })

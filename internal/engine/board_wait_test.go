@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gompi/collectives"
+	"gompi/internal/fault"
 	"gompi/internal/wait"
 )
 
@@ -17,7 +18,7 @@ func TestBoardSleepers(t *testing.T) {
 	ns := boardJob(t, 3, nil)
 	for round := range 6 {
 		late := round % 3
-		done := make(chan *Fault, len(ns))
+		done := make(chan *fault.Fault, len(ns))
 		call := func(i int) {
 			done <- ns[i].Collective(ns[i].ctx, ns[i].call64(collectives.OpAllreduce, make([]uint64, 1), make([]uint64, 1), 1, 0))
 		}
@@ -33,7 +34,7 @@ func TestBoardSleepers(t *testing.T) {
 		}
 		go call(late)
 		for range ns {
-			if f := soon(t, "allreduce", func() *Fault { return <-done }); f != nil {
+			if f := soon(t, "allreduce", func() *fault.Fault { return <-done }); f != nil {
 				t.Fatal(f)
 			}
 		}
@@ -48,7 +49,7 @@ func TestBoardSleepers(t *testing.T) {
 func TestBoardRootAhead(t *testing.T) {
 	ns := boardJob(t, 2, nil)
 	const calls = 3 * boardSlots
-	root := make(chan *Fault, calls)
+	root := make(chan *fault.Fault, calls)
 	go func() {
 		for k := range calls {
 			root <- ns[0].Collective(ns[0].ctx, ns[0].call64(collectives.OpBcast, nil, []uint64{uint64(k)}, 1, 0))
@@ -56,7 +57,7 @@ func TestBoardRootAhead(t *testing.T) {
 	}()
 	const ahead = boardSlots - 1
 	for range ahead {
-		if f := soon(t, "bcast", func() *Fault { return <-root }); f != nil {
+		if f := soon(t, "bcast", func() *fault.Fault { return <-root }); f != nil {
 			t.Fatal(f)
 		}
 	}
@@ -68,7 +69,7 @@ func TestBoardRootAhead(t *testing.T) {
 		}
 	}
 	for range calls - ahead {
-		if f := soon(t, "bcast", func() *Fault { return <-root }); f != nil {
+		if f := soon(t, "bcast", func() *fault.Fault { return <-root }); f != nil {
 			t.Fatal(f)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"gompi/internal/calls"
+	"gompi/internal/fault"
 	"gompi/internal/wire"
 )
 
@@ -37,16 +38,16 @@ var errGaveUp = errors.New("the first process of the group gave up")
 // everybody else waits for it alone, but not when any member has died: member 0
 // may have heard of that before it came here, and will not come. A meeting that
 // one process has given up is over for it: it cannot have the same again.
-func (e *Engine) Boot(a *BootArgs) (wire.ContextID, *Fault) {
+func (e *Engine) Boot(a *BootArgs) (wire.ContextID, *fault.Fault) {
 	text := bootText(a)
 	c, err := e.bootContext(a, text)
 	if err != nil {
-		return wire.ContextID{}, &Fault{Class: Argument, Peer: -1, Err: err}
+		return wire.ContextID{}, &fault.Fault{Class: fault.Told, Peer: -1, Err: err}
 	}
 	if c.Rank == 0 {
 		e.bootTell(c, a.Op, text)
 		if a.Context.Serial == 0 {
-			return a.Context, &Fault{Class: Aborted, Peer: 0, Err: errGaveUp}
+			return a.Context, &fault.Fault{Class: fault.Aborted, Peer: 0, Err: errGaveUp}
 		}
 		return a.Context, nil
 	}
@@ -102,11 +103,11 @@ func (e *Engine) bootTell(c *Context, op calls.Name, text []byte) {
 	}
 }
 
-func (e *Engine) bootWait(c *Context, a *BootArgs, text []byte) (wire.ContextID, *Fault) {
+func (e *Engine) bootWait(c *Context, a *BootArgs, text []byte) (wire.ContextID, *fault.Fault) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.freed.has(c.ID) {
-		return wire.ContextID{}, &Fault{Class: Freed, Peer: -1, Err: errors.New("this process has given up such a communicator before")}
+		return wire.ContextID{}, &fault.Fault{Class: fault.Comm, Peer: -1, Err: errors.New("this process has given up such a communicator before")}
 	}
 	c.bury()
 	e.hold(c)
@@ -122,16 +123,16 @@ func (e *Engine) bootWait(c *Context, a *BootArgs, text []byte) (wire.ContextID,
 	e.boots = slices.DeleteFunc(e.boots, func(b *Context) bool { return b == c })
 	id := contextAt(got)
 	switch {
-	case f != nil && (f.Class == Cancelled || f.Class == ProcFailed):
+	case f != nil && (f.Class == fault.Cancelled || f.Class == fault.ProcFailed):
 		// The message may be on its way: it must not be taken for the answer
 		// to a later call.
 		e.freed.add(c.ID)
 		e.dropArrived(c.ID)
 	case f != nil:
 	case n != int64(len(text)) || !bytes.Equal(got[bootHead:], text[bootHead:]):
-		f = &Fault{Class: Mismatch, Got: n, Want: int64(len(text)), Peer: 0}
+		f = &fault.Fault{Class: fault.Mismatch, Got: n, Want: int64(len(text)), Peer: 0}
 	case id.Serial == 0:
-		f = &Fault{Class: Aborted, Peer: 0, Err: errGaveUp}
+		f = &fault.Fault{Class: fault.Aborted, Peer: 0, Err: errGaveUp}
 	}
 	return id, f
 }

@@ -2,13 +2,17 @@
 
 package engine
 
-import "context"
+import (
+	"context"
+
+	"gompi/internal/fault"
+)
 
 // What buffered mode needs beyond Isend: its requests have no owner who waits.
 
 // TrySend sends if the transport takes the message at once, by copying it.
 // It never waits and starts no request.
-func (e *Engine) TrySend(c *Context, a *SendArgs) (sent bool, f *Fault) {
+func (e *Engine) TrySend(c *Context, a *SendArgs) (sent bool, f *fault.Fault) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	p, f := c.dest(a.Dest)

@@ -5,6 +5,7 @@ package engine
 import (
 	"testing"
 
+	"gompi/internal/fault"
 	"gompi/transport"
 )
 
@@ -36,7 +37,7 @@ func TestCheckEndsWaits(t *testing.T) {
 	if _, f := ns[0].recv(1, 0, make([]byte, 8)); f != nil {
 		t.Fatal(f)
 	}
-	ended := make(chan *Fault)
+	ended := make(chan *fault.Fault)
 	go func() {
 		_, f := ns[0].recv(1, 1, make([]byte, 8))
 		ended <- f

@@ -8,6 +8,7 @@ import (
 
 	"gompi/collectives"
 	"gompi/internal/calls"
+	"gompi/internal/fault"
 	"gompi/internal/kernel"
 	"gompi/internal/match"
 	"gompi/internal/rollcall"
@@ -68,7 +69,7 @@ type coll struct {
 	rounds  int
 	pending int // steps under way, and one while a round is being started
 	tag     int32
-	fault   *Fault
+	fault   *fault.Fault
 	tell    bool // the others do not know of the fault
 	queued  bool // in the ready list
 	scratch []byte
@@ -113,7 +114,7 @@ func (l *collList) remove(k *coll) {
 }
 
 // Collective runs a collective to its end.
-func (e *Engine) Collective(c *Context, a *CollArgs) *Fault {
+func (e *Engine) Collective(c *Context, a *CollArgs) *fault.Fault {
 	e.mu.Lock()
 	if c.inside != nil {
 		defer e.mu.Unlock()
@@ -121,7 +122,7 @@ func (e *Engine) Collective(c *Context, a *CollArgs) *Fault {
 	}
 	tag := c.collTag(a.Tag)
 	c.tag, c.givenUp = tag, nil
-	var f *Fault
+	var f *fault.Fault
 	if !a.Alg.Shared {
 		f = e.scheduled(c, e.beginColl(c, a, tag, a.Tag.numbered()))
 	} else if f = e.boardColl(c, a, tag); f == nil {
@@ -143,7 +144,7 @@ func (e *Engine) Collective(c *Context, a *CollArgs) *Fault {
 }
 
 // scheduled waits for a collective by messages, or a part of one.
-func (e *Engine) scheduled(c *Context, r *Request) *Fault {
+func (e *Engine) scheduled(c *Context, r *Request) *fault.Fault {
 	c.inside = r
 	f := e.waitOne(r)
 	e.freeRequest(r)
@@ -152,7 +153,7 @@ func (e *Engine) scheduled(c *Context, r *Request) *Fault {
 
 // goOn runs a further part, by messages, of the call in which this goroutine
 // is: c.tag is its tag.
-func (e *Engine) goOn(c *Context, a *CollArgs) *Fault {
+func (e *Engine) goOn(c *Context, a *CollArgs) *fault.Fault {
 	if f := c.givenUp; f != nil {
 		e.dropTag(c, c.tag)
 		return f
@@ -245,7 +246,7 @@ func (e *Engine) newColl() *coll {
 
 // startFault is what stands against starting a collective, or, if it is pending,
 // against going on: one that NumberColl has numbered, or the next part of a call.
-func (c *Context) startFault(a *CollArgs, tag int32, pending bool) *Fault {
+func (c *Context) startFault(a *CollArgs, tag int32, pending bool) *fault.Fault {
 	if f := c.collFault(tag, pending); f != nil || pending {
 		return f
 	}
@@ -253,7 +254,7 @@ func (c *Context) startFault(a *CollArgs, tag int32, pending bool) *Fault {
 		return nil
 	}
 	for s, f := range c.trouble.gone {
-		if f.Class == Left && c.awaitsMe(a, s) {
+		if f.Class == fault.Left && c.awaitsMe(a, s) {
 			return f
 		}
 	}
@@ -262,7 +263,7 @@ func (c *Context) startFault(a *CollArgs, tag int32, pending bool) *Fault {
 
 // collFault is startFault of a collective of which others may have done their
 // part.
-func (c *Context) collFault(tag int32, pending bool) *Fault {
+func (c *Context) collFault(tag int32, pending bool) *fault.Fault {
 	if c.trouble == nil && !c.e.closed {
 		return nil
 	}
@@ -309,11 +310,11 @@ func (c *Context) awaitsMe(a *CollArgs, s seat) bool {
 
 // refuseColl gives up a collective that has not begun. That a member has ended
 // everybody hears, but not what that means for this call.
-func (e *Engine) refuseColl(c *Context, a *CollArgs, tag int32, f *Fault) {
+func (e *Engine) refuseColl(c *Context, a *CollArgs, tag int32, f *fault.Fault) {
 	e.dropTag(c, tag)
 	a.release()
-	if f.Class == Left || f.Class == Transport {
-		e.tell(c, kindCollFail, wire.PlaneColl, tag, f.culprit())
+	if f.Class == fault.Left || f.Class == fault.Unreachable {
+		e.tell(c, kindCollFail, wire.PlaneColl, tag, culprit(f))
 	}
 }
 
@@ -431,12 +432,12 @@ func (e *Engine) stepDone(r *Request) {
 	}
 	f := r.status.Fault
 	if f == nil && r.kind == reqRecv && r.status.Bytes != r.buf.Bytes() {
-		f = &Fault{Class: Mismatch, Got: r.status.Bytes, Want: r.buf.Bytes(), Peer: r.status.Source}
+		f = &fault.Fault{Class: fault.Mismatch, Got: r.status.Bytes, Want: r.buf.Bytes(), Peer: r.status.Source}
 	}
 	e.freeRequest(r)
 	if f != nil && k.fault == nil {
-		if f.Class == Truncate {
-			f = &Fault{Class: Mismatch, Got: f.Got, Want: f.Want, Peer: f.Peer}
+		if f.Class == fault.Truncate {
+			f = &fault.Fault{Class: fault.Mismatch, Got: f.Got, Want: f.Want, Peer: f.Peer}
 		}
 		k.fault, k.tell = f, true
 		e.withdrawSteps(k)
@@ -468,7 +469,7 @@ func (e *Engine) runReady() {
 }
 
 // abort fails k; it ends when no other process touches its buffers.
-func (e *Engine) abort(k *coll, f *Fault, tell bool) {
+func (e *Engine) abort(k *coll, f *fault.Fault, tell bool) {
 	if k.fault != nil {
 		return
 	}
@@ -509,8 +510,8 @@ func (e *Engine) finish(k *coll) {
 			e.noBoard(k.ctx)
 		}
 		r.fail(k.fault)
-		if k.tell && k.fault.Class != ProcFailed { // of a death everybody hears
-			e.tell(k.ctx, kindCollFail, wire.PlaneColl, k.tag, k.fault.culprit())
+		if k.tell && k.fault.Class != fault.ProcFailed { // of a death everybody hears
+			e.tell(k.ctx, kindCollFail, wire.PlaneColl, k.tag, culprit(k.fault))
 		}
 		e.dropTag(k.ctx, k.tag)
 	}

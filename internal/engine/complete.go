@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"gompi/internal/calls"
+	"gompi/internal/fault"
 	"gompi/internal/rollcall"
 )
 
@@ -32,13 +33,13 @@ func (r *Request) outcome() Outcome {
 }
 
 func stale() Outcome {
-	return Outcome{Done: true, Peer: -1, Status: Status{Fault: &Fault{Class: BadRequest, Peer: -1}}}
+	return Outcome{Done: true, Peer: -1, Status: Status{Fault: &fault.Fault{Class: fault.Request, Peer: -1}}}
 }
 
 // misused is what a call that cannot be applied to r gives.
 func (e *Engine) misused(r *Request, format string, args ...any) Outcome {
 	o := r.outcome()
-	o.Status = Status{Fault: &Fault{Class: BadRequest, Peer: -1, Err: fmt.Errorf(format, args...)}}
+	o.Status = Status{Fault: &fault.Fault{Class: fault.Request, Peer: -1, Err: fmt.Errorf(format, args...)}}
 	return o
 }
 

@@ -6,6 +6,8 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"gompi/internal/fault"
 )
 
 // waitAny waits for one of hs; index is -1 if the engine names none.
@@ -35,7 +37,7 @@ func TestWaitSomeHasManyContexts(t *testing.T) {
 		done := make(chan int, 1)
 		go func() {
 			i, o := n.waitAny(hs...)
-			if o.Status.Fault.class() != Cancelled {
+			if o.Status.Fault.Code() != fault.Cancelled {
 				i = -2
 			}
 			done <- i
@@ -55,7 +57,7 @@ func TestWaitSomeHasManyContexts(t *testing.T) {
 			t.Fatalf("request %d: %+v", i, o.Status)
 		}
 		contexts[0]()
-		if o := soon(t, "wait", func() Outcome { return n.Wait(hs[0]) }); o.Status.Fault.class() != Cancelled {
+		if o := soon(t, "wait", func() Outcome { return n.Wait(hs[0]) }); o.Status.Fault.Code() != fault.Cancelled {
 			t.Fatalf("%+v", o.Status)
 		}
 	}
@@ -65,18 +67,18 @@ func TestDuplicateAndForeignHandles(t *testing.T) {
 	ns, _ := testJobOf(t, 2, nil, nil)
 	n := ns[0]
 	h := n.irecv(0, 1, nil)
-	if i, o := n.waitAny(h, h); i != 1 || o.Status.Fault.class() != BadRequest {
+	if i, o := n.waitAny(h, h); i != 1 || o.Status.Fault.Code() != fault.Request {
 		t.Fatalf("waiting twice for one request: index %d, %+v", i, o.Status)
 	}
 	other := ns[1].irecv(1, 1, nil)
-	if i, o := n.waitAny(other); i != 0 || o.Status.Fault.class() != BadRequest {
+	if i, o := n.waitAny(other); i != 0 || o.Status.Fault.Code() != fault.Request {
 		t.Fatalf("waiting for a request of another process: index %d, %+v", i, o.Status)
 	}
 	// One that another goroutine waits for.
 	done := make(chan Outcome, 1)
 	go func() { done <- n.Wait(h) }()
 	n.asleep(t)
-	if i, o := n.waitAny(n.irecv(0, 2, nil), h); i != 1 || o.Status.Fault.class() != BadRequest {
+	if i, o := n.waitAny(n.irecv(0, 2, nil), h); i != 1 || o.Status.Fault.Code() != fault.Request {
 		t.Fatalf("waiting for a request that is waited for: index %d, %+v", i, o.Status)
 	}
 	if n.Free(h).Status.Fault == nil {
@@ -88,7 +90,7 @@ func TestDuplicateAndForeignHandles(t *testing.T) {
 	if o := soon(t, "wait", func() Outcome { return <-done }); o.Status.Fault != nil {
 		t.Fatal(o.Status.Fault)
 	}
-	if i, o := n.waitAny(h); i != 0 || o.Status.Fault.class() != BadRequest {
+	if i, o := n.waitAny(h); i != 0 || o.Status.Fault.Code() != fault.Request {
 		t.Fatalf("stale: index %d, %+v", i, o.Status)
 	}
 }
@@ -101,7 +103,7 @@ func TestFreedRequestIsStale(t *testing.T) {
 		t.Fatal("Free is not final")
 	}
 	for name, f := range map[string]func(Handle) Outcome{"Wait": n.Wait, "Test": n.Test, "Peek": n.Peek} {
-		if o := soon(t, name, func() Outcome { return f(h) }); !o.Done || o.Status.Fault.class() != BadRequest {
+		if o := soon(t, name, func() Outcome { return f(h) }); !o.Done || o.Status.Fault.Code() != fault.Request {
 			t.Fatalf("%s of a freed request: %+v", name, o)
 		}
 	}
@@ -143,9 +145,9 @@ func TestContextEndsUnderTraffic(t *testing.T) {
 	}()
 	ctx, cancel := context.WithCancel(context.Background())
 	time.AfterFunc(5*time.Millisecond, cancel)
-	f := soon(t, "receive", func() *Fault {
+	f := soon(t, "receive", func() *fault.Fault {
 		var st Status
 		return ns[1].Recv(ns[1].ctx, &RecvArgs{Source: 0, Tag: 7, User: ctx}, &st)
 	})
-	wantClass(t, "receive", f, Cancelled)
+	wantClass(t, "receive", f, fault.Cancelled)
 }

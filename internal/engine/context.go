@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"gompi/internal/fault"
 	"gompi/internal/match"
 	"gompi/internal/wire"
 )
@@ -44,7 +45,7 @@ type Context struct {
 	// givenUp why another rank gave it up, if none of its parts could be told.
 	inside  *Request
 	tag     int32
-	givenUp *Fault
+	givenUp *fault.Fault
 	// board is memory that the ranks share, once boardState says so. absent are
 	// the ranks that have told that they will not touch it.
 	board      *board
@@ -59,13 +60,13 @@ type Context struct {
 type trouble struct {
 	revoked bool
 	freed   bool
-	gone    map[seat]*Fault // those that failed, left or cannot be reached; nil: nobody
-	cut     int             // how many of them cannot be reached
-	away    int             // how many of them are in Targets
-	failed  []seat          // those that failed, in the order in which it was learnt
-	acked   int             // how many of them the application has acknowledged
-	early   []givenUp       // collectives that others gave up before they were started here
-	why     error           // it was revoked, if that was this process's own doing
+	gone    map[seat]*fault.Fault // those that failed, left or cannot be reached; nil: nobody
+	cut     int                   // how many of them cannot be reached
+	away    int                   // how many of them are in Targets
+	failed  []seat                // those that failed, in the order in which it was learnt
+	acked   int                   // how many of them the application has acknowledged
+	early   []givenUp             // collectives that others gave up before they were started here
+	why     error                 // it was revoked, if that was this process's own doing
 }
 
 // NewContext registers a communicator. Self must be a member. Messages that
@@ -127,28 +128,28 @@ func (c *Context) makeTrouble() *trouble {
 }
 
 // lose books that a process will answer no more.
-func (c *Context) lose(s seat, f *Fault) {
+func (c *Context) lose(s seat, f *fault.Fault) {
 	t := c.makeTrouble()
 	switch old := t.gone[s]; {
 	case old == nil && !s.local():
 		t.away++
-	case old != nil && old.Class == Transport:
+	case old != nil && old.Class == fault.Unreachable:
 		t.cut--
 	}
-	if f.Class == Transport {
+	if f.Class == fault.Unreachable {
 		t.cut++
 	}
 	if t.gone == nil {
-		t.gone = map[seat]*Fault{}
+		t.gone = map[seat]*fault.Fault{}
 	}
-	t.gone[s] = f.at(s)
-	if f.Class == ProcFailed && !slices.Contains(t.failed, s) {
+	t.gone[s] = faultAt(f, s)
+	if f.Class == fault.ProcFailed && !slices.Contains(t.failed, s) {
 		t.failed = append(t.failed, s)
 	}
 }
 
-// at is f as the fault of a seat.
-func (f *Fault) at(s seat) *Fault {
+// faultAt is f as the fault of a seat.
+func faultAt(f *fault.Fault, s seat) *fault.Fault {
 	g := *f
 	g.Peer, g.Local = s.rank(), s.local()
 	if l, ok := f.Err.(left); ok {
@@ -158,7 +159,7 @@ func (f *Fault) at(s seat) *Fault {
 }
 
 // dest returns the peer of a destination rank for a new operation.
-func (c *Context) dest(rank int32) (*Peer, *Fault) {
+func (c *Context) dest(rank int32) (*Peer, *fault.Fault) {
 	if c.trouble != nil && c.trouble.freed {
 		return nil, c.opFault()
 	}
@@ -166,7 +167,7 @@ func (c *Context) dest(rank int32) (*Peer, *Fault) {
 }
 
 // reach is dest for a step of an operation that has been started.
-func (c *Context) reach(s seat) (*Peer, *Fault) {
+func (c *Context) reach(s seat) (*Peer, *fault.Fault) {
 	if c.trouble != nil || c.e.closed {
 		if f := c.stepFault(); f != nil {
 			return nil, f
@@ -177,33 +178,33 @@ func (c *Context) reach(s seat) (*Peer, *Fault) {
 	}
 	p := c.peer(s)
 	if p.state == peerDown {
-		return nil, p.down.at(s)
+		return nil, faultAt(p.down, s)
 	}
 	return p, nil
 }
 
 // opFault is what stands against starting any operation at all.
-func (c *Context) opFault() *Fault {
+func (c *Context) opFault() *fault.Fault {
 	if c.trouble != nil && c.trouble.freed {
-		return &Fault{Class: Freed, Peer: -1}
+		return &fault.Fault{Class: fault.Comm, Peer: -1}
 	}
 	return c.stepFault()
 }
 
 // stepFault is what stands against going on with any operation.
-func (c *Context) stepFault() *Fault {
+func (c *Context) stepFault() *fault.Fault {
 	switch {
 	case c.trouble != nil && c.trouble.revoked:
-		return &Fault{Class: Revoked, Peer: -1, Err: c.trouble.why}
+		return &fault.Fault{Class: fault.Revoked, Peer: -1, Err: c.trouble.why}
 	case c.e.closed:
-		return &Fault{Class: Closed, Peer: -1}
+		return &fault.Fault{Class: fault.Finalized, Peer: -1}
 	}
 	return nil
 }
 
 // recvFault is what stands against starting to receive from a rank, which may
 // be Any.
-func (c *Context) recvFault(rank int32, pl wire.Plane) *Fault {
+func (c *Context) recvFault(rank int32, pl wire.Plane) *fault.Fault {
 	if c.trouble != nil && c.trouble.freed {
 		return c.opFault()
 	}
@@ -213,7 +214,7 @@ func (c *Context) recvFault(rank int32, pl wire.Plane) *Fault {
 // awaitFault is what stands against waiting for a message of a rank. A receive
 // from anybody fails while a failure is unacknowledged: the message it waits
 // for may be the dead one's (the reading of ULFM).
-func (c *Context) awaitFault(rank int32, pl wire.Plane) *Fault {
+func (c *Context) awaitFault(rank int32, pl wire.Plane) *fault.Fault {
 	if pl == wire.PlaneFault && !c.e.closed {
 		return nil
 	}
@@ -243,9 +244,9 @@ func (c *Context) awaitFault(rank int32, pl wire.Plane) *Fault {
 }
 
 // unreached is that a member lives and cannot be reached, nil if there is none.
-func (t *trouble) unreached() *Fault {
+func (t *trouble) unreached() *fault.Fault {
 	for _, f := range t.gone {
-		if f.Class == Transport {
+		if f.Class == fault.Unreachable {
 			return f
 		}
 	}
@@ -254,13 +255,15 @@ func (t *trouble) unreached() *Fault {
 
 // last is why nobody is left who could send: first that somebody has left, as
 // failures were acknowledged.
-func (t *trouble) last() (why *Fault) {
-	for s, f := range t.gone {
-		if !s.local() && (why == nil || f.Class > why.Class) {
-			why = f
+func (t *trouble) last() *fault.Fault {
+	for _, class := range [...]fault.Class{fault.Unreachable, fault.Left, fault.ProcFailed} {
+		for s, f := range t.gone {
+			if !s.local() && f.Class == class {
+				return f
+			}
 		}
 	}
-	return why
+	return nil
 }
 
 // Failed returns the ranks known to have failed, those of the remote group of

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"gompi/collectives"
+	"gompi/internal/fault"
 	"gompi/internal/wire"
 )
 
@@ -161,8 +162,8 @@ func TestFullPassesOthers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := soon(t, "a collective beside a flood", func() *Fault {
-			done := make(chan *Fault, 2)
+		got := soon(t, "a collective beside a flood", func() *fault.Fault {
+			done := make(chan *fault.Fault, 2)
 			for i := range ns {
 				go func() {
 					done <- ns[i].Collective(ns[i].ctx, &CollArgs{
@@ -179,7 +180,7 @@ func TestFullPassesOthers(t *testing.T) {
 		if got != nil {
 			t.Fatalf("collective: %+v", got)
 		}
-		sent := make(chan *Fault, 1)
+		sent := make(chan *fault.Fault, 1)
 		go func() { sent <- other[0].send(1, 5, withNumber(7, 8)) }()
 		in := make([]byte, 8)
 		st := soon(t, "another communicator", func() Status { st, _ := other[1].recv(0, 5, in); return st })

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gompi/collectives"
+	"gompi/internal/fault"
 	"gompi/internal/wire"
 	"gompi/transport"
 )
@@ -77,13 +78,13 @@ func TestLinkLostWithoutVerdict(t *testing.T) {
 	}
 	hub.Kill(ns[1].Self())
 	_, f := n.recv(1, 2, nil)
-	wantClass(t, "receive", f, Transport)
+	wantClass(t, "receive", f, fault.Unreachable)
 	c := n.world(t, wire.ContextID{Creator: n.Self(), Serial: 5}, n.ctx.Members)
-	f = soon(t, "receive on a new communicator", func() *Fault {
+	f = soon(t, "receive on a new communicator", func() *fault.Fault {
 		var st Status
 		return n.Recv(c, &RecvArgs{Source: 1, Tag: 2}, &st)
 	})
-	wantClass(t, "receive on a new communicator", f, Transport)
+	wantClass(t, "receive on a new communicator", f, fault.Unreachable)
 }
 
 // Two processes make contact at the same time, and the first message that one
@@ -137,12 +138,12 @@ func TestDeathWhileConnecting(t *testing.T) {
 			ended, cancel := context.WithCancel(context.Background())
 			cancel()
 			soon(t, "Close", func() error { return n.Close(ended) })
-			wantClass(t, "send", soon(t, "send", func() Outcome { return n.Wait(h) }).Status.Fault, Closed)
+			wantClass(t, "send", soon(t, "send", func() Outcome { return n.Wait(h) }).Status.Fault, fault.Finalized)
 			close(hold)
 			continue
 		}
 		close(hold)
-		wantClass(t, answer, soon(t, "send", func() Outcome { return n.Wait(h) }).Status.Fault, ProcFailed)
+		wantClass(t, answer, soon(t, "send", func() Outcome { return n.Wait(h) }).Status.Fault, fault.ProcFailed)
 		within(t, "acknowledgement", func() bool { n.iprobe(); return n.ctl.deaths() == 1 })
 	}
 }
@@ -177,8 +178,8 @@ func TestDeathUnderQueuedSteps(t *testing.T) {
 	h := n.icoll(buf, s, s, s, s)
 	h2 := n.isend(1, 1, buf, Standard)
 	close(hold)
-	wantClass(t, "collective", soon(t, "collective", func() Outcome { return n.Wait(h) }).Status.Fault, Transport)
-	wantClass(t, "send", soon(t, "send", func() Outcome { return n.Wait(h2) }).Status.Fault, Transport)
+	wantClass(t, "collective", soon(t, "collective", func() Outcome { return n.Wait(h) }).Status.Fault, fault.Unreachable)
+	wantClass(t, "send", soon(t, "send", func() Outcome { return n.Wait(h2) }).Status.Fault, fault.Unreachable)
 	kill(t, ns, hub, 1)
 	// The pool of requests is whole.
 	seen := map[*Request]bool{}
@@ -205,11 +206,11 @@ func TestStepToDepartedRank(t *testing.T) {
 	buf := make([]byte, 100)
 	h := ns[0].icoll(buf, collectives.Step{Kind: collectives.Recv, Peer: 1, A: whole(buf)}, collectives.Step{Kind: collectives.Send, Peer: 2, A: whole(buf)})
 	o := soon(t, "collective", func() Outcome { return ns[0].Wait(h) })
-	wantClass(t, "collective", o.Status.Fault, Left)
+	wantClass(t, "collective", o.Status.Fault, fault.Left)
 	b1 := make([]byte, 100)
 	h = ns[1].icoll(b1, collectives.Step{Kind: collectives.Recv, Peer: 0, A: whole(b1)})
 	o = soon(t, "collective of the other", func() Outcome { return ns[1].Wait(h) })
-	wantClass(t, "collective of the other", o.Status.Fault, Left)
+	wantClass(t, "collective of the other", o.Status.Fault, fault.Left)
 	if o.Status.Fault.Peer != 2 {
 		t.Fatalf("the other blames rank %d, want 2", o.Status.Fault.Peer)
 	}
@@ -234,13 +235,13 @@ func TestNewsBeforeCreation(t *testing.T) {
 	})
 	var st Status
 	r := ns[1].world(t, id(1), m)
-	wantClass(t, "receive", soon(t, "receive", func() *Fault { return ns[1].Recv(r, &RecvArgs{}, &st) }), Revoked)
+	wantClass(t, "receive", soon(t, "receive", func() *fault.Fault { return ns[1].Recv(r, &RecvArgs{}, &st) }), fault.Revoked)
 	c := ns[1].world(t, id(2), m)
 	b := make([]byte, 8)
-	f := soon(t, "collective", func() *Fault {
+	f := soon(t, "collective", func() *fault.Fault {
 		return ns[1].Collective(c, &CollArgs{Alg: roundOf(collectives.Step{Kind: collectives.Recv, A: whole(b)}), Out: ByteBuf(b), Unit: 1})
 	})
-	wantClass(t, "collective", f, Aborted)
+	wantClass(t, "collective", f, fault.Aborted)
 	if len(ns[1].news) != 0 {
 		t.Fatal("news is kept")
 	}
@@ -294,17 +295,17 @@ func TestCallsAfterClose(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.Revoke(other)
-	wantClass(t, "Imrecv", n.Wait(n.Imrecv(n.ctx, m, &RecvArgs{Buf: ByteBuf(big)})).Status.Fault, Closed)
+	wantClass(t, "Imrecv", n.Wait(n.Imrecv(n.ctx, m, &RecvArgs{Buf: ByteBuf(big)})).Status.Fault, fault.Finalized)
 	n.FreeContext(n.ctx)
 	n.TestAll([]Handle{pending})
-	wantClass(t, "receive", n.Test(pending).Status.Fault, Closed)
+	wantClass(t, "receive", n.Test(pending).Status.Fault, fault.Finalized)
 	if n.iprobe() {
 		t.Fatal("found a message")
 	}
 	n.ProcFailed(ns[1].Self(), "late")
 	n.Kick()
 	_, f := n.recv(1, 1, nil)
-	if f.class() != Freed && f.class() != Closed {
+	if f.Code() != fault.Comm && f.Code() != fault.Finalized {
 		t.Fatal(f)
 	}
 }
@@ -353,7 +354,7 @@ func TestBrokenSendTellsWhy(t *testing.T) {
 				}
 			})
 			o := ns[0].Wait(ns[0].isend(1, 1, make([]byte, bytes), m))
-			if f := o.Status.Fault; f == nil || f.Class != Transport || f.Peer != 1 || !strings.Contains(f.Err.Error(), errUnplugged.Error()) {
+			if f := o.Status.Fault; f == nil || f.Class != fault.Unreachable || f.Peer != 1 || !strings.Contains(f.Err.Error(), errUnplugged.Error()) {
 				t.Errorf("%d bytes, mode %d: %+v", bytes, m, f)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"gompi/internal/fault"
 	"gompi/internal/match"
 	"gompi/internal/wire"
 )
@@ -25,12 +26,12 @@ const (
 // givenUp are collectives with tags from to to, which one rank gave up.
 type givenUp struct {
 	from, to int32
-	fault    *Fault
+	fault    *fault.Fault
 }
 
 // addEarly books that a collective was given up. It returns false if there is no
 // room.
-func (t *trouble) addEarly(tag int32, f *Fault) bool {
+func (t *trouble) addEarly(tag int32, f *fault.Fault) bool {
 	next := -1
 	for i := range t.early {
 		switch g := &t.early[i]; {
@@ -53,7 +54,7 @@ func (t *trouble) addEarly(tag int32, f *Fault) bool {
 
 // takeEarly returns why a collective was given up, nil if it was not, and
 // forgets it.
-func (t *trouble) takeEarly(tag int32) *Fault {
+func (t *trouble) takeEarly(tag int32) *fault.Fault {
 	for i := range t.early {
 		g := t.early[i]
 		if tag < g.from || tag > g.to {
@@ -146,8 +147,8 @@ const culpritLocal = 1 << 31
 
 // culprit is what a rank that gives up a collective tells the others in aux:
 // 1 and the rank of the process that has left, or 0.
-func (f *Fault) culprit() uint32 {
-	if f.Class != Left || f.Peer < 0 {
+func culprit(f *fault.Fault) uint32 {
+	if f.Class != fault.Left || f.Peer < 0 {
 		return 0
 	}
 	aux := uint32(f.Peer) + 1
@@ -196,10 +197,10 @@ func (e *Engine) collFailArrived(p *Peer, env *envelope) {
 		e.protocol(p, foreign(p, env.key))
 		return
 	}
-	f := (&Fault{Class: Aborted, Err: fmt.Errorf("rank %d gave up", from.rank())}).at(from)
+	f := faultAt(&fault.Fault{Class: fault.Aborted, Err: fmt.Errorf("rank %d gave up", from.rank())}, from)
 	if named && c.procAt(gone) != e.cfg.Self {
 		// The control plane's word may still be on its way.
-		f = (&Fault{Class: Left, Err: left{-1, hasFinalized}}).at(gone)
+		f = faultAt(&fault.Fault{Class: fault.Left, Err: left{-1, hasFinalized}}, gone)
 	}
 	if tag == boardTag {
 		e.absentTold(c, from, f)
@@ -216,7 +217,7 @@ func (e *Engine) collFailArrived(p *Peer, env *envelope) {
 
 // giveUp fails the collective with that tag, if it has begun here, and reports
 // whether it has. The next part of the call will not begin.
-func (e *Engine) giveUp(c *Context, tag int32, f *Fault) bool {
+func (e *Engine) giveUp(c *Context, tag int32, f *fault.Fault) bool {
 	for k := e.colls.first; k != nil; k = k.next {
 		if k.ctx == c && k.tag == tag {
 			e.abort(k, f, false)

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"gompi/internal/fault"
 	"gompi/internal/match"
 	"gompi/internal/rollcall"
 	"gompi/internal/wait"
@@ -241,7 +242,7 @@ func (e *Engine) Close(ctx context.Context) error {
 		return nil
 	}
 	e.closed = true
-	e.failAll(&Fault{Class: Closed, Peer: -1})
+	e.failAll(&fault.Fault{Class: fault.Finalized, Peer: -1})
 	e.loseMemories()
 	e.mu.Unlock()
 	e.emptyBoards()

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"gompi/internal/calls"
+	"gompi/internal/fault"
 	"gompi/internal/rollcall"
 	"gompi/internal/wire"
 	"gompi/transport"
@@ -20,18 +21,18 @@ import (
 
 // departure is how a process ended.
 type departure struct {
-	how   string // died: "was killed ..."; left: "has finalized ...", said of it
-	class Class  // ProcFailed, Left, or Transport: there never was such a process
-	told  bool   // to the server of remote memory
-	holds int    // contexts that have it
+	how   string      // died: "was killed ..."; left: "has finalized ...", said of it
+	class fault.Class // ProcFailed, Left, or Transport: there never was such a process
+	told  bool        // to the server of remote memory
+	holds int         // contexts that have it
 }
 
 // fault says nothing of who it was: errors have the rank.
-func (d *departure) fault() *Fault {
-	if d.class == Left {
-		return &Fault{Class: Left, Peer: -1, Err: left{-1, d.how}}
+func (d *departure) fault() *fault.Fault {
+	if d.class == fault.Left {
+		return &fault.Fault{Class: fault.Left, Peer: -1, Err: left{-1, d.how}}
 	}
-	return &Fault{Class: d.class, Peer: -1, Err: errors.New(d.how)}
+	return &fault.Fault{Class: d.class, Peer: -1, Err: errors.New(d.how)}
 }
 
 // hasFinalized is said of a process that has left in order.
@@ -48,12 +49,6 @@ func (l left) Error() string {
 		return "the process " + l.how
 	}
 	return fmt.Sprintf("rank %d %s", l.rank, l.how)
-}
-
-// ofPeer reports whether f is that a peer has ended, or cannot be reached: what
-// it had sent before is still delivered.
-func (f *Fault) ofPeer() bool {
-	return f.Class == ProcFailed || f.Class == Left || f.Class == Transport
 }
 
 // hold asks to be told of the end of all members of a context. The control
@@ -105,7 +100,7 @@ func (e *Engine) Unask(p wire.ProcID) {
 
 // Fate is what has become of a process whose memory cannot be accessed any more,
 // which the control plane may not have told yet. The lock is not held.
-func (e *Engine) Fate(p wire.ProcID) *Fault {
+func (e *Engine) Fate(p wire.ProcID) *fault.Fault {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.Ask(p)
@@ -126,8 +121,8 @@ func (e *Engine) Fate(p wire.ProcID) *Fault {
 
 // Bereaved is the death of a rank of c of which another has told, in the step in
 // which Failed knows it, too. nil: there is none, or user ends before.
-func (e *Engine) Bereaved(c *Context, op calls.Name, user context.Context) *Fault {
-	if f := e.Mourned(c, op, user); f != nil && f.Class != Cancelled {
+func (e *Engine) Bereaved(c *Context, op calls.Name, user context.Context) *fault.Fault {
+	if f := e.Mourned(c, op, user); f != nil && f.Class != fault.Cancelled {
 		return f
 	}
 	e.mu.Lock()
@@ -149,7 +144,7 @@ func (e *Engine) ask(p wire.ProcID) {
 // sent whole is delivered first. Every end is acknowledged to the control plane
 // when nothing of this process touches the other any more.
 func (e *Engine) ProcFailed(proc wire.ProcID, how string) {
-	e.depart(proc, &departure{how: how, class: ProcFailed})
+	e.depart(proc, &departure{how: how, class: fault.ProcFailed})
 }
 
 // ProcGone tells that a process has left the job in order, or, in words that are
@@ -159,13 +154,13 @@ func (e *Engine) ProcGone(proc wire.ProcID, how string) {
 	if how == "" {
 		how = hasFinalized
 	}
-	e.depart(proc, &departure{how: how, class: Left})
+	e.depart(proc, &departure{how: how, class: fault.Left})
 }
 
 // ProcNone tells that there never was such a process. Its name was read in
 // memory that others write to.
 func (e *Engine) ProcNone(proc wire.ProcID) {
-	e.depart(proc, &departure{how: fmt.Sprintf("there is no process %v", proc), class: Transport})
+	e.depart(proc, &departure{how: fmt.Sprintf("there is no process %v", proc), class: fault.Unreachable})
 }
 
 // ProcCut tells that a process, which lives, cannot talk to this one, and why.
@@ -281,7 +276,7 @@ func (c cutBy) Error() string { return "it cannot reach this process: " + string
 
 var errEnded = errors.New("the connection has ended")
 
-func (p *Peer) unreachable() *Fault {
+func (p *Peer) unreachable() *fault.Fault {
 	err := p.why
 	if err == nil {
 		err = errEnded
@@ -289,7 +284,7 @@ func (p *Peer) unreachable() *Fault {
 	if _, its := err.(cutBy); !its {
 		err = fmt.Errorf("it cannot be reached: %w", err)
 	}
-	return &Fault{Class: Transport, Peer: -1, Err: err}
+	return &fault.Fault{Class: fault.Unreachable, Peer: -1, Err: err}
 }
 
 // sever ends all between this process and a peer that lives, for good: what one
@@ -356,7 +351,7 @@ func (e *Engine) dropSevered(p *Peer) {
 }
 
 // endPeer fails what hangs on the connection to a peer.
-func (e *Engine) endPeer(p *Peer, f *Fault) {
+func (e *Engine) endPeer(p *Peer, f *fault.Fault) {
 	p.state, p.down = peerDown, f
 	p.lane, p.full, p.slow, p.ctl = nil, false, false, nil
 	e.cutStreams(p)
@@ -365,7 +360,7 @@ func (e *Engine) endPeer(p *Peer, f *Fault) {
 	for _, chunk := range e.pool.inUse() {
 		for i := range chunk {
 			if r := &chunk[i]; r.peer == p && !r.done && (r.kind == reqSend || r.pend&pendVerdict != 0) {
-				e.failSend(r, f.at(r.peerSeat()))
+				e.failSend(r, faultAt(f, r.peerSeat()))
 			}
 		}
 	}
@@ -379,20 +374,20 @@ func (e *Engine) endPeer(p *Peer, f *Fault) {
 }
 
 // failQueue fails the sends that wait in the queue of a peer.
-func (e *Engine) failQueue(p *Peer, f *Fault) {
+func (e *Engine) failQueue(p *Peer, f *fault.Fault) {
 	p.sends.prepend(&p.stalled)
 	p.stalls()
 	for p.sends.first != nil {
 		// Each end may take others from the queue.
 		r := p.sends.first
 		p.dequeue(r)
-		e.failSend(r, f.at(r.seat()))
+		e.failSend(r, faultAt(f, r.seat()))
 	}
 }
 
 // bereaveAll fails what a process leaves undone, and returns how many contexts
 // have it.
-func (e *Engine) bereaveAll(proc wire.ProcID, f *Fault) (holds int) {
+func (e *Engine) bereaveAll(proc wire.ProcID, f *fault.Fault) (holds int) {
 	for _, c := range e.contexts {
 		if e.bereave(c, proc, f) {
 			holds++
@@ -400,8 +395,8 @@ func (e *Engine) bereaveAll(proc wire.ProcID, f *Fault) (holds int) {
 	}
 	for _, c := range e.boots {
 		e.bereave(c, proc, f)
-		if s, ok := c.seatFor(proc); ok && f.Class == ProcFailed {
-			e.failRecvs(c, 0, f.at(s)) // see Boot
+		if s, ok := c.seatFor(proc); ok && f.Class == fault.ProcFailed {
+			e.failRecvs(c, 0, faultAt(f, s)) // see Boot
 		}
 	}
 	e.wakeProbers()
@@ -441,17 +436,17 @@ func (e *Engine) unhold(c *Context) {
 
 // Mourned waits until every death that the control plane knows of is known to
 // all communicators, or until user ends.
-func (e *Engine) Mourned(c *Context, op calls.Name, user context.Context) *Fault {
+func (e *Engine) Mourned(c *Context, op calls.Name, user context.Context) *fault.Fault {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	id, g := e.ping(e.cfg.Self, nil)
 	defer e.unping(id)
 	for !g.answered || e.mourns() {
-		if f := c.opFault(); f != nil && f.Class != Revoked {
+		if f := c.opFault(); f != nil && f.Class != fault.Revoked {
 			return f
 		}
 		if user != nil && user.Err() != nil {
-			return &Fault{Class: Cancelled, Peer: -1, Err: context.Cause(user)}
+			return &fault.Fault{Class: fault.Cancelled, Peer: -1, Err: context.Cause(user)}
 		}
 		e.mourn(c, op, user)
 	}

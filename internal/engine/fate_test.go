@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gompi/collectives"
+	"gompi/internal/fault"
 	"gompi/internal/wire"
 	"gompi/transport"
 )
@@ -44,7 +45,7 @@ func TestUnreachableIsToldToMembers(t *testing.T) {
 				ns[0].troubled(t)
 				ns[1].troubled(t)
 			}
-			got := make(chan *Fault, 3)
+			got := make(chan *fault.Fault, 3)
 			begin := func(i int) {
 				in, out, _ := boardCase(collectives.OpAllreduce, 1, i, 3, count, 0, false)
 				got <- ns[i].Collective(ns[i].ctx, ns[i].call64(collectives.OpAllreduce, in, out, count, 0))
@@ -57,9 +58,9 @@ func TestUnreachableIsToldToMembers(t *testing.T) {
 			}
 			go begin(2)
 			for range ns {
-				f := soon(t, "Allreduce", func() *Fault { return <-got })
+				f := soon(t, "Allreduce", func() *fault.Fault { return <-got })
 				// Whoever had all that it needs may have come through.
-				if f.class() != Transport && f.class() != Aborted && (early || f != nil) {
+				if f.Code() != fault.Unreachable && f.Code() != fault.Aborted && (early || f != nil) {
 					t.Errorf("%d elements, early %v: %+v", count, early, f)
 				}
 			}
@@ -101,7 +102,7 @@ func TestContactFailsForNow(t *testing.T) {
 	n.ctl.mu.Lock()
 	n.ctl.contact = func(wire.ProcID) (wire.Contact, error) { return wire.Contact{}, errTest }
 	n.ctl.mu.Unlock()
-	wantClass(t, "send", n.send(1, 1, nil), Transport)
+	wantClass(t, "send", n.send(1, 1, nil), fault.Unreachable)
 	n.ctl.mu.Lock()
 	n.ctl.contact = nil
 	n.ctl.mu.Unlock()
@@ -142,7 +143,7 @@ func TestFailureIsKnownFirst(t *testing.T) {
 		}
 		n.ProcFailed(id, "was killed")
 		for i, h := range hs {
-			wantClass(t, fmt.Sprint("operation ", i), soon(t, "operation", func() Outcome { return n.Wait(h) }).Status.Fault, ProcFailed)
+			wantClass(t, fmt.Sprint("operation ", i), soon(t, "operation", func() Outcome { return n.Wait(h) }).Status.Fault, fault.ProcFailed)
 			if len(n.ctx.Failed()) != 1 {
 				t.Fatal("failed, and Failed does not know")
 			}
@@ -192,7 +193,7 @@ func TestLostPeerIsAsked(t *testing.T) {
 	default:
 	}
 	n.ProcGone(id, "")
-	wantClass(t, "receive", soon(t, "receive", func() Outcome { return n.Wait(in) }).Status.Fault, Left)
+	wantClass(t, "receive", soon(t, "receive", func() Outcome { return n.Wait(in) }).Status.Fault, fault.Left)
 	n.Lock()
 	if len(n.pings) > 0 {
 		t.Errorf("%d questions are kept", len(n.pings))
@@ -210,7 +211,7 @@ func TestLostPeerIsAsked(t *testing.T) {
 	}
 	in = n.irecv(1, 1, b)
 	hub.Kill(id) // its engine goes on, and answers
-	wantClass(t, "receive", soon(t, "receive", func() Outcome { return n.Wait(in) }).Status.Fault, Transport)
+	wantClass(t, "receive", soon(t, "receive", func() Outcome { return n.Wait(in) }).Status.Fault, fault.Unreachable)
 	soon(t, "word to the other", func() string { return <-told })
 }
 
@@ -219,7 +220,7 @@ func TestLostPeerIsAsked(t *testing.T) {
 func TestBereaved(t *testing.T) {
 	ns, _ := testJobOf(t, 2, nil, nil)
 	n, id := ns[0], ns[1].Self()
-	if f := soon(t, "answer", func() *Fault { return n.Bereaved(n.ctx, "", nil) }); f != nil {
+	if f := soon(t, "answer", func() *fault.Fault { return n.Bereaved(n.ctx, "", nil) }); f != nil {
 		t.Errorf("nobody has died: %+v", f)
 	}
 	n.ctl.mu.Lock()
@@ -228,7 +229,7 @@ func TestBereaved(t *testing.T) {
 		n.Ponged(p, k)
 	}
 	n.ctl.mu.Unlock()
-	wantClass(t, "fate", soon(t, "answer", func() *Fault { return n.Bereaved(n.ctx, "", nil) }), ProcFailed)
+	wantClass(t, "fate", soon(t, "answer", func() *fault.Fault { return n.Bereaved(n.ctx, "", nil) }), fault.ProcFailed)
 	if len(n.ctx.Failed()) != 1 {
 		t.Error("failed, and Failed does not know")
 	}
@@ -324,7 +325,7 @@ func TestLeft(t *testing.T) {
 		t.Fatalf("what it had sent: %+v", f)
 	}
 	f := soon(t, "receive", func() Outcome { return a.Wait(waiting) }).Status.Fault
-	wantClass(t, "receive", f, Left)
+	wantClass(t, "receive", f, fault.Left)
 	if got := f.Err.Error(); got != "rank 2 has finalized; nothing more will come" {
 		t.Errorf("error %q", got)
 	}
@@ -333,8 +334,8 @@ func TestLeft(t *testing.T) {
 		t.Errorf("Iprobe: %v, %+v", found, f)
 	}
 	_, _, f = a.Probe(a.ctx, &ProbeArgs{Source: 2, Tag: 1, Wait: true}, &st)
-	wantClass(t, "Probe", f, Left)
-	wantClass(t, "send", a.send(2, 1, nil), Left)
+	wantClass(t, "Probe", f, fault.Left)
+	wantClass(t, "send", a.send(2, 1, nil), fault.Left)
 	if f := b.send(0, 8, nil); f != nil {
 		t.Fatal(f)
 	}
@@ -345,7 +346,7 @@ func TestLeft(t *testing.T) {
 		t.Errorf("failed: %v", k)
 	}
 	// b has not heard: a tells it.
-	got := make(chan *Fault, 2)
+	got := make(chan *fault.Fault, 2)
 	for _, n := range ns[:2] {
 		go func() {
 			got <- n.Collective(n.ctx, &CollArgs{Op: "Barrier", Alg: algorithm(collectives.OpBarrier, "dissemination"),
@@ -353,15 +354,15 @@ func TestLeft(t *testing.T) {
 		}()
 	}
 	for range 2 {
-		f := soon(t, "Barrier", func() *Fault { return <-got })
-		wantClass(t, "Barrier", f, Left)
+		f := soon(t, "Barrier", func() *fault.Fault { return <-got })
+		wantClass(t, "Barrier", f, fault.Left)
 		if f.Peer != 2 {
 			t.Errorf("Barrier blames rank %d", f.Peer)
 		}
 	}
 	a.ProcGone(b.Self(), "")
 	_, f = a.recv(anySource, 7, nil)
-	wantClass(t, "receive from anybody when all have left", f, Left)
+	wantClass(t, "receive from anybody when all have left", f, fault.Left)
 }
 
 // One of whom somebody has asked by name is remembered until nobody does, one
@@ -392,7 +393,7 @@ func TestAskedAreForgotten(t *testing.T) {
 		n.Ask(p)
 		n.Unlock()
 		within(t, "an answer", func() bool { return known(p) })
-		wantClass(t, "fate", n.Fate(p), [...]Class{ProcFailed, Left, Transport}[p.Serial%3])
+		wantClass(t, "fate", n.Fate(p), [...]fault.Class{fault.ProcFailed, fault.Left, fault.Unreachable}[p.Serial%3])
 		if !known(p) {
 			t.Fatal("forgotten while somebody asks")
 		}

@@ -3,12 +3,13 @@
 package engine
 
 import (
+	"gompi/internal/fault"
 	"gompi/internal/match"
 	"gompi/internal/wire"
 	"gompi/transport"
 )
 
-func (e *Engine) failSend(r *Request, f *Fault) {
+func (e *Engine) failSend(r *Request, f *fault.Fault) {
 	r.pend = 0
 	r.fail(f)
 	e.complete(r)
@@ -16,12 +17,12 @@ func (e *Engine) failSend(r *Request, f *Fault) {
 
 // bereave fails what a process leaves undone in a context that has it. One that
 // has left may have done its part.
-func (e *Engine) bereave(c *Context, proc wire.ProcID, f *Fault) bool {
+func (e *Engine) bereave(c *Context, proc wire.ProcID, f *fault.Fault) bool {
 	s, ok := c.seatFor(proc)
 	if !ok {
 		return false
 	}
-	f = f.at(s)
+	f = faultAt(f, s)
 	c.lose(s, f)
 	e.failRecvs(c, s, f)
 	if !s.local() {
@@ -29,9 +30,9 @@ func (e *Engine) bereave(c *Context, proc wire.ProcID, f *Fault) bool {
 	}
 	for k := e.colls.first; k != nil; {
 		next := k.next
-		if k.ctx == c && (f.Class != Left || k.board != nil && c.board.awaits(k.board, int(s.rank()))) {
+		if k.ctx == c && (f.Class != fault.Left || k.board != nil && c.board.awaits(k.board, int(s.rank()))) {
 			// Of a death everybody hears.
-			e.abort(k, f, f.Class != ProcFailed)
+			e.abort(k, f, f.Class != fault.ProcFailed)
 		}
 		k = next
 	}
@@ -40,12 +41,12 @@ func (e *Engine) bereave(c *Context, proc wire.ProcID, f *Fault) bool {
 
 // postFault is what stands against posting r, which may be a step of an
 // operation that was started before.
-func (e *Engine) postFault(r *Request, pl wire.Plane) *Fault {
+func (e *Engine) postFault(r *Request, pl wire.Plane) *fault.Fault {
 	if r.parent != nil {
 		return r.ctx.awaitFault(r.rank, pl)
 	}
 	f := r.ctx.recvFault(r.rank, pl)
-	if f != nil && f.ofPeer() && r.rank == match.Any {
+	if f != nil && f.OfPeer() && r.rank == match.Any {
 		e.takeOwn()
 	}
 	return f
@@ -53,7 +54,7 @@ func (e *Engine) postFault(r *Request, pl wire.Plane) *Fault {
 
 // failRecvs fails posted receives that wait for a seat, and those for any
 // source if that is what the context now says.
-func (e *Engine) failRecvs(c *Context, s seat, f *Fault) {
+func (e *Engine) failRecvs(c *Context, s seat, f *fault.Fault) {
 	for post := range e.table.EachPosted {
 		r := post.Val
 		if r.ctx != c {
@@ -73,7 +74,7 @@ func (e *Engine) failRecvs(c *Context, s seat, f *Fault) {
 }
 
 // failContext ends everything pending on a context with f.
-func (e *Engine) failContext(c *Context, f *Fault) {
+func (e *Engine) failContext(c *Context, f *fault.Fault) {
 	for k := e.colls.first; k != nil; {
 		next := k.next
 		if k.ctx == c {
@@ -109,7 +110,7 @@ func (e *Engine) failContext(c *Context, f *Fault) {
 
 // failAll ends everything with f, at once: the process is finalized and its
 // transports are about to close.
-func (e *Engine) failAll(f *Fault) {
+func (e *Engine) failAll(f *fault.Fault) {
 	for _, p := range e.peers {
 		p.in, p.out = streamList{}, streamList{}
 	}
@@ -197,7 +198,7 @@ func (e *Engine) tell(c *Context, k kind, pl wire.Plane, tag int32, aux uint32) 
 
 // abandon gives up a collective whose context has ended: nobody can finish it
 // without this rank, so the communicator is revoked.
-func (e *Engine) abandon(k *coll, f *Fault) {
+func (e *Engine) abandon(k *coll, f *fault.Fault) {
 	e.abort(k, f, false)
 	if k.tag != boardTag || k.ctx.boardState == boardLast { // else there will be no board
 		e.revoke(k.ctx)

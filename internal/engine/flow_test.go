@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"gompi/internal/fault"
 	"gompi/internal/wire"
 	"gompi/transport/faulty"
 )
@@ -199,7 +200,7 @@ func TestOrderUnderRefusal(t *testing.T) {
 		last := ns[0].isend(1, 2, nil, Standard)
 		for {
 			var st Status
-			f := soon(t, "receive", func() *Fault {
+			f := soon(t, "receive", func() *fault.Fault {
 				return ns[1].Recv(ns[1].ctx, &RecvArgs{Buf: ByteBuf(in), Source: 0, Tag: anySource}, &st)
 			})
 			if f != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"gompi/internal/calls"
+	"gompi/internal/fault"
 	"gompi/internal/match"
 	"gompi/internal/rollcall"
 	"gompi/internal/wire"
@@ -158,15 +159,15 @@ func (e *Engine) SkipContext(id wire.ContextID) {
 
 // Settled waits until nothing is pending on a freed context, or until user
 // ends.
-func (e *Engine) Settled(c *Context, op calls.Name, user context.Context) *Fault {
+func (e *Engine) Settled(c *Context, op calls.Name, user context.Context) *fault.Fault {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for e.contexts[c.ID] == c {
 		if e.closed {
-			return &Fault{Class: Closed, Peer: -1}
+			return &fault.Fault{Class: fault.Finalized, Peer: -1}
 		}
 		if user != nil && user.Err() != nil {
-			return &Fault{Class: Cancelled, Peer: -1, Err: context.Cause(user)}
+			return &fault.Fault{Class: fault.Cancelled, Peer: -1, Err: context.Cause(user)}
 		}
 		w := e.newWaiter()
 		w.need, w.user = 1, user

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gompi/collectives"
+	"gompi/internal/fault"
 	"gompi/internal/wire"
 )
 
@@ -30,7 +31,7 @@ func (n *node) lives(t *testing.T) {
 	}
 }
 
-func (n *node) ended(t *testing.T, what string, h Handle, want Class) Outcome {
+func (n *node) ended(t *testing.T, what string, h Handle, want fault.Class) Outcome {
 	t.Helper()
 	o := soon(t, what, func() Outcome { return n.Wait(h) })
 	wantClass(t, what, o.Status.Fault, want)
@@ -53,14 +54,14 @@ func TestFreeWithPending(t *testing.T) {
 	a.FreeContext(a.ctx)
 	a.FreeContext(a.ctx)
 
-	wantClass(t, "Isend", a.Wait(a.isend(1, 1, small, Standard)).Status.Fault, Freed)
-	wantClass(t, "Send", a.send(1, 1, small), Freed)
-	wantClass(t, "Irecv", a.Wait(a.irecv(1, 1, small)).Status.Fault, Freed)
-	wantClass(t, "collective", a.Wait(a.icoll(small)).Status.Fault, Freed)
+	wantClass(t, "Isend", a.Wait(a.isend(1, 1, small, Standard)).Status.Fault, fault.Comm)
+	wantClass(t, "Send", a.send(1, 1, small), fault.Comm)
+	wantClass(t, "Irecv", a.Wait(a.irecv(1, 1, small)).Status.Fault, fault.Comm)
+	wantClass(t, "collective", a.Wait(a.icoll(small)).Status.Fault, fault.Comm)
 	var st Status
 	_, _, f := a.Probe(a.ctx, &ProbeArgs{Source: 1}, &st)
-	wantClass(t, "Probe", f, Freed)
-	wantClass(t, "PartStart", a.Wait(a.PartStart(a.PartInit(a.ctx, &PartArgs{Parts: 1, Peer: 1, Buf: ByteBuf(small)}))).Status.Fault, Freed)
+	wantClass(t, "Probe", f, fault.Comm)
+	wantClass(t, "PartStart", a.Wait(a.PartStart(a.PartInit(a.ctx, &PartArgs{Parts: 1, Peer: 1, Buf: ByteBuf(small)}))).Status.Fault, fault.Comm)
 	for range 100 {
 		a.recv(1, 1, nil) // counts for nothing
 	}
@@ -68,7 +69,7 @@ func TestFreeWithPending(t *testing.T) {
 
 	// A message that nobody expects is refused though the context lives.
 	b.ended(t, "unwanted message", b.isend(0, 9, big, Standard), 0)
-	wantClass(t, "any message", a.ended(t, "receive from anybody", recvs[2], Truncate).Status.Fault, Truncate)
+	wantClass(t, "any message", a.ended(t, "receive from anybody", recvs[2], fault.Truncate).Status.Fault, fault.Truncate)
 	b.ended(t, "unwanted message", b.isend(0, 9, big, Standard), 0)
 	b.ended(t, "unwanted synchronous message", b.isend(0, 9, small, Synchronous), 0)
 
@@ -150,18 +151,18 @@ func TestFreedContextFails(t *testing.T) {
 		a.FreeContext(a.ctx)
 		a.Revoke(a.ctx) // a new call: in vain
 		a.lives(t)
-		want := ProcFailed
+		want := fault.ProcFailed
 		switch how {
 		case "death":
 			kill(t, ns, hub, 1)
 		case "gone":
 			hub.Kill(b.Self())
 			a.ProcGone(b.Self(), "")
-			want = Left
+			want = fault.Left
 			hs = hs[:3] // collectives fail by messages that do not come
 		case "revoke":
 			b.Revoke(b.ctx)
-			want = Revoked
+			want = fault.Revoked
 		}
 		for i, h := range hs {
 			a.ended(t, fmt.Sprint(how, ": operation ", i), h, want)
@@ -262,8 +263,8 @@ func TestFreeUnderPartitioned(t *testing.T) {
 		if err := checkPattern(in, 1); err != nil {
 			t.Fatal(err)
 		}
-		a.ended(t, "second start", a.PartStart(r), Freed)
-		a.ended(t, "start", a.PartStart(idle), Freed)
+		a.ended(t, "second start", a.PartStart(r), fault.Comm)
+		a.ended(t, "start", a.PartStart(idle), fault.Comm)
 		a.gone(t)
 	}
 }
@@ -299,7 +300,7 @@ func TestFreeKeepsEarlyPartition(t *testing.T) {
 func TestFreeUnderProbe(t *testing.T) {
 	ns, _ := testJobOf(t, 2, nil, nil)
 	n := ns[0]
-	done := make(chan *Fault, 1)
+	done := make(chan *fault.Fault, 1)
 	go func() {
 		var st Status
 		_, _, f := n.Probe(n.ctx, &ProbeArgs{Source: 1, Tag: 1, Wait: true}, &st)
@@ -307,7 +308,7 @@ func TestFreeUnderProbe(t *testing.T) {
 	}()
 	n.asleep(t)
 	n.FreeContext(n.ctx)
-	wantClass(t, "probe", soon(t, "probe", func() *Fault { return <-done }), Freed)
+	wantClass(t, "probe", soon(t, "probe", func() *fault.Fault { return <-done }), fault.Comm)
 	n.gone(t)
 }
 
@@ -333,9 +334,9 @@ func TestNumberedCollectiveHearsOfFailure(t *testing.T) {
 	// It sends one step and fails at the next.
 	h := b.icoll(buf, collectives.Step{Kind: collectives.Send, Peer: 0, A: whole(buf)}, collectives.Step{Kind: collectives.Recv, Peer: 0, A: whole(buf)})
 	b.mu.Lock()
-	b.abort(b.colls.first, &Fault{Class: Mismatch, Peer: 0}, true)
+	b.abort(b.colls.first, &fault.Fault{Class: fault.Mismatch, Peer: 0}, true)
 	b.mu.Unlock()
-	b.ended(t, "collective", h, Mismatch)
+	b.ended(t, "collective", h, fault.Mismatch)
 	within(t, "the news", func() bool {
 		a.Kick()
 		b.Kick()
@@ -345,7 +346,7 @@ func TestNumberedCollectiveHearsOfFailure(t *testing.T) {
 	})
 	h = a.Icollective(a.ctx, &CollArgs{Op: "Test", Tag: tag, Out: ByteBuf(buf), Unit: 1,
 		Alg: roundOf(collectives.Step{Kind: collectives.Recv, Peer: 1, A: whole(buf)}, collectives.Step{Kind: collectives.Recv, Peer: 1, A: whole(buf)})})
-	a.ended(t, "numbered collective", h, Aborted)
+	a.ended(t, "numbered collective", h, fault.Aborted)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if k, n := len(a.ctx.trouble.early), a.table.ArrivedLen(); k != 0 || n != 0 || len(a.ctx.numbered) >= maxEarly {
@@ -380,9 +381,9 @@ func TestAloneReceivesOwnMessages(t *testing.T) {
 			if err := checkPattern(in, 2); err != nil {
 				t.Fatal(err)
 			}
-			n.ended(t, "second receive", n.irecv(anySource, 7, in), ProcFailed)
+			n.ended(t, "second receive", n.irecv(anySource, 7, in), fault.ProcFailed)
 			_, _, f := n.Probe(n.ctx, &ProbeArgs{Source: anySource, Tag: 7, Wait: true}, &Status{})
-			wantClass(t, "second probe", f, ProcFailed)
+			wantClass(t, "second probe", f, fault.ProcFailed)
 		}
 	})
 	t.Run("posted before", func(t *testing.T) {
@@ -405,7 +406,7 @@ func TestAloneReceivesOwnMessages(t *testing.T) {
 			if err := checkPattern(in, 2); err != nil {
 				t.Fatal(err)
 			}
-			n.ended(t, "second receive", second, Transport)
+			n.ended(t, "second receive", second, fault.Unreachable)
 		}
 	})
 }

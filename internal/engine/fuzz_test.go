@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"testing"
 
+	"gompi/internal/fault"
 	"gompi/internal/match"
 	"gompi/internal/wait"
 	"gompi/internal/wire"
@@ -72,10 +73,10 @@ func (s *echo) Frame(from wire.ProcID, b []byte) error {
 	return nil
 }
 
-func (s *echo) Down(wire.ProcID, *Fault) { s.down++ }
+func (s *echo) Down(wire.ProcID, *fault.Fault) { s.down++ }
 
-func (s *echo) Forget(wire.ProcID)      {}
-func (s *echo) Cut(wire.ProcID, *Fault) {}
+func (s *echo) Forget(wire.ProcID)            {}
+func (s *echo) Cut(wire.ProcID, *fault.Fault) {}
 
 func (s *echo) Close() {}
 

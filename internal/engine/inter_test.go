@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gompi/collectives"
+	"gompi/internal/fault"
 	"gompi/internal/match"
 	"gompi/internal/wire"
 )
@@ -94,7 +95,7 @@ func TestInterRefused(t *testing.T) {
 			if f == nil && i == 1 {
 				return // it needs nothing of rank 3, and may end before the news
 			}
-			if f.class() != Aborted || f.Peer != 1 || f.Local != (i == 2) {
+			if f.Code() != fault.Aborted || f.Peer != 1 || f.Local != (i == 2) {
 				t.Errorf("rank %d: %+v", i, f)
 			}
 		})
@@ -109,23 +110,23 @@ func TestAccused(t *testing.T) {
 	for _, x := range []struct {
 		c      *Context
 		teller seat
-		fault  Fault
+		fault  fault.Fault
 		want   seat
 		ok     bool
 	}{
-		{inter, 0, Fault{Peer: 1}, ^seat(1), true},               // the other side's remote rank is ours
-		{inter, 0, Fault{Peer: 1, Local: true}, 1, true},         // its local rank is remote
-		{inter, ^seat(0), Fault{Peer: 1}, 1, true},               // this side's remote rank
-		{inter, ^seat(0), Fault{Peer: 1, Local: true}, -2, true}, // this side's local rank
-		{inter, 0, Fault{Peer: 2}, 0, false},
-		{inter, 0, Fault{Peer: 2, Local: true}, 0, false},
-		{inter, 0, Fault{Peer: match.MaxSource + 1}, 0, false},
-		{intra[0].ctx, 1, Fault{Peer: 1}, 1, true},
-		{intra[0].ctx, 1, Fault{Peer: 2}, 0, false},
-		{intra[0].ctx, 1, Fault{Peer: 1, Local: true}, 0, false},
+		{inter, 0, fault.Fault{Peer: 1}, ^seat(1), true},               // the other side's remote rank is ours
+		{inter, 0, fault.Fault{Peer: 1, Local: true}, 1, true},         // its local rank is remote
+		{inter, ^seat(0), fault.Fault{Peer: 1}, 1, true},               // this side's remote rank
+		{inter, ^seat(0), fault.Fault{Peer: 1, Local: true}, -2, true}, // this side's local rank
+		{inter, 0, fault.Fault{Peer: 2}, 0, false},
+		{inter, 0, fault.Fault{Peer: 2, Local: true}, 0, false},
+		{inter, 0, fault.Fault{Peer: match.MaxSource + 1}, 0, false},
+		{intra[0].ctx, 1, fault.Fault{Peer: 1}, 1, true},
+		{intra[0].ctx, 1, fault.Fault{Peer: 2}, 0, false},
+		{intra[0].ctx, 1, fault.Fault{Peer: 1, Local: true}, 0, false},
 	} {
-		x.fault.Class = Left
-		s, named, ok := x.c.accused(x.teller, x.fault.culprit())
+		x.fault.Class = fault.Left
+		s, named, ok := x.c.accused(x.teller, culprit(&x.fault))
 		if ok != x.ok || ok && (!named || s != x.want) {
 			t.Errorf("teller %d accuses %+v: seat %d, %t, %t; want %d, %t", x.teller, x.fault, s, named, ok, x.want, x.ok)
 		}
@@ -150,7 +151,7 @@ func TestBootMismatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	ns[0].bootTell(c, "Boot", forged)
-	if _, f := ns[1].Boot(&a); f.class() != Mismatch {
+	if _, f := ns[1].Boot(&a); f.Code() != fault.Mismatch {
 		t.Errorf("a forged message gives %+v", f)
 	}
 	ns[0].bootTell(c, "Boot", text)

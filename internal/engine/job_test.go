@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"gompi/internal/fault"
 	"gompi/internal/match"
 	"gompi/internal/wait"
 	"gompi/internal/wire"
@@ -180,12 +181,12 @@ func (n *node) irecv(source, tag int, b []byte) Handle {
 }
 
 // send sends and waits.
-func (n *node) send(dest, tag int, b []byte) *Fault {
+func (n *node) send(dest, tag int, b []byte) *fault.Fault {
 	return n.Send(n.ctx, &SendArgs{Op: "Send", Buf: ByteBuf(b), Dest: int32(dest), Tag: int32(tag)})
 }
 
 // recv receives and waits.
-func (n *node) recv(source, tag int, b []byte) (Status, *Fault) {
+func (n *node) recv(source, tag int, b []byte) (Status, *fault.Fault) {
 	var st Status
 	f := n.Recv(n.ctx, &RecvArgs{Op: "Recv", Buf: ByteBuf(b), Source: int32(source), Tag: int32(tag)}, &st)
 	return st, f
@@ -230,10 +231,10 @@ func soon[T any](t testing.TB, what string, f func() T) T {
 	}
 }
 
-func wantClass(t testing.TB, what string, f *Fault, want Class) {
+func wantClass(t testing.TB, what string, f *fault.Fault, want fault.Class) {
 	t.Helper()
-	if f.class() != want {
-		t.Fatalf("%s: class %d, want %d (%+v)", what, f.class(), want, f)
+	if f.Code() != want {
+		t.Fatalf("%s: class %d, want %d (%+v)", what, f.Code(), want, f)
 	}
 }
 

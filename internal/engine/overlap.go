@@ -5,6 +5,7 @@ package engine
 import (
 	"fmt"
 
+	"gompi/internal/fault"
 	"gompi/internal/wire"
 )
 
@@ -26,7 +27,7 @@ const interrupted = 1 << 30
 // overlap is the fault of a collective call that comes while another goroutine
 // blocks in one; the other ranks hear that it is not made here. The lock is
 // given away while the question is open.
-func (e *Engine) overlap(c *Context, a *CollArgs) *Fault {
+func (e *Engine) overlap(c *Context, a *CollArgs) *fault.Fault {
 	e.refuse(c, a)
 	first, site := c.inside, "elsewhere"
 	op := first.op
@@ -45,7 +46,7 @@ func (e *Engine) overlap(c *Context, a *CollArgs) *Fault {
 		}
 		site = e.wonder(q)
 	}
-	return &Fault{Class: Overlap, Peer: -1, Err: fmt.Errorf("%s at %s overlaps %s at %s", a.Op, e.caller(), op, site)}
+	return &fault.Fault{Class: fault.Overlap, Peer: -1, Err: fmt.Errorf("%s at %s overlaps %s at %s", a.Op, e.caller(), op, site)}
 }
 
 // wonder waits for the answer. The lock is given away meanwhile.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"gompi/internal/calls"
+	"gompi/internal/fault"
 	"gompi/internal/wire"
 	"gompi/transport"
 )
@@ -34,10 +35,10 @@ import (
 type Partitioned struct {
 	k     coll // parent of its requests; pending counts partitions that have not ended
 	args  PartArgs
-	main  *Request // of the start under way
-	lost  *Fault   // why it can be started no more
-	known bool     // the sender's cut is known
-	parts int32    // partitions of the sender
+	main  *Request     // of the start under way
+	lost  *fault.Fault // why it can be started no more
+	known bool         // the sender's cut is known
+	parts int32        // partitions of the sender
 	base  int32
 	size  int64 // bytes of a partition of the sender
 	// marked is one flag for each partition of the sender: made ready here,
@@ -98,7 +99,7 @@ func (e *Engine) partPost(p *Partitioned, b Buf, pl wire.Plane, tag int32) {
 
 // partSend sends one message of p. If it has not left at once, partDone will
 // hear of its end.
-func (e *Engine) partSend(p *Partitioned, b Buf, pl wire.Plane, tag int32) (left bool, f *Fault) {
+func (e *Engine) partSend(p *Partitioned, b Buf, pl wire.Plane, tag int32) (left bool, f *fault.Fault) {
 	c := p.k.ctx
 	peer, f := c.reach(seat(p.args.Peer))
 	if f != nil {
@@ -150,7 +151,7 @@ func (e *Engine) PartStart(p *Partitioned) Handle {
 func (e *Engine) partPostAll(p *Partitioned) {
 	room := p.args.Buf.Bytes()
 	if total := p.size * int64(p.parts); total != room {
-		p.k.fault = &Fault{Class: Mismatch, Got: total, Want: room, Peer: p.args.Peer}
+		p.k.fault = &fault.Fault{Class: fault.Mismatch, Got: total, Want: room, Peer: p.args.Peer}
 	}
 	p.k.pending = int(p.parts)
 	for i := range p.parts {
@@ -229,7 +230,7 @@ func (e *Engine) PartFree(p *Partitioned) bool {
 func (e *Engine) partDone(p *Partitioned, r *Request) {
 	f := r.status.Fault
 	if f == nil && r.status.Cancelled {
-		f = &Fault{Class: Cancelled, Peer: r.rank}
+		f = &fault.Fault{Class: fault.Cancelled, Peer: r.rank}
 	}
 	n, tag, described := r.status.Bytes, r.tag, r.describes()
 	e.freeRequest(r)
@@ -245,7 +246,7 @@ func (e *Engine) partDone(p *Partitioned, r *Request) {
 		e.partLost(p, f)
 	case !p.args.Send:
 		if err := p.describe(n); err != nil {
-			e.partLost(p, &Fault{Class: Transport, Peer: p.args.Peer, Err: err})
+			e.partLost(p, &fault.Fault{Class: fault.Unreachable, Peer: p.args.Peer, Err: err})
 		} else if p.main != nil {
 			e.partPostAll(p)
 		}
@@ -278,7 +279,7 @@ func (p *Partitioned) describe(n int64) error {
 }
 
 // partEnded counts the end of one partition.
-func (e *Engine) partEnded(p *Partitioned, f *Fault) {
+func (e *Engine) partEnded(p *Partitioned, f *fault.Fault) {
 	if f != nil && p.k.fault == nil {
 		p.k.fault = f
 	}
@@ -297,7 +298,7 @@ func (e *Engine) partFinish(p *Partitioned) {
 	r.coll = nil
 	if f := p.k.fault; f != nil {
 		r.fail(f)
-		if f.Class != Mismatch && p.lost == nil {
+		if f.Class != fault.Mismatch && p.lost == nil {
 			// A partition may be missing, and its tag would stay one start
 			// behind for ever.
 			p.lost = f
@@ -309,7 +310,7 @@ func (e *Engine) partFinish(p *Partitioned) {
 }
 
 // partLost ends p for good.
-func (e *Engine) partLost(p *Partitioned, f *Fault) {
+func (e *Engine) partLost(p *Partitioned, f *fault.Fault) {
 	if p.lost == nil {
 		p.lost = f
 	}
@@ -318,7 +319,7 @@ func (e *Engine) partLost(p *Partitioned, f *Fault) {
 
 // partAbort gives up the start under way; it ends when no other process
 // touches the buffer.
-func (e *Engine) partAbort(p *Partitioned, f *Fault) {
+func (e *Engine) partAbort(p *Partitioned, f *fault.Fault) {
 	if p.main == nil {
 		return
 	}
@@ -342,7 +343,7 @@ func (e *Engine) partAbort(p *Partitioned, f *Fault) {
 }
 
 // failParts gives up the partitioned operations of a context with a rank.
-func (e *Engine) failParts(c *Context, rank int32, f *Fault) {
+func (e *Engine) failParts(c *Context, rank int32, f *fault.Fault) {
 	for _, chunk := range e.pool.chunks {
 		for i := range chunk {
 			if r := &chunk[i]; r.kind == reqPart && r.ctx == c && r.rank == rank && !r.done {

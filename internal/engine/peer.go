@@ -5,6 +5,7 @@ package engine
 import (
 	"fmt"
 
+	"gompi/internal/fault"
 	"gompi/internal/match"
 	"gompi/internal/wire"
 	"gompi/transport"
@@ -32,7 +33,7 @@ type Peer struct {
 	dying  bool           // the control plane says that it has ended; EvDown will come
 	broken bool           // this process gives the connection up; EvDown will come
 	why    error          // of that, or of EvDown
-	down   *Fault
+	down   *fault.Fault
 	listed bool // in e.blocked
 
 	// Flow control, in units. credit and envelopes are what this process may

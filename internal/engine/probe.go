@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"gompi/internal/calls"
+	"gompi/internal/fault"
 )
 
 // ProbeArgs are the arguments of a probe.
@@ -22,7 +23,7 @@ type Message struct{ a *arrival }
 
 // Probe looks for the oldest fitting message, or waits for one. found is false
 // only if Wait is false and there is none.
-func (e *Engine) Probe(c *Context, pa *ProbeArgs, st *Status) (m *Message, found bool, f *Fault) {
+func (e *Engine) Probe(c *Context, pa *ProbeArgs, st *Status) (m *Message, found bool, f *fault.Fault) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	key := c.keys[0].With(pa.Source, pa.Tag)
@@ -43,11 +44,11 @@ func (e *Engine) Probe(c *Context, pa *ProbeArgs, st *Status) (m *Message, found
 			return m, true, nil
 		}
 		if f := c.recvFault(pa.Source, 0); f != nil {
-			if first && f.ofPeer() {
+			if first && f.OfPeer() {
 				e.takeOwn()
 				continue
 			}
-			if f.Class == Left && !pa.Wait {
+			if f.Class == fault.Left && !pa.Wait {
 				return nil, false, nil
 			}
 			return nil, false, f
@@ -60,7 +61,7 @@ func (e *Engine) Probe(c *Context, pa *ProbeArgs, st *Status) (m *Message, found
 			continue
 		}
 		if pa.User != nil && pa.User.Err() != nil {
-			return nil, false, &Fault{Class: Cancelled, Peer: pa.Source, Err: context.Cause(pa.User)}
+			return nil, false, &fault.Fault{Class: fault.Cancelled, Peer: pa.Source, Err: context.Cause(pa.User)}
 		}
 		w := e.newWaiter()
 		w.need, w.user = 1, pa.User
@@ -83,9 +84,9 @@ func (e *Engine) Imrecv(c *Context, m *Message, a *RecvArgs) Handle {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if m.a == nil || e.closed {
-		f := &Fault{Class: BadRequest, Peer: -1}
+		f := &fault.Fault{Class: fault.Request, Peer: -1}
 		if e.closed {
-			f.Class = Closed
+			f.Class = fault.Finalized
 		}
 		r := e.failed(c, reqRecv, a.Op, f)
 		return Handle{r, r.gen}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"gompi/internal/calls"
+	"gompi/internal/fault"
 	"gompi/internal/match"
 	"gompi/internal/wire"
 	"gompi/transport"
@@ -25,10 +26,10 @@ type RecvArgs struct {
 }
 
 // Recv receives one message and returns its status.
-func (e *Engine) Recv(c *Context, a *RecvArgs, st *Status) *Fault {
+func (e *Engine) Recv(c *Context, a *RecvArgs, st *Status) *fault.Fault {
 	e.mu.Lock()
 	r := e.startRecv(c, a)
-	var f *Fault
+	var f *fault.Fault
 	if r.done {
 		f = r.status.Fault
 	} else {
@@ -73,7 +74,7 @@ func (e *Engine) post(r *Request, key match.Key) {
 			// What a failed process sent whole is still delivered, and what
 			// this one has sent to itself.
 			a := e.table.Peek(key)
-			if a == nil || !f.ofPeer() {
+			if a == nil || !f.OfPeer() {
 				r.fail(f)
 				e.complete(r)
 				return
@@ -182,7 +183,7 @@ func (e *Engine) keep(p *Peer, env *envelope, data []byte, n int32, length int64
 func (e *Engine) deliver(r *Request, a *arrival) {
 	env := a.envelope()
 	if e.cfg.Check && env.flags&flagReady != 0 {
-		r.fail(&Fault{Class: NotReady, Peer: env.key.Source()})
+		r.fail(&fault.Fault{Class: fault.NotReady, Peer: env.key.Source()})
 	}
 	if env.kind == kindRTS {
 		_, desc, _ := openRTS(a.data)
@@ -218,24 +219,24 @@ func (e *Engine) matched(r *Request, p *Peer, env *envelope, n int64) bool {
 	if r.rank == match.Any && !r.ctx.sentBy(p, seatOf(env.key.Plane(), env.key.Source())) {
 		err := foreign(p, env.key)
 		r.status.Source, r.status.Tag = match.Any, env.key.Tag()
-		r.fail(&Fault{Class: Transport, Peer: -1, Err: err})
+		r.fail(&fault.Fault{Class: fault.Unreachable, Peer: -1, Err: err})
 		e.protocol(p, err)
 		return false
 	}
 	r.status.Source, r.status.Tag = env.key.Source(), env.key.Tag()
 	r.status.Value = env.flags&flagValue != 0
 	if (env.flags^r.flags)&flagValue != 0 {
-		r.fail(&Fault{Class: BadType, Peer: r.status.Source})
+		r.fail(&fault.Fault{Class: fault.Type, Peer: r.status.Source})
 		return false
 	}
 	if env.elements != 0 && (r.buf.Type == nil || env.elements != elements(r.buf.Type.Kind)) {
 		if err := e.misfit(r, env, n); err != nil {
-			r.fail(&Fault{Class: BadType, Peer: r.status.Source, Err: err})
+			r.fail(&fault.Fault{Class: fault.Type, Peer: r.status.Source, Err: err})
 			return false
 		}
 	}
 	if room := r.buf.Bytes(); n > room {
-		r.fail(&Fault{Class: Truncate, Got: n, Want: room, Peer: r.status.Source})
+		r.fail(&fault.Fault{Class: fault.Truncate, Got: n, Want: room, Peer: r.status.Source})
 	}
 	return true
 }
@@ -248,7 +249,7 @@ func (e *Engine) deliverRTS(r *Request, p *Peer, env *envelope, length int64, de
 		return
 	}
 	if p.state == peerDown {
-		r.fail(p.down.at(seatOf(env.key.Plane(), env.key.Source())))
+		r.fail(faultAt(p.down, seatOf(env.key.Plane(), env.key.Source())))
 		e.complete(r)
 		return
 	}
@@ -269,7 +270,7 @@ func (e *Engine) deliverRTS(r *Request, p *Peer, env *envelope, length int64, de
 			r.pend = pendVerdict // EvDown is to come
 			return
 		}
-		r.fail((&Fault{Class: Transport, Got: length, Err: err}).at(r.peerSeat()))
+		r.fail(faultAt(&fault.Fault{Class: fault.Unreachable, Got: length, Err: err}, r.peerSeat()))
 		e.control(p, env.key, kindRefuse, 0, env.aux)
 		e.complete(r)
 	} else if e.armed {
@@ -280,7 +281,7 @@ func (e *Engine) deliverRTS(r *Request, p *Peer, env *envelope, length int64, de
 }
 
 // cancelRecv withdraws a receive that no message has matched.
-func (e *Engine) cancelRecv(r *Request, f *Fault) {
+func (e *Engine) cancelRecv(r *Request, f *fault.Fault) {
 	if r.done || r.kind != reqRecv || !e.table.Withdraw(&r.posted) {
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"gompi/internal/calls"
+	"gompi/internal/fault"
 	"gompi/internal/match"
 	"gompi/internal/rollcall"
 	"gompi/internal/wire"
@@ -25,7 +26,7 @@ type RemoteServer interface {
 
 	// Down tells, once for each process, that p has ended, or, of class Transport,
 	// that there is none. That is acknowledged to the control plane after that.
-	Down(p wire.ProcID, f *Fault)
+	Down(p wire.ProcID, f *fault.Fault)
 
 	// Forget tells that the end of p is not remembered any more: no communicator
 	// has it, and nobody asks for it. Should its name be met again, Down is
@@ -35,7 +36,7 @@ type RemoteServer interface {
 	// Cut tells, once for each process, that no frame comes from p, or reaches
 	// it, any more. It lives, and goes on using memory that it reaches without
 	// frames.
-	Cut(p wire.ProcID, f *Fault)
+	Cut(p wire.ProcID, f *fault.Fault)
 
 	// Leave tells that the process is being finalized: what it has published is
 	// closed, and accesses of others that are under way are waited for until
@@ -120,12 +121,12 @@ func (p *framePool) put(f *frame) {
 // here (FramesQueued): whoever sends bounds what is unanswered. The fault is
 // that the process is known to be down; nil means that the frame arrives or
 // Down is told.
-func (e *Engine) SendFrame(to wire.ProcID, b []byte) *Fault {
+func (e *Engine) SendFrame(to wire.ProcID, b []byte) *fault.Fault {
 	if len(b) > FrameMax {
 		panic(fmt.Sprintf("gompi: BUG: frame of %d bytes, at most %d allowed", len(b), FrameMax))
 	}
 	if e.closed {
-		return &Fault{Class: Closed, Peer: -1}
+		return &fault.Fault{Class: fault.Finalized, Peer: -1}
 	}
 	p := e.peerOf(to)
 	if p.state == peerDown {
@@ -267,7 +268,7 @@ func (e *Engine) Nudge(p wire.ProcID) {
 	}
 	q := e.peerOf(p)
 	if q.state == peerDown {
-		if q.down.Class == Transport {
+		if q.down.Class == fault.Unreachable {
 			e.cfg.Control.Cut(p, q.down.Err.Error())
 		}
 		return

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"testing"
 
+	"gompi/internal/fault"
 	"gompi/internal/wire"
 	"gompi/transport"
 	"gompi/transport/faulty"
@@ -41,12 +42,12 @@ func (s *frames) Leave(context.Context) {}
 
 func (s *frames) Forget(wire.ProcID) {}
 
-func (s *frames) Down(p wire.ProcID, f *Fault) {
+func (s *frames) Down(p wire.ProcID, f *fault.Fault) {
 	s.down[p]++
 	s.dead = s.n.ctl.deaths()
 }
 
-func (s *frames) Cut(p wire.ProcID, f *Fault) { s.cut[p]++ }
+func (s *frames) Cut(p wire.ProcID, f *fault.Fault) { s.cut[p]++ }
 
 // serve gives a node its server.
 func (n *node) serve() *frames {
@@ -77,7 +78,7 @@ func checkFrame(b []byte) (uint64, error) {
 	return k, checkPattern(b[8:], int(k))
 }
 
-func (n *node) sendFrame(to wire.ProcID, b []byte) *Fault {
+func (n *node) sendFrame(to wire.ProcID, b []byte) *fault.Fault {
 	n.Lock()
 	defer n.Unlock()
 	return n.SendFrame(to, b)
@@ -191,7 +192,7 @@ func TestFramesLeaveBeforeClose(t *testing.T) {
 	if err := <-closed; err != nil {
 		t.Fatal(err)
 	}
-	if f := ns[0].sendFrame(ns[1].Self(), nil); f.class() != Closed {
+	if f := ns[0].sendFrame(ns[1].Self(), nil); f.Code() != fault.Finalized {
 		t.Fatalf("frame after Close: %+v", f)
 	}
 }
@@ -219,11 +220,11 @@ func TestDownOnce(t *testing.T) {
 				}
 			}
 			hub.Kill(id)
-			want := ProcFailed
+			want := fault.ProcFailed
 			switch order {
 			case "gone first", "left":
 				n.ProcGone(id, "")
-				want = Left // the first word is the last
+				want = fault.Left // the first word is the last
 			case "link first":
 				within(t, "end of the link", func() bool {
 					n.iprobe()
@@ -307,5 +308,5 @@ func TestDownWhileConnecting(t *testing.T) {
 	answer <- errors.New("it is gone")
 	within(t, "Down", func() bool { n.iprobe(); n.Lock(); defer n.Unlock(); return s.down[id] == 1 })
 	within(t, "acknowledgement", func() bool { return n.ctl.deaths() == 1 })
-	wantClass(t, "frame", n.sendFrame(id, nil), ProcFailed)
+	wantClass(t, "frame", n.sendFrame(id, nil), fault.ProcFailed)
 }

@@ -7,6 +7,7 @@ import (
 
 	"gompi/internal/calls"
 	"gompi/internal/dtype"
+	"gompi/internal/fault"
 	"gompi/internal/match"
 	"gompi/internal/rollcall"
 	"gompi/transport"
@@ -66,10 +67,10 @@ type Request struct {
 	from         uint32
 
 	status Status
-	reason *Fault  // why a send is being withdrawn
-	parent *coll   // the collective of which this is a step
-	waiter *waiter // who waits
-	coll   *coll   // reqColl, reqPart
+	reason *fault.Fault // why a send is being withdrawn
+	parent *coll        // the collective of which this is a step
+	waiter *waiter      // who waits
+	coll   *coll        // reqColl, reqPart
 	next   *Request
 	prev   *Request // in a sendQueue
 }
@@ -80,7 +81,7 @@ type Status struct {
 	Bytes       int64
 	Value       bool // the message is an encoded Go value
 	Cancelled   bool
-	Fault       *Fault
+	Fault       *fault.Fault
 }
 
 // Handle is a request with its generation: a stale one is recognised.
@@ -205,7 +206,7 @@ func (p *requestPool) byWireID(id uint32, peer *Peer) *Request {
 // waited reports whether a goroutine waits for r.
 func (r *Request) waited() bool { return r.waiter != nil || r.owned }
 
-func (r *Request) fail(f *Fault) { r.status.Fault = f }
+func (r *Request) fail(f *fault.Fault) { r.status.Fault = f }
 
 // complete marks r done and tells whoever waits.
 func (e *Engine) complete(r *Request) {

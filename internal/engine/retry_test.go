@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"gompi/internal/fault"
 	"gompi/internal/wire"
 )
 
@@ -27,7 +28,7 @@ func TestMomentWithoutFiles(t *testing.T) {
 	if _, err := n.ReachMemory(ns[1].Self(), proof); err != nil || asked.Load() != 4 {
 		t.Errorf("memory: %v after %d attempts", err, asked.Load())
 	}
-	if f := soon(t, "send", func() *Fault { return n.send(1, 1, nil) }); f != nil || asked.Load() != 8 {
+	if f := soon(t, "send", func() *fault.Fault { return n.send(1, 1, nil) }); f != nil || asked.Load() != 8 {
 		t.Errorf("send: %+v after %d attempts", f, asked.Load())
 	}
 }

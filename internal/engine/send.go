@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"gompi/internal/calls"
+	"gompi/internal/fault"
 	"gompi/internal/match"
 	"gompi/internal/wire"
 	"gompi/transport"
@@ -51,7 +52,7 @@ func (a *SendArgs) flags() uint8 {
 
 // Send sends and waits until the buffer may be reused (in synchronous mode:
 // until the message was matched).
-func (e *Engine) Send(c *Context, a *SendArgs) *Fault {
+func (e *Engine) Send(c *Context, a *SendArgs) *fault.Fault {
 	e.mu.Lock()
 	p, f := c.dest(a.Dest)
 	if f != nil {
@@ -88,7 +89,7 @@ func (e *Engine) Isend(c *Context, a *SendArgs) Handle {
 }
 
 // failed returns a request that is complete with a fault.
-func (e *Engine) failed(c *Context, k reqKind, op calls.Name, f *Fault) *Request {
+func (e *Engine) failed(c *Context, k reqKind, op calls.Name, f *fault.Fault) *Request {
 	r := e.newRequest(k)
 	r.ctx, r.op = c, op
 	r.fail(f)
@@ -207,7 +208,7 @@ func (e *Engine) transmitRTS(p *Peer, r *Request, n int64) bool {
 		}
 		if err != nil {
 			r.pend = 0
-			r.fail((&Fault{Class: Transport, Want: n, Err: err}).at(r.seat()))
+			r.fail(faultAt(&fault.Fault{Class: fault.Unreachable, Want: n, Err: err}, r.seat()))
 			e.complete(r)
 			return true
 		}
@@ -342,7 +343,7 @@ func (e *Engine) withdrawn(r *Request) {
 
 // cancelSend tries to withdraw a send, for a reason (nil: MPI_Cancel). The
 // request ends in any case: as withdrawn, or completed.
-func (e *Engine) cancelSend(r *Request, why *Fault) {
+func (e *Engine) cancelSend(r *Request, why *fault.Fault) {
 	if r.done || r.pend&pendCancel != 0 {
 		return
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"gompi/internal/fault"
 	"gompi/internal/wait"
 	"gompi/transport/faulty"
 )
@@ -178,7 +179,7 @@ func TestCancelStorm(t *testing.T) {
 					timer := time.AfterFunc(time.Duration(d)*time.Microsecond, cancel)
 					defer timer.Stop()
 				}
-				var f *Fault
+				var f *fault.Fault
 				var st Status
 				size := []int{0, 100, 50_000}[rnd.IntN(3)]
 				switch rnd.IntN(5) {
@@ -198,7 +199,7 @@ func TestCancelStorm(t *testing.T) {
 					_, o := n.waitAny(a)
 					f = o.Status.Fault
 				}
-				if c := f.class(); c != OK && c != Cancelled {
+				if c := f.Code(); c != fault.OK && c != fault.Cancelled {
 					return fmt.Errorf("class %d: %v", c, f.Err)
 				}
 			}

@@ -160,7 +160,7 @@ func (e *Engine) cutStreams(p *Peer) {
 	}
 	for r := p.in.first; r != nil; r = p.in.first {
 		p.in.remove(nil, r)
-		r.fail(p.down.at(r.peerSeat()))
+		r.fail(faultAt(p.down, r.peerSeat()))
 		e.complete(r)
 	}
 }

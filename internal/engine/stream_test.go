@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gompi/collectives"
+	"gompi/internal/fault"
 	"gompi/internal/wire"
 	"gompi/transport"
 	"gompi/transport/faulty"
@@ -54,7 +55,7 @@ func transfer(t *testing.T, from, to *node, out, in *shape, off int, data []byte
 	}
 	got, st := min(len(data), room), both.r.Status
 	if len(data) > room {
-		wantClass(t, what, st.Fault, Truncate)
+		wantClass(t, what, st.Fault, fault.Truncate)
 		if st.Fault.Got != int64(len(data)) || st.Fault.Want != int64(room) {
 			t.Fatalf("%s: %+v", what, st.Fault)
 		}
@@ -226,9 +227,9 @@ func TestStreamDeath(t *testing.T) {
 		send, recv, _ := started(t, ns, 24<<20)
 		kill(t, ns, hub, dead)
 		if dead == 0 {
-			wantClass(t, "receive", soon(t, "receive", func() Outcome { return ns[1].Wait(recv) }).Status.Fault, ProcFailed)
+			wantClass(t, "receive", soon(t, "receive", func() Outcome { return ns[1].Wait(recv) }).Status.Fault, fault.ProcFailed)
 		} else {
-			wantClass(t, "send", soon(t, "send", func() Outcome { return ns[0].Wait(send) }).Status.Fault, ProcFailed)
+			wantClass(t, "send", soon(t, "send", func() Outcome { return ns[0].Wait(send) }).Status.Fault, fault.ProcFailed)
 		}
 		quietStreams(t, ns[1-dead:2-dead])
 		within(t, "acknowledgement", func() bool { ns[1-dead].iprobe(); return ns[1-dead].ctl.deaths() == 1 })
@@ -351,7 +352,7 @@ func TestStreamProtocol(t *testing.T) {
 				send(f.tag, f.k, 0, id, f.payload)
 			}
 			ns[1].mu.Unlock()
-			wantClass(t, "send", soon(t, "send", func() Outcome { return ns[0].Wait(h) }).Status.Fault, Transport)
+			wantClass(t, "send", soon(t, "send", func() Outcome { return ns[0].Wait(h) }).Status.Fault, fault.Unreachable)
 			soon(t, "receive", func() Outcome { return ns[0].Wait(recv) })
 			quietStreams(t, ns[:1])
 		})

@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"gompi/internal/calls"
+	"gompi/internal/fault"
 	"gompi/internal/match"
 	"gompi/internal/rollcall"
 	"gompi/internal/wait"
@@ -153,7 +154,7 @@ func (e *Engine) unpark(w *waiter) {
 }
 
 // waitOne waits for one request. The lock is held at entry and return.
-func (e *Engine) waitOne(r *Request) *Fault {
+func (e *Engine) waitOne(r *Request) *fault.Fault {
 	if !r.done && !e.leading {
 		e.spin(r)
 	}
@@ -319,7 +320,7 @@ func (e *Engine) expire(w *waiter) {
 		if r.waiter != w || r.user == nil || r.user.Err() == nil {
 			continue
 		}
-		f := &Fault{Class: Cancelled, Peer: r.rank, Err: context.Cause(r.user)}
+		f := &fault.Fault{Class: fault.Cancelled, Peer: r.rank, Err: context.Cause(r.user)}
 		r.user = nil // it is asked once
 		switch r.kind {
 		case reqRecv:

@@ -2,7 +2,10 @@
 
 package engine
 
-import "gompi/internal/wait"
+import (
+	"gompi/internal/fault"
+	"gompi/internal/wait"
+)
 
 // watch waits for what other processes write into memory: no event tells of
 // it, so every poll looks.
@@ -18,7 +21,7 @@ type watch interface {
 	wake()
 
 	// quit ends it at the end of the process, and takes it off the list.
-	quit(e *Engine, f *Fault)
+	quit(e *Engine, f *fault.Fault)
 }
 
 func (e *Engine) addWatch(w watch) { e.watches = append(e.watches, w) }

@@ -5,12 +5,13 @@ package remote
 import (
 	"gompi/internal/dtype"
 	"gompi/internal/engine"
+	"gompi/internal/fault"
 	"gompi/internal/kernel"
 )
 
 // prepare checks an atomic access of origin elements of one type to those of a
 // layout.
-func (t *Target) prepare(origin engine.Buf, at Layout, op kernel.Op) (o operation, n int64, f *engine.Fault) {
+func (t *Target) prepare(origin engine.Buf, at Layout, op kernel.Op) (o operation, n int64, f *fault.Fault) {
 	if n, f = t.check(origin.Bytes(), at); n == 0 || f != nil {
 		return o, 0, f
 	}
@@ -21,21 +22,21 @@ func (t *Target) prepare(origin engine.Buf, at Layout, op kernel.Op) (o operatio
 	}
 	o, ok := operationOf(op, kind, unit)
 	if from := origin.Type.Base(); !ok || base != nil && from != nil && from.Kind != base.Kind || (base == nil) != (from == nil) {
-		return o, 0, refused(NoSuchOp, at.Off, n, t.size)
+		return o, 0, refused(fault.Op, at.Off, n, t.size)
 	}
 	return o, n, t.aligned(&at, &o, n)
 }
 
 // aligned checks that numbers the processor changes lie where it can. It is
 // asked in both domains: a program must not depend on how its window was made.
-func (t *Target) aligned(at *Layout, o *operation, n int64) *engine.Fault {
+func (t *Target) aligned(at *Layout, o *operation, n int64) *fault.Fault {
 	if o.width == 0 {
 		return nil
 	}
 	for off := int64(0); off < n; {
 		from, k := at.run(off, n-off)
 		if (int64(t.phase)+from)%o.width != 0 {
-			return refused(Misaligned, from, o.width, t.size)
+			return refused(fault.Arg, from, o.width, t.size)
 		}
 		off += k
 	}
@@ -45,7 +46,7 @@ func (t *Target) aligned(at *Layout, o *operation, n int64) *engine.Fault {
 // Accumulate changes elements of the target: each becomes src op itself, or
 // src for Replace. Each element is changed at once as others see it. src is the
 // caller's again at return; it is done after Flush.
-func (t *Target) Accumulate(src engine.Buf, to Layout, op kernel.Op) *engine.Fault {
+func (t *Target) Accumulate(src engine.Buf, to Layout, op kernel.Op) *fault.Fault {
 	o, n, f := t.prepare(src, to, op)
 	if n == 0 || f != nil || op == kernel.NoOp {
 		return f
@@ -56,7 +57,7 @@ func (t *Target) Accumulate(src engine.Buf, to Layout, op kernel.Op) *engine.Fau
 // GetAccumulate is Accumulate that stores in result what each element was
 // before; valid, and the caller's again, after Flush. NoOp does not look at
 // src.
-func (t *Target) GetAccumulate(src, result engine.Buf, at Layout, op kernel.Op) *engine.Fault {
+func (t *Target) GetAccumulate(src, result engine.Buf, at Layout, op kernel.Op) *fault.Fault {
 	o, n, f := t.prepare(result, at, op)
 	if n == 0 || f != nil {
 		return f
@@ -64,9 +65,9 @@ func (t *Target) GetAccumulate(src, result engine.Buf, at Layout, op kernel.Op) 
 	if op == kernel.NoOp {
 		src = engine.Buf{}
 	} else if src.Bytes() != n {
-		return refused(SizesDiffer, at.Off, n, src.Bytes())
+		return refused(fault.Count, at.Off, n, src.Bytes())
 	} else if b, c := src.Type.Base(), result.Type.Base(); (b == nil) != (c == nil) || b != nil && b.Kind != c.Kind {
-		return refused(NoSuchOp, at.Off, n, t.size)
+		return refused(fault.Op, at.Off, n, t.size)
 	}
 	return t.change(src, result, at, &o, n)
 }
@@ -74,16 +75,16 @@ func (t *Target) GetAccumulate(src, result engine.Buf, at Layout, op kernel.Op) 
 // CompareAndSwap stores value at byte off if compare is there, and in result
 // what was there before. All three are one element of one type. result is valid
 // after Flush; the others are the caller's again at return.
-func (t *Target) CompareAndSwap(compare, value, result engine.Buf, off int64) *engine.Fault {
+func (t *Target) CompareAndSwap(compare, value, result engine.Buf, off int64) *fault.Fault {
 	at := Layout{off, value.Type, 1}
 	o, n, f := t.prepare(result, at, kernel.Replace)
 	switch {
 	case n == 0 || f != nil:
 		return f
 	case value.Bytes() != n || compare.Bytes() != n:
-		return refused(SizesDiffer, off, n, compare.Bytes())
+		return refused(fault.Count, off, n, compare.Bytes())
 	case n > maxSwap || value.Strided() || compare.Strided() || result.Strided():
-		return refused(NoSuchOp, off, n, t.size)
+		return refused(fault.Op, off, n, t.size)
 	case t.way == mapped:
 		return t.swapMapped(compare, value, result, off, &o)
 	case t.way == copied:
@@ -96,7 +97,7 @@ func (t *Target) CompareAndSwap(compare, value, result engine.Buf, off int64) *e
 const maxSwap = 16
 
 // change carries an atomic access out.
-func (t *Target) change(src, result engine.Buf, at Layout, o *operation, n int64) *engine.Fault {
+func (t *Target) change(src, result engine.Buf, at Layout, o *operation, n int64) *fault.Fault {
 	switch {
 	case t.way == mapped:
 		return t.changeMapped(src, result, at, o, n)
@@ -124,7 +125,7 @@ func operand(src engine.Buf, off, n int64, room []byte) []byte {
 func (t *Target) visits(o *operation, n int64) bool { return t.domain == domainCPU && o.few(n) }
 
 // changeMapped changes memory that is mapped.
-func (t *Target) changeMapped(src, result engine.Buf, at Layout, o *operation, n int64) *engine.Fault {
+func (t *Target) changeMapped(src, result engine.Buf, at Layout, o *operation, n int64) *fault.Fault {
 	if at.Type.Contiguous() && !src.Strided() && !result.Strided() && !t.visits(o, n) {
 		return t.changeGuarded(at.Off, n, o, src.Slice(), result.Slice())
 	}
@@ -161,7 +162,7 @@ func (t *Target) changeMapped(src, result engine.Buf, at Layout, o *operation, n
 
 // changeGuarded changes n bytes of elements side by side of memory that is
 // mapped. operand and result may have no bytes.
-func (t *Target) changeGuarded(at, n int64, o *operation, operand, result []byte) *engine.Fault {
+func (t *Target) changeGuarded(at, n int64, o *operation, operand, result []byte) *fault.Fault {
 	if f := t.s.lock(t.ctl); f != nil {
 		return f
 	}
@@ -198,7 +199,7 @@ func part(b []byte, i, n int64) []byte {
 }
 
 // swapMapped is CompareAndSwap in memory that is mapped.
-func (t *Target) swapMapped(compare, value, result engine.Buf, off int64, o *operation) *engine.Fault {
+func (t *Target) swapMapped(compare, value, result engine.Buf, off int64, o *operation) *fault.Fault {
 	target := t.mem[off:][:value.Bytes()]
 	if t.visits(o, value.Bytes()) {
 		v, f := t.s.enter(t.ctl)

@@ -10,7 +10,7 @@ import (
 	"unsafe"
 
 	"gompi/internal/dtype"
-	"gompi/internal/engine"
+	"gompi/internal/fault"
 	"gompi/internal/kernel"
 )
 
@@ -106,7 +106,7 @@ func (t *Target) CompareSwap(off int64, k dtype.Kind, compare, value, result uns
 // byte off of a target that is CPU. operand has no bytes for NoOp, result none
 // if what was there is not wanted. It reports whether it could: they lie in the
 // target, are aligned, of 4 or 8 bytes, and k has the operation.
-func (t *Target) Combine(off int64, k dtype.Kind, op kernel.Op, operand, result []byte) (could bool, f *engine.Fault) {
+func (t *Target) Combine(off int64, k dtype.Kind, op kernel.Op, operand, result []byte) (could bool, f *fault.Fault) {
 	n, w := int64(max(len(operand), len(result))), widthOf(k)
 	if w == 0 || n == 0 || n%w != 0 || off > int64(len(t.mem))-n || numberAt(t.mem, off, w) == nil {
 		return false, nil

@@ -14,6 +14,7 @@ import (
 
 	"gompi/internal/dtype"
 	"gompi/internal/engine"
+	"gompi/internal/fault"
 	"gompi/internal/kernel"
 )
 
@@ -234,18 +235,18 @@ func TestNoAllocations(t *testing.T) {
 		src, dst := make([]byte, 128<<10), make([]byte, 128<<10)
 		column := must(t)(dtype.NewVector(1000, 1, 3, basicOf(dtype.Float64)))
 		one, was := new(int64), new(int64)
-		for name, f := range map[string]func() *engine.Fault{
-			"put":        func() *engine.Fault { return a.target.Put(engine.ByteBuf(src), Layout{8, dtype.Byte, int64(len(src))}) },
-			"get":        func() *engine.Fault { return a.target.Get(engine.ByteBuf(dst), Layout{8, dtype.Byte, int64(len(dst))}) },
-			"put column": func() *engine.Fault { return a.target.Put(engine.ByteBuf(src[:8000]), Layout{8, column, 1}) },
-			"get column": func() *engine.Fault { return a.target.Get(strided(dst, 0, 1, column), Layout{8, column, 1}) },
-			"add column": func() *engine.Fault {
+		for name, f := range map[string]func() *fault.Fault{
+			"put":        func() *fault.Fault { return a.target.Put(engine.ByteBuf(src), Layout{8, dtype.Byte, int64(len(src))}) },
+			"get":        func() *fault.Fault { return a.target.Get(engine.ByteBuf(dst), Layout{8, dtype.Byte, int64(len(dst))}) },
+			"put column": func() *fault.Fault { return a.target.Put(engine.ByteBuf(src[:8000]), Layout{8, column, 1}) },
+			"get column": func() *fault.Fault { return a.target.Get(strided(dst, 0, 1, column), Layout{8, column, 1}) },
+			"add column": func() *fault.Fault {
 				return a.target.Accumulate(strided(src, 0, 1, column), Layout{8, column, 1}, kernel.Sum)
 			},
-			"fetch": func() *engine.Fault {
+			"fetch": func() *fault.Fault {
 				return a.target.GetAccumulate(int64Buf(one), int64Buf(was), Layout{8, int64Type, 1}, kernel.Sum)
 			},
-			"swap": func() *engine.Fault { return a.target.CompareAndSwap(int64Buf(one), int64Buf(one), int64Buf(was), 8) },
+			"swap": func() *fault.Fault { return a.target.CompareAndSwap(int64Buf(one), int64Buf(one), int64Buf(was), 8) },
 		} {
 			round := func() {
 				for range 3 {
@@ -268,7 +269,7 @@ func BenchmarkAccess(b *testing.B) {
 	eachAccess(b, 8<<20, func(a access) {
 		dst := make([]byte, 4<<20)
 		one, was := new(int64), new(int64)
-		each := func(name string, n int, f func() *engine.Fault) {
+		each := func(name string, n int, f func() *fault.Fault) {
 			b.Run(fmt.Sprintf("%s/%s", a.name, name), func(b *testing.B) {
 				b.SetBytes(int64(n))
 				b.ReportAllocs()
@@ -281,17 +282,17 @@ func BenchmarkAccess(b *testing.B) {
 			})
 		}
 		for _, n := range []int{8, 4096, 64 << 10, 4 << 20} {
-			each(fmt.Sprint("put/", n), n, func() *engine.Fault {
+			each(fmt.Sprint("put/", n), n, func() *fault.Fault {
 				return a.target.Put(engine.ByteBuf(dst[:n]), Layout{0, dtype.Byte, int64(n)})
 			})
-			each(fmt.Sprint("get/", n), n, func() *engine.Fault {
+			each(fmt.Sprint("get/", n), n, func() *fault.Fault {
 				return a.target.Get(engine.ByteBuf(dst[:n]), Layout{0, dtype.Byte, int64(n)})
 			})
-			each(fmt.Sprint("sum/", n), n, func() *engine.Fault {
+			each(fmt.Sprint("sum/", n), n, func() *fault.Fault {
 				return a.target.Accumulate(strided(dst, 0, int64(n)/8, int64Type), Layout{0, int64Type, int64(n) / 8}, kernel.Sum)
 			})
 		}
-		each("fetch", 8, func() *engine.Fault {
+		each("fetch", 8, func() *fault.Fault {
 			return a.target.GetAccumulate(int64Buf(one), int64Buf(was), Layout{0, int64Type, 1}, kernel.Sum)
 		})
 		if a.target.CPU() {

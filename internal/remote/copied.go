@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"gompi/internal/engine"
+	"gompi/internal/fault"
 	"gompi/internal/kernel"
 	"gompi/transport"
 )
@@ -21,7 +22,7 @@ type runList struct {
 }
 
 // copyFault is the fault of a copy that failed.
-func (t *Target) copyFault(err error) *engine.Fault {
+func (t *Target) copyFault(err error) *fault.Fault {
 	if err == nil {
 		return nil
 	}
@@ -31,11 +32,11 @@ func (t *Target) copyFault(err error) *engine.Fault {
 		}
 		return t.s.e.Fate(t.proc)
 	}
-	return &engine.Fault{Class: engine.Transport, Peer: -1, Err: err}
+	return &fault.Fault{Class: fault.Unreachable, Peer: -1, Err: err}
 }
 
 // putCopied is Put of n bytes by the kernel.
-func (t *Target) putCopied(src engine.Buf, to Layout, n int64) *engine.Fault {
+func (t *Target) putCopied(src engine.Buf, to Layout, n int64) *fault.Fault {
 	if to.Type.Contiguous() && !src.Strided() {
 		return t.copyFault(t.memory.Write(src.Slice(), t.key, to.Off))
 	}
@@ -55,7 +56,7 @@ func (t *Target) putCopied(src engine.Buf, to Layout, n int64) *engine.Fault {
 }
 
 // getCopied is Get of n bytes by the kernel.
-func (t *Target) getCopied(dst engine.Buf, from Layout, n int64) *engine.Fault {
+func (t *Target) getCopied(dst engine.Buf, from Layout, n int64) *fault.Fault {
 	if from.Type.Contiguous() && !dst.Strided() {
 		return t.copyFault(t.memory.Read(dst.Slice(), t.key, from.Off))
 	}
@@ -99,7 +100,7 @@ func (l *runList) list(b []byte, at *Layout, off int64) ([]byte, []transport.Run
 }
 
 // changeCopied changes memory of another process under its guard.
-func (t *Target) changeCopied(src, result engine.Buf, at Layout, o *operation, n int64) *engine.Fault {
+func (t *Target) changeCopied(src, result engine.Buf, at Layout, o *operation, n int64) *fault.Fault {
 	p := t.s.pieces.Get().(*pieces)
 	l := t.s.runLists.Get().(*runList)
 	defer t.s.pieces.Put(p)
@@ -143,7 +144,7 @@ func (t *Target) changeRuns(runs []transport.Run, b, operand, result []byte, o *
 }
 
 // swapCopied is CompareAndSwap under the guard.
-func (t *Target) swapCopied(compare, value, result engine.Buf, off int64) *engine.Fault {
+func (t *Target) swapCopied(compare, value, result engine.Buf, off int64) *fault.Fault {
 	if f := t.s.lock(t.ctl); f != nil {
 		return f
 	}

@@ -5,7 +5,7 @@ package remote
 import (
 	"testing"
 
-	"gompi/internal/engine"
+	"gompi/internal/fault"
 	"gompi/internal/kernel"
 )
 
@@ -35,8 +35,8 @@ func TestUnreachableKeepsWhatItHolds(t *testing.T) {
 	if f := a.gone(b.self); f != nil {
 		t.Fatalf("it is taken for gone: %+v", f)
 	}
-	changed := make(chan *engine.Fault, 1)
-	entered := make(chan *engine.Fault, 1)
+	changed := make(chan *fault.Fault, 1)
+	entered := make(chan *fault.Fault, 1)
 	go func() { entered <- a.lock(2, true, nil) }()
 	within(t, "waiting", func() bool { return c.waits(0) })
 	go func() {
@@ -56,11 +56,11 @@ func TestUnreachableKeepsWhatItHolds(t *testing.T) {
 	default:
 	}
 	b.Space.unlock(c.region.ctl)
-	if f := soon(t, "Accumulate", func() *engine.Fault { return <-changed }); f != nil {
+	if f := soon(t, "Accumulate", func() *fault.Fault { return <-changed }); f != nil {
 		t.Error(f.Err)
 	}
 	b.unlock(t, 2)
-	if f := soon(t, "Lock", func() *engine.Fault { return <-entered }); f != nil {
+	if f := soon(t, "Lock", func() *fault.Fault { return <-entered }); f != nil {
 		t.Fatal(f.Err)
 	}
 	// The other way round, with a sleeper.
@@ -69,7 +69,7 @@ func TestUnreachableKeepsWhatItHolds(t *testing.T) {
 		return lockWord(c.region.Word(len(ps)+1))&lockAsleep != 0
 	})
 	a.unlock(t, 2)
-	if f := soon(t, "Lock", func() *engine.Fault { return <-entered }); f != nil {
+	if f := soon(t, "Lock", func() *fault.Fault { return <-entered }); f != nil {
 		t.Fatal(f.Err)
 	}
 	b.unlock(t, 2)
@@ -83,11 +83,11 @@ func TestUnreachableFrames(t *testing.T) {
 	if f := a.lock(1, true, nil); f != nil {
 		t.Fatal(f.Err)
 	}
-	waiting := make(chan *engine.Fault, 1)
+	waiting := make(chan *fault.Fault, 1)
 	go func() { waiting <- c.lock(1, true, nil) }()
 	within(t, "waiting", func() bool { return b.waits(2) })
 	cut(t, a, b)
-	if f := soon(t, "Lock", func() *engine.Fault { return <-waiting }); f != nil {
+	if f := soon(t, "Lock", func() *fault.Fault { return <-waiting }); f != nil {
 		t.Fatal(f.Err)
 	}
 	if f := a.lock(1, true, nil); f == nil {
@@ -101,7 +101,7 @@ func TestUnreachableFrames(t *testing.T) {
 		if f == nil {
 			f = x.p.targets[x.rank].Flush(nil)
 		}
-		if f == nil || f.Class != engine.Transport {
+		if f == nil || f.Class != fault.Unreachable {
 			t.Errorf("rank %d: %+v", x.p.rank, f)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"gompi/internal/engine"
+	"gompi/internal/fault"
 	"gompi/internal/wait"
 	"gompi/internal/wire"
 )
@@ -116,7 +116,7 @@ func (c *control) want() {
 
 // lock takes the guard word of a region; c is its control block, mapped here.
 // The engine's lock is not held. A fault leaves it alone.
-func (s *Space) lock(c *control) *engine.Fault {
+func (s *Space) lock(c *control) *fault.Fault {
 	if !c.guardLock(s.self.Serial, s.turn) {
 		return damaged()
 	}
@@ -124,7 +124,7 @@ func (s *Space) lock(c *control) *engine.Fault {
 }
 
 // pass lets others have the guard for a moment. After a fault it is theirs.
-func (s *Space) pass(c *control) *engine.Fault {
+func (s *Space) pass(c *control) *fault.Fault {
 	if !c.guardPass(s.self.Serial, s.turn) {
 		return damaged()
 	}
@@ -138,7 +138,7 @@ func (s *Space) guardTurn(owner uint32, n int) verdict {
 	p := wire.ProcID{Job: s.self.Job, Serial: owner}
 	if f := s.gone(p); f != nil {
 		s.unwonder(p)
-		if f.Class == engine.Transport {
+		if f.Class == fault.Unreachable {
 			return nobody
 		}
 		return ended

@@ -13,6 +13,7 @@ import (
 
 	"gompi/internal/dtype"
 	"gompi/internal/engine"
+	"gompi/internal/fault"
 	"gompi/internal/kernel"
 	"gompi/internal/match"
 	"gompi/internal/wire"
@@ -94,7 +95,7 @@ func TestLostLockWord(t *testing.T) {
 		t.Fatal(f.Err)
 	}
 	ps[1].region.ctl.words[2].Store(77)
-	if f := ps[0].targets[1].Unlock(2, 2, 0); f == nil || f.Class != engine.Transport {
+	if f := ps[0].targets[1].Unlock(2, 2, 0); f == nil || f.Class != fault.Unreachable {
 		t.Fatalf("fault %+v", f)
 	}
 	if f := ps[0].lock(1, true, nil); f != nil {
@@ -135,15 +136,15 @@ func TestGuardOfNobody(t *testing.T) {
 		head, s := a.region.ctl.head, a.target.s
 		number := basicOf(dtype.Complex128)
 		src, was := strided(make([]byte, 16), 0, 1, number), strided(make([]byte, 16), 0, 1, number)
-		flushed := func(f *engine.Fault) *engine.Fault {
+		flushed := func(f *fault.Fault) *fault.Fault {
 			if f == nil {
 				f = a.target.Flush(nil)
 			}
 			return f
 		}
-		ops := map[string]func() *engine.Fault{
-			"Accumulate":     func() *engine.Fault { return flushed(a.target.Accumulate(src, Layout{0, number, 1}, kernel.Sum)) },
-			"CompareAndSwap": func() *engine.Fault { return flushed(a.target.CompareAndSwap(src, src, was, 0)) },
+		ops := map[string]func() *fault.Fault{
+			"Accumulate":     func() *fault.Fault { return flushed(a.target.Accumulate(src, Layout{0, number, 1}, kernel.Sum)) },
+			"CompareAndSwap": func() *fault.Fault { return flushed(a.target.CompareAndSwap(src, src, was, 0)) },
 		}
 		for name, op := range ops {
 			for _, visit := range []bool{false, true} {
@@ -154,7 +155,7 @@ func TestGuardOfNobody(t *testing.T) {
 					head.guard.Store(4711)
 				}
 				f := soon(t, name, op)
-				if f == nil || f.Class != engine.Transport || !errors.Is(f.Err, Damaged) {
+				if f == nil || f.Class != fault.Unreachable || !errors.Is(f.Err, fault.Unreachable) {
 					t.Errorf("%s, %s, visit %v: %+v", a.name, name, visit, f)
 				}
 				if visit {
@@ -186,7 +187,7 @@ func TestFetchUnderTheGuardOfNobody(t *testing.T) {
 	r.ctl.head.guard.Store(4711)
 	one := make([]byte, 8)
 	did, f := target.Combine(0, dtype.Int64, kernel.Sum, one, nil)
-	if !did || f == nil || f.Class != engine.Transport {
+	if !did || f == nil || f.Class != fault.Unreachable {
 		t.Errorf("Combine: %v, %+v", did, f)
 	}
 	if target.FetchOp(0, dtype.Int64, kernel.NoOp, nil, nil) {
@@ -257,7 +258,7 @@ func TestSleepStorm(t *testing.T) {
 						}
 					}
 					w.Doze = p.region.Doze
-					w.Ready = func() (bool, *engine.Fault) {
+					w.Ready = func() (bool, *fault.Fault) {
 						for i := range n {
 							if p.region.Word(i) < round {
 								return false, nil

@@ -5,6 +5,7 @@ package remote
 import (
 	"sync"
 
+	"gompi/internal/fault"
 	"gompi/internal/wire"
 )
 
@@ -112,5 +113,5 @@ func (s *Space) ownShared(k whole) ([]byte, error) {
 			return r.mem, nil
 		}
 	}
-	return nil, &AccessError{RegionGone, 0, 0, k.total}
+	return nil, &AccessError{fault.Closed, 0, 0, k.total}
 }

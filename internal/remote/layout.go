@@ -6,7 +6,7 @@ import (
 	"math/bits"
 
 	"gompi/internal/dtype"
-	"gompi/internal/engine"
+	"gompi/internal/fault"
 )
 
 // Layout is where the elements of an access lie in the target: the first at
@@ -35,29 +35,29 @@ func product(a, b int64) int64 {
 
 // check returns the number of packed bytes, and what is wrong in a region of
 // that size.
-func (l *Layout) check(size int64) (n int64, f *engine.Fault) {
+func (l *Layout) check(size int64) (n int64, f *fault.Fault) {
 	switch {
 	case l.Type == nil || l.Count < 0:
-		return 0, refused(BadLayout, l.Off, l.Count, size)
+		return 0, refused(fault.Type, l.Off, l.Count, size)
 	case l.Type.Err != nil:
-		return 0, &engine.Fault{Class: engine.BadLayout, Peer: -1, Err: l.Type.Err}
+		return 0, &fault.Fault{Class: fault.Type, Peer: -1, Err: l.Type.Err}
 	case l.Count == 0 || l.Type.Size == 0:
 		return 0, nil
 	}
 	lo, hi, ok := l.Type.Reach(l.Count)
 	n = product(l.Count, l.Type.Size)
 	if !ok || n < 0 {
-		return 0, refused(OutOfRange, l.Off, n, size)
+		return 0, refused(fault.RMARange, l.Off, n, size)
 	}
 	return n, l.within(lo, hi, size)
 }
 
 // within checks bytes [Off+lo, Off+hi) against a region of that size.
-func (l *Layout) within(lo, hi, size int64) *engine.Fault {
+func (l *Layout) within(lo, hi, size int64) *fault.Fault {
 	first, end := l.Off+lo, l.Off+hi
 	over := lo > 0 && first < l.Off || lo < 0 && first > l.Off || hi > 0 && end < l.Off || hi < 0 && end > l.Off
 	if over || first < 0 || end > size {
-		return refused(OutOfRange, first, end-first, size)
+		return refused(fault.RMARange, first, end-first, size)
 	}
 	return nil
 }

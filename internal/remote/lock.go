@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"gompi/internal/engine"
+	"gompi/internal/fault"
 	"gompi/internal/wire"
 	"gompi/transport"
 )
@@ -45,18 +46,18 @@ func (s *Space) nudge(p wire.ProcID) {
 }
 
 // lockFault is why a lock cannot be used, as a fault.
-func lockFault(err error) *engine.Fault {
-	class := engine.Transport
+func lockFault(err error) *fault.Fault {
+	class := fault.Unreachable
 	if errors.Is(err, errLockBusy) {
-		class = engine.InUse
+		class = fault.InUse
 	}
-	return &engine.Fault{Class: class, Peer: -1, Err: err}
+	return &fault.Fault{Class: class, Peer: -1, Err: err}
 }
 
 // deadHolder is the fault of those who wait for a party that has ended while
 // it held the lock.
-func (s *Space) deadHolder(i int, p wire.ProcID) *engine.Fault {
-	f := &engine.Fault{Class: engine.ProcFailed, Peer: int32(i)}
+func (s *Space) deadHolder(i int, p wire.ProcID) *fault.Fault {
+	f := &fault.Fault{Class: fault.ProcFailed, Peer: int32(i)}
 	if d := s.gone(p); d != nil {
 		f.Class = d.Class
 		f.Err = fmt.Errorf("%w, holding the lock", d.Err)
@@ -80,15 +81,15 @@ type locker struct {
 	lockParties
 	attempt
 	asleep bool
-	ready  func() (bool, *engine.Fault)
+	ready  func() (bool, *fault.Fault)
 	doze   func(asleep bool)
 
 	// Of a lock that the owner takes for this process. Guarded by the engine's
 	// lock.
 	id       uint64
 	answered bool
-	answer   *engine.Fault
-	heard    func() (bool, *engine.Fault)
+	answer   *fault.Fault
+	heard    func() (bool, *fault.Fault)
 }
 
 // locker returns that of the target.
@@ -110,7 +111,7 @@ func (t *Target) locker() *locker {
 // get the lock in the order in which they ask. A fault leaves it alone:
 // ProcFailed with Peer if that rank has ended while it held the lock. One
 // goroutine at a time; w's functions are set here.
-func (t *Target) Lock(words0, n, me int, exclusive bool, w *engine.Await) *engine.Fault {
+func (t *Target) Lock(words0, n, me int, exclusive bool, w *engine.Await) *fault.Fault {
 	l := t.locker()
 	if !l.state.CompareAndSwap(unlocked, locking) {
 		return lockFault(errLockBusy)
@@ -144,13 +145,13 @@ func (t *Target) Lock(words0, n, me int, exclusive bool, w *engine.Await) *engin
 }
 
 // Unlock gives the lock back that Lock has taken.
-func (t *Target) Unlock(words0, n, me int) *engine.Fault {
+func (t *Target) Unlock(words0, n, me int) *fault.Fault {
 	l := t.lock.Load()
 	if l == nil || !l.state.CompareAndSwap(locked, locking) {
 		return lockFault(errLockBusy)
 	}
 	t.s.meet()
-	var f *engine.Fault
+	var f *fault.Fault
 	if t.ctl == nil {
 		f = l.give()
 	} else if err := l.leave(); err != nil {
@@ -161,7 +162,7 @@ func (t *Target) Unlock(words0, n, me int) *engine.Fault {
 }
 
 // enterDirect takes the lock by its words.
-func (l *locker) enterDirect(kind lockWord, w *engine.Await) *engine.Fault {
+func (l *locker) enterDirect(kind lockWord, w *engine.Await) *fault.Fault {
 	if err := l.begin(kind); err != nil {
 		return lockFault(err)
 	}
@@ -169,7 +170,7 @@ func (l *locker) enterDirect(kind lockWord, w *engine.Await) *engine.Fault {
 	if in {
 		return nil
 	}
-	var f *engine.Fault
+	var f *fault.Fault
 	if dead >= 0 {
 		f = l.s.deadHolder(dead, l.members.At(dead))
 	} else {
@@ -185,7 +186,7 @@ func (l *locker) enterDirect(kind lockWord, w *engine.Await) *engine.Fault {
 }
 
 // look is asked by every poll while this process waits for the lock.
-func (l *locker) look() (bool, *engine.Fault) {
+func (l *locker) look() (bool, *fault.Fault) {
 	dead := -1
 	if l.asleep {
 		dead = l.mourn()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"gompi/internal/engine"
+	"gompi/internal/fault"
 	"gompi/internal/wire"
 	"gompi/transport"
 )
@@ -51,7 +52,7 @@ type proxy struct {
 }
 
 // ask has the owner take the lock.
-func (l *locker) ask(words0, n, me int, kind lockWord, w *engine.Await) *engine.Fault {
+func (l *locker) ask(words0, n, me int, kind lockWord, w *engine.Await) *fault.Fault {
 	s, t := l.s, l.t
 	s.e.Lock()
 	s.locks.asks++
@@ -92,16 +93,16 @@ func (l *locker) ask(words0, n, me int, kind lockWord, w *engine.Await) *engine.
 }
 
 // hear is asked by every poll while this process waits for the owner.
-func (l *locker) hear() (bool, *engine.Fault) { return l.answered, l.answer }
+func (l *locker) hear() (bool, *fault.Fault) { return l.answered, l.answer }
 
 // give has the owner give the lock back.
-func (l *locker) give() *engine.Fault {
+func (l *locker) give() *fault.Fault {
 	l.s.e.Lock()
 	defer l.s.e.Unlock()
 	return l.s.sendUnlock(l.t.proc, l.id)
 }
 
-func (s *Space) sendUnlock(to wire.ProcID, id uint64) *engine.Fault {
+func (s *Space) sendUnlock(to wire.ProcID, id uint64) *fault.Fault {
 	b := s.syncFrame[:unlockFrameBytes]
 	clear(b)
 	b[0] = frameUnlock
@@ -268,7 +269,7 @@ func (s *Space) takeAnswer(from wire.ProcID, b []byte) error {
 		}
 		l.answer = s.deadHolder(int(rank), l.members.At(int(rank)))
 	case lockNone:
-		l.answer = refused(RegionGone, 0, 0, l.t.size)
+		l.answer = refused(fault.Closed, 0, 0, l.t.size)
 	case lockRefused:
 		l.answer = lockFault(errLockBusy)
 	default:
@@ -282,7 +283,7 @@ func (s *Space) takeAnswer(from wire.ProcID, b []byte) error {
 // downLocks ends what has to do with a process to which no frames go any more.
 // Locks that it holds stay held if it has ended: those who wait for them learn
 // that. One that lives can neither use nor give back what it has by frames.
-func (s *Space) downLocks(p wire.ProcID, f *engine.Fault) {
+func (s *Space) downLocks(p wire.ProcID, f *fault.Fault) {
 	for id, l := range s.locks.asked {
 		if l.t.proc == p {
 			l.answered, l.answer = true, f
@@ -292,7 +293,7 @@ func (s *Space) downLocks(p wire.ProcID, f *engine.Fault) {
 	for key, x := range s.locks.proxies {
 		switch {
 		case key.from != p:
-		case x.word.phase() == lockHeld && f.Class != engine.Transport:
+		case x.word.phase() == lockHeld && f.Class != fault.Unreachable:
 			delete(s.locks.proxies, key)
 			s.spareProxy(x)
 		default:

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"gompi/internal/engine"
+	"gompi/internal/fault"
 	"gompi/internal/match"
 	"gompi/internal/wire"
 )
@@ -74,7 +75,7 @@ var servings = []struct {
 	isServed func(from, to int) bool
 }{{"mapped", never}, {"served", always}, {"mixed", sometimes}}
 
-func (p *party) lock(rank int, exclusive bool, user context.Context) *engine.Fault {
+func (p *party) lock(rank int, exclusive bool, user context.Context) *fault.Fault {
 	w := engine.Await{Op: "Lock", Ctx: p.ctx, Rank: int32(rank), User: user}
 	n := len(p.targets)
 	return p.targets[rank].Lock(n, n, p.rank, exclusive, &w)
@@ -224,13 +225,13 @@ func TestLockIsWithdrawn(t *testing.T) {
 				t.Fatal(f.Err)
 			}
 			ctx, cancel := context.WithCancel(context.Background())
-			faults := make(chan *engine.Fault)
+			faults := make(chan *fault.Fault)
 			go func() { faults <- ps[1].lock(0, true, ctx) }()
 			within(t, "waiting", func() bool { return ps[0].waits(1) })
 			go func() { faults <- ps[2].lock(0, false, nil) }()
 			within(t, "waiting", func() bool { return ps[0].waits(2) })
 			cancel()
-			if f := <-faults; f == nil || f.Class != engine.Cancelled {
+			if f := <-faults; f == nil || f.Class != fault.Cancelled {
 				t.Fatalf("withdrawn: %+v", f)
 			}
 			within(t, "the word to go", func() bool { return ps[0].region.Word(4+1) == 0 })
@@ -264,7 +265,7 @@ func TestLockOfADeadHolder(t *testing.T) {
 			if f := ps[4].lock(0, true, nil); f != nil {
 				t.Fatal(f.Err)
 			}
-			faults := make(chan *engine.Fault, 4)
+			faults := make(chan *fault.Fault, 4)
 			go ps[5].lock(0, true, nil)
 			within(t, "waiting", func() bool { return ps[0].waits(5) })
 			for i := range 4 {
@@ -275,13 +276,13 @@ func TestLockOfADeadHolder(t *testing.T) {
 			die(ps, 4)
 			for range 4 {
 				f := <-faults
-				if f == nil || f.Class != engine.ProcFailed || f.Peer != 4 {
+				if f == nil || f.Class != fault.ProcFailed || f.Peer != 4 {
 					t.Fatalf("fault %+v", f)
 				}
 			}
 			for i := range 4 {
 				within(t, "the word to go", func() bool { return ps[0].region.Word(6+i) == 0 })
-				if f := ps[i].lock(0, true, nil); f == nil || f.Class != engine.ProcFailed || f.Peer != 4 {
+				if f := ps[i].lock(0, true, nil); f == nil || f.Class != fault.ProcFailed || f.Peer != 4 {
 					t.Fatalf("later: %+v", f)
 				}
 				if f := ps[i].lock(1, true, nil); f != nil {
@@ -307,7 +308,7 @@ func TestLockPassesOverDeadWaiters(t *testing.T) {
 				t.Fatal(err)
 			}
 			within(t, "waiting", func() bool { return ps[1].waits(2) })
-			faults := make(chan *engine.Fault, 2)
+			faults := make(chan *fault.Fault, 2)
 			for i := 3; i < 5; i++ {
 				go func() {
 					f := ps[i].lock(1, true, nil)
@@ -336,14 +337,14 @@ func TestLockOfADeadOwner(t *testing.T) {
 			if f := ps[1].lock(2, true, nil); f != nil {
 				t.Fatal(f.Err)
 			}
-			faults := make(chan *engine.Fault, 1)
+			faults := make(chan *fault.Fault, 1)
 			go func() { faults <- ps[0].lock(2, true, nil) }()
 			within(t, "waiting", func() bool { return ps[2].waits(0) })
 			die(ps, 2)
-			if f := <-faults; f == nil || f.Class != engine.ProcFailed {
+			if f := <-faults; f == nil || f.Class != fault.ProcFailed {
 				t.Fatalf("fault %+v", f)
 			}
-			if f := ps[0].lock(2, false, nil); f == nil || f.Class != engine.ProcFailed {
+			if f := ps[0].lock(2, false, nil); f == nil || f.Class != fault.ProcFailed {
 				t.Fatalf("afterwards: %+v", f)
 			}
 		})
@@ -356,17 +357,17 @@ func TestLockMisuse(t *testing.T) {
 			ps := testParties(t, 2, way.isServed)
 			p := ps[0]
 			for at := range 2 {
-				if f := p.targets[at].Unlock(2, 2, 0); f == nil || f.Class != engine.InUse {
+				if f := p.targets[at].Unlock(2, 2, 0); f == nil || f.Class != fault.InUse {
 					t.Fatalf("unlock of what is not locked: %+v", f)
 				}
 				if f := p.lock(at, false, nil); f != nil {
 					t.Fatal(f.Err)
 				}
-				if f := p.lock(at, false, nil); f == nil || f.Class != engine.InUse {
+				if f := p.lock(at, false, nil); f == nil || f.Class != fault.InUse {
 					t.Fatalf("locked twice: %+v", f)
 				}
 				p.unlock(t, at)
-				if f := p.targets[at].Unlock(2, 2, 0); f == nil || f.Class != engine.InUse {
+				if f := p.targets[at].Unlock(2, 2, 0); f == nil || f.Class != fault.InUse {
 					t.Fatalf("unlocked twice: %+v", f)
 				}
 				for _, bad := range [][3]int{{-1, 2, 0}, {2, 2, 2}, {2, 2, -1}, {2, 0, 0}, {2, 1, 0}} {
@@ -389,15 +390,15 @@ func TestLockOfARegionThatIsClosed(t *testing.T) {
 	if f := ps[1].lock(0, true, nil); f != nil {
 		t.Fatal(f.Err)
 	}
-	faults := make(chan *engine.Fault, 1)
+	faults := make(chan *fault.Fault, 1)
 	go func() { faults <- ps[2].lock(0, true, nil) }()
 	within(t, "waiting", func() bool { return ps[0].waits(2) })
 	ps[0].region.Close()
-	if f := <-faults; f == nil || !errors.Is(f.Err, RegionGone) {
+	if f := <-faults; f == nil || !errors.Is(f.Err, fault.Closed) {
 		t.Fatalf("fault %+v", f)
 	}
 	ps[1].unlock(t, 0)
-	if f := ps[1].lock(0, true, nil); f == nil || !errors.Is(f.Err, RegionGone) {
+	if f := ps[1].lock(0, true, nil); f == nil || !errors.Is(f.Err, fault.Closed) {
 		t.Fatalf("fault %+v", f)
 	}
 }
@@ -416,7 +417,7 @@ func TestSignalsArrive(t *testing.T) {
 					}
 					p.await.Rank = match.Any
 					p.await.Doze = p.region.Doze
-					p.await.Ready = func() (bool, *engine.Fault) {
+					p.await.Ready = func() (bool, *fault.Fault) {
 						for i := range n {
 							if p.region.Word(i) < round {
 								return false, nil
@@ -453,7 +454,7 @@ func TestSignalsForSeveralWhoWait(t *testing.T) {
 				wg.Go(func() {
 					w := engine.Await{Op: "test", Ctx: ps[0].ctx, Rank: 1, Doze: ps[0].region.Doze}
 					for round := uint64(1); round <= rounds; round++ {
-						w.Ready = func() (bool, *engine.Fault) { return ps[0].region.Word(word) >= round, nil }
+						w.Ready = func() (bool, *fault.Fault) { return ps[0].region.Word(word) >= round, nil }
 						ps[0].region.s.e.Await(&w)
 					}
 				})

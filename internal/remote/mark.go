@@ -9,6 +9,7 @@ import (
 
 	"gompi/internal/calls"
 	"gompi/internal/engine"
+	"gompi/internal/fault"
 	"gompi/internal/wire"
 )
 
@@ -158,14 +159,14 @@ func (k *mark) leave(s *Space, p wire.ProcID, w *atomic.Uint64) {
 
 // Retire ends a published region: new accesses are refused, and it returns
 // when those under way are over.
-func (r *Region) Retire(op calls.Name) *engine.Fault {
+func (r *Region) Retire(op calls.Name) *fault.Fault {
 	s := r.s
 	s.e.Lock()
 	known := s.regionOf(r.handle, r.nonce) == r
 	s.unregister(r)
 	s.e.Unlock()
 	if !known {
-		return refused(RegionGone, 0, 0, int64(len(r.mem)))
+		return refused(fault.Closed, 0, 0, int64(len(r.mem)))
 	}
 	r.ctl.head.generation.Store(0)
 	s.marks.closing.Lock()
@@ -185,7 +186,7 @@ func (r *Region) Retire(op calls.Name) *engine.Fault {
 
 // awaitMarks waits until no access is counted in one of the phases. user, which
 // may be nil, gives up.
-func (s *Space) awaitMarks(op calls.Name, user context.Context, c *control, phase uint64) *engine.Fault {
+func (s *Space) awaitMarks(op calls.Name, user context.Context, c *control, phase uint64) *fault.Fault {
 	i, n := 0, c.claimed()
 	if i = s.unmarked(c, phase, i, n); i == n {
 		return nil
@@ -203,12 +204,12 @@ func (s *Space) awaitMarks(op calls.Name, user context.Context, c *control, phas
 		}
 		asked = p
 	}
-	f := s.e.Await(&engine.Await{Op: op, User: user, Ready: func() (bool, *engine.Fault) {
+	f := s.e.Await(&engine.Await{Op: op, User: user, Ready: func() (bool, *fault.Fault) {
 		if i = s.unmarked(c, phase, i, n); i == n {
 			return true, nil
 		}
 		p := wire.ProcID{Job: s.self.Job, Serial: uint32(c.pair(i)[0].Load() >> 32)}
-		if g := s.gone(p); p.Serial == 0 || g != nil && g.Class == engine.Transport {
+		if g := s.gone(p); p.Serial == 0 || g != nil && g.Class == fault.Unreachable {
 			return true, damaged()
 		}
 		ask(p)
@@ -231,7 +232,7 @@ func (s *Space) unmarked(c *control, phase uint64, i, n int) int {
 		w := c.pair(i)
 		who := w[0].Load()
 		if serial := uint32(who >> 32); serial != s.self.Serial && serial != 0 {
-			if f := s.gone(wire.ProcID{Job: s.self.Job, Serial: serial}); f != nil && f.Class != engine.Transport {
+			if f := s.gone(wire.ProcID{Job: s.self.Job, Serial: serial}); f != nil && f.Class != fault.Unreachable {
 				w[1].Store(0)
 				w[0].CompareAndSwap(who, 0)
 				continue

@@ -11,6 +11,7 @@ import (
 
 	"gompi/internal/dtype"
 	"gompi/internal/engine"
+	"gompi/internal/fault"
 )
 
 // TestRetireWaitsForAccessors: processes that come one after the other write
@@ -46,7 +47,7 @@ func TestRetireWaitsForAccessors(t *testing.T) {
 					default:
 					}
 				}
-				if f.Class != engine.RegionGone {
+				if f.Class != fault.Closed {
 					t.Error(f.Class, f.Err)
 				}
 			})
@@ -63,7 +64,7 @@ func TestRetireWaitsForAccessors(t *testing.T) {
 		if !bytes.Equal(mem, was) {
 			t.Fatalf("round %d: written after Retire", round)
 		}
-		if f := r.Retire("test"); f == nil || f.Class != engine.RegionGone {
+		if f := r.Retire("test"); f == nil || f.Class != fault.Closed {
 			t.Fatal("retired twice")
 		}
 	}
@@ -110,7 +111,7 @@ func TestLeaveWaitsForAccessors(t *testing.T) {
 		}
 		<-closed
 		f = a.Put(engine.ByteBuf(make([]byte, 8)), Layout{Type: dtype.Byte, Count: 8}, nil)
-		if f == nil || f.Class != engine.RegionGone {
+		if f == nil || f.Class != fault.Closed {
 			t.Errorf("access after the end: %+v", f)
 		}
 	}
@@ -145,7 +146,7 @@ func TestMarksOfTheDead(t *testing.T) {
 		t.Fatalf("pair %d is marked by one that may live", i)
 	}
 	owner.e.Lock()
-	owner.Down(dead.self, &engine.Fault{Class: engine.ProcFailed})
+	owner.Down(dead.self, &fault.Fault{Class: fault.ProcFailed})
 	owner.e.Unlock()
 	if i := owner.unmarked(c, 0, 2, c.claimed()); i != 3 || c.pair(2)[0].Load() != 0 {
 		t.Fatalf("pair %d is the first marked, that of the dead is %x", i, c.pair(2)[0].Load())
@@ -169,8 +170,8 @@ func TestMarkOfNobody(t *testing.T) {
 		c := owner.marks.own
 		c.announce(7)
 		c.pair(7)[0].Store(serial<<32 | 1)
-		f := soon(t, "Retire", func() *engine.Fault { return r.Retire("test") })
-		if f == nil || f.Class != engine.Transport {
+		f := soon(t, "Retire", func() *fault.Fault { return r.Retire("test") })
+		if f == nil || f.Class != fault.Unreachable {
 			t.Errorf("serial %d: %+v", serial, f)
 		}
 	}
@@ -199,7 +200,7 @@ func TestEndedAreForgotten(t *testing.T) {
 		a.Close()
 		s.e.ProcFailed(owner.self, "was killed")
 		within(t, "the end", func() bool { return s.gone(owner.self) != nil })
-		if f := b.Put(src, Layout{Type: dtype.Byte, Count: 8}, nil); f == nil || f.Class != engine.ProcFailed {
+		if f := b.Put(src, Layout{Type: dtype.Byte, Count: 8}, nil); f == nil || f.Class != fault.ProcFailed {
 			t.Errorf("after the end: %+v", f)
 		}
 		b.Close()

@@ -8,6 +8,7 @@ import (
 
 	"gompi/internal/dtype"
 	"gompi/internal/engine"
+	"gompi/internal/fault"
 	"gompi/internal/kernel"
 	"gompi/internal/wire"
 	"gompi/transport/inproc"
@@ -33,7 +34,7 @@ func TestOtherJob(t *testing.T) {
 	flush(t, target)
 	owner.lock(r.ctl)
 	const adds = 100
-	done := make(chan *engine.Fault, 1)
+	done := make(chan *fault.Fault, 1)
 	go func() {
 		one := engine.ByteBuf([]byte{1, 0, 0, 0, 0, 0, 0, 0})
 		one.Type = basicOf(dtype.Int64)
@@ -50,7 +51,7 @@ func TestOtherJob(t *testing.T) {
 		t.Errorf("%d under the owner's guard, want 1", v)
 	}
 	owner.unlock(r.ctl)
-	ok(t, soon(t, "accumulates", func() *engine.Fault { return <-done }))
+	ok(t, soon(t, "accumulates", func() *fault.Fault { return <-done }))
 	if v := binary.LittleEndian.Uint64(r.mem); v != 1+adds {
 		t.Errorf("%d, want %d", v, 1+adds)
 	}

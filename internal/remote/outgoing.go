@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"gompi/internal/engine"
+	"gompi/internal/fault"
 	"gompi/transport"
 )
 
@@ -123,8 +124,8 @@ func (s *Space) answer(p *peer, kind byte, b []byte) error {
 			f.to.Unpack(f.off, b[replyBytes:])
 		}
 	case frameRefusal:
-		why := Reason(b[1])
-		if len(b) != refusalBytes || !why.known() {
+		why := fault.Class(b[1])
+		if len(b) != refusalBytes || !refuses(why) {
 			return fmt.Errorf("%w: refusal of %d bytes for reason %d", transport.ErrProtocol, len(b), why)
 		}
 		f.target.blame(refused(why, int64(le.Uint64(b[16:])), int64(le.Uint64(b[24:])), int64(le.Uint64(b[32:]))))
@@ -145,7 +146,7 @@ func (s *Space) givenUp(o *outgoing, t *Target, number uint64) bool {
 }
 
 // dropOutgoing ends everything that is asked of a process that is down.
-func (s *Space) dropOutgoing(p *peer, f *engine.Fault) {
+func (s *Space) dropOutgoing(p *peer, f *fault.Fault) {
 	handles := p.out.handles
 	p.out = outgoing{sent: p.out.sent, done: p.out.sent, asked: p.out.sent}
 	for _, h := range handles {
@@ -171,18 +172,18 @@ type flight struct {
 	ctx  *engine.Context // as whom it waits: immutable in use
 	rank int32
 	last atomic.Uint64 // the number of the last request
-	err  *engine.Fault // the first that was refused, until somebody is told
+	err  *fault.Fault  // the first that was refused, until somebody is told
 }
 
 // blame notes that a request was refused.
-func (t *Target) blame(f *engine.Fault) {
+func (t *Target) blame(f *fault.Fault) {
 	if t.err == nil {
 		t.err = f
 	}
 }
 
 // takeFault tells once of a request that was refused.
-func (t *Target) takeFault() *engine.Fault {
+func (t *Target) takeFault() *fault.Fault {
 	f := t.err
 	t.err = nil
 	return f

@@ -7,6 +7,7 @@ import (
 
 	"gompi/internal/calls"
 	"gompi/internal/engine"
+	"gompi/internal/fault"
 )
 
 // patience is a wait for answers of another process. It is recycled, so that
@@ -18,7 +19,7 @@ type patience struct {
 	next   *patience
 }
 
-func (w *patience) ready() (bool, *engine.Fault) {
+func (w *patience) ready() (bool, *fault.Fault) {
 	o := &w.peer.out
 	switch {
 	case w.peer.down != nil:
@@ -31,7 +32,7 @@ func (w *patience) ready() (bool, *engine.Fault) {
 
 // wait waits until a request is done, or for 0 until there is room for one. The
 // lock is held, and given away meanwhile.
-func (t *Target) wait(op calls.Name, number uint64, user context.Context) *engine.Fault {
+func (t *Target) wait(op calls.Name, number uint64, user context.Context) *fault.Fault {
 	s := t.s
 	w := s.waits
 	if w == nil {

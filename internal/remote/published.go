@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"gompi/internal/engine"
+	"gompi/internal/fault"
 	"gompi/internal/wire"
 )
 
@@ -45,11 +46,11 @@ type Accessor struct {
 }
 
 // Open makes an accessor of a published region. It may block.
-func (s *Space) Open(k *Key) (*Accessor, *engine.Fault) {
+func (s *Space) Open(k *Key) (*Accessor, *fault.Fault) {
 	desc := Desc(k[:DescBytes])
 	d, err := desc.decode()
 	if err != nil {
-		return nil, &engine.Fault{Class: engine.Transport, Peer: -1, Err: err}
+		return nil, &fault.Fault{Class: fault.Unreachable, Peer: -1, Err: err}
 	}
 	t, f := s.Reach(d.proc, &desc)
 	if f != nil {
@@ -75,18 +76,18 @@ func (a *Accessor) Proc() wire.ProcID { return a.t.proc }
 func (a *Accessor) Close() { a.t.Close() }
 
 // Put copies src to the region. It is done at return.
-func (a *Accessor) Put(src engine.Buf, to Layout, user context.Context) *engine.Fault {
+func (a *Accessor) Put(src engine.Buf, to Layout, user context.Context) *fault.Fault {
 	return a.access((*Target).Put, src, to, user)
 }
 
 // Get copies from the region to dst. It is done at return.
-func (a *Accessor) Get(dst engine.Buf, from Layout, user context.Context) *engine.Fault {
+func (a *Accessor) Get(dst engine.Buf, from Layout, user context.Context) *fault.Fault {
 	return a.access((*Target).Get, dst, from, user)
 }
 
 // access copies between b and the region, with the accessor's mark set if it
 // has one: then the owner waits for it.
-func (a *Accessor) access(copy func(*Target, engine.Buf, Layout) *engine.Fault, b engine.Buf, at Layout, user context.Context) *engine.Fault {
+func (a *Accessor) access(copy func(*Target, engine.Buf, Layout) *fault.Fault, b engine.Buf, at Layout, user context.Context) *fault.Fault {
 	if a.mark == nil {
 		return a.flushed(copy(a.t, b, at), user)
 	}
@@ -101,15 +102,15 @@ func (a *Accessor) access(copy func(*Target, engine.Buf, Layout) *engine.Fault, 
 
 // refused is the fault of an access to a region that is gone, or whose owner
 // is.
-func (a *Accessor) refused(b engine.Buf) *engine.Fault {
+func (a *Accessor) refused(b engine.Buf) *fault.Fault {
 	if f := a.t.s.gone(a.t.proc); f != nil {
 		return f
 	}
-	return refused(RegionGone, 0, b.Bytes(), a.t.size)
+	return refused(fault.Closed, 0, b.Bytes(), a.t.size)
 }
 
 // flushed waits for an access that the owner serves.
-func (a *Accessor) flushed(f *engine.Fault, user context.Context) *engine.Fault {
+func (a *Accessor) flushed(f *fault.Fault, user context.Context) *fault.Fault {
 	if f != nil {
 		return f
 	}

@@ -10,10 +10,11 @@ import (
 
 	"gompi/internal/dtype"
 	"gompi/internal/engine"
+	"gompi/internal/fault"
 	"gompi/internal/kernel"
 )
 
-func wantReason(t *testing.T, what string, f *engine.Fault, r Reason) {
+func wantClass(t *testing.T, what string, f *fault.Fault, r fault.Class) {
 	t.Helper()
 	if f == nil || !errors.Is(f.Err, r) {
 		t.Errorf("%s: %+v, want %v", what, f, r)
@@ -34,50 +35,50 @@ func TestRefusals(t *testing.T) {
 		for _, c := range []struct {
 			name string
 			l    Layout
-			want Reason
+			want fault.Class
 		}{
-			{"before", Layout{-1, dtype.Byte, 1}, OutOfRange},
-			{"far before", Layout{math.MinInt64, dtype.Byte, 1}, OutOfRange},
-			{"behind", Layout{size, dtype.Byte, 1}, OutOfRange},
-			{"over the end", Layout{size - 7, dtype.Byte, 8}, OutOfRange},
-			{"too large", Layout{0, dtype.Byte, size + 1}, OutOfRange},
-			{"far behind", Layout{math.MaxInt64, dtype.Byte, 8}, OutOfRange},
-			{"wraps", Layout{math.MaxInt64 - 3, int64Type, 1}, OutOfRange},
-			{"count overflows", Layout{0, int64Type, math.MaxInt64}, OutOfRange},
-			{"count overflows to little", Layout{0, int64Type, 1<<61 + 1}, OutOfRange},
-			{"huge extent", Layout{0, huge, 3}, OutOfRange},
-			{"huge extent within 64 bits", Layout{0, huge, 2}, OutOfRange},
-			{"far block", Layout{0, far, 1}, OutOfRange},
-			{"far block, far offset", Layout{math.MaxInt64, far, 1}, OutOfRange},
-			{"backwards over the start", Layout{16, back, 3}, OutOfRange},
-			{"negative count", Layout{0, dtype.Byte, -1}, BadLayout},
-			{"no type", Layout{0, nil, 1}, BadLayout},
-			{"other size", Layout{0, dtype.Byte, 3}, SizesDiffer},
+			{"before", Layout{-1, dtype.Byte, 1}, fault.RMARange},
+			{"far before", Layout{math.MinInt64, dtype.Byte, 1}, fault.RMARange},
+			{"behind", Layout{size, dtype.Byte, 1}, fault.RMARange},
+			{"over the end", Layout{size - 7, dtype.Byte, 8}, fault.RMARange},
+			{"too large", Layout{0, dtype.Byte, size + 1}, fault.RMARange},
+			{"far behind", Layout{math.MaxInt64, dtype.Byte, 8}, fault.RMARange},
+			{"wraps", Layout{math.MaxInt64 - 3, int64Type, 1}, fault.RMARange},
+			{"count overflows", Layout{0, int64Type, math.MaxInt64}, fault.RMARange},
+			{"count overflows to little", Layout{0, int64Type, 1<<61 + 1}, fault.RMARange},
+			{"huge extent", Layout{0, huge, 3}, fault.RMARange},
+			{"huge extent within 64 bits", Layout{0, huge, 2}, fault.RMARange},
+			{"far block", Layout{0, far, 1}, fault.RMARange},
+			{"far block, far offset", Layout{math.MaxInt64, far, 1}, fault.RMARange},
+			{"backwards over the start", Layout{16, back, 3}, fault.RMARange},
+			{"negative count", Layout{0, dtype.Byte, -1}, fault.Type},
+			{"no type", Layout{0, nil, 1}, fault.Type},
+			{"other size", Layout{0, dtype.Byte, 3}, fault.Count},
 		} {
 			n := int64(8)
-			if c.l.Type != nil && c.want == OutOfRange {
+			if c.l.Type != nil && c.want == fault.RMARange {
 				n = min(c.l.Count*c.l.Type.Size, 2*size)
 				if n <= 0 {
 					n = 8
 				}
 			}
 			buf := strided(src, 0, n, dtype.Byte)
-			wantReason(t, a.name+" put "+c.name, a.target.Put(buf, c.l), c.want)
-			wantReason(t, a.name+" get "+c.name, a.target.Get(buf, c.l), c.want)
-			wantReason(t, a.name+" accumulate "+c.name, a.target.Accumulate(buf, c.l, kernel.Replace), c.want)
-			wantReason(t, a.name+" fetch "+c.name, a.target.GetAccumulate(buf, buf, c.l, kernel.NoOp), c.want)
+			wantClass(t, a.name+" put "+c.name, a.target.Put(buf, c.l), c.want)
+			wantClass(t, a.name+" get "+c.name, a.target.Get(buf, c.l), c.want)
+			wantClass(t, a.name+" accumulate "+c.name, a.target.Accumulate(buf, c.l, kernel.Replace), c.want)
+			wantClass(t, a.name+" fetch "+c.name, a.target.GetAccumulate(buf, buf, c.l, kernel.NoOp), c.want)
 		}
 		word := strided(src, 0, 1, int64Type)
 		odd := must(t)(dtype.NewHindexed([]int64{1, 1}, []int64{0, 12}, int64Type))
-		wantReason(t, "misaligned", a.target.Accumulate(word, Layout{4, int64Type, 1}, kernel.Sum), Misaligned)
-		wantReason(t, "misaligned", a.target.Accumulate(strided(src, 0, 2, int64Type), Layout{0, odd, 1}, kernel.Sum), Misaligned)
-		wantReason(t, "misaligned", a.target.CompareAndSwap(word, word, word, 1), Misaligned)
-		wantReason(t, "swap outside", a.target.CompareAndSwap(word, word, word, size), OutOfRange)
-		wantReason(t, "swap outside", a.target.CompareAndSwap(word, word, word, -8), OutOfRange)
-		wantReason(t, "types differ", a.target.Accumulate(word, Layout{0, basicOf(dtype.Uint64), 1}, kernel.Sum), NoSuchOp)
-		wantReason(t, "no operation", a.target.Accumulate(word, Layout{0, int64Type, 1}, kernel.MinLoc), NoSuchOp)
-		wantReason(t, "no operation", a.target.Accumulate(word, Layout{0, int64Type, 1}, 77), NoSuchOp)
-		wantReason(t, "sizes differ", a.target.GetAccumulate(strided(src, 0, 2, int64Type), word, Layout{0, int64Type, 1}, kernel.Sum), SizesDiffer)
+		wantClass(t, "misaligned", a.target.Accumulate(word, Layout{4, int64Type, 1}, kernel.Sum), fault.Arg)
+		wantClass(t, "misaligned", a.target.Accumulate(strided(src, 0, 2, int64Type), Layout{0, odd, 1}, kernel.Sum), fault.Arg)
+		wantClass(t, "misaligned", a.target.CompareAndSwap(word, word, word, 1), fault.Arg)
+		wantClass(t, "swap outside", a.target.CompareAndSwap(word, word, word, size), fault.RMARange)
+		wantClass(t, "swap outside", a.target.CompareAndSwap(word, word, word, -8), fault.RMARange)
+		wantClass(t, "types differ", a.target.Accumulate(word, Layout{0, basicOf(dtype.Uint64), 1}, kernel.Sum), fault.Op)
+		wantClass(t, "no operation", a.target.Accumulate(word, Layout{0, int64Type, 1}, kernel.MinLoc), fault.Op)
+		wantClass(t, "no operation", a.target.Accumulate(word, Layout{0, int64Type, 1}, 77), fault.Op)
+		wantClass(t, "sizes differ", a.target.GetAccumulate(strided(src, 0, 2, int64Type), word, Layout{0, int64Type, 1}, kernel.Sum), fault.Count)
 		if !bytes.Equal(a.region.Mem(), before) {
 			t.Errorf("%s: memory was touched", a.name)
 		}
@@ -111,31 +112,31 @@ func TestOwnerRefuses(t *testing.T) {
 		at := func(off int64) Layout { return Layout{off, int64Type, 32} }
 		for _, c := range []struct {
 			name string
-			do   func() *engine.Fault
-			want Reason
+			do   func() *fault.Fault
+			want fault.Class
 		}{
-			{"put", func() *engine.Fault { return target.Put(buf, at(4096)) }, OutOfRange},
-			{"put over the end", func() *engine.Fault { return target.Put(buf, at(4096-255)) }, OutOfRange},
-			{"get", func() *engine.Fault { return target.Get(buf, at(math.MaxInt64-256)) }, OutOfRange},
-			{"accumulate", func() *engine.Fault { return target.Accumulate(buf, at(4096-8), kernel.Sum) }, OutOfRange},
-			{"fetch", func() *engine.Fault { return target.GetAccumulate(buf, buf, at(1<<40), kernel.Sum) }, OutOfRange},
-			{"swap", func() *engine.Fault { w := buf.Part(0, 8); return target.CompareAndSwap(w, w, w, 4096) }, OutOfRange},
+			{"put", func() *fault.Fault { return target.Put(buf, at(4096)) }, fault.RMARange},
+			{"put over the end", func() *fault.Fault { return target.Put(buf, at(4096-255)) }, fault.RMARange},
+			{"get", func() *fault.Fault { return target.Get(buf, at(math.MaxInt64-256)) }, fault.RMARange},
+			{"accumulate", func() *fault.Fault { return target.Accumulate(buf, at(4096-8), kernel.Sum) }, fault.RMARange},
+			{"fetch", func() *fault.Fault { return target.GetAccumulate(buf, buf, at(1<<40), kernel.Sum) }, fault.RMARange},
+			{"swap", func() *fault.Fault { w := buf.Part(0, 8); return target.CompareAndSwap(w, w, w, 4096) }, fault.RMARange},
 		} {
 			ok(t, c.do())
-			wantReason(t, c.name, target.Flush(nil), c.want)
+			wantClass(t, c.name, target.Flush(nil), c.want)
 			flush(t, target) // told once
 		}
 		target.size, target.phase = 4096, 4 // another lie
 		ok(t, target.Accumulate(buf, at(4), kernel.Sum))
-		wantReason(t, "misaligned", target.Flush(nil), Misaligned)
+		wantClass(t, "misaligned", target.Flush(nil), fault.Arg)
 		target.phase = 0
 		target.nonce++
 		ok(t, target.Put(buf, at(0)))
-		wantReason(t, "nonce", target.Flush(nil), RegionGone)
+		wantClass(t, "nonce", target.Flush(nil), fault.Closed)
 		target.nonce--
 		target.handle += 5
 		ok(t, target.Get(buf, at(0)))
-		wantReason(t, "handle", target.Flush(nil), RegionGone)
+		wantClass(t, "handle", target.Flush(nil), fault.Closed)
 		target.handle -= 5
 		if !bytes.Equal(mem, before) {
 			t.Error("memory was touched")
@@ -148,6 +149,6 @@ func TestOwnerRefuses(t *testing.T) {
 		}
 		r.Close()
 		ok(t, target.Put(buf, at(8)))
-		wantReason(t, "closed", target.Flush(nil), RegionGone)
+		wantClass(t, "closed", target.Flush(nil), fault.Closed)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"gompi/internal/cgroup"
-	"gompi/internal/engine"
+	"gompi/internal/fault"
 	"gompi/internal/wire"
 	"gompi/transport"
 )
@@ -154,7 +154,7 @@ func (s *Space) giveBack(r *Region, used bool) {
 // allocated a region of this one. t is closed after it.
 func (s *Space) Within(t *Target, off, n int64, words int) (*Region, error) {
 	if off < 0 || n < 0 || off > t.size-n {
-		return nil, &AccessError{OutOfRange, off, n, t.size}
+		return nil, &AccessError{fault.RMARange, off, n, t.size}
 	}
 	if t.whole.total == 0 && n > 0 {
 		return nil, fmt.Errorf("memory of process %v is not shared with this one", t.proc)
@@ -271,7 +271,7 @@ func (s *Space) blankRegion() *Region {
 
 // Reach makes a target of a region of process p, or of this one. What is wrong
 // with the description, or that p has ended, is the fault. It may block.
-func (s *Space) Reach(p wire.ProcID, b *Desc) (*Target, *engine.Fault) {
+func (s *Space) Reach(p wire.ProcID, b *Desc) (*Target, *fault.Fault) {
 	t := new(Target)
 	if f := s.ReachInto(t, p, b); f != nil {
 		return nil, f
@@ -280,13 +280,13 @@ func (s *Space) Reach(p wire.ProcID, b *Desc) (*Target, *engine.Fault) {
 }
 
 // ReachInto is Reach that fills t, which is zero.
-func (s *Space) ReachInto(t *Target, p wire.ProcID, b *Desc) *engine.Fault {
+func (s *Space) ReachInto(t *Target, p wire.ProcID, b *Desc) *fault.Fault {
 	d, err := b.decode()
 	if err == nil && d.proc != p {
 		err = fmt.Errorf("description of a region of process %v, not %v", d.proc, p)
 	}
 	if err != nil {
-		return &engine.Fault{Class: engine.Transport, Peer: -1, Err: err}
+		return &fault.Fault{Class: fault.Unreachable, Peer: -1, Err: err}
 	}
 	t.s, t.proc, t.size, t.domain, t.phase, t.handle, t.nonce = s, p, d.bytes, d.domain, d.phase, d.handle, d.nonce
 	if d.flags&flagShared != 0 {
@@ -312,12 +312,12 @@ func (s *Space) ReachInto(t *Target, p wire.ProcID, b *Desc) *engine.Fault {
 }
 
 // reachOwn makes t a target of a region of this process.
-func (s *Space) reachOwn(t *Target) *engine.Fault {
+func (s *Space) reachOwn(t *Target) *fault.Fault {
 	s.e.Lock()
 	defer s.e.Unlock()
 	r := s.regionOf(t.handle, t.nonce)
 	if r == nil {
-		return refused(RegionGone, 0, 0, t.size)
+		return refused(fault.Closed, 0, 0, t.size)
 	}
 	t.size, t.domain, t.mem, t.ctl = int64(len(r.mem)), r.domain, r.mem, r.ctl
 	t.way = mapped
@@ -327,7 +327,7 @@ func (s *Space) reachOwn(t *Target) *engine.Fault {
 // choose finds the way to a target. Without its control block, by which
 // accesses exclude each other, only the owner can access the memory. The fault
 // is that the region is known to be gone.
-func (s *Space) choose(t *Target, d *description) *engine.Fault {
+func (s *Space) choose(t *Target, d *description) *fault.Fault {
 	t.way = served
 	if s.onlyServed || t.proc.Job != s.self.Job {
 		// In guard words, visits and marks a process is its serial in its job.
@@ -335,7 +335,7 @@ func (s *Space) choose(t *Target, d *description) *engine.Fault {
 	}
 	if err := s.controls.mapControl(&t.block, d.proc, d.control); err != nil {
 		if errors.Is(err, errStale) {
-			return refused(RegionGone, 0, 0, d.bytes)
+			return refused(fault.Closed, 0, 0, d.bytes)
 		}
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"gompi/internal/dtype"
+	"gompi/internal/fault"
 	"gompi/internal/wire"
 	"gompi/transport"
 )
@@ -113,7 +114,7 @@ func (s *Space) serveRequest(p *peer, kind byte, b []byte, held *Region) (wait *
 	o, at, why := r.admit(&q, groups)
 	atomics := q.kind != framePut && q.kind != frameGet
 	if why == 0 && atomics && r.damaged {
-		why = Damaged
+		why = fault.Unreachable
 	}
 	if why != 0 {
 		p.in.number++
@@ -159,38 +160,38 @@ func (s *Space) serveRequest(p *peer, kind byte, b []byte, held *Region) (wait *
 }
 
 // admit checks a request against the region, which may be nil.
-func (r *Region) admit(q *request, groups []group) (o operation, at int64, why Reason) {
+func (r *Region) admit(q *request, groups []group) (o operation, at int64, why fault.Class) {
 	if r == nil {
-		return o, groups[0].off, RegionGone
+		return o, groups[0].off, fault.Closed
 	}
 	size := int64(len(r.mem))
 	for i := range groups {
 		if !groups[i].within(size) {
-			return o, groups[i].off, OutOfRange
+			return o, groups[i].off, fault.RMARange
 		}
 	}
 	if q.kind == framePut || q.kind == frameGet {
 		return o, 0, 0
 	}
 	if q.elem >= dtype.NumKinds {
-		return o, groups[0].off, NoSuchOp
+		return o, groups[0].off, fault.Op
 	}
 	o, ok := operationOf(q.op, q.elem, sizeOf(q.elem))
 	if !ok || q.kind == frameSwap && (len(groups) != 1 || groups[0].runs != 1 || q.bytes > maxSwap || o.width != 0 && int64(q.bytes) != o.width) {
-		return o, groups[0].off, NoSuchOp
+		return o, groups[0].off, fault.Op
 	}
 	for i := range groups {
 		if g := &groups[i]; o.fn != nil && int64(g.length)%o.unit != 0 {
-			return o, g.off, NoSuchOp
+			return o, g.off, fault.Op
 		} else if o.width != 0 && !g.aligned(phaseOf(r.mem), o.width) {
-			return o, g.off, Misaligned
+			return o, g.off, fault.Arg
 		}
 	}
 	return o, 0, 0
 }
 
 // refuse answers that a request was not carried out.
-func (s *Space) refuse(p *peer, why Reason, at, bytes int64, r *Region) {
+func (s *Space) refuse(p *peer, why fault.Class, at, bytes int64, r *Region) {
 	b := s.frame[:refusalBytes]
 	clear(b)
 	b[0], b[1] = frameRefusal, byte(why)

@@ -8,13 +8,14 @@ import (
 
 	"gompi/internal/calls"
 	"gompi/internal/engine"
+	"gompi/internal/fault"
 	"gompi/internal/kernel"
 )
 
 // ask sends requests for n packed bytes of a layout, as many as it takes. src
 // is the operand, of requests that have one; result is where replies go. q says
 // the rest.
-func (t *Target) ask(q request, src, result engine.Buf, at Layout, unit, n int64) *engine.Fault {
+func (t *Target) ask(q request, src, result engine.Buf, at Layout, unit, n int64) *fault.Fault {
 	s, p := t.s, t.peer
 	if unit > maxPacked {
 		unit = 1 // a record that no frame holds
@@ -24,7 +25,7 @@ func (t *Target) ask(q request, src, result engine.Buf, at Layout, unit, n int64
 	defer s.e.Unlock()
 	for off := int64(0); off < n; {
 		if !t.open {
-			return refused(RegionGone, at.Off, n, t.size)
+			return refused(fault.Closed, at.Off, n, t.size)
 		}
 		if p.down != nil || p.out.full() {
 			if f := t.wait(opOf(&q), 0, nil); f != nil {
@@ -54,7 +55,7 @@ func (t *Target) ask(q request, src, result engine.Buf, at Layout, unit, n int64
 
 // send sends a request of n packed bytes, whose reply goes to result at off.
 // The lock is held.
-func (t *Target) send(b []byte, q *request, result engine.Buf, off int64) *engine.Fault {
+func (t *Target) send(b []byte, q *request, result engine.Buf, off int64) *fault.Fault {
 	if f := t.s.e.SendFrame(t.proc, b); f != nil {
 		return f
 	}
@@ -81,16 +82,16 @@ func opOf(q *request) calls.Name {
 	return "GetAccumulate"
 }
 
-func (t *Target) putServed(src engine.Buf, to Layout, n int64) *engine.Fault {
+func (t *Target) putServed(src engine.Buf, to Layout, n int64) *fault.Fault {
 	return t.ask(request{kind: framePut}, src, engine.Buf{}, to, 1, n)
 }
 
-func (t *Target) getServed(dst engine.Buf, from Layout, n int64) *engine.Fault {
+func (t *Target) getServed(dst engine.Buf, from Layout, n int64) *fault.Fault {
 	return t.ask(request{kind: frameGet}, engine.Buf{}, dst, from, 1, n)
 }
 
 // changeServed lets the owner change its memory.
-func (t *Target) changeServed(src, result engine.Buf, at Layout, o *operation, n int64) *engine.Fault {
+func (t *Target) changeServed(src, result engine.Buf, at Layout, o *operation, n int64) *fault.Fault {
 	q := request{kind: frameAccumulate, op: o.op, elem: o.kind}
 	if result.Bytes() > 0 {
 		q.kind = frameFetch
@@ -99,13 +100,13 @@ func (t *Target) changeServed(src, result engine.Buf, at Layout, o *operation, n
 }
 
 // swapServed is CompareAndSwap by the owner.
-func (t *Target) swapServed(compare, value, result engine.Buf, off int64, o *operation) *engine.Fault {
+func (t *Target) swapServed(compare, value, result engine.Buf, off int64, o *operation) *fault.Fault {
 	s, p := t.s, t.peer
 	s.e.Lock()
 	defer s.e.Unlock()
 	for {
 		if !t.open {
-			return refused(RegionGone, off, value.Bytes(), t.size)
+			return refused(fault.Closed, off, value.Bytes(), t.size)
 		}
 		if p.down == nil && !p.out.full() {
 			break
@@ -148,7 +149,7 @@ func (t *Target) Pending() bool {
 // are done there, and their results are here. If it fails, results that have
 // not come will not: the memory for them is the caller's. The fault is that of
 // an operation that the owner has refused, or of the wait.
-func (t *Target) Flush(user context.Context) *engine.Fault {
+func (t *Target) Flush(user context.Context) *fault.Fault {
 	last := t.last.Load()
 	if last == 0 {
 		return t.s.gone(t.proc)
@@ -172,7 +173,7 @@ func (t *Target) Flush(user context.Context) *engine.Fault {
 }
 
 // urge asks for an answer to all requests up to one, if none is coming.
-func (t *Target) urge(number uint64) *engine.Fault {
+func (t *Target) urge(number uint64) *fault.Fault {
 	o := &t.peer.out
 	if o.asked >= number {
 		return nil

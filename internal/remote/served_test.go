@@ -16,6 +16,7 @@ import (
 
 	"gompi/internal/dtype"
 	"gompi/internal/engine"
+	"gompi/internal/fault"
 	"gompi/internal/kernel"
 	"gompi/internal/wire"
 	"gompi/transport"
@@ -128,7 +129,7 @@ func TestRequests(t *testing.T) {
 	target.handle += 3
 	ok(t, target.Put(engine.ByteBuf(src), Layout{0, dtype.Byte, 1 << 16}))
 	o := soon(t, "request", func() engine.Outcome { return e.Wait(target.Request("Rput", ctx, 1)) })
-	wantReason(t, "request", o.Status.Fault, RegionGone)
+	wantClass(t, "request", o.Status.Fault, fault.Closed)
 }
 
 // A flush that is given up leaves nothing that writes to the caller's memory.
@@ -143,7 +144,7 @@ func TestFlushGivenUp(t *testing.T) {
 	ok(t, target.GetAccumulate(engine.Buf{}, engine.ByteBuf(dst), Layout{0, dtype.Byte, 1 << 16}, kernel.NoOp))
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
-	if f := soon(t, "flush", func() *engine.Fault { return target.Flush(ended) }); f == nil || f.Class != engine.Cancelled {
+	if f := soon(t, "flush", func() *fault.Fault { return target.Flush(ended) }); f == nil || f.Class != fault.Cancelled {
 		t.Fatalf("flush: %+v", f)
 	}
 	r.ctl.guardUnlock(99)
@@ -166,7 +167,7 @@ func TestRequestRevoked(t *testing.T) {
 	ok(t, target.GetAccumulate(engine.Buf{}, engine.ByteBuf(dst), Layout{0, dtype.Byte, 4096}, kernel.NoOp))
 	h := target.Request("Rget", ctx, 1)
 	e.Revoke(ctx)
-	if o := soon(t, "request", func() engine.Outcome { return e.Wait(h) }); o.Status.Fault == nil || o.Status.Fault.Class != engine.Revoked {
+	if o := soon(t, "request", func() engine.Outcome { return e.Wait(h) }); o.Status.Fault == nil || o.Status.Fault.Class != fault.Revoked {
 		t.Fatalf("request: %+v", o.Status)
 	}
 	r.ctl.guardUnlock(99)
@@ -225,7 +226,7 @@ func TestGuardHeld(t *testing.T) {
 		} else {
 			r.ctl.guardUnlock(holder)
 		}
-		ok(t, soon(t, "flush", func() *engine.Fault { return target.Flush(nil) }))
+		ok(t, soon(t, "flush", func() *fault.Fault { return target.Flush(nil) }))
 		if v := binary.LittleEndian.Uint64(r.Mem()[8:]); was != 2 || v != 3 {
 			t.Fatalf("%d was there, want 2; %d is, want 3", was, v)
 		}
@@ -257,30 +258,30 @@ func TestOwnerDies(t *testing.T) {
 			}
 			pending = a.target.Request("Raccumulate", testContext(t, a.target.s), 1)
 		}
-		done := make(chan *engine.Fault, 1)
+		done := make(chan *fault.Fault, 1)
 		go func() { done <- a.target.Flush(nil) }()
 		if a.target.way != served {
 			ok(t, <-done)
 		}
 		e.ProcFailed(dead, "was killed by signal 9")
 		if a.target.way == served {
-			if f := soon(t, "flush", func() *engine.Fault { return <-done }); f == nil || f.Class != engine.ProcFailed {
+			if f := soon(t, "flush", func() *fault.Fault { return <-done }); f == nil || f.Class != fault.ProcFailed {
 				t.Errorf("%s: flush: %+v", a.name, f)
 			}
-			if o := soon(t, "request", func() engine.Outcome { return e.Wait(pending) }); o.Status.Fault == nil || o.Status.Fault.Class != engine.ProcFailed {
+			if o := soon(t, "request", func() engine.Outcome { return e.Wait(pending) }); o.Status.Fault == nil || o.Status.Fault.Class != fault.ProcFailed {
 				t.Errorf("%s: request: %+v", a.name, o.Status)
 			}
 		}
 		f := a.target.Put(engine.ByteBuf(src), Layout{0, dtype.Byte, 1 << 20})
-		if a.target.way != mapped && (f == nil || f.Class != engine.ProcFailed) {
+		if a.target.way != mapped && (f == nil || f.Class != fault.ProcFailed) {
 			t.Errorf("%s: put: %+v", a.name, f)
 		}
-		if f := a.target.Flush(nil); f == nil || f.Class != engine.ProcFailed {
+		if f := a.target.Flush(nil); f == nil || f.Class != fault.ProcFailed {
 			t.Errorf("%s: flush: %+v", a.name, f)
 		}
 		a.region.ctl.guardUnlock(99)
 		d := a.region.Desc()
-		if _, f := a.target.s.Reach(dead, &d); f == nil || f.Class != engine.ProcFailed {
+		if _, f := a.target.s.Reach(dead, &d); f == nil || f.Class != fault.ProcFailed {
 			t.Errorf("%s: reach: %+v", a.name, f)
 		}
 	})
@@ -379,9 +380,9 @@ func TestHostileAnswers(t *testing.T) {
 	}{
 		{"reply", answer(frameReply, 2, 64), true},
 		{"done before the reply", answer(frameDone, 1, 0), true},
-		{"refusal", refusal(byte(RegionGone)), true},
+		{"refusal", refusal(byte(fault.Closed)), true},
 		{"refusal for no reason", refusal(0), false},
-		{"refusal for an unknown reason", refusal(byte(numReasons)), false},
+		{"refusal for an unknown reason", refusal(byte(fault.Told)), false},
 		{"short", []byte{frameReply, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0}, false},
 		{"reply of another size", answer(frameReply, 2, 63), false},
 		{"longer reply", answer(frameReply, 2, 65), false},

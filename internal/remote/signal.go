@@ -6,14 +6,14 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"gompi/internal/engine"
+	"gompi/internal/fault"
 	"gompi/transport"
 )
 
 // Signal stores v in a word of the target's control block, which this process
 // alone writes, and wakes the owner. Whoever sees it there sees what this
 // process has put and accumulated there before, without a Flush.
-func (t *Target) Signal(word int, v uint64) *engine.Fault {
+func (t *Target) Signal(word int, v uint64) *fault.Fault {
 	c := t.ctl
 	if c == nil || t.way == served {
 		return t.sendSignal(word, v) // behind the frames of what was put
@@ -33,11 +33,11 @@ func (t *Target) Signal(word int, v uint64) *engine.Fault {
 	return nil
 }
 
-func noWord(word, words int) *engine.Fault {
-	return &engine.Fault{Class: engine.Transport, Peer: -1, Err: fmt.Errorf("%w: word %d of %d", transport.ErrProtocol, word, words)}
+func noWord(word, words int) *fault.Fault {
+	return &fault.Fault{Class: fault.Unreachable, Peer: -1, Err: fmt.Errorf("%w: word %d of %d", transport.ErrProtocol, word, words)}
 }
 
-func (t *Target) sendSignal(word int, v uint64) *engine.Fault {
+func (t *Target) sendSignal(word int, v uint64) *fault.Fault {
 	s := t.s
 	s.e.Lock()
 	defer s.e.Unlock()

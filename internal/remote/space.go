@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"gompi/internal/engine"
+	"gompi/internal/fault"
 	"gompi/internal/wire"
 )
 
@@ -43,7 +44,7 @@ type Space struct {
 	spares        sync.Pool // of *Region: those that were closed
 	// departed holds the processes that have ended, or never were, as long as
 	// the engine remembers them. A map is replaced, never changed.
-	departed atomic.Pointer[map[wire.ProcID]*engine.Fault]
+	departed atomic.Pointer[map[wire.ProcID]*fault.Fault]
 	turn     turn // guardTurn
 
 	// The rest is guarded by the engine's lock.
@@ -68,9 +69,9 @@ type Space struct {
 // lock.
 type peer struct {
 	proc wire.ProcID
-	down *engine.Fault // it has ended, or no frame reaches it
-	out  outgoing      // what this process asks of it
-	in   incoming      // what it asks of this process
+	down *fault.Fault // it has ended, or no frame reaches it
+	out  outgoing     // what this process asks of it
+	in   incoming     // what it asks of this process
 
 	targets int // of its regions, open here
 }
@@ -146,9 +147,9 @@ func (s *Space) Close() {
 }
 
 // Down implements engine.RemoteServer.
-func (s *Space) Down(proc wire.ProcID, f *engine.Fault) {
+func (s *Space) Down(proc wire.ProcID, f *fault.Fault) {
 	p := s.peerOf(proc)
-	all := map[wire.ProcID]*engine.Fault{proc: f}
+	all := map[wire.ProcID]*fault.Fault{proc: f}
 	if old := s.departed.Load(); old != nil {
 		maps.Copy(all, *old)
 	}
@@ -170,10 +171,10 @@ func (s *Space) Forget(proc wire.ProcID) {
 
 // Cut implements engine.RemoteServer. The process lives: what it holds by words
 // in memory it holds still.
-func (s *Space) Cut(proc wire.ProcID, f *engine.Fault) { s.noFrames(s.peerOf(proc), f) }
+func (s *Space) Cut(proc wire.ProcID, f *fault.Fault) { s.noFrames(s.peerOf(proc), f) }
 
 // noFrames ends what goes by frames from and to a process.
-func (s *Space) noFrames(p *peer, f *engine.Fault) {
+func (s *Space) noFrames(p *peer, f *fault.Fault) {
 	p.down = f
 	s.dropOutgoing(p, f)
 	s.downLocks(p.proc, f)
@@ -182,7 +183,7 @@ func (s *Space) noFrames(p *peer, f *engine.Fault) {
 
 // gone is the fault of a process that has ended, nil if it has not. The lock
 // need not be held.
-func (s *Space) gone(p wire.ProcID) *engine.Fault {
+func (s *Space) gone(p wire.ProcID) *fault.Fault {
 	all := s.departed.Load()
 	if all == nil {
 		return nil

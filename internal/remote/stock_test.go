@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"gompi/internal/engine"
+	"gompi/internal/fault"
 )
 
 // TestStock: pieces begin on a line, are zero, do not overlap, and what others
@@ -189,7 +189,7 @@ func TestSmallRegionsStayMapped(t *testing.T) {
 		}
 		r.Close()
 		d = r.Desc()
-		if _, f := other.Reach(owner.self, &d); f == nil || f.Class != engine.RegionGone {
+		if _, f := other.Reach(owner.self, &d); f == nil || f.Class != fault.Closed {
 			t.Fatalf("a closed region: %v", f)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"gompi/internal/engine"
+	"gompi/internal/fault"
 	"gompi/internal/mem"
 	"gompi/internal/wire"
 )
@@ -63,7 +64,7 @@ func (t *Target) Proc() wire.ProcID { return t.proc }
 
 // Put copies src to the target. src is the caller's again at return; it is at
 // the target after Flush.
-func (t *Target) Put(src engine.Buf, to Layout) *engine.Fault {
+func (t *Target) Put(src engine.Buf, to Layout) *fault.Fault {
 	if n := src.Bytes(); t.mem != nil && to.plain(n, t.size) && !src.Strided() {
 		mem.Copy(t.mem[to.Off:], src.Slice())
 		return nil
@@ -83,7 +84,7 @@ func (t *Target) Put(src engine.Buf, to Layout) *engine.Fault {
 
 // Get copies from the target to dst, which is valid, and the caller's again,
 // after Flush.
-func (t *Target) Get(dst engine.Buf, from Layout) *engine.Fault {
+func (t *Target) Get(dst engine.Buf, from Layout) *fault.Fault {
 	if n := dst.Bytes(); t.mem != nil && from.plain(n, t.size) && !dst.Strided() {
 		mem.Copy(dst.Slice(), t.mem[from.Off:][:n])
 		return nil
@@ -102,12 +103,12 @@ func (t *Target) Get(dst engine.Buf, from Layout) *engine.Fault {
 }
 
 // check says how many bytes an access moves, and what is wrong with it.
-func (t *Target) check(origin int64, at Layout) (n int64, f *engine.Fault) {
+func (t *Target) check(origin int64, at Layout) (n int64, f *fault.Fault) {
 	if n, f = at.check(t.size); f != nil {
 		return 0, f
 	}
 	if n != origin {
-		return 0, refused(SizesDiffer, at.Off, n, origin)
+		return 0, refused(fault.Count, at.Off, n, origin)
 	}
 	return n, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"gompi/internal/dtype"
 	"gompi/internal/engine"
+	"gompi/internal/fault"
 )
 
 func random(b []byte) []byte {
@@ -18,7 +19,7 @@ func random(b []byte) []byte {
 	return b
 }
 
-func ok(t testing.TB, f *engine.Fault) {
+func ok(t testing.TB, f *fault.Fault) {
 	t.Helper()
 	if f != nil {
 		t.Fatalf("class %d: %v", f.Class, f.Err)

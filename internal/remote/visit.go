@@ -6,7 +6,7 @@ import (
 	"math/bits"
 	"sync/atomic"
 
-	"gompi/internal/engine"
+	"gompi/internal/fault"
 	"gompi/internal/wait"
 )
 
@@ -127,7 +127,7 @@ func (c *control) clearVisits() {
 
 // enter begins a visit of a region's memory, or takes its guard; c is its
 // control block, mapped here. The engine's lock is not held.
-func (s *Space) enter(c *control) (*visit, *engine.Fault) {
+func (s *Space) enter(c *control) (*visit, *fault.Fault) {
 	if v := c.tryVisit(s.self.Serial); v != nil {
 		return v, nil
 	}
