@@ -386,6 +386,11 @@ func (e *Engine) handle(l *link, ev *transport.Event) {
 			// A contact of its own, beside or after the one in use.
 			l.setPeer(ev.Slot, nil)
 			l.Release(ev.Slot)
+			if p.other == l && p.otherSlot == ev.Slot {
+				if p.other = nil; p.dying && p.link != nil {
+					p.link.Fail(p.slot)
+				}
+			}
 		} else {
 			e.linkDown(p, ev.Err)
 		}

@@ -211,7 +211,11 @@ func (e *Engine) depart(proc wire.ProcID, d *departure) {
 	case p.link != nil:
 		// The rest when EvDown has come.
 		p.dying = true
-		p.link.Fail(p.slot)
+		if p.other != nil { // first: nothing that comes by it may be lost
+			p.other.Fail(p.otherSlot)
+		} else {
+			p.link.Fail(p.slot)
+		}
 		for turn := 0; turn < departTurns && p.state != peerDown && e.progress() > 0; turn++ {
 		}
 	default:
@@ -237,6 +241,7 @@ func (e *Engine) linkDown(p *Peer, err error) {
 	p.lane = nil
 	p.full = false
 	p.stalls()
+	p.dropOther()
 	if p.link != nil {
 		p.ctl = nil
 		p.link.setPeer(p.slot, nil)
@@ -336,6 +341,7 @@ func (e *Engine) unlist(proc wire.ProcID, d *departure) {
 		return
 	}
 	delete(e.dead, proc)
+	e.freed.retire(proc)
 	if e.remote != nil {
 		e.remote.Forget(proc)
 	}

@@ -3,7 +3,10 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
+	"slices"
+	"syscall"
 
 	"gompi/internal/fault"
 	"gompi/internal/match"
@@ -35,6 +38,12 @@ type Peer struct {
 	why    error          // of that, or of EvDown
 	down   *fault.Fault
 	listed bool // in e.blocked
+
+	// other is a second contact, of messages that come in: the peer and this
+	// process have begun one at the same time, by transports of which one of them
+	// cannot use the first. nil: none.
+	other     *link
+	otherSlot transport.Slot
 
 	// Flow control, in units. credit and envelopes are what this process may
 	// still send, owed and owedEnvelopes what it has to give back.
@@ -138,30 +147,74 @@ func (e *Engine) connected(p *Peer, r *retry) bool {
 	return true
 }
 
-// attach connects p by the first transport that can reach it.
+// attach connects p by the first transport that can reach it; by none before
+// that by which it has reached this process.
 func (e *Engine) attach(p *Peer, c wire.Contact) error {
-	for _, l := range e.links[1:] {
+	var failed error
+	for _, l := range e.links[max(1, slices.Index(e.links, p.link)):] {
 		if l.caps.Local && !c.SameHost {
 			continue
 		}
 		s, err := l.Connect(c)
-		if err != nil {
-			return fmt.Errorf("by %s: %w", l.caps.Name, err)
+		if err == nil {
+			e.bind(p, l, s)
+			if p.dying {
+				l.Fail(s)
+			}
+			e.pump(p)
+			return nil
 		}
-		e.bind(p, l, s)
-		if p.dying {
-			l.Fail(s)
+		c.Segment, c.Bell = -1, -1 // were Connect's
+		failed = errors.Join(failed, fmt.Errorf("by %s: %w", l.caps.Name, err))
+		if !e.tryNext(p, l, err) {
+			return failed
 		}
-		e.pump(p)
-		return nil
+	}
+	if failed != nil {
+		return failed
 	}
 	closeContact(c)
 	return fmt.Errorf("%w by any of this process's transports", transport.ErrUnreachable)
 }
 
+// tryNext reports whether to connect p by another transport after l could not. It
+// says no if l may do a little later, if it was not l that failed, and if a
+// transfer from p can only be answered by l.
+func (e *Engine) tryNext(p *Peer, l *link, err error) bool {
+	for _, no := range [...]error{syscall.EMFILE, syscall.ENFILE, transport.ErrPeerGone, transport.ErrCut, transport.ErrProtocol} {
+		if errors.Is(err, no) {
+			return false
+		}
+	}
+	if p.link == nil {
+		return true
+	}
+	if p.link != l || p.other != nil || p.dying || p.broken || slices.Index(e.links, l) == len(e.links)-1 {
+		return false
+	}
+	for _, chunk := range e.pool.inUse() {
+		for i := range chunk {
+			if r := &chunk[i]; r.peer == p && r.bulk && !r.done {
+				return false
+			}
+		}
+	}
+	p.other, p.otherSlot, p.link, p.lane = l, p.slot, nil, nil
+	return true
+}
+
 func (e *Engine) bind(p *Peer, l *link, s transport.Slot) {
 	p.link, p.slot, p.state = l, s, peerUp
 	l.setPeer(s, p)
+}
+
+// dropOther ends the second contact of a peer.
+func (p *Peer) dropOther() {
+	if l := p.other; l != nil {
+		p.other = nil
+		l.setPeer(p.otherSlot, nil)
+		l.Release(p.otherSlot)
+	}
 }
 
 // peerUp takes an incoming contact. If this process is connecting to the same
@@ -179,6 +232,9 @@ func (e *Engine) peerUp(l *link, s transport.Slot, proc wire.ProcID) {
 			if p.dying {
 				l.Fail(s)
 			}
+		} else if p.link != l && p.other != l {
+			p.dropOther()
+			p.other, p.otherSlot = l, s
 		}
 		return
 	}

@@ -259,7 +259,7 @@ func (e *Engine) deliverRTS(r *Request, p *Peer, env *envelope, length int64, de
 		return
 	}
 	b, ok := r.buf.Part(0, n).memory()
-	if !ok || env.flags&flagStream != 0 {
+	if !ok || env.flags&flagStream != 0 || p.other != nil { // an offer may have come by that
 		e.pull(r, p, env, n)
 		return
 	}

@@ -13,11 +13,18 @@ import (
 // that this process is no member of and never hears of. Those would add up: of
 // more than maxGaps the lowest is closed. A context that is made so late, after
 // thousands of later ones of the same creator were freed, is refused.
+//
+// Creators that have ended add up, too. Other members may still send in what
+// they have made, so those of maxPast are kept.
 type serialSet struct {
-	m map[wire.ProcID][]serialRange
+	m    map[wire.ProcID][]serialRange
+	past []wire.ProcID // creators that have ended, oldest first
 }
 
-const maxGaps = 4096
+const (
+	maxGaps = 4096
+	maxPast = 256
+)
 
 type serialRange struct{ lo, hi uint32 } // inclusive
 
@@ -60,6 +67,17 @@ func (s *serialSet) add(id wire.ContextID) {
 		}
 	}
 	s.m[id.Creator] = rs
+}
+
+// retire tells that a creator has ended and nothing here names it any more.
+func (s *serialSet) retire(creator wire.ProcID) {
+	if s.m[creator] == nil || slices.Contains(s.past, creator) {
+		return
+	}
+	if s.past = append(s.past, creator); len(s.past) > maxPast {
+		delete(s.m, s.past[0])
+		s.past = slices.Delete(s.past, 0, 1)
+	}
 }
 
 func (s *serialSet) has(id wire.ContextID) bool {

@@ -82,3 +82,27 @@ func TestSerialSetGaps(t *testing.T) {
 	}
 	ns[0].Wait(h)
 }
+
+// Of creators that have ended a bounded number is remembered, the latest.
+func TestSerialSetOfTheEnded(t *testing.T) {
+	ns, _ := testJobOf(t, 1, nil, nil)
+	n := ns[0]
+	const guests = 3 * maxPast
+	made := func(i int) wire.ContextID { return wire.ContextID{Creator: proc(i), Serial: 1} }
+	for i := 2; i < 2+guests; i++ {
+		c := n.world(t, made(i), wire.MembersOf(n.Self(), proc(i)))
+		if i%2 == 0 {
+			n.ProcGone(proc(i), "")
+		}
+		n.FreeContext(c)
+		n.ProcFailed(proc(i), "was killed")
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if k := len(n.freed.m); k > maxPast+1 || len(n.dead)+len(n.hears)+len(n.peers) > 1 {
+		t.Errorf("of %d guests %d creators, %d who have ended, %d to hear of and %d peers are kept", guests, k, len(n.dead), len(n.hears), len(n.peers))
+	}
+	if !n.freed.has(made(1+guests)) || n.freed.has(made(2)) {
+		t.Error("the latest is not kept, or the first is")
+	}
+}
