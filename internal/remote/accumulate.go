@@ -51,7 +51,7 @@ func (t *Target) Accumulate(src engine.Buf, to Layout, op kernel.Op) *fault.Faul
 	if n == 0 || f != nil || op == kernel.NoOp {
 		return f
 	}
-	return t.change(src, engine.Buf{}, to, &o, n)
+	return t.path.change(src, engine.Buf{}, to, o, n)
 }
 
 // GetAccumulate is Accumulate that stores in result what each element was
@@ -69,7 +69,7 @@ func (t *Target) GetAccumulate(src, result engine.Buf, at Layout, op kernel.Op) 
 	} else if b, c := src.Type.Base(), result.Type.Base(); (b == nil) != (c == nil) || b != nil && b.Kind != c.Kind {
 		return refused(fault.Op, at.Off, n, t.size)
 	}
-	return t.change(src, result, at, &o, n)
+	return t.path.change(src, result, at, o, n)
 }
 
 // CompareAndSwap stores value at byte off if compare is there, and in result
@@ -85,27 +85,12 @@ func (t *Target) CompareAndSwap(compare, value, result engine.Buf, off int64) *f
 		return refused(fault.Count, off, n, compare.Bytes())
 	case n > maxSwap || value.Strided() || compare.Strided() || result.Strided():
 		return refused(fault.Op, off, n, t.size)
-	case t.way == mapped:
-		return t.swapMapped(compare, value, result, off, &o)
-	case t.way == copied:
-		return t.swapCopied(compare, value, result, off)
 	}
-	return t.swapServed(compare, value, result, off, &o)
+	return t.path.swap(compare, value, result, off, o)
 }
 
 // maxSwap is the largest element of CompareAndSwap: the largest basic number.
 const maxSwap = 16
-
-// change carries an atomic access out.
-func (t *Target) change(src, result engine.Buf, at Layout, o *operation, n int64) *fault.Fault {
-	switch {
-	case t.way == mapped:
-		return t.changeMapped(src, result, at, o, n)
-	case t.way == copied:
-		return t.changeCopied(src, result, at, o, n)
-	}
-	return t.changeServed(src, result, at, o, n)
-}
 
 // operand is packed bytes [off, off+n) of the origin, in room if they do not
 // stand side by side.
@@ -120,100 +105,10 @@ func operand(src engine.Buf, off, n int64, room []byte) []byte {
 	return room[:n]
 }
 
-// visits reports whether an operation on n bytes of memory that is mapped is
-// done by the processor, during a visit.
-func (t *Target) visits(o *operation, n int64) bool { return t.domain == domainCPU && o.few(n) }
-
-// changeMapped changes memory that is mapped.
-func (t *Target) changeMapped(src, result engine.Buf, at Layout, o *operation, n int64) *fault.Fault {
-	if at.Type.Contiguous() && !src.Strided() && !result.Strided() && !t.visits(o, n) {
-		return t.changeGuarded(at.Off, n, o, src.Slice(), result.Slice())
-	}
-	p := t.s.pieces.Get().(*pieces)
-	defer t.s.pieces.Put(p)
-	for off := int64(0); off < n; {
-		k := o.cut(n-off, pieceBytes)
-		a := operand(src, off, k, p.operand[:])
-		var r []byte
-		if result.Bytes() > 0 {
-			r = p.result[:k]
-		}
-		if t.visits(o, n) {
-			v, f := t.s.enter(t.ctl)
-			if f != nil {
-				return f
-			}
-			t.runs(&at, off, k, a, r, o.applyAtomic)
-			t.s.leaveVisit(t.ctl, v)
-		} else {
-			if f := t.s.lock(t.ctl); f != nil {
-				return f
-			}
-			t.runs(&at, off, k, a, r, o.applyGuarded)
-			t.s.unlock(t.ctl)
-		}
-		if r != nil {
-			result.Unpack(off, r)
-		}
-		off += k
-	}
-	return nil
-}
-
-// changeGuarded changes n bytes of elements side by side of memory that is
-// mapped. operand and result may have no bytes.
-func (t *Target) changeGuarded(at, n int64, o *operation, operand, result []byte) *fault.Fault {
-	if f := t.s.lock(t.ctl); f != nil {
-		return f
-	}
-	for off := int64(0); off < n; {
-		k := o.cut(n-off, guardBytes)
-		if off > 0 {
-			if f := t.s.pass(t.ctl); f != nil {
-				return f
-			}
-		}
-		o.applyGuarded(t.mem[at+off:][:k], part(operand, off, k), part(result, off, k))
-		off += k
-	}
-	t.s.unlock(t.ctl)
-	return nil
-}
-
-// runs applies an operation to each run of packed bytes [off, off+n) of a
-// layout. operand and result may have no bytes.
-func (t *Target) runs(at *Layout, off, n int64, operand, result []byte, apply func(target, operand, result []byte)) {
-	for i := int64(0); i < n; {
-		from, k := at.run(off+i, n-i)
-		apply(t.mem[from:][:k], part(operand, i, k), part(result, i, k))
-		i += k
-	}
-}
-
 // part is b[i:i+n], nothing of nothing.
 func part(b []byte, i, n int64) []byte {
 	if len(b) == 0 {
 		return nil
 	}
 	return b[i:][:n]
-}
-
-// swapMapped is CompareAndSwap in memory that is mapped.
-func (t *Target) swapMapped(compare, value, result engine.Buf, off int64, o *operation) *fault.Fault {
-	target := t.mem[off:][:value.Bytes()]
-	if t.visits(o, value.Bytes()) {
-		v, f := t.s.enter(t.ctl)
-		if f != nil {
-			return f
-		}
-		o.swapAtomic(target, compare.Slice(), value.Slice(), result.Slice())
-		t.s.leaveVisit(t.ctl, v)
-		return nil
-	}
-	if f := t.s.lock(t.ctl); f != nil {
-		return f
-	}
-	swapGuarded(target, compare.Slice(), value.Slice(), result.Slice())
-	t.s.unlock(t.ctl)
-	return nil
 }

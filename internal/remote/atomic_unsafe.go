@@ -116,7 +116,7 @@ func (t *Target) Combine(off int64, k dtype.Kind, op kernel.Op, operand, result 
 		return false, nil
 	}
 	if !o.few(n) {
-		return true, t.changeGuarded(off, n, &o, operand, result)
+		return true, mapped{t}.changeGuarded(off, n, &o, operand, result)
 	}
 	visit, f := t.s.enter(t.ctl)
 	if f != nil {

@@ -35,8 +35,7 @@ func (t *Target) copyFault(err error) *fault.Fault {
 	return &fault.Fault{Class: fault.Unreachable, Peer: -1, Err: err}
 }
 
-// putCopied is Put of n bytes by the kernel.
-func (t *Target) putCopied(src engine.Buf, to Layout, n int64) *fault.Fault {
+func (t copied) put(src engine.Buf, to Layout, n int64) *fault.Fault {
 	if to.Type.Contiguous() && !src.Strided() {
 		return t.copyFault(t.memory.Write(src.Slice(), t.key, to.Off))
 	}
@@ -55,8 +54,7 @@ func (t *Target) putCopied(src engine.Buf, to Layout, n int64) *fault.Fault {
 	return nil
 }
 
-// getCopied is Get of n bytes by the kernel.
-func (t *Target) getCopied(dst engine.Buf, from Layout, n int64) *fault.Fault {
+func (t copied) get(dst engine.Buf, from Layout, n int64) *fault.Fault {
 	if from.Type.Contiguous() && !dst.Strided() {
 		return t.copyFault(t.memory.Read(dst.Slice(), t.key, from.Off))
 	}
@@ -99,8 +97,8 @@ func (l *runList) list(b []byte, at *Layout, off int64) ([]byte, []transport.Run
 	return b[:k], l.runs[:count]
 }
 
-// changeCopied changes memory of another process under its guard.
-func (t *Target) changeCopied(src, result engine.Buf, at Layout, o *operation, n int64) *fault.Fault {
+// change changes memory of another process under its guard.
+func (t copied) change(src, result engine.Buf, at Layout, o operation, n int64) *fault.Fault {
 	p := t.s.pieces.Get().(*pieces)
 	l := t.s.runLists.Get().(*runList)
 	defer t.s.pieces.Put(p)
@@ -116,7 +114,7 @@ func (t *Target) changeCopied(src, result engine.Buf, at Layout, o *operation, n
 		if f := t.s.lock(t.ctl); f != nil {
 			return f
 		}
-		err := t.changeRuns(runs, b, a, r, o)
+		err := t.changeRuns(runs, b, a, r, &o)
 		t.s.unlock(t.ctl)
 		if err != nil {
 			return t.copyFault(err)
@@ -130,7 +128,7 @@ func (t *Target) changeCopied(src, result engine.Buf, at Layout, o *operation, n
 }
 
 // changeRuns changes runs under the guard; b is memory for them.
-func (t *Target) changeRuns(runs []transport.Run, b, operand, result []byte, o *operation) error {
+func (t copied) changeRuns(runs []transport.Run, b, operand, result []byte, o *operation) error {
 	if o.op != kernel.Replace || result != nil {
 		if err := t.memory.ReadRuns(runs, t.key); err != nil {
 			return err
@@ -143,8 +141,8 @@ func (t *Target) changeRuns(runs []transport.Run, b, operand, result []byte, o *
 	return t.memory.WriteRuns(runs, t.key)
 }
 
-// swapCopied is CompareAndSwap under the guard.
-func (t *Target) swapCopied(compare, value, result engine.Buf, off int64) *fault.Fault {
+// swap is done under the guard.
+func (t copied) swap(compare, value, result engine.Buf, off int64, _ operation) *fault.Fault {
 	if f := t.s.lock(t.ctl); f != nil {
 		return f
 	}

@@ -111,7 +111,12 @@ type access struct {
 	target *Target
 }
 
-// eachAccess makes a region of n bytes and a target of it for each way and
+// The paths that a target may have.
+func isMapped(t *Target) path { return mapped{t} }
+func isCopied(t *Target) path { return copied{t} }
+func isServed(t *Target) path { return served{t} }
+
+// eachAccess makes a region of n bytes and a target of it for each path and
 // domain.
 func eachAccess(t testing.TB, n int64, f func(a access)) {
 	t.Helper()
@@ -120,15 +125,15 @@ func eachAccess(t testing.TB, n int64, f func(a access)) {
 		heap     bool // or allocated
 		own      bool
 		only     bool // served
-		way      way
+		path     func(*Target) path
 		isDomain domain
 	}{
-		{"mapped", false, false, false, mapped, domainCPU},
-		{"own", false, true, false, mapped, domainCPU},
-		{"own heap", true, true, false, mapped, domainGuard},
-		{"copied", true, false, false, copied, domainGuard},
-		{"served", false, false, true, served, domainCPU},
-		{"served heap", true, false, true, served, domainGuard},
+		{"mapped", false, false, false, isMapped, domainCPU},
+		{"own", false, true, false, isMapped, domainCPU},
+		{"own heap", true, true, false, isMapped, domainGuard},
+		{"copied", true, false, false, isCopied, domainGuard},
+		{"served", false, false, true, isServed, domainCPU},
+		{"served heap", true, false, true, isServed, domainGuard},
 	} {
 		ss := testJobOf(t, 2)
 		var r *Region
@@ -151,8 +156,8 @@ func eachAccess(t testing.TB, n int64, f func(a access)) {
 		if fault != nil {
 			t.Fatal(fault)
 		}
-		if n > 0 && (target.way != c.way || target.domain != c.isDomain) {
-			t.Fatalf("%s: way %d, domain %d", c.name, target.way, target.domain)
+		if n > 0 && (target.path != c.path(target) || target.domain != c.isDomain) {
+			t.Fatalf("%s: path %T, domain %d", c.name, target.path, target.domain)
 		}
 		f(access{c.name, r, target})
 		target.Close()

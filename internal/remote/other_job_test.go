@@ -27,8 +27,8 @@ func TestOtherJob(t *testing.T) {
 	d := r.Desc()
 	target, f := stranger.Reach(owner.self, &d)
 	ok(t, f)
-	if target.way != served || target.ctl != nil {
-		t.Fatalf("way %d, control block %p", target.way, target.ctl)
+	if target.path != isServed(target) || target.ctl != nil {
+		t.Fatalf("path %T, control block %p", target.path, target.ctl)
 	}
 	ok(t, target.Put(engine.ByteBuf([]byte{1, 0, 0, 0, 0, 0, 0, 0}), Layout{0, dtype.Byte, 8}))
 	flush(t, target)

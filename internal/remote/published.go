@@ -57,11 +57,11 @@ func (s *Space) Open(k *Key) (*Accessor, *fault.Fault) {
 		return nil, f
 	}
 	a := &Accessor{t: t, generation: d.control.generation}
-	if t.ctl != nil && t.way != served {
+	if t.ctl != nil && !t.path.framed() {
 		a.mark = s.markOf(d.proc, getPlace(k[DescBytes:]))
 	}
 	if a.mark == nil {
-		t.way, t.mem, t.memory = served, nil, nil
+		t.path, t.mem, t.memory = served{t}, nil, nil
 	}
 	return a, nil
 }

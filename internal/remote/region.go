@@ -320,15 +320,15 @@ func (s *Space) reachOwn(t *Target) *fault.Fault {
 		return refused(fault.Closed, 0, 0, t.size)
 	}
 	t.size, t.domain, t.mem, t.ctl = int64(len(r.mem)), r.domain, r.mem, r.ctl
-	t.way = mapped
+	t.path = mapped{t}
 	return nil
 }
 
-// choose finds the way to a target. Without its control block, by which
+// choose finds the path to a target. Without its control block, by which
 // accesses exclude each other, only the owner can access the memory. The fault
 // is that the region is known to be gone.
 func (s *Space) choose(t *Target, d *description) *fault.Fault {
-	t.way = served
+	t.path = served{t}
 	if s.onlyServed || t.proc.Job != s.self.Job {
 		// In guard words, visits and marks a process is its serial in its job.
 		return nil
@@ -342,10 +342,10 @@ func (s *Space) choose(t *Target, d *description) *fault.Fault {
 	t.ctl = &t.block
 	switch {
 	case d.bytes == 0:
-		t.way = mapped
+		t.path = mapped{t}
 	case d.flags&flagShared != 0:
 		if m, err := s.join(t.whole); err == nil {
-			t.mem, t.joined, t.way = m[d.off:][:d.bytes:d.bytes], true, mapped
+			t.mem, t.joined, t.path = m[d.off:][:d.bytes:d.bytes], true, mapped{t}
 		}
 	case d.flags&flagExposed != 0:
 		m, err := s.e.ReachMemory(d.proc, d.proof)
@@ -353,12 +353,12 @@ func (s *Space) choose(t *Target, d *description) *fault.Fault {
 			break
 		}
 		if b := m.Bytes(d.key); b == nil {
-			t.memory, t.key = m, d.key
+			t.memory, t.key, t.path = m, d.key, readable{served{t}}
 			if m.Writable() {
-				t.way = copied
+				t.path = copied{t}
 			}
 		} else if int64(len(b)) >= d.bytes {
-			t.mem, t.way = b[:d.bytes:d.bytes], mapped
+			t.mem, t.path = b[:d.bytes:d.bytes], mapped{t}
 		}
 	}
 	return nil

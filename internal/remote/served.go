@@ -82,16 +82,16 @@ func opOf(q *request) calls.Name {
 	return "GetAccumulate"
 }
 
-func (t *Target) putServed(src engine.Buf, to Layout, n int64) *fault.Fault {
+func (t served) put(src engine.Buf, to Layout, n int64) *fault.Fault {
 	return t.ask(request{kind: framePut}, src, engine.Buf{}, to, 1, n)
 }
 
-func (t *Target) getServed(dst engine.Buf, from Layout, n int64) *fault.Fault {
+func (t served) get(dst engine.Buf, from Layout, n int64) *fault.Fault {
 	return t.ask(request{kind: frameGet}, engine.Buf{}, dst, from, 1, n)
 }
 
-// changeServed lets the owner change its memory.
-func (t *Target) changeServed(src, result engine.Buf, at Layout, o *operation, n int64) *fault.Fault {
+// change lets the owner change its memory.
+func (t served) change(src, result engine.Buf, at Layout, o operation, n int64) *fault.Fault {
 	q := request{kind: frameAccumulate, op: o.op, elem: o.kind}
 	if result.Bytes() > 0 {
 		q.kind = frameFetch
@@ -99,8 +99,8 @@ func (t *Target) changeServed(src, result engine.Buf, at Layout, o *operation, n
 	return t.ask(q, src, result, at, o.unit, n)
 }
 
-// swapServed is CompareAndSwap by the owner.
-func (t *Target) swapServed(compare, value, result engine.Buf, off int64, o *operation) *fault.Fault {
+// swap lets the owner do it.
+func (t served) swap(compare, value, result engine.Buf, off int64, o operation) *fault.Fault {
 	s, p := t.s, t.peer
 	s.e.Lock()
 	defer s.e.Unlock()

@@ -252,7 +252,7 @@ func TestOwnerDies(t *testing.T) {
 		// Requests that are never answered: the guard is somebody else's.
 		a.region.ctl.guardTry(99)
 		var pending engine.Handle
-		if a.target.way == served {
+		if a.target.path.framed() {
 			for range 3 {
 				ok(t, a.target.Accumulate(strided(src, 0, 1, basicOf(dtype.Complex128)), Layout{0, basicOf(dtype.Complex128), 1}, kernel.Sum))
 			}
@@ -260,11 +260,11 @@ func TestOwnerDies(t *testing.T) {
 		}
 		done := make(chan *fault.Fault, 1)
 		go func() { done <- a.target.Flush(nil) }()
-		if a.target.way != served {
+		if !a.target.path.framed() {
 			ok(t, <-done)
 		}
 		e.ProcFailed(dead, "was killed by signal 9")
-		if a.target.way == served {
+		if a.target.path.framed() {
 			if f := soon(t, "flush", func() *fault.Fault { return <-done }); f == nil || f.Class != fault.ProcFailed {
 				t.Errorf("%s: flush: %+v", a.name, f)
 			}
@@ -273,7 +273,7 @@ func TestOwnerDies(t *testing.T) {
 			}
 		}
 		f := a.target.Put(engine.ByteBuf(src), Layout{0, dtype.Byte, 1 << 20})
-		if a.target.way != mapped && (f == nil || f.Class != fault.ProcFailed) {
+		if a.target.path != isMapped(a.target) && (f == nil || f.Class != fault.ProcFailed) {
 			t.Errorf("%s: put: %+v", a.name, f)
 		}
 		if f := a.target.Flush(nil); f == nil || f.Class != fault.ProcFailed {

@@ -15,7 +15,7 @@ import (
 // process has put and accumulated there before, without a Flush.
 func (t *Target) Signal(word int, v uint64) *fault.Fault {
 	c := t.ctl
-	if c == nil || t.way == served {
+	if c == nil || t.path.framed() {
 		return t.sendSignal(word, v) // behind the frames of what was put
 	}
 	if uint(word) >= uint(len(c.words)) {

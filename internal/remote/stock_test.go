@@ -151,8 +151,8 @@ func TestSmallRegionsStayMapped(t *testing.T) {
 	reach := func(r *Region) *Target {
 		d := r.Desc()
 		x, f := other.Reach(owner.self, &d)
-		if f != nil || x.way != mapped || int64(len(x.Mapped())) != x.Bytes() {
-			t.Fatal(f, x.way)
+		if f != nil || x.path != isMapped(x) || int64(len(x.Mapped())) != x.Bytes() {
+			t.Fatalf("%+v, path %T", f, x.path)
 		}
 		return x
 	}

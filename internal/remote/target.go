@@ -11,15 +11,6 @@ import (
 	"gompi/internal/wire"
 )
 
-// way is how a target is reached. docs/design/014-remote-memory.md.
-type way uint8
-
-const (
-	served way = iota // by frames to its owner
-	copied            // by the kernel, from and to the owner's memory
-	mapped            // by load and store
-)
-
 // Target is a region as this process accesses it. Operations are safe for any
 // goroutine; those of one goroutine on the same bytes keep their order as MPI
 // 4.1 section 12.7.2 wants it of accumulates. Offsets are in bytes from the
@@ -30,12 +21,12 @@ type Target struct {
 	size   int64
 	domain domain
 	phase  uint8
-	way    way
+	path   path
 
 	mem    []byte // if mapped
 	whole  whole  // of shared memory, mapped or not
 	joined bool
-	memory *engine.Memory // if copied, or if served and this process can read it
+	memory *engine.Memory // if copied or readable
 	key    uint64
 	ctl    *control // block, or that of the region itself; nil, if served: not mapped here
 	block  control
@@ -70,16 +61,10 @@ func (t *Target) Put(src engine.Buf, to Layout) *fault.Fault {
 		return nil
 	}
 	n, f := t.check(src.Bytes(), to)
-	switch {
-	case n == 0 || f != nil:
+	if n == 0 || f != nil {
 		return f
-	case t.way == mapped:
-		t.putMapped(src, to, n)
-		return nil
-	case t.way == copied:
-		return t.putCopied(src, to, n)
 	}
-	return t.putServed(src, to, n)
+	return t.path.put(src, to, n)
 }
 
 // Get copies from the target to dst, which is valid, and the caller's again,
@@ -90,16 +75,10 @@ func (t *Target) Get(dst engine.Buf, from Layout) *fault.Fault {
 		return nil
 	}
 	n, f := t.check(dst.Bytes(), from)
-	switch {
-	case n == 0 || f != nil:
+	if n == 0 || f != nil {
 		return f
-	case t.way == mapped:
-		t.getMapped(dst, from, n)
-		return nil
-	case t.memory != nil:
-		return t.getCopied(dst, from, n)
 	}
-	return t.getServed(dst, from, n)
+	return t.path.get(dst, from, n)
 }
 
 // check says how many bytes an access moves, and what is wrong with it.

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package remote
+
+import (
+	"gompi/internal/engine"
+	"gompi/internal/fault"
+)
+
+// path is how a target is accessed. What is asked of it has been checked: n
+// bytes, more than 0, on both sides. docs/design/014-remote-memory.md.
+type path interface {
+	put(src engine.Buf, to Layout, n int64) *fault.Fault
+	get(dst engine.Buf, from Layout, n int64) *fault.Fault
+	// change carries out an atomic access.
+	change(src, result engine.Buf, at Layout, o operation, n int64) *fault.Fault
+	// swap is CompareAndSwap of one element.
+	swap(compare, value, result engine.Buf, off int64, o operation) *fault.Fault
+	// framed reports whether what changes the target goes by frames to its owner:
+	// then signals must, too, behind them.
+	framed() bool
+}
+
+// The paths. Each is a pointer, so that a target names one without allocating.
+type (
+	mapped   struct{ *Target } // by load and store
+	copied   struct{ *Target } // by the kernel, from and to the owner's memory
+	served   struct{ *Target } // by frames to the owner
+	readable struct{ served }  // likewise, but what is read is copied
+)
+
+func (mapped) framed() bool { return false }
+func (copied) framed() bool { return false }
+func (served) framed() bool { return true }
+
+func (t readable) get(dst engine.Buf, from Layout, n int64) *fault.Fault {
+	return copied{t.Target}.get(dst, from, n)
+}
