@@ -11,7 +11,6 @@ import (
 
 	"gompi/bench/report"
 	"gompi/collectives/sim"
-	"gompi/internal/plot"
 )
 
 // PredictedHeader writes the head of the table that PredictedRows fills.
@@ -38,7 +37,7 @@ func PredictedRows(w io.Writer, rows []Predicted) error {
 			over = report.Number(r.Usec / r.Best)
 		}
 		_, err := fmt.Fprintf(w, "%8d %8s  %-18s %c%11s %9s %8d %11s %9s%s\n",
-			r.Ranks, plot.Bytes(float64(r.Bytes)), r.Algorithm, mark, report.Number(r.Usec), over, r.Steps, messages, roughBytes(r.Scratch), selected)
+			r.Ranks, report.Bytes(float64(r.Bytes)), r.Algorithm, mark, report.Number(r.Usec), over, r.Steps, messages, roughBytes(r.Scratch), selected)
 		if err != nil {
 			return err
 		}
@@ -109,7 +108,7 @@ func WriteTrace(w io.Writer, c *sim.Call, r sim.Result, ms []sim.Message) error 
 // must have one size or one number of ranks.
 func PlotPredicted(rows []Predicted) ([]byte, error) {
 	if len(rows) == 0 {
-		return nil, plot.ErrEmpty
+		return nil, report.ErrEmpty
 	}
 	first := rows[0]
 	overRanks := slices.ContainsFunc(rows, func(r Predicted) bool { return r.Ranks != first.Ranks })
@@ -117,20 +116,23 @@ func PlotPredicted(rows []Predicted) ([]byte, error) {
 	if overRanks && overBytes {
 		return nil, fmt.Errorf("bench: a plot is over ranks or over bytes: give one of them a single value")
 	}
-	f := plot.Figure{
+	f := report.Figure{
 		Title: fmt.Sprintf("%s on %d ranks (LogGP)", first.Op, first.Ranks),
-		X:     plot.Axis{Label: "bytes", Scale: plot.Log2, Format: plot.Bytes},
-		Y:     plot.Axis{Label: "microseconds", Scale: plot.Log10},
+		X:     report.Axis{Label: "size in bytes", Binary: true, Format: report.Bytes},
+		Y:     report.Axis{Label: "time in us"},
 	}
 	if overRanks {
-		f.Title = fmt.Sprintf("%s of %s bytes (LogGP)", first.Op, plot.Bytes(float64(first.Bytes)))
-		f.X = plot.Axis{Label: "ranks", Scale: plot.Log10, Format: func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }}
+		f.Title = fmt.Sprintf("%s of %s bytes (LogGP)", first.Op, report.Bytes(float64(first.Bytes)))
+		if first.Bytes == 0 {
+			f.Title = fmt.Sprintf("%s (LogGP)", first.Op)
+		}
+		f.X = report.Axis{Label: "ranks", Binary: true, Format: func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }}
 	}
 	for _, r := range rows {
-		i := slices.IndexFunc(f.Series, func(s plot.Series) bool { return s.Name == r.Algorithm })
+		i := slices.IndexFunc(f.Series, func(s report.Series) bool { return s.Name == r.Algorithm })
 		if i < 0 {
 			i = len(f.Series)
-			f.Series = append(f.Series, plot.Series{Name: r.Algorithm})
+			f.Series = append(f.Series, report.Series{Name: r.Algorithm})
 		}
 		x := float64(r.Bytes)
 		if overRanks {

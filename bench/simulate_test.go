@@ -140,7 +140,7 @@ func TestPlotPredicted(t *testing.T) {
 		s    Simulation
 		want string
 	}{
-		{Simulation{Op: collectives.OpBcast, Ranks: []int{4}, Bytes: []int{8, 64, 512}}, ">bytes<"},
+		{Simulation{Op: collectives.OpBcast, Ranks: []int{4}, Bytes: []int{8, 64, 512}}, ">size in bytes<"},
 		{Simulation{Op: collectives.OpBcast, Ranks: []int{4, 8, 64}, Bytes: []int{8}}, ">ranks<"},
 		{Simulation{Op: collectives.OpBarrier, Ranks: []int{4, 8, 64}}, ">ranks<"},
 	} {

@@ -12,7 +12,6 @@ import (
 
 	"gompi/bench/report"
 	"gompi/collectives"
-	"gompi/internal/plot"
 )
 
 // worthIt is how much faster than the algorithms of the smaller sizes others
@@ -146,7 +145,7 @@ func (t *Tuned) Section(name string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %v on %d ranks, %s: medians of %d rounds in us\n", t.Op, t.Ranks, name, t.Rounds)
 	for _, p := range t.Points {
-		fmt.Fprintf(&b, "# %8s ", plot.Bytes(float64(p.Size)))
+		fmt.Fprintf(&b, "# %8s ", report.Bytes(float64(p.Size)))
 		for _, x := range p.Times {
 			fmt.Fprintf(&b, "  %s %s", x.Alg.Name, report.Number(x.Usec))
 		}

@@ -11,8 +11,6 @@ import (
 	"html/template"
 	"io"
 	"slices"
-
-	"gompi/internal/plot"
 )
 
 //go:embed page.html.tmpl
@@ -60,7 +58,7 @@ func HTML(w io.Writer, title string, rs []Result) error {
 	return err
 }
 
-func sizeText(n int64) string { return plot.Bytes(float64(n)) }
+func sizeText(n int64) string { return Bytes(float64(n)) }
 
 // byPoint orders results as the page shows them.
 func byPoint(a, b Result) int {
@@ -108,22 +106,22 @@ func newSection(rs []Result) (section, error) {
 	byBytes := slices.ContainsFunc(rs, func(r Result) bool { return r.Bytes != rs[0].Bytes })
 	byRanks := slices.ContainsFunc(rs, func(r Result) bool { return r.Ranks != rs[0].Ranks })
 	usec := func(r Result) float64 { return r.Usec }
-	var figs []plot.Figure
+	var figs []Figure
 	switch {
 	case byBytes:
-		x := plot.Axis{Label: "bytes", Scale: plot.Log2, Format: plot.Bytes}
+		x := Axis{Label: "message size in bytes", Binary: true, Format: Bytes}
 		bytesOf := func(r Result) float64 { return float64(r.Bytes) }
 		figs = append(figs,
-			figure(s.Bench+": time", x, "us", rs, lineOfJob, bytesOf, usec),
-			figure(s.Bench+": bandwidth", x, "MB/s", rs, lineOfJob, bytesOf, func(r Result) float64 { return r.MBps }))
+			figure(s.Bench+": time", x, "time in us", rs, lineOfJob, bytesOf, usec),
+			figure(s.Bench+": bandwidth", x, "bandwidth in MB/s", rs, lineOfJob, bytesOf, func(r Result) float64 { return r.MBps }))
 	case byRanks:
-		x := plot.Axis{Label: "ranks", Scale: plot.Log2}
-		figs = append(figs, figure(s.Bench+": time", x, "us", rs,
+		x := Axis{Label: "ranks", Binary: true}
+		figs = append(figs, figure(s.Bench+": time", x, "time in us", rs,
 			func(r Result) string { return r.Transport }, func(r Result) float64 { return float64(r.Ranks) }, usec))
 	}
 	for i := range figs {
 		svg, err := figs[i].SVG()
-		if errors.Is(err, plot.ErrEmpty) { // nothing positive to show: the table stands alone
+		if errors.Is(err, ErrEmpty) { // nothing positive to show: the table stands alone
 			continue
 		}
 		if err != nil {
@@ -136,16 +134,15 @@ func newSection(rs []Result) (section, error) {
 
 func lineOfJob(r Result) string { return fmt.Sprintf("%s, %d ranks", r.Transport, r.Ranks) }
 
-// figure draws y against x, a line for each value of name, both axes
-// logarithmic.
-func figure(title string, x plot.Axis, unit string, rs []Result, name func(Result) string, xOf, yOf func(Result) float64) plot.Figure {
-	f := plot.Figure{Title: title, X: x, Y: plot.Axis{Label: unit, Scale: plot.Log10}, Width: 620, Height: 400}
+// figure draws y against x, a line for each value of name.
+func figure(title string, x Axis, unit string, rs []Result, name func(Result) string, xOf, yOf func(Result) float64) Figure {
+	f := Figure{Title: title, X: x, Y: Axis{Label: unit}}
 	for _, r := range rs {
 		n := name(r)
-		i := slices.IndexFunc(f.Series, func(s plot.Series) bool { return s.Name == n })
+		i := slices.IndexFunc(f.Series, func(s Series) bool { return s.Name == n })
 		if i < 0 {
 			i = len(f.Series)
-			f.Series = append(f.Series, plot.Series{Name: n})
+			f.Series = append(f.Series, Series{Name: n})
 		}
 		f.Series[i].X = append(f.Series[i].X, xOf(r))
 		f.Series[i].Y = append(f.Series[i].Y, yOf(r))

@@ -141,7 +141,7 @@ func TestHTML(t *testing.T) {
 	for what, want := range map[string]int{
 		"<svg ":              3, // latency: time and bandwidth; barrier: time against ranks
 		"<h2 ":               3,
-		`class="series"`:     2*2 + 1,
+		">shm, 2 ranks<":     2,
 		"<tr><td":            6, // the three equal points are one
 		"<td>0.200</td>":     4, // their median, and three other columns
 		"one<>":              0,

@@ -7,8 +7,6 @@ import (
 	"io"
 	"math"
 	"strconv"
-
-	"gompi/internal/plot"
 )
 
 // Header writes the head of the table for people, of which Row writes the
@@ -34,7 +32,7 @@ func Row(w io.Writer, r Result) error {
 		more = fmt.Sprintf("  %s usec while the target is %s, slowed down by %.1f%% (%.1f%% by the same elsewhere)", Number(t.Usec), t.Does, t.Slowdown, t.SlowdownOwn)
 	}
 	_, err := fmt.Fprintf(w, "%-19s %-9s %5d %8s %11s %11s %11s %11s %8s%s\n",
-		r.Bench, r.Transport, r.Ranks, plot.Bytes(float64(r.Bytes)),
+		r.Bench, r.Transport, r.Ranks, Bytes(float64(r.Bytes)),
 		Number(r.Usec), Number(r.UsecMin), Number(r.UsecP99), rate, Number(r.Allocs), more)
 	return err
 }

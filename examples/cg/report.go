@@ -3,13 +3,18 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"image/color"
 	"io"
 	"os"
 	"path/filepath"
 	"time"
 
-	"gompi/internal/plot"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+
 	"gompi/mpi"
 )
 
@@ -74,20 +79,32 @@ func (r *report) print(w io.Writer) error {
 
 // draw writes the history of the residuals as SVG.
 func (r *report) draw(file string) error {
-	ys := r.sol.residuals
-	xs := make([]float64, len(ys))
-	for i := range xs {
-		xs[i] = float64(i)
+	var points plotter.XYs
+	for i, y := range r.sol.residuals {
+		if y > 0 { // what a logarithmic axis can show
+			points = append(points, plotter.XY{X: float64(i), Y: y})
+		}
 	}
-	f := plot.Figure{
-		Title:  fmt.Sprintf("%s, %d ranks", filepath.Base(r.opt.matrix), r.ranks),
-		X:      plot.Axis{Label: "iteration"},
-		Y:      plot.Axis{Label: "|b - A x| / |b|", Scale: plot.Log10},
-		Series: []plot.Series{{Name: "residual", X: xs, Y: ys}},
-	}
-	svg, err := f.SVG()
+	line, err := plotter.NewLine(points)
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
-	return os.WriteFile(file, svg, 0o666)
+	line.Color, line.Width = color.RGBA{0x00, 0x72, 0xb2, 0xff}, vg.Points(1.4)
+	p := plot.New()
+	p.Title.Text = fmt.Sprintf("%s, %d ranks", filepath.Base(r.opt.matrix), r.ranks)
+	p.Title.Padding = vg.Points(6)
+	p.X.Label.Text, p.Y.Label.Text = "iteration", "residual |b - A x| / |b|"
+	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: 1}
+	p.Add(plotter.NewGrid(), line)
+	p.Y.Min, p.Y.Max = p.Y.Min/2, p.Y.Max*2 // room, also around a single point
+	svg, err := p.WriterTo(18*vg.Centimeter, 11*vg.Centimeter, "svg")
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	f, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	_, err = svg.WriteTo(f)
+	return errors.Join(err, f.Close())
 }

@@ -34,7 +34,6 @@ var layers = []row{
 	{pkg: "internal/huge"},
 	{pkg: "internal/dtype", may: "internal/mem"},
 	{pkg: "internal/kernel", may: "internal/dtype", pure: true},
-	{pkg: "internal/plot"},
 	{pkg: "internal/cgroup"},
 	{pkg: "internal/wait", may: "internal/cgroup"},
 	{pkg: "internal/segment", may: "internal/cgroup internal/wire"},
@@ -72,15 +71,15 @@ var layers = []row{
 		"internal/control internal/rollcall launcher"},
 
 	// Applications of both.
-	{pkg: "bench/report", may: "internal/plot"},
-	{pkg: "bench", may: "mpi mpi/value rma collectives collectives/sim internal/plot internal/cgroup bench/report"},
-	{pkg: "bench/peers", may: "bench/report internal/plot internal/cgroup"},
+	{pkg: "bench/report"},
+	{pkg: "bench", may: "mpi mpi/value rma collectives collectives/sim internal/cgroup bench/report"},
+	{pkg: "bench/peers", may: "bench/report internal/cgroup"},
 	{pkg: "bench/peers/empty", may: "mpi"},
 	{pkg: "cmd/gompirun", may: "launcher"},
 	{pkg: "cmd/gompictl", may: "launcher internal/wire internal/control internal/rollcall"},
 	{pkg: "cmd/gompibench", may: "bench bench/report mpi collectives collectives/sim internal/control"},
 	{pkg: "examples"}, // holds the tests of all examples
-	{pkg: "examples/*", may: "mpi mpi/value rma internal/plot"},
+	{pkg: "examples/*", may: "mpi mpi/value rma"},
 }
 
 // testHelpers may be imported by any test that is not below them.
@@ -100,6 +99,16 @@ var modules = []module{
 	{"golang.org/x/sys", "*"},
 	{"github.com/spf13/pflag", "launcher bench bench/peers cmd/gompirun cmd/gompictl cmd/gompibench examples/*"},
 	{"github.com/klauspost/compress", "transport/tcp examples/*"},
+	{"gonum.org/v1/plot", "bench/report examples/*"},
+	// What the plots stand on; nobody here imports it.
+	{"codeberg.org/go-fonts/liberation", ""},
+	{"codeberg.org/go-latex/latex", ""},
+	{"codeberg.org/go-pdf/fpdf", ""},
+	{"git.sr.ht/~sbinet/gg", ""},
+	{"github.com/ajstarks/svgo", ""},
+	{"github.com/golang/freetype", ""},
+	{"golang.org/x/image", ""},
+	{"golang.org/x/text", ""},
 	{"pgregory.net/rapid", ""},
 	{"github.com/anishathalye/porcupine", ""},
 }
