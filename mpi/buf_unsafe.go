@@ -7,17 +7,17 @@ package mpi
 import (
 	"unsafe"
 
-	"gompi/internal/engine"
+	"gompi/internal/buffer"
 )
 
 // Buf is a buffer without its element type: address, count and type. It is
 // what the methods of [Bufs] take. [BufAs] makes those of derived datatypes.
-type Buf struct{ b engine.Buf }
+type Buf struct{ b buffer.Buf }
 
 // BufOf describes a slice. The memory must stay alive and in place: it is the
 // slice's.
 func BufOf[T any](s []T) Buf {
-	return Buf{engine.NewBuf(unsafe.Pointer(unsafe.SliceData(s)), int64(len(s)), typeOf[T]())}
+	return Buf{buffer.New(unsafe.Pointer(unsafe.SliceData(s)), int64(len(s)), typeOf[T]())}
 }
 
 // Count is the number of elements.
@@ -32,9 +32,9 @@ func int64s(s []int) []int64 {
 	return unsafe.Slice((*int64)(unsafe.Pointer(unsafe.SliceData(s))), len(s))
 }
 
-// engineBufs is the same memory: a Buf is nothing but an engine.Buf.
-func engineBufs(s []Buf) []engine.Buf {
-	return unsafe.Slice((*engine.Buf)(unsafe.Pointer(unsafe.SliceData(s))), len(s))
+// plainBufs is the same memory: a Buf is nothing but a buffer.Buf.
+func plainBufs(s []Buf) []buffer.Buf {
+	return unsafe.Slice((*buffer.Buf)(unsafe.Pointer(unsafe.SliceData(s))), len(s))
 }
 
 const _ = uint(unsafe.Sizeof(int(0)) - 8)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"gompi/internal/buffer"
 	"gompi/internal/calls"
 	"gompi/internal/engine"
 	"gompi/internal/fault"
@@ -160,7 +161,7 @@ func (s *sendBuffer) send(c *Comm, a *engine.SendArgs) *Error {
 	}
 	block := s.take(n)
 	a.Buf.Pack(block, 0)
-	b.Buf = engine.ByteBuf(block)
+	b.Buf = buffer.Of(block)
 	s.sent = append(s.sent, stored{c.core.e.Isend(c.core.ctx, &b), block, cost})
 	s.used += cost
 	return nil
@@ -416,7 +417,7 @@ func (c *Comm) flush(s *sendBuffer) error {
 }
 
 func (c *Comm) iflush(s *sendBuffer) Request {
-	h := c.core.e.NewOther(c.core.ctx, opFlushBuffer, engine.Buf{})
+	h := c.core.e.NewOther(c.core.ctx, opFlushBuffer, buffer.Buf{})
 	go func() {
 		st := engine.Status{Source: AnySource, Tag: AnyTag}
 		if err := c.flush(s); err != nil {

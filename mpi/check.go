@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"gompi/collectives"
+	"gompi/internal/buffer"
 	"gompi/internal/calls"
 	"gompi/internal/engine"
 )
@@ -26,8 +27,8 @@ type use struct {
 	op        calls.Name
 	comm      string
 	peer, tag int
-	reads     []engine.Buf
-	writes    []engine.Buf
+	reads     []buffer.Buf
+	writes    []buffer.Buf
 	h         engine.Handle // null as long as the call that starts it runs
 	engine    *engine.Engine
 }
@@ -47,11 +48,11 @@ func (u *use) String() string {
 func (u *use) over() bool { return !u.h.IsNull() && !u.engine.Alive(u.h) }
 
 func sendUse(a *engine.SendArgs) use {
-	return use{op: a.Op, peer: int(a.Dest), tag: int(a.Tag), reads: []engine.Buf{a.Buf}}
+	return use{op: a.Op, peer: int(a.Dest), tag: int(a.Tag), reads: []buffer.Buf{a.Buf}}
 }
 
 func recvUse(a *engine.RecvArgs) use {
-	return use{op: a.Op, peer: int(a.Source), tag: int(a.Tag), writes: []engine.Buf{a.Buf}}
+	return use{op: a.Op, peer: int(a.Source), tag: int(a.Tag), writes: []buffer.Buf{a.Buf}}
 }
 
 func collUse(a *engine.CollArgs) use {
@@ -61,9 +62,9 @@ func collUse(a *engine.CollArgs) use {
 		// The call's own list ends with it, the buffers are in use until Wait.
 		u.reads, u.writes = a.InBlocks, slices.Clone(a.OutBlocks)
 	case a.Args.Op == collectives.OpBcast && a.Args.Root == a.Args.Rank && !a.Args.RootRemote:
-		u.reads = []engine.Buf{a.Out}
+		u.reads = []buffer.Buf{a.Out}
 	default:
-		u.reads, u.writes = []engine.Buf{a.In}, []engine.Buf{a.Out}
+		u.reads, u.writes = []buffer.Buf{a.In}, []buffer.Buf{a.Out}
 	}
 	return u
 }
@@ -105,7 +106,7 @@ func (k *checker) book(c *Comm, u use) (*use, *Error) {
 // bytes is how much the operation reads or writes, whichever is more.
 func (u *use) bytes() int64 {
 	var n [2]int64
-	for i, bufs := range [...][]engine.Buf{u.reads, u.writes} {
+	for i, bufs := range [...][]buffer.Buf{u.reads, u.writes} {
 		for _, b := range bufs {
 			n[i] += b.Bytes()
 		}
@@ -114,7 +115,7 @@ func (u *use) bytes() int64 {
 }
 
 // meet reports whether a buffer of one list shares a byte with one of the other.
-func meet(a, b []engine.Buf) bool {
+func meet(a, b []buffer.Buf) bool {
 	for _, x := range a {
 		if slices.ContainsFunc(b, x.Overlaps) {
 			return true

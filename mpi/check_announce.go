@@ -9,6 +9,7 @@ import (
 	"hash/fnv"
 
 	"gompi/collectives"
+	"gompi/internal/buffer"
 	"gompi/internal/engine"
 	"gompi/internal/fault"
 )
@@ -45,7 +46,7 @@ func (c *Comm) announcing(a *engine.CollArgs, why error) *announcement {
 	}
 	x.Op, x.User, x.Unit = a.Op, c.user, 1
 	x.Args = collectives.Args{Op: collectives.OpAlltoall, Rank: u.core.rank, Size: n, Count: callBytes}
-	x.In, x.Out = engine.ByteBuf(x.mine), engine.ByteBuf(x.all)
+	x.In, x.Out = buffer.Of(x.mine), buffer.Of(x.all)
 	u.choose(&x.CollArgs)
 	return x
 }

@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 
 	"gompi/collectives"
+	"gompi/internal/buffer"
 	"gompi/internal/dtype"
 	"gompi/internal/engine"
 	"gompi/internal/fault"
@@ -282,7 +283,7 @@ func (k *checker) start(c *Comm, a *engine.CollArgs) Request {
 	call := *a
 	call.Tag = x.tag
 	c.choose(&call)
-	h := e.NewOther(ctx, a.Op, engine.Buf{})
+	h := e.NewOther(ctx, a.Op, buffer.Buf{})
 	k.until(u, h)
 	go func() {
 		o := e.Wait(x.told)

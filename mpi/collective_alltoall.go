@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"gompi/collectives"
+	"gompi/internal/buffer"
 	"gompi/internal/calls"
 	"gompi/internal/dtype"
-	"gompi/internal/engine"
 )
 
 // Alltoall sends the i-th of Size equal blocks of send to rank i, and receives
@@ -205,9 +205,9 @@ func (a *call) manyBuffers(send []Buf, dests int, recv []Buf, sources int) (ok b
 	if x.OutCounts, x.OutDispls, ok = a.oneAfterOther(recv); !ok {
 		return false
 	}
-	a.InBlocks, a.OutBlocks = engineBufs(send), engineBufs(recv)
+	a.InBlocks, a.OutBlocks = plainBufs(send), plainBufs(recv)
 	if a.InBlocks == nil {
-		a.InBlocks = []engine.Buf{} // still a w-form
+		a.InBlocks = []buffer.Buf{} // still a w-form
 	}
 	a.In.Type, a.Out.Type = dtype.Byte, dtype.Byte
 	return true

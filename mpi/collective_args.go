@@ -9,8 +9,8 @@ import (
 	"sync"
 
 	"gompi/collectives"
+	"gompi/internal/buffer"
 	"gompi/internal/dtype"
-	"gompi/internal/engine"
 )
 
 // buffers sets In and Out, of which one may be the zero Buf. Both must consist
@@ -45,10 +45,10 @@ func sameBase(x, y *dtype.Type) bool {
 }
 
 // units is the length of b in what Args counts.
-func (a *call) units(b engine.Buf) int64 { return dtype.Quo(b.Bytes(), a.Unit) }
+func (a *call) units(b buffer.Buf) int64 { return dtype.Quo(b.Bytes(), a.Unit) }
 
 // perElement is how many units an element of b has.
-func (a *call) perElement(b engine.Buf) int64 {
+func (a *call) perElement(b buffer.Buf) int64 {
 	if b.Type == nil {
 		return 1
 	}
@@ -57,7 +57,7 @@ func (a *call) perElement(b engine.Buf) int64 {
 
 // length checks that b has as many units as the other arguments say; what
 // names it in the error, in elements of b.
-func (a *call) length(b engine.Buf, want int64, what string) bool {
+func (a *call) length(b buffer.Buf, want int64, what string) bool {
 	got := a.units(b)
 	if got == want {
 		return true
@@ -92,7 +92,7 @@ func times(n int64, k int) int64 {
 }
 
 // share divides the units of b among n blocks.
-func (a *call) share(b engine.Buf, n int, what string) (int64, bool) {
+func (a *call) share(b buffer.Buf, n int, what string) (int64, bool) {
 	if n == 0 {
 		return 0, a.length(b, 0, what)
 	}
@@ -136,7 +136,7 @@ func (b Buf) at(role bool) Buf {
 
 // inPlace finds out whether inner stands at unit at of outer, where its data
 // lands or comes from; any other overlap is an error.
-func (a *call) inPlace(inner, outer engine.Buf, at int64) bool {
+func (a *call) inPlace(inner, outer buffer.Buf, at int64) bool {
 	at *= a.Unit
 	// First what is quicker: Overlaps may look at every block of strided buffers.
 	if n := inner.Bytes(); a.Args.Remote == 0 && n > 0 && at+n <= outer.Bytes() && inner.Same(outer.Part(at, n)) {
@@ -222,7 +222,7 @@ func (a *call) vector(n int) []int64 {
 
 // counts checks that there are n counts, none negative or longer than b, and
 // gives them in units.
-func (a *call) counts(counts []int, n int, b engine.Buf, what string) ([]int64, bool) {
+func (a *call) counts(counts []int, n int, b buffer.Buf, what string) ([]int64, bool) {
 	if len(counts) != n {
 		return nil, a.countError(ProcNull, int64(len(counts)), int64(n), "counts")
 	}
@@ -244,7 +244,7 @@ func (a *call) counts(counts []int, n int, b engine.Buf, what string) ([]int64, 
 
 // blocks checks counts and displacements of the n blocks of b, and gives them
 // in units. No displacements: the blocks lie side by side.
-func (a *call) blocks(counts, displs []int, n int, b engine.Buf, what string) (cs, ds []int64, ok bool) {
+func (a *call) blocks(counts, displs []int, n int, b buffer.Buf, what string) (cs, ds []int64, ok bool) {
 	if cs, ok = a.counts(counts, n, b, what); !ok {
 		return nil, nil, false
 	}
@@ -278,7 +278,7 @@ func (a *call) blocks(counts, displs []int, n int, b engine.Buf, what string) (c
 	return cs, ds, true
 }
 
-func (a *call) badBlock(i, at, n int, b engine.Buf, what string) bool {
+func (a *call) badBlock(i, at, n int, b buffer.Buf, what string) bool {
 	whose := "rank"
 	if a.Args.Op >= collectives.OpNeighborAllgather {
 		whose = "neighbor"

@@ -4,7 +4,7 @@ package mpi
 
 import (
 	"gompi/collectives"
-	"gompi/internal/engine"
+	"gompi/internal/buffer"
 )
 
 // Gather collects the send buffers of all ranks, which have one length, in rank
@@ -94,7 +94,7 @@ func (a *call) gatherv(c *Comm, send, recv Buf, counts, displs []int, root int) 
 
 // rootShares sets the length of a block: inner is that of the caller, outer is
 // where the root has those of all.
-func (a *call) rootShares(inner, outer engine.Buf, outerHolds string) {
+func (a *call) rootShares(inner, outer buffer.Buf, outerHolds string) {
 	x := &a.Args
 	switch {
 	case a.isLeaf():
@@ -108,7 +108,7 @@ func (a *call) rootShares(inner, outer engine.Buf, outerHolds string) {
 }
 
 // rootBlocks is rootShares for blocks of different lengths.
-func (a *call) rootBlocks(counts, displs []int, inner, outer engine.Buf, innerHolds, outerHolds string) {
+func (a *call) rootBlocks(counts, displs []int, inner, outer buffer.Buf, innerHolds, outerHolds string) {
 	a.Args.Count = a.units(inner)
 	if a.isRoot() {
 		a.everyBlock(counts, displs, inner, outer, innerHolds, outerHolds)
@@ -118,7 +118,7 @@ func (a *call) rootBlocks(counts, displs []int, inner, outer engine.Buf, innerHo
 // everyBlock sets the layout of outer, which has the blocks of all ranks, of
 // which inner is the caller's; on an intercommunicator those of the remote
 // group.
-func (a *call) everyBlock(counts, displs []int, inner, outer engine.Buf, innerHolds, outerHolds string) {
+func (a *call) everyBlock(counts, displs []int, inner, outer buffer.Buf, innerHolds, outerHolds string) {
 	x := &a.Args
 	var ok bool
 	if x.Counts, x.Displs, ok = a.blocks(counts, displs, a.c.core.targets, outer, outerHolds); !ok {

@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 
+	"gompi/internal/buffer"
 	"gompi/internal/calls"
 	"gompi/internal/engine"
 	"gompi/internal/fault"
@@ -213,7 +214,7 @@ func (c *Comm) IdupWithInfo(info *Info) (*Comm, Request) {
 	told := new(call).bcast(u, BufOf(serial), 0).as(opIdup).start()
 	d := c.core.proc.blankComm(c.Name() + "+")
 	e := c.core.e
-	h := e.NewOther(c.core.ctx, opIdup, engine.Buf{})
+	h := e.NewOther(c.core.ctx, opIdup, buffer.Buf{})
 	go func() {
 		_, err := told.Wait()
 		var id wire.ContextID

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"unsafe"
 
+	"gompi/internal/buffer"
 	"gompi/internal/dtype"
 	"gompi/internal/engine"
 )
@@ -37,7 +38,7 @@ func BufAt[T any](dt Datatype, s []T, origin, count int) Buf {
 	case origin < 0 || origin > max(len(s)-1, 0):
 		return badBuf(t, ErrArg, -1, -1, "", fmt.Errorf("origin %d of a slice of %d elements", origin, len(s)))
 	case count == 0 || t.Size == 0:
-		return Buf{engine.NewBuf(nil, 0, t)}
+		return Buf{buffer.New(nil, 0, t)}
 	case int64(count) > engine.MaxBytes/t.Size:
 		return badBuf(t, ErrCount, int64(count), engine.MaxBytes/t.Size, "elements", fmt.Errorf("of %d bytes each are too long for a message", t.Size))
 	}
@@ -47,13 +48,13 @@ func BufAt[T any](dt Datatype, s []T, origin, count int) Buf {
 		return badBuf(t, ErrCount, int64(count), -1, "elements", fmt.Errorf(
 			"they reach from byte %d to byte %d, counted from element %d of a slice of %d elements of %d bytes", lo, hi, origin, len(s), mem.Size))
 	}
-	return Buf{engine.NewBuf(unsafe.Pointer(&s[origin]), int64(count), t)}
+	return Buf{buffer.New(unsafe.Pointer(&s[origin]), int64(count), t)}
 }
 
 // badBuf is an empty Buf whose use fails.
 func badBuf(t *dtype.Type, class Class, got, want int64, unit string, why error) Buf {
 	err := &Error{Class: class, Op: "BufAt", Peer: ProcNull, Tag: -1, Got: got, Want: want, Unit: unit, Err: why}
-	return Buf{engine.NewBuf(nil, 0, &dtype.Type{Name: t.Name, Err: err})}
+	return Buf{buffer.New(nil, 0, &dtype.Type{Name: t.Name, Err: err})}
 }
 
 // Err says why the Buf cannot be used, nil if it can.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"gompi/internal/buffer"
 	"gompi/internal/engine"
 	"gompi/internal/fault"
 	"gompi/internal/group"
@@ -81,8 +82,8 @@ func (c *Comm) negotiate(peer *Comm, remoteLeader, tag int) (treaty, error) {
 // other traffic.
 func (c *Comm) swap(out, in []byte, peer, tag int) error {
 	e, ctx := c.core.e, c.core.ctx
-	r := e.Irecv(ctx, &engine.RecvArgs{Op: opInterCreate, Buf: engine.ByteBuf(in), Source: int32(peer), Tag: int32(tag), Plane: wire.PlaneBoot, User: c.user})
-	f := e.Send(ctx, &engine.SendArgs{Op: opInterCreate, Buf: engine.ByteBuf(out), Dest: int32(peer), Tag: int32(tag), Plane: wire.PlaneBoot, User: c.user})
+	r := e.Irecv(ctx, &engine.RecvArgs{Op: opInterCreate, Buf: buffer.Of(in), Source: int32(peer), Tag: int32(tag), Plane: wire.PlaneBoot, User: c.user})
+	f := e.Send(ctx, &engine.SendArgs{Op: opInterCreate, Buf: buffer.Of(out), Dest: int32(peer), Tag: int32(tag), Plane: wire.PlaneBoot, User: c.user})
 	if f != nil {
 		e.Cancel(r)
 	}

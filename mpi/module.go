@@ -3,6 +3,7 @@
 package mpi
 
 import (
+	"gompi/internal/buffer"
 	"gompi/internal/calls"
 	"gompi/internal/dtype"
 	"gompi/internal/engine"
@@ -52,7 +53,7 @@ func RequestOf(h engine.Handle) Request { return Request{h} }
 func (c *Comm) CompletedRequest(op calls.Name) Request { return c.completed(op, emptyStatus()) }
 
 // Engine is b as the engine knows it.
-func (b Buf) Engine() engine.Buf { return b.full().b }
+func (b Buf) Engine() buffer.Buf { return b.full().b }
 
 // Engine is dt as the engine knows it. It has an Err if dt cannot be used.
 func (dt Datatype) Engine() *dtype.Type { return dt.typ() }

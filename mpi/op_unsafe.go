@@ -11,8 +11,8 @@ import (
 	"sync"
 	"unsafe"
 
+	"gompi/internal/buffer"
 	"gompi/internal/dtype"
-	"gompi/internal/engine"
 )
 
 // NewOp makes an operation of a user's function: inout[i] = in[i] op inout[i]
@@ -115,8 +115,8 @@ type scalar struct{ in, out [2]uint64 }
 const scalarBytes = 16
 
 // scalarBufs describes one element of t in s.
-func scalarBufs(s *scalar, t *dtype.Type) (in, out engine.Buf) {
-	return engine.NewBuf(unsafe.Pointer(&s.in), 1, t), engine.NewBuf(unsafe.Pointer(&s.out), 1, t)
+func scalarBufs(s *scalar, t *dtype.Type) (in, out buffer.Buf) {
+	return buffer.New(unsafe.Pointer(&s.in), 1, t), buffer.New(unsafe.Pointer(&s.out), 1, t)
 }
 
 func scalarIn[T any](s *scalar) *T  { return (*T)(unsafe.Pointer(&s.in)) }

@@ -5,6 +5,7 @@ package mpi
 import (
 	"fmt"
 
+	"gompi/internal/buffer"
 	"gompi/internal/calls"
 	"gompi/internal/engine"
 )
@@ -26,7 +27,7 @@ const MaxPartitions = engine.MaxPartitions
 // but for started, guarded by Persistent.mu.
 type partition struct {
 	p       *engine.Partitioned // nil with ProcNull
-	buf     engine.Buf
+	buf     buffer.Buf
 	parts   int
 	peer    int
 	tag     int
@@ -35,7 +36,7 @@ type partition struct {
 }
 
 func (p *partition) use(op calls.Name) use {
-	u := use{op: op, peer: p.peer, tag: p.tag, reads: []engine.Buf{p.buf}}
+	u := use{op: op, peer: p.peer, tag: p.tag, reads: []buffer.Buf{p.buf}}
 	if !p.send {
 		u.reads, u.writes = nil, u.reads
 	}

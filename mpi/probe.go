@@ -3,6 +3,7 @@
 package mpi
 
 import (
+	"gompi/internal/buffer"
 	"gompi/internal/calls"
 	"gompi/internal/engine"
 )
@@ -99,7 +100,7 @@ func (m *Message) irecv(op calls.Name, b Buf, value bool) Request {
 	}
 	a := engine.RecvArgs{Op: op, Buf: b.b, Value: value, User: m.c.user}
 	if k := m.c.core.check; k != nil {
-		u, err := k.begin(m.c, use{op: op, peer: ProcNull, tag: -1, writes: []engine.Buf{b.b}})
+		u, err := k.begin(m.c, use{op: op, peer: ProcNull, tag: -1, writes: []buffer.Buf{b.b}})
 		if err != nil {
 			return m.c.failedRequest(op, err)
 		}

@@ -5,9 +5,9 @@ package rma
 import (
 	"fmt"
 
+	"gompi/internal/buffer"
 	"gompi/internal/calls"
 	"gompi/internal/dtype"
-	"gompi/internal/engine"
 	"gompi/internal/fault"
 	"gompi/internal/remote"
 	"gompi/mpi"
@@ -78,7 +78,7 @@ func (w *Window) RGetBuf(b mpi.Buf, target, offset, count int, dt mpi.Datatype) 
 	return w.request(opRGet, p, err)
 }
 
-func (w *Window) put(op calls.Name, need uint64, b engine.Buf, rank, offset int, count int64, dt *dtype.Type) (place, error) {
+func (w *Window) put(op calls.Name, need uint64, b buffer.Buf, rank, offset int, count int64, dt *dtype.Type) (place, error) {
 	p, err := w.place(op, need, rank, offset, count, dt)
 	if p.Target == nil {
 		return p, err
@@ -89,7 +89,7 @@ func (w *Window) put(op calls.Name, need uint64, b engine.Buf, rank, offset int,
 	return p, p.done(op, p.Put(b, p.at))
 }
 
-func (w *Window) get(op calls.Name, need uint64, b engine.Buf, rank, offset int, count int64, dt *dtype.Type) (place, error) {
+func (w *Window) get(op calls.Name, need uint64, b buffer.Buf, rank, offset int, count int64, dt *dtype.Type) (place, error) {
 	p, err := w.place(op, need, rank, offset, count, dt)
 	if p.Target == nil {
 		return p, err
@@ -199,7 +199,7 @@ func (w *Window) admit(op calls.Name, need uint64, rank int) (*target, error) {
 }
 
 // fits checks that the origin has as many bytes as the target.
-func (p *place) fits(op calls.Name, b engine.Buf) error {
+func (p *place) fits(op calls.Name, b buffer.Buf) error {
 	switch want := p.at.Count * p.at.Type.Size; {
 	case b.Type.Err != nil:
 		return p.c.comm.Fail(mpi.ErrType, op, p.rank, -1, -1, "", b.Type.Err)

@@ -5,9 +5,9 @@ package rma
 import (
 	"fmt"
 
+	"gompi/internal/buffer"
 	"gompi/internal/calls"
 	"gompi/internal/dtype"
-	"gompi/internal/engine"
 	"gompi/internal/kernel"
 	"gompi/mpi"
 )
@@ -30,7 +30,7 @@ const (
 // multiples of their size, at most 8. MPI 4.1 section 12.3.4.
 func Accumulate[T any](w *Window, buf []T, target, offset int, op mpi.Op) error {
 	b := mpi.BufOf(buf).Engine()
-	if did, err := w.combineNow(opAccumulate, &b, new(engine.Buf), target, offset, op); did {
+	if did, err := w.combineNow(opAccumulate, &b, new(buffer.Buf), target, offset, op); did {
 		return err
 	}
 	return second(w.accumulate(opAccumulate, anyEpoch, b, target, offset, b.Count(), b.Type, op))
@@ -195,7 +195,7 @@ func (w *Window) now(op calls.Name, p place) error {
 	return p.done(op, p.Flush(w.user))
 }
 
-func (w *Window) accumulate(op calls.Name, need uint64, b engine.Buf, rank, offset int, count int64, dt *dtype.Type, with mpi.Op) (place, error) {
+func (w *Window) accumulate(op calls.Name, need uint64, b buffer.Buf, rank, offset int, count int64, dt *dtype.Type, with mpi.Op) (place, error) {
 	p, err := w.place(op, need, rank, offset, count, dt)
 	if p.Target == nil {
 		return p, err
@@ -213,7 +213,7 @@ func (w *Window) accumulate(op calls.Name, need uint64, b engine.Buf, rank, offs
 	return p, p.done(op, p.Accumulate(b, p.at, code))
 }
 
-func (w *Window) getAccumulate(op calls.Name, need uint64, b, result engine.Buf, rank, offset int, count int64, dt *dtype.Type, with mpi.Op) (place, error) {
+func (w *Window) getAccumulate(op calls.Name, need uint64, b, result buffer.Buf, rank, offset int, count int64, dt *dtype.Type, with mpi.Op) (place, error) {
 	p, err := w.place(op, need, rank, offset, count, dt)
 	if p.Target == nil {
 		return p, err
@@ -223,7 +223,7 @@ func (w *Window) getAccumulate(op calls.Name, need uint64, b, result engine.Buf,
 		return p, err
 	}
 	if code == kernel.NoOp {
-		b = engine.Buf{}
+		b = buffer.Buf{}
 	} else if err := p.operand(op, b); err != nil {
 		return p, err
 	}
@@ -255,7 +255,7 @@ func (p *place) combines(op calls.Name, with mpi.Op) (kernel.Op, error) {
 
 // operand checks a buffer of the origin: it fits, and consists of the target's
 // basic elements.
-func (p *place) operand(op calls.Name, b engine.Buf) error {
+func (p *place) operand(op calls.Name, b buffer.Buf) error {
 	if err := p.fits(op, b); err != nil {
 		return err
 	}

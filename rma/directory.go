@@ -9,8 +9,8 @@ import (
 	"slices"
 	"sync"
 
+	"gompi/internal/buffer"
 	"gompi/internal/calls"
-	"gompi/internal/engine"
 	"gompi/internal/kernel"
 	"gompi/internal/remote"
 	"gompi/mpi"
@@ -320,7 +320,7 @@ func (w *Window) loadTable(op calls.Name, t *target, head []uint64) ([]uint64, e
 // load reads words from the beginning of a target, each at once.
 func (w *Window) load(op calls.Name, rank int, t *remote.Target, into []uint64) error {
 	b := mpi.BufOf(into)
-	f := t.GetAccumulate(engine.Buf{}, b.Engine(), remote.Layout{Type: b.Engine().Type, Count: int64(len(into))}, kernel.NoOp)
+	f := t.GetAccumulate(buffer.Buf{}, b.Engine(), remote.Layout{Type: b.Engine().Type, Count: int64(len(into))}, kernel.NoOp)
 	if f == nil {
 		f = t.Flush(w.user)
 	}

@@ -8,9 +8,9 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"gompi/internal/buffer"
 	"gompi/internal/calls"
 	"gompi/internal/dtype"
-	"gompi/internal/engine"
 	"gompi/internal/fault"
 	"gompi/internal/remote"
 	"gompi/mpi"
@@ -188,7 +188,7 @@ func (r *Remote) WriteBuf(b mpi.Buf, offset, count int, dt mpi.Datatype) error {
 }
 
 // place checks an access and says where it is.
-func (r *Remote) place(op calls.Name, b engine.Buf, offset, count int, dt *dtype.Type) (at remote.Layout, err error) {
+func (r *Remote) place(op calls.Name, b buffer.Buf, offset, count int, dt *dtype.Type) (at remote.Layout, err error) {
 	size := r.a.Bytes()
 	switch {
 	case r.user != nil && r.user.Err() != nil:

@@ -8,7 +8,7 @@ package rma
 import (
 	"unsafe"
 
-	"gompi/internal/engine"
+	"gompi/internal/buffer"
 	"gompi/internal/kernel"
 	"gompi/mpi"
 )
@@ -51,8 +51,8 @@ type scalar struct {
 const scalarBytes = 16
 
 // operand describes one element of T in a part of a scalar.
-func operand[T any](part *[2]uint64) engine.Buf {
-	return engine.NewBuf(unsafe.Pointer(part), 1, mpi.TypeOf[T]().Engine())
+func operand[T any](part *[2]uint64) buffer.Buf {
+	return buffer.New(unsafe.Pointer(part), 1, mpi.TypeOf[T]().Engine())
 }
 
 // element is a part of a scalar as an element of T.

@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"gompi/internal/buffer"
 	"gompi/internal/calls"
-	"gompi/internal/engine"
 	"gompi/internal/kernel"
 	"gompi/internal/mem"
 	"gompi/internal/remote"
@@ -163,7 +163,7 @@ func (w *Window) mapped(rank, offset int) (t *target, off int64) {
 }
 
 // putNow does a Put into memory that is mapped.
-func (w *Window) putNow(b *engine.Buf, rank, offset int) bool {
+func (w *Window) putNow(b *buffer.Buf, rank, offset int) bool {
 	t, off := w.mapped(rank, offset)
 	if t == nil {
 		return false
@@ -177,7 +177,7 @@ func (w *Window) putNow(b *engine.Buf, rank, offset int) bool {
 }
 
 // getNow does a Get from memory that is mapped.
-func (w *Window) getNow(b *engine.Buf, rank, offset int) bool {
+func (w *Window) getNow(b *buffer.Buf, rank, offset int) bool {
 	t, off := w.mapped(rank, offset)
 	if t == nil {
 		return false
@@ -192,7 +192,7 @@ func (w *Window) getNow(b *engine.Buf, rank, offset int) bool {
 
 // combineNow does a GetAccumulate in memory that is mapped, if the processor
 // can; result may have no elements.
-func (w *Window) combineNow(op calls.Name, b, result *engine.Buf, rank, offset int, with mpi.Op) (did bool, err error) {
+func (w *Window) combineNow(op calls.Name, b, result *buffer.Buf, rank, offset int, with mpi.Op) (did bool, err error) {
 	t, off := w.mapped(rank, offset)
 	if t == nil {
 		return false, nil

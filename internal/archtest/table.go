@@ -33,6 +33,7 @@ var layers = []row{
 	{pkg: "internal/knob", pure: true},
 	{pkg: "internal/huge"},
 	{pkg: "internal/dtype", may: "internal/mem"},
+	{pkg: "internal/buffer", may: "internal/dtype internal/mem"},
 	{pkg: "internal/kernel", may: "internal/dtype", pure: true},
 	{pkg: "internal/cgroup"},
 	{pkg: "internal/wait", may: "internal/cgroup"},
@@ -53,17 +54,17 @@ var layers = []row{
 	{pkg: "transport/tcp", may: "transport internal/knob internal/wire internal/mem"},
 
 	// The engine takes transports as values; it imports none of them.
-	{pkg: "internal/engine", may: "transport collectives internal/calls internal/fault internal/wire internal/group internal/match " +
+	{pkg: "internal/engine", may: "transport collectives internal/buffer internal/calls internal/fault internal/wire internal/group internal/match " +
 		"internal/dtype internal/kernel internal/mem internal/rollcall internal/wait"},
 
-	{pkg: "internal/remote", may: "internal/engine transport internal/calls internal/fault internal/wire internal/cgroup internal/dtype internal/kernel internal/mem internal/span internal/wait"},
+	{pkg: "internal/remote", may: "internal/engine transport internal/buffer internal/calls internal/fault internal/wire internal/cgroup internal/dtype internal/kernel internal/mem internal/span internal/wait"},
 
 	// The public library.
 	{pkg: "mpi", may: "internal/engine collectives transport transport/inproc transport/shm transport/tcp " +
-		"internal/calls internal/fault internal/wire internal/group internal/dtype internal/kernel internal/mem internal/control internal/segment internal/rollcall " +
+		"internal/buffer internal/calls internal/fault internal/wire internal/group internal/dtype internal/kernel internal/mem internal/control internal/segment internal/rollcall " +
 		"internal/cgroup internal/wait internal/topo internal/knob"},
 	{pkg: "mpi/value", may: "mpi"},
-	{pkg: "rma", may: "mpi internal/remote internal/engine internal/calls internal/fault internal/wire internal/match internal/dtype internal/kernel internal/mem"},
+	{pkg: "rma", may: "mpi internal/remote internal/engine internal/buffer internal/calls internal/fault internal/wire internal/match internal/dtype internal/kernel internal/mem"},
 
 	// The launcher knows processes and the control plane, never the library.
 	{pkg: "launcher", may: "collectives internal/knob internal/wire internal/control internal/segment internal/rollcall internal/cgroup"},

@@ -201,10 +201,10 @@ func (o *boardOp) write(to, p []byte) {
 // others have read last, so that it comes while the call is set up. In front of
 // a longer payload they would take it back meanwhile.
 func (b *board) fetchLine(a *CollArgs, seq uint32) {
-	g, n := &a.Args, a.In.n
+	g, n := &a.Args, a.In.Bytes()
 	switch g.Op {
 	case collectives.OpBcast:
-		n = a.Out.n
+		n = a.Out.Bytes()
 		fallthrough
 	case collectives.OpScatter, collectives.OpScatterv:
 		if b.rank != g.Root {

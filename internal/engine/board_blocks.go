@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"gompi/collectives"
+	"gompi/internal/buffer"
 	"gompi/internal/fault"
 	"gompi/transport"
 )
@@ -52,7 +53,7 @@ func (b *board) beginBlocks(o *boardOp, a *CollArgs) {
 	g, r, x := &a.Args, &b.read, &b.blocks
 	x.near, x.same, x.ended, x.keyed, x.count, x.far.edge = false, false, false, false, g.Count, 0
 	r.i, r.at, r.exposed, r.inPlace, r.root = 0, 0, false, g.InPlace, g.Root
-	o.unit, o.bytes, o.n, o.all, o.offers, o.offered = a.Unit, 0, a.Out.n, false, true, false
+	o.unit, o.bytes, o.n, o.all, o.offers, o.offered = a.Unit, 0, a.Out.Bytes(), false, true, false
 	root := 0
 	switch g.Op {
 	case collectives.OpGatherv:
@@ -76,15 +77,15 @@ func (b *board) beginBlocks(o *boardOp, a *CollArgs) {
 		other := 1 - b.rank
 		o.all = b.size == 2 && among(x.dests, other) && among(x.sources, other)
 	}
-	o.published, o.out, o.to = nil, nil, Buf{}
+	o.published, o.out, o.to = nil, nil, buffer.Buf{}
 	if a.Out.Strided() {
 		o.to = a.Out
 	} else {
-		o.out = a.Out.flat()
+		o.out = a.Out.Flat()
 	}
 	if g.InPlace && g.Op == collectives.OpAlltoallv {
 		// What others read must not be overwritten.
-		r.in = b.scratch(&b.packedIn, a.In.n)
+		r.in = b.scratch(&b.packedIn, a.In.Bytes())
 		a.In.Pack(r.in, 0)
 	} else {
 		r.in = b.packed(a.In)

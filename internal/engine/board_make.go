@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gompi/collectives"
+	"gompi/internal/buffer"
 	"gompi/internal/fault"
 	"gompi/internal/rollcall"
 	"gompi/internal/wire"
@@ -247,7 +248,7 @@ func (m *making) exchange(op collectives.Op, alg string, in, out []byte) *fault.
 	if in == nil {
 		n = int64(len(out))
 	}
-	a := CollArgs{Op: makingOp, Alg: algorithm(op, alg), User: m.user, In: ByteBuf(in), Out: ByteBuf(out), Unit: 1,
+	a := CollArgs{Op: makingOp, Alg: algorithm(op, alg), User: m.user, In: buffer.Of(in), Out: buffer.Of(out), Unit: 1,
 		Args: collectives.Args{Op: op, Rank: m.c.Rank, Size: m.c.Members.Len(), Count: n}}
 	inside := m.c.inside
 	f := m.e.goOn(m.c, &a)

@@ -4,6 +4,7 @@ package engine
 
 import (
 	"gompi/collectives"
+	"gompi/internal/buffer"
 	"gompi/internal/fault"
 	"gompi/internal/kernel"
 	"gompi/internal/mem"
@@ -31,8 +32,8 @@ type boardOp struct {
 	fault     *fault.Fault
 	published []byte
 	out       []byte
-	to        Buf   // strided: where the result goes instead of out, or from there
-	at, n     int64 // the part of each publication that this rank takes; its length
+	to        buffer.Buf // strided: where the result goes instead of out, or from there
+	at, n     int64      // the part of each publication that this rank takes; its length
 	kernel    kernel.Func
 	counts    []int64 // of Allgatherv
 	displs    []int64
@@ -79,11 +80,11 @@ func (b *board) prepare(a *CollArgs, tag int32) *boardOp {
 	// A kernel must not write where it reads its left operand.
 	o.own = a.Kernel == nil || !g.InPlace
 	o.bytes = collectives.Published(g) * a.Unit
-	o.n = a.Out.n
+	o.n = a.Out.Bytes()
 	if a.In.Strided() || a.Out.Strided() {
 		b.flatten(o, a)
 	} else {
-		o.published, o.out = a.In.flat(), a.Out.flat()
+		o.published, o.out = a.In.Flat(), a.Out.Flat()
 	}
 	root := 0
 	switch g.Op {
@@ -177,7 +178,7 @@ func (b *board) step(o *boardOp) (done bool) {
 	switch {
 	case o.operand != nil && !o.reduced:
 		o.put(0, o.operand)
-	case o.reduced && o.to.n > 0:
+	case o.reduced && o.to.Bytes() > 0:
 		o.put(0, o.out)
 	}
 	b.finished = o.seq
@@ -234,19 +235,19 @@ func (o *boardOp) take(p []byte) {
 // is reduced is so in packed memory.
 func (b *board) flatten(o *boardOp, a *CollArgs) {
 	if !a.In.Strided() {
-		o.published = a.In.flat()
+		o.published = a.In.Flat()
 	} else {
-		o.published = b.scratch(&b.packedIn, a.In.n)
+		o.published = b.scratch(&b.packedIn, a.In.Bytes())
 		a.In.Pack(o.published, 0)
 	}
 	switch {
 	case !a.Out.Strided():
-		o.out = a.Out.flat()
+		o.out = a.Out.Flat()
 		return
 	case a.Kernel != nil:
-		o.out = b.scratch(&b.packedOut, a.Out.n)
+		o.out = b.scratch(&b.packedOut, a.Out.Bytes())
 	case a.Args.Op == collectives.OpBcast && b.rank == a.Args.Root:
-		o.out = b.scratch(&b.packedIn, a.Out.n)
+		o.out = b.scratch(&b.packedIn, a.Out.Bytes())
 		a.Out.Pack(o.out, 0)
 	}
 	o.to = a.Out
@@ -254,7 +255,7 @@ func (b *board) flatten(o *boardOp, a *CollArgs) {
 
 // put writes a piece of the result.
 func (o *boardOp) put(at int64, p []byte) {
-	if o.to.n > 0 {
+	if o.to.Bytes() > 0 {
 		o.to.Unpack(at, p)
 	} else {
 		mem.Take(o.out[at:], p)
@@ -280,8 +281,8 @@ func (o *boardOp) forget() {
 	if o.bytes > 0 {
 		o.published, o.out, o.operand = nil, nil, nil
 	}
-	if o.to.n > 0 {
-		o.to = Buf{}
+	if o.to.Bytes() > 0 {
+		o.to = buffer.Buf{}
 	}
 	o.fault = nil
 }

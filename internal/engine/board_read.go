@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"gompi/collectives"
+	"gompi/internal/buffer"
 	"gompi/internal/fault"
 	"gompi/transport"
 )
@@ -64,13 +65,13 @@ func (b *board) beginRead(o *boardOp, a *CollArgs) {
 	r.root, r.count, r.i, r.at, r.from, r.n = g.Root, g.Count, 0, 0, 0, 0
 	r.recv, r.recvAt = g.Counts, g.Displs
 	o.reads, o.all, o.kernel, o.unit, o.offered = true, false, a.Kernel, a.Unit, false
-	o.published, o.out, o.to = nil, nil, Buf{}
+	o.published, o.out, o.to = nil, nil, buffer.Buf{}
 	if a.Out.Strided() {
 		o.to = a.Out
 	} else {
-		o.out = a.Out.flat()
+		o.out = a.Out.Flat()
 	}
-	o.n = a.Out.n
+	o.n = a.Out.Bytes()
 	r.readers[0], r.readers[1] = 0, b.size
 	root := 0
 	switch g.Op {
@@ -93,7 +94,7 @@ func (b *board) beginRead(o *boardOp, a *CollArgs) {
 		r.in = b.packed(a.Out)
 	case g.InPlace && g.Op == collectives.OpAlltoall:
 		// What others read must not be overwritten.
-		r.in = b.scratch(&b.packedIn, a.In.n)
+		r.in = b.scratch(&b.packedIn, a.In.Bytes())
 		a.In.Pack(r.in, 0)
 	default:
 		r.in = b.packed(a.In)
@@ -126,11 +127,11 @@ func (b *board) beginRead(o *boardOp, a *CollArgs) {
 }
 
 // packed is a buffer as contiguous memory, which another process can read.
-func (b *board) packed(buf Buf) []byte {
-	if m, ok := buf.memory(); ok {
+func (b *board) packed(buf buffer.Buf) []byte {
+	if m, ok := buf.Memory(); ok {
 		return m
 	}
-	m := b.scratch(&b.packedIn, buf.n)
+	m := b.scratch(&b.packedIn, buf.Bytes())
 	buf.Pack(m, 0)
 	return m
 }
@@ -382,7 +383,7 @@ func (b *board) readRange(o *boardOp, rank int, word, key uint64, off, to, n int
 		}
 		m := min(n-r.at, transport.MaxRead)
 		var dst []byte
-		if o.to.n > 0 {
+		if o.to.Bytes() > 0 {
 			dst = b.scratch(&b.packedOut, m)
 		} else {
 			dst = o.out[to+r.at:][:m]
@@ -390,7 +391,7 @@ func (b *board) readRange(o *boardOp, rank int, word, key uint64, off, to, n int
 		if !b.fetch(o, rank, word, key, off+r.at, dst) {
 			return false
 		}
-		if o.to.n > 0 {
+		if o.to.Bytes() > 0 {
 			o.put(to+r.at, dst)
 		}
 		r.at += m

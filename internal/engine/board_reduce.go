@@ -58,11 +58,11 @@ func (b *board) reduceSegment(o *boardOp) bool {
 func (b *board) reducesInPlace(o *boardOp) bool {
 	switch o.op {
 	case collectives.OpReduce:
-		return b.rank == b.read.root && o.to.n == 0
+		return b.rank == b.read.root && o.to.Bytes() == 0
 	case collectives.OpAllreduce:
-		return o.to.n == 0
+		return o.to.Bytes() == 0
 	}
-	return !b.read.inPlace && o.to.n == 0
+	return !b.read.inPlace && o.to.Bytes() == 0
 }
 
 // place is where this rank's segment goes in its result.

@@ -41,7 +41,7 @@ func (b *board) beginScan(o *boardOp, a *CollArgs) {
 		r.in = b.packed(a.In)
 	case o.offers && r.inPlace && b.rank > 0:
 		// The next rank reads what would be overwritten.
-		r.in = b.scratch(&b.packedIn, a.In.n)
+		r.in = b.scratch(&b.packedIn, a.In.Bytes())
 		a.In.Pack(r.in, 0)
 	case o.offers:
 		r.in = b.packed(a.In)
@@ -50,7 +50,7 @@ func (b *board) beginScan(o *boardOp, a *CollArgs) {
 	if r.partials = o.op == collectives.OpExscan && r.n <= partialBytes; r.partials && o.offers && b.rank > 0 {
 		r.partial = b.scratch(&r.partial, r.n)
 	}
-	if b.rank > 0 && o.to.n > 0 {
+	if b.rank > 0 && o.to.Bytes() > 0 {
 		r.hold = b.scratch(&r.hold, r.n)
 	}
 }
@@ -60,7 +60,7 @@ func (b *board) result(o *boardOp) []byte {
 	switch {
 	case b.rank == 0:
 		return b.read.in
-	case o.to.n > 0:
+	case o.to.Bytes() > 0:
 		return b.read.hold
 	}
 	return o.out

@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"gompi/collectives"
+	"gompi/internal/buffer"
 	"gompi/internal/calls"
 	"gompi/internal/dtype"
 	"gompi/internal/fault"
@@ -32,10 +33,12 @@ func compose(x, y uint64) uint64 {
 
 var type64 = &dtype.Type{Name: "uint64", Size: 8, Kind: dtype.Uint64}
 
-func buf64(s []uint64) Buf { return NewBuf(unsafe.Pointer(unsafe.SliceData(s)), int64(len(s)), type64) }
+func buf64(s []uint64) buffer.Buf {
+	return buffer.New(unsafe.Pointer(unsafe.SliceData(s)), int64(len(s)), type64)
+}
 
 // spread is s with a gap behind each element, and how to take it.
-func spread(t testing.TB, s []uint64) (wide []uint64, b Buf) {
+func spread(t testing.TB, s []uint64) (wide []uint64, b buffer.Buf) {
 	t.Helper()
 	if len(s) == 0 {
 		return nil, buf64(s)
@@ -48,7 +51,7 @@ func spread(t testing.TB, s []uint64) (wide []uint64, b Buf) {
 	for i, v := range s {
 		wide[2*i], wide[2*i+1] = v, gap64
 	}
-	return wide, NewBuf(unsafe.Pointer(unsafe.SliceData(wide)), int64(len(s)), every2nd)
+	return wide, buffer.New(unsafe.Pointer(unsafe.SliceData(wide)), int64(len(s)), every2nd)
 }
 
 const gap64 = 0x6761706761706761

@@ -10,6 +10,7 @@ import (
 	"hash/fnv"
 	"slices"
 
+	"gompi/internal/buffer"
 	"gompi/internal/calls"
 	"gompi/internal/fault"
 	"gompi/internal/wire"
@@ -91,7 +92,7 @@ func (e *Engine) bootTell(c *Context, op calls.Name, text []byte) {
 		if f != nil {
 			continue
 		}
-		a := SendArgs{Op: op, Buf: ByteBuf(text), Dest: s.rank(), Plane: wire.PlaneBoot}
+		a := SendArgs{Op: op, Buf: buffer.Of(text), Dest: s.rank(), Plane: wire.PlaneBoot}
 		if e.sendNow(c, p, &a) {
 			continue
 		}
@@ -113,7 +114,7 @@ func (e *Engine) bootWait(c *Context, a *BootArgs, text []byte) (wire.ContextID,
 	e.hold(c)
 	e.boots = append(e.boots, c)
 	got := make([]byte, len(text))
-	r := e.startRecv(c, &RecvArgs{Op: a.Op, Buf: ByteBuf(got), Plane: wire.PlaneBoot, User: a.User})
+	r := e.startRecv(c, &RecvArgs{Op: a.Op, Buf: buffer.Of(got), Plane: wire.PlaneBoot, User: a.User})
 	if t := c.trouble; t != nil && len(t.failed) > 0 {
 		e.cancelRecv(r, t.gone[t.failed[0]])
 	}

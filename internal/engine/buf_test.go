@@ -25,7 +25,7 @@ func TestPartOfStrided(t *testing.T) {
 			if !slices.Equal(got, data[mid:hi]) {
 				t.Fatalf("%s: part [%d, %d) of %d bytes is wrong", s.name, mid, hi, n)
 			}
-			if m, ok := p.memory(); ok && !slices.Equal(m, data[mid:hi]) {
+			if m, ok := p.Memory(); ok && !slices.Equal(m, data[mid:hi]) {
 				t.Fatalf("%s: memory of part [%d, %d) of %d bytes is wrong", s.name, mid, hi, n)
 			}
 			if p.Strided() && hi-mid == 1 {

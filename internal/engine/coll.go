@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"gompi/collectives"
+	"gompi/internal/buffer"
 	"gompi/internal/calls"
 	"gompi/internal/fault"
 	"gompi/internal/kernel"
@@ -21,7 +22,7 @@ type CollArgs struct {
 	Op      calls.Name
 	Alg     *collectives.Algorithm
 	Args    collectives.Args
-	In, Out Buf
+	In, Out buffer.Buf
 	// Unit is the size in packed bytes of what Args counts. In and Out consist
 	// of the same basic elements; a reduction's Unit is one of them.
 	Unit int64
@@ -29,7 +30,7 @@ type CollArgs struct {
 	// of its own (the w-forms): block i is elements [Displs[i], Displs[i]+Counts[i])
 	// by Args.InCounts and InDispls or OutCounts and OutDispls, which put
 	// blocks one after the other.
-	InBlocks, OutBlocks []Buf
+	InBlocks, OutBlocks []buffer.Buf
 	Kernel              kernel.Func // of reductions
 	KernelName          string      // of its operation, for messages
 	Commutative         bool
@@ -56,10 +57,10 @@ type coll struct {
 	ctx  *Context
 	alg  *collectives.Algorithm
 	args collectives.Args
-	bufs [3]Buf // by collectives.Buffer
+	bufs [3]buffer.Buf // by collectives.Buffer
 	unit int64
 	// blocks stand for In and Out of the w-forms, else nil.
-	blocks [2][]Buf
+	blocks [2][]buffer.Buf
 
 	kernel      kernel.Func
 	commutative bool
@@ -73,7 +74,7 @@ type coll struct {
 	tell    bool // the others do not know of the fault
 	queued  bool // in the ready list
 	scratch []byte
-	strided Buf          // Out of a reduction, which is done in packed memory; else empty
+	strided buffer.Buf   // Out of a reduction, which is done in packed memory; else empty
 	part    *Partitioned // of which this is the parent only
 	keep    Keeper
 	board   *boardOp // it runs on the board, not by alg
@@ -174,7 +175,7 @@ func (e *Engine) Icollective(c *Context, a *CollArgs) Handle {
 	} else {
 		r = e.prepareColl(c, a, c.collTag(a.Tag), a.Tag.numbered())
 		if k := r.coll; k != nil {
-			if n := max(a.In.n, a.Out.n); e.serves(n) {
+			if n := max(a.In.Bytes(), a.Out.Bytes()); e.serves(n) {
 				e.roundEnded(k) // the service goroutine makes the first step, too
 				e.leave(n)
 			} else {
@@ -204,7 +205,7 @@ func (e *Engine) beginColl(c *Context, a *CollArgs, tag int32, pending bool) *Re
 func (e *Engine) prepareColl(c *Context, a *CollArgs, tag int32, pending bool) *Request {
 	r := e.newRequest(reqColl)
 	r.op, r.ctx, r.user, r.rank, r.buf = a.Op, c, a.User, rollcall.NoPeer, a.In
-	if r.buf.n == 0 {
+	if r.buf.Bytes() == 0 {
 		r.buf = a.Out
 	}
 	r.tag = tag
@@ -225,7 +226,7 @@ func (e *Engine) prepareColl(c *Context, a *CollArgs, tag int32, pending bool) *
 	if int64(cap(k.scratch)) < need+packed {
 		k.scratch = make([]byte, need+packed)
 	}
-	k.bufs[collectives.Scratch] = ByteBuf(k.scratch[:need])
+	k.bufs[collectives.Scratch] = buffer.Of(k.scratch[:need])
 	if packed > 0 {
 		k.packAll(k.scratch[need : need+packed])
 	}
@@ -291,7 +292,7 @@ func (c *Context) collFault(tag int32, pending bool) *fault.Fault {
 // that this one has not begun: if it has left, it never will.
 func (c *Context) awaitsMe(a *CollArgs, s seat) bool {
 	g := &a.Args
-	if c.inter() || g.Op != collectives.OpBarrier && a.In.n == 0 && a.Out.n == 0 {
+	if c.inter() || g.Op != collectives.OpBarrier && a.In.Bytes() == 0 && a.Out.Bytes() == 0 {
 		return false
 	}
 	switch g.Op {
@@ -351,7 +352,7 @@ func (e *Engine) advance(k *coll) {
 }
 
 // ref is the memory that a schedule refers to.
-func (k *coll) ref(r collectives.Ref) Buf {
+func (k *coll) ref(r collectives.Ref) buffer.Buf {
 	if r.Buf != collectives.Scratch && k.blocks[r.Buf] != nil {
 		return k.inBlock(r)
 	}
@@ -359,7 +360,7 @@ func (k *coll) ref(r collectives.Ref) Buf {
 }
 
 // inBlock is ref of a w-form. No reference crosses blocks.
-func (k *coll) inBlock(r collectives.Ref) Buf {
+func (k *coll) inBlock(r collectives.Ref) buffer.Buf {
 	displs := k.args.InDispls
 	if r.Buf == collectives.Out {
 		displs = k.args.OutDispls
@@ -412,7 +413,7 @@ func (e *Engine) local(k *coll) {
 }
 
 // reduce does b = a op b (left) or b = b op a, of n elements.
-func (k *coll) reduce(a, b Buf, n int64, left bool) {
+func (k *coll) reduce(a, b buffer.Buf, n int64, left bool) {
 	if n == 0 {
 		return
 	}
@@ -502,7 +503,7 @@ func (e *Engine) finish(k *coll) {
 	if k.board != nil {
 		e.leaveOp(k)
 	}
-	if k.fault == nil && k.strided.n > 0 {
+	if k.fault == nil && k.strided.Bytes() > 0 {
 		e.pack.copy(k.strided, k.bufs[collectives.Out])
 	}
 	if k.fault != nil {

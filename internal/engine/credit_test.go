@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"gompi/collectives"
+	"gompi/internal/buffer"
 	"gompi/internal/fault"
 	"gompi/internal/wire"
 )
@@ -167,7 +168,7 @@ func TestFullPassesOthers(t *testing.T) {
 			for i := range ns {
 				go func() {
 					done <- ns[i].Collective(ns[i].ctx, &CollArgs{
-						Op: "Bcast", Alg: alg, Unit: 8, Out: ByteBuf(make([]byte, 8)),
+						Op: "Bcast", Alg: alg, Unit: 8, Out: buffer.Of(make([]byte, 8)),
 						Args: collectives.Args{Op: collectives.OpBcast, Rank: i, Size: 2, Count: 1},
 					})
 				}()

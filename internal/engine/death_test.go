@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gompi/collectives"
+	"gompi/internal/buffer"
 	"gompi/internal/fault"
 	"gompi/internal/wire"
 	"gompi/transport"
@@ -160,7 +161,7 @@ func roundOf(steps ...collectives.Step) *collectives.Algorithm {
 }
 
 func (n *node) icoll(out []byte, steps ...collectives.Step) Handle {
-	return n.Icollective(n.ctx, &CollArgs{Op: "Test", Alg: roundOf(steps...), Out: ByteBuf(out), Unit: 1})
+	return n.Icollective(n.ctx, &CollArgs{Op: "Test", Alg: roundOf(steps...), Out: buffer.Of(out), Unit: 1})
 }
 
 func whole(b []byte) collectives.Ref {
@@ -239,7 +240,7 @@ func TestNewsBeforeCreation(t *testing.T) {
 	c := ns[1].world(t, id(2), m)
 	b := make([]byte, 8)
 	f := soon(t, "collective", func() *fault.Fault {
-		return ns[1].Collective(c, &CollArgs{Alg: roundOf(collectives.Step{Kind: collectives.Recv, A: whole(b)}), Out: ByteBuf(b), Unit: 1})
+		return ns[1].Collective(c, &CollArgs{Alg: roundOf(collectives.Step{Kind: collectives.Recv, A: whole(b)}), Out: buffer.Of(b), Unit: 1})
 	})
 	wantClass(t, "collective", f, fault.Aborted)
 	if len(ns[1].news) != 0 {
@@ -295,7 +296,7 @@ func TestCallsAfterClose(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.Revoke(other)
-	wantClass(t, "Imrecv", n.Wait(n.Imrecv(n.ctx, m, &RecvArgs{Buf: ByteBuf(big)})).Status.Fault, fault.Finalized)
+	wantClass(t, "Imrecv", n.Wait(n.Imrecv(n.ctx, m, &RecvArgs{Buf: buffer.Of(big)})).Status.Fault, fault.Finalized)
 	n.FreeContext(n.ctx)
 	n.TestAll([]Handle{pending})
 	wantClass(t, "receive", n.Test(pending).Status.Fault, fault.Finalized)

@@ -5,6 +5,7 @@ package engine
 import (
 	"fmt"
 
+	"gompi/internal/buffer"
 	"gompi/internal/dtype"
 	"gompi/internal/wire"
 )
@@ -19,7 +20,7 @@ type elements uint16
 const digested elements = 1 << 15
 
 // elementsOf describes the first n bytes of a buffer; 0 says nothing of them.
-func (e *Engine) elementsOf(b *Buf, n int64) elements {
+func (e *Engine) elementsOf(b *buffer.Buf, n int64) elements {
 	if !e.cfg.Check || b.Type == nil {
 		return kindOf(b)
 	}
@@ -27,7 +28,7 @@ func (e *Engine) elementsOf(b *Buf, n int64) elements {
 }
 
 // kindOf is elementsOf of basic elements; of others it says nothing.
-func kindOf(b *Buf) elements {
+func kindOf(b *buffer.Buf) elements {
 	if b.Type == nil {
 		return 0
 	}
@@ -35,7 +36,7 @@ func kindOf(b *Buf) elements {
 }
 
 // digestOf is elementsOf of any elements.
-func digestOf(b *Buf, n int64) elements {
+func digestOf(b *buffer.Buf, n int64) elements {
 	t := b.Type
 	if t.Kind != dtype.Opaque || n == 0 {
 		return elements(t.Kind)
@@ -49,11 +50,11 @@ func digestOf(b *Buf, n int64) elements {
 }
 
 // sentElements is what the envelope of a send tells.
-func (e *Engine) sentElements(pl wire.Plane, b *Buf) elements {
+func (e *Engine) sentElements(pl wire.Plane, b *buffer.Buf) elements {
 	if pl != wire.PlaneP2P {
 		return 0
 	}
-	return e.elementsOf(b, b.n)
+	return e.elementsOf(b, b.Bytes())
 }
 
 // misfit is why what was sent does not go into a buffer, nil if it does or
@@ -63,11 +64,11 @@ func (e *Engine) misfit(r *Request, env *envelope, n int64) error {
 	if sent.any() {
 		return nil
 	}
-	wanted := e.elementsOf(&r.buf, min(n, r.buf.n))
+	wanted := e.elementsOf(&r.buf, min(n, r.buf.Bytes()))
 	switch {
 	case sent == wanted || wanted.any():
 		return nil
-	case (sent|wanted)&digested != 0 && (n > r.buf.n || sent.digest(n) == wanted.digest(n)):
+	case (sent|wanted)&digested != 0 && (n > r.buf.Bytes() || sent.digest(n) == wanted.digest(n)):
 		return nil // or it is cut, and the digest is of all of it
 	}
 	return fmt.Errorf("rank %d sent %v, rank %d receives %v", env.key.Source(), sent, r.ctx.Rank, wanted)

@@ -5,6 +5,7 @@ package engine
 import (
 	"encoding/binary"
 
+	"gompi/internal/buffer"
 	"gompi/internal/match"
 	"gompi/internal/wire"
 	"gompi/transport"
@@ -18,7 +19,7 @@ import (
 // SendNow sends a small standard-mode message if the transport takes it at
 // once. false: nothing happened. It is sendNow of plane P2P spelt out: as one
 // function with the plane and flags as arguments it takes 2 ns of 100 more.
-func (e *Engine) SendNow(c *Context, b Buf, dest, tag int32) bool {
+func (e *Engine) SendNow(c *Context, b buffer.Buf, dest, tag int32) bool {
 	n := b.Bytes()
 	e.mu.Lock()
 	p := c.peers[dest]
@@ -33,7 +34,7 @@ func (e *Engine) SendNow(c *Context, b Buf, dest, tag int32) bool {
 	}
 	key := &c.mine
 	e.head = wire.Header{key.W0, key.W1, key.W2 | uint64(uint32(tag)), word3(kindEager, 0, uint32(p.owed)) | elements(b.Type.Kind).word()}
-	if p.link.Send(p.slot, &e.head, b.flat(), 0) != transport.Sent {
+	if p.link.Send(p.slot, &e.head, b.Flat(), 0) != transport.Sent {
 		e.mu.Unlock()
 		return false
 	}
@@ -54,7 +55,7 @@ const (
 // nothing else is going on in the process, spinning for it as the policy
 // allows. It returns the message's length; got is false if the caller must
 // take the long way, on which nothing is lost.
-func (e *Engine) RecvNow(c *Context, b Buf, source, tag int32) (n int64, got bool) {
+func (e *Engine) RecvNow(c *Context, b buffer.Buf, source, tag int32) (n int64, got bool) {
 	e.mu.Lock()
 	p := c.peers[source]
 	if p == nil || p.lane == nil || e.leading || c.trouble != nil || e.closed ||
@@ -79,7 +80,7 @@ func (e *Engine) RecvNow(c *Context, b Buf, source, tag int32) (n int64, got boo
 			}
 			n = int64(len(payload))
 			if n == 8 && !b.Strided() {
-				binary.NativeEndian.PutUint64(b.flat(), binary.NativeEndian.Uint64(payload))
+				binary.NativeEndian.PutUint64(b.Flat(), binary.NativeEndian.Uint64(payload))
 			} else {
 				e.fill(b, payload)
 			}

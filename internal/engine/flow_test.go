@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"gompi/internal/buffer"
 	"gompi/internal/fault"
 	"gompi/internal/wire"
 	"gompi/transport/faulty"
@@ -110,7 +111,7 @@ func TestCreditComesBack(t *testing.T) {
 			case 1:
 				var st Status
 				if m, found, _ := ns[1].Probe(ns[1].ctx, &ProbeArgs{Source: anySource, Tag: anySource, Take: true}, &st); found {
-					h := ns[1].Imrecv(ns[1].ctx, m, &RecvArgs{Buf: ByteBuf(in)})
+					h := ns[1].Imrecv(ns[1].ctx, m, &RecvArgs{Buf: buffer.Of(in)})
 					within(t, "matched receive", func() bool { ns[0].iprobe(); return ns[1].Test(h).Done })
 				}
 			default:
@@ -201,7 +202,7 @@ func TestOrderUnderRefusal(t *testing.T) {
 		for {
 			var st Status
 			f := soon(t, "receive", func() *fault.Fault {
-				return ns[1].Recv(ns[1].ctx, &RecvArgs{Buf: ByteBuf(in), Source: 0, Tag: anySource}, &st)
+				return ns[1].Recv(ns[1].ctx, &RecvArgs{Buf: buffer.Of(in), Source: 0, Tag: anySource}, &st)
 			})
 			if f != nil {
 				t.Fatal(f)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gompi/collectives"
+	"gompi/internal/buffer"
 	"gompi/internal/fault"
 	"gompi/internal/wire"
 )
@@ -50,7 +51,7 @@ func TestFreeWithPending(t *testing.T) {
 	for range 20 { // more than the credit
 		sends = append(sends, a.isend(1, 5, big[:1000], Standard))
 	}
-	other := a.NewOther(a.ctx, "Other", Buf{})
+	other := a.NewOther(a.ctx, "Other", buffer.Buf{})
 	a.FreeContext(a.ctx)
 	a.FreeContext(a.ctx)
 
@@ -61,7 +62,7 @@ func TestFreeWithPending(t *testing.T) {
 	var st Status
 	_, _, f := a.Probe(a.ctx, &ProbeArgs{Source: 1}, &st)
 	wantClass(t, "Probe", f, fault.Comm)
-	wantClass(t, "PartStart", a.Wait(a.PartStart(a.PartInit(a.ctx, &PartArgs{Parts: 1, Peer: 1, Buf: ByteBuf(small)}))).Status.Fault, fault.Comm)
+	wantClass(t, "PartStart", a.Wait(a.PartStart(a.PartInit(a.ctx, &PartArgs{Parts: 1, Peer: 1, Buf: buffer.Of(small)}))).Status.Fault, fault.Comm)
 	for range 100 {
 		a.recv(1, 1, nil) // counts for nothing
 	}
@@ -187,11 +188,11 @@ func TestFreeUnderCollective(t *testing.T) {
 			alg.Round = func(_ *collectives.Args, i int, dst []collectives.Step) []collectives.Step {
 				return append(dst, collectives.Step{Kind: collectives.Recv, Peer: int32(i + 1), A: part(int64(i))})
 			}
-			args := CollArgs{Op: "Test", Alg: alg, Out: ByteBuf(buf), Unit: 1}
+			args := CollArgs{Op: "Test", Alg: alg, Out: buffer.Of(buf), Unit: 1}
 			var h, other Handle
 			if numbered {
 				args.Tag = n.ctx.NumberColl()
-				other = n.NewOther(n.ctx, "Other", Buf{})
+				other = n.NewOther(n.ctx, "Other", buffer.Buf{})
 			} else {
 				h = n.Icollective(n.ctx, &args)
 			}
@@ -234,12 +235,12 @@ func TestFreeUnderPartitioned(t *testing.T) {
 		ns, _ := testJobOf(t, 2, nil, nil)
 		a, b := ns[0], ns[1]
 		in, out := make([]byte, 4), pattern(make([]byte, 4), 1)
-		r := a.PartInit(a.ctx, &PartArgs{Op: "r", Buf: ByteBuf(in), Parts: 1, Peer: 1, Tag: 1})
-		idle := a.PartInit(a.ctx, &PartArgs{Op: "idle", Buf: ByteBuf(in), Parts: 1, Peer: 1, Tag: 2})
+		r := a.PartInit(a.ctx, &PartArgs{Op: "r", Buf: buffer.Of(in), Parts: 1, Peer: 1, Tag: 1})
+		idle := a.PartInit(a.ctx, &PartArgs{Op: "idle", Buf: buffer.Of(in), Parts: 1, Peer: 1, Tag: 2})
 		hr := a.PartStart(r)
 		var s *Partitioned
 		init := func() {
-			s = b.PartInit(b.ctx, &PartArgs{Op: "s", Buf: ByteBuf(out), Send: true, Parts: 2, Peer: 0, Tag: 1})
+			s = b.PartInit(b.ctx, &PartArgs{Op: "s", Buf: buffer.Of(out), Send: true, Parts: 2, Peer: 0, Tag: 1})
 		}
 		if known {
 			init()
@@ -275,18 +276,18 @@ func TestFreeKeepsEarlyPartition(t *testing.T) {
 	ns, _ := testJobOf(t, 2, nil, nil)
 	a, b := ns[0], ns[1]
 	in, out := make([]byte, 4), pattern(make([]byte, 4), 1)
-	r := a.PartInit(a.ctx, &PartArgs{Op: "r", Buf: ByteBuf(in), Parts: 1, Peer: 1, Tag: 1})
+	r := a.PartInit(a.ctx, &PartArgs{Op: "r", Buf: buffer.Of(in), Parts: 1, Peer: 1, Tag: 1})
 	h := a.PartStart(r)
 	a.FreeContext(a.ctx)
 	part := func(tag int32, m Mode) Handle {
-		return b.Isend(b.ctx, &SendArgs{Op: "part", Buf: ByteBuf(out), Plane: wire.PlanePart, Tag: tag, Mode: m})
+		return b.Isend(b.ctx, &SendArgs{Op: "part", Buf: buffer.Of(out), Plane: wire.PlanePart, Tag: tag, Mode: m})
 	}
 	early := part(0, Synchronous)
 	a.arrived(t, 1, b)
 	if b.Test(early).Done {
 		t.Fatal("the partition was dropped")
 	}
-	b.PartInit(b.ctx, &PartArgs{Op: "s", Buf: ByteBuf(out), Send: true, Parts: 1, Peer: 0, Tag: 1})
+	b.PartInit(b.ctx, &PartArgs{Op: "s", Buf: buffer.Of(out), Send: true, Parts: 1, Peer: 0, Tag: 1})
 	a.ended(t, "receiver", h, 0)
 	if err := checkPattern(in, 1); err != nil {
 		t.Fatal(err)
@@ -344,7 +345,7 @@ func TestNumberedCollectiveHearsOfFailure(t *testing.T) {
 		defer a.mu.Unlock()
 		return a.ctx.trouble != nil && len(a.ctx.trouble.early) == 1 && a.table.ArrivedLen() == 1
 	})
-	h = a.Icollective(a.ctx, &CollArgs{Op: "Test", Tag: tag, Out: ByteBuf(buf), Unit: 1,
+	h = a.Icollective(a.ctx, &CollArgs{Op: "Test", Tag: tag, Out: buffer.Of(buf), Unit: 1,
 		Alg: roundOf(collectives.Step{Kind: collectives.Recv, Peer: 1, A: whole(buf)}, collectives.Step{Kind: collectives.Recv, Peer: 1, A: whole(buf)})})
 	a.ended(t, "numbered collective", h, fault.Aborted)
 	a.mu.Lock()
@@ -397,9 +398,9 @@ func TestAloneReceivesOwnMessages(t *testing.T) {
 			h, second := n.irecv(anySource, 7, in), n.irecv(anySource, 7, nil)
 			n.mu.Lock() // nobody polls until all is sent
 			for range len(n.events) {
-				n.startSend(n.ctx, n.peerOf(n.Self()), &SendArgs{Buf: ByteBuf(nil), Tag: 8}, nil).detach = true
+				n.startSend(n.ctx, n.peerOf(n.Self()), &SendArgs{Buf: buffer.Of(nil), Tag: 8}, nil).detach = true
 			}
-			n.startSend(n.ctx, n.peerOf(n.Self()), &SendArgs{Buf: ByteBuf(pattern(make([]byte, size), 2)), Tag: 7}, nil).detach = true
+			n.startSend(n.ctx, n.peerOf(n.Self()), &SendArgs{Buf: buffer.Of(pattern(make([]byte, size), 2)), Tag: 7}, nil).detach = true
 			hub.Kill(ns[1].Self())
 			n.mu.Unlock()
 			n.ended(t, "receive", h, 0)

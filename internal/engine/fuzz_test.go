@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"testing"
 
+	"gompi/internal/buffer"
 	"gompi/internal/fault"
 	"gompi/internal/match"
 	"gompi/internal/wait"
@@ -139,12 +140,12 @@ func FuzzFrames(f *testing.F) {
 		e.Unlock()
 		var ops []Handle
 		for i := range 4 {
-			buf := ByteBuf(make([]byte, 8*i))
+			buf := buffer.Of(make([]byte, 8*i))
 			ops = append(ops,
 				e.Irecv(c, &RecvArgs{Op: "Irecv", Buf: buf, Source: 1, Tag: int32(i)}),
 				e.Irecv(c, &RecvArgs{Op: "Irecv", Buf: buf, Source: match.Any, Tag: match.Any}),
 				e.Irecv(c, &RecvArgs{Op: "Irecv", Buf: newArea(&strided[i], 0, 100*i, 0).buf(), Source: 1, Tag: int32(4 + i)}),
-				e.Isend(c, &SendArgs{Op: "Isend", Buf: ByteBuf(make([]byte, 900*i)), Dest: 1, Tag: 1, Mode: Mode(i % 2)}),
+				e.Isend(c, &SendArgs{Op: "Isend", Buf: buffer.Of(make([]byte, 900*i)), Dest: 1, Tag: 1, Mode: Mode(i % 2)}),
 				e.Isend(c, &SendArgs{Op: "Isend", Buf: newArea(&strided[1+i], 0, 2000*i, 0).buf(), Dest: 1, Tag: 1, Mode: Mode(i % 2)}))
 		}
 		e.mu.Lock()

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gompi/collectives"
+	"gompi/internal/buffer"
 	"gompi/internal/fault"
 	"gompi/internal/match"
 	"gompi/internal/wire"
@@ -62,7 +63,7 @@ func TestInterSteps(t *testing.T) {
 			for round := range 200 {
 				in, out := []byte{byte(4*round + i)}, make([]byte, 2)
 				f := n.Collective(n.ctx, &CollArgs{
-					Op: "cross", Alg: &cross, In: ByteBuf(in), Out: ByteBuf(out), Unit: 1,
+					Op: "cross", Alg: &cross, In: buffer.Of(in), Out: buffer.Of(out), Unit: 1,
 					Args: collectives.Args{Op: collectives.OpAllgather, Rank: n.ctx.Rank, Size: 2, Remote: 2, Count: 1},
 				})
 				local := i ^ 1
@@ -84,7 +85,7 @@ func TestInterRefused(t *testing.T) {
 	for i, n := range ns {
 		wg.Go(func() {
 			a := CollArgs{
-				Op: "cross", Alg: &cross, In: ByteBuf(make([]byte, 1)), Out: ByteBuf(make([]byte, 2)), Unit: 1,
+				Op: "cross", Alg: &cross, In: buffer.Of(make([]byte, 1)), Out: buffer.Of(make([]byte, 2)), Unit: 1,
 				Args: collectives.Args{Op: collectives.OpAllgather, Rank: n.ctx.Rank, Size: 2, Remote: 2, Count: 1},
 			}
 			if i == 3 {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"gompi/internal/buffer"
 	"gompi/internal/fault"
 	"gompi/internal/match"
 	"gompi/internal/wait"
@@ -173,22 +174,22 @@ func (n *node) world(t testing.TB, id wire.ContextID, m wire.Members) *Context {
 }
 
 func (n *node) isend(dest, tag int, b []byte, m Mode) Handle {
-	return n.Isend(n.ctx, &SendArgs{Op: "Isend", Buf: ByteBuf(b), Dest: int32(dest), Tag: int32(tag), Mode: m})
+	return n.Isend(n.ctx, &SendArgs{Op: "Isend", Buf: buffer.Of(b), Dest: int32(dest), Tag: int32(tag), Mode: m})
 }
 
 func (n *node) irecv(source, tag int, b []byte) Handle {
-	return n.Irecv(n.ctx, &RecvArgs{Op: "Irecv", Buf: ByteBuf(b), Source: int32(source), Tag: int32(tag)})
+	return n.Irecv(n.ctx, &RecvArgs{Op: "Irecv", Buf: buffer.Of(b), Source: int32(source), Tag: int32(tag)})
 }
 
 // send sends and waits.
 func (n *node) send(dest, tag int, b []byte) *fault.Fault {
-	return n.Send(n.ctx, &SendArgs{Op: "Send", Buf: ByteBuf(b), Dest: int32(dest), Tag: int32(tag)})
+	return n.Send(n.ctx, &SendArgs{Op: "Send", Buf: buffer.Of(b), Dest: int32(dest), Tag: int32(tag)})
 }
 
 // recv receives and waits.
 func (n *node) recv(source, tag int, b []byte) (Status, *fault.Fault) {
 	var st Status
-	f := n.Recv(n.ctx, &RecvArgs{Op: "Recv", Buf: ByteBuf(b), Source: int32(source), Tag: int32(tag)}, &st)
+	f := n.Recv(n.ctx, &RecvArgs{Op: "Recv", Buf: buffer.Of(b), Source: int32(source), Tag: int32(tag)}, &st)
 	return st, f
 }
 

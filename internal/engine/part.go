@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"gompi/internal/buffer"
 	"gompi/internal/calls"
 	"gompi/internal/fault"
 	"gompi/internal/wire"
@@ -56,7 +57,7 @@ const MaxPartitions = 1 << 16
 // a multiple of Parts.
 type PartArgs struct {
 	Op    calls.Name
-	Buf   Buf
+	Buf   buffer.Buf
 	Send  bool
 	Parts int32 // 1..MaxPartitions
 	Peer  int32
@@ -75,7 +76,7 @@ func (e *Engine) PartInit(c *Context, a *PartArgs) *Partitioned {
 		return p
 	}
 	if !a.Send {
-		e.partPost(p, ByteBuf(p.frame[:]), wire.PlanePartInit, a.Tag)
+		e.partPost(p, buffer.Of(p.frame[:]), wire.PlanePartInit, a.Tag)
 		return p
 	}
 	if c.partTags > 1<<31-uint32(a.Parts) {
@@ -87,11 +88,11 @@ func (e *Engine) PartInit(c *Context, a *PartArgs) *Partitioned {
 	binary.LittleEndian.PutUint32(p.frame[0:], uint32(p.parts))
 	binary.LittleEndian.PutUint32(p.frame[4:], uint32(p.base))
 	binary.LittleEndian.PutUint64(p.frame[8:], uint64(p.size))
-	_, p.lost = e.partSend(p, ByteBuf(p.frame[:]), wire.PlanePartInit, a.Tag)
+	_, p.lost = e.partSend(p, buffer.Of(p.frame[:]), wire.PlanePartInit, a.Tag)
 	return p
 }
 
-func (e *Engine) partPost(p *Partitioned, b Buf, pl wire.Plane, tag int32) {
+func (e *Engine) partPost(p *Partitioned, b buffer.Buf, pl wire.Plane, tag int32) {
 	r := e.newRequest(reqRecv)
 	r.op, r.ctx, r.rank, r.tag, r.buf, r.parent = p.args.Op, p.k.ctx, p.args.Peer, tag, b, &p.k
 	e.post(r, p.k.ctx.keys[pl].With(p.args.Peer, tag))
@@ -99,7 +100,7 @@ func (e *Engine) partPost(p *Partitioned, b Buf, pl wire.Plane, tag int32) {
 
 // partSend sends one message of p. If it has not left at once, partDone will
 // hear of its end.
-func (e *Engine) partSend(p *Partitioned, b Buf, pl wire.Plane, tag int32) (left bool, f *fault.Fault) {
+func (e *Engine) partSend(p *Partitioned, b buffer.Buf, pl wire.Plane, tag int32) (left bool, f *fault.Fault) {
 	c := p.k.ctx
 	peer, f := c.reach(seat(p.args.Peer))
 	if f != nil {
@@ -222,7 +223,7 @@ func (e *Engine) PartFree(p *Partitioned) bool {
 	if p.main != nil {
 		return false
 	}
-	p.args.Buf, p.marked = Buf{}, nil // the memory is the caller's again
+	p.args.Buf, p.marked = buffer.Buf{}, nil // the memory is the caller's again
 	return true
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"gompi/internal/buffer"
 	"gompi/internal/calls"
 	"gompi/internal/fault"
 	"gompi/internal/match"
@@ -17,7 +18,7 @@ import (
 // RecvArgs are the arguments of a receive.
 type RecvArgs struct {
 	Op     calls.Name
-	Buf    Buf
+	Buf    buffer.Buf
 	Source int32 // rank in the remote group, or match.Any
 	Tag    int32 // or match.Any
 	Plane  wire.Plane
@@ -47,7 +48,7 @@ func (e *Engine) Irecv(c *Context, a *RecvArgs) Handle {
 	e.mu.Lock()
 	r := e.startRecv(c, a)
 	if !r.done {
-		e.leave(r.buf.n)
+		e.leave(r.buf.Bytes())
 	}
 	h := Handle{r, r.gen}
 	e.mu.Unlock()
@@ -258,7 +259,7 @@ func (e *Engine) deliverRTS(r *Request, p *Peer, env *envelope, length int64, de
 		r.pend = pendVerdict
 		return
 	}
-	b, ok := r.buf.Part(0, n).memory()
+	b, ok := r.buf.Part(0, n).Memory()
 	if !ok || env.flags&flagStream != 0 || p.other != nil { // an offer may have come by that
 		e.pull(r, p, env, n)
 		return

@@ -5,6 +5,7 @@ package engine
 import (
 	"context"
 
+	"gompi/internal/buffer"
 	"gompi/internal/calls"
 	"gompi/internal/dtype"
 	"gompi/internal/fault"
@@ -56,7 +57,7 @@ type Request struct {
 	op   calls.Name
 	ctx  *Context
 	peer *Peer
-	buf  Buf
+	buf  buffer.Buf
 	user context.Context // gives up the operation; nil: never
 	rank int32           // peer rank: destination or source, may be Any
 	tag  int32
@@ -247,7 +248,7 @@ func (e *Engine) Live() int {
 // NewOther starts a request that Complete ends: for layers above that build
 // operations of their own (generalized requests). A Status counts the elements
 // of buf.
-func (e *Engine) NewOther(c *Context, op calls.Name, buf Buf) Handle {
+func (e *Engine) NewOther(c *Context, op calls.Name, buf buffer.Buf) Handle {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	r := e.newRequest(reqOther)
@@ -271,7 +272,7 @@ func (e *Engine) NewDone(c *Context, op calls.Name, st Status) Handle {
 func NewOrphan(o Outcome) Handle {
 	return Handle{req: &Request{
 		kind: reqDone, done: true, op: o.Op, rank: o.Peer, tag: o.Tag, status: o.Status,
-		ctx: &Context{Owner: o.Owner}, buf: Buf{Type: &dtype.Type{Size: o.Elem}},
+		ctx: &Context{Owner: o.Owner}, buf: buffer.Buf{Type: &dtype.Type{Size: o.Elem}},
 	}}
 }
 

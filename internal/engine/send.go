@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"gompi/internal/buffer"
 	"gompi/internal/calls"
 	"gompi/internal/fault"
 	"gompi/internal/match"
@@ -27,7 +28,7 @@ const (
 // SendArgs are the arguments of a send.
 type SendArgs struct {
 	Op    calls.Name
-	Buf   Buf
+	Buf   buffer.Buf
 	Dest  int32 // rank in the remote group
 	Tag   int32
 	Plane wire.Plane
@@ -80,7 +81,7 @@ func (e *Engine) Isend(c *Context, a *SendArgs) Handle {
 	} else {
 		r = e.startSend(c, p, a, nil)
 		if !r.done {
-			e.leave(r.buf.n)
+			e.leave(r.buf.Bytes())
 		}
 	}
 	h := Handle{r, r.gen}
@@ -200,7 +201,7 @@ func (e *Engine) transmitRTS(p *Peer, r *Request, n int64) bool {
 	frame := e.frame[:]
 	putLength(frame, n)
 	size := rtsLen
-	if b, ok := r.buf.memory(); ok {
+	if b, ok := r.buf.Memory(); ok {
 		m, err := p.link.Offer(p.slot, b, r.token(), frame[rtsLen:])
 		if errors.Is(err, transport.ErrPeerGone) {
 			e.broken()

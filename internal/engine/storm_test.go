@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"gompi/internal/buffer"
 	"gompi/internal/fault"
 	"gompi/internal/wait"
 	"gompi/transport/faulty"
@@ -184,15 +185,15 @@ func TestCancelStorm(t *testing.T) {
 				size := []int{0, 100, 50_000}[rnd.IntN(3)]
 				switch rnd.IntN(5) {
 				case 0:
-					f = n.Send(n.ctx, &SendArgs{Buf: ByteBuf(in[:size]), Dest: int32(other), Tag: int32(tag), Mode: Synchronous, User: ctx})
+					f = n.Send(n.ctx, &SendArgs{Buf: buffer.Of(in[:size]), Dest: int32(other), Tag: int32(tag), Mode: Synchronous, User: ctx})
 				case 1:
-					f = n.Send(n.ctx, &SendArgs{Buf: ByteBuf(in[:size]), Dest: int32(other), Tag: int32(tag), User: ctx})
+					f = n.Send(n.ctx, &SendArgs{Buf: buffer.Of(in[:size]), Dest: int32(other), Tag: int32(tag), User: ctx})
 				case 2:
-					f = n.Recv(n.ctx, &RecvArgs{Buf: ByteBuf(in), Source: anySource, Tag: int32(tag), User: ctx}, &st)
+					f = n.Recv(n.ctx, &RecvArgs{Buf: buffer.Of(in), Source: anySource, Tag: int32(tag), User: ctx}, &st)
 				case 3:
 					_, _, f = n.Probe(n.ctx, &ProbeArgs{Source: int32(other), Tag: int32(tag), User: ctx, Wait: true}, &st)
 				case 4:
-					args := RecvArgs{Source: int32(other), Tag: int32(tag), User: ctx, Buf: ByteBuf(in)}
+					args := RecvArgs{Source: int32(other), Tag: int32(tag), User: ctx, Buf: buffer.Of(in)}
 					a := n.Irecv(n.ctx, &args)
 					b := n.isend(other, tag, make([]byte, size), Standard)
 					n.Free(b) // received or not

@@ -8,17 +8,18 @@ import (
 	"testing"
 
 	"gompi/collectives"
+	"gompi/internal/buffer"
 	"gompi/internal/fault"
 	"gompi/internal/wire"
 	"gompi/transport"
 	"gompi/transport/faulty"
 )
 
-func (n *node) isendBuf(dest, tag int, b Buf, m Mode) Handle {
+func (n *node) isendBuf(dest, tag int, b buffer.Buf, m Mode) Handle {
 	return n.Isend(n.ctx, &SendArgs{Op: "Isend", Buf: b, Dest: int32(dest), Tag: int32(tag), Mode: m})
 }
 
-func (n *node) irecvBuf(source, tag int, b Buf) Handle {
+func (n *node) irecvBuf(source, tag int, b buffer.Buf) Handle {
 	return n.Irecv(n.ctx, &RecvArgs{Op: "Irecv", Buf: b, Source: int32(source), Tag: int32(tag)})
 }
 

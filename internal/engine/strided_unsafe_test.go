@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"unsafe"
 
+	"gompi/internal/buffer"
 	"gompi/internal/dtype"
 )
 
@@ -96,9 +97,9 @@ func newArea(s *shape, off, n int, fill byte) *area {
 	return &area{s, bytes.Repeat([]byte{fill}, size), off, n}
 }
 
-func (a *area) buf() Buf {
+func (a *area) buf() buffer.Buf {
 	elems := (a.off + a.n + len(a.shape.places) - 1) / len(a.shape.places)
-	return NewBuf(unsafe.Pointer(&a.mem[0]), int64(elems), a.shape.t).Part(int64(a.off), int64(a.n))
+	return buffer.New(unsafe.Pointer(&a.mem[0]), int64(elems), a.shape.t).Part(int64(a.off), int64(a.n))
 }
 
 // put writes packed bytes one by one.

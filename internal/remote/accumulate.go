@@ -3,15 +3,15 @@
 package remote
 
 import (
+	"gompi/internal/buffer"
 	"gompi/internal/dtype"
-	"gompi/internal/engine"
 	"gompi/internal/fault"
 	"gompi/internal/kernel"
 )
 
 // prepare checks an atomic access of origin elements of one type to those of a
 // layout.
-func (t *Target) prepare(origin engine.Buf, at Layout, op kernel.Op) (o operation, n int64, f *fault.Fault) {
+func (t *Target) prepare(origin buffer.Buf, at Layout, op kernel.Op) (o operation, n int64, f *fault.Fault) {
 	if n, f = t.check(origin.Bytes(), at); n == 0 || f != nil {
 		return o, 0, f
 	}
@@ -46,24 +46,24 @@ func (t *Target) aligned(at *Layout, o *operation, n int64) *fault.Fault {
 // Accumulate changes elements of the target: each becomes src op itself, or
 // src for Replace. Each element is changed at once as others see it. src is the
 // caller's again at return; it is done after Flush.
-func (t *Target) Accumulate(src engine.Buf, to Layout, op kernel.Op) *fault.Fault {
+func (t *Target) Accumulate(src buffer.Buf, to Layout, op kernel.Op) *fault.Fault {
 	o, n, f := t.prepare(src, to, op)
 	if n == 0 || f != nil || op == kernel.NoOp {
 		return f
 	}
-	return t.path.change(src, engine.Buf{}, to, o, n)
+	return t.path.change(src, buffer.Buf{}, to, o, n)
 }
 
 // GetAccumulate is Accumulate that stores in result what each element was
 // before; valid, and the caller's again, after Flush. NoOp does not look at
 // src.
-func (t *Target) GetAccumulate(src, result engine.Buf, at Layout, op kernel.Op) *fault.Fault {
+func (t *Target) GetAccumulate(src, result buffer.Buf, at Layout, op kernel.Op) *fault.Fault {
 	o, n, f := t.prepare(result, at, op)
 	if n == 0 || f != nil {
 		return f
 	}
 	if op == kernel.NoOp {
-		src = engine.Buf{}
+		src = buffer.Buf{}
 	} else if src.Bytes() != n {
 		return refused(fault.Count, at.Off, n, src.Bytes())
 	} else if b, c := src.Type.Base(), result.Type.Base(); (b == nil) != (c == nil) || b != nil && b.Kind != c.Kind {
@@ -75,7 +75,7 @@ func (t *Target) GetAccumulate(src, result engine.Buf, at Layout, op kernel.Op) 
 // CompareAndSwap stores value at byte off if compare is there, and in result
 // what was there before. All three are one element of one type. result is valid
 // after Flush; the others are the caller's again at return.
-func (t *Target) CompareAndSwap(compare, value, result engine.Buf, off int64) *fault.Fault {
+func (t *Target) CompareAndSwap(compare, value, result buffer.Buf, off int64) *fault.Fault {
 	at := Layout{off, value.Type, 1}
 	o, n, f := t.prepare(result, at, kernel.Replace)
 	switch {
@@ -94,7 +94,7 @@ const maxSwap = 16
 
 // operand is packed bytes [off, off+n) of the origin, in room if they do not
 // stand side by side.
-func operand(src engine.Buf, off, n int64, room []byte) []byte {
+func operand(src buffer.Buf, off, n int64, room []byte) []byte {
 	if src.Bytes() == 0 {
 		return nil
 	}

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"testing"
 
+	"gompi/internal/buffer"
 	"gompi/internal/dtype"
-	"gompi/internal/engine"
 	"gompi/internal/fault"
 	"gompi/internal/kernel"
 )
@@ -48,7 +48,7 @@ func TestOperations(t *testing.T) {
 			for name, to := range layouts(t, dt, pieceBytes/dt.Size+44) {
 				bytesOf := to.Count * to.Type.Size
 				origin := numbers.fill(k, make([]byte, 2*bytesOf))
-				flat := engine.ByteBuf(origin[:bytesOf])
+				flat := buffer.Of(origin[:bytesOf])
 				flat.Type = dt
 				gaps := strided(origin, 0, bytesOf/dt.Size, must(t)(dtype.NewResized(dt, 0, 2*dt.Size)))
 				for _, op := range allOps {
@@ -58,7 +58,7 @@ func TestOperations(t *testing.T) {
 						}
 						continue
 					}
-					for i, src := range []engine.Buf{flat, gaps} {
+					for i, src := range []buffer.Buf{flat, gaps} {
 						what := fmt.Sprintf("%s: operation %d on kind %d, %s, origin %d", a.name, op, k, name, i)
 						numbers.fill(k, mem)
 						want := bytes.Clone(mem)
@@ -69,10 +69,10 @@ func TestOperations(t *testing.T) {
 						was := packed(want, to)
 						store(want, to, apply(op, k, was, operand))
 						result := make([]byte, 2*bytesOf)
-						var into engine.Buf
+						var into buffer.Buf
 						switch {
 						case i == 0:
-							into = engine.ByteBuf(result[:bytesOf])
+							into = buffer.Of(result[:bytesOf])
 							into.Type = dt
 						default:
 							into = strided(result, 0, bytesOf/dt.Size, gaps.Type)

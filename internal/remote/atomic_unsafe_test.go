@@ -12,14 +12,14 @@ import (
 	"testing"
 	"unsafe"
 
+	"gompi/internal/buffer"
 	"gompi/internal/dtype"
-	"gompi/internal/engine"
 	"gompi/internal/fault"
 	"gompi/internal/kernel"
 )
 
-func int64Buf(v *int64) engine.Buf {
-	return engine.NewBuf(unsafe.Pointer(v), 1, int64Type)
+func int64Buf(v *int64) buffer.Buf {
+	return buffer.New(unsafe.Pointer(v), 1, int64Type)
 }
 
 // What single numbers give is what kernels give, bit for bit.
@@ -83,7 +83,7 @@ func TestCompareAndSwap(t *testing.T) {
 				if !equal {
 					compare[n-1]++
 				}
-				bufs := [3]engine.Buf{}
+				bufs := [3]buffer.Buf{}
 				for i, b := range [][]byte{compare, value, result} {
 					bufs[i] = strided(b, 0, 1, dt)
 				}
@@ -216,7 +216,7 @@ func TestOrder(t *testing.T) {
 			}
 			ok(t, a.target.Accumulate(strided(src, 0, count, basicOf(dtype.Int64)), Layout{0, basicOf(dtype.Int64), count}, kernel.Replace))
 			var was int64
-			none := engine.Buf{}
+			none := buffer.Buf{}
 			ok(t, a.target.GetAccumulate(none, int64Buf(&was), Layout{8 * (count - 1), basicOf(dtype.Int64), 1}, kernel.NoOp))
 			flush(t, a.target)
 			if was != int64(i) {
@@ -236,9 +236,9 @@ func TestNoAllocations(t *testing.T) {
 		column := must(t)(dtype.NewVector(1000, 1, 3, basicOf(dtype.Float64)))
 		one, was := new(int64), new(int64)
 		for name, f := range map[string]func() *fault.Fault{
-			"put":        func() *fault.Fault { return a.target.Put(engine.ByteBuf(src), Layout{8, dtype.Byte, int64(len(src))}) },
-			"get":        func() *fault.Fault { return a.target.Get(engine.ByteBuf(dst), Layout{8, dtype.Byte, int64(len(dst))}) },
-			"put column": func() *fault.Fault { return a.target.Put(engine.ByteBuf(src[:8000]), Layout{8, column, 1}) },
+			"put":        func() *fault.Fault { return a.target.Put(buffer.Of(src), Layout{8, dtype.Byte, int64(len(src))}) },
+			"get":        func() *fault.Fault { return a.target.Get(buffer.Of(dst), Layout{8, dtype.Byte, int64(len(dst))}) },
+			"put column": func() *fault.Fault { return a.target.Put(buffer.Of(src[:8000]), Layout{8, column, 1}) },
 			"get column": func() *fault.Fault { return a.target.Get(strided(dst, 0, 1, column), Layout{8, column, 1}) },
 			"add column": func() *fault.Fault {
 				return a.target.Accumulate(strided(src, 0, 1, column), Layout{8, column, 1}, kernel.Sum)
@@ -283,10 +283,10 @@ func BenchmarkAccess(b *testing.B) {
 		}
 		for _, n := range []int{8, 4096, 64 << 10, 4 << 20} {
 			each(fmt.Sprint("put/", n), n, func() *fault.Fault {
-				return a.target.Put(engine.ByteBuf(dst[:n]), Layout{0, dtype.Byte, int64(n)})
+				return a.target.Put(buffer.Of(dst[:n]), Layout{0, dtype.Byte, int64(n)})
 			})
 			each(fmt.Sprint("get/", n), n, func() *fault.Fault {
-				return a.target.Get(engine.ByteBuf(dst[:n]), Layout{0, dtype.Byte, int64(n)})
+				return a.target.Get(buffer.Of(dst[:n]), Layout{0, dtype.Byte, int64(n)})
 			})
 			each(fmt.Sprint("sum/", n), n, func() *fault.Fault {
 				return a.target.Accumulate(strided(dst, 0, int64(n)/8, int64Type), Layout{0, int64Type, int64(n) / 8}, kernel.Sum)

@@ -5,7 +5,7 @@ package remote
 import (
 	"errors"
 
-	"gompi/internal/engine"
+	"gompi/internal/buffer"
 	"gompi/internal/fault"
 	"gompi/internal/kernel"
 	"gompi/transport"
@@ -35,7 +35,7 @@ func (t *Target) copyFault(err error) *fault.Fault {
 	return &fault.Fault{Class: fault.Unreachable, Peer: -1, Err: err}
 }
 
-func (t copied) put(src engine.Buf, to Layout, n int64) *fault.Fault {
+func (t copied) put(src buffer.Buf, to Layout, n int64) *fault.Fault {
 	if to.Type.Contiguous() && !src.Strided() {
 		return t.copyFault(t.memory.Write(src.Slice(), t.key, to.Off))
 	}
@@ -54,7 +54,7 @@ func (t copied) put(src engine.Buf, to Layout, n int64) *fault.Fault {
 	return nil
 }
 
-func (t copied) get(dst engine.Buf, from Layout, n int64) *fault.Fault {
+func (t copied) get(dst buffer.Buf, from Layout, n int64) *fault.Fault {
 	if from.Type.Contiguous() && !dst.Strided() {
 		return t.copyFault(t.memory.Read(dst.Slice(), t.key, from.Off))
 	}
@@ -75,7 +75,7 @@ func (t copied) get(dst engine.Buf, from Layout, n int64) *fault.Fault {
 
 // cut takes as much of n packed bytes from off on as goes at once: those bytes
 // here, packed ones of the list if the buffer is strided, and their runs.
-func (l *runList) cut(local engine.Buf, at Layout, off, n int64) ([]byte, []transport.Run) {
+func (l *runList) cut(local buffer.Buf, at Layout, off, n int64) ([]byte, []transport.Run) {
 	var b []byte
 	if local.Strided() {
 		b = l.packed[:min(packedBytes, n-off)]
@@ -98,7 +98,7 @@ func (l *runList) list(b []byte, at *Layout, off int64) ([]byte, []transport.Run
 }
 
 // change changes memory of another process under its guard.
-func (t copied) change(src, result engine.Buf, at Layout, o operation, n int64) *fault.Fault {
+func (t copied) change(src, result buffer.Buf, at Layout, o operation, n int64) *fault.Fault {
 	p := t.s.pieces.Get().(*pieces)
 	l := t.s.runLists.Get().(*runList)
 	defer t.s.pieces.Put(p)
@@ -142,7 +142,7 @@ func (t copied) changeRuns(runs []transport.Run, b, operand, result []byte, o *o
 }
 
 // swap is done under the guard.
-func (t copied) swap(compare, value, result engine.Buf, off int64, _ operation) *fault.Fault {
+func (t copied) swap(compare, value, result buffer.Buf, off int64, _ operation) *fault.Fault {
 	if f := t.s.lock(t.ctl); f != nil {
 		return f
 	}

@@ -3,7 +3,7 @@
 package remote
 
 import (
-	"gompi/internal/engine"
+	"gompi/internal/buffer"
 	"gompi/internal/fault"
 )
 
@@ -22,7 +22,7 @@ type pieces struct {
 	operand, target, result [pieceBytes]byte
 }
 
-func (t mapped) put(src engine.Buf, to Layout, n int64) *fault.Fault {
+func (t mapped) put(src buffer.Buf, to Layout, n int64) *fault.Fault {
 	switch {
 	case to.Type.Contiguous():
 		src.Pack(t.mem[to.Off:][:n], 0)
@@ -40,7 +40,7 @@ func (t mapped) put(src engine.Buf, to Layout, n int64) *fault.Fault {
 	return nil
 }
 
-func (t mapped) get(dst engine.Buf, from Layout, n int64) *fault.Fault {
+func (t mapped) get(dst buffer.Buf, from Layout, n int64) *fault.Fault {
 	switch {
 	case from.Type.Contiguous():
 		dst.Unpack(0, t.mem[from.Off:][:n])
@@ -62,7 +62,7 @@ func (t mapped) get(dst engine.Buf, from Layout, n int64) *fault.Fault {
 // a visit.
 func (t mapped) visits(o *operation, n int64) bool { return t.domain == domainCPU && o.few(n) }
 
-func (t mapped) change(src, result engine.Buf, at Layout, o operation, n int64) *fault.Fault {
+func (t mapped) change(src, result buffer.Buf, at Layout, o operation, n int64) *fault.Fault {
 	if at.Type.Contiguous() && !src.Strided() && !result.Strided() && !t.visits(&o, n) {
 		return t.changeGuarded(at.Off, n, &o, src.Slice(), result.Slice())
 	}
@@ -127,7 +127,7 @@ func (t mapped) runs(at *Layout, off, n int64, operand, result []byte, apply fun
 	}
 }
 
-func (t mapped) swap(compare, value, result engine.Buf, off int64, o operation) *fault.Fault {
+func (t mapped) swap(compare, value, result buffer.Buf, off int64, o operation) *fault.Fault {
 	target := t.mem[off:][:value.Bytes()]
 	if t.visits(&o, value.Bytes()) {
 		v, f := t.s.enter(t.ctl)

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"testing"
 
+	"gompi/internal/buffer"
 	"gompi/internal/dtype"
-	"gompi/internal/engine"
 	"gompi/internal/fault"
 )
 
@@ -39,7 +39,7 @@ func TestRetireWaitsForAccessors(t *testing.T) {
 					return // it was too late
 				}
 				defer a.Close()
-				src := engine.ByteBuf(bytes.Repeat([]byte{byte(i + 1)}, 8))
+				src := buffer.Of(bytes.Repeat([]byte{byte(i + 1)}, 8))
 				for f == nil {
 					f = a.Put(src, Layout{Off: int64(8 * i), Type: dtype.Byte, Count: 8}, nil)
 					select {
@@ -110,7 +110,7 @@ func TestLeaveWaitsForAccessors(t *testing.T) {
 			a.mark.leave(s, owner.self, w)
 		}
 		<-closed
-		f = a.Put(engine.ByteBuf(make([]byte, 8)), Layout{Type: dtype.Byte, Count: 8}, nil)
+		f = a.Put(buffer.Of(make([]byte, 8)), Layout{Type: dtype.Byte, Count: 8}, nil)
 		if f == nil || f.Class != fault.Closed {
 			t.Errorf("access after the end: %+v", f)
 		}
@@ -193,7 +193,7 @@ func TestEndedAreForgotten(t *testing.T) {
 		ok(t, f)
 		b, f := s.Open(&key)
 		ok(t, f)
-		src := engine.ByteBuf(make([]byte, 8))
+		src := buffer.Of(make([]byte, 8))
 		ok(t, a.Put(src, Layout{Type: dtype.Byte, Count: 8}, nil))
 		ok(t, b.Put(src, Layout{Type: dtype.Byte, Count: 8}, nil))
 		a.Close()

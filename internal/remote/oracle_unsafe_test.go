@@ -10,16 +10,16 @@ import (
 	"testing"
 	"unsafe"
 
+	"gompi/internal/buffer"
 	"gompi/internal/dtype"
-	"gompi/internal/engine"
 	"gompi/internal/kernel"
 )
 
 func addr(b []byte) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(b)) }
 
 // strided is a buffer of count elements of a type, the first at byte at.
-func strided(b []byte, at, count int64, t *dtype.Type) engine.Buf {
-	return engine.NewBuf(unsafe.Add(addr(b), at), count, t)
+func strided(b []byte, at, count int64, t *dtype.Type) buffer.Buf {
+	return buffer.New(unsafe.Add(addr(b), at), count, t)
 }
 
 // packed are the bytes of a layout, one element at a time: slow and plain.

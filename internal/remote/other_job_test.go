@@ -6,8 +6,8 @@ import (
 	"encoding/binary"
 	"testing"
 
+	"gompi/internal/buffer"
 	"gompi/internal/dtype"
-	"gompi/internal/engine"
 	"gompi/internal/fault"
 	"gompi/internal/kernel"
 	"gompi/internal/wire"
@@ -30,13 +30,13 @@ func TestOtherJob(t *testing.T) {
 	if target.path != isServed(target) || target.ctl != nil {
 		t.Fatalf("path %T, control block %p", target.path, target.ctl)
 	}
-	ok(t, target.Put(engine.ByteBuf([]byte{1, 0, 0, 0, 0, 0, 0, 0}), Layout{0, dtype.Byte, 8}))
+	ok(t, target.Put(buffer.Of([]byte{1, 0, 0, 0, 0, 0, 0, 0}), Layout{0, dtype.Byte, 8}))
 	flush(t, target)
 	owner.lock(r.ctl)
 	const adds = 100
 	done := make(chan *fault.Fault, 1)
 	go func() {
-		one := engine.ByteBuf([]byte{1, 0, 0, 0, 0, 0, 0, 0})
+		one := buffer.Of([]byte{1, 0, 0, 0, 0, 0, 0, 0})
 		one.Type = basicOf(dtype.Int64)
 		for range adds {
 			if f := target.Accumulate(one, Layout{0, one.Type, 1}, kernel.Sum); f != nil {

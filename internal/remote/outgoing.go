@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"gompi/internal/buffer"
 	"gompi/internal/engine"
 	"gompi/internal/fault"
 	"gompi/transport"
@@ -33,7 +34,7 @@ type outgoing struct {
 // flying is a request that was not answered.
 type flying struct {
 	target *Target
-	to     engine.Buf // where the reply goes, at off
+	to     buffer.Buf // where the reply goes, at off
 	off    int64
 	reply  int // bytes of it, 0 if there is none
 	bytes  int
@@ -160,7 +161,7 @@ func (t *Target) forget() {
 	o := &t.peer.out
 	for i := o.done + 1; i <= o.sent; i++ {
 		if f := o.at(i); f.target == t {
-			f.to = engine.Buf{}
+			f.to = buffer.Buf{}
 		}
 	}
 }

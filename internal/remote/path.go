@@ -3,19 +3,19 @@
 package remote
 
 import (
-	"gompi/internal/engine"
+	"gompi/internal/buffer"
 	"gompi/internal/fault"
 )
 
 // path is how a target is accessed. What is asked of it has been checked: n
 // bytes, more than 0, on both sides. docs/design/014-remote-memory.md.
 type path interface {
-	put(src engine.Buf, to Layout, n int64) *fault.Fault
-	get(dst engine.Buf, from Layout, n int64) *fault.Fault
+	put(src buffer.Buf, to Layout, n int64) *fault.Fault
+	get(dst buffer.Buf, from Layout, n int64) *fault.Fault
 	// change carries out an atomic access.
-	change(src, result engine.Buf, at Layout, o operation, n int64) *fault.Fault
+	change(src, result buffer.Buf, at Layout, o operation, n int64) *fault.Fault
 	// swap is CompareAndSwap of one element.
-	swap(compare, value, result engine.Buf, off int64, o operation) *fault.Fault
+	swap(compare, value, result buffer.Buf, off int64, o operation) *fault.Fault
 	// framed reports whether what changes the target goes by frames to its owner:
 	// then signals must, too, behind them.
 	framed() bool
@@ -33,6 +33,6 @@ func (mapped) framed() bool { return false }
 func (copied) framed() bool { return false }
 func (served) framed() bool { return true }
 
-func (t readable) get(dst engine.Buf, from Layout, n int64) *fault.Fault {
+func (t readable) get(dst buffer.Buf, from Layout, n int64) *fault.Fault {
 	return copied{t.Target}.get(dst, from, n)
 }

@@ -5,7 +5,7 @@ package remote
 import (
 	"context"
 
-	"gompi/internal/engine"
+	"gompi/internal/buffer"
 	"gompi/internal/fault"
 	"gompi/internal/wire"
 )
@@ -76,18 +76,18 @@ func (a *Accessor) Proc() wire.ProcID { return a.t.proc }
 func (a *Accessor) Close() { a.t.Close() }
 
 // Put copies src to the region. It is done at return.
-func (a *Accessor) Put(src engine.Buf, to Layout, user context.Context) *fault.Fault {
+func (a *Accessor) Put(src buffer.Buf, to Layout, user context.Context) *fault.Fault {
 	return a.access((*Target).Put, src, to, user)
 }
 
 // Get copies from the region to dst. It is done at return.
-func (a *Accessor) Get(dst engine.Buf, from Layout, user context.Context) *fault.Fault {
+func (a *Accessor) Get(dst buffer.Buf, from Layout, user context.Context) *fault.Fault {
 	return a.access((*Target).Get, dst, from, user)
 }
 
 // access copies between b and the region, with the accessor's mark set if it
 // has one: then the owner waits for it.
-func (a *Accessor) access(copy func(*Target, engine.Buf, Layout) *fault.Fault, b engine.Buf, at Layout, user context.Context) *fault.Fault {
+func (a *Accessor) access(copy func(*Target, buffer.Buf, Layout) *fault.Fault, b buffer.Buf, at Layout, user context.Context) *fault.Fault {
 	if a.mark == nil {
 		return a.flushed(copy(a.t, b, at), user)
 	}
@@ -102,7 +102,7 @@ func (a *Accessor) access(copy func(*Target, engine.Buf, Layout) *fault.Fault, b
 
 // refused is the fault of an access to a region that is gone, or whose owner
 // is.
-func (a *Accessor) refused(b engine.Buf) *fault.Fault {
+func (a *Accessor) refused(b buffer.Buf) *fault.Fault {
 	if f := a.t.s.gone(a.t.proc); f != nil {
 		return f
 	}

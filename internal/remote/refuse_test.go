@@ -8,8 +8,8 @@ import (
 	"math"
 	"testing"
 
+	"gompi/internal/buffer"
 	"gompi/internal/dtype"
-	"gompi/internal/engine"
 	"gompi/internal/fault"
 	"gompi/internal/kernel"
 )
@@ -107,7 +107,7 @@ func TestOwnerRefuses(t *testing.T) {
 		target, f := ss[0].Reach(ss[1].self, &d)
 		ok(t, f)
 		target.size = math.MaxInt64 // a lie
-		buf := engine.ByteBuf(random(make([]byte, 256)))
+		buf := buffer.Of(random(make([]byte, 256)))
 		buf.Type = int64Type
 		at := func(off int64) Layout { return Layout{off, int64Type, 32} }
 		for _, c := range []struct {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/binary"
 
+	"gompi/internal/buffer"
 	"gompi/internal/calls"
 	"gompi/internal/engine"
 	"gompi/internal/fault"
@@ -15,7 +16,7 @@ import (
 // ask sends requests for n packed bytes of a layout, as many as it takes. src
 // is the operand, of requests that have one; result is where replies go. q says
 // the rest.
-func (t *Target) ask(q request, src, result engine.Buf, at Layout, unit, n int64) *fault.Fault {
+func (t *Target) ask(q request, src, result buffer.Buf, at Layout, unit, n int64) *fault.Fault {
 	s, p := t.s, t.peer
 	if unit > maxPacked {
 		unit = 1 // a record that no frame holds
@@ -55,7 +56,7 @@ func (t *Target) ask(q request, src, result engine.Buf, at Layout, unit, n int64
 
 // send sends a request of n packed bytes, whose reply goes to result at off.
 // The lock is held.
-func (t *Target) send(b []byte, q *request, result engine.Buf, off int64) *fault.Fault {
+func (t *Target) send(b []byte, q *request, result buffer.Buf, off int64) *fault.Fault {
 	if f := t.s.e.SendFrame(t.proc, b); f != nil {
 		return f
 	}
@@ -82,16 +83,16 @@ func opOf(q *request) calls.Name {
 	return "GetAccumulate"
 }
 
-func (t served) put(src engine.Buf, to Layout, n int64) *fault.Fault {
-	return t.ask(request{kind: framePut}, src, engine.Buf{}, to, 1, n)
+func (t served) put(src buffer.Buf, to Layout, n int64) *fault.Fault {
+	return t.ask(request{kind: framePut}, src, buffer.Buf{}, to, 1, n)
 }
 
-func (t served) get(dst engine.Buf, from Layout, n int64) *fault.Fault {
-	return t.ask(request{kind: frameGet}, engine.Buf{}, dst, from, 1, n)
+func (t served) get(dst buffer.Buf, from Layout, n int64) *fault.Fault {
+	return t.ask(request{kind: frameGet}, buffer.Buf{}, dst, from, 1, n)
 }
 
 // change lets the owner change its memory.
-func (t served) change(src, result engine.Buf, at Layout, o operation, n int64) *fault.Fault {
+func (t served) change(src, result buffer.Buf, at Layout, o operation, n int64) *fault.Fault {
 	q := request{kind: frameAccumulate, op: o.op, elem: o.kind}
 	if result.Bytes() > 0 {
 		q.kind = frameFetch
@@ -100,7 +101,7 @@ func (t served) change(src, result engine.Buf, at Layout, o operation, n int64) 
 }
 
 // swap lets the owner do it.
-func (t served) swap(compare, value, result engine.Buf, off int64, o operation) *fault.Fault {
+func (t served) swap(compare, value, result buffer.Buf, off int64, o operation) *fault.Fault {
 	s, p := t.s, t.peer
 	s.e.Lock()
 	defer s.e.Unlock()

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"gompi/internal/buffer"
 	"gompi/internal/dtype"
 	"gompi/internal/engine"
 	"gompi/internal/fault"
@@ -77,7 +78,7 @@ func TestWindow(t *testing.T) {
 				if rand.IntN(50) == 0 {
 					n = min(60_000, len(src)-at)
 				}
-				if f := target.Put(engine.ByteBuf(src[at:][:n]), Layout{base + int64(at), dtype.Byte, int64(n)}); f != nil {
+				if f := target.Put(buffer.Of(src[at:][:n]), Layout{base + int64(at), dtype.Byte, int64(n)}); f != nil {
 					t.Error(f.Err)
 				}
 				target.s.e.Lock()
@@ -88,7 +89,7 @@ func TestWindow(t *testing.T) {
 				target.s.e.Unlock()
 				at += n
 			}
-			if f := target.Get(engine.ByteBuf(dst), Layout{base, dtype.Byte, int64(len(dst))}); f != nil {
+			if f := target.Get(buffer.Of(dst), Layout{base, dtype.Byte, int64(len(dst))}); f != nil {
 				t.Error(f.Err)
 			}
 			if f := target.Flush(nil); f != nil {
@@ -113,9 +114,9 @@ func TestRequests(t *testing.T) {
 		t.Fatal(o.Status.Fault)
 	}
 	src, dst := random(make([]byte, 1<<16)), make([]byte, 1<<16)
-	ok(t, target.Put(engine.ByteBuf(src), Layout{0, dtype.Byte, 1 << 16}))
+	ok(t, target.Put(buffer.Of(src), Layout{0, dtype.Byte, 1 << 16}))
 	put := target.Request("Rput", ctx, 1)
-	ok(t, target.Get(engine.ByteBuf(dst), Layout{0, dtype.Byte, 1 << 16}))
+	ok(t, target.Get(buffer.Of(dst), Layout{0, dtype.Byte, 1 << 16}))
 	get := target.Request("Rget", ctx, 1)
 	for _, h := range []engine.Handle{get, put} {
 		if o := soon(t, "request", func() engine.Outcome { return e.Wait(h) }); o.Status.Fault != nil {
@@ -127,7 +128,7 @@ func TestRequests(t *testing.T) {
 	}
 	// A refusal is told by the request.
 	target.handle += 3
-	ok(t, target.Put(engine.ByteBuf(src), Layout{0, dtype.Byte, 1 << 16}))
+	ok(t, target.Put(buffer.Of(src), Layout{0, dtype.Byte, 1 << 16}))
 	o := soon(t, "request", func() engine.Outcome { return e.Wait(target.Request("Rput", ctx, 1)) })
 	wantClass(t, "request", o.Status.Fault, fault.Closed)
 }
@@ -141,7 +142,7 @@ func TestFlushGivenUp(t *testing.T) {
 		t.Fatal("guard")
 	}
 	dst := make([]byte, 1<<16)
-	ok(t, target.GetAccumulate(engine.Buf{}, engine.ByteBuf(dst), Layout{0, dtype.Byte, 1 << 16}, kernel.NoOp))
+	ok(t, target.GetAccumulate(buffer.Buf{}, buffer.Of(dst), Layout{0, dtype.Byte, 1 << 16}, kernel.NoOp))
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	if f := soon(t, "flush", func() *fault.Fault { return target.Flush(ended) }); f == nil || f.Class != fault.Cancelled {
@@ -164,7 +165,7 @@ func TestRequestRevoked(t *testing.T) {
 		t.Fatal("guard")
 	}
 	dst := make([]byte, 4096)
-	ok(t, target.GetAccumulate(engine.Buf{}, engine.ByteBuf(dst), Layout{0, dtype.Byte, 4096}, kernel.NoOp))
+	ok(t, target.GetAccumulate(buffer.Buf{}, buffer.Of(dst), Layout{0, dtype.Byte, 4096}, kernel.NoOp))
 	h := target.Request("Rget", ctx, 1)
 	e.Revoke(ctx)
 	if o := soon(t, "request", func() engine.Outcome { return e.Wait(h) }); o.Status.Fault == nil || o.Status.Fault.Class != fault.Revoked {
@@ -272,7 +273,7 @@ func TestOwnerDies(t *testing.T) {
 				t.Errorf("%s: request: %+v", a.name, o.Status)
 			}
 		}
-		f := a.target.Put(engine.ByteBuf(src), Layout{0, dtype.Byte, 1 << 20})
+		f := a.target.Put(buffer.Of(src), Layout{0, dtype.Byte, 1 << 20})
 		if a.target.path != isMapped(a.target) && (f == nil || f.Class != fault.ProcFailed) {
 			t.Errorf("%s: put: %+v", a.name, f)
 		}
@@ -399,9 +400,9 @@ func TestHostileAnswers(t *testing.T) {
 		r, target := servedPair(t, 4096)
 		r.ctl.guardTry(99) // the owner itself stays silent
 		dst := make([]byte, 64)
-		ok(t, target.Accumulate(engine.ByteBuf(dst), Layout{0, dtype.Byte, 64}, kernel.Replace))
-		ok(t, target.Get(engine.ByteBuf(dst), Layout{0, dtype.Byte, 64}))
-		ok(t, target.Accumulate(engine.ByteBuf(dst), Layout{0, dtype.Byte, 64}, kernel.Replace))
+		ok(t, target.Accumulate(buffer.Of(dst), Layout{0, dtype.Byte, 64}, kernel.Replace))
+		ok(t, target.Get(buffer.Of(dst), Layout{0, dtype.Byte, 64}))
+		ok(t, target.Accumulate(buffer.Of(dst), Layout{0, dtype.Byte, 64}, kernel.Replace))
 		s := target.s
 		s.e.Lock()
 		err := s.Frame(r.s.self, c.b)
@@ -540,7 +541,7 @@ func TestEndsWhileOneWaits(t *testing.T) {
 	if !r.ctl.guardTry(99) {
 		t.Fatal("guard")
 	}
-	ok(t, target.Accumulate(engine.ByteBuf(make([]byte, 8)), Layout{0, dtype.Byte, 8}, kernel.Replace))
+	ok(t, target.Accumulate(buffer.Of(make([]byte, 8)), Layout{0, dtype.Byte, 8}, kernel.Replace))
 	waitUntil(t, owner, func() bool { return r.users == 1 })
 	r.Close()
 	ended, cancel := context.WithCancel(context.Background())

@@ -5,6 +5,7 @@ package remote
 import (
 	"sync/atomic"
 
+	"gompi/internal/buffer"
 	"gompi/internal/engine"
 	"gompi/internal/fault"
 	"gompi/internal/mem"
@@ -55,7 +56,7 @@ func (t *Target) Proc() wire.ProcID { return t.proc }
 
 // Put copies src to the target. src is the caller's again at return; it is at
 // the target after Flush.
-func (t *Target) Put(src engine.Buf, to Layout) *fault.Fault {
+func (t *Target) Put(src buffer.Buf, to Layout) *fault.Fault {
 	if n := src.Bytes(); t.mem != nil && to.plain(n, t.size) && !src.Strided() {
 		mem.Copy(t.mem[to.Off:], src.Slice())
 		return nil
@@ -69,7 +70,7 @@ func (t *Target) Put(src engine.Buf, to Layout) *fault.Fault {
 
 // Get copies from the target to dst, which is valid, and the caller's again,
 // after Flush.
-func (t *Target) Get(dst engine.Buf, from Layout) *fault.Fault {
+func (t *Target) Get(dst buffer.Buf, from Layout) *fault.Fault {
 	if n := dst.Bytes(); t.mem != nil && from.plain(n, t.size) && !dst.Strided() {
 		mem.Copy(dst.Slice(), t.mem[from.Off:][:n])
 		return nil

@@ -7,8 +7,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"gompi/internal/buffer"
 	"gompi/internal/dtype"
-	"gompi/internal/engine"
 	"gompi/internal/fault"
 )
 
@@ -38,14 +38,14 @@ func TestPutGet(t *testing.T) {
 		want := make([]byte, size)
 		for _, c := range []struct{ off, n int }{{0, 0}, {0, 1}, {1, 8}, {size - 1, 1}, {size, 0}, {1000, 4096}, {77, 100_000}, {5, size - 5}} {
 			src := random(make([]byte, c.n))
-			ok(t, a.target.Put(engine.ByteBuf(src), Layout{int64(c.off), dtype.Byte, int64(c.n)}))
+			ok(t, a.target.Put(buffer.Of(src), Layout{int64(c.off), dtype.Byte, int64(c.n)}))
 			flush(t, a.target)
 			copy(want[c.off:], src)
 			if !bytes.Equal(a.region.Mem(), want) {
 				t.Fatalf("%s: put of %d bytes at %d", a.name, c.n, c.off)
 			}
 			dst := make([]byte, c.n)
-			ok(t, a.target.Get(engine.ByteBuf(dst), Layout{int64(c.off), dtype.Byte, int64(c.n)}))
+			ok(t, a.target.Get(buffer.Of(dst), Layout{int64(c.off), dtype.Byte, int64(c.n)}))
 			flush(t, a.target)
 			if !bytes.Equal(dst, src) {
 				t.Fatalf("%s: get of %d bytes at %d", a.name, c.n, c.off)

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+// Package buffer describes the memory of an operation: the currency of all
+// layers below the public packages.
+package buffer
 
-// unsafe: the engine's currency is an address with a count and a type, so that
+// unsafe: the currency is an address with a count and a type, so that
 // one compiled path serves all element types.
 
 import (
@@ -26,14 +28,14 @@ type Buf struct {
 	Type *dtype.Type
 }
 
-// NewBuf describes count elements of type t at base. base may be nil if count
+// New describes count elements of type t at base. base may be nil if count
 // is 0.
-func NewBuf(base unsafe.Pointer, count int64, t *dtype.Type) Buf {
+func New(base unsafe.Pointer, count int64, t *dtype.Type) Buf {
 	return Buf{base: base, n: count * t.Size, Type: t}
 }
 
-// ByteBuf describes a byte slice.
-func ByteBuf(b []byte) Buf {
+// Of describes a byte slice.
+func Of(b []byte) Buf {
 	return Buf{base: unsafe.Pointer(unsafe.SliceData(b)), n: int64(len(b)), Type: dtype.Byte}
 }
 
@@ -52,9 +54,9 @@ func (b Buf) Count() int64 {
 // Bytes of such a buffer are reached by Pack, Unpack and Part only.
 func (b Buf) Strided() bool { return b.Type != nil && !b.Type.Contiguous() }
 
-// dense reports whether the elements do not stand side by side, but are a good part
+// Dense reports whether the elements do not stand side by side, but are a good part
 // of the memory that they lie in.
-func (b Buf) dense() bool {
+func (b Buf) Dense() bool {
 	return b.Strided() && b.Type.TrueExtent() <= 4*b.Type.Size
 }
 
@@ -63,21 +65,21 @@ func (b Buf) Slice() []byte {
 	if b.Strided() {
 		panic("gompi: BUG: strided memory taken for contiguous")
 	}
-	return b.flat()
+	return b.Flat()
 }
 
-// flat is Slice without the check.
-func (b Buf) flat() []byte {
+// Flat is Slice without the check.
+func (b Buf) Flat() []byte {
 	if b.n == 0 {
 		return nil
 	}
 	return unsafe.Slice((*byte)(b.base), b.n)
 }
 
-// memory returns the bytes if they stand side by side, also by chance.
-func (b Buf) memory() ([]byte, bool) {
+// Memory returns the bytes if they stand side by side, also by chance.
+func (b Buf) Memory() ([]byte, bool) {
 	if b.n == 0 || !b.Strided() {
-		return b.flat(), true
+		return b.Flat(), true
 	}
 	at, k := b.Type.Block(b.off, b.n)
 	if k < b.n {
@@ -99,8 +101,8 @@ func (b Buf) Part(off, n int64) Buf {
 		return Buf{base: unsafe.Add(b.base, off), n: n, Type: b.Type}
 	}
 	p := Buf{base: b.base, n: n, off: b.off + off, Type: b.Type}
-	if m, ok := p.memory(); ok {
-		return ByteBuf(m)
+	if m, ok := p.Memory(); ok {
+		return Of(m)
 	}
 	return p
 }
@@ -137,10 +139,10 @@ func (b Buf) PackExternal(dst []byte) { b.Type.PackExternal(dst, b.base, b.Count
 // UnpackExternal is the reverse of PackExternal.
 func (b Buf) UnpackExternal(src []byte) { b.Type.UnpackExternal(b.base, b.Count(), src) }
 
-// fill copies as much of src as b holds to its beginning and returns how much.
-func (b Buf) fill(src []byte) int64 {
+// Fill copies as much of src as b holds to its beginning and returns how much.
+func (b Buf) Fill(src []byte) int64 {
 	if !b.Strided() {
-		return int64(mem.Take(b.flat(), src))
+		return int64(mem.Take(b.Flat(), src))
 	}
 	n := min(b.n, int64(len(src)))
 	b.Unpack(0, src[:n])
