@@ -205,6 +205,7 @@ func TestLostPeerIsAsked(t *testing.T) {
 	told := make(chan string, 1)
 	n.ctl.mu.Lock()
 	n.ctl.cut = func(_ wire.ProcID, why string) { told <- why }
+	n.ctl.ping = func(_ wire.ProcID, k uint64) { ns[1].Pinged(n.Self(), k) }
 	n.ctl.mu.Unlock()
 	if f := n.send(1, 1, nil); f != nil {
 		t.Fatal(f)

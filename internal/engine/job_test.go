@@ -136,7 +136,7 @@ func testJobOf(t testing.TB, n int, plan *faulty.Plan, change func(i int, c *Con
 		nd.ctl.ping = func(p wire.ProcID, id uint64) {
 			if k := members.Index(p); k == i {
 				nd.Ponged(p, id)
-			} else if k >= 0 {
+			} else if k >= 0 && hub.Has(p) {
 				nodes[k].Pinged(nd.Self(), id)
 			}
 		}

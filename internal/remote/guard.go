@@ -120,18 +120,25 @@ func (s *Space) lock(c *control) *fault.Fault {
 	if !c.guardLock(s.self.Serial, s.turn) {
 		return damaged()
 	}
+	s.meet()
 	return nil
 }
 
 // pass lets others have the guard for a moment. After a fault it is theirs.
 func (s *Space) pass(c *control) *fault.Fault {
+	s.meet()
 	if !c.guardPass(s.self.Serial, s.turn) {
 		return damaged()
 	}
+	s.meet()
 	return nil
 }
 
-func (s *Space) unlock(c *control) { c.guardUnlock(s.self.Serial) }
+// unlock gives the guard word back. The engine's lock is not held.
+func (s *Space) unlock(c *control) {
+	s.meet()
+	c.guardUnlock(s.self.Serial)
+}
 
 // guardTurn is a turn.
 func (s *Space) guardTurn(owner uint32, n int) verdict {

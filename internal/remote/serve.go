@@ -128,13 +128,13 @@ func (s *Space) serveRequest(p *peer, kind byte, b []byte, held *Region) (wait *
 		if !r.ctl.guardTry(s.self.Serial) {
 			return r, nil
 		}
-		defer s.unlock(r.ctl)
+		defer r.ctl.guardUnlock(s.self.Serial)
 	default:
 		v := r.ctl.tryVisit(s.self.Serial)
 		if v == nil {
 			return r, nil
 		}
-		defer s.leaveVisit(r.ctl, v)
+		defer v.end()
 	}
 	p.in.number++
 	p.in.bytes += len(b)

@@ -34,7 +34,7 @@ func (s *Space) serveWaiting(p *peer, r *Region) {
 			next.users++
 		}
 		if !bad {
-			s.unlock(r.ctl)
+			r.ctl.guardUnlock(s.self.Serial)
 		}
 		s.release(r)
 		s.e.Unlock()

@@ -58,6 +58,13 @@ func (h *Hub) Kill(proc wire.ProcID) {
 	}
 }
 
+// Has reports whether a process is open: not closed, and not killed.
+func (h *Hub) Has(proc wire.ProcID) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.procs[proc] != nil
+}
+
 // remove ends all pairs of t. The caller holds mu.
 func (h *Hub) remove(t *Transport) {
 	if h.procs[t.env.Self] != t {
