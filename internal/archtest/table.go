@@ -31,6 +31,7 @@ var layers = []row{
 	{pkg: "internal/mem", pure: true},
 	{pkg: "internal/span", pure: true},
 	{pkg: "internal/knob", pure: true},
+	{pkg: "internal/retry"},
 	{pkg: "internal/huge"},
 	{pkg: "internal/dtype", may: "internal/mem"},
 	{pkg: "internal/buffer", may: "internal/dtype internal/mem"},
@@ -51,11 +52,11 @@ var layers = []row{
 	{pkg: "transport/faulty", may: "transport internal/wire"},
 	{pkg: "transport/inproc", may: "transport internal/wire internal/mem"},
 	{pkg: "transport/shm", may: "transport internal/wire internal/mem internal/span internal/segment internal/cgroup internal/huge internal/knob internal/wait"},
-	{pkg: "transport/tcp", may: "transport internal/knob internal/wire internal/mem"},
+	{pkg: "transport/tcp", may: "transport internal/knob internal/retry internal/wire internal/mem"},
 
 	// The engine takes transports as values; it imports none of them.
 	{pkg: "internal/engine", may: "transport collectives internal/buffer internal/calls internal/fault internal/wire internal/group internal/match " +
-		"internal/dtype internal/kernel internal/mem internal/rollcall internal/wait"},
+		"internal/dtype internal/kernel internal/mem internal/retry internal/rollcall internal/wait"},
 
 	{pkg: "internal/remote", may: "internal/engine transport internal/buffer internal/calls internal/fault internal/wire internal/cgroup internal/dtype internal/kernel internal/mem internal/span internal/wait"},
 

@@ -6,10 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"syscall"
+	"time"
 
 	"gompi/internal/fault"
 	"gompi/internal/match"
+	"gompi/internal/retry"
 	"gompi/internal/wire"
 	"gompi/transport"
 )
@@ -112,15 +113,15 @@ func (e *Engine) peerOf(proc wire.ProcID) *Peer {
 func (e *Engine) connect(p *Peer) {
 	p.state = peerConnecting
 	go func() {
-		var r retry
+		var r retry.Retry
 		for !e.connected(p, &r) {
-			r.pause()
+			time.Sleep(r.Pause())
 		}
 	}()
 }
 
 // connected is an attempt to make contact. false: it may do a little later.
-func (e *Engine) connected(p *Peer, r *retry) bool {
+func (e *Engine) connected(p *Peer, r *retry.Retry) bool {
 	c, err := e.cfg.Control.Contact(p.proc)
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -135,7 +136,7 @@ func (e *Engine) connected(p *Peer, r *retry) bool {
 	}
 	switch {
 	case err == nil || p.dying && p.link != nil:
-	case !p.dying && r.worth(err):
+	case !p.dying && r.Worth(err):
 		return false
 	case p.link == nil:
 		e.linkDown(p, err)
@@ -181,8 +182,8 @@ func (e *Engine) attach(p *Peer, c wire.Contact) error {
 // says no if l may do a little later, if it was not l that failed, and if a
 // transfer from p can only be answered by l.
 func (e *Engine) tryNext(p *Peer, l *link, err error) bool {
-	for _, no := range [...]error{syscall.EMFILE, syscall.ENFILE, transport.ErrPeerGone, transport.ErrCut, transport.ErrProtocol} {
-		if errors.Is(err, no) {
+	for _, no := range [...]error{transport.ErrPeerGone, transport.ErrCut, transport.ErrProtocol} {
+		if errors.Is(err, no) || retry.Files(err) {
 			return false
 		}
 	}

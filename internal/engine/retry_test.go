@@ -12,15 +12,18 @@ import (
 	"gompi/internal/wire"
 )
 
-// A moment in which this process can open no files is waited for: no peer is to
-// blame, whatever it is needed for.
+// A moment in which this process can open no files, or has no memory, is waited
+// for: no peer is to blame, whatever it is needed for.
 func TestMomentWithoutFiles(t *testing.T) {
 	ns, _ := testJobOf(t, 2, nil, nil)
 	n := ns[0]
 	var asked atomic.Int32
 	n.ctl.contact = func(p wire.ProcID) (wire.Contact, error) {
-		if asked.Add(1)%4 != 0 {
+		switch asked.Add(1) % 4 {
+		case 1, 2:
 			return wire.Contact{}, fmt.Errorf("test: %w", syscall.EMFILE)
+		case 3:
+			return wire.Contact{}, fmt.Errorf("test: %w", syscall.ENOMEM)
 		}
 		return wire.Contact{Proc: p, SameHost: true, Segment: -1, Bell: -1}, nil
 	}
@@ -30,17 +33,5 @@ func TestMomentWithoutFiles(t *testing.T) {
 	}
 	if f := soon(t, "send", func() *fault.Fault { return n.send(1, 1, nil) }); f != nil || asked.Load() != 8 {
 		t.Errorf("send: %+v after %d attempts", f, asked.Load())
-	}
-}
-
-// Other errors are no reason to wait.
-func TestNothingToWaitFor(t *testing.T) {
-	var r retry
-	if r.worth(errTest) || !r.worth(fmt.Errorf("x: %w", syscall.ENFILE)) {
-		t.Error("what is worth another attempt?")
-	}
-	r.since = r.since.Add(-retryAll)
-	if r.worth(syscall.EMFILE) {
-		t.Errorf("still worth it after %v", retryAll)
 	}
 }

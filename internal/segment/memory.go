@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"sync"
 
+	"golang.org/x/sys/unix"
+
 	"gompi/internal/cgroup"
 )
 
@@ -42,6 +44,9 @@ func (e *NoMemoryError) Error() string {
 	}
 	return fmt.Sprintf("not enough memory for shared segment: %s needed, %s found (%s)", mib(e.Need), mib(e.Found), e.Limit)
 }
+
+// Is makes it the lack of memory that a kernel would report.
+func (e *NoMemoryError) Is(err error) bool { return err == unix.ENOMEM }
 
 func mib(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
 

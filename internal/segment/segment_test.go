@@ -196,7 +196,7 @@ func TestCheckMemory(t *testing.T) {
 		t.Errorf("just enough: %v", err)
 	}
 	var nm *NoMemoryError
-	if err := check(2<<20, 3<<20, none); !errors.As(err, &nm) || nm.Need != 4<<20 || nm.Found != 3<<20 || nm.Limit != "system" {
+	if err := check(2<<20, 3<<20, none); !errors.As(err, &nm) || nm.Need != 4<<20 || nm.Found != 3<<20 || nm.Limit != "system" || !errors.Is(err, unix.ENOMEM) {
 		t.Errorf("system short: %v", err)
 	}
 	err := check(2<<20, -1, tight)

@@ -75,6 +75,10 @@ func (t *Transport) attach(ct wire.Contact) (outRing, error) {
 
 func (t *Transport) makeLane(fd int, head *headWords) (outRing, error) {
 	g := t.shape
+	// What is claimed is not given back: nothing is, while memory is short.
+	if err := t.memory.Check(pageBytes + g.firstBytes()); err != nil {
+		return outRing{}, err
+	}
 	i := head.claimed.Add(1) - 1
 	if i >= dirCap {
 		head.claimed.Store(dirCap) // or it would wrap one day

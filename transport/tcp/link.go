@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gompi/internal/retry"
 	"gompi/internal/wire"
 	"gompi/transport"
 )
@@ -128,7 +129,9 @@ func (t *Transport) closeLink(l *link) {
 }
 
 // dialNext starts a connection to the peer's next address. Without one left
-// it falls back on a parked link, or the peer is unreachable.
+// it falls back on a parked link, or the peer is unreachable. If this process
+// lacks descriptors or memory after dials that have failed, it tries again later;
+// at the first dial Connect says so.
 func (t *Transport) dialNext(p *peer) {
 	for p.nextAddr < len(p.addrs) {
 		addr := p.addrs[p.nextAddr]
@@ -138,19 +141,47 @@ func (t *Transport) dialNext(p *peer) {
 			var l *link
 			if l, err = t.addLink(fd, linkDialing, unix.EPOLLOUT); err == nil {
 				l.proc, l.addr, l.peer = p.proc, addr, p
-				p.link = l
+				p.link, p.dialled = l, true
 				t.setDeadline(l, t.opt.DialTimeout)
 				return
 			}
 		}
 		p.dialErr = err
+		if retry.Files(err) || retry.Memory(err) {
+			p.nextAddr--
+			break
+		}
 	}
 	if l := p.spare; l != nil {
 		p.spare = nil
 		t.adopt(p, l)
 		return
 	}
+	if p.dialled && p.nextAddr < len(p.addrs) && p.retry.Worth(p.dialErr) {
+		pause := p.retry.Pause()
+		p.again = time.Since(t.start) + pause
+		t.later = append(t.later, p)
+		t.setTimer(pause)
+		return
+	}
 	t.fail(p, fmt.Errorf("%w: process %v: %v", transport.ErrUnreachable, p.proc, p.dialErr))
+}
+
+// dialLater dials the peers again whose pause has ended. What has connected, or
+// been given up, meanwhile is forgotten.
+func (t *Transport) dialLater(now time.Duration) {
+	all := t.later
+	t.later = nil
+	for _, p := range all {
+		switch {
+		case p.state != peerDialing || p.link != nil:
+		case p.again > now:
+			t.later = append(t.later, p)
+			t.setTimer(p.again - now)
+		default:
+			t.dialNext(p)
+		}
+	}
 }
 
 // maxRedials is how often a peer is dialled again that has hung up instead of a

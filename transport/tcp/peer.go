@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gompi/internal/retry"
 	"gompi/internal/wire"
 	"gompi/transport"
 )
@@ -35,7 +36,10 @@ type peer struct {
 	addrs    []string
 	nextAddr int
 	redials  int
+	dialled  bool // a dial has begun
 	dialErr  error
+	retry    retry.Retry
+	again    time.Duration // when to dial again, since Transport.start
 
 	link  *link
 	spare *link // parked: proven, to be used when link ends

@@ -261,6 +261,9 @@ func (t *Transport) expire() {
 		t.listenOn()
 	}
 	now := time.Since(t.start)
+	if len(t.later) > 0 {
+		t.dialLater(now)
+	}
 	next := time.Duration(0)
 	for _, l := range t.links {
 		if l == nil || l.deadline == 0 {

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gompi/internal/retry"
 	"gompi/internal/wire"
 	"gompi/transport"
 )
@@ -51,6 +52,7 @@ type Transport struct {
 	ready   []*link // links that want a turn in the next Poll
 	turns   []*link // ready of the Poll under way
 	failing []*peer
+	later   []*peer // that are dialled again when the timer says so
 	turn    uint64
 
 	hot    *link // the only busy link: polled without asking epoll
@@ -167,17 +169,17 @@ func (t *Transport) Connect(c wire.Contact) (transport.Slot, error) {
 	p := t.newPeer(c.Proc)
 	p.addrs = append([]string(nil), c.Addrs...)
 	t.dialNext(p)
-	if p.state == peerDown && outOfFiles(p.dialErr) {
-		t.Release(p.slot)
-		return 0, fmt.Errorf("tcp: this process can open no more files (ulimit -n): %w", p.dialErr)
+	if p.state == peerDown {
+		switch {
+		case retry.Files(p.dialErr):
+			t.Release(p.slot)
+			return 0, fmt.Errorf("tcp: this process can open no more files (ulimit -n): %w", p.dialErr)
+		case retry.Memory(p.dialErr):
+			t.Release(p.slot)
+			return 0, fmt.Errorf("tcp: no memory for a connection: %w", p.dialErr)
+		}
 	}
 	return p.slot, nil
-}
-
-// outOfFiles reports whether an error is that this process, or the machine, can
-// open no more files just now.
-func outOfFiles(err error) bool {
-	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE)
 }
 
 // forgetUp drops an EvUp that has not been told: the engine has connected.
