@@ -150,7 +150,7 @@ func TestMergeTable(t *testing.T) {
 	bcast := func(ranks int, name string) Tuned {
 		return tunedOf(t, collectives.OpBcast, ranks, name, []int64{8}, [][]float64{{1}})
 	}
-	const hand = "# mine\n\n# why\nbcast 4 0 chain\nbcast 16 64 chain\nallreduce 2 0 ring # always\n"
+	const hand = "# mine\n\n# why\nbcast 4 0 linear\nbcast 16 64 linear\nallreduce 2 0 ring # always\n"
 	got, err := MergeTable(hand, "shm", []Tuned{
 		bcast(8, "linear"), bcast(4, "binomial"), bcast(32, "linear"),
 		tunedOf(t, collectives.OpBarrier, 2, "direct", []int64{0}, [][]float64{{1}}),
@@ -169,7 +169,7 @@ bcast 4 0 binomial
 #        8   linear 1.00
 bcast 8 0 linear
 
-bcast 16 64 chain
+bcast 16 64 linear
 
 # bcast on 32 ranks, shm: medians of 1 rounds in us
 #        8   linear 1.00
@@ -187,7 +187,7 @@ allreduce 2 0 ring # always
 		t.Errorf("an empty table: %v\n%s", err, fresh)
 	}
 	// Rules that nobody sorted: those for fewer ranks still come first.
-	got, err = MergeTable("bcast 0 0 chain\n\nbarrier 4 0 central\n", "shm", []Tuned{
+	got, err = MergeTable("bcast 0 0 linear\n\nbarrier 4 0 central\n", "shm", []Tuned{
 		bcast(4, "linear"), tunedOf(t, collectives.OpBarrier, 8, "direct", []int64{0}, [][]float64{{1}}),
 	})
 	if err != nil || strings.Index(got, "barrier 4") > strings.Index(got, "barrier 8") || strings.Index(got, "bcast 4") > strings.Index(got, "bcast 0") {

@@ -40,33 +40,26 @@ var allgathervInterDirect = allgatherInterDirect.as(OpAllgatherv)
 //	         that a rank hands on
 //	scratch  n*P at the leader; n for each vertex of the subtree of inner ones
 //	source   textbook
-var (
-	allgatherInterBinomial = allgatherInter("inter-binomial", "logarithmic; for small blocks", &bcastBinomial)
-	allgatherInterScatter  = allgatherInter("inter-scatter", "one copy between the groups; for large blocks", &bcastScatterRing)
-)
-
-func allgatherInter(name, doc string, bcast *Algorithm) Algorithm {
-	return compose(Algorithm{
-		Name:  name,
-		Op:    OpAllgather,
-		Doc:   doc,
-		Inter: true,
-		Steps: func(a *Args) int { return floorLog(a.larger()) + 1 + stepsOn(bcast, a, a.larger(), 0) },
-	}, 3, func(a *Args, i int) stage {
-		switch {
-		case i == 0 && a.Size > 1:
-			return gatherToLeader(a)
-		case i == 1:
-			return stage{&swapBlocks, everyone, asCalled(0)}
-		case i == 2:
-			n := a.RemoteCount * int64(a.Remote)
-			a.local(OpBcast)
-			a.Count = n
-			return stage{bcast, everyone, asCalled(0)}
-		}
-		return stage{}
-	})
-}
+var allgatherInterBinomial = compose(Algorithm{
+	Name:  "inter-binomial",
+	Op:    OpAllgather,
+	Doc:   "logarithmic, one copy between the groups; for many ranks",
+	Inter: true,
+	Steps: func(a *Args) int { return floorLog(a.larger()) + 1 + stepsOn(&bcastBinomial, a, a.larger(), 0) },
+}, 3, func(a *Args, i int) stage {
+	switch {
+	case i == 0 && a.Size > 1:
+		return gatherToLeader(a)
+	case i == 1:
+		return stage{&swapBlocks, everyone, asCalled(0)}
+	case i == 2:
+		n := a.RemoteCount * int64(a.Remote)
+		a.local(OpBcast)
+		a.Count = n
+		return stage{&bcastBinomial, everyone, asCalled(0)}
+	}
+	return stage{}
+})
 
 var swapBlocks = Algorithm{
 	Rounds: func(*Args) int { return 1 },

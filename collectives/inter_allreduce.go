@@ -12,8 +12,7 @@ package collectives
 //	source   textbook
 var (
 	allreduceInterLinear   = allreduceInter("inter-linear", "three steps; for a few ranks", &reduceLinear, &bcastLinear)
-	allreduceInterBinomial = allreduceInter("inter-binomial", "logarithmic; for small messages", &reduceOrdered, &bcastBinomial)
-	allreduceInterScatter  = allreduceInter("inter-scatter", "logarithmic, with a broadcast for large messages", &reduceOrdered, &bcastScatterRing)
+	allreduceInterBinomial = allreduceInter("inter-binomial", "logarithmic; for many ranks", &reduceOrdered, &bcastBinomial)
 )
 
 func allreduceInter(name, doc string, reduce, bcast *Algorithm) Algorithm {

@@ -9,31 +9,24 @@ package collectives
 //	sent     n by the root, then those inside
 //	scratch  none
 //	source   textbook
-var (
-	bcastInterBinomial = bcastInter("inter-binomial", "logarithmic; for small messages", &bcastBinomial)
-	bcastInterScatter  = bcastInter("inter-scatter", "each rank sends about twice the data; for large messages", &bcastScatterRing)
-)
-
-func bcastInter(name, doc string, inside *Algorithm) Algorithm {
-	return compose(Algorithm{
-		Name:  name,
-		Op:    OpBcast,
-		Doc:   doc,
-		Inter: true,
-		Steps: func(a *Args) int { return 1 + stepsOn(inside, a, a.far(), 0) },
-	}, 2, func(a *Args, i int) stage {
-		switch {
-		case a.idle():
-			return stage{}
-		case i == 0:
-			return stage{&rootToLeader, everyone, asCalled(0)}
-		case a.RootRemote:
-			a.local(OpBcast)
-			return stage{inside, everyone, asCalled(0)}
-		}
+var bcastInterBinomial = compose(Algorithm{
+	Name:  "inter-binomial",
+	Op:    OpBcast,
+	Doc:   "logarithmic; for many ranks",
+	Inter: true,
+	Steps: func(a *Args) int { return 1 + stepsOn(&bcastBinomial, a, a.far(), 0) },
+}, 2, func(a *Args, i int) stage {
+	switch {
+	case a.idle():
 		return stage{}
-	})
-}
+	case i == 0:
+		return stage{&rootToLeader, everyone, asCalled(0)}
+	case a.RootRemote:
+		a.local(OpBcast)
+		return stage{&bcastBinomial, everyone, asCalled(0)}
+	}
+	return stage{}
+})
 
 // rootToLeader is the message of a broadcast between the groups.
 var rootToLeader = Algorithm{

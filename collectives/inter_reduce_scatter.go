@@ -11,7 +11,6 @@ package collectives
 //	scratch  twice the vector at the leader, or what is needed inside
 //	source   textbook
 var (
-	reduceScatterBlockInterLinear  = reduceScatterInter(OpReduceScatterBlock, "inter-linear", "three steps; for a few ranks", &reduceLinear)
 	reduceScatterBlockInterOrdered = reduceScatterInter(OpReduceScatterBlock, "inter-ordered", "logarithmic but for the last step", &reduceOrdered)
 	reduceScatterInterLinear       = reduceScatterInter(OpReduceScatter, "inter-linear", "three steps; for a few ranks", &reduceLinear)
 	reduceScatterInterOrdered      = reduceScatterInter(OpReduceScatter, "inter-ordered", "logarithmic but for the last step", &reduceOrdered)

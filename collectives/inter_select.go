@@ -8,15 +8,13 @@ var interRules = [...]Rule{
 	{OpBarrier, 0, 0, "inter-leaders"},
 
 	{OpBcast, 16, 0, "inter-linear"},
-	{OpBcast, 0, 32 << 10, "inter-binomial"},
-	{OpBcast, 0, 0, "inter-scatter"},
+	{OpBcast, 0, 0, "inter-binomial"},
 
 	{OpReduce, 16, 2 << 10, "inter-linear"},
 	{OpReduce, 0, 0, "inter-ordered"},
 
 	{OpAllreduce, 16, 2 << 10, "inter-linear"},
-	{OpAllreduce, 0, 32 << 10, "inter-binomial"},
-	{OpAllreduce, 0, 0, "inter-scatter"},
+	{OpAllreduce, 0, 0, "inter-binomial"},
 
 	{OpGather, 32, 0, "inter-linear"},
 	{OpGather, 0, 16 << 10, "inter-binomial"},
@@ -28,8 +26,7 @@ var interRules = [...]Rule{
 	{OpScatterv, 0, 0, "inter-linear"},
 
 	{OpAllgather, 32, 0, "inter-direct"},
-	{OpAllgather, 0, 32 << 10, "inter-binomial"},
-	{OpAllgather, 0, 0, "inter-scatter"},
+	{OpAllgather, 0, 0, "inter-binomial"},
 	{OpAllgatherv, 32, 0, "inter-direct"},
 	{OpAllgatherv, 0, 0, "inter-binomial"},
 

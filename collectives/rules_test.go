@@ -43,7 +43,7 @@ func TestParseRulesErrors(t *testing.T) {
 
 // Rules that are given come first; the built-in ones decide the rest.
 func TestParseTable(t *testing.T) {
-	table, err := ParseTable("allreduce 4 0 ring\nbcast 16 1024 chain")
+	table, err := ParseTable("allreduce 4 0 ring\nbcast 16 1024 linear")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestParseTable(t *testing.T) {
 		case a.Op == OpAllreduce && a.Size <= 4 && commutative:
 			want = &allreduceRing
 		case a.Op == OpBcast && a.Size <= 16 && a.Count <= 128:
-			want = &bcastChain
+			want = &bcastLinear
 		}
 		if got := table.Select(&a, elemBytes, commutative); got != want {
 			t.Fatalf("%v selected for %+v, not %v", got, a, want)

@@ -94,7 +94,7 @@ func TestSelectLocal(t *testing.T) {
 
 func TestSelectSegment(t *testing.T) {
 	table := DefaultTable()
-	if err := table.Force(OpBcast, "chain"); err != nil {
+	if err := table.Force(OpScan, "chain"); err != nil {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {
@@ -103,7 +103,7 @@ func TestSelectSegment(t *testing.T) {
 	}{
 		{8, 0, 16384}, {1, 0, 131072}, {1 << 20, 0, 1}, {8, 5, 5},
 	} {
-		a := Args{Op: OpBcast, Size: 4, Count: 1 << 30, Segment: test.segment}
+		a := Args{Op: OpScan, Size: 4, Count: 1 << 30, Segment: test.segment}
 		if table.Select(&a, test.elemBytes, false); a.Segment != test.want {
 			t.Errorf("elements of %d bytes: segment %d becomes %d, not %d", test.elemBytes, test.segment, a.Segment, test.want)
 		}
@@ -155,10 +155,10 @@ func TestForce(t *testing.T) {
 
 func TestForceAll(t *testing.T) {
 	table := DefaultTable()
-	if err := table.ForceAll(" bcast=chain, allreduce=ring ,"); err != nil {
+	if err := table.ForceAll(" bcast=linear, allreduce=ring ,"); err != nil {
 		t.Fatal(err)
 	}
-	if table.forced[OpBcast] != &bcastChain || table.forced[OpAllreduce] != &allreduceRing {
+	if table.forced[OpBcast] != &bcastLinear || table.forced[OpAllreduce] != &allreduceRing {
 		t.Errorf("forced: %v", table.forced)
 	}
 	before := *table
@@ -178,7 +178,7 @@ func TestForceAll(t *testing.T) {
 }
 
 func FuzzForceAll(f *testing.F) {
-	f.Add("bcast=chain,allreduce=ring")
+	f.Add("bcast=linear,allreduce=ring")
 	f.Add("barrier=,=,,=x")
 	f.Fuzz(func(t *testing.T, list string) {
 		table := DefaultTable()
@@ -203,7 +203,7 @@ func TestNewTableErrors(t *testing.T) {
 		"no algorithm":                 rules(func(r []Rule) []Rule { return append(r, Rule{OpBcast, 0, 0, "bruck"}) }),
 		"unknown op(200)":              rules(func(r []Rule) []Rule { return append(r, Rule{200, 0, 0, "ring"}) }),
 		"not known on all ranks":       rules(func(r []Rule) []Rule { return append(r, Rule{OpGatherv, 0, 1, "linear"}) }),
-		"negative":                     rules(func(r []Rule) []Rule { return append(r, Rule{OpBcast, -1, 0, "chain"}) }),
+		"negative":                     rules(func(r []Rule) []Rule { return append(r, Rule{OpBcast, -1, 0, "linear"}) }),
 		"for bcast on intercommunicators": rules(func(r []Rule) []Rule {
 			return append(r, Rule{OpBcast, 4, 0, "inter-linear"})
 		}),

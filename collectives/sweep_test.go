@@ -51,7 +51,7 @@ func sweep(g *Algorithm, size int, check func(Case) error) error {
 			if err := check(c); err != nil {
 				return err
 			}
-			if !corner || g.Op == OpBcast && g.SegmentBytes == 0 || size > 24 && i > 0 && i != (size+root)%len(counts) {
+			if !corner || g.Op == OpBcast || size > 24 && i > 0 && i != (size+root)%len(counts) {
 				continue
 			}
 			for _, more := range variants(g, c) {

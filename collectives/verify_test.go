@@ -33,7 +33,7 @@ func TestAllAlgorithms(t *testing.T) {
 // A long chain with the algorithm's own piece.
 func TestChainOwnSegment(t *testing.T) {
 	for _, n := range []int64{chainSegment - 1, chainSegment, 2*chainSegment + 1} {
-		if err := Verify(&bcastChain, Case{Size: 5, Root: 3, Count: n}); err != nil {
+		if err := Verify(&scanChain, Case{Size: 5, Count: n}); err != nil {
 			t.Error(err)
 		}
 	}

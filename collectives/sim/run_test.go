@@ -105,7 +105,7 @@ func TestFormulas(t *testing.T) {
 	}{
 		{"one message", mustRun(t, collectives.OpBcast, "linear", 2, 1000), hop(1000)},
 		{"down a tree", mustRun(t, collectives.OpBcast, "binomial", 4, 1), max(o+max(o, g)+L+o, 2*hop(1))},
-		{"down a chain", mustRun(t, collectives.OpBcast, "chain", 9, 100), 8 * hop(100)},
+		{"along a ring", mustRun(t, collectives.OpAllgather, "ring", 9, 100), 8*hop(100) + 100*gamma},
 		{"one to all", mustRun(t, collectives.OpBcast, "linear", 100, 1), o + 98*max(o, g) + L + o},
 		{"all to one", mustRun(t, collectives.OpGather, "linear", 100, 1), o + L + 98*max(o, g) + o + gamma},
 		{"long, all to one", mustRun(t, collectives.OpGather, "linear", 100, 1000), o + L + 98*(g+999*G) + 999*G + o + 1000*gamma},
