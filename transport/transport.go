@@ -266,6 +266,14 @@ type Checker interface {
 	Check()
 }
 
+// Collector is an optional capability: what a process that has ended had begun in
+// this process's memory, or left there, is used again.
+type Collector interface {
+	// Collect tells that a process has ended, whether or not there was a
+	// connection. What there was of one is released.
+	Collect(proc wire.ProcID)
+}
+
 // ShareAlign is the alignment of shared memory: two lines, as processors
 // fetch them in pairs.
 const ShareAlign = 128

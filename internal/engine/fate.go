@@ -321,6 +321,11 @@ func (e *Engine) departed(proc wire.ProcID, d *departure) {
 	e.takeOwn() // a receive from anybody may wait for it
 	d.holds = e.bereaveAll(proc, f)
 	e.tellDown(proc, d)
+	for _, l := range e.links {
+		if c, ok := l.Transport.(transport.Collector); ok {
+			c.Collect(proc)
+		}
+	}
 	e.cfg.Control.Dead(proc)
 	e.hitMourners()
 	e.unlist(proc, d)

@@ -2,10 +2,13 @@
 
 package faulty
 
-import "gompi/transport"
+import (
+	"gompi/internal/wire"
+	"gompi/transport"
+)
 
 // able is the wrapper with the capabilities of the transport below. Laner,
-// Crowder and Checker need none below: their contract allows to do nothing.
+// Crowder, Checker and Collector need none below: their contract allows to do nothing.
 func (t *wrapper) able() transport.Transport {
 	place, places := t.Transport.(transport.Reserver)
 	share, shares := t.Transport.(transport.Sharer)
@@ -61,6 +64,7 @@ var (
 	_ transport.Laner     = (*wrapper)(nil)
 	_ transport.Crowder   = (*wrapper)(nil)
 	_ transport.Checker   = (*wrapper)(nil)
+	_ transport.Collector = (*wrapper)(nil)
 	_ transport.Reserver  = reserver{}
 	_ transport.Sharer    = sharer{}
 	_ transport.Exposer   = exposer{}
@@ -78,5 +82,12 @@ func (t *wrapper) Crowded(yes bool) {
 func (t *wrapper) Check() {
 	if c, ok := t.Transport.(transport.Checker); ok {
 		c.Check()
+	}
+}
+
+// Collect implements transport.Collector.
+func (t *wrapper) Collect(proc wire.ProcID) {
+	if c, ok := t.Transport.(transport.Collector); ok {
+		c.Collect(proc)
 	}
 }

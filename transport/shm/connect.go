@@ -4,7 +4,6 @@ package shm
 
 import (
 	"fmt"
-	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -55,8 +54,8 @@ func (t *Transport) Connect(ct wire.Contact) (transport.Slot, error) {
 	return c.slot, nil
 }
 
-// attach gets a range and a directory entry in the peer's segment. If we die
-// anywhere in here the peer sees an entry that never becomes ready.
+// attach gets a directory entry and its lane in the peer's segment. If we die
+// anywhere in here the entry stays claimed until the peer hears of our end.
 func (t *Transport) attach(ct wire.Contact) (outRing, error) {
 	headMem, err := mapHead(ct.Segment, ct.Proc)
 	if err != nil {
@@ -74,64 +73,109 @@ func (t *Transport) attach(ct wire.Contact) (outRing, error) {
 }
 
 func (t *Transport) makeLane(fd int, head *headWords) (outRing, error) {
-	g := t.shape
-	// What is claimed is not given back: nothing is, while memory is short.
-	if err := t.memory.Check(pageBytes + g.firstBytes()); err != nil {
+	// To claim and to give back again would be of no use while memory is short.
+	if err := t.memory.Check(pageBytes + t.shape.firstBytes()); err != nil {
 		return outRing{}, err
 	}
-	i := head.claimed.Add(1) - 1
-	if i >= dirCap {
-		head.claimed.Store(dirCap) // or it would wrap one day
-		return outRing{}, fmt.Errorf("directory of %d connections is full: %w", dirCap, transport.ErrUnavailable)
-	}
-	n := g.bytes()
 	span, err := segment.Span(fd)
 	if err != nil {
 		return outRing{}, err
 	}
-	at, ok := claimBytes(&head.bump, uint64(n), uint64(max(0, span-lanes)))
-	if !ok || at%pageBytes != 0 {
-		return outRing{}, fmt.Errorf("no room for %d bytes after %d of %d: %w", n, at, span-lanes, transport.ErrUnavailable)
-	}
-	off := int64(lanes) + int64(at)
-	entryOff := int64(dirBase) + int64(i)*entryBytes
-	entryPage := entryOff &^ (pageBytes - 1)
-	if err := t.memory.Reserve(fd, entryPage, pageBytes); err != nil {
-		return outRing{}, err
-	}
-	if err := t.memory.Reserve(fd, off, g.firstBytes()); err != nil {
-		return outRing{}, err
-	}
-	dirMem, err := segment.Map(fd, entryPage, pageBytes, true)
+	grid := gridOf(span, t.shape)
+	dirMem, err := segment.Map(fd, dirBase, dirBytes, true)
 	if err != nil {
 		return outRing{}, err
 	}
 	defer segment.Unmap(dirMem)
-	m, err := segment.Map(fd, off, n, true)
+	entries := viewDirectory(dirMem)
+	i, u, err := t.claim(fd, head, entries, grid.n)
 	if err != nil {
 		return outRing{}, err
 	}
-	e := viewEntry(dirMem[entryOff-entryPage:])
-	e.job, e.serial = uint64(t.env.Self.Job), t.env.Self.Serial
-	e.off, e.slots, e.data, e.eager = uint64(off), g.slots, g.data, g.eager
-	e.nonceAddr, e.nonce = addrOfWord(&t.nonce), t.nonce
-	e.state.Store(entryReady)
+	e := &entries[i]
+	o, err := t.fillLane(fd, grid.lane(i), e, u)
+	if err != nil {
+		if segment.Release(fd, grid.lane(i), t.shape.bytes()) == nil {
+			e.word.CompareAndSwap(uint64(u), uint64(useOf(u.generation(), entryFree, 0)))
+			head.free.CompareAndSwap(0, i+1)
+		}
+		return outRing{}, err
+	}
+	if !e.word.CompareAndSwap(uint64(u), uint64(useOf(u.generation(), entryReady, u.serial()))) {
+		segment.Unmap(o.mem)
+		return outRing{}, fmt.Errorf("directory entry %d was taken back: %w", i, transport.ErrUnavailable)
+	}
 	head.published.Add(1)
-	return newOutRing(m, g), nil
+	return o, nil
 }
 
-// claimBytes takes n bytes from a bump allocator, if they end at most at limit.
-// Anyone may have written the number.
-func claimBytes(bump *atomic.Uint64, n, limit uint64) (at uint64, ok bool) {
-	for {
-		at = bump.Load()
-		if at > limit || n > limit-at {
-			return at, false
+// fillLane gives memory to a lane that was claimed, maps it and describes it.
+func (t *Transport) fillLane(fd int, off int64, e *entry, u use) (outRing, error) {
+	g := t.shape
+	if err := t.memory.Reserve(fd, off, g.firstBytes()); err != nil {
+		return outRing{}, err
+	}
+	m, err := segment.Map(fd, off, g.bytes(), true)
+	if err != nil {
+		return outRing{}, err
+	}
+	e.job = uint64(t.env.Self.Job)
+	e.slots, e.data, e.eager = g.slots, g.data, g.eager
+	e.nonceAddr, e.nonce = addrOfWord(&t.nonce), t.nonce
+	t.turns++
+	e.turn = t.turns
+	return newOutRing(m, g, u), nil
+}
+
+// claimTries bounds how often others may be faster.
+const claimTries = 64
+
+// claim makes a free entry of the first n ours: near one that was free lately,
+// else one that was never used. Anyone may have written the numbers.
+func (t *Transport) claim(fd int, head *headWords, entries []entry, n uint32) (i uint32, u use, err error) {
+	const perPage = pageBytes / entryBytes
+	for range claimTries {
+		if h := head.free.Load(); h > 0 && h <= n {
+			// The owner looks at no entry behind claimed.
+			used := min(n, head.claimed.Load())
+			if i, u, err = t.claimAmong(fd, entries, (h-1)&^(perPage-1), perPage, used); err != nil || u != 0 {
+				return i, u, err
+			}
+			head.free.CompareAndSwap(h, 0)
 		}
-		if bump.CompareAndSwap(at, at+n) {
-			return at, true
+		if i = head.claimed.Add(1) - 1; i >= n {
+			head.claimed.Store(n) // or it would wrap one day
+			break
+		}
+		if _, u, err = t.claimAmong(fd, entries, i, 1, n); err != nil || u != 0 {
+			return i, u, err
 		}
 	}
+	for first := uint32(0); first < n; first += perPage {
+		if i, u, err = t.claimAmong(fd, entries, first, perPage, n); err != nil || u != 0 {
+			return i, u, err
+		}
+	}
+	return 0, 0, fmt.Errorf("directory of %d connections is full: %w", n, transport.ErrUnavailable)
+}
+
+// claimAmong is claim of one of count entries of a page, as far as they are in
+// front of end; a use of 0 means that none is free.
+func (t *Transport) claimAmong(fd int, entries []entry, first, count, end uint32) (i uint32, u use, err error) {
+	page := (dirBase + int64(first)*entryBytes) &^ (pageBytes - 1)
+	if err := t.memory.Reserve(fd, page, pageBytes); err != nil {
+		return 0, 0, err
+	}
+	for i := first; i < min(first+count, end); i++ {
+		w := &entries[i].word
+		if old := use(w.Load()); old.state() == entryFree {
+			u := useOf(old.generation(), entryClaimed, t.env.Self.Serial)
+			if w.CompareAndSwap(uint64(old), uint64(u)) {
+				return i, u, nil
+			}
+		}
+	}
+	return 0, 0, nil
 }
 
 // Fail tells that the peer's process is dead.
@@ -198,10 +242,11 @@ func (t *Transport) detach(c *conn) {
 		t.removeRing(in)
 		c.in, c.out.back = nil, nil
 		// Payloads of the last Poll may lie in it.
-		if c.gone || c.bye || in.lane.closed.Load() != 0 {
-			t.doomed = append(t.doomed, retired{in.mem, in.off})
+		z := retired{c.proc, in.mem, in.entry, in.gen}
+		if c.gone || in.lane.left(in.gen) {
+			t.doomed = append(t.doomed, z)
 		} else {
-			t.zombies = append(t.zombies, retired{in.mem, in.off})
+			t.zombies = append(t.zombies, z)
 		}
 	}
 	if c.out.lane != nil {

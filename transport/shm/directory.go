@@ -3,7 +3,9 @@
 package shm
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"gompi/internal/segment"
 	"gompi/internal/wire"
@@ -30,19 +32,20 @@ type directory struct {
 	own     *headWords
 	mem     []byte
 	entries []entry
+	grid    grid
 
 	seen     uint32   // published, when we last looked
 	scanned  uint32   // entries looked at once
 	reserved int64    // bytes of the directory that have memory
-	holes    []uint32 // scanned, but not ready or not yet to be used
+	holes    []uint32 // scanned, and in nobody's use, or not yet to be used
 }
 
-func (d *directory) open(fd int, own *headWords) error {
+func (d *directory) open(fd int, own *headWords, g grid) error {
 	m, err := segment.Map(fd, dirBase, dirBytes, true)
 	if err != nil {
 		return fmt.Errorf("shm: directory: %w", err)
 	}
-	*d = directory{fd: fd, own: own, mem: m, entries: viewDirectory(m), reserved: segment.InitialBytes - dirBase}
+	*d = directory{fd: fd, own: own, mem: m, entries: viewDirectory(m), grid: g, reserved: segment.InitialBytes - dirBase}
 	return nil
 }
 
@@ -58,62 +61,108 @@ func (d *directory) again() {
 	}
 }
 
+// vacate makes an entry free whose lane reads as zeros.
+func (d *directory) vacate(i, generation uint32) {
+	d.entries[i].word.Store(uint64(useOf(generation+1, entryFree, 0)))
+	d.holes = append(d.holes, i)
+	d.own.free.Store(i + 1)
+}
+
 // scanDirectory takes in the lanes that have become ready.
 func (t *Transport) scanDirectory() {
 	d := &t.dir
 	d.seen = t.own.published.Load()
-	holes := d.holes
-	d.holes = nil
-	for _, i := range holes {
-		t.lookAt(i)
-	}
-	for claimed := min(t.own.claimed.Load(), dirCap); d.scanned < claimed; d.scanned++ {
+	for claimed := min(t.own.claimed.Load(), d.grid.n); d.scanned < claimed; d.scanned++ {
 		// Reading a page that its claimer has not reserved would make the
 		// kernel allocate it, and kill us where memory is out.
 		if end := (int64(d.scanned) + 1) * entryBytes; end > d.reserved {
 			if t.memory.Reserve(d.fd, dirBase+d.reserved, pageBytes) != nil {
 				d.seen-- // no memory now: look again
-				return
+				break
 			}
 			d.reserved += pageBytes
 		}
-		t.lookAt(d.scanned)
+		d.holes = append(d.holes, d.scanned)
+	}
+	if seen := d.ready(nil); len(seen) > 0 {
+		// A peer's earlier connection may have become ready behind this look, and
+		// before a later one that it has found.
+		for _, x := range earliest(d.ready(seen)) {
+			t.takeIn(x)
+		}
 	}
 	t.bury()
 }
 
-// lookAt takes entry i in. An entry that is not ready is kept for later: its
-// sender may be dead or only slow. One that makes no sense is forgotten.
-func (t *Transport) lookAt(i uint32) {
-	e := &t.dir.entries[i]
-	if e.state.Load() != entryReady {
-		t.dir.holes = append(t.dir.holes, i)
-		return
+// comer is an entry that is ready, read once.
+type comer struct {
+	entry            uint32
+	use              use
+	proc             wire.ProcID
+	shape            shape
+	nonceAddr, nonce uint64
+	turn             uint64
+}
+
+// ready lists the holes that are ready; of the processes in only, if that is not
+// nil, and others are looked at again. It notes one that is free for those who
+// look for one.
+func (d *directory) ready(only []comer) (list []comer) {
+	for _, i := range d.holes {
+		e := &d.entries[i]
+		u := use(e.word.Load())
+		if u.state() != entryReady {
+			if u.state() == entryFree && d.own.free.Load() == 0 {
+				d.own.free.Store(i + 1)
+			}
+			continue
+		}
+		x := comer{i, u, wire.ProcID{Job: wire.JobID(e.job), Serial: u.serial()}, shape{e.slots, e.data, e.eager}, e.nonceAddr, e.nonce, e.turn}
+		if only == nil || slices.ContainsFunc(only, func(y comer) bool { return y.proc == x.proc }) {
+			list = append(list, x)
+		} else {
+			d.seen--
+		}
 	}
-	proc := wire.ProcID{Job: wire.JobID(e.job), Serial: e.serial}
-	off, g := e.off, shape{e.slots, e.data, e.eager}
-	nonceAddr, nonce := e.nonceAddr, e.nonce
-	if !g.valid() || off < lanes || off%pageBytes != 0 || off > segment.SpanBytes-uint64(g.bytes()) {
-		return
-	}
+	return list
+}
+
+// earliest leaves the first connection of each process.
+func earliest(list []comer) []comer {
+	slices.SortFunc(list, func(x, y comer) int {
+		return cmp.Or(cmp.Compare(x.proc.Job, y.proc.Job), cmp.Compare(x.proc.Serial, y.proc.Serial), cmp.Compare(x.turn, y.turn))
+	})
+	return slices.CompactFunc(list, func(x, y comer) bool { return x.proc == y.proc })
+}
+
+// takeIn makes a ring of a lane that is ready. One that has to wait stays a hole;
+// one that makes no sense is forgotten.
+func (t *Transport) takeIn(x comer) {
+	d, proc, g := &t.dir, x.proc, x.shape
 	c := t.byProc[proc]
 	if c != nil && (c.in != nil || c.state != connUp) {
 		// The peer has released us and is back before we have seen the end
 		// of its last connection.
-		t.dir.holes = append(t.dir.holes, i)
 		return
 	}
-	m, err := segment.Map(t.env.Segment, int64(off), g.bytes(), true)
-	if err != nil {
-		t.dir.holes = append(t.dir.holes, i)
+	usable := g.valid() && g.bytes() <= d.grid.stride
+	var m []byte
+	if usable {
+		var err error
+		if m, err = segment.Map(t.env.Segment, d.grid.lane(x.entry), g.bytes(), true); err != nil {
+			return
+		}
+	}
+	d.holes = slices.DeleteFunc(d.holes, func(i uint32) bool { return i == x.entry })
+	if !usable {
 		return
 	}
 	if c == nil {
 		c = t.newConn(proc)
 		t.events.push(transport.Event{Kind: transport.EvUp, Slot: c.slot, Proc: proc})
 	}
-	c.nonceAddr, c.nonce = nonceAddr, nonce
-	c.in = newInRing(t, c, m, int64(off), g)
+	c.nonceAddr, c.nonce = x.nonceAddr, x.nonce
+	c.in = newInRing(t, c, m, x.entry, x.use, g)
 	c.out.back = c.in
 	c.in.edge = newEdge(proc, t.env.Self)
 	t.addRing(c.in)
@@ -121,15 +170,21 @@ func (t *Transport) lookAt(i uint32) {
 
 // retired is a lane of our own segment that we have released.
 type retired struct {
-	mem []byte
-	off int64
+	proc  wire.ProcID // who sent on it
+	mem   []byte
+	entry uint32
+	gen   uint32
 }
 
 // bury finds the retired lanes that their senders have left.
 func (t *Transport) bury() {
+	t.buryIf(func(z retired) bool { return viewLaneWords(z.mem).left(z.gen) })
+}
+
+func (t *Transport) buryIf(left func(z retired) bool) {
 	keep := t.zombies[:0]
 	for _, z := range t.zombies {
-		if viewLaneWords(z.mem).closed.Load() != 0 {
+		if left(z) {
 			t.doomed = append(t.doomed, z)
 		} else {
 			keep = append(keep, z)
@@ -139,15 +194,42 @@ func (t *Transport) bury() {
 	t.zombies = keep
 }
 
-// freeDoomed unmaps lanes and gives their pages back, when no payload in them
-// is valid any more. The address space is not given out again, so a late
-// writer harms nobody.
+// freeDoomed unmaps lanes, gives their pages back, and makes their entries free,
+// when no payload in them is valid any more. Their senders touch them no more.
 func (t *Transport) freeDoomed() {
 	for _, l := range t.doomed {
-		n := int64(len(l.mem))
 		segment.Unmap(l.mem)
-		segment.Release(t.env.Segment, l.off, n)
+		t.vacate(l.entry, l.gen, int64(len(l.mem)))
 	}
 	clear(t.doomed)
 	t.doomed = t.doomed[:0]
+}
+
+// vacate frees a lane of n bytes with its entry. A lane that still shows what was
+// in it is not used again.
+func (t *Transport) vacate(i, generation uint32, n int64) {
+	if segment.Release(t.env.Segment, t.dir.grid.lane(i), n) == nil {
+		t.dir.vacate(i, generation)
+	}
+}
+
+// Collect implements transport.Collector: lanes that the process has not left are
+// free, and entries that it has claimed and not finished.
+func (t *Transport) Collect(proc wire.ProcID) {
+	t.buryIf(func(z retired) bool { return z.proc == proc })
+	if proc.Job != t.env.Self.Job {
+		return
+	}
+	t.scanDirectory()
+	holes := t.dir.holes
+	t.dir.holes = nil
+	for _, i := range holes {
+		w := &t.dir.entries[i].word
+		u := use(w.Load())
+		if u.state() == entryClaimed && u.serial() == proc.Serial {
+			t.vacate(i, u.generation(), t.dir.grid.stride)
+		} else {
+			t.dir.holes = append(t.dir.holes, i)
+		}
+	}
 }

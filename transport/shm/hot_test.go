@@ -14,7 +14,7 @@ import (
 func TestHotStart(t *testing.T) {
 	for _, answered := range []bool{false, true} {
 		g := shapeFor(defaultRing)
-		o := newOutRing(make([]byte, g.bytes()), g)
+		o := newOutRing(make([]byte, g.bytes()), g, 0)
 		o.head, o.back = &headWords{}, &inRing{seq: 1}
 		payload := make([]byte, 1<<10)
 		furthest := uint32(0)
@@ -43,7 +43,7 @@ func TestHotExchange(t *testing.T) {
 	for _, n := range []int{100, 3000, 4096, 8000, hotBytes} {
 		for late := range 3 {
 			g := shapeFor(defaultRing)
-			o := newOutRing(make([]byte, g.bytes()), g)
+			o := newOutRing(make([]byte, g.bytes()), g, 0)
 			o.head, o.back = &headWords{}, &inRing{seq: 1}
 			ends := make([]uint32, late+1)
 			furthest := uint32(0)

@@ -31,14 +31,14 @@ type inRing struct {
 	told, toldData uint32 // progress published
 	lazy, lazyData uint32 // publish when more than this is consumed
 	mem            []byte
-	off            int64 // of the lane in our segment
+	entry, gen     uint32 // of the directory
 }
 
-func newInRing(t *Transport, c *conn, m []byte, off int64, g shape) *inRing {
-	r := &inRing{t: t, conn: c, mem: m, off: off, eager: int(g.eager), seq: 1,
-		lazy: g.slots / 4, lazyData: g.lazyData()}
+func newInRing(t *Transport, c *conn, m []byte, entry uint32, u use, g shape) *inRing {
+	r := &inRing{t: t, conn: c, mem: m, entry: entry, gen: u.generation(), eager: int(g.eager),
+		seq: u.start(), told: u.start(), lazy: g.slots / 4, lazyData: g.lazyData()}
 	r.lane, r.slots, r.data = viewLane(m, g)
-	r.next = &r.slots[0].word
+	r.advance()
 	return r
 }
 

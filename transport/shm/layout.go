@@ -16,11 +16,13 @@ const (
 	lineBytes = 64
 
 	dirBase    = segment.Rings
-	dirCap     = 1 << 16 // connections in the life of a process
+	dirCap     = 1 << 16 // connections at a time
 	entryBytes = lineBytes
 	dirBytes   = dirCap * entryBytes
 
-	lanes = dirBase + dirBytes // first byte given out, to the end of the segment
+	// The lanes lie behind it, one for each entry: grid. The rest of the segment is
+	// for shared memory.
+	lanes = dirBase + dirBytes
 
 	// A lane is a page of shared words, the slots, and the data ring.
 	laneSlots = pageBytes
@@ -52,35 +54,79 @@ type headWords struct {
 	sleeping atomic.Uint32
 	_        [lineBytes - 4]byte
 
-	claimed   atomic.Uint32 // directory entries given out
+	claimed   atomic.Uint32 // directory entries that were ever used
 	published atomic.Uint32 // grows after each entry that became ready
-	bump      atomic.Uint64 // bytes of lanes given out
-	_         [lineBytes - 16]byte
+	free      atomic.Uint32 // 1 + an entry that was free lately; 0: none known
+	_         [lineBytes - 12]byte
 }
 
 // entry of the directory: one lane, described by the process that sends on
-// it. Its fields are written before state.
+// it. Its fields are written while word says that it is claimed.
 type entry struct {
-	state     atomic.Uint32
-	serial    uint32 // the sender
+	word      atomic.Uint64
 	job       uint64
-	off       uint64 // of the lane in the segment
 	slots     uint32
 	data      uint32 // bytes of the data ring
 	eager     uint32 // largest payload that will come
 	_         uint32
 	nonceAddr uint64 // in the sender's memory: there stands nonce
 	nonce     uint64
+	turn      uint64 // of the sender's connections
 	_         uint64
 }
 
-const entryReady = 1
+// use is the word of an entry: {generation 30 | state 2 | serial of the sender
+// 32}. The owner of the segment counts the generation up when an entry and its
+// lane are free again, all else is for whoever has claimed it.
+type use uint64
+
+const (
+	entryFree    = 0
+	entryClaimed = 1 // the sender is at work on it, or died there
+	entryReady   = 2
+)
+
+func useOf(generation uint32, state, serial uint32) use {
+	return use(generation)<<34 | use(state)<<32 | use(serial)
+}
+
+func (u use) generation() uint32 { return uint32(u >> 34) }
+func (u use) state() uint32      { return uint32(u >> 32 & 3) }
+func (u use) serial() uint32     { return uint32(u) }
+
+// start is the position at which the stream of a generation begins: what a
+// sender of another one might still write into the lane does not match. It is
+// far from the end of all positions, as a slot that was never written shows 0.
+func (u use) start() uint32 { return u.generation() * 0x9e3779b1 >> 2 }
+
+// grid is where the lanes of a segment lie. Both sides compute it.
+type grid struct {
+	stride int64  // from lane to lane
+	n      uint32 // lanes and entries in use, at most dirCap
+}
+
+// gridOf is the grid of a segment of span bytes. A segment of full size has room
+// for any lanes; in a smaller one they lie close, and have half of it.
+func gridOf(span int64, g shape) grid {
+	room := max(0, span-lanes) / 2
+	stride := shape{slots: maxSlots, data: maxData}.bytes()
+	if room < dirCap*stride {
+		stride = g.bytes()
+	}
+	return grid{stride, uint32(min(dirCap, room/stride))}
+}
+
+// lane is where lane i lies in the segment.
+func (g grid) lane(i uint32) int64 { return lanes + int64(i)*g.stride }
+
+// end is the first byte behind all lanes.
+func (g grid) end() int64 { return g.lane(g.n) }
 
 // lane is the page of words in front of a ring.
 type lane struct {
 	// The sender writes this line.
 	want   atomic.Uint32 // it is blocked: publish progress and wake it
-	closed atomic.Uint32 // it touches the lane no more
+	closed atomic.Uint32 // its generation + 1: it touches the lane no more
 	_      [lineBytes - 8]byte
 
 	// The receiver writes this line: {slots, data bytes} consumed, each
@@ -93,6 +139,9 @@ type lane struct {
 	// Control blocks of the bulk transfers from sender to receiver.
 	bulk [blockCount]block
 }
+
+// left reports whether the sender of a generation touches the lane no more.
+func (l *lane) left(generation uint32) bool { return l.closed.Load() == generation+1 }
 
 // block is what both sides of one bulk transfer share. A block belongs to the
 // receiver, which gives it a new generation for each transfer, after the

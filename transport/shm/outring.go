@@ -33,11 +33,13 @@ type outRing struct {
 
 	ended        bool   // the last word is said
 	checked      uint32 // pos after the last kindCheck
+	gen          uint32
 	mem, headMem []byte
 }
 
-func newOutRing(m []byte, g shape) outRing {
-	o := outRing{mem: m, limit: g.slots - 1, bell: -1, eager: g.eager, span: g.first(), whole: g.first() == g.data}
+func newOutRing(m []byte, g shape, u use) outRing {
+	at := u.start()
+	o := outRing{mem: m, gen: u.generation(), pos: at, done: at, checked: at, limit: g.slots - 1, bell: -1, eager: g.eager, span: g.first(), whole: g.first() == g.data}
 	o.lane, o.slots, o.data = viewLane(m, g)
 	return o
 }
@@ -184,7 +186,7 @@ func (o *outRing) last(k kind) {
 // bye is the last use of the lane.
 func (o *outRing) bye() {
 	o.last(kindBye)
-	o.lane.closed.Store(1)
+	o.lane.closed.Store(o.gen + 1)
 	wake(o.head, o.bell)
 }
 

@@ -19,7 +19,8 @@ func (t *Transport) Poll(ev []transport.Event) int {
 	if len(t.delivered) != 0 {
 		t.release()
 	}
-	if len(t.doomed) != 0 {
+	if len(t.doomed)+len(t.zombies) != 0 {
+		t.bury()
 		t.freeDoomed()
 	}
 	if t.dir.changed() {

@@ -12,10 +12,6 @@ import (
 
 var _ transport.Sharer = (*Transport)(nil)
 
-// laneRoom is address space that stays for the lanes of peers to come; half of
-// a small segment.
-const laneRoom = 4 << 30
-
 // mostShared is how many pieces of shared memory a process may have mapped. The
 // kernel allows some 65,000 mappings, and the Go runtime ends a process that gets
 // no more.
@@ -53,15 +49,14 @@ func (t *Transport) Share(n int) (mem []byte, place uint64, err error) {
 	size := wholePages(n)
 	t.spansMu.Lock()
 	off, ok := t.spans.Take(size)
+	fresh, pieces := t.span-t.unshared, len(t.spans)
+	if !ok && size <= fresh {
+		off, ok = t.unshared, true
+		t.unshared += size
+	}
 	t.spansMu.Unlock()
 	if !ok {
-		room := uint64(t.span - lanes)
-		room -= min(laneRoom, room/2)
-		at, ok := claimBytes(&t.own.bump, uint64(size), room)
-		if !ok || at%pageBytes != 0 {
-			return nil, 0, fmt.Errorf("shm: no room for %d bytes after %d of %d: %w", size, at, room, transport.ErrUnavailable)
-		}
-		off = lanes + int64(at)
+		return nil, 0, fmt.Errorf("shm: no room for %d bytes, of %d that were never shared and %d pieces: %w", size, fresh, pieces, transport.ErrUnavailable)
 	}
 	if err := t.memory.Reserve(t.env.Segment, off, size); err != nil {
 		t.putSpan(off, size)

@@ -62,6 +62,7 @@ type Transport struct {
 
 	spansMu    sync.Mutex
 	spans      span.List    // shared once, and taken back; guarded by spansMu
+	unshared   int64        // from here on nothing was ever shared; likewise
 	shared     atomic.Int64 // pieces of shared memory that are mapped
 	mostShared int64
 
@@ -70,6 +71,7 @@ type Transport struct {
 	memory segment.Memory // asked before memory of a segment is touched
 	nextID uint64         // of offers
 	nonce  uint64
+	turns  uint64 // connections made
 }
 
 // Open starts the transport of one process. env.Segment must come from
@@ -117,7 +119,9 @@ func Open(env transport.Env) (*Transport, error) {
 		return nil, err
 	}
 	t.own = viewHead(t.headMem)
-	if err := t.dir.open(env.Segment, t.own); err != nil {
+	grid := gridOf(t.span, g)
+	t.unshared = grid.end()
+	if err := t.dir.open(env.Segment, t.own, grid); err != nil {
 		segment.Unmap(t.headMem)
 		return nil, err
 	}
