@@ -66,6 +66,7 @@ type coll struct {
 	commutative bool
 
 	steps   []collectives.Step // of the current round; memory reused
+	started []*Request         // of steps that took time; memory reused
 	round   int                // rounds started
 	rounds  int
 	pending int // steps under way, and one while a round is being started
@@ -328,7 +329,7 @@ func (e *Engine) advance(k *coll) {
 		if k.round == k.rounds {
 			break
 		}
-		k.steps = k.alg.Round(&k.args, k.round, k.steps[:0])
+		k.steps, k.started = k.alg.Round(&k.args, k.round, k.steps[:0]), k.started[:0]
 		k.round++
 		k.pending = 1
 		for i := range k.steps {
@@ -379,6 +380,7 @@ func (e *Engine) stepRecv(k *coll, s *collectives.Step) {
 	r := e.newRequest(reqRecv)
 	r.op, r.ctx, r.buf, r.rank, r.tag, r.parent = k.req.op, k.ctx, k.ref(s.A), s.Peer, k.tag, k
 	e.post(r, k.ctx.keys[k.ctx.stepPlane(s.Remote)].With(s.Peer, k.tag))
+	k.note(r)
 }
 
 func (e *Engine) stepSend(k *coll, s *collectives.Step) {
@@ -396,7 +398,14 @@ func (e *Engine) stepSend(k *coll, s *collectives.Step) {
 		return
 	}
 	k.pending++
-	e.startSend(k.ctx, p, &a, k)
+	k.note(e.startSend(k.ctx, p, &a, k))
+}
+
+// note remembers the request of a step, unless that has ended already.
+func (k *coll) note(r *Request) {
+	if r.parent == k && !r.done {
+		k.started = append(k.started, r)
+	}
 }
 
 // local runs the reductions and copies of the round that has ended.
@@ -479,20 +488,22 @@ func (e *Engine) abort(k *coll, f *fault.Fault, tell bool) {
 	e.roundEnded(k)
 }
 
+// withdrawSteps gives up the steps of k that are under way.
 func (e *Engine) withdrawSteps(k *coll) {
-	for _, chunk := range e.pool.chunks {
-		for i := range chunk {
-			r := &chunk[i]
-			if r.parent != k || r.done || k.part != nil && k.part.keeps(r) {
-				continue
-			}
-			switch r.kind {
-			case reqRecv:
-				e.cancelRecv(r, k.fault)
-			case reqSend:
-				e.cancelSend(r, k.fault)
-			}
+	for _, r := range k.started {
+		if r.parent == k && !r.done { // else it has ended
+			e.withdraw(r, k.fault)
 		}
+	}
+}
+
+// withdraw gives up a request of a collective, or of a partitioned operation.
+func (e *Engine) withdraw(r *Request, f *fault.Fault) {
+	switch r.kind {
+	case reqRecv:
+		e.cancelRecv(r, f)
+	case reqSend:
+		e.cancelSend(r, f)
 	}
 }
 
@@ -519,11 +530,12 @@ func (e *Engine) finish(k *coll) {
 	if k.keep != nil {
 		k.keep.Release()
 	}
-	scratch, steps := k.scratch, k.steps
+	scratch, steps, started := k.scratch, k.steps, k.started
+	clear(started)
 	if cap(scratch) > maxKeptScratch {
 		scratch = nil
 	}
-	*k = coll{scratch: scratch, steps: steps[:0], after: e.colls.free}
+	*k = coll{scratch: scratch, steps: steps[:0], started: started[:0], after: e.colls.free}
 	e.colls.free = k
 	r.coll = nil
 	e.complete(r)

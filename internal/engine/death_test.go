@@ -7,6 +7,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"gompi/collectives"
 	"gompi/internal/buffer"
@@ -359,5 +360,26 @@ func TestBrokenSendTellsWhy(t *testing.T) {
 				t.Errorf("%d bytes, mode %d: %+v", bytes, m, f)
 			}
 		}
+	}
+}
+
+// Giving up many collectives takes time for each, not for each pair.
+func TestRevokeUnderMany(t *testing.T) {
+	const count = 20_000
+	ns, _ := testJobOf(t, 2, nil, nil)
+	n := ns[0]
+	hs, out := make([]Handle, count), make([]byte, 8)
+	for i := range hs {
+		hs[i] = n.icoll(out, collectives.Step{Kind: collectives.Recv, Peer: 1, A: whole(out)})
+	}
+	began := time.Now()
+	n.Revoke(n.ctx)
+	for i, h := range hs {
+		if o := n.Wait(h); o.Status.Fault == nil || o.Status.Fault.Class != fault.Revoked {
+			t.Fatalf("collective %d: %+v", i, o.Status.Fault)
+		}
+	}
+	if d := time.Since(began); d > time.Second {
+		t.Errorf("giving up %d collectives took %v", count, d)
 	}
 }

@@ -339,7 +339,13 @@ func (e *Engine) partAbort(p *Partitioned, f *fault.Fault) {
 			}
 		}
 	}
-	e.withdrawSteps(&p.k)
+	for _, chunk := range e.pool.chunks {
+		for i := range chunk {
+			if r := &chunk[i]; r.parent == &p.k && !r.done && !p.keeps(r) {
+				e.withdraw(r, p.k.fault)
+			}
+		}
+	}
 	e.partEnded(p, nil)
 }
 
