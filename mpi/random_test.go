@@ -167,14 +167,14 @@ const randomWorkers = 4
 // sequential oracle predicts. GOMPI_SEED=n runs program n alone, n+k
 // the k programs from n on; GOMPI_TEST=long runs 10,000.
 func TestRandomPrograms(t *testing.T) {
-	first, count, limit := uint64(1), uint64(400), 12*time.Second
+	first, count, limit := uint64(1), uint64(400), 6*time.Second
 	if testlab.Long() {
 		count, limit = 10000, time.Hour
 	}
 	if s := os.Getenv(seedEnv); s != "" {
 		first, count = parseSeeds(t, s)
 	}
-	const least = 20 // however slow the machine is
+	const least = 10 // however slow the machine is
 	end := time.Now().Add(limit)
 	var next, ran, broken atomic.Uint64
 	next.Store(first)

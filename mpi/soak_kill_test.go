@@ -241,7 +241,7 @@ func failedWithin(w *mpi.Comm, d time.Duration) []int {
 // TestSoakKill kills a rank in the middle of whatever it does: all that need it
 // learn it soon, everybody else goes on, and nothing is left behind.
 func TestSoakKill(t *testing.T) {
-	rounds := 2
+	rounds := 1
 	if testlab.Long() {
 		rounds = 60
 	}
