@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	"gompi/collectives"
+	"gompi/collectives/selection"
 	"gompi/collectives/sim"
 )
 
@@ -108,7 +109,7 @@ func (s *Simulation) Run(ctx context.Context, progress func(what string, done, t
 		return err
 	}
 	sizes := s.sizes()
-	table := collectives.DefaultTable()
+	table := selection.DefaultTable()
 	predicted := false
 	j := job{machine: &s.Machine, total: len(algs) * len(sizes) * len(s.Ranks), progress: progress}
 	for _, ranks := range s.Ranks {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"gompi/collectives"
+	"gompi/collectives/selection"
 	"gompi/collectives/sim"
 	"gompi/internal/match"
 	"gompi/internal/wire"
@@ -172,7 +173,7 @@ func TestEngineSendsWhatIsSimulated(t *testing.T) {
 			for op, list := range names {
 				force = append(force, fmt.Sprintf("%v=%s", op, list[k%len(list)]))
 			}
-			table := collectives.DefaultTable()
+			table := selection.DefaultTable()
 			if err := table.ForceAll(strings.Join(force, ",")); err != nil {
 				t.Fatal(err)
 			}
@@ -207,7 +208,7 @@ func TestEngineSendsWhatIsSimulated(t *testing.T) {
 }
 
 // simulated are the lengths of all messages of a plan, and its algorithms.
-func simulated(t *testing.T, p []planned, ranks int, table *collectives.Table) (map[[2]int][]int64, []*collectives.Algorithm) {
+func simulated(t *testing.T, p []planned, ranks int, table *selection.Table) (map[[2]int][]int64, []*collectives.Algorithm) {
 	lengths := map[[2]int][]int64{}
 	var calls []*collectives.Algorithm
 	m := sim.DefaultMachine()

@@ -12,6 +12,7 @@ import (
 
 	"gompi/bench/report"
 	"gompi/collectives"
+	"gompi/collectives/selection"
 	"gompi/mpi"
 )
 
@@ -185,7 +186,7 @@ func (b *tunable) args(c *mpi.Comm, bytes int) (a collectives.Args, elemBytes in
 // contender is one algorithm at one size.
 type contender struct {
 	alg   *collectives.Algorithm
-	table *collectives.Table
+	table *selection.Table
 	each  int // iterations of a round
 	usec  []float64
 }
@@ -200,7 +201,7 @@ func (b *tunable) compare(world, c *mpi.Comm, o *TuneOptions, bytes int) (TunedP
 		if g.Op != b.op || !g.Admits(&a, true) {
 			continue
 		}
-		t := collectives.DefaultTable()
+		t := selection.DefaultTable()
 		if err := t.Force(b.op, g.Name); err != nil {
 			return p, err
 		}

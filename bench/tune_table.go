@@ -12,6 +12,7 @@ import (
 
 	"gompi/bench/report"
 	"gompi/collectives"
+	"gompi/collectives/selection"
 )
 
 // worthIt is how much faster than the algorithms of the smaller sizes others
@@ -27,8 +28,8 @@ const tableHead = `# Rules that select algorithms of collectives: gompirun --col
 // Rules are those that select the fastest algorithm of each size: up to as many
 // ranks as were measured, and up to the middle between two sizes. After a
 // winner that cannot do every call follow the next best.
-func (t *Tuned) Rules() []collectives.Rule {
-	var rules []collectives.Rule
+func (t *Tuned) Rules() []selection.Rule {
+	var rules []selection.Rule
 	points := t.points()
 	for i := 0; i < len(points); {
 		list, next := ranking(points[i].Times), i+1
@@ -40,7 +41,7 @@ func (t *Tuned) Rules() []collectives.Rule {
 			limit = between(points[next-1].Bytes, points[next].Bytes)
 		}
 		for _, g := range list {
-			rules = append(rules, collectives.Rule{Op: t.Op, MaxRanks: t.Ranks, MaxBytes: limit, Name: g.Name})
+			rules = append(rules, selection.Rule{Op: t.Op, MaxRanks: t.Ranks, MaxBytes: limit, Name: g.Name})
 		}
 		i = next
 	}
@@ -151,14 +152,14 @@ func (t *Tuned) Section(name string) string {
 		}
 		b.WriteByte('\n')
 	}
-	return b.String() + collectives.FormatRules(t.Rules())
+	return b.String() + selection.FormatRules(t.Rules())
 }
 
 // MergeTable puts what was measured into the text of a table, which may be
 // empty, in place of its rules for the same collectives and numbers of ranks.
 // All else stays as it is. name is as in Section. Errors: a wrong table.
 func MergeTable(text, name string, measured []Tuned) (string, error) {
-	if _, err := collectives.ParseTable(text); err != nil {
+	if _, err := selection.ParseTable(text); err != nil {
 		return "", err
 	}
 	sections, err := cutTable(text)
@@ -178,7 +179,7 @@ func MergeTable(text, name string, measured []Tuned) (string, error) {
 		parts[i] = strings.Trim(s.text, "\n") + "\n"
 	}
 	merged := strings.Join(parts, "\n")
-	_, err = collectives.ParseTable(merged)
+	_, err = selection.ParseTable(merged)
 	return merged, err
 }
 
@@ -231,7 +232,7 @@ func cutTable(text string) ([]tableSection, error) {
 		s = tableSection{}
 	}
 	for line := range strings.Lines(text) {
-		rules, err := collectives.ParseRules(line)
+		rules, err := selection.ParseRules(line)
 		if err != nil {
 			return nil, err
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gompi/collectives"
+	"gompi/collectives/selection"
 	"gompi/mpi"
 	"gompi/mpitest"
 )
@@ -140,7 +141,7 @@ func TestTunedRules(t *testing.T) {
 			tunedOf(t, collectives.OpBcast, 4, "linear binomial", []int64{24, 25}, [][]float64{{1, 2}, {2, 1}}),
 			"bcast 4 24 linear\nbcast 4 0 binomial\n"},
 	} {
-		if got := collectives.FormatRules(c.m.Rules()); got != c.want {
+		if got := selection.FormatRules(c.m.Rules()); got != c.want {
 			t.Errorf("%s:\n%swant\n%s", c.name, got, c.want)
 		}
 	}

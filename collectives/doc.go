@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package collectives holds the algorithms of collective operations as pure
-// schedules, and the table that selects one.
+// schedules, and the verifier that proves them. Package selection chooses one.
 //
 // A schedule says what one rank does, as a sequence of rounds of steps {send,
 // recv, reduce, copy} on the symbolic buffers In, Out and Scratch. It contains

@@ -29,10 +29,10 @@ const (
 	OpNeighborAllgatherv
 	OpNeighborAlltoall
 	OpNeighborAlltoallv
-	numOps
+	NumOps // how many there are
 )
 
-var opNames = [numOps]string{
+var opNames = [NumOps]string{
 	"barrier", "bcast", "reduce", "allreduce", "gather", "scatter", "allgather", "allgatherv", "alltoall",
 	"gatherv", "scatterv", "alltoallv", "reduce_scatter_block", "reduce_scatter", "scan", "exscan",
 	"neighbor_allgather", "neighbor_allgatherv", "neighbor_alltoall", "neighbor_alltoallv",
@@ -40,7 +40,7 @@ var opNames = [numOps]string{
 
 // String gives the operation's name in lower case, as ParseOp reads it.
 func (o Op) String() string {
-	if o < numOps {
+	if o < NumOps {
 		return opNames[o]
 	}
 	return fmt.Sprintf("op(%d)", uint8(o))

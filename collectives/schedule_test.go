@@ -56,14 +56,12 @@ func example(g *Algorithm) Case {
 }
 
 func TestNoAllocation(t *testing.T) {
-	table := DefaultTable()
 	for _, g := range All() {
 		c := example(g)
 		for rank := range c.ranks() {
 			a := c.args(g.Op, rank)
 			dst := make([]Step, 0, 1024)
 			allocs := testing.AllocsPerRun(2, func() {
-				table.Select(&a, 8, true)
 				g.Scratch(&a)
 				for r := range g.Rounds(&a) {
 					dst = g.Round(&a, r, dst[:0])
@@ -131,7 +129,7 @@ func TestBuildingBlocks(t *testing.T) {
 }
 
 func TestStrings(t *testing.T) {
-	for o := range Op(numOps) {
+	for o := range Op(NumOps) {
 		got, err := ParseOp(o.String())
 		if err != nil || got != o {
 			t.Errorf("ParseOp(%q) = %v, %v", o, got, err)

@@ -7,7 +7,7 @@ import (
 	"os"
 	"strings"
 
-	"gompi/collectives"
+	"gompi/collectives/selection"
 	"gompi/internal/knob"
 )
 
@@ -66,7 +66,7 @@ func within(r knob.Range) func(string) error {
 	}
 }
 
-func checkForced(v string) error { return collectives.DefaultTable().ForceAll(v) }
+func checkForced(v string) error { return selection.DefaultTable().ForceAll(v) }
 
 // loadRules reads a table of rules and gives it without comments.
 func loadRules(path string) (string, error) {
@@ -74,12 +74,12 @@ func loadRules(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	rules, err := collectives.ParseRules(string(text))
+	rules, err := selection.ParseRules(string(text))
 	if err != nil {
 		return "", err
 	}
-	short := collectives.FormatRules(rules)
-	_, err = collectives.ParseTable(short)
+	short := selection.FormatRules(rules)
+	_, err = selection.ParseTable(short)
 	return short, err
 }
 

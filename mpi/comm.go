@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"gompi/collectives"
+	"gompi/collectives/selection"
 	"gompi/internal/calls"
 	"gompi/internal/engine"
 	"gompi/internal/wire"
@@ -31,7 +32,7 @@ type commCore struct {
 	ctx   *engine.Context
 	rank  int
 	size  int
-	table *collectives.Table
+	table *selection.Table
 	check *checker  // nil without GOMPI_CHECK
 	topo  *topology // nil without one
 	// nodes says which ranks share a host; nil: all do, as far as is known,

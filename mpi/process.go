@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"gompi/collectives"
+	"gompi/collectives/selection"
 	"gompi/internal/control"
 	"gompi/internal/engine"
 	"gompi/internal/knob"
@@ -29,7 +29,7 @@ type Process struct {
 	self  wire.ProcID
 	world *Comm
 	own   *Comm
-	table *collectives.Table
+	table *selection.Table
 
 	check  *checker // nil without GOMPI_CHECK
 	buffer sendBuffer
@@ -100,8 +100,8 @@ func (b *Boot) number(r knob.Range) (int64, error) {
 
 // table is how collective calls select their algorithms. The head gives the
 // rules, not the name of their file.
-func (b *Boot) table() (*collectives.Table, error) {
-	t, err := collectives.ParseTable(b.setting("GOMPI_COLL_TABLE"))
+func (b *Boot) table() (*selection.Table, error) {
+	t, err := selection.ParseTable(b.setting("GOMPI_COLL_TABLE"))
 	if err != nil {
 		return nil, fmt.Errorf("gompi: GOMPI_COLL_TABLE: %w", err)
 	}

@@ -2,14 +2,17 @@
 
 package mpi
 
-import "gompi/collectives"
+import (
+	"gompi/collectives"
+	"gompi/collectives/selection"
+)
 
 // SetTable makes later collective calls on c, also through copies of it, select
 // their algorithms by t; nil means by the table that the process began with.
 // It is for tools that measure algorithms. Local, but all ranks must set equal
 // tables between the same two collective calls, and nobody else may use c
 // meanwhile.
-func (c *Comm) SetTable(t *collectives.Table) {
+func (c *Comm) SetTable(t *selection.Table) {
 	if t == nil {
 		t = c.core.proc.table
 	}

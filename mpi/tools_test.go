@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gompi/collectives"
+	"gompi/collectives/selection"
 	"gompi/mpi"
 	"gompi/mpitest"
 )
@@ -26,7 +27,7 @@ func TestTableOfRules(t *testing.T) {
 		}
 		sum()
 		for _, name := range []string{"ring", "rabenseifner", "direct"} {
-			table := collectives.DefaultTable()
+			table := selection.DefaultTable()
 			must(t, table.Force(collectives.OpAllreduce, name))
 			w.SetTable(table)
 			sum()

@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"gompi/collectives"
+	"gompi/collectives/selection"
 )
 
 // Call is a collective call on all ranks of a group. Blocks of the v-forms
@@ -166,7 +167,7 @@ func (c *Call) Scratch() int64 {
 
 // Selected is the algorithm that a table chooses for the call, if the
 // operation is a commutative one.
-func (c *Call) Selected(t *collectives.Table) *collectives.Algorithm {
+func (c *Call) Selected(t *selection.Table) *collectives.Algorithm {
 	a := c.arguments().Args
 	return t.Select(&a, c.ElemBytes, true)
 }

@@ -46,7 +46,8 @@ var layers = []row{
 
 	// Algorithms and transports: neither knows the other, nor the engine.
 	{pkg: "collectives", may: "internal/wire", pure: true},
-	{pkg: "collectives/sim", may: "collectives", pure: true},
+	{pkg: "collectives/selection", may: "collectives", pure: true},
+	{pkg: "collectives/sim", may: "collectives collectives/selection", pure: true},
 	{pkg: "transport", may: "internal/wire", pure: true},
 	{pkg: "transport/transporttest", may: "transport internal/wire"},
 	{pkg: "transport/faulty", may: "transport internal/wire"},
@@ -61,20 +62,20 @@ var layers = []row{
 	{pkg: "internal/remote", may: "internal/engine transport internal/buffer internal/calls internal/fault internal/wire internal/cgroup internal/dtype internal/kernel internal/mem internal/span internal/wait"},
 
 	// The public library.
-	{pkg: "mpi", may: "internal/engine collectives transport transport/inproc transport/shm transport/tcp " +
+	{pkg: "mpi", may: "internal/engine collectives collectives/selection transport transport/inproc transport/shm transport/tcp " +
 		"internal/buffer internal/calls internal/fault internal/wire internal/group internal/dtype internal/kernel internal/mem internal/control internal/segment internal/rollcall " +
 		"internal/cgroup internal/wait internal/topo internal/knob"},
 	{pkg: "mpi/value", may: "mpi"},
 	{pkg: "rma", may: "mpi internal/remote internal/engine internal/buffer internal/calls internal/fault internal/wire internal/match internal/dtype internal/kernel internal/mem"},
 
 	// The launcher knows processes and the control plane, never the library.
-	{pkg: "launcher", may: "collectives internal/knob internal/wire internal/control internal/segment internal/rollcall internal/cgroup"},
+	{pkg: "launcher", may: "collectives/selection internal/knob internal/wire internal/control internal/segment internal/rollcall internal/cgroup"},
 	{pkg: "mpitest", may: "mpi internal/engine internal/wait internal/segment transport transport/inproc transport/shm transport/tcp transport/faulty internal/wire " +
 		"internal/control internal/rollcall launcher"},
 
 	// Applications of both.
 	{pkg: "bench/report"},
-	{pkg: "bench", may: "mpi mpi/value rma collectives collectives/sim internal/cgroup bench/report"},
+	{pkg: "bench", may: "mpi mpi/value rma collectives collectives/selection collectives/sim internal/cgroup bench/report"},
 	{pkg: "bench/peers", may: "bench/report internal/cgroup"},
 	{pkg: "bench/peers/empty", may: "mpi"},
 	{pkg: "cmd/gompirun", may: "launcher"},
@@ -85,7 +86,7 @@ var layers = []row{
 }
 
 // testHelpers may be imported by any test that is not below them.
-var testHelpers = []string{"internal/testlab", "transport/transporttest", "transport/faulty", "transport/inproc", "mpitest"}
+var testHelpers = []string{"internal/testlab", "collectives/selection", "transport/transporttest", "transport/faulty", "transport/inproc", "mpitest"}
 
 // impure is what a pure package must not import, with all below it.
 var impure = []string{"os", "net", "syscall", "time", "runtime", "log", "golang.org/x/sys"}

@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"gompi/collectives"
+	"gompi/collectives/selection"
 	"gompi/internal/buffer"
 	"gompi/internal/calls"
 	"gompi/internal/dtype"
@@ -103,7 +104,7 @@ func (n *node) call64(op collectives.Op, in, out []uint64, count, root int) *Col
 		a.Args.Counts = uneven(a.Args.Size, count)
 	}
 	a.Args.Shared, a.Args.Reads = n.ctx.SharedRoom()/8, n.ctx.Reads()
-	a.Alg = collectives.DefaultTable().Select(&a.Args, 8, false)
+	a.Alg = selection.DefaultTable().Select(&a.Args, 8, false)
 	return a
 }
 

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package collectives
+package selection
 
 import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gompi/collectives"
 )
 
 func TestParseRules(t *testing.T) {
 	got, err := ParseRules("# measured\n\nbcast 8 65536 linear # flat\r\n  scan\t0 0 chain")
-	want := []Rule{{OpBcast, 8, 65536, "linear"}, {OpScan, 0, 0, "chain"}}
+	want := []Rule{{collectives.OpBcast, 8, 65536, "linear"}, {collectives.OpScan, 0, 0, "chain"}}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v", got, err)
 	}
@@ -48,14 +50,14 @@ func TestParseTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	plain := DefaultTable()
-	calls(func(a Args, elemBytes int, commutative bool) {
+	calls(func(a collectives.Args, elemBytes int, commutative bool) {
 		want := plain.Select(&a, elemBytes, commutative)
 		switch {
 		case a.Remote > 0:
-		case a.Op == OpAllreduce && a.Size <= 4 && commutative:
-			want = &allreduceRing
-		case a.Op == OpBcast && a.Size <= 16 && a.Count <= 128:
-			want = &bcastLinear
+		case a.Op == collectives.OpAllreduce && a.Size <= 4 && commutative:
+			want = named(collectives.OpAllreduce, "ring")
+		case a.Op == collectives.OpBcast && a.Size <= 16 && a.Count <= 128:
+			want = named(collectives.OpBcast, "linear")
 		}
 		if got := table.Select(&a, elemBytes, commutative); got != want {
 			t.Fatalf("%v selected for %+v, not %v", got, a, want)

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package collectives
+package selection
 
 import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"gompi/collectives"
 )
 
 // A table of rules as text has a line for each rule,
@@ -38,7 +40,7 @@ func parseRule(fields []string) (Rule, error) {
 	if len(fields) != 4 {
 		return Rule{}, fmt.Errorf("%d words, not OPERATION MAX-RANKS MAX-BYTES ALGORITHM", len(fields))
 	}
-	op, err := ParseOp(fields[0])
+	op, err := collectives.ParseOp(fields[0])
 	if err != nil {
 		return Rule{}, err
 	}
@@ -50,7 +52,7 @@ func parseRule(fields []string) (Rule, error) {
 	if err != nil {
 		return Rule{}, fmt.Errorf("%q is no number of bytes", fields[2])
 	}
-	if _, err := ByName(op, fields[3]); err != nil {
+	if _, err := collectives.ByName(op, fields[3]); err != nil {
 		return Rule{}, err
 	}
 	return Rule{op, int(ranks), int64(bytes), fields[3]}, nil
