@@ -49,6 +49,10 @@ func osRank(w *mpi.Comm, what string, args []string) error {
 		return stuckRank(w)
 	case "inside":
 		return insideRank(w)
+	case "host":
+		return hostRank(w, args)
+	case "guest":
+		return guestRank(w)
 	case "pid":
 		fmt.Println("pid", os.Getpid())
 		return w.Barrier()

@@ -191,8 +191,8 @@ func (e *Engine) depart(proc wire.ProcID, d *departure) {
 	if e.closed || proc == e.cfg.Self {
 		return
 	}
-	delete(e.hears, proc)
 	if e.dead[proc] != nil {
+		delete(e.hears, proc)
 		return
 	}
 	// A first contact of the departed may lie unseen in a transport.
@@ -204,6 +204,7 @@ func (e *Engine) depart(proc wire.ProcID, d *departure) {
 	if !e.armed {
 		e.disarmAll()
 	}
+	delete(e.hears, proc) // not before: what comes in by the way need not ask again
 	e.dead[proc] = d
 	switch p := e.peers[proc]; {
 	case p == nil || p.state == peerNew || p.state >= peerLost:
