@@ -135,15 +135,16 @@ func (s *Series) addTo(p *plot.Plot, legend *plot.Legend, style draw.LineStyle) 
 	return nil
 }
 
-// colours tell series apart also for the colour-blind (Okabe and Ito's set, the
-// yellow left out: it vanishes on white). When they are used up, dashes begin.
+// lineStyle tells series apart, also for the colour-blind (Okabe and Ito's set,
+// the yellow left out: it vanishes on white), on grey paper, and where one line
+// lies over another.
 func lineStyle(i int) draw.LineStyle {
 	colours := [...]color.RGBA{
 		{0x00, 0x72, 0xb2, 0xff}, {0xd5, 0x5e, 0x00, 0xff}, {0x00, 0x9e, 0x73, 0xff}, {0xcc, 0x79, 0xa7, 0xff},
 		{0xe6, 0x9f, 0x00, 0xff}, {0x56, 0xb4, 0xe9, 0xff}, {0x00, 0x00, 0x00, 0xff},
 	}
 	dashes := [...][]vg.Length{nil, {vg.Points(5), vg.Points(2)}, {vg.Points(1.5), vg.Points(2)}, {vg.Points(6), vg.Points(2), vg.Points(1.5), vg.Points(2)}}
-	return draw.LineStyle{Color: colours[i%len(colours)], Width: vg.Points(1.4), Dashes: dashes[i/len(colours)%len(dashes)]}
+	return draw.LineStyle{Color: colours[i%len(colours)], Width: vg.Points(1.4), Dashes: dashes[i%len(dashes)]}
 }
 
 // placed reports whether a value has a place on a logarithmic axis, on which
