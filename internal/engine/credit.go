@@ -18,6 +18,8 @@ import (
 
 const (
 	unitBytes = 64 // knob.CreditUnit
+	// An announcement takes announcedUnits of memory.
+	announcedUnits = 4
 	// maxUnits bounds a window: units travel and are counted in 31 bits.
 	maxUnits = 1 << 30
 	// envelopeCredit is how many announcements a peer may have unmatched here
@@ -41,11 +43,13 @@ const (
 	noMoreEnvelopes             // no announcement either, of the context in the key
 )
 
-// account is what a peer may have here at one time of one kind, in units.
+// account is what a peer may have here at one time of one kind: units of eager
+// messages, or announcements.
 type account struct {
 	base   int64 // what it starts with
 	window int64 // given to it altogether: it has them, or they are on their way, held or owed
 	held   int64 // of messages that nobody has received
+	cost   int64 // of one, in units of the budget
 	full   bool  // it was told that there is no more
 }
 
@@ -85,8 +89,8 @@ func (e *Engine) askRoom() {
 // startCredit gives a new peer what all start with.
 func (e *Engine) startCredit(p *Peer) {
 	p.credit, p.envelopes = int32(e.base), envelopeCredit
-	p.eager = account{base: e.base, window: e.base}
-	p.announced = account{base: envelopeCredit, window: envelopeCredit}
+	p.eager = account{base: e.base, window: e.base, cost: 1}
+	p.announced = account{base: envelopeCredit, window: envelopeCredit, cost: announcedUnits}
 	p.noEager = e.cfg.Credit != 0
 }
 
@@ -96,6 +100,9 @@ func (p *Peer) account(k kind) *account {
 	}
 	return &p.eager
 }
+
+// grown is what the window has had of the budget.
+func (a *account) grown() int64 { return (a.window - a.base) * a.cost }
 
 // spare is what is given out beyond what the peer needs: as much as it started
 // with, or nothing if it is gone.
@@ -136,12 +143,11 @@ func (e *Engine) extend(p *Peer, a *account) {
 		}
 		part = 7 // the rest is for announcements
 	}
-	grown := p.eager.window - p.eager.base + p.announced.window - p.announced.base
 	switch {
-	case p.state != peerDown && a.window+step <= maxUnits && e.room(grown, step, part):
+	case p.state != peerDown && a.window+step <= maxUnits && e.room(p.eager.grown()+p.announced.grown(), step*a.cost, part):
 		a.window += step
 		a.full = false
-		e.budget.used += step
+		e.budget.used += step * a.cost
 		if eager {
 			p.owed += int32(step)
 		} else {
@@ -171,7 +177,7 @@ func (e *Engine) release(u *arrival) {
 	if spare := min(a.spare(p.state == peerDown), int64(n)); spare > 0 {
 		// The window shrinks to what it was: the peer does not get this back.
 		a.window -= spare
-		e.budget.used -= spare
+		e.budget.used -= spare * a.cost
 		n -= int32(spare)
 	}
 	e.giveBack(p, k, n)
@@ -272,7 +278,7 @@ func (e *Engine) lostCredit(p *Peer) {
 	for _, a := range [...]*account{&p.eager, &p.announced} {
 		if spare := a.spare(true); spare > 0 {
 			a.window -= spare
-			e.budget.used -= spare
+			e.budget.used -= spare * a.cost
 		}
 	}
 }

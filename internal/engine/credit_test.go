@@ -223,6 +223,35 @@ func TestFullPassesOthers(t *testing.T) {
 	}
 }
 
+// Announcements beyond the first window cost the budget what they take.
+func TestAnnouncementsAreCharged(t *testing.T) {
+	const count = envelopeCredit/2 + 1 // the window has grown once
+	ns, _ := testJobOf(t, 2, nil, func(_ int, c *Config) { c.EagerMax, c.Budget = -1, 256<<20 })
+	hs := make([]Handle, count)
+	for i := range hs {
+		hs[i] = ns[0].isend(1, 5, withNumber(i, 8), Standard)
+	}
+	within(t, "the flood", func() bool { ns[0].iprobe(); ns[1].iprobe(); _, kept := ns[1].held(); return kept == count })
+	p := ns[1].peers[ns[0].Self()]
+	more := p.announced.window - p.announced.base
+	if most := more * 240 / unitBytes; more == 0 || ns[1].budget.used < most {
+		t.Errorf("%d units of the budget are used for %d announcements more, at least %d expected", ns[1].budget.used, more, most)
+	}
+	soon(t, "the flood", func() any {
+		for i, h := range hs {
+			if st, f := ns[1].recv(0, 5, make([]byte, 8)); f != nil {
+				t.Errorf("message %d: %+v, %+v", i, st, f)
+			}
+			ns[0].Wait(h)
+		}
+		return nil
+	})
+	if u := ns[1].budget.used; u != 0 {
+		t.Errorf("%d units of the budget are still in use", u)
+	}
+	books(t, ns)
+}
+
 // The peer of a full process that dies leaves no share of the budget behind.
 func TestDeadPeerFreesBudget(t *testing.T) {
 	ns, hub := testJobOf(t, 2, nil, func(_ int, c *Config) { c.Budget = 8 << 20 })
