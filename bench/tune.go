@@ -172,7 +172,7 @@ func Tune(ctx context.Context, world *mpi.Comm, o TuneOptions) ([]Tuned, error) 
 // args are those of the benchmark's call, as far as selection looks at them.
 func (b *tunable) args(c *mpi.Comm, bytes int) (a collectives.Args, elemBytes int) {
 	elemBytes = b.unit()
-	a = c.SelectionArgs(b.op, int64(elemBytes))
+	a = c.Core().SelectionArgs(b.op, int64(elemBytes))
 	if b.shape&manyToAll != 0 {
 		bytes = (bytes + a.Size - 1) / a.Size
 	}
@@ -207,12 +207,12 @@ func (b *tunable) compare(world, c *mpi.Comm, o *TuneOptions, bytes int) (TunedP
 		}
 		list = append(list, &contender{alg: g, table: t})
 	}
-	defer c.SetTable(nil)
+	defer c.Core().SetTable(nil)
 	l := b.prepare(c, &Options{}, bytes)
 	slice := Options{Time: max(o.Time/time.Duration(o.Rounds), 1)}
 	for _, x := range list {
 		var err error
-		c.SetTable(x.table)
+		c.Core().SetTable(x.table)
 		if x.each, err = l.warm(world, &slice); err != nil {
 			return p, err
 		}
@@ -245,7 +245,7 @@ func (b *tunable) compare(world, c *mpi.Comm, o *TuneOptions, bytes int) (TunedP
 
 // round takes the time of one round.
 func (x *contender) round(world, c *mpi.Comm, l *loop) error {
-	c.SetTable(x.table)
+	c.Core().SetTable(x.table)
 	if err := world.Barrier(); err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ type Comm struct {
 }
 
 // commCore is what all handles of a communicator share. Immutable but for the
-// fields that guard themselves, and table (SetTable).
+// fields that guard themselves, and table (core.Comm.SetTable).
 type commCore struct {
 	proc  *Process
 	e     *engine.Engine
@@ -92,13 +92,6 @@ func (c *Comm) register(id wire.ContextID, members wire.Members) error {
 	return nil
 }
 
-// CommFromSet makes the communicator that comes with a process set: local, no
-// message is exchanged, as the head gave the set its number. Every member
-// makes it at most once at a time.
-func (p *Process) CommFromSet(s wire.Set) (*Comm, error) {
-	return p.newComm(s.Context(p.self.Job), s.Members, s.URI)
-}
-
 // Rank is the caller's rank, 0 <= Rank < Size. Local. MPI 4.1 section 7.4.1.
 func (c *Comm) Rank() int { return c.of("Rank").rank }
 
@@ -116,7 +109,7 @@ func (c *Comm) SetName(name string) { c.of("SetName").name.Store(&name) }
 
 // Group is the communicator's group, the local one of an intercommunicator.
 // Local. MPI 4.1 section 7.3.2.
-func (c *Comm) Group() Group { return c.of("Group").proc.NewGroup(c.core.ctx.Members) }
+func (c *Comm) Group() Group { return c.of("Group").proc.groupOf(c.core.ctx.Members) }
 
 // Compare tells how two communicators compare: Ident if they are the same one,
 // Congruent if only their contexts differ, Similar if also the order of their

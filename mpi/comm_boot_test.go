@@ -45,7 +45,7 @@ func TestCommFromGroupConcurrent(t *testing.T) {
 					}
 					must(t, err)
 					var ps []wire.ProcID
-					for _, p := range g.Members().All() {
+					for _, p := range g.Core().All() {
 						ps = append(ps, p)
 					}
 					checkComm(t, c, ps)

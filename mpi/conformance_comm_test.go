@@ -23,7 +23,7 @@ func checkComm(t *mpitest.T, c *mpi.Comm, want []wire.ProcID) {
 	if c.Size() != len(want) || c.Rank() != slices.Index(want, self) {
 		t.Fatalf("%s: rank %d of %d, want %v", c.Name(), c.Rank(), c.Size(), want)
 	}
-	for i, p := range c.Group().Members().All() {
+	for i, p := range c.Group().Core().All() {
 		if p != want[i] {
 			t.Fatalf("%s: rank %d is %v, want %v", c.Name(), i, p, want[i])
 		}
@@ -46,7 +46,7 @@ func checkComm(t *mpitest.T, c *mpi.Comm, want []wire.ProcID) {
 
 // procs gives the processes of a communicator.
 func procs(c *mpi.Comm) (ps []wire.ProcID) {
-	for _, p := range c.Group().Members().All() {
+	for _, p := range c.Group().Core().All() {
 		ps = append(ps, p)
 	}
 	return ps

@@ -10,22 +10,22 @@ import (
 )
 
 // Order says which index of an array runs fastest in memory.
-type Order = dtype.Order
+type Order int
 
 // The orders.
 const (
-	OrderC       = dtype.OrderC       // the last: rows stay together
-	OrderFortran = dtype.OrderFortran // the first
+	OrderC       Order = Order(dtype.OrderC)       // the last: rows stay together
+	OrderFortran Order = Order(dtype.OrderFortran) // the first
 )
 
 // Distribution says how a dimension of an array is divided among processes.
-type Distribution = dtype.Distribution
+type Distribution int
 
 // The distributions.
 const (
-	DistributeBlock  = dtype.DistributeBlock  // one block for each process
-	DistributeCyclic = dtype.DistributeCyclic // blocks in turn
-	DistributeNone   = dtype.DistributeNone   // not divided: one process
+	DistributeBlock  Distribution = Distribution(dtype.DistributeBlock)  // one block for each process
+	DistributeCyclic Distribution = Distribution(dtype.DistributeCyclic) // blocks in turn
+	DistributeNone   Distribution = Distribution(dtype.DistributeNone)   // not divided: one process
 )
 
 // DefaultArg is the argument of a distribution that divides evenly into
@@ -93,7 +93,7 @@ func TypeStruct(lengths, displs []int, types []Datatype) (Datatype, error) {
 // dimensions subsizes and begins at the indices starts. Its displacement 0 is
 // that of the array, and its extent the array's. MPI 4.1 section 5.1.3.
 func TypeSubarray(sizes, subsizes, starts []int, order Order, old Datatype) (Datatype, error) {
-	return made("TypeSubarray")(dtype.NewSubarray(int64s(sizes), int64s(subsizes), int64s(starts), order, old.typ()))
+	return made("TypeSubarray")(dtype.NewSubarray(int64s(sizes), int64s(subsizes), int64s(starts), dtype.Order(order), old.typ()))
 }
 
 // TypeDarray is the part that process rank of size has of an array with
@@ -102,7 +102,10 @@ func TypeSubarray(sizes, subsizes, starts []int, order Order, old Datatype) (Dat
 // topology. Displacement 0 is that of the whole array, and the extent the
 // array's. MPI 4.1 section 5.1.4.
 func TypeDarray(size, rank int, sizes []int, distribs []Distribution, args, procs []int, order Order, old Datatype) (Datatype, error) {
-	g := dtype.Grid{Sizes: int64s(sizes), Distribs: distribs, Args: int64s(args), Procs: int64s(procs), Order: order}
+	g := dtype.Grid{Sizes: int64s(sizes), Args: int64s(args), Procs: int64s(procs), Order: dtype.Order(order)}
+	for _, d := range distribs {
+		g.Distribs = append(g.Distribs, dtype.Distribution(d))
+	}
 	return made("TypeDarray")(dtype.NewDarray(int64(size), int64(rank), g, old.typ()))
 }
 

@@ -60,12 +60,7 @@ func compare(a, b wire.Members) Comparison {
 	return Unequal
 }
 
-// NewGroup makes a group of processes of a process set, for packages of this
-// module.
-func (p *Process) NewGroup(m wire.Members) Group { return Group{proc: p, members: m} }
-
-// Members gives the processes of the group, for packages of this module.
-func (g Group) Members() wire.Members { return g.members }
+func (p *Process) groupOf(m wire.Members) Group { return Group{proc: p, members: m} }
 
 // WithContext returns the same group for a CommFromGroup that gives up when
 // ctx ends.

@@ -93,7 +93,7 @@ func (c *Comm) RemoteSize() int { return c.of("RemoteSize").ctx.Remote.Len() }
 
 // RemoteGroup is the remote group, empty in an intracommunicator. Local.
 // MPI 4.1 section 7.6.1.
-func (c *Comm) RemoteGroup() Group { return c.of("RemoteGroup").proc.NewGroup(c.core.ctx.Remote) }
+func (c *Comm) RemoteGroup() Group { return c.of("RemoteGroup").proc.groupOf(c.core.ctx.Remote) }
 
 // IntercommCreate makes an intercommunicator between the group of c and
 // another one, which calls it, too. The leaders, rank localLeader of c in each

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/internal/control"
+	"gompi/internal/core"
 	"gompi/internal/rollcall"
 	"gompi/internal/segment"
 	"gompi/internal/wait"
@@ -28,7 +29,7 @@ func join(addr, token string) (*Process, error) {
 	// Siblings copy from and to this process; under yama only descendants of
 	// the named process may.
 	unix.Prctl(unix.PR_SET_PTRACER, uintptr(os.Getppid()), 0, 0, 0)
-	b := Boot{Control: client, Welcome: w, Policy: policy(w.LocalProcs, w.UsableCPUs, w.Settings), Lost: exitLost}
+	b := core.Boot{Control: client, Welcome: w, Policy: policy(w.LocalProcs, w.UsableCPUs, w.Settings), Lost: exitLost}
 	p, err := bootOS(b)
 	if err != nil {
 		client.Abort(1, err.Error())
@@ -50,7 +51,7 @@ const defaultTransports = "shm,tcp"
 
 // bootOS opens what an operating system process has: transports, epoll and its
 // page in the roll call.
-func bootOS(b Boot) (*Process, error) {
+func bootOS(b core.Boot) (*Process, error) {
 	s, err := wait.NewEpoll()
 	if err != nil {
 		return nil, fmt.Errorf("gompi: %w", err)
@@ -69,8 +70,8 @@ func bootOS(b Boot) (*Process, error) {
 			return nil, fmt.Errorf("gompi: roll call: %w", err)
 		}
 	}
-	env := transport.Env{Self: w.Self, Secret: w.Secret, Wake: s.Wake, Setting: b.setting, Segment: w.Segment, Bell: w.Bell}
-	if b.Transports, err = openTransports(b.setting("GOMPI_TRANSPORT"), env, b.Control); err != nil {
+	env := transport.Env{Self: w.Self, Secret: w.Secret, Wake: s.Wake, Setting: b.Setting, Segment: w.Segment, Bell: w.Bell}
+	if b.Transports, err = openTransports(b.Setting("GOMPI_TRANSPORT"), env, b.Control); err != nil {
 		return nil, err
 	}
 	p, err := Start(b)
@@ -81,7 +82,7 @@ func bootOS(b Boot) (*Process, error) {
 	return p, nil
 }
 
-func openTransports(list string, env transport.Env, ctl Control) ([]transport.Transport, error) {
+func openTransports(list string, env transport.Env, ctl core.Control) ([]transport.Transport, error) {
 	forced := list != ""
 	if !forced {
 		list = defaultTransports

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gompi/internal/control"
+	"gompi/internal/core"
 	"gompi/internal/engine"
 	"gompi/internal/wait"
 	"gompi/internal/wire"
@@ -105,7 +106,7 @@ func initAlone() (*Process, error) {
 		Segment: -1, Bell: -1, LocalProcs: 1, UsableCPUs: runtime.GOMAXPROCS(0), Settings: envSettings(),
 	}
 	// It has no descriptor to wait for.
-	p, err := Start(Boot{Control: newAlone(w.World), Welcome: w, Sleeper: wait.NewChan(), Policy: wait.ForOS(1, 2)})
+	p, err := Start(core.Boot{Control: newAlone(w.World), Welcome: w, Sleeper: wait.NewChan(), Policy: wait.ForOS(1, 2)})
 	if err == nil {
 		p.local = true
 	}

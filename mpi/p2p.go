@@ -144,44 +144,6 @@ func instead(err, why error) error {
 	return err
 }
 
-// SendEncoded is Send of an encoded Go value: a typed receive of it fails with
-// ErrType. For package mpi/value.
-func (c *Comm) SendEncoded(b []byte, dest, tag int) error {
-	return c.send("value.Send", BufOf(b), dest, tag, engine.Standard, true)
-}
-
-// IsendEncoded starts a SendEncoded.
-func (c *Comm) IsendEncoded(b []byte, dest, tag int) Request {
-	return c.isend("value.Isend", BufOf(b), dest, tag, engine.Standard, true)
-}
-
-// RecvEncoded receives what SendEncoded sent, at most limit bytes: a longer
-// message is dropped with ErrTruncate, and one of more bytes than this process
-// could ever have with ErrNoMemory. A typed message is dropped with ErrType.
-// For package mpi/value.
-func (c *Comm) RecvEncoded(source, tag int, limit int64) ([]byte, Status, error) {
-	m, st, err := c.probeFor("value.Recv", source, tag)
-	if err != nil {
-		return nil, st, err
-	}
-	var b []byte
-	var noRoom error
-	if st.Value && st.Bytes <= limit {
-		if noRoom = c.roomFor("value.Recv", &st); noRoom == nil {
-			b = make([]byte, st.Bytes)
-		}
-	}
-	st, err = m.irecv("value.Recv", BufOf(b), true).Wait()
-	if noRoom != nil {
-		err = instead(err, noRoom)
-	}
-	return b, st, err
-}
-
-// FailedRequest is a request that is complete with an error. For package
-// mpi/value.
-func (c *Comm) FailedRequest(err error) Request { return c.failedRequest("", err) }
-
 // badSend finds what is wrong with the arguments of a send.
 func (c *Comm) badSend(op calls.Name, b *Buf, dest, tag int) error {
 	switch {

@@ -13,19 +13,19 @@ import (
 
 	"gompi/collectives/selection"
 	"gompi/internal/control"
+	"gompi/internal/core"
 	"gompi/internal/engine"
 	"gompi/internal/knob"
 	"gompi/internal/rollcall"
 	"gompi/internal/wait"
 	"gompi/internal/wire"
-	"gompi/transport"
 )
 
 // Process is one rank's library: an engine and the communicators made from its
 // process sets. It is a value; many may live in one program (package mpitest).
 type Process struct {
 	e     *engine.Engine
-	ctl   Control
+	ctl   core.Control
 	self  wire.ProcID
 	world *Comm
 	own   *Comm
@@ -53,96 +53,52 @@ type Process struct {
 	done   atomic.Bool
 }
 
-// Control is the control plane of one process: control.Client, or a stand-in
-// for a process that is alone.
-type Control interface {
-	engine.Control
-	Announce(addrs []string) error
-	Lookup(uri string) (wire.Set, error)
-	DefineSet(m wire.Members) (wire.Set, error)
-	ReleaseSet(number uint32) error
-	Put(key string, val []byte) error
-	Get(ctx context.Context, key string, wait bool) ([]byte, error)
-	Delete(key string) error
-	Spawn(ctx context.Context, argv []string, n int) (wire.Set, error)
-	Abort(code int, msg string) error
-	Finalize() error
-	Next() (control.Event, error)
-	Stacks(id uint64, queues, stacks []byte) error
-	Close() error
-}
-
-// Boot is what a process is made of. Init fills it for a program under
-// gompirun, package mpitest for ranks that are goroutines.
-type Boot struct {
-	Control    Control
-	Welcome    *control.Welcome
-	Transports []transport.Transport
-	Sleeper    wait.Sleeper
-	Policy     wait.Policy
-	Book       *rollcall.Book
-	// Lost is called when the control plane is lost or the job is being
-	// ended; nil: only the process's context ends.
-	Lost func(why error)
-}
-
-// setting reads a knob: the head's value.
-func (b *Boot) setting(name string) string { return b.Welcome.Settings[name] }
-
-// number reads a knob that is a number, 0 if unset.
-func (b *Boot) number(r knob.Range) (int64, error) {
-	n, err := r.Setting(b.setting, 0)
-	if err != nil {
-		return 0, fmt.Errorf("gompi: %w", err)
-	}
-	return n, nil
-}
-
-// table is how collective calls select their algorithms. The head gives the
+// tableOf is how collective calls select their algorithms. The head gives the
 // rules, not the name of their file.
-func (b *Boot) table() (*selection.Table, error) {
-	t, err := selection.ParseTable(b.setting("GOMPI_COLL_TABLE"))
+func tableOf(b *core.Boot) (*selection.Table, error) {
+	t, err := selection.ParseTable(b.Setting("GOMPI_COLL_TABLE"))
 	if err != nil {
 		return nil, fmt.Errorf("gompi: GOMPI_COLL_TABLE: %w", err)
 	}
-	if err := t.ForceAll(b.setting("GOMPI_COLL")); err != nil {
+	if err := t.ForceAll(b.Setting("GOMPI_COLL")); err != nil {
 		return nil, fmt.Errorf("gompi: GOMPI_COLL: %w", err)
 	}
 	return t, nil
 }
 
-// Start makes a process from its parts and its world.
-func Start(b Boot) (*Process, error) {
-	eager, err := b.number(knob.Eager)
+// Start makes a process from its parts and its world. For packages of this
+// module; programs call Init or Main.
+func Start(b core.Boot) (*Process, error) {
+	eager, err := b.Number(knob.Eager)
 	if err != nil {
 		return nil, err
 	}
-	credit, err := b.number(knob.Credit)
+	credit, err := b.Number(knob.Credit)
 	if err != nil {
 		return nil, err
 	}
-	budget, err := b.number(knob.Budget)
+	budget, err := b.Number(knob.Budget)
 	if err != nil {
 		return nil, err
 	}
-	spin, err := b.number(knob.Spin)
+	spin, err := b.Number(knob.Spin)
 	if err != nil {
 		return nil, err
 	}
 	if spin > 0 {
 		b.Policy.Spin = int(spin)
 	}
-	perHost, err := b.number(knob.HostsPretend)
+	perHost, err := b.Number(knob.HostsPretend)
 	if err != nil {
 		return nil, err
 	}
-	table, err := b.table()
+	table, err := tableOf(&b)
 	if err != nil {
 		return nil, err
 	}
 	p := &Process{book: b.Book, ctl: b.Control, self: b.Welcome.Self, table: table, perHost: int(perHost)}
 	p.neighbors.Store(int32(b.Welcome.LocalProcs))
-	if b.setting("GOMPI_CHECK") == "1" {
+	if b.Setting("GOMPI_CHECK") == "1" {
 		p.check = new(checker)
 	}
 	p.scalars.New = func() any { return new(scalar) }
@@ -177,7 +133,7 @@ func Start(b Boot) (*Process, error) {
 }
 
 // listen passes what the control plane tells to the engine.
-func (p *Process) listen(b Boot) {
+func (p *Process) listen(b core.Boot) {
 	for {
 		ev, err := p.ctl.Next()
 		if err != nil {
@@ -218,7 +174,7 @@ func (p *Process) listen(b Boot) {
 	}
 }
 
-func (p *Process) lost(b Boot, why error) {
+func (p *Process) lost(b core.Boot, why error) {
 	p.cancel(why)
 	if b.Lost != nil {
 		b.Lost(why)
@@ -236,16 +192,6 @@ func policy(local, cpus int, settings map[string]string) wait.Policy {
 	return pol
 }
 
-// Keep is what make makes when it is first called in this process with a key of
-// a package's own type. For packages of this module.
-func (p *Process) Keep(key any, make func() any) any {
-	if v, ok := p.kept.Load(key); ok {
-		return v
-	}
-	v, _ := p.kept.LoadOrStore(key, make())
-	return v
-}
-
 // World is the communicator of the processes that were started together:
 // mpi://WORLD of this process.
 func (p *Process) World() *Comm { return p.world }
@@ -255,9 +201,6 @@ func (p *Process) Self() *Comm { return p.own }
 
 // Context ends when the job is being ended or the launcher is lost.
 func (p *Process) Context() context.Context { return p.ctx }
-
-// Control is the process's control plane. For packages of this module.
-func (p *Process) Control() Control { return p.ctl }
 
 func (p *Process) scalar() *scalar     { return p.scalars.Get().(*scalar) }
 func (p *Process) putScalar(s *scalar) { p.scalars.Put(s) }
@@ -306,18 +249,3 @@ var errFinalized = errors.New("gompi: the process was finalized")
 // abortGrace is how long an aborting process waits for its end by the
 // launcher before it exits by itself.
 const abortGrace = 5 * time.Second
-
-// Queues describes what is unmatched and pending, for people.
-func (p *Process) Queues() string { return p.e.Queues() }
-
-// Kill ends the process without a word to anybody: pending and later calls
-// fail with ErrFinalized. For tests; a real process is killed by a signal.
-func (p *Process) Kill() {
-	if p.done.Swap(true) {
-		return
-	}
-	p.cancel(errFinalized)
-	p.e.Close(p.ctx)
-	p.ctl.Close()
-	p.events.Wait()
-}

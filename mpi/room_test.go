@@ -31,9 +31,9 @@ func TestRecvNewOfTooMuch(t *testing.T) {
 			big := vast(t)
 			must(t, mpi.Ssend(w, big, 1, 7))
 			must(t, mpi.Send(w, big, 1, 8))
-			must(t, w.SendEncoded(big, 1, 9))
-			must(t, w.SendEncoded(big, 1, 10))
-			must(t, w.SendEncoded(big, 1, 11))
+			must(t, w.Core().SendValue(big, 1, 9))
+			must(t, w.Core().SendValue(big, 1, 10))
+			must(t, w.Core().SendValue(big, 1, 11))
 			must(t, mpi.Send(w, []int32{1, 2, 3}, 1, 12))
 			return
 		}
@@ -45,9 +45,9 @@ func TestRecvNewOfTooMuch(t *testing.T) {
 		}
 		_, _, err = mpi.RecvNew[int64](w, 0, mpi.AnyTag)
 		wantError(t, err, mpi.ErrNoMemory, append(text, "tag 8")...)
-		_, _, err = w.RecvEncoded(0, 9, math.MaxInt64)
+		_, _, err = w.Core().ReceiveValue(0, 9, math.MaxInt64)
 		wantError(t, err, mpi.ErrNoMemory, append(text, "value.Recv", "tag 9")...)
-		_, _, err = w.RecvEncoded(0, 10, 100)
+		_, _, err = w.Core().ReceiveValue(0, 10, 100)
 		wantError(t, err, mpi.ErrTruncate)
 		_, _, err = mpi.RecvNew[byte](w, 0, 11)
 		if err == nil {

@@ -55,22 +55,23 @@ func meetGuests(c *mpi.Comm) error {
 // guestRank is one that comes and goes.
 func guestRank(w *mpi.Comm) error {
 	p := w.Process()
-	world, err := p.Control().Lookup("mpi://WORLD")
+	world, err := p.Core().Control().Lookup("mpi://WORLD")
 	if err != nil {
 		return err
 	}
-	uri, err := p.Control().Get(context.Background(), churnSet(world), true)
+	uri, err := p.Core().Control().Get(context.Background(), churnSet(world), true)
 	if err != nil {
 		return err
 	}
-	set, err := p.Control().Lookup(string(uri))
+	set, err := p.Core().Control().Lookup(string(uri))
 	if err != nil {
 		return err
 	}
-	c, err := p.CommFromSet(set)
+	made, err := p.Core().CommFromSet(set)
 	if err != nil {
 		return err
 	}
+	c := mpi.CommOf(made)
 	return meetGuests(c)
 }
 
@@ -82,7 +83,7 @@ func hostRank(w *mpi.Comm, args []string) error {
 		return err
 	}
 	p := w.Process()
-	ctl := p.Control()
+	ctl := p.Core().Control()
 	round := func() error {
 		world, err := ctl.Spawn(context.Background(), []string{os.Args[0], "rank", "guest"}, guests)
 		if err != nil {
@@ -100,10 +101,11 @@ func hostRank(w *mpi.Comm, args []string) error {
 		if err := ctl.Put(churnSet(world), []byte(set.URI)); err != nil {
 			return err
 		}
-		c, err := p.CommFromSet(set)
+		made, err := p.Core().CommFromSet(set)
 		if err != nil {
 			return err
 		}
+		c := mpi.CommOf(made)
 		if err := meetGuests(c); err != nil {
 			return err
 		}

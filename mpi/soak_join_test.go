@@ -16,15 +16,16 @@ import (
 // visit is one side of a process's stay in a job: messages small and large in
 // both directions and a collective, in the communicator of the set uri.
 func visit(p *mpi.Process, uri string, round int) error {
-	set, err := p.Control().Lookup(uri)
+	set, err := p.Core().Control().Lookup(uri)
 	if err != nil {
 		return err
 	}
-	c, err := p.CommFromSet(set)
+	made, err := p.Core().CommFromSet(set)
 	if err != nil {
 		return err
 	}
-	defer p.Control().ReleaseSet(set.Number)
+	c := mpi.CommOf(made)
+	defer p.Core().Control().ReleaseSet(set.Number)
 	defer c.Free()
 	other := 1 - c.Rank()
 	for _, n := range []int{1, 100, 30_000} {
@@ -78,7 +79,7 @@ func TestSoakJoinLeave(t *testing.T) {
 					members = wire.MembersOf(guest.ID(), host.ID())
 				}
 				// Either of the two defines the set.
-				maker := []*mpi.Process{host, guest}[round/2%2].Control()
+				maker := []*mpi.Process{host, guest}[round/2%2].Core().Control()
 				set, err := maker.DefineSet(members)
 				if err != nil {
 					t.Fatal(err)
@@ -104,7 +105,7 @@ func TestSoakJoinLeave(t *testing.T) {
 					}
 				}
 				timeout.Stop()
-				if maker == host.Control() { // the guest's end gives its own ones back
+				if maker == host.Core().Control() { // the guest's end gives its own ones back
 					maker.ReleaseSet(set.Number)
 				}
 				times.Add(time.Since(began))

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"gompi/internal/control"
+	"gompi/internal/core"
 	"gompi/internal/rollcall"
 	"gompi/internal/segment"
 	"gompi/internal/wait"
@@ -131,7 +132,7 @@ func (j *Job) Boot(sp control.StartProc) (*mpi.Process, error) {
 		return nil, err
 	}
 	m := &member{start: sp, book: make([]byte, segment.RollCallBytes), owns: []int{w.Segment, w.Bell}}
-	b := mpi.Boot{Control: client, Welcome: w, Policy: wait.ForGoroutine()}
+	b := core.Boot{Control: client, Welcome: w, Policy: wait.ForGoroutine()}
 	b.Sleeper = wait.NewChan()
 	if j.cfg.transport != "inproc" {
 		if b.Sleeper, err = wait.NewEpoll(); err != nil {
@@ -170,7 +171,7 @@ func (j *Job) Boot(sp control.StartProc) (*mpi.Process, error) {
 	b.Lost = func(error) {
 		go func() {
 			<-ready
-			m.proc.Kill()
+			m.proc.Core().Kill()
 		}()
 	}
 	if m.proc, err = mpi.Start(b); err != nil {
@@ -194,7 +195,7 @@ func (j *Job) Leave(p *mpi.Process) error {
 // it from the control plane. Over inproc the transport is cut as well.
 func (j *Job) Kill(p *mpi.Process) {
 	j.hub.Kill(p.ID())
-	p.Kill()
+	p.Core().Kill()
 	j.gone(p.ID(), "was killed by signal 9 (SIGKILL)", false)
 }
 
@@ -226,7 +227,7 @@ func (j *Job) RollCall() string {
 	queues := ""
 	for id, m := range j.live {
 		ps = append(ps, rollcall.ProcEntries{Proc: id, Rank: m.start.Rank, Size: m.start.Size, Note: m.note, Entries: rollcall.Read(m.book)})
-		if q := m.proc.Queues(); q != "" {
+		if q := m.proc.Core().Queues(); q != "" {
 			queues += fmt.Sprintf("process %v:\n%s", id, q)
 		}
 	}

@@ -25,7 +25,7 @@ const (
 // access outside the target's memory is ErrRMARange and touches nothing. target
 // may be mpi.ProcNull, as in all accesses. MPI 4.1 section 12.3.1.
 func Put[T any](w *Window, buf []T, target, offset int) error {
-	b := mpi.BufOf(buf).Engine()
+	b := mpi.BufOf(buf).Core()
 	if w.putNow(&b, target, offset) {
 		return nil
 	}
@@ -36,13 +36,13 @@ func Put[T any](w *Window, buf []T, target, offset int) error {
 // displacement 0 of the first at offset. Both sides have the same number of
 // bytes.
 func (w *Window) PutBuf(b mpi.Buf, target, offset, count int, dt mpi.Datatype) error {
-	return second(w.put(opPut, anyEpoch, b.Engine(), target, offset, int64(count), dt.Engine()))
+	return second(w.put(opPut, anyEpoch, b.Core(), target, offset, int64(count), dt.Core()))
 }
 
 // Get reads from the memory of rank target, from offset on, into buf, which
 // must not be used before the accesses are complete. MPI 4.1 section 12.3.2.
 func Get[T any](w *Window, buf []T, target, offset int) error {
-	b := mpi.BufOf(buf).Engine()
+	b := mpi.BufOf(buf).Core()
 	if w.getNow(&b, target, offset) {
 		return nil
 	}
@@ -51,7 +51,7 @@ func Get[T any](w *Window, buf []T, target, offset int) error {
 
 // GetBuf is Get of any elements, see PutBuf.
 func (w *Window) GetBuf(b mpi.Buf, target, offset, count int, dt mpi.Datatype) error {
-	return second(w.get(opGet, anyEpoch, b.Engine(), target, offset, int64(count), dt.Engine()))
+	return second(w.get(opGet, anyEpoch, b.Core(), target, offset, int64(count), dt.Core()))
 }
 
 // RPut is Put with a request of its own, under a lock: when that is complete
@@ -62,7 +62,7 @@ func RPut[T any](w *Window, buf []T, target, offset int) mpi.Request {
 
 // RPutBuf is RPut of any elements, see PutBuf.
 func (w *Window) RPutBuf(b mpi.Buf, target, offset, count int, dt mpi.Datatype) mpi.Request {
-	p, err := w.put(opRPut, passive, b.Engine(), target, offset, int64(count), dt.Engine())
+	p, err := w.put(opRPut, passive, b.Core(), target, offset, int64(count), dt.Core())
 	return w.request(opRPut, p, err)
 }
 
@@ -74,7 +74,7 @@ func RGet[T any](w *Window, buf []T, target, offset int) mpi.Request {
 
 // RGetBuf is RGet of any elements, see PutBuf.
 func (w *Window) RGetBuf(b mpi.Buf, target, offset, count int, dt mpi.Datatype) mpi.Request {
-	p, err := w.get(opRGet, passive, b.Engine(), target, offset, int64(count), dt.Engine())
+	p, err := w.get(opRGet, passive, b.Core(), target, offset, int64(count), dt.Core())
 	return w.request(opRGet, p, err)
 }
 
@@ -131,9 +131,9 @@ func (w *Window) place(op calls.Name, need uint64, rank, offset int, count int64
 	}
 	switch {
 	case dt.Err != nil:
-		return place{}, c.comm.Fail(mpi.ErrType, op, rank, -1, -1, "", dt.Err)
+		return place{}, fail(c.comm, mpi.ErrType, op, rank, -1, -1, "", dt.Err)
 	case count < 0:
-		return place{}, c.comm.Fail(mpi.ErrCount, op, rank, -1, -1, "", fmt.Errorf("%d elements", count))
+		return place{}, fail(c.comm, mpi.ErrCount, op, rank, -1, -1, "", fmt.Errorf("%d elements", count))
 	}
 	t, err := w.admit(op, need, rank)
 	if err != nil {
@@ -159,7 +159,7 @@ func (w *Window) place(op calls.Name, need uint64, rank, offset int, count int64
 
 // outside is the error of an access outside a target's memory.
 func (c *core) outside(op calls.Name, t *target, offset int, lo, hi int64) error {
-	return c.comm.Fail(mpi.ErrRMARange, op, t.rank, hi-lo, -1, "bytes", fmt.Errorf(
+	return fail(c.comm, mpi.ErrRMARange, op, t.rank, hi-lo, -1, "bytes", fmt.Errorf(
 		"they begin %d bytes from offset %d, in units of %d bytes, of a memory of %d bytes", lo, offset, t.unit, t.size))
 }
 
@@ -202,9 +202,9 @@ func (w *Window) admit(op calls.Name, need uint64, rank int) (*target, error) {
 func (p *place) fits(op calls.Name, b buffer.Buf) error {
 	switch want := p.at.Count * p.at.Type.Size; {
 	case b.Type.Err != nil:
-		return p.c.comm.Fail(mpi.ErrType, op, p.rank, -1, -1, "", b.Type.Err)
+		return fail(p.c.comm, mpi.ErrType, op, p.rank, -1, -1, "", b.Type.Err)
 	case b.Bytes() != want:
-		return p.c.comm.Fail(mpi.ErrCount, op, p.rank, b.Bytes(), want, "bytes at the origin", nil)
+		return fail(p.c.comm, mpi.ErrCount, op, p.rank, b.Bytes(), want, "bytes at the origin", nil)
 	}
 	return nil
 }
@@ -221,9 +221,9 @@ func (w *Window) request(op calls.Name, p place, err error) mpi.Request {
 	case w == nil:
 		panic(err)
 	case err != nil:
-		return w.core.comm.FailedRequest(err)
+		return mpi.RequestOf(w.core.comm.Core().Failed(err))
 	case p.Target == nil || !p.Pending():
-		return w.core.comm.CompletedRequest(op)
+		return mpi.RequestOf(w.core.comm.Core().Completed(op))
 	}
 	return mpi.RequestOf(p.Request(op, w.core.ctx, int32(p.rank)))
 }

@@ -29,7 +29,7 @@ const (
 // returns. The operation must be defined for T, else ErrOp; elements lie at
 // multiples of their size, at most 8. MPI 4.1 section 12.3.4.
 func Accumulate[T any](w *Window, buf []T, target, offset int, op mpi.Op) error {
-	b := mpi.BufOf(buf).Engine()
+	b := mpi.BufOf(buf).Core()
 	if did, err := w.combineNow(opAccumulate, &b, new(buffer.Buf), target, offset, op); did {
 		return err
 	}
@@ -39,7 +39,7 @@ func Accumulate[T any](w *Window, buf []T, target, offset int, op mpi.Op) error 
 // AccumulateBuf is Accumulate of any elements, see PutBuf: both sides consist
 // of one basic type.
 func (w *Window) AccumulateBuf(b mpi.Buf, target, offset, count int, dt mpi.Datatype, op mpi.Op) error {
-	return second(w.accumulate(opAccumulate, anyEpoch, b.Engine(), target, offset, int64(count), dt.Engine(), op))
+	return second(w.accumulate(opAccumulate, anyEpoch, b.Core(), target, offset, int64(count), dt.Core(), op))
 }
 
 // GetAccumulate is Accumulate that reads into result what was in the target's
@@ -47,7 +47,7 @@ func (w *Window) AccumulateBuf(b mpi.Buf, target, offset, count int, dt mpi.Data
 // result has as many elements as buf, and must not be used before the accesses
 // are complete. The two do not overlap. MPI 4.1 section 12.3.4.
 func GetAccumulate[T any](w *Window, buf, result []T, target, offset int, op mpi.Op) error {
-	b, r := mpi.BufOf(buf).Engine(), mpi.BufOf(result).Engine()
+	b, r := mpi.BufOf(buf).Core(), mpi.BufOf(result).Core()
 	if len(buf) == len(result) && !b.Overlaps(r) {
 		if did, err := w.combineNow(opGetAccumulate, &b, &r, target, offset, op); did {
 			return err
@@ -58,7 +58,7 @@ func GetAccumulate[T any](w *Window, buf, result []T, target, offset int, op mpi
 
 // GetAccumulateBuf is GetAccumulate of any elements, see AccumulateBuf.
 func (w *Window) GetAccumulateBuf(b, result mpi.Buf, target, offset, count int, dt mpi.Datatype, op mpi.Op) error {
-	return second(w.getAccumulate(opGetAccumulate, anyEpoch, b.Engine(), result.Engine(), target, offset, int64(count), dt.Engine(), op))
+	return second(w.getAccumulate(opGetAccumulate, anyEpoch, b.Core(), result.Core(), target, offset, int64(count), dt.Core(), op))
 }
 
 // RAccumulate is Accumulate with a request of its own, under a lock: when that
@@ -69,7 +69,7 @@ func RAccumulate[T any](w *Window, buf []T, target, offset int, op mpi.Op) mpi.R
 
 // RAccumulateBuf is RAccumulate of any elements, see AccumulateBuf.
 func (w *Window) RAccumulateBuf(b mpi.Buf, target, offset, count int, dt mpi.Datatype, op mpi.Op) mpi.Request {
-	p, err := w.accumulate(opRAccumulate, passive, b.Engine(), target, offset, int64(count), dt.Engine(), op)
+	p, err := w.accumulate(opRAccumulate, passive, b.Core(), target, offset, int64(count), dt.Core(), op)
 	return w.request(opRAccumulate, p, err)
 }
 
@@ -81,7 +81,7 @@ func RGetAccumulate[T any](w *Window, buf, result []T, target, offset int, op mp
 
 // RGetAccumulateBuf is RGetAccumulate of any elements, see AccumulateBuf.
 func (w *Window) RGetAccumulateBuf(b, result mpi.Buf, target, offset, count int, dt mpi.Datatype, op mpi.Op) mpi.Request {
-	p, err := w.getAccumulate(opRGetAccumulate, passive, b.Engine(), result.Engine(), target, offset, int64(count), dt.Engine(), op)
+	p, err := w.getAccumulate(opRGetAccumulate, passive, b.Core(), result.Core(), target, offset, int64(count), dt.Core(), op)
 	return w.request(opRGetAccumulate, p, err)
 }
 
@@ -89,7 +89,7 @@ func (w *Window) RGetAccumulateBuf(b, result mpi.Buf, target, offset, count int,
 // target's memory at offset was before. v stays off the heap; T has at most 16
 // bytes. MPI 4.1 section 12.3.4.
 func FetchAndOp[T any](w *Window, v T, target, offset int, op mpi.Op) (T, error) {
-	code, ok := op.Kernel()
+	code, ok := op.Core()
 	if ok {
 		if old, ok := fetchNow(w, v, target, offset, code); ok {
 			return old, nil
@@ -100,7 +100,7 @@ func FetchAndOp[T any](w *Window, v T, target, offset int, op mpi.Op) (T, error)
 	if err != nil || target == mpi.ProcNull {
 		return zero, err
 	}
-	t := mpi.TypeOf[T]().Engine()
+	t := mpi.TypeOf[T]().Core()
 	if err := c.small(opFetchAndOp, target, t); err != nil {
 		return zero, err
 	}
@@ -132,7 +132,7 @@ func CompareAndSwap[T any](w *Window, compare, value T, target, offset int) (T, 
 	if err != nil || target == mpi.ProcNull {
 		return zero, err
 	}
-	t := mpi.TypeOf[T]().Engine()
+	t := mpi.TypeOf[T]().Core()
 	if err := c.small(opCompareAndSwap, target, t); err != nil {
 		return zero, err
 	}
@@ -180,9 +180,9 @@ func (c *core) spare(s *scalar) {
 func (c *core) small(op calls.Name, rank int, t *dtype.Type) error {
 	switch {
 	case t.Err != nil:
-		return c.comm.Fail(mpi.ErrType, op, rank, -1, -1, "", t.Err)
+		return fail(c.comm, mpi.ErrType, op, rank, -1, -1, "", t.Err)
 	case t.Size > scalarBytes, op == opCompareAndSwap && t.Size&(t.Size-1) != 0:
-		return c.comm.Fail(mpi.ErrType, op, rank, t.Size, -1, "bytes", fmt.Errorf("elements of type %s are no operands of it", t.Name))
+		return fail(c.comm, mpi.ErrType, op, rank, t.Size, -1, "bytes", fmt.Errorf("elements of type %s are no operands of it", t.Name))
 	}
 	return nil
 }
@@ -202,7 +202,7 @@ func (w *Window) accumulate(op calls.Name, need uint64, b buffer.Buf, rank, offs
 	}
 	code, err := p.combines(op, with)
 	if err == nil && code == kernel.NoOp {
-		err = p.c.comm.Fail(mpi.ErrOp, op, p.rank, -1, -1, "", fmt.Errorf("%v is for accesses that return what was there", with))
+		err = fail(p.c.comm, mpi.ErrOp, op, p.rank, -1, -1, "", fmt.Errorf("%v is for accesses that return what was there", with))
 	}
 	if err != nil {
 		return p, err
@@ -231,24 +231,24 @@ func (w *Window) getAccumulate(op calls.Name, need uint64, b, result buffer.Buf,
 		return p, err
 	}
 	if b.Overlaps(result) {
-		return p, p.c.comm.Fail(mpi.ErrArg, op, p.rank, -1, -1, "", fmt.Errorf("the buffers overlap"))
+		return p, fail(p.c.comm, mpi.ErrArg, op, p.rank, -1, -1, "", fmt.Errorf("the buffers overlap"))
 	}
 	return p, p.done(op, p.GetAccumulate(b, result, p.at, code))
 }
 
 // combines finds the operation for the elements at the target.
 func (p *place) combines(op calls.Name, with mpi.Op) (kernel.Op, error) {
-	code, ok := with.Kernel()
+	code, ok := with.Core()
 	base := p.at.Type.Base()
 	switch {
 	case !ok:
-		return code, p.c.comm.Fail(mpi.ErrOp, op, p.rank, -1, -1, "", fmt.Errorf("%v: only predefined operations work at a target", with))
+		return code, fail(p.c.comm, mpi.ErrOp, op, p.rank, -1, -1, "", fmt.Errorf("%v: only predefined operations work at a target", with))
 	case code == kernel.Replace || code == kernel.NoOp:
 		return code, nil
 	case base == nil:
-		return code, p.c.comm.Fail(mpi.ErrType, op, p.rank, -1, -1, "", fmt.Errorf("%s: elements of one basic type are needed", p.at.Type.Name))
+		return code, fail(p.c.comm, mpi.ErrType, op, p.rank, -1, -1, "", fmt.Errorf("%s: elements of one basic type are needed", p.at.Type.Name))
 	case kernel.Of(code, base.Kind) == nil:
-		return code, p.c.comm.Fail(mpi.ErrOp, op, p.rank, -1, -1, "", fmt.Errorf("%v of %s", with, base.Name))
+		return code, fail(p.c.comm, mpi.ErrOp, op, p.rank, -1, -1, "", fmt.Errorf("%v of %s", with, base.Name))
 	}
 	return code, nil
 }
@@ -263,5 +263,5 @@ func (p *place) operand(op calls.Name, b buffer.Buf) error {
 	if b.Bytes() == 0 || x == y || x != nil && y != nil && x.Kind == y.Kind && x.Size == y.Size && x.Kind != dtype.Opaque {
 		return nil
 	}
-	return p.c.comm.Fail(mpi.ErrType, op, p.rank, -1, -1, "", fmt.Errorf("%s at the origin, %s at the target, which have other basic elements", b.Type.Name, p.at.Type.Name))
+	return fail(p.c.comm, mpi.ErrType, op, p.rank, -1, -1, "", fmt.Errorf("%s at the origin, %s at the target, which have other basic elements", b.Type.Name, p.at.Type.Name))
 }

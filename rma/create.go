@@ -96,7 +96,7 @@ func sizeError(n int, unit int64) *wrong {
 }
 
 func typeError[T any]() *wrong {
-	t := mpi.TypeOf[T]().Engine()
+	t := mpi.TypeOf[T]().Core()
 	switch {
 	case t.Err != nil:
 		return &wrong{mpi.ErrType, t.Err}
@@ -109,13 +109,13 @@ func typeError[T any]() *wrong {
 // create makes a window, with the memory of all its ranks if it is one of
 // AllocateShared: one exchange among all ranks.
 func create(comm *mpi.Comm, op calls.Name, flavor Flavor, unit int64, bad *wrong, info *mpi.Info, all *shared, alloc func(*remote.Space, int) (*remote.Region, error)) (*Window, error) {
-	if err := comm.Intra(op); err != nil {
+	if err := comm.Core().Intra(op); err != nil {
 		return nil, err
 	}
-	e, ctx := comm.Internal()
+	e, ctx := comm.Core().Engine(), comm.Core().Context()
 	c := &core{engine: e, space: remote.Of(e), flavor: flavor, unit: unit, rank: comm.Rank(), size: comm.Size(), words: layWords(comm.Size()), shared: all}
 	c.window.core = c
-	mine := entry{flavor: flavor, offer: comm.OfferContext(), unit: unit}
+	mine := entry{flavor: flavor, offer: comm.Core().Offer(), unit: unit}
 	var desc remote.Desc
 	if bad == nil {
 		var err error
@@ -166,33 +166,34 @@ func (c *core) exchange(comm *mpi.Comm, op calls.Name, mine *entry, desc remote.
 	}
 	first, err := parseEntry(c.table.of(0))
 	if err != nil {
-		return comm.Fail(mpi.ErrMismatch, op, 0, -1, -1, "", err)
+		return fail(comm, mpi.ErrMismatch, op, 0, -1, -1, "", err)
 	}
-	c.comm, err = comm.Adopt(op, first.offer, comm.Name()+"/window")
+	made, err := comm.Core().Adopt(op, first.offer, comm.Name()+"/window")
 	if err != nil {
 		return err
 	}
+	c.comm = mpi.CommOf(made)
 	if c.comm.ErrorHandler() != nil {
 		c.comm.SetErrorHandler(nil)
 	}
-	_, c.ctx = c.comm.Internal()
+	c.ctx = c.comm.Core().Context()
 	return nil
 }
 
 // check compares what the ranks have said.
 func (c *core) check(comm *mpi.Comm, op calls.Name, bad *wrong) error {
 	if bad != nil {
-		return comm.Fail(bad.class, op, mpi.ProcNull, -1, -1, "", bad.why)
+		return fail(comm, bad.class, op, mpi.ProcNull, -1, -1, "", bad.why)
 	}
 	for r := range c.size {
 		e, err := parseEntry(c.table.of(r))
 		switch {
 		case err != nil:
-			return comm.Fail(mpi.ErrMismatch, op, r, -1, -1, "", err)
+			return fail(comm, mpi.ErrMismatch, op, r, -1, -1, "", err)
 		case e.wrong != 0:
-			return comm.Fail(mpi.ErrAborted, op, r, -1, -1, "", e.wrong)
+			return fail(comm, mpi.ErrAborted, op, r, -1, -1, "", e.wrong)
 		case e.flavor != c.flavor:
-			return comm.Fail(mpi.ErrMismatch, op, r, -1, -1, "", fmt.Errorf("rank %d calls %v, rank %d %v", c.rank, c.flavor, r, e.flavor))
+			return fail(comm, mpi.ErrMismatch, op, r, -1, -1, "", fmt.Errorf("rank %d calls %v, rank %d %v", c.rank, c.flavor, r, e.flavor))
 		}
 	}
 	return nil

@@ -178,7 +178,7 @@ func (c *core) store(r *remote.Region, word int, v []uint64) error {
 	desc := r.Desc()
 	t, f := c.space.Reach(c.engine.Self(), &desc)
 	if f == nil {
-		b := mpi.BufOf(v).Engine()
+		b := mpi.BufOf(v).Core()
 		f = t.Accumulate(b, remote.Layout{Off: 8 * int64(word), Type: b.Type, Count: int64(len(v))}, kernel.Replace)
 		t.Close()
 	}
@@ -302,7 +302,7 @@ func (w *Window) loadTable(op calls.Name, t *target, head []uint64) ([]uint64, e
 	slots := head[1]
 	desc := descOfWords(head[2:])
 	if slots > mostSlots {
-		return nil, c.comm.Fail(mpi.ErrUnreachable, op, t.rank, -1, -1, "", fmt.Errorf("its directory has %d slots", slots))
+		return nil, fail(c.comm, mpi.ErrUnreachable, op, t.rank, -1, -1, "", fmt.Errorf("its directory has %d slots", slots))
 	}
 	rt, f := c.space.Reach(t.Proc(), &desc)
 	if f != nil {
@@ -311,7 +311,7 @@ func (w *Window) loadTable(op calls.Name, t *target, head []uint64) ([]uint64, e
 	rt.SetRank(c.ctx, int32(t.rank))
 	defer rt.Close()
 	if rt.Bytes() != int64(slots)*slotBytes {
-		return nil, c.comm.Fail(mpi.ErrUnreachable, op, t.rank, rt.Bytes(), int64(slots)*slotBytes, "bytes of directory", nil)
+		return nil, fail(c.comm, mpi.ErrUnreachable, op, t.rank, rt.Bytes(), int64(slots)*slotBytes, "bytes of directory", nil)
 	}
 	table := make([]uint64, slots*slotWords)
 	return table, w.load(op, t.rank, rt, table)
@@ -320,7 +320,7 @@ func (w *Window) loadTable(op calls.Name, t *target, head []uint64) ([]uint64, e
 // load reads words from the beginning of a target, each at once.
 func (w *Window) load(op calls.Name, rank int, t *remote.Target, into []uint64) error {
 	b := mpi.BufOf(into)
-	f := t.GetAccumulate(buffer.Buf{}, b.Engine(), remote.Layout{Type: b.Engine().Type, Count: int64(len(into))}, kernel.NoOp)
+	f := t.GetAccumulate(buffer.Buf{}, b.Core(), remote.Layout{Type: b.Core().Type, Count: int64(len(into))}, kernel.NoOp)
 	if f == nil {
 		f = t.Flush(w.user)
 	}

@@ -34,12 +34,12 @@ func Attach[T any](w *Window, mem []T) (Address, error) {
 		return 0, err
 	}
 	if bad := typeError[T](); bad != nil {
-		return 0, c.comm.Fail(bad.class, opAttach, mpi.ProcNull, -1, -1, "", bad.why)
+		return 0, fail(c.comm, bad.class, opAttach, mpi.ProcNull, -1, -1, "", bad.why)
 	}
 	b := bytesOf(mem)
 	at, err := c.directory.attach(c, b)
 	if bad, ok := errors.AsType[*wrong](err); ok {
-		return 0, c.comm.Fail(bad.class, opAttach, mpi.ProcNull, int64(len(b)), -1, "bytes", bad.why)
+		return 0, fail(c.comm, bad.class, opAttach, mpi.ProcNull, int64(len(b)), -1, "bytes", bad.why)
 	}
 	return at, err
 }
@@ -56,7 +56,7 @@ func (w *Window) Detach(at Address) error {
 	}
 	err = c.directory.detach(c, at)
 	if bad, ok := errors.AsType[*wrong](err); ok {
-		return c.comm.Fail(bad.class, opDetach, mpi.ProcNull, -1, -1, "", bad.why)
+		return fail(c.comm, bad.class, opDetach, mpi.ProcNull, -1, -1, "", bad.why)
 	}
 	return err
 }
@@ -66,7 +66,7 @@ func (c *core) dynamic(op calls.Name) error {
 	if c.flavor == FlavorDynamic {
 		return nil
 	}
-	return c.comm.Fail(mpi.ErrRMAFlavor, op, mpi.ProcNull, -1, -1, "", fmt.Errorf("the window was made by %v", c.flavor))
+	return fail(c.comm, mpi.ErrRMAFlavor, op, mpi.ProcNull, -1, -1, "", fmt.Errorf("the window was made by %v", c.flavor))
 }
 
 // placeAttached is place in a dynamic window: bytes [lo, hi) from an address.
@@ -82,7 +82,7 @@ func (w *Window) placeAttached(op calls.Name, t *target, at, lo, hi int64, ok bo
 	case err != nil:
 		return place{}, err
 	case !ok:
-		return place{}, c.comm.Fail(mpi.ErrRMARange, op, t.rank, hi-lo, -1, "bytes", fmt.Errorf(
+		return place{}, fail(c.comm, mpi.ErrRMARange, op, t.rank, hi-lo, -1, "bytes", fmt.Errorf(
 			"they begin %d bytes from address %d, where no memory of this length is attached", lo, at))
 	}
 	return place{p.Target, c, t, t.rank, remote.Layout{Off: at - p.at, Type: dt, Count: count}}, nil

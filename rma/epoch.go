@@ -34,7 +34,7 @@ const (
 
 func (c *core) asserts(op calls.Name, a, may Assert) error {
 	if a&^may != 0 {
-		return c.comm.Fail(mpi.ErrAssert, op, mpi.ProcNull, -1, -1, "", fmt.Errorf("assertions %#b, of which the call has %#b", a, may))
+		return fail(c.comm, mpi.ErrAssert, op, mpi.ProcNull, -1, -1, "", fmt.Errorf("assertions %#b, of which the call has %#b", a, may))
 	}
 	return nil
 }
@@ -139,5 +139,5 @@ func (c *core) misplaced(op calls.Name, rank int, what string) error {
 	if what == "" {
 		return nil
 	}
-	return c.comm.Fail(mpi.ErrRMASync, op, rank, -1, -1, "", fmt.Errorf("%s", what))
+	return fail(c.comm, mpi.ErrRMASync, op, rank, -1, -1, "", fmt.Errorf("%s", what))
 }

@@ -26,7 +26,7 @@ func (w *Window) alive(op calls.Name) (*core, error) {
 	var none *mpi.Comm
 	switch {
 	case w == nil:
-		return nil, none.Fail(mpi.ErrWin, op, mpi.ProcNull, -1, -1, "", errors.New("window is nil"))
+		return nil, fail(none, mpi.ErrWin, op, mpi.ProcNull, -1, -1, "", errors.New("window is nil"))
 	case w.core.freed.Load():
 		return nil, w.core.gone(op)
 	}
@@ -38,21 +38,27 @@ func (w *Window) expired(op calls.Name) error {
 	if w.user == nil || w.user.Err() == nil {
 		return nil
 	}
-	return w.core.comm.Fail(mpi.ErrCancelled, op, mpi.ProcNull, -1, -1, "", context.Cause(w.user))
+	return fail(w.core.comm, mpi.ErrCancelled, op, mpi.ProcNull, -1, -1, "", context.Cause(w.user))
 }
 
 var errFreed = errors.New("it was freed")
 
 // gone is the error of a call on a window that was freed.
 func (c *core) gone(op calls.Name) error {
-	return c.comm.Fail(mpi.ErrWin, op, mpi.ProcNull, -1, -1, "", errFreed)
+	return fail(c.comm, mpi.ErrWin, op, mpi.ProcNull, -1, -1, "", errFreed)
 }
 
 func (c *core) checkRank(op calls.Name, rank int) error {
 	if rank >= 0 && rank < c.size {
 		return nil
 	}
-	return c.comm.Fail(mpi.ErrRank, op, mpi.ProcNull, -1, -1, "", fmt.Errorf("rank %d of %d", rank, c.size))
+	return fail(c.comm, mpi.ErrRank, op, mpi.ProcNull, -1, -1, "", fmt.Errorf("rank %d of %d", rank, c.size))
+}
+
+// fail is an error of a call on comm, which may be nil. Numbers that say nothing
+// are -1.
+func fail(comm *mpi.Comm, class mpi.Class, op calls.Name, peer int, got, want int64, unit string, why error) error {
+	return comm.Core().Fail(fault.Class(class), op, peer, got, want, unit, why)
 }
 
 // fault is the error of a call that the layers below could not do; nil if they
@@ -61,5 +67,5 @@ func (c *core) fault(op calls.Name, rank int, f *fault.Fault) error {
 	if f == nil {
 		return nil
 	}
-	return c.comm.Fault(op, rank, f)
+	return c.comm.Core().Fault(op, rank, f)
 }

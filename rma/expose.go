@@ -75,7 +75,7 @@ func Expose[T any](p *mpi.Process, mem []T) (*Exposed, error) {
 }
 
 func expose(p *mpi.Process, mem []byte, unit int64) (*Exposed, error) {
-	e, _ := p.Self().Internal()
+	e := p.Self().Core().Engine()
 	x := new(Exposed)
 	binary.LittleEndian.PutUint32(x.key[:], keyVersion)
 	binary.LittleEndian.PutUint32(x.key[4:], uint32(unit))
@@ -119,7 +119,7 @@ func Open(p *mpi.Process, key Key) (*Remote, error) {
 	if version != keyVersion || unit <= 0 {
 		return nil, apart(mpi.ErrArg, opOpen, fmt.Errorf("it is no key: version %d, units of %d bytes", version, unit))
 	}
-	e, _ := p.Self().Internal()
+	e := p.Self().Core().Engine()
 	k := remote.Key(key[keyHead:])
 	a, f := remote.Of(e).Open(&k)
 	if f != nil {
@@ -159,11 +159,11 @@ func Read[T any](r *Remote, buf []T, offset int) error {
 // ReadBuf is Read of any elements: count elements of dt, displacement 0 of the
 // first at offset, become b, which has the same number of bytes.
 func (r *Remote) ReadBuf(b mpi.Buf, offset, count int, dt mpi.Datatype) error {
-	at, err := r.place(opRead, b.Engine(), offset, count, dt.Engine())
+	at, err := r.place(opRead, b.Core(), offset, count, dt.Core())
 	if err != nil {
 		return err
 	}
-	if f := r.a.Get(b.Engine(), at, r.user); f != nil {
+	if f := r.a.Get(b.Core(), at, r.user); f != nil {
 		return apartFault(opRead, f)
 	}
 	return nil
@@ -177,11 +177,11 @@ func Write[T any](r *Remote, buf []T, offset int) error {
 
 // WriteBuf is Write of any elements, see ReadBuf.
 func (r *Remote) WriteBuf(b mpi.Buf, offset, count int, dt mpi.Datatype) error {
-	at, err := r.place(opWrite, b.Engine(), offset, count, dt.Engine())
+	at, err := r.place(opWrite, b.Core(), offset, count, dt.Core())
 	if err != nil {
 		return err
 	}
-	if f := r.a.Put(b.Engine(), at, r.user); f != nil {
+	if f := r.a.Put(b.Core(), at, r.user); f != nil {
 		return apartFault(opWrite, f)
 	}
 	return nil
@@ -208,11 +208,11 @@ func (r *Remote) place(op calls.Name, b buffer.Buf, offset, count int, dt *dtype
 // apart is an error of a call without a window.
 func apart(class mpi.Class, op calls.Name, why error) error {
 	var none *mpi.Comm
-	return none.Fail(class, op, mpi.ProcNull, -1, -1, "", why)
+	return fail(none, class, op, mpi.ProcNull, -1, -1, "", why)
 }
 
 // apartFault is that of a call which the layers below could not do.
 func apartFault(op calls.Name, f *fault.Fault) error {
 	var none *mpi.Comm
-	return none.Fault(op, mpi.ProcNull, f)
+	return none.Core().Fault(op, mpi.ProcNull, f)
 }

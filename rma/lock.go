@@ -42,7 +42,7 @@ func (w *Window) Lock(kind LockKind, rank int, assert Assert) error {
 		return err
 	}
 	if kind != LockShared && kind != LockExclusive {
-		return c.comm.Fail(mpi.ErrLockType, opLock, rank, -1, -1, "", fmt.Errorf("kind %d", kind))
+		return fail(c.comm, mpi.ErrLockType, opLock, rank, -1, -1, "", fmt.Errorf("kind %d", kind))
 	}
 	if rank == mpi.ProcNull {
 		return nil

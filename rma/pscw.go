@@ -46,7 +46,7 @@ func (w *Window) Post(group mpi.Group, assert Assert) error {
 	}
 	x.mu.Unlock()
 	if stranger != nil {
-		return c.comm.Fail(mpi.ErrRank, opPost, mpi.ProcNull, -1, -1, "", stranger)
+		return fail(c.comm, mpi.ErrRank, opPost, mpi.ProcNull, -1, -1, "", stranger)
 	}
 	if err := c.misplaced(opPost, mpi.ProcNull, what); err != nil {
 		return err
@@ -88,7 +88,7 @@ func (w *Window) Start(group mpi.Group, assert Assert) error {
 	}
 	x.mu.Unlock()
 	if stranger != nil {
-		return c.comm.Fail(mpi.ErrRank, opStart, mpi.ProcNull, -1, -1, "", stranger)
+		return fail(c.comm, mpi.ErrRank, opStart, mpi.ProcNull, -1, -1, "", stranger)
 	}
 	if err := c.misplaced(opStart, mpi.ProcNull, what); err != nil {
 		return err
@@ -242,7 +242,7 @@ func (c *core) advance(op calls.Name, s *stage, begin string) error {
 // ranks appends the ranks that the processes of a group have in the window; the
 // error is not a call's yet.
 func (c *core) ranks(list []int, g mpi.Group) ([]int, error) {
-	for _, p := range g.Members().All() {
+	for _, p := range g.Core().All() {
 		r := c.ctx.Members.Index(p)
 		if r < 0 {
 			return list, fmt.Errorf("process %v of the group is not in the window", p)

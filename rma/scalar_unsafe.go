@@ -23,7 +23,7 @@ func fetchNow[T any](w *Window, v T, rank, offset int, op kernel.Op) (old T, ok 
 	if !t.atomics {
 		return old, false
 	}
-	ok = t.FetchOp(off, mpi.TypeOf[T]().Engine().Kind, op, unsafe.Pointer(&v), unsafe.Pointer(&old))
+	ok = t.FetchOp(off, mpi.TypeOf[T]().Core().Kind, op, unsafe.Pointer(&v), unsafe.Pointer(&old))
 	return old, ok
 }
 
@@ -37,7 +37,7 @@ func swapNow[T any](w *Window, compare, value T, rank, offset int) (old T, ok bo
 	if !t.atomics {
 		return old, false
 	}
-	ok = t.CompareSwap(off, mpi.TypeOf[T]().Engine().Kind, unsafe.Pointer(&compare), unsafe.Pointer(&value), unsafe.Pointer(&old))
+	ok = t.CompareSwap(off, mpi.TypeOf[T]().Core().Kind, unsafe.Pointer(&compare), unsafe.Pointer(&value), unsafe.Pointer(&old))
 	return old, ok
 }
 
@@ -52,7 +52,7 @@ const scalarBytes = 16
 
 // operand describes one element of T in a part of a scalar.
 func operand[T any](part *[2]uint64) buffer.Buf {
-	return buffer.New(unsafe.Pointer(part), 1, mpi.TypeOf[T]().Engine())
+	return buffer.New(unsafe.Pointer(part), 1, mpi.TypeOf[T]().Core())
 }
 
 // element is a part of a scalar as an element of T.

@@ -52,7 +52,7 @@ func AllocateSharedWithInfo[T any](comm *mpi.Comm, n int, info *mpi.Info) (*Wind
 	if bad == nil {
 		bad = sizeError(n, sizeOf[T]())
 	}
-	if err := comm.Intra(opAllocateShared); err != nil {
+	if err := comm.Core().Intra(opAllocateShared); err != nil {
 		return nil, err
 	}
 	if comm.Size() == 1 {
@@ -70,17 +70,17 @@ func AllocateSharedWithInfo[T any](comm *mpi.Comm, n int, info *mpi.Info) (*Wind
 		if bad == nil {
 			bad = none
 		}
-		return nil, comm.Fail(bad.class, opAllocateShared, mpi.ProcNull, -1, -1, "", bad.why)
+		return nil, fail(comm, bad.class, opAllocateShared, mpi.ProcNull, -1, -1, "", bad.why)
 	}
 	if err != nil {
 		s.close(true)
 		return nil, err
 	}
 	return create(comm, opAllocateShared, FlavorShared, sizeOf[T](), bad, info, s, func(space *remote.Space, words int) (*remote.Region, error) {
-		_, ctx := comm.Internal()
+		ctx := comm.Core().Context()
 		var f *fault.Fault
 		if s.part, f = space.Reach(ctx.Members.At(0), desc); f != nil {
-			return nil, &wrong{mpi.ErrRMAShared, fmt.Errorf("rank 0 has no memory to share: %w", comm.Fault(opAllocateShared, 0, f))}
+			return nil, &wrong{mpi.ErrRMAShared, fmt.Errorf("rank 0 has no memory to share: %w", comm.Core().Fault(opAllocateShared, 0, f))}
 		}
 		r, err := space.Within(s.part, at, mine, words)
 		if err != nil {
@@ -105,7 +105,7 @@ func (s *shared) agree(comm *mpi.Comm, mine part) (at int64, desc *remote.Desc, 
 	}
 	told := make([]byte, 1+remote.DescBytes) // class of the error, description
 	if comm.Rank() == 0 {
-		e, _ := comm.Internal()
+		e := comm.Core().Engine()
 		var failed error
 		if s.whole, failed = remote.Of(e).AllocateAligned(total, 0, int(align)); failed == nil {
 			d := s.whole.Desc()
@@ -169,10 +169,10 @@ func SharedQuery[T any](w *Window, rank int) ([]T, error) {
 		return nil, err
 	}
 	if c.flavor == FlavorDynamic {
-		return nil, c.comm.Fail(mpi.ErrRMAFlavor, opSharedQuery, rank, -1, -1, "", fmt.Errorf("the window was made by %v", c.flavor))
+		return nil, fail(c.comm, mpi.ErrRMAFlavor, opSharedQuery, rank, -1, -1, "", fmt.Errorf("the window was made by %v", c.flavor))
 	}
 	if bad := typeError[T](); bad != nil {
-		return nil, c.comm.Fail(bad.class, opSharedQuery, rank, -1, -1, "", bad.why)
+		return nil, fail(c.comm, bad.class, opSharedQuery, rank, -1, -1, "", bad.why)
 	}
 	first, last := rank, rank
 	if rank == mpi.ProcNull {
@@ -188,7 +188,7 @@ func SharedQuery[T any](w *Window, rank int) ([]T, error) {
 			return elementsOf[T](t.mem), nil
 		}
 		if t.size > 0 && c.flavor == FlavorShared {
-			return nil, c.comm.Fail(mpi.ErrRMAShared, opSharedQuery, r, -1, -1, "", fmt.Errorf("it is not mapped here"))
+			return nil, fail(c.comm, mpi.ErrRMAShared, opSharedQuery, r, -1, -1, "", fmt.Errorf("it is not mapped here"))
 		}
 	}
 	return nil, nil

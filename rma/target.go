@@ -66,7 +66,7 @@ func (c *core) reach(op calls.Name, rank int) (*target, error) {
 		t.pieces = new(pieces)
 	case t.size != bytes:
 		t.Close()
-		return nil, c.comm.Fail(mpi.ErrUnreachable, op, rank, t.size, bytes, "bytes", fmt.Errorf("its memory is not what it said"))
+		return nil, fail(c.comm, mpi.ErrUnreachable, op, rank, t.size, bytes, "bytes", fmt.Errorf("its memory is not what it said"))
 	default:
 		t.mem, t.atomics, t.last = t.Mapped(), t.CPU(), t.size/t.unit
 	}
@@ -198,7 +198,7 @@ func (w *Window) combineNow(op calls.Name, b, result *buffer.Buf, rank, offset i
 		return false, nil
 	}
 	defer t.leave()
-	k, ok := with.Kernel()
+	k, ok := with.Core()
 	if !t.atomics || !ok || k == kernel.NoOp {
 		return false, nil
 	}

@@ -61,8 +61,10 @@ var layers = []row{
 
 	{pkg: "internal/remote", may: "internal/engine transport internal/buffer internal/calls internal/fault internal/wire internal/cgroup internal/dtype internal/kernel internal/mem internal/span internal/wait"},
 
+	{pkg: "internal/core", may: "internal/engine collectives collectives/selection transport internal/calls internal/fault internal/wire internal/control internal/knob internal/rollcall internal/wait"},
+
 	// The public library.
-	{pkg: "mpi", may: "internal/engine collectives collectives/selection transport transport/inproc transport/shm transport/tcp " +
+	{pkg: "mpi", may: "internal/core internal/engine collectives collectives/selection transport transport/inproc transport/shm transport/tcp " +
 		"internal/buffer internal/calls internal/fault internal/wire internal/group internal/dtype internal/kernel internal/mem internal/control internal/segment internal/rollcall " +
 		"internal/cgroup internal/wait internal/topo internal/knob"},
 	{pkg: "mpi/value", may: "mpi"},
@@ -70,7 +72,7 @@ var layers = []row{
 
 	// The launcher knows processes and the control plane, never the library.
 	{pkg: "launcher", may: "collectives/selection internal/knob internal/wire internal/control internal/segment internal/rollcall internal/cgroup"},
-	{pkg: "mpitest", may: "mpi internal/engine internal/wait internal/segment transport transport/inproc transport/shm transport/tcp transport/faulty internal/wire " +
+	{pkg: "mpitest", may: "mpi internal/core internal/engine internal/wait internal/segment transport transport/inproc transport/shm transport/tcp transport/faulty internal/wire " +
 		"internal/control internal/rollcall launcher"},
 
 	// Applications of both.

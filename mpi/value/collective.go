@@ -14,7 +14,7 @@ const unencoded = -1
 // Gather returns the values of all ranks, by rank, on root; nil on the others.
 // Who cannot encode its value gets an error, and so does root. Collective.
 func Gather[T any](c *mpi.Comm, v T, root int) ([]T, error) {
-	if err := c.Intra("value.Gather"); err != nil {
+	if err := c.Core().Intra("value.Gather"); err != nil {
 		return nil, err
 	}
 	b, n, encErr := part(c, &v)
@@ -41,7 +41,7 @@ func Gather[T any](c *mpi.Comm, v T, root int) ([]T, error) {
 // Allgather returns the values of all ranks, by rank, on every rank. If one
 // cannot encode its value, every rank gets an error. Collective.
 func Allgather[T any](c *mpi.Comm, v T) ([]T, error) {
-	if err := c.Intra("value.Allgather"); err != nil {
+	if err := c.Core().Intra("value.Allgather"); err != nil {
 		return nil, err
 	}
 	b, n, encErr := part(c, &v)
@@ -64,7 +64,7 @@ func Allgather[T any](c *mpi.Comm, v T) ([]T, error) {
 // gets an error. Collective.
 func Scatter[T any](c *mpi.Comm, vs []T, root int) (T, error) {
 	var zero T
-	if err := c.Intra("value.Scatter"); err != nil {
+	if err := c.Core().Intra("value.Scatter"); err != nil {
 		return zero, err
 	}
 	var all []byte
@@ -100,7 +100,7 @@ func Scatter[T any](c *mpi.Comm, vs []T, root int) (T, error) {
 // here, by rank. A rank that has not a value for each, or cannot encode them,
 // gets an error, and so do all others. Collective.
 func Alltoall[T any](c *mpi.Comm, vs []T) ([]T, error) {
-	if err := c.Intra("value.Alltoall"); err != nil {
+	if err := c.Core().Intra("value.Alltoall"); err != nil {
 		return nil, err
 	}
 	out, counts, encErr := parts(c, vs)

@@ -42,7 +42,7 @@ func Send[T any](c *mpi.Comm, v T, dest, tag int) error {
 	if err != nil {
 		return failed(c, "value.Send", dest, tag, err)
 	}
-	return c.SendEncoded(b, dest, tag)
+	return c.Core().SendValue(b, dest, tag)
 }
 
 // Isend starts a Send. v is encoded before it returns and may be changed at
@@ -50,9 +50,9 @@ func Send[T any](c *mpi.Comm, v T, dest, tag int) error {
 func Isend[T any](c *mpi.Comm, v T, dest, tag int) mpi.Request {
 	b, err := codecsOf(c).encode(&v)
 	if err != nil {
-		return c.FailedRequest(failed(c, "value.Isend", dest, tag, err))
+		return mpi.RequestOf(c.Core().Failed(failed(c, "value.Isend", dest, tag, err)))
 	}
-	return c.IsendEncoded(b, dest, tag)
+	return mpi.RequestOf(c.Core().IsendValue(b, dest, tag))
 }
 
 // Recv receives a value from source (or mpi.AnySource) with tag (or
@@ -62,7 +62,8 @@ func Isend[T any](c *mpi.Comm, v T, dest, tag int) mpi.Request {
 // have (mpi.ErrNoMemory).
 func Recv[T any](c *mpi.Comm, source, tag int) (T, mpi.Status, error) {
 	var v T
-	b, st, err := c.RecvEncoded(source, tag, MaxBytes)
+	b, got, err := c.Core().ReceiveValue(source, tag, MaxBytes)
+	st := mpi.Status(got)
 	if err != nil || st.Source == mpi.ProcNull {
 		return v, st, err
 	}

@@ -128,8 +128,8 @@ func TestErrors(t *testing.T) {
 			}
 			must(t, Send(w, "no number", 1, 1))
 			must(t, Send(w, wild{3}, 1, 2))
-			must(t, w.SendEncoded([]byte("\x00rubbish"), 1, 3))
-			must(t, w.SendEncoded(append([]byte{formStream}, append(encoded(1), 0)...), 1, 4))
+			must(t, w.Core().SendValue([]byte("\x00rubbish"), 1, 3))
+			must(t, w.Core().SendValue(append([]byte{formStream}, append(encoded(1), 0)...), 1, 4))
 			must(t, mpi.Send(w, []int{1}, 1, 5)) // elements
 			must(t, Send(w, 1, 1, 6))
 			must(t, Send(w, 1, 1, 7))
@@ -150,7 +150,7 @@ func TestErrors(t *testing.T) {
 		want(t, err, mpi.ErrType, "do not match")
 		_, _, err = mpi.RecvNew[int](w, 0, 7)
 		want(t, err, mpi.ErrType, "do not match")
-		_, _, err = w.RecvEncoded(0, 8, 2)
+		_, _, err = w.Core().ReceiveValue(0, 8, 2)
 		want(t, err, mpi.ErrTruncate, "0 expected")
 	})
 }

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package archtest
+
+import (
+	"go/ast"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// leaks are the exported names of the public packages that only packages of
+// this module can use, as they take or give what lies below: of each handle one
+// Core, and the way back. The list may only become shorter, but for the Core
+// of a new handle.
+var leaks = map[string][]string{
+	"mpi": {
+		"Buf.Core", "Comm.Core", "Datatype.Core", "Group.Core", "Op.Core", "Process.Core",
+		"CommOf", "RequestOf", "Start", "Process.ID",
+	},
+	"mpi/value": nil,
+	"rma":       nil,
+	"mpitest":   {"Job", "Job.Add", "Job.Boot", "Job.OnSpawn", "Wrap"},
+}
+
+// TestLeaks: whoever reads the documentation of a public package finds no more
+// names that a program cannot use than those in leaks.
+func TestLeaks(t *testing.T) {
+	tree, err := load(os.DirFS(root(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][]string{}
+	for _, f := range tree.files {
+		if _, public := leaks[f.dir()]; public && f.isGo() && !f.isTest() {
+			got[f.dir()] = append(got[f.dir()], f.leaks()...)
+		}
+	}
+	for pkg, may := range leaks {
+		for _, name := range got[pkg] {
+			if !slices.Contains(may, name) {
+				t.Errorf("%s.%s takes or gives what only this module can name", pkg, name)
+			}
+		}
+		for _, name := range may {
+			if !slices.Contains(got[pkg], name) {
+				t.Errorf("%s.%s does not leak: strike it out of the list", pkg, name)
+			}
+		}
+	}
+}
+
+// leaks are the exported names of a file whose signature names a package below
+// internal.
+func (f *file) leaks() (names []string) {
+	below := map[string]bool{}
+	for i, p := range f.imports() {
+		if strings.Contains(p, "/internal/") {
+			name := path.Base(p)
+			if n := f.syntax.Imports[i].Name; n != nil {
+				name = n.Name
+			}
+			below[name] = true
+		}
+	}
+	note := func(name string, signature ast.Node) {
+		leaks := false
+		var inner func(ast.Node)
+		look := func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.Field: // of a struct, an interface, or a signature
+				if len(n.Names) > 0 && !slices.ContainsFunc(n.Names, (*ast.Ident).IsExported) && isStruct(signature, n) {
+					return false
+				}
+			case *ast.ArrayType: // its length is a number
+				inner(n.Elt)
+				return false
+			case *ast.SelectorExpr:
+				if x, ok := n.X.(*ast.Ident); ok && below[x.Name] {
+					leaks = true
+				}
+			}
+			return true
+		}
+		inner = func(n ast.Node) { ast.Inspect(n, look) }
+		inner(signature)
+		if leaks && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for _, d := range f.syntax.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if name := d.Name.Name; d.Recv == nil && d.Name.IsExported() {
+				note(name, d.Type)
+			} else if of := receiver(d); d.Name.IsExported() && ast.IsExported(of) {
+				note(of+"."+name, d.Type)
+			}
+		case *ast.GenDecl:
+			for _, s := range d.Specs {
+				switch s := s.(type) {
+				case *ast.TypeSpec:
+					if s.Name.IsExported() {
+						note(s.Name.Name, s.Type)
+					}
+				case *ast.ValueSpec:
+					if s.Type != nil && slices.ContainsFunc(s.Names, (*ast.Ident).IsExported) {
+						note(s.Names[0].Name, s.Type)
+					}
+				}
+			}
+		}
+	}
+	return names
+}
+
+// isStruct reports whether a field stands in the struct that t is.
+func isStruct(t ast.Node, field *ast.Field) bool {
+	s, ok := t.(*ast.StructType)
+	return ok && slices.Contains(s.Fields.List, field)
+}
+
+// receiver is the name of a method's type.
+func receiver(d *ast.FuncDecl) string {
+	if d.Recv == nil {
+		return ""
+	}
+	x := d.Recv.List[0].Type
+	for {
+		switch y := x.(type) {
+		case *ast.StarExpr:
+			x = y.X
+		case *ast.IndexExpr:
+			x = y.X
+		case *ast.IndexListExpr:
+			x = y.X
+		case *ast.Ident:
+			return y.Name
+		default:
+			return ""
+		}
+	}
+}
