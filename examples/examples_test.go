@@ -263,6 +263,18 @@ func TestCGHelp(t *testing.T) {
 	}
 }
 
+// One rank answers --help, and none fails.
+func TestHelp(t *testing.T) {
+	for _, name := range []string{"counter", "hashtable", "heat", "pi", "ring", "samplesort", "stencil", "survive"} {
+		r := mpitest.Exec(t, 3, []string{mpitest.Build(t, "gompi/examples/"+name), "--help"})
+		lines := strings.Split(r.Stderr, "\n")
+		slices.Sort(lines)
+		if n := len(lines); r.Status != 0 || r.Stdout != "" || n < 2 || len(slices.Compact(lines)) != n {
+			t.Errorf("%s: status %d, standard output %q, standard error:\n%s", name, r.Status, r.Stdout, r.Stderr)
+		}
+	}
+}
+
 // Ranks die, also the first, and two in the same round.
 func TestSurvive(t *testing.T) {
 	each(t, "survive", []string{"--steps", "10000"}, func(t *testing.T, ranks int, out string) {

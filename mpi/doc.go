@@ -32,7 +32,7 @@
 //
 //   - Start and end: [Main]; [Init] and [Process]; [Comm.Abort]. Who am I:
 //     [Comm.Rank], [Comm.Size], [Comm.Name], [Comm.SetName], [Comm.Process],
-//     [Comm.Transport].
+//     [Comm.Transport]. Say it once: [SaidOnce].
 //   - Send and receive: [Send], [Recv], [Sendrecv], [SendrecvReplace]; of
 //     unknown length [RecvNew], [Messages]; one element [SendOne], [RecvOne].
 //     Without waiting: [Isend], [Irecv], [Isendrecv], [IsendrecvReplace]. Other

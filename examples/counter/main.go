@@ -22,6 +22,8 @@ import (
 func main() {
 	limit := pflag.Int64("limit", 20_000_000, "count the primes below this number")
 	task := pflag.Int64("task", 50_000, "numbers in one task")
+	pflag.CommandLine.SetOutput(mpi.SaidOnce())
+	pflag.Usage = pflag.PrintDefaults
 	pflag.Parse()
 	mpi.Main(func(_ context.Context, world *mpi.Comm) error {
 		if *limit < 1 || *limit > 1<<40 || *task < 1 {

@@ -19,6 +19,8 @@ import (
 
 func main() {
 	steps := pflag.Int("steps", 10_000_000, "number of rectangles")
+	pflag.CommandLine.SetOutput(mpi.SaidOnce())
+	pflag.Usage = pflag.PrintDefaults
 	pflag.Parse()
 	mpi.Main(func(_ context.Context, world *mpi.Comm) error {
 		if *steps < 1 {

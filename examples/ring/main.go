@@ -19,6 +19,8 @@ const tag = 0
 
 func main() {
 	laps := pflag.Int("laps", 1000, "how often the token goes around")
+	pflag.CommandLine.SetOutput(mpi.SaidOnce())
+	pflag.Usage = pflag.PrintDefaults
 	pflag.Parse()
 	mpi.Main(func(_ context.Context, world *mpi.Comm) error {
 		if *laps < 1 {

@@ -21,6 +21,8 @@ import (
 
 func main() {
 	n := pflag.Int("keys", 1_000_000, "numbers on each rank")
+	pflag.CommandLine.SetOutput(mpi.SaidOnce())
+	pflag.Usage = pflag.PrintDefaults
 	pflag.Parse()
 	mpi.Main(func(_ context.Context, world *mpi.Comm) error {
 		if *n < 1 {

@@ -23,6 +23,8 @@ func main() {
 	rounds := pflag.Int("rounds", 20, "number of rounds")
 	steps := pflag.Int("steps", 1_000_000, "rectangles of a round")
 	kills := pflag.StringArray("kill", nil, "RANK@ROUND: that rank dies in the middle of that round")
+	pflag.CommandLine.SetOutput(mpi.SaidOnce())
+	pflag.Usage = pflag.PrintDefaults
 	pflag.Parse()
 	mpi.Main(func(_ context.Context, world *mpi.Comm) error {
 		if *rounds < 1 || *steps < 1 {
