@@ -42,10 +42,6 @@ const (
 // first round to be measured in the others.
 const hopeless = 4
 
-// settlingCalls are made on a new communicator first: only one that is used
-// gets memory that its ranks share.
-const settlingCalls = 16
-
 // Tuned is what the algorithms of one collective took.
 type Tuned struct {
 	Op     collectives.Op
@@ -137,11 +133,6 @@ func Tune(ctx context.Context, world *mpi.Comm, o TuneOptions) ([]Tuned, error) 
 		return nil, err
 	}
 	defer c.Free()
-	for range settlingCalls {
-		if err := c.Barrier(); err != nil {
-			return nil, err
-		}
-	}
 	done, total := 0, 0
 	for i := range list {
 		total += len(list[i].Bytes)

@@ -36,6 +36,9 @@ func (a *alone) Contact(p wire.ProcID) (wire.Contact, error) {
 func (a *alone) Watch(wire.Members) error { return nil }
 func (a *alone) Dead(wire.ProcID) error   { return nil }
 
+func (a *alone) Common(wire.ContextID, wire.Members, int) (int, error) { return -1, errAlone }
+func (a *alone) LeaveCommon(wire.ContextID, wire.Members, int) error   { return nil }
+
 func (a *alone) Cut(wire.ProcID, string) error { return nil }
 
 // Ping is of this process, and answered at once: nobody else is there.

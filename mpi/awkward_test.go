@@ -86,7 +86,7 @@ func TestFaultsOnAllWays(t *testing.T) {
 						must(t, c.Free())
 					}
 				}, mpitest.Transport(tr), under(plan))
-				used := map[string]*atomic.Int64{"shared": &tally.Shared, "joined": &tally.Joined, "reached": &tally.Reached}
+				used := map[string]*atomic.Int64{"joined": &tally.Joined, "reached": &tally.Reached}
 				if tr == "shm" {
 					used["taken from lanes"], used["held back in lanes"], used["reserved"] = &tally.Taken, &tally.HeldBack, &tally.Reserved
 				}

@@ -109,7 +109,7 @@ func (c *Comm) start(a *engine.CollArgs) Request {
 // order, so they may use the memory that the ranks share, if they are on one
 // host. w-forms, which have many buffers, do not.
 func (c *Comm) chooseBlocking(a *engine.CollArgs) {
-	if a.InBlocks == nil {
+	if a.Table = c.core.table; a.InBlocks == nil {
 		c.share(&a.Args, a.Unit)
 	}
 	c.choose(a)

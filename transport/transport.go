@@ -253,9 +253,35 @@ type Sharer interface {
 	// trusted: an error means that it cannot be valid.
 	Join(c wire.Contact, place uint64, n int) (mem []byte, err error)
 
-	// Leave ends a Join, or a Share whose memory others go on using: no pointer
-	// into mem is used afterwards. It may be called after Close.
+	// Common makes n bytes usable in this process, until Leave, that are zeroed
+	// at first and those of all who name the same key and length. Where Handed
+	// says so, fd is their descriptor, from the control plane; it is owned in
+	// every case.
+	Common(k CommonKey, n, fd int) (mem []byte, err error)
+	Handed() bool
+
+	// Bell is that of the contact's process, to which no connection is needed. It
+	// owns the contact's descriptors in every case.
+	Bell(c wire.Contact) (Bell, error)
+
+	// Leave ends a Join, a Common, or a Share whose memory others go on using: no
+	// pointer into mem is used afterwards. It may be called after Close.
 	Leave(mem []byte)
+}
+
+// Bell wakes a process, which then looks at the memory that it shares. Its methods
+// may be called after the end of the transport.
+type Bell interface {
+	Ring()
+	Close()
+}
+
+// CommonKey names memory that processes of one host have in common: that of a
+// communicator, by the first and the number of them.
+type CommonKey struct {
+	Context wire.ContextID
+	First   wire.ProcID
+	Ranks   int
 }
 
 // Checker is an optional capability: what a peer has sent may have been damaged in

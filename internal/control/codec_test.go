@@ -34,6 +34,7 @@ func samples(job wire.JobID) []message {
 		&welcomeMsg{Welcome{Self: p, Secret: [32]byte{5}, World: set, Parent: set, Segment: -1, Bell: -1, LocalProcs: 3, UsableCPUs: 2,
 			MaxProcs: 1, FaultTolerant: true, KillGrace: time.Second, Settings: map[string]string{"B": "2", "A": ""}}},
 		&cutMsg{p, "no room"}, &pingMsg{kPing, p, 7}, &pingMsg{kPong, p, 1 << 60}, &releaseMsg{7}, &textMsg{kDelete, "key"},
+		&commonMsg{kCommon, wire.ContextID{Creator: p, Serial: 3}, m, 1 << 20}, &commonMsg{kUncommon, wire.ContextID{Creator: p, Serial: 3}, m, 5},
 		&eventMsg{Event{Kind: EvDied, Proc: p, Text: "signal: killed", ID: 1, LocalProcs: 2, MaxProcs: 3}},
 		&replyMsg{body: []byte("body")},
 		&replyMsg{status: stGone, proc: p, text: "t"}, &replyMsg{status: stNotFound, text: "t"},
@@ -54,6 +55,8 @@ func blank(m message) message {
 		n.(*procMsg).k = m.k
 	case *membersMsg:
 		n.(*membersMsg).k = m.k
+	case *commonMsg:
+		n.(*commonMsg).k = m.k
 	case *textMsg:
 		n.(*textMsg).k = m.k
 	case *pingMsg:

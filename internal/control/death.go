@@ -113,6 +113,7 @@ func (s *state) over(p *proc) {
 	p.awaited = nil
 	s.failFences(p)
 	s.releaseAll(p)
+	s.endCommons(p)
 	if s.alive--; s.alive == 1 && len(s.gets) > 0 {
 		for _, q := range s.joined {
 			s.failGets(q, p)

@@ -9,7 +9,8 @@ import (
 )
 
 // files are a process's segment and bell in the agent. They stay open while
-// the process lives and while a frame that carries them is on its way.
+// the process lives and while a frame that carries them is on its way. Common
+// memory has no bell, -1.
 type files struct {
 	segment, bell int
 	refs          atomic.Int32
@@ -26,6 +27,17 @@ func newFiles() (*files, error) {
 }
 
 func (f *files) retain() { f.refs.Add(1) }
+
+// newCommon makes memory of n bytes for several processes.
+func newCommon(n int64) (*files, error) {
+	fd, err := segment.CreateCommon(n)
+	if err != nil {
+		return nil, err
+	}
+	f := &files{segment: fd, bell: -1}
+	f.refs.Store(1)
+	return f, nil
+}
 
 // release may be called on nil.
 func (f *files) release() {

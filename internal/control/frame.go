@@ -19,8 +19,8 @@ import (
 //	               reply: the same; anything else: 0
 //	12      ...    body
 //
-// The two descriptors (segment, bell) travel as one SCM_RIGHTS message on the
-// frame's first byte.
+// The two descriptors (segment, bell; twice that of common memory) travel as one
+// SCM_RIGHTS message on the frame's first byte.
 const (
 	frameVersion = 2
 	frameHead    = 12
@@ -64,6 +64,8 @@ const (
 	kPong                     // one way; EvPong
 	kRelease                  // one way
 	kDelete                   // request
+	kCommon                   // request
+	kUncommon                 // one way
 )
 
 // From the agent.
@@ -90,6 +92,8 @@ func (k kind) bodyLimit() int {
 		return 16 << 10
 	case kWatch, kDefine, kFence:
 		return 4 + 24*maxRanges
+	case kCommon, kUncommon:
+		return 64 + 4 + 24*maxRanges
 	case kPut, kGet:
 		return MaxKey + MaxValue + 64
 	case kSpawn:

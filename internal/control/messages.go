@@ -150,6 +150,30 @@ func (*cutMsg) kind() kind   { return kCut }
 func (m *cutMsg) put(e *enc) { e.proc(m.proc); e.str(clip(m.text, maxText)) }
 func (m *cutMsg) get(d *dec) { m.proc, m.text = d.proc(), d.str(maxText) }
 
+// commonMsg is the body of kCommon and kUncommon.
+type commonMsg struct {
+	k       kind
+	id      wire.ContextID
+	members wire.Members
+	bytes   int64
+}
+
+func (m *commonMsg) kind() kind { return m.k }
+func (m *commonMsg) put(e *enc) {
+	e.proc(m.id.Creator)
+	e.u32(m.id.Serial)
+	e.members(m.members)
+	e.i64(m.bytes)
+}
+func (m *commonMsg) get(d *dec) {
+	m.id.Creator, m.id.Serial = d.proc(), d.u32()
+	m.members = d.members()
+	m.bytes = int64(d.num(maxCommon))
+}
+
+// maxCommon bounds the common memory of a communicator.
+const maxCommon = 1 << 30
+
 // pingMsg is the body of kPing and kPong: the other process, and the number that
 // who asks has given the question.
 type pingMsg struct {

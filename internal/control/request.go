@@ -15,12 +15,12 @@ import (
 func (s *state) frame(serial uint32, f frame) error {
 	p := s.bySerial(serial)
 	switch f.kind {
-	case kAnnounce, kWatch, kDead, kStacks, kCancel, kCut, kPing, kPong, kRelease:
+	case kAnnounce, kWatch, kDead, kStacks, kCancel, kCut, kPing, kPong, kRelease, kUncommon:
 		if f.id != 0 {
 			return fmt.Errorf("one-way frame of kind %d has the request number %d", f.kind, f.id)
 		}
 		return s.oneWay(p, f)
-	case kContact, kLookup, kDefine, kPut, kGet, kDelete, kFence, kSpawn, kAbort, kFinalize:
+	case kContact, kLookup, kDefine, kPut, kGet, kDelete, kFence, kSpawn, kAbort, kFinalize, kCommon:
 		if f.id == 0 {
 			return fmt.Errorf("request of kind %d has no number", f.kind)
 		}
@@ -69,6 +69,12 @@ func (s *state) oneWay(p *proc, f frame) error {
 			return err
 		}
 		s.ping(p, s.proc(m.proc), f.kind, m.id)
+	case kUncommon:
+		m := commonMsg{k: f.kind}
+		if err := decode(&m, f.body); err != nil {
+			return err
+		}
+		s.leaveCommon(p, string(f.body))
 	case kRelease:
 		var m releaseMsg
 		if err := decode(&m, f.body); err != nil {
@@ -175,6 +181,12 @@ func (s *state) request(p *proc, f frame) error {
 			return err
 		}
 		return s.enterFence(p, f.id, m.members, string(f.body))
+	case kCommon:
+		m := commonMsg{k: f.kind}
+		if err := decode(&m, f.body); err != nil {
+			return err
+		}
+		s.enterCommon(p, f.id, &m, string(f.body))
 	case kSpawn:
 		var m spawnMsg
 		if err := decode(&m, f.body); err != nil {

@@ -170,6 +170,31 @@ func (c *Client) Fence(ctx context.Context, m wire.Members) error {
 	return err
 }
 
+// Common returns memory of n bytes for the members of a communicator, or for
+// those of them that are on this host: zeroed at first, and the same for all that
+// name the same context, members and length. The caller is one of these, asks
+// once, and owns the descriptor.
+func (c *Client) Common(id wire.ContextID, m wire.Members, n int) (fd int, err error) {
+	if err := checkMembers(m); err != nil {
+		return -1, fmt.Errorf("common memory: %w", err)
+	}
+	_, fds, err := c.askFiles(context.Background(), &commonMsg{kCommon, id, m, int64(n)})
+	if err != nil {
+		return -1, err
+	}
+	if fds[0] < 0 {
+		return -1, fmt.Errorf("this process can open no more files (ulimit -n): %w", syscall.EMFILE)
+	}
+	closeFDs(fds[1:]) // the same once more
+	return fds[0], nil
+}
+
+// LeaveCommon tells that the caller, which was given common memory, uses it no
+// more, and perhaps others have not asked for it. One way.
+func (c *Client) LeaveCommon(id wire.ContextID, m wire.Members, n int) error {
+	return c.tell(&commonMsg{kUncommon, id, m, int64(n)})
+}
+
 // Spawn starts n more processes of this job with the command line argv, or
 // the caller's own if argv is empty. It returns their set, which is their
 // world, when they have been started, not necessarily joined; their parent is

@@ -83,7 +83,11 @@ func closeFDs(fds []int) {
 func writeWith(conn *net.UnixConn, data []byte, files *files) (int, error) {
 	var oob []byte
 	if files != nil {
-		oob = unix.UnixRights(files.segment, files.bell)
+		second := files.bell
+		if second < 0 {
+			second = files.segment
+		}
+		oob = unix.UnixRights(files.segment, second)
 	}
 	n, _, err := conn.WriteMsgUnix(data, oob, nil)
 	return n, err

@@ -297,6 +297,10 @@ func (s *Server) Close() error {
 		p.files.release()
 		p.files = nil
 	}
+	for key, c := range s.st.commons {
+		c.files.release()
+		delete(s.st.commons, key)
+	}
 	return err
 }
 

@@ -33,6 +33,8 @@ type state struct {
 
 	fences map[string][]*fence // by encoded members, oldest first
 
+	commons map[string]*common // by the request for it
+
 	rounds map[uint64]*round
 	round  uint64
 
@@ -115,15 +117,16 @@ type spawnReq struct {
 
 func newState(cfg *ServerConfig) *state {
 	return &state{
-		cfg:    cfg,
-		tokens: map[[tokenBytes]byte]uint32{},
-		joined: map[uint32]*proc{},
-		procs:  map[uint32]*proc{},
-		sets:   map[uint32]*set{},
-		store:  map[string][]byte{},
-		gets:   map[string]map[*wait]struct{}{},
-		fences: map[string][]*fence{},
-		rounds: map[uint64]*round{},
+		cfg:     cfg,
+		tokens:  map[[tokenBytes]byte]uint32{},
+		joined:  map[uint32]*proc{},
+		procs:   map[uint32]*proc{},
+		sets:    map[uint32]*set{},
+		store:   map[string][]byte{},
+		gets:    map[string]map[*wait]struct{}{},
+		fences:  map[string][]*fence{},
+		commons: map[string]*common{},
+		rounds:  map[uint64]*round{},
 	}
 }
 

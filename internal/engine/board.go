@@ -39,9 +39,6 @@ const (
 	boardBytes   = 512 << 10
 	maxBoardRoom = 16 << 10
 	sharedRoom   = 8 << 10
-	// boardAfter is the number of blocking collectives after which a
-	// communicator gets a board.
-	boardAfter = 4
 	// carriedBytes is the longest publication of blocks that could be read where
 	// they lie, if each rank has a processor: waiting for each other costs
 	// little then.
@@ -73,7 +70,6 @@ func slotStride(ranks int) int {
 // board is one rank's view of a board. The engine's lock guards it.
 type board struct {
 	mem   []byte
-	place uint64 // rank 0: its name
 	room  int64
 	rank  int
 	size  int
@@ -291,11 +287,25 @@ func (e *Engine) rouse(c *Context, b *board) {
 	if b.head.sleepers.Load() == 0 {
 		return
 	}
-	for i, r := range b.ranks {
-		if i != b.rank && r.asleep.Load() != 0 && r.asleep.Swap(0) != 0 {
-			b.head.sleepers.Add(-1)
-			e.nudge(c, int32(i))
-		}
+	for i := range b.ranks {
+		e.rouseRank(c, b, i)
+	}
+}
+
+// rouseNear wakes those that sleep and stand beside this one in the tree.
+func (e *Engine) rouseNear(c *Context, b *board) {
+	if b.head.sleepers.Load() == 0 {
+		return
+	}
+	for i := range near(b.rank, b.size) {
+		e.rouseRank(c, b, i)
+	}
+}
+
+func (e *Engine) rouseRank(c *Context, b *board, i int) {
+	if r := b.ranks[i]; i != b.rank && r.asleep.Load() != 0 && r.asleep.Swap(0) != 0 {
+		b.head.sleepers.Add(-1)
+		e.nudge(c, i)
 	}
 }
 

@@ -14,7 +14,7 @@ func BenchmarkBoardAlone(b *testing.B) {
 	ns, _ := testJobOf(b, 1, nil, nil)
 	n := ns[0]
 	n.ctx.board = newBoard(make([]byte, boardSize(1)), 0, 1)
-	n.ctx.boardState = boardMade
+	n.ctx.boardState, n.ctx.readState = boardMade, readsKnown
 	n.ctx.room.Store(n.ctx.board.room)
 	in, out := make([]uint64, 1), make([]uint64, 1)
 	for _, op := range []collectives.Op{collectives.OpBarrier, collectives.OpAllreduce, collectives.OpBcast} {

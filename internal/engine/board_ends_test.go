@@ -12,7 +12,6 @@ import (
 	"gompi/collectives"
 	"gompi/internal/fault"
 	"gompi/internal/wait"
-	"gompi/internal/wire"
 	"gompi/transport"
 )
 
@@ -134,23 +133,6 @@ func ended() context.Context {
 	return ctx
 }
 
-// A rank whose call failed before there was a board decides against one, on
-// all ranks, whatever comes first.
-func TestNoBoardAfterFailure(t *testing.T) {
-	ns, _ := testJobOf(t, 3, nil, nil)
-	// As many calls as make a board come due, the last of which one refuses.
-	for range boardAfter {
-		everywhere(t, ns, func(i int) *CollArgs { return ns[i].call64(collectives.OpBarrier, nil, nil, 0, 0) })
-	}
-	ns[2].Refuse(ns[2].ctx, ns[2].call64(collectives.OpBarrier, nil, nil, 0, 0))
-	for i, n := range ns[:2] {
-		wantClass(t, fmt.Sprint("rank ", i), soon(t, "barrier", func() *fault.Fault {
-			return n.Collective(n.ctx, n.call64(collectives.OpBarrier, nil, nil, 0, 0))
-		}), fault.Aborted)
-	}
-	withoutBoard(t, ns, 4)
-}
-
 // withoutBoard runs barriers, after which no rank has a board.
 func withoutBoard(t *testing.T, ns []*node, barriers int) {
 	t.Helper()
@@ -170,31 +152,12 @@ func withoutBoard(t *testing.T, ns []*node, barriers int) {
 
 // Where not everybody can share, nobody does.
 func TestNoBoardWithoutSharer(t *testing.T) {
-	ns, _ := testJobOf(t, 3, nil, func(_ int, c *Config) { c.Transports[0] = struct{ transport.Transport }{c.Transports[0]} })
-	withoutBoard(t, ns, boardAfter+4)
-}
-
-// Boards of freed communicators are given back when all ranks have left.
-func TestBoardsAreFreed(t *testing.T) {
-	ns, _ := testJobOf(t, 2, nil, nil)
-	members := wire.NewMembers(wire.Range{First: proc(1), Count: 2})
-	for k := range 20 {
-		id := wire.ContextID{Creator: proc(1), Serial: uint32(k + 1)}
-		for _, n := range ns {
-			n.ctx = n.world(t, id, members)
+	ns, _ := testJobOf(t, 3, nil, func(i int, c *Config) {
+		if i == 2 {
+			c.Transports[0] = struct{ transport.Transport }{c.Transports[0]} // and nothing else
 		}
-		warmBoard(t, ns)
-		for i := range ns {
-			n := ns[(i+k)%2]
-			n.FreeContext(n.ctx)
-		}
-	}
-	if n := len(ns[0].retired); n > 1 {
-		t.Errorf("%d boards are kept", n)
-	}
-	if n := len(ns[0].watches) + len(ns[1].watches); n > 0 {
-		t.Errorf("%d operations are kept", n)
-	}
+	})
+	withoutBoard(t, ns, 4)
 }
 
 // A process that yields in a board's spin serves its other goroutines.
@@ -217,32 +180,5 @@ func TestBoardServesMessages(t *testing.T) {
 	}
 	if f := soon(t, "barrier", func() *fault.Fault { return <-done }); f != nil {
 		t.Fatal(f)
-	}
-}
-
-// A process that ends while one of its goroutines waits in an operation on a
-// board writes nothing there once it has ended.
-func TestBoardIsLeftBeforeEnd(t *testing.T) {
-	for range 20 {
-		ns := boardJob(t, 2, nil)
-		n, b := ns[1], ns[1].ctx.board
-		inside := make(chan *fault.Fault)
-		go func() { inside <- n.Collective(n.ctx, n.call64(collectives.OpBarrier, nil, nil, 0, 0)) }()
-		within(t, "waiting on the board", func() bool {
-			n.mu.Lock()
-			defer n.mu.Unlock()
-			return n.ctx.inside != nil
-		})
-		ended, cancel := context.WithCancel(context.Background())
-		cancel()
-		n.Close(ended)
-		left := b.ranks[1].left.Swap(0)
-		done := b.ranks[1].done.Load()
-		if f := <-inside; f == nil {
-			t.Fatal("a barrier that nobody else has entered ends well")
-		}
-		if left != 1 || b.ranks[1].left.Load() != 0 || b.ranks[1].done.Load() != done {
-			t.Fatalf("left %d at the end, then %d; done %d, then %d", left, b.ranks[1].left.Load(), done, b.ranks[1].done.Load())
-		}
 	}
 }

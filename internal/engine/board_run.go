@@ -4,7 +4,6 @@ package engine
 
 import (
 	"gompi/internal/fault"
-	"gompi/internal/match"
 	"gompi/internal/rollcall"
 )
 
@@ -17,12 +16,12 @@ const (
 
 // boardColl runs a collective on the board. What is quick needs no request;
 // everything else goes on as one.
-func (e *Engine) boardColl(c *Context, a *CollArgs, tag int32) *fault.Fault {
+func (e *Engine) boardColl(c *Context, a *CollArgs, tag int32, pending bool) *fault.Fault {
 	b := c.board
 	if b != nil && !e.policy.Crowded() {
 		b.fetchLine(a, boardSeq(tag))
 	}
-	if f := c.startFault(a, tag, a.Tag.numbered()); f != nil {
+	if f := c.startFault(a, tag, pending); f != nil {
 		e.refuseColl(c, a, tag, f)
 		return f
 	}
@@ -235,18 +234,12 @@ func (e *Engine) leaveOp(k *coll) {
 	}
 }
 
-// nudge makes a rank that may sleep look at its boards: an envelope that says
-// nothing.
-func (e *Engine) nudge(c *Context, rank int32) {
-	if p, f := c.reach(seat(rank)); f == nil {
-		e.control(p, match.NewKey(c.ID, 0, 0, 0), kindCredit, 0, 0)
-	}
-}
-
-// Reads reports whether the ranks can read each other's memory; see SharedRoom.
+// Reads reports whether the ranks may count on reading each other's memory; see
+// SharedRoom.
 func (c *Context) Reads() bool { return c.reads.Load() }
 
 // SharedRoom is the room for one publication, in bytes, in memory that all
-// ranks of the communicator share; 0: they share none. It changes only inside
-// blocking collectives, on all ranks in the same one.
+// ranks of the communicator share; 0: they share none. As long as that is not
+// decided, they may count on it: the first call that does finds out, and
+// chooses again (CollArgs.Table).
 func (c *Context) SharedRoom() int64 { return c.room.Load() }

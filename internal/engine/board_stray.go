@@ -80,8 +80,20 @@ func (e *Engine) stray(k *coll) *fault.Fault {
 // strayed is that of a call by messages, which this process tells on the board.
 func (e *Engine) strayed(k *coll) *fault.Fault {
 	c := k.ctx
+	if c.inside == nil || c.inside.coll != k || c.tag != k.tag {
+		return nil
+	}
+	switch c.boardState { // somebody may be waiting for this rank's vote
+	case boardOpen:
+		e.askBoard(c)
+	case boardVoted:
+		e.countVotes(c)
+	}
 	b := c.board
-	if b == nil || c.inside == nil || c.inside.coll != k || c.tag != k.tag || k.alg == b.direct {
+	if b == nil {
+		b = c.voted
+	}
+	if b == nil || k.alg == b.direct {
 		return nil
 	}
 	seq := boardSeq(k.tag)

@@ -14,7 +14,13 @@ import (
 type boardHead struct {
 	// sleepers is how many ranks have asleep set.
 	sleepers atomic.Int32
-	_        [boardAlign - 4]byte
+	_        [boardLine - 4]byte
+	// votes is how many ranks have the memory, readers how many can read the
+	// memory of all; noReads: one cannot.
+	votes   atomic.Uint32
+	readers atomic.Uint32
+	noReads atomic.Uint32
+	_       [boardAlign - boardLine - 12]byte
 }
 
 // boardRank is what a rank tells about itself. It alone writes it, but for
@@ -23,10 +29,10 @@ type boardRank struct {
 	// done: this rank uses no publication of this number or below any more.
 	done   atomic.Uint32
 	asleep atomic.Uint32
-	left   atomic.Uint32 // it will not touch the board again
+	voted  atomic.Uint32 // votedHere, votedReads
 	// elsewhere is the last call of which it waited long for messages.
 	elsewhere atomic.Uint32
-	proof     [2]uint64 // what Exposer.Reach needs; written before the board is in use
+	proof     [2]uint64 // what Exposer.Reach needs; written before voted
 	_         [boardLine - 32]byte
 	cpu       atomic.Uint32 // 1 + the number of its processor; 0: unknown
 	_         [boardAlign - boardLine - 4]byte

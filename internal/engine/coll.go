@@ -21,6 +21,7 @@ import (
 type CollArgs struct {
 	Op      calls.Name
 	Alg     *collectives.Algorithm
+	Table   Selector // chooses another Alg if the ranks share no memory
 	Args    collectives.Args
 	In, Out buffer.Buf
 	// Unit is the size in packed bytes of what Args counts. In and Out consist
@@ -39,6 +40,11 @@ type CollArgs struct {
 	// Keep, if it is not nil, holds memory that Args refers to, and hears when
 	// the library needs it no more.
 	Keep Keeper
+}
+
+// Selector chooses an algorithm that can do a call: selection.Table.
+type Selector interface {
+	Select(a *collectives.Args, elemBytes int, commutative bool) *collectives.Algorithm
 }
 
 // Keeper owns memory of a call's arguments. Release is called once, with the
@@ -125,13 +131,16 @@ func (e *Engine) Collective(c *Context, a *CollArgs) *fault.Fault {
 	tag := c.collTag(a.Tag)
 	c.tag, c.givenUp = tag, nil
 	var f *fault.Fault
-	if !a.Alg.Shared {
-		f = e.scheduled(c, e.beginColl(c, a, tag, a.Tag.numbered()))
-	} else if f = e.boardColl(c, a, tag); f == nil {
-		f = e.boardRest(c, a)
+	pending := a.Tag.numbered()
+	if a.Alg.Shared && (c.boardState != boardMade || a.Alg.Reads && c.readState != readsKnown) {
+		f = e.settleBoard(c, a, tag)
+		pending = true
 	}
-	if f == nil && c.boardState == boardOpen {
-		f = e.boardDue(c, a.User, tag)
+	if f != nil {
+	} else if !a.Alg.Shared {
+		f = e.scheduled(c, e.beginColl(c, a, tag, pending))
+	} else if f = e.boardColl(c, a, tag, pending); f == nil {
+		f = e.boardRest(c, a)
 	}
 	c.inside = nil
 	if e.freeing != 0 {
@@ -139,7 +148,7 @@ func (e *Engine) Collective(c *Context, a *CollArgs) *fault.Fault {
 		e.opEnded(c)
 	}
 	if e.closed {
-		e.leaveBoard(c)
+		e.dropBoard(c)
 	}
 	e.mu.Unlock()
 	return f
@@ -518,9 +527,6 @@ func (e *Engine) finish(k *coll) {
 		e.pack.copy(k.strided, k.bufs[collectives.Out])
 	}
 	if k.fault != nil {
-		if k.tag != boardTag {
-			e.noBoard(k.ctx)
-		}
 		r.fail(k.fault)
 		if k.tell && k.fault.Class != fault.ProcFailed { // of a death everybody hears
 			e.tell(k.ctx, kindCollFail, wire.PlaneColl, k.tag, culprit(k.fault))

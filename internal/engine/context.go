@@ -46,14 +46,14 @@ type Context struct {
 	inside  *Request
 	tag     int32
 	givenUp *fault.Fault
-	// board is memory that the ranks share, once boardState says so. absent are
-	// the ranks that have told that they will not touch it.
-	board      *board
-	boardState boardState
-	absent     rankSet
-	told       bool         // to be absent
-	room       atomic.Int64 // of board
-	reads      atomic.Bool  // on board
+	// board is memory that all ranks share, once boardState says so; voted is that
+	// memory as long as it is not known whether all do. room and reads are what
+	// operations may count on as long as nothing is decided.
+	board, voted *board
+	boardState   boardState
+	readState    readState
+	room         atomic.Int64
+	reads        atomic.Bool
 }
 
 // trouble is what stands against using a context.
@@ -76,6 +76,7 @@ func (e *Engine) NewContext(id wire.ContextID, members wire.Members, owner any) 
 	if err != nil {
 		return nil, err
 	}
+	c.offerBoard()
 	return c, e.register(c)
 }
 
@@ -87,7 +88,7 @@ func (e *Engine) newContext(id wire.ContextID, members wire.Members, owner any) 
 	if err := sizeFits(members); err != nil {
 		return nil, err
 	}
-	c := &Context{ID: id, Members: members, Rank: rank, Owner: owner, e: e, rank32: int32(rank)}
+	c := &Context{ID: id, Members: members, Rank: rank, Owner: owner, e: e, rank32: int32(rank), boardState: boardNever, readState: readsKnown}
 	if c.peers = c.few[:]; members.Len() > len(c.few) {
 		c.peers = make([]*Peer, members.Len())
 	}

@@ -183,9 +183,6 @@ func (e *Engine) collFailArrived(p *Peer, env *envelope) {
 	c := e.contexts[env.key.Context()]
 	switch {
 	case c == nil:
-		if env.key.Tag() == boardTag {
-			e.absentLater(env.key.Context(), p.proc)
-		}
 		if n := e.newsOf(env.key.Context()); n != nil && len(n.failed) < maxEarly {
 			n.failed = append(n.failed, failedElsewhere{p, *env})
 		}
@@ -203,7 +200,7 @@ func (e *Engine) collFailArrived(p *Peer, env *envelope) {
 		f = faultAt(&fault.Fault{Class: fault.Left, Err: left{-1, hasFinalized}}, gone)
 	}
 	if tag == boardTag {
-		e.absentTold(c, from, f)
+		e.absentTold(c, p, env)
 		return
 	}
 	if e.giveUp(c, tag, f) || !c.ahead(tag) {

@@ -35,6 +35,12 @@ type Control interface {
 	Ping(p wire.ProcID, id uint64) error
 	// Pong answers a Ping.
 	Pong(p wire.ProcID, id uint64) error
+	// Common gives memory of n bytes that the members of a context have in
+	// common: a descriptor, which the caller owns. It may block, and is called
+	// where a transport wants it. Who uses it no more before all have asked for
+	// it says LeaveCommon, which returns at once.
+	Common(id wire.ContextID, m wire.Members, n int) (fd int, err error)
+	LeaveCommon(id wire.ContextID, m wire.Members, n int) error
 }
 
 // Config describes one process. All fields but the optional ones are needed.
@@ -93,7 +99,6 @@ type Engine struct {
 	sharing  sync.RWMutex // shared while a Sharer is used without mu; before mu
 	mu       *wait.Gate
 	closed   bool
-	left     bool   // what others share with this process is theirs alone
 	leading  bool   // a goroutine polls
 	armed    bool   // the service goroutine sleeps for everybody
 	dozing   bool   // it is about to: watches look once more
@@ -138,7 +143,7 @@ type Engine struct {
 	colls     collList
 	watches   []watch                 // that wait for what others write into memory
 	memories  map[wire.ProcID]*Memory // of processes that have not ended
-	retired   []retired               // boards of freed communicators
+	bells     map[wire.ProcID]*bell   // of processes that share boards and no connection
 
 	remote RemoteServer // nil until used
 
@@ -245,7 +250,6 @@ func (e *Engine) Close(ctx context.Context) error {
 	e.failAll(&fault.Fault{Class: fault.Finalized, Peer: -1})
 	e.loseMemories()
 	e.mu.Unlock()
-	e.emptyBoards()
 	e.stopService()
 	err = e.closeTransports(err)
 	if e.remote != nil {
@@ -263,7 +267,7 @@ func (e *Engine) closeTransports(err error) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.leaveBoards()
-	e.left = true
+	e.dropBells()
 	for _, l := range e.links {
 		if cerr := l.Close(); err == nil && cerr != nil {
 			err = fmt.Errorf("transport %s: %w", l.caps.Name, cerr)

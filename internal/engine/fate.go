@@ -327,6 +327,7 @@ func (e *Engine) departed(proc wire.ProcID, d *departure) {
 			c.Collect(proc)
 		}
 	}
+	e.dropBell(proc)
 	e.cfg.Control.Dead(proc)
 	e.hitMourners()
 	e.unlist(proc, d)

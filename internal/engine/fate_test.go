@@ -40,6 +40,11 @@ func TestUnreachableIsToldToMembers(t *testing.T) {
 	for _, count := range []int{1, 100_000} {
 		for _, early := range []bool{false, true} {
 			ns := boardJob(t, 3, nil)
+			everywhere(t, ns, func(i int) *CollArgs { // puts all in contact
+				a := ns[i].call64(collectives.OpBarrier, nil, nil, 0, 0)
+				a.Alg = algorithm(collectives.OpBarrier, "direct")
+				return a
+			})
 			if early {
 				unreach(ns, 0, 1)
 				ns[0].troubled(t)
@@ -70,27 +75,6 @@ func TestUnreachableIsToldToMembers(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// The memory of a board whose user cannot be reached, but lives, stays his.
-func TestBoardOfUnreachableStays(t *testing.T) {
-	ns := boardJob(t, 2, nil)
-	unreach(ns, 0, 1)
-	ns[0].troubled(t)
-	ns[0].FreeContext(ns[0].ctx)
-	held := func() int {
-		ns[0].mu.Lock()
-		defer ns[0].mu.Unlock()
-		ns[0].reclaimBoards()
-		return len(ns[0].retired)
-	}
-	if held() != 1 {
-		t.Fatal("memory was given out again that a living process uses")
-	}
-	ns[1].FreeContext(ns[1].ctx)
-	if held() != 0 {
-		t.Fatal("the memory is kept though everybody has left")
 	}
 }
 

@@ -175,10 +175,6 @@ func (e *Engine) revoke(c *Context) {
 	}
 	t.revoked = true
 	e.tell(c, kindRevoke, wire.PlaneFault, 0, 0)
-	if c.boardState == boardOpen || c.boardState == boardNever {
-		c.boardState = boardNever
-		e.tellAbsent(c, true)
-	}
 	e.failContext(c, c.stepFault())
 }
 
@@ -200,7 +196,5 @@ func (e *Engine) tell(c *Context, k kind, pl wire.Plane, tag int32, aux uint32) 
 // without this rank, so the communicator is revoked.
 func (e *Engine) abandon(k *coll, f *fault.Fault) {
 	e.abort(k, f, false)
-	if k.tag != boardTag || k.ctx.boardState == boardLast { // else there will be no board
-		e.revoke(k.ctx)
-	}
+	e.revoke(k.ctx)
 }

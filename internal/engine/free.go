@@ -116,7 +116,7 @@ func (e *Engine) expects(key match.Key) bool {
 				return true
 			}
 		}
-		return slices.Contains(c.numbered, key.Tag()) || c.inside != nil && c.mayStart(key.Tag())
+		return slices.Contains(c.numbered, key.Tag()) || c.inside != nil && key.Tag() == c.tag
 	case wire.PlanePart: // it may have overtaken the sender's description
 		for _, chunk := range e.pool.chunks {
 			for i := range chunk {

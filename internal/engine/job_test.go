@@ -85,6 +85,10 @@ func (c *testControl) Pong(p wire.ProcID, id uint64) error {
 	return nil
 }
 
+// Common is for transports that need it.
+func (c *testControl) Common(wire.ContextID, wire.Members, int) (int, error) { return -1, errTest }
+func (c *testControl) LeaveCommon(wire.ContextID, wire.Members, int) error   { return nil }
+
 func (c *testControl) Dead(p wire.ProcID) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

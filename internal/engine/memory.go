@@ -83,21 +83,16 @@ func (e *Engine) Unshare(mem []byte, place uint64) {
 	s.Unshare(mem, place)
 }
 
-// unshare is Unshare with the lock held.
-func (e *Engine) unshare(mem []byte, place uint64) {
-	if s := e.sharer(); e.closed {
-		s.Leave(mem)
-	} else {
-		s.Unshare(mem, place)
-	}
-}
-
 // Join makes memory that another process of this host has shared usable here,
 // until Leave. place and n came from it and are not trusted. It may block.
 func (e *Engine) Join(p wire.ProcID, place uint64, n int) ([]byte, error) {
 	e.mu.Lock()
-	_, c, err := e.sharerOf(p, e.contact)
+	if e.sharer() == nil || e.closed {
+		defer e.mu.Unlock()
+		return nil, e.errNone()
+	}
 	e.mu.Unlock()
+	c, err := e.fetchContact(p)
 	if err != nil {
 		return nil, err
 	}
@@ -110,28 +105,22 @@ func (e *Engine) Join(p wire.ProcID, place uint64, n int) ([]byte, error) {
 	return s.Join(c, place, n)
 }
 
-// join is Join with the lock held, which ask gives away.
-func (e *Engine) join(p wire.ProcID, place uint64, n int, ask asker) ([]byte, error) {
-	s, c, err := e.sharerOf(p, ask)
+// common makes the memory usable here that the members of a communicator have in
+// common, until Leave. The lock is not held.
+func (e *Engine) common(c *Context, s transport.Sharer, n int) (mem []byte, err error) {
+	fd := -1
+	if s.Handed() {
+		if fd, err = e.cfg.Control.Common(c.ID, c.Members, n); err != nil {
+			return nil, err
+		}
+	}
+	s, err = e.beginSharing()
+	defer e.sharing.RUnlock()
 	if err != nil {
+		closeContact(wire.Contact{SameHost: true, Segment: fd, Bell: -1})
 		return nil, err
 	}
-	return s.Join(c, place, n)
-}
-
-// asker asks the control plane for a process. The lock is given away meanwhile.
-type asker func(p wire.ProcID) (wire.Contact, error)
-
-// sharerOf is how memory of a process is joined.
-func (e *Engine) sharerOf(p wire.ProcID, ask asker) (s transport.Sharer, c wire.Contact, err error) {
-	if s = e.sharer(); s == nil || e.closed {
-		return nil, c, e.errNone()
-	}
-	if c, err = ask(p); err == nil && e.closed {
-		closeContact(c)
-		err = e.errNone()
-	}
-	return s, c, err
+	return s.Common(transport.CommonKey{Context: c.ID, First: c.Members.At(0), Ranks: c.Members.Len()}, n, fd)
 }
 
 // Leave ends a Join, or a Share whose memory others go on using.
@@ -165,11 +154,6 @@ func (e *Engine) Hide(key uint64) {
 func (e *Engine) ReachMemory(p wire.ProcID, proof [2]uint64) (*Memory, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.reachMemory(p, proof, e.contact)
-}
-
-// reachMemory is ReachMemory. Ask gives the lock away.
-func (e *Engine) reachMemory(p wire.ProcID, proof [2]uint64, ask asker) (*Memory, error) {
 	if m := e.memories[p]; m != nil {
 		return m, nil
 	}
@@ -180,7 +164,7 @@ func (e *Engine) reachMemory(p wire.ProcID, proof [2]uint64, ask asker) (*Memory
 	// The end of p is remembered meanwhile, though perhaps no communicator has
 	// it: the pid in the contact is acknowledged then.
 	e.asked[p]++
-	c, err := ask(p)
+	c, err := e.contact(p)
 	d := e.dead[p]
 	e.Unask(p)
 	if err == nil && e.closed {

@@ -84,7 +84,6 @@ func (e *Engine) refuse(c *Context, a *CollArgs) {
 	if c.opFault() != nil {
 		return
 	}
-	e.noBoard(c)
 	tag := c.collTag(a.Tag)
 	if c.trouble != nil {
 		c.trouble.takeEarly(tag)

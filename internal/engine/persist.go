@@ -71,6 +71,9 @@ func (c *Context) nextColl() int32 {
 func (c *Context) renewBoard() {
 	b := c.board
 	if b == nil {
+		b = c.voted
+	}
+	if b == nil {
 		return
 	}
 	if c.inside == nil && len(c.numbered) == 0 {

@@ -4,6 +4,7 @@ package remote
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"gompi/internal/engine"
@@ -27,6 +28,11 @@ func (testControl) Dead(wire.ProcID) error   { return nil }
 func (testControl) Cut(wire.ProcID, string) error  { return nil }
 func (testControl) Ping(wire.ProcID, uint64) error { return nil }
 func (testControl) Pong(wire.ProcID, uint64) error { return nil }
+
+func (testControl) Common(wire.ContextID, wire.Members, int) (int, error) {
+	return -1, errors.ErrUnsupported
+}
+func (testControl) LeaveCommon(wire.ContextID, wire.Members, int) error { return nil }
 
 // testHead is one that passes on who cannot be reached.
 type testHead struct {

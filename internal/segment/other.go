@@ -38,3 +38,6 @@ func Map(int, int64, int64, bool) ([]byte, error) { return nil, errors.ErrUnsupp
 
 // Unmap undoes nothing.
 func Unmap([]byte) error { return errors.ErrUnsupported }
+
+// CreateCommon gives no memory.
+func CreateCommon(int64) (fd int, err error) { return -1, errors.ErrUnsupported }

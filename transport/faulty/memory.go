@@ -82,6 +82,25 @@ func (s sharer) Join(c wire.Contact, place uint64, n int) (mem []byte, err error
 	return mem, nil
 }
 
+// Common implements transport.Sharer.
+func (s sharer) Common(k transport.CommonKey, n, fd int) (mem []byte, err error) {
+	if mem, err = s.share.Common(k, n, fd); err != nil {
+		return nil, err
+	}
+	if err := s.t.errRefused("common memory cannot be mapped"); err != nil {
+		s.share.Leave(mem)
+		return nil, err
+	}
+	s.t.plan.Tally.Joined.Add(1)
+	return mem, nil
+}
+
+// Handed implements transport.Sharer.
+func (s sharer) Handed() bool { return s.share.Handed() }
+
+// Bell implements transport.Sharer.
+func (s sharer) Bell(c wire.Contact) (transport.Bell, error) { return s.share.Bell(c) }
+
 // Leave implements transport.Sharer.
 func (s sharer) Leave(mem []byte) { s.share.Leave(mem) }
 

@@ -18,15 +18,16 @@ type Hub struct {
 	procs map[wire.ProcID]*Transport
 	// shared holds the memory of Share that was not taken back, places counts
 	// all there was.
-	shared map[shared][]byte
-	places uint64
+	shared  map[shared][]byte
+	places  uint64
+	commons map[commonKey]*common
 	// exposed holds the memory of Expose by key, which places counts too.
 	exposed map[uint64][]byte
 }
 
 // NewHub returns a hub without processes.
 func NewHub() *Hub {
-	return &Hub{procs: make(map[wire.ProcID]*Transport), shared: make(map[shared][]byte), exposed: make(map[uint64][]byte)}
+	return &Hub{procs: make(map[wire.ProcID]*Transport), shared: make(map[shared][]byte), commons: make(map[commonKey]*common), exposed: make(map[uint64][]byte)}
 }
 
 // Open starts the process env.Self. It needs env.Wake. It fails if a process

@@ -11,6 +11,23 @@ import (
 
 var _ transport.Sharer = (*Transport)(nil)
 
+// Bell implements transport.Sharer.
+func (t *Transport) Bell(c wire.Contact) (transport.Bell, error) {
+	dropDescriptors(c)
+	t.hub.mu.Lock()
+	defer t.hub.mu.Unlock()
+	other := t.hub.procs[c.Proc]
+	if other == nil {
+		return nil, fmt.Errorf("inproc: process %v: %w", c.Proc, transport.ErrUnreachable)
+	}
+	return bell{other.env.Wake}, nil
+}
+
+type bell struct{ wake func() }
+
+func (b bell) Ring()  { b.wake() }
+func (b bell) Close() {}
+
 // shared names memory of Share. It may outlive its process.
 type shared struct {
 	owner wire.ProcID
@@ -52,5 +69,49 @@ func (t *Transport) Join(c wire.Contact, place uint64, n int) (mem []byte, err e
 	return mem, nil
 }
 
+// common is memory that some have in common. It is forgotten with the last of
+// them.
+type common struct {
+	mem     []byte
+	holders int
+}
+
+// commonKey names it.
+type commonKey struct {
+	transport.CommonKey
+	bytes int
+}
+
+// Handed implements transport.Sharer.
+func (t *Transport) Handed() bool { return false }
+
+// Common implements transport.Sharer.
+func (t *Transport) Common(k transport.CommonKey, n, _ int) (mem []byte, err error) {
+	if n <= 0 || n > maxShare {
+		return nil, fmt.Errorf("inproc: %d bytes cannot be shared", n)
+	}
+	t.hub.mu.Lock()
+	defer t.hub.mu.Unlock()
+	key := commonKey{k, n}
+	c := t.hub.commons[key]
+	if c == nil {
+		c = &common{mem: alignedBytes(n)}
+		t.hub.commons[key] = c
+	}
+	c.holders++
+	return c.mem, nil
+}
+
 // Leave implements transport.Sharer.
-func (t *Transport) Leave([]byte) {}
+func (t *Transport) Leave(mem []byte) {
+	t.hub.mu.Lock()
+	defer t.hub.mu.Unlock()
+	for key, c := range t.hub.commons {
+		if key.bytes == len(mem) && &c.mem[0] == &mem[0] {
+			if c.holders--; c.holders == 0 {
+				delete(t.hub.commons, key)
+			}
+			return
+		}
+	}
+}

@@ -12,6 +12,21 @@ import (
 
 var _ transport.Sharer = (*Transport)(nil)
 
+// Bell implements transport.Sharer.
+func (t *Transport) Bell(c wire.Contact) (transport.Bell, error) {
+	closeFD(c.Segment)
+	if !c.SameHost || c.Bell < 0 {
+		return nil, fmt.Errorf("shm: process %v gave no bell: %w", c.Proc, transport.ErrUnreachable)
+	}
+	return bell(c.Bell), nil
+}
+
+// bell is the descriptor of another process's bell.
+type bell int
+
+func (b bell) Ring()  { ringBell(int(b)) }
+func (b bell) Close() { closeFD(int(b)) }
+
 // mostShared is how many pieces of shared memory a process may have mapped. The
 // kernel allows some 65,000 mappings, and the Go runtime ends a process that gets
 // no more.
@@ -106,5 +121,31 @@ func (t *Transport) Join(c wire.Contact, place uint64, n int) (mem []byte, err e
 	return m[:n], nil
 }
 
-// Leave unmaps memory of Join.
+// Handed implements transport.Sharer.
+func (t *Transport) Handed() bool { return true }
+
+// Common maps memory that the agent has made. All of it has pages before anybody
+// touches it.
+func (t *Transport) Common(k transport.CommonKey, n, fd int) (mem []byte, err error) {
+	defer closeFD(fd)
+	if n <= 0 {
+		return nil, fmt.Errorf("shm: %d bytes of common memory: %w", n, transport.ErrProtocol)
+	}
+	size := wholePages(n)
+	if err := segment.CheckCommon(fd, size); err != nil {
+		return nil, fmt.Errorf("shm: %v: %w", k.Context, err)
+	}
+	if !segment.Backed(fd, size) {
+		if err := t.memory.Reserve(fd, 0, size); err != nil {
+			return nil, err
+		}
+	}
+	m, err := t.mapShared(fd, 0, size)
+	if err != nil {
+		return nil, err
+	}
+	return m[:n], nil
+}
+
+// Leave unmaps memory of Join or Common.
 func (t *Transport) Leave(mem []byte) { t.unmapShared(mem) }

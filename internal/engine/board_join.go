@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"gompi/collectives"
+	"gompi/internal/fault"
+	"gompi/internal/rollcall"
+	"gompi/internal/wire"
+)
+
+// Whether the ranks of a communicator share memory is decided once, in the first
+// blocking call that could use it. Each rank that needs to know asks for the
+// memory, and votes for it there when it has it; one that does not get it tells
+// the others. A rank does either, once. So all have voted for it, or somebody has
+// not and never will, and whoever waits long enough comes to the same answer.
+//
+// Whether all can read each other's memory is decided likewise, in the first call
+// that could use that, by votes on the board.
+
+// boardTag is the tag with which a rank tells that it does not have the memory:
+// that of a persistent collective that no one can have.
+const boardTag = persistBit | maxPersistent<<startBits
+
+type boardState uint8
+
+const (
+	boardOpen  boardState = iota // this rank has not needed it yet
+	boardAsked                   // it has asked for it
+	boardVoted                   // it has it
+	boardMade                    // all have it
+	boardNever                   // somebody does not get it
+)
+
+type readState uint8
+
+const (
+	readsOpen  readState = iota // this rank has not needed it yet
+	readsAsked                  // it is finding out whether it can read
+	readsKnown                  // in Context.reads
+)
+
+// What a rank has voted for.
+const (
+	votedHere  = 1
+	votedReads = 2
+)
+
+func (c *Context) mayShare() bool {
+	n := c.Members.Len()
+	return n > 1 && n <= maxBoardRanks && c.Remote.Len() == 0
+}
+
+// offerBoard says what operations may count on until it is decided: the same on
+// all ranks.
+func (c *Context) offerBoard() {
+	if !c.mayShare() {
+		return
+	}
+	n := c.Members.Len()
+	c.boardState = boardOpen
+	c.room.Store(int64(min(boardRoom(n), sharedRoom)))
+	if n <= maxReadRanks {
+		c.readState = readsOpen
+		c.reads.Store(true)
+	}
+}
+
+// settleBoard begins a call that has counted on what is not decided yet: it waits
+// for that, and chooses again. On a fault the call is given up.
+func (e *Engine) settleBoard(c *Context, a *CollArgs, tag int32) *fault.Fault {
+	v := &voting{c: c, tag: tag, reads: a.Alg.Reads}
+	f := c.startFault(a, tag, a.Tag.numbered())
+	if f == nil && !v.over(e) {
+		r := e.newRequest(reqOther)
+		r.op, r.ctx, r.user, r.rank, r.tag = a.Op, c, a.User, rollcall.NoPeer, tag
+		v.req, c.inside = r, r
+		e.addWatch(v)
+		f = e.waitOne(r)
+		e.dropWatch(v)
+		e.freeRequest(r)
+	}
+	if f != nil {
+		if f.Class == fault.Cancelled { // nobody can finish the call without this rank
+			e.revoke(c)
+		}
+		e.refuseColl(c, a, tag, f)
+		return f
+	}
+	if a.Args.Reads = c.reads.Load(); c.board == nil {
+		a.Args.Shared = 0
+	}
+	if a.Alg.Reads && !a.Args.Reads || a.Args.Shared == 0 {
+		a.Alg = a.Table.Select(&a.Args, int(a.Unit), a.Commutative)
+	}
+	return nil
+}
+
+// voting is a call that waits for a decision.
+type voting struct {
+	c     *Context
+	tag   int32
+	reads bool
+	req   *Request
+}
+
+// over reports whether what the call needs is decided.
+func (v *voting) over(e *Engine) bool {
+	c := v.c
+	switch c.boardState {
+	case boardOpen:
+		e.askBoard(c)
+	case boardVoted:
+		e.countVotes(c)
+	}
+	switch c.boardState {
+	case boardMade:
+		return !v.reads || e.readsDecided(c)
+	case boardNever:
+		return true
+	}
+	return false
+}
+
+// step, doze, wake and quit make it a watch.
+func (v *voting) step(e *Engine) bool {
+	if v.req.done {
+		return false
+	}
+	f := v.c.collFault(v.tag, true)
+	if f == nil && !v.over(e) {
+		return false
+	}
+	r := v.req
+	r.fail(f)
+	e.dropWatch(v)
+	e.complete(r)
+	return true
+}
+
+// decides is the memory in which the ranks vote, nil if it has not come.
+func (v *voting) decides() *board {
+	if v.c.board != nil {
+		return v.c.board
+	}
+	return v.c.voted
+}
+
+func (v *voting) doze() {
+	if b := v.decides(); b != nil {
+		b.doze()
+	}
+}
+
+func (v *voting) wake() {
+	if b := v.decides(); b != nil {
+		b.wake()
+	}
+}
+
+func (v *voting) quit(e *Engine, _ *fault.Fault) { e.dropWatch(v) }
+
+// askBoard asks for the memory.
+func (e *Engine) askBoard(c *Context) {
+	c.boardState = boardAsked
+	s := e.sharer()
+	if s == nil {
+		e.absent(c)
+		return
+	}
+	go func() {
+		mem, err := e.common(c, s, boardSize(c.Members.Len()))
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		switch {
+		case c.boardState != boardAsked || e.closed || e.contexts[c.ID] != c:
+			if err == nil { // nobody needs it any more
+				e.leaveVoted(c, mem)
+			}
+		case err != nil:
+			e.absent(c)
+		default:
+			e.vote(c, mem)
+		}
+		e.cfg.Sleeper.Wake()
+	}()
+}
+
+// vote votes for the memory that has come.
+func (e *Engine) vote(c *Context, mem []byte) {
+	b := newBoard(mem, c.Rank, c.Members.Len())
+	c.voted, c.boardState = b, boardVoted
+	b.startAfter(boardSeq(c.tag) - 1)
+	r := b.ranks[b.rank]
+	if x := e.exposer(); x != nil {
+		r.proof[0], r.proof[1] = x.Proof()
+	}
+	if in := c.inside; in != nil && in.coll != nil && in.coll.board == nil {
+		r.elsewhere.Store(boardSeq(c.tag))
+	}
+	r.voted.Store(votedHere)
+	if b.head.votes.Add(1); b.allVoted() {
+		e.rouseNear(c, b)
+	}
+}
+
+func (b *board) allVoted() bool { return int64(b.head.votes.Load()) >= int64(b.size) }
+
+// countVotes looks whether all have voted for the memory, or one who has not has
+// left.
+func (e *Engine) countVotes(c *Context) {
+	b := c.voted
+	if !b.allVoted() {
+		if c.leftWithout(b, votedHere) {
+			e.absent(c)
+		}
+		return
+	}
+	c.board, c.voted, c.boardState = b, nil, boardMade
+	e.rouseNear(c, b)
+}
+
+// leftWithout reports whether a rank has left that has not voted for something.
+func (c *Context) leftWithout(b *board, vote uint32) bool {
+	if c.trouble == nil {
+		return false
+	}
+	for s, f := range c.trouble.gone {
+		if f.Class == fault.Left && b.ranks[s.rank()].voted.Load() < vote {
+			return true
+		}
+	}
+	return false
+}
+
+// absent decides against the memory: this rank does not get it, or another one
+// does not. Who is beside it in the tree hears of that, and passes it on.
+func (e *Engine) absent(c *Context) {
+	if c.boardState == boardNever {
+		return
+	}
+	c.boardState = boardNever
+	c.room.Store(0)
+	c.reads.Store(false)
+	if b := c.voted; b != nil {
+		c.voted = nil
+		e.leaveVoted(c, b.mem)
+	}
+	for r := range near(c.Rank, c.Members.Len()) {
+		if s := seat(r); c.trouble == nil || c.trouble.gone[s] == nil {
+			e.control(c.peer(s), c.wireKey(wire.PlaneColl, boardTag), kindCollFail, 0, 0)
+		}
+	}
+}
+
+// absentTold takes what absent tells.
+func (e *Engine) absentTold(c *Context, p *Peer, env *envelope) {
+	switch {
+	case !c.mayShare():
+	case c.boardState == boardMade: // it had voted
+		e.protocol(p, foreign(p, env.key))
+	default:
+		e.absent(c)
+	}
+}
+
+// readsDecided reports whether it is decided whether the ranks can read each
+// other's memory.
+func (e *Engine) readsDecided(c *Context) bool {
+	b := c.board
+	switch c.readState {
+	case readsOpen:
+		c.readState = readsAsked
+		if e.exposer() == nil {
+			b.head.noReads.Store(1)
+		} else {
+			go e.reachAll(c, b)
+		}
+	case readsKnown:
+		return true
+	}
+	no := b.head.noReads.Load() != 0 || c.leftWithout(b, votedReads)
+	if !no && int64(b.head.readers.Load()) < int64(b.size) {
+		return false
+	}
+	c.readState = readsKnown
+	c.reads.Store(!no)
+	if !no {
+		b.exposer = e.exposer()
+		b.direct = algorithm(collectives.OpNeighborAllgatherv, "direct")
+	}
+	e.rouseNear(c, b)
+	return true
+}
+
+// reachAll finds out whether this rank can read the memory of all, and votes. The
+// lock is not held.
+func (e *Engine) reachAll(c *Context, b *board) {
+	memories := make([]*Memory, b.size)
+	ok := true
+	for i := range memories {
+		if proc := c.Members.At(i); ok && i != b.rank {
+			e.mu.Lock()
+			proof := [2]uint64{}
+			if ok = c.board == b && !e.closed; ok {
+				proof = b.ranks[i].proof
+			}
+			e.mu.Unlock()
+			if ok {
+				var err error
+				memories[i], err = e.ReachMemory(proc, proof)
+				ok = err == nil
+			}
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if c.board != b || e.closed {
+		return
+	}
+	if b.memories = memories; ok {
+		b.ranks[b.rank].voted.Store(votedReads)
+		b.head.readers.Add(1)
+	} else {
+		b.head.noReads.Store(1)
+	}
+	e.rouseNear(c, b)
+	e.cfg.Sleeper.Wake()
+}
+
+func algorithm(op collectives.Op, name string) *collectives.Algorithm {
+	g, err := collectives.ByName(op, name)
+	if err != nil {
+		panic("gompi: BUG: " + err.Error())
+	}
+	return g
+}
+
+// leaveVoted ends the use of memory of which it is not known whether all have it.
+func (e *Engine) leaveVoted(c *Context, mem []byte) {
+	s := e.sharer()
+	s.Leave(mem)
+	if s.Handed() && !e.closed {
+		e.cfg.Control.LeaveCommon(c.ID, c.Members, len(mem))
+	}
+}
+
+// dropBoard ends this rank's use of its board. The memory is that of all who use
+// it, and ends with the last of them.
+func (e *Engine) dropBoard(c *Context) {
+	if b := c.voted; b != nil {
+		c.voted = nil
+		e.leaveVoted(c, b.mem)
+	}
+	if b := c.board; b != nil {
+		c.board = nil
+		e.sharer().Leave(b.mem)
+	}
+	c.boardState, c.readState = boardNever, readsKnown
+	c.room.Store(0)
+	c.reads.Store(false)
+}
+
+// leaveBoards is dropBoard of all communicators, when the process ends. A
+// goroutine that is still inside an operation does it when it comes out.
+func (e *Engine) leaveBoards() {
+	for _, c := range e.contexts {
+		if c.inside == nil {
+			e.dropBoard(c)
+		}
+	}
+}
