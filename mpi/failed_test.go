@@ -98,6 +98,9 @@ func TestRootLeavesAfterBcast(t *testing.T) {
 	for _, tr := range transports {
 		j := mpitest.NewJob(t, mpitest.Transport(tr))
 		ps := boot(t, j, 3)
+		for _, err := range eachRank(ps, (*mpi.Comm).Barrier) { // the first call may wait for all
+			must(t, err)
+		}
 		must(t, mpi.Bcast(ps[0].World(), []int64{5}, 0))
 		must(t, j.Leave(ps[0]))
 		if _, err := ps[1].World().Probe(0, 0); !errors.Is(err, mpi.ErrLeft) { // they know

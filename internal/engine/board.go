@@ -27,8 +27,11 @@ const (
 	boardSlots  = 4
 	resultSlots = 2
 	rankSlots   = boardSlots + resultSlots
-	// maxBoardRanks: beyond, everybody reading everybody is too much.
-	maxBoardRanks = 512
+	// maxBoardRanks: beyond, each rank's view of all slots is too much.
+	maxBoardRanks = 2048
+	// treeRanks: beyond, operations in which all have to do with all go along the
+	// tree.
+	treeRanks = 64
 	// maxReadRanks: beyond, only what stands on the board is read.
 	maxReadRanks = 64
 	// maxUntold is how many numbers may pass before a rank tells what it is done
@@ -60,7 +63,17 @@ func boardRoom(ranks int) int {
 
 // boardSize is how many bytes a board of so many ranks takes.
 func boardSize(ranks int) int {
-	return boardAlign*(1+ranks+ranks*resultSlots) + ranks*boardSlots*slotStride(ranks)
+	owners := slotOwners(ranks)
+	return boardAlign*(1+ranks+owners*resultSlots) + owners*boardSlots*slotStride(ranks)
+}
+
+// slotOwners is how many have slots: the ranks, and if there are many those of the
+// whole, where results of all stand.
+func slotOwners(ranks int) int {
+	if ranks > treeRanks {
+		return ranks + 1
+	}
+	return ranks
 }
 
 func slotStride(ranks int) int {
@@ -107,6 +120,8 @@ type board struct {
 		rush   int
 	}
 
+	tree boardTree // of more than treeRanks ranks
+
 	mates  boardMates
 	spread boardSpread
 
@@ -124,7 +139,7 @@ func newBoard(mem []byte, rank, size int) *board {
 		b.ranks = append(b.ranks, viewBoardRank(mem[at:at+boardAlign]))
 		at += boardAlign
 	}
-	for range size {
+	for range slotOwners(size) {
 		for range boardSlots {
 			b.slots = append(b.slots, viewBoardSlot(mem[at:at+boardLine]))
 			b.lines = append(b.lines, mem[at+boardLine-boardInline:at+boardLine])
@@ -138,6 +153,7 @@ func newBoard(mem []byte, rank, size int) *board {
 			at += boardAlign
 		}
 	}
+	b.tree.begin(rank, size)
 	return b
 }
 
@@ -250,6 +266,9 @@ func (b *board) free(slot int) bool {
 	if n == 0 || !later(n, b.seen) {
 		return true
 	}
+	if r := b.tree.reader[slot%rankSlots]; r != 0 {
+		return !later(n, b.ranks[r-1].done.Load())
+	}
 	b.look(n)
 	return !later(n, b.seen)
 }
@@ -292,6 +311,27 @@ func (e *Engine) rouse(c *Context, b *board) {
 	}
 }
 
+// rouseOp wakes whom something that this rank has told may concern: along the
+// tree those beside it, who go on to wake others, and all who wait until what
+// they have published was read.
+func (e *Engine) rouseOp(c *Context, b *board) {
+	if !b.op.tree {
+		e.rouse(c, b)
+		return
+	}
+	e.rouseNear(c, b)
+	if b.op.op == collectives.OpReduce && (b.tree.last || b.rank == 0) { // those between may have gone on
+		e.rouseRank(c, b, b.tree.root)
+	}
+	if b.head.stuck.Load() > 0 {
+		for i, r := range b.ranks {
+			if r.asleep.Load() == stuckAsleep {
+				e.rouseRank(c, b, i)
+			}
+		}
+	}
+}
+
 // rouseNear wakes those that sleep and stand beside this one in the tree.
 func (e *Engine) rouseNear(c *Context, b *board) {
 	if b.head.sleepers.Load() == 0 {
@@ -303,24 +343,52 @@ func (e *Engine) rouseNear(c *Context, b *board) {
 }
 
 func (e *Engine) rouseRank(c *Context, b *board, i int) {
-	if r := b.ranks[i]; i != b.rank && r.asleep.Load() != 0 && r.asleep.Swap(0) != 0 {
-		b.head.sleepers.Add(-1)
+	if r := b.ranks[i]; i != b.rank && r.asleep.Load() != 0 && b.rise(r) {
 		e.nudge(c, i)
 	}
+}
+
+// The states of boardRank.asleep.
+const (
+	awake       = iota
+	plainAsleep // until something is published
+	stuckAsleep // also until what it has published was read
+)
+
+// rise takes the mark of sleep from a rank, if it is there.
+func (b *board) rise(r *boardRank) bool {
+	was := r.asleep.Swap(awake)
+	if was == awake {
+		return false
+	}
+	b.head.sleepers.Add(-1)
+	if was == stuckAsleep {
+		b.head.stuck.Add(-1)
+	}
+	return true
 }
 
 // doze says that this rank is about to sleep. What is published from now on
 // wakes it; what was published before, it has to look for once more.
 func (b *board) doze() {
-	if b.ranks[b.rank].asleep.Swap(1) == 0 {
-		b.head.sleepers.Add(1)
+	r := b.ranks[b.rank]
+	how := uint32(plainAsleep)
+	if b.op.offers && !b.op.offered {
+		how = stuckAsleep
 	}
+	if r.asleep.Load() == how {
+		return
+	}
+	b.rise(r)
+	if r.asleep.Store(how); how == stuckAsleep {
+		b.head.stuck.Add(1)
+	}
+	b.head.sleepers.Add(1)
 }
 
 func (b *board) wake() {
-	r := b.ranks[b.rank]
-	if r.asleep.Load() != 0 && r.asleep.Swap(0) != 0 {
-		b.head.sleepers.Add(-1)
+	if r := b.ranks[b.rank]; r.asleep.Load() != awake {
+		b.rise(r)
 	}
 }
 

@@ -91,9 +91,17 @@ func (e *Engine) settleBoard(c *Context, a *CollArgs, tag int32) *fault.Fault {
 		a.Args.Shared = 0
 	}
 	if a.Alg.Reads && !a.Args.Reads || a.Args.Shared == 0 {
-		a.Alg = a.Table.Select(&a.Args, int(a.Unit), a.Commutative)
+		a.choose()
 	}
 	return nil
+}
+
+// choose chooses the algorithm again. It hands out a copy of the arguments: they
+// would be on the heap in every call else.
+func (a *CollArgs) choose() {
+	args := a.Args
+	a.Alg = a.Table.Select(&args, int(a.Unit), a.Commutative)
+	a.Args.Segment = args.Segment
 }
 
 // voting is a call that waits for a decision.
@@ -198,6 +206,9 @@ func (e *Engine) vote(c *Context, mem []byte) {
 	if in := c.inside; in != nil && in.coll != nil && in.coll.board == nil {
 		r.elsewhere.Store(boardSeq(c.tag))
 	}
+	if c.Rank == 0 && (e.policy.Crowd > 1 || !e.policy.OS) {
+		b.head.crowded.Store(1)
+	}
 	r.voted.Store(votedHere)
 	if b.head.votes.Add(1); b.allVoted() {
 		e.rouseNear(c, b)
@@ -216,6 +227,7 @@ func (e *Engine) countVotes(c *Context) {
 		}
 		return
 	}
+	b.tree.central = b.head.crowded.Load() != 0
 	c.board, c.voted, c.boardState = b, nil, boardMade
 	e.rouseNear(c, b)
 }

@@ -25,6 +25,7 @@ type boardOp struct {
 	told      bool // something was published for which others may sleep
 	moved     bool // data came
 	all       bool // everybody publishes and waits for everybody
+	tree      bool // it goes along the tree: see boardTree
 	own       bool // this rank's part comes from its buffer, not from its slot
 	next, lo  int
 	operand   []byte // of a reduction, the only one so far; it stands in a slot
@@ -60,7 +61,7 @@ func (b *board) begin(a *CollArgs, tag int32) *boardOp {
 func (b *board) prepare(a *CollArgs, tag int32) *boardOp {
 	o, g := &b.op, &a.Args
 	o.op, o.seq, o.next, o.lo = g.Op, boardSeq(tag), b.size-1, 0
-	o.told, o.moved = false, false
+	o.told, o.moved, o.tree = false, false, false
 	if o.reads = a.Alg.Reads; o.reads {
 		if o.blocks = collectives.LocalLengths(g.Op, false); o.blocks {
 			b.beginBlocks(o, a)
@@ -74,6 +75,9 @@ func (b *board) prepare(a *CollArgs, tag int32) *boardOp {
 	if g.Op == collectives.OpBarrier {
 		o.all, o.own = true, true
 		o.word = boardWord(o.seq, g.Op, 0, kindData, 0)
+		if b.size > treeRanks {
+			b.beginTree(o, 0)
+		}
 		return o
 	}
 	o.unit, o.kernel, o.reduced = a.Unit, a.Kernel, false
@@ -132,6 +136,9 @@ func (b *board) prepare(a *CollArgs, tag int32) *boardOp {
 		}
 	}
 	o.word = boardWord(o.seq, g.Op, root, kindData, o.bytes)
+	if b.size > treeRanks {
+		b.beginTree(o, root)
+	}
 	return o
 }
 
@@ -145,6 +152,9 @@ func (b *board) step(o *boardOp) (done bool) {
 		}
 		return b.stepRead(o)
 	}
+	if o.tree {
+		return b.stepTree(o)
+	}
 	if o.offers && !o.offered {
 		i := b.slot(b.rank, o.seq)
 		if !b.free(i) {
@@ -154,6 +164,9 @@ func (b *board) step(o *boardOp) (done bool) {
 			o.writeAll(b.payload(i, n))
 		}
 		b.publish(i, o.word)
+		if b.size > treeRanks {
+			b.tree.reader[i%rankSlots] = 0
+		}
 		o.offered, o.told = true, true
 	}
 	for ; o.next >= o.lo; o.next-- {
@@ -211,6 +224,9 @@ func (b *board) awaits(o *boardOp, rank int) bool {
 	}
 	if o.reads {
 		return b.awaitsRead(o, rank)
+	}
+	if o.tree {
+		return b.awaitsTree(o, rank)
 	}
 	return rank >= o.lo && rank <= o.next && uint32(b.slots[b.slot(rank, o.seq)].word.Load()>>32) != o.seq
 }

@@ -68,7 +68,7 @@ func (e *Engine) boardSpin(c *Context, b *board, o *boardOp) bool {
 		done := b.step(o)
 		if o.told {
 			o.told = false
-			e.rouse(c, b)
+			e.rouseOp(c, b)
 		}
 		if done {
 			if o.all && b.after.some && e.policy.Crowded() {
@@ -86,7 +86,7 @@ func (e *Engine) boardSpin(c *Context, b *board, o *boardOp) bool {
 		// Of two ranks on a processor the other one needs that late.
 		if p.left == 0 && b.told != b.finished && (p.yields > 0 || len(b.mates.ranks) != 1) {
 			b.tell()
-			e.rouse(c, b)
+			e.rouseOp(c, b)
 		}
 		if c.trouble != nil || c.givenUp != nil || !e.pass(&p) {
 			return false
@@ -198,7 +198,7 @@ func (e *Engine) stepBoard(k *coll) (moved bool) {
 	}
 	if o.told {
 		o.told = false
-		e.rouse(k.ctx, b)
+		e.rouseOp(k.ctx, b)
 	}
 	switch {
 	case o.fault != nil:

@@ -12,15 +12,21 @@ import (
 
 // boardHead is the first block of a board.
 type boardHead struct {
-	// sleepers is how many ranks have asleep set.
+	// sleepers is how many ranks have asleep set, stuck how many of them to
+	// stuckAsleep.
 	sleepers atomic.Int32
-	_        [boardLine - 4]byte
+	stuck    atomic.Int32
+	_        [boardLine - 8]byte
 	// votes is how many ranks have the memory, readers how many can read the
 	// memory of all; noReads: one cannot.
 	votes   atomic.Uint32
 	readers atomic.Uint32
 	noReads atomic.Uint32
-	_       [boardAlign - boardLine - 12]byte
+	crowded atomic.Uint32 // rank 0 has no processor of its own; written before its vote
+	// arrived is how many have published in an operation of many ranks, by its
+	// slot: {number 32, ranks 32}.
+	arrived [boardSlots]atomic.Uint64
+	_       [boardAlign - boardLine - 16 - 8*boardSlots]byte
 }
 
 // boardRank is what a rank tells about itself. It alone writes it, but for

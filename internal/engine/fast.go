@@ -60,6 +60,9 @@ func (e *Engine) RecvNow(c *Context, b buffer.Buf, source, tag int32) (n int64, 
 	p := c.peers[source]
 	if p == nil || p.lane == nil || e.leading || c.trouble != nil || e.closed ||
 		e.table.PostedLen() != 0 || e.table.ArrivedLen() != 0 {
+		if p == nil { // it may have sent, though nothing was ever sent to it
+			c.peers[source] = e.peers[c.Targets().At(int(source))]
+		}
 		e.mu.Unlock()
 		return 0, false
 	}
