@@ -40,6 +40,7 @@ func swap(w *mpi.Comm, fl flavor, round int64) (wrong bool, err error) {
 // Windows are the same where memory that could be reached is refused now and
 // then, and accesses to it are held up.
 func TestFaultsOnAllWays(t *testing.T) {
+	ofProcesses(t)
 	tally := &faulty.Tally{}
 	plan := awkward
 	plan.Tally = tally
@@ -71,6 +72,7 @@ func TestFaultsOnAllWays(t *testing.T) {
 
 // Accesses that fail half-way are errors of the call that made them.
 func TestBrokenAccesses(t *testing.T) {
+	ofProcesses(t)
 	tally := &faulty.Tally{}
 	mpitest.Run(t, 2, func(t *mpitest.T, w *mpi.Comm) {
 		mem := make([]int64, 100)
