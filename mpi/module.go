@@ -124,13 +124,16 @@ type coreProcess Process
 func (p *coreProcess) Control() core.Control { return p.ctl }
 func (p *coreProcess) Queues() string        { return p.e.Queues() }
 
-func (p *coreProcess) Kill() {
+func (p *coreProcess) Kill(cut func()) {
 	if p.done.Swap(true) {
 		return
 	}
+	p.ctl.Close() // whoever is dead does not answer when others miss it
+	if cut != nil {
+		cut()
+	}
 	p.cancel(errFinalized)
 	p.e.Close(p.ctx)
-	p.ctl.Close()
 	p.events.Wait()
 }
 

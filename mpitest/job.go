@@ -171,7 +171,7 @@ func (j *Job) Boot(sp control.StartProc) (*mpi.Process, error) {
 	b.Lost = func(error) {
 		go func() {
 			<-ready
-			m.proc.Core().Kill()
+			m.proc.Core().Kill(nil)
 		}()
 	}
 	if m.proc, err = mpi.Start(b); err != nil {
@@ -194,8 +194,7 @@ func (j *Job) Leave(p *mpi.Process) error {
 // Kill ends a process without a word, as a signal would; the others learn of
 // it from the control plane. Over inproc the transport is cut as well.
 func (j *Job) Kill(p *mpi.Process) {
-	j.hub.Kill(p.ID())
-	p.Core().Kill()
+	p.Core().Kill(func() { j.hub.Kill(p.ID()) })
 	j.gone(p.ID(), "was killed by signal 9 (SIGKILL)", false)
 }
 

@@ -109,7 +109,7 @@ func (j *Job) Run(n int, f func(t *T, world *mpi.Comm)) {
 		go func() {
 			defer close(stopped)
 			for _, p := range procs {
-				p.Core().Kill()
+				p.Core().Kill(nil)
 			}
 		}()
 	}}

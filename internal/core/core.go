@@ -64,8 +64,9 @@ type Process interface {
 	// Queues describes what is unmatched and pending, for people.
 	Queues() string
 	// Kill ends the process without a word to anybody: pending and later
-	// calls fail with fault.Finalized. A real process is killed by a signal.
-	Kill()
+	// calls fail with fault.Finalized. A real process is killed by a signal. cut,
+	// if not nil, ends its connections when it cannot say a word any more.
+	Kill(cut func())
 	// Keep is what make makes when it is first called in this process with a
 	// key of a package's own type.
 	Keep(key any, make func() any) any

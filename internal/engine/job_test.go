@@ -133,12 +133,14 @@ func testJobOf(t testing.TB, n int, plan *faulty.Plan, change func(i int, c *Con
 		}
 		nd := &node{ctl: &testControl{}}
 		nd.ctl.cut = func(p wire.ProcID, why string) {
-			if k := members.Index(p); k >= 0 {
+			if k := members.Index(p); k >= 0 && hub.Has(nd.Self()) { // the dead are silent
 				nodes[k].ProcCut(nd.Self(), why)
 			}
 		}
 		nd.ctl.ping = func(p wire.ProcID, id uint64) {
-			if k := members.Index(p); k == i {
+			if k := members.Index(p); !hub.Has(nd.Self()) {
+				return
+			} else if k == i {
 				nd.Ponged(p, id)
 			} else if k >= 0 && hub.Has(p) {
 				nodes[k].Pinged(nd.Self(), id)
