@@ -53,6 +53,7 @@ type Request struct {
 	owned  bool // a goroutine polls for it
 	bulk   bool // a receive that was matched and is being transferred
 	aside  bool // a send in Peer.stalled
+	rests  bool // see waiter.rests
 
 	op   calls.Name
 	ctx  *Context

@@ -19,6 +19,7 @@ type waiter struct {
 	wake       chan struct{} // one token for each time parked goes false
 	user       context.Context
 	several    bool // reqs have more contexts than user
+	rests      bool // it sleeps at once, without yielding before
 	reqs       []*Request
 	one        [1]*Request
 	many       []*Request // memory for reqs
@@ -49,7 +50,7 @@ func (e *Engine) newWaiter() *waiter {
 }
 
 func (e *Engine) freeWaiter(w *waiter) {
-	w.hits, w.need, w.user, w.several, w.reqs, w.one[0], w.call = 0, 0, nil, false, nil, nil, callInfo{}
+	w.hits, w.need, w.user, w.several, w.rests, w.reqs, w.one[0], w.call = 0, 0, nil, false, false, nil, nil, callInfo{}
 	w.next = e.waiters.free
 	e.waiters.free = w
 }
@@ -160,7 +161,7 @@ func (e *Engine) waitOne(r *Request) *fault.Fault {
 	}
 	if !r.done {
 		w := e.newWaiter()
-		w.need, w.user = 1, r.user
+		w.need, w.user, w.rests = 1, r.user, r.rests
 		w.one[0] = r
 		w.reqs = w.one[:]
 		r.waiter = w
@@ -261,7 +262,7 @@ func (e *Engine) lead(w *waiter) (sleepy bool) {
 		case spun < pol.Spin:
 			spun++
 			wait.Pause()
-		case yielded < pol.Yield:
+		case yielded < pol.Yield && !w.rests:
 			p := *pol
 			e.mu.Unlock()
 			yielded += p.Turn(yielded)

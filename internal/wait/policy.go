@@ -32,6 +32,10 @@ type Policy struct {
 // those that are goroutines may.
 func (p *Policy) Crowded() bool { return p.Crowd != 1 }
 
+// Packed reports whether so many ranks share each processor that those who wait
+// for something slow should sleep at once: what they yield is lost to the others.
+func (p *Policy) Packed() bool { return p.Crowd > goschedCrowd }
+
 // Other goroutines get a chance to run in every goschedEvery-th OS yield if the
 // process has one P, else every goschedPause: then there is mostly a P without
 // work, whose thread Gosched wakes, and which goes on with the yielding
@@ -99,7 +103,7 @@ func (p Policy) yield() int {
 	before := time.Since(clockBase)
 	osYield()
 	after := time.Since(clockBase)
-	if p.Crowd <= goschedCrowd {
+	if !p.Packed() {
 		if before/goschedPause != after/goschedPause {
 			runtime.Gosched()
 		}
