@@ -156,7 +156,11 @@ func (c *Comm) bequeath(d *Comm, id wire.ContextID, s shape) error {
 	if s.remote.Len() > 0 {
 		return d.registerInter(id, s)
 	}
-	return d.register(id, s.local)
+	err := d.register(id, s.local)
+	if err == nil && c.core.bridge == nil { // what was merged is the program's new world
+		d.core.ctx.ShareLater()
+	}
+	return err
 }
 
 // Dup makes a communicator of the same ranks with a context of its own, the

@@ -66,6 +66,19 @@ func (c *Context) offerBoard() {
 	}
 }
 
+// lateShare is the number of the call from which on a communicator that may not
+// live long asks for memory: that takes 1 to 5 ms, as all ranks wait for the agent
+// and for each other, and a call by messages 10 to 100 us.
+const lateShare = 32
+
+// ShareLater makes the first calls of a communicator that may not live long go by
+// messages. All of its members do it, before they use it.
+func (c *Context) ShareLater() {
+	c.e.mu.Lock()
+	defer c.e.mu.Unlock()
+	c.shareFrom = lateShare
+}
+
 // settleBoard begins a call that has counted on what is not decided yet: it waits
 // for that, and chooses again. On a fault the call is given up.
 func (e *Engine) settleBoard(c *Context, a *CollArgs, tag int32) *fault.Fault {

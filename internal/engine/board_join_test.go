@@ -100,6 +100,28 @@ func TestBoardFromFirstCall(t *testing.T) {
 	}
 }
 
+// A communicator that may not live long asks for memory in a later call, all ranks
+// in the same one, also if some of them sleep in the calls before.
+func TestBoardLater(t *testing.T) {
+	ns, _ := testJobOf(t, 5, nil, nil)
+	for _, n := range ns {
+		n.ctx.ShareLater()
+	}
+	for call := range int32(lateShare + 2) {
+		fs := everywhere(t, ns, func(i int) *CollArgs { return ns[i].call64(collectives.OpBarrier, nil, nil, 0, 0) })
+		for r, f := range fs {
+			if f != nil {
+				t.Fatalf("call %d, rank %d: %+v", call, r, f)
+			}
+			ns[r].Lock()
+			if made, asked := ns[r].ctx.board != nil, ns[r].ctx.boardState != boardOpen; made != (call >= lateShare) || asked != made {
+				t.Errorf("call %d, rank %d: board %v, asked %v", call, r, made, asked)
+			}
+			ns[r].Unlock()
+		}
+	}
+}
+
 // Whatever happens while a rank waits for the memory, nobody waits for ever.
 func TestBoardJoiningEnds(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -80,7 +80,7 @@ func (e *Engine) stray(k *coll) *fault.Fault {
 // strayed is that of a call by messages, which this process tells on the board.
 func (e *Engine) strayed(k *coll) *fault.Fault {
 	c := k.ctx
-	if c.inside == nil || c.inside.coll != k || c.tag != k.tag {
+	if c.inside == nil || c.inside.coll != k || c.tag != k.tag || k.tag < c.shareFrom {
 		return nil
 	}
 	switch c.boardState { // somebody may be waiting for this rank's vote

@@ -132,7 +132,12 @@ func (e *Engine) Collective(c *Context, a *CollArgs) *fault.Fault {
 	c.tag, c.givenUp = tag, nil
 	var f *fault.Fault
 	pending := a.Tag.numbered()
-	if a.Alg.Shared && (c.boardState != boardMade || a.Alg.Reads && c.readState != readsKnown) {
+	switch {
+	case !a.Alg.Shared:
+	case tag < c.shareFrom:
+		a.Args.Shared, a.Args.Reads = 0, false
+		a.choose()
+	case c.boardState != boardMade || a.Alg.Reads && c.readState != readsKnown:
 		f = e.settleBoard(c, a, tag)
 		pending = true
 	}

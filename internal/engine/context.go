@@ -51,6 +51,7 @@ type Context struct {
 	// operations may count on as long as nothing is decided.
 	board, voted *board
 	boardState   boardState
+	shareFrom    int32 // the number of the first call that may ask for memory
 	readState    readState
 	room         atomic.Int64
 	reads        atomic.Bool
