@@ -248,7 +248,8 @@ func (c *Comm) FailedLocal() []int { return c.of("FailedLocal").ctx.FailedLocal(
 func (c *Comm) AckFailed() int { return c.of("AckFailed").ctx.AckFailed() }
 
 // Transport names what carries messages between the caller and a rank: "shm",
-// "tcp", "inproc" or "self"; "" before the first message. Local.
+// "tcp", "inproc" or "self"; before the first message that of the memory in which
+// their collectives meet, or "". Local.
 func (c *Comm) Transport(rank int) string {
 	if rank < 0 || rank >= c.of("Transport").targets {
 		return ""

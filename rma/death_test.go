@@ -98,6 +98,7 @@ func TestLeaks(t *testing.T) {
 				var before testlab.Left
 				for k := range times {
 					if k == 100 { // what stays for the next window is there
+						must(t, w.Barrier())
 						before = testlab.Take()
 						must(t, w.Barrier())
 					}

@@ -70,15 +70,17 @@ func TestEndsAreAcknowledged(t *testing.T) {
 	}
 }
 
-// A peer whose connection has ended, and of whose end the control plane says
-// nothing, cannot be reached, also in communicators made later.
+// A peer whose connection has ended, and which takes part, cannot be reached, also in communicators made later.
 func TestLinkLostWithoutVerdict(t *testing.T) {
 	ns, hub := testJobOf(t, 2, nil, nil)
 	n := ns[0]
 	if f := n.send(1, 1, nil); f != nil {
 		t.Fatal(f)
 	}
-	hub.Kill(ns[1].Self())
+	n.ctl.mu.Lock()
+	n.ctl.ping = func(_ wire.ProcID, id uint64) { ns[1].Pinged(n.Self(), id) }
+	n.ctl.mu.Unlock()
+	hub.Kill(ns[1].Self()) // its engine goes on, and answers
 	_, f := n.recv(1, 2, nil)
 	wantClass(t, "receive", f, fault.Unreachable)
 	c := n.world(t, wire.ContextID{Creator: n.Self(), Serial: 5}, n.ctx.Members)

@@ -13,9 +13,17 @@ import (
 // sharer is the transport whose memory processes of a host share, nil if there
 // is none.
 func (e *Engine) sharer() transport.Sharer {
+	if l := e.sharingLink(); l != nil {
+		return l.Transport.(transport.Sharer)
+	}
+	return nil
+}
+
+// sharingLink is the link whose transport is a Sharer, nil if there is none.
+func (e *Engine) sharingLink() *link {
 	for _, l := range e.links[1:] {
-		if s, ok := l.Transport.(transport.Sharer); ok {
-			return s
+		if _, ok := l.Transport.(transport.Sharer); ok {
+			return l
 		}
 	}
 	return nil

@@ -382,8 +382,9 @@ func (p *Peer) dequeue(r *Request) {
 	p.stalls()
 }
 
-// TransportOf names the transport that carries messages to a rank: "self",
-// "shm", "tcp"; "" before the first message.
+// TransportOf names the transport that carries messages to a rank, "self", "shm",
+// "tcp", or before the first one the memory that it shares with this process; ""
+// if there is neither.
 func (e *Engine) TransportOf(c *Context, rank int) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -393,6 +394,9 @@ func (e *Engine) TransportOf(c *Context, rank int) string {
 	}
 	if p != nil && p.link != nil {
 		return p.link.caps.Name
+	}
+	if c.board != nil {
+		return e.sharingLink().caps.Name
 	}
 	return ""
 }
