@@ -77,10 +77,8 @@ func TestLinkLostWithoutVerdict(t *testing.T) {
 	if f := n.send(1, 1, nil); f != nil {
 		t.Fatal(f)
 	}
-	n.ctl.mu.Lock()
-	n.ctl.ping = func(_ wire.ProcID, id uint64) { ns[1].Pinged(n.Self(), id) }
-	n.ctl.mu.Unlock()
-	hub.Kill(ns[1].Self()) // its engine goes on, and answers
+	n.outlived(ns[1])
+	hub.Kill(ns[1].Self())
 	_, f := n.recv(1, 2, nil)
 	wantClass(t, "receive", f, fault.Unreachable)
 	c := n.world(t, wire.ContextID{Creator: n.Self(), Serial: 5}, n.ctx.Members)

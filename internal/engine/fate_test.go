@@ -189,13 +189,13 @@ func TestLostPeerIsAsked(t *testing.T) {
 	told := make(chan string, 1)
 	n.ctl.mu.Lock()
 	n.ctl.cut = func(_ wire.ProcID, why string) { told <- why }
-	n.ctl.ping = func(_ wire.ProcID, k uint64) { ns[1].Pinged(n.Self(), k) }
 	n.ctl.mu.Unlock()
+	n.outlived(ns[1])
 	if f := n.send(1, 1, nil); f != nil {
 		t.Fatal(f)
 	}
 	in = n.irecv(1, 1, b)
-	hub.Kill(id) // its engine goes on, and answers
+	hub.Kill(id)
 	wantClass(t, "receive", soon(t, "receive", func() Outcome { return n.Wait(in) }).Status.Fault, fault.Unreachable)
 	soon(t, "word to the other", func() string { return <-told })
 }

@@ -394,6 +394,7 @@ func TestAloneReceivesOwnMessages(t *testing.T) {
 			if f := n.send(1, 1, nil); f != nil {
 				t.Fatal(f)
 			}
+			n.outlived(ns[1])
 			in := make([]byte, size)
 			h, second := n.irecv(anySource, 7, in), n.irecv(anySource, 7, nil)
 			n.mu.Lock() // nobody polls until all is sent

@@ -170,6 +170,14 @@ func testJobOf(t testing.TB, n int, plan *faulty.Plan, change func(i int, c *Con
 	return nodes, hub
 }
 
+// outlived makes other answer n, also when its transport was killed: its engine runs
+// on.
+func (n *node) outlived(other *node) {
+	n.ctl.mu.Lock()
+	defer n.ctl.mu.Unlock()
+	n.ctl.ping = func(_ wire.ProcID, id uint64) { other.Pinged(n.Self(), id) }
+}
+
 func (n *node) world(t testing.TB, id wire.ContextID, m wire.Members) *Context {
 	t.Helper()
 	c, err := n.NewContext(id, m, nil)
