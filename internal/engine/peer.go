@@ -136,7 +136,7 @@ func (e *Engine) connected(p *Peer, r *retry.Retry) bool {
 	}
 	switch {
 	case err == nil || p.dying && p.link != nil:
-	case !p.dying && r.Worth(err):
+	case !p.dying && (errors.Is(err, errAnswering) || r.Worth(err)):
 		return false
 	case p.link == nil:
 		e.linkDown(p, err)
@@ -167,7 +167,9 @@ func (e *Engine) attach(p *Peer, c wire.Contact) error {
 		}
 		c.Segment, c.Bell = -1, -1 // were Connect's
 		failed = errors.Join(failed, fmt.Errorf("by %s: %w", l.caps.Name, err))
-		if !e.tryNext(p, l, err) {
+		if next, later := e.tryNext(p, l, err); later {
+			return errAnswering
+		} else if !next {
 			return failed
 		}
 	}
@@ -178,30 +180,34 @@ func (e *Engine) attach(p *Peer, c wire.Contact) error {
 	return fmt.Errorf("%w by any of this process's transports", transport.ErrUnreachable)
 }
 
-// tryNext reports whether to connect p by another transport after l could not. It
-// says no if l may do a little later, if it was not l that failed, and if a
-// transfer from p can only be answered by l.
-func (e *Engine) tryNext(p *Peer, l *link, err error) bool {
+// errAnswering: another transport is tried when transfers have ended that this one
+// answers.
+var errAnswering = errors.New("transfers from the peer go on")
+
+// tryNext reports whether to connect p by another transport after l could not, or
+// later to try again: while a transfer from p can only be answered by l. It says
+// neither if l may do a little later, and if it was not l that failed.
+func (e *Engine) tryNext(p *Peer, l *link, err error) (next, later bool) {
 	for _, no := range [...]error{transport.ErrPeerGone, transport.ErrCut, transport.ErrProtocol} {
 		if errors.Is(err, no) || retry.Files(err) {
-			return false
+			return false, false
 		}
 	}
 	if p.link == nil {
-		return true
+		return true, false
 	}
 	if p.link != l || p.other != nil || p.dying || p.broken || slices.Index(e.links, l) == len(e.links)-1 {
-		return false
+		return false, false
 	}
 	for _, chunk := range e.pool.inUse() {
 		for i := range chunk {
 			if r := &chunk[i]; r.peer == p && r.bulk && !r.done {
-				return false
+				return false, true
 			}
 		}
 	}
 	p.other, p.otherSlot, p.link, p.lane = l, p.slot, nil, nil
-	return true
+	return true, false
 }
 
 func (e *Engine) bind(p *Peer, l *link, s transport.Slot) {
