@@ -252,16 +252,8 @@ func (b *board) arrive(seq uint32) bool {
 func (b *board) combineAll(o *boardOp) bool {
 	t := &b.tree
 	for ; t.i < b.size; t.i++ {
-		q := b.size - 1 - t.i
-		i := b.slot(q, o.seq)
-		if w := b.slots[i].word.Load(); w != o.word {
-			if uint32(w>>32) == o.seq {
-				b.mismatch(o, q, w)
-			}
+		if !b.combineOf(o, b.size-1-t.i) {
 			return false
-		}
-		if o.bytes > 0 {
-			b.combine(o, b.payload(i, o.bytes))
 		}
 	}
 	return true
@@ -272,16 +264,8 @@ func (b *board) combineAll(o *boardOp) bool {
 func (b *board) gather(o *boardOp) bool {
 	t := &b.tree
 	for ; t.i < len(t.below); t.i++ {
-		q := t.below[t.i]
-		i := b.slot(q, o.seq)
-		if w := b.slots[i].word.Load(); w != o.word {
-			if uint32(w>>32) == o.seq {
-				b.mismatch(o, q, w)
-			}
+		if !b.combineOf(o, t.below[t.i]) {
 			return false
-		}
-		if o.bytes > 0 {
-			b.combine(o, b.payload(i, o.bytes))
 		}
 	}
 	if t.i == len(t.below) {
@@ -289,6 +273,21 @@ func (b *board) gather(o *boardOp) bool {
 		if o.bytes > 0 {
 			b.combine(o, o.published)
 		}
+	}
+	return true
+}
+
+// combineOf combines what rank q has published, if it has.
+func (b *board) combineOf(o *boardOp, q int) bool {
+	i := b.slot(q, o.seq)
+	if w := b.slots[i].word.Load(); w != o.word {
+		if uint32(w>>32) == o.seq {
+			b.mismatch(o, q, w)
+		}
+		return false
+	}
+	if o.bytes > 0 {
+		b.combine(o, b.payload(i, o.bytes))
 	}
 	return true
 }
