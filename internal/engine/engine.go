@@ -391,7 +391,10 @@ func (e *Engine) handle(l *link, ev *transport.Event) {
 			l.setPeer(ev.Slot, nil)
 			l.Release(ev.Slot)
 			if p.other == l && p.otherSlot == ev.Slot {
-				if p.other = nil; p.dying && p.link != nil {
+				p.other = nil
+				if p.state == peerEnding {
+					e.linkDown(p, ev.Err)
+				} else if p.dying && p.link != nil {
 					p.link.Fail(p.slot)
 				}
 			}

@@ -235,13 +235,20 @@ func (e *Engine) linkDown(p *Peer, err error) {
 	if p.state >= peerLost {
 		return
 	}
-	p.state = peerLost
 	if p.why == nil {
 		p.why = err
 	}
 	p.lane = nil
 	p.full = false
 	p.stalls()
+	if p.other != nil && !p.broken {
+		if p.state != peerEnding {
+			p.state = peerEnding
+			p.other.Fail(p.otherSlot) // its EvDown comes here again
+		}
+		return
+	}
+	p.state = peerLost
 	p.dropOther()
 	if p.link != nil {
 		p.ctl = nil
@@ -252,17 +259,31 @@ func (e *Engine) linkDown(p *Peer, err error) {
 		e.departed(p.proc, d)
 		return
 	}
-	if p.broken || errors.Is(err, transport.ErrCut) {
+	if p.broken || errors.Is(p.why, transport.ErrCut) {
 		e.sever(p)
 		return
 	}
+	e.doubt(p)
+}
+
+// doubt asks whether a peer that cannot be reached takes part in the job: the
+// control plane of its end, and itself.
+func (e *Engine) doubt(p *Peer) {
 	e.ask(p.proc)
+	e.unping(p.ping)
 	p.ping, _ = e.ping(p.proc, p)
 }
 
 // unreached acts on a peer that takes part in the job. If nothing was lost but
 // sends, these fail and the next one tries again.
 func (e *Engine) unreached(p *Peer) {
+	if p.state == peerConnecting && p.link != nil {
+		e.protocol(p, p.why)
+		return
+	}
+	if p.state != peerLost {
+		return
+	}
 	if p.link != nil || len(p.ctl) > 0 || p.frames.first != nil {
 		e.sever(p)
 		return

@@ -39,10 +39,11 @@ func (n *walled) Connect(c wire.Contact) (transport.Slot, error) {
 }
 
 // twoWays starts a job over two transports, of which the first cannot connect
-// where shut has an error.
-func twoWays(t *testing.T, n int, shut func(from, to int) error) (ns []*node, first, second *inproc.Hub) {
-	first, second = inproc.NewHub(), inproc.NewHub()
-	ns, _ = testJobOf(t, n, nil, func(i int, c *Config) {
+// where shut has an error. kill ends the connections of a node, which says nothing
+// from then on.
+func twoWays(t *testing.T, n int, shut func(from, to int) error) (ns []*node, kill func(*node)) {
+	first, second := inproc.NewHub(), inproc.NewHub()
+	ns, own := testJobOf(t, n, nil, func(i int, c *Config) {
 		s := wait.NewChan()
 		c.Sleeper, c.Transports = s, nil
 		for k, hub := range []*inproc.Hub{first, second} {
@@ -57,7 +58,11 @@ func twoWays(t *testing.T, n int, shut func(from, to int) error) (ns []*node, fi
 			c.Transports = append(c.Transports, w)
 		}
 	})
-	return ns, first, second
+	return ns, func(n *node) {
+		for _, hub := range []*inproc.Hub{own, first, second} {
+			hub.Kill(n.Self())
+		}
+	}
 }
 
 // exchange sends messages of several sizes both ways at the same time.
@@ -108,7 +113,7 @@ func TestNextTransport(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			for round := range 20 {
-				ns, first, second := twoWays(t, 2, shut)
+				ns, kill := twoWays(t, 2, shut)
 				a, b := ns[0], ns[1]
 				if round%2 == 0 { // one begins
 					if f := a.send(1, 50, []byte("hello")); f != nil {
@@ -133,8 +138,7 @@ func TestNextTransport(t *testing.T) {
 						t.Fatalf("%+v", f)
 					}
 				}
-				first.Kill(b.Self())
-				second.Kill(b.Self())
+				kill(b)
 				a.ProcFailed(b.Self(), "was killed")
 				for i := range 10 {
 					buf := make([]byte, 1)
@@ -159,7 +163,7 @@ func (n *node) mixed(m *node) bool {
 
 // Where none can connect the error says so of each.
 func TestNoTransport(t *testing.T) {
-	ns, _, _ := twoWays(t, 2, func(int, int) error { return fmt.Errorf("directory is full: %w", transport.ErrUnavailable) })
+	ns, _ := twoWays(t, 2, func(int, int) error { return fmt.Errorf("directory is full: %w", transport.ErrUnavailable) })
 	for _, tr := range ns[0].links[1:] {
 		tr.Transport.(*walled).shut = func(wire.ProcID) error { return fmt.Errorf("no way: %w", transport.ErrUnavailable) }
 	}
@@ -167,5 +171,39 @@ func TestNoTransport(t *testing.T) {
 	wantClass(t, "send", f, fault.Unreachable)
 	if text := f.Err.Error(); !bytes.Contains([]byte(text), []byte("by first: ")) || !bytes.Contains([]byte(text), []byte("by second: ")) {
 		t.Errorf("error %q", text)
+	}
+}
+
+// A contact that cannot be answered, because who made it has ended since: what it
+// had sent comes first.
+func TestEndedBeforeAnswer(t *testing.T) {
+	for round := range 50 {
+		ns, hub := testJobOf(t, 2, nil, nil)
+		a, b := ns[0], ns[1]
+		asked, gone := make(chan struct{}), make(chan struct{})
+		a.ctl.contact = func(p wire.ProcID) (wire.Contact, error) {
+			close(asked)
+			<-gone
+			return wire.Contact{Segment: -1, Bell: -1}, fmt.Errorf("process %v is gone", p)
+		}
+		lost := a.isend(1, 1, []byte("x"), Standard)
+		<-asked
+		a.Lock() // so that it sees all at once
+		for i := range 10 {
+			if f := b.send(0, 60, []byte{byte(i)}); f != nil {
+				t.Fatalf("%+v", f)
+			}
+		}
+		hub.Kill(b.Self())
+		close(gone)
+		a.Unlock()
+		a.ProcFailed(b.Self(), "was killed")
+		for i := range 10 {
+			buf := make([]byte, 1)
+			if _, f := a.recv(1, 60, buf); f != nil || buf[0] != byte(i) {
+				t.Fatalf("round %d: message %d is %d: %+v", round, i, buf[0], f)
+			}
+		}
+		wantClass(t, "send", a.Wait(lost).Status.Fault, fault.ProcFailed)
 	}
 }

@@ -21,7 +21,8 @@ const (
 	peerNew        peerState = iota // never spoken to
 	peerConnecting                  // a goroutine fetches its contact
 	peerUp
-	peerLost // its connection has ended, and the control plane has yet to say why
+	peerEnding // its connection has ended; what came by its other contact is yet to be seen
+	peerLost   // its connection has ended, and the control plane has yet to say why
 	peerDown
 )
 
@@ -70,7 +71,7 @@ type Peer struct {
 	out streamList // sends that the peer has pulled, oldest first
 	in  streamList // receives that have pulled
 
-	ping uint64 // of one that is lost
+	ping uint64 // of one that is lost, or cannot be answered
 }
 
 // ctlFrame is a frame of the engine itself; its payload is want, if that is
@@ -141,8 +142,10 @@ func (e *Engine) connected(p *Peer, r *retry.Retry) bool {
 	case p.link == nil:
 		e.linkDown(p, err)
 	default:
-		// The peer has made the link: its messages come first, then EvDown.
-		e.protocol(p, err)
+		// The peer has made the link. If it has ended since, its messages come
+		// first, then EvDown.
+		p.why = err
+		e.doubt(p)
 	}
 	e.cfg.Sleeper.Wake()
 	return true
@@ -230,7 +233,7 @@ func (e *Engine) peerUp(l *link, s transport.Slot, proc wire.ProcID) {
 	p := e.peerOf(proc)
 	l.setPeer(s, p)
 	switch {
-	case p.state >= peerLost:
+	case p.state >= peerEnding:
 		l.Fail(s) // nothing of it counts any more
 		return
 	case p.state != peerNew:

@@ -47,7 +47,7 @@ func (e *Engine) Ponged(proc wire.ProcID, id uint64) {
 	}
 	delete(e.pings, id)
 	g.answered = true
-	if g.peer != nil && g.peer.state == peerLost {
+	if g.peer != nil {
 		e.unreached(g.peer)
 	}
 	e.hitMourners()

@@ -133,7 +133,7 @@ func (e *Engine) arriveEager(p *Peer, env *envelope, data []byte) {
 		e.overCredit(p)
 		return
 	}
-	if p.lane == nil && p.link.laner != nil {
+	if p.lane == nil && p.state == peerUp && p.link.laner != nil {
 		p.lane = p.link.laner.Lane(p.slot)
 	}
 	if post := e.table.Arrive(env.key); post != nil {

@@ -86,5 +86,9 @@ func (e *Engine) protocol(p *Peer, err error) {
 	if !p.broken {
 		p.broken, p.why = true, err
 	}
+	if p.state == peerEnding || p.link == nil {
+		e.linkDown(p, err)
+		return
+	}
 	p.link.Cut(p.slot, err) // EvDown follows
 }
