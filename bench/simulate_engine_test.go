@@ -14,6 +14,7 @@ import (
 	"gompi/collectives/selection"
 	"gompi/collectives/sim"
 	"gompi/internal/match"
+	"gompi/internal/testjob"
 	"gompi/internal/wire"
 	"gompi/mpi"
 	"gompi/mpitest"
@@ -27,7 +28,7 @@ type wiretap struct {
 	sent map[[2]uint32][]int64 // from, to: lengths in order
 }
 
-// wrap is for mpitest.Wrap.
+// wrap is for testjob.Wrap.
 func (w *wiretap) wrap(t transport.Transport, self wire.ProcID, wake func()) (transport.Transport, error) {
 	return &tapped{Transport: t, tap: w, self: self, peers: map[transport.Slot]wire.ProcID{}}, nil
 }
@@ -238,7 +239,7 @@ func executed(t *testing.T, p []planned, ranks int, force string) map[[2]int][]i
 				t.Fatalf("%v of %d: %v", x.op, x.count, err)
 			}
 		}
-	}, mpitest.Setting("GOMPI_COLL", force), mpitest.Wrap(tap.wrap))
+	}, mpitest.Setting("GOMPI_COLL", force), testjob.Wrap(tap.wrap))
 	var serials []uint32
 	for pair := range tap.sent {
 		serials = append(serials, pair[0], pair[1])

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"gompi/internal/testjob"
 	"gompi/mpi"
 	"gompi/mpitest"
 )
@@ -181,7 +182,7 @@ func TestFreeInDelete(t *testing.T) {
 // The attributes of SELF are deleted first of all in Finalize, the last one
 // set before the others.
 func TestAttributesOfSelf(t *testing.T) {
-	j := mpitest.NewJob(t)
+	j := testjob.New(t)
 	p, err := j.Boot(j.Add(1)[0])
 	if err != nil {
 		t.Fatal(err)
@@ -353,7 +354,7 @@ func TestErrorHandlerCallsBack(t *testing.T) {
 // ErrorsAreFatal ends the job: the caller does not return, and the calls of
 // others fail.
 func TestErrorsAreFatal(t *testing.T) {
-	j := mpitest.NewJob(t)
+	j := testjob.New(t)
 	var ps []*mpi.Process
 	for _, sp := range j.Add(2) {
 		p, err := j.Boot(sp)

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"gompi/internal/testjob"
 	"gompi/internal/wire"
 	"gompi/mpi"
 	"gompi/mpitest"
@@ -17,7 +18,7 @@ import (
 
 // under puts every transport of a run under a plan.
 func under(p faulty.Plan) mpitest.Option {
-	return mpitest.Wrap(func(t transport.Transport, self wire.ProcID, wake func()) (transport.Transport, error) {
+	return testjob.Wrap(func(t transport.Transport, self wire.ProcID, wake func()) (transport.Transport, error) {
 		p := p
 		p.Seed, p.Wake = uint64(self.Serial), wake
 		return faulty.New(t, p)

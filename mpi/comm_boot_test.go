@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"gompi/internal/testjob"
 	"gompi/internal/wire"
 	"gompi/mpi"
 	"gompi/mpitest"
@@ -141,7 +142,7 @@ func TestCommFromGroupDeath(t *testing.T) {
 	for _, tr := range transports {
 		for _, victim := range []int{0, 2} {
 			t.Run(fmt.Sprint(tr, victim), func(t *testing.T) {
-				j := mpitest.NewJob(t, mpitest.Transport(tr))
+				j := testjob.New(t, mpitest.Transport(tr))
 				var ps []*mpi.Process
 				for _, sp := range j.Add(3) {
 					p, err := j.Boot(sp)
@@ -188,7 +189,7 @@ func TestCreationDeath(t *testing.T) {
 	for _, tr := range transports {
 		for seed := range uint64(6) {
 			t.Run(fmt.Sprint(tr, seed), func(t *testing.T) {
-				j := mpitest.NewJob(t, mpitest.Transport(tr))
+				j := testjob.New(t, mpitest.Transport(tr))
 				var ps []*mpi.Process
 				for _, sp := range j.Add(n) {
 					p, err := j.Boot(sp)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"gompi/internal/testjob"
 	"gompi/internal/testlab"
 	"gompi/mpi"
 	"gompi/mpitest"
@@ -119,7 +120,7 @@ func checkFinalizeAtOnce(t *testing.T, s setting) {
 	const n = 4
 	before := testlab.Take()
 	t.Run("job", func(t *testing.T) {
-		j := mpitest.NewJob(t, s.options()...)
+		j := testjob.New(t, s.options()...)
 		errs := make(chan error, n)
 		for i, sp := range j.Add(n) {
 			p, err := j.Boot(sp)

@@ -5,6 +5,7 @@ package mpi_test
 import (
 	"testing"
 
+	"gompi/internal/testjob"
 	"gompi/mpi"
 	"gompi/mpitest"
 )
@@ -12,7 +13,7 @@ import (
 // Abort on one rank ends the blocking calls of the others, also where ranks
 // are goroutines.
 func TestAbortEndsCalls(t *testing.T) {
-	j := mpitest.NewJob(t)
+	j := testjob.New(t)
 	procs := boot(t, j, 2)
 	got := make(chan error)
 	go func() {

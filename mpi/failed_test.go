@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"gompi/internal/testjob"
 	"gompi/mpi"
 	"gompi/mpitest"
 )
@@ -31,7 +32,7 @@ func eachRank(ps []*mpi.Process, f func(w *mpi.Comm) error) []error {
 func TestPeerLeaves(t *testing.T) {
 	for _, tr := range transports {
 		for _, met := range []bool{true, false} {
-			j := mpitest.NewJob(t, mpitest.Transport(tr))
+			j := testjob.New(t, mpitest.Transport(tr))
 			ps := boot(t, j, 4)
 			if met {
 				for _, err := range eachRank(ps, (*mpi.Comm).Barrier) {
@@ -96,7 +97,7 @@ func TestPeerLeaves(t *testing.T) {
 // A root that has sent its broadcast may leave before others come to it.
 func TestRootLeavesAfterBcast(t *testing.T) {
 	for _, tr := range transports {
-		j := mpitest.NewJob(t, mpitest.Transport(tr))
+		j := testjob.New(t, mpitest.Transport(tr))
 		ps := boot(t, j, 3)
 		for _, err := range eachRank(ps, (*mpi.Comm).Barrier) { // the first call may wait for all
 			must(t, err)
@@ -125,7 +126,7 @@ func TestRootLeavesAfterBcast(t *testing.T) {
 // A process that joins late hears of those who have ended before.
 func TestLateJoinerHearsOfEarlierEnds(t *testing.T) {
 	for _, tr := range transports {
-		j := mpitest.NewJob(t, mpitest.Transport(tr))
+		j := testjob.New(t, mpitest.Transport(tr))
 		seats := j.Add(4)
 		start := func(i int) *mpi.Process {
 			p, err := j.Boot(seats[i])
@@ -158,7 +159,7 @@ func TestLateJoinerHearsOfEarlierEnds(t *testing.T) {
 func TestAcknowledgeAndGoOn(t *testing.T) {
 	for _, tr := range transports {
 		for range 3 {
-			j := mpitest.NewJob(t, mpitest.Transport(tr))
+			j := testjob.New(t, mpitest.Transport(tr))
 			ps := boot(t, j, 4)
 			for _, err := range eachRank(ps, (*mpi.Comm).Barrier) {
 				must(t, err)
@@ -212,7 +213,7 @@ func TestAcknowledgeAndGoOn(t *testing.T) {
 // meets others without the dead.
 func TestMeetingOfTheDeadEnds(t *testing.T) {
 	for _, tr := range transports {
-		j := mpitest.NewJob(t, mpitest.Transport(tr))
+		j := testjob.New(t, mpitest.Transport(tr))
 		ps := boot(t, j, 3)
 		got := make(chan error, 1)
 		go func() {

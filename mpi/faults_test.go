@@ -5,20 +5,21 @@ package mpi_test
 import (
 	"testing"
 
+	"gompi/internal/testjob"
 	"gompi/mpi"
 	"gompi/mpitest"
 )
 
 // duo is two processes of a job, of which the test is the user.
-func duo(t testing.TB, transport string) (j *mpitest.Job, p, q *mpi.Process) {
+func duo(t testing.TB, transport string) (j *testjob.Job, p, q *mpi.Process) {
 	t.Helper()
-	j = mpitest.NewJob(t, mpitest.Transport(transport))
+	j = testjob.New(t, mpitest.Transport(transport))
 	ps := boot(t, j, 2)
 	return j, ps[0], ps[1]
 }
 
 // boot starts n processes of a job.
-func boot(t testing.TB, j *mpitest.Job, n int) []*mpi.Process {
+func boot(t testing.TB, j *testjob.Job, n int) []*mpi.Process {
 	t.Helper()
 	ps := make([]*mpi.Process, n)
 	for i, sp := range j.Add(n) {

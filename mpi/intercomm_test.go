@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"gompi/internal/testjob"
 	"gompi/internal/wire"
 	"gompi/mpi"
 	"gompi/mpitest"
@@ -300,7 +301,7 @@ func TestIntercommCreateErrors(t *testing.T) {
 func TestIntercommDeath(t *testing.T) {
 	for _, tr := range transports {
 		t.Run(tr, func(t *testing.T) {
-			j := mpitest.NewJob(t, mpitest.Transport(tr))
+			j := testjob.New(t, mpitest.Transport(tr))
 			var ps []*mpi.Process
 			for _, sp := range j.Add(4) {
 				p, err := j.Boot(sp)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"gompi/internal/testjob"
 	"gompi/mpi"
 	"gompi/mpitest"
 )
@@ -28,7 +29,7 @@ func TestIssendReceiverLeaves(t *testing.T) {
 
 func issendAndLeave(t *testing.T, s setting, size int, late bool) {
 	t.Helper()
-	j := mpitest.NewJob(t, s.options()...)
+	j := testjob.New(t, s.options()...)
 	ps := j.Add(3)
 	left := make(chan error, 3)
 	procs := make([]*mpi.Process, 3)

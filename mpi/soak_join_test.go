@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"gompi/internal/testjob"
 	"gompi/internal/testlab"
 	"gompi/internal/wire"
 	"gompi/mpi"
@@ -58,7 +59,7 @@ func TestSoakJoinLeave(t *testing.T) {
 	}
 	for _, tr := range transports {
 		t.Run(tr, func(t *testing.T) {
-			j := mpitest.NewJob(t, mpitest.Transport(tr))
+			j := testjob.New(t, mpitest.Transport(tr))
 			host, err := j.Boot(j.Add(1)[0])
 			if err != nil {
 				t.Fatal(err)

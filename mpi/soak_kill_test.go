@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"gompi/internal/testjob"
 	"gompi/internal/testlab"
 	"gompi/mpi"
 	"gompi/mpitest"
@@ -134,7 +135,7 @@ func talkOn(w *mpi.Comm, over <-chan struct{}) error {
 // playDeath plays a scene in which the victim is killed after some steps, and
 // adds to late how long after the death those who needed it learnt of it.
 func playDeath(t *testing.T, s scene, steps int64, late *testlab.Spread, opts ...mpitest.Option) {
-	j := mpitest.NewJob(t, opts...)
+	j := testjob.New(t, opts...)
 	procs := boot(t, j, cast)
 	var begun atomic.Int64
 	var wg, needy sync.WaitGroup

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gompi/internal/knob"
+	"gompi/internal/testjob"
 	"gompi/mpi"
 	"gompi/mpitest"
 )
@@ -53,7 +54,7 @@ func ringOfSizes(t *mpitest.T, world *mpi.Comm) {
 func TestKnobsBeyondTheirBounds(t *testing.T) {
 	for _, r := range []knob.Range{knob.Eager, knob.Credit, knob.Ring, knob.TCPEager, knob.TCPChunk, knob.Spin} {
 		for _, n := range []int64{r.Min - 1, r.Max + 1} {
-			j := mpitest.NewJob(t, mpitest.Transport("shm,tcp"), mpitest.Setting(r.Env, fmt.Sprint(n)))
+			j := testjob.New(t, mpitest.Transport("shm,tcp"), mpitest.Setting(r.Env, fmt.Sprint(n)))
 			if _, err := j.Boot(j.Add(1)[0]); err == nil || !strings.Contains(err.Error(), r.Env) {
 				t.Errorf("%s=%d: error %v", r.Env, n, err)
 			}

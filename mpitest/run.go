@@ -3,14 +3,10 @@
 package mpitest
 
 import (
-	"fmt"
-	"runtime"
-	"runtime/debug"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
+	"gompi/internal/testjob"
 	"gompi/mpi"
 )
 
@@ -19,153 +15,28 @@ const Deadline = 20 * time.Second
 
 // T is a testing.TB for one rank. Fatal, FailNow and Skip end the test: the
 // other ranks' calls fail, and they return. What they report then only follows
-// from that, and is left out.
-type T struct {
-	testing.TB
-	rank int
-	end  *ending
-}
+// from that, and is left out. Unlike a testing.T's, FailNow and Fatal may be
+// called on any goroutine of a rank, and end that goroutine.
+type T struct{ testing.TB }
 
-// ending is that of a Run before all ranks have returned.
-type ending struct {
-	begun atomic.Bool
-	kill  func()
-}
+// Option changes how ranks are run.
+type Option = func(*config)
 
-// begin ends the test; first reports whether nobody has done it before.
-func (e *ending) begin() (first bool) {
-	if !e.begun.CompareAndSwap(false, true) {
-		return false
-	}
-	e.kill()
-	return true
-}
+type config = testjob.Config
 
-// Error logs and goes on.
-func (t *T) Error(args ...any) {
-	t.TB.Helper()
-	if t.end.begun.Load() {
-		t.TB.Fail()
-		return
-	}
-	t.TB.Errorf("rank %d: %s", t.rank, fmt.Sprint(args...))
-}
+// Transport chooses "inproc" (the default), "shm" or "tcp".
+func Transport(name string) Option { return testjob.Transport(name) }
 
-// Errorf logs and goes on.
-func (t *T) Errorf(format string, args ...any) {
-	t.TB.Helper()
-	t.Error(fmt.Sprintf(format, args...))
-}
+// Setting sets a knob, as a flag of gompirun would.
+func Setting(name, value string) Option { return testjob.Setting(name, value) }
 
-// Fatal logs and ends the test.
-func (t *T) Fatal(args ...any) {
-	t.TB.Helper()
-	t.Error(args...)
-	t.FailNow()
-}
-
-// Fatalf logs and ends the test.
-func (t *T) Fatalf(format string, args ...any) {
-	t.TB.Helper()
-	t.Error(fmt.Sprintf(format, args...))
-	t.FailNow()
-}
-
-// FailNow ends the test on all ranks. Unlike testing.T's it may be called on
-// any goroutine of a rank, and ends that goroutine.
-func (t *T) FailNow() {
-	t.TB.Fail()
-	t.end.begin()
-	runtime.Goexit()
-}
+// Within sets how long a Run may take instead of Deadline.
+func Within(d time.Duration) Option { return testjob.Within(d) }
 
 // Run calls f on n ranks, which are goroutines of this process, and returns
 // when all have returned. world is their communicator. A rank that panics or
 // calls Fatal ends the others. Ranks are finalized by Run.
 func Run(tb testing.TB, n int, f func(t *T, world *mpi.Comm), opts ...Option) {
 	tb.Helper()
-	j := NewJob(tb, opts...)
-	j.Run(n, f)
-}
-
-// Run adds n processes to the job and calls f on each, like the function Run.
-func (j *Job) Run(n int, f func(t *T, world *mpi.Comm)) {
-	tb := j.tb
-	tb.Helper()
-	starts := j.Add(n)
-	procs := make([]*mpi.Process, n)
-	for i, sp := range starts {
-		p, err := j.Boot(sp)
-		if err != nil {
-			for _, q := range procs[:i] {
-				j.Kill(q)
-			}
-			tb.Fatalf("rank %d: %v", i, err)
-		}
-		procs[i] = p
-	}
-	stopped := make(chan struct{}) // closed when the killer is through
-	end := &ending{kill: func() {
-		go func() {
-			defer close(stopped)
-			for _, p := range procs {
-				p.Core().Kill(nil)
-			}
-		}()
-	}}
-	var wg sync.WaitGroup
-	for i, p := range procs {
-		wg.Go(func() {
-			defer func() {
-				if r := recover(); r != nil {
-					tb.Errorf("rank %d: panic: %v\n%s", i, r, debug.Stack())
-					end.begin()
-				}
-			}()
-			f(&T{TB: tb, rank: i, end: end}, p.World())
-			j.returned(p.ID())
-		})
-	}
-	done := make(chan struct{})
-	go func() { wg.Wait(); close(done) }()
-	timer := time.NewTimer(j.cfg.deadline)
-	defer timer.Stop()
-	select {
-	case <-done:
-	case <-timer.C:
-		tb.Errorf("the ranks have not returned after %v:\n%s", j.cfg.deadline, j.RollCall())
-		end.begin()
-		select {
-		case <-done:
-		case <-time.After(10 * time.Second):
-			buf := make([]byte, 1<<20)
-			tb.Fatalf("ranks do not even return after their process was killed:\n%s", buf[:runtime.Stack(buf, true)])
-		}
-	}
-	if tb.Failed() {
-		end.begin()
-		select {
-		case <-stopped:
-		case <-time.After(10 * time.Second):
-			tb.Fatal("a process cannot be killed: a goroutine may have panicked inside the library")
-		}
-		for _, p := range procs {
-			j.Kill(p)
-		}
-		tb.FailNow()
-	}
-	// Together, as real processes: one may need the other's answer to leave.
-	errs := make([]error, n)
-	for i, p := range procs {
-		wg.Go(func() { errs[i] = j.Leave(p) })
-	}
-	wg.Wait()
-	for i, err := range errs {
-		if err != nil {
-			tb.Errorf("rank %d: Finalize: %v", i, err)
-		}
-	}
-	if tb.Failed() {
-		tb.FailNow()
-	}
+	testjob.Run(tb, n, func(t testing.TB, world *mpi.Comm) { f(&T{t}, world) }, append([]Option{Within(Deadline)}, opts...)...)
 }

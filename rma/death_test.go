@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"gompi/internal/testjob"
 	"gompi/internal/testlab"
 	"gompi/mpi"
 	"gompi/mpitest"
@@ -20,7 +21,7 @@ func TestDeath(t *testing.T) {
 	for _, way := range ways {
 		for _, fl := range flavors {
 			t.Run(way.name+"/"+fl.name, func(t *testing.T) {
-				j := mpitest.NewJob(t, way.opts...)
+				j := testjob.New(t, way.opts...)
 				var ranks sync.WaitGroup
 				for _, sp := range j.Add(3) {
 					p, err := j.Boot(sp)
@@ -33,7 +34,7 @@ func TestDeath(t *testing.T) {
 	}
 }
 
-func dieOrMourn(t *testing.T, j *mpitest.Job, p *mpi.Process, fl flavor) {
+func dieOrMourn(t *testing.T, j *testjob.Job, p *mpi.Process, fl flavor) {
 	w := p.World()
 	win, _, _, err := fl.make(w, 1000)
 	must(t, err)
@@ -123,7 +124,7 @@ func TestLeaks(t *testing.T) {
 func TestMemoryOfTheMournedIsNotUsedAgain(t *testing.T) {
 	for _, way := range ways[:3] {
 		t.Run(way.name, func(t *testing.T) {
-			j := mpitest.NewJob(t, way.opts...)
+			j := testjob.New(t, way.opts...)
 			var ranks sync.WaitGroup
 			for _, sp := range j.Add(3) {
 				p, err := j.Boot(sp)
@@ -135,7 +136,7 @@ func TestMemoryOfTheMournedIsNotUsedAgain(t *testing.T) {
 	}
 }
 
-func allocateAfterDeath(t *testing.T, j *mpitest.Job, p *mpi.Process) {
+func allocateAfterDeath(t *testing.T, j *testjob.Job, p *mpi.Process) {
 	w := p.World()
 	place := func(win *rma.Window, err error) uintptr {
 		must(t, err)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"gompi/internal/testjob"
 	"gompi/internal/wire"
 	"gompi/mpi"
 	"gompi/mpitest"
@@ -33,7 +34,7 @@ var awkward = faulty.Plan{Delay: 0.1, DelayPolls: 20, Full: 0.1, MaxEvents: 3}
 
 // under puts every transport of a run under a plan.
 func under(p faulty.Plan) mpitest.Option {
-	return mpitest.Wrap(func(t transport.Transport, self wire.ProcID, wake func()) (transport.Transport, error) {
+	return testjob.Wrap(func(t transport.Transport, self wire.ProcID, wake func()) (transport.Transport, error) {
 		p := p
 		p.Seed, p.Wake = uint64(self.Serial), wake
 		return faulty.New(t, p)

@@ -72,8 +72,9 @@ var layers = []row{
 
 	// The launcher knows processes and the control plane, never the library.
 	{pkg: "launcher", may: "collectives/selection internal/knob internal/wire internal/control internal/segment internal/rollcall internal/cgroup"},
-	{pkg: "mpitest", may: "mpi internal/core internal/engine internal/wait internal/segment transport transport/inproc transport/shm transport/tcp transport/faulty internal/wire " +
-		"internal/control internal/rollcall launcher"},
+	{pkg: "internal/testjob", may: "mpi internal/core internal/wait internal/segment transport transport/inproc transport/shm transport/tcp internal/wire " +
+		"internal/control internal/rollcall"},
+	{pkg: "mpitest", may: "mpi internal/testjob launcher"},
 
 	// Applications of both.
 	{pkg: "bench/report"},
@@ -88,7 +89,7 @@ var layers = []row{
 }
 
 // testHelpers may be imported by any test that is not below them.
-var testHelpers = []string{"internal/testlab", "collectives/selection", "transport/transporttest", "transport/faulty", "transport/inproc", "mpitest"}
+var testHelpers = []string{"internal/testlab", "collectives/selection", "transport/transporttest", "transport/faulty", "transport/inproc", "internal/testjob", "mpitest"}
 
 // impure is what a pure package must not import, with all below it.
 var impure = []string{"os", "net", "syscall", "time", "runtime", "log", "golang.org/x/sys"}

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mpitest
+// Package testjob runs jobs whose processes are values in a test process, for
+// the tests of this module: package mpitest is what programs see of it.
+package testjob
 
 import (
 	"crypto/rand"
@@ -11,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"gompi/internal/control"
 	"gompi/internal/core"
@@ -25,13 +26,13 @@ import (
 )
 
 // Job is a job whose processes are values in this test process: a real control
-// server, and engines over any transport. Run is what most tests want; a Job
-// is for tests in which processes come, leave and die.
+// server, and engines over any transport. mpitest.Run is what most tests want;
+// a Job is for tests in which processes come, leave and die.
 type Job struct {
 	Server *control.Server
 
 	tb   testing.TB
-	cfg  config
+	cfg  Config
 	id   wire.JobID
 	hub  *inproc.Hub
 	mu   sync.Mutex
@@ -46,40 +47,11 @@ type member struct {
 	note  string
 }
 
-// Option changes how ranks are run.
-type Option func(*config)
-
-type config struct {
-	transport string
-	settings  map[string]string
-	wrap      func(transport.Transport, wire.ProcID, func()) (transport.Transport, error)
-	deadline  time.Duration
-	started   func([]control.StartProc) error
-}
-
-// Transport chooses "inproc" (the default), "shm" or "tcp".
-func Transport(name string) Option { return func(c *config) { c.transport = name } }
-
-// Setting sets a knob, as a flag of gompirun would.
-func Setting(name, value string) Option { return func(c *config) { c.settings[name] = value } }
-
-// Wrap puts something between each process's engine and its transport, such as
-// package transport/faulty; wake makes the process look at it again.
-func Wrap(f func(t transport.Transport, self wire.ProcID, wake func()) (transport.Transport, error)) Option {
-	return func(c *config) { c.wrap = f }
-}
-
-// Within sets how long a Run may take instead of Deadline.
-func Within(d time.Duration) Option { return func(c *config) { c.deadline = d } }
-
-// NewJob starts a job without processes. It ends with the test.
-func NewJob(tb testing.TB, opts ...Option) *Job {
+// New starts a job without processes. It ends with the test.
+func New(tb testing.TB, opts ...Option) *Job {
 	tb.Helper()
 	j := &Job{tb: tb, hub: inproc.NewHub(), live: map[wire.ProcID]*member{}}
-	j.cfg = config{transport: "inproc", settings: map[string]string{}, deadline: Deadline}
-	for _, o := range opts {
-		o(&j.cfg)
-	}
+	j.cfg = newConfig(opts)
 	var b [40]byte
 	rand.Read(b[:])
 	j.id = wire.JobID(binary.LittleEndian.Uint64(b[32:]) | 1)
@@ -91,7 +63,7 @@ func NewJob(tb testing.TB, opts ...Option) *Job {
 		f := j.cfg.started
 		j.mu.Unlock()
 		if f == nil {
-			return fmt.Errorf("mpitest: the job starts no processes by itself")
+			return fmt.Errorf("testjob: the job starts no processes by itself")
 		}
 		return f(ps)
 	}

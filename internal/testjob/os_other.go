@@ -2,7 +2,7 @@
 
 //go:build !linux
 
-package mpitest
+package testjob
 
 import (
 	"errors"
@@ -13,7 +13,7 @@ import (
 )
 
 func openOS(name string, _ transport.Env) (transport.Transport, []string, error) {
-	return nil, nil, fmt.Errorf("mpitest: transport %q needs Linux, on %s there is inproc: %w", name, runtime.GOOS, errors.ErrUnsupported)
+	return nil, nil, fmt.Errorf("testjob: transport %q needs Linux, on %s there is inproc: %w", name, runtime.GOOS, errors.ErrUnsupported)
 }
 
 func closeAll([]int) {}

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mpitest
+package testjob
 
 import (
 	"fmt"
 
 	"golang.org/x/sys/unix"
 
-	// So that a module that uses this package has, with go mod tidy, what it
-	// takes to build gompirun.
-	_ "gompi/launcher"
 	"gompi/transport"
 	"gompi/transport/shm"
 	"gompi/transport/tcp"
@@ -26,7 +23,7 @@ func openOS(name string, env transport.Env) (t transport.Transport, addrs []stri
 			t, addrs = tt, tt.Addrs()
 		}
 	default:
-		err = fmt.Errorf("mpitest: no transport %q", name)
+		err = fmt.Errorf("testjob: no transport %q", name)
 	}
 	return t, addrs, err
 }

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package testjob
+
+import (
+	"time"
+
+	"gompi/internal/control"
+	"gompi/internal/wire"
+	"gompi/transport"
+)
+
+// Config is how a job is run. Options fill it.
+type Config struct {
+	transport string
+	settings  map[string]string
+	wrap      func(transport.Transport, wire.ProcID, func()) (transport.Transport, error)
+	deadline  time.Duration
+	started   func([]control.StartProc) error
+}
+
+func newConfig(opts []Option) Config {
+	c := Config{transport: "inproc", settings: map[string]string{}}
+	for _, o := range opts {
+		o(&c)
+	}
+	return c
+}
+
+// Option changes how ranks are run. It is mpitest.Option.
+type Option = func(*Config)
+
+// Transport chooses "inproc" (the default), "shm" or "tcp", or several with
+// commas between them.
+func Transport(name string) Option { return func(c *Config) { c.transport = name } }
+
+// Setting sets a knob, as a flag of gompirun would.
+func Setting(name, value string) Option { return func(c *Config) { c.settings[name] = value } }
+
+// Within sets how long a Run may take.
+func Within(d time.Duration) Option { return func(c *Config) { c.deadline = d } }
+
+// Wrap puts something between each process's engine and its transport, such as
+// package transport/faulty; wake makes the process look at it again.
+func Wrap(f func(t transport.Transport, self wire.ProcID, wake func()) (transport.Transport, error)) Option {
+	return func(c *Config) { c.wrap = f }
+}
