@@ -97,8 +97,14 @@ func TestSelfCreditWakesQueue(t *testing.T) {
 }
 
 // A process that goes to sleep finds what was published at that moment also if
-// the publisher has not noticed and does not wake it.
+// the publisher has not noticed and does not wake it. So it does if another rank
+// has taken its mark away, and it sets it once more.
 func TestSecondLook(t *testing.T) {
+	t.Run("first", func(t *testing.T) { testSecondLook(t, false) })
+	t.Run("again", func(t *testing.T) { testSecondLook(t, true) })
+}
+
+func testSecondLook(t *testing.T, again bool) {
 	if !wait.Late {
 		t.Skip("here no look comes before the store")
 	}
@@ -111,12 +117,22 @@ func TestSecondLook(t *testing.T) {
 		b := ns[1].ctx.board
 		var word uint64
 		var slot int
-		within(t, "sleep", func() bool {
+		asleep := func() bool {
 			ns[1].mu.Lock()
 			defer ns[1].mu.Unlock()
 			word, slot = b.op.word, b.slot(0, b.op.seq)
 			return ns[1].armed && b.ranks[1].asleep.Load() != 0
-		})
+		}
+		within(t, "sleep", asleep)
+		if again {
+			ns[1].mu.Lock()
+			ns[1].service.again.Stop()
+			b.rise(b.ranks[1])
+			ns[1].service.late.Store(true) // the second look is now
+			ns[1].mu.Unlock()
+			ns[1].Kick()
+			within(t, "sleep", asleep)
+		}
 		binary.NativeEndian.PutUint64(b.lines[slot], 7)
 		b.slots[slot].word.Store(word)
 		select {

@@ -163,10 +163,11 @@ func (w *Await) step(e *Engine) (moved bool) {
 	return over
 }
 
-func (w *Await) doze() {
+func (w *Await) doze() bool {
 	if w.dozing = w.Doze != nil; w.dozing {
 		w.Doze(true)
 	}
+	return false
 }
 
 func (w *Await) wake() {
@@ -204,10 +205,11 @@ func (w *Watch) step(e *Engine) bool {
 	return true
 }
 
-func (w *Watch) doze() {
+func (w *Watch) doze() bool {
 	if w.dozing = w.Doze != nil; w.dozing {
 		w.Doze(true)
 	}
+	return false
 }
 
 func (w *Watch) wake() {

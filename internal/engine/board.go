@@ -369,21 +369,26 @@ func (b *board) rise(r *boardRank) bool {
 }
 
 // doze says that this rank is about to sleep. What is published from now on
-// wakes it; what was published before, it has to look for once more.
-func (b *board) doze() {
+// wakes it; what was published before, it has to look for once more. It counts
+// itself before it sets its mark: who takes the mark away counts it down, and
+// must not hide another sleeper thereby. It reports whether somebody who has not
+// seen the mark may have published what is seen only later: see wait.Publish.
+func (b *board) doze() (late bool) {
 	r := b.ranks[b.rank]
 	how := uint32(plainAsleep)
 	if b.op.offers && !b.op.offered {
 		how = stuckAsleep
 	}
 	if r.asleep.Load() == how {
-		return
+		return false
 	}
 	b.rise(r)
-	if r.asleep.Store(how); how == stuckAsleep {
+	if how == stuckAsleep {
 		b.head.stuck.Add(1)
 	}
 	b.head.sleepers.Add(1)
+	r.asleep.Store(how)
+	return wait.Late
 }
 
 func (b *board) wake() {

@@ -168,10 +168,9 @@ func (v *voting) decides() *board {
 	return v.c.voted
 }
 
-func (v *voting) doze() {
-	if b := v.decides(); b != nil {
-		b.doze()
-	}
+func (v *voting) doze() bool {
+	b := v.decides()
+	return b != nil && b.doze()
 }
 
 func (v *voting) wake() {

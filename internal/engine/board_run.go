@@ -211,7 +211,7 @@ func (e *Engine) stepBoard(k *coll) (moved bool) {
 
 // step, doze and wake make an operation on a board a watch.
 func (k *coll) step(e *Engine) bool { return e.stepBoard(k) }
-func (k *coll) doze()               { k.ctx.board.doze() }
+func (k *coll) doze() bool          { return k.ctx.board.doze() }
 func (k *coll) wake()               { k.ctx.board.wake() }
 func (k *coll) quit(e *Engine, f *fault.Fault) {
 	k.fault = f

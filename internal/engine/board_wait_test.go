@@ -5,7 +5,10 @@ package engine
 import (
 	"fmt"
 	"math/rand/v2"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"gompi/collectives"
 	"gompi/internal/fault"
@@ -42,6 +45,41 @@ func TestBoardSleepers(t *testing.T) {
 			t.Fatalf("%d sleepers are left", n)
 		}
 	}
+}
+
+// A rank that sleeps is counted as long as its mark is seen: whoever takes the mark
+// of one away, and counts it down, must not hide another.
+func TestBoardSleepersCount(t *testing.T) {
+	mem := make([]byte, boardSize(3)+boardAlign)
+	mem = mem[-uintptr(address(mem))%boardAlign:][:boardSize(3)]
+	var ranks [3]*board
+	for i := range ranks {
+		ranks[i] = newBoard(mem, i, len(ranks))
+	}
+	ranks[0].doze()
+	var over atomic.Bool
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for !over.Load() {
+			ranks[1].doze()
+		}
+	})
+	b := ranks[2]
+	for end := time.Now().Add(300 * time.Millisecond); time.Now().Before(end); {
+		for range 100 {
+			if b.ranks[1].asleep.Load() == awake {
+				continue
+			}
+			if n := b.head.sleepers.Load(); n < 2 {
+				t.Errorf("two sleep, and %d are counted", n)
+				end = time.Time{}
+				break
+			}
+			b.rise(b.ranks[1])
+		}
+	}
+	over.Store(true)
+	wg.Wait()
 }
 
 // A root that runs ahead waits for the readers of its old publications, and

@@ -34,7 +34,7 @@ func longestTick(p *wait.Policy) time.Duration {
 type serviceState struct {
 	ask  chan struct{} // sleep now: the leader has parked
 	done chan struct{}
-	// again ends a sleep, and says so in late: see armAll.
+	// again ends a sleep, and says so in late: see dozeWatches.
 	again *time.Timer
 	late  atomic.Bool
 	check *time.Timer // nil if no transport needs it
@@ -114,20 +114,8 @@ func (e *Engine) checkLinks() {
 }
 
 // armAll prepares for sleep: from now on others wake this process. It returns
-// false if there is something to do. What was written into memory may be seen
-// later than what its writer did next, so a sleep ends once, soon, to look for it
-// while all know of that sleep.
+// false if there is something to do.
 func (e *Engine) armAll() bool {
-	if !e.arm() {
-		return false
-	}
-	if wait.Late && len(e.watches) > 0 {
-		e.service.again.Reset(wait.SecondLook)
-	}
-	return true
-}
-
-func (e *Engine) arm() bool {
 	if len(e.tight) > 0 {
 		e.settleUp()
 	}
@@ -227,7 +215,7 @@ func (e *Engine) nap() (n int, was linger) {
 		if !e.service.late.Swap(false) || e.closed || e.leading {
 			return 0, was
 		}
-		if n = e.progress(); n > 0 || !e.arm() {
+		if n = e.progress(); n > 0 || !e.armAll() {
 			return n, was
 		}
 	}

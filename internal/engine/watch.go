@@ -15,9 +15,10 @@ type watch interface {
 	step(e *Engine) (moved bool)
 
 	// doze says that this process is about to sleep: who writes from now on
-	// must wake it. What was written before is looked for once more. wake ends
-	// that.
-	doze()
+	// must wake it. What was written before is looked for once more. It reports
+	// whether what a writer has stored may be seen later than that it did not
+	// know of this sleep. wake ends it.
+	doze() (late bool)
 	wake()
 
 	// quit ends it at the end of the process, and takes it off the list.
@@ -53,10 +54,16 @@ func (e *Engine) stepWatches() (n int) {
 	return n
 }
 
-// dozeWatches is their part of arming: false if there is something to do.
+// dozeWatches is their part of arming: false if there is something to do. Where
+// something may be seen late the sleep ends once, soon, to look for it while all
+// know of that sleep.
 func (e *Engine) dozeWatches() bool {
+	late := false
 	for _, w := range e.watches {
-		w.doze()
+		late = w.doze() || late
+	}
+	if late {
+		e.service.again.Reset(wait.SecondLook)
 	}
 	// Transports are armed for what they knew: should one refuse what a step
 	// sends, the process must not sleep.
