@@ -2,7 +2,10 @@
 
 package collectives
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Algorithm is one way to do one operation. Algorithms are immutable; all
 // functions are pure and may be called from any goroutine. They expect Args
@@ -78,59 +81,64 @@ func (g *Algorithm) keepsOrder(a *Args) bool {
 	return !g.Commutative && (!g.TwoLevel || a.Nodes.Contiguous() || !a.Op.reduces())
 }
 
+// scheduled are the algorithms that have a schedule.
+var scheduled = [...]*Algorithm{
+	&barrierDissemination, &barrierCentral, &barrierDirect, &barrierNode,
+	&barrierInterDirect, &barrierInterLeaders,
+	&bcastBinomial, &bcastLinear, &bcastScatterRing, &bcastScatterDoubling, &bcastNodeBinomial, &bcastNodeScatter,
+	&bcastInterLinear, &bcastInterBinomial,
+	&reduceBinomial, &reduceOrdered, &reduceLinear, &reduceSplit, &reduceRabenseifner, &reduceNodeBinomial, &reduceNodeOrdered,
+	&reduceInterLinear, &reduceInterOrdered,
+	&allreduceDoubling, &allreduceRabenseifner, &allreduceRing, &allreduceSplit, &allreduceReduceBcast, &allreduceCentral, &allreduceDirect, &allreduceNodeDoubling, &allreduceNodeRabenseifner,
+	&allreduceInterLinear, &allreduceInterBinomial,
+	&gatherBinomial, &gatherLinear, &gatherNode,
+	&gatherInterLinear, &gatherInterBinomial,
+	&scatterBinomial, &scatterLinear, &scatterNode,
+	&scatterInterLinear, &scatterInterBinomial,
+	&allgatherBruck, &allgatherRing, &allgatherDoubling, &allgatherDirect, &allgatherNodeDirect, &allgatherNodeRing,
+	&allgatherInterDirect, &allgatherInterBinomial,
+	&allgathervBruck, &allgathervRing, &allgathervDirect, &allgathervNodeDirect, &allgathervNodeRing,
+	&allgathervInterDirect, &allgathervInterBinomial,
+	&alltoallBruck, &alltoallWindow, &alltoallDirect, &alltoallNode,
+	&alltoallInterDirect, &alltoallInterPairwise,
+	&gathervLinear,
+	&gathervInterLinear,
+	&scattervLinear,
+	&scattervInterLinear,
+	&alltoallvWindow, &alltoallvDirect,
+	&alltoallvInterDirect, &alltoallvInterPairwise,
+	&reduceScatterBlockHalving, &reduceScatterBlockOrdered, &reduceScatterBlockPairwise, &reduceScatterBlockRing, &reduceScatterBlockCentral, &reduceScatterBlockDirect,
+	&reduceScatterBlockInterDirect, &reduceScatterBlockInterOrdered,
+	&reduceScatterHalving, &reduceScatterOrdered, &reduceScatterPairwise, &reduceScatterRing, &reduceScatterCentral, &reduceScatterDirect,
+	&reduceScatterInterLinear, &reduceScatterInterOrdered,
+	&scanDoubling, &scanChain, &scanDirect,
+	&exscanDoubling, &exscanChain, &exscanDirect,
+	&neighborAllgatherDirect,
+	&neighborAllgathervDirect,
+	&neighborAlltoallDirect,
+	&neighborAlltoallvDirect,
+}
+
 // All returns every algorithm that has a schedule, those of one operation
 // together.
-func All() []*Algorithm {
-	return []*Algorithm{
-		&barrierDissemination, &barrierCentral, &barrierDirect, &barrierNode,
-		&barrierInterDirect, &barrierInterLeaders,
-		&bcastBinomial, &bcastLinear, &bcastScatterRing, &bcastScatterDoubling, &bcastNodeBinomial, &bcastNodeScatter,
-		&bcastInterLinear, &bcastInterBinomial,
-		&reduceBinomial, &reduceOrdered, &reduceLinear, &reduceSplit, &reduceRabenseifner, &reduceNodeBinomial, &reduceNodeOrdered,
-		&reduceInterLinear, &reduceInterOrdered,
-		&allreduceDoubling, &allreduceRabenseifner, &allreduceRing, &allreduceSplit, &allreduceReduceBcast, &allreduceCentral, &allreduceDirect, &allreduceNodeDoubling, &allreduceNodeRabenseifner,
-		&allreduceInterLinear, &allreduceInterBinomial,
-		&gatherBinomial, &gatherLinear, &gatherNode,
-		&gatherInterLinear, &gatherInterBinomial,
-		&scatterBinomial, &scatterLinear, &scatterNode,
-		&scatterInterLinear, &scatterInterBinomial,
-		&allgatherBruck, &allgatherRing, &allgatherDoubling, &allgatherDirect, &allgatherNodeDirect, &allgatherNodeRing,
-		&allgatherInterDirect, &allgatherInterBinomial,
-		&allgathervBruck, &allgathervRing, &allgathervDirect, &allgathervNodeDirect, &allgathervNodeRing,
-		&allgathervInterDirect, &allgathervInterBinomial,
-		&alltoallBruck, &alltoallWindow, &alltoallDirect, &alltoallNode,
-		&alltoallInterDirect, &alltoallInterPairwise,
-		&gathervLinear,
-		&gathervInterLinear,
-		&scattervLinear,
-		&scattervInterLinear,
-		&alltoallvWindow, &alltoallvDirect,
-		&alltoallvInterDirect, &alltoallvInterPairwise,
-		&reduceScatterBlockHalving, &reduceScatterBlockOrdered, &reduceScatterBlockPairwise, &reduceScatterBlockRing, &reduceScatterBlockCentral, &reduceScatterBlockDirect,
-		&reduceScatterBlockInterDirect, &reduceScatterBlockInterOrdered,
-		&reduceScatterHalving, &reduceScatterOrdered, &reduceScatterPairwise, &reduceScatterRing, &reduceScatterCentral, &reduceScatterDirect,
-		&reduceScatterInterLinear, &reduceScatterInterOrdered,
-		&scanDoubling, &scanChain, &scanDirect,
-		&exscanDoubling, &exscanChain, &exscanDirect,
-		&neighborAllgatherDirect,
-		&neighborAllgathervDirect,
-		&neighborAlltoallDirect,
-		&neighborAlltoallvDirect,
-	}
-}
+func All() []*Algorithm { return slices.Clone(scheduled[:]) }
 
 // ByName returns the algorithm of that name.
 func ByName(op Op, name string) (*Algorithm, error) {
-	known := ""
-	for _, list := range [...][]*Algorithm{Shared(), All()} {
+	lists := [...][]*Algorithm{shared, scheduled[:]}
+	for _, list := range lists {
 		for _, g := range list {
-			if g.Op != op {
-				continue
-			}
-			if g.Name == name {
+			if g.Op == op && g.Name == name {
 				return g, nil
 			}
-			known += " " + g.Name
+		}
+	}
+	known := ""
+	for _, list := range lists {
+		for _, g := range list {
+			if g.Op == op {
+				known += " " + g.Name
+			}
 		}
 	}
 	return nil, fmt.Errorf("no algorithm %q for %v; there are:%s", name, op, known)

@@ -54,6 +54,9 @@ func (l left) Error() string {
 // hold asks to be told of the end of all members of a context. The control
 // plane also tells of those that have ended.
 func (e *Engine) hold(c *Context) {
+	if len(e.hears) == 0 {
+		e.hears = make(map[wire.ProcID]struct{}, c.Members.Len()+c.Remote.Len())
+	}
 	var b wire.MembersBuilder
 	for _, m := range [...]wire.Members{c.Members, c.Remote} {
 		for _, p := range m.All() {
