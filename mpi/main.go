@@ -8,14 +8,11 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"strings"
 	"time"
 
 	"gompi/internal/control"
 	"gompi/internal/core"
 	"gompi/internal/engine"
-	"gompi/internal/wait"
-	"gompi/internal/wire"
 )
 
 // Main is a program's main function: it joins the job, runs f with the world,
@@ -83,54 +80,14 @@ func (p *Process) abort(code int, msg string) {
 // gompirun the process is rank 0 of 1. One process calls it once at a time.
 // MPI 4.1 section 11.2.1.
 func Init() (*Process, error) {
-	addr, token, ok := control.FromEnv()
-	if !ok {
-		return initAlone()
+	b, err := core.Join()
+	if err != nil {
+		return nil, err
 	}
-	return join(addr, token)
-}
-
-// setMaxProcs gives Go's scheduler this rank's share of the processors.
-func setMaxProcs(n int) {
-	if n > 0 && n != runtime.GOMAXPROCS(0) {
-		runtime.GOMAXPROCS(n)
+	p, err := Start(b)
+	if err != nil {
+		b.GiveUp(err)
+		return nil, err
 	}
-}
-
-// initAlone is a process that nobody launched.
-func initAlone() (*Process, error) {
-	warnAlone()
-	self := wire.ProcID{Job: 1, Serial: 1}
-	w := &control.Welcome{
-		Self: self, World: wire.Set{URI: "mpi://WORLD", Number: 1, Members: wire.MembersOf(self)},
-		Segment: -1, Bell: -1, LocalProcs: 1, UsableCPUs: runtime.GOMAXPROCS(0), Settings: envSettings(),
-	}
-	// It has no descriptor to wait for.
-	p, err := Start(core.Boot{Control: newAlone(w.World), Welcome: w, Sleeper: wait.NewChan(), Policy: wait.ForOS(1, 2)})
-	if err == nil {
-		p.local = true
-	}
-	return p, err
-}
-
-// envSettings reads the knobs of a process without a head. A table of rules
-// has nothing to decide there, and its variable names a file.
-func envSettings() map[string]string {
-	m := map[string]string{}
-	for _, kv := range os.Environ() {
-		if k, v, ok := strings.Cut(kv, "="); ok && strings.HasPrefix(k, "GOMPI_") && k != "GOMPI_COLL_TABLE" {
-			m[k] = v
-		}
-	}
-	return m
-}
-
-// warnAlone tells once that another launcher's ranks do not know each other.
-func warnAlone() {
-	for _, v := range []string{"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK", "SLURM_PROCID"} {
-		if os.Getenv(v) != "" {
-			fmt.Fprintf(os.Stderr, "gompi: %s is set, but only gompirun starts gompi ranks: this process runs alone, as rank 0 of 1\n", v)
-			return
-		}
-	}
+	return p, nil
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,7 +16,6 @@ import (
 	"gompi/internal/engine"
 	"gompi/internal/knob"
 	"gompi/internal/rollcall"
-	"gompi/internal/wait"
 	"gompi/internal/wire"
 )
 
@@ -53,19 +51,6 @@ type Process struct {
 	done   atomic.Bool
 }
 
-// tableOf is how collective calls select their algorithms. The head gives the
-// rules, not the name of their file.
-func tableOf(b *core.Boot) (*selection.Table, error) {
-	t, err := selection.ParseTable(b.Setting("GOMPI_COLL_TABLE"))
-	if err != nil {
-		return nil, fmt.Errorf("gompi: GOMPI_COLL_TABLE: %w", err)
-	}
-	if err := t.ForceAll(b.Setting("GOMPI_COLL")); err != nil {
-		return nil, fmt.Errorf("gompi: GOMPI_COLL: %w", err)
-	}
-	return t, nil
-}
-
 // Start makes a process from its parts and its world. For packages of this
 // module; programs call Init or Main.
 func Start(b core.Boot) (*Process, error) {
@@ -92,11 +77,11 @@ func Start(b core.Boot) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	table, err := tableOf(&b)
+	table, err := b.Table()
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{book: b.Book, ctl: b.Control, self: b.Welcome.Self, table: table, perHost: int(perHost)}
+	p := &Process{book: b.Book, ctl: b.Control, self: b.Welcome.Self, table: table, perHost: int(perHost), local: b.Policy.OS}
 	p.neighbors.Store(int32(b.Welcome.LocalProcs))
 	if b.Setting("GOMPI_CHECK") == "1" {
 		p.check = new(checker)
@@ -164,9 +149,8 @@ func (p *Process) listen(b core.Boot) {
 			p.ctl.Stacks(ev.ID, []byte(p.e.Queues()), own)
 		case control.EvHost:
 			p.neighbors.Store(int32(ev.LocalProcs))
-			if b.Policy.OS {
-				p.e.SetPolicy(policy(ev.LocalProcs, b.Welcome.UsableCPUs, b.Welcome.Settings))
-				setMaxProcs(ev.MaxProcs)
+			if pol, ok := b.Joined(ev); ok {
+				p.e.SetPolicy(pol)
 			}
 		case control.EvAbort:
 			p.lost(b, fmt.Errorf("gompi: the job is ending: %s", ev.Text))
@@ -179,17 +163,6 @@ func (p *Process) lost(b core.Boot, why error) {
 	if b.Lost != nil {
 		b.Lost(why)
 	}
-}
-
-// policy is how an OS process waits.
-func policy(local, cpus int, settings map[string]string) wait.Policy {
-	pol := wait.ForOS(local, cpus)
-	if n, err := knob.Spin.Setting(func(name string) string { return settings[name] }, 0); err == nil && n > 0 {
-		pol.Spin = int(n)
-	}
-	// This one may be bound to a single CPU.
-	pol.Spare = (pol.Spare || settings["GOMPI_ASYNC"] == "1") && settings["GOMPI_ASYNC"] != "0" && runtime.NumCPU() > 1
-	return pol
 }
 
 // World is the communicator of the processes that were started together:

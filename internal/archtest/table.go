@@ -61,18 +61,19 @@ var layers = []row{
 
 	{pkg: "internal/remote", may: "internal/engine transport internal/buffer internal/calls internal/fault internal/wire internal/cgroup internal/dtype internal/kernel internal/mem internal/span internal/wait"},
 
-	{pkg: "internal/core", may: "internal/engine collectives collectives/selection transport internal/calls internal/fault internal/wire internal/control internal/knob internal/rollcall internal/wait"},
+	{pkg: "internal/core", may: "internal/engine collectives collectives/selection transport transport/inproc transport/shm transport/tcp " +
+		"internal/calls internal/fault internal/wire internal/control internal/knob internal/rollcall internal/segment internal/wait"},
 
 	// The public library.
-	{pkg: "mpi", may: "internal/core internal/engine collectives collectives/selection transport transport/inproc transport/shm transport/tcp " +
+	{pkg: "mpi", may: "internal/core internal/engine collectives collectives/selection " +
 		"internal/buffer internal/calls internal/fault internal/wire internal/group internal/dtype internal/kernel internal/mem internal/control internal/segment internal/rollcall " +
-		"internal/cgroup internal/wait internal/topo internal/knob"},
+		"internal/cgroup internal/topo internal/knob"},
 	{pkg: "mpi/value", may: "mpi"},
 	{pkg: "rma", may: "mpi internal/remote internal/engine internal/buffer internal/calls internal/fault internal/wire internal/match internal/dtype internal/kernel internal/mem"},
 
 	// The launcher knows processes and the control plane, never the library.
 	{pkg: "launcher", may: "collectives/selection internal/knob internal/wire internal/control internal/segment internal/rollcall internal/cgroup"},
-	{pkg: "internal/testjob", may: "mpi internal/core internal/wait internal/segment transport transport/inproc transport/shm transport/tcp internal/wire " +
+	{pkg: "internal/testjob", may: "mpi internal/core internal/segment transport transport/inproc internal/wire " +
 		"internal/control internal/rollcall"},
 	{pkg: "mpitest", may: "mpi internal/testjob launcher"},
 

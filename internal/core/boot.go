@@ -5,7 +5,9 @@ package core
 import (
 	"context"
 	"fmt"
+	"runtime"
 
+	"gompi/collectives/selection"
 	"gompi/internal/control"
 	"gompi/internal/engine"
 	"gompi/internal/knob"
@@ -34,8 +36,8 @@ type Control interface {
 	Close() error
 }
 
-// Boot is what a process is made of. Init fills it for a program under
-// gompirun, package mpitest for ranks that are goroutines.
+// Boot is what a process is made of: by Join for a program, by Open for ranks
+// that are goroutines.
 type Boot struct {
 	Control    Control
 	Welcome    *control.Welcome
@@ -58,4 +60,40 @@ func (b *Boot) Number(r knob.Range) (int64, error) {
 		return 0, fmt.Errorf("gompi: %w", err)
 	}
 	return n, nil
+}
+
+// Table is how collective calls select their algorithms. The head gives the
+// rules, not the name of their file.
+func (b *Boot) Table() (*selection.Table, error) {
+	t, err := selection.ParseTable(b.Setting("GOMPI_COLL_TABLE"))
+	if err != nil {
+		return nil, fmt.Errorf("gompi: GOMPI_COLL_TABLE: %w", err)
+	}
+	if err := t.ForceAll(b.Setting("GOMPI_COLL")); err != nil {
+		return nil, fmt.Errorf("gompi: GOMPI_COLL: %w", err)
+	}
+	return t, nil
+}
+
+// shared is how an OS process waits that is one of so many on its host.
+func (b *Boot) shared(local int) wait.Policy {
+	p := wait.ForOS(local, b.Welcome.UsableCPUs)
+	if n, err := b.Number(knob.Spin); err == nil && n > 0 {
+		p.Spin = int(n)
+	}
+	// This one may be bound to a single CPU.
+	async := b.Setting("GOMPI_ASYNC")
+	p.Spare = (p.Spare || async == "1") && async != "0" && runtime.NumCPU() > 1
+	return p
+}
+
+// Joined takes note of how many processes are on the host now: it sets how many
+// processors Go uses, and says how this process waits from now on; false: as
+// before, it is a goroutine.
+func (b *Boot) Joined(ev control.Event) (wait.Policy, bool) {
+	if !b.Policy.OS {
+		return wait.Policy{}, false
+	}
+	setMaxProcs(ev.MaxProcs)
+	return b.shared(ev.LocalProcs), true
 }

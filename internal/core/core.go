@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package core is what handles of package mpi are to the other packages of
-// this module: each has one method Core, which gives what stands here, or a
-// type of a leaf. Programs see none of it.
+// Package core is what lies below the facades mpi and rma: how a process boots,
+// and what handles of package mpi are to the other packages of this module.
+// Each handle has one method Core, which gives what stands here, or a type of a
+// leaf. Programs see none of it.
 package core
 
 import (

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"strings"
 	"sync"
 	"testing"
 
@@ -18,10 +17,8 @@ import (
 	"gompi/internal/core"
 	"gompi/internal/rollcall"
 	"gompi/internal/segment"
-	"gompi/internal/wait"
 	"gompi/internal/wire"
 	"gompi/mpi"
-	"gompi/transport"
 	"gompi/transport/inproc"
 )
 
@@ -104,38 +101,8 @@ func (j *Job) Boot(sp control.StartProc) (*mpi.Process, error) {
 		return nil, err
 	}
 	m := &member{start: sp, book: make([]byte, segment.RollCallBytes), owns: []int{w.Segment, w.Bell}}
-	b := core.Boot{Control: client, Welcome: w, Policy: wait.ForGoroutine()}
-	b.Sleeper = wait.NewChan()
-	if j.cfg.transport != "inproc" {
-		if b.Sleeper, err = wait.NewEpoll(); err != nil {
-			return nil, err
-		}
-	}
-	if b.Book, err = rollcall.Open(m.book); err != nil {
-		return nil, err
-	}
-	env := transport.Env{
-		Self: w.Self, Secret: w.Secret, Wake: b.Sleeper.Wake, Segment: w.Segment, Bell: w.Bell,
-		Setting: func(name string) string { return w.Settings[name] },
-	}
-	var addrs []string
-	for _, name := range strings.Split(j.cfg.transport, ",") {
-		var t transport.Transport
-		switch name {
-		case "inproc":
-			t, err = j.hub.Open(env)
-		default:
-			t, addrs, err = openOS(name, env)
-		}
-		if err == nil && j.cfg.wrap != nil {
-			t, err = j.cfg.wrap(t, w.Self, b.Sleeper.Wake)
-		}
-		if err != nil {
-			return nil, err
-		}
-		b.Transports = append(b.Transports, t)
-	}
-	if err := client.Announce(addrs); err != nil {
+	b, err := core.Open(client, w, core.Place{Transports: j.cfg.transport, Hub: j.hub, Book: m.book, Wrap: j.cfg.wrap})
+	if err != nil {
 		return nil, err
 	}
 	// When the job is being aborted the calls of a real process end with it.
