@@ -37,10 +37,20 @@ func samples(job wire.JobID) []message {
 		&commonMsg{kCommon, wire.ContextID{Creator: p, Serial: 3}, m, 1 << 20}, &commonMsg{kUncommon, wire.ContextID{Creator: p, Serial: 3}, m, 5},
 		&eventMsg{Event{Kind: EvDied, Proc: p, Text: "signal: killed", ID: 1, LocalProcs: 2, MaxProcs: 3}},
 		&replyMsg{body: []byte("body")},
+		&orderMsg{order{kind: oBind, serial: 3, id: 4, count: 5}}, &orderMsg{order{kind: oUnbind, id: 4}},
+		&orderMsg{order{kind: oSend, serial: 3, frame: []byte("f")}}, &orderMsg{order{kind: oWelcome, serial: 3, frame: []byte("f")}},
+		&orderMsg{order{kind: oLate, serial: 3, late: time.Second, frame: []byte("f")}}, &orderMsg{order{kind: oHost, frame: []byte("f")}},
+		&orderMsg{order{kind: oContact, serial: 3, id: 7, contact: &wire.Contact{Proc: p, Host: 1, Segment: -1, Bell: -1}}},
+		&orderMsg{order{kind: oOver, serial: 3, state: Exited}}, &orderMsg{order{kind: oAbandon, serial: 3}},
+		&orderMsg{order{kind: oShut, serial: 3, text: "why"}}, &orderMsg{order{kind: oEnding, text: "why"}},
+		&reportMsg{report{kind: rHello, serial: 3}}, &reportMsg{report{kind: rFrame, serial: 3, frame: frame{kind: kGet, id: 9, body: []byte("b")}}},
+		&reportMsg{report{kind: rHungUp, serial: 3}}, &reportMsg{report{kind: rStarted, serial: 3, pid: 10}},
+		&reportMsg{report{kind: rExited, serial: 3, text: "how", clean: true}}, &reportMsg{report{kind: rLost, serial: 3, text: "how"}},
+		&reportMsg{report{kind: rFreed, serial: 3}},
 		&replyMsg{status: stGone, proc: p, text: "t"}, &replyMsg{status: stNotFound, text: "t"},
 		&contactBody{wire.Contact{Proc: p, Host: 1, SameHost: true, PID: 7, Segment: -1, Bell: -1, Addrs: []string{"a:1"}}},
 		&setBody{set}, &valueBody{[]byte("v")},
-		&partMsg{StackReport{ProcInfo: ProcInfo{Proc: p, Rank: 1, Size: 2, World: 3, PID: 4, State: Exited, How: "h", Segment: -1},
+		&partMsg{StackReport{ProcInfo: ProcInfo{Proc: p, Rank: 1, Size: 2, World: 3, PID: 4, State: Exited, How: "h"},
 			Answered: true, Calls: []rollcall.Entry{call}, Queues: []byte("q"), Stacks: []byte("s")}},
 	}
 }
@@ -155,7 +165,7 @@ func FuzzMessage(f *testing.F) {
 	})
 }
 
-// FuzzState: no sequence of frames hurts the state, whoever sends them.
+// FuzzState: no sequence of frames hurts head and agent, whoever sends them.
 func FuzzState(f *testing.F) {
 	var seed []byte
 	for _, m := range samples(6) {
@@ -164,67 +174,52 @@ func FuzzState(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		st := newState(&ServerConfig{Job: 6, Start: func([]StartProc) error { return nil }})
-		seats := make([]seat, 3)
-		for i := range seats {
-			seats[i].token[0] = byte(i)
-			seats[i].files = &files{segment: -1, bell: -1}
-			seats[i].files.refs.Store(1)
+		m := newMachines(&ServerConfig{Job: 6, Start: func([]StartProc) error { return nil }}, 1)
+		m.spawn = func(r *spawnReq) { m.spawned(r, wire.Set{}, errors.New("no room")) }
+		st, a := m.state, m.agents[0]
+		seats := m.start(3, 0, noFiles)
+		for _, s := range seats {
+			m.enter(0, s)
 		}
-		st.add(seats, 0)
-		drain := func() {
-			for _, e := range takeOut(st) {
-				e.files.release()
-				if e.spawn != nil {
-					st.spawned(e.spawn, wire.Set{}, errors.New("no room"))
-				}
-			}
-		}
-		for i := range seats {
-			if _, err := st.hello(seats[i].token, 10+i); err != nil {
-				t.Fatal(err)
-			}
-			st.started(st.bySerial(uint32(i+1)), 10+i)
-		}
-		all := st.all()
 		for len(data) > frameHead {
-			p := all[data[0]%3]
+			s := seats[data[0]%3]
 			fr, n, err := parseHead(data[1:])
 			if err != nil || len(data) < 1+frameHead+n {
 				break
 			}
 			fr.body = data[1+frameHead:][:n]
 			data = data[1+frameHead+n:]
-			if !p.connected {
+			if !s.connected {
 				continue
 			}
-			if err := st.frame(p.id.Serial, fr); err != nil {
-				st.disconnected(p)
+			if err := a.frame(s, fr); err != nil {
+				a.hungUp(s)
 			}
-			drain()
+			m.settle()
 			if data2 := len(data); data2%5 == 0 {
-				st.exited(p, "x", data2%2 == 0)
+				a.exited(s, "x", data2%2 == 0)
 			}
-			drain()
+			m.settle()
 		}
-		for _, p := range all {
-			if p.connected {
-				st.disconnected(p)
+		for _, s := range seats {
+			if s.connected {
+				a.hungUp(s)
 			}
-			st.exited(p, "end", true)
+			a.exited(s, "end", true)
 		}
-		drain()
-		for _, p := range all {
-			if len(p.knownBy)+len(p.knows) != 0 {
-				t.Errorf("process %v: its pid is known to %d, and it knows %d", p.id, len(p.knownBy), len(p.knows))
+		m.settle()
+		for _, s := range seats {
+			if len(s.knownBy)+len(s.knows) != 0 {
+				t.Errorf("process %d: its pid is known to %d, and it knows %d", s.serial, len(s.knownBy), len(s.knows))
 			}
 		}
-		if len(st.procs)+len(st.sets) != 0 {
-			t.Errorf("%d processes and %d sets are remembered", len(st.procs), len(st.sets))
+		if len(st.procs)+len(st.sets)+len(a.seats)+len(a.tokens)+len(a.commons) != 0 {
+			t.Errorf("%d processes and %d sets are remembered, %d seats, %d tokens, %d pieces of memory",
+				len(st.procs), len(st.sets), len(a.seats), len(a.tokens), len(a.commons))
 		}
-		if len(st.fences)+len(st.gets)+len(st.joined) != 0 || st.local != 0 || st.alive != 0 {
+		if len(st.fences)+len(st.gets)+len(st.joined) != 0 || st.hosts[0].local != 0 || st.alive != 0 {
 			t.Errorf("left: %d fences, %d gets, %d joined, %d local, %d alive",
-				len(st.fences), len(st.gets), len(st.joined), st.local, st.alive)
+				len(st.fences), len(st.gets), len(st.joined), st.hosts[0].local, st.alive)
 		}
 	})
 }

@@ -29,7 +29,7 @@ func (k *child) common(id wire.ContextID, m wire.Members) (inode uint64) {
 func (r *rig) commons() int {
 	r.Server.mu.Lock()
 	defer r.Server.mu.Unlock()
-	return len(r.st.commons)
+	return len(r.agent.commons)
 }
 
 // Members that name the same context get the same memory, others another; the

@@ -153,10 +153,6 @@ type ProcInfo struct {
 	State ProcState
 	// How says how it ended, "" while it lives.
 	How string
-	// Segment is the server's own descriptor of the process's segment, valid
-	// until the launcher calls Exited for it or Close; -1 afterwards and in
-	// answers to a Tool.
-	Segment int
 }
 
 // StackReport is what one process says about itself.

@@ -235,7 +235,7 @@ func TestReapAtOnce(t *testing.T) {
 		t.Errorf("event %+v", ev)
 	}
 	for i, want := range []string{"left in order", "", "exit status 0", "exit status 1"} {
-		if in := r.Snapshot()[i]; (in.State == Exited) != (i != 1) || in.How != want || (in.Segment == -1) != (i != 1) {
+		if in := r.Snapshot()[i]; (in.State == Exited) != (i != 1) || in.How != want || r.hasFiles(in.Proc) != (i == 1) {
 			t.Errorf("process %d: %+v; want %s", i+1, in, want)
 		}
 	}
@@ -430,10 +430,10 @@ func TestGrowShrink(t *testing.T) {
 	})
 	r.Server.mu.Lock()
 	defer r.Server.mu.Unlock()
-	if st := r.st; len(st.fences)+len(st.gets) != 0 || len(st.tokens) != 1 || st.local != 1 || st.alive != 1 {
-		t.Errorf("left: %d tokens, %d local, %d alive", len(st.tokens), st.local, st.alive)
+	if st := r.st; len(st.fences)+len(st.gets) != 0 || len(r.agent.tokens) != 1 || st.hosts[0].local != 1 || st.alive != 1 {
+		t.Errorf("left: %d tokens, %d local, %d alive", len(r.agent.tokens), st.hosts[0].local, st.alive)
 	}
-	if p := r.st.bySerial(1); len(p.knows)+len(p.knownBy) != 0 {
+	if p := r.agent.seats[1]; len(p.knows)+len(p.knownBy) != 0 {
 		t.Errorf("process 1 knows %d pids, and %d know its own", len(p.knows), len(p.knownBy))
 	}
 }

@@ -5,7 +5,9 @@ package control
 import (
 	"sync/atomic"
 
+	"gompi/internal/rollcall"
 	"gompi/internal/segment"
+	"gompi/internal/wire"
 )
 
 // files are a process's segment and bell in the agent. They stay open while
@@ -27,6 +29,22 @@ func newFiles() (*files, error) {
 }
 
 func (f *files) retain() { f.refs.Add(1) }
+
+// own writes into the segment whose it is.
+func (f *files) own(p wire.ProcID) error { return segment.SetOwner(f.segment, p) }
+
+// calls reads the roll call. A segment that cannot be mapped has none to show.
+func (f *files) calls() []rollcall.Entry {
+	mem, err := segment.Map(f.segment, segment.RollCall, segment.RollCallBytes, false)
+	if err != nil {
+		return nil
+	}
+	calls := rollcall.Read(mem)
+	if err := segment.Unmap(mem); err != nil {
+		panic("gompi: BUG: " + err.Error())
+	}
+	return calls
+}
 
 // newCommon makes memory of n bytes for several processes.
 func newCommon(n int64) (*files, error) {

@@ -77,6 +77,12 @@ const (
 	kBye // last frame: the agent closes the connection; text
 )
 
+// Between the head and an agent.
+const (
+	kOrder kind = iota + 128
+	kReport
+)
+
 // maxBody is the longest body that any frame may have.
 const maxBody = 4 << 20
 
@@ -102,6 +108,8 @@ func (k kind) bodyLimit() int {
 		return 2*MaxReport + 64
 	case kWelcome, kReply, kPart, kEvent:
 		return maxBody
+	case kOrder, kReport:
+		return maxBody + 64
 	}
 	return 0
 }
@@ -112,6 +120,24 @@ type frame struct {
 	fds  int
 	id   uint32
 	body []byte
+}
+
+// checkNumber refuses a frame of a process that has joined if it is of a kind
+// that only others send, or has no request number, or one too many.
+func (f *frame) checkNumber() error {
+	switch f.kind {
+	case kAnnounce, kWatch, kDead, kStacks, kCancel, kCut, kPing, kPong, kRelease, kUncommon:
+		if f.id != 0 {
+			return fmt.Errorf("one-way frame of kind %d has the request number %d", f.kind, f.id)
+		}
+		return nil
+	case kContact, kLookup, kDefine, kPut, kGet, kDelete, kFence, kSpawn, kAbort, kFinalize, kCommon:
+		if f.id == 0 {
+			return fmt.Errorf("request of kind %d has no number", f.kind)
+		}
+		return nil
+	}
+	return fmt.Errorf("frame of kind %d does not belong here", f.kind)
 }
 
 // parseHead reads a frame head of frameHead bytes and returns the frame

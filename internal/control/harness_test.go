@@ -70,6 +70,9 @@ func newRig(t *testing.T, n int, change func(*ServerConfig)) *rig {
 		r.Server.Close()
 		waitFor(t, fmt.Sprintf("nothing left beyond %+v", before), func() bool { return leftovers().within(before) })
 	})
+	r.Server.mu.Lock()
+	r.across = overWire // head and agent share nothing
+	r.Server.mu.Unlock()
 	argv := make([][]string, n)
 	for i := range argv {
 		argv[i] = []string{"prog", fmt.Sprint(i)}
@@ -237,6 +240,14 @@ func (k *child) meet(p wire.ProcID) wire.Contact {
 	unix.Close(c.Segment)
 	unix.Close(c.Bell)
 	return c
+}
+
+// hasFiles tells whether the agent keeps the segment of a process.
+func (r *rig) hasFiles(p wire.ProcID) bool {
+	r.Server.mu.Lock()
+	defer r.Server.mu.Unlock()
+	s := r.agent.seats[p.Serial]
+	return s != nil && s.files != nil
 }
 
 // disconnected waits until the server has seen the end of p's connection.

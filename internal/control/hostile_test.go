@@ -123,7 +123,7 @@ func TestDroppedHoldsBackReaping(t *testing.T) {
 	waitFor(t, "the contact is given", func() bool {
 		r.Server.mu.Lock()
 		defer r.Server.mu.Unlock()
-		return len(r.st.bySerial(1).knownBy) == 1
+		return len(r.agent.seats[1].knownBy) == 1
 	})
 	if _, err := c.Write([]byte("garbage garbage garbage")); err != nil {
 		t.Fatal(err)
@@ -168,11 +168,12 @@ func TestStoppedClient(t *testing.T) {
 	}
 	// ... and what others cause drops it.
 	ev := appendFrame(nil, 0, 0, &eventMsg{Event{Kind: EvAbort, Text: strings.Repeat("x", maxText)}})
-	r.step(func(st *state) {
-		for range hardQueue / len(ev) {
-			st.send(st.bySerial(2), ev)
-		}
-	})
+	r.Server.mu.Lock()
+	for range hardQueue / len(ev) {
+		r.st.send(r.st.bySerial(2), ev)
+	}
+	r.flush()
+	r.Server.mu.Unlock()
 	r.await("dropped 2 client left")
 	a.settle()
 	r.Exited(r.procs[1].Proc, "signal: killed", false)

@@ -4,12 +4,10 @@ package control
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
 	"runtime"
-	"slices"
 	"testing"
 	"time"
 
@@ -17,81 +15,64 @@ import (
 	"gompi/internal/wire"
 )
 
-// takeOut takes the effects of a state's last steps.
-func takeOut(s *state) []effect {
-	out := slices.Clone(s.out)
-	s.out = s.out[:0]
-	return out
-}
-
-// ledger drives a state as a server does, without sockets and processes.
+// ledger drives a head and an agent as a server does, without sockets and
+// processes.
 type ledger struct {
-	*state
+	*machines
 	t     *testing.T
 	reqs  uint32
 	reaps int
+	reply []byte // to the last request, if there was one
 }
 
-// step does what follows from the last call: what was reaped is counted. It
-// returns the answer to the last request, if there was one.
-func (l *ledger) step() (answer []byte) {
+// answered keeps what a process gets in answer to the last request.
+func (l *ledger) answered(d *deed) {
 	l.t.Helper()
-	for _, e := range takeOut(l.state) {
-		e.files.release()
-		if e.do != nil {
-			e.do()
-		}
-		if e.frame == nil {
-			continue
-		}
-		if f, n, err := parseHead(e.frame); err == nil && f.kind == kReply && f.id == l.reqs {
-			var m replyMsg
-			if err := decode(&m, e.frame[frameHead:][:n]); err != nil || m.err() != nil {
-				l.t.Fatalf("request %d: %v, %v", f.id, err, m.err())
-			}
-			answer = m.body
-		}
+	if d.frame == nil {
+		return
 	}
-	return answer
+	if f, n, err := parseHead(d.frame); err == nil && f.kind == kReply && f.id == l.reqs {
+		var m replyMsg
+		if err := decode(&m, d.frame[frameHead:][:n]); err != nil || m.err() != nil {
+			l.t.Fatalf("request %d: %v, %v", f.id, err, m.err())
+		}
+		l.reply = m.body
+	}
 }
 
 // add lets one process join that the launcher has started.
-func (l *ledger) add() *proc {
+func (l *ledger) add() *seat {
 	l.t.Helper()
-	seats := []seat{{files: &files{segment: -1, bell: -1}}}
-	binary.LittleEndian.PutUint32(seats[0].token[:], l.lastProc+1)
-	seats[0].files.refs.Store(1)
-	p := l.proc(l.state.add(seats, 0).Members.At(0))
-	l.started(p, 10)
-	if _, err := l.hello(seats[0].token, 10); err != nil {
-		l.t.Fatal(err)
-	}
-	l.tell(p, &announceMsg{})
-	return p
+	s := l.start(1, 0, noFiles)[0]
+	l.enter(0, s)
+	l.tell(s, &announceMsg{})
+	return s
 }
 
-func (l *ledger) tell(p *proc, m message) {
+func (l *ledger) tell(p *seat, m message) {
 	l.t.Helper()
-	l.take(p, 0, m)
+	l.say(p, 0, m)
 }
 
-func (l *ledger) ask(p *proc, m message) []byte {
+func (l *ledger) ask(p *seat, m message) []byte {
 	l.t.Helper()
 	l.reqs++
-	return l.take(p, l.reqs, m)
+	return l.say(p, l.reqs, m)
 }
 
-func (l *ledger) take(p *proc, id uint32, m message) []byte {
+func (l *ledger) say(p *seat, id uint32, m message) []byte {
 	l.t.Helper()
 	var e enc
 	m.put(&e)
-	if err := l.frame(p.id.Serial, frame{kind: m.kind(), id: id, body: e.b}); err != nil {
-		l.t.Fatalf("process %v, kind %d: %v", p.id, m.kind(), err)
+	l.reply = nil
+	if err := l.agents[0].frame(p, frame{kind: m.kind(), id: id, body: e.b}); err != nil {
+		l.t.Fatalf("process %d, kind %d: %v", p.serial, m.kind(), err)
 	}
-	return l.step()
+	l.settle()
+	return l.reply
 }
 
-func (l *ledger) askSet(p *proc, m message) wire.Set {
+func (l *ledger) askSet(p *seat, m message) wire.Set {
 	l.t.Helper()
 	var b setBody
 	if err := decode(&b, l.ask(p, m)); err != nil {
@@ -100,15 +81,18 @@ func (l *ledger) askSet(p *proc, m message) wire.Set {
 	return b.s
 }
 
-// sizes is how much each table of the state holds.
+// sizes is how much each table of head and agent holds.
 func (l *ledger) sizes() map[string]int {
+	a := l.agents[0]
 	m := map[string]int{
-		"processes": len(l.procs), "tokens": len(l.tokens), "joined": len(l.joined), "sets": len(l.sets),
+		"processes": len(l.procs), "joined": len(l.joined), "sets": len(l.sets),
 		"store": len(l.store), "bytes in store": l.storeBytes, "gets": len(l.gets), "fences": len(l.fences),
-		"rounds": len(l.rounds), "effects": cap(l.out),
+		"rounds": len(l.rounds), "seats": len(a.seats), "tokens": len(a.tokens), "reservations": len(a.unbound), "commons": len(a.commons),
+	}
+	for _, s := range a.seats {
+		m["pids known"] += len(s.knownBy) + len(s.knows)
 	}
 	for _, p := range l.procs {
-		m["pids known"] += len(p.knownBy) + len(p.knows)
 		m["given sets"] += len(p.given)
 		m["watched"] += len(p.watching)
 		m["requests"] += len(p.reqs) + len(p.awaited)
@@ -117,7 +101,7 @@ func (l *ledger) sizes() map[string]int {
 }
 
 // TestSoakLedger: processes join a job, meet one that stays, leave or die. What
-// the head keeps, and the time that it takes of it, is that of those who live.
+// head and agent keep, and the time that it takes of it, is that of those who live.
 func TestSoakLedger(t *testing.T) {
 	const alive = 100
 	joins := 10_000
@@ -125,14 +109,17 @@ func TestSoakLedger(t *testing.T) {
 		joins = 200_000
 	}
 	l := &ledger{t: t}
-	l.state = newState(&ServerConfig{Job: 6, FaultTolerant: true, Reap: func(wire.ProcID) { l.reaps++ }})
+	l.machines = newMachines(&ServerConfig{Job: 6, FaultTolerant: true, Reap: func(wire.ProcID) { l.reaps++ }}, 1)
+	l.got = l.answered
 	host := l.add()
-	visit := func(i int, live []*proc) []*proc {
+	agent := l.agents[0]
+	id := agent.id
+	visit := func(i int, live []*seat) []*seat {
 		p := l.add()
-		key := fmt.Sprint("address of ", p.id)
-		both := wire.MembersOf(host.id, p.id)
-		for _, pair := range [][2]*proc{{p, host}, {host, p}} {
-			l.ask(pair[0], &procMsg{kContact, pair[1].id})
+		key := fmt.Sprint("address of ", p.serial)
+		both := wire.MembersOf(id(host), id(p))
+		for _, pair := range [][2]*seat{{p, host}, {host, p}} {
+			l.ask(pair[0], &procMsg{kContact, id(pair[1])})
 			l.tell(pair[0], &membersMsg{kWatch, both})
 		}
 		set := l.askSet(host, &membersMsg{kDefine, both})
@@ -150,13 +137,13 @@ func TestSoakLedger(t *testing.T) {
 		if i%3 > 0 {
 			l.ask(p, &emptyMsg{kFinalize})
 		}
-		l.disconnected(p)
-		l.exited(p, "ended", i%3 > 0)
-		l.step()
-		l.tell(host, &procMsg{kDead, p.id})
+		agent.hungUp(p)
+		agent.exited(p, "ended", i%3 > 0)
+		l.settle()
+		l.tell(host, &procMsg{kDead, id(p)})
 		return live[1:]
 	}
-	var live []*proc
+	var live []*seat
 	for i := range 2 * alive {
 		live = visit(i, live)
 	}

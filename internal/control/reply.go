@@ -165,7 +165,6 @@ func (m *partMsg) put(e *enc) {
 
 func (m *partMsg) get(d *dec) {
 	r := &m.r
-	r.Segment = -1
 	r.Proc = d.proc()
 	r.Rank = d.num(maxMembers)
 	r.Size = d.num(maxMembers)

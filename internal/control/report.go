@@ -6,9 +6,6 @@ import (
 	"context"
 	"fmt"
 	"time"
-
-	"gompi/internal/rollcall"
-	"gompi/internal/segment"
 )
 
 // Stacks asks every joined process to report and waits for the answers until
@@ -27,65 +24,16 @@ func (s *Server) Stacks(ctx context.Context) []StackReport {
 	}
 	s.mu.Lock()
 	list := s.st.endRound(r)
-	held := s.holdFiles()
+	serials := make([]uint32, len(list))
+	for i := range list {
+		serials[i] = list[i].Proc.Serial
+	}
+	held := s.agent.hold(serials)
 	s.mu.Unlock()
-	for i := range held {
-		list[i].Calls = readCalls(held[i])
-		held[i].release()
+	for i, calls := range readCalls(held) {
+		list[i].Calls = calls
 	}
 	return list
-}
-
-// RollCall reads the roll call of every process that has not ended. It asks
-// nobody, so it also works when processes are stopped.
-func (s *Server) RollCall() []rollcall.ProcEntries {
-	s.mu.Lock()
-	infos := s.st.snapshot()
-	held := s.holdFiles()
-	s.mu.Unlock()
-	list := make([]rollcall.ProcEntries, len(infos))
-	for i, in := range infos {
-		list[i] = rollcall.ProcEntries{Proc: in.Proc, Rank: in.Rank, Size: in.Size, Entries: readCalls(held[i])}
-		held[i].release()
-		if in.State != Joined {
-			list[i].Note = in.State.String()
-			if in.How != "" && in.State == Exited {
-				list[i].Note = fmt.Sprintf("%v (%s)", in.State, in.How)
-			}
-		}
-	}
-	return list
-}
-
-// holdFiles returns the files of all that a snapshot has, nil for those without;
-// the caller releases them. mu is held.
-func (s *Server) holdFiles() []*files {
-	all := s.st.all()
-	held := make([]*files, len(all))
-	for i, p := range all {
-		if p.files != nil {
-			p.files.retain()
-			held[i] = p.files
-		}
-	}
-	return held
-}
-
-// readCalls reads a process's roll call. A segment that cannot be mapped has
-// none to show.
-func readCalls(f *files) []rollcall.Entry {
-	if f == nil {
-		return nil
-	}
-	mem, err := segment.Map(f.segment, segment.RollCall, segment.RollCallBytes, false)
-	if err != nil {
-		return nil
-	}
-	calls := rollcall.Read(mem)
-	if err := segment.Unmap(mem); err != nil {
-		panic("gompi: BUG: " + err.Error())
-	}
-	return calls
 }
 
 // toolFrame answers one request of a tool. It runs on the reader's goroutine:

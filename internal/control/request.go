@@ -12,24 +12,17 @@ import (
 
 // frame handles one frame of a process that has said hello. The body is only
 // borrowed. An error means that the process broke the protocol.
-func (s *state) frame(serial uint32, f frame) error {
-	p := s.bySerial(serial)
-	switch f.kind {
-	case kAnnounce, kWatch, kDead, kStacks, kCancel, kCut, kPing, kPong, kRelease, kUncommon:
-		if f.id != 0 {
-			return fmt.Errorf("one-way frame of kind %d has the request number %d", f.kind, f.id)
-		}
-		return s.oneWay(p, f)
-	case kContact, kLookup, kDefine, kPut, kGet, kDelete, kFence, kSpawn, kAbort, kFinalize, kCommon:
-		if f.id == 0 {
-			return fmt.Errorf("request of kind %d has no number", f.kind)
-		}
-		if p.reqs[f.id] != nil {
-			return fmt.Errorf("request number %d is in use", f.id)
-		}
-		return s.request(p, f)
+func (s *state) frame(p *proc, f frame) error {
+	if err := f.checkNumber(); err != nil {
+		return err
 	}
-	return fmt.Errorf("frame of kind %d does not belong here", f.kind)
+	switch {
+	case f.id == 0:
+		return s.oneWay(p, f)
+	case p.reqs[f.id] != nil:
+		return fmt.Errorf("request number %d is in use", f.id)
+	}
+	return s.request(p, f)
 }
 
 func (s *state) oneWay(p *proc, f frame) error {
@@ -47,14 +40,6 @@ func (s *state) oneWay(p *proc, f frame) error {
 			return err
 		}
 		s.watch(p, m.members)
-	case kDead:
-		m := procMsg{k: f.kind}
-		if err := decode(&m, f.body); err != nil {
-			return err
-		}
-		if q := s.proc(m.proc); q != nil {
-			s.acknowledge(p, q)
-		}
 	case kCut:
 		var m cutMsg
 		if err := decode(&m, f.body); err != nil {
@@ -69,12 +54,6 @@ func (s *state) oneWay(p *proc, f frame) error {
 			return err
 		}
 		s.ping(p, s.proc(m.proc), f.kind, m.id)
-	case kUncommon:
-		m := commonMsg{k: f.kind}
-		if err := decode(&m, f.body); err != nil {
-			return err
-		}
-		s.leaveCommon(p, string(f.body))
 	case kRelease:
 		var m releaseMsg
 		if err := decode(&m, f.body); err != nil {
@@ -181,12 +160,6 @@ func (s *state) request(p *proc, f frame) error {
 			return err
 		}
 		return s.enterFence(p, f.id, m.members, string(f.body))
-	case kCommon:
-		m := commonMsg{k: f.kind}
-		if err := decode(&m, f.body); err != nil {
-			return err
-		}
-		s.enterCommon(p, f.id, &m, string(f.body))
 	case kSpawn:
 		var m spawnMsg
 		if err := decode(&m, f.body); err != nil {
@@ -249,18 +222,11 @@ func (s *state) answerContact(w *wait) {
 	if t.state != Joined || !t.announced || t.pid == 0 || p.pid == 0 {
 		return
 	}
-	c := wire.Contact{Proc: t.id, SameHost: true, Addrs: t.addrs}
 	p.watching.add(t.id.Serial, t.id.Serial)
 	// It may begin a connection and end in the midst of that.
 	t.watching.add(p.id.Serial, p.id.Serial)
-	if p != t && p.direct() && t.direct() {
-		c.PID = t.pid
-		s.meet(p, t)
-	}
 	s.unpark(w)
-	var e enc
-	(&contactBody{c}).put(&e)
-	s.sendFiles(p, t.files, appendFrame(nil, w.id, frameFDs, &replyMsg{body: e.b}))
+	s.order(p, order{kind: oContact, id: w.id, contact: &wire.Contact{Proc: t.id, Host: t.host, Addrs: t.addrs}})
 }
 
 // watch: p wants to know of ends. It may name processes that never were, as it

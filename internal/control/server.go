@@ -3,8 +3,6 @@
 package control
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
@@ -12,15 +10,14 @@ import (
 	"sync"
 	"time"
 
-	"gompi/internal/segment"
 	"gompi/internal/wire"
 )
 
 // helloWait is how long a new connection may take to say who it is.
 const helloWait = 30 * time.Second
 
-// Server is the agent's side of the control plane. Its methods may be called
-// from any goroutine.
+// Server is the control plane of a job on one host: the head, and the agent of
+// that host, which is number 0. Its methods may be called from any goroutine.
 type Server struct {
 	cfg  ServerConfig
 	addr string
@@ -33,6 +30,7 @@ type Server struct {
 	// mu guards what follows. It is held only for computation.
 	mu     sync.Mutex
 	st     *state
+	agent  *agent
 	peers  map[uint32]*peer   // by serial
 	conns  map[*peer]struct{} // all, also those that have not said hello
 	closed bool
@@ -40,6 +38,9 @@ type Server struct {
 	// they are known to have exited or to be lost.
 	missing  map[uint32]*time.Timer
 	lostWait time.Duration
+	// across, if not nil, makes what arrives of what one of head and agent
+	// tells the other.
+	across func(message) message
 }
 
 // lostWait is how long after the end of its connection a process may take to
@@ -62,7 +63,7 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 		peers: map[uint32]*peer{},
 		conns: map[*peer]struct{}{}, missing: map[uint32]*time.Timer{}, lostWait: lostWait,
 	}
-	s.st = newState(&s.cfg)
+	s.st, s.agent = newState(&s.cfg), newAgent(&s.cfg, 0)
 	s.calls.start()
 	s.wg.Go(s.accept)
 	return s, nil
@@ -105,7 +106,7 @@ func (s *Server) add(argv [][]string, spawn *spawnReq) ([]StartProc, wire.Set, e
 	if len(argv) < 1 || len(argv) > MaxSpawn {
 		return nil, wire.Set{}, fmt.Errorf("cannot start %d processes at once, only 1 to %d", len(argv), MaxSpawn)
 	}
-	seats, err := newSeats(argv)
+	seats, err := newSeats(len(argv)) // without the lock: memory is slow
 	if err != nil {
 		return nil, wire.Set{}, err
 	}
@@ -115,74 +116,28 @@ func (s *Server) add(argv [][]string, spawn *spawnReq) ([]StartProc, wire.Set, e
 		releaseSeats(seats)
 		return nil, wire.Set{}, ErrClosed
 	}
-	if !s.st.roomFor(len(seats)) {
-		releaseSeats(seats)
-		return nil, wire.Set{}, refused("the job has had %d processes and %d process sets: there are no numbers for %d more", s.st.lastProc, s.st.lastSet, len(seats))
-	}
-	parent := uint32(0)
-	if spawn != nil {
-		parent = spawn.parent
-	}
-	set := s.st.add(seats, parent)
-	if spawn != nil {
-		s.st.hold(set.Number)
-	}
+	reservation := s.agent.reserve(seats)
+	set, err := s.st.join(argv, spawn, s.agent.host, reservation)
 	s.flush()
-	for i := range seats {
+	if err != nil {
+		return nil, wire.Set{}, err
+	}
+	procs := make([]StartProc, len(argv))
+	for i, p := range set.Members.All() {
 		// The page was written a moment ago: no memory is needed.
-		if err := segment.SetOwner(seats[i].files.segment, set.Members.At(i)); err != nil {
+		if err := seats[i].files.own(p); err != nil {
 			panic("gompi: BUG: " + err.Error())
 		}
-	}
-	procs := make([]StartProc, len(seats))
-	for i := range seats {
-		procs[i] = StartProc{
-			Proc: set.Members.At(i), Token: hex.EncodeToString(seats[i].token[:]),
-			Argv: argv[i], Rank: i, Size: len(seats),
-		}
+		procs[i] = StartProc{Proc: p, Token: s.agent.token(p.Serial), Argv: argv[i], Rank: i, Size: len(argv)}
 	}
 	return procs, set, nil
-}
-
-// newSeats makes what the processes need. It takes no lock: memory is slow.
-func newSeats(argv [][]string) ([]seat, error) {
-	var mem segment.Memory
-	defer mem.Close()
-	seats := make([]seat, 0, len(argv))
-	err := mem.Take(int64(len(argv))*segment.InitialBytes, func(k int64) error {
-		for range k / segment.InitialBytes {
-			f, err := newFiles()
-			if err != nil {
-				return fmt.Errorf("process %d of %d: %w", len(seats)+1, len(argv), err)
-			}
-			seat := seat{argv: argv[len(seats)], files: f}
-			rand.Read(seat.token[:]) // never fails
-			seats = append(seats, seat)
-		}
-		return nil
-	})
-	if err != nil {
-		releaseSeats(seats)
-		return nil, err
-	}
-	return seats, nil
-}
-
-func releaseSeats(seats []seat) {
-	for _, seat := range seats {
-		seat.files.release()
-	}
 }
 
 // Started reports the pid of the launcher's child for p. Until then nobody is
 // put in contact with p. If p turns out to be another process (a child of a
 // wrapper), its memory is not copied directly.
 func (s *Server) Started(p wire.ProcID, pid int) {
-	s.step(func(st *state) {
-		if q := st.proc(p); q != nil {
-			st.started(q, pid)
-		}
-	})
+	s.step(p, func(q *seat) { s.agent.started(q, pid) })
 }
 
 // Exited reports that p's child has ended (or could not be started). The
@@ -190,19 +145,9 @@ func (s *Server) Started(p wire.ProcID, pid int) {
 // people, clean means exit status 0. Everybody who needs p is told. A second
 // call for the same process does nothing.
 func (s *Server) Exited(p wire.ProcID, how string, clean bool) {
-	s.step(func(st *state) {
-		q := st.proc(p)
-		if q == nil {
-			return
-		}
+	s.step(p, func(q *seat) {
 		s.found(p.Serial)
-		st.exited(q, how, clean)
-		if c := s.peers[p.Serial]; c != nil && !q.direct() {
-			// Somebody else spoke for the child; without it he has no place
-			// in the job. The child itself needs no help to be disconnected,
-			// and what it said last is still read.
-			c.shut(fmt.Sprintf("process %v has ended: %s", p, q.how), true)
-		}
+		s.agent.exited(q, how, clean)
 	})
 }
 
@@ -210,29 +155,25 @@ func (s *Server) Exited(p wire.ProcID, how string, clean bool) {
 // order, while the child runs on, in answer to ServerConfig.Lost. Everybody is
 // told that p has died. Its exit is to be reported as always.
 func (s *Server) Lost(p wire.ProcID, how string) {
-	s.step(func(st *state) {
-		if q := st.proc(p); q != nil {
-			st.lost(q, how)
-		}
-	})
+	s.step(p, func(q *seat) { s.agent.lost(q, how) })
 }
 
 // miss waits for the end of a process whose connection has ended. mu is held.
-func (s *Server) miss(p *proc) {
-	if p.state != Joined || s.closed {
+func (s *Server) miss(q *seat) {
+	if q.state != Joined || s.closed {
 		return
 	}
-	s.missing[p.id.Serial] = time.AfterFunc(s.lostWait, func() {
+	s.missing[q.serial] = time.AfterFunc(s.lostWait, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.missing[p.id.Serial] == nil {
+		if s.missing[q.serial] == nil {
 			return
 		}
-		delete(s.missing, p.id.Serial)
+		delete(s.missing, q.serial)
 		if s.cfg.Lost != nil {
-			s.st.call(s.cfg.Lost, p)
+			s.agent.call(s.cfg.Lost, q)
 		} else {
-			s.st.lost(p, "has lost its connection to gompirun")
+			s.agent.lost(q, "has lost its connection to gompirun")
 		}
 		s.flush()
 	})
@@ -249,7 +190,10 @@ func (s *Server) found(serial uint32) {
 // Ending tells every process that the job is ending and ends all that they
 // wait for. Nobody can join any more. Deaths are still announced.
 func (s *Server) Ending(why string) {
-	s.step(func(st *state) { st.end(why) })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.st.end(why)
+	s.flush()
 }
 
 // Snapshot lists the processes of the job by serial: those that live, and of
@@ -293,49 +237,89 @@ func (s *Server) Close() error {
 	s.calls.stop()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, p := range s.st.procs {
-		p.files.release()
-		p.files = nil
-	}
-	for key, c := range s.st.commons {
-		c.files.release()
-		delete(s.st.commons, key)
-	}
+	s.agent.close()
 	return err
 }
 
-// step changes the state and carries out what follows from it.
-func (s *Server) step(f func(st *state)) {
+// step lets the agent learn something of a process of which it has something, and
+// carries out what follows from it.
+func (s *Server) step(p wire.ProcID, f func(q *seat)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f(s.st)
-	s.flush()
+	if q := s.agent.seats[p.Serial]; q != nil && p.Job == s.cfg.Job {
+		f(q)
+		s.flush()
+	}
 }
 
-// flush carries out the effects of a step; mu is held. Nothing here blocks.
+// flush lets head and agent learn what the other has told, and carries out what
+// follows; mu is held. Nothing here blocks.
 func (s *Server) flush() {
-	for i, e := range s.st.out {
-		s.st.out[i] = effect{}
-		switch {
-		case e.do != nil:
-			s.calls.add(e.do)
-		case e.spawn != nil:
-			if !s.closed {
-				s.wg.Go(func() { s.spawn(e.spawn) })
-			}
-		case s.peers[e.to] == nil:
-			e.files.release()
-		case e.host:
-			s.peers[e.to].sendHost(e.frame)
-		case e.late:
-			s.peers[e.to].sendLate(e.frame, time.Duration(len(s.st.joined))*lateEach)
-		default:
-			s.peers[e.to].send(e.frame, e.files)
+	for a, st := s.agent, s.st; len(a.up)+len(a.out)+len(st.out) > 0; {
+		for i := range a.up {
+			s.report(&a.up[i])
 		}
+		a.up = emptied(a.up)
+		for i := range st.out {
+			s.effect(&st.out[i])
+		}
+		st.out = emptied(st.out)
+		for i := range a.out {
+			s.deed(&a.out[i])
+		}
+		a.out = emptied(a.out)
 	}
-	s.st.out = s.st.out[:0]
-	if cap(s.st.out) > 1<<12 {
-		s.st.out = nil
+}
+
+// emptied is a list to be filled again; it keeps no more memory than many steps
+// need.
+func emptied[T any](list []T) []T {
+	if cap(list) > 1<<10 {
+		return nil
+	}
+	clear(list)
+	return list[:0]
+}
+
+func (s *Server) report(r *report) {
+	if s.across != nil {
+		r = &s.across(&reportMsg{*r}).(*reportMsg).r
+	}
+	s.st.take(r)
+}
+
+func (s *Server) effect(e *effect) {
+	switch {
+	case e.do != nil:
+		s.calls.add(e.do)
+	case e.spawn != nil:
+		if r := e.spawn; !s.closed {
+			s.wg.Go(func() { s.spawn(r) })
+		}
+	default:
+		o := &e.order
+		if s.across != nil {
+			o = &s.across(&orderMsg{*o}).(*orderMsg).o
+		}
+		s.agent.take(o)
+	}
+}
+
+func (s *Server) deed(d *deed) {
+	p := s.peers[d.to]
+	switch {
+	case d.do != nil:
+		s.calls.add(d.do)
+	case p == nil:
+		d.files.release()
+	case d.shut != "":
+		p.shut(d.shut, true)
+	case d.host:
+		p.sendHost(d.frame)
+	case d.late > 0:
+		p.sendLate(d.frame, d.late)
+	default:
+		p.send(d.frame, d.files)
 	}
 }
 
@@ -348,7 +332,10 @@ func (s *Server) spawn(r *spawnReq) {
 	if err == nil {
 		err = s.cfg.Start(procs)
 	}
-	s.step(func(st *state) { st.spawned(r, set, err) })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.st.spawned(r, set, err)
+	s.flush()
 }
 
 func (s *Server) accept() {
@@ -388,7 +375,7 @@ func (s *Server) serve(p *peer) {
 	err := s.converse(p)
 	var bad *protocolError
 	if errors.As(err, &bad) {
-		p.shut("protocol error: "+bad.Error(), true)
+		p.shut(protocolBroken(bad), true)
 	}
 	p.shut("", false)
 	<-p.written
@@ -405,14 +392,17 @@ func (s *Server) serve(p *peer) {
 	p.mu.Lock()
 	byAgent, why := p.byAgent, p.bye
 	p.mu.Unlock()
-	q := s.st.bySerial(p.serial) // kept while it is connected
-	s.st.disconnected(q)
+	q := s.agent.seats[p.serial]
+	s.agent.hungUp(q)
 	s.miss(q)
 	if f := s.cfg.Dropped; f != nil && byAgent && !s.closed {
-		s.st.out = append(s.st.out, effect{do: func() { f(wire.ProcID{Job: s.cfg.Job, Serial: p.serial}, why) }})
+		s.agent.call(func(id wire.ProcID) { f(id, why) }, q)
 	}
 	s.flush()
 }
+
+// protocolBroken is what who breaks the protocol is told.
+func protocolBroken(err error) string { return "protocol error: " + err.Error() }
 
 // converse reads frames until the connection ends.
 func (s *Server) converse(p *peer) error {
@@ -459,7 +449,7 @@ func (s *Server) converse(p *peer) error {
 			err = s.toolFrame(p, f)
 		} else {
 			s.mu.Lock()
-			err = s.st.frame(p.serial, f)
+			err = s.agent.frame(s.agent.seats[p.serial], f) // kept while it is connected
 			s.flush()
 			s.mu.Unlock()
 		}
@@ -474,7 +464,7 @@ func (s *Server) converse(p *peer) error {
 func (s *Server) direct(serial uint32) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.st.bySerial(serial).direct()
+	return s.agent.seats[serial].direct()
 }
 
 // settled lifts the deadline of the hello; false if the connection is closing.
@@ -495,13 +485,13 @@ func (s *Server) hello(p *peer, f frame) error {
 	if s.closed {
 		return net.ErrClosed
 	}
-	serial, err := s.st.hello(m.token, p.pid)
+	q, err := s.agent.hello(m.token, p.pid)
 	if err != nil {
 		p.shut(err.Error(), true)
 		return err
 	}
-	p.serial = serial
-	s.peers[serial] = p
+	p.serial = q.serial
+	s.peers[q.serial] = p
 	s.flush()
 	return nil
 }

@@ -10,19 +10,19 @@ import (
 	"gompi/internal/wire"
 )
 
-// state is all that the agent knows of its job. It has no lock, goroutine,
-// clock or socket: its owner (Server) makes one call at a time and then takes
-// the effects from out.
+// state is all that the head knows of its job: sets, names, who lives and who
+// waits for what. Of the hosts it has the numbers; what is on them is their
+// agents'. It has no lock, goroutine, clock or socket: its owner (Server) makes
+// one call at a time and then takes the effects from out.
 type state struct {
-	cfg *ServerConfig
+	cfg   *ServerConfig
+	hosts []host // by number
 
 	procs    map[uint32]*proc // by serial: those that somebody may still ask for
 	lastProc uint32           // serials are not reused
 
-	tokens map[[tokenBytes]byte]uint32 // of processes that have not exited
-	local  int                         // processes that have not exited
-	alive  int                         // processes that are starting or joined
-	joined map[uint32]*proc            // those that are joined and connected
+	alive  int              // processes that are starting or joined
+	joined map[uint32]*proc // those that are joined and connected
 
 	sets    map[uint32]*set
 	lastSet uint32
@@ -33,8 +33,6 @@ type state struct {
 
 	fences map[string][]*fence // by encoded members, oldest first
 
-	commons map[string]*common // by the request for it
-
 	rounds map[uint64]*round
 	round  uint64
 
@@ -43,10 +41,16 @@ type state struct {
 	out []effect
 }
 
-// proc is one process, from the reservation of its serial until it has ended,
-// its pid is free and no set names it.
+// host is one host of the job.
+type host struct {
+	local int // processes there that have not exited
+}
+
+// proc is one process, from the reservation of its serial until nothing of it is
+// left on its host and no set names it.
 type proc struct {
 	id         wire.ProcID
+	host       uint32
 	rank, size int
 	world      uint32 // numbers of its sets
 	self       uint32
@@ -54,18 +58,14 @@ type proc struct {
 	given      map[uint32]int // sets that it was given, and how often
 	named      int            // living sets that it is a member of
 	argv       []string
-	token      [tokenBytes]byte
-	files      *files // nil when exited
 
 	state     ProcState
 	how       string
 	died      bool // exited, not in order
 	left      bool // has finalized
-	unborn    bool // exited, and there was never a child
-	exitSeen  bool // Exited was called; else the child may run, whatever the state is
+	freed     bool // nothing of it is left on its host
 	connected bool
-	pid       int // the launcher's child, 0 before Started
-	helloPID  int // who said hello
+	pid       int // for people; 0 before it is started
 
 	announced bool
 	addrs     []string
@@ -73,15 +73,7 @@ type proc struct {
 	reqs     map[uint32]*wait   // its unanswered requests
 	awaited  map[*wait]struct{} // Contacts of others that wait for it
 	watching serialSet          // whose end it wants to know, and has not been told
-
-	// Who was given its pid and has not let go of it, and whose pids it was
-	// given itself: the same pairs from both sides.
-	knownBy, knows map[uint32]struct{}
 }
-
-// direct tells that the process is the launcher's own child: its pid stays
-// taken until the launcher reaps it.
-func (p *proc) direct() bool { return p.pid != 0 && p.pid == p.helloPID }
 
 // wait is a request that cannot be answered yet.
 type wait struct {
@@ -93,16 +85,13 @@ type wait struct {
 	fence  *fence // kFence
 }
 
-// effect is one thing to do after a step. Exactly one of frame, do and spawn
-// is set.
+// effect is one thing to do after a step: an order for the agent of a host, a
+// callback of the launcher, or a Spawn.
 type effect struct {
-	to    uint32 // serial
-	frame []byte
-	files *files // go with the frame; the effect holds a reference
-	host  bool   // an EvHost: replaces one that is not yet sent
-	late  bool   // the frame may wait for others
+	order order // of kind 0: none
+	host  uint32
 
-	do    func() // a callback of the launcher
+	do    func()
 	spawn *spawnReq
 }
 
@@ -117,16 +106,15 @@ type spawnReq struct {
 
 func newState(cfg *ServerConfig) *state {
 	return &state{
-		cfg:     cfg,
-		tokens:  map[[tokenBytes]byte]uint32{},
-		joined:  map[uint32]*proc{},
-		procs:   map[uint32]*proc{},
-		sets:    map[uint32]*set{},
-		store:   map[string][]byte{},
-		gets:    map[string]map[*wait]struct{}{},
-		fences:  map[string][]*fence{},
-		commons: map[string]*common{},
-		rounds:  map[uint64]*round{},
+		cfg:    cfg,
+		hosts:  make([]host, 1),
+		joined: map[uint32]*proc{},
+		procs:  map[uint32]*proc{},
+		sets:   map[uint32]*set{},
+		store:  map[string][]byte{},
+		gets:   map[string]map[*wait]struct{}{},
+		fences: map[string][]*fence{},
+		rounds: map[uint64]*round{},
 	}
 }
 
@@ -151,10 +139,10 @@ func (s *state) past(id wire.ProcID) bool {
 // asks means to work with it, which fails for certain if it has died.
 const howPast = "has ended, and no process set has it any more"
 
-// forget drops the record of a process that has ended, when its pid is free and
-// nobody has a set that names it.
+// forget drops the record of a process of which nothing is left, when nobody has
+// a set that names it.
 func (s *state) forget(p *proc) {
-	if p.state == Exited && p.named == 0 && !p.connected && (p.exitSeen && len(p.knownBy) == 0 || p.unborn) {
+	if p.freed && p.named == 0 {
 		delete(s.procs, p.id.Serial)
 	}
 }
@@ -168,79 +156,102 @@ func (s *state) all() []*proc {
 	return list
 }
 
-// seat is what a new process needs from outside the state.
-type seat struct {
-	argv  []string
-	token [tokenBytes]byte
-	files *files
-}
-
-// add reserves serials for seats; they form a new world. Parent is 0 or the
-// set of the process that spawns them. The state takes the seats' files. There
-// is room for them.
-func (s *state) add(seats []seat, parent uint32) wire.Set {
+// add makes processes of the seats that an agent has reserved under this number,
+// one for each command line; they form a new world. Parent is 0 or the set of the
+// process that spawns them. There is room for them.
+func (s *state) add(argv [][]string, parent, host, reservation uint32) wire.Set {
 	first := wire.ProcID{Job: s.cfg.Job, Serial: s.lastProc + 1}
-	for i, seat := range seats {
+	s.out = append(s.out, effect{host: host, order: order{kind: oBind, serial: first.Serial, id: reservation, count: uint32(len(argv))}})
+	for i := range argv {
 		s.lastProc++
 		id := wire.ProcID{Job: s.cfg.Job, Serial: s.lastProc}
-		p := &proc{
-			id: id, rank: i, size: len(seats), parent: parent,
-			argv: seat.argv, token: seat.token, files: seat.files,
-			state: Starting,
-		}
+		p := &proc{id: id, host: host, rank: i, size: len(argv), parent: parent, argv: argv[i], state: Starting}
 		s.procs[id.Serial] = p
-		s.tokens[seat.token] = id.Serial
 		p.self = s.newSet(wire.MembersOf(id)).Number
 		s.hold(p.self)
 		if parent != 0 {
 			s.hold(parent)
 		}
 	}
-	world := s.newSet(wire.NewMembers(wire.Range{First: first, Count: len(seats)}))
-	for i := range seats {
+	world := s.newSet(wire.NewMembers(wire.Range{First: first, Count: len(argv)}))
+	for i := range argv {
 		s.proc(first.Next(i)).world = world.Number
 		s.hold(world.Number)
 	}
-	s.local += len(seats)
-	s.alive += len(seats)
-	s.tellHost()
+	s.hosts[host].local += len(argv)
+	s.alive += len(argv)
+	s.tellHost(host)
 	return world
 }
 
-// hello admits the process with this token and sends its welcome.
-func (s *state) hello(token [tokenBytes]byte, pid int) (serial uint32, err error) {
-	p := s.bySerial(s.tokens[token])
-	switch {
-	case p == nil:
-		return 0, refused("unknown token")
-	case s.ending != "":
-		return 0, &withDetail{ErrEnding, s.ending}
-	case p.state != Starting:
-		return 0, refused("process %v is already %v: one program joins in each place, once", p.id, p.state)
+// join is add if there are numbers for so many more, for a Spawn if there is one.
+func (s *state) join(argv [][]string, spawn *spawnReq, host, reservation uint32) (wire.Set, error) {
+	if !s.roomFor(len(argv)) {
+		s.out = append(s.out, effect{host: host, order: order{kind: oUnbind, id: reservation}})
+		return wire.Set{}, refused("the job has had %d processes and %d process sets: there are no numbers for %d more",
+			s.lastProc, s.lastSet, len(argv))
 	}
-	p.state, p.connected, p.helloPID = Joined, true, pid
+	if spawn == nil {
+		return s.add(argv, 0, host, reservation), nil
+	}
+	set := s.add(argv, spawn.parent, host, reservation)
+	s.hold(set.Number)
+	return set, nil
+}
+
+// take learns what an agent has seen. What it tells of one of whom nothing is
+// left is of no more interest.
+func (s *state) take(r *report) {
+	p := s.bySerial(r.serial)
+	if p == nil {
+		return
+	}
+	switch r.kind {
+	case rHello:
+		s.hello(p)
+	case rFrame:
+		if err := s.frame(p, r.frame); err != nil {
+			s.order(p, order{kind: oShut, text: protocolBroken(err)})
+		}
+	case rHungUp:
+		s.disconnected(p)
+	case rStarted:
+		s.started(p, r.pid)
+	case rExited:
+		s.exited(p, r.text, r.clean)
+	case rLost:
+		s.lost(p, r.text)
+	case rFreed:
+		p.freed = true
+		s.forget(p)
+	}
+}
+
+// hello welcomes a process that has shown its token.
+func (s *state) hello(p *proc) {
+	if p.state != Starting { // given up meanwhile
+		s.order(p, order{kind: oShut, text: refused("process %v is %v", p.id, p.state).Error()})
+		return
+	}
+	p.state, p.connected = Joined, true
 	p.reqs = map[uint32]*wait{}
 	s.joined[p.id.Serial] = p
 	m := &welcomeMsg{Welcome{
 		Self: p.id, Secret: s.cfg.Secret,
 		World:      s.alias(WorldURI, p.world),
 		Parent:     s.alias(ParentURI, p.parent),
-		LocalProcs: s.local, UsableCPUs: s.cfg.UsableCPUs, MaxProcs: s.maxProcs(),
+		LocalProcs: s.hosts[p.host].local, UsableCPUs: s.cfg.UsableCPUs, MaxProcs: s.maxProcs(p.host),
 		FaultTolerant: s.cfg.FaultTolerant, KillGrace: s.cfg.KillGrace,
 		Settings: s.cfg.Settings,
 	}}
-	s.sendFiles(p, p.files, appendFrame(nil, 0, frameFDs, m))
+	s.order(p, order{kind: oWelcome, frame: appendFrame(nil, 0, frameFDs, m)})
 	s.call(s.cfg.Joined, p)
-	return p.id.Serial, nil
 }
 
-// started tells the pid of the launcher's child.
+// started: the child of p runs.
 func (s *state) started(p *proc, pid int) {
-	if p.state == Exited || p.pid != 0 {
-		return
-	}
 	p.pid = pid
-	// Contacts wait for the pids of both sides.
+	// Contacts wait for the children of both sides.
 	s.answerContacts(p.awaited)
 	for _, w := range p.reqs {
 		if w.target != nil {
@@ -249,34 +260,31 @@ func (s *state) started(p *proc, pid int) {
 	}
 }
 
-func (s *state) maxProcs() int {
+func (s *state) maxProcs(host uint32) int {
 	if s.cfg.MaxProcs == nil {
 		return 0
 	}
-	return min(max(0, s.cfg.MaxProcs(max(1, s.local))), maxMembers)
+	return min(max(0, s.cfg.MaxProcs(max(1, s.hosts[host].local))), maxMembers)
 }
 
-// tellHost tells everybody how many processes share the host.
-func (s *state) tellHost() {
+// tellHost tells everybody on a host how many processes share it.
+func (s *state) tellHost(host uint32) {
 	if len(s.joined) == 0 {
 		return
 	}
-	f := appendFrame(nil, 0, 0, &eventMsg{Event{Kind: EvHost, LocalProcs: s.local, MaxProcs: s.maxProcs()}})
-	for serial := range s.joined {
-		s.out = append(s.out, effect{to: serial, frame: f, host: true})
-	}
+	f := appendFrame(nil, 0, 0, &eventMsg{Event{Kind: EvHost, LocalProcs: s.hosts[host].local, MaxProcs: s.maxProcs(host)}})
+	s.out = append(s.out, effect{host: host, order: order{kind: oHost, frame: f}})
+}
+
+// order tells the agent of p's host.
+func (s *state) order(p *proc, o order) {
+	o.serial = p.id.Serial
+	s.out = append(s.out, effect{host: p.host, order: o})
 }
 
 func (s *state) send(p *proc, f []byte) {
 	if p.connected {
-		s.out = append(s.out, effect{to: p.id.Serial, frame: f})
-	}
-}
-
-func (s *state) sendFiles(p *proc, fs *files, f []byte) {
-	if p.connected {
-		fs.retain()
-		s.out = append(s.out, effect{to: p.id.Serial, frame: f, files: fs})
+		s.order(p, order{kind: oSend, frame: f})
 	}
 }
 
@@ -355,12 +363,8 @@ func (s *state) snapshot() []ProcInfo {
 }
 
 func (p *proc) info() ProcInfo {
-	in := ProcInfo{
+	return ProcInfo{
 		Proc: p.id, Rank: p.rank, Size: p.size, World: p.world,
-		PID: p.pid, State: p.state, How: p.how, Segment: -1,
+		PID: p.pid, State: p.state, How: p.how,
 	}
-	if p.files != nil {
-		in.Segment = p.files.segment
-	}
-	return in
 }
