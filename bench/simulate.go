@@ -64,14 +64,14 @@ type Predicted struct {
 func (s *Simulation) algorithms() ([]*collectives.Algorithm, error) {
 	var list []*collectives.Algorithm
 	for _, name := range s.Algorithms {
-		g, err := collectives.ByName(s.Op, name)
+		g, err := selection.ByName(s.Op, name)
 		if err != nil {
 			return nil, err
 		}
 		list = append(list, g)
 	}
 	if s.Algorithms == nil {
-		for _, g := range collectives.All() {
+		for _, g := range selection.All() {
 			if g.Op == s.Op {
 				list = append(list, g)
 			}

@@ -163,7 +163,7 @@ type planned struct {
 func TestEngineSendsWhatIsSimulated(t *testing.T) {
 	names := map[collectives.Op][]string{}
 	most := 0
-	for _, g := range collectives.All() {
+	for _, g := range selection.All() {
 		names[g.Op] = append(names[g.Op], g.Name)
 		most = max(most, len(names[g.Op]))
 	}
@@ -200,7 +200,7 @@ func TestEngineSendsWhatIsSimulated(t *testing.T) {
 			})
 		}
 	}
-	for _, g := range collectives.All() {
+	for _, g := range selection.All() {
 		c := sim.Call{Alg: g, Ranks: 8, ElemBytes: 8}
 		if starters[g.Op] != nil && c.Validate() == nil && !ran[g] {
 			t.Errorf("%v was never run", g)
@@ -214,8 +214,8 @@ func simulated(t *testing.T, p []planned, ranks int, table *selection.Table) (ma
 	var calls []*collectives.Algorithm
 	m := sim.DefaultMachine()
 	for _, x := range p {
-		i := slices.IndexFunc(collectives.All(), func(g *collectives.Algorithm) bool { return g.Op == x.op })
-		c := sim.Call{Alg: collectives.All()[i], Ranks: ranks, Root: x.root, Count: int64(x.count), ElemBytes: 8}
+		i := slices.IndexFunc(selection.All(), func(g *collectives.Algorithm) bool { return g.Op == x.op })
+		c := sim.Call{Alg: selection.All()[i], Ranks: ranks, Root: x.root, Count: int64(x.count), ElemBytes: 8}
 		c.Alg = c.Selected(table)
 		calls = append(calls, c.Alg)
 		_, err := sim.Run(&c, &m, func(m sim.Message) {

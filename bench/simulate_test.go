@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"gompi/collectives"
+	"gompi/collectives/selection"
 	"gompi/collectives/sim"
 )
 
@@ -148,7 +149,7 @@ func TestPlotPredicted(t *testing.T) {
 		if err != nil || !strings.Contains(string(svg), x.want) {
 			t.Errorf("%+v: %v\n%s", x.s, err, svg)
 		}
-		for _, g := range collectives.All() {
+		for _, g := range selection.All() {
 			if g.Op == x.s.Op && !g.TwoLevel && !g.Inter && !strings.Contains(string(svg), ">"+g.Name+"<") {
 				t.Errorf("%+v: no line for %s", x.s, g.Name)
 			}

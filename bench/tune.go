@@ -74,7 +74,7 @@ type tunable struct {
 func tunables(names []string) ([]tunable, error) {
 	if names == nil {
 		algs := map[string]int{}
-		for _, g := range slices.Concat(collectives.Shared(), collectives.All()) {
+		for _, g := range slices.Concat(collectives.Shared(), selection.All()) {
 			if !g.Inter && !g.TwoLevel {
 				algs[g.Op.String()]++
 			}
@@ -188,7 +188,7 @@ func (b *tunable) compare(world, c *mpi.Comm, o *TuneOptions, bytes int) (TunedP
 	a, elemBytes := b.args(c, bytes)
 	p := TunedPoint{Size: bytes, Bytes: collectives.RuleBytes(&a, elemBytes)}
 	var list []*contender
-	for _, g := range slices.Concat(collectives.Shared(), collectives.All()) {
+	for _, g := range slices.Concat(collectives.Shared(), selection.All()) {
 		if g.Op != b.op || !g.Admits(&a, true) {
 			continue
 		}

@@ -34,7 +34,7 @@ func TestTune(t *testing.T) {
 		}
 	}, mpitest.Transport("shm"))
 	want := map[collectives.Op][]string{}
-	for _, g := range slices.Concat(collectives.All(), collectives.Shared()) {
+	for _, g := range slices.Concat(selection.All(), collectives.Shared()) {
 		if !g.Inter && !g.TwoLevel && !g.Reads {
 			want[g.Op] = append(want[g.Op], g.Name)
 		}
@@ -107,7 +107,7 @@ func tunedOf(t *testing.T, op collectives.Op, ranks int, names string, sizes []i
 	for i, row := range usec {
 		p := TunedPoint{Size: int(sizes[i]), Bytes: sizes[i]}
 		for k, name := range strings.Fields(names) {
-			g, err := collectives.ByName(op, name)
+			g, err := selection.ByName(op, name)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -2,11 +2,6 @@
 
 package collectives
 
-import (
-	"fmt"
-	"slices"
-)
-
 // Algorithm is one way to do one operation. Algorithms are immutable; all
 // functions are pure and may be called from any goroutine. They expect Args
 // that Admits accepts, may use them as working memory while they run, and
@@ -56,9 +51,9 @@ type Algorithm struct {
 // String gives "op/name".
 func (g *Algorithm) String() string { return g.Op.String() + "/" + g.Name }
 
-// as is the algorithm for an operation that differs in the lengths and places
+// As is the algorithm for an operation that differs in the lengths and places
 // of blocks only.
-func (g Algorithm) as(op Op) Algorithm {
+func (g Algorithm) As(op Op) Algorithm {
 	g.Op = op
 	return g
 }
@@ -73,75 +68,12 @@ func (g *Algorithm) Admits(a *Args, commutative bool) bool {
 		return g.Op == a.Op && a.Remote == 0 && a.Shared > 0 && Published(a) <= a.Shared
 	}
 	return g.Op == a.Op && g.Inter == (a.Remote > 0) && (!g.PowerOfTwo || isPowerOfTwo(a.Size)) &&
-		(!g.TwoLevel || a.Nodes.severalOf(a.Size)) && (commutative || g.keepsOrder(a))
+		(!g.TwoLevel || a.Nodes.severalOf(a.Size)) && (commutative || g.KeepsOrder(a))
 }
 
-// keepsOrder reports whether the algorithm reduces in the order of the ranks.
-func (g *Algorithm) keepsOrder(a *Args) bool {
-	return !g.Commutative && (!g.TwoLevel || a.Nodes.Contiguous() || !a.Op.reduces())
+// KeepsOrder reports whether the algorithm reduces in the order of the ranks.
+func (g *Algorithm) KeepsOrder(a *Args) bool {
+	return !g.Commutative && (!g.TwoLevel || a.Nodes.Contiguous() || !a.Op.Reduces())
 }
 
-// scheduled are the algorithms that have a schedule.
-var scheduled = [...]*Algorithm{
-	&barrierDissemination, &barrierCentral, &barrierDirect, &barrierNode,
-	&barrierInterDirect, &barrierInterLeaders,
-	&bcastBinomial, &bcastLinear, &bcastScatterRing, &bcastScatterDoubling, &bcastNodeBinomial, &bcastNodeScatter,
-	&bcastInterLinear, &bcastInterBinomial,
-	&reduceBinomial, &reduceOrdered, &reduceLinear, &reduceSplit, &reduceRabenseifner, &reduceNodeBinomial, &reduceNodeOrdered,
-	&reduceInterLinear, &reduceInterOrdered,
-	&allreduceDoubling, &allreduceRabenseifner, &allreduceRing, &allreduceSplit, &allreduceReduceBcast, &allreduceCentral, &allreduceDirect, &allreduceNodeDoubling, &allreduceNodeRabenseifner,
-	&allreduceInterLinear, &allreduceInterBinomial,
-	&gatherBinomial, &gatherLinear, &gatherNode,
-	&gatherInterLinear, &gatherInterBinomial,
-	&scatterBinomial, &scatterLinear, &scatterNode,
-	&scatterInterLinear, &scatterInterBinomial,
-	&allgatherBruck, &allgatherRing, &allgatherDoubling, &allgatherDirect, &allgatherNodeDirect, &allgatherNodeRing,
-	&allgatherInterDirect, &allgatherInterBinomial,
-	&allgathervBruck, &allgathervRing, &allgathervDirect, &allgathervNodeDirect, &allgathervNodeRing,
-	&allgathervInterDirect, &allgathervInterBinomial,
-	&alltoallBruck, &alltoallWindow, &alltoallDirect, &alltoallNode,
-	&alltoallInterDirect, &alltoallInterPairwise,
-	&gathervLinear,
-	&gathervInterLinear,
-	&scattervLinear,
-	&scattervInterLinear,
-	&alltoallvWindow, &alltoallvDirect,
-	&alltoallvInterDirect, &alltoallvInterPairwise,
-	&reduceScatterBlockHalving, &reduceScatterBlockOrdered, &reduceScatterBlockPairwise, &reduceScatterBlockRing, &reduceScatterBlockCentral, &reduceScatterBlockDirect,
-	&reduceScatterBlockInterDirect, &reduceScatterBlockInterOrdered,
-	&reduceScatterHalving, &reduceScatterOrdered, &reduceScatterPairwise, &reduceScatterRing, &reduceScatterCentral, &reduceScatterDirect,
-	&reduceScatterInterLinear, &reduceScatterInterOrdered,
-	&scanDoubling, &scanChain, &scanDirect,
-	&exscanDoubling, &exscanChain, &exscanDirect,
-	&neighborAllgatherDirect,
-	&neighborAllgathervDirect,
-	&neighborAlltoallDirect,
-	&neighborAlltoallvDirect,
-}
-
-// All returns every algorithm that has a schedule, those of one operation
-// together.
-func All() []*Algorithm { return slices.Clone(scheduled[:]) }
-
-// ByName returns the algorithm of that name.
-func ByName(op Op, name string) (*Algorithm, error) {
-	lists := [...][]*Algorithm{shared, scheduled[:]}
-	for _, list := range lists {
-		for _, g := range list {
-			if g.Op == op && g.Name == name {
-				return g, nil
-			}
-		}
-	}
-	known := ""
-	for _, list := range lists {
-		for _, g := range list {
-			if g.Op == op {
-				known += " " + g.Name
-			}
-		}
-	}
-	return nil, fmt.Errorf("no algorithm %q for %v; there are:%s", name, op, known)
-}
-
-func none(*Args) int64 { return 0 }
+func isPowerOfTwo(n int) bool { return n > 0 && n&(n-1) == 0 }

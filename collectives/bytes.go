@@ -50,7 +50,7 @@ func interBytes(a *Args, elemBytes int) int64 {
 	case OpBarrier:
 		return 0
 	case OpGather, OpScatter:
-		n = product(n, uint64(a.far()))
+		n = product(n, uint64(a.Far()))
 	case OpReduceScatterBlock:
 		n = product(n, uint64(a.Size))
 	case OpReduceScatter:

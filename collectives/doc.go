@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package collectives holds the algorithms of collective operations as pure
-// schedules, and the verifier that proves them. Package selection chooses one.
+// Package collectives says what an algorithm of a collective operation is: a pure
+// schedule. Its families are in flat, inter and twolevel, written with step and
+// stage; verify proves them, sim predicts their times, selection knows them all
+// and chooses one.
 //
 // A schedule says what one rank does, as a sequence of rounds of steps {send,
 // recv, reduce, copy} on the symbolic buffers In, Out and Scratch. It contains
 // no addresses, no element type and no communication, so three readers share
-// it: the verifier of this package, a simulator, and the engine that executes
-// it. An algorithm sees only values that are equal on all ranks, besides the
+// it: the verifier, the simulator, and the engine that executes it. An algorithm sees only values that are equal on all ranks, besides the
 // rank itself, the displacements of its own buffer and whether it is in place;
 // those three change what a rank does locally, never what it sends. Lengths of
 // blocks that only the two ends know (Gatherv, Scatterv, Alltoallv, neighbours)
@@ -27,7 +28,7 @@
 //   - In is never written, nothing outside the declared lengths is touched, and
 //     nothing undefined is read.
 //
-// Verify proves these rules, the result, and the declared costs for given
+// Package verify proves these rules, the result, and the declared costs for given
 // sizes, roots and counts.
 //
 // # Buffers

@@ -2,6 +2,8 @@
 
 package collectives
 
+import "fmt"
+
 // Nodes says which ranks of a group share a host. It is equal on all ranks,
 // made once for a communicator, and immutable.
 type Nodes struct {
@@ -43,7 +45,7 @@ func NewNodes(host []uint32) *Nodes {
 // teamRanks is how many ranks a team has, and mostAlike for how many ranks there
 // are none.
 const (
-	teamRanks = fewMates
+	TeamRanks = 16
 	mostAlike = 64
 )
 
@@ -58,7 +60,7 @@ func Teams(size int) *Nodes {
 	}
 	team := make([]uint32, size)
 	for r := range team {
-		team[r] = uint32(r / teamRanks)
+		team[r] = uint32(r / TeamRanks)
 	}
 	return NewNodes(team)
 }
@@ -76,6 +78,12 @@ func (n *Nodes) Ranks(node int) []int32 { return n.ranks[node] }
 // Inside is a rank's place among the ranks of its node.
 func (n *Nodes) Inside(rank int) int { return int(n.inside[rank]) }
 
+// Before is the number of ranks on the nodes before one.
+func (n *Nodes) Before(node int) int { return int(n.first[node]) }
+
+// Most is the number of ranks of the largest node.
+func (n *Nodes) Most() int { return n.most }
+
 // Contiguous reports whether the ranks of each node follow one another. Nodes
 // are then in the order of their ranks.
 func (n *Nodes) Contiguous() bool { return n.contiguous }
@@ -83,3 +91,6 @@ func (n *Nodes) Contiguous() bool { return n.contiguous }
 // severalOf reports whether size ranks are on several nodes, but not each on
 // one of its own.
 func (n *Nodes) severalOf(size int) bool { return n != nil && 1 < n.Len() && n.Len() < size }
+
+// String gives the ranks of each node.
+func (n *Nodes) String() string { return fmt.Sprint(n.ranks) }

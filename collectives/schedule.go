@@ -56,8 +56,8 @@ func ParseOp(name string) (Op, error) {
 	return 0, fmt.Errorf("no collective is called %q", name)
 }
 
-// reduces reports whether the operation combines contributions.
-func (o Op) reduces() bool {
+// Reduces reports whether the operation combines contributions.
+func (o Op) Reduces() bool {
 	switch o {
 	case OpReduce, OpAllreduce, OpReduceScatterBlock, OpReduceScatter, OpScan, OpExscan:
 		return true
@@ -65,8 +65,8 @@ func (o Op) reduces() bool {
 	return false
 }
 
-// rooted reports whether the operation has a root.
-func (o Op) rooted() bool {
+// Rooted reports whether the operation has a root.
+func (o Op) Rooted() bool {
 	switch o {
 	case OpBcast, OpReduce, OpGather, OpScatter, OpGatherv, OpScatterv:
 		return true
@@ -256,7 +256,7 @@ func (a *Args) InLen() int64 {
 	case OpAlltoall, OpReduceScatterBlock:
 		return a.Count * int64(a.Size)
 	case OpReduceScatter:
-		_, n := shares(a, 0, a.Size)
+		_, n := a.Shares(0, a.Size)
 		return n
 	case OpAlltoallv, OpNeighborAlltoallv:
 		if a.InPlace {
@@ -315,9 +315,9 @@ func blocksEnd(counts, displs []int64) int64 {
 	return end
 }
 
-// own is the place of In in Out of a rank that is in place; of Out in In where
-// outInside.
-func (a *Args) own() int64 {
+// Own is the place of In in Out of a rank that is in place; of Out in In where
+// OutInside.
+func (a *Args) Own() int64 {
 	switch a.Op {
 	case OpGather, OpAllgather, OpScatter:
 		return a.Count * int64(a.Rank)
@@ -327,8 +327,8 @@ func (a *Args) own() int64 {
 	return 0
 }
 
-// outInside reports whether in place means that Out is a part of In.
-func (a *Args) outInside() bool {
+// OutInside reports whether in place means that Out is a part of In.
+func (a *Args) OutInside() bool {
 	switch a.Op {
 	case OpScatter, OpScatterv, OpReduceScatterBlock, OpReduceScatter:
 		return true

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"gompi/collectives"
+	"gompi/collectives/selection"
 	"gompi/internal/testlab"
 	"gompi/mpi"
 	"gompi/mpitest"
@@ -20,7 +21,7 @@ import (
 func forcings(inter bool) (settings []string) {
 	names := map[collectives.Op][]string{}
 	most := 0
-	for _, g := range append(collectives.All(), collectives.Shared()...) {
+	for _, g := range append(selection.All(), collectives.Shared()...) {
 		if g.Inter == inter && !g.TwoLevel {
 			names[g.Op] = append(names[g.Op], g.Name)
 			most = max(most, len(names[g.Op]))

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gompi/collectives"
+	"gompi/collectives/selection"
 	"gompi/mpi"
 	"gompi/mpitest"
 )
@@ -16,7 +17,7 @@ import (
 func nodeForcings() []string {
 	names := map[collectives.Op][]string{}
 	most := 0
-	for _, g := range collectives.All() {
+	for _, g := range selection.All() {
 		if g.TwoLevel {
 			names[g.Op] = append(names[g.Op], g.Name)
 			most = max(most, len(names[g.Op]))

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"gompi/collectives"
+	"gompi/collectives/selection"
 	"gompi/internal/testlab"
 	"gompi/mpi"
 	"gompi/mpitest"
@@ -57,7 +58,7 @@ func forced(dice uint64) []string {
 	}
 	rnd := rand.New(rand.NewPCG(dice, 1))
 	names := map[collectives.Op][]string{}
-	for _, g := range append(collectives.All(), collectives.Shared()...) {
+	for _, g := range append(selection.All(), collectives.Shared()...) {
 		names[g.Op] = append(names[g.Op], g.Name)
 	}
 	var force []string

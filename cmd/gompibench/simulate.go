@@ -17,6 +17,7 @@ import (
 
 	"gompi/bench"
 	"gompi/collectives"
+	"gompi/collectives/selection"
 	"gompi/collectives/sim"
 )
 
@@ -123,7 +124,7 @@ func parseSimulation(args []string) (*simulation, error) {
 // operations names those that have algorithms.
 func operations() string {
 	var names []string
-	for _, g := range collectives.All() {
+	for _, g := range selection.All() {
 		if n := len(names); n == 0 || names[n-1] != g.Op.String() {
 			names = append(names, g.Op.String())
 		}

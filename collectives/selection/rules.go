@@ -52,7 +52,7 @@ func parseRule(fields []string) (Rule, error) {
 	if err != nil {
 		return Rule{}, fmt.Errorf("%q is no number of bytes", fields[2])
 	}
-	if _, err := collectives.ByName(op, fields[3]); err != nil {
+	if _, err := ByName(op, fields[3]); err != nil {
 		return Rule{}, err
 	}
 	return Rule{op, int(ranks), int64(bytes), fields[3]}, nil

@@ -196,7 +196,7 @@ func NewTable(rules []Rule) (*Table, error) {
 		if r.MaxRanks < 0 || r.MaxBytes < 0 {
 			return nil, fmt.Errorf("rule for %v has negative limits %d, %d", r.Op, r.MaxRanks, r.MaxBytes)
 		}
-		g, err := collectives.ByName(r.Op, r.Name)
+		g, err := ByName(r.Op, r.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -220,12 +220,14 @@ func NewTable(rules []Rule) (*Table, error) {
 		}
 		*ends = r.MaxRanks == 0 && r.MaxBytes == 0 && !g.PowerOfTwo && !g.Commutative && !g.TwoLevel && !g.Shared
 	}
-	for _, g := range collectives.All() {
-		switch {
-		case !g.Inter && !last[g.Op]:
-			return nil, fmt.Errorf("the rules for %v leave cases out", g.Op)
-		case g.Inter && !lastInter[g.Op]:
-			return nil, fmt.Errorf("the rules for %v on intercommunicators leave cases out", g.Op)
+	for _, list := range scheduled() {
+		for _, g := range list {
+			switch {
+			case !g.Inter && !last[g.Op]:
+				return nil, fmt.Errorf("the rules for %v leave cases out", g.Op)
+			case g.Inter && !lastInter[g.Op]:
+				return nil, fmt.Errorf("the rules for %v on intercommunicators leave cases out", g.Op)
+			}
 		}
 	}
 	return t, nil
@@ -241,7 +243,7 @@ func (t *Table) Force(op collectives.Op, name string) error {
 		t.forced[op] = nil
 		return nil
 	}
-	g, err := collectives.ByName(op, name)
+	g, err := ByName(op, name)
 	if err == nil {
 		t.forced[op] = g
 	}

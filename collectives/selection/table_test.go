@@ -52,7 +52,7 @@ func calls(visit func(a collectives.Args, elemBytes int, commutative bool)) {
 
 // named is an algorithm that exists.
 func named(op collectives.Op, name string) *collectives.Algorithm {
-	g, err := collectives.ByName(op, name)
+	g, err := ByName(op, name)
 	if err != nil {
 		panic(err)
 	}
@@ -142,7 +142,7 @@ func TestSelectLarge(t *testing.T) {
 
 // A forced algorithm is used wherever it can do the call.
 func TestForce(t *testing.T) {
-	for _, g := range collectives.All() {
+	for _, g := range All() {
 		table, plain := DefaultTable(), DefaultTable()
 		if err := table.Force(g.Op, g.Name); err != nil {
 			t.Fatal(err)
@@ -240,12 +240,12 @@ func TestNewTableErrors(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	seen := map[string]bool{}
-	for _, g := range collectives.All() {
+	for _, g := range All() {
 		if seen[g.String()] {
 			t.Errorf("two algorithms %v", g)
 		}
 		seen[g.String()] = true
-		if got, err := collectives.ByName(g.Op, g.Name); err != nil || got != g {
+		if got, err := ByName(g.Op, g.Name); err != nil || got != g {
 			t.Errorf("ByName(%v): %v, %v", g, got, err)
 		}
 		if g.Doc == "" {

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"testing"
 
-	"gompi/collectives"
+	"gompi/collectives/selection"
 )
 
 // tight are limits that let no group of some hundred ranks send to each other
@@ -21,7 +21,7 @@ var tight = Limits{Work: 1 << 15, Waiting: 1 << 12}
 func TestExtrapolation(t *testing.T) {
 	m := DefaultMachine()
 	extrapolated := map[string]bool{}
-	for _, g := range collectives.All() {
+	for _, g := range selection.All() {
 		for _, ranks := range []int{256, 300} {
 			for _, count := range []int64{1, 200, 1 << 17} {
 				perNode := 0
@@ -92,7 +92,7 @@ func TestHundredThousand(t *testing.T) {
 		t.Skip("takes seconds")
 	}
 	m := DefaultMachine()
-	for _, g := range collectives.All() {
+	for _, g := range selection.All() {
 		c := Call{Alg: g, Ranks: 100_000, Count: 1, ElemBytes: 8}
 		switch {
 		case g.Inter:

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"gompi/collectives"
+	"gompi/collectives/selection"
 )
 
 // odd has times of which no two are alike, so that a mistake shows.
@@ -23,7 +24,7 @@ var odd = Machine{
 
 // eachCall calls f with every algorithm that can do one of many small calls.
 func eachCall(f func(Call)) {
-	for _, g := range collectives.All() {
+	for _, g := range selection.All() {
 		for _, ranks := range []int{1, 2, 3, 4, 5, 7, 8, 13, 16, 24} {
 			for _, perNode := range []int{0, 3, 4} {
 				for _, count := range []int64{0, 1, 5, 97} {
@@ -83,7 +84,7 @@ func TestSent(t *testing.T) {
 
 func mustRun(t *testing.T, op collectives.Op, name string, ranks int, count int64) float64 {
 	t.Helper()
-	g, err := collectives.ByName(op, name)
+	g, err := selection.ByName(op, name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +123,7 @@ func TestFormulas(t *testing.T) {
 // TestNodes: inside a node only its links count, and algorithms know the
 // nodes.
 func TestNodes(t *testing.T) {
-	g, _ := collectives.ByName(collectives.OpBcast, "linear")
+	g, _ := selection.ByName(collectives.OpBcast, "linear")
 	run := func(perNode int) float64 {
 		res, err := Run(&Call{Alg: g, Ranks: 4, Count: 1, ElemBytes: 1, PerNode: perNode}, &odd, nil)
 		if err != nil {
@@ -179,8 +180,8 @@ func TestImpossibleSchedules(t *testing.T) {
 }
 
 func TestImpossibleCalls(t *testing.T) {
-	ring, _ := collectives.ByName(collectives.OpAllreduce, "ring")
-	doubling, _ := collectives.ByName(collectives.OpAllgather, "doubling")
+	ring, _ := selection.ByName(collectives.OpAllreduce, "ring")
+	doubling, _ := selection.ByName(collectives.OpAllgather, "doubling")
 	for want, c := range map[string]Call{
 		"0 ranks":         {Alg: ring, ElemBytes: 8},
 		"2097153 ranks":   {Alg: ring, Ranks: MaxRanks + 1, ElemBytes: 8},

@@ -46,7 +46,13 @@ var layers = []row{
 
 	// Algorithms and transports: neither knows the other, nor the engine.
 	{pkg: "collectives", may: "internal/wire", pure: true},
-	{pkg: "collectives/selection", may: "collectives", pure: true},
+	{pkg: "collectives/step", may: "collectives", pure: true},
+	{pkg: "collectives/stage", may: "collectives", pure: true},
+	{pkg: "collectives/flat", may: "collectives collectives/step", pure: true},
+	{pkg: "collectives/inter", may: "collectives collectives/step collectives/stage collectives/flat", pure: true},
+	{pkg: "collectives/twolevel", may: "collectives collectives/step collectives/stage collectives/flat", pure: true},
+	{pkg: "collectives/verify", may: "collectives collectives/step", pure: true},
+	{pkg: "collectives/selection", may: "collectives collectives/flat collectives/inter collectives/twolevel", pure: true},
 	{pkg: "collectives/sim", may: "collectives collectives/selection", pure: true},
 	{pkg: "transport", may: "internal/wire", pure: true},
 	{pkg: "transport/transporttest", may: "transport internal/wire"},
@@ -56,7 +62,7 @@ var layers = []row{
 	{pkg: "transport/tcp", may: "transport internal/knob internal/retry internal/wire internal/mem"},
 
 	// The engine takes transports as values; it imports none of them.
-	{pkg: "internal/engine", may: "transport collectives internal/buffer internal/calls internal/fault internal/wire internal/group internal/match " +
+	{pkg: "internal/engine", may: "transport collectives collectives/flat internal/buffer internal/calls internal/fault internal/wire internal/group internal/match " +
 		"internal/dtype internal/kernel internal/mem internal/retry internal/rollcall internal/wait"},
 
 	{pkg: "internal/remote", may: "internal/engine transport internal/buffer internal/calls internal/fault internal/wire internal/cgroup internal/dtype internal/kernel internal/mem internal/span internal/wait"},
@@ -84,13 +90,13 @@ var layers = []row{
 	{pkg: "bench/peers/empty", may: "mpi"},
 	{pkg: "cmd/gompirun", may: "launcher"},
 	{pkg: "cmd/gompictl", may: "launcher internal/wire internal/control internal/rollcall"},
-	{pkg: "cmd/gompibench", may: "bench bench/report mpi collectives collectives/sim internal/control"},
+	{pkg: "cmd/gompibench", may: "bench bench/report mpi collectives collectives/selection collectives/sim internal/control"},
 	{pkg: "examples"}, // holds the tests of all examples
 	{pkg: "examples/*", may: "mpi mpi/value rma"},
 }
 
 // testHelpers may be imported by any test that is not below them.
-var testHelpers = []string{"internal/testlab", "collectives/selection", "transport/transporttest", "transport/faulty", "transport/inproc", "internal/testjob", "mpitest"}
+var testHelpers = []string{"internal/testlab", "collectives/selection", "collectives/verify", "transport/transporttest", "transport/faulty", "transport/inproc", "internal/testjob", "mpitest"}
 
 // impure is what a pure package must not import, with all below it.
 var impure = []string{"os", "net", "syscall", "time", "runtime", "log", "golang.org/x/sys"}

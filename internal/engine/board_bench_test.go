@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gompi/collectives"
+	"gompi/collectives/selection"
 )
 
 // BenchmarkBoardAlone is what a collective on a board costs besides the other
@@ -20,7 +21,7 @@ func BenchmarkBoardAlone(b *testing.B) {
 	for _, op := range []collectives.Op{collectives.OpBarrier, collectives.OpAllreduce, collectives.OpBcast} {
 		b.Run(op.String(), func(b *testing.B) {
 			a := n.call64(op, in, out, 1, 0)
-			a.Alg, _ = collectives.ByName(op, "shared")
+			a.Alg, _ = selection.ByName(op, "shared")
 			b.ReportAllocs()
 			for b.Loop() {
 				n.Collective(n.ctx, a)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"gompi/collectives"
+	"gompi/collectives/selection"
 	"gompi/internal/fault"
 	"gompi/transport"
 )
@@ -342,11 +343,11 @@ func TestBoardGarbledBlocks(t *testing.T) {
 func TestBoardBlocks(t *testing.T) {
 	const size = 4
 	ns := boardJob(t, size, nil)
-	scatterv, err := collectives.ByName(collectives.OpScatterv, "read")
+	scatterv, err := selection.ByName(collectives.OpScatterv, "read")
 	if err != nil {
 		t.Fatal(err)
 	}
-	alltoallv, err := collectives.ByName(collectives.OpAlltoallv, "read")
+	alltoallv, err := selection.ByName(collectives.OpAlltoallv, "read")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -431,7 +432,7 @@ func TestBoardBlockMismatch(t *testing.T) {
 		ns := boardJob(t, 2, nil)
 		faults := everywhere(t, ns, func(rank int) *CollArgs {
 			a := ns[rank].call64(collectives.OpBarrier, make([]uint64, 2*n), make([]uint64, 2*n), 0, 0)
-			a.Alg, _ = collectives.ByName(collectives.OpAlltoallv, "read")
+			a.Alg, _ = selection.ByName(collectives.OpAlltoallv, "read")
 			a.Args.Op = collectives.OpAlltoallv
 			a.Args.InCounts, a.Args.InDispls = []int64{n, n}, []int64{0, n}
 			a.Args.OutCounts, a.Args.OutDispls = []int64{n, n - int64(rank)}, []int64{0, n}
@@ -459,7 +460,7 @@ func TestBoardAllgatherv(t *testing.T) {
 		outs[i] = make([]uint64, 60)
 		a := ns[i].call64(collectives.OpBarrier, in, outs[i], 0, 0)
 		a.Args.Op, a.Args.Counts, a.Args.Displs = collectives.OpAllgatherv, counts, displs
-		a.Alg, _ = collectives.ByName(collectives.OpAllgatherv, "shared")
+		a.Alg, _ = selection.ByName(collectives.OpAllgatherv, "shared")
 		return a
 	})
 	for r, f := range faults {
@@ -524,4 +525,12 @@ func TestBoardLongTable(t *testing.T) {
 	if b.takeBlock(o) || o.fault.Code() != fault.Unreachable {
 		t.Errorf("a table that cannot be: %+v", o.fault)
 	}
+}
+
+func algorithm(op collectives.Op, name string) *collectives.Algorithm {
+	g, err := selection.ByName(op, name)
+	if err != nil {
+		panic("gompi: BUG: " + err.Error())
+	}
+	return g
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"gompi/collectives"
+	"gompi/collectives/selection"
 	"gompi/internal/fault"
 	"gompi/internal/wait"
 	"gompi/transport"
@@ -59,7 +60,7 @@ func TestBoardAfterRefusal(t *testing.T) {
 // waits for a slot must hear that the last operation in it has ended.
 func TestBoardWithGaps(t *testing.T) {
 	ns := boardJob(t, 3, nil)
-	direct, err := collectives.ByName(collectives.OpBarrier, "direct")
+	direct, err := selection.ByName(collectives.OpBarrier, "direct")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,7 @@
 package engine
 
 import (
-	"gompi/collectives"
+	"gompi/collectives/flat"
 	"gompi/internal/fault"
 	"gompi/internal/rollcall"
 	"gompi/internal/wire"
@@ -312,7 +312,7 @@ func (e *Engine) readsDecided(c *Context) bool {
 	c.reads.Store(!no)
 	if !no {
 		b.exposer = e.exposer()
-		b.direct = algorithm(collectives.OpNeighborAllgatherv, "direct")
+		b.direct = &flat.NeighborAllgathervDirect
 	}
 	e.rouseNear(c, b)
 	return true
@@ -351,14 +351,6 @@ func (e *Engine) reachAll(c *Context, b *board) {
 	}
 	e.rouseNear(c, b)
 	e.cfg.Sleeper.Wake()
-}
-
-func algorithm(op collectives.Op, name string) *collectives.Algorithm {
-	g, err := collectives.ByName(op, name)
-	if err != nil {
-		panic("gompi: BUG: " + err.Error())
-	}
-	return g
 }
 
 // leaveVoted ends the use of memory of which it is not known whether all have it.

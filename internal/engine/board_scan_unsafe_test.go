@@ -11,13 +11,14 @@ import (
 	"unsafe"
 
 	"gompi/collectives"
+	"gompi/collectives/selection"
 	"gompi/internal/fault"
 )
 
 // read64 is call64 with the algorithm that reads.
 func (n *node) read64(t testing.TB, op collectives.Op, in, out []uint64, count int) *CollArgs {
 	a := n.call64(op, in, out, count, 0)
-	g, err := collectives.ByName(op, "read")
+	g, err := selection.ByName(op, "read")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -230,7 +230,7 @@ func TestBoardOperations(t *testing.T) {
 					for k, c := range calls {
 						in, out, want := boardCase(c.op, k, rank, size, c.count, c.root, c.inPlace)
 						a := n.call64(c.op, in, out, c.count, c.root)
-						if g, err := collectives.ByName(c.op, "read"); err == nil && k%3 != 0 {
+						if g, err := selection.ByName(c.op, "read"); err == nil && k%3 != 0 {
 							a.Alg = g
 						}
 						a.Args.InPlace = a.In.Overlaps(a.Out)

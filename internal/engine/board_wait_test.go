@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gompi/collectives"
+	"gompi/collectives/selection"
 	"gompi/internal/fault"
 	"gompi/internal/wait"
 )
@@ -118,7 +119,7 @@ func TestBoardRootAhead(t *testing.T) {
 func TestBoardUntold(t *testing.T) {
 	const size = 2
 	ns := boardJob(t, size, func(_ int, c *Config) { c.Policy = wait.Policy{Spin: 1 << 30, Crowd: 1} })
-	direct, err := collectives.ByName(collectives.OpBarrier, "direct")
+	direct, err := selection.ByName(collectives.OpBarrier, "direct")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"gompi/collectives"
+	"gompi/collectives/selection"
 	"gompi/internal/buffer"
 	"gompi/internal/fault"
 	"gompi/internal/wire"
@@ -159,7 +160,7 @@ func TestFullPassesOthers(t *testing.T) {
 		for i, n := range ns {
 			other[i] = node{Engine: n.Engine, ctl: n.ctl, ctx: n.world(t, id, n.ctx.Members)}
 		}
-		alg, err := collectives.ByName(collectives.OpBcast, "binomial")
+		alg, err := selection.ByName(collectives.OpBcast, "binomial")
 		if err != nil {
 			t.Fatal(err)
 		}
