@@ -59,6 +59,7 @@ func (e *Engine) Await(w *Await) *fault.Fault {
 	}
 	r := e.newRequest(reqOther)
 	r.op, r.ctx, r.user, r.rank, r.tag = w.Op, w.Ctx, w.User, w.Rank, rollcall.NoTag
+	r.hang()
 	w.req = r
 	e.addWatch(w)
 	f = e.waitOne(r)

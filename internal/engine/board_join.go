@@ -87,6 +87,7 @@ func (e *Engine) settleBoard(c *Context, a *CollArgs, tag int32) *fault.Fault {
 	if f == nil && !v.over(e) {
 		r := e.newRequest(reqOther)
 		r.op, r.ctx, r.user, r.rank, r.tag = a.Op, c, a.User, rollcall.NoPeer, tag
+		r.hang()
 		r.rests = e.policy.Packed() // others may have to be started
 		v.req, c.inside = r, r
 		e.addWatch(v)

@@ -142,7 +142,7 @@ func (e *Engine) boardWait(c *Context, a *CollArgs, tag int32, o *boardOp) *faul
 	k := e.newColl()
 	r.coll = k
 	k.req, k.ctx, k.tag, k.keep, k.board = r, c, tag, a.Keep, o
-	e.colls.add(k)
+	c.colls.add(&k.atCtx, k)
 	e.addWatch(k)
 	b := c.board
 	c.inside = r

@@ -86,39 +86,14 @@ type coll struct {
 	keep    Keeper
 	board   *boardOp // it runs on the board, not by alg
 
-	prev, next *coll // active
-	after      *coll // ready, or free
+	atCtx hook[coll] // in Context.colls
+	after *coll      // ready, or free
 }
 
-// collList holds the active collectives and those whose round has ended.
+// collList holds the collectives whose round has ended, and used ones.
 type collList struct {
-	first, last *coll
-	ready       *coll
-	free        *coll
-}
-
-func (l *collList) add(k *coll) {
-	k.prev, k.next = l.last, nil
-	if l.last != nil {
-		l.last.next = k
-	} else {
-		l.first = k
-	}
-	l.last = k
-}
-
-func (l *collList) remove(k *coll) {
-	if k.prev != nil {
-		k.prev.next = k.next
-	} else {
-		l.first = k.next
-	}
-	if k.next != nil {
-		k.next.prev = k.prev
-	} else {
-		l.last = k.prev
-	}
-	k.prev, k.next = nil, nil
+	ready *coll
+	free  *coll
 }
 
 // Collective runs a collective to its end.
@@ -246,7 +221,7 @@ func (e *Engine) prepareColl(c *Context, a *CollArgs, tag int32, pending bool) *
 		k.packAll(k.scratch[need : need+packed])
 	}
 	k.rounds = a.Alg.Rounds(&k.args)
-	e.colls.add(k)
+	c.colls.add(&k.atCtx, k)
 	return r
 }
 
@@ -524,7 +499,7 @@ func (e *Engine) withdraw(r *Request, f *fault.Fault) {
 // finish completes the call and recycles k.
 func (e *Engine) finish(k *coll) {
 	r := k.req
-	e.colls.remove(k)
+	k.atCtx.drop()
 	if k.board != nil {
 		e.leaveOp(k)
 	}

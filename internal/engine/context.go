@@ -41,6 +41,9 @@ type Context struct {
 	numbered []int32
 	pending  int       // operations that were started before the context was freed
 	leavers  []*waiter // who wait for the end of those
+	// What has not ended: see Request.hang.
+	ops, anys ring[Request]
+	colls     ring[coll]
 	// inside is the collective in which a goroutine blocks, tag its tag, and
 	// givenUp why another rank gave it up, if none of its parts could be told.
 	inside  *Request

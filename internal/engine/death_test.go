@@ -195,7 +195,15 @@ func TestDeathUnderQueuedSteps(t *testing.T) {
 		seen[r] = true
 		free++
 	}
-	if want := len(n.pool.chunks)*chunkLen - n.pool.live; free != want {
+	want := 0
+	for _, chunk := range n.pool.chunks {
+		for i := range chunk {
+			if chunk[i].kind == reqFree {
+				want++
+			}
+		}
+	}
+	if free != want {
 		t.Fatalf("%d requests are free, want %d", free, want)
 	}
 }

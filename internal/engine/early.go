@@ -215,8 +215,8 @@ func (e *Engine) collFailArrived(p *Peer, env *envelope) {
 // giveUp fails the collective with that tag, if it has begun here, and reports
 // whether it has. The next part of the call will not begin.
 func (e *Engine) giveUp(c *Context, tag int32, f *fault.Fault) bool {
-	for k := e.colls.first; k != nil; k = k.next {
-		if k.ctx == c && k.tag == tag {
+	for k := range c.colls.all {
+		if k.tag == tag {
 			e.abort(k, f, false)
 			return true
 		}

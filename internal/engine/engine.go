@@ -322,10 +322,10 @@ func (e *Engine) unsent() string {
 	}
 	// Sends that were given up to the library (Free): the receiver may take
 	// the data only later.
-	for _, chunk := range e.pool.chunks {
-		for i := range chunk {
-			if r := &chunk[i]; r.kind == reqSend && r.detach && !r.done && r.peer.proc != e.cfg.Self {
-				return fmt.Sprintf("a message of %d bytes for %v, whose request was freed, was not received", r.buf.Bytes(), r.peer.proc)
+	for _, p := range e.peers {
+		for r := range p.ops.all {
+			if r.kind == reqSend && r.detach && p.proc != e.cfg.Self {
+				return fmt.Sprintf("a message of %d bytes for %v, whose request was freed, was not received", r.buf.Bytes(), p.proc)
 			}
 		}
 	}

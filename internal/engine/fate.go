@@ -326,7 +326,7 @@ func (e *Engine) sever(p *Peer) {
 	e.endPeer(p, f)
 	e.severed = append(e.severed, p)
 	e.takeOwn()
-	e.bereaveAll(p.proc, f)
+	e.bereaveAll(p.proc, p, f)
 	if e.remote != nil {
 		e.remote.Cut(p.proc, f)
 	}
@@ -337,14 +337,15 @@ func (e *Engine) sever(p *Peer) {
 // its end.
 func (e *Engine) departed(proc wire.ProcID, d *departure) {
 	f := d.fault()
-	if p := e.peers[proc]; p != nil {
+	p := e.peers[proc]
+	if p != nil {
 		delete(e.peers, proc)
 		e.unping(p.ping)
 		e.dropSevered(p)
 		e.endPeer(p, f)
 	}
 	e.takeOwn() // a receive from anybody may wait for it
-	d.holds = e.bereaveAll(proc, f)
+	d.holds = e.bereaveAll(proc, p, f)
 	e.tellDown(proc, d)
 	for _, l := range e.links {
 		if c, ok := l.Transport.(transport.Collector); ok {
@@ -394,17 +395,17 @@ func (e *Engine) endPeer(p *Peer, f *fault.Fault) {
 	e.cutStreams(p)
 	e.dropFrames(p)
 	e.failQueue(p, f)
-	for _, chunk := range e.pool.inUse() {
-		for i := range chunk {
-			if r := &chunk[i]; r.peer == p && !r.done && (r.kind == reqSend || r.pend&pendVerdict != 0) {
-				e.failSend(r, faultAt(f, r.peerSeat()))
-			}
+	for r := range p.ops.each {
+		if r.kind == reqSend || r.pend&pendVerdict != 0 {
+			e.failSend(r, faultAt(f, r.peerSeat()))
 		}
 	}
-	for a := range e.table.EachArrived {
-		if a.Val.peer == p && a.Val.kind == kindRTS {
-			e.table.Take(a)
-			e.release(a.Val)
+	if p.announced.held > 0 {
+		for a := range e.table.EachArrived {
+			if a.Val.peer == p && a.Val.kind == kindRTS {
+				e.table.Take(a)
+				e.release(a.Val)
+			}
 		}
 	}
 	e.lostCredit(p)
@@ -422,9 +423,9 @@ func (e *Engine) failQueue(p *Peer, f *fault.Fault) {
 	}
 }
 
-// bereaveAll fails what a process leaves undone, and returns how many contexts
-// have it.
-func (e *Engine) bereaveAll(proc wire.ProcID, f *fault.Fault) (holds int) {
+// bereaveAll fails what a process, of which p may be the record, leaves undone,
+// and returns how many contexts have it.
+func (e *Engine) bereaveAll(proc wire.ProcID, p *Peer, f *fault.Fault) (holds int) {
 	for _, c := range e.contexts {
 		if e.bereave(c, proc, f) {
 			holds++
@@ -433,7 +434,17 @@ func (e *Engine) bereaveAll(proc wire.ProcID, f *fault.Fault) (holds int) {
 	for _, c := range e.boots {
 		e.bereave(c, proc, f)
 		if s, ok := c.seatFor(proc); ok && f.Class == fault.ProcFailed {
-			e.failRecvs(c, 0, faultAt(f, s)) // see Boot
+			e.failPosted(&c.ops, func(*Request) *fault.Fault { return faultAt(f, s) }) // see Boot
+		}
+	}
+	if p != nil {
+		e.failPosted(&p.ops, func(r *Request) *fault.Fault {
+			return faultAt(f, seatOf(r.posted.Key.Plane(), r.posted.Key.Source()))
+		})
+		for r := range p.ops.each {
+			if r.kind == reqPart {
+				e.partAbort(r.coll.part, faultAt(f, r.seat()))
+			}
 		}
 	}
 	e.wakeProbers()

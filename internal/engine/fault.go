@@ -15,8 +15,8 @@ func (e *Engine) failSend(r *Request, f *fault.Fault) {
 	e.complete(r)
 }
 
-// bereave fails what a process leaves undone in a context that has it. One that
-// has left may have done its part.
+// bereave fails what a process leaves undone in a context that has it, but for
+// what hangs on its peer. One that has left may have done its part.
 func (e *Engine) bereave(c *Context, proc wire.ProcID, f *fault.Fault) bool {
 	s, ok := c.seatFor(proc)
 	if !ok {
@@ -24,17 +24,18 @@ func (e *Engine) bereave(c *Context, proc wire.ProcID, f *fault.Fault) bool {
 	}
 	f = faultAt(f, s)
 	c.lose(s, f)
-	e.failRecvs(c, s, f)
-	if !s.local() {
-		e.failParts(c, s.rank(), f)
-	}
-	for k := e.colls.first; k != nil; {
-		next := k.next
-		if k.ctx == c && (f.Class != fault.Left || k.board != nil && c.board.awaits(k.board, int(s.rank()))) {
+	e.failPosted(&c.anys, func(r *Request) *fault.Fault { return c.awaitFault(match.Any, r.posted.Key.Plane()) })
+	for k := range c.colls.each {
+		if f.Class != fault.Left || k.board != nil && c.board.awaits(k.board, int(s.rank())) {
 			// Of a death everybody hears.
 			e.abort(k, f, f.Class != fault.ProcFailed)
+			continue
 		}
-		k = next
+		for _, r := range k.started {
+			if r.parent == k && !r.done && r.kind == reqRecv && seatOf(r.posted.Key.Plane(), r.posted.Key.Source()) == s {
+				e.failRecv(r, f)
+			}
+		}
 	}
 	return true
 }
@@ -52,57 +53,49 @@ func (e *Engine) postFault(r *Request, pl wire.Plane) *fault.Fault {
 	return f
 }
 
-// failRecvs fails posted receives that wait for a seat, and those for any
-// source if that is what the context now says.
-func (e *Engine) failRecvs(c *Context, s seat, f *fault.Fault) {
-	for post := range e.table.EachPosted {
-		r := post.Val
-		if r.ctx != c {
+// failPosted fails the receives of a list that wait for a message, with why, if
+// that is not nil.
+func (e *Engine) failPosted(l *ring[Request], why func(*Request) *fault.Fault) {
+	for r := range l.each {
+		if r.kind != reqRecv || !r.posted.Queued() {
 			continue
 		}
-		why := f
-		if src := post.Key.Source(); src == match.Any {
-			why = c.awaitFault(match.Any, post.Key.Plane())
-		} else if seatOf(post.Key.Plane(), src) != s {
-			continue
+		if f := why(r); f != nil {
+			e.failRecv(r, f)
 		}
-		if why != nil && e.table.Withdraw(post) {
-			r.fail(why)
-			e.complete(r)
-		}
+	}
+}
+
+// failRecv fails a receive unless a message has matched it.
+func (e *Engine) failRecv(r *Request, f *fault.Fault) {
+	if e.table.Withdraw(&r.posted) {
+		r.fail(f)
+		e.complete(r)
 	}
 }
 
 // failContext ends everything pending on a context with f.
 func (e *Engine) failContext(c *Context, f *fault.Fault) {
-	for k := e.colls.first; k != nil; {
-		next := k.next
-		if k.ctx == c {
-			e.abort(k, f, false)
-		}
-		k = next
+	for k := range c.colls.each {
+		e.abort(k, f, false)
 	}
-	for post := range e.table.EachPosted {
-		if r := post.Val; r.ctx == c && post.Key.Plane() != wire.PlaneFault && e.table.Withdraw(post) {
+	why := func(r *Request) *fault.Fault {
+		if r.posted.Key.Plane() == wire.PlaneFault {
+			return nil
+		}
+		return f
+	}
+	e.failPosted(&c.ops, why)
+	e.failPosted(&c.anys, why)
+	for r := range c.ops.each {
+		switch r.kind {
+		case reqSend:
+			e.cancelSend(r, f)
+		case reqOther:
 			r.fail(f)
 			e.complete(r)
-		}
-	}
-	for _, chunk := range e.pool.chunks {
-		for i := range chunk {
-			r := &chunk[i]
-			if r.ctx != c || r.done {
-				continue
-			}
-			switch r.kind {
-			case reqSend:
-				e.cancelSend(r, f)
-			case reqOther:
-				r.fail(f)
-				e.complete(r)
-			case reqPart:
-				e.partAbort(r.coll.part, f)
-			}
+		case reqPart:
+			e.partAbort(r.coll.part, f)
 		}
 	}
 	e.wakeProbers()

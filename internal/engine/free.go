@@ -28,11 +28,9 @@ func (e *Engine) FreeContext(c *Context) {
 	t.freed = true
 	e.freed.add(c.ID)
 	e.freeing++
-	for _, chunk := range e.pool.inUse() {
-		for i := range chunk {
-			if r := &chunk[i]; r.ctx == c && r.parent != nil && r.parent.part != nil && r.parent.part.main == nil {
-				e.cancelRecv(r, c.opFault())
-			}
+	for r := range c.ops.each {
+		if r.parent != nil && r.parent.part.main == nil {
+			e.cancelRecv(r, c.opFault())
 		}
 	}
 	e.wakeProbers()
@@ -64,12 +62,16 @@ func (e *Engine) opEnded(c *Context) {
 // nothing.
 func (e *Engine) settle(c *Context) {
 	c.pending = 0
-	for _, chunk := range e.pool.inUse() {
-		for i := range chunk {
-			if r := &chunk[i]; r.ctx == c && r.parent == nil && !r.done {
-				c.pending++
-			}
+	for r := range c.ops.all {
+		if r.parent == nil {
+			c.pending++
 		}
+	}
+	for range c.anys.all {
+		c.pending++
+	}
+	for range c.colls.all {
+		c.pending++
 	}
 	if c.inside != nil { // perhaps without a request
 		c.pending++
@@ -111,19 +113,16 @@ func (e *Engine) expects(key match.Key) bool {
 	}
 	switch key.Plane() {
 	case wire.PlaneColl, wire.PlaneCollLocal:
-		for k := e.colls.first; k != nil; k = k.next {
-			if k.ctx == c && k.tag == key.Tag() {
+		for k := range c.colls.all {
+			if k.tag == key.Tag() {
 				return true
 			}
 		}
 		return slices.Contains(c.numbered, key.Tag()) || c.inside != nil && key.Tag() == c.tag
 	case wire.PlanePart: // it may have overtaken the sender's description
-		for _, chunk := range e.pool.chunks {
-			for i := range chunk {
-				r := &chunk[i]
-				if r.kind == reqPart && r.ctx == c && !r.done && r.rank == key.Source() && !r.coll.part.known {
-					return true
-				}
+		for r := range c.ops.all {
+			if r.kind == reqPart && r.rank == key.Source() && !r.coll.part.known {
+				return true
 			}
 		}
 	}

@@ -159,6 +159,7 @@ func testJobOf(t testing.TB, n int, plan *faulty.Plan, change func(i int, c *Con
 		t.Cleanup(func() {
 			ended, cancel := context.WithCancel(context.Background())
 			cancel()
+			nd.hangsTogether(t)
 			nd.Close(ended)
 		})
 		nodes[i] = nd

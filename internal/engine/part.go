@@ -137,6 +137,7 @@ func (e *Engine) PartStart(p *Partitioned) Handle {
 		return h
 	}
 	p.main, p.k.fault = r, nil
+	r.hangOn(c.peer(seat(r.rank)))
 	clear(p.marked)
 	switch {
 	case p.args.Send:
@@ -339,23 +340,10 @@ func (e *Engine) partAbort(p *Partitioned, f *fault.Fault) {
 			}
 		}
 	}
-	for _, chunk := range e.pool.chunks {
-		for i := range chunk {
-			if r := &chunk[i]; r.parent == &p.k && !r.done && !p.keeps(r) {
-				e.withdraw(r, p.k.fault)
-			}
+	for r := range p.k.ctx.peer(seat(p.args.Peer)).ops.each {
+		if r.parent == &p.k && !p.keeps(r) {
+			e.withdraw(r, p.k.fault)
 		}
 	}
 	e.partEnded(p, nil)
-}
-
-// failParts gives up the partitioned operations of a context with a rank.
-func (e *Engine) failParts(c *Context, rank int32, f *fault.Fault) {
-	for _, chunk := range e.pool.chunks {
-		for i := range chunk {
-			if r := &chunk[i]; r.kind == reqPart && r.ctx == c && r.rank == rank && !r.done {
-				e.partAbort(r.coll.part, f)
-			}
-		}
-	}
 }

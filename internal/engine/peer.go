@@ -72,6 +72,8 @@ type Peer struct {
 	in  streamList // receives that have pulled
 
 	ping uint64 // of one that is lost, or cannot be answered
+
+	ops ring[Request] // see Request.hang
 }
 
 // ctlFrame is a frame of the engine itself; its payload is want, if that is
@@ -202,11 +204,9 @@ func (e *Engine) tryNext(p *Peer, l *link, err error) (next, later bool) {
 	if p.link != l || p.other != nil || p.dying || p.broken || slices.Index(e.links, l) == len(e.links)-1 {
 		return false, false
 	}
-	for _, chunk := range e.pool.inUse() {
-		for i := range chunk {
-			if r := &chunk[i]; r.peer == p && r.bulk && !r.done {
-				return false, true
-			}
+	for r := range p.ops.all {
+		if r.bulk {
+			return false, true
 		}
 	}
 	p.other, p.otherSlot, p.link, p.lane = l, p.slot, nil, nil
@@ -376,6 +376,7 @@ func (e *Engine) pump(p *Peer) {
 
 func (e *Engine) enqueue(p *Peer, r *Request) {
 	r.pend |= pendQueue
+	r.hangOn(p)
 	p.sends.push(r)
 	e.list(p)
 }

@@ -84,6 +84,12 @@ func (e *Engine) post(r *Request, key match.Key) {
 	}
 	if a := e.table.Post(&r.posted); a != nil {
 		e.deliver(r, a.Val)
+	} else if !r.isStep() {
+		if source := key.Source(); source == match.Any {
+			c.anys.add(&r.atCtx, r)
+		} else {
+			r.hangOn(c.peer(seatOf(key.Plane(), source)))
+		}
 	}
 }
 
@@ -255,6 +261,7 @@ func (e *Engine) deliverRTS(r *Request, p *Peer, env *envelope, length int64, de
 		return
 	}
 	r.peer = p
+	r.hangOn(p)
 	if p.state == peerLost {
 		r.pend = pendVerdict
 		return

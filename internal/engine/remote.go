@@ -280,6 +280,7 @@ func (e *Engine) Nudge(p wire.ProcID) {
 func (e *Engine) NewRemote(c *Context, op calls.Name, rank int32) Handle {
 	r := e.newRequest(reqOther)
 	r.op, r.ctx, r.rank, r.tag = op, c, rank, rollcall.NoTag
+	r.hang()
 	return Handle{r, r.gen}
 }
 

@@ -75,6 +75,9 @@ type Request struct {
 	coll   *coll        // reqColl, reqPart
 	next   *Request
 	prev   *Request // in a sendQueue
+
+	atPeer hook[Request] // in Peer.ops
+	atCtx  hook[Request] // in Context.ops or Context.anys
 }
 
 // Status is what a completed operation tells.
@@ -120,7 +123,6 @@ const (
 type requestPool struct {
 	chunks []*[chunkLen]Request
 	free   *Request
-	live   int
 }
 
 func (e *Engine) newRequest(k reqKind) *Request {
@@ -133,16 +135,7 @@ func (e *Engine) newRequest(k reqKind) *Request {
 	p.free = r.next
 	r.next = nil
 	r.kind = k
-	p.live++
 	return r
-}
-
-// inUse are the chunks with requests that are in use, or more than those.
-func (p *requestPool) inUse() []*[chunkLen]Request {
-	if p.live == 0 {
-		return nil
-	}
-	return p.chunks
 }
 
 func (p *requestPool) grow(e *Engine) {
@@ -169,7 +162,6 @@ func (e *Engine) freeRequest(r *Request) {
 	}
 	*r = Request{e: e, gen: gen, index: index, next: e.pool.free}
 	e.pool.free = r
-	e.pool.live--
 }
 
 func (r *Request) token() transport.Token {
@@ -214,6 +206,8 @@ func (r *Request) fail(f *fault.Fault) { r.status.Fault = f }
 func (e *Engine) complete(r *Request) {
 	r.done = true
 	r.pend = 0
+	r.atPeer.drop()
+	r.atCtx.drop()
 	if e.freeing != 0 && r.parent == nil {
 		e.opEnded(r.ctx)
 	}
@@ -228,6 +222,36 @@ func (e *Engine) complete(r *Request) {
 		e.freeRequest(r)
 	}
 }
+
+// What has not ended hangs on its peer and on its context, so that the end of one
+// of these finds it, and looks at nothing else:
+//
+//	Peer.ops       sends that did not go at once, receives from that process,
+//	               posted or under way, and partitioned operations with it
+//	Context.ops    operations of a communicator that are none of the following
+//	Context.anys   receives that were posted for any source
+//	Context.colls  collectives, with the requests of their steps
+//
+// What ends in the call that begins it is on no list.
+
+// hang puts r on the list of its context, unless it is a step of a collective.
+func (r *Request) hang() {
+	if r.ctx != nil && !r.isStep() {
+		r.ctx.ops.add(&r.atCtx, r)
+	}
+}
+
+// hangOn puts r on the list of a peer and that of its context, if it is not there.
+func (r *Request) hangOn(p *Peer) {
+	r.atPeer.drop()
+	p.ops.add(&r.atPeer, r)
+	if !r.atCtx.hangs() {
+		r.hang()
+	}
+}
+
+// isStep reports whether r is a step of a collective.
+func (r *Request) isStep() bool { return r.parent != nil && r.parent.part == nil }
 
 // Live is the number of requests that were started and not completed by Wait
 // or Test, without those that belong to the library.
@@ -254,6 +278,7 @@ func (e *Engine) NewOther(c *Context, op calls.Name, buf buffer.Buf) Handle {
 	defer e.mu.Unlock()
 	r := e.newRequest(reqOther)
 	r.op, r.ctx, r.rank, r.tag, r.buf = op, c, rollcall.NoPeer, rollcall.NoTag, buf
+	r.hang()
 	return Handle{r, r.gen}
 }
 

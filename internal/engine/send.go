@@ -193,6 +193,8 @@ func (e *Engine) transmitEager(p *Peer, r *Request, cost int32) bool {
 	}
 	if r.pend == 0 {
 		e.complete(r)
+	} else {
+		r.hangOn(p)
 	}
 	return true
 }
@@ -233,6 +235,7 @@ func (e *Engine) transmitRTS(p *Peer, r *Request, n int64) bool {
 	p.envelopes--
 	r.status.Bytes = n
 	r.pend = r.pend&^pendQueue | pendBulk
+	r.hangOn(p)
 	return true
 }
 
