@@ -3,8 +3,11 @@
 // Package launcher starts the processes of a job on this host, looks after
 // them and ends with them: it is all of gompirun but the name.
 //
-// One goroutine, the head, owns the state of the job; everybody else posts it
-// an event:
+// The head says what happens: which processes there are, what their ends mean,
+// when the job ends. The agent of a host does it there: forks, output, the watch
+// over ends, reaping. They are two values that tell each other what the interface
+// host and the events have, names and numbers only. One goroutine owns both;
+// everybody else posts it what was seen:
 //
 //	forker    the one OS thread that forks, locked and never ending, because
 //	          the death signal of a child follows the thread that forked it
@@ -15,8 +18,9 @@
 //	server    the control plane (package control)
 //	guardian  another process: kills what would outlive a killed head
 //
-// A process that has exited stays a zombie until the server says that nobody
-// uses its pid any more; then its process group is killed, and it is reaped.
+// A process that has exited stays a zombie until the server's half of the agent
+// says that nobody uses its pid any more; then its process group is killed, and
+// it is reaped.
 //
 // docs/running.md tells users the command line, the messages and the exit
 // status.

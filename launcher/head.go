@@ -3,6 +3,7 @@
 package launcher
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"os"
@@ -24,27 +25,23 @@ const reportPatience = 2 * time.Second
 // one in an uninterruptible system call may never end.
 const killPatience = 10 * time.Second
 
-// head runs a job. Its fields belong to the goroutine of run, except that
+// head runs a job: it knows the processes by name, says what their ends mean, and
+// when the job ends. What is done to them an agent does. Its fields belong to the goroutine of run, except that
 // post may be called from anywhere.
 type head struct {
-	o        *options
-	job      wire.JobID
-	topo     topology
-	maxProcs func(localProcs int) int
-	procs    *table
-	forker   *forker
-	watcher  *watcher
-	server   *control.Server
-	guard    *guardian
-	outputs  [2]*pump // stdout, stderr; nil once they are out
-	feeder   *feeder  // nil: nobody gets our standard input through us
-	null     *os.File
+	o      *options // only read
+	job    wire.JobID
+	ft     bool // a death does not end the job
+	procs  *table
+	server headPlane
+	agent  host
 
 	status    int  // exit status so far
 	failed    bool // status is decided
 	ending    bool
 	hurried   bool // SIGKILL was sent
-	drained   bool
+	drained   bool // nothing more will be started, and the output may end
+	out       bool // all of it is out
 	interrupt int  // INT and TERM so far
 	impatient bool // one of them was the last: what is not out yet is dropped
 	left      bool // some process left in order
@@ -55,6 +52,15 @@ type head struct {
 	queue []func()
 	ready chan struct{}
 	ended chan struct{} // closed when what is posted is not run any more
+}
+
+// headPlane is the part of the control plane that the head has.
+type headPlane interface {
+	AddJob(argv [][]string) ([]control.StartProc, wire.Set, error)
+	State(p wire.ProcID) control.ProcState
+	Stacks(ctx context.Context) []control.StackReport
+	Ending(why string)
+	Close() error
 }
 
 // post has fn run by the head, unless that has ended. It never blocks.
@@ -81,11 +87,7 @@ func (h *head) take() []func() {
 func (h *head) say(format string, a ...any) { h.print(line(format, a...)) }
 
 // print writes to standard error, after what processes that have ended wrote.
-func (h *head) print(text string) {
-	if p := h.outputs[1]; p == nil || !p.say(text) {
-		writeAll(2, []byte(text))
-	}
-}
+func (h *head) print(text string) { h.agent.print(text) }
 
 func line(format string, a ...any) string {
 	return "gompirun: " + strings.TrimRight(fmt.Sprintf(format, a...), "\n") + "\n"
@@ -98,51 +100,36 @@ func say(format string, a ...any) {
 
 // newHead makes everything that needs no process yet.
 func newHead(o *options) (*head, error) {
-	h := &head{
-		o: o, procs: newTable(), forker: newForker(),
-		topo: readTopology(os.DirFS("/")), ready: make(chan struct{}, 1), ended: make(chan struct{}),
-	}
+	h := &head{o: o, ft: o.ft, procs: newTable(), ready: make(chan struct{}, 1), ended: make(chan struct{})}
 	usable := cgroup.UsableCPUs()
-	h.maxProcs = maxProcs(o, usable)
+	procs := maxProcs(o, usable)
 	var id [8]byte
-	cfg := control.ServerConfig{
-		Settings: o.settings, FaultTolerant: o.ft, KillGrace: o.killGrace,
-		UsableCPUs: usable, MaxProcs: h.maxProcs,
-		Start:     h.spawn,
-		Aborted:   func(by wire.ProcID, code int, msg string) { h.post(func() { h.aborted(by, code, msg) }) },
-		Reap:      func(p wire.ProcID) { h.post(func() { h.reap(h.procs.byID[p]) }) },
-		Joined:    func(p wire.ProcID) { h.post(func() { h.joined(h.procs.byID[p]) }) },
-		Finalized: func(p wire.ProcID) { h.post(func() { h.finalized(h.procs.byID[p]) }) },
-		Lost:      func(p wire.ProcID) { h.post(func() { h.lost(h.procs.byID[p]) }) },
-		Dropped:   func(p wire.ProcID, why string) { h.post(func() { h.dropped(h.procs.byID[p], why) }) },
-	}
-	if err := random(id[:], cfg.Secret[:]); err != nil {
+	var secret [32]byte
+	if err := random(id[:], secret[:]); err != nil {
 		return nil, err
 	}
 	h.job = wire.JobID(binary.NativeEndian.Uint64(id[:]) | 1)
-	cfg.Job = h.job
-
-	var err error
-	if h.null, err = os.OpenFile(os.DevNull, os.O_RDWR, 0); err != nil {
-		return nil, err
-	}
-	if o.outputDir != "" {
-		if err := os.MkdirAll(o.outputDir, 0o777); err != nil {
-			return nil, err
-		}
-	}
-	lost := func(to string, err error) { h.post(func() { h.outputLost(to, err) }) }
-	for i, name := range [2]string{"standard output", "standard error"} {
-		if h.outputs[i], err = newPump(outlet{fd: i + 1, name: name}, lost); err != nil {
-			return nil, err
-		}
-	}
-	h.watcher, err = newWatcher(func(pid int, e ending) { h.post(func() { h.exited(h.procs.pids[pid], e) }) })
+	a, err := newAgent(o, h.job, procs, h.hear, h.post)
 	if err != nil {
 		return nil, err
 	}
-	h.server, err = control.NewServer(cfg)
-	return h, err
+	server, err := control.NewServer(control.ServerConfig{
+		Job: h.job, Secret: secret,
+		Settings: o.settings, FaultTolerant: o.ft, KillGrace: o.killGrace,
+		UsableCPUs: usable, MaxProcs: procs,
+		Start:     h.spawn,
+		Aborted:   func(by wire.ProcID, code int, msg string) { h.post(func() { h.aborted(by, code, msg) }) },
+		Joined:    func(p wire.ProcID) { h.post(func() { h.joined(h.procs.byID[p]) }) },
+		Finalized: func(p wire.ProcID) { h.post(func() { h.finalized(h.procs.byID[p]) }) },
+		Reap:      func(p wire.ProcID) { h.post(func() { a.reap(a.byID[p]) }) },
+		Lost:      func(p wire.ProcID) { h.post(func() { a.lost(a.byID[p]) }) },
+		Dropped:   func(p wire.ProcID, why string) { h.post(func() { a.dropped(a.byID[p], why) }) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	h.server, h.agent, a.plane = server, a, server
+	return h, nil
 }
 
 // maxProcs is the GOMAXPROCS of a process: a second P, so that somebody
@@ -209,7 +196,7 @@ func (h *head) run() int {
 			return h.status
 		}
 	}
-	if h.o.ft && h.left {
+	if h.ft && h.left {
 		return 0
 	}
 	return h.status
@@ -223,29 +210,14 @@ func (h *head) over() bool {
 	}
 	if !h.drained {
 		h.drained = true
-		go func() {
-			for _, p := range h.outputs {
-				if p != nil {
-					p.close()
-					<-p.done
-				}
-			}
-			h.post(func() { h.outputs = [2]*pump{} })
-		}()
+		h.agent.drain()
 	}
-	return h.outputs == [2]*pump{} || h.impatient
+	return h.out || h.impatient
 }
 
 // close leaves nothing behind.
 func (h *head) close() {
 	close(h.ended)
-	for _, p := range append([]*proc(nil), h.procs.list...) {
-		if p.exited && !p.reaped {
-			h.reap(p)
-		}
-	}
+	h.agent.close()
 	h.server.Close()
-	if h.guard != nil && h.procs.live == 0 {
-		h.guard.stop()
-	}
 }

@@ -15,6 +15,28 @@ import (
 
 // What happens to processes. Everything here runs on the head's goroutine.
 
+// hear learns what the agent has seen.
+func (h *head) hear(ev event) {
+	p := h.procs.byID[ev.proc]
+	if p == nil && ev.kind.ofProcess() {
+		return
+	}
+	switch ev.kind {
+	case evExited:
+		h.exited(p, ev.end)
+	case evLost:
+		h.lost(p)
+	case evDropped:
+		h.dropped(p, ev.text)
+	case evReaped:
+		h.procs.forget(p)
+	case evNoOutput:
+		h.outputLost(ev.closed, ev.text)
+	case evDrained:
+		h.out = true
+	}
+}
+
 func (h *head) joined(p *proc) {
 	if p == nil || p.joined {
 		return
@@ -33,35 +55,22 @@ func (h *head) finalized(p *proc) {
 	}
 }
 
-// dropped: p broke the protocol or reads nothing; it cannot go on.
+// dropped: the agent kills p.
 func (h *head) dropped(p *proc, why string) {
-	if p == nil || p.exited {
-		return
-	}
 	if !h.failed && !h.ending {
 		h.say("%s (pid %d) was killed by gompirun: %s", p.name(), p.pid, why)
 	}
-	unix.Kill(-p.pid, unix.SIGKILL)
 }
 
-// exited: p is a zombie now.
+// exited: p has ended; the others are told what that means.
 func (h *head) exited(p *proc, e ending) {
-	if p == nil {
-		panic("gompi: BUG: an unknown child has exited")
-	}
 	h.procs.ended(p)
-	// The group goes first, so that nobody writes after the end.
-	unix.Kill(-p.pid, unix.SIGKILL)
-	if p.out != nil {
-		h.outputs[0].finish(p.out)
-		h.outputs[1].finish(p.err)
-	}
 	if p.discarded { // no failure of the job's, but others may know its pid
-		h.server.Exited(p.Proc, fmt.Sprintf("%s (pid %d) was ended: one beside it could not be started", p.name(), p.pid), false)
+		h.agent.judged(p.id, fmt.Sprintf("%s (pid %d) was ended: one beside it could not be started", p.name(), p.pid), false)
 		return
 	}
 	if p.lost { // it was told then
-		h.server.Exited(p.Proc, "", false)
+		h.agent.judged(p.id, "", false)
 		return
 	}
 	st := h.standing(p, e)
@@ -75,14 +84,14 @@ func (h *head) exited(p *proc, e ending) {
 	} else {
 		h.failure(p, e, st)
 	}
-	h.server.Exited(p.Proc, fmt.Sprintf("%s (pid %d) %s", p.name(), p.pid, why), ok)
+	h.agent.judged(p.id, fmt.Sprintf("%s (pid %d) %s", p.name(), p.pid, why), ok)
 }
 
 // standing asks the server where the news of the exit may have overtaken the
 // call that would make it a good one.
 func (h *head) standing(p *proc, e ending) standing {
 	if !p.finalized && e.status() == 0 {
-		at := h.server.State(p.Proc)
+		at := h.server.State(p.id)
 		p.finalized = at == control.Finalized
 		if at >= control.Joined {
 			h.joined(p)
@@ -107,29 +116,22 @@ func (h *head) failure(p *proc, e ending, st standing) {
 	h.fails(fmt.Sprintf("%s (pid %d) %s after %s", p.name(), p.pid, why, lasted(time.Since(p.started))), code)
 }
 
-// lost: what called Init as p is gone without having called Finalize. If p runs
-// on, it is a wrapper or has become another program, and others would wait for
-// ever for what is not there.
+// lost: what called Init as p is gone without having called Finalize, and p runs
+// on: others would wait for ever for what is not there.
 func (h *head) lost(p *proc) {
-	if p == nil || p.exited || p.lost {
-		return
-	}
-	if _, done, err := exitOf(p.pid); done || err != nil {
-		return // the watcher is about to tell
-	}
 	p.lost = true
 	line := fmt.Sprintf("%s (pid %d): the program that called Init ended without calling Finalize after %s; pid %d runs on",
 		p.name(), p.pid, lasted(time.Since(p.started)), p.pid)
 	if !h.ending {
 		h.fails(line, exitFailure)
 	}
-	h.server.Lost(p.Proc, line)
+	h.agent.gone(p.id, line)
 }
 
 // fails prints why the job has failed and ends it, or with --ft only prints.
 func (h *head) fails(line string, code int) {
 	h.decide(code)
-	if h.o.ft {
+	if h.ft {
 		h.say("%s; the job goes on", line)
 		return
 	}
@@ -158,7 +160,7 @@ func (h *head) aborted(by wire.ProcID, code int, msg string) {
 	}
 	// An abort ends a fault tolerant job too, so it counts there as well.
 	h.failed, h.status, h.left = true, abortStatus(code), false
-	h.o.ft = false
+	h.ft = false
 	h.say("%s", line)
 	h.end(line)
 }
@@ -173,21 +175,21 @@ func (h *head) cannotStart(err error) {
 		h.say("%v", hinted(err))
 	}
 	h.decide(status)
-	h.o.ft = false
+	h.ft = false
 	h.end(err.Error())
 }
 
 // outputLost: nobody takes our output any more. A closed pipe (| head) is no
 // news to anybody.
-func (h *head) outputLost(to string, err error) {
+func (h *head) outputLost(closed bool, why string) {
 	status := exitFailure
-	if errors.Is(err, unix.EPIPE) {
+	if closed {
 		status = exitSignal + int(unix.SIGPIPE)
 	} else if !h.ending {
-		h.say("cannot write to %s: %v", to, err)
+		h.say("%s", why)
 	}
 	h.decide(status)
-	h.o.ft = false
+	h.ft = false
 	h.end("the output of the job is lost")
 }
 
@@ -199,40 +201,19 @@ func (h *head) end(why string) {
 	}
 	h.ending = true
 	h.server.Ending(why)
-	h.toAll(unix.SIGTERM)
-	h.toAll(unix.SIGCONT)
+	h.agent.signalAll(unix.SIGTERM)
+	h.agent.signalAll(unix.SIGCONT)
 	h.grace = time.After(h.o.killGrace)
 }
 
 func (h *head) kill() {
 	h.grace = nil
 	h.ending = true
-	h.toAll(unix.SIGKILL)
+	h.agent.signalAll(unix.SIGKILL)
 	if !h.hurried {
 		h.hurried = true
 		h.giveUp = time.After(killPatience)
 	}
-}
-
-// toAll signals the process group of every living process.
-func (h *head) toAll(s unix.Signal) {
-	for _, p := range h.procs.list {
-		if p.pid != 0 && !p.exited {
-			unix.Kill(-p.pid, s)
-		}
-	}
-}
-
-// reap frees the pid: nobody uses it any more. What the process left behind
-// in its group ends with it.
-func (h *head) reap(p *proc) {
-	if p == nil || p.pid == 0 || p.reaped {
-		return
-	}
-	unix.Kill(-p.pid, unix.SIGKILL)
-	h.guard.remove(p.pid)
-	reap(p.pid)
-	h.procs.forget(p)
 }
 
 // lasted writes a duration as people do.

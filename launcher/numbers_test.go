@@ -36,24 +36,26 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
+// spawned is a process that was not on the command line.
+func spawned(serial uint32) starting {
+	s := starting{label: label{serial: serial, size: 1}}
+	s.Proc = wire.ProcID{Job: 1, Serial: serial}
+	return s
+}
+
 // The number of a process on the host is free again when it has ended, or has
 // never been started.
 func TestLocalNumbers(t *testing.T) {
-	tab, w := newTable(), &world{}
-	add := func(serial uint32) *proc {
-		p := &proc{world: w}
-		p.Proc = wire.ProcID{Job: 1, Serial: serial}
-		tab.add(p)
-		return p
-	}
-	ps := []*proc{add(1), add(2), add(3)}
-	tab.started(ps[1], 1002)
-	tab.ended(ps[1])
+	a := newChildTable()
+	add := func(serial uint32) *child { return a.add(spawned(serial)) }
+	ps := []*child{add(1), add(2), add(3)}
+	a.began(ps[1], 1002)
+	a.ended(ps[1])
 	if p := add(4); p.local != 1 {
 		t.Errorf("number %d in place of one that has ended, want 1", p.local)
 	}
-	tab.forget(ps[1]) // reaped: its number is another's
-	tab.forget(ps[0])
+	a.forget(ps[1]) // reaped: its number is another's
+	a.forget(ps[0])
 	if p, q := add(5), add(6); p.local != 0 || q.local != 3 {
 		t.Errorf("numbers %d and %d, want 0 and 3", p.local, q.local)
 	}
@@ -62,21 +64,15 @@ func TestLocalNumbers(t *testing.T) {
 // What is spawned takes the place of those that have ended, also if these are
 // not reaped yet, because others still use their pids.
 func TestSpawnedPlace(t *testing.T) {
-	h := &head{o: &options{bind: "core"}, procs: newTable(), topo: twoSockets(cpus{0, 1, 2, 3, 4, 5, 6, 7})}
-	w := &world{}
-	add := func(serial uint32) *proc {
-		p := &proc{world: w}
-		p.Proc = wire.ProcID{Job: 1, Serial: serial}
-		h.procs.add(p)
-		h.procs.started(p, int(1000+serial))
-		return p
-	}
+	a := &agent{childTable: newChildTable()}
+	a.o, a.topo = &options{bind: "core"}, twoSockets(cpus{0, 1, 2, 3, 4, 5, 6, 7})
 	for serial := range uint32(12) {
-		if p := add(2 + serial); serial > 0 {
-			if got := h.placeLater(p).String(); got != "1,5" {
+		c := a.add(spawned(2 + serial))
+		if a.began(c, int(1000+serial)); serial > 0 {
+			if got := a.placeLater(c).String(); got != "1,5" {
 				t.Errorf("process %d runs on %s", serial, got)
 			}
-			h.procs.ended(p) // a zombie from now on
+			a.ended(c) // a zombie from now on
 		}
 	}
 }

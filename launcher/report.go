@@ -34,7 +34,7 @@ func (h *head) timedOut() {
 	h.say("the job did not end within %v (--timeout)", h.o.timeout)
 	h.report("timeout", func() {
 		h.failed, h.status = true, exitTimeout
-		h.o.ft = false
+		h.ft = false
 		h.end("timeout")
 	})
 }

@@ -37,20 +37,18 @@ func (h *head) signal(sig os.Signal) {
 		if h.interrupt++; h.interrupt > 1 || h.drained {
 			h.impatient = true
 			h.decide(exitSignal + int(s))
-			h.o.ft = false
+			h.ft = false
 			h.kill()
 			return
 		}
-		if h.o.ft {
+		if h.ft {
 			// The user means all of it, not some deaths to survive.
-			h.o.ft, h.left = false, false
+			h.ft, h.left = false, false
 		}
 	case unix.SIGCONT:
-		if h.feeder != nil {
-			h.feeder.resume()
-		}
+		h.agent.resumed()
 	}
-	h.toAll(s)
+	h.agent.signalAll(s)
 	if s == unix.SIGTSTP {
 		// The shell is waiting for us to stop; the processes have.
 		unix.Kill(unix.Getpid(), unix.SIGSTOP)

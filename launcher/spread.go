@@ -25,13 +25,13 @@ const (
 )
 
 // letGoLater sees to the processes of a job that were started spread.
-func (h *head) letGoLater(procs []*proc) {
-	all := h.topo.all.set()
-	time.AfterFunc(letGoAfter+time.Duration(len(procs))*letGoEach, func() {
-		h.post(func() {
-			for _, p := range procs {
-				if !p.exited && p.cpus != nil {
-					letGo(p.pid, p.cpus.set(), all)
+func (a *agent) letGoLater(cs []*child) {
+	all := a.topo.all.set()
+	time.AfterFunc(letGoAfter+time.Duration(len(cs))*letGoEach, func() {
+		a.post(func() {
+			for _, c := range cs {
+				if !c.exited && c.cpus != nil {
+					letGo(c.pid, c.cpus.set(), all)
 				}
 			}
 		})
