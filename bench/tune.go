@@ -163,7 +163,7 @@ func Tune(ctx context.Context, world *mpi.Comm, o TuneOptions) ([]Tuned, error) 
 // args are those of the benchmark's call, as far as selection looks at them.
 func (b *tunable) args(c *mpi.Comm, bytes int) (a collectives.Args, elemBytes int) {
 	elemBytes = b.unit()
-	a = c.Core().SelectionArgs(b.op, int64(elemBytes))
+	a = c.Core().Comm().SelectionArgs(b.op, int64(elemBytes))
 	if b.shape&manyToAll != 0 {
 		bytes = (bytes + a.Size - 1) / a.Size
 	}
@@ -198,12 +198,12 @@ func (b *tunable) compare(world, c *mpi.Comm, o *TuneOptions, bytes int) (TunedP
 		}
 		list = append(list, &contender{alg: g, table: t})
 	}
-	defer c.Core().SetTable(nil)
+	defer c.Core().Comm().SetTable(nil)
 	l := b.prepare(c, &Options{}, bytes)
 	slice := Options{Time: max(o.Time/time.Duration(o.Rounds), 1)}
 	for _, x := range list {
 		var err error
-		c.Core().SetTable(x.table)
+		c.Core().Comm().SetTable(x.table)
 		if x.each, err = l.warm(world, &slice); err != nil {
 			return p, err
 		}
@@ -236,7 +236,7 @@ func (b *tunable) compare(world, c *mpi.Comm, o *TuneOptions, bytes int) (TunedP
 
 // round takes the time of one round.
 func (x *contender) round(world, c *mpi.Comm, l *loop) error {
-	c.Core().SetTable(x.table)
+	c.Core().Comm().SetTable(x.table)
 	if err := world.Barrier(); err != nil {
 		return err
 	}

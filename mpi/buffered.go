@@ -145,14 +145,14 @@ func (s *sendBuffer) send(c *Comm, a *engine.SendArgs) *Error {
 	n := a.Buf.Bytes()
 	cost := n + BsendOverhead
 	if s.capacity != BufferAutomatic && s.used+cost > s.capacity || len(s.sent) >= s.reapAt {
-		s.reap(c.core.e)
+		s.reap(c.core.Engine)
 	}
 	if s.capacity != BufferAutomatic && s.used+cost > s.capacity {
 		return c.newError(ErrBuffer, a.Op, int(a.Dest), int(a.Tag), -1, -1, "",
 			fmt.Errorf("%d bytes and %d overhead do not fit: %d of %d are free", n, BsendOverhead, s.capacity-s.used, s.capacity))
 	}
 	b := engine.SendArgs{Op: a.Op, Buf: a.Buf, Dest: a.Dest, Tag: a.Tag, Plane: a.Plane}
-	left, f := c.core.e.TrySend(c.core.ctx, &b)
+	left, f := c.core.Engine.TrySend(c.core.Ctx, &b)
 	if f != nil {
 		return c.faultError(a.Op, a.Dest, a.Tag, f)
 	}
@@ -162,7 +162,7 @@ func (s *sendBuffer) send(c *Comm, a *engine.SendArgs) *Error {
 	block := s.take(n)
 	a.Buf.Pack(block, 0)
 	b.Buf = buffer.Of(block)
-	s.sent = append(s.sent, stored{c.core.e.Isend(c.core.ctx, &b), block, cost})
+	s.sent = append(s.sent, stored{c.core.Engine.Isend(c.core.Ctx, &b), block, cost})
 	s.used += cost
 	return nil
 }
@@ -386,7 +386,7 @@ func (c *Comm) attach(s *sendBuffer, bytes int) error {
 }
 
 func (c *Comm) detach(s *sendBuffer) (int, error) {
-	n, gaveUp, err := s.detach(c.core.e, c.user)
+	n, gaveUp, err := s.detach(c.core.Engine, c.user)
 	if !gaveUp && !errors.Is(err, errNoBuffer) {
 		p := c.core.proc
 		p.bufferMu.Lock()
@@ -404,7 +404,7 @@ func (p *Process) detachAll() error {
 	p.bufferMu.Unlock()
 	var first error
 	for _, s := range all {
-		if _, gaveUp, err := s.detach(p.e, p.ctx); first == nil && !errors.Is(err, errNoBuffer) {
+		if _, gaveUp, err := s.detach(p.core.Engine, p.core.Ctx); first == nil && !errors.Is(err, errNoBuffer) {
 			first = p.own.bufferError("Finalize", gaveUp, err)
 		}
 	}
@@ -412,18 +412,18 @@ func (p *Process) detachAll() error {
 }
 
 func (c *Comm) flush(s *sendBuffer) error {
-	gaveUp, err := s.flush(c.core.e, c.user)
+	gaveUp, err := s.flush(c.core.Engine, c.user)
 	return c.bufferError(opFlushBuffer, gaveUp, err)
 }
 
 func (c *Comm) iflush(s *sendBuffer) Request {
-	h := c.core.e.NewOther(c.core.ctx, opFlushBuffer, buffer.Buf{})
+	h := c.core.Engine.NewOther(c.core.Ctx, opFlushBuffer, buffer.Buf{})
 	go func() {
 		st := engine.Status{Source: AnySource, Tag: AnyTag}
 		if err := c.flush(s); err != nil {
 			st.Fault = &fault.Fault{Class: fault.Told, Peer: -1, Err: err}
 		}
-		c.core.e.Complete(h, st)
+		c.core.Engine.Complete(h, st)
 	}()
 	return Request{h}
 }

@@ -79,7 +79,7 @@ func (k *checker) begin(c *Comm, u use) (*use, error) {
 }
 
 func (k *checker) book(c *Comm, u use) (*use, *Error) {
-	u.comm, u.engine = c.Name(), c.core.e
+	u.comm, u.engine = c.Name(), c.core.Engine
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	kept := k.uses[:0]
@@ -158,7 +158,7 @@ func (k *checker) send(c *Comm, a *engine.SendArgs) error {
 		return err
 	}
 	defer k.end(u)
-	if f := c.core.e.Send(c.core.ctx, a); f != nil {
+	if f := c.core.Engine.Send(c.core.Ctx, a); f != nil {
 		return c.errorOf(a.Op, a.Dest, a.Tag, f)
 	}
 	return nil
@@ -169,7 +169,7 @@ func (k *checker) isend(c *Comm, a *engine.SendArgs) Request {
 	if err != nil {
 		return c.failedRequest(a.Op, err)
 	}
-	h := c.core.e.Isend(c.core.ctx, a)
+	h := c.core.Engine.Isend(c.core.Ctx, a)
 	k.until(u, h)
 	return Request{h}
 }
@@ -181,7 +181,7 @@ func (k *checker) recv(c *Comm, a *engine.RecvArgs) (Status, error) {
 	}
 	defer k.end(u)
 	var st engine.Status
-	f := c.core.e.Recv(c.core.ctx, a, &st)
+	f := c.core.Engine.Recv(c.core.Ctx, a, &st)
 	if f != nil {
 		err = c.errorOf(a.Op, a.Source, a.Tag, f)
 	}
@@ -193,7 +193,7 @@ func (k *checker) irecv(c *Comm, a *engine.RecvArgs) Request {
 	if err != nil {
 		return c.failedRequest(a.Op, err)
 	}
-	h := c.core.e.Irecv(c.core.ctx, a)
+	h := c.core.Engine.Irecv(c.core.Ctx, a)
 	k.until(u, h)
 	return Request{h}
 }

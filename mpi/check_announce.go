@@ -28,7 +28,7 @@ type announcement struct {
 // error that keeps this rank from the call.
 func (c *Comm) announcing(a *engine.CollArgs, why error) *announcement {
 	u, _ := c.meeting()
-	n := u.core.size
+	n := u.core.Size
 	one := make([]byte, callBytes)
 	to, from := make([]traffic, n), make([]traffic, n)
 	if why != nil {
@@ -45,9 +45,9 @@ func (c *Comm) announcing(a *engine.CollArgs, why error) *announcement {
 		from[r].put(d[callFrom:])
 	}
 	x.Op, x.User, x.Unit = a.Op, c.user, 1
-	x.Args = collectives.Args{Op: collectives.OpAlltoall, Rank: u.core.rank, Size: n, Count: callBytes}
+	x.Args = collectives.Args{Op: collectives.OpAlltoall, Rank: u.core.Rank, Size: n, Count: callBytes}
 	x.In, x.Out = buffer.Of(x.mine), buffer.Of(x.all)
-	u.choose(&x.CollArgs)
+	u.core.Choose(&x.CollArgs)
 	return x
 }
 
@@ -55,8 +55,8 @@ func (c *Comm) announcing(a *engine.CollArgs, why error) *announcement {
 // numbers afterwards, whether or not the call will be made.
 func (c *Comm) announce(a *engine.CollArgs, why error) *announcement {
 	x := c.announcing(a, why)
-	x.told = c.core.e.Icollective(x.u.core.ctx, &x.CollArgs)
-	x.tag = c.core.ctx.NumberColl()
+	x.told = c.core.Engine.Icollective(x.u.core.Ctx, &x.CollArgs)
+	x.tag = c.core.Ctx.NumberColl()
 	return x
 }
 
@@ -70,7 +70,7 @@ func (x *announcement) takesPart(r int) bool { return x.call(r)[callPart] != noP
 func (x *announcement) mismatch(r int, format string, args ...any) error {
 	peer := r
 	if x.u != x.c {
-		if peer -= x.c.firstTarget(); peer < 0 || peer >= x.c.core.targets {
+		if peer -= x.c.firstTarget(); peer < 0 || peer >= x.c.core.Targets {
 			peer = ProcNull
 		}
 	}
@@ -86,7 +86,7 @@ func (x *announcement) clash(r, s int) error {
 // the first rank that takes part, which is the same on all ranks, or else the
 // first that does not exchange with this rank what this rank does with it.
 func (x *announcement) disagree() error {
-	n, self, c := x.u.core.size, x.u.core.rank, x.c
+	n, self, c := x.u.core.Size, x.u.core.Rank, x.c
 	first := 0
 	for first < n-1 && !x.takesPart(first) {
 		first++
@@ -132,11 +132,11 @@ func wordsOf(d []byte) string { return fmt.Sprintf("%q", bytes.TrimRight(d[callT
 // agree fails if the ranks do not make the same call. It waits for them.
 func (k *checker) agree(c *Comm, a *engine.CollArgs) (engine.CollTag, error) {
 	x := c.announcing(a, nil)
-	f := c.core.e.Collective(x.u.core.ctx, &x.CollArgs)
+	f := c.core.Engine.Collective(x.u.core.Ctx, &x.CollArgs)
 	if f != nil && f.Class == fault.Overlap {
 		return 0, c.errorOf(a.Op, ProcNull, -1, f)
 	}
-	tag := c.core.ctx.NumberColl()
+	tag := c.core.Ctx.NumberColl()
 	if f != nil {
 		c.shareFate()
 		return 0, c.errorOf(a.Op, ProcNull, -1, x.ours(f))
@@ -151,7 +151,7 @@ func (x *announcement) ours(f *fault.Fault) *fault.Fault {
 	}
 	g := *f
 	if r := int(f.Peer); r >= 0 {
-		if g.Peer = int32(r - x.c.firstTarget()); g.Peer < 0 || int(g.Peer) >= x.c.core.targets {
+		if g.Peer = int32(r - x.c.firstTarget()); g.Peer < 0 || int(g.Peer) >= x.c.core.Targets {
 			g.Peer, g.Local = int32(r-x.firstOfGroup(r)), true
 		}
 	}
@@ -165,12 +165,12 @@ func (k *checker) sameGroup(c *Comm, g Group) error {
 	for _, p := range g.members.All() {
 		binary.Write(h, binary.LittleEndian, p)
 	}
-	mine, all := []uint64{h.Sum64()}, make([]uint64, c.core.size)
+	mine, all := []uint64{h.Sum64()}, make([]uint64, c.core.Size)
 	if err := new(call).allgather(c, BufOf(mine), BufOf(all)).as(opCreate).run(); err != nil || g.rankOf(c.core.proc) == Undefined {
 		return err
 	}
 	for r, theirs := range all {
-		if theirs != mine[0] && g.members.Index(c.core.ctx.Members.At(r)) >= 0 {
+		if theirs != mine[0] && g.members.Index(c.core.Ctx.Members.At(r)) >= 0 {
 			return c.argError(ErrMismatch, opCreate, r, -1, -1, -1, "", fmt.Errorf("rank %d is in the group, but gives another one", r))
 		}
 	}

@@ -159,7 +159,7 @@ func (c *Comm) rootOf(x *collectives.Args) int {
 		return c.firstTarget() + x.Root
 	case x.Remote > 0 && x.Root >= 0:
 		u, _ := c.meeting()
-		return u.core.rank
+		return u.core.Rank
 	}
 	return x.Root
 }
@@ -168,7 +168,7 @@ func (c *Comm) rootOf(x *collectives.Args) int {
 // collective call.
 func (c *Comm) firstTarget() int {
 	if b := c.core.bridge; b != nil && b.low {
-		return c.core.size
+		return c.core.Size
 	}
 	return 0
 }
@@ -254,8 +254,8 @@ func (k *checker) run(c *Comm, a *engine.CollArgs) error {
 	if a.Tag, err = k.agree(c, a); err != nil {
 		return k.giveUp(c, a, err)
 	}
-	c.chooseBlocking(a)
-	if f := c.core.e.Collective(c.core.ctx, a); f != nil {
+	c.core.ChooseBlocking(a)
+	if f := c.core.Engine.Collective(c.core.Ctx, a); f != nil {
 		return c.errorOf(a.Op, ProcNull, -1, f)
 	}
 	return nil
@@ -265,7 +265,7 @@ func (k *checker) run(c *Comm, a *engine.CollArgs) error {
 // no disagreement hear of it.
 func (k *checker) giveUp(c *Comm, a *engine.CollArgs, err error) error {
 	if a.Tag != 0 {
-		c.core.e.Refuse(c.core.ctx, a)
+		c.core.Engine.Refuse(c.core.Ctx, a)
 	}
 	return err
 }
@@ -274,7 +274,7 @@ func (k *checker) giveUp(c *Comm, a *engine.CollArgs, err error) error {
 // the call starts on a goroutine of its own when the ranks have been found to
 // agree.
 func (k *checker) start(c *Comm, a *engine.CollArgs) Request {
-	e, ctx := c.core.e, c.core.ctx
+	e, ctx := c.core.Engine, c.core.Ctx
 	u, err := k.beginColl(c, a)
 	if err != nil {
 		return c.failedRequest(a.Op, c.refuse(a, err))
@@ -282,7 +282,7 @@ func (k *checker) start(c *Comm, a *engine.CollArgs) Request {
 	x := c.announce(a, nil)
 	call := *a
 	call.Tag = x.tag
-	c.choose(&call)
+	c.core.Choose(&call)
 	h := e.NewOther(ctx, a.Op, buffer.Buf{})
 	k.until(u, h)
 	go func() {

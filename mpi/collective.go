@@ -7,7 +7,6 @@ import (
 
 	"gompi/collectives"
 	"gompi/internal/calls"
-	"gompi/internal/dtype"
 	"gompi/internal/engine"
 )
 
@@ -41,8 +40,8 @@ func (a *call) begin(c *Comm, kind collectives.Op) bool {
 		return a.bad(ErrComm, "%w", errNoComm)
 	}
 	a.User, a.Unit = c.user, 1
-	a.Args.Op, a.Args.Rank, a.Args.Size, a.Args.Remote = kind, c.core.rank, c.core.size, c.core.ctx.Remote.Len()
-	a.Args.Nodes = c.core.nodes
+	a.Args.Op, a.Args.Rank, a.Args.Size, a.Args.Remote = kind, c.core.Rank, c.core.Size, c.core.Ctx.Remote.Len()
+	a.Args.Nodes = c.core.Nodes
 	if a.Args.Remote > 0 && kind >= collectives.OpScan {
 		return a.bad(ErrComm, "it is an intercommunicator")
 	}
@@ -87,8 +86,8 @@ func (c *Comm) run(a *engine.CollArgs) error {
 	if k := c.core.check; k != nil {
 		return k.run(c, a)
 	}
-	c.chooseBlocking(a)
-	if f := c.core.e.Collective(c.core.ctx, a); f != nil {
+	c.core.ChooseBlocking(a)
+	if f := c.core.Engine.Collective(c.core.Ctx, a); f != nil {
 		return c.errorOf(a.Op, ProcNull, -1, f)
 	}
 	return nil
@@ -101,29 +100,8 @@ func (c *Comm) start(a *engine.CollArgs) Request {
 	if k := c.core.check; k != nil {
 		return k.start(c, a)
 	}
-	c.choose(a)
-	return Request{c.core.e.Icollective(c.core.ctx, a)}
-}
-
-// chooseBlocking is choose for a call that blocks: such calls come in one
-// order, so they may use the memory that the ranks share, if they are on one
-// host. w-forms, which have many buffers, do not.
-func (c *Comm) chooseBlocking(a *engine.CollArgs) {
-	if a.Table = c.core.table; a.InBlocks == nil {
-		c.share(&a.Args, a.Unit)
-	}
-	c.choose(a)
-}
-
-// share tells selection of the memory that the ranks share, on one host.
-func (c *Comm) share(a *collectives.Args, unit int64) {
-	if c.core.nodes == nil || c.core.teams {
-		a.Shared, a.Reads = dtype.Quo(c.core.ctx.SharedRoom(), max(1, unit)), c.core.ctx.Reads()
-	}
-}
-
-func (c *Comm) choose(a *engine.CollArgs) {
-	a.Alg = c.core.table.Select(&a.Args, int(a.Unit), a.Commutative)
+	c.core.Choose(a)
+	return Request{c.core.Engine.Icollective(c.core.Ctx, a)}
 }
 
 // refuse tells the others that this rank cannot make a collective call, so that
@@ -133,10 +111,10 @@ func (c *Comm) refuse(a *engine.CollArgs, why error) error {
 	case c == nil:
 	case c.core.check != nil:
 		x := c.announce(a, why)
-		c.core.e.Forget(x.told)
-		c.core.e.Refuse(c.core.ctx, &engine.CollArgs{Tag: x.tag})
+		c.core.Engine.Forget(x.told)
+		c.core.Engine.Refuse(c.core.Ctx, &engine.CollArgs{Tag: x.tag})
 	default:
-		c.core.e.Refuse(c.core.ctx, a)
+		c.core.Engine.Refuse(c.core.Ctx, a)
 	}
 	return why
 }

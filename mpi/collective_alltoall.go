@@ -110,7 +110,7 @@ func (a *call) alltoall(c *Comm, send, recv Buf) *call {
 	}
 	x := &a.Args
 	var ok bool
-	if x.Count, ok = a.share(a.In, c.core.targets, toSend); !ok {
+	if x.Count, ok = a.share(a.In, c.core.Targets, toSend); !ok {
 		return a
 	}
 	if x.Remote > 0 {
@@ -128,7 +128,7 @@ func (a *call) alltoallv(c *Comm, send Buf, sendCounts, sendDispls []int, recv B
 	if !a.begin(c, collectives.OpAlltoallv) || !a.buffers(send, recv) {
 		return a
 	}
-	n := c.core.targets
+	n := c.core.Targets
 	if !a.pairs(sendCounts, sendDispls, n, recvCounts, recvDispls, n) || !a.inPlace(a.In, a.Out, 0) {
 		return a
 	}
@@ -156,7 +156,7 @@ func (a *call) alltoallw(c *Comm, send, recv []Buf) *call {
 		return a
 	}
 	a.Op = opAlltoallw
-	if n := c.core.targets; !a.manyBuffers(send, n, recv, n) {
+	if n := c.core.Targets; !a.manyBuffers(send, n, recv, n) {
 		return a
 	}
 	same, apart := false, false
@@ -173,7 +173,7 @@ func (a *call) alltoallw(c *Comm, send, recv []Buf) *call {
 			return a
 		}
 	}
-	x, r := &a.Args, c.core.rank
+	x, r := &a.Args, c.core.Rank
 	x.InPlace = same
 	switch {
 	case x.Remote > 0 && same:

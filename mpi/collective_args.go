@@ -108,14 +108,14 @@ func (a *call) share(b buffer.Buf, n int, what string) (int64, bool) {
 func (a *call) root(root int) bool {
 	x := &a.Args
 	switch {
-	case root >= 0 && root < a.c.core.targets:
+	case root >= 0 && root < a.c.core.Targets:
 		x.Root, x.RootRemote = root, x.Remote > 0
 	case x.Remote > 0 && root == Root:
 		x.Root = x.Rank
 	case x.Remote > 0 && root == ProcNull:
 		x.Root = -1
 	default:
-		return a.bad(ErrRoot, "root %d of %d ranks", root, a.c.core.targets)
+		return a.bad(ErrRoot, "root %d of %d ranks", root, a.c.core.Targets)
 	}
 	return true
 }

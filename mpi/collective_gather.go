@@ -121,7 +121,7 @@ func (a *call) rootBlocks(counts, displs []int, inner, outer buffer.Buf, innerHo
 func (a *call) everyBlock(counts, displs []int, inner, outer buffer.Buf, innerHolds, outerHolds string) {
 	x := &a.Args
 	var ok bool
-	if x.Counts, x.Displs, ok = a.blocks(counts, displs, a.c.core.targets, outer, outerHolds); !ok {
+	if x.Counts, x.Displs, ok = a.blocks(counts, displs, a.c.core.Targets, outer, outerHolds); !ok {
 		return
 	}
 	if x.Remote > 0 {

@@ -32,7 +32,7 @@ func GatherNew[T any](c *Comm, send []T, root int) ([][]T, error) {
 	}
 	var counts []int
 	if c.collects(root) {
-		counts = make([]int, c.core.targets)
+		counts = make([]int, c.core.Targets)
 	}
 	err := new(call).gather(c, BufOf([]int{len(send)}), BufOf(counts), root).as(opGatherNew).run()
 	all, err := blocksOf[T](c, opGatherNew, counts, err)
@@ -48,7 +48,7 @@ func AllgatherNew[T any](c *Comm, send []T) ([][]T, error) {
 	if err := c.exists(opAllgatherNew); err != nil {
 		return nil, err
 	}
-	counts := make([]int, c.core.targets)
+	counts := make([]int, c.core.Targets)
 	err := new(call).allgather(c, BufOf([]int{len(send)}), BufOf(counts)).as(opAllgatherNew).run()
 	all, err := blocksOf[T](c, opAllgatherNew, counts, err)
 	if err != nil {
@@ -114,7 +114,7 @@ func AlltoallNew[T any](c *Comm, send [][]T) ([][]T, error) {
 	if err := c.exists(opAlltoallNew); err != nil {
 		return nil, err
 	}
-	in := make([]int, c.core.targets)
+	in := make([]int, c.core.Targets)
 	out, err := c.lengths(opAlltoallNew, lens(send))
 	if err == nil {
 		err = new(call).alltoall(c, BufOf(out), BufOf(in)).as(opAlltoallNew).run()
@@ -134,7 +134,7 @@ func (c *Comm) collects(root int) bool {
 	if c.core.bridge != nil {
 		return root == Root
 	}
-	return root == c.core.rank
+	return root == c.core.Rank
 }
 
 // refuseSecond counts a part of a call that is not made, and returns why.
@@ -154,8 +154,8 @@ func lens[T any](blocks [][]T) []int {
 
 // lengths checks that there is one for each rank.
 func (c *Comm) lengths(op calls.Name, n []int) ([]int, error) {
-	if len(n) != c.core.targets {
-		return nil, c.argError(ErrCount, op, ProcNull, -1, int64(len(n)), int64(c.core.targets), "blocks to send", nil)
+	if len(n) != c.core.Targets {
+		return nil, c.argError(ErrCount, op, ProcNull, -1, int64(len(n)), int64(c.core.Targets), "blocks to send", nil)
 	}
 	return n, nil
 }

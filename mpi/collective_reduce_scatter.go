@@ -83,7 +83,7 @@ func (a *call) reduceScatterBlock(c *Comm, send, recv Buf, op *Op) *call {
 		return a
 	}
 	a.Args.Count = a.units(a.Out)
-	if a.length(a.In, times(a.Args.Count, c.core.size), toSend) && a.reduction(op) {
+	if a.length(a.In, times(a.Args.Count, c.core.Size), toSend) && a.reduction(op) {
 		a.inPlace(a.Out, a.In, 0)
 	}
 	return a
@@ -94,16 +94,16 @@ func (a *call) reduceScatter(c *Comm, send, recv Buf, counts []int, op *Op) *cal
 		return a
 	}
 	var ok bool
-	if a.Args.Counts, ok = a.counts(counts, c.core.size, a.In, toSend); !ok {
+	if a.Args.Counts, ok = a.counts(counts, c.core.Size, a.In, toSend); !ok {
 		return a
 	}
-	a.Args.Displs = a.vector(c.core.size)
+	a.Args.Displs = a.vector(c.core.Size)
 	sum := int64(0)
 	for i, n := range a.Args.Counts {
 		a.Args.Displs[i] = sum
 		sum = min(sum, math.MaxInt64-n) + n
 	}
-	if a.length(a.In, sum, toSend) && a.length(a.Out, a.Args.Counts[c.core.rank], toReceive) && a.reduction(op) {
+	if a.length(a.In, sum, toSend) && a.length(a.Out, a.Args.Counts[c.core.Rank], toReceive) && a.reduction(op) {
 		a.inPlace(a.Out, a.In, 0)
 	}
 	return a

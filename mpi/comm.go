@@ -5,13 +5,10 @@ package mpi
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync/atomic"
 
-	"gompi/collectives"
-	"gompi/collectives/selection"
 	"gompi/internal/calls"
-	"gompi/internal/engine"
+	"gompi/internal/core"
 	"gompi/internal/wire"
 )
 
@@ -24,29 +21,16 @@ type Comm struct {
 	user context.Context // nil: calls do not give up
 }
 
-// commCore is what all handles of a communicator share. Immutable but for the
-// fields that guard themselves, and table (core.Comm.SetTable).
+// commCore is what all handles of a communicator share: what packages below
+// know, and what only this one does. The fields are immutable or guard
+// themselves.
 type commCore struct {
-	proc  *Process
-	e     *engine.Engine
-	ctx   *engine.Context
-	rank  int
-	size  int
-	table *selection.Table
-	check *checker  // nil without GOMPI_CHECK
-	topo  *topology // nil without one
-	// nodes says which ranks share a host; nil: all do, as far as is known,
-	// or it is an intercommunicator. Where all do and are many, teams, it
-	// divides them.
-	nodes *collectives.Nodes
-	teams bool
-	// targets is the number of ranks that messages go to: the size of the
-	// remote group of an intercommunicator.
-	targets int
-	bridge  *bridge // nil in an intracommunicator
+	core.Comm
+	proc   *Process
+	check  *checker  // nil without GOMPI_CHECK
+	topo   *topology // nil without one
+	bridge *bridge   // nil in an intracommunicator
 
-	freed   atomic.Bool // Free was called
-	name    atomic.Pointer[string]
 	handler atomic.Pointer[ErrorHandler]
 	info    atomic.Pointer[Info] // never changed in place
 	attrs   attributes
@@ -55,7 +39,7 @@ type commCore struct {
 
 func (p *Process) newComm(id wire.ContextID, members wire.Members, name string) (*Comm, error) {
 	c := p.blankComm(name)
-	if err := c.register(id, members); err != nil {
+	if err := c.core.Register(id, members, c); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -67,49 +51,30 @@ func (p *Process) blankComm(name string) *Comm {
 		Comm
 		core commCore
 		name string
-	}{core: commCore{proc: p, e: p.e, table: p.table, check: p.check}, name: name}
+	}{core: commCore{proc: p, check: p.check}, name: name}
 	x.Comm.core = &x.core
-	x.core.name.Store(&x.name)
+	x.core.Init(&p.core, &x.name)
 	return &x.Comm
 }
 
-// register gives a blank communicator its context.
-func (c *Comm) register(id wire.ContextID, members wire.Members) error {
-	ctx, err := c.core.e.NewContext(id, members, c)
-	if err != nil {
-		return fmt.Errorf("gompi: communicator %s: %w", c.Name(), err)
-	}
-	c.core.ctx, c.core.rank, c.core.size, c.core.targets = ctx, ctx.Rank, members.Len(), members.Len()
-	if hosts := c.core.proc.hostsOf(members); hosts != nil {
-		if nodes := collectives.NewNodes(hosts); nodes.Len() > 1 {
-			c.core.nodes = nodes
-		}
-	}
-	if c.core.nodes == nil {
-		c.core.nodes = collectives.Teams(c.core.size)
-		c.core.teams = c.core.nodes != nil
-	}
-	return nil
-}
-
 // Rank is the caller's rank, 0 <= Rank < Size. Local. MPI 4.1 section 7.4.1.
-func (c *Comm) Rank() int { return c.of("Rank").rank }
+func (c *Comm) Rank() int { return c.of("Rank").Rank }
 
 // Size is the number of ranks. Local. MPI 4.1 section 7.4.1.
-func (c *Comm) Size() int { return c.of("Size").size }
+func (c *Comm) Size() int { return c.of("Size").Size }
 
 // Name is the communicator's name, which errors and roll calls show. A new
 // communicator is named after what it was made from. Local.
 // MPI 4.1 section 7.8.
-func (c *Comm) Name() string { return *c.of("Name").name.Load() }
+func (c *Comm) Name() string { return c.of("Name").Name() }
 
 // SetName gives the communicator a name in this process. Local.
 // MPI 4.1 section 7.8.
-func (c *Comm) SetName(name string) { c.of("SetName").name.Store(&name) }
+func (c *Comm) SetName(name string) { c.of("SetName").SetName(name) }
 
 // Group is the communicator's group, the local one of an intercommunicator.
 // Local. MPI 4.1 section 7.3.2.
-func (c *Comm) Group() Group { return c.of("Group").proc.groupOf(c.core.ctx.Members) }
+func (c *Comm) Group() Group { return c.of("Group").proc.groupOf(c.core.Ctx.Members) }
 
 // Compare tells how two communicators compare: Ident if they are the same one,
 // Congruent if only their contexts differ, Similar if also the order of their
@@ -119,7 +84,7 @@ func (c *Comm) Compare(d *Comm) Comparison {
 	if c.of("Compare") == d.of("Compare") {
 		return Ident
 	}
-	x, y := c.core.ctx, d.core.ctx
+	x, y := c.core.Ctx, d.core.Ctx
 	return min(compare(x.Members, y.Members), compare(x.Remote, y.Remote), Congruent)
 }
 
@@ -188,7 +153,7 @@ func (c *Comm) last(op calls.Name) error {
 	if err := c.exists(op); err != nil {
 		return err
 	}
-	if c.core.freed.Swap(true) {
+	if !c.core.Last() {
 		return c.argError(ErrComm, op, ProcNull, -1, -1, -1, "", errFreed)
 	}
 	return nil
@@ -200,9 +165,9 @@ func (c *Comm) free() error {
 		_, lost := c.SendBuffer().Detach()
 		err = errors.Join(err, lost)
 	}
-	c.core.e.FreeContext(c.core.ctx)
+	c.core.Engine.FreeContext(c.core.Ctx)
 	if b := c.core.bridge; b != nil {
-		c.core.e.FreeContext(b.both.core.ctx)
+		c.core.Engine.FreeContext(b.both.core.Ctx)
 	}
 	return err
 }
@@ -215,7 +180,7 @@ func (c *Comm) Disconnect() error {
 		return err
 	}
 	err := c.free()
-	if f := c.core.e.Settled(c.core.ctx, opDisconnect, c.user); f != nil {
+	if f := c.core.Engine.Settled(c.core.Ctx, opDisconnect, c.user); f != nil {
 		err = errors.Join(err, c.errorOf(opDisconnect, ProcNull, -1, f))
 	}
 	return err
@@ -227,32 +192,32 @@ const opDisconnect calls.Name = "Disconnect"
 // pending and later, fail with ErrRevoked. Any rank may call it; it is not
 // collective.
 func (c *Comm) Revoke() {
-	c.of("Revoke").e.Revoke(c.core.ctx)
+	c.of("Revoke").Engine.Revoke(c.core.Ctx)
 	if b := c.core.bridge; b != nil {
 		b.both.Revoke()
 	}
 }
 
 // Revoked reports whether the communicator was revoked. Local.
-func (c *Comm) Revoked() bool { return c.of("Revoked").ctx.Revoked() }
+func (c *Comm) Revoked() bool { return c.of("Revoked").Ctx.Revoked() }
 
 // Failed returns the ranks that this process knows to have failed, those of
 // the remote group of an intercommunicator. Local.
-func (c *Comm) Failed() []int { return c.of("Failed").ctx.Failed() }
+func (c *Comm) Failed() []int { return c.of("Failed").Ctx.Failed() }
 
 // FailedLocal is Failed for the local group of an intercommunicator. Local.
-func (c *Comm) FailedLocal() []int { return c.of("FailedLocal").ctx.FailedLocal() }
+func (c *Comm) FailedLocal() []int { return c.of("FailedLocal").Ctx.FailedLocal() }
 
 // AckFailed acknowledges the failures known now, so that receives from
 // AnySource work again among the living. Local; returns how many there are.
-func (c *Comm) AckFailed() int { return c.of("AckFailed").ctx.AckFailed() }
+func (c *Comm) AckFailed() int { return c.of("AckFailed").Ctx.AckFailed() }
 
 // Transport names what carries messages between the caller and a rank: "shm",
 // "tcp", "inproc" or "self"; before the first message that of the memory in which
 // their collectives meet, or "". Local.
 func (c *Comm) Transport(rank int) string {
-	if rank < 0 || rank >= c.of("Transport").targets {
+	if rank < 0 || rank >= c.of("Transport").Targets {
 		return ""
 	}
-	return c.core.e.TransportOf(c.core.ctx, rank)
+	return c.core.Engine.TransportOf(c.core.Ctx, rank)
 }

@@ -74,10 +74,10 @@ func (p *Process) meet(op calls.Name, members wire.Members, n uint32, user conte
 	var none *Comm
 	a := engine.BootArgs{Op: op, Members: members, Key: key, User: user}
 	gaveUp := user != nil && user.Err() != nil
-	if members.At(0) == p.self && !gaveUp {
-		a.Context = wire.ContextID{Creator: p.self, Serial: p.newSerials(n)}
+	if members.At(0) == p.core.Self && !gaveUp {
+		a.Context = wire.ContextID{Creator: p.core.Self, Serial: p.core.NewSerials(n)}
 	}
-	id, f := p.e.Boot(&a)
+	id, f := p.core.Engine.Boot(&a)
 	switch {
 	case gaveUp && f != nil:
 		return id, none.argError(ErrCancelled, op, ProcNull, -1, -1, -1, "", context.Cause(user))
@@ -100,7 +100,7 @@ func (c *Comm) CreateGroup(g Group, tag int) (*Comm, error) {
 	if g.Size() == 0 {
 		return nil, nil
 	}
-	if c.core.ctx.Freed() {
+	if c.core.Ctx.Freed() {
 		return nil, c.argError(ErrComm, opCreateGroup, ProcNull, tag, -1, -1, "", errFreed)
 	}
 	if tag < 0 || tag > MaxTag {
@@ -112,7 +112,7 @@ func (c *Comm) CreateGroup(g Group, tag int) (*Comm, error) {
 	if g.rankOf(c.core.proc) == Undefined {
 		return nil, c.argError(ErrRank, opCreateGroup, ProcNull, tag, -1, -1, "", fmt.Errorf("the calling process is not in the group"))
 	}
-	parent := c.core.ctx.ID
+	parent := c.core.Ctx.ID
 	key := []byte{bootCreateGroup}
 	key = binary.LittleEndian.AppendUint64(key, uint64(parent.Creator.Job))
 	key = binary.LittleEndian.AppendUint32(key, parent.Creator.Serial)

@@ -4,12 +4,10 @@ package mpi
 
 import (
 	"fmt"
-	"hash/fnv"
-	"os"
 	"slices"
 
 	"gompi/internal/calls"
-	"gompi/internal/wire"
+	"gompi/internal/core"
 )
 
 const opSplitType calls.Name = "SplitType"
@@ -50,7 +48,7 @@ func (c *Comm) SplitType(kind SplitKind, key int, info *Info) (*Comm, error) {
 		return nil, err
 	}
 	shares := 0
-	if c.core.proc.e.Shares() {
+	if c.core.Engine.Shares() {
 		shares = 1
 	}
 	all, id, err := c.colors(opSplitType, int(kind)<<1|shares, key)
@@ -80,7 +78,7 @@ func (c *Comm) SplitType(kind SplitKind, key int, info *Info) (*Comm, error) {
 		return nil, nil
 	}
 	for r := range all {
-		if hosts[r] != hosts[c.core.rank] {
+		if hosts[r] != hosts[c.core.Rank] {
 			all[r].color = Undefined
 		}
 	}
@@ -89,16 +87,16 @@ func (c *Comm) SplitType(kind SplitKind, key int, info *Info) (*Comm, error) {
 
 // hosts numbers the hosts of all ranks of an intracommunicator. Collective.
 func (c *Comm) hosts(op calls.Name) ([]uint32, error) {
-	if hosts := c.core.proc.hostsOf(c.core.ctx.Members); hosts != nil {
+	if hosts := c.core.Proc.HostsOf(c.core.Ctx.Members); hosts != nil {
 		return hosts, nil
 	}
-	mine := hostName()
-	all := make([]byte, len(mine)*c.core.size)
+	mine := core.HostName()
+	all := make([]byte, len(mine)*c.core.Size)
 	if err := new(call).allgather(c, BufOf(mine), BufOf(all)).as(op).run(); err != nil {
 		return nil, err
 	}
 	number := map[string]uint32{}
-	hosts := make([]uint32, c.core.size)
+	hosts := make([]uint32, c.core.Size)
 	for r := range hosts {
 		name := string(all[len(mine)*r:][:len(mine)])
 		n, ok := number[name]
@@ -109,34 +107,4 @@ func (c *Comm) hosts(op calls.Name) ([]uint32, error) {
 		hosts[r] = n
 	}
 	return hosts, nil
-}
-
-// hostsOf numbers the hosts of processes as far as that takes no message: nil
-// if this process was told of no other host than its own. The launcher tells of
-// none; GOMPI_HOSTS_PRETEND=n pretends that each n processes that were started
-// one after the other are on one host.
-func (p *Process) hostsOf(members wire.Members) []uint32 {
-	if p.perHost <= 0 {
-		return nil
-	}
-	hosts := make([]uint32, members.Len())
-	for r, id := range members.All() {
-		hosts[r] = (id.Serial - 1) / uint32(p.perHost)
-	}
-	return hosts
-}
-
-// hostName tells hosts apart: the running kernel, and the network namespace in
-// which its processes find each other.
-func hostName() []byte {
-	h := fnv.New128a()
-	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		name, _ := os.Hostname()
-		boot = []byte(name)
-	}
-	h.Write(boot)
-	net, _ := os.Readlink("/proc/self/ns/net")
-	h.Write([]byte(net))
-	return h.Sum(nil)
 }

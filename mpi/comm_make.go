@@ -34,7 +34,7 @@ type shape struct {
 }
 
 func (c *Comm) shape() shape {
-	s := shape{local: c.core.ctx.Members, remote: c.core.ctx.Remote}
+	s := shape{local: c.core.Ctx.Members, remote: c.core.Ctx.Remote}
 	if b := c.core.bridge; b != nil {
 		s.low = b.low
 	}
@@ -63,7 +63,7 @@ func (c *Comm) met(err error) error {
 // rank that abandoned a call.
 func (c *Comm) shareFate() {
 	if b := c.core.bridge; b != nil && b.both.Revoked() {
-		c.core.e.Revoke(c.core.ctx)
+		c.core.Engine.Revoke(c.core.Ctx)
 	}
 }
 
@@ -71,36 +71,22 @@ func (c *Comm) shareFate() {
 // of the only group of an intracommunicator.
 func (c *Comm) lowSize() int {
 	if b := c.core.bridge; b != nil && !b.low {
-		return c.core.targets
+		return c.core.Targets
 	}
-	return c.core.size
-}
-
-// newSerials reserves n consecutive serials of contexts that this process
-// creates. 0: there are no more.
-func (p *Process) newSerials(n uint32) uint32 {
-	for {
-		last := p.serial.Load()
-		if last >= math.MaxUint32-n {
-			return 0
-		}
-		if p.serial.CompareAndSwap(last, last+n) {
-			return last + 1
-		}
-	}
+	return c.core.Size
 }
 
 // offer is what this rank tells of n new contexts: rank 0 the first's serial.
 func (c *Comm) offer(n uint32) uint64 {
-	if c.core.rank == 0 {
-		return uint64(c.core.proc.newSerials(n))
+	if c.core.Rank == 0 {
+		return uint64(c.core.Proc.NewSerials(n))
 	}
 	return 0
 }
 
 // contextOf is the id with the serial that rank 0 has told.
 func (c *Comm) contextOf(op calls.Name, serial uint64) (wire.ContextID, error) {
-	id, err := contextFrom(c.core.ctx.Members.At(0), serial)
+	id, err := contextFrom(c.core.Ctx.Members.At(0), serial)
 	if err != nil {
 		return id, c.argError(ErrComm, op, ProcNull, -1, -1, -1, "", err)
 	}
@@ -131,7 +117,7 @@ func (c *Comm) agree(op calls.Name) (wire.ContextID, error) {
 // that is not a member, and for one that would face an empty group.
 func (c *Comm) child(id wire.ContextID, s shape, name string) (*Comm, error) {
 	p := c.core.proc
-	if s.local.Index(p.self) < 0 || c.core.bridge != nil && s.remote.Len() == 0 {
+	if s.local.Index(p.core.Self) < 0 || c.core.bridge != nil && s.remote.Len() == 0 {
 		c.decline(id)
 		return nil, nil
 	}
@@ -144,9 +130,9 @@ func (c *Comm) child(id wire.ContextID, s shape, name string) (*Comm, error) {
 
 // decline says that this process is not in what the ranks of c make.
 func (c *Comm) decline(id wire.ContextID) {
-	c.core.e.SkipContext(id)
+	c.core.Engine.SkipContext(id)
 	if c.core.bridge != nil {
-		c.core.e.SkipContext(id.Next())
+		c.core.Engine.SkipContext(id.Next())
 	}
 }
 
@@ -156,9 +142,9 @@ func (c *Comm) bequeath(d *Comm, id wire.ContextID, s shape) error {
 	if s.remote.Len() > 0 {
 		return d.registerInter(id, s)
 	}
-	err := d.register(id, s.local)
+	err := d.core.Register(id, s.local, d)
 	if err == nil && c.core.bridge == nil { // what was merged is the program's new world
-		d.core.ctx.ShareLater()
+		d.core.Ctx.ShareLater()
 	}
 	return err
 }
@@ -217,8 +203,8 @@ func (c *Comm) IdupWithInfo(info *Info) (*Comm, Request) {
 	serial := []uint64{u.offer(n)}
 	told := new(call).bcast(u, BufOf(serial), 0).as(opIdup).start()
 	d := c.core.proc.blankComm(c.Name() + "+")
-	e := c.core.e
-	h := e.NewOther(c.core.ctx, opIdup, buffer.Buf{})
+	e := c.core.Engine
+	h := e.NewOther(c.core.Ctx, opIdup, buffer.Buf{})
 	go func() {
 		_, err := told.Wait()
 		var id wire.ContextID
@@ -274,13 +260,13 @@ type choice struct {
 // low group of an intercommunicator comes first.
 func (c *Comm) colors(op calls.Name, color, key int) ([]choice, wire.ContextID, error) {
 	u, n := c.meeting()
-	words := make([]int64, 3*u.core.size)
-	mine := words[3*u.core.rank:][:3]
+	words := make([]int64, 3*u.core.Size)
+	mine := words[3*u.core.Rank:][:3]
 	mine[0], mine[1], mine[2] = int64(color), int64(key), int64(u.offer(n))
 	if err := new(call).allgather(u, BufOf(mine), BufOf(words)).as(op).run(); err != nil {
 		return nil, wire.ContextID{}, c.met(err)
 	}
-	all := make([]choice, u.core.size)
+	all := make([]choice, u.core.Size)
 	for i := range all {
 		w := words[3*i:]
 		all[i] = choice{w[0], w[1], uint64(w[2])}
@@ -308,16 +294,16 @@ func (c *Comm) who(i int) string {
 
 // chosen is the shape of the communicator of one color.
 func (c *Comm) chosen(all []choice, color int) shape {
-	m := c.core.ctx.Members
+	m := c.core.Ctx.Members
 	b := c.core.bridge
 	if b == nil {
 		return shape{local: pick(m, all, color)}
 	}
 	s := shape{low: b.low}
 	if b.low {
-		s.local, s.remote = pick(m, all[:c.core.size], color), pick(c.core.ctx.Remote, all[c.core.size:], color)
+		s.local, s.remote = pick(m, all[:c.core.Size], color), pick(c.core.Ctx.Remote, all[c.core.Size:], color)
 	} else {
-		s.local, s.remote = pick(m, all[c.core.targets:], color), pick(c.core.ctx.Remote, all[:c.core.targets], color)
+		s.local, s.remote = pick(m, all[c.core.Targets:], color), pick(c.core.Ctx.Remote, all[:c.core.Targets], color)
 	}
 	return s
 }

@@ -19,7 +19,7 @@ import (
 // find their way.
 func checkComm(t *mpitest.T, c *mpi.Comm, want []wire.ProcID) {
 	t.Helper()
-	self := c.Process().ID()
+	self := c.Process().Core().Process().Self
 	if c.Size() != len(want) || c.Rank() != slices.Index(want, self) {
 		t.Fatalf("%s: rank %d of %d, want %v", c.Name(), c.Rank(), c.Size(), want)
 	}
@@ -80,7 +80,7 @@ func randomComms(t *mpitest.T, w *mpi.Comm, seed uint64, steps int) {
 		procs []wire.ProcID
 	}
 	rnd := rand.New(rand.NewPCG(seed, uint64(w.Size())))
-	self := w.Process().ID()
+	self := w.Process().Core().Process().Self
 	live := []made{{w, procs(w)}}
 	// add takes the parts that one call made, of which this process has one.
 	add := func(c *mpi.Comm, err error, member bool, parts ...[]wire.ProcID) {

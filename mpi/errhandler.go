@@ -14,7 +14,7 @@ type ErrorHandler func(c *Comm, err error)
 
 // ErrorsAreFatal is the error handler that ends the job with the error's text
 // (MPI_ERRORS_ARE_FATAL).
-func ErrorsAreFatal(c *Comm, err error) { c.core.proc.abort(1, err.Error()) }
+func ErrorsAreFatal(c *Comm, err error) { c.core.Proc.Abort(1, err.Error()) }
 
 const opSetErrorHandler calls.Name = "SetErrorHandler"
 

@@ -128,7 +128,7 @@ func (c *Comm) errorOf(op calls.Name, peer, tag int32, f *fault.Fault) error {
 func (c *Comm) faultError(op calls.Name, peer, tag int32, f *fault.Fault) *Error {
 	e := &Error{Class: Class(f.Class), Op: string(op), Peer: int(peer), Tag: int(tag), Got: -1, Want: -1, Err: f.Err}
 	if c != nil {
-		e.Comm, e.Rank = c.Name(), c.core.rank
+		e.Comm, e.Rank = c.Name(), c.core.Rank
 	}
 	if f.Peer >= 0 {
 		e.Peer = int(f.Peer)
@@ -160,7 +160,7 @@ func (c *Comm) argError(class Class, op calls.Name, peer, tag int, got, want int
 func (c *Comm) newError(class Class, op calls.Name, peer, tag int, got, want int64, unit string, err error) *Error {
 	e := &Error{Class: class, Op: string(op), Peer: peer, Tag: tag, Got: got, Want: want, Unit: unit, Err: err}
 	if c != nil {
-		e.Comm, e.Rank = c.Name(), c.core.rank
+		e.Comm, e.Rank = c.Name(), c.core.Rank
 	}
 	// What is wrong with a Buf has its own class.
 	if why, ok := err.(*Error); ok && class == ErrType {

@@ -11,7 +11,7 @@ func (c *Comm) SetNeighbors(dests, sources, blocks []int32) {
 }
 
 // Nodes says which ranks of c share a host, as collectives know it.
-func (c *Comm) Nodes() *collectives.Nodes { return c.core.nodes }
+func (c *Comm) Nodes() *collectives.Nodes { return c.core.Nodes }
 
 // PartOf is partOf.
 func PartOf(words []int, ranks int, weighted bool) (DistGraph, bool) {
@@ -19,4 +19,4 @@ func PartOf(words []int, ranks int, weighted bool) (DistGraph, bool) {
 }
 
 // SharedRoom is the room for one publication in memory that the ranks share.
-func SharedRoom(c *Comm) int64 { return c.core.ctx.SharedRoom() }
+func SharedRoom(c *Comm) int64 { return c.core.Ctx.SharedRoom() }

@@ -81,7 +81,7 @@ func (g Group) Rank() int { return g.rankOf(g.proc) }
 // rankOf is the rank of a process, or Undefined. p may be nil.
 func (g Group) rankOf(p *Process) int {
 	if p != nil {
-		if r := g.members.Index(p.self); r >= 0 {
+		if r := g.members.Index(p.core.Self); r >= 0 {
 			return r
 		}
 	}

@@ -41,12 +41,10 @@ func (c *Comm) registerInter(id wire.ContextID, s shape) error {
 	if err != nil {
 		return err
 	}
-	ctx, err := c.core.e.NewInterContext(id, s.local, s.remote, c)
-	if err != nil {
+	if err := c.core.RegisterInter(id, s.local, s.remote, c); err != nil {
 		both.Free()
-		return fmt.Errorf("gompi: communicator %s: %w", c.Name(), err)
+		return err
 	}
-	c.core.ctx, c.core.rank, c.core.size, c.core.targets = ctx, ctx.Rank, s.local.Len(), s.remote.Len()
 	c.core.bridge = &bridge{both, s.low}
 	return nil
 }
@@ -89,11 +87,11 @@ func (c *Comm) IsInter() bool { return c.of("IsInter").bridge != nil }
 
 // RemoteSize is the number of ranks of the remote group, 0 in an
 // intracommunicator. Local. MPI 4.1 section 7.6.1.
-func (c *Comm) RemoteSize() int { return c.of("RemoteSize").ctx.Remote.Len() }
+func (c *Comm) RemoteSize() int { return c.of("RemoteSize").Ctx.Remote.Len() }
 
 // RemoteGroup is the remote group, empty in an intracommunicator. Local.
 // MPI 4.1 section 7.6.1.
-func (c *Comm) RemoteGroup() Group { return c.of("RemoteGroup").proc.groupOf(c.core.ctx.Remote) }
+func (c *Comm) RemoteGroup() Group { return c.of("RemoteGroup").proc.groupOf(c.core.Ctx.Remote) }
 
 // IntercommCreate makes an intercommunicator between the group of c and
 // another one, which calls it, too. The leaders, rank localLeader of c in each
@@ -107,12 +105,12 @@ func (c *Comm) IntercommCreate(localLeader int, peer *Comm, remoteLeader, tag in
 	if err := c.intra(opInterCreate); err != nil {
 		return nil, err
 	}
-	if localLeader < 0 || localLeader >= c.core.size {
+	if localLeader < 0 || localLeader >= c.core.Size {
 		return nil, c.rankError(opInterCreate, localLeader, -1)
 	}
 	var t treaty
 	var failed error
-	if c.core.rank == localLeader {
+	if c.core.Rank == localLeader {
 		t, failed = c.negotiate(peer, remoteLeader, tag)
 	}
 	remote, err := c.proclaim(&t, localLeader, failed)
@@ -120,7 +118,7 @@ func (c *Comm) IntercommCreate(localLeader int, peer *Comm, remoteLeader, tag in
 		return nil, err
 	}
 	d := c.core.proc.blankComm(c.Name() + "|")
-	if err := c.bequeath(d, t.id, shape{c.core.ctx.Members, remote, t.low}); err != nil {
+	if err := c.bequeath(d, t.id, shape{c.core.Ctx.Members, remote, t.low}); err != nil {
 		return nil, err
 	}
 	return d, nil
@@ -148,10 +146,10 @@ func (c *Comm) IntercommMerge(high bool) (*Comm, error) {
 	if err != nil {
 		return nil, c.met(err)
 	}
-	n, s := c.core.size, c.shape()
+	n, s := c.core.Size, c.shape()
 	first, second := s.local, s.remote
 	if !s.low {
-		n, first, second = c.core.targets, second, first
+		n, first, second = c.core.Targets, second, first
 	}
 	for i, x := range all {
 		first := 0

@@ -19,7 +19,7 @@ import (
 // each kind reach the right process of the remote group.
 func checkInter(t *mpitest.T, c *mpi.Comm, local, remote []wire.ProcID) {
 	t.Helper()
-	self := c.Process().ID()
+	self := c.Process().Core().Process().Self
 	if !c.IsInter() || c.Size() != len(local) || c.Rank() != slices.Index(local, self) || c.RemoteSize() != len(remote) {
 		t.Fatalf("%s: rank %d of %d facing %d; want %v facing %v", c.Name(), c.Rank(), c.Size(), c.RemoteSize(), local, remote)
 	}
@@ -150,7 +150,7 @@ func TestIntercomm(t *testing.T) {
 					}
 					return []wire.ProcID{ps[len(ps)-1], ps[0]}
 				}
-				if slices.Contains(ends(local), w.Process().ID()) {
+				if slices.Contains(ends(local), w.Process().Core().Process().Self) {
 					checkInter(t, s, ends(local), ends(remote))
 				} else if s != nil {
 					t.Fatal("an intercommunicator for a process outside the group")

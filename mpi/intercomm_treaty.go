@@ -39,17 +39,17 @@ func (c *Comm) negotiate(peer *Comm, remoteLeader, tag int) (treaty, error) {
 	switch {
 	case peer == nil || peer.core.proc != c.core.proc:
 		return t, c.argError(ErrComm, opInterCreate, ProcNull, -1, -1, -1, "", fmt.Errorf("the leaders have no communicator in common"))
-	case remoteLeader < 0 || remoteLeader >= peer.core.targets:
+	case remoteLeader < 0 || remoteLeader >= peer.core.Targets:
 		return t, peer.rankError(opInterCreate, remoteLeader, tag)
 	case tag < 0 || tag > MaxTag:
 		return t, peer.tagError(opInterCreate, remoteLeader, tag)
 	}
-	self, other := c.core.proc.self, peer.core.ctx.Targets().At(remoteLeader)
+	self, other := c.core.Proc.Self, peer.core.Ctx.Targets().At(remoteLeader)
 	t.low = before(self, other)
-	body := wire.AppendMembers(nil, c.core.ctx.Members)
+	body := wire.AppendMembers(nil, c.core.Ctx.Members)
 	head := make([]byte, 8*headWords)
 	if t.low {
-		binary.LittleEndian.PutUint64(head, uint64(c.core.proc.newSerials(interSerials)))
+		binary.LittleEndian.PutUint64(head, uint64(c.core.Proc.NewSerials(interSerials)))
 	}
 	binary.LittleEndian.PutUint64(head[8*headBytes:], uint64(len(body)))
 	theirs := make([]byte, 8*headWords)
@@ -69,7 +69,7 @@ func (c *Comm) negotiate(peer *Comm, remoteLeader, tag int) (treaty, error) {
 		creator, serial = other, binary.LittleEndian.Uint64(theirs)
 	}
 	var err error
-	if t.remote, err = facing(theirGroup, c.core.ctx.Members); err == nil {
+	if t.remote, err = facing(theirGroup, c.core.Ctx.Members); err == nil {
 		t.id, err = contextFrom(creator, serial)
 	}
 	if err != nil {
@@ -81,7 +81,7 @@ func (c *Comm) negotiate(peer *Comm, remoteLeader, tag int) (treaty, error) {
 // swap exchanges messages of known lengths with another leader, beside all
 // other traffic.
 func (c *Comm) swap(out, in []byte, peer, tag int) error {
-	e, ctx := c.core.e, c.core.ctx
+	e, ctx := c.core.Engine, c.core.Ctx
 	r := e.Irecv(ctx, &engine.RecvArgs{Op: opInterCreate, Buf: buffer.Of(in), Source: int32(peer), Tag: int32(tag), Plane: wire.PlaneBoot, User: c.user})
 	f := e.Send(ctx, &engine.SendArgs{Op: opInterCreate, Buf: buffer.Of(out), Dest: int32(peer), Tag: int32(tag), Plane: wire.PlaneBoot, User: c.user})
 	if f != nil {
@@ -123,7 +123,7 @@ func (c *Comm) proclaim(t *treaty, leader int, failed error) (wire.Members, erro
 	const class, job, creator, serial, low, bytes, words = 0, 1, 2, 3, 4, 5, 6
 	head := make([]uint64, words)
 	var body []byte
-	if c.core.rank == leader {
+	if c.core.Rank == leader {
 		if failed != nil {
 			head[class] = uint64(ErrArg)
 			var e *Error
@@ -143,7 +143,7 @@ func (c *Comm) proclaim(t *treaty, leader int, failed error) (wire.Members, erro
 	if err := new(call).bcast(c, BufOf(head), leader).as(opInterCreate).run(); err != nil {
 		return wire.Members{}, err
 	}
-	if c.core.rank != leader {
+	if c.core.Rank != leader {
 		body = make([]byte, min(head[bytes], maxGroupBytes))
 	}
 	if err := new(call).bcast(c, BufOf(body), leader).as(opInterCreate).run(); err != nil {
@@ -155,7 +155,7 @@ func (c *Comm) proclaim(t *treaty, leader int, failed error) (wire.Members, erro
 	if head[class] != 0 {
 		return wire.Members{}, c.argError(Class(head[class]), opInterCreate, leader, -1, -1, -1, "", fmt.Errorf("the leader, rank %d: %s", leader, body))
 	}
-	if c.core.rank == leader {
+	if c.core.Rank == leader {
 		return t.remote, nil
 	}
 	var err error
@@ -163,7 +163,7 @@ func (c *Comm) proclaim(t *treaty, leader int, failed error) (wire.Members, erro
 		return wire.Members{}, c.argError(ErrArg, opInterCreate, leader, -1, -1, -1, "", err)
 	}
 	t.low = head[low] == 1
-	m, err := facing(body, c.core.ctx.Members)
+	m, err := facing(body, c.core.Ctx.Members)
 	if err != nil {
 		return wire.Members{}, c.argError(ErrArg, opInterCreate, leader, -1, -1, -1, "", err)
 	}

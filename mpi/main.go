@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"time"
 
 	"gompi/internal/control"
@@ -40,10 +39,10 @@ func Main(f func(ctx context.Context, world *Comm) error) {
 // fail prints an error with the rank and ends the process. What is only the echo
 // of another rank's end is not printed: gompirun says which rank was first.
 func (p *Process) fail(code int, err error) {
-	p.leaving("exit after an error")
-	if errors.Is(err, ErrProcFailed) || errors.Is(err, ErrAborted) || p.ctx.Err() != nil {
+	p.core.Leaving("exit after an error")
+	if errors.Is(err, ErrProcFailed) || errors.Is(err, ErrAborted) || p.core.Ctx.Err() != nil {
 		select {
-		case <-p.ctx.Done():
+		case <-p.core.Ctx.Done():
 			os.Exit(code)
 		case <-time.After(echoWait):
 		}
@@ -58,23 +57,7 @@ const echoWait = time.Second
 
 // Abort ends the whole job with an exit status; 0 becomes 1. It does not
 // return. MPI 4.1 section 9.6.
-func (c *Comm) Abort(code int) { c.of("Abort").proc.abort(code, "at "+engine.Caller()) }
-
-func (p *Process) abort(code int, msg string) {
-	if code == 0 {
-		code = 1
-	}
-	if p.local {
-		if p.ctl.Abort(code, msg) == nil {
-			// The launcher's signal ends this process; the exit is for a
-			// launcher that does not come to it.
-			time.Sleep(abortGrace)
-		}
-		os.Exit(code)
-	}
-	p.ctl.Abort(code, msg)
-	runtime.Goexit()
-}
+func (c *Comm) Abort(code int) { c.of("Abort").Proc.Abort(code, "at "+engine.Caller()) }
 
 // Init joins the job that gompirun has started this program in; without
 // gompirun the process is rank 0 of 1. One process calls it once at a time.
@@ -84,8 +67,8 @@ func Init() (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := Start(b)
-	if err != nil {
+	p := new(Process)
+	if err := p.start(b); err != nil {
 		b.GiveUp(err)
 		return nil, err
 	}

@@ -3,8 +3,6 @@
 package mpi
 
 import (
-	"gompi/collectives"
-	"gompi/collectives/selection"
 	"gompi/internal/buffer"
 	"gompi/internal/calls"
 	"gompi/internal/core"
@@ -16,16 +14,14 @@ import (
 )
 
 // What follows is for packages of this module that stand on what lies below
-// mpi: one Core of each handle, and the way back where one is needed.
+// mpi: one Core of each handle.
 
 // Core is c as packages of this module use it.
-func (c *Comm) Core() core.Comm { return (*coreComm)(c) }
+func (c *Comm) Core() core.CommHandle { return (*coreComm)(c) }
 
-// CommOf is the communicator of a Core.
-func CommOf(c core.Comm) *Comm { return (*Comm)(c.(*coreComm)) }
-
-// Core is p as packages of this module use it.
-func (p *Process) Core() core.Process { return (*coreProcess)(p) }
+// Core is p as packages of this module use it. Of a zero Process it can start
+// one.
+func (p *Process) Core() core.ProcessHandle { return (*coreProcess)(p) }
 
 // Core is the processes of g.
 func (g Group) Core() wire.Members { return g.members }
@@ -39,14 +35,14 @@ func (dt Datatype) Core() *dtype.Type { return dt.typ() }
 // Core is a predefined operation; false: o is a user's.
 func (o Op) Core() (kernel.Op, bool) { return o.code, o.user == nil }
 
-// RequestOf is a request of the engine.
-func RequestOf(h engine.Handle) Request { return Request{h} }
+// Core is where r keeps the engine's request. Packages of this module make a
+// Request by setting it.
+func (r *Request) Core() *engine.Handle { return &r.h }
 
 type coreComm Comm
 
 func (c *coreComm) comm() *Comm               { return (*Comm)(c) }
-func (c *coreComm) Engine() *engine.Engine    { return c.core.e }
-func (c *coreComm) Context() *engine.Context  { return c.core.ctx }
+func (c *coreComm) Comm() *core.Comm          { return &c.core.Comm }
 func (c *coreComm) Intra(op calls.Name) error { return c.comm().intra(op) }
 
 func (c *coreComm) Fault(op calls.Name, peer int, f *fault.Fault) error {
@@ -65,7 +61,7 @@ func (c *coreComm) Failed(err error) engine.Handle { return c.comm().failedReque
 
 func (c *coreComm) Offer() uint64 { return c.comm().offer(1) }
 
-func (c *coreComm) Adopt(op calls.Name, offer uint64, name string) (core.Comm, error) {
+func (c *coreComm) Adopt(op calls.Name, offer uint64, name string) (any, error) {
 	id, err := c.comm().contextOf(op, offer)
 	if err != nil {
 		return nil, err
@@ -74,7 +70,7 @@ func (c *coreComm) Adopt(op calls.Name, offer uint64, name string) (core.Comm, e
 	if err != nil {
 		return nil, err
 	}
-	return d.Core(), nil
+	return d, nil
 }
 
 func (c *coreComm) SendValue(b []byte, dest, tag int) error {
@@ -105,50 +101,15 @@ func (c *coreComm) ReceiveValue(source, tag int, limit int64) ([]byte, core.Stat
 	return b, core.Status(st), err
 }
 
-func (c *coreComm) SetTable(t *selection.Table) {
-	if t == nil {
-		t = c.core.proc.table
-	}
-	c.core.table = t
-}
-
-func (c *coreComm) SelectionArgs(op collectives.Op, elemBytes int64) collectives.Args {
-	x := call{c: c.comm()}
-	x.begin(c.comm(), op)
-	c.comm().share(&x.Args, elemBytes)
-	return x.Args
-}
-
 type coreProcess Process
 
-func (p *coreProcess) Control() core.Control { return p.ctl }
-func (p *coreProcess) Queues() string        { return p.e.Queues() }
+func (p *coreProcess) Process() *core.Process  { return &p.core }
+func (p *coreProcess) Start(b core.Boot) error { return (*Process)(p).start(b) }
 
-func (p *coreProcess) Kill(cut func()) {
-	if p.done.Swap(true) {
-		return
-	}
-	p.ctl.Close() // whoever is dead does not answer when others miss it
-	if cut != nil {
-		cut()
-	}
-	p.cancel(errFinalized)
-	p.e.Close(p.ctx)
-	p.events.Wait()
-}
-
-func (p *coreProcess) Keep(key any, make func() any) any {
-	if v, ok := p.kept.Load(key); ok {
-		return v
-	}
-	v, _ := p.kept.LoadOrStore(key, make())
-	return v
-}
-
-func (p *coreProcess) CommFromSet(s wire.Set) (core.Comm, error) {
-	c, err := (*Process)(p).newComm(s.Context(p.self.Job), s.Members, s.URI)
+func (p *coreProcess) CommFromSet(s wire.Set) (any, error) {
+	c, err := (*Process)(p).newComm(s.Context(p.core.Self.Job), s.Members, s.URI)
 	if err != nil {
 		return nil, err
 	}
-	return c.Core(), nil
+	return c, nil
 }

@@ -29,13 +29,13 @@ func TestTableOfRules(t *testing.T) {
 		for _, name := range []string{"ring", "rabenseifner", "direct"} {
 			table := selection.DefaultTable()
 			must(t, table.Force(collectives.OpAllreduce, name))
-			w.Core().SetTable(table)
+			w.Core().Comm().SetTable(table)
 			sum()
 		}
-		w.Core().SetTable(nil)
+		w.Core().Comm().SetTable(nil)
 		sum()
 		must(t, w.Barrier())
-		if a := w.Core().SelectionArgs(collectives.OpBcast, 8); a.Op != collectives.OpBcast || a.Size != 3 || a.Rank != w.Rank() {
+		if a := w.Core().Comm().SelectionArgs(collectives.OpBcast, 8); a.Op != collectives.OpBcast || a.Size != 3 || a.Rank != w.Rank() {
 			t.Errorf("%+v", a)
 		}
 	}, mpitest.Setting("GOMPI_COLL_TABLE", rules))

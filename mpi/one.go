@@ -30,7 +30,7 @@ func RecvOne[T any](c *Comm, source, tag int) (T, Status, error) {
 func GatherOne[T any](c *Comm, x T, root int) ([]T, error) {
 	var all []T
 	if c != nil && c.collects(root) {
-		all = make([]T, c.core.targets)
+		all = make([]T, c.core.Targets)
 	}
 	_, err := one(c, x, func(in, _ Buf) error { return c.Bufs().Gather(in, BufOf(all), root) })
 	return all, err
@@ -41,7 +41,7 @@ func GatherOne[T any](c *Comm, x T, root int) ([]T, error) {
 func AllgatherOne[T any](c *Comm, x T) ([]T, error) {
 	var all []T
 	if c != nil {
-		all = make([]T, c.core.targets)
+		all = make([]T, c.core.Targets)
 	}
 	_, err := one(c, x, func(in, _ Buf) error { return c.Bufs().Allgather(in, BufOf(all)) })
 	return all, err

@@ -149,7 +149,7 @@ func (c *Comm) badSend(op calls.Name, b *Buf, dest, tag int) error {
 	switch {
 	case c == nil:
 		return c.argError(ErrComm, op, dest, tag, -1, -1, "", errNoComm)
-	case dest < 0 || dest >= c.core.targets:
+	case dest < 0 || dest >= c.core.Targets:
 		return c.rankError(op, dest, tag)
 	case tag < 0 || tag > MaxTag:
 		return c.tagError(op, dest, tag)
@@ -163,7 +163,7 @@ func (c *Comm) badRecv(op calls.Name, b *Buf, source, tag int) error {
 	switch {
 	case c == nil:
 		return c.argError(ErrComm, op, source, tag, -1, -1, "", errNoComm)
-	case source < AnySource || source >= c.core.targets:
+	case source < AnySource || source >= c.core.Targets:
 		return c.rankError(op, source, tag)
 	case tag < AnyTag || tag > MaxTag:
 		return c.tagError(op, source, tag)
@@ -174,7 +174,7 @@ func (c *Comm) badRecv(op calls.Name, b *Buf, source, tag int) error {
 }
 
 func (c *Comm) rankError(op calls.Name, peer, tag int) error {
-	return c.argError(ErrRank, op, ProcNull, tag, -1, -1, "", fmt.Errorf("rank %d of %d", peer, c.core.targets))
+	return c.argError(ErrRank, op, ProcNull, tag, -1, -1, "", fmt.Errorf("rank %d of %d", peer, c.core.Targets))
 }
 
 func (c *Comm) tagError(op calls.Name, peer, tag int) error {
@@ -194,14 +194,14 @@ func (c *Comm) fillRecv(a *engine.RecvArgs, op calls.Name, b Buf, source, tag in
 }
 
 func (c *Comm) send(op calls.Name, b Buf, dest, tag int, mode engine.Mode, value bool) error {
-	if c == nil || uint(dest) >= uint(c.core.targets) || uint(tag) > MaxTag || b.b.Type.Err != nil || c.user != nil {
+	if c == nil || uint(dest) >= uint(c.core.Targets) || uint(tag) > MaxTag || b.b.Type.Err != nil || c.user != nil {
 		if c != nil && dest == ProcNull {
 			return nil
 		}
 		if err := c.badSend(op, &b, dest, tag); err != nil {
 			return err
 		}
-	} else if mode == engine.Standard && !value && c.core.check == nil && c.core.e.SendNow(c.core.ctx, b.b, int32(dest), int32(tag)) {
+	} else if mode == engine.Standard && !value && c.core.check == nil && c.core.Engine.SendNow(c.core.Ctx, b.b, int32(dest), int32(tag)) {
 		return nil
 	}
 	var a engine.SendArgs
@@ -209,7 +209,7 @@ func (c *Comm) send(op calls.Name, b Buf, dest, tag int, mode engine.Mode, value
 	if k := c.core.check; k != nil {
 		return k.send(c, &a)
 	}
-	if f := c.core.e.Send(c.core.ctx, &a); f != nil {
+	if f := c.core.Engine.Send(c.core.Ctx, &a); f != nil {
 		return c.errorOf(op, int32(dest), int32(tag), f)
 	}
 	return nil
@@ -227,16 +227,16 @@ func (c *Comm) isend(op calls.Name, b Buf, dest, tag int, mode engine.Mode, valu
 	if k := c.core.check; k != nil {
 		return k.isend(c, &a)
 	}
-	return Request{c.core.e.Isend(c.core.ctx, &a)}
+	return Request{c.core.Engine.Isend(c.core.Ctx, &a)}
 }
 
 // recvNow is the short way of a plain receive; false: recv must be called. It
 // returns no Status, because moving one through memory takes 6 ns.
 func (c *Comm) recvNow(b Buf, source, tag int) (bytes int64, ok bool) {
-	if c == nil || uint(source) >= uint(c.core.targets) || uint(tag) > MaxTag || b.b.Type.Err != nil || c.user != nil || c.core.check != nil {
+	if c == nil || uint(source) >= uint(c.core.Targets) || uint(tag) > MaxTag || b.b.Type.Err != nil || c.user != nil || c.core.check != nil {
 		return 0, false
 	}
-	return c.core.e.RecvNow(c.core.ctx, b.b, int32(source), int32(tag))
+	return c.core.Engine.RecvNow(c.core.Ctx, b.b, int32(source), int32(tag))
 }
 
 func (c *Comm) recv(op calls.Name, b Buf, source, tag int) (Status, error) {
@@ -252,7 +252,7 @@ func (c *Comm) recv(op calls.Name, b Buf, source, tag int) (Status, error) {
 		return k.recv(c, &a)
 	}
 	var st engine.Status
-	if f := c.core.e.Recv(c.core.ctx, &a, &st); f != nil {
+	if f := c.core.Engine.Recv(c.core.Ctx, &a, &st); f != nil {
 		return statusOf(&st, b.b.Type.Size), c.errorOf(op, int32(source), int32(tag), f)
 	}
 	return statusOf(&st, b.b.Type.Size), nil
@@ -270,7 +270,7 @@ func (c *Comm) irecv(op calls.Name, b Buf, source, tag int, value bool) Request 
 	if k := c.core.check; k != nil {
 		return k.irecv(c, &a)
 	}
-	return Request{c.core.e.Irecv(c.core.ctx, &a)}
+	return Request{c.core.Engine.Irecv(c.core.Ctx, &a)}
 }
 
 // badSendrecv finds what is wrong with the arguments before anything is sent.
@@ -290,8 +290,8 @@ func (c *Comm) isendrecv(s Buf, dest, sendTag int, r Buf, source, recvTag int) R
 	}
 	in := c.irecv(opIsendrecv, r, source, recvTag, false)
 	out := c.isend(opIsendrecv, s, dest, sendTag, engine.Standard, false)
-	e := c.core.e
-	h := e.NewOther(c.core.ctx, opIsendrecv, r.b)
+	e := c.core.Engine
+	h := e.NewOther(c.core.Ctx, opIsendrecv, r.b)
 	go func() {
 		_, err := out.Wait()
 		if err != nil {

@@ -83,7 +83,7 @@ func (c *Comm) partInit(op calls.Name, b Buf, parts, peer, tag int, send bool) *
 		return p
 	}
 	a := engine.PartArgs{Op: op, Buf: b.b, Send: send, Parts: int32(parts), Peer: int32(peer), Tag: int32(tag), User: c.user}
-	if p.part.p = c.core.e.PartInit(c.core.ctx, &a); p.part.p == nil {
+	if p.part.p = c.core.Engine.PartInit(c.core.Ctx, &a); p.part.p == nil {
 		p.err = c.argError(ErrArg, op, peer, tag, -1, -1, "", fmt.Errorf("the communicator has no number left for %d partitions: use Dup", parts))
 		return p
 	}
@@ -149,7 +149,7 @@ func (p *Persistent) ready(op calls.Name, lo, hi int) error {
 	if p.kind == nullKind {
 		return nil
 	}
-	again, active := p.c.core.e.PartReady(p.part.p, int32(lo), int32(hi))
+	again, active := p.c.core.Engine.PartReady(p.part.p, int32(lo), int32(hi))
 	switch {
 	case !active:
 		return p.c.raise(p.stateError(op, "inactive"))
@@ -179,5 +179,5 @@ func (p *Persistent) Parrived(i int) (bool, error) {
 		return false, p.c.raise(p.stateError(opParrived, "inactive"))
 	}
 	size := p.part.buf.Bytes() / int64(n)
-	return p.c.core.e.PartArrived(p.part.p, int64(i)*size, int64(i+1)*size), nil
+	return p.c.core.Engine.PartArrived(p.part.p, int64(i)*size, int64(i+1)*size), nil
 }

@@ -128,7 +128,7 @@ func (p *Persistent) stateError(op calls.Name, what string) *Error {
 // underWay reports whether a start has not been completed by Wait or Test, be
 // it here or through Request. p.mu is held.
 func (p *Persistent) underWay() bool {
-	if p.active && !p.h.IsNull() && !p.c.core.e.Alive(p.h) {
+	if p.active && !p.h.IsNull() && !p.c.core.Engine.Alive(p.h) {
 		p.active = false
 	}
 	return p.active
@@ -174,7 +174,7 @@ func (p *Persistent) tryStart() *Error {
 }
 
 func (p *Persistent) start() *Error {
-	e, ctx := p.c.core.e, p.c.core.ctx
+	e, ctx := p.c.core.Engine, p.c.core.Ctx
 	switch p.kind {
 	case sendKind:
 		p.h = e.Isend(ctx, &p.send)
@@ -373,7 +373,7 @@ func (p *Persistent) cancel() *Error {
 	case p.h.IsNull():
 		return nil // complete
 	}
-	p.c.core.e.Cancel(p.h)
+	p.c.core.Engine.Cancel(p.h)
 	return nil
 }
 
@@ -398,11 +398,11 @@ func (p *Persistent) free() *Error {
 			return p.stateError(opFree, "active")
 		}
 		if !p.h.IsNull() {
-			p.c.core.e.Free(p.h)
+			p.c.core.Engine.Free(p.h)
 		}
 	}
 	if p.kind == partKind {
-		p.c.core.e.PartFree(p.part.p)
+		p.c.core.Engine.PartFree(p.part.p)
 	}
 	p.freed, p.active = true, false
 	return nil

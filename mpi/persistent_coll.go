@@ -16,7 +16,7 @@ func (c *Comm) collInit(a engine.CollArgs, err error) *Persistent {
 		return p
 	}
 	a.Keep = nil // the vectors are p's
-	a.Tag = c.core.ctx.NumberPersistent()
+	a.Tag = c.core.Ctx.NumberPersistent()
 	if err == nil && a.Tag == 0 {
 		err = c.argError(ErrArg, a.Op, ProcNull, -1, -1, -1, "",
 			fmt.Errorf("the communicator has no number left for a persistent collective: use Dup"))
@@ -32,7 +32,7 @@ func (c *Comm) collInit(a engine.CollArgs, err error) *Persistent {
 		}
 	}
 	if err == nil {
-		c.choose(&a)
+		c.core.Choose(&a)
 	}
 	p.kind, p.coll, p.err = collKind, a, err
 	return p
@@ -48,6 +48,6 @@ func (p *Persistent) refused() error {
 // refuse tells the others that a collective is not started here.
 func (p *Persistent) refuse() {
 	if p.kind == collKind && p.coll.Tag != 0 {
-		p.c.core.e.Refuse(p.c.core.ctx, &p.coll)
+		p.c.core.Engine.Refuse(p.c.core.Ctx, &p.coll)
 	}
 }

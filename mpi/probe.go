@@ -65,7 +65,7 @@ func (c *Comm) probe(op calls.Name, source, tag int, wait, take bool) (found boo
 	}
 	a := engine.ProbeArgs{Op: op, Source: int32(source), Tag: int32(tag), User: c.user, Take: take, Wait: wait}
 	var st engine.Status
-	taken, found, f := c.core.e.Probe(c.core.ctx, &a, &st)
+	taken, found, f := c.core.Engine.Probe(c.core.Ctx, &a, &st)
 	if f != nil {
 		return false, nil, emptyStatus(), c.errorOf(op, int32(source), int32(tag), f)
 	}
@@ -104,9 +104,9 @@ func (m *Message) irecv(op calls.Name, b Buf, value bool) Request {
 		if err != nil {
 			return m.c.failedRequest(op, err)
 		}
-		h := m.c.core.e.Imrecv(m.c.core.ctx, m.m, &a)
+		h := m.c.core.Engine.Imrecv(m.c.core.Ctx, m.m, &a)
 		k.until(u, h)
 		return Request{h}
 	}
-	return Request{m.c.core.e.Imrecv(m.c.core.ctx, m.m, &a)}
+	return Request{m.c.core.Engine.Imrecv(m.c.core.Ctx, m.m, &a)}
 }

@@ -10,7 +10,7 @@ import (
 
 // completed is a request that is already complete: operations with ProcNull.
 func (c *Comm) completed(op calls.Name, st Status) Request {
-	return Request{c.core.e.NewDone(c.core.ctx, op, engine.Status{Source: int32(st.Source), Tag: int32(st.Tag)})}
+	return Request{c.core.Engine.NewDone(c.core.Ctx, op, engine.Status{Source: int32(st.Source), Tag: int32(st.Tag)})}
 }
 
 // failedRequest is a request that is complete with an error found in the
@@ -20,5 +20,5 @@ func (c *Comm) failedRequest(op calls.Name, err error) Request {
 	if c == nil {
 		return Request{engine.NewOrphan(engine.Outcome{Op: op, Peer: -1, Tag: -1, Status: engine.Status{Fault: f}})}
 	}
-	return Request{c.core.e.NewDone(c.core.ctx, op, engine.Status{Fault: f})}
+	return Request{c.core.Engine.NewDone(c.core.Ctx, op, engine.Status{Fault: f})}
 }

@@ -7,7 +7,6 @@ import (
 
 	"gompi/internal/calls"
 	"gompi/internal/cgroup"
-	"gompi/internal/segment"
 )
 
 // askRoom is the message from which on it is worth some 200 us to ask whether
@@ -30,10 +29,4 @@ func (c *Comm) roomFor(op calls.Name, st *Status) error {
 		return nil
 	}
 	return c.argError(ErrNoMemory, op, st.Source, st.Tag, st.Bytes, -1, "bytes", err)
-}
-
-// roomForUnexpected is how many bytes of messages that nobody has asked for
-// this process may take on: its share of a quarter of what is free.
-func (p *Process) roomForUnexpected() int64 {
-	return segment.FreeMemory() / 4 / int64(max(p.neighbors.Load(), 1))
 }

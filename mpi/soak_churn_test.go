@@ -55,15 +55,15 @@ func meetGuests(c *mpi.Comm) error {
 // guestRank is one that comes and goes.
 func guestRank(w *mpi.Comm) error {
 	p := w.Process()
-	world, err := p.Core().Control().Lookup("mpi://WORLD")
+	world, err := p.Core().Process().Control.Lookup("mpi://WORLD")
 	if err != nil {
 		return err
 	}
-	uri, err := p.Core().Control().Get(context.Background(), churnSet(world), true)
+	uri, err := p.Core().Process().Control.Get(context.Background(), churnSet(world), true)
 	if err != nil {
 		return err
 	}
-	set, err := p.Core().Control().Lookup(string(uri))
+	set, err := p.Core().Process().Control.Lookup(string(uri))
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func guestRank(w *mpi.Comm) error {
 	if err != nil {
 		return err
 	}
-	c := mpi.CommOf(made)
+	c := made.(*mpi.Comm)
 	return meetGuests(c)
 }
 
@@ -83,14 +83,14 @@ func hostRank(w *mpi.Comm, args []string) error {
 		return err
 	}
 	p := w.Process()
-	ctl := p.Core().Control()
+	ctl := p.Core().Process().Control
 	round := func() error {
 		world, err := ctl.Spawn(context.Background(), []string{os.Args[0], "rank", "guest"}, guests)
 		if err != nil {
 			return err
 		}
 		var b wire.MembersBuilder
-		b.Add(wire.Range{First: p.ID(), Count: 1})
+		b.Add(wire.Range{First: p.Core().Process().Self, Count: 1})
 		for _, r := range world.Members.Ranges() {
 			b.Add(r)
 		}
@@ -105,7 +105,7 @@ func hostRank(w *mpi.Comm, args []string) error {
 		if err != nil {
 			return err
 		}
-		c := mpi.CommOf(made)
+		c := made.(*mpi.Comm)
 		if err := meetGuests(c); err != nil {
 			return err
 		}

@@ -17,7 +17,7 @@ import (
 // visit is one side of a process's stay in a job: messages small and large in
 // both directions and a collective, in the communicator of the set uri.
 func visit(p *mpi.Process, uri string, round int) error {
-	set, err := p.Core().Control().Lookup(uri)
+	set, err := p.Core().Process().Control.Lookup(uri)
 	if err != nil {
 		return err
 	}
@@ -25,8 +25,8 @@ func visit(p *mpi.Process, uri string, round int) error {
 	if err != nil {
 		return err
 	}
-	c := mpi.CommOf(made)
-	defer p.Core().Control().ReleaseSet(set.Number)
+	c := made.(*mpi.Comm)
+	defer p.Core().Process().Control.ReleaseSet(set.Number)
 	defer c.Free()
 	other := 1 - c.Rank()
 	for _, n := range []int{1, 100, 30_000} {
@@ -75,12 +75,12 @@ func TestSoakJoinLeave(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				members := wire.MembersOf(host.ID(), guest.ID())
+				members := wire.MembersOf(host.Core().Process().Self, guest.Core().Process().Self)
 				if round%2 == 1 {
-					members = wire.MembersOf(guest.ID(), host.ID())
+					members = wire.MembersOf(guest.Core().Process().Self, host.Core().Process().Self)
 				}
 				// Either of the two defines the set.
-				maker := []*mpi.Process{host, guest}[round/2%2].Core().Control()
+				maker := []*mpi.Process{host, guest}[round/2%2].Core().Process().Control
 				set, err := maker.DefineSet(members)
 				if err != nil {
 					t.Fatal(err)
@@ -106,7 +106,7 @@ func TestSoakJoinLeave(t *testing.T) {
 					}
 				}
 				timeout.Stop()
-				if maker == host.Core().Control() { // the guest's end gives its own ones back
+				if maker == host.Core().Process().Control { // the guest's end gives its own ones back
 					maker.ReleaseSet(set.Number)
 				}
 				times.Add(time.Since(began))

@@ -125,7 +125,7 @@ func flags(bs ...bool) []int {
 
 // first is the processes of the first n ranks, in an order: nil is their own.
 func (c *Comm) first(n int, order []int) wire.Members {
-	m := c.core.ctx.Members
+	m := c.core.Ctx.Members
 	if order == nil && n == m.Len() {
 		return m
 	}
@@ -147,6 +147,6 @@ func (c *Comm) withTopology(id wire.ContextID, members wire.Members, name string
 	if d == nil || err != nil {
 		return nil, err
 	}
-	d.core.topo = describe(d.core.rank)
+	d.core.topo = describe(d.core.Rank)
 	return d, nil
 }

@@ -89,8 +89,8 @@ func (c *Comm) CartCreate(dims []int, periods []bool, reorder bool) (*Comm, erro
 // gridOf checks the arguments of a grid of ranks of c.
 func (c *Comm) gridOf(dims []int, periods []bool) (topo.Grid, error) {
 	g, err := topo.NewGrid(dims, periods)
-	if err == nil && g.Len() > c.core.size {
-		err = fmt.Errorf("a grid %s of %d ranks, the communicator has %d", gridName(dims), g.Len(), c.core.size)
+	if err == nil && g.Len() > c.core.Size {
+		err = fmt.Errorf("a grid %s of %d ranks, the communicator has %d", gridName(dims), g.Len(), c.core.Size)
 	}
 	return g, err
 }
@@ -136,12 +136,12 @@ func (c *Comm) CartMap(dims []int, periods []bool) (int, error) {
 // placeIn is where the caller stands in an order of the first n ranks.
 func (c *Comm) placeIn(n int, order []int) int {
 	for i, r := range order {
-		if r == c.core.rank {
+		if r == c.core.Rank {
 			return i
 		}
 	}
-	if order == nil && c.core.rank < n {
-		return c.core.rank
+	if order == nil && c.core.Rank < n {
+		return c.core.Rank
 	}
 	return Undefined
 }
@@ -163,7 +163,7 @@ func (c *Comm) CartSub(remain []bool) (*Comm, error) {
 	if err != nil {
 		return nil, err
 	}
-	g, ranks := t.grid.Sub(remain), t.grid.Slice(c.core.rank, remain)
+	g, ranks := t.grid.Sub(remain), t.grid.Slice(c.core.Rank, remain)
 	return c.withTopology(id, c.first(len(ranks), ranks), c.Name()+gridName(g.Dims()), cartTopology(g))
 }
 
@@ -174,7 +174,7 @@ func (c *Comm) Cart() (Cart, error) {
 	if err != nil {
 		return Cart{}, err
 	}
-	return Cart{t.grid.Dims(), t.grid.Periods(), t.grid.Coords(c.core.rank)}, nil
+	return Cart{t.grid.Dims(), t.grid.Periods(), t.grid.Coords(c.core.Rank)}, nil
 }
 
 // CartRank is the rank with the given coordinates, which in rings may lie
@@ -197,7 +197,7 @@ func (c *Comm) CartCoords(rank int) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	if rank < 0 || rank >= c.core.size {
+	if rank < 0 || rank >= c.core.Size {
 		return nil, c.rankError(opCartCoords, rank, -1)
 	}
 	return t.grid.Coords(rank), nil
@@ -215,7 +215,7 @@ func (c *Comm) CartShift(dim, disp int) (source, dest int, err error) {
 	if n := len(t.grid.Dims()); dim < 0 || dim >= n {
 		return ProcNull, ProcNull, c.badTopology(opCartShift, fmt.Errorf("dimension %d of %d", dim, n))
 	}
-	source, dest = t.grid.Shift(c.core.rank, dim, disp)
+	source, dest = t.grid.Shift(c.core.Rank, dim, disp)
 	return rankOrNull(source), rankOrNull(dest), nil
 }
 

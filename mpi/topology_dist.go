@@ -55,10 +55,10 @@ func (c *Comm) DistGraphCreateAdjacent(sources, sourceWeights, dests, destWeight
 	a.weights(g.Sources, g.SourceWeights)
 	a.weights(g.Dests, g.DestWeights)
 	for _, r := range g.Dests {
-		a.edge(c.core.rank, r)
+		a.edge(c.core.Rank, r)
 	}
 	for _, r := range g.Sources {
-		a.unedge(r, c.core.rank)
+		a.unedge(r, c.core.Rank)
 	}
 	id, err := a.agree(c)
 	if err != nil {
@@ -73,8 +73,8 @@ func (c *Comm) DistGraphCreateAdjacent(sources, sourceWeights, dests, destWeight
 // checkEnds checks a list of ranks with weights.
 func (c *Comm) checkEnds(ranks, weights []int) error {
 	for i, r := range ranks {
-		if r < 0 || r >= c.core.size {
-			return fmt.Errorf("edge %d is to or from rank %d of %d", i, r, c.core.size)
+		if r < 0 || r >= c.core.Size {
+			return fmt.Errorf("edge %d is to or from rank %d of %d", i, r, c.core.Size)
 		}
 	}
 	return checkWeights(weights, len(ranks))
@@ -175,7 +175,7 @@ func (c *Comm) distGraph(a *edgeTally, id wire.ContextID, g DistGraph, info *Inf
 			return nil, err
 		}
 	}
-	d, err := c.child(id, shape{local: c.first(c.core.size, order)}, c.Name()+"[graph]")
+	d, err := c.child(id, shape{local: c.first(c.core.Size, order)}, c.Name()+"[graph]")
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +197,7 @@ func (c *Comm) placeEdges(a *edgeTally, g DistGraph, hosts []uint32) ([]int, err
 	if a.edges > topo.MaxEdges || !slices.ContainsFunc(hosts, func(h uint32) bool { return h != hosts[0] }) {
 		return nil, nil
 	}
-	counts := make([]int, c.core.size)
+	counts := make([]int, c.core.Size)
 	if err := Allgather(c, []int{2 * len(g.Dests)}, counts); err != nil {
 		return nil, err
 	}
@@ -223,7 +223,7 @@ func (c *Comm) placeEdges(a *edgeTally, g DistGraph, hosts []uint32) ([]int, err
 	for from, k := range counts {
 		for ; k > 0; k -= 2 {
 			to := all[0]
-			if to < 0 || to >= int64(c.core.size) {
+			if to < 0 || to >= int64(c.core.Size) {
 				return nil, c.badTopology(a.op, fmt.Errorf("rank %d tells of an edge to rank %d", from, to))
 			}
 			edges = append(edges, topo.Edge{From: int32(from), To: int32(to), Weight: all[1]})

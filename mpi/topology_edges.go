@@ -78,9 +78,9 @@ func (a *edgeTally) agree(c *Comm) (wire.ContextID, error) {
 	}
 	switch {
 	case words[1] > 0:
-		first := c.core.size
+		first := c.core.Size
 		if bad > 0 {
-			first = c.core.rank
+			first = c.core.Rank
 		}
 		first, err := AllreduceOne(c, first, Min)
 		switch {
@@ -90,8 +90,8 @@ func (a *edgeTally) agree(c *Comm) (wire.ContextID, error) {
 			return wire.ContextID{}, c.badTopology(a.op, a.wrong)
 		}
 		return wire.ContextID{}, mismatch("the arguments of rank %d are wrong", first)
-	case words[2] != 0 && words[2] != uint64(c.core.size):
-		return wire.ContextID{}, mismatch("%d of %d ranks give reorder", words[2], c.core.size)
+	case words[2] != 0 && words[2] != uint64(c.core.Size):
+		return wire.ContextID{}, mismatch("%d of %d ranks give reorder", words[2], c.core.Size)
 	case a.weightedLists > 0 && a.bare > 0:
 		return wire.ContextID{}, mismatch("some edges have weights, others have none")
 	}
@@ -101,7 +101,7 @@ func (a *edgeTally) agree(c *Comm) (wire.ContextID, error) {
 // blame finds an edge that its ends give a different number of times: all ranks
 // return the same error.
 func (c *Comm) blame(g DistGraph) error {
-	n := c.core.size
+	n := c.core.Size
 	out, in := make([]int, n), make([]int, n)
 	for _, r := range g.Dests {
 		out[r]++
@@ -115,7 +115,7 @@ func (c *Comm) blame(g DistGraph) error {
 	first := n * n
 	for r := range in {
 		if in[r] != 0 {
-			first = r*n + c.core.rank
+			first = r*n + c.core.Rank
 			break
 		}
 	}
@@ -139,7 +139,7 @@ const edgeWords = 3
 // deliverEdges tells the ends of all edges of them, and gives those of the
 // caller in the order of the ranks that gave them.
 func (c *Comm) deliverEdges(a *edgeTally, starts, dests, weights []int) (DistGraph, error) {
-	n := c.core.size
+	n := c.core.Size
 	to := make([][]int, n)
 	for i, d := range dests {
 		w := 0
@@ -196,14 +196,14 @@ func (c *Comm) badEdges(a *edgeTally, r int) error {
 // communicator c has become the process that had rank order[v]. Nobody else
 // uses c yet.
 func (c *Comm) swapParts(op calls.Name, g DistGraph, order []int, weighted bool) (DistGraph, error) {
-	holder := c.core.rank
+	holder := c.core.Rank
 	for v, r := range order {
-		if r == c.core.rank {
+		if r == c.core.Rank {
 			holder = v
 		}
 	}
 	words := slices.Concat([]int{len(g.Sources)}, g.Sources, g.Dests, g.SourceWeights, g.DestWeights)
-	sent := Isend(c, words, order[c.core.rank], 0)
+	sent := Isend(c, words, order[c.core.Rank], 0)
 	in, _, err := RecvNew[int](c, holder, 0)
 	if _, serr := sent.Wait(); err == nil {
 		err = serr
@@ -211,7 +211,7 @@ func (c *Comm) swapParts(op calls.Name, g DistGraph, order []int, weighted bool)
 	if err != nil {
 		return DistGraph{}, err
 	}
-	g, ok := partOf(in, c.core.size, weighted)
+	g, ok := partOf(in, c.core.Size, weighted)
 	if !ok {
 		return DistGraph{}, c.argError(ErrMismatch, op, holder, -1, -1, -1, "", fmt.Errorf("what rank %d tells is no part of a graph", holder))
 	}

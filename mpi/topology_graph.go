@@ -57,8 +57,8 @@ func (c *Comm) GraphCreate(index, edges []int, reorder bool) (*Comm, error) {
 // checkGraph checks the arguments of a graph of ranks of c.
 func (c *Comm) checkGraph(index, edges []int) error {
 	n := len(index)
-	if n > c.core.size {
-		return fmt.Errorf("a graph of %d ranks, the communicator has %d", n, c.core.size)
+	if n > c.core.Size {
+		return fmt.Errorf("a graph of %d ranks, the communicator has %d", n, c.core.Size)
 	}
 	last := 0
 	for i, x := range index {
@@ -163,7 +163,7 @@ func (c *Comm) GraphNeighbors(rank int) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	if rank < 0 || rank >= c.core.size {
+	if rank < 0 || rank >= c.core.Size {
 		return nil, c.rankError(opGraphNeighbors, rank, -1)
 	}
 	return slices.Clone(t.neighborsOf(rank)), nil

@@ -215,15 +215,17 @@ func (p *place) done(op calls.Name, f *fault.Fault) error {
 }
 
 // request is a request for what an access has begun.
-func (w *Window) request(op calls.Name, p place, err error) mpi.Request {
+func (w *Window) request(op calls.Name, p place, err error) (r mpi.Request) {
 	defer p.leave()
 	switch {
 	case w == nil:
 		panic(err)
 	case err != nil:
-		return mpi.RequestOf(w.core.comm.Core().Failed(err))
+		*r.Core() = w.core.comm.Core().Failed(err)
 	case p.Target == nil || !p.Pending():
-		return mpi.RequestOf(w.core.comm.Core().Completed(op))
+		*r.Core() = w.core.comm.Core().Completed(op)
+	default:
+		*r.Core() = p.Request(op, w.core.ctx, int32(p.rank))
 	}
-	return mpi.RequestOf(p.Request(op, w.core.ctx, int32(p.rank)))
+	return r
 }

@@ -112,7 +112,7 @@ func create(comm *mpi.Comm, op calls.Name, flavor Flavor, unit int64, bad *wrong
 	if err := comm.Core().Intra(op); err != nil {
 		return nil, err
 	}
-	e, ctx := comm.Core().Engine(), comm.Core().Context()
+	e, ctx := comm.Core().Comm().Engine, comm.Core().Comm().Ctx
 	c := &core{engine: e, space: remote.Of(e), flavor: flavor, unit: unit, rank: comm.Rank(), size: comm.Size(), words: layWords(comm.Size()), shared: all}
 	c.window.core = c
 	mine := entry{flavor: flavor, offer: comm.Core().Offer(), unit: unit}
@@ -172,11 +172,11 @@ func (c *core) exchange(comm *mpi.Comm, op calls.Name, mine *entry, desc remote.
 	if err != nil {
 		return err
 	}
-	c.comm = mpi.CommOf(made)
+	c.comm = made.(*mpi.Comm)
 	if c.comm.ErrorHandler() != nil {
 		c.comm.SetErrorHandler(nil)
 	}
-	c.ctx = c.comm.Core().Context()
+	c.ctx = c.comm.Core().Comm().Ctx
 	return nil
 }
 

@@ -75,7 +75,7 @@ func Expose[T any](p *mpi.Process, mem []T) (*Exposed, error) {
 }
 
 func expose(p *mpi.Process, mem []byte, unit int64) (*Exposed, error) {
-	e := p.Self().Core().Engine()
+	e := p.Self().Core().Comm().Engine
 	x := new(Exposed)
 	binary.LittleEndian.PutUint32(x.key[:], keyVersion)
 	binary.LittleEndian.PutUint32(x.key[4:], uint32(unit))
@@ -119,7 +119,7 @@ func Open(p *mpi.Process, key Key) (*Remote, error) {
 	if version != keyVersion || unit <= 0 {
 		return nil, apart(mpi.ErrArg, opOpen, fmt.Errorf("it is no key: version %d, units of %d bytes", version, unit))
 	}
-	e := p.Self().Core().Engine()
+	e := p.Self().Core().Comm().Engine
 	k := remote.Key(key[keyHead:])
 	a, f := remote.Of(e).Open(&k)
 	if f != nil {

@@ -77,7 +77,7 @@ func AllocateSharedWithInfo[T any](comm *mpi.Comm, n int, info *mpi.Info) (*Wind
 		return nil, err
 	}
 	return create(comm, opAllocateShared, FlavorShared, sizeOf[T](), bad, info, s, func(space *remote.Space, words int) (*remote.Region, error) {
-		ctx := comm.Core().Context()
+		ctx := comm.Core().Comm().Ctx
 		var f *fault.Fault
 		if s.part, f = space.Reach(ctx.Members.At(0), desc); f != nil {
 			return nil, &wrong{mpi.ErrRMAShared, fmt.Errorf("rank 0 has no memory to share: %w", comm.Core().Fault(opAllocateShared, 0, f))}
@@ -105,7 +105,7 @@ func (s *shared) agree(comm *mpi.Comm, mine part) (at int64, desc *remote.Desc, 
 	}
 	told := make([]byte, 1+remote.DescBytes) // class of the error, description
 	if comm.Rank() == 0 {
-		e := comm.Core().Engine()
+		e := comm.Core().Comm().Engine
 		var failed error
 		if s.whole, failed = remote.Of(e).AllocateAligned(total, 0, int(align)); failed == nil {
 			d := s.whole.Desc()

@@ -68,12 +68,12 @@ var layers = []row{
 	{pkg: "internal/remote", may: "internal/engine transport internal/buffer internal/calls internal/fault internal/wire internal/cgroup internal/dtype internal/kernel internal/mem internal/span internal/wait"},
 
 	{pkg: "internal/core", may: "internal/engine collectives collectives/selection transport transport/inproc transport/shm transport/tcp " +
-		"internal/calls internal/fault internal/wire internal/control internal/knob internal/rollcall internal/segment internal/wait"},
+		"internal/calls internal/dtype internal/fault internal/wire internal/control internal/knob internal/rollcall internal/segment internal/wait"},
 
 	// The public library.
 	{pkg: "mpi", may: "internal/core internal/engine collectives collectives/selection " +
-		"internal/buffer internal/calls internal/fault internal/wire internal/group internal/dtype internal/kernel internal/mem internal/control internal/segment internal/rollcall " +
-		"internal/cgroup internal/topo internal/knob"},
+		"internal/buffer internal/calls internal/fault internal/wire internal/group internal/dtype internal/kernel internal/mem internal/control " +
+		"internal/cgroup internal/topo"},
 	{pkg: "mpi/value", may: "mpi"},
 	{pkg: "rma", may: "mpi internal/remote internal/engine internal/buffer internal/calls internal/fault internal/wire internal/match internal/dtype internal/kernel internal/mem"},
 

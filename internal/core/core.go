@@ -1,25 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package core is what lies below the facades mpi and rma: how a process boots,
-// and what handles of package mpi are to the other packages of this module.
-// Each handle has one method Core, which gives what stands here, or a type of a
-// leaf. Programs see none of it.
+// what it is, and what its communicators are. Each handle of package mpi has one
+// method Core, which gives what stands here, or a type of a leaf. Programs see
+// none of it.
 package core
 
 import (
-	"gompi/collectives"
-	"gompi/collectives/selection"
 	"gompi/internal/calls"
 	"gompi/internal/engine"
 	"gompi/internal/fault"
 	"gompi/internal/wire"
 )
 
-// Comm is a communicator. Of a nil one there are Intra, Fail, Failed and the
-// calls of Go values, which fail.
-type Comm interface {
-	Engine() *engine.Engine
-	Context() *engine.Context
+// CommHandle is a handle of a communicator: what package mpi adds to a Comm. A
+// nil one has Intra, Fault, Fail, Failed and the calls of Go values, which fail.
+type CommHandle interface {
+	// Comm is what all its handles share.
+	Comm() *Comm
 
 	// Intra is an error if it is nil or an intercommunicator.
 	Intra(op calls.Name) error
@@ -34,10 +32,10 @@ type Comm interface {
 
 	// Offer is what the caller says in an exchange among all ranks of a
 	// context to be made. Adopt makes a communicator of the same ranks, with
-	// the same error handler, in the context that rank 0 offered: local, and
-	// not of an intercommunicator.
+	// the same error handler, in the context that rank 0 offered, an *mpi.Comm:
+	// local, and not of an intercommunicator.
 	Offer() uint64
-	Adopt(op calls.Name, offer uint64, name string) (Comm, error)
+	Adopt(op calls.Name, offer uint64, name string) (any, error)
 
 	// SendValue is Send of an encoded Go value: a typed receive of it fails
 	// with fault.Type. IsendValue starts one. ReceiveValue receives at most
@@ -47,33 +45,18 @@ type Comm interface {
 	SendValue(b []byte, dest, tag int) error
 	IsendValue(b []byte, dest, tag int) engine.Handle
 	ReceiveValue(source, tag int, limit int64) ([]byte, Status, error)
-
-	// SetTable makes later collective calls, also through copies of the
-	// handle, select their algorithms by t; nil means by the table that the
-	// process began with. Local, but all ranks must set equal tables between
-	// the same two collective calls, and nobody else may use the communicator
-	// meanwhile.
-	SetTable(t *selection.Table)
-	// SelectionArgs is what selection knows of a blocking call of op before
-	// it knows any lengths, with elements of so many bytes.
-	SelectionArgs(op collectives.Op, elemBytes int64) collectives.Args
 }
 
-// Process is one rank's library.
-type Process interface {
-	Control() Control
-	// Queues describes what is unmatched and pending, for people.
-	Queues() string
-	// Kill ends the process without a word to anybody: pending and later
-	// calls fail with fault.Finalized. A real process is killed by a signal. cut,
-	// if not nil, ends its connections when it cannot say a word any more.
-	Kill(cut func())
-	// Keep is what make makes when it is first called in this process with a
-	// key of a package's own type.
-	Keep(key any, make func() any) any
-	// CommFromSet makes the communicator that comes with a process set: local,
-	// no message is sent. Every process of the set may make it once.
-	CommFromSet(s wire.Set) (Comm, error)
+// ProcessHandle is a handle of a process: what package mpi adds to a Process.
+type ProcessHandle interface {
+	// Process is what it stands on.
+	Process() *Process
+	// Start makes a zero mpi.Process one of these parts, with its world.
+	Start(b Boot) error
+	// CommFromSet makes the communicator that comes with a process set, an
+	// *mpi.Comm: local, no message is sent. Every process of the set may make it
+	// once.
+	CommFromSet(s wire.Set) (any, error)
 }
 
 // Status is mpi.Status.

@@ -110,10 +110,11 @@ func (j *Job) Boot(sp control.StartProc) (*mpi.Process, error) {
 	b.Lost = func(error) {
 		go func() {
 			<-ready
-			m.proc.Core().Kill(nil)
+			m.proc.Core().Process().Kill(nil)
 		}()
 	}
-	if m.proc, err = mpi.Start(b); err != nil {
+	m.proc = new(mpi.Process)
+	if err := m.proc.Core().Start(b); err != nil {
 		return nil, err
 	}
 	close(ready)
@@ -126,15 +127,16 @@ func (j *Job) Boot(sp control.StartProc) (*mpi.Process, error) {
 // Leave finalizes a process in order.
 func (j *Job) Leave(p *mpi.Process) error {
 	err := p.Finalize()
-	j.gone(p.ID(), "exited with status 0", true)
+	j.gone(p.Core().Process().Self, "exited with status 0", true)
 	return err
 }
 
 // Kill ends a process without a word, as a signal would; the others learn of
 // it from the control plane. Over inproc the transport is cut as well.
 func (j *Job) Kill(p *mpi.Process) {
-	p.Core().Kill(func() { j.hub.Kill(p.ID()) })
-	j.gone(p.ID(), "was killed by signal 9 (SIGKILL)", false)
+	c := p.Core().Process()
+	c.Kill(func() { j.hub.Kill(c.Self) })
+	j.gone(c.Self, "was killed by signal 9 (SIGKILL)", false)
 }
 
 func (j *Job) gone(id wire.ProcID, how string, clean bool) {
@@ -165,7 +167,7 @@ func (j *Job) RollCall() string {
 	queues := ""
 	for id, m := range j.live {
 		ps = append(ps, rollcall.ProcEntries{Proc: id, Rank: m.start.Rank, Size: m.start.Size, Note: m.note, Entries: rollcall.Read(m.book)})
-		if q := m.proc.Core().Queues(); q != "" {
+		if q := m.proc.Core().Process().Engine.Queues(); q != "" {
 			queues += fmt.Sprintf("process %v:\n%s", id, q)
 		}
 	}

@@ -95,7 +95,7 @@ func Run(tb testing.TB, n int, f func(t testing.TB, world *mpi.Comm), opts ...Op
 		go func() {
 			defer close(stopped)
 			for _, p := range procs {
-				p.Core().Kill(nil)
+				p.Core().Process().Kill(nil)
 			}
 		}()
 	}}
@@ -109,7 +109,7 @@ func Run(tb testing.TB, n int, f func(t testing.TB, world *mpi.Comm), opts ...Op
 				}
 			}()
 			f(&rank{TB: tb, number: i, end: end}, p.World())
-			j.returned(p.ID())
+			j.returned(p.Core().Process().Self)
 		})
 	}
 	done := make(chan struct{})

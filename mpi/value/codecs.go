@@ -58,7 +58,7 @@ func codecsOf(c *mpi.Comm) *codecs {
 	if c == nil {
 		return new(codecs) // the call ends with an error
 	}
-	return c.Process().Core().Keep(codecsKey{}, func() any { return new(codecs) }).(*codecs)
+	return c.Process().Core().Process().Keep(codecsKey{}, func() any { return new(codecs) }).(*codecs)
 }
 
 // plain is the list of plain types.

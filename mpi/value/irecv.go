@@ -69,7 +69,7 @@ func receivesOf(c *mpi.Comm) *receives {
 	if c == nil {
 		return new(receives) // the call ends with an error
 	}
-	return c.Process().Core().Keep(receivesKey{}, func() any { return new(receives) }).(*receives)
+	return c.Process().Core().Process().Keep(receivesKey{}, func() any { return new(receives) }).(*receives)
 }
 
 // join enters a receive, and returns those before it that may want the same

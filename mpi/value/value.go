@@ -47,12 +47,14 @@ func Send[T any](c *mpi.Comm, v T, dest, tag int) error {
 
 // Isend starts a Send. v is encoded before it returns and may be changed at
 // once.
-func Isend[T any](c *mpi.Comm, v T, dest, tag int) mpi.Request {
+func Isend[T any](c *mpi.Comm, v T, dest, tag int) (r mpi.Request) {
 	b, err := codecsOf(c).encode(&v)
 	if err != nil {
-		return mpi.RequestOf(c.Core().Failed(failed(c, "value.Isend", dest, tag, err)))
+		*r.Core() = c.Core().Failed(failed(c, "value.Isend", dest, tag, err))
+	} else {
+		*r.Core() = c.Core().IsendValue(b, dest, tag)
 	}
-	return mpi.RequestOf(c.Core().IsendValue(b, dest, tag))
+	return r
 }
 
 // Recv receives a value from source (or mpi.AnySource) with tag (or

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package core
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"gompi/collectives"
+	"gompi/collectives/selection"
+	"gompi/internal/dtype"
+	"gompi/internal/engine"
+	"gompi/internal/wire"
+)
+
+// Comm is what all handles of a communicator share below package mpi.
+// Immutable but for the fields that guard themselves, and Table (SetTable).
+type Comm struct {
+	Proc   *Process
+	Engine *engine.Engine
+	Ctx    *engine.Context
+	Rank   int
+	Size   int
+	// Targets is the number of ranks that messages go to: the size of the
+	// remote group of an intercommunicator.
+	Targets int
+	Table   *selection.Table
+	// Nodes says which ranks share a host; nil: all do, as far as is known,
+	// or it is an intercommunicator. Where all do and are many, teams, it
+	// divides them.
+	Nodes *collectives.Nodes
+	teams bool
+
+	freed atomic.Bool // Last was called
+	name  atomic.Pointer[string]
+}
+
+// Init makes a zero Comm one that has no context yet.
+func (c *Comm) Init(p *Process, name *string) {
+	c.Proc, c.Engine, c.Table = p, p.Engine, p.Table
+	c.name.Store(name)
+}
+
+// Register gives c its context. owner is the context's for the layer above.
+func (c *Comm) Register(id wire.ContextID, members wire.Members, owner any) error {
+	ctx, err := c.Engine.NewContext(id, members, owner)
+	if err != nil {
+		return fmt.Errorf("gompi: communicator %s: %w", c.Name(), err)
+	}
+	c.Ctx, c.Rank, c.Size, c.Targets = ctx, ctx.Rank, members.Len(), members.Len()
+	if hosts := c.Proc.HostsOf(members); hosts != nil {
+		if nodes := collectives.NewNodes(hosts); nodes.Len() > 1 {
+			c.Nodes = nodes
+		}
+	}
+	if c.Nodes == nil {
+		c.Nodes = collectives.Teams(c.Size)
+		c.teams = c.Nodes != nil
+	}
+	return nil
+}
+
+// RegisterInter gives c its context between two groups.
+func (c *Comm) RegisterInter(id wire.ContextID, local, remote wire.Members, owner any) error {
+	ctx, err := c.Engine.NewInterContext(id, local, remote, owner)
+	if err != nil {
+		return fmt.Errorf("gompi: communicator %s: %w", c.Name(), err)
+	}
+	c.Ctx, c.Rank, c.Size, c.Targets = ctx, ctx.Rank, local.Len(), remote.Len()
+	return nil
+}
+
+// Name is the communicator's name, which errors and roll calls show.
+func (c *Comm) Name() string { return *c.name.Load() }
+
+// SetName gives the communicator a name in this process.
+func (c *Comm) SetName(name string) { c.name.Store(&name) }
+
+// Last claims the end of the communicator, which comes once.
+func (c *Comm) Last() (first bool) { return !c.freed.Swap(true) }
+
+// SetTable makes later collective calls select their algorithms by t; nil means
+// by the table that the process began with. Local, but all ranks must set equal
+// tables between the same two collective calls, and nobody else may use the
+// communicator meanwhile.
+func (c *Comm) SetTable(t *selection.Table) {
+	if t == nil {
+		t = c.Proc.Table
+	}
+	c.Table = t
+}
+
+// Choose selects the algorithm of a call.
+func (c *Comm) Choose(a *engine.CollArgs) {
+	a.Alg = c.Table.Select(&a.Args, int(a.Unit), a.Commutative)
+}
+
+// ChooseBlocking is Choose for a call that blocks: such calls come in one
+// order, so they may use the memory that the ranks share, if they are on one
+// host. w-forms, which have many buffers, do not.
+func (c *Comm) ChooseBlocking(a *engine.CollArgs) {
+	if a.Table = c.Table; a.InBlocks == nil {
+		c.share(&a.Args, a.Unit)
+	}
+	c.Choose(a)
+}
+
+// share tells selection of the memory that the ranks share, on one host.
+func (c *Comm) share(a *collectives.Args, unit int64) {
+	if c.Nodes == nil || c.teams {
+		a.Shared, a.Reads = dtype.Quo(c.Ctx.SharedRoom(), max(1, unit)), c.Ctx.Reads()
+	}
+}
+
+// Args is what is the same in all calls of a collective operation.
+func (c *Comm) Args(op collectives.Op) collectives.Args {
+	return collectives.Args{Op: op, Rank: c.Rank, Size: c.Size, Remote: c.Ctx.Remote.Len(), Nodes: c.Nodes}
+}
+
+// SelectionArgs is what selection knows of a blocking call of op before it
+// knows any lengths, with elements of so many bytes.
+func (c *Comm) SelectionArgs(op collectives.Op, elemBytes int64) collectives.Args {
+	a := c.Args(op)
+	c.share(&a, elemBytes)
+	return a
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"gompi/collectives/selection"
+	"gompi/internal/control"
+	"gompi/internal/engine"
+	"gompi/internal/knob"
+	"gompi/internal/rollcall"
+	"gompi/internal/segment"
+	"gompi/internal/wire"
+)
+
+// Process is one rank's library below its handles: an engine, its contexts, and
+// the control plane that tells it of others. The fields are immutable after
+// Start.
+type Process struct {
+	Engine  *engine.Engine
+	Control Control
+	Self    wire.ProcID
+	Table   *selection.Table // with which communicators begin
+	Ctx     context.Context  // ends when the job does
+
+	serial    atomic.Uint32 // of contexts made here; 0 is SELF
+	kept      sync.Map      // see Keep
+	perHost   int           // see HostsOf
+	neighbors atomic.Int32  // processes of the job on this host
+
+	cancel context.CancelCauseFunc
+	events sync.WaitGroup
+	book   *rollcall.Book
+	os     bool // a process of the operating system, which may act on itself
+	done   atomic.Bool
+}
+
+var errFinalized = errors.New("gompi: the process was finalized")
+
+// abortGrace is how long an aborting process waits for its end by the
+// launcher before it exits by itself.
+const abortGrace = 5 * time.Second
+
+// Start makes a zero process one of these parts; Listen must follow, or Stop.
+// blocked, if not nil, is called before a goroutine waits for the engine's lock,
+// and makes the engine check more.
+func (p *Process) Start(b *Boot, blocked func()) error {
+	cfg := engine.Config{
+		Self: b.Welcome.Self, Control: b.Control, Transports: b.Transports, Sleeper: b.Sleeper,
+		Policy: b.Policy, Room: p.roomForUnexpected, Book: b.Book, Check: blocked != nil, Blocked: blocked,
+	}
+	var eager, spin, perHost int64
+	for _, k := range []struct {
+		knob knob.Range
+		to   *int64
+	}{{knob.Eager, &eager}, {knob.Credit, &cfg.Credit}, {knob.Budget, &cfg.Budget}, {knob.Spin, &spin}, {knob.HostsPretend, &perHost}} {
+		var err error
+		if *k.to, err = b.Number(k.knob); err != nil {
+			return err
+		}
+	}
+	cfg.EagerMax = int(eager)
+	if spin > 0 {
+		cfg.Policy.Spin = int(spin)
+	}
+	var err error
+	if p.Table, err = b.Table(); err != nil {
+		return err
+	}
+	p.Control, p.Self, p.book, p.os, p.perHost = b.Control, b.Welcome.Self, b.Book, b.Policy.OS, int(perHost)
+	p.neighbors.Store(int32(b.Welcome.LocalProcs))
+	p.Ctx, p.cancel = context.WithCancelCause(context.Background())
+	if p.Engine, err = engine.New(cfg); err != nil {
+		return fmt.Errorf("gompi: %w", err)
+	}
+	return nil
+}
+
+// Stop ends a process that has not listened.
+func (p *Process) Stop(why error) {
+	p.cancel(why)
+	p.Engine.Close(p.Ctx)
+}
+
+// Listen passes to the engine what the control plane tells, from now on.
+func (p *Process) Listen(b Boot) { p.events.Go(func() { p.listen(b) }) }
+
+func (p *Process) listen(b Boot) {
+	for {
+		ev, err := p.Control.Next()
+		if err != nil {
+			if !p.done.Load() {
+				p.lost(b, fmt.Errorf("gompi: the connection to gompirun is lost: %w", err))
+			}
+			return
+		}
+		switch ev.Kind {
+		case control.EvDied:
+			p.Engine.ProcFailed(ev.Proc, ev.Text)
+		case control.EvGone:
+			how := "" // in order
+			if ev.Text != control.LeftInOrder {
+				how = "has ended and never joined the job: " + ev.Text
+			}
+			p.Engine.ProcGone(ev.Proc, how)
+		case control.EvCut:
+			p.Engine.ProcCut(ev.Proc, ev.Text)
+		case control.EvNone:
+			p.Engine.ProcNone(ev.Proc)
+		case control.EvPing:
+			p.Engine.Pinged(ev.Proc, ev.ID)
+		case control.EvPong:
+			p.Engine.Ponged(ev.Proc, ev.ID)
+		case control.EvStacks:
+			own := stacks() // first: they tell what may keep Queues
+			p.Control.Stacks(ev.ID, []byte(p.Engine.Queues()), own)
+		case control.EvHost:
+			p.neighbors.Store(int32(ev.LocalProcs))
+			if pol, ok := b.Joined(ev); ok {
+				p.Engine.SetPolicy(pol)
+			}
+		case control.EvAbort:
+			p.lost(b, fmt.Errorf("gompi: the job is ending: %s", ev.Text))
+		}
+	}
+}
+
+func (p *Process) lost(b Boot, why error) {
+	p.cancel(why)
+	if b.Lost != nil {
+		b.Lost(why)
+	}
+}
+
+// roomForUnexpected is how many bytes of messages that nobody has asked for
+// this process may take on: its share of a quarter of what is free.
+func (p *Process) roomForUnexpected() int64 {
+	return segment.FreeMemory() / 4 / int64(max(p.neighbors.Load(), 1))
+}
+
+// End claims the end of the process, which comes once.
+func (p *Process) End() (first bool) { return !p.done.Swap(true) }
+
+// Finalize ends the process's part in the job after End. left is the number of
+// requests that were never completed.
+func (p *Process) Finalize() (left int, err error) {
+	left = p.Engine.Live()
+	err = p.Engine.Close(p.Ctx)
+	if ferr := p.Control.Finalize(); err == nil && ferr != nil {
+		err = fmt.Errorf("gompi: Finalize: %w", ferr)
+	}
+	p.Control.Close()
+	p.events.Wait()
+	p.cancel(errFinalized)
+	return left, err
+}
+
+// Kill ends the process without a word to anybody: pending and later calls fail
+// with fault.Finalized. A real process is killed by a signal. cut, if not nil,
+// ends its connections when it cannot say a word any more.
+func (p *Process) Kill(cut func()) {
+	if !p.End() {
+		return
+	}
+	p.Control.Close() // whoever is dead does not answer when others miss it
+	if cut != nil {
+		cut()
+	}
+	p.cancel(errFinalized)
+	p.Engine.Close(p.Ctx)
+	p.events.Wait()
+}
+
+// Leaving notes in the roll call that the process is on its way out; the result
+// takes the note back.
+func (p *Process) Leaving(how string) (stay func()) {
+	if p.book == nil {
+		return func() {}
+	}
+	slot := p.book.Enter(&rollcall.Entry{Op: how, Peer: rollcall.NoPeer, Tag: rollcall.NoTag, Since: time.Now()})
+	return func() { p.book.Leave(slot) }
+}
+
+// Abort ends the whole job with an exit status; 0 becomes 1. It does not
+// return.
+func (p *Process) Abort(code int, msg string) {
+	if code == 0 {
+		code = 1
+	}
+	if p.os {
+		if p.Control.Abort(code, msg) == nil {
+			// The launcher's signal ends this process; the exit is for a
+			// launcher that does not come to it.
+			time.Sleep(abortGrace)
+		}
+		os.Exit(code)
+	}
+	p.Control.Abort(code, msg)
+	runtime.Goexit()
+}
+
+// Keep is what make makes when it is first called in this process with a key of
+// a package's own type.
+func (p *Process) Keep(key any, make func() any) any {
+	if v, ok := p.kept.Load(key); ok {
+		return v
+	}
+	v, _ := p.kept.LoadOrStore(key, make())
+	return v
+}
+
+// NewSerials reserves n consecutive serials of contexts that this process
+// creates. 0: there are no more.
+func (p *Process) NewSerials(n uint32) uint32 {
+	for {
+		last := p.serial.Load()
+		if last >= math.MaxUint32-n {
+			return 0
+		}
+		if p.serial.CompareAndSwap(last, last+n) {
+			return last + 1
+		}
+	}
+}
