@@ -9,10 +9,12 @@ import (
 	"gompi/internal/wire"
 )
 
-// maxRanges bounds the ranges of a process list, maxMembers its processes.
+// maxRanges bounds the ranges of a process list, maxMembers its processes,
+// maxHostRuns what is said of where they are.
 const (
-	maxRanges  = 1 << 16
-	maxMembers = wire.MaxMembers
+	maxRanges   = 1 << 16
+	maxMembers  = wire.MaxMembers
+	maxHostRuns = 1 << 14
 )
 
 // enc appends fields to b. Lengths are the caller's promise.
@@ -41,6 +43,11 @@ func (e *enc) set(s wire.Set) {
 	e.str(s.URI)
 	e.u32(s.Number)
 	e.members(s.Members)
+	e.u32(uint32(len(s.Hosts)))
+	for _, r := range s.Hosts {
+		e.u32(r.Host)
+		e.u32(uint32(r.Count))
+	}
 }
 
 func (e *enc) strs(v []string) {
@@ -162,7 +169,30 @@ func (d *dec) members() wire.Members {
 }
 
 func (d *dec) set() wire.Set {
-	return wire.Set{URI: d.str(maxURI), Number: d.u32(), Members: d.members()}
+	return d.hosts(wire.Set{URI: d.str(maxURI), Number: d.u32(), Members: d.members()})
+}
+
+// hosts completes a set by where its members are.
+func (d *dec) hosts(s wire.Set) wire.Set {
+	n := d.count(maxHostRuns, 8)
+	if n == 0 {
+		return s
+	}
+	s.Hosts = make(wire.Hosts, n)
+	left := s.Members.Len()
+	for i := range s.Hosts {
+		r := wire.HostRun{Host: d.u32(), Count: int(d.u32())}
+		if r.Count < 1 || r.Count > left || i > 0 && r.Host == s.Hosts[i-1].Host {
+			d.fail("run %d of %d members on host %d, %d are left", i, r.Count, r.Host, left)
+			return wire.Set{}
+		}
+		s.Hosts[i] = r
+		left -= r.Count
+	}
+	if left > 0 {
+		d.fail("the hosts of %d members are missing", left)
+	}
+	return s
 }
 
 func (d *dec) strs(limit, each int) []string {

@@ -17,7 +17,7 @@ import (
 func samples(job wire.JobID) []message {
 	p := wire.ProcID{Job: job, Serial: 1}
 	m := wire.NewMembers(wire.Range{First: p, Count: 2}, wire.Range{First: p.Next(9), Count: 1})
-	set := wire.Set{URI: WorldURI, Number: 4, Members: m}
+	set := wire.Set{URI: WorldURI, Number: 4, Members: m, Hosts: wire.Hosts{{Host: 0, Count: 2}, {Host: 1, Count: 1}}}
 	call := rollcall.Entry{Op: "Recv", Peer: rollcall.AnyPeer, Since: time.Unix(1, 2), Tag: -1, Caller: "a.go:1 b"}
 	return []message{
 		&helloMsg{[tokenBytes]byte{1, 2}},
@@ -49,7 +49,7 @@ func samples(job wire.JobID) []message {
 		&reportMsg{report{kind: rFreed, serial: 3}},
 		&replyMsg{status: stGone, proc: p, text: "t"}, &replyMsg{status: stNotFound, text: "t"},
 		&contactBody{wire.Contact{Proc: p, Host: 1, SameHost: true, PID: 7, Segment: -1, Bell: -1, Addrs: []string{"a:1"}}},
-		&setBody{set}, &valueBody{[]byte("v")},
+		&setBody{set}, &setBody{wire.Set{URI: SelfURI, Number: 5, Members: wire.MembersOf(p)}}, &valueBody{[]byte("v")},
 		&partMsg{StackReport{ProcInfo: ProcInfo{Proc: p, Rank: 1, Size: 2, World: 3, PID: 4, State: Exited, How: "h"},
 			Answered: true, Calls: []rollcall.Entry{call}, Queues: []byte("q"), Stacks: []byte("s")}},
 	}
@@ -131,6 +131,22 @@ func TestMembersRefused(t *testing.T) {
 		"claims more":   {0xff, 0xff, 0xff, 0xff},
 	} {
 		if err := decode(&membersMsg{k: kFence}, b); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+// A set says of each member where it is, once, or of none.
+func TestHostsRefused(t *testing.T) {
+	p := wire.ProcID{Job: 1, Serial: 5}
+	for name, h := range map[string]wire.Hosts{
+		"too few":  {{Host: 0, Count: 2}},
+		"too many": {{Host: 0, Count: 2}, {Host: 1, Count: 2}},
+		"none":     {{Host: 0, Count: 3}, {Host: 1, Count: 0}},
+		"again":    {{Host: 0, Count: 2}, {Host: 0, Count: 1}},
+	} {
+		s := setBody{wire.Set{Members: wire.NewMembers(wire.Range{First: p, Count: 3}), Hosts: h}}
+		if err := decode(&setBody{}, body(&s)); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}

@@ -4,6 +4,7 @@ package control
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 
 	"gompi/internal/wire"
@@ -202,6 +203,10 @@ func TestTwoHosts(t *testing.T) {
 		t.Errorf("common memory %v", memory)
 	}
 	say(a, 4, &membersMsg{kDefine, all})
+	var set setBody
+	if got.last(a, &set); !slices.Equal(set.s.Hosts, wire.Hosts{{Host: 0, Count: 2}, {Host: 1, Count: 1}}) {
+		t.Errorf("a set over two hosts: %v", set.s.Hosts)
+	}
 
 	var ev eventMsg
 	m.agents[1].hungUp(c)

@@ -38,7 +38,8 @@ func TestWelcome(t *testing.T) {
 	got.Segment, got.Bell = 0, 0
 	want := Welcome{
 		Self: r.procs[1].Proc, Secret: [32]byte{1, 2, 3},
-		World:      wire.Set{URI: WorldURI, Number: r.world.Number, Members: r.world.Members},
+		World: wire.Set{URI: WorldURI, Number: r.world.Number, Members: r.world.Members,
+			Hosts: wire.Hosts{{Host: 0, Count: 3}}},
 		LocalProcs: 3, UsableCPUs: 2, MaxProcs: 2, KillGrace: 2 * time.Second,
 		Settings: map[string]string{"GOMPI_A": "1", "GOMPI_B": ""},
 	}

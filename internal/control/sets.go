@@ -18,24 +18,34 @@ const maxSets = 1 << 22
 // set that it was given until it releases it.
 type set struct {
 	members wire.Members
+	hosts   wire.Hosts // where they are; nil if that is too long to be said
 	holds   int
 }
 
 // newSet makes a set. Nobody holds it yet.
 func (s *state) newSet(m wire.Members) wire.Set {
 	s.lastSet++
-	s.sets[s.lastSet] = &set{members: m}
+	t := &set{members: m}
+	s.sets[s.lastSet] = t
 	for _, p := range m.All() {
+		host := uint32(wire.NoHost)
 		if q := s.proc(p); q != nil {
 			q.named++
+			host = q.host
 		}
+		if len(t.hosts) <= maxHostRuns {
+			t.hosts = t.hosts.Add(host, 1)
+		}
+	}
+	if len(t.hosts) > maxHostRuns {
+		t.hosts = nil
 	}
 	return s.set(s.lastSet)
 }
 
 // set is a living set under its own name.
 func (s *state) set(number uint32) wire.Set {
-	return wire.Set{URI: SetURI(s.cfg.Job, number), Number: number, Members: s.sets[number].members}
+	return s.alias(SetURI(s.cfg.Job, number), number)
 }
 
 // roomFor reports whether there are numbers for n more processes with a world
@@ -107,7 +117,8 @@ func (s *state) alias(uri string, number uint32) wire.Set {
 	if number == 0 {
 		return wire.Set{}
 	}
-	return wire.Set{URI: uri, Number: number, Members: s.sets[number].members}
+	t := s.sets[number]
+	return wire.Set{URI: uri, Number: number, Members: t.members, Hosts: t.hosts}
 }
 
 // lookup finds a set for p, who is joined and so holds its own ones.

@@ -11,6 +11,8 @@ type Set struct {
 	// has the context id {head, Number}.
 	Number  uint32
 	Members Members
+	// Hosts says where the members are, or were.
+	Hosts Hosts
 }
 
 // Context is the id of the communicator that comes with the set. Its creator
