@@ -43,6 +43,7 @@ type Context struct {
 	leavers  []*waiter // who wait for the end of those
 	// What has not ended: see Request.hang.
 	ops, anys ring[Request]
+	from      []ring[Request] // by rank in Targets; nil until used
 	colls     ring[coll]
 	// inside is the collective in which a goroutine blocks, tag its tag, and
 	// givenUp why another rank gave it up, if none of its parts could be told.

@@ -434,13 +434,10 @@ func (e *Engine) bereaveAll(proc wire.ProcID, p *Peer, f *fault.Fault) (holds in
 	for _, c := range e.boots {
 		e.bereave(c, proc, f)
 		if s, ok := c.seatFor(proc); ok && f.Class == fault.ProcFailed {
-			e.failPosted(&c.ops, func(*Request) *fault.Fault { return faultAt(f, s) }) // see Boot
+			e.failPosted(c, 0, faultAt(f, s)) // see Boot
 		}
 	}
 	if p != nil {
-		e.failPosted(&p.ops, func(r *Request) *fault.Fault {
-			return faultAt(f, seatOf(r.posted.Key.Plane(), r.posted.Key.Source()))
-		})
 		for r := range p.ops.each {
 			if r.kind == reqPart {
 				e.partAbort(r.coll.part, faultAt(f, r.seat()))

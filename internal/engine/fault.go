@@ -24,7 +24,14 @@ func (e *Engine) bereave(c *Context, proc wire.ProcID, f *fault.Fault) bool {
 	}
 	f = faultAt(f, s)
 	c.lose(s, f)
-	e.failPosted(&c.anys, func(r *Request) *fault.Fault { return c.awaitFault(match.Any, r.posted.Key.Plane()) })
+	for r := range c.anys.each {
+		if why := c.awaitFault(match.Any, r.posted.Key.Plane()); why != nil {
+			e.failRecv(r, why)
+		}
+	}
+	if !s.local() {
+		e.failPosted(c, s.rank(), f)
+	}
 	for k := range c.colls.each {
 		if f.Class != fault.Left || k.board != nil && c.board.awaits(k.board, int(s.rank())) {
 			// Of a death everybody hears.
@@ -53,14 +60,10 @@ func (e *Engine) postFault(r *Request, pl wire.Plane) *fault.Fault {
 	return f
 }
 
-// failPosted fails the receives of a list that wait for a message, with why, if
-// that is not nil.
-func (e *Engine) failPosted(l *ring[Request], why func(*Request) *fault.Fault) {
-	for r := range l.each {
-		if r.kind != reqRecv || !r.posted.Queued() {
-			continue
-		}
-		if f := why(r); f != nil {
+// failPosted fails the receives that wait for a message of one rank.
+func (e *Engine) failPosted(c *Context, rank int32, f *fault.Fault) {
+	if c.from != nil {
+		for r := range c.from[rank].each {
 			e.failRecv(r, f)
 		}
 	}
@@ -79,14 +82,16 @@ func (e *Engine) failContext(c *Context, f *fault.Fault) {
 	for k := range c.colls.each {
 		e.abort(k, f, false)
 	}
-	why := func(r *Request) *fault.Fault {
-		if r.posted.Key.Plane() == wire.PlaneFault {
-			return nil
+	posted := func(r *Request) bool {
+		if r.posted.Key.Plane() != wire.PlaneFault {
+			e.failRecv(r, f)
 		}
-		return f
+		return true
 	}
-	e.failPosted(&c.ops, why)
-	e.failPosted(&c.anys, why)
+	for i := range c.from {
+		c.from[i].each(posted)
+	}
+	c.anys.each(posted)
 	for r := range c.ops.each {
 		switch r.kind {
 		case reqSend:

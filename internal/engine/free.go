@@ -28,9 +28,11 @@ func (e *Engine) FreeContext(c *Context) {
 	t.freed = true
 	e.freed.add(c.ID)
 	e.freeing++
-	for r := range c.ops.each {
-		if r.parent != nil && r.parent.part.main == nil {
-			e.cancelRecv(r, c.opFault())
+	for i := range c.from {
+		for r := range c.from[i].each {
+			if r.parent != nil && r.parent.part.main == nil {
+				e.cancelRecv(r, c.opFault())
+			}
 		}
 	}
 	e.wakeProbers()
@@ -65,6 +67,13 @@ func (e *Engine) settle(c *Context) {
 	for r := range c.ops.all {
 		if r.parent == nil {
 			c.pending++
+		}
+	}
+	for i := range c.from {
+		for r := range c.from[i].all {
+			if r.parent == nil {
+				c.pending++
+			}
 		}
 	}
 	for range c.anys.all {

@@ -340,10 +340,16 @@ func (e *Engine) partAbort(p *Partitioned, f *fault.Fault) {
 			}
 		}
 	}
-	for r := range p.k.ctx.peer(seat(p.args.Peer)).ops.each {
+	its := func(r *Request) bool {
 		if r.parent == &p.k && !p.keeps(r) {
 			e.withdraw(r, p.k.fault)
 		}
+		return true
+	}
+	if c := p.k.ctx; p.args.Send {
+		c.peer(seat(p.args.Peer)).ops.each(its)
+	} else if c.from != nil {
+		c.from[p.args.Peer].each(its)
 	}
 	e.partEnded(p, nil)
 }

@@ -84,12 +84,8 @@ func (e *Engine) post(r *Request, key match.Key) {
 	}
 	if a := e.table.Post(&r.posted); a != nil {
 		e.deliver(r, a.Val)
-	} else if !r.isStep() {
-		if source := key.Source(); source == match.Any {
-			c.anys.add(&r.atCtx, r)
-		} else {
-			r.hangOn(c.peer(seatOf(key.Plane(), source)))
-		}
+	} else {
+		r.hangPosted()
 	}
 }
 

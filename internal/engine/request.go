@@ -77,7 +77,7 @@ type Request struct {
 	prev   *Request // in a sendQueue
 
 	atPeer hook[Request] // in Peer.ops
-	atCtx  hook[Request] // in Context.ops or Context.anys
+	atCtx  hook[Request] // in Context.ops, anys or from
 }
 
 // Status is what a completed operation tells.
@@ -226,11 +226,12 @@ func (e *Engine) complete(r *Request) {
 // What has not ended hangs on its peer and on its context, so that the end of one
 // of these finds it, and looks at nothing else:
 //
-//	Peer.ops       sends that did not go at once, receives from that process,
-//	               posted or under way, and partitioned operations with it
-//	Context.ops    operations of a communicator that are none of the following
-//	Context.anys   receives that were posted for any source
+//	Peer.ops       sends that did not go at once, receives of what comes in parts,
+//	               and partitioned operations with that process
+//	Context.from   receives that were posted for one source
+//	Context.anys   receives that were posted for any
 //	Context.colls  collectives, with the requests of their steps
+//	Context.ops    all other operations of a communicator
 //
 // What ends in the call that begins it is on no list.
 
@@ -247,6 +248,21 @@ func (r *Request) hangOn(p *Peer) {
 	p.ops.add(&r.atPeer, r)
 	if !r.atCtx.hangs() {
 		r.hang()
+	}
+}
+
+// hangPosted puts a receive on the list of its source.
+func (r *Request) hangPosted() {
+	c := r.ctx
+	switch source := r.posted.Key.Source(); {
+	case r.isStep():
+	case source == match.Any:
+		c.anys.add(&r.atCtx, r)
+	default:
+		if c.from == nil {
+			c.from = make([]ring[Request], len(c.peers))
+		}
+		c.from[source].add(&r.atCtx, r)
 	}
 }
 

@@ -29,7 +29,7 @@ func (h *hook[T]) hangs() bool { return h.next != nil }
 func (h *hook[T]) drop() {
 	if h.next != nil {
 		h.prev.next, h.next.prev = h.next, h.prev
-		*h = hook[T]{}
+		h.next = nil
 	}
 }
 

@@ -99,6 +99,11 @@ func (n *node) hangsTogether(t testing.TB) {
 		for r := range c.anys.all {
 			onCtx[r] = c
 		}
+		for i := range c.from {
+			for r := range c.from[i].all {
+				onCtx[r] = c
+			}
+		}
 		for k := range c.colls.all {
 			onCtx[k.req] = c
 		}
@@ -107,7 +112,7 @@ func (n *node) hangsTogether(t testing.TB) {
 		for i := range chunk {
 			r := &chunk[i]
 			open := r.kind != reqFree && !r.done
-			named := r.kind == reqSend || r.kind == reqRecv && (r.rank != anySource || r.peer != nil) && !(r.isStep() && r.posted.Queued()) || r.kind == reqPart
+			named := r.kind == reqSend || r.kind == reqRecv && r.peer != nil || r.kind == reqPart
 			if p := onPeer[r]; (p != nil) != (open && named) || p != nil && r.peer != nil && r.peer != p {
 				t.Errorf("request %d of kind %d, open %v: on a peer's list: %v", r.index, r.kind, open, p != nil)
 			}
@@ -163,6 +168,7 @@ func TestEndsLookAtTheirOwn(t *testing.T) {
 		defer n.mu.Unlock()
 		defer poison(&n.peers[proc(2)].ops)()
 		defer poison(&n.ctx.ops)()
+		defer poison(&n.ctx.from[1])()
 		chunks := n.pool.chunks
 		n.pool.chunks = make([]*[chunkLen]Request, len(chunks))
 		defer func() { n.pool.chunks = chunks }()
