@@ -69,12 +69,12 @@ cover: build ## coverage of all packages by all tests, into bin/cover.html
 	@$(GO) tool cover -func=bin/cover.out | tail -n 1
 
 .PHONY: lint
-lint: ## gofmt, go vet for amd64 and arm64, the library elsewhere than on Linux, the rules of internal/archtest
+lint: ## gofmt, go vet for amd64 and arm64, the same of the library elsewhere than on Linux, the rules of internal/archtest
 	@bad=$$(gofmt -l $$(find . -name '*.go' -not -path '*/testdata/*' -not -path './bin/*')); \
 		if [ -n "$$bad" ]; then echo "not gofmt'ed:" $$bad; exit 1; fi
 	GOARCH=amd64 $(GO) vet ./...
 	GOARCH=arm64 $(GO) vet ./...
-	for os in darwin freebsd windows; do GOOS=$$os $(GO) build ./mpi/... ./rma ./mpitest || exit 1; done
+	for os in darwin freebsd windows; do GOOS=$$os $(GO) vet ./mpi/... ./rma ./mpitest || exit 1; done
 	$(GO) test ./internal/archtest
 
 .PHONY: bench

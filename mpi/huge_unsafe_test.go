@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package mpi_test
 
 // unsafe: one piece of memory is mapped many times side by side, so that a

@@ -6,10 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
-	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"gompi/mpi"
@@ -366,62 +363,4 @@ func TestAllreduceOneAllocations(t *testing.T) {
 			t.Errorf("%v allocations in a round", a)
 		}
 	})
-}
-
-// A panic of a user's operation ends the process, also where the program would
-// recover from it, and says where it was.
-func TestUserOpPanics(t *testing.T) {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := mpitest.Exec(t, 2, []string{self, "rank", "panic"})
-	if r.Status == 0 || !strings.Contains(r.Stderr, "a user operation ended with no sum of 1 and 1") || !strings.Contains(r.Stderr, "panickingRank") {
-		t.Fatalf("status %d: %s", r.Status, r.Stderr)
-	}
-}
-
-func panickingRank(w *mpi.Comm) error {
-	op := mpi.NewOp(func(in, inout []int) { panic(fmt.Sprintf("no sum of %d and %d", in[0], inout[0])) })
-	defer func() { recover() }()
-	_, err := mpi.AllreduceOne(w, 1, op)
-	return err
-}
-
-// A rank whose user operation does not return still tells what it does.
-func TestUserOpIsStuck(t *testing.T) {
-	r := osRanks(t, 2, []string{"stuck"}, mpitest.Timeout(500*time.Millisecond))
-	if r.Status != 124 || strings.Contains(r.Stderr, "did not answer") ||
-		!strings.Contains(r.Stderr, "not known: the library is locked") || !strings.Contains(r.Stderr, "stuckRank.func") {
-		t.Errorf("status %d: %s", r.Status, r.Stderr)
-	}
-}
-
-func stuckRank(w *mpi.Comm) error {
-	op := mpi.NewOp(func(in, inout []int) {
-		for {
-			<-time.After(time.Hour)
-		}
-	})
-	_, err := mpi.AllreduceOne(w, 1, op)
-	return err
-}
-
-// A user operation that calls the library would wait for itself; GOMPI_CHECK
-// ends the process instead.
-func TestUserOpCallsTheLibrary(t *testing.T) {
-	r := osRanks(t, 2, []string{"inside"}, mpitest.Flags("--check", "1"), mpitest.Timeout(20*time.Second))
-	if r.Status == 0 || r.Status == 124 || !strings.Contains(r.Stderr, "a user operation calls the library") || !strings.Contains(r.Stderr, "insideRank.func") {
-		t.Errorf("status %d: %s", r.Status, r.Stderr)
-	}
-}
-
-func insideRank(w *mpi.Comm) error {
-	op := mpi.NewOp(func(in, inout []int) {
-		if err := mpi.Send(w, in, 1-w.Rank(), 0); err != nil {
-			panic(err)
-		}
-	})
-	_, err := mpi.AllreduceOne(w, 1, op)
-	return err
 }
