@@ -18,6 +18,10 @@ type (
 		A int32
 		B float64
 	}
+	floatAndInt struct {
+		A float32
+		B int64
+	}
 )
 
 // typesMeet sends ten elements of S and receives them as R, in each way in which
@@ -79,6 +83,7 @@ func TestElementsMeet(t *testing.T) {
 						typesMeet[intAndFloat, float64](t, w, "rank 0 sent several kinds of elements (a derived type), rank 1 receives float64")
 						typesMeet[float64, intAndFloat](t, w, "rank 0 sent float64, rank 1 receives several kinds")
 						typesMeet[[2]intAndFloat, intAndFloat](t, w, "")
+						typesMeet[intAndFloat, floatAndInt](t, w, "rank 0 sent several kinds of elements (a derived type), rank 1 receives several kinds")
 					}
 				}, mpitest.Transport(tr), mpitest.Setting("GOMPI_CHECK", check))
 			})

@@ -7,6 +7,7 @@ type Run struct {
 	Width int64 // 0: bytes of padding, which have no meaning
 	N     int64
 	Sub   []Run // if not nil, Width is 0
+	Kind  Kind  // of the numbers; Opaque: bytes, or nobody knows
 }
 
 // widths are the sizes of the numbers of which a kind is made. Pairs are bytes
@@ -36,7 +37,11 @@ func (t *Type) Signature() []Run {
 		return t.derived.signature
 	}
 	w := max(widths[t.Kind], 1)
-	return []Run{{Width: w, N: t.Size / w}}
+	r := Run{Width: w, N: t.Size / w}
+	if w > 1 {
+		r.Kind = t.Kind
+	}
+	return []Run{r}
 }
 
 // fewRuns is up to how many runs are copied into the signature around them.
@@ -54,7 +59,7 @@ func AppendRun(s []Run, n int64, sub []Run) []Run {
 	}
 	for _, r := range sub {
 		r.N *= n
-		if last := len(s) - 1; last >= 0 && r.Sub == nil && s[last].Sub == nil && s[last].Width == r.Width {
+		if last := len(s) - 1; last >= 0 && r.Sub == nil && s[last].Sub == nil && s[last].Width == r.Width && s[last].Kind == r.Kind {
 			s[last].N += r.N
 		} else {
 			s = append(s, r)

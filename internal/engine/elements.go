@@ -13,7 +13,8 @@ import (
 // elements says of what a point-to-point message consists, as far as the
 // envelope holds it at no cost: the kind of its elements if they are basic ones.
 // With Config.Check that of derived ones too, or, if they mix several, a digest
-// of the widths of all numbers in the message.
+// of the kinds and widths of all numbers in the message. What has one byte is a
+// byte there.
 type elements uint16
 
 // digested marks a digest in the other bits; no kind is as large.
@@ -44,7 +45,7 @@ func digestOf(b *buffer.Buf, n int64) elements {
 	if base := t.Base(); base != nil && base.Kind != dtype.Opaque {
 		return elements(base.Kind)
 	}
-	var d widthDigest
+	var d numberDigest
 	d.add(t.Signature(), dtype.Quo(n+t.Size-1, t.Size), n)
 	return d.sum()
 }
@@ -86,7 +87,7 @@ func (x elements) digest(n int64) elements {
 		return x
 	}
 	t := dtype.Type{Size: n, Kind: dtype.Kind(x)}
-	var d widthDigest
+	var d numberDigest
 	d.add(t.Signature(), 1, n)
 	return d.sum()
 }
@@ -98,16 +99,17 @@ func (x elements) String() string {
 	return dtype.Kind(x).String()
 }
 
-// widthDigest folds a sequence of numbers into a few bits by their widths,
-// however it is cut into runs.
-type widthDigest struct {
+// numberDigest folds a sequence of numbers into a few bits by their kinds and
+// widths, however it is cut into runs.
+type numberDigest struct {
 	width, n int64 // the run at its end
+	kind     dtype.Kind
 	h        uint64
 }
 
 // add adds count times a signature, but not more than size bytes, and returns
 // how many are left.
-func (d *widthDigest) add(s []dtype.Run, count, size int64) int64 {
+func (d *numberDigest) add(s []dtype.Run, count, size int64) int64 {
 	for ; count > 0 && size > 0; count-- {
 		for _, r := range s {
 			if r.Sub != nil {
@@ -117,7 +119,7 @@ func (d *widthDigest) add(s []dtype.Run, count, size int64) int64 {
 			w := max(r.Width, 1)
 			k := min(r.N, dtype.Quo(size, w))
 			size -= k * w
-			d.run(r.Width, k)
+			d.run(r.Kind, r.Width, k)
 			if k < r.N {
 				return 0
 			}
@@ -126,26 +128,26 @@ func (d *widthDigest) add(s []dtype.Run, count, size int64) int64 {
 	return size
 }
 
-func (d *widthDigest) run(width, n int64) {
+func (d *numberDigest) run(kind dtype.Kind, width, n int64) {
 	if n == 0 {
 		return
 	}
-	if width != d.width {
+	if width != d.width || kind != d.kind {
 		d.fold()
-		d.width = width
+		d.kind, d.width = kind, width
 	}
 	d.n += n
 }
 
-func (d *widthDigest) fold() {
-	for _, v := range [...]int64{d.width, d.n} {
+func (d *numberDigest) fold() {
+	for _, v := range [...]int64{int64(d.kind)<<8 | d.width, d.n} {
 		d.h = (d.h ^ uint64(v)) * 0x100000001b3
 		d.h ^= d.h >> 29
 	}
 	d.n = 0
 }
 
-func (d *widthDigest) sum() elements {
+func (d *numberDigest) sum() elements {
 	d.fold()
 	return digested | elements(d.h>>7&0x7fff)
 }

@@ -10,25 +10,29 @@ import (
 )
 
 // A digest depends on the numbers of a message, not on how the two sides cut
-// them into elements, and differs if one number has another width.
-func TestWidthDigest(t *testing.T) {
+// them into elements, and differs if one number has another width or kind.
+func TestNumberDigest(t *testing.T) {
 	digest := func(count, size int64, s []dtype.Run) elements {
-		var d widthDigest
+		var d numberDigest
 		d.add(s, count, size)
 		return d.sum()
 	}
 	rnd := rand.New(rand.NewPCG(1, 2))
-	widths := []int64{1, 2, 4, 8}
+	numbers := []dtype.Run{
+		{Width: 1}, {Width: 2, Kind: dtype.Int16}, {Width: 4, Kind: dtype.Float32}, {Width: 4, Kind: dtype.Uint32},
+		{Width: 8, Kind: dtype.Float64}, {Width: 8, Kind: dtype.Int64},
+	}
 	for range 2000 {
 		var runs, cut []dtype.Run
 		size, count := int64(0), 1+rnd.Int64N(3)
 		for range 1 + rnd.IntN(4) {
-			r := dtype.Run{Width: widths[rnd.IntN(4)], N: 1 + rnd.Int64N(5)}
+			r := numbers[rnd.IntN(len(numbers))]
+			r.N = 1 + rnd.Int64N(5)
 			runs = append(runs, r)
 			size += r.Width * r.N
 			for left := r.N; left > 0; {
 				k := 1 + rnd.Int64N(left)
-				cut = append(cut, dtype.Run{Width: r.Width, N: k})
+				cut = append(cut, dtype.Run{Width: r.Width, N: k, Kind: r.Kind})
 				left -= k
 			}
 		}
@@ -43,8 +47,18 @@ func TestWidthDigest(t *testing.T) {
 		if got := digest(count, count*size-runs[len(runs)-1].Width, runs); got == want {
 			t.Errorf("%v %d times has the digest of one number less", runs, count)
 		}
+		if last := &runs[len(runs)-1]; last.Width > 1 {
+			other := append([]dtype.Run(nil), runs...)
+			other[len(other)-1].Kind = dtype.Complex64
+			if got := digest(count, count*size, other); got == want {
+				t.Errorf("%v %d times has the digest of %v", runs, count, other)
+			}
+		}
 		if len(runs) == 1 {
-			kind := map[int64]dtype.Kind{1: dtype.Int8, 2: dtype.Int16, 4: dtype.Float32, 8: dtype.Float64}[runs[0].Width]
+			kind := runs[0].Kind
+			if kind == dtype.Opaque {
+				kind = dtype.Int8
+			}
 			if got := elements(kind).digest(count * size); got != want {
 				t.Errorf("%v %d times: %#x, as %v %#x", runs, count, want, kind, got)
 			}
