@@ -364,3 +364,22 @@ func TestAllreduceOneAllocations(t *testing.T) {
 		}
 	})
 }
+
+// An operation of the user is for its own element type, in both buffers, under
+// whatever name.
+func TestUserOpOfOtherElements(t *testing.T) {
+	mpitest.Run(t, 2, func(t *mpitest.T, w *mpi.Comm) {
+		add := mpi.OpOf(func(a, b float64) float64 { return a + b })
+		length, number := mpi.TypeOf[meters]().WithName("length"), mpi.TypeOf[float64]().WithName("number")
+		m, f := mpi.BufAs(length, []meters{1}, 1), mpi.BufAs(number, []float64{1}, 1)
+		sum := []float64{0}
+		out := mpi.BufAs(number, sum, 1)
+		wantError(t, w.Bufs().Allreduce(m, out, add), mpi.ErrOp, "user operation of mpi_test.meters")
+		wantError(t, w.Bufs().Allreduce(f, mpi.BufAs(length, []meters{0}, 1), add), mpi.ErrOp, "user operation of mpi_test.meters")
+		wantError(t, w.Bufs().Scan(m, mpi.BufOf(sum), add), mpi.ErrOp)
+		must(t, w.Bufs().Allreduce(f, out, add))
+		if sum[0] != 2 {
+			t.Errorf("the sum is %v", sum[0])
+		}
+	})
+}
