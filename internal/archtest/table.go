@@ -65,7 +65,7 @@ var layers = []row{
 	{pkg: "internal/engine", may: "transport collectives collectives/flat internal/buffer internal/calls internal/fault internal/wire internal/group internal/match " +
 		"internal/dtype internal/kernel internal/mem internal/retry internal/rollcall internal/wait"},
 
-	{pkg: "internal/remote", may: "internal/engine transport internal/buffer internal/calls internal/fault internal/wire internal/cgroup internal/dtype internal/kernel internal/mem internal/span internal/wait"},
+	{pkg: "internal/remote", may: "internal/engine transport internal/buffer internal/calls internal/fault internal/wire internal/cgroup internal/segment internal/dtype internal/kernel internal/mem internal/span internal/wait"},
 
 	{pkg: "internal/core", may: "internal/engine collectives collectives/selection transport transport/inproc transport/shm transport/tcp " +
 		"internal/calls internal/dtype internal/fault internal/wire internal/control internal/knob internal/rollcall internal/segment internal/wait"},

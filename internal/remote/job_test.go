@@ -91,13 +91,20 @@ func testProcess(t testing.TB, hub *inproc.Hub, self wire.ProcID) *Space {
 
 func testProcessOf(t testing.TB, hub *inproc.Hub, self wire.ProcID, ctl engine.Control) *Space {
 	t.Helper()
+	return testProcessOver(t, hub, self, ctl, func(tr *inproc.Transport) transport.Transport { return distant{tr} })
+}
+
+// testProcessOver starts a process whose transport is what over makes of that
+// of the hub.
+func testProcessOver(t testing.TB, hub *inproc.Hub, self wire.ProcID, ctl engine.Control, over func(*inproc.Transport) transport.Transport) *Space {
+	t.Helper()
 	sl := wait.NewChan()
 	tr, err := hub.Open(transport.Env{Self: self, Wake: sl.Wake, Segment: -1, Bell: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	e, err := engine.New(engine.Config{
-		Self: self, Control: ctl, Transports: []transport.Transport{distant{tr}}, Sleeper: sl, Policy: wait.ForGoroutine(),
+		Self: self, Control: ctl, Transports: []transport.Transport{over(tr)}, Sleeper: sl, Policy: wait.ForGoroutine(),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 
 	"gompi/internal/cgroup"
 	"gompi/internal/fault"
+	"gompi/internal/segment"
 	"gompi/internal/wire"
 	"gompi/transport"
 )
@@ -133,8 +134,20 @@ func (s *Space) memory(r *Region, n, align int) error {
 	case !errors.Is(err, transport.ErrUnavailable):
 		return err
 	}
-	r.mem = alignedBytes(n, align)
+	mem = alignedBytes(n, align)
+	if n >= segment.HeapStep {
+		if err := s.room(mem); err != nil {
+			return err
+		}
+	}
+	r.mem = mem
 	return nil
+}
+
+func heapRoom(mem []byte) error {
+	var m segment.Memory
+	defer m.Close()
+	return m.Heap(mem)
 }
 
 // giveBack is the end of what memory allocated. used: others may still access

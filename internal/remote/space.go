@@ -38,6 +38,8 @@ type Space struct {
 	joints   joints
 	pieces   sync.Pool // of *pieces
 	runLists sync.Pool // of *runList
+	// room makes sure that memory of the heap can be used: heapRoom, but in tests.
+	room func(mem []byte) error
 	// Waits and Tables are the layer above's: what its waits and its windows
 	// need, to be used again.
 	Waits, Tables sync.Pool
@@ -83,7 +85,7 @@ func Of(e *engine.Engine) *Space {
 
 // newSpace is called with the engine's lock held.
 func newSpace(e *engine.Engine) *Space {
-	s := &Space{e: e, self: e.Self(), peers: map[wire.ProcID]*peer{}}
+	s := &Space{e: e, self: e.Self(), peers: map[wire.ProcID]*peer{}, room: heapRoom}
 	s.controls.share, s.stock.share = e, e
 	s.turn = s.guardTurn
 	s.pieces.New = func() any { return new(pieces) }

@@ -64,6 +64,40 @@ func TestTightCgroupTogether(t *testing.T) {
 	os.Stdin.Read(make([]byte, 1)) // until all have
 }
 
+// Memory of the heap is asked for like shared memory: an error, and not a kill,
+// where the group has less; what Go has cleared already asks for nothing.
+func TestTightCgroupHeap(t *testing.T) {
+	const limit = 64 << 20
+	if os.Getenv(envTight) == "" {
+		inCgroup(t, limit, 1)
+		return
+	}
+	os.Stdin.Read(make([]byte, 1))
+	var mem Memory
+	defer mem.Close()
+	var nm *NoMemoryError
+	if err := mem.Heap(make([]byte, 2*limit)); !errors.As(err, &nm) || nm.Limit != "memory cgroup" || nm.Need < 2*limit {
+		t.Errorf("twice what there is: %v", err)
+	}
+	there := make([]byte, 24<<20)
+	if err := mem.Heap(there[5:]); err != nil {
+		t.Errorf("a third of what there is: %v", err)
+	}
+	left, _ := mem.groups.Headroom(limit)
+	if left > limit-int64(len(there))*9/10 {
+		t.Errorf("%d bytes are left of %d, besides %d", left, limit, len(there))
+	}
+	if err := mem.Heap(there); err != nil {
+		t.Errorf("what is there: %v", err)
+	}
+	if now, _ := mem.groups.Headroom(limit); now < left-4<<20 {
+		t.Errorf("what is there took %d bytes", left-now)
+	}
+	if err := mem.Heap(there[:10]); err != nil {
+		t.Error(err)
+	}
+}
+
 // inCgroup runs the calling test in n processes inside a memory cgroup of its
 // own: each passes the test there. They read a byte from their input when all
 // are inside, and its end when each has written one to descriptor 3, or has

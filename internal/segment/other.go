@@ -21,6 +21,12 @@ type Memory struct{}
 // Take lets piece take all at once.
 func (*Memory) Take(n int64, piece func(k int64) error) error { return piece(n) }
 
+// HeapStep is for Linux.
+const HeapStep = 4 << 20
+
+// Heap asks nobody.
+func (*Memory) Heap([]byte) error { return nil }
+
 // Close does nothing.
 func (*Memory) Close() {}
 
