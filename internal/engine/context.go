@@ -12,6 +12,17 @@ import (
 	"gompi/internal/wire"
 )
 
+// communicators are those of a process, with what is known of former and of future
+// ones.
+type communicators struct {
+	contexts map[wire.ContextID]*Context
+	boots    []*Context // in which processes wait to meet
+	freed    serialSet
+	sites    map[site]string // where calls that wait came from
+	freeing  int             // freed contexts on which operations are pending
+	news     []*news         // of communicators to come, oldest first
+}
+
 // Context is a communicator as the engine sees it: an ordered list of
 // processes under an id. Immutable but for the fields guarded by the engine.
 type Context struct {

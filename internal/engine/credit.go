@@ -53,6 +53,15 @@ type account struct {
 	full   bool  // it was told that there is no more
 }
 
+// flow is the flow control of a process.
+type flow struct {
+	base       int64 // eager credit that each peer starts with, in units
+	mostCredit int64 // that there can be
+	oweMost    int32 // that goes back by itself
+	budget     budget
+	tight      []*Peer // that were told that there is no more
+}
+
 // budget is the memory for windows beyond those that every peer starts with,
 // in units.
 type budget struct {

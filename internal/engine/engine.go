@@ -90,66 +90,33 @@ type link struct {
 }
 
 // Engine is the message engine of one process. Methods are safe for any
-// goroutine. Fields below mu are guarded by it.
+// goroutine. Fields below mu are guarded by it; those of one noun are a value,
+// described where its methods are.
 type Engine struct {
 	cfg   Config // immutable
 	loop  *loop  // transport of a process to itself; also links[0]
 	links []*link
 
-	sharing  sync.RWMutex // shared while a Sharer is used without mu; before mu
-	mu       *wait.Gate
-	closed   bool
-	leading  bool   // a goroutine polls
-	armed    bool   // the service goroutine sleeps for everybody
-	dozing   bool   // it is about to: watches look once more
-	turns    uint64 // calls of poll
-	relaxed  uint64 // turns when other goroutines last had a chance to run
-	tests    uint64 // calls of pollOnce
-	events   [16]transport.Event
-	in       wire.Header                      // of the message that RecvNow takes
-	head     wire.Header                      // of the message being sent: off the stack once
-	frame    [rtsLen + transport.MaxDesc]byte // likewise, of an RTS
-	pack     packer
-	table    match.Table[Request, arrival]
-	peers    map[wire.ProcID]*Peer
-	dead     map[wire.ProcID]*departure // those that have ended, as long as anybody cares
-	hears    map[wire.ProcID]struct{}   // whose end will be told
-	asked    map[wire.ProcID]int        // by name: calls of Ask that Unask has not ended
-	pings    map[uint64]*ping           // not answered yet
-	lastPing uint64
-	severed  []*Peer // that live and cannot be reached
-	contexts map[wire.ContextID]*Context
-	boots    []*Context // in which processes wait to meet
-	freed    serialSet
-	sites    map[site]string // where calls that wait came from
-	freeing  int             // freed contexts on which operations are pending
-	news     []*news         // of communicators to come, oldest first
-
-	base       int64 // eager credit that each peer starts with, in units
-	mostCredit int64 // that there can be
-	oweMost    int32 // that goes back by itself
-	budget     budget
-	tight      []*Peer // that were told that there is no more
-
-	pool      requestPool
-	arrivals  arrivalPool
-	frames    framePool
-	waiters   waiterPool
-	waits     int // goroutines in await
-	followers followerList
-	probers   []*waiter
-	mourners  []*waiter // who wait for the last messages of those that have ended
-	blocked   []*Peer   // peers with something in their queues
-	colls     collList
-	watches   []watch                 // that wait for what others write into memory
-	memories  map[wire.ProcID]*Memory // of processes that have not ended
-	bells     map[wire.ProcID]*bell   // of processes that share boards and no connection
-
-	remote RemoteServer // nil until used
-
-	service serviceState
-	linger  linger
-	policy  wait.Policy
+	sharing sync.RWMutex // shared while a Sharer is used without mu; before mu
+	mu      *wait.Gate
+	closed  bool
+	waiting
+	events  [16]transport.Event
+	in      wire.Header                      // of the message that RecvNow takes
+	head    wire.Header                      // of the message being sent: off the stack once
+	frame   [rtsLen + transport.MaxDesc]byte // likewise, of an RTS
+	pack    packer
+	table   match.Table[Request, arrival]
+	peers   map[wire.ProcID]*Peer
+	blocked []*Peer // those with something in their queues
+	flow
+	liveness
+	communicators
+	records
+	colls    collList
+	memories map[wire.ProcID]*Memory // of processes that have not ended
+	bells    map[wire.ProcID]*bell   // of processes that share boards and no connection
+	remote   RemoteServer            // nil until used
 }
 
 // New starts the engine of one process and its service goroutine.
@@ -165,18 +132,16 @@ func New(cfg Config) (*Engine, error) {
 		cfg.Room = nil
 	}
 	e := &Engine{
-		cfg:      cfg,
-		mu:       wait.NewGate(),
-		peers:    map[wire.ProcID]*Peer{},
-		dead:     map[wire.ProcID]*departure{},
-		hears:    map[wire.ProcID]struct{}{},
-		asked:    map[wire.ProcID]int{},
-		pings:    map[uint64]*ping{},
-		contexts: map[wire.ContextID]*Context{},
-		policy:   cfg.Policy,
-
-		base: credit / unitBytes, mostCredit: most, oweMost: int32(credit / unitBytes / 4),
-		budget: budget{limit: cfg.Budget / unitBytes},
+		cfg:           cfg,
+		mu:            wait.NewGate(),
+		peers:         map[wire.ProcID]*Peer{},
+		waiting:       waiting{policy: cfg.Policy},
+		liveness:      newLiveness(),
+		communicators: communicators{contexts: map[wire.ContextID]*Context{}},
+		flow: flow{
+			base: credit / unitBytes, mostCredit: most, oweMost: int32(credit / unitBytes / 4),
+			budget: budget{limit: cfg.Budget / unitBytes},
+		},
 	}
 	e.mu.Blocked = cfg.Blocked
 	e.loop = newLoop(cfg.Sleeper.Wake)

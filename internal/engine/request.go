@@ -118,6 +118,14 @@ const (
 	maxRequests = 1 << 24
 )
 
+// records are the pools of what messages and operations need for a while.
+type records struct {
+	pool     requestPool
+	arrivals arrivalPool
+	frames   framePool
+	waiters  waiterPool
+}
+
 // requestPool keeps requests in chunks that never move, so that a token from
 // another process can be checked.
 type requestPool struct {

@@ -12,6 +12,23 @@ import (
 	"gompi/internal/wait"
 )
 
+// waiting is who polls, who waits and who sleeps: docs/design/022-progress.md.
+type waiting struct {
+	leading   bool   // a goroutine polls
+	armed     bool   // the service goroutine sleeps for everybody
+	dozing    bool   // it is about to: watches look once more
+	turns     uint64 // calls of poll
+	relaxed   uint64 // turns when other goroutines last had a chance to run
+	tests     uint64 // calls of pollOnce
+	policy    wait.Policy
+	waits     int // goroutines in await
+	followers followerList
+	probers   []*waiter
+	watches   []watch // that wait for what others write into memory
+	service   serviceState
+	linger    linger
+}
+
 // waiter is one goroutine in a blocking call.
 type waiter struct {
 	hits, need int
