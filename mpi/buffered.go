@@ -11,6 +11,7 @@ import (
 
 	"gompi/internal/buffer"
 	"gompi/internal/calls"
+	"gompi/internal/core"
 	"gompi/internal/engine"
 	"gompi/internal/fault"
 	"gompi/internal/wire"
@@ -57,12 +58,12 @@ func (c *Comm) bsendBuf(op calls.Name, b Buf, dest, tag int) error {
 		return err
 	}
 	a := engine.SendArgs{Op: op, Buf: b.b, Dest: int32(dest), Tag: int32(tag), Plane: wire.PlaneP2P}
-	if k := c.core.check; k != nil {
-		u, err := k.begin(c, sendUse(&a))
-		if err != nil {
-			return err
+	if k := c.core.Check; k != nil {
+		u, f := k.Book(&c.core.Comm, core.SendUse(&a))
+		if f != nil {
+			return c.errorOf(op, a.Dest, a.Tag, f)
 		}
-		defer k.end(u)
+		defer k.End(u)
 	}
 	return c.raise(c.bsend(&a))
 }

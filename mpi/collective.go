@@ -63,58 +63,31 @@ func (a *call) as(op calls.Name) *call {
 // run makes the call.
 func (a *call) run() error {
 	if a.err != nil {
-		return a.c.refuse(&a.CollArgs, a.err)
+		return a.refuse(a.err)
 	}
-	return a.c.run(&a.CollArgs)
+	if f := a.c.core.Run(&a.CollArgs); f != nil {
+		return a.c.errorOf(a.Op, ProcNull, -1, f)
+	}
+	return nil
 }
 
 // start makes the call as a request.
 func (a *call) start() Request {
 	if a.err != nil {
-		return a.c.failedRequest(a.Op, a.c.refuse(&a.CollArgs, a.err))
+		return a.c.failedRequest(a.Op, a.refuse(a.err))
 	}
-	return a.c.start(&a.CollArgs)
+	h, f := a.c.core.Start(&a.CollArgs)
+	return a.c.request(a.Op, ProcNull, -1, h, f)
 }
 
 // prepare makes the call for many starts.
 func (a *call) prepare() *Persistent { return a.c.collInit(a.CollArgs, a.err) }
 
-func (c *Comm) run(a *engine.CollArgs) error {
-	if err := c.expired(a.Op, ProcNull, -1); err != nil {
-		return c.refuse(a, err)
-	}
-	if k := c.core.check; k != nil {
-		return k.run(c, a)
-	}
-	c.core.ChooseBlocking(a)
-	if f := c.core.Engine.Collective(c.core.Ctx, a); f != nil {
-		return c.errorOf(a.Op, ProcNull, -1, f)
-	}
-	return nil
-}
-
-func (c *Comm) start(a *engine.CollArgs) Request {
-	if err := c.expired(a.Op, ProcNull, -1); err != nil {
-		return c.failedRequest(a.Op, c.refuse(a, err))
-	}
-	if k := c.core.check; k != nil {
-		return k.start(c, a)
-	}
-	c.core.Choose(a)
-	return Request{c.core.Engine.Icollective(c.core.Ctx, a)}
-}
-
-// refuse tells the others that this rank cannot make a collective call, so that
-// theirs ends, and returns why. It does not wait.
-func (c *Comm) refuse(a *engine.CollArgs, why error) error {
-	switch {
-	case c == nil:
-	case c.core.check != nil:
-		x := c.announce(a, why)
-		c.core.Engine.Forget(x.told)
-		c.core.Engine.Refuse(c.core.Ctx, &engine.CollArgs{Tag: x.tag})
-	default:
-		c.core.Engine.Refuse(c.core.Ctx, a)
+// refuse tells the others that this rank cannot make the call, so that theirs
+// ends, and returns why. It does not wait.
+func (a *call) refuse(why error) error {
+	if a.c != nil {
+		a.c.core.Refuse(&a.CollArgs, why)
 	}
 	return why
 }

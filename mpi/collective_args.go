@@ -175,8 +175,8 @@ func (a *call) reduction(op *Op) bool {
 	if in := a.In.Type; in != nil && op.user != nil && in.Base() != base {
 		return a.bad(ErrOp, "%s of %s, which is not the %s to receive", op.name, in.Base().Name, base.Name)
 	}
-	if op.user != nil && a.c.core.check != nil {
-		a.Kernel = a.c.core.check.during(a.Kernel)
+	if k := a.c.core.Check; op.user != nil && k != nil {
+		a.Kernel = k.During(a.Kernel)
 	}
 	return true
 }

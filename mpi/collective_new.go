@@ -141,7 +141,7 @@ func (c *Comm) collects(root int) bool {
 func (c *Comm) refuseSecond(kind collectives.Op, op calls.Name, why error) error {
 	a := new(call)
 	a.begin(c, kind)
-	return c.refuse(&a.as(op).CollArgs, why)
+	return a.as(op).refuse(why)
 }
 
 func lens[T any](blocks [][]T) []int {

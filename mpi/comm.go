@@ -27,7 +27,6 @@ type Comm struct {
 type commCore struct {
 	core.Comm
 	proc   *Process
-	check  *checker  // nil without GOMPI_CHECK
 	topo   *topology // nil without one
 	bridge *bridge   // nil in an intracommunicator
 
@@ -51,7 +50,7 @@ func (p *Process) blankComm(name string) *Comm {
 		Comm
 		core commCore
 		name string
-	}{core: commCore{proc: p, check: p.check}, name: name}
+	}{core: commCore{proc: p}, name: name}
 	x.Comm.core = &x.core
 	x.core.Init(&p.core, &x.name)
 	return &x.Comm

@@ -53,27 +53,10 @@ func (c *Comm) meeting() (*Comm, uint32) {
 // met is an error of that communicator as one of c.
 func (c *Comm) met(err error) error {
 	if err != nil && c.core.bridge != nil {
-		c.shareFate()
+		c.core.ShareFate()
 		c.CallErrorHandler(err)
 	}
 	return err
-}
-
-// shareFate revokes an intercommunicator if its hidden communicator was: by a
-// rank that abandoned a call.
-func (c *Comm) shareFate() {
-	if b := c.core.bridge; b != nil && b.both.Revoked() {
-		c.core.Engine.Revoke(c.core.Ctx)
-	}
-}
-
-// lowSize is the size of the low group, which comes first where both meet; that
-// of the only group of an intracommunicator.
-func (c *Comm) lowSize() int {
-	if b := c.core.bridge; b != nil && !b.low {
-		return c.core.Targets
-	}
-	return c.core.Size
 }
 
 // offer is what this rank tells of n new contexts: rank 0 the first's serial.
@@ -244,7 +227,7 @@ func (c *Comm) Split(color, key int) (*Comm, error) {
 	}
 	for i, x := range all {
 		if x.color < 0 && x.color != Undefined {
-			return nil, c.argError(ErrArg, opSplit, ProcNull, -1, -1, -1, "", fmt.Errorf("%s gives color %d", c.who(i), x.color))
+			return nil, c.argError(ErrArg, opSplit, ProcNull, -1, -1, -1, "", fmt.Errorf("%s gives color %d", c.core.Who(i), x.color))
 		}
 	}
 	return c.child(id, c.chosen(all, color), fmt.Sprintf("%s/%d", c.Name(), color))
@@ -273,23 +256,6 @@ func (c *Comm) colors(op calls.Name, color, key int) ([]choice, wire.ContextID, 
 	}
 	id, err := u.contextOf(op, all[0].serial)
 	return all, id, c.met(err)
-}
-
-// who names the rank of entry i of colors.
-func (c *Comm) who(i int) string {
-	b := c.core.bridge
-	if b == nil {
-		return fmt.Sprintf("rank %d", i)
-	}
-	first, second := "local", "remote"
-	n := c.lowSize()
-	if !b.low {
-		first, second = second, first
-	}
-	if i < n {
-		return fmt.Sprintf("rank %d of the %s group", i, first)
-	}
-	return fmt.Sprintf("rank %d of the %s group", i-n, second)
 }
 
 // chosen is the shape of the communicator of one color.
@@ -356,8 +322,8 @@ func (c *Comm) Create(g Group) (*Comm, error) {
 	if err != nil {
 		return nil, err
 	}
-	if k := c.core.check; k != nil {
-		wrong = cmp.Or(wrong, k.sameGroup(c, g))
+	if f := c.core.SameGroup(opCreate, c.user, g.members); f != nil && wrong == nil {
+		wrong = c.errorOf(opCreate, ProcNull, -1, f)
 	}
 	if wrong != nil {
 		c.decline(id)

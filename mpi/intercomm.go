@@ -41,7 +41,7 @@ func (c *Comm) registerInter(id wire.ContextID, s shape) error {
 	if err != nil {
 		return err
 	}
-	if err := c.core.RegisterInter(id, s.local, s.remote, c); err != nil {
+	if err := c.core.RegisterInter(id, s.local, s.remote, &both.core.Comm, s.low, c); err != nil {
 		both.Free()
 		return err
 	}
@@ -157,7 +157,7 @@ func (c *Comm) IntercommMerge(high bool) (*Comm, error) {
 			first = n
 		}
 		if x.color != all[first].color {
-			return nil, c.argError(ErrArg, opInterMerge, ProcNull, -1, -1, -1, "", fmt.Errorf("the ranks of a group give different values of high, %s among them", c.who(i)))
+			return nil, c.argError(ErrArg, opInterMerge, ProcNull, -1, -1, -1, "", fmt.Errorf("the ranks of a group give different values of high, %s among them", c.core.Who(i)))
 		}
 	}
 	if all[0].color > all[n].color {

@@ -201,15 +201,18 @@ func (c *Comm) send(op calls.Name, b Buf, dest, tag int, mode engine.Mode, value
 		if err := c.badSend(op, &b, dest, tag); err != nil {
 			return err
 		}
-	} else if mode == engine.Standard && !value && c.core.check == nil && c.core.Engine.SendNow(c.core.Ctx, b.b, int32(dest), int32(tag)) {
+	} else if mode == engine.Standard && !value && c.core.Check == nil && c.core.Engine.SendNow(c.core.Ctx, b.b, int32(dest), int32(tag)) {
 		return nil
 	}
 	var a engine.SendArgs
 	c.fillSend(&a, op, b, dest, tag, mode, value)
-	if k := c.core.check; k != nil {
-		return k.send(c, &a)
+	var f *fault.Fault
+	if k := c.core.Check; k != nil {
+		f = k.Send(&c.core.Comm, &a)
+	} else {
+		f = c.core.Engine.Send(c.core.Ctx, &a)
 	}
-	if f := c.core.Engine.Send(c.core.Ctx, &a); f != nil {
+	if f != nil {
 		return c.errorOf(op, int32(dest), int32(tag), f)
 	}
 	return nil
@@ -224,8 +227,9 @@ func (c *Comm) isend(op calls.Name, b Buf, dest, tag int, mode engine.Mode, valu
 	}
 	var a engine.SendArgs
 	c.fillSend(&a, op, b, dest, tag, mode, value)
-	if k := c.core.check; k != nil {
-		return k.isend(c, &a)
+	if k := c.core.Check; k != nil {
+		h, f := k.Isend(&c.core.Comm, &a)
+		return c.request(op, a.Dest, a.Tag, h, f)
 	}
 	return Request{c.core.Engine.Isend(c.core.Ctx, &a)}
 }
@@ -233,7 +237,7 @@ func (c *Comm) isend(op calls.Name, b Buf, dest, tag int, mode engine.Mode, valu
 // recvNow is the short way of a plain receive; false: recv must be called. It
 // returns no Status, because moving one through memory takes 6 ns.
 func (c *Comm) recvNow(b Buf, source, tag int) (bytes int64, ok bool) {
-	if c == nil || uint(source) >= uint(c.core.Targets) || uint(tag) > MaxTag || b.b.Type.Err != nil || c.user != nil || c.core.check != nil {
+	if c == nil || uint(source) >= uint(c.core.Targets) || uint(tag) > MaxTag || b.b.Type.Err != nil || c.user != nil || c.core.Check != nil {
 		return 0, false
 	}
 	return c.core.Engine.RecvNow(c.core.Ctx, b.b, int32(source), int32(tag))
@@ -248,11 +252,14 @@ func (c *Comm) recv(op calls.Name, b Buf, source, tag int) (Status, error) {
 	}
 	var a engine.RecvArgs
 	c.fillRecv(&a, op, b, source, tag, false)
-	if k := c.core.check; k != nil {
-		return k.recv(c, &a)
-	}
 	var st engine.Status
-	if f := c.core.Engine.Recv(c.core.Ctx, &a, &st); f != nil {
+	var f *fault.Fault
+	if k := c.core.Check; k != nil {
+		f = k.Recv(&c.core.Comm, &a, &st)
+	} else {
+		f = c.core.Engine.Recv(c.core.Ctx, &a, &st)
+	}
+	if f != nil {
 		return statusOf(&st, b.b.Type.Size), c.errorOf(op, int32(source), int32(tag), f)
 	}
 	return statusOf(&st, b.b.Type.Size), nil
@@ -267,8 +274,9 @@ func (c *Comm) irecv(op calls.Name, b Buf, source, tag int, value bool) Request 
 	}
 	var a engine.RecvArgs
 	c.fillRecv(&a, op, b, source, tag, value)
-	if k := c.core.check; k != nil {
-		return k.irecv(c, &a)
+	if k := c.core.Check; k != nil {
+		h, f := k.Irecv(&c.core.Comm, &a)
+		return c.request(op, a.Source, a.Tag, h, f)
 	}
 	return Request{c.core.Engine.Irecv(c.core.Ctx, &a)}
 }

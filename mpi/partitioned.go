@@ -7,6 +7,7 @@ import (
 
 	"gompi/internal/buffer"
 	"gompi/internal/calls"
+	"gompi/internal/core"
 	"gompi/internal/engine"
 )
 
@@ -35,12 +36,12 @@ type partition struct {
 	started bool
 }
 
-func (p *partition) use(op calls.Name) use {
-	u := use{op: op, peer: p.peer, tag: p.tag, reads: []buffer.Buf{p.buf}}
-	if !p.send {
-		u.reads, u.writes = nil, u.reads
+func (p *partition) use(op calls.Name) core.Use {
+	buf := []buffer.Buf{p.buf}
+	if p.send {
+		return core.BufUse(op, p.peer, p.tag, buf, nil)
 	}
-	return u
+	return core.BufUse(op, p.peer, p.tag, nil, buf)
 }
 
 // PsendInit prepares to send buf in equal partitions, each of which leaves

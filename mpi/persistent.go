@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"gompi/internal/calls"
+	"gompi/internal/core"
 	"gompi/internal/engine"
 	"gompi/internal/wire"
 )
@@ -167,7 +168,7 @@ func (p *Persistent) tryStart() *Error {
 		p.refuse()
 		return err
 	}
-	if k := p.c.core.check; k != nil {
+	if k := p.c.core.Check; k != nil {
 		return p.startChecked(k)
 	}
 	return p.start()
@@ -196,25 +197,25 @@ func (p *Persistent) start() *Error {
 }
 
 // startChecked is start with the buffers booked as in use (GOMPI_CHECK).
-func (p *Persistent) startChecked(k *checker) *Error {
-	a := sendUse(&p.send)
+func (p *Persistent) startChecked(k *core.Checker) *Error {
+	a, peer, tag := core.SendUse(&p.send), p.send.Dest, p.send.Tag
 	switch p.kind {
 	case recvKind:
-		a = recvUse(&p.recv)
+		a, peer, tag = core.RecvUse(&p.recv), p.recv.Source, p.recv.Tag
 	case collKind:
-		a = collUse(&p.coll)
+		a, peer, tag = core.CollUse(&p.coll), ProcNull, -1
 	case partKind:
-		a = p.part.use(p.op)
+		a, peer, tag = p.part.use(p.op), int32(p.part.peer), int32(p.part.tag)
 	}
-	u, err := k.book(p.c, a)
-	if err != nil {
-		return err
+	u, f := k.Book(&p.c.core.Comm, a)
+	if f != nil {
+		return p.c.faultError(p.op, peer, tag, f)
 	}
 	if err := p.start(); err != nil {
-		k.end(u)
+		k.End(u)
 		return err
 	}
-	k.until(u, p.h)
+	k.Until(u, p.h)
 	return nil
 }
 

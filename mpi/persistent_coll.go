@@ -3,8 +3,6 @@
 package mpi
 
 import (
-	"fmt"
-
 	"gompi/internal/engine"
 )
 
@@ -16,23 +14,8 @@ func (c *Comm) collInit(a engine.CollArgs, err error) *Persistent {
 		return p
 	}
 	a.Keep = nil // the vectors are p's
-	a.Tag = c.core.Ctx.NumberPersistent()
-	if err == nil && a.Tag == 0 {
-		err = c.argError(ErrArg, a.Op, ProcNull, -1, -1, -1, "",
-			fmt.Errorf("the communicator has no number left for a persistent collective: use Dup"))
-	}
-	if k := c.core.check; k != nil {
-		if err == nil {
-			err = k.apart(c, &a)
-		}
-		if err == nil {
-			_, err = k.agree(c, &a)
-		} else {
-			c.refuse(&a, err)
-		}
-	}
-	if err == nil {
-		c.core.Choose(&a)
+	if f := c.core.Prepare(&a, err); f != nil {
+		err = c.errorOf(a.Op, ProcNull, -1, f)
 	}
 	p.kind, p.coll, p.err = collKind, a, err
 	return p

@@ -3,7 +3,6 @@
 package mpi
 
 import (
-	"gompi/internal/buffer"
 	"gompi/internal/calls"
 	"gompi/internal/engine"
 )
@@ -99,14 +98,9 @@ func (m *Message) irecv(op calls.Name, b Buf, value bool) Request {
 		return m.c.failedRequest(op, m.c.argError(ErrType, op, ProcNull, -1, -1, -1, "", b.b.Type.Err))
 	}
 	a := engine.RecvArgs{Op: op, Buf: b.b, Value: value, User: m.c.user}
-	if k := m.c.core.check; k != nil {
-		u, err := k.begin(m.c, use{op: op, peer: ProcNull, tag: -1, writes: []buffer.Buf{b.b}})
-		if err != nil {
-			return m.c.failedRequest(op, err)
-		}
-		h := m.c.core.Engine.Imrecv(m.c.core.Ctx, m.m, &a)
-		k.until(u, h)
-		return Request{h}
+	if k := m.c.core.Check; k != nil {
+		h, f := k.Imrecv(&m.c.core.Comm, m.m, &a)
+		return m.c.request(op, ProcNull, -1, h, f)
 	}
 	return Request{m.c.core.Engine.Imrecv(m.c.core.Ctx, m.m, &a)}
 }

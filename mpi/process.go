@@ -19,7 +19,6 @@ type Process struct {
 	world *Comm
 	own   *Comm
 
-	check  *checker // nil without GOMPI_CHECK
 	buffer sendBuffer
 
 	bufferMu sync.Mutex
@@ -31,14 +30,9 @@ type Process struct {
 
 // start makes a zero process from its parts, with its world.
 func (p *Process) start(b core.Boot) error {
-	var blocked func()
-	if b.Setting("GOMPI_CHECK") == "1" {
-		p.check = new(checker)
-		blocked = p.check.notInside
-	}
 	p.scalars.New = func() any { return new(scalar) }
 	p.vectors.New = func() any { return &vectors{pool: &p.vectors} }
-	if err := p.core.Start(&b, blocked); err != nil {
+	if err := p.core.Start(&b); err != nil {
 		return err
 	}
 	world, self := b.Welcome.World, p.core.Self

@@ -22,3 +22,11 @@ func (c *Comm) failedRequest(op calls.Name, err error) Request {
 	}
 	return Request{c.core.Engine.NewDone(c.core.Ctx, op, engine.Status{Fault: f})}
 }
+
+// request is one that was started, or why it could not be.
+func (c *Comm) request(op calls.Name, peer, tag int32, h engine.Handle, f *fault.Fault) Request {
+	if f != nil {
+		return c.failedRequest(op, c.errorOf(op, peer, tag, f))
+	}
+	return Request{h}
+}

@@ -8,7 +8,6 @@ import (
 
 	"gompi/collectives"
 	"gompi/collectives/selection"
-	"gompi/internal/dtype"
 	"gompi/internal/engine"
 	"gompi/internal/wire"
 )
@@ -30,6 +29,11 @@ type Comm struct {
 	// divides them.
 	Nodes *collectives.Nodes
 	teams bool
+	Check *Checker // nil without GOMPI_CHECK
+	// Both is the communicator of both groups of an intercommunicator, the low
+	// one first, which is the local one if Low; nil in an intracommunicator.
+	Both *Comm
+	Low  bool
 
 	freed atomic.Bool // Last was called
 	name  atomic.Pointer[string]
@@ -37,7 +41,7 @@ type Comm struct {
 
 // Init makes a zero Comm one that has no context yet.
 func (c *Comm) Init(p *Process, name *string) {
-	c.Proc, c.Engine, c.Table = p, p.Engine, p.Table
+	c.Proc, c.Engine, c.Table, c.Check = p, p.Engine, p.Table, p.Check
 	c.name.Store(name)
 }
 
@@ -60,13 +64,15 @@ func (c *Comm) Register(id wire.ContextID, members wire.Members, owner any) erro
 	return nil
 }
 
-// RegisterInter gives c its context between two groups.
-func (c *Comm) RegisterInter(id wire.ContextID, local, remote wire.Members, owner any) error {
+// RegisterInter gives c its context between two groups, which stand together in
+// both, the local one first if low.
+func (c *Comm) RegisterInter(id wire.ContextID, local, remote wire.Members, both *Comm, low bool, owner any) error {
 	ctx, err := c.Engine.NewInterContext(id, local, remote, owner)
 	if err != nil {
 		return fmt.Errorf("gompi: communicator %s: %w", c.Name(), err)
 	}
 	c.Ctx, c.Rank, c.Size, c.Targets = ctx, ctx.Rank, local.Len(), remote.Len()
+	c.Both, c.Low = both, low
 	return nil
 }
 
@@ -88,39 +94,4 @@ func (c *Comm) SetTable(t *selection.Table) {
 		t = c.Proc.Table
 	}
 	c.Table = t
-}
-
-// Choose selects the algorithm of a call.
-func (c *Comm) Choose(a *engine.CollArgs) {
-	a.Alg = c.Table.Select(&a.Args, int(a.Unit), a.Commutative)
-}
-
-// ChooseBlocking is Choose for a call that blocks: such calls come in one
-// order, so they may use the memory that the ranks share, if they are on one
-// host. w-forms, which have many buffers, do not.
-func (c *Comm) ChooseBlocking(a *engine.CollArgs) {
-	if a.Table = c.Table; a.InBlocks == nil {
-		c.share(&a.Args, a.Unit)
-	}
-	c.Choose(a)
-}
-
-// share tells selection of the memory that the ranks share, on one host.
-func (c *Comm) share(a *collectives.Args, unit int64) {
-	if c.Nodes == nil || c.teams {
-		a.Shared, a.Reads = dtype.Quo(c.Ctx.SharedRoom(), max(1, unit)), c.Ctx.Reads()
-	}
-}
-
-// Args is what is the same in all calls of a collective operation.
-func (c *Comm) Args(op collectives.Op) collectives.Args {
-	return collectives.Args{Op: op, Rank: c.Rank, Size: c.Size, Remote: c.Ctx.Remote.Len(), Nodes: c.Nodes}
-}
-
-// SelectionArgs is what selection knows of a blocking call of op before it
-// knows any lengths, with elements of so many bytes.
-func (c *Comm) SelectionArgs(op collectives.Op, elemBytes int64) collectives.Args {
-	a := c.Args(op)
-	c.share(&a, elemBytes)
-	return a
 }

@@ -30,6 +30,7 @@ type Process struct {
 	Control Control
 	Self    wire.ProcID
 	Table   *selection.Table // with which communicators begin
+	Check   *Checker         // nil without GOMPI_CHECK
 	Ctx     context.Context  // ends when the job does
 
 	serial    atomic.Uint32 // of contexts made here; 0 is SELF
@@ -51,12 +52,14 @@ var errFinalized = errors.New("gompi: the process was finalized")
 const abortGrace = 5 * time.Second
 
 // Start makes a zero process one of these parts; Listen must follow, or Stop.
-// blocked, if not nil, is called before a goroutine waits for the engine's lock,
-// and makes the engine check more.
-func (p *Process) Start(b *Boot, blocked func()) error {
+func (p *Process) Start(b *Boot) error {
 	cfg := engine.Config{
 		Self: b.Welcome.Self, Control: b.Control, Transports: b.Transports, Sleeper: b.Sleeper,
-		Policy: b.Policy, Room: p.roomForUnexpected, Book: b.Book, Check: blocked != nil, Blocked: blocked,
+		Policy: b.Policy, Room: p.roomForUnexpected, Book: b.Book,
+	}
+	if b.Setting("GOMPI_CHECK") == "1" {
+		p.Check = new(Checker)
+		cfg.Check, cfg.Blocked = true, p.Check.notInside
 	}
 	var eager, spin, perHost int64
 	for _, k := range []struct {

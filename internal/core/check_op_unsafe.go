@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mpi
+package core
 
 // unsafe: kernels get addresses.
 
@@ -32,8 +32,8 @@ func (in *insideOps) set(id string, inside bool) {
 	}
 }
 
-// during is f, a user's kernel, with its goroutine noted.
-func (k *checker) during(f kernel.Func) kernel.Func {
+// During is f, a user's kernel, with its goroutine noted.
+func (k *Checker) During(f kernel.Func) kernel.Func {
 	return func(dst, a, b unsafe.Pointer, n int64) {
 		id := goroutine()
 		k.inside.set(id, true)
@@ -44,7 +44,7 @@ func (k *checker) during(f kernel.Func) kernel.Func {
 
 // notInside panics on a goroutine that waits for the lock that it holds itself.
 // Nothing less helps there: an error would need the lock.
-func (k *checker) notInside() {
+func (k *Checker) notInside() {
 	k.inside.mu.Lock()
 	defer k.inside.mu.Unlock()
 	if len(k.inside.by) > 0 && k.inside.by[goroutine()] {

@@ -1,43 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mpi
+package core
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"gompi/collectives"
 	"gompi/internal/engine"
+	"gompi/internal/fault"
 )
 
-// beginColl is begin for a collective call, whose blocks must not overlap each
+// bookColl is Book for a collective call, whose blocks must not overlap each
 // other either.
-func (k *checker) beginColl(c *Comm, a *engine.CollArgs) (*use, error) {
-	if err := k.apart(c, a); err != nil {
-		return nil, err
+func (k *Checker) bookColl(c *Comm, a *engine.CollArgs) (*Use, *fault.Fault) {
+	if f := apart(a); f != nil {
+		return nil, f
 	}
-	return k.begin(c, collUse(a))
+	return k.Book(c, CollUse(a))
 }
 
 // apart fails if two blocks that a call receives share memory, or, with a
 // buffer for each block, one that it receives and one that it sends, other than
 // in place.
-func (k *checker) apart(c *Comm, a *engine.CollArgs) error {
+func apart(a *engine.CollArgs) *fault.Fault {
 	x := &a.Args
 	switch {
 	case a.InBlocks != nil:
-		return buffersApart(c, a)
+		return buffersApart(a)
 	case x.OutCounts != nil:
-		return rangesApart(c, a, x.OutCounts, x.OutDispls)
+		return rangesApart(x.OutCounts, x.OutDispls)
 	case x.Op == collectives.OpGatherv || x.Op == collectives.OpAllgatherv:
-		return rangesApart(c, a, x.Counts, x.Displs)
+		return rangesApart(x.Counts, x.Displs)
 	}
 	return nil
 }
 
 // rangesApart checks blocks of one buffer.
-func rangesApart(c *Comm, a *engine.CollArgs, counts, displs []int64) error {
+func rangesApart(counts, displs []int64) *fault.Fault {
 	var order []int
 	for i, n := range counts {
 		if n > 0 {
@@ -48,24 +48,23 @@ func rangesApart(c *Comm, a *engine.CollArgs, counts, displs []int64) error {
 	for k := 1; k < len(order); k++ {
 		i, j := order[k-1], order[k]
 		if displs[i]+counts[i] > displs[j] {
-			return c.argError(ErrArg, a.Op, ProcNull, -1, -1, -1, "", fmt.Errorf(
-				"the blocks [%d, %d+%d) and [%d, %d+%d) to receive overlap", displs[i], displs[i], counts[i], displs[j], displs[j], counts[j]))
+			return wrong(fault.Arg, "the blocks [%d, %d+%d) and [%d, %d+%d) to receive overlap", displs[i], displs[i], counts[i], displs[j], displs[j], counts[j])
 		}
 	}
 	return nil
 }
 
 // buffersApart checks blocks that have buffers of their own.
-func buffersApart(c *Comm, a *engine.CollArgs) error {
+func buffersApart(a *engine.CollArgs) *fault.Fault {
 	for i, x := range a.OutBlocks {
 		for j, y := range a.OutBlocks[:i] {
 			if x.Overlaps(y) {
-				return c.argError(ErrArg, a.Op, ProcNull, -1, -1, -1, "", fmt.Errorf("buffers %d and %d to receive overlap", j, i))
+				return wrong(fault.Arg, "buffers %d and %d to receive overlap", j, i)
 			}
 		}
 		for j, y := range a.InBlocks {
 			if !a.Args.InPlace && x.Overlaps(y) {
-				return c.argError(ErrArg, a.Op, ProcNull, -1, -1, -1, "", fmt.Errorf("buffer %d to send and %d to receive overlap", j, i))
+				return wrong(fault.Arg, "buffer %d to send and %d to receive overlap", j, i)
 			}
 		}
 	}

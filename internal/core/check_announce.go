@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mpi
+package core
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
 
 	"gompi/collectives"
 	"gompi/internal/buffer"
+	"gompi/internal/calls"
 	"gompi/internal/engine"
 	"gompi/internal/fault"
+	"gompi/internal/wire"
 )
 
 // announcement is the exchange of descriptions in front of a call.
@@ -27,8 +30,8 @@ type announcement struct {
 // announcing prepares to tell the other ranks what is called here; why is an
 // error that keeps this rank from the call.
 func (c *Comm) announcing(a *engine.CollArgs, why error) *announcement {
-	u, _ := c.meeting()
-	n := u.core.Size
+	u := c.meeting()
+	n := u.Size
 	one := make([]byte, callBytes)
 	to, from := make([]traffic, n), make([]traffic, n)
 	if why != nil {
@@ -44,10 +47,10 @@ func (c *Comm) announcing(a *engine.CollArgs, why error) *announcement {
 		to[r].put(d[callTo:])
 		from[r].put(d[callFrom:])
 	}
-	x.Op, x.User, x.Unit = a.Op, c.user, 1
-	x.Args = collectives.Args{Op: collectives.OpAlltoall, Rank: u.core.Rank, Size: n, Count: callBytes}
+	x.Op, x.User, x.Unit = a.Op, a.User, 1
+	x.Args = collectives.Args{Op: collectives.OpAlltoall, Rank: u.Rank, Size: n, Count: callBytes}
 	x.In, x.Out = buffer.Of(x.mine), buffer.Of(x.all)
-	u.core.Choose(&x.CollArgs)
+	u.choose(&x.CollArgs)
 	return x
 }
 
@@ -55,8 +58,8 @@ func (c *Comm) announcing(a *engine.CollArgs, why error) *announcement {
 // numbers afterwards, whether or not the call will be made.
 func (c *Comm) announce(a *engine.CollArgs, why error) *announcement {
 	x := c.announcing(a, why)
-	x.told = c.core.Engine.Icollective(x.u.core.Ctx, &x.CollArgs)
-	x.tag = c.core.Ctx.NumberColl()
+	x.told = c.Engine.Icollective(x.u.Ctx, &x.CollArgs)
+	x.tag = c.Ctx.NumberColl()
 	return x
 }
 
@@ -67,26 +70,28 @@ func (x *announcement) call(r int) []byte { return x.all[r*callBytes:][:callByte
 func (x *announcement) takesPart(r int) bool { return x.call(r)[callPart] != noPart }
 
 // mismatch is an error that has to do with a rank of u.
-func (x *announcement) mismatch(r int, format string, args ...any) error {
+func (x *announcement) mismatch(r int, format string, args ...any) *fault.Fault {
 	peer := r
 	if x.u != x.c {
-		if peer -= x.c.firstTarget(); peer < 0 || peer >= x.c.core.Targets {
-			peer = ProcNull
+		if peer -= x.c.firstTarget(); peer < 0 || peer >= x.c.Targets {
+			peer = -1
 		}
 	}
-	return x.c.argError(ErrMismatch, x.Op, peer, -1, -1, -1, "", fmt.Errorf(format, args...))
+	f := wrong(fault.Mismatch, format, args...)
+	f.Peer = int32(peer)
+	return f
 }
 
 // clash is that two ranks of u make calls that do not go together.
-func (x *announcement) clash(r, s int) error {
-	return x.mismatch(r, "%s calls %s, %s calls %s", x.c.who(r), wordsOf(x.call(r)), x.c.who(s), wordsOf(x.call(s)))
+func (x *announcement) clash(r, s int) *fault.Fault {
+	return x.mismatch(r, "%s calls %s, %s calls %s", x.c.Who(r), wordsOf(x.call(r)), x.c.Who(s), wordsOf(x.call(s)))
 }
 
 // disagree finds the first rank whose call does not go together with that of
 // the first rank that takes part, which is the same on all ranks, or else the
 // first that does not exchange with this rank what this rank does with it.
-func (x *announcement) disagree() error {
-	n, self, c := x.u.core.Size, x.u.core.Rank, x.c
+func (x *announcement) disagree() *fault.Fault {
+	n, self, c := x.u.Size, x.u.Rank, x.c
 	first := 0
 	for first < n-1 && !x.takesPart(first) {
 		first++
@@ -110,10 +115,10 @@ func (x *announcement) disagree() error {
 	for r := range n {
 		mine, theirs := x.mine[r*callBytes:], x.call(r)
 		if s, e := trafficAt(theirs[callTo:]), trafficAt(mine[callFrom:]); s != e {
-			return x.mismatch(r, "%s sends %v to %s, which expects %v", c.who(r), s, c.who(self), e)
+			return x.mismatch(r, "%s sends %v to %s, which expects %v", c.Who(r), s, c.Who(self), e)
 		}
 		if s, e := trafficAt(mine[callTo:]), trafficAt(theirs[callFrom:]); s != e {
-			return x.mismatch(r, "%s sends %v to %s, which expects %v", c.who(self), s, c.who(r), e)
+			return x.mismatch(r, "%s sends %v to %s, which expects %v", c.Who(self), s, c.Who(r), e)
 		}
 	}
 	return nil
@@ -121,7 +126,7 @@ func (x *announcement) disagree() error {
 
 // firstOfGroup is the first rank of u that is in the group of rank r.
 func (x *announcement) firstOfGroup(r int) int {
-	if n := x.c.lowSize(); r >= n {
+	if n := x.c.LowSize(); r >= n {
 		return n
 	}
 	return 0
@@ -130,16 +135,16 @@ func (x *announcement) firstOfGroup(r int) int {
 func wordsOf(d []byte) string { return fmt.Sprintf("%q", bytes.TrimRight(d[callText:], "\x00")) }
 
 // agree fails if the ranks do not make the same call. It waits for them.
-func (k *checker) agree(c *Comm, a *engine.CollArgs) (engine.CollTag, error) {
+func (k *Checker) agree(c *Comm, a *engine.CollArgs) (engine.CollTag, *fault.Fault) {
 	x := c.announcing(a, nil)
-	f := c.core.Engine.Collective(x.u.core.Ctx, &x.CollArgs)
+	f := c.Engine.Collective(x.u.Ctx, &x.CollArgs)
 	if f != nil && f.Class == fault.Overlap {
-		return 0, c.errorOf(a.Op, ProcNull, -1, f)
+		return 0, f
 	}
-	tag := c.core.Ctx.NumberColl()
+	tag := c.Ctx.NumberColl()
 	if f != nil {
-		c.shareFate()
-		return 0, c.errorOf(a.Op, ProcNull, -1, x.ours(f))
+		c.ShareFate()
+		return 0, x.ours(f)
 	}
 	return tag, x.disagree()
 }
@@ -151,27 +156,34 @@ func (x *announcement) ours(f *fault.Fault) *fault.Fault {
 	}
 	g := *f
 	if r := int(f.Peer); r >= 0 {
-		if g.Peer = int32(r - x.c.firstTarget()); g.Peer < 0 || int(g.Peer) >= x.c.core.Targets {
+		if g.Peer = int32(r - x.c.firstTarget()); g.Peer < 0 || int(g.Peer) >= x.c.Targets {
 			g.Peer, g.Local = int32(r-x.firstOfGroup(r)), true
 		}
 	}
 	return &g
 }
 
-// sameGroup fails on a member of g, given to Create, if another member gives
-// another group.
-func (k *checker) sameGroup(c *Comm, g Group) error {
+// SameGroup fails on a member of g, the group of a communicator to be made by
+// op, if another member gives another group. Collective over c; nil without a
+// Checker.
+func (c *Comm) SameGroup(op calls.Name, user context.Context, g wire.Members) *fault.Fault {
+	if c.Check == nil {
+		return nil
+	}
 	h := fnv.New64a()
-	for _, p := range g.members.All() {
+	for _, p := range g.All() {
 		binary.Write(h, binary.LittleEndian, p)
 	}
-	mine, all := []uint64{h.Sum64()}, make([]uint64, c.core.Size)
-	if err := new(call).allgather(c, BufOf(mine), BufOf(all)).as(opCreate).run(); err != nil || g.rankOf(c.core.proc) == Undefined {
-		return err
+	mine := h.Sum(nil)
+	all := make([]byte, len(mine)*c.Size)
+	if f := c.allgather(op, user, mine, all); f != nil || g.Index(c.Proc.Self) < 0 {
+		return f
 	}
-	for r, theirs := range all {
-		if theirs != mine[0] && g.members.Index(c.core.Ctx.Members.At(r)) >= 0 {
-			return c.argError(ErrMismatch, opCreate, r, -1, -1, -1, "", fmt.Errorf("rank %d is in the group, but gives another one", r))
+	for r := range c.Size {
+		if !bytes.Equal(all[r*len(mine):][:len(mine)], mine) && g.Index(c.Ctx.Members.At(r)) >= 0 {
+			f := wrong(fault.Mismatch, "rank %d is in the group, but gives another one", r)
+			f.Peer = int32(r)
+			return f
 		}
 	}
 	return nil

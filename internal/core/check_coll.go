@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mpi
+package core
 
 import (
 	"encoding/binary"
@@ -158,19 +158,10 @@ func (c *Comm) rootOf(x *collectives.Args) int {
 	case x.RootRemote:
 		return c.firstTarget() + x.Root
 	case x.Remote > 0 && x.Root >= 0:
-		u, _ := c.meeting()
-		return u.core.Rank
+		u := c.meeting()
+		return u.Rank
 	}
 	return x.Root
-}
-
-// firstTarget is where the ranks that messages go to begin among all who make a
-// collective call.
-func (c *Comm) firstTarget() int {
-	if b := c.core.bridge; b != nil && b.low {
-		return c.core.Size
-	}
-	return 0
 }
 
 // traffic is what a pair of ranks exchanges one way in a call whose counts are
@@ -244,58 +235,55 @@ func exchanged(a *engine.CollArgs, to, from []traffic) {
 	}
 }
 
-// run is Comm.run with all checks.
-func (k *checker) run(c *Comm, a *engine.CollArgs) error {
-	u, err := k.beginColl(c, a)
-	if err != nil {
-		return c.refuse(a, err)
+// run is Comm.Run with all checks.
+func (k *Checker) run(c *Comm, a *engine.CollArgs) *fault.Fault {
+	u, f := k.bookColl(c, a)
+	if f != nil {
+		return c.refuse(a, f)
 	}
-	defer k.end(u)
-	if a.Tag, err = k.agree(c, a); err != nil {
-		return k.giveUp(c, a, err)
+	defer k.End(u)
+	if a.Tag, f = k.agree(c, a); f != nil {
+		return k.giveUp(c, a, f)
 	}
-	c.core.ChooseBlocking(a)
-	if f := c.core.Engine.Collective(c.core.Ctx, a); f != nil {
-		return c.errorOf(a.Op, ProcNull, -1, f)
-	}
-	return nil
+	c.chooseBlocking(a)
+	return c.Engine.Collective(c.Ctx, a)
 }
 
 // giveUp ends a call that has its number and will not be made: ranks that see
 // no disagreement hear of it.
-func (k *checker) giveUp(c *Comm, a *engine.CollArgs, err error) error {
+func (k *Checker) giveUp(c *Comm, a *engine.CollArgs, f *fault.Fault) *fault.Fault {
 	if a.Tag != 0 {
-		c.core.Engine.Refuse(c.core.Ctx, a)
+		c.Engine.Refuse(c.Ctx, a)
 	}
-	return err
+	return f
 }
 
-// start is Comm.start with all checks. It must not wait for the others, so
+// start is Comm.Start with all checks. It must not wait for the others, so
 // the call starts on a goroutine of its own when the ranks have been found to
 // agree.
-func (k *checker) start(c *Comm, a *engine.CollArgs) Request {
-	e, ctx := c.core.Engine, c.core.Ctx
-	u, err := k.beginColl(c, a)
-	if err != nil {
-		return c.failedRequest(a.Op, c.refuse(a, err))
+func (k *Checker) start(c *Comm, a *engine.CollArgs) (engine.Handle, *fault.Fault) {
+	e, ctx := c.Engine, c.Ctx
+	u, f := k.bookColl(c, a)
+	if f != nil {
+		return engine.Handle{}, c.refuse(a, f)
 	}
 	x := c.announce(a, nil)
 	call := *a
 	call.Tag = x.tag
-	c.core.Choose(&call)
+	c.choose(&call)
 	h := e.NewOther(ctx, a.Op, buffer.Buf{})
-	k.until(u, h)
+	k.Until(u, h)
 	go func() {
 		o := e.Wait(x.told)
 		if o.Status.Fault = x.ours(o.Status.Fault); o.Status.Fault == nil {
-			if err := x.disagree(); err != nil {
-				o.Status.Fault = &fault.Fault{Class: fault.Told, Peer: -1, Err: k.giveUp(c, &call, err)}
+			if f := x.disagree(); f != nil {
+				o.Status.Fault = k.giveUp(c, &call, f)
 			} else {
 				o = e.Wait(e.Icollective(ctx, &call))
 			}
 		}
 		e.Complete(h, o.Status)
-		c.shareFate()
+		c.ShareFate()
 	}()
-	return Request{h}
+	return h, nil
 }

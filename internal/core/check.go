@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package core
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"gompi/collectives"
+	"gompi/internal/buffer"
+	"gompi/internal/calls"
+	"gompi/internal/engine"
+	"gompi/internal/fault"
+)
+
+// Checker holds the costly checks of GOMPI_CHECK=1: no buffer is used by two
+// operations of which one writes it, the ranks of a collective call agree
+// (agree), and no user operation calls the library. Without them a communicator has no checker.
+type Checker struct {
+	mu     sync.Mutex
+	uses   []*Use
+	inside insideOps
+}
+
+// Use is one operation with its buffers.
+type Use struct {
+	op        calls.Name
+	comm      string
+	peer, tag int
+	reads     []buffer.Buf
+	writes    []buffer.Buf
+	h         engine.Handle // null as long as the call that starts it runs
+	engine    *engine.Engine
+}
+
+// BufUse is the use of buffers to read and to write.
+func BufUse(op calls.Name, peer, tag int, reads, writes []buffer.Buf) Use {
+	return Use{op: op, peer: peer, tag: tag, reads: reads, writes: writes}
+}
+
+func (u *Use) String() string {
+	s := string(u.op) + " on " + u.comm
+	if u.peer >= 0 {
+		s += fmt.Sprintf(", peer %d", u.peer)
+	}
+	if u.tag >= 0 {
+		s += fmt.Sprintf(", tag %d", u.tag)
+	}
+	return s
+}
+
+// over reports whether the request that holds the buffers has been completed.
+func (u *Use) over() bool { return !u.h.IsNull() && !u.engine.Alive(u.h) }
+
+// SendUse is the use of a send, RecvUse that of a receive, CollUse that of a
+// collective call.
+func SendUse(a *engine.SendArgs) Use {
+	return Use{op: a.Op, peer: int(a.Dest), tag: int(a.Tag), reads: []buffer.Buf{a.Buf}}
+}
+
+func RecvUse(a *engine.RecvArgs) Use {
+	return Use{op: a.Op, peer: int(a.Source), tag: int(a.Tag), writes: []buffer.Buf{a.Buf}}
+}
+
+func CollUse(a *engine.CollArgs) Use {
+	u := Use{op: a.Op, peer: -1, tag: -1}
+	switch {
+	case a.InBlocks != nil:
+		// The call's own list ends with it, the buffers are in use until Wait.
+		u.reads, u.writes = a.InBlocks, slices.Clone(a.OutBlocks)
+	case a.Args.Op == collectives.OpBcast && a.Args.Root == a.Args.Rank && !a.Args.RootRemote:
+		u.reads = []buffer.Buf{a.Out}
+	default:
+		u.reads, u.writes = []buffer.Buf{a.In}, []buffer.Buf{a.Out}
+	}
+	return u
+}
+
+// Book books the buffers of an operation, or says who else uses them.
+func (k *Checker) Book(c *Comm, u Use) (*Use, *fault.Fault) {
+	u.comm, u.engine = c.Name(), c.Engine
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	kept := k.uses[:0]
+	var clash *Use
+	for _, v := range k.uses {
+		if v.over() {
+			continue
+		}
+		kept = append(kept, v)
+		if clash == nil && (meet(u.writes, v.writes) || meet(u.writes, v.reads) || meet(u.reads, v.writes)) {
+			clash = v
+		}
+	}
+	clear(k.uses[len(kept):])
+	k.uses = kept
+	if clash != nil {
+		return nil, wrong(fault.InUse, "its %d bytes overlap the %d bytes of %v, which is not complete", u.bytes(), clash.bytes(), clash)
+	}
+	k.uses = append(k.uses, &u)
+	return &u, nil
+}
+
+// bytes is how much the operation reads or writes, whichever is more.
+func (u *Use) bytes() int64 {
+	var n [2]int64
+	for i, bufs := range [...][]buffer.Buf{u.reads, u.writes} {
+		for _, b := range bufs {
+			n[i] += b.Bytes()
+		}
+	}
+	return max(n[0], n[1])
+}
+
+// meet reports whether a buffer of one list shares a byte with one of the other.
+func meet(a, b []buffer.Buf) bool {
+	for _, x := range a {
+		if slices.ContainsFunc(b, x.Overlaps) {
+			return true
+		}
+	}
+	return false
+}
+
+// Until leaves the buffers booked until a request is completed.
+func (k *Checker) Until(u *Use, h engine.Handle) {
+	if h.IsNull() {
+		k.End(u)
+		return
+	}
+	k.mu.Lock()
+	u.h = h
+	k.mu.Unlock()
+}
+
+// End gives the buffers of a blocking call back.
+func (k *Checker) End(u *Use) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for i, v := range k.uses {
+		if v == u {
+			last := len(k.uses) - 1
+			k.uses[i] = k.uses[last]
+			k.uses[last] = nil
+			k.uses = k.uses[:last]
+			return
+		}
+	}
+}
+
+// The calls with their buffers booked.
+
+// Send is engine.Send.
+func (k *Checker) Send(c *Comm, a *engine.SendArgs) *fault.Fault {
+	u, f := k.Book(c, SendUse(a))
+	if f != nil {
+		return f
+	}
+	defer k.End(u)
+	return c.Engine.Send(c.Ctx, a)
+}
+
+// Isend is engine.Isend.
+func (k *Checker) Isend(c *Comm, a *engine.SendArgs) (engine.Handle, *fault.Fault) {
+	return k.started(c, SendUse(a), func() engine.Handle { return c.Engine.Isend(c.Ctx, a) })
+}
+
+// Recv is engine.Recv.
+func (k *Checker) Recv(c *Comm, a *engine.RecvArgs, st *engine.Status) *fault.Fault {
+	u, f := k.Book(c, RecvUse(a))
+	if f != nil {
+		*st = engine.Status{Source: -1, Tag: -1}
+		return f
+	}
+	defer k.End(u)
+	return c.Engine.Recv(c.Ctx, a, st)
+}
+
+// Irecv is engine.Irecv.
+func (k *Checker) Irecv(c *Comm, a *engine.RecvArgs) (engine.Handle, *fault.Fault) {
+	return k.started(c, RecvUse(a), func() engine.Handle { return c.Engine.Irecv(c.Ctx, a) })
+}
+
+// Imrecv is engine.Imrecv.
+func (k *Checker) Imrecv(c *Comm, m *engine.Message, a *engine.RecvArgs) (engine.Handle, *fault.Fault) {
+	u := BufUse(a.Op, -1, -1, nil, []buffer.Buf{a.Buf})
+	return k.started(c, u, func() engine.Handle { return c.Engine.Imrecv(c.Ctx, m, a) })
+}
+
+// started leaves the buffers booked until what start gives is completed.
+func (k *Checker) started(c *Comm, use Use, start func() engine.Handle) (engine.Handle, *fault.Fault) {
+	u, f := k.Book(c, use)
+	if f != nil {
+		return engine.Handle{}, f
+	}
+	h := start()
+	k.Until(u, h)
+	return h, nil
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package core
+
+import (
+	"context"
+	"fmt"
+
+	"gompi/collectives"
+	"gompi/internal/buffer"
+	"gompi/internal/calls"
+	"gompi/internal/dtype"
+	"gompi/internal/engine"
+	"gompi/internal/fault"
+)
+
+// Run makes a blocking collective call.
+func (c *Comm) Run(a *engine.CollArgs) *fault.Fault {
+	if a.User != nil && a.User.Err() != nil {
+		return c.refuse(a, lapsed(a.User))
+	}
+	if c.Check != nil {
+		return c.Check.run(c, a)
+	}
+	c.chooseBlocking(a)
+	return c.Engine.Collective(c.Ctx, a)
+}
+
+// Start starts a collective call, or says why it cannot.
+func (c *Comm) Start(a *engine.CollArgs) (engine.Handle, *fault.Fault) {
+	if a.User != nil && a.User.Err() != nil {
+		return engine.Handle{}, c.refuse(a, lapsed(a.User))
+	}
+	if c.Check != nil {
+		return c.Check.start(c, a)
+	}
+	c.choose(a)
+	return c.Engine.Icollective(c.Ctx, a), nil
+}
+
+// Prepare numbers a persistent collective and chooses its algorithm; why is what
+// is wrong with its arguments, nil: nothing. The other ranks number it in any
+// case.
+func (c *Comm) Prepare(a *engine.CollArgs, why error) *fault.Fault {
+	a.Tag = c.Ctx.NumberPersistent()
+	var f *fault.Fault
+	if why == nil && a.Tag == 0 {
+		f = wrong(fault.Arg, "the communicator has no number left for a persistent collective: use Dup")
+	}
+	if k := c.Check; k != nil {
+		if why == nil && f == nil {
+			f = apart(a)
+		}
+		if why == nil && f == nil {
+			_, f = k.agree(c, a)
+		} else {
+			c.Refuse(a, cause(why, f))
+		}
+	}
+	if why == nil && f == nil {
+		c.choose(a)
+	}
+	return f
+}
+
+// Refuse tells the others that this rank cannot make a collective call, so that
+// theirs ends. It does not wait.
+func (c *Comm) Refuse(a *engine.CollArgs, why error) {
+	if c.Check == nil {
+		c.Engine.Refuse(c.Ctx, a)
+		return
+	}
+	x := c.announce(a, why)
+	c.Engine.Forget(x.told)
+	c.Engine.Refuse(c.Ctx, &engine.CollArgs{Tag: x.tag})
+}
+
+// refuse is Refuse that returns why.
+func (c *Comm) refuse(a *engine.CollArgs, f *fault.Fault) *fault.Fault {
+	c.Refuse(a, cause(nil, f))
+	return f
+}
+
+// lapsed is that a call's context has ended before it began.
+func lapsed(user context.Context) *fault.Fault {
+	return &fault.Fault{Class: fault.Cancelled, Peer: -1, Err: context.Cause(user)}
+}
+
+// wrong is a fault of a call's own, with numbers that say nothing.
+func wrong(class fault.Class, format string, args ...any) *fault.Fault {
+	return &fault.Fault{Class: class, Got: -1, Want: -1, Peer: -1, Err: fmt.Errorf(format, args...)}
+}
+
+// cause is why, or else the text of f.
+func cause(why error, f *fault.Fault) error {
+	switch {
+	case why != nil || f == nil:
+		return why
+	case f.Err == nil:
+		return f.Class
+	}
+	return fmt.Errorf("%w: %w", f.Class, f.Err)
+}
+
+// choose selects the algorithm of a call.
+func (c *Comm) choose(a *engine.CollArgs) {
+	a.Alg = c.Table.Select(&a.Args, int(a.Unit), a.Commutative)
+}
+
+// chooseBlocking is choose for a call that blocks: such calls come in one
+// order, so they may use the memory that the ranks share, if they are on one
+// host. w-forms, which have many buffers, do not.
+func (c *Comm) chooseBlocking(a *engine.CollArgs) {
+	if a.Table = c.Table; a.InBlocks == nil {
+		c.share(&a.Args, a.Unit)
+	}
+	c.choose(a)
+}
+
+// share tells selection of the memory that the ranks share, on one host.
+func (c *Comm) share(a *collectives.Args, unit int64) {
+	if c.Nodes == nil || c.teams {
+		a.Shared, a.Reads = dtype.Quo(c.Ctx.SharedRoom(), max(1, unit)), c.Ctx.Reads()
+	}
+}
+
+// args is what is the same in all calls of a collective operation.
+func (c *Comm) args(op collectives.Op) collectives.Args {
+	return collectives.Args{Op: op, Rank: c.Rank, Size: c.Size, Remote: c.Ctx.Remote.Len(), Nodes: c.Nodes}
+}
+
+// SelectionArgs is what selection knows of a blocking call of op before it
+// knows any lengths, with elements of so many bytes.
+func (c *Comm) SelectionArgs(op collectives.Op, elemBytes int64) collectives.Args {
+	a := c.args(op)
+	c.share(&a, elemBytes)
+	return a
+}
+
+// allgather gives every rank what each of them says in mine.
+func (c *Comm) allgather(op calls.Name, user context.Context, mine, all []byte) *fault.Fault {
+	a := engine.CollArgs{Op: op, User: user, Unit: 1, Args: c.args(collectives.OpAllgather), In: buffer.Of(mine), Out: buffer.Of(all)}
+	a.Args.Count = int64(len(mine))
+	return c.Run(&a)
+}
