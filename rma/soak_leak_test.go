@@ -13,7 +13,7 @@ import (
 )
 
 // TestSoakWindows makes and frees windows, exposes memory and closes it: nothing
-// of that is left behind.
+// of that is left behind, and nothing of the job.
 func TestSoakWindows(t *testing.T) {
 	windows, exposures := 300, 300
 	if testlab.Long() {
@@ -21,6 +21,7 @@ func TestSoakWindows(t *testing.T) {
 	}
 	all := append(append([]flavor{}, flavors...), moreFlavors...)
 	for _, way := range ways {
+		start := testlab.Take()
 		t.Run(way.name, func(t *testing.T) {
 			mpitest.Run(t, 2, func(t *mpitest.T, w *mpi.Comm) {
 				one := func(k int) {
@@ -74,5 +75,6 @@ func TestSoakWindows(t *testing.T) {
 				must(t, w.Barrier())
 			}, append([]mpitest.Option{mpitest.Within(30 * time.Minute)}, way.opts...)...)
 		})
+		testlab.Nothing(t, start, 8<<20) // of the job
 	}
 }

@@ -4,6 +4,7 @@ package remote
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -133,6 +134,33 @@ func (s *Space) dropMark(p wire.ProcID) {
 	if k != nil {
 		s.controls.unmapControl(k.ctl)
 	}
+}
+
+// closeMarks gives up the marks at the end of this process, but for those that
+// something still open here may use.
+func (s *Space) closeMarks() {
+	m := &s.marks
+	inUse := func(p wire.ProcID) bool { return s.peers[p] != nil && s.peers[p].targets > 0 }
+	s.e.Lock()
+	own := inUse(s.self) || slices.ContainsFunc(s.regions, func(r *Region) bool { return r != nil && r.published })
+	var idle []wire.ProcID
+	m.keep.Lock()
+	for p := range m.held {
+		if !inUse(p) {
+			idle = append(idle, p)
+		}
+	}
+	m.keep.Unlock()
+	s.e.Unlock()
+	for _, p := range idle {
+		s.dropMark(p)
+	}
+	m.mu.Lock()
+	if !own && m.own != nil {
+		s.controls.freeControl(m.own, false)
+		m.own = nil
+	}
+	m.mu.Unlock()
 }
 
 // enter counts an access in, of a region whose control block ctl has had

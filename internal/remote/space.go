@@ -144,6 +144,7 @@ func (s *Space) Leave(user context.Context) {
 
 // Close implements engine.RemoteServer.
 func (s *Space) Close() {
+	s.closeMarks()
 	s.controls.close()
 	s.stock.close()
 }
