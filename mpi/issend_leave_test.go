@@ -87,3 +87,43 @@ func issendAndLeave(t *testing.T, s setting, size int, late bool) {
 		}
 	}
 }
+
+// A synchronous send that was received is complete, though its receiver dies as
+// soon as it has the message, before it has a connection to the sender.
+func TestIssendReceiverDies(t *testing.T) {
+	for _, s := range []setting{{transport: "inproc"}, {transport: "shm"}, {transport: "shm", faulty: true}, {transport: "tcp"}} {
+		t.Run(s.name(), func(t *testing.T) {
+			for round := range 30 {
+				j := testjob.New(t, s.options()...)
+				var procs [2]*mpi.Process
+				for i, sp := range j.Add(2) {
+					p, err := j.Boot(sp)
+					if err != nil {
+						t.Fatal(err)
+					}
+					procs[i] = p
+				}
+				sent := make(chan error, 1)
+				go func() {
+					_, err := mpi.Issend(procs[0].World(), make([]byte, 8*round), 1, 1).Wait()
+					sent <- err
+				}()
+				if _, err := mpi.Recv(procs[1].World(), make([]byte, 8*round), 0, 1); err != nil {
+					t.Fatal(err)
+				}
+				j.Kill(procs[1])
+				select {
+				case err := <-sent:
+					if err != nil {
+						t.Fatalf("round %d: %v", round, err)
+					}
+				case <-time.After(mpitest.Deadline):
+					t.Fatalf("the send is not complete:\n%s", j.RollCall())
+				}
+				if err := j.Leave(procs[0]); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}

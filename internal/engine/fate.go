@@ -395,6 +395,7 @@ func (e *Engine) endPeer(p *Peer, f *fault.Fault) {
 	e.cutStreams(p)
 	e.dropFrames(p)
 	e.failQueue(p, f)
+	e.hasHeard(p)
 	for r := range p.ops.each {
 		if r.kind == reqSend || r.pend&pendVerdict != 0 {
 			e.failSend(r, faultAt(f, r.peerSeat()))

@@ -62,6 +62,7 @@ type Peer struct {
 	filler        wire.ContextID // whose messages fill the receiver
 
 	ctl    []ctlFrame // control frames, before all else
+	tells  bool       // receives wait until these have left: see received
 	frames frameQueue // of remote memory, before sends
 	parts  []byte     // of a frame that comes in parts
 	sends  sendQueue
@@ -358,6 +359,9 @@ func (e *Engine) pump(p *Peer) {
 		if len(p.ctl) == 0 {
 			p.ctl = nil
 		}
+	}
+	if p.tells {
+		e.hasHeard(p)
 	}
 	if !e.pumpFrames(p) {
 		return

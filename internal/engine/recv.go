@@ -204,7 +204,34 @@ func (e *Engine) deliverEager(r *Request, p *Peer, env *envelope, data []byte) {
 	if e.matched(r, p, env, int64(len(data))) {
 		r.status.Bytes = e.fill(r.buf, data)
 	}
+	if env.flags&flagSync != 0 {
+		e.received(r, p)
+		return
+	}
 	e.complete(r)
+}
+
+// received completes a receive whose sender waits to hear of it. Where a contact
+// is still to be made it waits until the word has left: a process may exit after
+// its last receive, and the message counts as received then.
+func (e *Engine) received(r *Request, p *Peer) {
+	if len(p.ctl) == 0 || p.state == peerDown {
+		e.complete(r)
+		return
+	}
+	r.peer, r.pend = p, pendTold
+	r.hangOn(p)
+	p.tells = true
+}
+
+// hasHeard completes the receives that p has heard of, or will never hear of.
+func (e *Engine) hasHeard(p *Peer) {
+	p.tells = false
+	for r := range p.ops.each {
+		if r.pend&pendTold != 0 {
+			e.complete(r)
+		}
+	}
 }
 
 // sentBy reports whether p may send from a seat that it claims: only a receive
@@ -248,7 +275,7 @@ func (e *Engine) deliverRTS(r *Request, p *Peer, env *envelope, length int64, de
 	n := min(length, r.buf.Bytes())
 	if !e.matched(r, p, env, length) || n == 0 {
 		e.control(p, env.key, kindRefuse, 0, env.aux)
-		e.complete(r)
+		e.received(r, p)
 		return
 	}
 	if p.state == peerDown {

@@ -35,6 +35,7 @@ const (
 	pendCancel              // the receiver's answer to Cancel
 	pendStream              // its turn among the streams, and its end
 	pendVerdict             // what has become of the peer; receives, too
+	pendTold                // of a receive: that its sender hears of it
 )
 
 // Request is one operation in progress. It is recycled: whoever keeps one
