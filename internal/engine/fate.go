@@ -269,14 +269,6 @@ func (e *Engine) linkDown(p *Peer, err error) {
 	e.doubt(p)
 }
 
-// doubt asks whether a peer that cannot be reached takes part in the job: the
-// control plane of its end, and itself.
-func (e *Engine) doubt(p *Peer) {
-	e.ask(p.proc)
-	e.unping(p.ping)
-	p.ping, _ = e.ping(p.proc, p)
-}
-
 // unreached acts on a peer that takes part in the job. If nothing was lost but
 // sends, these fail and the next one tries again.
 func (e *Engine) unreached(p *Peer) {

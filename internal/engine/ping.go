@@ -28,6 +28,14 @@ func (e *Engine) ping(proc wire.ProcID, p *Peer) (uint64, *ping) {
 
 func (e *Engine) unping(id uint64) { delete(e.pings, id) }
 
+// doubt asks whether a peer that cannot be reached takes part in the job: the
+// control plane of its end, and itself.
+func (e *Engine) doubt(p *Peer) {
+	e.ask(p.proc)
+	e.unping(p.ping)
+	p.ping, _ = e.ping(p.proc, p)
+}
+
 // Pinged tells that a process cannot reach this one, and asks.
 func (e *Engine) Pinged(by wire.ProcID, id uint64) {
 	e.mu.Lock()
