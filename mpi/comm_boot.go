@@ -122,5 +122,5 @@ func (c *Comm) CreateGroup(g Group, tag int) (*Comm, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.child(id, shape{local: g.members}, fmt.Sprintf("%s*%d", c.Name(), tag))
+	return c.child(birth{id: id}, shape{local: g.members}, fmt.Sprintf("%s*%d", c.Name(), tag))
 }

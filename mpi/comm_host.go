@@ -51,7 +51,7 @@ func (c *Comm) SplitType(kind SplitKind, key int, info *Info) (*Comm, error) {
 	if c.core.Engine.Shares() {
 		shares = 1
 	}
-	all, id, err := c.colors(opSplitType, int(kind)<<1|shares, key)
+	all, b, err := c.colors(opSplitType, int(kind)<<1|shares, key)
 	if err != nil {
 		return nil, err
 	}
@@ -62,10 +62,12 @@ func (c *Comm) SplitType(kind SplitKind, key int, info *Info) (*Comm, error) {
 		switch k := SplitKind(all[r].color); {
 		case k == Undefined:
 		case k < SplitShared || k > SplitHWGuided:
+			c.takeBack(&b)
 			return nil, c.argError(ErrArg, opSplitType, ProcNull, -1, -1, -1, "", fmt.Errorf("rank %d gives kind %d", r, k))
 		case common == Undefined:
 			common, from = k, r
 		case k != common:
+			c.takeBack(&b)
 			return nil, c.argError(ErrArg, opSplitType, ProcNull, -1, -1, -1, "", fmt.Errorf("rank %d gives kind %d, rank %d kind %d", from, common, r, k))
 		}
 		if alone && kind == SplitShared {
@@ -74,7 +76,7 @@ func (c *Comm) SplitType(kind SplitKind, key int, info *Info) (*Comm, error) {
 	}
 	several := slices.ContainsFunc(hosts, func(h uint32) bool { return h != hosts[0] })
 	if kind != SplitShared && !(kind == SplitHWUnguided && several) {
-		c.decline(id)
+		c.decline(b)
 		return nil, nil
 	}
 	for r := range all {
@@ -82,7 +84,7 @@ func (c *Comm) SplitType(kind SplitKind, key int, info *Info) (*Comm, error) {
 			all[r].color = Undefined
 		}
 	}
-	return c.child(id, c.chosen(all, int(kind)), c.Name()+"/host")
+	return c.childOf(b, all, int(kind), c.Name()+"/host")
 }
 
 // hosts numbers the hosts of all ranks of an intracommunicator. Collective.

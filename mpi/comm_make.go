@@ -59,7 +59,17 @@ func (c *Comm) met(err error) error {
 	return err
 }
 
-// offer is what this rank tells of n new contexts: rank 0 the first's serial.
+// birth is what the ranks of c agree on for a communicator to be made.
+type birth struct {
+	id wire.ContextID
+	// block is the place in c's memory that giver, a rank of c, has offered for
+	// its board, 0: none. own is what this rank has offered.
+	block, own uint32
+	giver      wire.ProcID
+}
+
+// offer is what this rank tells of n new contexts: rank 0 the first's serial. The
+// call that tells it adds the place of a block, see offering.
 func (c *Comm) offer(n uint32) uint64 {
 	if c.core.Rank == 0 {
 		return uint64(c.core.Proc.NewSerials(n))
@@ -67,13 +77,39 @@ func (c *Comm) offer(n uint32) uint64 {
 	return 0
 }
 
-// contextOf is the id with the serial that rank 0 has told.
-func (c *Comm) contextOf(op calls.Name, serial uint64) (wire.ContextID, error) {
-	id, err := contextFrom(c.core.Ctx.Members.At(0), serial)
-	if err != nil {
-		return id, c.argError(ErrComm, op, ProcNull, -1, -1, -1, "", err)
+// blockBits is where the place of a block stands in an offer, above the serial.
+const blockBits = 32
+
+func blockIn(offer uint64) uint32 { return uint32(offer >> blockBits) }
+
+// offering makes the call tell of a block, too, in the first word of what this rank
+// says.
+func (a *call) offering(word *uint64) *call {
+	a.Offer = word
+	return a
+}
+
+// birthOf is what rank 0 has offered.
+func (c *Comm) birthOf(op calls.Name, offer uint64) (birth, error) {
+	b := birth{block: blockIn(offer), giver: c.core.Ctx.Members.At(0)}
+	if c.core.Rank == 0 {
+		b.own = b.block
 	}
-	return id, nil
+	var err error
+	if b.id, err = contextFrom(b.giver, offer&(1<<blockBits-1)); err != nil {
+		c.takeBack(&b)
+		return b, c.argError(ErrComm, op, ProcNull, -1, -1, -1, "", err)
+	}
+	return b, nil
+}
+
+// takeBack takes back the block that this rank has offered, of which nobody makes
+// use.
+func (c *Comm) takeBack(b *birth) {
+	if b.own != 0 {
+		c.core.Engine.TakeBack(c.core.Ctx, b.own)
+		b.own = 0
+	}
 }
 
 // contextFrom is a context of which another process has told the serial. There
@@ -86,50 +122,60 @@ func contextFrom(creator wire.ProcID, serial uint64) (wire.ContextID, error) {
 }
 
 // agree makes all ranks agree on a context id.
-func (c *Comm) agree(op calls.Name) (wire.ContextID, error) {
+func (c *Comm) agree(op calls.Name) (birth, error) {
 	u, n := c.meeting()
-	serial := []uint64{u.offer(n)}
-	if err := new(call).bcast(u, BufOf(serial), 0).as(op).run(); err != nil {
-		return wire.ContextID{}, c.met(err)
+	word := []uint64{u.offer(n)}
+	told := new(call).bcast(u, BufOf(word), 0).as(op)
+	if c.core.bridge == nil && c.core.Rank == 0 {
+		told.offering(&word[0])
 	}
-	id, err := u.contextOf(op, serial[0])
-	return id, c.met(err)
+	if err := told.run(); err != nil {
+		return birth{}, c.met(err)
+	}
+	b, err := u.birthOf(op, word[0])
+	return b, c.met(err)
 }
 
 // child makes a communicator that c's ranks have agreed on: nil for a process
 // that is not a member, and for one that would face an empty group.
-func (c *Comm) child(id wire.ContextID, s shape, name string) (*Comm, error) {
+func (c *Comm) child(b birth, s shape, name string) (*Comm, error) {
 	p := c.core.proc
 	if s.local.Index(p.core.Self) < 0 || c.core.bridge != nil && s.remote.Len() == 0 {
-		c.decline(id)
+		c.decline(b)
 		return nil, nil
 	}
 	d := p.blankComm(name)
-	if err := c.bequeath(d, id, s); err != nil {
+	if err := c.bequeath(d, b, s); err != nil {
 		return nil, err
 	}
 	return d, nil
 }
 
 // decline says that this process is not in what the ranks of c make.
-func (c *Comm) decline(id wire.ContextID) {
-	c.core.Engine.SkipContext(id)
+func (c *Comm) decline(b birth) {
+	c.takeBack(&b)
+	c.core.Engine.SkipContext(b.id)
 	if c.core.bridge != nil {
-		c.core.Engine.SkipContext(id.Next())
+		c.core.Engine.SkipContext(b.id.Next())
 	}
 }
 
 // bequeath makes a blank communicator one that was made from c.
-func (c *Comm) bequeath(d *Comm, id wire.ContextID, s shape) error {
+func (c *Comm) bequeath(d *Comm, b birth, s shape) error {
 	d.core.handler.Store(c.core.handler.Load())
-	if s.remote.Len() > 0 {
-		return d.registerInter(id, s)
+	switch {
+	case s.remote.Len() > 0:
+		return d.registerInter(b.id, s)
+	case c.core.bridge != nil: // what was merged is the program's new world
+		return d.core.Register(b.id, s.local, d)
 	}
-	err := d.core.Register(id, s.local, d)
-	if err == nil && c.core.bridge == nil { // what was merged is the program's new world
-		d.core.Ctx.ShareLater()
+	if s.local.Index(b.giver) < 0 {
+		b.block = 0
 	}
-	return err
+	if b.giver != c.core.proc.core.Self || b.block == 0 {
+		c.takeBack(&b)
+	}
+	return d.core.RegisterIn(c.core.Ctx, b.block, b.id, s.local, d)
 }
 
 // Dup makes a communicator of the same ranks with a context of its own, the
@@ -145,11 +191,11 @@ func (c *Comm) DupWithInfo(info *Info) (*Comm, error) {
 		return nil, err
 	}
 	attrs, failed := c.copyAttrs(opDup)
-	id, err := c.agree(opDup)
+	b, err := c.agree(opDup)
 	if err != nil {
 		return nil, c.giveBack(attrs, err)
 	}
-	d, err := c.child(id, c.shape(), c.Name()+"+")
+	d, err := c.child(b, c.shape(), c.Name()+"+")
 	if err != nil {
 		return nil, c.giveBack(attrs, err)
 	}
@@ -183,19 +229,22 @@ func (c *Comm) IdupWithInfo(info *Info) (*Comm, Request) {
 	info = info.Dup()
 	attrs, failed := c.copyAttrs(opIdup)
 	u, n := c.meeting()
-	serial := []uint64{u.offer(n)}
-	told := new(call).bcast(u, BufOf(serial), 0).as(opIdup).start()
+	word := []uint64{u.offer(n)}
+	if c.core.bridge == nil && c.core.Rank == 0 {
+		word[0] |= uint64(c.core.Engine.Offer(c.core.Ctx)) << blockBits
+	}
+	told := new(call).bcast(u, BufOf(word), 0).as(opIdup).start()
 	d := c.core.proc.blankComm(c.Name() + "+")
 	e := c.core.Engine
 	h := e.NewOther(c.core.Ctx, opIdup, buffer.Buf{})
 	go func() {
 		_, err := told.Wait()
-		var id wire.ContextID
+		var b birth
 		if err == nil {
-			id, err = u.contextOf(opIdup, serial[0])
+			b, err = u.birthOf(opIdup, word[0])
 		}
 		if err == nil {
-			err = c.bequeath(d, id, c.shape())
+			err = c.bequeath(d, b, c.shape())
 		}
 		if err == nil {
 			_, err = c.furnish(d, attrs, info, failed)
@@ -221,41 +270,60 @@ func (c *Comm) Split(color, key int) (*Comm, error) {
 	if err := c.exists(opSplit); err != nil {
 		return nil, err
 	}
-	all, id, err := c.colors(opSplit, color, key)
+	all, b, err := c.colors(opSplit, color, key)
 	if err != nil {
 		return nil, err
 	}
 	for i, x := range all {
 		if x.color < 0 && x.color != Undefined {
+			c.takeBack(&b)
 			return nil, c.argError(ErrArg, opSplit, ProcNull, -1, -1, -1, "", fmt.Errorf("%s gives color %d", c.core.Who(i), x.color))
 		}
 	}
-	return c.child(id, c.chosen(all, color), fmt.Sprintf("%s/%d", c.Name(), color))
+	return c.childOf(b, all, color, fmt.Sprintf("%s/%d", c.Name(), color))
+}
+
+// childOf is child of the ranks of one color. The first of them gives the memory.
+func (c *Comm) childOf(b birth, all []choice, color int, name string) (*Comm, error) {
+	s := c.chosen(all, color)
+	if c.core.bridge == nil && s.local.Len() > 0 {
+		b.giver = s.local.At(0)
+		b.block = blockIn(all[c.core.Ctx.Members.Index(b.giver)].offer)
+	}
+	return c.child(b, s, name)
 }
 
 // choice is what a rank says in a Split.
 type choice struct {
 	color, key int64
-	serial     uint64 // of rank 0
+	offer      uint64
 }
 
 // colors exchanges the colors and keys of all ranks, with a context id. The
 // low group of an intercommunicator comes first.
-func (c *Comm) colors(op calls.Name, color, key int) ([]choice, wire.ContextID, error) {
+func (c *Comm) colors(op calls.Name, color, key int) ([]choice, birth, error) {
 	u, n := c.meeting()
-	words := make([]int64, 3*u.core.Size)
+	words := make([]uint64, 3*u.core.Size)
 	mine := words[3*u.core.Rank:][:3]
-	mine[0], mine[1], mine[2] = int64(color), int64(key), int64(u.offer(n))
-	if err := new(call).allgather(u, BufOf(mine), BufOf(words)).as(op).run(); err != nil {
-		return nil, wire.ContextID{}, c.met(err)
+	mine[0], mine[1], mine[2] = uint64(color), uint64(key), u.offer(n)
+	told := new(call).allgather(u, BufOf(mine), BufOf(words)).as(op)
+	if c.core.bridge == nil && op != opInterMerge && color != Undefined {
+		told.offering(&mine[2])
+	}
+	if err := told.run(); err != nil {
+		return nil, birth{}, c.met(err)
 	}
 	all := make([]choice, u.core.Size)
 	for i := range all {
 		w := words[3*i:]
-		all[i] = choice{w[0], w[1], uint64(w[2])}
+		all[i] = choice{int64(w[0]), int64(w[1]), w[2]}
 	}
-	id, err := u.contextOf(op, all[0].serial)
-	return all, id, c.met(err)
+	b, err := u.birthOf(op, all[0].offer)
+	b.own = blockIn(mine[2])
+	if err != nil {
+		u.takeBack(&b)
+	}
+	return all, b, c.met(err)
 }
 
 // chosen is the shape of the communicator of one color.
@@ -308,17 +376,17 @@ func (c *Comm) Create(g Group) (*Comm, error) {
 		if wrong != nil || rank == Undefined {
 			color = Undefined
 		}
-		all, id, err := c.colors(opCreate, color, rank)
+		all, b, err := c.colors(opCreate, color, rank)
 		switch {
 		case err != nil:
 			return nil, err
 		case wrong != nil:
-			c.decline(id)
+			c.decline(b)
 			return nil, wrong
 		}
-		return c.child(id, c.chosen(all, color), c.Name()+"*")
+		return c.childOf(b, all, color, c.Name()+"*")
 	}
-	id, err := c.agree(opCreate)
+	b, err := c.agree(opCreate)
 	if err != nil {
 		return nil, err
 	}
@@ -326,10 +394,10 @@ func (c *Comm) Create(g Group) (*Comm, error) {
 		wrong = c.errorOf(opCreate, ProcNull, -1, f)
 	}
 	if wrong != nil {
-		c.decline(id)
+		c.decline(b)
 		return nil, wrong
 	}
-	return c.child(id, shape{local: g.members}, c.Name()+"*")
+	return c.child(b, shape{local: g.members}, c.Name()+"*")
 }
 
 // subgroup checks that all processes of g are in c.

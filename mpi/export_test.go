@@ -20,3 +20,10 @@ func PartOf(words []int, ranks int, weighted bool) (DistGraph, bool) {
 
 // SharedRoom is the room for one publication in memory that the ranks share.
 func SharedRoom(c *Comm) int64 { return c.core.Ctx.SharedRoom() }
+
+// HasMemory reports whether c's board is made, without a call on c.
+func HasMemory(c *Comm) bool {
+	place := c.core.Engine.Offer(c.core.Ctx)
+	c.core.Engine.TakeBack(c.core.Ctx, place)
+	return place != 0
+}

@@ -118,7 +118,7 @@ func (c *Comm) IntercommCreate(localLeader int, peer *Comm, remoteLeader, tag in
 		return nil, err
 	}
 	d := c.core.proc.blankComm(c.Name() + "|")
-	if err := c.bequeath(d, t.id, shape{c.core.Ctx.Members, remote, t.low}); err != nil {
+	if err := c.bequeath(d, birth{id: t.id}, shape{c.core.Ctx.Members, remote, t.low}); err != nil {
 		return nil, err
 	}
 	return d, nil
@@ -142,7 +142,7 @@ func (c *Comm) IntercommMerge(high bool) (*Comm, error) {
 		flag = 1
 	}
 	u := &Comm{core: b.both.core, user: c.user}
-	all, id, err := u.colors(opInterMerge, flag, 0)
+	all, born, err := u.colors(opInterMerge, flag, 0)
 	if err != nil {
 		return nil, c.met(err)
 	}
@@ -164,7 +164,7 @@ func (c *Comm) IntercommMerge(high bool) (*Comm, error) {
 		first, second = second, first
 	}
 	d := c.core.proc.blankComm(c.Name() + "&")
-	if err := c.bequeath(d, id, shape{local: group.Union(first, second)}); err != nil {
+	if err := c.bequeath(d, born, shape{local: group.Union(first, second)}); err != nil {
 		return nil, err
 	}
 	return d, nil

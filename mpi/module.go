@@ -59,14 +59,20 @@ func (c *coreComm) Completed(op calls.Name) engine.Handle {
 
 func (c *coreComm) Failed(err error) engine.Handle { return c.comm().failedRequest("", err).h }
 
-func (c *coreComm) Offer() uint64 { return c.comm().offer(1) }
+func (c *coreComm) Offer() uint64 {
+	word := c.comm().offer(1)
+	if c.core.Rank == 0 {
+		word |= uint64(c.core.Engine.Offer(c.core.Ctx)) << blockBits
+	}
+	return word
+}
 
 func (c *coreComm) Adopt(op calls.Name, offer uint64, name string) (any, error) {
-	id, err := c.comm().contextOf(op, offer)
+	b, err := c.comm().birthOf(op, offer)
 	if err != nil {
 		return nil, err
 	}
-	d, err := c.comm().child(id, c.comm().shape(), name)
+	d, err := c.comm().child(b, c.comm().shape(), name)
 	if err != nil {
 		return nil, err
 	}

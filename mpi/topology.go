@@ -80,18 +80,25 @@ func (c *Comm) badTopology(op calls.Name, err error) error {
 // agreeOn makes all ranks agree on a context id if they call op with equal
 // arguments, which args digests. Else, or if wrong says that the arguments
 // are, it fails on all of them.
-func (c *Comm) agreeOn(op calls.Name, args uint64, wrong error) (wire.ContextID, error) {
-	words := []uint64{args, ^args, c.offer(1)}
-	if err := new(call).allreduce(c, BufOf(words), BufOf(words), &Max).as(op).run(); err != nil {
-		return wire.ContextID{}, err
+func (c *Comm) agreeOn(op calls.Name, args uint64, wrong error) (birth, error) {
+	words := []uint64{c.offer(1), args, ^args}
+	told := new(call).allreduce(c, BufOf(words), BufOf(words), &Max).as(op)
+	if c.core.Rank == 0 {
+		told.offering(&words[0])
 	}
+	if err := told.run(); err != nil {
+		return birth{}, err
+	}
+	b, err := c.birthOf(op, words[0])
 	switch {
 	case wrong != nil:
-		return wire.ContextID{}, c.badTopology(op, wrong)
-	case words[0] != ^words[1]:
-		return wire.ContextID{}, c.argError(ErrMismatch, op, ProcNull, -1, -1, -1, "", fmt.Errorf("the ranks give different arguments"))
+		c.takeBack(&b)
+		return b, c.badTopology(op, wrong)
+	case words[1] != ^words[2]:
+		c.takeBack(&b)
+		return b, c.argError(ErrMismatch, op, ProcNull, -1, -1, -1, "", fmt.Errorf("the ranks give different arguments"))
 	}
-	return c.contextOf(op, words[2])
+	return b, err
 }
 
 // digest is a hash of arguments.
@@ -142,8 +149,8 @@ func (c *Comm) first(n int, order []int) wire.Members {
 
 // withTopology makes a communicator of ranks of c that have a topology, which
 // make describes for a rank of it. nil on other ranks.
-func (c *Comm) withTopology(id wire.ContextID, members wire.Members, name string, describe func(rank int) *topology) (*Comm, error) {
-	d, err := c.child(id, shape{local: members}, name)
+func (c *Comm) withTopology(b birth, members wire.Members, name string, describe func(rank int) *topology) (*Comm, error) {
+	d, err := c.child(b, shape{local: members}, name)
 	if d == nil || err != nil {
 		return nil, err
 	}

@@ -71,7 +71,7 @@ func (c *Comm) CartCreate(dims []int, periods []bool, reorder bool) (*Comm, erro
 		return nil, err
 	}
 	g, wrong := c.gridOf(dims, periods)
-	id, err := c.agreeOn(opCartCreate, digest(opCartCreate, dims, flags(periods...), flags(reorder)), wrong)
+	b, err := c.agreeOn(opCartCreate, digest(opCartCreate, dims, flags(periods...), flags(reorder)), wrong)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func (c *Comm) CartCreate(dims []int, periods []bool, reorder bool) (*Comm, erro
 		}
 		order = topo.PlaceGrid(g, hosts[:g.Len()])
 	}
-	return c.withTopology(id, c.first(g.Len(), order), c.Name()+gridName(dims), cartTopology(g))
+	return c.withTopology(b, c.first(g.Len(), order), c.Name()+gridName(dims), cartTopology(g))
 }
 
 // gridOf checks the arguments of a grid of ranks of c.
@@ -159,12 +159,12 @@ func (c *Comm) CartSub(remain []bool) (*Comm, error) {
 	if n := len(t.grid.Dims()); len(remain) != n {
 		wrong = fmt.Errorf("%d entries for %d dimensions", len(remain), n)
 	}
-	id, err := c.agreeOn(opCartSub, digest(opCartSub, flags(remain...)), wrong)
+	b, err := c.agreeOn(opCartSub, digest(opCartSub, flags(remain...)), wrong)
 	if err != nil {
 		return nil, err
 	}
 	g, ranks := t.grid.Sub(remain), t.grid.Slice(c.core.Rank, remain)
-	return c.withTopology(id, c.first(len(ranks), ranks), c.Name()+gridName(g.Dims()), cartTopology(g))
+	return c.withTopology(b, c.first(len(ranks), ranks), c.Name()+gridName(g.Dims()), cartTopology(g))
 }
 
 // Cart describes the communicator's Cartesian topology; ErrTopology if it has

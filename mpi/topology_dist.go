@@ -8,7 +8,6 @@ import (
 
 	"gompi/internal/calls"
 	"gompi/internal/topo"
-	"gompi/internal/wire"
 )
 
 const (
@@ -60,14 +59,15 @@ func (c *Comm) DistGraphCreateAdjacent(sources, sourceWeights, dests, destWeight
 	for _, r := range g.Sources {
 		a.unedge(r, c.core.Rank)
 	}
-	id, err := a.agree(c)
+	b, err := a.agree(c)
 	if err != nil {
 		return nil, err
 	}
 	if a.unmatched() {
+		c.takeBack(&b)
 		return nil, c.blame(g)
 	}
-	return c.distGraph(&a, id, g, info)
+	return c.distGraph(&a, b, g, info)
 }
 
 // checkEnds checks a list of ranks with weights.
@@ -114,7 +114,7 @@ func (c *Comm) DistGraphCreate(sources, degrees, dests, weights []int, info *Inf
 	a.wrong = wrong
 	a.weights(dests, weights)
 	a.edges = uint64(len(dests))
-	id, err := a.agree(c)
+	b, err := a.agree(c)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (c *Comm) DistGraphCreate(sources, degrees, dests, weights []int, info *Inf
 	if err != nil {
 		return nil, err
 	}
-	return c.distGraph(&a, id, g, info)
+	return c.distGraph(&a, b, g, info)
 }
 
 // startsOf gives the start of each of n edges.
@@ -159,7 +159,7 @@ func (c *Comm) DistGraphNeighbors() (DistGraph, error) {
 
 // distGraph makes the communicator of a graph that the ranks have agreed on, of
 // which g is the caller's part.
-func (c *Comm) distGraph(a *edgeTally, id wire.ContextID, g DistGraph, info *Info) (*Comm, error) {
+func (c *Comm) distGraph(a *edgeTally, b birth, g DistGraph, info *Info) (*Comm, error) {
 	if !a.weighted() {
 		g.SourceWeights, g.DestWeights = nil, nil
 	} else {
@@ -175,7 +175,7 @@ func (c *Comm) distGraph(a *edgeTally, id wire.ContextID, g DistGraph, info *Inf
 			return nil, err
 		}
 	}
-	d, err := c.child(id, shape{local: c.first(c.core.Size, order)}, c.Name()+"[graph]")
+	d, err := c.child(b, shape{local: c.first(c.core.Size, order)}, c.Name()+"[graph]")
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"gompi/internal/calls"
-	"gompi/internal/wire"
 )
 
 // edgeTally is what the ranks find out together about the edges they give for
@@ -62,16 +61,34 @@ func (a *edgeTally) unmatched() bool { return a.hashes != [2]uint64{} }
 
 // agree adds up the tallies of all ranks, and gives a context id if none of
 // them is wrong and they fit together.
-func (a *edgeTally) agree(c *Comm) (wire.ContextID, error) {
+func (a *edgeTally) agree(c *Comm) (birth, error) {
 	bad := uint64(0)
 	if a.wrong != nil {
 		bad = 1
 	}
 	reordering := uint64(flags(a.reorder)[0])
 	words := []uint64{c.offer(1), bad, reordering, a.weightedLists, a.bare, a.edges, a.hashes[0], a.hashes[1]}
-	if err := new(call).allreduce(c, BufOf(words), BufOf(words), &Sum).as(a.op).run(); err != nil {
-		return wire.ContextID{}, err
+	told := new(call).allreduce(c, BufOf(words), BufOf(words), &Sum).as(a.op)
+	if c.core.Rank == 0 {
+		told.offering(&words[0])
 	}
+	if err := told.run(); err != nil {
+		return birth{}, err
+	}
+	b, err := c.birthOf(a.op, words[0])
+	if err != nil {
+		return b, err
+	}
+	if err := a.fits(c, words, bad); err != nil {
+		c.takeBack(&b)
+		return b, err
+	}
+	return b, nil
+}
+
+// fits is why none of the ranks, or not all of them, gave what makes a graph, from
+// what they have added up.
+func (a *edgeTally) fits(c *Comm, words []uint64, bad uint64) error {
 	a.weightedLists, a.bare, a.edges, a.hashes = words[3], words[4], words[5], [2]uint64(words[6:])
 	mismatch := func(format string, args ...any) error {
 		return c.argError(ErrMismatch, a.op, ProcNull, -1, -1, -1, "", fmt.Errorf(format, args...))
@@ -85,17 +102,17 @@ func (a *edgeTally) agree(c *Comm) (wire.ContextID, error) {
 		first, err := AllreduceOne(c, first, Min)
 		switch {
 		case err != nil:
-			return wire.ContextID{}, err
+			return err
 		case a.wrong != nil:
-			return wire.ContextID{}, c.badTopology(a.op, a.wrong)
+			return c.badTopology(a.op, a.wrong)
 		}
-		return wire.ContextID{}, mismatch("the arguments of rank %d are wrong", first)
+		return mismatch("the arguments of rank %d are wrong", first)
 	case words[2] != 0 && words[2] != uint64(c.core.Size):
-		return wire.ContextID{}, mismatch("%d of %d ranks give reorder", words[2], c.core.Size)
+		return mismatch("%d of %d ranks give reorder", words[2], c.core.Size)
 	case a.weightedLists > 0 && a.bare > 0:
-		return wire.ContextID{}, mismatch("some edges have weights, others have none")
+		return mismatch("some edges have weights, others have none")
 	}
-	return c.contextOf(a.op, words[0])
+	return nil
 }
 
 // blame finds an edge that its ends give a different number of times: all ranks

@@ -253,12 +253,17 @@ type Sharer interface {
 	// trusted: an error means that it cannot be valid.
 	Join(c wire.Contact, place uint64, n int) (mem []byte, err error)
 
-	// Common makes n bytes usable in this process, until Leave, that are zeroed
-	// at first and those of all who name the same key and length. Where Handed
-	// says so, fd is their descriptor, from the control plane; it is owned in
-	// every case.
-	Common(k CommonKey, n, fd int) (mem []byte, err error)
+	// Common maps n bytes in this process, until Leave, that are zeroed at first
+	// and those of all who name the same key and length. The first so many of
+	// them can be used, the others when a process that maps them has called
+	// Populate. Where Handed says so, fd is their descriptor, from the control
+	// plane; it is owned in every case.
+	Common(k CommonKey, n, first, fd int) (mem []byte, err error)
 	Handed() bool
+
+	// Populate makes sure that all who map part of Common's memory can use it:
+	// whole pages.
+	Populate(mem []byte) error
 
 	// Bell is that of the contact's process, to which no connection is needed. It
 	// owns the contact's descriptors in every case.

@@ -48,9 +48,21 @@ func (c *Comm) Init(p *Process, name *string) {
 // Register gives c its context. owner is the context's for the layer above.
 func (c *Comm) Register(id wire.ContextID, members wire.Members, owner any) error {
 	ctx, err := c.Engine.NewContext(id, members, owner)
+	return c.registered(ctx, err)
+}
+
+// RegisterIn is Register of one that is made from another one, whose board lies at
+// a place that a member has offered: see engine.NewContextIn.
+func (c *Comm) RegisterIn(parent *engine.Context, place uint32, id wire.ContextID, members wire.Members, owner any) error {
+	ctx, err := c.Engine.NewContextIn(parent, place, id, members, owner)
+	return c.registered(ctx, err)
+}
+
+func (c *Comm) registered(ctx *engine.Context, err error) error {
 	if err != nil {
 		return fmt.Errorf("gompi: communicator %s: %w", c.Name(), err)
 	}
+	members := ctx.Members
 	c.Ctx, c.Rank, c.Size, c.Targets = ctx, ctx.Rank, members.Len(), members.Len()
 	if hosts := c.Proc.HostsOf(members); hosts != nil {
 		if nodes := collectives.NewNodes(hosts); nodes.Len() > 1 {

@@ -82,15 +82,18 @@ func slotStride(ranks int) int {
 
 // board is one rank's view of a board. The engine's lock guards it.
 type board struct {
-	mem   []byte
-	room  int64
-	rank  int
-	size  int
-	head  *boardHead
-	ranks []*boardRank
-	slots []*boardSlot // of rank r: from rankSlots*r on
-	lines [][]byte     // the payload in the line of the word
-	rooms [][]byte     // behind that line; a result has none
+	heap *nodeHeap // where it lies
+	// inBlock: from at on, not as the first in its heap.
+	inBlock bool
+	at      int
+	room    int64
+	rank    int
+	size    int
+	head    *boardHead
+	ranks   []*boardRank
+	slots   []*boardSlot // of rank r: from rankSlots*r on
+	lines   [][]byte     // the payload in the line of the word
+	rooms   [][]byte     // behind that line; a result has none
 
 	// Operations have the numbers of the communicator's collectives.
 	last [rankSlots]uint32 // what this rank has published last in each slot; 0: nothing
@@ -132,7 +135,11 @@ type board struct {
 }
 
 func newBoard(mem []byte, rank, size int) *board {
-	b := &board{mem: mem, rank: rank, size: size, room: int64(boardRoom(size)), head: viewBoardHead(mem)}
+	n := slotOwners(size) * rankSlots
+	b := &board{
+		rank: rank, size: size, room: int64(boardRoom(size)), head: viewBoardHead(mem),
+		ranks: make([]*boardRank, 0, size), slots: make([]*boardSlot, 0, n), lines: make([][]byte, 0, n), rooms: make([][]byte, 0, n),
+	}
 	stride := slotStride(size)
 	at := boardAlign
 	for range size {

@@ -71,14 +71,6 @@ func (c *Context) offerBoard() {
 // and for each other, and a call by messages 10 to 100 us.
 const lateShare = 32
 
-// ShareLater makes the first calls of a communicator that may not live long go by
-// messages. All of its members do it, before they use it.
-func (c *Context) ShareLater() {
-	c.e.mu.Lock()
-	defer c.e.mu.Unlock()
-	c.shareFrom = lateShare
-}
-
 // settleBoard begins a call that has counted on what is not decided yet: it waits
 // for that, and chooses again. On a fault the call is given up.
 func (e *Engine) settleBoard(c *Context, a *CollArgs, tag int32) *fault.Fault {
@@ -191,26 +183,29 @@ func (e *Engine) askBoard(c *Context) {
 		return
 	}
 	go func() {
-		mem, err := e.common(c, s, boardSize(c.Members.Len()))
+		mem, err := e.common(c, s)
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		switch {
 		case c.boardState != boardAsked || e.closed || e.contexts[c.ID] != c:
 			if err == nil { // nobody needs it any more
-				e.leaveVoted(c, mem)
+				s.Leave(mem)
+				e.leaveCommon(c, len(mem))
 			}
 		case err != nil:
 			e.absent(c)
 		default:
-			e.vote(c, mem)
+			b := newBoard(mem, c.Rank, c.Members.Len())
+			b.heap = newNodeHeap(mem, c, s.Handed())
+			e.useHeap(b.heap)
+			e.vote(c, b)
 		}
 		e.cfg.Sleeper.Wake()
 	}()
 }
 
 // vote votes for the memory that has come.
-func (e *Engine) vote(c *Context, mem []byte) {
-	b := newBoard(mem, c.Rank, c.Members.Len())
+func (e *Engine) vote(c *Context, b *board) {
 	c.voted, c.boardState = b, boardVoted
 	b.startAfter(boardSeq(c.tag) - 1)
 	r := b.ranks[b.rank]
@@ -220,12 +215,19 @@ func (e *Engine) vote(c *Context, mem []byte) {
 	if in := c.inside; in != nil && in.coll != nil && in.coll.board == nil {
 		r.elsewhere.Store(boardSeq(c.tag))
 	}
-	if c.Rank == 0 && (e.policy.Crowd > 1 || !e.policy.OS) {
-		b.head.crowded.Store(1)
+	if c.Rank == 0 && !b.inBlock {
+		e.tellCentral(b.head)
 	}
 	r.voted.Store(votedHere)
 	if b.head.votes.Add(1); b.allVoted() {
 		e.rouseNear(c, b)
+	}
+}
+
+// tellCentral says whether operations of many ranks go along the tree.
+func (e *Engine) tellCentral(head *boardHead) {
+	if e.policy.Crowd > 1 || !e.policy.OS {
+		head.crowded.Store(1)
 	}
 }
 
@@ -235,7 +237,15 @@ func (b *board) allVoted() bool { return int64(b.head.votes.Load()) >= int64(b.s
 // left.
 func (e *Engine) countVotes(c *Context) {
 	b := c.voted
-	if !b.allVoted() {
+	if b.inBlock {
+		switch fit, decided := e.blockFits(c, b); {
+		case !decided:
+			return
+		case !fit:
+			e.absent(c)
+			return
+		}
+	} else if !b.allVoted() {
 		if c.leftWithout(b, votedHere) {
 			e.absent(c)
 		}
@@ -268,10 +278,7 @@ func (e *Engine) absent(c *Context) {
 	c.boardState = boardNever
 	c.room.Store(0)
 	c.reads.Store(false)
-	if b := c.voted; b != nil {
-		c.voted = nil
-		e.leaveVoted(c, b.mem)
-	}
+	e.leaveVoted(c)
 	for r := range near(c.Rank, c.Members.Len()) {
 		if s := seat(r); c.trouble == nil || c.trouble.gone[s] == nil {
 			e.control(c.peer(s), c.wireKey(wire.PlaneColl, boardTag), kindCollFail, 0, 0)
@@ -296,8 +303,11 @@ func (e *Engine) readsDecided(c *Context) bool {
 	b := c.board
 	switch c.readState {
 	case readsOpen:
+		if !b.allVoted() && !c.leftWithout(b, votedHere) {
+			return false // what proves that it can be read is not there yet
+		}
 		c.readState = readsAsked
-		if e.exposer() == nil {
+		if e.exposer() == nil || !b.allVoted() {
 			b.head.noReads.Store(1)
 		} else {
 			go e.reachAll(c, b)
@@ -355,24 +365,40 @@ func (e *Engine) reachAll(c *Context, b *board) {
 }
 
 // leaveVoted ends the use of memory of which it is not known whether all have it.
-func (e *Engine) leaveVoted(c *Context, mem []byte) {
-	s := e.sharer()
-	s.Leave(mem)
-	if s.Handed() && !e.closed {
-		e.cfg.Control.LeaveCommon(c.ID, c.Members, len(mem))
+func (e *Engine) leaveVoted(c *Context) {
+	b := c.voted
+	if b == nil {
+		return
 	}
+	c.voted = nil
+	n := len(b.heap.mem)
+	if e.leaveBoard(b); !b.inBlock {
+		e.leaveCommon(c, n)
+	}
+}
+
+// leaveCommon tells the agent so.
+func (e *Engine) leaveCommon(c *Context, n int) {
+	if e.sharer().Handed() && !e.closed {
+		e.cfg.Control.LeaveCommon(c.ID, c.Members, n)
+	}
+}
+
+// leaveBoard ends the use of a board's memory.
+func (e *Engine) leaveBoard(b *board) {
+	if b.inBlock {
+		countOut(b.head, b.ranks[b.rank])
+	}
+	e.leaveHeap(b.heap)
 }
 
 // dropBoard ends this rank's use of its board. The memory is that of all who use
 // it, and ends with the last of them.
 func (e *Engine) dropBoard(c *Context) {
-	if b := c.voted; b != nil {
-		c.voted = nil
-		e.leaveVoted(c, b.mem)
-	}
+	e.leaveVoted(c)
 	if b := c.board; b != nil {
 		c.board = nil
-		e.sharer().Leave(b.mem)
+		e.leaveBoard(b)
 	}
 	c.boardState, c.readState = boardNever, readsKnown
 	c.room.Store(0)

@@ -25,9 +25,9 @@ type handed struct {
 
 func (h handed) Handed() bool { return true }
 
-func (h handed) Common(k transport.CommonKey, n, fd int) ([]byte, error) {
+func (h handed) Common(k transport.CommonKey, n, first, fd int) ([]byte, error) {
 	h.held.Add(1)
-	return h.Transport.Common(k, n, fd)
+	return h.Transport.Common(k, n, first, fd)
 }
 
 func (h handed) Leave(mem []byte) {
@@ -105,7 +105,11 @@ func TestBoardFromFirstCall(t *testing.T) {
 func TestBoardLater(t *testing.T) {
 	ns, _ := testJobOf(t, 5, nil, nil)
 	for _, n := range ns {
-		n.ctx.ShareLater()
+		c, err := n.NewContextIn(n.ctx, 0, wire.ContextID{Creator: proc(1), Serial: 1}, n.ctx.Members, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.ctx = c
 	}
 	for call := range int32(lateShare + 2) {
 		fs := everywhere(t, ns, func(i int) *CollArgs { return ns[i].call64(collectives.OpBarrier, nil, nil, 0, 0) })

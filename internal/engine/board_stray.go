@@ -99,6 +99,9 @@ func (e *Engine) strayed(k *coll) *fault.Fault {
 	seq := boardSeq(k.tag)
 	b.ranks[b.rank].elsewhere.Store(seq)
 	e.rouse(c, b)
+	if b != c.board {
+		return nil // nobody publishes there before all have voted
+	}
 	for i := range b.ranks {
 		w := b.slots[b.slot(i, seq)].word.Load()
 		if i == b.rank || uint32(w>>32) != seq {

@@ -26,11 +26,15 @@ type boardHead struct {
 	// arrived is how many have published in an operation of many ranks, by its
 	// slot: {number 32, ranks 32}.
 	arrived [boardSlots]atomic.Uint64
-	_       [boardAlign - boardLine - 16 - 8*boardSlots]byte
+	// left is how many ranks use the memory no more, ranks whose it is: of a board
+	// in a block.
+	left  atomic.Uint32
+	ranks atomic.Uint32
+	_     [boardAlign - boardLine - 24 - 8*boardSlots]byte
 }
 
 // boardRank is what a rank tells about itself. It alone writes it, but for
-// asleep, which whoever wakes it takes away.
+// asleep, which whoever wakes it takes away, and left of one that has died.
 type boardRank struct {
 	// done: this rank uses no publication of this number or below any more.
 	done   atomic.Uint32
@@ -39,9 +43,11 @@ type boardRank struct {
 	// elsewhere is the last call of which it waited long for messages.
 	elsewhere atomic.Uint32
 	proof     [2]uint64 // what Exposer.Reach needs; written before voted
-	_         [boardLine - 32]byte
-	cpu       atomic.Uint32 // 1 + the number of its processor; 0: unknown
-	_         [boardAlign - boardLine - 4]byte
+	// left: this rank uses the memory no more, or has died.
+	left atomic.Uint32
+	_    [boardLine - 36]byte
+	cpu  atomic.Uint32 // 1 + the number of its processor; 0: unknown
+	_    [boardAlign - boardLine - 4]byte
 }
 
 // boardSlot is one publication. A payload longer than inline stands behind it.

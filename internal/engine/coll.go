@@ -40,6 +40,9 @@ type CollArgs struct {
 	// Keep, if it is not nil, holds memory that Args refers to, and hears when
 	// the library needs it no more.
 	Keep Keeper
+	// Offer, if it is not nil, is a word of In in whose upper half the call puts
+	// what Context offers (Engine.Offer) in the moment in which it begins.
+	Offer *uint64
 }
 
 // Selector chooses an algorithm that can do a call: selection.Table.
@@ -115,6 +118,10 @@ func (e *Engine) Collective(c *Context, a *CollArgs) *fault.Fault {
 	case c.boardState != boardMade || a.Alg.Reads && c.readState != readsKnown:
 		f = e.settleBoard(c, a, tag)
 		pending = true
+	}
+	if f == nil && a.Offer != nil && a.Alg.Shared {
+		c.inside = &c.board.req
+		*a.Offer |= uint64(e.offerBlock(c)) << 32
 	}
 	if f != nil {
 	} else if !a.Alg.Shared {

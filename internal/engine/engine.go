@@ -116,6 +116,7 @@ type Engine struct {
 	colls    collList
 	memories map[wire.ProcID]*Memory // of processes that have not ended
 	bells    map[wire.ProcID]*bell   // of processes that share boards and no connection
+	heaps    []*nodeHeap             // that this process uses
 	remote   RemoteServer            // nil until used
 }
 

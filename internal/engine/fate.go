@@ -345,6 +345,9 @@ func (e *Engine) departed(proc wire.ProcID, d *departure) {
 		}
 	}
 	e.dropBell(proc)
+	if d.class == fault.ProcFailed {
+		e.heapsLose(proc)
+	}
 	e.cfg.Control.Dead(proc)
 	e.hitMourners()
 	e.unlist(proc, d)

@@ -115,8 +115,9 @@ func (e *Engine) Join(p wire.ProcID, place uint64, n int) ([]byte, error) {
 
 // common makes the memory usable here that the members of a communicator have in
 // common, until Leave. The lock is not held.
-func (e *Engine) common(c *Context, s transport.Sharer, n int) (mem []byte, err error) {
-	fd := -1
+func (e *Engine) common(c *Context, s transport.Sharer) (mem []byte, err error) {
+	ranks, fd := c.Members.Len(), -1
+	n := heapBytes(ranks, s.Handed())
 	if s.Handed() {
 		if fd, err = e.cfg.Control.Common(c.ID, c.Members, n); err != nil {
 			return nil, err
@@ -128,7 +129,7 @@ func (e *Engine) common(c *Context, s transport.Sharer, n int) (mem []byte, err 
 		closeContact(wire.Contact{SameHost: true, Segment: fd, Bell: -1})
 		return nil, err
 	}
-	return s.Common(transport.CommonKey{Context: c.ID, First: c.Members.At(0), Ranks: c.Members.Len()}, n, fd)
+	return s.Common(transport.CommonKey{Context: c.ID, First: c.Members.At(0), Ranks: ranks}, n, blockBytes(ranks), fd)
 }
 
 // Leave ends a Join, or a Share whose memory others go on using.

@@ -83,8 +83,8 @@ func (s sharer) Join(c wire.Contact, place uint64, n int) (mem []byte, err error
 }
 
 // Common implements transport.Sharer.
-func (s sharer) Common(k transport.CommonKey, n, fd int) (mem []byte, err error) {
-	if mem, err = s.share.Common(k, n, fd); err != nil {
+func (s sharer) Common(k transport.CommonKey, n, first, fd int) (mem []byte, err error) {
+	if mem, err = s.share.Common(k, n, first, fd); err != nil {
 		return nil, err
 	}
 	if err := s.t.errRefused("common memory cannot be mapped"); err != nil {
@@ -97,6 +97,14 @@ func (s sharer) Common(k transport.CommonKey, n, fd int) (mem []byte, err error)
 
 // Handed implements transport.Sharer.
 func (s sharer) Handed() bool { return s.share.Handed() }
+
+// Populate implements transport.Sharer.
+func (s sharer) Populate(mem []byte) error {
+	if err := s.t.errRefused("common memory gets no pages"); err != nil {
+		return err
+	}
+	return s.share.Populate(mem)
+}
 
 // Bell implements transport.Sharer.
 func (s sharer) Bell(c wire.Contact) (transport.Bell, error) { return s.share.Bell(c) }

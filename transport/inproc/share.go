@@ -86,7 +86,7 @@ type commonKey struct {
 func (t *Transport) Handed() bool { return false }
 
 // Common implements transport.Sharer.
-func (t *Transport) Common(k transport.CommonKey, n, _ int) (mem []byte, err error) {
+func (t *Transport) Common(k transport.CommonKey, n, _, _ int) (mem []byte, err error) {
 	if n <= 0 || n > maxShare {
 		return nil, fmt.Errorf("inproc: %d bytes cannot be shared", n)
 	}
@@ -101,6 +101,9 @@ func (t *Transport) Common(k transport.CommonKey, n, _ int) (mem []byte, err err
 	c.holders++
 	return c.mem, nil
 }
+
+// Populate implements transport.Sharer.
+func (t *Transport) Populate([]byte) error { return nil }
 
 // Leave implements transport.Sharer.
 func (t *Transport) Leave(mem []byte) {
