@@ -101,16 +101,15 @@ func (w *Await) gone(e *Engine) *fault.Fault {
 	if f := w.Ctx.opFault(); f != nil {
 		return f
 	}
-	t := w.Ctx.trouble
-	for _, s := range t.failed {
-		if w.needs(s, true) {
-			return t.gone[s]
+	for s, f := range w.Ctx.losses {
+		if f.Class == fault.ProcFailed && w.needs(s, true) {
+			return faultAt(f, s)
 		}
 	}
-	for s, f := range t.gone {
+	for s, f := range w.Ctx.losses {
 		// Who cannot be reached may have lost what would have ended this.
 		if w.needs(s, f.Class == fault.Unreachable) {
-			return f
+			return faultAt(f, s)
 		}
 	}
 	return nil

@@ -295,7 +295,7 @@ const noBlock = ^uint32(0)
 func (e *Engine) blockFits(c *Context, b *board) (fit, decided bool) {
 	n := int64(b.head.ranks.Load())
 	if n == 0 && c.trouble != nil {
-		for s, f := range c.trouble.gone {
+		for s, f := range c.losses {
 			if f.Class == fault.Left && b.heap.giver(b.at) == c.procAt(s) {
 				return false, true // it will not come
 			}

@@ -261,7 +261,7 @@ func (c *Context) leftWithout(b *board, vote uint32) bool {
 	if c.trouble == nil {
 		return false
 	}
-	for s, f := range c.trouble.gone {
+	for s, f := range c.losses {
 		if f.Class == fault.Left && b.ranks[s.rank()].voted.Load() < vote {
 			return true
 		}
@@ -280,7 +280,7 @@ func (e *Engine) absent(c *Context) {
 	c.reads.Store(false)
 	e.leaveVoted(c)
 	for r := range near(c.Rank, c.Members.Len()) {
-		if s := seat(r); c.trouble == nil || c.trouble.gone[s] == nil {
+		if s := seat(r); c.lossOf(s) == nil {
 			e.control(c.peer(s), c.wireKey(wire.PlaneColl, boardTag), kindCollFail, 0, 0)
 		}
 	}

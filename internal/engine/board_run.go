@@ -170,9 +170,9 @@ func (e *Engine) boardGone(k *coll) {
 	if k.ctx.trouble == nil {
 		return
 	}
-	for s, f := range k.ctx.trouble.gone {
+	for s, f := range k.ctx.losses {
 		if k.ctx.board.awaits(k.board, int(s.rank())) {
-			e.abort(k, f, f.Class != fault.ProcFailed)
+			e.abort(k, faultAt(f, s), f.Class != fault.ProcFailed)
 			return
 		}
 	}

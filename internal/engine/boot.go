@@ -115,8 +115,8 @@ func (e *Engine) bootWait(c *Context, a *BootArgs, text []byte) (wire.ContextID,
 	e.boots = append(e.boots, c)
 	got := make([]byte, len(text))
 	r := e.startRecv(c, &RecvArgs{Op: a.Op, Buf: buffer.Of(got), Plane: wire.PlaneBoot, User: a.User})
-	if t := c.trouble; t != nil && len(t.failed) > 0 {
-		e.cancelRecv(r, t.gone[t.failed[0]])
+	if t := c.trouble; t != nil && t.failed > 0 {
+		e.cancelRecv(r, c.lastDeath())
 	}
 	f := e.waitOne(r)
 	n := r.status.Bytes

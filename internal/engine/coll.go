@@ -251,9 +251,9 @@ func (c *Context) startFault(a *CollArgs, tag int32, pending bool) *fault.Fault 
 	if c.trouble == nil {
 		return nil
 	}
-	for s, f := range c.trouble.gone {
+	for s, f := range c.losses {
 		if f.Class == fault.Left && c.awaitsMe(a, s) {
-			return f
+			return faultAt(f, s)
 		}
 	}
 	return nil
@@ -273,14 +273,14 @@ func (c *Context) collFault(tag int32, pending bool) *fault.Fault {
 		return f
 	}
 	t := c.trouble
-	if len(t.failed) > 0 {
-		return t.gone[t.failed[len(t.failed)-1]]
+	if t.failed > 0 {
+		return c.lastDeath()
 	}
 	if f := t.takeEarly(tag); f != nil {
 		return f
 	}
 	if t.cut > 0 {
-		return t.unreached()
+		return c.unreached()
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ package engine
 
 import (
 	"fmt"
-	"slices"
 	"sync/atomic"
 
 	"gompi/internal/fault"
@@ -76,13 +75,12 @@ type Context struct {
 type trouble struct {
 	revoked bool
 	freed   bool
-	gone    map[seat]*fault.Fault // those that failed, left or cannot be reached; nil: nobody
-	cut     int                   // how many of them cannot be reached
-	away    int                   // how many of them are in Targets
-	failed  []seat                // those that failed, in the order in which it was learnt
-	acked   int                   // how many of them the application has acknowledged
-	early   []givenUp             // collectives that others gave up before they were started here
-	why     error                 // it was revoked, if that was this process's own doing
+	away    int       // how many of Targets have failed, left or cannot be reached: see losses
+	cut     int       // how many of all cannot be reached
+	failed  int       // how many of all have failed
+	acked   int       // how many of these the application has acknowledged
+	early   []givenUp // collectives that others gave up before they were started here
+	why     error     // it was revoked, if that was this process's own doing
 }
 
 // NewContext registers a communicator. Self must be a member. Messages that
@@ -144,25 +142,63 @@ func (c *Context) makeTrouble() *trouble {
 	return c.trouble
 }
 
-// lose books that a process will answer no more.
-func (c *Context) lose(s seat, f *fault.Fault) {
+// lose counts a member that will answer no more, or, if it was cut off before,
+// that has ended. What became of it the engine knows, once for all contexts.
+func (c *Context) lose(s seat, class fault.Class, wasCut bool) {
 	t := c.makeTrouble()
-	switch old := t.gone[s]; {
-	case old == nil && !s.local():
-		t.away++
-	case old != nil && old.Class == fault.Unreachable:
+	switch {
+	case wasCut:
 		t.cut--
+	case !s.local():
+		t.away++
 	}
-	if f.Class == fault.Unreachable {
+	switch class {
+	case fault.Unreachable:
 		t.cut++
+	case fault.ProcFailed:
+		t.failed++
 	}
-	if t.gone == nil {
-		t.gone = map[seat]*fault.Fault{}
+}
+
+// losses iterates over the members that will answer no more, in the order in
+// which it was learnt. The faults are of no seat: see faultAt.
+func (c *Context) losses(yield func(seat, *fault.Fault) bool) {
+	for _, l := range c.e.lost {
+		if s, ok := c.seatFor(l.proc); ok && !yield(s, l.f) {
+			return
+		}
 	}
-	t.gone[s] = faultAt(f, s)
-	if f.Class == fault.ProcFailed && !slices.Contains(t.failed, s) {
-		t.failed = append(t.failed, s)
+}
+
+// lossOf is losses of one member; nil if it may answer.
+func (c *Context) lossOf(s seat) *fault.Fault {
+	if c.trouble == nil {
+		return nil
 	}
+	p := *c.known(s)
+	if p == nil {
+		proc := c.procAt(s)
+		if p = c.e.peers[proc]; p == nil {
+			if d := c.e.dead[proc]; d != nil {
+				return d.fault()
+			}
+			return nil
+		}
+	}
+	if p.state == peerDown {
+		return p.down
+	}
+	return nil
+}
+
+// lastDeath is the fault of the member whose failure was learnt last.
+func (c *Context) lastDeath() (last *fault.Fault) {
+	for s, f := range c.losses {
+		if f.Class == fault.ProcFailed {
+			last = faultAt(f, s)
+		}
+	}
+	return last
 }
 
 // faultAt is f as the fault of a seat.
@@ -187,9 +223,6 @@ func (c *Context) dest(rank int32) (*Peer, *fault.Fault) {
 func (c *Context) reach(s seat) (*Peer, *fault.Fault) {
 	if c.trouble != nil || c.e.closed {
 		if f := c.stepFault(); f != nil {
-			return nil, f
-		}
-		if f := c.trouble.gone[s]; f != nil {
 			return nil, f
 		}
 	}
@@ -243,11 +276,25 @@ func (c *Context) awaitFault(rank int32, pl wire.Plane) *fault.Fault {
 		return nil
 	}
 	if rank != match.Any {
-		return t.gone[seatOf(pl, rank)]
+		s := seatOf(pl, rank)
+		if f := c.lossOf(s); f != nil {
+			return faultAt(f, s)
+		}
+		return nil
 	}
-	for _, s := range slices.Backward(t.failed[t.acked:]) {
-		if !s.local() {
-			return t.gone[s]
+	if t.failed > t.acked {
+		n := 0
+		var last *fault.Fault
+		for s, f := range c.losses {
+			if f.Class != fault.ProcFailed {
+				continue
+			}
+			if n++; n > t.acked && !s.local() {
+				last = faultAt(f, s)
+			}
+		}
+		if last != nil {
+			return last
 		}
 	}
 	others := len(c.peers)
@@ -255,28 +302,28 @@ func (c *Context) awaitFault(rank int32, pl wire.Plane) *fault.Fault {
 		others--
 	}
 	if t.away == others {
-		return t.last()
+		return c.lastSender()
 	}
 	return nil
 }
 
 // unreached is that a member lives and cannot be reached, nil if there is none.
-func (t *trouble) unreached() *fault.Fault {
-	for _, f := range t.gone {
+func (c *Context) unreached() *fault.Fault {
+	for s, f := range c.losses {
 		if f.Class == fault.Unreachable {
-			return f
+			return faultAt(f, s)
 		}
 	}
 	return nil
 }
 
-// last is why nobody is left who could send: first that somebody has left, as
-// failures were acknowledged.
-func (t *trouble) last() *fault.Fault {
+// lastSender is why nobody is left who could send: first that somebody has left,
+// as failures were acknowledged.
+func (c *Context) lastSender() *fault.Fault {
 	for _, class := range [...]fault.Class{fault.Unreachable, fault.Left, fault.ProcFailed} {
-		for s, f := range t.gone {
+		for s, f := range c.losses {
 			if !s.local() && f.Class == class {
-				return f
+				return faultAt(f, s)
 			}
 		}
 	}
@@ -297,8 +344,8 @@ func (c *Context) failed(local bool) []int {
 		return nil
 	}
 	var out []int
-	for _, s := range c.trouble.failed {
-		if s.local() == local {
+	for s, f := range c.losses {
+		if f.Class == fault.ProcFailed && s.local() == local {
 			out = append(out, int(s.rank()))
 		}
 	}
@@ -313,7 +360,7 @@ func (c *Context) AckFailed() int {
 	if c.trouble == nil {
 		return 0
 	}
-	c.trouble.acked = len(c.trouble.failed)
+	c.trouble.acked = c.trouble.failed
 	return c.trouble.acked
 }
 

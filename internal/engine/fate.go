@@ -27,6 +27,13 @@ type departure struct {
 	holds int         // contexts that have it
 }
 
+// loss is what became of a process that will answer no more: it has ended, or
+// lives and cannot be reached.
+type loss struct {
+	proc wire.ProcID
+	f    *fault.Fault // of no seat
+}
+
 // fault says nothing of who it was: errors have the rank.
 func (d *departure) fault() *fault.Fault {
 	if d.class == fault.Left {
@@ -130,8 +137,8 @@ func (e *Engine) Bereaved(c *Context, op calls.Name, user context.Context) *faul
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if t := c.trouble; t != nil && len(t.failed) > 0 {
-		return t.gone[t.failed[len(t.failed)-1]]
+	if t := c.trouble; t != nil && t.failed > 0 {
+		return c.lastDeath()
 	}
 	return nil
 }
@@ -316,9 +323,9 @@ func (e *Engine) sever(p *Peer) {
 	f := p.unreachable()
 	e.ask(p.proc)
 	e.endPeer(p, f)
-	e.severed = append(e.severed, p)
+	e.lost = append(e.lost, loss{p.proc, f})
 	e.takeOwn()
-	e.bereaveAll(p.proc, p, f)
+	e.bereaveAll(p.proc, p, f, false)
 	if e.remote != nil {
 		e.remote.Cut(p.proc, f)
 	}
@@ -333,11 +340,12 @@ func (e *Engine) departed(proc wire.ProcID, d *departure) {
 	if p != nil {
 		delete(e.peers, proc)
 		e.unping(p.ping)
-		e.dropSevered(p)
 		e.endPeer(p, f)
 	}
 	e.takeOwn() // a receive from anybody may wait for it
-	d.holds = e.bereaveAll(proc, p, f)
+	wasCut := e.unlose(proc)
+	e.lost = append(e.lost, loss{proc, f})
+	d.holds = e.bereaveAll(proc, p, f, wasCut)
 	e.tellDown(proc, d)
 	for _, l := range e.links {
 		if c, ok := l.Transport.(transport.Collector); ok {
@@ -368,19 +376,21 @@ func (e *Engine) unlist(proc wire.ProcID, d *departure) {
 		return
 	}
 	delete(e.dead, proc)
+	e.unlose(proc)
 	e.freed.retire(proc)
 	if e.remote != nil {
 		e.remote.Forget(proc)
 	}
 }
 
-func (e *Engine) dropSevered(p *Peer) {
-	for i, q := range e.severed {
-		if q == p {
-			e.severed = append(e.severed[:i], e.severed[i+1:]...)
-			return
-		}
+// unlose forgets a loss, if there is one.
+func (e *Engine) unlose(proc wire.ProcID) bool {
+	i := slices.IndexFunc(e.lost, func(l loss) bool { return l.proc == proc })
+	if i < 0 {
+		return false
 	}
+	e.lost = slices.Delete(e.lost, i, i+1)
+	return true
 }
 
 // endPeer fails what hangs on the connection to a peer.
@@ -421,14 +431,14 @@ func (e *Engine) failQueue(p *Peer, f *fault.Fault) {
 
 // bereaveAll fails what a process, of which p may be the record, leaves undone,
 // and returns how many contexts have it.
-func (e *Engine) bereaveAll(proc wire.ProcID, p *Peer, f *fault.Fault) (holds int) {
+func (e *Engine) bereaveAll(proc wire.ProcID, p *Peer, f *fault.Fault, wasCut bool) (holds int) {
 	for _, c := range e.contexts {
-		if e.bereave(c, proc, f) {
+		if e.bereave(c, proc, f, wasCut) {
 			holds++
 		}
 	}
 	for _, c := range e.boots {
-		e.bereave(c, proc, f)
+		e.bereave(c, proc, f, wasCut)
 		if s, ok := c.seatFor(proc); ok && f.Class == fault.ProcFailed {
 			e.failPosted(c, 0, faultAt(f, s)) // see Boot
 		}
@@ -446,17 +456,13 @@ func (e *Engine) bereaveAll(proc wire.ProcID, p *Peer, f *fault.Fault) (holds in
 
 // bury tells a new context who is gone already.
 func (c *Context) bury() {
-	for proc, d := range c.e.dead {
-		if s, ok := c.seatFor(proc); ok {
-			c.lose(s, d.fault())
-			if c.e.contexts[c.ID] == c {
-				d.holds++
-			}
-		}
+	if t := c.trouble; t != nil {
+		t.away, t.cut, t.failed = 0, 0, 0
 	}
-	for _, p := range c.e.severed {
-		if s, ok := c.seatFor(p.proc); ok {
-			c.lose(s, p.down)
+	for s, f := range c.losses {
+		c.lose(s, f.Class, false)
+		if d := c.e.dead[c.procAt(s)]; d != nil && c.e.contexts[c.ID] == c {
+			d.holds++
 		}
 	}
 }
@@ -466,11 +472,13 @@ func (e *Engine) unhold(c *Context) {
 	if c.trouble == nil {
 		return
 	}
-	for s := range c.trouble.gone {
-		proc := c.procAt(s)
-		if d := e.dead[proc]; d != nil {
+	for _, l := range slices.Clone(e.lost) {
+		if _, ok := c.seatFor(l.proc); !ok {
+			continue
+		}
+		if d := e.dead[l.proc]; d != nil {
 			d.holds--
-			e.unlist(proc, d)
+			e.unlist(l.proc, d)
 		}
 	}
 }

@@ -10,6 +10,8 @@ import (
 
 	"gompi/collectives"
 	"gompi/internal/fault"
+	"gompi/internal/match"
+	"gompi/internal/testlab"
 	"gompi/internal/wire"
 	"gompi/transport"
 )
@@ -275,7 +277,7 @@ func TestEarlierEndsAreTold(t *testing.T) {
 		within(t, "the news", func() bool {
 			n.mu.Lock()
 			defer n.mu.Unlock()
-			return c.trouble != nil && len(c.trouble.gone) == 2 && len(d.trouble.gone) == 2
+			return c.trouble != nil && c.trouble.away == 2 && d.trouble.away == 2
 		})
 		if f := c.Failed(); len(f) != 1 || f[0] != 1 {
 			t.Fatalf("failed: %v, want 1", f)
@@ -390,5 +392,50 @@ func TestAskedAreForgotten(t *testing.T) {
 	defer n.Unlock()
 	if len(n.dead)+len(n.asked)+len(n.hears) > 0 {
 		t.Errorf("kept: %d ends, %d asked for, %d heard of", len(n.dead), len(n.asked), len(n.hears))
+	}
+}
+
+// What became of a process is known once, however many communicators have it.
+func TestDeathsAreKeptOnce(t *testing.T) {
+	const contexts, deaths = 500, 60
+	ns, _ := testJobOf(t, 1, nil, nil)
+	n := ns[0]
+	m := wire.NewMembers(wire.Range{First: proc(1), Count: deaths + 2})
+	cs := make([]*Context, contexts)
+	for i := range cs {
+		cs[i] = n.world(t, wire.ContextID{Creator: n.Self(), Serial: uint32(5 + i)}, m)
+	}
+	before := testlab.Take()
+	for i := range deaths {
+		n.ProcFailed(proc(2+i), "was killed by signal 9 (SIGKILL)")
+	}
+	after := testlab.Take()
+	if grown := int64(after.HeapBytes) - int64(before.HeapBytes); grown > 1<<20 {
+		t.Errorf("%d KiB for %d deaths in %d communicators", grown>>10, deaths, contexts)
+	}
+	for _, c := range cs {
+		if f := c.Failed(); len(f) != deaths || f[0] != 1 || f[deaths-1] != deaths {
+			t.Fatalf("failed: %v", f)
+		}
+	}
+	if k := cs[0].AckFailed(); k != deaths {
+		t.Errorf("%d failures were acknowledged", k)
+	}
+	n.mu.Lock()
+	f, last := cs[1].awaitFault(match.Any, wire.PlaneP2P), cs[0].awaitFault(match.Any, wire.PlaneP2P)
+	n.mu.Unlock()
+	if f == nil || f.Class != fault.ProcFailed || f.Peer != deaths {
+		t.Errorf("a receive from anybody: %v, want the last death", f)
+	}
+	if last != nil {
+		t.Errorf("a receive from anybody after all were acknowledged: %v", last)
+	}
+	for _, c := range cs {
+		n.FreeContext(c)
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.dead)+len(n.lost) != 0 {
+		t.Errorf("%d deaths are remembered, and %d losses", len(n.dead), len(n.lost))
 	}
 }

@@ -17,13 +17,13 @@ func (e *Engine) failSend(r *Request, f *fault.Fault) {
 
 // bereave fails what a process leaves undone in a context that has it, but for
 // what hangs on its peer. One that has left may have done its part.
-func (e *Engine) bereave(c *Context, proc wire.ProcID, f *fault.Fault) bool {
+func (e *Engine) bereave(c *Context, proc wire.ProcID, f *fault.Fault, wasCut bool) bool {
 	s, ok := c.seatFor(proc)
 	if !ok {
 		return false
 	}
 	f = faultAt(f, s)
-	c.lose(s, f)
+	c.lose(s, f.Class, wasCut)
 	for r := range c.anys.each {
 		if why := c.awaitFault(match.Any, r.posted.Key.Plane()); why != nil {
 			e.failRecv(r, why)
@@ -179,7 +179,7 @@ func (e *Engine) revoke(c *Context) {
 // tell sends a frame to every living member.
 func (e *Engine) tell(c *Context, k kind, pl wire.Plane, tag int32, aux uint32) {
 	for s := range c.seats {
-		if c.trouble != nil && c.trouble.gone[s] != nil {
+		if c.lossOf(s) != nil {
 			continue
 		}
 		on := pl

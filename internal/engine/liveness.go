@@ -11,7 +11,7 @@ type liveness struct {
 	asked    map[wire.ProcID]int        // by name: calls of Ask that Unask has not ended
 	pings    map[uint64]*ping           // not answered yet
 	lastPing uint64
-	severed  []*Peer   // that live and cannot be reached
+	lost     []loss    // who will answer no more, in the order in which it was learnt
 	mourners []*waiter // who wait for the last messages of those that have ended
 }
 
