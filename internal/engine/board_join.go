@@ -83,7 +83,9 @@ func (e *Engine) settleBoard(c *Context, a *CollArgs, tag int32) *fault.Fault {
 		r.rests = e.policy.Packed() // others may have to be started
 		v.req, c.inside = r, r
 		e.addWatch(v)
-		f = e.waitOne(r)
+		if f = e.waitOne(r); f == nil {
+			f = c.givenUp // after the decision
+		}
 		e.dropWatch(v)
 		e.freeRequest(r)
 	}

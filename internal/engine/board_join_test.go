@@ -126,6 +126,25 @@ func TestBoardLater(t *testing.T) {
 	}
 }
 
+// A call that another rank gives up after the decision, before the goroutine that
+// waited for it goes on, does not begin.
+func TestGivenUpAfterDecision(t *testing.T) {
+	x := newJoining(t, 2)
+	n := x.ns[1]
+	n.mu.Lock()
+	n.absent(n.ctx)
+	n.stepWatches()
+	if r := n.ctx.inside; r == nil || !r.done {
+		t.Errorf("nothing is decided")
+	}
+	n.giveUp(n.ctx, n.ctx.tag, &fault.Fault{Class: fault.Aborted})
+	n.mu.Unlock()
+	if got := x.faults(t, 2); !slices.Equal(got, []fault.Class{fault.OK, fault.Aborted}) {
+		t.Errorf("classes %v", got)
+	}
+	x.goOn <- nil
+}
+
 // Whatever happens while a rank waits for the memory, nobody waits for ever.
 func TestBoardJoiningEnds(t *testing.T) {
 	for name, c := range map[string]struct {
