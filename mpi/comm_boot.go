@@ -50,11 +50,11 @@ func CommFromGroup(g Group, tag string) (*Comm, error) {
 	if err := p.checkMeeting(opCommFromGroup, g, tag); err != nil {
 		return nil, err
 	}
-	id, err := p.meet(opCommFromGroup, g.members, 1, g.user, append([]byte{bootFromGroup}, tag...))
+	b, err := p.meet(opCommFromGroup, g.members, 1, g.user, append([]byte{bootFromGroup}, tag...), 0)
 	if err != nil {
 		return nil, err
 	}
-	return p.newComm(id, g.members, tag)
+	return p.newComm(b.id, g.members, tag)
 }
 
 // checkMeeting checks the arguments of a call without communicator.
@@ -69,22 +69,24 @@ func (p *Process) checkMeeting(op calls.Name, g Group, tag string) error {
 	return nil
 }
 
-// meet makes the members agree on the first of n consecutive context ids.
-func (p *Process) meet(op calls.Name, members wire.Members, n uint32, user context.Context, key []byte) (wire.ContextID, error) {
+// meet makes the members agree on the first of n consecutive context ids, and
+// learn of the block that the first of them offers.
+func (p *Process) meet(op calls.Name, members wire.Members, n uint32, user context.Context, key []byte, block uint32) (birth, error) {
 	var none *Comm
-	a := engine.BootArgs{Op: op, Members: members, Key: key, User: user}
+	a := engine.BootArgs{Op: op, Members: members, Key: key, User: user, Block: block}
 	gaveUp := user != nil && user.Err() != nil
 	if members.At(0) == p.core.Self && !gaveUp {
 		a.Context = wire.ContextID{Creator: p.core.Self, Serial: p.core.NewSerials(n)}
 	}
 	id, f := p.core.Engine.Boot(&a)
+	b := birth{id: id, block: a.Block, own: block, giver: members.At(0)}
 	switch {
 	case gaveUp && f != nil:
-		return id, none.argError(ErrCancelled, op, ProcNull, -1, -1, -1, "", context.Cause(user))
+		return b, none.argError(ErrCancelled, op, ProcNull, -1, -1, -1, "", context.Cause(user))
 	case f != nil:
-		return id, none.errorOf(op, ProcNull, -1, f)
+		return b, none.errorOf(op, ProcNull, -1, f)
 	}
-	return id, nil
+	return b, nil
 }
 
 // CreateGroup makes a communicator of the ranks of g, a subgroup of c's group.
@@ -118,9 +120,14 @@ func (c *Comm) CreateGroup(g Group, tag int) (*Comm, error) {
 	key = binary.LittleEndian.AppendUint32(key, parent.Creator.Serial)
 	key = binary.LittleEndian.AppendUint32(key, parent.Serial)
 	key = binary.LittleEndian.AppendUint64(key, uint64(tag))
-	id, err := c.core.proc.meet(opCreateGroup, g.members, 1, c.user, key)
+	var block uint32
+	if g.Rank() == 0 && g.Size() > 1 {
+		block = c.core.Engine.Offer(c.core.Ctx)
+	}
+	b, err := c.core.proc.meet(opCreateGroup, g.members, 1, c.user, key, block)
 	if err != nil {
+		c.takeBack(&b)
 		return nil, err
 	}
-	return c.child(birth{id: id}, shape{local: g.members}, fmt.Sprintf("%s*%d", c.Name(), tag))
+	return c.child(b, shape{local: g.members}, fmt.Sprintf("%s*%d", c.Name(), tag))
 }

@@ -51,7 +51,7 @@ func (c *Comm) SplitType(kind SplitKind, key int, info *Info) (*Comm, error) {
 	if c.core.Engine.Shares() {
 		shares = 1
 	}
-	all, b, err := c.colors(opSplitType, int(kind)<<1|shares, key)
+	all, b, err := c.colors(opSplitType, int(kind)<<1|shares, key, kind == SplitShared)
 	if err != nil {
 		return nil, err
 	}

@@ -169,7 +169,7 @@ func (c *Comm) bequeath(d *Comm, b birth, s shape) error {
 	case c.core.bridge != nil: // what was merged is the program's new world
 		return d.core.Register(b.id, s.local, d)
 	}
-	if s.local.Index(b.giver) < 0 {
+	if s.local.Index(b.giver) < 0 || s.local.Len() == 1 {
 		b.block = 0
 	}
 	if b.giver != c.core.proc.core.Self || b.block == 0 {
@@ -270,7 +270,7 @@ func (c *Comm) Split(color, key int) (*Comm, error) {
 	if err := c.exists(opSplit); err != nil {
 		return nil, err
 	}
-	all, b, err := c.colors(opSplit, color, key)
+	all, b, err := c.colors(opSplit, color, key, color != Undefined)
 	if err != nil {
 		return nil, err
 	}
@@ -299,15 +299,16 @@ type choice struct {
 	offer      uint64
 }
 
-// colors exchanges the colors and keys of all ranks, with a context id. The
-// low group of an intercommunicator comes first.
-func (c *Comm) colors(op calls.Name, color, key int) ([]choice, birth, error) {
+// colors exchanges the colors and keys of all ranks, with a context id, and the
+// blocks of those that offer one. The low group of an intercommunicator comes
+// first.
+func (c *Comm) colors(op calls.Name, color, key int, offers bool) ([]choice, birth, error) {
 	u, n := c.meeting()
 	words := make([]uint64, 3*u.core.Size)
 	mine := words[3*u.core.Rank:][:3]
 	mine[0], mine[1], mine[2] = uint64(color), uint64(key), u.offer(n)
 	told := new(call).allgather(u, BufOf(mine), BufOf(words)).as(op)
-	if c.core.bridge == nil && op != opInterMerge && color != Undefined {
+	if offers && c.core.bridge == nil {
 		told.offering(&mine[2])
 	}
 	if err := told.run(); err != nil {
@@ -376,7 +377,7 @@ func (c *Comm) Create(g Group) (*Comm, error) {
 		if wrong != nil || rank == Undefined {
 			color = Undefined
 		}
-		all, b, err := c.colors(opCreate, color, rank)
+		all, b, err := c.colors(opCreate, color, rank, false)
 		switch {
 		case err != nil:
 			return nil, err

@@ -142,7 +142,7 @@ func (c *Comm) IntercommMerge(high bool) (*Comm, error) {
 		flag = 1
 	}
 	u := &Comm{core: b.both.core, user: c.user}
-	all, born, err := u.colors(opInterMerge, flag, 0)
+	all, born, err := u.colors(opInterMerge, flag, 0, false)
 	if err != nil {
 		return nil, c.met(err)
 	}
@@ -195,12 +195,12 @@ func IntercommCreateFromGroups(local, remote Group, tag string) (*Comm, error) {
 		first, second = second, first
 	}
 	key := append([]byte{bootInterFromPair}, fmt.Sprintf("%d:%s", first.Len(), tag)...)
-	id, err := p.meet(opInterGroups, group.Union(first, second), interSerials, local.user, key)
+	b, err := p.meet(opInterGroups, group.Union(first, second), interSerials, local.user, key, 0)
 	if err != nil {
 		return nil, err
 	}
 	d := p.blankComm(tag)
-	if err := d.registerInter(id, s); err != nil {
+	if err := d.registerInter(b.id, s); err != nil {
 		return nil, err
 	}
 	return d, nil

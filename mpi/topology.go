@@ -4,6 +4,7 @@ package mpi
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/fnv"
 
@@ -96,10 +97,12 @@ func (c *Comm) agreeOn(op calls.Name, args uint64, wrong error) (birth, error) {
 		return b, c.badTopology(op, wrong)
 	case words[1] != ^words[2]:
 		c.takeBack(&b)
-		return b, c.argError(ErrMismatch, op, ProcNull, -1, -1, -1, "", fmt.Errorf("the ranks give different arguments"))
+		return b, c.argError(ErrMismatch, op, ProcNull, -1, -1, -1, "", errOtherArgs)
 	}
 	return b, err
 }
+
+var errOtherArgs = errors.New("the ranks give different arguments")
 
 // digest is a hash of arguments.
 func digest(op calls.Name, lists ...[]int) uint64 {

@@ -159,11 +159,28 @@ func (c *Comm) CartSub(remain []bool) (*Comm, error) {
 	if n := len(t.grid.Dims()); len(remain) != n {
 		wrong = fmt.Errorf("%d entries for %d dimensions", len(remain), n)
 	}
-	b, err := c.agreeOn(opCartSub, digest(opCartSub, flags(remain...)), wrong)
+	var ranks []int
+	if wrong == nil {
+		ranks = t.grid.Slice(c.core.Rank, remain)
+	}
+	// The first rank of each subgrid gives the memory for it.
+	args := int(digest(opCartSub, flags(remain...)) >> 1)
+	all, b, err := c.colors(opCartSub, args, 0, wrong == nil && ranks[0] == c.core.Rank)
 	if err != nil {
 		return nil, err
 	}
-	g, ranks := t.grid.Sub(remain), t.grid.Slice(c.core.Rank, remain)
+	if wrong != nil {
+		c.takeBack(&b)
+		return nil, c.badTopology(opCartSub, wrong)
+	}
+	for _, x := range all {
+		if x.color != int64(args) {
+			c.takeBack(&b)
+			return nil, c.argError(ErrMismatch, opCartSub, ProcNull, -1, -1, -1, "", errOtherArgs)
+		}
+	}
+	b.giver, b.block = c.core.Ctx.Members.At(ranks[0]), blockIn(all[ranks[0]].offer)
+	g := t.grid.Sub(remain)
 	return c.withTopology(b, c.first(len(ranks), ranks), c.Name()+gridName(g.Dims()), cartTopology(g))
 }
 

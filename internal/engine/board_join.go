@@ -18,10 +18,6 @@ import (
 // Whether all can read each other's memory is decided likewise, in the first call
 // that could use that, by votes on the board.
 
-// boardTag is the tag with which a rank tells that it does not have the memory:
-// that of a persistent collective that no one can have.
-const boardTag = persistBit | maxPersistent<<startBits
-
 type boardState uint8
 
 const (
@@ -283,7 +279,7 @@ func (e *Engine) absent(c *Context) {
 	e.leaveVoted(c)
 	for r := range near(c.Rank, c.Members.Len()) {
 		if s := seat(r); c.lossOf(s) == nil {
-			e.control(c.peer(s), c.wireKey(wire.PlaneColl, boardTag), kindCollFail, 0, 0)
+			e.control(c.peer(s), c.wireKey(wire.PlaneColl, 0), kindAbsent, 0, 0)
 		}
 	}
 }

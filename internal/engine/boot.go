@@ -30,7 +30,10 @@ type BootArgs struct {
 	Key     []byte       // for what, the same on all
 	// Context is what member 0 tells. Serial 0: it gives up.
 	Context wire.ContextID
-	User    context.Context // may be nil
+	// Block is the place of a block that member 0 offers (Offer), 0: none. Boot
+	// stores there what it told.
+	Block uint32
+	User  context.Context // may be nil
 }
 
 var errGaveUp = errors.New("the first process of the group gave up")
@@ -69,14 +72,16 @@ func contextAt(b []byte) wire.ContextID {
 	}
 }
 
-// bootHead is the length of the context id in front of a boot message.
-const bootHead = 16
+// bootHead is the length of what stands in front of a boot message: the context
+// id, and the place of a block.
+const bootHead = 20
 
 func bootText(a *BootArgs) []byte {
 	var b []byte
 	b = binary.LittleEndian.AppendUint64(b, uint64(a.Context.Creator.Job))
 	b = binary.LittleEndian.AppendUint32(b, a.Context.Creator.Serial)
 	b = binary.LittleEndian.AppendUint32(b, a.Context.Serial)
+	b = binary.LittleEndian.AppendUint32(b, a.Block)
 	b = wire.AppendMembers(b, a.Members)
 	return append(b, a.Key...)
 }
@@ -134,6 +139,8 @@ func (e *Engine) bootWait(c *Context, a *BootArgs, text []byte) (wire.ContextID,
 		f = &fault.Fault{Class: fault.Mismatch, Got: n, Want: int64(len(text)), Peer: 0}
 	case id.Serial == 0:
 		f = &fault.Fault{Class: fault.Aborted, Peer: 0, Err: errGaveUp}
+	default:
+		a.Block = binary.LittleEndian.Uint32(got[16:])
 	}
 	return id, f
 }

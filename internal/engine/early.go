@@ -178,7 +178,7 @@ func (c *Context) accused(teller seat, aux uint32) (s seat, named, ok bool) {
 }
 
 // collFailArrived fails the collective that another rank has given up, now or
-// when it is started here.
+// when it is started here, or takes that it does not get the memory.
 func (e *Engine) collFailArrived(p *Peer, env *envelope) {
 	c := e.contexts[env.key.Context()]
 	switch {
@@ -199,7 +199,7 @@ func (e *Engine) collFailArrived(p *Peer, env *envelope) {
 		// The control plane's word may still be on its way.
 		f = faultAt(&fault.Fault{Class: fault.Left, Err: left{-1, hasFinalized}}, gone)
 	}
-	if tag == boardTag {
+	if env.kind == kindAbsent {
 		e.absentTold(c, p, env)
 		return
 	}

@@ -33,6 +33,7 @@ const (
 	kindPull                     // send message aux as a stream; payload: how many bytes of it
 	kindPiece                    // of stream aux, at byte tag (its low 31 bits)
 	kindFrame                    // for the server of remote memory
+	kindAbsent                   // the source does not get the memory of the communicator's ranks
 	numKinds
 )
 

@@ -19,7 +19,7 @@ const (
 	startBits     = 10
 	startMask     = 1<<startBits - 1
 	seqMask       = persistBit - 1
-	maxPersistent = persistBit>>startBits - 1 // the last is boardTag's
+	maxPersistent = persistBit >> startBits
 )
 
 // CollTag is the number of a collective call that was numbered before it
@@ -112,9 +112,6 @@ func (c *Context) ahead(tag int32) bool {
 		return (uint32(tag)-c.collSeq)&seqMask <= seqMask/2
 	}
 	n := int(tag & seqMask >> startBits)
-	if n == maxPersistent {
-		return false // boardTag's
-	}
 	return n >= len(c.starts) || (uint32(tag)-c.starts[n])&startMask < startMask/2
 }
 

@@ -124,7 +124,7 @@ func (e *Engine) arrive(l *link, ev *transport.Event) {
 		e.credited(p, &env)
 	case kindRevoke:
 		e.revokeArrived(p, &env)
-	case kindCollFail:
+	case kindCollFail, kindAbsent:
 		e.collFailArrived(p, &env)
 	}
 }
