@@ -16,7 +16,7 @@ func (c *Comm) SyncFailed() ([]int, error) {
 	if err := c.exists(opSyncFailed); err != nil {
 		return nil, err
 	}
-	if f := c.core.Engine.Mourned(c.core.Ctx, opSyncFailed, c.user); f != nil {
+	if f := c.core.Engine.SyncFailed(c.core.Ctx, opSyncFailed, c.user); f != nil {
 		return nil, c.errorOf(opSyncFailed, ProcNull, -1, f)
 	}
 	return c.Failed(), nil

@@ -79,7 +79,7 @@ func (p *pending) told(v uint64) *fault.Fault {
 // process has heard of it, which may be later.
 func (w *Window) learn(p *pending, f *fault.Fault) *fault.Fault {
 	if f != nil && p.died {
-		if death := w.core.engine.Bereaved(w.core.ctx, p.Op, w.user); death != nil {
+		if death := w.core.engine.LearnFailure(w.core.ctx, p.Op, w.user); death != nil {
 			return death
 		}
 	}

@@ -84,7 +84,7 @@ func (w *Await) look(e *Engine) (over bool, f *fault.Fault) {
 	if over, f = w.Ready(); over {
 		return true, f
 	}
-	if e.closed || w.Ctx != nil && w.Ctx.trouble != nil {
+	if e.closed || w.Ctx != nil && w.Ctx.faults != nil {
 		f = w.gone(e)
 	}
 	return f != nil, f

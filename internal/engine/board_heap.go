@@ -294,7 +294,7 @@ const noBlock = ^uint32(0)
 // decided: by who has given it out, in one word. So all come to the same answer.
 func (e *Engine) blockFits(c *Context, b *board) (fit, decided bool) {
 	n := int64(b.head.ranks.Load())
-	if n == 0 && c.trouble != nil {
+	if n == 0 && c.faults != nil {
 		for s, f := range c.losses {
 			if f.Class == fault.Left && b.heap.giver(b.at) == c.procAt(s) {
 				return false, true // it will not come
@@ -406,6 +406,6 @@ func (e *Engine) revokeFor(c *Context, why error) {
 	c.boardState = boardNever
 	c.room.Store(0)
 	c.reads.Store(false)
-	c.makeTrouble().why = why
+	c.makeFaults().why = why
 	e.revoke(c)
 }

@@ -256,7 +256,7 @@ func (e *Engine) countVotes(c *Context) {
 
 // leftWithout reports whether a rank has left that has not voted for something.
 func (c *Context) leftWithout(b *board, vote uint32) bool {
-	if c.trouble == nil {
+	if c.faults == nil {
 		return false
 	}
 	for s, f := range c.losses {

@@ -62,7 +62,7 @@ func (e *Engine) boardSpin(c *Context, b *board, o *boardOp) bool {
 	p := patience{left: e.policy.Spin, copies: o.reads}
 	crowded := e.policy.OS && e.policy.Crowded()
 	for {
-		if e.closed || o.reads && c.trouble != nil {
+		if e.closed || o.reads && c.faults != nil {
 			return false // whose memory it would read may be somebody else's
 		}
 		done := b.step(o)
@@ -88,7 +88,7 @@ func (e *Engine) boardSpin(c *Context, b *board, o *boardOp) bool {
 			b.tell()
 			e.rouseOp(c, b)
 		}
-		if c.trouble != nil || c.givenUp != nil || !e.pass(&p) {
+		if c.faults != nil || c.givenUp != nil || !e.pass(&p) {
 			return false
 		}
 		b.answer(e)
@@ -167,7 +167,7 @@ func (e *Engine) boardWait(c *Context, a *CollArgs, tag int32, o *boardOp) *faul
 
 // boardGone fails an operation that waits for ranks that have left.
 func (e *Engine) boardGone(k *coll) {
-	if k.ctx.trouble == nil {
+	if k.ctx.faults == nil {
 		return
 	}
 	for s, f := range k.ctx.losses {

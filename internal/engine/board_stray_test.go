@@ -140,7 +140,7 @@ func TestManyEarlyRefusals(t *testing.T) {
 	}
 	ns[2].mu.Lock()
 	defer ns[2].mu.Unlock()
-	if n := len(ns[2].ctx.trouble.early); n > 0 {
+	if n := len(ns[2].ctx.faults.early); n > 0 {
 		t.Errorf("%d are kept", n)
 	}
 }

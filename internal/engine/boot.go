@@ -90,7 +90,7 @@ func bootText(a *BootArgs) []byte {
 func (e *Engine) bootTell(c *Context, op calls.Name, text []byte) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	c.bury()
+	c.countLost()
 	e.hold(c)
 	for s := range c.seats {
 		p, f := c.reach(s)
@@ -115,12 +115,12 @@ func (e *Engine) bootWait(c *Context, a *BootArgs, text []byte) (wire.ContextID,
 	if e.freed.has(c.ID) {
 		return wire.ContextID{}, &fault.Fault{Class: fault.Comm, Peer: -1, Err: errors.New("this process has given up such a communicator before")}
 	}
-	c.bury()
+	c.countLost()
 	e.hold(c)
 	e.boots = append(e.boots, c)
 	got := make([]byte, len(text))
 	r := e.startRecv(c, &RecvArgs{Op: a.Op, Buf: buffer.Of(got), Plane: wire.PlaneBoot, User: a.User})
-	if t := c.trouble; t != nil && t.failed > 0 {
+	if t := c.faults; t != nil && t.failed > 0 {
 		e.cancelRecv(r, c.lastDeath())
 	}
 	f := e.waitOne(r)

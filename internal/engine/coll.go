@@ -248,7 +248,7 @@ func (c *Context) startFault(a *CollArgs, tag int32, pending bool) *fault.Fault 
 	if f := c.collFault(tag, pending); f != nil || pending {
 		return f
 	}
-	if c.trouble == nil {
+	if c.faults == nil {
 		return nil
 	}
 	for s, f := range c.losses {
@@ -262,7 +262,7 @@ func (c *Context) startFault(a *CollArgs, tag int32, pending bool) *fault.Fault 
 // collFault is startFault of a collective of which others may have done their
 // part.
 func (c *Context) collFault(tag int32, pending bool) *fault.Fault {
-	if c.trouble == nil && !c.e.closed {
+	if c.faults == nil && !c.e.closed {
 		return nil
 	}
 	f := c.opFault()
@@ -272,7 +272,7 @@ func (c *Context) collFault(tag int32, pending bool) *fault.Fault {
 	if f != nil {
 		return f
 	}
-	t := c.trouble
+	t := c.faults
 	if t.failed > 0 {
 		return c.lastDeath()
 	}

@@ -40,8 +40,8 @@ type Context struct {
 	peers   []*Peer  // by rank in Targets, nil until used
 	few     [4]*Peer // peers, if they are so few
 	local   []*Peer  // by rank in Members; nil if that is Targets
-	trouble *trouble // nil as long as all is well
-	bad     trouble  // that, once it is not
+	faults  *faults  // nil as long as all is well
+	bad     faults   // that, once it is not
 	collSeq uint32
 	starts  []uint32 // of each persistent collective, by its number
 	// partTags are the tags on PlanePart that senders of this process have
@@ -71,8 +71,8 @@ type Context struct {
 	reads        atomic.Bool
 }
 
-// trouble is what stands against using a context.
-type trouble struct {
+// faults is what stands against using a context.
+type faults struct {
 	revoked bool
 	freed   bool
 	away    int       // how many of Targets have failed, left or cannot be reached: see losses
@@ -131,21 +131,21 @@ func (e *Engine) register(c *Context) error {
 		return fmt.Errorf("communicator %v was freed: its messages cannot be told from those of a second one", c.ID)
 	}
 	e.contexts[c.ID] = c
-	c.bury()
+	c.countLost()
 	e.hold(c)
 	e.hear(c)
 	return nil
 }
 
-func (c *Context) makeTrouble() *trouble {
-	c.trouble = &c.bad
-	return c.trouble
+func (c *Context) makeFaults() *faults {
+	c.faults = &c.bad
+	return c.faults
 }
 
 // lose counts a member that will answer no more, or, if it was cut off before,
 // that has ended. What became of it the engine knows, once for all contexts.
 func (c *Context) lose(s seat, class fault.Class, wasCut bool) {
-	t := c.makeTrouble()
+	t := c.makeFaults()
 	switch {
 	case wasCut:
 		t.cut--
@@ -172,7 +172,7 @@ func (c *Context) losses(yield func(seat, *fault.Fault) bool) {
 
 // lossOf is losses of one member; nil if it may answer.
 func (c *Context) lossOf(s seat) *fault.Fault {
-	if c.trouble == nil {
+	if c.faults == nil {
 		return nil
 	}
 	p := *c.known(s)
@@ -213,7 +213,7 @@ func faultAt(f *fault.Fault, s seat) *fault.Fault {
 
 // dest returns the peer of a destination rank for a new operation.
 func (c *Context) dest(rank int32) (*Peer, *fault.Fault) {
-	if c.trouble != nil && c.trouble.freed {
+	if c.faults != nil && c.faults.freed {
 		return nil, c.opFault()
 	}
 	return c.reach(seat(rank))
@@ -221,7 +221,7 @@ func (c *Context) dest(rank int32) (*Peer, *fault.Fault) {
 
 // reach is dest for a step of an operation that has been started.
 func (c *Context) reach(s seat) (*Peer, *fault.Fault) {
-	if c.trouble != nil || c.e.closed {
+	if c.faults != nil || c.e.closed {
 		if f := c.stepFault(); f != nil {
 			return nil, f
 		}
@@ -235,7 +235,7 @@ func (c *Context) reach(s seat) (*Peer, *fault.Fault) {
 
 // opFault is what stands against starting any operation at all.
 func (c *Context) opFault() *fault.Fault {
-	if c.trouble != nil && c.trouble.freed {
+	if c.faults != nil && c.faults.freed {
 		return &fault.Fault{Class: fault.Comm, Peer: -1}
 	}
 	return c.stepFault()
@@ -244,8 +244,8 @@ func (c *Context) opFault() *fault.Fault {
 // stepFault is what stands against going on with any operation.
 func (c *Context) stepFault() *fault.Fault {
 	switch {
-	case c.trouble != nil && c.trouble.revoked:
-		return &fault.Fault{Class: fault.Revoked, Peer: -1, Err: c.trouble.why}
+	case c.faults != nil && c.faults.revoked:
+		return &fault.Fault{Class: fault.Revoked, Peer: -1, Err: c.faults.why}
 	case c.e.closed:
 		return &fault.Fault{Class: fault.Finalized, Peer: -1}
 	}
@@ -255,7 +255,7 @@ func (c *Context) stepFault() *fault.Fault {
 // recvFault is what stands against starting to receive from a rank, which may
 // be Any.
 func (c *Context) recvFault(rank int32, pl wire.Plane) *fault.Fault {
-	if c.trouble != nil && c.trouble.freed {
+	if c.faults != nil && c.faults.freed {
 		return c.opFault()
 	}
 	return c.awaitFault(rank, pl)
@@ -271,7 +271,7 @@ func (c *Context) awaitFault(rank int32, pl wire.Plane) *fault.Fault {
 	if f := c.stepFault(); f != nil {
 		return f
 	}
-	t := c.trouble
+	t := c.faults
 	if t == nil {
 		return nil
 	}
@@ -340,7 +340,7 @@ func (c *Context) FailedLocal() []int { return c.failed(c.inter()) }
 func (c *Context) failed(local bool) []int {
 	c.e.mu.Lock()
 	defer c.e.mu.Unlock()
-	if c.trouble == nil {
+	if c.faults == nil {
 		return nil
 	}
 	var out []int
@@ -357,23 +357,23 @@ func (c *Context) failed(local bool) []int {
 func (c *Context) AckFailed() int {
 	c.e.mu.Lock()
 	defer c.e.mu.Unlock()
-	if c.trouble == nil {
+	if c.faults == nil {
 		return 0
 	}
-	c.trouble.acked = c.trouble.failed
-	return c.trouble.acked
+	c.faults.acked = c.faults.failed
+	return c.faults.acked
 }
 
 // Freed reports whether the communicator was freed on this process.
 func (c *Context) Freed() bool {
 	c.e.mu.Lock()
 	defer c.e.mu.Unlock()
-	return c.trouble != nil && c.trouble.freed
+	return c.faults != nil && c.faults.freed
 }
 
 // Revoked reports whether the communicator was revoked.
 func (c *Context) Revoked() bool {
 	c.e.mu.Lock()
 	defer c.e.mu.Unlock()
-	return c.trouble != nil && c.trouble.revoked
+	return c.faults != nil && c.faults.revoked
 }

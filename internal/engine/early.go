@@ -31,7 +31,7 @@ type givenUp struct {
 
 // addEarly books that a collective was given up. It returns false if there is no
 // room.
-func (t *trouble) addEarly(tag int32, f *fault.Fault) bool {
+func (t *faults) addEarly(tag int32, f *fault.Fault) bool {
 	next := -1
 	for i := range t.early {
 		switch g := &t.early[i]; {
@@ -54,7 +54,7 @@ func (t *trouble) addEarly(tag int32, f *fault.Fault) bool {
 
 // takeEarly returns why a collective was given up, nil if it was not, and
 // forgets it.
-func (t *trouble) takeEarly(tag int32) *fault.Fault {
+func (t *faults) takeEarly(tag int32) *fault.Fault {
 	for i := range t.early {
 		g := t.early[i]
 		if tag < g.from || tag > g.to {
@@ -206,7 +206,7 @@ func (e *Engine) collFailArrived(p *Peer, env *envelope) {
 	if e.giveUp(c, tag, f) || !c.ahead(tag) {
 		return // it has ended here
 	}
-	if t := c.makeTrouble(); !t.addEarly(tag, f) {
+	if t := c.makeFaults(); !t.addEarly(tag, f) {
 		t.why = fmt.Errorf("ranks have given up collectives in more than %d places before they were started here, the last of them rank %d", maxEarly, from.rank())
 		e.revoke(c)
 	}

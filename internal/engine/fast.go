@@ -23,7 +23,7 @@ func (e *Engine) SendNow(c *Context, b buffer.Buf, dest, tag int32) bool {
 	n := b.Bytes()
 	e.mu.Lock()
 	p := c.peers[dest]
-	if p == nil || !p.ready() || n > p.link.short || b.Strided() || c.trouble != nil || e.closed {
+	if p == nil || !p.ready() || n > p.link.short || b.Strided() || c.faults != nil || e.closed {
 		e.mu.Unlock()
 		return false
 	}
@@ -58,7 +58,7 @@ const (
 func (e *Engine) RecvNow(c *Context, b buffer.Buf, source, tag int32) (n int64, got bool) {
 	e.mu.Lock()
 	p := c.peers[source]
-	if p == nil || p.lane == nil || e.leading || c.trouble != nil || e.closed ||
+	if p == nil || p.lane == nil || e.leading || c.faults != nil || e.closed ||
 		e.table.PostedLen() != 0 || e.table.ArrivedLen() != 0 {
 		if p == nil { // it may have sent, though nothing was ever sent to it
 			c.peers[source] = e.peers[c.Targets().At(int(source))]
@@ -95,7 +95,7 @@ func (e *Engine) RecvNow(c *Context, b buffer.Buf, source, tag int32) (n int64, 
 			break
 		}
 		e.progress()
-		if e.mu.Contended() || p.lane == nil || c.trouble != nil || e.table.ArrivedLen() != 0 {
+		if e.mu.Contended() || p.lane == nil || c.faults != nil || e.table.ArrivedLen() != 0 {
 			break
 		}
 	}

@@ -3,44 +3,17 @@
 package engine
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"slices"
 
-	"gompi/internal/calls"
 	"gompi/internal/fault"
-	"gompi/internal/rollcall"
 	"gompi/internal/wire"
 	"gompi/transport"
 )
 
-// What this process knows of others: docs/design/015-who-knows-what.md. Only
-// the control plane says that a process has died or left. One whose connection
-// has ended without such a word lives, and the two are cut off from each other.
-
-// departure is how a process ended.
-type departure struct {
-	how   string      // died: "was killed ..."; left: "has finalized ...", said of it
-	class fault.Class // ProcFailed, Left, or Transport: there never was such a process
-	told  bool        // to the server of remote memory
-	holds int         // contexts that have it
-}
-
-// loss is what became of a process that will answer no more: it has ended, or
-// lives and cannot be reached.
-type loss struct {
-	proc wire.ProcID
-	f    *fault.Fault // of no seat
-}
-
-// fault says nothing of who it was: errors have the rank.
-func (d *departure) fault() *fault.Fault {
-	if d.class == fault.Left {
-		return &fault.Fault{Class: fault.Left, Peer: -1, Err: left{-1, d.how}}
-	}
-	return &fault.Fault{Class: d.class, Peer: -1, Err: errors.New(d.how)}
-}
+// What becomes of what was begun with others when they end. One whose connection
+// has ended without a word of the control plane lives, and the two are cut off
+// from each other.
 
 // hasFinalized is said of a process that has left in order.
 const hasFinalized = "has finalized; nothing more will come"
@@ -56,97 +29,6 @@ func (l left) Error() string {
 		return "the process " + l.how
 	}
 	return fmt.Sprintf("rank %d %s", l.rank, l.how)
-}
-
-// hold asks to be told of the end of all members of a context. The control
-// plane also tells of those that have ended.
-func (e *Engine) hold(c *Context) {
-	if len(e.hears) == 0 {
-		e.hears = make(map[wire.ProcID]struct{}, c.Members.Len()+c.Remote.Len())
-	}
-	var b wire.MembersBuilder
-	for _, m := range [...]wire.Members{c.Members, c.Remote} {
-		for _, p := range m.All() {
-			if e.unheard(p) {
-				b.Add(wire.Range{First: p, Count: 1})
-			}
-		}
-	}
-	if m := b.Members(); m.Len() > 0 {
-		e.cfg.Control.Watch(m)
-	}
-}
-
-// unheard reports whether nothing is known of a process and nothing will be
-// told, and notes that it is asked for.
-func (e *Engine) unheard(p wire.ProcID) bool {
-	if _, asked := e.hears[p]; asked || p == e.cfg.Self || e.dead[p] != nil {
-		return false
-	}
-	e.hears[p] = struct{}{}
-	return true
-}
-
-// Ask asks for the fate of a process of which nobody may have spoken, or which
-// may not exist: that it has ended is told to the server of remote memory, and
-// remembered until as many calls of Unask. The lock is held.
-func (e *Engine) Ask(p wire.ProcID) {
-	e.asked[p]++
-	if !e.closed {
-		e.ask(p)
-	}
-}
-
-// Unask ends an Ask. The lock is held.
-func (e *Engine) Unask(p wire.ProcID) {
-	if e.asked[p]--; e.asked[p] > 0 {
-		return
-	}
-	delete(e.asked, p)
-	if d := e.dead[p]; d != nil {
-		e.unlist(p, d)
-	}
-}
-
-// Fate is what has become of a process whose memory cannot be accessed any more,
-// which the control plane may not have told yet. The lock is not held.
-func (e *Engine) Fate(p wire.ProcID) *fault.Fault {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.Ask(p)
-	defer e.Unask(p)
-	id, g := e.ping(p, nil)
-	defer e.unping(id)
-	for !e.closed {
-		if d := e.dead[p]; d != nil && e.peers[p] == nil {
-			return d.fault()
-		}
-		if g.answered {
-			break
-		}
-		e.mourn(nil, "", nil)
-	}
-	return (&Peer{}).unreachable()
-}
-
-// Bereaved is the death of a rank of c of which another has told, in the step in
-// which Failed knows it, too. nil: there is none, or user ends before.
-func (e *Engine) Bereaved(c *Context, op calls.Name, user context.Context) *fault.Fault {
-	if f := e.Mourned(c, op, user); f != nil && f.Class != fault.Cancelled {
-		return f
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if t := c.trouble; t != nil && t.failed > 0 {
-		return c.lastDeath()
-	}
-	return nil
-}
-
-func (e *Engine) ask(p wire.ProcID) {
-	if e.unheard(p) {
-		e.cfg.Control.Watch(wire.MembersOf(p))
-	}
 }
 
 // ProcFailed tells that the control plane saw a process die. Operations that
@@ -191,7 +73,7 @@ func (e *Engine) ProcCut(proc wire.ProcID, why string) {
 		if p.why == nil {
 			p.why = cutBy(why)
 		}
-		e.sever(p)
+		e.cutPeer(p)
 	}
 }
 
@@ -202,7 +84,7 @@ func (e *Engine) depart(proc wire.ProcID, d *departure) {
 		return
 	}
 	if e.dead[proc] != nil {
-		delete(e.hears, proc)
+		delete(e.watched, proc)
 		return
 	}
 	// A first contact of the departed may lie unseen in a transport.
@@ -214,7 +96,7 @@ func (e *Engine) depart(proc wire.ProcID, d *departure) {
 	if !e.armed {
 		e.disarmAll()
 	}
-	delete(e.hears, proc) // not before: what comes in by the way need not ask again
+	delete(e.watched, proc) // not before: what comes in by the way need not ask again
 	e.dead[proc] = d
 	switch p := e.peers[proc]; {
 	case p == nil || p.state == peerNew || p.state >= peerLost:
@@ -270,10 +152,10 @@ func (e *Engine) linkDown(p *Peer, err error) {
 		return
 	}
 	if p.broken || errors.Is(p.why, transport.ErrCut) {
-		e.sever(p)
+		e.cutPeer(p)
 		return
 	}
-	e.doubt(p)
+	e.suspect(p)
 }
 
 // unreached acts on a peer that takes part in the job. If nothing was lost but
@@ -287,7 +169,7 @@ func (e *Engine) unreached(p *Peer) {
 		return
 	}
 	if p.link != nil || len(p.ctl) > 0 || p.frames.first != nil {
-		e.sever(p)
+		e.cutPeer(p)
 		return
 	}
 	f := p.unreachable()
@@ -316,16 +198,16 @@ func (p *Peer) unreachable() *fault.Fault {
 	return &fault.Fault{Class: fault.Unreachable, Peer: -1, Err: err}
 }
 
-// sever ends all between this process and a peer that lives, for good: what one
+// cutPeer ends all between this process and a peer that lives, for good: what one
 // of them needs of the other fails on both, as what the one has lost the other
 // may wait for. The peer is told by the control plane.
-func (e *Engine) sever(p *Peer) {
+func (e *Engine) cutPeer(p *Peer) {
 	f := p.unreachable()
 	e.ask(p.proc)
 	e.endPeer(p, f)
 	e.lost = append(e.lost, loss{p.proc, f})
 	e.takeOwn()
-	e.bereaveAll(p.proc, p, f, false)
+	e.failPendingAll(p.proc, p, f, false)
 	if e.remote != nil {
 		e.remote.Cut(p.proc, f)
 	}
@@ -345,7 +227,7 @@ func (e *Engine) departed(proc wire.ProcID, d *departure) {
 	e.takeOwn() // a receive from anybody may wait for it
 	wasCut := e.unlose(proc)
 	e.lost = append(e.lost, loss{proc, f})
-	d.holds = e.bereaveAll(proc, p, f, wasCut)
+	d.holds = e.failPendingAll(proc, p, f, wasCut)
 	e.tellDown(proc, d)
 	for _, l := range e.links {
 		if c, ok := l.Transport.(transport.Collector); ok {
@@ -357,40 +239,8 @@ func (e *Engine) departed(proc wire.ProcID, d *departure) {
 		e.heapsLose(proc)
 	}
 	e.cfg.Control.Dead(proc)
-	e.hitMourners()
+	e.wakeSyncers()
 	e.unlist(proc, d)
-}
-
-// hitMourners lets those look again who wait for news of others.
-func (e *Engine) hitMourners() {
-	for _, w := range e.mourners {
-		w.hit(e)
-	}
-	e.mourners = e.mourners[:0]
-}
-
-// unlist drops the record of a process that no communicator has any more, and of
-// which nobody asks.
-func (e *Engine) unlist(proc wire.ProcID, d *departure) {
-	if d.holds > 0 || e.asked[proc] > 0 || e.peers[proc] != nil {
-		return
-	}
-	delete(e.dead, proc)
-	e.unlose(proc)
-	e.freed.retire(proc)
-	if e.remote != nil {
-		e.remote.Forget(proc)
-	}
-}
-
-// unlose forgets a loss, if there is one.
-func (e *Engine) unlose(proc wire.ProcID) bool {
-	i := slices.IndexFunc(e.lost, func(l loss) bool { return l.proc == proc })
-	if i < 0 {
-		return false
-	}
-	e.lost = slices.Delete(e.lost, i, i+1)
-	return true
 }
 
 // endPeer fails what hangs on the connection to a peer.
@@ -429,16 +279,16 @@ func (e *Engine) failQueue(p *Peer, f *fault.Fault) {
 	}
 }
 
-// bereaveAll fails what a process, of which p may be the record, leaves undone,
+// failPendingAll fails what a process, of which p may be the record, leaves undone,
 // and returns how many contexts have it.
-func (e *Engine) bereaveAll(proc wire.ProcID, p *Peer, f *fault.Fault, wasCut bool) (holds int) {
+func (e *Engine) failPendingAll(proc wire.ProcID, p *Peer, f *fault.Fault, wasCut bool) (holds int) {
 	for _, c := range e.contexts {
-		if e.bereave(c, proc, f, wasCut) {
+		if e.failPending(c, proc, f, wasCut) {
 			holds++
 		}
 	}
 	for _, c := range e.boots {
-		e.bereave(c, proc, f, wasCut)
+		e.failPending(c, proc, f, wasCut)
 		if s, ok := c.seatFor(proc); ok && f.Class == fault.ProcFailed {
 			e.failPosted(c, 0, faultAt(f, s)) // see Boot
 		}
@@ -452,75 +302,4 @@ func (e *Engine) bereaveAll(proc wire.ProcID, p *Peer, f *fault.Fault, wasCut bo
 	}
 	e.wakeProbers()
 	return holds
-}
-
-// bury tells a new context who is gone already.
-func (c *Context) bury() {
-	if t := c.trouble; t != nil {
-		t.away, t.cut, t.failed = 0, 0, 0
-	}
-	for s, f := range c.losses {
-		c.lose(s, f.Class, false)
-		if d := c.e.dead[c.procAt(s)]; d != nil && c.e.contexts[c.ID] == c {
-			d.holds++
-		}
-	}
-}
-
-// unhold ends what bury and bereave have begun: the context is no more.
-func (e *Engine) unhold(c *Context) {
-	if c.trouble == nil {
-		return
-	}
-	for _, l := range slices.Clone(e.lost) {
-		if _, ok := c.seatFor(l.proc); !ok {
-			continue
-		}
-		if d := e.dead[l.proc]; d != nil {
-			d.holds--
-			e.unlist(l.proc, d)
-		}
-	}
-}
-
-// Mourned waits until every death that the control plane knows of is known to
-// all communicators, or until user ends.
-func (e *Engine) Mourned(c *Context, op calls.Name, user context.Context) *fault.Fault {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	id, g := e.ping(e.cfg.Self, nil)
-	defer e.unping(id)
-	for !g.answered || e.mourns() {
-		if f := c.opFault(); f != nil && f.Class != fault.Revoked {
-			return f
-		}
-		if user != nil && user.Err() != nil {
-			return &fault.Fault{Class: fault.Cancelled, Peer: -1, Err: context.Cause(user)}
-		}
-		e.mourn(c, op, user)
-	}
-	return nil
-}
-
-// mourn waits until another process has ended or a ping was answered, or until
-// user ends.
-func (e *Engine) mourn(c *Context, op calls.Name, user context.Context) {
-	w := e.newWaiter()
-	w.need, w.user = 1, user
-	w.call = callInfo{op: op, ctx: c, rank: rollcall.NoPeer}
-	e.mourners = append(e.mourners, w)
-	e.await(w)
-	e.mourners = slices.DeleteFunc(e.mourners, func(x *waiter) bool { return x == w })
-	e.freeWaiter(w)
-}
-
-// mourns reports whether the end of a process is told but not yet acted on: its
-// last messages come first.
-func (e *Engine) mourns() bool {
-	for _, p := range e.peers {
-		if p.dying {
-			return true
-		}
-	}
-	return false
 }

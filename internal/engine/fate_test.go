@@ -24,15 +24,15 @@ func unreach(ns []*node, i, k int) {
 	n.protocol(n.ctx.peer(seat(k)), transport.ErrUnreachable)
 }
 
-// troubled waits until a node knows of something that stands against using its
+// disturbed waits until a node knows of something that stands against using its
 // communicator.
-func (n *node) troubled(t *testing.T) {
+func (n *node) disturbed(t *testing.T) {
 	t.Helper()
 	within(t, "the end of a connection", func() bool {
 		n.iprobe()
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		return n.ctx.trouble != nil
+		return n.ctx.faults != nil
 	})
 }
 
@@ -49,8 +49,8 @@ func TestUnreachableIsToldToMembers(t *testing.T) {
 			})
 			if early {
 				unreach(ns, 0, 1)
-				ns[0].troubled(t)
-				ns[1].troubled(t)
+				ns[0].disturbed(t)
+				ns[1].disturbed(t)
 			}
 			got := make(chan *fault.Fault, 3)
 			begin := func(i int) {
@@ -207,7 +207,7 @@ func TestLostPeerIsAsked(t *testing.T) {
 func TestBereaved(t *testing.T) {
 	ns, _ := testJobOf(t, 2, nil, nil)
 	n, id := ns[0], ns[1].Self()
-	if f := soon(t, "answer", func() *fault.Fault { return n.Bereaved(n.ctx, "", nil) }); f != nil {
+	if f := soon(t, "answer", func() *fault.Fault { return n.LearnFailure(n.ctx, "", nil) }); f != nil {
 		t.Errorf("nobody has died: %+v", f)
 	}
 	n.ctl.mu.Lock()
@@ -216,7 +216,7 @@ func TestBereaved(t *testing.T) {
 		n.Ponged(p, k)
 	}
 	n.ctl.mu.Unlock()
-	wantClass(t, "fate", soon(t, "answer", func() *fault.Fault { return n.Bereaved(n.ctx, "", nil) }), fault.ProcFailed)
+	wantClass(t, "fate", soon(t, "answer", func() *fault.Fault { return n.LearnFailure(n.ctx, "", nil) }), fault.ProcFailed)
 	if len(n.ctx.Failed()) != 1 {
 		t.Error("failed, and Failed does not know")
 	}
@@ -277,7 +277,7 @@ func TestEarlierEndsAreTold(t *testing.T) {
 		within(t, "the news", func() bool {
 			n.mu.Lock()
 			defer n.mu.Unlock()
-			return c.trouble != nil && c.trouble.away == 2 && d.trouble.away == 2
+			return c.faults != nil && c.faults.away == 2 && d.faults.away == 2
 		})
 		if f := c.Failed(); len(f) != 1 || f[0] != 1 {
 			t.Fatalf("failed: %v, want 1", f)
@@ -288,8 +288,8 @@ func TestEarlierEndsAreTold(t *testing.T) {
 		n.mu.Unlock()
 		n.FreeContext(d)
 		n.mu.Lock()
-		if kept != 2 || len(n.dead) != 0 || len(n.hears) != 1 {
-			t.Errorf("of 2 who have ended %d are kept by one communicator, %d by none; %d are heard of", kept, len(n.dead), len(n.hears))
+		if kept != 2 || len(n.dead) != 0 || len(n.watched) != 1 {
+			t.Errorf("of 2 who have ended %d are kept by one communicator, %d by none; %d are heard of", kept, len(n.dead), len(n.watched))
 		}
 		n.mu.Unlock()
 	}
@@ -390,8 +390,8 @@ func TestAskedAreForgotten(t *testing.T) {
 	}
 	n.Lock()
 	defer n.Unlock()
-	if len(n.dead)+len(n.asked)+len(n.hears) > 0 {
-		t.Errorf("kept: %d ends, %d asked for, %d heard of", len(n.dead), len(n.asked), len(n.hears))
+	if len(n.dead)+len(n.asked)+len(n.watched) > 0 {
+		t.Errorf("kept: %d ends, %d asked for, %d heard of", len(n.dead), len(n.asked), len(n.watched))
 	}
 }
 

@@ -15,9 +15,9 @@ func (e *Engine) failSend(r *Request, f *fault.Fault) {
 	e.complete(r)
 }
 
-// bereave fails what a process leaves undone in a context that has it, but for
+// failPending fails what a process leaves undone in a context that has it, but for
 // what hangs on its peer. One that has left may have done its part.
-func (e *Engine) bereave(c *Context, proc wire.ProcID, f *fault.Fault, wasCut bool) bool {
+func (e *Engine) failPending(c *Context, proc wire.ProcID, f *fault.Fault, wasCut bool) bool {
 	s, ok := c.seatFor(proc)
 	if !ok {
 		return false
@@ -128,7 +128,7 @@ func (e *Engine) failAll(f *fault.Fault) {
 		e.watches[0].quit(e, f)
 	}
 	e.wakeProbers()
-	e.hitMourners()
+	e.wakeSyncers()
 }
 
 // takeOwn takes in what this process has sent to itself. Nobody handles events
@@ -158,7 +158,7 @@ func (e *Engine) wakeProbers() {
 func (e *Engine) Revoke(c *Context) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if c.trouble == nil || !c.trouble.freed {
+	if c.faults == nil || !c.faults.freed {
 		e.revoke(c)
 	}
 }
@@ -167,7 +167,7 @@ func (e *Engine) revoke(c *Context) {
 	if e.contexts[c.ID] != c {
 		return // freed, and nothing is pending
 	}
-	t := c.makeTrouble()
+	t := c.makeFaults()
 	if t.revoked {
 		return
 	}

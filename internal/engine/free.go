@@ -21,7 +21,7 @@ import (
 func (e *Engine) FreeContext(c *Context) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	t := c.makeTrouble()
+	t := c.makeFaults()
 	if t.freed {
 		return
 	}
@@ -50,7 +50,7 @@ func (e *Engine) FreeContext(c *Context) {
 
 // opEnded counts the end of an operation on c while contexts are being freed.
 func (e *Engine) opEnded(c *Context) {
-	if c == nil || c.trouble == nil || !c.trouble.freed || e.contexts[c.ID] != c {
+	if c == nil || c.faults == nil || !c.faults.freed || e.contexts[c.ID] != c {
 		return
 	}
 	// Calls that failed because c is freed are counted here too, so the last
@@ -108,7 +108,7 @@ func (e *Engine) dropArrived(id wire.ContextID) {
 // wasFreed reports whether a context has come and gone.
 func (e *Engine) wasFreed(id wire.ContextID) bool {
 	if c := e.contexts[id]; c != nil {
-		return c.trouble != nil && c.trouble.freed
+		return c.faults != nil && c.faults.freed
 	}
 	return e.freed.has(id)
 }

@@ -343,14 +343,14 @@ func TestNumberedCollectiveHearsOfFailure(t *testing.T) {
 		b.Kick()
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		return a.ctx.trouble != nil && len(a.ctx.trouble.early) == 1 && a.table.ArrivedLen() == 1
+		return a.ctx.faults != nil && len(a.ctx.faults.early) == 1 && a.table.ArrivedLen() == 1
 	})
 	h = a.Icollective(a.ctx, &CollArgs{Op: "Test", Tag: tag, Out: buffer.Of(buf), Unit: 1,
 		Alg: roundOf(collectives.Step{Kind: collectives.Recv, Peer: 1, A: whole(buf)}, collectives.Step{Kind: collectives.Recv, Peer: 1, A: whole(buf)})})
 	a.ended(t, "numbered collective", h, fault.Aborted)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if k, n := len(a.ctx.trouble.early), a.table.ArrivedLen(); k != 0 || n != 0 || len(a.ctx.numbered) >= maxEarly {
+	if k, n := len(a.ctx.faults.early), a.table.ArrivedLen(); k != 0 || n != 0 || len(a.ctx.numbered) >= maxEarly {
 		t.Fatalf("%d failures, %d messages and %d numbers are kept", k, n, len(a.ctx.numbered))
 	}
 	if a.ctx.ahead(int32(tag - 1)) {

@@ -85,8 +85,8 @@ func (e *Engine) refuse(c *Context, a *CollArgs) {
 		return
 	}
 	tag := c.collTag(a.Tag)
-	if c.trouble != nil {
-		c.trouble.takeEarly(tag)
+	if c.faults != nil {
+		c.faults.takeEarly(tag)
 	}
 	e.tell(c, kindCollFail, wire.PlaneColl, tag, 0)
 	e.dropTag(c, tag)

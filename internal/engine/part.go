@@ -262,7 +262,7 @@ func (r *Request) describes() bool { return r.posted.Key.Plane() == wire.PlanePa
 // keeps reports whether r, a message of p, outlives the start that is given
 // up.
 func (p *Partitioned) keeps(r *Request) bool {
-	t := p.k.ctx.trouble
+	t := p.k.ctx.faults
 	return r.describes() && (t == nil || !t.freed)
 }
 

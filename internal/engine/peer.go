@@ -148,7 +148,7 @@ func (e *Engine) connected(p *Peer, r *retry.Retry) bool {
 		// The peer has made the link. If it has ended since, its messages come
 		// first, then EvDown.
 		p.why = err
-		e.doubt(p)
+		e.suspect(p)
 	}
 	e.cfg.Sleeper.Wake()
 	return true

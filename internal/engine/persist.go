@@ -37,7 +37,7 @@ func (c *Context) NumberColl() CollTag {
 	tag := c.nextColl()
 	if len(c.numbered) == maxEarly {
 		// Calls that the ranks did not agree on never start.
-		if t := c.trouble; t != nil {
+		if t := c.faults; t != nil {
 			t.takeEarly(c.numbered[0])
 		}
 		c.numbered = slices.Delete(c.numbered, 0, 1)
@@ -106,7 +106,7 @@ func (c *Context) ahead(tag int32) bool {
 	switch {
 	case slices.Contains(c.numbered, tag):
 		return true
-	case c.trouble != nil && c.trouble.freed:
+	case c.faults != nil && c.faults.freed:
 		return false
 	case tag&persistBit == 0:
 		return (uint32(tag)-c.collSeq)&seqMask <= seqMask/2

@@ -28,9 +28,9 @@ func (e *Engine) ping(proc wire.ProcID, p *Peer) (uint64, *ping) {
 
 func (e *Engine) unping(id uint64) { delete(e.pings, id) }
 
-// doubt asks whether a peer that cannot be reached takes part in the job: the
+// suspect asks whether a peer that cannot be reached takes part in the job: the
 // control plane of its end, and itself.
-func (e *Engine) doubt(p *Peer) {
+func (e *Engine) suspect(p *Peer) {
 	e.ask(p.proc)
 	e.unping(p.ping)
 	p.ping, _ = e.ping(p.proc, p)
@@ -58,6 +58,6 @@ func (e *Engine) Ponged(proc wire.ProcID, id uint64) {
 	if g.peer != nil {
 		e.unreached(g.peer)
 	}
-	e.hitMourners()
+	e.wakeSyncers()
 	e.cfg.Sleeper.Wake()
 }

@@ -70,7 +70,7 @@ func (e *Engine) startRecv(c *Context, a *RecvArgs) *Request {
 func (e *Engine) post(r *Request, key match.Key) {
 	r.posted.Key, r.posted.Val = key, r
 	c := r.ctx
-	if c.trouble != nil || e.closed {
+	if c.faults != nil || e.closed {
 		if f := e.postFault(r, key.Plane()); f != nil {
 			// What a failed process sent whole is still delivered, and what
 			// this one has sent to itself.

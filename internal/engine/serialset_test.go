@@ -99,8 +99,8 @@ func TestSerialSetOfTheEnded(t *testing.T) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if k := len(n.freed.m); k > maxPast+1 || len(n.dead)+len(n.hears)+len(n.peers) > 1 {
-		t.Errorf("of %d guests %d creators, %d who have ended, %d to hear of and %d peers are kept", guests, k, len(n.dead), len(n.hears), len(n.peers))
+	if k := len(n.freed.m); k > maxPast+1 || len(n.dead)+len(n.watched)+len(n.peers) > 1 {
+		t.Errorf("of %d guests %d creators, %d who have ended, %d to hear of and %d peers are kept", guests, k, len(n.dead), len(n.watched), len(n.peers))
 	}
 	if !n.freed.has(made(1+guests)) || n.freed.has(made(2)) {
 		t.Error("the latest is not kept, or the first is")

@@ -115,7 +115,7 @@ func TestSoakGuests(t *testing.T) {
 	}
 	n.mu.Lock()
 	for what, x := range map[string][2]int{
-		"peers": {len(n.peers), alive}, "dead": {len(n.dead), 0}, "hears": {len(n.hears), alive},
+		"peers": {len(n.peers), alive}, "dead": {len(n.dead), 0}, "watched": {len(n.watched), alive},
 		"contexts": {len(n.contexts), alive}, "creators of freed contexts": {len(n.freed.m), maxPast + alive},
 		"slots": {len(n.links[1].slots), 2 * alive}, "others": {len(n.asked) + len(n.lost) + len(n.boots), 0},
 	} {
