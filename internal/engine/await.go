@@ -9,6 +9,7 @@ import (
 	"gompi/internal/fault"
 	"gompi/internal/match"
 	"gompi/internal/rollcall"
+	"gompi/internal/wait"
 )
 
 // Await describes a wait for what other processes write into memory. The layer
@@ -137,7 +138,7 @@ func (e *Engine) awaitSpin(w *Await) (over bool, f *fault.Fault) {
 	e.turns += 4 // as RecvNow
 	e.leading = true
 	turns := e.turns
-	for p := (patience{left: e.policy.Spin}); !over && e.pass(&p); {
+	for p := (patience{Backoff: wait.Backoff{Left: e.policy.Spin}}); !over && e.pass(&p); {
 		over, f = w.look(e)
 	}
 	if e.turns != turns || e.followers.first != nil || e.relaxDue() {

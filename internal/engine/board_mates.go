@@ -46,7 +46,7 @@ func (b *board) locate() int {
 // look on once instead if a yield is of no use.
 func (b *board) patient(o *boardOp, p *patience) {
 	m := &b.mates
-	if p.stayed == p.yields+1 { // in vain: perhaps they are elsewhere
+	if p.stayed == p.Yields+1 { // in vain: perhaps they are elsewhere
 		m.left = 0
 		return
 	}
@@ -54,9 +54,9 @@ func (b *board) patient(o *boardOp, p *patience) {
 		b.locate()
 	}
 	if len(m.ranks) > 0 && !b.behind(o) {
-		p.stayed, p.left = p.yields+1, mateSpin
+		p.stayed, p.Left = p.Yields+1, mateSpin
 		if !o.all {
-			p.left /= len(m.ranks) // some may be ahead, and able to go on
+			p.Left /= len(m.ranks) // some may be ahead, and able to go on
 		}
 	}
 }

@@ -69,8 +69,8 @@ func TestBoardMates(t *testing.T) {
 		}
 		var p patience
 		b.patient(o, &p)
-		if got := p.left > 0; got != c.looksLong {
-			t.Errorf("%+v: looks %d times", c, p.left)
+		if got := p.Left > 0; got != c.looksLong {
+			t.Errorf("%+v: looks %d times", c, p.Left)
 		}
 		if b.patient(o, &p); c.looksLong && b.mates.left != 0 {
 			t.Errorf("%+v: looked in vain, and believes in its mates", c)

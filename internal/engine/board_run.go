@@ -5,6 +5,7 @@ package engine
 import (
 	"gompi/internal/fault"
 	"gompi/internal/rollcall"
+	"gompi/internal/wait"
 )
 
 const (
@@ -59,7 +60,7 @@ func (e *Engine) boardColl(c *Context, a *CollArgs, tag int32, pending bool) *fa
 
 // boardSpin tries to finish an operation while nothing else is going on.
 func (e *Engine) boardSpin(c *Context, b *board, o *boardOp) bool {
-	p := patience{left: e.policy.Spin, copies: o.reads}
+	p := patience{Backoff: wait.Backoff{Left: e.policy.Spin}, copies: o.reads}
 	crowded := e.policy.OS && e.policy.Crowded()
 	for {
 		if e.closed || o.reads && c.faults != nil {
@@ -77,14 +78,14 @@ func (e *Engine) boardSpin(c *Context, b *board, o *boardOp) bool {
 			return true
 		}
 		if o.moved && !e.mu.Contended() {
-			p.yields, p.stayed = 0, 0
+			p.Yields, p.stayed = 0, 0
 			continue
 		}
-		if p.left == 0 && crowded {
+		if p.Left == 0 && crowded {
 			b.patient(o, &p)
 		}
 		// Of two ranks on a processor the other one needs that late.
-		if p.left == 0 && b.told != b.finished && (p.yields > 0 || len(b.mates.ranks) != 1) {
+		if p.Left == 0 && b.told != b.finished && (p.Yields > 0 || len(b.mates.ranks) != 1) {
 			b.tell()
 			e.rouseOp(c, b)
 		}
@@ -106,11 +107,7 @@ func (e *Engine) giveWay(b *board, seq uint32) {
 	}
 	b.expect(seq)
 	for turn := 0; turn < boardWays && !b.came(seq); turn++ {
-		p := e.policy
-		e.mu.Unlock()
-		cost := p.Turn(turn)
-		e.mu.Lock()
-		if cost > 1 {
+		if e.yield(turn) > 1 {
 			b.after.rush = boardRush // others compute
 			return
 		}

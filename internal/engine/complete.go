@@ -129,10 +129,7 @@ func (e *Engine) pollOnce() {
 		// A loop of tests must not keep the processor from those it waits for.
 		e.tests++
 		if e.tests%16 == 0 {
-			p, turn := e.policy, int(e.tests)
-			e.mu.Unlock()
-			p.Turn(turn)
-			e.mu.Lock()
+			e.yield(int(e.tests))
 		}
 	}
 }

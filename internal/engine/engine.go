@@ -249,7 +249,7 @@ const drainPause = 500 * time.Microsecond
 
 // drain waits until nothing of this process is on its way.
 func (e *Engine) drain(ctx context.Context) error {
-	for turn := 0; ; turn++ {
+	for b := (wait.Backoff{}); ; {
 		e.mu.Lock()
 		if e.closed {
 			e.mu.Unlock()
@@ -266,8 +266,8 @@ func (e *Engine) drain(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return fmt.Errorf("%s: %w", left, ctx.Err())
 		}
-		if turn < pol.Spin+pol.Yield {
-			turn += pol.Turn(turn) - 1
+		if b.MayYield(pol.Spin + pol.Yield) {
+			b.Yielded(pol.Turn(b.Yields), 0)
 		} else {
 			time.Sleep(drainPause)
 		}

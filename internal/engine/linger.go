@@ -80,19 +80,17 @@ func (e *Engine) lookOn() bool {
 			e.linger.paid(e.linger.frames != frames)
 			return true
 		}
-		switch pol := e.policy; {
+		switch {
 		case e.mu.Contended():
 			e.mu.Relax()
 			return false
 		case !time.Now().Before(end):
 			e.linger.paid(false)
 			return false
-		case !pol.Crowded():
+		case !e.policy.Crowded():
 			wait.Pause()
 		default:
-			e.mu.Unlock()
-			pol.Turn(0)
-			e.mu.Lock()
+			e.yield(0)
 		}
 	}
 	return false

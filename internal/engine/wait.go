@@ -256,7 +256,8 @@ func (e *Engine) await(w *waiter) {
 
 // lead polls until w is served, or returns true when the process should sleep.
 func (e *Engine) lead(w *waiter) (sleepy bool) {
-	spun, yielded := 0, 0
+	fresh := wait.Backoff{Left: e.policy.Spin}
+	b := fresh
 	for polls := 1; w.hits < w.need; polls++ {
 		if polls%64 == 0 && w.ended() {
 			e.expire(w)
@@ -266,24 +267,26 @@ func (e *Engine) lead(w *waiter) (sleepy bool) {
 			e.relax()
 			continue
 		}
-		if e.poll(spun > 0 && spun < e.policy.Spin) > 0 {
-			spun, yielded = 0, 0
+		if e.poll(b.Left > 0 && b.Left < fresh.Left) > 0 {
+			b = fresh
 			if e.mu.Contended() {
 				e.mu.Relax()
 			}
 			continue
 		}
-		switch pol := &e.policy; {
-		case e.mu.Contended():
+		if e.mu.Contended() {
 			e.mu.Relax()
-		case spun < pol.Spin:
-			spun++
+			continue
+		}
+		most := e.policy.Yield
+		if w.rests {
+			most = 0
+		}
+		switch {
+		case b.Look():
 			wait.Pause()
-		case yielded < pol.Yield && !w.rests:
-			p := *pol
-			e.mu.Unlock()
-			yielded += p.Turn(yielded)
-			e.mu.Lock()
+		case b.MayYield(most):
+			b.Yielded(e.yield(b.Yields), 0)
 		default:
 			if e.armAll() {
 				return true
@@ -291,10 +294,20 @@ func (e *Engine) lead(w *waiter) (sleepy bool) {
 			if !e.armed {
 				e.disarmAll()
 			}
-			yielded = 0
+			b.Yields = 0
 		}
 	}
 	return false
+}
+
+// yield gives lock and processor away once; turn counts the calls of one wait. It
+// returns what that cost of a budget of yields.
+func (e *Engine) yield(turn int) int {
+	p := e.policy
+	e.mu.Unlock()
+	cost := p.Turn(turn)
+	e.mu.Lock()
+	return cost
 }
 
 // park gives the lock away and blocks until unpark.

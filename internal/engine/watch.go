@@ -102,10 +102,10 @@ const (
 // patience is how long a goroutine has looked at memory while nothing else was
 // going on.
 type patience struct {
-	looks, yields int
-	left          int  // of this spin
-	stayed        int  // 1 + the yields after which it looked on: see patient
-	copies        bool // for ranks that copy large data
+	wait.Backoff
+	looks  int
+	stayed int  // 1 + the yields after which it looked on: see patient
+	copies bool // for ranks that copy large data
 }
 
 // pass lets a moment pass before the next look, and polls at times. It returns
@@ -118,21 +118,18 @@ func (e *Engine) pass(p *patience) bool {
 	if p.looks++; p.looks%lookPolls == 0 {
 		e.poll(true)
 	}
-	switch {
-	case e.mu.Contended():
+	if e.mu.Contended() {
 		e.mu.Relax()
-	case p.left > 0:
-		p.left--
+		return true
+	}
+	switch {
+	case p.Look():
 		wait.Pause()
-	case p.yields < most:
-		pol := e.policy
-		e.mu.Unlock()
-		p.yields += min(pol.Turn(p.yields), long)
-		e.mu.Lock()
-		if p.yields%8 == 0 && !e.closed {
+	case p.MayYield(most):
+		p.Yielded(min(e.yield(p.Yields), long), min(e.policy.Spin, yieldSpin))
+		if p.Yields%8 == 0 && !e.closed {
 			e.poll(false)
 		}
-		p.left = min(pol.Spin, yieldSpin)
 	default:
 		return false
 	}
