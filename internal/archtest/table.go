@@ -61,11 +61,13 @@ var layers = []row{
 	{pkg: "transport/shm", may: "transport internal/wire internal/mem internal/span internal/segment internal/cgroup internal/huge internal/knob internal/wait"},
 	{pkg: "transport/tcp", may: "transport internal/knob internal/retry internal/wire internal/mem"},
 
+	{pkg: "internal/shmem", may: "transport internal/wire"},
+
 	// The engine takes transports as values; it imports none of them.
 	{pkg: "internal/engine", may: "transport collectives collectives/flat internal/buffer internal/calls internal/fault internal/wire internal/group internal/match " +
 		"internal/dtype internal/kernel internal/mem internal/retry internal/rollcall internal/wait"},
 
-	{pkg: "internal/remote", may: "internal/engine transport internal/buffer internal/calls internal/fault internal/wire internal/cgroup internal/segment internal/dtype internal/kernel internal/mem internal/span internal/wait"},
+	{pkg: "internal/remote", may: "internal/engine internal/shmem transport internal/buffer internal/calls internal/fault internal/wire internal/cgroup internal/segment internal/dtype internal/kernel internal/mem internal/span internal/wait"},
 
 	{pkg: "internal/core", may: "internal/engine collectives collectives/selection transport transport/inproc transport/shm transport/tcp " +
 		"internal/buffer internal/calls internal/dtype internal/fault internal/kernel internal/wire internal/control internal/knob internal/rollcall internal/segment internal/wait"},

@@ -9,6 +9,7 @@ import (
 	"math/bits"
 	"sync"
 
+	"gompi/internal/shmem"
 	"gompi/internal/wire"
 	"gompi/transport"
 )
@@ -27,11 +28,8 @@ const (
 	privateArena = 1 << 63
 )
 
-// Errors of mapping a control block of another process.
-var (
-	errPrivate = errors.New("control block is not in shared memory")
-	errStale   = errors.New("region does not exist any more")
-)
+// errStale is the error of mapping a control block that is one no more.
+var errStale = errors.New("region does not exist any more")
 
 // place says where a control block is, to those who map it.
 type place struct {
@@ -58,6 +56,14 @@ func getPlace(b []byte) place {
 		arena: binary.LittleEndian.Uint64(b),
 		bytes: binary.LittleEndian.Uint32(b[8:]), off: binary.LittleEndian.Uint32(b[12:]),
 		words: binary.LittleEndian.Uint32(b[16:]), generation: binary.LittleEndian.Uint32(b[20:]),
+	}
+}
+
+// name is the place as that of a block of a process.
+func (p *place) name(owner wire.ProcID) shmem.Name {
+	return shmem.Name{
+		Owner: owner, Place: p.arena, Total: int64(p.bytes),
+		Off: int64(p.off), Bytes: int64(controlBytes(int(p.words))), Generation: p.generation, Kept: true,
 	}
 }
 
@@ -89,42 +95,19 @@ type block struct {
 	order uint8
 }
 
-// joined is an arena of another process.
-type joined struct {
-	mem   []byte
-	key   joinKey
-	users int
-	dead  bool // the process; the memory goes with the last user
-}
-
-type joinKey struct {
-	proc  wire.ProcID
-	arena uint64
-}
-
-// sharing is what control blocks need of an engine; no method is called with
-// its lock held.
-type sharing interface {
-	Self() wire.ProcID
-	Share(n int) (mem []byte, place uint64, err error)
-	Join(p wire.ProcID, place uint64, n int) ([]byte, error)
-	Leave(mem []byte)
-}
-
-// controls gives out the control blocks of one process and keeps those of
-// others that are in use here. Safe for any goroutine.
+// controls gives out the control blocks of one process and finds those of
+// others. Safe for any goroutine.
 type controls struct {
-	share sharing
+	share shmem.Sharing
+	cache *shmem.Cache
 
 	mu          sync.Mutex
 	arenas      []*arena
 	free        [bitsOfOrder][]block // by order
 	generations uint32
 	private     uint64 // arenas that could not be shared
-	joins       map[joinKey]*joined
-	dead        bool // a process with joins has died
-	live        int  // blocks in use
-	closed      bool // the process ends: arenas go when nothing in them is used
+	live        int    // blocks in use
+	closed      bool   // the process ends: arenas go when nothing in them is used
 }
 
 // bitsOfOrder is one more than the largest order of a block.
@@ -186,8 +169,8 @@ func (s *controls) freeControl(c *control, used bool) {
 	s.mu.Unlock()
 }
 
-// sweep gives up arenas that nobody uses any more. The engine's lock is not
-// held.
+// sweep gives up the arenas of a process that has ended once nobody uses them.
+// The engine's lock is not held.
 func (s *controls) sweep() {
 	s.mu.Lock()
 	gone := s.unused()
@@ -262,15 +245,13 @@ func (s *controls) mapControl(c *control, p wire.ProcID, at place) error {
 	if p == s.share.Self() {
 		return s.ownControl(c, at)
 	}
-	if at.arena >= privateArena {
-		return errPrivate
-	}
-	j, err := s.join(joinKey{p, at.arena}, int(at.bytes))
+	n := at.name(p)
+	m, mem, err := s.cache.Map(&n)
 	if err != nil {
 		return err
 	}
-	*c = control{from: j}
-	c.head, c.words = viewControl(j.mem[at.off:], int(at.words))
+	*c = control{from: m}
+	c.head, c.words = viewControl(mem, int(at.words))
 	if c.head.generation.Load() != at.generation {
 		s.unmapControl(c)
 		return fmt.Errorf("process %v: %w", p, errStale)
@@ -281,25 +262,8 @@ func (s *controls) mapControl(c *control, p wire.ProcID, at place) error {
 // unmapControl ends a mapControl: nobody uses c any more.
 func (s *controls) unmapControl(c *control) {
 	if c.from != nil {
-		s.unjoin(c.from)
+		s.cache.Unmap(c.from)
 	}
-}
-
-// unjoin ends a join.
-func (s *controls) unjoin(j *joined) {
-	s.mu.Lock()
-	j.users--
-	gone := s.unused()
-	s.mu.Unlock()
-	leaveAll(s.share, gone)
-}
-
-// unjoinKey is unjoin of what was joined by this key.
-func (s *controls) unjoinKey(key joinKey) {
-	s.mu.Lock()
-	j := s.joins[key]
-	s.mu.Unlock()
-	s.unjoin(j)
 }
 
 // ownControl is mapControl within this process.
@@ -318,78 +282,21 @@ func (s *controls) ownControl(c *control, at place) error {
 	return errStale
 }
 
-// join finds or maps an arena of another process and counts a user, until
-// unjoin.
-func (s *controls) join(key joinKey, n int) (*joined, error) {
-	s.mu.Lock()
-	j := s.joins[key]
-	if j == nil {
-		s.mu.Unlock()
-		mem, err := s.share.Join(key.proc, key.arena, n)
-		if err != nil {
-			return nil, err
-		}
-		s.mu.Lock()
-		if j = s.joins[key]; j == nil {
-			j = &joined{mem: mem, key: key}
-			if s.joins == nil {
-				s.joins = map[joinKey]*joined{}
-			}
-			s.joins[key] = j
-		} else {
-			// Another goroutine has done the same meanwhile.
-			defer s.share.Leave(mem)
-		}
-	}
-	defer s.mu.Unlock()
-	if len(j.mem) < n {
-		return nil, fmt.Errorf("process %v: %w: arena of %d bytes, which has %d", key.proc, transport.ErrProtocol, n, len(j.mem))
-	}
-	j.users++
-	return j, nil
-}
-
-// gone tells that a process has ended. Its arenas go when nobody uses them any
-// more. It may be called with the engine's lock held.
-func (s *controls) gone(p wire.ProcID) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for key, j := range s.joins {
-		if key.proc == p {
-			j.dead, s.dead = true, true
-		}
-	}
-}
-
-// unused takes what nobody uses any more off the lists: arenas of processes that
-// have died, and all when this one ends.
+// unused takes the arenas away once this process ends and no block is in use.
 func (s *controls) unused() (gone [][]byte) {
-	if s.closed && s.live == 0 {
-		for _, a := range s.arenas {
-			if a.name < privateArena {
-				gone = append(gone, a.mem)
-			}
-		}
-		s.arenas, s.free = nil, [bitsOfOrder][]block{}
+	if !s.closed || s.live > 0 {
+		return nil
 	}
-	if !s.dead && !s.closed {
-		return gone
-	}
-	s.dead = false
-	for key, j := range s.joins {
-		switch {
-		case !j.dead && !s.closed:
-		case j.users > 0:
-			s.dead = true
-		default:
-			delete(s.joins, key)
-			gone = append(gone, j.mem)
+	for _, a := range s.arenas {
+		if a.name < privateArena {
+			gone = append(gone, a.mem)
 		}
 	}
+	s.arenas, s.free = nil, [bitsOfOrder][]block{}
 	return gone
 }
 
-func leaveAll(s sharing, gone [][]byte) {
+func leaveAll(s shmem.Sharing, gone [][]byte) {
 	for _, mem := range gone {
 		s.Leave(mem)
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"gompi/internal/shmem"
 	"gompi/internal/wire"
 	"gompi/transport"
 )
@@ -16,9 +17,14 @@ import (
 // fakeHost is the shared memory of several processes of a test.
 type fakeHost struct {
 	mu    sync.Mutex
-	mem   map[joinKey][]byte
+	mem   map[fakePlace][]byte
 	joins int
 	left  int
+}
+
+type fakePlace struct {
+	owner wire.ProcID
+	place uint64
 }
 
 // fakeProcess is one of them.
@@ -42,18 +48,20 @@ func (p *fakeProcess) Share(n int) ([]byte, uint64, error) {
 	p.host.mu.Lock()
 	defer p.host.mu.Unlock()
 	if p.host.mem == nil {
-		p.host.mem = map[joinKey][]byte{}
+		p.host.mem = map[fakePlace][]byte{}
 	}
 	p.shares++
 	mem := alignedBytes(n, controlAlign)
-	p.host.mem[joinKey{p.self, uint64(p.shares)}] = mem
+	p.host.mem[fakePlace{p.self, uint64(p.shares)}] = mem
 	return mem, uint64(p.shares), nil
 }
+
+func (p *fakeProcess) Unshare([]byte, uint64) {}
 
 func (p *fakeProcess) Join(owner wire.ProcID, place uint64, n int) ([]byte, error) {
 	p.host.mu.Lock()
 	defer p.host.mu.Unlock()
-	mem := p.host.mem[joinKey{owner, place}]
+	mem := p.host.mem[fakePlace{owner, place}]
 	if len(mem) != n {
 		return nil, transport.ErrProtocol
 	}
@@ -67,6 +75,11 @@ func (p *fakeProcess) Leave([]byte) {
 	p.host.mu.Unlock()
 }
 
+// controls are those of the process.
+func (p *fakeProcess) controls() *controls {
+	return &controls{share: p, cache: &shmem.Cache{Sharing: p}}
+}
+
 func (s *controls) mapped(p wire.ProcID, at place) (*control, error) {
 	c := new(control)
 	return c, s.mapControl(c, p, at)
@@ -75,7 +88,7 @@ func (s *controls) mapped(p wire.ProcID, at place) (*control, error) {
 func TestControlIsSharedAndRecycledZeroed(t *testing.T) {
 	var h fakeHost
 	p1, p2 := h.process(1), h.process(2)
-	mine, theirs := controls{share: p1}, controls{share: p2}
+	mine, theirs := p1.controls(), p2.controls()
 	for round := range 3 {
 		c, at, err := mine.newControl(20)
 		if err != nil {
@@ -119,7 +132,7 @@ func TestControlIsSharedAndRecycledZeroed(t *testing.T) {
 
 func TestControlBlocksDoNotOverlap(t *testing.T) {
 	var h fakeHost
-	s := controls{share: h.process(1)}
+	s := h.process(1).controls()
 	type user struct {
 		c    *control
 		mark uint64
@@ -178,12 +191,12 @@ func TestControlWithoutSharedMemory(t *testing.T) {
 	var h fakeHost
 	p1 := h.process(1)
 	p1.none = true
-	s, other := controls{share: p1}, controls{share: h.process(2)}
+	s, other := p1.controls(), h.process(2).controls()
 	_, at, err := s.newControl(3)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := other.mapped(p1.self, at); !errors.Is(err, errPrivate) {
+	if _, err := other.mapped(p1.self, at); !errors.Is(err, shmem.ErrPrivate) {
 		t.Fatalf("private memory is mapped: %v", err)
 	}
 	if c, err := s.mapped(p1.self, at); err != nil || len(c.words) != 3 {
@@ -194,7 +207,7 @@ func TestControlWithoutSharedMemory(t *testing.T) {
 func TestControlPlacesAreChecked(t *testing.T) {
 	var h fakeHost
 	p1, p2 := h.process(1), h.process(2)
-	s, other := controls{share: p1}, controls{share: p2}
+	s, other := p1.controls(), p2.controls()
 	_, good, err := s.newControl(16)
 	if err != nil {
 		t.Fatal(err)
@@ -216,7 +229,7 @@ func TestControlPlacesAreChecked(t *testing.T) {
 	} {
 		at := good
 		change(&at)
-		for who, c := range map[string]*controls{"the owner": &s, "another": &other} {
+		for who, c := range map[string]*controls{"the owner": s, "another": other} {
 			if _, err := c.mapped(p1.self, at); err == nil {
 				t.Errorf("%s: %s maps it", name, who)
 			}
@@ -235,36 +248,36 @@ func TestControlPlacesAreChecked(t *testing.T) {
 func TestControlOfADeadProcessGoesWithItsLastUser(t *testing.T) {
 	var h fakeHost
 	p1 := h.process(1)
-	s, other := controls{share: p1}, controls{share: h.process(2)}
+	s, other := p1.controls(), h.process(2).controls()
 	_, at, _ := s.newControl(1)
 	a, err := other.mapped(p1.self, at)
 	if err != nil {
 		t.Fatal(err)
 	}
 	b, _ := other.mapped(p1.self, at)
-	other.gone(p1.self)
+	other.cache.Gone(p1.self)
 	other.unmapControl(a)
 	if h.left != 0 {
 		t.Fatal("left in use")
 	}
 	b.words[0].Store(1)
 	other.unmapControl(b)
-	if h.left != 1 || len(other.joins) != 0 {
-		t.Fatalf("left %d times, %d joins kept", h.left, len(other.joins))
+	if n := other.cache.Len(); h.left != 1 || n != 0 {
+		t.Fatalf("left %d times, %d arenas kept", h.left, n)
 	}
 }
 
 func TestControlsGoWithTheLastBlock(t *testing.T) {
 	var h fakeHost
 	p1 := h.process(1)
-	s, other := controls{share: p1}, controls{share: h.process(2)}
+	s, other := p1.controls(), h.process(2).controls()
 	c, at, _ := s.newControl(1)
 	r, err := other.mapped(p1.self, at)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.close()
-	other.close()
+	other.cache.Close()
 	if h.left != 0 {
 		t.Fatal("left in use")
 	}

@@ -2,7 +2,11 @@
 
 package remote
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"gompi/internal/shmem"
+)
 
 // control is a control block of this or another process, in use here. What
 // stands in it was written by others and is not believed.
@@ -14,5 +18,5 @@ type control struct {
 	block      block
 	generation uint32
 	// Of a block of another process.
-	from *joined
+	from *shmem.Mapping
 }

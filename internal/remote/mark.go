@@ -132,7 +132,7 @@ func (s *Space) dropMark(p wire.ProcID) {
 	delete(m.held, p)
 	m.keep.Unlock()
 	if k != nil {
-		s.controls.unmapControl(k.ctl)
+		s.cache.UnmapLater(k.ctl.from)
 	}
 }
 

@@ -207,8 +207,8 @@ func TestEndedAreForgotten(t *testing.T) {
 	}
 	s.e.Lock()
 	defer s.e.Unlock()
-	s.controls.sweep()
-	if n := len(*s.departed.Load()); n+len(s.peers)+len(s.marks.held)+len(s.controls.joins) > 0 {
-		t.Errorf("kept of %d that have ended: %d ends, %d peers, %d marks, %d arenas", others, n, len(s.peers), len(s.marks.held), len(s.controls.joins))
+	s.cache.Sweep()
+	if n := len(*s.departed.Load()); n+len(s.peers)+len(s.marks.held)+s.cache.Len() > 0 {
+		t.Errorf("kept of %d that have ended: %d ends, %d peers, %d marks, %d arenas", others, n, len(s.peers), len(s.marks.held), s.cache.Len())
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"gompi/internal/cgroup"
 	"gompi/internal/fault"
 	"gompi/internal/segment"
+	"gompi/internal/shmem"
 	"gompi/internal/wire"
 	"gompi/transport"
 )
@@ -169,7 +170,7 @@ func (s *Space) Within(t *Target, off, n int64, words int) (*Region, error) {
 	if off < 0 || n < 0 || off > t.size-n {
 		return nil, &AccessError{fault.RMARange, off, n, t.size}
 	}
-	if t.whole.total == 0 && n > 0 {
+	if t.shared.Total == 0 && n > 0 {
 		return nil, fmt.Errorf("memory of process %v is not shared with this one", t.proc)
 	}
 	var mem []byte
@@ -183,10 +184,10 @@ func (s *Space) Within(t *Target, off, n int64, words int) (*Region, error) {
 	d := r.describe()
 	if n > 0 {
 		d.flags |= flagShared
-		if t.whole.kept {
+		if t.shared.Kept {
 			d.flags |= flagKept
 		}
-		d.holder, d.place, d.total, d.off = t.whole.holder, t.whole.place, t.whole.total, t.whole.off+off
+		d.holder, d.place, d.total, d.off = t.shared.Owner, t.shared.Place, t.shared.Total, t.shared.Off+off
 	}
 	return s.open(r, d), nil
 }
@@ -303,7 +304,7 @@ func (s *Space) ReachInto(t *Target, p wire.ProcID, b *Desc) *fault.Fault {
 	}
 	t.s, t.proc, t.size, t.domain, t.phase, t.handle, t.nonce = s, p, d.bytes, d.domain, d.phase, d.handle, d.nonce
 	if d.flags&flagShared != 0 {
-		t.whole = whole{d.holder, d.place, d.total, d.off, d.flags&flagKept != 0}
+		t.shared = shmem.Name{Owner: d.holder, Place: d.place, Total: d.total, Off: d.off, Bytes: d.bytes, Kept: d.flags&flagKept != 0}
 	}
 	if p == s.self {
 		return s.reachOwn(t)
@@ -352,13 +353,16 @@ func (s *Space) choose(t *Target, d *description) *fault.Fault {
 		}
 		return nil
 	}
+	if s.gone(d.proc) != nil {
+		s.cache.Gone(d.proc) // it may have died before this was mapped
+	}
 	t.ctl = &t.block
 	switch {
 	case d.bytes == 0:
 		t.path = mapped{t}
 	case d.flags&flagShared != 0:
-		if m, err := s.join(t.whole); err == nil {
-			t.mem, t.joined, t.path = m[d.off:][:d.bytes:d.bytes], true, mapped{t}
+		if m, err := s.mapShared(t); err == nil {
+			t.mem, t.path = m, mapped{t}
 		}
 	case d.flags&flagExposed != 0:
 		m, err := s.e.ReachMemory(d.proc, d.proof)

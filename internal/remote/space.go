@@ -11,6 +11,7 @@ import (
 
 	"gompi/internal/engine"
 	"gompi/internal/fault"
+	"gompi/internal/shmem"
 	"gompi/internal/wire"
 )
 
@@ -33,9 +34,9 @@ type Space struct {
 	e    *engine.Engine
 	self wire.ProcID
 
+	cache    shmem.Cache
 	controls controls
 	stock    stock
-	joints   joints
 	pieces   sync.Pool // of *pieces
 	runLists sync.Pool // of *runList
 	// room makes sure that memory of the heap can be used: heapRoom, but in tests.
@@ -86,7 +87,7 @@ func Of(e *engine.Engine) *Space {
 // newSpace is called with the engine's lock held.
 func newSpace(e *engine.Engine) *Space {
 	s := &Space{e: e, self: e.Self(), peers: map[wire.ProcID]*peer{}, room: heapRoom}
-	s.controls.share, s.stock.share = e, e
+	s.cache.Sharing, s.controls.share, s.controls.cache, s.stock.share = e, e, &s.cache, e
 	s.turn = s.guardTurn
 	s.pieces.New = func() any { return new(pieces) }
 	s.runLists.New = func() any { return new(runList) }
@@ -145,6 +146,7 @@ func (s *Space) Leave(user context.Context) {
 // Close implements engine.RemoteServer.
 func (s *Space) Close() {
 	s.closeMarks()
+	s.cache.Close()
 	s.controls.close()
 	s.stock.close()
 }
@@ -158,7 +160,7 @@ func (s *Space) Down(proc wire.ProcID, f *fault.Fault) {
 	}
 	s.departed.Store(&all)
 	s.noFrames(p, f)
-	s.controls.gone(proc)
+	s.cache.Gone(proc)
 }
 
 // Forget implements engine.RemoteServer.

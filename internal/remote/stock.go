@@ -5,6 +5,7 @@ package remote
 import (
 	"sync"
 
+	"gompi/internal/shmem"
 	"gompi/internal/span"
 )
 
@@ -24,7 +25,7 @@ const (
 // stock gives out the memory of small regions: pieces of arenas, which stay
 // until the process ends, so that others map them once. Safe for any goroutine.
 type stock struct {
-	share sharing
+	share shmem.Sharing
 
 	mu     sync.Mutex
 	arenas []*arena

@@ -193,7 +193,7 @@ func TestSmallRegionsStayMapped(t *testing.T) {
 			t.Fatalf("a closed region: %v", f)
 		}
 	}
-	if n := len(other.controls.joins); n > 2 { // of control blocks, of the memory
+	if n := other.cache.Len(); n > 2 { // of control blocks, of the memory
 		t.Errorf("%d arenas are mapped", n)
 	}
 	for i, r := range abandoned {

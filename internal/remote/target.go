@@ -9,6 +9,7 @@ import (
 	"gompi/internal/engine"
 	"gompi/internal/fault"
 	"gompi/internal/mem"
+	"gompi/internal/shmem"
 	"gompi/internal/wire"
 )
 
@@ -24,14 +25,14 @@ type Target struct {
 	phase  uint8
 	path   path
 
-	mem    []byte // if mapped
-	whole  whole  // of shared memory, mapped or not
-	joined bool
-	memory *engine.Memory // if copied or readable
-	key    uint64
-	ctl    *control // block, or that of the region itself; nil, if served: not mapped here
-	block  control
-	lock   atomic.Pointer[locker]
+	mem     []byte     // if mapped
+	shared  shmem.Name // of shared memory, mapped or not
+	mapping *shmem.Mapping
+	memory  *engine.Memory // if copied or readable
+	key     uint64
+	ctl     *control // block, or that of the region itself; nil, if served: not mapped here
+	block   control
+	lock    atomic.Pointer[locker]
 
 	// How the owner and its answers name it, and what is on its way there.
 	// nil: it is this process's own.
@@ -110,8 +111,8 @@ func (t *Target) Close() {
 	if !open {
 		return
 	}
-	if t.joined {
-		t.s.leave(t.whole)
+	if t.mapping != nil {
+		t.s.cache.Unmap(t.mapping)
 	}
 	if t.ctl != nil {
 		t.s.controls.unmapControl(t.ctl)
