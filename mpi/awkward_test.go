@@ -25,7 +25,7 @@ func under(p faulty.Plan) mpitest.Option {
 	})
 }
 
-// tour uses what the transports of one host can do: lanes, places in the peer's
+// tour uses what the transports of one host can do: fast boxes, places in the peer's
 // memory, collectives in shared memory and by reading each other's. It returns
 // whether something other came than was sent, and the first error.
 func tour(w *mpi.Comm, round int) (wrong bool, err error) {
@@ -89,7 +89,7 @@ func TestFaultsOnAllWays(t *testing.T) {
 				}, mpitest.Transport(tr), under(plan))
 				used := map[string]*atomic.Int64{"joined": &tally.Joined, "reached": &tally.Reached}
 				if tr == "shm" {
-					used["taken from lanes"], used["held back in lanes"], used["reserved"] = &tally.Taken, &tally.HeldBack, &tally.Reserved
+					used["taken from fast boxes"], used["held back in fast boxes"], used["reserved"] = &tally.Taken, &tally.HeldBack, &tally.Reserved
 				}
 				if refuse > 0 {
 					used["refused"] = &tally.Refused

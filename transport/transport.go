@@ -196,16 +196,16 @@ type Bulk interface {
 	Withdraw(s Slot, tok Token)
 }
 
-// Laner is an optional capability: a receive that waits for one known peer
+// FastBoxes is an optional capability: a receive that waits for one known peer
 // looks at that peer's messages alone.
-type Laner interface {
-	// Lane returns the incoming messages of a slot, nil if there are none
+type FastBoxes interface {
+	// FastBox returns the incoming messages of a slot, nil if there are none
 	// yet. It is valid until EvDown or Release of the slot.
-	Lane(s Slot) Lane
+	FastBox(s Slot) FastBox
 }
 
-// Lane is the stream of messages of one peer.
-type Lane interface {
+// FastBox is the stream of messages of one peer.
+type FastBox interface {
 	// Take returns the next message of the peer, if one is there that Poll
 	// would report as EvRecv next of that slot; it looks at most turns times,
 	// without a pause. The payload is valid until

@@ -80,13 +80,13 @@ const DefaultCredit = 1 << 20
 type link struct {
 	transport.Transport
 	caps  transport.Caps
-	laner transport.Laner    // nil if it has no lanes
-	place transport.Reserver // nil if strided memory is packed elsewhere
-	eager int                // largest eager payload
-	piece int64              // largest piece of a stream
-	short int64              // largest payload that goes without a request
-	every uint64             // polled only in these turns of a spin
-	slots []*Peer            // by slot
+	boxes transport.FastBoxes // nil if it has no fast boxes
+	place transport.Reserver  // nil if strided memory is packed elsewhere
+	eager int                 // largest eager payload
+	piece int64               // largest piece of a stream
+	short int64               // largest payload that goes without a request
+	every uint64              // polled only in these turns of a spin
+	slots []*Peer             // by slot
 }
 
 // Engine is the message engine of one process. Methods are safe for any
@@ -149,7 +149,7 @@ func New(cfg Config) (*Engine, error) {
 	for _, t := range append([]transport.Transport{e.loop}, cfg.Transports...) {
 		l := &link{Transport: t, caps: t.Caps()}
 		l.every = uint64(max(l.caps.SpinEvery, 1))
-		l.laner, _ = t.(transport.Laner)
+		l.boxes, _ = t.(transport.FastBoxes)
 		l.place, _ = t.(transport.Reserver)
 		l.eager = min(l.caps.EagerBest, l.caps.EagerMax)
 		if cfg.EagerMax > 0 {

@@ -45,10 +45,10 @@ func (e *Engine) SendNow(c *Context, b buffer.Buf, dest, tag int32) bool {
 }
 
 const (
-	// laneTurns is how often a receive looks at its peer's lane before the
-	// process polls everything; laneRounds how often it does that.
-	laneTurns  = 64
-	laneRounds = 64
+	// boxTurns is how often a receive looks at its peer's fast box before the
+	// process polls everything; boxRounds how often it does that.
+	boxTurns  = 64
+	boxRounds = 64
 )
 
 // RecvNow receives a plain message of one source and tag if it comes while
@@ -58,7 +58,7 @@ const (
 func (e *Engine) RecvNow(c *Context, b buffer.Buf, source, tag int32) (n int64, got bool) {
 	e.mu.Lock()
 	p := c.peers[source]
-	if p == nil || p.lane == nil || e.leading || c.faults != nil || e.closed ||
+	if p == nil || p.box == nil || e.leading || c.faults != nil || e.closed ||
 		e.table.PostedLen() != 0 || e.table.ArrivedLen() != 0 {
 		if p == nil { // it may have sent, though nothing was ever sent to it
 			c.peers[source] = e.peers[c.Targets().At(int(source))]
@@ -69,14 +69,14 @@ func (e *Engine) RecvNow(c *Context, b buffer.Buf, source, tag int32) (n int64, 
 	k := &c.keys[wire.PlaneP2P]
 	key := match.Key{W0: k.W0, W1: k.W1, W2: k.W2 | uint64(source)<<32 | uint64(tag)}
 	low := uint32(word3(kindEager, 0, 0) | elements(b.Type.Kind).word())
-	rounds, turns := min(laneRounds, e.policy.Spin/32), laneTurns
+	rounds, turns := min(boxRounds, e.policy.Spin/32), boxTurns
 	if rounds == 0 { // no time to spin, but it may be here
 		rounds, turns = 1, 1
 	}
 	e.turns += 4 // it takes as long; the service goroutine sees that the process is busy
 	e.leading = true
 	for range rounds {
-		if payload, ok := p.lane.Take(&e.in, turns); ok {
+		if payload, ok := p.box.Take(&e.in, turns); ok {
 			if e.in[0] != key.W0 || e.in[1] != key.W1 || e.in[2] != key.W2 || uint32(e.in[3]) != low || int64(len(payload)) > b.Bytes() {
 				e.takeOther(p, payload)
 				break
@@ -90,12 +90,12 @@ func (e *Engine) RecvNow(c *Context, b buffer.Buf, source, tag int32) (n int64, 
 			if aux := uint32(e.in[3] >> 32); aux != 0 && !e.takeCredit(p, aux, 0) {
 				e.overCredit(p)
 			}
-			e.owe(p, units(int(n))) // a lane is never the loop's
+			e.owe(p, units(int(n))) // a fast box is never the loop's
 			got = true
 			break
 		}
 		e.progress()
-		if e.mu.Contended() || p.lane == nil || c.faults != nil || e.table.ArrivedLen() != 0 {
+		if e.mu.Contended() || p.box == nil || c.faults != nil || e.table.ArrivedLen() != 0 {
 			break
 		}
 	}
@@ -104,7 +104,7 @@ func (e *Engine) RecvNow(c *Context, b buffer.Buf, source, tag int32) (n int64, 
 	return n, got
 }
 
-// takeOther deals with a message from a lane that was not the one waited for.
+// takeOther deals with a message from a fast box that was not the one waited for.
 func (e *Engine) takeOther(p *Peer, payload []byte) {
 	ev := &e.events[0]
 	ev.Kind, ev.Slot, ev.Header, ev.Payload = transport.EvRecv, p.slot, e.in, payload

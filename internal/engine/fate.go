@@ -130,7 +130,7 @@ func (e *Engine) linkDown(p *Peer, err error) {
 	if p.why == nil {
 		p.why = err
 	}
-	p.lane = nil
+	p.box = nil
 	p.full = false
 	p.stalls()
 	if p.other != nil && !p.broken {
@@ -246,7 +246,7 @@ func (e *Engine) departed(proc wire.ProcID, d *departure) {
 // endPeer fails what hangs on the connection to a peer.
 func (e *Engine) endPeer(p *Peer, f *fault.Fault) {
 	p.state, p.down = peerDown, f
-	p.lane, p.full, p.slow, p.ctl = nil, false, false, nil
+	p.box, p.full, p.slow, p.ctl = nil, false, false, nil
 	e.cutStreams(p)
 	e.dropFrames(p)
 	e.failQueue(p, f)

@@ -32,12 +32,12 @@ type Peer struct {
 	link   *link
 	slot   transport.Slot
 	state  peerState
-	full   bool           // the transport refused; EvWritable will come
-	slow   bool           // full, or sends lie aside
-	lane   transport.Lane // its messages alone; nil if not known
-	dying  bool           // the control plane says that it has ended; EvDown will come
-	broken bool           // this process gives the connection up; EvDown will come
-	why    error          // of that, or of EvDown
+	full   bool              // the transport refused; EvWritable will come
+	slow   bool              // full, or sends lie aside
+	box    transport.FastBox // its messages alone; nil if not known
+	dying  bool              // the control plane says that it has ended; EvDown will come
+	broken bool              // this process gives the connection up; EvDown will come
+	why    error             // of that, or of EvDown
 	down   *fault.Fault
 	listed bool // in e.blocked
 
@@ -210,7 +210,7 @@ func (e *Engine) tryNext(p *Peer, l *link, err error) (next, later bool) {
 			return false, true
 		}
 	}
-	p.other, p.otherSlot, p.link, p.lane = l, p.slot, nil, nil
+	p.other, p.otherSlot, p.link, p.box = l, p.slot, nil, nil
 	return true, false
 }
 

@@ -135,8 +135,8 @@ func (e *Engine) arriveEager(p *Peer, env *envelope, data []byte) {
 		e.overCredit(p)
 		return
 	}
-	if p.lane == nil && p.state == peerUp && p.link.laner != nil {
-		p.lane = p.link.laner.Lane(p.slot)
+	if p.box == nil && p.state == peerUp && p.link.boxes != nil {
+		p.box = p.link.boxes.FastBox(p.slot)
 	}
 	if post := e.table.Arrive(env.key); post != nil {
 		e.deliverEager(post.Val, p, env, data)

@@ -7,7 +7,7 @@ import (
 	"gompi/transport"
 )
 
-// able is the wrapper with the capabilities of the transport below. Laner,
+// able is the wrapper with the capabilities of the transport below. FastBoxes,
 // Crowder, Checker and Collector need none below: their contract allows to do nothing.
 func (t *wrapper) able() transport.Transport {
 	place, places := t.Transport.(transport.Reserver)
@@ -61,7 +61,7 @@ func (t *wrapper) able() transport.Transport {
 
 var (
 	_ transport.Transport = (*wrapper)(nil)
-	_ transport.Laner     = (*wrapper)(nil)
+	_ transport.FastBoxes = (*wrapper)(nil)
 	_ transport.Crowder   = (*wrapper)(nil)
 	_ transport.Checker   = (*wrapper)(nil)
 	_ transport.Collector = (*wrapper)(nil)

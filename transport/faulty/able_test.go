@@ -74,8 +74,8 @@ func TestAbilities(t *testing.T) {
 		if got, want := abilities(above), abilities(below); got != want {
 			t.Errorf("reserves, shares, exposes: %v over %v", got, want)
 		}
-		if l := above.(transport.Laner).Lane(0); l != nil {
-			t.Errorf("a lane %v over a transport without", l)
+		if l := above.(transport.FastBoxes).FastBox(0); l != nil {
+			t.Errorf("a fast box %v over a transport without", l)
 		}
 	}
 }

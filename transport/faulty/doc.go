@@ -7,7 +7,7 @@
 // of it follows from a seed and from the calls made, so a failing test can be
 // repeated as far as the transport below repeats itself.
 //
-// The wrapper has the optional capabilities of the transport below: its lanes
+// The wrapper has the optional capabilities of the transport below: its fast boxes
 // hold messages back, places in the peer's memory are refused as sends are. What
 // processes write into memory that they share passes no transport, and is left
 // alone.

@@ -46,7 +46,7 @@ type Plan struct {
 }
 
 // Tally counts what an owner has used of the optional capabilities, and what
-// was made to fail there. A message that a Lane held back counts each time.
+// was made to fail there. A message that a FastBox held back counts each time.
 type Tally struct {
 	Taken, Reserved, Shared, Joined, Reached, Read, Written atomic.Int64
 
@@ -87,7 +87,7 @@ func (p *Plan) validate() error {
 const heldMax = 256
 
 // wrapper is the part of it that every transport has, with the same rules about
-// who may call what. Poll, Lane and Reserve decide by rnd; what any goroutine may
+// who may call what. Poll, FastBox and Reserve decide by rnd; what any goroutine may
 // call, by dice.
 type wrapper struct {
 	transport.Transport // below
@@ -96,9 +96,9 @@ type wrapper struct {
 	rnd   *rand.Rand
 	turn  uint64 // counts Polls
 	below []transport.Event
-	lanes []*lane // by slot; nil: nothing known
-	held  int     // events in all lanes
-	first int     // the lane that the next Poll starts with
+	slots []*slot // by slot; nil: nothing known
+	held  int     // events of all slots
+	first int     // the one that the next Poll starts with
 	armed bool    // the owner sleeps
 	dice  dice
 
@@ -106,8 +106,8 @@ type wrapper struct {
 	used, free [][]byte
 }
 
-// lane is what is held back of one slot.
-type lane struct {
+// slot is what is held back of one slot of the transport below.
+type slot struct {
 	queue []heldEvent // queue[head:] waits, in order
 	head  int
 	// full: Send has answered Full, and EvWritable has not followed.
@@ -148,29 +148,29 @@ func New(below transport.Transport, p Plan) (transport.Transport, error) {
 // chance decides with a probability.
 func (t *wrapper) chance(p float64) bool { return p > 0 && t.rnd.Float64() < p }
 
-// lane returns the lane of a slot, made if there is none.
-func (t *wrapper) lane(s transport.Slot) *lane {
-	for int(s) >= len(t.lanes) {
-		t.lanes = append(t.lanes, nil)
+// slot returns the record of a slot, made if there is none.
+func (t *wrapper) slot(s transport.Slot) *slot {
+	for int(s) >= len(t.slots) {
+		t.slots = append(t.slots, nil)
 	}
-	if t.lanes[s] == nil {
-		t.lanes[s] = &lane{}
+	if t.slots[s] == nil {
+		t.slots[s] = &slot{}
 	}
-	return t.lanes[s]
+	return t.slots[s]
 }
 
 // Connect implements transport.Transport.
 func (t *wrapper) Connect(c wire.Contact) (transport.Slot, error) {
 	s, err := t.Transport.Connect(c)
 	if err == nil {
-		t.lane(s).connected = true
+		t.slot(s).connected = true
 	}
 	return s, err
 }
 
 // Send implements transport.Transport.
 func (t *wrapper) Send(s transport.Slot, h *wire.Header, p []byte, tok transport.Token) transport.Status {
-	l := t.lane(s)
+	l := t.slot(s)
 	if t.refuses(l) {
 		return transport.Full
 	}
@@ -178,7 +178,7 @@ func (t *wrapper) Send(s transport.Slot, h *wire.Header, p []byte, tok transport
 }
 
 // refuses decides whether a message is refused for no reason.
-func (t *wrapper) refuses(l *lane) bool {
+func (t *wrapper) refuses(l *slot) bool {
 	if l.down || t.armed && t.plan.Wake == nil || !t.chance(t.plan.Full) {
 		return false
 	}
@@ -194,7 +194,7 @@ func (t *wrapper) refuses(l *lane) bool {
 }
 
 // told notes the answer of the transport below.
-func (l *lane) told(st transport.Status) transport.Status {
+func (l *slot) told(st transport.Status) transport.Status {
 	if st == transport.Full {
 		l.full, l.fullBelow = true, true
 	}
@@ -221,18 +221,18 @@ func (t *wrapper) Poll(ev []transport.Event) int {
 	}
 	n := 0
 	t.first++
-	for i := range t.lanes {
-		s := (t.first + i) % len(t.lanes)
-		if l := t.lanes[s]; l != nil && n < len(ev) {
-			n += t.pollLane(transport.Slot(s), l, ev[n:])
+	for i := range t.slots {
+		s := (t.first + i) % len(t.slots)
+		if l := t.slots[s]; l != nil && n < len(ev) {
+			n += t.pollSlot(transport.Slot(s), l, ev[n:])
 		}
 	}
 	return n
 }
 
-// hold puts an event of the transport below into its lane.
+// hold puts an event of the transport below into its slot.
 func (t *wrapper) hold(e *transport.Event) {
-	l := t.lane(e.Slot)
+	l := t.slot(e.Slot)
 	if e.Kind == transport.EvWritable {
 		l.fullBelow = false
 		if !l.full || l.writable != 0 {
@@ -258,7 +258,7 @@ func (t *wrapper) hold(e *transport.Event) {
 }
 
 // mayFail decides whether a message that has arrived is the last of its peer.
-func (t *wrapper) mayFail(s transport.Slot, l *lane) {
+func (t *wrapper) mayFail(s transport.Slot, l *slot) {
 	if !l.failed && t.chance(t.plan.Down) {
 		l.failed = true
 		t.Transport.Fail(s)
@@ -276,7 +276,7 @@ func (t *wrapper) buffer() []byte {
 }
 
 // pollLane returns the events of one slot that are due.
-func (t *wrapper) pollLane(s transport.Slot, l *lane, ev []transport.Event) int {
+func (t *wrapper) pollSlot(s transport.Slot, l *slot, ev []transport.Event) int {
 	n := 0
 	for n < len(ev) && l.head < len(l.queue) {
 		h := &l.queue[l.head]
@@ -310,7 +310,7 @@ func (t *wrapper) pollLane(s transport.Slot, l *lane, ev []transport.Event) int 
 }
 
 // pop forgets the first event.
-func (l *lane) pop() {
+func (l *slot) pop() {
 	l.queue[l.head] = heldEvent{}
 	l.head++
 	if l.head == len(l.queue) {
@@ -323,7 +323,7 @@ func (t *wrapper) Arm() bool {
 	if t.held > 0 || len(t.used) > 0 {
 		return false
 	}
-	for _, l := range t.lanes {
+	for _, l := range t.slots {
 		if l != nil && l.writable != 0 {
 			return false
 		}
@@ -340,10 +340,10 @@ func (t *wrapper) Disarm() {
 
 // Release implements transport.Transport.
 func (t *wrapper) Release(s transport.Slot) {
-	if int(s) < len(t.lanes) && t.lanes[s] != nil {
-		l := t.lanes[s]
+	if int(s) < len(t.slots) && t.slots[s] != nil {
+		l := t.slots[s]
 		t.held -= len(l.queue) - l.head
-		t.lanes[s] = nil
+		t.slots[s] = nil
 	}
 	t.Transport.Release(s)
 }

@@ -7,23 +7,23 @@ import (
 	"gompi/transport"
 )
 
-// stream is the transport.Lane of a slot.
+// stream is the transport.FastBox of a slot.
 type stream struct {
 	t     *wrapper
 	slot  transport.Slot
-	below transport.Lane
+	below transport.FastBox
 	taken []byte // the payload of the last Take
 }
 
-// Lane implements transport.Laner.
-func (t *wrapper) Lane(s transport.Slot) transport.Lane {
-	b, ok := t.Transport.(transport.Laner)
+// FastBox implements transport.FastBoxes.
+func (t *wrapper) FastBox(s transport.Slot) transport.FastBox {
+	b, ok := t.Transport.(transport.FastBoxes)
 	if !ok {
 		return nil
 	}
-	l := t.lane(s)
+	l := t.slot(s)
 	if l.stream == nil {
-		below := b.Lane(s)
+		below := b.FastBox(s)
 		if below == nil {
 			return nil
 		}
@@ -32,10 +32,10 @@ func (t *wrapper) Lane(s transport.Slot) transport.Lane {
 	return l.stream
 }
 
-// Take implements transport.Lane. The first event that Poll has held back goes
-// before what the lane below has; that it may hold back, too.
+// Take implements transport.FastBox. The first event that Poll has held back goes
+// before what the fast box below has; that it may hold back, too.
 func (x *stream) Take(h *wire.Header, turns int) (payload []byte, ok bool) {
-	t, l := x.t, x.t.lane(x.slot)
+	t, l := x.t, x.t.slot(x.slot)
 	if l.down {
 		return nil, false
 	}
@@ -72,7 +72,7 @@ type reserver struct {
 
 // Reserve implements transport.Reserver.
 func (r reserver) Reserve(s transport.Slot, n int) ([]byte, transport.Status) {
-	l := r.t.lane(s)
+	l := r.t.slot(s)
 	if r.t.refuses(l) {
 		return nil, transport.Full
 	}

@@ -52,7 +52,7 @@ type bulk struct {
 
 	// Shared transfers.
 	blk   *block
-	index int // of blk in the lane (receiver only)
+	index int // of blk in the fast box (receiver only)
 	gen   uint32
 	n     uint32 // chunks
 	size  int    // of a chunk in bytes, whole pages
@@ -139,7 +139,7 @@ func (t *Transport) Accept(s transport.Slot, desc []byte, buf []byte, tok transp
 
 // answers reports whether the peer can be told of the end of transfers: those
 // of a peer that reads nothing, or that Connect was not called for, wait.
-func (c *conn) answers() bool { return c.out.lane != nil && c.letters.len() < maxLetters }
+func (c *conn) answers() bool { return c.out.box != nil && c.letters.len() < maxLetters }
 
 // beginSome begins what has waited. It reports whether nothing waits any more.
 func (t *Transport) beginSome(c *conn) bool {

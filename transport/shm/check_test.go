@@ -57,7 +57,7 @@ func TestDamagedProgress(t *testing.T) {
 		for x.b.Send(x.ba.slot, &wire.Header{}, nil, 0) != transport.Full {
 		}
 		x.count(x.a, transport.EvRecv)
-		x.ab.in.lane.progress.Store(word)
+		x.ab.in.box.progress.Store(word)
 		if n := x.count(x.b, transport.EvWritable); n != 0 {
 			t.Fatal("the damage does no harm")
 		}

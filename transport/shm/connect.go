@@ -12,7 +12,7 @@ import (
 	"gompi/transport"
 )
 
-// Connect makes a lane to the peer in the peer's segment, unless there is one.
+// Connect makes a fast box to the peer in the peer's segment, unless there is one.
 // It owns the contact's descriptors from the call on: the segment's is closed
 // on return, the bell's by Release. Lack of memory in the peer's segment is an
 // error that says how much was needed. The peer need not have opened its
@@ -31,7 +31,7 @@ func (t *Transport) Connect(ct wire.Contact) (transport.Slot, error) {
 		closeFD(ct.Bell)
 		return c.slot, fmt.Errorf("shm: process %v: %w", ct.Proc, c.err)
 	}
-	if c != nil && c.out.lane != nil {
+	if c != nil && c.out.box != nil {
 		closeFD(ct.Bell)
 		return c.slot, nil
 	}
@@ -54,7 +54,7 @@ func (t *Transport) Connect(ct wire.Contact) (transport.Slot, error) {
 	return c.slot, nil
 }
 
-// attach gets a directory entry and its lane in the peer's segment. If we die
+// attach gets a directory entry and its fast box in the peer's segment. If we die
 // anywhere in here the entry stays claimed until the peer hears of our end.
 func (t *Transport) attach(ct wire.Contact) (outRing, error) {
 	headMem, err := mapHead(ct.Segment, ct.Proc)
@@ -62,7 +62,7 @@ func (t *Transport) attach(ct wire.Contact) (outRing, error) {
 		return outRing{}, err
 	}
 	head := viewHead(headMem)
-	o, err := t.makeLane(ct.Segment, head)
+	o, err := t.makeBox(ct.Segment, head)
 	if err != nil {
 		segment.Unmap(headMem)
 		return outRing{}, err
@@ -72,7 +72,7 @@ func (t *Transport) attach(ct wire.Contact) (outRing, error) {
 	return o, nil
 }
 
-func (t *Transport) makeLane(fd int, head *headWords) (outRing, error) {
+func (t *Transport) makeBox(fd int, head *headWords) (outRing, error) {
 	// To claim and to give back again would be of no use while memory is short.
 	if err := t.memory.Check(pageBytes + t.shape.firstBytes()); err != nil {
 		return outRing{}, err
@@ -93,9 +93,9 @@ func (t *Transport) makeLane(fd int, head *headWords) (outRing, error) {
 		return outRing{}, err
 	}
 	e := &entries[i]
-	o, err := t.fillLane(fd, grid.lane(i), e, u)
+	o, err := t.fillBox(fd, grid.box(i), e, u)
 	if err != nil {
-		if segment.Release(fd, grid.lane(i), t.shape.bytes()) == nil {
+		if segment.Release(fd, grid.box(i), t.shape.bytes()) == nil {
 			e.word.CompareAndSwap(uint64(u), uint64(useOf(u.generation(), entryFree, 0)))
 			head.free.CompareAndSwap(0, i+1)
 		}
@@ -109,8 +109,8 @@ func (t *Transport) makeLane(fd int, head *headWords) (outRing, error) {
 	return o, nil
 }
 
-// fillLane gives memory to a lane that was claimed, maps it and describes it.
-func (t *Transport) fillLane(fd int, off int64, e *entry, u use) (outRing, error) {
+// fillBox gives memory to a fast box that was claimed, maps it and describes it.
+func (t *Transport) fillBox(fd int, off int64, e *entry, u use) (outRing, error) {
 	g := t.shape
 	if err := t.memory.Reserve(fd, off, g.firstBytes()); err != nil {
 		return outRing{}, err
@@ -202,7 +202,7 @@ func (t *Transport) cut(c *conn, why error) {
 	if c.state != connUp {
 		return
 	}
-	c.deaf, c.untold = true, c.out.lane == nil
+	c.deaf, c.untold = true, c.out.box == nil
 	c.out.last(kindCut)
 	t.fail(c, why)
 }
@@ -233,23 +233,23 @@ func (t *Transport) Release(s transport.Slot) {
 	}
 	t.conns[s] = nil
 	t.dir.again()
-	t.bury()
+	t.reapRetired()
 }
 
-// detach leaves both lanes of a peer.
+// detach leaves both fast boxes of a peer.
 func (t *Transport) detach(c *conn) {
 	if in := c.in; in != nil {
 		t.removeRing(in)
 		c.in, c.out.back = nil, nil
 		// Payloads of the last Poll may lie in it.
 		z := retired{c.proc, in.mem, in.entry, in.gen}
-		if c.gone || in.lane.left(in.gen) {
+		if c.gone || in.box.left(in.gen) {
 			t.doomed = append(t.doomed, z)
 		} else {
 			t.zombies = append(t.zombies, z)
 		}
 	}
-	if c.out.lane != nil {
+	if c.out.box != nil {
 		if !c.gone {
 			c.out.bye()
 		}

@@ -26,7 +26,7 @@ const (
 // where the peer's directory entry says. That a wrong process answers to the
 // pid (another pid namespace) shows here as well.
 func (t *Transport) probe(c *conn) {
-	if c.cma != cmaUnknown || c.in == nil || c.out.lane == nil {
+	if c.cma != cmaUnknown || c.in == nil || c.out.box == nil {
 		return
 	}
 	c.cma, c.cmaTo = cmaBroken, cmaBroken
@@ -76,12 +76,12 @@ func (b *bulk) mayCopy() bool {
 	return b.c.cmaTo == cmaWorks
 }
 
-// share puts a transfer into a block of the peer's lane to us, so that both
+// share puts a transfer into a block of the peer's fast box to us, so that both
 // sides copy. It returns false if no block is free.
 func (t *Transport) share(b *bulk) bool {
 	c := b.c
 	for i := range c.blockGen {
-		blk := &c.in.lane.bulk[i]
+		blk := &c.in.box.bulk[i]
 		if c.blockBusy[i] || blk.ack.Load() != c.blockGen[i] {
 			continue
 		}
@@ -124,13 +124,13 @@ func (t *Transport) onAccept(c *conn, h wire.Header) bool {
 		return t.refuse(c, h[0])
 	}
 	gen, i, pages, size, addr := uint32(h[1]>>32), h[1]>>16&0xffff, int(h[1]&0xffff), h[2], h[3]
-	if b.how != offered || c.out.lane == nil || gen == 0 || i >= blockCount ||
+	if b.how != offered || c.out.box == nil || gen == 0 || i >= blockCount ||
 		pages == 0 || pages > maxChunkPages ||
 		size == 0 || size > uint64(len(b.buf)) || size/uint64(pages*pageBytes) >= maxChunks || addr >= maxAddr || addr+size > maxAddr {
 		return false
 	}
 	t.probe(c)
-	b.how, b.blk, b.gen = shared, &c.out.lane.bulk[i], gen
+	b.how, b.blk, b.gen = shared, &c.out.box.bulk[i], gen
 	b.buf, b.remote = b.buf[:size], addr
 	b.cut(pages)
 	t.enlist(b)

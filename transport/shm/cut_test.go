@@ -67,7 +67,7 @@ func (x *couple) stopInCopy(t *testing.T) (goOn func()) {
 	if err := x.b.Accept(x.ba.slot, desc[:n], make([]byte, 4<<20), 2); err != nil {
 		t.Fatal(err)
 	}
-	blk := &x.ba.in.lane.bulk[0]
+	blk := &x.ba.in.box.bulk[0]
 	blk.claim.Add(1)
 	x.count(x.a, 0) // it copies the rest
 	return func() { blk.done.Add(1) }

@@ -26,7 +26,7 @@ func mapHead(fd int, owner wire.ProcID) ([]byte, error) {
 	return m, nil
 }
 
-// directory is this process's list of the lanes that lead to it.
+// directory is this process's list of the fast boxes that lead to it.
 type directory struct {
 	fd      int
 	own     *headWords
@@ -61,14 +61,14 @@ func (d *directory) again() {
 	}
 }
 
-// vacate makes an entry free whose lane reads as zeros.
+// vacate makes an entry free whose fast box reads as zeros.
 func (d *directory) vacate(i, generation uint32) {
 	d.entries[i].word.Store(uint64(useOf(generation+1, entryFree, 0)))
 	d.holes = append(d.holes, i)
 	d.own.free.Store(i + 1)
 }
 
-// scanDirectory takes in the lanes that have become ready.
+// scanDirectory takes in the fast boxes that have become ready.
 func (t *Transport) scanDirectory() {
 	d := &t.dir
 	d.seen = t.own.published.Load()
@@ -91,7 +91,7 @@ func (t *Transport) scanDirectory() {
 			t.takeIn(x)
 		}
 	}
-	t.bury()
+	t.reapRetired()
 }
 
 // comer is an entry that is ready, read once.
@@ -135,7 +135,7 @@ func earliest(list []comer) []comer {
 	return slices.CompactFunc(list, func(x, y comer) bool { return x.proc == y.proc })
 }
 
-// takeIn makes a ring of a lane that is ready. One that has to wait stays a hole;
+// takeIn makes a ring of a fast box that is ready. One that has to wait stays a hole;
 // one that makes no sense is forgotten.
 func (t *Transport) takeIn(x comer) {
 	d, proc, g := &t.dir, x.proc, x.shape
@@ -149,7 +149,7 @@ func (t *Transport) takeIn(x comer) {
 	var m []byte
 	if usable {
 		var err error
-		if m, err = segment.Map(t.env.Segment, d.grid.lane(x.entry), g.bytes(), true); err != nil {
+		if m, err = segment.Map(t.env.Segment, d.grid.box(x.entry), g.bytes(), true); err != nil {
 			return
 		}
 	}
@@ -168,7 +168,7 @@ func (t *Transport) takeIn(x comer) {
 	t.addRing(c.in)
 }
 
-// retired is a lane of our own segment that we have released.
+// retired is a fast box of our own segment that we have released.
 type retired struct {
 	proc  wire.ProcID // who sent on it
 	mem   []byte
@@ -176,12 +176,12 @@ type retired struct {
 	gen   uint32
 }
 
-// bury finds the retired lanes that their senders have left.
-func (t *Transport) bury() {
-	t.buryIf(func(z retired) bool { return viewLaneWords(z.mem).left(z.gen) })
+// reapRetired finds the retired fast boxes that their senders have left.
+func (t *Transport) reapRetired() {
+	t.reapIf(func(z retired) bool { return viewBoxWords(z.mem).left(z.gen) })
 }
 
-func (t *Transport) buryIf(left func(z retired) bool) {
+func (t *Transport) reapIf(left func(z retired) bool) {
 	keep := t.zombies[:0]
 	for _, z := range t.zombies {
 		if left(z) {
@@ -194,7 +194,7 @@ func (t *Transport) buryIf(left func(z retired) bool) {
 	t.zombies = keep
 }
 
-// freeDoomed unmaps lanes, gives their pages back, and makes their entries free,
+// freeDoomed unmaps fast boxes, gives their pages back, and makes their entries free,
 // when no payload in them is valid any more. Their senders touch them no more.
 func (t *Transport) freeDoomed() {
 	for _, l := range t.doomed {
@@ -205,18 +205,18 @@ func (t *Transport) freeDoomed() {
 	t.doomed = t.doomed[:0]
 }
 
-// vacate frees a lane of n bytes with its entry. A lane that still shows what was
+// vacate frees a fast box of n bytes with its entry. A fast box that still shows what was
 // in it is not used again.
 func (t *Transport) vacate(i, generation uint32, n int64) {
-	if segment.Release(t.env.Segment, t.dir.grid.lane(i), n) == nil {
+	if segment.Release(t.env.Segment, t.dir.grid.box(i), n) == nil {
 		t.dir.vacate(i, generation)
 	}
 }
 
-// Collect implements transport.Collector: lanes that the process has not left are
+// Collect implements transport.Collector: fast boxes that the process has not left are
 // free, and entries that it has claimed and not finished.
 func (t *Transport) Collect(proc wire.ProcID) {
-	t.buryIf(func(z retired) bool { return z.proc == proc })
+	t.reapIf(func(z retired) bool { return z.proc == proc })
 	if proc.Job != t.env.Self.Job {
 		return
 	}

@@ -125,14 +125,14 @@ func (s *scribbler) write(where byte, off, v uint16) {
 		s.us.own.published.Add(1)
 	case 2:
 		if us.in != nil {
-			put(us.in.mem[:laneSlots])
+			put(us.in.mem[:boxSlots])
 		}
 	case 3:
 		if us.in != nil {
-			put(us.in.mem[laneSlots:])
+			put(us.in.mem[boxSlots:])
 		}
 	case 4:
-		put(us.out.mem[:laneSlots])
+		put(us.out.mem[:boxSlots])
 	case 5:
 		// A message that looks right, with any kind and any words.
 		h := wire.Header{uint64(v % 8), uint64(v) << 32, uint64(off), uint64(off) << 40}
@@ -152,7 +152,7 @@ func (s *scribbler) write(where byte, off, v uint16) {
 		// What we reserve is written by both before it is sent, and where it
 		// is announced.
 		mem, st := s.us.Reserve(s.slot, 1+int(v)%s.us.caps.EagerMax)
-		put(us.out.mem[laneSlots:])
+		put(us.out.mem[boxSlots:])
 		if st == transport.Sent {
 			fill(mem, uint64(off))
 			s.us.Commit(s.slot, &wire.Header{uint64(v)}, mem)

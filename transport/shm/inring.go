@@ -10,7 +10,7 @@ import (
 	"gompi/transport"
 )
 
-// inRing is the receiver's end of a lane. What an empty Poll touches, and
+// inRing is the receiver's end of a fast box. What an empty Poll touches, and
 // what most messages need, fills the first cache line.
 type inRing struct {
 	next    *atomic.Uint64 // word of the next slot
@@ -22,7 +22,7 @@ type inRing struct {
 
 	t     *Transport
 	conn  *conn
-	lane  *lane
+	box   *box
 	edge  edge
 	eager int
 	index int  // in Transport.rings
@@ -37,7 +37,7 @@ type inRing struct {
 func newInRing(t *Transport, c *conn, m []byte, entry uint32, u use, g shape) *inRing {
 	r := &inRing{t: t, conn: c, mem: m, entry: entry, gen: u.generation(), eager: int(g.eager),
 		seq: u.start(), told: u.start(), lazy: g.slots / 4, lazyData: g.lazyData()}
-	r.lane, r.slots, r.data = viewLane(m, g)
+	r.box, r.slots, r.data = viewBox(m, g)
 	r.advance()
 	return r
 }
@@ -53,7 +53,7 @@ func (r *inRing) advance() {
 func (r *inRing) release() {
 	pos := r.seq - 1
 	r.freed = r.dataPos
-	if pos-r.told >= r.lazy || r.dataPos-r.toldData > r.lazyData || r.lane.want.Load() != 0 {
+	if pos-r.told >= r.lazy || r.dataPos-r.toldData > r.lazyData || r.box.want.Load() != 0 {
 		r.publish(pos)
 	}
 }
@@ -63,10 +63,10 @@ func (r *inRing) release() {
 func (r *inRing) publish(pos uint32) {
 	r.told, r.toldData = pos, r.dataPos
 	r.edge.release()
-	r.lane.progress.Store(uint64(pos)<<32 | uint64(r.dataPos))
-	if r.lane.want.Load() != 0 {
-		r.lane.want.Store(0)
-		if o := &r.conn.out; o.lane != nil {
+	r.box.progress.Store(uint64(pos)<<32 | uint64(r.dataPos))
+	if r.box.want.Load() != 0 {
+		r.box.want.Store(0)
+		if o := &r.conn.out; o.box != nil {
 			wake(o.head, o.bell)
 		}
 	}
@@ -99,7 +99,7 @@ func (r *inRing) read(w uint64) (k kind, s *slot, p []byte, ok bool) {
 	return k, s, p, true
 }
 
-// Take implements transport.Lane. What is no message, and what cannot be, is
+// Take implements transport.FastBox. What is no message, and what cannot be, is
 // left to Poll.
 func (r *inRing) Take(h *wire.Header, turns int) ([]byte, bool) {
 	if r.dirty {
@@ -127,8 +127,8 @@ func (r *inRing) Take(h *wire.Header, turns int) ([]byte, bool) {
 	return p, true
 }
 
-// Lane implements transport.Laner.
-func (t *Transport) Lane(s transport.Slot) transport.Lane {
+// FastBox implements transport.FastBoxes.
+func (t *Transport) FastBox(s transport.Slot) transport.FastBox {
 	if c := t.conn(s); c != nil && c.state == connUp && c.in != nil {
 		return c.in
 	}

@@ -20,12 +20,12 @@ const (
 	entryBytes = lineBytes
 	dirBytes   = dirCap * entryBytes
 
-	// The lanes lie behind it, one for each entry: grid. The rest of the segment is
+	// The fast boxes lie behind it, one for each entry: grid. The rest of the segment is
 	// for shared memory.
-	lanes = dirBase + dirBytes
+	fastBoxes = dirBase + dirBytes
 
-	// A lane is a page of shared words, the slots, and the data ring.
-	laneSlots = pageBytes
+	// A fast box is a page of shared words, the slots, and the data ring.
+	boxSlots = pageBytes
 
 	slotBytes  = lineBytes
 	inlineMax  = 20
@@ -35,7 +35,7 @@ const (
 	maxData    = knob.MaxRing
 	blockCount = 8
 
-	// A lane has memory for firstData of its data ring, the rest is for streams.
+	// A fast box has memory for firstData of its data ring, the rest is for streams.
 	firstData = 64 << 10
 	// hotBytes of a data ring are used again and again where that is possible.
 	hotBytes = 8 << 10
@@ -60,7 +60,7 @@ type headWords struct {
 	_         [lineBytes - 12]byte
 }
 
-// entry of the directory: one lane, described by the process that sends on
+// entry of the directory: one fast box, described by the process that sends on
 // it. Its fields are written while word says that it is claimed.
 type entry struct {
 	word      atomic.Uint64
@@ -77,7 +77,7 @@ type entry struct {
 
 // use is the word of an entry: {generation 30 | state 2 | serial of the sender
 // 32}. The owner of the segment counts the generation up when an entry and its
-// lane are free again, all else is for whoever has claimed it.
+// fast box are free again, all else is for whoever has claimed it.
 type use uint64
 
 const (
@@ -95,20 +95,20 @@ func (u use) state() uint32      { return uint32(u >> 32 & 3) }
 func (u use) serial() uint32     { return uint32(u) }
 
 // start is the position at which the stream of a generation begins: what a
-// sender of another one might still write into the lane does not match. It is
+// sender of another one might still write into the fast box does not match. It is
 // far from the end of all positions, as a slot that was never written shows 0.
 func (u use) start() uint32 { return u.generation() * 0x9e3779b1 >> 2 }
 
-// grid is where the lanes of a segment lie. Both sides compute it.
+// grid is where the fast boxes of a segment lie. Both sides compute it.
 type grid struct {
-	stride int64  // from lane to lane
-	n      uint32 // lanes and entries in use, at most dirCap
+	stride int64  // from fast box to fast box
+	n      uint32 // fast boxes and entries in use, at most dirCap
 }
 
 // gridOf is the grid of a segment of span bytes. A segment of full size has room
-// for any lanes; in a smaller one they lie close, and have half of it.
+// for any fast boxes; in a smaller one they lie close, and have half of it.
 func gridOf(span int64, g shape) grid {
-	room := max(0, span-lanes) / 2
+	room := max(0, span-fastBoxes) / 2
 	stride := shape{slots: maxSlots, data: maxData}.bytes()
 	if room < dirCap*stride {
 		stride = g.bytes()
@@ -116,17 +116,17 @@ func gridOf(span int64, g shape) grid {
 	return grid{stride, uint32(min(dirCap, room/stride))}
 }
 
-// lane is where lane i lies in the segment.
-func (g grid) lane(i uint32) int64 { return lanes + int64(i)*g.stride }
+// box is where fast box i lies in the segment.
+func (g grid) box(i uint32) int64 { return fastBoxes + int64(i)*g.stride }
 
-// end is the first byte behind all lanes.
-func (g grid) end() int64 { return g.lane(g.n) }
+// end is the first byte behind all fast boxes.
+func (g grid) end() int64 { return g.box(g.n) }
 
-// lane is the page of words in front of a ring.
-type lane struct {
+// box is the page of words in front of a ring: the head of a fast box.
+type box struct {
 	// The sender writes this line.
 	want   atomic.Uint32 // it is blocked: publish progress and wake it
-	closed atomic.Uint32 // its generation + 1: it touches the lane no more
+	closed atomic.Uint32 // its generation + 1: it touches the fast box no more
 	_      [lineBytes - 8]byte
 
 	// The receiver writes this line: {slots, data bytes} consumed, each
@@ -140,8 +140,8 @@ type lane struct {
 	bulk [blockCount]block
 }
 
-// left reports whether the sender of a generation touches the lane no more.
-func (l *lane) left(generation uint32) bool { return l.closed.Load() == generation+1 }
+// left reports whether the sender of a generation touches the fast box no more.
+func (l *box) left(generation uint32) bool { return l.closed.Load() == generation+1 }
 
 // block is what both sides of one bulk transfer share. A block belongs to the
 // receiver, which gives it a new generation for each transfer, after the
@@ -178,7 +178,7 @@ type slot struct {
 	word atomic.Uint64
 	head wire.Header
 	// ack tells how far the sender of this message has freed the data ring of
-	// the lane in the other direction: news without a cache line of its own.
+	// the fast box in the other direction: news without a cache line of its own.
 	ack    uint32
 	inline [inlineMax]byte
 }
@@ -222,12 +222,12 @@ func place(at uint32, n int, size uint32) (start, end uint32) {
 	return start, start + uint32(n)
 }
 
-// shape is the size of a lane.
+// shape is the size of a fast box.
 type shape struct {
 	slots, data, eager uint32
 }
 
-// valid reports whether a lane of another process's making can be used: an
+// valid reports whether a fast box of another process's making can be used: an
 // empty ring must always have room for the largest message.
 func (g shape) valid() bool {
 	return g.slots >= minSlots && g.slots <= maxSlots && g.slots&(g.slots-1) == 0 &&
@@ -235,10 +235,10 @@ func (g shape) valid() bool {
 		g.eager > 0 && g.eager%lineBytes == 0 && g.eager <= g.data/2
 }
 
-// dataOff is where the data ring begins in a lane.
-func (g shape) dataOff() int64 { return laneSlots + int64(g.slots)*slotBytes }
+// dataOff is where the data ring begins in a fast box.
+func (g shape) dataOff() int64 { return boxSlots + int64(g.slots)*slotBytes }
 
-// bytes of a lane, whole pages.
+// bytes of a fast box, whole pages.
 func (g shape) bytes() int64 {
 	return (g.dataOff() + int64(g.data) + pageBytes - 1) &^ (pageBytes - 1)
 }
@@ -246,7 +246,7 @@ func (g shape) bytes() int64 {
 // first is how much of the data ring is used until a stream needs more.
 func (g shape) first() uint32 { return min(g.data, firstData) }
 
-// firstBytes of a lane must have memory before it is used, whole pages.
+// firstBytes of a fast box must have memory before it is used, whole pages.
 func (g shape) firstBytes() int64 {
 	return (g.dataOff() + int64(g.first()) + pageBytes - 1) &^ (pageBytes - 1)
 }

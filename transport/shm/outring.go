@@ -11,11 +11,11 @@ import (
 	"gompi/transport"
 )
 
-// outRing is the sender's end of a lane. The zero value has no room.
+// outRing is the sender's end of a fast box. The zero value has no room.
 type outRing struct {
 	slots []slot
 	data  []byte
-	lane  *lane
+	box   *box
 	head  *headWords // of the peer
 	edge  edge
 
@@ -29,7 +29,7 @@ type outRing struct {
 	place          uint32  // of the payload that room has last found room for
 	early          uint64  // and whether that is an early lap
 	heard          uint32  // what was to come from the peer at the last message
-	back           *inRing // the lane in the other direction, or nil
+	back           *inRing // the fast box in the other direction, or nil
 
 	ended        bool   // the last word is said
 	checked      uint32 // pos after the last kindCheck
@@ -40,7 +40,7 @@ type outRing struct {
 func newOutRing(m []byte, g shape, u use) outRing {
 	at := u.start()
 	o := outRing{mem: m, gen: u.generation(), pos: at, done: at, checked: at, limit: g.slots - 1, bell: -1, eager: g.eager, span: g.first(), whole: g.first() == g.data}
-	o.lane, o.slots, o.data = viewLane(m, g)
+	o.box, o.slots, o.data = viewBox(m, g)
 	return o
 }
 
@@ -91,10 +91,10 @@ func (o *outRing) freed(data uint32) {
 // refresh looks how far the peer has got. It reports whether there is news;
 // progress that cannot be is none.
 func (o *outRing) refresh() bool {
-	if o.lane == nil {
+	if o.box == nil {
 		return false
 	}
-	w := o.lane.progress.Load()
+	w := o.box.progress.Load()
 	done, before := uint32(w>>32), o.dataDone
 	o.edge.acquire()
 	o.freed(uint32(w))
@@ -108,11 +108,11 @@ func (o *outRing) refresh() bool {
 // beg tells the peer that we are blocked, so that it publishes its progress
 // at once. It reports whether there is room after all.
 func (o *outRing) beg(n int) bool {
-	if o.lane == nil {
+	if o.box == nil {
 		return false
 	}
-	if o.lane.want.Load() == 0 {
-		o.lane.want.Store(1)
+	if o.box.want.Load() == 0 {
+		o.box.want.Store(1)
 	}
 	return o.room(n)
 }
@@ -174,7 +174,7 @@ func (o *outRing) ahead(n int) {
 
 // last is the last message, if there was none; its slot was kept free for it.
 func (o *outRing) last(k kind) {
-	if o.lane == nil || o.ended {
+	if o.box == nil || o.ended {
 		return
 	}
 	o.ended = true
@@ -183,10 +183,10 @@ func (o *outRing) last(k kind) {
 	}
 }
 
-// bye is the last use of the lane.
+// bye is the last use of the fast box.
 func (o *outRing) bye() {
 	o.last(kindBye)
-	o.lane.closed.Store(o.gen + 1)
+	o.box.closed.Store(o.gen + 1)
 	wake(o.head, o.bell)
 }
 

@@ -33,7 +33,7 @@ func TestWrongSegment(t *testing.T) {
 		t.Errorf("Connect: %v", err)
 	}
 	if trs[2].own.claimed.Load() != 0 {
-		t.Error("process 3 has a lane that was meant for process 2")
+		t.Error("process 3 has a fast box that was meant for process 2")
 	}
 	if _, err := trs[0].Join(wrong(), place, 4096); err == nil {
 		t.Error("joined memory of process 3 as that of process 2")

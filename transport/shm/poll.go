@@ -20,7 +20,7 @@ func (t *Transport) Poll(ev []transport.Event) int {
 		t.release()
 	}
 	if len(t.doomed)+len(t.zombies) != 0 {
-		t.bury()
+		t.reapRetired()
 		t.freeDoomed()
 	}
 	if t.dir.changed() {
@@ -136,7 +136,7 @@ func (t *Transport) removeRing(r *inRing) {
 		}
 	}
 	r.dirty = false
-	// A lane that somebody still holds shows nothing any more.
+	// A fast box that somebody still holds shows nothing any more.
 	r.next, r.seq = &t.silence, 1
 }
 
@@ -241,16 +241,16 @@ func (t *Transport) stillFull(c *conn) bool {
 
 // choresPending is pending for the chores. A blocked sender begs again here:
 // with sleeping set, whoever takes its plea away will ring. Where the peer cannot ring us
-// because it has no lane to us, we must not sleep.
+// because it has no fast box to us, we must not sleep.
 func (t *Transport) choresPending() bool {
 	h := &t.chores
 	for _, c := range h.wanting {
-		if c.out.lane != nil && (c.in == nil || c.out.beg(c.wantLen)) {
+		if c.out.box != nil && (c.in == nil || c.out.beg(c.wantLen)) {
 			return true
 		}
 	}
 	for _, c := range h.letters {
-		if c.out.lane != nil && (c.in == nil || c.out.beg(0)) {
+		if c.out.box != nil && (c.in == nil || c.out.beg(0)) {
 			return true
 		}
 	}
@@ -299,7 +299,7 @@ func (t *Transport) end(c *conn, ev []transport.Event, n int) (_ int, over bool)
 	return n, true
 }
 
-// drop ends everything of a connection but the lanes; unanswered transfers
+// drop ends everything of a connection but the fast boxes; unanswered transfers
 // get their EvBulk.
 func (t *Transport) drop(c *conn) {
 	h := &t.chores

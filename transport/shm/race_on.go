@@ -12,7 +12,7 @@ import (
 )
 
 // The race detector does not see synchronisation through mmap. When both ends
-// of a lane live in one process (tests), they meet at a word of Go memory.
+// of a fast box live in one process (tests), they meet at a word of Go memory.
 var edges sync.Map //archtest:global what the race detector should see: edgeKey -> *atomic.Uint64
 
 type edgeKey struct{ from, to wire.ProcID }

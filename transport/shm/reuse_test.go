@@ -25,8 +25,8 @@ func drainTo(t *testing.T, tr *Transport, f func(*transport.Event) bool) {
 	t.Fatal("nothing comes")
 }
 
-// A process that has left and still writes into its old lane does not reach the
-// one whose lane it is next, in whatever message it takes it for.
+// A process that has left and still writes into its old fast box does not reach the
+// one whose fast box it is next, in whatever message it takes it for.
 func TestStaleSender(t *testing.T) {
 	f := newFabric(map[string]string{"GOMPI_RING": "2048"})
 	defer f.close()
@@ -44,12 +44,12 @@ func TestStaleSender(t *testing.T) {
 		if n := ta.own.claimed.Load(); n != 1 {
 			t.Fatalf("%d entries are in use, want 1", n)
 		}
-		lane, err := segment.Map(f.files[a][0], ta.dir.grid.lane(0), ta.shape.bytes(), true)
+		box, err := segment.Map(f.files[a][0], ta.dir.grid.box(0), ta.shape.bytes(), true)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if old != nil {
-			_, slots, _ := viewLane(old, ta.shape)
+			_, slots, _ := viewBox(old, ta.shape)
 			past := useOf(serial-3, entryReady, 0).start()
 			for i := range slots {
 				for lap := range uint32(3) {
@@ -78,13 +78,13 @@ func TestStaleSender(t *testing.T) {
 		drainTo(t, ta, func(e *transport.Event) bool { return e.Kind == transport.EvDown })
 		ta.Release(ev[0].Slot)
 		ta.Poll(ev[:])
-		old = lane
+		old = box
 	}
 	segment.Unmap(old)
 }
 
 // What the dead have left half done is used again when their end is told, not
-// before: an entry that was claimed, and the lane of one who was let go and never
+// before: an entry that was claimed, and the fast box of one who was let go and never
 // said that it had left.
 func TestCollect(t *testing.T) {
 	f := newFabric(nil)
@@ -112,7 +112,7 @@ func TestCollect(t *testing.T) {
 	before := int64(0)
 	for round := range 5 {
 		serial := uint32(10 * (round + 1))
-		// It dies with a lane that has memory and an entry that is not ready.
+		// It dies with a fast box that has memory and an entry that is not ready.
 		dead := f.open(t, wire.ProcID{Job: 4, Serial: serial})
 		head, err := mapHead(f.files[a][0], a)
 		if err != nil {
@@ -122,7 +122,7 @@ func TestCollect(t *testing.T) {
 		if err != nil || u.serial() != serial {
 			t.Fatalf("claimed by %d: %v", u.serial(), err)
 		}
-		if _, err := dead.fillLane(f.files[a][0], ta.dir.grid.lane(i), &ta.dir.entries[i], u); err != nil {
+		if _, err := dead.fillBox(f.files[a][0], ta.dir.grid.box(i), &ta.dir.entries[i], u); err != nil {
 			t.Fatal(err)
 		}
 		segment.Unmap(head)
@@ -152,7 +152,7 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-// Many that connect at the same time, and leave, get each a lane of its own.
+// Many that connect at the same time, and leave, get each a fast box of its own.
 func TestConnectAtOnce(t *testing.T) {
 	const many, rounds, ahead = 16, 40, 3
 	f := newFabric(map[string]string{"GOMPI_RING": "2048"})
@@ -197,7 +197,7 @@ func TestConnectAtOnce(t *testing.T) {
 			case transport.EvRecv:
 				p := next[e.Slot]
 				if e.Header[0] != uint64(p.Serial) || e.Header[1] != got[p] {
-					t.Fatalf("message %d of process %d by the lane of %v, which has sent %d", e.Header[1], e.Header[0], p, got[p])
+					t.Fatalf("message %d of process %d by the fast box of %v, which has sent %d", e.Header[1], e.Header[0], p, got[p])
 				}
 				got[p]++
 			case transport.EvDown:
@@ -215,7 +215,7 @@ func TestConnectAtOnce(t *testing.T) {
 	}
 }
 
-// A small segment has half of its room for lanes.
+// A small segment has half of its room for fast boxes.
 func TestGrid(t *testing.T) {
 	g := shapeFor(defaultRing)
 	whole := gridOf(segment.SpanBytes, g)
@@ -223,10 +223,10 @@ func TestGrid(t *testing.T) {
 		t.Errorf("grid %+v, end %d", whole, whole.end())
 	}
 	small := gridOf(16<<20, g)
-	if small.n < 20 || small.stride != g.bytes() || small.end() > lanes+(16<<20-lanes)/2 {
+	if small.n < 20 || small.stride != g.bytes() || small.end() > fastBoxes+(16<<20-fastBoxes)/2 {
 		t.Errorf("grid %+v, end %d", small, small.end())
 	}
-	if none := gridOf(lanes, g); none.n != 0 {
+	if none := gridOf(fastBoxes, g); none.n != 0 {
 		t.Errorf("grid %+v of no room", none)
 	}
 }

@@ -108,7 +108,7 @@ func (t *Transport) Join(c wire.Contact, place uint64, n int) (mem []byte, err e
 	if !c.SameHost || c.Segment < 0 {
 		return nil, fmt.Errorf("shm: process %v gave no segment: %w", c.Proc, transport.ErrUnreachable)
 	}
-	if n <= 0 || int64(n) > segment.SpanBytes || place < lanes || place%pageBytes != 0 || place > uint64(segment.SpanBytes-wholePages(n)) {
+	if n <= 0 || int64(n) > segment.SpanBytes || place < fastBoxes || place%pageBytes != 0 || place > uint64(segment.SpanBytes-wholePages(n)) {
 		return nil, fmt.Errorf("shm: %d bytes at %#x of process %v's segment: %w", n, place, c.Proc, transport.ErrProtocol)
 	}
 	if err := segment.Check(c.Segment, c.Proc); err != nil {

@@ -30,7 +30,7 @@ const (
 type Transport struct {
 	env    transport.Env
 	caps   transport.Caps
-	shape  shape // of the lanes that this process makes
+	shape  shape // of the fast boxes that this process makes
 	cmaOff bool
 
 	span    int64 // bytes of address space in the own segment
@@ -55,10 +55,10 @@ type Transport struct {
 	events    eventQueue
 	chores    chores
 
-	zombies []retired // lanes that their senders may still touch
+	zombies []retired // fast boxes that their senders may still touch
 	doomed  []retired // to be freed when payloads have become invalid
 
-	silence atomic.Uint64 // the next word of lanes that have ended
+	silence atomic.Uint64 // the next word of fast boxes that have ended
 
 	spansMu    sync.Mutex
 	spans      span.List    // shared once, and taken back; guarded by spansMu
@@ -128,7 +128,7 @@ func Open(env transport.Env) (*Transport, error) {
 	return t, nil
 }
 
-// shapeFor is the shape of a lane with a data ring of at least so many bytes.
+// shapeFor is the shape of a fast box with a data ring of at least so many bytes.
 func shapeFor(bytes uint64) shape {
 	g := shape{data: minData}
 	for uint64(g.data) < bytes {
@@ -202,7 +202,7 @@ type conn struct {
 	pieces  bulkQueue // of offers: sent through the ring, likewise
 	letters letters
 
-	// blockGen is the last generation given to each block of the peer's lane
+	// blockGen is the last generation given to each block of the peer's fast box
 	// to us, blockBusy whether that transfer is still in takes.
 	blockGen  [blockCount]uint32
 	blockBusy [blockCount]bool

@@ -14,7 +14,7 @@ import (
 // The layout is proven by these array lengths, which must not be negative.
 var (
 	_ [segment.RollCall - segment.HeadShm - unsafe.Sizeof(headWords{})]struct{}
-	_ [laneSlots - unsafe.Sizeof(lane{})]struct{}
+	_ [boxSlots - unsafe.Sizeof(box{})]struct{}
 	_ [0]struct{} = [unsafe.Sizeof(entry{}) - entryBytes]struct{}{}
 	_ [0]struct{} = [unsafe.Sizeof(slot{}) - slotBytes]struct{}{}
 )
@@ -35,17 +35,17 @@ func viewEntry(m []byte) *entry {
 	return (*entry)(unsafe.Pointer(&m[0]))
 }
 
-func viewLane(m []byte, g shape) (*lane, []slot, []byte) {
+func viewBox(m []byte, g shape) (*box, []slot, []byte) {
 	_ = m[g.bytes()-1]
 	off := g.dataOff()
-	return (*lane)(unsafe.Pointer(&m[0])),
-		unsafe.Slice((*slot)(unsafe.Pointer(&m[laneSlots])), g.slots),
+	return (*box)(unsafe.Pointer(&m[0])),
+		unsafe.Slice((*slot)(unsafe.Pointer(&m[boxSlots])), g.slots),
 		m[off : off+int64(g.data) : off+int64(g.data)]
 }
 
-func viewLaneWords(m []byte) *lane {
-	_ = m[laneSlots-1]
-	return (*lane)(unsafe.Pointer(&m[0]))
+func viewBoxWords(m []byte) *box {
+	_ = m[boxSlots-1]
+	return (*box)(unsafe.Pointer(&m[0]))
 }
 
 // addrOf is the address that a peer passes to process_vm_*. b is kept on the
