@@ -12,8 +12,8 @@
 //
 // # Limitations
 //
-//   - Space in a segment is given out once. A process that has been connected
-//     to some 50,000 times is full; Connect then says so.
+//   - A process has at most 65,536 connections to it at a time; Connect says so
+//     when they are used up.
 //   - A slot that EvUp made only receives until Connect has been called for
 //     it: the way back lies in the peer's segment. Send answers Full, an
 //     accepted transfer waits.
