@@ -131,7 +131,7 @@ func AlltoallNew[T any](c *Comm, send [][]T) ([][]T, error) {
 
 // collects reports whether the caller is the root that other ranks name.
 func (c *Comm) collects(root int) bool {
-	if c.core.bridge != nil {
+	if c.core.Both != nil {
 		return root == Root
 	}
 	return root == c.core.Rank

@@ -9,7 +9,6 @@ import (
 
 	"gompi/internal/calls"
 	"gompi/internal/core"
-	"gompi/internal/wire"
 )
 
 // Comm is a communicator: an ordered group of processes with a context of its
@@ -26,9 +25,8 @@ type Comm struct {
 // themselves.
 type commCore struct {
 	core.Comm
-	proc   *Process
-	topo   *topology // nil without one
-	bridge *bridge   // nil in an intracommunicator
+	proc *Process
+	topo *topology // nil without one
 
 	handler atomic.Pointer[ErrorHandler]
 	info    atomic.Pointer[Info] // never changed in place
@@ -36,12 +34,25 @@ type commCore struct {
 	buffer  atomic.Pointer[sendBuffer] // nil until used
 }
 
-func (p *Process) newComm(id wire.ContextID, members wire.Members, name string) (*Comm, error) {
+// newComm makes a communicator on whose context processes have agreed. from is
+// what it was made from, nil: nothing.
+func (p *Process) newComm(from *Comm, a core.Agreed, g core.Groups, name string) (*Comm, error) {
 	c := p.blankComm(name)
-	if err := c.core.Register(id, members, c); err != nil {
+	if err := c.register(from, &a, g); err != nil {
 		return nil, err
 	}
 	return c, nil
+}
+
+// register makes a blank communicator that of newComm.
+func (c *Comm) register(from *Comm, a *core.Agreed, g core.Groups) error {
+	if from != nil {
+		c.core.handler.Store(from.core.handler.Load())
+	}
+	if f := c.core.Register(a, g, c); f != nil {
+		return from.errorOf(a.Op, ProcNull, -1, f)
+	}
+	return nil
 }
 
 // blankComm is a communicator that has no context yet.
@@ -164,10 +175,7 @@ func (c *Comm) free() error {
 		_, lost := c.SendBuffer().Detach()
 		err = errors.Join(err, lost)
 	}
-	c.core.Engine.FreeContext(c.core.Ctx)
-	if b := c.core.bridge; b != nil {
-		c.core.Engine.FreeContext(b.both.core.Ctx)
-	}
+	c.core.Free()
 	return err
 }
 
@@ -190,12 +198,7 @@ const opDisconnect calls.Name = "Disconnect"
 // Revoke makes the communicator unusable on all its ranks: operations on it,
 // pending and later, fail with ErrRevoked. Any rank may call it; it is not
 // collective.
-func (c *Comm) Revoke() {
-	c.of("Revoke").Engine.Revoke(c.core.Ctx)
-	if b := c.core.bridge; b != nil {
-		b.both.Revoke()
-	}
-}
+func (c *Comm) Revoke() { c.of("Revoke").Revoke() }
 
 // Revoked reports whether the communicator was revoked. Local.
 func (c *Comm) Revoked() bool { return c.of("Revoked").Ctx.Revoked() }

@@ -3,13 +3,10 @@
 package mpi
 
 import (
-	"context"
-	"encoding/binary"
 	"fmt"
 
 	"gompi/internal/calls"
-	"gompi/internal/engine"
-	"gompi/internal/wire"
+	"gompi/internal/core"
 )
 
 // Communicators made by their members alone: the first of them sends a context
@@ -23,13 +20,6 @@ const (
 // MaxStringTag is the longest tag of CommFromGroup and IntercommFromGroups, in
 // bytes.
 const MaxStringTag = 1023
-
-// What a meeting of processes is for: the first byte of its key.
-const (
-	bootCreateGroup   = 'g'
-	bootFromGroup     = 'c'
-	bootInterFromPair = 'i'
-)
 
 // CommFromGroup makes a communicator of the processes of g, without any other
 // communicator. Every member calls it with the same group and tag, nobody else
@@ -50,11 +40,17 @@ func CommFromGroup(g Group, tag string) (*Comm, error) {
 	if err := p.checkMeeting(opCommFromGroup, g, tag); err != nil {
 		return nil, err
 	}
-	b, err := p.meet(opCommFromGroup, g.members, 1, g.user, append([]byte{bootFromGroup}, tag...), 0)
-	if err != nil {
-		return nil, err
+	return p.meet(opCommFromGroup, g, core.Groups{Local: g.members}, tag)
+}
+
+// meet makes the communicator for which processes meet by a tag.
+func (p *Process) meet(op calls.Name, g Group, groups core.Groups, tag string) (*Comm, error) {
+	a, f := p.core.Meet(op, g.user, groups, tag)
+	if f != nil {
+		var none *Comm
+		return nil, none.errorOf(op, ProcNull, -1, f)
 	}
-	return p.newComm(b.id, g.members, tag)
+	return p.newComm(nil, a, groups, tag)
 }
 
 // checkMeeting checks the arguments of a call without communicator.
@@ -67,26 +63,6 @@ func (p *Process) checkMeeting(op calls.Name, g Group, tag string) error {
 		return none.argError(ErrTag, op, ProcNull, -1, int64(len(tag)), MaxStringTag, "bytes", nil)
 	}
 	return nil
-}
-
-// meet makes the members agree on the first of n consecutive context ids, and
-// learn of the block that the first of them offers.
-func (p *Process) meet(op calls.Name, members wire.Members, n uint32, user context.Context, key []byte, block uint32) (birth, error) {
-	var none *Comm
-	a := engine.BootArgs{Op: op, Members: members, Key: key, User: user, Block: block}
-	gaveUp := user != nil && user.Err() != nil
-	if members.At(0) == p.core.Self && !gaveUp {
-		a.Context = wire.ContextID{Creator: p.core.Self, Serial: p.core.NewSerials(n)}
-	}
-	id, f := p.core.Engine.Boot(&a)
-	b := birth{id: id, block: a.Block, own: block, giver: members.At(0)}
-	switch {
-	case gaveUp && f != nil:
-		return b, none.argError(ErrCancelled, op, ProcNull, -1, -1, -1, "", context.Cause(user))
-	case f != nil:
-		return b, none.errorOf(op, ProcNull, -1, f)
-	}
-	return b, nil
 }
 
 // CreateGroup makes a communicator of the ranks of g, a subgroup of c's group.
@@ -114,20 +90,10 @@ func (c *Comm) CreateGroup(g Group, tag int) (*Comm, error) {
 	if g.rankOf(c.core.proc) == Undefined {
 		return nil, c.argError(ErrRank, opCreateGroup, ProcNull, tag, -1, -1, "", fmt.Errorf("the calling process is not in the group"))
 	}
-	parent := c.core.Ctx.ID
-	key := []byte{bootCreateGroup}
-	key = binary.LittleEndian.AppendUint64(key, uint64(parent.Creator.Job))
-	key = binary.LittleEndian.AppendUint32(key, parent.Creator.Serial)
-	key = binary.LittleEndian.AppendUint32(key, parent.Serial)
-	key = binary.LittleEndian.AppendUint64(key, uint64(tag))
-	var block uint32
-	if g.Rank() == 0 && g.Size() > 1 {
-		block = c.core.Engine.Offer(c.core.Ctx)
+	a, f := c.core.Meet(opCreateGroup, c.user, g.members, uint64(tag))
+	if f != nil {
+		var none *Comm
+		return nil, none.errorOf(opCreateGroup, ProcNull, -1, f)
 	}
-	b, err := c.core.proc.meet(opCreateGroup, g.members, 1, c.user, key, block)
-	if err != nil {
-		c.takeBack(&b)
-		return nil, err
-	}
-	return c.child(b, shape{local: g.members}, fmt.Sprintf("%s*%d", c.Name(), tag))
+	return c.child(a, core.Groups{Local: g.members}, fmt.Sprintf("%s*%d", c.Name(), tag))
 }

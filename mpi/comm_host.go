@@ -51,23 +51,23 @@ func (c *Comm) SplitType(kind SplitKind, key int, info *Info) (*Comm, error) {
 	if c.core.Engine.Shares() {
 		shares = 1
 	}
-	all, b, err := c.colors(opSplitType, int(kind)<<1|shares, key, kind == SplitShared)
-	if err != nil {
-		return nil, err
+	all, a, f := c.core.Choices(opSplitType, c.user, int(kind)<<1|shares, key, kind == SplitShared)
+	if f != nil {
+		return nil, c.errorOf(opSplitType, ProcNull, -1, f)
 	}
 	common, from := SplitKind(Undefined), 0
 	for r := range all {
-		alone := all[r].color&1 == 0
-		all[r].color >>= 1
-		switch k := SplitKind(all[r].color); {
+		alone := all[r].Color&1 == 0
+		all[r].Color >>= 1
+		switch k := SplitKind(all[r].Color); {
 		case k == Undefined:
 		case k < SplitShared || k > SplitHWGuided:
-			c.takeBack(&b)
+			a.TakeBack()
 			return nil, c.argError(ErrArg, opSplitType, ProcNull, -1, -1, -1, "", fmt.Errorf("rank %d gives kind %d", r, k))
 		case common == Undefined:
 			common, from = k, r
 		case k != common:
-			c.takeBack(&b)
+			a.TakeBack()
 			return nil, c.argError(ErrArg, opSplitType, ProcNull, -1, -1, -1, "", fmt.Errorf("rank %d gives kind %d, rank %d kind %d", from, common, r, k))
 		}
 		if alone && kind == SplitShared {
@@ -76,15 +76,15 @@ func (c *Comm) SplitType(kind SplitKind, key int, info *Info) (*Comm, error) {
 	}
 	several := slices.ContainsFunc(hosts, func(h uint32) bool { return h != hosts[0] })
 	if kind != SplitShared && !(kind == SplitHWUnguided && several) {
-		c.decline(b)
+		a.Decline()
 		return nil, nil
 	}
 	for r := range all {
 		if hosts[r] != hosts[c.core.Rank] {
-			all[r].color = Undefined
+			all[r].Color = Undefined
 		}
 	}
-	return c.childOf(b, all, int(kind), c.Name()+"/host")
+	return c.child(a, a.Chosen(all, int(kind)), c.Name()+"/host")
 }
 
 // hosts numbers the hosts of all ranks of an intracommunicator. Collective.

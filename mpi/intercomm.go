@@ -3,51 +3,21 @@
 package mpi
 
 import (
-	"cmp"
+	"errors"
 	"fmt"
 
 	"gompi/internal/calls"
-	"gompi/internal/group"
-	"gompi/internal/wire"
+	"gompi/internal/core"
+	"gompi/internal/fault"
 )
 
-// Intercommunicators. One of the two groups is the low one, on both sides the
-// same; both groups together, that one first, have a hidden communicator, over
-// which calls that make other communicators agree.
+// Intercommunicators.
 
 const (
 	opInterCreate calls.Name = "IntercommCreate"
 	opInterMerge  calls.Name = "IntercommMerge"
 	opInterGroups calls.Name = "IntercommCreateFromGroups"
 )
-
-// interSerials is how many context ids an intercommunicator takes: its own,
-// and the next for both groups together.
-const interSerials = 2
-
-// bridge is what an intercommunicator has besides its context.
-type bridge struct {
-	both *Comm // both groups, the low one first
-	low  bool  // the local group is the low one
-}
-
-// registerInter gives a blank communicator its context between two groups.
-func (c *Comm) registerInter(id wire.ContextID, s shape) error {
-	first, second := s.local, s.remote
-	if !s.low {
-		first, second = second, first
-	}
-	both, err := c.core.proc.newComm(id.Next(), group.Union(first, second), c.Name()+" (both groups)")
-	if err != nil {
-		return err
-	}
-	if err := c.core.RegisterInter(id, s.local, s.remote, &both.core.Comm, s.low, c); err != nil {
-		both.Free()
-		return err
-	}
-	c.core.bridge = &bridge{both, s.low}
-	return nil
-}
 
 // of is c's core for a call that can return no error.
 func (c *Comm) of(op calls.Name) *commCore {
@@ -75,7 +45,7 @@ func (c *Comm) intra(op calls.Name) error {
 	if err := c.exists(op); err != nil {
 		return err
 	}
-	if c.core.bridge != nil {
+	if c.core.Both != nil {
 		return c.argError(ErrComm, op, ProcNull, -1, -1, -1, "", fmt.Errorf("it is an intercommunicator"))
 	}
 	return nil
@@ -83,7 +53,7 @@ func (c *Comm) intra(op calls.Name) error {
 
 // IsInter reports whether c is an intercommunicator: its messages go to the
 // ranks of another, remote group. Local. MPI 4.1 section 7.6.1.
-func (c *Comm) IsInter() bool { return c.of("IsInter").bridge != nil }
+func (c *Comm) IsInter() bool { return c.of("IsInter").Both != nil }
 
 // RemoteSize is the number of ranks of the remote group, 0 in an
 // intracommunicator. Local. MPI 4.1 section 7.6.1.
@@ -108,20 +78,52 @@ func (c *Comm) IntercommCreate(localLeader int, peer *Comm, remoteLeader, tag in
 	if localLeader < 0 || localLeader >= c.core.Size {
 		return nil, c.rankError(opInterCreate, localLeader, -1)
 	}
-	var t treaty
-	var failed error
+	var a core.Agreed
+	var g core.Groups
+	var why error
 	if c.core.Rank == localLeader {
-		t, failed = c.negotiate(peer, remoteLeader, tag)
+		a, g, why = c.handshake(peer, remoteLeader, tag)
 	}
-	remote, err := c.proclaim(&t, localLeader, failed)
-	if err != nil {
-		return nil, err
+	failed := c.asFault(why)
+	a, g, f := c.core.ShareHandshake(opInterCreate, c.user, localLeader, a, g, failed)
+	switch {
+	case f != nil && f == failed:
+		return nil, why
+	case f != nil:
+		return nil, c.errorOf(opInterCreate, ProcNull, -1, f)
 	}
-	d := c.core.proc.blankComm(c.Name() + "|")
-	if err := c.bequeath(d, birth{id: t.id}, shape{c.core.Ctx.Members, remote, t.low}); err != nil {
-		return nil, err
+	return c.child(a, g, c.Name()+"|")
+}
+
+// handshake is the leader's part of IntercommCreate.
+func (c *Comm) handshake(peer *Comm, leader, tag int) (a core.Agreed, g core.Groups, err error) {
+	switch {
+	case peer == nil || peer.core.proc != c.core.proc:
+		err = c.argError(ErrComm, opInterCreate, ProcNull, -1, -1, -1, "", fmt.Errorf("the leaders have no communicator in common"))
+	case leader < 0 || leader >= peer.core.Targets:
+		err = peer.rankError(opInterCreate, leader, tag)
+	case tag < 0 || tag > MaxTag:
+		err = peer.tagError(opInterCreate, leader, tag)
+	default:
+		var f *fault.Fault
+		if a, g, f = c.core.Handshake(opInterCreate, &peer.core.Comm, peer.user, leader, tag); f != nil {
+			err = peer.errorOf(opInterCreate, int32(leader), int32(tag), f)
+		}
 	}
-	return d, nil
+	return a, g, err
+}
+
+// asFault is an error that the handler has seen as others are told of it.
+func (c *Comm) asFault(err error) *fault.Fault {
+	if err == nil {
+		return nil
+	}
+	f := &fault.Fault{Class: fault.Arg, Peer: -1, Err: err}
+	var e *Error
+	if errors.As(err, &e) {
+		f.Class = fault.Class(e.Class)
+	}
+	return f
 }
 
 // IntercommMerge makes an intracommunicator of both groups of an
@@ -133,41 +135,28 @@ func (c *Comm) IntercommMerge(high bool) (*Comm, error) {
 	if err := c.exists(opInterMerge); err != nil {
 		return nil, err
 	}
-	b := c.core.bridge
-	if b == nil {
+	if c.core.Both == nil {
 		return nil, c.argError(ErrComm, opInterMerge, ProcNull, -1, -1, -1, "", fmt.Errorf("it is not an intercommunicator"))
 	}
 	flag := 0
 	if high {
 		flag = 1
 	}
-	u := &Comm{core: b.both.core, user: c.user}
-	all, born, err := u.colors(opInterMerge, flag, 0, false)
-	if err != nil {
-		return nil, c.met(err)
+	all, a, f := c.core.Choices(opInterMerge, c.user, flag, 0, false)
+	if f != nil {
+		return nil, c.errorOf(opInterMerge, ProcNull, -1, f)
 	}
-	n, s := c.core.Size, c.shape()
-	first, second := s.local, s.remote
-	if !s.low {
-		n, first, second = c.core.Targets, second, first
-	}
+	n := c.core.LowSize()
 	for i, x := range all {
 		first := 0
 		if i >= n {
 			first = n
 		}
-		if x.color != all[first].color {
+		if x.Color != all[first].Color {
 			return nil, c.argError(ErrArg, opInterMerge, ProcNull, -1, -1, -1, "", fmt.Errorf("the ranks of a group give different values of high, %s among them", c.core.Who(i)))
 		}
 	}
-	if all[0].color > all[n].color {
-		first, second = second, first
-	}
-	d := c.core.proc.blankComm(c.Name() + "&")
-	if err := c.bequeath(d, born, shape{local: group.Union(first, second)}); err != nil {
-		return nil, err
-	}
-	return d, nil
+	return c.core.proc.newComm(c, a, c.core.Groups().Merged(all[0].Color > all[n].Color), c.Name()+"&")
 }
 
 // IntercommCreateFromGroups makes an intercommunicator between two groups that
@@ -182,36 +171,10 @@ func IntercommCreateFromGroups(local, remote Group, tag string) (*Comm, error) {
 	if err := p.checkMeeting(opInterGroups, local, tag); err != nil {
 		return nil, err
 	}
-	var none *Comm
-	if remote.Size() == 0 {
-		return nil, none.argError(ErrArg, opInterGroups, ProcNull, -1, -1, -1, "", fmt.Errorf("the remote group is empty"))
+	groups, f := core.Facing(local.members, remote.members)
+	if f != nil {
+		var none *Comm
+		return nil, none.errorOf(opInterGroups, ProcNull, -1, f)
 	}
-	if both := local.Intersection(remote); both.Size() > 0 {
-		return nil, none.argError(ErrRank, opInterGroups, ProcNull, -1, -1, -1, "", overlapping(both.members))
-	}
-	s := shape{local.members, remote.members, before(local.members.At(0), remote.members.At(0))}
-	first, second := s.local, s.remote
-	if !s.low {
-		first, second = second, first
-	}
-	key := append([]byte{bootInterFromPair}, fmt.Sprintf("%d:%s", first.Len(), tag)...)
-	b, err := p.meet(opInterGroups, group.Union(first, second), interSerials, local.user, key, 0)
-	if err != nil {
-		return nil, err
-	}
-	d := p.blankComm(tag)
-	if err := d.registerInter(b.id, s); err != nil {
-		return nil, err
-	}
-	return d, nil
-}
-
-func overlapping(m wire.Members) error {
-	return fmt.Errorf("process %v is in both groups", m.At(0))
-}
-
-// before orders processes: the group whose leader is before the other's is the
-// low one.
-func before(a, b wire.ProcID) bool {
-	return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Serial, b.Serial)) < 0
+	return p.meet(opInterGroups, local, groups, tag)
 }

@@ -59,24 +59,9 @@ func (c *coreComm) Completed(op calls.Name) engine.Handle {
 
 func (c *coreComm) Failed(err error) engine.Handle { return c.comm().failedRequest("", err).h }
 
-func (c *coreComm) Offer() uint64 {
-	word := c.comm().offer(1)
-	if c.core.Rank == 0 {
-		word |= uint64(c.core.Engine.Offer(c.core.Ctx)) << blockBits
-	}
-	return word
-}
-
-func (c *coreComm) Adopt(op calls.Name, offer uint64, name string) (any, error) {
-	b, err := c.comm().birthOf(op, offer)
-	if err != nil {
-		return nil, err
-	}
-	d, err := c.comm().child(b, c.comm().shape(), name)
-	if err != nil {
-		return nil, err
-	}
-	return d, nil
+func (c *coreComm) Make(a core.Agreed, g core.Groups, name string) (any, error) {
+	d, err := c.comm().child(a, g, name)
+	return d, err
 }
 
 func (c *coreComm) SendValue(b []byte, dest, tag int) error {
@@ -112,10 +97,7 @@ type coreProcess Process
 func (p *coreProcess) Process() *core.Process  { return &p.core }
 func (p *coreProcess) Start(b core.Boot) error { return (*Process)(p).start(b) }
 
-func (p *coreProcess) CommFromSet(s wire.Set) (any, error) {
-	c, err := (*Process)(p).newComm(s.Context(p.core.Self.Job), s.Members, s.URI)
-	if err != nil {
-		return nil, err
-	}
-	return c, nil
+func (p *coreProcess) Make(a core.Agreed, g core.Groups, name string) (any, error) {
+	c, err := (*Process)(p).newComm(nil, a, g, name)
+	return c, err
 }

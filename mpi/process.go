@@ -35,10 +35,11 @@ func (p *Process) start(b core.Boot) error {
 	if err := p.core.Start(&b); err != nil {
 		return err
 	}
-	world, self := b.Welcome.World, p.core.Self
 	var err error
-	if p.world, err = p.newComm(world.Context(self.Job), world.Members, "WORLD"); err == nil {
-		p.own, err = p.newComm(wire.ContextID{Creator: self}, wire.MembersOf(self), "SELF")
+	made, members, _ := p.core.InSet(b.Welcome.World)
+	if p.world, err = p.newComm(nil, made, members, "WORLD"); err == nil {
+		made.ID, members.Local = wire.ContextID{Creator: p.core.Self}, wire.MembersOf(p.core.Self)
+		p.own, err = p.newComm(nil, made, members, "SELF")
 	}
 	if err != nil {
 		p.core.Stop(err)

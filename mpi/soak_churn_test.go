@@ -69,7 +69,7 @@ func guestRank(w *mpi.Comm) error {
 	if err != nil {
 		return err
 	}
-	made, err := p.Core().CommFromSet(set)
+	made, err := p.Core().Make(p.Core().Process().InSet(set))
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func hostRank(w *mpi.Comm, args []string) error {
 		if err := ctl.Put(churnSet(world), []byte(set.URI)); err != nil {
 			return err
 		}
-		made, err := p.Core().CommFromSet(set)
+		made, err := p.Core().Make(p.Core().Process().InSet(set))
 		if err != nil {
 			return err
 		}

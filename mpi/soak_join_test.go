@@ -21,7 +21,7 @@ func visit(p *mpi.Process, uri string, round int) error {
 	if err != nil {
 		return err
 	}
-	made, err := p.Core().CommFromSet(set)
+	made, err := p.Core().Make(p.Core().Process().InSet(set))
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,8 @@ import (
 	"hash/fnv"
 
 	"gompi/internal/calls"
+	"gompi/internal/core"
+	"gompi/internal/kernel"
 	"gompi/internal/topo"
 	"gompi/internal/wire"
 )
@@ -78,28 +80,25 @@ func (c *Comm) badTopology(op calls.Name, err error) error {
 	return c.argError(ErrArg, op, ProcNull, -1, -1, -1, "", err)
 }
 
-// agreeOn makes all ranks agree on a context id if they call op with equal
+// agreeOn makes all ranks agree on a context if they call op with equal
 // arguments, which args digests. Else, or if wrong says that the arguments
 // are, it fails on all of them.
-func (c *Comm) agreeOn(op calls.Name, args uint64, wrong error) (birth, error) {
-	words := []uint64{c.offer(1), args, ^args}
-	told := new(call).allreduce(c, BufOf(words), BufOf(words), &Max).as(op)
-	if c.core.Rank == 0 {
-		told.offering(&words[0])
-	}
-	if err := told.run(); err != nil {
-		return birth{}, err
-	}
-	b, err := c.birthOf(op, words[0])
+func (c *Comm) agreeOn(op calls.Name, args uint64, wrong error) (core.Agreed, error) {
+	words := []uint64{0, args, ^args}
+	a, f := c.core.AgreeWith(op, c.user, words, kernel.Max)
+	var err error
 	switch {
+	case f != nil:
+		return a, c.errorOf(op, ProcNull, -1, f)
 	case wrong != nil:
-		c.takeBack(&b)
-		return b, c.badTopology(op, wrong)
+		err = c.badTopology(op, wrong)
 	case words[1] != ^words[2]:
-		c.takeBack(&b)
-		return b, c.argError(ErrMismatch, op, ProcNull, -1, -1, -1, "", errOtherArgs)
+		err = c.argError(ErrMismatch, op, ProcNull, -1, -1, -1, "", errOtherArgs)
+	default:
+		return a, nil
 	}
-	return b, err
+	a.TakeBack()
+	return a, err
 }
 
 var errOtherArgs = errors.New("the ranks give different arguments")
@@ -152,8 +151,8 @@ func (c *Comm) first(n int, order []int) wire.Members {
 
 // withTopology makes a communicator of ranks of c that have a topology, which
 // make describes for a rank of it. nil on other ranks.
-func (c *Comm) withTopology(b birth, members wire.Members, name string, describe func(rank int) *topology) (*Comm, error) {
-	d, err := c.child(b, shape{local: members}, name)
+func (c *Comm) withTopology(a core.Agreed, members wire.Members, name string, describe func(rank int) *topology) (*Comm, error) {
+	d, err := c.child(a, core.Groups{Local: members}, name)
 	if d == nil || err != nil {
 		return nil, err
 	}

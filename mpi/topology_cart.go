@@ -71,7 +71,7 @@ func (c *Comm) CartCreate(dims []int, periods []bool, reorder bool) (*Comm, erro
 		return nil, err
 	}
 	g, wrong := c.gridOf(dims, periods)
-	b, err := c.agreeOn(opCartCreate, digest(opCartCreate, dims, flags(periods...), flags(reorder)), wrong)
+	a, err := c.agreeOn(opCartCreate, digest(opCartCreate, dims, flags(periods...), flags(reorder)), wrong)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func (c *Comm) CartCreate(dims []int, periods []bool, reorder bool) (*Comm, erro
 		}
 		order = topo.PlaceGrid(g, hosts[:g.Len()])
 	}
-	return c.withTopology(b, c.first(g.Len(), order), c.Name()+gridName(dims), cartTopology(g))
+	return c.withTopology(a, c.first(g.Len(), order), c.Name()+gridName(dims), cartTopology(g))
 }
 
 // gridOf checks the arguments of a grid of ranks of c.
@@ -165,23 +165,23 @@ func (c *Comm) CartSub(remain []bool) (*Comm, error) {
 	}
 	// The first rank of each subgrid gives the memory for it.
 	args := int(digest(opCartSub, flags(remain...)) >> 1)
-	all, b, err := c.colors(opCartSub, args, 0, wrong == nil && ranks[0] == c.core.Rank)
-	if err != nil {
-		return nil, err
+	all, a, f := c.core.Choices(opCartSub, c.user, args, 0, wrong == nil && ranks[0] == c.core.Rank)
+	if f != nil {
+		return nil, c.errorOf(opCartSub, ProcNull, -1, f)
 	}
 	if wrong != nil {
-		c.takeBack(&b)
+		a.TakeBack()
 		return nil, c.badTopology(opCartSub, wrong)
 	}
 	for _, x := range all {
-		if x.color != int64(args) {
-			c.takeBack(&b)
+		if x.Color != int64(args) {
+			a.TakeBack()
 			return nil, c.argError(ErrMismatch, opCartSub, ProcNull, -1, -1, -1, "", errOtherArgs)
 		}
 	}
-	b.giver, b.block = c.core.Ctx.Members.At(ranks[0]), blockIn(all[ranks[0]].offer)
+	a.Lend(all, ranks[0])
 	g := t.grid.Sub(remain)
-	return c.withTopology(b, c.first(len(ranks), ranks), c.Name()+gridName(g.Dims()), cartTopology(g))
+	return c.withTopology(a, c.first(len(ranks), ranks), c.Name()+gridName(g.Dims()), cartTopology(g))
 }
 
 // Cart describes the communicator's Cartesian topology; ErrTopology if it has

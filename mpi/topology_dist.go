@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"gompi/internal/calls"
+	"gompi/internal/core"
 	"gompi/internal/topo"
 )
 
@@ -59,15 +60,15 @@ func (c *Comm) DistGraphCreateAdjacent(sources, sourceWeights, dests, destWeight
 	for _, r := range g.Sources {
 		a.unedge(r, c.core.Rank)
 	}
-	b, err := a.agree(c)
+	made, err := a.agree(c)
 	if err != nil {
 		return nil, err
 	}
 	if a.unmatched() {
-		c.takeBack(&b)
+		made.TakeBack()
 		return nil, c.blame(g)
 	}
-	return c.distGraph(&a, b, g, info)
+	return c.distGraph(&a, made, g, info)
 }
 
 // checkEnds checks a list of ranks with weights.
@@ -114,7 +115,7 @@ func (c *Comm) DistGraphCreate(sources, degrees, dests, weights []int, info *Inf
 	a.wrong = wrong
 	a.weights(dests, weights)
 	a.edges = uint64(len(dests))
-	b, err := a.agree(c)
+	made, err := a.agree(c)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +123,7 @@ func (c *Comm) DistGraphCreate(sources, degrees, dests, weights []int, info *Inf
 	if err != nil {
 		return nil, err
 	}
-	return c.distGraph(&a, b, g, info)
+	return c.distGraph(&a, made, g, info)
 }
 
 // startsOf gives the start of each of n edges.
@@ -159,7 +160,7 @@ func (c *Comm) DistGraphNeighbors() (DistGraph, error) {
 
 // distGraph makes the communicator of a graph that the ranks have agreed on, of
 // which g is the caller's part.
-func (c *Comm) distGraph(a *edgeTally, b birth, g DistGraph, info *Info) (*Comm, error) {
+func (c *Comm) distGraph(a *edgeTally, made core.Agreed, g DistGraph, info *Info) (*Comm, error) {
 	if !a.weighted() {
 		g.SourceWeights, g.DestWeights = nil, nil
 	} else {
@@ -175,7 +176,7 @@ func (c *Comm) distGraph(a *edgeTally, b birth, g DistGraph, info *Info) (*Comm,
 			return nil, err
 		}
 	}
-	d, err := c.child(b, shape{local: c.first(c.core.Size, order)}, c.Name()+"[graph]")
+	d, err := c.child(made, core.Groups{Local: c.first(c.core.Size, order)}, c.Name()+"[graph]")
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"gompi/internal/calls"
+	"gompi/internal/core"
+	"gompi/internal/kernel"
 )
 
 // edgeTally is what the ranks find out together about the edges they give for
@@ -59,31 +61,24 @@ func (a *edgeTally) weights(list, weights []int) {
 func (a *edgeTally) weighted() bool  { return a.weightedLists > 0 }
 func (a *edgeTally) unmatched() bool { return a.hashes != [2]uint64{} }
 
-// agree adds up the tallies of all ranks, and gives a context id if none of
+// agree adds up the tallies of all ranks, and gives a context if none of
 // them is wrong and they fit together.
-func (a *edgeTally) agree(c *Comm) (birth, error) {
+func (a *edgeTally) agree(c *Comm) (core.Agreed, error) {
 	bad := uint64(0)
 	if a.wrong != nil {
 		bad = 1
 	}
 	reordering := uint64(flags(a.reorder)[0])
-	words := []uint64{c.offer(1), bad, reordering, a.weightedLists, a.bare, a.edges, a.hashes[0], a.hashes[1]}
-	told := new(call).allreduce(c, BufOf(words), BufOf(words), &Sum).as(a.op)
-	if c.core.Rank == 0 {
-		told.offering(&words[0])
-	}
-	if err := told.run(); err != nil {
-		return birth{}, err
-	}
-	b, err := c.birthOf(a.op, words[0])
-	if err != nil {
-		return b, err
+	words := []uint64{0, bad, reordering, a.weightedLists, a.bare, a.edges, a.hashes[0], a.hashes[1]}
+	made, f := c.core.AgreeWith(a.op, c.user, words, kernel.Sum)
+	if f != nil {
+		return made, c.errorOf(a.op, ProcNull, -1, f)
 	}
 	if err := a.fits(c, words, bad); err != nil {
-		c.takeBack(&b)
-		return b, err
+		made.TakeBack()
+		return made, err
 	}
-	return b, nil
+	return made, nil
 }
 
 // fits is why none of the ranks, or not all of them, gave what makes a graph, from

@@ -31,7 +31,7 @@ func (c *Comm) GraphCreate(index, edges []int, reorder bool) (*Comm, error) {
 		return nil, err
 	}
 	wrong := c.checkGraph(index, edges)
-	b, err := c.agreeOn(opGraphCreate, digest(opGraphCreate, index, edges, flags(reorder)), wrong)
+	a, err := c.agreeOn(opGraphCreate, digest(opGraphCreate, index, edges, flags(reorder)), wrong)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func (c *Comm) GraphCreate(index, edges []int, reorder bool) (*Comm, error) {
 		order = topo.PlaceGraph(edgesOf(index, edges), hosts[:len(index)])
 	}
 	index, edges = slices.Clone(index), slices.Clone(edges)
-	return c.withTopology(b, c.first(len(index), order), c.Name()+"[graph]", func(rank int) *topology {
+	return c.withTopology(a, c.first(len(index), order), c.Name()+"[graph]", func(rank int) *topology {
 		t := &topology{kind: TopoGraph, index: index, edges: edges}
 		if symmetric(index, edges) {
 			list := ranks32(t.neighborsOf(rank))

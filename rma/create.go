@@ -115,7 +115,7 @@ func create(comm *mpi.Comm, op calls.Name, flavor Flavor, unit int64, bad *wrong
 	e, ctx := comm.Core().Comm().Engine, comm.Core().Comm().Ctx
 	c := &core{engine: e, space: remote.Of(e), flavor: flavor, unit: unit, rank: comm.Rank(), size: comm.Size(), words: layWords(comm.Size()), shared: all}
 	c.window.core = c
-	mine := entry{flavor: flavor, offer: comm.Core().Offer(), unit: unit}
+	mine := entry{flavor: flavor, offer: comm.Core().Comm().Offer(), unit: unit}
 	var desc remote.Desc
 	if bad == nil {
 		var err error
@@ -168,7 +168,12 @@ func (c *core) exchange(comm *mpi.Comm, op calls.Name, mine *entry, desc remote.
 	if err != nil {
 		return fail(comm, mpi.ErrMismatch, op, 0, -1, -1, "", err)
 	}
-	made, err := comm.Core().Adopt(op, first.offer, comm.Name()+"/window")
+	in := comm.Core().Comm()
+	agreed, f := in.AgreeOn(op, first.offer)
+	if f != nil {
+		return comm.Core().Fault(op, mpi.ProcNull, f)
+	}
+	made, err := comm.Core().Make(agreed, in.Groups(), comm.Name()+"/window")
 	if err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ var layers = []row{
 	{pkg: "internal/remote", may: "internal/engine internal/shmem transport internal/buffer internal/calls internal/fault internal/wire internal/cgroup internal/segment internal/dtype internal/kernel internal/mem internal/span internal/wait"},
 
 	{pkg: "internal/core", may: "internal/engine collectives collectives/selection transport transport/inproc transport/shm transport/tcp " +
-		"internal/buffer internal/calls internal/dtype internal/fault internal/kernel internal/wire internal/control internal/knob internal/rollcall internal/segment internal/wait"},
+		"internal/buffer internal/calls internal/dtype internal/fault internal/group internal/kernel internal/wire internal/control internal/knob internal/rollcall internal/segment internal/wait"},
 
 	// The public library.
 	{pkg: "mpi", may: "internal/core internal/engine collectives collectives/selection " +

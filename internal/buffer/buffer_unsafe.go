@@ -39,6 +39,11 @@ func Of(b []byte) Buf {
 	return Buf{base: unsafe.Pointer(unsafe.SliceData(b)), n: int64(len(b)), Type: dtype.Byte}
 }
 
+// Words describes a slice of numbers.
+func Words(w []uint64) Buf {
+	return New(unsafe.Pointer(unsafe.SliceData(w)), int64(len(w)), dtype.Word)
+}
+
 // Bytes is the number of packed bytes.
 func (b Buf) Bytes() int64 { return b.n }
 

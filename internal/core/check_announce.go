@@ -99,7 +99,7 @@ func (x *announcement) disagree() *fault.Fault {
 	f := x.call(first)
 	root := int(binary.LittleEndian.Uint32(f[callRoot:]))
 	for r := range n {
-		d, own := x.call(r), x.firstOfGroup(r)
+		d, own := x.call(r), c.firstOfGroup(r)
 		switch {
 		case !bytes.Equal(d[:callPart], f[:callPart]):
 			return x.clash(r, first)
@@ -108,7 +108,7 @@ func (x *announcement) disagree() *fault.Fault {
 		case !x.takesPart(first): // nobody does
 		case x.takesPart(r) && !bytes.Equal(d[callPart:callOwn], f[callPart:callOwn]):
 			return x.clash(r, first)
-		case !x.takesPart(r) && (r == root || own != x.firstOfGroup(root)):
+		case !x.takesPart(r) && (r == root || own != c.firstOfGroup(root)):
 			return x.clash(r, first)
 		}
 	}
@@ -124,14 +124,6 @@ func (x *announcement) disagree() *fault.Fault {
 	return nil
 }
 
-// firstOfGroup is the first rank of u that is in the group of rank r.
-func (x *announcement) firstOfGroup(r int) int {
-	if n := x.c.LowSize(); r >= n {
-		return n
-	}
-	return 0
-}
-
 func wordsOf(d []byte) string { return fmt.Sprintf("%q", bytes.TrimRight(d[callText:], "\x00")) }
 
 // agree fails if the ranks do not make the same call. It waits for them.
@@ -143,31 +135,16 @@ func (k *Checker) agree(c *Comm, a *engine.CollArgs) (engine.CollTag, *fault.Fau
 	}
 	tag := c.Ctx.NumberColl()
 	if f != nil {
-		c.ShareFate()
-		return 0, x.ours(f)
+		return 0, c.met(f)
 	}
 	return tag, x.disagree()
 }
 
-// ours is a fault of the exchange as one of the call.
-func (x *announcement) ours(f *fault.Fault) *fault.Fault {
-	if x.u == x.c || f == nil {
-		return f
-	}
-	g := *f
-	if r := int(f.Peer); r >= 0 {
-		if g.Peer = int32(r - x.c.firstTarget()); g.Peer < 0 || int(g.Peer) >= x.c.Targets {
-			g.Peer, g.Local = int32(r-x.firstOfGroup(r)), true
-		}
-	}
-	return &g
-}
-
 // SameGroup fails on a member of g, the group of a communicator to be made by
 // op, if another member gives another group. Collective over c; nil without a
-// Checker.
+// Checker, and of an intercommunicator, whose ranks have exchanged theirs.
 func (c *Comm) SameGroup(op calls.Name, user context.Context, g wire.Members) *fault.Fault {
-	if c.Check == nil {
+	if c.Check == nil || c.Both != nil {
 		return nil
 	}
 	h := fnv.New64a()

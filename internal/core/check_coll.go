@@ -275,7 +275,7 @@ func (k *Checker) start(c *Comm, a *engine.CollArgs) (engine.Handle, *fault.Faul
 	k.Until(u, h)
 	go func() {
 		o := e.Wait(x.told)
-		if o.Status.Fault = x.ours(o.Status.Fault); o.Status.Fault == nil {
+		if o.Status.Fault = c.ours(o.Status.Fault); o.Status.Fault == nil {
 			if f := x.disagree(); f != nil {
 				o.Status.Fault = k.giveUp(c, &call, f)
 			} else {

@@ -3,12 +3,12 @@
 package core
 
 import (
-	"fmt"
 	"sync/atomic"
 
 	"gompi/collectives"
 	"gompi/collectives/selection"
 	"gompi/internal/engine"
+	"gompi/internal/fault"
 	"gompi/internal/wire"
 )
 
@@ -45,26 +45,23 @@ func (c *Comm) Init(p *Process, name *string) {
 	c.name.Store(name)
 }
 
-// Register gives c its context. owner is the context's for the layer above.
-func (c *Comm) Register(id wire.ContextID, members wire.Members, owner any) error {
-	ctx, err := c.Engine.NewContext(id, members, owner)
-	return c.registered(ctx, err)
-}
-
-// RegisterIn is Register of one that is made from another one, whose board lies at
-// a place that a member has offered: see engine.NewContextIn.
-func (c *Comm) RegisterIn(parent *engine.Context, place uint32, id wire.ContextID, members wire.Members, owner any) error {
-	ctx, err := c.Engine.NewContextIn(parent, place, id, members, owner)
-	return c.registered(ctx, err)
-}
-
-func (c *Comm) registered(ctx *engine.Context, err error) error {
-	if err != nil {
-		return fmt.Errorf("gompi: communicator %s: %w", c.Name(), err)
+// Register gives c, which is blank, the context that processes have agreed on.
+// owner is the context's for the layer above. Local.
+func (c *Comm) Register(a *Agreed, g Groups, owner any) *fault.Fault {
+	var err error
+	switch by := a.by; {
+	case g.Remote.Len() > 0:
+		return c.registerInter(a, g, owner)
+	case by == nil || by.Both != nil: // it is a root, or what was merged is the program's new world
+		c.Ctx, err = c.Engine.NewContext(a.ID, g.Local, owner)
+	default:
+		c.Ctx, err = c.Engine.NewContextIn(by.Ctx, a.lent(g.Local), a.ID, g.Local, owner)
 	}
-	members := ctx.Members
-	c.Ctx, c.Rank, c.Size, c.Targets = ctx, ctx.Rank, members.Len(), members.Len()
-	if hosts := c.Proc.HostsOf(members); hosts != nil {
+	if err != nil {
+		return c.unregistered(err)
+	}
+	c.Rank, c.Size, c.Targets = c.Ctx.Rank, g.Local.Len(), g.Local.Len()
+	if hosts := c.Proc.HostsOf(g.Local); hosts != nil {
 		if nodes := collectives.NewNodes(hosts); nodes.Len() > 1 {
 			c.Nodes = nodes
 		}
@@ -76,16 +73,56 @@ func (c *Comm) registered(ctx *engine.Context, err error) error {
 	return nil
 }
 
-// RegisterInter gives c its context between two groups, which stand together in
-// both, the local one first if low.
-func (c *Comm) RegisterInter(id wire.ContextID, local, remote wire.Members, both *Comm, low bool, owner any) error {
-	ctx, err := c.Engine.NewInterContext(id, local, remote, owner)
-	if err != nil {
-		return fmt.Errorf("gompi: communicator %s: %w", c.Name(), err)
+func (c *Comm) unregistered(err error) *fault.Fault {
+	return wrong(fault.Comm, "communicator %s: %w", c.Name(), err)
+}
+
+// lent is the place of the block that the members use. One that nobody uses is
+// taken back.
+func (a *Agreed) lent(members wire.Members) uint32 {
+	if members.Len() == 1 || members.Index(a.giver) < 0 {
+		a.block = 0
 	}
-	c.Ctx, c.Rank, c.Size, c.Targets = ctx, ctx.Rank, local.Len(), remote.Len()
-	c.Both, c.Low = both, low
+	if a.giver != a.by.Proc.Self || a.block == 0 {
+		a.TakeBack()
+	}
+	return a.block
+}
+
+// registerInter is Register of an intercommunicator.
+func (c *Comm) registerInter(a *Agreed, g Groups, owner any) *fault.Fault {
+	x := &struct {
+		both Comm
+		name string
+	}{name: c.Name() + " (both groups)"}
+	x.both.Init(c.Proc, &x.name)
+	if f := x.both.Register(&Agreed{Op: a.Op, ID: a.ID.Next()}, Groups{Local: g.together()}, nil); f != nil {
+		return f
+	}
+	ctx, err := c.Engine.NewInterContext(a.ID, g.Local, g.Remote, owner)
+	if err != nil {
+		x.both.Free()
+		return c.unregistered(err)
+	}
+	c.Ctx, c.Rank, c.Size, c.Targets = ctx, ctx.Rank, g.Local.Len(), g.Remote.Len()
+	c.Both, c.Low = &x.both, g.Low
 	return nil
+}
+
+// Free ends c for new calls: see engine.FreeContext.
+func (c *Comm) Free() {
+	c.Engine.FreeContext(c.Ctx)
+	if c.Both != nil {
+		c.Both.Free()
+	}
+}
+
+// Revoke makes c unusable on all its ranks.
+func (c *Comm) Revoke() {
+	c.Engine.Revoke(c.Ctx)
+	if c.Both != nil {
+		c.Both.Revoke()
+	}
 }
 
 // Name is the communicator's name, which errors and roll calls show.

@@ -10,7 +10,6 @@ import (
 	"gompi/internal/calls"
 	"gompi/internal/engine"
 	"gompi/internal/fault"
-	"gompi/internal/wire"
 )
 
 // CommHandle is a handle of a communicator: what package mpi adds to a Comm. A
@@ -30,12 +29,9 @@ type CommHandle interface {
 	Completed(op calls.Name) engine.Handle
 	Failed(err error) engine.Handle
 
-	// Offer is what the caller says in an exchange among all ranks of a
-	// context to be made. Adopt makes a communicator of the same ranks, with
-	// the same error handler, in the context that rank 0 offered, an *mpi.Comm:
-	// local, and not of an intercommunicator.
-	Offer() uint64
-	Adopt(op calls.Name, offer uint64, name string) (any, error)
+	// Make makes a communicator that its ranks have agreed on, with the same
+	// error handler, an *mpi.Comm: nil on a process that is not a member. Local.
+	Make(a Agreed, g Groups, name string) (any, error)
 
 	// SendValue is Send of an encoded Go value: a typed receive of it fails
 	// with fault.Type. IsendValue starts one. ReceiveValue receives at most
@@ -53,10 +49,9 @@ type ProcessHandle interface {
 	Process() *Process
 	// Start makes a zero mpi.Process one of these parts, with its world.
 	Start(b Boot) error
-	// CommFromSet makes the communicator that comes with a process set, an
-	// *mpi.Comm: local, no message is sent. Every process of the set may make it
-	// once.
-	CommFromSet(s wire.Set) (any, error)
+	// Make makes a communicator on which its processes have agreed, an *mpi.Comm.
+	// Local.
+	Make(a Agreed, g Groups, name string) (any, error)
 }
 
 // Status is mpi.Status.

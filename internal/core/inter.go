@@ -2,7 +2,11 @@
 
 package core
 
-import "fmt"
+import (
+	"fmt"
+
+	"gompi/internal/fault"
+)
 
 // Intercommunicators. One of the two groups is the low one, on both sides the
 // same; both groups together, that one first, have a hidden communicator, over
@@ -14,6 +18,34 @@ func (c *Comm) meeting() *Comm {
 		return c.Both
 	}
 	return c
+}
+
+// met is a fault of a call in which all met, nil: none, as one of c.
+func (c *Comm) met(f *fault.Fault) *fault.Fault {
+	if f != nil && c.Both != nil {
+		c.ShareFate()
+	}
+	return c.ours(f)
+}
+
+// ours is met without the consequence.
+func (c *Comm) ours(f *fault.Fault) *fault.Fault {
+	if f == nil || c.Both == nil || f.Peer < 0 {
+		return f
+	}
+	g, r := *f, int(f.Peer)
+	if g.Peer = int32(r - c.firstTarget()); g.Peer < 0 || int(g.Peer) >= c.Targets {
+		g.Peer, g.Local = int32(r-c.firstOfGroup(r)), true
+	}
+	return &g
+}
+
+// firstOfGroup is the first rank of those who meet that is in the group of rank r.
+func (c *Comm) firstOfGroup(r int) int {
+	if n := c.LowSize(); r >= n {
+		return n
+	}
+	return 0
 }
 
 // ShareFate revokes an intercommunicator if its hidden communicator was: by a

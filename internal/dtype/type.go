@@ -105,6 +105,9 @@ type bounds struct {
 // Byte is one uninterpreted byte.
 var Byte = &Type{Name: "byte", Size: 1, Kind: Uint8}
 
+// Word is a number in which the library counts and names things.
+var Word = &Type{Name: "uint64", Size: 8, Kind: Uint64}
+
 // Contiguous reports whether count elements are count*Size bytes side by side
 // from the address on.
 func (t *Type) Contiguous() bool { return t.layout == nil }

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package core
+
+import (
+	"cmp"
+	"slices"
+
+	"gompi/internal/fault"
+	"gompi/internal/group"
+	"gompi/internal/wire"
+)
+
+// Groups is who belongs to a communicator.
+type Groups struct {
+	Local  wire.Members
+	Remote wire.Members // empty in an intracommunicator
+	Low    bool         // Local comes first where both groups meet
+}
+
+// Groups is who belongs to c.
+func (c *Comm) Groups() Groups { return Groups{c.Ctx.Members, c.Ctx.Remote, c.Low} }
+
+// Facing is a local and a remote group of which no process is in both, and
+// neither empty. The low one is that whose first process comes first.
+func Facing(local, remote wire.Members) (Groups, *fault.Fault) {
+	if remote.Len() == 0 {
+		return Groups{}, wrong(fault.Arg, "the remote group is empty")
+	}
+	if both := group.Intersection(local, remote); both.Len() > 0 {
+		return Groups{}, wrong(fault.Rank, "process %v is in both groups", both.At(0))
+	}
+	return Groups{local, remote, before(local.At(0), remote.At(0))}, nil
+}
+
+// before orders processes.
+func before(a, b wire.ProcID) bool {
+	return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Serial, b.Serial)) < 0
+}
+
+// lowFirst is both groups, the low one first.
+func (g *Groups) lowFirst() (first, second wire.Members) {
+	if g.Low {
+		return g.Local, g.Remote
+	}
+	return g.Remote, g.Local
+}
+
+// Merged is the group of a communicator of both, the low one last or first.
+func (g Groups) Merged(lowLast bool) Groups {
+	first, second := g.lowFirst()
+	if lowLast {
+		first, second = second, first
+	}
+	return Groups{Local: group.Union(first, second)}
+}
+
+// together is all processes where both groups meet.
+func (g *Groups) together() wire.Members { return group.Union(g.lowFirst()) }
+
+// Chosen is who belongs to the communicator of one color, in which the first of
+// them lends the memory; nobody to that of a color below 0.
+func (a *Agreed) Chosen(all []Choice, color int) Groups {
+	c := a.by
+	m := c.Ctx.Members
+	if c.Both == nil {
+		g := Groups{Local: pick(m, all, color)}
+		if g.Local.Len() > 0 {
+			a.Lend(all, m.Index(g.Local.At(0)))
+		}
+		return g
+	}
+	local, remote := all[:c.LowSize()], all[c.LowSize():]
+	if !c.Low {
+		local, remote = remote, local
+	}
+	return Groups{pick(m, local, color), pick(c.Ctx.Remote, remote, color), c.Low}
+}
+
+// pick is the processes of one color in the order of their keys, equal ones in
+// the order of m.
+func pick(m wire.Members, all []Choice, color int) wire.Members {
+	var ranks []int
+	for r, x := range all {
+		if color >= 0 && x.Color == int64(color) {
+			ranks = append(ranks, r)
+		}
+	}
+	slices.SortStableFunc(ranks, func(a, b int) int { return cmp.Compare(all[a].Key, all[b].Key) })
+	var b wire.MembersBuilder
+	for _, r := range ranks {
+		b.Add(wire.Range{First: m.At(r), Count: 1})
+	}
+	return b.Members()
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package core
+
+import (
+	"sync"
+	"testing"
+
+	"gompi/collectives"
+	"gompi/internal/control"
+	"gompi/internal/engine"
+	"gompi/internal/fault"
+	"gompi/internal/wire"
+	"gompi/transport/inproc"
+)
+
+// near is the control plane of processes of one job, all of which live.
+type near struct{ *alone }
+
+func (near) Contact(p wire.ProcID) (wire.Contact, error) {
+	return wire.Contact{Proc: p, SameHost: true, Segment: -1, Bell: -1}, nil
+}
+
+// worldOf makes n processes, and gives each its communicator of all.
+func worldOf(t *testing.T, n int) []*Comm {
+	t.Helper()
+	hub := inproc.NewHub()
+	all := wire.NewMembers(wire.Range{First: wire.ProcID{Job: 1, Serial: 1}, Count: n})
+	world := make([]*Comm, n)
+	for i := range world {
+		w := &control.Welcome{Self: all.At(i), World: wire.Set{Number: 1, Members: all}, Segment: -1, Bell: -1, LocalProcs: n, UsableCPUs: 2}
+		b, err := Open(near{newAlone(w.World)}, w, Place{Transports: "inproc", Hub: hub})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := new(Process)
+		if err := p.Start(&b); err != nil {
+			t.Fatal(err)
+		}
+		p.Listen(b)
+		t.Cleanup(func() { p.Kill(nil) })
+		world[i] = blank(p, "WORLD")
+		a, g, _ := p.InSet(w.World)
+		if f := world[i].Register(&a, g, nil); f != nil {
+			t.Fatal(f.Err)
+		}
+	}
+	return world
+}
+
+func blank(p *Process, name string) *Comm {
+	c := new(Comm)
+	c.Init(p, &name)
+	return c
+}
+
+// each calls f for all ranks at the same time.
+func each(world []*Comm, f func(c *Comm)) {
+	var wg sync.WaitGroup
+	for _, c := range world {
+		wg.Go(func() { f(c) })
+	}
+	wg.Wait()
+}
+
+func barrier(c *Comm) *fault.Fault {
+	return c.Run(&engine.CollArgs{Op: "Barrier", Unit: 1, Args: c.args(collectives.OpBarrier)})
+}
+
+// made is the communicator that was agreed on, which must work.
+func made(t *testing.T, c *Comm, a Agreed, g Groups, f *fault.Fault) *Comm {
+	t.Helper()
+	d := blank(c.Proc, "made")
+	if f == nil {
+		f = d.Register(&a, g, nil)
+	}
+	if f == nil {
+		f = barrier(d)
+	}
+	if f != nil {
+		t.Errorf("rank %d: %v: %v", c.Rank, f.Class, f.Err)
+		return nil
+	}
+	return d
+}
+
+// wants checks that a call failed.
+func wants(t *testing.T, f *fault.Fault, class fault.Class, text string) {
+	t.Helper()
+	if f.Code() != class || !contains(f, text) {
+		t.Errorf("fault is %v: %v; %v: %q expected", f.Code(), f, class, text)
+	}
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package core
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"gompi/internal/buffer"
+	"gompi/internal/calls"
+	"gompi/internal/engine"
+	"gompi/internal/fault"
+	"gompi/internal/group"
+	"gompi/internal/wire"
+)
+
+// The leaders' handshake: two groups agree on the context of an
+// intercommunicator by a message of each of their leaders to the other, each of
+// which tells its own group what came of it.
+
+// What leaders send each other: a head of words, and their group.
+const (
+	headSerial = iota // of the context, if the sender's group is the low one
+	headBytes         // of the group
+	headWords
+
+	// maxGroupBytes bounds what a leader allocates on the other's word.
+	maxGroupBytes = 64 << 20
+)
+
+// Handshake is the part of a leader of c, who meets rank leader of peer, beside
+// all other traffic there. Its faults are those of a call on peer.
+func (c *Comm) Handshake(op calls.Name, peer *Comm, user context.Context, leader, tag int) (Agreed, Groups, *fault.Fault) {
+	a, g := Agreed{Op: op, by: c}, Groups{Local: c.Ctx.Members}
+	self, other := c.Proc.Self, peer.Ctx.Targets().At(leader)
+	g.Low = before(self, other)
+	body := wire.AppendMembers(nil, g.Local)
+	head, theirs := make([]byte, 8*headWords), make([]byte, 8*headWords)
+	if g.Low {
+		binary.LittleEndian.PutUint64(head, uint64(c.Proc.NewSerials(interSerials)))
+	}
+	binary.LittleEndian.PutUint64(head[8*headBytes:], uint64(len(body)))
+	if f := peer.swap(op, user, head, theirs, leader, tag); f != nil {
+		return a, g, f
+	}
+	n := binary.LittleEndian.Uint64(theirs[8*headBytes:])
+	if n > maxGroupBytes || len(body) > maxGroupBytes {
+		return a, g, &fault.Fault{Class: fault.Count, Peer: -1, Got: int64(max(n, uint64(len(body)))), Want: maxGroupBytes, Err: errGroupBytes}
+	}
+	theirGroup := make([]byte, n)
+	if f := peer.swap(op, user, body, theirGroup, leader, tag); f != nil {
+		return a, g, f
+	}
+	creator, serial := self, binary.LittleEndian.Uint64(head)
+	if !g.Low {
+		creator, serial = other, binary.LittleEndian.Uint64(theirs)
+	}
+	f := g.face(theirGroup)
+	if f == nil {
+		a.ID, f = contextOf(creator, serial)
+	}
+	return a, g, f
+}
+
+var errGroupBytes = errors.New("the ranges of a group take more than they may")
+
+// swap exchanges messages of known lengths with another leader.
+func (c *Comm) swap(op calls.Name, user context.Context, out, in []byte, peer, tag int) *fault.Fault {
+	e, ctx := c.Engine, c.Ctx
+	r := e.Irecv(ctx, &engine.RecvArgs{Op: op, Buf: buffer.Of(in), Source: int32(peer), Tag: int32(tag), Plane: wire.PlaneBoot, User: user})
+	f := e.Send(ctx, &engine.SendArgs{Op: op, Buf: buffer.Of(out), Dest: int32(peer), Tag: int32(tag), Plane: wire.PlaneBoot, User: user})
+	if f != nil {
+		e.Cancel(r)
+	}
+	o := e.Wait(r)
+	if f == nil {
+		f = o.Status.Fault
+	}
+	if f == nil && o.Status.Bytes != int64(len(in)) {
+		f = &fault.Fault{Class: fault.Mismatch, Got: o.Status.Bytes, Want: int64(len(in)), Peer: int32(peer)}
+	}
+	return f
+}
+
+// face decodes the other group, which has nobody of the local one.
+func (g *Groups) face(b []byte) *fault.Fault {
+	m, rest, err := wire.ReadMembers(b, maxGroupBytes)
+	if err == nil && len(rest) > 0 {
+		err = fmt.Errorf("%d bytes too many", len(rest))
+	}
+	if err == nil && m.Len() == 0 {
+		err = fmt.Errorf("it is empty")
+	}
+	if err != nil {
+		return wrong(fault.Arg, "remote group: %w", err)
+	}
+	if both := group.Intersection(g.Local, m); both.Len() > 0 {
+		return wrong(fault.Arg, "process %v is in both groups", both.At(0))
+	}
+	g.Remote = m
+	return nil
+}
+
+// What a leader tells its group: a head of words and a body, the remote group or
+// the text of an error.
+const (
+	toldClass = iota // of the error
+	toldJob          // of the creator of the context
+	toldCreator
+	toldSerial
+	toldLow // 1: the local group is the low one
+	toldBytes
+	toldWords
+)
+
+// ShareHandshake tells all ranks of c what its leader has agreed on, or why not,
+// in the words of failed.Err. Collective over c; a, g and failed are the leader's.
+func (c *Comm) ShareHandshake(op calls.Name, user context.Context, leader int, a Agreed, g Groups, failed *fault.Fault) (Agreed, Groups, *fault.Fault) {
+	head := make([]uint64, toldWords)
+	var body []byte
+	switch {
+	case c.Rank != leader:
+	case failed != nil:
+		head[toldClass] = uint64(failed.Class)
+		body = []byte(failed.Err.Error())
+	default:
+		head[toldJob], head[toldCreator], head[toldSerial] = uint64(a.ID.Creator.Job), uint64(a.ID.Creator.Serial), uint64(a.ID.Serial)
+		if g.Low {
+			head[toldLow] = 1
+		}
+		body = wire.AppendMembers(nil, g.Remote)
+	}
+	head[toldBytes] = uint64(len(body))
+	told := c.telling(op, user, leader, buffer.Words(head))
+	if f := c.Run(&told); f != nil {
+		return a, g, f
+	}
+	if c.Rank != leader {
+		body = make([]byte, min(head[toldBytes], maxGroupBytes))
+	}
+	told = c.telling(op, user, leader, buffer.Of(body))
+	if f := c.Run(&told); f != nil || failed != nil {
+		return a, g, cmp.Or(f, failed)
+	}
+	if c.Rank == leader {
+		return a, g, nil
+	}
+	a, g = Agreed{Op: op, by: c}, Groups{Local: c.Ctx.Members, Low: head[toldLow] == 1}
+	var f *fault.Fault
+	if class := head[toldClass]; class != 0 {
+		if class >= uint64(fault.Told) {
+			class = uint64(fault.Arg)
+		}
+		f = wrong(fault.Class(class), "the leader, rank %d: %s", leader, body)
+	} else {
+		a.ID, f = contextOf(wire.ProcID{Job: wire.JobID(head[toldJob]), Serial: uint32(head[toldCreator])}, head[toldSerial])
+	}
+	if f == nil {
+		f = g.face(body)
+	}
+	if f != nil {
+		f.Peer = int32(leader)
+	}
+	return a, g, f
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package core
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+
+	"gompi/internal/calls"
+	"gompi/internal/engine"
+	"gompi/internal/fault"
+	"gompi/internal/wire"
+)
+
+// Contexts on which the members of a communicator agree without a call on
+// another one: the first of them sends the id to each of the others, and waits
+// for nobody. They meet by a key, which says for what.
+
+// The first byte of a key.
+const (
+	meetSubgroup = 'g' // of a communicator
+	meetGroup    = 'c'
+	meetGroups   = 'i'
+)
+
+// InSet is what the processes of a set agree on as its name is the same for all,
+// for the communicator that comes with it: each of them may make it once.
+func (p *Process) InSet(s wire.Set) (Agreed, Groups, string) {
+	return Agreed{Op: "Open", ID: s.Context(p.Self.Job)}, Groups{Local: s.Members}, s.URI
+}
+
+// Meet makes the processes of g agree on the context of their communicator: all
+// call it with the same groups and tag, and nobody else. Where g faces another
+// group, that one calls it, too.
+func (p *Process) Meet(op calls.Name, user context.Context, g Groups, tag string) (Agreed, *fault.Fault) {
+	if g.Remote.Len() == 0 {
+		return p.meet(&engine.BootArgs{Op: op, User: user, Members: g.Local, Key: append([]byte{meetGroup}, tag...)}, 1)
+	}
+	low, _ := g.lowFirst()
+	key := append([]byte{meetGroups}, fmt.Sprintf("%d:%s", low.Len(), tag)...)
+	return p.meet(&engine.BootArgs{Op: op, User: user, Members: g.together(), Key: key}, interSerials)
+}
+
+// Meet is Process.Meet of some members of an intracommunicator, who use the memory
+// that it has. The call interferes with nothing else on c.
+func (c *Comm) Meet(op calls.Name, user context.Context, members wire.Members, tag uint64) (Agreed, *fault.Fault) {
+	parent := c.Ctx.ID
+	key := []byte{meetSubgroup}
+	key = binary.LittleEndian.AppendUint64(key, uint64(parent.Creator.Job))
+	key = binary.LittleEndian.AppendUint32(key, parent.Creator.Serial)
+	key = binary.LittleEndian.AppendUint32(key, parent.Serial)
+	key = binary.LittleEndian.AppendUint64(key, tag)
+	b := engine.BootArgs{Op: op, User: user, Members: members, Key: key}
+	if members.At(0) == c.Proc.Self && members.Len() > 1 {
+		b.Block = c.Engine.Offer(c.Ctx)
+	}
+	own := b.Block
+	a, f := c.Proc.meet(&b, 1)
+	if a.by, a.giver, a.block, a.own = c, members.At(0), b.Block, own; f != nil {
+		a.TakeBack()
+	}
+	return a, f
+}
+
+// meet makes the members agree on the first of n consecutive context ids.
+func (p *Process) meet(b *engine.BootArgs, n uint32) (Agreed, *fault.Fault) {
+	gaveUp := b.User != nil && b.User.Err() != nil
+	if b.Members.At(0) == p.Self && !gaveUp {
+		b.Context = wire.ContextID{Creator: p.Self, Serial: p.NewSerials(n)}
+	}
+	id, f := p.Engine.Boot(b)
+	if f != nil && gaveUp {
+		f = lapsed(b.User)
+	}
+	return Agreed{Op: b.Op, ID: id}, f
+}
