@@ -38,6 +38,7 @@ var layers = []row{
 	{pkg: "internal/kernel", may: "internal/dtype", pure: true},
 	{pkg: "internal/cgroup"},
 	{pkg: "internal/wait", may: "internal/cgroup"},
+	{pkg: "internal/progress", may: "internal/wait"},
 	{pkg: "internal/segment", may: "internal/cgroup internal/wire"},
 	{pkg: "internal/rollcall", may: "internal/wire internal/segment"},
 	{pkg: "internal/control", may: "internal/wire internal/segment internal/rollcall"},
@@ -65,7 +66,7 @@ var layers = []row{
 
 	// The engine takes transports as values; it imports none of them.
 	{pkg: "internal/engine", may: "transport collectives collectives/flat internal/buffer internal/calls internal/fault internal/wire internal/group internal/match " +
-		"internal/dtype internal/kernel internal/mem internal/retry internal/rollcall internal/wait"},
+		"internal/dtype internal/kernel internal/mem internal/progress internal/retry internal/rollcall internal/wait"},
 
 	{pkg: "internal/remote", may: "internal/engine internal/shmem transport internal/buffer internal/calls internal/fault internal/wire internal/cgroup internal/segment internal/dtype internal/kernel internal/mem internal/span internal/wait"},
 

@@ -50,7 +50,7 @@ func TestAcceptWhileAsleep(t *testing.T) {
 	within(t, "arrival", func() bool {
 		ns[1].mu.Lock()
 		defer ns[1].mu.Unlock()
-		return ns[1].table.ArrivedLen() == 1 && ns[1].armed
+		return ns[1].table.ArrivedLen() == 1 && ns[1].prog.Armed()
 	})
 	in := make([]byte, len(out))
 	h := ns[1].irecv(0, 5, in)
@@ -121,16 +121,14 @@ func testSecondLook(t *testing.T, again bool) {
 			ns[1].mu.Lock()
 			defer ns[1].mu.Unlock()
 			word, slot = b.op.word, b.slot(0, b.op.seq)
-			return ns[1].armed && b.ranks[1].asleep.Load() != 0
+			return ns[1].prog.Armed() && b.ranks[1].asleep.Load() != 0
 		}
 		within(t, "sleep", asleep)
 		if again {
 			ns[1].mu.Lock()
-			ns[1].service.again.Stop()
 			b.rise(b.ranks[1])
-			ns[1].service.late.Store(true) // the second look is now
+			ns[1].prog.SecondLookNow()
 			ns[1].mu.Unlock()
-			ns[1].Kick()
 			within(t, "sleep", asleep)
 		}
 		binary.NativeEndian.PutUint64(b.lines[slot], 7)
@@ -204,7 +202,7 @@ func TestRefusedOnFallingAsleep(t *testing.T) {
 		within(t, "sleep", func() bool {
 			n.Lock()
 			defer n.Unlock()
-			return n.armed && dozes > before && n.peers[proc(2)].state == peerUp
+			return n.prog.Armed() && dozes > before && n.peers[proc(2)].state == peerUp
 		})
 	}
 	n.Lock()

@@ -8,8 +8,8 @@ import (
 	"gompi/internal/calls"
 	"gompi/internal/fault"
 	"gompi/internal/match"
+	"gompi/internal/progress"
 	"gompi/internal/rollcall"
-	"gompi/internal/wait"
 )
 
 // Await describes a wait for what other processes write into memory. The layer
@@ -53,7 +53,7 @@ func (e *Engine) Await(w *Await) *fault.Fault {
 	if over {
 		return f
 	}
-	if !e.leading && w.Doze != nil && !e.far() { // else polls count as much as looks
+	if !e.prog.Led() && w.Doze != nil && !e.far() { // else polls count as much as looks
 		if over, f = e.awaitSpin(w); over {
 			return f
 		}
@@ -135,25 +135,26 @@ func (e *Engine) far() bool {
 
 // awaitSpin looks again and again while nothing else is going on.
 func (e *Engine) awaitSpin(w *Await) (over bool, f *fault.Fault) {
-	e.turns += 4 // as RecvNow
-	e.leading = true
-	turns := e.turns
-	for p := (patience{Backoff: wait.Backoff{Left: e.policy.Spin}}); !over && e.pass(&p); {
+	e.prog.Busy()
+	e.prog.Lead()
+	turns := e.prog.Turns
+	for p := progress.NewMemoryWait(&e.prog.Policy); !over && e.prog.Pass(&p); {
 		over, f = w.look(e)
 	}
-	if e.turns != turns || e.followers.first != nil || e.relaxDue() {
-		e.endLead()
+	if e.prog.Looked(turns) {
+		e.prog.Rest()
 	} else {
-		e.leading = false // who was armed still is
+		e.prog.Leave()
 	}
 	return over, f
 }
 
-// step makes a wait a watch.
-func (w *Await) step(e *Engine) (moved bool) {
+// Step makes a wait a hook.
+func (w *Await) Step() (moved bool) {
 	if w.req.done {
 		return false
 	}
+	e := w.req.e
 	over, f := w.look(e)
 	if over {
 		r := w.req
@@ -164,14 +165,16 @@ func (w *Await) step(e *Engine) (moved bool) {
 	return over
 }
 
-func (w *Await) doze() bool {
+// PrepareSleep tells those who write.
+func (w *Await) PrepareSleep() (late bool) {
 	if w.dozing = w.Doze != nil; w.dozing {
 		w.Doze(true)
 	}
 	return false
 }
 
-func (w *Await) wake() {
+// EndSleep tells them that it is over.
+func (w *Await) EndSleep() {
 	if w.dozing {
 		w.dozing = false
 		w.Doze(false)
@@ -186,34 +189,37 @@ type Watch struct {
 	Ready func() bool       // as that of Await; what there is to do it does itself
 	Doze  func(asleep bool) // as that of Await
 
+	e      *Engine
 	dozing bool
 }
 
 // Watch adds w, which must not be there already, to what polls look at until
 // Ready returns true, or the process is finalized. The lock is held.
 func (e *Engine) Watch(w *Watch) {
+	w.e = e
 	e.addWatch(w)
-	if e.armed {
-		e.cfg.Sleeper.Wake() // it may be over already
-	}
+	e.prog.Wake() // it may be over already
 }
 
-func (w *Watch) step(e *Engine) bool {
+// Step makes it a hook.
+func (w *Watch) Step() (moved bool) {
 	if !w.Ready() {
 		return false
 	}
-	e.dropWatch(w)
+	w.e.dropWatch(w)
 	return true
 }
 
-func (w *Watch) doze() bool {
+// PrepareSleep is that of Await.
+func (w *Watch) PrepareSleep() (late bool) {
 	if w.dozing = w.Doze != nil; w.dozing {
 		w.Doze(true)
 	}
 	return false
 }
 
-func (w *Watch) wake() {
+// EndSleep is that of Await.
+func (w *Watch) EndSleep() {
 	if w.dozing {
 		w.dozing = false
 		w.Doze(false)

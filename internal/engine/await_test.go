@@ -108,8 +108,8 @@ func TestAwaitStorm(t *testing.T) {
 		})
 		for _, n := range ns {
 			n.Lock()
-			if len(n.watches) != 0 {
-				t.Errorf("%d watches are left", len(n.watches))
+			if len(n.prog.Hooks()) != 0 {
+				t.Errorf("%d watches are left", len(n.prog.Hooks()))
 			}
 			n.Unlock()
 		}
@@ -174,7 +174,7 @@ func TestAwaitCancelStorm(t *testing.T) {
 		})
 		for _, n := range ns[:2] {
 			n.Lock()
-			left := len(n.watches)
+			left := len(n.prog.Hooks())
 			n.Unlock()
 			if left != 0 || n.Live() != 0 {
 				t.Errorf("%d watches are left, %d requests", left, n.Live())
@@ -370,19 +370,19 @@ func TestWatch(t *testing.T) {
 	n.Lock()
 	n.Watch(w)
 	n.Unlock()
-	within(t, "sleep", func() bool { n.Lock(); defer n.Unlock(); return n.armed && s.asleep.Load() != 0 })
+	within(t, "sleep", func() bool { n.Lock(); defer n.Unlock(); return n.prog.Armed() && s.asleep.Load() != 0 })
 	// Another one comes while the process sleeps, and is over already.
 	over := make(chan struct{})
 	n.Lock()
 	n.Watch(&Watch{Ready: func() bool { close(over); return true }})
 	n.Unlock()
 	soon(t, "the second", func() bool { <-over; return true })
-	within(t, "sleep", func() bool { n.Lock(); defer n.Unlock(); return n.armed && s.asleep.Load() != 0 })
+	within(t, "sleep", func() bool { n.Lock(); defer n.Unlock(); return n.prog.Armed() && s.asleep.Load() != 0 })
 	s.set(ns[1], 1)
 	soon(t, "the first", func() bool { <-done; return true })
 	n.Lock()
-	if len(n.watches) != 0 || s.asleep.Load() != 0 {
-		t.Errorf("%d watches are left, asleep %d", len(n.watches), s.asleep.Load())
+	if len(n.prog.Hooks()) != 0 || s.asleep.Load() != 0 {
+		t.Errorf("%d watches are left, asleep %d", len(n.prog.Hooks()), s.asleep.Load())
 	}
 	// One that is never over does not outlive the process.
 	n.Watch(&Watch{Ready: func() bool { return false }})
@@ -390,8 +390,8 @@ func TestWatch(t *testing.T) {
 	if err := n.Close(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	if len(n.watches) != 0 {
-		t.Errorf("%d watches are left", len(n.watches))
+	if len(n.prog.Hooks()) != 0 {
+		t.Errorf("%d watches are left", len(n.prog.Hooks()))
 	}
 }
 

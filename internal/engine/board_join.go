@@ -76,7 +76,7 @@ func (e *Engine) settleBoard(c *Context, a *CollArgs, tag int32) *fault.Fault {
 		r := e.newRequest(reqOther)
 		r.op, r.ctx, r.user, r.rank, r.tag = a.Op, c, a.User, rollcall.NoPeer, tag
 		r.hang()
-		r.rests = e.policy.Packed() // others may have to be started
+		r.rests = e.prog.Policy.Packed() // others may have to be started
 		v.req, c.inside = r, r
 		e.addWatch(v)
 		if f = e.waitOne(r); f == nil {
@@ -135,8 +135,9 @@ func (v *voting) over(e *Engine) bool {
 	return false
 }
 
-// step, doze, wake and quit make it a watch.
-func (v *voting) step(e *Engine) bool {
+// Step, PrepareSleep, EndSleep and quit make it a hook.
+func (v *voting) Step() bool {
+	e := v.c.e
 	if v.req.done {
 		return false
 	}
@@ -159,12 +160,12 @@ func (v *voting) decides() *board {
 	return v.c.voted
 }
 
-func (v *voting) doze() bool {
+func (v *voting) PrepareSleep() bool {
 	b := v.decides()
 	return b != nil && b.doze()
 }
 
-func (v *voting) wake() {
+func (v *voting) EndSleep() {
 	if b := v.decides(); b != nil {
 		b.wake()
 	}
@@ -224,7 +225,7 @@ func (e *Engine) vote(c *Context, b *board) {
 
 // tellCentral says whether operations of many ranks go along the tree.
 func (e *Engine) tellCentral(head *boardHead) {
-	if e.policy.Crowd > 1 || !e.policy.OS {
+	if e.prog.Policy.Crowd > 1 || !e.prog.Policy.OS {
 		head.crowded.Store(1)
 	}
 }

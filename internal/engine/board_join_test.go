@@ -133,7 +133,7 @@ func TestGivenUpAfterDecision(t *testing.T) {
 	n := x.ns[1]
 	n.mu.Lock()
 	n.absent(n.ctx)
-	n.stepWatches()
+	n.prog.Step()
 	if r := n.ctx.inside; r == nil || !r.done {
 		t.Errorf("nothing is decided")
 	}

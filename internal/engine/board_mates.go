@@ -4,6 +4,7 @@ package engine
 
 import (
 	"gompi/collectives"
+	"gompi/internal/progress"
 	"gompi/internal/wait"
 )
 
@@ -40,6 +41,13 @@ func (b *board) locate() int {
 		}
 	}
 	return cpu
+}
+
+// patience is how long a goroutine has looked at a board while nothing else was
+// going on.
+type patience struct {
+	progress.MemoryWait
+	stayed int // 1 + the yields after which it looked on
 }
 
 // patient goes before a yield of a rank that shares its processor. It lets it

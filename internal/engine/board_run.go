@@ -4,8 +4,8 @@ package engine
 
 import (
 	"gompi/internal/fault"
+	"gompi/internal/progress"
 	"gompi/internal/rollcall"
-	"gompi/internal/wait"
 )
 
 const (
@@ -19,31 +19,31 @@ const (
 // everything else goes on as one.
 func (e *Engine) boardColl(c *Context, a *CollArgs, tag int32, pending bool) *fault.Fault {
 	b := c.board
-	if b != nil && !e.policy.Crowded() {
+	if b != nil && !e.prog.Policy.Crowded() {
 		b.fetchLine(a, boardSeq(tag))
 	}
 	if f := c.startFault(a, tag, pending); f != nil {
 		e.refuseColl(c, a, tag, f)
 		return f
 	}
-	if b.most = b.room; !e.policy.Crowded() {
+	if b.most = b.room; !e.prog.Policy.Crowded() {
 		b.most = min(b.room, carriedBytes)
 	}
 	o := b.begin(a, tag)
-	if e.policy.Crowded() && e.policy.Ranks == b.size {
+	if e.prog.Policy.Crowded() && e.prog.Policy.Ranks == b.size {
 		e.spread(b, a.Alg.Reads)
 	}
-	e.turns += 4 // as RecvNow
+	e.prog.Busy()
 	b.req.op = a.Op
 	c.inside = &b.req
-	if !e.leading && a.User == nil {
-		e.leading = true
-		turns := e.turns
+	if !e.prog.Led() && a.User == nil {
+		e.prog.Lead()
+		turns := e.prog.Turns
 		done := e.boardSpin(c, b, o)
-		if e.turns != turns || e.followers.first != nil || e.relaxDue() {
-			e.endLead()
+		if e.prog.Looked(turns) {
+			e.prog.Rest()
 		} else {
-			e.leading = false // who was armed still is
+			e.prog.Leave()
 		}
 		b.answer(e)
 		if done && o.fault == nil {
@@ -60,8 +60,9 @@ func (e *Engine) boardColl(c *Context, a *CollArgs, tag int32, pending bool) *fa
 
 // boardSpin tries to finish an operation while nothing else is going on.
 func (e *Engine) boardSpin(c *Context, b *board, o *boardOp) bool {
-	p := patience{Backoff: wait.Backoff{Left: e.policy.Spin}, copies: o.reads}
-	crowded := e.policy.OS && e.policy.Crowded()
+	p := patience{MemoryWait: progress.NewMemoryWait(&e.prog.Policy)}
+	p.Copies = o.reads
+	crowded := e.prog.Policy.OS && e.prog.Policy.Crowded()
 	for {
 		if e.closed || o.reads && c.faults != nil {
 			return false // whose memory it would read may be somebody else's
@@ -72,7 +73,7 @@ func (e *Engine) boardSpin(c *Context, b *board, o *boardOp) bool {
 			e.rouseOp(c, b)
 		}
 		if done {
-			if o.all && b.after.some && e.policy.Crowded() {
+			if o.all && b.after.some && e.prog.Policy.Crowded() {
 				e.giveWay(b, nextSeq(o.seq))
 			}
 			return true
@@ -89,7 +90,7 @@ func (e *Engine) boardSpin(c *Context, b *board, o *boardOp) bool {
 			b.tell()
 			e.rouseOp(c, b)
 		}
-		if c.faults != nil || c.givenUp != nil || !e.pass(&p) {
+		if c.faults != nil || c.givenUp != nil || !e.prog.Pass(&p.MemoryWait) {
 			return false
 		}
 		b.answer(e)
@@ -107,7 +108,7 @@ func (e *Engine) giveWay(b *board, seq uint32) {
 	}
 	b.expect(seq)
 	for turn := 0; turn < boardWays && !b.came(seq); turn++ {
-		if e.yield(turn) > 1 {
+		if e.prog.Yield(turn) > 1 {
 			b.after.rush = boardRush // others compute
 			return
 		}
@@ -184,7 +185,7 @@ func (e *Engine) stepBoard(k *coll) (moved bool) {
 	next := o.next
 	done := b.step(o)
 	if moved = done || o.told || o.moved || o.next != next; !moved {
-		if !e.dozing {
+		if !e.prog.Arming() {
 			return false
 		}
 		f := e.stray(k)
@@ -206,10 +207,10 @@ func (e *Engine) stepBoard(k *coll) (moved bool) {
 	return true
 }
 
-// step, doze and wake make an operation on a board a watch.
-func (k *coll) step(e *Engine) bool { return e.stepBoard(k) }
-func (k *coll) doze() bool          { return k.ctx.board.doze() }
-func (k *coll) wake()               { k.ctx.board.wake() }
+// Step, PrepareSleep and EndSleep make an operation on a board a hook.
+func (k *coll) Step() bool         { return k.ctx.e.stepBoard(k) }
+func (k *coll) PrepareSleep() bool { return k.ctx.board.doze() }
+func (k *coll) EndSleep()          { k.ctx.board.wake() }
 func (k *coll) quit(e *Engine, f *fault.Fault) {
 	k.fault = f
 	e.leaveOp(k)

@@ -38,7 +38,7 @@ func (e *Engine) WaitFor(h Handle, user context.Context) (Outcome, bool) {
 		w := e.newWaiter()
 		// Without requests of its own the waiter only stops waiting when its
 		// context ends.
-		w.need, w.user = 1, user
+		w.Need, w.user = 1, user
 		w.call = callInfo{op: r.op, ctx: r.ctx, rank: r.rank, tag: r.tag}
 		r.waiter = w
 		e.await(w)

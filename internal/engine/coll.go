@@ -461,9 +461,7 @@ func (e *Engine) roundEnded(k *coll) {
 	k.queued = true
 	k.after = e.colls.ready
 	e.colls.ready = k
-	if e.armed {
-		e.cfg.Sleeper.Wake()
-	}
+	e.prog.Wake()
 }
 
 func (e *Engine) runReady() {

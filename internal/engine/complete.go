@@ -120,18 +120,10 @@ func (e *Engine) Peek(h Handle) Outcome {
 
 // pollOnce makes progress for a call that does not wait.
 func (e *Engine) pollOnce() {
-	if !e.leading && !e.closed {
+	if !e.prog.Led() && !e.closed {
 		e.progress()
 	}
-	if e.mu.Contended() || e.relaxDue() {
-		e.relax()
-	} else if e.policy.Crowded() {
-		// A loop of tests must not keep the processor from those it waits for.
-		e.tests++
-		if e.tests%16 == 0 {
-			e.yield(int(e.tests))
-		}
-	}
+	e.prog.Tested()
 }
 
 // WaitSome waits until at least need of the requests that are not null are
@@ -154,9 +146,9 @@ func (e *Engine) WaitSome(hs []Handle, need, limit int, done func(i int, o Outco
 		switch r := h.req; {
 		case r.e != e || !h.usable() || r.waited():
 			bad = append(bad, i)
-			w.hits++
+			w.Hits++
 		case r.done:
-			w.hits++
+			w.Hits++
 		default:
 			r.waiter = w
 			reqs = append(reqs, r)
@@ -166,10 +158,10 @@ func (e *Engine) WaitSome(hs []Handle, need, limit int, done func(i int, o Outco
 		e.freeWaiter(w)
 		return -1
 	}
-	w.need = min(need, active)
+	w.Need = min(need, active)
 	w.reqs = reqs
 	w.chooseUser()
-	if w.hits < w.need {
+	if w.Hits < w.Need {
 		if need == 0 {
 			e.pollOnce()
 		} else {

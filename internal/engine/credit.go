@@ -233,8 +233,8 @@ func (e *Engine) returnCredit(p *Peer) {
 	}
 	if p.link == e.links[0] {
 		e.credited(p, &envelope{key: match.NewKey(key, wire.PlaneP2P, 0, m), flags: flags, aux: uint32(n)})
-		if p.hasQueued() && e.armed {
-			e.cfg.Sleeper.Wake() // to send what has waited for it
+		if p.hasQueued() {
+			e.prog.Wake() // to send what has waited for it
 		}
 		return
 	}

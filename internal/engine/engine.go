@@ -10,6 +10,7 @@ import (
 
 	"gompi/internal/fault"
 	"gompi/internal/match"
+	"gompi/internal/progress"
 	"gompi/internal/rollcall"
 	"gompi/internal/wait"
 	"gompi/internal/wire"
@@ -100,13 +101,15 @@ type Engine struct {
 	sharing sync.RWMutex // shared while a Sharer is used without mu; before mu
 	mu      *wait.Gate
 	closed  bool
-	waiting
+	prog    progress.Machine
+	checks  *time.Timer // nil if no transport needs them
 	events  [16]transport.Event
 	in      wire.Header                      // of the message that RecvNow takes
 	head    wire.Header                      // of the message being sent: off the stack once
 	frame   [rtsLen + transport.MaxDesc]byte // likewise, of an RTS
 	pack    packer
 	table   match.Table[Request, arrival]
+	probers []*waiter // that wait for a message to lie there
 	peers   map[wire.ProcID]*Peer
 	blocked []*Peer // those with something in their queues
 	flow
@@ -136,7 +139,6 @@ func New(cfg Config) (*Engine, error) {
 		cfg:           cfg,
 		mu:            wait.NewGate(),
 		peers:         map[wire.ProcID]*Peer{},
-		waiting:       waiting{policy: cfg.Policy},
 		liveness:      newLiveness(),
 		communicators: communicators{contexts: map[wire.ContextID]*Context{}},
 		flow: flow{
@@ -145,6 +147,7 @@ func New(cfg Config) (*Engine, error) {
 		},
 	}
 	e.mu.Blocked = cfg.Blocked
+	e.prog.Init((*process)(e), e.mu, cfg.Sleeper, cfg.Policy)
 	e.loop = newLoop(cfg.Sleeper.Wake)
 	for _, t := range append([]transport.Transport{e.loop}, cfg.Transports...) {
 		l := &link{Transport: t, caps: t.Caps()}
@@ -170,7 +173,8 @@ func New(cfg Config) (*Engine, error) {
 		e.links = append(e.links, l)
 	}
 	e.tellCrowd()
-	e.startService()
+	e.startChecks()
+	e.prog.Start()
 	return e, nil
 }
 
@@ -181,7 +185,7 @@ func (e *Engine) Self() wire.ProcID { return e.cfg.Self }
 // shrinks on this host.
 func (e *Engine) SetPolicy(p wait.Policy) {
 	e.mu.Lock()
-	e.policy = p
+	e.prog.Policy = p
 	e.tellCrowd()
 	e.mu.Unlock()
 }
@@ -190,7 +194,7 @@ func (e *Engine) SetPolicy(p wait.Policy) {
 func (e *Engine) tellCrowd() {
 	for _, l := range e.links {
 		if c, ok := l.Transport.(transport.Crowder); ok {
-			c.Crowded(e.policy.Crowd > 1)
+			c.Crowded(e.prog.Policy.Crowd > 1)
 		}
 	}
 }
@@ -213,10 +217,14 @@ func (e *Engine) Close(ctx context.Context) error {
 		return nil
 	}
 	e.closed = true
+	e.prog.Close()
 	e.failAll(&fault.Fault{Class: fault.Finalized, Peer: -1})
 	e.loseMemories()
 	e.mu.Unlock()
-	e.stopService()
+	e.prog.Stop()
+	if e.checks != nil {
+		e.checks.Stop()
+	}
 	err = e.closeTransports(err)
 	if e.remote != nil {
 		e.remote.Close()
@@ -258,7 +266,7 @@ func (e *Engine) drain(ctx context.Context) error {
 		for n := 0; n < departTurns && e.progress() > 0; n++ {
 		}
 		left := e.unsent()
-		pol := e.policy
+		pol := e.prog.Policy
 		e.mu.Unlock()
 		if left == "" {
 			return nil
@@ -306,9 +314,9 @@ func (e *Engine) progress() int { return e.poll(false) }
 // called in a spin.
 func (e *Engine) poll(spin bool) int {
 	total := 0
-	e.turns++
+	e.prog.Turns++
 	for i, l := range e.links {
-		if i == 0 && e.loop.idle() || spin && e.turns%l.every != 0 && len(l.slots) > 0 {
+		if i == 0 && e.loop.idle() || spin && e.prog.Turns%l.every != 0 && len(l.slots) > 0 {
 			continue
 		}
 		n := l.Poll(e.events[:])
@@ -320,8 +328,8 @@ func (e *Engine) poll(spin bool) int {
 	if len(e.blocked) > 0 {
 		total += e.pumpAll()
 	}
-	if len(e.watches) > 0 {
-		total += e.stepWatches()
+	if e.prog.Hooked() {
+		total += e.prog.Step()
 	}
 	for e.colls.ready != nil {
 		e.runReady()

@@ -58,7 +58,7 @@ const (
 func (e *Engine) RecvNow(c *Context, b buffer.Buf, source, tag int32) (n int64, got bool) {
 	e.mu.Lock()
 	p := c.peers[source]
-	if p == nil || p.box == nil || e.leading || c.faults != nil || e.closed ||
+	if p == nil || p.box == nil || e.prog.Led() || c.faults != nil || e.closed ||
 		e.table.PostedLen() != 0 || e.table.ArrivedLen() != 0 {
 		if p == nil { // it may have sent, though nothing was ever sent to it
 			c.peers[source] = e.peers[c.Targets().At(int(source))]
@@ -69,12 +69,12 @@ func (e *Engine) RecvNow(c *Context, b buffer.Buf, source, tag int32) (n int64, 
 	k := &c.keys[wire.PlaneP2P]
 	key := match.Key{W0: k.W0, W1: k.W1, W2: k.W2 | uint64(source)<<32 | uint64(tag)}
 	low := uint32(word3(kindEager, 0, 0) | elements(b.Type.Kind).word())
-	rounds, turns := min(boxRounds, e.policy.Spin/32), boxTurns
+	rounds, turns := min(boxRounds, e.prog.Policy.Spin/32), boxTurns
 	if rounds == 0 { // no time to spin, but it may be here
 		rounds, turns = 1, 1
 	}
-	e.turns += 4 // it takes as long; the service goroutine sees that the process is busy
-	e.leading = true
+	e.prog.Busy()
+	e.prog.Lead()
 	for range rounds {
 		if payload, ok := p.box.Take(&e.in, turns); ok {
 			if e.in[0] != key.W0 || e.in[1] != key.W1 || e.in[2] != key.W2 || uint32(e.in[3]) != low || int64(len(payload)) > b.Bytes() {
@@ -99,7 +99,7 @@ func (e *Engine) RecvNow(c *Context, b buffer.Buf, source, tag int32) (n int64, 
 			break
 		}
 	}
-	e.endLead()
+	e.prog.Leave()
 	e.mu.Unlock()
 	return n, got
 }
@@ -109,30 +109,4 @@ func (e *Engine) takeOther(p *Peer, payload []byte) {
 	ev := &e.events[0]
 	ev.Kind, ev.Slot, ev.Header, ev.Payload = transport.EvRecv, p.slot, e.in, payload
 	e.arrive(p.link, ev)
-}
-
-// endLead stops polling for all. It may give the lock away for a moment.
-func (e *Engine) endLead() {
-	e.leading = false
-	if e.armed || e.followers.first != nil {
-		e.handOver()
-	}
-	if e.relaxDue() {
-		e.relax()
-	}
-}
-
-// handOver sees to it that somebody polls when a goroutine leaves: another
-// leader, or the service if it sleeps and there is more to do, or else the
-// oldest of those who go on waiting.
-func (e *Engine) handOver() {
-	switch {
-	case e.leading:
-	case e.armed:
-		if !e.armAll() {
-			e.cfg.Sleeper.Wake()
-		}
-	case e.followers.first != nil:
-		e.unpark(e.followers.first)
-	}
 }

@@ -89,12 +89,12 @@ func (e *Engine) depart(proc wire.ProcID, d *departure) {
 	}
 	// A first contact of the departed may lie unseen in a transport.
 	for turn := 0; turn < departTurns; turn++ {
-		if e.progress() == 0 && e.armAll() {
+		if e.progress() == 0 && e.prog.Arm() {
 			break
 		}
 	}
-	if !e.armed {
-		e.disarmAll()
+	if !e.prog.Armed() {
+		e.prog.Disarm()
 	}
 	delete(e.watched, proc) // not before: what comes in by the way need not ask again
 	e.dead[proc] = d

@@ -124,8 +124,8 @@ func (e *Engine) failAll(f *fault.Fault) {
 			e.complete(r)
 		}
 	}
-	for len(e.watches) > 0 {
-		e.watches[0].quit(e, f)
+	for hs := e.prog.Hooks(); len(hs) > 0; hs = e.prog.Hooks() {
+		hs[0].(watch).quit(e, f)
 	}
 	e.wakeProbers()
 	e.wakeSyncers()
@@ -148,7 +148,7 @@ func (e *Engine) takeOwn() {
 
 func (e *Engine) wakeProbers() {
 	for _, w := range e.probers {
-		w.hit(e)
+		e.prog.Hit(&w.Waiter)
 	}
 	e.probers = e.probers[:0]
 }

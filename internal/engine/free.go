@@ -36,7 +36,7 @@ func (e *Engine) FreeContext(c *Context) {
 		}
 	}
 	e.wakeProbers()
-	e.stepWatches() // for those that wait on c
+	e.prog.Step() // for those that wait on c
 	if e.settle(c); c.pending == 0 {
 		return
 	}
@@ -93,7 +93,7 @@ func (e *Engine) settle(c *Context) {
 	delete(e.contexts, c.ID)
 	e.unhold(c)
 	for _, w := range c.leavers {
-		w.hit(e)
+		e.prog.Hit(&w.Waiter)
 	}
 	e.dropArrived(c.ID)
 }
@@ -178,7 +178,7 @@ func (e *Engine) Settled(c *Context, op calls.Name, user context.Context) *fault
 			return &fault.Fault{Class: fault.Cancelled, Peer: -1, Err: context.Cause(user)}
 		}
 		w := e.newWaiter()
-		w.need, w.user = 1, user
+		w.Need, w.user = 1, user
 		w.call = callInfo{op: op, ctx: c, rank: rollcall.NoPeer, tag: rollcall.NoTag}
 		c.leavers = append(c.leavers, w)
 		e.await(w)

@@ -214,7 +214,7 @@ func (n *node) asleep(t testing.TB) {
 	within(t, "falling asleep", func() bool {
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		return n.armed && n.followers.first != nil
+		return n.prog.Armed() && n.prog.Followed()
 	})
 }
 

@@ -153,7 +153,7 @@ func (e *Engine) ask(p wire.ProcID) {
 // wakeSyncers lets those look again who wait for news of others.
 func (e *Engine) wakeSyncers() {
 	for _, w := range e.syncers {
-		w.hit(e)
+		e.prog.Hit(&w.Waiter)
 	}
 	e.syncers = e.syncers[:0]
 }
@@ -234,7 +234,7 @@ func (e *Engine) SyncFailed(c *Context, op calls.Name, user context.Context) *fa
 // user ends.
 func (e *Engine) awaitEnd(c *Context, op calls.Name, user context.Context) {
 	w := e.newWaiter()
-	w.need, w.user = 1, user
+	w.Need, w.user = 1, user
 	w.call = callInfo{op: op, ctx: c, rank: rollcall.NoPeer}
 	e.syncers = append(e.syncers, w)
 	e.await(w)

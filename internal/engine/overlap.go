@@ -21,9 +21,6 @@ type question struct {
 	answered chan struct{}
 }
 
-// interrupted is added to waiter.hits to make a waiter look at its question.
-const interrupted = 1 << 30
-
 // overlap is the fault of a collective call that comes while another goroutine
 // blocks in one; the other ranks hear that it is not made here. The lock is
 // given away while the question is open.
@@ -41,8 +38,7 @@ func (e *Engine) overlap(c *Context, a *CollArgs) *fault.Fault {
 		if q == nil {
 			q = &question{answered: make(chan struct{})}
 			w.ask = q
-			w.hits += interrupted
-			e.unpark(w)
+			e.prog.Ask(&w.Waiter)
 		}
 		site = e.wonder(q)
 	}
@@ -63,11 +59,10 @@ func (q *question) reply(e *Engine) {
 	close(q.answered)
 }
 
-// answer is the first caller's part where it has a waiter.
-func (w *waiter) answer(e *Engine) {
-	w.ask.reply(e)
+// Answer is the first caller's part where it has a waiter.
+func (w *waiter) Answer() {
+	w.ask.reply(w.e)
 	w.ask = nil
-	w.hits -= interrupted
 }
 
 // Refuse counts a collective call that is not made because its arguments are

@@ -263,9 +263,7 @@ func (e *Engine) peerUp(l *link, s transport.Slot, proc wire.ProcID) {
 // transport that was armed before need not have thought of that.
 func (e *Engine) refused(p *Peer) {
 	p.full, p.slow = true, true
-	if e.armed {
-		e.cfg.Sleeper.Wake()
-	}
+	e.prog.Wake()
 }
 
 // maxControl bounds the answers kept for a peer that asks and does not read:

@@ -64,7 +64,7 @@ func (e *Engine) Probe(c *Context, pa *ProbeArgs, st *Status) (m *Message, found
 			return nil, false, &fault.Fault{Class: fault.Cancelled, Peer: pa.Source, Err: context.Cause(pa.User)}
 		}
 		w := e.newWaiter()
-		w.need, w.user = 1, pa.User
+		w.Need, w.user = 1, pa.User
 		w.call = callInfo{op: pa.Op, ctx: c, rank: pa.Source, tag: pa.Tag}
 		e.probers = append(e.probers, w)
 		e.await(w)

@@ -177,7 +177,7 @@ func (e *Engine) keep(p *Peer, env *envelope, data []byte, n int32, length int64
 	a.node.Key, a.node.Val = env.key, a
 	e.table.Keep(&a.node)
 	for _, w := range e.probers {
-		w.hit(e)
+		e.prog.Hit(&w.Waiter)
 	}
 	e.probers = e.probers[:0]
 }
@@ -304,10 +304,10 @@ func (e *Engine) deliverRTS(r *Request, p *Peer, env *envelope, length int64, de
 		r.fail(faultAt(&fault.Fault{Class: fault.Unreachable, Got: length, Err: err}, r.peerSeat()))
 		e.control(p, env.key, kindRefuse, 0, env.aux)
 		e.complete(r)
-	} else if e.armed {
+	} else {
 		// The transport has work that it did not know of when the process
 		// went to sleep.
-		e.cfg.Sleeper.Wake()
+		e.prog.Wake()
 	}
 }
 

@@ -51,6 +51,9 @@ type RemoteServer interface {
 // FrameMax is the largest frame, in bytes, the same for all processes.
 const FrameMax = copiedMax
 
+// longFrame is the length of frames that others may follow.
+const longFrame = FrameMax / 2
+
 // Lock takes the engine's lock, for the server of remote memory: methods that
 // say so are called under it, others must not be.
 func (e *Engine) Lock() { e.mu.Lock() }
@@ -142,7 +145,7 @@ func (e *Engine) SendFrame(to wire.ProcID, b []byte) *fault.Fault {
 		e.refused(p)
 		sent = n
 	}
-	e.linger.refused()
+	e.prog.FrameRefused()
 	f := e.frames.get(b, sent)
 	q := &p.frames
 	if q.last == nil {
@@ -199,7 +202,7 @@ func (e *Engine) pumpFrames(p *Peer) bool {
 		case transport.Full:
 			e.refused(p)
 			if n > 0 || f != first {
-				e.linger.refused()
+				e.prog.FrameRefused()
 			}
 			return false
 		case transport.Broken:
@@ -232,7 +235,7 @@ func (e *Engine) arriveFrame(p *Peer, env *envelope, data []byte) error {
 	if e.remote == nil || len(p.parts)+len(data) > FrameMax || more && len(data) == 0 || env.flags&^flagMore != 0 {
 		return fmt.Errorf("%w: frame of %d bytes after %d, flags %#x", transport.ErrProtocol, len(data), len(p.parts), env.flags)
 	}
-	e.linger.came(len(data))
+	e.prog.FrameCame(len(data) >= longFrame)
 	if !more && p.parts == nil {
 		return e.remote.Frame(p.proc, data)
 	}

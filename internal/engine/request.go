@@ -226,7 +226,7 @@ func (e *Engine) complete(r *Request) {
 	case r.waiter != nil:
 		w := r.waiter
 		r.waiter = nil
-		w.hit(e)
+		e.prog.Hit(&w.Waiter)
 	case r.detach:
 		e.freeRequest(r)
 	}

@@ -242,9 +242,7 @@ func (e *Engine) transmitRTS(p *Peer, r *Request, n int64) bool {
 // broken is called where a transport refuses a send for good. The send stays in
 // its queue: EvDown, which is to come, ends it and says why.
 func (e *Engine) broken() {
-	if e.armed {
-		e.cfg.Sleeper.Wake()
-	}
+	e.prog.Wake()
 }
 
 // withdrawOffer ends the offer of a send, if it has made one: nobody has
