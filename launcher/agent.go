@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/control"
+	"gompi/internal/onehost"
 	"gompi/internal/wire"
 )
 
@@ -73,7 +73,7 @@ type hostPlane interface {
 
 // starting is a process to start.
 type starting struct {
-	control.StartProc
+	onehost.StartProc
 	label
 	app int // its number on the command line
 }

@@ -15,6 +15,7 @@ import (
 
 	"gompi/internal/cgroup"
 	"gompi/internal/control"
+	"gompi/internal/onehost"
 	"gompi/internal/wire"
 )
 
@@ -56,7 +57,7 @@ type head struct {
 
 // headPlane is the part of the control plane that the head has.
 type headPlane interface {
-	AddJob(argv [][]string) ([]control.StartProc, wire.Set, error)
+	AddJob(argv [][]string) ([]onehost.StartProc, wire.Set, error)
 	State(p wire.ProcID) control.ProcState
 	Stacks(ctx context.Context) []control.StackReport
 	Ending(why string)
@@ -113,7 +114,7 @@ func newHead(o *options) (*head, error) {
 	if err != nil {
 		return nil, err
 	}
-	server, err := control.NewServer(control.ServerConfig{
+	server, err := onehost.NewServer(onehost.Config{
 		Job: h.job, Secret: secret,
 		Settings: o.settings, FaultTolerant: o.ft, KillGrace: o.killGrace,
 		UsableCPUs: usable, MaxProcs: procs,

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/internal/control"
+	"gompi/internal/onehost"
 	"gompi/internal/wire"
 )
 
@@ -49,11 +50,11 @@ func (f *farHost) close()                         {}
 // noPlane is a control plane without processes.
 type noPlane struct{ last uint32 }
 
-func (n *noPlane) AddJob(argv [][]string) ([]control.StartProc, wire.Set, error) {
-	list := make([]control.StartProc, len(argv))
+func (n *noPlane) AddJob(argv [][]string) ([]onehost.StartProc, wire.Set, error) {
+	list := make([]onehost.StartProc, len(argv))
 	for i := range list {
 		n.last++
-		list[i] = control.StartProc{Proc: wire.ProcID{Job: 1, Serial: n.last}, Argv: argv[i], Rank: i, Size: len(argv)}
+		list[i] = onehost.StartProc{Proc: wire.ProcID{Job: 1, Serial: n.last}, Argv: argv[i], Rank: i, Size: len(argv)}
 	}
 	return list, wire.Set{}, nil
 }

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/internal/control"
+	"gompi/internal/control/client"
 )
 
 // The test binary is gompirun, its guardian and the programs that it starts:
@@ -119,7 +120,7 @@ func mpiRank(what string, args []string) int {
 		fmt.Fprintln(os.Stderr, "not under gompirun")
 		return 99
 	}
-	c, w, err := control.Dial(addr, token)
+	c, w, err := client.Dial(addr, token)
 	if errors.Is(err, control.ErrEnding) {
 		forever()
 	}

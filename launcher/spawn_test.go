@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gompi/internal/control"
+	"gompi/internal/onehost"
 )
 
 // The last process ends while a Spawn of its is prepared: what the head does
@@ -19,7 +20,7 @@ func TestSpawnAfterTheEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		spawned, closed := make(chan error, 1), make(chan struct{})
-		spawn := func() { spawned <- h.spawn([]control.StartProc{{Argv: []string{"x"}}}) }
+		spawn := func() { spawned <- h.spawn([]onehost.StartProc{{Argv: []string{"x"}}}) }
 		if early {
 			go spawn()
 			<-h.ready // it was posted

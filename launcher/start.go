@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/internal/control"
+	"gompi/internal/onehost"
 )
 
 // launch starts the processes of the command line.
@@ -31,7 +32,7 @@ func (h *head) launch() error {
 
 // spawn starts processes that a process of the job asked for. The server
 // calls it on a goroutine of its own.
-func (h *head) spawn(starts []control.StartProc) error {
+func (h *head) spawn(starts []onehost.StartProc) error {
 	answer := make(chan error, 1) // the head never waits
 	h.post(func() {
 		if h.ending || h.drained {
@@ -65,7 +66,7 @@ func (h *head) spawn(starts []control.StartProc) error {
 }
 
 // start has the agent start processes, which are a world of their own.
-func (h *head) start(starts []control.StartProc, apps []int, first bool) ([]*proc, error) {
+func (h *head) start(starts []onehost.StartProc, apps []int, first bool) ([]*proc, error) {
 	w := &world{}
 	procs := make([]*proc, len(starts))
 	list := make([]starting, len(starts))

@@ -17,6 +17,7 @@ import (
 	"unicode"
 
 	"gompi/internal/control"
+	"gompi/internal/control/client"
 	"gompi/launcher"
 )
 
@@ -70,7 +71,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 // ps writes a line for each job; a job may end at any moment. All are asked at
 // once, so that one whose gompirun is stopped does not use up the others' time.
 func ps(ctx context.Context, out io.Writer) error {
-	jobs, err := control.Jobs()
+	jobs, err := client.Jobs()
 	if err != nil {
 		return err
 	}
@@ -136,7 +137,7 @@ func unanswered(err error) string {
 }
 
 func processes(ctx context.Context, addr string) ([]control.ProcInfo, error) {
-	t, err := control.DialTool(addr)
+	t, err := client.DialTool(addr)
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +150,7 @@ func stacks(ctx context.Context, out io.Writer, name string) error {
 	if err != nil {
 		return err
 	}
-	t, err := control.DialTool(j.Addr)
+	t, err := client.DialTool(j.Addr)
 	if err != nil {
 		return err
 	}
@@ -163,12 +164,12 @@ func stacks(ctx context.Context, out io.Writer, name string) error {
 }
 
 // find returns the one job whose number begins with name.
-func find(name string) (control.JobAddr, error) {
-	jobs, err := control.Jobs()
+func find(name string) (client.JobAddr, error) {
+	jobs, err := client.Jobs()
 	if err != nil {
-		return control.JobAddr{}, err
+		return client.JobAddr{}, err
 	}
-	var found []control.JobAddr
+	var found []client.JobAddr
 	for _, j := range jobs {
 		if strings.HasPrefix(fmt.Sprintf("%016x", uint64(j.Job)), strings.ToLower(name)) {
 			found = append(found, j)
@@ -176,9 +177,9 @@ func find(name string) (control.JobAddr, error) {
 	}
 	switch len(found) {
 	case 0:
-		return control.JobAddr{}, fmt.Errorf("no running job %s (see gompictl ps)", name)
+		return client.JobAddr{}, fmt.Errorf("no running job %s (see gompictl ps)", name)
 	case 1:
 		return found[0], nil
 	}
-	return control.JobAddr{}, fmt.Errorf("%d jobs begin with %s", len(found), name)
+	return client.JobAddr{}, fmt.Errorf("%d jobs begin with %s", len(found), name)
 }

@@ -17,6 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/internal/control"
+	"gompi/internal/control/client"
+	"gompi/internal/onehost"
 	"gompi/internal/wire"
 	"gompi/launcher"
 )
@@ -38,7 +40,7 @@ func TestMain(m *testing.M) {
 // rank joins its job and answers until it is killed.
 func rank() int {
 	addr, token, _ := control.FromEnv()
-	c, _, err := control.Dial(addr, token)
+	c, _, err := client.Dial(addr, token)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -66,7 +68,7 @@ func TestPsAsksAllAtOnce(t *testing.T) {
 		defer ln.Close()
 	}
 	job := wire.JobID(uint64(os.Getpid())<<8 | silent)
-	s, err := control.NewServer(control.ServerConfig{Job: job})
+	s, err := onehost.NewServer(onehost.Config{Job: job})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,13 @@ var layers = []row{
 	{pkg: "internal/progress", may: "internal/wait"},
 	{pkg: "internal/segment", may: "internal/cgroup internal/wire"},
 	{pkg: "internal/rollcall", may: "internal/wire internal/segment"},
-	{pkg: "internal/control", may: "internal/wire internal/segment internal/rollcall"},
+	// The control plane: neither head nor agent knows the other, nor the client.
+	{pkg: "internal/control", may: "internal/wire internal/rollcall"},
+	{pkg: "internal/control/client", may: "internal/control internal/wire"},
+	{pkg: "internal/control/controltest", may: "internal/control internal/wire internal/rollcall"},
+	{pkg: "internal/head", may: "internal/control internal/wire"},
+	{pkg: "internal/agent", may: "internal/control internal/wire internal/segment internal/rollcall"},
+	{pkg: "internal/onehost", may: "internal/head internal/agent internal/control internal/wire"},
 	{pkg: "internal/archtest"},
 	{pkg: "internal/testlab"},
 
@@ -71,7 +77,7 @@ var layers = []row{
 	{pkg: "internal/remote", may: "internal/engine internal/shmem transport internal/buffer internal/calls internal/fault internal/wire internal/cgroup internal/segment internal/dtype internal/kernel internal/mem internal/span internal/wait"},
 
 	{pkg: "internal/core", may: "internal/engine collectives collectives/selection transport transport/inproc transport/shm transport/tcp " +
-		"internal/buffer internal/calls internal/dtype internal/fault internal/group internal/kernel internal/wire internal/control internal/knob internal/rollcall internal/segment internal/wait"},
+		"internal/buffer internal/calls internal/dtype internal/fault internal/group internal/kernel internal/wire internal/control internal/control/client internal/knob internal/rollcall internal/segment internal/wait"},
 
 	// The public library.
 	{pkg: "mpi", may: "internal/core internal/engine collectives collectives/selection " +
@@ -81,9 +87,9 @@ var layers = []row{
 	{pkg: "rma", may: "mpi internal/remote internal/engine internal/buffer internal/calls internal/fault internal/wire internal/match internal/dtype internal/kernel internal/mem"},
 
 	// The launcher knows processes and the control plane, never the library.
-	{pkg: "launcher", may: "collectives/selection internal/knob internal/wire internal/control internal/segment internal/rollcall internal/cgroup"},
+	{pkg: "launcher", may: "collectives/selection internal/knob internal/wire internal/control internal/onehost internal/segment internal/rollcall internal/cgroup"},
 	{pkg: "internal/testjob", may: "mpi internal/core internal/segment transport transport/inproc internal/wire " +
-		"internal/control internal/rollcall"},
+		"internal/control/client internal/onehost internal/rollcall"},
 	{pkg: "mpitest", may: "mpi internal/testjob launcher"},
 
 	// Applications of both.
@@ -92,14 +98,14 @@ var layers = []row{
 	{pkg: "bench/peers", may: "bench/report internal/cgroup"},
 	{pkg: "bench/peers/empty", may: "mpi"},
 	{pkg: "cmd/gompirun", may: "launcher"},
-	{pkg: "cmd/gompictl", may: "launcher internal/wire internal/control internal/rollcall"},
+	{pkg: "cmd/gompictl", may: "launcher internal/wire internal/control internal/control/client internal/rollcall"},
 	{pkg: "cmd/gompibench", may: "bench bench/report mpi collectives collectives/selection collectives/sim internal/control"},
 	{pkg: "examples"}, // holds the tests of all examples
 	{pkg: "examples/*", may: "mpi mpi/value rma"},
 }
 
 // testHelpers may be imported by any test that is not below them.
-var testHelpers = []string{"internal/testlab", "collectives/selection", "collectives/verify", "transport/transporttest", "transport/faulty", "transport/inproc", "internal/testjob", "mpitest"}
+var testHelpers = []string{"internal/testlab", "collectives/selection", "collectives/verify", "transport/transporttest", "transport/faulty", "transport/inproc", "internal/control/client", "internal/control/controltest", "internal/testjob", "mpitest"}
 
 // impure is what a pure package must not import, with all below it.
 var impure = []string{"os", "net", "syscall", "time", "runtime", "log", "golang.org/x/sys"}

@@ -9,12 +9,12 @@ import (
 	"gompi/internal/wire"
 )
 
-// maxRanges bounds the ranges of a process list, maxMembers its processes,
-// maxHostRuns what is said of where they are.
+// MaxRanges bounds the ranges of a process list, MaxMembers its processes,
+// MaxHostRuns what is said of where they are.
 const (
-	maxRanges   = 1 << 16
-	maxMembers  = wire.MaxMembers
-	maxHostRuns = 1 << 14
+	MaxRanges   = 1 << 16
+	MaxMembers  = wire.MaxMembers
+	MaxHostRuns = 1 << 14
 )
 
 // enc appends fields to b. Lengths are the caller's promise.
@@ -159,7 +159,7 @@ func (d *dec) members() wire.Members {
 	if d.err != nil {
 		return wire.Members{}
 	}
-	m, rest, err := wire.ReadMembers(d.b, maxRanges)
+	m, rest, err := wire.ReadMembers(d.b, MaxRanges)
 	if err != nil {
 		d.fail("%w", err)
 		return wire.Members{}
@@ -169,12 +169,12 @@ func (d *dec) members() wire.Members {
 }
 
 func (d *dec) set() wire.Set {
-	return d.hosts(wire.Set{URI: d.str(maxURI), Number: d.u32(), Members: d.members()})
+	return d.hosts(wire.Set{URI: d.str(MaxURI), Number: d.u32(), Members: d.members()})
 }
 
 // hosts completes a set by where its members are.
 func (d *dec) hosts(s wire.Set) wire.Set {
-	n := d.count(maxHostRuns, 8)
+	n := d.count(MaxHostRuns, 8)
 	if n == 0 {
 		return s
 	}

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package control is the control plane between the agent of a host
-// (package launcher) and the processes it started: identity, shared segments,
-// process sets, key-value store, fences, spawning, deaths.
+// Package control is the language of the control plane: what the head of a job,
+// the agents of its hosts, its processes and gompictl say to each other. Process
+// and agent: identity, shared segments, process sets, key-value store, fences,
+// spawning, deaths (messages.go, reply.go). Head and agent: orders and reports
+// (link.go).
 //
 // One abstract Unix stream socket per agent carries length-prefixed, versioned
 // frames (frame.go has the drawing, docs/design/004-control.md the protocol).
 // A process shows the token it was started with and gets everything it needs
 // in one round trip. Both sides check every field of what the other wrote.
 //
-// Server is the agent's side, Client a process's, Tool that of gompictl.
+// Who speaks it: packages head, agent and control/client.
 package control
 
 import (
@@ -36,7 +38,7 @@ const (
 
 // FromEnv returns the address and the token in the environment; ok is false
 // if the process was not started by gompirun. If one of the two is missing ok
-// is true, and Dial says so: a process that means to be part of a job must not
+// is true, and client.Dial says so: a process that means to be part of a job must not
 // run as if it were alone.
 func FromEnv() (addr, token string, ok bool) {
 	addr, token = os.Getenv(EnvAddr), os.Getenv(EnvToken)

@@ -30,3 +30,6 @@ type GoneError struct {
 }
 
 func (e *GoneError) Error() string { return fmt.Sprintf("process %v is gone: %s", e.Proc, e.How) }
+
+// ProtocolBroken is what who breaks the protocol is told.
+func ProtocolBroken(err error) string { return "protocol error: " + err.Error() }

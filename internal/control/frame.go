@@ -23,9 +23,9 @@ import (
 // SCM_RIGHTS message on the frame's first byte.
 const (
 	frameVersion = 2
-	frameHead    = 12
+	FrameHead    = 12
 
-	offLength  = 0
+	OffLength  = 0
 	offVersion = 4
 	offKind    = 5
 	offFDs     = 6
@@ -33,148 +33,148 @@ const (
 	offID      = 8
 )
 
-// frameFDs is the only number of descriptors a frame has, if it has any.
-const frameFDs = 2
+// FrameFDs is the only number of descriptors a frame has, if it has any.
+const FrameFDs = 2
 
-// kind is the type of a frame.
-type kind uint8
+// Kind is the type of a frame.
+type Kind uint8
 
 // From a process.
 const (
-	kHello    kind = iota + 1 // first frame of a process; answer: kWelcome or kBye
-	kTool                     // first frame of a tool; answer: kReply or kBye
-	kContact                  // request
-	kAnnounce                 // one way
-	kWatch                    // one way
-	kLookup                   // request
-	kDefine                   // request
-	kPut                      // request
-	kGet                      // request
-	kFence                    // request
-	kSpawn                    // request
-	kAbort                    // request
-	kFinalize                 // request
-	kDead                     // one way
-	kStacks                   // one way
-	kCancel                   // one way: withdraws a request, which may still be answered
-	kList                     // request of a tool; answers: kPart, ..., kReply
-	kCollect                  // request of a tool; answers: kPart, ..., kReply
-	kCut                      // one way
-	kPing                     // one way; EvPing, or its answer from the head
-	kPong                     // one way; EvPong
-	kRelease                  // one way
-	kDelete                   // request
-	kCommon                   // request
-	kUncommon                 // one way
+	KindHello    Kind = iota + 1 // first frame of a process; answer: KindWelcome or KindBye
+	KindTool                     // first frame of a tool; answer: KindReply or KindBye
+	KindContact                  // request
+	KindAnnounce                 // one way
+	KindWatch                    // one way
+	KindLookup                   // request
+	KindDefine                   // request
+	KindPut                      // request
+	KindGet                      // request
+	KindFence                    // request
+	KindSpawn                    // request
+	KindAbort                    // request
+	KindFinalize                 // request
+	KindDead                     // one way
+	KindStacks                   // one way
+	KindCancel                   // one way: withdraws a request, which may still be answered
+	KindList                     // request of a tool; answers: KindPart, ..., KindReply
+	KindCollect                  // request of a tool; answers: KindPart, ..., KindReply
+	KindCut                      // one way
+	KindPing                     // one way; EvPing, or its answer from the head
+	KindPong                     // one way; EvPong
+	KindRelease                  // one way
+	KindDelete                   // request
+	KindCommon                   // request
+	KindUncommon                 // one way
 )
 
 // From the agent.
 const (
-	kWelcome kind = iota + 64
-	kReply        // ends the request with the same id
-	kPart         // one piece of a tool's answer
-	kEvent
-	kBye // last frame: the agent closes the connection; text
+	KindWelcome Kind = iota + 64
+	KindReply        // ends the request with the same id
+	KindPart         // one piece of a tool's answer
+	KindEvent
+	KindBye // last frame: the agent closes the connection; text
 )
 
 // Between the head and an agent.
 const (
-	kOrder kind = iota + 128
-	kReport
+	KindOrder Kind = iota + 128
+	KindReport
 )
 
-// maxBody is the longest body that any frame may have.
-const maxBody = 4 << 20
+// MaxBody is the longest body that any frame may have.
+const MaxBody = 4 << 20
 
-// bodyLimit is the longest body of a frame of this kind, in bytes; 0 for kinds
+// BodyLimit is the longest body of a frame of this kind, in bytes; 0 for kinds
 // that do not exist.
-func (k kind) bodyLimit() int {
+func (k Kind) BodyLimit() int {
 	switch k {
-	case kHello, kTool:
+	case KindHello, KindTool:
 		return 64
-	case kContact, kFinalize, kDead, kCancel, kList, kCollect, kPing, kPong, kRelease:
+	case KindContact, KindFinalize, KindDead, KindCancel, KindList, KindCollect, KindPing, KindPong, KindRelease:
 		return 32
-	case kAnnounce, kLookup, kDelete, kAbort, kBye, kCut:
+	case KindAnnounce, KindLookup, KindDelete, KindAbort, KindBye, KindCut:
 		return 16 << 10
-	case kWatch, kDefine, kFence:
-		return 4 + 24*maxRanges
-	case kCommon, kUncommon:
-		return 64 + 4 + 24*maxRanges
-	case kPut, kGet:
+	case KindWatch, KindDefine, KindFence:
+		return 4 + 24*MaxRanges
+	case KindCommon, KindUncommon:
+		return 64 + 4 + 24*MaxRanges
+	case KindPut, KindGet:
 		return MaxKey + MaxValue + 64
-	case kSpawn:
+	case KindSpawn:
 		return 2 * MaxArgs
-	case kStacks:
+	case KindStacks:
 		return 2*MaxReport + 64
-	case kWelcome, kReply, kPart, kEvent:
-		return maxBody
-	case kOrder, kReport:
-		return maxBody + 64
+	case KindWelcome, KindReply, KindPart, KindEvent:
+		return MaxBody
+	case KindOrder, KindReport:
+		return MaxBody + 64
 	}
 	return 0
 }
 
-// frame is one decoded frame head with its body.
-type frame struct {
-	kind kind
-	fds  int
-	id   uint32
-	body []byte
+// Frame is one decoded frame head with its body.
+type Frame struct {
+	Kind Kind
+	FDs  int
+	ID   uint32
+	Body []byte
 }
 
-// checkNumber refuses a frame of a process that has joined if it is of a kind
+// CheckNumber refuses a frame of a process that has joined if it is of a kind
 // that only others send, or has no request number, or one too many.
-func (f *frame) checkNumber() error {
-	switch f.kind {
-	case kAnnounce, kWatch, kDead, kStacks, kCancel, kCut, kPing, kPong, kRelease, kUncommon:
-		if f.id != 0 {
-			return fmt.Errorf("one-way frame of kind %d has the request number %d", f.kind, f.id)
+func (f *Frame) CheckNumber() error {
+	switch f.Kind {
+	case KindAnnounce, KindWatch, KindDead, KindStacks, KindCancel, KindCut, KindPing, KindPong, KindRelease, KindUncommon:
+		if f.ID != 0 {
+			return fmt.Errorf("one-way frame of kind %d has the request number %d", f.Kind, f.ID)
 		}
 		return nil
-	case kContact, kLookup, kDefine, kPut, kGet, kDelete, kFence, kSpawn, kAbort, kFinalize, kCommon:
-		if f.id == 0 {
-			return fmt.Errorf("request of kind %d has no number", f.kind)
+	case KindContact, KindLookup, KindDefine, KindPut, KindGet, KindDelete, KindFence, KindSpawn, KindAbort, KindFinalize, KindCommon:
+		if f.ID == 0 {
+			return fmt.Errorf("request of kind %d has no number", f.Kind)
 		}
 		return nil
 	}
-	return fmt.Errorf("frame of kind %d does not belong here", f.kind)
+	return fmt.Errorf("frame of kind %d does not belong here", f.Kind)
 }
 
-// parseHead reads a frame head of frameHead bytes and returns the frame
+// ParseHead reads a frame head of FrameHead bytes and returns the frame
 // without its body, and the body's length.
-func parseHead(b []byte) (f frame, body int, err error) {
+func ParseHead(b []byte) (f Frame, body int, err error) {
 	le := binary.LittleEndian
 	if v := b[offVersion]; v != frameVersion {
 		return f, 0, fmt.Errorf("frame has version %d, not %d", v, frameVersion)
 	}
-	f = frame{kind: kind(b[offKind]), fds: int(b[offFDs]), id: le.Uint32(b[offID:])}
-	n, limit := le.Uint32(b[offLength:]), f.kind.bodyLimit()
+	f = Frame{Kind: Kind(b[offKind]), FDs: int(b[offFDs]), ID: le.Uint32(b[offID:])}
+	n, limit := le.Uint32(b[OffLength:]), f.Kind.BodyLimit()
 	switch {
 	case limit == 0:
-		return f, 0, fmt.Errorf("frame has unknown kind %d", f.kind)
+		return f, 0, fmt.Errorf("frame has unknown kind %d", f.Kind)
 	case uint64(n) > uint64(limit):
-		return f, 0, fmt.Errorf("frame of kind %d has %d bytes, at most %d allowed", f.kind, n, limit)
-	case f.fds != 0 && f.fds != frameFDs:
-		return f, 0, fmt.Errorf("frame of kind %d has %d descriptors", f.kind, f.fds)
+		return f, 0, fmt.Errorf("frame of kind %d has %d bytes, at most %d allowed", f.Kind, n, limit)
+	case f.FDs != 0 && f.FDs != FrameFDs:
+		return f, 0, fmt.Errorf("frame of kind %d has %d descriptors", f.Kind, f.FDs)
 	case b[offZero] != 0:
-		return f, 0, fmt.Errorf("frame of kind %d has byte 7 = %d", f.kind, b[offZero])
+		return f, 0, fmt.Errorf("frame of kind %d has byte 7 = %d", f.Kind, b[offZero])
 	}
 	return f, int(n), nil
 }
 
-// appendFrame encodes m with its head.
-func appendFrame(b []byte, id uint32, fds int, m message) []byte {
+// AppendFrame encodes m with its head.
+func AppendFrame(b []byte, id uint32, fds int, m Message) []byte {
 	start := len(b)
-	b = append(b, make([]byte, frameHead)...)
+	b = append(b, make([]byte, FrameHead)...)
 	e := enc{b}
 	m.put(&e)
 	b = e.b
-	n := len(b) - start - frameHead
-	if limit := m.kind().bodyLimit(); n > limit {
+	n := len(b) - start - FrameHead
+	if limit := m.kind().BodyLimit(); n > limit {
 		panic(fmt.Sprintf("gompi: BUG: frame of kind %d has %d bytes, at most %d allowed", m.kind(), n, limit))
 	}
 	h := b[start:]
-	binary.LittleEndian.PutUint32(h[offLength:], uint32(n))
+	binary.LittleEndian.PutUint32(h[OffLength:], uint32(n))
 	h[offVersion] = frameVersion
 	h[offKind] = byte(m.kind())
 	h[offFDs] = byte(fds)

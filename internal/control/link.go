@@ -14,159 +14,162 @@ import (
 // leave their host. Both ways are in order, and neither side waits for the
 // other: an order may find that what it is about has ended, and a report too.
 
-// orderKind says what the head wants of an agent.
-type orderKind uint8
+// OrderKind says what the head wants of an agent.
+type OrderKind uint8
 
 const (
-	oBind    orderKind = iota + 1 // the seats of a reservation become processes
-	oUnbind                       // a reservation is not needed
-	oSend                         // a frame for a process
-	oWelcome                      // the like, with the process's own files
-	oLate                         // the like, which may wait for others
-	oHost                         // a frame for all who are joined, in place of the last such
-	oContact                      // answers a request: how to reach another process
-	oOver                         // a process takes part in nothing any more
-	oAbandon                      // of a seat that was given up nobody will say Started
-	oShut                         // end a process's connection
-	oEnding                       // nobody joins any more
+	OrderBind    OrderKind = iota + 1 // the seats of a reservation become processes
+	OrderUnbind                       // a reservation is not needed
+	OrderSend                         // a frame for a process
+	OrderWelcome                      // the like, with the process's own files
+	OrderLate                         // the like, which may wait for others
+	OrderHost                         // a frame for all who are joined, in place of the last such
+	OrderContact                      // answers a request: how to reach another process
+	OrderOver                         // a process takes part in nothing any more
+	OrderAbandon                      // of a seat that was given up nobody will say Started
+	OrderShut                         // end a process's connection
+	OrderEnding                       // nobody joins any more
 )
 
-// order is what the head tells an agent. Which fields it has depends on its
+// Order is what the head tells an agent. Which fields it has depends on its
 // kind.
-type order struct {
-	kind    orderKind
-	serial  uint32        // all but oUnbind, oHost, oEnding; oBind: the first
-	id      uint32        // oBind, oUnbind: reservation; oContact: request
-	count   uint32        // oBind
-	state   ProcState     // oOver: Finalized or Exited
-	late    time.Duration // oLate: how long at most
-	frame   []byte        // oSend, oWelcome, oLate, oHost: with its head
-	contact *wire.Contact // oContact: without what only the host has
-	text    string        // oShut, oEnding: why
+type Order struct {
+	Kind    OrderKind
+	Serial  uint32        // all but OrderUnbind, OrderHost, OrderEnding; OrderBind: the first
+	ID      uint32        // OrderBind, OrderUnbind: reservation; OrderContact: request
+	Count   uint32        // OrderBind
+	State   ProcState     // OrderOver: Finalized or Exited
+	Late    time.Duration // OrderLate: how long at most
+	Frame   []byte        // OrderSend, OrderWelcome, OrderLate, OrderHost: with its head
+	Contact *wire.Contact // OrderContact: without what only the host has
+	Text    string        // OrderShut, OrderEnding: why
 }
 
-// reportKind says what an agent has seen.
-type reportKind uint8
+// ReportKind says what an agent has seen.
+type ReportKind uint8
 
 const (
-	rHello   reportKind = iota + 1 // a process has shown its token
-	rFrame                         // a process says
-	rHungUp                        // the connection of a process has ended
-	rStarted                       // its child runs
-	rExited                        // its child has ended
-	rLost                          // what joined is gone, the child runs on
-	rFreed                         // nothing of the process is left on the host
+	ReportHello   ReportKind = iota + 1 // a process has shown its token
+	ReportFrame                         // a process says
+	ReportHungUp                        // the connection of a process has ended
+	ReportStarted                       // its child runs
+	ReportExited                        // its child has ended
+	ReportLost                          // what joined is gone, the child runs on
+	ReportFreed                         // nothing of the process is left on the host
 )
 
-// report is what an agent tells the head.
-type report struct {
-	kind   reportKind
-	serial uint32
-	pid    int    // rStarted: for people
-	frame  frame  // rFrame; the body is only lent
-	text   string // rExited, rLost: how
-	clean  bool   // rExited: with status 0
+// Report is what an agent tells the head.
+type Report struct {
+	Kind   ReportKind
+	Serial uint32
+	PID    int    // ReportStarted: for people
+	Frame  Frame  // ReportFrame; the body is only lent
+	Text   string // ReportExited, ReportLost: how
+	Clean  bool   // ReportExited: with status 0
 }
 
-// orderMsg and reportMsg are frames between two machines.
-type orderMsg struct{ o order }
+// An order and a report are frames between two machines.
 
-func (*orderMsg) kind() kind { return kOrder }
+func (*Order) kind() Kind { return KindOrder }
 
-func (m *orderMsg) put(e *enc) {
-	o := &m.o
-	e.u8(uint8(o.kind))
-	e.u32(o.serial)
-	switch o.kind {
-	case oBind:
-		e.u32(o.id)
-		e.u32(o.count)
-	case oUnbind:
-		e.u32(o.id)
-	case oLate:
-		e.i64(int64(o.late))
-		e.bytes(o.frame)
-	case oSend, oWelcome, oHost:
-		e.bytes(o.frame)
-	case oContact:
-		e.u32(o.id)
-		(&contactBody{*o.contact}).put(e)
-	case oOver:
-		e.u8(uint8(o.state))
-	case oShut, oEnding:
-		e.str(clip(o.text, maxText))
+func (o *Order) put(e *enc) {
+	e.u8(uint8(o.Kind))
+	e.u32(o.Serial)
+	switch o.Kind {
+	case OrderBind:
+		e.u32(o.ID)
+		e.u32(o.Count)
+	case OrderUnbind:
+		e.u32(o.ID)
+	case OrderLate:
+		e.i64(int64(o.Late))
+		e.bytes(o.Frame)
+	case OrderSend, OrderWelcome, OrderHost:
+		e.bytes(o.Frame)
+	case OrderContact:
+		e.u32(o.ID)
+		(&ContactBody{*o.Contact}).put(e)
+	case OrderOver:
+		e.u8(uint8(o.State))
+	case OrderShut, OrderEnding:
+		e.str(Clip(o.Text, MaxText))
 	}
 }
 
-func (m *orderMsg) get(d *dec) {
-	o := &m.o
-	o.kind, o.serial = orderKind(d.u8()), d.u32()
-	switch o.kind {
-	case oBind:
-		o.id, o.count = d.u32(), d.u32()
-	case oUnbind:
-		o.id = d.u32()
-	case oLate:
-		o.late = time.Duration(d.i64())
-		o.frame = d.bytes(frameHead + maxBody)
-	case oSend, oWelcome, oHost:
-		o.frame = d.bytes(frameHead + maxBody)
-	case oContact:
-		o.id = d.u32()
-		var b contactBody
+func (o *Order) get(d *dec) {
+	o.Kind, o.Serial = OrderKind(d.u8()), d.u32()
+	switch o.Kind {
+	case OrderBind:
+		o.ID, o.Count = d.u32(), d.u32()
+	case OrderUnbind:
+		o.ID = d.u32()
+	case OrderLate:
+		o.Late = time.Duration(d.i64())
+		o.Frame = d.bytes(FrameHead + MaxBody)
+	case OrderSend, OrderWelcome, OrderHost:
+		o.Frame = d.bytes(FrameHead + MaxBody)
+	case OrderContact:
+		o.ID = d.u32()
+		var b ContactBody
 		b.get(d)
-		o.contact = &b.c
-	case oOver:
-		o.state = ProcState(d.u8())
-		if d.err == nil && o.state != Finalized && o.state != Exited {
-			d.fail("over with state %d", o.state)
+		o.Contact = &b.C
+	case OrderOver:
+		o.State = ProcState(d.u8())
+		if d.err == nil && o.State != Finalized && o.State != Exited {
+			d.fail("over with state %d", o.State)
 		}
-	case oShut, oEnding:
-		o.text = d.str(maxText)
-	case oAbandon:
+	case OrderShut, OrderEnding:
+		o.Text = d.str(MaxText)
+	case OrderAbandon:
 	default:
-		d.fail("unknown order %d", o.kind)
+		d.fail("unknown order %d", o.Kind)
 	}
 }
 
-type reportMsg struct{ r report }
+func (*Report) kind() Kind { return KindReport }
 
-func (*reportMsg) kind() kind { return kReport }
-
-func (m *reportMsg) put(e *enc) {
-	r := &m.r
-	e.u8(uint8(r.kind))
-	e.u32(r.serial)
-	switch r.kind {
-	case rFrame:
-		e.u8(uint8(r.frame.kind))
-		e.u32(r.frame.id)
-		e.bytes(r.frame.body)
-	case rStarted:
-		e.i64(int64(r.pid))
-	case rExited:
-		e.str(clip(r.text, maxText))
-		e.flag(r.clean)
-	case rLost:
-		e.str(clip(r.text, maxText))
+func (r *Report) put(e *enc) {
+	e.u8(uint8(r.Kind))
+	e.u32(r.Serial)
+	switch r.Kind {
+	case ReportFrame:
+		e.u8(uint8(r.Frame.Kind))
+		e.u32(r.Frame.ID)
+		e.bytes(r.Frame.Body)
+	case ReportStarted:
+		e.i64(int64(r.PID))
+	case ReportExited:
+		e.str(Clip(r.Text, MaxText))
+		e.flag(r.Clean)
+	case ReportLost:
+		e.str(Clip(r.Text, MaxText))
 	}
 }
 
-func (m *reportMsg) get(d *dec) {
-	r := &m.r
-	r.kind, r.serial = reportKind(d.u8()), d.u32()
-	switch r.kind {
-	case rFrame:
-		r.frame = frame{kind: kind(d.u8()), id: d.u32()}
-		r.frame.body = d.bytes(r.frame.kind.bodyLimit())
-	case rStarted:
-		r.pid = d.num(1 << 30)
-	case rExited:
-		r.text, r.clean = d.str(maxText), d.flag()
-	case rLost:
-		r.text = d.str(maxText)
-	case rHello, rHungUp, rFreed:
+func (r *Report) get(d *dec) {
+	r.Kind, r.Serial = ReportKind(d.u8()), d.u32()
+	switch r.Kind {
+	case ReportFrame:
+		r.Frame = Frame{Kind: Kind(d.u8()), ID: d.u32()}
+		r.Frame.Body = d.bytes(r.Frame.Kind.BodyLimit())
+	case ReportStarted:
+		r.PID = d.num(1 << 30)
+	case ReportExited:
+		r.Text, r.Clean = d.str(MaxText), d.flag()
+	case ReportLost:
+		r.Text = d.str(MaxText)
+	case ReportHello, ReportHungUp, ReportFreed:
 	default:
-		d.fail("unknown report %d", r.kind)
+		d.fail("unknown report %d", r.Kind)
 	}
+}
+
+// Emptied is a list of what was passed on, to be filled again; it keeps no more
+// memory than many steps need.
+func Emptied[T any](list []T) []T {
+	if cap(list) > 1<<10 {
+		return nil
+	}
+	clear(list)
+	return list[:0]
 }

@@ -10,27 +10,41 @@ import (
 	"gompi/internal/wire"
 )
 
+// Limits of what messages hold, in bytes where nothing else is said.
 const (
-	maxURI      = 256
-	maxText     = 4 << 10 // reasons, ends of processes
-	maxSettings = 1 << 10
-	maxSetting  = 64 << 10 // a table of rules is the longest
-	// maxAllSettings leaves room in a welcome for everything else.
-	maxAllSettings = 1 << 20
-	maxArgs        = 1 << 15 // arguments in a command line
-	tokenBytes     = 16
+	MaxURI      = 256
+	MaxText     = 4 << 10  // reasons, ends of processes
+	MaxSettings = 1 << 10  // settings
+	MaxSetting  = 64 << 10 // a table of rules is the longest
+	// MaxAllSettings leaves room in a welcome for everything else.
+	MaxAllSettings = 1 << 20
+	MaxWords       = 1 << 15 // arguments in a command line
+	TokenBytes     = 16
 )
 
-// message is the body of one kind of frame. put writes what get reads; get
-// accepts nothing that put would not write.
-type message interface {
-	kind() kind
+// Message is the body of one kind of frame; this package has them all. Put writes
+// what get reads; get accepts nothing that put would not write.
+type Message interface {
+	kind() Kind
 	put(e *enc)
 	get(d *dec)
 }
 
-// decode reads a whole body into m.
-func decode(m message, body []byte) error {
+// Encode is the body of m; of one without a body, and of nil, it is nil.
+func Encode(m Message) []byte {
+	if m == nil {
+		return nil
+	}
+	var e enc
+	m.put(&e)
+	return e.b
+}
+
+// KindOf is the kind of frame that m is the body of.
+func KindOf(m Message) Kind { return m.kind() }
+
+// Decode reads a whole body into m.
+func Decode(m Message, body []byte) error {
 	d := dec{b: body}
 	m.get(&d)
 	if err := d.end(); err != nil {
@@ -39,182 +53,190 @@ func decode(m message, body []byte) error {
 	return nil
 }
 
-// clip cuts texts whose length others choose.
-func clip(s string, n int) string { return s[:min(len(s), n)] }
+// Clip cuts texts whose length others choose.
+func Clip(s string, n int) string { return s[:min(len(s), n)] }
 
-type helloMsg struct{ token [tokenBytes]byte }
+// Hello shows the token that a process was started with.
+type Hello struct{ Token [TokenBytes]byte }
 
-func (*helloMsg) kind() kind   { return kHello }
-func (m *helloMsg) put(e *enc) { e.b = append(e.b, m.token[:]...) }
-func (m *helloMsg) get(d *dec) { copy(m.token[:], d.take(tokenBytes)) }
+func (*Hello) kind() Kind   { return KindHello }
+func (m *Hello) put(e *enc) { e.b = append(e.b, m.Token[:]...) }
+func (m *Hello) get(d *dec) { copy(m.Token[:], d.take(TokenBytes)) }
 
-// emptyMsg is the body of kinds that have none.
-type emptyMsg struct{ k kind }
+// Empty is the body of kinds that have none.
+type Empty struct{ Kind Kind }
 
-func (m *emptyMsg) kind() kind { return m.k }
-func (*emptyMsg) put(*enc)     {}
-func (*emptyMsg) get(*dec)     {}
+func (m *Empty) kind() Kind { return m.Kind }
+func (*Empty) put(*enc)     {}
+func (*Empty) get(*dec)     {}
 
-// procMsg is the body of kContact and kDead.
-type procMsg struct {
-	k    kind
-	proc wire.ProcID
+// Proc is the body of KindContact and KindDead.
+type Proc struct {
+	Kind Kind
+	Proc wire.ProcID
 }
 
-func (m *procMsg) kind() kind { return m.k }
-func (m *procMsg) put(e *enc) { e.proc(m.proc) }
-func (m *procMsg) get(d *dec) { m.proc = d.proc() }
+func (m *Proc) kind() Kind { return m.Kind }
+func (m *Proc) put(e *enc) { e.proc(m.Proc) }
+func (m *Proc) get(d *dec) { m.Proc = d.proc() }
 
-// membersMsg is the body of kWatch, kDefine and kFence.
-type membersMsg struct {
-	k       kind
-	members wire.Members
+// Members is the body of KindWatch, KindDefine and KindFence.
+type Members struct {
+	Kind    Kind
+	Members wire.Members
 }
 
-func (m *membersMsg) kind() kind { return m.k }
-func (m *membersMsg) put(e *enc) { e.members(m.members) }
-func (m *membersMsg) get(d *dec) { m.members = d.members() }
+func (m *Members) kind() Kind { return m.Kind }
+func (m *Members) put(e *enc) { e.members(m.Members) }
+func (m *Members) get(d *dec) { m.Members = d.members() }
 
-type announceMsg struct{ addrs []string }
+// Announce tells at which addresses a process can be reached.
+type Announce struct{ Addrs []string }
 
-func (*announceMsg) kind() kind   { return kAnnounce }
-func (m *announceMsg) put(e *enc) { e.strs(m.addrs) }
-func (m *announceMsg) get(d *dec) { m.addrs = d.strs(MaxAddrs, maxAddr) }
+func (*Announce) kind() Kind   { return KindAnnounce }
+func (m *Announce) put(e *enc) { e.strs(m.Addrs) }
+func (m *Announce) get(d *dec) { m.Addrs = d.strs(MaxAddrs, MaxAddr) }
 
-const maxAddr = 200
+// MaxAddr is the longest address, in bytes.
+const MaxAddr = 200
 
-// textMsg is the body of kLookup, kDelete and kBye.
-type textMsg struct {
-	k    kind
-	text string
+// Text is the body of KindLookup, KindDelete and KindBye.
+type Text struct {
+	Kind Kind
+	Text string
 }
 
-func (m *textMsg) kind() kind { return m.k }
-func (m *textMsg) put(e *enc) { e.str(clip(m.text, maxText)) }
-func (m *textMsg) get(d *dec) { m.text = d.str(maxText) }
+func (m *Text) kind() Kind { return m.Kind }
+func (m *Text) put(e *enc) { e.str(Clip(m.Text, MaxText)) }
+func (m *Text) get(d *dec) { m.Text = d.str(MaxText) }
 
-type putMsg struct {
-	key string
-	val []byte
+// Put stores a value.
+type Put struct {
+	Key string
+	Val []byte
 }
 
-func (*putMsg) kind() kind   { return kPut }
-func (m *putMsg) put(e *enc) { e.str(m.key); e.bytes(m.val) }
-func (m *putMsg) get(d *dec) { m.key = d.str(MaxKey); m.val = d.bytes(MaxValue) }
+func (*Put) kind() Kind   { return KindPut }
+func (m *Put) put(e *enc) { e.str(m.Key); e.bytes(m.Val) }
+func (m *Put) get(d *dec) { m.Key = d.str(MaxKey); m.Val = d.bytes(MaxValue) }
 
-type getMsg struct {
-	key  string
-	wait bool
+// Get asks for a value, or waits for it.
+type Get struct {
+	Key  string
+	Wait bool
 }
 
-func (*getMsg) kind() kind   { return kGet }
-func (m *getMsg) put(e *enc) { e.str(m.key); e.flag(m.wait) }
-func (m *getMsg) get(d *dec) { m.key = d.str(MaxKey); m.wait = d.flag() }
+func (*Get) kind() Kind   { return KindGet }
+func (m *Get) put(e *enc) { e.str(m.Key); e.flag(m.Wait) }
+func (m *Get) get(d *dec) { m.Key = d.str(MaxKey); m.Wait = d.flag() }
 
-type spawnMsg struct {
-	n    int
-	argv []string // nil: the caller's
+// Spawn asks for more processes.
+type Spawn struct {
+	N    int
+	Argv []string // nil: the caller's
 }
 
-func (*spawnMsg) kind() kind   { return kSpawn }
-func (m *spawnMsg) put(e *enc) { e.i64(int64(m.n)); e.strs(m.argv) }
-func (m *spawnMsg) get(d *dec) { m.n = d.num(MaxSpawn); m.argv = d.strs(maxArgs, MaxArgs) }
+func (*Spawn) kind() Kind   { return KindSpawn }
+func (m *Spawn) put(e *enc) { e.i64(int64(m.N)); e.strs(m.Argv) }
+func (m *Spawn) get(d *dec) { m.N = d.num(MaxSpawn); m.Argv = d.strs(MaxWords, MaxArgs) }
 
-type abortMsg struct {
-	code int
-	text string
+// Abort asks for the end of the job.
+type Abort struct {
+	Code int
+	Text string
 }
 
-func (*abortMsg) kind() kind   { return kAbort }
-func (m *abortMsg) put(e *enc) { e.i64(int64(m.code)); e.str(clip(m.text, maxText)) }
-func (m *abortMsg) get(d *dec) { m.code = int(d.i64()); m.text = d.str(maxText) }
+func (*Abort) kind() Kind   { return KindAbort }
+func (m *Abort) put(e *enc) { e.i64(int64(m.Code)); e.str(Clip(m.Text, MaxText)) }
+func (m *Abort) get(d *dec) { m.Code = int(d.i64()); m.Text = d.str(MaxText) }
 
-type stacksMsg struct {
-	id             uint64
-	queues, stacks []byte
+// Stacks answers an EvStacks.
+type Stacks struct {
+	ID             uint64
+	Queues, Stacks []byte
 }
 
-func (*stacksMsg) kind() kind   { return kStacks }
-func (m *stacksMsg) put(e *enc) { e.u64(m.id); e.bytes(m.queues); e.bytes(m.stacks) }
-func (m *stacksMsg) get(d *dec) {
-	m.id, m.queues, m.stacks = d.u64(), d.bytes(MaxReport), d.bytes(MaxReport)
+func (*Stacks) kind() Kind   { return KindStacks }
+func (m *Stacks) put(e *enc) { e.u64(m.ID); e.bytes(m.Queues); e.bytes(m.Stacks) }
+func (m *Stacks) get(d *dec) {
+	m.ID, m.Queues, m.Stacks = d.u64(), d.bytes(MaxReport), d.bytes(MaxReport)
 }
 
-// cutMsg tells that its sender cannot talk to proc, and why.
-type cutMsg struct {
-	proc wire.ProcID
-	text string
+// Cut tells that its sender cannot talk to proc, and why.
+type Cut struct {
+	Proc wire.ProcID
+	Text string
 }
 
-func (*cutMsg) kind() kind   { return kCut }
-func (m *cutMsg) put(e *enc) { e.proc(m.proc); e.str(clip(m.text, maxText)) }
-func (m *cutMsg) get(d *dec) { m.proc, m.text = d.proc(), d.str(maxText) }
+func (*Cut) kind() Kind   { return KindCut }
+func (m *Cut) put(e *enc) { e.proc(m.Proc); e.str(Clip(m.Text, MaxText)) }
+func (m *Cut) get(d *dec) { m.Proc, m.Text = d.proc(), d.str(MaxText) }
 
-// commonMsg is the body of kCommon and kUncommon.
-type commonMsg struct {
-	k       kind
-	id      wire.ContextID
-	members wire.Members
-	bytes   int64
+// Common is the body of KindCommon and KindUncommon.
+type Common struct {
+	Kind    Kind
+	ID      wire.ContextID
+	Members wire.Members
+	Bytes   int64
 }
 
-func (m *commonMsg) kind() kind { return m.k }
-func (m *commonMsg) put(e *enc) {
-	e.proc(m.id.Creator)
-	e.u32(m.id.Serial)
-	e.members(m.members)
-	e.i64(m.bytes)
+func (m *Common) kind() Kind { return m.Kind }
+func (m *Common) put(e *enc) {
+	e.proc(m.ID.Creator)
+	e.u32(m.ID.Serial)
+	e.members(m.Members)
+	e.i64(m.Bytes)
 }
-func (m *commonMsg) get(d *dec) {
-	m.id.Creator, m.id.Serial = d.proc(), d.u32()
-	m.members = d.members()
-	m.bytes = int64(d.num(maxCommon))
+func (m *Common) get(d *dec) {
+	m.ID.Creator, m.ID.Serial = d.proc(), d.u32()
+	m.Members = d.members()
+	m.Bytes = int64(d.num(maxCommon))
 }
 
 // maxCommon bounds the common memory of a communicator.
 const maxCommon = 1 << 30
 
-// pingMsg is the body of kPing and kPong: the other process, and the number that
+// Ping is the body of KindPing and KindPong: the other process, and the number that
 // who asks has given the question.
-type pingMsg struct {
-	k    kind
-	proc wire.ProcID
-	id   uint64
+type Ping struct {
+	Kind Kind
+	Proc wire.ProcID
+	ID   uint64
 }
 
-func (m *pingMsg) kind() kind { return m.k }
-func (m *pingMsg) put(e *enc) { e.proc(m.proc); e.u64(m.id) }
-func (m *pingMsg) get(d *dec) { m.proc, m.id = d.proc(), d.u64() }
+func (m *Ping) kind() Kind { return m.Kind }
+func (m *Ping) put(e *enc) { e.proc(m.Proc); e.u64(m.ID) }
+func (m *Ping) get(d *dec) { m.Proc, m.ID = d.proc(), d.u64() }
 
-type cancelMsg struct{ id uint32 }
+// Cancel withdraws the request with this number.
+type Cancel struct{ ID uint32 }
 
-func (*cancelMsg) kind() kind   { return kCancel }
-func (m *cancelMsg) put(e *enc) { e.u32(m.id) }
-func (m *cancelMsg) get(d *dec) { m.id = d.u32() }
+func (*Cancel) kind() Kind   { return KindCancel }
+func (m *Cancel) put(e *enc) { e.u32(m.ID) }
+func (m *Cancel) get(d *dec) { m.ID = d.u32() }
 
-// releaseMsg gives one hold of a set back.
-type releaseMsg struct{ number uint32 }
+// Release gives one hold of a set back.
+type Release struct{ Number uint32 }
 
-func (*releaseMsg) kind() kind   { return kRelease }
-func (m *releaseMsg) put(e *enc) { e.u32(m.number) }
-func (m *releaseMsg) get(d *dec) { m.number = d.u32() }
+func (*Release) kind() Kind   { return KindRelease }
+func (m *Release) put(e *enc) { e.u32(m.Number) }
+func (m *Release) get(d *dec) { m.Number = d.u32() }
 
-// collectMsg asks for stack reports; processes get wait to answer.
-type collectMsg struct{ wait time.Duration }
+// Collect asks for stack reports; processes get wait to answer.
+type Collect struct{ Wait time.Duration }
 
-func (*collectMsg) kind() kind   { return kCollect }
-func (m *collectMsg) put(e *enc) { e.i64(int64(m.wait)) }
-func (m *collectMsg) get(d *dec) { m.wait = time.Duration(d.num(int(maxCollect))) }
+func (*Collect) kind() Kind   { return KindCollect }
+func (m *Collect) put(e *enc) { e.i64(int64(m.Wait)) }
+func (m *Collect) get(d *dec) { m.Wait = time.Duration(d.num(int(MaxCollect))) }
 
-const maxCollect = time.Minute
+// MaxCollect is how long processes get at most.
+const MaxCollect = time.Minute
 
-// welcomeMsg is a Welcome without its descriptors.
-type welcomeMsg struct{ w Welcome }
+// A Welcome travels without its descriptors.
 
-func (*welcomeMsg) kind() kind { return kWelcome }
+func (*Welcome) kind() Kind { return KindWelcome }
 
-func (m *welcomeMsg) put(e *enc) {
-	w := &m.w
+func (w *Welcome) put(e *enc) {
 	e.proc(w.Self)
 	e.b = append(e.b, w.Secret[:]...)
 	e.set(w.World)
@@ -236,52 +258,49 @@ func (m *welcomeMsg) put(e *enc) {
 	}
 }
 
-func (m *welcomeMsg) get(d *dec) {
-	w := &m.w
+func (w *Welcome) get(d *dec) {
 	w.Segment, w.Bell = -1, -1
 	w.Self = d.proc()
 	copy(w.Secret[:], d.take(len(w.Secret)))
 	w.World = d.set()
 	w.Parent = d.set()
-	w.LocalProcs = d.num(maxMembers)
-	w.UsableCPUs = d.num(maxMembers)
-	w.MaxProcs = d.num(maxMembers)
+	w.LocalProcs = d.num(MaxMembers)
+	w.UsableCPUs = d.num(MaxMembers)
+	w.MaxProcs = d.num(MaxMembers)
 	w.FaultTolerant = d.flag()
 	w.KillGrace = time.Duration(d.i64())
-	n := d.count(maxSettings, 8)
+	n := d.count(MaxSettings, 8)
 	w.Settings = make(map[string]string, n)
 	last := ""
 	for i := range n {
-		k := d.str(maxSetting)
+		k := d.str(MaxSetting)
 		if i > 0 && k <= last {
 			d.fail("setting %q comes after %q", k, last)
 		}
 		last = k
-		w.Settings[k] = d.str(maxSetting)
+		w.Settings[k] = d.str(MaxSetting)
 	}
 }
 
-type eventMsg struct{ ev Event }
+func (*Event) kind() Kind { return KindEvent }
 
-func (*eventMsg) kind() kind { return kEvent }
-
-func (m *eventMsg) put(e *enc) {
-	e.u8(uint8(m.ev.Kind))
-	e.proc(m.ev.Proc)
-	e.str(clip(m.ev.Text, maxText))
-	e.u64(m.ev.ID)
-	e.i64(int64(m.ev.LocalProcs))
-	e.i64(int64(m.ev.MaxProcs))
+func (ev *Event) put(e *enc) {
+	e.u8(uint8(ev.Kind))
+	e.proc(ev.Proc)
+	e.str(Clip(ev.Text, MaxText))
+	e.u64(ev.ID)
+	e.i64(int64(ev.LocalProcs))
+	e.i64(int64(ev.MaxProcs))
 }
 
-func (m *eventMsg) get(d *dec) {
-	m.ev.Kind = EventKind(d.u8())
-	if d.err == nil && (m.ev.Kind < EvDied || m.ev.Kind > EvNone) {
-		d.fail("unknown event %d", m.ev.Kind)
+func (ev *Event) get(d *dec) {
+	ev.Kind = EventKind(d.u8())
+	if d.err == nil && (ev.Kind < EvDied || ev.Kind > EvNone) {
+		d.fail("unknown event %d", ev.Kind)
 	}
-	m.ev.Proc = d.proc()
-	m.ev.Text = d.str(maxText)
-	m.ev.ID = d.u64()
-	m.ev.LocalProcs = d.num(maxMembers)
-	m.ev.MaxProcs = d.num(maxMembers)
+	ev.Proc = d.proc()
+	ev.Text = d.str(MaxText)
+	ev.ID = d.u64()
+	ev.LocalProcs = d.num(MaxMembers)
+	ev.MaxProcs = d.num(MaxMembers)
 }

@@ -5,72 +5,73 @@ package control
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"gompi/internal/rollcall"
 	"gompi/internal/wire"
 )
 
-// status is the first byte of a reply.
-type status uint8
+// Status is the first byte of a reply.
+type Status uint8
 
 const (
-	stOK       status = iota // body: what the request asked for
-	stGone                   // process, text
-	stNotFound               // text
-	stEnding                 // text
-	stRefused                // text
+	StatusOK       Status = iota // body: what the request asked for
+	StatusGone                   // process, text
+	StatusNotFound               // text
+	StatusEnding                 // text
+	StatusRefused                // text
 )
 
-// replyMsg answers a request: what it asked for, or an error.
-type replyMsg struct {
-	status status
-	proc   wire.ProcID // stGone
-	text   string      // all but stOK
-	body   []byte      // stOK
+// Reply answers a request: what it asked for, or an error.
+type Reply struct {
+	Status Status
+	Proc   wire.ProcID // StatusGone
+	Text   string      // all but StatusOK
+	Body   []byte      // StatusOK
 }
 
-func (*replyMsg) kind() kind { return kReply }
+func (*Reply) kind() Kind { return KindReply }
 
-func (m *replyMsg) put(e *enc) {
-	e.u8(uint8(m.status))
-	switch m.status {
-	case stOK:
-		e.bytes(m.body)
+func (m *Reply) put(e *enc) {
+	e.u8(uint8(m.Status))
+	switch m.Status {
+	case StatusOK:
+		e.bytes(m.Body)
 		return
-	case stGone:
-		e.proc(m.proc)
+	case StatusGone:
+		e.proc(m.Proc)
 	}
-	e.str(clip(m.text, maxText))
+	e.str(Clip(m.Text, MaxText))
 }
 
-func (m *replyMsg) get(d *dec) {
-	m.status = status(d.u8())
-	switch m.status {
-	case stOK:
-		m.body = d.bytes(maxBody)
+func (m *Reply) get(d *dec) {
+	m.Status = Status(d.u8())
+	switch m.Status {
+	case StatusOK:
+		m.Body = d.bytes(MaxBody)
 		return
-	case stGone:
-		m.proc = d.proc()
-	case stNotFound, stEnding, stRefused:
+	case StatusGone:
+		m.Proc = d.proc()
+	case StatusNotFound, StatusEnding, StatusRefused:
 	default:
-		d.fail("unknown status %d", m.status)
+		d.fail("unknown status %d", m.Status)
 	}
-	m.text = d.str(maxText)
+	m.Text = d.str(MaxText)
 }
 
-// failure turns err into a reply.
-func failure(err error) *replyMsg {
+// Failure turns err into a reply.
+func Failure(err error) *Reply {
 	var gone *GoneError
 	switch {
 	case errors.As(err, &gone):
-		return &replyMsg{status: stGone, proc: gone.Proc, text: gone.How}
+		return &Reply{Status: StatusGone, Proc: gone.Proc, Text: gone.How}
 	case errors.Is(err, ErrNotFound):
-		return &replyMsg{status: stNotFound, text: detail(err, ErrNotFound)}
+		return &Reply{Status: StatusNotFound, Text: detail(err, ErrNotFound)}
 	case errors.Is(err, ErrEnding):
-		return &replyMsg{status: stEnding, text: detail(err, ErrEnding)}
+		return &Reply{Status: StatusEnding, Text: detail(err, ErrEnding)}
 	}
-	return &replyMsg{status: stRefused, text: detail(err, ErrRefused)}
+	return &Reply{Status: StatusRefused, Text: detail(err, ErrRefused)}
 }
 
 // withDetail is a sentinel with its particulars, which travel without it.
@@ -90,70 +91,95 @@ func detail(err, sentinel error) string {
 	return err.Error()
 }
 
-func refused(format string, args ...any) error {
+// Ending is the refusal of a job that is ending.
+func Ending(why string) error { return &withDetail{ErrEnding, why} }
+
+// Refused is a refusal with its reason.
+func Refused(format string, args ...any) error {
 	return &withDetail{ErrRefused, fmt.Sprintf(format, args...)}
 }
 
-func notFound(format string, args ...any) error {
+// NotFound says what does not exist.
+func NotFound(format string, args ...any) error {
 	return &withDetail{ErrNotFound, fmt.Sprintf(format, args...)}
 }
 
-// err is the opposite of failure; nil for stOK.
-func (m *replyMsg) err() error {
-	switch m.status {
-	case stOK:
+// Err is the opposite of Failure; nil for StatusOK.
+func (m *Reply) Err() error {
+	switch m.Status {
+	case StatusOK:
 		return nil
-	case stGone:
-		return &GoneError{Proc: m.proc, How: m.text}
-	case stNotFound:
-		return &withDetail{ErrNotFound, m.text}
-	case stEnding:
-		return &withDetail{ErrEnding, m.text}
+	case StatusGone:
+		return &GoneError{Proc: m.Proc, How: m.Text}
+	case StatusNotFound:
+		return &withDetail{ErrNotFound, m.Text}
+	case StatusEnding:
+		return Ending(m.Text)
 	}
-	return &withDetail{ErrRefused, m.text}
+	return &withDetail{ErrRefused, m.Text}
+}
+
+// ByeError is the head's reason to end a connection.
+func ByeError(body []byte) error {
+	m := Text{Kind: KindBye}
+	if err := Decode(&m, body); err != nil {
+		return err
+	}
+	for _, reason := range [...]error{ErrEnding, ErrRefused} {
+		if why, ok := strings.CutPrefix(m.Text, reason.Error()+": "); ok {
+			return &withDetail{reason, why}
+		}
+	}
+	return &withDetail{ErrRefused, m.Text}
 }
 
 // The bodies of replies are written and read like messages; they have no kind
 // of their own.
 
-// contactBody is a wire.Contact without its descriptors.
-type contactBody struct{ c wire.Contact }
+// ContactBody is a wire.Contact without its descriptors.
+type ContactBody struct{ C wire.Contact }
 
-func (*contactBody) kind() kind { return kReply }
+func (*ContactBody) kind() Kind { return KindReply }
 
-func (m *contactBody) put(e *enc) {
-	e.proc(m.c.Proc)
-	e.u32(m.c.Host)
-	e.flag(m.c.SameHost)
-	e.i64(int64(m.c.PID))
-	e.strs(m.c.Addrs)
+func (m *ContactBody) put(e *enc) {
+	e.proc(m.C.Proc)
+	e.u32(m.C.Host)
+	e.flag(m.C.SameHost)
+	e.i64(int64(m.C.PID))
+	e.strs(m.C.Addrs)
 }
 
-func (m *contactBody) get(d *dec) {
-	m.c = wire.Contact{Proc: d.proc(), Host: d.u32(), SameHost: d.flag(), PID: d.num(1 << 30), Segment: -1, Bell: -1}
-	m.c.Addrs = d.strs(MaxAddrs, maxAddr)
+func (m *ContactBody) get(d *dec) {
+	m.C = wire.Contact{Proc: d.proc(), Host: d.u32(), SameHost: d.flag(), PID: d.num(1 << 30), Segment: -1, Bell: -1}
+	m.C.Addrs = d.strs(MaxAddrs, MaxAddr)
 }
 
-type setBody struct{ s wire.Set }
+// SetBody is a process set.
+type SetBody struct{ S wire.Set }
 
-func (*setBody) kind() kind   { return kReply }
-func (m *setBody) put(e *enc) { e.set(m.s) }
-func (m *setBody) get(d *dec) { m.s = d.set() }
+func (*SetBody) kind() Kind   { return KindReply }
+func (m *SetBody) put(e *enc) { e.set(m.S) }
+func (m *SetBody) get(d *dec) { m.S = d.set() }
 
-// partMsg is a piece of a tool's answer: one process.
-type partMsg struct{ r StackReport }
+// ValueBody is the answer to a Get.
+type ValueBody struct{ Val []byte }
 
-func (*partMsg) kind() kind { return kPart }
+func (*ValueBody) kind() Kind   { return KindReply }
+func (m *ValueBody) put(e *enc) { e.bytes(m.Val) }
+func (m *ValueBody) get(d *dec) { m.Val = d.bytes(MaxValue) }
 
-func (m *partMsg) put(e *enc) {
-	r := &m.r
+// A StackReport is a piece of a tool's answer.
+
+func (*StackReport) kind() Kind { return KindPart }
+
+func (r *StackReport) put(e *enc) {
 	e.proc(r.Proc)
 	e.i64(int64(r.Rank))
 	e.i64(int64(r.Size))
 	e.u32(r.World)
 	e.i64(int64(r.PID))
 	e.u8(uint8(r.State))
-	e.str(clip(r.How, maxText))
+	e.str(Clip(r.How, MaxText))
 	e.flag(r.Answered)
 	e.u32(uint32(len(r.Calls)))
 	for i := range r.Calls {
@@ -163,18 +189,17 @@ func (m *partMsg) put(e *enc) {
 	e.bytes(r.Stacks)
 }
 
-func (m *partMsg) get(d *dec) {
-	r := &m.r
+func (r *StackReport) get(d *dec) {
 	r.Proc = d.proc()
-	r.Rank = d.num(maxMembers)
-	r.Size = d.num(maxMembers)
+	r.Rank = d.num(MaxMembers)
+	r.Size = d.num(MaxMembers)
 	r.World = d.u32()
 	r.PID = d.num(1 << 30)
 	r.State = ProcState(d.u8())
 	if d.err == nil && (r.State < Starting || r.State > Exited) {
 		d.fail("unknown state %d", r.State)
 	}
-	r.How = d.str(maxText)
+	r.How = d.str(MaxText)
 	r.Answered = d.flag()
 	if n := d.count(maxCalls, minCall); n > 0 {
 		r.Calls = make([]rollcall.Entry, n)

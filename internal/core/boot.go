@@ -17,7 +17,7 @@ import (
 	"gompi/transport"
 )
 
-// Control is the control plane of one process: control.Client, or a stand-in
+// Control is the control plane of one process: client.Client, or a stand-in
 // for a process that is alone.
 type Control interface {
 	engine.Control

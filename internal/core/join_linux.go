@@ -10,12 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/internal/control"
+	"gompi/internal/control/client"
 	"gompi/internal/segment"
 )
 
 // join is Join under gompirun.
 func join(addr, token string) (Boot, error) {
-	client, w, err := control.Dial(addr, token)
+	ctl, w, err := client.Dial(addr, token)
 	if err != nil {
 		return Boot{}, fmt.Errorf("gompi: %w", err)
 	}
@@ -23,9 +24,9 @@ func join(addr, token string) (Boot, error) {
 	// Siblings copy from and to this process; under yama only descendants of
 	// the named process may.
 	unix.Prctl(unix.PR_SET_PTRACER, uintptr(os.Getppid()), 0, 0, 0)
-	b, err := Open(client, w, Place{Transports: w.Settings["GOMPI_TRANSPORT"]})
+	b, err := Open(ctl, w, Place{Transports: w.Settings["GOMPI_TRANSPORT"]})
 	if err != nil {
-		client.Abort(1, err.Error())
+		ctl.Abort(1, err.Error())
 		return Boot{}, err
 	}
 	b.Lost = exitLost

@@ -13,8 +13,9 @@ import (
 	"sync"
 	"testing"
 
-	"gompi/internal/control"
+	"gompi/internal/control/client"
 	"gompi/internal/core"
+	"gompi/internal/onehost"
 	"gompi/internal/rollcall"
 	"gompi/internal/segment"
 	"gompi/internal/wire"
@@ -26,7 +27,7 @@ import (
 // server, and engines over any transport. mpitest.Run is what most tests want;
 // a Job is for tests in which processes come, leave and die.
 type Job struct {
-	Server *control.Server
+	Server *onehost.Server
 
 	tb   testing.TB
 	cfg  Config
@@ -38,7 +39,7 @@ type Job struct {
 
 type member struct {
 	proc  *mpi.Process
-	start control.StartProc
+	start onehost.StartProc
 	book  []byte
 	owns  []int // file descriptors of the welcome
 	note  string
@@ -52,10 +53,10 @@ func New(tb testing.TB, opts ...Option) *Job {
 	var b [40]byte
 	rand.Read(b[:])
 	j.id = wire.JobID(binary.LittleEndian.Uint64(b[32:]) | 1)
-	sc := control.ServerConfig{Job: j.id, Settings: maps.Clone(j.cfg.settings), UsableCPUs: 2, FaultTolerant: true}
+	sc := onehost.Config{Job: j.id, Settings: maps.Clone(j.cfg.settings), UsableCPUs: 2, FaultTolerant: true}
 	copy(sc.Secret[:], b[:32])
 	sc.Aborted = func(by wire.ProcID, code int, msg string) { j.Server.Ending(msg) }
-	sc.Start = func(ps []control.StartProc) error {
+	sc.Start = func(ps []onehost.StartProc) error {
 		j.mu.Lock()
 		f := j.cfg.started
 		j.mu.Unlock()
@@ -65,7 +66,7 @@ func New(tb testing.TB, opts ...Option) *Job {
 		return f(ps)
 	}
 	var err error
-	if j.Server, err = control.NewServer(sc); err != nil {
+	if j.Server, err = onehost.NewServer(sc); err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { j.Server.Close() })
@@ -73,14 +74,14 @@ func New(tb testing.TB, opts ...Option) *Job {
 }
 
 // OnSpawn says what starts the processes that a process of the job spawns.
-func (j *Job) OnSpawn(f func([]control.StartProc) error) {
+func (j *Job) OnSpawn(f func([]onehost.StartProc) error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.cfg.started = f
 }
 
 // Add reserves n processes with a world of their own; Boot starts each.
-func (j *Job) Add(n int) []control.StartProc {
+func (j *Job) Add(n int) []onehost.StartProc {
 	j.tb.Helper()
 	argv := make([][]string, n)
 	for i := range argv {
@@ -94,14 +95,14 @@ func (j *Job) Add(n int) []control.StartProc {
 }
 
 // Boot starts one process. The caller finalizes or kills it.
-func (j *Job) Boot(sp control.StartProc) (*mpi.Process, error) {
+func (j *Job) Boot(sp onehost.StartProc) (*mpi.Process, error) {
 	j.Server.Started(sp.Proc, os.Getpid())
-	client, w, err := control.Dial(j.Server.Addr(), sp.Token)
+	ctl, w, err := client.Dial(j.Server.Addr(), sp.Token)
 	if err != nil {
 		return nil, err
 	}
 	m := &member{start: sp, book: make([]byte, segment.RollCallBytes), owns: []int{w.Segment, w.Bell}}
-	b, err := core.Open(client, w, core.Place{Transports: j.cfg.transport, Hub: j.hub, Book: m.book, Wrap: j.cfg.wrap})
+	b, err := core.Open(ctl, w, core.Place{Transports: j.cfg.transport, Hub: j.hub, Book: m.book, Wrap: j.cfg.wrap})
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,7 @@ package testjob
 import (
 	"time"
 
-	"gompi/internal/control"
+	"gompi/internal/onehost"
 	"gompi/internal/wire"
 	"gompi/transport"
 )
@@ -16,7 +16,7 @@ type Config struct {
 	settings  map[string]string
 	wrap      func(transport.Transport, wire.ProcID, func()) (transport.Transport, error)
 	deadline  time.Duration
-	started   func([]control.StartProc) error
+	started   func([]onehost.StartProc) error
 }
 
 func newConfig(opts []Option) Config {

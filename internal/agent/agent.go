@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package agent is the agent of a host: segments, tokens, pids, and the connections
+// of its processes. What is no business of the host it passes on to the head. See
+// docs/design/021-head-and-agent.md.
+package agent
+
+import (
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"gompi/internal/control"
+	"gompi/internal/rollcall"
+	"gompi/internal/wire"
+)
+
+// Agent is what belongs to one host: descriptors, tokens, pids, connections,
+// and who still uses which of them. It has no lock, goroutine, clock or socket:
+// its owner makes one call at a time, then takes the reports to the head (Report)
+// and does the deeds (Flush). Of the job it knows what the head has ordered.
+type Agent struct {
+	job  wire.JobID
+	host uint32
+	reap func(wire.ProcID)
+
+	seats   map[uint32]*Seat // by serial: those of which something is here
+	tokens  map[[control.TokenBytes]byte]uint32
+	unbound map[uint32][]*Seat // by reservation
+	lastID  uint32             // of a reservation
+
+	commons map[string]*common // by the request for it
+
+	ending string // why the job ends, "" while it does not
+
+	up  []control.Report
+	out []Deed
+}
+
+// Deed is one thing for the agent's owner to do: a frame for a connection, the
+// end of one (both: Listener.Do), or a callback of the launcher.
+type Deed struct {
+	To    uint32 // serial
+	Frame []byte
+	Files *Files // go with the frame; the deed holds a reference
+	host  bool   // replaces the last such that is not yet sent
+	late  time.Duration
+
+	shut string // why the connection is to end
+
+	Call func() // not nil: nothing else is to be done
+}
+
+// New makes the agent of a host. Reap, which may be nil: nobody uses p's pid any
+// more; the exited child may be waited for.
+func New(job wire.JobID, host uint32, reap func(p wire.ProcID)) *Agent {
+	return &Agent{
+		job: job, host: host, reap: reap,
+		seats: map[uint32]*Seat{}, tokens: map[[control.TokenBytes]byte]uint32{}, unbound: map[uint32][]*Seat{},
+		commons: map[string]*common{},
+	}
+}
+
+// Reserve takes over seats until the head binds them, and numbers the
+// reservation.
+func (a *Agent) Reserve(seats []*Seat) uint32 {
+	a.lastID++
+	a.unbound[a.lastID] = seats
+	return a.lastID
+}
+
+// Take does what the head orders.
+func (a *Agent) Take(o *control.Order) {
+	switch o.Kind {
+	case control.OrderBind:
+		a.bind(o)
+	case control.OrderUnbind:
+		Release(a.unbound[o.ID])
+		delete(a.unbound, o.ID)
+	case control.OrderHost:
+		for serial, s := range a.seats {
+			if s.connected && s.welcomed && s.state == control.Joined {
+				a.out = append(a.out, Deed{To: serial, Frame: o.Frame, host: true})
+			}
+		}
+	case control.OrderEnding:
+		a.ending = o.Text
+	default:
+		if s := a.seats[o.Serial]; s != nil {
+			a.order(s, o)
+		}
+	}
+}
+
+// order does what the head orders about one process.
+func (a *Agent) order(s *Seat, o *control.Order) {
+	switch o.Kind {
+	case control.OrderSend, control.OrderLate:
+		a.send(s, Deed{Frame: o.Frame, late: o.Late})
+	case control.OrderWelcome:
+		s.welcomed = true
+		a.sendFiles(s, s.files, o.Frame)
+	case control.OrderContact:
+		a.contact(s, o)
+	case control.OrderOver:
+		a.over(s, o.State)
+	case control.OrderAbandon:
+		s.unborn = s.pid == 0 && !s.exitSeen
+		a.free(s)
+	case control.OrderShut:
+		a.out = append(a.out, Deed{To: s.serial, shut: o.Text})
+	}
+}
+
+// bind makes processes of the seats of a reservation.
+func (a *Agent) bind(o *control.Order) {
+	for i, s := range a.unbound[o.ID] {
+		s.serial = o.Serial + uint32(i)
+		a.seats[s.serial], a.tokens[s.token] = s, s.serial
+	}
+	delete(a.unbound, o.ID)
+}
+
+func (a *Agent) id(s *Seat) wire.ProcID { return wire.ProcID{Job: a.job, Serial: s.serial} }
+
+// Prepare makes the segment the process's own and returns what it shows when it
+// is started in this place.
+func (a *Agent) Prepare(p wire.ProcID) (token string) {
+	s := a.seats[p.Serial]
+	// The page was written when the seat was made: no memory is needed.
+	if err := s.files.own(p); err != nil {
+		panic("gompi: BUG: " + err.Error())
+	}
+	return hex.EncodeToString(s.token[:])
+}
+
+// seat is that of a process of which something is here, or nil.
+func (a *Agent) seat(p wire.ProcID) *Seat {
+	if p.Job != a.job {
+		return nil
+	}
+	return a.seats[p.Serial]
+}
+
+func (a *Agent) report(s *Seat, r control.Report) {
+	r.Serial = s.serial
+	a.up = append(a.up, r)
+}
+
+// Hello admits the process with this token; the head will welcome it.
+func (a *Agent) Hello(token [control.TokenBytes]byte, pid int) (serial uint32, err error) {
+	s := a.seats[a.tokens[token]]
+	switch {
+	case s == nil:
+		return 0, control.Refused("unknown token")
+	case a.ending != "":
+		return 0, control.Ending(a.ending)
+	case s.state != control.Starting:
+		return 0, control.Refused("process %v is already %v: one program joins in each place, once", a.id(s), s.state)
+	}
+	s.state, s.connected, s.helloPID = control.Joined, true, pid
+	a.report(s, control.Report{Kind: control.ReportHello})
+	return s.serial, nil
+}
+
+// Frame handles one frame of a process that is connected: what is about this
+// host alone is done here, the rest is the head's. The body is only borrowed, until
+// the Report that follows. An error means that the process broke the protocol.
+func (a *Agent) Frame(serial uint32, f control.Frame) error {
+	s := a.seats[serial]
+	if err := f.CheckNumber(); err != nil {
+		return err
+	}
+	switch f.Kind {
+	case control.KindDead:
+		m := control.Proc{Kind: f.Kind}
+		if err := control.Decode(&m, f.Body); err != nil {
+			return err
+		}
+		if q := a.seat(m.Proc); q != nil {
+			a.acknowledge(s, q)
+		}
+	case control.KindCommon:
+		m := control.Common{Kind: f.Kind}
+		if err := control.Decode(&m, f.Body); err != nil {
+			return err
+		}
+		a.enterCommon(s, f.ID, &m, string(f.Body))
+	case control.KindUncommon:
+		m := control.Common{Kind: f.Kind}
+		if err := control.Decode(&m, f.Body); err != nil {
+			return err
+		}
+		a.leaveCommon(s, string(f.Body))
+	default:
+		a.report(s, control.Report{Kind: control.ReportFrame, Frame: f})
+	}
+	return nil
+}
+
+// HungUp: the connection of a process has ended. That the process has, too, is
+// for the launcher to say: until then it may touch the memory of others.
+func (a *Agent) HungUp(serial uint32) {
+	s := a.seats[serial]
+	s.connected = false
+	a.report(s, control.Report{Kind: control.ReportHungUp})
+	a.free(s)
+}
+
+// Started tells the pid of the launcher's child for p. Until then nobody is put
+// in contact with p. If p turns out to be another process (a child of a wrapper),
+// its memory is not copied directly.
+func (a *Agent) Started(p wire.ProcID, pid int) {
+	s := a.seat(p)
+	if s == nil || s.state == control.Exited || s.pid != 0 {
+		return
+	}
+	s.pid = pid
+	a.report(s, control.Report{Kind: control.ReportStarted, PID: pid})
+}
+
+// Lost: the program that joined as p is gone without having left in order, while
+// the child runs on. Its exit is to be told as always.
+func (a *Agent) Lost(p wire.ProcID, how string) {
+	if s := a.seat(p); s != nil && s.state == control.Joined && !s.connected {
+		a.report(s, control.Report{Kind: control.ReportLost, Text: control.Clip(how, control.MaxText)})
+	}
+}
+
+// Exited: the launcher saw the end of p's child and holds it unreaped, so that
+// its pid stays taken until everybody who was given it has let go. How is a short
+// text for people, clean means exit status 0.
+func (a *Agent) Exited(p wire.ProcID, how string, clean bool) {
+	s := a.seat(p)
+	if s == nil || s.exitSeen {
+		return
+	}
+	s.exitSeen = true
+	if how == "" {
+		how = "exited"
+	}
+	a.report(s, control.Report{Kind: control.ReportExited, Text: control.Clip(how, control.MaxText), Clean: clean})
+	if s.connected && !s.direct() {
+		// Somebody else spoke for the child; without it he has no place in the
+		// job. The child itself needs no help to be disconnected, and what it
+		// said last is still read.
+		a.out = append(a.out, Deed{To: s.serial, shut: fmt.Sprintf("process %v has ended: %s", a.id(s), how)})
+	}
+	a.bury(s)
+	a.letGoAll(s)
+	a.free(s)
+}
+
+// over: the head has ended the part of s in the job, so that those who were
+// given its pid will be told, or were.
+func (a *Agent) over(s *Seat, at control.ProcState) {
+	s.over = true
+	if at == control.Exited {
+		a.bury(s)
+	} else if s.state == control.Joined {
+		a.endCommons(s)
+		s.state = control.Finalized
+		a.letGoAll(s) // it touches nobody's memory any more
+	}
+	a.free(s)
+}
+
+// bury: s takes part in nothing any more. Its pid, and those that it was given,
+// are another matter.
+func (a *Agent) bury(s *Seat) {
+	if s.state == control.Exited {
+		return
+	}
+	if s.state != control.Finalized {
+		a.endCommons(s)
+	}
+	s.state = control.Exited
+	delete(a.tokens, s.token)
+	s.files.Release()
+	s.files = nil
+}
+
+// free lets the launcher reap what has exited when nobody has its pid, and drops
+// the seat when nothing else is left of it.
+func (a *Agent) free(s *Seat) {
+	if len(s.knownBy) > 0 || !s.exitSeen && !s.unborn {
+		return
+	}
+	if s.exitSeen && !s.reaped {
+		s.reaped = true
+		a.call(a.reap, s)
+	}
+	if !s.connected && a.seats[s.serial] == s {
+		delete(a.seats, s.serial)
+		a.report(s, control.Report{Kind: control.ReportFreed})
+	}
+}
+
+// call notes a callback about s.
+func (a *Agent) call(f func(wire.ProcID), s *Seat) {
+	if f != nil {
+		id := a.id(s)
+		a.out = append(a.out, Deed{Call: func() { f(id) }})
+	}
+}
+
+func (a *Agent) send(s *Seat, d Deed) {
+	if s.connected {
+		d.To = s.serial
+		a.out = append(a.out, d)
+	}
+}
+
+func (a *Agent) sendFiles(s *Seat, fs *Files, frame []byte) {
+	if s.connected && fs != nil {
+		fs.retain()
+		a.out = append(a.out, Deed{To: s.serial, Frame: frame, Files: fs})
+	}
+}
+
+func (a *Agent) refuse(s *Seat, id uint32, err error) {
+	a.send(s, Deed{Frame: control.AppendFrame(nil, id, 0, control.Failure(err))})
+}
+
+// contact tells p how to reach another process, with what is here of it. The
+// head may not know yet that it has ended.
+func (a *Agent) contact(p *Seat, o *control.Order) {
+	c := *o.Contact
+	if c.Host != a.host {
+		a.send(p, Deed{Frame: contactReply(o.ID, 0, c)})
+		return
+	}
+	t := a.seats[c.Proc.Serial]
+	if t == nil || t.files == nil {
+		a.refuse(p, o.ID, &control.GoneError{Proc: c.Proc, How: "has ended"})
+		return
+	}
+	c.SameHost = true
+	if p != t && p.direct() && t.direct() {
+		c.PID = t.pid
+		a.meet(p, t)
+	}
+	a.sendFiles(p, t.files, contactReply(o.ID, control.FrameFDs, c))
+}
+
+func contactReply(id uint32, fds int, c wire.Contact) []byte {
+	return control.AppendFrame(nil, id, fds, &control.Reply{Body: control.Encode(&control.ContactBody{C: c})})
+}
+
+// Report hands over what there is to be told to the head, in order; false if
+// there was nothing. Tell does not call the agent.
+func (a *Agent) Report(tell func(*control.Report)) bool {
+	n := len(a.up)
+	for i := range a.up {
+		tell(&a.up[i])
+	}
+	a.up = control.Emptied(a.up)
+	return n > 0
+}
+
+// Flush hands over what is to be done, in order; false if there was nothing. Do
+// does not call the agent.
+func (a *Agent) Flush(do func(*Deed)) bool {
+	n := len(a.out)
+	for i := range a.out {
+		do(&a.out[i])
+	}
+	a.out = control.Emptied(a.out)
+	return n > 0
+}
+
+// Hold returns the files of processes, nil for those without, for ReadCalls.
+func (a *Agent) Hold(serials []uint32) []*Files {
+	held := make([]*Files, len(serials))
+	for i, serial := range serials {
+		if s := a.seats[serial]; s != nil && s.files != nil {
+			s.files.retain()
+			held[i] = s.files
+		}
+	}
+	return held
+}
+
+// ReadCalls reads the roll calls of processes and releases their files. A
+// segment that is gone, or cannot be mapped, has none to show. It needs no
+// living process, and nobody's lock.
+func ReadCalls(held []*Files) [][]rollcall.Entry {
+	calls := make([][]rollcall.Entry, len(held))
+	for i, f := range held {
+		if f != nil {
+			calls[i] = f.calls()
+			f.Release()
+		}
+	}
+	return calls
+}
+
+// Close frees everything.
+func (a *Agent) Close() {
+	for _, s := range a.seats {
+		s.files.Release()
+		s.files = nil
+	}
+	for id, seats := range a.unbound {
+		Release(seats)
+		delete(a.unbound, id)
+	}
+	for key, c := range a.commons {
+		c.files.Release()
+		delete(a.commons, key)
+	}
+}
+
+// Sizes is how much each table holds.
+func (a *Agent) Sizes() map[string]int {
+	m := map[string]int{"seats": len(a.seats), "tokens": len(a.tokens), "reservations": len(a.unbound), "commons": len(a.commons)}
+	for _, s := range a.seats {
+		m["pids known"] += len(s.knownBy) + len(s.knows)
+		if s.files != nil {
+			m["segments"]++
+		}
+	}
+	return m
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"sync/atomic"
+
+	"gompi/internal/rollcall"
+	"gompi/internal/segment"
+	"gompi/internal/wire"
+)
+
+// Files are a process's segment and bell in the agent. They stay open while
+// the process lives and while a frame that carries them is on its way. Common
+// memory has no bell, -1.
+type Files struct {
+	segment, bell int
+	refs          atomic.Int32
+}
+
+func newFiles() (*Files, error) {
+	seg, bell, err := segment.CreateTaken()
+	if err != nil {
+		return nil, err
+	}
+	f := &Files{segment: seg, bell: bell}
+	f.refs.Store(1)
+	return f, nil
+}
+
+func (f *Files) retain() { f.refs.Add(1) }
+
+// own writes into the segment, if there is one, whose it is.
+func (f *Files) own(p wire.ProcID) error {
+	if f.segment < 0 {
+		return nil
+	}
+	return segment.SetOwner(f.segment, p)
+}
+
+// calls reads the roll call. A segment that cannot be mapped has none to show.
+func (f *Files) calls() []rollcall.Entry {
+	mem, err := segment.Map(f.segment, segment.RollCall, segment.RollCallBytes, false)
+	if err != nil {
+		return nil
+	}
+	calls := rollcall.Read(mem)
+	if err := segment.Unmap(mem); err != nil {
+		panic("gompi: BUG: " + err.Error())
+	}
+	return calls
+}
+
+// newCommon makes memory of n bytes for several processes.
+func newCommon(n int64) (*Files, error) {
+	fd, err := segment.CreateCommon(n)
+	if err != nil {
+		return nil, err
+	}
+	f := &Files{segment: fd, bell: -1}
+	f.refs.Store(1)
+	return f, nil
+}
+
+// Release may be called on nil.
+func (f *Files) Release() {
+	if f == nil {
+		return
+	}
+	switch n := f.refs.Add(-1); {
+	case n == 0:
+		f.close()
+	case n < 0:
+		panic("gompi: BUG: segment released twice")
+	}
+}

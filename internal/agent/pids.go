@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+// Who was given whose pid. A pair lasts until the one who was given it has let
+// go: by Dead, by Finalize, by its own exit. Until then the other's child stays
+// unreaped, as its pid must not become a stranger's.
+
+// meet notes that p was given the pid of q.
+func (a *Agent) meet(p, q *Seat) {
+	if q.knownBy == nil {
+		q.knownBy = map[uint32]struct{}{}
+	}
+	if p.knows == nil {
+		p.knows = map[uint32]struct{}{}
+	}
+	q.knownBy[p.serial] = struct{}{}
+	p.knows[q.serial] = struct{}{}
+}
+
+// acknowledge: p does not use the pid of q any more, whose end it was told. An
+// acknowledgement in advance does not count.
+func (a *Agent) acknowledge(p, q *Seat) {
+	if q.over {
+		a.letGo(p, q)
+	}
+}
+
+func (a *Agent) letGo(p, q *Seat) {
+	if _, knows := p.knows[q.serial]; !knows {
+		return
+	}
+	delete(p.knows, q.serial)
+	delete(q.knownBy, p.serial)
+	a.free(q)
+}
+
+// letGoAll: p uses no pid any more.
+func (a *Agent) letGoAll(p *Seat) {
+	for serial := range p.knows {
+		a.letGo(p, a.seats[serial]) // kept while its pid is known
+	}
+	p.knows = nil
+}

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package client is a process's end of the control plane (Client), and that of
+// gompictl (Tool).
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"gompi/internal/control"
+)
+
+// dialWait bounds the way to a Welcome: a head that starts a thousand
+// processes on two cores answers the last one after seconds.
+const dialWait = 60 * time.Second
+
+// Client is a process's connection to its agent. Its methods may be called
+// from any goroutine; Next by one at a time.
+//
+// Calls that ask for something return ErrLost (wrapped, with the reason) when
+// the connection ends before the answer, ErrClosed after Close. Calls that
+// only tell never wait for the head: their frames are queued and leave in the
+// order of all calls. An answer, as that of Finalize, so says that the head
+// has everything that was told before.
+type Client struct {
+	conn *net.UnixConn
+	done chan struct{} // closed when the reader has ended
+	out  outbox
+
+	mu     sync.Mutex
+	cond   sync.Cond               // events, err have changed
+	calls  map[uint32]chan *answer // nil: given up, and a set may still come
+	lastID uint32
+	events []control.Event
+	err    error // set once, when nothing more will come
+	closed bool
+}
+
+// answer is what a call gets.
+type answer struct {
+	reply control.Reply
+	fds   [control.FrameFDs]int
+}
+
+// Dial joins the job as the process that was started with this token. The
+// caller owns Welcome's descriptors. A refusal is an ErrRefused or ErrEnding
+// with the head's words.
+func Dial(addr, token string) (*Client, *control.Welcome, error) {
+	for _, v := range [...][3]string{{addr, control.EnvAddr, control.EnvToken}, {token, control.EnvToken, control.EnvAddr}} {
+		if v[0] == "" {
+			return nil, nil, fmt.Errorf("join job: %s is set in the environment, but %s is not: gompirun sets both, "+
+				"and something between it and this program has removed one", v[2], v[1])
+		}
+	}
+	var m control.Hello
+	raw, err := hex.DecodeString(token)
+	if err != nil || len(raw) != control.TokenBytes {
+		return nil, nil, fmt.Errorf("join job: %s is not %d hexadecimal digits", control.EnvToken, 2*control.TokenBytes)
+	}
+	copy(m.Token[:], raw)
+	deadline := time.Now().Add(dialWait)
+	conn, err := connect(addr, deadline)
+	if err != nil {
+		return nil, nil, fmt.Errorf("join job at %s: %w", addr, err)
+	}
+	in := newFDReader(conn)
+	w, err := join(conn, in, &m, deadline)
+	if err != nil {
+		in.close()
+		conn.Close()
+		return nil, nil, fmt.Errorf("join job at %s: %w", addr, err)
+	}
+	return newClient(conn, in), w, nil
+}
+
+// newClient makes a client of a connection that was welcomed.
+func newClient(conn *net.UnixConn, in *fdReader) *Client {
+	c := &Client{conn: conn, done: make(chan struct{}), calls: map[uint32]chan *answer{}}
+	c.cond.L = &c.mu
+	c.out.init()
+	go c.read(in)
+	go c.write()
+	return c
+}
+
+// connect waits while the agent's backlog is full.
+func connect(addr string, deadline time.Time) (*net.UnixConn, error) {
+	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
+		conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: addr, Net: "unix"})
+		if err == nil {
+			return conn, nil
+		}
+		if !errors.Is(err, syscall.EAGAIN) || time.Now().After(deadline) {
+			return nil, err
+		}
+		time.Sleep(pause)
+	}
+}
+
+// join says hello and reads the welcome.
+func join(conn *net.UnixConn, in *fdReader, m *control.Hello, deadline time.Time) (*control.Welcome, error) {
+	if err := conn.SetDeadline(deadline); err != nil {
+		return nil, err
+	}
+	if _, err := conn.Write(control.AppendFrame(nil, 0, 0, m)); err != nil {
+		return nil, err
+	}
+	f, fds, err := in.next()
+	if err != nil {
+		return nil, err
+	}
+	var w control.Welcome
+	switch f.Kind {
+	case control.KindBye:
+		err = control.ByeError(f.Body)
+	case control.KindWelcome:
+		if err = control.Decode(&w, f.Body); err == nil && passes && fds[0] < 0 {
+			err = fmt.Errorf("no room for the shared segment: %w", syscall.EMFILE)
+		}
+	default:
+		err = fmt.Errorf("answer to hello has kind %d", f.Kind)
+	}
+	if err == nil {
+		err = conn.SetDeadline(time.Time{})
+	}
+	if err != nil {
+		closeFDs(fds[:])
+		return nil, err
+	}
+	w.Segment, w.Bell = fds[0], fds[1]
+	return &w, nil
+}
+
+// read is the reader's goroutine: answers go to their calls, events to Next.
+func (c *Client) read(in *fdReader) {
+	defer close(c.done)
+	err := c.readFrames(in)
+	in.close()
+	c.conn.Close()
+	if ended := c.out.stop(err); errors.Is(err, net.ErrClosed) || errors.Is(err, os.ErrDeadlineExceeded) {
+		err = ended // the end came from this side
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.err = fmt.Errorf("%w: %w", control.ErrLost, err)
+	if c.closed {
+		c.err = control.ErrClosed
+	}
+	c.cond.Broadcast()
+}
+
+func (c *Client) readFrames(in *fdReader) error {
+	for {
+		f, fds, err := in.next()
+		if err != nil {
+			return err
+		}
+		switch f.Kind {
+		case control.KindReply:
+			a := &answer{fds: fds}
+			if err := control.Decode(&a.reply, f.Body); err != nil {
+				closeFDs(fds[:])
+				return err
+			}
+			a.reply.Body = bytes.Clone(a.reply.Body)
+			c.deliver(f.ID, a)
+			continue // the call owns the descriptors
+		case control.KindEvent:
+			var ev control.Event
+			if err = control.Decode(&ev, f.Body); err == nil {
+				c.mu.Lock()
+				c.events = append(c.events, ev)
+				c.cond.Signal()
+				c.mu.Unlock()
+			}
+		case control.KindBye:
+			err = control.ByeError(f.Body)
+		default:
+			err = fmt.Errorf("frame of kind %d does not belong here", f.Kind)
+		}
+		closeFDs(fds[:])
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// deliver hands an answer to its call. If the call has given up it closes the
+// descriptors, and releases the set.
+func (c *Client) deliver(id uint32, a *answer) {
+	c.mu.Lock()
+	ch, known := c.calls[id]
+	delete(c.calls, id)
+	c.mu.Unlock()
+	if ch != nil {
+		ch <- a // has room for the only answer
+		return
+	}
+	closeFDs(a.fds[:])
+	var b control.SetBody
+	if known && a.reply.Err() == nil && control.Decode(&b, a.reply.Body) == nil {
+		_ = c.ReleaseSet(b.S.Number) // a connection that is lost holds nothing
+	}
+}
+
+// ask sends a request whose answer has no descriptors and returns the
+// answer's body. Ctx ends the wait, not necessarily the request.
+func (c *Client) ask(ctx context.Context, m control.Message) ([]byte, error) {
+	body, fds, err := c.askFiles(ctx, m)
+	closeFDs(fds[:])
+	return body, err
+}
+
+// askFiles is ask with descriptors, which the caller owns; -1 on an error.
+func (c *Client) askFiles(ctx context.Context, m control.Message) ([]byte, [control.FrameFDs]int, error) {
+	a, err := c.wait(ctx, m)
+	if err != nil {
+		return nil, [control.FrameFDs]int{-1, -1}, err
+	}
+	if err := a.reply.Err(); err != nil {
+		closeFDs(a.fds[:])
+		return nil, [control.FrameFDs]int{-1, -1}, err
+	}
+	return a.reply.Body, a.fds, nil
+}
+
+// wait sends a request and waits for its answer. On an error there is none.
+func (c *Client) wait(ctx context.Context, m control.Message) (*answer, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	ch := make(chan *answer, 1)
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return nil, control.ErrClosed
+	}
+	for {
+		c.lastID++
+		if _, used := c.calls[c.lastID]; !used && c.lastID != 0 {
+			break
+		}
+	}
+	id := c.lastID
+	c.calls[id] = ch
+	c.mu.Unlock()
+	if err := c.request(ctx, id, m); err != nil {
+		c.forget(id, ch, false)
+		return nil, err
+	}
+	select {
+	case a := <-ch:
+		return a, nil
+	case <-ctx.Done():
+		if c.forget(id, ch, control.KindOf(m) == control.KindSpawn) {
+			// Best effort: a lost connection forgets the request as well.
+			_ = c.tell(&control.Cancel{ID: id})
+		}
+		return nil, ctx.Err()
+	case <-c.done:
+		// The answer may have come before the end.
+		select {
+		case a := <-ch:
+			return a, nil
+		default:
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.calls, id)
+		return nil, c.err
+	}
+}
+
+// forget gives a call up; false if its answer has come already. set: the answer
+// may be a set, which is to be released.
+func (c *Client) forget(id uint32, ch chan *answer, set bool) bool {
+	c.mu.Lock()
+	waiting := c.calls[id] == ch
+	delete(c.calls, id)
+	if set {
+		c.calls[id] = nil
+	}
+	c.mu.Unlock()
+	if !waiting {
+		c.deliver(id, <-ch)
+	}
+	return waiting
+}
+
+// Next returns the next event. It blocks until there is one, or the connection
+// has ended: then ErrLost with the reason, or ErrClosed, for ever.
+func (c *Client) Next() (control.Event, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for len(c.events) == 0 {
+		if c.err != nil {
+			return control.Event{}, c.err
+		}
+		c.cond.Wait()
+	}
+	ev := c.events[0]
+	c.events[0] = control.Event{}
+	c.events = c.events[1:]
+	return ev, nil
+}
+
+// Close ends the connection; all calls return. It may be called at any time,
+// also repeatedly. A head that does not read gets 2 s for what was told before.
+// A process that closes without Finalize counts as dead when it exits.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.finish()
+	c.conn.Close()
+	<-c.done
+	return nil
+}

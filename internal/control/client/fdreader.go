@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"fmt"
+	"io"
+	"net"
+
+	"gompi/internal/control"
+)
+
+// fdReader reads frames and the descriptors that come with them. Its owner is
+// one goroutine.
+type fdReader struct {
+	conn *net.UnixConn
+	buf  []byte // buf[r:w] is read but not yet used
+	r, w int
+	oob  []byte
+	// fds are the descriptors of frames that have not been returned, in order:
+	// each frame that has some has its place here, also if they were lost.
+	fds [][control.FrameFDs]int
+}
+
+func newFDReader(conn *net.UnixConn) *fdReader {
+	return &fdReader{conn: conn, buf: make([]byte, 8<<10), oob: make([]byte, oobBytes())}
+}
+
+// fill reads until n bytes are in the buffer.
+func (d *fdReader) fill(n int) error {
+	if d.r > 0 {
+		d.w = copy(d.buf, d.buf[d.r:d.w])
+		d.r = 0
+	}
+	if n > len(d.buf) {
+		grown := make([]byte, n)
+		copy(grown, d.buf[:d.w])
+		d.buf = grown
+	}
+	for d.w < n {
+		got, err := d.receive(d.buf[d.w:])
+		if err != nil {
+			return err
+		}
+		if got == 0 {
+			if d.w > 0 {
+				return io.ErrUnexpectedEOF
+			}
+			return io.EOF
+		}
+		d.w += got
+	}
+	return nil
+}
+
+// next returns the next frame. The body is valid until the following call;
+// the caller owns the descriptors, which are -1 if the frame has none or they
+// were lost.
+func (d *fdReader) next() (control.Frame, [control.FrameFDs]int, error) {
+	none := [control.FrameFDs]int{-1, -1}
+	if d.w-d.r < control.FrameHead {
+		if err := d.fill(control.FrameHead); err != nil {
+			return control.Frame{}, none, err
+		}
+	}
+	f, n, err := control.ParseHead(d.buf[d.r:])
+	if err != nil {
+		return control.Frame{}, none, err
+	}
+	if d.w-d.r < control.FrameHead+n {
+		if err := d.fill(control.FrameHead + n); err != nil {
+			if err == io.EOF {
+				err = io.ErrUnexpectedEOF
+			}
+			return control.Frame{}, none, err
+		}
+	}
+	f.Body = d.buf[d.r+control.FrameHead:][:n]
+	d.r += control.FrameHead + n
+	if f.FDs == 0 || !passes {
+		return f, none, nil
+	}
+	if len(d.fds) == 0 {
+		return control.Frame{}, none, fmt.Errorf("frame of kind %d comes without its descriptors", f.Kind)
+	}
+	pair := d.fds[0]
+	d.fds = d.fds[1:]
+	return f, pair, nil
+}
+
+// close closes the descriptors that nobody has claimed.
+func (d *fdReader) close() {
+	for _, pair := range d.fds {
+		closeFDs(pair[:])
+	}
+	d.fds = nil
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"net"
+	"os"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/control"
+	"gompi/internal/control/controltest"
+)
+
+// fdPair is a connection with both ends here.
+func fdPair(t *testing.T) (ends [2]*net.UnixConn) {
+	t.Helper()
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, fd := range fds {
+		f := os.NewFile(uintptr(fd), "end")
+		c, err := net.FileConn(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+		ends[i] = c.(*net.UnixConn)
+		t.Cleanup(func() { c.Close() })
+	}
+	return ends
+}
+
+// A process at its limit of open files loses descriptors. Which frame they
+// belonged to is known all the same: no frame gets those of another.
+func TestLostDescriptors(t *testing.T) {
+	ends := fdPair(t)
+	d := newFDReader(ends[1])
+	defer d.close()
+	// room is how many of the two descriptors of each frame can be had.
+	rooms := []int{2, 0, 2, 1, 0, 0, 2}
+	inodes := make([]uint64, len(rooms))
+	inode := func(fd int) uint64 {
+		var st unix.Stat_t
+		if err := unix.Fstat(fd, &st); err != nil {
+			t.Fatal(err)
+		}
+		return st.Ino
+	}
+	total := 0
+	for i, room := range rooms {
+		own, err := os.CreateTemp(t.TempDir(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		fd := int(own.Fd())
+		inodes[i] = inode(fd)
+		data := control.AppendFrame(nil, uint32(i+1), control.FrameFDs, &control.Reply{})
+		if _, _, err := ends[0].WriteMsgUnix(data, unix.UnixRights(fd, fd), nil); err != nil {
+			t.Fatal(err)
+		}
+		own.Close()
+		var next [control.FrameFDs + 1]*os.File // at the lowest numbers that are free
+		for i := range next {
+			if next[i], err = os.Open(os.DevNull); err != nil {
+				t.Fatal(err)
+			}
+		}
+		limit := next[room].Fd()
+		for _, f := range next {
+			f.Close()
+		}
+		restore := controltest.LimitFiles(t, uint64(limit))
+		total += len(data)
+		err = d.fill(total)
+		restore()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, room := range rooms {
+		f, fds, err := d.next()
+		if err != nil || f.ID != uint32(i+1) {
+			t.Fatalf("frame %d, %v; want %d", f.ID, err, i+1)
+		}
+		for _, fd := range fds {
+			if room < control.FrameFDs && fd >= 0 || room == control.FrameFDs && inode(fd) != inodes[i] {
+				t.Errorf("frame %d, with room for %d: descriptor %d of inode %d, its own has %d", f.ID, room, fd, inode(fd), inodes[i])
+			}
+		}
+		closeFDs(fds[:])
+	}
+}

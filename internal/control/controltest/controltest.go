@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package controltest is what the tests of the control plane's packages share.
+package controltest
+
+import (
+	"bytes"
+	"reflect"
+	"time"
+
+	"gompi/internal/control"
+	"gompi/internal/rollcall"
+	"gompi/internal/wire"
+)
+
+// Samples is one message of each kind and body.
+func Samples(job wire.JobID) []control.Message {
+	p := wire.ProcID{Job: job, Serial: 1}
+	m := wire.NewMembers(wire.Range{First: p, Count: 2}, wire.Range{First: p.Next(9), Count: 1})
+	set := wire.Set{URI: control.WorldURI, Number: 4, Members: m, Hosts: wire.Hosts{{Host: 0, Count: 2}, {Host: 1, Count: 1}}}
+	call := rollcall.Entry{Op: "Recv", Peer: rollcall.AnyPeer, Since: time.Unix(1, 2), Tag: -1, Caller: "a.go:1 b"}
+	return []control.Message{
+		&control.Hello{Token: [control.TokenBytes]byte{1, 2}},
+		&control.Empty{Kind: control.KindTool}, &control.Empty{Kind: control.KindFinalize}, &control.Empty{Kind: control.KindList},
+		&control.Proc{Kind: control.KindContact, Proc: p}, &control.Proc{Kind: control.KindDead, Proc: p},
+		&control.Members{Kind: control.KindWatch, Members: m}, &control.Members{Kind: control.KindDefine, Members: m}, &control.Members{Kind: control.KindFence, Members: m},
+		&control.Announce{Addrs: []string{"1.2.3.4:5", "[::1]:6"}},
+		&control.Text{Kind: control.KindLookup, Text: control.WorldURI}, &control.Text{Kind: control.KindBye, Text: "why"},
+		&control.Put{Key: "key", Val: []byte("value")}, &control.Get{Key: "key", Wait: true},
+		&control.Spawn{N: 3, Argv: []string{"prog", ""}},
+		&control.Abort{Code: -5, Text: "text"},
+		&control.Stacks{ID: 7, Queues: []byte("q"), Stacks: []byte("s")},
+		&control.Cancel{ID: 9}, &control.Collect{Wait: time.Second},
+		&control.Welcome{Self: p, Secret: [32]byte{5}, World: set, Parent: set, Segment: -1, Bell: -1, LocalProcs: 3, UsableCPUs: 2,
+			MaxProcs: 1, FaultTolerant: true, KillGrace: time.Second, Settings: map[string]string{"B": "2", "A": ""}},
+		&control.Cut{Proc: p, Text: "no room"}, &control.Ping{Kind: control.KindPing, Proc: p, ID: 7}, &control.Ping{Kind: control.KindPong, Proc: p, ID: 1 << 60}, &control.Release{Number: 7}, &control.Text{Kind: control.KindDelete, Text: "key"},
+		&control.Common{Kind: control.KindCommon, ID: wire.ContextID{Creator: p, Serial: 3}, Members: m, Bytes: 1 << 20}, &control.Common{Kind: control.KindUncommon, ID: wire.ContextID{Creator: p, Serial: 3}, Members: m, Bytes: 5},
+		&control.Event{Kind: control.EvDied, Proc: p, Text: "signal: killed", ID: 1, LocalProcs: 2, MaxProcs: 3},
+		&control.Reply{Body: []byte("body")},
+		&control.Order{Kind: control.OrderBind, Serial: 3, ID: 4, Count: 5}, &control.Order{Kind: control.OrderUnbind, ID: 4},
+		&control.Order{Kind: control.OrderSend, Serial: 3, Frame: []byte("f")}, &control.Order{Kind: control.OrderWelcome, Serial: 3, Frame: []byte("f")},
+		&control.Order{Kind: control.OrderLate, Serial: 3, Late: time.Second, Frame: []byte("f")}, &control.Order{Kind: control.OrderHost, Frame: []byte("f")},
+		&control.Order{Kind: control.OrderContact, Serial: 3, ID: 7, Contact: &wire.Contact{Proc: p, Host: 1, Segment: -1, Bell: -1}},
+		&control.Order{Kind: control.OrderOver, Serial: 3, State: control.Exited}, &control.Order{Kind: control.OrderAbandon, Serial: 3},
+		&control.Order{Kind: control.OrderShut, Serial: 3, Text: "why"}, &control.Order{Kind: control.OrderEnding, Text: "why"},
+		&control.Report{Kind: control.ReportHello, Serial: 3}, &control.Report{Kind: control.ReportFrame, Serial: 3, Frame: control.Frame{Kind: control.KindGet, ID: 9, Body: []byte("b")}},
+		&control.Report{Kind: control.ReportHungUp, Serial: 3}, &control.Report{Kind: control.ReportStarted, Serial: 3, PID: 10},
+		&control.Report{Kind: control.ReportExited, Serial: 3, Text: "how", Clean: true}, &control.Report{Kind: control.ReportLost, Serial: 3, Text: "how"},
+		&control.Report{Kind: control.ReportFreed, Serial: 3},
+		&control.Reply{Status: control.StatusGone, Proc: p, Text: "t"}, &control.Reply{Status: control.StatusNotFound, Text: "t"},
+		&control.ContactBody{C: wire.Contact{Proc: p, Host: 1, SameHost: true, PID: 7, Segment: -1, Bell: -1, Addrs: []string{"a:1"}}},
+		&control.SetBody{S: set}, &control.SetBody{S: wire.Set{URI: control.SelfURI, Number: 5, Members: wire.MembersOf(p)}}, &control.ValueBody{Val: []byte("v")},
+		&control.StackReport{ProcInfo: control.ProcInfo{Proc: p, Rank: 1, Size: 2, World: 3, PID: 4, State: control.Exited, How: "h"},
+			Answered: true, Calls: []rollcall.Entry{call}, Queues: []byte("q"), Stacks: []byte("s")},
+	}
+}
+
+// Blank is an empty message of the same type and kind.
+func Blank(m control.Message) control.Message {
+	n := reflect.New(reflect.TypeOf(m).Elem()).Interface().(control.Message)
+	switch m := m.(type) {
+	case *control.Empty:
+		n.(*control.Empty).Kind = m.Kind
+	case *control.Proc:
+		n.(*control.Proc).Kind = m.Kind
+	case *control.Members:
+		n.(*control.Members).Kind = m.Kind
+	case *control.Common:
+		n.(*control.Common).Kind = m.Kind
+	case *control.Text:
+		n.(*control.Text).Kind = m.Kind
+	case *control.Ping:
+		n.(*control.Ping).Kind = m.Kind
+	}
+	return n
+}
+
+// OverWire makes of a message what arrives of it on another machine.
+func OverWire(m control.Message) control.Message {
+	n := Blank(m)
+	if err := control.Decode(n, bytes.Clone(control.Encode(m))); err != nil {
+		panic(err)
+	}
+	return n
+}

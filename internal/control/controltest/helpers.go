@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controltest
+
+import (
+	"os"
+	"runtime"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Limit ends a test that would hang.
+const Limit = 20 * time.Second
+
+// Leftover counts what a server or client may leak.
+type Leftover struct{ Goroutines, fds int }
+
+// Within allows less: something of an earlier test may just have been ending.
+func (l Leftover) Within(m Leftover) bool { return l.Goroutines <= m.Goroutines && l.fds <= m.fds }
+
+func Leftovers() Leftover {
+	fds, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		panic(err)
+	}
+	return Leftover{runtime.NumGoroutine(), len(fds)}
+}
+
+func WaitFor(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	end := time.Now().Add(Limit)
+	for !ok() {
+		if time.Now().After(end) {
+			buf := make([]byte, 1<<20)
+			t.Fatalf("not reached: %s; %+v\n%s", what, Leftovers(), buf[:runtime.Stack(buf, true)])
+		}
+		runtime.Gosched()
+	}
+}
+
+// Async runs f and returns its error when asked.
+func Async(t *testing.T, f func() error) func() error {
+	ch := make(chan error, 1)
+	go func() { ch <- f() }()
+	return func() error {
+		t.Helper()
+		select {
+		case err := <-ch:
+			return err
+		case <-time.After(Limit):
+			t.Fatal("call does not return")
+			return nil
+		}
+	}
+}
+
+// LimitFiles lets this process have open files up to number n-1, until the
+// function that it returns is called.
+func LimitFiles(t *testing.T, n uint64) (restore func()) {
+	t.Helper()
+	var old unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &old); err != nil {
+		t.Fatal(err)
+	}
+	low := old
+	low.Cur = n
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &low); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &old); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

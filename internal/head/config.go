@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package head
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"gompi/internal/control"
+	"gompi/internal/wire"
+)
+
+// Config is what a head is told of its job. The functions become effects; any of
+// them may be nil.
+type Config struct {
+	// Job must not be 0.
+	Job    wire.JobID
+	Secret [32]byte
+	// Settings, FaultTolerant and KillGrace are handed to every process.
+	Settings      map[string]string
+	FaultTolerant bool
+	KillGrace     time.Duration
+	// UsableCPUs is what the processes of a host may use together.
+	UsableCPUs int
+	// MaxProcs is the GOMAXPROCS for a process when localProcs (at least
+	// 1) share the host; it must be pure. nil: 0, leave it alone.
+	MaxProcs func(localProcs int) int
+	// Spawns: processes may ask for more. Each Spawn is an effect.
+	Spawns bool
+	// Aborted: a process asked for the end of the job.
+	Aborted func(by wire.ProcID, code int, msg string)
+	// Joined and Finalized: p has said hello, has left in order.
+	Joined, Finalized func(p wire.ProcID)
+}
+
+// Validate refuses what no process could be told.
+func (cfg *Config) Validate() error {
+	if cfg.Job == 0 {
+		return errors.New("control: job id is 0")
+	}
+	if len(cfg.Settings) > control.MaxSettings {
+		return fmt.Errorf("control: %d settings, at most %d allowed", len(cfg.Settings), control.MaxSettings)
+	}
+	total := 0
+	for k, v := range cfg.Settings {
+		if total += len(k) + len(v); total > control.MaxAllSettings {
+			return fmt.Errorf("control: settings of more than %d bytes", control.MaxAllSettings)
+		}
+		if len(k) > control.MaxSetting || len(v) > control.MaxSetting {
+			return fmt.Errorf("control: setting %.40q has %d bytes, at most %d allowed", k, max(len(k), len(v)), control.MaxSetting)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package head
+
+import (
+	"time"
+
+	"gompi/internal/control"
+)
+
+// finalize: p leaves in order. It touches nobody's memory any more; those who
+// may touch its own are told.
+func (h *Head) finalize(p *proc) {
+	if p.state != control.Joined {
+		return
+	}
+	p.state, p.how, p.left = control.Finalized, control.LeftInOrder, true
+	delete(h.joined, p.id.Serial)
+	h.dropRequests(p)
+	h.order(p, control.Order{Kind: control.OrderOver, State: control.Finalized})
+	h.over(p)
+	h.tellEnd(p)
+	h.call(h.cfg.Finalized, p)
+}
+
+// disconnected: p's connection has ended. That p has, too, is for its agent to
+// say.
+func (h *Head) disconnected(p *proc) {
+	p.connected = false
+	delete(h.joined, p.id.Serial)
+	h.dropRequests(p)
+	h.leaveRounds(p)
+}
+
+// lost: p has not left in order, and its connection has ended a while ago; its
+// child runs on. What joined has ended behind a wrapper, or has become
+// another program: as a member it is dead, though its exit is still to come.
+func (h *Head) lost(p *proc, how string) {
+	if p.state == control.Joined && !p.connected {
+		h.die(p, how)
+	}
+}
+
+// exited: the child of p has ended.
+func (h *Head) exited(p *proc, how string, clean bool) {
+	switch {
+	case p.state == control.Exited: // given up before
+	case clean && p.state == control.Finalized:
+		h.bury(p, p.how)
+	case p.state == control.Finalized: // a failure of the job, but to others it has left
+		h.bury(p, how)
+	case clean && p.state == control.Starting:
+		h.bury(p, how)
+		h.tellEnd(p)
+	default:
+		h.die(p, how)
+	}
+}
+
+// die: p has ended, or counts as that, and not in order.
+func (h *Head) die(p *proc, how string) {
+	p.died = true
+	h.bury(p, how)
+	h.tellEnd(p)
+}
+
+// abandon gives up a seat whose process could not be started, or was ended
+// because one beside it could not be: then Exited is still to come.
+func (h *Head) abandon(p *proc, how string) {
+	how = "not started: " + control.Clip(how, control.MaxText/2)
+	switch p.state {
+	case control.Starting:
+		h.bury(p, how)
+		h.tellEnd(p)
+	case control.Joined:
+		h.die(p, how)
+	case control.Finalized:
+		h.bury(p, p.how)
+	}
+	h.order(p, control.Order{Kind: control.OrderAbandon})
+}
+
+// bury makes p Exited and ends everything that waits for it or that it waits
+// for.
+func (h *Head) bury(p *proc, how string) {
+	was := p.state
+	p.state, p.how = control.Exited, how
+	h.order(p, control.Order{Kind: control.OrderOver, State: control.Exited})
+	delete(h.joined, p.id.Serial)
+	h.dropRequests(p)
+	h.leaveRounds(p)
+	if was != control.Finalized {
+		h.over(p)
+	}
+	p.watching, p.addrs, p.argv = nil, nil, nil
+	h.hosts[p.host].local--
+	h.tellHost(p.host)
+}
+
+// over: p, which was starting or joined, takes part in nothing any more.
+func (h *Head) over(p *proc) {
+	for w := range p.awaited {
+		h.unparkWith(w, &control.GoneError{Proc: p.id, How: p.how})
+	}
+	p.awaited = nil
+	h.failFences(p)
+	h.releaseAll(p)
+	if h.alive--; h.alive == 1 && len(h.gets) > 0 {
+		for _, q := range h.joined {
+			h.failGets(q, p)
+		}
+	}
+}
+
+// dropRequests forgets what p has asked; nobody reads the answers.
+func (h *Head) dropRequests(p *proc) {
+	for _, w := range p.reqs {
+		h.unpark(w)
+	}
+}
+
+// lateEach is how much later than at once a process hears that another has left,
+// for each that is joined: all of them may be leaving.
+const lateEach = 50 * time.Microsecond
+
+// tellEnd tells of an end those who watch p, as do those who were given its pid:
+// they let go of it. Of many who leave in order each hears later, and together.
+func (h *Head) tellEnd(p *proc) {
+	o := control.Order{Kind: control.OrderSend, Frame: control.AppendFrame(nil, 0, 0, p.end())}
+	if !p.died {
+		o.Kind, o.Late = control.OrderLate, time.Duration(len(h.joined))*lateEach
+	}
+	for _, q := range h.joined {
+		if q.watching.has(p.id.Serial) {
+			q.watching.remove(p.id.Serial)
+			h.order(q, o)
+		}
+	}
+}
+
+// end is what others are told of the end of p.
+func (p *proc) end() *control.Event {
+	switch {
+	case p.died:
+		return &control.Event{Kind: control.EvDied, Proc: p.id, Text: p.how}
+	case p.left:
+		return &control.Event{Kind: control.EvGone, Proc: p.id, Text: control.LeftInOrder}
+	}
+	return &control.Event{Kind: control.EvGone, Proc: p.id, Text: p.how}
+}
+
+// ping: p asks q whether it takes part in the job, or answers. Of a q that does
+// not, p is told otherwise.
+func (h *Head) ping(p, q *proc, k control.Kind, id uint64) {
+	switch {
+	case q == nil || q.state > control.Joined:
+	case k == control.KindPong:
+		h.sendEvent(q, control.Event{Kind: control.EvPong, Proc: p.id, ID: id})
+	case q == p || q.state == control.Starting:
+		h.sendEvent(p, control.Event{Kind: control.EvPong, Proc: q.id, ID: id})
+	case p.state == control.Joined:
+		h.sendEvent(q, control.Event{Kind: control.EvPing, Proc: p.id, ID: id})
+	}
+}
+
+// End tells every process that the job is ending and ends all that they wait for.
+// Nobody can join any more. Deaths are still announced.
+func (h *Head) End(why string) {
+	if h.ending != "" {
+		return
+	}
+	if why == "" {
+		why = "no reason given"
+	}
+	h.ending = control.Clip(why, control.MaxText)
+	for host := range h.hosts {
+		h.out = append(h.out, Effect{Order: control.Order{Kind: control.OrderEnding, Text: h.ending}, Host: uint32(host)})
+	}
+	ev := control.AppendFrame(nil, 0, 0, &control.Event{Kind: control.EvAbort, Text: h.ending})
+	for _, p := range h.procs {
+		if p.state == control.Joined {
+			h.send(p, ev)
+		}
+		for _, w := range p.reqs {
+			h.unparkWith(w, control.Ending(h.ending))
+		}
+	}
+}

@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package head is the head of a job: process sets, store, names, fences, who lives
+// and who is told of whose end. It knows hosts by number only; what is on them is
+// their agents'. See docs/design/021-head-and-agent.md.
+package head
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"gompi/internal/control"
+	"gompi/internal/wire"
+)
+
+// Head is all that is known of a whole job: sets, names, who lives and who waits
+// for what. Of the hosts it has the numbers; what is on them is their agents'. It
+// has no lock, goroutine, clock or socket: its owner makes one call at a time and
+// then carries out the effects (Flush).
+type Head struct {
+	cfg   Config
+	hosts []host // by number
+
+	procs    map[uint32]*proc // by serial: those that somebody may still ask for
+	lastProc uint32           // serials are not reused
+
+	alive  int              // processes that are starting or joined
+	joined map[uint32]*proc // those that are joined and connected
+
+	sets    map[uint32]*set
+	lastSet uint32
+
+	store      map[string][]byte
+	storeBytes int
+	gets       map[string]map[*wait]struct{}
+
+	fences map[string][]*fence // by encoded members, oldest first
+
+	rounds map[uint64]*Round
+	round  uint64
+
+	ending string // why the job ends, "" while it does not
+
+	out []Effect
+}
+
+// host is one host of the job.
+type host struct {
+	local int // processes there that have not exited
+}
+
+// proc is one process, from the reservation of its serial until nothing of it is
+// left on its host and no set names it.
+type proc struct {
+	id         wire.ProcID
+	host       uint32
+	rank, size int
+	world      uint32 // numbers of its sets
+	self       uint32
+	parent     uint32         // 0: none
+	given      map[uint32]int // sets that it was given, and how often
+	named      int            // living sets that it is a member of
+	argv       []string
+
+	state     control.ProcState
+	how       string
+	died      bool // exited, not in order
+	left      bool // has finalized
+	freed     bool // nothing of it is left on its host
+	connected bool
+	pid       int // for people; 0 before it is started
+
+	announced bool
+	addrs     []string
+
+	reqs     map[uint32]*wait   // its unanswered requests
+	awaited  map[*wait]struct{} // Contacts of others that wait for it
+	watching serialSet          // whose end it wants to know, and has not been told
+}
+
+// wait is a request that cannot be answered yet.
+type wait struct {
+	proc *proc // who asks
+	id   uint32
+
+	target *proc  // KindContact
+	key    string // KindGet
+	fence  *fence // KindFence
+}
+
+// Effect is one thing to do after a step: an order for the agent of a host, a
+// callback of the launcher, or a Spawn.
+type Effect struct {
+	Order control.Order // of kind 0: none
+	Host  uint32
+
+	Call  func()
+	Spawn *Spawn
+}
+
+// Spawn is one that the head's owner must carry out. It holds the set parent, and
+// later the new world, until Spawned.
+type Spawn struct {
+	N    int
+	Argv []string // of each
+
+	w      *wait
+	parent uint32
+}
+
+// New makes the head of a job without processes on so many hosts.
+func New(cfg Config, hosts int) *Head {
+	cfg.UsableCPUs = min(max(0, cfg.UsableCPUs), control.MaxMembers)
+	return &Head{
+		cfg:    cfg,
+		hosts:  make([]host, hosts),
+		joined: map[uint32]*proc{},
+		procs:  map[uint32]*proc{},
+		sets:   map[uint32]*set{},
+		store:  map[string][]byte{},
+		gets:   map[string]map[*wait]struct{}{},
+		fences: map[string][]*fence{},
+		rounds: map[uint64]*Round{},
+	}
+}
+
+// proc returns the process with this id; nil if there was none, or nothing is
+// known of it any more.
+func (h *Head) proc(id wire.ProcID) *proc {
+	if id.Job != h.cfg.Job {
+		return nil
+	}
+	return h.procs[id.Serial]
+}
+
+func (h *Head) bySerial(n uint32) *proc { return h.procs[n] }
+
+// past reports whether a process has ended so long ago that nothing is known of
+// it but that.
+func (h *Head) past(id wire.ProcID) bool {
+	return id.Job == h.cfg.Job && id.Serial > 0 && id.Serial <= h.lastProc && h.procs[id.Serial] == nil
+}
+
+// howPast is how such a process has ended. Whether in order is forgotten; who
+// asks means to work with it, which fails for certain if it has died.
+const howPast = "has ended, and no process set has it any more"
+
+// forget drops the record of a process of which nothing is left, when nobody has
+// a set that names it.
+func (h *Head) forget(p *proc) {
+	if p.freed && p.named == 0 {
+		delete(h.procs, p.id.Serial)
+	}
+}
+
+// all lists the processes of which there are records, by serial.
+func (h *Head) all() []*proc {
+	list := make([]*proc, 0, len(h.procs))
+	for _, serial := range slices.Sorted(maps.Keys(h.procs)) {
+		list = append(list, h.procs[serial])
+	}
+	return list
+}
+
+// add is Join when there is room. Parent is 0 or the set of the process that
+// spawns them.
+func (h *Head) add(argv [][]string, parent, host, reservation uint32) wire.Set {
+	first := wire.ProcID{Job: h.cfg.Job, Serial: h.lastProc + 1}
+	h.out = append(h.out, Effect{Host: host, Order: control.Order{Kind: control.OrderBind, Serial: first.Serial, ID: reservation, Count: uint32(len(argv))}})
+	for i := range argv {
+		h.lastProc++
+		id := wire.ProcID{Job: h.cfg.Job, Serial: h.lastProc}
+		p := &proc{id: id, host: host, rank: i, size: len(argv), parent: parent, argv: argv[i], state: control.Starting}
+		h.procs[id.Serial] = p
+		p.self = h.newSet(wire.MembersOf(id)).Number
+		h.hold(p.self)
+		if parent != 0 {
+			h.hold(parent)
+		}
+	}
+	world := h.newSet(wire.NewMembers(wire.Range{First: first, Count: len(argv)}))
+	for i := range argv {
+		h.proc(first.Next(i)).world = world.Number
+		h.hold(world.Number)
+	}
+	h.hosts[host].local += len(argv)
+	h.alive += len(argv)
+	h.tellHost(host)
+	return world
+}
+
+// Join makes processes of the seats that the agent of a host has reserved under
+// this number, one for each command line: together they are a new world, for a
+// Spawn if there is one. On an error there are no numbers for so many more, and the
+// agent is told that it needs the seats no longer.
+func (h *Head) Join(argv [][]string, spawn *Spawn, host, reservation uint32) (wire.Set, error) {
+	if !h.roomFor(len(argv)) {
+		h.out = append(h.out, Effect{Host: host, Order: control.Order{Kind: control.OrderUnbind, ID: reservation}})
+		return wire.Set{}, control.Refused("the job has had %d processes and %d process sets: there are no numbers for %d more",
+			h.lastProc, h.lastSet, len(argv))
+	}
+	if spawn == nil {
+		return h.add(argv, 0, host, reservation), nil
+	}
+	set := h.add(argv, spawn.parent, host, reservation)
+	h.hold(set.Number)
+	return set, nil
+}
+
+// Take learns what an agent has seen. What it tells of one of whom nothing is
+// left is of no more interest.
+func (h *Head) Take(r *control.Report) {
+	p := h.bySerial(r.Serial)
+	if p == nil {
+		return
+	}
+	switch r.Kind {
+	case control.ReportHello:
+		h.hello(p)
+	case control.ReportFrame:
+		if err := h.frame(p, r.Frame); err != nil {
+			h.order(p, control.Order{Kind: control.OrderShut, Text: control.ProtocolBroken(err)})
+		}
+	case control.ReportHungUp:
+		h.disconnected(p)
+	case control.ReportStarted:
+		h.started(p, r.PID)
+	case control.ReportExited:
+		h.exited(p, r.Text, r.Clean)
+	case control.ReportLost:
+		h.lost(p, r.Text)
+	case control.ReportFreed:
+		p.freed = true
+		h.forget(p)
+	}
+}
+
+// hello welcomes a process that has shown its token.
+func (h *Head) hello(p *proc) {
+	if p.state != control.Starting { // given up meanwhile
+		h.order(p, control.Order{Kind: control.OrderShut, Text: control.Refused("process %v is %v", p.id, p.state).Error()})
+		return
+	}
+	p.state, p.connected = control.Joined, true
+	p.reqs = map[uint32]*wait{}
+	h.joined[p.id.Serial] = p
+	m := &control.Welcome{
+		Self: p.id, Secret: h.cfg.Secret,
+		World:      h.alias(control.WorldURI, p.world),
+		Parent:     h.alias(control.ParentURI, p.parent),
+		LocalProcs: h.hosts[p.host].local, UsableCPUs: h.cfg.UsableCPUs, MaxProcs: h.maxProcs(p.host),
+		FaultTolerant: h.cfg.FaultTolerant, KillGrace: h.cfg.KillGrace,
+		Settings: h.cfg.Settings,
+	}
+	h.order(p, control.Order{Kind: control.OrderWelcome, Frame: control.AppendFrame(nil, 0, control.FrameFDs, m)})
+	h.call(h.cfg.Joined, p)
+}
+
+// started: the child of p runs.
+func (h *Head) started(p *proc, pid int) {
+	p.pid = pid
+	// Contacts wait for the children of both sides.
+	h.answerContacts(p.awaited)
+	for _, w := range p.reqs {
+		if w.target != nil {
+			h.answerContact(w)
+		}
+	}
+}
+
+func (h *Head) maxProcs(host uint32) int {
+	if h.cfg.MaxProcs == nil {
+		return 0
+	}
+	return min(max(0, h.cfg.MaxProcs(max(1, h.hosts[host].local))), control.MaxMembers)
+}
+
+// tellHost tells everybody on a host how many processes share it.
+func (h *Head) tellHost(host uint32) {
+	if len(h.joined) == 0 {
+		return
+	}
+	f := control.AppendFrame(nil, 0, 0, &control.Event{Kind: control.EvHost, LocalProcs: h.hosts[host].local, MaxProcs: h.maxProcs(host)})
+	h.out = append(h.out, Effect{Host: host, Order: control.Order{Kind: control.OrderHost, Frame: f}})
+}
+
+// order tells the agent of p's host.
+func (h *Head) order(p *proc, o control.Order) {
+	o.Serial = p.id.Serial
+	h.out = append(h.out, Effect{Host: p.host, Order: o})
+}
+
+func (h *Head) send(p *proc, f []byte) {
+	if p.connected {
+		h.order(p, control.Order{Kind: control.OrderSend, Frame: f})
+	}
+}
+
+func (h *Head) sendEvent(p *proc, ev control.Event) {
+	if p.state == control.Joined {
+		h.send(p, control.AppendFrame(nil, 0, 0, &ev))
+	}
+}
+
+// answer ends a request. A nil body is an empty answer.
+func (h *Head) answer(p *proc, id uint32, body control.Message) {
+	h.send(p, control.AppendFrame(nil, id, 0, &control.Reply{Body: control.Encode(body)}))
+}
+
+func (h *Head) refuse(p *proc, id uint32, err error) {
+	h.send(p, control.AppendFrame(nil, id, 0, control.Failure(err)))
+}
+
+// call notes a callback about p.
+func (h *Head) call(f func(wire.ProcID), p *proc) {
+	if f != nil {
+		id := p.id
+		h.out = append(h.out, Effect{Call: func() { f(id) }})
+	}
+}
+
+// park keeps a request for later.
+func (h *Head) park(w *wait) error {
+	if len(w.proc.reqs) >= maxParked {
+		return fmt.Errorf("more than %d unanswered requests", maxParked)
+	}
+	w.proc.reqs[w.id] = w
+	return nil
+}
+
+// maxParked bounds the requests of one process that wait for something.
+const maxParked = 1 << 16
+
+// unpark forgets a request wherever it waits.
+func (h *Head) unpark(w *wait) {
+	if w.proc.reqs[w.id] != w {
+		return
+	}
+	delete(w.proc.reqs, w.id)
+	switch {
+	case w.target != nil:
+		delete(w.target.awaited, w)
+	case w.fence != nil:
+		h.leaveFence(w)
+	case w.key != "":
+		delete(h.gets[w.key], w)
+		if len(h.gets[w.key]) == 0 {
+			delete(h.gets, w.key)
+		}
+	}
+}
+
+// unparkWith ends a waiting request with an error.
+func (h *Head) unparkWith(w *wait, err error) {
+	h.unpark(w)
+	h.refuse(w.proc, w.id, err)
+}
+
+// Snapshot lists the processes of which there are records, by serial.
+func (h *Head) Snapshot() []control.ProcInfo {
+	all := h.all()
+	list := make([]control.ProcInfo, len(all))
+	for i, p := range all {
+		list[i] = p.info()
+	}
+	return list
+}
+
+func (p *proc) info() control.ProcInfo {
+	return control.ProcInfo{
+		Proc: p.id, Rank: p.rank, Size: p.size, World: p.world,
+		PID: p.pid, State: p.state, How: p.how,
+	}
+}
+
+// State is how far a process is; Exited, too, of one that nothing is known of any
+// more.
+func (h *Head) State(p wire.ProcID) control.ProcState {
+	if q := h.proc(p); q != nil {
+		return q.state
+	}
+	return control.Exited
+}
+
+// Flush hands over what is to be done, in order; false if there was nothing. Do
+// does not call the head.
+func (h *Head) Flush(do func(*Effect)) bool {
+	n := len(h.out)
+	for i := range h.out {
+		do(&h.out[i])
+	}
+	h.out = control.Emptied(h.out)
+	return n > 0
+}
+
+// Sizes is how much each table holds.
+func (h *Head) Sizes() map[string]int {
+	m := map[string]int{
+		"processes": len(h.procs), "living": h.alive, "joined": len(h.joined), "sets": len(h.sets),
+		"store": len(h.store), "bytes in store": h.storeBytes, "gets": len(h.gets), "fences": len(h.fences), "rounds": len(h.rounds),
+	}
+	for i := range h.hosts {
+		m["on hosts"] += h.hosts[i].local
+	}
+	for _, p := range h.procs {
+		m["given sets"] += len(p.given)
+		m["watched"] += len(p.watching)
+		m["requests"] += len(p.reqs)
+		m["awaited"] += len(p.awaited)
+	}
+	return m
+}

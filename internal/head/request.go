@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package head
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"gompi/internal/control"
+	"gompi/internal/wire"
+)
+
+// frame handles one frame of a process that has said hello. The body is only
+// borrowed. An error means that the process broke the protocol.
+func (h *Head) frame(p *proc, f control.Frame) error {
+	if err := f.CheckNumber(); err != nil {
+		return err
+	}
+	switch {
+	case f.ID == 0:
+		return h.oneWay(p, f)
+	case p.reqs[f.ID] != nil:
+		return fmt.Errorf("request number %d is in use", f.ID)
+	}
+	return h.request(p, f)
+}
+
+func (h *Head) oneWay(p *proc, f control.Frame) error {
+	switch f.Kind {
+	case control.KindAnnounce:
+		var m control.Announce
+		if err := control.Decode(&m, f.Body); err != nil {
+			return err
+		}
+		p.announced, p.addrs = true, m.Addrs
+		h.answerContacts(p.awaited)
+	case control.KindWatch:
+		m := control.Members{Kind: f.Kind}
+		if err := control.Decode(&m, f.Body); err != nil {
+			return err
+		}
+		h.watch(p, m.Members)
+	case control.KindCut:
+		var m control.Cut
+		if err := control.Decode(&m, f.Body); err != nil {
+			return err
+		}
+		if q := h.proc(m.Proc); q != nil && q != p && p.state == control.Joined {
+			h.sendEvent(q, control.Event{Kind: control.EvCut, Proc: p.id, Text: m.Text})
+		}
+	case control.KindPing, control.KindPong:
+		m := control.Ping{Kind: f.Kind}
+		if err := control.Decode(&m, f.Body); err != nil {
+			return err
+		}
+		h.ping(p, h.proc(m.Proc), f.Kind, m.ID)
+	case control.KindRelease:
+		var m control.Release
+		if err := control.Decode(&m, f.Body); err != nil {
+			return err
+		}
+		h.release(p, m.Number)
+	case control.KindStacks:
+		var m control.Stacks
+		if err := control.Decode(&m, f.Body); err != nil {
+			return err
+		}
+		m.Queues, m.Stacks = bytes.Clone(m.Queues), bytes.Clone(m.Stacks)
+		h.reported(p, &m)
+	case control.KindCancel:
+		var m control.Cancel
+		if err := control.Decode(&m, f.Body); err != nil {
+			return err
+		}
+		if w := p.reqs[m.ID]; w != nil {
+			h.unparkWith(w, control.Refused("cancelled"))
+		}
+	}
+	return nil
+}
+
+func (h *Head) request(p *proc, f control.Frame) error {
+	switch f.Kind {
+	case control.KindAbort:
+		var m control.Abort
+		if err := control.Decode(&m, f.Body); err != nil {
+			return err
+		}
+		if abort := h.cfg.Aborted; abort != nil {
+			by := p.id
+			h.out = append(h.out, Effect{Call: func() { abort(by, m.Code, m.Text) }})
+		}
+		h.answer(p, f.ID, nil)
+		return nil
+	case control.KindFinalize:
+		if err := control.Decode(&control.Empty{Kind: f.Kind}, f.Body); err != nil {
+			return err
+		}
+		h.finalize(p)
+		h.answer(p, f.ID, nil)
+		return nil
+	}
+	if p.state != control.Joined {
+		h.refuse(p, f.ID, control.Refused("process %v is %v", p.id, p.state))
+		return nil
+	}
+	switch f.Kind {
+	case control.KindContact:
+		m := control.Proc{Kind: f.Kind}
+		if err := control.Decode(&m, f.Body); err != nil {
+			return err
+		}
+		return h.contact(p, f.ID, m.Proc)
+	case control.KindLookup:
+		m := control.Text{Kind: f.Kind}
+		if err := control.Decode(&m, f.Body); err != nil {
+			return err
+		}
+		if set, err := h.lookup(p, m.Text); err != nil {
+			h.refuse(p, f.ID, err)
+		} else {
+			h.give(p, set.Number)
+			h.answer(p, f.ID, &control.SetBody{S: set})
+		}
+	case control.KindDefine:
+		m := control.Members{Kind: f.Kind}
+		if err := control.Decode(&m, f.Body); err != nil {
+			return err
+		}
+		if err := h.known(m.Members); err != nil {
+			h.refuse(p, f.ID, err)
+		} else if len(h.sets) >= maxSets || !h.roomFor(0) {
+			h.refuse(p, f.ID, control.Refused("the job has %d process sets, and has had %d", len(h.sets), h.lastSet))
+		} else {
+			set := h.newSet(m.Members)
+			h.give(p, set.Number)
+			h.answer(p, f.ID, &control.SetBody{S: set})
+		}
+	case control.KindPut:
+		var m control.Put
+		if err := control.Decode(&m, f.Body); err != nil {
+			return err
+		}
+		h.put(p, f.ID, m.Key, bytes.Clone(m.Val))
+	case control.KindDelete:
+		m := control.Text{Kind: f.Kind}
+		if err := control.Decode(&m, f.Body); err != nil {
+			return err
+		}
+		h.remove(p, f.ID, m.Text)
+	case control.KindGet:
+		var m control.Get
+		if err := control.Decode(&m, f.Body); err != nil {
+			return err
+		}
+		return h.get(p, f.ID, m.Key, m.Wait)
+	case control.KindFence:
+		m := control.Members{Kind: f.Kind}
+		if err := control.Decode(&m, f.Body); err != nil {
+			return err
+		}
+		return h.enterFence(p, f.ID, m.Members, string(f.Body))
+	case control.KindSpawn:
+		var m control.Spawn
+		if err := control.Decode(&m, f.Body); err != nil {
+			return err
+		}
+		return h.spawn(p, f.ID, &m)
+	}
+	return nil
+}
+
+// known checks that every member is or was a process of this job.
+func (h *Head) known(m wire.Members) error {
+	for _, r := range m.Ranges() {
+		if lo, hi := r.Span(); r.First.Job != h.cfg.Job || lo == 0 || hi > h.lastProc {
+			return control.NotFound("%d processes from %v", r.Count, r.First)
+		}
+	}
+	return nil
+}
+
+func (h *Head) contact(p *proc, id uint32, target wire.ProcID) error {
+	t := h.proc(target)
+	if t == nil {
+		if h.past(target) {
+			h.refuse(p, id, &control.GoneError{Proc: target, How: howPast})
+		} else {
+			h.refuse(p, id, control.NotFound("process %v", target))
+		}
+		return nil
+	}
+	w := &wait{proc: p, id: id, target: t}
+	if err := h.park(w); err != nil {
+		return err
+	}
+	if t.awaited == nil {
+		t.awaited = map[*wait]struct{}{}
+	}
+	t.awaited[w] = struct{}{}
+	h.answerContact(w)
+	if h.ending != "" && p.reqs[id] == w {
+		h.unparkWith(w, control.Ending(h.ending))
+	}
+	return nil
+}
+
+func (h *Head) answerContacts(ws map[*wait]struct{}) {
+	for w := range ws {
+		h.answerContact(w)
+	}
+}
+
+// answerContact answers a parked Contact if everything is known, or if it
+// never will be.
+func (h *Head) answerContact(w *wait) {
+	p, t := w.proc, w.target
+	if t.state == control.Finalized || t.state == control.Exited {
+		h.unparkWith(w, &control.GoneError{Proc: t.id, How: t.how})
+		return
+	}
+	if t.state != control.Joined || !t.announced || t.pid == 0 || p.pid == 0 {
+		return
+	}
+	p.watching.add(t.id.Serial, t.id.Serial)
+	// It may begin a connection and end in the midst of that.
+	t.watching.add(p.id.Serial, p.id.Serial)
+	h.unpark(w)
+	h.order(p, control.Order{Kind: control.OrderContact, ID: w.id, Contact: &wire.Contact{Proc: t.id, Host: t.host, Addrs: t.addrs}})
+}
+
+// watch: p wants to know of ends. It may name processes that never were, as it
+// has their names from memory that others write to.
+func (h *Head) watch(p *proc, m wire.Members) {
+	if p.state != control.Joined {
+		return
+	}
+	none := 0
+	for _, id := range m.All() {
+		switch q := h.proc(id); {
+		case h.past(id):
+			h.sendEvent(p, control.Event{Kind: control.EvDied, Proc: id, Text: howPast})
+		case q == nil:
+			if none++; none > MaxNone {
+				return
+			}
+			h.sendEvent(p, control.Event{Kind: control.EvNone, Proc: id})
+		case q.state == control.Exited || q.state == control.Finalized:
+			h.sendEvent(p, *q.end())
+		default:
+			p.watching.add(q.id.Serial, q.id.Serial)
+		}
+	}
+}
+
+// MaxNone is how many processes that never were are answered for in one watch:
+// who reads a name in memory asks for that alone.
+const MaxNone = 64
+
+func (h *Head) spawn(p *proc, id uint32, m *control.Spawn) error {
+	switch {
+	case m.N < 1:
+		h.refuse(p, id, control.Refused("spawn of %d processes", m.N))
+		return nil
+	case h.ending != "":
+		h.refuse(p, id, control.Ending(h.ending))
+		return nil
+	case !h.cfg.Spawns:
+		h.refuse(p, id, control.Refused("this launcher starts no further processes"))
+		return nil
+	}
+	w := &wait{proc: p, id: id}
+	if err := h.park(w); err != nil {
+		return err
+	}
+	argv := m.Argv
+	if len(argv) == 0 {
+		argv = slices.Clone(p.argv)
+	}
+	h.hold(p.self) // it may end before its children are there
+	h.out = append(h.out, Effect{Spawn: &Spawn{N: m.N, Argv: argv, w: w, parent: p.self}})
+	return nil
+}
+
+// Spawned ends a Spawn. On an error the seats that were taken are given up.
+func (h *Head) Spawned(r *Spawn, set wire.Set, err error) {
+	w := r.w
+	if err != nil {
+		for _, id := range set.Members.All() {
+			h.abandon(h.proc(id), err.Error())
+		}
+	}
+	defer h.unhold(r.parent)
+	defer h.unhold(set.Number)
+	if w.proc.reqs[w.id] != w {
+		return // cancelled, or its process has ended
+	}
+	if err != nil {
+		h.unparkWith(w, err)
+		return
+	}
+	h.unpark(w)
+	h.give(w.proc, set.Number)
+	h.answer(w.proc, w.id, &control.SetBody{S: set})
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package head
+
+import "gompi/internal/control"
+
+// maxStore bounds the keys and values of a job together, in bytes.
+const maxStore = 1 << 28
+
+// put stores a value, which the state owns from now on, and wakes who waits
+// for it.
+func (h *Head) put(p *proc, id uint32, key string, val []byte) {
+	if key == "" {
+		h.refuse(p, id, control.Refused("empty key"))
+		return
+	}
+	size := h.storeBytes + len(key) + len(val)
+	if old, ok := h.store[key]; ok {
+		size -= len(key) + len(old)
+	}
+	if size > maxStore {
+		h.refuse(p, id, control.Refused("store would hold %d bytes, at most %d allowed", size, maxStore))
+		return
+	}
+	h.store[key], h.storeBytes = val, size
+	for w := range h.gets[key] {
+		h.unpark(w)
+		h.answer(w.proc, w.id, &control.ValueBody{Val: val})
+	}
+	h.answer(p, id, nil)
+}
+
+// remove deletes a key.
+func (h *Head) remove(p *proc, id uint32, key string) {
+	val, ok := h.store[key]
+	if !ok {
+		h.refuse(p, id, control.NotFound("key %q", key))
+		return
+	}
+	delete(h.store, key)
+	h.storeBytes -= len(key) + len(val)
+	h.answer(p, id, nil)
+}
+
+func (h *Head) get(p *proc, id uint32, key string, block bool) error {
+	val, ok := h.store[key]
+	switch {
+	case ok:
+		h.answer(p, id, &control.ValueBody{Val: val})
+	case !block || key == "":
+		h.refuse(p, id, control.NotFound("key %q", key))
+	case h.ending != "":
+		h.refuse(p, id, control.Ending(h.ending))
+	default:
+		w := &wait{proc: p, id: id, key: key}
+		if err := h.park(w); err != nil {
+			return err
+		}
+		if h.gets[key] == nil {
+			h.gets[key] = map[*wait]struct{}{}
+		}
+		h.gets[key][w] = struct{}{}
+	}
+	return nil
+}
+
+// failGets ends the waiting Gets of p: last was the last other process that
+// could have put something.
+func (h *Head) failGets(p, last *proc) {
+	for _, w := range p.reqs {
+		if w.key != "" {
+			h.unparkWith(w, &control.GoneError{Proc: last.id, How: last.how})
+		}
+	}
+}

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package onehost
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/agent"
+	"gompi/internal/control"
+	"gompi/internal/control/client"
+	"gompi/internal/control/controltest"
+	"gompi/internal/wire"
+)
+
+// rig is a server whose processes are values in the test.
+type rig struct {
+	*Server
+	t     *testing.T
+	procs []StartProc
+	world wire.Set
+
+	mu     sync.Mutex
+	log    []string // callbacks, as "reap 3"
+	spawns [][]StartProc
+	watch  bool // who joins watches the world
+}
+
+// newRig starts a server with n reserved processes. At the test's end nothing
+// may be left of it.
+func newRig(t *testing.T, n int, change func(*Config)) *rig {
+	t.Helper()
+	before := controltest.Leftovers()
+	r := &rig{t: t}
+	note := func(what string) func(wire.ProcID) {
+		return func(p wire.ProcID) { r.note(fmt.Sprint(what, " ", p.Serial)) }
+	}
+	cfg := Config{
+		Job: wire.JobID(rand.Uint64() | 1), Secret: [32]byte{1, 2, 3},
+		Settings: map[string]string{"GOMPI_A": "1", "GOMPI_B": ""}, KillGrace: 2 * time.Second, UsableCPUs: 2,
+		MaxProcs:  func(local int) int { return max(2, 8/local) },
+		Aborted:   func(by wire.ProcID, code int, msg string) { r.note(fmt.Sprint("abort ", by.Serial, code, msg)) },
+		Reap:      note("reap"),
+		Joined:    note("joined"),
+		Finalized: note("finalized"),
+		Dropped:   func(p wire.ProcID, why string) { r.note(fmt.Sprint("dropped ", p.Serial, " ", why)) },
+		Start: func(procs []StartProc) error {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.spawns = append(r.spawns, procs)
+			return nil
+		},
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	var err error
+	if r.Server, err = NewServer(cfg); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		r.Server.Close()
+		controltest.WaitFor(t, fmt.Sprintf("nothing left beyond %+v", before), func() bool { return controltest.Leftovers().Within(before) })
+	})
+	r.Server.mu.Lock()
+	r.across = controltest.OverWire // head and agent share nothing
+	r.Server.mu.Unlock()
+	argv := make([][]string, n)
+	for i := range argv {
+		argv[i] = []string{"prog", fmt.Sprint(i)}
+	}
+	if r.procs, r.world, err = r.AddJob(argv); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func (r *rig) note(s string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.log = append(r.log, s)
+}
+
+func (r *rig) noted(s string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, l := range r.log {
+		if strings.HasPrefix(l, s) {
+			return true
+		}
+	}
+	return false
+}
+
+// await waits until a callback was noted.
+func (r *rig) await(s string) {
+	r.t.Helper()
+	controltest.WaitFor(r.t, s, func() bool { return r.noted(s) })
+}
+
+// spawned is what the i-th call of Start was given.
+func (r *rig) spawned(i int) []StartProc {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.spawns[i]
+}
+
+// child is one process of a rig.
+type child struct {
+	*client.Client
+	w  *control.Welcome
+	t  *testing.T
+	id wire.ProcID
+}
+
+// join lets process i of the first world say hello, as the launcher's child
+// does, and announce itself.
+func (r *rig) join(i int) *child {
+	r.t.Helper()
+	return r.joinAs(r.procs[i], os.Getpid())
+}
+
+func (r *rig) joinAs(p StartProc, pid int) *child {
+	r.t.Helper()
+	r.Started(p.Proc, pid)
+	c, w, err := client.Dial(r.Addr(), p.Token)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	unix.Close(w.Segment)
+	unix.Close(w.Bell)
+	r.t.Cleanup(func() { c.Close() })
+	k := &child{Client: c, w: w, t: r.t, id: p.Proc}
+	if r.watch {
+		k.must(c.Watch(r.world.Members))
+	}
+	k.must(c.Announce([]string{fmt.Sprintf("127.0.0.1:%d", p.Proc.Serial)}))
+	return k
+}
+
+func (r *rig) joinAll() []*child {
+	r.t.Helper()
+	list := make([]*child, len(r.procs))
+	for i := range list {
+		list[i] = r.join(i)
+	}
+	return list
+}
+
+func (k *child) must(err error) {
+	k.t.Helper()
+	if err != nil {
+		k.t.Fatalf("process %d: %v", k.id.Serial, err)
+	}
+}
+
+// next returns the next event that is no EvHost.
+func (k *child) next() control.Event {
+	k.t.Helper()
+	for {
+		got := make(chan control.Event, 1)
+		fail := make(chan error, 1)
+		go func() {
+			ev, err := k.Next()
+			if err != nil {
+				fail <- err
+				return
+			}
+			got <- ev
+		}()
+		select {
+		case ev := <-got:
+			if ev.Kind != control.EvHost {
+				return ev
+			}
+		case err := <-fail:
+			k.t.Fatalf("process %d: %v", k.id.Serial, err)
+		case <-time.After(controltest.Limit):
+			k.t.Fatalf("process %d: no event", k.id.Serial)
+		}
+	}
+}
+
+func (k *child) expect(kind control.EventKind, p wire.ProcID) control.Event {
+	k.t.Helper()
+	ev := k.next()
+	if ev.Kind != kind || ev.Proc != p {
+		k.t.Fatalf("process %d: event %+v; want kind %d of %v", k.id.Serial, ev, kind, p)
+	}
+	return ev
+}
+
+// settle makes sure that the server has handled all that k told before.
+func (k *child) settle() {
+	k.t.Helper()
+	if _, err := k.Lookup(control.SelfURI); err != nil {
+		k.t.Fatal(err)
+	}
+}
+
+// meet makes k know the pid of p.
+func (k *child) meet(p wire.ProcID) wire.Contact {
+	k.t.Helper()
+	c, err := k.Contact(p)
+	k.must(err)
+	unix.Close(c.Segment)
+	unix.Close(c.Bell)
+	return c
+}
+
+// hasFiles tells whether the agent keeps the segment of a process.
+func (r *rig) hasFiles(p wire.ProcID) bool {
+	r.Server.mu.Lock()
+	held := r.agent.Hold([]uint32{p.Serial})
+	r.Server.mu.Unlock()
+	agent.ReadCalls(held)
+	return held[0] != nil
+}
+
+// sizes is how much each table of head and agent holds.
+func (r *rig) sizes() map[string]int {
+	r.Server.mu.Lock()
+	defer r.Server.mu.Unlock()
+	m := r.head.Sizes()
+	maps.Copy(m, r.agent.Sizes())
+	maps.Copy(m, r.ln.Sizes())
+	return m
+}
+
+// reach waits until a table has that size.
+func (r *rig) reach(what string, n int) {
+	r.t.Helper()
+	controltest.WaitFor(r.t, fmt.Sprint(n, " ", what), func() bool { return r.sizes()[what] == n })
+}
+
+// parked waits until n requests wait in the head.
+func (r *rig) parked(n int) {
+	r.t.Helper()
+	r.reach("requests", n)
+}
+
+var bg = context.Background()
+
+// readFrame reads a frame from a connection that speaks bytes. Descriptors that
+// come with it are lost.
+func readFrame(c *net.UnixConn) (control.Frame, error) {
+	var head [control.FrameHead]byte
+	if _, err := io.ReadFull(c, head[:]); err != nil {
+		return control.Frame{}, err
+	}
+	f, n, err := control.ParseHead(head[:])
+	if err != nil {
+		return control.Frame{}, err
+	}
+	f.Body = make([]byte, n)
+	_, err = io.ReadFull(c, f.Body)
+	return f, err
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package onehost
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/control"
+	"gompi/internal/control/controltest"
+	"gompi/internal/wire"
+)
+
+// bye reads until the server closes and returns its last words.
+func bye(t *testing.T, c *net.UnixConn) string {
+	t.Helper()
+	c.SetReadDeadline(time.Now().Add(controltest.Limit))
+	words := ""
+	for {
+		f, err := readFrame(c)
+		if err != nil {
+			if !errors.Is(err, io.EOF) && !errors.Is(err, unix.ECONNRESET) {
+				t.Errorf("connection ends with %v", err)
+			}
+			return words
+		}
+		if f.Kind == control.KindBye {
+			m := control.Text{Kind: control.KindBye}
+			if err := control.Decode(&m, f.Body); err != nil {
+				t.Error(err)
+			}
+			words = m.Text
+		}
+	}
+}
+
+func TestGarbageBeforeHello(t *testing.T) {
+	r := newRig(t, 1, nil)
+	a := r.join(0)
+	big := control.AppendFrame(nil, 0, 0, &control.Hello{})
+	big[control.OffLength+2] = 0xff
+	for _, c := range []struct {
+		send []byte
+		want string
+	}{
+		{[]byte("GET / HTTP/1.1\r\n\r\n"), "version"},
+		{control.AppendFrame(nil, 1, 0, &control.Empty{Kind: control.KindFinalize}), "first frame"},
+		{big, "at most"},
+		{control.AppendFrame(nil, 0, 2, &control.Hello{}), "descriptors"},
+		{control.AppendFrame(nil, 0, 0, &control.Hello{}), "unknown token"},
+		{append(control.AppendFrame(nil, 0, 0, &control.Empty{Kind: control.KindTool}), control.AppendFrame(nil, 1, 0, &control.Empty{Kind: control.KindFinalize})...), "does not belong here"},
+		{make([]byte, control.FrameHead), "version"},
+	} {
+		if got := bye(t, r.raw(c.send)); !strings.Contains(got, c.want) {
+			t.Errorf("%.20q: %q; want %q in it", c.send, got, c.want)
+		}
+	}
+	half := r.raw(control.AppendFrame(nil, 0, 0, &control.Hello{})[:7])
+	half.CloseWrite()
+	bye(t, half)
+	a.settle()
+}
+
+// rawJoin says hello by hand as process i.
+func (r *rig) rawJoin(i int) *net.UnixConn {
+	r.t.Helper()
+	var m control.Hello
+	hex.Decode(m.Token[:], []byte(r.procs[i].Token))
+	r.Started(r.procs[i].Proc, os.Getpid())
+	c := r.raw(control.AppendFrame(nil, 0, 0, &m))
+	r.await(fmt.Sprint("joined ", i+1))
+	return c
+}
+
+func TestGarbageAfterHello(t *testing.T) {
+	twice := control.AppendFrame(nil, 4, 0, &control.Get{Key: "k", Wait: true})
+	short := control.AppendFrame(nil, 3, 0, &control.Get{Key: "key", Wait: true})
+	short[control.FrameHead] = 200
+	bad := [][]byte{
+		control.AppendFrame(nil, 0, 0, &control.Empty{Kind: control.KindFinalize}),
+		control.AppendFrame(nil, 3, 0, &control.Announce{}),
+		control.AppendFrame(nil, 7, 0, &control.Members{Kind: control.KindWatch, Members: wire.MembersOf(wire.ProcID{Job: 5, Serial: 1})}),
+		control.AppendFrame(nil, 0, 0, &control.Text{Kind: control.KindBye, Text: "bye"}),
+		control.AppendFrame(nil, 0, 0, &control.Hello{}),
+		append(twice, twice...),
+		short,
+	}
+	r := newRig(t, len(bad)+1, nil)
+	r.watch = true
+	a := r.join(len(bad))
+	for i, b := range bad {
+		c := r.rawJoin(i)
+		if _, err := c.Write(b); err != nil {
+			t.Fatal(err)
+		}
+		if got := bye(t, c); !strings.Contains(got, "protocol error") {
+			t.Errorf("frame %d: %q", i, got)
+		}
+		r.await(fmt.Sprintf("dropped %d protocol error", i+1))
+	}
+	// What a dropped process may still do to others ends with its exit only.
+	a.settle()
+	r.Exited(r.procs[0].Proc, "signal: killed", false)
+	a.expect(control.EvDied, r.procs[0].Proc)
+}
+
+// A dropped process that knew a pid may still use it until it has exited.
+func TestDroppedHoldsBackReaping(t *testing.T) {
+	r := newRig(t, 3, nil)
+	r.watch = true
+	dead, other := r.join(0), r.join(1)
+	c := r.rawJoin(2)
+	if _, err := c.Write(control.AppendFrame(nil, 1, 0, &control.Proc{Kind: control.KindContact, Proc: dead.id})); err != nil {
+		t.Fatal(err)
+	}
+	r.reach("pids known", 2) // once from both sides
+	if _, err := c.Write([]byte("garbage garbage garbage")); err != nil {
+		t.Fatal(err)
+	}
+	bye(t, c)
+	r.await("dropped 3")
+	r.Exited(dead.id, "signal: killed", false)
+	other.expect(control.EvDied, dead.id)
+	other.settle()
+	if r.noted("reap 1") {
+		t.Error("reaped while the dropped process runs")
+	}
+	r.Exited(r.procs[2].Proc, "signal: killed", false)
+	r.await("reap 1")
+	r.await("reap 3")
+}
+
+// A client that never reads is dropped and delays nobody.
+func TestStoppedClient(t *testing.T) {
+	r := newRig(t, 3, nil)
+	r.watch = true
+	a := r.join(0)
+	stopped := r.rawJoin(1)
+	val := make([]byte, control.MaxValue)
+	a.must(a.Put("k", val))
+	// Its own requests stop being read long before the hard limit...
+	req := control.AppendFrame(nil, 1, 0, &control.Get{Key: "k", Wait: false})
+	stopped.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
+	for range 1 << 20 {
+		if _, err := stopped.Write(req); err != nil {
+			break
+		}
+	}
+	if n := r.sizes()["bytes queued"]; n > 1<<20+2*control.MaxValue {
+		t.Errorf("%d bytes queued for its own requests; want about 1 MiB", n)
+	}
+	// ... and what others cause drops it.
+	text := strings.Repeat("x", control.MaxText)
+	for range 16 << 20 / control.MaxText {
+		a.must(a.Cut(r.procs[1].Proc, text))
+	}
+	r.await("dropped 2 client left")
+	a.settle()
+	r.Exited(r.procs[1].Proc, "signal: killed", false)
+	a.expect(control.EvDied, r.procs[1].Proc)
+}
+
+// A thousand deaths reach a process that does not read while they happen.
+func TestNoDeathIsLost(t *testing.T) {
+	n := 1000
+	if testing.Short() {
+		n = 100
+	}
+	r := newRig(t, n+1, nil)
+	r.watch = true
+	c := r.rawJoin(n)
+	for _, p := range r.procs[:n] {
+		r.Exited(p.Proc, strings.Repeat("signal: killed ", 10), false)
+	}
+	c.SetReadDeadline(time.Now().Add(controltest.Limit))
+	if _, err := c.Write(control.AppendFrame(nil, 0, 0, &control.Members{Kind: control.KindWatch, Members: r.world.Members})); err != nil {
+		t.Fatal(err)
+	}
+	for next := uint32(1); next <= uint32(n); {
+		f, err := readFrame(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ev control.Event
+		if f.Kind != control.KindEvent || control.Decode(&ev, f.Body) != nil || ev.Kind != control.EvDied {
+			continue
+		}
+		if ev.Proc.Serial != next {
+			t.Fatalf("death of %d; want that of %d", ev.Proc.Serial, next)
+		}
+		next++
+	}
+}
+
+// Random bytes and mutilated frames from a process that has joined.
+func TestRandomFrames(t *testing.T) {
+	n := 60
+	r := newRig(t, n+1, nil)
+	a := r.join(n)
+	rnd := rand.New(rand.NewPCG(3, 4))
+	samples := controltest.Samples(a.id.Job)
+	for i := range n {
+		c := r.rawJoin(i)
+		var b []byte
+		for range 50 {
+			m := samples[rnd.IntN(len(samples))]
+			if control.KindOf(m) == control.KindSpawn {
+				continue
+			}
+			b = control.AppendFrame(b, rnd.Uint32N(3), 0, m)
+			if rnd.IntN(4) == 0 {
+				b[len(b)-1-rnd.IntN(min(len(b), 40))] = byte(rnd.Uint32())
+			}
+		}
+		c.Write(b) // may fail in the middle
+		c.Close()
+	}
+	a.settle()
+	for i := range n {
+		r.Exited(r.procs[i].Proc, "signal: killed", false)
+	}
+	r.await("reap 1")
+}

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package onehost
+
+import (
+	"encoding/hex"
+	"errors"
+	"slices"
+	"testing"
+
+	"gompi/internal/agent"
+	"gompi/internal/control"
+	"gompi/internal/control/controltest"
+	"gompi/internal/head"
+	"gompi/internal/wire"
+)
+
+// machines are a head and the agents of some hosts without sockets and
+// processes. All that they tell each other goes over the wire.
+type machines struct {
+	job    wire.JobID
+	head   *head.Head
+	agents []*agent.Agent
+	spawn  func(r *head.Spawn) // nil: there is none
+	spawns []*head.Spawn       // to be carried out
+	got    func(d *agent.Deed) // sees the frames that processes get; may be nil
+}
+
+func newMachines(cfg head.Config, hosts int, reap func(wire.ProcID)) *machines {
+	m := &machines{job: cfg.Job, head: head.New(cfg, hosts)}
+	for i := range hosts {
+		m.agents = append(m.agents, agent.New(cfg.Job, uint32(i), reap))
+	}
+	return m
+}
+
+// settle passes on what was told until nobody has anything to tell.
+func (m *machines) settle() {
+	for more := true; more; {
+		more = false
+		for _, a := range m.agents {
+			more = a.Report(func(r *control.Report) { m.head.Take(controltest.OverWire(r).(*control.Report)) }) || more
+		}
+		more = m.head.Flush(m.effect) || more
+		for _, r := range m.spawns {
+			m.spawn(r)
+		}
+		m.spawns = nil
+		for _, a := range m.agents {
+			more = a.Flush(m.deed) || more
+		}
+	}
+}
+
+func (m *machines) effect(e *head.Effect) {
+	switch {
+	case e.Call != nil:
+		e.Call()
+	case e.Spawn != nil:
+		m.spawns = append(m.spawns, e.Spawn)
+	default:
+		m.agents[e.Host].Take(controltest.OverWire(&e.Order).(*control.Order))
+	}
+}
+
+func (m *machines) deed(d *agent.Deed) {
+	if d.Call != nil {
+		d.Call()
+	} else if m.got != nil {
+		m.got(d)
+	}
+	d.Files.Release()
+}
+
+// sizes is how much each table of head and agents holds.
+func (m *machines) sizes() map[string]int {
+	sum := m.head.Sizes()
+	for _, a := range m.agents {
+		for what, n := range a.Sizes() {
+			sum[what] += n
+		}
+	}
+	return sum
+}
+
+// place is where one process is started.
+type place struct {
+	wire.ProcID
+	host  uint32
+	token string
+}
+
+// start has the agent of a host start processes, for a Spawn if there is one.
+func (m *machines) start(n int, host uint32, spawn *head.Spawn) ([]place, wire.Set) {
+	a := m.agents[host]
+	set, err := m.head.Join(make([][]string, n), spawn, host, a.Reserve(agent.BareSeats(n)))
+	if err != nil {
+		panic(err)
+	}
+	m.head.Flush(m.effect)
+	places := make([]place, n)
+	for i, p := range set.Members.All() {
+		places[i] = place{p, host, a.Prepare(p)}
+	}
+	return places, set
+}
+
+// hello shows the token of the program in a place.
+func (m *machines) hello(p place) error {
+	var token [control.TokenBytes]byte
+	hex.Decode(token[:], []byte(p.token))
+	_, err := m.agents[p.host].Hello(token, 10)
+	return err
+}
+
+// enter lets the program in a place run and join.
+func (m *machines) enter(p place) {
+	m.agents[p.host].Started(p.ProcID, 10)
+	if err := m.hello(p); err != nil {
+		panic(err)
+	}
+	m.settle()
+}
+
+// say lets a process send a frame.
+func (m *machines) say(p place, id uint32, x control.Message) error {
+	if err := m.agents[p.host].Frame(p.Serial, control.Frame{Kind: control.KindOf(x), ID: id, Body: control.Encode(x)}); err != nil {
+		return err
+	}
+	m.settle()
+	return nil
+}
+
+// frames collects what processes get, by serial.
+type frames struct {
+	t    *testing.T
+	got  map[uint32][]control.Frame
+	with map[uint32]*agent.Files // that came with the last frame
+}
+
+func (f *frames) take(d *agent.Deed) {
+	f.t.Helper()
+	if d.Frame == nil {
+		return
+	}
+	fr, n, err := control.ParseHead(d.Frame)
+	if err != nil || len(d.Frame) != control.FrameHead+n {
+		f.t.Fatalf("frame of %d bytes: %v", len(d.Frame), err)
+	}
+	fr.Body = d.Frame[control.FrameHead:]
+	f.got[d.To], f.with[d.To] = append(f.got[d.To], fr), d.Files
+}
+
+// last decodes the last frame that a process got, which is a reply or an event.
+func (f *frames) last(p place, m control.Message) {
+	f.t.Helper()
+	list := f.got[p.Serial]
+	if len(list) == 0 {
+		f.t.Fatalf("process %d got nothing", p.Serial)
+	}
+	fr := list[len(list)-1]
+	var r control.Reply
+	if fr.Kind == control.KindReply {
+		if err := control.Decode(&r, fr.Body); err != nil || r.Err() != nil {
+			f.t.Fatalf("process %d is answered %v, %v", p.Serial, err, r.Err())
+		}
+		fr.Body = r.Body
+	}
+	if err := control.Decode(m, fr.Body); err != nil || control.KindOf(m) != fr.Kind {
+		f.t.Fatalf("process %d got a frame of kind %d: %v", p.Serial, fr.Kind, err)
+	}
+}
+
+func newFrames(t *testing.T) *frames {
+	return &frames{t, map[uint32][]control.Frame{}, map[uint32]*agent.Files{}}
+}
+
+// TestTwoHosts: what is of a host stays there: pids, descriptors, memory, how many
+// processes there are. Names, sets and ends are the head's, for all.
+func TestTwoHosts(t *testing.T) {
+	reaped := map[wire.ProcID]bool{}
+	m := newMachines(head.Config{Job: 6, FaultTolerant: true}, 2, func(p wire.ProcID) { reaped[p] = true })
+	got := newFrames(t)
+	m.got = got.take
+	here, _ := m.start(2, 0, nil)
+	there, _ := m.start(1, 1, nil)
+	a, b, c := here[0], here[1], there[0]
+	say := func(p place, id uint32, x control.Message) {
+		t.Helper()
+		if err := m.say(p, id, x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	own := map[place]*agent.Files{}
+	for _, p := range []place{a, b, c} {
+		m.enter(p)
+		var w control.Welcome
+		got.last(p, &w)
+		if want := 2 - int(p.host); w.LocalProcs != want || got.with[p.Serial] == nil {
+			t.Errorf("process %d: %d processes on its host, want %d", p.Serial, w.LocalProcs, want)
+		}
+		own[p] = got.with[p.Serial]
+		say(p, 0, &control.Announce{})
+	}
+
+	var near, far control.ContactBody
+	say(a, 1, &control.Proc{Kind: control.KindContact, Proc: b.ProcID})
+	got.last(a, &near)
+	if !near.C.SameHost || near.C.Host != 0 || near.C.PID != 10 || got.with[a.Serial] != own[b] {
+		t.Errorf("contact on one host: %+v", near.C)
+	}
+	say(a, 2, &control.Proc{Kind: control.KindContact, Proc: c.ProcID})
+	got.last(a, &far)
+	if far.C.SameHost || far.C.Host != 1 || far.C.PID != 0 || got.with[a.Serial] != nil {
+		t.Errorf("contact across hosts: %+v", far.C)
+	}
+	say(c, 2, &control.Proc{Kind: control.KindContact, Proc: a.ProcID})
+
+	all := wire.MembersOf(a.ProcID, b.ProcID, c.ProcID)
+	memory := map[place]*agent.Files{}
+	for _, p := range []place{a, b, c} {
+		say(p, 3, &control.Common{Kind: control.KindCommon, ID: wire.ContextID{Creator: a.ProcID, Serial: 1}, Members: all, Bytes: 1 << 16})
+		memory[p] = got.with[p.Serial]
+	}
+	if memory[a] == nil || memory[a] != memory[b] || memory[c] == nil || memory[c] == memory[a] {
+		t.Errorf("common memory %v", memory)
+	}
+	say(a, 4, &control.Members{Kind: control.KindDefine, Members: all})
+	var set control.SetBody
+	if got.last(a, &set); !slices.Equal(set.S.Hosts, wire.Hosts{{Host: 0, Count: 2}, {Host: 1, Count: 1}}) {
+		t.Errorf("a set over two hosts: %v", set.S.Hosts)
+	}
+
+	var ev control.Event
+	m.agents[1].HungUp(c.Serial)
+	m.agents[1].Exited(c.ProcID, "signal: killed", false)
+	m.settle()
+	got.last(a, &ev)
+	if ev.Kind != control.EvDied || ev.Proc != c.ProcID || ev.Text != "signal: killed" {
+		t.Errorf("event %+v", ev)
+	}
+	if !reaped[c.ProcID] || m.agents[1].Sizes()["seats"] != 0 {
+		t.Error("the pid of a process is held for those of another host")
+	}
+	m.agents[0].Exited(b.ProcID, "signal: killed", false)
+	m.settle()
+	if reaped[b.ProcID] {
+		t.Error("reaped while process 1 may touch it")
+	}
+	say(a, 0, &control.Proc{Kind: control.KindDead, Proc: b.ProcID})
+	if !reaped[b.ProcID] {
+		t.Error("nobody has its pid, and it is not reaped")
+	}
+	late := make([]place, 2)
+	for host := range late {
+		ps, _ := m.start(1, uint32(host), nil)
+		late[host] = ps[0]
+	}
+	m.head.End("enough")
+	m.settle()
+	got.last(a, &ev)
+	for host, x := range m.agents {
+		if err := m.hello(late[host]); !errors.Is(err, control.ErrEnding) {
+			t.Errorf("host %d does not know that the job ends: %v", host, err)
+		}
+		x.Close()
+	}
+}
+
+// What the head tells of a process may come when the process has ended.
+func TestOrdersForTheEnded(t *testing.T) {
+	m := newMachines(head.Config{Job: 6, Spawns: true}, 1, nil)
+	got := newFrames(t)
+	m.got = got.take
+	ps, _ := m.start(2, 0, nil)
+	x, a, b := m.agents[0], ps[0], ps[1]
+	for _, p := range ps {
+		m.enter(p)
+	}
+	x.Exited(b.ProcID, "signal: killed", false) // which the head does not know yet
+	x.Take(&control.Order{Kind: control.OrderContact, Serial: a.Serial, ID: 5, Contact: &wire.Contact{Proc: b.ProcID}})
+	m.settle()
+	var r control.Reply
+	list := got.got[a.Serial]
+	if f := list[len(list)-1]; f.Kind != control.KindReply && len(list) > 1 {
+		list = list[:len(list)-1] // an EvHost
+	}
+	if f := list[len(list)-1]; f.Kind != control.KindReply || f.ID != 5 || control.Decode(&r, f.Body) != nil || r.Status != control.StatusGone {
+		t.Errorf("contact with one that has ended: kind %d, %+v", f.Kind, r)
+	}
+	if x.Sizes()["pids known"] != 0 {
+		t.Error("a pid was given that may be a stranger's")
+	}
+	x.HungUp(b.Serial)
+	m.settle()
+	if n := x.Sizes()["seats"]; n != 1 {
+		t.Fatalf("%d seats", n)
+	}
+	for _, o := range []control.Order{
+		{Kind: control.OrderSend, Frame: control.AppendFrame(nil, 0, 0, &control.Empty{Kind: control.KindFinalize})}, {Kind: control.OrderWelcome}, {Kind: control.OrderOver, State: control.Finalized},
+		{Kind: control.OrderAbandon}, {Kind: control.OrderShut, Text: "x"}, {Kind: control.OrderContact, Contact: &wire.Contact{Proc: a.ProcID}},
+	} {
+		o.Serial = b.Serial
+		x.Take(&o)
+	}
+	for k := control.ReportHello; k <= control.ReportFreed; k++ {
+		m.head.Take(&control.Report{Kind: k, Serial: 99})
+	}
+	m.settle()
+	// One that was given up before it was started, and says hello even so.
+	var late place
+	m.spawn = func(r *head.Spawn) {
+		ps, set := m.start(1, 0, r)
+		late = ps[0]
+		if err := m.hello(late); err != nil {
+			t.Fatal(err)
+		}
+		m.head.Spawned(r, set, errors.New("no room"))
+	}
+	if err := m.say(a, 6, &control.Spawn{N: 1, Argv: nil}); err != nil {
+		t.Fatal(err)
+	}
+	if m.head.State(late.ProcID) != control.Exited || m.head.Sizes()["joined"] != 1 {
+		t.Error("a process joined that was given up")
+	}
+	x.Close()
+}

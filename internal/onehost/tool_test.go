@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package onehost
+
+import (
+	"context"
+	"errors"
+	"os"
+	"reflect"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/control"
+	"gompi/internal/control/client"
+	"gompi/internal/control/controltest"
+	"gompi/internal/rollcall"
+	"gompi/internal/segment"
+	"gompi/internal/wire"
+)
+
+func TestStacksAndRollCall(t *testing.T) {
+	r := newRig(t, 4, nil)
+	r.Started(r.procs[0].Proc, os.Getpid())
+	c, w, err := client.Dial(r.Addr(), r.procs[0].Token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	mem, err := segment.Map(w.Segment, segment.RollCall, segment.RollCallBytes, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer segment.Unmap(mem)
+	unix.Close(w.Segment)
+	unix.Close(w.Bell)
+	book, err := rollcall.Open(mem)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := rollcall.Entry{Op: "Recv", Peer: 1, PeerProc: r.procs[1].Proc, CommSize: 4, Since: time.Unix(5, 6), Caller: "x.go:1 f", Comm: r.world.Context(w.Self.Job)}
+	book.Enter(&e)
+	a := &child{Client: c, t: t, id: w.Self}
+	b, silent := r.join(1), r.join(2)
+
+	ctx, cancel := context.WithCancel(bg)
+	defer cancel()
+	got := make(chan []control.StackReport, 1)
+	go func() { got <- r.Stacks(ctx) }()
+	b.must(b.Stacks(b.expect(control.EvStacks, wire.ProcID{}).ID, nil, nil))
+	a.must(a.Stacks(a.expect(control.EvStacks, wire.ProcID{}).ID, []byte("queues"), make([]byte, control.MaxReport+9)))
+	silent.expect(control.EvStacks, wire.ProcID{})
+	a.settle()
+	b.settle()
+	cancel()
+	list := <-got
+	if len(list) != 4 || !list[0].Answered || !list[1].Answered || list[2].Answered || list[3].Answered {
+		t.Fatalf("reports %+v", list)
+	}
+	if string(list[0].Queues) != "queues" || len(list[0].Stacks) != control.MaxReport || !reflect.DeepEqual(list[0].Calls, []rollcall.Entry{e}) {
+		t.Errorf("report %q, %d bytes, %+v", list[0].Queues, len(list[0].Stacks), list[0].Calls)
+	}
+	// A death ends the wait for its report.
+	go func() { got <- r.Stacks(bg) }()
+	a.must(a.Stacks(a.expect(control.EvStacks, wire.ProcID{}).ID, nil, nil))
+	b.must(b.Stacks(b.expect(control.EvStacks, wire.ProcID{}).ID, nil, nil))
+	r.Exited(silent.id, "signal: killed", false)
+	<-got
+}
+
+func TestTool(t *testing.T) {
+	r := newRig(t, 2, nil)
+	a := r.join(0)
+	jobs, err := client.Jobs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := false
+	for _, j := range jobs {
+		found = found || j.Addr == r.Addr() && j.Job == a.id.Job
+	}
+	if !found {
+		t.Errorf("%v is not among %v", r.Addr(), jobs)
+	}
+	tool, err := client.DialTool(r.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tool.Close()
+	for range 2 {
+		ps, err := tool.Processes(bg)
+		if err != nil || len(ps) != 2 || ps[0].State != control.Joined || ps[0].PID != os.Getpid() || ps[1].Rank != 1 || ps[1].State != control.Starting {
+			t.Errorf("processes %+v, %v", ps, err)
+		}
+	}
+	answered := controltest.Async(t, func() error {
+		ev := a.expect(control.EvStacks, wire.ProcID{})
+		return a.Stacks(ev.ID, []byte("q"), make([]byte, control.MaxReport))
+	})
+	list, err := tool.Stacks(bg, controltest.Limit)
+	a.must(answered())
+	if err != nil || len(list) != 2 || string(list[0].Queues) != "q" || len(list[0].Stacks) != control.MaxReport || list[1].Answered {
+		t.Errorf("stacks: %d, %v", len(list), err)
+	}
+	ctx, cancel := context.WithCancel(bg)
+	stop := controltest.Async(t, func() error { _, err := tool.Stacks(ctx, time.Second); return err })
+	a.expect(control.EvStacks, wire.ProcID{})
+	cancel()
+	if err := stop(); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
