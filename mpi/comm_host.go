@@ -89,7 +89,7 @@ func (c *Comm) SplitType(kind SplitKind, key int, info *Info) (*Comm, error) {
 
 // hosts numbers the hosts of all ranks of an intracommunicator. Collective.
 func (c *Comm) hosts(op calls.Name) ([]uint32, error) {
-	if hosts := c.core.Proc.HostsOf(c.core.Ctx.Members); hosts != nil {
+	if hosts := c.core.Hosts(); hosts != nil {
 		return hosts, nil
 	}
 	mine := core.HostName()

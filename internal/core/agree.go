@@ -30,6 +30,7 @@ type Agreed struct {
 	by         *Comm
 	giver      wire.ProcID
 	block, own uint32
+	hosts      wire.Hosts // of those of a set
 }
 
 // One process chooses the id for all: serials only grow, so nobody has to be

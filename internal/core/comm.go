@@ -29,7 +29,8 @@ type Comm struct {
 	// divides them.
 	Nodes *collectives.Nodes
 	teams bool
-	Check *Checker // nil without GOMPI_CHECK
+	hosts wire.Hosts // see Hosts
+	Check *Checker   // nil without GOMPI_CHECK
 	// Both is the communicator of both groups of an intercommunicator, the low
 	// one first, which is the local one if Low; nil in an intracommunicator.
 	Both *Comm
@@ -61,8 +62,9 @@ func (c *Comm) Register(a *Agreed, g Groups, owner any) *fault.Fault {
 		return c.unregistered(err)
 	}
 	c.Rank, c.Size, c.Targets = c.Ctx.Rank, g.Local.Len(), g.Local.Len()
-	if hosts := c.Proc.HostsOf(g.Local); hosts != nil {
-		if nodes := collectives.NewNodes(hosts); nodes.Len() > 1 {
+	c.hosts = a.hostsOf(g.Local)
+	if len(c.hosts) > 1 || c.Proc.perHost > 0 {
+		if nodes := collectives.NewNodes(c.Hosts()); nodes.Len() > 1 {
 			c.Nodes = nodes
 		}
 	}

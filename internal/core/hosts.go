@@ -9,19 +9,34 @@ import (
 	"gompi/internal/wire"
 )
 
-// HostsOf numbers the hosts of processes as far as that takes no message: nil
-// if this process was told of no other host than its own. The launcher tells of
-// none; GOMPI_HOSTS_PRETEND=n pretends that each n processes that were started
-// one after the other are on one host.
-func (p *Process) HostsOf(members wire.Members) []uint32 {
-	if p.perHost <= 0 {
-		return nil
+// Hosts numbers the hosts of all ranks of an intracommunicator as far as that
+// takes no message: nil, on all of them, if they were not told. The head tells
+// with each set where its members are, and so of those in it;
+// GOMPI_HOSTS_PRETEND=n pretends that each n processes that were started one
+// after the other are on one host.
+func (c *Comm) Hosts() []uint32 {
+	perHost := c.Proc.perHost
+	if perHost <= 0 {
+		return c.hosts.All()
 	}
-	hosts := make([]uint32, members.Len())
-	for r, id := range members.All() {
-		hosts[r] = (id.Serial - 1) / uint32(p.perHost)
+	hosts := make([]uint32, c.Size)
+	for r, id := range c.Ctx.Members.All() {
+		hosts[r] = (id.Serial - 1) / uint32(perHost)
 	}
 	return hosts
+}
+
+// hostsOf is what all who have agreed know of where members are, who are some of
+// them: nothing where two groups have met, each of which knows its own.
+func (a *Agreed) hostsOf(members wire.Members) wire.Hosts {
+	switch by := a.by; {
+	case by == nil:
+		return a.hosts
+	case by.Both != nil:
+		return nil
+	default:
+		return by.hosts.Of(by.Ctx.Members, members)
+	}
 }
 
 // HostName tells hosts apart: the running kernel, and the network namespace in

@@ -24,11 +24,17 @@ func (near) Contact(p wire.ProcID) (wire.Contact, error) {
 // worldOf makes n processes, and gives each its communicator of all.
 func worldOf(t *testing.T, n int) []*Comm {
 	t.Helper()
+	return worldOn(t, n, nil)
+}
+
+// worldOn is worldOf where the head says on which hosts they are.
+func worldOn(t *testing.T, n int, hosts wire.Hosts) []*Comm {
+	t.Helper()
 	hub := inproc.NewHub()
 	all := wire.NewMembers(wire.Range{First: wire.ProcID{Job: 1, Serial: 1}, Count: n})
 	world := make([]*Comm, n)
 	for i := range world {
-		w := &control.Welcome{Self: all.At(i), World: wire.Set{Number: 1, Members: all}, Segment: -1, Bell: -1, LocalProcs: n, UsableCPUs: 2}
+		w := &control.Welcome{Self: all.At(i), World: wire.Set{Number: 1, Members: all, Hosts: hosts}, Segment: -1, Bell: -1, LocalProcs: n, UsableCPUs: 2}
 		b, err := Open(near{newAlone(w.World)}, w, Place{Transports: "inproc", Hub: hub})
 		if err != nil {
 			t.Fatal(err)

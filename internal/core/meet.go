@@ -27,7 +27,7 @@ const (
 // InSet is what the processes of a set agree on as its name is the same for all,
 // for the communicator that comes with it: each of them may make it once.
 func (p *Process) InSet(s wire.Set) (Agreed, Groups, string) {
-	return Agreed{Op: "Open", ID: s.Context(p.Self.Job)}, Groups{Local: s.Members}, s.URI
+	return Agreed{Op: "Open", ID: s.Context(p.Self.Job), hosts: s.Hosts}, Groups{Local: s.Members}, s.URI
 }
 
 // Meet makes the processes of g agree on the context of their communicator: all

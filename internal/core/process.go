@@ -35,7 +35,7 @@ type Process struct {
 
 	serial    atomic.Uint32 // of contexts made here; 0 is SELF
 	kept      sync.Map      // see Keep
-	perHost   int           // see HostsOf
+	perHost   int           // see Comm.Hosts
 	neighbors atomic.Int32  // processes of the job on this host
 
 	cancel context.CancelCauseFunc
