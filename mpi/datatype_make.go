@@ -30,7 +30,9 @@ const (
 
 // DefaultArg is the argument of a distribution that divides evenly into
 // blocks, or deals out single elements.
-const DefaultArg = dtype.DefaultArg
+const DefaultArg = -1
+
+const _ = -uint(DefaultArg ^ dtype.DefaultArg) // they are equal
 
 // TypeContiguous is count elements of old, one extent apart.
 //

@@ -22,7 +22,9 @@ const (
 
 // MaxPartitions is the largest number of partitions of a partitioned
 // operation.
-const MaxPartitions = engine.MaxPartitions
+const MaxPartitions = 1 << 16
+
+const _ = -uint(MaxPartitions ^ engine.MaxPartitions) // they are equal
 
 // partition is what a Persistent holds of a partitioned operation. Immutable
 // but for started, guarded by Persistent.mu.
