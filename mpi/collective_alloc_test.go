@@ -10,7 +10,8 @@ import (
 )
 
 // A warm communicator makes no garbage: collectives of all kinds with
-// displacements left out and counts that need another unit. One goroutine plays
+// displacements left out and counts that need another unit, and a send with a
+// receive. One goroutine plays
 // both ranks, as what a rank that falls asleep writes down for the roll call
 // does allocate.
 func TestCollectivesAllocateNothing(t *testing.T) {
@@ -48,6 +49,8 @@ func TestCollectivesAllocateNothing(t *testing.T) {
 				func() mpi.Request { return mpi.Ialltoallv(y, in2, counts, nil, out2, counts, nil) })
 			both("Gatherv side by side", func() mpi.Request { return mpi.Igatherv(x, in[:3], out, counts, nil, 0) },
 				func() mpi.Request { return mpi.Igatherv(y, in2[:3], nil, nil, nil, 0) })
+			both("Isendrecv", func() mpi.Request { return mpi.Isendrecv(x, in, 1, 1, out, 1, 1) },
+				func() mpi.Request { return mpi.Isendrecv(y, in2, 0, 1, out2, 0, 1) })
 			for _, p := range []*mpi.Process{p, q} {
 				if err := j.Leave(p); err != nil {
 					t.Error(err)

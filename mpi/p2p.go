@@ -296,26 +296,27 @@ func (c *Comm) isendrecv(s Buf, dest, sendTag int, r Buf, source, recvTag int) R
 	if err := c.badSendrecv(opIsendrecv, s, dest, sendTag, r, source, recvTag); err != nil {
 		return c.failedRequest(opIsendrecv, err)
 	}
-	in := c.irecv(opIsendrecv, r, source, recvTag, false)
-	out := c.isend(opIsendrecv, s, dest, sendTag, engine.Standard, false)
-	e := c.core.Engine
-	h := e.NewOther(c.core.Ctx, opIsendrecv, r.b)
-	go func() {
-		_, err := out.Wait()
-		if err != nil {
-			in.Cancel()
+	var out engine.SendArgs
+	var in engine.RecvArgs
+	var send *engine.SendArgs
+	var recv *engine.RecvArgs
+	if dest != ProcNull {
+		if err := c.badSend(opIsendrecv, &s, dest, sendTag); err != nil {
+			return c.failedRequest(opIsendrecv, err)
 		}
-		got, rerr := in.Wait()
-		st := engine.Status{Source: int32(got.Source), Tag: int32(got.Tag), Bytes: got.Bytes, Value: got.Value, Cancelled: got.Cancelled}
-		if err == nil {
-			err = rerr
-		}
-		if err != nil {
-			st.Fault = &fault.Fault{Class: fault.Told, Peer: -1, Err: err}
-		}
-		e.Complete(h, st)
-	}()
-	return Request{h}
+		send = &out
+		c.fillSend(send, opIsendrecv, s, dest, sendTag, engine.Standard, false)
+	}
+	if source != ProcNull {
+		recv = &in
+		c.fillRecv(recv, opIsendrecv, r, source, recvTag, false)
+	}
+	none := engine.Status{Source: ProcNull, Tag: AnyTag}
+	if k := c.core.Check; k != nil {
+		h, f := k.Pair(&c.core.Comm, opIsendrecv, send, recv, none)
+		return c.request(opIsendrecv, int32(dest), int32(sendTag), h, f)
+	}
+	return Request{c.core.Engine.Pair(c.core.Ctx, opIsendrecv, send, recv, none)}
 }
 
 func (c *Comm) sendrecv(s Buf, dest, sendTag int, r Buf, source, recvTag int) (Status, error) {

@@ -166,6 +166,18 @@ func (k *Checker) Isend(c *Comm, a *engine.SendArgs) (engine.Handle, *fault.Faul
 	return k.started(c, SendUse(a), func() engine.Handle { return c.Engine.Isend(c.Ctx, a) })
 }
 
+// Pair is engine.Pair.
+func (k *Checker) Pair(c *Comm, op calls.Name, s *engine.SendArgs, r *engine.RecvArgs, none engine.Status) (engine.Handle, *fault.Fault) {
+	u := BufUse(op, -1, -1, nil, nil)
+	if s != nil {
+		u.peer, u.tag, u.reads = int(s.Dest), int(s.Tag), []buffer.Buf{s.Buf}
+	}
+	if r != nil {
+		u.writes = []buffer.Buf{r.Buf}
+	}
+	return k.started(c, u, func() engine.Handle { return c.Engine.Pair(c.Ctx, op, s, r, none) })
+}
+
 // Recv is engine.Recv.
 func (k *Checker) Recv(c *Comm, a *engine.RecvArgs, st *engine.Status) *fault.Fault {
 	u, f := k.Book(c, RecvUse(a))

@@ -119,7 +119,7 @@ func (e *Engine) bootWait(c *Context, a *BootArgs, text []byte) (wire.ContextID,
 	e.hold(c)
 	e.boots = append(e.boots, c)
 	got := make([]byte, len(text))
-	r := e.startRecv(c, &RecvArgs{Op: a.Op, Buf: buffer.Of(got), Plane: wire.PlaneBoot, User: a.User})
+	r := e.startRecv(c, &RecvArgs{Op: a.Op, Buf: buffer.Of(got), Plane: wire.PlaneBoot, User: a.User}, nil)
 	if t := c.faults; t != nil && t.failed > 0 {
 		e.cancelRecv(r, c.lastDeath())
 	}

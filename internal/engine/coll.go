@@ -86,6 +86,7 @@ type coll struct {
 	scratch []byte
 	strided buffer.Buf   // Out of a reduction, which is done in packed memory; else empty
 	part    *Partitioned // of which this is the parent only
+	pair    bool         // this is the parent of a pair only
 	keep    Keeper
 	board   *boardOp // it runs on the board, not by alg
 
@@ -432,8 +433,12 @@ func (k *coll) reduce(a, b buffer.Buf, n int64, left bool) {
 // stepDone books the end of a step.
 func (e *Engine) stepDone(r *Request) {
 	k := r.parent
-	if k.part != nil {
+	switch {
+	case k.part != nil:
 		e.partDone(k.part, r)
+		return
+	case k.pair:
+		e.pairDone(k, r)
 		return
 	}
 	f := r.status.Fault
@@ -521,6 +526,12 @@ func (e *Engine) finish(k *coll) {
 	if k.keep != nil {
 		k.keep.Release()
 	}
+	r.coll = nil
+	e.freeColl(k)
+	e.complete(r)
+}
+
+func (e *Engine) freeColl(k *coll) {
 	scratch, steps, started := k.scratch, k.steps, k.started
 	clear(started)
 	if cap(scratch) > maxKeptScratch {
@@ -528,8 +539,6 @@ func (e *Engine) finish(k *coll) {
 	}
 	*k = coll{scratch: scratch, steps: steps[:0], started: started[:0], after: e.colls.free}
 	e.colls.free = k
-	r.coll = nil
-	e.complete(r)
 }
 
 // dropTag throws away what has arrived for a collective that failed.

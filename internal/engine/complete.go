@@ -252,7 +252,7 @@ func (e *Engine) Free(h Handle) Outcome {
 	switch r := h.req; {
 	case r.waited():
 		return e.misused(r, "a goroutine waits for it")
-	case r.kind == reqColl || r.kind == reqPart || r.kind == reqOther:
+	case r.kind == reqColl || r.kind == reqPart || r.kind == reqPair || r.kind == reqOther:
 		return e.misused(r, "%s is no send or receive, which alone can be freed", r.op)
 	}
 	e.forget(h.req)

@@ -50,7 +50,7 @@ func (e *Engine) failPending(c *Context, proc wire.ProcID, f *fault.Fault, wasCu
 // postFault is what stands against posting r, which may be a step of an
 // operation that was started before.
 func (e *Engine) postFault(r *Request, pl wire.Plane) *fault.Fault {
-	if r.parent != nil {
+	if r.parent != nil && !r.parent.pair {
 		return r.ctx.awaitFault(r.rank, pl)
 	}
 	f := r.ctx.recvFault(r.rank, pl)

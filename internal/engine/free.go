@@ -30,7 +30,7 @@ func (e *Engine) FreeContext(c *Context) {
 	e.freeing++
 	for i := range c.from {
 		for r := range c.from[i].each {
-			if r.parent != nil && r.parent.part.main == nil {
+			if r.parent != nil && r.parent.part != nil && r.parent.part.main == nil {
 				e.cancelRecv(r, c.opFault())
 			}
 		}

@@ -29,7 +29,7 @@ type RecvArgs struct {
 // Recv receives one message and returns its status.
 func (e *Engine) Recv(c *Context, a *RecvArgs, st *Status) *fault.Fault {
 	e.mu.Lock()
-	r := e.startRecv(c, a)
+	r := e.startRecv(c, a, nil)
 	var f *fault.Fault
 	if r.done {
 		f = r.status.Fault
@@ -46,7 +46,7 @@ func (e *Engine) Recv(c *Context, a *RecvArgs, st *Status) *fault.Fault {
 // is complete.
 func (e *Engine) Irecv(c *Context, a *RecvArgs) Handle {
 	e.mu.Lock()
-	r := e.startRecv(c, a)
+	r := e.startRecv(c, a, nil)
 	if !r.done {
 		e.leave(r.buf.Bytes())
 	}
@@ -55,8 +55,10 @@ func (e *Engine) Irecv(c *Context, a *RecvArgs) Handle {
 	return h
 }
 
-func (e *Engine) startRecv(c *Context, a *RecvArgs) *Request {
+// startRecv starts a receive; as a part of a pair it reports to parent.
+func (e *Engine) startRecv(c *Context, a *RecvArgs, parent *coll) *Request {
 	r := e.newRequest(reqRecv)
+	r.parent = parent
 	r.op, r.ctx, r.buf, r.user, r.rank, r.tag = a.Op, c, a.Buf, a.User, a.Source, a.Tag
 	if a.Value {
 		r.flags = flagValue

@@ -23,6 +23,7 @@ const (
 	reqColl
 	reqOther // completed from outside: Engine.NewOther
 	reqPart  // a start of a partitioned operation
+	reqPair  // a send and a receive: Engine.Pair
 	reqDone  // complete from the start: Engine.NewDone
 )
 
@@ -71,9 +72,9 @@ type Request struct {
 
 	status Status
 	reason *fault.Fault // why a send is being withdrawn
-	parent *coll        // the collective of which this is a step
+	parent *coll        // the collective of which this is a step, or what it is a part of
 	waiter *waiter      // who waits
-	coll   *coll        // reqColl, reqPart
+	coll   *coll        // reqColl, reqPart, reqPair
 	next   *Request
 	prev   *Request // in a sendQueue
 
@@ -276,7 +277,7 @@ func (r *Request) hangPosted() {
 }
 
 // isStep reports whether r is a step of a collective.
-func (r *Request) isStep() bool { return r.parent != nil && r.parent.part == nil }
+func (r *Request) isStep() bool { return r.parent != nil && r.parent.part == nil && !r.parent.pair }
 
 // Live is the number of requests that were started and not completed by Wait
 // or Test, without those that belong to the library.

@@ -196,6 +196,8 @@ func (w *waiter) Expire() {
 			e.abandon(r.coll, f)
 		case reqPart:
 			e.partAbort(r.coll.part, f)
+		case reqPair:
+			e.pairExpired(r.coll, f)
 		case reqOther:
 			r.fail(f)
 			e.complete(r)

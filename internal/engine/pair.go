@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"gompi/internal/calls"
+	"gompi/internal/fault"
+	"gompi/internal/rollcall"
+)
+
+// A send and a receive that are one request for whoever waits (MPI_Isendrecv).
+// Both hang where others of their kind do, and report to a coll that is their
+// parent only.
+
+// Pair starts a send and a receive, which do not wait for each other, as one
+// request. Its status is the receive's. If the send fails, so does the request,
+// and the receive is withdrawn. Either may be nil; without a receive none is the
+// status.
+func (e *Engine) Pair(c *Context, op calls.Name, s *SendArgs, r *RecvArgs, none Status) Handle {
+	e.mu.Lock()
+	m := e.newRequest(reqPair)
+	m.op, m.ctx, m.rank, m.tag, m.status = op, c, rollcall.NoPeer, rollcall.NoTag, none
+	k := e.newColl()
+	k.pair, k.req, k.ctx, k.pending = true, m, c, 1
+	m.coll = k
+	m.hang()
+	bytes := int64(0)
+	if r != nil {
+		m.buf, m.user, m.rank, m.tag, bytes = r.Buf, r.User, r.Source, r.Tag, r.Buf.Bytes()
+		k.pending++
+		k.note(e.startRecv(c, r, k))
+	}
+	if s != nil {
+		m.user, bytes = s.User, max(bytes, s.Buf.Bytes())
+		if p, f := c.dest(s.Dest); f != nil {
+			e.pairSendFailed(k, f, s.Dest, s.Tag)
+		} else if !e.sendNow(c, p, s) {
+			k.pending++
+			k.note(e.startSend(c, p, s, k))
+		}
+	}
+	e.pairEnded(k)
+	if !m.done {
+		e.leave(bytes)
+	}
+	h := Handle{m, m.gen}
+	e.mu.Unlock()
+	return h
+}
+
+// pairDone books the end of a send or a receive.
+func (e *Engine) pairDone(k *coll, r *Request) {
+	st, kind, rank, tag := r.status, r.kind, r.rank, r.tag
+	e.freeRequest(r)
+	switch {
+	case kind == reqRecv:
+		if k.req.status = st; k.fault == nil {
+			k.fault = st.Fault
+		}
+	case st.Fault != nil:
+		e.pairSendFailed(k, st.Fault, rank, tag)
+	}
+	e.pairEnded(k)
+}
+
+// pairSendFailed withdraws the receive, which may never be answered. That the send
+// failed outweighs what became of the other.
+func (e *Engine) pairSendFailed(k *coll, f *fault.Fault, rank, tag int32) {
+	k.fault, k.req.rank, k.req.tag = f, rank, tag
+	e.pairWithdraw(k, f)
+}
+
+// pairExpired gives up a pair whose context has ended.
+func (e *Engine) pairExpired(k *coll, f *fault.Fault) {
+	k.pending++
+	e.pairWithdraw(k, f)
+	e.pairEnded(k)
+}
+
+// pairWithdraw gives up what is under way of a pair, which does not end in it.
+func (e *Engine) pairWithdraw(k *coll, f *fault.Fault) {
+	for _, r := range k.started {
+		if r.parent == k && !r.done {
+			e.withdraw(r, f)
+		}
+	}
+}
+
+// pairEnded counts the end of a part.
+func (e *Engine) pairEnded(k *coll) {
+	if k.pending--; k.pending > 0 {
+		return
+	}
+	m := k.req
+	m.status.Fault = k.fault
+	m.coll = nil
+	e.freeColl(k)
+	e.complete(m)
+}
