@@ -79,7 +79,9 @@ func (f *fake) Poll(bool) (n int) {
 func (f *fake) Step() int { return f.Machine.Step() }
 
 func (f *fake) Arm() bool {
+	gap()
 	f.told.Store(true)
+	gap()
 	for _, c := range f.calls {
 		if c.came.Load() != 0 {
 			return false
@@ -104,20 +106,35 @@ func (h *fakeHook) Step() (moved bool) {
 	return moved
 }
 
-func (h *fakeHook) PrepareSleep() bool { h.dozes.Store(true); return false }
-func (h *fakeHook) EndSleep()          { h.dozes.Store(false) }
+func (h *fakeHook) PrepareSleep() bool {
+	gap()
+	h.dozes.Store(true)
+	gap()
+	return false
+}
+
+func (h *fakeHook) EndSleep() { h.dozes.Store(false) }
+
+// gap lets others run between two steps, at times.
+func gap() {
+	if rand.IntN(8) == 0 {
+		runtime.Gosched()
+	}
+}
 
 // send has an event come.
 func (c *fakeCall) send(memory bool) {
 	f := c.f
 	if memory {
 		c.word.Add(1)
+		gap()
 		if f.dozes.Load() && f.dozes.Swap(false) {
 			f.sleeper.Wake()
 		}
 		return
 	}
 	c.came.Add(1)
+	gap()
 	if f.told.Load() && f.told.Swap(false) {
 		f.sleeper.Wake()
 	}
@@ -372,6 +389,52 @@ func TestStates(t *testing.T) {
 	f.Leave()
 	if f.Led() || f.Armed() {
 		t.Errorf("it has left: %s", f.state())
+	}
+	f.mu.Unlock()
+	f.stopAsleep(t)
+}
+
+// lateHook waits for a word whose writer has not seen the mark of sleep, and whose
+// store is not seen in the look that follows the mark, but in all later ones.
+type lateHook struct{ asleep, fresh, moved bool }
+
+func (h *lateHook) Step() bool {
+	was := h.moved
+	h.moved, h.fresh = was || h.asleep && !h.fresh, false
+	return h.moved && !was
+}
+
+func (h *lateHook) PrepareSleep() (late bool) {
+	late = !h.asleep
+	h.asleep, h.fresh = true, h.fresh || late
+	return late
+}
+
+func (h *lateHook) EndSleep() { h.asleep = false }
+
+// What a writer has stored without seeing that the process sleeps is found by the
+// second look.
+func TestSecondLook(t *testing.T) {
+	f := newFake(1, policies[0])
+	var h lateHook
+	f.mu.Lock()
+	f.AddHook(&h)
+	f.mu.Unlock()
+	f.AskService()
+	moved := make(chan struct{})
+	go func() {
+		defer close(moved)
+		for over := false; !over; runtime.Gosched() {
+			f.mu.Lock()
+			over = h.moved
+			f.mu.Unlock()
+		}
+	}()
+	f.soon(t, "second look", moved)
+	f.mu.Lock()
+	f.DropHook(&h)
+	if h.asleep || len(f.Hooks()) != 1 {
+		t.Errorf("a hook that is taken off sleeps: %v, %d are left", h.asleep, len(f.Hooks()))
 	}
 	f.mu.Unlock()
 	f.stopAsleep(t)
