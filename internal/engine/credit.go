@@ -283,18 +283,18 @@ func (e *Engine) fills(p *Peer) (most wire.ContextID) {
 }
 
 // lostCredit takes back what a peer that is gone has no more use for.
-func (e *Engine) lostCredit(p *Peer) {
+func (f *flow) lostCredit(p *Peer) {
 	for _, a := range [...]*account{&p.eager, &p.announced} {
 		if spare := a.spare(true); spare > 0 {
 			a.window -= spare
-			e.budget.used -= spare * a.cost
+			f.budget.used -= spare * a.cost
 		}
 	}
 }
 
 // takeCredit books credit that came back.
-func (e *Engine) takeCredit(p *Peer, n, envelopes uint32) bool {
-	if int64(p.credit)+int64(n) > e.mostCredit || int64(p.envelopes)+int64(envelopes) > maxUnits {
+func (f *flow) takeCredit(p *Peer, n, envelopes uint32) bool {
+	if int64(p.credit)+int64(n) > f.mostCredit || int64(p.envelopes)+int64(envelopes) > maxUnits {
 		return false
 	}
 	p.credit += int32(n)

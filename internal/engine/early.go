@@ -90,21 +90,21 @@ type failedElsewhere struct {
 
 // newsOf returns what is known of a communicator that does not exist here,
 // nil if it never will again.
-func (e *Engine) newsOf(id wire.ContextID) *news {
-	if e.freed.has(id) {
+func (cs *communicators) newsOf(id wire.ContextID) *news {
+	if cs.freed.has(id) {
 		return nil
 	}
-	for _, n := range e.news {
+	for _, n := range cs.news {
 		if n.id == id {
 			return n
 		}
 	}
-	if len(e.news) == maxNews {
-		copy(e.news, e.news[1:])
-		e.news = e.news[:maxNews-1]
+	if len(cs.news) == maxNews {
+		copy(cs.news, cs.news[1:])
+		cs.news = cs.news[:maxNews-1]
 	}
 	n := &news{id: id}
-	e.news = append(e.news, n)
+	cs.news = append(cs.news, n)
 	return n
 }
 

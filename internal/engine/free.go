@@ -106,17 +106,17 @@ func (e *Engine) dropArrived(id wire.ContextID) {
 }
 
 // wasFreed reports whether a context has come and gone.
-func (e *Engine) wasFreed(id wire.ContextID) bool {
-	if c := e.contexts[id]; c != nil {
+func (cs *communicators) wasFreed(id wire.ContextID) bool {
+	if c := cs.contexts[id]; c != nil {
 		return c.faults != nil && c.faults.freed
 	}
-	return e.freed.has(id)
+	return cs.freed.has(id)
 }
 
 // expects reports whether an operation that was pending when its context was
 // freed may receive a message for which no receive is posted yet.
-func (e *Engine) expects(key match.Key) bool {
-	c := e.contexts[key.Context()]
+func (cs *communicators) expects(key match.Key) bool {
+	c := cs.contexts[key.Context()]
 	if c == nil {
 		return false
 	}

@@ -173,12 +173,12 @@ func (e *Engine) unlist(proc wire.ProcID, d *departure) {
 }
 
 // unlose forgets a loss, if there is one.
-func (e *Engine) unlose(proc wire.ProcID) bool {
-	i := slices.IndexFunc(e.lost, func(l loss) bool { return l.proc == proc })
+func (l *liveness) unlose(proc wire.ProcID) bool {
+	i := slices.IndexFunc(l.lost, func(x loss) bool { return x.proc == proc })
 	if i < 0 {
 		return false
 	}
-	e.lost = slices.Delete(e.lost, i, i+1)
+	l.lost = slices.Delete(l.lost, i, i+1)
 	return true
 }
 

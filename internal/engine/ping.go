@@ -26,7 +26,7 @@ func (e *Engine) ping(proc wire.ProcID, p *Peer) (uint64, *ping) {
 	return e.lastPing, g
 }
 
-func (e *Engine) unping(id uint64) { delete(e.pings, id) }
+func (l *liveness) unping(id uint64) { delete(l.pings, id) }
 
 // suspect asks whether a peer that cannot be reached takes part in the job: the
 // control plane of its end, and itself.
