@@ -13,8 +13,8 @@ import (
 type arrival struct {
 	node     match.Arrived[arrival]
 	peer     *Peer
-	data     []byte // payload: the message, or what an RTS carries
-	bytes    int64  // length of the message
+	atPeer   hook[arrival] // in Peer.announcements
+	data     []byte        // payload: the message, or what an RTS carries
 	units    int32
 	aux      uint32 // this and the next three are of the envelope
 	kind     kind
@@ -24,6 +24,15 @@ type arrival struct {
 
 func (a *arrival) envelope() envelope {
 	return envelope{key: a.node.Key, kind: a.kind, flags: a.flags, elements: a.elements, aux: a.aux}
+}
+
+// bytes is the length of the message.
+func (a *arrival) bytes() int64 {
+	if a.kind != kindRTS {
+		return int64(len(a.data))
+	}
+	length, _, _ := openRTS(a.data)
+	return length
 }
 
 // arrivalPool recycles arrivals and their memory, as far as what a peer may
@@ -47,6 +56,7 @@ func (p *arrivalPool) get(n int) *arrival {
 }
 
 func (p *arrivalPool) put(a *arrival) {
+	a.atPeer.drop()
 	p.blocks.put(a.data)
 	if *a = (arrival{}); len(p.free) < maxArrivals {
 		p.free = append(p.free, a)

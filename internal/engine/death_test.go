@@ -28,6 +28,51 @@ func kill(t *testing.T, ns []*node, hub interface{ Kill(wire.ProcID) }, i int) {
 	}
 }
 
+// A death takes away what the dead has announced, and nothing else: not what a
+// matched probe has taken, which fails, nor what others have.
+func TestDeathTakesAnnouncements(t *testing.T) {
+	ns, hub := testJobOf(t, 3, nil, nil)
+	n := ns[0]
+	big, in := pattern(make([]byte, 1<<20), 4), make([]byte, 1<<20)
+	for i := range 3 {
+		ns[1].isend(0, 1, big, Standard)
+		ns[1].isend(0, 2, big[:8], Standard)
+		if i > 0 {
+			ns[2].isend(0, 1, big, Standard)
+		}
+	}
+	within(t, "arrival", func() bool {
+		n.iprobe()
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		return n.table.ArrivedLen() == 8
+	})
+	var st Status
+	m, found, _ := n.Probe(n.ctx, &ProbeArgs{Source: 1, Tag: 1, Take: true}, &st)
+	if !found || st.Bytes != int64(len(big)) {
+		t.Fatalf("probe: %v, %+v", found, st)
+	}
+	n.hangsTogether(t)
+	kill(t, ns, hub, 1)
+	n.mu.Lock()
+	if k := n.table.ArrivedLen(); k != 3+2 {
+		t.Errorf("%d messages are left, want the small ones of the dead and those of the other", k)
+	}
+	n.mu.Unlock()
+	n.hangsTogether(t)
+	wantClass(t, "what the probe took", n.Wait(n.Imrecv(n.ctx, m, &RecvArgs{Buf: buffer.Of(in)})).Status.Fault, fault.ProcFailed)
+	for range 3 {
+		if _, f := n.recv(1, 2, in[:8]); f != nil {
+			t.Error(f)
+		}
+	}
+	for range 2 {
+		if _, f := n.recv(2, 1, in); f != nil {
+			t.Error(f)
+		}
+	}
+}
+
 // Each end that the control plane tells is acknowledged once, however the news
 // of it came; what this process finds out by itself is not.
 func TestEndsAreAcknowledged(t *testing.T) {

@@ -256,12 +256,10 @@ func (e *Engine) endPeer(p *Peer, f *fault.Fault) {
 			e.failSend(r, faultAt(f, r.peerSeat()))
 		}
 	}
-	if p.announced.held > 0 {
-		for a := range e.table.EachArrived {
-			if a.Val.peer == p && a.Val.kind == kindRTS {
-				e.table.Take(a)
-				e.release(a.Val)
-			}
+	for a := range p.announcements.each {
+		if a.node.Queued() { // no matched probe has it
+			e.table.Take(&a.node)
+			e.release(a)
 		}
 	}
 	e.lostCredit(p)

@@ -53,9 +53,10 @@ type Peer struct {
 	envelopes     int32
 	owed          int32
 	owedEnvelopes int32
-	eager         account // of what the peer sends with its payload
-	announced     account // of what it announces
-	tight         bool    // in Engine.tight
+	eager         account       // of what the peer sends with its payload
+	announced     account       // of what it announces
+	announcements ring[arrival] // that nobody has received
+	tight         bool          // in Engine.tight
 	filledBy      wire.ContextID
 	noEager       bool // the receiver gives no more of either
 	noEnvelopes   bool

@@ -36,7 +36,7 @@ func (e *Engine) Probe(c *Context, pa *ProbeArgs, st *Status) (m *Message, found
 				e.release(u)
 				continue
 			}
-			*st = Status{Source: a.Key.Source(), Tag: a.Key.Tag(), Bytes: u.bytes, Value: u.flags&flagValue != 0}
+			*st = Status{Source: a.Key.Source(), Tag: a.Key.Tag(), Bytes: u.bytes(), Value: u.flags&flagValue != 0}
 			if pa.Take {
 				e.table.Take(a)
 				m = &Message{u}

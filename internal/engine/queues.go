@@ -115,7 +115,7 @@ func (e *Engine) Queues() string {
 		return fmt.Sprintf("%d from rank %d, tag %d", t.n, t.peer, t.tag)
 	}, func(yield func(lot, int64) bool) {
 		for a := range e.table.Walk {
-			if !yield(lot{peer: a.Key.Source(), tag: a.Key.Tag(), ctx: a.Key.Context()}, a.Val.bytes) {
+			if !yield(lot{peer: a.Key.Source(), tag: a.Key.Tag(), ctx: a.Key.Context()}, a.Val.bytes()) {
 				return
 			}
 		}
@@ -151,7 +151,7 @@ func (e *Engine) tellFull(b *strings.Builder) {
 				}
 				size := int64(0)
 				if u.kind != kindRTS {
-					size = u.bytes
+					size = u.bytes()
 				}
 				held += size
 				if !yield(lot{peer: a.Key.Source(), tag: a.Key.Tag(), ctx: a.Key.Context()}, size) {

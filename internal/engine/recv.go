@@ -145,7 +145,7 @@ func (e *Engine) arriveEager(p *Peer, env *envelope, data []byte) {
 		e.giveBack(p, kindEager, n)
 		return
 	}
-	e.keep(p, env, data, n, int64(len(data)))
+	e.keep(p, env, data, n)
 }
 
 func (e *Engine) arriveRTS(p *Peer, env *envelope, data []byte) {
@@ -159,11 +159,11 @@ func (e *Engine) arriveRTS(p *Peer, env *envelope, data []byte) {
 		e.giveBack(p, kindRTS, 1)
 		return
 	}
-	e.keep(p, env, data, 1, length)
+	e.keep(p, env, data, 1)
 }
 
 // keep stores an unexpected message, or drops it if its context was freed.
-func (e *Engine) keep(p *Peer, env *envelope, data []byte, n int32, length int64) {
+func (e *Engine) keep(p *Peer, env *envelope, data []byte, n int32) {
 	if len(e.freed.m) != 0 && e.wasFreed(env.key.Context()) && !e.expects(env.key) {
 		e.reject(p, env)
 		e.giveBack(p, env.kind, n)
@@ -175,8 +175,11 @@ func (e *Engine) keep(p *Peer, env *envelope, data []byte, n int32, length int64
 	a := e.arrivals.get(len(data))
 	copy(a.data, data)
 	a.kind, a.flags, a.elements, a.aux = env.kind, env.flags, env.elements, env.aux
-	a.peer, a.units, a.bytes = p, n, length
+	a.peer, a.units = p, n
 	a.node.Key, a.node.Val = env.key, a
+	if env.kind == kindRTS {
+		p.announcements.add(&a.atPeer, a)
+	}
 	e.table.Keep(&a.node)
 	for _, w := range e.probers {
 		e.prog.Hit(&w.Waiter)
@@ -191,8 +194,8 @@ func (e *Engine) deliver(r *Request, a *arrival) {
 		r.fail(&fault.Fault{Class: fault.NotReady, Peer: env.key.Source()})
 	}
 	if env.kind == kindRTS {
-		_, desc, _ := openRTS(a.data)
-		e.deliverRTS(r, a.peer, &env, a.bytes, desc)
+		length, desc, _ := openRTS(a.data)
+		e.deliverRTS(r, a.peer, &env, length, desc)
 	} else {
 		e.deliverEager(r, a.peer, &env, a.data)
 	}

@@ -108,6 +108,17 @@ func (n *node) hangsTogether(t testing.TB) {
 			onCtx[k.req] = c
 		}
 	}
+	announced := map[*arrival]*Peer{}
+	for _, p := range n.peers {
+		for a := range p.announcements.all {
+			announced[a] = p
+		}
+	}
+	for a := range n.table.Walk {
+		if u := a.Val; (announced[u] == u.peer) != (u.kind == kindRTS) {
+			t.Errorf("an arrival of kind %d hangs on the list of %v", u.kind, announced[u])
+		}
+	}
 	for _, chunk := range n.pool.chunks {
 		for i := range chunk {
 			r := &chunk[i]
