@@ -5,9 +5,11 @@
 //
 // The head says what happens: which processes there are, what their ends mean,
 // when the job ends. The agent of a host does it there: forks, output, the watch
-// over ends, reaping. They are two values that tell each other what the interface
-// host and the events have, names and numbers only. One goroutine owns both;
-// everybody else posts it what was seen:
+// over ends, reaping. They are packages that do not know each other
+// (internal/launch/head and agent) and tell each other what the interface
+// launch.Host and the events have, names and numbers only. This one reads the
+// command line and joins the two with the control plane of the job. One
+// goroutine owns both; everybody else posts it what was seen:
 //
 //	forker    the one OS thread that forks, locked and never ending, because
 //	          the death signal of a child follows the thread that forked it
@@ -15,22 +17,13 @@
 //	pump      forwards one output stream, line by line; one for stdout, one
 //	          for stderr
 //	feeder    forwards standard input
-//	server    the control plane (package control)
+//	server    the control plane (package onehost)
 //	guardian  another process: kills what would outlive a killed head
 //
-// A process that has exited stays a zombie until the server's half of the agent
-// says that nobody uses its pid any more; then its process group is killed, and
+// A process that has exited stays a zombie until the control plane's half of the
+// agent says that nobody uses its pid any more; then its process group is killed, and
 // it is reaped.
 //
 // docs/running.md tells users the command line, the messages and the exit
 // status.
 package launcher
-
-// Exit status of gompirun where it is not a rank's own.
-const (
-	exitFailure    = 1   // bad command line, no memory, lost output, abort with code 0
-	exitTimeout    = 124 // --timeout, as timeout(1) has it
-	exitNotRunable = 126 // found, but not executable
-	exitNotFound   = 127 // no such program
-	exitSignal     = 128 // plus the signal's number
-)

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 )
 
 func FuzzHosts(f *testing.F) {
@@ -53,24 +52,6 @@ func FuzzLongFlags(f *testing.F) {
 			if out[i] != args[i] && out[i] != "-"+args[i] {
 				t.Errorf("%q became %q", args[i], out[i])
 			}
-		}
-	})
-}
-
-func FuzzCPUList(f *testing.F) {
-	f.Add("0-1,4-5\n")
-	f.Fuzz(func(t *testing.T, list string) {
-		top := topology{all: cpus{0, 1, 5}}
-		top.fill(fstest.MapFS{
-			"sys/devices/system/cpu/cpu0/topology/thread_siblings_list": {Data: []byte(list)},
-			"sys/devices/system/node/node0/cpulist":                     {Data: []byte(list)},
-		})
-		n := 0
-		for _, c := range top.cores {
-			n += len(c)
-		}
-		if n != 3 || len(top.nodes) != 1 {
-			t.Errorf("%q: cores %v, nodes %v", list, top.cores, top.nodes)
 		}
 	})
 }

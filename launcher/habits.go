@@ -27,7 +27,7 @@ func habitual(s *pflag.FlagSet, o *options, v *flagValues, first bool) {
 	if !first {
 		return
 	}
-	s.BoolVarP(&o.tag, "l", "l", false, "")
+	s.BoolVarP(&o.Tag, "l", "l", false, "")
 	hidden("l")
 	s.BoolVarP(&v.version, "V", "V", false, "")
 	hidden("V")

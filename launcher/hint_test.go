@@ -11,15 +11,17 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"gompi/internal/launch"
 )
 
 func TestHinted(t *testing.T) {
-	wrapped := &startError{exitNotRunable, fmt.Errorf("rank 3: %w", unix.EMFILE)}
-	var se *startError
-	if err := hinted(wrapped); !errors.As(err, &se) || !strings.HasPrefix(err.Error(), "rank 3: too many open files (see ulimit -n") {
+	wrapped := &launch.StartError{Status: launch.ExitNotRunable, Err: fmt.Errorf("rank 3: %w", unix.EMFILE)}
+	var se *launch.StartError
+	if err := launch.Hinted(wrapped); !errors.As(err, &se) || !strings.HasPrefix(err.Error(), "rank 3: too many open files (see ulimit -n") {
 		t.Errorf("%v", err)
 	}
-	if err := hinted(fs.ErrNotExist); err != fs.ErrNotExist {
+	if err := launch.Hinted(fs.ErrNotExist); err != fs.ErrNotExist {
 		t.Errorf("%v", err)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"gompi/internal/launch"
 )
 
 // Every job of the table must end with this status, this standard error (a
@@ -137,8 +139,8 @@ func TestKillGrace(t *testing.T) {
 
 func TestTimeoutReports(t *testing.T) {
 	r := gompirun(t, "--timeout", "3", "--kill-grace", "0.1", "-np", "2", "RANK", "wait", ":", "-np", "1", "RANK", "stubborn")
-	if r.status != exitTimeout {
-		t.Errorf("status %d, want %d", r.status, exitTimeout)
+	if r.status != launch.ExitTimeout {
+		t.Errorf("status %d, want %d", r.status, launch.ExitTimeout)
 	}
 	for _, want := range []string{"did not end within 3s (--timeout)", "queue of 0", "stack of 1", "has not called Init"} {
 		if !strings.Contains(r.stderr, want) {
@@ -207,11 +209,29 @@ func TestNothingIsInherited(t *testing.T) {
 }
 
 func TestMaxProcs(t *testing.T) {
-	f := maxProcs(&options{}, 8)
+	f := maxProcs(&launch.Options{}, 8)
 	if os.Getenv("GOMAXPROCS") == "" && (f(1) != 8 || f(3) != 2 || f(16) != 2 || f(0) != 8) {
 		t.Errorf("%d %d %d %d", f(1), f(3), f(16), f(0))
 	}
-	if f := maxProcs(&options{apps: []app{{env: []string{"GOMAXPROCS=1"}}}}, 8); f(2) != 0 {
+	if f := maxProcs(&launch.Options{Apps: []launch.App{{Env: []string{"GOMAXPROCS=1"}}}}, 8); f(2) != 0 {
 		t.Error("the user's GOMAXPROCS is not respected")
+	}
+}
+
+func TestProcessesKnowThemselves(t *testing.T) {
+	const show = `echo $GOMPI_RANK/$GOMPI_SIZE $GOMPI_LOCAL_RANK/$GOMPI_LOCAL_SIZE ${#GOMPI_JOB}`
+	sorted := func(text string) []string {
+		lines := strings.Split(strings.TrimSpace(text), "\n")
+		slices.Sort(lines)
+		return lines
+	}
+	r := gompirun(t, "-np", "1", "sh", "-c", show, ":", "-np", "2", "sh", "-c", show)
+	if got := sorted(r.stdout); r.status != 0 || !slices.Equal(got, []string{"0/3 0/3 16", "1/3 1/3 16", "2/3 2/3 16"}) {
+		t.Errorf("%q, %+v", got, r)
+	}
+	// A world of its own, on a host where one is already.
+	r = gompirun(t, "-np", "1", "RANK", "spawns", "sh", "-c", show)
+	if got := sorted(r.stdout); r.status != 0 || !slices.Equal(got, []string{"0/2 1/3 16", "1/2 2/3 16"}) {
+		t.Errorf("%q, %+v", got, r)
 	}
 }

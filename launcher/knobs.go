@@ -9,6 +9,7 @@ import (
 
 	"gompi/collectives/selection"
 	"gompi/internal/knob"
+	"gompi/internal/launch/agent"
 )
 
 // Knob is a setting of the runtime that is an environment variable and a flag
@@ -100,6 +101,6 @@ func knobHelp() string {
 	for _, k := range Knobs() {
 		fmt.Fprintf(&b, "%-16s --%-10s %s (default %s)\n", k.Env, k.Flag, k.Help, k.Default)
 	}
-	fmt.Fprintf(&b, "\nSet in each process: %s, %s, %s, %s, %s.\n", envRank, envSize, envLocalRank, envLocalSize, envJob)
+	fmt.Fprintf(&b, "\nSet in each process: %s, %s, %s, %s, %s.\n", agent.EnvRank, agent.EnvSize, agent.EnvLocalRank, agent.EnvLocalSize, agent.EnvJob)
 	return b.String()
 }

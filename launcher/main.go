@@ -5,6 +5,11 @@ package launcher
 import (
 	"errors"
 	"os"
+
+	"gompi/internal/control"
+	"gompi/internal/launch"
+	"gompi/internal/launch/agent"
+	"gompi/internal/launch/head"
 )
 
 // Main is gompirun: args is its command line without the program's name. It
@@ -15,32 +20,37 @@ import (
 // IsGuardian).
 func Main(args []string) int {
 	if IsGuardian(args) {
-		return guard(os.Stdin)
+		return agent.Guard(os.Stdin)
 	}
 	o, err := parse(args, os.Getenv)
 	if help := errHelp(""); errors.As(err, &help) {
-		if writeAll(1, []byte(help)) != nil {
-			return exitFailure
+		if launch.WriteAll(1, []byte(help)) != nil {
+			return launch.ExitFailure
 		}
 		return 0
 	}
 	if err != nil {
-		say("%v", err)
+		launch.Say("%v", err)
 		if isUsage(err) {
-			writeAll(2, []byte("Try gompirun --help.\n"))
+			launch.WriteAll(2, []byte("Try gompirun --help.\n"))
 		}
-		return exitFailure
+		return launch.ExitFailure
 	}
 	for _, w := range o.warnings {
-		say("%s", w)
+		launch.Say("%s", w)
 	}
-	h, err := newHead(o)
+	h, err := newJob(&o.Options)
 	if err != nil {
-		say("%v", hinted(err))
-		return exitFailure
+		launch.Say("%v", launch.Hinted(err))
+		return launch.ExitFailure
 	}
-	return h.run()
+	return h.Run()
 }
 
 // IsGuardian reports whether args ask for the helper process of a gompirun.
-func IsGuardian(args []string) bool { return len(args) == 1 && args[0] == guardianArg }
+func IsGuardian(args []string) bool { return len(args) == 1 && args[0] == agent.GuardianArg }
+
+// Report writes the whole story of a job at one moment: the roll call of
+// blocking calls, unmatched messages, and goroutine dumps. title is its first
+// line. gompirun prints it on --timeout and SIGQUIT, gompictl on request.
+func Report(title string, procs []control.StackReport) string { return head.Report(title, procs) }

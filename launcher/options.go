@@ -14,39 +14,16 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"gompi/internal/launch"
 )
 
 // options is a command line, checked.
 type options struct {
-	apps      []app
-	hosts     []hostSlots // empty: this host, no limit
-	timeout   time.Duration
-	killGrace time.Duration
-	tag       bool
-	outputDir string
-	stdin     stdinTo
-	bind      string // "core", "numa", "none", "" (by the number of ranks)
-	verbose   bool
-	ft        bool
-	settings  map[string]string // knobs by environment name
-	warnings  []string
+	launch.Options
+	hosts    []hostSlots // empty: this host, no limit
+	warnings []string
 }
-
-// app is one program of the command line.
-type app struct {
-	np   int // 0: not given
-	argv []string
-	env  []string // NAME=VALUE, from -x
-	wdir string
-}
-
-// stdinTo says who gets standard input: a rank, or one of the two below.
-type stdinTo int
-
-const (
-	stdinAll  stdinTo = -1
-	stdinNone stdinTo = -2
-)
 
 // errHelp carries a text that was asked for.
 type errHelp string
@@ -60,7 +37,7 @@ func usagef(format string, a ...any) error { return usageError{fmt.Errorf(format
 
 // flagValues is what pflag fills in for one program's section.
 type flagValues struct {
-	app
+	launch.App
 	set                       *pflag.FlagSet
 	hosts, hostfile           string
 	timeout, killGrace, stdin string
@@ -87,25 +64,25 @@ func flags(o *options, first bool) *flagValues {
 		}
 		return pflag.NormalizedName(name)
 	})
-	s.IntVarP(&v.np, "np", "n", 0, "processes to start (default: the slots of the hosts, or one per usable CPU)")
+	s.IntVarP(&v.NP, "np", "n", 0, "processes to start (default: the slots of the hosts, or one per usable CPU)")
 	s.StringVarP(&v.hosts, "host", "H", "", "hosts as `NAME[:SLOTS],...`; only this host for now")
 	s.StringVar(&v.hostfile, "hostfile", "", "`FILE` of hosts: NAME [slots=N] [max_slots=N] a line")
 	s.StringArrayVarP(&v.x, "x", "x", nil, "set `NAME=VALUE` for the processes (NAME: already exported, as everything is)")
-	s.StringVar(&v.wdir, "wdir", "", "start the processes in `DIR`")
+	s.StringVar(&v.Wdir, "wdir", "", "start the processes in `DIR`")
 	habitual(s, o, v, first)
 	if !first {
 		return v
 	}
 	s.StringVar(&v.timeout, "timeout", "", "report and end the job after this `TIME` (60s, 2m, or seconds)")
 	s.StringVar(&v.killGrace, "kill-grace", "2s", "`TIME` between SIGTERM and SIGKILL when a job ends early")
-	s.BoolVar(&o.tag, "tag", false, "put \"[rank] \" before every line of output")
-	s.StringVar(&o.outputDir, "output", "", "write output to `DIR`/rank.N.stdout and DIR/rank.N.stderr instead")
+	s.BoolVar(&o.Tag, "tag", false, "put \"[rank] \" before every line of output")
+	s.StringVar(&o.OutputDir, "output", "", "write output to `DIR`/rank.N.stdout and DIR/rank.N.stderr instead")
 	s.StringVar(&v.stdin, "stdin", "0", "`WHO` gets standard input: a rank, all or none")
-	s.StringVar(&o.bind, "bind", "", "`WHAT` each rank is bound to: core (its share of them), numa (a node), none (default: core; with more ranks than cores for the first moment only)")
+	s.StringVar(&o.Bind, "bind", "", "`WHAT` each rank is bound to: core (its share of them), numa (a node), none (default: core; with more ranks than cores for the first moment only)")
 	s.StringVar(&v.mapBy, "map", "", "accepted; core, slot, numa and node are the same `WHAT` on one host")
 	s.BoolVar(&v.ignored, "oversubscribe", false, "accepted; more ranks than cores need no flag")
-	s.BoolVar(&o.ft, "ft", false, "a rank that dies does not end the job")
-	s.BoolVarP(&o.verbose, "verbose", "v", false, "print where each rank runs")
+	s.BoolVar(&o.FT, "ft", false, "a rank that dies does not end the job")
+	s.BoolVarP(&o.Verbose, "verbose", "v", false, "print where each rank runs")
 	for _, k := range Knobs() {
 		v.knobs[k.Env] = s.String(k.Flag, "", k.Help+" ("+k.Env+")")
 	}
@@ -148,7 +125,7 @@ func Version() string {
 
 // parse reads a command line without the program's name. getenv is os.Getenv.
 func parse(args []string, getenv func(string) string) (*options, error) {
-	o := &options{settings: map[string]string{}}
+	o := &options{Options: launch.Options{Settings: map[string]string{}}}
 	knobFlags := map[string]*string{}
 	for i, part := range split(args) {
 		v := flags(o, i == 0)
@@ -234,28 +211,28 @@ func longFlags(s *pflag.FlagSet, args []string) ([]string, error) {
 
 // whole checks the flags about the whole job.
 func (v *flagValues) whole(o *options) (err error) {
-	if o.timeout, err = seconds("timeout", v.timeout); err != nil {
+	if o.Timeout, err = seconds("timeout", v.timeout); err != nil {
 		return err
 	}
-	if o.killGrace, err = seconds("kill-grace", v.killGrace); err != nil {
+	if o.KillGrace, err = seconds("kill-grace", v.killGrace); err != nil {
 		return err
 	}
 	switch v.stdin {
 	case "all":
-		o.stdin = stdinAll
+		o.Stdin = launch.StdinAll
 	case "none":
-		o.stdin = stdinNone
+		o.Stdin = launch.StdinNone
 	default:
 		r, err := strconv.Atoi(v.stdin)
 		if err != nil || r < 0 {
 			return usagef("--stdin %s: not a rank, all or none", v.stdin)
 		}
-		o.stdin = stdinTo(r)
+		o.Stdin = launch.StdinTo(r)
 	}
-	switch o.bind {
+	switch o.Bind {
 	case "", "core", "numa", "none":
 	default:
-		return usagef("--bind %s: not core, numa or none%s", o.bind, remark(instead(o.bind)))
+		return usagef("--bind %s: not core, numa or none%s", o.Bind, remark(instead(o.Bind)))
 	}
 	if n, ok := strings.CutPrefix(v.mapBy, "ppr:"); ok && (strings.HasSuffix(n, ":node") || strings.HasSuffix(n, ":host")) {
 		if v.perHost, err = strconv.Atoi(n[:len(n)-len(":node")]); err != nil || v.perHost < 1 {
@@ -279,10 +256,10 @@ func (v *flagValues) spread() error {
 	switch {
 	case v.perHost < 1:
 		return usagef("-N %d: at least 1 process is needed", v.perHost)
-	case v.np > v.perHost:
-		return usagef("-np %d with -N %d needs %d hosts; this version of gompirun starts processes on this host only", v.np, v.perHost, (v.np+v.perHost-1)/v.perHost)
-	case v.np == 0:
-		v.np = v.perHost
+	case v.NP > v.perHost:
+		return usagef("-np %d with -N %d needs %d hosts; this version of gompirun starts processes on this host only", v.NP, v.perHost, (v.NP+v.perHost-1)/v.perHost)
+	case v.NP == 0:
+		v.NP = v.perHost
 	}
 	return nil
 }
@@ -297,16 +274,16 @@ func remark(text string) string {
 
 // section checks one program's part and appends it to o.
 func (v *flagValues) section(o *options) error {
-	a := v.app
-	a.argv = v.set.Args()
-	if len(a.argv) == 0 {
+	a := v.App
+	a.Argv = v.set.Args()
+	if len(a.Argv) == 0 {
 		return usagef("no program given")
 	}
-	if a.argv[0] == "" {
+	if a.Argv[0] == "" {
 		return usagef("the program's name is empty (a shell variable that is not set?)")
 	}
-	if v.set.Changed("np") && a.np < 1 {
-		return usagef("-np %d: at least 1 process is needed", a.np)
+	if v.set.Changed("np") && a.NP < 1 {
+		return usagef("-np %d: at least 1 process is needed", a.NP)
 	}
 	for _, x := range v.x {
 		name, _, hasValue := strings.Cut(x, "=")
@@ -314,7 +291,7 @@ func (v *flagValues) section(o *options) error {
 			return usagef("-x %s: a name is missing", x)
 		}
 		if hasValue {
-			a.env = append(a.env, x)
+			a.Env = append(a.Env, x)
 		} else if _, ok := os.LookupEnv(name); !ok {
 			o.warnings = append(o.warnings, fmt.Sprintf("-x %s: not in the environment", name))
 		}
@@ -337,7 +314,7 @@ func (v *flagValues) section(o *options) error {
 		}
 		o.hosts = append(o.hosts, hs...)
 	}
-	o.apps = append(o.apps, a)
+	o.Apps = append(o.Apps, a)
 	return nil
 }
 
@@ -345,8 +322,8 @@ func (v *flagValues) section(o *options) error {
 func (o *options) knobs(flags map[string]*string, getenv func(string) string) error {
 	for _, k := range Knobs() {
 		value, from := getenv(k.Env), k.Env+"="
-		for _, a := range o.apps {
-			for _, x := range a.env {
+		for _, a := range o.Apps {
+			for _, x := range a.Env {
 				if v, ok := strings.CutPrefix(x, k.Env+"="); ok {
 					value, from = v, "-x "+k.Env+"="
 				}
@@ -367,29 +344,29 @@ func (o *options) knobs(flags map[string]*string, getenv func(string) string) er
 		if err != nil {
 			return usagef("%s%s: %w", from, value, err)
 		}
-		o.settings[k.Env] = given
+		o.Settings[k.Env] = given
 	}
 	return nil
 }
 
 // count settles how many processes each program gets and checks the hosts.
 func (o *options) count() error {
-	if len(o.apps) > 1 {
-		for _, a := range o.apps {
-			if a.np == 0 {
-				return usagef("-np is missing for %s (every program of a line with ':' needs it)", a.argv[0])
+	if len(o.Apps) > 1 {
+		for _, a := range o.Apps {
+			if a.NP == 0 {
+				return usagef("-np is missing for %s (every program of a line with ':' needs it)", a.Argv[0])
 			}
 		}
 	}
-	if a := &o.apps[0]; a.np == 0 {
-		a.np = slotCount(o.hosts)
+	if a := &o.Apps[0]; a.NP == 0 {
+		a.NP = slotCount(o.hosts)
 	}
 	n := o.ranks()
 	if n > maxRanks {
 		return usagef("too many processes: at most %d", maxRanks)
 	}
-	if o.stdin >= 0 && int(o.stdin) >= n {
-		return usagef("--stdin %d: there are only %d ranks", o.stdin, n)
+	if o.Stdin >= 0 && int(o.Stdin) >= n {
+		return usagef("--stdin %d: there are only %d ranks", o.Stdin, n)
 	}
 	return checkHosts(o.hosts, n)
 }
@@ -397,8 +374,8 @@ func (o *options) count() error {
 // ranks is the number of processes to start, or something above maxRanks.
 func (o *options) ranks() int {
 	n := 0
-	for _, a := range o.apps {
-		n += min(a.np, maxRanks+1)
+	for _, a := range o.Apps {
+		n += min(a.NP, maxRanks+1)
 	}
 	return n
 }

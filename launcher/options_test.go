@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"gompi/internal/launch"
 )
 
 func noEnv(string) string { return "" }
@@ -20,18 +22,18 @@ func TestParse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []app{
-		{np: 4, argv: []string{"prog", "-np", "9", "--tag"}, env: []string{"A=1"}},
-		{np: 2, argv: []string{"other", "-x"}, wdir: "/tmp"},
+	want := []launch.App{
+		{NP: 4, Argv: []string{"prog", "-np", "9", "--tag"}, Env: []string{"A=1"}},
+		{NP: 2, Argv: []string{"other", "-x"}, Wdir: "/tmp"},
 	}
-	if !reflect.DeepEqual(o.apps, want) {
-		t.Errorf("apps %+v, want %+v", o.apps, want)
+	if !reflect.DeepEqual(o.Apps, want) {
+		t.Errorf("apps %+v, want %+v", o.Apps, want)
 	}
-	if o.timeout != time.Minute || o.bind != "core" || !o.verbose || o.tag || o.stdin != 0 || o.killGrace != 2*time.Second {
+	if o.Timeout != time.Minute || o.Bind != "core" || !o.Verbose || o.Tag || o.Stdin != 0 || o.KillGrace != 2*time.Second {
 		t.Errorf("options %+v", o)
 	}
-	if o.settings["GOMPI_EAGER"] != "4096" || len(o.settings) != 1 {
-		t.Errorf("settings %v", o.settings)
+	if o.Settings["GOMPI_EAGER"] != "4096" || len(o.Settings) != 1 {
+		t.Errorf("settings %v", o.Settings)
 	}
 }
 
@@ -124,11 +126,11 @@ func TestKnobsPrefer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := map[string]string{"GOMPI_RING": "3", "GOMPI_CREDIT": "8192", "GOMPI_EAGER": "1"}; !reflect.DeepEqual(o.settings, want) {
-		t.Errorf("settings %v, want %v", o.settings, want)
+	if want := map[string]string{"GOMPI_RING": "3", "GOMPI_CREDIT": "8192", "GOMPI_EAGER": "1"}; !reflect.DeepEqual(o.Settings, want) {
+		t.Errorf("settings %v, want %v", o.Settings, want)
 	}
 	for v, ok := range map[string]bool{"-1": true, "0": true, "-2": false, "x": false} {
-		if o, err := parse([]string{"--eager", v, "p"}, noEnv); (err == nil) != ok || ok && o.settings["GOMPI_EAGER"] != v {
+		if o, err := parse([]string{"--eager", v, "p"}, noEnv); (err == nil) != ok || ok && o.Settings["GOMPI_EAGER"] != v {
 			t.Errorf("--eager %s: %v", v, err)
 		}
 	}
@@ -149,7 +151,7 @@ func TestTableOfRules(t *testing.T) {
 	}
 	env := map[string]string{"GOMPI_COLL_TABLE": good}
 	o, err := parse([]string{"p"}, func(name string) string { return env[name] })
-	if err != nil || o.settings["GOMPI_COLL_TABLE"] != "bcast 4 64 linear\n" {
+	if err != nil || o.Settings["GOMPI_COLL_TABLE"] != "bcast 4 64 linear\n" {
 		t.Errorf("%v, %v", o, err)
 	}
 	for file, want := range map[string]string{
@@ -183,61 +185,5 @@ func TestParseHostfile(t *testing.T) {
 		if _, err := parseHostfile("f", text); err == nil || !strings.Contains(err.Error(), where) {
 			t.Errorf("%q: error %v, want %q", text, err, where)
 		}
-	}
-}
-
-func TestLookup(t *testing.T) {
-	dir := t.TempDir()
-	bin := filepath.Join(dir, "bin")
-	for name, mode := range map[string]os.FileMode{"main.go": 0o644, "src/main.go": 0o644, "bin/onpath": 0o755, "bin/dull": 0o644, "here": 0o755, "bin/both": 0o755, "both": 0o755} {
-		os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755)
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"), mode); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, c := range []struct {
-		name, want string
-		status     int
-	}{
-		{"onpath", filepath.Join(bin, "onpath"), 0},
-		{"here", filepath.Join(dir, "here"), 0},
-		{"./here", filepath.Join(dir, "here"), 0},
-		{"both", filepath.Join(bin, "both"), 0},
-		{"./both", filepath.Join(dir, "both"), 0},
-		{"bin/onpath", filepath.Join(bin, "onpath"), 0},
-		{filepath.Join(dir, "here"), filepath.Join(dir, "here"), 0},
-		{"nothing", "", exitNotFound},
-		{"./nothing", "", exitNotFound},
-		{"here/x", "", exitNotFound},
-		{"dull", "", exitNotRunable},
-		{"bin", "", exitNotRunable},
-		{"./bin/dull", "", exitNotRunable},
-	} {
-		got, err := lookup(c.name, dir, bin)
-		var se *startError
-		if c.status == 0 && (err != nil || got != c.want) || c.status != 0 && (!errors.As(err, &se) || se.status != c.status) {
-			t.Errorf("lookup(%q) = %q, %v; want %q, status %d", c.name, got, err, c.want, c.status)
-		}
-	}
-	for name, want := range map[string]string{
-		"main.go": dir + "/main.go: it is not executable; it is Go source: build it, or run gompirun [flags] go run main.go",
-		".":       dir + ": it is a directory; it is Go source: build it, or run gompirun [flags] go run .",
-		"src":     dir + "/src: it is a directory; it is Go source: build it, or run gompirun [flags] go run ./src",
-		"./src":   "go run ./src",
-		"bin":     dir + "/bin: it is a directory",
-	} {
-		if _, err := lookup(name, dir, bin); err == nil || !strings.HasSuffix(err.Error(), want) {
-			t.Errorf("lookup(%q): %v, want %s", name, err, want)
-		}
-	}
-	if _, err := lookup("here", filepath.Join(dir, "gone"), bin); err == nil {
-		t.Error("a working directory that does not exist is accepted")
-	}
-}
-
-func TestEnvironment(t *testing.T) {
-	got := environment([]string{"A=1", "GOMPI_TOKEN=old", "B=2", "GOMPI_CONTROL=old", "GOMPI_LOCAL_RANK=3"}, []string{"A=3", "C=4", "GOMPI_RANK=0", "A=5"})
-	if want := []string{"B=2", "C=4", "A=5"}; !reflect.DeepEqual(got, want) {
-		t.Errorf("%q, want %q", got, want)
 	}
 }

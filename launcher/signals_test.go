@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"gompi/internal/launch/agent"
 )
 
 // running is a gompirun in the background.
@@ -239,7 +241,7 @@ func TestNoGuardianIsLeft(t *testing.T) {
 		for _, file := range lines {
 			text, _ := os.ReadFile(file)
 			exe, _ := os.Readlink(filepath.Join(filepath.Dir(file), "exe"))
-			if exe == self && strings.Contains(string(text), guardianArg) {
+			if exe == self && strings.Contains(string(text), agent.GuardianArg) {
 				t.Errorf("%v: guardian %s is left", args, filepath.Dir(file))
 			}
 		}

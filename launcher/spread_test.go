@@ -13,15 +13,17 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"gompi/internal/launch/cpus"
 )
 
 // affinity is where a thread may run, nil if it has ended.
-func affinity(tid int) cpus {
+func affinity(tid int) cpus.Set {
 	var set unix.CPUSet
 	if unix.SchedGetaffinity(tid, &set) != nil {
 		return nil
 	}
-	return members(&set)
+	return cpus.Members(&set)
 }
 
 // roam is a rank that tells where it began, and ends when it and its child may
@@ -42,7 +44,7 @@ func roam() int {
 	bound := make(chan int)
 	go func() {
 		runtime.LockOSThread()
-		_ = unix.SchedSetaffinity(0, elsewhere[:1].set())
+		_ = unix.SchedSetaffinity(0, elsewhere[:1].Mask())
 		bound <- unix.Gettid()
 		select {}
 	}()
@@ -71,8 +73,8 @@ func roam() int {
 
 // TestSpread: ranks that share cores begin on one each, and are let go.
 func TestSpread(t *testing.T) {
-	top := readTopology(os.DirFS("/"))
-	cores := len(top.cores)
+	top := cpus.Read(os.DirFS("/"))
+	cores := len(top.Cores)
 	if cores < 2 {
 		t.Skip("there is one core")
 	}
@@ -80,13 +82,13 @@ func TestSpread(t *testing.T) {
 	if r.status != 0 {
 		t.Fatalf("status %d\n%s%s", r.status, r.stdout, r.stderr)
 	}
-	for _, core := range top.cores {
+	for _, core := range top.Cores {
 		if n := strings.Count(r.stdout, fmt.Sprintf("began on %s\n", core)); n != 2 {
 			t.Errorf("%d ranks began on %s:\n%s", n, core, r.stdout)
 		}
 	}
 	r = gompirun(t, "--bind", "none", "-np", strconv.Itoa(cores+1), "grep", "Cpus_allowed_list", "/proc/self/status")
-	if n := strings.Count(r.stdout, "\t"+top.all.String()+"\n"); n != cores+1 {
+	if n := strings.Count(r.stdout, "\t"+top.All.String()+"\n"); n != cores+1 {
 		t.Errorf("%d ranks are not bound:\n%s", n, r.stdout)
 	}
 }

@@ -87,9 +87,14 @@ var layers = []row{
 	{pkg: "rma", may: "mpi internal/remote internal/engine internal/buffer internal/calls internal/fault internal/wire internal/match internal/dtype internal/kernel internal/mem"},
 
 	// The launcher knows processes and the control plane, never the library.
-	{pkg: "launcher", may: "collectives/selection internal/knob internal/wire internal/control internal/onehost internal/segment internal/rollcall internal/cgroup"},
+	{pkg: "internal/launch", may: "internal/control internal/wire"},
+	{pkg: "internal/launch/cpus"},
+	{pkg: "internal/launch/agent", may: "internal/launch internal/launch/cpus internal/control internal/wire"},
+	{pkg: "internal/launch/head", may: "internal/launch internal/control internal/rollcall internal/wire"},
+	{pkg: "launcher", may: "collectives/selection internal/knob internal/wire internal/control internal/onehost internal/launch internal/launch/cpus internal/launch/agent internal/launch/head " +
+		"internal/cgroup"},
 	{pkg: "internal/testjob", may: "mpi internal/core internal/segment transport transport/inproc internal/wire " +
-		"internal/control/client internal/onehost internal/rollcall"},
+		"internal/control internal/control/client internal/onehost internal/rollcall"},
 	{pkg: "mpitest", may: "mpi internal/testjob launcher"},
 
 	// Applications of both.

@@ -144,6 +144,15 @@ func (s ProcState) String() string {
 	return fmt.Sprintf("state(%d)", uint8(s))
 }
 
+// StartProc is one process to start. Its environment must get
+// GOMPI_CONTROL=Address(job) and GOMPI_TOKEN=Token.
+type StartProc struct {
+	Proc       wire.ProcID
+	Token      string
+	Argv       []string
+	Rank, Size int
+}
+
 // ProcInfo is one line of a snapshot.
 type ProcInfo struct {
 	Proc wire.ProcID

@@ -214,7 +214,7 @@ func TestPidsOfFailedSpawn(t *testing.T) {
 	var r *rig
 	var parent, child *child
 	r = newRig(t, 1, func(c *Config) {
-		c.Start = func(procs []StartProc) error {
+		c.Start = func(procs []control.StartProc) error {
 			child = r.joinAs(procs[0], os.Getpid())
 			parent.meet(child.id)
 			return errors.New("no room for the second")
@@ -375,7 +375,7 @@ func TestDeathForgetsItsRequests(t *testing.T) {
 func TestDeathDuringSpawn(t *testing.T) {
 	begun, cont := make(chan struct{}), make(chan struct{})
 	r := newRig(t, 2, func(c *Config) {
-		c.Start = func([]StartProc) error { close(begun); <-cont; return nil }
+		c.Start = func([]control.StartProc) error { close(begun); <-cont; return nil }
 	})
 	r.watch = true
 	a, b := r.join(0), r.join(1)

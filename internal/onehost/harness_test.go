@@ -28,12 +28,12 @@ import (
 type rig struct {
 	*Server
 	t     *testing.T
-	procs []StartProc
+	procs []control.StartProc
 	world wire.Set
 
 	mu     sync.Mutex
 	log    []string // callbacks, as "reap 3"
-	spawns [][]StartProc
+	spawns [][]control.StartProc
 	watch  bool // who joins watches the world
 }
 
@@ -55,7 +55,7 @@ func newRig(t *testing.T, n int, change func(*Config)) *rig {
 		Joined:    note("joined"),
 		Finalized: note("finalized"),
 		Dropped:   func(p wire.ProcID, why string) { r.note(fmt.Sprint("dropped ", p.Serial, " ", why)) },
-		Start: func(procs []StartProc) error {
+		Start: func(procs []control.StartProc) error {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.spawns = append(r.spawns, procs)
@@ -110,7 +110,7 @@ func (r *rig) await(s string) {
 }
 
 // spawned is what the i-th call of Start was given.
-func (r *rig) spawned(i int) []StartProc {
+func (r *rig) spawned(i int) []control.StartProc {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.spawns[i]
@@ -131,7 +131,7 @@ func (r *rig) join(i int) *child {
 	return r.joinAs(r.procs[i], os.Getpid())
 }
 
-func (r *rig) joinAs(p StartProc, pid int) *child {
+func (r *rig) joinAs(p control.StartProc, pid int) *child {
 	r.t.Helper()
 	r.Started(p.Proc, pid)
 	c, w, err := client.Dial(r.Addr(), p.Token)

@@ -36,7 +36,7 @@ type Config struct {
 	// error none of them counts as started and none may run on; those that
 	// had been started are reported with Exited all the same. nil: Spawn is
 	// refused.
-	Start func(procs []StartProc) error
+	Start func(procs []control.StartProc) error
 	// Aborted: a process asked for the end of the job.
 	Aborted func(by wire.ProcID, code int, msg string)
 	// Reap: nobody uses p's pid any more; the exited child may be waited
@@ -53,15 +53,6 @@ type Config struct {
 	// Dropped: the server ended p's connection because p broke the protocol
 	// or did not read; p should be killed.
 	Dropped func(p wire.ProcID, why string)
-}
-
-// StartProc is one process to start. Its environment must get
-// GOMPI_CONTROL=Server.Addr() and GOMPI_TOKEN=Token.
-type StartProc struct {
-	Proc       wire.ProcID
-	Token      string
-	Argv       []string
-	Rank, Size int
 }
 
 // Server joins a head and an agent. Its methods may be called from any goroutine.
@@ -120,12 +111,12 @@ func (s *Server) Addr() string { return control.Address(s.cfg.Job) }
 // The caller starts them and reports each with Started and Exited, also those
 // that it fails to start. On an error, which is a *segment.NoMemoryError if
 // memory is short, nothing is reserved.
-func (s *Server) AddJob(argv [][]string) ([]StartProc, wire.Set, error) {
+func (s *Server) AddJob(argv [][]string) ([]control.StartProc, wire.Set, error) {
 	return s.add(argv, nil)
 }
 
 // add is AddJob, for a Spawn if there is one.
-func (s *Server) add(argv [][]string, spawn *head.Spawn) ([]StartProc, wire.Set, error) {
+func (s *Server) add(argv [][]string, spawn *head.Spawn) ([]control.StartProc, wire.Set, error) {
 	if len(argv) < 1 || len(argv) > control.MaxSpawn {
 		return nil, wire.Set{}, fmt.Errorf("cannot start %d processes at once, only 1 to %d", len(argv), control.MaxSpawn)
 	}
@@ -144,9 +135,9 @@ func (s *Server) add(argv [][]string, spawn *head.Spawn) ([]StartProc, wire.Set,
 	if err != nil {
 		return nil, wire.Set{}, err
 	}
-	procs := make([]StartProc, len(argv))
+	procs := make([]control.StartProc, len(argv))
 	for i, p := range set.Members.All() {
-		procs[i] = StartProc{Proc: p, Token: s.agent.Prepare(p), Argv: argv[i], Rank: i, Size: len(argv)}
+		procs[i] = control.StartProc{Proc: p, Token: s.agent.Prepare(p), Argv: argv[i], Rank: i, Size: len(argv)}
 	}
 	return procs, set, nil
 }

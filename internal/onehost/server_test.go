@@ -212,7 +212,7 @@ func TestSpawn(t *testing.T) {
 func TestSpawnFails(t *testing.T) {
 	var r *rig
 	r = newRig(t, 1, func(c *Config) {
-		c.Start = func(procs []StartProc) error {
+		c.Start = func(procs []control.StartProc) error {
 			r.Started(procs[1].Proc, os.Getpid())
 			return errors.New("no such program")
 		}
@@ -392,7 +392,7 @@ func BenchmarkDial(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer s.Close()
-	var procs []StartProc
+	var procs []control.StartProc
 	for b.Loop() {
 		b.StopTimer()
 		if len(procs) == 0 {

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"gompi/internal/control"
 	"gompi/internal/control/client"
 	"gompi/internal/core"
 	"gompi/internal/onehost"
@@ -39,7 +40,7 @@ type Job struct {
 
 type member struct {
 	proc  *mpi.Process
-	start onehost.StartProc
+	start control.StartProc
 	book  []byte
 	owns  []int // file descriptors of the welcome
 	note  string
@@ -56,7 +57,7 @@ func New(tb testing.TB, opts ...Option) *Job {
 	sc := onehost.Config{Job: j.id, Settings: maps.Clone(j.cfg.settings), UsableCPUs: 2, FaultTolerant: true}
 	copy(sc.Secret[:], b[:32])
 	sc.Aborted = func(by wire.ProcID, code int, msg string) { j.Server.Ending(msg) }
-	sc.Start = func(ps []onehost.StartProc) error {
+	sc.Start = func(ps []control.StartProc) error {
 		j.mu.Lock()
 		f := j.cfg.started
 		j.mu.Unlock()
@@ -74,14 +75,14 @@ func New(tb testing.TB, opts ...Option) *Job {
 }
 
 // OnSpawn says what starts the processes that a process of the job spawns.
-func (j *Job) OnSpawn(f func([]onehost.StartProc) error) {
+func (j *Job) OnSpawn(f func([]control.StartProc) error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.cfg.started = f
 }
 
 // Add reserves n processes with a world of their own; Boot starts each.
-func (j *Job) Add(n int) []onehost.StartProc {
+func (j *Job) Add(n int) []control.StartProc {
 	j.tb.Helper()
 	argv := make([][]string, n)
 	for i := range argv {
@@ -95,7 +96,7 @@ func (j *Job) Add(n int) []onehost.StartProc {
 }
 
 // Boot starts one process. The caller finalizes or kills it.
-func (j *Job) Boot(sp onehost.StartProc) (*mpi.Process, error) {
+func (j *Job) Boot(sp control.StartProc) (*mpi.Process, error) {
 	j.Server.Started(sp.Proc, os.Getpid())
 	ctl, w, err := client.Dial(j.Server.Addr(), sp.Token)
 	if err != nil {

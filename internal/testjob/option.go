@@ -5,7 +5,7 @@ package testjob
 import (
 	"time"
 
-	"gompi/internal/onehost"
+	"gompi/internal/control"
 	"gompi/internal/wire"
 	"gompi/transport"
 )
@@ -16,7 +16,7 @@ type Config struct {
 	settings  map[string]string
 	wrap      func(transport.Transport, wire.ProcID, func()) (transport.Transport, error)
 	deadline  time.Duration
-	started   func([]onehost.StartProc) error
+	started   func([]control.StartProc) error
 }
 
 func newConfig(opts []Option) Config {

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package agent starts the processes of a job on one host, forwards their output,
+// sees them end and reaps them. What that means is for the head to say.
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/launch"
+	"gompi/internal/launch/cpus"
+	"gompi/internal/wire"
+)
+
+// Agent looks after the processes of one host: it forks them, sees them end,
+// reaps them, and forwards their output. What an end means is for the head to
+// say. Agent and head know each other's words only: launch.Host the one way,
+// launch.Event the other. Its fields belong to the head's goroutine.
+type Agent struct {
+	o        *launch.Options // only read
+	job      wire.JobID
+	topo     cpus.Topology
+	maxProcs func(localProcs int) int
+	plane    Plane
+	forker   *forker
+	watcher  *watcher
+	guard    *guardian
+	outputs  [2]*pump // stdout, stderr; nil once they are out
+	feeder   *feeder  // nil: nobody gets our standard input through us
+	null     *os.File
+
+	childTable
+
+	tell func(launch.Event) // the head
+	post func(func())       // has something run on the agent's goroutine
+}
+
+// Plane is the part of the control plane that an agent serves.
+type Plane interface {
+	Addr() string
+	Started(p wire.ProcID, pid int)
+	Exited(p wire.ProcID, how string, clean bool)
+	Lost(p wire.ProcID, how string)
+}
+
+// Serve says which control plane processes join, before the first start.
+func (a *Agent) Serve(plane Plane) { a.plane = plane }
+
+// New makes everything that needs no process yet. The functions tell the head,
+// and have something run on its goroutine.
+func New(o *launch.Options, job wire.JobID, maxProcs func(int) int, tell func(launch.Event), post func(func())) (*Agent, error) {
+	a := &Agent{
+		o: o, job: job, topo: cpus.Read(os.DirFS("/")), maxProcs: maxProcs, forker: newForker(),
+		childTable: newChildTable(), tell: tell, post: post,
+	}
+	var err error
+	if a.null, err = os.OpenFile(os.DevNull, os.O_RDWR, 0); err != nil {
+		return nil, err
+	}
+	if o.OutputDir != "" {
+		if err := os.MkdirAll(o.OutputDir, 0o777); err != nil {
+			return nil, err
+		}
+	}
+	lost := func(to string, err error) {
+		ev := launch.Event{Kind: launch.EvNoOutput, Text: fmt.Sprintf("cannot write to %s: %v", to, err), Closed: errors.Is(err, unix.EPIPE)}
+		a.post(func() { a.tell(ev) })
+	}
+	for i, name := range [2]string{"standard output", "standard error"} {
+		if a.outputs[i], err = newPump(outlet{fd: i + 1, name: name}, lost); err != nil {
+			return nil, err
+		}
+	}
+	a.watcher, err = newWatcher(func(pid int, e launch.Ending) { a.post(func() { a.exited(a.pids[pid], e) }) })
+	return a, err
+}
+
+func (a *Agent) Open() (err error) {
+	a.forker.do(func() { a.guard, err = startGuardian(int(a.null.Fd())) })
+	return err
+}
+
+func (a *Agent) Start(list []launch.Start) ([]int, error) {
+	specs := make([]*spec, len(list))
+	cs := make([]*child, len(list))
+	// On an error those that are not started are forgotten.
+	abandon := func(from int) {
+		for _, c := range cs[from:] {
+			if c != nil {
+				a.forget(c)
+			}
+		}
+	}
+	app := -1 // whose environment and path these are
+	var env []string
+	var path string
+	localSize := a.locals.used + len(list)
+	for i, s := range list {
+		of := &a.o.Apps[s.App]
+		if s.App != app {
+			app = s.App
+			env = environment(os.Environ(), of.Env)
+			var err error
+			if path, err = lookup(s.Argv[0], of.Wdir, searchPath(of)); err != nil {
+				abandon(0)
+				return nil, err
+			}
+		}
+		c := a.add(s)
+		cs[i] = c
+		if c.First {
+			c.cpus = a.topo.Place(a.o.Bind, i, len(list))
+		} else {
+			c.cpus = a.placeLater(c)
+		}
+		specs[i] = &spec{path: path, argv: s.Argv, dir: of.Wdir, cpus: c.cpus.Mask(), bound: a.o.Bind != ""}
+		specs[i].env = append(env[:len(env):len(env)], a.identity(&s, c.local, localSize)...)
+	}
+	var pids []int
+	var err error
+	a.forker.do(func() {
+		for i, c := range cs {
+			if err = a.startOne(c, specs[i]); c.pid != 0 {
+				pids = append(pids, c.pid)
+			}
+			if err != nil {
+				return
+			}
+		}
+	})
+	if err != nil {
+		abandon(len(pids))
+		return pids, err
+	}
+	if len(cs) > 0 && cs[0].First {
+		if a.topo.Spreads(a.o.Bind, len(cs)) {
+			a.letGoLater(cs)
+		}
+		if a.feeder != nil {
+			go a.feeder.run()
+		}
+	}
+	return pids, nil
+}
+
+// placeLater is the place of a process that comes when others are there: that of
+// one that has ended, else one after them all.
+func (a *Agent) placeLater(c *child) cpus.Set {
+	if a.o.Bind == "" {
+		return nil
+	}
+	return a.topo.Place(a.o.Bind, c.local, 0)
+}
+
+// startOne runs on the forking thread, while the agent waits for it.
+func (a *Agent) startOne(c *child, s *spec) error {
+	ours, err := a.streams(c, s)
+	defer func() {
+		for _, fd := range ours {
+			unix.Close(fd)
+		}
+	}()
+	if err != nil {
+		return err
+	}
+	pid, pidfd, err := fork(s)
+	if err != nil {
+		return cannotExec(c, s.path, err)
+	}
+	a.began(c, pid)
+	if s.cpus == nil {
+		c.cpus = nil
+	}
+	a.guard.add(pid)
+	a.plane.Started(c.proc, pid)
+	if a.o.Verbose {
+		mp := a.maxProcs(c.Size)
+		a.Print(launch.Line("%s: pid %d, cpus %s, GOMAXPROCS %s", c.Name(), pid, c.cpus, orOwn(mp)))
+	}
+	return a.watcher.add(pid, pidfd)
+}
+
+func orOwn(maxProcs int) string {
+	if maxProcs == 0 {
+		return "its own"
+	}
+	return fmt.Sprint(maxProcs)
+}
+
+// cannotExec adds names to an error of fork and gives it an exit status.
+func cannotExec(c *child, path string, err error) error {
+	text := fmt.Errorf("cannot start %s: %s: %w", c.Name(), path, err)
+	switch se := (*launch.StartError)(nil); {
+	case errors.As(err, &se):
+		return &launch.StartError{Status: se.Status, Err: text}
+	case errors.Is(err, unix.ENOEXEC):
+		return &launch.StartError{Status: launch.ExitNotRunable, Err: fmt.Errorf("%w (no program for this machine, or a script without #!)", text)}
+	case errors.Is(err, fs.ErrPermission):
+		return &launch.StartError{Status: launch.ExitNotRunable, Err: text}
+	case errors.Is(err, fs.ErrNotExist):
+		// The file was there: its interpreter is not.
+		return &launch.StartError{Status: launch.ExitNotRunable, Err: fmt.Errorf("%w (its interpreter or loader is missing)", text)}
+	}
+	return text
+}
+
+// exited: c is a zombie now.
+func (a *Agent) exited(c *child, e launch.Ending) {
+	if c == nil {
+		panic("gompi: BUG: an unknown child has exited")
+	}
+	a.ended(c)
+	// The group goes first, so that nobody writes after the end.
+	unix.Kill(-c.pid, unix.SIGKILL)
+	if c.out != nil {
+		a.outputs[0].finish(c.out)
+		a.outputs[1].finish(c.err)
+	}
+	a.tell(launch.Event{Kind: launch.EvExited, Proc: c.proc, End: e})
+}
+
+func (a *Agent) Judged(p wire.ProcID, how string, clean bool) { a.plane.Exited(p, how, clean) }
+
+// Lost: the connection of p has ended a while ago, though it has not left. If it
+// runs on, it is a wrapper or has become another program.
+func (a *Agent) Lost(p wire.ProcID) {
+	c := a.byID[p]
+	if c == nil || c.exited || c.lost {
+		return
+	}
+	if _, done, err := exitOf(c.pid); done || err != nil {
+		return // the watcher is about to tell
+	}
+	c.lost = true
+	a.tell(launch.Event{Kind: launch.EvLost, Proc: c.proc})
+}
+
+func (a *Agent) Gone(p wire.ProcID, how string) { a.plane.Lost(p, how) }
+
+// Dropped: p broke the protocol or reads nothing; it cannot go on.
+func (a *Agent) Dropped(p wire.ProcID, why string) {
+	c := a.byID[p]
+	if c == nil || c.exited {
+		return
+	}
+	a.tell(launch.Event{Kind: launch.EvDropped, Proc: c.proc, Text: why})
+	unix.Kill(-c.pid, unix.SIGKILL)
+}
+
+func (a *Agent) Signal(p wire.ProcID, s unix.Signal) {
+	if c := a.byID[p]; c != nil && c.pid != 0 && !c.exited {
+		unix.Kill(-c.pid, s)
+	}
+}
+
+func (a *Agent) SignalAll(s unix.Signal) {
+	for _, c := range a.byID {
+		if c.pid != 0 && !c.exited {
+			unix.Kill(-c.pid, s)
+		}
+	}
+}
+
+// Reap: nobody uses the pid of p any more.
+func (a *Agent) Reap(p wire.ProcID) { a.reap(a.byID[p]) }
+
+// reap frees the pid. What the process left behind in its group ends with it.
+func (a *Agent) reap(c *child) {
+	if c == nil || c.pid == 0 {
+		return
+	}
+	unix.Kill(-c.pid, unix.SIGKILL)
+	a.guard.remove(c.pid)
+	reap(c.pid)
+	a.forget(c)
+	a.tell(launch.Event{Kind: launch.EvReaped, Proc: c.proc})
+}
+
+func (a *Agent) Print(text string) {
+	if p := a.outputs[1]; p == nil || !p.say(text) {
+		launch.WriteAll(2, []byte(text))
+	}
+}
+
+func (a *Agent) Resumed() {
+	if a.feeder != nil {
+		a.feeder.resume()
+	}
+}
+
+func (a *Agent) Drain() {
+	go func() {
+		for _, p := range a.outputs {
+			if p != nil {
+				p.close()
+				<-p.done
+			}
+		}
+		a.post(func() {
+			a.outputs = [2]*pump{}
+			a.tell(launch.Event{Kind: launch.EvDrained})
+		})
+	}()
+}
+
+func (a *Agent) Close() {
+	for _, c := range a.byID {
+		if c.exited {
+			a.reap(c)
+		}
+	}
+	if a.guard != nil && a.live == 0 {
+		a.guard.stop()
+	}
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"gompi/internal/control"
+	"gompi/internal/launch"
+)
+
+// What a process is told of itself in its environment, besides the two
+// variables by which it joins; for programs that do not, or have not yet.
+// docs/running.md tells users.
+const (
+	EnvRank      = "GOMPI_RANK"
+	EnvSize      = "GOMPI_SIZE"
+	EnvLocalRank = "GOMPI_LOCAL_RANK"
+	EnvLocalSize = "GOMPI_LOCAL_SIZE"
+	EnvJob       = "GOMPI_JOB"
+)
+
+// identity is the part of a process's environment that is its own.
+func (a *Agent) identity(s *launch.Start, local, localSize int) []string {
+	return []string{
+		control.EnvAddr + "=" + a.plane.Addr(), control.EnvToken + "=" + s.Token,
+		fmt.Sprintf("%s=%016x", EnvJob, uint64(a.job)),
+		fmt.Sprintf("%s=%d", EnvRank, s.Rank), fmt.Sprintf("%s=%d", EnvSize, s.Size),
+		fmt.Sprintf("%s=%d", EnvLocalRank, local), fmt.Sprintf("%s=%d", EnvLocalSize, localSize),
+	}
+}
+
+// environment is base with the values of set in it, each name once (the first
+// of two would win), and without what identity adds: base may have it from
+// another gompirun.
+func environment(base, set []string) []string {
+	last := map[string]string{}
+	for _, x := range set {
+		name, _, _ := strings.Cut(x, "=")
+		last[name] = x
+	}
+	for _, name := range [...]string{control.EnvAddr, control.EnvToken, EnvJob, EnvRank, EnvSize, EnvLocalRank, EnvLocalSize} {
+		last[name] = ""
+	}
+	env := make([]string, 0, len(base)+len(set)+2)
+	for _, x := range base {
+		name, _, _ := strings.Cut(x, "=")
+		if _, ok := last[name]; !ok {
+			env = append(env, x)
+		}
+	}
+	for _, x := range set {
+		name, _, _ := strings.Cut(x, "=")
+		if last[name] == x {
+			env = append(env, x)
+			last[name] = ""
+		}
+	}
+	return env
+}
+
+// searchPath is the PATH that the program will see.
+func searchPath(a *launch.App) string {
+	path := os.Getenv("PATH")
+	for _, x := range a.Env {
+		if v, ok := strings.CutPrefix(x, "PATH="); ok {
+			path = v
+		}
+	}
+	return path
+}

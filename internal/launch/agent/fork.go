@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"fmt"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/launch"
+)
+
+// forker is the OS thread that forks. The kernel sends a child its death
+// signal when the thread that forked it ends, so this one never does.
+type forker struct {
+	work chan func()
+}
+
+func newForker() *forker {
+	f := &forker{work: make(chan func())}
+	go func() {
+		runtime.LockOSThread()
+		for fn := range f.work {
+			fn()
+		}
+	}()
+	return f
+}
+
+// do runs fn on the forking thread and waits for it.
+func (f *forker) do(fn func()) {
+	done := make(chan struct{})
+	f.work <- func() { defer close(done); fn() }
+	<-done
+}
+
+// spec is a process to fork.
+type spec struct {
+	path  string
+	argv  []string
+	env   []string
+	dir   string
+	files [3]int
+	cpus  *unix.CPUSet // nil: those of gompirun
+	bound bool         // Set are an order of the user, not only a good place
+}
+
+// fork starts a process in a process group of its own; it dies with gompirun.
+// It must run on the forking thread. The caller owns pidfd. The soft limit on
+// open files, which the Go runtime raises for gompirun, is the original one
+// in the child (package syscall sees to it).
+func fork(s *spec) (pid, pidfd int, err error) {
+	if s.cpus != nil {
+		undo, err := moveTo(s.cpus)
+		if err != nil {
+			if s.bound {
+				return 0, -1, &launch.StartError{Status: launch.ExitFailure, Err: fmt.Errorf("--bind: %w", err)}
+			}
+			s.cpus = nil
+		}
+		defer undo()
+	}
+	pidfd = -1
+	pid, err = syscall.ForkExec(s.path, s.argv, &syscall.ProcAttr{
+		Dir:   s.dir,
+		Env:   s.env,
+		Files: []uintptr{uintptr(s.files[0]), uintptr(s.files[1]), uintptr(s.files[2])},
+		Sys: &syscall.SysProcAttr{
+			Setpgid:   true,
+			Pdeathsig: syscall.SIGKILL,
+			PidFD:     &pidfd,
+		},
+	})
+	if err != nil {
+		return 0, -1, err
+	}
+	if pidfd < 0 {
+		unix.Kill(pid, unix.SIGKILL)
+		reap(pid)
+		return 0, -1, fmt.Errorf("this kernel has no pidfd (Linux 5.4 is needed)")
+	}
+	return pid, pidfd, nil
+}
+
+// moveTo binds this thread, for the child to inherit it. undo is never nil.
+func moveTo(cpus *unix.CPUSet) (undo func(), err error) {
+	var own unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &own); err != nil {
+		return func() {}, fmt.Errorf("sched_getaffinity: %w", err)
+	}
+	if err := unix.SchedSetaffinity(0, cpus); err != nil {
+		return func() {}, fmt.Errorf("sched_setaffinity: %w", err)
+	}
+	return func() { _ = unix.SchedSetaffinity(0, &own) }, nil
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/launch"
+)
+
+// streams sets the standard descriptors of a process. ours are to be closed
+// after the fork, also on an error.
+func (a *Agent) streams(c *child, s *spec) (ours []int, err error) {
+	s.files = [3]int{int(a.null.Fd()), -1, -1}
+	if c.First && (a.o.Stdin == launch.StdinAll || a.o.Stdin == launch.StdinTo(c.Rank)) {
+		if a.o.Stdin != launch.StdinAll && !isTerminal(os.Stdin) {
+			// Nothing is faster or more exact than the thing itself.
+			s.files[0] = 0
+		} else {
+			if a.feeder == nil {
+				a.feeder = newFeeder(os.Stdin)
+			}
+			fd, err := a.feeder.pipe()
+			if err != nil {
+				return ours, err
+			}
+			ours = append(ours, fd)
+			s.files[0] = fd
+		}
+	}
+	for i, name := range [2]string{"stdout", "stderr"} {
+		var file *outlet
+		if a.o.OutputDir != "" {
+			file = &outlet{name: filepath.Join(a.o.OutputDir, c.OutputFile(name))}
+			if file.fd, err = unix.Open(file.name, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_APPEND|unix.O_CLOEXEC, 0o666); err != nil {
+				return ours, fmt.Errorf("%s: %w", file.name, err)
+			}
+		}
+		src, fd, err := a.outputPipe(a.outputs[i], c, file)
+		if err != nil {
+			return ours, err
+		}
+		if i == 0 {
+			c.out = src
+		} else {
+			c.err = src
+		}
+		ours = append(ours, fd)
+		s.files[i+1] = fd
+	}
+	return ours, nil
+}
+
+func (a *Agent) outputPipe(to *pump, c *child, file *outlet) (src *source, writeEnd int, err error) {
+	var fds [2]int
+	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+		if file != nil {
+			unix.Close(file.fd)
+		}
+		return nil, -1, fmt.Errorf("pipe: %w", err)
+	}
+	unix.SetNonblock(fds[0], true)
+	tag := ""
+	if a.o.Tag {
+		tag = c.Tag()
+	}
+	if src, err = to.add(fds[0], tag, file); err != nil {
+		unix.Close(fds[1])
+		return nil, -1, err
+	}
+	return src, fds[1], nil
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package head is the head of a job as its launcher has it: which processes there
+// are, what their ends mean, when the job ends. What is done to them the agents do.
+package head
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"gompi/internal/control"
+	"gompi/internal/launch"
+	"gompi/internal/wire"
+)
+
+// reportWait is how long processes may take to describe themselves.
+const reportWait = 2 * time.Second
+
+// killWait is how long the head waits for processes that got SIGKILL:
+// one in an uninterruptible system call may never end.
+const killWait = 10 * time.Second
+
+// Head runs a job: it knows the processes by name, says what their ends mean, and
+// when the job ends. What is done to them an agent does. Its fields belong to the
+// goroutine of Run, except that Post may be called from anywhere.
+type Head struct {
+	o      *launch.Options // only read
+	job    wire.JobID
+	ft     bool // a death does not end the job
+	procs  *table
+	server Plane
+	agent  launch.Host
+
+	status    int  // exit status so far
+	failed    bool // status is decided
+	ending    bool
+	hurried   bool // SIGKILL was sent
+	drained   bool // nothing more will be started, and the output may end
+	out       bool // all of it is out
+	interrupt int  // INT and TERM so far
+	impatient bool // one of them was the last: what is not out yet is dropped
+	left      bool // some process left in order
+	grace     <-chan time.Time
+	giveUp    <-chan time.Time
+
+	mu    sync.Mutex
+	queue []func()
+	ready chan struct{}
+	ended chan struct{} // closed when what is posted is not run any more
+}
+
+// Plane is the part of the control plane that the head has.
+type Plane interface {
+	AddJob(argv [][]string) ([]control.StartProc, wire.Set, error)
+	State(p wire.ProcID) control.ProcState
+	Stacks(ctx context.Context) []control.StackReport
+	Ending(why string)
+	Close() error
+}
+
+// Post has fn run by the head, unless that has ended. It never blocks.
+func (h *Head) Post(fn func()) {
+	h.mu.Lock()
+	h.queue = append(h.queue, fn)
+	h.mu.Unlock()
+	select {
+	case h.ready <- struct{}{}:
+	default:
+	}
+}
+
+// take returns what was posted.
+func (h *Head) take() []func() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	q := h.queue
+	h.queue = nil
+	return q
+}
+
+// say prints one line of gompirun's own.
+func (h *Head) say(format string, a ...any) { h.print(launch.Line(format, a...)) }
+
+// print writes to standard error, after what processes that have ended wrote.
+func (h *Head) print(text string) { h.agent.Print(text) }
+
+// New makes the head of a job that is yet to have a control plane and an agent
+// (Serve).
+func New(o *launch.Options, job wire.JobID) *Head {
+	return &Head{o: o, job: job, ft: o.FT, procs: newTable(), ready: make(chan struct{}, 1), ended: make(chan struct{})}
+}
+
+// Serve gives the head its half of the control plane, and the agent of the host,
+// before run.
+func (h *Head) Serve(plane Plane, agent launch.Host) { h.server, h.agent = plane, agent }
+
+// Aborted: a process asked for the end of the job. This, Joined and Finalized may
+// be called from anywhere.
+func (h *Head) Aborted(by wire.ProcID, code int, msg string) {
+	h.Post(func() { h.aborted(by, code, msg) })
+}
+
+// Joined: p has said hello.
+func (h *Head) Joined(p wire.ProcID) { h.Post(func() { h.joined(h.procs.byID[p]) }) }
+
+// Finalized: p has left in order.
+func (h *Head) Finalized(p wire.ProcID) { h.Post(func() { h.finalized(h.procs.byID[p]) }) }
+
+// Run is the whole life of the job; it returns gompirun's exit status.
+func (h *Head) Run() int {
+	defer h.close()
+	signals, stop := catch()
+	defer stop()
+	var timeout <-chan time.Time
+	if h.o.Timeout > 0 {
+		timeout = time.After(h.o.Timeout)
+	}
+	if err := h.launch(); err != nil {
+		h.cannotStart(err)
+	}
+	for !h.over() {
+		select {
+		case <-h.ready:
+			for _, fn := range h.take() {
+				fn()
+			}
+		case s := <-signals:
+			h.signal(s)
+		case <-timeout:
+			h.timedOut()
+		case <-h.grace:
+			h.kill()
+		case <-h.giveUp:
+			for _, p := range h.procs.list {
+				if p.pid != 0 && !p.exited {
+					launch.Say("%s (pid %d) does not end after SIGKILL; giving up", p.Name(), p.pid)
+				}
+			}
+			return h.status
+		}
+	}
+	if h.ft && h.left {
+		return 0
+	}
+	return h.status
+}
+
+// over reports whether the last process has ended and its output is out. It
+// sees to the latter.
+func (h *Head) over() bool {
+	if h.procs.live > 0 {
+		return false
+	}
+	if !h.drained {
+		h.drained = true
+		h.agent.Drain()
+	}
+	return h.out || h.impatient
+}
+
+// close leaves nothing behind.
+func (h *Head) close() {
+	close(h.ended)
+	h.agent.Close()
+	h.server.Close()
+}

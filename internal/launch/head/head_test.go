@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package head
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/control"
+	"gompi/internal/launch"
+	"gompi/internal/wire"
+)
+
+// farHost is an agent of which the head sees no more than its words.
+type farHost struct {
+	said []string
+	fail error // of start, after the first process
+}
+
+func (f *farHost) note(format string, a ...any) { f.said = append(f.said, fmt.Sprintf(format, a...)) }
+
+func (f *farHost) Open() error { return nil }
+func (f *farHost) Start(list []launch.Start) (pids []int, err error) {
+	for i, s := range list {
+		if f.fail != nil && i > 0 {
+			return pids, f.fail
+		}
+		f.note("start %d: %s of %d", s.Proc.Serial, s.Label.Name(), s.Label.Size)
+		pids = append(pids, 100+int(s.Proc.Serial))
+	}
+	return pids, nil
+}
+func (f *farHost) Signal(p wire.ProcID, s unix.Signal) { f.note("signal %d %v", p.Serial, s) }
+func (f *farHost) SignalAll(s unix.Signal)             { f.note("signal all %v", s) }
+func (f *farHost) Judged(p wire.ProcID, how string, clean bool) {
+	f.note("judged %d %v: %s", p.Serial, clean, how)
+}
+func (f *farHost) Gone(p wire.ProcID, how string) { f.note("gone %d", p.Serial) }
+func (f *farHost) Print(text string)              { f.note("print %s", text) }
+func (f *farHost) Resumed()                       {}
+func (f *farHost) Drain()                         { f.note("drain") }
+func (f *farHost) Close()                         {}
+
+// noPlane is a control plane without processes.
+type noPlane struct{ last uint32 }
+
+func (n *noPlane) AddJob(argv [][]string) ([]control.StartProc, wire.Set, error) {
+	list := make([]control.StartProc, len(argv))
+	for i := range list {
+		n.last++
+		list[i] = control.StartProc{Proc: wire.ProcID{Job: 1, Serial: n.last}, Argv: argv[i], Rank: i, Size: len(argv)}
+	}
+	return list, wire.Set{}, nil
+}
+func (*noPlane) State(wire.ProcID) control.ProcState          { return control.Starting }
+func (*noPlane) Stacks(context.Context) []control.StackReport { return nil }
+func (*noPlane) Ending(string)                                {}
+func (*noPlane) Close() error                                 { return nil }
+
+// TestHeadOfAnotherHost: the head needs nothing of a host but the agent's words.
+// It says what ends mean, and keeps no record of what is gone.
+func TestHeadOfAnotherHost(t *testing.T) {
+	far, plane := &farHost{}, &noPlane{}
+	h := New(&launch.Options{Apps: []launch.App{{NP: 3, Argv: []string{"x"}}}, FT: true}, 1)
+	h.Serve(plane, far)
+	if err := h.launch(); err != nil {
+		t.Fatal(err)
+	}
+	p := func(serial uint32) wire.ProcID { return wire.ProcID{Job: 1, Serial: serial} }
+	said := func(want string) {
+		t.Helper()
+		if !slices.ContainsFunc(far.said, func(s string) bool { return strings.HasPrefix(s, want) }) {
+			t.Errorf("not said: %s\n%s", want, strings.Join(far.said, "\n"))
+		}
+	}
+	said("start 2: rank 1 of 3")
+
+	// One beside it cannot be started: who runs is ended, and that is no failure.
+	far.fail = errors.New("no room")
+	starts, _, _ := plane.AddJob(make([][]string, 2))
+	refused := make(chan error, 1)
+	go func() { refused <- h.Spawn(starts) }()
+	<-h.ready
+	for _, f := range h.take() {
+		f()
+	}
+	if err := <-refused; err != far.fail {
+		t.Errorf("spawn: %v", err)
+	}
+	said("signal 4 killed")
+	h.Hear(launch.Event{Kind: launch.EvExited, Proc: p(4), End: launch.Ending{Signal: unix.SIGKILL}})
+	said("judged 4 false: spawned process 4 (rank 0 of 2) (pid 104) was ended: one beside it")
+	h.Hear(launch.Event{Kind: launch.EvReaped, Proc: p(4)})
+	if h.failed || len(h.procs.byID) != 3 || len(h.procs.list) != 3 {
+		t.Errorf("failed %v, %d processes, %d in the list", h.failed, len(h.procs.byID), len(h.procs.list))
+	}
+
+	h.joined(h.procs.byID[p(1)])
+	h.Hear(launch.Event{Kind: launch.EvLost, Proc: p(1)})
+	said("print gompirun: rank 0 (pid 101): the program that called Init ended")
+	said("gone 1")
+	h.Hear(launch.Event{Kind: launch.EvDropped, Proc: p(2), Text: "garbage"})
+	h.Hear(launch.Event{Kind: launch.EvExited, Proc: p(2), End: launch.Ending{Signal: unix.SIGKILL}})
+	said("judged 2 false: rank 1 (pid 102) was killed by signal 9")
+	for _, serial := range []uint32{1, 3} {
+		h.Hear(launch.Event{Kind: launch.EvExited, Proc: p(serial)})
+	}
+	h.Hear(launch.Event{Kind: launch.EvExited, Proc: p(99)}) // nobody's
+	said("judged 3")
+	if h.over() {
+		t.Error("the job is over before its output is out")
+	}
+	said("drain")
+	h.Hear(launch.Event{Kind: launch.EvDrained})
+	if !h.over() {
+		t.Error("the job is not over")
+	}
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package head
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/control"
+	"gompi/internal/launch"
+	"gompi/internal/wire"
+)
+
+// What happens to processes. Everything here runs on the head's goroutine.
+
+// Hear learns what the agent has seen.
+func (h *Head) Hear(ev launch.Event) {
+	p := h.procs.byID[ev.Proc]
+	if p == nil && ev.Kind.OfProcess() {
+		return
+	}
+	switch ev.Kind {
+	case launch.EvExited:
+		h.exited(p, ev.End)
+	case launch.EvLost:
+		h.lost(p)
+	case launch.EvDropped:
+		h.dropped(p, ev.Text)
+	case launch.EvReaped:
+		h.procs.forget(p)
+	case launch.EvNoOutput:
+		h.outputLost(ev.Closed, ev.Text)
+	case launch.EvDrained:
+		h.out = true
+	}
+}
+
+func (h *Head) joined(p *proc) {
+	if p == nil || p.joined {
+		return
+	}
+	p.joined = true
+	p.world.joined++
+	if q := p.world.quit; q != nil && q != p {
+		p.world.quit = nil
+		h.failure(q, launch.Ending{}, standing{othersJoined: true})
+	}
+}
+
+func (h *Head) finalized(p *proc) {
+	if p != nil {
+		p.finalized = true
+	}
+}
+
+// dropped: the agent kills p.
+func (h *Head) dropped(p *proc, why string) {
+	if !h.failed && !h.ending {
+		h.say("%s (pid %d) was killed by gompirun: %s", p.Name(), p.pid, why)
+	}
+}
+
+// exited: p has ended; the others are told what that means.
+func (h *Head) exited(p *proc, e launch.Ending) {
+	h.procs.ended(p)
+	if p.discarded { // no failure of the job's, but others may know its pid
+		h.agent.Judged(p.id, fmt.Sprintf("%s (pid %d) was ended: one beside it could not be started", p.Name(), p.pid), false)
+		return
+	}
+	if p.lost { // it was told then
+		h.agent.Judged(p.id, "", false)
+		return
+	}
+	st := h.standing(p, e)
+	why, _, ok := judge(e, st)
+	if ok {
+		h.left = true
+		if !st.joined && p.world.quit == nil {
+			p.world.quit = p
+		}
+		why = e.String()
+	} else {
+		h.failure(p, e, st)
+	}
+	h.agent.Judged(p.id, fmt.Sprintf("%s (pid %d) %s", p.Name(), p.pid, why), ok)
+}
+
+// standing asks the server where the news of the exit may have overtaken the
+// call that would make it a good one.
+func (h *Head) standing(p *proc, e launch.Ending) standing {
+	if !p.finalized && e.Status() == 0 {
+		at := h.server.State(p.id)
+		p.finalized = at == control.Finalized
+		if at >= control.Joined {
+			h.joined(p)
+		}
+	}
+	others := p.world.joined
+	if p.joined {
+		others--
+	}
+	return standing{joined: p.joined, finalized: p.finalized, othersJoined: others > 0}
+}
+
+// failure prints the one line and ends the job, or with --ft only prints.
+func (h *Head) failure(p *proc, e launch.Ending, st standing) {
+	if h.ending {
+		return
+	}
+	why, code, ok := judge(e, st)
+	if ok {
+		return
+	}
+	h.fails(fmt.Sprintf("%s (pid %d) %s after %s", p.Name(), p.pid, why, lasted(time.Since(p.started))), code)
+}
+
+// lost: what called Init as p is gone without having called Finalize, and p runs
+// on: others would wait for ever for what is not there.
+func (h *Head) lost(p *proc) {
+	p.lost = true
+	line := fmt.Sprintf("%s (pid %d): the program that called Init ended without calling Finalize after %s; pid %d runs on",
+		p.Name(), p.pid, lasted(time.Since(p.started)), p.pid)
+	if !h.ending {
+		h.fails(line, launch.ExitFailure)
+	}
+	h.agent.Gone(p.id, line)
+}
+
+// fails prints why the job has failed and ends it, or with --ft only prints.
+func (h *Head) fails(line string, code int) {
+	h.decide(code)
+	if h.ft {
+		h.say("%s; the job goes on", line)
+		return
+	}
+	h.say("%s", line)
+	h.end(line)
+}
+
+// decide keeps the first failure's status.
+func (h *Head) decide(status int) {
+	if !h.failed {
+		h.failed, h.status = true, status
+	}
+}
+
+func (h *Head) aborted(by wire.ProcID, code int, msg string) {
+	if h.ending {
+		return
+	}
+	who := "a process"
+	if p := h.procs.byID[by]; p != nil {
+		who = fmt.Sprintf("%s (pid %d)", p.Name(), p.pid)
+	}
+	line := fmt.Sprintf("%s called Abort(%d)", who, code)
+	if msg != "" {
+		line += ": " + msg
+	}
+	// An abort ends a fault tolerant job too, so it counts there as well.
+	h.failed, h.status, h.left = true, abortStatus(code), false
+	h.ft = false
+	h.say("%s", line)
+	h.end(line)
+}
+
+// cannotStart: something of the command line could not be started.
+func (h *Head) cannotStart(err error) {
+	status := launch.ExitFailure
+	if se := (*launch.StartError)(nil); errors.As(err, &se) {
+		status = se.Status
+	}
+	if !h.ending {
+		h.say("%v", launch.Hinted(err))
+	}
+	h.decide(status)
+	h.ft = false
+	h.end(err.Error())
+}
+
+// outputLost: nobody takes our output any more. A closed pipe (| head) is no
+// news to anybody.
+func (h *Head) outputLost(closed bool, why string) {
+	status := launch.ExitFailure
+	if closed {
+		status = launch.ExitSignal + int(unix.SIGPIPE)
+	} else if !h.ending {
+		h.say("%s", why)
+	}
+	h.decide(status)
+	h.ft = false
+	h.end("the output of the job is lost")
+}
+
+// end asks every process to end: the event first, so that a process that can
+// say why does, then SIGTERM, and SIGKILL after the grace.
+func (h *Head) end(why string) {
+	if h.ending {
+		return
+	}
+	h.ending = true
+	h.server.Ending(why)
+	h.agent.SignalAll(unix.SIGTERM)
+	h.agent.SignalAll(unix.SIGCONT)
+	h.grace = time.After(h.o.KillGrace)
+}
+
+func (h *Head) kill() {
+	h.grace = nil
+	h.ending = true
+	h.agent.SignalAll(unix.SIGKILL)
+	if !h.hurried {
+		h.hurried = true
+		h.giveUp = time.After(killWait)
+	}
+}
+
+// lasted writes a duration as people do.
+func lasted(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < 100*time.Second:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < 100*time.Minute:
+		return fmt.Sprintf("%.1f min", d.Minutes())
+	}
+	return fmt.Sprintf("%.1f h", d.Hours())
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package head
+
+import (
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/control"
+	"gompi/internal/launch"
+)
+
+// launch starts the processes of the command line.
+func (h *Head) launch() error {
+	var argvs [][]string
+	var apps []int
+	for i := range h.o.Apps {
+		a := &h.o.Apps[i]
+		for range a.NP {
+			argvs, apps = append(argvs, a.Argv), append(apps, i)
+		}
+	}
+	if err := h.agent.Open(); err != nil {
+		return err
+	}
+	starts, _, err := h.server.AddJob(argvs)
+	if err != nil {
+		return err
+	}
+	_, err = h.start(starts, apps, true)
+	return err
+}
+
+// Spawn starts processes that a process of the job asked for. The server
+// calls it on a goroutine of its own.
+func (h *Head) Spawn(starts []control.StartProc) error {
+	answer := make(chan error, 1) // the head never waits
+	h.Post(func() {
+		if h.ending || h.drained {
+			answer <- control.ErrEnding
+			return
+		}
+		procs, err := h.start(starts, make([]int, len(starts)), false)
+		if err != nil {
+			for _, p := range procs {
+				if p.pid != 0 {
+					p.discarded = true
+					h.agent.Signal(p.id, unix.SIGKILL)
+				} else {
+					h.procs.forget(p)
+				}
+			}
+		}
+		answer <- err
+	})
+	select {
+	case err := <-answer:
+		return err
+	case <-h.ended:
+	}
+	select {
+	case err := <-answer: // the last that the head did
+		return err
+	default:
+		return control.ErrEnding
+	}
+}
+
+// start has the agent start processes, which are a world of their own.
+func (h *Head) start(starts []control.StartProc, apps []int, first bool) ([]*proc, error) {
+	w := &world{}
+	procs := make([]*proc, len(starts))
+	list := make([]launch.Start, len(starts))
+	for i, sp := range starts {
+		l := launch.Label{First: first, Serial: sp.Proc.Serial, Rank: sp.Rank, Size: sp.Size}
+		procs[i] = &proc{Label: l, id: sp.Proc, world: w}
+		list[i] = launch.Start{StartProc: sp, Label: l, App: apps[i]}
+		h.procs.add(procs[i])
+	}
+	pids, err := h.agent.Start(list)
+	for i, pid := range pids {
+		h.procs.started(procs[i], pid)
+	}
+	return procs, err
+}

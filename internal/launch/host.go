@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package launch is what the head of a job and the agents of its hosts tell each
+// other of starting, watching and ending processes (host.go), and what both know:
+// options, names of processes, exit statuses.
+package launch
+
+import (
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/control"
+	"gompi/internal/wire"
+)
+
+// Host is what a head wants of an agent. All but Start is one way.
+type Host interface {
+	// Open prepares for the first start.
+	Open() error
+	// Start forks processes in order; on an error the rest is not started. It
+	// returns the pids of those that were, for people.
+	Start(list []Start) (pids []int, err error)
+	// Signal goes to the group of a process, SignalAll to those of all that
+	// live.
+	Signal(p wire.ProcID, s unix.Signal)
+	SignalAll(s unix.Signal)
+	// Judged is the head's word on an exit that it was told of, for the others
+	// in the job, and Gone that on a process that is lost.
+	Judged(p wire.ProcID, how string, clean bool)
+	Gone(p wire.ProcID, how string)
+	// Print writes to standard error, after what processes that have ended
+	// wrote.
+	Print(text string)
+	// Resumed: gompirun was continued.
+	Resumed()
+	// Drain lets the output end when the last process has written its own.
+	Drain()
+	// Close reaps what has ended, and leaves nothing behind if nothing runs.
+	Close()
+}
+
+// Start is a process to start.
+type Start struct {
+	control.StartProc
+	Label Label
+	App   int // its number on the command line
+}
+
+// EventKind says what an agent has seen.
+type EventKind uint8
+
+// What agents have seen.
+const (
+	EvExited   EventKind = iota + 1 // a process has ended; Judged is to come
+	EvLost                          // what called Init is gone, the process runs on
+	EvDropped                       // killed, because it broke the protocol or reads nothing
+	EvReaped                        // nothing is left of a process
+	EvNoOutput                      // nobody takes the output of the job any more
+	EvDrained                       // all output is out
+)
+
+// OfProcess reports whether an event is about one process.
+func (k EventKind) OfProcess() bool { return k <= EvReaped }
+
+// Event is what an agent tells the head.
+type Event struct {
+	Kind   EventKind
+	Proc   wire.ProcID
+	End    Ending // EvExited
+	Text   string // EvDropped, EvNoOutput: why
+	Closed bool   // EvNoOutput: its reader has closed it
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package launcher
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/cgroup"
+	"gompi/internal/launch"
+	"gompi/internal/launch/agent"
+	"gompi/internal/launch/head"
+	"gompi/internal/onehost"
+	"gompi/internal/wire"
+)
+
+// newJob joins a head, the agent of this host and their control plane.
+func newJob(o *launch.Options) (*head.Head, error) {
+	usable := cgroup.UsableCPUs()
+	procs := maxProcs(o, usable)
+	var id [8]byte
+	var secret [32]byte
+	if err := random(id[:], secret[:]); err != nil {
+		return nil, err
+	}
+	job := wire.JobID(binary.NativeEndian.Uint64(id[:]) | 1)
+	h := head.New(o, job)
+	a, err := agent.New(o, job, procs, h.Hear, h.Post)
+	if err != nil {
+		return nil, err
+	}
+	server, err := onehost.NewServer(onehost.Config{
+		Job: job, Secret: secret,
+		Settings: o.Settings, FaultTolerant: o.FT, KillGrace: o.KillGrace,
+		UsableCPUs: usable, MaxProcs: procs,
+		Start: h.Spawn, Aborted: h.Aborted, Joined: h.Joined, Finalized: h.Finalized,
+		Reap:    func(p wire.ProcID) { h.Post(func() { a.Reap(p) }) },
+		Lost:    func(p wire.ProcID) { h.Post(func() { a.Lost(p) }) },
+		Dropped: func(p wire.ProcID, why string) { h.Post(func() { a.Dropped(p, why) }) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.Serve(server)
+	h.Serve(server, a)
+	return h, nil
+}
+
+// maxProcs is the GOMAXPROCS of a process: a second P, so that somebody
+// answers while one computes. Whoever sets it himself keeps it.
+func maxProcs(o *launch.Options, usable int) func(int) int {
+	user := os.Getenv("GOMAXPROCS") != ""
+	for _, a := range o.Apps {
+		for _, x := range a.Env {
+			user = user || strings.HasPrefix(x, "GOMAXPROCS=")
+		}
+	}
+	return func(localProcs int) int {
+		if user {
+			return 0
+		}
+		return max(2, usable/max(1, localProcs))
+	}
+}
+
+// random fills the buffers with secrets.
+func random(bufs ...[]byte) error {
+	for _, b := range bufs {
+		for len(b) > 0 {
+			n, err := unix.Getrandom(b, 0)
+			if err != nil && err != unix.EINTR {
+				return fmt.Errorf("getrandom: %w", err)
+			}
+			b = b[max(n, 0):]
+		}
+	}
+	return nil
+}
