@@ -97,7 +97,7 @@ func (p *pending) misses(rank int32, failed bool) bool {
 }
 
 // doze tells the writers of the words.
-func (p *pending) doze(asleep bool) { p.region.Doze(asleep) }
+func (p *pending) doze(asleep bool) { p.region.Asleep(asleep) }
 
 // wait is a wait of this window, to be given back by done.
 func (w *Window) wait(op calls.Name, rank int) *pending {
@@ -108,7 +108,7 @@ func (w *Window) wait(op calls.Name, rank int) *pending {
 		p.over, p.asleep, p.missed = p.ready, p.doze, p.misses
 	}
 	p.region = c.region
-	p.Ready, p.Doze = p.over, p.asleep // of a lock they are others
+	p.Ready, p.Asleep = p.over, p.asleep // of a lock they are others
 	p.Op, p.Ctx, p.Rank, p.User, p.Needs = op, c.ctx, int32(rank), w.user, nil
 	return p
 }

@@ -13,8 +13,8 @@ import (
 type arrival struct {
 	node     match.Arrived[arrival]
 	peer     *Peer
-	atPeer   hook[arrival] // in Peer.announcements
-	data     []byte        // payload: the message, or what an RTS carries
+	atPeer   tie[arrival] // in Peer.announcements
+	data     []byte       // payload: the message, or what an RTS carries
 	units    int32
 	aux      uint32 // this and the next three are of the envelope
 	kind     kind

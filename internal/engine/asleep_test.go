@@ -207,14 +207,14 @@ func TestRefusedOnFallingAsleep(t *testing.T) {
 	}
 	n.Lock()
 	n.connect(n.peerOf(proc(2)))
-	n.Watch(&Watch{
+	n.AddHook(&Hook{
 		Ready: func() bool {
 			if allowed && sends && !tr.refused {
 				n.SendFrame(proc(2), make([]byte, 8))
 			}
 			return false
 		},
-		Doze: func(asleep bool) {
+		Asleep: func(asleep bool) {
 			if sends = asleep; asleep {
 				dozes++
 			}

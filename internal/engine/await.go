@@ -33,13 +33,13 @@ type Await struct {
 	// and with match.Any every failure and nobody who left.
 	Needs func(rank int32, failed bool) bool
 
-	// Doze(true) tells that the process is about to sleep: whoever makes Ready
-	// true from now on must Nudge it. Ready is asked once more. Doze(false)
+	// Asleep(true) tells that the process is about to sleep: whoever makes Ready
+	// true from now on must WakeProcess it. Ready is asked once more. Asleep(false)
 	// ends that; either may be told twice. Nil if only frames make Ready true.
-	Doze func(asleep bool)
+	Asleep func(asleep bool)
 
-	req    *Request // once the first spin was in vain
-	dozing bool
+	req  *Request // once the first spin was in vain
+	told bool     // that it sleeps
 }
 
 // Await blocks until w is ready, or a fault ends it: a rank that it waits for
@@ -53,7 +53,7 @@ func (e *Engine) Await(w *Await) *fault.Fault {
 	if over {
 		return f
 	}
-	if !e.prog.Led() && w.Doze != nil && !e.far() { // else polls count as much as looks
+	if !e.prog.Led() && w.Asleep != nil && !e.far() { // else polls count as much as looks
 		if over, f = e.awaitSpin(w); over {
 			return f
 		}
@@ -167,63 +167,63 @@ func (w *Await) Step() (moved bool) {
 
 // PrepareSleep tells those who write.
 func (w *Await) PrepareSleep() (late bool) {
-	if w.dozing = w.Doze != nil; w.dozing {
-		w.Doze(true)
+	if w.told = w.Asleep != nil; w.told {
+		w.Asleep(true)
 	}
 	return false
 }
 
 // EndSleep tells them that it is over.
 func (w *Await) EndSleep() {
-	if w.dozing {
-		w.dozing = false
-		w.Doze(false)
+	if w.told {
+		w.told = false
+		w.Asleep(false)
 	}
 }
 
 func (w *Await) quit(e *Engine, f *fault.Fault) { e.dropWatch(w) }
 
-// Watch is something that every poll looks at until it is over, as Await
-// without a goroutine that waits.
-type Watch struct {
-	Ready func() bool       // as that of Await; what there is to do it does itself
-	Doze  func(asleep bool) // as that of Await
+// Hook is something that every poll looks at until it is over, as Await without
+// a goroutine that waits.
+type Hook struct {
+	Ready  func() bool       // as that of Await; what there is to do it does itself
+	Asleep func(asleep bool) // as that of Await
 
-	e      *Engine
-	dozing bool
+	e    *Engine
+	told bool // that it sleeps
 }
 
-// Watch adds w, which must not be there already, to what polls look at until
+// AddHook adds h, which must not be there already, to what polls look at until
 // Ready returns true, or the process is finalized. The lock is held.
-func (e *Engine) Watch(w *Watch) {
-	w.e = e
-	e.addWatch(w)
+func (e *Engine) AddHook(h *Hook) {
+	h.e = e
+	e.addWatch(h)
 	e.prog.Wake() // it may be over already
 }
 
 // Step makes it a hook.
-func (w *Watch) Step() (moved bool) {
-	if !w.Ready() {
+func (h *Hook) Step() (moved bool) {
+	if !h.Ready() {
 		return false
 	}
-	w.e.dropWatch(w)
+	h.e.dropWatch(h)
 	return true
 }
 
 // PrepareSleep is that of Await.
-func (w *Watch) PrepareSleep() (late bool) {
-	if w.dozing = w.Doze != nil; w.dozing {
-		w.Doze(true)
+func (h *Hook) PrepareSleep() (late bool) {
+	if h.told = h.Asleep != nil; h.told {
+		h.Asleep(true)
 	}
 	return false
 }
 
 // EndSleep is that of Await.
-func (w *Watch) EndSleep() {
-	if w.dozing {
-		w.dozing = false
-		w.Doze(false)
+func (h *Hook) EndSleep() {
+	if h.told {
+		h.told = false
+		h.Asleep(false)
 	}
 }
 
-func (w *Watch) quit(e *Engine, _ *fault.Fault) { e.dropWatch(w) }
+func (h *Hook) quit(e *Engine, _ *fault.Fault) { e.dropWatch(h) }

@@ -31,7 +31,7 @@ func newSpot(n *node) *spot {
 	s := &spot{n: n}
 	s.await = Await{Op: "Await", Ctx: n.ctx, Rank: match.Any,
 		Ready: func() (bool, *fault.Fault) { return s.word.Load() >= s.want, nil },
-		Doze: func(asleep bool) {
+		Asleep: func(asleep bool) {
 			if asleep {
 				s.dozes.Add(1)
 				s.asleep.Swap(1)
@@ -55,7 +55,7 @@ func (s *spot) set(from *node, v uint64) {
 	s.word.Store(v)
 	if s.asleep.Load() != 0 && s.asleep.Swap(0) != 0 {
 		from.Lock()
-		from.Nudge(s.n.Self())
+		from.WakeProcess(s.n.Self())
 		from.Unlock()
 	}
 }
@@ -65,7 +65,7 @@ func (s *spot) add(from *node) {
 	s.word.Add(1)
 	if s.asleep.Swap(0) != 0 {
 		from.Lock()
-		from.Nudge(s.n.Self())
+		from.WakeProcess(s.n.Self())
 		from.Unlock()
 	}
 }
@@ -109,7 +109,7 @@ func TestAwaitStorm(t *testing.T) {
 		for _, n := range ns {
 			n.Lock()
 			if len(n.prog.Hooks()) != 0 {
-				t.Errorf("%d watches are left", len(n.prog.Hooks()))
+				t.Errorf("%d hooks are left", len(n.prog.Hooks()))
 			}
 			n.Unlock()
 		}
@@ -177,7 +177,7 @@ func TestAwaitCancelStorm(t *testing.T) {
 			left := len(n.prog.Hooks())
 			n.Unlock()
 			if left != 0 || n.Live() != 0 {
-				t.Errorf("%d watches are left, %d requests", left, n.Live())
+				t.Errorf("%d hooks are left, %d requests", left, n.Live())
 			}
 		}
 	})
@@ -202,7 +202,7 @@ func TestAwaitSleeps(t *testing.T) {
 			if f := soon(t, "Await", func() *fault.Fault { return <-got }); f != nil {
 				t.Fatal(f)
 			}
-			if s.asleep.Load() != 0 || s.await.dozing {
+			if s.asleep.Load() != 0 || s.await.told {
 				t.Fatal("does not sleep any more, and has not said so")
 			}
 		}
@@ -352,14 +352,14 @@ func TestAwaitRollCall(t *testing.T) {
 	}
 }
 
-// A Watch is looked at while nobody waits, and while the process sleeps.
-func TestWatch(t *testing.T) {
+// A Hook is looked at while nobody waits, and while the process sleeps.
+func TestHook(t *testing.T) {
 	ns, _ := testJobOf(t, 2, nil, nil)
 	n := ns[0]
 	s := newSpot(n)
 	var looks atomic.Int64
 	done := make(chan struct{})
-	w := &Watch{Doze: s.await.Doze, Ready: func() bool {
+	w := &Hook{Asleep: s.await.Asleep, Ready: func() bool {
 		looks.Add(1)
 		if s.word.Load() == 0 {
 			return false
@@ -368,13 +368,13 @@ func TestWatch(t *testing.T) {
 		return true
 	}}
 	n.Lock()
-	n.Watch(w)
+	n.AddHook(w)
 	n.Unlock()
 	within(t, "sleep", func() bool { n.Lock(); defer n.Unlock(); return n.prog.Armed() && s.asleep.Load() != 0 })
 	// Another one comes while the process sleeps, and is over already.
 	over := make(chan struct{})
 	n.Lock()
-	n.Watch(&Watch{Ready: func() bool { close(over); return true }})
+	n.AddHook(&Hook{Ready: func() bool { close(over); return true }})
 	n.Unlock()
 	soon(t, "the second", func() bool { <-over; return true })
 	within(t, "sleep", func() bool { n.Lock(); defer n.Unlock(); return n.prog.Armed() && s.asleep.Load() != 0 })
@@ -382,16 +382,16 @@ func TestWatch(t *testing.T) {
 	soon(t, "the first", func() bool { <-done; return true })
 	n.Lock()
 	if len(n.prog.Hooks()) != 0 || s.asleep.Load() != 0 {
-		t.Errorf("%d watches are left, asleep %d", len(n.prog.Hooks()), s.asleep.Load())
+		t.Errorf("%d hooks are left, asleep %d", len(n.prog.Hooks()), s.asleep.Load())
 	}
 	// One that is never over does not outlive the process.
-	n.Watch(&Watch{Ready: func() bool { return false }})
+	n.AddHook(&Hook{Ready: func() bool { return false }})
 	n.Unlock()
 	if err := n.Close(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	if len(n.prog.Hooks()) != 0 {
-		t.Errorf("%d watches are left", len(n.prog.Hooks()))
+		t.Errorf("%d hooks are left", len(n.prog.Hooks()))
 	}
 }
 

@@ -90,8 +90,8 @@ type coll struct {
 	keep    Keeper
 	board   *boardOp // it runs on the board, not by alg
 
-	atCtx hook[coll] // in Context.colls
-	after *coll      // ready, or free
+	atCtx tie[coll] // in Context.colls
+	after *coll     // ready, or free
 }
 
 // collList holds the collectives whose round has ended, and used ones.

@@ -263,8 +263,8 @@ func (e *Engine) tellDown(proc wire.ProcID, d *departure) {
 	d.told = true
 }
 
-// Nudge makes a process that may sleep look at its memory. The lock is held.
-func (e *Engine) Nudge(p wire.ProcID) {
+// WakeProcess makes a process that may sleep look at its memory. The lock is held.
+func (e *Engine) WakeProcess(p wire.ProcID) {
 	if p == e.cfg.Self {
 		e.cfg.Sleeper.Wake()
 		return

@@ -78,8 +78,8 @@ type Request struct {
 	next   *Request
 	prev   *Request // in a sendQueue
 
-	atPeer hook[Request] // in Peer.ops
-	atCtx  hook[Request] // in Context.ops, anys or from
+	atPeer tie[Request] // in Peer.ops
+	atCtx  tie[Request] // in Context.ops, anys or from
 }
 
 // Status is what a completed operation tells.

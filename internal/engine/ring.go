@@ -2,18 +2,18 @@
 
 package engine
 
-// ring is a list of what hangs on something by hooks of its own, oldest first. The
+// ring is a list of what hangs on something by ties of its own, oldest first. The
 // zero value is empty. It must not be copied.
-type ring[T any] struct{ head hook[T] }
+type ring[T any] struct{ head tie[T] }
 
-// hook ties its owner into a ring. The zero value hangs nowhere.
-type hook[T any] struct {
-	prev, next *hook[T]
+// tie ties its owner into a ring. The zero value hangs nowhere.
+type tie[T any] struct {
+	prev, next *tie[T]
 	of         *T // nil: the head, or where each ends
 }
 
-// add hangs of, by its hook h, behind all others.
-func (l *ring[T]) add(h *hook[T], of *T) {
+// add hangs of, by its tie h, behind all others.
+func (l *ring[T]) add(h *tie[T], of *T) {
 	if l.head.next == nil {
 		l.head.prev, l.head.next = &l.head, &l.head
 	}
@@ -23,10 +23,10 @@ func (l *ring[T]) add(h *hook[T], of *T) {
 }
 
 // hangs reports whether h is in a ring.
-func (h *hook[T]) hangs() bool { return h.next != nil }
+func (h *tie[T]) hangs() bool { return h.next != nil }
 
 // drop takes h out of its ring, if it is in one.
-func (h *hook[T]) drop() {
+func (h *tie[T]) drop() {
 	if h.next != nil {
 		h.prev.next, h.next.prev = h.next, h.prev
 		h.next = nil
@@ -52,7 +52,7 @@ func (l *ring[T]) each(yield func(*T) bool) {
 	if l.head.next == nil || l.head.next == &l.head {
 		return
 	}
-	end := new(hook[T])
+	end := new(tie[T])
 	l.add(end, nil)
 	defer end.drop()
 	for h := l.head.next; h != end; h = l.head.next {

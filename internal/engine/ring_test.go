@@ -16,7 +16,7 @@ import (
 // A ring keeps its order, whatever its readers take out and add meanwhile.
 func TestRing(t *testing.T) {
 	type item struct {
-		at hook[item]
+		at tie[item]
 		n  int
 	}
 	rnd := rand.New(rand.NewPCG(1, 2))
@@ -145,7 +145,7 @@ func wireID(r *Request) (id wire.ContextID) {
 // poison makes whoever walks along a list panic, until it is called again.
 func poison(l *ring[Request]) (cure func()) {
 	next := l.head.next
-	l.head.next = &hook[Request]{}
+	l.head.next = &tie[Request]{}
 	return func() { l.head.next = next }
 }
 

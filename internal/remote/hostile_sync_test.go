@@ -257,7 +257,7 @@ func TestSleepStorm(t *testing.T) {
 							return
 						}
 					}
-					w.Doze = p.region.Doze
+					w.Asleep = p.region.Asleep
 					w.Ready = func() (bool, *fault.Fault) {
 						for i := range n {
 							if p.region.Word(i) < round {

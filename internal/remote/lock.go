@@ -41,7 +41,7 @@ func (l *lockParties) wake(i int, w lockWord) {
 // nudge wakes a process that may sleep. The engine's lock is held.
 func (s *Space) nudge(p wire.ProcID) {
 	if s.gone(p) == nil {
-		s.e.Nudge(p)
+		s.e.WakeProcess(p)
 	}
 }
 
@@ -174,7 +174,7 @@ func (l *locker) enterDirect(kind lockWord, w *engine.Await) *fault.Fault {
 	if dead >= 0 {
 		f = l.s.deadHolder(dead, l.members.At(dead))
 	} else {
-		w.Ready, w.Needs, w.Doze = l.ready, nil, l.doze
+		w.Ready, w.Needs, w.Asleep = l.ready, nil, l.doze
 		l.locked, l.asleep = true, false
 		f = l.s.e.Await(w)
 		l.locked = false

@@ -33,8 +33,8 @@ type lockService struct {
 	proxies map[proxyKey]*proxy
 	line    []*proxy // those that wait
 	spare   []*proxy
-	watch   engine.Watch // of line
-	watched bool
+	hook    engine.Hook // of line
+	hooked  bool
 	asleep  bool
 }
 
@@ -78,7 +78,7 @@ func (l *locker) ask(words0, n, me int, kind lockWord, w *engine.Await) *fault.F
 	if f != nil {
 		return f
 	}
-	w.Ready, w.Needs, w.Doze = l.heard, nil, nil
+	w.Ready, w.Needs, w.Asleep = l.heard, nil, nil
 	if f = s.e.Await(w); f == nil {
 		return nil
 	}
@@ -142,7 +142,7 @@ func (s *Space) serveLock(from wire.ProcID, b []byte) error {
 	s.locks.proxies[key] = x
 	if !s.stepProxy(x) {
 		s.locks.line = append(s.locks.line, x)
-		s.watchLine()
+		s.hookLine()
 	}
 	return nil
 }
@@ -197,17 +197,17 @@ func (s *Space) spareProxy(x *proxy) {
 	s.locks.spare = append(s.locks.spare, x)
 }
 
-// watchLine has every poll look at the line as long as there is one.
-func (s *Space) watchLine() {
+// hookLine has every poll look at the line as long as there is one.
+func (s *Space) hookLine() {
 	k := &s.locks
-	if k.watched {
+	if k.hooked {
 		return
 	}
-	if k.watch.Ready == nil {
-		k.watch.Ready, k.watch.Doze = s.stepLine, s.dozeLine
+	if k.hook.Ready == nil {
+		k.hook.Ready, k.hook.Asleep = s.stepLine, s.dozeLine
 	}
-	k.watched = true
-	s.e.Watch(&k.watch)
+	k.hooked = true
+	s.e.AddHook(&k.hook)
 }
 
 // stepLine steps those who wait. They leave the line when they are done.
@@ -223,8 +223,8 @@ func (s *Space) stepLine() bool {
 			k.line = k.line[:len(k.line)-1]
 		}
 	}
-	k.watched = len(k.line) > 0
-	return !k.watched
+	k.hooked = len(k.line) > 0
+	return !k.hooked
 }
 
 func (s *Space) dozeLine(asleep bool) {

@@ -416,7 +416,7 @@ func TestSignalsArrive(t *testing.T) {
 						}
 					}
 					p.await.Rank = match.Any
-					p.await.Doze = p.region.Doze
+					p.await.Asleep = p.region.Asleep
 					p.await.Ready = func() (bool, *fault.Fault) {
 						for i := range n {
 							if p.region.Word(i) < round {
@@ -452,7 +452,7 @@ func TestSignalsForSeveralWhoWait(t *testing.T) {
 			var wg sync.WaitGroup
 			for word := range 4 {
 				wg.Go(func() {
-					w := engine.Await{Op: "test", Ctx: ps[0].ctx, Rank: 1, Doze: ps[0].region.Doze}
+					w := engine.Await{Op: "test", Ctx: ps[0].ctx, Rank: 1, Asleep: ps[0].region.Asleep}
 					for round := uint64(1); round <= rounds; round++ {
 						w.Ready = func() (bool, *fault.Fault) { return ps[0].region.Word(word) >= round, nil }
 						ps[0].region.s.e.Await(&w)

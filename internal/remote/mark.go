@@ -242,7 +242,7 @@ func (s *Space) awaitMarks(op calls.Name, user context.Context, c *control, phas
 		}
 		ask(p)
 		return false, nil
-	}, Doze: func(asleep bool) {
+	}, Asleep: func(asleep bool) {
 		if asleep {
 			c.head.asleep.Store(1)
 		}

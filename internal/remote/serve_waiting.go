@@ -29,7 +29,7 @@ func (s *Space) serveWaiting(p *peer, r *Region) {
 		next := s.serveSome(p, r)
 		r.damaged = false
 		// No poll has served these: whoever waits for them may sleep.
-		s.e.Nudge(s.self)
+		s.e.WakeProcess(s.self)
 		if next != nil {
 			next.users++
 		}

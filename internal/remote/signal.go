@@ -70,11 +70,11 @@ func (s *Space) serveSignal(b []byte) error {
 // Word is a word of the region's control block. Another process wrote it.
 func (r *Region) Word(i int) uint64 { return r.ctl.words[i].Load() }
 
-// Doze is that of an engine.Await for words of the region: it tells those who
+// Asleep is that of an engine.Await for words of the region: it tells those who
 // signal that this process may be asleep. The flag stays when it is awake again:
 // others may still wait for words of the region, and the first to signal takes
 // it away.
-func (r *Region) Doze(asleep bool) {
+func (r *Region) Asleep(asleep bool) {
 	if asleep {
 		r.ctl.head.asleep.Store(1)
 	}
