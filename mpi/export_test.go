@@ -18,7 +18,7 @@ func PartOf(words []int, ranks int, weighted bool) (DistGraph, bool) {
 	return partOf(words, ranks, weighted)
 }
 
-// SharedRoom is the room for one publication in memory that the ranks share.
+// SharedRoom is the room of one cell in memory that the ranks share.
 func SharedRoom(c *Comm) int64 { return c.core.Ctx.SharedRoom() }
 
 // HasMemory reports whether c's board is made, without a call on c.

@@ -122,19 +122,19 @@ func (a *Agreed) Decline() {
 // Agree makes all ranks of c agree on a context for a communicator of its kind.
 // Collective over c.
 func (c *Comm) Agree(op calls.Name, user context.Context) (Agreed, *fault.Fault) {
-	u := c.meeting()
+	u := c.whole()
 	offer := []uint64{u.serial(c.serials())}
 	told := u.telling(op, user, 0, buffer.Words(offer))
 	if c.Both == nil && c.Rank == 0 {
 		told.Offer = &offer[0]
 	}
 	if f := u.Run(&told); f != nil {
-		return Agreed{}, c.met(f)
+		return Agreed{}, c.fromWhole(f)
 	}
 	return c.agreed(u.AgreeOn(op, offer[0]))
 }
 
-// agreed is what the ranks have agreed on where all meet as what those of c have.
+// agreed is what the ranks of the whole have agreed on as what those of c have.
 func (c *Comm) agreed(a Agreed, f *fault.Fault) (Agreed, *fault.Fault) {
 	a.by = c
 	return a, f
@@ -151,7 +151,7 @@ type Agreement struct {
 
 // StartAgree starts an Agree.
 func (c *Comm) StartAgree(op calls.Name, user context.Context) *Agreement {
-	u := c.meeting()
+	u := c.whole()
 	x := &Agreement{op: op, c: c}
 	if c.Both == nil {
 		x.offer[0] = c.Offer()
@@ -165,14 +165,14 @@ func (c *Comm) StartAgree(op calls.Name, user context.Context) *Agreement {
 
 // Wait waits for the end of an Agree.
 func (x *Agreement) Wait() (Agreed, *fault.Fault) {
-	u := x.c.meeting()
+	u := x.c.whole()
 	f := x.f
 	if f == nil {
 		o := u.Engine.Wait(x.told)
 		f = o.Status.Fault
 	}
 	if f != nil {
-		return Agreed{}, x.c.met(f)
+		return Agreed{}, x.c.fromWhole(f)
 	}
 	return x.c.agreed(u.AgreeOn(x.op, x.offer[0]))
 }
@@ -204,7 +204,7 @@ type Choice struct {
 // communicators of the kind of c, and the blocks of those that offer one. The low group
 // of an intercommunicator comes first. Collective over c.
 func (c *Comm) Choices(op calls.Name, user context.Context, color, key int, offers bool) ([]Choice, Agreed, *fault.Fault) {
-	u := c.meeting()
+	u := c.whole()
 	words := make([]uint64, 3*u.Size)
 	mine := words[3*u.Rank:][:3]
 	mine[0], mine[1], mine[2] = uint64(color), uint64(key), u.serial(c.serials())
@@ -215,7 +215,7 @@ func (c *Comm) Choices(op calls.Name, user context.Context, color, key int, offe
 		told.Offer = &mine[2]
 	}
 	if f := u.Run(&told); f != nil {
-		return nil, Agreed{}, c.met(f)
+		return nil, Agreed{}, c.fromWhole(f)
 	}
 	all := make([]Choice, u.Size)
 	for i := range all {
@@ -234,7 +234,9 @@ func (a *Agreed) Lend(all []Choice, rank int) {
 
 // exchange is a collective call of words among all ranks, a part of op.
 func (c *Comm) exchange(op calls.Name, user context.Context, kind collectives.Op) engine.CollArgs {
-	return engine.CollArgs{Op: op, User: user, Unit: dtype.Word.Size, Args: c.args(kind)}
+	a := engine.CollArgs{Op: op, User: user}
+	a.Args, a.Unit = c.args(kind), dtype.Word.Size
+	return a
 }
 
 // telling is a broadcast of rank root.

@@ -76,7 +76,7 @@ func (b *Boot) Table() (*selection.Table, error) {
 }
 
 // shared is how an OS process waits that is one of so many on its host.
-func (b *Boot) shared(local int) wait.Policy {
+func (b *Boot) fromWhole(local int) wait.Policy {
 	p := wait.ForOS(local, b.Welcome.UsableCPUs)
 	if n, err := b.Number(knob.Spin); err == nil && n > 0 {
 		p.Spin = int(n)
@@ -95,5 +95,5 @@ func (b *Boot) Joined(ev control.Event) (wait.Policy, bool) {
 		return wait.Policy{}, false
 	}
 	setMaxProcs(ev.MaxProcs)
-	return b.shared(ev.LocalProcs), true
+	return b.fromWhole(ev.LocalProcs), true
 }

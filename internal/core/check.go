@@ -89,7 +89,7 @@ func (k *Checker) Book(c *Comm, u Use) (*Use, *fault.Fault) {
 			continue
 		}
 		kept = append(kept, v)
-		if clash == nil && (meet(u.writes, v.writes) || meet(u.writes, v.reads) || meet(u.reads, v.writes)) {
+		if clash == nil && (overlap(u.writes, v.writes) || overlap(u.writes, v.reads) || overlap(u.reads, v.writes)) {
 			clash = v
 		}
 	}
@@ -113,8 +113,8 @@ func (u *Use) bytes() int64 {
 	return max(n[0], n[1])
 }
 
-// meet reports whether a buffer of one list shares a byte with one of the other.
-func meet(a, b []buffer.Buf) bool {
+// overlap reports whether a buffer of one list shares a byte with one of the other.
+func overlap(a, b []buffer.Buf) bool {
 	for _, x := range a {
 		if slices.ContainsFunc(b, x.Overlaps) {
 			return true

@@ -30,7 +30,7 @@ type announcement struct {
 // announcing prepares to tell the other ranks what is called here; why is an
 // error that keeps this rank from the call.
 func (c *Comm) announcing(a *engine.CollArgs, why error) *announcement {
-	u := c.meeting()
+	u := c.whole()
 	n := u.Size
 	one := make([]byte, callBytes)
 	to, from := make([]traffic, n), make([]traffic, n)
@@ -135,7 +135,7 @@ func (k *Checker) agree(c *Comm, a *engine.CollArgs) (engine.CollTag, *fault.Fau
 	}
 	tag := c.Ctx.NumberColl()
 	if f != nil {
-		return 0, c.met(f)
+		return 0, c.fromWhole(f)
 	}
 	return tag, x.disagree()
 }

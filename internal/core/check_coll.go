@@ -158,7 +158,7 @@ func (c *Comm) rootOf(x *collectives.Args) int {
 	case x.RootRemote:
 		return c.firstTarget() + x.Root
 	case x.Remote > 0 && x.Root >= 0:
-		u := c.meeting()
+		u := c.whole()
 		return u.Rank
 	}
 	return x.Root
@@ -275,7 +275,7 @@ func (k *Checker) start(c *Comm, a *engine.CollArgs) (engine.Handle, *fault.Faul
 	k.Until(u, h)
 	go func() {
 		o := e.Wait(x.told)
-		if o.Status.Fault = c.ours(o.Status.Fault); o.Status.Fault == nil {
+		if o.Status.Fault = c.byGroup(o.Status.Fault); o.Status.Fault == nil {
 			if f := x.disagree(); f != nil {
 				o.Status.Fault = k.giveUp(c, &call, f)
 			} else {
@@ -283,7 +283,7 @@ func (k *Checker) start(c *Comm, a *engine.CollArgs) (engine.Handle, *fault.Faul
 			}
 		}
 		e.Complete(h, o.Status)
-		c.ShareFate()
+		c.followRevoke()
 	}()
 	return h, nil
 }

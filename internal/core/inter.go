@@ -12,24 +12,24 @@ import (
 // same; both groups together, that one first, have a hidden communicator, over
 // which calls that make other communicators agree.
 
-// meeting is the communicator over which all ranks that make a call meet.
-func (c *Comm) meeting() *Comm {
+// whole is the communicator of all ranks that make a call, of both groups.
+func (c *Comm) whole() *Comm {
 	if c.Both != nil {
 		return c.Both
 	}
 	return c
 }
 
-// met is a fault of a call in which all met, nil: none, as one of c.
-func (c *Comm) met(f *fault.Fault) *fault.Fault {
+// fromWhole is a fault of a call on the whole, nil: none, as one of c.
+func (c *Comm) fromWhole(f *fault.Fault) *fault.Fault {
 	if f != nil && c.Both != nil {
-		c.ShareFate()
+		c.followRevoke()
 	}
-	return c.ours(f)
+	return c.byGroup(f)
 }
 
-// ours is met without the consequence.
-func (c *Comm) ours(f *fault.Fault) *fault.Fault {
+// byGroup names the rank of such a fault by its group.
+func (c *Comm) byGroup(f *fault.Fault) *fault.Fault {
 	if f == nil || c.Both == nil || f.Peer < 0 {
 		return f
 	}
@@ -40,7 +40,7 @@ func (c *Comm) ours(f *fault.Fault) *fault.Fault {
 	return &g
 }
 
-// firstOfGroup is the first rank of those who meet that is in the group of rank r.
+// firstOfGroup is the first rank of the whole that is in the group of rank r.
 func (c *Comm) firstOfGroup(r int) int {
 	if n := c.LowSize(); r >= n {
 		return n
@@ -48,15 +48,15 @@ func (c *Comm) firstOfGroup(r int) int {
 	return 0
 }
 
-// ShareFate revokes an intercommunicator if its hidden communicator was: by a
-// rank that abandoned a call.
-func (c *Comm) ShareFate() {
+// followRevoke revokes an intercommunicator if its hidden communicator was: by a
+// rank that gave up a call.
+func (c *Comm) followRevoke() {
 	if c.Both != nil && c.Both.Ctx.Revoked() {
 		c.Engine.Revoke(c.Ctx)
 	}
 }
 
-// LowSize is the size of the low group, which comes first where both meet; that
+// LowSize is the size of the low group, which comes first in the whole; that
 // of the only group of an intracommunicator.
 func (c *Comm) LowSize() int {
 	if c.Both != nil && !c.Low {
@@ -74,7 +74,7 @@ func (c *Comm) firstTarget() int {
 	return 0
 }
 
-// Who names a rank where all meet.
+// Who names a rank of the whole.
 func (c *Comm) Who(i int) string {
 	if c.Both == nil {
 		return fmt.Sprintf("rank %d", i)

@@ -70,7 +70,9 @@ func each(world []*Comm, f func(c *Comm)) {
 }
 
 func barrier(c *Comm) *fault.Fault {
-	return c.Run(&engine.CollArgs{Op: "Barrier", Unit: 1, Args: c.args(collectives.OpBarrier)})
+	a := engine.CollArgs{Op: "Barrier"}
+	a.Args, a.Unit = c.args(collectives.OpBarrier), 1
+	return c.Run(&a)
 }
 
 // made is the communicator that was agreed on, which must work.

@@ -70,8 +70,8 @@ var errGroupBytes = errors.New("the ranges of a group take more than they may")
 // swap exchanges messages of known lengths with another leader.
 func (c *Comm) swap(op calls.Name, user context.Context, out, in []byte, peer, tag int) *fault.Fault {
 	e, ctx := c.Engine, c.Ctx
-	r := e.Irecv(ctx, &engine.RecvArgs{Op: op, Buf: buffer.Of(in), Source: int32(peer), Tag: int32(tag), Plane: wire.PlaneBoot, User: user})
-	f := e.Send(ctx, &engine.SendArgs{Op: op, Buf: buffer.Of(out), Dest: int32(peer), Tag: int32(tag), Plane: wire.PlaneBoot, User: user})
+	r := e.Irecv(ctx, &engine.RecvArgs{Op: op, Buf: buffer.Of(in), Source: int32(peer), Tag: int32(tag), Plane: wire.PlaneMeet, User: user})
+	f := e.Send(ctx, &engine.SendArgs{Op: op, Buf: buffer.Of(out), Dest: int32(peer), Tag: int32(tag), Plane: wire.PlaneMeet, User: user})
 	if f != nil {
 		e.Cancel(r)
 	}

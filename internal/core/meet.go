@@ -35,11 +35,11 @@ func (p *Process) InSet(s wire.Set) (Agreed, Groups, string) {
 // group, that one calls it, too.
 func (p *Process) Meet(op calls.Name, user context.Context, g Groups, tag string) (Agreed, *fault.Fault) {
 	if g.Remote.Len() == 0 {
-		return p.meet(&engine.BootArgs{Op: op, User: user, Members: g.Local, Key: append([]byte{meetGroup}, tag...)}, 1)
+		return p.meet(&engine.MeetArgs{Op: op, User: user, Members: g.Local, Key: append([]byte{meetGroup}, tag...)}, 1)
 	}
 	low, _ := g.lowFirst()
 	key := append([]byte{meetGroups}, fmt.Sprintf("%d:%s", low.Len(), tag)...)
-	return p.meet(&engine.BootArgs{Op: op, User: user, Members: g.together(), Key: key}, interSerials)
+	return p.meet(&engine.MeetArgs{Op: op, User: user, Members: g.together(), Key: key}, interSerials)
 }
 
 // Meet is Process.Meet of some members of an intracommunicator, who use the memory
@@ -51,7 +51,7 @@ func (c *Comm) Meet(op calls.Name, user context.Context, members wire.Members, t
 	key = binary.LittleEndian.AppendUint32(key, parent.Creator.Serial)
 	key = binary.LittleEndian.AppendUint32(key, parent.Serial)
 	key = binary.LittleEndian.AppendUint64(key, tag)
-	b := engine.BootArgs{Op: op, User: user, Members: members, Key: key}
+	b := engine.MeetArgs{Op: op, User: user, Members: members, Key: key}
 	if members.At(0) == c.Proc.Self && members.Len() > 1 {
 		b.Block = c.Engine.Offer(c.Ctx)
 	}
@@ -64,12 +64,12 @@ func (c *Comm) Meet(op calls.Name, user context.Context, members wire.Members, t
 }
 
 // meet makes the members agree on the first of n consecutive context ids.
-func (p *Process) meet(b *engine.BootArgs, n uint32) (Agreed, *fault.Fault) {
+func (p *Process) meet(b *engine.MeetArgs, n uint32) (Agreed, *fault.Fault) {
 	gaveUp := b.User != nil && b.User.Err() != nil
 	if b.Members.At(0) == p.Self && !gaveUp {
 		b.Context = wire.ContextID{Creator: p.Self, Serial: p.NewSerials(n)}
 	}
-	id, f := p.Engine.Boot(b)
+	id, f := p.Engine.Meet(b)
 	if f != nil && gaveUp {
 		f = lapsed(b.User)
 	}

@@ -15,7 +15,7 @@ import (
 // ones.
 type communicators struct {
 	contexts map[wire.ContextID]*Context
-	boots    []*Context // in which processes wait to meet
+	meetings []*Context // in which processes wait to meet
 	freed    serialSet
 	sites    map[site]string // where calls that wait came from
 	freeing  int             // freed contexts on which operations are pending

@@ -285,10 +285,10 @@ func (e *Engine) failPendingAll(proc wire.ProcID, p *Peer, f *fault.Fault, wasCu
 			holds++
 		}
 	}
-	for _, c := range e.boots {
+	for _, c := range e.meetings {
 		e.failPending(c, proc, f, wasCut)
 		if s, ok := c.seatFor(proc); ok && f.Class == fault.ProcFailed {
-			e.failPosted(c, 0, faultAt(f, s)) // see Boot
+			e.failPosted(c, 0, faultAt(f, s)) // see Meet
 		}
 	}
 	if p != nil {

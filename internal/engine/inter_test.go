@@ -141,25 +141,25 @@ func TestAccused(t *testing.T) {
 }
 
 // What meets under one hash and is not the same is not taken for it.
-func TestBootMismatch(t *testing.T) {
+func TestMeetMismatch(t *testing.T) {
 	ns, _ := testJobOf(t, 2, nil, nil)
-	a := BootArgs{Op: "Boot", Members: ns[0].ctx.Members, Key: []byte("one"), Context: wire.ContextID{Creator: proc(1), Serial: 3}}
-	text := bootText(&a)
+	a := MeetArgs{Op: "Meet", Members: ns[0].ctx.Members, Key: []byte("one"), Context: wire.ContextID{Creator: proc(1), Serial: 3}}
+	text := meetText(&a)
 	forged := append([]byte(nil), text...)
 	forged[len(forged)-1]++
-	c, err := ns[0].bootContext(&a, text)
+	c, err := ns[0].meetContext(&a, text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ns[0].bootTell(c, "Boot", forged)
-	if _, f := ns[1].Boot(&a); f.Code() != fault.Mismatch {
+	ns[0].meetTell(c, "Meet", forged)
+	if _, f := ns[1].Meet(&a); f.Code() != fault.Mismatch {
 		t.Errorf("a forged message gives %+v", f)
 	}
-	ns[0].bootTell(c, "Boot", text)
-	if id, f := ns[1].Boot(&a); f != nil || id != a.Context {
+	ns[0].meetTell(c, "Meet", text)
+	if id, f := ns[1].Meet(&a); f != nil || id != a.Context {
 		t.Errorf("the next one gives %v, %+v", id, f)
 	}
-	if n := len(ns[1].boots); n != 0 {
+	if n := len(ns[1].meetings); n != 0 {
 		t.Errorf("%d meetings are left", n)
 	}
 }

@@ -117,7 +117,7 @@ func TestSoakGuests(t *testing.T) {
 	for what, x := range map[string][2]int{
 		"peers": {len(n.peers), alive}, "dead": {len(n.dead), 0}, "watched": {len(n.watched), alive},
 		"contexts": {len(n.contexts), alive}, "creators of freed contexts": {len(n.freed.m), maxPast + alive},
-		"slots": {len(n.links[1].slots), 2 * alive}, "others": {len(n.asked) + len(n.lost) + len(n.boots), 0},
+		"slots": {len(n.links[1].slots), 2 * alive}, "others": {len(n.asked) + len(n.lost) + len(n.meetings), 0},
 	} {
 		if x[0] > x[1] {
 			t.Errorf("%s: %d are kept, at most %d of the living", what, x[0], x[1])

@@ -60,7 +60,7 @@ const (
 	PlanePart                   // partitioned communication
 	PlaneRMA                    // remote memory
 	PlaneFault                  // revocation and agreement
-	PlaneBoot                   // creation of communicators
+	PlaneMeet                   // creation of communicators
 	PlanePartInit               // descriptions of partitioned sends
 	PlaneCollLocal              // collective schedules, within the local group of an intercommunicator
 	numPlanes

@@ -17,20 +17,20 @@ import (
 )
 
 // Processes without a communicator in common agree on the id of one by a
-// message of their first member to each of the others, on PlaneBoot of a
+// message of their first member to each of the others, on PlaneMeet of a
 // context that is named by a hash of what they all know: who meets, and for
 // what. The message repeats that, so that a hash is never taken for the thing.
 // Messages that come before their receiver asks wait like any others, and
 // those of one meeting are received in order.
 
-// BootArgs are the arguments of Boot.
-type BootArgs struct {
+// MeetArgs are the arguments of Meet.
+type MeetArgs struct {
 	Op      calls.Name
 	Members wire.Members // who meets, the same on all; Self is one of them
 	Key     []byte       // for what, the same on all
 	// Context is what member 0 tells. Serial 0: it gives up.
 	Context wire.ContextID
-	// Block is the place of a block that member 0 offers (Offer), 0: none. Boot
+	// Block is the place of a block that member 0 offers (Offer), 0: none. Meet
 	// stores there what it told.
 	Block uint32
 	User  context.Context // may be nil
@@ -38,29 +38,29 @@ type BootArgs struct {
 
 var errGaveUp = errors.New("the first process of the group gave up")
 
-// Boot returns the context id that member 0 tells. Member 0 does not wait;
+// Meet returns the context id that member 0 tells. Member 0 does not wait;
 // everybody else waits for it alone, but not when any member has died: member 0
 // may have heard of that before it came here, and will not come. A meeting that
 // one process has given up is over for it: it cannot have the same again.
-func (e *Engine) Boot(a *BootArgs) (wire.ContextID, *fault.Fault) {
-	text := bootText(a)
-	c, err := e.bootContext(a, text)
+func (e *Engine) Meet(a *MeetArgs) (wire.ContextID, *fault.Fault) {
+	text := meetText(a)
+	c, err := e.meetContext(a, text)
 	if err != nil {
 		return wire.ContextID{}, &fault.Fault{Class: fault.Told, Peer: -1, Err: err}
 	}
 	if c.Rank == 0 {
-		e.bootTell(c, a.Op, text)
+		e.meetTell(c, a.Op, text)
 		if a.Context.Serial == 0 {
 			return a.Context, &fault.Fault{Class: fault.Aborted, Peer: 0, Err: errGaveUp}
 		}
 		return a.Context, nil
 	}
-	return e.bootWait(c, a, text)
+	return e.meetWait(c, a, text)
 }
 
-func (e *Engine) bootContext(a *BootArgs, text []byte) (*Context, error) {
+func (e *Engine) meetContext(a *MeetArgs, text []byte) (*Context, error) {
 	h := fnv.New128a()
-	h.Write(text[bootHead:])
+	h.Write(text[meetHead:])
 	return e.newContext(contextAt(h.Sum(nil)), a.Members, nil)
 }
 
@@ -72,11 +72,11 @@ func contextAt(b []byte) wire.ContextID {
 	}
 }
 
-// bootHead is the length of what stands in front of a boot message: the context
+// meetHead is the length of what stands in front of its message: the context
 // id, and the place of a block.
-const bootHead = 20
+const meetHead = 20
 
-func bootText(a *BootArgs) []byte {
+func meetText(a *MeetArgs) []byte {
 	var b []byte
 	b = binary.LittleEndian.AppendUint64(b, uint64(a.Context.Creator.Job))
 	b = binary.LittleEndian.AppendUint32(b, a.Context.Creator.Serial)
@@ -86,8 +86,8 @@ func bootText(a *BootArgs) []byte {
 	return append(b, a.Key...)
 }
 
-// bootTell sends text to all others and leaves it to the engine.
-func (e *Engine) bootTell(c *Context, op calls.Name, text []byte) {
+// meetTell sends text to all others and leaves it to the engine.
+func (e *Engine) meetTell(c *Context, op calls.Name, text []byte) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	c.countLost()
@@ -97,7 +97,7 @@ func (e *Engine) bootTell(c *Context, op calls.Name, text []byte) {
 		if f != nil {
 			continue
 		}
-		a := SendArgs{Op: op, Buf: buffer.Of(text), Dest: s.rank(), Plane: wire.PlaneBoot}
+		a := SendArgs{Op: op, Buf: buffer.Of(text), Dest: s.rank(), Plane: wire.PlaneMeet}
 		if e.sendNow(c, p, &a) {
 			continue
 		}
@@ -109,7 +109,7 @@ func (e *Engine) bootTell(c *Context, op calls.Name, text []byte) {
 	}
 }
 
-func (e *Engine) bootWait(c *Context, a *BootArgs, text []byte) (wire.ContextID, *fault.Fault) {
+func (e *Engine) meetWait(c *Context, a *MeetArgs, text []byte) (wire.ContextID, *fault.Fault) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.freed.has(c.ID) {
@@ -117,16 +117,16 @@ func (e *Engine) bootWait(c *Context, a *BootArgs, text []byte) (wire.ContextID,
 	}
 	c.countLost()
 	e.hold(c)
-	e.boots = append(e.boots, c)
+	e.meetings = append(e.meetings, c)
 	got := make([]byte, len(text))
-	r := e.startRecv(c, &RecvArgs{Op: a.Op, Buf: buffer.Of(got), Plane: wire.PlaneBoot, User: a.User}, nil)
+	r := e.startRecv(c, &RecvArgs{Op: a.Op, Buf: buffer.Of(got), Plane: wire.PlaneMeet, User: a.User}, nil)
 	if t := c.faults; t != nil && t.failed > 0 {
 		e.cancelRecv(r, c.lastDeath())
 	}
 	f := e.waitOne(r)
 	n := r.status.Bytes
 	e.freeRequest(r)
-	e.boots = slices.DeleteFunc(e.boots, func(b *Context) bool { return b == c })
+	e.meetings = slices.DeleteFunc(e.meetings, func(b *Context) bool { return b == c })
 	id := contextAt(got)
 	switch {
 	case f != nil && (f.Class == fault.Cancelled || f.Class == fault.ProcFailed):
@@ -135,7 +135,7 @@ func (e *Engine) bootWait(c *Context, a *BootArgs, text []byte) (wire.ContextID,
 		e.freed.add(c.ID)
 		e.dropArrived(c.ID)
 	case f != nil:
-	case n != int64(len(text)) || !bytes.Equal(got[bootHead:], text[bootHead:]):
+	case n != int64(len(text)) || !bytes.Equal(got[meetHead:], text[meetHead:]):
 		f = &fault.Fault{Class: fault.Mismatch, Got: n, Want: int64(len(text)), Peer: 0}
 	case id.Serial == 0:
 		f = &fault.Fault{Class: fault.Aborted, Peer: 0, Err: errGaveUp}
