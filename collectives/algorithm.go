@@ -38,6 +38,14 @@ type Algorithm struct {
 	// Scratch is the length of Scratch on this rank, in elements.
 	Scratch func(a *Args) int64
 
+	// Stages is of how many algorithms it consists, one after the other; 0: of none
+	// that could be run apart. Stage turns a, the arguments of the call, into those
+	// of stage i, and gives its algorithm, nil if this rank has no part in it, and
+	// where its buffers begin; inside: the ranks of this rank's node run it, and
+	// nobody else. The rounds are those of the stages.
+	Stages int
+	Stage  func(a *Args, i int) (g *Algorithm, at [3]Ref, inside bool)
+
 	// Steps is the length of the longest chain of dependent rounds with
 	// messages, over all ranks; it may be less where a block has no elements,
 	// where nodes differ in size, and where the root of a two-level algorithm

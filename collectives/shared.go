@@ -48,6 +48,17 @@ var shared = func() (list []*Algorithm) {
 // Shared returns the algorithms without a schedule.
 func Shared() []*Algorithm { return shared }
 
+// SharedOf returns the one for an operation whose data stand in that memory, nil if
+// there is none.
+func SharedOf(op Op) *Algorithm {
+	for _, g := range shared {
+		if g.Op == op && !g.Reads {
+			return g
+		}
+	}
+	return nil
+}
+
 // Published is the length of the longest publication of a rank in the
 // operation's shared algorithm, in elements.
 func Published(a *Args) int64 {

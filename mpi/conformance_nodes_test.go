@@ -59,6 +59,17 @@ func TestConformanceNodes(t *testing.T) {
 	}
 }
 
+// TestConformanceNodesDerived: so does it with buffers of derived types.
+func TestConformanceNodesDerived(t *testing.T) {
+	mpitest.Run(t, 5, func(t *mpitest.T, w *mpi.Comm) {
+		for _, count := range []int{1, 6, 300} {
+			for k := range 4 {
+				checkDerived(t, w, count, (w.Rank()+k)%2 == 0, (w.Rank()+k)/2%2 == 0)
+			}
+		}
+	}, mpitest.Setting("GOMPI_HOSTS_PRETEND", "3"))
+}
+
 // TestNodes: collectives know the hosts of every communicator's ranks, and
 // SplitType divides it alike.
 func TestNodes(t *testing.T) {

@@ -55,7 +55,17 @@ type composition struct {
 func Compose(g collectives.Algorithm, stages int, stage func(a *collectives.Args, i int) Stage) collectives.Algorithm {
 	c := composition{stages, stage}
 	g.Rounds, g.Round, g.Scratch, g.Sent = c.rounds, c.round, c.scratch, c.sent
+	g.Stages, g.Stage = stages, c.apart
 	return g
+}
+
+// apart is a stage for those who run it by other means than its rounds.
+func (c composition) apart(a *collectives.Args, i int) (g *collectives.Algorithm, at [3]collectives.Ref, inside bool) {
+	s := c.stage(a, i)
+	for b, p := range s.at {
+		at[b] = collectives.Ref{Buf: p.Buf, Off: p.Off}
+	}
+	return s.alg, at, s.ranks == NodeMates
 }
 
 // StepsOn is the number of steps of an algorithm on a group of another size,

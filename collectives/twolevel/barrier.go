@@ -26,13 +26,13 @@ var barrierDissemination = stage.Compose(collectives.Algorithm{
 	head := isHead(a)
 	switch {
 	case i == 0:
-		toInside(a, collectives.OpBarrier)
+		toInside(a, collectives.OpReduce) // of nothing
 		return stage.Of(&arrival, stage.NodeMates, stage.AsCalled(0))
 	case i == 1 && head:
 		toBetween(a, collectives.OpBarrier)
 		return stage.Of(&flat.BarrierDissemination, stage.Heads, stage.AsCalled(0))
 	case i == 2:
-		toInside(a, collectives.OpBarrier)
+		toInside(a, collectives.OpBcast) // of nothing
 		return stage.Of(&release, stage.NodeMates, stage.AsCalled(0))
 	}
 	return stage.Stage{}

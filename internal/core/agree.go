@@ -4,7 +4,6 @@ package core
 
 import (
 	"context"
-	"math"
 
 	"gompi/collectives"
 	"gompi/internal/buffer"
@@ -94,7 +93,7 @@ func (c *Comm) agreeOn(op calls.Name, offer uint64, own uint32) (Agreed, *fault.
 // contextOf is a context of which another process has told the serial. There is
 // one after it.
 func contextOf(creator wire.ProcID, serial uint64) (wire.ContextID, *fault.Fault) {
-	if serial == 0 || serial >= math.MaxUint32 {
+	if serial == 0 || serial >= wire.MaxSerial {
 		return wire.ContextID{}, wrong(fault.Comm, "process %v has no context id left", creator)
 	}
 	return wire.ContextID{Creator: creator, Serial: uint32(serial)}, nil

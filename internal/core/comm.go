@@ -66,6 +66,9 @@ func (c *Comm) Register(a *Agreed, g Groups, owner any) *fault.Fault {
 	if len(c.hosts) > 1 || c.Proc.perHost > 0 {
 		if nodes := collectives.NewNodes(c.Hosts()); nodes.Len() > 1 {
 			c.Nodes = nodes
+			if err := c.Engine.Divide(c.Ctx, nodes.Ranks(nodes.Of(c.Rank))); err != nil {
+				return c.unregistered(err)
+			}
 		}
 	}
 	if c.Nodes == nil {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"runtime"
 	"sync"
@@ -226,7 +225,7 @@ func (p *Process) Keep(key any, make func() any) any {
 func (p *Process) NewSerials(n uint32) uint32 {
 	for {
 		last := p.serial.Load()
-		if last >= math.MaxUint32-n {
+		if last >= wire.MaxSerial-n {
 			return 0
 		}
 		if p.serial.CompareAndSwap(last, last+n) {

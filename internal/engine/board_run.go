@@ -62,7 +62,9 @@ func (e *Engine) boardColl(c *Context, a *CollArgs, tag int32, pending bool) *fa
 func (e *Engine) boardSpin(c *Context, b *board, o *boardOp) bool {
 	p := patience{MemoryWait: progress.NewMemoryWait(&e.prog.Policy)}
 	p.Copies = o.reads
-	crowded := e.prog.Policy.OS && e.prog.Policy.Crowded()
+	// Of a part of a communicator others may be on this processor who have
+	// something to do.
+	crowded := e.prog.Policy.OS && e.prog.Policy.Crowded() && c.whole == nil
 	for {
 		if e.closed || o.reads && c.faults != nil {
 			return false // whose memory it would read may be somebody else's

@@ -66,7 +66,7 @@ func (e *Engine) stray(k *coll) *fault.Fault {
 		}
 	}
 	for i, r := range b.ranks {
-		if i != b.rank && r.elsewhere.Load() == o.seq {
+		if at := r.elsewhere.Load(); i != b.rank && (at == o.seq || c.partOf(at, o.seq)) {
 			rank = i
 		}
 	}
@@ -81,6 +81,10 @@ func (e *Engine) stray(k *coll) *fault.Fault {
 func (e *Engine) strayed(k *coll) *fault.Fault {
 	c := k.ctx
 	if c.inside == nil || c.inside.coll != k || c.tag != k.tag || k.tag < c.shareFrom {
+		return nil
+	}
+	if c.node != nil {
+		c.node.strays(e, k.tag)
 		return nil
 	}
 	switch c.boardState { // somebody may be waiting for this rank's vote

@@ -125,6 +125,8 @@ func (e *Engine) Collective(c *Context, a *CollArgs) *fault.Fault {
 		*a.Offer |= uint64(e.offerBlock(c)) << 32
 	}
 	if f != nil {
+	} else if c.node != nil && c.node.takes(a, tag) {
+		f = e.staged(c, a, tag, pending)
 	} else if !a.Alg.Shared {
 		f = e.scheduled(c, e.beginColl(c, a, tag, pending))
 	} else if f = e.boardColl(c, a, tag, pending); f == nil {
@@ -263,6 +265,11 @@ func (c *Context) startFault(a *CollArgs, tag int32, pending bool) *fault.Fault 
 // collFault is startFault of a collective of which others may have done their
 // part.
 func (c *Context) collFault(tag int32, pending bool) *fault.Fault {
+	if c.whole != nil {
+		if f := c.whole.partFault(); f != nil {
+			return f
+		}
+	}
 	if c.faults == nil && !c.e.closed {
 		return nil
 	}

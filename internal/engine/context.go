@@ -69,6 +69,10 @@ type Context struct {
 	readState    readState
 	room         atomic.Int64
 	reads        atomic.Bool
+	// node is what the ranks of this host have, if there are several and others:
+	// see Divide. whole is the communicator of which this is such a part.
+	node  *nodePart
+	whole *Context
 }
 
 // faults is what stands against using a context.
@@ -139,6 +143,9 @@ func (e *Engine) register(c *Context) error {
 
 func (c *Context) makeFaults() *faults {
 	c.faults = &c.bad
+	if c.node != nil {
+		c.node.ctx.makeFaults() // who looks there looks here, too
+	}
 	return c.faults
 }
 

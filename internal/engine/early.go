@@ -228,6 +228,9 @@ func (e *Engine) giveUp(c *Context, tag int32, f *fault.Fault) bool {
 	if c.givenUp == nil {
 		c.givenUp = f
 	}
+	if n := c.node; n != nil && n.ctx.inside != nil {
+		e.giveUp(n.ctx, n.ctx.tag, f)
+	}
 	if r.kind == reqOther && !r.done {
 		r.fail(f)
 		e.complete(r)

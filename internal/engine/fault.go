@@ -44,6 +44,11 @@ func (e *Engine) failPending(c *Context, proc wire.ProcID, f *fault.Fault, wasCu
 			}
 		}
 	}
+	if c.node != nil && f.Class != fault.Left {
+		for k := range c.node.ctx.colls.each {
+			e.abort(k, f, f.Class != fault.ProcFailed)
+		}
+	}
 	return true
 }
 
@@ -81,6 +86,9 @@ func (e *Engine) failRecv(r *Request, f *fault.Fault) {
 func (e *Engine) failContext(c *Context, f *fault.Fault) {
 	for k := range c.colls.each {
 		e.abort(k, f, false)
+	}
+	if c.node != nil {
+		e.failContext(c.node.ctx, f)
 	}
 	posted := func(r *Request) bool {
 		if r.posted.Key.Plane() != wire.PlaneFault {
@@ -164,6 +172,9 @@ func (e *Engine) Revoke(c *Context) {
 }
 
 func (e *Engine) revoke(c *Context) {
+	if c.whole != nil {
+		c = c.whole
+	}
 	if e.contexts[c.ID] != c {
 		return // freed, and nothing is pending
 	}

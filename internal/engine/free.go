@@ -92,6 +92,9 @@ func (e *Engine) settle(c *Context) {
 	e.dropBoard(c)
 	delete(e.contexts, c.ID)
 	e.unhold(c)
+	if c.node != nil {
+		e.endNode(c.node.ctx)
+	}
 	for _, w := range c.leavers {
 		e.prog.Hit(&w.Waiter)
 	}

@@ -26,6 +26,9 @@ type question struct {
 // given away while the question is open.
 func (e *Engine) overlap(c *Context, a *CollArgs) *fault.Fault {
 	e.refuse(c, a)
+	if n := c.node; n != nil && n.ctx.inside != nil {
+		c = n.ctx
+	}
 	first, site := c.inside, "elsewhere"
 	op := first.op
 	if b := c.board; b != nil && first == &b.req {

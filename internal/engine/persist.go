@@ -63,6 +63,7 @@ func (c *Context) nextColl() int32 {
 	tag := int32(c.collSeq & seqMask)
 	if c.collSeq++; c.collSeq%renewEvery == 0 {
 		c.renewBoard()
+		c.renewNode()
 	}
 	return tag
 }

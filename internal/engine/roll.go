@@ -20,6 +20,9 @@ func (e *Engine) entry(op calls.Name, c *Context, rank, tag int32, size int64) r
 	if c == nil {
 		return en
 	}
+	if c.whole != nil {
+		c = c.whole // it waits for more than one
+	}
 	en.Comm, en.CommSize, en.Rank = c.ID, c.Members.Len(), c.Rank
 	if rank >= 0 && c.exists(seat(rank)) {
 		en.PeerProc = c.procAt(seat(rank))

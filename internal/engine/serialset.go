@@ -44,6 +44,7 @@ func (s *serialSet) add(id wire.ContextID) {
 	if s.m == nil {
 		s.m = map[wire.ProcID][]serialRange{}
 	}
+	id = id.Whole() // both are freed at once
 	rs, n := s.m[id.Creator], id.Serial
 	i, ok := s.find(rs, n)
 	if ok {
@@ -81,6 +82,6 @@ func (s *serialSet) retire(creator wire.ProcID) {
 }
 
 func (s *serialSet) has(id wire.ContextID) bool {
-	_, ok := s.find(s.m[id.Creator], id.Serial)
+	_, ok := s.find(s.m[id.Creator], id.Whole().Serial)
 	return ok
 }

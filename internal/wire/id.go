@@ -36,6 +36,19 @@ type ContextID struct {
 // Next is the id with the serial after that of c.
 func (c ContextID) Next() ContextID { return ContextID{c.Creator, c.Serial + 1} }
 
+// MaxSerial is the largest serial of a communicator.
+const MaxSerial = onNode - 1
+
+// onNode marks the ids of OnNode.
+const onNode = 1 << 31
+
+// OnNode is the id under which the members of one host have a context of their
+// own: those of several hosts share it, as they have no process in common.
+func (c ContextID) OnNode() ContextID { return ContextID{c.Creator, c.Serial | onNode} }
+
+// Whole is the communicator of which c may be OnNode.
+func (c ContextID) Whole() ContextID { return ContextID{c.Creator, c.Serial &^ onNode} }
+
 // String gives "creator:serial".
 func (c ContextID) String() string { return fmt.Sprintf("%v:%d", c.Creator, c.Serial) }
 
