@@ -4,8 +4,8 @@
 // them and ends with them: it is all of gompirun but the name.
 //
 // The head says what happens: which processes there are, what their ends mean,
-// when the job ends. The agent of a host does it there: forks, output, the watch
-// over ends, reaping. They are packages that do not know each other
+// when the job ends. The agent of a host does it there: forks, output, seeing
+// ends, reaping. They are packages that do not know each other
 // (internal/launch/head and agent) and tell each other what the interface
 // launch.Host and the events have, names and numbers only. This one reads the
 // command line and joins the two with the control plane of the job. One
@@ -13,7 +13,7 @@
 //
 //	forker    the one OS thread that forks, locked and never ending, because
 //	          the death signal of a child follows the thread that forked it
-//	watcher   sees exits (pidfd) and leaves the children unreaped
+//	exits     sees children end (pidfd) and leaves the children unreaped
 //	pump      forwards one output stream, line by line; one for stdout, one
 //	          for stderr
 //	feeder    forwards standard input

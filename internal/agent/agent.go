@@ -24,9 +24,9 @@ type Agent struct {
 	host uint32
 	reap func(wire.ProcID)
 
-	seats   map[uint32]*Seat // by serial: those of which something is here
+	procs   map[uint32]*Proc // by serial: those of which something is here
 	tokens  map[[control.TokenBytes]byte]uint32
-	unbound map[uint32][]*Seat // by reservation
+	unbound map[uint32][]*Proc // by reservation
 	lastID  uint32             // of a reservation
 
 	commons map[string]*common // by the request for it
@@ -56,16 +56,16 @@ type Deed struct {
 func New(job wire.JobID, host uint32, reap func(p wire.ProcID)) *Agent {
 	return &Agent{
 		job: job, host: host, reap: reap,
-		seats: map[uint32]*Seat{}, tokens: map[[control.TokenBytes]byte]uint32{}, unbound: map[uint32][]*Seat{},
+		procs: map[uint32]*Proc{}, tokens: map[[control.TokenBytes]byte]uint32{}, unbound: map[uint32][]*Proc{},
 		commons: map[string]*common{},
 	}
 }
 
-// Reserve takes over seats until the head binds them, and numbers the
+// Reserve takes over places until the head binds them, and numbers the
 // reservation.
-func (a *Agent) Reserve(seats []*Seat) uint32 {
+func (a *Agent) Reserve(procs []*Proc) uint32 {
 	a.lastID++
-	a.unbound[a.lastID] = seats
+	a.unbound[a.lastID] = procs
 	return a.lastID
 }
 
@@ -78,7 +78,7 @@ func (a *Agent) Take(o *control.Order) {
 		Release(a.unbound[o.ID])
 		delete(a.unbound, o.ID)
 	case control.OrderHost:
-		for serial, s := range a.seats {
+		for serial, s := range a.procs {
 			if s.connected && s.welcomed && s.state == control.Joined {
 				a.out = append(a.out, Deed{To: serial, Frame: o.Frame, host: true})
 			}
@@ -86,14 +86,14 @@ func (a *Agent) Take(o *control.Order) {
 	case control.OrderEnding:
 		a.ending = o.Text
 	default:
-		if s := a.seats[o.Serial]; s != nil {
+		if s := a.procs[o.Serial]; s != nil {
 			a.order(s, o)
 		}
 	}
 }
 
 // order does what the head orders about one process.
-func (a *Agent) order(s *Seat, o *control.Order) {
+func (a *Agent) order(s *Proc, o *control.Order) {
 	switch o.Kind {
 	case control.OrderSend, control.OrderLate:
 		a.send(s, Deed{Frame: o.Frame, late: o.Late})
@@ -112,44 +112,44 @@ func (a *Agent) order(s *Seat, o *control.Order) {
 	}
 }
 
-// bind makes processes of the seats of a reservation.
+// bind makes processes of the places of a reservation.
 func (a *Agent) bind(o *control.Order) {
 	for i, s := range a.unbound[o.ID] {
 		s.serial = o.Serial + uint32(i)
-		a.seats[s.serial], a.tokens[s.token] = s, s.serial
+		a.procs[s.serial], a.tokens[s.token] = s, s.serial
 	}
 	delete(a.unbound, o.ID)
 }
 
-func (a *Agent) id(s *Seat) wire.ProcID { return wire.ProcID{Job: a.job, Serial: s.serial} }
+func (a *Agent) id(s *Proc) wire.ProcID { return wire.ProcID{Job: a.job, Serial: s.serial} }
 
 // Prepare makes the segment the process's own and returns what it shows when it
 // is started in this place.
 func (a *Agent) Prepare(p wire.ProcID) (token string) {
-	s := a.seats[p.Serial]
-	// The page was written when the seat was made: no memory is needed.
+	s := a.procs[p.Serial]
+	// The page was written when the place was made: no memory is needed.
 	if err := s.files.own(p); err != nil {
 		panic("gompi: BUG: " + err.Error())
 	}
 	return hex.EncodeToString(s.token[:])
 }
 
-// seat is that of a process of which something is here, or nil.
-func (a *Agent) seat(p wire.ProcID) *Seat {
+// proc is a process of which something is here, or nil.
+func (a *Agent) proc(p wire.ProcID) *Proc {
 	if p.Job != a.job {
 		return nil
 	}
-	return a.seats[p.Serial]
+	return a.procs[p.Serial]
 }
 
-func (a *Agent) report(s *Seat, r control.Report) {
+func (a *Agent) report(s *Proc, r control.Report) {
 	r.Serial = s.serial
 	a.up = append(a.up, r)
 }
 
 // Hello admits the process with this token; the head will welcome it.
 func (a *Agent) Hello(token [control.TokenBytes]byte, pid int) (serial uint32, err error) {
-	s := a.seats[a.tokens[token]]
+	s := a.procs[a.tokens[token]]
 	switch {
 	case s == nil:
 		return 0, control.Refused("unknown token")
@@ -167,7 +167,7 @@ func (a *Agent) Hello(token [control.TokenBytes]byte, pid int) (serial uint32, e
 // host alone is done here, the rest is the head's. The body is only borrowed, until
 // the Report that follows. An error means that the process broke the protocol.
 func (a *Agent) Frame(serial uint32, f control.Frame) error {
-	s := a.seats[serial]
+	s := a.procs[serial]
 	if err := f.CheckNumber(); err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func (a *Agent) Frame(serial uint32, f control.Frame) error {
 		if err := control.Decode(&m, f.Body); err != nil {
 			return err
 		}
-		if q := a.seat(m.Proc); q != nil {
+		if q := a.proc(m.Proc); q != nil {
 			a.acknowledge(s, q)
 		}
 	case control.KindCommon:
@@ -201,7 +201,7 @@ func (a *Agent) Frame(serial uint32, f control.Frame) error {
 // HungUp: the connection of a process has ended. That the process has, too, is
 // for the launcher to say: until then it may touch the memory of others.
 func (a *Agent) HungUp(serial uint32) {
-	s := a.seats[serial]
+	s := a.procs[serial]
 	s.connected = false
 	a.report(s, control.Report{Kind: control.ReportHungUp})
 	a.free(s)
@@ -211,7 +211,7 @@ func (a *Agent) HungUp(serial uint32) {
 // in contact with p. If p turns out to be another process (a child of a wrapper),
 // its memory is not copied directly.
 func (a *Agent) Started(p wire.ProcID, pid int) {
-	s := a.seat(p)
+	s := a.proc(p)
 	if s == nil || s.state == control.Exited || s.pid != 0 {
 		return
 	}
@@ -222,7 +222,7 @@ func (a *Agent) Started(p wire.ProcID, pid int) {
 // Lost: the program that joined as p is gone without having left in order, while
 // the child runs on. Its exit is to be told as always.
 func (a *Agent) Lost(p wire.ProcID, how string) {
-	if s := a.seat(p); s != nil && s.state == control.Joined && !s.connected {
+	if s := a.proc(p); s != nil && s.state == control.Joined && !s.connected {
 		a.report(s, control.Report{Kind: control.ReportLost, Text: control.Clip(how, control.MaxText)})
 	}
 }
@@ -231,7 +231,7 @@ func (a *Agent) Lost(p wire.ProcID, how string) {
 // its pid stays taken until everybody who was given it has let go. How is a short
 // text for people, clean means exit status 0.
 func (a *Agent) Exited(p wire.ProcID, how string, clean bool) {
-	s := a.seat(p)
+	s := a.proc(p)
 	if s == nil || s.exitSeen {
 		return
 	}
@@ -246,17 +246,17 @@ func (a *Agent) Exited(p wire.ProcID, how string, clean bool) {
 		// said last is still read.
 		a.out = append(a.out, Deed{To: s.serial, shut: fmt.Sprintf("process %v has ended: %s", a.id(s), how)})
 	}
-	a.bury(s)
+	a.markExited(s)
 	a.letGoAll(s)
 	a.free(s)
 }
 
 // over: the head has ended the part of s in the job, so that those who were
 // given its pid will be told, or were.
-func (a *Agent) over(s *Seat, at control.ProcState) {
+func (a *Agent) over(s *Proc, at control.ProcState) {
 	s.over = true
 	if at == control.Exited {
-		a.bury(s)
+		a.markExited(s)
 	} else if s.state == control.Joined {
 		a.endCommons(s)
 		s.state = control.Finalized
@@ -265,9 +265,9 @@ func (a *Agent) over(s *Seat, at control.ProcState) {
 	a.free(s)
 }
 
-// bury: s takes part in nothing any more. Its pid, and those that it was given,
-// are another matter.
-func (a *Agent) bury(s *Seat) {
+// markExited: s takes part in nothing any more. Its pid, and those that it was
+// given, are another matter.
+func (a *Agent) markExited(s *Proc) {
 	if s.state == control.Exited {
 		return
 	}
@@ -281,8 +281,8 @@ func (a *Agent) bury(s *Seat) {
 }
 
 // free lets the launcher reap what has exited when nobody has its pid, and drops
-// the seat when nothing else is left of it.
-func (a *Agent) free(s *Seat) {
+// the place when nothing else is left of it.
+func (a *Agent) free(s *Proc) {
 	if len(s.knownBy) > 0 || !s.exitSeen && !s.unborn {
 		return
 	}
@@ -290,47 +290,47 @@ func (a *Agent) free(s *Seat) {
 		s.reaped = true
 		a.call(a.reap, s)
 	}
-	if !s.connected && a.seats[s.serial] == s {
-		delete(a.seats, s.serial)
+	if !s.connected && a.procs[s.serial] == s {
+		delete(a.procs, s.serial)
 		a.report(s, control.Report{Kind: control.ReportFreed})
 	}
 }
 
 // call notes a callback about s.
-func (a *Agent) call(f func(wire.ProcID), s *Seat) {
+func (a *Agent) call(f func(wire.ProcID), s *Proc) {
 	if f != nil {
 		id := a.id(s)
 		a.out = append(a.out, Deed{Call: func() { f(id) }})
 	}
 }
 
-func (a *Agent) send(s *Seat, d Deed) {
+func (a *Agent) send(s *Proc, d Deed) {
 	if s.connected {
 		d.To = s.serial
 		a.out = append(a.out, d)
 	}
 }
 
-func (a *Agent) sendFiles(s *Seat, fs *Files, frame []byte) {
+func (a *Agent) sendFiles(s *Proc, fs *Files, frame []byte) {
 	if s.connected && fs != nil {
 		fs.retain()
 		a.out = append(a.out, Deed{To: s.serial, Frame: frame, Files: fs})
 	}
 }
 
-func (a *Agent) refuse(s *Seat, id uint32, err error) {
+func (a *Agent) refuse(s *Proc, id uint32, err error) {
 	a.send(s, Deed{Frame: control.AppendFrame(nil, id, 0, control.Failure(err))})
 }
 
 // contact tells p how to reach another process, with what is here of it. The
 // head may not know yet that it has ended.
-func (a *Agent) contact(p *Seat, o *control.Order) {
+func (a *Agent) contact(p *Proc, o *control.Order) {
 	c := *o.Contact
 	if c.Host != a.host {
 		a.send(p, Deed{Frame: contactReply(o.ID, 0, c)})
 		return
 	}
-	t := a.seats[c.Proc.Serial]
+	t := a.procs[c.Proc.Serial]
 	if t == nil || t.files == nil {
 		a.refuse(p, o.ID, &control.GoneError{Proc: c.Proc, How: "has ended"})
 		return
@@ -338,7 +338,7 @@ func (a *Agent) contact(p *Seat, o *control.Order) {
 	c.SameHost = true
 	if p != t && p.direct() && t.direct() {
 		c.PID = t.pid
-		a.meet(p, t)
+		a.givePid(p, t)
 	}
 	a.sendFiles(p, t.files, contactReply(o.ID, control.FrameFDs, c))
 }
@@ -373,7 +373,7 @@ func (a *Agent) Flush(do func(*Deed)) bool {
 func (a *Agent) Hold(serials []uint32) []*Files {
 	held := make([]*Files, len(serials))
 	for i, serial := range serials {
-		if s := a.seats[serial]; s != nil && s.files != nil {
+		if s := a.procs[serial]; s != nil && s.files != nil {
 			s.files.retain()
 			held[i] = s.files
 		}
@@ -397,12 +397,12 @@ func ReadCalls(held []*Files) [][]rollcall.Entry {
 
 // Close frees everything.
 func (a *Agent) Close() {
-	for _, s := range a.seats {
+	for _, s := range a.procs {
 		s.files.Release()
 		s.files = nil
 	}
-	for id, seats := range a.unbound {
-		Release(seats)
+	for id, procs := range a.unbound {
+		Release(procs)
 		delete(a.unbound, id)
 	}
 	for key, c := range a.commons {
@@ -413,8 +413,8 @@ func (a *Agent) Close() {
 
 // Sizes is how much each table holds.
 func (a *Agent) Sizes() map[string]int {
-	m := map[string]int{"seats": len(a.seats), "tokens": len(a.tokens), "reservations": len(a.unbound), "commons": len(a.commons)}
-	for _, s := range a.seats {
+	m := map[string]int{"places": len(a.procs), "tokens": len(a.tokens), "reservations": len(a.unbound), "commons": len(a.commons)}
+	for _, s := range a.procs {
 		m["pids known"] += len(s.knownBy) + len(s.knows)
 		if s.files != nil {
 			m["segments"]++

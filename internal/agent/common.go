@@ -19,7 +19,7 @@ type common struct {
 }
 
 // enterCommon gives p the memory that key stands for: that of who asked first.
-func (a *Agent) enterCommon(p *Seat, id uint32, m *control.Common, key string) {
+func (a *Agent) enterCommon(p *Proc, id uint32, m *control.Common, key string) {
 	if p.state != control.Joined {
 		a.refuse(p, id, control.Refused("process %v is %v", a.id(p), p.state))
 		return
@@ -37,7 +37,7 @@ func (a *Agent) enterCommon(p *Seat, id uint32, m *control.Common, key string) {
 		}
 		c = &common{files: f, members: m.Members, have: map[uint32]struct{}{}, asked: map[uint32]struct{}{}}
 		for _, q := range m.Members.All() {
-			if s := a.seats[q.Serial]; s != nil && q.Job == a.job && (s.state == control.Starting || s.state == control.Joined) {
+			if s := a.procs[q.Serial]; s != nil && q.Job == a.job && (s.state == control.Starting || s.state == control.Joined) {
 				c.left++
 			}
 		}
@@ -52,7 +52,7 @@ func (a *Agent) enterCommon(p *Seat, id uint32, m *control.Common, key string) {
 }
 
 // leaveCommon: p uses the memory no more.
-func (a *Agent) leaveCommon(p *Seat, key string) {
+func (a *Agent) leaveCommon(p *Proc, key string) {
 	if c := a.commons[key]; c != nil {
 		delete(c.have, p.serial)
 		a.reapCommon(key, c)
@@ -60,7 +60,7 @@ func (a *Agent) leaveCommon(p *Seat, key string) {
 }
 
 // endCommons: p, which was starting or joined, asks for nothing more.
-func (a *Agent) endCommons(p *Seat) {
+func (a *Agent) endCommons(p *Proc) {
 	for key, c := range a.commons {
 		delete(c.have, p.serial)
 		if _, asked := c.asked[p.serial]; !asked && c.members.Index(a.id(p)) >= 0 {

@@ -112,7 +112,7 @@ func (l *Listener) Do(d *Deed) {
 }
 
 // miss waits for the end of a process whose connection has ended, in a step.
-func (l *Listener) miss(s *Seat) {
+func (l *Listener) miss(s *Proc) {
 	if s.state != control.Joined || l.closed {
 		return
 	}
@@ -217,7 +217,7 @@ func (l *Listener) serve(p *peer) {
 	p.mu.Lock()
 	byAgent, why := p.byAgent, p.bye
 	p.mu.Unlock()
-	s := l.agent.seats[p.serial]
+	s := l.agent.procs[p.serial]
 	l.agent.HungUp(p.serial)
 	l.miss(s)
 	if f := l.cfg.Dropped; f != nil && byAgent && !l.closed {
@@ -289,7 +289,7 @@ func (l *Listener) frame(serial uint32, f control.Frame) error {
 func (l *Listener) direct(serial uint32) bool {
 	l.cfg.Step.Lock()
 	defer l.cfg.Step.Unlock()
-	return l.agent.seats[serial].direct()
+	return l.agent.procs[serial].direct()
 }
 
 // hello admits a process.

@@ -6,8 +6,8 @@ package agent
 // go: by Dead, by Finalize, by its own exit. Until then the other's child stays
 // unreaped, as its pid must not become a stranger's.
 
-// meet notes that p was given the pid of q.
-func (a *Agent) meet(p, q *Seat) {
+// givePid notes that p was given the pid of q.
+func (a *Agent) givePid(p, q *Proc) {
 	if q.knownBy == nil {
 		q.knownBy = map[uint32]struct{}{}
 	}
@@ -20,13 +20,13 @@ func (a *Agent) meet(p, q *Seat) {
 
 // acknowledge: p does not use the pid of q any more, whose end it was told. An
 // acknowledgement in advance does not count.
-func (a *Agent) acknowledge(p, q *Seat) {
+func (a *Agent) acknowledge(p, q *Proc) {
 	if q.over {
 		a.letGo(p, q)
 	}
 }
 
-func (a *Agent) letGo(p, q *Seat) {
+func (a *Agent) letGo(p, q *Proc) {
 	if _, knows := p.knows[q.serial]; !knows {
 		return
 	}
@@ -36,9 +36,9 @@ func (a *Agent) letGo(p, q *Seat) {
 }
 
 // letGoAll: p uses no pid any more.
-func (a *Agent) letGoAll(p *Seat) {
+func (a *Agent) letGoAll(p *Proc) {
 	for serial := range p.knows {
-		a.letGo(p, a.seats[serial]) // kept while its pid is known
+		a.letGo(p, a.procs[serial]) // kept while its pid is known
 	}
 	p.knows = nil
 }

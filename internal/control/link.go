@@ -18,7 +18,7 @@ import (
 type OrderKind uint8
 
 const (
-	OrderBind    OrderKind = iota + 1 // the seats of a reservation become processes
+	OrderBind    OrderKind = iota + 1 // the places of a reservation become processes
 	OrderUnbind                       // a reservation is not needed
 	OrderSend                         // a frame for a process
 	OrderWelcome                      // the like, with the process's own files
@@ -26,7 +26,7 @@ const (
 	OrderHost                         // a frame for all who are joined, in place of the last such
 	OrderContact                      // answers a request: how to reach another process
 	OrderOver                         // a process takes part in nothing any more
-	OrderAbandon                      // of a seat that was given up nobody will say Started
+	OrderAbandon                      // of a place that was given up nobody will say Started
 	OrderShut                         // end a process's connection
 	OrderEnding                       // nobody joins any more
 )

@@ -46,11 +46,11 @@ func (h *Head) exited(p *proc, how string, clean bool) {
 	switch {
 	case p.state == control.Exited: // given up before
 	case clean && p.state == control.Finalized:
-		h.bury(p, p.how)
+		h.markExited(p, p.how)
 	case p.state == control.Finalized: // a failure of the job, but to others it has left
-		h.bury(p, how)
+		h.markExited(p, how)
 	case clean && p.state == control.Starting:
-		h.bury(p, how)
+		h.markExited(p, how)
 		h.tellEnd(p)
 	default:
 		h.die(p, how)
@@ -60,29 +60,29 @@ func (h *Head) exited(p *proc, how string, clean bool) {
 // die: p has ended, or counts as that, and not in order.
 func (h *Head) die(p *proc, how string) {
 	p.died = true
-	h.bury(p, how)
+	h.markExited(p, how)
 	h.tellEnd(p)
 }
 
-// abandon gives up a seat whose process could not be started, or was ended
+// abandon gives up a place whose process could not be started, or was ended
 // because one beside it could not be: then Exited is still to come.
 func (h *Head) abandon(p *proc, how string) {
 	how = "not started: " + control.Clip(how, control.MaxText/2)
 	switch p.state {
 	case control.Starting:
-		h.bury(p, how)
+		h.markExited(p, how)
 		h.tellEnd(p)
 	case control.Joined:
 		h.die(p, how)
 	case control.Finalized:
-		h.bury(p, p.how)
+		h.markExited(p, p.how)
 	}
 	h.order(p, control.Order{Kind: control.OrderAbandon})
 }
 
-// bury makes p Exited and ends everything that waits for it or that it waits
+// markExited makes p Exited and ends everything that waits for it or that it waits
 // for.
-func (h *Head) bury(p *proc, how string) {
+func (h *Head) markExited(p *proc, how string) {
 	was := p.state
 	p.state, p.how = control.Exited, how
 	h.order(p, control.Order{Kind: control.OrderOver, State: control.Exited})

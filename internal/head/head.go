@@ -190,10 +190,10 @@ func (h *Head) add(argv [][]string, parent, host, reservation uint32) wire.Set {
 	return world
 }
 
-// Join makes processes of the seats that the agent of a host has reserved under
+// Join makes processes of the places that the agent of a host has reserved under
 // this number, one for each command line: together they are a new world, for a
 // Spawn if there is one. On an error there are no numbers for so many more, and the
-// agent is told that it needs the seats no longer.
+// agent is told that it needs the places no longer.
 func (h *Head) Join(argv [][]string, spawn *Spawn, host, reservation uint32) (wire.Set, error) {
 	if !h.roomFor(len(argv)) {
 		h.out = append(h.out, Effect{Host: host, Order: control.Order{Kind: control.OrderUnbind, ID: reservation}})

@@ -283,7 +283,7 @@ func (h *Head) spawn(p *proc, id uint32, m *control.Spawn) error {
 	return nil
 }
 
-// Spawned ends a Spawn. On an error the seats that were taken are given up.
+// Spawned ends a Spawn. On an error the places that were taken are given up.
 func (h *Head) Spawned(r *Spawn, set wire.Set, err error) {
 	w := r.w
 	if err != nil {

@@ -444,7 +444,7 @@ func TestGrowShrink(t *testing.T) {
 	r.reach("connections", 1)
 	left := r.sizes()
 	for what, want := range map[string]int{
-		"joined connections": 1, "fences": 0, "gets": 0, "tokens": 1, "on hosts": 1, "living": 1, "seats": 1, "pids known": 0,
+		"joined connections": 1, "fences": 0, "gets": 0, "tokens": 1, "on hosts": 1, "living": 1, "places": 1, "pids known": 0,
 	} {
 		if left[what] != want {
 			t.Errorf("%s: %d left, want %d", what, left[what], want)

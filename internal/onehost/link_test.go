@@ -93,7 +93,7 @@ type place struct {
 // start has the agent of a host start processes, for a Spawn if there is one.
 func (m *machines) start(n int, host uint32, spawn *head.Spawn) ([]place, wire.Set) {
 	a := m.agents[host]
-	set, err := m.head.Join(make([][]string, n), spawn, host, a.Reserve(agent.BareSeats(n)))
+	set, err := m.head.Join(make([][]string, n), spawn, host, a.Reserve(agent.BareProcs(n)))
 	if err != nil {
 		panic(err)
 	}
@@ -239,7 +239,7 @@ func TestTwoHosts(t *testing.T) {
 	if ev.Kind != control.EvDied || ev.Proc != c.ProcID || ev.Text != "signal: killed" {
 		t.Errorf("event %+v", ev)
 	}
-	if !reaped[c.ProcID] || m.agents[1].Sizes()["seats"] != 0 {
+	if !reaped[c.ProcID] || m.agents[1].Sizes()["places"] != 0 {
 		t.Error("the pid of a process is held for those of another host")
 	}
 	m.agents[0].Exited(b.ProcID, "signal: killed", false)
@@ -293,8 +293,8 @@ func TestOrdersForTheEnded(t *testing.T) {
 	}
 	x.HungUp(b.Serial)
 	m.settle()
-	if n := x.Sizes()["seats"]; n != 1 {
-		t.Fatalf("%d seats", n)
+	if n := x.Sizes()["places"]; n != 1 {
+		t.Fatalf("%d places", n)
 	}
 	for _, o := range []control.Order{
 		{Kind: control.OrderSend, Frame: control.AppendFrame(nil, 0, 0, &control.Empty{Kind: control.KindFinalize})}, {Kind: control.OrderWelcome}, {Kind: control.OrderOver, State: control.Finalized},

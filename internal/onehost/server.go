@@ -120,17 +120,17 @@ func (s *Server) add(argv [][]string, spawn *head.Spawn) ([]control.StartProc, w
 	if len(argv) < 1 || len(argv) > control.MaxSpawn {
 		return nil, wire.Set{}, fmt.Errorf("cannot start %d processes at once, only 1 to %d", len(argv), control.MaxSpawn)
 	}
-	seats, err := agent.NewSeats(len(argv)) // without the lock: memory is slow
+	places, err := agent.NewProcs(len(argv)) // without the lock: memory is slow
 	if err != nil {
 		return nil, wire.Set{}, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		agent.Release(seats)
+		agent.Release(places)
 		return nil, wire.Set{}, control.ErrClosed
 	}
-	set, err := s.head.Join(argv, spawn, 0, s.agent.Reserve(seats))
+	set, err := s.head.Join(argv, spawn, 0, s.agent.Reserve(places))
 	s.flush()
 	if err != nil {
 		return nil, wire.Set{}, err

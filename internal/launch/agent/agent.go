@@ -28,7 +28,7 @@ type Agent struct {
 	maxProcs func(localProcs int) int
 	plane    Plane
 	forker   *forker
-	watcher  *watcher
+	exits    *exitPoller
 	guard    *guardian
 	outputs  [2]*pump // stdout, stderr; nil once they are out
 	feeder   *feeder  // nil: nobody gets our standard input through us
@@ -76,7 +76,7 @@ func New(o *launch.Options, job wire.JobID, maxProcs func(int) int, tell func(la
 			return nil, err
 		}
 	}
-	a.watcher, err = newWatcher(func(pid int, e launch.Ending) { a.post(func() { a.exited(a.pids[pid], e) }) })
+	a.exits, err = newExitPoller(func(pid int, e launch.Ending) { a.post(func() { a.exited(a.pids[pid], e) }) })
 	return a, err
 }
 
@@ -182,7 +182,7 @@ func (a *Agent) startOne(c *child, s *spec) error {
 		mp := a.maxProcs(c.Size)
 		a.Print(launch.Line("%s: pid %d, cpus %s, GOMAXPROCS %s", c.Name(), pid, c.cpus, orOwn(mp)))
 	}
-	return a.watcher.add(pid, pidfd)
+	return a.exits.add(pid, pidfd)
 }
 
 func orOwn(maxProcs int) string {
@@ -234,7 +234,7 @@ func (a *Agent) Lost(p wire.ProcID) {
 		return
 	}
 	if _, done, err := exitOf(c.pid); done || err != nil {
-		return // the watcher is about to tell
+		return // the poller is about to tell
 	}
 	c.lost = true
 	a.tell(launch.Event{Kind: launch.EvLost, Proc: c.proc})

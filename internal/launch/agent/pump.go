@@ -72,21 +72,21 @@ func newPump(dest outlet, failed func(to string, err error)) (*pump, error) {
 		held:    map[*source]struct{}{},
 		buf:     make([]byte, maxPartial+chunkBytes),
 	}
-	if err := p.watch(wake); err != nil {
+	if err := p.register(wake); err != nil {
 		return nil, err
 	}
 	go p.run()
 	return p, nil
 }
 
-func (p *pump) watch(fd int) error {
+func (p *pump) register(fd int) error {
 	if err := unix.EpollCtl(p.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)}); err != nil {
 		return fmt.Errorf("epoll_ctl: %w", err)
 	}
 	return nil
 }
 
-func (p *pump) unwatch(fd int) {
+func (p *pump) unregister(fd int) {
 	unix.EpollCtl(p.epoll, unix.EPOLL_CTL_DEL, fd, nil)
 }
 
@@ -96,7 +96,7 @@ func (p *pump) add(fd int, tag string, file *outlet) (*source, error) {
 	s := &source{stream: stream{tag: tag}, fd: fd, file: file}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := p.watch(fd); err != nil {
+	if err := p.register(fd); err != nil {
 		unix.Close(fd)
 		if file != nil {
 			unix.Close(file.fd)
@@ -279,7 +279,7 @@ func (p *pump) end(s *source) {
 	p.mu.Unlock()
 	// Closing alone would leave it in epoll while a child between fork and
 	// exec has a copy.
-	p.unwatch(s.fd)
+	p.unregister(s.fd)
 	unix.Close(s.fd)
 	s.fd = -1
 	p.unpark()
@@ -288,7 +288,7 @@ func (p *pump) end(s *source) {
 func (p *pump) park(s *source) {
 	if !s.parked {
 		s.parked = true
-		p.unwatch(s.fd)
+		p.unregister(s.fd)
 		p.parked = append(p.parked, s)
 	}
 }
@@ -302,7 +302,7 @@ func (p *pump) unpark() {
 	p.parked = nil
 	for _, s := range parked {
 		s.parked = false
-		if p.watch(s.fd) != nil {
+		if p.register(s.fd) != nil {
 			panic("gompi: BUG: a descriptor that was in epoll cannot return")
 		}
 		if s.finish {

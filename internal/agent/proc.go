@@ -10,9 +10,8 @@ import (
 	"gompi/internal/segment"
 )
 
-// Seat is the place of one process, from the reservation until its child has
-// ended, its pid is free and its connection is gone.
-type Seat struct {
+// Proc is one process of this host, from the reservation until its child has ended, its pid is free and its connection is gone.
+type Proc struct {
 	serial uint32
 	token  [control.TokenBytes]byte
 	files  *Files // nil when exited
@@ -34,51 +33,51 @@ type Seat struct {
 
 // direct tells that the process is the launcher's own child: its pid stays
 // taken until the launcher reaps it.
-func (s *Seat) direct() bool { return s.pid != 0 && s.pid == s.helloPID }
+func (s *Proc) direct() bool { return s.pid != 0 && s.pid == s.helloPID }
 
-// NewSeats makes what n processes need. It is no business of the agent's owner
+// NewProcs makes what n processes need. It is no business of the agent's owner
 // alone: memory is slow.
-func NewSeats(n int) ([]*Seat, error) {
+func NewProcs(n int) ([]*Proc, error) {
 	var mem segment.Memory
 	defer mem.Close()
-	seats := make([]*Seat, 0, n)
+	procs := make([]*Proc, 0, n)
 	err := mem.Take(int64(n)*segment.InitialBytes, func(k int64) error {
 		for range k / segment.InitialBytes {
 			f, err := newFiles()
 			if err != nil {
-				return fmt.Errorf("process %d of %d: %w", len(seats)+1, n, err)
+				return fmt.Errorf("process %d of %d: %w", len(procs)+1, n, err)
 			}
-			seats = append(seats, newSeat(f))
+			procs = append(procs, newProc(f))
 		}
 		return nil
 	})
 	if err != nil {
-		Release(seats)
+		Release(procs)
 		return nil, err
 	}
-	return seats, nil
+	return procs, nil
 }
 
-func newSeat(f *Files) *Seat {
-	s := &Seat{files: f, state: control.Starting}
+func newProc(f *Files) *Proc {
+	s := &Proc{files: f, state: control.Starting}
 	rand.Read(s.token[:]) // never fails
 	return s
 }
 
-// BareSeats are n seats without memory, for tests of what is said of them.
-func BareSeats(n int) []*Seat {
-	seats := make([]*Seat, n)
-	for i := range seats {
+// BareProcs are n places without memory, for tests of what is said of them.
+func BareProcs(n int) []*Proc {
+	procs := make([]*Proc, n)
+	for i := range procs {
 		f := &Files{segment: -1, bell: -1}
 		f.refs.Store(1)
-		seats[i] = newSeat(f)
+		procs[i] = newProc(f)
 	}
-	return seats
+	return procs
 }
 
-// Release frees seats that were not reserved.
-func Release(seats []*Seat) {
-	for _, s := range seats {
+// Release frees places that were not reserved.
+func Release(procs []*Proc) {
+	for _, s := range procs {
 		s.files.Release()
 	}
 }

@@ -11,28 +11,28 @@ import (
 	"gompi/internal/launch"
 )
 
-// watcher sees children exit, in the order in which they do, and leaves them
+// exitPoller sees children exit, in the order in which they do, and leaves them
 // unreaped.
-type watcher struct {
+type exitPoller struct {
 	epoll  int
-	exited func(pid int, e launch.Ending) // called on the watcher's goroutine
+	exited func(pid int, e launch.Ending) // called on the poller's goroutine
 
 	mu   sync.Mutex
 	pids map[int32]int // by pidfd
 }
 
-func newWatcher(exited func(pid int, e launch.Ending)) (*watcher, error) {
+func newExitPoller(exited func(pid int, e launch.Ending)) (*exitPoller, error) {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("epoll_create: %w", err)
 	}
-	w := &watcher{epoll: fd, exited: exited, pids: map[int32]int{}}
+	w := &exitPoller{epoll: fd, exited: exited, pids: map[int32]int{}}
 	go w.run()
 	return w, nil
 }
 
 // add takes ownership of pidfd.
-func (w *watcher) add(pid, pidfd int) error {
+func (w *exitPoller) add(pid, pidfd int) error {
 	w.mu.Lock()
 	w.pids[int32(pidfd)] = pid
 	w.mu.Unlock()
@@ -42,7 +42,7 @@ func (w *watcher) add(pid, pidfd int) error {
 	return nil
 }
 
-func (w *watcher) run() {
+func (w *exitPoller) run() {
 	events := make([]unix.EpollEvent, 64)
 	for {
 		n, err := unix.EpollWait(w.epoll, events, -1)
