@@ -70,8 +70,8 @@ func outermost() string {
 
 // inside reports whether a function belongs to the library.
 func inside(name string) bool {
-	for _, pkg := range [...]string{"mpi", "mpi/value", "rma", "internal/core", "internal/engine", "internal/remote"} {
-		if strings.HasPrefix(name, "gompi/"+pkg+".") {
+	for _, pkg := range [...]string{"mpi.", "mpi/value.", "rma.", "internal/"} {
+		if strings.HasPrefix(name, "gompi/"+pkg) {
 			return true
 		}
 	}
