@@ -71,7 +71,9 @@ func (c *Comm) Register(a *Agreed, g Groups, owner any) *fault.Fault {
 			}
 		}
 	}
-	if c.Nodes == nil {
+	if by := a.by; c.Nodes == nil && by != nil && by.teams && by.Size == c.Size {
+		c.Nodes, c.teams = by.Nodes, true // they depend on the size alone
+	} else if c.Nodes == nil {
 		c.Nodes = collectives.Teams(c.Size)
 		c.teams = c.Nodes != nil
 	}
