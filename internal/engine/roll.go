@@ -32,7 +32,7 @@ func (e *Engine) entry(op calls.Name, c *Context, rank, tag int32, size int64) r
 
 // site is how a goroutine came to wait: frames of this library, and that of
 // its caller or callers.
-type site [12]uintptr
+type site [14]uintptr
 
 // maxSites bounds the descriptions that are kept.
 const maxSites = 1024
