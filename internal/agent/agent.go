@@ -123,10 +123,13 @@ func (a *Agent) bind(o *control.Order) {
 
 func (a *Agent) id(s *Proc) wire.ProcID { return wire.ProcID{Job: a.job, Serial: s.serial} }
 
-// Prepare makes the segment the process's own and returns what it shows when it
-// is started in this place.
-func (a *Agent) Prepare(p wire.ProcID) (token string) {
-	s := a.procs[p.Serial]
+// Token makes its segment p's own and returns what p shows when it is started;
+// empty if p was given up.
+func (a *Agent) Token(p wire.ProcID) string {
+	s := a.proc(p)
+	if s == nil || s.files == nil {
+		return ""
+	}
 	// The page was written when the place was made: no memory is needed.
 	if err := s.files.own(p); err != nil {
 		panic("gompi: BUG: " + err.Error())

@@ -145,10 +145,9 @@ func (s ProcState) String() string {
 }
 
 // StartProc is one process to start. Its environment must get
-// GOMPI_CONTROL=Address(job) and GOMPI_TOKEN=Token.
+// GOMPI_CONTROL=Address(job) and GOMPI_TOKEN, which the agent of its host has.
 type StartProc struct {
 	Proc       wire.ProcID
-	Token      string
 	Argv       []string
 	Rank, Size int
 }

@@ -169,7 +169,7 @@ func TestEndBehindWrapper(t *testing.T) {
 	a := r.join(0)
 	r.Started(r.procs[1].Proc, os.Getppid()) // the wrapper
 	cmd := exec.Command(os.Args[0], "-test.run=^TestEndBehindWrapper$")
-	cmd.Env = append(os.Environ(), "CONTROL_TEST_ADDR="+r.Addr(), "CONTROL_TEST_TOKEN="+r.procs[1].Token)
+	cmd.Env = append(os.Environ(), "CONTROL_TEST_ADDR="+r.Addr(), "CONTROL_TEST_TOKEN="+r.Token(r.procs[1].Proc))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -255,6 +255,9 @@ func TestReapAtOnce(t *testing.T) {
 		if in := r.Snapshot()[i]; (in.State == control.Exited) != (i != 1) || in.How != want || r.hasFiles(in.Proc) != (i == 1) {
 			t.Errorf("process %d: %+v; want %s", i+1, in, want)
 		}
+		if token := r.Token(r.procs[i].Proc); (token != "") != (i == 1) {
+			t.Errorf("process %d: token %q", i+1, token)
+		}
 	}
 	r.Exited(b.id, "exit status 0", true) // without Finalize, but nobody is left
 	r.await("reap 2")
@@ -311,7 +314,7 @@ func TestDeathEndsWaits(t *testing.T) {
 			r := newRig(t, 2, nil)
 			a := r.join(0)
 			r.Started(r.procs[1].Proc, os.Getpid())
-			b, w, err := client.Dial(r.Addr(), r.procs[1].Token) // does not announce
+			b, w, err := client.Dial(r.Addr(), r.Token(r.procs[1].Proc)) // does not announce
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -134,7 +134,7 @@ func (r *rig) join(i int) *child {
 func (r *rig) joinAs(p control.StartProc, pid int) *child {
 	r.t.Helper()
 	r.Started(p.Proc, pid)
-	c, w, err := client.Dial(r.Addr(), p.Token)
+	c, w, err := client.Dial(r.Addr(), r.Token(p.Proc))
 	if err != nil {
 		r.t.Fatal(err)
 	}

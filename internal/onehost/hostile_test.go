@@ -75,7 +75,7 @@ func TestGarbageBeforeHello(t *testing.T) {
 func (r *rig) rawJoin(i int) *net.UnixConn {
 	r.t.Helper()
 	var m control.Hello
-	hex.Decode(m.Token[:], []byte(r.procs[i].Token))
+	hex.Decode(m.Token[:], []byte(r.Token(r.procs[i].Proc)))
 	r.Started(r.procs[i].Proc, os.Getpid())
 	c := r.raw(control.AppendFrame(nil, 0, 0, &m))
 	r.await(fmt.Sprint("joined ", i+1))

@@ -100,7 +100,7 @@ func (m *machines) start(n int, host uint32, spawn *head.Spawn) ([]place, wire.S
 	m.head.Flush(m.effect)
 	places := make([]place, n)
 	for i, p := range set.Members.All() {
-		places[i] = place{p, host, a.Prepare(p)}
+		places[i] = place{p, host, a.Token(p)}
 	}
 	return places, set
 }

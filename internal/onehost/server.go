@@ -106,6 +106,14 @@ func NewServer(cfg Config) (*Server, error) {
 // Addr is the value for GOMPI_CONTROL.
 func (s *Server) Addr() string { return control.Address(s.cfg.Job) }
 
+// Token is what p, which was reserved, shows when it is started: the value for
+// GOMPI_TOKEN. Only the agent's half of a launcher needs it.
+func (s *Server) Token(p wire.ProcID) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.agent.Token(p)
+}
+
 // AddJob reserves one process for each command line: a serial, a token, a
 // segment with its bell. Together they are a new world, whose set it returns.
 // The caller starts them and reports each with Started and Exited, also those
@@ -137,7 +145,7 @@ func (s *Server) add(argv [][]string, spawn *head.Spawn) ([]control.StartProc, w
 	}
 	procs := make([]control.StartProc, len(argv))
 	for i, p := range set.Members.All() {
-		procs[i] = control.StartProc{Proc: p, Token: s.agent.Prepare(p), Argv: argv[i], Rank: i, Size: len(argv)}
+		procs[i] = control.StartProc{Proc: p, Argv: argv[i], Rank: i, Size: len(argv)}
 	}
 	return procs, set, nil
 }

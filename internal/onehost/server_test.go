@@ -25,7 +25,7 @@ import (
 func TestWelcome(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.Started(r.procs[1].Proc, os.Getpid())
-	c, w, err := client.Dial(r.Addr(), r.procs[1].Token)
+	c, w, err := client.Dial(r.Addr(), r.Token(r.procs[1].Proc))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestWelcome(t *testing.T) {
 		t.Errorf("welcome\n%+v\nwant\n%+v", got, want)
 	}
 	r.await("joined 2")
-	if _, _, err := client.Dial(r.Addr(), r.procs[1].Token); !errors.Is(err, control.ErrRefused) || !strings.Contains(err.Error(), "is already joined") {
+	if _, _, err := client.Dial(r.Addr(), r.Token(r.procs[1].Proc)); !errors.Is(err, control.ErrRefused) || !strings.Contains(err.Error(), "is already joined") {
 		t.Errorf("second join with one token: %v", err)
 	}
 	if _, _, err := client.Dial(r.Addr(), strings.Repeat("ab", 16)); !errors.Is(err, control.ErrRefused) || strings.Count(err.Error(), control.ErrRefused.Error()) != 1 {
@@ -60,7 +60,7 @@ func TestWelcome(t *testing.T) {
 	if _, _, err := client.Dial(r.Addr(), "abc"); err == nil {
 		t.Error("malformed token accepted")
 	}
-	if _, _, err := client.Dial("@gompi-none", r.procs[0].Token); err == nil {
+	if _, _, err := client.Dial("@gompi-none", r.Token(r.procs[0].Proc)); err == nil {
 		t.Error("joined without a server")
 	}
 }
@@ -104,7 +104,7 @@ func TestContact(t *testing.T) {
 // Contacts wait for the launcher's word about both pids.
 func TestContactBeforeStarted(t *testing.T) {
 	r := newRig(t, 2, nil)
-	c, w, err := client.Dial(r.Addr(), r.procs[0].Token)
+	c, w, err := client.Dial(r.Addr(), r.Token(r.procs[0].Proc))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +252,7 @@ func TestAbortAndEnding(t *testing.T) {
 	if ev := a.next(); ev.Kind != control.EvAbort || ev.Text != "rank 1 called Abort" {
 		t.Errorf("event %+v", ev)
 	}
-	if _, _, err := client.Dial(r.Addr(), r.procs[2].Token); !errors.Is(err, control.ErrEnding) || !strings.Contains(err.Error(), "rank 1 called Abort") {
+	if _, _, err := client.Dial(r.Addr(), r.Token(r.procs[2].Proc)); !errors.Is(err, control.ErrEnding) || !strings.Contains(err.Error(), "rank 1 called Abort") {
 		t.Errorf("join of an ending job: %v", err)
 	}
 	a.meet(b.id)
@@ -347,7 +347,7 @@ func TestManyJoin(t *testing.T) {
 	for i := range clients {
 		wg.Go(func() {
 			r.Started(r.procs[i].Proc, os.Getpid())
-			c, w, err := client.Dial(r.Addr(), r.procs[i].Token)
+			c, w, err := client.Dial(r.Addr(), r.Token(r.procs[i].Proc))
 			if err != nil {
 				t.Error(err)
 				return
@@ -404,7 +404,7 @@ func BenchmarkDial(b *testing.B) {
 		p := procs[0]
 		procs = procs[1:]
 		b.StartTimer()
-		c, w, err := client.Dial(s.Addr(), p.Token)
+		c, w, err := client.Dial(s.Addr(), s.Token(p.Proc))
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -427,7 +427,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	c, w, err := client.Dial(s.Addr(), procs[0].Token)
+	c, w, err := client.Dial(s.Addr(), s.Token(procs[0].Proc))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -23,7 +23,7 @@ import (
 func TestStacksAndRollCall(t *testing.T) {
 	r := newRig(t, 4, nil)
 	r.Started(r.procs[0].Proc, os.Getpid())
-	c, w, err := client.Dial(r.Addr(), r.procs[0].Token)
+	c, w, err := client.Dial(r.Addr(), r.Token(r.procs[0].Proc))
 	if err != nil {
 		t.Fatal(err)
 	}

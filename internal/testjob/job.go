@@ -98,7 +98,7 @@ func (j *Job) Add(n int) []control.StartProc {
 // Boot starts one process. The caller finalizes or kills it.
 func (j *Job) Boot(sp control.StartProc) (*mpi.Process, error) {
 	j.Server.Started(sp.Proc, os.Getpid())
-	ctl, w, err := client.Dial(j.Server.Addr(), sp.Token)
+	ctl, w, err := client.Dial(j.Server.Addr(), j.Server.Token(sp.Proc))
 	if err != nil {
 		return nil, err
 	}

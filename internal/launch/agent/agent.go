@@ -43,6 +43,7 @@ type Agent struct {
 // Plane is the part of the control plane that an agent serves.
 type Plane interface {
 	Addr() string
+	Token(p wire.ProcID) string
 	Started(p wire.ProcID, pid int)
 	Exited(p wire.ProcID, how string, clean bool)
 	Lost(p wire.ProcID, how string)

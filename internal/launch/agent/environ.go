@@ -25,7 +25,7 @@ const (
 // identity is the part of a process's environment that is its own.
 func (a *Agent) identity(s *launch.Start, local, localSize int) []string {
 	return []string{
-		control.EnvAddr + "=" + a.plane.Addr(), control.EnvToken + "=" + s.Token,
+		control.EnvAddr + "=" + a.plane.Addr(), control.EnvToken + "=" + a.plane.Token(s.Proc),
 		fmt.Sprintf("%s=%016x", EnvJob, uint64(a.job)),
 		fmt.Sprintf("%s=%d", EnvRank, s.Rank), fmt.Sprintf("%s=%d", EnvSize, s.Size),
 		fmt.Sprintf("%s=%d", EnvLocalRank, local), fmt.Sprintf("%s=%d", EnvLocalSize, localSize),
