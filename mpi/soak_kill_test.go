@@ -247,7 +247,7 @@ func TestSoakKill(t *testing.T) {
 		rounds = 60
 	}
 	for _, tr := range transports {
-		for _, knobs := range [][]string{nil, {"GOMPI_EAGER=64"}, {"GOMPI_CMA=off"}} {
+		for _, knobs := range [][]string{nil, {"GOMPI_EAGER=64"}, {"GOMPI_CMA=off"}, {"GOMPI_HOSTS_PRETEND=2"}} {
 			if len(knobs) > 0 && knobs[0] == "GOMPI_CMA=off" && tr != "shm" {
 				continue
 			}
