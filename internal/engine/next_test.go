@@ -4,6 +4,7 @@ package engine
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -206,4 +207,36 @@ func TestEndedBeforeAnswer(t *testing.T) {
 		}
 		wantClass(t, "send", a.Wait(lost).Status.Fault, fault.ProcFailed)
 	}
+}
+
+// Likewise if the contact that it had made is seen after the answer.
+func TestEndedUnseen(t *testing.T) {
+	ns, hub := testJobOf(t, 2, nil, nil)
+	a, b := ns[0], ns[1]
+	asked, gone := make(chan struct{}), make(chan struct{})
+	a.ctl.contact = func(p wire.ProcID) (wire.Contact, error) {
+		close(asked)
+		<-gone
+		return wire.Contact{Segment: -1, Bell: -1}, fmt.Errorf("process %v is gone", p)
+	}
+	lost := a.isend(1, 1, []byte("x"), Standard)
+	<-asked
+	a.Lock()
+	for i := range 10 {
+		if f := b.send(0, 60, []byte{byte(i)}); f != nil {
+			t.Fatalf("%+v", f)
+		}
+	}
+	a.linkDown(a.peers[b.Self()], errors.New("it is gone"))
+	hub.Kill(b.Self())
+	a.Unlock()
+	a.ProcFailed(b.Self(), "was killed")
+	for i := range 10 {
+		buf := make([]byte, 1)
+		if _, f := a.recv(1, 60, buf); f != nil || buf[0] != byte(i) {
+			t.Fatalf("message %d is %d: %+v", i, buf[0], f)
+		}
+	}
+	wantClass(t, "send", a.Wait(lost).Status.Fault, fault.ProcFailed)
+	close(gone)
 }

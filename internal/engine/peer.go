@@ -235,6 +235,10 @@ func (e *Engine) peerUp(l *link, s transport.Slot, proc wire.ProcID) {
 	p := e.peerOf(proc)
 	l.setPeer(s, p)
 	switch {
+	case p.state == peerLost && p.link == nil:
+		// It was made before the attempt to connect failed, and is seen after it.
+		p.link, p.slot, p.state = l, s, peerConnecting
+		return
 	case p.state >= peerEnding:
 		l.Fail(s) // nothing of it counts any more
 		return
