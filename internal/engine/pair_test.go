@@ -31,7 +31,13 @@ func TestPair(t *testing.T) {
 		}
 		sent := b.isend(0, 1, out, Standard)
 		if size > 8 {
-			within(t, "the receive", func() bool { b.Kick(); a.Kick(); return in[size-1] == out[size-1] })
+			within(t, "the receive", func() bool {
+				b.Kick()
+				a.Kick()
+				a.Lock()
+				defer a.Unlock()
+				return in[size-1] == out[size-1]
+			})
 			if o := a.Test(h); o.Done {
 				t.Fatal("it ends before its message is received")
 			}
