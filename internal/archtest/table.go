@@ -68,7 +68,7 @@ var layers = []row{
 	{pkg: "transport/shm", may: "transport internal/wire internal/mem internal/span internal/segment internal/cgroup internal/huge internal/knob internal/wait"},
 	{pkg: "transport/tcp", may: "transport internal/knob internal/retry internal/wire internal/mem"},
 
-	{pkg: "internal/shmem", may: "transport internal/wire"},
+	{pkg: "internal/shmem", may: "transport internal/wire internal/span"},
 
 	// The engine takes transports as values; it imports none of them.
 	{pkg: "internal/engine", may: "transport collectives collectives/flat internal/buffer internal/calls internal/fault internal/wire internal/group internal/match " +

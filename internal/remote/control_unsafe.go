@@ -62,14 +62,6 @@ func viewControl(m []byte, words int) (*controlHead, []atomic.Uint64) {
 	return head, unsafe.Slice((*atomic.Uint64)(unsafe.Pointer(&m[headBytes])), words)
 }
 
-// alignedBytes returns n zeroed bytes of this process that begin at a multiple
-// of align, a power of two.
-func alignedBytes(n, align int) []byte {
-	m := make([]byte, n+align)
-	skip := -uintptr(unsafe.Pointer(unsafe.SliceData(m))) & uintptr(align-1)
-	return m[skip : skip+uintptr(n) : skip+uintptr(n)]
-}
-
 // beginsAt reports whether memory begins at a multiple of align.
 func beginsAt(m []byte, align int) bool {
 	return uintptr(unsafe.Pointer(unsafe.SliceData(m)))&uintptr(align-1) == 0

@@ -11,6 +11,7 @@ import (
 	"gompi/internal/calls"
 	"gompi/internal/engine"
 	"gompi/internal/fault"
+	"gompi/internal/shmem"
 	"gompi/internal/wire"
 )
 
@@ -38,7 +39,6 @@ const (
 type marks struct {
 	mu  sync.Mutex // held while marks are made, which may block
 	own *control
-	at  place
 
 	keep sync.Mutex // of held; the engine's lock may be held
 	held map[wire.ProcID]*mark
@@ -65,28 +65,28 @@ func (c *control) announce(i int) {
 }
 
 // block returns the marks of this process.
-func (s *Space) markBlock() (*control, place, error) {
+func (s *Space) markBlock() (*control, error) {
 	m := &s.marks
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.own == nil {
-		c, at, err := s.controls.newControl(markWords)
+		c, err := s.newControl(markWords)
 		if err != nil {
-			return nil, at, err
+			return nil, err
 		}
 		c.announce(0)
 		c.pair(0)[0].Store(uint64(s.self.Serial) << 32)
-		m.own, m.at = c, at
+		m.own = c
 	}
-	return m.own, m.at, nil
+	return m.own, nil
 }
 
 // markOf returns the pair of this process among the marks of another, nil if
 // it cannot have one.
-func (s *Space) markOf(p wire.ProcID, at place) *mark {
+func (s *Space) markOf(p wire.ProcID, at *shmem.Name) *mark {
 	m := &s.marks
 	if p == s.self {
-		if c, _, err := s.markBlock(); err == nil {
+		if c, err := s.markBlock(); err == nil {
 			return &mark{c, c.pair(0)}
 		}
 		return nil
@@ -99,11 +99,11 @@ func (s *Space) markOf(p wire.ProcID, at place) *mark {
 	if k != nil {
 		return k
 	}
-	if p.Job != s.self.Job || at.words != markWords {
+	if p.Job != s.self.Job || at.Bytes != controlBytes(markWords) {
 		return nil
 	}
 	c := new(control)
-	if s.controls.mapControl(c, p, at) != nil {
+	if s.mapControl(c, at) != nil {
 		return nil
 	}
 	for i := 1; i < markPairs; i++ {
@@ -119,7 +119,7 @@ func (s *Space) markOf(p wire.ProcID, at place) *mark {
 			return k
 		}
 	}
-	s.controls.unmapControl(c)
+	s.unmapControl(c)
 	return nil
 }
 
@@ -132,7 +132,7 @@ func (s *Space) dropMark(p wire.ProcID) {
 	delete(m.held, p)
 	m.keep.Unlock()
 	if k != nil {
-		s.cache.UnmapLater(k.ctl.from)
+		s.cache.UnmapLater(k.ctl.mapping)
 	}
 }
 
@@ -157,7 +157,7 @@ func (s *Space) closeMarks() {
 	}
 	m.mu.Lock()
 	if !own && m.own != nil {
-		s.controls.freeControl(m.own, false)
+		s.freeControl(m.own, false)
 		m.own = nil
 	}
 	m.mu.Unlock()
@@ -207,8 +207,8 @@ func (r *Region) Retire(op calls.Name) *fault.Fault {
 	if r.exposed {
 		s.e.Hide(r.key)
 	}
-	s.controls.freeControl(r.ctl, f != nil)
-	s.controls.sweep()
+	s.freeControl(r.ctl, f != nil)
+	s.heap.Sweep()
 	return f
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"gompi/internal/buffer"
 	"gompi/internal/fault"
+	"gompi/internal/shmem"
 	"gompi/internal/wire"
 )
 
@@ -15,13 +16,13 @@ import (
 type Key [KeyBytes]byte
 
 // KeyBytes is the size of a Key.
-const KeyBytes = DescBytes + placeBytes
+const KeyBytes = DescBytes + shmem.NameBytes
 
 // Publish makes memory of this process a region that other processes access as
 // Accessors with the key that it fills, until Retire. The memory is the caller's,
 // on the heap.
 func (s *Space) Publish(mem []byte, key *Key) (*Region, error) {
-	_, at, err := s.markBlock()
+	marks, err := s.markBlock()
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +34,8 @@ func (s *Space) Publish(mem []byte, key *Key) (*Region, error) {
 	r.published = true
 	s.e.Unlock()
 	copy(key[:], r.desc[:])
-	at.put(key[DescBytes:])
+	at := marks.block.Name()
+	at.Put(key[DescBytes:])
 	return r, nil
 }
 
@@ -56,9 +58,10 @@ func (s *Space) Open(k *Key) (*Accessor, *fault.Fault) {
 	if f != nil {
 		return nil, f
 	}
-	a := &Accessor{t: t, generation: d.control.generation}
+	a := &Accessor{t: t, generation: d.control.Generation}
 	if t.ctl != nil && !t.path.framed() {
-		a.mark = s.markOf(d.proc, getPlace(k[DescBytes:]))
+		at := shmem.GetName(k[DescBytes:], d.proc)
+		a.mark = s.markOf(d.proc, &at)
 	}
 	if a.mark == nil {
 		t.path, t.mem, t.memory = served{t}, nil, nil

@@ -28,7 +28,6 @@ type Region struct {
 	domain domain
 	ctl    *control // block
 	block  control
-	place  place // of ctl
 	handle uint32
 	nonce  uint64
 	desc   Desc
@@ -36,10 +35,8 @@ type Region struct {
 	exposed bool
 	key     uint64
 
-	published bool  // accessors look at its generation and have marks
-	piece     piece // that mem is, if it is of the stock
-	shared    bool  // mem is of Share, at at
-	at        uint64
+	published bool        // accessors look at its generation and have marks
+	shared    shmem.Block // that mem is, if it is of the heap that others map
 
 	// Of synchronisation; see SetMembers.
 	members wire.Members
@@ -87,15 +84,10 @@ func (s *Space) AllocateAligned(n int64, words, align int) (*Region, error) {
 		return nil, err
 	}
 	d := r.describe()
-	switch {
-	case r.piece.arena != nil:
-		d.flags |= flagShared | flagKept
-		d.holder, d.place, d.total, d.off = s.self, r.piece.arena.name, int64(len(r.piece.arena.mem)), r.piece.off
-	case r.shared:
-		d.flags |= flagShared
-		d.holder, d.place, d.total = s.self, r.at, n
-	default:
+	if r.shared.None() {
 		s.expose(r, d)
+	} else {
+		d.share(r.shared.Name())
 	}
 	return s.open(r, d), nil
 }
@@ -105,18 +97,11 @@ func (s *Space) AllocateAligned(n int64, words, align int) (*Region, error) {
 // fails.
 const askRoom = 16 << 20
 
-// memory allocates the memory of a region: a little of the stock, much for
-// itself, on the heap if no transport shares memory or the alignment is not that
-// of a page.
+// memory allocates the memory of a region: on Go's heap if no transport shares
+// memory, or the alignment is not that of a page.
 func (s *Space) memory(r *Region, n, align int) error {
 	if n == 0 {
 		return nil
-	}
-	if align <= Line {
-		if p, ok := s.stock.take(n); ok {
-			r.mem, r.piece = p.mem(), p
-			return nil
-		}
 	}
 	if n >= askRoom {
 		if most, err := cgroup.Most(int64(n)); err != nil {
@@ -125,17 +110,17 @@ func (s *Space) memory(r *Region, n, align int) error {
 			return fmt.Errorf("%d bytes cannot be allocated: this process can have %d at most", n, most)
 		}
 	}
-	mem, at, err := s.e.Share(n)
+	b, err := s.heap.Take(int64(n), align > Line)
 	switch {
-	case err == nil && beginsAt(mem, align):
-		r.mem, r.at, r.shared = mem, at, true
+	case err == nil && beginsAt(b.Mem(), align):
+		r.mem, r.shared = b.Mem(), b
 		return nil
 	case err == nil:
-		s.e.Unshare(mem, at)
+		s.heap.Put(b, false)
 	case !errors.Is(err, transport.ErrUnavailable):
 		return err
 	}
-	mem = alignedBytes(n, align)
+	mem := shmem.Aligned(n, align)
 	if n >= segment.HeapStep {
 		if err := s.room(mem); err != nil {
 			return err
@@ -154,13 +139,8 @@ func heapRoom(mem []byte) error {
 // giveBack is the end of what memory allocated. used: others may still access
 // it.
 func (s *Space) giveBack(r *Region, used bool) {
-	switch {
-	case r.piece.arena != nil:
-		s.stock.put(r.piece, used)
-	case r.shared && used:
-		s.e.Leave(r.mem)
-	case r.shared:
-		s.e.Unshare(r.mem, r.at)
+	if !r.shared.None() {
+		s.heap.Put(r.shared, used)
 	}
 }
 
@@ -170,7 +150,7 @@ func (s *Space) Within(t *Target, off, n int64, words int) (*Region, error) {
 	if off < 0 || n < 0 || off > t.size-n {
 		return nil, &AccessError{fault.RMARange, off, n, t.size}
 	}
-	if t.shared.Total == 0 && n > 0 {
+	if (t.shared.Total == 0 || t.mem == nil) && n > 0 {
 		return nil, fmt.Errorf("memory of process %v is not shared with this one", t.proc)
 	}
 	var mem []byte
@@ -183,11 +163,9 @@ func (s *Space) Within(t *Target, off, n int64, words int) (*Region, error) {
 	}
 	d := r.describe()
 	if n > 0 {
-		d.flags |= flagShared
-		if t.shared.Kept {
-			d.flags |= flagKept
-		}
-		d.holder, d.place, d.total, d.off = t.shared.Owner, t.shared.Place, t.shared.Total, t.shared.Off+off
+		part := t.shared
+		part.Off, part.Bytes = part.Off+off, n
+		d.share(part)
 	}
 	return s.open(r, d), nil
 }
@@ -200,15 +178,14 @@ func (s *Space) newRegion(mem []byte, words int) (*Region, error) {
 }
 
 // furnish gives a region its control block.
-func (s *Space) furnish(r *Region, words int) (err error) {
+func (s *Space) furnish(r *Region, words int) error {
 	r.s, r.domain, r.ctl = s, domainCPU, &r.block
-	r.place, err = s.controls.initControl(r.ctl, words)
-	return err
+	return s.initControl(r.ctl, words)
 }
 
 func (r *Region) describe() *description {
 	return &description{
-		proc: r.s.self, bytes: int64(len(r.mem)), phase: phaseOf(r.mem), control: r.place,
+		proc: r.s.self, bytes: int64(len(r.mem)), phase: phaseOf(r.mem), control: r.ctl.block.Name(),
 	}
 }
 
@@ -218,9 +195,10 @@ func (s *Space) expose(r *Region, d *description) {
 	if len(r.mem) == 0 {
 		return
 	}
-	if d.key, d.proof, r.exposed = s.e.Expose(r.mem); r.exposed {
-		r.key, r.domain = d.key, domainGuard
-		d.flags |= flagExposed
+	var proof [2]uint64
+	if r.key, proof, r.exposed = s.e.Expose(r.mem); r.exposed {
+		r.domain = domainGuard
+		d.expose(r.key, proof)
 	}
 }
 
@@ -261,14 +239,14 @@ func (r *Region) close(used bool) {
 	s.unregister(r)
 	unused := r.users == 0
 	if unused {
-		s.controls.freeControl(r.ctl, used)
+		s.freeControl(r.ctl, used)
 	}
 	s.e.Unlock()
-	s.controls.sweep()
 	if r.exposed {
 		s.e.Hide(r.key)
 	}
 	s.giveBack(r, used)
+	s.heap.Sweep()
 	if unused && !used {
 		s.spares.Put(r)
 	}
@@ -303,9 +281,7 @@ func (s *Space) ReachInto(t *Target, p wire.ProcID, b *Desc) *fault.Fault {
 		return &fault.Fault{Class: fault.Unreachable, Peer: -1, Err: err}
 	}
 	t.s, t.proc, t.size, t.domain, t.phase, t.handle, t.nonce = s, p, d.bytes, d.domain, d.phase, d.handle, d.nonce
-	if d.flags&flagShared != 0 {
-		t.shared = shmem.Name{Owner: d.holder, Place: d.place, Total: d.total, Off: d.off, Bytes: d.bytes, Kept: d.flags&flagKept != 0}
-	}
+	t.shared, _ = d.sharedName()
 	if p == s.self {
 		return s.reachOwn(t)
 	}
@@ -347,35 +323,20 @@ func (s *Space) choose(t *Target, d *description) *fault.Fault {
 		// In guard words, visits and marks a process is its serial in its job.
 		return nil
 	}
-	if err := s.controls.mapControl(&t.block, d.proc, d.control); err != nil {
+	if err := s.mapControl(&t.block, &d.control); err != nil {
 		if errors.Is(err, errStale) {
 			return refused(fault.Closed, 0, 0, d.bytes)
 		}
 		return nil
 	}
-	if s.gone(d.proc) != nil {
-		s.cache.Gone(d.proc) // it may have died before this was mapped
-	}
 	t.ctl = &t.block
-	switch {
-	case d.bytes == 0:
+	if d.bytes == 0 {
 		t.path = mapped{t}
-	case d.flags&flagShared != 0:
-		if m, err := s.mapShared(t); err == nil {
-			t.mem, t.path = m, mapped{t}
-		}
-	case d.flags&flagExposed != 0:
-		m, err := s.e.ReachMemory(d.proc, d.proof)
-		if err != nil {
+		return nil
+	}
+	for kind, key, rest := d.keys.next(d.keys.all()); kind != 0; kind, key, rest = d.keys.next(rest) {
+		if t.openKey(kind, key) {
 			break
-		}
-		if b := m.Bytes(d.key); b == nil {
-			t.memory, t.key, t.path = m, d.key, readable{served{t}}
-			if m.Writable() {
-				t.path = copied{t}
-			}
-		} else if int64(len(b)) >= d.bytes {
-			t.mem, t.path = b[:d.bytes:d.bytes], mapped{t}
 		}
 	}
 	return nil

@@ -38,7 +38,7 @@ func (s *Space) serveWaiting(p *peer, r *Region) {
 		}
 		s.release(r)
 		s.e.Unlock()
-		s.controls.sweep() // the process may have ended meanwhile
+		s.heap.Sweep() // the process may have ended meanwhile
 		r = next
 	}
 }
@@ -64,6 +64,6 @@ func (s *Space) serveSome(p *peer, held *Region) *Region {
 func (s *Space) release(r *Region) {
 	r.users--
 	if r.users == 0 && r.closed {
-		s.controls.freeControl(r.ctl, r.abandoned)
+		s.freeControl(r.ctl, r.abandoned)
 	}
 }

@@ -547,9 +547,5 @@ func TestEndsWhileOneWaits(t *testing.T) {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	owner.e.Close(ended)
-	waitUntil(t, owner, func() bool {
-		owner.controls.mu.Lock()
-		defer owner.controls.mu.Unlock()
-		return owner.controls.live == 0 && owner.controls.arenas == nil
-	})
+	waitUntil(t, owner, func() bool { return owner.heap.Live() == 0 && owner.heap.Kept() == 0 })
 }

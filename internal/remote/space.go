@@ -34,9 +34,8 @@ type Space struct {
 	e    *engine.Engine
 	self wire.ProcID
 
+	heap     shmem.Heap
 	cache    shmem.Cache
-	controls controls
-	stock    stock
 	pieces   sync.Pool // of *pieces
 	runLists sync.Pool // of *runList
 	// room makes sure that memory of the heap can be used: heapRoom, but in tests.
@@ -87,7 +86,7 @@ func Of(e *engine.Engine) *Space {
 // newSpace is called with the engine's lock held.
 func newSpace(e *engine.Engine) *Space {
 	s := &Space{e: e, self: e.Self(), peers: map[wire.ProcID]*peer{}, room: heapRoom}
-	s.cache.Sharing, s.controls.share, s.controls.cache, s.stock.share = e, e, &s.cache, e
+	s.heap.Sharing, s.cache.Heap = e, &s.heap
 	s.turn = s.guardTurn
 	s.pieces.New = func() any { return new(pieces) }
 	s.runLists.New = func() any { return new(runList) }
@@ -147,8 +146,7 @@ func (s *Space) Leave(user context.Context) {
 func (s *Space) Close() {
 	s.closeMarks()
 	s.cache.Close()
-	s.controls.close()
-	s.stock.close()
+	s.heap.Close()
 }
 
 // Down implements engine.RemoteServer.

@@ -26,7 +26,7 @@ type Target struct {
 	path   path
 
 	mem     []byte     // if mapped
-	shared  shmem.Name // of shared memory, mapped or not
+	shared  shmem.Name // where it is, if it is shared, mapped here or not
 	mapping *shmem.Mapping
 	memory  *engine.Memory // if copied or readable
 	key     uint64
@@ -111,10 +111,8 @@ func (t *Target) Close() {
 	if !open {
 		return
 	}
-	if t.mapping != nil {
-		t.s.cache.Unmap(t.mapping)
-	}
+	t.s.cache.Unmap(t.mapping)
 	if t.ctl != nil {
-		t.s.controls.unmapControl(t.ctl)
+		t.s.unmapControl(t.ctl)
 	}
 }

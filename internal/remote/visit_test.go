@@ -10,8 +10,8 @@ import (
 
 func testControlBlock(t *testing.T) *control {
 	t.Helper()
-	s := controls{share: (&fakeHost{}).process(1)}
-	c, _, err := s.newControl(0)
+	s := (&fakeHost{}).process(1).space()
+	c, err := s.newControl(0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,14 +87,14 @@ func TestVisitOfTheDead(t *testing.T) {
 
 // A block that is given out again has no visits.
 func TestVisitsEndWithTheBlock(t *testing.T) {
-	s := controls{share: (&fakeHost{}).process(1)}
-	c, _, _ := s.newControl(0)
+	s := (&fakeHost{}).process(1).space()
+	c, _ := s.newControl(0)
 	c.tryVisit(1)
 	c.head.visited.Store(1<<32 - 1)
 	head := c.head
 	s.freeControl(c, false)
 	for range 1 << 10 {
-		c, _, _ = s.newControl(0)
+		c, _ = s.newControl(0)
 		if c.head == head {
 			if !c.guardTry(9) {
 				t.Fatal("visited")

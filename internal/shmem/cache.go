@@ -3,15 +3,17 @@
 package shmem
 
 import (
+	"fmt"
 	"sync"
 
 	"gompi/internal/wire"
 )
 
 // Cache is what one process has mapped of others: each arena once, for all its
-// users. Safe for any goroutine. The zero value with Sharing set is empty.
+// users. Safe for any goroutine. The zero value with Heap set is empty.
 type Cache struct {
-	Sharing Sharing
+	// Heap is the memory of the process itself, which needs no mapping.
+	Heap *Heap
 
 	mu     sync.Mutex
 	all    map[arenaKey]*Mapping
@@ -43,11 +45,19 @@ type Mapping struct {
 	dead   bool // its owner is
 }
 
-// Map finds or makes the mapping of the arena of a block of another process, and
-// counts a user of it until Unmap. mem is the block. It may block.
+// Map finds or makes the mapping of the arena of a block, and counts a user of it
+// until Unmap. mem is the block. Memory of this process has no mapping: m is nil.
+// It may block.
 func (c *Cache) Map(n *Name) (m *Mapping, mem []byte, err error) {
-	if err := n.check(); err != nil {
+	if err := n.Check(); err != nil {
 		return nil, nil, err
+	}
+	if n.Owner == c.Heap.Sharing.Self() {
+		mem, err := c.Heap.own(n)
+		return nil, mem, err
+	}
+	if n.Place >= privatePlace {
+		return nil, nil, fmt.Errorf("process %v: %w", n.Owner, ErrPrivate)
 	}
 	k := arenaKey{n.Owner, n.Place, n.Total, n.Kept}
 	c.mu.Lock()
@@ -55,7 +65,7 @@ func (c *Cache) Map(n *Name) (m *Mapping, mem []byte, err error) {
 	if m == nil {
 		m = c.enter(k)
 		c.mu.Unlock()
-		m.mem, m.err = c.Sharing.Join(k.owner, k.place, int(k.total))
+		m.mem, m.err = c.Heap.Sharing.Join(k.owner, k.place, int(k.total))
 		c.mu.Lock()
 		if m.mapped = true; m.err != nil {
 			delete(c.all, k)
@@ -89,6 +99,9 @@ func (c *Cache) enter(k arenaKey) *Mapping {
 // Unmap ends a Map: no pointer into the block is used any more. The engine's
 // lock is not held.
 func (c *Cache) Unmap(m *Mapping) {
+	if m == nil {
+		return
+	}
 	c.mu.Lock()
 	c.leave(m)
 	gone := c.unused()
@@ -165,7 +178,7 @@ func (c *Cache) unused() (gone []*Mapping) {
 
 func (c *Cache) unmap(gone []*Mapping) {
 	for _, m := range gone {
-		c.Sharing.Leave(m.mem)
+		c.Heap.Sharing.Leave(m.mem)
 	}
 }
 

@@ -118,7 +118,7 @@ func TestCacheOfManyUsers(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 7))
 		var h fakeHost
 		me := h.process(1)
-		c := Cache{Sharing: me}
+		c := Cache{Heap: &Heap{Sharing: me}}
 		type place struct {
 			name  Name
 			users []*Mapping
@@ -187,7 +187,7 @@ func TestCacheMapsOnce(t *testing.T) {
 	for _, there := range []bool{true, false} {
 		var h fakeHost
 		me := h.process(1)
-		c := Cache{Sharing: me}
+		c := Cache{Heap: &Heap{Sharing: me}}
 		n := h.process(2).arena(t, 512, false)
 		if !there {
 			n.Place = 77
@@ -236,7 +236,7 @@ func TestCacheMapsOnce(t *testing.T) {
 func TestCacheOwnerDiesWhileMapping(t *testing.T) {
 	var h fakeHost
 	me, other := h.process(1), h.process(2)
-	c := Cache{Sharing: me}
+	c := Cache{Heap: &Heap{Sharing: me}}
 	n := other.arena(t, 512, true)
 	me.before = func() { c.Gone(other.self) }
 	m, _, err := c.Map(&n)
@@ -254,11 +254,13 @@ func TestCacheOwnerDiesWhileMapping(t *testing.T) {
 func TestCacheChecksNames(t *testing.T) {
 	var h fakeHost
 	me, other := h.process(1), h.process(2)
-	c := Cache{Sharing: me}
+	c := Cache{Heap: &Heap{Sharing: me}}
 	good := other.arena(t, 4096, true)
 	for what, change := range map[string]func(*Name){
 		"owner":          func(n *Name) { n.Owner.Serial++ },
 		"place":          func(n *Name) { n.Place++ },
+		"this process":   func(n *Name) { n.Owner = me.self },
+		"no generation":  func(n *Name) { n.Generation = 0 },
 		"private place":  func(n *Name) { n.Place |= privatePlace },
 		"length":         func(n *Name) { n.Total++ },
 		"no length":      func(n *Name) { n.Total = 0 },

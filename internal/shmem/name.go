@@ -3,6 +3,7 @@
 package shmem
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -42,13 +43,40 @@ const privatePlace = 1 << 63
 // ErrPrivate is the error of mapping what is not shared.
 var ErrPrivate = errors.New("memory is not shared")
 
-// check refuses what cannot be.
-func (n *Name) check() error {
-	if n.Total <= 0 || n.Total != int64(int(n.Total)) || n.Off < 0 || n.Bytes < 0 || n.Bytes > n.Total || n.Off > n.Total-n.Bytes {
-		return fmt.Errorf("process %v: %w: %d bytes at %d of shared memory of %d", n.Owner, transport.ErrProtocol, n.Bytes, n.Off, n.Total)
+// NameBytes is the length of a name among other bytes, which say who the owner is.
+const NameBytes = 36
+
+// keptBit is set in what is written of Total.
+const keptBit = 1 << 63
+
+// Put writes a name, but for its owner.
+func (n *Name) Put(b []byte) {
+	total := uint64(n.Total)
+	if n.Kept {
+		total |= keptBit
 	}
-	if n.Place >= privatePlace {
-		return fmt.Errorf("process %v: %w", n.Owner, ErrPrivate)
+	le := binary.LittleEndian
+	le.PutUint64(b, n.Place)
+	le.PutUint64(b[8:], total)
+	le.PutUint64(b[16:], uint64(n.Off))
+	le.PutUint64(b[24:], uint64(n.Bytes))
+	le.PutUint32(b[32:], n.Generation)
+}
+
+// GetName reads a name of a process's block.
+func GetName(b []byte, owner wire.ProcID) Name {
+	le := binary.LittleEndian
+	total := le.Uint64(b[8:])
+	return Name{
+		Owner: owner, Place: le.Uint64(b), Total: int64(total &^ keptBit), Kept: total&keptBit != 0,
+		Off: int64(le.Uint64(b[16:])), Bytes: int64(le.Uint64(b[24:])), Generation: le.Uint32(b[32:]),
+	}
+}
+
+// Check refuses what cannot be, whoever has the memory.
+func (n *Name) Check() error {
+	if n.Total <= 0 || n.Total != int64(int(n.Total)) || n.Off < 0 || n.Bytes < 0 || n.Bytes > n.Total || n.Off > n.Total-n.Bytes || n.Generation == 0 {
+		return fmt.Errorf("process %v: %w: %d bytes at %d of shared memory of %d, generation %d", n.Owner, transport.ErrProtocol, n.Bytes, n.Off, n.Total, n.Generation)
 	}
 	return nil
 }

@@ -51,7 +51,7 @@ func (p *fakeProcess) Share(n int) ([]byte, uint64, error) {
 		p.host.mem = map[fakePlace][]byte{}
 	}
 	p.shares++
-	mem := alignedBytes(n, controlAlign)
+	mem := shmem.Aligned(n, controlAlign)
 	p.host.mem[fakePlace{p.self, uint64(p.shares)}] = mem
 	return mem, uint64(p.shares), nil
 }
@@ -75,28 +75,35 @@ func (p *fakeProcess) Leave([]byte) {
 	p.host.mu.Unlock()
 }
 
-// controls are those of the process.
-func (p *fakeProcess) controls() *controls {
-	return &controls{share: p, cache: &shmem.Cache{Sharing: p}}
+// space is that of the process, which has no engine.
+func (p *fakeProcess) space() *Space {
+	s := &Space{self: p.self}
+	s.heap.Sharing, s.cache.Heap = p, &s.heap
+	return s
 }
 
-func (s *controls) mapped(p wire.ProcID, at place) (*control, error) {
+func (s *Space) mapped(n shmem.Name) (*control, error) {
 	c := new(control)
-	return c, s.mapControl(c, p, at)
+	return c, s.mapControl(c, &n)
+}
+
+// named is a new control block and its name.
+func (s *Space) named(t testing.TB, words int) (*control, shmem.Name) {
+	t.Helper()
+	c, err := s.newControl(words)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, c.block.Name()
 }
 
 func TestControlIsSharedAndRecycledZeroed(t *testing.T) {
 	var h fakeHost
 	p1, p2 := h.process(1), h.process(2)
-	mine, theirs := p1.controls(), p2.controls()
+	mine, theirs := p1.space(), p2.space()
 	for round := range 3 {
-		c, at, err := mine.newControl(20)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var b [placeBytes]byte
-		at.put(b[:])
-		r, err := theirs.mapped(p1.self, getPlace(b[:]))
+		c, at := mine.named(t, 20)
+		r, err := theirs.mapped(at)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,10 +124,10 @@ func TestControlIsSharedAndRecycledZeroed(t *testing.T) {
 		r.head.asleep.Store(9)
 		r.head.state.Store(9)
 		mine.freeControl(c, false)
-		if _, err := theirs.mapped(p1.self, at); !errors.Is(err, errStale) {
+		if _, err := theirs.mapped(at); !errors.Is(err, errStale) {
 			t.Fatalf("a block that is free: %v", err)
 		}
-		if _, err := mine.mapped(p1.self, at); !errors.Is(err, errStale) {
+		if _, err := mine.mapped(at); !errors.Is(err, errStale) {
 			t.Fatalf("an own block that is free: %v", err)
 		}
 		theirs.unmapControl(r)
@@ -132,7 +139,7 @@ func TestControlIsSharedAndRecycledZeroed(t *testing.T) {
 
 func TestControlBlocksDoNotOverlap(t *testing.T) {
 	var h fakeHost
-	s := h.process(1).controls()
+	s := h.process(1).space()
 	type user struct {
 		c    *control
 		mark uint64
@@ -164,12 +171,9 @@ func TestControlBlocksDoNotOverlap(t *testing.T) {
 		if n%500 == 0 {
 			words = 40000 // more than the first arena holds
 		}
-		c, at, err := s.newControl(words)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := at.check(); err != nil || len(c.words) != words {
-			t.Fatalf("%d words: %d, %v", words, len(c.words), err)
+		c, _ := s.named(t, words)
+		if len(c.words) != words {
+			t.Fatalf("%d words: %d", words, len(c.words))
 		}
 		u := user{c, uint64(n + 1)}
 		c.head.ticket.Store(u.mark)
@@ -182,8 +186,8 @@ func TestControlBlocksDoNotOverlap(t *testing.T) {
 		}
 	}
 	check()
-	if len(s.arenas) > 8 {
-		t.Fatalf("%d arenas", len(s.arenas))
+	if n := s.heap.Kept(); n > 8 {
+		t.Fatalf("%d arenas", n)
 	}
 }
 
@@ -191,15 +195,12 @@ func TestControlWithoutSharedMemory(t *testing.T) {
 	var h fakeHost
 	p1 := h.process(1)
 	p1.none = true
-	s, other := p1.controls(), h.process(2).controls()
-	_, at, err := s.newControl(3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := other.mapped(p1.self, at); !errors.Is(err, shmem.ErrPrivate) {
+	s, other := p1.space(), h.process(2).space()
+	_, at := s.named(t, 3)
+	if _, err := other.mapped(at); !errors.Is(err, shmem.ErrPrivate) {
 		t.Fatalf("private memory is mapped: %v", err)
 	}
-	if c, err := s.mapped(p1.self, at); err != nil || len(c.words) != 3 {
+	if c, err := s.mapped(at); err != nil || len(c.words) != 3 {
 		t.Fatalf("its owner reaches it with %v", err)
 	}
 }
@@ -207,40 +208,39 @@ func TestControlWithoutSharedMemory(t *testing.T) {
 func TestControlPlacesAreChecked(t *testing.T) {
 	var h fakeHost
 	p1, p2 := h.process(1), h.process(2)
-	s, other := p1.controls(), p2.controls()
-	_, good, err := s.newControl(16)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, change := range map[string]func(*place){
-		"arena":           func(p *place) { p.arena = 77 },
-		"length":          func(p *place) { p.bytes *= 2 },
-		"no length":       func(p *place) { p.bytes = 0 },
-		"odd length":      func(p *place) { p.bytes++ },
-		"huge":            func(p *place) { p.bytes = 1 << 31 },
-		"offset":          func(p *place) { p.off += controlAlign },
-		"unaligned":       func(p *place) { p.off += 8 },
-		"behind the end":  func(p *place) { p.off = p.bytes },
-		"last offset":     func(p *place) { p.off = 1<<32 - controlAlign },
-		"words":           func(p *place) { p.words = p.bytes / 8 },
-		"too many words":  func(p *place) { p.words = 1<<32 - 1 },
-		"generation":      func(p *place) { p.generation++ },
-		"zero generation": func(p *place) { p.generation = 0 },
+	s, other := p1.space(), p2.space()
+	_, good := s.named(t, 16)
+	for name, change := range map[string]func(*shmem.Name){
+		"owner":           func(n *shmem.Name) { n.Owner.Serial = 5 },
+		"place":           func(n *shmem.Name) { n.Place = 77 },
+		"length":          func(n *shmem.Name) { n.Total *= 2 },
+		"no length":       func(n *shmem.Name) { n.Total = 0 },
+		"odd length":      func(n *shmem.Name) { n.Total++ },
+		"offset":          func(n *shmem.Name) { n.Off += controlAlign },
+		"unaligned":       func(n *shmem.Name) { n.Off += 8 },
+		"behind the end":  func(n *shmem.Name) { n.Off = n.Total },
+		"last offset":     func(n *shmem.Name) { n.Off = 1<<63 - controlAlign },
+		"no words":        func(n *shmem.Name) { n.Bytes = headBytes - 8 },
+		"half a word":     func(n *shmem.Name) { n.Bytes += 4 },
+		"words":           func(n *shmem.Name) { n.Bytes = n.Total + 8 },
+		"too many words":  func(n *shmem.Name) { n.Bytes = controlBytes(maxWords + 1) },
+		"generation":      func(n *shmem.Name) { n.Generation++ },
+		"zero generation": func(n *shmem.Name) { n.Generation = 0 },
 	} {
 		at := good
 		change(&at)
-		for who, c := range map[string]*controls{"the owner": s, "another": other} {
-			if _, err := c.mapped(p1.self, at); err == nil {
+		for who, c := range map[string]*Space{"the owner": s, "another": other} {
+			if _, err := c.mapped(at); err == nil {
 				t.Errorf("%s: %s maps it", name, who)
 			}
 		}
 	}
 	for _, words := range []int{-1, maxWords + 1} {
-		if _, _, err := s.newControl(words); err == nil {
+		if _, err := s.newControl(words); err == nil {
 			t.Errorf("a block of %d words", words)
 		}
 	}
-	if c, _, err := s.newControl(0); err != nil || len(c.words) != 0 {
+	if c, err := s.newControl(0); err != nil || len(c.words) != 0 {
 		t.Errorf("a block of 0 words: %v", err)
 	}
 }
@@ -248,13 +248,13 @@ func TestControlPlacesAreChecked(t *testing.T) {
 func TestControlOfADeadProcessGoesWithItsLastUser(t *testing.T) {
 	var h fakeHost
 	p1 := h.process(1)
-	s, other := p1.controls(), h.process(2).controls()
-	_, at, _ := s.newControl(1)
-	a, err := other.mapped(p1.self, at)
+	s, other := p1.space(), h.process(2).space()
+	_, at := s.named(t, 1)
+	a, err := other.mapped(at)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, _ := other.mapped(p1.self, at)
+	b, _ := other.mapped(at)
 	other.cache.Gone(p1.self)
 	other.unmapControl(a)
 	if h.left != 0 {
@@ -270,13 +270,13 @@ func TestControlOfADeadProcessGoesWithItsLastUser(t *testing.T) {
 func TestControlsGoWithTheLastBlock(t *testing.T) {
 	var h fakeHost
 	p1 := h.process(1)
-	s, other := p1.controls(), h.process(2).controls()
-	c, at, _ := s.newControl(1)
-	r, err := other.mapped(p1.self, at)
+	s, other := p1.space(), h.process(2).space()
+	c, at := s.named(t, 1)
+	r, err := other.mapped(at)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.close()
+	s.heap.Close()
 	other.cache.Close()
 	if h.left != 0 {
 		t.Fatal("left in use")
@@ -287,16 +287,15 @@ func TestControlsGoWithTheLastBlock(t *testing.T) {
 		t.Fatal("what another has shared was not left")
 	}
 	s.freeControl(c, false)
-	s.sweep()
+	s.heap.Sweep()
 	if h.left != 2 {
 		t.Fatal("the arena was not left")
 	}
 }
 
 func TestGuardIsTakenByOne(t *testing.T) {
-	var s controls
-	s.share = (&fakeHost{}).process(1)
-	c, _, _ := s.newControl(0)
+	s := (&fakeHost{}).process(1).space()
+	c, _ := s.newControl(0)
 	const users, rounds = 6, 3000
 	count := 0
 	var wg sync.WaitGroup
@@ -316,9 +315,8 @@ func TestGuardIsTakenByOne(t *testing.T) {
 }
 
 func TestGuardOfTheDeadAndOfNobody(t *testing.T) {
-	var s controls
-	s.share = (&fakeHost{}).process(1)
-	c, _, _ := s.newControl(0)
+	s := (&fakeHost{}).process(1).space()
+	c, _ := s.newControl(0)
 	c.head.guard.Store(5)
 	if c.guardTry(1) {
 		t.Fatal("taken while held")
@@ -345,11 +343,10 @@ func TestGuardOfTheDeadAndOfNobody(t *testing.T) {
 }
 
 func BenchmarkControlNew(b *testing.B) {
-	var s controls
-	s.share = (&fakeHost{}).process(1)
+	s := (&fakeHost{}).process(1).space()
 	b.ReportAllocs()
 	for b.Loop() {
-		c, _, _ := s.newControl(8)
+		c, _ := s.newControl(8)
 		s.freeControl(c, false)
 	}
 }

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shmem
+
+// unsafe: memory of a wider alignment than Go gives.
+
+import "unsafe"
+
+// Aligned returns n zeroed bytes that begin at a multiple of align, a power
+// of two.
+func Aligned(n, align int) []byte {
+	m := make([]byte, n+align)
+	skip := -uintptr(unsafe.Pointer(unsafe.SliceData(m))) & uintptr(align-1)
+	return m[skip : skip+uintptr(n) : skip+uintptr(n)]
+}
