@@ -70,9 +70,12 @@ var layers = []row{
 
 	{pkg: "internal/shmem", may: "transport internal/wire internal/span"},
 
+	// What ranks of a host do in the memory that they share, without waiting.
+	{pkg: "internal/nodecoll", may: "transport collectives internal/buffer internal/fault internal/wire internal/kernel internal/mem internal/wait"},
+
 	// The engine takes transports as values; it imports none of them.
 	{pkg: "internal/engine", may: "transport collectives collectives/flat internal/buffer internal/calls internal/fault internal/wire internal/group internal/match " +
-		"internal/dtype internal/kernel internal/mem internal/progress internal/retry internal/rollcall internal/wait"},
+		"internal/dtype internal/kernel internal/mem internal/nodecoll internal/progress internal/retry internal/rollcall internal/wait"},
 
 	{pkg: "internal/remote", may: "internal/engine internal/shmem transport internal/buffer internal/calls internal/fault internal/wire internal/cgroup internal/segment internal/dtype internal/kernel internal/mem internal/span internal/wait"},
 

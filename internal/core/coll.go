@@ -139,7 +139,8 @@ func (c *Comm) SelectionArgs(op collectives.Op, elemBytes int64) collectives.Arg
 
 // allgather gives every rank what each of them says in mine.
 func (c *Comm) allgather(op calls.Name, user context.Context, mine, all []byte) *fault.Fault {
-	a := engine.CollArgs{Op: op, User: user, Unit: 1, Args: c.args(collectives.OpAllgather), In: buffer.Of(mine), Out: buffer.Of(all)}
+	a := engine.CollArgs{Op: op, User: user}
+	a.Args, a.In, a.Out, a.Unit = c.args(collectives.OpAllgather), buffer.Of(mine), buffer.Of(all), 1
 	a.Args.Count = int64(len(mine))
 	return c.Run(&a)
 }

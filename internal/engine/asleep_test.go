@@ -3,13 +3,13 @@
 package engine
 
 import (
-	"encoding/binary"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"gompi/collectives"
 	"gompi/internal/fault"
+	"gompi/internal/nodecoll"
 	"gompi/internal/wait"
 	"gompi/internal/wire"
 	"gompi/transport"
@@ -115,24 +115,25 @@ func testSecondLook(t *testing.T, again bool) {
 		out, done := make([]uint64, 1), make(chan *fault.Fault, 1)
 		go func() { done <- ns[1].Collective(ns[1].ctx, ns[1].call64(collectives.OpBcast, nil, out, 1, 0)) }()
 		b := ns[1].ctx.board
-		var word uint64
-		var slot int
+		root := new(nodecoll.Board) // as rank 0 sees it
+		root.Open(b.heap.Memory()[:nodecoll.Size(2)], 0, 2, quiet{})
 		asleep := func() bool {
 			ns[1].mu.Lock()
 			defer ns[1].mu.Unlock()
-			word, slot = b.op.word, b.slot(0, b.op.seq)
-			return ns[1].prog.Armed() && b.ranks[1].asleep.Load() != 0
+			return ns[1].prog.Armed() && b.Sleepers() == 1
 		}
 		within(t, "sleep", asleep)
 		if again {
 			ns[1].mu.Lock()
-			b.rise(b.ranks[1])
+			root.WakeAll()
 			ns[1].prog.SecondLookNow()
 			ns[1].mu.Unlock()
 			within(t, "sleep", asleep)
 		}
-		binary.NativeEndian.PutUint64(b.lines[slot], 7)
-		b.slots[slot].word.Store(word)
+		seven := buf64([]uint64{7})
+		root.StartAfter(nodecoll.Seq(ns[1].ctx.tag) - 1)
+		root.Begin(&nodecoll.Call{Args: collectives.Args{Op: collectives.OpBcast, Size: 2, Count: 1}, In: seven, Out: seven, Unit: 8}, nodecoll.Seq(ns[1].ctx.tag), false, false)
+		root.Step()
 		select {
 		case f := <-done:
 			if seen++; f != nil || out[0] != 7 {
@@ -152,6 +153,11 @@ func testSecondLook(t *testing.T, again bool) {
 		t.Errorf("%d of %d publications that nobody tells of were found", seen, rounds)
 	}
 }
+
+// quiet wakes nobody.
+type quiet struct{}
+
+func (quiet) Wake(int) {}
 
 // sulky refuses the first message, although it was armed, and does not wake
 // anybody when it takes more.

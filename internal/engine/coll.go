@@ -12,6 +12,7 @@ import (
 	"gompi/internal/fault"
 	"gompi/internal/kernel"
 	"gompi/internal/match"
+	"gompi/internal/nodecoll"
 	"gompi/internal/rollcall"
 	"gompi/internal/wire"
 )
@@ -19,21 +20,16 @@ import (
 // CollArgs are the arguments of a collective call. In, Out and what Args
 // refers to belong to the library until the collective is complete.
 type CollArgs struct {
-	Op      calls.Name
-	Alg     *collectives.Algorithm
-	Table   Selector // chooses another Alg if the ranks share no memory
-	Args    collectives.Args
-	In, Out buffer.Buf
-	// Unit is the size in packed bytes of what Args counts. In and Out consist
-	// of the same basic elements; a reduction's Unit is one of them.
-	Unit int64
+	nodecoll.Call
+	Op    calls.Name
+	Alg   *collectives.Algorithm
+	Table Selector // chooses another Alg if the ranks share no memory
 	// InBlocks and OutBlocks replace In and Out where each block has a buffer
 	// of its own (the w-forms): block i is elements [Displs[i], Displs[i]+Counts[i])
 	// by Args.InCounts and InDispls or OutCounts and OutDispls, which put
 	// blocks one after the other.
 	InBlocks, OutBlocks []buffer.Buf
-	Kernel              kernel.Func // of reductions
-	KernelName          string      // of its operation, for messages
+	KernelName          string // of the operation of Kernel, for messages
 	Commutative         bool
 	Tag                 CollTag
 	User                context.Context
@@ -88,7 +84,7 @@ type coll struct {
 	part    *Partitioned // of which this is the parent only
 	pair    bool         // this is the parent of a pair only
 	keep    Keeper
-	board   *boardOp // it runs on the board, not by alg
+	board   *board // it runs on that, not by alg
 
 	atCtx tie[coll] // in Context.colls
 	after *coll     // ready, or free

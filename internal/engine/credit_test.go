@@ -14,6 +14,7 @@ import (
 	"gompi/collectives/selection"
 	"gompi/internal/buffer"
 	"gompi/internal/fault"
+	"gompi/internal/nodecoll"
 	"gompi/internal/wire"
 )
 
@@ -169,8 +170,8 @@ func TestFullPassesOthers(t *testing.T) {
 			for i := range ns {
 				go func() {
 					done <- ns[i].Collective(ns[i].ctx, &CollArgs{
-						Op: "Bcast", Alg: alg, Unit: 8, Out: buffer.Of(make([]byte, 8)),
-						Args: collectives.Args{Op: collectives.OpBcast, Rank: i, Size: 2, Count: 1},
+						Op: "Bcast", Alg: alg,
+						Call: nodecoll.Call{Unit: 8, Out: buffer.Of(make([]byte, 8)), Args: collectives.Args{Op: collectives.OpBcast, Rank: i, Size: 2, Count: 1}},
 					})
 				}()
 			}

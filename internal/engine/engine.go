@@ -10,6 +10,7 @@ import (
 
 	"gompi/internal/fault"
 	"gompi/internal/match"
+	"gompi/internal/nodecoll"
 	"gompi/internal/progress"
 	"gompi/internal/rollcall"
 	"gompi/internal/wait"
@@ -119,7 +120,7 @@ type Engine struct {
 	colls    collList
 	memories map[wire.ProcID]*Memory // of processes that have not ended
 	bells    map[wire.ProcID]*bell   // of processes that share boards and no connection
-	heaps    []*nodeHeap             // that this process uses
+	heaps    []*nodecoll.Heap        // that this process uses
 	remote   RemoteServer            // nil until used
 }
 

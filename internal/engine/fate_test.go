@@ -11,6 +11,7 @@ import (
 	"gompi/collectives"
 	"gompi/internal/fault"
 	"gompi/internal/match"
+	"gompi/internal/nodecoll"
 	"gompi/internal/testlab"
 	"gompi/internal/wire"
 	"gompi/transport"
@@ -336,8 +337,10 @@ func TestLeft(t *testing.T) {
 	got := make(chan *fault.Fault, 2)
 	for _, n := range ns[:2] {
 		go func() {
-			got <- n.Collective(n.ctx, &CollArgs{Op: "Barrier", Alg: algorithm(collectives.OpBarrier, "dissemination"),
-				Args: collectives.Args{Op: collectives.OpBarrier, Rank: n.ctx.Rank, Size: 3}})
+			got <- n.Collective(n.ctx, &CollArgs{
+				Op: "Barrier", Alg: algorithm(collectives.OpBarrier, "dissemination"),
+				Call: nodecoll.Call{Args: collectives.Args{Op: collectives.OpBarrier, Rank: n.ctx.Rank, Size: 3}},
+			})
 		}()
 	}
 	for range 2 {

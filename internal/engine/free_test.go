@@ -9,6 +9,7 @@ import (
 	"gompi/collectives"
 	"gompi/internal/buffer"
 	"gompi/internal/fault"
+	"gompi/internal/nodecoll"
 	"gompi/internal/wire"
 )
 
@@ -188,7 +189,7 @@ func TestFreeUnderCollective(t *testing.T) {
 			alg.Round = func(_ *collectives.Args, i int, dst []collectives.Step) []collectives.Step {
 				return append(dst, collectives.Step{Kind: collectives.Recv, Peer: int32(i + 1), A: part(int64(i))})
 			}
-			args := CollArgs{Op: "Test", Alg: alg, Out: buffer.Of(buf), Unit: 1}
+			args := CollArgs{Op: "Test", Alg: alg, Call: nodecoll.Call{Out: buffer.Of(buf), Unit: 1}}
 			var h, other Handle
 			if numbered {
 				args.Tag = n.ctx.NumberColl()
@@ -345,8 +346,10 @@ func TestNumberedCollectiveHearsOfFailure(t *testing.T) {
 		defer a.mu.Unlock()
 		return a.ctx.faults != nil && len(a.ctx.faults.early) == 1 && a.table.ArrivedLen() == 1
 	})
-	h = a.Icollective(a.ctx, &CollArgs{Op: "Test", Tag: tag, Out: buffer.Of(buf), Unit: 1,
-		Alg: roundOf(collectives.Step{Kind: collectives.Recv, Peer: 1, A: whole(buf)}, collectives.Step{Kind: collectives.Recv, Peer: 1, A: whole(buf)})})
+	h = a.Icollective(a.ctx, &CollArgs{
+		Op: "Test", Tag: tag, Alg: roundOf(collectives.Step{Kind: collectives.Recv, Peer: 1, A: whole(buf)}, collectives.Step{Kind: collectives.Recv, Peer: 1, A: whole(buf)}),
+		Call: nodecoll.Call{Out: buffer.Of(buf), Unit: 1},
+	})
 	a.ended(t, "numbered collective", h, fault.Aborted)
 	a.mu.Lock()
 	defer a.mu.Unlock()

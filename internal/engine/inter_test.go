@@ -10,6 +10,7 @@ import (
 	"gompi/internal/buffer"
 	"gompi/internal/fault"
 	"gompi/internal/match"
+	"gompi/internal/nodecoll"
 	"gompi/internal/wire"
 )
 
@@ -63,8 +64,8 @@ func TestInterSteps(t *testing.T) {
 			for round := range 200 {
 				in, out := []byte{byte(4*round + i)}, make([]byte, 2)
 				f := n.Collective(n.ctx, &CollArgs{
-					Op: "cross", Alg: &cross, In: buffer.Of(in), Out: buffer.Of(out), Unit: 1,
-					Args: collectives.Args{Op: collectives.OpAllgather, Rank: n.ctx.Rank, Size: 2, Remote: 2, Count: 1},
+					Op: "cross", Alg: &cross,
+					Call: nodecoll.Call{In: buffer.Of(in), Out: buffer.Of(out), Unit: 1, Args: collectives.Args{Op: collectives.OpAllgather, Rank: n.ctx.Rank, Size: 2, Remote: 2, Count: 1}},
 				})
 				local := i ^ 1
 				if want := [2]byte{byte(4*round + local), byte(4*round + (local+2)%4)}; f != nil || [2]byte(out) != want {
@@ -85,8 +86,8 @@ func TestInterRefused(t *testing.T) {
 	for i, n := range ns {
 		wg.Go(func() {
 			a := CollArgs{
-				Op: "cross", Alg: &cross, In: buffer.Of(make([]byte, 1)), Out: buffer.Of(make([]byte, 2)), Unit: 1,
-				Args: collectives.Args{Op: collectives.OpAllgather, Rank: n.ctx.Rank, Size: 2, Remote: 2, Count: 1},
+				Op: "cross", Alg: &cross,
+				Call: nodecoll.Call{In: buffer.Of(make([]byte, 1)), Out: buffer.Of(make([]byte, 2)), Unit: 1, Args: collectives.Args{Op: collectives.OpAllgather, Rank: n.ctx.Rank, Size: 2, Remote: 2, Count: 1}},
 			}
 			if i == 3 {
 				n.Refuse(n.ctx, &a)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"gompi/internal/nodecoll"
 	"gompi/internal/wire"
 	"gompi/transport"
 )
@@ -117,7 +118,7 @@ func (e *Engine) Join(p wire.ProcID, place uint64, n int) ([]byte, error) {
 // common, until Leave. The lock is not held.
 func (e *Engine) common(c *Context, s transport.Sharer) (mem []byte, err error) {
 	ranks, fd := c.Members.Len(), -1
-	n := heapBytes(ranks, s.Handed())
+	n := nodecoll.HeapBytes(ranks, s.Handed())
 	if s.Handed() {
 		if fd, err = e.cfg.Control.Common(c.ID, c.Members, n); err != nil {
 			return nil, err
@@ -129,7 +130,7 @@ func (e *Engine) common(c *Context, s transport.Sharer) (mem []byte, err error) 
 		closeContact(wire.Contact{SameHost: true, Segment: fd, Bell: -1})
 		return nil, err
 	}
-	return s.Common(transport.CommonKey{Context: c.ID, First: c.Members.At(0), Ranks: ranks}, n, blockBytes(ranks), fd)
+	return s.Common(transport.CommonKey{Context: c.ID, First: c.Members.At(0), Ranks: ranks}, n, nodecoll.BoardBytes(ranks), fd)
 }
 
 // Leave ends a Join, or a Share whose memory others go on using.

@@ -2,7 +2,11 @@
 
 package engine
 
-import "slices"
+import (
+	"slices"
+
+	"gompi/internal/nodecoll"
+)
 
 // Collective calls of a communicator are numbered; the number is the tag of
 // their messages:
@@ -61,7 +65,7 @@ func (c *Context) NumberPersistent() CollTag {
 
 func (c *Context) nextColl() int32 {
 	tag := int32(c.collSeq & seqMask)
-	if c.collSeq++; c.collSeq%renewEvery == 0 {
+	if c.collSeq++; c.collSeq%nodecoll.RenewEvery == 0 {
 		c.renewBoard()
 		c.renewNode()
 	}
@@ -77,11 +81,11 @@ func (c *Context) renewBoard() {
 	if b == nil {
 		return
 	}
+	last := uint32(0)
 	if c.inside == nil && len(c.numbered) == 0 {
-		b.finished = (c.collSeq - 1) & seqMask // the number before that of this call
+		last = (c.collSeq - 1) & seqMask // the number before that of this call
 	}
-	b.renew()
-	c.e.rouse(c, b)
+	b.Renew(last)
 }
 
 // collTag is the tag of a call that starts now.
@@ -115,6 +119,9 @@ func (c *Context) ahead(tag int32) bool {
 	n := int(tag & seqMask >> startBits)
 	return n >= len(c.starts) || (uint32(tag)-c.starts[n])&startMask < startMask/2
 }
+
+// All tags of calls have a number on a board.
+const _ = uint(nodecoll.SeqMask - seqMask)
 
 // Alive reports whether h names a request that has not been freed: started,
 // and not yet completed by Wait or Test.

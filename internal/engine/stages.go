@@ -10,6 +10,7 @@ import (
 	"gompi/internal/buffer"
 	"gompi/internal/dtype"
 	"gompi/internal/fault"
+	"gompi/internal/nodecoll"
 	"gompi/internal/wire"
 )
 
@@ -269,7 +270,7 @@ func (e *Engine) stageBoard(c *Context, tag int32, stage int) (ran bool, f *faul
 // forgetEarly forgets what was told of stages that have passed.
 func (c *Context) forgetEarly() {
 	if t := c.faults; t != nil && len(t.early) > 0 {
-		t.early = slices.DeleteFunc(t.early, func(g givenUp) bool { return later(uint32(c.tag), uint32(g.to)) })
+		t.early = slices.DeleteFunc(t.early, func(g givenUp) bool { return nodecoll.Later(uint32(c.tag), uint32(g.to)) })
 	}
 }
 
@@ -298,17 +299,14 @@ func (e *Engine) stageFault(c *Context, tag int32, f *fault.Fault) *fault.Fault 
 
 // strays tells on the board that this rank makes a call by messages alone: another
 // one may wait there for it.
-func (s *nodePart) strays(e *Engine, tag int32) {
+func (s *nodePart) strays(tag int32) {
 	n := s.ctx
 	if s.msgs.Alg != nil || n.board == nil {
 		return
 	}
-	n.board.ranks[n.board.rank].elsewhere.Store(boardSeq(stageNumber(tag, 0)))
-	e.rouse(n, n.board)
+	n.board.TellElsewhere(nodecoll.Seq(stageNumber(tag, 0)))
+	n.board.WakeAll()
 }
-
-// partOf reports whether two numbers are of stages of one call.
-func (c *Context) partOf(x, y uint32) bool { return c.whole != nil && x != 0 && (x-1)/2 == (y-1)/2 }
 
 // partFault is what ends the call of which a part is under way.
 func (c *Context) partFault() *fault.Fault {
@@ -328,6 +326,6 @@ func (c *Context) renewNode() {
 		n.collSeq = c.collSeq * 2
 		n.renewBoard()
 	} else if n.board != nil {
-		n.board.renew()
+		n.board.Renew(0)
 	}
 }

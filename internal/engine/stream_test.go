@@ -10,6 +10,7 @@ import (
 	"gompi/collectives"
 	"gompi/internal/buffer"
 	"gompi/internal/fault"
+	"gompi/internal/nodecoll"
 	"gompi/internal/wire"
 	"gompi/transport"
 	"gompi/transport/faulty"
@@ -402,7 +403,7 @@ func TestStridedSteps(t *testing.T) {
 		for k := range all {
 			for _, kind := range []collectives.Kind{collectives.Copy, collectives.Reduce} {
 				in, out := newArea(&all[i], 2, size, 1).put(data), newArea(&all[k], 1, size, 2).put(old)
-				a := CollArgs{Op: "Test", Alg: roundOf(collectives.Step{Kind: kind, A: from, B: to}), In: in.buf(), Out: out.buf(), Unit: 1}
+				a := CollArgs{Op: "Test", Alg: roundOf(collectives.Step{Kind: kind, A: from, B: to}), Call: nodecoll.Call{In: in.buf(), Out: out.buf(), Unit: 1}}
 				want := data
 				if kind == collectives.Reduce {
 					a.Kernel, a.Commutative, want = addBytes, true, sum

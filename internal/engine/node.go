@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"gompi/collectives"
+	"gompi/internal/fault"
+	"gompi/internal/match"
+	"gompi/internal/nodecoll"
+	"gompi/internal/progress"
+	"gompi/internal/rollcall"
+	"gompi/internal/wire"
+	"gompi/transport"
+)
+
+// board is a board (internal/nodecoll) as a communicator has it.
+type board struct {
+	nodecoll.Board
+	heap *nodecoll.Heap // where it lies
+	// inBlock: from at on, not as the first in its heap.
+	inBlock bool
+	at      int
+	regions nodeRegions
+	direct  *collectives.Algorithm // of what the board leaves to messages; nil if not all ranks can read
+
+	// While the operation has no request of its own, req stands for it to
+	// others, and ask tells that a second caller wonders who is here.
+	req Request
+	ask *question
+}
+
+// newBoard is this rank's view of the board of c.
+func newBoard(mem []byte, c *Context) *board {
+	b := new(board)
+	b.Open(mem, c.Rank, c.Members.Len(), nodeWaker{c})
+	return b
+}
+
+// nodeWaker wakes the members of a communicator.
+type nodeWaker struct{ *Context }
+
+func (c nodeWaker) Wake(rank int) { c.e.nudge(c.Context, rank) }
+
+// nodeRegions is the memory of the ranks of a board, as they read each other's.
+type nodeRegions struct {
+	exposer  transport.Exposer
+	memories []*Memory // by rank
+}
+
+func (g *nodeRegions) Register(buf []byte) uint64 { return g.exposer.Expose(buf) }
+func (g *nodeRegions) Unregister(key uint64)      { g.exposer.Hide(key) }
+
+// Gone is of who has left: a death has ended the operation.
+func (g *nodeRegions) Gone(rank int) *fault.Fault {
+	if g.memories[rank].gone {
+		return &fault.Fault{Class: fault.Left, Peer: int32(rank), Err: left{int32(rank), hasFinalized}}
+	}
+	return nil
+}
+
+// Read holds the engine's lock, with which alone memory goes.
+func (g *nodeRegions) Read(rank int, dst []byte, key uint64, off int64) (err error) {
+	m := g.memories[rank].mem
+	for at := 0; at < len(dst) && err == nil; at += transport.MaxRead {
+		err = m.Read(dst[at:min(at+transport.MaxRead, len(dst))], key, off+int64(at))
+	}
+	return err
+}
+
+// boardWays is how often a rank yields to others before it leaves an operation.
+const boardWays = 3
+
+// boardColl runs a collective on the board. What is quick needs no request;
+// everything else goes on as one.
+func (e *Engine) boardColl(c *Context, a *CollArgs, tag int32, pending bool) *fault.Fault {
+	b, crowded := c.board, e.prog.Policy.Crowded()
+	if b != nil && !crowded {
+		b.FetchLine(&a.Call, nodecoll.Seq(tag))
+	}
+	if f := c.startFault(a, tag, pending); f != nil {
+		e.refuseColl(c, a, tag, f)
+		return f
+	}
+	b.Begin(&a.Call, nodecoll.Seq(tag), a.Alg.Reads, crowded)
+	if crowded && e.prog.Policy.Ranks == b.Size() {
+		b.Rebalance()
+	}
+	e.prog.Busy()
+	b.req.op = a.Op
+	c.inside = &b.req
+	if !e.prog.Led() && a.User == nil {
+		e.prog.Lead()
+		turns := e.prog.Turns
+		done := e.boardSpin(c, b)
+		if e.prog.Looked(turns) {
+			e.prog.Rest()
+		} else {
+			e.prog.Leave()
+		}
+		b.answer(e)
+		if done && b.Fault() == nil {
+			b.End(false)
+			a.release()
+			return nil
+		}
+	}
+	return e.boardWait(c, a, tag)
+}
+
+// boardSpin tries to finish an operation while nothing else is going on.
+func (e *Engine) boardSpin(c *Context, b *board) bool {
+	p := progress.NewMemoryWait(&e.prog.Policy)
+	p.Copies = b.Reads()
+	stayed := 0 // 1 + the yields after which it looked on
+	// Of a part of a communicator others may be on this processor who have
+	// something to do.
+	crowded := e.prog.Policy.OS && e.prog.Policy.Crowded() && c.whole == nil
+	for {
+		if e.closed || b.Reads() && c.faults != nil {
+			return false // whose memory it would read may be somebody else's
+		}
+		done := b.Step()
+		if b.Told() {
+			b.WakeSleepers()
+		}
+		if done {
+			if e.prog.Policy.Crowded() && b.YieldAfter() {
+				e.yieldAfter(b)
+			}
+			return true
+		}
+		if b.Moved() && !e.mu.Contended() {
+			p.Yields, stayed = 0, 0
+			continue
+		}
+		if p.Left == 0 && crowded {
+			if looks := b.LookOn(stayed == p.Yields+1); looks > 0 {
+				stayed, p.Left = p.Yields+1, looks
+			}
+		}
+		if p.Left == 0 && b.TellLate(p.Yields > 0) {
+			b.WakeSleepers()
+		}
+		if c.faults != nil || c.givenUp != nil || !e.prog.Pass(&p) {
+			return false
+		}
+		b.answer(e)
+	}
+}
+
+// yieldAfter lets the ranks run that this rank is likely to wait for next: see
+// Board.YieldAfter.
+func (e *Engine) yieldAfter(b *board) {
+	for turn := 0; turn < boardWays && !b.Came(); turn++ {
+		if e.prog.Yield(turn) > 1 {
+			b.Rush()
+			return
+		}
+	}
+}
+
+// answer tells a second caller who is here.
+func (b *board) answer(e *Engine) {
+	if b.ask != nil {
+		b.ask.reply(e)
+		b.ask = nil
+	}
+}
+
+// boardWait goes on with an operation as a request.
+func (e *Engine) boardWait(c *Context, a *CollArgs, tag int32) *fault.Fault {
+	r := e.newRequest(reqColl)
+	r.op, r.ctx, r.user, r.rank, r.buf, r.tag = a.Op, c, a.User, rollcall.NoPeer, a.Out, tag
+	k := e.newColl()
+	r.coll = k
+	k.req, k.ctx, k.tag, k.keep, k.board = r, c, tag, a.Keep, c.board
+	c.colls.add(&k.atCtx, k)
+	e.addWatch(k)
+	b := c.board
+	c.inside = r
+	f := c.givenUp
+	if f == nil {
+		f = c.collFault(tag, true)
+	}
+	if f != nil {
+		// It ends here and now: a closed engine has nothing left to poll.
+		e.abort(k, f, f.Class == fault.Unreachable)
+		for e.colls.ready != nil {
+			e.runReady()
+		}
+	} else if e.stepBoard(k); k.fault == nil && r.coll == k {
+		e.boardGone(k)
+	}
+	f = e.waitOne(r)
+	c.inside = &b.req
+	e.freeRequest(r)
+	return f
+}
+
+// boardGone fails an operation that waits for ranks that have left.
+func (e *Engine) boardGone(k *coll) {
+	if k.ctx.faults == nil {
+		return
+	}
+	for s, f := range k.ctx.losses {
+		if k.board.Awaits(int(s.rank())) {
+			e.abort(k, faultAt(f, s), f.Class != fault.ProcFailed)
+			return
+		}
+	}
+}
+
+// stepBoard goes on with one operation.
+func (e *Engine) stepBoard(k *coll) (moved bool) {
+	if k.fault != nil {
+		return false
+	}
+	b := k.board
+	next := b.Next()
+	done, told, f := b.Step(), b.Told(), b.Fault()
+	if moved = done || told || b.Moved() || b.Next() != next; !moved {
+		if !e.prog.Arming() {
+			return false
+		}
+		if f = e.stray(k); f == nil {
+			return false
+		}
+	}
+	if told {
+		b.WakeSleepers()
+	}
+	switch {
+	case f != nil:
+		e.abort(k, f, true)
+	case done:
+		e.finish(k)
+	}
+	return true
+}
+
+// Step, PrepareSleep and EndSleep make an operation on a board a hook.
+func (k *coll) Step() bool         { return k.ctx.e.stepBoard(k) }
+func (k *coll) PrepareSleep() bool { return k.board.PrepareSleep() }
+func (k *coll) EndSleep()          { k.board.EndSleep() }
+func (k *coll) quit(e *Engine, f *fault.Fault) {
+	k.fault = f
+	e.leaveOp(k)
+}
+
+// leaveOp ends an operation here, well or not.
+func (e *Engine) leaveOp(k *coll) {
+	e.dropWatch(k)
+	k.board.End(k.fault != nil)
+}
+
+// Reads reports whether the ranks may count on reading each other's memory; see
+// SharedRoom.
+func (c *Context) Reads() bool { return c.reads.Load() }
+
+// SharedRoom is the room for one publication, in bytes, in memory that all
+// ranks of the communicator share; 0: they share none. As long as that is not
+// decided, they may count on it: the first call that does finds out, and
+// chooses again (CollArgs.Table).
+func (c *Context) SharedRoom() int64 { return c.room.Load() }
+
+// boardRest does by messages what an operation on the board has left.
+func (e *Engine) boardRest(c *Context, a *CollArgs) *fault.Fault {
+	if a.Args.Op != collectives.OpGatherv {
+		return nil
+	}
+	rest := *a
+	if !c.board.Late(&rest.Args) {
+		return nil
+	}
+	rest.Alg, rest.Keep = c.board.direct, nil
+	return e.goOn(c, &rest)
+}
+
+// stray is the fault of an operation on the board that this process is about to
+// sleep over while another rank makes the call by messages.
+func (e *Engine) stray(k *coll) *fault.Fault {
+	came := -1
+	if e.table.ArrivedLen() > 0 {
+		if a := e.table.Peek(k.ctx.keys[wire.PlaneColl].With(match.Any, k.tag)); a != nil {
+			came = int(a.Key.Source())
+		}
+	}
+	return k.board.Stray(came, k.ctx.whole != nil)
+}
+
+// strayed is that of a call by messages, which this process tells on the board.
+func (e *Engine) strayed(k *coll) *fault.Fault {
+	c := k.ctx
+	if c.inside == nil || c.inside.coll != k || c.tag != k.tag || k.tag < c.shareFrom {
+		return nil
+	}
+	if c.node != nil {
+		c.node.strays(k.tag)
+		return nil
+	}
+	switch c.boardState { // somebody may be waiting for this rank's vote
+	case boardUndecided:
+		e.askBoard(c)
+	case boardVoted:
+		e.countVotes(c)
+	}
+	b := c.board
+	if b == nil {
+		b = c.voted
+	}
+	if b == nil || k.alg == b.direct {
+		return nil
+	}
+	b.TellElsewhere(nodecoll.Seq(k.tag))
+	b.WakeAll()
+	if b != c.board {
+		return nil // nobody publishes there before all have voted
+	}
+	return b.Strayed(nodecoll.Seq(k.tag))
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"testing"
+
+	"gompi/collectives"
+	"gompi/collectives/selection"
+	"gompi/internal/nodecoll"
+)
+
+// BenchmarkBoardAlone is what a collective on a board costs besides the other
+// ranks: the board of a single one.
+func BenchmarkBoardAlone(b *testing.B) {
+	ns, _ := testJobOf(b, 1, nil, nil)
+	n := ns[0]
+	n.ctx.board = newBoard(make([]byte, nodecoll.Size(1)), n.ctx)
+	n.ctx.boardState, n.ctx.readState = boardMade, readsKnown
+	n.ctx.room.Store(int64(nodecoll.SharedRoom(1)))
+	in, out := make([]uint64, 1), make([]uint64, 1)
+	for _, op := range []collectives.Op{collectives.OpBarrier, collectives.OpAllreduce, collectives.OpBcast} {
+		b.Run(op.String(), func(b *testing.B) {
+			a := n.call64(op, in, out, 1, 0)
+			a.Alg, _ = selection.ByName(op, "shared")
+			b.ReportAllocs()
+			for b.Loop() {
+				n.Collective(n.ctx, a)
+			}
+		})
+	}
+}

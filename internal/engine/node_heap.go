@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"gompi/internal/fault"
+	"gompi/internal/nodecoll"
+	"gompi/internal/wire"
+)
+
+// useHeap begins a use of a heap by this process.
+func (e *Engine) useHeap(h *nodecoll.Heap) {
+	if h.Use() {
+		e.heaps = append(e.heaps, h)
+	}
+}
+
+// leaveHeap ends a use. The memory ends with the last one.
+func (e *Engine) leaveHeap(h *nodecoll.Heap) {
+	if h.Leave() {
+		e.heaps = slices.DeleteFunc(e.heaps, func(x *nodecoll.Heap) bool { return x == h })
+		e.sharer().Leave(h.Memory())
+	}
+}
+
+// Offer gives out a block for the board of a communicator that is to be made from
+// c: its place, which all members are told, or 0. TakeBack ends that if they are
+// not, else the member to which the place belongs calls NewContextIn.
+func (e *Engine) Offer(c *Context) uint32 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.offerBlock(c)
+}
+
+// offerBlock is Offer. The lock is given away where the block needs memory.
+func (e *Engine) offerBlock(c *Context) uint32 {
+	if c.board == nil || e.closed {
+		return 0
+	}
+	h := c.board.heap
+	e.useHeap(h)
+	defer e.leaveHeap(h)
+	return h.Offer(e.populate)
+}
+
+// TakeBack takes back a block that nobody was told of who would use it.
+func (e *Engine) TakeBack(c *Context, place uint32) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if c.board != nil {
+		c.board.heap.TakeBack(place)
+	}
+}
+
+// populate makes sure that memory can be used. The lock is given away meanwhile.
+func (e *Engine) populate(mem []byte) error {
+	e.mu.Unlock()
+	defer e.mu.Lock()
+	s, err := e.beginSharing()
+	defer e.sharing.RUnlock()
+	if err == nil {
+		err = s.Populate(mem)
+	}
+	return err
+}
+
+// blockFits reports whether the board of c lies in its block, once that is
+// decided: by who has given it out, in one word. So all come to the same answer.
+func (e *Engine) blockFits(c *Context, b *board) (fit, decided bool) {
+	n := b.BlockRanks()
+	if n == 0 && c.faults != nil {
+		for s, f := range c.losses {
+			if f.Class == fault.Left && b.heap.Giver(b.at) == c.procAt(s) {
+				return false, true // it will not come
+			}
+		}
+	}
+	return n == int64(b.Size()), n != 0
+}
+
+// heapsLose counts a process that has died out of all blocks that this one has
+// given out.
+func (e *Engine) heapsLose(p wire.ProcID) {
+	for _, h := range e.heaps {
+		h.Lost(p)
+	}
+}
+
+// NewContextIn is NewContext of a communicator made from another one, whose board
+// lies at a place that a member has offered; 0: nobody has.
+func (e *Engine) NewContextIn(parent *Context, place uint32, id wire.ContextID, members wire.Members, owner any) (*Context, error) {
+	if place == 0 {
+		c, err := e.newContext(id, members, owner)
+		if err != nil {
+			return nil, err
+		}
+		c.offerBoard()
+		c.shareFrom = lateShare
+		return c, e.register(c)
+	}
+	c, err := e.NewContext(id, members, owner)
+	if err != nil {
+		return c, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if parent.boardState == boardVoted { // who has offered knows that all have
+		e.countVotes(parent)
+	}
+	if c.boardState == boardUndecided && c.mayShare() {
+		e.joinBlock(c, parent, place)
+	}
+	return c, nil
+}
+
+// joinBlock begins the use of the board of a communicator in a block of its
+// parent's heap. Who cannot do that, as others do, ends the communicator for all.
+func (e *Engine) joinBlock(c, parent *Context, place uint32) {
+	c.boardState = boardAsked
+	n := c.Members.Len()
+	if parent.board == nil || e.closed {
+		e.revokeFor(c, fmt.Errorf("what it was made from was freed meanwhile"))
+		return
+	}
+	h := parent.board.heap
+	at, err := h.Place(place, n)
+	if err != nil {
+		e.revokeFor(c, err)
+		return
+	}
+	e.useHeap(h)
+	h.Keep(place, c.Members, maps.Keys(e.dead), e.central(), e.populate)
+	if c.boardState != boardAsked || e.closed { // meanwhile
+		h.LeaveBlock(at, c.Rank)
+		e.leaveHeap(h)
+		return
+	}
+	b := newBoard(h.Memory()[at:][:nodecoll.Size(n)], c)
+	b.heap, b.at, b.inBlock = h, at, true
+	e.vote(c, b)
+	e.countVotes(c)
+}
+
+// revokeFor revokes a communicator that has just been made.
+func (e *Engine) revokeFor(c *Context, why error) {
+	c.boardState = boardNever
+	c.room.Store(0)
+	c.reads.Store(false)
+	c.makeFaults().why = why
+	e.revoke(c)
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package nodecoll
+
+import (
+	"gompi/collectives"
+	"gompi/internal/buffer"
+	"gompi/internal/fault"
+	"gompi/internal/kernel"
+)
+
+// Call are the arguments of a collective call. In, Out and what Args refers to are
+// used until the operation has ended.
+type Call struct {
+	Args    collectives.Args
+	In, Out buffer.Buf
+	// Unit is the size in packed bytes of what Args counts. In and Out consist
+	// of the same basic elements; a reduction's Unit is one of them.
+	Unit   int64
+	Kernel kernel.Func // of reductions
+}
+
+// operation is one rank's part of an operation on a board: it publishes, then
+// takes what the ranks next, next-1, ... lo have published. Operations that read
+// keep their own account; next and lo only say for whom they wait.
+type operation struct {
+	op        collectives.Op
+	seq       uint32
+	word      uint64 // of every cell of this operation
+	bytes     int64  // its length
+	offers    bool   // this rank publishes
+	offered   bool
+	reads     bool // it reads from regions of others: see singleCopy
+	blocks    bool // it reads what only owners know their blocks: see vector
+	crowded   bool // ranks share processors
+	told      bool // something was published for which others may sleep
+	moved     bool // data came
+	all       bool // everybody publishes and waits for everybody
+	tree      bool // it goes along the tree: see treeState
+	own       bool // this rank's part comes from its buffer, not from its cell
+	next, lo  int
+	operand   []byte // of a reduction, the only one so far; it stands in a cell
+	reduced   bool   // out holds the operands so far
+	fault     *fault.Fault
+	published []byte
+	out       []byte
+	to        buffer.Buf // strided: where the result goes instead of out, or from there
+	at, n     int64      // the part of each payload that this rank takes; its length
+	kernel    kernel.Func
+	counts    []int64 // of Allgatherv
+	displs    []int64
+	unit      int64
+}
+
+// Begin begins the operation of the call with that number. The one before has ended.
+// reads: ranks copy from each other's memory; crowded: they share processors.
+func (b *Board) Begin(a *Call, seq uint32, reads, crowded bool) {
+	all := b.op.all
+	o := &b.op
+	o.seq, o.reads, o.crowded = seq, reads, crowded
+	b.prepare(a)
+	b.finished = o.seq - 1 // calls come one after the other
+	if all {
+		b.after.lo, b.after.hi = o.lo, o.next
+		b.after.some = !o.all && o.next >= o.lo && (o.lo != b.rank || o.next != b.rank)
+	}
+	if b.tellDue(o.seq) {
+		o.told = true
+	}
+}
+
+// Step goes on with the operation as far as the other ranks allow, and reports
+// whether it is done.
+func (b *Board) Step() (done bool) { return b.step(&b.op) }
+
+// Told reports whether something was told since the last time for which others may
+// sleep: then WakeSleepers is due.
+func (b *Board) Told() bool {
+	told := b.op.told
+	b.op.told = false
+	return told
+}
+
+// Moved reports whether data came in the last step.
+func (b *Board) Moved() bool { return b.op.moved }
+
+// Next is for which rank the operation waits, in its own order: it changes when
+// that is another one.
+func (b *Board) Next() int { return b.op.next }
+
+// Fault is why the operation cannot go on, nil if it can.
+func (b *Board) Fault() *fault.Fault { return b.op.fault }
+
+// Reads reports whether the operation copies from other ranks' memory.
+func (b *Board) Reads() bool { return b.op.reads }
+
+// Awaits reports whether the operation cannot end without a rank that has not done
+// its part.
+func (b *Board) Awaits(rank int) bool { return b.awaits(&b.op, rank) }
+
+// End ends the operation here, done or not, and forgets what belongs to the caller.
+func (b *Board) End(failed bool) {
+	o := &b.op
+	if o.reads {
+		b.endRead(o, failed)
+	}
+	o.forget()
+	if failed {
+		b.finished = o.seq
+		b.Tell()
+		b.WakeAll()
+	}
+}
