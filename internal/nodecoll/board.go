@@ -14,11 +14,11 @@ type Board struct {
 	rank  int
 	size  int
 	head  *headLines
-	ranks []*rankLines
-	cells []*cell  // of rank r: from rankCells*r on
-	lines [][]byte // the payload in the line of the word
-	rooms [][]byte // behind that line; a result has none
+	ranks []rankLines
+	cells []byte // of rank r: from owner*r on
 	waker Waker
+
+	stride, owner int // bytes from cell to cell, and from rank to rank
 
 	// Operations have the numbers of the communicator's collectives.
 	last [rankCells]uint32 // what this rank has published last in each cell; 0: nothing
@@ -52,30 +52,12 @@ type Board struct {
 
 // Open makes b a rank's view of a board in Size(size) bytes of memory.
 func (b *Board) Open(mem []byte, rank, size int, w Waker) {
-	n := cellOwners(size) * rankCells
-	*b = Board{
-		rank: rank, size: size, room: int64(roomOf(size)), head: viewHead(mem), waker: w,
-		ranks: make([]*rankLines, 0, size), cells: make([]*cell, 0, n), lines: make([][]byte, 0, n), rooms: make([][]byte, 0, n),
-	}
+	at := linePair * (1 + size)
 	stride := cellStride(size)
-	at := linePair
-	for range size {
-		b.ranks = append(b.ranks, viewRank(mem[at:at+linePair]))
-		at += linePair
-	}
-	for range cellOwners(size) {
-		for range Cells {
-			b.cells = append(b.cells, viewCell(mem[at:at+lineBytes]))
-			b.lines = append(b.lines, mem[at+lineBytes-inlineBytes:at+lineBytes])
-			b.rooms = append(b.rooms, mem[at+lineBytes:][:b.room])
-			at += stride
-		}
-		for range resultCells {
-			b.cells = append(b.cells, viewCell(mem[at:at+lineBytes]))
-			b.lines = append(b.lines, mem[at+lineBytes-inlineBytes:at+lineBytes])
-			b.rooms = append(b.rooms, nil)
-			at += linePair
-		}
+	*b = Board{
+		rank: rank, size: size, room: int64(roomOf(size)), waker: w,
+		head: viewHead(mem), ranks: viewRanks(mem[linePair:at]), cells: mem[at:Size(size)],
+		stride: stride, owner: ownerStride(stride),
 	}
 	b.tree.begin(rank, size)
 }
@@ -89,12 +71,23 @@ func (b *Board) StartAfter(seq uint32) {
 	b.ranks[b.rank].done.Store(seq)
 }
 
+// place is where a cell of a rank begins in the cells, and which of that rank's it
+// is.
+type place struct{ at, number int }
+
 // cell is where a rank publishes in operation seq.
-func (b *Board) cell(rank int, seq uint32) int { return rank*rankCells + int(seq%Cells) }
+func (b *Board) cell(rank int, seq uint32) place {
+	n := int(seq % Cells)
+	return place{rank*b.owner + n*b.stride, n}
+}
 
 // resultCell is where it tells where its result lies.
-func (b *Board) resultCell(rank int, seq uint32) int {
-	return rank*rankCells + Cells + int(seq%resultCells)
+func (b *Board) resultCell(rank int, seq uint32) place {
+	return b.place(rank, Cells+int(seq%resultCells))
+}
+
+func (b *Board) place(rank, number int) place {
+	return place{rank*b.owner + min(number, Cells)*b.stride + max(number-Cells, 0)*linePair, number}
 }
 
 // SeqMask has the bits of a call's tag that a number holds.
@@ -118,12 +111,15 @@ const RenewEvery = 1 << 27
 // payload is where n bytes stand in a cell. It loads nothing there, as a
 // check of a pointer would: the line would come twice, to be read and to be
 // written.
-func (b *Board) payload(i int, n int64) []byte {
+func (b *Board) payload(i place, n int64) []byte {
 	if n <= inlineBytes {
-		return b.lines[i][:n]
+		return b.cells[i.at+lineBytes-inlineBytes:][:n]
 	}
-	return b.rooms[i][:n]
+	return b.cells[i.at+lineBytes:][:n]
 }
+
+// body is the payload behind the line of a word; a result has none.
+func (b *Board) body(i place) []byte { return b.cells[i.at+lineBytes:][:b.room] }
 
 // write writes what this rank publishes. Where this rank does not wait for the others next,
 // it stores into lines that have not come yet, as far as the processor can keep
@@ -155,18 +151,18 @@ func (b *Board) FetchLine(a *Call, seq uint32) {
 		}
 	}
 	if n <= inlineBytes {
-		mem.Ask(b.lines[b.cell(b.rank, seq)])
+		mem.Ask(b.payload(b.cell(b.rank, seq), inlineBytes))
 	}
 }
 
 // publish makes a cell of this rank say word. It must be free. Who waits for the
 // others next has time until its line has come; who does not need not wait for it.
-func (b *Board) publish(i int, word uint64) {
-	b.last[i-b.rank*rankCells] = uint32(word >> 32)
+func (b *Board) publish(i place, word uint64) {
+	b.last[i.number] = uint32(word >> 32)
 	if b.op.all {
-		b.cells[i].word.Store(word)
+		b.view(i).word.Store(word)
 	} else {
-		wait.Publish(&b.cells[i].word, word)
+		wait.Publish(&b.view(i).word, word)
 	}
 }
 
@@ -188,12 +184,12 @@ func (b *Board) Tell() {
 
 // free reports whether nobody reads any more what this rank has published in a
 // cell.
-func (b *Board) free(i int) bool {
-	n := b.last[i-b.rank*rankCells]
+func (b *Board) free(i place) bool {
+	n := b.last[i.number]
 	if n == 0 || !Later(n, b.seen) {
 		return true
 	}
-	if r := b.tree.reader[i%rankCells]; r != 0 {
+	if r := b.tree.reader[i.number]; r != 0 {
 		return !Later(n, b.ranks[r-1].done.Load())
 	}
 	b.look(n)
@@ -203,8 +199,8 @@ func (b *Board) free(i int) bool {
 // look learns with which numbers up to n all ranks are done.
 func (b *Board) look(n uint32) {
 	least := n
-	for _, r := range b.ranks {
-		if d := r.done.Load(); Later(least, d) {
+	for i := range b.ranks {
+		if d := b.ranks[i].done.Load(); Later(least, d) {
 			least = d
 		}
 	}
@@ -227,7 +223,7 @@ func (b *Board) Renew(last uint32) {
 	for i, n := range b.last {
 		if n != 0 && !Later(n, b.seen) {
 			b.last[i] = 0
-			b.cells[b.rank*rankCells+i].word.Store(0)
+			b.view(b.place(b.rank, i)).word.Store(0)
 		}
 	}
 	b.WakeAll()

@@ -72,8 +72,13 @@ const (
 )
 
 func viewHead(m []byte) *headLines { return (*headLines)(unsafe.Pointer(&m[0])) }
-func viewRank(m []byte) *rankLines { return (*rankLines)(unsafe.Pointer(&m[0])) }
-func viewCell(m []byte) *cell      { return (*cell)(unsafe.Pointer(&m[0])) }
+func viewRanks(m []byte) []rankLines {
+	return unsafe.Slice((*rankLines)(unsafe.Pointer(&m[0])), len(m)/linePair)
+}
+
+func viewRank(m []byte) *rankLines { return &viewRanks(m[:linePair])[0] }
+
+func (b *Board) view(i place) *cell { return (*cell)(unsafe.Pointer(&b.cells[i.at])) }
 
 // address is where a byte slice begins, for reduction kernels.
 func address(b []byte) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(b)) }

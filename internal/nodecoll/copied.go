@@ -116,7 +116,7 @@ func (b *Board) step(o *operation) (done bool) {
 		}
 		b.publish(i, o.word)
 		if b.size > TreeRanks {
-			b.tree.reader[i%rankCells] = 0
+			b.tree.reader[i.number] = 0
 		}
 		o.offered, o.told = true, true
 	}
@@ -126,7 +126,7 @@ func (b *Board) step(o *operation) (done bool) {
 			continue
 		}
 		i := b.cell(o.next, o.seq)
-		if w := b.cells[i].word.Load(); w != o.word {
+		if w := b.view(i).word.Load(); w != o.word {
 			if uint32(w>>32) != o.seq {
 				return false
 			}
@@ -179,7 +179,7 @@ func (b *Board) awaits(o *operation, rank int) bool {
 	if o.tree {
 		return b.awaitsTree(o, rank)
 	}
-	return rank >= o.lo && rank <= o.next && uint32(b.cells[b.cell(rank, o.seq)].word.Load()>>32) != o.seq
+	return rank >= o.lo && rank <= o.next && uint32(b.view(b.cell(rank, o.seq)).word.Load()>>32) != o.seq
 }
 
 // take does with the payload p of rank next what the operation wants.

@@ -18,7 +18,7 @@ func SharedRoom(ranks int) int { return min(roomOf(ranks), sharedRoom) }
 // Vote votes for the memory, with what proves to others that they can read this
 // rank's. It wakes nobody.
 func (b *Board) Vote(proof [2]uint64) {
-	r := b.ranks[b.rank]
+	r := &b.ranks[b.rank]
 	r.proof = proof
 	r.voted.Store(VotedHere)
 	b.head.votes.Add(1)

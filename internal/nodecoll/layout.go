@@ -56,8 +56,7 @@ func roomOf(ranks int) int {
 
 // Size is how many bytes a board of so many ranks takes.
 func Size(ranks int) int {
-	owners := cellOwners(ranks)
-	return linePair*(1+ranks+owners*resultCells) + owners*Cells*cellStride(ranks)
+	return linePair*(1+ranks) + cellOwners(ranks)*ownerStride(cellStride(ranks))
 }
 
 // cellOwners is how many have cells: the ranks, and if there are many those of the
@@ -72,3 +71,6 @@ func cellOwners(ranks int) int {
 func cellStride(ranks int) int {
 	return (lineBytes + roomOf(ranks) + linePair - 1) &^ (linePair - 1)
 }
+
+// ownerStride is what the cells of one rank take.
+func ownerStride(stride int) int { return Cells*stride + resultCells*linePair }

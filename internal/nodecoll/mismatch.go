@@ -19,8 +19,8 @@ import (
 const lengthAt = 8
 
 // tellLength writes that.
-func (b *Board) tellLength(o *operation, i int) {
-	binary.NativeEndian.PutUint64(b.cells[i].inline[lengthAt:], uint64(o.bytes))
+func (b *Board) tellLength(o *operation, i place) {
+	binary.NativeEndian.PutUint64(b.view(i).inline[lengthAt:], uint64(o.bytes))
 }
 
 // mismatch is the fault of a cell that does not say what is expected.
@@ -41,7 +41,7 @@ func (b *Board) mismatch(o *operation, rank int, w uint64) {
 		f.Err = fmt.Errorf("collective call %d", o.seq)
 		f.Got, f.Want = bytesOf(w), o.bytes
 		if w&kindGone == kindRegion {
-			whole := int64(binary.NativeEndian.Uint64(b.cells[b.cell(rank, o.seq)].inline[lengthAt:]))
+			whole := int64(binary.NativeEndian.Uint64(b.view(b.cell(rank, o.seq)).inline[lengthAt:]))
 			if f.Got = -1; whole >= 0 && cellWord(0, 0, 0, 0, whole) == uint64(bytesOf(w)) {
 				f.Got = whole
 			}
@@ -58,7 +58,8 @@ func (b *Board) Stray(came int, parts bool) *fault.Fault {
 		return nil // a message may follow
 	}
 	rank := came
-	for i, r := range b.ranks {
+	for i := range b.ranks {
+		r := &b.ranks[i]
 		if at := r.elsewhere.Load(); i != b.rank && (at == o.seq || parts && at != 0 && (at-1)/2 == (o.seq-1)/2) {
 			rank = i
 		}
@@ -76,7 +77,7 @@ func (b *Board) TellElsewhere(seq uint32) { b.ranks[b.rank].elsewhere.Store(seq)
 // Strayed is the fault of a call by messages that another rank makes here.
 func (b *Board) Strayed(seq uint32) *fault.Fault {
 	for i := range b.ranks {
-		w := b.cells[b.cell(i, seq)].word.Load()
+		w := b.view(b.cell(i, seq)).word.Load()
 		if i == b.rank || uint32(w>>32) != seq {
 			continue
 		}

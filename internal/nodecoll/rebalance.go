@@ -86,7 +86,8 @@ func (b *Board) crowds(here int) bool {
 	n := &b.balance.ranks
 	clear(n[:])
 	last := -1
-	for r, x := range b.ranks {
+	for r := range b.ranks {
+		x := &b.ranks[r]
 		cpu := int(x.cpu.Load()) - 1
 		if cpu < 0 || cpu >= maxProcessors {
 			continue

@@ -88,7 +88,7 @@ func (b *Board) reducePiece(o *operation, dst []byte, off int64) bool {
 			if high == nil {
 				x = acc
 			}
-			key := binary.NativeEndian.Uint64(b.rooms[b.cell(q, o.seq)])
+			key := binary.NativeEndian.Uint64(b.body(b.cell(q, o.seq)))
 			if !b.read(o, q, o.word, key, off, x) {
 				return false
 			}
@@ -119,7 +119,7 @@ func (b *Board) offerResult(o *operation) {
 		}
 	}
 	i := b.resultCell(b.rank, o.seq)
-	binary.NativeEndian.PutUint64(b.cells[i].inline[:], b.register(seg))
+	binary.NativeEndian.PutUint64(b.view(i).inline[:], b.register(seg))
 	b.publish(i, b.resultWord(o))
 }
 
@@ -147,7 +147,7 @@ func (b *Board) collect(o *operation) bool {
 		if !b.published(o, q, word) {
 			return false
 		}
-		key := binary.NativeEndian.Uint64(b.cells[b.resultCell(q, o.seq)].inline[:])
+		key := binary.NativeEndian.Uint64(b.view(b.resultCell(q, o.seq)).inline[:])
 		if !b.readRange(o, q, word, key, 0, lo, hi-lo) {
 			return false
 		}

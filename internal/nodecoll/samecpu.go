@@ -34,7 +34,8 @@ func (b *Board) locate() int {
 	if own := &b.ranks[b.rank].cpu; own.Load() != here {
 		own.Store(here)
 	}
-	for i, r := range b.ranks {
+	for i := range b.ranks {
+		r := &b.ranks[i]
 		if i != b.rank && here != 0 && r.cpu.Load() == here {
 			s.ranks = append(s.ranks, i)
 		}
@@ -81,7 +82,7 @@ func (b *Board) behind(o *operation) bool {
 
 // posted reports whether a rank has published seq.
 func (b *Board) posted(rank int, seq uint32) bool {
-	return uint32(b.cells[b.cell(rank, seq)].word.Load()>>32) == seq
+	return uint32(b.view(b.cell(rank, seq)).word.Load()>>32) == seq
 }
 
 // yieldRush is for how many operations a rank does not mind whom it waits for after

@@ -27,7 +27,7 @@ func TestSameCPU(t *testing.T) {
 	if here == 0 || len(b.same.ranks) != 0 {
 		t.Fatalf("on processor %d with ranks %v", here, b.same.ranks)
 	}
-	post := func(rank int) { b.cells[b.cell(rank, seq)].word.Store(seq << 32) }
+	post := func(rank int) { b.view(b.cell(rank, seq)).word.Store(seq << 32) }
 	for _, c := range []struct {
 		op                collectives.Op
 		all               bool
@@ -50,12 +50,13 @@ func TestSameCPU(t *testing.T) {
 		{op: collectives.OpBarrier, all: true, next: 3, same: nil, behind: false},
 	} {
 		for i := range size {
-			b.cells[b.cell(i, seq)].word.Store(0)
+			b.view(b.cell(i, seq)).word.Store(0)
 		}
 		for _, i := range c.published {
 			post(i)
 		}
-		for i, r := range b.ranks {
+		for i := range b.ranks {
+			r := &b.ranks[i]
 			if i != rank {
 				r.cpu.Store(elsewhere)
 			}

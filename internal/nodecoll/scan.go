@@ -68,13 +68,13 @@ func (b *Board) result(o *operation) []byte {
 
 // offerScan completes a cell: that of a long Exscan has the key of the
 // send buffer, and then that of the result.
-func (b *Board) offerScan(o *operation, c int) {
-	r, p := &b.single, b.rooms[c]
+func (b *Board) offerScan(o *operation, c place) {
+	r, p := &b.single, b.body(c)
 	progress := int64(0)
 	if b.rank == 0 {
 		progress = r.n
 	}
-	b.cells[c].progress().Store(progress)
+	b.view(c).progress().Store(progress)
 	b.tellLength(o, c)
 	switch {
 	case o.op == collectives.OpScan || b.rank == 0:
@@ -102,7 +102,7 @@ func (b *Board) scan(o *operation) bool {
 	}
 	ready := r.n
 	if b.rank > 1 {
-		ready = b.cells[b.cell(b.rank-1, o.seq)].progress().Load()
+		ready = b.view(b.cell(b.rank-1, o.seq)).progress().Load()
 	}
 	dst := b.result(o)
 	piece := max(min(pieceBytes, max(leastPiece, r.n/minPieces))/o.unit, 1) * o.unit
@@ -116,7 +116,7 @@ func (b *Board) scan(o *operation) bool {
 		}
 		r.at += m
 		if r.registered {
-			b.cells[b.cell(b.rank, o.seq)].progress().Store(r.at)
+			b.view(b.cell(b.rank, o.seq)).progress().Store(r.at)
 			o.told = o.told || r.at == r.n || r.at/wakeBytes != (r.at-m)/wakeBytes
 		}
 	}
@@ -146,7 +146,7 @@ func (b *Board) scanFirst(o *operation) bool {
 func (b *Board) scanPiece(o *operation, dst []byte, off int64) bool {
 	r, below := &b.single, b.rank-1
 	n := int64(len(dst))
-	p := b.rooms[b.cell(below, o.seq)]
+	p := b.body(b.cell(below, o.seq))
 	key := binary.NativeEndian.Uint64(p)
 	if o.op == collectives.OpExscan && (below == 0 || r.partials) {
 		if !b.read(o, below, o.word, key, off, dst) {

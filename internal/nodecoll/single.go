@@ -161,7 +161,7 @@ func (b *Board) offer(o *operation) {
 		b.offerScan(o, i)
 		return
 	}
-	binary.NativeEndian.PutUint64(b.rooms[i], b.register(b.single.in))
+	binary.NativeEndian.PutUint64(b.body(i), b.register(b.single.in))
 	b.tellLength(o, i)
 	b.publish(i, o.word)
 }
@@ -209,8 +209,8 @@ func (b *Board) stepRead(o *operation) (done bool) {
 			r.stage = leaving
 		case leaving:
 			if r.registered {
-				for _, x := range b.ranks[r.readers[0]:r.readers[1]] {
-					if Later(o.seq, x.done.Load()) {
+				for x := r.readers[0]; x < r.readers[1]; x++ {
+					if Later(o.seq, b.ranks[x].done.Load()) {
 						return false
 					}
 				}
@@ -240,7 +240,7 @@ func (b *Board) move(o *operation) bool {
 }
 
 // placeOf is the cell in which that word stands.
-func (b *Board) placeOf(rank int, word uint64) int {
+func (b *Board) placeOf(rank int, word uint64) place {
 	seq := uint32(word >> 32)
 	if word&kindGone == kindResult {
 		return b.resultCell(rank, seq)
@@ -251,7 +251,7 @@ func (b *Board) placeOf(rank int, word uint64) int {
 // published reports whether a rank has published that word. If not, there may
 // be a fault.
 func (b *Board) published(o *operation, rank int, word uint64) bool {
-	w := b.cells[b.placeOf(rank, word)].word.Load()
+	w := b.view(b.placeOf(rank, word)).word.Load()
 	if w != word && w>>32 == word>>32 {
 		b.mismatch(o, rank, w)
 	}
@@ -271,7 +271,7 @@ func (b *Board) read(o *operation, rank int, word uint64, key uint64, off int64,
 	}
 	err := b.regions.Read(rank, dst, key, off)
 	// What was read counts if it was still offered afterwards.
-	switch w := b.cells[b.placeOf(rank, word)].word.Load(); {
+	switch w := b.view(b.placeOf(rank, word)).word.Load(); {
 	case w == word&^kindGone|kindGone:
 		return false // it gave up; why, it or the control plane tells
 	case w != word:
@@ -339,7 +339,7 @@ func (b *Board) readBlocks(o *operation) bool {
 		if !b.published(o, src, o.word) {
 			return false
 		}
-		key := binary.NativeEndian.Uint64(b.rooms[b.cell(src, o.seq)])
+		key := binary.NativeEndian.Uint64(b.body(b.cell(src, o.seq)))
 		if !b.readRange(o, src, o.word, key, off, to, n) {
 			return false
 		}
@@ -410,9 +410,9 @@ const maxKept = 4 << 20
 func (b *Board) endRead(o *operation, failed bool) {
 	r := &b.single
 	if failed && o.offers {
-		for _, i := range [...]int{b.cell(b.rank, o.seq), b.resultCell(b.rank, o.seq)} {
-			if w := b.cells[i].word.Load(); uint32(w>>32) == o.seq {
-				b.cells[i].word.Store(w | kindGone)
+		for _, i := range [...]place{b.cell(b.rank, o.seq), b.resultCell(b.rank, o.seq)} {
+			if w := b.view(i).word.Load(); uint32(w>>32) == o.seq {
+				b.view(i).word.Store(w | kindGone)
 			}
 		}
 	}

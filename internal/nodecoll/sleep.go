@@ -34,7 +34,8 @@ func (b *Board) wakeTree() {
 		b.wakeRank(b.tree.root)
 	}
 	if b.head.stuck.Load() > 0 {
-		for i, r := range b.ranks {
+		for i := range b.ranks {
+			r := &b.ranks[i]
 			if r.asleep.Load() == stuckAsleep {
 				b.wakeRank(i)
 			}
@@ -53,7 +54,7 @@ func (b *Board) WakeNear() {
 }
 
 func (b *Board) wakeRank(i int) {
-	if r := b.ranks[i]; i != b.rank && r.asleep.Load() != awake && b.takeMark(r) {
+	if r := &b.ranks[i]; i != b.rank && r.asleep.Load() != awake && b.takeMark(r) {
 		b.waker.Wake(i)
 	}
 }
@@ -84,7 +85,7 @@ func (b *Board) takeMark(r *rankLines) bool {
 // must not hide another sleeper thereby. It reports whether somebody who has not
 // seen the mark may have published what is seen only later: see wait.Publish.
 func (b *Board) PrepareSleep() (late bool) {
-	r := b.ranks[b.rank]
+	r := &b.ranks[b.rank]
 	how := uint32(plainAsleep)
 	if b.op.offers && !b.op.offered {
 		how = stuckAsleep
@@ -103,7 +104,7 @@ func (b *Board) PrepareSleep() (late bool) {
 
 // EndSleep says that this rank is awake.
 func (b *Board) EndSleep() {
-	if r := b.ranks[b.rank]; r.asleep.Load() != awake {
+	if r := &b.ranks[b.rank]; r.asleep.Load() != awake {
 		b.takeMark(r)
 	}
 }

@@ -37,7 +37,7 @@ func TestBoardSleepersCount(t *testing.T) {
 				end = time.Time{}
 				break
 			}
-			b.takeMark(b.ranks[1])
+			b.takeMark(&b.ranks[1])
 		}
 	}
 	over.Store(true)

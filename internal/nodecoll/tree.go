@@ -167,7 +167,7 @@ func (b *Board) stepTree(o *operation) bool {
 // takeWhole takes the result that a rank has published, or the last one of all.
 func (b *Board) takeWhole(o *operation, from int) bool {
 	i := b.cell(from, o.seq)
-	if w := b.cells[i].word.Load(); w != o.word {
+	if w := b.view(i).word.Load(); w != o.word {
 		if uint32(w>>32) == o.seq {
 			b.mismatch(o, from%b.size, w)
 		}
@@ -201,8 +201,8 @@ func (b *Board) stepCentral(o *operation) bool {
 		}
 		b.publish(i, o.word)
 		o.offered = true
-		if t.reader[i%rankCells] = 0; reduce {
-			t.reader[i%rankCells] = 1 + t.root
+		if t.reader[i.number] = 0; reduce {
+			t.reader[i.number] = 1 + t.root
 		}
 		t.last = b.arrive(o.seq)
 	}
@@ -217,7 +217,7 @@ func (b *Board) stepCentral(o *operation) bool {
 			if o.bytes > 0 {
 				mem.Put(b.payload(i, o.bytes), t.acc[:o.bytes])
 			}
-			b.cells[i].word.Store(o.word)
+			b.view(i).word.Store(o.word)
 		}
 		if o.n > 0 {
 			o.put(0, t.acc[:o.n])
@@ -280,7 +280,7 @@ func (b *Board) gather(o *operation) bool {
 // combineOf combines what rank q has published, if it has.
 func (b *Board) combineOf(o *operation, q int) bool {
 	i := b.cell(q, o.seq)
-	if w := b.cells[i].word.Load(); w != o.word {
+	if w := b.view(i).word.Load(); w != o.word {
 		if uint32(w>>32) == o.seq {
 			b.mismatch(o, q, w)
 		}
@@ -319,8 +319,8 @@ func (b *Board) offerTree(o *operation) bool {
 		o.write(b.payload(i, o.bytes), p[:o.bytes])
 	}
 	b.publish(i, o.word)
-	if b.tree.reader[i%rankCells] = 0; b.rank != 0 && o.op != collectives.OpBcast {
-		b.tree.reader[i%rankCells] = 1 + b.tree.above
+	if b.tree.reader[i.number] = 0; b.rank != 0 && o.op != collectives.OpBcast {
+		b.tree.reader[i.number] = 1 + b.tree.above
 	}
 	o.offered, o.told = true, true
 	return true

@@ -209,7 +209,7 @@ func (b *Board) awaitsBlocks(o *operation, rank int) bool {
 	if r.registered && Later(o.seq, done) && b.readsFrom(o, rank) {
 		return true
 	}
-	if uint32(b.cells[b.cell(rank, o.seq)].word.Load()>>32) == o.seq {
+	if uint32(b.view(b.cell(rank, o.seq)).word.Load()>>32) == o.seq {
 		return false
 	}
 	for i, n := r.i, x.incoming(b, o); i < n; i++ {
@@ -249,7 +249,7 @@ func (b *Board) takeBlock(o *operation) bool {
 		return b.keepBlock(o, n, to)
 	}
 	c := b.cell(src, o.seq)
-	w := b.cells[c].word.Load()
+	w := b.view(c).word.Load()
 	if (w^o.word)>>aboveKind != 0 || w&kindResult != 0 {
 		if uint32(w>>32) == o.seq {
 			b.mismatch(o, src, w)
@@ -298,7 +298,7 @@ func (b *Board) takeBlock(o *operation) bool {
 func (b *Board) allPosted(o *operation) bool {
 	for i := range b.vector.incoming(b, o) {
 		src, _, _ := b.source(o, i)
-		if src >= 0 && src != b.rank && uint32(b.cells[b.cell(src, o.seq)].word.Load()>>32) != o.seq {
+		if src >= 0 && src != b.rank && uint32(b.view(b.cell(src, o.seq)).word.Load()>>32) != o.seq {
 			return false
 		}
 	}

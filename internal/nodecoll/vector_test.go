@@ -48,7 +48,7 @@ func TestGarbledBlocks(t *testing.T) {
 		for i := range min(len(p), 128) {
 			p[i] = byte(rnd.Uint32() & rnd.Uint32() & rnd.Uint32())
 		}
-		b.cells[c].word.Store(o.word | uint64(rnd.IntN(4))<<19 | uint64(n))
+		b.view(c).word.Store(o.word | uint64(rnd.IntN(4))<<19 | uint64(n))
 		if b.takeBlock(o) && o.fault != nil {
 			t.Fatalf("cell %d is taken and a fault: %+v", k, o.fault)
 		}
@@ -94,7 +94,7 @@ func TestLongTable(t *testing.T) {
 	for i, x := range []uint64{1, 2, edges} {
 		binary.NativeEndian.PutUint64(p[8*i:], x)
 	}
-	b.cells[c].word.Store(o.word | kindRegion | wideHead)
+	b.view(c).word.Store(o.word | kindRegion | wideHead)
 	for calls := 1; !b.takeBlock(o); calls++ {
 		if m.reads > transport.MaxRead/wideEntry/64+2 || o.fault != nil || calls > edges {
 			t.Fatalf("call %d: %d reads, %+v", calls, m.reads, o.fault)
