@@ -115,7 +115,7 @@ func create(comm *mpi.Comm, op calls.Name, flavor Flavor, unit int64, bad *wrong
 	e, ctx := comm.Core().Comm().Engine, comm.Core().Comm().Ctx
 	c := &core{engine: e, space: remote.Of(e), flavor: flavor, unit: unit, rank: comm.Rank(), size: comm.Size(), words: layWords(comm.Size()), shared: all}
 	c.window.core = c
-	mine := entry{flavor: flavor, offer: comm.Core().Comm().Offer(), unit: unit}
+	mine := entry{flavor: flavor, offer: comm.Core().Comm().OfferID(), unit: unit}
 	var desc remote.Desc
 	if bad == nil {
 		var err error

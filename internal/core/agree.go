@@ -71,6 +71,10 @@ func (c *Comm) Offer() uint64 {
 	return offer
 }
 
+// OfferID is Offer without memory: of what is made often, and mostly has no
+// collectives.
+func (c *Comm) OfferID() uint64 { return c.serial(1) }
+
 // AgreeOn is the context that rank 0 has offered.
 func (c *Comm) AgreeOn(op calls.Name, offer uint64) (Agreed, *fault.Fault) {
 	own := uint32(0)

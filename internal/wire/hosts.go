@@ -44,6 +44,9 @@ func (h Hosts) Of(members, some Members) Hosts {
 		return nil
 	}
 	if len(h) == 1 {
+		if some.Len() == members.Len() {
+			return h
+		}
 		return Hosts{{h[0].Host, some.Len()}}
 	}
 	var of Hosts
