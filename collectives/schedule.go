@@ -207,7 +207,7 @@ type Args struct {
 	// algorithm's own choice.
 	Segment int64
 
-	// Shared is the room for one publication in memory that all ranks share;
+	// Shared is the room for one cell in memory that all ranks share;
 	// 0: there is none, or the call cannot use it.
 	Shared int64
 

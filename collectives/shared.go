@@ -7,9 +7,9 @@ package collectives
 // no message, so there is no schedule: the engine runs them.
 //
 //	steps      1: everybody reads everybody (rooted operations: the root)
-//	read       (P-1) publications, reductions and gathers; one, Bcast and Scatter
+//	read       (P-1) cells, reductions and gathers; one, Bcast and Scatter
 //	scratch    none
-//	needs      Args.Shared; a publication fits in it
+//	needs      Args.Shared; a cell fits in it
 //	source     R. Graham, G. Shipman, "MPI support for multi-core
 //	           architectures: optimized shared memory collectives", 2008
 //
@@ -59,7 +59,7 @@ func SharedOf(op Op) *Algorithm {
 	return nil
 }
 
-// Published is the length of the longest publication of a rank in the
+// Published is the length of the longest cell of a rank in the
 // operation's shared algorithm, in elements.
 func Published(a *Args) int64 {
 	switch a.Op {

@@ -26,7 +26,7 @@ func TestDeath(t *testing.T) {
 				for _, sp := range j.Add(3) {
 					p, err := j.Boot(sp)
 					must(t, err)
-					ranks.Go(func() { dieOrMourn(t, j, p, fl) })
+					ranks.Go(func() { dieOrGoOn(t, j, p, fl) })
 				}
 				ranks.Wait()
 			})
@@ -34,7 +34,7 @@ func TestDeath(t *testing.T) {
 	}
 }
 
-func dieOrMourn(t *testing.T, j *testjob.Job, p *mpi.Process, fl flavor) {
+func dieOrGoOn(t *testing.T, j *testjob.Job, p *mpi.Process, fl flavor) {
 	w := p.World()
 	win, _, _, err := fl.make(w, 1000)
 	must(t, err)
@@ -53,13 +53,13 @@ func dieOrMourn(t *testing.T, j *testjob.Job, p *mpi.Process, fl flavor) {
 	if err := w.Barrier(); err != nil { // the victim has left it, and died
 		failed(t, err)
 	}
-	mourn(t, w, win, locks, 1-w.Rank())
+	goOnWithout(t, w, win, locks, 1-w.Rank())
 	must(t, j.Leave(p))
 }
 
-// mourn is what a rank does after rank 2 has died; living is the other that is
+// goOnWithout is what a rank does after rank 2 has died; living is the other that is
 // left.
-func mourn(t *testing.T, w *mpi.Comm, win, locks *rma.Window, living int) {
+func goOnWithout(t *testing.T, w *mpi.Comm, win, locks *rma.Window, living int) {
 	together := func() {
 		_, err := mpi.Sendrecv(w, []byte{1}, living, 0, make([]byte, 1), living, 0)
 		must(t, err)
@@ -119,9 +119,9 @@ func TestLeaks(t *testing.T) {
 	}
 }
 
-// TestMemoryOfTheMournedIsNotUsedAgain: a window whose Free fails leaves its
+// TestMemoryOfTheDeadIsNotUsedAgain: a window whose Free fails leaves its
 // memory alone, as others may still write there; one that ends well does not.
-func TestMemoryOfTheMournedIsNotUsedAgain(t *testing.T) {
+func TestMemoryOfTheDeadIsNotUsedAgain(t *testing.T) {
 	for _, way := range ways[:3] {
 		t.Run(way.name, func(t *testing.T) {
 			j := testjob.New(t, way.opts...)

@@ -14,7 +14,7 @@ import (
 
 // A rank that is told of a death of which the control plane knows nothing does
 // not wait for it: the call was given up. (Of a real one it hears first: see
-// TestBereaved of the engine.)
+// TestLearnFailure of the engine.)
 func TestToldOfNoDeath(t *testing.T) {
 	mpitest.Run(t, 2, func(t *mpitest.T, w *mpi.Comm) {
 		win, err := Allocate[int64](w, 1)

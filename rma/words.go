@@ -96,8 +96,8 @@ func (p *pending) misses(rank int32, failed bool) bool {
 	return k >= 0 && k < p.n && p.region.Word(p.word+k)&^flags < p.value
 }
 
-// doze tells the writers of the words.
-func (p *pending) doze(asleep bool) { p.region.Asleep(asleep) }
+// setAsleep tells the writers of the words.
+func (p *pending) setAsleep(asleep bool) { p.region.Asleep(asleep) }
 
 // wait is a wait of this window, to be given back by done.
 func (w *Window) wait(op calls.Name, rank int) *pending {
@@ -105,7 +105,7 @@ func (w *Window) wait(op calls.Name, rank int) *pending {
 	p, _ := c.space.Waits.Get().(*pending)
 	if p == nil {
 		p = new(pending)
-		p.over, p.asleep, p.missed = p.ready, p.doze, p.misses
+		p.over, p.asleep, p.missed = p.ready, p.setAsleep, p.misses
 	}
 	p.region = c.region
 	p.Ready, p.Asleep = p.over, p.asleep // of a lock they are others

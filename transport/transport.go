@@ -309,14 +309,14 @@ type Collector interface {
 // fetch them in pairs.
 const ShareAlign = 128
 
-// Exposer is an optional capability: a process reads and writes what others of
+// SingleCopy is an optional capability: a process reads and writes what others of
 // its host have exposed, without them.
-type Exposer interface {
-	// Expose lets processes that know the key access buf, which must be on the
-	// heap, until Hide. It is also told of buffers that Read fills again and
+type SingleCopy interface {
+	// Register lets processes that know the key access buf, which must be on the
+	// heap, until Unregister. It is also told of buffers that Read fills again and
 	// again.
-	Expose(buf []byte) (key uint64)
-	Hide(key uint64)
+	Register(buf []byte) (key uint64)
+	Unregister(key uint64)
 
 	// Proof is the key of eight exposed bytes and what stands there, for those
 	// who Reach this process.

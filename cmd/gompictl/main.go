@@ -29,11 +29,11 @@ const usage = `Usage: gompictl ps              list the running jobs of this hos
 Only the user who started a job, and root, see it. docs/running.md says more.
 `
 
-// patience is how long a job's gompirun may take to answer.
-const patience = 5 * time.Second
+// answerTimeout is how long a job's gompirun may take to answer.
+const answerTimeout = 5 * time.Second
 
 func main() {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), answerTimeout)
 	defer cancel()
 	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "gompictl:", err)
@@ -155,7 +155,7 @@ func stacks(ctx context.Context, out io.Writer, name string) error {
 		return err
 	}
 	defer t.Close()
-	procs, err := t.Stacks(ctx, patience/2)
+	procs, err := t.Stacks(ctx, answerTimeout/2)
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ type Members uint8
 // The members of stages.
 const (
 	Everyone  Members = iota // all, with their own numbers
-	NodeMates                // the ranks of this rank's node
+	NodeRanks                // the ranks of this rank's node
 	Heads                    // one rank of each node, see Head
 )
 
@@ -65,7 +65,7 @@ func (c composition) apart(a *collectives.Args, i int) (g *collectives.Algorithm
 	for b, p := range s.at {
 		at[b] = collectives.Ref{Buf: p.Buf, Off: p.Off}
 	}
-	return s.alg, at, s.ranks == NodeMates
+	return s.alg, at, s.ranks == NodeRanks
 }
 
 // StepsOn is the number of steps of an algorithm on a group of another size,
@@ -150,7 +150,7 @@ func (s *Stage) translate(a *collectives.Args, steps []collectives.Step) {
 			continue
 		}
 		switch s.ranks {
-		case NodeMates:
+		case NodeRanks:
 			st.Peer = a.Nodes.Ranks(a.Nodes.Of(a.Rank))[st.Peer]
 		case Heads:
 			st.Peer = int32(Head(a, int(st.Peer)))

@@ -48,7 +48,7 @@ func allgatherTwoLevel(op collectives.Op, name, doc string, between *collectives
 			total := allBlocks(a)
 			toInside(a, collectives.OpBcast)
 			a.Count, a.InPlace = total, false
-			return stage.Of(bcastInside(a.Size), stage.NodeMates, at)
+			return stage.Of(bcastInside(a.Size), stage.NodeRanks, at)
 		case i == 3 && packing(a, collectives.Out) == collectives.Scratch:
 			return stage.Of(&unpacking, stage.Everyone, at)
 		}
@@ -71,7 +71,7 @@ var toHead = collectives.Algorithm{
 			return step.Send(dst, stage.Head(a, nodeOf(a)), step.In(0, a.InLen()))
 		}
 		at, _ := nodeBlock(a, nodeOf(a))
-		for _, q := range matesOf(a) {
+		for _, q := range ownNode(a) {
 			b := collectives.Ref{Buf: packing(a, collectives.Out), Off: at, Len: a.Gathered(int(q)).Len}
 			at += b.Len
 			switch {

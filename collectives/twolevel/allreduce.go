@@ -33,13 +33,13 @@ func allreduceTwoLevel(name, doc string, between *collectives.Algorithm) collect
 			return stage.StepsOn(reduceInside(n.Most(), a.Count), a, n.Most(), 0) + stage.StepsOn(between, a, n.Len(), 0) + stage.StepsOn(bcastInside(n.Most()), a, n.Most(), 0)
 		},
 	}, 3, func(a *collectives.Args, i int) stage.Stage {
-		alone, head := len(matesOf(a)) == 1, isHead(a)
+		alone, head := len(ownNode(a)) == 1, isHead(a)
 		at := stage.AsCalled(0)
 		switch {
 		case i == 0 && !alone:
 			toInside(a, collectives.OpReduce)
 			a.InPlace = a.InPlace && head
-			return stage.Of(reduceInside(a.Size, a.Count), stage.NodeMates, at)
+			return stage.Of(reduceInside(a.Size, a.Count), stage.NodeRanks, at)
 		case i == 1 && head:
 			if !alone {
 				at[collectives.In], a.InPlace = at[collectives.Out], true
@@ -49,7 +49,7 @@ func allreduceTwoLevel(name, doc string, between *collectives.Algorithm) collect
 		case i == 2:
 			toInside(a, collectives.OpBcast)
 			a.InPlace = false
-			return stage.Of(bcastInside(a.Size), stage.NodeMates, at)
+			return stage.Of(bcastInside(a.Size), stage.NodeRanks, at)
 		}
 		return stage.Stage{}
 	})

@@ -24,7 +24,7 @@ var alltoallDirect = collectives.Algorithm{
 	Doc:      "one message for each pair of nodes; for small blocks",
 	TwoLevel: true,
 	Rounds: func(a *collectives.Args) int {
-		if isHead(a) && len(matesOf(a)) > 1 {
+		if isHead(a) && len(ownNode(a)) > 1 {
 			return 3
 		}
 		return 2
@@ -56,7 +56,7 @@ var alltoallDirect = collectives.Algorithm{
 		if !isHead(a) {
 			return row
 		}
-		s := int64(len(matesOf(a)))
+		s := int64(len(ownNode(a)))
 		return a.Count*s*(int64(a.Size)-s) + row*(s-1)
 	},
 }
@@ -72,7 +72,7 @@ type rows struct {
 }
 
 func rowsOf(a *collectives.Args) rows {
-	p, s := int64(a.Size), int64(len(matesOf(a)))
+	p, s := int64(a.Size), int64(len(ownNode(a)))
 	return rows{a.Count, p, s, max((s-1)*p, s*(p-s))}
 }
 
@@ -106,16 +106,16 @@ func (x rows) window(a *collectives.Args, upper bool, node int) collectives.Ref 
 }
 
 func collectRows(dst []collectives.Step, a *collectives.Args) []collectives.Step {
-	x, mates, own := rowsOf(a), matesOf(a), nodeOf(a)
-	for i := 1; i < len(mates); i++ {
+	x, local, own := rowsOf(a), ownNode(a), nodeOf(a)
+	for i := 1; i < len(local); i++ {
 		r := x.row(false, i, 0)
 		r.Len *= x.p
-		dst = step.Recv(dst, int(mates[i]), r)
+		dst = step.Recv(dst, int(local[i]), r)
 	}
 	for k := range a.Nodes.Len() {
 		if k == own {
-			for i := 1; i < len(mates); i++ {
-				for j, q := range mates {
+			for i := 1; i < len(local); i++ {
+				for j, q := range local {
 					dst = step.Copy(dst, x.row(false, i, int(q)), x.kept(i, j))
 				}
 			}
@@ -123,7 +123,7 @@ func collectRows(dst []collectives.Step, a *collectives.Args) []collectives.Step
 		}
 		to := x.window(a, true, k)
 		to.Len = x.n
-		for i := range mates {
+		for i := range local {
 			for _, q := range a.Nodes.Ranks(k) {
 				from := step.In(int64(q)*x.n, x.n)
 				if i > 0 {
@@ -138,7 +138,7 @@ func collectRows(dst []collectives.Step, a *collectives.Args) []collectives.Step
 }
 
 func exchangeRows(dst []collectives.Step, a *collectives.Args) []collectives.Step {
-	x, mates, own, nodes := rowsOf(a), matesOf(a), nodeOf(a), a.Nodes.Len()
+	x, local, own, nodes := rowsOf(a), ownNode(a), nodeOf(a), a.Nodes.Len()
 	for d := 1; d < nodes; d++ {
 		k := step.Wrap(own+d, nodes)
 		dst = step.Send(dst, stage.Head(a, k), x.window(a, true, k))
@@ -155,15 +155,15 @@ func exchangeRows(dst []collectives.Step, a *collectives.Args) []collectives.Ste
 		return x.row(true, j, int(q))
 	}
 	// In place these must be read before Out is written.
-	for j := 1; j < len(mates); j++ {
-		dst = step.Copy(dst, step.In(int64(mates[j])*x.n, x.n), to(j, mates[0]))
+	for j := 1; j < len(local); j++ {
+		dst = step.Copy(dst, step.In(int64(local[j])*x.n, x.n), to(j, local[0]))
 	}
 	if !a.InPlace {
-		dst = step.Copy(dst, step.In(int64(a.Rank)*x.n, x.n), to(0, mates[0]))
+		dst = step.Copy(dst, step.In(int64(a.Rank)*x.n, x.n), to(0, local[0]))
 	}
-	for i := 1; i < len(mates); i++ {
-		for j := range mates {
-			dst = step.Copy(dst, x.kept(i, j), to(j, mates[i]))
+	for i := 1; i < len(local); i++ {
+		for j := range local {
+			dst = step.Copy(dst, x.kept(i, j), to(j, local[i]))
 		}
 	}
 	for k := range nodes {
@@ -173,7 +173,7 @@ func exchangeRows(dst []collectives.Step, a *collectives.Args) []collectives.Ste
 		from := x.window(a, false, k)
 		from.Len = x.n
 		for _, q := range a.Nodes.Ranks(k) {
-			for j := range mates {
+			for j := range local {
 				dst = step.Copy(dst, from, to(j, q))
 				from.Off += x.n
 			}
@@ -183,11 +183,11 @@ func exchangeRows(dst []collectives.Step, a *collectives.Args) []collectives.Ste
 }
 
 func handRows(dst []collectives.Step, a *collectives.Args) []collectives.Step {
-	x, mates := rowsOf(a), matesOf(a)
-	for j := 1; j < len(mates); j++ {
+	x, local := rowsOf(a), ownNode(a)
+	for j := 1; j < len(local); j++ {
 		r := x.row(true, j, 0)
 		r.Len *= x.p
-		dst = step.Send(dst, int(mates[j]), r)
+		dst = step.Send(dst, int(local[j]), r)
 	}
 	return dst
 }

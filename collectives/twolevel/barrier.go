@@ -27,13 +27,13 @@ var barrierDissemination = stage.Compose(collectives.Algorithm{
 	switch {
 	case i == 0:
 		toInside(a, collectives.OpReduce) // of nothing
-		return stage.Of(&arrival, stage.NodeMates, stage.AsCalled(0))
+		return stage.Of(&arrival, stage.NodeRanks, stage.AsCalled(0))
 	case i == 1 && head:
 		toBetween(a, collectives.OpBarrier)
 		return stage.Of(&flat.BarrierDissemination, stage.Heads, stage.AsCalled(0))
 	case i == 2:
 		toInside(a, collectives.OpBcast) // of nothing
-		return stage.Of(&release, stage.NodeMates, stage.AsCalled(0))
+		return stage.Of(&release, stage.NodeRanks, stage.AsCalled(0))
 	}
 	return stage.Stage{}
 })

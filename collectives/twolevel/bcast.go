@@ -34,7 +34,7 @@ func bcastTwoLevel(name, doc string, between *collectives.Algorithm) collectives
 		switch {
 		case i == 1:
 			toInside(a, collectives.OpBcast)
-			return stage.Of(bcastInside(a.Size), stage.NodeMates, stage.AsCalled(0))
+			return stage.Of(bcastInside(a.Size), stage.NodeRanks, stage.AsCalled(0))
 		case isHead(a):
 			toBetween(a, collectives.OpBcast)
 			return stage.Of(between, stage.Heads, stage.AsCalled(0))

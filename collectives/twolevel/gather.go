@@ -28,7 +28,7 @@ func gatherTwoLevel() collectives.Algorithm {
 			return stage.StepsOn(gatherInside(a.Nodes.Most()), a, a.Nodes.Most(), 0) + 1
 		},
 	}, 3, func(a *collectives.Args, i int) stage.Stage {
-		alone, root := len(matesOf(a)) == 1, a.Rank == a.Root
+		alone, root := len(ownNode(a)) == 1, a.Rank == a.Root
 		at := stage.AsCalled(0)
 		switch {
 		case i == 0 && (root || !alone):
@@ -40,7 +40,7 @@ func gatherTwoLevel() collectives.Algorithm {
 				at[collectives.Out] = stage.Place{Buf: collectives.Scratch, Off: 0}
 			}
 			toInside(a, collectives.OpGather)
-			return stage.Of(gatherInside(a.Size), stage.NodeMates, at)
+			return stage.Of(gatherInside(a.Size), stage.NodeRanks, at)
 		case i == 1 && isHead(a):
 			return stage.Of(&nodesToRoot, stage.Everyone, at)
 		case i == 2 && root && packing(a, collectives.Out) == collectives.Scratch:
@@ -61,8 +61,8 @@ func gatherTwoLevel() collectives.Algorithm {
 
 // lastPacked is the rank whose block is the last when all are packed.
 func lastPacked(a *collectives.Args) int {
-	mates := a.Nodes.Ranks(a.Nodes.Len() - 1)
-	return int(mates[len(mates)-1])
+	local := a.Nodes.Ranks(a.Nodes.Len() - 1)
+	return int(local[len(local)-1])
 }
 
 // nodesToRoot is the part of a gather between the nodes.
@@ -100,7 +100,7 @@ var nodesToRoot = collectives.Algorithm{
 func headBlocks(a *collectives.Args) collectives.Ref {
 	_, n := nodeBlock(a, nodeOf(a))
 	switch {
-	case len(matesOf(a)) > 1:
+	case len(ownNode(a)) > 1:
 		return step.Scratch(0, n)
 	case a.Op == collectives.OpScatter:
 		return step.Out(0, n)

@@ -12,8 +12,8 @@ import (
 func nodeOf(a *collectives.Args) int  { return a.Nodes.Of(a.Rank) }
 func isHead(a *collectives.Args) bool { return stage.Head(a, nodeOf(a)) == a.Rank }
 
-// matesOf are the ranks of this rank's node.
-func matesOf(a *collectives.Args) []int32 { return a.Nodes.Ranks(nodeOf(a)) }
+// ownNode are the ranks of this rank's node.
+func ownNode(a *collectives.Args) []int32 { return a.Nodes.Ranks(nodeOf(a)) }
 
 // toInside turns a into a call of op by the ranks of this rank's node, rooted at
 // the head.
@@ -32,11 +32,11 @@ func toBetween(a *collectives.Args, op collectives.Op) {
 	a.Op, a.Rank, a.Size, a.Root, a.Nodes = op, nodeOf(a), a.Nodes.Len(), root, nil
 }
 
-// fewMates is the largest node on which one rank talks to all others at once.
-const fewMates = collectives.TeamRanks
+// fewOnNode is the largest node on which one rank talks to all others at once.
+const fewOnNode = collectives.TeamRanks
 
 func bcastInside(size int) *collectives.Algorithm {
-	if size <= fewMates {
+	if size <= fewOnNode {
 		return &flat.BcastLinear
 	}
 	return &flat.BcastBinomial
@@ -45,21 +45,21 @@ func bcastInside(size int) *collectives.Algorithm {
 // reduceInside: only short vectors go to the head as they are, as it would fold
 // them all.
 func reduceInside(size int, count int64) *collectives.Algorithm {
-	if size <= fewMates && int64(size)*count <= 256*fewMates {
+	if size <= fewOnNode && int64(size)*count <= 256*fewOnNode {
 		return &flat.ReduceLinear
 	}
 	return &flat.ReduceOrdered
 }
 
 func gatherInside(size int) *collectives.Algorithm {
-	if size <= fewMates {
+	if size <= fewOnNode {
 		return &flat.GatherLinear
 	}
 	return &flat.GatherBinomial
 }
 
 func scatterInside(size int) *collectives.Algorithm {
-	if size <= fewMates {
+	if size <= fewOnNode {
 		return &flat.ScatterLinear
 	}
 	return &flat.ScatterBinomial

@@ -33,7 +33,7 @@ func reduceTwoLevel(name, doc string, between *collectives.Algorithm) collective
 			return stage.StepsOn(reduceInside(n.Most(), a.Count), a, n.Most(), n.Inside(a.Root)) + stage.StepsOn(between, a, n.Len(), n.Of(a.Root))
 		},
 	}, 2, func(a *collectives.Args, i int) stage.Stage {
-		alone, head, root := len(matesOf(a)) == 1, isHead(a), a.Rank == a.Root
+		alone, head, root := len(ownNode(a)) == 1, isHead(a), a.Rank == a.Root
 		at := stage.AsCalled(0)
 		switch {
 		case i == 0 && !alone:
@@ -41,7 +41,7 @@ func reduceTwoLevel(name, doc string, between *collectives.Algorithm) collective
 				at[collectives.Out], at[collectives.Scratch] = stage.Place{Buf: collectives.Scratch, Off: 0}, stage.Place{Buf: collectives.Scratch, Off: a.Count}
 			}
 			toInside(a, collectives.OpReduce)
-			return stage.Of(reduceInside(a.Size, a.Count), stage.NodeMates, at)
+			return stage.Of(reduceInside(a.Size, a.Count), stage.NodeRanks, at)
 		case i == 1 && head:
 			switch {
 			case alone:

@@ -25,7 +25,7 @@ var scatterLinear = stage.Compose(collectives.Algorithm{
 		return 1 + stage.StepsOn(scatterInside(a.Nodes.Most()), a, a.Nodes.Most(), 0)
 	},
 }, 3, func(a *collectives.Args, i int) stage.Stage {
-	alone, root := len(matesOf(a)) == 1, a.Rank == a.Root
+	alone, root := len(ownNode(a)) == 1, a.Rank == a.Root
 	at := stage.AsCalled(0)
 	switch {
 	case i == 0 && root && packing(a, collectives.In) == collectives.Scratch:
@@ -41,7 +41,7 @@ var scatterLinear = stage.Compose(collectives.Algorithm{
 			at[collectives.In] = stage.Place{Buf: collectives.Scratch, Off: 0}
 		}
 		toInside(a, collectives.OpScatter)
-		return stage.Of(scatterInside(a.Size), stage.NodeMates, at)
+		return stage.Of(scatterInside(a.Size), stage.NodeRanks, at)
 	}
 	return stage.Stage{}
 })
@@ -84,6 +84,6 @@ var nodesFromRoot = collectives.Algorithm{
 		if a.Rank != a.Root {
 			return 0
 		}
-		return a.Count * int64(a.Size-len(matesOf(a)))
+		return a.Count * int64(a.Size-len(ownNode(a)))
 	},
 }

@@ -150,7 +150,7 @@ func testSecondLook(t *testing.T, again bool) {
 		}
 	}
 	if seen < rounds/3 { // one in ten is found on the way to sleep
-		t.Errorf("%d of %d publications that nobody tells of were found", seen, rounds)
+		t.Errorf("%d of %d cells that nobody tells of were found", seen, rounds)
 	}
 }
 
@@ -199,16 +199,16 @@ func TestRefusedOnFallingAsleep(t *testing.T) {
 	ns, _ := testJobOf(t, 1, nil, func(_ int, c *Config) { c.Transports = []transport.Transport{tr} })
 	n := ns[0]
 	n.serve()
-	allowed, sends, dozes := false, false, 0
+	allowed, sends, sleeps := false, false, 0
 	fallAsleep := func() { // for good: what it was woken for is over
 		n.Lock()
-		before := dozes
+		before := sleeps
 		n.Unlock()
 		n.Kick()
 		within(t, "sleep", func() bool {
 			n.Lock()
 			defer n.Unlock()
-			return n.prog.Armed() && dozes > before && n.peers[proc(2)].state == peerUp
+			return n.prog.Armed() && sleeps > before && n.peers[proc(2)].state == peerUp
 		})
 	}
 	n.Lock()
@@ -222,7 +222,7 @@ func TestRefusedOnFallingAsleep(t *testing.T) {
 		},
 		Asleep: func(asleep bool) {
 			if sends = asleep; asleep {
-				dozes++
+				sleeps++
 			}
 		},
 	})

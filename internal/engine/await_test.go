@@ -22,7 +22,7 @@ type spot struct {
 	n      *node // who waits
 	word   atomic.Uint64
 	asleep atomic.Uint32
-	dozes  atomic.Int64
+	sleeps atomic.Int64
 	want   uint64
 	await  Await
 }
@@ -33,7 +33,7 @@ func newSpot(n *node) *spot {
 		Ready: func() (bool, *fault.Fault) { return s.word.Load() >= s.want, nil },
 		Asleep: func(asleep bool) {
 			if asleep {
-				s.dozes.Add(1)
+				s.sleeps.Add(1)
 				s.asleep.Swap(1)
 			} else {
 				s.asleep.Store(0)
@@ -207,8 +207,8 @@ func TestAwaitSleeps(t *testing.T) {
 			}
 		}
 	}
-	if s.dozes.Load() < 20 {
-		t.Fatalf("dozed %d times", s.dozes.Load())
+	if s.sleeps.Load() < 20 {
+		t.Fatalf("dozed %d times", s.sleeps.Load())
 	}
 }
 

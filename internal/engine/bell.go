@@ -15,9 +15,9 @@ type bell struct {
 	due  bool           // it is to be rung then
 }
 
-// nudge makes a rank that may sleep look at its boards: by an envelope that says
+// wakeMember makes a rank that may sleep look at its boards: by an envelope that says
 // nothing where there is a connection, else by its bell.
-func (e *Engine) nudge(c *Context, rank int) {
+func (e *Engine) wakeMember(c *Context, rank int) {
 	proc := c.Members.At(rank)
 	if p := e.peers[proc]; p != nil && p.state == peerUp {
 		e.control(p, match.NewKey(c.ID, 0, 0, 0), kindCredit, 0, 0)

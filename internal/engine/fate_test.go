@@ -205,7 +205,7 @@ func TestLostPeerIsAsked(t *testing.T) {
 
 // Of a death that another has told of, Failed knows when the call fails, however
 // late the control plane's word comes; and where there is none nobody waits.
-func TestBereaved(t *testing.T) {
+func TestLearnFailure(t *testing.T) {
 	ns, _ := testJobOf(t, 2, nil, nil)
 	n, id := ns[0], ns[1].Self()
 	if f := soon(t, "answer", func() *fault.Fault { return n.LearnFailure(n.ctx, "", nil) }); f != nil {

@@ -37,11 +37,11 @@ func (e *Engine) Shares() bool {
 	return e.sharer() != nil
 }
 
-// exposer is the transport by which processes of a host reach each other's
+// singleCopy is the transport by which processes of a host reach each other's
 // memory, nil if there is none.
-func (e *Engine) exposer() transport.Exposer {
+func (e *Engine) singleCopy() transport.SingleCopy {
 	for _, l := range e.links[1:] {
-		if x, ok := l.Transport.(transport.Exposer); ok {
+		if x, ok := l.Transport.(transport.SingleCopy); ok {
 			return x
 		}
 	}
@@ -136,26 +136,26 @@ func (e *Engine) common(c *Context, s transport.Sharer) (mem []byte, err error) 
 // Leave ends a Join, or a Share whose memory others go on using.
 func (e *Engine) Leave(mem []byte) { e.sharer().Leave(mem) }
 
-// Expose lets processes of this host that know the key access b, which is on
+// Register lets processes of this host that know the key access b, which is on
 // the heap, until Hide; proof is what they need besides to reach this process.
 // ok is false if no transport can do that.
-func (e *Engine) Expose(b []byte) (key uint64, proof [2]uint64, ok bool) {
+func (e *Engine) Register(b []byte) (key uint64, proof [2]uint64, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	x := e.exposer()
+	x := e.singleCopy()
 	if x == nil || e.closed {
 		return 0, proof, false
 	}
 	proof[0], proof[1] = x.Proof()
-	return x.Expose(b), proof, true
+	return x.Register(b), proof, true
 }
 
-// Hide ends an Expose. Accesses that have begun may still be under way.
-func (e *Engine) Hide(key uint64) {
+// Unregister ends a Register. Accesses that have begun may still be under way.
+func (e *Engine) Unregister(key uint64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !e.closed {
-		e.exposer().Hide(key)
+		e.singleCopy().Unregister(key)
 	}
 }
 
@@ -167,7 +167,7 @@ func (e *Engine) ReachMemory(p wire.ProcID, proof [2]uint64) (*Memory, error) {
 	if m := e.memories[p]; m != nil {
 		return m, nil
 	}
-	x := e.exposer()
+	x := e.singleCopy()
 	if x == nil || e.closed {
 		return nil, e.errNone()
 	}

@@ -86,7 +86,7 @@ func memoryJob(t testing.TB, exposed []byte) (ns []*node, hub *inproc.Hub, s *sl
 			c.Transports[0] = s
 		}
 	})
-	key, proof, ok := ns[1].Expose(exposed)
+	key, proof, ok := ns[1].Register(exposed)
 	if !ok {
 		t.Fatal("inproc exposes nothing")
 	}
@@ -256,7 +256,7 @@ func TestReachTheDying(t *testing.T) {
 			<-hold
 			return wire.Contact{Proc: p, SameHost: true, Segment: -1, Bell: -1}, nil
 		}
-		_, proof, _ := ns[1].Expose(make([]byte, 8))
+		_, proof, _ := ns[1].Register(make([]byte, 8))
 		got := make(chan error, 1)
 		go func() {
 			_, err := n.ReachMemory(ns[1].Self(), proof)
@@ -297,8 +297,8 @@ func TestSharing(t *testing.T) {
 	ns[1].Leave(theirs)
 	ns[0].Unshare(mine, place)
 
-	key, _, _ := ns[0].Expose(mine)
-	ns[0].Hide(key)
+	key, _, _ := ns[0].Register(mine)
+	ns[0].Unregister(key)
 
 	alone, _ := testJobOf(t, 1, nil, func(_ int, c *Config) { c.Transports = nil })
 	if _, _, err := alone[0].Share(8); !errors.Is(err, transport.ErrUnavailable) {
@@ -307,7 +307,7 @@ func TestSharing(t *testing.T) {
 	if _, err := alone[0].Join(proc(9), 0, 8); !errors.Is(err, transport.ErrUnavailable) {
 		t.Error(err)
 	}
-	if _, _, ok := alone[0].Expose(mine); ok {
+	if _, _, ok := alone[0].Register(mine); ok {
 		t.Error("exposed by nothing")
 	}
 	if _, err := alone[0].ReachMemory(proc(9), [2]uint64{}); !errors.Is(err, transport.ErrUnavailable) {

@@ -39,16 +39,16 @@ func newBoard(mem []byte, c *Context) *board {
 // nodeWaker wakes the members of a communicator.
 type nodeWaker struct{ *Context }
 
-func (c nodeWaker) Wake(rank int) { c.e.nudge(c.Context, rank) }
+func (c nodeWaker) Wake(rank int) { c.e.wakeMember(c.Context, rank) }
 
 // nodeRegions is the memory of the ranks of a board, as they read each other's.
 type nodeRegions struct {
-	exposer  transport.Exposer
-	memories []*Memory // by rank
+	singleCopy transport.SingleCopy
+	memories   []*Memory // by rank
 }
 
-func (g *nodeRegions) Register(buf []byte) uint64 { return g.exposer.Expose(buf) }
-func (g *nodeRegions) Unregister(key uint64)      { g.exposer.Hide(key) }
+func (g *nodeRegions) Register(buf []byte) uint64 { return g.singleCopy.Register(buf) }
+func (g *nodeRegions) Unregister(key uint64)      { g.singleCopy.Unregister(key) }
 
 // Gone is of who has left: a death has ended the operation.
 func (g *nodeRegions) Gone(rank int) *fault.Fault {
@@ -257,7 +257,7 @@ func (e *Engine) leaveOp(k *coll) {
 // SharedRoom.
 func (c *Context) Reads() bool { return c.reads.Load() }
 
-// SharedRoom is the room for one publication, in bytes, in memory that all
+// SharedRoom is the room for one cell, in bytes, in memory that all
 // ranks of the communicator share; 0: they share none. As long as that is not
 // decided, they may count on it: the first call that does finds out, and
 // chooses again (CollArgs.Table).

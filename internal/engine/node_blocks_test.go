@@ -172,7 +172,7 @@ func TestBoardNeighbors(t *testing.T) {
 	}
 }
 
-// A table too long for a publication is read where it lies, too.
+// A table too long for a cell is read where it lies, too.
 func TestBoardManyEdges(t *testing.T) {
 	ns := boardJob(t, 2, nil)
 	var edges [][2]int

@@ -203,7 +203,7 @@ func (e *Engine) vote(c *Context, b *board) {
 	c.voted, c.boardState = b, boardVoted
 	b.StartAfter(nodecoll.Seq(c.tag) - 1)
 	var proof [2]uint64
-	if x := e.exposer(); x != nil {
+	if x := e.singleCopy(); x != nil {
 		proof[0], proof[1] = x.Proof()
 	}
 	if in := c.inside; in != nil && in.coll != nil && in.coll.board == nil {
@@ -294,7 +294,7 @@ func (e *Engine) readsDecided(c *Context) bool {
 			return false // what proves that it can be read is not there yet
 		}
 		c.readState = readsAsked
-		if e.exposer() == nil || !b.AllVoted() {
+		if e.singleCopy() == nil || !b.AllVoted() {
 			b.VoteReads(false)
 		} else {
 			go e.reachAll(c, b)
@@ -309,7 +309,7 @@ func (e *Engine) readsDecided(c *Context) bool {
 	c.readState = readsKnown
 	c.reads.Store(!no)
 	if !no {
-		b.regions.exposer = e.exposer()
+		b.regions.singleCopy = e.singleCopy()
 		b.Read(&b.regions)
 		b.direct = &flat.NeighborAllgathervDirect
 	}

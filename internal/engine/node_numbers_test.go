@@ -57,7 +57,7 @@ func pass(t *testing.T, ns []*node) {
 }
 
 // However many calls there have been, a root waits for those who read, and
-// nobody takes an old publication for one of now.
+// nobody takes an old cell for one of now.
 func TestBoardNumbersWrap(t *testing.T) {
 	ns := boardJob(t, 2, nil)
 	value := uint64(0)

@@ -45,7 +45,7 @@ func TestBoardSleepers(t *testing.T) {
 	}
 }
 
-// A root that runs ahead waits for the readers of its old publications, and
+// A root that runs ahead waits for the readers of its old cells, and
 // sleeps until one of them is done.
 func TestBoardRootAhead(t *testing.T) {
 	ns := boardJob(t, 2, nil)

@@ -21,11 +21,11 @@ const (
 	maxGroups = 4096
 )
 
-// queuesPatience is how long Queues waits for the lock, looking every
+// queuesTimeout is how long Queues waits for the lock, looking every
 // queuesPause.
 const (
-	queuesPatience = 300 * time.Millisecond
-	queuesPause    = time.Millisecond
+	queuesTimeout = 300 * time.Millisecond
+	queuesPause   = time.Millisecond
 )
 
 // lot is what messages or operations have in common that stand on one line.
@@ -80,7 +80,7 @@ func tallies(all iter.Seq2[lot, int64]) (list []*tally, n int) {
 // this process, and then a line for each peer, tag and communicator. It answers
 // also where a user's operation has locked the engine, for ever maybe.
 func (e *Engine) Queues() string {
-	for end := time.Now().Add(queuesPatience); !e.mu.TryLock(); time.Sleep(queuesPause) {
+	for end := time.Now().Add(queuesTimeout); !e.mu.TryLock(); time.Sleep(queuesPause) {
 		if time.Now().After(end) {
 			return "not known: the library is locked, as by a user operation (see NewOp) that takes long or calls the library; the goroutines tell\n"
 		}

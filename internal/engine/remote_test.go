@@ -206,7 +206,7 @@ func TestDownOnce(t *testing.T) {
 			n, id := ns[0], ns[1].Self()
 			s := n.serve()
 			ns[1].serve()
-			key, proof, ok := ns[1].Expose(make([]byte, 100))
+			key, proof, ok := ns[1].Register(make([]byte, 100))
 			if !ok {
 				t.Fatal("inproc exposes nothing")
 			}

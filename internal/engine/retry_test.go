@@ -27,7 +27,7 @@ func TestMomentWithoutFiles(t *testing.T) {
 		}
 		return wire.Contact{Proc: p, SameHost: true, Segment: -1, Bell: -1}, nil
 	}
-	_, proof, _ := ns[1].Expose(make([]byte, 8))
+	_, proof, _ := ns[1].Register(make([]byte, 8))
 	if _, err := n.ReachMemory(ns[1].Self(), proof); err != nil || asked.Load() != 4 {
 		t.Errorf("memory: %v after %d attempts", err, asked.Load())
 	}

@@ -42,7 +42,7 @@ type rankLines struct {
 	voted  atomic.Uint32 // votedHere, votedReads
 	// elsewhere is the last call of which it waited long for messages.
 	elsewhere atomic.Uint32
-	proof     [2]uint64 // what Exposer.Reach needs; written before voted
+	proof     [2]uint64 // what SingleCopy.Reach needs; written before voted
 	// left: this rank uses the memory no more, or has died.
 	left atomic.Uint32
 	_    [lineBytes - 36]byte

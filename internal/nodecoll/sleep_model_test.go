@@ -54,7 +54,7 @@ type sleepState struct {
 // sleepModel is what does not change. without names what is left out, to see that
 // it is missed.
 type sleepModel struct {
-	plain   bool // publications are plain stores
+	plain   bool // cells are plain stores
 	without string
 }
 

@@ -96,7 +96,7 @@ func (a *attempt) begin(kind lockWord) error {
 	t := a.ticket.Add(1)
 	if t == 0 || t > maxTicket {
 		w.Store(0)
-		a.rouse()
+		a.wakeFree()
 		return errTickets
 	}
 	a.word, a.next, a.fresh = lockWaiting|kind|lockWord(t)<<ticketShift, 0, true
@@ -128,7 +128,7 @@ func (a *attempt) enter() (in bool, dead int) {
 		}
 		a.next = i
 		if first {
-			a.rouse() // some may have waited for this party's choice
+			a.wakeFree() // some may have waited for this party's choice
 		}
 		return false, -1
 	}
@@ -136,7 +136,7 @@ func (a *attempt) enter() (in bool, dead int) {
 	a.word = a.word&^(lockPhase|lockAsleep) | lockHeld
 	a.words[a.me].Store(uint64(a.word))
 	if first && sleepers&lockAsleep != 0 {
-		a.rouse()
+		a.wakeFree()
 	}
 	return true, -1
 }
@@ -156,9 +156,9 @@ func (a *attempt) stops(w lockWord, i int) bool {
 // Others may do the same.
 func (a *attempt) clear(i int, w lockWord) { a.words[i].CompareAndSwap(uint64(w), 0) }
 
-// mourn looks for all who are in the way and have ended, also behind those who
+// reapDead looks for all who are in the way and have ended, also behind those who
 // live. dead is as that of enter.
-func (a *attempt) mourn() (dead int) {
+func (a *attempt) reapDead() (dead int) {
 	for i := a.next; i < len(a.words); i++ {
 		w := lockWord(a.words[i].Load())
 		if i == a.me || !a.stops(w, i) || !a.all.gone(i) {
@@ -172,9 +172,9 @@ func (a *attempt) mourn() (dead int) {
 	return -1
 }
 
-// doze says that whoever makes the way free must wake this party; enter, and
-// mourn if that is in vain, have to be called once more.
-func (a *attempt) doze(asleep bool) {
+// setAsleep says that whoever makes the way free must wake this party; enter, and
+// reapDead if that is in vain, have to be called once more.
+func (a *attempt) setAsleep(asleep bool) {
 	w := a.word &^ lockAsleep
 	if asleep {
 		w |= lockAsleep
@@ -193,25 +193,25 @@ func (a *attempt) leave() error {
 		a.words[a.me].Store(0)
 	}
 	a.word = 0
-	a.rouse()
+	a.wakeFree()
 	if !ok {
 		return errLockLost
 	}
 	return nil
 }
 
-// rouse wakes those who sleep though nobody is in their way.
-func (a *attempt) rouse() {
+// wakeFree wakes those who sleep though nobody is in their way.
+func (a *attempt) wakeFree() {
 	var asleep lockWord
 	for i := range a.words {
 		asleep |= lockWord(a.words[i].Load())
 	}
 	if asleep&lockAsleep != 0 {
-		a.rouseSome()
+		a.wakeSome()
 	}
 }
 
-func (a *attempt) rouseSome() {
+func (a *attempt) wakeSome() {
 	// The first of all, and the first of those who want the lock alone.
 	first, firstAlone := -1, -1
 	var least, leastAlone lockWord

@@ -28,13 +28,13 @@ const (
 	mHold
 	mInside
 	mBlocked
-	mMourn
-	mMournClear
+	mReap
+	mReapClear
 	mParked
 	mLeave
-	mRouseAny   // does anybody sleep?
-	mRouseFirst // who is first?
-	mRouseWake
+	mFreeAny   // does anybody sleep?
+	mFreeFirst // who is first?
+	mFreeWake
 	mDone
 )
 
@@ -100,9 +100,9 @@ func (m *model) stops(p *modelParty, me int, w modelWord, i int) bool {
 // loop begins a pass over the words.
 func (p *modelParty) loop(at modelStep, i int8) { p.at, p.i = at, i }
 
-func (p *modelParty) rouse(then modelStep) {
+func (p *modelParty) wakeFree(then modelStep) {
 	p.then, p.sleepers = then, false
-	p.loop(mRouseAny, 0)
+	p.loop(mFreeAny, 0)
 }
 
 func (p *modelParty) enterFrom(i int8) {
@@ -133,8 +133,8 @@ func (m *model) step(s *modelState, me int) {
 			p.i++
 		case p.known>>p.i&1 == 0:
 			p.next = p.i
-			if p.at = mBlocked; p.first && m.without != "rouse after choosing" {
-				p.rouse(mBlocked)
+			if p.at = mBlocked; p.first && m.without != "wakeFree after choosing" {
+				p.wakeFree(mBlocked)
 			}
 		case w.phase == lockHeld:
 			p.failed, p.at = true, mLeave
@@ -152,7 +152,7 @@ func (m *model) step(s *modelState, me int) {
 	case mHold:
 		s.words[me] = modelWord{phase: lockHeld, ticket: p.ticket}
 		if p.at = mInside; p.first && p.sleepers {
-			p.rouse(mInside)
+			p.wakeFree(mInside)
 		}
 	case mInside:
 		p.at = mLeave
@@ -160,22 +160,22 @@ func (m *model) step(s *modelState, me int) {
 		p.token = false
 		s.words[me] = modelWord{phase: lockWaiting, ticket: p.ticket, asleep: true}
 		p.asleep = true
-		m.mourn(p)
-	case mMourn:
+		m.reapDead(p)
+	case mReap:
 		w := s.words[p.i]
 		switch {
 		case int(p.i) == me || !m.stops(p, me, w, int(p.i)) || p.known>>p.i&1 == 0:
-			m.mourned(p)
+			m.reaped(p)
 		case w.phase == lockHeld:
 			p.failed, p.at = true, mLeave
 		default:
-			p.seen, p.at = w, mMournClear
+			p.seen, p.at = w, mReapClear
 		}
-	case mMournClear:
+	case mReapClear:
 		if s.words[p.i] == p.seen {
 			s.words[p.i] = modelWord{}
 		}
-		m.mourned(p)
+		m.reaped(p)
 	case mParked: // it has a token
 		p.token, p.asleep = false, false
 		s.words[me] = modelWord{phase: lockWaiting, ticket: p.ticket}
@@ -187,16 +187,16 @@ func (m *model) step(s *modelState, me int) {
 		if p.then = mIdle; p.rounds == 0 || p.failed {
 			p.then = mDone
 		}
-		p.rouse(p.then)
-	case mRouseAny:
+		p.wakeFree(p.then)
+	case mFreeAny:
 		p.sleepers = p.sleepers || s.words[p.i].asleep
 		if p.i++; p.i == n {
 			if p.at = p.then; p.sleepers {
 				p.least, p.alone = -1, -1
-				p.loop(mRouseFirst, 0)
+				p.loop(mFreeFirst, 0)
 			}
 		}
-	case mRouseFirst:
+	case mFreeFirst:
 		if w := s.words[p.i]; w.phase >= lockWaiting {
 			if p.least < 0 || w.ticket < p.leastT {
 				p.least, p.leastT = p.i, w.ticket
@@ -206,9 +206,9 @@ func (m *model) step(s *modelState, me int) {
 			}
 		}
 		if p.i++; p.i == n {
-			p.loop(mRouseWake, 0)
+			p.loop(mFreeWake, 0)
 		}
-	case mRouseWake:
+	case mFreeWake:
 		if w := s.words[p.i]; w.phase == lockWaiting && w.asleep &&
 			(p.i == p.least || !m.alone[p.i] && (p.alone < 0 || w.ticket < p.aloneT)) {
 			s.parties[p.i].token = true
@@ -222,15 +222,15 @@ func (m *model) step(s *modelState, me int) {
 	}
 }
 
-// mourn begins that before sleeping, or passes it over.
-func (m *model) mourn(p *modelParty) {
-	if p.loop(mMourn, p.next); m.without == "mourning" {
+// reapDead begins that before sleeping, or passes it over.
+func (m *model) reapDead(p *modelParty) {
+	if p.loop(mReap, p.next); m.without == "mourning" {
 		p.enterFrom(p.next)
 	}
 }
 
-func (m *model) mourned(p *modelParty) {
-	if p.at, p.i = mMourn, p.i+1; int(p.i) == m.n {
+func (m *model) reaped(p *modelParty) {
+	if p.at, p.i = mReap, p.i+1; int(p.i) == m.n {
 		p.enterFrom(p.next)
 	}
 }
@@ -311,13 +311,13 @@ func (s *modelState) normal() {
 		if !p.asleep {
 			p.token = false
 		}
-		if p.at != mClear && p.at != mMournClear {
+		if p.at != mClear && p.at != mReapClear {
 			p.seen = modelWord{}
 		}
-		if p.at != mRouseFirst && p.at != mRouseWake {
+		if p.at != mFreeFirst && p.at != mFreeWake {
 			p.least, p.leastT, p.alone, p.aloneT = 0, 0, 0, 0
 		}
-		if p.at < mRouseAny {
+		if p.at < mFreeAny {
 			p.then = 0
 		}
 		switch p.at {
@@ -406,9 +406,9 @@ func TestBakeryInAllInterleavings(t *testing.T) {
 // What is left out is missed: the model can fail.
 func TestBakeryModelSeesWhatIsMissing(t *testing.T) {
 	for without, c := range map[string]modelCase{
-		"choosing":             {2, [3]bool{true, true}, 1, 0, 0, false},
-		"rouse after choosing": {3, [3]bool{true, true, true}, 1, 0, 0, false},
-		"mourning":             {3, [3]bool{true, true, true}, 1, 1, 1, true},
+		"choosing":                {2, [3]bool{true, true}, 1, 0, 0, false},
+		"wakeFree after choosing": {3, [3]bool{true, true, true}, 1, 0, 0, false},
+		"mourning":                {3, [3]bool{true, true, true}, 1, 1, 1, true},
 	} {
 		if c.long && os.Getenv("GOMPI_TEST") != "long" {
 			continue
@@ -525,22 +525,22 @@ func TestBakeryIsItsModel(t *testing.T) {
 				check("leaves", i)
 			case p.at() == mBlocked:
 				p.token = false
-				p.doze(true)
-				in, dead := false, p.mourn()
+				p.setAsleep(true)
+				in, dead := false, p.reapDead()
 				if dead < 0 {
 					in, dead = p.enter()
 				}
 				run(i, mInside, mParked, mLeave)
 				if in != (p.at() == mInside) {
-					t.Fatalf("seed %d: %d dozes: %v, in the model it is at %d", seed, i, in, p.at())
+					t.Fatalf("seed %d: %d setsAsleep: %v, in the model it is at %d", seed, i, in, p.at())
 				}
 				if dead < 0 {
-					check("dozes", i)
+					check("setsAsleep", i)
 				}
 				fails(p, dead)
 			case p.at() == mParked && p.token:
 				p.token = false
-				p.doze(false)
+				p.setAsleep(false)
 				in, dead := p.enter()
 				run(i, mInside, mBlocked, mLeave)
 				if in != (p.at() == mInside) {

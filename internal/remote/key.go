@@ -19,7 +19,7 @@ const (
 	// job and serial (uint32), and its name.
 	keyShared keyKind = 1 + iota
 	// keyCopied: memory that processes of the host copy from and to. What
-	// Exposer.Expose has given out, and the two numbers of its Proof.
+	// SingleCopy.Register has given out, and the two numbers of its Proof.
 	keyCopied
 
 	keySharedBytes = 12 + shmem.NameBytes

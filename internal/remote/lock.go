@@ -30,16 +30,16 @@ func (l *lockParties) wake(i int, w lockWord) {
 		p = l.members.At(i)
 	}
 	if l.locked {
-		l.s.nudge(p)
+		l.s.wakeProcess(p)
 		return
 	}
 	l.s.e.Lock()
-	l.s.nudge(p)
+	l.s.wakeProcess(p)
 	l.s.e.Unlock()
 }
 
-// nudge wakes a process that may sleep. The engine's lock is held.
-func (s *Space) nudge(p wire.ProcID) {
+// wakeProcess wakes a process that may sleep. The engine's lock is held.
+func (s *Space) wakeProcess(p wire.ProcID) {
 	if s.gone(p) == nil {
 		s.e.WakeProcess(p)
 	}
@@ -80,9 +80,9 @@ type locker struct {
 	state atomic.Int32
 	lockParties
 	attempt
-	asleep bool
-	ready  func() (bool, *fault.Fault)
-	doze   func(asleep bool)
+	asleep    bool
+	ready     func() (bool, *fault.Fault)
+	setAsleep func(asleep bool)
 
 	// Of a lock that the owner takes for this process. Guarded by the engine's
 	// lock.
@@ -98,7 +98,7 @@ func (t *Target) locker() *locker {
 		return l
 	}
 	l := &locker{t: t, lockParties: lockParties{s: t.s, owner: t.proc}}
-	l.ready, l.doze, l.heard = l.look, l.sleep, l.hear
+	l.ready, l.setAsleep, l.heard = l.look, l.sleep, l.hear
 	if !t.lock.CompareAndSwap(nil, l) {
 		return t.lock.Load()
 	}
@@ -174,7 +174,7 @@ func (l *locker) enterDirect(kind lockWord, w *engine.Await) *fault.Fault {
 	if dead >= 0 {
 		f = l.s.deadHolder(dead, l.members.At(dead))
 	} else {
-		w.Ready, w.Needs, w.Asleep = l.ready, nil, l.doze
+		w.Ready, w.Needs, w.Asleep = l.ready, nil, l.setAsleep
 		l.locked, l.asleep = true, false
 		f = l.s.e.Await(w)
 		l.locked = false
@@ -189,7 +189,7 @@ func (l *locker) enterDirect(kind lockWord, w *engine.Await) *fault.Fault {
 func (l *locker) look() (bool, *fault.Fault) {
 	dead := -1
 	if l.asleep {
-		dead = l.mourn()
+		dead = l.reapDead()
 	}
 	in := false
 	if dead < 0 {
@@ -203,5 +203,5 @@ func (l *locker) look() (bool, *fault.Fault) {
 
 func (l *locker) sleep(asleep bool) {
 	l.asleep = asleep
-	l.attempt.doze(asleep)
+	l.attempt.setAsleep(asleep)
 }

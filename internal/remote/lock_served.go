@@ -160,7 +160,7 @@ func (k *lockService) newProxy() *proxy {
 func (s *Space) stepProxy(x *proxy) bool {
 	dead := -1
 	if s.locks.asleep {
-		dead = x.mourn()
+		dead = x.reapDead()
 	}
 	in := false
 	if dead < 0 {
@@ -204,7 +204,7 @@ func (s *Space) hookLine() {
 		return
 	}
 	if k.hook.Ready == nil {
-		k.hook.Ready, k.hook.Asleep = s.stepLine, s.dozeLine
+		k.hook.Ready, k.hook.Asleep = s.stepLine, s.lineAsleep
 	}
 	k.hooked = true
 	s.e.AddHook(&k.hook)
@@ -227,10 +227,10 @@ func (s *Space) stepLine() bool {
 	return !k.hooked
 }
 
-func (s *Space) dozeLine(asleep bool) {
+func (s *Space) lineAsleep(asleep bool) {
 	s.locks.asleep = asleep
 	for _, x := range s.locks.line {
-		x.doze(asleep)
+		x.setAsleep(asleep)
 	}
 }
 

@@ -180,7 +180,7 @@ func (k *mark) leave(s *Space, p wire.ProcID, w *atomic.Uint64) {
 	w.Add(^uint64(0))
 	if k.ctl.head.asleep.Load() != 0 && k.ctl.head.asleep.Swap(0) != 0 {
 		s.e.Lock()
-		s.nudge(p)
+		s.wakeProcess(p)
 		s.e.Unlock()
 	}
 }
@@ -205,7 +205,7 @@ func (r *Region) Retire(op calls.Name) *fault.Fault {
 		f = s.awaitMarks(op, nil, c, (c.words[0].Add(1)+1)&1)
 	}
 	if r.exposed {
-		s.e.Hide(r.key)
+		s.e.Unregister(r.key)
 	}
 	s.freeControl(r.ctl, f != nil)
 	s.heap.Sweep()

@@ -196,7 +196,7 @@ func (s *Space) expose(r *Region, d *description) {
 		return
 	}
 	var proof [2]uint64
-	if r.key, proof, r.exposed = s.e.Expose(r.mem); r.exposed {
+	if r.key, proof, r.exposed = s.e.Register(r.mem); r.exposed {
 		r.domain = domainGuard
 		d.expose(r.key, proof)
 	}
@@ -243,7 +243,7 @@ func (r *Region) close(used bool) {
 	}
 	s.e.Unlock()
 	if r.exposed {
-		s.e.Hide(r.key)
+		s.e.Unregister(r.key)
 	}
 	s.giveBack(r, used)
 	s.heap.Sweep()

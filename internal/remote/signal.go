@@ -27,7 +27,7 @@ func (t *Target) Signal(word int, v uint64) *fault.Fault {
 	c.words[word].Store(v)
 	if c.head.asleep.Load() != 0 && c.head.asleep.Swap(0) != 0 {
 		t.s.e.Lock()
-		t.s.nudge(t.proc)
+		t.s.wakeProcess(t.proc)
 		t.s.e.Unlock()
 	}
 	return nil

@@ -59,7 +59,7 @@ type Space struct {
 	marks   marks
 	// syncFrame is where frames of synchronisation are put together.
 	syncFrame [lockFrameBytes]byte
-	waits     *patience // to use again
+	waits     *replyWait // to use again
 	frame     [engine.FrameMax]byte
 	groups    [maxGroups]group
 

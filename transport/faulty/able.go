@@ -12,15 +12,15 @@ import (
 func (t *wrapper) able() transport.Transport {
 	place, places := t.Transport.(transport.Reserver)
 	share, shares := t.Transport.(transport.Sharer)
-	expose, exposes := t.Transport.(transport.Exposer)
-	p, s, x := reserver{place, t}, sharer{share, t}, exposer{expose, t}
+	copies, singly := t.Transport.(transport.SingleCopy)
+	p, s, x := reserver{place, t}, sharer{share, t}, singleCopy{copies, t}
 	switch {
-	case places && shares && exposes:
+	case places && shares && singly:
 		return struct {
 			*wrapper
 			reserver
 			sharer
-			exposer
+			singleCopy
 		}{t, p, s, x}
 	case places && shares:
 		return struct {
@@ -28,17 +28,17 @@ func (t *wrapper) able() transport.Transport {
 			reserver
 			sharer
 		}{t, p, s}
-	case places && exposes:
+	case places && singly:
 		return struct {
 			*wrapper
 			reserver
-			exposer
+			singleCopy
 		}{t, p, x}
-	case shares && exposes:
+	case shares && singly:
 		return struct {
 			*wrapper
 			sharer
-			exposer
+			singleCopy
 		}{t, s, x}
 	case places:
 		return struct {
@@ -50,25 +50,25 @@ func (t *wrapper) able() transport.Transport {
 			*wrapper
 			sharer
 		}{t, s}
-	case exposes:
+	case singly:
 		return struct {
 			*wrapper
-			exposer
+			singleCopy
 		}{t, x}
 	}
 	return t
 }
 
 var (
-	_ transport.Transport = (*wrapper)(nil)
-	_ transport.FastBoxes = (*wrapper)(nil)
-	_ transport.Crowder   = (*wrapper)(nil)
-	_ transport.Checker   = (*wrapper)(nil)
-	_ transport.Collector = (*wrapper)(nil)
-	_ transport.Reserver  = reserver{}
-	_ transport.Sharer    = sharer{}
-	_ transport.Exposer   = exposer{}
-	_ transport.Direct    = direct{}
+	_ transport.Transport  = (*wrapper)(nil)
+	_ transport.FastBoxes  = (*wrapper)(nil)
+	_ transport.Crowder    = (*wrapper)(nil)
+	_ transport.Checker    = (*wrapper)(nil)
+	_ transport.Collector  = (*wrapper)(nil)
+	_ transport.Reserver   = reserver{}
+	_ transport.Sharer     = sharer{}
+	_ transport.SingleCopy = singleCopy{}
+	_ transport.Direct     = direct{}
 )
 
 // Crowded implements transport.Crowder.

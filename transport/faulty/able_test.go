@@ -17,7 +17,7 @@ import (
 func abilities(t transport.Transport) (a [3]bool) {
 	_, a[0] = t.(transport.Reserver)
 	_, a[1] = t.(transport.Sharer)
-	_, a[2] = t.(transport.Exposer)
+	_, a[2] = t.(transport.SingleCopy)
 	return a
 }
 
@@ -33,7 +33,7 @@ func TestAbilities(t *testing.T) {
 	type (
 		base   = transport.Transport
 		share  = transport.Sharer
-		expose = transport.Exposer
+		expose = transport.SingleCopy
 	)
 	for _, below := range []transport.Transport{
 		plain,
@@ -95,9 +95,9 @@ func TestMemoryFaults(t *testing.T) {
 	}
 	const times = 200
 	contact := wire.Contact{Proc: self, Segment: -1, Bell: -1}
-	s, x := tr.(transport.Sharer), tr.(transport.Exposer)
+	s, x := tr.(transport.Sharer), tr.(transport.SingleCopy)
 	there := bytes.Repeat([]byte{7}, 64)
-	key := x.Expose(there)
+	key := x.Register(there)
 	counts := map[string]int{}
 	count := func(what string, err error) bool {
 		if err != nil {
@@ -148,8 +148,8 @@ func TestMemoryFaults(t *testing.T) {
 	if tr, err = faulty.New(below, faulty.Plan{}); err != nil {
 		t.Fatal(err)
 	}
-	k, v := tr.(transport.Exposer).Proof()
-	m, err := tr.(transport.Exposer).Reach(contact, k, v)
+	k, v := tr.(transport.SingleCopy).Proof()
+	m, err := tr.(transport.SingleCopy).Reach(contact, k, v)
 	if err != nil {
 		t.Fatal(err)
 	}

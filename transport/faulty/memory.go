@@ -112,25 +112,25 @@ func (s sharer) Bell(c wire.Contact) (transport.Bell, error) { return s.share.Be
 // Leave implements transport.Sharer.
 func (s sharer) Leave(mem []byte) { s.share.Leave(mem) }
 
-// exposer is the transport.Exposer below.
-type exposer struct {
-	expose transport.Exposer
+// singleCopy is the transport.SingleCopy below.
+type singleCopy struct {
+	copies transport.SingleCopy
 	t      *wrapper
 }
 
-// Expose implements transport.Exposer.
-func (x exposer) Expose(buf []byte) (key uint64) { return x.expose.Expose(buf) }
+// Register implements transport.SingleCopy.
+func (x singleCopy) Register(buf []byte) (key uint64) { return x.copies.Register(buf) }
 
-// Hide implements transport.Exposer.
-func (x exposer) Hide(key uint64) { x.expose.Hide(key) }
+// Unregister implements transport.SingleCopy.
+func (x singleCopy) Unregister(key uint64) { x.copies.Unregister(key) }
 
-// Proof implements transport.Exposer.
-func (x exposer) Proof() (key, value uint64) { return x.expose.Proof() }
+// Proof implements transport.SingleCopy.
+func (x singleCopy) Proof() (key, value uint64) { return x.copies.Proof() }
 
-// Reach implements transport.Exposer. Memory that the plan makes fail is not
+// Reach implements transport.SingleCopy. Memory that the plan makes fail is not
 // transport.Direct: whoever has it before his eyes asks nobody.
-func (x exposer) Reach(c wire.Contact, key, value uint64) (transport.Memory, error) {
-	below, err := x.expose.Reach(c, key, value)
+func (x singleCopy) Reach(c wire.Contact, key, value uint64) (transport.Memory, error) {
+	below, err := x.copies.Reach(c, key, value)
 	if err == nil {
 		err = x.t.errRefused("memory cannot be accessed")
 	}

@@ -10,10 +10,10 @@ import (
 	"gompi/transport"
 )
 
-var _ transport.Exposer = (*Transport)(nil)
+var _ transport.SingleCopy = (*Transport)(nil)
 
-// Expose implements transport.Exposer.
-func (t *Transport) Expose(buf []byte) (key uint64) {
+// Register implements transport.SingleCopy.
+func (t *Transport) Register(buf []byte) (key uint64) {
 	t.hub.mu.Lock()
 	defer t.hub.mu.Unlock()
 	t.hub.places++
@@ -21,22 +21,22 @@ func (t *Transport) Expose(buf []byte) (key uint64) {
 	return t.hub.places
 }
 
-// Hide implements transport.Exposer.
-func (t *Transport) Hide(key uint64) {
+// Unregister implements transport.SingleCopy.
+func (t *Transport) Unregister(key uint64) {
 	t.hub.mu.Lock()
 	defer t.hub.mu.Unlock()
 	delete(t.hub.exposed, key)
 }
 
-// Proof implements transport.Exposer.
+// Proof implements transport.SingleCopy.
 func (t *Transport) Proof() (key, value uint64) {
 	if t.proof == 0 {
-		t.proof = t.Expose(binary.NativeEndian.AppendUint64(nil, uint64(t.env.Self.Serial)))
+		t.proof = t.Register(binary.NativeEndian.AppendUint64(nil, uint64(t.env.Self.Serial)))
 	}
 	return t.proof, uint64(t.env.Self.Serial)
 }
 
-// Reach implements transport.Exposer.
+// Reach implements transport.SingleCopy.
 func (t *Transport) Reach(c wire.Contact, key, value uint64) (transport.Memory, error) {
 	dropDescriptors(c)
 	var word [8]byte

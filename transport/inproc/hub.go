@@ -21,7 +21,7 @@ type Hub struct {
 	shared  map[shared][]byte
 	places  uint64
 	commons map[commonKey]*common
-	// exposed holds the memory of Expose by key, which places counts too.
+	// exposed holds the memory of Register by key, which places counts too.
 	exposed map[uint64][]byte
 }
 

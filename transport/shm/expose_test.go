@@ -23,7 +23,7 @@ func lies(m *mini) {
 	b := make([]byte, exposedBytes)
 	fill(b, 3)
 	key, value := m.tr.Proof()
-	p := binary.LittleEndian.AppendUint64(nil, m.tr.Expose(b))
+	p := binary.LittleEndian.AppendUint64(nil, m.tr.Register(b))
 	p = binary.LittleEndian.AppendUint64(p, key)
 	m.send(wire.Header{miniData}, binary.LittleEndian.AppendUint64(p, value))
 	for m.next().Kind != transport.EvDown {

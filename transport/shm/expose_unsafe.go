@@ -15,17 +15,17 @@ import (
 	"gompi/transport"
 )
 
-var _ transport.Exposer = (*Transport)(nil)
+var _ transport.SingleCopy = (*Transport)(nil)
 
-// Expose names a buffer by its address. Whoever has it can do no more than the
+// Register names a buffer by its address. Whoever has it can do no more than the
 // peers of this process can anyway.
-func (t *Transport) Expose(buf []byte) (key uint64) {
+func (t *Transport) Register(buf []byte) (key uint64) {
 	t.pages.Use(buf)
 	return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(buf))))
 }
 
-// Hide implements transport.Exposer: what is not looked for is hidden.
-func (t *Transport) Hide(uint64) {}
+// Unregister implements transport.SingleCopy: what is not looked for is hidden.
+func (t *Transport) Unregister(uint64) {}
 
 // Proof is the nonce that peers find out with whether they can copy.
 func (t *Transport) Proof() (key, value uint64) { return addrOfWord(&t.nonce), t.nonce }

@@ -21,9 +21,9 @@ func (w *world) sharer(n *node) transport.Sharer {
 	return s
 }
 
-// exposer is the capability of a node to reach others' memory.
-func (w *world) exposer(n *node) transport.Exposer {
-	x, ok := n.tr.(transport.Exposer)
+// singleCopy is the capability of a node to reach others' memory.
+func (w *world) singleCopy(n *node) transport.SingleCopy {
+	x, ok := n.tr.(transport.SingleCopy)
 	if !ok {
 		w.t.Skipf("transport %s exposes no memory", n.caps.Name)
 	}
@@ -33,8 +33,8 @@ func (w *world) exposer(n *node) transport.Exposer {
 // reach makes a reach the memory of b.
 func (w *world) reach(a, b *node) transport.Memory {
 	w.t.Helper()
-	key, value := w.exposer(b).Proof()
-	m, err := w.exposer(a).Reach(w.contact(b.proc, a.proc), key, value)
+	key, value := w.singleCopy(b).Proof()
+	m, err := w.singleCopy(a).Reach(w.contact(b.proc, a.proc), key, value)
 	w.must(err)
 	return m
 }
@@ -127,8 +127,8 @@ func testMemory(w *world) {
 	there := make([]byte, users<<20)
 	fill(there, 9)
 	want := bytes.Clone(there)
-	key := w.exposer(ns[1]).Expose(there)
-	defer w.exposer(ns[1]).Hide(key)
+	key := w.singleCopy(ns[1]).Register(there)
+	defer w.singleCopy(ns[1]).Unregister(key)
 	if d, ok := m.(transport.Direct); ok && &d.Bytes(key)[0] != &there[0] {
 		w.t.Error("Bytes is other memory than what is exposed")
 	}
@@ -208,7 +208,7 @@ func testMemoryHostile(w *world) {
 	ns := w.open(2)
 	m := w.reach(ns[0], ns[1])
 	there := make([]byte, 100)
-	key := w.exposer(ns[1]).Expose(there)
+	key := w.singleCopy(ns[1]).Register(there)
 	for _, a := range []struct {
 		key uint64
 		off int64
@@ -238,13 +238,13 @@ func testMemoryHostile(w *world) {
 		w.must(m.Read(nil, key, 0))
 		w.must(m.Write(nil, key, 100))
 	}
-	w.exposer(ns[1]).Hide(key)
+	w.singleCopy(ns[1]).Unregister(key)
 }
 
 // testReachHostile: only who shows the proof is reached.
 func testReachHostile(w *world) {
 	ns := w.open(2)
-	a, b := w.exposer(ns[0]), w.exposer(ns[1])
+	a, b := w.singleCopy(ns[0]), w.singleCopy(ns[1])
 	key, value := b.Proof()
 	for _, p := range [][2]uint64{{key, value + 1}, {key + 8, value}, {key + 1, value}, {0, value}, {math.MaxUint64, value}, {math.MaxUint64 - 7, value}} {
 		if _, err := a.Reach(w.contact(ns[1].proc, ns[0].proc), p[0], p[1]); err == nil {

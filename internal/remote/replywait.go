@@ -10,16 +10,16 @@ import (
 	"gompi/internal/fault"
 )
 
-// patience is a wait for answers of another process. It is recycled, so that
+// replyWait is a wait for answers of another process. It is recycled, so that
 // waiting allocates nothing.
-type patience struct {
+type replyWait struct {
 	engine.Await
 	peer   *peer
 	number uint64 // until that request is done; 0: until there is room for one
-	next   *patience
+	next   *replyWait
 }
 
-func (w *patience) ready() (bool, *fault.Fault) {
+func (w *replyWait) ready() (bool, *fault.Fault) {
 	o := &w.peer.out
 	switch {
 	case w.peer.down != nil:
@@ -36,7 +36,7 @@ func (t *Target) wait(op calls.Name, number uint64, user context.Context) *fault
 	s := t.s
 	w := s.waits
 	if w == nil {
-		w = &patience{}
+		w = &replyWait{}
 		w.Ready = w.ready
 	} else {
 		s.waits = w.next
