@@ -120,9 +120,13 @@ func (e *Engine) NewContextIn(parent *Context, place uint32, id wire.ContextID, 
 // joinBlock begins the use of the board of a communicator in a block of its
 // parent's heap. Who cannot do that, as others do, ends the communicator for all.
 func (e *Engine) joinBlock(c, parent *Context, place uint32) {
+	if e.closed { // its calls fail
+		c.withoutBoard()
+		return
+	}
 	c.boardState = boardAsked
 	n := c.Members.Len()
-	if parent.board == nil || e.closed {
+	if parent.board == nil {
 		e.revokeFor(c, fmt.Errorf("what it was made from was freed meanwhile"))
 		return
 	}
@@ -147,9 +151,7 @@ func (e *Engine) joinBlock(c, parent *Context, place uint32) {
 
 // revokeFor revokes a communicator that has just been made.
 func (e *Engine) revokeFor(c *Context, why error) {
-	c.boardState = boardNever
-	c.room.Store(0)
-	c.reads.Store(false)
+	c.withoutBoard()
 	c.makeFaults().why = why
 	e.revoke(c)
 }

@@ -262,9 +262,7 @@ func (e *Engine) absent(c *Context) {
 	if c.boardState == boardNever {
 		return
 	}
-	c.boardState = boardNever
-	c.room.Store(0)
-	c.reads.Store(false)
+	c.withoutBoard()
 	e.leaveVoted(c)
 	for r := range nodecoll.Near(c.Rank, c.Members.Len()) {
 		if s := seat(r); c.lossOf(s) == nil {
@@ -384,7 +382,13 @@ func (e *Engine) dropBoard(c *Context) {
 		c.board = nil
 		e.leaveBoard(c, b)
 	}
-	c.boardState, c.readState = boardNever, readsKnown
+	c.withoutBoard()
+	c.readState = readsKnown
+}
+
+// withoutBoard makes operations count on no board.
+func (c *Context) withoutBoard() {
+	c.boardState = boardNever
 	c.room.Store(0)
 	c.reads.Store(false)
 }
