@@ -13,9 +13,9 @@ import (
 func (b *Board) prepare(a *Call) {
 	o, g := &b.op, &a.Args
 	o.op, o.next, o.lo = g.Op, b.size-1, 0
-	o.told, o.moved, o.tree = false, false, false
+	o.told, o.moved, o.family = false, false, nil
 	if o.reads {
-		if o.blocks = collectives.LocalLengths(g.Op, false); o.blocks {
+		if collectives.LocalLengths(g.Op, false) {
 			b.beginBlocks(o, a)
 		} else {
 			b.beginRead(o, a)
@@ -96,15 +96,8 @@ func (b *Board) prepare(a *Call) {
 // step goes on with the operation as far as the other ranks allow. The caller
 // wakes sleepers if something was told.
 func (b *Board) step(o *operation) (done bool) {
-	if o.reads {
-		o.moved = false
-		if o.blocks {
-			return b.stepBlocks(o)
-		}
-		return b.stepRead(o)
-	}
-	if o.tree {
-		return b.stepTree(o)
+	if f := o.family; f != nil {
+		return f.step(b, o)
 	}
 	if o.offers && !o.offered {
 		i := b.cell(b.rank, o.seq)
@@ -170,14 +163,8 @@ func (o *operation) writeAll(to []byte) {
 // awaits reports whether the operation cannot end without a rank that has not
 // done its part.
 func (b *Board) awaits(o *operation, rank int) bool {
-	if o.reads && o.blocks {
-		return b.awaitsBlocks(o, rank)
-	}
-	if o.reads {
-		return b.awaitsRead(o, rank)
-	}
-	if o.tree {
-		return b.awaitsTree(o, rank)
+	if f := o.family; f != nil {
+		return f.awaits(b, o, rank)
 	}
 	return rank >= o.lo && rank <= o.next && uint32(b.view(b.cell(rank, o.seq)).word.Load()>>32) != o.seq
 }

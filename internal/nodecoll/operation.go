@@ -24,6 +24,7 @@ type Call struct {
 // takes what the ranks next, next-1, ... lo have published. Operations that read
 // keep their own account; next and lo only say for whom they wait.
 type operation struct {
+	family    family // nil: it copies into its cell and out of others
 	op        collectives.Op
 	seq       uint32
 	word      uint64 // of every cell of this operation
@@ -31,12 +32,10 @@ type operation struct {
 	offers    bool   // this rank publishes
 	offered   bool
 	reads     bool // it reads from regions of others: see singleCopy
-	blocks    bool // it reads what only owners know their blocks: see vector
 	crowded   bool // ranks share processors
 	told      bool // something was published for which others may sleep
 	moved     bool // data came
 	all       bool // everybody publishes and waits for everybody
-	tree      bool // it goes along the tree: see treeState
 	own       bool // this rank's part comes from its buffer, not from its cell
 	next, lo  int
 	operand   []byte // of a reduction, the only one so far; it stands in a cell
@@ -50,6 +49,15 @@ type operation struct {
 	counts    []int64 // of Allgatherv
 	displs    []int64
 	unit      int64
+}
+
+// family is how operations of one kind go on, where they do not only copy through
+// cells: singleCopy, vector and treeState, with the state of the one that is under
+// way.
+type family interface {
+	step(b *Board, o *operation) (done bool)
+	awaits(b *Board, o *operation, rank int) bool
+	end(b *Board, o *operation, failed bool)
 }
 
 // Begin begins the operation of the call with that number. The one before has ended.
@@ -101,8 +109,8 @@ func (b *Board) Awaits(rank int) bool { return b.awaits(&b.op, rank) }
 // End ends the operation here, done or not, and forgets what belongs to the caller.
 func (b *Board) End(failed bool) {
 	o := &b.op
-	if o.reads {
-		b.endRead(o, failed)
+	if f := o.family; f != nil {
+		f.end(b, o, failed)
 	}
 	o.forget()
 	if failed {

@@ -64,7 +64,7 @@ func (b *Board) beginRead(o *operation, a *Call) {
 	r.stage, r.reduces, r.second, r.registered, r.inPlace = offering, false, false, true, g.InPlace
 	r.root, r.count, r.i, r.at, r.from, r.n = g.Root, g.Count, 0, 0, 0, 0
 	r.recv, r.recvAt = g.Counts, g.Displs
-	o.reads, o.all, o.kernel, o.unit, o.offered = true, false, a.Kernel, a.Unit, false
+	o.family, o.all, o.kernel, o.unit, o.offered = r, false, a.Kernel, a.Unit, false
 	o.published, o.out, o.to = nil, nil, buffer.Buf{}
 	if a.Out.Strided() {
 		o.to = a.Out
@@ -173,10 +173,9 @@ func sum(v []int64) (n int64) {
 	return n
 }
 
-// stepRead goes on with an operation that reads. It copies little more than
-// MaxRead bytes: the caller holds its lock.
-func (b *Board) stepRead(o *operation) (done bool) {
-	r := &b.single
+// step copies little more than MaxRead bytes: the caller holds its lock.
+func (r *singleCopy) step(b *Board, o *operation) (done bool) {
+	o.moved = false
 	for o.fault == nil {
 		switch r.stage {
 		case offering:
@@ -287,9 +286,7 @@ func (b *Board) read(o *operation, rank int, word uint64, key uint64, off int64,
 	return true
 }
 
-// awaitsRead is awaits for an operation that reads.
-func (b *Board) awaitsRead(o *operation, rank int) bool {
-	r := &b.single
+func (r *singleCopy) awaits(b *Board, o *operation, rank int) bool {
 	if !Later(o.seq, b.ranks[rank].done.Load()) {
 		return false
 	}
@@ -405,6 +402,15 @@ func (b *Board) keepOwn(o *operation, off, n, to int64) {
 // maxKept is how much scratch memory a board keeps between operations.
 const maxKept = 4 << 20
 
+func (r *singleCopy) end(b *Board, o *operation, failed bool) {
+	b.endRead(o, failed)
+	r.recv, r.recvAt = nil, nil
+	dropLarge(&r.acc[0])
+	dropLarge(&r.acc[1])
+	dropLarge(&r.hold)
+	r.hold = r.hold[:0]
+}
+
 // endRead ends an operation that read, well or not. If it failed, those who
 // have read from this rank learn that it may have been too late.
 func (b *Board) endRead(o *operation, failed bool) {
@@ -420,15 +426,6 @@ func (b *Board) endRead(o *operation, failed bool) {
 		b.regions.Unregister(k)
 	}
 	r.regions, r.in = r.regions[:0], nil
-	if o.blocks {
-		b.vector.end()
-	} else {
-		r.recv, r.recvAt = nil, nil
-		dropLarge(&r.acc[0])
-		dropLarge(&r.acc[1])
-		dropLarge(&r.hold)
-		r.hold = r.hold[:0]
-	}
 	dropLarge(&b.packedIn)
 	dropLarge(&b.packedOut)
 }

@@ -21,7 +21,7 @@ func (b *Board) WakeAll() {
 // tree those beside it, who go on to wake others, and all who wait until what
 // they have published was read.
 func (b *Board) WakeSleepers() {
-	if b.op.tree {
+	if b.op.family == &b.tree {
 		b.wakeTree()
 	} else if b.head.sleepers.Load() != 0 {
 		b.WakeAll()

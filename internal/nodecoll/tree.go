@@ -78,7 +78,7 @@ func Near(rank, size int) iter.Seq[int] {
 type treeState struct {
 	above int
 	below []int // from the highest down
-	end   int   // of the ranks under this one
+	upTo  int   // of the ranks under this one
 	root  int   // who needs the result of a Reduce, or has the data of a Bcast
 	i     int   // of below
 	acc   []byte
@@ -95,7 +95,7 @@ func (t *treeState) begin(rank, size int) {
 	if size <= TreeRanks {
 		return
 	}
-	t.above, t.end = above(rank), rank+1
+	t.above, t.upTo = above(rank), rank+1
 	for q := range below(rank, size) {
 		t.below = append(t.below, q)
 	}
@@ -105,10 +105,10 @@ func (t *treeState) begin(rank, size int) {
 		for top%(s*treeFan) == 0 && s < size {
 			s *= treeFan
 		}
-		t.end = min(top+s, size)
+		t.upTo = min(top+s, size)
 	}
 	if rank == 0 {
-		t.end = size
+		t.upTo = size
 	}
 }
 
@@ -128,15 +128,13 @@ func (b *Board) beginTree(o *operation, root int) {
 	default:
 		return
 	}
-	o.tree, t.root, t.i, t.have, t.last = true, root, 0, false, false
+	o.family, t.root, t.i, t.have, t.last = t, root, 0, false, false
 	if t.central && o.op != collectives.OpBcast {
 		o.offers = true
 	}
 }
 
-// stepTree goes on with such an operation.
-func (b *Board) stepTree(o *operation) bool {
-	t := &b.tree
+func (t *treeState) step(b *Board, o *operation) bool {
 	if t.central && o.op != collectives.OpBcast {
 		return b.stepCentral(o)
 	}
@@ -326,16 +324,16 @@ func (b *Board) offerTree(o *operation) bool {
 	return true
 }
 
-// awaitsTree is awaits for such an operation.
-func (b *Board) awaitsTree(o *operation, rank int) bool {
-	t := &b.tree
+func (t *treeState) end(*Board, *operation, bool) {}
+
+func (t *treeState) awaits(b *Board, o *operation, rank int) bool {
 	switch {
 	case b.posted(rank, o.seq):
 		return false
 	case o.op == collectives.OpBcast:
 		return rank == t.root
 	case o.op == collectives.OpReduce && b.rank != t.root:
-		return !t.central && rank > b.rank && rank < t.end
+		return !t.central && rank > b.rank && rank < t.upTo
 	}
 	return true
 }

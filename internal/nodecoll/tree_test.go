@@ -23,8 +23,8 @@ func TestTree(t *testing.T) {
 			}
 			under[r] = last
 			if tr := new(treeState); size > TreeRanks {
-				if tr.begin(r, size); tr.end != last {
-					t.Fatalf("%d of %d: the ranks under it end at %d, want %d", r, size, tr.end, last)
+				if tr.begin(r, size); tr.upTo != last {
+					t.Fatalf("%d of %d: the ranks under it end at %d, want %d", r, size, tr.upTo, last)
 				}
 			}
 			if n := len(slices.Collect(Near(r, size))); n > 4*treeFan {

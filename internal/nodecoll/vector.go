@@ -52,6 +52,7 @@ const aboveKind = 21
 // beginBlocks is begin for such operations.
 func (b *Board) beginBlocks(o *operation, a *Call) {
 	g, r, x := &a.Args, &b.single, &b.vector
+	o.family = x
 	x.near, x.same, x.ended, x.keyed, x.count, x.far.edge = false, false, false, false, g.Count, 0
 	if x.most = b.room; !o.crowded {
 		x.most = min(b.room, carriedBytes)
@@ -109,10 +110,11 @@ func among(list []int32, rank int) bool {
 	return false
 }
 
-// stepBlocks goes on with such an operation. It copies little more than MaxRead
-// bytes from other memories: the caller holds its lock.
-func (b *Board) stepBlocks(o *operation) (done bool) {
-	r, x := &b.single, &b.vector
+// step copies little more than MaxRead bytes from other memories: the caller holds
+// its lock.
+func (x *vector) step(b *Board, o *operation) (done bool) {
+	r := &b.single
+	o.moved = false
 	if o.offers && !o.offered {
 		if !b.free(b.cell(b.rank, o.seq)) {
 			return false
@@ -199,9 +201,8 @@ func (b *Board) readsFrom(o *operation, rank int) bool {
 	return true
 }
 
-// awaitsBlocks is awaits for such an operation.
-func (b *Board) awaitsBlocks(o *operation, rank int) bool {
-	r, x := &b.single, &b.vector
+func (x *vector) awaits(b *Board, o *operation, rank int) bool {
+	r := &b.single
 	done := b.ranks[rank].done.Load()
 	if o.offers && !o.offered {
 		return Later(b.last[o.seq%Cells], done)
@@ -361,7 +362,8 @@ func nth(list []int32, rank, k int) int {
 }
 
 // end drops what belongs to the caller, and a long table.
-func (x *vector) end() {
+func (x *vector) end(b *Board, o *operation, failed bool) {
+	b.endRead(o, failed)
 	if cap(x.table) > maxKept {
 		x.table = nil
 	}
