@@ -40,7 +40,8 @@ test: build ## go vet and every test, at most ten minutes
 .PHONY: race
 race: ## the concurrent packages under the race detector (needs a C compiler)
 	.ci/race -timeout $(TESTTIMEOUT) $(VERBOSE) ./mpi/... ./mpitest/... ./internal/engine/... ./internal/match/... \
-		./internal/wait/... ./internal/control/... ./internal/head ./internal/agent ./internal/onehost ./internal/rollcall/... ./transport/... ./collectives/... ./launcher/... ./internal/launch/... ./internal/remote/... ./rma/...
+		./internal/wait/... ./internal/control/... ./internal/head ./internal/agent ./internal/onehost ./internal/core \
+		./internal/nodecoll ./internal/progress ./internal/shmem ./internal/launch/... ./internal/rollcall/... ./transport/... ./collectives/... ./launcher/... ./internal/remote/... ./rma/...
 
 .PHONY: fuzz-short
 fuzz-short: ## every fuzz target for 10 s
