@@ -135,6 +135,9 @@ func (e *Engine) Collective(c *Context, a *CollArgs) *fault.Fault {
 	}
 	if e.closed {
 		e.dropBoard(c)
+		if c.node != nil { // likewise: leaveBoards passed it over
+			e.dropBoard(c.node.ctx)
+		}
 	}
 	e.mu.Unlock()
 	return f
