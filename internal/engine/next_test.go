@@ -178,39 +178,20 @@ func TestNoTransport(t *testing.T) {
 // A contact that cannot be answered, because who made it has ended since: what it
 // had sent comes first.
 func TestEndedBeforeAnswer(t *testing.T) {
-	for round := range 50 {
-		ns, hub := testJobOf(t, 2, nil, nil)
-		a, b := ns[0], ns[1]
-		asked, gone := make(chan struct{}), make(chan struct{})
-		a.ctl.contact = func(p wire.ProcID) (wire.Contact, error) {
-			close(asked)
-			<-gone
-			return wire.Contact{Segment: -1, Bell: -1}, fmt.Errorf("process %v is gone", p)
-		}
-		lost := a.isend(1, 1, []byte("x"), Standard)
-		<-asked
-		a.Lock() // so that it sees all at once
-		for i := range 10 {
-			if f := b.send(0, 60, []byte{byte(i)}); f != nil {
-				t.Fatalf("%+v", f)
-			}
-		}
-		hub.Kill(b.Self())
-		close(gone)
-		a.Unlock()
-		a.ProcFailed(b.Self(), "was killed")
-		for i := range 10 {
-			buf := make([]byte, 1)
-			if _, f := a.recv(1, 60, buf); f != nil || buf[0] != byte(i) {
-				t.Fatalf("round %d: message %d is %d: %+v", round, i, buf[0], f)
-			}
-		}
-		wantClass(t, "send", a.Wait(lost).Status.Fault, fault.ProcFailed)
+	for range 50 {
+		endedBefore(t, func(*node, wire.ProcID) {})
 	}
 }
 
 // Likewise if the contact that it had made is seen after the answer.
 func TestEndedUnseen(t *testing.T) {
+	endedBefore(t, func(a *node, b wire.ProcID) { a.linkDown(a.peers[b], errors.New("it is gone")) })
+}
+
+// endedBefore has rank 1 send and die while rank 0, which does not look, waits for
+// its contact; then fail is called, with the lock of rank 0.
+func endedBefore(t *testing.T, fail func(a *node, b wire.ProcID)) {
+	t.Helper()
 	ns, hub := testJobOf(t, 2, nil, nil)
 	a, b := ns[0], ns[1]
 	asked, gone := make(chan struct{}), make(chan struct{})
@@ -221,14 +202,15 @@ func TestEndedUnseen(t *testing.T) {
 	}
 	lost := a.isend(1, 1, []byte("x"), Standard)
 	<-asked
-	a.Lock()
+	a.Lock() // so that it sees all at once
 	for i := range 10 {
 		if f := b.send(0, 60, []byte{byte(i)}); f != nil {
 			t.Fatalf("%+v", f)
 		}
 	}
-	a.linkDown(a.peers[b.Self()], errors.New("it is gone"))
+	fail(a, b.Self())
 	hub.Kill(b.Self())
+	close(gone)
 	a.Unlock()
 	a.ProcFailed(b.Self(), "was killed")
 	for i := range 10 {
@@ -238,5 +220,4 @@ func TestEndedUnseen(t *testing.T) {
 		}
 	}
 	wantClass(t, "send", a.Wait(lost).Status.Fault, fault.ProcFailed)
-	close(gone)
 }
