@@ -30,6 +30,9 @@ var layers = []row{
 	{pkg: "internal/topo", pure: true},
 	{pkg: "internal/mem", pure: true},
 	{pkg: "internal/span", pure: true},
+	{pkg: "internal/ring", pure: true},
+	{pkg: "internal/bytepool", pure: true},
+	{pkg: "internal/serials", may: "internal/wire", pure: true},
 	{pkg: "internal/knob", pure: true},
 	{pkg: "internal/retry"},
 	{pkg: "internal/huge"},
@@ -75,7 +78,7 @@ var layers = []row{
 
 	// The engine takes transports as values; it imports none of them.
 	{pkg: "internal/engine", may: "transport collectives collectives/flat internal/buffer internal/calls internal/fault internal/wire internal/group internal/match " +
-		"internal/dtype internal/kernel internal/mem internal/nodecoll internal/progress internal/retry internal/rollcall internal/wait"},
+		"internal/bytepool internal/dtype internal/kernel internal/mem internal/nodecoll internal/progress internal/retry internal/ring internal/rollcall internal/serials internal/wait"},
 
 	{pkg: "internal/remote", may: "internal/engine internal/shmem transport internal/buffer internal/calls internal/fault internal/wire internal/cgroup internal/segment internal/dtype internal/kernel internal/mem internal/span internal/wait"},
 

@@ -3,7 +3,9 @@
 package engine
 
 import (
+	"gompi/internal/bytepool"
 	"gompi/internal/match"
+	"gompi/internal/ring"
 )
 
 // arrival is an unexpected message.
@@ -13,8 +15,8 @@ import (
 type arrival struct {
 	node     match.Arrived[arrival]
 	peer     *Peer
-	atPeer   tie[arrival] // in Peer.announcements
-	data     []byte       // payload: the message, or what an RTS carries
+	atPeer   ring.Tie[arrival] // in Peer.announcements
+	data     []byte            // payload: the message, or what an RTS carries
 	units    int32
 	aux      uint32 // this and the next three are of the envelope
 	kind     kind
@@ -39,7 +41,7 @@ func (a *arrival) bytes() int64 {
 // send to begin with needs them.
 type arrivalPool struct {
 	free   []*arrival
-	blocks blockPool
+	blocks bytepool.Pool
 }
 
 const maxArrivals = 1 << 13
@@ -51,13 +53,13 @@ func (p *arrivalPool) get(n int) *arrival {
 	} else {
 		a = new(arrival)
 	}
-	a.data = p.blocks.get(n)
+	a.data = p.blocks.Get(n)
 	return a
 }
 
 func (p *arrivalPool) put(a *arrival) {
-	a.atPeer.drop()
-	p.blocks.put(a.data)
+	a.atPeer.Drop()
+	p.blocks.Put(a.data)
 	if *a = (arrival{}); len(p.free) < maxArrivals {
 		p.free = append(p.free, a)
 	}

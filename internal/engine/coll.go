@@ -13,6 +13,7 @@ import (
 	"gompi/internal/kernel"
 	"gompi/internal/match"
 	"gompi/internal/nodecoll"
+	"gompi/internal/ring"
 	"gompi/internal/rollcall"
 	"gompi/internal/wire"
 )
@@ -86,8 +87,8 @@ type coll struct {
 	keep    Keeper
 	board   *board // it runs on that, not by alg
 
-	atCtx tie[coll] // in Context.colls
-	after *coll     // ready, or free
+	atCtx ring.Tie[coll] // in Context.colls
+	after *coll          // ready, or free
 }
 
 // collList holds the collectives whose round has ended, and used ones.
@@ -230,7 +231,7 @@ func (e *Engine) prepareColl(c *Context, a *CollArgs, tag int32, pending bool) *
 		k.packAll(k.scratch[need : need+packed])
 	}
 	k.rounds = a.Alg.Rounds(&k.args)
-	c.colls.add(&k.atCtx, k)
+	c.colls.Add(&k.atCtx, k)
 	return r
 }
 
@@ -515,7 +516,7 @@ func (e *Engine) withdraw(r *Request, f *fault.Fault) {
 // finish completes the call and recycles k.
 func (e *Engine) finish(k *coll) {
 	r := k.req
-	k.atCtx.drop()
+	k.atCtx.Drop()
 	if k.board != nil {
 		e.leaveOp(k)
 	}

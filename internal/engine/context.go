@@ -8,6 +8,8 @@ import (
 
 	"gompi/internal/fault"
 	"gompi/internal/match"
+	"gompi/internal/ring"
+	"gompi/internal/serials"
 	"gompi/internal/wire"
 )
 
@@ -16,7 +18,7 @@ import (
 type communicators struct {
 	contexts map[wire.ContextID]*Context
 	meetings []*Context // in which processes wait to meet
-	freed    serialSet
+	freed    serials.Set
 	sites    map[site]string // where calls that wait came from
 	freeing  int             // freed contexts on which operations are pending
 	news     []*news         // of communicators to come, oldest first
@@ -52,9 +54,9 @@ type Context struct {
 	pending  int       // operations that were started before the context was freed
 	leavers  []*waiter // who wait for the end of those
 	// What has not ended: see Request.hang.
-	ops, anys ring[Request]
-	from      []ring[Request] // by rank in Targets; nil until used
-	colls     ring[coll]
+	ops, anys ring.List[Request]
+	from      []ring.List[Request] // by rank in Targets; nil until used
+	colls     ring.List[coll]
 	// inside is the collective in which a goroutine blocks, tag its tag, and
 	// givenUp why another rank gave it up, if none of its parts could be told.
 	inside  *Request
@@ -131,7 +133,7 @@ func (e *Engine) register(c *Context) error {
 	if e.contexts[c.ID] != nil {
 		return fmt.Errorf("communicator %v exists already", c.ID)
 	}
-	if e.freed.has(c.ID) {
+	if e.freed.Has(c.ID) {
 		return fmt.Errorf("communicator %v was freed: its messages cannot be told from those of a second one", c.ID)
 	}
 	e.contexts[c.ID] = c

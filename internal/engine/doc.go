@@ -12,4 +12,54 @@
 // and are woken when their requests complete. When nothing has happened for
 // the length of the wait policy, the leader parks too and the service
 // goroutine sleeps in the kernel for all of them. See docs/design/001-engine.md.
+//
+// Its files, the lowest first (docs/design/025-engine-nouns.md):
+//
+//	contact_linux.go
+//	contact_other.go
+//	context.go
+//	request.go
+//	queue.go
+//	envelope.go
+//	peer.go
+//	arrival.go
+//	credit.go
+//	loop.go
+//	engine.go
+//	watch.go
+//	retry.go
+//	persist.go
+//	inter.go
+//	roll.go
+//	service.go
+//	elements.go
+//	send.go
+//	coll.go
+//	part.go
+//	wait.go
+//	liveness.go
+//	ping.go
+//	memory.go
+//	bell.go
+//	node.go
+//	fault.go
+//	remote.go
+//	node_join.go
+//	queues.go
+//	pack.go
+//	early.go
+//	node_heap.go
+//	stages.go
+//	free.go
+//	stream.go
+//	recv.go
+//	fast.go
+//	fate.go
+//	pair.go
+//	overlap.go
+//	meet.go
+//	complete.go
+//	probe.go
+//	buffered.go
+//	await.go
 package engine

@@ -91,7 +91,7 @@ type failedElsewhere struct {
 // newsOf returns what is known of a communicator that does not exist here,
 // nil if it never will again.
 func (cs *communicators) newsOf(id wire.ContextID) *news {
-	if cs.freed.has(id) {
+	if cs.freed.Has(id) {
 		return nil
 	}
 	for _, n := range cs.news {
@@ -215,7 +215,7 @@ func (e *Engine) collFailArrived(p *Peer, env *envelope) {
 // giveUp fails the collective with that tag, if it has begun here, and reports
 // whether it has. The next part of the call will not begin.
 func (e *Engine) giveUp(c *Context, tag int32, f *fault.Fault) bool {
-	for k := range c.colls.all {
+	for k := range c.colls.All {
 		if k.tag == tag {
 			e.abort(k, f, false)
 			return true

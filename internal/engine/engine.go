@@ -298,7 +298,7 @@ func (e *Engine) unsent() string {
 	// Sends that were given up to the library (Free): the receiver may take
 	// the data only later.
 	for _, p := range e.peers {
-		for r := range p.ops.all {
+		for r := range p.ops.All {
 			if r.kind == reqSend && r.detach && p.proc != e.cfg.Self {
 				return fmt.Sprintf("a message of %d bytes for %v, whose request was freed, was not received", r.buf.Bytes(), p.proc)
 			}

@@ -251,12 +251,12 @@ func (e *Engine) endPeer(p *Peer, f *fault.Fault) {
 	e.dropFrames(p)
 	e.failQueue(p, f)
 	e.hasHeard(p)
-	for r := range p.ops.each {
+	for r := range p.ops.Each {
 		if r.kind == reqSend || r.pend&pendVerdict != 0 {
 			e.failSend(r, faultAt(f, r.peerSeat()))
 		}
 	}
-	for a := range p.announcements.each {
+	for a := range p.announcements.Each {
 		if a.node.Queued() { // no matched probe has it
 			e.table.Take(&a.node)
 			e.release(a)
@@ -292,7 +292,7 @@ func (e *Engine) failPendingAll(proc wire.ProcID, p *Peer, f *fault.Fault, wasCu
 		}
 	}
 	if p != nil {
-		for r := range p.ops.each {
+		for r := range p.ops.Each {
 			if r.kind == reqPart {
 				e.partAbort(r.coll.part, faultAt(f, r.seat()))
 			}

@@ -24,7 +24,7 @@ func (e *Engine) failPending(c *Context, proc wire.ProcID, f *fault.Fault, wasCu
 	}
 	f = faultAt(f, s)
 	c.lose(s, f.Class, wasCut)
-	for r := range c.anys.each {
+	for r := range c.anys.Each {
 		if why := c.awaitFault(match.Any, r.posted.Key.Plane()); why != nil {
 			e.failRecv(r, why)
 		}
@@ -32,7 +32,7 @@ func (e *Engine) failPending(c *Context, proc wire.ProcID, f *fault.Fault, wasCu
 	if !s.local() {
 		e.failPosted(c, s.rank(), f)
 	}
-	for k := range c.colls.each {
+	for k := range c.colls.Each {
 		if f.Class != fault.Left || k.board != nil && k.board.Awaits(int(s.rank())) {
 			// Of a death everybody hears.
 			e.abort(k, f, f.Class != fault.ProcFailed)
@@ -45,7 +45,7 @@ func (e *Engine) failPending(c *Context, proc wire.ProcID, f *fault.Fault, wasCu
 		}
 	}
 	if c.node != nil && f.Class != fault.Left {
-		for k := range c.node.ctx.colls.each {
+		for k := range c.node.ctx.colls.Each {
 			e.abort(k, f, f.Class != fault.ProcFailed)
 		}
 	}
@@ -68,7 +68,7 @@ func (e *Engine) postFault(r *Request, pl wire.Plane) *fault.Fault {
 // failPosted fails the receives that wait for a message of one rank.
 func (e *Engine) failPosted(c *Context, rank int32, f *fault.Fault) {
 	if c.from != nil {
-		for r := range c.from[rank].each {
+		for r := range c.from[rank].Each {
 			e.failRecv(r, f)
 		}
 	}
@@ -84,7 +84,7 @@ func (e *Engine) failRecv(r *Request, f *fault.Fault) {
 
 // failContext ends everything pending on a context with f.
 func (e *Engine) failContext(c *Context, f *fault.Fault) {
-	for k := range c.colls.each {
+	for k := range c.colls.Each {
 		e.abort(k, f, false)
 	}
 	if c.node != nil {
@@ -97,10 +97,10 @@ func (e *Engine) failContext(c *Context, f *fault.Fault) {
 		return true
 	}
 	for i := range c.from {
-		c.from[i].each(posted)
+		c.from[i].Each(posted)
 	}
-	c.anys.each(posted)
-	for r := range c.ops.each {
+	c.anys.Each(posted)
+	for r := range c.ops.Each {
 		switch r.kind {
 		case reqSend:
 			e.cancelSend(r, f)

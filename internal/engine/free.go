@@ -26,10 +26,10 @@ func (e *Engine) FreeContext(c *Context) {
 		return
 	}
 	t.freed = true
-	e.freed.add(c.ID)
+	e.freed.Add(c.ID)
 	e.freeing++
 	for i := range c.from {
-		for r := range c.from[i].each {
+		for r := range c.from[i].Each {
 			if r.parent != nil && r.parent.part != nil && r.parent.part.main == nil {
 				e.cancelRecv(r, c.opFault())
 			}
@@ -64,22 +64,22 @@ func (e *Engine) opEnded(c *Context) {
 // nothing.
 func (e *Engine) settle(c *Context) {
 	c.pending = 0
-	for r := range c.ops.all {
+	for r := range c.ops.All {
 		if r.parent == nil {
 			c.pending++
 		}
 	}
 	for i := range c.from {
-		for r := range c.from[i].all {
+		for r := range c.from[i].All {
 			if r.parent == nil {
 				c.pending++
 			}
 		}
 	}
-	for range c.anys.all {
+	for range c.anys.All {
 		c.pending++
 	}
-	for range c.colls.all {
+	for range c.colls.All {
 		c.pending++
 	}
 	if c.inside != nil { // perhaps without a request
@@ -113,7 +113,7 @@ func (cs *communicators) wasFreed(id wire.ContextID) bool {
 	if c := cs.contexts[id]; c != nil {
 		return c.faults != nil && c.faults.freed
 	}
-	return cs.freed.has(id)
+	return cs.freed.Has(id)
 }
 
 // expects reports whether an operation that was pending when its context was
@@ -125,14 +125,14 @@ func (cs *communicators) expects(key match.Key) bool {
 	}
 	switch key.Plane() {
 	case wire.PlaneColl, wire.PlaneCollLocal:
-		for k := range c.colls.all {
+		for k := range c.colls.All {
 			if k.tag == key.Tag() {
 				return true
 			}
 		}
 		return slices.Contains(c.numbered, key.Tag()) || c.inside != nil && key.Tag() == c.tag
 	case wire.PlanePart: // it may have overtaken the sender's description
-		for r := range c.ops.all {
+		for r := range c.ops.All {
 			if r.kind == reqPart && r.rank == key.Source() && !r.coll.part.known {
 				return true
 			}
@@ -164,7 +164,7 @@ func (e *Engine) reject(p *Peer, env *envelope) {
 func (e *Engine) SkipContext(id wire.ContextID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.freed.add(id)
+	e.freed.Add(id)
 	e.dropArrived(id)
 }
 

@@ -336,7 +336,9 @@ func TestNumberedCollectiveHearsOfFailure(t *testing.T) {
 	// It sends one step and fails at the next.
 	h := b.icoll(buf, collectives.Step{Kind: collectives.Send, Peer: 0, A: whole(buf)}, collectives.Step{Kind: collectives.Recv, Peer: 0, A: whole(buf)})
 	b.mu.Lock()
-	b.abort(b.ctx.colls.head.next.of, &fault.Fault{Class: fault.Mismatch, Peer: 0}, true)
+	for k := range b.ctx.colls.Each {
+		b.abort(k, &fault.Fault{Class: fault.Mismatch, Peer: 0}, true)
+	}
 	b.mu.Unlock()
 	b.ended(t, "collective", h, fault.Mismatch)
 	within(t, "the news", func() bool {

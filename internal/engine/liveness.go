@@ -166,7 +166,7 @@ func (e *Engine) unlist(proc wire.ProcID, d *departure) {
 	}
 	delete(e.dead, proc)
 	e.unlose(proc)
-	e.freed.retire(proc)
+	e.freed.Retire(proc)
 	if e.remote != nil {
 		e.remote.Forget(proc)
 	}

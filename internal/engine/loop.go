@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"gompi/internal/bytepool"
 	"gompi/internal/mem"
 	"gompi/internal/wire"
 	"gompi/transport"
@@ -20,7 +21,7 @@ type loop struct {
 	queue     []loopMessage
 	head      int
 	shown     int // queue entries whose payload the last Poll gave out
-	blocks    blockPool
+	blocks    bytepool.Pool
 	offers    map[transport.Token][]byte
 	transfers []loopTransfer // accepted, oldest first; from moving on
 	moving    int
@@ -66,7 +67,7 @@ func (l *loop) Caps() transport.Caps {
 func (l *loop) Connect(wire.Contact) (transport.Slot, error) { return 0, nil }
 
 func (l *loop) Send(_ transport.Slot, h *wire.Header, p []byte, _ transport.Token) transport.Status {
-	data := l.blocks.get(len(p))
+	data := l.blocks.Get(len(p))
 	copy(data, p)
 	l.queue = append(l.queue, loopMessage{*h, data})
 	l.ring()
@@ -75,7 +76,7 @@ func (l *loop) Send(_ transport.Slot, h *wire.Header, p []byte, _ transport.Toke
 
 func (l *loop) Poll(ev []transport.Event) int {
 	for i := l.head - l.shown; i < l.head; i++ {
-		l.blocks.put(l.queue[i].data)
+		l.blocks.Put(l.queue[i].data)
 		l.queue[i] = loopMessage{}
 	}
 	l.shown = 0

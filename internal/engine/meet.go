@@ -112,7 +112,7 @@ func (e *Engine) meetTell(c *Context, op calls.Name, text []byte) {
 func (e *Engine) meetWait(c *Context, a *MeetArgs, text []byte) (wire.ContextID, *fault.Fault) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.freed.has(c.ID) {
+	if e.freed.Has(c.ID) {
 		return wire.ContextID{}, &fault.Fault{Class: fault.Comm, Peer: -1, Err: errors.New("this process has given up such a communicator before")}
 	}
 	c.countLost()
@@ -132,7 +132,7 @@ func (e *Engine) meetWait(c *Context, a *MeetArgs, text []byte) (wire.ContextID,
 	case f != nil && (f.Class == fault.Cancelled || f.Class == fault.ProcFailed):
 		// The message may be on its way: it must not be taken for the answer
 		// to a later call.
-		e.freed.add(c.ID)
+		e.freed.Add(c.ID)
 		e.dropArrived(c.ID)
 	case f != nil:
 	case n != int64(len(text)) || !bytes.Equal(got[meetHead:], text[meetHead:]):

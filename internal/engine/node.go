@@ -174,7 +174,7 @@ func (e *Engine) boardWait(c *Context, a *CollArgs, tag int32) *fault.Fault {
 	k := e.newColl()
 	r.coll = k
 	k.req, k.ctx, k.tag, k.keep, k.board = r, c, tag, a.Keep, c.board
-	c.colls.add(&k.atCtx, k)
+	c.colls.Add(&k.atCtx, k)
 	e.addWatch(k)
 	b := c.board
 	c.inside = r

@@ -347,9 +347,9 @@ func (e *Engine) partAbort(p *Partitioned, f *fault.Fault) {
 		return true
 	}
 	if c := p.k.ctx; p.args.Send {
-		c.peer(seat(p.args.Peer)).ops.each(its)
+		c.peer(seat(p.args.Peer)).ops.Each(its)
 	} else if c.from != nil {
-		c.from[p.args.Peer].each(its)
+		c.from[p.args.Peer].Each(its)
 	}
 	e.partEnded(p, nil)
 }

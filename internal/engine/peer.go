@@ -11,6 +11,7 @@ import (
 	"gompi/internal/fault"
 	"gompi/internal/match"
 	"gompi/internal/retry"
+	"gompi/internal/ring"
 	"gompi/internal/wire"
 	"gompi/transport"
 )
@@ -53,10 +54,10 @@ type Peer struct {
 	envelopes     int32
 	owed          int32
 	owedEnvelopes int32
-	eager         account       // of what the peer sends with its payload
-	announced     account       // of what it announces
-	announcements ring[arrival] // that nobody has received
-	tight         bool          // in Engine.tight
+	eager         account            // of what the peer sends with its payload
+	announced     account            // of what it announces
+	announcements ring.List[arrival] // that nobody has received
+	tight         bool               // in Engine.tight
 	filledBy      wire.ContextID
 	noEager       bool // the receiver gives no more of either
 	noEnvelopes   bool
@@ -75,7 +76,7 @@ type Peer struct {
 
 	ping uint64 // of one that is lost, or cannot be answered
 
-	ops ring[Request] // see Request.hang
+	ops ring.List[Request] // see Request.hang
 }
 
 // ctlFrame is a frame of the engine itself; its payload is want, if that is
@@ -206,7 +207,7 @@ func (e *Engine) tryNext(p *Peer, l *link, err error) (next, later bool) {
 	if p.link != l || p.other != nil || p.dying || p.broken || slices.Index(e.links, l) == len(e.links)-1 {
 		return false, false
 	}
-	for r := range p.ops.all {
+	for r := range p.ops.All {
 		if r.bulk {
 			return false, true
 		}

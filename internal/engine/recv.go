@@ -164,7 +164,7 @@ func (e *Engine) arriveRTS(p *Peer, env *envelope, data []byte) {
 
 // keep stores an unexpected message, or drops it if its context was freed.
 func (e *Engine) keep(p *Peer, env *envelope, data []byte, n int32) {
-	if len(e.freed.m) != 0 && e.wasFreed(env.key.Context()) && !e.expects(env.key) {
+	if !e.freed.Empty() && e.wasFreed(env.key.Context()) && !e.expects(env.key) {
 		e.reject(p, env)
 		e.giveBack(p, env.kind, n)
 		return
@@ -178,7 +178,7 @@ func (e *Engine) keep(p *Peer, env *envelope, data []byte, n int32) {
 	a.peer, a.units = p, n
 	a.node.Key, a.node.Val = env.key, a
 	if env.kind == kindRTS {
-		p.announcements.add(&a.atPeer, a)
+		p.announcements.Add(&a.atPeer, a)
 	}
 	e.table.Keep(&a.node)
 	for _, w := range e.probers {
@@ -232,7 +232,7 @@ func (e *Engine) received(r *Request, p *Peer) {
 // hasHeard completes the receives that p has heard of, or will never hear of.
 func (e *Engine) hasHeard(p *Peer) {
 	p.tells = false
-	for r := range p.ops.each {
+	for r := range p.ops.Each {
 		if r.pend&pendTold != 0 {
 			e.complete(r)
 		}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	"gompi/internal/bytepool"
 	"gompi/internal/calls"
 	"gompi/internal/fault"
 	"gompi/internal/match"
@@ -97,7 +98,7 @@ type frameQueue struct {
 // the layer above had outstanding at one time.
 type framePool struct {
 	free   *frame
-	blocks blockPool
+	blocks bytepool.Pool
 }
 
 func (p *framePool) get(b []byte, sent int) *frame {
@@ -107,13 +108,13 @@ func (p *framePool) get(b []byte, sent int) *frame {
 	} else {
 		p.free, f.next = f.next, nil
 	}
-	f.data, f.sent = p.blocks.get(len(b)), sent
+	f.data, f.sent = p.blocks.Get(len(b)), sent
 	copy(f.data, b)
 	return f
 }
 
 func (p *framePool) put(f *frame) {
-	p.blocks.put(f.data)
+	p.blocks.Put(f.data)
 	*f = frame{next: p.free}
 	p.free = f
 }
@@ -225,7 +226,7 @@ func (e *Engine) dropFrames(p *Peer) {
 		f = next
 	}
 	p.frames = frameQueue{}
-	e.frames.blocks.put(p.parts)
+	e.frames.blocks.Put(p.parts)
 	p.parts = nil
 }
 
@@ -240,7 +241,7 @@ func (e *Engine) arriveFrame(p *Peer, env *envelope, data []byte) error {
 		return e.remote.Frame(p.proc, data)
 	}
 	if p.parts == nil {
-		p.parts = e.frames.blocks.get(FrameMax)[:0]
+		p.parts = e.frames.blocks.Get(FrameMax)[:0]
 	}
 	p.parts = append(p.parts, data...)
 	if more {
@@ -249,7 +250,7 @@ func (e *Engine) arriveFrame(p *Peer, env *envelope, data []byte) error {
 	whole := p.parts
 	p.parts = nil
 	err := e.remote.Frame(p.proc, whole)
-	e.frames.blocks.put(whole)
+	e.frames.blocks.Put(whole)
 	return err
 }
 

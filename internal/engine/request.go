@@ -10,6 +10,7 @@ import (
 	"gompi/internal/dtype"
 	"gompi/internal/fault"
 	"gompi/internal/match"
+	"gompi/internal/ring"
 	"gompi/internal/rollcall"
 	"gompi/transport"
 )
@@ -78,8 +79,8 @@ type Request struct {
 	next   *Request
 	prev   *Request // in a sendQueue
 
-	atPeer tie[Request] // in Peer.ops
-	atCtx  tie[Request] // in Context.ops, anys or from
+	atPeer ring.Tie[Request] // in Peer.ops
+	atCtx  ring.Tie[Request] // in Context.ops, anys or from
 }
 
 // Status is what a completed operation tells.
@@ -216,8 +217,8 @@ func (r *Request) fail(f *fault.Fault) { r.status.Fault = f }
 func (e *Engine) complete(r *Request) {
 	r.done = true
 	r.pend = 0
-	r.atPeer.drop()
-	r.atCtx.drop()
+	r.atPeer.Drop()
+	r.atCtx.Drop()
 	if e.freeing != 0 && r.parent == nil {
 		e.opEnded(r.ctx)
 	}
@@ -248,15 +249,15 @@ func (e *Engine) complete(r *Request) {
 // hang puts r on the list of its context, unless it is a step of a collective.
 func (r *Request) hang() {
 	if r.ctx != nil && !r.isStep() {
-		r.ctx.ops.add(&r.atCtx, r)
+		r.ctx.ops.Add(&r.atCtx, r)
 	}
 }
 
 // hangOn puts r on the list of a peer and that of its context, if it is not there.
 func (r *Request) hangOn(p *Peer) {
-	r.atPeer.drop()
-	p.ops.add(&r.atPeer, r)
-	if !r.atCtx.hangs() {
+	r.atPeer.Drop()
+	p.ops.Add(&r.atPeer, r)
+	if !r.atCtx.Hangs() {
 		r.hang()
 	}
 }
@@ -267,12 +268,12 @@ func (r *Request) hangPosted() {
 	switch source := r.posted.Key.Source(); {
 	case r.isStep():
 	case source == match.Any:
-		c.anys.add(&r.atCtx, r)
+		c.anys.Add(&r.atCtx, r)
 	default:
 		if c.from == nil {
-			c.from = make([]ring[Request], len(c.peers))
+			c.from = make([]ring.List[Request], len(c.peers))
 		}
-		c.from[source].add(&r.atCtx, r)
+		c.from[source].Add(&r.atCtx, r)
 	}
 }
 

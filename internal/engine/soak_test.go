@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"gompi/internal/serials"
 	"gompi/internal/testlab"
 	"gompi/internal/wait"
 	"gompi/internal/wire"
@@ -38,7 +39,7 @@ func guest(t *testing.T, hub *inproc.Hub, id wire.ProcID) *node {
 // live.
 func TestSoakGuests(t *testing.T) {
 	const alive = 100
-	joins, warm := 10_000, 2*alive+maxPast
+	joins, warm := 10_000, 2*alive+serials.MaxPast
 	if testlab.Long() {
 		joins = 200_000
 	}
@@ -116,7 +117,7 @@ func TestSoakGuests(t *testing.T) {
 	n.mu.Lock()
 	for what, x := range map[string][2]int{
 		"peers": {len(n.peers), alive}, "dead": {len(n.dead), 0}, "watched": {len(n.watched), alive},
-		"contexts": {len(n.contexts), alive}, "creators of freed contexts": {len(n.freed.m), maxPast + alive},
+		"contexts": {len(n.contexts), alive}, "creators of freed contexts": {n.freed.Creators(), serials.MaxPast + alive},
 		"slots": {len(n.links[1].slots), 2 * alive}, "others": {len(n.asked) + len(n.lost) + len(n.meetings), 0},
 	} {
 		if x[0] > x[1] {

@@ -3,79 +3,13 @@
 package engine
 
 import (
-	"math/rand/v2"
 	"runtime"
-	"slices"
 	"testing"
 
 	"gompi/internal/buffer"
 	"gompi/internal/fault"
 	"gompi/internal/wire"
 )
-
-// A ring keeps its order, whatever its readers take out and add meanwhile.
-func TestRing(t *testing.T) {
-	type item struct {
-		at tie[item]
-		n  int
-	}
-	rnd := rand.New(rand.NewPCG(1, 2))
-	var l ring[item]
-	var twin []*item
-	last := 0
-	add := func() {
-		it := &item{n: last}
-		last++
-		l.add(&it.at, it)
-		twin = append(twin, it)
-	}
-	remove := func() {
-		if len(twin) > 0 {
-			i := rnd.IntN(len(twin))
-			twin[i].at.drop()
-			twin[i].at.drop() // nothing any more
-			twin = slices.Delete(twin, i, i+1)
-		}
-	}
-	for range 300 {
-		for range rnd.IntN(6) {
-			add()
-		}
-		known, seen, here := last, map[int]bool{}, slices.Clone(twin)
-		for it := range l.each {
-			if it.n >= known || seen[it.n] || !slices.Contains(twin, it) {
-				t.Fatalf("%d is visited: twice %v, of %d that were there", it.n, seen[it.n], known)
-			}
-			seen[it.n] = true
-			switch rnd.IntN(4) {
-			case 0:
-				remove()
-			case 1:
-				add()
-			case 2:
-				for range l.each { // inside another one
-				}
-			}
-		}
-		for _, it := range here {
-			if it.at.hangs() && !seen[it.n] {
-				t.Fatalf("%d of %d was passed over", it.n, known)
-			}
-		}
-		for range rnd.IntN(5) {
-			remove()
-		}
-		n := 0
-		for it := range l.all {
-			if n++; !slices.Contains(twin, it) {
-				t.Fatalf("%d is still there", it.n)
-			}
-		}
-		if n != len(twin) {
-			t.Fatalf("%d are there, want %d", n, len(twin))
-		}
-	}
-}
 
 // hangsTogether checks that what has not ended, and nothing else, hangs where its
 // end is looked for.
@@ -87,30 +21,30 @@ func (n *node) hangsTogether(t testing.TB) {
 	}
 	onPeer := map[*Request]*Peer{}
 	for _, p := range n.peers {
-		for r := range p.ops.all {
+		for r := range p.ops.All {
 			onPeer[r] = p
 		}
 	}
 	onCtx := map[*Request]*Context{}
 	for _, c := range n.contexts {
-		for r := range c.ops.all {
+		for r := range c.ops.All {
 			onCtx[r] = c
 		}
-		for r := range c.anys.all {
+		for r := range c.anys.All {
 			onCtx[r] = c
 		}
 		for i := range c.from {
-			for r := range c.from[i].all {
+			for r := range c.from[i].All {
 				onCtx[r] = c
 			}
 		}
-		for k := range c.colls.all {
+		for k := range c.colls.All {
 			onCtx[k.req] = c
 		}
 	}
 	announced := map[*arrival]*Peer{}
 	for _, p := range n.peers {
-		for a := range p.announcements.all {
+		for a := range p.announcements.All {
 			announced[a] = p
 		}
 	}
@@ -142,13 +76,6 @@ func wireID(r *Request) (id wire.ContextID) {
 	return id
 }
 
-// poison makes whoever walks along a list panic, until it is called again.
-func poison(l *ring[Request]) (cure func()) {
-	next := l.head.next
-	l.head.next = &tie[Request]{}
-	return func() { l.head.next = next }
-}
-
 // Who ends, or frees or revokes a communicator, does not look at what is pending
 // with others.
 func TestEndsLookAtTheirOwn(t *testing.T) {
@@ -177,9 +104,9 @@ func TestEndsLookAtTheirOwn(t *testing.T) {
 		t.Helper()
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		defer poison(&n.peers[proc(2)].ops)()
-		defer poison(&n.ctx.ops)()
-		defer poison(&n.ctx.from[1])()
+		defer n.peers[proc(2)].ops.Poison()()
+		defer n.ctx.ops.Poison()()
+		defer n.ctx.from[1].Poison()()
 		chunks := n.pool.chunks
 		n.pool.chunks = make([]*[chunkLen]Request, len(chunks))
 		defer func() { n.pool.chunks = chunks }()

@@ -5,54 +5,9 @@ package engine
 import (
 	"testing"
 
+	"gompi/internal/serials"
 	"gompi/internal/wire"
-	"pgregory.net/rapid"
 )
-
-func TestSerialSetModel(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var s serialSet
-		model := map[wire.ContextID]bool{}
-		gen := rapid.Custom(func(t *rapid.T) wire.ContextID {
-			// Near each other, and near both ends of the range.
-			n := rapid.Uint32Range(0, 12).Draw(t, "serial")
-			if rapid.Bool().Draw(t, "high") {
-				n = ^uint32(0) - n
-			}
-			return wire.ContextID{Creator: proc(rapid.IntRange(0, 2).Draw(t, "creator")), Serial: n}
-		})
-		for range rapid.IntRange(0, 60).Draw(t, "adds") {
-			id := gen.Draw(t, "id")
-			s.add(id)
-			model[id] = true
-			for k := range 3 {
-				probe := id
-				probe.Serial += uint32(k) - 1
-				if s.has(probe) != model[probe] {
-					t.Fatalf("has(%v) is %v", probe, s.has(probe))
-				}
-			}
-		}
-		for c := range 3 {
-			rs := s.m[proc(c)]
-			n := 0
-			for i, r := range rs {
-				if r.lo > r.hi || i > 0 && (rs[i-1].hi >= r.lo || rs[i-1].hi+1 == r.lo) {
-					t.Fatalf("ranges of one creator are not apart: %v", rs)
-				}
-				n += int(r.hi-r.lo) + 1
-			}
-			for id := range model {
-				if id.Creator == proc(c) {
-					n--
-				}
-			}
-			if n != 0 {
-				t.Fatalf("creator %d: %d ids too many", c, n)
-			}
-		}
-	})
-}
 
 // A process that hears of every other context of a creator keeps a bounded
 // record, and one of those that live long still gets its messages.
@@ -61,10 +16,10 @@ func TestSerialSetGaps(t *testing.T) {
 	old := wire.ContextID{Creator: proc(1), Serial: 4}
 	for _, n := range ns {
 		n.ctx = n.world(t, old, n.ctx.Members)
-		for i := range 3 * maxGaps {
+		for i := range 3 * serials.MaxGaps {
 			n.FreeContext(n.world(t, wire.ContextID{Creator: proc(1), Serial: uint32(1 + 2*i)}, n.ctx.Members))
 		}
-		if got := len(n.freed.m[proc(1)]); got > maxGaps {
+		if got := n.freed.Spans(proc(1)); got > serials.MaxGaps {
 			t.Fatalf("%d ranges are kept", got)
 		}
 		if len(n.contexts) != 2 || len(n.news) != 0 {
@@ -87,7 +42,7 @@ func TestSerialSetGaps(t *testing.T) {
 func TestSerialSetOfTheEnded(t *testing.T) {
 	ns, _ := testJobOf(t, 1, nil, nil)
 	n := ns[0]
-	const guests = 3 * maxPast
+	const guests = 3 * serials.MaxPast
 	made := func(i int) wire.ContextID { return wire.ContextID{Creator: proc(i), Serial: 1} }
 	for i := 2; i < 2+guests; i++ {
 		c := n.world(t, made(i), wire.MembersOf(n.Self(), proc(i)))
@@ -99,10 +54,10 @@ func TestSerialSetOfTheEnded(t *testing.T) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if k := len(n.freed.m); k > maxPast+1 || len(n.dead)+len(n.watched)+len(n.peers) > 1 {
+	if k := n.freed.Creators(); k > serials.MaxPast+1 || len(n.dead)+len(n.watched)+len(n.peers) > 1 {
 		t.Errorf("of %d guests %d creators, %d who have ended, %d to hear of and %d peers are kept", guests, k, len(n.dead), len(n.watched), len(n.peers))
 	}
-	if !n.freed.has(made(1+guests)) || n.freed.has(made(2)) {
+	if !n.freed.Has(made(1+guests)) || n.freed.Has(made(2)) {
 		t.Error("the latest is not kept, or the first is")
 	}
 }

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package serials
+
+import (
+	"testing"
+
+	"gompi/internal/wire"
+	"pgregory.net/rapid"
+)
+
+// Set against a map.
+func TestModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var s Set
+		model := map[wire.ContextID]bool{}
+		gen := rapid.Custom(func(t *rapid.T) wire.ContextID {
+			// Near each other, and near both ends of the range.
+			n := rapid.Uint32Range(0, 12).Draw(t, "serial")
+			if rapid.Bool().Draw(t, "high") {
+				n = ^uint32(0) - n
+			}
+			return wire.ContextID{Creator: proc(rapid.IntRange(0, 2).Draw(t, "creator")), Serial: n}
+		})
+		for range rapid.IntRange(0, 60).Draw(t, "adds") {
+			id := gen.Draw(t, "id")
+			s.Add(id)
+			model[id] = true
+			for k := range 3 {
+				probe := id
+				probe.Serial += uint32(k) - 1
+				if s.Has(probe) != model[probe] {
+					t.Fatalf("has(%v) is %v", probe, s.Has(probe))
+				}
+			}
+		}
+		for c := range 3 {
+			rs := s.m[proc(c)]
+			n := 0
+			for i, r := range rs {
+				if r.lo > r.hi || i > 0 && (rs[i-1].hi >= r.lo || rs[i-1].hi+1 == r.lo) {
+					t.Fatalf("ranges of one creator are not apart: %v", rs)
+				}
+				n += int(r.hi-r.lo) + 1
+			}
+			for id := range model {
+				if id.Creator == proc(c) {
+					n--
+				}
+			}
+			if n != 0 {
+				t.Fatalf("creator %d: %d ids too many", c, n)
+			}
+		}
+	})
+}
+
+func proc(n int) wire.ProcID { return wire.ProcID{Job: 1, Serial: uint32(n)} }
