@@ -20,10 +20,13 @@ const (
 	opRGet calls.Name = "rma.RGet"
 )
 
-// Put writes buf to the memory of rank target from offset on. buf may be reused
-// when it returns; the elements are there when the accesses are complete. An
-// access outside the target's memory is ErrRMARange and touches nothing. target
-// may be mpi.ProcNull, as in all accesses. MPI 4.1 section 12.3.1.
+// Put writes buf to the memory of rank target from offset on. buf must not be
+// changed before the access is complete at the origin: FlushLocal, or what ends
+// the epoch; the elements are there when it is complete at the target: Flush, or
+// what ends the epoch. An access outside the target's memory is ErrRMARange and
+// touches nothing; one that fails on its way is an error of the call that
+// completes it. target may be mpi.ProcNull, as in all accesses. MPI 4.1 section
+// 12.3.1.
 func Put[T any](w *Window, buf []T, target, offset int) error {
 	b := mpi.BufOf(buf).Core()
 	if w.putNow(&b, target, offset) {
@@ -40,7 +43,8 @@ func (w *Window) PutBuf(b mpi.Buf, target, offset, count int, dt mpi.Datatype) e
 }
 
 // Get reads from the memory of rank target, from offset on, into buf, which
-// must not be used before the accesses are complete. MPI 4.1 section 12.3.2.
+// must not be used before the access is complete at the origin (FlushLocal, or
+// what ends the epoch). MPI 4.1 section 12.3.2.
 func Get[T any](w *Window, buf []T, target, offset int) error {
 	b := mpi.BufOf(buf).Core()
 	if w.getNow(&b, target, offset) {
@@ -54,8 +58,9 @@ func (w *Window) GetBuf(b mpi.Buf, target, offset, count int, dt mpi.Datatype) e
 	return second(w.get(opGet, anyEpoch, b.Core(), target, offset, int64(count), dt.Core()))
 }
 
-// RPut is Put with a request of its own, under a lock: when that is complete
-// the elements are at the target. MPI 4.1 section 12.3.5.
+// RPut is Put with a request of its own, under a lock: when that is complete buf
+// may be used again. The elements are at the target after Flush, of which an
+// access that fails later is an error. MPI 4.1 section 12.3.5.
 func RPut[T any](w *Window, buf []T, target, offset int) mpi.Request {
 	return w.RPutBuf(mpi.BufOf(buf), target, offset, len(buf), mpi.TypeOf[T]())
 }
@@ -67,7 +72,7 @@ func (w *Window) RPutBuf(b mpi.Buf, target, offset, count int, dt mpi.Datatype) 
 }
 
 // RGet is Get with a request of its own, under a lock: when that is complete
-// buf may be used. MPI 4.1 section 12.3.5.
+// the elements are in buf, which may be used. MPI 4.1 section 12.3.5.
 func RGet[T any](w *Window, buf []T, target, offset int) mpi.Request {
 	return w.RGetBuf(mpi.BufOf(buf), target, offset, len(buf), mpi.TypeOf[T]())
 }
@@ -114,6 +119,7 @@ type place struct {
 	of   *target
 	rank int
 	at   remote.Layout
+	from remote.Mark // what the access has begun comes after it
 }
 
 func (p *place) leave() {
@@ -154,7 +160,7 @@ func (w *Window) place(op calls.Name, need uint64, rank, offset int, count int64
 		t.leave()
 		return place{}, c.outside(op, t, offset, lo, hi)
 	}
-	return place{t.Target, c, t, rank, remote.Layout{Off: int64(offset) * t.unit, Type: dt, Count: count}}, nil
+	return place{t.Target, c, t, rank, remote.Layout{Off: int64(offset) * t.unit, Type: dt, Count: count}, t.Mark()}, nil
 }
 
 // outside is the error of an access outside a target's memory.
@@ -222,10 +228,10 @@ func (w *Window) request(op calls.Name, p place, err error) (r mpi.Request) {
 		panic(err)
 	case err != nil:
 		*r.Core() = w.core.comm.Core().Failed(err)
-	case p.Target == nil || !p.Pending():
+	case p.Target == nil || !p.PendingLocal():
 		*r.Core() = w.core.comm.Core().Completed(op)
 	default:
-		*r.Core() = p.Request(op, w.core.ctx, int32(p.rank))
+		*r.Core() = p.Request(op, w.core.ctx, int32(p.rank), p.from)
 	}
 	return r
 }

@@ -25,8 +25,8 @@ const (
 // element by element: t = buf op t, with any predefined operation, also
 // mpi.Replace but not mpi.NoOp. Each element is atomic with respect to all accumulates of
 // elements of the same basic type at the same place, and those of one rank to
-// one place happen in the order of its calls. buf may be reused when it
-// returns. The operation must be defined for T, else ErrOp; elements lie at
+// one place happen in the order of its calls. buf is in use as that of Put
+// is. The operation must be defined for T, else ErrOp; elements lie at
 // multiples of their size, at most 8. MPI 4.1 section 12.3.4.
 func Accumulate[T any](w *Window, buf []T, target, offset int, op mpi.Op) error {
 	b := mpi.BufOf(buf).Core()
@@ -44,8 +44,8 @@ func (w *Window) AccumulateBuf(b mpi.Buf, target, offset, count int, dt mpi.Data
 
 // GetAccumulate is Accumulate that reads into result what was in the target's
 // memory before; with mpi.NoOp, which takes no buf, it only reads, atomically.
-// result has as many elements as buf, and must not be used before the accesses
-// are complete. The two do not overlap. MPI 4.1 section 12.3.4.
+// result has as many elements as buf; neither is to be used before the access is
+// complete at the origin, but that buf may be read. The two do not overlap. MPI 4.1 section 12.3.4.
 func GetAccumulate[T any](w *Window, buf, result []T, target, offset int, op mpi.Op) error {
 	b, r := mpi.BufOf(buf).Core(), mpi.BufOf(result).Core()
 	if len(buf) == len(result) && !b.Overlaps(r) {
@@ -61,8 +61,8 @@ func (w *Window) GetAccumulateBuf(b, result mpi.Buf, target, offset, count int, 
 	return second(w.getAccumulate(opGetAccumulate, anyEpoch, b.Core(), result.Core(), target, offset, int64(count), dt.Core(), op))
 }
 
-// RAccumulate is Accumulate with a request of its own, under a lock: when that
-// is complete it has happened at the target. MPI 4.1 section 12.3.5.
+// RAccumulate is Accumulate with a request of its own, under a lock: when that is
+// complete buf may be used again; see RPut. MPI 4.1 section 12.3.5.
 func RAccumulate[T any](w *Window, buf []T, target, offset int, op mpi.Op) mpi.Request {
 	return w.RAccumulateBuf(mpi.BufOf(buf), target, offset, len(buf), mpi.TypeOf[T](), op)
 }
@@ -74,7 +74,7 @@ func (w *Window) RAccumulateBuf(b mpi.Buf, target, offset, count int, dt mpi.Dat
 }
 
 // RGetAccumulate is GetAccumulate with a request of its own, under a lock: when
-// that is complete result may be used. MPI 4.1 section 12.3.5.
+// that is complete both buffers may be used. MPI 4.1 section 12.3.5.
 func RGetAccumulate[T any](w *Window, buf, result []T, target, offset int, op mpi.Op) mpi.Request {
 	return w.RGetAccumulateBuf(mpi.BufOf(buf), mpi.BufOf(result), target, offset, len(result), mpi.TypeOf[T](), op)
 }
@@ -189,10 +189,10 @@ func (c *core) small(op calls.Name, rank int, t *dtype.Type) error {
 
 // now waits for an access.
 func (w *Window) now(op calls.Name, p place) error {
-	if !p.Pending() {
+	if !p.PendingLocal() {
 		return nil
 	}
-	return p.done(op, p.Flush(w.user))
+	return p.done(op, p.FlushLocal(w.user))
 }
 
 func (w *Window) accumulate(op calls.Name, need uint64, b buffer.Buf, rank, offset int, count int64, dt *dtype.Type, with mpi.Op) (place, error) {

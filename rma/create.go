@@ -251,7 +251,7 @@ func (w *Window) Free() error {
 		c.epochs.mu.Unlock()
 		return err
 	}
-	err = w.settle(opFree)
+	err = w.settle(opFree, atTarget)
 	if errors.Is(err, mpi.ErrClosed) { // who closed it knows why
 		err = nil
 	}

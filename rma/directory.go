@@ -253,11 +253,11 @@ func (x *pieces) look(lo, hi int64) (piece, bool) {
 }
 
 // pending are the pieces with accesses that are not complete.
-func (x *pieces) pending() (list []piece) {
+func (x *pieces) pending(how completion) (list []piece) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, p := range x.all {
-		if p.Pending() {
+		if how.pending(p.Target) {
 			list = append(list, p)
 		}
 	}

@@ -26,8 +26,9 @@
 // Accesses are made between calls that synchronise: between two Fences, between
 // Start and Complete, or under a lock. Without that they are ErrRMASync. They
 // have happened at the target when the call that ends the epoch returns, or a
-// Flush; what Get reads is there then. An access that is not complete owns its
-// buffers.
+// Flush; what Get reads is there then. Until FlushLocal, or one of these, an
+// access owns its buffers: what Put reads must not be changed, and what Get writes
+// not be used. A request is complete when its buffers are the caller's again.
 //
 // The memory model is the unified one: what a rank stores in its window and
 // what others put there are one memory, and Sync is only an order. Two accesses

@@ -85,13 +85,13 @@ func (w *Window) placeAttached(op calls.Name, t *target, at, lo, hi int64, ok bo
 		return place{}, fail(c.comm, mpi.ErrRMARange, op, t.rank, hi-lo, -1, "bytes", fmt.Errorf(
 			"they begin %d bytes from address %d, where no memory of this length is attached", lo, at))
 	}
-	return place{p.Target, c, t, t.rank, remote.Layout{Off: at - p.at, Type: dt, Count: count}}, nil
+	return place{p.Target, c, t, t.rank, remote.Layout{Off: at - p.at, Type: dt, Count: count}, p.Mark()}, nil
 }
 
 // flushPieces completes all accesses to a rank's attached memory.
-func (w *Window) flushPieces(op calls.Name, t *target) error {
-	for _, p := range t.pieces.pending() {
-		if f := p.Flush(w.user); f != nil {
+func (w *Window) flushPieces(op calls.Name, t *target, how completion) error {
+	for _, p := range t.pieces.pending(how) {
+		if f := how.flush(p.Target, w.user); f != nil {
 			return w.core.fault(op, t.rank, f)
 		}
 	}

@@ -29,7 +29,7 @@ func (w *Window) Fence(assert Assert) error {
 	if err := c.epochs.collective(w, opFence); err != nil {
 		return err
 	}
-	err = w.meet(opFence, w.settle(opFence))
+	err = w.meet(opFence, w.settle(opFence, atTarget))
 	c.admitted.And(^byFence)
 	if assert&NoSucceed == 0 && err == nil {
 		c.admitted.Or(offered)

@@ -3,30 +3,61 @@
 package rma
 
 import (
+	"context"
+
 	"gompi/internal/calls"
+	"gompi/internal/fault"
+	"gompi/internal/remote"
 	"gompi/mpi"
 )
 
 const (
-	opFlush    calls.Name = "Window.Flush"
-	opFlushAll calls.Name = "Window.FlushAll"
-	opSync     calls.Name = "Window.Sync"
+	opFlush         calls.Name = "Window.Flush"
+	opFlushAll      calls.Name = "Window.FlushAll"
+	opFlushLocal    calls.Name = "Window.FlushLocal"
+	opFlushLocalAll calls.Name = "Window.FlushLocalAll"
+	opSync          calls.Name = "Window.Sync"
 )
 
 // Flush completes the caller's accesses to a rank, under a lock: they have
-// happened there, and what was read is in its buffers. MPI 4.1 section 12.5.4.
+// happened there, and what was read is in its buffers. An access that fails only
+// on its way, and has no request that tells of it, is the error of the next call
+// that completes it. MPI 4.1 section 12.5.4.
 func (w *Window) Flush(rank int) error {
-	if w.flushNow(rank) {
+	if t := w.flushNow(rank); t != nil {
+		w.core.order()
 		return nil
 	}
-	c, err := w.usable(opFlush)
+	return w.flush(opFlush, rank, atTarget)
+}
+
+// FlushLocal completes the caller's accesses to a rank as far as its own buffers
+// are concerned: they may be used again, and what was read is there. Nothing is
+// known of what was written. MPI 4.1 section 12.5.4.
+func (w *Window) FlushLocal(rank int) error {
+	if w.flushNow(rank) != nil {
+		return nil
+	}
+	return w.flush(opFlushLocal, rank, atOrigin)
+}
+
+// completion is how far a call completes accesses.
+type completion uint8
+
+const (
+	atOrigin completion = iota // the caller's buffers are its own again
+	atTarget                   // it has happened there, too
+)
+
+func (w *Window) flush(op calls.Name, rank int, how completion) error {
+	c, err := w.usable(op)
 	if err != nil {
 		return err
 	}
 	if rank == mpi.ProcNull {
 		return nil
 	}
-	if err := c.checkRank(opFlush, rank); err != nil {
+	if err := c.checkRank(op, rank); err != nil {
 		return err
 	}
 	t := c.targets[rank].Load()
@@ -34,36 +65,37 @@ func (w *Window) Flush(rank int) error {
 		if c.lockedAll() {
 			return nil // nothing was accessed
 		}
-		return c.misplaced(opFlush, rank, "its lock is not held")
+		return c.misplaced(op, rank, "its lock is not held")
 	}
-	return w.flushed(opFlush, t)
+	return w.flushed(op, t, how)
 }
 
-// flushNow does a Flush that has nothing to wait for.
-func (w *Window) flushNow(rank int) bool {
+// flushNow is the target of a flush that has nothing to wait for, nil if it may
+// have.
+func (w *Window) flushNow(rank int) *target {
 	if w == nil || w.user != nil || uint(rank) >= uint(len(w.core.targets)) {
-		return false
+		return nil
 	}
 	c := w.core
 	t := c.targets[rank].Load()
 	if t == nil || t.mem == nil || (t.open.Load()|c.admitted.Load())&passive == 0 {
-		return false
+		return nil
 	}
-	c.order()
-	return true
+	return t
 }
 
 // order keeps the processor from reading what comes after before what was
 // written is seen by others.
 func (c *core) order() { c.fence.Add(1) }
 
-// FlushLocal completes the caller's accesses to a rank as far as its own
-// buffers are concerned. MPI 4.1 section 12.5.4.
-func (w *Window) FlushLocal(rank int) error { return w.Flush(rank) }
-
 // FlushAll is Flush for all ranks. MPI 4.1 section 12.5.4.
-func (w *Window) FlushAll() error {
-	c, err := w.usable(opFlushAll)
+func (w *Window) FlushAll() error { return w.flushAll(opFlushAll, atTarget) }
+
+// FlushLocalAll is FlushLocal for all ranks. MPI 4.1 section 12.5.4.
+func (w *Window) FlushLocalAll() error { return w.flushAll(opFlushLocalAll, atOrigin) }
+
+func (w *Window) flushAll(op calls.Name, how completion) error {
+	c, err := w.usable(op)
 	if err != nil {
 		return err
 	}
@@ -72,14 +104,13 @@ func (w *Window) FlushAll() error {
 	ok := x.locked > 0 || x.all != closed
 	x.mu.Unlock()
 	if !ok {
-		return c.misplaced(opFlushAll, mpi.ProcNull, "no lock is held")
+		return c.misplaced(op, mpi.ProcNull, "no lock is held")
 	}
-	c.order()
-	return w.settle(opFlushAll)
+	if how == atTarget {
+		c.order()
+	}
+	return w.settle(op, how)
 }
-
-// FlushLocalAll is FlushLocal for all ranks. MPI 4.1 section 12.5.4.
-func (w *Window) FlushLocalAll() error { return w.FlushAll() }
 
 // Sync orders the caller's own loads and stores in windows: those before it
 // come first for everybody. Local. MPI 4.1 section 12.5.4.
@@ -100,22 +131,38 @@ func (c *core) lockedAll() bool {
 }
 
 // flushed completes all accesses to a target.
-func (w *Window) flushed(op calls.Name, t *target) error {
-	w.core.order()
-	if w.core.flavor == FlavorDynamic {
-		return w.flushPieces(op, t)
+func (w *Window) flushed(op calls.Name, t *target, how completion) error {
+	if how == atTarget {
+		w.core.order()
 	}
-	if t.mem != nil || !t.Pending() {
+	if w.core.flavor == FlavorDynamic {
+		return w.flushPieces(op, t, how)
+	}
+	if t.mem != nil || !how.pending(t.Target) {
 		return nil
 	}
-	return w.core.fault(op, t.rank, t.Flush(w.user))
+	return w.core.fault(op, t.rank, how.flush(t.Target, w.user))
 }
 
-// settle completes all accesses at their targets.
-func (w *Window) settle(op calls.Name) error {
+func (how completion) pending(t *remote.Target) bool {
+	if how == atOrigin {
+		return t.PendingLocal()
+	}
+	return t.Pending()
+}
+
+func (how completion) flush(t *remote.Target, user context.Context) *fault.Fault {
+	if how == atOrigin {
+		return t.FlushLocal(user)
+	}
+	return t.Flush(user)
+}
+
+// settle completes all accesses.
+func (w *Window) settle(op calls.Name, how completion) error {
 	var first error
 	for _, t := range w.core.far() {
-		if err := w.flushed(op, t); err != nil && first == nil {
+		if err := w.flushed(op, t, how); err != nil && first == nil {
 			first = err
 		}
 	}

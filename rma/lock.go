@@ -116,7 +116,7 @@ func (w *Window) Unlock(rank int) error {
 	}
 	t := c.targets[rank].Load()
 	t.open.And(^byLock)
-	err = w.flushed(opUnlock, t)
+	err = w.flushed(opUnlock, t, atTarget)
 	if was == open {
 		err = cmp.Or(err, w.give(opUnlock, t))
 	}
@@ -239,7 +239,7 @@ func (w *Window) UnlockAll() error {
 	}
 	c.admitted.And(^byLockAll)
 	c.order()
-	err = w.settle(opUnlockAll)
+	err = w.settle(opUnlockAll, atTarget)
 	err = errors.Join(err, w.unlockTaken(opUnlockAll))
 	x.mu.Lock()
 	x.all = closed

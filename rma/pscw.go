@@ -154,7 +154,7 @@ func (w *Window) Complete() error {
 		t := c.targets[r].Load()
 		t.open.And(^byStart)
 		x.counts[r].completed++
-		err = errors.Join(err, w.flushed(opComplete, t), w.signal(opComplete, r, c.words.complete+c.rank, x.counts[r].completed))
+		err = errors.Join(err, w.flushed(opComplete, t, atTarget), w.signal(opComplete, r, c.words.complete+c.rank, x.counts[r].completed))
 	}
 	x.mu.Lock()
 	x.start = closed

@@ -155,8 +155,15 @@ func (g *ground) offset(a *access) int {
 // made is an access that has been begun: what it reads, and its request.
 type made struct {
 	read []byte
+	src  []byte // that it may be reading
 	req  mpi.Request
 	has  bool
+}
+
+// release is the end of an access at its origin: its buffer is the caller's again.
+func (m *made) release() {
+	clear(m.src)
+	m.src = nil
 }
 
 // begin makes an access.
@@ -222,7 +229,7 @@ func (g *ground) begin(a *access) (m made, err error) {
 		err = w.GetAccumulateBuf(b, res, a.target, at, n, there, a.op)
 	}
 	if a.kind == putAccess || a.kind == accAccess {
-		clear(src) // it is the caller's again
+		m.src = src
 	}
 	return m, err
 }
@@ -261,7 +268,7 @@ func (g *ground) typed(a *access, e *elem, b, result []byte, at int, m *made) (e
 		err = e.swap(w, a.compare, b, result, a.target, at)
 	}
 	if a.kind == putAccess || a.kind == accAccess {
-		clear(b)
+		m.src = b
 	}
 	return err
 }

@@ -171,8 +171,14 @@ func (g *ground) calls(f *phase, list []int, out []made) (err error) {
 		}
 		if f.scheme == allLockedFlushed {
 			flush := []func() error{func() error { return g.win.Flush(a.target) }, g.win.FlushAll, func() error { return g.win.FlushLocal(a.target) }, g.win.FlushLocalAll, func() error { return nil }}
-			if err := flush[k%len(flush)](); err != nil {
+			how := k % len(flush)
+			if err := flush[how](); err != nil {
 				return err
+			}
+			for _, j := range list[:i+1] {
+				if how < 4 && (how%2 == 1 || f.calls[j].target == a.target) {
+					out[j].release()
+				}
 			}
 		}
 	}
@@ -187,6 +193,7 @@ func wait(out []made, open []int) error {
 		}
 		out[k].read = slices.Clone(out[k].read)
 		out[k].req = mpi.Request{}
+		out[k].release()
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func (t *Target) aligned(at *Layout, o *operation, n int64) *fault.Fault {
 
 // Accumulate changes elements of the target: each becomes src op itself, or
 // src for Replace. Each element is changed at once as others see it. src is the
-// caller's again at return; it is done after Flush.
+// caller's again after FlushLocal; it is done after Flush.
 func (t *Target) Accumulate(src buffer.Buf, to Layout, op kernel.Op) *fault.Fault {
 	o, n, f := t.prepare(src, to, op)
 	if n == 0 || f != nil || op == kernel.NoOp {
@@ -55,7 +55,7 @@ func (t *Target) Accumulate(src buffer.Buf, to Layout, op kernel.Op) *fault.Faul
 }
 
 // GetAccumulate is Accumulate that stores in result what each element was
-// before; valid, and the caller's again, after Flush. NoOp does not look at
+// before; valid, and the caller's again, after FlushLocal. NoOp does not look at
 // src.
 func (t *Target) GetAccumulate(src, result buffer.Buf, at Layout, op kernel.Op) *fault.Fault {
 	o, n, f := t.prepare(result, at, op)
@@ -73,8 +73,8 @@ func (t *Target) GetAccumulate(src, result buffer.Buf, at Layout, op kernel.Op) 
 }
 
 // CompareAndSwap stores value at byte off if compare is there, and in result
-// what was there before. All three are one element of one type. result is valid
-// after Flush; the others are the caller's again at return.
+// what was there before. All three are one element of one type. result is valid,
+// and all are the caller's again, after FlushLocal.
 func (t *Target) CompareAndSwap(compare, value, result buffer.Buf, off int64) *fault.Fault {
 	at := Layout{off, value.Type, 1}
 	o, n, f := t.prepare(result, at, kernel.Replace)

@@ -3,9 +3,6 @@
 package remote
 
 import (
-	"context"
-	"encoding/binary"
-
 	"gompi/internal/buffer"
 	"gompi/internal/calls"
 	"gompi/internal/engine"
@@ -29,14 +26,14 @@ func (t *Target) ask(q request, src, result buffer.Buf, at Layout, unit, n int64
 			return refused(fault.Closed, at.Off, n, t.size)
 		}
 		if p.down != nil || p.out.full() {
-			if f := t.wait(opOf(&q), 0, nil); f != nil {
+			if f := t.wait(opOf(&q), &p.out.line, 0, 0, nil); f != nil {
 				return f
 			}
 			continue
 		}
 		data := q.operands() == 1
 		count, k := at.cut(&s.groups, off, n-off, unit, engine.FrameMax-requestBytes, most, data)
-		q.handle, q.nonce, q.number, q.bytes, q.groups = t.handle, t.nonce, p.out.sent+1, uint32(k), uint32(count)
+		q.handle, q.nonce, q.number, q.bytes, q.groups = t.handle, t.nonce, p.out.begun+1, uint32(k), uint32(count)
 		b := s.frame[:requestBytes+count*groupBytes]
 		q.put(b)
 		for i := range count {
@@ -60,13 +57,14 @@ func (t *Target) send(b []byte, q *request, result buffer.Buf, off int64) *fault
 	if f := t.s.e.SendFrame(t.proc, b); f != nil {
 		return f
 	}
-	f := flying{target: t, bytes: len(b)}
+	f := flying{bytes: len(b)}
+	f.ended[atOrigin] = !q.replies() // the frame is a copy
 	if q.replies() {
 		f.to, f.off, f.reply = result, off, int(q.bytes)
 		f.bytes += replyBytes + f.reply
+		t.peer.out.asked = q.number
 	}
-	t.peer.out.add(f)
-	t.last.Store(q.number)
+	t.begin(byFrames, f)
 	return nil
 }
 
@@ -112,13 +110,13 @@ func (t served) swap(compare, value, result buffer.Buf, off int64, o operation) 
 		if p.down == nil && !p.out.full() {
 			break
 		}
-		if f := t.wait("CompareAndSwap", 0, nil); f != nil {
+		if f := t.wait("CompareAndSwap", &p.out.line, 0, 0, nil); f != nil {
 			return f
 		}
 	}
 	n := value.Bytes()
 	q := request{
-		kind: frameSwap, op: kernel.Replace, elem: o.kind, handle: t.handle, nonce: t.nonce, number: p.out.sent + 1,
+		kind: frameSwap, op: kernel.Replace, elem: o.kind, handle: t.handle, nonce: t.nonce, number: p.out.begun + 1,
 		bytes: uint32(n), groups: 1,
 	}
 	b := s.frame[:requestBytes+groupBytes]
@@ -128,92 +126,4 @@ func (t served) swap(compare, value, result buffer.Buf, off int64, o operation) 
 	b = append(b, compare.Slice()...)
 	b = append(b, value.Slice()...)
 	return t.send(b, &q, result, 0)
-}
-
-// SetRank says as whom calls on the target wait: which rank of which
-// communicator it is. Before the first operation.
-func (t *Target) SetRank(ctx *engine.Context, rank int32) { t.ctx, t.rank = ctx, rank }
-
-// Pending reports whether operations on the target are on their way, or have
-// failed, of which Flush has yet to tell.
-func (t *Target) Pending() bool {
-	last := t.last.Load()
-	if last == 0 {
-		return false
-	}
-	t.s.e.Lock()
-	defer t.s.e.Unlock()
-	return t.peer.out.done < last || t.err != nil || t.peer.down != nil
-}
-
-// Flush waits until all operations on the target that this process has started
-// are done there, and their results are here. If it fails, results that have
-// not come will not: the memory for them is the caller's. The fault is that of
-// an operation that the owner has refused, or of the wait.
-func (t *Target) Flush(user context.Context) *fault.Fault {
-	last := t.last.Load()
-	if last == 0 {
-		return t.s.gone(t.proc)
-	}
-	t.s.e.Lock()
-	defer t.s.e.Unlock()
-	p := t.peer
-	if p.down != nil {
-		return p.down
-	}
-	if p.out.done < last {
-		if f := t.urge(last); f != nil {
-			return f
-		}
-		if f := t.wait("Flush", last, user); f != nil {
-			t.forget()
-			return f
-		}
-	}
-	return t.takeFault()
-}
-
-// urge asks for an answer to all requests up to one, if none is coming.
-func (t *Target) urge(number uint64) *fault.Fault {
-	o := &t.peer.out
-	if o.asked >= number {
-		return nil
-	}
-	b := t.s.frame[:replyBytes]
-	clear(b)
-	b[0] = frameAsk
-	binary.LittleEndian.PutUint64(b[8:], o.sent)
-	if f := t.s.e.SendFrame(t.proc, b); f != nil {
-		return f
-	}
-	o.asked = o.sent
-	return nil
-}
-
-// Request gives a request that ends when all operations on the target that were
-// started before are done.
-func (t *Target) Request(op calls.Name, ctx *engine.Context, rank int32) engine.Handle {
-	s := t.s
-	s.e.Lock()
-	defer s.e.Unlock()
-	h := s.e.NewRemote(ctx, op, rank)
-	last := t.last.Load()
-	if last == 0 {
-		s.e.EndRemote(h, engine.Status{})
-		return h
-	}
-	o := &t.peer.out
-	f := t.peer.down
-	if f == nil && o.done < last {
-		f = t.urge(last)
-	}
-	if f != nil || o.done >= last {
-		if f == nil {
-			f = t.takeFault()
-		}
-		s.e.EndRemote(h, engine.Status{Fault: f})
-		return h
-	}
-	o.handles = append(o.handles, promise{last, t, h})
-	return h
 }

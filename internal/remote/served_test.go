@@ -83,8 +83,8 @@ func TestWindow(t *testing.T) {
 				}
 				target.s.e.Lock()
 				o := &target.peer.out
-				if o.bytes > windowBytes || o.sent-o.done > windowRequests || len(o.ring) > windowRequests {
-					t.Errorf("%d bytes and %d requests are unanswered, ring of %d", o.bytes, o.sent-o.done, len(o.ring))
+				if o.bytes > windowBytes || o.begun-o.done[atTarget] > windowRequests || len(o.ring) > windowRequests {
+					t.Errorf("%d bytes and %d requests are unanswered, ring of %d", o.bytes, o.begun-o.done[atTarget], len(o.ring))
 				}
 				target.s.e.Unlock()
 				at += n
@@ -102,22 +102,23 @@ func TestWindow(t *testing.T) {
 	}
 	wg.Wait()
 	o := &target.peer.out
-	if o.bytes != 0 || o.sent != o.done || target.Pending() {
-		t.Errorf("%d bytes of %d requests, %d done, are left", o.bytes, o.sent, o.done)
+	if o.bytes != 0 || o.begun != o.done[atTarget] || target.Pending() {
+		t.Errorf("%d bytes of %d requests, %d done, are left", o.bytes, o.begun, o.done[atTarget])
 	}
 }
 
 func TestRequests(t *testing.T) {
 	_, target := servedPair(t, 1<<16)
 	e, ctx := target.s.e, testContext(t, target.s)
-	if o := soon(t, "request of nothing", func() engine.Outcome { return e.Wait(target.Request("Rput", ctx, 1)) }); o.Status.Fault != nil {
+	if o := soon(t, "request of nothing", func() engine.Outcome { return e.Wait(target.Request("Rput", ctx, 1, target.Mark())) }); o.Status.Fault != nil {
 		t.Fatal(o.Status.Fault)
 	}
 	src, dst := random(make([]byte, 1<<16)), make([]byte, 1<<16)
 	ok(t, target.Put(buffer.Of(src), Layout{0, dtype.Byte, 1 << 16}))
-	put := target.Request("Rput", ctx, 1)
+	put := target.Request("Rput", ctx, 1, Mark{})
+	mark := target.Mark()
 	ok(t, target.Get(buffer.Of(dst), Layout{0, dtype.Byte, 1 << 16}))
-	get := target.Request("Rget", ctx, 1)
+	get := target.Request("Rget", ctx, 1, mark)
 	for _, h := range []engine.Handle{get, put} {
 		if o := soon(t, "request", func() engine.Outcome { return e.Wait(h) }); o.Status.Fault != nil {
 			t.Fatal(o.Status.Fault)
@@ -126,11 +127,24 @@ func TestRequests(t *testing.T) {
 	if !bytes.Equal(src, dst) {
 		t.Fatal("other bytes")
 	}
-	// A refusal is told by the request.
+	// A refusal is told by the request, if there is one for what was refused, else
+	// by the next flush, and once.
 	target.handle += 3
-	ok(t, target.Put(buffer.Of(src), Layout{0, dtype.Byte, 1 << 16}))
-	o := soon(t, "request", func() engine.Outcome { return e.Wait(target.Request("Rput", ctx, 1)) })
+	ok(t, target.Put(buffer.Of(src[:8]), Layout{0, dtype.Byte, 8}))
+	mark = target.Mark()
+	ok(t, target.Get(buffer.Of(dst), Layout{0, dtype.Byte, 1 << 16}))
+	get = target.Request("Rget", ctx, 1, mark)
+	o := soon(t, "request", func() engine.Outcome { return e.Wait(get) })
 	wantClass(t, "request", o.Status.Fault, fault.Closed)
+	if f := o.Status.Fault; f.Got == 8 {
+		t.Errorf("the request has the fault of an access before it: %v", f.Err)
+	}
+	f := target.Flush(nil)
+	wantClass(t, "flush", f, fault.Closed)
+	if f.Got != 8 {
+		t.Errorf("the flush has the fault of an access with a request: %v", f.Err)
+	}
+	ok(t, target.Flush(nil))
 }
 
 // A flush that is given up leaves nothing that writes to the caller's memory.
@@ -166,7 +180,7 @@ func TestRequestRevoked(t *testing.T) {
 	}
 	dst := make([]byte, 4096)
 	ok(t, target.GetAccumulate(buffer.Buf{}, buffer.Of(dst), Layout{0, dtype.Byte, 4096}, kernel.NoOp))
-	h := target.Request("Rget", ctx, 1)
+	h := target.Request("Rget", ctx, 1, Mark{})
 	e.Revoke(ctx)
 	if o := soon(t, "request", func() engine.Outcome { return e.Wait(h) }); o.Status.Fault == nil || o.Status.Fault.Class != fault.Revoked {
 		t.Fatalf("request: %+v", o.Status)
@@ -254,10 +268,11 @@ func TestOwnerDies(t *testing.T) {
 		a.region.ctl.guardTry(99)
 		var pending engine.Handle
 		if a.target.path.framed() {
-			for range 3 {
+			for range 2 {
 				ok(t, a.target.Accumulate(strided(src, 0, 1, basicOf(dtype.Complex128)), Layout{0, basicOf(dtype.Complex128), 1}, kernel.Sum))
 			}
-			pending = a.target.Request("Raccumulate", testContext(t, a.target.s), 1)
+			ok(t, a.target.GetAccumulate(buffer.Buf{}, strided(src, 0, 1, basicOf(dtype.Complex128)), Layout{0, basicOf(dtype.Complex128), 1}, kernel.NoOp))
+			pending = a.target.Request("RgetAccumulate", testContext(t, a.target.s), 1, Mark{})
 		}
 		done := make(chan *fault.Fault, 1)
 		go func() { done <- a.target.Flush(nil) }()
@@ -548,4 +563,34 @@ func TestEndsWhileOneWaits(t *testing.T) {
 	cancel()
 	owner.e.Close(ended)
 	waitUntil(t, owner, func() bool { return owner.heap.Live() == 0 && owner.heap.Kept() == 0 })
+}
+
+// What is put by frames is copied at once: a local flush waits for nothing, while
+// the owner cannot even serve it; of what is read it waits for the reply.
+func TestFlushLocal(t *testing.T) {
+	r, target := servedPair(t, 4096)
+	if !r.ctl.guardTry(99) {
+		t.Fatal("guard")
+	}
+	word := Layout{8, int64Type, 1}
+	one, was := int64(1), int64(0)
+	ok(t, target.Accumulate(int64Buf(&one), word, kernel.Sum))
+	mark := target.Mark()
+	ok(t, target.Put(int64Buf(&one), word))
+	e, ctx := target.s.e, testContext(t, target.s)
+	ok(t, soon(t, "local flush", func() *fault.Fault { return target.FlushLocal(nil) }))
+	put := soon(t, "request of a put", func() engine.Outcome { return e.Wait(target.Request("Rput", ctx, 1, mark)) })
+	if put.Status.Fault != nil || target.PendingLocal() || !target.Pending() {
+		t.Fatalf("fault %v; pending here: %v, there: %v", put.Status.Fault, target.PendingLocal(), target.Pending())
+	}
+	ok(t, target.GetAccumulate(buffer.Buf{}, int64Buf(&was), word, kernel.NoOp))
+	if !target.PendingLocal() {
+		t.Fatal("a result that has not come is not pending")
+	}
+	r.ctl.guardUnlock(99)
+	ok(t, soon(t, "local flush", func() *fault.Fault { return target.FlushLocal(nil) }))
+	if was != 1 {
+		t.Fatalf("read %d", was)
+	}
+	flush(t, target)
 }

@@ -73,7 +73,11 @@ type peer struct {
 	proc wire.ProcID
 	down *fault.Fault // it has ended, or no frame reaches it
 	out  outgoing     // what this process asks of it
-	in   incoming     // what it asks of this process
+	// What goes to it in all ways, out among them, nil where there is none yet; and
+	// the requests for some of that.
+	lines    [numLines]*line
+	promises []promise
+	in       incoming // what it asks of this process
 
 	targets int // of its regions, open here
 }
@@ -98,6 +102,8 @@ func (s *Space) peerOf(p wire.ProcID) *peer {
 	q := s.peers[p]
 	if q == nil {
 		q = &peer{proc: p}
+		q.out.s, q.out.p, q.out.carrier = s, q, &q.out
+		q.lines[byFrames] = &q.out.line
 		s.peers[p] = q
 	}
 	return q
@@ -179,7 +185,7 @@ func (s *Space) Cut(proc wire.ProcID, f *fault.Fault) { s.noFrames(s.peerOf(proc
 // noFrames ends what goes by frames from and to a process.
 func (s *Space) noFrames(p *peer, f *fault.Fault) {
 	p.down = f
-	s.dropOutgoing(p, f)
+	s.dropLines(p, f)
 	s.downLocks(p.proc, f)
 	p.in = incoming{}
 }

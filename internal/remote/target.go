@@ -39,7 +39,13 @@ type Target struct {
 	peer   *peer
 	handle uint32
 	nonce  uint64
-	flight
+
+	// As whom it waits: immutable in use.
+	ctx  *engine.Context
+	rank int32
+	// What is under way there. Guarded by the engine's lock.
+	open    bool
+	flights [numLines]flight
 }
 
 // Mapped is the memory itself if this process can load and store there, else
@@ -55,8 +61,8 @@ func (t *Target) Bytes() int64 { return t.size }
 // Proc is the process whose region it is.
 func (t *Target) Proc() wire.ProcID { return t.proc }
 
-// Put copies src to the target. src is the caller's again at return; it is at
-// the target after Flush.
+// Put copies src to the target. src is the caller's again after FlushLocal; it is
+// at the target after Flush.
 func (t *Target) Put(src buffer.Buf, to Layout) *fault.Fault {
 	if n := src.Bytes(); t.mem != nil && to.plain(n, t.size) && !src.Strided() {
 		mem.Copy(t.mem[to.Off:], src.Slice())
@@ -70,7 +76,7 @@ func (t *Target) Put(src buffer.Buf, to Layout) *fault.Fault {
 }
 
 // Get copies from the target to dst, which is valid, and the caller's again,
-// after Flush.
+// after FlushLocal.
 func (t *Target) Get(dst buffer.Buf, from Layout) *fault.Fault {
 	if n := dst.Bytes(); t.mem != nil && from.plain(n, t.size) && !dst.Strided() {
 		mem.Copy(dst.Slice(), t.mem[from.Off:][:n])
@@ -103,7 +109,7 @@ func (t *Target) Close() {
 	t.s.e.Lock()
 	open := t.open
 	t.open = false
-	t.forget()
+	t.withdraw()
 	if open {
 		t.s.letGo(t.peer)
 	}
