@@ -32,6 +32,7 @@ var layers = []row{
 	{pkg: "internal/span", pure: true},
 	{pkg: "internal/ring", pure: true},
 	{pkg: "internal/bytepool", pure: true},
+	{pkg: "internal/credit", pure: true},
 	{pkg: "internal/serials", may: "internal/wire", pure: true},
 	{pkg: "internal/knob", pure: true},
 	{pkg: "internal/retry"},
@@ -78,7 +79,7 @@ var layers = []row{
 
 	// The engine takes transports as values; it imports none of them.
 	{pkg: "internal/engine", may: "transport collectives collectives/flat internal/buffer internal/calls internal/fault internal/wire internal/group internal/match " +
-		"internal/bytepool internal/dtype internal/kernel internal/mem internal/nodecoll internal/progress internal/retry internal/ring internal/rollcall internal/serials internal/wait"},
+		"internal/bytepool internal/credit internal/dtype internal/kernel internal/mem internal/nodecoll internal/progress internal/retry internal/ring internal/rollcall internal/serials internal/wait"},
 
 	{pkg: "internal/remote", may: "internal/engine internal/shmem transport internal/buffer internal/calls internal/fault internal/wire internal/cgroup internal/segment internal/dtype internal/kernel internal/mem internal/span internal/wait"},
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gompi/collectives"
+	"gompi/internal/credit"
 	"gompi/internal/fault"
 	"gompi/internal/nodecoll"
 	"gompi/internal/wait"
@@ -73,7 +74,7 @@ func TestSelfCreditWakesQueue(t *testing.T) {
 	n := ns[0]
 	b := make([]byte, 1)
 	var last Handle
-	for range envelopeCredit + 1 {
+	for range credit.Envelopes + 1 {
 		if !last.IsNull() {
 			n.Free(last)
 		}
@@ -83,7 +84,7 @@ func TestSelfCreditWakesQueue(t *testing.T) {
 	go func() { done <- n.Wait(last) }()
 	n.asleep(t)
 	var hs []Handle
-	for range envelopeCredit + 1 {
+	for range credit.Envelopes + 1 {
 		hs = append(hs, n.irecv(0, 1, make([]byte, 1)))
 	}
 	if o := soon(t, "the last send", func() Outcome { return <-done }); o.Status.Fault != nil {

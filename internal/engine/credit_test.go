@@ -5,7 +5,6 @@ package engine
 import (
 	"encoding/binary"
 	"fmt"
-	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"gompi/collectives/selection"
 	"gompi/internal/buffer"
 	"gompi/internal/bytepool"
+	"gompi/internal/credit"
 	"gompi/internal/fault"
 	"gompi/internal/nodecoll"
 	"gompi/internal/wire"
@@ -66,8 +66,8 @@ func TestCreditGrowsAndShrinks(t *testing.T) {
 		n := ns[c.to]
 		n.mu.Lock()
 		p := n.peers[ns[0].Self()]
-		if p.eager.window > 2*n.base || n.budget.used > n.base || n.arrivals.blocks.Kept() > bytepool.MaxKept+1<<14 || len(n.arrivals.free) > maxArrivals {
-			t.Errorf("%+v: window %d, %d of the budget, %d bytes and %d arrivals are kept", c, p.eager.window, n.budget.used, n.arrivals.blocks.Kept(), len(n.arrivals.free))
+		if p.credit.Given() > 2*n.credit.Base()/credit.UnitBytes+credit.Envelopes || n.credit.Used() > n.credit.Base()/credit.UnitBytes || n.arrivals.blocks.Kept() > bytepool.MaxKept+1<<14 || len(n.arrivals.free) > maxArrivals {
+			t.Errorf("%+v: window %d, %d of the budget, %d bytes and %d arrivals are kept", c, p.credit.Given(), n.credit.Used(), n.arrivals.blocks.Kept(), len(n.arrivals.free))
 		}
 		n.mu.Unlock()
 	}
@@ -141,8 +141,8 @@ func TestBudgetBounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	books(t, ns)
-	if ns[0].budget.used > 2*ns[0].base {
-		t.Errorf("%d units of the budget are still in use", ns[0].budget.used)
+	if ns[0].credit.Used() > 2*ns[0].credit.Base()/credit.UnitBytes {
+		t.Errorf("%d units of the budget are still in use", ns[0].credit.Used())
 	}
 }
 
@@ -152,7 +152,7 @@ func TestBudgetBounds(t *testing.T) {
 func TestFullPassesOthers(t *testing.T) {
 	for _, fixed := range []int64{0, 4096} {
 		ns, _ := testJobOf(t, 2, nil, func(_ int, c *Config) { c.Credit, c.EagerMax = fixed, -1 })
-		const count = envelopeCredit + 300
+		const count = credit.Envelopes + 300
 		var hs []Handle
 		for i := range count {
 			hs = append(hs, ns[0].isend(1, 5, withNumber(i, 8), Standard))
@@ -191,8 +191,8 @@ func TestFullPassesOthers(t *testing.T) {
 		if f := <-sent; f != nil || st.Fault != nil || in[0] != 7 {
 			t.Fatalf("another communicator: %+v, %+v, %v", f, st, in)
 		}
-		if _, kept := ns[1].held(); kept != envelopeCredit {
-			t.Fatalf("%d messages are kept, want %d", kept, envelopeCredit)
+		if _, kept := ns[1].held(); kept != credit.Envelopes {
+			t.Fatalf("%d messages are kept, want %d", kept, credit.Envelopes)
 		}
 		if text := ns[1].Queues(); !strings.Contains(text, "and 65536 announcements of more from rank 0 and has no memory for more") {
 			t.Errorf("the report names no flood:\n%s", text)
@@ -201,13 +201,13 @@ func TestFullPassesOthers(t *testing.T) {
 			t.Errorf("the report does not say what sends wait for:\n%s", text)
 		}
 		// One of those that wait is withdrawn, from the middle.
-		ns[0].Cancel(hs[envelopeCredit+100])
-		if o := ns[0].Wait(hs[envelopeCredit+100]); !o.Status.Cancelled {
+		ns[0].Cancel(hs[credit.Envelopes+100])
+		if o := ns[0].Wait(hs[credit.Envelopes+100]); !o.Status.Cancelled {
 			t.Fatalf("a send that had not left: %+v", o)
 		}
 		err = soon(t, "the flood", func() error {
 			for i := range count {
-				if i == envelopeCredit+100 {
+				if i == credit.Envelopes+100 {
 					continue
 				}
 				if st, f := ns[1].recv(0, 5, in); f != nil || int(binary.LittleEndian.Uint32(in)) != i {
@@ -228,7 +228,7 @@ func TestFullPassesOthers(t *testing.T) {
 
 // Announcements beyond the first window cost the budget what they take.
 func TestAnnouncementsAreCharged(t *testing.T) {
-	const count = envelopeCredit/2 + 1 // the window has grown once
+	const count = credit.Envelopes/2 + 1 // the window has grown once
 	ns, _ := testJobOf(t, 2, nil, func(_ int, c *Config) { c.EagerMax, c.Budget = -1, 256<<20 })
 	hs := make([]Handle, count)
 	for i := range hs {
@@ -236,9 +236,9 @@ func TestAnnouncementsAreCharged(t *testing.T) {
 	}
 	within(t, "the flood", func() bool { ns[0].iprobe(); ns[1].iprobe(); _, kept := ns[1].held(); return kept == count })
 	p := ns[1].peers[ns[0].Self()]
-	more := p.announced.window - p.announced.base
-	if most := more * 240 / unitBytes; more == 0 || ns[1].budget.used < most {
-		t.Errorf("%d units of the budget are used for %d announcements more, at least %d expected", ns[1].budget.used, more, most)
+	more := p.credit.Given() - credit.Envelopes - ns[1].credit.Base()/credit.UnitBytes
+	if most := more * 240 / credit.UnitBytes; more == 0 || ns[1].credit.Used() < most {
+		t.Errorf("%d units of the budget are used for %d announcements more, at least %d expected", ns[1].credit.Used(), more, most)
 	}
 	soon(t, "the flood", func() any {
 		for i, h := range hs {
@@ -249,7 +249,7 @@ func TestAnnouncementsAreCharged(t *testing.T) {
 		}
 		return nil
 	})
-	if u := ns[1].budget.used; u != 0 {
+	if u := ns[1].credit.Used(); u != 0 {
 		t.Errorf("%d units of the budget are still in use", u)
 	}
 	books(t, ns)
@@ -276,18 +276,15 @@ func TestDeadPeerFreesBudget(t *testing.T) {
 	if err := takeNumbered(ns[1], 0, 5, kept, 4000); err != nil {
 		t.Fatal(err)
 	}
-	if u := ns[1].budget.used; u != 0 {
+	if u := ns[1].credit.Used(); u != 0 {
 		t.Errorf("%d units of the budget are in use for nobody", u)
 	}
 }
 
 // A sender is charged what its messages take, roughly.
 func TestArrivalsAreSmall(t *testing.T) {
-	if n := reflect.TypeFor[arrival]().Size(); n > 3*unitBytes {
+	if n := reflect.TypeFor[arrival]().Size(); n > 3*credit.UnitBytes {
 		t.Errorf("an unexpected message takes %d bytes beside its payload", n)
-	}
-	if n := units(math.MaxInt32 - unitBytes); n <= 0 {
-		t.Errorf("%d units", n)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"gompi/internal/credit"
 	"gompi/internal/fault"
 	"gompi/internal/match"
 	"gompi/internal/nodecoll"
@@ -76,7 +77,7 @@ type Config struct {
 
 // DefaultCredit is how many unexpected eager bytes of a pair of processes there
 // may be to begin with.
-const DefaultCredit = 1 << 20
+const DefaultCredit = credit.Default
 
 // link is one transport with the engine's view of its slots.
 type link struct {
@@ -126,15 +127,9 @@ type Engine struct {
 
 // New starts the engine of one process and its service goroutine.
 func New(cfg Config) (*Engine, error) {
-	credit, most := cfg.Credit, cfg.Credit/unitBytes
-	if credit == 0 {
-		credit, most = DefaultCredit, maxUnits
-	}
-	if credit < 4*unitBytes || credit > maxUnits*unitBytes {
-		return nil, fmt.Errorf("credit of %d bytes is out of range", credit)
-	}
-	if cfg.Budget != 0 {
-		cfg.Room = nil
+	flowing, err := credit.New(cfg.Credit, cfg.Budget, cfg.Room)
+	if err != nil {
+		return nil, err
 	}
 	e := &Engine{
 		cfg:           cfg,
@@ -142,10 +137,7 @@ func New(cfg Config) (*Engine, error) {
 		peers:         map[wire.ProcID]*Peer{},
 		liveness:      newLiveness(),
 		communicators: communicators{contexts: map[wire.ContextID]*Context{}},
-		flow: flow{
-			base: credit / unitBytes, mostCredit: most, oweMost: int32(credit / unitBytes / 4),
-			budget: budget{limit: cfg.Budget / unitBytes},
-		},
+		flow:          flow{credit: flowing},
 	}
 	e.mu.Blocked = cfg.Blocked
 	e.prog.Init((*process)(e), e.mu, cfg.Sleeper, cfg.Policy)
@@ -163,7 +155,7 @@ func New(cfg Config) (*Engine, error) {
 		}
 		// An eager message must be affordable with three quarters of the
 		// credit gone, or it could wait for ever.
-		l.eager = min(l.eager, int(credit/4)-unitBytes)
+		l.eager = min(l.eager, int(flowing.Base()/4)-credit.UnitBytes)
 		l.short = int64(min(l.eager, copiedMax))
 		l.piece = int64(min(l.caps.EagerMax, copiedMax))
 		if fd := t.FD(); fd >= 0 {

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 
 	"gompi/internal/buffer"
+	"gompi/internal/credit"
 	"gompi/internal/match"
 	"gompi/internal/wire"
 	"gompi/transport"
@@ -27,19 +28,19 @@ func (e *Engine) SendNow(c *Context, b buffer.Buf, dest, tag int32) bool {
 		e.mu.Unlock()
 		return false
 	}
-	cost := units(int(n))
-	if p.credit < cost {
+	cost := credit.Units(int(n))
+	if !p.credit.Affords(cost) {
 		e.mu.Unlock()
 		return false
 	}
 	key := &c.mine
-	e.head = wire.Header{key.W0, key.W1, key.W2 | uint64(uint32(tag)), word3(kindEager, 0, uint32(p.owed)) | elements(b.Type.Kind).word()}
+	e.head = wire.Header{key.W0, key.W1, key.W2 | uint64(uint32(tag)), word3(kindEager, 0, p.credit.Owed()) | elements(b.Type.Kind).word()}
 	if p.link.Send(p.slot, &e.head, b.Flat(), 0) != transport.Sent {
 		e.mu.Unlock()
 		return false
 	}
-	p.owed = 0
-	p.credit -= cost
+	p.credit.Returned()
+	p.credit.Spend(cost)
 	e.mu.Unlock()
 	return true
 }
@@ -87,10 +88,12 @@ func (e *Engine) RecvNow(c *Context, b buffer.Buf, source, tag int32) (n int64, 
 			} else {
 				e.fill(b, payload)
 			}
-			if aux := uint32(e.in[3] >> 32); aux != 0 && !e.takeCredit(p, aux, 0) {
+			if aux := uint32(e.in[3] >> 32); aux != 0 && !e.credit.Take(&p.credit, aux, 0) {
 				e.overCredit(p)
 			}
-			e.owe(p, units(int(n))) // a fast box is never the loop's
+			if e.credit.Owe(&p.credit, credit.Units(int(n))) { // a fast box is never the loop's
+				e.returnCredit(p)
+			}
 			got = true
 			break
 		}

@@ -262,7 +262,7 @@ func (e *Engine) endPeer(p *Peer, f *fault.Fault) {
 			e.release(a)
 		}
 	}
-	e.lostCredit(p)
+	e.credit.Lose(&p.credit)
 }
 
 // failQueue fails the sends that wait in the queue of a peer.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gompi/internal/buffer"
+	"gompi/internal/credit"
 	"gompi/internal/fault"
 	"gompi/internal/wire"
 	"gompi/transport/faulty"
@@ -30,8 +31,7 @@ func books(t *testing.T, ns []*node) {
 				defer m.mu.Unlock()
 				p, q := n.peers[m.Self()], m.peers[n.Self()]
 				return p == nil || q == nil ||
-					int64(p.credit)+int64(q.owed) == q.eager.window && q.eager.held == 0 &&
-						int64(p.envelopes)+int64(q.owedEnvelopes) == q.announced.window && q.announced.held == 0
+					p.credit.Balanced(&q.credit)
 			})
 		}
 	}
@@ -39,10 +39,10 @@ func books(t *testing.T, ns []*node) {
 
 // A flood stays with its sender beyond the credit, and all of it arrives.
 func TestFlowControlBounds(t *testing.T) {
-	const credit = 64 << 10
+	const eager = 64 << 10
 	for _, size := range []int{1, 20_000} {
-		ns, _ := testJobOf(t, 2, nil, func(_ int, c *Config) { c.Credit = credit })
-		const count = envelopeCredit + 4000
+		ns, _ := testJobOf(t, 2, nil, func(_ int, c *Config) { c.Credit = eager })
+		const count = credit.Envelopes + 4000
 		var hs []Handle
 		b := make([]byte, size)
 		for range count {
@@ -56,7 +56,7 @@ func TestFlowControlBounds(t *testing.T) {
 			}
 			ns[1].mu.Lock()
 			defer ns[1].mu.Unlock()
-			return ns[1].table.ArrivedLen() >= envelopeCredit
+			return ns[1].table.ArrivedLen() >= credit.Envelopes
 		})
 		ns[1].mu.Lock()
 		kept, bytes := ns[1].table.ArrivedLen(), 0
@@ -66,7 +66,7 @@ func TestFlowControlBounds(t *testing.T) {
 			}
 		}
 		ns[1].mu.Unlock()
-		if kept > envelopeCredit+credit/unitBytes || bytes > credit {
+		if kept > credit.Envelopes+eager/credit.UnitBytes || bytes > eager {
 			t.Fatalf("size %d: the receiver keeps %d messages and %d eager bytes", size, kept, bytes)
 		}
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"gompi/internal/credit"
 	"gompi/internal/fault"
 	"gompi/internal/match"
 	"gompi/internal/retry"
@@ -48,20 +49,11 @@ type Peer struct {
 	other     *link
 	otherSlot transport.Slot
 
-	// Flow control, in units. credit and envelopes are what this process may
-	// still send, owed and owedEnvelopes what it has to give back.
-	credit        int32
-	envelopes     int32
-	owed          int32
-	owedEnvelopes int32
-	eager         account            // of what the peer sends with its payload
-	announced     account            // of what it announces
+	credit        credit.Pair
 	announcements ring.List[arrival] // that nobody has received
-	tight         bool               // in Engine.tight
-	filledBy      wire.ContextID
-	noEager       bool // the receiver gives no more of either
-	noEnvelopes   bool
-	filler        wire.ContextID // whose messages fill the receiver
+	tight         bool               // in flow.tight
+	filledBy      wire.ContextID     // who has most of these, once it was told that it gets no more
+	filler        wire.ContextID     // whose messages fill the receiver
 
 	ctl    []ctlFrame // control frames, before all else
 	tells  bool       // receives wait until these have left: see received
@@ -106,7 +98,7 @@ func (e *Engine) peerOf(proc wire.ProcID) *Peer {
 		return &Peer{proc: proc, state: peerDown, down: d.fault()}
 	}
 	p := &Peer{proc: proc}
-	e.startCredit(p)
+	e.credit.Start(&p.credit)
 	if proc == e.cfg.Self {
 		p.link, p.state = e.links[0], peerUp
 		p.link.setPeer(0, p)
@@ -275,7 +267,7 @@ func (e *Engine) refused(p *Peer) {
 // maxControl bounds the answers kept for a peer that asks and does not read:
 // more than its credit can ask for.
 func (p *Peer) maxControl() int {
-	return int(8*envelopeCredit + 2*(p.eager.window+p.announced.window))
+	return int(8*credit.Envelopes + 2*p.credit.Given())
 }
 
 // control sends a frame of the engine itself, before queued messages.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gompi/internal/calls"
+	"gompi/internal/credit"
 	"gompi/internal/match"
 	"gompi/internal/wire"
 )
@@ -139,7 +140,7 @@ func (e *Engine) Queues() string {
 // tellFull says whose messages have filled this process.
 func (e *Engine) tellFull(b *strings.Builder) {
 	for _, p := range e.tight {
-		if p.state == peerDown || !p.eager.full && !p.announced.full {
+		if p.state == peerDown || !p.credit.Tight() {
 			continue
 		}
 		held := int64(0)
@@ -168,8 +169,8 @@ func (e *Engine) tellFull(b *strings.Builder) {
 			who = fmt.Sprintf("rank %d", c.Rank)
 		}
 		what := fmt.Sprintf("%s of unexpected messages", people(held))
-		if p.announced.full {
-			what += fmt.Sprintf(" and %d announcements of more", p.announced.held)
+		if p.credit.Full(credit.Announced) {
+			what += fmt.Sprintf(" and %d announcements of more", p.credit.Held(credit.Announced))
 		}
 		fmt.Fprintf(b, "%s holds %s from rank %d and has no memory for more: it receives none of tag %d, %s\n", who, what, t.peer, t.tag, t.ctx.Label())
 	}
@@ -201,11 +202,11 @@ func (r *Request) stage() string {
 	switch {
 	case r.pend&pendQueue != 0 && p.state != peerUp:
 		return "waits for a connection"
-	case r.pend&pendQueue != 0 && p.noEnvelopes:
+	case r.pend&pendQueue != 0 && p.credit.NoEnvelopes():
 		return "waits until the receiver, which is full of messages, receives some"
 	case r.pend&pendQueue != 0:
 		return "waits for room at the receiver"
-	case r.pend&pendBulk != 0 && p.noEager && r.e.cfg.Credit == 0 && r.buf.Bytes() <= int64(p.link.eager):
+	case r.pend&pendBulk != 0 && p.credit.NoEager() && !r.e.credit.Fixed() && r.buf.Bytes() <= int64(p.link.eager):
 		return "not matched, and the receiver has no memory left to take it"
 	case r.pend&(pendAck|pendBulk) != 0:
 		return "not matched, or under way"

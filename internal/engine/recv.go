@@ -9,6 +9,7 @@ import (
 
 	"gompi/internal/buffer"
 	"gompi/internal/calls"
+	"gompi/internal/credit"
 	"gompi/internal/fault"
 	"gompi/internal/match"
 	"gompi/internal/wire"
@@ -132,8 +133,8 @@ func (e *Engine) arrive(l *link, ev *transport.Event) {
 }
 
 func (e *Engine) arriveEager(p *Peer, env *envelope, data []byte) {
-	n := units(len(data))
-	if env.flags&flagSync == 0 && env.aux != 0 && !e.takeCredit(p, env.aux, 0) {
+	n := credit.Units(len(data))
+	if env.flags&flagSync == 0 && env.aux != 0 && !e.credit.Take(&p.credit, env.aux, 0) {
 		e.overCredit(p)
 		return
 	}

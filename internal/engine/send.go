@@ -9,6 +9,7 @@ import (
 
 	"gompi/internal/buffer"
 	"gompi/internal/calls"
+	"gompi/internal/credit"
 	"gompi/internal/fault"
 	"gompi/internal/match"
 	"gompi/internal/wire"
@@ -105,17 +106,17 @@ func (e *Engine) sendNow(c *Context, p *Peer, a *SendArgs) bool {
 	if !p.ready() || a.Mode == Synchronous || n > p.link.short {
 		return false
 	}
-	cost := units(int(n))
-	if p.credit < cost {
+	cost := credit.Units(int(n))
+	if !p.credit.Affords(cost) {
 		return false
 	}
-	e.head = header(c.keys[a.Plane].With(c.rank32, a.Tag), kindEager, a.flags(), uint32(p.owed))
+	e.head = header(c.keys[a.Plane].With(c.rank32, a.Tag), kindEager, a.flags(), p.credit.Owed())
 	e.head[3] |= e.sentElements(a.Plane, &a.Buf).word()
 	if e.sendPacked(p, a.Buf, 0) != transport.Sent {
 		return false
 	}
-	p.owed = 0
-	p.credit -= cost
+	p.credit.Returned()
+	p.credit.Spend(cost)
 	return true
 }
 
@@ -136,7 +137,7 @@ func (e *Engine) startSend(c *Context, p *Peer, a *SendArgs, parent *coll) *Requ
 	e.enqueue(p, r)
 	if p.state == peerNew {
 		e.connect(p)
-	} else if p.noEnvelopes {
+	} else if p.credit.NoEnvelopes() {
 		e.pump(p) // it may pass others
 	}
 	return r
@@ -147,11 +148,11 @@ func (e *Engine) startSend(c *Context, p *Peer, a *SendArgs, parent *coll) *Requ
 func (e *Engine) transmit(p *Peer, r *Request) bool {
 	n := r.buf.Bytes()
 	if n <= int64(p.link.eager) && (n <= p.link.short || !r.buf.Strided()) {
-		cost := units(int(n))
-		if p.credit >= cost {
+		cost := credit.Units(int(n))
+		if p.credit.Affords(cost) {
 			return e.transmitEager(p, r, cost)
 		}
-		if !p.noEager {
+		if !p.credit.NoEager() {
 			return false // the receiver will give more, or say that it cannot
 		}
 		// Then only the envelope travels; a message that has no bytes is one
@@ -164,7 +165,7 @@ func (e *Engine) transmit(p *Peer, r *Request) bool {
 }
 
 func (e *Engine) transmitEager(p *Peer, r *Request, cost int32) bool {
-	aux := uint32(p.owed)
+	aux := p.credit.Owed()
 	if r.flags&flagSync != 0 {
 		aux = r.wireID()
 	}
@@ -180,9 +181,9 @@ func (e *Engine) transmitEager(p *Peer, r *Request, cost int32) bool {
 		return false
 	}
 	if r.flags&flagSync == 0 {
-		p.owed = 0
+		p.credit.Returned()
 	}
-	p.credit -= cost
+	p.credit.Spend(cost)
 	r.status.Bytes = r.buf.Bytes()
 	r.pend &^= pendQueue
 	if r.flags&flagSync != 0 {
@@ -232,7 +233,7 @@ func (e *Engine) transmitRTS(p *Peer, r *Request, n int64) bool {
 		e.broken()
 		return false
 	}
-	p.envelopes--
+	p.credit.Announce()
 	r.status.Bytes = n
 	r.pend = r.pend&^pendQueue | pendBulk
 	r.hangOn(p)

@@ -70,8 +70,8 @@ func (n *node) state() string {
 	}
 	s := fmt.Sprintf("%v: leading %v, armed %v, ready %v, blocked %d\n", n.Self(), n.prog.Led(), n.prog.Armed(), n.colls.ready != nil, len(n.blocked))
 	for _, p := range n.peers {
-		s += fmt.Sprintf("  peer %v: state %d, full %v, listed %v, control %d, queue %d, credit %d, envelopes %d, owed %d\n",
-			p.proc, p.state, p.full, p.listed, len(p.ctl), p.sends.n+p.stalled.n, p.credit, p.envelopes, p.owed)
+		s += fmt.Sprintf("  peer %v: state %d, full %v, listed %v, control %d, queue %d, %v\n",
+			p.proc, p.state, p.full, p.listed, len(p.ctl), p.sends.n+p.stalled.n, &p.credit)
 	}
 	for _, c := range n.pool.chunks {
 		for i := range c {
