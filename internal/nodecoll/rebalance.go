@@ -41,7 +41,7 @@ type balance struct {
 	until time.Time // of a rest
 	rest  time.Duration
 	mover wait.Mover
-	ranks [maxProcessors]uint8 // on each
+	ranks [maxProcessors]uint16 // on each
 }
 
 // Rebalance looks whether this rank should go elsewhere, after it has begun an

@@ -29,6 +29,20 @@ func TestRebalanceCrowds(t *testing.T) {
 	}
 }
 
+// All ranks of a board may be on one processor.
+func TestRebalanceCountsAll(t *testing.T) {
+	const size = MaxRanks
+	b := new(Board)
+	b.Open(make([]byte, Size(size)), size-1, size, nil)
+	for r := range b.ranks {
+		b.ranks[r].cpu.Store(2)
+	}
+	b.ranks[0].cpu.Store(1)
+	if n := &b.balance.ranks; !b.crowds(1) || n[0] != 1 || int(n[1]) != size-1 {
+		t.Errorf("1 and %d ranks are %d and %d", size-1, n[0], n[1])
+	}
+}
+
 // What other processes tell is believed only where it is a processor.
 func TestRebalanceHostile(t *testing.T) {
 	const size = 6

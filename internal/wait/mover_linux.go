@@ -16,7 +16,7 @@ type Mover struct{ allowed, target unix.CPUSet }
 // with the least load of those it may run on, and reports whether it has. It
 // does so only if that makes the load more even, and leaves the thread free to
 // be moved on. load counts threads by processor.
-func (m *Mover) Even(here int, load []uint8) bool {
+func (m *Mover) Even(here int, load []uint16) bool {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if unix.SchedGetaffinity(0, &m.allowed) != nil || m.allowed.Count() < 2 {
@@ -37,7 +37,7 @@ func (m *Mover) Even(here int, load []uint8) bool {
 
 // emptier is the allowed processor with the least load, if one more makes it no
 // fuller than here is then; else -1.
-func emptier(here int, load []uint8, allowed *unix.CPUSet) int {
+func emptier(here int, load []uint16, allowed *unix.CPUSet) int {
 	best := -1
 	for cpu, n := range load {
 		if n+2 <= load[here] && (best < 0 || n < load[best]) && allowed.IsSet(cpu) {

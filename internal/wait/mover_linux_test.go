@@ -34,7 +34,7 @@ func TestMoverEven(t *testing.T) {
 		t.Skip("one processor")
 	}
 	m := new(Mover)
-	load := make([]uint8, len(all)*64) // many of them are not there
+	load := make([]uint16, len(all)*64) // many of them are not there
 	for _, cpu := range cpus {
 		load[cpu] = 3
 	}
@@ -73,7 +73,7 @@ func TestMoverBound(t *testing.T) {
 		t.Skip("sched_setaffinity: ", err)
 	}
 	defer unix.SchedSetaffinity(0, &all)
-	load := make([]uint8, len(all)*64)
+	load := make([]uint16, len(all)*64)
 	load[here] = 8
 	if new(Mover).Even(here, load) {
 		t.Error("moved")
@@ -88,7 +88,7 @@ func TestEmptier(t *testing.T) {
 	for range 300 {
 		threads, cpus := 1+rand.IntN(40), 1+rand.IntN(6)
 		var allowed unix.CPUSet
-		load := make([]uint8, cpus+3)
+		load := make([]uint16, cpus+3)
 		at := make([]int, threads)
 		for cpu := range cpus {
 			allowed.Set(cpu)

@@ -26,4 +26,4 @@ func CPU() int { return -1 }
 type Mover struct{}
 
 // Even does nothing.
-func (*Mover) Even(int, []uint8) bool { return false }
+func (*Mover) Even(int, []uint16) bool { return false }
