@@ -301,6 +301,7 @@ func (e *Engine) readsDecided(c *Context) bool {
 		return true
 	}
 	all, no := b.ReadsVoted()
+	all = all && b.regions.memories != nil // whatever the others say, this rank has to reach them
 	if no = no || c.leftWithout(b, nodecoll.VotedReads); !no && !all {
 		return false
 	}
@@ -340,7 +341,9 @@ func (e *Engine) reachAll(c *Context, b *board) {
 	if c.board != b || e.closed {
 		return
 	}
-	b.regions.memories = memories
+	if ok {
+		b.regions.memories = memories
+	}
 	b.VoteReads(ok)
 	b.WakeNear()
 	e.cfg.Sleeper.Wake()

@@ -265,3 +265,28 @@ type blind struct{ *inproc.Transport }
 func (blind) Reach(wire.Contact, uint64, uint64) (transport.Memory, error) {
 	return nil, errors.New("blind")
 }
+
+// Too many votes of others make no rank read what it has not reached.
+func TestReadsHostile(t *testing.T) {
+	ns := boardJob(t, 2, nil)
+	liar, n := ns[1], ns[0]
+	liar.mu.Lock()
+	for range ns {
+		liar.ctx.board.VoteReads(true)
+	}
+	liar.mu.Unlock()
+	n.mu.Lock()
+	early := n.readsDecided(n.ctx) && n.ctx.board.regions.memories == nil
+	n.mu.Unlock()
+	if early {
+		t.Fatal("it would read from memory that it does not have")
+	}
+	const count = 1 << 16
+	for r, f := range everywhere(t, ns, func(i int) *CollArgs {
+		return ns[i].call64(collectives.OpAllgather, make([]uint64, count), make([]uint64, 2*count), count, 0)
+	}) {
+		if f != nil {
+			t.Errorf("rank %d: %+v", r, f)
+		}
+	}
+}
