@@ -34,13 +34,18 @@ func newJob(o *launch.Options) (*head.Head, error) {
 		return nil, err
 	}
 	server, err := onehost.NewServer(onehost.Config{
-		Job: job, Secret: secret,
-		Settings: o.Settings, FaultTolerant: o.FT, KillGrace: o.KillGrace,
-		UsableCPUs: usable, MaxProcs: procs,
-		Start: h.Spawn, Aborted: h.Aborted, Joined: h.Joined, Finalized: h.Finalized,
-		Reap:    func(p wire.ProcID) { h.Post(func() { a.Reap(p) }) },
-		Lost:    func(p wire.ProcID) { h.Post(func() { a.Lost(p) }) },
-		Dropped: func(p wire.ProcID, why string) { h.Post(func() { a.Dropped(p, why) }) },
+		JobConfig: onehost.JobConfig{
+			Job: job, Secret: secret,
+			Settings: o.Settings, FaultTolerant: o.FT, KillGrace: o.KillGrace,
+			UsableCPUs: usable, MaxProcs: procs,
+			Aborted: h.Aborted, Joined: h.Joined, Finalized: h.Finalized,
+		},
+		HostConfig: onehost.HostConfig{
+			Reap:    func(p wire.ProcID) { h.Post(func() { a.Reap(p) }) },
+			Lost:    func(p wire.ProcID) { h.Post(func() { a.Lost(p) }) },
+			Dropped: func(p wire.ProcID, why string) { h.Post(func() { a.Dropped(p, why) }) },
+		},
+		Start: h.Spawn,
 	})
 	if err != nil {
 		return nil, err

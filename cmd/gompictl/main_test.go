@@ -68,7 +68,7 @@ func TestPsAsksAllAtOnce(t *testing.T) {
 		defer ln.Close()
 	}
 	job := wire.JobID(uint64(os.Getpid())<<8 | silent)
-	s, err := onehost.NewServer(onehost.Config{Job: job})
+	s, err := onehost.NewServer(onehost.Config{JobConfig: onehost.JobConfig{Job: job}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,8 @@ package agent
 import (
 	"encoding/hex"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"gompi/internal/control"
@@ -45,6 +47,7 @@ type Deed struct {
 	Files *Files // go with the frame; the deed holds a reference
 	host  bool   // replaces the last such that is not yet sent
 	late  time.Duration
+	taken int // of frames that it has sent, as weight
 
 	shut string // why the connection is to end
 
@@ -107,6 +110,8 @@ func (a *Agent) order(s *Proc, o *control.Order) {
 	case control.OrderAbandon:
 		s.unborn = s.pid == 0 && !s.exitSeen
 		a.free(s)
+	case control.OrderTaken:
+		a.out = append(a.out, Deed{To: s.serial, taken: int(o.Count)})
 	case control.OrderShut:
 		a.out = append(a.out, Deed{To: s.serial, shut: o.Text})
 	}
@@ -167,18 +172,19 @@ func (a *Agent) Hello(token [control.TokenBytes]byte, pid int) (serial uint32, e
 }
 
 // Frame handles one frame of a process that is connected: what is about this
-// host alone is done here, the rest is the head's. The body is only borrowed, until
-// the Report that follows. An error means that the process broke the protocol.
-func (a *Agent) Frame(serial uint32, f control.Frame) error {
+// host alone is done here, the rest is the head's, and is passed on. The body is only
+// borrowed, until the Report that follows. An error means that the process broke the
+// protocol.
+func (a *Agent) Frame(serial uint32, f control.Frame) (passed bool, err error) {
 	s := a.procs[serial]
 	if err := f.CheckNumber(); err != nil {
-		return err
+		return false, err
 	}
 	switch f.Kind {
 	case control.KindDead:
 		m := control.Proc{Kind: f.Kind}
 		if err := control.Decode(&m, f.Body); err != nil {
-			return err
+			return false, err
 		}
 		if q := a.proc(m.Proc); q != nil {
 			a.acknowledge(s, q)
@@ -186,19 +192,20 @@ func (a *Agent) Frame(serial uint32, f control.Frame) error {
 	case control.KindCommon:
 		m := control.Common{Kind: f.Kind}
 		if err := control.Decode(&m, f.Body); err != nil {
-			return err
+			return false, err
 		}
 		a.enterCommon(s, f.ID, &m, string(f.Body))
 	case control.KindUncommon:
 		m := control.Common{Kind: f.Kind}
 		if err := control.Decode(&m, f.Body); err != nil {
-			return err
+			return false, err
 		}
 		a.leaveCommon(s, string(f.Body))
 	default:
 		a.report(s, control.Report{Kind: control.ReportFrame, Frame: f})
+		return true, nil
 	}
-	return nil
+	return false, nil
 }
 
 // HungUp: the connection of a process has ended. That the process has, too, is
@@ -382,6 +389,12 @@ func (a *Agent) Hold(serials []uint32) []*Files {
 		}
 	}
 	return held
+}
+
+// HoldAll is Hold for all who have files.
+func (a *Agent) HoldAll() (serials []uint32, held []*Files) {
+	serials = slices.Sorted(maps.Keys(a.procs))
+	return serials, a.Hold(serials)
 }
 
 // ReadCalls reads the roll calls of processes and releases their files. A

@@ -31,6 +31,9 @@ type ListenerConfig struct {
 	// connection is closing. It may block. An error means that the tool broke
 	// the protocol.
 	Tool func(f control.Frame, tell func(frame []byte) bool) error
+	// Far: what the agent reports is with the head only when that has said so
+	// (OrderTaken).
+	Far bool
 	// Lost: the connection of p has ended a while ago, though p has not left in
 	// order, and its child was not seen to exit. If that runs on, Agent.Lost is
 	// the answer. nil: p counts as dead without more ado.
@@ -55,6 +58,7 @@ type Listener struct {
 	peers  map[uint32]*peer   // by serial
 	conns  map[*peer]struct{} // all, also those that have not said hello
 	closed bool
+	shut   bool // Shut was called
 	// missing are those whose connection has ended before they had left, until
 	// they are known to have exited or to be lost.
 	missing map[uint32]*time.Timer
@@ -82,9 +86,7 @@ func (l *Listener) Close() error {
 	l.cfg.Step.Lock()
 	l.closed = true
 	close(l.done)
-	for p := range l.conns {
-		p.shut("gompirun has ended", true)
-	}
+	l.Shut("gompirun has ended")
 	for serial := range l.missing {
 		l.found(serial)
 	}
@@ -92,6 +94,14 @@ func (l *Listener) Close() error {
 	err := l.ln.Close()
 	l.wg.Wait()
 	return err
+}
+
+// Shut ends all connections, in a step. New ones are not admitted.
+func (l *Listener) Shut(why string) {
+	l.shut = true
+	for p := range l.conns {
+		p.shut(why, true)
+	}
 }
 
 // Do carries out a deed about a connection, in the step that has it.
@@ -104,6 +114,8 @@ func (l *Listener) Do(d *Deed) {
 		p.shut(d.shut, true)
 	case d.host:
 		p.sendHost(d.Frame)
+	case d.taken > 0:
+		p.taken(d.taken)
 	case d.late > 0:
 		p.sendLate(d.Frame, d.late)
 	default:
@@ -186,7 +198,7 @@ func (l *Listener) accept() {
 func (l *Listener) admit(p *peer) bool {
 	l.cfg.Step.Lock()
 	defer l.cfg.Step.Unlock()
-	if l.closed {
+	if l.shut {
 		return false
 	}
 	l.conns[p] = struct{}{}
@@ -269,7 +281,7 @@ func (l *Listener) converse(p *peer) error {
 		if p.serial == 0 {
 			err = l.cfg.Tool(f, p.tell)
 		} else {
-			err = l.frame(p.serial, f)
+			err = l.frame(p, f)
 		}
 		if err != nil {
 			return &protocolError{err}
@@ -279,10 +291,14 @@ func (l *Listener) converse(p *peer) error {
 }
 
 // frame is a step.
-func (l *Listener) frame(serial uint32, f control.Frame) error {
+func (l *Listener) frame(p *peer, f control.Frame) error {
 	l.cfg.Step.Lock()
 	defer l.cfg.Step.Unlock()
-	return l.agent.Frame(serial, f)
+	passed, err := l.agent.Frame(p.serial, f)
+	if passed && l.cfg.Far {
+		p.passOn(f.Weight())
+	}
+	return err
 }
 
 // direct tells whether a process is known to be the launcher's own child.

@@ -24,6 +24,10 @@ const (
 	hardQueue = 16 << 20
 	// chunkBytes is how much is gathered for one system call.
 	chunkBytes = 64 << 10
+	// maxUntaken is what may be on its way to a head elsewhere, in weights of
+	// frames. It bounds what one process has in the queues of both, and what it
+	// can be answered before waitRoom sees that.
+	maxUntaken = 64 << 10
 	// lastWords is how long a closing connection may take for what is queued.
 	lastWords = 100 * time.Millisecond
 )
@@ -42,6 +46,7 @@ type peer struct {
 	cond    sync.Cond // queue, bytes, closing have changed
 	queue   []chunk
 	bytes   int    // in queue and being written
+	untaken int    // passed on to the head, and not known to be with it
 	host    []byte // the latest EvHost, if it is not yet written
 	late    []byte // frames that wait for others
 	due     bool   // but no longer
@@ -150,10 +155,24 @@ func (p *peer) tell(frame []byte) bool {
 func (p *peer) waitRoom() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for p.bytes > softQueue && !p.closing {
+	for (p.bytes > softQueue || p.untaken >= maxUntaken) && !p.closing {
 		p.cond.Wait()
 	}
 	return !p.closing
+}
+
+// passOn and taken keep count of what is on its way to the head.
+func (p *peer) passOn(weight int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.untaken += weight
+}
+
+func (p *peer) taken(weight int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.untaken -= min(weight, p.untaken)
+	p.cond.Broadcast()
 }
 
 // settled lifts the deadline of the hello; false if the connection is closing.

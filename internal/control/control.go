@@ -171,8 +171,10 @@ type StackReport struct {
 	// Answered is false if the process did not reply in time; then Queues
 	// and Stacks are empty.
 	Answered bool
-	// Calls are its blocking calls, read from its segment by the server.
-	Calls []rollcall.Entry
+	// Calls are its blocking calls, read from its segment by the agent of its host.
+	// Silent, if not empty, says that the agent did not answer.
+	Calls  []rollcall.Entry
+	Silent string
 	// Queues is the engine's text about unmatched messages, Stacks a
 	// goroutine dump. Both are cut at MaxReport bytes.
 	Queues, Stacks []byte

@@ -122,6 +122,13 @@ type Frame struct {
 	Body []byte
 }
 
+// leastWeight is what a frame costs, however short it is.
+const leastWeight = 16 << 10
+
+// Weight is what a frame counts among those of a process that are on their way to
+// the head, in bytes.
+func (f *Frame) Weight() int { return max(leastWeight, FrameHead+len(f.Body)) }
+
 // CheckNumber refuses a frame of a process that has joined if it is of a kind
 // that only others send, or has no request number, or one too many.
 func (f *Frame) CheckNumber() error {

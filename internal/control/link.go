@@ -5,6 +5,7 @@ package control
 import (
 	"time"
 
+	"gompi/internal/rollcall"
 	"gompi/internal/wire"
 )
 
@@ -29,6 +30,10 @@ const (
 	OrderAbandon                      // of a place that was given up nobody will say Started
 	OrderShut                         // end a process's connection
 	OrderEnding                       // nobody joins any more
+	OrderReserve                      // question: places for so many; ReportReserved
+	OrderCalls                        // question: the roll calls of the host; ReportCalls for each, the last of nobody
+	OrderTaken                        // the head has taken what a process has said; by weight
+	OrderTool                         // a piece of the answer to a tool, the next after ReportMore
 )
 
 // Order is what the head tells an agent. Which fields it has depends on its
@@ -36,11 +41,11 @@ const (
 type Order struct {
 	Kind    OrderKind
 	Serial  uint32        // all but OrderUnbind, OrderHost, OrderEnding; OrderBind: the first
-	ID      uint32        // OrderBind, OrderUnbind: reservation; OrderContact: request
-	Count   uint32        // OrderBind
+	ID      uint32        // OrderBind, OrderUnbind: reservation; OrderContact: request; OrderReserve and later: question
+	Count   uint32        // OrderBind, OrderReserve, OrderTaken
 	State   ProcState     // OrderOver: Finalized or Exited
 	Late    time.Duration // OrderLate: how long at most
-	Frame   []byte        // OrderSend, OrderWelcome, OrderLate, OrderHost: with its head
+	Frame   []byte        // OrderSend, OrderWelcome, OrderLate, OrderHost, OrderTool: with its head
 	Contact *wire.Contact // OrderContact: without what only the host has
 	Text    string        // OrderShut, OrderEnding: why
 }
@@ -49,23 +54,31 @@ type Order struct {
 type ReportKind uint8
 
 const (
-	ReportHello   ReportKind = iota + 1 // a process has shown its token
-	ReportFrame                         // a process says
-	ReportHungUp                        // the connection of a process has ended
-	ReportStarted                       // its child runs
-	ReportExited                        // its child has ended
-	ReportLost                          // what joined is gone, the child runs on
-	ReportFreed                         // nothing of the process is left on the host
+	ReportHello    ReportKind = iota + 1 // a process has shown its token
+	ReportFrame                          // a process says
+	ReportHungUp                         // the connection of a process has ended
+	ReportStarted                        // its child runs
+	ReportExited                         // its child has ended
+	ReportLost                           // what joined is gone, the child runs on
+	ReportFreed                          // nothing of the process is left on the host
+	ReportReserved                       // places are reserved, or not
+	ReportCalls                          // the roll call of a process
+	ReportTool                           // a tool asks
+	ReportMore                           // it has read a piece of the answer
+	ReportNoMore                         // it has gone
 )
 
 // Report is what an agent tells the head.
 type Report struct {
 	Kind   ReportKind
-	Serial uint32
-	PID    int    // ReportStarted: for people
-	Frame  Frame  // ReportFrame; the body is only lent
-	Text   string // ReportExited, ReportLost: how
-	Clean  bool   // ReportExited: with status 0
+	Serial uint32           // all up to ReportFreed; ReportCalls: 0 ends the answer
+	ID     uint32           // ReportReserved and later: question; of a tool, the agent's number for it
+	Count  uint32           // ReportReserved: the reservation; 0: none
+	PID    int              // ReportStarted: for people
+	Frame  Frame            // ReportFrame, ReportTool; the body is only lent
+	Text   string           // ReportExited, ReportLost: how; ReportReserved: why not
+	Clean  bool             // ReportExited: with status 0
+	Calls  []rollcall.Entry // ReportCalls
 }
 
 // An order and a report are frames between two machines.
@@ -79,8 +92,16 @@ func (o *Order) put(e *enc) {
 	case OrderBind:
 		e.u32(o.ID)
 		e.u32(o.Count)
-	case OrderUnbind:
+	case OrderUnbind, OrderCalls:
 		e.u32(o.ID)
+	case OrderReserve:
+		e.u32(o.ID)
+		e.u32(o.Count)
+	case OrderTool:
+		e.u32(o.ID)
+		e.bytes(o.Frame)
+	case OrderTaken:
+		e.u32(o.Count)
 	case OrderLate:
 		e.i64(int64(o.Late))
 		e.bytes(o.Frame)
@@ -101,8 +122,20 @@ func (o *Order) get(d *dec) {
 	switch o.Kind {
 	case OrderBind:
 		o.ID, o.Count = d.u32(), d.u32()
-	case OrderUnbind:
+	case OrderUnbind, OrderCalls:
 		o.ID = d.u32()
+	case OrderReserve:
+		o.ID, o.Count = d.u32(), d.u32()
+		if o.Count < 1 || o.Count > MaxSpawn {
+			d.fail("%d places", o.Count)
+		}
+	case OrderTaken:
+		if o.Count = d.u32(); o.Count > MaxBody+FrameHead {
+			d.fail("%d bytes of a frame", o.Count)
+		}
+	case OrderTool:
+		o.ID = d.u32()
+		o.Frame = d.bytes(FrameHead + MaxBody)
 	case OrderLate:
 		o.Late = time.Duration(d.i64())
 		o.Frame = d.bytes(FrameHead + MaxBody)
@@ -132,7 +165,10 @@ func (r *Report) put(e *enc) {
 	e.u8(uint8(r.Kind))
 	e.u32(r.Serial)
 	switch r.Kind {
-	case ReportFrame:
+	case ReportFrame, ReportTool:
+		if r.Kind == ReportTool {
+			e.u32(r.ID)
+		}
 		e.u8(uint8(r.Frame.Kind))
 		e.u32(r.Frame.ID)
 		e.bytes(r.Frame.Body)
@@ -143,13 +179,25 @@ func (r *Report) put(e *enc) {
 		e.flag(r.Clean)
 	case ReportLost:
 		e.str(Clip(r.Text, MaxText))
+	case ReportReserved:
+		e.u32(r.ID)
+		e.u32(r.Count)
+		e.str(Clip(r.Text, MaxText))
+	case ReportCalls:
+		e.u32(r.ID)
+		putCalls(e, r.Calls)
+	case ReportMore, ReportNoMore:
+		e.u32(r.ID)
 	}
 }
 
 func (r *Report) get(d *dec) {
 	r.Kind, r.Serial = ReportKind(d.u8()), d.u32()
 	switch r.Kind {
-	case ReportFrame:
+	case ReportFrame, ReportTool:
+		if r.Kind == ReportTool {
+			r.ID = d.u32()
+		}
 		r.Frame = Frame{Kind: Kind(d.u8()), ID: d.u32()}
 		r.Frame.Body = d.bytes(r.Frame.Kind.BodyLimit())
 	case ReportStarted:
@@ -158,6 +206,12 @@ func (r *Report) get(d *dec) {
 		r.Text, r.Clean = d.str(MaxText), d.flag()
 	case ReportLost:
 		r.Text = d.str(MaxText)
+	case ReportReserved:
+		r.ID, r.Count, r.Text = d.u32(), d.u32(), d.str(MaxText)
+	case ReportCalls:
+		r.ID, r.Calls = d.u32(), getCalls(d)
+	case ReportMore, ReportNoMore:
+		r.ID = d.u32()
 	case ReportHello, ReportHungUp, ReportFreed:
 	default:
 		d.fail("unknown report %d", r.Kind)

@@ -181,10 +181,8 @@ func (r *StackReport) put(e *enc) {
 	e.u8(uint8(r.State))
 	e.str(Clip(r.How, MaxText))
 	e.flag(r.Answered)
-	e.u32(uint32(len(r.Calls)))
-	for i := range r.Calls {
-		putCall(e, &r.Calls[i])
-	}
+	e.str(Clip(r.Silent, MaxText))
+	putCalls(e, r.Calls)
 	e.bytes(r.Queues)
 	e.bytes(r.Stacks)
 }
@@ -201,12 +199,8 @@ func (r *StackReport) get(d *dec) {
 	}
 	r.How = d.str(MaxText)
 	r.Answered = d.flag()
-	if n := d.count(maxCalls, minCall); n > 0 {
-		r.Calls = make([]rollcall.Entry, n)
-	}
-	for i := range r.Calls {
-		getCall(d, &r.Calls[i])
-	}
+	r.Silent = d.str(MaxText)
+	r.Calls = getCalls(d)
 	r.Queues, r.Stacks = d.bytes(MaxReport), d.bytes(MaxReport)
 }
 
@@ -216,6 +210,25 @@ const (
 	maxCalls = 1 << 10
 	minCall  = 84
 )
+
+func putCalls(e *enc, calls []rollcall.Entry) {
+	e.u32(uint32(len(calls)))
+	for i := range calls {
+		putCall(e, &calls[i])
+	}
+}
+
+func getCalls(d *dec) []rollcall.Entry {
+	n := d.count(maxCalls, minCall)
+	if n == 0 {
+		return nil
+	}
+	calls := make([]rollcall.Entry, n)
+	for i := range calls {
+		getCall(d, &calls[i])
+	}
+	return calls
+}
 
 func putCall(e *enc, c *rollcall.Entry) {
 	e.str(c.Op)

@@ -64,6 +64,23 @@ func (h *Head) die(p *proc, how string) {
 	h.tellEnd(p)
 }
 
+// HostLost: nothing is heard any more of a host, and nothing reaches it. What ran
+// there counts as dead, and of what had ended nothing is left that could be told.
+func (h *Head) HostLost(host uint32, how string) {
+	how = control.Clip(how, control.MaxText)
+	for _, p := range h.all() {
+		if p.host != host {
+			continue
+		}
+		h.disconnected(p)
+		if p.state != control.Exited {
+			h.exited(p, how, false)
+		}
+		p.freed = true
+		h.forget(p)
+	}
+}
+
 // abandon gives up a place whose process could not be started, or was ended
 // because one beside it could not be: then Exited is still to come.
 func (h *Head) abandon(p *proc, how string) {

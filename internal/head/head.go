@@ -208,11 +208,11 @@ func (h *Head) Join(argv [][]string, spawn *Spawn, host, reservation uint32) (wi
 	return set, nil
 }
 
-// Take learns what an agent has seen. What it tells of one of whom nothing is
-// left is of no more interest.
-func (h *Head) Take(r *control.Report) {
+// Take learns what the agent of a host has seen. What it tells of one of whom
+// nothing is left is of no more interest, and of others' it has nothing to tell.
+func (h *Head) Take(host uint32, r *control.Report) {
 	p := h.bySerial(r.Serial)
-	if p == nil {
+	if p == nil || p.host != host {
 		return
 	}
 	switch r.Kind {
@@ -372,6 +372,12 @@ func (p *proc) info() control.ProcInfo {
 		Proc: p.id, Rank: p.rank, Size: p.size, World: p.world,
 		PID: p.pid, State: p.state, How: p.how,
 	}
+}
+
+// On tells whether this is a process of a host of which there is a record.
+func (h *Head) On(host, serial uint32) bool {
+	p := h.bySerial(serial)
+	return p != nil && p.host == host
 }
 
 // State is how far a process is; Exited, too, of one that nothing is known of any

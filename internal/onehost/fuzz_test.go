@@ -41,7 +41,7 @@ func FuzzState(f *testing.F) {
 			if !connected[p] {
 				continue
 			}
-			if err := a.Frame(p.Serial, fr); err != nil {
+			if _, err := a.Frame(p.Serial, fr); err != nil {
 				a.HungUp(p.Serial)
 				connected[p] = false
 			}

@@ -21,12 +21,15 @@ import (
 	"gompi/internal/control"
 	"gompi/internal/control/client"
 	"gompi/internal/control/controltest"
+	"gompi/internal/control/link"
 	"gompi/internal/wire"
 )
 
-// rig is a server whose processes are values in the test.
+// rig is a server whose processes are values in the test. In TestAcross... it is a head, and host is an agent at the other end of a socket.
 type rig struct {
 	*Server
+	host  *Server
+	links []*link.Link // of head and agent, if there is a socket
 	t     *testing.T
 	procs []control.StartProc
 	world wire.Set
@@ -47,14 +50,19 @@ func newRig(t *testing.T, n int, change func(*Config)) *rig {
 		return func(p wire.ProcID) { r.note(fmt.Sprint(what, " ", p.Serial)) }
 	}
 	cfg := Config{
-		Job: wire.JobID(rand.Uint64() | 1), Secret: [32]byte{1, 2, 3},
-		Settings: map[string]string{"GOMPI_A": "1", "GOMPI_B": ""}, KillGrace: 2 * time.Second, UsableCPUs: 2,
-		MaxProcs:  func(local int) int { return max(2, 8/local) },
-		Aborted:   func(by wire.ProcID, code int, msg string) { r.note(fmt.Sprint("abort ", by.Serial, code, msg)) },
-		Reap:      note("reap"),
-		Joined:    note("joined"),
-		Finalized: note("finalized"),
-		Dropped:   func(p wire.ProcID, why string) { r.note(fmt.Sprint("dropped ", p.Serial, " ", why)) },
+		JobConfig: JobConfig{
+			Job: wire.JobID(rand.Uint64() | 1), Secret: [32]byte{1, 2, 3},
+			Settings: map[string]string{"GOMPI_A": "1", "GOMPI_B": ""}, KillGrace: 2 * time.Second, UsableCPUs: 2,
+			MaxProcs:  func(local int) int { return max(2, 8/local) },
+			Aborted:   func(by wire.ProcID, code int, msg string) { r.note(fmt.Sprint("abort ", by.Serial, code, msg)) },
+			Joined:    note("joined"),
+			Finalized: note("finalized"),
+		},
+		HostConfig: HostConfig{
+			Reap:    note("reap"),
+			Dropped: func(p wire.ProcID, why string) { r.note(fmt.Sprint("dropped ", p.Serial, " ", why)) },
+		},
+		HostLost: func(host uint32, why string) { r.note(fmt.Sprint("host lost ", host, " ", why)) },
 		Start: func(procs []control.StartProc) error {
 			r.mu.Lock()
 			defer r.mu.Unlock()
@@ -65,17 +73,14 @@ func newRig(t *testing.T, n int, change func(*Config)) *rig {
 	if change != nil {
 		change(&cfg)
 	}
-	var err error
-	if r.Server, err = NewServer(cfg); err != nil {
+	err := r.open(cfg)
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		r.Server.Close()
+		r.Close()
 		controltest.WaitFor(t, fmt.Sprintf("nothing left beyond %+v", before), func() bool { return controltest.Leftovers().Within(before) })
 	})
-	r.Server.mu.Lock()
-	r.across = controltest.OverWire // head and agent share nothing
-	r.Server.mu.Unlock()
 	argv := make([][]string, n)
 	for i := range argv {
 		argv[i] = []string{"prog", fmt.Sprint(i)}
@@ -84,6 +89,113 @@ func newRig(t *testing.T, n int, change func(*Config)) *rig {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// open makes head and agent.
+func (r *rig) open(cfg Config) (err error) {
+	if !strings.HasPrefix(r.t.Name(), "TestAcross") {
+		if r.Server, err = NewServer(cfg); err == nil {
+			r.host = r.Server
+			r.Server.mu.Lock()
+			r.across = controltest.OverWire // head and agent share nothing
+			r.Server.mu.Unlock()
+		}
+		return err
+	}
+	for _, conn := range sockets(r.t) {
+		r.links = append(r.links, link.New(conn))
+	}
+	if start := cfg.Start; start != nil {
+		cfg.Start = func(procs []control.StartProc) error { // the agent knows them
+			r.passed()
+			return start(procs)
+		}
+	}
+	if r.Server, err = NewHead(cfg, []*link.Link{r.links[0]}); err != nil {
+		return err
+	}
+	if r.host, err = NewAgent(cfg.Job, 0, cfg.HostConfig, r.links[1]); err != nil {
+		return err
+	}
+	for _, l := range r.links {
+		l.Run()
+	}
+	return nil
+}
+
+// sockets are the two ends of a connection.
+func sockets(t *testing.T) (ends [2]net.Conn) {
+	t.Helper()
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, fd := range fds {
+		f := os.NewFile(uintptr(fd), "link")
+		ends[i], err = net.FileConn(f)
+		f.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return ends
+}
+
+// Close ends head and agent, as gompirun does: the agent first.
+func (r *rig) Close() error {
+	if r.links != nil {
+		r.host.Close()
+		r.links[1].Close()
+		r.links[0].Close()
+	}
+	return r.Server.Close()
+}
+
+// What an agent does. Afterwards the head knows, and the agent what followed.
+
+func (r *rig) Addr() string               { return r.host.Addr() }
+func (r *rig) Token(p wire.ProcID) string { return r.host.Token(p) }
+
+func (r *rig) Started(p wire.ProcID, pid int) {
+	r.host.Started(p, pid)
+	r.passed()
+}
+
+func (r *rig) Exited(p wire.ProcID, how string, clean bool) {
+	r.host.Exited(p, how, clean)
+	r.passed()
+}
+
+func (r *rig) Lost(p wire.ProcID, how string) {
+	r.host.Lost(p, how)
+	r.passed()
+}
+
+// What is the head's, and the agent has heard of it.
+
+func (r *rig) AddJob(argv [][]string) ([]control.StartProc, wire.Set, error) {
+	defer r.passed()
+	return r.Server.AddJob(argv)
+}
+
+func (r *rig) Ending(why string) {
+	r.Server.Ending(why)
+	r.passed()
+}
+
+// passed waits until what was told before has been told, both ways, and what
+// follows from that.
+func (r *rig) passed() {
+	if r.links == nil {
+		return
+	}
+	for range 2 {
+		var qs []*callsOf
+		r.Server.step(func() { qs = r.askCalls() })
+		for _, q := range qs {
+			<-q.done
+		}
+	}
 }
 
 func (r *rig) note(s string) {
@@ -221,9 +333,9 @@ func (k *child) meet(p wire.ProcID) wire.Contact {
 
 // hasFiles tells whether the agent keeps the segment of a process.
 func (r *rig) hasFiles(p wire.ProcID) bool {
-	r.Server.mu.Lock()
-	held := r.agent.Hold([]uint32{p.Serial})
-	r.Server.mu.Unlock()
+	r.host.mu.Lock()
+	held := r.host.agent.Hold([]uint32{p.Serial})
+	r.host.mu.Unlock()
 	agent.ReadCalls(held)
 	return held[0] != nil
 }
@@ -231,10 +343,13 @@ func (r *rig) hasFiles(p wire.ProcID) bool {
 // sizes is how much each table of head and agent holds.
 func (r *rig) sizes() map[string]int {
 	r.Server.mu.Lock()
-	defer r.Server.mu.Unlock()
 	m := r.head.Sizes()
-	maps.Copy(m, r.agent.Sizes())
-	maps.Copy(m, r.ln.Sizes())
+	m["asked"] = len(r.down.asked) + len(r.down.tools)
+	r.Server.mu.Unlock()
+	r.host.mu.Lock()
+	defer r.host.mu.Unlock()
+	maps.Copy(m, r.host.agent.Sizes())
+	maps.Copy(m, r.host.ln.Sizes())
 	return m
 }
 

@@ -38,8 +38,8 @@ func newMachines(cfg head.Config, hosts int, reap func(wire.ProcID)) *machines {
 func (m *machines) settle() {
 	for more := true; more; {
 		more = false
-		for _, a := range m.agents {
-			more = a.Report(func(r *control.Report) { m.head.Take(controltest.OverWire(r).(*control.Report)) }) || more
+		for host, a := range m.agents {
+			more = a.Report(func(r *control.Report) { m.head.Take(uint32(host), controltest.OverWire(r).(*control.Report)) }) || more
 		}
 		more = m.head.Flush(m.effect) || more
 		for _, r := range m.spawns {
@@ -124,7 +124,7 @@ func (m *machines) enter(p place) {
 
 // say lets a process send a frame.
 func (m *machines) say(p place, id uint32, x control.Message) error {
-	if err := m.agents[p.host].Frame(p.Serial, control.Frame{Kind: control.KindOf(x), ID: id, Body: control.Encode(x)}); err != nil {
+	if _, err := m.agents[p.host].Frame(p.Serial, control.Frame{Kind: control.KindOf(x), ID: id, Body: control.Encode(x)}); err != nil {
 		return err
 	}
 	m.settle()
@@ -304,7 +304,7 @@ func TestOrdersForTheEnded(t *testing.T) {
 		x.Take(&o)
 	}
 	for k := control.ReportHello; k <= control.ReportFreed; k++ {
-		m.head.Take(&control.Report{Kind: k, Serial: 99})
+		m.head.Take(0, &control.Report{Kind: k, Serial: 99})
 	}
 	m.settle()
 	// One that was given up before it was started, and says hello even so.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package onehost is the control plane of a job on one host: its head, and the
-// agent of the host, which is number 0, in one process.
+// Package onehost is the control plane of a job: its head, and the agent of a host,
+// in one process (NewServer), or each in its own with a connection between them
+// (NewHead, NewAgent).
 package onehost
 
 import (
@@ -11,39 +12,20 @@ import (
 
 	"gompi/internal/agent"
 	"gompi/internal/control"
+	"gompi/internal/control/link"
 	"gompi/internal/head"
 	"gompi/internal/wire"
 )
 
-// Config is what the launcher gives to its server. The functions are
-// called without any lock of the server held and may call its methods except
-// Close. All but Start and MaxProcs are called one at a time and in order, by
-// one goroutine: they should not block. Any function may be nil.
-type Config struct {
-	// Job must not be 0.
-	Job    wire.JobID
-	Secret [32]byte
-	// Settings, FaultTolerant and KillGrace are handed to every process.
-	Settings      map[string]string
-	FaultTolerant bool
-	KillGrace     time.Duration
-	// UsableCPUs is what the processes of this host may use together.
-	UsableCPUs int
-	// MaxProcs is the GOMAXPROCS for a process when localProcs (at least
-	// 1) share the host; it must be pure. nil: 0, leave it alone.
-	MaxProcs func(localProcs int) int
-	// Start launches processes for a Spawn, on a goroutine of its own. On an
-	// error none of them counts as started and none may run on; those that
-	// had been started are reported with Exited all the same. nil: Spawn is
-	// refused.
-	Start func(procs []control.StartProc) error
-	// Aborted: a process asked for the end of the job.
-	Aborted func(by wire.ProcID, code int, msg string)
+// JobConfig is what the head is told of its job.
+type JobConfig = head.Config
+
+// HostConfig is what an agent calls. The functions may be nil; see Config for how
+// they are called.
+type HostConfig struct {
 	// Reap: nobody uses p's pid any more; the exited child may be waited
 	// for. Called once for every process whose Exited was called.
 	Reap func(p wire.ProcID)
-	// Joined and Finalized: p has said hello, has left in order.
-	Joined, Finalized func(p wire.ProcID)
 	// Lost: the connection of p has ended a while ago (LostWait; 0: a second),
 	// though p has not left in order, and Exited was not called. If its child
 	// runs on, the answer is Server.Lost. nil: p counts as dead without more
@@ -51,24 +33,45 @@ type Config struct {
 	Lost     func(p wire.ProcID)
 	LostWait time.Duration
 	// Dropped: the server ended p's connection because p broke the protocol
-	// or did not read; p should be killed.
+	// or did not read, or the head is lost; p should be killed.
 	Dropped func(p wire.ProcID, why string)
 }
 
-// Server joins a head and an agent. Its methods may be called from any goroutine.
+// Config is what the launcher gives to its server. The functions are
+// called without any lock of the server held and may call its methods except
+// Close. All but Start and MaxProcs are called one at a time and in order, by
+// one goroutine: they should not block. Any function may be nil.
+type Config struct {
+	JobConfig // but Spawns, which Start says
+	HostConfig
+	// Start launches processes for a Spawn, on a goroutine of its own. On an
+	// error none of them counts as started and none may run on; those that
+	// had been started are reported with Exited all the same. nil: Spawn is
+	// refused.
+	Start func(procs []control.StartProc) error
+	// HostLost: the agent of a host, and so all that ran there, is gone.
+	HostLost func(host uint32, why string)
+}
+
+// Server is a head, an agent, or both. Its methods may be called from any
+// goroutine. AddJob, Ending, Snapshot, State and Stacks are a head's, Addr, Token,
+// Started, Exited and Lost an agent's.
 type Server struct {
+	job  wire.JobID
 	cfg  Config
 	done chan struct{} // closed by Close
 
-	calls  callQueue
-	spawns sync.WaitGroup
+	calls callQueue
+	work  sync.WaitGroup // spawns, and answers to what the other end asks
 
 	// mu guards what follows. It is held only for computation.
 	mu     sync.Mutex
-	head   *head.Head
-	agent  *agent.Agent
-	ln     *agent.Listener
 	closed bool
+	head   *head.Head // nil: it is at the other end of up
+	down   downLinks
+	agent  *agent.Agent // nil: the agents are at the other ends of down
+	ln     *agent.Listener
+	up     upLink
 	// across, if not nil, makes what arrives of what one of head and agent
 	// tells the other.
 	across func(control.Message) control.Message
@@ -82,29 +85,61 @@ func (t turn) Unlock() { t.flush(); t.mu.Unlock() }
 
 // NewServer starts to listen at Address(cfg.Job). The caller must Close it.
 func NewServer(cfg Config) (*Server, error) {
-	hc := head.Config{
-		Job: cfg.Job, Secret: cfg.Secret, Settings: cfg.Settings, FaultTolerant: cfg.FaultTolerant, KillGrace: cfg.KillGrace,
-		UsableCPUs: cfg.UsableCPUs, MaxProcs: cfg.MaxProcs, Spawns: cfg.Start != nil,
-		Aborted: cfg.Aborted, Joined: cfg.Joined, Finalized: cfg.Finalized,
-	}
-	if err := hc.Validate(); err != nil {
-		return nil, err
-	}
-	s := &Server{cfg: cfg, done: make(chan struct{}), head: head.New(hc, 1), agent: agent.New(cfg.Job, 0, cfg.Reap)}
-	// Whoever connects at once waits for the end of this step.
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	ln, err := agent.Listen(s.agent, agent.ListenerConfig{Step: turn{s}, Tool: s.tool, Lost: cfg.Lost, LostWait: cfg.LostWait, Dropped: cfg.Dropped})
+	s, err := newHead(cfg, make([]*link.Link, 1))
 	if err != nil {
 		return nil, err
 	}
-	s.ln = ln
-	s.calls.start()
+	return s, s.listen(agent.New(cfg.Job, 0, cfg.Reap))
+}
+
+// NewHead makes a head without an agent: each link, which is yet to be Run, leads
+// to the agent of one host. The caller closes the links, and then the Server.
+func NewHead(cfg Config, hosts []*link.Link) (*Server, error) {
+	s, err := newHead(cfg, hosts)
+	if err == nil {
+		s.calls.start()
+	}
+	return s, err
+}
+
+// NewAgent makes the agent of a host, which listens at Address(job). Its head is at
+// the other end of up, which is yet to be Run. The caller closes up, and then the
+// Server.
+func NewAgent(job wire.JobID, host uint32, cfg HostConfig, up *link.Link) (*Server, error) {
+	s := &Server{job: job, cfg: Config{HostConfig: cfg}, done: make(chan struct{})}
+	s.obey(up)
+	return s, s.listen(agent.New(job, host, cfg.Reap))
+}
+
+func newHead(cfg Config, hosts []*link.Link) (*Server, error) {
+	cfg.Spawns = cfg.Start != nil
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	s := &Server{job: cfg.Job, cfg: cfg, done: make(chan struct{}), head: head.New(cfg.JobConfig, len(hosts))}
+	s.reach(hosts)
 	return s, nil
 }
 
+// listen opens the agent's socket.
+func (s *Server) listen(a *agent.Agent) error {
+	s.agent = a
+	// Whoever connects at once waits for the end of this step.
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	lc := agent.ListenerConfig{Step: turn{s}, Tool: s.tool, Lost: s.cfg.Lost, LostWait: s.cfg.LostWait, Dropped: s.cfg.Dropped}
+	if l := s.up.link; l != nil {
+		lc.Tool, lc.Far = s.askHead, true
+	}
+	var err error
+	if s.ln, err = agent.Listen(a, lc); err == nil {
+		s.calls.start()
+	}
+	return err
+}
+
 // Addr is the value for GOMPI_CONTROL.
-func (s *Server) Addr() string { return control.Address(s.cfg.Job) }
+func (s *Server) Addr() string { return control.Address(s.job) }
 
 // Token is what p, which was reserved, shows when it is started: the value for
 // GOMPI_TOKEN. Only the agent's half of a launcher needs it.
@@ -128,17 +163,17 @@ func (s *Server) add(argv [][]string, spawn *head.Spawn) ([]control.StartProc, w
 	if len(argv) < 1 || len(argv) > control.MaxSpawn {
 		return nil, wire.Set{}, fmt.Errorf("cannot start %d processes at once, only 1 to %d", len(argv), control.MaxSpawn)
 	}
-	places, err := agent.NewProcs(len(argv)) // without the lock: memory is slow
+	const host = 0 // who starts on which of several hosts is nobody's to say yet
+	reservation, err := s.reserveOn(host, len(argv))
 	if err != nil {
 		return nil, wire.Set{}, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		agent.Release(places)
 		return nil, wire.Set{}, control.ErrClosed
 	}
-	set, err := s.head.Join(argv, spawn, 0, s.agent.Reserve(places))
+	set, err := s.head.Join(argv, spawn, host, reservation)
 	s.flush()
 	if err != nil {
 		return nil, wire.Set{}, err
@@ -148,6 +183,21 @@ func (s *Server) add(argv [][]string, spawn *head.Spawn) ([]control.StartProc, w
 		procs[i] = control.StartProc{Proc: p, Argv: argv[i], Rank: i, Size: len(argv)}
 	}
 	return procs, set, nil
+}
+
+// reserve takes places on this host.
+func (s *Server) reserve(n int) (reservation uint32, err error) {
+	places, err := agent.NewProcs(n) // without the lock: memory is slow
+	if err != nil {
+		return 0, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		agent.Release(places)
+		return 0, control.ErrClosed
+	}
+	return s.agent.Reserve(places), nil
 }
 
 // Started reports the pid of the launcher's child for p. Until then nobody is
@@ -208,12 +258,17 @@ func (s *Server) Close() error {
 	s.closed = true
 	close(s.done)
 	s.mu.Unlock()
-	err := s.ln.Close()
-	s.spawns.Wait()
+	var err error
+	if s.ln != nil {
+		err = s.ln.Close()
+	}
+	s.work.Wait()
 	s.calls.stop()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.agent.Close()
+	if s.agent != nil {
+		s.agent.Close()
+	}
 	return err
 }
 
@@ -228,17 +283,28 @@ func (s *Server) step(f func()) {
 // follows; mu is held. Nothing here blocks.
 func (s *Server) flush() {
 	for more := true; more; {
-		more = s.agent.Report(s.report)
-		more = s.head.Flush(s.effect) || more
-		more = s.agent.Flush(s.deed) || more
+		more = false
+		if s.agent != nil {
+			more = s.agent.Report(s.report)
+		}
+		if s.head != nil {
+			more = s.head.Flush(s.effect) || more
+		}
+		if s.agent != nil {
+			more = s.agent.Flush(s.deed) || more
+		}
 	}
 }
 
 func (s *Server) report(r *control.Report) {
-	if s.across != nil {
-		r = s.across(r).(*control.Report)
+	switch {
+	case s.head == nil:
+		s.up.link.Send(r)
+	case s.across != nil:
+		s.head.Take(0, s.across(r).(*control.Report))
+	default:
+		s.head.Take(0, r)
 	}
-	s.head.Take(r)
 }
 
 func (s *Server) effect(e *head.Effect) {
@@ -246,15 +312,23 @@ func (s *Server) effect(e *head.Effect) {
 	case e.Call != nil:
 		s.calls.add(e.Call)
 	case e.Spawn != nil:
-		if r := e.Spawn; !s.closed {
-			s.spawns.Go(func() { s.spawn(r) })
+		r := e.Spawn
+		s.aside(func() { s.spawn(r) })
+	case s.agent == nil:
+		if l := s.down.links[e.Host]; l != nil { // else it is lost
+			l.Send(&e.Order)
 		}
+	case s.across != nil:
+		s.agent.Take(s.across(&e.Order).(*control.Order))
 	default:
-		o := &e.Order
-		if s.across != nil {
-			o = s.across(o).(*control.Order)
-		}
-		s.agent.Take(o)
+		s.agent.Take(&e.Order)
+	}
+}
+
+// aside does what may take long on a goroutine of its own; mu is held.
+func (s *Server) aside(f func()) {
+	if !s.closed {
+		s.work.Go(f)
 	}
 }
 

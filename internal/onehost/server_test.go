@@ -316,17 +316,17 @@ func TestNewServerRefuses(t *testing.T) {
 		t.Error("job 0 accepted")
 	}
 	r := newRig(t, 1, nil)
-	if _, err := NewServer(Config{Job: r.cfg.Job}); err == nil {
+	if _, err := NewServer(Config{JobConfig: JobConfig{Job: r.cfg.Job}}); err == nil {
 		t.Error("two servers for one job")
 	}
-	if _, err := NewServer(Config{Job: 5, Settings: map[string]string{"A": strings.Repeat("x", control.MaxSetting+1)}}); err == nil {
+	if _, err := NewServer(Config{JobConfig: JobConfig{Job: 5, Settings: map[string]string{"A": strings.Repeat("x", control.MaxSetting+1)}}}); err == nil {
 		t.Error("too long setting accepted")
 	}
 	many := map[string]string{}
 	for i := range 300 {
 		many[fmt.Sprint(i)] = strings.Repeat("x", control.MaxSetting)
 	}
-	if _, err := NewServer(Config{Job: 5, Settings: many}); err == nil {
+	if _, err := NewServer(Config{JobConfig: JobConfig{Job: 5, Settings: many}}); err == nil {
 		t.Error("too many settings accepted")
 	}
 	for _, n := range []int{0, control.MaxSpawn + 1} {
@@ -387,7 +387,7 @@ func (r *rig) raw(b []byte) *net.UnixConn {
 }
 
 func BenchmarkDial(b *testing.B) {
-	s, err := NewServer(Config{Job: 77})
+	s, err := NewServer(Config{JobConfig: JobConfig{Job: 77}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -418,7 +418,7 @@ func BenchmarkDial(b *testing.B) {
 }
 
 func BenchmarkRoundTrip(b *testing.B) {
-	s, err := NewServer(Config{Job: 78})
+	s, err := NewServer(Config{JobConfig: JobConfig{Job: 78}})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -12,25 +12,39 @@ import (
 	"gompi/internal/head"
 )
 
-// Stacks asks every joined process to report and waits for the answers until
-// ctx is done. The list has every process that a Snapshot has; those that have
-// ended, and those that did not answer in time, come without a report. The roll call
-// is read by the server itself and needs no living process.
+// Stacks asks every joined process to report, and the agents for the roll calls of
+// theirs, and waits for the answers until ctx is done. The list has every process
+// that a Snapshot has; those that have ended, and those that did not answer in
+// time, come without a report. A roll call needs no living process.
 func (s *Server) Stacks(ctx context.Context) []control.StackReport {
 	var r *head.Round
-	s.step(func() { r = s.head.BeginRound() })
-	select {
-	case <-r.Done():
-	case <-ctx.Done():
-	case <-s.done:
+	var qs []*callsOf
+	s.step(func() {
+		r = s.head.BeginRound()
+		qs = s.askCalls()
+	})
+	for _, q := range qs {
+		s.await(ctx, q.done)
 	}
+	s.await(ctx, r.Done())
 	s.mu.Lock()
 	list := s.head.EndRound(r)
-	serials := make([]uint32, len(list))
 	for i := range list {
-		serials[i] = list[i].Proc.Serial
+		for _, q := range qs {
+			q.fill(s, &list[i])
+		}
 	}
-	held := s.agent.Hold(serials)
+	var held []*agent.Files
+	if s.agent != nil {
+		serials := make([]uint32, len(list))
+		for i := range list {
+			serials[i] = list[i].Proc.Serial
+		}
+		held = s.agent.Hold(serials)
+	}
+	for _, q := range qs {
+		delete(s.down.asked, q.id)
+	}
 	s.mu.Unlock()
 	for i, calls := range agent.ReadCalls(held) {
 		list[i].Calls = calls
@@ -38,28 +52,44 @@ func (s *Server) Stacks(ctx context.Context) []control.StackReport {
 	return list
 }
 
-// tool answers one request of a tool. It runs on the reader's goroutine: a tool
-// has one question at a time.
-func (s *Server) tool(f control.Frame, tell func(frame []byte) bool) error {
-	var list []control.StackReport
+// await waits until there is an answer, or nobody waits for it any more.
+func (s *Server) await(ctx context.Context, answered <-chan struct{}) {
+	select {
+	case <-answered:
+	case <-ctx.Done():
+	case <-s.done:
+	}
+}
+
+// waitOf checks what a tool asks: how long processes may take to answer, 0 if they
+// are not asked.
+func waitOf(f control.Frame) (time.Duration, error) {
 	switch f.Kind {
 	case control.KindList:
-		if err := control.Decode(&control.Empty{Kind: f.Kind}, f.Body); err != nil {
-			return err
-		}
+		return 0, control.Decode(&control.Empty{Kind: f.Kind}, f.Body)
+	case control.KindCollect:
+		var m control.Collect
+		err := control.Decode(&m, f.Body)
+		return max(m.Wait, time.Millisecond), err
+	}
+	return 0, fmt.Errorf("frame of kind %d does not belong here", f.Kind)
+}
+
+// tool answers one request of a tool: it has one question at a time.
+func (s *Server) tool(f control.Frame, tell func(frame []byte) bool) error {
+	wait, err := waitOf(f)
+	if err != nil {
+		return err
+	}
+	var list []control.StackReport
+	if wait == 0 {
 		for _, in := range s.Snapshot() {
 			list = append(list, control.StackReport{ProcInfo: in})
 		}
-	case control.KindCollect:
-		var m control.Collect
-		if err := control.Decode(&m, f.Body); err != nil {
-			return err
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), max(m.Wait, time.Millisecond))
+	} else {
+		ctx, cancel := context.WithTimeout(context.Background(), wait)
 		list = s.Stacks(ctx)
 		cancel()
-	default:
-		return fmt.Errorf("frame of kind %d does not belong here", f.Kind)
 	}
 	for i := range list {
 		if !tell(control.AppendFrame(nil, f.ID, 0, &list[i])) {

@@ -54,7 +54,7 @@ func New(tb testing.TB, opts ...Option) *Job {
 	var b [40]byte
 	rand.Read(b[:])
 	j.id = wire.JobID(binary.LittleEndian.Uint64(b[32:]) | 1)
-	sc := onehost.Config{Job: j.id, Settings: maps.Clone(j.cfg.settings), UsableCPUs: 2, FaultTolerant: true}
+	sc := onehost.Config{JobConfig: onehost.JobConfig{Job: j.id, Settings: maps.Clone(j.cfg.settings), UsableCPUs: 2, FaultTolerant: true}}
 	copy(sc.Secret[:], b[:32])
 	sc.Aborted = func(by wire.ProcID, code int, msg string) { j.Server.Ending(msg) }
 	sc.Start = func(ps []control.StartProc) error {

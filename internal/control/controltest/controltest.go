@@ -47,11 +47,14 @@ func Samples(job wire.JobID) []control.Message {
 		&control.Report{Kind: control.ReportHungUp, Serial: 3}, &control.Report{Kind: control.ReportStarted, Serial: 3, PID: 10},
 		&control.Report{Kind: control.ReportExited, Serial: 3, Text: "how", Clean: true}, &control.Report{Kind: control.ReportLost, Serial: 3, Text: "how"},
 		&control.Report{Kind: control.ReportFreed, Serial: 3},
+		&control.Order{Kind: control.OrderReserve, ID: 7, Count: 3}, &control.Order{Kind: control.OrderCalls, ID: 7}, &control.Order{Kind: control.OrderTaken, Serial: 3, Count: 4096}, &control.Order{Kind: control.OrderTool, ID: 7, Frame: []byte("f")},
+		&control.Report{Kind: control.ReportReserved, ID: 7, Count: 9, Text: "why"}, &control.Report{Kind: control.ReportCalls, ID: 7, Serial: 3, Calls: []rollcall.Entry{call}},
+		&control.Report{Kind: control.ReportTool, ID: 7, Frame: control.Frame{Kind: control.KindList, ID: 9, Body: []byte("b")}}, &control.Report{Kind: control.ReportMore, ID: 7}, &control.Report{Kind: control.ReportNoMore, ID: 7},
 		&control.Reply{Status: control.StatusGone, Proc: p, Text: "t"}, &control.Reply{Status: control.StatusNotFound, Text: "t"},
 		&control.ContactBody{C: wire.Contact{Proc: p, Host: 1, SameHost: true, PID: 7, Segment: -1, Bell: -1, Addrs: []string{"a:1"}}},
 		&control.SetBody{S: set}, &control.SetBody{S: wire.Set{URI: control.SelfURI, Number: 5, Members: wire.MembersOf(p)}}, &control.ValueBody{Val: []byte("v")},
 		&control.StackReport{ProcInfo: control.ProcInfo{Proc: p, Rank: 1, Size: 2, World: 3, PID: 4, State: control.Exited, How: "h"},
-			Answered: true, Calls: []rollcall.Entry{call}, Queues: []byte("q"), Stacks: []byte("s")},
+			Answered: true, Silent: "why", Calls: []rollcall.Entry{call}, Queues: []byte("q"), Stacks: []byte("s")},
 	}
 }
 

@@ -27,6 +27,9 @@ func Report(title string, procs []control.StackReport) string {
 		case control.Exited:
 			e.Note = "has ended"
 		}
+		if p.Silent != "" {
+			e.Note = p.Silent
+		}
 		calls = append(calls, e)
 	}
 	b.WriteString(rollcall.Report(calls))

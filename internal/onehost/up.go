@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package onehost
+
+import (
+	"bytes"
+
+	"gompi/internal/agent"
+	"gompi/internal/control"
+	"gompi/internal/control/link"
+)
+
+// upLink is an agent's connection with its head. Guarded by Server.mu but for
+// link.
+type upLink struct {
+	link  *link.Link             // nil: the head is here
+	tools map[uint32]chan []byte // pieces of answers, by number of the tool's question
+	last  uint32
+}
+
+// obey connects an agent with its head.
+func (s *Server) obey(l *link.Link) {
+	s.up = upLink{link: l, tools: map[uint32]chan []byte{}}
+	l.Handle(control.KindOrder, func(body []byte) error {
+		var o control.Order
+		if err := control.Decode(&o, body); err != nil {
+			return err
+		}
+		o.Frame = bytes.Clone(o.Frame) // it may wait in a queue
+		s.ordered(&o)
+		return nil
+	})
+	l.OnEnd(func(error) { s.headLost() })
+}
+
+// ordered does what the head orders, or begins to answer.
+func (s *Server) ordered(o *control.Order) {
+	turn{s}.Lock()
+	defer turn{s}.Unlock()
+	switch o.Kind {
+	case control.OrderReserve:
+		s.aside(func() {
+			r := control.Report{Kind: control.ReportReserved, ID: o.ID}
+			var err error
+			if r.Count, err = s.reserve(int(o.Count)); err != nil {
+				r.Text = err.Error()
+			}
+			s.up.link.Send(&r)
+		})
+	case control.OrderCalls:
+		serials, held := s.agent.HoldAll()
+		s.aside(func() { s.tellCalls(o.ID, serials, held) })
+	case control.OrderTool:
+		// There is room for the one piece that was asked for.
+		select {
+		case s.up.tools[o.ID] <- o.Frame:
+		default:
+		}
+	default:
+		s.agent.Take(o)
+	}
+}
+
+// tellCalls tells the roll calls of this host, and that these were all.
+func (s *Server) tellCalls(id uint32, serials []uint32, held []*agent.Files) {
+	for i, calls := range agent.ReadCalls(held) {
+		if len(calls) > 0 && s.up.link.Room() {
+			s.up.link.Send(&control.Report{Kind: control.ReportCalls, ID: id, Serial: serials[i], Calls: calls})
+		}
+	}
+	s.up.link.Send(&control.Report{Kind: control.ReportCalls, ID: id})
+}
+
+// askHead passes on what a tool asks, and the answer.
+func (s *Server) askHead(f control.Frame, tell func(frame []byte) bool) error {
+	if _, err := waitOf(f); err != nil {
+		return err
+	}
+	pieces := make(chan []byte, 1)
+	s.mu.Lock()
+	s.up.last++
+	id := s.up.last
+	s.up.tools[id] = pieces
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.up.tools, id)
+	}()
+	s.up.link.Send(&control.Report{Kind: control.ReportTool, ID: id, Frame: f})
+	for {
+		select {
+		case frame := <-pieces:
+			next := control.Report{Kind: control.ReportMore, ID: id}
+			if !tell(frame) {
+				next.Kind = control.ReportNoMore
+			}
+			if h, _, err := control.ParseHead(frame); err != nil || h.Kind == control.KindReply {
+				return nil
+			}
+			s.up.link.Send(&next)
+			if next.Kind == control.ReportNoMore {
+				return nil
+			}
+		case <-s.up.link.Ended():
+			return nil
+		case <-s.done:
+			return nil
+		}
+	}
+}
+
+// headLost: nobody says what becomes of the processes; none of them can go on.
+func (s *Server) headLost() {
+	s.step(func() {
+		const why = "the connection with gompirun is lost"
+		s.agent.Take(&control.Order{Kind: control.OrderEnding, Text: why})
+		s.ln.Shut(why)
+	})
+}
