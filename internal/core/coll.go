@@ -34,7 +34,7 @@ func (c *Comm) Start(a *engine.CollArgs) (engine.Handle, *fault.Fault) {
 	if c.Check != nil {
 		return c.Check.start(c, a)
 	}
-	c.choose(a)
+	c.chooseStarted(a)
 	return c.Engine.Icollective(c.Ctx, a), nil
 }
 
@@ -58,7 +58,7 @@ func (c *Comm) Prepare(a *engine.CollArgs, why error) *fault.Fault {
 		}
 	}
 	if why == nil && f == nil {
-		c.choose(a)
+		c.chooseStarted(a)
 	}
 	return f
 }
@@ -113,6 +113,15 @@ func (c *Comm) choose(a *engine.CollArgs) {
 func (c *Comm) chooseBlocking(a *engine.CollArgs) {
 	if a.Table = c.Table; a.InBlocks == nil {
 		c.share(&a.Args, a.Unit)
+	}
+	c.choose(a)
+}
+
+// chooseStarted is choose for a call that does not block: some may use that memory,
+// too.
+func (c *Comm) chooseStarted(a *engine.CollArgs) {
+	if room := c.Ctx.RingRoom(a.Args.Op); room > 0 {
+		a.Table, a.Args.Shared = c.Table, dtype.Quo(room, max(1, a.Unit))
 	}
 	c.choose(a)
 }

@@ -70,6 +70,7 @@ type coll struct {
 
 	kernel      kernel.Func
 	commutative bool
+	table       Selector // of a call in a line: see CollArgs
 
 	steps   []collectives.Step // of the current round; memory reused
 	started []*Request         // of steps that took time; memory reused
@@ -86,6 +87,8 @@ type coll struct {
 	pair    bool         // this is the parent of a pair only
 	keep    Keeper
 	board   *board // it runs on that, not by alg
+	line    *line  // it runs there, by turn, or waits there until it runs by alg
+	turn    nodecoll.Turn
 
 	atCtx ring.Tie[coll] // in Context.colls
 	after *coll          // ready, or free
@@ -173,9 +176,16 @@ func (e *Engine) Icollective(c *Context, a *CollArgs) Handle {
 		r.fail(f)
 		e.complete(r)
 	} else {
-		r = e.prepareColl(c, a, c.collTag(a.Tag), a.Tag.numbered())
+		tag := c.collTag(a.Tag)
+		if a.Alg.Shared && !c.lines(a, tag) {
+			a.Args.Shared = 0
+			a.choose()
+		}
+		r = e.prepareColl(c, a, tag, a.Tag.numbered())
 		if k := r.coll; k != nil {
-			if n := max(a.In.Bytes(), a.Out.Bytes()); e.serves(n) {
+			if a.Alg.Shared {
+				e.enterLine(k)
+			} else if n := max(a.In.Bytes(), a.Out.Bytes()); e.serves(n) {
 				e.roundEnded(k) // the service goroutine makes the first step, too
 				e.leave(n)
 			} else {
@@ -221,7 +231,11 @@ func (e *Engine) prepareColl(c *Context, a *CollArgs, tag int32, pending bool) *
 	k.kernel, k.commutative, k.unit, k.keep = a.Kernel, a.Commutative, a.Unit, a.Keep
 	k.bufs[collectives.In], k.bufs[collectives.Out] = a.In, a.Out
 	k.blocks[collectives.In], k.blocks[collectives.Out] = a.InBlocks, a.OutBlocks
-	need := a.Alg.Scratch(&k.args) * k.unit
+	k.table = a.Table
+	need := int64(0)
+	if !a.Alg.Shared {
+		need = k.schedule()
+	}
 	packed := k.packed()
 	if int64(cap(k.scratch)) < need+packed {
 		k.scratch = make([]byte, need+packed)
@@ -230,9 +244,15 @@ func (e *Engine) prepareColl(c *Context, a *CollArgs, tag int32, pending bool) *
 	if packed > 0 {
 		k.packAll(k.scratch[need : need+packed])
 	}
-	k.rounds = a.Alg.Rounds(&k.args)
 	c.colls.Add(&k.atCtx, k)
 	return r
+}
+
+// schedule begins with the rounds of k's algorithm, and returns how many bytes of
+// scratch memory they need.
+func (k *coll) schedule() (scratch int64) {
+	k.rounds = k.alg.Rounds(&k.args)
+	return k.alg.Scratch(&k.args) * k.unit
 }
 
 func (e *Engine) newColl() *coll {
@@ -517,8 +537,11 @@ func (e *Engine) withdraw(r *Request, f *fault.Fault) {
 func (e *Engine) finish(k *coll) {
 	r := k.req
 	k.atCtx.Drop()
-	if k.board != nil {
+	switch {
+	case k.board != nil:
 		e.leaveOp(k)
+	case k.line != nil:
+		e.leaveLine(k)
 	}
 	if k.fault == nil && k.strided.Bytes() > 0 {
 		e.pack.copy(k.strided, k.bufs[collectives.Out])

@@ -51,10 +51,17 @@ func (e *Engine) Wait(h Handle) Outcome {
 	if !h.usable() || h.req.waited() {
 		return stale()
 	}
-	e.waitOne(h.req)
+	e.waitFor(h.req)
 	o := h.req.outcome()
 	e.freeRequest(h.req)
 	return o
+}
+
+func (e *Engine) waitFor(r *Request) {
+	if r.kind == reqColl && !r.done {
+		e.lineSpin(r)
+	}
+	e.waitOne(r)
 }
 
 // WaitRun waits for n requests in order and frees them, up to the first that
@@ -73,7 +80,7 @@ func (e *Engine) WaitRun(n int, at func(i int) Handle) int {
 			return i
 		}
 		if !r.done {
-			e.waitOne(r)
+			e.waitFor(r)
 		}
 		if r.status.Fault != nil {
 			return i

@@ -44,8 +44,11 @@ type Context struct {
 	local   []*Peer  // by rank in Members; nil if that is Targets
 	faults  *faults  // nil as long as all is well
 	bad     faults   // that, once it is not
-	collSeq uint32
-	starts  []uint32 // of each persistent collective, by its number
+	collSeq uint64
+	starts  []uint64 // of each persistent collective, by its number
+	// ringFrom is the number of the first of these that may use memory of all; -1:
+	// there is none.
+	ringFrom int
 	// partTags are the tags on PlanePart that senders of this process have
 	// taken.
 	partTags uint32
@@ -75,6 +78,7 @@ type Context struct {
 	// see Divide. whole is the communicator of which this is such a part.
 	node  *nodePart
 	whole *Context
+	line  *line // nil: no call has needed it
 }
 
 // faults is what stands against using a context.
@@ -108,7 +112,7 @@ func (e *Engine) newContext(id wire.ContextID, members wire.Members, owner any) 
 	if err := sizeFits(members); err != nil {
 		return nil, err
 	}
-	c := &Context{ID: id, Members: members, Rank: rank, Owner: owner, e: e, rank32: int32(rank), boardState: boardNever, readState: readsKnown}
+	c := &Context{ID: id, Members: members, Rank: rank, Owner: owner, e: e, rank32: int32(rank), boardState: boardNever, readState: readsKnown, ringFrom: -1}
 	if c.peers = c.few[:]; members.Len() > len(c.few) {
 		c.peers = make([]*Peer, members.Len())
 	}

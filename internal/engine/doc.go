@@ -45,6 +45,7 @@
 //	fault.go
 //	remote.go
 //	node_join.go
+//	line.go
 //	queues.go
 //	pack.go
 //	early.go

@@ -33,7 +33,7 @@ func (e *Engine) failPending(c *Context, proc wire.ProcID, f *fault.Fault, wasCu
 		e.failPosted(c, s.rank(), f)
 	}
 	for k := range c.colls.Each {
-		if f.Class != fault.Left || k.board != nil && k.board.Awaits(int(s.rank())) {
+		if f.Class != fault.Left || k.awaits(int(s.rank())) {
 			// Of a death everybody hears.
 			e.abort(k, f, f.Class != fault.ProcFailed)
 			continue

@@ -331,7 +331,7 @@ func TestNumberedCollectiveHearsOfFailure(t *testing.T) {
 	tag := a.ctx.NumberColl()
 	buf := make([]byte, 8)
 	b.mu.Lock()
-	b.ctx.collSeq = uint32(tag) - 1
+	b.ctx.collSeq = uint64(tag) - 1
 	b.mu.Unlock()
 	// It sends one step and fails at the next.
 	h := b.icoll(buf, collectives.Step{Kind: collectives.Send, Peer: 0, A: whole(buf)}, collectives.Step{Kind: collectives.Recv, Peer: 0, A: whole(buf)})

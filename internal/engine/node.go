@@ -197,6 +197,18 @@ func (e *Engine) boardWait(c *Context, a *CollArgs, tag int32) *fault.Fault {
 	return f
 }
 
+// awaits reports whether a call through shared memory cannot end without a rank
+// that has not done its part.
+func (k *coll) awaits(rank int) bool {
+	switch {
+	case k.board != nil:
+		return k.board.Awaits(rank)
+	case k.line != nil:
+		return k.line.open && k.turn.Awaits(rank)
+	}
+	return false
+}
+
 // boardGone fails an operation that waits for ranks that have left.
 func (e *Engine) boardGone(k *coll) {
 	if k.ctx.faults == nil {
@@ -285,12 +297,18 @@ func (e *Engine) stray(k *coll) *fault.Fault {
 			came = int(a.Key.Source())
 		}
 	}
-	return k.board.Stray(came, k.ctx.whole != nil)
+	if f := k.board.Stray(came, k.ctx.whole != nil); f != nil || k.ctx.whole != nil {
+		return f
+	}
+	return k.ctx.strayedToRing(k.tag)
 }
 
 // strayed is that of a call by messages, which this process tells on the board.
 func (e *Engine) strayed(k *coll) *fault.Fault {
 	c := k.ctx
+	if f := c.strayedToRing(k.tag); f != nil {
+		return f
+	}
 	if c.inside == nil || c.inside.coll != k || c.tag != k.tag || k.tag < c.shareFrom {
 		return nil
 	}

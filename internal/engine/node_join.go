@@ -213,7 +213,7 @@ func (e *Engine) vote(c *Context, b *board) {
 		b.TellCentral()
 	}
 	if b.Vote(proof); b.AllVoted() {
-		b.WakeNear()
+		b.WakeVoters()
 	}
 }
 
@@ -240,7 +240,7 @@ func (e *Engine) countVotes(c *Context) {
 	}
 	b.Decided()
 	c.board, c.voted, c.boardState = b, nil, boardMade
-	b.WakeNear()
+	b.WakeVoters()
 }
 
 // leftWithout reports whether a rank has left that has not voted for something.
@@ -382,7 +382,9 @@ func (e *Engine) leaveBoard(c *Context, b *board) {
 func (e *Engine) dropBoard(c *Context) {
 	e.leaveVoted(c)
 	if b := c.board; b != nil {
-		c.board = nil
+		if c.board = nil; c.line != nil {
+			c.line.open = false
+		}
 		e.leaveBoard(c, b)
 	}
 	c.withoutBoard()

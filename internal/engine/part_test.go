@@ -103,7 +103,7 @@ func TestCollectiveTags(t *testing.T) {
 	if got := c.collTag(q); got != tag(q, 0) {
 		t.Fatalf("start %d has tag %#x", startMask+2, got)
 	}
-	c.starts = make([]uint32, maxPersistent)
+	c.starts = make([]uint64, maxPersistent)
 	if c.NumberPersistent() != 0 {
 		t.Fatal("a number beyond the last")
 	}

@@ -59,6 +59,9 @@ func (c *Context) NumberPersistent() CollTag {
 	if n == maxPersistent {
 		return 0
 	}
+	if c.ringFrom < 0 && int64(c.collSeq) >= int64(c.shareFrom) {
+		c.ringFrom = n
+	}
 	c.starts = append(c.starts, 0)
 	return CollTag(persistBit|n<<startBits) + 1
 }
@@ -83,7 +86,7 @@ func (c *Context) renewBoard() {
 	}
 	last := uint32(0)
 	if c.inside == nil && len(c.numbered) == 0 {
-		last = (c.collSeq - 1) & seqMask // the number before that of this call
+		last = uint32((c.collSeq - 1) & seqMask) // the number before that of this call
 	}
 	b.Renew(last)
 }
@@ -114,10 +117,10 @@ func (c *Context) ahead(tag int32) bool {
 	case c.faults != nil && c.faults.freed:
 		return false
 	case tag&persistBit == 0:
-		return (uint32(tag)-c.collSeq)&seqMask <= seqMask/2
+		return (uint64(tag)-c.collSeq)&seqMask <= seqMask/2
 	}
 	n := int(tag & seqMask >> startBits)
-	return n >= len(c.starts) || (uint32(tag)-c.starts[n])&startMask < startMask/2
+	return n >= len(c.starts) || (uint64(tag)-c.starts[n])&startMask < startMask/2
 }
 
 // All tags of calls have a number on a board.

@@ -252,7 +252,7 @@ func (e *Engine) stageBoard(c *Context, tag int32, stage int) (ran bool, f *faul
 		return false, f
 	}
 	n.tag, n.givenUp = stageNumber(tag, stage), nil
-	n.collSeq = uint32(n.tag) + 1
+	n.collSeq = uint64(n.tag) + 1
 	n.forgetEarly()
 	if n.boardState != boardMade {
 		f = e.settleBoard(n, &s.inside, n.tag)

@@ -162,7 +162,7 @@ func (e *Engine) await(w *waiter) {
 // Park notes what w blocks in.
 func (w *waiter) Park() (stops []func() bool) {
 	e := w.e
-	if k := w.one[0]; k != nil && k.waiter == w && k.coll != nil && k.coll.board == nil {
+	if k := w.one[0]; k != nil && k.waiter == w && k.coll != nil && k.coll.board == nil && k.coll.line == nil {
 		if f := e.strayed(k.coll); f != nil {
 			e.abort(k.coll, f, true)
 		}

@@ -16,6 +16,7 @@ type Board struct {
 	head  *headLines
 	ranks []rankLines
 	cells []byte // of rank r: from owner*r on
+	rings []byte // of rank r: from ringOwner(size)*r on
 	waker Waker
 
 	stride, owner int // bytes from cell to cell, and from rank to rank
@@ -56,7 +57,7 @@ func (b *Board) Open(mem []byte, rank, size int, w Waker) {
 	stride := cellStride(size)
 	*b = Board{
 		rank: rank, size: size, room: int64(roomOf(size)), waker: w,
-		head: viewHead(mem), ranks: viewRanks(mem[linePair:at]), cells: mem[at:Size(size)],
+		head: viewHead(mem), ranks: viewRanks(mem[linePair:at]), cells: mem[at:ringsAt(size)], rings: mem[ringsAt(size):Size(size)],
 		stride: stride, owner: ownerStride(stride),
 	}
 	b.tree.begin(rank, size)

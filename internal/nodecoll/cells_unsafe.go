@@ -16,7 +16,8 @@ type headLines struct {
 	// stuckAsleep.
 	sleepers atomic.Int32
 	stuck    atomic.Int32
-	_        [lineBytes - 8]byte
+	waiting  atomic.Int32 // how many have theirs set
+	_        [lineBytes - 12]byte
 	// votes is how many ranks have the memory, readers how many can read the
 	// memory of all; noReads: one cannot.
 	votes   atomic.Uint32
@@ -34,7 +35,8 @@ type headLines struct {
 }
 
 // rankLines is what a rank tells about itself. It alone writes it, but for
-// asleep, which whoever wakes it takes away, and left of one that has died.
+// asleep and waiting, which whoever wakes it takes away, and left of one that has
+// died.
 type rankLines struct {
 	// done: this rank uses no cell of this number or below any more.
 	done   atomic.Uint32
@@ -44,10 +46,11 @@ type rankLines struct {
 	elsewhere atomic.Uint32
 	proof     [2]uint64 // what SingleCopy.Reach needs; written before voted
 	// left: this rank uses the memory no more, or has died.
-	left atomic.Uint32
-	_    [lineBytes - 36]byte
-	cpu  atomic.Uint32 // 1 + the number of its processor; 0: unknown
-	_    [linePair - lineBytes - 4]byte
+	left    atomic.Uint32
+	waiting atomic.Uint32 // as asleep, over rings
+	_       [lineBytes - 40]byte
+	cpu     atomic.Uint32 // 1 + the number of its processor; 0: unknown
+	_       [linePair - lineBytes - 4]byte
 }
 
 // cell is where a rank publishes once: a word, which is written last, and a payload,

@@ -160,6 +160,7 @@ func (h *Heap) Keep(place uint32, members wire.Members, dead iter.Seq[wire.ProcI
 		return
 	}
 	clearCells(h.mem[b.at:], n)
+	clearRings(h.mem[b.at:][ringsAt(n):Size(n)], n)
 	if crowded {
 		head.crowded.Store(1)
 	}

@@ -27,6 +27,13 @@ func (b *Board) Vote(proof [2]uint64) {
 // AllVoted reports whether all ranks have the memory.
 func (b *Board) AllVoted() bool { return int64(b.head.votes.Load()) >= int64(b.size) }
 
+// WakeVoters wakes those that wait for the votes of all: all ranks that may sleep
+// over rings, and of the others those beside this one in the tree.
+func (b *Board) WakeVoters() {
+	b.WakeNear()
+	b.wakeWaiting(plainAsleep)
+}
+
 // Voted is what a rank has voted for.
 func (b *Board) Voted(rank int) uint32 { return b.ranks[rank].voted.Load() }
 

@@ -10,6 +10,7 @@ package nodecoll
 //	ranks   two lines for each rank: rankLines
 //	cells   for each rank Cells of room bytes behind a line with a word and the
 //	        first bytes, and resultCells of a line
+//	rings   for each rank, if they are no more than TreeRanks: see Ring
 const (
 	linePair    = 128
 	lineBytes   = 64
@@ -55,7 +56,10 @@ func roomOf(ranks int) int {
 }
 
 // Size is how many bytes a board of so many ranks takes.
-func Size(ranks int) int {
+func Size(ranks int) int { return ringsAt(ranks) + ranks*ringOwner(ranks) }
+
+// ringsAt is where the rings begin.
+func ringsAt(ranks int) int {
 	return linePair*(1+ranks) + cellOwners(ranks)*ownerStride(cellStride(ranks))
 }
 
