@@ -333,7 +333,7 @@ func (a *Agent) refuse(s *Proc, id uint32, err error) {
 }
 
 // contact tells p how to reach another process, with what is here of it. The
-// head may not know yet that it has ended.
+// head may not know yet that one of them has ended.
 func (a *Agent) contact(p *Proc, o *control.Order) {
 	c := *o.Contact
 	if c.Host != a.host {
@@ -346,7 +346,7 @@ func (a *Agent) contact(p *Proc, o *control.Order) {
 		return
 	}
 	c.SameHost = true
-	if p != t && p.direct() && t.direct() {
+	if p != t && p.state == control.Joined && p.direct() && t.direct() {
 		c.PID = t.pid
 		a.givePid(p, t)
 	}
