@@ -17,13 +17,20 @@ func (b *Board) WakeAll() {
 	}
 }
 
-// WakeSleepers wakes whom something that this rank has told may concern: along the
-// tree those beside it, who go on to wake others, and all who wait until what
-// they have published was read.
+// WakeSleepers wakes whom something that this rank has told may concern. Nobody has
+// a mark who is not counted.
 func (b *Board) WakeSleepers() {
+	if b.head.sleepers.Load() != 0 {
+		b.wakeSleepers()
+	}
+}
+
+// wakeSleepers wakes along the tree those beside this rank, who go on to wake
+// others, and all who wait until what they have published was read; elsewhere all.
+func (b *Board) wakeSleepers() {
 	if b.op.family == &b.tree {
 		b.wakeTree()
-	} else if b.head.sleepers.Load() != 0 {
+	} else {
 		b.WakeAll()
 	}
 }
