@@ -13,7 +13,7 @@ import (
 
 // TestJSON holds the field names and their order: scripts depend on them.
 func TestJSON(t *testing.T) {
-	r := Result{"latency", "shm", 2, 8, 0.11, 0.1, 0.2, 72.7273, 0, nil, nil}
+	r := Result{"latency", "shm", 2, 8, 0.11, 0.1, 0.2, 72.7273, 0, nil, nil, nil}
 	want := `{"bench":"latency","transport":"shm","ranks":2,"bytes":8,"usec":0.11,"usec_min":0.1,"usec_p99":0.2,"MBps":72.7273,"allocs":0}` + "\n"
 	var b bytes.Buffer
 	if err := Write(&b, r); err != nil || b.String() != want {
@@ -105,8 +105,10 @@ func TestTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range []Result{
-		{"latency", "shm", 2, 4 << 20, 390.4, 380, 1234.5, 10743.6, 0, nil, nil},
-		{"barrier", "tcp", 8, 0, 0.1044, 9.996, 99.96, 0, 0.00012, nil, nil},
+		{"latency", "shm", 2, 4 << 20, 390.4, 380, 1234.5, 10743.6, 0, nil, nil, nil},
+		{"barrier", "tcp", 8, 0, 0.1044, 9.996, 99.96, 0, 0.00012, nil, nil, nil},
+		{"first_barrier", "shm", 2, 0, 1, 1, 1, 0, 0, nil, nil, &First{"job", 2}},
+		{"first_dup", "shm", 2, 0, 1, 1, 1, 0, 0, nil, nil, &First{"duplicate", 0}},
 	} {
 		if err := Row(&b, r); err != nil {
 			t.Fatal(err)
@@ -116,6 +118,8 @@ func TestTable(t *testing.T) {
 bench               transport ranks    bytes        usec         min         p99        MB/s   allocs
 latency             shm           2       4M         390         380        1234       10744        0
 barrier             tcp           8        0       0.104        10.0         100           -  0.00012
+first_barrier       shm           2        0        1.00        1.00        1.00           -        0  call 2 of a job
+first_dup           shm           2        0        1.00        1.00        1.00           -        0  of a duplicate
 `[1:]
 	if b.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
@@ -124,14 +128,14 @@ barrier             tcp           8        0       0.104        10.0         100
 
 func TestHTML(t *testing.T) {
 	rs := []Result{
-		{"latency", "tcp", 2, 8, 5, 4, 9, 1.6, 0, nil, nil},
-		{"latency", "shm", 2, 8, 0.3, 0.1, 0.2, 80, 0, nil, nil},
-		{"latency", "shm", 2, 8, 0.1, 0.1, 0.2, 80, 0, nil, nil},
-		{"latency", "shm", 2, 8, 0.2, 0.1, 0.2, 80, 0, nil, nil},
-		{"latency", "shm", 2, 4096, 2, 1, 3, 2048, 0, nil, nil},
-		{"barrier", "shm", 2, 0, 0.2, 0.1, 0.2, 0, 0, nil, nil},
-		{"barrier", "shm", 4, 0, 5, 4, 6, 0, 0, nil, nil},
-		{"one<>", "shm", 4, 0, 5, 4, 6, 0, 0, nil, nil},
+		{"latency", "tcp", 2, 8, 5, 4, 9, 1.6, 0, nil, nil, nil},
+		{"latency", "shm", 2, 8, 0.3, 0.1, 0.2, 80, 0, nil, nil, nil},
+		{"latency", "shm", 2, 8, 0.1, 0.1, 0.2, 80, 0, nil, nil, nil},
+		{"latency", "shm", 2, 8, 0.2, 0.1, 0.2, 80, 0, nil, nil, nil},
+		{"latency", "shm", 2, 4096, 2, 1, 3, 2048, 0, nil, nil, nil},
+		{"barrier", "shm", 2, 0, 0.2, 0.1, 0.2, 0, 0, nil, nil, nil},
+		{"barrier", "shm", 4, 0, 5, 4, 6, 0, 0, nil, nil, nil},
+		{"one<>", "shm", 4, 0, 5, 4, 6, 0, 0, nil, nil, nil},
 	}
 	var b bytes.Buffer
 	if err := HTML(&b, "a & b", rs); err != nil {

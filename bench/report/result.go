@@ -35,6 +35,15 @@ type Result struct {
 	// Target is what was measured while the target of one-sided operations
 	// worked; nil: not measured.
 	Target *Target `json:"target,omitempty"`
+	// First says of which early call on a communicator this is the time; nil: it
+	// makes no difference.
+	First *First `json:"first,omitempty"`
+}
+
+// First says what is new in a measurement of first calls.
+type First struct {
+	Of   string `json:"of"`             // "job" or "duplicate": the communicator
+	Call int    `json:"call,omitempty"` // on it, from 1 on; 0: it is no call on one
 }
 
 // Target says how one-sided operations and the work of their target disturb
@@ -98,6 +107,8 @@ func (r *Result) check() error {
 		return fmt.Errorf("ranks is %d", r.Ranks)
 	case r.Bytes < 0:
 		return fmt.Errorf("bytes is %d", r.Bytes)
+	case r.First != nil && r.First.Call < 0:
+		return fmt.Errorf("call is %d", r.First.Call)
 	}
 	for _, f := range []struct {
 		name string

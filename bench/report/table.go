@@ -31,6 +31,13 @@ func Row(w io.Writer, r Result) error {
 	if t := r.Target; t != nil {
 		more = fmt.Sprintf("  %s usec while the target is %s, slowed down by %.1f%% (%.1f%% by the same elsewhere)", Number(t.Usec), t.Does, t.Slowdown, t.SlowdownOwn)
 	}
+	if f := r.First; f != nil {
+		more = " of a " + f.Of
+		if f.Call > 0 {
+			more = fmt.Sprintf(" call %d%s", f.Call, more)
+		}
+		more = " " + more
+	}
 	_, err := fmt.Fprintf(w, "%-19s %-9s %5d %8s %11s %11s %11s %11s %8s%s\n",
 		r.Bench, r.Transport, r.Ranks, Bytes(float64(r.Bytes)),
 		Number(r.Usec), Number(r.UsecMin), Number(r.UsecP99), rate, Number(r.Allocs), more)

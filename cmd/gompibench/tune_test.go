@@ -55,6 +55,22 @@ func TestParseTune(t *testing.T) {
 	}
 }
 
+func TestParseFirst(t *testing.T) {
+	c, err := parseFirst(strings.Fields("--calls 4 --rounds 7 --json --np 3"))
+	if err != nil || c.opt.Calls != 4 || c.opt.Rounds != 7 || !c.json || c.np != 3 {
+		t.Errorf("%+v, %v", c, err)
+	}
+	for _, bad := range []string{"barrier", "--calls 0", "--rounds -1", "--np 0", "--nosuch"} {
+		if _, err := parseFirst(strings.Fields(bad)); err == nil {
+			t.Errorf("%q is taken", bad)
+		}
+	}
+	launched := launchArgs("gompirun", "gompibench", 3, true, []string{"first", "--calls", "2"})
+	if c, err := parseFirst(launched[5:]); err != nil || c.opt.Calls != 2 {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
 func TestReplaceFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "table")

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bench
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"gompi/bench/report"
+	"gompi/mpi"
+)
+
+// FirstOptions say how First measures. They must be equal on all ranks.
+type FirstOptions struct {
+	// Calls of each operation on a communicator; 0 means DefaultFirstCalls.
+	Calls int
+	// Rounds is how many duplicates are made for each operation; 0 means
+	// DefaultFirstRounds.
+	Rounds int
+	// Transport is the name that results carry; "": as Options.
+	Transport string
+}
+
+// What FirstOptions mean by 0.
+const (
+	DefaultFirstCalls  = 3
+	DefaultFirstRounds = 20
+)
+
+// Of what the first calls are that a result of First is of.
+const (
+	OfJob       = "job"       // of a job that has just started: one sample
+	OfDuplicate = "duplicate" // of a communicator that has just been made
+)
+
+// firstOps are the operations whose first calls are timed.
+func firstOps() []firstOp {
+	sum, total := make([]float64, 1), make([]float64, 1)
+	return []firstOp{
+		{"first_barrier", 0, func(c *mpi.Comm) error { return c.Barrier() }},
+		{"first_allreduce", 8, func(c *mpi.Comm) error { return mpi.Allreduce(c, sum, total, mpi.Sum) }},
+	}
+}
+
+type firstOp struct {
+	name  string
+	bytes int64
+	call  func(c *mpi.Comm) error
+}
+
+// First measures the calls in which a communicator is new: by rank 0's clock the
+// first barriers and small allreduces of the job (the first one also waits for
+// those who still start, so it must be the program's first call), and of
+// duplicates of world (the first one also waits for those who are still in Dup),
+// and the time of Dup and Free. All ranks come to a Dup at the same time.
+//
+// It is collective over world; emit is called on rank 0, and its error ends the
+// run. ctx ends it between two rounds. Errors: those of communication.
+func First(ctx context.Context, world *mpi.Comm, o FirstOptions, emit func(report.Result) error) error {
+	if o.Calls < 0 || o.Rounds < 0 {
+		return fmt.Errorf("bench: first: %d calls, %d rounds", o.Calls, o.Rounds)
+	}
+	if o.Calls == 0 {
+		o.Calls = DefaultFirstCalls
+	}
+	if o.Rounds == 0 {
+		o.Rounds = DefaultFirstRounds
+	}
+	tell := func(name, of string, bytes int64, call int, usec []float64) error {
+		if world.Rank() != 0 {
+			return nil
+		}
+		r := report.Result{Bench: name, Transport: o.Transport, Ranks: world.Size(), Bytes: bytes, First: &report.First{Of: of, Call: call}}
+		if r.Transport == "" {
+			r.Transport = Carrier(world)
+		}
+		r.SetTimes(usec)
+		return emit(r)
+	}
+	for _, op := range firstOps() {
+		for i := range o.Calls {
+			var usec float64
+			if err := stopwatch(&usec, func() error { return op.call(world) }); err != nil {
+				return err
+			}
+			if err := tell(op.name, OfJob, op.bytes, i+1, []float64{usec}); err != nil {
+				return err
+			}
+		}
+	}
+	var dups, frees []float64
+	for _, op := range firstOps() {
+		usec := make([][]float64, o.Calls)
+		for range o.Rounds {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			dup, free, err := firstRound(world, op, usec)
+			if err != nil {
+				return err
+			}
+			dups, frees = append(dups, dup), append(frees, free)
+		}
+		for i, u := range usec {
+			if err := tell(op.name, OfDuplicate, op.bytes, i+1, u); err != nil {
+				return err
+			}
+		}
+	}
+	if err := tell("first_dup", OfDuplicate, 0, 0, dups); err != nil {
+		return err
+	}
+	return tell("first_free", OfDuplicate, 0, 0, frees)
+}
+
+// firstRound makes a duplicate, calls op on it and frees it. It adds the time of
+// each call to those in usec, by call, and returns those of Dup and Free.
+func firstRound(world *mpi.Comm, op firstOp, usec [][]float64) (dup, free float64, err error) {
+	if err := world.Barrier(); err != nil {
+		return 0, 0, err
+	}
+	var c *mpi.Comm
+	if err := stopwatch(&dup, func() (err error) { c, err = world.Dup(); return err }); err != nil {
+		return 0, 0, err
+	}
+	for i := range usec {
+		var u float64
+		if err := stopwatch(&u, func() error { return op.call(c) }); err != nil {
+			return 0, 0, err
+		}
+		usec[i] = append(usec[i], u)
+	}
+	return dup, free, stopwatch(&free, c.Free)
+}
+
+// stopwatch puts the time that body takes into usec, in microseconds.
+func stopwatch(usec *float64, body func() error) error {
+	t := time.Now()
+	err := body()
+	*usec = float64(time.Since(t).Nanoseconds()) / 1e3
+	return err
+}

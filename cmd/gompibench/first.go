@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"gompi/bench"
+	"gompi/bench/report"
+	"gompi/mpi"
+)
+
+// firstCommand is a parsed `gompibench first`.
+type firstCommand struct {
+	opt  bench.FirstOptions
+	json bool
+	np   int
+}
+
+func (c *firstCommand) flags() *pflag.FlagSet {
+	f := pflag.NewFlagSet("gompibench first", pflag.ContinueOnError)
+	f.SortFlags = false
+	f.Usage = func() {}
+	f.IntVar(&c.opt.Calls, "calls", bench.DefaultFirstCalls, "calls of each operation that are timed on a new communicator")
+	f.IntVar(&c.opt.Rounds, "rounds", bench.DefaultFirstRounds, "duplicates made for each operation")
+	f.BoolVar(&c.json, "json", false, "one JSON object a line instead of a table")
+	f.IntVar(&c.np, "np", 2, "ranks, when started without gompirun")
+	f.StringVar(&c.opt.Transport, "transport", "", "what results call the transport (default: its name)")
+	f.Bool("progress", false, "taken and passed over, as there is little to tell of")
+	return f
+}
+
+// parseFirst reads the arguments after "first".
+func parseFirst(args []string) (*firstCommand, error) {
+	c := &firstCommand{}
+	f := c.flags()
+	if err := f.Parse(args); err != nil {
+		return nil, err
+	}
+	switch {
+	case f.NArg() > 0:
+		return nil, fmt.Errorf("unexpected argument %q", f.Arg(0))
+	case c.opt.Calls < 1 || c.opt.Rounds < 1 || c.np < 1:
+		return nil, fmt.Errorf("--calls %d, --rounds %d and --np %d must be at least 1", c.opt.Calls, c.opt.Rounds, c.np)
+	}
+	return c, nil
+}
+
+func runFirst(args []string) {
+	c, err := parseFirst(args)
+	switch {
+	case errors.Is(err, pflag.ErrHelp):
+		_, err := io.WriteString(os.Stdout, firstUsage())
+		exit(err)
+	case err != nil:
+		exit(usageError{err})
+	}
+	if !launched() {
+		exit(launch(c.np, false))
+	}
+	mpi.Main(c.run)
+}
+
+func firstUsage() string {
+	return "usage: gompirun -np N gompibench first [flags]\n" +
+		"       gompibench first [flags]   (starts itself under gompirun)\n\n" +
+		"Measures the first calls of a job and of communicators that have just been made\n" +
+		"(barrier, allreduce of 8 bytes), and Dup and Free, by rank 0's clock. The job's first\n" +
+		"barrier also waits for ranks that still start, a duplicate's for those still in Dup.\n\nflags:\n" +
+		new(firstCommand).flags().FlagUsages()
+}
+
+// run is the program of each rank.
+func (c *firstCommand) run(ctx context.Context, world *mpi.Comm) error {
+	emit := func(r report.Result) error { return report.Row(os.Stdout, r) }
+	if c.json {
+		emit = func(r report.Result) error { return report.Write(os.Stdout, r) }
+	} else if world.Rank() == 0 {
+		if err := report.Header(os.Stdout); err != nil {
+			return err
+		}
+	}
+	return bench.First(ctx, world, c.opt, emit)
+}
