@@ -101,7 +101,7 @@ func (e *Engine) NewContext(id wire.ContextID, members wire.Members, owner any) 
 		return nil, err
 	}
 	c.offerBoard()
-	return c, e.register(c)
+	return c, e.register(c, nil)
 }
 
 func (e *Engine) newContext(id wire.ContextID, members wire.Members, owner any) (*Context, error) {
@@ -131,7 +131,9 @@ func sizeFits(m wire.Members) error {
 	return nil
 }
 
-func (e *Engine) register(c *Context) error {
+// register makes a communicator known, which was made from parent; nil: from none
+// with its members.
+func (e *Engine) register(c, parent *Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.contexts[c.ID] != nil {
@@ -142,7 +144,9 @@ func (e *Engine) register(c *Context) error {
 	}
 	e.contexts[c.ID] = c
 	c.countLost()
-	e.hold(c)
+	if parent == nil || e.contexts[parent.ID] != parent || !c.Members.Equal(parent.Members) {
+		e.hold(c) // else their end is asked for, or remembered
+	}
 	e.hear(c)
 	return nil
 }

@@ -27,7 +27,7 @@ func (e *Engine) NewInterContext(id wire.ContextID, local, remote wire.Members, 
 		return nil, err
 	}
 	c.Remote, c.local, c.peers = remote, c.peers, make([]*Peer, remote.Len())
-	return c, e.register(c)
+	return c, e.register(c, nil)
 }
 
 func (c *Context) inter() bool { return c.local != nil }

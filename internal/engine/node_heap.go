@@ -93,17 +93,15 @@ func (e *Engine) heapsLose(p wire.ProcID) {
 // NewContextIn is NewContext of a communicator made from another one, whose board
 // lies at a place that a member has offered; 0: nobody has.
 func (e *Engine) NewContextIn(parent *Context, place uint32, id wire.ContextID, members wire.Members, owner any) (*Context, error) {
-	if place == 0 {
-		c, err := e.newContext(id, members, owner)
-		if err != nil {
-			return nil, err
-		}
-		c.offerBoard()
-		c.shareFrom = lateShare
-		return c, e.register(c)
-	}
-	c, err := e.NewContext(id, members, owner)
+	c, err := e.newContext(id, members, owner)
 	if err != nil {
+		return nil, err
+	}
+	c.offerBoard()
+	if place == 0 {
+		c.shareFrom = lateShare
+	}
+	if err := e.register(c, parent); err != nil || place == 0 {
 		return c, err
 	}
 	e.mu.Lock()

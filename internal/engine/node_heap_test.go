@@ -315,3 +315,52 @@ func TestBlockOutlivesParent(t *testing.T) {
 		t.Errorf("%d pieces are held at the end", n)
 	}
 }
+
+// A communicator of its parent's ranks asks for the end of nobody again, and hears of
+// it: of who has died before it was made, and of who dies when the parent is freed.
+func TestChildKnowsDeaths(t *testing.T) {
+	ns := boardJob(t, 3, nil)
+	asked := 0
+	for _, n := range ns[:2] {
+		n.ctl.mu.Lock()
+		n.ctl.watch = func(m wire.Members) { asked += m.Len() }
+		n.ctl.mu.Unlock()
+		n.ProcFailed(proc(3), "was killed")
+	}
+	failed := func(n *node) int {
+		n.Lock()
+		defer n.Unlock()
+		if n.ctx.faults == nil {
+			return 0
+		}
+		return n.ctx.faults.failed
+	}
+	for serial := range uint32(2) {
+		for i, n := range childAt(t, ns[:2], 0, serial, 0, 1) { // not the parent's ranks
+			if k := failed(n); k != 0 {
+				t.Errorf("rank %d: %d of two that live have failed", i, k)
+			}
+		}
+		for i, n := range ns[:2] {
+			c, err := n.NewContextIn(n.ctx, 0, wire.ContextID{Creator: proc(1), Serial: 10 + serial}, n.ctx.Members, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := &node{n.Engine, n.ctl, c}
+			if k := failed(d); k != 1 {
+				t.Errorf("rank %d: %d of three have failed, of whom one has", i, k)
+			}
+			if serial == 0 {
+				continue
+			}
+			n.FreeContext(n.ctx)
+			n.ProcFailed(proc(2-i), "was killed")
+			if k := failed(d); k != 2 {
+				t.Errorf("rank %d: %d of three have failed, of whom two have", i, k)
+			}
+		}
+	}
+	if asked != 0 {
+		t.Errorf("asked for the end of %d processes that was asked for", asked)
+	}
+}

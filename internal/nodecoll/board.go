@@ -61,6 +61,9 @@ func (b *Board) Open(mem []byte, rank, size int, w Waker) {
 		stride: stride, owner: ownerStride(stride),
 	}
 	b.tree.begin(rank, size)
+	if size > TreeRanks { // a look at so many costs more than the first operations
+		b.same.left = sameWaits
+	}
 }
 
 // Size is how many ranks there are.

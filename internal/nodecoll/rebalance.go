@@ -41,7 +41,7 @@ type balance struct {
 	until time.Time // of a rest
 	rest  time.Duration
 	mover wait.Mover
-	ranks [maxProcessors]uint16 // on each
+	ranks []uint16 // on each processor; made when they are first counted
 }
 
 // Rebalance looks whether this rank should go elsewhere, after it has begun an
@@ -52,7 +52,7 @@ func (b *Board) Rebalance() {
 		return
 	}
 	here := b.locate()
-	if b.crowds(here) && s.mover.Even(here, s.ranks[:]) {
+	if b.crowds(here) && s.mover.Even(here, s.ranks) {
 		b.locate()
 	}
 }
@@ -83,8 +83,12 @@ func (s *balance) due(now time.Time, long bool) bool {
 // crowds counts the ranks on each processor, and reports whether this is the one
 // of its processor to leave it, if somebody should.
 func (b *Board) crowds(here int) bool {
-	n := &b.balance.ranks
-	clear(n[:])
+	n := b.balance.ranks
+	if n == nil {
+		n = make([]uint16, maxProcessors)
+		b.balance.ranks = n
+	}
+	clear(n)
 	last := -1
 	for r := range b.ranks {
 		x := &b.ranks[r]

@@ -38,7 +38,8 @@ func TestRebalanceCountsAll(t *testing.T) {
 		b.ranks[r].cpu.Store(2)
 	}
 	b.ranks[0].cpu.Store(1)
-	if n := &b.balance.ranks; !b.crowds(1) || n[0] != 1 || int(n[1]) != size-1 {
+	crowds, n := b.crowds(1), b.balance.ranks
+	if !crowds || n[0] != 1 || int(n[1]) != size-1 {
 		t.Errorf("1 and %d ranks are %d and %d", size-1, n[0], n[1])
 	}
 }
