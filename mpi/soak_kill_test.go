@@ -62,6 +62,17 @@ func exchangeStrided(with int) func(w *mpi.Comm) error {
 	}
 }
 
+// started starts more calls than there are slots for, and waits for them.
+func started(w *mpi.Comm) error {
+	const calls = 12
+	b := make([]float64, calls)
+	var rs []mpi.Request
+	for i := range calls {
+		rs = append(rs, mpi.Iallreduce(w, b[i:i+1], b[i:i+1], mpi.Sum), w.Ibarrier())
+	}
+	return mpi.Waitall(rs)
+}
+
 func toItself(n int) func(w *mpi.Comm) error { return exchange(n, victim) }
 
 func scenes() []scene {
@@ -92,6 +103,7 @@ func scenes() []scene {
 		}},
 		{name: "barrier", all: true, alone: (*mpi.Comm).Barrier, mate: (*mpi.Comm).Barrier},
 		{name: "allreduce", all: true, alone: sum(1), mate: sum(1)},
+		{name: "started", all: true, alone: started, mate: started},
 		{name: "allreduce-large", all: true, alone: sum(100_000), mate: sum(100_000)},
 	}
 }

@@ -90,3 +90,9 @@ func (c *crew) run(t *testing.T, op collectives.Op, root int) {
 		}
 	}
 }
+
+func or64(dst, a, b unsafe.Pointer, n int64) {
+	for i := range uintptr(n) {
+		*(*uint64)(unsafe.Add(dst, 8*i)) = *(*uint64)(unsafe.Add(a, 8*i)) | *(*uint64)(unsafe.Add(b, 8*i))
+	}
+}

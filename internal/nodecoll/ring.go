@@ -97,7 +97,8 @@ type Ring struct {
 	b     *Board
 	at    int
 	slots uint64
-	last  [RingSlots]uint64 // what this rank has published last in each slot; 0: nothing
+	begun [RingSlots]uint64 // what this rank has begun last for each slot; 0: nothing
+	last  [RingSlots]uint64 // what it has published last there; 0: nothing
 	seen  uint64            // all ranks are done with the operations up to this
 	told  uint64            // this rank has told so of these
 }
@@ -155,6 +156,7 @@ func (r *Ring) free(number uint64) bool {
 type Turn struct {
 	ring    *Ring
 	number  uint64
+	after   uint64 // what this rank has begun before for the same slot
 	call    uint64 // what all slots say, but for the lag
 	least   uint64 // what all ranks so far were done with
 	next    int    // whose part it takes next: from the highest rank down
@@ -178,7 +180,9 @@ func slotCall(op collectives.Op, bytes int64) uint64 {
 // Begin begins operation number, of which out is the result, and of which payloads
 // have its length.
 func (t *Turn) Begin(r *Ring, number uint64, op collectives.Op, out []byte, unit int64, k kernel.Func) {
-	*t = Turn{ring: r, number: number, call: slotCall(op, int64(len(out))), least: number, next: r.b.size - 1, out: out, unit: unit, kernel: k}
+	begun := &r.begun[number%r.slots]
+	*t = Turn{ring: r, number: number, after: *begun, call: slotCall(op, int64(len(out))), least: number, next: r.b.size - 1, out: out, unit: unit, kernel: k}
+	*begun = number
 }
 
 // Number is that of the operation.
@@ -188,10 +192,11 @@ func (t *Turn) Number() uint64 { return t.number }
 func (t *Turn) Offered() bool { return t.offered }
 
 // Offer publishes this rank's part if there is room, and reports whether there was.
-// done: this rank is done with the operations up to that.
+// done: this rank is done with the operations up to that. A slot is used in the
+// order of the operations, whether or not they are published.
 func (t *Turn) Offer(in []byte, done uint64) bool {
 	r := t.ring
-	if !r.free(t.number) {
+	if done < t.after || !r.free(t.number) {
 		return false
 	}
 	p := r.place(r.b.rank, t.number)
