@@ -123,16 +123,6 @@ func (w *Await) needs(s seat, failed bool) bool {
 	return w.Rank == s.rank() || w.Rank == match.Any && failed
 }
 
-// far reports whether there are peers that share no memory with this process.
-func (e *Engine) far() bool {
-	for _, l := range e.links[1:] {
-		if !l.caps.Local && len(l.slots) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
 // awaitSpin looks again and again while nothing else is going on.
 func (e *Engine) awaitSpin(w *Await) (over bool, f *fault.Fault) {
 	e.prog.Busy()

@@ -17,23 +17,23 @@ type bell struct {
 
 // wakeMember makes a rank that may sleep look at its boards: by an envelope that says
 // nothing where there is a connection, else by its bell.
-func (e *Engine) wakeMember(c *Context, rank int) {
+func (nt *network) wakeMember(c *Context, rank int) {
 	proc := c.Members.At(rank)
-	if p := e.peers[proc]; p != nil && p.state == peerUp {
-		e.control(p, match.NewKey(c.ID, 0, 0, 0), kindCredit, 0, 0)
+	if p := nt.peers[proc]; p != nil && p.state == peerUp {
+		nt.control(p, match.NewKey(c.ID, 0, 0, 0), kindCredit, 0, 0)
 		return
 	}
-	if e.closed || e.dead[proc] != nil {
+	if nt.process.closed || nt.live.dead[proc] != nil {
 		return
 	}
-	b := e.bells[proc]
+	b := nt.bells[proc]
 	if b == nil {
-		if e.bells == nil {
-			e.bells = map[wire.ProcID]*bell{}
+		if nt.bells == nil {
+			nt.bells = map[wire.ProcID]*bell{}
 		}
 		b = &bell{}
-		e.bells[proc] = b
-		go e.fetchBell(proc, b)
+		nt.bells[proc] = b
+		go nt.fetchBell(proc, b)
 	}
 	if b.due = b.bell == nil; !b.due {
 		b.bell.Ring()
@@ -42,11 +42,11 @@ func (e *Engine) wakeMember(c *Context, rank int) {
 
 // fetchBell asks for a bell, and rings it if that is due. Without one the process
 // is woken by a message.
-func (e *Engine) fetchBell(proc wire.ProcID, b *bell) {
-	contact, err := e.fetchContact(proc)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	gone := e.closed || e.bells[proc] != b
+func (nt *network) fetchBell(proc wire.ProcID, b *bell) {
+	contact, err := nt.fetchContact(proc)
+	nt.process.mu.Lock()
+	defer nt.process.mu.Unlock()
+	gone := nt.process.closed || nt.bells[proc] != b
 	if err == nil && gone {
 		closeContact(contact)
 	}
@@ -54,11 +54,11 @@ func (e *Engine) fetchBell(proc wire.ProcID, b *bell) {
 		return
 	}
 	if err == nil {
-		b.bell, err = e.sharer().Bell(contact)
+		b.bell, err = nt.sharer().Bell(contact)
 	}
 	if err != nil {
-		delete(e.bells, proc)
-		e.control(e.peerOf(proc), match.NewKey(wire.ContextID{Creator: e.cfg.Self}, 0, 0, 0), kindCredit, 0, 0)
+		delete(nt.bells, proc)
+		nt.control(nt.peerOf(proc), match.NewKey(wire.ContextID{Creator: nt.process.cfg.Self}, 0, 0, 0), kindCredit, 0, 0)
 		return
 	}
 	if b.due {
@@ -68,17 +68,17 @@ func (e *Engine) fetchBell(proc wire.ProcID, b *bell) {
 }
 
 // dropBell forgets the bell of a process that has ended.
-func (e *Engine) dropBell(proc wire.ProcID) {
-	if b := e.bells[proc]; b != nil {
-		delete(e.bells, proc)
+func (nt *network) dropBell(proc wire.ProcID) {
+	if b := nt.bells[proc]; b != nil {
+		delete(nt.bells, proc)
 		if b.bell != nil {
 			b.bell.Close()
 		}
 	}
 }
 
-func (e *Engine) dropBells() {
-	for proc := range e.bells {
-		e.dropBell(proc)
+func (nt *network) dropBells() {
+	for proc := range nt.bells {
+		nt.dropBell(proc)
 	}
 }

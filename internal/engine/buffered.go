@@ -2,25 +2,9 @@
 
 package engine
 
-import (
-	"context"
-
-	"gompi/internal/fault"
-)
+import "context"
 
 // What buffered mode needs beyond Isend: its requests have no owner who waits.
-
-// TrySend sends if the transport takes the message at once, by copying it.
-// It never waits and starts no request.
-func (e *Engine) TrySend(c *Context, a *SendArgs) (sent bool, f *fault.Fault) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	p, f := c.dest(a.Dest)
-	if f != nil {
-		return false, f
-	}
-	return e.sendNow(c, p, a), nil
-}
 
 // WaitFor is Wait that gives up when user ends: it returns false, and the
 // operation goes on as if nobody had waited. A request that another call has

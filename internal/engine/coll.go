@@ -572,12 +572,12 @@ func (e *Engine) freeColl(k *coll) {
 }
 
 // dropTag throws away what has arrived for a collective that failed.
-func (e *Engine) dropTag(c *Context, tag int32) {
+func (mt *matching) dropTag(c *Context, tag int32) {
 	for _, pl := range [...]wire.Plane{wire.PlaneColl, wire.PlaneCollLocal} {
 		key := c.keys[pl].With(match.Any, tag)
-		for a := e.table.Peek(key); a != nil; a = e.table.Peek(key) {
-			e.table.Take(a)
-			e.discard(a.Val)
+		for a := mt.table.Peek(key); a != nil; a = mt.table.Peek(key) {
+			mt.table.Take(a)
+			mt.discard(a.Val)
 		}
 	}
 }

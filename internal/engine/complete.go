@@ -2,47 +2,6 @@
 
 package engine
 
-import (
-	"fmt"
-
-	"gompi/internal/calls"
-	"gompi/internal/fault"
-	"gompi/internal/rollcall"
-)
-
-// Outcome is what Wait and Test tell of one request.
-type Outcome struct {
-	Done   bool
-	Op     calls.Name
-	Owner  any   // Context.Owner, nil for a stale request
-	Elem   int64 // bytes of an element of the buffer
-	Peer   int32
-	Tag    int32
-	Status Status
-}
-
-func (r *Request) outcome() Outcome {
-	o := Outcome{Done: true, Op: r.op, Owner: r.ctx.Owner, Peer: r.rank, Tag: r.tag, Status: r.status}
-	if r.kind == reqColl {
-		o.Tag = rollcall.NoTag // the program did not give it
-	}
-	if r.buf.Type != nil {
-		o.Elem = r.buf.Type.Size
-	}
-	return o
-}
-
-func stale() Outcome {
-	return Outcome{Done: true, Peer: -1, Status: Status{Fault: &fault.Fault{Class: fault.Request, Peer: -1}}}
-}
-
-// misused is what a call that cannot be applied to r gives.
-func (e *Engine) misused(r *Request, format string, args ...any) Outcome {
-	o := r.outcome()
-	o.Status = Status{Fault: &fault.Fault{Class: fault.Request, Peer: -1, Err: fmt.Errorf(format, args...)}}
-	return o
-}
-
 // Wait waits for one request and frees it. A second goroutine that waits for
 // the same request gets BadRequest.
 func (e *Engine) Wait(h Handle) Outcome {
@@ -264,22 +223,4 @@ func (e *Engine) Free(h Handle) Outcome {
 	}
 	e.forget(h.req)
 	return Outcome{}
-}
-
-// Forget lets a request end by itself: it is recycled when it completes, and h
-// is stale from now on. Nobody waits for it.
-func (e *Engine) Forget(h Handle) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if h.usable() {
-		e.forget(h.req)
-	}
-}
-
-func (e *Engine) forget(r *Request) {
-	if r.done {
-		e.freeRequest(r)
-	} else {
-		r.detach = true
-	}
 }

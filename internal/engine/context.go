@@ -3,7 +3,6 @@
 package engine
 
 import (
-	"fmt"
 	"sync/atomic"
 
 	"gompi/internal/fault"
@@ -19,9 +18,7 @@ type communicators struct {
 	contexts map[wire.ContextID]*Context
 	meetings []*Context // in which processes wait to meet
 	freed    serials.Set
-	sites    map[site]string // where calls that wait came from
-	freeing  int             // freed contexts on which operations are pending
-	news     []*news         // of communicators to come, oldest first
+	news     []*news // of communicators to come, oldest first
 }
 
 // Context is a communicator as the engine sees it: an ordered list of
@@ -93,304 +90,76 @@ type faults struct {
 	why     error     // it was revoked, if that was this process's own doing
 }
 
-// NewContext registers a communicator. Self must be a member. Messages that
-// came early for it have waited.
-func (e *Engine) NewContext(id wire.ContextID, members wire.Members, owner any) (*Context, error) {
-	c, err := e.newContext(id, members, owner)
-	if err != nil {
-		return nil, err
+func (c *Context) inter() bool { return c.local != nil }
+
+// Targets are the processes that messages go to: the remote group of an
+// intercommunicator.
+func (c *Context) Targets() wire.Members {
+	if c.inter() {
+		return c.Remote
 	}
-	c.offerBoard()
-	return c, e.register(c, nil)
+	return c.Members
 }
 
-func (e *Engine) newContext(id wire.ContextID, members wire.Members, owner any) (*Context, error) {
-	rank := members.Index(e.cfg.Self)
-	if rank < 0 {
-		return nil, fmt.Errorf("process %v is not a member of %v", e.cfg.Self, id)
+// seatFor finds the seat of a process.
+func (c *Context) seatFor(p wire.ProcID) (seat, bool) {
+	if i := c.Targets().Index(p); i >= 0 {
+		return seat(i), true
 	}
-	if err := sizeFits(members); err != nil {
-		return nil, err
+	if c.inter() {
+		if i := c.Members.Index(p); i >= 0 {
+			return ^seat(i), true
+		}
 	}
-	c := &Context{ID: id, Members: members, Rank: rank, Owner: owner, e: e, rank32: int32(rank), boardState: boardNever, readState: readsKnown, ringFrom: -1}
-	if c.peers = c.few[:]; members.Len() > len(c.few) {
-		c.peers = make([]*Peer, members.Len())
-	}
-	c.peers = c.peers[:members.Len()]
-	for pl := range c.keys {
-		c.keys[pl] = match.NewKey(id, wire.Plane(pl), 0, 0)
-	}
-	c.mine = c.keys[wire.PlaneP2P].With(c.rank32, 0)
-	return c, nil
+	return 0, false
 }
 
-func sizeFits(m wire.Members) error {
-	if m.Len() > match.MaxSource {
-		return fmt.Errorf("%d processes are more than the %d a communicator can hold", m.Len(), match.MaxSource)
+// exists reports whether a seat that another process names is one of c's.
+func (c *Context) exists(s seat) bool {
+	if s.local() {
+		return int(s.rank()) < len(c.local)
 	}
-	return nil
+	return int(s) < len(c.peers)
 }
 
-// register makes a communicator known, which was made from parent; nil: from none
-// with its members.
-func (e *Engine) register(c, parent *Context) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.contexts[c.ID] != nil {
-		return fmt.Errorf("communicator %v exists already", c.ID)
+func (c *Context) procAt(s seat) wire.ProcID {
+	if s.local() {
+		return c.Members.At(int(s.rank()))
 	}
-	if e.freed.Has(c.ID) {
-		return fmt.Errorf("communicator %v was freed: its messages cannot be told from those of a second one", c.ID)
-	}
-	e.contexts[c.ID] = c
-	c.countLost()
-	if parent == nil || e.contexts[parent.ID] != parent || !c.Members.Equal(parent.Members) {
-		e.hold(c) // else their end is asked for, or remembered
-	}
-	e.hear(c)
-	return nil
+	return c.Targets().At(int(s))
 }
 
-func (c *Context) makeFaults() *faults {
-	c.faults = &c.bad
-	if c.node != nil {
-		c.node.ctx.makeFaults() // who looks there looks here, too
+// known is where the peer of a seat is noted, nil until it is used.
+func (c *Context) known(s seat) **Peer {
+	if s.local() {
+		return &c.local[s.rank()]
 	}
-	return c.faults
+	return &c.peers[s]
 }
 
-// lose counts a member that will answer no more, or, if it was cut off before,
-// that has ended. What became of it the engine knows, once for all contexts.
-func (c *Context) lose(s seat, class fault.Class, wasCut bool) {
-	t := c.makeFaults()
-	switch {
-	case wasCut:
-		t.cut--
-	case !s.local():
-		t.away++
+// seats iterates over all seats but the caller's own.
+func (c *Context) seats(yield func(seat) bool) {
+	for i := range c.peers {
+		if (c.inter() || i != c.Rank) && !yield(seat(i)) {
+			return
+		}
 	}
-	switch class {
-	case fault.Unreachable:
-		t.cut++
-	case fault.ProcFailed:
-		t.failed++
-	}
-}
-
-// losses iterates over the members that will answer no more, in the order in
-// which it was learnt. The faults are of no seat: see faultAt.
-func (c *Context) losses(yield func(seat, *fault.Fault) bool) {
-	for _, l := range c.e.lost {
-		if s, ok := c.seatFor(l.proc); ok && !yield(s, l.f) {
+	for i := range c.local {
+		if i != c.Rank && !yield(^seat(i)) {
 			return
 		}
 	}
 }
 
-// lossOf is losses of one member; nil if it may answer.
-func (c *Context) lossOf(s seat) *fault.Fault {
-	if c.faults == nil {
-		return nil
+// stepPlane is the plane of a collective's step.
+func (c *Context) stepPlane(remote bool) wire.Plane {
+	if c.inter() && !remote {
+		return wire.PlaneCollLocal
 	}
-	p := *c.known(s)
-	if p == nil {
-		proc := c.procAt(s)
-		if p = c.e.peers[proc]; p == nil {
-			if d := c.e.dead[proc]; d != nil {
-				return d.fault()
-			}
-			return nil
-		}
-	}
-	if p.state == peerDown {
-		return p.down
-	}
-	return nil
+	return wire.PlaneColl
 }
 
-// lastDeath is the fault of the member whose failure was learnt last.
-func (c *Context) lastDeath() (last *fault.Fault) {
-	for s, f := range c.losses {
-		if f.Class == fault.ProcFailed {
-			last = faultAt(f, s)
-		}
-	}
-	return last
-}
-
-// faultAt is f as the fault of a seat.
-func faultAt(f *fault.Fault, s seat) *fault.Fault {
-	g := *f
-	g.Peer, g.Local = s.rank(), s.local()
-	if l, ok := f.Err.(left); ok {
-		g.Err = left{s.rank(), l.how}
-	}
-	return &g
-}
-
-// dest returns the peer of a destination rank for a new operation.
-func (c *Context) dest(rank int32) (*Peer, *fault.Fault) {
-	if c.faults != nil && c.faults.freed {
-		return nil, c.opFault()
-	}
-	return c.reach(seat(rank))
-}
-
-// reach is dest for a step of an operation that has been started.
-func (c *Context) reach(s seat) (*Peer, *fault.Fault) {
-	if c.faults != nil || c.e.closed {
-		if f := c.stepFault(); f != nil {
-			return nil, f
-		}
-	}
-	p := c.peer(s)
-	if p.state == peerDown {
-		return nil, faultAt(p.down, s)
-	}
-	return p, nil
-}
-
-// opFault is what stands against starting any operation at all.
-func (c *Context) opFault() *fault.Fault {
-	if c.faults != nil && c.faults.freed {
-		return &fault.Fault{Class: fault.Comm, Peer: -1}
-	}
-	return c.stepFault()
-}
-
-// stepFault is what stands against going on with any operation.
-func (c *Context) stepFault() *fault.Fault {
-	switch {
-	case c.faults != nil && c.faults.revoked:
-		return &fault.Fault{Class: fault.Revoked, Peer: -1, Err: c.faults.why}
-	case c.e.closed:
-		return &fault.Fault{Class: fault.Finalized, Peer: -1}
-	}
-	return nil
-}
-
-// recvFault is what stands against starting to receive from a rank, which may
-// be Any.
-func (c *Context) recvFault(rank int32, pl wire.Plane) *fault.Fault {
-	if c.faults != nil && c.faults.freed {
-		return c.opFault()
-	}
-	return c.awaitFault(rank, pl)
-}
-
-// awaitFault is what stands against waiting for a message of a rank. A receive
-// from anybody fails while a failure is unacknowledged: the message it waits
-// for may be the dead one's (the reading of ULFM).
-func (c *Context) awaitFault(rank int32, pl wire.Plane) *fault.Fault {
-	if pl == wire.PlaneFault && !c.e.closed {
-		return nil
-	}
-	if f := c.stepFault(); f != nil {
-		return f
-	}
-	t := c.faults
-	if t == nil {
-		return nil
-	}
-	if rank != match.Any {
-		s := seatOf(pl, rank)
-		if f := c.lossOf(s); f != nil {
-			return faultAt(f, s)
-		}
-		return nil
-	}
-	if t.failed > t.acked {
-		n := 0
-		var last *fault.Fault
-		for s, f := range c.losses {
-			if f.Class != fault.ProcFailed {
-				continue
-			}
-			if n++; n > t.acked && !s.local() {
-				last = faultAt(f, s)
-			}
-		}
-		if last != nil {
-			return last
-		}
-	}
-	others := len(c.peers)
-	if !c.inter() {
-		others--
-	}
-	if t.away == others {
-		return c.lastSender()
-	}
-	return nil
-}
-
-// unreached is that a member lives and cannot be reached, nil if there is none.
-func (c *Context) unreached() *fault.Fault {
-	for s, f := range c.losses {
-		if f.Class == fault.Unreachable {
-			return faultAt(f, s)
-		}
-	}
-	return nil
-}
-
-// lastSender is why nobody is left who could send: first that somebody has left,
-// as failures were acknowledged.
-func (c *Context) lastSender() *fault.Fault {
-	for _, class := range [...]fault.Class{fault.Unreachable, fault.Left, fault.ProcFailed} {
-		for s, f := range c.losses {
-			if !s.local() && f.Class == class {
-				return faultAt(f, s)
-			}
-		}
-	}
-	return nil
-}
-
-// Failed returns the ranks known to have failed, those of the remote group of
-// an intercommunicator, in the order in which this process learnt of it.
-func (c *Context) Failed() []int { return c.failed(false) }
-
-// FailedLocal is Failed for the local group of an intercommunicator.
-func (c *Context) FailedLocal() []int { return c.failed(c.inter()) }
-
-func (c *Context) failed(local bool) []int {
-	c.e.mu.Lock()
-	defer c.e.mu.Unlock()
-	if c.faults == nil {
-		return nil
-	}
-	var out []int
-	for s, f := range c.losses {
-		if f.Class == fault.ProcFailed && s.local() == local {
-			out = append(out, int(s.rank()))
-		}
-	}
-	return out
-}
-
-// AckFailed acknowledges all failures known now: receives from any source
-// work again. It returns how many there are.
-func (c *Context) AckFailed() int {
-	c.e.mu.Lock()
-	defer c.e.mu.Unlock()
-	if c.faults == nil {
-		return 0
-	}
-	c.faults.acked = c.faults.failed
-	return c.faults.acked
-}
-
-// Freed reports whether the communicator was freed on this process.
-func (c *Context) Freed() bool {
-	c.e.mu.Lock()
-	defer c.e.mu.Unlock()
-	return c.faults != nil && c.faults.freed
-}
-
-// Revoked reports whether the communicator was revoked.
-func (c *Context) Revoked() bool {
-	c.e.mu.Lock()
-	defer c.e.mu.Unlock()
-	return c.faults != nil && c.faults.revoked
+// wireKey is the key of a frame that concerns the context but no message.
+func (c *Context) wireKey(pl wire.Plane, tag int32) match.Key {
+	return c.keys[pl].With(c.rank32, tag)
 }

@@ -20,8 +20,12 @@ const (
 
 // flow is the flow control of a process: docs/design/016-credit.md.
 type flow struct {
-	credit credit.Flow
-	tight  []*Peer // that were told that there is no more
+	process *process
+	net     *network
+
+	credit   credit.Flow
+	tight    []*Peer     // that were told that there is no more
+	arrivals arrivalPool // what it is charged for
 }
 
 // creditOf is what a message costs credit of.
@@ -34,10 +38,10 @@ func (k kind) creditOf() credit.Kind {
 
 // charge counts an unexpected message of n units, for which the peer must have
 // had credit.
-func (e *Engine) charge(p *Peer, k kind, n int32) bool {
-	what := e.credit.Charge(&p.credit, k.creditOf(), n, p.state == peerDown)
+func (fl *flow) charge(p *Peer, k kind, n int32) bool {
+	what := fl.credit.Charge(&p.credit, k.creditOf(), n, p.state == peerDown)
 	if what.Over > 0 {
-		e.protocol(p, fmt.Errorf("%w: %d bytes beyond the credit", transport.ErrProtocol, what.Over))
+		fl.net.protocol(p, fmt.Errorf("%w: %d bytes beyond the credit", transport.ErrProtocol, what.Over))
 		return false
 	}
 	if what.Filled {
@@ -45,10 +49,10 @@ func (e *Engine) charge(p *Peer, k kind, n int32) bool {
 	}
 	if p.credit.Tight() && !p.tight {
 		p.tight = true
-		e.tight = append(e.tight, p)
+		fl.tight = append(fl.tight, p)
 	}
 	if what.Tell {
-		e.returnCredit(p)
+		fl.returnCredit(p)
 	}
 	return true
 }
@@ -69,22 +73,22 @@ func (p *Peer) fills() (most wire.ContextID) {
 }
 
 // release gives back the credit and memory of an arrival.
-func (e *Engine) release(u *arrival) {
+func (fl *flow) release(u *arrival) {
 	p, k, n := u.peer, u.kind, u.units
-	e.arrivals.put(u)
-	e.giveBack(p, k, e.credit.Release(&p.credit, k.creditOf(), n, p.state == peerDown))
+	fl.arrivals.put(u)
+	fl.giveBack(p, k, fl.credit.Release(&p.credit, k.creditOf(), n, p.state == peerDown))
 }
 
 // giveBack returns credit for a message that the peer sent: at once to this process
 // itself.
-func (e *Engine) giveBack(p *Peer, k kind, n int32) {
-	if e.credit.GiveBack(&p.credit, k.creditOf(), n) || p.link == e.links[0] {
-		e.returnCredit(p)
+func (fl *flow) giveBack(p *Peer, k kind, n int32) {
+	if fl.credit.GiveBack(&p.credit, k.creditOf(), n) || p.link == fl.net.links[0] {
+		fl.returnCredit(p)
 	}
 }
 
 // returnCredit sends what is owed, and how things stand.
-func (e *Engine) returnCredit(p *Peer) {
+func (fl *flow) returnCredit(p *Peer) {
 	back := p.credit.Settle()
 	flags, key := uint8(creditState), wire.ContextID{}
 	if back.NoEager {
@@ -95,53 +99,53 @@ func (e *Engine) returnCredit(p *Peer) {
 		key = p.filledBy
 	}
 	to := match.NewKey(key, wire.PlaneP2P, 0, back.Envelopes)
-	if p.link == e.links[0] {
-		e.credited(p, &envelope{key: to, flags: flags, aux: uint32(back.Eager)})
+	if p.link == fl.net.links[0] {
+		fl.credited(p, &envelope{key: to, flags: flags, aux: uint32(back.Eager)})
 		if p.hasQueued() {
-			e.prog.Wake() // to send what has waited for it
+			fl.process.prog.Wake() // to send what has waited for it
 		}
 		return
 	}
-	e.control(p, to, kindCredit, flags, uint32(back.Eager))
+	fl.net.control(p, to, kindCredit, flags, uint32(back.Eager))
 }
 
 // settleUp returns what is owed to peers that have been told that there is no
 // more: nothing may come of them until they have it, and this process is about
 // to sleep.
-func (e *Engine) settleUp() {
-	kept := e.tight[:0]
-	for _, p := range e.tight {
+func (fl *flow) settleUp() {
+	kept := fl.tight[:0]
+	for _, p := range fl.tight {
 		if p.state == peerDown || !p.credit.Tight() {
 			p.tight = false
 			continue
 		}
 		kept = append(kept, p)
 		if p.credit.Owes() {
-			e.returnCredit(p)
+			fl.returnCredit(p)
 		}
 	}
-	clear(e.tight[len(kept):])
-	e.tight = kept
+	clear(fl.tight[len(kept):])
+	fl.tight = kept
 }
 
-func (e *Engine) overCredit(p *Peer) {
-	e.protocol(p, fmt.Errorf("%w: more credit than was used", transport.ErrProtocol))
+func (fl *flow) overCredit(p *Peer) {
+	fl.net.protocol(p, fmt.Errorf("%w: more credit than was used", transport.ErrProtocol))
 }
 
 // credited handles a frame of kindCredit.
-func (e *Engine) credited(p *Peer, env *envelope) {
-	if !e.credit.Take(&p.credit, env.aux, uint32(env.key.Tag())) {
-		e.overCredit(p)
+func (fl *flow) credited(p *Peer, env *envelope) {
+	if !fl.credit.Take(&p.credit, env.aux, uint32(env.key.Tag())) {
+		fl.overCredit(p)
 		return
 	}
 	if env.flags&creditState != 0 {
-		p.credit.Told(env.flags&noMoreEager != 0 || e.credit.Fixed(), env.flags&noMoreEnvelopes != 0)
+		p.credit.Told(env.flags&noMoreEager != 0 || fl.credit.Fixed(), env.flags&noMoreEnvelopes != 0)
 		p.filler = env.key.Context()
 		p.sends.prepend(&p.stalled)
 		p.stalls()
 	}
-	if p.link != e.links[0] {
-		e.pump(p)
+	if p.link != fl.net.links[0] {
+		fl.net.up.pump(p)
 	}
 }
 
@@ -159,9 +163,6 @@ func (p *Peer) stall(r *Request) bool {
 	p.stalls()
 	return true
 }
-
-// stalls notes whether messages may not go straight to the transport.
-func (p *Peer) stalls() { p.slow = p.full || p.stalled.first != nil }
 
 // fillsIt reports whether r is of the kind that has filled the receiver.
 func (p *Peer) fillsIt(r *Request) bool {

@@ -13,54 +13,63 @@
 // the length of the wait policy, the leader parks too and the service
 // goroutine sleeps in the kernel for all of them. See docs/design/001-engine.md.
 //
-// Its files, the lowest first (docs/design/025-engine-nouns.md):
+// Its files, the lowest first, with the values that Engine is made of
+// (docs/design/025-engine-nouns.md):
 //
+//	envelope.go       what a frame says
+//	seat.go           a rank of either group
+//	process.go        process: what all others need
+//	context.go        a communicator: its data
+//	request.go        requests: an operation: its data, the pool, its end
+//	elements.go       what a message is made of
+//	queue.go          lists of requests
+//	persist.go        numbers of collective calls
+//	arrival.go        unexpected messages
+//	roll.go           where calls that wait came from
+//	wait.go           waiters: goroutines in blocking calls
+//	liveness.go       liveness: what is known of the ends of others
 //	contact_linux.go
 //	contact_other.go
-//	context.go
-//	request.go
-//	queue.go
-//	envelope.go
-//	peer.go
-//	arrival.go
-//	credit.go
-//	loop.go
-//	engine.go
-//	watch.go
+//	loop.go           the transport of a process to itself
+//	link.go           a transport as the engine sees it
+//	peer.go           network: who there is, and how it is reached
+//	pack.go           strided memory on its way
+//	standing.go       what stands against using a communicator
+//	credit.go         flow: what is told of credit
 //	retry.go
-//	persist.go
-//	inter.go
-//	roll.go
-//	service.go
-//	elements.go
-//	send.go
-//	coll.go
-//	part.go
-//	wait.go
-//	liveness.go
-//	ping.go
-//	memory.go
-//	bell.go
-//	node.go
-//	fault.go
-//	remote.go
-//	node_join.go
-//	line.go
-//	queues.go
-//	pack.go
-//	early.go
-//	node_heap.go
-//	stages.go
-//	free.go
-//	stream.go
-//	recv.go
-//	fast.go
-//	fate.go
-//	pair.go
-//	overlap.go
-//	meet.go
-//	complete.go
-//	probe.go
+//	bell.go           how a sleeper without connection is woken
+//	matching.go       matching: where receives and messages meet
+//	remote.go         remoteFrames: frames of remote memory
+//	send.go           sends
+//	recv.go           receives
+//	stream.go         messages that go in pieces
+//	engine.go         Engine: what takes several of the above
+//	coll.go           collectives by messages
+//	watch.go
+//	fault.go          failing what is pending
+//	memory.go         memory that processes share
+//	node.go           collectives on a board
+//	node_join.go      whether ranks have a board
+//	line.go           collectives that do not block, on a ring of slots
+//	early.go          news of what is not there yet
+//	register.go       making communicators
+//	dispatch.go       polling, and who is told what came
+//	service.go        sleep
+//	node_heap.go      boards in blocks
+//	complete.go       Wait, Test and their like
 //	buffered.go
-//	await.go
+//	part.go           partitioned operations
+//	pair.go           a send and a receive as one
+//	waiting.go        what Wait waits for
+//	ptp.go            Send, Recv and their like
+//	probe.go
+//	fate.go           the end of a process
+//	meet.go           ids without a communicator
+//	asking.go         asking for the fate of others
+//	stages.go         collectives of several nodes
+//	free.go           the end of a communicator
+//	await.go          waits for words in memory
+//	overlap.go        two calls at once
+//	fast.go           the short way
+//	queues.go         what is pending, for people
 package engine

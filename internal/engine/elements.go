@@ -21,8 +21,8 @@ type elements uint16
 const digested elements = 1 << 15
 
 // elementsOf describes the first n bytes of a buffer; 0 says nothing of them.
-func (e *Engine) elementsOf(b *buffer.Buf, n int64) elements {
-	if !e.cfg.Check || b.Type == nil {
+func (ps *process) elementsOf(b *buffer.Buf, n int64) elements {
+	if !ps.cfg.Check || b.Type == nil {
 		return kindOf(b)
 	}
 	return digestOf(b, n)
@@ -51,21 +51,21 @@ func digestOf(b *buffer.Buf, n int64) elements {
 }
 
 // sentElements is what the envelope of a send tells.
-func (e *Engine) sentElements(pl wire.Plane, b *buffer.Buf) elements {
+func (ps *process) sentElements(pl wire.Plane, b *buffer.Buf) elements {
 	if pl != wire.PlaneP2P {
 		return 0
 	}
-	return e.elementsOf(b, b.Bytes())
+	return ps.elementsOf(b, b.Bytes())
 }
 
 // misfit is why what was sent does not go into a buffer, nil if it does or
 // nobody knows. Bytes go with everything.
-func (e *Engine) misfit(r *Request, env *envelope, n int64) error {
+func (ps *process) misfit(r *Request, env *envelope, n int64) error {
 	sent := env.elements
 	if sent.any() {
 		return nil
 	}
-	wanted := e.elementsOf(&r.buf, min(n, r.buf.Bytes()))
+	wanted := ps.elementsOf(&r.buf, min(n, r.buf.Bytes()))
 	switch {
 	case sent == wanted || wanted.any():
 		return nil

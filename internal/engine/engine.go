@@ -10,119 +10,34 @@ import (
 
 	"gompi/internal/credit"
 	"gompi/internal/fault"
-	"gompi/internal/match"
 	"gompi/internal/nodecoll"
-	"gompi/internal/progress"
-	"gompi/internal/rollcall"
 	"gompi/internal/wait"
 	"gompi/internal/wire"
 	"gompi/transport"
 )
 
-// Control is what the engine needs from the control plane. Contact may block;
-// it is called on a goroutine of its own. The others return at once.
-type Control interface {
-	// Contact tells how to reach a process.
-	Contact(p wire.ProcID) (wire.Contact, error)
-	// Watch asks to be told (Engine.ProcFailed, ProcGone) of the end of each of
-	// m, also if it has ended.
-	Watch(m wire.Members) error
-	// Dead acknowledges an end: nothing of this process touches p any more.
-	Dead(p wire.ProcID) error
-	// Cut tells a living process (Engine.ProcCut) that it cannot be reached.
-	Cut(p wire.ProcID, why string) error
-	// Ping asks whether a process takes part in the job (Engine.Pinged there,
-	// then Engine.Ponged): where it does not, its end is told to who watches it.
-	// For this process itself the control plane answers, behind the deaths that
-	// it knows of.
-	Ping(p wire.ProcID, id uint64) error
-	// Pong answers a Ping.
-	Pong(p wire.ProcID, id uint64) error
-	// Common gives memory of n bytes that the members of a context have in
-	// common: a descriptor, which the caller owns. It may block, and is called
-	// where a transport wants it. Who uses it no more before all have asked for
-	// it says LeaveCommon, which returns at once.
-	Common(id wire.ContextID, m wire.Members, n int) (fd int, err error)
-	LeaveCommon(id wire.ContextID, m wire.Members, n int) error
-}
-
-// Config describes one process. All fields but the optional ones are needed.
-type Config struct {
-	Self    wire.ProcID
-	Control Control
-	// Transports in order of preference; the engine closes them.
-	Transports []transport.Transport
-	Sleeper    wait.Sleeper // the engine closes it
-	Policy     wait.Policy
-	// EagerMax caps eager payloads, in bytes. Zero means the transport's
-	// choice; negative means none.
-	EagerMax int
-	// Credit is how many bytes of unexpected eager messages a peer keeps for
-	// this process, and this process for each peer. Equal in the whole job.
-	// Zero means DefaultCredit to begin with, and more as memory allows.
-	Credit int64
-	// Budget is how many bytes of unexpected messages this process keeps beyond
-	// what each peer starts with. Zero means what Room says.
-	Budget int64
-	// Room tells how many bytes more this process may take for unexpected
-	// messages. It is called with the engine locked. Nil means none.
-	Room func() int64
-	// Check makes receives fail that a message in ready mode found missing.
-	Check bool
-	// Blocked is called by a goroutine that finds the engine locked; optional.
-	Blocked func()
-	// Book records blocking calls for the roll call; optional.
-	Book *rollcall.Book
-}
-
-// DefaultCredit is how many unexpected eager bytes of a pair of processes there
-// may be to begin with.
-const DefaultCredit = credit.Default
-
-// link is one transport with the engine's view of its slots.
-type link struct {
-	transport.Transport
-	caps  transport.Caps
-	boxes transport.FastBoxes // nil if it has no fast boxes
-	place transport.Reserver  // nil if strided memory is packed elsewhere
-	eager int                 // largest eager payload
-	piece int64               // largest piece of a stream
-	short int64               // largest payload that goes without a request
-	every uint64              // polled only in these turns of a spin
-	slots []*Peer             // by slot
-}
-
 // Engine is the message engine of one process. Methods are safe for any
-// goroutine. Fields below mu are guarded by it; those of one noun are a value,
-// described where its methods are.
+// goroutine. Fields are guarded by the lock; those of one noun are a value, which is
+// described where its methods are: docs/design/025-engine-nouns.md.
 type Engine struct {
-	cfg   Config // immutable
-	loop  *loop  // transport of a process to itself; also links[0]
-	links []*link
-
-	sharing sync.RWMutex // shared while a Sharer is used without mu; before mu
-	mu      *wait.Gate
-	closed  bool
-	prog    progress.Machine
-	checks  *time.Timer // nil if no transport needs them
-	events  [16]transport.Event
-	in      wire.Header                      // of the message that RecvNow takes
-	head    wire.Header                      // of the message being sent: off the stack once
-	frame   [rtsLen + transport.MaxDesc]byte // likewise, of an RTS
-	pack    packer
-	table   match.Table[Request, arrival]
-	probers []*waiter // that wait for a message to lie there
-	peers   map[wire.ProcID]*Peer
-	blocked []*Peer // those with something in their queues
-	flow
+	process
+	waiters
 	liveness
+	network
+	flow
+	requests
+	matching
+	remoteFrames
+	sends
+	receives
 	communicators
-	records
+
+	sharing  sync.RWMutex // shared while a Sharer is used without mu; before mu
+	events   [16]transport.Event
+	in       wire.Header // of the message that RecvNow takes
 	colls    collList
 	memories map[wire.ProcID]*Memory // of processes that have not ended
-	bells    map[wire.ProcID]*bell   // of processes that share boards and no connection
 	heaps    []*nodecoll.Heap        // that this process uses
-	remote   RemoteServer            // nil until used
 }
 
 // New starts the engine of one process and its service goroutine.
@@ -132,15 +47,21 @@ func New(cfg Config) (*Engine, error) {
 		return nil, err
 	}
 	e := &Engine{
-		cfg:           cfg,
-		mu:            wait.NewGate(),
-		peers:         map[wire.ProcID]*Peer{},
-		liveness:      newLiveness(),
+		process:       process{cfg: cfg, mu: wait.NewGate()},
 		communicators: communicators{contexts: map[wire.ContextID]*Context{}},
-		flow:          flow{credit: flowing},
 	}
+	p := &e.process
+	e.waiters = waiters{process: p, up: e}
+	e.liveness = newLiveness(p, &e.waiters)
+	e.network = network{process: p, live: &e.liveness, flow: &e.flow, up: e, peers: map[wire.ProcID]*Peer{}}
+	e.flow = flow{process: p, net: &e.network, credit: flowing}
+	e.requests = requests{process: p, of: e, up: e}
+	e.matching = matching{process: p, reqs: &e.requests, net: &e.network, flow: &e.flow}
+	e.remoteFrames = remoteFrames{process: p, net: &e.network}
+	e.sends = sends{process: p, reqs: &e.requests, net: &e.network, flow: &e.flow, msgs: &e.matching, frames: &e.remoteFrames}
+	e.receives = receives{process: p, reqs: &e.requests, net: &e.network, flow: &e.flow, msgs: &e.matching, comms: &e.communicators, up: e}
 	e.mu.Blocked = cfg.Blocked
-	e.prog.Init((*process)(e), e.mu, cfg.Sleeper, cfg.Policy)
+	e.prog.Init((*poller)(e), e.mu, cfg.Sleeper, cfg.Policy)
 	e.loop = newLoop(cfg.Sleeper.Wake)
 	for _, t := range append([]transport.Transport{e.loop}, cfg.Transports...) {
 		l := &link{Transport: t, caps: t.Caps()}
@@ -171,9 +92,6 @@ func New(cfg Config) (*Engine, error) {
 	return e, nil
 }
 
-// Self is this process's id.
-func (e *Engine) Self() wire.ProcID { return e.cfg.Self }
-
 // SetPolicy changes how long waits spin and yield: when the job grows or
 // shrinks on this host.
 func (e *Engine) SetPolicy(p wait.Policy) {
@@ -181,15 +99,6 @@ func (e *Engine) SetPolicy(p wait.Policy) {
 	e.prog.Policy = p
 	e.tellCrowd()
 	e.mu.Unlock()
-}
-
-// tellCrowd tells the transports what the policy says of the processors.
-func (e *Engine) tellCrowd() {
-	for _, l := range e.links {
-		if c, ok := l.Transport.(transport.Crowder); ok {
-			c.Crowded(e.prog.Policy.Crowd > 1)
-		}
-	}
 }
 
 // Close ends the engine: it waits until nobody accesses what this process has
@@ -297,90 +206,4 @@ func (e *Engine) unsent() string {
 		}
 	}
 	return ""
-}
-
-// progress polls every transport once and deals with what happened. The lock
-// is held. It returns the number of events and continuations.
-func (e *Engine) progress() int { return e.poll(false) }
-
-// poll is progress, which passes over costly transports in most turns if it is
-// called in a spin.
-func (e *Engine) poll(spin bool) int {
-	total := 0
-	e.prog.Turns++
-	for i, l := range e.links {
-		if i == 0 && e.loop.idle() || spin && e.prog.Turns%l.every != 0 && len(l.slots) > 0 {
-			continue
-		}
-		n := l.Poll(e.events[:])
-		for j := range n {
-			e.handle(l, &e.events[j])
-		}
-		total += n
-	}
-	if len(e.blocked) > 0 {
-		total += e.pumpAll()
-	}
-	if e.prog.Hooked() {
-		total += e.prog.Step()
-	}
-	for e.colls.ready != nil {
-		e.runReady()
-		total++
-	}
-	return total
-}
-
-func (e *Engine) handle(l *link, ev *transport.Event) {
-	switch ev.Kind {
-	case transport.EvRecv:
-		e.arrive(l, ev)
-	case transport.EvSent:
-		if r := e.pool.byToken(ev.Token); r != nil {
-			e.sendLeft(r, pendLeave)
-		}
-	case transport.EvBulk:
-		if r := e.pool.byToken(ev.Token); r != nil {
-			e.bulkDone(r, ev.Bytes, ev.Err)
-		}
-	case transport.EvWritable:
-		if p := l.peer(ev.Slot); p != nil {
-			p.full = false
-			p.stalls()
-			e.pump(p)
-		}
-	case transport.EvUp:
-		e.peerUp(l, ev.Slot, ev.Proc)
-	case transport.EvDown:
-		if p := l.peer(ev.Slot); p == nil {
-		} else if p.state >= peerLost || p.link != l || p.slot != ev.Slot {
-			// A contact of its own, beside or after the one in use.
-			l.setPeer(ev.Slot, nil)
-			l.Release(ev.Slot)
-			if p.other == l && p.otherSlot == ev.Slot {
-				p.other = nil
-				if p.state == peerEnding {
-					e.linkDown(p, ev.Err)
-				} else if p.dying && p.link != nil {
-					p.link.Fail(p.slot)
-				}
-			}
-		} else {
-			e.linkDown(p, ev.Err)
-		}
-	}
-}
-
-func (l *link) peer(s transport.Slot) *Peer {
-	if int(s) < len(l.slots) {
-		return l.slots[s]
-	}
-	return nil
-}
-
-func (l *link) setPeer(s transport.Slot, p *Peer) {
-	for int(s) >= len(l.slots) {
-		l.slots = append(l.slots, nil)
-	}
-	l.slots[s] = p
 }

@@ -5,6 +5,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"gompi/internal/fault"
 	"gompi/internal/wire"
@@ -14,22 +15,6 @@ import (
 // What becomes of what was begun with others when they end. One whose connection
 // has ended without a word of the control plane lives, and the two are cut off
 // from each other.
-
-// hasFinalized is said of a process that has left in order.
-const hasFinalized = "has finalized; nothing more will come"
-
-// left is the cause of an error that a process has left the job.
-type left struct {
-	rank int32
-	how  string
-}
-
-func (l left) Error() string {
-	if l.rank < 0 {
-		return "the process " + l.how
-	}
-	return fmt.Sprintf("rank %d %s", l.rank, l.how)
-}
 
 // ProcFailed tells that the control plane saw a process die. Operations that
 // need it, and collectives on communicators that contain it, fail; what it had
@@ -180,24 +165,6 @@ func (e *Engine) unreached(p *Peer) {
 	}
 }
 
-// cutBy is what another process says when it cannot reach this one.
-type cutBy string
-
-func (c cutBy) Error() string { return "it cannot reach this process: " + string(c) }
-
-var errEnded = errors.New("the connection has ended")
-
-func (p *Peer) unreachable() *fault.Fault {
-	err := p.why
-	if err == nil {
-		err = errEnded
-	}
-	if _, its := err.(cutBy); !its {
-		err = fmt.Errorf("it cannot be reached: %w", err)
-	}
-	return &fault.Fault{Class: fault.Unreachable, Peer: -1, Err: err}
-}
-
 // cutPeer ends all between this process and a peer that lives, for good: what one
 // of them needs of the other fails on both, as what the one has lost the other
 // may wait for. The peer is told by the control plane.
@@ -265,18 +232,6 @@ func (e *Engine) endPeer(p *Peer, f *fault.Fault) {
 	e.credit.Lose(&p.credit)
 }
 
-// failQueue fails the sends that wait in the queue of a peer.
-func (e *Engine) failQueue(p *Peer, f *fault.Fault) {
-	p.sends.prepend(&p.stalled)
-	p.stalls()
-	for p.sends.first != nil {
-		// Each end may take others from the queue.
-		r := p.sends.first
-		p.dequeue(r)
-		e.failSend(r, faultAt(f, r.seat()))
-	}
-}
-
 // failPendingAll fails what a process, of which p may be the record, leaves undone,
 // and returns how many contexts have it.
 func (e *Engine) failPendingAll(proc wire.ProcID, p *Peer, f *fault.Fault, wasCut bool) (holds int) {
@@ -300,4 +255,47 @@ func (e *Engine) failPendingAll(proc wire.ProcID, p *Peer, f *fault.Fault, wasCu
 	}
 	e.wakeProbers()
 	return holds
+}
+
+// unlist drops the record of a process that no communicator has any more, and of
+// which nobody asks.
+func (e *Engine) unlist(proc wire.ProcID, d *departure) {
+	if d.holds > 0 || e.asked[proc] > 0 || e.peers[proc] != nil {
+		return
+	}
+	delete(e.dead, proc)
+	e.unlose(proc)
+	e.freed.Retire(proc)
+	if e.remote != nil {
+		e.remote.Forget(proc)
+	}
+}
+
+// unhold ends what countLost and failPending have begun: the context is no more.
+func (e *Engine) unhold(c *Context) {
+	if c.faults == nil {
+		return
+	}
+	for _, l := range slices.Clone(e.lost) {
+		if _, ok := c.seatFor(l.proc); !ok {
+			continue
+		}
+		if d := e.dead[l.proc]; d != nil {
+			d.holds--
+			e.unlist(l.proc, d)
+		}
+	}
+}
+
+// countLost tells a new context who is gone already.
+func (c *Context) countLost() {
+	if t := c.faults; t != nil {
+		t.away, t.cut, t.failed = 0, 0, 0
+	}
+	for s, f := range c.losses {
+		c.lose(s, f.Class, false)
+		if d := c.e.dead[c.procAt(s)]; d != nil && c.e.contexts[c.ID] == c {
+			d.holds++
+		}
+	}
 }

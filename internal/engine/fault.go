@@ -6,14 +6,7 @@ import (
 	"gompi/internal/fault"
 	"gompi/internal/match"
 	"gompi/internal/wire"
-	"gompi/transport"
 )
-
-func (e *Engine) failSend(r *Request, f *fault.Fault) {
-	r.pend = 0
-	r.fail(f)
-	e.complete(r)
-}
 
 // failPending fails what a process leaves undone in a context that has it, but for
 // what hangs on its peer. One that has left may have done its part.
@@ -63,23 +56,6 @@ func (e *Engine) postFault(r *Request, pl wire.Plane) *fault.Fault {
 		e.takeOwn()
 	}
 	return f
-}
-
-// failPosted fails the receives that wait for a message of one rank.
-func (e *Engine) failPosted(c *Context, rank int32, f *fault.Fault) {
-	if c.from != nil {
-		for r := range c.from[rank].Each {
-			e.failRecv(r, f)
-		}
-	}
-}
-
-// failRecv fails a receive unless a message has matched it.
-func (e *Engine) failRecv(r *Request, f *fault.Fault) {
-	if e.table.Withdraw(&r.posted) {
-		r.fail(f)
-		e.complete(r)
-	}
 }
 
 // failContext ends everything pending on a context with f.
@@ -137,28 +113,6 @@ func (e *Engine) failAll(f *fault.Fault) {
 	}
 	e.wakeProbers()
 	e.wakeSyncers()
-}
-
-// takeOwn takes in what this process has sent to itself. Nobody handles events
-// of the loop meanwhile.
-func (e *Engine) takeOwn() {
-	p := e.peers[e.cfg.Self]
-	if p == nil {
-		return
-	}
-	var ev [4]transport.Event // Engine.events is in use if a transport told of a departure
-	for e.pump(p); e.loop.head < len(e.loop.queue); e.pump(p) {
-		for i := range e.loop.Poll(ev[:]) {
-			e.handle(p.link, &ev[i])
-		}
-	}
-}
-
-func (e *Engine) wakeProbers() {
-	for _, w := range e.probers {
-		e.prog.Hit(&w.Waiter)
-	}
-	e.probers = e.probers[:0]
 }
 
 // Revoke makes the communicator useless on all its members: every operation

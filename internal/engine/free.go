@@ -101,13 +101,6 @@ func (e *Engine) settle(c *Context) {
 	e.dropArrived(c.ID)
 }
 
-// dropArrived throws away the messages of a context that is not used again.
-func (e *Engine) dropArrived(id wire.ContextID) {
-	for _, a := range e.table.DropContext(id.Creator, id.Serial) {
-		e.discard(a.Val)
-	}
-}
-
 // wasFreed reports whether a context has come and gone.
 func (cs *communicators) wasFreed(id wire.ContextID) bool {
 	if c := cs.contexts[id]; c != nil {
@@ -139,23 +132,6 @@ func (cs *communicators) expects(key match.Key) bool {
 		}
 	}
 	return false
-}
-
-// discard throws an unexpected message away and tells its sender, for whom it
-// counts as received.
-func (e *Engine) discard(u *arrival) {
-	env := u.envelope()
-	e.reject(u.peer, &env)
-	e.release(u)
-}
-
-// reject tells the sender of a message that nobody receives.
-func (e *Engine) reject(p *Peer, env *envelope) {
-	if env.kind == kindRTS {
-		e.control(p, env.key, kindRefuse, 0, env.aux)
-	} else if env.flags&flagSync != 0 {
-		e.control(p, env.key, kindAck, 0, env.aux)
-	}
 }
 
 // SkipContext tells that this process is no member of a context, or will not be

@@ -11,41 +11,11 @@ import (
 	"gompi/transport"
 )
 
-// sharer is the transport whose memory processes of a host share, nil if there
-// is none.
-func (e *Engine) sharer() transport.Sharer {
-	if l := e.sharingLink(); l != nil {
-		return l.Transport.(transport.Sharer)
-	}
-	return nil
-}
-
-// sharingLink is the link whose transport is a Sharer, nil if there is none.
-func (e *Engine) sharingLink() *link {
-	for _, l := range e.links[1:] {
-		if _, ok := l.Transport.(transport.Sharer); ok {
-			return l
-		}
-	}
-	return nil
-}
-
 // Shares reports whether this process can share memory with others of its host.
 func (e *Engine) Shares() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.sharer() != nil
-}
-
-// singleCopy is the transport by which processes of a host reach each other's
-// memory, nil if there is none.
-func (e *Engine) singleCopy() transport.SingleCopy {
-	for _, l := range e.links[1:] {
-		if x, ok := l.Transport.(transport.SingleCopy); ok {
-			return x
-		}
-	}
-	return nil
 }
 
 // errNone is the answer where no transport can.

@@ -162,7 +162,7 @@ func (e *Engine) yieldAfter(b *board) {
 // answer tells a second caller who is here.
 func (b *board) answer(e *Engine) {
 	if b.ask != nil {
-		b.ask.reply(e)
+		b.ask.reply(&e.waiters)
 		b.ask = nil
 	}
 }

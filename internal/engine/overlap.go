@@ -14,13 +14,6 @@ import (
 // tell who the first is, it asks: the first looks up its own call site in its
 // wait loop, so that calls that do not overlap pay for a nil check only.
 
-// question is what the second caller asks the first. Guarded by the engine but
-// for answered.
-type question struct {
-	site     string // where the first caller called
-	answered chan struct{}
-}
-
 // overlap is the fault of a collective call that comes while another goroutine
 // blocks in one; the other ranks hear that it is not made here. The lock is
 // given away while the question is open.
@@ -46,26 +39,6 @@ func (e *Engine) overlap(c *Context, a *CollArgs) *fault.Fault {
 		site = e.wonder(q)
 	}
 	return &fault.Fault{Class: fault.Overlap, Peer: -1, Err: fmt.Errorf("%s at %s overlaps %s at %s", a.Op, e.caller(), op, site)}
-}
-
-// wonder waits for the answer. The lock is given away meanwhile.
-func (e *Engine) wonder(q *question) (site string) {
-	e.mu.Unlock()
-	<-q.answered
-	e.mu.Lock()
-	return q.site
-}
-
-// reply is the first caller's part.
-func (q *question) reply(e *Engine) {
-	q.site = e.caller()
-	close(q.answered)
-}
-
-// Answer is the first caller's part where it has a waiter.
-func (w *waiter) Answer() {
-	w.ask.reply(w.e)
-	w.ask = nil
 }
 
 // Refuse counts a collective call that is not made because its arguments are

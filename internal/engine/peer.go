@@ -71,6 +71,29 @@ type Peer struct {
 	ops ring.List[Request] // see Request.hang
 }
 
+// network is who there is, and how it is reached.
+type network struct {
+	process *process
+	live    *liveness
+	flow    *flow
+	up      interface {
+		// pump sends what is queued for a peer whose link takes something.
+		pump(p *Peer)
+		// linkDown tells that a connection has ended.
+		linkDown(p *Peer, err error)
+	}
+
+	loop    *loop // transport of a process to itself; also links[0]
+	links   []*link
+	checks  *time.Timer // nil if no transport needs them
+	peers   map[wire.ProcID]*Peer
+	blocked []*Peer                          // those with something in their queues
+	head    wire.Header                      // of the message being sent: off the stack once
+	frame   [rtsLen + transport.MaxDesc]byte // likewise, of an RTS
+	pack    packer
+	bells   map[wire.ProcID]*bell // of processes that share boards and no connection
+}
+
 // ctlFrame is a frame of the engine itself; its payload is want, if that is
 // not 0.
 type ctlFrame struct {
@@ -90,84 +113,84 @@ func (p *Peer) hasQueued() bool {
 
 // peerOf returns the record of a process, making it on first use. That of one
 // whose end was told is not kept.
-func (e *Engine) peerOf(proc wire.ProcID) *Peer {
-	if p := e.peers[proc]; p != nil {
+func (nt *network) peerOf(proc wire.ProcID) *Peer {
+	if p := nt.peers[proc]; p != nil {
 		return p
 	}
-	if d := e.dead[proc]; d != nil {
+	if d := nt.live.dead[proc]; d != nil {
 		return &Peer{proc: proc, state: peerDown, down: d.fault()}
 	}
 	p := &Peer{proc: proc}
-	e.credit.Start(&p.credit)
-	if proc == e.cfg.Self {
-		p.link, p.state = e.links[0], peerUp
+	nt.flow.credit.Start(&p.credit)
+	if proc == nt.process.cfg.Self {
+		p.link, p.state = nt.links[0], peerUp
 		p.link.setPeer(0, p)
 	}
-	e.peers[proc] = p
+	nt.peers[proc] = p
 	return p
 }
 
 // connect starts to make contact; the queue is pumped when it stands.
-func (e *Engine) connect(p *Peer) {
+func (nt *network) connect(p *Peer) {
 	p.state = peerConnecting
 	go func() {
 		var r retry.Retry
-		for !e.connected(p, &r) {
+		for !nt.connected(p, &r) {
 			time.Sleep(r.Pause())
 		}
 	}()
 }
 
 // connected is an attempt to make contact. false: it may do a little later.
-func (e *Engine) connected(p *Peer, r *retry.Retry) bool {
-	c, err := e.cfg.Control.Contact(p.proc)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed || p.state != peerConnecting {
+func (nt *network) connected(p *Peer, r *retry.Retry) bool {
+	c, err := nt.process.cfg.Control.Contact(p.proc)
+	nt.process.mu.Lock()
+	defer nt.process.mu.Unlock()
+	if nt.process.closed || p.state != peerConnecting {
 		if err == nil {
 			closeContact(c)
 		}
 		return true
 	}
 	if err == nil {
-		err = e.attach(p, c)
+		err = nt.attach(p, c)
 	}
 	switch {
 	case err == nil || p.dying && p.link != nil:
 	case !p.dying && (errors.Is(err, errAnswering) || r.Worth(err)):
 		return false
 	case p.link == nil:
-		e.linkDown(p, err)
+		nt.up.linkDown(p, err)
 	default:
 		// The peer has made the link. If it has ended since, its messages come
 		// first, then EvDown.
 		p.why = err
-		e.suspect(p)
+		nt.suspect(p)
 	}
-	e.cfg.Sleeper.Wake()
+	nt.process.cfg.Sleeper.Wake()
 	return true
 }
 
 // attach connects p by the first transport that can reach it; by none before
 // that by which it has reached this process.
-func (e *Engine) attach(p *Peer, c wire.Contact) error {
+func (nt *network) attach(p *Peer, c wire.Contact) error {
 	var failed error
-	for _, l := range e.links[max(1, slices.Index(e.links, p.link)):] {
+	for _, l := range nt.links[max(1, slices.Index(nt.links, p.link)):] {
 		if l.caps.Local && !c.SameHost {
 			continue
 		}
 		s, err := l.Connect(c)
 		if err == nil {
-			e.bind(p, l, s)
+			nt.bind(p, l, s)
 			if p.dying {
 				l.Fail(s)
 			}
-			e.pump(p)
+			nt.up.pump(p)
 			return nil
 		}
 		c.Segment, c.Bell = -1, -1 // were Connect's
 		failed = errors.Join(failed, fmt.Errorf("by %s: %w", l.caps.Name, err))
-		if next, later := e.tryNext(p, l, err); later {
+		if next, later := nt.tryNext(p, l, err); later {
 			return errAnswering
 		} else if !next {
 			return failed
@@ -187,7 +210,7 @@ var errAnswering = errors.New("transfers from the peer go on")
 // tryNext reports whether to connect p by another transport after l could not, or
 // later to try again: while a transfer from p can only be answered by l. It says
 // neither if l may do a little later, and if it was not l that failed.
-func (e *Engine) tryNext(p *Peer, l *link, err error) (next, later bool) {
+func (nt *network) tryNext(p *Peer, l *link, err error) (next, later bool) {
 	for _, no := range [...]error{transport.ErrPeerGone, transport.ErrCut, transport.ErrProtocol} {
 		if errors.Is(err, no) || retry.Files(err) {
 			return false, false
@@ -196,7 +219,7 @@ func (e *Engine) tryNext(p *Peer, l *link, err error) (next, later bool) {
 	if p.link == nil {
 		return true, false
 	}
-	if p.link != l || p.other != nil || p.dying || p.broken || slices.Index(e.links, l) == len(e.links)-1 {
+	if p.link != l || p.other != nil || p.dying || p.broken || slices.Index(nt.links, l) == len(nt.links)-1 {
 		return false, false
 	}
 	for r := range p.ops.All {
@@ -208,7 +231,7 @@ func (e *Engine) tryNext(p *Peer, l *link, err error) (next, later bool) {
 	return true, false
 }
 
-func (e *Engine) bind(p *Peer, l *link, s transport.Slot) {
+func (nt *network) bind(p *Peer, l *link, s transport.Slot) {
 	p.link, p.slot, p.state = l, s, peerUp
 	l.setPeer(s, p)
 }
@@ -224,8 +247,8 @@ func (p *Peer) dropOther() {
 
 // peerUp takes an incoming contact. If this process is connecting to the same
 // peer, its own Connect will be given the same slot.
-func (e *Engine) peerUp(l *link, s transport.Slot, proc wire.ProcID) {
-	p := e.peerOf(proc)
+func (nt *network) peerUp(l *link, s transport.Slot, proc wire.ProcID) {
+	p := nt.peerOf(proc)
 	l.setPeer(s, p)
 	switch {
 	case p.state == peerLost && p.link == nil:
@@ -247,21 +270,21 @@ func (e *Engine) peerUp(l *link, s transport.Slot, proc wire.ProcID) {
 		}
 		return
 	}
-	e.bind(p, l, s)
+	nt.bind(p, l, s)
 	if p.dying {
 		l.Fail(s)
 	} else if l.caps.NeedsConnect {
-		e.connect(p)
+		nt.connect(p)
 	} else {
-		e.pump(p)
+		nt.up.pump(p)
 	}
 }
 
 // refused books that the transport takes no more for p until EvWritable. A
 // transport that was armed before need not have thought of that.
-func (e *Engine) refused(p *Peer) {
+func (nt *network) refused(p *Peer) {
 	p.full, p.slow = true, true
-	e.prog.Wake()
+	nt.process.prog.Wake()
 }
 
 // maxControl bounds the answers kept for a peer that asks and does not read:
@@ -271,18 +294,18 @@ func (p *Peer) maxControl() int {
 }
 
 // control sends a frame of the engine itself, before queued messages.
-func (e *Engine) control(p *Peer, key match.Key, k kind, flags uint8, aux uint32) {
-	e.controlBytes(p, key, k, flags, aux, 0)
+func (nt *network) control(p *Peer, key match.Key, k kind, flags uint8, aux uint32) {
+	nt.controlBytes(p, key, k, flags, aux, 0)
 }
 
 // controlBytes is control of a frame that tells a number of bytes, if that is
 // not 0.
-func (e *Engine) controlBytes(p *Peer, key match.Key, k kind, flags uint8, aux uint32, want int64) {
-	if p.state == peerDown || e.closed {
+func (nt *network) controlBytes(p *Peer, key match.Key, k kind, flags uint8, aux uint32, want int64) {
+	if p.state == peerDown || nt.process.closed {
 		return
 	}
 	if len(p.ctl) >= p.maxControl() {
-		e.protocol(p, fmt.Errorf("%w: %d answers are waiting, and it takes none", transport.ErrProtocol, len(p.ctl)))
+		nt.protocol(p, fmt.Errorf("%w: %d answers are waiting, and it takes none", transport.ErrProtocol, len(p.ctl)))
 		return
 	}
 	if p.state == peerLost && p.link != nil {
@@ -290,95 +313,36 @@ func (e *Engine) controlBytes(p *Peer, key match.Key, k kind, flags uint8, aux u
 	}
 	f := ctlFrame{header(key, k, flags, aux), want}
 	if len(p.ctl) == 0 && p.state == peerUp && !p.full {
-		switch e.sendControl(p, &f) {
+		switch nt.sendControl(p, &f) {
 		case transport.Sent, transport.Queued:
 			return
 		case transport.Broken:
 			return
 		case transport.Full:
-			e.refused(p)
+			nt.refused(p)
 		}
 	}
 	p.ctl = append(p.ctl, f)
-	e.list(p)
+	nt.list(p)
 	if p.state == peerNew {
-		e.connect(p)
+		nt.connect(p)
 	}
 }
 
-func (e *Engine) sendControl(p *Peer, f *ctlFrame) transport.Status {
-	e.head = f.h
+func (nt *network) sendControl(p *Peer, f *ctlFrame) transport.Status {
+	nt.head = f.h
 	if f.want == 0 {
-		return p.link.Send(p.slot, &e.head, nil, 0)
+		return p.link.Send(p.slot, &nt.head, nil, 0)
 	}
-	putLength(e.frame[:], f.want)
-	return p.link.Send(p.slot, &e.head, e.frame[:rtsLen], 0)
+	putLength(nt.frame[:], f.want)
+	return p.link.Send(p.slot, &nt.head, nt.frame[:rtsLen], 0)
 }
 
-func (e *Engine) list(p *Peer) {
+func (nt *network) list(p *Peer) {
 	if !p.listed {
 		p.listed = true
-		e.blocked = append(e.blocked, p)
+		nt.blocked = append(nt.blocked, p)
 	}
-}
-
-// pumpAll retries every peer with something queued, and goes on with streams.
-// It returns how many pieces of these it has sent.
-func (e *Engine) pumpAll() (pieces int) {
-	kept := e.blocked[:0]
-	all := e.blocked
-	for _, p := range all {
-		e.pump(p)
-		pieces += e.feed(p)
-		if p.hasQueued() && p.state != peerDown {
-			kept = append(kept, p)
-		} else {
-			p.listed = false
-		}
-	}
-	clear(all[len(kept):])
-	e.blocked = kept
-	return pieces
-}
-
-// pump sends what is queued for p, as far as transport and credit allow.
-func (e *Engine) pump(p *Peer) {
-	if p.state != peerUp || p.full {
-		return
-	}
-	for len(p.ctl) > 0 {
-		if e.sendControl(p, &p.ctl[0]) == transport.Full {
-			e.refused(p)
-			return
-		}
-		p.ctl = p.ctl[1:]
-		if len(p.ctl) == 0 {
-			p.ctl = nil
-		}
-	}
-	if p.tells {
-		e.hasHeard(p)
-	}
-	if !e.pumpFrames(p) {
-		return
-	}
-	for p.sends.first != nil {
-		// Off the queue first: a request that completes may be recycled.
-		r := p.sends.first
-		p.sends.remove(r)
-		if p.stalled.first != nil && p.stall(r) || e.transmit(p, r) || !p.full && p.stall(r) {
-			continue
-		}
-		p.sends.pushFront(r)
-		return
-	}
-}
-
-func (e *Engine) enqueue(p *Peer, r *Request) {
-	r.pend |= pendQueue
-	r.hangOn(p)
-	p.sends.push(r)
-	e.list(p)
 }
 
 // dequeue removes r from the queue that it is in.
@@ -392,21 +356,60 @@ func (p *Peer) dequeue(r *Request) {
 	p.stalls()
 }
 
-// TransportOf names the transport that carries messages to a rank, "self", "shm",
-// "tcp", or before the first one the memory that it shares with this process; ""
-// if there is neither.
-func (e *Engine) TransportOf(c *Context, rank int) string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	p := *c.known(seat(rank))
-	if p == nil {
-		p = e.peers[c.Targets().At(rank)]
+// endsPending reports whether the end of a process is told but not yet acted on: its
+// last messages come first.
+func (nt *network) endsPending() bool {
+	for _, p := range nt.peers {
+		if p.dying {
+			return true
+		}
 	}
-	if p != nil && p.link != nil {
-		return p.link.caps.Name
-	}
-	if c.board != nil {
-		return e.sharingLink().caps.Name
-	}
-	return ""
+	return false
 }
+
+// suspect asks whether a peer that cannot be reached takes part in the job: the
+// control plane of its end, and itself.
+func (nt *network) suspect(p *Peer) {
+	nt.live.ask(p.proc)
+	nt.live.unping(p.ping)
+	p.ping, _ = nt.live.ping(p.proc, p)
+}
+
+// protocol cuts off a peer that broke the rules, or that cannot be answered.
+func (nt *network) protocol(p *Peer, err error) {
+	if p == nil || p.state >= peerLost {
+		return
+	}
+	if p.link == nt.links[0] {
+		panic(fmt.Sprintf("gompi: BUG: %v from myself", err))
+	}
+	if !p.broken {
+		p.broken, p.why = true, err
+	}
+	if p.state == peerEnding || p.link == nil {
+		nt.up.linkDown(p, err)
+		return
+	}
+	p.link.Cut(p.slot, err) // EvDown follows
+}
+
+// cutBy is what another process says when it cannot reach this one.
+type cutBy string
+
+func (c cutBy) Error() string { return "it cannot reach this process: " + string(c) }
+
+var errEnded = errors.New("the connection has ended")
+
+func (p *Peer) unreachable() *fault.Fault {
+	err := p.why
+	if err == nil {
+		err = errEnded
+	}
+	if _, its := err.(cutBy); !its {
+		err = fmt.Errorf("it cannot be reached: %w", err)
+	}
+	return &fault.Fault{Class: fault.Unreachable, Peer: -1, Err: err}
+}
+
+// stalls notes whether messages may not go straight to the transport.
+func (p *Peer) stalls() { p.slow = p.full || p.stalled.first != nil }

@@ -125,11 +125,3 @@ func (c *Context) ahead(tag int32) bool {
 
 // All tags of calls have a number on a board.
 const _ = uint(nodecoll.SeqMask - seqMask)
-
-// Alive reports whether h names a request that has not been freed: started,
-// and not yet completed by Wait or Test.
-func (e *Engine) Alive(h Handle) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return h.live()
-}

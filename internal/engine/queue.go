@@ -62,3 +62,37 @@ func (q *sendQueue) prepend(o *sendQueue) {
 	q.n += o.n
 	*o = sendQueue{}
 }
+
+// streamList is the streams with a peer in one direction, oldest first, by
+// Request.next.
+type streamList struct{ first, last *Request }
+
+func (l *streamList) push(r *Request) {
+	if l.last == nil {
+		l.first = r
+	} else {
+		l.last.next = r
+	}
+	l.last = r
+}
+
+// find returns the receive of stream id, and the one before it in the list.
+func (l *streamList) find(id uint32) (prev, r *Request) {
+	for r = l.first; r != nil && r.from != id; r = r.next {
+		prev = r
+	}
+	return prev, r
+}
+
+// remove takes out r, which comes after prev, or first.
+func (l *streamList) remove(prev, r *Request) {
+	if prev == nil {
+		l.first = r.next
+	} else {
+		prev.next = r.next
+	}
+	if l.last == r {
+		l.last = prev
+	}
+	r.next = nil
+}

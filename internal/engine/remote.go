@@ -94,6 +94,15 @@ type frameQueue struct {
 	bytes       int
 }
 
+// remoteFrames are the frames of remote memory.
+type remoteFrames struct {
+	process *process
+	net     *network
+
+	frames framePool
+	remote RemoteServer // nil until used
+}
+
 // framePool recycles frames and their memory. What it keeps is bounded by what
 // the layer above had outstanding at one time.
 type framePool struct {
@@ -125,29 +134,29 @@ func (p *framePool) put(f *frame) {
 // here (FramesQueued): whoever sends bounds what is unanswered. The fault is
 // that the process is known to be down; nil means that the frame arrives or
 // Down is told.
-func (e *Engine) SendFrame(to wire.ProcID, b []byte) *fault.Fault {
+func (rf *remoteFrames) SendFrame(to wire.ProcID, b []byte) *fault.Fault {
 	if len(b) > FrameMax {
 		panic(fmt.Sprintf("gompi: BUG: frame of %d bytes, at most %d allowed", len(b), FrameMax))
 	}
-	if e.closed {
+	if rf.process.closed {
 		return &fault.Fault{Class: fault.Finalized, Peer: -1}
 	}
-	p := e.peerOf(to)
+	p := rf.net.peerOf(to)
 	if p.state == peerDown {
 		return p.down
 	}
 	sent := 0
 	if p.frames.first == nil && p.state == peerUp && !p.full {
-		n, st := e.passFrame(p, b)
+		n, st := rf.passFrame(p, b)
 		switch st {
 		case transport.Sent, transport.Queued, transport.Broken: // the last: EvDown follows
 			return nil
 		}
-		e.refused(p)
+		rf.net.refused(p)
 		sent = n
 	}
-	e.prog.FrameRefused()
-	f := e.frames.get(b, sent)
+	rf.process.prog.FrameRefused()
+	f := rf.frames.get(b, sent)
 	q := &p.frames
 	if q.last == nil {
 		q.first = f
@@ -156,17 +165,17 @@ func (e *Engine) SendFrame(to wire.ProcID, b []byte) *fault.Fault {
 	}
 	q.last = f
 	q.bytes += len(b) - sent
-	e.list(p)
+	rf.net.list(p)
 	if p.state == peerNew {
-		e.connect(p)
+		rf.net.connect(p)
 	}
 	return nil
 }
 
 // FramesQueued is how many bytes of frames to a process its transport has not
 // taken yet. The lock is held.
-func (e *Engine) FramesQueued(to wire.ProcID) int {
-	if p := e.peers[to]; p != nil {
+func (rf *remoteFrames) FramesQueued(to wire.ProcID) int {
+	if p := rf.net.peers[to]; p != nil {
 		return p.frames.bytes
 	}
 	return 0
@@ -174,14 +183,14 @@ func (e *Engine) FramesQueued(to wire.ProcID) int {
 
 // passFrame hands a frame to the transport, in parts if that takes less at
 // once. It returns how many bytes it took.
-func (e *Engine) passFrame(p *Peer, b []byte) (n int, st transport.Status) {
+func (rf *remoteFrames) passFrame(p *Peer, b []byte) (n int, st transport.Status) {
 	for {
 		k, flags := len(b)-n, uint8(0)
 		if most := int(p.link.piece); k > most {
 			k, flags = most, flagMore
 		}
-		e.head = header(match.NewKey(wire.ContextID{}, wire.PlaneRMA, 0, 0), kindFrame, flags, 0)
-		st = p.link.Send(p.slot, &e.head, b[n:n+k], 0)
+		rf.net.head = header(match.NewKey(wire.ContextID{}, wire.PlaneRMA, 0, 0), kindFrame, flags, 0)
+		st = p.link.Send(p.slot, &rf.net.head, b[n:n+k], 0)
 		if st != transport.Sent && st != transport.Queued {
 			return n, st
 		}
@@ -192,18 +201,18 @@ func (e *Engine) passFrame(p *Peer, b []byte) (n int, st transport.Status) {
 }
 
 // pumpFrames sends queued frames. It returns false if some are left.
-func (e *Engine) pumpFrames(p *Peer) bool {
+func (rf *remoteFrames) pumpFrames(p *Peer) bool {
 	q := &p.frames
 	first := q.first
 	for f := first; f != nil; f = q.first {
-		n, st := e.passFrame(p, f.data[f.sent:])
+		n, st := rf.passFrame(p, f.data[f.sent:])
 		f.sent += n
 		q.bytes -= n
 		switch st {
 		case transport.Full:
-			e.refused(p)
+			rf.net.refused(p)
 			if n > 0 || f != first {
-				e.prog.FrameRefused()
+				rf.process.prog.FrameRefused()
 			}
 			return false
 		case transport.Broken:
@@ -212,36 +221,36 @@ func (e *Engine) pumpFrames(p *Peer) bool {
 		if q.first = f.next; q.first == nil {
 			q.last = nil
 		}
-		e.frames.put(f)
+		rf.frames.put(f)
 	}
 	return true
 }
 
 // dropFrames throws away what is queued for a peer that is down, and the parts
 // that came from it.
-func (e *Engine) dropFrames(p *Peer) {
+func (rf *remoteFrames) dropFrames(p *Peer) {
 	for f := p.frames.first; f != nil; {
 		next := f.next
-		e.frames.put(f)
+		rf.frames.put(f)
 		f = next
 	}
 	p.frames = frameQueue{}
-	e.frames.blocks.Put(p.parts)
+	rf.frames.blocks.Put(p.parts)
 	p.parts = nil
 }
 
 // arriveFrame gives a frame to the server.
-func (e *Engine) arriveFrame(p *Peer, env *envelope, data []byte) error {
+func (rf *remoteFrames) arriveFrame(p *Peer, env *envelope, data []byte) error {
 	more := env.flags&flagMore != 0
-	if e.remote == nil || len(p.parts)+len(data) > FrameMax || more && len(data) == 0 || env.flags&^flagMore != 0 {
+	if rf.remote == nil || len(p.parts)+len(data) > FrameMax || more && len(data) == 0 || env.flags&^flagMore != 0 {
 		return fmt.Errorf("%w: frame of %d bytes after %d, flags %#x", transport.ErrProtocol, len(data), len(p.parts), env.flags)
 	}
-	e.prog.FrameCame(len(data) >= longFrame)
+	rf.process.prog.FrameCame(len(data) >= longFrame)
 	if !more && p.parts == nil {
-		return e.remote.Frame(p.proc, data)
+		return rf.remote.Frame(p.proc, data)
 	}
 	if p.parts == nil {
-		p.parts = e.frames.blocks.Get(FrameMax)[:0]
+		p.parts = rf.frames.blocks.Get(FrameMax)[:0]
 	}
 	p.parts = append(p.parts, data...)
 	if more {
@@ -249,8 +258,8 @@ func (e *Engine) arriveFrame(p *Peer, env *envelope, data []byte) error {
 	}
 	whole := p.parts
 	p.parts = nil
-	err := e.remote.Frame(p.proc, whole)
-	e.frames.blocks.Put(whole)
+	err := rf.remote.Frame(p.proc, whole)
+	rf.frames.blocks.Put(whole)
 	return err
 }
 
@@ -281,23 +290,23 @@ func (e *Engine) WakeProcess(p wire.ProcID) {
 }
 
 // NewRemote is NewOther, of an operation that needs a rank, with the lock held.
-func (e *Engine) NewRemote(c *Context, op calls.Name, rank int32) Handle {
-	r := e.newRequest(reqOther)
+func (rq *requests) NewRemote(c *Context, op calls.Name, rank int32) Handle {
+	r := rq.newRequest(reqOther)
 	r.op, r.ctx, r.rank, r.tag = op, c, rank, rollcall.NoTag
 	r.hang()
 	return Handle{r, r.gen}
 }
 
 // EndRemote is Complete with the lock held.
-func (e *Engine) EndRemote(h Handle, st Status) bool {
+func (rq *requests) EndRemote(h Handle, st Status) bool {
 	if !h.live() || h.req.kind != reqOther || h.req.done {
 		return false
 	}
 	h.req.status = st
-	e.complete(h.req)
+	rq.complete(h.req)
 	return true
 }
 
 // RemoteOpen reports whether a request of NewRemote has not ended: the end of
 // its communicator ends it, too. The lock is held.
-func (e *Engine) RemoteOpen(h Handle) bool { return h.live() && !h.req.done }
+func (rq *requests) RemoteOpen(h Handle) bool { return h.live() && !h.req.done }

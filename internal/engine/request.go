@@ -4,6 +4,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 
 	"gompi/internal/buffer"
 	"gompi/internal/calls"
@@ -121,12 +122,20 @@ const (
 	maxRequests = 1 << 24
 )
 
-// records are the pools of what messages and operations need for a while.
-type records struct {
-	pool     requestPool
-	arrivals arrivalPool
-	frames   framePool
-	waiters  waiterPool
+// requests are the operations of a process that have not ended.
+type requests struct {
+	process *process
+	of      *Engine // whose they are: see Handle.Engine
+	up      interface {
+		// opEnded tells that an operation has ended while communicators are being
+		// freed.
+		opEnded(c *Context)
+		// stepDone tells that a step of an operation has.
+		stepDone(r *Request)
+	}
+
+	pool    requestPool
+	freeing int // freed contexts on which operations are pending
 }
 
 // requestPool keeps requests in chunks that never move, so that a token from
@@ -136,11 +145,11 @@ type requestPool struct {
 	free   *Request
 }
 
-func (e *Engine) newRequest(k reqKind) *Request {
-	p := &e.pool
+func (rq *requests) newRequest(k reqKind) *Request {
+	p := &rq.pool
 	r := p.free
 	if r == nil {
-		p.grow(e)
+		p.grow(rq.of)
 		r = p.free
 	}
 	p.free = r.next
@@ -166,13 +175,13 @@ func (p *requestPool) grow(e *Engine) {
 	}
 }
 
-func (e *Engine) freeRequest(r *Request) {
+func (rq *requests) freeRequest(r *Request) {
 	gen, index := r.gen+1, r.index
 	if gen == 0 {
 		gen = 1
 	}
-	*r = Request{e: e, gen: gen, index: index, next: e.pool.free}
-	e.pool.free = r
+	*r = Request{e: rq.of, gen: gen, index: index, next: rq.pool.free}
+	rq.pool.free = r
 }
 
 func (r *Request) token() transport.Token {
@@ -214,23 +223,23 @@ func (r *Request) waited() bool { return r.waiter != nil || r.owned }
 func (r *Request) fail(f *fault.Fault) { r.status.Fault = f }
 
 // complete marks r done and tells whoever waits.
-func (e *Engine) complete(r *Request) {
+func (rq *requests) complete(r *Request) {
 	r.done = true
 	r.pend = 0
 	r.atPeer.Drop()
 	r.atCtx.Drop()
-	if e.freeing != 0 && r.parent == nil {
-		e.opEnded(r.ctx)
+	if rq.freeing != 0 && r.parent == nil {
+		rq.up.opEnded(r.ctx)
 	}
 	switch {
 	case r.parent != nil:
-		e.stepDone(r)
+		rq.up.stepDone(r)
 	case r.waiter != nil:
 		w := r.waiter
 		r.waiter = nil
-		e.prog.Hit(&w.Waiter)
+		rq.process.prog.Hit(&w.Waiter)
 	case r.detach:
-		e.freeRequest(r)
+		rq.freeRequest(r)
 	}
 }
 
@@ -282,11 +291,11 @@ func (r *Request) isStep() bool { return r.parent != nil && r.parent.part == nil
 
 // Live is the number of requests that were started and not completed by Wait
 // or Test, without those that belong to the library.
-func (e *Engine) Live() int {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+func (rq *requests) Live() int {
+	rq.process.mu.Lock()
+	defer rq.process.mu.Unlock()
 	n := 0
-	for _, c := range e.pool.chunks {
+	for _, c := range rq.pool.chunks {
 		for i := range c {
 			r := &c[i]
 			if r.kind != reqFree && r.parent == nil && !r.detach {
@@ -300,10 +309,10 @@ func (e *Engine) Live() int {
 // NewOther starts a request that Complete ends: for layers above that build
 // operations of their own (generalized requests). A Status counts the elements
 // of buf.
-func (e *Engine) NewOther(c *Context, op calls.Name, buf buffer.Buf) Handle {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	r := e.newRequest(reqOther)
+func (rq *requests) NewOther(c *Context, op calls.Name, buf buffer.Buf) Handle {
+	rq.process.mu.Lock()
+	defer rq.process.mu.Unlock()
+	r := rq.newRequest(reqOther)
 	r.op, r.ctx, r.rank, r.tag, r.buf = op, c, rollcall.NoPeer, rollcall.NoTag, buf
 	r.hang()
 	return Handle{r, r.gen}
@@ -311,10 +320,10 @@ func (e *Engine) NewOther(c *Context, op calls.Name, buf buffer.Buf) Handle {
 
 // NewDone makes a request that is complete: for operations that need nothing
 // done, or whose arguments are wrong.
-func (e *Engine) NewDone(c *Context, op calls.Name, st Status) Handle {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	r := e.newRequest(reqDone)
+func (rq *requests) NewDone(c *Context, op calls.Name, st Status) Handle {
+	rq.process.mu.Lock()
+	defer rq.process.mu.Unlock()
+	r := rq.newRequest(reqDone)
 	r.op, r.ctx, r.rank, r.tag = op, c, rollcall.NoPeer, rollcall.NoTag
 	r.status, r.done = st, true
 	return Handle{r, r.gen}
@@ -333,13 +342,119 @@ func NewOrphan(o Outcome) Handle {
 func (h Handle) Orphan() Outcome { return h.req.outcome() }
 
 // Complete ends a request of NewOther. It reports whether h was still active.
-func (e *Engine) Complete(h Handle, st Status) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+func (rq *requests) Complete(h Handle, st Status) bool {
+	rq.process.mu.Lock()
+	defer rq.process.mu.Unlock()
 	if !h.live() || h.req.kind != reqOther || h.req.done {
 		return false
 	}
 	h.req.status = st
-	e.complete(h.req)
+	rq.complete(h.req)
 	return true
+}
+
+func (rq *requests) failSend(r *Request, f *fault.Fault) {
+	r.pend = 0
+	r.fail(f)
+	rq.complete(r)
+}
+
+// failed returns a request that is complete with a fault.
+func (rq *requests) failed(c *Context, k reqKind, op calls.Name, f *fault.Fault) *Request {
+	r := rq.newRequest(k)
+	r.ctx, r.op = c, op
+	r.fail(f)
+	r.done = true
+	return r
+}
+
+// sendLeft clears one thing that a send waited for.
+func (rq *requests) sendLeft(r *Request, what uint8) {
+	if r.pend&what == 0 {
+		return
+	}
+	r.pend &^= what
+	if r.pend == 0 {
+		rq.complete(r)
+	}
+}
+
+// withdrawn books that no receiver will see r.
+func (rq *requests) withdrawn(r *Request) {
+	r.status.Cancelled = true
+	r.status.Bytes = 0
+	if r.reason != nil {
+		r.fail(r.reason)
+	}
+}
+
+// misused is what a call that cannot be applied to r gives.
+func (rq *requests) misused(r *Request, format string, args ...any) Outcome {
+	o := r.outcome()
+	o.Status = Status{Fault: &fault.Fault{Class: fault.Request, Peer: -1, Err: fmt.Errorf(format, args...)}}
+	return o
+}
+
+// Forget lets a request end by itself: it is recycled when it completes, and h
+// is stale from now on. Nobody waits for it.
+func (rq *requests) Forget(h Handle) {
+	rq.process.mu.Lock()
+	defer rq.process.mu.Unlock()
+	if h.usable() {
+		rq.forget(h.req)
+	}
+}
+
+func (rq *requests) forget(r *Request) {
+	if r.done {
+		rq.freeRequest(r)
+	} else {
+		r.detach = true
+	}
+}
+
+// Outcome is what Wait and Test tell of one request.
+type Outcome struct {
+	Done   bool
+	Op     calls.Name
+	Owner  any   // Context.Owner, nil for a stale request
+	Elem   int64 // bytes of an element of the buffer
+	Peer   int32
+	Tag    int32
+	Status Status
+}
+
+func (r *Request) outcome() Outcome {
+	o := Outcome{Done: true, Op: r.op, Owner: r.ctx.Owner, Peer: r.rank, Tag: r.tag, Status: r.status}
+	if r.kind == reqColl {
+		o.Tag = rollcall.NoTag // the program did not give it
+	}
+	if r.buf.Type != nil {
+		o.Elem = r.buf.Type.Size
+	}
+	return o
+}
+
+func stale() Outcome {
+	return Outcome{Done: true, Peer: -1, Status: Status{Fault: &fault.Fault{Class: fault.Request, Peer: -1}}}
+}
+
+// Alive reports whether h names a request that has not been freed: started,
+// and not yet completed by Wait or Test.
+func (rq *requests) Alive(h Handle) bool {
+	rq.process.mu.Lock()
+	defer rq.process.mu.Unlock()
+	return h.live()
+}
+
+// seat is that of the rank that r sends to or receives from.
+func (r *Request) seat() seat { return seatOf(r.posted.Key.Plane(), r.rank) }
+
+// peerSeat is that of the rank at the other end of r, which is matched if it is
+// a receive.
+func (r *Request) peerSeat() seat {
+	if r.kind == reqRecv {
+		return seatOf(r.posted.Key.Plane(), r.status.Source)
+	}
+	return r.seat()
 }

@@ -10,10 +10,10 @@ import (
 )
 
 // fetchContact asks the control plane for a process. The lock is not held.
-func (e *Engine) fetchContact(p wire.ProcID) (wire.Contact, error) {
+func (nt *network) fetchContact(p wire.ProcID) (wire.Contact, error) {
 	var r retry.Retry
 	for {
-		c, err := e.cfg.Control.Contact(p)
+		c, err := nt.process.cfg.Control.Contact(p)
 		if err == nil || !r.Worth(err) {
 			return c, err
 		}

@@ -15,8 +15,8 @@ import (
 
 // entry describes a blocking call for the roll call. It runs on the goroutine
 // of the call, whose caller it names.
-func (e *Engine) entry(op calls.Name, c *Context, rank, tag int32, size int64) rollcall.Entry {
-	en := rollcall.Entry{Op: string(op), Peer: int(rank), Tag: int(tag), Bytes: size, Since: time.Now(), Caller: e.caller()}
+func (ws *waiters) entry(op calls.Name, c *Context, rank, tag int32, size int64) rollcall.Entry {
+	en := rollcall.Entry{Op: string(op), Peer: int(rank), Tag: int(tag), Bytes: size, Since: time.Now(), Caller: ws.caller()}
 	if c == nil {
 		return en
 	}
@@ -39,16 +39,16 @@ const maxSites = 1024
 
 // caller is the innermost frame outside this library. Descriptions are kept:
 // making one allocates, and the same loop waits again and again.
-func (e *Engine) caller() string {
+func (ws *waiters) caller() string {
 	var at site
 	runtime.Callers(3, at[:])
-	text, ok := e.sites[at]
+	text, ok := ws.sites[at]
 	if !ok {
 		text = outermost()
-		if e.sites == nil || len(e.sites) >= maxSites {
-			e.sites = map[site]string{}
+		if ws.sites == nil || len(ws.sites) >= maxSites {
+			ws.sites = map[site]string{}
 		}
-		e.sites[at] = text
+		ws.sites[at] = text
 	}
 	return text
 }
@@ -76,22 +76,4 @@ func inside(name string) bool {
 		}
 	}
 	return false
-}
-
-// protocol cuts off a peer that broke the rules, or that cannot be answered.
-func (e *Engine) protocol(p *Peer, err error) {
-	if p == nil || p.state >= peerLost {
-		return
-	}
-	if p.link == e.links[0] {
-		panic(fmt.Sprintf("gompi: BUG: %v from myself", err))
-	}
-	if !p.broken {
-		p.broken, p.why = true, err
-	}
-	if p.state == peerEnding || p.link == nil {
-		e.linkDown(p, err)
-		return
-	}
-	p.link.Cut(p.slot, err) // EvDown follows
 }

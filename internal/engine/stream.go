@@ -30,50 +30,16 @@ import (
 // 6.5; 16 MiB: 3.8 and 4.5).
 const cachedMax = 16 << 20
 
-// streamList is the streams with a peer in one direction, oldest first, by
-// Request.next.
-type streamList struct{ first, last *Request }
-
-func (l *streamList) push(r *Request) {
-	if l.last == nil {
-		l.first = r
-	} else {
-		l.last.next = r
-	}
-	l.last = r
-}
-
-// find returns the receive of stream id, and the one before it in the list.
-func (l *streamList) find(id uint32) (prev, r *Request) {
-	for r = l.first; r != nil && r.from != id; r = r.next {
-		prev = r
-	}
-	return prev, r
-}
-
-// remove takes out r, which comes after prev, or first.
-func (l *streamList) remove(prev, r *Request) {
-	if prev == nil {
-		l.first = r.next
-	} else {
-		prev.next = r.next
-	}
-	if l.last == r {
-		l.last = prev
-	}
-	r.next = nil
-}
-
 // pull asks for n bytes of a message that r has matched.
-func (e *Engine) pull(r *Request, p *Peer, env *envelope, n int64) {
+func (rv *receives) pull(r *Request, p *Peer, env *envelope, n int64) {
 	r.from, r.want = env.aux, n
 	p.in.push(r)
-	e.controlBytes(p, env.key, kindPull, 0, env.aux, n)
+	rv.net.controlBytes(p, env.key, kindPull, 0, env.aux, n)
 }
 
 // pulled starts a stream: the receiver has matched one of our sends.
-func (e *Engine) pulled(p *Peer, env *envelope, payload []byte) error {
-	r := e.pool.byWireID(env.aux, p)
+func (sd *sends) pulled(p *Peer, env *envelope, payload []byte) error {
+	r := sd.reqs.pool.byWireID(env.aux, p)
 	if r == nil {
 		return nil // as in answer
 	}
@@ -81,28 +47,28 @@ func (e *Engine) pulled(p *Peer, env *envelope, payload []byte) error {
 	if !ok || len(rest) > 0 || want == 0 || want > r.buf.Bytes() || r.pend&pendBulk == 0 {
 		return fmt.Errorf("%w: %d bytes of a message of %d pulled by %x", transport.ErrProtocol, want, r.buf.Bytes(), payload)
 	}
-	e.withdrawOffer(r)
+	sd.withdrawOffer(r)
 	// A withdrawal asked for meanwhile comes too late.
 	r.pend = r.pend&^(pendBulk|pendCancel) | pendStream
 	r.want = want
 	p.out.push(r)
-	e.list(p)
+	sd.net.list(p)
 	return nil
 }
 
 // feed sends the next piece of the streams to p, and returns how many it has
 // sent: one at most before the process polls again, so that both sides of an
 // exchange take in as much as they send.
-func (e *Engine) feed(p *Peer) int {
+func (sd *sends) feed(p *Peer) int {
 	if p.out.first == nil || p.state != peerUp || p.full || len(p.ctl) > 0 {
 		return 0
 	}
 	r := p.out.first
 	size := min(r.want-r.passed, p.link.piece)
-	e.head = header(match.NewKey(wire.ContextID{}, wire.PlaneP2P, 0, r.mark()), kindPiece, 0, r.wireID())
-	switch e.sendPacked(p, r.buf.Part(r.passed, size), 0) {
+	sd.net.head = header(match.NewKey(wire.ContextID{}, wire.PlaneP2P, 0, r.mark()), kindPiece, 0, r.wireID())
+	switch sd.net.sendPacked(p, r.buf.Part(r.passed, size), 0) {
 	case transport.Full:
-		e.refused(p)
+		sd.net.refused(p)
 		return 0
 	case transport.Broken:
 		return 0 // EvDown ends the stream
@@ -110,14 +76,14 @@ func (e *Engine) feed(p *Peer) int {
 	r.passed += size
 	if r.passed == r.want {
 		p.out.remove(nil, r)
-		e.sendLeft(r, pendStream)
+		sd.reqs.sendLeft(r, pendStream)
 	}
 	return 1
 }
 
 // feeding reports whether a stream could go on now.
-func (e *Engine) feeding() bool {
-	for _, p := range e.blocked {
+func (sd *sends) feeding() bool {
+	for _, p := range sd.net.blocked {
 		if p.out.first != nil && p.state == peerUp && !p.full {
 			return true
 		}
@@ -130,7 +96,7 @@ func (e *Engine) feeding() bool {
 func (r *Request) mark() int32 { return int32(r.passed & (1<<31 - 1)) }
 
 // arrivePiece puts a piece of a stream where it belongs.
-func (e *Engine) arrivePiece(p *Peer, env *envelope, data []byte) error {
+func (rv *receives) arrivePiece(p *Peer, env *envelope, data []byte) error {
 	prev, r := p.in.find(env.aux)
 	if r == nil {
 		return fmt.Errorf("%w: piece of a message that was not pulled", transport.ErrProtocol)
@@ -147,20 +113,20 @@ func (e *Engine) arrivePiece(p *Peer, env *envelope, data []byte) error {
 	if r.passed == r.want {
 		p.in.remove(prev, r)
 		r.status.Bytes = r.want
-		e.complete(r)
+		rv.reqs.complete(r)
 	}
 	return nil
 }
 
 // cutStreams ends the streams with a peer that is down; its sends are failed
 // with all others.
-func (e *Engine) cutStreams(p *Peer) {
+func (rv *receives) cutStreams(p *Peer) {
 	for r := p.out.first; r != nil; r = p.out.first {
 		p.out.remove(nil, r)
 	}
 	for r := p.in.first; r != nil; r = p.in.first {
 		p.in.remove(nil, r)
 		r.fail(faultAt(p.down, r.peerSeat()))
-		e.complete(r)
+		rv.reqs.complete(r)
 	}
 }

@@ -10,13 +10,12 @@ import (
 	"gompi/internal/match"
 	"gompi/internal/progress"
 	"gompi/internal/rollcall"
-	"gompi/internal/wait"
 )
 
 // waiter is one goroutine in a blocking call.
 type waiter struct {
 	progress.Waiter
-	e       *Engine
+	ws      *waiters
 	user    context.Context
 	several bool // reqs have more contexts than user
 	reqs    []*Request
@@ -35,25 +34,37 @@ type callInfo struct {
 	rank, tag int32
 }
 
-type waiterPool struct{ free *waiter }
+// waiters are those of a process, and how it tells who waits.
+type waiters struct {
+	process *process
+	up      interface {
+		// park tells that a goroutine is about to sleep.
+		park(w *waiter)
+		// expire gives up an operation whose context has ended.
+		expire(r *Request, f *fault.Fault)
+	}
 
-func (e *Engine) newWaiter() *waiter {
-	w := e.waiters.free
+	free  *waiter
+	sites map[site]string // where calls that wait came from
+}
+
+func (ws *waiters) newWaiter() *waiter {
+	w := ws.free
 	if w == nil {
-		w = &waiter{e: e, slot: -1}
+		w = &waiter{ws: ws, slot: -1}
 		w.Init(w)
 	} else {
-		e.waiters.free = w.next
+		ws.free = w.next
 		w.next = nil
 	}
 	return w
 }
 
-func (e *Engine) freeWaiter(w *waiter) {
+func (ws *waiters) freeWaiter(w *waiter) {
 	w.Reset()
 	w.user, w.several, w.reqs, w.one[0], w.call = nil, false, nil, nil, callInfo{}
-	w.next = e.waiters.free
-	e.waiters.free = w
+	w.next = ws.free
+	ws.free = w
 }
 
 // chooseUser takes over the context of the requests that w waits for, or
@@ -94,11 +105,11 @@ func (w *waiter) onEnd() (stops []func() bool) {
 	if w.user == nil {
 		return nil
 	}
-	e := w.e
+	p := w.ws.process
 	f := func() {
-		e.mu.Lock()
-		e.prog.Unpark(&w.Waiter)
-		e.mu.Unlock()
+		p.mu.Lock()
+		p.prog.Unpark(&w.Waiter)
+		p.mu.Unlock()
 	}
 	stops = append(stops, context.AfterFunc(w.user, f))
 	if w.several {
@@ -113,68 +124,25 @@ func (w *waiter) onEnd() (stops []func() bool) {
 	return stops
 }
 
-// waitOne waits for one request. The lock is held at entry and return.
-func (e *Engine) waitOne(r *Request) *fault.Fault {
-	if !r.done && !e.prog.Led() {
-		e.spin(r)
-	}
-	if !r.done {
-		w := e.newWaiter()
-		w.Need, w.Rests, w.user = 1, r.rests, r.user
-		w.one[0] = r
-		w.reqs = w.one[:]
-		r.waiter = w
-		e.await(w)
-		e.freeWaiter(w)
-	}
-	return r.status.Fault
-}
-
-// spin polls for r alone, without a waiter, while nobody else is in the
-// library: the way of a message that comes at once.
-func (e *Engine) spin(r *Request) {
-	e.prog.Lead()
-	r.owned = true
-	again := false
-	for turn := e.prog.Policy.Spin; turn > 0 && !r.done; turn-- {
-		if e.poll(again) > 0 && r.user == nil { // whose end nobody looks at here
-			turn = e.prog.Policy.Spin
-		}
-		again = true
-		if e.mu.Contended() {
-			break
-		}
-		wait.Pause()
-	}
-	r.owned = false
-	e.prog.Leave()
-}
-
 // await blocks until w has been hit as often as it needs.
-func (e *Engine) await(w *waiter) {
-	e.prog.Await(&w.Waiter)
+func (ws *waiters) await(w *waiter) {
+	ws.process.prog.Await(&w.Waiter)
 	if w.slot >= 0 {
-		e.cfg.Book.Leave(w.slot)
+		ws.process.cfg.Book.Leave(w.slot)
 		w.slot = -1
 	}
 }
 
 // Park notes what w blocks in.
 func (w *waiter) Park() (stops []func() bool) {
-	e := w.e
-	if k := w.one[0]; k != nil && k.waiter == w && k.coll != nil && k.coll.board == nil && k.coll.line == nil {
-		if f := e.strayed(k.coll); f != nil {
-			e.abort(k.coll, f, true)
-		}
-	}
-	e.note(w)
+	w.ws.up.park(w)
+	w.ws.note(w)
 	return w.onEnd()
 }
 
 // Expire acts on the end of w's context: each request whose context has ended
 // is withdrawn if that is possible.
 func (w *waiter) Expire() {
-	e := w.e
 	if len(w.reqs) == 0 {
 		w.user = nil
 		w.Hits = w.Need
@@ -187,27 +155,13 @@ func (w *waiter) Expire() {
 		}
 		f := &fault.Fault{Class: fault.Cancelled, Peer: r.rank, Err: context.Cause(r.user)}
 		r.user = nil // it is asked once
-		switch r.kind {
-		case reqRecv:
-			e.cancelRecv(r, f)
-		case reqSend:
-			e.cancelSend(r, f)
-		case reqColl:
-			e.abandon(r.coll, f)
-		case reqPart:
-			e.partAbort(r.coll.part, f)
-		case reqPair:
-			e.pairExpired(r.coll, f)
-		case reqOther:
-			r.fail(f)
-			e.complete(r)
-		}
+		w.ws.up.expire(r, f)
 	}
 }
 
 // note writes w into the roll call once.
-func (e *Engine) note(w *waiter) {
-	if w.slot >= 0 || e.cfg.Book == nil {
+func (ws *waiters) note(w *waiter) {
+	if w.slot >= 0 || ws.process.cfg.Book == nil {
 		return
 	}
 	op, c, rank, tag, size := w.call.op, w.call.ctx, w.call.rank, w.call.tag, int64(0)
@@ -222,7 +176,26 @@ func (e *Engine) note(w *waiter) {
 		}
 	}
 	if c != nil {
-		en := e.entry(op, c, rank, tag, size)
-		w.slot = e.cfg.Book.Enter(&en)
+		en := ws.entry(op, c, rank, tag, size)
+		w.slot = ws.process.cfg.Book.Enter(&en)
 	}
+}
+
+// question is what the second caller asks the first. Guarded by the engine but
+// for answered.
+type question struct {
+	site     string // where the first caller called
+	answered chan struct{}
+}
+
+// reply is the first caller's part.
+func (q *question) reply(ws *waiters) {
+	q.site = ws.caller()
+	close(q.answered)
+}
+
+// Answer is the first caller's part where it has a waiter.
+func (w *waiter) Answer() {
+	w.ask.reply(w.ws)
+	w.ask = nil
 }

@@ -14,5 +14,5 @@ type watch interface {
 	quit(e *Engine, f *fault.Fault)
 }
 
-func (e *Engine) addWatch(w watch)  { e.prog.AddHook(w) }
-func (e *Engine) dropWatch(w watch) { e.prog.DropHook(w) }
+func (ps *process) addWatch(w watch)  { ps.prog.AddHook(w) }
+func (ps *process) dropWatch(w watch) { ps.prog.DropHook(w) }

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+
+	"gompi/internal/calls"
+	"gompi/internal/fault"
+	"gompi/internal/wire"
+)
+
+// Ask asks for the fate of a process of which nobody may have spoken, or which
+// may not exist: that it has ended is told to the server of remote memory, and
+// remembered until as many calls of Unask. The lock is held.
+func (e *Engine) Ask(p wire.ProcID) {
+	e.asked[p]++
+	if !e.closed {
+		e.ask(p)
+	}
+}
+
+// Unask ends an Ask. The lock is held.
+func (e *Engine) Unask(p wire.ProcID) {
+	if e.asked[p]--; e.asked[p] > 0 {
+		return
+	}
+	delete(e.asked, p)
+	if d := e.dead[p]; d != nil {
+		e.unlist(p, d)
+	}
+}
+
+// Fate is what has become of a process whose memory cannot be accessed any more,
+// which the control plane may not have told yet. The lock is not held.
+func (e *Engine) Fate(p wire.ProcID) *fault.Fault {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.Ask(p)
+	defer e.Unask(p)
+	id, g := e.ping(p, nil)
+	defer e.unping(id)
+	for !e.closed {
+		if d := e.dead[p]; d != nil && e.peers[p] == nil {
+			return d.fault()
+		}
+		if g.answered {
+			break
+		}
+		e.awaitEnd(nil, "", nil)
+	}
+	return (&Peer{}).unreachable()
+}
+
+// LearnFailure is the death of a rank of c of which another has told, in the step in
+// which Failed knows it, too. nil: there is none, or user ends before.
+func (e *Engine) LearnFailure(c *Context, op calls.Name, user context.Context) *fault.Fault {
+	if f := e.SyncFailed(c, op, user); f != nil && f.Class != fault.Cancelled {
+		return f
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if t := c.faults; t != nil && t.failed > 0 {
+		return c.lastDeath()
+	}
+	return nil
+}
+
+// SyncFailed waits until every death that the control plane knows of is known to
+// all communicators, or until user ends.
+func (e *Engine) SyncFailed(c *Context, op calls.Name, user context.Context) *fault.Fault {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	id, g := e.ping(e.cfg.Self, nil)
+	defer e.unping(id)
+	for !g.answered || e.endsPending() {
+		if f := c.opFault(); f != nil && f.Class != fault.Revoked {
+			return f
+		}
+		if user != nil && user.Err() != nil {
+			return &fault.Fault{Class: fault.Cancelled, Peer: -1, Err: context.Cause(user)}
+		}
+		e.awaitEnd(c, op, user)
+	}
+	return nil
+}
+
+// Ponged tells that a process took part when it was asked.
+func (e *Engine) Ponged(proc wire.ProcID, id uint64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	g := e.pings[id]
+	if g == nil || g.proc != proc || e.closed {
+		return
+	}
+	delete(e.pings, id)
+	g.answered = true
+	if g.peer != nil {
+		e.unreached(g.peer)
+	}
+	e.wakeSyncers()
+	e.cfg.Sleeper.Wake()
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"time"
+
+	"gompi/transport"
+)
+
+// copiedMax is up to where every transport copies at once instead of keeping
+// a reference: Sent, Full or Broken, never Queued.
+const copiedMax = 16 << 10
+
+// link is one transport with the engine's view of its slots.
+type link struct {
+	transport.Transport
+	caps  transport.Caps
+	boxes transport.FastBoxes // nil if it has no fast boxes
+	place transport.Reserver  // nil if strided memory is packed elsewhere
+	eager int                 // largest eager payload
+	piece int64               // largest piece of a stream
+	short int64               // largest payload that goes without a request
+	every uint64              // polled only in these turns of a spin
+	slots []*Peer             // by slot
+}
+
+func (l *link) peer(s transport.Slot) *Peer {
+	if int(s) < len(l.slots) {
+		return l.slots[s]
+	}
+	return nil
+}
+
+func (l *link) setPeer(s transport.Slot, p *Peer) {
+	for int(s) >= len(l.slots) {
+		l.slots = append(l.slots, nil)
+	}
+	l.slots[s] = p
+}
+
+// tellCrowd tells the transports what the policy says of the processors.
+func (nt *network) tellCrowd() {
+	for _, l := range nt.links {
+		if c, ok := l.Transport.(transport.Crowder); ok {
+			c.Crowded(nt.process.prog.Policy.Crowd > 1)
+		}
+	}
+}
+
+// checkEvery is how often transports are asked to look for what was damaged on
+// its way, for which somebody might wait without end.
+const checkEvery = 5 * time.Second
+
+// startChecks begins that, if a transport needs it.
+func (nt *network) startChecks() {
+	for _, l := range nt.links {
+		if _, ok := l.Transport.(transport.Checker); ok {
+			nt.checks = time.AfterFunc(checkEvery, nt.checkLinks)
+			return
+		}
+	}
+}
+
+// checkLinks is called every checkEvery, until the engine is closed.
+func (nt *network) checkLinks() {
+	nt.process.mu.Lock()
+	defer nt.process.mu.Unlock()
+	if nt.process.closed {
+		return
+	}
+	for _, l := range nt.links {
+		if c, ok := l.Transport.(transport.Checker); ok {
+			c.Check()
+		}
+	}
+	nt.checks.Reset(checkEvery)
+	nt.process.prog.Wake() // for what it has found
+}
+
+// sharer is the transport whose memory processes of a host share, nil if there
+// is none.
+func (nt *network) sharer() transport.Sharer {
+	if l := nt.sharingLink(); l != nil {
+		return l.Transport.(transport.Sharer)
+	}
+	return nil
+}
+
+// sharingLink is the link whose transport is a Sharer, nil if there is none.
+func (nt *network) sharingLink() *link {
+	for _, l := range nt.links[1:] {
+		if _, ok := l.Transport.(transport.Sharer); ok {
+			return l
+		}
+	}
+	return nil
+}
+
+// singleCopy is the transport by which processes of a host reach each other's
+// memory, nil if there is none.
+func (nt *network) singleCopy() transport.SingleCopy {
+	for _, l := range nt.links[1:] {
+		if x, ok := l.Transport.(transport.SingleCopy); ok {
+			return x
+		}
+	}
+	return nil
+}
+
+// far reports whether there are peers that share no memory with this process.
+func (nt *network) far() bool {
+	for _, l := range nt.links[1:] {
+		if !l.caps.Local && len(l.slots) > 0 {
+			return true
+		}
+	}
+	return false
+}

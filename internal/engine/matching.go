@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"gompi/internal/fault"
+	"gompi/internal/match"
+	"gompi/internal/wire"
+)
+
+// matching is where receives and messages meet that came before each other.
+type matching struct {
+	process *process
+	reqs    *requests
+	net     *network
+	flow    *flow
+
+	table   match.Table[Request, arrival]
+	probers []*waiter // that wait for a message to lie there
+}
+
+// dropArrived throws away the messages of a context that is not used again.
+func (mt *matching) dropArrived(id wire.ContextID) {
+	for _, a := range mt.table.DropContext(id.Creator, id.Serial) {
+		mt.discard(a.Val)
+	}
+}
+
+// discard throws an unexpected message away and tells its sender, for whom it
+// counts as received.
+func (mt *matching) discard(u *arrival) {
+	env := u.envelope()
+	mt.reject(u.peer, &env)
+	mt.flow.release(u)
+}
+
+// reject tells the sender of a message that nobody receives.
+func (mt *matching) reject(p *Peer, env *envelope) {
+	if env.kind == kindRTS {
+		mt.net.control(p, env.key, kindRefuse, 0, env.aux)
+	} else if env.flags&flagSync != 0 {
+		mt.net.control(p, env.key, kindAck, 0, env.aux)
+	}
+}
+
+// failPosted fails the receives that wait for a message of one rank.
+func (mt *matching) failPosted(c *Context, rank int32, f *fault.Fault) {
+	if c.from != nil {
+		for r := range c.from[rank].Each {
+			mt.failRecv(r, f)
+		}
+	}
+}
+
+// failRecv fails a receive unless a message has matched it.
+func (mt *matching) failRecv(r *Request, f *fault.Fault) {
+	if mt.table.Withdraw(&r.posted) {
+		r.fail(f)
+		mt.reqs.complete(r)
+	}
+}
+
+func (mt *matching) wakeProbers() {
+	for _, w := range mt.probers {
+		mt.process.prog.Hit(&w.Waiter)
+	}
+	mt.probers = mt.probers[:0]
+}
+
+// cancelRecv withdraws a receive that no message has matched.
+func (mt *matching) cancelRecv(r *Request, f *fault.Fault) {
+	if r.done || r.kind != reqRecv || !mt.table.Withdraw(&r.posted) {
+		return
+	}
+	r.status.Cancelled = true
+	if f != nil {
+		r.fail(f)
+	}
+	mt.reqs.complete(r)
+}
+
+// cancelAsked answers a sender that wants its message back.
+func (mt *matching) cancelAsked(p *Peer, env envelope) {
+	answer := kindCancelNo
+	if u := mt.findSent(p, &env); u != nil {
+		mt.table.Take(&u.node)
+		mt.flow.release(u)
+		answer = kindCancelOK
+	}
+	mt.net.control(p, env.key, answer, 0, env.aux)
+}
+
+// findSent returns the unmatched message that a peer's answer or question
+// names. The key of both is the same.
+func (mt *matching) findSent(p *Peer, env *envelope) *arrival {
+	is := func(u *arrival) bool {
+		return u.peer == p && u.node.Key == env.key && u.aux == env.aux && (u.kind == kindRTS || u.flags&flagSync != 0)
+	}
+	for a := range mt.table.Same(env.key) {
+		if is(a.Val) {
+			return a.Val
+		}
+	}
+	return nil
+}

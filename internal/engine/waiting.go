@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"gompi/internal/fault"
+	"gompi/internal/wait"
+)
+
+// waitOne waits for one request. The lock is held at entry and return.
+func (e *Engine) waitOne(r *Request) *fault.Fault {
+	if !r.done && !e.prog.Led() {
+		e.spin(r)
+	}
+	if !r.done {
+		w := e.newWaiter()
+		w.Need, w.Rests, w.user = 1, r.rests, r.user
+		w.one[0] = r
+		w.reqs = w.one[:]
+		r.waiter = w
+		e.await(w)
+		e.freeWaiter(w)
+	}
+	return r.status.Fault
+}
+
+// spin polls for r alone, without a waiter, while nobody else is in the
+// library: the way of a message that comes at once.
+func (e *Engine) spin(r *Request) {
+	e.prog.Lead()
+	r.owned = true
+	again := false
+	for turn := e.prog.Policy.Spin; turn > 0 && !r.done; turn-- {
+		if e.poll(again) > 0 && r.user == nil { // whose end nobody looks at here
+			turn = e.prog.Policy.Spin
+		}
+		again = true
+		if e.mu.Contended() {
+			break
+		}
+		wait.Pause()
+	}
+	r.owned = false
+	e.prog.Leave()
+}
+
+// park tells on the board that a goroutine is about to sleep over a collective by
+// messages.
+func (e *Engine) park(w *waiter) {
+	if k := w.one[0]; k != nil && k.waiter == w && k.coll != nil && k.coll.board == nil && k.coll.line == nil {
+		if f := e.strayed(k.coll); f != nil {
+			e.abort(k.coll, f, true)
+		}
+	}
+}
+
+// expire gives up an operation whose context has ended.
+func (e *Engine) expire(r *Request, f *fault.Fault) {
+	switch r.kind {
+	case reqRecv:
+		e.cancelRecv(r, f)
+	case reqSend:
+		e.cancelSend(r, f)
+	case reqColl:
+		e.abandon(r.coll, f)
+	case reqPart:
+		e.partAbort(r.coll.part, f)
+	case reqPair:
+		e.pairExpired(r.coll, f)
+	case reqOther:
+		r.fail(f)
+		e.complete(r)
+	}
+}
