@@ -20,6 +20,8 @@
 //	server    the control plane (package onehost)
 //	guardian  another process: kills what would outlive a killed head
 //
+// The agent may be another process, with a connection to the head (far.go).
+//
 // A process that has exited stays a zombie until the control plane's half of the
 // agent says that nobody uses its pid any more; then its process group is killed, and
 // it is reaped.

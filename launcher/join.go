@@ -18,8 +18,9 @@ import (
 	"gompi/internal/wire"
 )
 
-// newJob joins a head, the agent of this host and their control plane.
-func newJob(o *launch.Options) (*head.Head, error) {
+// newJob joins a head, the agent of this host and their control plane. With a
+// starter the agent is another process, which may be on another host.
+func newJob(o *launch.Options, start starter) (*head.Head, error) {
 	usable := cgroup.UsableCPUs()
 	procs := maxProcs(o, usable)
 	var id [8]byte
@@ -29,30 +30,39 @@ func newJob(o *launch.Options) (*head.Head, error) {
 	}
 	job := wire.JobID(binary.NativeEndian.Uint64(id[:]) | 1)
 	h := head.New(o, job)
-	a, err := agent.New(o, job, procs, h.Hear, h.Post)
-	if err != nil {
-		return nil, err
-	}
-	server, err := onehost.NewServer(onehost.Config{
+	cfg := onehost.Config{
 		JobConfig: onehost.JobConfig{
 			Job: job, Secret: secret,
 			Settings: o.Settings, FaultTolerant: o.FT, KillGrace: o.KillGrace,
 			UsableCPUs: usable, MaxProcs: procs,
 			Aborted: h.Aborted, Joined: h.Joined, Finalized: h.Finalized,
 		},
-		HostConfig: onehost.HostConfig{
-			Reap:    func(p wire.ProcID) { h.Post(func() { a.Reap(p) }) },
-			Lost:    func(p wire.ProcID) { h.Post(func() { a.Lost(p) }) },
-			Dropped: func(p wire.ProcID, why string) { h.Post(func() { a.Dropped(p, why) }) },
-		},
 		Start: h.Spawn,
-	})
+	}
+	if start != nil {
+		return h, joinFar(h, o, cfg, start)
+	}
+	a, err := agent.New(o, job, procs, agent.Streams{}, h.Hear, h.Post)
+	if err != nil {
+		return nil, err
+	}
+	cfg.HostConfig = hostConfig(a, h.Post)
+	server, err := onehost.NewServer(cfg)
 	if err != nil {
 		return nil, err
 	}
 	a.Serve(server)
 	h.Serve(server, a)
 	return h, nil
+}
+
+// hostConfig is what the control plane tells an agent, on its own goroutine.
+func hostConfig(a *agent.Agent, post func(func())) onehost.HostConfig {
+	return onehost.HostConfig{
+		Reap:    func(p wire.ProcID) { post(func() { a.Reap(p) }) },
+		Lost:    func(p wire.ProcID) { post(func() { a.Lost(p) }) },
+		Dropped: func(p wire.ProcID, why string) { post(func() { a.Dropped(p, why) }) },
+	}
 }
 
 // maxProcs is the GOMAXPROCS of a process: a second P, so that somebody

@@ -4,6 +4,7 @@ package launcher
 
 import (
 	"errors"
+	"net"
 	"os"
 
 	"gompi/internal/control"
@@ -18,9 +19,23 @@ import (
 // descriptors. It starts its own program again with a first argument of its
 // own, so a program that is not gompirun must pass that to Main too (see
 // IsGuardian).
-func Main(args []string) int {
-	if IsGuardian(args) {
-		return agent.Guard(os.Stdin)
+func Main(args []string) int { return run(args, nil) }
+
+// run is Main with what starts the agent; nil: it is in this process.
+func run(args []string, start starter) int {
+	if len(args) == 1 {
+		switch args[0] {
+		case agent.GuardianArg:
+			return agent.Guard(os.Stdin)
+		case agentArg:
+			conn, err := net.FileConn(os.Stdin)
+			if err != nil {
+				launch.Say("%s is for gompirun's own use: %v", agentArg, err)
+				return launch.ExitFailure
+			}
+			os.Stdin.Close()
+			return serveAgent(conn)
+		}
 	}
 	o, err := parse(args, os.Getenv)
 	if help := errHelp(""); errors.As(err, &help) {
@@ -39,7 +54,7 @@ func Main(args []string) int {
 	for _, w := range o.warnings {
 		launch.Say("%s", w)
 	}
-	h, err := newJob(&o.Options)
+	h, err := newJob(&o.Options, start)
 	if err != nil {
 		launch.Say("%v", launch.Hinted(err))
 		return launch.ExitFailure
@@ -47,8 +62,10 @@ func Main(args []string) int {
 	return h.Run()
 }
 
-// IsGuardian reports whether args ask for the helper process of a gompirun.
-func IsGuardian(args []string) bool { return len(args) == 1 && args[0] == agent.GuardianArg }
+// IsGuardian reports whether args ask for a helper process of a gompirun.
+func IsGuardian(args []string) bool {
+	return len(args) == 1 && (args[0] == agent.GuardianArg || args[0] == agentArg)
+}
 
 // Report writes the whole story of a job at one moment: the roll call of
 // blocking calls, unmatched messages, and goroutine dumps. title is its first

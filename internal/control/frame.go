@@ -81,6 +81,8 @@ const (
 const (
 	KindOrder Kind = iota + 128
 	KindReport
+	KindErrand // of the launcher's head
+	KindSeen   // by the launcher's agent
 )
 
 // MaxBody is the longest body that any frame may have.
@@ -110,6 +112,10 @@ func (k Kind) BodyLimit() int {
 		return MaxBody
 	case KindOrder, KindReport:
 		return MaxBody + 64
+	case KindErrand:
+		return MaxBody
+	case KindSeen:
+		return MaxChunk + MaxText + 64
 	}
 	return 0
 }

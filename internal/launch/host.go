@@ -6,19 +6,21 @@
 package launch
 
 import (
+	"errors"
+
 	"golang.org/x/sys/unix"
 
 	"gompi/internal/control"
 	"gompi/internal/wire"
 )
 
-// Host is what a head wants of an agent. All but Start is one way.
+// Host is what a head wants of an agent. All is one way.
 type Host interface {
 	// Open prepares for the first start.
 	Open() error
-	// Start forks processes in order; on an error the rest is not started. It
-	// returns the pids of those that were, for people.
-	Start(list []Start) (pids []int, err error)
+	// Start forks processes in order; on an error the rest is not started. EvStarted
+	// tells of each that was, and then EvBegun that these were all, or why not.
+	Start(list []Start)
 	// Signal goes to the group of a process, SignalAll to those of all that
 	// live.
 	Signal(p wire.ProcID, s unix.Signal)
@@ -56,16 +58,41 @@ const (
 	EvReaped                        // nothing is left of a process
 	EvNoOutput                      // nobody takes the output of the job any more
 	EvDrained                       // all output is out
+	EvStarted                       // a process runs
+	EvBegun                         // a Start is done
+	EvHostLost                      // nothing is heard of the agent any more
 )
 
 // OfProcess reports whether an event is about one process.
-func (k EventKind) OfProcess() bool { return k <= EvReaped }
+func (k EventKind) OfProcess() bool { return k <= EvReaped || k == EvStarted }
 
 // Event is what an agent tells the head.
 type Event struct {
 	Kind   EventKind
 	Proc   wire.ProcID
 	End    Ending // EvExited
-	Text   string // EvDropped, EvNoOutput: why
+	PID    int    // EvStarted: for people
+	Text   string // EvDropped, EvNoOutput, EvHostLost: why; EvBegun: why not all
+	Status int    // EvBegun: of gompirun, if not all
 	Closed bool   // EvNoOutput: its reader has closed it
+}
+
+// Begun is the end of a Start.
+func Begun(err error) Event {
+	ev := Event{Kind: EvBegun}
+	if err != nil {
+		ev.Status, ev.Text = ExitFailure, Hinted(err).Error()
+		if se := (*StartError)(nil); errors.As(err, &se) {
+			ev.Status = se.Status
+		}
+	}
+	return ev
+}
+
+// Err is what Begun was made of, as far as people and exit statuses go.
+func (ev *Event) Err() error {
+	if ev.Text == "" {
+		return nil
+	}
+	return &StartError{Status: ev.Status, Err: errors.New(ev.Text)}
 }

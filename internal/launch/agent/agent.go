@@ -7,6 +7,7 @@ package agent
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 
@@ -30,8 +31,10 @@ type Agent struct {
 	forker   *forker
 	exits    *exitPoller
 	guard    *guardian
-	outputs  [2]*pump // stdout, stderr; nil once they are out
-	feeder   *feeder  // nil: nobody gets our standard input through us
+	outputs  [2]*pump      // stdout, stderr; nil once they are out
+	in       io.Reader     // standard input of the job
+	stdin    *launch.Stdin // in, if it is gompirun's own; else nil
+	feeder   *feeder       // nil: nobody gets it through us
 	null     *os.File
 
 	childTable
@@ -52,12 +55,25 @@ type Plane interface {
 // Serve says which control plane processes join, before the first start.
 func (a *Agent) Serve(plane Plane) { a.plane = plane }
 
+// Streams are where the output of a job goes and its input comes from, if these are
+// not the standard descriptors of this process. Out, for stdout and stderr, returns
+// when it has taken all of b, and slows processes down as long; an error ends the
+// output.
+type Streams struct {
+	Out [2]func(b []byte) error
+	In  io.Reader
+}
+
 // New makes everything that needs no process yet. The functions tell the head,
-// and have something run on its goroutine.
-func New(o *launch.Options, job wire.JobID, maxProcs func(int) int, tell func(launch.Event), post func(func())) (*Agent, error) {
+// and have something run on the agent's goroutine.
+func New(o *launch.Options, job wire.JobID, maxProcs func(int) int, streams Streams, tell func(launch.Event), post func(func())) (*Agent, error) {
 	a := &Agent{
-		o: o, job: job, topo: cpus.Read(os.DirFS("/")), maxProcs: maxProcs, forker: newForker(),
+		o: o, job: job, topo: cpus.Read(os.DirFS("/")), maxProcs: maxProcs, forker: newForker(), in: streams.In,
 		childTable: newChildTable(), tell: tell, post: post,
+	}
+	if a.in == nil {
+		a.stdin = launch.NewStdin(os.Stdin)
+		a.in = a.stdin
 	}
 	var err error
 	if a.null, err = os.OpenFile(os.DevNull, os.O_RDWR, 0); err != nil {
@@ -73,7 +89,7 @@ func New(o *launch.Options, job wire.JobID, maxProcs func(int) int, tell func(la
 		a.post(func() { a.tell(ev) })
 	}
 	for i, name := range [2]string{"standard output", "standard error"} {
-		if a.outputs[i], err = newPump(outlet{fd: i + 1, name: name}, lost); err != nil {
+		if a.outputs[i], err = newPump(outlet{fd: i + 1, name: name, take: streams.Out[i]}, lost); err != nil {
 			return nil, err
 		}
 	}
@@ -81,12 +97,17 @@ func New(o *launch.Options, job wire.JobID, maxProcs func(int) int, tell func(la
 	return a, err
 }
 
+// Apps is how many programs the command line has.
+func (a *Agent) Apps() int { return len(a.o.Apps) }
+
 func (a *Agent) Open() (err error) {
 	a.forker.do(func() { a.guard, err = startGuardian(int(a.null.Fd())) })
 	return err
 }
 
-func (a *Agent) Start(list []launch.Start) ([]int, error) {
+func (a *Agent) Start(list []launch.Start) { a.tell(launch.Begun(a.start(list))) }
+
+func (a *Agent) start(list []launch.Start) error {
 	specs := make([]*spec, len(list))
 	cs := make([]*child, len(list))
 	// On an error those that are not started are forgotten.
@@ -109,7 +130,7 @@ func (a *Agent) Start(list []launch.Start) ([]int, error) {
 			var err error
 			if path, err = lookup(s.Argv[0], of.Wdir, searchPath(of)); err != nil {
 				abandon(0)
-				return nil, err
+				return err
 			}
 		}
 		c := a.add(s)
@@ -122,21 +143,24 @@ func (a *Agent) Start(list []launch.Start) ([]int, error) {
 		specs[i] = &spec{path: path, argv: s.Argv, dir: of.Wdir, cpus: c.cpus.Mask(), bound: a.o.Bind != ""}
 		specs[i].env = append(env[:len(env):len(env)], a.identity(&s, c.local, localSize)...)
 	}
-	var pids []int
+	started := 0
 	var err error
 	a.forker.do(func() {
 		for i, c := range cs {
 			if err = a.startOne(c, specs[i]); c.pid != 0 {
-				pids = append(pids, c.pid)
+				started++
 			}
 			if err != nil {
 				return
 			}
 		}
 	})
+	for _, c := range cs[:started] {
+		a.tell(launch.Event{Kind: launch.EvStarted, Proc: c.proc, PID: c.pid})
+	}
 	if err != nil {
-		abandon(len(pids))
-		return pids, err
+		abandon(started)
+		return err
 	}
 	if len(cs) > 0 && cs[0].First {
 		if a.topo.Spreads(a.o.Bind, len(cs)) {
@@ -146,7 +170,7 @@ func (a *Agent) Start(list []launch.Start) ([]int, error) {
 			go a.feeder.run()
 		}
 	}
-	return pids, nil
+	return nil
 }
 
 // placeLater is the place of a process that comes when others are there: that of
@@ -288,9 +312,13 @@ func (a *Agent) Print(text string) {
 	}
 }
 
+// Mark calls f, which does not block, after what processes that have ended wrote;
+// false if the output has ended.
+func (a *Agent) Mark(f func()) bool { return a.outputs[1] != nil && a.outputs[1].mark(f) }
+
 func (a *Agent) Resumed() {
-	if a.feeder != nil {
-		a.feeder.resume()
+	if a.stdin != nil {
+		a.stdin.Resume()
 	}
 }
 

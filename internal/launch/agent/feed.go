@@ -3,6 +3,7 @@
 package agent
 
 import (
+	"io"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -11,13 +12,8 @@ import (
 // feeder forwards standard input to the processes that get it, as fast as the
 // slowest of them reads.
 type feeder struct {
-	src     *os.File
-	targets []*os.File    // write ends of pipes
-	resumed chan struct{} // gompirun was continued (SIGCONT)
-}
-
-func newFeeder(src *os.File) *feeder {
-	return &feeder{src: src, resumed: make(chan struct{}, 1)}
+	src     io.Reader
+	targets []*os.File // write ends of pipes
 }
 
 // pipe adds a target and returns the read end for the process. Before run.
@@ -42,10 +38,6 @@ func (f *feeder) run() {
 	}()
 	buf := make([]byte, chunkBytes)
 	for len(f.targets) > 0 {
-		// In the background, reading the terminal would stop gompirun.
-		for !inForeground(f.src) {
-			<-f.resumed
-		}
 		n, err := f.src.Read(buf)
 		alive := f.targets[:0]
 		for _, t := range f.targets {
@@ -62,23 +54,9 @@ func (f *feeder) run() {
 	}
 }
 
-// resume is called after SIGCONT.
-func (f *feeder) resume() {
-	select {
-	case f.resumed <- struct{}{}:
-	default:
-	}
-}
-
 // isTerminal also tells gompirun whether it may hand its standard input to a
 // rank as it is.
 func isTerminal(f *os.File) bool {
 	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
 	return err == nil
-}
-
-// inForeground is false when f is our terminal and another job has it.
-func inForeground(f *os.File) bool {
-	pgrp, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPGRP)
-	return err != nil || pgrp == unix.Getpgrp()
 }

@@ -25,7 +25,7 @@ type pump struct {
 	mu        sync.Mutex
 	sources   map[int32]*source // by descriptor
 	finishing []*source
-	said      []byte // by gompirun itself
+	marks     []func() // to be called after what is finished
 	closing   bool
 
 	// Owned by run.
@@ -40,6 +40,7 @@ type pump struct {
 type outlet struct {
 	fd     int
 	name   string
+	take   func(b []byte) error // in place of fd; nil: the thing itself
 	broken bool
 }
 
@@ -110,12 +111,17 @@ func (p *pump) add(fd int, tag string, file *outlet) (*source, error) {
 // say writes whole lines of gompirun's own, after what the streams finished
 // until now have to say. It is false if the pump is ending and will not.
 func (p *pump) say(text string) bool {
+	return p.mark(func() { p.write(&p.dest, []byte(text)) })
+}
+
+// mark calls f on the pump's goroutine where say would write.
+func (p *pump) mark(f func()) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closing {
 		return false
 	}
-	p.said = append(p.said, text...)
+	p.marks = append(p.marks, f)
 	p.ring()
 	return true
 }
@@ -182,8 +188,8 @@ func (p *pump) orders(now time.Time) {
 	var b [8]byte
 	unix.Read(p.wake, b[:])
 	p.mu.Lock()
-	todo, said := p.finishing, p.said
-	p.finishing, p.said = nil, nil
+	todo, marks := p.finishing, p.marks
+	p.finishing, p.marks = nil, nil
 	p.mu.Unlock()
 	for _, s := range todo {
 		if s.fd < 0 {
@@ -195,13 +201,15 @@ func (p *pump) orders(now time.Time) {
 		}
 		p.service(s, now)
 	}
-	p.write(&p.dest, said)
+	for _, f := range marks {
+		f()
+	}
 }
 
 func (p *pump) over() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.closing && len(p.sources)+len(p.finishing)+len(p.said) == 0
+	return p.closing && len(p.sources)+len(p.finishing)+len(p.marks) == 0
 }
 
 // service moves one chunk of s, or parks it. A finishing stream is moved to
@@ -366,7 +374,11 @@ func (p *pump) overdue(now time.Time) {
 
 // write waits until the outlet has taken b.
 func (p *pump) write(to *outlet, b []byte) {
-	if !to.broken && len(b) > 0 {
+	switch {
+	case to.broken || len(b) == 0:
+	case to.take != nil:
+		p.broke(to, to.take(b))
+	default:
 		p.broke(to, launch.WriteAll(to.fd, b))
 	}
 }

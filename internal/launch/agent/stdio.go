@@ -17,12 +17,12 @@ import (
 func (a *Agent) streams(c *child, s *spec) (ours []int, err error) {
 	s.files = [3]int{int(a.null.Fd()), -1, -1}
 	if c.First && (a.o.Stdin == launch.StdinAll || a.o.Stdin == launch.StdinTo(c.Rank)) {
-		if a.o.Stdin != launch.StdinAll && !isTerminal(os.Stdin) {
+		if a.o.Stdin != launch.StdinAll && a.stdin != nil && !isTerminal(os.Stdin) {
 			// Nothing is faster or more exact than the thing itself.
 			s.files[0] = 0
 		} else {
 			if a.feeder == nil {
-				a.feeder = newFeeder(os.Stdin)
+				a.feeder = &feeder{src: a.in}
 			}
 			fd, err := a.feeder.pipe()
 			if err != nil {

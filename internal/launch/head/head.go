@@ -29,6 +29,7 @@ type Head struct {
 	job    wire.JobID
 	ft     bool // a death does not end the job
 	procs  *table
+	starts []*batch // not all of which runs yet, oldest first
 	server Plane
 	agent  launch.Host
 
@@ -149,7 +150,7 @@ func (h *Head) Run() int {
 // over reports whether the last process has ended and its output is out. It
 // sees to the latter.
 func (h *Head) over() bool {
-	if h.procs.live > 0 {
+	if h.procs.live > 0 || len(h.starts) > 0 {
 		return false
 	}
 	if !h.drained {

@@ -21,20 +21,21 @@ import (
 type farHost struct {
 	said []string
 	fail error // of start, after the first process
+	tell func(launch.Event)
 }
 
 func (f *farHost) note(format string, a ...any) { f.said = append(f.said, fmt.Sprintf(format, a...)) }
 
 func (f *farHost) Open() error { return nil }
-func (f *farHost) Start(list []launch.Start) (pids []int, err error) {
+func (f *farHost) Start(list []launch.Start) {
 	for i, s := range list {
 		if f.fail != nil && i > 0 {
-			return pids, f.fail
+			break
 		}
 		f.note("start %d: %s of %d", s.Proc.Serial, s.Label.Name(), s.Label.Size)
-		pids = append(pids, 100+int(s.Proc.Serial))
+		f.tell(launch.Event{Kind: launch.EvStarted, Proc: s.Proc, PID: 100 + int(s.Proc.Serial)})
 	}
-	return pids, nil
+	f.tell(launch.Begun(f.fail))
 }
 func (f *farHost) Signal(p wire.ProcID, s unix.Signal) { f.note("signal %d %v", p.Serial, s) }
 func (f *farHost) SignalAll(s unix.Signal)             { f.note("signal all %v", s) }
@@ -69,6 +70,7 @@ func TestHeadOfAnotherHost(t *testing.T) {
 	far, plane := &farHost{}, &noPlane{}
 	h := New(&launch.Options{Apps: []launch.App{{NP: 3, Argv: []string{"x"}}}, FT: true}, 1)
 	h.Serve(plane, far)
+	far.tell = h.Hear
 	if err := h.launch(); err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +92,7 @@ func TestHeadOfAnotherHost(t *testing.T) {
 	for _, f := range h.take() {
 		f()
 	}
-	if err := <-refused; err != far.fail {
+	if err := <-refused; err == nil || err.Error() != far.fail.Error() {
 		t.Errorf("spawn: %v", err)
 	}
 	said("signal 4 killed")

@@ -24,7 +24,9 @@ func (h *Head) Hear(ev launch.Event) {
 	}
 	switch ev.Kind {
 	case launch.EvExited:
-		h.exited(p, ev.End)
+		if p.pid != 0 && !p.exited {
+			h.exited(p, ev.End)
+		}
 	case launch.EvLost:
 		h.lost(p)
 	case launch.EvDropped:
@@ -35,6 +37,14 @@ func (h *Head) Hear(ev launch.Event) {
 		h.outputLost(ev.Closed, ev.Text)
 	case launch.EvDrained:
 		h.out = true
+	case launch.EvStarted:
+		if p.pid == 0 && ev.PID > 0 {
+			h.procs.started(p, ev.PID)
+		}
+	case launch.EvBegun:
+		h.begun(ev.Err())
+	case launch.EvHostLost:
+		h.hostLost(ev.Text)
 	}
 }
 
@@ -138,6 +148,28 @@ func (h *Head) fails(line string, code int) {
 	}
 	h.say("%s", line)
 	h.end(line)
+}
+
+// hostLost: the agent is gone, and all that ran there with it.
+func (h *Head) hostLost(why string) {
+	n := 0
+	for _, p := range h.procs.list {
+		if p.pid != 0 && !p.exited {
+			h.procs.ended(p)
+			n++
+		}
+	}
+	h.drained, h.out = true, true
+	err := fmt.Errorf("the agent is lost: %s", why)
+	if n > 0 || len(h.starts) > 0 {
+		h.decide(launch.ExitFailure)
+		h.ft = false
+		h.ending = true
+		h.say("%v; %d processes are gone with it", err, n)
+	}
+	for len(h.starts) > 0 {
+		h.begun(err)
+	}
 }
 
 // decide keeps the first failure's status.

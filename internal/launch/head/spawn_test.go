@@ -16,7 +16,7 @@ import (
 func TestSpawnAfterTheEnd(t *testing.T) {
 	for _, early := range []bool{false, true} {
 		h := New(&launch.Options{}, 1)
-		h.Serve(&noPlane{}, &farHost{})
+		h.Serve(&noPlane{}, &farHost{tell: h.Hear})
 		spawned, closed := make(chan error, 1), make(chan struct{})
 		spawn := func() { spawned <- h.Spawn([]control.StartProc{{Argv: []string{"x"}}}) }
 		if early {

@@ -26,8 +26,12 @@ func (h *Head) launch() error {
 	if err != nil {
 		return err
 	}
-	_, err = h.start(starts, apps, true)
-	return err
+	h.start(starts, apps, true, func(_ []*proc, err error) {
+		if err != nil {
+			h.cannotStart(err)
+		}
+	})
+	return nil
 }
 
 // Spawn starts processes that a process of the job asked for. The server
@@ -39,18 +43,12 @@ func (h *Head) Spawn(starts []control.StartProc) error {
 			answer <- control.ErrEnding
 			return
 		}
-		procs, err := h.start(starts, make([]int, len(starts)), false)
-		if err != nil {
-			for _, p := range procs {
-				if p.pid != 0 {
-					p.discarded = true
-					h.agent.Signal(p.id, unix.SIGKILL)
-				} else {
-					h.procs.forget(p)
-				}
+		h.start(starts, make([]int, len(starts)), false, func(procs []*proc, err error) {
+			if err != nil {
+				h.discard(procs)
 			}
-		}
-		answer <- err
+			answer <- err
+		})
 	})
 	select {
 	case err := <-answer:
@@ -65,20 +63,45 @@ func (h *Head) Spawn(starts []control.StartProc) error {
 	}
 }
 
-// start has the agent start processes, which are a world of their own.
-func (h *Head) start(starts []control.StartProc, apps []int, first bool) ([]*proc, error) {
+// discard ends those that run of a Spawn that failed.
+func (h *Head) discard(procs []*proc) {
+	for _, p := range procs {
+		if p.pid != 0 {
+			p.discarded = true
+			h.agent.Signal(p.id, unix.SIGKILL)
+		} else {
+			h.procs.forget(p)
+		}
+	}
+}
+
+// batch is what is started together.
+type batch struct {
+	procs []*proc
+	done  func(procs []*proc, err error)
+}
+
+// start has the agent start processes, which are a world of their own. Done is
+// called when all run, or no more will.
+func (h *Head) start(starts []control.StartProc, apps []int, first bool, done func([]*proc, error)) {
 	w := &world{}
-	procs := make([]*proc, len(starts))
+	b := &batch{procs: make([]*proc, len(starts)), done: done}
 	list := make([]launch.Start, len(starts))
 	for i, sp := range starts {
 		l := launch.Label{First: first, Serial: sp.Proc.Serial, Rank: sp.Rank, Size: sp.Size}
-		procs[i] = &proc{Label: l, id: sp.Proc, world: w}
+		b.procs[i] = &proc{Label: l, id: sp.Proc, world: w}
 		list[i] = launch.Start{StartProc: sp, Label: l, App: apps[i]}
-		h.procs.add(procs[i])
+		h.procs.add(b.procs[i])
 	}
-	pids, err := h.agent.Start(list)
-	for i, pid := range pids {
-		h.procs.started(procs[i], pid)
+	h.starts = append(h.starts, b)
+	h.agent.Start(list)
+}
+
+// begun: the oldest start is done.
+func (h *Head) begun(err error) {
+	if len(h.starts) > 0 {
+		b := h.starts[0]
+		h.starts = h.starts[1:]
+		b.done(b.procs, err)
 	}
-	return procs, err
 }

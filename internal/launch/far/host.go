@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package far
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/control"
+	"gompi/internal/control/link"
+	"gompi/internal/launch"
+	"gompi/internal/wire"
+)
+
+// Host is an agent at the other end of a link. Its methods never wait for it, nor
+// for who reads the output.
+type Host struct {
+	link  *link.Link
+	tell  func(launch.Event) // the head, from any goroutine
+	outs  [2]*writer
+	stdin *launch.Stdin
+	feed  sync.Once
+	wants chan struct{}
+
+	mu     sync.Mutex
+	prints []string // wait for a mark each
+	lost   bool
+}
+
+// NewHost makes the agent at the other end of l, which is yet to be Run. Output goes
+// to the descriptors. Tell may be called from any goroutine.
+func NewHost(l *link.Link, out [2]int, tell func(launch.Event)) *Host {
+	h := &Host{link: l, tell: tell, stdin: launch.NewStdin(os.Stdin), wants: make(chan struct{}, 1)}
+	for i, name := range [2]string{"standard output", "standard error"} {
+		h.outs[i] = newWriter(out[i], func(err error) {
+			tell(launch.Event{Kind: launch.EvNoOutput, Text: fmt.Sprintf("cannot write to %s: %v", name, err), Closed: errors.Is(err, unix.EPIPE)})
+		})
+	}
+	l.Handle(control.KindSeen, h.seen)
+	l.OnEnd(h.ended)
+	return h
+}
+
+func (h *Host) send(m control.Errand) { h.link.Send(&m) }
+
+func (h *Host) Open() error { return nil } // the agent does so by itself
+
+// Start sends the list in pieces.
+func (h *Host) Start(list []launch.Start) {
+	m := control.Errand{Kind: doStart}
+	size := 0
+	for _, s := range list {
+		n := 0
+		for _, word := range s.Argv {
+			n += len(word)
+		}
+		if len(m.Starts) == control.MaxStarts || len(m.Starts) > 0 && size+n > control.MaxStartArgs {
+			h.send(m)
+			m.Starts, size = nil, 0
+		}
+		m.Starts, size = append(m.Starts, control.ErrandStart{StartProc: s.StartProc, First: s.Label.First, App: uint32(s.App)}), size+n
+	}
+	m.Clean = true
+	h.send(m)
+}
+
+func (h *Host) Signal(p wire.ProcID, s unix.Signal) {
+	h.send(control.Errand{Kind: doSignal, Proc: p, Signal: int(s)})
+}
+
+func (h *Host) SignalAll(s unix.Signal) { h.send(control.Errand{Kind: doSignalAll, Signal: int(s)}) }
+
+func (h *Host) Judged(p wire.ProcID, how string, clean bool) {
+	h.send(control.Errand{Kind: doJudged, Proc: p, Text: how, Clean: clean})
+}
+
+func (h *Host) Gone(p wire.ProcID, how string) {
+	h.send(control.Errand{Kind: doGone, Proc: p, Text: how})
+}
+
+// Print writes the text when the agent's word has come that all is here that
+// processes that have ended wrote.
+func (h *Host) Print(text string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.lost {
+		h.outs[1].put([]byte(text), nil)
+		return
+	}
+	h.prints = append(h.prints, text)
+	h.send(control.Errand{Kind: doMark})
+}
+
+func (h *Host) Resumed() { h.stdin.Resume() }
+
+func (h *Host) Drain() { h.send(control.Errand{Kind: doDrain}) }
+
+// Close ends the agent. What is not out yet is written for a moment.
+func (h *Host) Close() {
+	h.send(control.Errand{Kind: doClose})
+	h.link.Close()
+	for _, w := range h.outs {
+		w.close()
+	}
+}
+
+// seen takes what the agent says.
+func (h *Host) seen(body []byte) error {
+	var m control.Seen
+	if err := control.Decode(&m, body); err != nil {
+		return err
+	}
+	switch m.Kind {
+	case seenOutput:
+		if m.Stream != 1 && m.Stream != 2 {
+			return fmt.Errorf("output of stream %d", m.Stream)
+		}
+		n := uint32(len(m.Data))
+		stream := m.Stream
+		if !h.outs[stream-1].put(bytes.Clone(m.Data), func() { h.send(control.Errand{Kind: doWrote, Stream: stream, Count: n}) }) {
+			return fmt.Errorf("more than %d bytes of output unasked", window)
+		}
+	case seenMarked:
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if len(h.prints) == 0 {
+			return errors.New("a mark that was not set")
+		}
+		h.outs[1].put([]byte(h.prints[0]), nil)
+		h.prints = h.prints[1:]
+	case seenWants:
+		h.feed.Do(func() { go h.read() })
+		select {
+		case h.wants <- struct{}{}:
+		default:
+			return errors.New("input is wanted twice")
+		}
+	case uint8(launch.EvDrained):
+		go func() {
+			for _, w := range h.outs {
+				w.wait()
+			}
+			h.tell(launch.Event{Kind: launch.EvDrained})
+		}()
+	default:
+		ev, err := eventOf(&m)
+		if err != nil {
+			return err
+		}
+		h.tell(ev)
+	}
+	return nil
+}
+
+// read forwards standard input a piece at a time, when the agent wants one. It ends
+// with gompirun: nothing interrupts it.
+func (h *Host) read() {
+	buf := make([]byte, control.MaxChunk)
+	for range h.wants {
+		n, _ := h.stdin.Read(buf)
+		if n > 0 {
+			h.send(control.Errand{Kind: doInput, Data: slices.Clone(buf[:n])})
+			continue // an error comes again
+		}
+		h.send(control.Errand{Kind: doInput})
+		return
+	}
+}
+
+// ended: nothing comes any more.
+func (h *Host) ended(why error) {
+	h.mu.Lock()
+	h.lost = true
+	for _, text := range h.prints {
+		h.outs[1].put([]byte(text), nil)
+	}
+	h.prints = nil
+	h.mu.Unlock()
+	if why == link.ErrClosed {
+		return
+	}
+	text := why.Error()
+	if why == io.EOF {
+		text = "it has closed the connection"
+	}
+	h.tell(launch.Event{Kind: launch.EvHostLost, Text: text})
+}

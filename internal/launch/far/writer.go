@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package far
+
+import (
+	"sync"
+	"time"
+
+	"gompi/internal/launch"
+)
+
+// lastWords is how long close waits for who does not read.
+const lastWords = time.Second
+
+// writer writes pieces to a descriptor, on a goroutine of its own: who reads slowly
+// stops nobody else.
+type writer struct {
+	fd     int
+	failed func(err error) // called once, on that goroutine
+
+	mu    sync.Mutex
+	cond  sync.Cond // queue, bytes, ended have changed
+	queue []piece
+	bytes int // of pieces with a written, queued or being written
+	all   int // pieces
+	ended bool
+}
+
+// piece is what is written at once. Written, which may be nil, is called afterwards,
+// also when nobody takes it any more.
+type piece struct {
+	data    []byte
+	written func()
+}
+
+func newWriter(fd int, failed func(error)) *writer {
+	w := &writer{fd: fd, failed: failed}
+	w.cond.L = &w.mu
+	go w.run()
+	return w
+}
+
+// put queues a piece, which the writer owns from now on; false if there are too
+// many bytes of those who are to wait.
+func (w *writer) put(data []byte, written func()) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if written != nil {
+		if w.bytes += len(data); w.bytes > window {
+			return false
+		}
+	}
+	w.queue = append(w.queue, piece{data, written})
+	w.all++
+	w.cond.Broadcast()
+	return true
+}
+
+// wait returns when all is written.
+func (w *writer) wait() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for w.all > 0 && !w.ended {
+		w.cond.Wait()
+	}
+}
+
+// close ends the writer when all is written, or soon.
+func (w *writer) close() {
+	end := time.AfterFunc(lastWords, w.end)
+	w.wait()
+	end.Stop()
+	w.end()
+}
+
+func (w *writer) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = true
+	w.cond.Broadcast()
+}
+
+func (w *writer) run() {
+	broken := false
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for {
+		for len(w.queue) == 0 && !w.ended {
+			w.cond.Wait()
+		}
+		if w.ended {
+			return
+		}
+		batch := w.queue
+		w.queue = nil
+		w.mu.Unlock()
+		for _, p := range batch {
+			if !broken {
+				if err := launch.WriteAll(w.fd, p.data); err != nil {
+					broken = true
+					w.failed(err)
+				}
+			}
+			w.mu.Lock()
+			w.all--
+			if p.written != nil {
+				w.bytes -= len(p.data)
+			}
+			w.cond.Broadcast()
+			w.mu.Unlock()
+			if p.written != nil {
+				p.written()
+			}
+		}
+		w.mu.Lock()
+	}
+}
