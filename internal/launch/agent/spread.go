@@ -22,20 +22,60 @@ const (
 	letGoAfter = 50 * time.Millisecond
 	// letGoEach is added for each process.
 	letGoEach = 2 * time.Millisecond
+	// letGoRun is what a program may need to get to its first statement.
+	letGoRun = 10 * time.Millisecond
 )
 
 // letGoLater sees to the processes of a job that were started spread.
 func (a *Agent) letGoLater(cs []*child) {
+	a.letGoIn(letGoAfter+time.Duration(len(cs))*letGoEach, cs)
+}
+
+// letGoIn lets processes go after some time, but those that have not begun by then:
+// where processors are busy, that time may pass before a process has run at all.
+func (a *Agent) letGoIn(d time.Duration, cs []*child) {
 	all := a.topo.All.Mask()
-	time.AfterFunc(letGoAfter+time.Duration(len(cs))*letGoEach, func() {
+	time.AfterFunc(d, func() {
 		a.post(func() {
+			var late []*child
 			for _, c := range cs {
-				if !c.exited && c.cpus != nil {
+				switch {
+				case c.exited || c.cpus == nil:
+				case begun(c.pid):
 					letGo(c.pid, c.cpus.Mask(), all)
+				default:
+					late = append(late, c)
 				}
+			}
+			if len(late) > 0 {
+				a.letGoIn(letGoAfter, late)
 			}
 		})
 	})
+}
+
+// begun tells whether a process has run for letGoRun, or waits for something else
+// than a processor and its own pages.
+func begun(pid int) bool {
+	dir := fmt.Sprintf("/proc/%d/task", pid)
+	tasks, _ := os.ReadDir(dir)
+	var ran time.Duration
+	busy := false
+	for _, t := range tasks {
+		// Time on a processor in nanoseconds, and other things.
+		text, _ := os.ReadFile(dir + "/" + t.Name() + "/schedstat")
+		ns, _, _ := strings.Cut(string(text), " ")
+		n, err := strconv.ParseInt(ns, 10, 64)
+		if err != nil {
+			return true // the kernel does not count, or the thread has ended
+		}
+		ran += time.Duration(n)
+		stat, _ := os.ReadFile(dir + "/" + t.Name() + "/stat")
+		if at := strings.LastIndex(string(stat), ") "); at >= 0 && at+2 < len(stat) {
+			busy = busy || stat[at+2] == 'R' || stat[at+2] == 'D'
+		}
+	}
+	return !busy || ran >= letGoRun
 }
 
 // letGo lets all threads of a process and of its descendants run on the CPUs

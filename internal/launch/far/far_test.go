@@ -156,10 +156,15 @@ func TestHostileHead(t *testing.T) {
 }
 
 func TestSetup(t *testing.T) {
-	read := func(b []byte) (*Setup, error) {
+	read := func(b []byte, whole bool) (*Setup, error) {
 		ours, theirs := net.Pipe()
 		defer ours.Close()
-		go func() { theirs.Write(b); theirs.Close() }()
+		go func() {
+			theirs.Write(b)
+			if !whole {
+				theirs.Close()
+			}
+		}()
 		return ReadSetup(ours)
 	}
 	good := &Setup{Job: 7, Host: 3, Options: launch.Options{Apps: []launch.App{{NP: 2, Argv: []string{"a", "b c"}}}, Tag: true, Stdin: launch.StdinAll}}
@@ -167,7 +172,7 @@ func TestSetup(t *testing.T) {
 	ours, theirs := net.Pipe()
 	go func() { good.Write(ours); ours.Close() }()
 	io.Copy(&wire, theirs)
-	s, err := read(wire.Bytes())
+	s, err := read(wire.Bytes(), true)
 	if err != nil || s.Job != 7 || s.Host != 3 || s.Options.Apps[0].Argv[1] != "b c" || !s.Options.Tag || s.Options.Stdin != launch.StdinAll {
 		t.Errorf("%+v, %v", s, err)
 	}
@@ -175,7 +180,7 @@ func TestSetup(t *testing.T) {
 		nil, wire.Bytes()[:5], wire.Bytes()[:wire.Len()-1], []byte("SSH-2.0-OpenSSH\r\n"),
 		frames(&control.Seen{}), frames(&control.Errand{Kind: doDrain}), frames(&control.Errand{Kind: doSetup, Data: []byte("{")}), frames(&control.Errand{Kind: doSetup, Data: []byte("{}")}),
 	} {
-		if s, err := read(b); err == nil {
+		if s, err := read(b, false); err == nil {
 			t.Errorf("%.40q is a setup: %+v", b, s)
 		}
 	}
