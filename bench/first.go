@@ -15,7 +15,7 @@ import (
 type FirstOptions struct {
 	// Calls of each operation on a communicator; 0 means DefaultFirstCalls.
 	Calls int
-	// Rounds is how many duplicates are made for each operation; 0 means
+	// Rounds is how many communicators are made in each way for each operation; 0 means
 	// DefaultFirstRounds.
 	Rounds int
 	// Transport is the name that results carry; "": as Options.
@@ -31,8 +31,20 @@ const (
 // Of what the first calls are that a result of First is of.
 const (
 	OfJob       = "job"       // of a job that has just started: one sample
-	OfDuplicate = "duplicate" // of a communicator that has just been made
+	OfDuplicate = "duplicate" // of world, by Dup
+	OfGroup     = "group"     // of world's processes, by CommFromGroup
 )
+
+// firstMakers are the ways to a new communicator.
+var firstMakers = [...]firstMaker{
+	{OfDuplicate, func(world *mpi.Comm) (*mpi.Comm, error) { return world.Dup() }},
+	{OfGroup, func(world *mpi.Comm) (*mpi.Comm, error) { return mpi.CommFromGroup(world.Group(), "gompibench first") }},
+}
+
+type firstMaker struct {
+	of   string
+	make func(world *mpi.Comm) (*mpi.Comm, error)
+}
 
 // firstOps are the operations whose first calls are timed.
 func firstOps() []firstOp {
@@ -51,9 +63,10 @@ type firstOp struct {
 
 // First measures the calls in which a communicator is new: by rank 0's clock the
 // first barriers and small allreduces of the job (the first one also waits for
-// those who still start, so it must be the program's first call), and of
-// duplicates of world (the first one also waits for those who are still in Dup),
-// and the time of Dup and Free. All ranks come to a Dup at the same time.
+// those who still start, so it must be the program's first call), of duplicates of
+// world and of communicators made from its group (the first one also waits for
+// those who still make it), and the time to make and to free those. All ranks begin
+// to make one at the same time.
 //
 // It is collective over world; emit is called on rank 0, and its error ends the
 // run. ctx ends it between two rounds. Errors: those of communication.
@@ -89,39 +102,44 @@ func First(ctx context.Context, world *mpi.Comm, o FirstOptions, emit func(repor
 			}
 		}
 	}
-	var dups, frees []float64
-	for _, op := range firstOps() {
-		usec := make([][]float64, o.Calls)
-		for range o.Rounds {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
+	for _, m := range firstMakers {
+		var makes, frees []float64
+		for _, op := range firstOps() {
+			usec := make([][]float64, o.Calls)
+			for range o.Rounds {
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
+				}
+				made, freed, err := firstRound(world, m, op, usec)
+				if err != nil {
+					return err
+				}
+				makes, frees = append(makes, made), append(frees, freed)
 			}
-			dup, free, err := firstRound(world, op, usec)
-			if err != nil {
-				return err
+			for i, u := range usec {
+				if err := tell(op.name, m.of, op.bytes, i+1, u); err != nil {
+					return err
+				}
 			}
-			dups, frees = append(dups, dup), append(frees, free)
 		}
-		for i, u := range usec {
-			if err := tell(op.name, OfDuplicate, op.bytes, i+1, u); err != nil {
-				return err
-			}
+		if err := tell("first_make", m.of, 0, 0, makes); err != nil {
+			return err
+		}
+		if err := tell("first_free", m.of, 0, 0, frees); err != nil {
+			return err
 		}
 	}
-	if err := tell("first_dup", OfDuplicate, 0, 0, dups); err != nil {
-		return err
-	}
-	return tell("first_free", OfDuplicate, 0, 0, frees)
+	return nil
 }
 
-// firstRound makes a duplicate, calls op on it and frees it. It adds the time of
-// each call to those in usec, by call, and returns those of Dup and Free.
-func firstRound(world *mpi.Comm, op firstOp, usec [][]float64) (dup, free float64, err error) {
+// firstRound makes a communicator, calls op on it and frees it. It adds the time of
+// each call to those in usec, by call, and returns those of the first and the last.
+func firstRound(world *mpi.Comm, m firstMaker, op firstOp, usec [][]float64) (made, freed float64, err error) {
 	if err := world.Barrier(); err != nil {
 		return 0, 0, err
 	}
 	var c *mpi.Comm
-	if err := stopwatch(&dup, func() (err error) { c, err = world.Dup(); return err }); err != nil {
+	if err := stopwatch(&made, func() (err error) { c, err = m.make(world); return err }); err != nil {
 		return 0, 0, err
 	}
 	for i := range usec {
@@ -131,7 +149,8 @@ func firstRound(world *mpi.Comm, op firstOp, usec [][]float64) (dup, free float6
 		}
 		usec[i] = append(usec[i], u)
 	}
-	return dup, free, stopwatch(&free, c.Free)
+	err = stopwatch(&freed, c.Free)
+	return made, freed, err
 }
 
 // stopwatch puts the time that body takes into usec, in microseconds.

@@ -30,10 +30,11 @@ func TestFirst(t *testing.T) {
 			t.Error("-1 calls were made")
 		}
 	})
-	want := []string{
-		"first_barrier 0 job 1", "first_barrier 0 job 2", "first_allreduce 8 job 1", "first_allreduce 8 job 2",
-		"first_barrier 0 duplicate 1", "first_barrier 0 duplicate 2", "first_allreduce 8 duplicate 1", "first_allreduce 8 duplicate 2",
-		"first_dup 0 duplicate 0", "first_free 0 duplicate 0",
+	want := []string{"first_barrier 0 job 1", "first_barrier 0 job 2", "first_allreduce 8 job 1", "first_allreduce 8 job 2"}
+	for _, of := range []string{"duplicate", "group"} {
+		for _, line := range []string{"first_barrier 0 %s 1", "first_barrier 0 %s 2", "first_allreduce 8 %s 1", "first_allreduce 8 %s 2", "first_make 0 %s 0", "first_free 0 %s 0"} {
+			want = append(want, fmt.Sprintf(line, of))
+		}
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)

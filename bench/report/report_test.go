@@ -108,7 +108,7 @@ func TestTable(t *testing.T) {
 		{"latency", "shm", 2, 4 << 20, 390.4, 380, 1234.5, 10743.6, 0, nil, nil, nil},
 		{"barrier", "tcp", 8, 0, 0.1044, 9.996, 99.96, 0, 0.00012, nil, nil, nil},
 		{"first_barrier", "shm", 2, 0, 1, 1, 1, 0, 0, nil, nil, &First{"job", 2}},
-		{"first_dup", "shm", 2, 0, 1, 1, 1, 0, 0, nil, nil, &First{"duplicate", 0}},
+		{"first_make", "shm", 2, 0, 1, 1, 1, 0, 0, nil, nil, &First{"duplicate", 0}},
 	} {
 		if err := Row(&b, r); err != nil {
 			t.Fatal(err)
@@ -119,7 +119,7 @@ bench               transport ranks    bytes        usec         min         p99
 latency             shm           2       4M         390         380        1234       10744        0
 barrier             tcp           8        0       0.104        10.0         100           -  0.00012
 first_barrier       shm           2        0        1.00        1.00        1.00           -        0  call 2 of a job
-first_dup           shm           2        0        1.00        1.00        1.00           -        0  of a duplicate
+first_make          shm           2        0        1.00        1.00        1.00           -        0  of a duplicate
 `[1:]
 	if b.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)

@@ -42,7 +42,7 @@ type Result struct {
 
 // First says what is new in a measurement of first calls.
 type First struct {
-	Of   string `json:"of"`             // "job" or "duplicate": the communicator
+	Of   string `json:"of"`             // "job", "duplicate" or "group": the communicator
 	Call int    `json:"call,omitempty"` // on it, from 1 on; 0: it is no call on one
 }
 

@@ -28,7 +28,7 @@ func (c *firstCommand) flags() *pflag.FlagSet {
 	f.SortFlags = false
 	f.Usage = func() {}
 	f.IntVar(&c.opt.Calls, "calls", bench.DefaultFirstCalls, "calls of each operation that are timed on a new communicator")
-	f.IntVar(&c.opt.Rounds, "rounds", bench.DefaultFirstRounds, "duplicates made for each operation")
+	f.IntVar(&c.opt.Rounds, "rounds", bench.DefaultFirstRounds, "communicators made in each way for each operation")
 	f.BoolVar(&c.json, "json", false, "one JSON object a line instead of a table")
 	f.IntVar(&c.np, "np", 2, "ranks, when started without gompirun")
 	f.StringVar(&c.opt.Transport, "transport", "", "what results call the transport (default: its name)")
@@ -70,9 +70,10 @@ func runFirst(args []string) {
 func firstUsage() string {
 	return "usage: gompirun -np N gompibench first [flags]\n" +
 		"       gompibench first [flags]   (starts itself under gompirun)\n\n" +
-		"Measures the first calls of a job and of communicators that have just been made\n" +
-		"(barrier, allreduce of 8 bytes), and Dup and Free, by rank 0's clock. The job's first\n" +
-		"barrier also waits for ranks that still start, a duplicate's for those still in Dup.\n\nflags:\n" +
+		"Measures the first calls of a job and of communicators that have just been made (barrier,\n" +
+		"allreduce of 8 bytes), by Dup and by CommFromGroup, and these and Free, by rank 0's clock.\n" +
+		"The job's first barrier also waits for ranks that still start, the others' for those that\n" +
+		"still make the communicator.\n\nflags:\n" +
 		new(firstCommand).flags().FlagUsages()
 }
 
