@@ -11,7 +11,6 @@ import (
 	"gompi/internal/calls"
 	"gompi/internal/fault"
 	"gompi/internal/kernel"
-	"gompi/internal/match"
 	"gompi/internal/nodecoll"
 	"gompi/internal/ring"
 	"gompi/internal/rollcall"
@@ -94,138 +93,57 @@ type coll struct {
 	after *coll          // ready, or free
 }
 
+// schedules are the collectives of a process that go by messages, or end as those do.
+type schedules struct {
+	process *process
+	reqs    *requests
+	net     *network
+	msgs    *matching
+	sends   *sends
+	recvs   *receives
+	up      interface {
+		// leaveOp and leaveLine end what a collective has in shared memory.
+		leaveOp(k *coll)
+		leaveLine(k *coll)
+	}
+
+	colls collList
+}
+
 // collList holds the collectives whose round has ended, and used ones.
 type collList struct {
 	ready *coll
 	free  *coll
 }
 
-// Collective runs a collective to its end.
-func (e *Engine) Collective(c *Context, a *CollArgs) *fault.Fault {
-	e.mu.Lock()
-	if c.inside != nil {
-		defer e.mu.Unlock()
-		return e.overlap(c, a)
-	}
-	tag := c.collTag(a.Tag)
-	c.tag, c.givenUp = tag, nil
-	var f *fault.Fault
-	pending := a.Tag.numbered()
-	switch {
-	case !a.Alg.Shared:
-	case tag < c.shareFrom:
-		a.Args.Shared, a.Args.Reads = 0, false
-		a.choose()
-	case c.boardState != boardMade || a.Alg.Reads && c.readState != readsKnown:
-		f = e.settleBoard(c, a, tag)
-		pending = true
-	}
-	if f == nil && a.Offer != nil && a.Alg.Shared {
-		c.inside = &c.board.req
-		*a.Offer |= uint64(e.offerBlock(c)) << 32
-	}
-	if f != nil {
-	} else if c.node != nil && c.node.takes(a, tag) {
-		f = e.staged(c, a, tag, pending)
-	} else if !a.Alg.Shared {
-		f = e.scheduled(c, e.beginColl(c, a, tag, pending))
-	} else if f = e.boardColl(c, a, tag, pending); f == nil {
-		f = e.boardRest(c, a)
-	}
-	c.inside = nil
-	if e.freeing != 0 {
-		c.pending = 1 // or less: it had several requests
-		e.opEnded(c)
-	}
-	if e.closed {
-		e.dropBoard(c)
-		if c.node != nil { // likewise: leaveBoards passed it over
-			e.dropBoard(c.node.ctx)
-		}
-	}
-	e.mu.Unlock()
-	return f
-}
-
-// scheduled waits for a collective by messages, or a part of one.
-func (e *Engine) scheduled(c *Context, r *Request) *fault.Fault {
-	c.inside = r
-	f := e.waitOne(r)
-	e.freeRequest(r)
-	return f
-}
-
-// goOn runs a further part, by messages, of the call in which this goroutine
-// is: c.tag is its tag.
-func (e *Engine) goOn(c *Context, a *CollArgs) *fault.Fault {
-	if f := c.givenUp; f != nil {
-		e.dropTag(c, c.tag)
-		return f
-	}
-	return e.scheduled(c, e.beginColl(c, a, c.tag, true))
-}
-
-// Icollective starts a collective.
-func (e *Engine) Icollective(c *Context, a *CollArgs) Handle {
-	e.mu.Lock()
-	var r *Request
-	if c.inside != nil && !a.Tag.numbered() {
-		f := e.overlap(c, a)
-		r = e.newRequest(reqColl)
-		r.op, r.ctx, r.rank, r.tag = a.Op, c, rollcall.NoPeer, rollcall.NoTag
-		r.fail(f)
-		e.complete(r)
-	} else {
-		tag := c.collTag(a.Tag)
-		if a.Alg.Shared && !c.lines(a, tag) {
-			a.Args.Shared = 0
-			a.choose()
-		}
-		r = e.prepareColl(c, a, tag, a.Tag.numbered())
-		if k := r.coll; k != nil {
-			if a.Alg.Shared {
-				e.enterLine(k)
-			} else if n := max(a.In.Bytes(), a.Out.Bytes()); e.serves(n) {
-				e.roundEnded(k) // the service goroutine makes the first step, too
-				e.leave(n)
-			} else {
-				e.advance(k)
-			}
-		}
-	}
-	h := Handle{r, r.gen}
-	e.mu.Unlock()
-	return h
-}
-
 // maxKeptScratch is how much scratch memory a recycled collective keeps.
 const maxKeptScratch = 1 << 20
 
 // beginColl starts the collective with that tag.
-func (e *Engine) beginColl(c *Context, a *CollArgs, tag int32, pending bool) *Request {
-	r := e.prepareColl(c, a, tag, pending)
+func (sc *schedules) beginColl(c *Context, a *CollArgs, tag int32, pending bool) *Request {
+	r := sc.prepareColl(c, a, tag, pending)
 	if r.coll != nil {
-		e.advance(r.coll)
+		sc.advance(r.coll)
 	}
 	return r
 }
 
 // prepareColl is beginColl without a step. The request has no coll if it failed
 // at once.
-func (e *Engine) prepareColl(c *Context, a *CollArgs, tag int32, pending bool) *Request {
-	r := e.newRequest(reqColl)
+func (sc *schedules) prepareColl(c *Context, a *CollArgs, tag int32, pending bool) *Request {
+	r := sc.reqs.newRequest(reqColl)
 	r.op, r.ctx, r.user, r.rank, r.buf = a.Op, c, a.User, rollcall.NoPeer, a.In
 	if r.buf.Bytes() == 0 {
 		r.buf = a.Out
 	}
 	r.tag = tag
 	if f := c.startFault(a, tag, pending); f != nil {
-		e.refuseColl(c, a, tag, f)
+		sc.refuseColl(c, a, tag, f)
 		r.fail(f)
-		e.complete(r)
+		sc.reqs.complete(r)
 		return r
 	}
-	k := e.newColl()
+	k := sc.newColl()
 	r.coll = k
 	k.req, k.ctx, k.alg, k.args, k.tag = r, c, a.Alg, a.Args, tag
 	k.kernel, k.commutative, k.unit, k.keep = a.Kernel, a.Commutative, a.Unit, a.Keep
@@ -255,12 +173,12 @@ func (k *coll) schedule() (scratch int64) {
 	return k.alg.Scratch(&k.args) * k.unit
 }
 
-func (e *Engine) newColl() *coll {
-	k := e.colls.free
+func (sc *schedules) newColl() *coll {
+	k := sc.colls.free
 	if k == nil {
 		return new(coll)
 	}
-	e.colls.free = k.after
+	sc.colls.free = k.after
 	k.after = nil
 	return k
 }
@@ -336,19 +254,19 @@ func (c *Context) awaitsMe(a *CollArgs, s seat) bool {
 
 // refuseColl gives up a collective that has not begun. That a member has ended
 // everybody hears, but not what that means for this call.
-func (e *Engine) refuseColl(c *Context, a *CollArgs, tag int32, f *fault.Fault) {
-	e.dropTag(c, tag)
+func (sc *schedules) refuseColl(c *Context, a *CollArgs, tag int32, f *fault.Fault) {
+	sc.msgs.dropTag(c, tag)
 	a.release()
 	if f.Class == fault.Left || f.Class == fault.Unreachable {
-		e.tell(c, kindCollFail, wire.PlaneColl, tag, culprit(f))
+		sc.net.tell(c, kindCollFail, wire.PlaneColl, tag, culprit(f))
 	}
 }
 
 // advance runs k until it has to wait or is complete.
-func (e *Engine) advance(k *coll) {
+func (sc *schedules) advance(k *coll) {
 	for k.fault == nil {
 		if k.round > 0 {
-			e.local(k)
+			sc.local(k)
 		}
 		if k.round == k.rounds {
 			break
@@ -358,12 +276,12 @@ func (e *Engine) advance(k *coll) {
 		k.pending = 1
 		for i := range k.steps {
 			if s := &k.steps[i]; s.Kind == collectives.Recv {
-				e.stepRecv(k, s)
+				sc.stepRecv(k, s)
 			}
 		}
 		for i := range k.steps {
 			if s := &k.steps[i]; s.Kind == collectives.Send {
-				e.stepSend(k, s)
+				sc.stepSend(k, s)
 			}
 		}
 		k.pending--
@@ -372,7 +290,7 @@ func (e *Engine) advance(k *coll) {
 		}
 	}
 	if k.pending == 0 {
-		e.finish(k)
+		sc.finish(k)
 	}
 }
 
@@ -396,33 +314,33 @@ func (k *coll) inBlock(r collectives.Ref) buffer.Buf {
 	return k.blocks[r.Buf][i].Part((r.Off-displs[i])*k.unit, r.Len*k.unit)
 }
 
-func (e *Engine) stepRecv(k *coll, s *collectives.Step) {
+func (sc *schedules) stepRecv(k *coll, s *collectives.Step) {
 	if k.fault != nil {
 		return
 	}
 	k.pending++
-	r := e.newRequest(reqRecv)
+	r := sc.reqs.newRequest(reqRecv)
 	r.op, r.ctx, r.buf, r.rank, r.tag, r.parent = k.req.op, k.ctx, k.ref(s.A), s.Peer, k.tag, k
-	e.post(r, k.ctx.keys[k.ctx.stepPlane(s.Remote)].With(s.Peer, k.tag))
+	sc.recvs.post(r, k.ctx.keys[k.ctx.stepPlane(s.Remote)].With(s.Peer, k.tag))
 	k.note(r)
 }
 
-func (e *Engine) stepSend(k *coll, s *collectives.Step) {
+func (sc *schedules) stepSend(k *coll, s *collectives.Step) {
 	if k.fault != nil {
 		return
 	}
 	pl := k.ctx.stepPlane(s.Remote)
 	p, f := k.ctx.reach(seatOf(pl, s.Peer))
 	if f != nil {
-		e.abort(k, f, true)
+		sc.abort(k, f, true)
 		return
 	}
 	a := SendArgs{Op: k.req.op, Buf: k.ref(s.A), Dest: s.Peer, Tag: k.tag, Plane: pl}
-	if e.sendNow(k.ctx, p, &a) {
+	if sc.sends.sendNow(k.ctx, p, &a) {
 		return
 	}
 	k.pending++
-	k.note(e.startSend(k.ctx, p, &a, k))
+	k.note(sc.sends.startSend(k.ctx, p, &a, k))
 }
 
 // note remembers the request of a step, unless that has ended already.
@@ -433,12 +351,12 @@ func (k *coll) note(r *Request) {
 }
 
 // local runs the reductions and copies of the round that has ended.
-func (e *Engine) local(k *coll) {
+func (sc *schedules) local(k *coll) {
 	for i := range k.steps {
 		s := &k.steps[i]
 		switch s.Kind {
 		case collectives.Copy:
-			e.pack.copy(k.ref(s.B), k.ref(s.A))
+			sc.net.pack.copy(k.ref(s.B), k.ref(s.A))
 		case collectives.Reduce:
 			k.reduce(k.ref(s.A), k.ref(s.B), s.A.Len, s.Left)
 		}
@@ -457,127 +375,122 @@ func (k *coll) reduce(a, b buffer.Buf, n int64, left bool) {
 	}
 }
 
-// stepDone books the end of a step.
-func (e *Engine) stepDone(r *Request) {
-	k := r.parent
-	switch {
-	case k.part != nil:
-		e.partDone(k.part, r)
-		return
-	case k.pair:
-		e.pairDone(k, r)
-		return
-	}
-	f := r.status.Fault
-	if f == nil && r.kind == reqRecv && r.status.Bytes != r.buf.Bytes() {
-		f = &fault.Fault{Class: fault.Mismatch, Got: r.status.Bytes, Want: r.buf.Bytes(), Peer: r.status.Source}
-	}
-	e.freeRequest(r)
-	if f != nil && k.fault == nil {
-		if f.Class == fault.Truncate {
-			f = &fault.Fault{Class: fault.Mismatch, Got: f.Got, Want: f.Want, Peer: f.Peer}
-		}
-		k.fault, k.tell = f, true
-		e.withdrawSteps(k)
-	}
-	k.pending--
-	e.roundEnded(k)
-}
-
 // roundEnded lets the next call of progress go on with k. A goroutine that
 // gives an operation up does not poll, and everybody else may be asleep.
-func (e *Engine) roundEnded(k *coll) {
+func (sc *schedules) roundEnded(k *coll) {
 	if k.pending != 0 || k.queued {
 		return
 	}
 	k.queued = true
-	k.after = e.colls.ready
-	e.colls.ready = k
-	e.prog.Wake()
+	k.after = sc.colls.ready
+	sc.colls.ready = k
+	sc.process.prog.Wake()
 }
 
-func (e *Engine) runReady() {
-	k := e.colls.ready
-	e.colls.ready = k.after
+func (sc *schedules) runReady() {
+	k := sc.colls.ready
+	sc.colls.ready = k.after
 	k.after = nil
 	k.queued = false
-	e.advance(k)
+	sc.advance(k)
 }
 
 // abort fails k; it ends when no other process touches its buffers.
-func (e *Engine) abort(k *coll, f *fault.Fault, tell bool) {
+func (sc *schedules) abort(k *coll, f *fault.Fault, tell bool) {
 	if k.fault != nil {
 		return
 	}
 	k.fault, k.tell = f, tell
-	e.withdrawSteps(k)
-	e.roundEnded(k)
+	sc.withdrawSteps(k)
+	sc.roundEnded(k)
 }
 
 // withdrawSteps gives up the steps of k that are under way.
-func (e *Engine) withdrawSteps(k *coll) {
+func (sc *schedules) withdrawSteps(k *coll) {
 	for _, r := range k.started {
 		if r.parent == k && !r.done { // else it has ended
-			e.withdraw(r, k.fault)
+			sc.sends.withdraw(r, k.fault)
 		}
-	}
-}
-
-// withdraw gives up a request of a collective, or of a partitioned operation.
-func (e *Engine) withdraw(r *Request, f *fault.Fault) {
-	switch r.kind {
-	case reqRecv:
-		e.cancelRecv(r, f)
-	case reqSend:
-		e.cancelSend(r, f)
 	}
 }
 
 // finish completes the call and recycles k.
-func (e *Engine) finish(k *coll) {
+func (sc *schedules) finish(k *coll) {
 	r := k.req
 	k.atCtx.Drop()
 	switch {
 	case k.board != nil:
-		e.leaveOp(k)
+		sc.up.leaveOp(k)
 	case k.line != nil:
-		e.leaveLine(k)
+		sc.up.leaveLine(k)
 	}
 	if k.fault == nil && k.strided.Bytes() > 0 {
-		e.pack.copy(k.strided, k.bufs[collectives.Out])
+		sc.net.pack.copy(k.strided, k.bufs[collectives.Out])
 	}
 	if k.fault != nil {
 		r.fail(k.fault)
 		if k.tell && k.fault.Class != fault.ProcFailed { // of a death everybody hears
-			e.tell(k.ctx, kindCollFail, wire.PlaneColl, k.tag, culprit(k.fault))
+			sc.net.tell(k.ctx, kindCollFail, wire.PlaneColl, k.tag, culprit(k.fault))
 		}
-		e.dropTag(k.ctx, k.tag)
+		sc.msgs.dropTag(k.ctx, k.tag)
 	}
 	if k.keep != nil {
 		k.keep.Release()
 	}
 	r.coll = nil
-	e.freeColl(k)
-	e.complete(r)
+	sc.freeColl(k)
+	sc.reqs.complete(r)
 }
 
-func (e *Engine) freeColl(k *coll) {
+func (sc *schedules) freeColl(k *coll) {
 	scratch, steps, started := k.scratch, k.steps, k.started
 	clear(started)
 	if cap(scratch) > maxKeptScratch {
 		scratch = nil
 	}
-	*k = coll{scratch: scratch, steps: steps[:0], started: started[:0], after: e.colls.free}
-	e.colls.free = k
+	*k = coll{scratch: scratch, steps: steps[:0], started: started[:0], after: sc.colls.free}
+	sc.colls.free = k
 }
 
-// dropTag throws away what has arrived for a collective that failed.
-func (mt *matching) dropTag(c *Context, tag int32) {
-	for _, pl := range [...]wire.Plane{wire.PlaneColl, wire.PlaneCollLocal} {
-		key := c.keys[pl].With(match.Any, tag)
-		for a := mt.table.Peek(key); a != nil; a = mt.table.Peek(key) {
-			mt.table.Take(a)
-			mt.discard(a.Val)
+// packed is how many bytes packAll needs: kernels work on elements that stand
+// side by side.
+func (k *coll) packed() (n int64) {
+	if k.kernel == nil {
+		return 0
+	}
+	for _, b := range k.bufs[:collectives.Scratch] {
+		if b.Strided() {
+			n += b.Bytes()
 		}
 	}
+	return n
+}
+
+// packAll puts packed copies in the place of strided buffers. Out is copied
+// too: an operation in place reads it, and some leave parts of it alone.
+func (k *coll) packAll(m []byte) {
+	if out := k.bufs[collectives.Out]; out.Strided() {
+		k.strided = out
+	}
+	for i := range k.bufs[:collectives.Scratch] {
+		b := &k.bufs[i]
+		if b.Strided() {
+			part := m[:b.Bytes()]
+			b.Pack(part, 0)
+			*b, m = buffer.Of(part), m[b.Bytes():]
+		}
+	}
+}
+
+// culprit is what a rank that gives up a collective tells the others in aux:
+// 1 and the rank of the process that has left, or 0.
+func culprit(f *fault.Fault) uint32 {
+	if f.Class != fault.Left || f.Peer < 0 {
+		return 0
+	}
+	aux := uint32(f.Peer) + 1
+	if f.Local {
+		aux |= culpritLocal
+	}
+	return aux
 }

@@ -224,3 +224,15 @@ func (e *Engine) Free(h Handle) Outcome {
 	e.forget(h.req)
 	return Outcome{}
 }
+
+// PartArrived reports whether bytes [lo, hi) of the last start have arrived.
+// An operation that is not under way has all.
+func (e *Engine) PartArrived(p *Partitioned, lo, hi int64) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if p.arrived(lo, hi) {
+		return true
+	}
+	e.pollOnce()
+	return p.arrived(lo, hi)
+}

@@ -23,32 +23,35 @@
 //	request.go        requests: an operation: its data, the pool, its end
 //	elements.go       what a message is made of
 //	queue.go          lists of requests
-//	persist.go        numbers of collective calls
 //	arrival.go        unexpected messages
 //	roll.go           where calls that wait came from
 //	wait.go           waiters: goroutines in blocking calls
 //	liveness.go       liveness: what is known of the ends of others
-//	contact_linux.go
+//	contact_linux.go  contacts that nobody uses
 //	contact_other.go
 //	loop.go           the transport of a process to itself
-//	link.go           a transport as the engine sees it
 //	peer.go           network: who there is, and how it is reached
+//	link.go           a transport as the engine sees it
 //	pack.go           strided memory on its way
 //	standing.go       what stands against using a communicator
+//	persist.go        numbers of collective calls
 //	credit.go         flow: what is told of credit
-//	retry.go
+//	retry.go          asking for contacts
 //	bell.go           how a sleeper without connection is woken
 //	matching.go       matching: where receives and messages meet
 //	remote.go         remoteFrames: frames of remote memory
 //	send.go           sends
 //	recv.go           receives
 //	stream.go         messages that go in pieces
-//	engine.go         Engine: what takes several of the above
-//	coll.go           collectives by messages
-//	watch.go
-//	fault.go          failing what is pending
+//	coll.go           schedules: collectives by messages
+//	part.go           parts: partitioned operations
+//	pair.go           pairs: a send and a receive as one
+//	engine.go         Engine: the values above, and what takes several of them
+//	watch.go          hooks that end with the process
 //	memory.go         memory that processes share
 //	node.go           collectives on a board
+//	fault.go          failing what is pending
+//	waiting.go        what Wait waits for
 //	node_join.go      whether ranks have a board
 //	line.go           collectives that do not block, on a ring of slots
 //	early.go          news of what is not there yet
@@ -57,19 +60,18 @@
 //	service.go        sleep
 //	node_heap.go      boards in blocks
 //	complete.go       Wait, Test and their like
-//	buffered.go
-//	part.go           partitioned operations
-//	pair.go           a send and a receive as one
-//	waiting.go        what Wait waits for
+//	buffered.go       what buffered mode needs
 //	ptp.go            Send, Recv and their like
-//	probe.go
+//	probe.go          messages that nobody has received
 //	fate.go           the end of a process
+//	life.go           New, Close
 //	meet.go           ids without a communicator
 //	asking.go         asking for the fate of others
 //	stages.go         collectives of several nodes
 //	free.go           the end of a communicator
 //	await.go          waits for words in memory
 //	overlap.go        two calls at once
+//	collective.go     a collective call
 //	fast.go           the short way
 //	queues.go         what is pending, for people
 package engine

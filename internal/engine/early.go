@@ -4,7 +4,6 @@ package engine
 
 import (
 	"fmt"
-	"slices"
 
 	"gompi/internal/fault"
 	"gompi/internal/match"
@@ -14,67 +13,9 @@ import (
 // News about a communicator may come before this process has made it, and
 // about a collective before it has started here. It waits.
 
-const (
-	// maxNews bounds the communicators of which news is kept before they are
-	// made; of more the oldest is forgotten.
-	maxNews = 1024
-	// maxEarly bounds what is kept of collectives that were given up before they
-	// are started here.
-	maxEarly = 1024
-)
-
-// givenUp are collectives with tags from to to, which one rank gave up.
-type givenUp struct {
-	from, to int32
-	fault    *fault.Fault
-}
-
-// addEarly books that a collective was given up. It returns false if there is no
-// room.
-func (t *faults) addEarly(tag int32, f *fault.Fault) bool {
-	next := -1
-	for i := range t.early {
-		switch g := &t.early[i]; {
-		case tag >= g.from && tag <= g.to:
-			return true
-		case tag == g.to+1 && f.Class == g.fault.Class && f.Peer == g.fault.Peer:
-			next = i
-		}
-	}
-	switch {
-	case next >= 0:
-		t.early[next].to = tag
-	case len(t.early) < maxEarly:
-		t.early = append(t.early, givenUp{tag, tag, f})
-	default:
-		return false
-	}
-	return true
-}
-
-// takeEarly returns why a collective was given up, nil if it was not, and
-// forgets it.
-func (t *faults) takeEarly(tag int32) *fault.Fault {
-	for i := range t.early {
-		g := t.early[i]
-		if tag < g.from || tag > g.to {
-			continue
-		}
-		switch {
-		case g.from == g.to:
-			t.early = slices.Delete(t.early, i, i+1)
-		case tag == g.from:
-			t.early[i].from++
-		default:
-			t.early[i].to = tag - 1
-			if tag < g.to { // as when it was numbered long ago
-				t.early = append(t.early, givenUp{tag + 1, g.to, g.fault})
-			}
-		}
-		return g.fault
-	}
-	return nil
-}
+// maxNews bounds the communicators of which news is kept before they are
+// made; of more the oldest is forgotten.
+const maxNews = 1024
 
 // news is what others said about one communicator.
 type news struct {
@@ -144,19 +85,6 @@ func (e *Engine) revokeArrived(p *Peer, env *envelope) {
 
 // culpritLocal marks a culprit of the teller's local group.
 const culpritLocal = 1 << 31
-
-// culprit is what a rank that gives up a collective tells the others in aux:
-// 1 and the rank of the process that has left, or 0.
-func culprit(f *fault.Fault) uint32 {
-	if f.Class != fault.Left || f.Peer < 0 {
-		return 0
-	}
-	aux := uint32(f.Peer) + 1
-	if f.Local {
-		aux |= culpritLocal
-	}
-	return aux
-}
 
 // accused is the seat here of a culprit that another process names, whose
 // groups are the other way round if it is of the remote one.

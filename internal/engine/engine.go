@@ -3,15 +3,9 @@
 package engine
 
 import (
-	"context"
-	"fmt"
 	"sync"
-	"time"
 
-	"gompi/internal/credit"
-	"gompi/internal/fault"
 	"gompi/internal/nodecoll"
-	"gompi/internal/wait"
 	"gompi/internal/wire"
 	"gompi/transport"
 )
@@ -31,179 +25,13 @@ type Engine struct {
 	sends
 	receives
 	communicators
+	schedules
+	parts
+	pairs
 
 	sharing  sync.RWMutex // shared while a Sharer is used without mu; before mu
 	events   [16]transport.Event
-	in       wire.Header // of the message that RecvNow takes
-	colls    collList
+	in       wire.Header             // of the message that RecvNow takes
 	memories map[wire.ProcID]*Memory // of processes that have not ended
 	heaps    []*nodecoll.Heap        // that this process uses
-}
-
-// New starts the engine of one process and its service goroutine.
-func New(cfg Config) (*Engine, error) {
-	flowing, err := credit.New(cfg.Credit, cfg.Budget, cfg.Room)
-	if err != nil {
-		return nil, err
-	}
-	e := &Engine{
-		process:       process{cfg: cfg, mu: wait.NewGate()},
-		communicators: communicators{contexts: map[wire.ContextID]*Context{}},
-	}
-	p := &e.process
-	e.waiters = waiters{process: p, up: e}
-	e.liveness = newLiveness(p, &e.waiters)
-	e.network = network{process: p, live: &e.liveness, flow: &e.flow, up: e, peers: map[wire.ProcID]*Peer{}}
-	e.flow = flow{process: p, net: &e.network, credit: flowing}
-	e.requests = requests{process: p, of: e, up: e}
-	e.matching = matching{process: p, reqs: &e.requests, net: &e.network, flow: &e.flow}
-	e.remoteFrames = remoteFrames{process: p, net: &e.network}
-	e.sends = sends{process: p, reqs: &e.requests, net: &e.network, flow: &e.flow, msgs: &e.matching, frames: &e.remoteFrames}
-	e.receives = receives{process: p, reqs: &e.requests, net: &e.network, flow: &e.flow, msgs: &e.matching, comms: &e.communicators, up: e}
-	e.mu.Blocked = cfg.Blocked
-	e.prog.Init((*poller)(e), e.mu, cfg.Sleeper, cfg.Policy)
-	e.loop = newLoop(cfg.Sleeper.Wake)
-	for _, t := range append([]transport.Transport{e.loop}, cfg.Transports...) {
-		l := &link{Transport: t, caps: t.Caps()}
-		l.every = uint64(max(l.caps.SpinEvery, 1))
-		l.boxes, _ = t.(transport.FastBoxes)
-		l.place, _ = t.(transport.Reserver)
-		l.eager = min(l.caps.EagerBest, l.caps.EagerMax)
-		if cfg.EagerMax > 0 {
-			l.eager = min(cfg.EagerMax, l.caps.EagerMax)
-		} else if cfg.EagerMax < 0 {
-			l.eager = -1
-		}
-		// An eager message must be affordable with three quarters of the
-		// credit gone, or it could wait for ever.
-		l.eager = min(l.eager, int(flowing.Base()/4)-credit.UnitBytes)
-		l.short = int64(min(l.eager, copiedMax))
-		l.piece = int64(min(l.caps.EagerMax, copiedMax))
-		if fd := t.FD(); fd >= 0 {
-			if err := cfg.Sleeper.Add(fd); err != nil {
-				return nil, fmt.Errorf("transport %s: %w", l.caps.Name, err)
-			}
-		}
-		e.links = append(e.links, l)
-	}
-	e.tellCrowd()
-	e.startChecks()
-	e.prog.Start()
-	return e, nil
-}
-
-// SetPolicy changes how long waits spin and yield: when the job grows or
-// shrinks on this host.
-func (e *Engine) SetPolicy(p wait.Policy) {
-	e.mu.Lock()
-	e.prog.Policy = p
-	e.tellCrowd()
-	e.mu.Unlock()
-}
-
-// Close ends the engine: it waits until nobody accesses what this process has
-// published and everything that was sent has left it (or ctx ends), then closes
-// transports and sleeper. Operations still pending end with Closed. Nobody may
-// use the engine afterwards, except that late calls answer Closed.
-func (e *Engine) Close(ctx context.Context) error {
-	e.mu.Lock()
-	server := e.remote
-	e.mu.Unlock()
-	if server != nil && ctx.Err() == nil {
-		server.Leave(ctx)
-	}
-	err := e.drain(ctx)
-	e.mu.Lock()
-	if e.closed {
-		e.mu.Unlock()
-		return nil
-	}
-	e.closed = true
-	e.prog.Close()
-	e.failAll(&fault.Fault{Class: fault.Finalized, Peer: -1})
-	e.loseMemories()
-	e.mu.Unlock()
-	e.prog.Stop()
-	if e.checks != nil {
-		e.checks.Stop()
-	}
-	err = e.closeTransports(err)
-	if e.remote != nil {
-		e.remote.Close()
-	}
-	return err
-}
-
-// closeTransports ends the last of Close; err is what was wrong before. The
-// service goroutine is gone, and those that wait for a contact will find the
-// engine closed: the transports are ours alone.
-func (e *Engine) closeTransports(err error) error {
-	e.sharing.Lock()
-	defer e.sharing.Unlock()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.leaveBoards()
-	e.dropBells()
-	for _, l := range e.links {
-		if cerr := l.Close(); err == nil && cerr != nil {
-			err = fmt.Errorf("transport %s: %w", l.caps.Name, cerr)
-		}
-	}
-	e.cfg.Sleeper.Close()
-	return err
-}
-
-// drainPause is how often a process that is ready to leave looks whether it
-// may, after its budgets: meanwhile the service goroutine works for it.
-const drainPause = 500 * time.Microsecond
-
-// drain waits until nothing of this process is on its way.
-func (e *Engine) drain(ctx context.Context) error {
-	for b := (wait.Backoff{}); ; {
-		e.mu.Lock()
-		if e.closed {
-			e.mu.Unlock()
-			return nil
-		}
-		for n := 0; n < departTurns && e.progress() > 0; n++ {
-		}
-		left := e.unsent()
-		pol := e.prog.Policy
-		e.mu.Unlock()
-		if left == "" {
-			return nil
-		}
-		if ctx.Err() != nil {
-			return fmt.Errorf("%s: %w", left, ctx.Err())
-		}
-		if b.MayYield(pol.Spin + pol.Yield) {
-			b.Yielded(pol.Turn(b.Yields), 0)
-		} else {
-			time.Sleep(drainPause)
-		}
-	}
-}
-
-// unsent says what has not left this process, "" if all has.
-func (e *Engine) unsent() string {
-	for _, p := range e.peers {
-		if p.hasQueued() && p.state != peerDown {
-			return fmt.Sprintf("messages for %v have not left", p.proc)
-		}
-	}
-	for _, l := range e.links {
-		if !l.Flushed() {
-			return fmt.Sprintf("transport %s has unsent data", l.caps.Name)
-		}
-	}
-	// Sends that were given up to the library (Free): the receiver may take
-	// the data only later.
-	for _, p := range e.peers {
-		for r := range p.ops.All {
-			if r.kind == reqSend && r.detach && p.proc != e.cfg.Self {
-				return fmt.Sprintf("a message of %d bytes for %v, whose request was freed, was not received", r.buf.Bytes(), p.proc)
-			}
-		}
-	}
-	return ""
 }

@@ -141,20 +141,6 @@ func (e *Engine) revoke(c *Context) {
 	e.failContext(c, c.stepFault())
 }
 
-// tell sends a frame to every living member.
-func (e *Engine) tell(c *Context, k kind, pl wire.Plane, tag int32, aux uint32) {
-	for s := range c.seats {
-		if c.lossOf(s) != nil {
-			continue
-		}
-		on := pl
-		if pl == wire.PlaneColl && s.local() {
-			on = wire.PlaneCollLocal
-		}
-		e.control(c.peer(s), c.wireKey(on, tag), k, 0, aux)
-	}
-}
-
 // abandon gives up a collective whose context has ended: nobody can finish it
 // without this rank, so the communicator is revoked.
 func (e *Engine) abandon(k *coll, f *fault.Fault) {

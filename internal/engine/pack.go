@@ -3,7 +3,6 @@
 package engine
 
 import (
-	"gompi/collectives"
 	"gompi/internal/buffer"
 	"gompi/internal/mem"
 	"gompi/transport"
@@ -74,36 +73,6 @@ func (k *packer) copy(dst, src buffer.Buf) {
 			src.Pack(m, off)
 			dst.Unpack(off, m)
 			off += int64(len(m))
-		}
-	}
-}
-
-// packed is how many bytes packAll needs: kernels work on elements that stand
-// side by side.
-func (k *coll) packed() (n int64) {
-	if k.kernel == nil {
-		return 0
-	}
-	for _, b := range k.bufs[:collectives.Scratch] {
-		if b.Strided() {
-			n += b.Bytes()
-		}
-	}
-	return n
-}
-
-// packAll puts packed copies in the place of strided buffers. Out is copied
-// too: an operation in place reads it, and some leave parts of it alone.
-func (k *coll) packAll(m []byte) {
-	if out := k.bufs[collectives.Out]; out.Strided() {
-		k.strided = out
-	}
-	for i := range k.bufs[:collectives.Scratch] {
-		b := &k.bufs[i]
-		if b.Strided() {
-			part := m[:b.Bytes()]
-			b.Pack(part, 0)
-			*b, m = buffer.Of(part), m[b.Bytes():]
 		}
 	}
 }

@@ -48,6 +48,15 @@ type Partitioned struct {
 	frame  [partFrame]byte
 }
 
+// parts are the partitioned operations of a process.
+type parts struct {
+	process *process
+	reqs    *requests
+	net     *network
+	sends   *sends
+	recvs   *receives
+}
+
 const partFrame = 16
 
 // MaxPartitions is the largest number of partitions of one operation.
@@ -67,16 +76,16 @@ type PartArgs struct {
 
 // PartInit makes one side of a partitioned transfer. It returns nil if the
 // senders of this process have used up the tags of the context.
-func (e *Engine) PartInit(c *Context, a *PartArgs) *Partitioned {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+func (pt *parts) PartInit(c *Context, a *PartArgs) *Partitioned {
+	pt.process.mu.Lock()
+	defer pt.process.mu.Unlock()
 	p := &Partitioned{args: *a}
 	p.k.ctx, p.k.part = c, p
 	if p.lost = c.opFault(); p.lost != nil {
 		return p
 	}
 	if !a.Send {
-		e.partPost(p, buffer.Of(p.frame[:]), wire.PlanePartInit, a.Tag)
+		pt.partPost(p, buffer.Of(p.frame[:]), wire.PlanePartInit, a.Tag)
 		return p
 	}
 	if c.partTags > 1<<31-uint32(a.Parts) {
@@ -88,42 +97,42 @@ func (e *Engine) PartInit(c *Context, a *PartArgs) *Partitioned {
 	binary.LittleEndian.PutUint32(p.frame[0:], uint32(p.parts))
 	binary.LittleEndian.PutUint32(p.frame[4:], uint32(p.base))
 	binary.LittleEndian.PutUint64(p.frame[8:], uint64(p.size))
-	_, p.lost = e.partSend(p, buffer.Of(p.frame[:]), wire.PlanePartInit, a.Tag)
+	_, p.lost = pt.partSend(p, buffer.Of(p.frame[:]), wire.PlanePartInit, a.Tag)
 	return p
 }
 
-func (e *Engine) partPost(p *Partitioned, b buffer.Buf, pl wire.Plane, tag int32) {
-	r := e.newRequest(reqRecv)
+func (pt *parts) partPost(p *Partitioned, b buffer.Buf, pl wire.Plane, tag int32) {
+	r := pt.reqs.newRequest(reqRecv)
 	r.op, r.ctx, r.rank, r.tag, r.buf, r.parent = p.args.Op, p.k.ctx, p.args.Peer, tag, b, &p.k
-	e.post(r, p.k.ctx.keys[pl].With(p.args.Peer, tag))
+	pt.recvs.post(r, p.k.ctx.keys[pl].With(p.args.Peer, tag))
 }
 
 // partSend sends one message of p. If it has not left at once, partDone will
 // hear of its end.
-func (e *Engine) partSend(p *Partitioned, b buffer.Buf, pl wire.Plane, tag int32) (left bool, f *fault.Fault) {
+func (pt *parts) partSend(p *Partitioned, b buffer.Buf, pl wire.Plane, tag int32) (left bool, f *fault.Fault) {
 	c := p.k.ctx
 	peer, f := c.reach(seat(p.args.Peer))
 	if f != nil {
 		return false, f
 	}
 	a := SendArgs{Op: p.args.Op, Buf: b, Dest: p.args.Peer, Tag: tag, Plane: pl}
-	if e.sendNow(c, peer, &a) {
+	if pt.sends.sendNow(c, peer, &a) {
 		return true, nil
 	}
-	e.startSend(c, peer, &a, &p.k)
+	pt.sends.startSend(c, peer, &a, &p.k)
 	return false, nil
 }
 
 // PartStart starts p, which has no start under way. It does not wait for the
 // other side.
-func (e *Engine) PartStart(p *Partitioned) Handle {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+func (pt *parts) PartStart(p *Partitioned) Handle {
+	pt.process.mu.Lock()
+	defer pt.process.mu.Unlock()
 	if p.main != nil {
 		panic("gompi: BUG: partitioned operation started twice")
 	}
 	c := p.k.ctx
-	r := e.newRequest(reqPart)
+	r := pt.reqs.newRequest(reqPart)
 	r.op, r.ctx, r.rank, r.tag, r.buf, r.user, r.coll = p.args.Op, c, p.args.Peer, p.args.Tag, p.args.Buf, p.args.User, &p.k
 	r.status.Source, r.status.Tag = p.args.Peer, p.args.Tag
 	h := Handle{r, r.gen}
@@ -133,7 +142,7 @@ func (e *Engine) PartStart(p *Partitioned) Handle {
 	}
 	if f != nil {
 		r.fail(f)
-		e.complete(r)
+		pt.reqs.complete(r)
 		return h
 	}
 	p.main, p.k.fault = r, nil
@@ -143,14 +152,14 @@ func (e *Engine) PartStart(p *Partitioned) Handle {
 	case p.args.Send:
 		p.k.pending = int(p.parts)
 	case p.known:
-		e.partPostAll(p)
+		pt.partPostAll(p)
 	}
 	return h
 }
 
 // partPostAll posts the receives of all partitions. What does not fit in the
 // buffer is received and dropped, so that the sender is unharmed.
-func (e *Engine) partPostAll(p *Partitioned) {
+func (pt *parts) partPostAll(p *Partitioned) {
 	room := p.args.Buf.Bytes()
 	if total := p.size * int64(p.parts); total != room {
 		p.k.fault = &fault.Fault{Class: fault.Mismatch, Got: total, Want: room, Peer: p.args.Peer}
@@ -159,15 +168,15 @@ func (e *Engine) partPostAll(p *Partitioned) {
 	for i := range p.parts {
 		lo := min(int64(i)*p.size, room)
 		hi := min(lo+p.size, room)
-		e.partPost(p, p.args.Buf.Part(lo, hi-lo), wire.PlanePart, p.base+i)
+		pt.partPost(p, p.args.Buf.Part(lo, hi-lo), wire.PlanePart, p.base+i)
 	}
 }
 
 // PartReady sends partitions lo..hi of a start under way. If one of them was
 // ready before nothing is sent, and again is its number, else -1.
-func (e *Engine) PartReady(p *Partitioned, lo, hi int32) (again int32, active bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+func (pt *parts) PartReady(p *Partitioned, lo, hi int32) (again int32, active bool) {
+	pt.process.mu.Lock()
+	defer pt.process.mu.Unlock()
 	if p.main == nil {
 		return -1, false
 	}
@@ -180,25 +189,13 @@ func (e *Engine) PartReady(p *Partitioned, lo, hi int32) (again int32, active bo
 	p.k.pending++
 	for i := lo; i <= hi; i++ {
 		p.marked[i] = true
-		left, f := e.partSend(p, p.args.Buf.Part(int64(i)*p.size, p.size), wire.PlanePart, p.base+i)
+		left, f := pt.partSend(p, p.args.Buf.Part(int64(i)*p.size, p.size), wire.PlanePart, p.base+i)
 		if left || f != nil {
-			e.partEnded(p, f)
+			pt.partEnded(p, f)
 		}
 	}
-	e.partEnded(p, nil)
+	pt.partEnded(p, nil)
 	return -1, true
-}
-
-// PartArrived reports whether bytes [lo, hi) of the last start have arrived.
-// An operation that is not under way has all.
-func (e *Engine) PartArrived(p *Partitioned, lo, hi int64) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if p.arrived(lo, hi) {
-		return true
-	}
-	e.pollOnce()
-	return p.arrived(lo, hi)
 }
 
 func (p *Partitioned) arrived(lo, hi int64) bool {
@@ -218,9 +215,9 @@ func (p *Partitioned) arrived(lo, hi int64) bool {
 
 // PartFree ends p. It returns false if a start is under way. The receive of a
 // description that has not come stays: it takes the Init that it matches.
-func (e *Engine) PartFree(p *Partitioned) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+func (pt *parts) PartFree(p *Partitioned) bool {
+	pt.process.mu.Lock()
+	defer pt.process.mu.Unlock()
 	if p.main != nil {
 		return false
 	}
@@ -229,28 +226,28 @@ func (e *Engine) PartFree(p *Partitioned) bool {
 }
 
 // partDone books the end of one message of p.
-func (e *Engine) partDone(p *Partitioned, r *Request) {
+func (pt *parts) partDone(p *Partitioned, r *Request) {
 	f := r.status.Fault
 	if f == nil && r.status.Cancelled {
 		f = &fault.Fault{Class: fault.Cancelled, Peer: r.rank}
 	}
 	n, tag, described := r.status.Bytes, r.tag, r.describes()
-	e.freeRequest(r)
+	pt.reqs.freeRequest(r)
 	switch {
 	case !described && p.args.Send:
-		e.partEnded(p, f)
+		pt.partEnded(p, f)
 	case !described:
 		if f == nil && p.known {
 			p.marked[tag-p.base] = true
 		}
-		e.partEnded(p, f)
+		pt.partEnded(p, f)
 	case f != nil:
-		e.partLost(p, f)
+		pt.partLost(p, f)
 	case !p.args.Send:
 		if err := p.describe(n); err != nil {
-			e.partLost(p, &fault.Fault{Class: fault.Unreachable, Peer: p.args.Peer, Err: err})
+			pt.partLost(p, &fault.Fault{Class: fault.Unreachable, Peer: p.args.Peer, Err: err})
 		} else if p.main != nil {
-			e.partPostAll(p)
+			pt.partPostAll(p)
 		}
 	}
 }
@@ -281,17 +278,17 @@ func (p *Partitioned) describe(n int64) error {
 }
 
 // partEnded counts the end of one partition.
-func (e *Engine) partEnded(p *Partitioned, f *fault.Fault) {
+func (pt *parts) partEnded(p *Partitioned, f *fault.Fault) {
 	if f != nil && p.k.fault == nil {
 		p.k.fault = f
 	}
 	p.k.pending--
 	if p.k.pending == 0 {
-		e.partFinish(p)
+		pt.partFinish(p)
 	}
 }
 
-func (e *Engine) partFinish(p *Partitioned) {
+func (pt *parts) partFinish(p *Partitioned) {
 	r := p.main
 	if r == nil {
 		return
@@ -308,20 +305,20 @@ func (e *Engine) partFinish(p *Partitioned) {
 	} else {
 		r.status.Bytes = p.args.Buf.Bytes()
 	}
-	e.complete(r)
+	pt.reqs.complete(r)
 }
 
 // partLost ends p for good.
-func (e *Engine) partLost(p *Partitioned, f *fault.Fault) {
+func (pt *parts) partLost(p *Partitioned, f *fault.Fault) {
 	if p.lost == nil {
 		p.lost = f
 	}
-	e.partAbort(p, f)
+	pt.partAbort(p, f)
 }
 
 // partAbort gives up the start under way; it ends when no other process
 // touches the buffer.
-func (e *Engine) partAbort(p *Partitioned, f *fault.Fault) {
+func (pt *parts) partAbort(p *Partitioned, f *fault.Fault) {
 	if p.main == nil {
 		return
 	}
@@ -342,7 +339,7 @@ func (e *Engine) partAbort(p *Partitioned, f *fault.Fault) {
 	}
 	its := func(r *Request) bool {
 		if r.parent == &p.k && !p.keeps(r) {
-			e.withdraw(r, p.k.fault)
+			pt.sends.withdraw(r, p.k.fault)
 		}
 		return true
 	}
@@ -351,5 +348,5 @@ func (e *Engine) partAbort(p *Partitioned, f *fault.Fault) {
 	} else if c.from != nil {
 		c.from[p.args.Peer].Each(its)
 	}
-	e.partEnded(p, nil)
+	pt.partEnded(p, nil)
 }

@@ -413,3 +413,17 @@ func (p *Peer) unreachable() *fault.Fault {
 
 // stalls notes whether messages may not go straight to the transport.
 func (p *Peer) stalls() { p.slow = p.full || p.stalled.first != nil }
+
+// tell sends a frame to every living member.
+func (nt *network) tell(c *Context, k kind, pl wire.Plane, tag int32, aux uint32) {
+	for s := range c.seats {
+		if c.lossOf(s) != nil {
+			continue
+		}
+		on := pl
+		if pl == wire.PlaneColl && s.local() {
+			on = wire.PlaneCollLocal
+		}
+		nt.control(c.peer(s), c.wireKey(on, tag), k, 0, aux)
+	}
+}

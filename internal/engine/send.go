@@ -388,3 +388,13 @@ func (sd *sends) TrySend(c *Context, a *SendArgs) (sent bool, f *fault.Fault) {
 	}
 	return sd.sendNow(c, p, a), nil
 }
+
+// withdraw gives up a request of a collective, or of a partitioned operation.
+func (sd *sends) withdraw(r *Request, f *fault.Fault) {
+	switch r.kind {
+	case reqRecv:
+		sd.msgs.cancelRecv(r, f)
+	case reqSend:
+		sd.cancelSend(r, f)
+	}
+}

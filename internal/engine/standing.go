@@ -3,6 +3,8 @@
 package engine
 
 import (
+	"slices"
+
 	"gompi/internal/fault"
 	"gompi/internal/match"
 	"gompi/internal/wire"
@@ -258,4 +260,61 @@ func (c *Context) peer(s seat) *Peer {
 		*p = c.e.peerOf(c.procAt(s))
 	}
 	return *p
+}
+
+// maxEarly bounds what is kept of collectives that were given up before they are
+// started here.
+const maxEarly = 1024
+
+// givenUp are collectives with tags from to to, which one rank gave up.
+type givenUp struct {
+	from, to int32
+	fault    *fault.Fault
+}
+
+// addEarly books that a collective was given up. It returns false if there is no
+// room.
+func (t *faults) addEarly(tag int32, f *fault.Fault) bool {
+	next := -1
+	for i := range t.early {
+		switch g := &t.early[i]; {
+		case tag >= g.from && tag <= g.to:
+			return true
+		case tag == g.to+1 && f.Class == g.fault.Class && f.Peer == g.fault.Peer:
+			next = i
+		}
+	}
+	switch {
+	case next >= 0:
+		t.early[next].to = tag
+	case len(t.early) < maxEarly:
+		t.early = append(t.early, givenUp{tag, tag, f})
+	default:
+		return false
+	}
+	return true
+}
+
+// takeEarly returns why a collective was given up, nil if it was not, and
+// forgets it.
+func (t *faults) takeEarly(tag int32) *fault.Fault {
+	for i := range t.early {
+		g := t.early[i]
+		if tag < g.from || tag > g.to {
+			continue
+		}
+		switch {
+		case g.from == g.to:
+			t.early = slices.Delete(t.early, i, i+1)
+		case tag == g.from:
+			t.early[i].from++
+		default:
+			t.early[i].to = tag - 1
+			if tag < g.to { // as when it was numbered long ago
+				t.early = append(t.early, givenUp{tag + 1, g.to, g.fault})
+			}
+		}
+		return g.fault
+	}
+	return nil
 }
