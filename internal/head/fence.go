@@ -17,8 +17,9 @@ type fence struct {
 	arrived map[uint32]*wait
 }
 
-// enterFence lets p arrive. Key is the encoding of m.
-func (h *Head) enterFence(p *proc, id uint32, m wire.Members, key string) error {
+// enterFence lets p arrive. The frame is the encoding of m.
+func (h *Head) enterFence(p *proc, frame *control.Frame, m wire.Members) error {
+	id, key := frame.ID, string(frame.Body)
 	if err := h.known(m); err != nil {
 		h.refuse(p, id, err)
 		return nil
@@ -47,7 +48,8 @@ func (h *Head) enterFence(p *proc, id uint32, m wire.Members, key string) error 
 		h.fences[key] = append(h.fences[key], f)
 	}
 	w := &wait{proc: p, id: id, fence: f}
-	if err := h.park(w); err != nil {
+	if err := h.park(w, frame); err != nil {
+		h.leaveFence(w)
 		return err
 	}
 	f.arrived[p.id.Serial] = w

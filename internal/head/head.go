@@ -28,8 +28,9 @@ type Head struct {
 	alive  int              // processes that are starting or joined
 	joined map[uint32]*proc // those that are joined and connected
 
-	sets    map[uint32]*set
-	lastSet uint32
+	sets     map[uint32]*set
+	lastSet  uint32
+	setBytes int // of their members
 
 	store      map[string][]byte
 	storeBytes int
@@ -75,6 +76,7 @@ type proc struct {
 	addrs     []string
 
 	reqs     map[uint32]*wait   // its unanswered requests
+	waiting  int                // bytes of them
 	awaited  map[*wait]struct{} // Contacts of others that wait for it
 	watching serialSet          // whose end it wants to know, and has not been told
 }
@@ -83,6 +85,7 @@ type proc struct {
 type wait struct {
 	proc *proc // who asks
 	id   uint32
+	size int // bytes that it keeps, about
 
 	target *proc  // KindContact
 	key    string // KindGet
@@ -321,16 +324,30 @@ func (h *Head) call(f func(wire.ProcID), p *proc) {
 }
 
 // park keeps a request for later.
-func (h *Head) park(w *wait) error {
-	if len(w.proc.reqs) >= maxParked {
-		return fmt.Errorf("more than %d unanswered requests", maxParked)
+func (h *Head) park(w *wait, f *control.Frame) error {
+	w.size = control.FrameHead + len(f.Body)
+	if f.Kind == control.KindSpawn {
+		w.size += spawnSize
 	}
-	w.proc.reqs[w.id] = w
-	return nil
+	switch p := w.proc; {
+	case len(p.reqs) >= maxParked:
+		return fmt.Errorf("more than %d unanswered requests", maxParked)
+	case p.waiting+w.size > maxWaiting:
+		return fmt.Errorf("more than %d bytes of unanswered requests", maxWaiting)
+	default:
+		p.reqs[w.id] = w
+		p.waiting += w.size
+		return nil
+	}
 }
 
-// maxParked bounds the requests of one process that wait for something.
-const maxParked = 1 << 16
+// What bounds the requests of one process that wait for something: how many they
+// are, and their bytes. A Spawn is a goroutine and places, however short it is.
+const (
+	maxParked  = 1 << 16
+	maxWaiting = 16 << 20
+	spawnSize  = 64 << 10
+)
 
 // unpark forgets a request wherever it waits.
 func (h *Head) unpark(w *wait) {
@@ -338,6 +355,7 @@ func (h *Head) unpark(w *wait) {
 		return
 	}
 	delete(w.proc.reqs, w.id)
+	w.proc.waiting -= w.size
 	switch {
 	case w.target != nil:
 		delete(w.target.awaited, w)
@@ -403,7 +421,7 @@ func (h *Head) Flush(do func(*Effect)) bool {
 // Sizes is how much each table holds.
 func (h *Head) Sizes() map[string]int {
 	m := map[string]int{
-		"processes": len(h.procs), "living": h.alive, "joined": len(h.joined), "sets": len(h.sets),
+		"processes": len(h.procs), "living": h.alive, "joined": len(h.joined), "sets": len(h.sets), "bytes in sets": h.setBytes,
 		"store": len(h.store), "bytes in store": h.storeBytes, "gets": len(h.gets), "fences": len(h.fences), "rounds": len(h.rounds),
 	}
 	for i := range h.hosts {
@@ -413,6 +431,7 @@ func (h *Head) Sizes() map[string]int {
 		m["given sets"] += len(p.given)
 		m["watched"] += len(p.watching)
 		m["requests"] += len(p.reqs)
+		m["bytes waiting"] += p.waiting
 		m["awaited"] += len(p.awaited)
 	}
 	return m

@@ -111,7 +111,7 @@ func (h *Head) request(p *proc, f control.Frame) error {
 		if err := control.Decode(&m, f.Body); err != nil {
 			return err
 		}
-		return h.contact(p, f.ID, m.Proc)
+		return h.contact(p, &f, m.Proc)
 	case control.KindLookup:
 		m := control.Text{Kind: f.Kind}
 		if err := control.Decode(&m, f.Body); err != nil {
@@ -132,6 +132,8 @@ func (h *Head) request(p *proc, f control.Frame) error {
 			h.refuse(p, f.ID, err)
 		} else if len(h.sets) >= maxSets || !h.roomFor(0) {
 			h.refuse(p, f.ID, control.Refused("the job has %d process sets, and has had %d", len(h.sets), h.lastSet))
+		} else if n := h.setBytes + setBytes(m.Members); n > maxSetBytes {
+			h.refuse(p, f.ID, control.Refused("the process sets of the job would take %d bytes, at most %d allowed", n, maxSetBytes))
 		} else {
 			set := h.newSet(m.Members)
 			h.give(p, set.Number)
@@ -154,19 +156,19 @@ func (h *Head) request(p *proc, f control.Frame) error {
 		if err := control.Decode(&m, f.Body); err != nil {
 			return err
 		}
-		return h.get(p, f.ID, m.Key, m.Wait)
+		return h.get(p, &f, m.Key, m.Wait)
 	case control.KindFence:
 		m := control.Members{Kind: f.Kind}
 		if err := control.Decode(&m, f.Body); err != nil {
 			return err
 		}
-		return h.enterFence(p, f.ID, m.Members, string(f.Body))
+		return h.enterFence(p, &f, m.Members)
 	case control.KindSpawn:
 		var m control.Spawn
 		if err := control.Decode(&m, f.Body); err != nil {
 			return err
 		}
-		return h.spawn(p, f.ID, &m)
+		return h.spawn(p, &f, &m)
 	}
 	return nil
 }
@@ -181,7 +183,8 @@ func (h *Head) known(m wire.Members) error {
 	return nil
 }
 
-func (h *Head) contact(p *proc, id uint32, target wire.ProcID) error {
+func (h *Head) contact(p *proc, f *control.Frame, target wire.ProcID) error {
+	id := f.ID
 	t := h.proc(target)
 	if t == nil {
 		if h.past(target) {
@@ -192,7 +195,7 @@ func (h *Head) contact(p *proc, id uint32, target wire.ProcID) error {
 		return nil
 	}
 	w := &wait{proc: p, id: id, target: t}
-	if err := h.park(w); err != nil {
+	if err := h.park(w, f); err != nil {
 		return err
 	}
 	if t.awaited == nil {
@@ -258,7 +261,8 @@ func (h *Head) watch(p *proc, m wire.Members) {
 // who reads a name in memory asks for that alone.
 const MaxNone = 64
 
-func (h *Head) spawn(p *proc, id uint32, m *control.Spawn) error {
+func (h *Head) spawn(p *proc, f *control.Frame, m *control.Spawn) error {
+	id := f.ID
 	switch {
 	case m.N < 1:
 		h.refuse(p, id, control.Refused("spawn of %d processes", m.N))
@@ -271,7 +275,7 @@ func (h *Head) spawn(p *proc, id uint32, m *control.Spawn) error {
 		return nil
 	}
 	w := &wait{proc: p, id: id}
-	if err := h.park(w); err != nil {
+	if err := h.park(w, f); err != nil {
 		return err
 	}
 	argv := m.Argv

@@ -11,8 +11,15 @@ import (
 	"gompi/internal/wire"
 )
 
-// maxSets bounds the sets that a job may have at a time.
-const maxSets = 1 << 22
+// What bounds the sets that a job may have at a time: how many they are, and the
+// bytes of their lists of members. Those of worlds are short.
+const (
+	maxSets     = 1 << 22
+	maxSetBytes = 1 << 28
+)
+
+// setBytes is about what a set with these members takes.
+func setBytes(m wire.Members) int { return 24 * len(m.Ranges()) }
 
 // set is a process set. It lives while somebody holds it: a process its world,
 // its own and its parent's until it takes no part in the job any more, and each
@@ -28,6 +35,7 @@ func (h *Head) newSet(m wire.Members) wire.Set {
 	h.lastSet++
 	t := &set{members: m}
 	h.sets[h.lastSet] = t
+	h.setBytes += setBytes(m)
 	for _, p := range m.All() {
 		host := uint32(wire.NoHost)
 		if q := h.proc(p); q != nil {
@@ -68,6 +76,7 @@ func (h *Head) unhold(number uint32) {
 		return
 	}
 	delete(h.sets, number)
+	h.setBytes -= setBytes(t.members)
 	for _, id := range t.members.All() {
 		// Those that are here were when the set was made.
 		if p := h.proc(id); p != nil {

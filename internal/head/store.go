@@ -42,7 +42,8 @@ func (h *Head) remove(p *proc, id uint32, key string) {
 	h.answer(p, id, nil)
 }
 
-func (h *Head) get(p *proc, id uint32, key string, block bool) error {
+func (h *Head) get(p *proc, f *control.Frame, key string, block bool) error {
+	id := f.ID
 	val, ok := h.store[key]
 	switch {
 	case ok:
@@ -53,7 +54,7 @@ func (h *Head) get(p *proc, id uint32, key string, block bool) error {
 		h.refuse(p, id, control.Ending(h.ending))
 	default:
 		w := &wait{proc: p, id: id, key: key}
-		if err := h.park(w); err != nil {
+		if err := h.park(w, f); err != nil {
 			return err
 		}
 		if h.gets[key] == nil {

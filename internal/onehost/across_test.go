@@ -28,7 +28,7 @@ func TestAcross(t *testing.T) {
 		TestDeathIsAnnouncedAndAcknowledged, TestAcknowledgementByEnding, TestLeaverKeepsItsPid, TestLostConnection, TestEndBehindWrapper,
 		TestPidsOfFailedSpawn, TestReapAtOnce, TestWatchOfNobody, TestWatch, TestDeathEndsWaits, TestDeathForgetsItsRequests,
 		TestDeathDuringSpawn, TestHostEvents, TestGrowShrink, TestEndsAreToldToHolders,
-		TestGarbageBeforeHello, TestGarbageAfterHello, TestDroppedHoldsBackReaping, TestStoppedClient, TestNoDeathIsLost, TestRandomFrames,
+		TestGarbageBeforeHello, TestGarbageAfterHello, TestDroppedHoldsBackReaping, TestStoppedClient, TestNoDeathIsLost, TestRandomFrames, TestMadRequests,
 		TestCut, TestPing, TestWatchOfHeldServer,
 		TestWelcome, TestContact, TestContactBeforeStarted, TestSets, TestSpawn, TestSpawnFails, TestAbortAndEnding,
 		TestServerCloseEndsClients, TestClientCloseConcurrently, TestStore, TestFence, TestStacksAndRollCall, TestTool,

@@ -38,6 +38,8 @@ type rig struct {
 	log    []string // callbacks, as "reap 3"
 	spawns [][]control.StartProc
 	watch  bool // who joins watches the world
+
+	holdSpawns chan struct{} // nil: they are not held
 }
 
 // newRig starts a server with n reserved processes. At the test's end nothing
@@ -64,6 +66,9 @@ func newRig(t *testing.T, n int, change func(*Config)) *rig {
 		},
 		HostLost: func(host uint32, why string) { r.note(fmt.Sprint("host lost ", host, " ", why)) },
 		Start: func(procs []control.StartProc) error {
+			if r.holdSpawns != nil {
+				<-r.holdSpawns
+			}
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.spawns = append(r.spawns, procs)

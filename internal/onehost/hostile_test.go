@@ -235,3 +235,35 @@ func TestRandomFrames(t *testing.T) {
 	}
 	r.await("reap 1")
 }
+
+// A process that asks without end for what does not come fills the head with no more
+// than its share; its end gives that back.
+func TestMadRequests(t *testing.T) {
+	r := newRig(t, 64, nil)
+	mad, other := r.rawJoin(0), r.join(1)
+	ids := make([]wire.ProcID, 0, 64)
+	for i := 0; i < 64; i += 1 + i%5%3 { // no stride has many
+		ids = append(ids, r.procs[i].Proc)
+	}
+	scattered := wire.MembersOf(ids...)
+	spawn := &control.Spawn{N: 1, Argv: []string{strings.Repeat("x", control.MaxArgs-9)}}
+	r.holdSpawns = make(chan struct{})
+	var b []byte
+	for id := uint32(1); id <= 12; id++ {
+		b = control.AppendFrame(b, id, 0, spawn)
+	}
+	for id := uint32(100); id < 30000; id++ {
+		b = control.AppendFrame(b, id, 0, &control.Members{Kind: control.KindFence, Members: scattered})
+	}
+	go func() {
+		mad.Write(b) // it is refused before all is written
+	}()
+	if got := bye(t, mad); !strings.Contains(got, "bytes of unanswered requests") {
+		t.Errorf("%d bytes of fences and spawns: %q", len(b), got)
+	}
+	r.await("dropped 1 protocol error")
+	r.reach("fences", 0)
+	close(r.holdSpawns)
+	r.reach("bytes waiting", 0)
+	other.must(other.Put("k", nil))
+}

@@ -48,8 +48,7 @@ func (s *Server) ordered(o *control.Order) {
 			s.up.link.Send(&r)
 		})
 	case control.OrderCalls:
-		serials, held := s.agent.HoldAll()
-		s.aside(func() { s.tellCalls(o.ID, serials, held) })
+		s.aside(func() { s.tellCalls(o.ID) })
 	case control.OrderTool:
 		// There is room for the one piece that was asked for.
 		select {
@@ -62,7 +61,10 @@ func (s *Server) ordered(o *control.Order) {
 }
 
 // tellCalls tells the roll calls of this host, and that these were all.
-func (s *Server) tellCalls(id uint32, serials []uint32, held []*agent.Files) {
+func (s *Server) tellCalls(id uint32) {
+	s.mu.Lock()
+	serials, held := s.agent.HoldAll()
+	s.mu.Unlock()
 	for i, calls := range agent.ReadCalls(held) {
 		if len(calls) > 0 && s.up.link.Room() {
 			s.up.link.Send(&control.Report{Kind: control.ReportCalls, ID: id, Serial: serials[i], Calls: calls})
