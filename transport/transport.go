@@ -214,12 +214,12 @@ type FastBox interface {
 	Take(h *wire.Header, turns int) (payload []byte, ok bool)
 }
 
-// Crowder is an optional capability: the transport leaves out what only pays
+// Oversubscriber is an optional capability: the transport leaves out what only pays
 // while its process does not wait for a processor.
-type Crowder interface {
-	// Crowded tells whether the processes of this host outnumber its
+type Oversubscriber interface {
+	// Oversubscribed tells whether the processes of this host outnumber its
 	// processors. Safe for any goroutine.
-	Crowded(bool)
+	Oversubscribed(bool)
 }
 
 // Reserver is an optional capability: a payload is written where Send would

@@ -63,7 +63,7 @@ func New(cfg Config) (*Engine, error) {
 		}
 		e.links = append(e.links, l)
 	}
-	e.tellCrowd()
+	e.tellOversubscribed()
 	e.startChecks()
 	e.prog.Start()
 	return e, nil
@@ -74,7 +74,7 @@ func New(cfg Config) (*Engine, error) {
 func (e *Engine) SetPolicy(p wait.Policy) {
 	e.mu.Lock()
 	e.prog.Policy = p
-	e.tellCrowd()
+	e.tellOversubscribed()
 	e.mu.Unlock()
 }
 

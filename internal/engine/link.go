@@ -39,11 +39,11 @@ func (l *link) setPeer(s transport.Slot, p *Peer) {
 	l.slots[s] = p
 }
 
-// tellCrowd tells the transports what the policy says of the processors.
-func (nt *network) tellCrowd() {
+// tellOversubscribed tells the transports what the policy says of the processors.
+func (nt *network) tellOversubscribed() {
 	for _, l := range nt.links {
-		if c, ok := l.Transport.(transport.Crowder); ok {
-			c.Crowded(nt.process.prog.Policy.Crowd > 1)
+		if c, ok := l.Transport.(transport.Oversubscriber); ok {
+			c.Oversubscribed(nt.process.prog.Policy.PerCPU > 1)
 		}
 	}
 }

@@ -368,17 +368,17 @@ func (s *slowSharer) Close() error {
 	return s.Transport.Close()
 }
 
-// crowder notes what it is told.
-type crowder struct {
+// oversubscriber notes what it is told.
+type oversubscriber struct {
 	*inproc.Transport
 	told []bool
 }
 
-func (c *crowder) Crowded(yes bool) { c.told = append(c.told, yes) }
+func (c *oversubscriber) Oversubscribed(yes bool) { c.told = append(c.told, yes) }
 
 // Transports hear whether ranks outnumber processors, and when that changes.
-func TestCrowdIsTold(t *testing.T) {
-	var c crowder
+func TestOversubscriptionIsTold(t *testing.T) {
+	var c oversubscriber
 	ns, _ := testJobOf(t, 1, nil, func(_ int, cfg *Config) {
 		c.Transport = cfg.Transports[0].(*inproc.Transport)
 		cfg.Transports[0] = &c

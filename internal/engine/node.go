@@ -73,16 +73,16 @@ const boardWays = 3
 // boardColl runs a collective on the board. What is quick needs no request;
 // everything else goes on as one.
 func (e *Engine) boardColl(c *Context, a *CollArgs, tag int32, pending bool) *fault.Fault {
-	b, crowded := c.board, e.prog.Policy.Crowded()
-	if b != nil && !crowded {
+	b, oversubscribed := c.board, e.prog.Policy.Oversubscribed()
+	if b != nil && !oversubscribed {
 		b.FetchLine(&a.Call, nodecoll.Seq(tag))
 	}
 	if f := c.startFault(a, tag, pending); f != nil {
 		e.refuseColl(c, a, tag, f)
 		return f
 	}
-	b.Begin(&a.Call, nodecoll.Seq(tag), a.Alg.Reads, crowded)
-	if crowded && e.prog.Policy.Ranks == b.Size() {
+	b.Begin(&a.Call, nodecoll.Seq(tag), a.Alg.Reads, oversubscribed)
+	if oversubscribed && e.prog.Policy.Ranks == b.Size() {
 		b.Rebalance()
 	}
 	e.prog.Busy()
@@ -114,7 +114,7 @@ func (e *Engine) boardSpin(c *Context, b *board) bool {
 	stayed := 0 // 1 + the yields after which it looked on
 	// Of a part of a communicator others may be on this processor who have
 	// something to do.
-	crowded := e.prog.Policy.OS && e.prog.Policy.Crowded() && c.whole == nil
+	oversubscribed := e.prog.Policy.OS && e.prog.Policy.Oversubscribed() && c.whole == nil
 	for {
 		if e.closed || b.Reads() && c.faults != nil {
 			return false // whose memory it would read may be somebody else's
@@ -124,7 +124,7 @@ func (e *Engine) boardSpin(c *Context, b *board) bool {
 			b.WakeSleepers()
 		}
 		if done {
-			if e.prog.Policy.Crowded() && b.YieldAfter() {
+			if e.prog.Policy.Oversubscribed() && b.YieldAfter() {
 				e.yieldAfter(b)
 			}
 			return true
@@ -133,7 +133,7 @@ func (e *Engine) boardSpin(c *Context, b *board) bool {
 			p.Yields, stayed = 0, 0
 			continue
 		}
-		if p.Left == 0 && crowded {
+		if p.Left == 0 && oversubscribed {
 			if looks := b.LookOn(stayed == p.Yields+1); looks > 0 {
 				stayed, p.Left = p.Yields+1, looks
 			}

@@ -164,7 +164,7 @@ func TestNoBoardWithoutSharer(t *testing.T) {
 
 // A process that yields in a board's spin serves its other goroutines.
 func TestBoardServesMessages(t *testing.T) {
-	ns := boardJob(t, 2, func(_ int, c *Config) { c.Policy = wait.Policy{Spin: 1 << 30, Crowd: 1} })
+	ns := boardJob(t, 2, func(_ int, c *Config) { c.Policy = wait.Policy{Spin: 1 << 30, PerCPU: 1} })
 	done := make(chan *fault.Fault, 1)
 	go func() { done <- ns[1].Collective(ns[1].ctx, ns[1].call64(collectives.OpBarrier, nil, nil, 0, 0)) }()
 	b := make([]byte, 8)

@@ -218,7 +218,7 @@ func (e *Engine) vote(c *Context, b *board) {
 }
 
 // central reports whether operations of many ranks go without levels.
-func (e *Engine) central() bool { return e.prog.Policy.Crowd > 1 || !e.prog.Policy.OS }
+func (e *Engine) central() bool { return e.prog.Policy.PerCPU > 1 || !e.prog.Policy.OS }
 
 // countVotes looks whether all have voted for the memory, or one who has not has
 // left.

@@ -11,12 +11,12 @@ import (
 	"gompi/internal/fault"
 )
 
-// crowd makes a job whose ranks say that they share processors, or that they do
+// oversubscribed makes a job whose ranks say that they share processors, or that they do
 // not.
-func crowd(yes bool) func(int, *Config) {
+func oversubscribed(yes bool) func(int, *Config) {
 	return func(_ int, c *Config) {
 		if !yes {
-			c.Policy.OS, c.Policy.Crowd = true, 1
+			c.Policy.OS, c.Policy.PerCPU = true, 1
 		}
 	}
 }
@@ -25,7 +25,7 @@ func crowd(yes bool) func(int, *Config) {
 // order, with and without synchronisation.
 func TestTreeOperations(t *testing.T) {
 	for i, size := range []int{65, 70} {
-		ns, _ := testJobOf(t, size, nil, crowd(i%2 == 0))
+		ns, _ := testJobOf(t, size, nil, oversubscribed(i%2 == 0))
 		rnd := rand.New(rand.NewPCG(uint64(size), 2))
 		type call struct {
 			op          collectives.Op
@@ -104,7 +104,7 @@ func TestTreeEnds(t *testing.T) {
 		}, fault.Aborted},
 	} {
 		for _, central := range []bool{false, true} {
-			ns := boardJob(t, size, crowd(central))
+			ns := boardJob(t, size, oversubscribed(central))
 			done := make(chan *fault.Fault, size)
 			for i, n := range ns {
 				if i != lost {
@@ -129,7 +129,7 @@ func TestTreeMismatch(t *testing.T) {
 }
 
 func testTreeMismatch(t *testing.T, central bool) {
-	ns := boardJob(t, 66, crowd(central))
+	ns := boardJob(t, 66, oversubscribed(central))
 	for r, f := range everywhere(t, ns, func(i int) *CollArgs {
 		count := 1
 		if i == 40 {

@@ -80,7 +80,7 @@ func TestBoardRootAhead(t *testing.T) {
 // no rank ever waits long enough to tell all.
 func TestBoardUntold(t *testing.T) {
 	const size = 2
-	ns := boardJob(t, size, func(_ int, c *Config) { c.Policy = wait.Policy{Spin: 1 << 30, Crowd: 1} })
+	ns := boardJob(t, size, func(_ int, c *Config) { c.Policy = wait.Policy{Spin: 1 << 30, PerCPU: 1} })
 	direct, err := selection.ByName(collectives.OpBarrier, "direct")
 	if err != nil {
 		t.Fatal(err)

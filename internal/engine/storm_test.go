@@ -19,7 +19,7 @@ import (
 
 // policies from one that sleeps at once to one that spins.
 var policies = map[string]wait.Policy{
-	"sleeps": {}, "goroutine": wait.ForGoroutine(), "spins": {Spin: 200, Yield: 50, OS: true, Crowd: 1},
+	"sleeps": {}, "goroutine": wait.ForGoroutine(), "spins": {Spin: 200, Yield: 50, OS: true, PerCPU: 1},
 }
 
 // overPolicies runs f at GOMAXPROCS 1 and 2 with each policy.

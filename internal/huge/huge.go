@@ -51,12 +51,12 @@ const (
 // Pages counts how the memory of one process is used. Use is for one goroutine
 // at a time; the kernel is asked in the background. The zero value is ready.
 type Pages struct {
-	off    bool            // for good
-	slow   atomic.Bool     // likewise
-	crowd  atomic.Bool     // see Crowded
-	asked  bool            // whether the administrator allows it
-	known  map[uintptr]use // by address >> pageBits
-	shared int
+	off            bool            // for good
+	slow           atomic.Bool     // likewise
+	oversubscribed atomic.Bool     // see Oversubscribed
+	asked          bool            // whether the administrator allows it
+	known          map[uintptr]use // by address >> pageBits
+	shared         int
 
 	worth atomic.Int64 // bytes that save what the last huge pages cost; 0: unknown
 	busy  atomic.Bool  // the kernel is being asked, for page
@@ -70,9 +70,9 @@ type Pages struct {
 	idle func() bool
 }
 
-// Crowded tells whether the processes of this host outnumber its processors:
+// Oversubscribed tells whether the processes of this host outnumber its processors:
 // then the kernel is not asked. Safe for any goroutine.
-func (p *Pages) Crowded(yes bool) { p.crowd.Store(yes) }
+func (p *Pages) Oversubscribed(yes bool) { p.oversubscribed.Store(yes) }
 
 // allowed reports whether the administrator has not turned huge pages off.
 func allowed() bool {
@@ -82,7 +82,7 @@ func allowed() bool {
 
 // Use notes that b, of which nothing is kept, is copied once by system calls.
 func (p *Pages) Use(b []byte) {
-	if p.off || len(b) == 0 || p.slow.Load() || p.crowd.Load() {
+	if p.off || len(b) == 0 || p.slow.Load() || p.oversubscribed.Load() {
 		return
 	}
 	if !p.asked {

@@ -144,9 +144,9 @@ func TestSlowCallIsTheLast(t *testing.T) {
 	idle = false
 	use(0, "others compute")
 	idle = true
-	p.Crowded(true)
+	p.Oversubscribed(true)
 	use(0, "more processes than processors")
-	p.Crowded(false)
+	p.Oversubscribed(false)
 	took = slow
 	use(1, "a slow call")
 	if calls != 1 {

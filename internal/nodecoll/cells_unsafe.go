@@ -20,10 +20,10 @@ type headLines struct {
 	_        [lineBytes - 12]byte
 	// votes is how many ranks have the memory, readers how many can read the
 	// memory of all; noReads: one cannot.
-	votes   atomic.Uint32
-	readers atomic.Uint32
-	noReads atomic.Uint32
-	crowded atomic.Uint32 // rank 0 has no processor of its own; written before its vote
+	votes          atomic.Uint32
+	readers        atomic.Uint32
+	noReads        atomic.Uint32
+	oversubscribed atomic.Uint32 // rank 0 has no processor of its own; written before its vote
 	// arrived is how many have published in an operation of many ranks, by its
 	// cell: {number 32, ranks 32}.
 	arrived [Cells]atomic.Uint64

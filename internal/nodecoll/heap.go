@@ -142,7 +142,7 @@ func (h *Heap) TakeBack(place uint32) {
 
 // Keep makes a block fit for the board of its members, if this process has given it
 // out; dead have ended.
-func (h *Heap) Keep(place uint32, members wire.Members, dead iter.Seq[wire.ProcID], crowded bool, populate func(part []byte) error) {
+func (h *Heap) Keep(place uint32, members wire.Members, dead iter.Seq[wire.ProcID], oversubscribed bool, populate func(part []byte) error) {
 	b := h.given(place)
 	if b == nil {
 		return
@@ -161,8 +161,8 @@ func (h *Heap) Keep(place uint32, members wire.Members, dead iter.Seq[wire.ProcI
 	}
 	clearCells(h.mem[b.at:], n)
 	clearRings(h.mem[b.at:][ringsAt(n):Size(n)], n)
-	if crowded {
-		head.crowded.Store(1)
+	if oversubscribed {
+		head.oversubscribed.Store(1)
 	}
 	head.ranks.Store(uint32(n))
 }

@@ -60,10 +60,10 @@ func (b *Board) Read(from Regions) { b.regions = from }
 
 // TellCentral says that ranks share processors, so that operations of many go
 // without levels. Rank 0 does before it votes, or who gives a block out.
-func (b *Board) TellCentral() { b.head.crowded.Store(1) }
+func (b *Board) TellCentral() { b.head.oversubscribed.Store(1) }
 
 // Decided begins the use of a board that all ranks have.
-func (b *Board) Decided() { b.tree.central = b.head.crowded.Load() != 0 }
+func (b *Board) Decided() { b.tree.central = b.head.oversubscribed.Load() != 0 }
 
 // BlockRanks is for how many ranks a block is, by the word of who has given it out;
 // 0: that is undecided.

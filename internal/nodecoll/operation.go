@@ -24,31 +24,31 @@ type Call struct {
 // takes what the ranks next, next-1, ... lo have published. Operations that read
 // keep their own account; next and lo only say for whom they wait.
 type operation struct {
-	family    family // nil: it copies into its cell and out of others
-	op        collectives.Op
-	seq       uint32
-	word      uint64 // of every cell of this operation
-	bytes     int64  // its length
-	offers    bool   // this rank publishes
-	offered   bool
-	reads     bool // it reads from regions of others: see singleCopy
-	crowded   bool // ranks share processors
-	told      bool // something was published for which others may sleep
-	moved     bool // data came
-	all       bool // everybody publishes and waits for everybody
-	own       bool // this rank's part comes from its buffer, not from its cell
-	next, lo  int
-	operand   []byte // of a reduction, the only one so far; it stands in a cell
-	reduced   bool   // out holds the operands so far
-	fault     *fault.Fault
-	published []byte
-	out       []byte
-	to        buffer.Buf // strided: where the result goes instead of out, or from there
-	at, n     int64      // the part of each payload that this rank takes; its length
-	kernel    kernel.Func
-	counts    []int64 // of Allgatherv
-	displs    []int64
-	unit      int64
+	family         family // nil: it copies into its cell and out of others
+	op             collectives.Op
+	seq            uint32
+	word           uint64 // of every cell of this operation
+	bytes          int64  // its length
+	offers         bool   // this rank publishes
+	offered        bool
+	reads          bool // it reads from regions of others: see singleCopy
+	oversubscribed bool // ranks share processors
+	told           bool // something was published for which others may sleep
+	moved          bool // data came
+	all            bool // everybody publishes and waits for everybody
+	own            bool // this rank's part comes from its buffer, not from its cell
+	next, lo       int
+	operand        []byte // of a reduction, the only one so far; it stands in a cell
+	reduced        bool   // out holds the operands so far
+	fault          *fault.Fault
+	published      []byte
+	out            []byte
+	to             buffer.Buf // strided: where the result goes instead of out, or from there
+	at, n          int64      // the part of each payload that this rank takes; its length
+	kernel         kernel.Func
+	counts         []int64 // of Allgatherv
+	displs         []int64
+	unit           int64
 }
 
 // family is how operations of one kind go on, where they do not only copy through
@@ -61,11 +61,11 @@ type family interface {
 }
 
 // Begin begins the operation of the call with that number. The one before has ended.
-// reads: ranks copy from each other's memory; crowded: they share processors.
-func (b *Board) Begin(a *Call, seq uint32, reads, crowded bool) {
+// reads: ranks copy from each other's memory; oversubscribed: they share processors.
+func (b *Board) Begin(a *Call, seq uint32, reads, oversubscribed bool) {
 	all := b.op.all
 	o := &b.op
-	o.seq, o.reads, o.crowded = seq, reads, crowded
+	o.seq, o.reads, o.oversubscribed = seq, reads, oversubscribed
 	b.prepare(a)
 	b.finished = o.seq - 1 // calls come one after the other
 	if all {

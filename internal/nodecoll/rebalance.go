@@ -52,7 +52,7 @@ func (b *Board) Rebalance() {
 		return
 	}
 	here := b.locate()
-	if b.crowds(here) && s.mover.Even(here, s.ranks) {
+	if b.toLeave(here) && s.mover.Even(here, s.ranks) {
 		b.locate()
 	}
 }
@@ -80,9 +80,9 @@ func (s *balance) due(now time.Time, long bool) bool {
 	return true
 }
 
-// crowds counts the ranks on each processor, and reports whether this is the one
+// toLeave counts the ranks on each processor, and reports whether this is the one
 // of its processor to leave it, if somebody should.
-func (b *Board) crowds(here int) bool {
+func (b *Board) toLeave(here int) bool {
 	n := b.balance.ranks
 	if n == nil {
 		n = make([]uint16, maxProcessors)

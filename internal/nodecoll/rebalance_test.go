@@ -9,7 +9,7 @@ import (
 )
 
 // Of the ranks on a processor the last one is to leave, if there are others.
-func TestRebalanceCrowds(t *testing.T) {
+func TestRebalanceLeaver(t *testing.T) {
 	const size = 7
 	on := [size]int{2, 0, 2, 2, 1, 0, 3}
 	leaves := [size]bool{3: true, 5: true}
@@ -20,8 +20,8 @@ func TestRebalanceCrowds(t *testing.T) {
 		for r, cpu := range on {
 			b.ranks[r].cpu.Store(uint32(cpu + 1))
 		}
-		if got := b.crowds(on[rank]); got != leaves[rank] {
-			t.Errorf("rank %d on %d of %v: crowds is %v", rank, on[rank], on, got)
+		if got := b.toLeave(on[rank]); got != leaves[rank] {
+			t.Errorf("rank %d on %d of %v: toLeave is %v", rank, on[rank], on, got)
 		}
 		if n := b.balance.ranks; n[0] != 2 || n[1] != 1 || n[2] != 3 || n[3] != 1 || n[4] != 0 {
 			t.Errorf("%v are %v", on, n[:5])
@@ -38,8 +38,8 @@ func TestRebalanceCountsAll(t *testing.T) {
 		b.ranks[r].cpu.Store(2)
 	}
 	b.ranks[0].cpu.Store(1)
-	crowds, n := b.crowds(1), b.balance.ranks
-	if !crowds || n[0] != 1 || int(n[1]) != size-1 {
+	mine, n := b.toLeave(1), b.balance.ranks
+	if !mine || n[0] != 1 || int(n[1]) != size-1 {
 		t.Errorf("1 and %d ranks are %d and %d", size-1, n[0], n[1])
 	}
 }
@@ -52,10 +52,10 @@ func TestRebalanceHostile(t *testing.T) {
 	for r, told := range [size]uint32{2, 0, math.MaxUint32, maxProcessors + 1, 1 << 31, 7} {
 		b.ranks[r].cpu.Store(told)
 	}
-	if b.crowds(1) || b.balance.ranks[1] != 1 || b.balance.ranks[6] != 1 {
+	if b.toLeave(1) || b.balance.ranks[1] != 1 || b.balance.ranks[6] != 1 {
 		t.Errorf("one rank on each of processors 1 and 6 is %v", b.balance.ranks[:8])
 	}
-	if b.crowds(-1) || b.crowds(maxProcessors) {
+	if b.toLeave(-1) || b.toLeave(maxProcessors) {
 		t.Error("a rank that runs nowhere is to move")
 	}
 }

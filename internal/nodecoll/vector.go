@@ -54,7 +54,7 @@ func (b *Board) beginBlocks(o *operation, a *Call) {
 	g, r, x := &a.Args, &b.single, &b.vector
 	o.family = x
 	x.near, x.same, x.ended, x.keyed, x.count, x.far.edge = false, false, false, false, g.Count, 0
-	if x.most = b.room; !o.crowded {
+	if x.most = b.room; !o.oversubscribed {
 		x.most = min(b.room, carriedBytes)
 	}
 	r.i, r.at, r.registered, r.inPlace, r.root = 0, 0, false, g.InPlace, g.Root

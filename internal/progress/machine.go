@@ -163,7 +163,7 @@ func (m *Machine) Yield(turn int) int {
 func (m *Machine) Tested() {
 	if m.mu.Contended() || m.relaxDue() {
 		m.relax()
-	} else if m.Policy.Crowded() {
+	} else if m.Policy.Oversubscribed() {
 		m.tests++
 		if m.tests%16 == 0 {
 			m.Yield(int(m.tests))

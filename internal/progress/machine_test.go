@@ -197,11 +197,11 @@ func pass() {
 }
 
 var policies = []wait.Policy{
-	{Spin: 0, Yield: 0, Crowd: 1},
+	{Spin: 0, Yield: 0, PerCPU: 1},
 	{Spin: 1, Yield: 2},
-	{Spin: 40, Yield: 3, Crowd: 1},
+	{Spin: 40, Yield: 3, PerCPU: 1},
 	wait.ForGoroutine(),
-	{Spin: 2, Yield: 10, OS: true, Crowd: 2, Ranks: 4},
+	{Spin: 2, Yield: 10, OS: true, PerCPU: 2, Ranks: 4},
 }
 
 func overPolicies(t *testing.T, test func(t *testing.T, pol wait.Policy)) {
@@ -353,7 +353,7 @@ func (f *fake) stopAsleep(t *testing.T) {
 // Leadership goes from hand to hand: one polls, the others are parked, and one who
 // rests says so.
 func TestStates(t *testing.T) {
-	f := newFake(2, wait.Policy{Spin: 1 << 30, Crowd: 1})
+	f := newFake(2, wait.Policy{Spin: 1 << 30, PerCPU: 1})
 	done := make([]chan struct{}, 2)
 	for i, c := range f.calls {
 		done[i] = make(chan struct{})

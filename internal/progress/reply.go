@@ -88,7 +88,7 @@ func (m *Machine) awaitReply() bool {
 		case !time.Now().Before(end):
 			m.replies.learn(false)
 			return false
-		case !m.Policy.Crowded():
+		case !m.Policy.Oversubscribed():
 			wait.Pause()
 		default:
 			m.Yield(0)

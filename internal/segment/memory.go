@@ -114,7 +114,7 @@ func (m *Memory) Close() {
 // take their next piece of n bytes at this moment.
 func checkMemory(n, margin, free int64, headroom func(need int64) (int64, bool)) (tight bool, err error) {
 	need := n + margin
-	plenty := need + crowdOf*min(n, reserveStep)
+	plenty := need + atOnce*min(n, reserveStep)
 	found, limit := int64(math.MaxInt64), ""
 	if free >= 0 {
 		found, limit = free, "system"

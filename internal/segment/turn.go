@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// crowdOf processes of a host may be between a look and what they take
+	// atOnce processes of a host may be between a look and what they take
 	// after it. With less than that free they take turns.
-	crowdOf = 1000
+	atOnce = 1000
 
 	// turnWait is how long a reservation waits for the turn, shortTurnWait one
 	// of a piece, whose caller may hold others up. After that it goes on

@@ -23,18 +23,18 @@ type Policy struct {
 	// Spare: there are processors that no rank needs, so what a goroutine
 	// leaves undone when it goes computing is best taken up at once.
 	Spare bool
-	// Ranks that are OS processes and share the processors; 0: unknown. Crowd is
+	// Ranks that are OS processes and share the processors; 0: unknown. PerCPU is
 	// how many of them there are for each processor, rounded up.
-	Ranks, Crowd int
+	Ranks, PerCPU int
 }
 
-// Crowded reports whether ranks take turns on a processor, as far as is known:
+// Oversubscribed reports whether ranks take turns on a processor, as far as is known:
 // those that are goroutines may.
-func (p *Policy) Crowded() bool { return p.Crowd != 1 }
+func (p *Policy) Oversubscribed() bool { return p.PerCPU != 1 }
 
 // Packed reports whether so many ranks share each processor that those who wait
 // for something slow should sleep at once: what they yield is lost to the others.
-func (p *Policy) Packed() bool { return p.Crowd > goschedCrowd }
+func (p *Policy) Packed() bool { return p.PerCPU > packedAbove }
 
 // Other goroutines get a chance to run in every goschedEvery-th OS yield if the
 // process has one P, else every goschedPause: then there is mostly a P without
@@ -44,21 +44,21 @@ func (p *Policy) Packed() bool { return p.Crowd > goschedCrowd }
 const (
 	goschedEvery = 16
 	goschedPause = 4 * time.Millisecond
-	// Where a processor has more than goschedCrowd ranks they do so every
-	// crowdPause. It is shorter than the 10 ms after which Go preempts a
+	// Where a processor has more than packedAbove ranks they do so every
+	// packedPause. It is shorter than the 10 ms after which Go preempts a
 	// goroutine: its monitor wakes every 20 us for a millisecond then, in each
 	// of the processes.
-	goschedCrowd = 8
-	crowdPause   = 8 * time.Millisecond
+	packedAbove = 8
+	packedPause = 8 * time.Millisecond
 )
 
 // ForOS is the policy of a rank that is an OS process: local ranks on cpus
 // usable CPUs.
 func ForOS(local, cpus int) Policy {
 	if local <= cpus {
-		return Policy{Spin: 2000, Yield: 2000, OS: true, Spare: local < cpus, Ranks: local, Crowd: 1}
+		return Policy{Spin: 2000, Yield: 2000, OS: true, Spare: local < cpus, Ranks: local, PerCPU: 1}
 	}
-	return Policy{Spin: 2, Yield: 1000, OS: true, Ranks: local, Crowd: (local + cpus - 1) / cpus}
+	return Policy{Spin: 2, Yield: 1000, OS: true, Ranks: local, PerCPU: (local + cpus - 1) / cpus}
 }
 
 // ForGoroutine is the policy of a rank that is a goroutine.
@@ -107,10 +107,10 @@ func (p Policy) yield() int {
 		if before/goschedPause != after/goschedPause {
 			runtime.Gosched()
 		}
-	} else if before/crowdPause != after/crowdPause {
+	} else if before/packedPause != after/packedPause {
 		runtime.Gosched()
 	}
-	if after-before < busyYield+time.Duration(p.Crowd)*rankYield {
+	if after-before < busyYield+time.Duration(p.PerCPU)*rankYield {
 		return 1
 	}
 	return p.Yield

@@ -6,7 +6,7 @@ import "testing"
 
 // Whether ranks share processors follows from their number alone, however long
 // somebody has them spin.
-func TestCrowded(t *testing.T) {
+func TestOversubscribed(t *testing.T) {
 	for _, c := range []struct {
 		p    Policy
 		want bool
@@ -15,8 +15,8 @@ func TestCrowded(t *testing.T) {
 	} {
 		for _, spin := range []int{0, c.p.Spin, 50, 5000} {
 			p := c.p
-			if p.Spin = spin; p.Crowded() != c.want {
-				t.Errorf("%+v: crowded: %v", p, !c.want)
+			if p.Spin = spin; p.Oversubscribed() != c.want {
+				t.Errorf("%+v: oversubscribed: %v", p, !c.want)
 			}
 		}
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // able is the wrapper with the capabilities of the transport below. FastBoxes,
-// Crowder, Checker and Collector need none below: their contract allows to do nothing.
+// Oversubscriber, Checker and Collector need none below: their contract allows to do nothing.
 func (t *wrapper) able() transport.Transport {
 	place, places := t.Transport.(transport.Reserver)
 	share, shares := t.Transport.(transport.Sharer)
@@ -60,21 +60,21 @@ func (t *wrapper) able() transport.Transport {
 }
 
 var (
-	_ transport.Transport  = (*wrapper)(nil)
-	_ transport.FastBoxes  = (*wrapper)(nil)
-	_ transport.Crowder    = (*wrapper)(nil)
-	_ transport.Checker    = (*wrapper)(nil)
-	_ transport.Collector  = (*wrapper)(nil)
-	_ transport.Reserver   = reserver{}
-	_ transport.Sharer     = sharer{}
-	_ transport.SingleCopy = singleCopy{}
-	_ transport.Direct     = direct{}
+	_ transport.Transport      = (*wrapper)(nil)
+	_ transport.FastBoxes      = (*wrapper)(nil)
+	_ transport.Oversubscriber = (*wrapper)(nil)
+	_ transport.Checker        = (*wrapper)(nil)
+	_ transport.Collector      = (*wrapper)(nil)
+	_ transport.Reserver       = reserver{}
+	_ transport.Sharer         = sharer{}
+	_ transport.SingleCopy     = singleCopy{}
+	_ transport.Direct         = direct{}
 )
 
-// Crowded implements transport.Crowder.
-func (t *wrapper) Crowded(yes bool) {
-	if c, ok := t.Transport.(transport.Crowder); ok {
-		c.Crowded(yes)
+// Oversubscribed implements transport.Oversubscriber.
+func (t *wrapper) Oversubscribed(yes bool) {
+	if c, ok := t.Transport.(transport.Oversubscriber); ok {
+		c.Oversubscribed(yes)
 	}
 }
 

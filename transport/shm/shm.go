@@ -145,9 +145,9 @@ func (t *Transport) Caps() transport.Caps { return t.caps }
 // FD is the bell: an eventfd that peers ring when this process is armed.
 func (t *Transport) FD() int { return t.env.Bell }
 
-// Crowded implements transport.Crowder: huge pages are for those who do not wait
+// Oversubscribed implements transport.Oversubscriber: huge pages are for those who do not wait
 // for processors.
-func (t *Transport) Crowded(yes bool) { t.pages.Crowded(yes) }
+func (t *Transport) Oversubscribed(yes bool) { t.pages.Oversubscribed(yes) }
 
 // Flushed reports whether nothing waits in this process: what Send accepted
 // lies in the peers' memory, but control messages and transfers need us.
