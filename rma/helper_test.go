@@ -27,6 +27,22 @@ var ways = []struct {
 	{"shm-cma-off", []mpitest.Option{mpitest.Transport("shm"), mpitest.Setting("GOMPI_CMA", "off")}},
 	{"tcp", []mpitest.Option{mpitest.Transport("tcp")}},
 	{"shm-awkward", []mpitest.Option{mpitest.Transport("shm"), under(awkward)}},
+	{"later", []mpitest.Option{later()}},
+}
+
+// apart reports whether no memory can be mapped in a way, which ends a name.
+func apart(name string) bool {
+	return strings.HasSuffix(name, "tcp") || strings.HasSuffix(name, "later")
+}
+
+// later gives each run devices that complete operations later, in any order,
+// beside inproc.
+func later() mpitest.Option { return devices(faulty.NewDevices(faulty.DevicePlan{Full: 0.2})) }
+
+func devices(x *faulty.Devices) mpitest.Option {
+	return testjob.Wrap(func(t transport.Transport, self wire.ProcID, wake func()) (transport.Transport, error) {
+		return x.Over(t, self, wake), nil
+	})
 }
 
 // awkward delays, refuses and tells little at a time.

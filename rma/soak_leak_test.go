@@ -26,7 +26,7 @@ func TestSoakWindows(t *testing.T) {
 			mpitest.Run(t, 2, func(t *mpitest.T, w *mpi.Comm) {
 				one := func(k int) {
 					f := all[k%len(all)]
-					if f.name == "shared" && way.name == "tcp" {
+					if f.name == "shared" && apart(way.name) {
 						f = all[0]
 					}
 					n := []int{1, 0, 1000, 20_000}[k/len(all)%4]

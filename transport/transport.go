@@ -78,6 +78,12 @@ const (
 	// Everything it sent whole came before, but after a Cut; every queued send
 	// and bulk transfer of the slot has been answered before. Nothing follows.
 	EvDown
+	// EvLocal: what a Put of a Poster reads is the caller's again. Token. May be
+	// left out: EvRemote says it, too.
+	EvLocal
+	// EvRemote: an operation of a Poster has ended: it has happened at the other
+	// process, and what it reads is here, or Err. Token, Err.
+	EvRemote
 )
 
 // Event is one entry of what Poll returns.
@@ -102,6 +108,7 @@ var (
 	ErrCut         = errors.New("peer has cut the connection: it found this process breaking the protocol")
 	ErrCancelled   = errors.New("transfer was cancelled")
 	ErrUnavailable = errors.New("transport is not available here")
+	ErrHidden      = errors.New("memory is not exposed any more")
 )
 
 // MaxDesc is the largest descriptor of a bulk offer, in bytes.
@@ -369,6 +376,59 @@ const (
 type Direct interface {
 	// Bytes returns what is exposed behind a key, nil if nothing is.
 	Bytes(key uint64) []byte
+}
+
+// RemoteMemory is an optional capability: a device, such as a network adapter,
+// reads and writes what other processes have exposed, without them, on any host.
+// Operations are posted, and complete later, in any order.
+type RemoteMemory interface {
+	// Expose lets those who know the key access buf, which stays where it is, until
+	// Hide. It writes the key, which only this transport understands, into key, of
+	// MaxKey bytes, and returns its length.
+	Expose(buf []byte, key []byte) (int, error)
+
+	// Hide ends an Expose. When it returns nothing accesses the memory any more;
+	// what comes for it later ends with ErrHidden.
+	Hide(key []byte)
+
+	// Poster is the way to the memory of another process. It owns the contact's
+	// descriptors in every case, and does not wait for the process: there is only
+	// one at a time for each.
+	Poster(c wire.Contact) (Poster, error)
+}
+
+// MaxKey is the longest key of RemoteMemory, MaxPost the most that one operation
+// moves, both in bytes.
+const (
+	MaxKey  = 32
+	MaxPost = 16 << 20
+)
+
+// Poster posts operations on the memory of one process. Its methods are called as
+// those of a Transport are, and cost no more than telling the device. Each
+// operation that is not refused ends with one EvRemote, at the latest when the
+// device finds that the other process does not answer: with ErrPeerGone if its
+// process may have ended.
+type Poster interface {
+	// Put writes src to byte off behind a key of the other process, and Get reads
+	// from there into dst; both have at most MaxPost bytes, and are used until
+	// they are answered as the payload of Send is: after Sent src is the caller's again,
+	// after Queued with EvLocal. dst is with EvRemote. Full: one of this Poster's
+	// operations has to end first; there is one. Broken: none will be taken any more.
+	Put(src, key []byte, off int64, tok Token) Status
+	Get(dst, key []byte, off int64, tok Token) Status
+
+	// Ring begins what was posted: before it a Poster may keep operations back, to
+	// tell the device of many at once.
+	Ring()
+
+	// Withdraw ends the use of this process's memory by an operation that is under
+	// way; it waits for what the device is doing there at this moment. The operation
+	// ends nevertheless: with ErrCancelled, unless it has happened.
+	Withdraw(tok Token)
+
+	// Close ends everything, as Withdraw does, without events.
+	Close()
 }
 
 // Env is what an engine gives to a transport when it opens it.

@@ -92,6 +92,10 @@ func (e *Engine) handle(l *link, ev *transport.Event) {
 		if r := e.pool.byToken(ev.Token); r != nil {
 			e.bulkDone(r, ev.Bytes, ev.Err)
 		}
+	case transport.EvLocal, transport.EvRemote:
+		if e.remote != nil {
+			e.remote.Posted(ev.Token, ev.Kind == transport.EvRemote, ev.Err)
+		}
 	case transport.EvWritable:
 		if p := l.peer(ev.Slot); p != nil {
 			p.full = false

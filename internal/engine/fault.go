@@ -81,13 +81,21 @@ func (e *Engine) failContext(c *Context, f *fault.Fault) {
 		case reqSend:
 			e.cancelSend(r, f)
 		case reqOther:
-			r.fail(f)
-			e.complete(r)
+			e.endOther(r, f)
 		case reqPart:
 			e.partAbort(r.coll.part, f)
 		}
 	}
 	e.wakeProbers()
+}
+
+// endOther fails a request that is completed from outside.
+func (e *Engine) endOther(r *Request, f *fault.Fault) {
+	if e.remote != nil {
+		e.remote.Ended(Handle{r, r.gen})
+	}
+	r.fail(f)
+	e.complete(r)
 }
 
 // failAll ends everything with f, at once: the process is finalized and its
@@ -104,6 +112,9 @@ func (e *Engine) failAll(f *fault.Fault) {
 			}
 			e.table.Withdraw(&r.posted)
 			r.parent = nil
+			if r.kind == reqOther && e.remote != nil {
+				e.remote.Ended(Handle{r, r.gen})
+			}
 			r.fail(f)
 			e.complete(r)
 		}

@@ -76,8 +76,11 @@ func (s *echo) Frame(from wire.ProcID, b []byte) error {
 
 func (s *echo) Down(wire.ProcID, *fault.Fault) { s.down++ }
 
-func (s *echo) Forget(wire.ProcID)            {}
-func (s *echo) Cut(wire.ProcID, *fault.Fault) {}
+func (s *echo) Forget(wire.ProcID) {}
+func (s *echo) Ended(Handle)       {}
+
+func (s *echo) Posted(transport.Token, bool, error) {}
+func (s *echo) Cut(wire.ProcID, *fault.Fault)       {}
 
 func (s *echo) Close() {}
 

@@ -39,6 +39,14 @@ type RemoteServer interface {
 	// frames.
 	Cut(p wire.ProcID, f *fault.Fault)
 
+	// Posted tells that an operation of a Poster has come to an end, at this process
+	// only or also at the other.
+	Posted(tok transport.Token, remote bool, err error)
+
+	// Ended tells that a request which is completed from outside has failed before:
+	// what it uses is the program's again. It may be anybody's.
+	Ended(h Handle)
+
 	// Leave tells that the process is being finalized: what it has published is
 	// closed, and accesses of others that are under way are waited for until
 	// user ends. The lock is not held.
@@ -307,6 +315,59 @@ func (rq *requests) EndRemote(h Handle, st Status) bool {
 	return true
 }
 
-// RemoteOpen reports whether a request of NewRemote has not ended: the end of
-// its communicator ends it, too. The lock is held.
-func (rq *requests) RemoteOpen(h Handle) bool { return h.live() && !h.req.done }
+// device is the transport that reaches the memory of others by a device, nil if
+// there is none.
+func (e *Engine) device() transport.RemoteMemory {
+	for _, l := range e.links[1:] {
+		if d, ok := l.Transport.(transport.RemoteMemory); ok {
+			return d
+		}
+	}
+	return nil
+}
+
+// ExposePosted lets processes that know the key, which it writes, access b, until
+// HidePosted. 0: no transport can.
+func (e *Engine) ExposePosted(b, key []byte) (n int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	d := e.device()
+	if d == nil || e.closed {
+		return 0
+	}
+	n, err := d.Expose(b, key)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// HidePosted ends an ExposePosted: nothing accesses the memory any more.
+func (e *Engine) HidePosted(key []byte) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.closed {
+		e.device().Hide(key)
+	}
+}
+
+// Poster is the way to memory that another process has exposed by ExposePosted.
+// Its methods are called with the lock held, and the caller closes it before
+// it returns from Down or Cut. It may block. The lock is not held.
+func (e *Engine) Poster(p wire.ProcID) (transport.Poster, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	d := e.device()
+	if d == nil || e.closed {
+		return nil, e.errNone()
+	}
+	c, err := e.contact(p)
+	if err == nil && e.closed {
+		closeContact(c)
+		err = e.errNone()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return d.Poster(c)
+}

@@ -41,6 +41,9 @@ func (s *frames) Close() {}
 func (s *frames) Leave(context.Context) {}
 
 func (s *frames) Forget(wire.ProcID) {}
+func (s *frames) Ended(Handle)       {}
+
+func (s *frames) Posted(transport.Token, bool, error) {}
 
 func (s *frames) Down(p wire.ProcID, f *fault.Fault) {
 	s.down[p]++

@@ -232,6 +232,9 @@ func TestNoAllocations(t *testing.T) {
 		t.Skip("the race detector allocates")
 	}
 	eachAccess(t, 1<<20, func(a access) {
+		if a.name == "posted" {
+			return // the devices of tests allocate: TestPostCost
+		}
 		src, dst := make([]byte, 128<<10), make([]byte, 128<<10)
 		column := must(t)(dtype.NewVector(1000, 1, 3, basicOf(dtype.Float64)))
 		one, was := new(int64), new(int64)

@@ -54,8 +54,12 @@ func (t *Target) flush(op calls.Name, to level, user context.Context) *fault.Fau
 	if f := t.urge(to); f != nil {
 		return f
 	}
-	for i := range t.flights {
-		last := t.flights[i].last[to].Load()
+	// What others begin during a wait nobody has urged.
+	var until Mark
+	for i := range until {
+		until[i] = t.flights[i].last[to].Load()
+	}
+	for i, last := range until {
 		if last == 0 || t.peer.lines[i].done[to] >= last {
 			continue
 		}

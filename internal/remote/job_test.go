@@ -11,6 +11,7 @@ import (
 	"gompi/internal/wait"
 	"gompi/internal/wire"
 	"gompi/transport"
+	"gompi/transport/faulty"
 	"gompi/transport/inproc"
 )
 
@@ -91,12 +92,26 @@ func testProcess(t testing.TB, hub *inproc.Hub, self wire.ProcID) *Space {
 
 func testProcessOf(t testing.TB, hub *inproc.Hub, self wire.ProcID, ctl engine.Control) *Space {
 	t.Helper()
-	return testProcessOver(t, hub, self, ctl, func(tr *inproc.Transport) transport.Transport { return distant{tr} })
+	return testProcessOver(t, hub, self, ctl, func(tr *inproc.Transport, _ func()) transport.Transport { return distant{tr} })
+}
+
+// testDevices starts two processes with devices beside their transports.
+func testDevices(t testing.TB, p faulty.DevicePlan) []*Space {
+	t.Helper()
+	hub, x := inproc.NewHub(), faulty.NewDevices(p)
+	spaces := make([]*Space, 2)
+	for i := range spaces {
+		self := wire.ProcID{Job: testJob, Serial: uint32(i + 1)}
+		spaces[i] = testProcessOver(t, hub, self, testHead{self: self, spaces: spaces}, func(tr *inproc.Transport, wake func()) transport.Transport {
+			return x.Over(tr, self, wake)
+		})
+	}
+	return spaces
 }
 
 // testProcessOver starts a process whose transport is what over makes of that
 // of the hub.
-func testProcessOver(t testing.TB, hub *inproc.Hub, self wire.ProcID, ctl engine.Control, over func(*inproc.Transport) transport.Transport) *Space {
+func testProcessOver(t testing.TB, hub *inproc.Hub, self wire.ProcID, ctl engine.Control, over func(*inproc.Transport, func()) transport.Transport) *Space {
 	t.Helper()
 	sl := wait.NewChan()
 	tr, err := hub.Open(transport.Env{Self: self, Wake: sl.Wake, Segment: -1, Bell: -1})
@@ -104,7 +119,7 @@ func testProcessOver(t testing.TB, hub *inproc.Hub, self wire.ProcID, ctl engine
 		t.Fatal(err)
 	}
 	e, err := engine.New(engine.Config{
-		Self: self, Control: ctl, Transports: []transport.Transport{over(tr)}, Sleeper: sl, Policy: wait.ForGoroutine(),
+		Self: self, Control: ctl, Transports: []transport.Transport{over(tr, sl.Wake)}, Sleeper: sl, Policy: wait.ForGoroutine(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -128,6 +143,12 @@ type access struct {
 func isMapped(t *Target) path { return mapped{t} }
 func isCopied(t *Target) path { return copied{t} }
 func isServed(t *Target) path { return served{t} }
+func isPosted(t *Target) path {
+	if p, ok := t.path.(*posted); ok {
+		return p
+	}
+	return nil
+}
 
 // eachAccess makes a region of n bytes and a target of it for each path and
 // domain.
@@ -147,8 +168,14 @@ func eachAccess(t testing.TB, n int64, f func(a access)) {
 		{"copied", true, false, false, isCopied, domainGuard},
 		{"served", false, false, true, isServed, domainCPU},
 		{"served heap", true, false, true, isServed, domainGuard},
+		{"posted", false, false, false, isPosted, domainCPU},
 	} {
-		ss := testJobOf(t, 2)
+		var ss []*Space
+		if c.name == "posted" {
+			ss = testDevices(t, faulty.DevicePlan{Full: 0.2})
+		} else {
+			ss = testJobOf(t, 2)
+		}
 		var r *Region
 		var err error
 		if c.heap {

@@ -21,6 +21,8 @@ const (
 	// keyCopied: memory that processes of the host copy from and to. What
 	// SingleCopy.Register has given out, and the two numbers of its Proof.
 	keyCopied
+	// keyPosted: memory that devices reach. What RemoteMemory.Expose has written.
+	keyPosted
 
 	keySharedBytes = 12 + shmem.NameBytes
 	keyCopiedBytes = 24
@@ -38,6 +40,9 @@ type keys struct {
 	n uint8
 	b [keysBytes]byte
 }
+
+// room is how long another key can be.
+func (k *keys) room() int { return len(k.b) - int(k.n) - 2 }
 
 // add makes room for a key.
 func (k *keys) add(kind keyKind, n int) []byte {
@@ -117,6 +122,8 @@ func (t *Target) openKey(kind keyKind, key []byte) bool {
 		return t.openShared()
 	case keyCopied:
 		return t.openCopied(key)
+	case keyPosted:
+		return t.openPosted(key)
 	}
 	return false
 }

@@ -25,6 +25,7 @@ const (
 // complete after they have begun.
 const (
 	byFrames = iota
+	byPosts
 	numLines
 )
 
@@ -48,21 +49,22 @@ type carrier interface {
 	// urge tells that somebody waits for all operations up to one: they end
 	// without anything else that this process does.
 	urge(number uint64) *fault.Fault
-	// withdraw makes the operations of a target touch no memory of this process
-	// any more. They end nevertheless.
-	withdraw(t *Target)
+	// withdraw makes the operations of a target after one number and up to another
+	// touch no memory of this process any more. They end nevertheless.
+	withdraw(t *Target, from, until uint64)
 }
 
 // flying is an operation that is not done.
 type flying struct {
 	target *Target
 	ended  [numLevels]bool
-	bytes  int // that it counts in the line
+	bytes  int   // that it counts in the line
+	off    int64 // if it is served, of the reply in to; if it is posted, in the target
+	n      int64 // bytes there, if it is posted
 
 	// Of one that is served.
-	to    buffer.Buf // where the reply goes, at off
-	off   int64
-	reply int // bytes of it, 0 if there is none
+	to    buffer.Buf // where the reply goes
+	reply int        // bytes of it, 0 if there is none
 }
 
 // at is the entry of an operation that is not done, or is about to begin.
@@ -185,7 +187,7 @@ func (t *Target) urge(to level) *fault.Fault {
 func (t *Target) withdraw() {
 	for _, l := range t.peer.lines {
 		if l != nil {
-			l.carrier.withdraw(t)
+			l.carrier.withdraw(t, 0, l.begun)
 		}
 	}
 }
@@ -293,17 +295,6 @@ func (s *Space) keepPromises(p *peer) {
 	}
 	clear(p.promises[len(left):])
 	p.promises = left
-}
-
-// givenUp reports whether the request for an operation has ended before it: then
-// its memory may be in use again.
-func (s *Space) givenUp(t *Target, by int, number uint64) bool {
-	for i := range t.peer.promises {
-		if h := &t.peer.promises[i]; h.covers(t, by, number) {
-			return !s.e.RemoteOpen(h.handle)
-		}
-	}
-	return false
 }
 
 // dropLines ends everything that this process has under way to one that is down.

@@ -207,6 +207,7 @@ func (r *Region) Retire(op calls.Name) *fault.Fault {
 	if r.exposed {
 		s.e.Unregister(r.key)
 	}
+	s.hide(r)
 	s.freeControl(r.ctl, f != nil)
 	s.heap.Sweep()
 	return f

@@ -53,8 +53,8 @@ func (o *outgoing) urge(number uint64) *fault.Fault {
 }
 
 // withdraw implements carrier: replies are thrown away.
-func (o *outgoing) withdraw(t *Target) {
-	for i := o.done[atTarget] + 1; i <= o.begun; i++ {
+func (o *outgoing) withdraw(t *Target, from, until uint64) {
+	for i := max(from, o.done[atTarget]) + 1; i <= min(until, o.begun); i++ {
 		if f := o.at(i); f.target == t {
 			f.to = buffer.Buf{}
 		}
@@ -98,7 +98,7 @@ func (s *Space) answer(p *peer, kind byte, b []byte) error {
 		if len(b) != replyBytes+f.reply || f.reply == 0 {
 			return fmt.Errorf("%w: reply of %d bytes to request %d, want %d", transport.ErrProtocol, len(b)-replyBytes, number, f.reply)
 		}
-		if f.to.Bytes() > 0 && !s.givenUp(f.target, byFrames, number) {
+		if f.to.Bytes() > 0 {
 			f.to.Unpack(f.off, b[replyBytes:])
 		}
 	case frameRefusal:

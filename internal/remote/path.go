@@ -19,6 +19,9 @@ type path interface {
 	// framed reports whether what changes the target goes by frames to its owner:
 	// then signals must, too, behind them.
 	framed() bool
+	// unmarked is the path of those who do not tell the owner when they access the
+	// memory: it must be able to end their accesses by itself.
+	unmarked() path
 }
 
 // The paths. Each is a pointer, so that a target names one without allocating.
@@ -27,11 +30,16 @@ type (
 	copied   struct{ *Target } // by the kernel, from and to the owner's memory
 	served   struct{ *Target } // by frames to the owner
 	readable struct{ served }  // likewise, but what is read is copied
+	// posted, by a device, is in posted.go
 )
 
 func (mapped) framed() bool { return false }
 func (copied) framed() bool { return false }
 func (served) framed() bool { return true }
+
+func (t mapped) unmarked() path { return served(t) }
+func (t copied) unmarked() path { return served(t) }
+func (t served) unmarked() path { return t }
 
 func (t readable) get(dst buffer.Buf, from Layout, n int64) *fault.Fault {
 	return copied{t.Target}.get(dst, from, n)

@@ -64,7 +64,7 @@ func (s *Space) Open(k *Key) (*Accessor, *fault.Fault) {
 		a.mark = s.markOf(d.proc, &at)
 	}
 	if a.mark == nil {
-		t.path, t.mem, t.memory = served{t}, nil, nil
+		t.path, t.mem, t.memory = t.path.unmarked(), nil, nil
 	}
 	return a, nil
 }

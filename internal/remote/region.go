@@ -37,6 +37,7 @@ type Region struct {
 
 	published bool        // accessors look at its generation and have marks
 	shared    shmem.Block // that mem is, if it is of the heap that others map
+	posted    []byte      // key with which devices reach it, if they can
 
 	// Of synchronisation; see SetMembers.
 	members wire.Members
@@ -59,6 +60,7 @@ func (s *Space) Expose(mem []byte, words int) (*Region, error) {
 	}
 	d := r.describe()
 	s.expose(r, d)
+	s.post(r, d)
 	return s.open(r, d), nil
 }
 
@@ -89,6 +91,7 @@ func (s *Space) AllocateAligned(n int64, words, align int) (*Region, error) {
 	} else {
 		d.share(r.shared.Name())
 	}
+	s.post(r, d)
 	return s.open(r, d), nil
 }
 
@@ -245,6 +248,7 @@ func (r *Region) close(used bool) {
 	if r.exposed {
 		s.e.Unregister(r.key)
 	}
+	s.hide(r)
 	s.giveBack(r, used)
 	s.heap.Sweep()
 	if unused && !used {
@@ -315,7 +319,7 @@ func (s *Space) reachOwn(t *Target) *fault.Fault {
 }
 
 // choose finds the path to a target. Without its control block, by which
-// accesses exclude each other, only the owner can access the memory. The fault
+// accesses exclude each other, only the owner and devices can access the memory. The fault
 // is that the region is known to be gone.
 func (s *Space) choose(t *Target, d *description) *fault.Fault {
 	t.path = served{t}
@@ -323,19 +327,17 @@ func (s *Space) choose(t *Target, d *description) *fault.Fault {
 		// In guard words, visits and marks a process is its serial in its job.
 		return nil
 	}
-	if err := s.mapControl(&t.block, &d.control); err != nil {
-		if errors.Is(err, errStale) {
-			return refused(fault.Closed, 0, 0, d.bytes)
+	switch err := s.mapControl(&t.block, &d.control); {
+	case errors.Is(err, errStale):
+		return refused(fault.Closed, 0, 0, d.bytes)
+	case err == nil:
+		t.ctl = &t.block
+		if d.bytes == 0 {
+			t.path = mapped{t}
 		}
-		return nil
 	}
-	t.ctl = &t.block
-	if d.bytes == 0 {
-		t.path = mapped{t}
-		return nil
-	}
-	for kind, key, rest := d.keys.next(d.keys.all()); kind != 0; kind, key, rest = d.keys.next(rest) {
-		if t.openKey(kind, key) {
+	for kind, key, rest := d.keys.next(d.keys.all()); kind != 0 && d.bytes > 0; kind, key, rest = d.keys.next(rest) {
+		if (t.ctl != nil || kind == keyPosted) && t.openKey(kind, key) {
 			break
 		}
 	}

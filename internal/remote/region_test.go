@@ -21,7 +21,7 @@ type private struct{ transport.Transport }
 // it, a little is not asked for.
 func TestHeapAsksForRoom(t *testing.T) {
 	s := testProcessOver(t, inproc.NewHub(), wire.ProcID{Job: testJob, Serial: 1}, testControl{},
-		func(tr *inproc.Transport) transport.Transport { return private{tr} })
+		func(tr *inproc.Transport, _ func()) transport.Transport { return private{tr} })
 	short, asked := errors.New("none left"), 0
 	s.room = func(mem []byte) error {
 		asked += len(mem)

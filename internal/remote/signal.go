@@ -12,9 +12,13 @@ import (
 
 // Signal stores v in a word of the target's control block, which this process
 // alone writes, and wakes the owner. Whoever sees it there sees what this
-// process has put and accumulated there before, without a Flush.
+// process has put and accumulated there before, without a Flush. It waits for
+// what a device has under way.
 func (t *Target) Signal(word int, v uint64) *fault.Fault {
 	c := t.ctl
+	if f := t.settlePosts(); f != nil {
+		return f
+	}
 	if c == nil || t.path.framed() {
 		return t.sendSignal(word, v) // behind the frames of what was put
 	}
@@ -31,6 +35,22 @@ func (t *Target) Signal(word int, v uint64) *fault.Fault {
 		t.s.e.Unlock()
 	}
 	return nil
+}
+
+// settlePosts waits for what devices do in the target's memory, with which signals
+// keep no order. What has failed is not its to tell.
+func (t *Target) settlePosts() *fault.Fault {
+	last := t.flights[byPosts].last[atTarget].Load()
+	if last == 0 {
+		return nil
+	}
+	t.s.e.Lock()
+	defer t.s.e.Unlock()
+	q := t.peer.posts
+	if t.peer.down == nil {
+		q.urge(last)
+	}
+	return t.wait("Signal", &q.line, atTarget, last, nil)
 }
 
 func noWord(word, words int) *fault.Fault {

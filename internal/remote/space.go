@@ -52,6 +52,7 @@ type Space struct {
 	// The rest is guarded by the engine's lock.
 
 	regions []*Region     // by handle
+	posts   []*posts      // by index, nil: free
 	spare   []uint32      // handles that are free
 	wonders []wire.ProcID // of whom wonder has asked, the latest last
 	peers   map[wire.ProcID]*peer
@@ -75,6 +76,7 @@ type peer struct {
 	out  outgoing     // what this process asks of it
 	// What goes to it in all ways, out among them, nil where there is none yet; and
 	// the requests for some of that.
+	posts    *posts
 	lines    [numLines]*line
 	promises []promise
 	in       incoming // what it asks of this process
@@ -185,6 +187,7 @@ func (s *Space) Cut(proc wire.ProcID, f *fault.Fault) { s.noFrames(s.peerOf(proc
 // noFrames ends what goes by frames from and to a process.
 func (s *Space) noFrames(p *peer, f *fault.Fault) {
 	p.down = f
+	s.closePosts(p)
 	s.dropLines(p, f)
 	s.downLocks(p.proc, f)
 	p.in = incoming{}

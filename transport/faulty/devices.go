@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package faulty
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"gompi/internal/wire"
+	"gompi/transport"
+)
+
+// DevicePlan says how awkward devices are. Probabilities are 0 to 1.
+type DevicePlan struct {
+	Seed uint64
+	// Latest is the longest time that a step of an operation takes; 0 means 100
+	// microseconds.
+	Latest time.Duration
+	// Full is the probability that an operation is refused while others are under
+	// way, Fail that one fails, after a part of it was made.
+	Full, Fail float64
+}
+
+// Devices are the devices of all processes of a job that are goroutines of one
+// program: they carry out what is posted later, each operation for itself, in any
+// order, and tell of it when they like.
+type Devices struct {
+	plan DevicePlan
+
+	mu    sync.Mutex // held while memory is touched
+	rnd   *rand.Rand
+	by    map[wire.ProcID]*device
+	late  map[*posting]bool // those with a timer
+	tally DeviceTally
+}
+
+// DeviceTally counts what devices have done.
+type DeviceTally struct{ Puts, Gets, Failed, Withdrawn, Full, Rings atomic.Int64 }
+
+// NewDevices makes devices for the processes of one job.
+func NewDevices(p DevicePlan) *Devices {
+	if p.Latest == 0 {
+		p.Latest = 100 * time.Microsecond
+	}
+	return &Devices{plan: p, rnd: rand.New(rand.NewPCG(p.Seed, 0x646576)), by: map[wire.ProcID]*device{}, late: map[*posting]bool{}}
+}
+
+// Tally is what they have done.
+func (x *Devices) Tally() *DeviceTally { return &x.tally }
+
+// Over gives a process a device beside its transport, which carries messages and
+// has none of its other capabilities: no memory is reached in another way.
+func (x *Devices) Over(below transport.Transport, self wire.ProcID, wake func()) transport.Transport {
+	d := &device{Transport: below, x: x, self: self, wake: wake, exposed: map[uint64][]byte{}}
+	x.mu.Lock()
+	x.by[self] = d
+	x.mu.Unlock()
+	return d
+}
+
+// Hurry has them do at once what they have put off, and be quick from now on.
+func (x *Devices) Hurry() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.plan.Latest = 0
+	for o := range x.late {
+		if o.timer.Stop() {
+			o.later()
+		}
+	}
+}
+
+// device is that of one process. Guarded by Devices.mu.
+type device struct {
+	transport.Transport
+	x    *Devices
+	self wire.ProcID
+	wake func()
+
+	closed  bool
+	armed   bool
+	keys    uint64
+	exposed map[uint64][]byte
+	events  []deviceEvent
+}
+
+type deviceEvent struct {
+	transport.Event
+	of *poster
+}
+
+// keyBytes is the length of a key: it says nothing to others, and is not what
+// anybody would guess.
+const keyBytes = 11
+
+var errNoKey = errors.New("faulty: this is no key")
+
+// Expose implements transport.RemoteMemory.
+func (d *device) Expose(buf, key []byte) (int, error) {
+	d.x.mu.Lock()
+	defer d.x.mu.Unlock()
+	d.keys++
+	d.exposed[d.keys] = buf
+	key[0], key[9], key[10] = 0xDE, 0xAD, byte(d.self.Serial)
+	binary.BigEndian.PutUint64(key[1:], d.keys)
+	return keyBytes, nil
+}
+
+func keyOf(key []byte) (uint64, error) {
+	if len(key) != keyBytes || key[0] != 0xDE || key[9] != 0xAD {
+		return 0, errNoKey
+	}
+	return binary.BigEndian.Uint64(key[1:]), nil
+}
+
+// Hide implements transport.RemoteMemory.
+func (d *device) Hide(key []byte) {
+	k, err := keyOf(key)
+	if err != nil {
+		panic(err)
+	}
+	d.x.mu.Lock()
+	defer d.x.mu.Unlock()
+	delete(d.exposed, k)
+}
+
+// Poster implements transport.RemoteMemory.
+func (d *device) Poster(c wire.Contact) (transport.Poster, error) {
+	for _, fd := range []int{c.Segment, c.Bell} {
+		if fd >= 0 {
+			os.NewFile(uintptr(fd), "contact").Close()
+		}
+	}
+	return &poster{d: d, to: c.Proc, open: map[transport.Token]*posting{}}, nil
+}
+
+// Poll implements transport.Transport.
+func (d *device) Poll(ev []transport.Event) int {
+	n := d.Transport.Poll(ev)
+	d.x.mu.Lock()
+	defer d.x.mu.Unlock()
+	k := 0
+	for k < len(d.events) && n < len(ev) {
+		if e := &d.events[k]; !e.of.closed {
+			ev[n] = e.Event
+			n++
+		}
+		k++
+	}
+	d.events = append(d.events[:0], d.events[k:]...)
+	return n
+}
+
+// Arm implements transport.Transport.
+func (d *device) Arm() bool {
+	if !d.Transport.Arm() {
+		return false
+	}
+	d.x.mu.Lock()
+	defer d.x.mu.Unlock()
+	d.armed = len(d.events) == 0
+	return d.armed
+}
+
+// Disarm implements transport.Transport.
+func (d *device) Disarm() {
+	d.x.mu.Lock()
+	d.armed = false
+	d.x.mu.Unlock()
+	d.Transport.Disarm()
+}
+
+// Close implements transport.Transport.
+func (d *device) Close() error {
+	d.x.mu.Lock()
+	d.closed = true
+	d.exposed, d.events = nil, nil
+	delete(d.x.by, d.self)
+	d.x.mu.Unlock()
+	return d.Transport.Close()
+}
+
+// poster is a transport.Poster.
+type poster struct {
+	d      *device
+	to     wire.ProcID
+	closed bool
+	open   map[transport.Token]*posting
+	held   []*posting // that wait for Ring
+}
+
+// posting is an operation. mem is nil if it must not be touched.
+type posting struct {
+	p    *poster
+	tok  transport.Token
+	get  bool
+	mem  []byte
+	data []byte // of a put: a copy, once it has been made
+	n    int
+	key  uint64
+	off  int64
+
+	timer *time.Timer // of its next step
+}
+
+// heldMost is how many operations a poster keeps back at most.
+const heldMost = 3
+
+// Put implements transport.Poster.
+func (p *poster) Put(src, key []byte, off int64, tok transport.Token) transport.Status {
+	return p.post(&posting{p: p, tok: tok, mem: src, n: len(src), off: off}, key)
+}
+
+// Get implements transport.Poster.
+func (p *poster) Get(dst, key []byte, off int64, tok transport.Token) transport.Status {
+	return p.post(&posting{p: p, tok: tok, mem: dst, n: len(dst), off: off, get: true}, key)
+}
+
+func (p *poster) post(o *posting, key []byte) (st transport.Status) {
+	x := p.d.x
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	switch {
+	case o.n == 0 || o.n > transport.MaxPost || p.open[o.tok] != nil:
+		panic(fmt.Sprintf("faulty: post of %d bytes as %#x", o.n, o.tok))
+	case p.closed || p.d.closed:
+		return transport.Broken
+	case len(p.open) > 0 && x.rnd.Float64() < x.plan.Full:
+		x.tally.Full.Add(1)
+		return transport.Full
+	}
+	var err error
+	if o.key, err = keyOf(key); err != nil {
+		return transport.Broken
+	}
+	st = transport.Queued
+	if o.get {
+		x.tally.Gets.Add(1)
+	} else if x.tally.Puts.Add(1); x.rnd.IntN(3) == 0 {
+		o.data, o.mem, st = append([]byte(nil), o.mem...), nil, transport.Sent
+	}
+	p.open[o.tok] = o
+	if p.held = append(p.held, o); len(p.held) > x.rnd.IntN(heldMost+1) {
+		p.begin()
+	}
+	return st
+}
+
+// Ring implements transport.Poster.
+func (p *poster) Ring() {
+	p.d.x.mu.Lock()
+	defer p.d.x.mu.Unlock()
+	p.d.x.tally.Rings.Add(1)
+	p.begin()
+}
+
+func (p *poster) begin() {
+	for _, o := range p.held {
+		o.later()
+	}
+	p.held = p.held[:0]
+}
+
+// later has the next step of an operation done some time.
+func (o *posting) later() {
+	o.p.d.x.late[o] = true
+	o.timer = time.AfterFunc(o.p.d.x.rndTime(), o.step)
+}
+
+func (x *Devices) rndTime() time.Duration {
+	return time.Duration(x.rnd.Int64N(int64(x.plan.Latest) + 1))
+}
+
+// step does one.
+func (o *posting) step() {
+	x := o.p.d.x
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.late, o)
+	if o.p.closed || o.p.d.closed || o.p.open[o.tok] != o {
+		return
+	}
+	if !o.get && o.data == nil && o.mem != nil {
+		o.data, o.mem = append([]byte(nil), o.mem...), nil
+		if x.rnd.IntN(2) == 0 {
+			o.p.tell(transport.Event{Kind: transport.EvLocal, Token: o.tok})
+		}
+		o.later()
+		return
+	}
+	delete(o.p.open, o.tok)
+	o.p.tell(transport.Event{Kind: transport.EvRemote, Token: o.tok, Err: o.move()})
+}
+
+// move moves the bytes.
+func (o *posting) move() error {
+	x := o.p.d.x
+	here := o.data
+	if o.get {
+		here = o.mem
+	}
+	if here == nil {
+		return transport.ErrCancelled
+	}
+	to := x.by[o.p.to]
+	if to == nil || to.closed {
+		return transport.ErrPeerGone
+	}
+	there := to.exposed[o.key]
+	switch {
+	case there == nil:
+		return transport.ErrHidden
+	case o.off < 0 || o.off > int64(len(there)-o.n):
+		return transport.ErrProtocol
+	}
+	there = there[o.off:][:o.n]
+	var err error
+	if x.rnd.Float64() < x.plan.Fail {
+		x.tally.Failed.Add(1)
+		err = errInjected
+		here, there = here[:o.n/2], there[:o.n/2]
+	}
+	if o.get {
+		copy(here, there)
+	} else {
+		copy(there, here)
+	}
+	return err
+}
+
+// tell has Poll return an event.
+func (p *poster) tell(ev transport.Event) {
+	p.d.events = append(p.d.events, deviceEvent{ev, p})
+	if p.d.armed {
+		p.d.wake()
+	}
+}
+
+// Withdraw implements transport.Poster.
+func (p *poster) Withdraw(tok transport.Token) {
+	p.d.x.mu.Lock()
+	defer p.d.x.mu.Unlock()
+	if o := p.open[tok]; o != nil && o.mem != nil {
+		p.d.x.tally.Withdrawn.Add(1)
+		o.mem = nil
+	}
+}
+
+// Close implements transport.Poster.
+func (p *poster) Close() {
+	p.d.x.mu.Lock()
+	defer p.d.x.mu.Unlock()
+	p.closed = true
+	for _, o := range p.open {
+		if o.timer != nil && o.timer.Stop() {
+			delete(p.d.x.late, o)
+		}
+	}
+	clear(p.open)
+}
+
+var _ transport.RemoteMemory = (*device)(nil)
