@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/internal/control/controltest"
+	"gompi/internal/testlab"
 )
 
 // startHere starts an agent as another process of this host.
@@ -44,13 +45,17 @@ func startHere(uint32) (net.Conn, error) {
 // TestFar: what users see is the same when the agent is another process, which has
 // no descriptor of gompirun's.
 func TestFar(t *testing.T) {
-	for _, f := range []func(*testing.T){
+	tests := []func(*testing.T){
 		TestOutputIsByteExact, TestInputToRank0, TestInputToAllAndNone, TestUnreadInput, TestClosedOutput, TestOrphanDoesNotKeepTheJob,
 		TestTerminalInput, TestTerminalInterrupt,
-		TestHowJobsEnd, TestProgramBehindWrapper, TestSpawnedProcesses, TestChurn, TestKillGrace, TestVerboseAndBinding, TestOutputFiles,
+		TestHowJobsEnd, TestSpawnedProcesses, TestChurn, TestKillGrace, TestVerboseAndBinding, TestOutputFiles,
 		TestOutputFileOnAFullDisk, TestNothingIsInherited, TestProcessesKnowThemselves, TestSignalsAreForwarded,
 		TestFirstInterruptEndsProgramsThatLetIt, TestSecondInterruptKills, TestInterruptEndsTheWaitForAReader, TestQuitReports,
-	} {
+	}
+	if testlab.Long() {
+		tests = append(tests, TestProgramBehindWrapper, TestTimeoutReports)
+	}
+	for _, f := range tests {
 		name := runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name()
 		t.Run(name[strings.LastIndexByte(name, '.')+1:], f)
 	}
