@@ -260,13 +260,15 @@ type Sharer interface {
 	// trusted: an error means that it cannot be valid.
 	Join(c wire.Contact, place uint64, n int) (mem []byte, err error)
 
-	// Common maps n bytes in this process, until Leave, that are zeroed at first
-	// and those of all who name the same key and length. The first so many of
-	// them can be used, the others when a process that maps them has called
-	// Populate. Where Handed says so, fd is their descriptor, from the control
-	// plane; it is owned in every case.
-	Common(k CommonKey, n, first, fd int) (mem []byte, err error)
+	// Common makes n bytes usable in this process, until Leave, that are zeroed
+	// at first and those of all who name the same key and length. Where Handed
+	// says so they are the extent x, which the agent has given out, and those
+	// that can be used are as many as it was asked for; others when a process
+	// that has them has called Populate. The file of x is owned in every case;
+	// Held are the arenas, as bits, of which the transport needs none.
+	Common(k CommonKey, n int, x wire.Extent) (mem []byte, err error)
 	Handed() bool
+	Held() uint64
 
 	// Populate makes sure that all who map part of Common's memory can use it:
 	// whole pages.

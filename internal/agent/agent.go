@@ -14,6 +14,7 @@ import (
 
 	"gompi/internal/control"
 	"gompi/internal/rollcall"
+	"gompi/internal/segment"
 	"gompi/internal/wire"
 )
 
@@ -31,6 +32,7 @@ type Agent struct {
 	unbound map[uint32][]*Proc // by reservation
 	lastID  uint32             // of a reservation
 
+	heap    heap
 	commons map[string]*common // by the request for it
 
 	ending string // why the job ends, "" while it does not
@@ -52,6 +54,11 @@ type Deed struct {
 	shut string // why the connection is to end
 
 	Call func() // not nil: nothing else is to be done
+
+	// Work, if not nil, may take long: it is done by a goroutine of its own
+	// without the agent, then Done as a step. A job that ends does neither.
+	Work func() error
+	Done func(error)
 }
 
 // New makes the agent of a host. Reap, which may be nil: nobody uses p's pid any
@@ -60,7 +67,7 @@ func New(job wire.JobID, host uint32, reap func(p wire.ProcID)) *Agent {
 	return &Agent{
 		job: job, host: host, reap: reap,
 		procs: map[uint32]*Proc{}, tokens: map[[control.TokenBytes]byte]uint32{}, unbound: map[uint32][]*Proc{},
-		commons: map[string]*common{},
+		heap: heap{most: arenaBytes, memory: new(segment.Memory)}, commons: map[string]*common{},
 	}
 }
 
@@ -190,17 +197,17 @@ func (a *Agent) Frame(serial uint32, f control.Frame) (passed bool, err error) {
 			a.acknowledge(s, q)
 		}
 	case control.KindCommon:
-		m := control.Common{Kind: f.Kind}
+		var m control.Common
 		if err := control.Decode(&m, f.Body); err != nil {
 			return false, err
 		}
-		a.enterCommon(s, f.ID, &m, string(f.Body))
+		a.enterCommon(s, f.ID, &m, string(control.CommonKey(f.Body)))
 	case control.KindUncommon:
-		m := control.Common{Kind: f.Kind}
+		var m control.Uncommon
 		if err := control.Decode(&m, f.Body); err != nil {
 			return false, err
 		}
-		a.leaveCommon(s, string(f.Body))
+		a.leaveCommon(s, &m)
 	default:
 		a.report(s, control.Report{Kind: control.ReportFrame, Frame: f})
 		return true, nil
@@ -258,8 +265,14 @@ func (a *Agent) Exited(p wire.ProcID, how string, clean bool) {
 	}
 	a.markExited(s)
 	a.letGoAll(s)
+	if s.direct() {
+		a.leaveAll(s)
+	}
 	a.free(s)
 }
+
+// gone: the program that joined as s, which is no child of the launcher, has ended.
+func (a *Agent) gone(s *Proc) { a.leaveAll(s) }
 
 // over: the head has ended the part of s in the job, so that those who were
 // given its pid will be told, or were.
@@ -421,15 +434,13 @@ func (a *Agent) Close() {
 		Release(procs)
 		delete(a.unbound, id)
 	}
-	for key, c := range a.commons {
-		c.files.Release()
-		delete(a.commons, key)
-	}
+	clear(a.commons)
+	a.heap.close()
 }
 
 // Sizes is how much each table holds.
 func (a *Agent) Sizes() map[string]int {
-	m := map[string]int{"places": len(a.procs), "tokens": len(a.tokens), "reservations": len(a.unbound), "commons": len(a.commons)}
+	m := map[string]int{"places": len(a.procs), "tokens": len(a.tokens), "reservations": len(a.unbound), "commons": len(a.commons), "ranges": a.heap.used, "arenas": len(a.heap.arenas)}
 	for _, s := range a.procs {
 		m["pids known"] += len(s.knownBy) + len(s.knows)
 		if s.files != nil {

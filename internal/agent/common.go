@@ -7,15 +7,24 @@ import (
 	"gompi/internal/wire"
 )
 
-// common is memory for the members of a communicator that are on this host, for
-// which not all of them have asked yet. Afterwards it is theirs alone: it lasts
-// as long as they map it.
+// common is a range for the members of a communicator that are on this host, as
+// long as some of them may still ask for it. They ask once each; afterwards only
+// who holds the range is known.
 type common struct {
-	files   *Files
+	key     string
+	extent  *extent
 	members wire.Members
-	have    map[uint32]struct{} // who was given it and uses it
-	asked   map[uint32]struct{} // who was given it
+	asked   map[uint32]struct{} // who has
 	left    int                 // who may still ask
+	backed  bool                // the pages are there
+	waiting []question          // while they are not
+}
+
+// question is a request that waits for its answer.
+type question struct {
+	p    *Proc
+	id   uint32
+	have uint64 // arenas of which p needs no descriptor
 }
 
 // enterCommon gives p the memory that key stands for: that of who asked first.
@@ -24,58 +33,115 @@ func (a *Agent) enterCommon(p *Proc, id uint32, m *control.Common, key string) {
 		a.refuse(p, id, control.Refused("process %v is %v", a.id(p), p.state))
 		return
 	}
-	if m.Members.Index(a.id(p)) < 0 || m.Bytes < 1 {
-		a.refuse(p, id, control.Refused("%d bytes of common memory of others", m.Bytes))
+	if m.Members.Index(a.id(p)) < 0 || m.First < 1 || m.Bytes < m.First {
+		a.refuse(p, id, control.Refused("%d bytes of common memory of others, %d of them at once", m.Bytes, m.First))
 		return
 	}
 	c := a.commons[key]
 	if c == nil {
-		f, err := newCommon(m.Bytes)
-		if err != nil {
+		var err error
+		if c, err = a.newCommon(m, key); err != nil {
 			a.refuse(p, id, err)
 			return
 		}
-		c = &common{files: f, members: m.Members, have: map[uint32]struct{}{}, asked: map[uint32]struct{}{}}
-		for _, q := range m.Members.All() {
-			if s := a.procs[q.Serial]; s != nil && q.Job == a.job && (s.state == control.Starting || s.state == control.Joined) {
-				c.left++
-			}
-		}
-		a.commons[key] = c
 	}
-	a.sendFiles(p, c.files, control.AppendFrame(nil, id, control.FrameFDs, &control.Reply{}))
 	if _, again := c.asked[p.serial]; !again {
-		c.asked[p.serial], c.have[p.serial] = struct{}{}, struct{}{}
+		c.asked[p.serial] = struct{}{}
 		c.left--
 	}
-	a.reapCommon(key, c)
+	a.hold(p, c.extent)
+	if q := (question{p, id, m.Have}); c.backed {
+		a.answer(c, q)
+	} else {
+		c.waiting = append(c.waiting, q)
+	}
+	a.reapCommon(c)
 }
 
-// leaveCommon: p uses the memory no more.
-func (a *Agent) leaveCommon(p *Proc, key string) {
-	if c := a.commons[key]; c != nil {
-		delete(c.have, p.serial)
-		a.reapCommon(key, c)
+// newCommon makes memory for who asks first, and those who come after it. All
+// who ask before its pages are there get the same answer.
+func (a *Agent) newCommon(m *control.Common, key string) (*common, error) {
+	x, err := a.heap.take(m.Bytes)
+	if err != nil {
+		return nil, err
+	}
+	c := &common{key: key, extent: x, members: m.Members, asked: map[uint32]struct{}{}}
+	for _, q := range m.Members.All() {
+		if s := a.procs[q.Serial]; s != nil && q.Job == a.job && (s.state == control.Starting || s.state == control.Joined) {
+			c.left++
+		}
+	}
+	x.open, a.commons[key] = c, c
+	first := m.First
+	a.work(x, func(fd int) error { return a.heap.memory.Reserve(fd, x.off, first) }, func(err error) { a.backed(c, err) })
+	return c, nil
+}
+
+// backed: the pages of c are there, or cannot be had.
+func (a *Agent) backed(c *common, err error) {
+	x, waiting := c.extent, c.waiting
+	c.waiting, c.backed = nil, err == nil
+	if err != nil {
+		a.forget(c)
+	}
+	if x.holders == 0 { // all have ended meanwhile
+		a.clear(x)
+		return
+	}
+	for _, q := range waiting {
+		if err != nil {
+			a.refuse(q.p, q.id, err)
+			a.leave(q.p, x)
+		} else {
+			a.answer(c, q)
+		}
+	}
+	a.reapCommon(c)
+}
+
+// answer tells p where the memory is.
+func (a *Agent) answer(c *common, q question) {
+	x := c.extent
+	if q.p.holds[x.place()] != x {
+		a.refuse(q.p, q.id, control.Refused("common memory that was left before it was given"))
+		return
+	}
+	body := control.Encode(&control.CommonBody{X: wire.Extent{Arena: x.arena.number, Total: x.arena.bytes, Off: x.off, Bytes: x.bytes}})
+	if q.have>>x.arena.number&1 == 0 {
+		a.sendFiles(q.p, x.arena.files, control.AppendFrame(nil, q.id, control.FrameFDs, &control.Reply{Body: body}))
+	} else {
+		a.send(q.p, Deed{Frame: control.AppendFrame(nil, q.id, 0, &control.Reply{Body: body})})
+	}
+}
+
+// leaveCommon: p does not touch the memory any more.
+func (a *Agent) leaveCommon(p *Proc, m *control.Uncommon) {
+	if x := p.holds[place{m.Arena, m.Off}]; x != nil {
+		a.leave(p, x)
 	}
 }
 
 // endCommons: p, which was starting or joined, asks for nothing more.
 func (a *Agent) endCommons(p *Proc) {
-	for key, c := range a.commons {
-		delete(c.have, p.serial)
+	for _, c := range a.commons {
 		if _, asked := c.asked[p.serial]; !asked && c.members.Index(a.id(p)) >= 0 {
 			c.left--
 		}
-		a.reapCommon(key, c)
+		a.reapCommon(c)
 	}
 }
 
-// reapCommon forgets memory of which nobody will ask any more, or that nobody
-// uses.
-func (a *Agent) reapCommon(key string, c *common) {
-	if c.left > 0 && len(c.have) > 0 {
-		return
+// reapCommon forgets who has asked when nobody will any more.
+func (a *Agent) reapCommon(c *common) {
+	if c.left == 0 && c.backed {
+		a.forget(c)
 	}
-	c.files.Release()
-	delete(a.commons, key)
+}
+
+// forget: who asks from here on gets other memory.
+func (a *Agent) forget(c *common) {
+	if c.extent.open == c {
+		c.extent.open = nil
+		delete(a.commons, c.key)
+	}
 }

@@ -11,8 +11,8 @@ import (
 )
 
 // Files are a process's segment and bell in the agent. They stay open while
-// the process lives and while a frame that carries them is on its way. Common
-// memory has no bell, -1.
+// the process lives and while a frame that carries them is on its way. An
+// arena has no bell, -1.
 type Files struct {
 	segment, bell int
 	refs          atomic.Int32
@@ -49,17 +49,6 @@ func (f *Files) calls() []rollcall.Entry {
 		panic("gompi: BUG: " + err.Error())
 	}
 	return calls
-}
-
-// newCommon makes memory of n bytes for several processes.
-func newCommon(n int64) (*Files, error) {
-	fd, err := segment.CreateCommon(n)
-	if err != nil {
-		return nil, err
-	}
-	f := &Files{segment: fd, bell: -1}
-	f.refs.Store(1)
-	return f, nil
 }
 
 // Release may be called on nil.

@@ -20,6 +20,7 @@ func (p *peer) follow() {
 	}
 	fd, err := unix.PidfdOpen(p.pid, 0)
 	if err == unix.ESRCH {
+		close(p.gone)
 		p.lastRead()
 		return
 	}
@@ -43,12 +44,13 @@ func (p *peer) follow() {
 			return ended
 		})
 		if err == nil && ended {
+			close(p.gone)
 			p.lastRead()
 		}
 	}()
 }
 
-// unfollow ends follow.
+// unfollow ends follow; gone may never be closed then.
 func (p *peer) unfollow() {
 	if p.pidfd != nil {
 		p.pidfd.Close()

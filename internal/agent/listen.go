@@ -217,13 +217,35 @@ func (l *Listener) serve(p *peer) {
 	p.shut("", false)
 	<-p.written
 	p.conn.Close()
-	p.unfollow()
+	if s := l.hungUp(p); s != nil && p.pidfd != nil {
+		l.wg.Go(func() { l.outlive(p, s) })
+	} else {
+		p.unfollow()
+	}
+}
 
+// outlive waits for the end of the program that joined as s: until then it may
+// touch the memory that it was given.
+func (l *Listener) outlive(p *peer, s *Proc) {
+	defer p.unfollow()
+	select {
+	case <-p.gone:
+	case <-l.done:
+		return
+	}
+	l.cfg.Step.Lock()
+	defer l.cfg.Step.Unlock()
+	l.agent.gone(s)
+}
+
+// hungUp is the step in which a connection has ended. It returns who had joined
+// and holds memory of which only its own end tells.
+func (l *Listener) hungUp(p *peer) *Proc {
 	l.cfg.Step.Lock()
 	defer l.cfg.Step.Unlock()
 	delete(l.conns, p)
 	if p.serial == 0 {
-		return
+		return nil
 	}
 	delete(l.peers, p.serial)
 	p.mu.Lock()
@@ -234,6 +256,16 @@ func (l *Listener) serve(p *peer) {
 	l.miss(s)
 	if f := l.cfg.Dropped; f != nil && byAgent && !l.closed {
 		l.agent.call(func(id wire.ProcID) { f(id, why) }, s)
+	}
+	if s.direct() || len(s.holds) == 0 {
+		return nil
+	}
+	select {
+	case <-p.gone:
+		l.agent.gone(s)
+		return nil
+	default:
+		return s
 	}
 }
 

@@ -39,8 +39,9 @@ type peer struct {
 	in   *bufio.Reader
 	pid  int // of the process at the other end, 0 if unknown
 
-	serial uint32   // set by hello; afterwards constant
-	pidfd  *os.File // of that process, if it is followed; owned by the reader
+	serial uint32        // set by hello; afterwards constant
+	pidfd  *os.File      // of that process, if it is followed; owned by the reader
+	gone   chan struct{} // closed when a process that is followed has ended
 
 	mu      sync.Mutex
 	cond    sync.Cond // queue, bytes, closing have changed
@@ -63,7 +64,7 @@ type chunk struct {
 }
 
 func newPeer(conn *net.UnixConn) *peer {
-	p := &peer{conn: conn, in: bufio.NewReaderSize(conn, 4096), written: make(chan struct{})}
+	p := &peer{conn: conn, in: bufio.NewReaderSize(conn, 4096), gone: make(chan struct{}), written: make(chan struct{})}
 	p.cond.L = &p.mu
 	return p
 }

@@ -29,6 +29,10 @@ type Proc struct {
 	// Who was given its pid and has not let go of it, and whose pids it was
 	// given itself: the same pairs from both sides.
 	knownBy, knows map[uint32]struct{}
+
+	// holds are the ranges that it was given and may touch, until it says that it
+	// does not, or nothing of it runs any more.
+	holds map[place]*extent
 }
 
 // direct tells that the process is the launcher's own child: its pid stays

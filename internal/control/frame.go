@@ -19,10 +19,10 @@ import (
 //	               reply: the same; anything else: 0
 //	12      ...    body
 //
-// The two descriptors (segment, bell; twice that of common memory) travel as one
+// The two descriptors (segment, bell; twice an arena's) travel as one
 // SCM_RIGHTS message on the frame's first byte.
 const (
-	frameVersion = 2
+	frameVersion = 3
 	FrameHead    = 12
 
 	OffLength  = 0
@@ -94,13 +94,13 @@ func (k Kind) BodyLimit() int {
 	switch k {
 	case KindHello, KindTool:
 		return 64
-	case KindContact, KindFinalize, KindDead, KindCancel, KindList, KindCollect, KindPing, KindPong, KindRelease:
+	case KindContact, KindFinalize, KindDead, KindCancel, KindList, KindCollect, KindPing, KindPong, KindRelease, KindUncommon:
 		return 32
 	case KindAnnounce, KindLookup, KindDelete, KindAbort, KindBye, KindCut:
 		return 16 << 10
 	case KindWatch, KindDefine, KindFence:
 		return 4 + 24*MaxRanges
-	case KindCommon, KindUncommon:
+	case KindCommon:
 		return 64 + 4 + 24*MaxRanges
 	case KindPut, KindGet:
 		return MaxKey + MaxValue + 64

@@ -172,26 +172,45 @@ func (*Cut) kind() Kind   { return KindCut }
 func (m *Cut) put(e *enc) { e.proc(m.Proc); e.str(Clip(m.Text, MaxText)) }
 func (m *Cut) get(d *dec) { m.Proc, m.Text = d.proc(), d.str(MaxText) }
 
-// Common is the body of KindCommon and KindUncommon.
+// Common asks for memory that the members of a communicator have in common. All
+// of them say the same, but for Have.
 type Common struct {
-	Kind    Kind
 	ID      wire.ContextID
 	Members wire.Members
 	Bytes   int64
+	First   int64  // so many have pages when the answer comes
+	Have    uint64 // the arenas of which the process needs no descriptor, as bits
 }
 
-func (m *Common) kind() Kind { return m.Kind }
+func (*Common) kind() Kind { return KindCommon }
 func (m *Common) put(e *enc) {
+	e.u64(m.Have)
 	e.proc(m.ID.Creator)
 	e.u32(m.ID.Serial)
 	e.members(m.Members)
 	e.i64(m.Bytes)
+	e.i64(m.First)
 }
 func (m *Common) get(d *dec) {
+	m.Have = d.u64()
 	m.ID.Creator, m.ID.Serial = d.proc(), d.u32()
 	m.Members = d.members()
 	m.Bytes = int64(d.num(maxCommon))
+	m.First = int64(d.num(maxCommon))
 }
+
+// CommonKey is the part of an encoded Common that is the same of all who ask.
+func CommonKey(body []byte) []byte { return body[8:] }
+
+// Uncommon tells that a process does not touch an Extent any more.
+type Uncommon struct {
+	Arena uint32
+	Off   int64
+}
+
+func (*Uncommon) kind() Kind   { return KindUncommon }
+func (m *Uncommon) put(e *enc) { e.u32(m.Arena); e.i64(m.Off) }
+func (m *Uncommon) get(d *dec) { m.Arena, m.Off = d.u32(), d.i64() }
 
 // maxCommon bounds the common memory of a communicator.
 const maxCommon = 1 << 30

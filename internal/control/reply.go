@@ -161,6 +161,20 @@ func (*SetBody) kind() Kind   { return KindReply }
 func (m *SetBody) put(e *enc) { e.set(m.S) }
 func (m *SetBody) get(d *dec) { m.S = d.set() }
 
+// CommonBody is the answer to a Common, where the file is needed with it.
+type CommonBody struct{ X wire.Extent }
+
+func (*CommonBody) kind() Kind { return KindReply }
+func (m *CommonBody) put(e *enc) {
+	e.u32(m.X.Arena)
+	e.i64(m.X.Total)
+	e.i64(m.X.Off)
+	e.i64(m.X.Bytes)
+}
+func (m *CommonBody) get(d *dec) {
+	m.X = wire.Extent{Arena: d.u32(), Total: d.i64(), Off: d.i64(), Bytes: d.i64(), File: -1}
+}
+
 // ValueBody is the answer to a Get.
 type ValueBody struct{ Val []byte }
 

@@ -5,7 +5,6 @@ package engine
 import (
 	"sync"
 
-	"gompi/internal/nodecoll"
 	"gompi/internal/wire"
 	"gompi/transport"
 )
@@ -33,5 +32,5 @@ type Engine struct {
 	events   [16]transport.Event
 	in       wire.Header             // of the message that RecvNow takes
 	memories map[wire.ProcID]*Memory // of processes that have not ended
-	heaps    []*nodecoll.Heap        // that this process uses
+	heaps    usedHeaps               // that this process uses
 }

@@ -85,22 +85,36 @@ func (e *Engine) Join(p wire.ProcID, place uint64, n int) ([]byte, error) {
 }
 
 // common makes the memory usable here that the members of a communicator have in
-// common, until Leave. The lock is not held.
-func (e *Engine) common(c *Context, s transport.Sharer) (mem []byte, err error) {
-	ranks, fd := c.Members.Len(), -1
-	n := nodecoll.HeapBytes(ranks, s.Handed())
-	if s.Handed() {
-		if fd, err = e.cfg.Control.Common(c.ID, c.Members, n); err != nil {
-			return nil, err
+// common, until leaveCommon. The lock is not held.
+func (e *Engine) common(c *Context, s transport.Sharer) (mem []byte, x wire.Extent, err error) {
+	ranks, handed := c.Members.Len(), s.Handed()
+	n := nodecoll.HeapBytes(ranks, handed)
+	x.File = -1
+	if handed {
+		if x, err = e.cfg.Control.Common(c.ID, c.Members, n, nodecoll.BoardBytes(ranks), s.Held()); err != nil {
+			return nil, x, err
 		}
 	}
 	s, err = e.beginSharing()
 	defer e.sharing.RUnlock()
-	if err != nil {
-		closeContact(wire.Contact{SameHost: true, Segment: fd, Bell: -1})
-		return nil, err
+	if err == nil {
+		mem, err = s.Common(transport.CommonKey{Context: c.ID, First: c.Members.At(0), Ranks: ranks}, n, x)
+	} else {
+		closeContact(wire.Contact{SameHost: true, Segment: x.File, Bell: -1})
 	}
-	return s.Common(transport.CommonKey{Context: c.ID, First: c.Members.At(0), Ranks: ranks}, n, nodecoll.BoardBytes(ranks), fd)
+	if err != nil && handed {
+		e.cfg.Control.LeaveCommon(x)
+	}
+	return mem, x, err
+}
+
+// leaveCommon ends the use of memory of common: nothing of this process touches it
+// any more.
+func (e *Engine) leaveCommon(s transport.Sharer, mem []byte, x wire.Extent) {
+	s.Leave(mem)
+	if s.Handed() {
+		e.cfg.Control.LeaveCommon(x) // who has no connection any more holds it until it ends
+	}
 }
 
 // Leave ends a Join, or a Share whose memory others go on using.

@@ -5,25 +5,30 @@ package engine
 import (
 	"fmt"
 	"maps"
-	"slices"
 
 	"gompi/internal/fault"
 	"gompi/internal/nodecoll"
 	"gompi/internal/wire"
 )
 
-// useHeap begins a use of a heap by this process.
-func (e *Engine) useHeap(h *nodecoll.Heap) {
-	if h.Use() {
-		e.heaps = append(e.heaps, h)
+// usedHeaps are heaps and what this process was given for them.
+type usedHeaps map[*nodecoll.Heap]wire.Extent
+
+// beginHeap begins the first use of a heap by this process, in memory of common.
+func (e *Engine) beginHeap(h *nodecoll.Heap, x wire.Extent) {
+	if e.heaps == nil {
+		e.heaps = usedHeaps{}
 	}
+	e.heaps[h] = x
+	h.Use()
 }
 
 // leaveHeap ends a use. The memory ends with the last one.
 func (e *Engine) leaveHeap(h *nodecoll.Heap) {
 	if h.Leave() {
-		e.heaps = slices.DeleteFunc(e.heaps, func(x *nodecoll.Heap) bool { return x == h })
-		e.sharer().Leave(h.Memory())
+		x := e.heaps[h]
+		delete(e.heaps, h)
+		e.leaveCommon(e.sharer(), h.Memory(), x)
 	}
 }
 
@@ -42,7 +47,7 @@ func (e *Engine) offerBlock(c *Context) uint32 {
 		return 0
 	}
 	h := c.board.heap
-	e.useHeap(h)
+	h.Use()
 	defer e.leaveHeap(h)
 	return h.Offer(e.populate)
 }
@@ -85,7 +90,7 @@ func (e *Engine) blockFits(c *Context, b *board) (fit, decided bool) {
 // heapsLose counts a process that has died out of all blocks that this one has
 // given out.
 func (e *Engine) heapsLose(p wire.ProcID) {
-	for _, h := range e.heaps {
+	for h := range e.heaps {
 		h.Lost(p)
 	}
 }
@@ -134,7 +139,7 @@ func (e *Engine) joinBlock(c, parent *Context, place uint32) {
 		e.revokeFor(c, err)
 		return
 	}
-	e.useHeap(h)
+	h.Use()
 	h.Keep(place, c.Members, maps.Keys(e.dead), e.central(), e.populate)
 	if c.boardState != boardAsked || e.closed { // meanwhile
 		h.LeaveBlock(at, c.Rank)

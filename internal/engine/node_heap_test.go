@@ -55,7 +55,7 @@ func free(ns ...*node) {
 func heapOf(n *node) (blocks, heaps int) {
 	n.Lock()
 	defer n.Unlock()
-	for _, h := range n.heaps {
+	for h := range n.heaps {
 		blocks += h.Blocks()
 	}
 	return blocks, len(n.heaps)
@@ -307,12 +307,12 @@ func TestBlockOutlivesParent(t *testing.T) {
 	part := child(t, x.ns, 0, 1, 2, 0, 1)
 	free(x.ns...)
 	barrier(t, part)
-	if n := x.held.Load(); n != 3 {
-		t.Errorf("%d pieces are held", n)
+	if n, g := x.held.Load(), x.given.Load(); n != 3 || g != 3 {
+		t.Errorf("%d pieces are held, %d given", n, g)
 	}
 	free(part...)
-	if n := x.held.Load(); n != 0 {
-		t.Errorf("%d pieces are held at the end", n)
+	if n, g := x.held.Load(), x.given.Load(); n != 0 || g != 0 {
+		t.Errorf("%d pieces are held at the end, %d given", n, g)
 	}
 }
 

@@ -177,21 +177,20 @@ func (e *Engine) askBoard(c *Context) {
 		return
 	}
 	go func() {
-		mem, err := e.common(c, s)
+		mem, x, err := e.common(c, s)
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		switch {
 		case c.boardState != boardAsked || e.closed || e.contexts[c.ID] != c:
 			if err == nil { // nobody needs it any more
-				s.Leave(mem)
-				e.leaveCommon(c, len(mem))
+				e.leaveCommon(s, mem, x)
 			}
 		case err != nil:
 			e.absent(c)
 		default:
 			b := newBoard(mem, c)
 			b.heap = nodecoll.NewHeap(mem, c.Members, c.Rank, s.Handed())
-			e.useHeap(b.heap)
+			e.beginHeap(b.heap, x)
 			e.vote(c, b)
 		}
 		e.cfg.Sleeper.Wake()
@@ -351,21 +350,9 @@ func (e *Engine) reachAll(c *Context, b *board) {
 
 // leaveVoted ends the use of memory of which it is not known whether all have it.
 func (e *Engine) leaveVoted(c *Context) {
-	b := c.voted
-	if b == nil {
-		return
-	}
-	c.voted = nil
-	n := len(b.heap.Memory())
-	if e.leaveBoard(c, b); !b.inBlock {
-		e.leaveCommon(c, n)
-	}
-}
-
-// leaveCommon tells the agent so.
-func (e *Engine) leaveCommon(c *Context, n int) {
-	if e.sharer().Handed() && !e.closed {
-		e.cfg.Control.LeaveCommon(c.ID, c.Members, n)
+	if b := c.voted; b != nil {
+		c.voted = nil
+		e.leaveBoard(c, b)
 	}
 }
 

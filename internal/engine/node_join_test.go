@@ -25,9 +25,9 @@ type handed struct {
 
 func (h handed) Handed() bool { return true }
 
-func (h handed) Common(k transport.CommonKey, n, first, fd int) ([]byte, error) {
+func (h handed) Common(k transport.CommonKey, n int, x wire.Extent) ([]byte, error) {
 	h.held.Add(1)
-	return h.Transport.Common(k, n, first, fd)
+	return h.Transport.Common(k, n, x)
 }
 
 func (h handed) Leave(mem []byte) {
@@ -39,7 +39,8 @@ func (h handed) Leave(mem []byte) {
 // then gives it, or says why not.
 type joining struct {
 	ns    []*node
-	held  atomic.Int32
+	held  atomic.Int32 // pieces of memory that are in use
+	given atomic.Int32 // and for which the control plane knows of users
 	asked chan struct{}
 	goOn  chan error
 	done  chan *fault.Fault // of each rank that has called
@@ -49,10 +50,24 @@ type joining struct {
 // common is what a process of joining is asked for.
 type commonControl struct {
 	*testControl
-	wait func() error
+	wait  func() error
+	given *atomic.Int32
 }
 
-func (c commonControl) Common(wire.ContextID, wire.Members, int) (int, error) { return -1, c.wait() }
+func (c commonControl) Common(wire.ContextID, wire.Members, int, int, uint64) (wire.Extent, error) {
+	err := c.wait()
+	if err == nil {
+		c.given.Add(1)
+	}
+	return wire.Extent{Arena: 2, Off: 4096, File: -1}, err
+}
+
+func (c commonControl) LeaveCommon(x wire.Extent) error {
+	if x.Arena == 2 && x.Off == 4096 {
+		c.given.Add(-1)
+	}
+	return nil
+}
 
 func newJoining(t *testing.T, callers int) *joining {
 	x := &joining{asked: make(chan struct{}, 1), goOn: make(chan error, 3), done: make(chan *fault.Fault, 3)}
@@ -64,7 +79,7 @@ func newJoining(t *testing.T, callers int) *joining {
 			}
 			x.asked <- struct{}{}
 			return <-x.goOn
-		}}
+		}, &x.given}
 	})
 	for i := range callers {
 		var user context.Context
@@ -218,8 +233,8 @@ func TestBoardsAreFreed(t *testing.T) {
 	for _, n := range x.ns {
 		n.FreeContext(n.ctx)
 	}
-	if n := x.held.Load(); n != 0 {
-		t.Errorf("%d pieces are held", n)
+	if n, g := x.held.Load(), x.given.Load(); n != 0 || g != 0 {
+		t.Errorf("%d pieces are held, %d given", n, g)
 	}
 }
 

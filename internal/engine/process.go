@@ -31,11 +31,12 @@ type Control interface {
 	// Pong answers a Ping.
 	Pong(p wire.ProcID, id uint64) error
 	// Common gives memory of n bytes that the members of a context have in
-	// common: a descriptor, which the caller owns. It may block, and is called
-	// where a transport wants it. Who uses it no more before all have asked for
-	// it says LeaveCommon, which returns at once.
-	Common(id wire.ContextID, m wire.Members, n int) (fd int, err error)
-	LeaveCommon(id wire.ContextID, m wire.Members, n int) error
+	// common, with pages in the first of them. have are the arenas, as bits, of
+	// which the caller needs no file; it owns that of another. It may block, and is
+	// called where a transport wants it. Who does not touch the memory any more
+	// says LeaveCommon, which returns at once.
+	Common(id wire.ContextID, m wire.Members, n, first int, have uint64) (wire.Extent, error)
+	LeaveCommon(x wire.Extent) error
 }
 
 // Config describes one process. All fields but the optional ones are needed.

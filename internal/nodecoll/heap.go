@@ -105,11 +105,8 @@ func NewHeap(mem []byte, members wire.Members, rank int, sparse bool) *Heap {
 // Memory is all of it.
 func (h *Heap) Memory() []byte { return h.mem }
 
-// Use begins a use of the heap by this process, and reports whether it is the first.
-func (h *Heap) Use() (first bool) {
-	h.users++
-	return h.users == 1
-}
+// Use begins a use of the heap by this process.
+func (h *Heap) Use() { h.users++ }
 
 // Leave ends a use, and reports whether it was the last: the memory may go then.
 func (h *Heap) Leave() (last bool) {

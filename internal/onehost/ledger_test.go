@@ -105,6 +105,20 @@ func TestSoakLedger(t *testing.T) {
 			l.tell(pair[0], &control.Members{Kind: control.KindWatch, Members: both})
 		}
 		set := l.askSet(host, &control.Members{Kind: control.KindDefine, Members: both})
+		c := control.Common{ID: wire.ContextID{Creator: p.ProcID, Serial: 1}, Members: both, Bytes: 16 << 20, First: 8 << 10}
+		var mine, theirs control.CommonBody
+		for q, b := range map[place]*control.CommonBody{p: &mine, host: &theirs} {
+			if err := control.Decode(b, l.ask(q, &c)); err != nil {
+				l.t.Fatal(err)
+			}
+		}
+		if mine != theirs {
+			l.t.Fatalf("%+v and %+v", mine, theirs)
+		}
+		l.tell(host, &control.Uncommon{Arena: mine.X.Arena, Off: mine.X.Off}) // p until it ends, or before
+		if i%5 == 0 {
+			l.tell(p, &control.Uncommon{Arena: mine.X.Arena, Off: mine.X.Off})
+		}
 		l.ask(p, &control.Put{Key: key, Val: []byte("here")})
 		if l.askSet(p, &control.Text{Kind: control.KindLookup, Text: set.URI}); i%2 == 0 { // the others end with it
 			l.tell(p, &control.Release{Number: set.Number})

@@ -23,6 +23,7 @@ type machines struct {
 	agents []*agent.Agent
 	spawn  func(r *head.Spawn) // nil: there is none
 	spawns []*head.Spawn       // to be carried out
+	works  []agent.Deed        // likewise
 	got    func(d *agent.Deed) // sees the frames that processes get; may be nil
 }
 
@@ -49,6 +50,13 @@ func (m *machines) settle() {
 		for _, a := range m.agents {
 			more = a.Flush(m.deed) || more
 		}
+		for _, d := range m.works {
+			err := d.Work()
+			d.Files.Release()
+			d.Done(err)
+			more = true
+		}
+		m.works = nil
 	}
 }
 
@@ -64,6 +72,10 @@ func (m *machines) effect(e *head.Effect) {
 }
 
 func (m *machines) deed(d *agent.Deed) {
+	if d.Work != nil {
+		m.works = append(m.works, *d)
+		return
+	}
 	if d.Call != nil {
 		d.Call()
 	} else if m.got != nil {
@@ -219,7 +231,7 @@ func TestTwoHosts(t *testing.T) {
 	all := wire.MembersOf(a.ProcID, b.ProcID, c.ProcID)
 	memory := map[place]*agent.Files{}
 	for _, p := range []place{a, b, c} {
-		say(p, 3, &control.Common{Kind: control.KindCommon, ID: wire.ContextID{Creator: a.ProcID, Serial: 1}, Members: all, Bytes: 1 << 16})
+		say(p, 3, &control.Common{ID: wire.ContextID{Creator: a.ProcID, Serial: 1}, Members: all, Bytes: 1 << 16, First: 1 << 12})
 		memory[p] = got.with[p.Serial]
 	}
 	if memory[a] == nil || memory[a] != memory[b] || memory[c] == nil || memory[c] == memory[a] {

@@ -62,7 +62,7 @@ type Server struct {
 	done chan struct{} // closed by Close
 
 	calls callQueue
-	work  sync.WaitGroup // spawns, and answers to what the other end asks
+	work  sync.WaitGroup // spawns, answers to what the other end asks, what takes the agent long
 
 	// mu guards what follows. It is held only for computation.
 	mu     sync.Mutex
@@ -333,10 +333,20 @@ func (s *Server) aside(f func()) {
 }
 
 func (s *Server) deed(d *agent.Deed) {
-	if d.Call != nil {
+	switch {
+	case d.Call != nil:
 		s.calls.add(d.Call)
-	} else {
+	case d.Work == nil:
 		s.ln.Do(d)
+	case s.closed:
+		d.Files.Release()
+	default:
+		w := *d
+		s.aside(func() {
+			err := w.Work()
+			w.Files.Release()
+			s.step(func() { w.Done(err) })
+		})
 	}
 }
 

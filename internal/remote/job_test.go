@@ -30,10 +30,10 @@ func (testControl) Cut(wire.ProcID, string) error  { return nil }
 func (testControl) Ping(wire.ProcID, uint64) error { return nil }
 func (testControl) Pong(wire.ProcID, uint64) error { return nil }
 
-func (testControl) Common(wire.ContextID, wire.Members, int) (int, error) {
-	return -1, errors.ErrUnsupported
+func (testControl) Common(wire.ContextID, wire.Members, int, int, uint64) (wire.Extent, error) {
+	return wire.Extent{}, errors.ErrUnsupported
 }
-func (testControl) LeaveCommon(wire.ContextID, wire.Members, int) error { return nil }
+func (testControl) LeaveCommon(wire.Extent) error { return nil }
 
 // testHead is one that passes on who cannot be reached.
 type testHead struct {

@@ -45,5 +45,11 @@ func Map(int, int64, int64, bool) ([]byte, error) { return nil, errors.ErrUnsupp
 // Unmap undoes nothing.
 func Unmap([]byte) error { return errors.ErrUnsupported }
 
-// CreateCommon gives no memory.
-func CreateCommon(int64) (fd int, err error) { return -1, errors.ErrUnsupported }
+// CreateArena gives no memory.
+func CreateArena(int64) (fd int, n int64, err error) { return -1, 0, errors.ErrUnsupported }
+
+// Reserve has nothing to reserve.
+func (*Memory) Reserve(int, int64, int64) error { return errors.ErrUnsupported }
+
+// Release has nothing to release.
+func Release(int, int64, int64) error { return errors.ErrUnsupported }

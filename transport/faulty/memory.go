@@ -83,8 +83,8 @@ func (s sharer) Join(c wire.Contact, place uint64, n int) (mem []byte, err error
 }
 
 // Common implements transport.Sharer.
-func (s sharer) Common(k transport.CommonKey, n, first, fd int) (mem []byte, err error) {
-	if mem, err = s.share.Common(k, n, first, fd); err != nil {
+func (s sharer) Common(k transport.CommonKey, n int, x wire.Extent) (mem []byte, err error) {
+	if mem, err = s.share.Common(k, n, x); err != nil {
 		return nil, err
 	}
 	if err := s.t.errRefused("common memory cannot be mapped"); err != nil {
@@ -97,6 +97,9 @@ func (s sharer) Common(k transport.CommonKey, n, first, fd int) (mem []byte, err
 
 // Handed implements transport.Sharer.
 func (s sharer) Handed() bool { return s.share.Handed() }
+
+// Held implements transport.Sharer.
+func (s sharer) Held() uint64 { return s.share.Held() }
 
 // Populate implements transport.Sharer.
 func (s sharer) Populate(mem []byte) error {

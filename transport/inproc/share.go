@@ -85,8 +85,11 @@ type commonKey struct {
 // Handed implements transport.Sharer.
 func (t *Transport) Handed() bool { return false }
 
+// Held implements transport.Sharer.
+func (t *Transport) Held() uint64 { return 0 }
+
 // Common implements transport.Sharer.
-func (t *Transport) Common(k transport.CommonKey, n, _, _ int) (mem []byte, err error) {
+func (t *Transport) Common(k transport.CommonKey, n int, _ wire.Extent) (mem []byte, err error) {
 	if n <= 0 || n > maxShare {
 		return nil, fmt.Errorf("inproc: %d bytes cannot be shared", n)
 	}

@@ -121,34 +121,12 @@ func (t *Transport) Join(c wire.Contact, place uint64, n int) (mem []byte, err e
 	return m[:n], nil
 }
 
-// Handed implements transport.Sharer.
-func (t *Transport) Handed() bool { return true }
-
-// Common maps memory that the agent has made. What is used of it has pages before
-// anybody touches it.
-func (t *Transport) Common(k transport.CommonKey, n, first, fd int) (mem []byte, err error) {
-	defer closeFD(fd)
-	if n <= 0 || first <= 0 || first > n {
-		return nil, fmt.Errorf("shm: %d of %d bytes of common memory: %w", first, n, transport.ErrProtocol)
-	}
-	size, used := wholePages(n), wholePages(first)
-	if err := segment.CheckCommon(fd, size); err != nil {
-		return nil, fmt.Errorf("shm: %v: %w", k.Context, err)
-	}
-	if !segment.Backed(fd, used) {
-		if err := t.memory.Reserve(fd, 0, used); err != nil {
-			return nil, err
-		}
-	}
-	m, err := t.mapShared(fd, 0, size)
-	if err != nil {
-		return nil, err
-	}
-	return m[:n], nil
-}
-
 // Populate implements transport.Sharer.
 func (t *Transport) Populate(mem []byte) error { return t.memory.Populate(mem) }
 
-// Leave unmaps memory of Join or Common.
-func (t *Transport) Leave(mem []byte) { t.unmapShared(mem) }
+// Leave ends the use of memory of Join or Common.
+func (t *Transport) Leave(mem []byte) {
+	if !t.leaveArena(mem) {
+		t.unmapShared(mem)
+	}
+}

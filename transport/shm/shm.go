@@ -65,6 +65,7 @@ type Transport struct {
 	unshared   int64        // from here on nothing was ever shared; likewise
 	shared     atomic.Int64 // pieces of shared memory that are mapped
 	mostShared int64
+	arenas     arenas
 
 	spare  []*bulk
 	pages  huge.Pages
@@ -171,6 +172,7 @@ func (t *Transport) Close() error {
 	}
 	t.pages.Close()
 	t.memory.Close()
+	t.closeArenas()
 	t.freeDoomed()
 	for _, z := range t.zombies {
 		segment.Unmap(z.mem)

@@ -172,28 +172,36 @@ func (c *Client) Fence(ctx context.Context, m wire.Members) error {
 }
 
 // Common returns memory of n bytes for the members of a communicator, or for
-// those of them that are on this host: zeroed at first, and the same for all that
-// name the same context, members and length. The caller is one of these, asks
-// once, and owns the descriptor.
-func (c *Client) Common(id wire.ContextID, m wire.Members, n int) (fd int, err error) {
+// those of them that are on this host: zeroed at first, with pages in the first of
+// them, and the same for all that name the same context, members and lengths. The
+// caller is one of these, asks once, and may touch it until LeaveCommon. have are
+// the arenas, as bits, whose file it needs no more; it owns the one of another.
+func (c *Client) Common(id wire.ContextID, m wire.Members, n, first int, have uint64) (wire.Extent, error) {
+	none := wire.Extent{File: -1}
 	if err := checkMembers(m); err != nil {
-		return -1, fmt.Errorf("common memory: %w", err)
+		return none, fmt.Errorf("common memory: %w", err)
 	}
-	_, fds, err := c.askFiles(context.Background(), &control.Common{Kind: control.KindCommon, ID: id, Members: m, Bytes: int64(n)})
+	body, fds, err := c.askFiles(context.Background(), &control.Common{ID: id, Members: m, Bytes: int64(n), First: int64(first), Have: have})
 	if err != nil {
-		return -1, err
+		return none, err
 	}
-	if fds[0] < 0 {
-		return -1, fmt.Errorf("this process can open no more files (ulimit -n): %w", syscall.EMFILE)
+	var b control.CommonBody
+	if err := control.Decode(&b, body); err != nil {
+		closeFDs(fds[:])
+		return none, fmt.Errorf("common memory: %w", err)
 	}
 	closeFDs(fds[1:]) // the same once more
-	return fds[0], nil
+	if b.X.File = fds[0]; b.X.Arena >= wire.MaxArenas || b.X.File < 0 && have>>b.X.Arena&1 == 0 {
+		_ = c.LeaveCommon(b.X) // who has no connection any more holds nothing
+		return none, fmt.Errorf("this process can open no more files (ulimit -n): %w", syscall.EMFILE)
+	}
+	return b.X, nil
 }
 
-// LeaveCommon tells that the caller, which was given common memory, uses it no
-// more, and perhaps others have not asked for it. One way.
-func (c *Client) LeaveCommon(id wire.ContextID, m wire.Members, n int) error {
-	return c.tell(&control.Common{Kind: control.KindUncommon, ID: id, Members: m, Bytes: int64(n)})
+// LeaveCommon tells that the caller, which was given common memory, does not touch
+// it any more. One way.
+func (c *Client) LeaveCommon(x wire.Extent) error {
+	return c.tell(&control.Uncommon{Arena: x.Arena, Off: x.Off})
 }
 
 // Spawn starts n more processes of this job with the command line argv, or

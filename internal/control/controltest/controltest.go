@@ -34,7 +34,8 @@ func Samples(job wire.JobID) []control.Message {
 		&control.Welcome{Self: p, Secret: [32]byte{5}, World: set, Parent: set, Segment: -1, Bell: -1, LocalProcs: 3, UsableCPUs: 2,
 			MaxProcs: 1, FaultTolerant: true, KillGrace: time.Second, Settings: map[string]string{"B": "2", "A": ""}},
 		&control.Cut{Proc: p, Text: "no room"}, &control.Ping{Kind: control.KindPing, Proc: p, ID: 7}, &control.Ping{Kind: control.KindPong, Proc: p, ID: 1 << 60}, &control.Release{Number: 7}, &control.Text{Kind: control.KindDelete, Text: "key"},
-		&control.Common{Kind: control.KindCommon, ID: wire.ContextID{Creator: p, Serial: 3}, Members: m, Bytes: 1 << 20}, &control.Common{Kind: control.KindUncommon, ID: wire.ContextID{Creator: p, Serial: 3}, Members: m, Bytes: 5},
+		&control.Common{ID: wire.ContextID{Creator: p, Serial: 3}, Members: m, Bytes: 1 << 20, First: 4096, Have: 5}, &control.Uncommon{Arena: 3, Off: 1 << 40},
+		&control.CommonBody{X: wire.Extent{Arena: 3, Total: 1 << 40, Off: 1 << 30, Bytes: 1 << 20, File: -1}},
 		&control.Event{Kind: control.EvDied, Proc: p, Text: "signal: killed", ID: 1, LocalProcs: 2, MaxProcs: 3},
 		&control.Reply{Body: []byte("body")},
 		&control.Order{Kind: control.OrderBind, Serial: 3, ID: 4, Count: 5}, &control.Order{Kind: control.OrderUnbind, ID: 4},
@@ -71,8 +72,6 @@ func Blank(m control.Message) control.Message {
 		n.(*control.Proc).Kind = m.Kind
 	case *control.Members:
 		n.(*control.Members).Kind = m.Kind
-	case *control.Common:
-		n.(*control.Common).Kind = m.Kind
 	case *control.Text:
 		n.(*control.Text).Kind = m.Kind
 	case *control.Ping:

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"fmt"
+	"os"
+
+	"gompi/internal/control"
+	"gompi/internal/segment"
+	"gompi/internal/span"
+	"gompi/internal/wire"
+)
+
+// heap is the memory of a host of which processes are given ranges: arenas, which
+// they map as a whole, once. A range is given out again when nobody touches it any
+// more, and its pages have gone.
+type heap struct {
+	most   int64 // bytes of an arena
+	arenas []*arena
+	memory *segment.Memory // asked before pages are taken
+	used   int             // ranges that are not free
+	lost   int             // of these, whose pages would not go
+}
+
+// arenaBytes is the size of an arena: address space, of which processes map all.
+const arenaBytes = 64 << 30
+
+// arena is a file of a size that never changes.
+type arena struct {
+	number uint32
+	files  *Files
+	bytes  int64
+	free   span.List
+}
+
+// extent is a range that is not free.
+type extent struct {
+	arena      *arena
+	off, bytes int64
+	holders    int     // who may touch it
+	open       *common // not nil: others may ask for it
+	busy       bool    // pages are being taken, or given back
+}
+
+// place names an extent among those of a process.
+type place struct {
+	arena uint32
+	off   int64
+}
+
+func (x *extent) place() place { return place{x.arena.number, x.off} }
+
+// take finds room for n bytes.
+func (h *heap) take(n int64) (*extent, error) {
+	page := int64(os.Getpagesize())
+	n = (n + page - 1) &^ (page - 1)
+	for _, r := range h.arenas {
+		if off, ok := r.free.Take(n); ok {
+			h.used++
+			return &extent{arena: r, off: off, bytes: n}, nil
+		}
+	}
+	if n > h.most || len(h.arenas) == wire.MaxArenas {
+		return nil, control.Refused("no room for %d bytes in %d arenas of %d", n, len(h.arenas), h.most)
+	}
+	fd, bytes, err := segment.CreateArena(h.most)
+	if err != nil {
+		return nil, err
+	}
+	r := &arena{number: uint32(len(h.arenas)), files: &Files{segment: fd, bell: -1}, bytes: bytes, free: span.List{{Size: bytes}}}
+	r.files.refs.Store(1)
+	off, ok := r.free.Take(n)
+	if !ok {
+		r.files.Release()
+		return nil, fmt.Errorf("common memory of %d bytes: %w", n, errFileLimit(bytes))
+	}
+	h.arenas = append(h.arenas, r)
+	h.used++
+	return &extent{arena: r, off: off, bytes: n}, nil
+}
+
+// errFileLimit: a file may have so many bytes (ulimit -f).
+type errFileLimit int64
+
+func (n errFileLimit) Error() string { return fmt.Sprintf("files may have %d bytes", int64(n)) }
+
+// close frees the arenas, and with them all that nobody maps.
+func (h *heap) close() {
+	for _, r := range h.arenas {
+		r.files.Release()
+	}
+	h.arenas = nil
+	h.memory.Close()
+}
+
+// hold counts a process among those that may touch a range.
+func (a *Agent) hold(p *Proc, x *extent) {
+	if at := x.place(); p.holds[at] == nil {
+		if p.holds == nil {
+			p.holds = map[place]*extent{}
+		}
+		p.holds[at] = x
+		x.holders++
+	}
+}
+
+// leave: p does not touch a range any more.
+func (a *Agent) leave(p *Proc, x *extent) {
+	at := x.place()
+	if p.holds[at] != x {
+		return
+	}
+	delete(p.holds, at)
+	if x.holders--; x.holders == 0 && !x.busy {
+		a.clear(x)
+	}
+}
+
+// leaveAll: nothing of p runs any more.
+func (a *Agent) leaveAll(p *Proc) {
+	for _, x := range p.holds {
+		a.leave(p, x)
+	}
+}
+
+// work does something about a range that may take long, without the agent, and
+// tells it how that went.
+func (a *Agent) work(x *extent, do func(fd int) error, done func(error)) {
+	x.busy = true
+	f := x.arena.files
+	f.retain()
+	a.out = append(a.out, Deed{
+		Files: f,
+		Work:  func() error { return do(f.segment) },
+		Done: func(err error) {
+			x.busy = false
+			done(err)
+		},
+	})
+}
+
+// clear gives back the pages of a range that nobody holds; then it is free.
+func (a *Agent) clear(x *extent) {
+	if x.open != nil {
+		a.forget(x.open)
+	}
+	a.work(x, func(fd int) error { return segment.Release(fd, x.off, x.bytes) }, func(err error) {
+		if err != nil {
+			a.heap.lost++ // what stands there would be another's
+			return
+		}
+		a.heap.used--
+		x.arena.free.Put(x.off, x.bytes)
+	})
+}

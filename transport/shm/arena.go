@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shm
+
+import (
+	"fmt"
+	"sync"
+
+	"gompi/internal/segment"
+	"gompi/internal/wire"
+	"gompi/transport"
+)
+
+// arenas are the files out of which the agent of the host gives ranges. Each is
+// mapped whole, as address space, when the first range of it comes, and stays
+// until the transport is closed and nothing in it is used. Where a limit does not
+// allow that (ulimit -v) its file stays open, and ranges are mapped one by one.
+type arenas struct {
+	mu     sync.Mutex
+	all    map[uint32]*arena
+	used   map[*byte]*arena // by the first byte of a range
+	held   uint64           // numbers in all, as bits
+	closed bool
+}
+
+type arena struct {
+	number uint32
+	mem    []byte // nil: ranges are mapped one by one
+	file   int    // -1 if all is mapped
+	bytes  int64
+	ranges int // in use
+}
+
+// Handed implements transport.Sharer.
+func (t *Transport) Handed() bool { return true }
+
+// Held implements transport.Sharer.
+func (t *Transport) Held() uint64 {
+	t.arenas.mu.Lock()
+	defer t.arenas.mu.Unlock()
+	return t.arenas.held
+}
+
+// Common implements transport.Sharer: a range that the agent has given to this
+// process.
+func (t *Transport) Common(k transport.CommonKey, n int, x wire.Extent) (mem []byte, err error) {
+	size := wholePages(n)
+	if n <= 0 || x.Arena >= wire.MaxArenas || x.Off < 0 || x.Off%pageBytes != 0 || x.Total > segment.SpanBytes || x.Bytes < size || x.Bytes > x.Total || x.Off > x.Total-x.Bytes {
+		closeFD(x.File)
+		return nil, fmt.Errorf("shm: %v: %d bytes of common memory, of %d at %d of %d: %w", k.Context, n, x.Bytes, x.Off, x.Total, transport.ErrProtocol)
+	}
+	t.arenas.mu.Lock()
+	defer t.arenas.mu.Unlock()
+	r, err := t.arena(x)
+	if err != nil {
+		return nil, fmt.Errorf("shm: %v: %w", k.Context, err)
+	}
+	if r.mem != nil {
+		mem = r.mem[x.Off:][:size:size]
+	} else if mem, err = t.mapShared(r.file, x.Off, size); err != nil {
+		return nil, err
+	}
+	if t.arenas.used[&mem[0]] != nil {
+		return nil, fmt.Errorf("shm: %v: the common memory at %d is in use: %w", k.Context, x.Off, transport.ErrProtocol)
+	}
+	if t.arenas.used == nil {
+		t.arenas.used = map[*byte]*arena{}
+	}
+	t.arenas.used[&mem[0]] = r
+	r.ranges++
+	return mem[:n], nil
+}
+
+// arena is where an extent lies; its file is owned. mu is held.
+func (t *Transport) arena(x wire.Extent) (*arena, error) {
+	r := t.arenas.all[x.Arena]
+	if r != nil {
+		closeFD(x.File)
+		if r.bytes != x.Total {
+			return nil, fmt.Errorf("arena %d has %d bytes, not %d: %w", r.number, r.bytes, x.Total, transport.ErrProtocol)
+		}
+		return r, nil
+	}
+	if t.arenas.closed {
+		closeFD(x.File)
+		return nil, transport.ErrUnavailable
+	}
+	if err := segment.CheckArena(x.File, x.Total); err != nil {
+		closeFD(x.File)
+		return nil, err
+	}
+	r = &arena{number: x.Arena, file: x.File, bytes: x.Total}
+	if mem, err := segment.MapArena(r.file, r.bytes); err == nil {
+		closeFD(r.file)
+		r.mem, r.file = mem, -1
+	}
+	if t.arenas.all == nil {
+		t.arenas.all = map[uint32]*arena{}
+	}
+	t.arenas.all[r.number] = r
+	t.arenas.held |= 1 << r.number
+	return r, nil
+}
+
+// leaveArena ends the use of a range; false if it is no range of an arena.
+func (t *Transport) leaveArena(mem []byte) bool {
+	t.arenas.mu.Lock()
+	defer t.arenas.mu.Unlock()
+	r := t.arenas.used[&mem[0]]
+	if r == nil {
+		return false
+	}
+	delete(t.arenas.used, &mem[0])
+	if r.mem == nil {
+		t.unmapShared(mem)
+	}
+	if r.ranges--; t.arenas.closed {
+		t.dropArena(r)
+	}
+	return true
+}
+
+// closeArenas lets go of what nobody uses, from here on with its last user.
+func (t *Transport) closeArenas() {
+	t.arenas.mu.Lock()
+	defer t.arenas.mu.Unlock()
+	t.arenas.closed = true
+	for _, r := range t.arenas.all {
+		t.dropArena(r)
+	}
+}
+
+// dropArena unmaps an arena if nothing in it is used. mu is held.
+func (t *Transport) dropArena(r *arena) {
+	if r.ranges > 0 {
+		return
+	}
+	delete(t.arenas.all, r.number)
+	if r.mem != nil {
+		segment.Unmap(r.mem)
+	} else {
+		closeFD(r.file)
+	}
+}
