@@ -47,9 +47,13 @@ func (e *Engine) spin(r *Request) {
 // park tells on the board that a goroutine is about to sleep over a collective by
 // messages.
 func (e *Engine) park(w *waiter) {
-	if k := w.one[0]; k != nil && k.waiter == w && k.coll != nil && k.coll.board == nil && k.coll.line == nil {
-		if f := e.strayed(k.coll); f != nil {
-			e.abort(k.coll, f, true)
+	r := w.one[0]
+	if r == nil || r.waiter != w || r.kind != reqColl {
+		return
+	}
+	if k := r.coll; k != nil && k.board == nil && k.line == nil {
+		if f := e.strayed(k); f != nil {
+			e.abort(k, f, true)
 		}
 	}
 }
