@@ -326,20 +326,24 @@ func (e *Engine) device() transport.RemoteMemory {
 	return nil
 }
 
-// ExposePosted lets processes that know the key, which it writes, access b, until
-// HidePosted. 0: no transport can.
-func (e *Engine) ExposePosted(b, key []byte) (n int) {
+// ExposePosted lets processes that know the key access b, until HidePosted. nil: no
+// transport can.
+func (e *Engine) ExposePosted(b []byte) (key []byte) {
+	d := e.device() // transports do not change
+	if d == nil {
+		return nil
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	d := e.device()
-	if d == nil || e.closed {
-		return 0
+	if e.closed {
+		return nil
 	}
+	key = make([]byte, transport.MaxKey)
 	n, err := d.Expose(b, key)
 	if err != nil {
-		return 0
+		return nil
 	}
-	return n
+	return key[:n]
 }
 
 // HidePosted ends an ExposePosted: nothing accesses the memory any more.

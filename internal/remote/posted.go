@@ -266,17 +266,14 @@ func (s *Space) post(r *Region, d *description) {
 	if len(r.mem) == 0 || d.keys.room() < 0 {
 		return
 	}
-	var key [transport.MaxKey]byte
-	n := s.e.ExposePosted(r.mem, key[:])
-	if n <= 0 {
-		return
-	}
-	r.posted = append([]byte(nil), key[:n]...)
-	if n > d.keys.room() {
+	r.posted = s.e.ExposePosted(r.mem)
+	switch n := len(r.posted); {
+	case n == 0:
+	case n > d.keys.room():
 		s.hide(r)
-		return
+	default:
+		copy(d.keys.add(keyPosted, n), r.posted)
 	}
-	copy(d.keys.add(keyPosted, n), r.posted)
 }
 
 // hide ends that.
