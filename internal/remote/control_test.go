@@ -97,6 +97,35 @@ func (s *Space) named(t testing.TB, words int) (*control, shmem.Name) {
 	return c, c.block.Name()
 }
 
+// A block that lies where a larger one had its words names nobody.
+func TestControlOfPartIsZeroed(t *testing.T) {
+	var h fakeHost
+	s := h.process(1).space()
+	const words = 64 << 10 / 8
+	large, err := s.newControl(words)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range large.words {
+		if i%3 == 0 { // not all: a place that seems used is cleared anyway
+			large.words[i].Store(uint64(i + 1))
+		}
+	}
+	mem := large.block.Mem()
+	s.freeControl(large, false)
+	for range len(mem) / controlAlign {
+		c, err := s.newControl(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range c.head.visits {
+			if who := c.head.visits[i].who.Load(); who != 0 {
+				t.Fatalf("place %d of a new block is taken by %d", i, who)
+			}
+		}
+	}
+}
+
 func TestControlIsSharedAndRecycledZeroed(t *testing.T) {
 	var h fakeHost
 	p1, p2 := h.process(1), h.process(2)

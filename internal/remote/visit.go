@@ -116,9 +116,14 @@ func (c *control) settle(t turn) bool {
 	return true
 }
 
-// clearVisits ends all visits of a block that is given out again.
+// clearVisits ends all visits of a block that is given out again. Where no block of
+// its size was before, anything stands in all places.
 func (c *control) clearVisits() {
-	for used := c.head.visited.Load() & (1<<visitPlaces - 1); used != 0; used &= used - 1 {
+	used := c.head.visited.Load() & (1<<visitPlaces - 1)
+	if c.block.Fresh() {
+		used = 1<<visitPlaces - 1
+	}
+	for ; used != 0; used &= used - 1 {
 		c.head.visits[bits.TrailingZeros32(used)].who.Store(0)
 	}
 	c.head.visited.Store(0)

@@ -82,10 +82,15 @@ type Block struct {
 	off, bytes int64
 	generation uint32
 	order      int8 // of a stable block, else -1
+	fresh      bool // no stable block of this order has begun there before
 }
 
 // None reports whether there is no block.
 func (b *Block) None() bool { return b.arena == nil }
+
+// Fresh reports whether a stable block holds something else than what blocks of its
+// size have left there: parts of a larger one, or of other memory.
+func (b *Block) Fresh() bool { return b.fresh }
 
 // Generation is that of its name.
 func (b *Block) Generation() uint32 { return b.generation }
@@ -232,7 +237,8 @@ func (h *Heap) TakeStable(n int64) (Block, error) {
 	h.stable[at] = h.stable[at][:last]
 	for b.order > order {
 		b.order--
-		h.stable[b.order] = append(h.stable[b.order], Block{arena: b.arena, off: b.off + Line<<b.order, order: b.order})
+		b.fresh = true
+		h.stable[b.order] = append(h.stable[b.order], Block{arena: b.arena, off: b.off + Line<<b.order, order: b.order, fresh: true})
 	}
 	h.live++
 	b.bytes, b.generation = n, h.newGeneration()
@@ -273,7 +279,7 @@ func (h *Heap) stabilize(order int8) error {
 // addStable enters free stable memory, of Line<<i bytes. mu is held.
 func (h *Heap) addStable(a *arena, off, n int64) {
 	order := int8(bits.Len64(uint64(n/Line)) - 1)
-	h.stable[order] = append(h.stable[order], Block{arena: a, off: off, order: order})
+	h.stable[order] = append(h.stable[order], Block{arena: a, off: off, order: order, fresh: true})
 }
 
 // Put takes a block back. used: others may still write there; the memory is not
