@@ -96,8 +96,14 @@ func TestLeaveWaitsForAccessors(t *testing.T) {
 		defer end()
 		closed := make(chan error, 1)
 		go func() { closed <- owner.e.Close(job) }()
-		for range 1000 {
-			runtime.Gosched()
+		put := func() *fault.Fault {
+			return a.Put(buffer.Of(make([]byte, 8)), Layout{Type: dtype.Byte, Count: 8}, nil)
+		}
+		for f = put(); f == nil; f = put() {
+			runtime.Gosched() // it has not begun to close
+		}
+		if f.Class != fault.Closed {
+			t.Errorf("access beside the end: %+v", f)
 		}
 		select {
 		case <-closed:
@@ -110,8 +116,7 @@ func TestLeaveWaitsForAccessors(t *testing.T) {
 			a.mark.leave(s, owner.self, w)
 		}
 		<-closed
-		f = a.Put(buffer.Of(make([]byte, 8)), Layout{Type: dtype.Byte, Count: 8}, nil)
-		if f == nil || f.Class != fault.Closed {
+		if f = put(); f == nil || f.Class != fault.Closed {
 			t.Errorf("access after the end: %+v", f)
 		}
 	}

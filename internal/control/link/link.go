@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"sync"
 	"time"
 
@@ -25,7 +26,8 @@ const (
 	HardUnsent = 64 << 20
 )
 
-// closeWait is how long Close waits for an end that does not read.
+// closeWait is how long Close waits for an end that does not read, and one that
+// cannot write for the end of what the other one has said.
 const closeWait = 2 * time.Second
 
 // spareBytes is the longest buffer that is kept to be filled again.
@@ -46,9 +48,10 @@ type Link struct {
 	queue   []byte    // whole frames
 	writing int       // bytes that the writer has taken and not yet written
 	closing bool      // write what is queued, then end
-	err     error     // why nothing is written any more; set once
+	stuck   error     // why nothing can be written; what the other end has said is still read
+	err     error     // why the link has ended; set once
 	written chan struct{}
-	ended   chan struct{} // closed when err is set
+	ended   chan struct{} // closed when stuck or err is set
 	done    chan struct{} // the reader has ended, and so have all of ends
 }
 
@@ -78,7 +81,7 @@ func (l *Link) Run() {
 func (l *Link) Send(m control.Message) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closing || l.err != nil {
+	if l.closing || l.over() {
 		return
 	}
 	l.queue = control.AppendFrame(l.queue, 0, 0, m)
@@ -96,10 +99,10 @@ func (l *Link) unsent() int { return len(l.queue) + l.writing }
 func (l *Link) Room() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for l.unsent() > softUnsent && !l.closing && l.err == nil {
+	for l.unsent() > softUnsent && !l.closing && !l.over() {
 		l.cond.Wait()
 	}
-	return !l.closing && l.err == nil
+	return !l.closing && !l.over()
 }
 
 // Ended is closed when nothing is sent any more.
@@ -117,10 +120,27 @@ func (l *Link) drop(why error) {
 	if l.err != nil {
 		return
 	}
+	if l.stuck == nil {
+		close(l.ended)
+	}
 	l.err, l.queue = why, nil
-	close(l.ended)
 	l.cond.Broadcast()
 	_ = l.conn.Close() // whoever reads or writes ends; an error is as good
+}
+
+// over reports whether nothing is sent any more. mu is held.
+func (l *Link) over() bool { return l.stuck != nil || l.err != nil }
+
+// cannotWrite ends the sending: a frame may have gone out in part. The other end,
+// which may have gone, has its last word. mu is held.
+func (l *Link) cannotWrite(why error) {
+	if l.over() {
+		return
+	}
+	l.stuck, l.queue = why, nil
+	close(l.ended)
+	l.cond.Broadcast()
+	_ = l.conn.SetReadDeadline(time.Now().Add(closeWait)) // as good if it is closed
 }
 
 // Close writes what is queued, for at most closeWait, and ends the link. It
@@ -143,7 +163,7 @@ func (l *Link) write() {
 	var spare []byte
 	for {
 		l.mu.Lock()
-		for len(l.queue) == 0 && !l.closing && l.err == nil {
+		for len(l.queue) == 0 && !l.closing && !l.over() {
 			l.cond.Wait()
 		}
 		if len(l.queue) == 0 {
@@ -163,7 +183,7 @@ func (l *Link) write() {
 		l.writing = 0
 		l.cond.Broadcast()
 		if err != nil {
-			l.drop(err) // a frame may have gone out in part
+			l.cannotWrite(err)
 		}
 		l.mu.Unlock()
 	}
@@ -173,8 +193,11 @@ func (l *Link) write() {
 func (l *Link) read() {
 	defer close(l.done)
 	err := l.converse()
-	l.Break(err)
 	l.mu.Lock()
+	if l.stuck != nil && errors.Is(err, os.ErrDeadlineExceeded) {
+		err = l.stuck
+	}
+	l.drop(err)
 	why := l.err
 	l.mu.Unlock()
 	for _, f := range l.ends {
