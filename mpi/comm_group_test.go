@@ -137,11 +137,13 @@ func TestCommFromGroupGivenUp(t *testing.T) {
 }
 
 // A member dies while others make a communicator: the death of the first ends
-// their calls, that of another the first collective.
+// their calls, that of another the first collective. The memory is the world's, if
+// that has some.
 func TestCommFromGroupDeath(t *testing.T) {
 	for _, tr := range transports {
-		for _, victim := range []int{0, 2} {
-			t.Run(fmt.Sprint(tr, victim), func(t *testing.T) {
+		for k := range 4 {
+			victim, memory := []int{0, 2}[k%2], k >= 2
+			t.Run(fmt.Sprint(tr, victim, memory), func(t *testing.T) {
 				j := testjob.New(t, mpitest.Transport(tr))
 				var ps []*mpi.Process
 				for _, sp := range j.Add(3) {
@@ -152,6 +154,16 @@ func TestCommFromGroupDeath(t *testing.T) {
 					ps = append(ps, p)
 				}
 				errs := make(chan error, 3)
+				if memory {
+					for _, p := range ps {
+						go func() { errs <- p.World().Barrier() }()
+					}
+					for range ps {
+						if err := <-errs; err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
 				for r, p := range ps {
 					if r == victim {
 						continue

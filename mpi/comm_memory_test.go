@@ -36,6 +36,7 @@ func TestChildrenShareMemory(t *testing.T) {
 					must(t, err)
 					return w.CreateGroup(g, round)
 				}},
+				{"CommFromGroup", func() (*mpi.Comm, error) { return mpi.CommFromGroup(w.Group(), "all") }},
 				{"CartSub of rows", func() (*mpi.Comm, error) { return grid.CartSub([]bool{false, true}) }},
 				{"CartSub of columns", func() (*mpi.Comm, error) { return grid.CartSub([]bool{true, false}) }},
 				{"SplitType", func() (*mpi.Comm, error) { return w.SplitType(mpi.SplitShared, w.Rank(), nil) }},

@@ -38,6 +38,7 @@ func (p *Process) start(b core.Boot) error {
 	var err error
 	made, members, _ := p.core.InSet(b.Welcome.World)
 	if p.world, err = p.newComm(nil, made, members, "WORLD"); err == nil {
+		p.core.Lend(&p.world.core.Comm)
 		made.ID, members.Local = wire.ContextID{Creator: p.core.Self}, wire.MembersOf(p.core.Self)
 		p.own, err = p.newComm(nil, made, members, "SELF")
 	}

@@ -10,6 +10,7 @@ import (
 	"gompi/internal/calls"
 	"gompi/internal/engine"
 	"gompi/internal/fault"
+	"gompi/internal/group"
 	"gompi/internal/wire"
 )
 
@@ -30,12 +31,39 @@ func (p *Process) InSet(s wire.Set) (Agreed, Groups, string) {
 	return Agreed{Op: "Open", ID: s.Context(p.Self.Job), hosts: s.Hosts}, Groups{Local: s.Members}, s.URI
 }
 
+// Lend says that communicators of some of the ranks of c which are made without it
+// may use its memory. It comes once, before any call on c.
+func (p *Process) Lend(c *Comm) {
+	p.lender = c
+	p.Engine.Lend(c.Ctx)
+}
+
+// mayLend reports whether all members have the memory that is lent: it is that of the
+// processes which were started together, so it is the same for all.
+func (p *Process) mayLend(members wire.Members) bool {
+	return p.lender != nil && members.Len() > 1 && group.Difference(members, p.lender.Ctx.Members).Len() == 0
+}
+
 // Meet makes the processes of g agree on the context of their communicator: all
 // call it with the same groups and tag, and nobody else. Where g faces another
 // group, that one calls it, too.
 func (p *Process) Meet(op calls.Name, user context.Context, g Groups, tag string) (Agreed, *fault.Fault) {
 	if g.Remote.Len() == 0 {
-		return p.meet(&engine.MeetArgs{Op: op, User: user, Members: g.Local, Key: append([]byte{meetGroup}, tag...)}, 1)
+		b := engine.MeetArgs{Op: op, User: user, Members: g.Local, Key: append([]byte{meetGroup}, tag...)}
+		// The others have few blocks, which are for the parts of a Split.
+		if g.Local.At(0) == p.Self && p.mayLend(g.Local) && p.lender.Rank == 0 {
+			b.Block = p.Engine.OfferLent()
+		}
+		own := b.Block
+		a, f := p.meet(&b, 1)
+		if b.Block != 0 && !p.mayLend(g.Local) {
+			p.Engine.SkipContext(a.ID)
+			return a, wrong(fault.Comm, "its memory is to be that of others")
+		}
+		if b.Block != 0 {
+			a.lentBy(p.lender, &b, own, f)
+		}
+		return a, f
 	}
 	low, _ := g.lowFirst()
 	key := append([]byte{meetGroups}, fmt.Sprintf("%d:%s", low.Len(), tag)...)
@@ -57,10 +85,16 @@ func (c *Comm) Meet(op calls.Name, user context.Context, members wire.Members, t
 	}
 	own := b.Block
 	a, f := c.Proc.meet(&b, 1)
-	if a.by, a.giver, a.block, a.own = c, members.At(0), b.Block, own; f != nil {
+	a.lentBy(c, &b, own, f)
+	return a, f
+}
+
+// lentBy says that those who have met use the memory of c: the block of which their
+// first has told, which is own if this process is that. If f, they have not met.
+func (a *Agreed) lentBy(c *Comm, b *engine.MeetArgs, own uint32, f *fault.Fault) {
+	if a.by, a.giver, a.block, a.own = c, b.Members.At(0), b.Block, own; f != nil {
 		a.TakeBack()
 	}
-	return a, f
 }
 
 // meet makes the members agree on the first of n consecutive context ids.

@@ -32,6 +32,7 @@ type Process struct {
 	Check   *Checker         // nil without GOMPI_CHECK
 	Ctx     context.Context  // ends when the job does
 
+	lender    *Comm         // see Lend; nil: none
 	serial    atomic.Uint32 // of contexts made here; 0 is SELF
 	kept      sync.Map      // see Keep
 	perHost   int           // see Comm.Hosts

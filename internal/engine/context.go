@@ -7,6 +7,7 @@ import (
 
 	"gompi/internal/fault"
 	"gompi/internal/match"
+	"gompi/internal/nodecoll"
 	"gompi/internal/ring"
 	"gompi/internal/serials"
 	"gompi/internal/wire"
@@ -18,7 +19,8 @@ type communicators struct {
 	contexts map[wire.ContextID]*Context
 	meetings []*Context // in which processes wait to meet
 	freed    serials.Set
-	news     []*news // of communicators to come, oldest first
+	news     []*news  // of communicators to come, oldest first
+	lender   *Context // see Lend; nil: none
 }
 
 // Context is a communicator as the engine sees it: an ordered list of
@@ -71,6 +73,8 @@ type Context struct {
 	readState    readState
 	room         atomic.Int64
 	reads        atomic.Bool
+	// lent is the memory of the lender, kept since this rank voted for it.
+	lent *nodecoll.Heap
 	// node is what the ranks of this host have, if there are several and others:
 	// see Divide. whole is the communicator of which this is such a part.
 	node  *nodePart

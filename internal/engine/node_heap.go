@@ -32,6 +32,50 @@ func (e *Engine) leaveHeap(h *nodecoll.Heap) {
 	}
 }
 
+// Lend keeps the memory of c until the engine is closed, also when c has been freed:
+// a member may offer a block of it for any communicator of its members, of whom some
+// may have freed c by then. It comes once, before any call on c.
+func (e *Engine) Lend(c *Context) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.lender = c
+}
+
+// OfferLent is Offer of what is lent. It leaves half of this process's blocks to the
+// descendants of the lender and of those who borrow: they have nothing else.
+func (e *Engine) OfferLent() uint32 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if c := e.lender; c != nil && c.board != nil && c.board.heap.HalfFree() {
+		return e.offerBlock(c)
+	}
+	return 0
+}
+
+// keepLent keeps the memory that has come for c if it is the lender's.
+func (e *Engine) keepLent(c *Context, h *nodecoll.Heap) {
+	if c == e.lender {
+		h.Use()
+		c.lent = h
+	}
+}
+
+// dropLent ends that: not all have the memory, or this process ends.
+func (e *Engine) dropLent(c *Context) {
+	if h := c.lent; h != nil {
+		c.lent = nil
+		e.leaveHeap(h)
+	}
+}
+
+// heap is where the blocks of c are, nil: it has no memory.
+func (c *Context) heap() *nodecoll.Heap {
+	if c.board != nil {
+		return c.board.heap
+	}
+	return c.lent
+}
+
 // Offer gives out a block for the board of a communicator that is to be made from
 // c: its place, which all members are told, or 0. TakeBack ends that if they are
 // not, else the member to which the place belongs calls NewContextIn.
@@ -56,8 +100,8 @@ func (e *Engine) offerBlock(c *Context) uint32 {
 func (e *Engine) TakeBack(c *Context, place uint32) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if c.board != nil {
-		c.board.heap.TakeBack(place)
+	if h := c.heap(); h != nil {
+		h.TakeBack(place)
 	}
 }
 
@@ -129,11 +173,11 @@ func (e *Engine) joinBlock(c, parent *Context, place uint32) {
 	}
 	c.boardState = boardAsked
 	n := c.Members.Len()
-	if parent.board == nil {
+	h := parent.heap()
+	if h == nil {
 		e.revokeFor(c, fmt.Errorf("what it was made from was freed meanwhile"))
 		return
 	}
-	h := parent.board.heap
 	at, err := h.Place(place, n)
 	if err != nil {
 		e.revokeFor(c, err)

@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -313,6 +314,68 @@ func TestBlockOutlivesParent(t *testing.T) {
 	free(part...)
 	if n, g := x.held.Load(), x.given.Load(); n != 0 || g != 0 {
 		t.Errorf("%d pieces are held at the end, %d given", n, g)
+	}
+}
+
+// What is lent stays for those who have not been told of a child yet when the
+// communicator that it is of is freed, and ends with the process.
+func TestLentOutlivesLender(t *testing.T) {
+	x := newLending(t)
+	x.goOn <- nil
+	warmBoard(t, x.ns)
+	place := x.ns[0].Offer(x.ns[0].ctx)
+	free(x.ns[1:]...)
+	part := childAt(t, x.ns, place, 1, 0, 2, 1)
+	free(x.ns[0])
+	barrier(t, part)
+	free(part...)
+	if n, g := x.held.Load(), x.given.Load(); n != 3 || g != 3 {
+		t.Errorf("%d pieces are held, %d given", n, g)
+	}
+	for _, n := range x.ns {
+		if err := n.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	if n, g := x.held.Load(), x.given.Load(); n != 0 || g != 0 {
+		t.Errorf("%d pieces are held at the end, %d given", n, g)
+	}
+}
+
+// No more than half of a rank's blocks are lent, until they come back.
+func TestHalfIsLent(t *testing.T) {
+	ns := boardJob(t, 3, nil)
+	n := ns[0]
+	if n.OfferLent() != 0 {
+		t.Error("a block of what is not lent")
+	}
+	n.Lend(n.ctx)
+	lent := n.OfferLent()
+	part := childAt(t, ns, lent, 1, 0, 1, 2)
+	var own []uint32
+	for place := n.Offer(n.ctx); place != 0; place = n.Offer(n.ctx) {
+		own = append(own, place)
+	}
+	if place := n.OfferLent(); lent == 0 || place != 0 || len(own) == 0 {
+		t.Errorf("block %d is lent, then %d beside %d others", lent, place, len(own))
+	}
+	for _, place := range own {
+		n.TakeBack(n.ctx, place)
+	}
+	barrier(t, part)
+	free(part...)
+	if n.OfferLent() == 0 {
+		t.Error("no block when all have come back")
+	}
+}
+
+// What is lent ends when one gets no memory.
+func TestNothingToLend(t *testing.T) {
+	x := newLending(t)
+	x.goOn <- errors.New("no memory")
+	withoutBoard(t, x.ns, 3)
+	if n, g := x.held.Load(), x.given.Load(); n != 0 || g != 0 {
+		t.Errorf("%d pieces are held, %d given", n, g)
 	}
 }
 

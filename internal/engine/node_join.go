@@ -191,6 +191,7 @@ func (e *Engine) askBoard(c *Context) {
 			b := newBoard(mem, c)
 			b.heap = nodecoll.NewHeap(mem, c.Members, c.Rank, s.Handed())
 			e.beginHeap(b.heap, x)
+			e.keepLent(c, b.heap)
 			e.vote(c, b)
 		}
 		e.cfg.Sleeper.Wake()
@@ -263,6 +264,7 @@ func (e *Engine) absent(c *Context) {
 	}
 	c.withoutBoard()
 	e.leaveVoted(c)
+	e.dropLent(c)
 	for r := range nodecoll.Near(c.Rank, c.Members.Len()) {
 		if s := seat(r); c.lossOf(s) == nil {
 			e.control(c.peer(s), c.wireKey(wire.PlaneColl, 0), kindAbsent, 0, 0)
@@ -392,5 +394,8 @@ func (e *Engine) leaveBoards() {
 		if c.inside == nil {
 			e.dropBoard(c)
 		}
+	}
+	if c := e.lender; c != nil {
+		e.dropLent(c)
 	}
 }

@@ -69,7 +69,16 @@ func (c commonControl) LeaveCommon(x wire.Extent) error {
 	return nil
 }
 
-func newJoining(t *testing.T, callers int) *joining {
+// newLending is a joining without a call, whose memory is lent.
+func newLending(t *testing.T) *joining {
+	x := idleJoining(t)
+	for _, n := range x.ns {
+		n.Lend(n.ctx)
+	}
+	return x
+}
+
+func idleJoining(t *testing.T) *joining {
 	x := &joining{asked: make(chan struct{}, 1), goOn: make(chan error, 3), done: make(chan *fault.Fault, 3)}
 	x.ns, _ = testJobOf(t, 3, nil, func(i int, c *Config) {
 		c.Transports[0] = handed{c.Transports[0].(*inproc.Transport), &x.held}
@@ -81,6 +90,11 @@ func newJoining(t *testing.T, callers int) *joining {
 			return <-x.goOn
 		}, &x.given}
 	})
+	return x
+}
+
+func newJoining(t *testing.T, callers int) *joining {
+	x := idleJoining(t)
 	for i := range callers {
 		var user context.Context
 		user, x.stop[i] = context.WithCancel(context.Background())

@@ -130,6 +130,16 @@ func (h *Heap) Offer(populate func(part []byte) error) (place uint32) {
 	return uint32(b.at / blockAlign)
 }
 
+// HalfFree reports whether half of this process's range is free.
+func (h *Heap) HalfFree() bool {
+	h.reap(len(h.blocks))
+	free := h.end - h.start
+	for _, b := range h.blocks {
+		free -= b.bytes
+	}
+	return free >= (h.end-h.start)/2
+}
+
 // TakeBack takes back a block that nobody was told of who would use it.
 func (h *Heap) TakeBack(place uint32) {
 	if b := h.given(place); b != nil {
