@@ -49,7 +49,7 @@ var layers = []row{
 	{pkg: "internal/control", may: "internal/wire internal/rollcall"},
 	{pkg: "internal/control/client", may: "internal/control internal/wire"},
 	{pkg: "internal/control/controltest", may: "internal/control internal/wire internal/rollcall"},
-	{pkg: "internal/head", may: "internal/control internal/wire"},
+	{pkg: "internal/head", may: "internal/control internal/serials internal/wire"},
 	{pkg: "internal/agent", may: "internal/control internal/wire internal/segment internal/span internal/rollcall"},
 	{pkg: "internal/control/link", may: "internal/control"},
 	{pkg: "internal/onehost", may: "internal/head internal/agent internal/control internal/control/link internal/rollcall internal/wire"},

@@ -18,7 +18,7 @@ import (
 type communicators struct {
 	contexts map[wire.ContextID]*Context
 	meetings []*Context // in which processes wait to meet
-	freed    serials.Set
+	freed    serials.Freed
 	news     []*news  // of communicators to come, oldest first
 	lender   *Context // see Lend; nil: none
 }

@@ -148,8 +148,8 @@ func (h *Head) tellEnd(p *proc) {
 		o.Kind, o.Late = control.OrderLate, time.Duration(len(h.joined))*lateEach
 	}
 	for _, q := range h.joined {
-		if q.watching.has(p.id.Serial) {
-			q.watching.remove(p.id.Serial)
+		if q.watching.Has(p.id.Serial) {
+			q.watching.Remove(p.id.Serial)
 			h.order(q, o)
 		}
 	}

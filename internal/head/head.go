@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"gompi/internal/control"
+	"gompi/internal/serials"
 	"gompi/internal/wire"
 )
 
@@ -78,7 +79,7 @@ type proc struct {
 	reqs     map[uint32]*wait   // its unanswered requests
 	waiting  int                // bytes of them
 	awaited  map[*wait]struct{} // Contacts of others that wait for it
-	watching serialSet          // whose end it wants to know, and has not been told
+	watching serials.Spans      // whose end it wants to know, and has not been told
 }
 
 // wait is a request that cannot be answered yet.

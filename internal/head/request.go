@@ -226,9 +226,9 @@ func (h *Head) answerContact(w *wait) {
 	if t.state != control.Joined || !t.announced || t.pid == 0 || p.pid == 0 {
 		return
 	}
-	p.watching.add(t.id.Serial, t.id.Serial)
+	p.watching.Add(t.id.Serial, t.id.Serial)
 	// It may begin a connection and end in the midst of that.
-	t.watching.add(p.id.Serial, p.id.Serial)
+	t.watching.Add(p.id.Serial, p.id.Serial)
 	h.unpark(w)
 	h.order(p, control.Order{Kind: control.OrderContact, ID: w.id, Contact: &wire.Contact{Proc: t.id, Host: t.host, Addrs: t.addrs}})
 }
@@ -252,7 +252,7 @@ func (h *Head) watch(p *proc, m wire.Members) {
 		case q.state == control.Exited || q.state == control.Finalized:
 			h.sendEvent(p, *q.end())
 		default:
-			p.watching.add(q.id.Serial, q.id.Serial)
+			p.watching.Add(q.id.Serial, q.id.Serial)
 		}
 	}
 }

@@ -9,10 +9,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Set against a map.
-func TestModel(t *testing.T) {
+// Freed against a map.
+func TestFreed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var s Set
+		var s Freed
 		model := map[wire.ContextID]bool{}
 		gen := rapid.Custom(func(t *rapid.T) wire.ContextID {
 			// Near each other, and near both ends of the range.
@@ -38,10 +38,10 @@ func TestModel(t *testing.T) {
 			rs := s.m[proc(c)]
 			n := 0
 			for i, r := range rs {
-				if r.lo > r.hi || i > 0 && (rs[i-1].hi >= r.lo || rs[i-1].hi+1 == r.lo) {
+				if r.first > r.last || i > 0 && (rs[i-1].last >= r.first || rs[i-1].last+1 == r.first) {
 					t.Fatalf("ranges of one creator are not apart: %v", rs)
 				}
-				n += int(r.hi-r.lo) + 1
+				n += int(r.last-r.first) + 1
 			}
 			for id := range model {
 				if id.Creator == proc(c) {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package head
+package serials
 
 import "slices"
 
-// serialSet is a set of serials as sorted, disjoint, not adjoining spans.
-type serialSet []span
+// Spans is a set of serials: sorted, disjoint, not adjoining spans.
+type Spans []span
 
 type span struct{ first, last uint32 }
 
-// add puts the serials first..last into the set.
-func (s *serialSet) add(first, last uint32) {
+// Add puts the serials first..last into the set.
+func (s *Spans) Add(first, last uint32) {
 	list := *s
 	// i..j are the spans that overlap or adjoin the new one.
 	i, _ := slices.BinarySearchFunc(list, first, func(a span, v uint32) int {
@@ -27,8 +27,8 @@ func (s *serialSet) add(first, last uint32) {
 	*s = slices.Replace(list, i, j, span{first, last})
 }
 
-// remove takes a serial out of the set.
-func (s *serialSet) remove(n uint32) {
+// Remove takes a serial out of the set.
+func (s *Spans) Remove(n uint32) {
 	list := *s
 	i, ok := list.find(n)
 	if !ok {
@@ -47,13 +47,14 @@ func (s *serialSet) remove(n uint32) {
 	}
 }
 
-func (s serialSet) has(n uint32) bool {
+// Has reports whether a serial is in the set.
+func (s Spans) Has(n uint32) bool {
 	_, ok := s.find(n)
 	return ok
 }
 
 // find is the span with n.
-func (s serialSet) find(n uint32) (int, bool) {
+func (s Spans) find(n uint32) (int, bool) {
 	return slices.BinarySearchFunc(s, n, func(a span, v uint32) int {
 		switch {
 		case a.last < v:
