@@ -116,7 +116,7 @@ func (c *Comm) Split(color, key int) (*Comm, error) {
 	if err := c.exists(opSplit); err != nil {
 		return nil, err
 	}
-	all, a, f := c.core.Choices(opSplit, c.user, color, key, color >= 0)
+	all, a, f := c.core.Choices(opSplit, c.user, color, key, color >= 0 && c.core.Both == nil)
 	if f != nil {
 		return nil, c.errorOf(opSplit, ProcNull, -1, f)
 	}

@@ -142,7 +142,7 @@ func (c *Comm) IntercommMerge(high bool) (*Comm, error) {
 	if high {
 		flag = 1
 	}
-	all, a, f := c.core.Choices(opInterMerge, c.user, flag, 0, false)
+	all, a, f := c.core.Choices(opInterMerge, c.user, flag, 0, c.core.Both.Rank == 0)
 	if f != nil {
 		return nil, c.errorOf(opInterMerge, ProcNull, -1, f)
 	}
@@ -153,6 +153,7 @@ func (c *Comm) IntercommMerge(high bool) (*Comm, error) {
 			first = n
 		}
 		if x.Color != all[first].Color {
+			a.TakeBack()
 			return nil, c.argError(ErrArg, opInterMerge, ProcNull, -1, -1, -1, "", fmt.Errorf("the ranks of a group give different values of high, %s among them", c.core.Who(i)))
 		}
 	}

@@ -107,7 +107,7 @@ func contextOf(creator wire.ProcID, serial uint64) (wire.ContextID, *fault.Fault
 // makes use.
 func (a *Agreed) TakeBack() {
 	if a.own != 0 {
-		a.by.Engine.TakeBack(a.by.Ctx, a.own)
+		a.by.Engine.TakeBack(a.by.whole().Ctx, a.own)
 		a.own = 0
 	}
 }
@@ -204,8 +204,8 @@ type Choice struct {
 }
 
 // Choices exchanges the colors and keys of all ranks, with a context for
-// communicators of the kind of c, and the blocks of those that offer one. The low group
-// of an intercommunicator comes first. Collective over c.
+// communicators of the kind of c, and the blocks of those that offer one, of the
+// memory of all. The low group of an intercommunicator comes first. Collective over c.
 func (c *Comm) Choices(op calls.Name, user context.Context, color, key int, offers bool) ([]Choice, Agreed, *fault.Fault) {
 	u := c.whole()
 	words := make([]uint64, 3*u.Size)
@@ -214,7 +214,7 @@ func (c *Comm) Choices(op calls.Name, user context.Context, color, key int, offe
 	told := u.exchange(op, user, collectives.OpAllgather)
 	told.In, told.Out = buffer.Words(mine), buffer.Words(words)
 	told.Args.Count, told.Args.InPlace = int64(len(mine)), true
-	if offers && c.Both == nil {
+	if offers {
 		told.Offer = &mine[2]
 	}
 	if f := u.Run(&told); f != nil {

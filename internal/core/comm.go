@@ -49,14 +49,15 @@ func (c *Comm) Init(p *Process, name *string) {
 // Register gives c, which is blank, the context that processes have agreed on.
 // owner is the context's for the layer above. Local.
 func (c *Comm) Register(a *Agreed, g Groups, owner any) *fault.Fault {
-	var err error
-	switch by := a.by; {
-	case g.Remote.Len() > 0:
+	if g.Remote.Len() > 0 {
 		return c.registerInter(a, g, owner)
-	case by == nil || by.Both != nil: // it is a root, or what was merged is the program's new world
+	}
+	var err error
+	by, block := a.by, a.lent(g.Local)
+	if by == nil || by.Both != nil && block == 0 { // it is a root, or what was merged is the program's new world
 		c.Ctx, err = c.Engine.NewContext(a.ID, g.Local, owner)
-	default:
-		c.Ctx, err = c.Engine.NewContextIn(by.Ctx, a.lent(g.Local), a.ID, g.Local, owner)
+	} else {
+		c.Ctx, err = c.Engine.NewContextIn(by.whole().Ctx, block, a.ID, g.Local, owner)
 	}
 	if err != nil {
 		return c.unregistered(err)
@@ -84,10 +85,16 @@ func (c *Comm) unregistered(err error) *fault.Fault {
 	return wrong(fault.Comm, "communicator %s: %w", c.Name(), err)
 }
 
-// lent is the place of the block that the members use. One that nobody uses is
-// taken back.
+// lent is the place of the block that the members use, 0: none. One that nobody uses
+// is taken back.
 func (a *Agreed) lent(members wire.Members) uint32 {
+	if a.by == nil {
+		return 0
+	}
 	if members.Len() == 1 || members.Index(a.giver) < 0 {
+		a.block = 0
+	}
+	if a.by.Both != nil && members.At(0) != a.giver { // who would have few blocks for its children
 		a.block = 0
 	}
 	if a.giver != a.by.Proc.Self || a.block == 0 {

@@ -114,3 +114,40 @@ func TestLentInVain(t *testing.T) {
 		t.Errorf("block %d, %v", a.block, f)
 	}
 }
+
+// What is merged lies in the memory of both groups, if the first of that is the first
+// of it; else nothing of that memory is lost.
+func TestMergedInMemoryOfBoth(t *testing.T) {
+	world := worldOf(t, 4)
+	each(world, func(c *Comm) {
+		g := groupOf(world, 0, 1)
+		g.Remote, g.Low = groupOf(world, 2, 3).Local, c.Rank < 2
+		if !g.Low {
+			g.Local, g.Remote = g.Remote, g.Local
+		}
+		a, f := c.Proc.Meet(opTest, nil, g, "both")
+		both := made(t, c, a, g, f)
+		if both == nil {
+			return
+		}
+		for round := range 8 {
+			_, a, f := both.Choices(opTest, nil, 0, 0, both.Both.Rank == 0)
+			if a.block == 0 {
+				t.Errorf("round %d, rank %d: no block", round, c.Rank)
+			}
+			lowLast := round%2 == 1
+			d := made(t, c, a, both.Groups().Merged(lowLast), f)
+			if d == nil {
+				return
+			}
+			if first := d.Rank == 0; first != (c.Rank == 0 && !lowLast || c.Rank == 2 && lowLast) {
+				t.Errorf("round %d: rank %d is %d", round, c.Rank, d.Rank)
+			}
+			d.Free()
+			if f := barrier(both); f != nil { // all have left it
+				t.Errorf("round %d, rank %d: %v", round, c.Rank, f)
+			}
+		}
+		both.Free()
+	})
+}
