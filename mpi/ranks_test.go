@@ -86,7 +86,7 @@ func dyingRank(w *mpi.Comm, args []string) error {
 		return fmt.Errorf("scene %q: %v", args, err)
 	}
 	say := func(what string, err error) {
-		fmt.Println(time.Now().UnixNano(), what, w.Rank(), err)
+		fmt.Printf("%d %s %d %q\n", time.Now().UnixNano(), what, w.Rank(), fmt.Sprint(err)) // several errors are several lines
 	}
 	over := make(chan struct{})
 	switch {
