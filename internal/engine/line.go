@@ -185,14 +185,7 @@ func (l *line) run(list *[]*coll) (moved bool) {
 // decided reports whether it is known whether all ranks have the memory, and goes
 // on accordingly.
 func (l *line) decided() bool {
-	c, e := l.c, l.c.e
-	switch c.boardState {
-	case boardUndecided:
-		e.askBoard(c)
-	case boardVoted:
-		e.countVotes(c)
-	}
-	switch c.boardState {
+	switch l.c.e.pursueBoard(l.c) {
 	case boardMade:
 		l.start()
 	case boardNever:

@@ -114,16 +114,9 @@ type voting struct {
 
 // over reports whether what the call needs is decided.
 func (v *voting) over(e *Engine) bool {
-	c := v.c
-	switch c.boardState {
-	case boardUndecided:
-		e.askBoard(c)
-	case boardVoted:
-		e.countVotes(c)
-	}
-	switch c.boardState {
+	switch e.pursueBoard(v.c) {
 	case boardMade:
-		return !v.reads || e.readsDecided(c)
+		return !v.reads || e.readsDecided(v.c)
 	case boardNever:
 		return true
 	}
@@ -167,6 +160,18 @@ func (v *voting) EndSleep() {
 }
 
 func (v *voting) quit(e *Engine, _ *fault.Fault) { e.dropWatch(v) }
+
+// pursueBoard does what there is to do until it is decided whether all have the
+// memory, and returns how far that is.
+func (e *Engine) pursueBoard(c *Context) boardState {
+	switch c.boardState {
+	case boardUndecided:
+		e.askBoard(c)
+	case boardVoted:
+		e.countVotes(c)
+	}
+	return c.boardState
+}
 
 // askBoard asks for the memory.
 func (e *Engine) askBoard(c *Context) {
