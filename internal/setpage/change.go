@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package setpage
+
+// Change numbers the changes of a page, from 1, without gaps: so who was stopped in
+// the midst of an older one fails to write into a newer one.
+type Change uint32
+
+// State is what has been decided of a change.
+type State uint8
+
+const (
+	Open       State = iota // nobody was handed it
+	Accepted                // somebody was
+	Committed               // it holds
+	RolledBack              // it does not
+)
+
+func (s State) String() string {
+	return [...]string{"open", "accepted", "committed", "rolled back"}[s&3]
+}
+
+// phase is what an announcement says of its change.
+type phase uint8
+
+const (
+	quiet  phase = iota // the change is over, or has not come so far
+	fixing              // whoever sees it finds the number
+	fixed               // the number is known
+)
+
+func word(c Change, low uint8) uint64     { return uint64(c)<<2 | uint64(low) }
+func announce(c Change, p phase) uint64   { return word(c, uint8(p)) }
+func verdict(c Change, s State) uint64    { return word(c, uint8(s)) }
+func phaseOf(w uint64) (Change, phase)    { return Change(w >> 2), phase(w & 3) }
+func verdictOf(w uint64) (Change, State)  { return Change(w >> 2), State(w & 3) }
+func ballot(c Change, left uint32) uint64 { return uint64(c)<<32 | uint64(left) }
+
+// A number that all find together shares its word with its change, so that nobody
+// writes the number of one change into the word of another. After a million changes
+// the tag is the same again.
+const (
+	numberBits = 44
+	// MaxNumber bounds iterations and calls.
+	MaxNumber = 1<<numberBits - 2
+	numbers   = 1<<numberBits - 1
+)
+
+func tag(c Change) uint64 { return uint64(c) << numberBits }
+
+// number is that in w, a word of c; 0 while it is not known, and if w is not of c.
+func number(w uint64, c Change) uint64 {
+	if w&^numbers != tag(c) {
+		return 0
+	}
+	return w & numbers
+}
+
+// Begin makes room for a change on which so many must vote. Who calls it, the
+// agent, has seen the end of the change before (Over). Nobody sees anything yet.
+func (p Page) Begin(c Change, voters int) {
+	p.head.verdict.Store(verdict(c, Open))
+	p.head.agreed.Store(tag(c))
+	p.head.votes.Store(ballot(c, uint32(voters)))
+	// In this order: See takes no shown of one change and hidden of another.
+	p.head.shown.Store(tag(c))
+	p.head.hidden.Store(tag(c))
+}
+
+// Show lets the members find the iteration at which all are handed the change: for
+// the agent, after Begin.
+func (p Page) Show(c Change) { p.head.announcement.Store(announce(c, fixing)) }
+
+// Over ends the change for who looks from now on: for the agent, when it is decided.
+// Who was handed it still votes, and reads the verdict.
+func (p Page) Over(c Change) { p.head.announcement.Store(announce(c, quiet)) }
+
+// Verdict is what has been decided of a change; false if the page has another one
+// by now.
+func (p Page) Verdict(c Change) (State, bool) {
+	of, s := verdictOf(p.head.verdict.Load())
+	return s, of == c
+}
+
+// Withdraw rolls the change back unless somebody was handed it, and returns what
+// holds: for a Cancel, a deadline, a death.
+func (p Page) Withdraw(c Change) State {
+	p.head.verdict.CompareAndSwap(verdict(c, Open), verdict(c, RolledBack))
+	return p.state(c)
+}
+
+// Break rolls the change back unless it is committed, and returns what holds: for
+// the head alone, after a death or when the request's own deadline is over.
+func (p Page) Break(c Change) State {
+	p.head.verdict.CompareAndSwap(verdict(c, Open), verdict(c, RolledBack))
+	// Nothing else leads from accepted back to open.
+	p.head.verdict.CompareAndSwap(verdict(c, Accepted), verdict(c, RolledBack))
+	return p.state(c)
+}
+
+// state is the verdict of the page's own change. A page that says another change
+// was scribbled on: that is no commitment.
+func (p Page) state(c Change) State {
+	if s, ok := p.Verdict(c); ok {
+		return s
+	}
+	return RolledBack
+}
+
+// accept reports whether the change may be handed to a member.
+func (p Page) accept(c Change) bool {
+	p.head.verdict.CompareAndSwap(verdict(c, Open), verdict(c, Accepted))
+	s, ok := p.Verdict(c)
+	return ok && (s == Accepted || s == Committed)
+}
+
+// Accept is for who is handed the change in another way than by Check. False: it
+// was rolled back before.
+func (p Page) Accept(c Change) bool { return p.accept(c) }
+
+// Vote is one member's word, said once, that the change may hold for it; the last
+// one commits. The member need not have been handed the change.
+func (p Page) Vote(c Change) {
+	for {
+		v := p.head.votes.Load()
+		left := uint32(v)
+		if v>>32 != uint64(c) || left == 0 {
+			return
+		}
+		if p.head.votes.CompareAndSwap(v, v-1) {
+			if left == 1 {
+				p.Commit(c)
+			}
+			return
+		}
+	}
+}
+
+// Commit is for who votes for all. It does nothing unless the change was accepted.
+func (p Page) Commit(c Change) {
+	p.head.verdict.CompareAndSwap(verdict(c, Accepted), verdict(c, Committed))
+}
+
+// Missing is how many votes the change waits for.
+func (p Page) Missing(c Change) int {
+	if v := p.head.votes.Load(); v>>32 == uint64(c) {
+		return int(uint32(v))
+	}
+	return 0
+}

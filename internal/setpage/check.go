@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package setpage
+
+import "math"
+
+// never is an iteration that does not come.
+const never = math.MaxUint64
+
+// Member is one process's end of a page. One goroutine at a time may call Check;
+// the other methods any.
+type Member struct {
+	page Page
+	line *memberLines
+
+	ahead uint64 // how far the agreed iteration is behind the largest one
+	now   bool   // iterations cannot be compared
+
+	seen uint64 // the announcement that was dealt with
+	due  uint64 // the iteration + 1 at which the change in it is handed out
+}
+
+// Member is the member with this place on the page. Iterations grow by at most step
+// from one Check to the next, on all members; lookahead steps lie between the
+// largest iteration and the agreed one, 0 meaning 1. Step 0: iterations cannot be
+// compared.
+func (p Page) Member(place int, step, lookahead uint32) *Member {
+	return &Member{
+		page: p, line: &p.members[place],
+		ahead: uint64(max(1, step)) * uint64(max(1, lookahead)), now: step == 0,
+		seen: announce(0, quiet), due: never,
+	}
+}
+
+// Check tells in which iteration the member is, and returns the change that it is
+// handed; 0: none. Iterations are at most MaxNumber and do not shrink. It never
+// waits for anybody.
+func (m *Member) Check(iteration uint64) Change {
+	// Dekker's order: the line is written before the announcement is read, and the
+	// announcement before the lines are.
+	m.line.iteration.Store(iteration + 1)
+	if m.page.head.announcement.Load() == m.seen && iteration+1 < m.due {
+		return 0
+	}
+	return m.look(iteration + 1)
+}
+
+// look is Check when there is something to be seen. A page that never comes to rest
+// is looked at again by the next Check.
+func (m *Member) look(at uint64) Change {
+	for range 8 {
+		a := m.page.head.announcement.Load()
+		switch c, ph := phaseOf(a); ph {
+		case fixing:
+			m.page.agree(c, m.ahead)
+			continue
+		case fixed:
+			if a != m.seen {
+				agreed := number(m.page.head.agreed.Load(), c)
+				if agreed == 0 {
+					continue // it is over
+				}
+				m.seen, m.due = a, agreed
+			}
+			if at < m.due && !m.now {
+				return 0
+			}
+			m.due = never
+			if m.page.accept(c) {
+				return c
+			}
+			return 0
+		default:
+			m.seen, m.due = a, never
+			return 0
+		}
+	}
+	return 0
+}
+
+// agree finds the iteration at which all are handed the change.
+func (p Page) agree(c Change, ahead uint64) {
+	if p.head.agreed.Load() == tag(c) {
+		largest := uint64(0)
+		for i := range p.members {
+			largest = max(largest, min(p.members[i].iteration.Load(), MaxNumber))
+		}
+		p.head.agreed.CompareAndSwap(tag(c), tag(c)|min(largest+ahead, MaxNumber))
+	}
+	p.head.announcement.CompareAndSwap(announce(c, fixing), announce(c, fixed))
+}
+
+// Agreed is the iteration at which all are handed the change; false while nobody
+// knows it.
+func (p Page) Agreed(c Change) (iteration uint64, ok bool) {
+	n := number(p.head.agreed.Load(), c)
+	return n - 1, n != 0
+}
+
+// Agree is what the first Check does that sees that the number is to be found: for
+// an agent that does not wait for one.
+func (p Page) Agree(c Change, step, lookahead uint32) {
+	p.agree(c, uint64(max(1, step))*uint64(max(1, lookahead)))
+}
+
+// Tell says what an iteration takes and how much of the data has come: for the
+// managers of resources, and for the deadline that stands still while bytes come.
+func (m *Member) Tell(nanos, bytes uint64) {
+	m.line.nanos.Store(nanos)
+	m.line.bytes.Store(bytes)
+}
+
+// Line is what a member has told.
+type Line struct {
+	Iteration    uint64
+	Checked      bool // it has called Check
+	Nanos, Bytes uint64
+}
+
+// Line is what the member with this place has told.
+func (p Page) Line(place int) Line {
+	l := &p.members[place]
+	n := l.iteration.Load()
+	return Line{Iteration: n - 1, Checked: n != 0, Nanos: l.nanos.Load(), Bytes: l.bytes.Load()}
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package setpage
+
+// marked, in calls: the agent has counted the calls so far and is finding a number.
+const marked = 1
+
+// A Call is one call of Query: the how manyth of its member, from 1.
+type Call struct {
+	Number uint64
+	side   uint64
+}
+
+// Count begins a call of Query: one step with the agent's counting, so that of two
+// goroutines that call at once, and of a call beside the agent, each has its place.
+// Seen ends it.
+func (m *Member) Count() Call {
+	side := m.page.head.side.Load() & 1
+	m.line.looking[side].Add(1)
+	return Call{m.line.calls.Add(4) >> 2, side}
+}
+
+// See returns the change that a call sees, and all members' calls of this number; 0: none. False:
+// the agent is finding that out just now. Seen must follow once.
+func (m *Member) See(k Call) (Change, bool) {
+	if m.line.calls.Load()&marked != 0 {
+		return 0, false
+	}
+	h := m.page.head
+	c, _ := verdictOf(h.verdict.Load())
+	shown := h.shown.Load()
+	hidden := h.hidden.Load()
+	if shown&^numbers != tag(c) || hidden&^numbers != tag(c) {
+		return 0, false // the agent begins the next one
+	}
+	if from, to := number(shown, c), number(hidden, c); from == 0 || k.Number < from || to != 0 && k.Number >= to {
+		return 0, true
+	}
+	return c, true
+}
+
+// Seen ends a call.
+func (m *Member) Seen(k Call) { m.line.looking[k.side].Add(-1) }
+
+// ShowQueries lets the members' calls see the change, each from the same call on:
+// for the agent, after Begin and once.
+func (p Page) ShowQueries(c Change) { p.turn(func(n uint64) { p.head.shown.Store(tag(c) | n) }) }
+
+// HideQueries is the end of that: for the agent, after ShowQueries and once.
+func (p Page) HideQueries(c Change) { p.turn(func(n uint64) { p.head.hidden.Store(tag(c) | n) }) }
+
+// turn finds a call that no member has made, while who calls waits.
+func (p Page) turn(store func(uint64)) {
+	most := uint64(0)
+	for i := range p.members {
+		most = max(most, p.members[i].calls.Or(marked)>>2)
+	}
+	store(min(most+1, MaxNumber))
+	for i := range p.members {
+		p.members[i].calls.And(^uint64(marked))
+	}
+}
+
+// Behind reports whether later calls of a member may still see the change: the next
+// one must not begin.
+func (p Page) Behind(c Change, place int) bool {
+	return p.members[place].calls.Load()>>2+1 < number(p.head.hidden.Load(), c)
+}
+
+// Drain is how far the agent is in waiting for calls that are in the midst of
+// looking, as in sleepable RCU: nobody begins any more on the side that it waits
+// for. The zero value has not begun.
+type Drain struct{ turned bool }
+
+// Drained reports whether all calls have ended that had begun before the first time
+// that it was asked with this d. Those of members that do not live are not waited
+// for.
+func (p Page) Drained(d *Drain, lives func(place int) bool) bool {
+	for {
+		other := p.head.side.Load()&1 ^ 1
+		for i := range p.members {
+			if p.members[i].looking[other].Load() != 0 && lives(i) {
+				return false
+			}
+		}
+		if d.turned {
+			return true
+		}
+		d.turned = true
+		p.head.side.Store(other)
+	}
+}

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package setpage
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+func newPage(t testing.TB, members int) Page {
+	t.Helper()
+	words := make([]uint64, Bytes(members)/8)
+	p, err := View(bytesOf(words), members)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func changes(t *testing.T) Change {
+	if testing.Short() {
+		return 100
+	}
+	return 500
+}
+
+// Members that wait for each other's messages between Checks are handed each change
+// at the same iteration, or none of them is; all vote.
+func TestRing(t *testing.T) {
+	const members, step = 4, 3
+	last := changes(t)
+	p := newPage(t, members)
+	var handed [members]map[Change]uint64
+	var next [members]chan struct{}
+	var stop atomic.Bool
+	for i := range next {
+		next[i] = make(chan struct{}, 2)
+		handed[i] = map[Change]uint64{}
+	}
+	var wg sync.WaitGroup
+	for i := range members {
+		m := p.Member(i, step, 1)
+		wg.Go(func() {
+			for it := uint64(0); ; it += step {
+				if c := m.Check(it); c != 0 {
+					handed[i][c] = it
+					p.Vote(c)
+				}
+				if stop.Load() {
+					close(next[i])
+					return
+				}
+				next[i] <- struct{}{}
+				if _, ok := <-next[(i+members-1)%members]; !ok {
+					close(next[i])
+					return
+				}
+			}
+		})
+	}
+	rolled := map[Change]bool{}
+	for c := Change(1); c <= last; c++ {
+		p.Begin(c, members)
+		p.Show(c)
+		if c%3 == 0 {
+			for range c % 64 {
+				runtime.Gosched()
+			}
+			p.Withdraw(c)
+		}
+		for {
+			s, ok := p.Verdict(c)
+			if !ok {
+				t.Fatalf("change %d has no verdict", c)
+			}
+			if rolled[c] = s == RolledBack; s >= Committed {
+				break
+			}
+			runtime.Gosched()
+		}
+		p.Over(c)
+	}
+	stop.Store(true)
+	wg.Wait()
+	some := 0
+	for c := Change(1); c <= last; c++ {
+		at, all := handed[0][c]
+		some += map[bool]int{true: 1}[all]
+		for i := range members {
+			it, ok := handed[i][c]
+			if ok == rolled[c] || ok != all || it != at {
+				t.Errorf("change %d, rolled back %v: member 0 has it at %d %v, member %d at %d %v", c, rolled[c], at, all, i, it, ok)
+			}
+		}
+	}
+	if some == 0 || some == int(last) && last > 200 {
+		t.Errorf("%d of %d changes were handed out", some, last)
+	}
+}
+
+// The calls of all members of one number see the same change, and each is seen.
+func TestQueries(t *testing.T) {
+	const members, callers = 3, 2
+	last := changes(t)
+	p := newPage(t, members)
+	var saw [members]sync.Map // what calls saw, if anything
+	var calls [members]atomic.Uint64
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	for i := range members {
+		m := p.Member(i, 1, 1)
+		for range callers {
+			wg.Go(func() {
+				for !stop.Load() {
+					k := m.Count()
+					c, ok := m.See(k)
+					for !ok {
+						runtime.Gosched()
+						c, ok = m.See(k)
+					}
+					m.Seen(k)
+					if c != 0 {
+						saw[i].Store(k.Number, c)
+					}
+					for n := calls[i].Add(1); n > calls[(i+1)%members].Load()+50 && !stop.Load(); {
+						runtime.Gosched()
+					}
+				}
+			})
+		}
+	}
+	for c := Change(1); c <= last; c++ {
+		p.Begin(c, members)
+		p.ShowQueries(c)
+		for from := calls[0].Load(); calls[0].Load() < from+200; {
+			runtime.Gosched()
+		}
+		p.HideQueries(c)
+		for i := 0; i < members; {
+			if !p.Behind(c, i) {
+				i++
+				continue
+			}
+			runtime.Gosched()
+		}
+		for d := (Drain{}); !p.Drained(&d, func(int) bool { return true }); {
+			runtime.Gosched()
+		}
+	}
+	stop.Store(true)
+	wg.Wait()
+	seen := map[Change]bool{}
+	for i := range members {
+		saw[i].Range(func(k, c any) bool {
+			seen[c.(Change)] = true
+			for j := range members {
+				if other, ok := saw[j].Load(k); calls[j].Load() >= k.(uint64) && (!ok || other != c) {
+					t.Errorf("call %d of member %d sees %d, of member %d %v", k, i, c, j, other)
+				}
+			}
+			return true
+		})
+	}
+	if len(seen) != int(last) {
+		t.Errorf("%d of %d changes were seen", len(seen), last)
+	}
+}
+
+// A member stopped in the midst of an older change writes nothing into a newer one.
+func TestLate(t *testing.T) {
+	p := newPage(t, 2)
+	p.Begin(1, 2)
+	p.Show(1)
+	p.Agree(1, 1, 1)
+	if s := p.Withdraw(1); s != RolledBack {
+		t.Fatal(s)
+	}
+	p.Over(1)
+	p.Begin(2, 2)
+	p.Vote(1)
+	p.Commit(1)
+	p.agree(1, 7)
+	if p.Accept(1) || p.Missing(2) != 2 {
+		t.Errorf("change 1 was accepted, or %d votes of 2 are missing for change 2", p.Missing(2))
+	}
+	if _, ok := p.Agreed(2); ok {
+		t.Error("the iteration of change 1 counts for change 2")
+	}
+	if s, ok := p.Verdict(2); s != Open || !ok {
+		t.Errorf("change 2 is %v, %v", s, ok)
+	}
+	if _, ok := p.Verdict(1); ok {
+		t.Error("change 1 still has a verdict")
+	}
+}
+
+// Each swap is won by one.
+func TestVerdicts(t *testing.T) {
+	p := newPage(t, 2)
+	for c, tt := range []struct {
+		do   func(Change)
+		want State
+	}{
+		{func(c Change) { p.Withdraw(c); p.Accept(c); p.Vote(c); p.Vote(c) }, RolledBack},
+		{func(c Change) { p.Accept(c); p.Withdraw(c) }, Accepted},
+		{func(c Change) { p.Accept(c); p.Break(c); p.Vote(c); p.Vote(c) }, RolledBack},
+		{func(c Change) { p.Accept(c); p.Vote(c) }, Accepted},
+		{func(c Change) { p.Vote(c); p.Accept(c); p.Vote(c); p.Break(c) }, Committed},
+		{func(c Change) { p.Commit(c) }, Open},
+		{func(c Change) { p.Accept(c); p.Commit(c) }, Committed},
+		{func(c Change) { p.Break(c) }, RolledBack},
+	} {
+		n := Change(c + 1)
+		p.Begin(n, 2)
+		tt.do(n)
+		if got, ok := p.Verdict(n); got != tt.want || !ok {
+			t.Errorf("case %d: %v, want %v", c, got, tt.want)
+		}
+	}
+}
+
+// Whatever others write, no Check waits and no number is out of range.
+func FuzzScribbled(f *testing.F) {
+	f.Add(uint64(5), uint64(1)<<numberBits|3, ^uint64(0), uint64(6), uint64(7))
+	f.Fuzz(func(t *testing.T, announcement, agreed, line, word, it uint64) {
+		p := newPage(t, 2)
+		m := p.Member(0, 1, 1)
+		p.head.announcement.Store(announcement)
+		p.head.agreed.Store(agreed)
+		p.head.verdict.Store(word)
+		p.members[1].iteration.Store(line)
+		for range 3 {
+			c := m.Check(it % MaxNumber)
+			if n, ok := p.Agreed(c); ok && n > MaxNumber {
+				t.Fatalf("agreed on %d", n)
+			}
+		}
+	})
+}
+
+func BenchmarkCheck(b *testing.B) {
+	p := newPage(b, 2)
+	m := p.Member(0, 1, 1)
+	it := uint64(0)
+	for b.Loop() {
+		if m.Check(it) != 0 {
+			b.Fatal("a change")
+		}
+		it++
+	}
+}
