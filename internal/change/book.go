@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package change
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"gompi/internal/wire"
+)
+
+// Owner is what a book knows of sets and processes: the head's. Its methods are
+// called in the midst of a step, and tell the book nothing.
+type Owner interface {
+	// Members are all of a set, in order, also those that have ended; false: it is
+	// gone.
+	Members(set uint32) ([]wire.ProcID, bool)
+	// Main is the main set; 0: there is none.
+	Main() uint32
+	// Lives: the process takes part, it has neither died nor left.
+	Lives(p wire.ProcID) bool
+	// Most is how many more processes could ever be there at a time, Room how many
+	// there is place for just now; Reserve takes so many and names them, or says why
+	// not.
+	Most() int
+	Room() int
+	Reserve(n int) ([]wire.ProcID, error)
+	// Define makes a set that the book holds. It holds others by Hold, each until
+	// Drop.
+	Define(members []wire.ProcID) uint32
+	Hold(set uint32)
+	Drop(set uint32)
+	// Replace: for who follows set, and as the main set, it is result from now on.
+	Replace(set, result uint32)
+}
+
+// Action is what an effect asks for.
+type Action uint8
+
+const (
+	Told      Action = iota + 1 // the operation is in another state
+	Launch                      // start Procs, then say Launched
+	Discard                     // Procs are not wanted: end them, or give back their places
+	Show                        // members may see the change: a word and votes are needed
+	Fix                         // all can be handed it: find the iteration
+	Withdraw                    // swap open to rolled back and report the verdict
+	Break                       // the same from accepted, too
+	Vote                        // for Procs, who have left in order
+	Leave                       // Procs may go
+	Terminate                   // Procs are late
+)
+
+// Effect is one thing that the owner must do, in this order.
+type Effect struct {
+	Do      Action
+	Op      uint32
+	Procs   []wire.ProcID
+	State   State     // Told
+	Why     error     // Told: of an operation that has not happened
+	Outputs []Outputs // Told: of an operation that was granted, one for each part
+}
+
+// Book is all operations of a job that are not over. It has no lock.
+type Book struct {
+	owner        Owner
+	leaveTimeout time.Duration
+
+	last  uint32
+	ops   map[uint32]*op
+	queue []*op // those that are Queued, oldest first
+
+	watches map[uint32]*watch   // by set
+	comes   map[wire.ProcID]*op // newcomers of changes that are not decided
+	goes    map[wire.ProcID]*op // leavers of granted changes, until they are gone
+	made    map[uint32]*op      // outputs of changes that are not decided
+	out     []Effect
+	ending  bool
+}
+
+// op is an operation.
+type op struct {
+	number uint32
+	req    Request
+	state  State
+	parts  []part
+
+	waits   map[wire.ProcID]struct{} // newcomers that are not ready
+	lingers map[wire.ProcID]struct{} // leavers that are not gone
+	held    map[wire.ProcID]struct{} // members whose layers have not released it
+	fixed   bool
+
+	// asked is the swap that was asked for, end and why what follows if it is won.
+	asked Action
+	end   State
+	why   error
+
+	stage, whole time.Duration // deadlines as points in time; 0: none
+}
+
+// part is what an operation does to one input, or as an Add or a Sub to several.
+type part struct {
+	kind    Kind
+	in      []uint32 // held from the grant to the decision
+	join    [][]wire.ProcID
+	leave   []wire.ProcID
+	rest    []wire.ProcID // living members of the inputs that stay
+	outputs Outputs
+}
+
+// Outputs are the sets that a part has made; 0: none.
+type Outputs struct {
+	Joining []uint32
+	Leaving uint32
+	Result  uint32
+}
+
+// New makes an empty book. Leavers have so long before they are terminated; 0: for
+// ever.
+func New(owner Owner, leaveTimeout time.Duration) *Book {
+	return &Book{
+		owner: owner, leaveTimeout: leaveTimeout,
+		ops: map[uint32]*op{}, watches: map[uint32]*watch{},
+		comes: map[wire.ProcID]*op{}, goes: map[wire.ProcID]*op{}, made: map[uint32]*op{},
+	}
+}
+
+// Submit takes a request and returns the number of its operation, or why it is
+// refused.
+func (b *Book) Submit(now time.Duration, r Request) (uint32, error) {
+	if b.ending {
+		return 0, ErrEnding
+	}
+	if err := r.check(); err != nil {
+		return 0, err
+	}
+	o := &op{req: r, state: Queued}
+	if r.Whole > 0 {
+		o.whole = now + r.Whole
+	}
+	if err := b.possible(o); err != nil {
+		return 0, err
+	}
+	b.supersede(o)
+	b.last++
+	o.number = b.last
+	b.ops[o.number] = o
+	b.queue = append(b.queue, o)
+	b.advance(now)
+	if o.state == Queued && r.NoQueue {
+		b.unqueue(o)
+		delete(b.ops, o.number)
+		return 0, ErrBusy
+	}
+	return o.number, nil
+}
+
+// possible says why an operation can never be granted as things are.
+func (b *Book) possible(o *op) error {
+	join := 0
+	for _, r := range o.req.parts() {
+		for _, n := range r.Join {
+			join += n
+		}
+		for _, s := range r.In {
+			s = b.resolve(s)
+			if b.made[s] != nil {
+				continue // looked at when that is decided
+			}
+			m, ok := b.owner.Members(s)
+			if !ok {
+				return ErrNoSet
+			}
+			if err := b.watched(s); err != nil {
+				return err
+			}
+			for _, p := range r.Out {
+				if b.goes[p] != nil {
+					return ErrLeaves
+				}
+			}
+			join += max(0, r.To-len(m))
+		}
+		for _, p := range r.Out {
+			if !slices.ContainsFunc(r.In, func(s uint32) bool {
+				m, ok := b.owner.Members(b.resolve(s))
+				return ok && slices.Contains(m, p)
+			}) {
+				return ErrNotMember
+			}
+		}
+	}
+	if join > b.owner.Most() {
+		return ErrTooMany
+	}
+	return nil
+}
+
+func (b *Book) resolve(set uint32) uint32 {
+	if set == 0 {
+		return b.owner.Main()
+	}
+	return set
+}
+
+// supersede ends waiting requests for another size of the same set.
+func (b *Book) supersede(o *op) {
+	if o.req.Kind != Replace || o.req.To == 0 {
+		return
+	}
+	for _, q := range slices.Clone(b.queue) {
+		if q.req.Kind == Replace && q.req.To != 0 && q.req.In[0] == o.req.In[0] {
+			b.finish(q, Refused, ErrSuperseded)
+		}
+	}
+}
+
+func (b *Book) unqueue(o *op) {
+	b.queue = slices.DeleteFunc(b.queue, func(q *op) bool { return q == o })
+}
+
+// tell passes on in which state an operation is.
+func (b *Book) tell(o *op, s State) {
+	o.state = s
+	b.do(Effect{Do: Told, Op: o.number, State: s, Why: o.why, Outputs: o.outputs()})
+}
+
+func (b *Book) do(e Effect) { b.out = append(b.out, e) }
+
+// Flush hands over what is to be done, in order.
+func (b *Book) Flush(do func(*Effect)) {
+	for len(b.out) > 0 {
+		out := b.out
+		b.out = nil
+		for i := range out {
+			do(&out[i])
+		}
+	}
+}
+
+// advance grants what can be granted.
+func (b *Book) advance(now time.Duration) {
+	for again := true; again; {
+		again = false
+		for i := 0; i < len(b.queue); i++ {
+			o := b.queue[i]
+			ok, err := b.grant(now, o, b.queue[:i])
+			if err != nil {
+				b.finish(o, Refused, err)
+			}
+			if again = ok || err != nil; again {
+				break // the queue is another one
+			}
+		}
+	}
+}
+
+// outputs are the sets that an operation has made, a value for each part.
+func (o *op) outputs() []Outputs {
+	var list []Outputs
+	for i := range o.parts {
+		list = append(list, o.parts[i].outputs)
+	}
+	return list
+}
+
+// State is how far an operation is; ErrNoOp when it is over.
+func (b *Book) State(number uint32) (State, error) {
+	if o := b.ops[number]; o != nil {
+		return o.state, nil
+	}
+	return 0, ErrNoOp
+}
+
+// Cancel withdraws an operation. With an answer of nil it ends Cancelled, unless its
+// next state is Adopting: then somebody was handed it before.
+func (b *Book) Cancel(number uint32) error {
+	switch o := b.ops[number]; {
+	case o == nil:
+		return ErrNoOp
+	case o.state == Queued:
+		b.finish(o, Cancelled, ErrCancelled)
+	case o.state >= Adopting:
+		return ErrTooLate
+	default:
+		b.withdraw(o, Withdraw, Cancelled, ErrCancelled)
+	}
+	return nil
+}
+
+// Next is when Tick has something to do; false: never, as things are.
+func (b *Book) Next() (at time.Duration, ok bool) {
+	for _, o := range b.ops {
+		for _, t := range []time.Duration{o.stage, o.whole} {
+			if t != 0 && (!ok || t < at) {
+				at, ok = t, true
+			}
+		}
+	}
+	return at, ok
+}
+
+// Tick tells that it is so late.
+func (b *Book) Tick(now time.Duration) {
+	for _, n := range slices.Sorted(maps.Keys(b.ops)) {
+		o := b.ops[n]
+		if o == nil {
+			continue // ended with another
+		}
+		if o.whole != 0 && o.whole <= now {
+			o.whole = 0
+			if o.state == Queued {
+				b.finish(o, Refused, ErrDeadline)
+				continue
+			}
+			b.withdraw(o, Break, RolledBack, ErrDeadline)
+		}
+		if o.stage != 0 && o.stage <= now {
+			o.stage = 0
+			if o.state == Committed {
+				b.do(Effect{Do: Terminate, Op: o.number, Procs: sorted(o.lingers)})
+			} else {
+				b.withdraw(o, Withdraw, RolledBack, ErrDeadline)
+			}
+		}
+	}
+	b.advance(now)
+}
+
+// End: the job ends, and nothing changes any more.
+func (b *Book) End() {
+	b.ending = true
+	for _, n := range slices.Sorted(maps.Keys(b.ops)) {
+		switch o := b.ops[n]; {
+		case o.state == Queued:
+			b.finish(o, Refused, ErrEnding)
+		case o.state.undecided():
+			b.finish(o, RolledBack, ErrEnding)
+		default:
+			b.finish(o, Done, nil)
+		}
+	}
+}
+
+// Sizes is how much each table holds.
+func (b *Book) Sizes() map[string]int {
+	return map[string]int{
+		"operations": len(b.ops), "queued": len(b.queue), "watches": len(b.watches),
+		"newcomers": len(b.comes), "leavers": len(b.goes), "undecided sets": len(b.made),
+	}
+}
+
+func sorted(m map[wire.ProcID]struct{}) []wire.ProcID {
+	return slices.SortedFunc(maps.Keys(m), func(a, b wire.ProcID) int { return cmp.Compare(a.Serial, b.Serial) })
+}

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package change
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"gompi/internal/wire"
+)
+
+// Launched: the newcomers of an operation are being started, or why that cannot be.
+func (b *Book) Launched(now time.Duration, number uint32, err error) {
+	o := b.ops[number]
+	if o == nil || o.state != Granted {
+		return
+	}
+	if err != nil {
+		b.withdraw(o, Withdraw, RolledBack, err)
+		b.advance(now)
+		return
+	}
+	b.tell(o, Launching)
+	b.arrived(now, o)
+}
+
+// Joined: p is a part of the job, and Prepared: it has said that it is ready.
+func (b *Book) Joined(now time.Duration, p wire.ProcID) {
+	if o := b.comes[p]; o != nil && !o.req.Prepare {
+		delete(o.waits, p)
+		b.arrived(now, o)
+	}
+}
+
+// Prepared: p, a newcomer, is ready for its change.
+func (b *Book) Prepared(now time.Duration, p wire.ProcID) {
+	if o := b.comes[p]; o != nil {
+		delete(o.waits, p)
+		b.arrived(now, o)
+	}
+}
+
+func (b *Book) arrived(now time.Duration, o *op) {
+	if o.state == Launching && len(o.waits) == 0 {
+		b.isReady(now, o)
+	}
+}
+
+// Progress: data of a change move, which its members hold back for that.
+func (b *Book) Progress(now time.Duration, number uint32) {
+	if o := b.ops[number]; o != nil && o.state == Ready && o.stage != 0 && len(o.held) > 0 {
+		o.stage = now + o.req.ToAccept
+	}
+}
+
+// Verdict is what the word of a change says.
+type Verdict uint8
+
+const (
+	IsAccepted Verdict = iota + 1
+	IsCommitted
+	IsRolledBack
+)
+
+// Decided: the word of a change says so. It may be told more than once, and late.
+func (b *Book) Decided(now time.Duration, number uint32, v Verdict) {
+	o := b.ops[number]
+	if o == nil || o.state != Ready && o.state != Adopting {
+		return
+	}
+	switch v {
+	case IsAccepted:
+		if o.asked == Break {
+			return // its answer is on the way
+		}
+		// Who wanted to withdraw it was late.
+		o.asked, o.why, o.stage = 0, nil, 0
+		if o.state == Ready {
+			b.tell(o, Adopting)
+		}
+	case IsCommitted:
+		o.asked, o.why = 0, nil
+		if o.state == Ready {
+			b.tell(o, Adopting)
+		}
+		b.commit(now, o)
+	case IsRolledBack:
+		if o.asked == 0 {
+			o.end, o.why = RolledBack, fmt.Errorf("the word of change %d says so", number)
+		}
+		b.finish(o, o.end, o.why)
+		b.advance(now)
+	}
+}
+
+// Died: p has ended without leaving. Before the decision that rolls its changes
+// back.
+func (b *Book) Died(now time.Duration, p wire.ProcID) {
+	why := fmt.Errorf("%w: %v", ErrDied, p)
+	for _, o := range b.sorted() {
+		if o.state.undecided() && o.has(p) {
+			b.withdraw(o, Break, RolledBack, why)
+		}
+	}
+	b.ended(now, p)
+}
+
+// Left: p has left in order. A newcomer that leaves before the decision is as one
+// that died; an old member has closed what it watched, and stands in nobody's way.
+func (b *Book) Left(now time.Duration, p wire.ProcID) {
+	if o := b.comes[p]; o != nil {
+		b.withdraw(o, Break, RolledBack, fmt.Errorf("%w: %v has left", ErrDied, p))
+	}
+	for _, s := range slices.Sorted(maps.Keys(b.watches)) {
+		b.Unwatch(s, p)
+	}
+	for _, o := range b.sorted() {
+		if (o.state == Ready || o.state == Adopting) && o.has(p) && b.comes[p] == nil {
+			b.do(Effect{Do: Vote, Op: o.number, Procs: []wire.ProcID{p}})
+		}
+	}
+	b.ended(now, p)
+}
+
+// ended: p takes no part in anything any more.
+func (b *Book) ended(now time.Duration, p wire.ProcID) {
+	for _, w := range b.watches {
+		delete(w.open, p)
+		delete(w.holds, p)
+		delete(w.closed, p)
+	}
+	for _, o := range b.sorted() {
+		delete(o.held, p)
+	}
+	b.fixAll()
+	b.advance(now)
+}
+
+// Gone: nothing of p is left, its pid and place are free.
+func (b *Book) Gone(now time.Duration, p wire.ProcID) {
+	if o := b.goes[p]; o != nil && o.state == Committed {
+		delete(b.goes, p)
+		delete(o.lingers, p)
+		if len(o.lingers) == 0 {
+			b.finish(o, Done, nil)
+		}
+	}
+	b.advance(now) // there is more room
+}
+
+// has reports whether p votes on an operation.
+func (o *op) has(p wire.ProcID) bool {
+	for i := range o.parts {
+		q := &o.parts[i]
+		if slices.Contains(q.rest, p) || slices.Contains(q.leave, p) ||
+			slices.ContainsFunc(q.join, func(procs []wire.ProcID) bool { return slices.Contains(procs, p) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// withdraw ends an undecided operation, or asks for the swap that does.
+func (b *Book) withdraw(o *op, how Action, end State, why error) {
+	switch {
+	case !o.state.undecided():
+	case o.state < Ready: // no member has seen it
+		b.finish(o, end, why)
+	case o.asked == 0 || o.asked == Withdraw && how == Break:
+		o.asked, o.end, o.why = how, end, why
+		b.do(Effect{Do: how, Op: o.number})
+	}
+}
+
+// commit makes the outputs hold.
+func (b *Book) commit(now time.Duration, o *op) {
+	o.stage, o.whole = 0, 0
+	b.settle(o)
+	b.tell(o, Committed)
+	for i := range o.parts {
+		p := &o.parts[i]
+		for _, s := range p.in {
+			if r := p.outputs.Result; r != 0 {
+				b.replace(s, r)
+			}
+		}
+		if len(p.leave) > 0 {
+			b.do(Effect{Do: Leave, Op: o.number, Procs: p.leave})
+		}
+	}
+	for p := range o.lingers {
+		if b.goes[p] == nil {
+			delete(o.lingers, p)
+		}
+	}
+	if len(o.lingers) == 0 {
+		b.finish(o, Done, nil)
+	} else if b.leaveTimeout > 0 {
+		o.stage = now + b.leaveTimeout
+	}
+	b.advance(now)
+}
+
+// replace: set is result from now on, for who waits for it and for who follows it.
+func (b *Book) replace(set, result uint32) {
+	b.owner.Replace(set, result)
+	if w := b.watches[set]; w != nil {
+		delete(b.watches, set)
+		m, _ := b.owner.Members(result)
+		for _, which := range []map[wire.ProcID]struct{}{w.open, w.holds, w.closed} {
+			maps.DeleteFunc(which, func(p wire.ProcID, _ struct{}) bool { return !slices.Contains(m, p) })
+		}
+		if old := b.watches[result]; old != nil { // newcomers
+			maps.Copy(w.open, old.open)
+			maps.Copy(w.holds, old.holds)
+		}
+		b.watches[result] = w
+	}
+	for _, q := range slices.Clone(b.queue) {
+		for _, r := range q.req.parts() {
+			if slices.Contains(r.In, set) {
+				b.finish(q, Refused, &ReplacedError{set, result})
+				break
+			}
+		}
+	}
+}
+
+// settle lets go of what an operation held until its decision.
+func (b *Book) settle(o *op) {
+	for i := range o.parts {
+		p := &o.parts[i]
+		for _, s := range p.in {
+			b.owner.Drop(s)
+		}
+		for _, procs := range p.join {
+			for _, q := range procs {
+				delete(b.comes, q)
+			}
+		}
+		for _, s := range p.sets() {
+			delete(b.made, s)
+		}
+	}
+}
+
+// sets are the outputs.
+func (p *part) sets() []uint32 {
+	list := slices.Clone(p.outputs.Joining)
+	for _, s := range []uint32{p.outputs.Leaving, p.outputs.Result} {
+		if s != 0 {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// finish ends an operation.
+func (b *Book) finish(o *op, s State, why error) {
+	if o.state == Queued {
+		b.unqueue(o)
+	}
+	if o.state.undecided() {
+		b.settle(o)
+		var comes []wire.ProcID
+		for i := range o.parts {
+			for _, procs := range o.parts[i].join {
+				comes = append(comes, procs...)
+			}
+		}
+		if len(comes) > 0 {
+			b.do(Effect{Do: Discard, Op: o.number, Procs: comes})
+		}
+	}
+	for p := range o.lingers {
+		delete(b.goes, p)
+	}
+	o.why = why
+	b.tell(o, s)
+	for i := range o.parts {
+		for _, set := range o.parts[i].sets() {
+			b.owner.Drop(set)
+		}
+	}
+	delete(b.ops, o.number)
+}
+
+// sorted are all operations, by number.
+func (b *Book) sorted() []*op {
+	list := make([]*op, 0, len(b.ops))
+	for _, n := range slices.Sorted(maps.Keys(b.ops)) {
+		list = append(list, b.ops[n])
+	}
+	return list
+}

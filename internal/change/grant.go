@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package change
+
+import (
+	"slices"
+	"time"
+
+	"gompi/internal/wire"
+)
+
+// grant gives a queued operation what it needs, if that is free and nobody is before
+// it. An error: it never will.
+func (b *Book) grant(now time.Duration, o *op, before []*op) (bool, error) {
+	rs := o.req.parts()
+	parts := make([]part, len(rs))
+	goes := map[wire.ProcID]bool{}
+	join := 0
+	for i := range rs {
+		p := part{kind: rs[i].Kind}
+		for _, s := range rs[i].In {
+			if s = b.resolve(s); b.made[s] != nil {
+				return false, nil // whether it comes is not decided
+			}
+			p.in = append(p.in, s)
+		}
+		if err := b.followed(p.in); err != nil {
+			return false, err
+		}
+		if err := b.members(&p, &rs[i]); err != nil {
+			return false, err
+		}
+		for _, q := range p.leave {
+			if goes[q] || b.goes[q] != nil {
+				return false, ErrLeaves
+			}
+			goes[q] = true
+		}
+		for _, n := range p.join {
+			join += len(n)
+		}
+		parts[i] = p
+	}
+	for i := range parts {
+		for j := range i {
+			if slices.ContainsFunc(parts[i].in, func(s uint32) bool { return slices.Contains(parts[j].in, s) }) {
+				return false, malformed("parts %d and %d of multi have an input in common", j, i)
+			}
+		}
+	}
+	if b.overlaps(parts, before) {
+		return false, nil
+	}
+	switch {
+	case join > b.owner.Most():
+		return false, ErrTooMany
+	case join > b.owner.Room():
+		return false, nil
+	}
+	if join > 0 {
+		procs, err := b.owner.Reserve(join)
+		if err != nil {
+			return false, err
+		}
+		for i := range parts {
+			for j := range parts[i].join {
+				n := len(parts[i].join[j])
+				parts[i].join[j], procs = procs[:n], procs[n:]
+			}
+		}
+	}
+	b.unqueue(o)
+	o.parts = parts
+	b.granted(now, o)
+	return true, nil
+}
+
+// followed says why nobody follows a change of these sets.
+func (b *Book) followed(sets []uint32) error {
+	for _, s := range sets {
+		if _, ok := b.owner.Members(s); !ok {
+			return ErrSetGone
+		}
+		if err := b.watched(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// members finds who comes, goes and stays. Of newcomers only the number is known.
+func (b *Book) members(p *part, r *Request) error {
+	var living []wire.ProcID
+	for _, s := range p.in {
+		m, _ := b.owner.Members(s)
+		for _, q := range m {
+			if b.owner.Lives(q) && (len(p.in) == 1 || !slices.Contains(living, q)) {
+				living = append(living, q)
+			}
+		}
+	}
+	comes, leave := r.Join, min(r.Leave, len(living))
+	if r.Leave > len(living) {
+		return ErrTooMany
+	}
+	if r.To > len(living) {
+		comes = []int{r.To - len(living)}
+	} else if r.To > 0 {
+		leave = len(living) - r.To
+	}
+	for _, n := range comes {
+		p.join = append(p.join, make([]wire.ProcID, n))
+	}
+	p.leave = slices.Clone(living[len(living)-leave:])
+	for _, q := range r.Out {
+		if slices.Contains(living, q) { // else it has gone by itself
+			p.leave = append(p.leave, q)
+		}
+	}
+	p.rest = slices.DeleteFunc(living, func(q wire.ProcID) bool { return slices.Contains(p.leave, q) })
+	if len(p.rest) == 0 && len(p.join) == 0 && p.kind != Sub {
+		return malformed("%v of all %d processes of the set", p.kind, len(p.leave))
+	}
+	return nil
+}
+
+// overlaps reports whether something before these parts touches what they do.
+func (b *Book) overlaps(parts []part, before []*op) bool {
+	for i := range parts {
+		for _, s := range parts[i].in {
+			for _, q := range before {
+				if slices.ContainsFunc(q.req.parts(), func(r Request) bool {
+					return slices.ContainsFunc(r.In, func(t uint32) bool { return b.resolve(t) == s })
+				}) {
+					return true
+				}
+			}
+		}
+		for _, o := range b.ops {
+			if !o.state.undecided() {
+				continue
+			}
+			for j := range o.parts {
+				if touch(&parts[i], &o.parts[j]) || touch(&o.parts[j], &parts[i]) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// touch reports whether two parts have an input in common, or a removes a process of
+// an input of c.
+func touch(a, c *part) bool {
+	return slices.ContainsFunc(a.in, func(s uint32) bool { return slices.Contains(c.in, s) }) ||
+		slices.ContainsFunc(a.leave, func(p wire.ProcID) bool {
+			return slices.Contains(c.rest, p) || slices.Contains(c.leave, p)
+		})
+}
+
+// granted makes the outputs and begins the change.
+func (b *Book) granted(now time.Duration, o *op) {
+	o.waits, o.lingers, o.held = map[wire.ProcID]struct{}{}, map[wire.ProcID]struct{}{}, map[wire.ProcID]struct{}{}
+	var comes []wire.ProcID
+	for i := range o.parts {
+		p := &o.parts[i]
+		for _, s := range p.in {
+			b.owner.Hold(s)
+			for q := range b.watches[s].holds {
+				if b.owner.Lives(q) {
+					o.held[q] = struct{}{}
+				}
+			}
+		}
+		for _, procs := range p.join {
+			comes = append(comes, procs...)
+			p.outputs.Joining = append(p.outputs.Joining, b.define(o, procs))
+		}
+		if len(p.leave) > 0 {
+			p.outputs.Leaving = b.define(o, p.leave)
+		}
+		if p.kind != Add && p.kind != Sub {
+			result := slices.Clone(p.rest)
+			for _, procs := range p.join {
+				result = append(result, procs...)
+			}
+			p.outputs.Result = b.define(o, result)
+		}
+		for _, q := range p.leave {
+			b.goes[q], o.lingers[q] = o, struct{}{}
+		}
+	}
+	for _, q := range comes {
+		b.comes[q], o.waits[q] = o, struct{}{}
+	}
+	b.tell(o, Granted)
+	if o.req.ToReady > 0 {
+		o.stage = now + o.req.ToReady
+	}
+	if len(comes) > 0 {
+		b.do(Effect{Do: Launch, Op: o.number, Procs: comes})
+		return
+	}
+	b.isReady(now, o)
+}
+
+func (b *Book) define(o *op, members []wire.ProcID) uint32 {
+	s := b.owner.Define(members)
+	b.made[s] = o
+	return s
+}
+
+// isReady lets the members see the change.
+func (b *Book) isReady(now time.Duration, o *op) {
+	if o.stage = 0; o.req.ToAccept > 0 {
+		o.stage = now + o.req.ToAccept
+	}
+	b.tell(o, Ready)
+	b.do(Effect{Do: Show, Op: o.number, Procs: b.voters(o)})
+	b.fix(o)
+}
+
+// voters are all living members of inputs and outputs, once.
+func (b *Book) voters(o *op) []wire.ProcID {
+	var list []wire.ProcID
+	add := func(ps []wire.ProcID) {
+		for _, p := range ps {
+			if b.owner.Lives(p) && !slices.Contains(list, p) {
+				list = append(list, p)
+			}
+		}
+	}
+	for i := range o.parts {
+		add(o.parts[i].rest)
+		add(o.parts[i].leave)
+		for _, procs := range o.parts[i].join {
+			add(procs)
+		}
+	}
+	return list
+}
+
+// fix lets the members agree on when they are handed the change, once all follow it
+// and nobody holds it.
+func (b *Book) fix(o *op) {
+	if o.state != Ready || o.fixed || o.asked != 0 || len(o.held) > 0 {
+		return
+	}
+	for i := range o.parts {
+		p := &o.parts[i]
+		for _, s := range p.in {
+			w := b.watches[s]
+			m, _ := b.owner.Members(s)
+			for _, q := range m {
+				if _, ok := w.open[q]; !ok && b.owner.Lives(q) {
+					return
+				}
+			}
+		}
+	}
+	o.fixed = true
+	b.do(Effect{Do: Fix, Op: o.number})
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package change
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"gompi/internal/wire"
+)
+
+// Kind is what an operation does to its inputs.
+type Kind uint8
+
+const (
+	Add     Kind = iota + 1 // new processes, in a set of their own
+	Sub                     // some leave; the inputs stay as they are
+	Grow                    // new ones behind those of the input
+	Shrink                  // the input without the leaving
+	Replace                 // both: the input without the leaving, and the new ones behind
+	Multi                   // several, granted, decided and rolled back together
+)
+
+var kindNames = [...]string{"", "add", "sub", "grow", "shrink", "replace", "multi"}
+
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("kind %d", k)
+}
+
+// Request is what somebody wants changed.
+type Request struct {
+	Kind Kind
+	// In are the inputs: one for Grow, Shrink and Replace, at least one for Sub, any
+	// number for Add. Set 0 is the main set at the moment of the grant.
+	In []uint32
+	// Join is how many come, one set of them for each number: only Add has several.
+	Join []int
+	// Leave is how many go, the last ones; Out who goes, instead.
+	Leave int
+	Out   []wire.ProcID
+	// To is the size that a Replace is to have, in place of Join and Leave; 0: not
+	// said. Of waiting requests with To for one set only the latest stays.
+	To int
+
+	Parts []Request // Multi
+
+	NoQueue bool // refused instead of queued
+	Prepare bool // newcomers say that they are ready
+
+	// Deadlines, as spans: from the grant to Ready, from there until somebody is
+	// handed the change, and of the whole, from the submission to the decision;
+	// 0: none.
+	ToReady, ToAccept, Whole time.Duration
+}
+
+// MaxJoin bounds the newcomers of an operation.
+const MaxJoin = 1 << 16
+
+// parts are the operations that a request is made of.
+func (r *Request) parts() []Request {
+	if r.Kind == Multi {
+		return r.Parts
+	}
+	return []Request{*r}
+}
+
+// check looks at what can be seen without knowing any set.
+func (r *Request) check() error {
+	if r.Kind == Multi {
+		if len(r.Parts) == 0 {
+			return malformed("multi without parts")
+		}
+		for i := range r.Parts {
+			if r.Parts[i].Kind == Multi {
+				return malformed("part %d of multi is a multi", i)
+			}
+			if err := r.Parts[i].check(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	join := 0
+	for _, n := range r.Join {
+		if n < 1 || n > MaxJoin {
+			return malformed("%v of %d processes", r.Kind, n)
+		}
+		join += n
+	}
+	if join > MaxJoin {
+		return malformed("%v of %d processes", r.Kind, join)
+	}
+	leaves := r.Leave > 0 || len(r.Out) > 0
+	sized := r.To > 0 && r.To <= MaxJoin && join == 0 && !leaves
+	one := len(r.In) == 1
+	ok := r.Leave >= 0 && (r.Leave == 0 || len(r.Out) == 0) && r.To >= 0 && (r.To == 0 || sized)
+	switch r.Kind {
+	case Add:
+		ok = ok && join > 0 && !leaves && r.To == 0
+	case Sub:
+		ok = ok && len(r.In) > 0 && join == 0 && leaves && r.To == 0
+	case Grow:
+		ok = ok && one && len(r.Join) == 1 && !leaves && r.To == 0
+	case Shrink:
+		ok = ok && one && join == 0 && leaves && r.To == 0
+	case Replace:
+		ok = ok && one && len(r.Join) <= 1 && (join > 0 || leaves || r.To > 0)
+	default:
+		ok = false
+	}
+	for i, p := range r.Out {
+		ok = ok && !slices.Contains(r.Out[:i], p)
+	}
+	if !ok {
+		return malformed("%v of %d sets by %v, less %d or %v, to %d", r.Kind, len(r.In), r.Join, r.Leave, r.Out, r.To)
+	}
+	return nil
+}
