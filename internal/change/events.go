@@ -88,7 +88,7 @@ func (b *Book) Decided(now time.Duration, number uint32, v Verdict) {
 		b.commit(now, o)
 	case IsRolledBack:
 		if o.asked == 0 {
-			o.end, o.why = RolledBack, fmt.Errorf("the word of change %d says so", number)
+			o.end, o.why = RolledBack, errUnasked
 		}
 		b.finish(o, o.end, o.why)
 		b.advance(now)
@@ -140,14 +140,21 @@ func (b *Book) ended(now time.Duration, p wire.ProcID) {
 
 // Gone: nothing of p is left, its pid and place are free.
 func (b *Book) Gone(now time.Duration, p wire.ProcID) {
-	if o := b.goes[p]; o != nil && o.state == Committed {
+	if o := b.goes[p]; o != nil {
 		delete(b.goes, p)
-		delete(o.lingers, p)
-		if len(o.lingers) == 0 {
-			b.finish(o, Done, nil)
+		if o.state == Committed {
+			b.linger(o)
 		}
 	}
 	b.advance(now) // there is more room
+}
+
+// linger ends a committed operation when all leavers are gone.
+func (b *Book) linger(o *op) {
+	maps.DeleteFunc(o.lingers, func(p wire.ProcID, _ struct{}) bool { return b.goes[p] != o })
+	if len(o.lingers) == 0 {
+		b.finish(o, Done, nil)
+	}
 }
 
 // has reports whether p votes on an operation.
@@ -190,22 +197,15 @@ func (b *Book) commit(now time.Duration, o *op) {
 			b.do(Effect{Do: Leave, Op: o.number, Procs: p.leave})
 		}
 	}
-	for p := range o.lingers {
-		if b.goes[p] == nil {
-			delete(o.lingers, p)
-		}
-	}
-	if len(o.lingers) == 0 {
-		b.finish(o, Done, nil)
-	} else if b.leaveTimeout > 0 {
+	if b.leaveTimeout > 0 {
 		o.stage = now + b.leaveTimeout
 	}
+	b.linger(o)
 	b.advance(now)
 }
 
 // replace: set is result from now on, for who waits for it and for who follows it.
 func (b *Book) replace(set, result uint32) {
-	b.owner.Replace(set, result)
 	if w := b.watches[set]; w != nil {
 		delete(b.watches, set)
 		m, _ := b.owner.Members(result)
@@ -218,6 +218,7 @@ func (b *Book) replace(set, result uint32) {
 		}
 		b.watches[result] = w
 	}
+	b.owner.Replace(set, result) // which may be the last that held it
 	for _, q := range slices.Clone(b.queue) {
 		for _, r := range q.req.parts() {
 			if slices.Contains(r.In, set) {
@@ -275,7 +276,9 @@ func (b *Book) finish(o *op, s State, why error) {
 		}
 	}
 	for p := range o.lingers {
-		delete(b.goes, p)
+		if b.goes[p] == o {
+			delete(b.goes, p)
+		}
 	}
 	o.why = why
 	b.tell(o, s)

@@ -56,6 +56,7 @@ var (
 	ErrCancelled  = errors.New("cancelled")
 	ErrEnding     = errors.New("the job ends")
 	ErrTooLate    = errors.New("the change was accepted: it must be consumed")
+	errUnasked    = errors.New("the word of the change says so, and nobody had asked for that")
 	ErrNoOp       = errors.New("no such operation")
 )
 

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -203,6 +204,9 @@ func (w *world) flush() {
 			}
 		case Terminate:
 			for _, p := range e.Procs {
+				if w.procs[p].gone {
+					w.fail("%v is terminated, and is gone", p)
+				}
 				w.procs[p].over, w.procs[p].gone = true, true
 				w.b.Died(w.now, p)
 				w.b.Gone(w.now, p)
@@ -233,6 +237,8 @@ func (w *world) told(e *Effect) {
 		w.fail("operation %d is %v, its word says %d", e.Op, e.State, v)
 	case (e.State == RolledBack || e.State == Cancelled) && from >= Ready && v != IsRolledBack:
 		w.fail("operation %d is %v, its word is open", e.Op, e.State)
+	case errors.Is(e.Why, errUnasked):
+		w.fail("operation %d: %v", e.Op, e.Why)
 	case (e.State >= Refused) != (e.Why != nil):
 		w.fail("operation %d is %v: %v", e.Op, e.State, e.Why)
 	}
@@ -356,9 +362,9 @@ func (w *world) living(joined bool) []wire.ProcID {
 }
 
 // request is one that may or may not make sense.
-func (w *world) request() Request {
+func (w *world) request(kinds int) Request {
 	r := Request{
-		Kind: Kind(1 + w.rng.IntN(5)), NoQueue: w.rng.IntN(8) == 0, Prepare: w.rng.IntN(4) == 0,
+		Kind: Kind(1 + w.rng.IntN(kinds)), NoQueue: w.rng.IntN(8) == 0, Prepare: w.rng.IntN(4) == 0,
 		ToReady: time.Duration(1+w.rng.IntN(100)) * time.Second, ToAccept: time.Duration(1+w.rng.IntN(100)) * time.Second,
 	}
 	if w.rng.IntN(8) == 0 {
@@ -380,6 +386,10 @@ func (w *world) request() Request {
 		r.Leave = 1 + w.rng.IntN(2)
 	}
 	switch r.Kind {
+	case Multi:
+		for range 1 + w.rng.IntN(3) {
+			r.Parts = append(r.Parts, w.request(int(Replace)))
+		}
 	case Add:
 		for range w.rng.IntN(2) {
 			r.In = append(r.In, in())
@@ -431,7 +441,12 @@ func (w *world) step(quiet bool) {
 		}
 	case 3: // somebody is handed a change
 		if n, ok := pick(w, slices.Sorted(maps.Keys(w.words))); ok && w.words[n].fixed {
-			w.swap(n, 0, IsAccepted)
+			for p, voted := range w.words[n].voters {
+				if !voted && w.Lives(p) {
+					w.swap(n, 0, IsAccepted)
+					break
+				}
+			}
 		} else if ok && len(w.words[n].voters) > 0 && w.onlyNew(n) {
 			w.swap(n, 0, IsAccepted) // nobody follows it: newcomers alone
 		}
@@ -470,7 +485,7 @@ func (w *world) step(quiet bool) {
 			}
 		}
 	case 9, 10:
-		r := w.request()
+		r := w.request(int(Multi))
 		n, err := w.b.Submit(w.now, r)
 		w.say("submit %v of %v: %d %v", r.Kind, r.In, n, err)
 	case 11: // a watch
@@ -483,7 +498,11 @@ func (w *world) step(quiet bool) {
 		}
 	case 12:
 		if n, ok := pick(w, slices.Sorted(maps.Keys(w.b.ops))); ok && w.rng.IntN(3) == 0 {
-			w.say("cancel %d: %v", n, w.b.Cancel(n))
+			s, _ := w.b.State(n)
+			err := w.b.Cancel(n)
+			if w.say("cancel %d: %v", n, err); (err == nil) != (s < Adopting) {
+				w.fail("cancel of %d in %v: %v", n, s, err)
+			}
 		}
 	case 13:
 		w.now += time.Duration(w.rng.IntN(20)) * time.Second
@@ -491,8 +510,15 @@ func (w *world) step(quiet bool) {
 		w.b.Tick(w.now)
 	case 14:
 		if p, ok := pick(w, w.living(w.rng.IntN(3) != 0)); ok && w.rng.IntN(4) == 0 && len(w.living(true)) > 2 {
-			w.say("%v dies", p)
-			w.died(p)
+			if w.say("%v dies", p); w.rng.IntN(2) == 0 {
+				w.died(p)
+				break
+			}
+			// A member's report of its swap may be on the way.
+			w.procs[p].over, w.procs[p].gone = true, true
+			w.b.Died(w.now, p)
+			w.flush()
+			w.b.Gone(w.now, p)
 		}
 	case 15:
 		if n, ok := pick(w, slices.Sorted(maps.Keys(w.b.ops))); ok {
@@ -536,7 +562,12 @@ func TestScripts(t *testing.T) {
 		for i := 0; len(w.b.ops) > 0; i++ {
 			if i > 20000 {
 				for _, o := range w.b.sorted() {
-					w.say("%d is %v, asked %d, waits for %v", o.number, o.state, o.asked, o.waits)
+					for _, l := range w.log {
+						if strings.Contains(l, fmt.Sprintf(" of %d:", o.number)) || strings.Contains(l, fmt.Sprintf(" %d:", o.number)) {
+							w.t.Log("about it:", l)
+						}
+					}
+					w.say("%d is %v, asked %d, waits for %v, word %+v", o.number, o.state, o.asked, o.waits, w.words[o.number])
 				}
 				w.fail("seed %d: %v", seed, w.b.Sizes())
 			}
@@ -570,4 +601,67 @@ func TestScripts(t *testing.T) {
 			t.Errorf("%d of all operations ended %v", ends[s], s)
 		}
 	}
+}
+
+// A queued operation waits for places, and gets them when a process is gone.
+func TestRoom(t *testing.T) {
+	w := newWorld(t, 1, 3, 4)
+	for _, p := range w.sets[w.main].members {
+		w.b.Watch(w.main, p, false)
+	}
+	n, err := w.b.Submit(0, Request{Kind: Grow, In: []uint32{0}, Join: []int{2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.flush()
+	if _, err := w.b.Submit(0, Request{Kind: Grow, In: []uint32{0}, Join: []int{2}, NoQueue: true}); err != ErrBusy {
+		t.Errorf("without a queue: %v", err)
+	}
+	if _, err := w.b.Submit(0, Request{Kind: Grow, In: []uint32{0}, Join: []int{4}}); err != ErrTooMany {
+		t.Errorf("five where four can be: %v", err)
+	}
+	w.died(wire.ProcID{Job: 1, Serial: 2})
+	if s, err := w.b.State(n); s != Granted || err != nil {
+		t.Errorf("%v, %v", s, err)
+	}
+}
+
+// Of waiting requests for a size only the latest stays; others queue, and a commit
+// refuses those that name the set by its old name.
+func TestQueue(t *testing.T) {
+	w := newWorld(t, 1, 3, 100)
+	first := w.main
+	for _, p := range w.sets[first].members {
+		w.b.Watch(first, p, false)
+	}
+	submit := func(r Request) uint32 {
+		n, err := w.b.Submit(w.now, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.flush()
+		return n
+	}
+	now := submit(Request{Kind: Shrink, In: []uint32{0}, Leave: 1})
+	to5 := submit(Request{Kind: Replace, In: []uint32{0}, To: 5})
+	more := submit(Request{Kind: Grow, In: []uint32{0}, Join: []int{1}})
+	named := submit(Request{Kind: Grow, In: []uint32{first}, Join: []int{1}})
+	to7 := submit(Request{Kind: Replace, In: []uint32{0}, To: 7})
+	want := func(n uint32, s State) {
+		t.Helper()
+		if w.states[n] != s && (s != Queued || w.states[n] != 0) {
+			t.Errorf("operation %d is %v, want %v", n, w.states[n], s)
+		}
+	}
+	want(to5, Refused)
+	want(more, Queued)
+	w.swap(now, 0, IsAccepted)
+	for _, p := range w.sets[first].members {
+		w.vote(now, p)
+	}
+	w.report(now)
+	want(now, Committed)
+	want(named, Refused)
+	want(more, Granted)
+	want(to7, Queued)
 }
