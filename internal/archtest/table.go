@@ -45,14 +45,17 @@ var layers = []row{
 	{pkg: "internal/progress", may: "internal/wait"},
 	{pkg: "internal/segment", may: "internal/cgroup internal/wire"},
 	{pkg: "internal/rollcall", may: "internal/wire internal/segment"},
+	// Changes of process sets: neither knows the other.
+	{pkg: "internal/change", may: "internal/wire"},
+	{pkg: "internal/setpage", pure: true},
 	// The control plane: neither head nor agent knows the other, nor the client.
-	{pkg: "internal/control", may: "internal/wire internal/rollcall"},
-	{pkg: "internal/control/client", may: "internal/control internal/wire"},
-	{pkg: "internal/control/controltest", may: "internal/control internal/wire internal/rollcall"},
-	{pkg: "internal/head", may: "internal/control internal/serials internal/wire"},
-	{pkg: "internal/agent", may: "internal/control internal/wire internal/segment internal/span internal/rollcall"},
+	{pkg: "internal/control", may: "internal/wire internal/rollcall internal/change"},
+	{pkg: "internal/control/client", may: "internal/control internal/change internal/wire"},
+	{pkg: "internal/control/controltest", may: "internal/control internal/change internal/wire internal/rollcall"},
+	{pkg: "internal/head", may: "internal/change internal/control internal/serials internal/wire"},
+	{pkg: "internal/agent", may: "internal/change internal/control internal/setpage internal/wire internal/segment internal/span internal/rollcall"},
 	{pkg: "internal/control/link", may: "internal/control"},
-	{pkg: "internal/onehost", may: "internal/head internal/agent internal/control internal/control/link internal/rollcall internal/wire"},
+	{pkg: "internal/onehost", may: "internal/change internal/head internal/agent internal/control internal/control/link internal/rollcall internal/wire"},
 	{pkg: "internal/archtest"},
 	{pkg: "internal/testlab"},
 

@@ -60,6 +60,9 @@ type Welcome struct {
 	// Parent is mpi://PARENT: the set of the process that spawned this one;
 	// Number 0 and no members if there is none.
 	Parent wire.Set
+	// Change is the change with which this process comes, nil: it is none of a
+	// change.
+	Change *ChangeBody
 	// Segment and Bell are this process's own memfd and eventfd. The caller
 	// owns them.
 	Segment, Bell int

@@ -22,7 +22,7 @@ import (
 // The two descriptors (segment, bell; twice an arena's) travel as one
 // SCM_RIGHTS message on the frame's first byte.
 const (
-	frameVersion = 3
+	frameVersion = 4
 	FrameHead    = 12
 
 	OffLength  = 0
@@ -41,31 +41,50 @@ type Kind uint8
 
 // From a process.
 const (
-	KindHello    Kind = iota + 1 // first frame of a process; answer: KindWelcome or KindBye
-	KindTool                     // first frame of a tool; answer: KindReply or KindBye
-	KindContact                  // request
-	KindAnnounce                 // one way
-	KindWatch                    // one way
-	KindLookup                   // request
-	KindDefine                   // request
-	KindPut                      // request
-	KindGet                      // request
-	KindFence                    // request
-	KindSpawn                    // request
-	KindAbort                    // request
-	KindFinalize                 // request
-	KindDead                     // one way
-	KindStacks                   // one way
-	KindCancel                   // one way: withdraws a request, which may still be answered
-	KindList                     // request of a tool; answers: KindPart, ..., KindReply
-	KindCollect                  // request of a tool; answers: KindPart, ..., KindReply
-	KindCut                      // one way
-	KindPing                     // one way; EvPing, or its answer from the head
-	KindPong                     // one way; EvPong
-	KindRelease                  // one way
-	KindDelete                   // request
-	KindCommon                   // request
-	KindUncommon                 // one way
+	KindHello     Kind = iota + 1 // first frame of a process; answer: KindWelcome or KindBye
+	KindTool                      // first frame of a tool; answer: KindReply or KindBye
+	KindContact                   // request
+	KindAnnounce                  // one way
+	KindWatch                     // one way
+	KindLookup                    // request
+	KindDefine                    // request
+	KindPut                       // request
+	KindGet                       // request
+	KindFence                     // request
+	KindSpawn                     // request
+	KindAbort                     // request
+	KindFinalize                  // request
+	KindDead                      // one way
+	KindStacks                    // one way
+	KindCancel                    // one way: withdraws a request, which may still be answered
+	KindList                      // request of a tool; answers: KindPart, ..., KindReply
+	KindCollect                   // request of a tool; answers: KindPart, ..., KindReply
+	KindCut                       // one way
+	KindPing                      // one way; EvPing, or its answer from the head
+	KindPong                      // one way; EvPong
+	KindRelease                   // one way
+	KindDelete                    // request
+	KindCommon                    // request
+	KindUncommon                  // one way
+	KindSubmit                    // request
+	KindAwait                     // request
+	KindWithdraw                  // request
+	KindUpdate                    // request
+	KindFollow                    // request
+	KindHanded                    // request
+	KindDescribe                  // request
+	KindNews                      // request
+	KindAlgebra                   // request
+	KindSetPut                    // request
+	KindSetGet                    // request
+	KindUnfollow                  // one way
+	KindMain                      // one way: this set is the main one
+	KindReleased                  // one way: the layer holds the change back no longer
+	KindReadied                   // one way: a newcomer is ready
+	KindVoted                     // one way: for who has no page to vote on
+	KindCompleted                 // one way: a vote for all
+	KindForget                    // one way: of the operation nothing is wanted any more
+	KindWord                      // one way
 )
 
 // From the agent.
@@ -94,7 +113,8 @@ func (k Kind) BodyLimit() int {
 	switch k {
 	case KindHello, KindTool:
 		return 64
-	case KindContact, KindFinalize, KindDead, KindCancel, KindList, KindCollect, KindPing, KindPong, KindRelease, KindUncommon:
+	case KindContact, KindFinalize, KindDead, KindCancel, KindList, KindCollect, KindPing, KindPong, KindRelease, KindUncommon,
+		KindAwait, KindWithdraw, KindHanded, KindDescribe, KindNews, KindUnfollow, KindMain, KindReleased, KindReadied, KindVoted, KindCompleted, KindForget, KindWord:
 		return 32
 	case KindAnnounce, KindLookup, KindDelete, KindAbort, KindBye, KindCut:
 		return 16 << 10
@@ -102,7 +122,15 @@ func (k Kind) BodyLimit() int {
 		return 4 + 24*MaxRanges
 	case KindCommon:
 		return 64 + 4 + 24*MaxRanges
-	case KindPut, KindGet:
+	case KindFollow:
+		return 64
+	case KindUpdate:
+		return MaxCOL + 64
+	case KindSubmit:
+		return MaxBody
+	case KindAlgebra, KindSetGet:
+		return MaxNames*(MaxName+16) + 64
+	case KindPut, KindGet, KindSetPut:
 		return MaxKey + MaxValue + 64
 	case KindSpawn:
 		return 2 * MaxArgs
@@ -139,12 +167,14 @@ func (f *Frame) Weight() int { return max(leastWeight, FrameHead+len(f.Body)) }
 // that only others send, or has no request number, or one too many.
 func (f *Frame) CheckNumber() error {
 	switch f.Kind {
-	case KindAnnounce, KindWatch, KindDead, KindStacks, KindCancel, KindCut, KindPing, KindPong, KindRelease, KindUncommon:
+	case KindAnnounce, KindWatch, KindDead, KindStacks, KindCancel, KindCut, KindPing, KindPong, KindRelease, KindUncommon,
+		KindUnfollow, KindMain, KindReleased, KindReadied, KindVoted, KindCompleted, KindForget, KindWord:
 		if f.ID != 0 {
 			return fmt.Errorf("one-way frame of kind %d has the request number %d", f.Kind, f.ID)
 		}
 		return nil
-	case KindContact, KindLookup, KindDefine, KindPut, KindGet, KindDelete, KindFence, KindSpawn, KindAbort, KindFinalize, KindCommon:
+	case KindContact, KindLookup, KindDefine, KindPut, KindGet, KindDelete, KindFence, KindSpawn, KindAbort, KindFinalize, KindCommon,
+		KindSubmit, KindAwait, KindWithdraw, KindUpdate, KindFollow, KindHanded, KindDescribe, KindNews, KindAlgebra, KindSetPut, KindSetGet:
 		if f.ID == 0 {
 			return fmt.Errorf("request of kind %d has no number", f.Kind)
 		}

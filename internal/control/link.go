@@ -5,6 +5,7 @@ package control
 import (
 	"time"
 
+	"gompi/internal/change"
 	"gompi/internal/rollcall"
 	"gompi/internal/wire"
 )
@@ -34,6 +35,8 @@ const (
 	OrderCalls                        // question: the roll calls of the host; ReportCalls for each, the last of nobody
 	OrderTaken                        // the head has taken what a process has said; by weight
 	OrderTool                         // a piece of the answer to a tool, the next after ReportMore
+	OrderFollow                       // answers a request: the page of a set, which is made if it is not there
+	OrderPage                         // something to do on the page of a set
 )
 
 // Order is what the head tells an agent. Which fields it has depends on its
@@ -45,9 +48,54 @@ type Order struct {
 	Count   uint32        // OrderBind, OrderReserve, OrderTaken
 	State   ProcState     // OrderOver: Finalized or Exited
 	Late    time.Duration // OrderLate: how long at most
-	Frame   []byte        // OrderSend, OrderWelcome, OrderLate, OrderHost, OrderTool: with its head
+	Frame   []byte        // OrderSend, OrderWelcome, OrderLate, OrderHost, OrderTool: with its head; OrderFollow: FollowBody.Rest
 	Contact *wire.Contact // OrderContact: without what only the host has
 	Text    string        // OrderShut, OrderEnding: why
+	Members wire.Members  // OrderFollow: those of the set on this host; their order is that of the lines
+	Page    PageOrder     // OrderFollow: Set and Have; OrderPage
+}
+
+// PageDo is what an agent is to do on a page.
+type PageDo uint8
+
+// Of a change, in the order in which they may come.
+const (
+	PageBegin    PageDo = iota + 1 // make room for the change, with so many votes
+	PageFix                        // let the members agree on the iteration
+	PageWithdraw                   // swap open to rolled back, and report what holds
+	PageBreak                      // the same from accepted, too
+	PageVote                       // one vote, for who has none
+	PageCommit                     // the votes of all
+	PageOver                       // nobody is handed the change any more; wake who waits
+	PageLook                       // report how far the members are
+	PageDrop                       // nobody follows the set any more
+)
+
+// PageOrder is what is to be done on the page of a set.
+type PageOrder struct {
+	Do      PageDo
+	Set     uint32
+	Change  uint32  // all but PageLook, PageDrop
+	Votes   uint32  // PageBegin
+	Options Options // PageFix
+	Have    uint64  // OrderFollow: of who asks
+}
+
+func (e *enc) page(p *PageOrder) {
+	e.u8(uint8(p.Do))
+	e.u32(p.Set)
+	e.u32(p.Change)
+	e.u32(p.Votes)
+	e.options(p.Options)
+	e.u64(p.Have)
+}
+
+func (d *dec) page() PageOrder {
+	p := PageOrder{PageDo(d.u8()), d.u32(), d.u32(), d.u32(), d.options(), d.u64()}
+	if d.err == nil && p.Do > PageDrop {
+		d.fail("unknown deed %d on a page", p.Do)
+	}
+	return p
 }
 
 // ReportKind says what an agent has seen.
@@ -66,6 +114,8 @@ const (
 	ReportTool                           // a tool asks
 	ReportMore                           // it has read a piece of the answer
 	ReportNoMore                         // it has gone
+	ReportWord                           // what the word of a change says
+	ReportLook                           // how far the members of a set are
 )
 
 // Report is what an agent tells the head.
@@ -79,6 +129,18 @@ type Report struct {
 	Text   string           // ReportExited, ReportLost: how; ReportReserved: why not
 	Clean  bool             // ReportExited: with status 0
 	Calls  []rollcall.Entry // ReportCalls
+	Set    uint32           // ReportWord, ReportLook
+	Change uint32           // ReportWord
+	Word   change.Verdict   // ReportWord
+	Look   Look             // ReportLook
+}
+
+// Look is how far the members of a set on one host are.
+type Look struct {
+	Least, Most uint64        // iterations of those that have begun
+	Begun       uint32        // how many have
+	Mean        time.Duration // of an iteration, over those that have told
+	Bytes       uint64        // that have come of the data that move
 }
 
 // An order and a report are frames between two machines.
@@ -114,6 +176,13 @@ func (o *Order) put(e *enc) {
 		e.u8(uint8(o.State))
 	case OrderShut, OrderEnding:
 		e.str(Clip(o.Text, MaxText))
+	case OrderFollow:
+		e.u32(o.ID)
+		e.members(o.Members)
+		e.page(&o.Page)
+		e.bytes(o.Frame)
+	case OrderPage:
+		e.page(&o.Page)
 	}
 }
 
@@ -153,6 +222,11 @@ func (o *Order) get(d *dec) {
 		}
 	case OrderShut, OrderEnding:
 		o.Text = d.str(MaxText)
+	case OrderFollow:
+		o.ID, o.Members, o.Page = d.u32(), d.members(), d.page()
+		o.Frame = d.bytes(MaxBody)
+	case OrderPage:
+		o.Page = d.page()
 	case OrderAbandon:
 	default:
 		d.fail("unknown order %d", o.Kind)
@@ -188,6 +262,17 @@ func (r *Report) put(e *enc) {
 		putCalls(e, r.Calls)
 	case ReportMore, ReportNoMore:
 		e.u32(r.ID)
+	case ReportWord:
+		e.u32(r.Set)
+		e.u32(r.Change)
+		e.u8(uint8(r.Word))
+	case ReportLook:
+		e.u32(r.Set)
+		e.u64(r.Look.Least)
+		e.u64(r.Look.Most)
+		e.u32(r.Look.Begun)
+		e.i64(int64(r.Look.Mean))
+		e.u64(r.Look.Bytes)
 	}
 }
 
@@ -212,6 +297,14 @@ func (r *Report) get(d *dec) {
 		r.ID, r.Calls = d.u32(), getCalls(d)
 	case ReportMore, ReportNoMore:
 		r.ID = d.u32()
+	case ReportWord:
+		r.Set, r.Change, r.Word = d.u32(), d.u32(), change.Verdict(d.u8())
+		if d.err == nil && r.Word > change.IsRolledBack {
+			d.fail("unknown word %d", r.Word)
+		}
+	case ReportLook:
+		r.Set = d.u32()
+		r.Look = Look{d.u64(), d.u64(), d.u32(), d.duration(), d.u64()}
 	case ReportHello, ReportHungUp, ReportFreed:
 	default:
 		d.fail("unknown report %d", r.Kind)

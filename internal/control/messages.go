@@ -265,6 +265,9 @@ func (w *Welcome) put(e *enc) {
 	e.i64(int64(w.MaxProcs))
 	e.flag(w.FaultTolerant)
 	e.i64(int64(w.KillGrace))
+	if e.flag(w.Change != nil); w.Change != nil {
+		w.Change.put(e)
+	}
 	names := make([]string, 0, len(w.Settings))
 	for k := range w.Settings {
 		names = append(names, k)
@@ -288,6 +291,10 @@ func (w *Welcome) get(d *dec) {
 	w.MaxProcs = d.num(MaxMembers)
 	w.FaultTolerant = d.flag()
 	w.KillGrace = time.Duration(d.i64())
+	if w.Change = nil; d.flag() {
+		w.Change = new(ChangeBody)
+		w.Change.get(d)
+	}
 	n := d.count(MaxSettings, 8)
 	w.Settings = make(map[string]string, n)
 	last := ""

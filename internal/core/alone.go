@@ -112,6 +112,12 @@ func (a *alone) Abort(code int, _ string) error {
 	return nil
 }
 
+func (a *alone) Ask(context.Context, control.Message, control.Message) error { return errAlone }
+func (a *alone) AskFiles(context.Context, control.Message, control.Message) ([control.FrameFDs]int, error) {
+	return [control.FrameFDs]int{-1, -1}, errAlone
+}
+func (a *alone) Tell(control.Message) error { return nil }
+
 func (a *alone) Finalize() error { return nil }
 
 func (a *alone) Next() (control.Event, error) {

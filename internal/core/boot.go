@@ -33,6 +33,11 @@ type Control interface {
 	Finalize() error
 	Next() (control.Event, error)
 	Stacks(id uint64, queues, stacks []byte) error
+	// Ask, AskFiles and Tell say what has no method of its own: process sets and
+	// their changes.
+	Ask(ctx context.Context, m, body control.Message) error
+	AskFiles(ctx context.Context, m, body control.Message) (fds [control.FrameFDs]int, err error)
+	Tell(m control.Message) error
 	Close() error
 }
 

@@ -38,7 +38,8 @@ type Client struct {
 
 	mu     sync.Mutex
 	cond   sync.Cond               // events, err have changed
-	calls  map[uint32]chan *answer // nil: given up, and a set may still come
+	calls  map[uint32]chan *answer // nil: given up, and what is to be given back may still come
+	gives  map[uint32]control.Kind // of these
 	lastID uint32
 	events []control.Event
 	err    error // set once, when nothing more will come
@@ -84,7 +85,7 @@ func Dial(addr, token string) (*Client, *control.Welcome, error) {
 
 // newClient makes a client of a connection that was welcomed.
 func newClient(conn *net.UnixConn, in *fdReader) *Client {
-	c := &Client{conn: conn, done: make(chan struct{}), calls: map[uint32]chan *answer{}}
+	c := &Client{conn: conn, done: make(chan struct{}), calls: map[uint32]chan *answer{}, gives: map[uint32]control.Kind{}}
 	c.cond.L = &c.mu
 	c.out.init()
 	go c.read(in)
@@ -198,18 +199,70 @@ func (c *Client) readFrames(in *fdReader) error {
 // descriptors, and releases the set.
 func (c *Client) deliver(id uint32, a *answer) {
 	c.mu.Lock()
-	ch, known := c.calls[id]
+	ch, kind := c.calls[id], c.gives[id]
 	delete(c.calls, id)
+	delete(c.gives, id)
 	c.mu.Unlock()
 	if ch != nil {
 		ch <- a // has room for the only answer
 		return
 	}
 	closeFDs(a.fds[:])
-	var b control.SetBody
-	if known && a.reply.Err() == nil && control.Decode(&b, a.reply.Body) == nil {
-		_ = c.ReleaseSet(b.S.Number) // a connection that is lost holds nothing
+	if a.reply.Err() == nil {
+		c.giveBack(kind, a.reply.Body)
 	}
+}
+
+// giveBack gives back what an answer has given, which nobody has waited for. A
+// connection that is lost holds nothing.
+func (c *Client) giveBack(kind control.Kind, body []byte) {
+	switch kind {
+	case control.KindSpawn:
+		var b control.SetBody
+		if control.Decode(&b, body) == nil {
+			_ = c.ReleaseSet(b.S.Number)
+		}
+	case control.KindAlgebra:
+		var b control.SetsBody
+		if control.Decode(&b, body) == nil {
+			for _, s := range b.Sets {
+				_ = c.ReleaseSet(s.Number)
+			}
+		}
+	case control.KindSubmit:
+		var b control.OpBody
+		if control.Decode(&b, body) == nil && b.Op != 0 {
+			_ = c.tell(&control.Op{Kind: control.KindForget, Op: b.Op})
+		}
+	}
+}
+
+// Ask sends a request and reads its answer into body; what it keeps of that it
+// owns. Ctx ends the wait; an operation that was taken meanwhile, and sets that were
+// given, are given back. Tell sends what has no answer.
+func (c *Client) Ask(ctx context.Context, m, body control.Message) error {
+	b, err := c.ask(ctx, m)
+	if err != nil {
+		return err
+	}
+	return control.Decode(body, b)
+}
+
+// Tell sends what has no answer, and never waits.
+func (c *Client) Tell(m control.Message) error { return c.tell(m) }
+
+// AskFiles is Ask of an answer with descriptors, which the caller owns; -1: it has
+// none.
+func (c *Client) AskFiles(ctx context.Context, m, body control.Message) (fds [control.FrameFDs]int, err error) {
+	b, fds, err := c.askFiles(ctx, m)
+	if err == nil {
+		err = control.Decode(body, b)
+	}
+	if err != nil {
+		closeFDs(fds[:])
+		fds = [control.FrameFDs]int{-1, -1}
+	}
+	return fds, err
 }
 
 // ask sends a request whose answer has no descriptors and returns the
@@ -254,14 +307,14 @@ func (c *Client) wait(ctx context.Context, m control.Message) (*answer, error) {
 	c.calls[id] = ch
 	c.mu.Unlock()
 	if err := c.request(ctx, id, m); err != nil {
-		c.forget(id, ch, false)
+		c.forget(id, ch, 0)
 		return nil, err
 	}
 	select {
 	case a := <-ch:
 		return a, nil
 	case <-ctx.Done():
-		if c.forget(id, ch, control.KindOf(m) == control.KindSpawn) {
+		if c.forget(id, ch, control.KindOf(m)) {
 			// Best effort: a lost connection forgets the request as well.
 			_ = c.tell(&control.Cancel{ID: id})
 		}
@@ -280,14 +333,15 @@ func (c *Client) wait(ctx context.Context, m control.Message) (*answer, error) {
 	}
 }
 
-// forget gives a call up; false if its answer has come already. set: the answer
-// may be a set, which is to be released.
-func (c *Client) forget(id uint32, ch chan *answer, set bool) bool {
+// forget gives a call up; false if its answer has come already. What
+// an answer gives, if its question is of such a kind, is then given back.
+func (c *Client) forget(id uint32, ch chan *answer, kind control.Kind) bool {
 	c.mu.Lock()
 	waiting := c.calls[id] == ch
 	delete(c.calls, id)
-	if set {
-		c.calls[id] = nil
+	switch kind {
+	case control.KindSpawn, control.KindAlgebra, control.KindSubmit:
+		c.calls[id], c.gives[id] = nil, kind
 	}
 	c.mu.Unlock()
 	if !waiting {

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"time"
 
+	"gompi/internal/change"
 	"gompi/internal/control"
 	"gompi/internal/rollcall"
 	"gompi/internal/wire"
@@ -18,6 +19,12 @@ func Samples(job wire.JobID) []control.Message {
 	p := wire.ProcID{Job: job, Serial: 1}
 	m := wire.NewMembers(wire.Range{First: p, Count: 2}, wire.Range{First: p.Next(9), Count: 1})
 	set := wire.Set{URI: control.WorldURI, Number: 4, Members: m, Hosts: wire.Hosts{{Host: 0, Count: 2}, {Host: 1, Count: 1}}}
+	options := control.Options{Step: 1, Lookahead: 2, Prepare: true, ToReady: time.Second, ToAccept: time.Minute}
+	names := []control.SetName{{Number: 7, Name: "app://a"}}
+	outputs := []change.Outputs{{Joining: []uint32{5, 6}, Leaving: 7, Result: 8}}
+	request := change.Request{Kind: change.Grow, In: []uint32{4}, Join: []int{3}, NoQueue: true, ToReady: time.Second, Whole: time.Minute}
+	handed := control.ChangeBody{Op: 3, Kind: change.Grow, Role: control.RoleStaying, Votes: true, Inputs: []wire.Set{set}, Joining: []wire.Set{set}, Result: set, Options: options}
+	page := control.PageOrder{Do: control.PageFix, Set: 4, Change: 2, Votes: 9, Options: options, Have: 5}
 	call := rollcall.Entry{Op: "Recv", Peer: rollcall.AnyPeer, Since: time.Unix(1, 2), Tag: -1, Caller: "a.go:1 b"}
 	return []control.Message{
 		&control.Hello{Token: [control.TokenBytes]byte{1, 2}},
@@ -33,6 +40,25 @@ func Samples(job wire.JobID) []control.Message {
 		&control.Cancel{ID: 9}, &control.Collect{Wait: time.Second},
 		&control.Welcome{Self: p, Secret: [32]byte{5}, World: set, Parent: set, Segment: -1, Bell: -1, LocalProcs: 3, UsableCPUs: 2,
 			MaxProcs: 1, FaultTolerant: true, KillGrace: time.Second, Settings: map[string]string{"B": "2", "A": ""}},
+		&control.Welcome{Self: p, World: set, Parent: set, Change: &handed, Segment: -1, Bell: -1, Settings: map[string]string{}},
+		&control.Submit{Request: request, Parts: []control.SubmitPart{{Names: []string{"app://a"}, Argv: []string{"prog", ""}, Hosts: []string{"h"}}}, COL: []byte("{}")},
+		&control.Submit{Request: change.Request{Kind: change.Multi, Parts: []change.Request{request, {Kind: change.Shrink, In: []uint32{0}, Out: []wire.ProcID{p}, To: 3}}}, Parts: make([]control.SubmitPart, 2), COL: []byte{}},
+		&control.Await{Op: 3, Until: change.Ready}, &control.Update{Op: 3, COL: []byte("{}")},
+		&control.Op{Kind: control.KindWithdraw, Op: 3}, &control.Op{Kind: control.KindReleased, Op: 3}, &control.Op{Kind: control.KindReadied, Op: 3},
+		&control.Op{Kind: control.KindVoted, Op: 3}, &control.Op{Kind: control.KindCompleted, Op: 3}, &control.Op{Kind: control.KindForget, Op: 3},
+		&control.OpBody{Op: 3, State: change.Refused, Why: control.WhyReplaced, Text: "t", Set: 4, Success: 5, Outputs: outputs, Names: names},
+		&control.Follow{Set: 4, Options: options, Have: 5}, &control.Handed{Set: 4, Change: 2, Have: 5}, &control.Handed{Op: 3, Have: 5},
+		&control.FollowBody{X: wire.Extent{Arena: 3, Total: 1 << 40, Off: 1 << 30, Bytes: 1 << 20, File: -1}, Members: 3, Place: 2, Rest: []byte("r")},
+		&handed, &control.Word{Set: 4, Change: 2},
+		&control.Set{Kind: control.KindDescribe, Number: 4}, &control.Set{Kind: control.KindUnfollow, Number: 4}, &control.Set{Kind: control.KindMain, Number: 4},
+		&control.DescribeBody{Set: set, Names: []string{"app://a"}, Died: wire.MembersOf(p), Left: wire.MembersOf(p.Next(1)), Dynamic: true},
+		&control.News{Since: 9}, &control.NewsBody{Next: 10, More: true, Sets: names},
+		&control.Algebra{Do: control.Split, In: []uint32{4}, Sizes: []uint32{1, 2}, Names: []string{"app://a", ""}}, &control.SetsBody{Sets: names},
+		&control.SetPut{Set: 4, Put: control.Put{Key: "key", Val: []byte("value")}}, &control.SetGet{Set: 4, Keys: []string{"a", "b"}, Wait: true, Call: 3},
+		&control.ValuesBody{Values: []control.Value{{There: true, Val: []byte("v")}, {Val: []byte{}}}},
+		&control.Order{Kind: control.OrderFollow, Serial: 3, ID: 7, Members: m, Page: page, Frame: []byte("f")}, &control.Order{Kind: control.OrderPage, Page: page},
+		&control.Report{Kind: control.ReportWord, Set: 4, Change: 2, Word: change.IsCommitted},
+		&control.Report{Kind: control.ReportLook, Set: 4, Look: control.Look{Least: 1, Most: 1 << 40, Begun: 3, Mean: time.Millisecond, Bytes: 9}},
 		&control.Cut{Proc: p, Text: "no room"}, &control.Ping{Kind: control.KindPing, Proc: p, ID: 7}, &control.Ping{Kind: control.KindPong, Proc: p, ID: 1 << 60}, &control.Release{Number: 7}, &control.Text{Kind: control.KindDelete, Text: "key"},
 		&control.Common{ID: wire.ContextID{Creator: p, Serial: 3}, Members: m, Bytes: 1 << 20, First: 4096, Have: 5}, &control.Uncommon{Arena: 3, Off: 1 << 40},
 		&control.CommonBody{X: wire.Extent{Arena: 3, Total: 1 << 40, Off: 1 << 30, Bytes: 1 << 20, File: -1}},
@@ -76,6 +102,10 @@ func Blank(m control.Message) control.Message {
 		n.(*control.Text).Kind = m.Kind
 	case *control.Ping:
 		n.(*control.Ping).Kind = m.Kind
+	case *control.Op:
+		n.(*control.Op).Kind = m.Kind
+	case *control.Set:
+		n.(*control.Set).Kind = m.Kind
 	}
 	return n
 }
