@@ -28,6 +28,19 @@ type Config struct {
 	MaxProcs func(localProcs int) int
 	// Spawns: processes may ask for more. Each Spawn is an effect.
 	Spawns bool
+	// Launches: processes may come by changes of sets. Each Launch is an effect.
+	Launches bool
+	// Slots is how many processes the job may have at a time; 0: as many as there is
+	// memory for.
+	Slots int
+	// ToReady and ToAccept are the deadlines of a change of which nobody has said
+	// others: from the grant until all newcomers are ready, and from there until the
+	// first member was handed it. LeaveTimeout is how long a leaver has to end by
+	// itself. 0: a minute; negative: for ever.
+	ToReady, ToAccept, LeaveTimeout time.Duration
+	// Now is the time since some moment. It is called in each step that needs it.
+	// nil: time stands still.
+	Now func() time.Duration
 	// Aborted: a process asked for the end of the job.
 	Aborted func(by wire.ProcID, code int, msg string)
 	// Joined and Finalized: p has said hello, has left in order.

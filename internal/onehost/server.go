@@ -39,7 +39,7 @@ type HostConfig struct {
 
 // Config is what the launcher gives to its server. The functions are
 // called without any lock of the server held and may call its methods except
-// Close. All but Start and MaxProcs are called one at a time and in order, by
+// Close. All but Start, Launch, Now and MaxProcs are called one at a time and in order, by
 // one goroutine: they should not block. Any function may be nil.
 type Config struct {
 	JobConfig // but Spawns, which Start says
@@ -49,9 +49,42 @@ type Config struct {
 	// had been started are reported with Exited all the same. nil: Spawn is
 	// refused.
 	Start func(procs []control.StartProc) error
+	// Launch starts the newcomers of a change, on a goroutine of its own, and
+	// returns when all are forked, or why not: then it is as with Start, and the
+	// change is rolled back. nil: a change that needs newcomers is refused.
+	Launch func(l *Launch) error
+	// Discard: the change of these newcomers does not happen. They are told, and end
+	// by themselves; who still runs after DiscardGrace is to be killed. However they
+	// end is no failure of the job. It may come while Launch is at work, which then
+	// starts no more of them and returns an error. Exited follows for all that were
+	// forked.
+	Discard func(procs []wire.ProcID)
+	// Kept: the change of these newcomers is committed; they are members like any
+	// others, and their ends count as those of others.
+	Kept func(procs []wire.ProcID)
+	// Leave: these processes leave by a change that is committed. Their ends are no
+	// failures, however they come about.
+	Leave func(procs []wire.ProcID)
+	// Terminate: these leavers are late. They are to be ended, by SIGTERM and then by
+	// SIGKILL, and people are to be told.
+	Terminate func(procs []wire.ProcID)
+	// Main: this is who is in gompi://main, in order, whenever that changes; also
+	// who has died since it was made. The list is the callee's to keep.
+	Main func(procs []wire.ProcID)
 	// HostLost: the agent of a host, and so all that ran there, is gone.
 	HostLost func(host uint32, why string)
 }
+
+// Launch is newcomers to start.
+type Launch struct {
+	Op    uint32 // the operation that they come by
+	Procs []control.StartProc
+	Hosts []string // where they may start; nil: anywhere
+}
+
+// DiscardGrace is how long newcomers of a change that does not happen have to end by
+// themselves.
+const DiscardGrace = 2 * time.Second
 
 // Server is a head, an agent, or both. Its methods may be called from any
 // goroutine. AddJob, Ending, Snapshot, State and Stacks are a head's, Addr, Token,
