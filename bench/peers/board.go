@@ -79,9 +79,10 @@ func (r row) verdict() string {
 }
 
 type table struct {
-	impls []string
-	rows  []row
-	notes []string
+	impls    []string
+	versions []string // of the peers, for people
+	rows     []row
+	notes    []string
 }
 
 // table makes the rows in the order of the jobs.
@@ -89,6 +90,9 @@ func (b *board) table(jobs []job, impls []impl) table {
 	t := table{notes: b.notes}
 	for _, m := range impls {
 		t.impls = append(t.impls, m.name)
+		if m.name != "gompi" {
+			t.versions = append(t.versions, fmt.Sprintf("%s (%s)", m.name, m.version))
+		}
 	}
 	for _, j := range jobs {
 		for i, p := range j.points() {

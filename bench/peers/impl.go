@@ -7,11 +7,14 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 //go:embed peer.c
@@ -19,8 +22,8 @@ var peerSource []byte
 
 // impl is one implementation, ready to run.
 type impl struct {
-	name    string // gompi, openmpi, mpich
-	version string // for the table's head
+	name    string // gompi, openmpi, mpich, or of --peer
+	version string // for people
 	bench   string // path of the benchmark program
 	empty   string // path of the program that initialises and ends
 	emptyIs []string
@@ -28,45 +31,110 @@ type impl struct {
 	launch func(transport string, n int) (argv, env []string)
 }
 
-// peer is what is needed to get and build a C implementation.
+// peer is what is needed to get, build and run a C implementation.
 type peer struct {
-	cc, run  string
-	packages []string
-	version  []string // command whose first line of output tells the version
+	cc       []string // the files are appended
+	run      []string // -np N and the program with its arguments are appended
+	packages []string // nil: nothing can be installed
+	further  bool     // of --peer: it may have a root file system of its own
 }
 
-var peers = map[string]peer{
-	"openmpi": {"mpicc.openmpi", "mpirun.openmpi", []string{"openmpi-bin", "libopenmpi-dev"}, []string{"mpirun.openmpi", "--version"}},
-	"mpich":   {"mpicc.mpich", "mpiexec.mpich", []string{"mpich", "libmpich-dev"}, []string{"mpichversion"}},
+// installed are the peers of the machine's own release. The warning that is not
+// wanted is about MPICH's own header (MPI_STATUSES_IGNORE is 1).
+func installed() map[string]peer {
+	flags := []string{"-O2", "-Wall", "-Wno-stringop-overflow", "-pthread"}
+	return map[string]peer{
+		"openmpi": {
+			cc: append([]string{"mpicc.openmpi"}, flags...), run: []string{"mpirun.openmpi", "--oversubscribe"},
+			packages: []string{"openmpi-bin", "libopenmpi-dev"},
+		},
+		"mpich": {cc: append([]string{"mpicc.mpich"}, flags...), run: []string{"mpiexec.mpich"}, packages: []string{"mpich", "libmpich-dev"}},
+	}
 }
 
-// prepare builds one implementation's programs into dir.
-func prepare(ctx context.Context, name, dir string, install bool) (impl, error) {
+// parsePeer reads NAME=COMPILE,RUN.
+func parsePeer(s string) (string, peer, error) {
+	name, rest, _ := strings.Cut(s, "=")
+	cc, run, ok := strings.Cut(rest, ",")
+	p := peer{cc: strings.Fields(cc), run: strings.Fields(run), further: true}
+	if !ok || name == "" || strings.ContainsAny(name, "/ |") || len(p.cc) == 0 || len(p.run) == 0 {
+		return "", peer{}, fmt.Errorf("--peer %s: want NAME=COMPILE,RUN: `COMPILE IN.c OUT` compiles, `RUN -np N OUT ARG...` runs", s)
+	}
+	return name, p, nil
+}
+
+// withFurther are the installed peers and those of --peer.
+func withFurther(further []string) (map[string]peer, []string, error) {
+	all := installed()
+	var names []string
+	for _, s := range further {
+		name, p, err := parsePeer(s)
+		if err != nil {
+			return nil, nil, err
+		}
+		if _, ok := all[name]; ok || name == "gompi" {
+			return nil, nil, fmt.Errorf("--peer %s: there is an implementation of that name", name)
+		}
+		all[name] = p
+		names = append(names, name)
+	}
+	return all, names, nil
+}
+
+// prepare builds one implementation's programs into dir, or one of --peer into /tmp.
+// The caller removes them, also after an error.
+func prepare(ctx context.Context, peers map[string]peer, name, dir string, install bool) (impl, error) {
 	if name == "gompi" {
 		return prepareGompi(ctx, dir)
 	}
 	p, ok := peers[name]
 	if !ok {
-		return impl{}, fmt.Errorf("no implementation %q: gompi, openmpi, mpich", name)
+		return impl{}, fmt.Errorf("no implementation %q: gompi, %s", name, strings.Join(slices.Sorted(maps.Keys(peers)), ", "))
 	}
 	if err := p.ensure(ctx, name, install); err != nil {
 		return impl{}, err
 	}
 	src, bin := filepath.Join(dir, "peer.c"), filepath.Join(dir, "peer."+name)
+	if p.further {
+		// The one folder that every root has.
+		bin = filepath.Join("/tmp", filepath.Base(dir)+"."+name)
+	}
+	m := impl{name: name, bench: bin, empty: bin, emptyIs: []string{startup}, launch: p.launch}
 	if err := os.WriteFile(src, peerSource, 0o600); err != nil {
-		return impl{}, err
+		return m, err
 	}
-	// The warning is about MPICH's own header (MPI_STATUSES_IGNORE is 1).
-	if err := tool(ctx, p.cc, "-O2", "-Wall", "-Wno-stringop-overflow", "-pthread", "-o", bin, src); err != nil {
-		return impl{}, err
+	files := []string{"-o", bin, src}
+	if p.further {
+		files = []string{src, bin}
 	}
-	m := impl{name: name, version: version(ctx, p.version), bench: bin, empty: bin, emptyIs: []string{startup}}
-	if name == "openmpi" {
-		m.launch = launchOpenMPI
-	} else {
-		m.launch = launchMPICH
+	if err := tool(ctx, p.cc[0], append(slices.Clone(p.cc[1:]), files...)...); err != nil {
+		return m, err
 	}
-	return m, nil
+	return m, m.ask(ctx)
+}
+
+// launch is the command line for n ranks. An implementation hears which transport
+// to take by its environment, and disregards what is meant for others.
+func (p peer) launch(transport string, n int) (argv, env []string) {
+	env = []string{"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"}
+	if transport == "tcp" {
+		env = append(env, "OMPI_MCA_pml=ob1", "OMPI_MCA_btl=tcp,self", "UCX_TLS=tcp,self")
+	}
+	return slices.Concat(p.run, []string{"-np", strconv.Itoa(n)}), env
+}
+
+// ask runs the program once and lets the library say which it is.
+func (m *impl) ask(ctx context.Context) error {
+	argv, env := m.launch("shm", 1)
+	out, err := runLimited(ctx, append(argv, m.bench, "version"), env, 30*time.Second)
+	if err != nil {
+		return fmt.Errorf("%s: %s: %w", m.name, strings.Join(argv, " "), err)
+	}
+	line, _, _ := strings.Cut(string(out), "\n")
+	if m.version = strings.Join(strings.Fields(line), " "); m.version == "" {
+		return fmt.Errorf("%s: %s: the program has said nothing", m.name, strings.Join(argv, " "))
+	}
+	return nil
 }
 
 func prepareGompi(ctx context.Context, dir string) (impl, error) {
@@ -83,31 +151,15 @@ func prepareGompi(ctx context.Context, dir string) (impl, error) {
 	}, nil
 }
 
-func launchOpenMPI(transport string, n int) (argv, env []string) {
-	argv = []string{"mpirun.openmpi", "--oversubscribe", "-np", strconv.Itoa(n)}
-	if os.Geteuid() == 0 {
-		argv = append(argv, "--allow-run-as-root")
-	}
-	if transport == "tcp" {
-		argv = append(argv, "--mca", "pml", "ob1", "--mca", "btl", "tcp,self")
-	}
-	return argv, nil
-}
-
-// launchMPICH: Debian builds device ch4:ucx, whose transports UCX chooses.
-func launchMPICH(transport string, n int) (argv, env []string) {
-	if transport == "tcp" {
-		env = []string{"UCX_TLS=tcp,self"}
-	}
-	return []string{"mpiexec.mpich", "-n", strconv.Itoa(n)}, env
-}
-
 // ensure installs what is missing, or says what to install.
 func (p peer) ensure(ctx context.Context, name string, install bool) error {
-	_, cerr := exec.LookPath(p.cc)
-	_, rerr := exec.LookPath(p.run)
+	_, cerr := exec.LookPath(p.cc[0])
+	_, rerr := exec.LookPath(p.run[0])
 	if cerr == nil && rerr == nil {
 		return nil
+	}
+	if p.packages == nil {
+		return fmt.Errorf("--peer %s: %w", name, errors.Join(cerr, rerr))
 	}
 	hint := fmt.Sprintf("%s is missing: apt-get install %s (or leave it out with --only)", name, strings.Join(p.packages, " "))
 	if _, err := exec.LookPath("apt-get"); err != nil || os.Geteuid() != 0 || !install {
@@ -124,7 +176,7 @@ func (p peer) ensure(ctx context.Context, name string, install bool) error {
 			return fmt.Errorf("%s; %w", hint, err)
 		}
 	}
-	if _, err := exec.LookPath(p.cc); err != nil {
+	if _, err := exec.LookPath(p.cc[0]); err != nil {
 		return fmt.Errorf("installed %s, but: %w", strings.Join(p.packages, " "), err)
 	}
 	return nil
@@ -139,16 +191,6 @@ func tool(ctx context.Context, name string, args ...string) error {
 		return fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, tail(out, 2000))
 	}
 	return nil
-}
-
-// version asks an implementation for its version; the answer is for people.
-func version(ctx context.Context, cmd []string) string {
-	out, err := exec.CommandContext(ctx, cmd[0], cmd[1:]...).Output()
-	if err != nil {
-		return "unknown version"
-	}
-	line, _, _ := strings.Cut(string(out), "\n")
-	return strings.Join(strings.Fields(line), " ")
 }
 
 func tail(b []byte, n int) string {

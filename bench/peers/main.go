@@ -2,11 +2,12 @@
 
 // Command peers measures gompi beside Open MPI and MPICH: the same loops, on
 // the same machine, in turn, and prints the medians with the ratio to the
-// best peer and the goal. `make bench-peers` runs it.
+// best peer and the goal. `make bench-peers` runs it. --peer takes further
+// implementations than the installed two.
 //
 // Each round runs every job once with every implementation, one after the
 // other, so that what disturbs the machine disturbs all of them; a cell is
-// the median of the rounds' medians. The C side is peer.c, compiled twice;
+// the median of the rounds' medians. The C side is peer.c, compiled for each;
 // everything is built in a temporary directory.
 package main
 
@@ -30,6 +31,7 @@ type options struct {
 	msec     int
 	timeout  time.Duration
 	impls    []string
+	further  []string
 	jobs     string
 	markdown string
 	raw      string
@@ -43,7 +45,9 @@ func main() {
 	f.IntVar(&o.rounds, "rounds", 7, "how often everything is measured")
 	f.IntVar(&o.msec, "msec", 300, "time of one point of one round, in milliseconds")
 	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "after this a process counts as hanging, beyond the time its points should take")
-	f.StringSliceVar(&o.impls, "only", []string{"gompi", "openmpi", "mpich"}, "implementations to run")
+	f.StringSliceVar(&o.impls, "only", nil, "implementations to run, by name (default: gompi, openmpi, mpich and each --peer)")
+	f.StringArrayVar(&o.further, "peer", nil, "a further implementation, NAME=COMPILE,RUN: `COMPILE IN.c OUT` compiles and `RUN -np N OUT ARG...` runs; "+
+		"OUT is a path in /tmp, which may be that of another root file system (more than once)")
 	f.StringVar(&o.jobs, "jobs", "", "run only these: comma list of groups, benchmarks or parts of names (--jobs list prints them)")
 	f.StringVar(&o.markdown, "markdown", "", "also write the table as Markdown to this file")
 	f.StringVar(&o.raw, "json", "", "also write every result as a JSON line to this file")
@@ -80,6 +84,13 @@ func run(ctx context.Context, o options, args []string) error {
 	if err != nil {
 		return err
 	}
+	peers, names, err := withFurther(o.further)
+	if err != nil {
+		return err
+	}
+	if o.impls == nil {
+		o.impls = append([]string{"gompi", "openmpi", "mpich"}, names...)
+	}
 	dir, err := os.MkdirTemp("", "gompi-peers-")
 	if err != nil {
 		return err
@@ -87,7 +98,8 @@ func run(ctx context.Context, o options, args []string) error {
 	defer os.RemoveAll(dir)
 	var impls []impl
 	for _, name := range o.impls {
-		m, err := prepare(ctx, name, dir, o.install)
+		m, err := prepare(ctx, peers, name, dir, o.install)
+		defer os.Remove(m.bench)
 		if err != nil {
 			return err
 		}
@@ -115,7 +127,7 @@ func run(ctx context.Context, o options, args []string) error {
 		err = werr
 	}
 	if o.markdown != "" && err == nil {
-		err = writeMarkdown(o.markdown, t, impls, o)
+		err = writeMarkdown(o.markdown, t, o)
 	}
 	return err
 }
@@ -133,11 +145,11 @@ func warnIfBusy(w io.Writer) {
 	}
 }
 
-func writeMarkdown(path string, t table, impls []impl, o options) error {
+func writeMarkdown(path string, t table, o options) error {
 	f, err := os.Create(path)
 	if err != nil {
 		return err
 	}
-	err = t.markdown(f, machine(), impls, o)
+	err = t.markdown(f, machine(), o)
 	return errors.Join(err, f.Close())
 }

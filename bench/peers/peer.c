@@ -564,6 +564,16 @@ static void parse_bytes(const char *s)
 	}
 }
 
+// version prints which library this is, up to the first comma or end of line.
+static void version(void)
+{
+	char text[MPI_MAX_LIBRARY_VERSION_STRING];
+	int n;
+	MPI_Get_library_version(text, &n);
+	if (rank == 0)
+		printf("%.*s\n", (int)strcspn(text, ",\n"), text);
+}
+
 static void parse(int argc, char **argv)
 {
 	opt.bench = argc > 1 ? argv[1] : "";
@@ -619,6 +629,11 @@ int main(int argc, char **argv)
 	MPI_Init_thread(&argc, &argv, want, &got);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	if (argc == 2 && strcmp(argv[1], "version") == 0) {
+		version();
+		MPI_Finalize();
+		return 0;
+	}
 	parse(argc, argv);
 	if (opt.goroutines > 1 && got < MPI_THREAD_MULTIPLE)
 		die("this MPI has no MPI_THREAD_MULTIPLE", "");

@@ -86,14 +86,14 @@ func TestSession(t *testing.T) {
 	}
 
 	var text, md strings.Builder
-	if err := tab.text(&text); err != nil || !strings.Contains(text.String(), "1 of 2 goals reached") {
+	if err := tab.text(&text); err != nil || !strings.Contains(text.String(), "1 of 2 goals reached; compared with fast (fast 1.0) and slow (slow 1.0)") {
 		t.Errorf("%v\n%s", err, text.String())
 	}
-	if err := tab.markdown(&md, "a machine", impls, s.opt); err != nil {
+	if err := tab.markdown(&md, "a machine", s.opt); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"Measured on a machine against fast 1.0 and slow 1.0",
+		"Measured on a machine against fast (fast 1.0) and slow (slow 1.0)",
 		"| 8 B latency, shm, 2 ranks | 0.500 | 1.00 |",
 		"| <= 1.00 | **miss** |",
 		"\n- bad latency-shm-2: exit status 3",
@@ -256,14 +256,64 @@ func TestJobs(t *testing.T) {
 	}
 }
 
+// A further peer is built and run by the commands that were given: here by shell
+// scripts, whose programs lie in another root, as a chroot's do.
+func TestFurtherPeer(t *testing.T) {
+	dir, root := t.TempDir(), t.TempDir()
+	script := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	cc := script("cc", `test "$1" = new && grep -q MPI_Init "$2" && mkdir -p `+root+`/tmp && printf '#!/bin/sh\n`+
+		`if [ "$1" = version ]; then echo "New  MPI 9, built today"; else echo %s; fi\n' "$1" >`+root+`"$3"`)
+	run := script("run", `test "$1 $2 $3" = "new -np 1" || test "$OMPI_MCA_btl" = tcp,self || exit 7; p=$4; shift 4; sh `+root+`$p "$@"`)
+	peers, names, err := withFurther([]string{"new=" + cc + " new," + run + " new"})
+	if err != nil || len(names) != 1 || len(peers) != 3 {
+		t.Fatalf("%v, %v, %v", peers, names, err)
+	}
+	m, err := prepare(t.Context(), peers, "new", t.TempDir(), false)
+	if err != nil || m.version != "New MPI 9, built today" {
+		t.Fatalf("version %q, %v", m.version, err)
+	}
+	argv, env := m.launch("tcp", 4)
+	if out, err := runLimited(t.Context(), append(argv, m.bench, "latency"), env, time.Minute); err != nil || string(out) != "new\n" {
+		t.Errorf("%q, %v", out, err)
+	}
+	if _, err := prepare(t.Context(), peers, "newer", t.TempDir(), false); err == nil || !strings.Contains(err.Error(), "gompi, mpich, new, openmpi") {
+		t.Errorf("a name that is not there: %v", err)
+	}
+	for arg, want := range map[string]string{
+		"x":            "want NAME=COMPILE,RUN",
+		"x=cc":         "want NAME=COMPILE,RUN",
+		"=cc,run":      "want NAME=COMPILE,RUN",
+		"a/b=cc,run":   "want NAME=COMPILE,RUN",
+		"mpich=cc,run": "of that name",
+		"gompi=cc,run": "of that name",
+	} {
+		if _, _, err := withFurther([]string{arg}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", arg, err)
+		}
+	}
+	peers, _, _ = withFurther([]string{"bad=/no/such/cc,sh", "mute=true,true"})
+	for name, want := range map[string]string{"bad": "--peer bad: ", "mute": "mute: true -np 1: the program has said nothing"} {
+		if _, err := prepare(t.Context(), peers, name, t.TempDir(), false); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+	}
+}
+
 // TestPeers builds and runs every C loop with the MPIs that are installed.
 func TestPeers(t *testing.T) {
 	if os.Getenv("GOMPI_TEST") != "long" {
 		t.Skip("runs other MPIs: GOMPI_TEST=long")
 	}
+	peers := installed()
 	for name := range peers {
 		t.Run(name, func(t *testing.T) {
-			m, err := prepare(t.Context(), name, t.TempDir(), false)
+			m, err := prepare(t.Context(), peers, name, t.TempDir(), false)
 			if err != nil {
 				t.Skip(err)
 			}

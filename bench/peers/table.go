@@ -108,7 +108,7 @@ func (t table) text(w io.Writer) error {
 		return err
 	}
 	pass, of := t.score()
-	if _, err := fmt.Fprintf(w, "%d of %d goals reached\n", pass, of); err != nil {
+	if _, err := fmt.Fprintf(w, "%d of %d goals reached; compared with %s\n", pass, of, t.against()); err != nil {
 		return err
 	}
 	for _, n := range t.notes {
@@ -117,6 +117,14 @@ func (t table) text(w io.Writer) error {
 		}
 	}
 	return nil
+}
+
+// against tells which the peers are.
+func (t table) against() string {
+	if len(t.versions) == 0 {
+		return "nobody"
+	}
+	return strings.Join(t.versions, " and ")
 }
 
 // score counts the rows with a verdict.
@@ -134,17 +142,11 @@ func (t table) score() (pass, of int) {
 }
 
 // markdown writes the table with a line on how it was measured, and the notes.
-func (t table) markdown(w io.Writer, machine string, impls []impl, o options) error {
+func (t table) markdown(w io.Writer, machine string, o options) error {
 	var b strings.Builder
-	var versions []string
-	for _, m := range impls {
-		if m.name != "gompi" {
-			versions = append(versions, m.version)
-		}
-	}
 	fmt.Fprintf(&b, "Measured on %s against %s: %d interleaved rounds of %d ms a point, medians; the ratio is the median of the rounds' ratios to the peer with the best median. "+
 		"\"spread\" is gompi's slowest round over its fastest, \"allocs\" gompi's heap allocations an operation.\n",
-		machine, strings.Join(versions, " and "), o.rounds, o.msec)
+		machine, t.against(), o.rounds, o.msec)
 	line := func(f []string) { fmt.Fprintf(&b, "| %s |\n", strings.Join(f, " | ")) }
 	h := t.header()
 	for i, r := range t.rows {
