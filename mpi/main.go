@@ -18,21 +18,34 @@ import (
 // and leaves the job. ctx ends when the job is being ended. An error of f is
 // printed with the rank and ends the process with status 1, and so the job
 // (under --ft the others go on). Main returns only when f has returned nil and
-// the process was finalized.
+// the process was finalized. Where f returns that the process has left its set by
+// a change, or that the change it was started for was rolled back, the process
+// ends with status 0.
 func Main(f func(ctx context.Context, world *Comm) error) {
 	p, err := Init()
 	if err != nil {
-		if !errors.Is(err, control.ErrEnding) {
+		switch {
+		case errors.Is(err, core.EndDiscarded):
+			os.Exit(0)
+		case !errors.Is(err, control.ErrEnding):
 			fmt.Fprintln(os.Stderr, err)
 		}
 		os.Exit(1)
 	}
-	if err := f(p.Context(), p.World()); err != nil {
+	err = f(p.Context(), p.World())
+	left := errors.Is(err, core.EndLeft)
+	switch {
+	case errors.Is(err, core.EndDiscarded):
+		os.Exit(0)
+	case err != nil && !left:
 		p.fail(1, err)
 	}
 	if err := p.Finalize(); err != nil {
 		fmt.Fprintf(os.Stderr, "rank %d: %v\n", p.World().Rank(), err)
 		os.Exit(1)
+	}
+	if left {
+		os.Exit(0)
 	}
 }
 
@@ -58,19 +71,3 @@ const echoWait = time.Second
 // Abort ends the whole job with an exit status; 0 becomes 1. It does not
 // return. MPI 4.1 section 9.6.
 func (c *Comm) Abort(code int) { c.of("Abort").Proc.Abort(code, "at "+engine.Caller()) }
-
-// Init joins the job that gompirun has started this program in; without
-// gompirun the process is rank 0 of 1. One process calls it once at a time.
-// MPI 4.1 section 11.2.1.
-func Init() (*Process, error) {
-	b, err := core.Join()
-	if err != nil {
-		return nil, err
-	}
-	p := new(Process)
-	if err := p.start(b); err != nil {
-		b.GiveUp(err)
-		return nil, err
-	}
-	return p, nil
-}

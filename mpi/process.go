@@ -16,6 +16,7 @@ import (
 // process sets. It is a value; many may live in one program (package mpitest).
 type Process struct {
 	core  core.Process
+	ctx   context.Context // carries the process
 	world *Comm
 	own   *Comm
 
@@ -46,6 +47,7 @@ func (p *Process) start(b core.Boot) error {
 		p.core.Stop(err)
 		return err
 	}
+	p.ctx = context.WithValue(p.core.Ctx, processKey{}, p)
 	p.core.Listen(b)
 	return nil
 }
@@ -57,8 +59,9 @@ func (p *Process) World() *Comm { return p.world }
 // Self is the communicator of this process alone.
 func (p *Process) Self() *Comm { return p.own }
 
-// Context ends when the job is being ended or the launcher is lost.
-func (p *Process) Context() context.Context { return p.core.Ctx }
+// Context ends when the job is being ended or the launcher is lost. It carries
+// the process: see FromContext.
+func (p *Process) Context() context.Context { return p.ctx }
 
 func (p *Process) scalar() *scalar     { return p.scalars.Get().(*scalar) }
 func (p *Process) putScalar(s *scalar) { p.scalars.Put(s) }
@@ -66,10 +69,21 @@ func (p *Process) putScalar(s *scalar) { p.scalars.Put(s) }
 // Finalize ends the process's part in the job: it waits until what was sent
 // has left, and tells the launcher. Every process must call it before it
 // exits; it is not a barrier. The attributes of SELF are deleted first. It
-// returns an error if requests were never completed. Nothing may be called afterwards. MPI 4.1 section 11.2.2.
-func (p *Process) Finalize() error {
+// returns an error if requests were never completed. Nothing may be called
+// afterwards. MPI 4.1 section 11.2.2.
+//
+// A session that was opened without the process's context holds the process: the
+// last of those and Finalize ends its part in the job.
+func (p *Process) Finalize() error { return p.leave() }
+
+// finalized is the error of a call of a process that has left.
+func finalized(op string) error {
+	return &Error{Class: ErrFinalized, Op: op, Peer: ProcNull, Tag: -1, Got: -1, Want: -1}
+}
+
+func (p *Process) finalize() error {
 	if !p.core.End() {
-		return &Error{Class: ErrFinalized, Op: "Finalize", Peer: ProcNull, Tag: -1, Got: -1, Want: -1}
+		return finalized("Finalize")
 	}
 	defer p.core.Leaving("Finalize")()
 	err := errors.Join(p.own.deleteAttrs(), p.detachAll())

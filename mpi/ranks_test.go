@@ -39,6 +39,8 @@ func osRank(w *mpi.Comm, what string, args []string) error {
 	switch what {
 	case "die":
 		return dyingRank(w, args)
+	case "ending":
+		return endingRank(w, args)
 	case "idle":
 		return idleRank(w)
 	case "collect":

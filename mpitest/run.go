@@ -17,7 +17,8 @@ const Deadline = slower * 20 * time.Second
 // T is a testing.TB for one rank. Fatal, FailNow and Skip end the test: the
 // other ranks' calls fail, and they return. What they report then only follows
 // from that, and is left out. Unlike a testing.T's, FailNow and Fatal may be
-// called on any goroutine of a rank, and end that goroutine.
+// called on any goroutine of a rank, and end that goroutine. Its Context carries
+// the rank's process (mpi.FromContext), and ends when that does.
 type T struct{ testing.TB }
 
 // Option changes how ranks are run.

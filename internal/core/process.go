@@ -31,6 +31,8 @@ type Process struct {
 	Table   *selection.Table // with which communicators begin
 	Check   *Checker         // nil without GOMPI_CHECK
 	Ctx     context.Context  // ends when the job does
+	// Change is the change that the process was started for; nil: none.
+	Change *control.ChangeBody
 
 	lender    *Comm         // see Lend; nil: none
 	serial    atomic.Uint32 // of contexts made here; 0 is SELF
@@ -80,6 +82,7 @@ func (p *Process) Start(b *Boot) error {
 		return err
 	}
 	p.Control, p.Self, p.book, p.os, p.perHost = b.Control, b.Welcome.Self, b.Book, b.Policy.OS, int(perHost)
+	p.Change = b.Welcome.Change
 	p.neighbors.Store(int32(b.Welcome.LocalProcs))
 	p.Ctx, p.cancel = context.WithCancelCause(context.Background())
 	if p.Engine, err = engine.New(cfg); err != nil {
@@ -152,6 +155,9 @@ func (p *Process) roomForUnexpected() int64 {
 
 // End claims the end of the process, which comes once.
 func (p *Process) End() (first bool) { return !p.done.Swap(true) }
+
+// Ended reports whether End was called.
+func (p *Process) Ended() bool { return p.done.Load() }
 
 // Finalize ends the process's part in the job after End. left is the number of
 // requests that were never completed.

@@ -3,6 +3,7 @@
 package testjob
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -17,6 +18,7 @@ import (
 // rank is the testing.TB of one rank.
 type rank struct {
 	testing.TB
+	ctx    context.Context // of the process
 	number int
 	end    *ending
 }
@@ -35,6 +37,9 @@ func (e *ending) begin() (first bool) {
 	e.kill()
 	return true
 }
+
+// Context carries the rank's process and ends with it, or with the test.
+func (t *rank) Context() context.Context { return t.ctx }
 
 // Error logs and goes on.
 func (t *rank) Error(args ...any) {
@@ -108,7 +113,7 @@ func Run(tb testing.TB, n int, f func(t testing.TB, world *mpi.Comm), opts ...Op
 					end.begin()
 				}
 			}()
-			f(&rank{TB: tb, number: i, end: end}, p.World())
+			f(&rank{TB: tb, ctx: p.Context(), number: i, end: end}, p.World())
 			j.returned(p.Core().Process().Self)
 		})
 	}

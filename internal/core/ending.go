@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package core
+
+// Ending is an error which says that the process that gets it is to end, and not
+// as a failure. Errors of package sessions wrap it; mpi.Main looks for it.
+type Ending uint8
+
+const (
+	EndLeft      Ending = iota + 1 // it has left its set by a change
+	EndDiscarded                   // the change that it was started for was rolled back
+)
+
+func (e Ending) Error() string {
+	if e == EndDiscarded {
+		return "the change that this process was started for was rolled back"
+	}
+	return "this process leaves by a change"
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mpi
+
+import (
+	"context"
+	"sync"
+
+	"gompi/internal/core"
+)
+
+// program is the process of this program, where it is one of the operating
+// system's: what has joined the job, for all who use it.
+var program struct { //archtest:global a program joins its job once, however many of its parts use it
+	sync.Mutex
+	proc  *Process // nil: it has not joined, or has left
+	users int      // Init and Acquire without their Finalize and Release
+}
+
+type processKey struct{}
+
+// FromContext is the process that ctx carries: that of Main, of package mpitest
+// (T.Context), or of another Process.Context. Local.
+func FromContext(ctx context.Context) (p *Process, ok bool) {
+	p, ok = ctx.Value(processKey{}).(*Process)
+	return p, ok
+}
+
+// Acquire is for packages of this module: the process that ctx carries, or else
+// that of the program, which joins the job if nobody in it has. Release follows.
+func Acquire(ctx context.Context) (*Process, error) {
+	if p, ok := FromContext(ctx); ok {
+		if p.core.Ended() {
+			return nil, finalized("Open")
+		}
+		return p, nil
+	}
+	return join()
+}
+
+// Release ends the use of a process by who has acquired it with ctx. The last
+// one ends the process's part in the job, as Finalize does.
+func (p *Process) Release(ctx context.Context) error {
+	if _, ok := FromContext(ctx); ok {
+		return nil
+	}
+	return p.leave()
+}
+
+// Init joins the job that gompirun has started this program in; without
+// gompirun the process is rank 0 of 1. Where a session has joined before, it is
+// the same process, which leaves when both have ended.
+// MPI 4.1 section 11.2.1.
+func Init() (*Process, error) { return join() }
+
+func join() (*Process, error) {
+	program.Lock()
+	defer program.Unlock()
+	if program.proc == nil {
+		b, err := core.Join()
+		if err != nil {
+			return nil, err
+		}
+		p := new(Process)
+		if err := p.start(b); err != nil {
+			b.GiveUp(err)
+			return nil, err
+		}
+		program.proc = p
+	}
+	program.users++
+	return program.proc, nil
+}
+
+// leave ends one use of p: the last one finalizes it, as does the only one of a
+// process that is not the program's.
+func (p *Process) leave() error {
+	program.Lock()
+	if program.proc == p {
+		if program.users--; program.users > 0 {
+			program.Unlock()
+			return nil
+		}
+		program.proc = nil
+	}
+	program.Unlock()
+	return p.finalize()
+}
