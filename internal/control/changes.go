@@ -256,6 +256,8 @@ type OpBody struct {
 	Success uint32
 	Outputs []change.Outputs // a value for each part, once granted
 	Names   []SetName        // of outputs that have one of their own
+	// Iteration at which all are handed the change, + 1; 0: not known, or none.
+	Iteration uint64
 }
 
 func (*OpBody) kind() Kind { return KindReply }
@@ -272,6 +274,7 @@ func (m *OpBody) put(e *enc) {
 		e.outputs(o)
 	}
 	e.setNames(m.Names)
+	e.u64(m.Iteration)
 }
 
 func (m *OpBody) get(d *dec) {
@@ -288,6 +291,7 @@ func (m *OpBody) get(d *dec) {
 		m.Outputs[i] = d.outputs()
 	}
 	m.Names = d.setNames(MaxParts * MaxNames)
+	m.Iteration = d.u64()
 }
 
 func (e *enc) outputs(o change.Outputs) {
@@ -310,7 +314,7 @@ type Follow struct {
 
 // Options are what the members of a set want of its changes.
 type Options struct {
-	Step, Lookahead   uint32 // Step 0: iterations cannot be compared
+	Step, Lookahead   uint32
 	Prepare, Hold     bool
 	ToReady, ToAccept time.Duration // 0: as the job has it
 }

@@ -132,7 +132,9 @@ type Report struct {
 	Set    uint32           // ReportWord, ReportLook
 	Change uint32           // ReportWord
 	Word   change.Verdict   // ReportWord
-	Look   Look             // ReportLook
+	// Iteration is that at which all are handed the change, + 1: ReportWord.
+	Iteration uint64
+	Look      Look // ReportLook
 }
 
 // Look is how far the members of a set on one host are.
@@ -266,6 +268,7 @@ func (r *Report) put(e *enc) {
 		e.u32(r.Set)
 		e.u32(r.Change)
 		e.u8(uint8(r.Word))
+		e.u64(r.Iteration)
 	case ReportLook:
 		e.u32(r.Set)
 		e.u64(r.Look.Least)
@@ -298,7 +301,7 @@ func (r *Report) get(d *dec) {
 	case ReportMore, ReportNoMore:
 		r.ID = d.u32()
 	case ReportWord:
-		r.Set, r.Change, r.Word = d.u32(), d.u32(), change.Verdict(d.u8())
+		r.Set, r.Change, r.Word, r.Iteration = d.u32(), d.u32(), change.Verdict(d.u8()), d.u64()
 		if d.err == nil && r.Word > change.IsRolledBack {
 			d.fail("unknown word %d", r.Word)
 		}

@@ -107,38 +107,35 @@ func (p Page) state(c Change) State {
 	return RolledBack
 }
 
-// accept reports whether the change may be handed to a member.
-func (p Page) accept(c Change) bool {
-	p.head.verdict.CompareAndSwap(verdict(c, Open), verdict(c, Accepted))
+// Accept reports whether the change may be handed to a member: it was not rolled
+// back before. First: nobody else was handed it yet, and the caller is to tell.
+func (p Page) Accept(c Change) (ok, first bool) {
+	if p.head.verdict.CompareAndSwap(verdict(c, Open), verdict(c, Accepted)) {
+		return true, true
+	}
 	s, ok := p.Verdict(c)
-	return ok && (s == Accepted || s == Committed)
+	return ok && (s == Accepted || s == Committed), false
 }
 
-// Accept is for who is handed the change in another way than by Check. False: it
-// was rolled back before.
-func (p Page) Accept(c Change) bool { return p.accept(c) }
-
 // Vote is one member's word, said once, that the change may hold for it; the last
-// one commits. The member need not have been handed the change.
-func (p Page) Vote(c Change) {
+// one commits, and then is to tell. The member need not have been handed the change.
+func (p Page) Vote(c Change) (committed bool) {
 	for {
 		v := p.head.votes.Load()
 		left := uint32(v)
 		if v>>32 != uint64(c) || left == 0 {
-			return
+			return false
 		}
 		if p.head.votes.CompareAndSwap(v, v-1) {
-			if left == 1 {
-				p.Commit(c)
-			}
-			return
+			return left == 1 && p.Commit(c)
 		}
 	}
 }
 
-// Commit is for who votes for all. It does nothing unless the change was accepted.
-func (p Page) Commit(c Change) {
-	p.head.verdict.CompareAndSwap(verdict(c, Accepted), verdict(c, Committed))
+// Commit is for who votes for all, and then is to tell. It does nothing, false,
+// unless the change was accepted and not yet decided.
+func (p Page) Commit(c Change) bool {
+	return p.head.verdict.CompareAndSwap(verdict(c, Accepted), verdict(c, Committed))
 }
 
 // Missing is how many votes the change waits for.

@@ -7,6 +7,11 @@ import "math"
 // never is an iteration that does not come.
 const never = math.MaxUint64
 
+// Now is an iteration behind all others, again and again: of loops whose iterations
+// cannot be compared. Who checks with it is handed the change by the next Check
+// after the iteration was found, whichever that is.
+const Now = never - 2
+
 // Member is one process's end of a page. One goroutine at a time may call Check;
 // the other methods any.
 type Member struct {
@@ -14,27 +19,33 @@ type Member struct {
 	line *memberLines
 
 	ahead uint64 // how far the agreed iteration is behind the largest one
-	now   bool   // iterations cannot be compared
 
-	seen uint64 // the announcement that was dealt with
-	due  uint64 // the iteration + 1 at which the change in it is handed out
+	seen  uint64 // the announcement that was dealt with
+	due   uint64 // the iteration + 1 at which the change in it is handed out
+	first bool   // nobody was handed the last one before
 }
 
 // Member is the member with this place on the page. Iterations grow by at most step
 // from one Check to the next, on all members; lookahead steps lie between the
-// largest iteration and the agreed one, 0 meaning 1. Step 0: iterations cannot be
-// compared.
+// largest iteration and the agreed one. 0 means 1.
 func (p Page) Member(place int, step, lookahead uint32) *Member {
 	return &Member{
 		page: p, line: &p.members[place],
-		ahead: uint64(max(1, step)) * uint64(max(1, lookahead)), now: step == 0,
-		seen: announce(0, quiet), due: never,
+		ahead: uint64(max(1, step)) * uint64(max(1, lookahead)),
+		seen:  announce(0, quiet), due: never,
 	}
 }
 
+// Begin tells where the member begins, before its first Check.
+func (m *Member) Begin(iteration uint64) { m.line.iteration.Store(iteration + 1) }
+
+// First reports whether nobody was handed the last change before this member, who
+// is to tell of that.
+func (m *Member) First() bool { return m.first }
+
 // Check tells in which iteration the member is, and returns the change that it is
-// handed; 0: none. Iterations are at most MaxNumber and do not shrink. It never
-// waits for anybody.
+// handed; 0: none. Iterations are at most MaxNumber, or Now, and do not shrink. It
+// never waits for anybody.
 func (m *Member) Check(iteration uint64) Change {
 	// Dekker's order: the line is written before the announcement is read, and the
 	// announcement before the lines are.
@@ -62,11 +73,12 @@ func (m *Member) look(at uint64) Change {
 				}
 				m.seen, m.due = a, agreed
 			}
-			if at < m.due && !m.now {
+			if at < m.due {
 				return 0
 			}
 			m.due = never
-			if m.page.accept(c) {
+			ok, first := m.page.Accept(c)
+			if m.first = first; ok {
 				return c
 			}
 			return 0

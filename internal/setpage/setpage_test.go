@@ -182,7 +182,7 @@ func TestLate(t *testing.T) {
 	p.Vote(1)
 	p.Commit(1)
 	p.agree(1, 7)
-	if p.Accept(1) || p.Missing(2) != 2 {
+	if ok, _ := p.Accept(1); ok || p.Missing(2) != 2 {
 		t.Errorf("change 1 was accepted, or %d votes of 2 are missing for change 2", p.Missing(2))
 	}
 	if _, ok := p.Agreed(2); ok {
@@ -193,6 +193,28 @@ func TestLate(t *testing.T) {
 	}
 	if _, ok := p.Verdict(1); ok {
 		t.Error("change 1 still has a verdict")
+	}
+}
+
+// Members whose iterations cannot be compared are handed a change by their next
+// Checks.
+func TestNow(t *testing.T) {
+	p := newPage(t, 2)
+	a, b := p.Member(0, 1, 1), p.Member(1, 1, 1)
+	for c := Change(1); c < 5; c++ {
+		p.Begin(c, 2)
+		if a.Check(Now) != 0 {
+			t.Fatal("handed what was not shown")
+		}
+		p.Show(c)
+		p.Agree(c, 1, 1)
+		if x, y := a.Check(Now), b.Check(Now); x != c || y != c {
+			t.Fatalf("handed %d and %d, want %d", x, y, c)
+		}
+		if x := a.Check(Now); x != 0 || !a.First() || b.First() {
+			t.Fatalf("change %d again, first %v %v", x, a.First(), b.First())
+		}
+		p.Over(c)
 	}
 }
 
@@ -210,6 +232,17 @@ func TestVerdicts(t *testing.T) {
 		{func(c Change) { p.Vote(c); p.Accept(c); p.Vote(c); p.Break(c) }, Committed},
 		{func(c Change) { p.Commit(c) }, Open},
 		{func(c Change) { p.Accept(c); p.Commit(c) }, Committed},
+		{func(c Change) {
+			if ok, first := p.Accept(c); !ok || !first {
+				t.Error("the first is not told so")
+			}
+			if ok, first := p.Accept(c); !ok || first {
+				t.Error("the second is told that it is the first")
+			}
+			if p.Vote(c) || !p.Vote(c) || p.Vote(c) || p.Commit(c) {
+				t.Error("another than the last vote commits")
+			}
+		}, Committed},
 		{func(c Change) { p.Break(c) }, RolledBack},
 	} {
 		n := Change(c + 1)
