@@ -258,6 +258,40 @@ type OpBody struct {
 	Names   []SetName        // of outputs that have one of their own
 	// Iteration at which all are handed the change, + 1; 0: not known, or none.
 	Iteration uint64
+	Times     OpTimes
+}
+
+// OpTimes is when an operation came so far, as the head saw it: as spans since it
+// was asked for, more than 0 once it is that far.
+type OpTimes struct {
+	Asked   time.Time     // of the wall's clock
+	Granted time.Duration // places, members and names are there
+	Ordered time.Duration // the first start, or the news of a removal, was ordered
+	Ready   time.Duration // all newcomers are there
+	Adopted time.Duration // somebody was handed it
+	Decided time.Duration // committed, or over without
+	Gone    time.Duration // the last leaver's pid is free
+}
+
+func (e *enc) times(t *OpTimes) {
+	var at int64
+	if !t.Asked.IsZero() {
+		at = t.Asked.UnixNano()
+	}
+	e.i64(at)
+	for _, d := range []time.Duration{t.Granted, t.Ordered, t.Ready, t.Adopted, t.Decided, t.Gone} {
+		e.i64(int64(d))
+	}
+}
+
+func (d *dec) times() (t OpTimes) {
+	if at := d.i64(); at != 0 {
+		t.Asked = time.Unix(0, at)
+	}
+	for _, p := range []*time.Duration{&t.Granted, &t.Ordered, &t.Ready, &t.Adopted, &t.Decided, &t.Gone} {
+		*p = d.duration()
+	}
+	return t
 }
 
 func (*OpBody) kind() Kind { return KindReply }
@@ -275,6 +309,7 @@ func (m *OpBody) put(e *enc) {
 	}
 	e.setNames(m.Names)
 	e.u64(m.Iteration)
+	e.times(&m.Times)
 }
 
 func (m *OpBody) get(d *dec) {
@@ -292,6 +327,7 @@ func (m *OpBody) get(d *dec) {
 	}
 	m.Names = d.setNames(MaxParts * MaxNames)
 	m.Iteration = d.u64()
+	m.Times = d.times()
 }
 
 func (e *enc) outputs(o change.Outputs) {

@@ -85,6 +85,9 @@ const (
 	KindCompleted                 // one way: a vote for all
 	KindForget                    // one way: of the operation nothing is wanted any more
 	KindWord                      // one way
+	KindResize                    // request of a tool; answers: KindPart, ..., KindReply
+	KindOps                       // request of a tool; answers: KindPart, ..., KindReply
+	KindSets                      // request of a tool; answers: KindPart, ..., KindReply
 )
 
 // From the agent.
@@ -114,7 +117,8 @@ func (k Kind) BodyLimit() int {
 	case KindHello, KindTool:
 		return 64
 	case KindContact, KindFinalize, KindDead, KindCancel, KindList, KindCollect, KindPing, KindPong, KindRelease, KindUncommon,
-		KindAwait, KindWithdraw, KindHanded, KindDescribe, KindNews, KindUnfollow, KindMain, KindReleased, KindReadied, KindVoted, KindCompleted, KindForget, KindWord:
+		KindAwait, KindWithdraw, KindHanded, KindDescribe, KindNews, KindUnfollow, KindMain, KindReleased, KindReadied, KindVoted, KindCompleted, KindForget, KindWord,
+		KindOps, KindSets:
 		return 32
 	case KindAnnounce, KindLookup, KindDelete, KindAbort, KindBye, KindCut:
 		return 16 << 10
@@ -124,6 +128,8 @@ func (k Kind) BodyLimit() int {
 		return 64 + 4 + 24*MaxRanges
 	case KindFollow:
 		return 64
+	case KindResize:
+		return MaxName + 64
 	case KindUpdate:
 		return MaxCOL + 64
 	case KindSubmit:

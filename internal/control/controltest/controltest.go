@@ -26,6 +26,8 @@ func Samples(job wire.JobID) []control.Message {
 	handed := control.ChangeBody{Op: 3, Kind: change.Grow, Role: control.RoleStaying, Votes: true, Inputs: []wire.Set{set}, Joining: []wire.Set{set}, Result: set, Options: options}
 	page := control.PageOrder{Do: control.PageFix, Set: 4, Change: 2, Votes: 9, Options: options, Have: 5}
 	call := rollcall.Entry{Op: "Recv", Peer: rollcall.AnyPeer, Since: time.Unix(1, 2), Tag: -1, Caller: "a.go:1 b"}
+	op := control.OpBody{Op: 3, State: change.Refused, Why: control.WhyReplaced, Text: "t", Set: 4, Success: 5, Outputs: outputs, Names: names, Iteration: 8,
+		Times: control.OpTimes{Asked: time.Unix(7, 8), Granted: 1, Ordered: 2, Ready: 3, Adopted: 4, Decided: 5, Gone: 6}}
 	return []control.Message{
 		&control.Hello{Token: [control.TokenBytes]byte{1, 2}},
 		&control.Empty{Kind: control.KindTool}, &control.Empty{Kind: control.KindFinalize}, &control.Empty{Kind: control.KindList},
@@ -46,7 +48,10 @@ func Samples(job wire.JobID) []control.Message {
 		&control.Await{Op: 3, Until: change.Ready}, &control.Update{Op: 3, COL: []byte("{}")},
 		&control.Op{Kind: control.KindWithdraw, Op: 3}, &control.Op{Kind: control.KindReleased, Op: 3}, &control.Op{Kind: control.KindReadied, Op: 3},
 		&control.Op{Kind: control.KindVoted, Op: 3}, &control.Op{Kind: control.KindCompleted, Op: 3}, &control.Op{Kind: control.KindForget, Op: 3},
-		&control.OpBody{Op: 3, State: change.Refused, Why: control.WhyReplaced, Text: "t", Set: 4, Success: 5, Outputs: outputs, Names: names, Iteration: 8},
+		&op,
+		&control.Resize{Set: "app://a", By: -4, Detach: true}, &control.Resize{To: 8}, &control.Empty{Kind: control.KindOps}, &control.Empty{Kind: control.KindSets},
+		&control.OpReport{Op: op, Kind: change.Grow, Inputs: names, Before: 4, After: 6, Joins: 2, Leaves: 1, Waits: "w"},
+		&control.SetReport{Set: names[0], Names: []string{"app://b"}, Size: 4, Living: 3, Watched: 2, Main: true, Op: 3, Made: "grow", Of: []uint32{4, 5}, Pending: true},
 		&control.Follow{Set: 4, Options: options, Have: 5}, &control.Handed{Set: 4, Change: 2, Have: 5}, &control.Handed{Op: 3, Have: 5},
 		&control.FollowBody{X: wire.Extent{Arena: 3, Total: 1 << 40, Off: 1 << 30, Bytes: 1 << 20, File: -1}, Members: 3, Place: 2, Rest: []byte("r")},
 		&handed, &control.Word{Set: 4, Change: 2},
