@@ -34,6 +34,7 @@ type Agent struct {
 
 	heap    heap
 	commons map[string]*common // by the request for it
+	pages   map[uint32]*page   // of sets that are watched
 
 	ending string // why the job ends, "" while it does not
 
@@ -67,7 +68,7 @@ func New(job wire.JobID, host uint32, reap func(p wire.ProcID)) *Agent {
 	return &Agent{
 		job: job, host: host, reap: reap,
 		procs: map[uint32]*Proc{}, tokens: map[[control.TokenBytes]byte]uint32{}, unbound: map[uint32][]*Proc{},
-		heap: heap{most: arenaBytes, memory: new(segment.Memory)}, commons: map[string]*common{},
+		heap: heap{most: arenaBytes, memory: new(segment.Memory)}, commons: map[string]*common{}, pages: map[uint32]*page{},
 	}
 }
 
@@ -95,6 +96,8 @@ func (a *Agent) Take(o *control.Order) {
 		}
 	case control.OrderEnding:
 		a.ending = o.Text
+	case control.OrderPage:
+		a.page(&o.Page)
 	default:
 		if s := a.procs[o.Serial]; s != nil {
 			a.order(s, o)
@@ -112,6 +115,8 @@ func (a *Agent) order(s *Proc, o *control.Order) {
 		a.sendFiles(s, s.files, o.Frame)
 	case control.OrderContact:
 		a.contact(s, o)
+	case control.OrderFollow:
+		a.follow(s, o)
 	case control.OrderOver:
 		a.over(s, o.State)
 	case control.OrderAbandon:
@@ -208,6 +213,12 @@ func (a *Agent) Frame(serial uint32, f control.Frame) (passed bool, err error) {
 			return false, err
 		}
 		a.leaveCommon(s, &m)
+	case control.KindWord:
+		var m control.Word
+		if err := control.Decode(&m, f.Body); err != nil {
+			return false, err
+		}
+		a.swapped(s, &m)
 	default:
 		a.report(s, control.Report{Kind: control.ReportFrame, Frame: f})
 		return true, nil
@@ -435,12 +446,16 @@ func (a *Agent) Close() {
 		delete(a.unbound, id)
 	}
 	clear(a.commons)
+	for _, g := range a.pages {
+		a.closePage(g)
+	}
+	clear(a.pages)
 	a.heap.close()
 }
 
 // Sizes is how much each table holds.
 func (a *Agent) Sizes() map[string]int {
-	m := map[string]int{"places": len(a.procs), "tokens": len(a.tokens), "reservations": len(a.unbound), "commons": len(a.commons), "ranges": a.heap.used, "arenas": len(a.heap.arenas)}
+	m := map[string]int{"places": len(a.procs), "tokens": len(a.tokens), "reservations": len(a.unbound), "commons": len(a.commons), "pages": len(a.pages), "ranges": a.heap.used, "arenas": len(a.heap.arenas)}
 	for _, s := range a.procs {
 		m["pids known"] += len(s.knownBy) + len(s.knows)
 		if s.files != nil {

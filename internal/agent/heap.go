@@ -112,6 +112,11 @@ func (a *Agent) leave(p *Proc, x *extent) {
 		return
 	}
 	delete(p.holds, at)
+	a.drop(x)
+}
+
+// drop ends one hold of a range.
+func (a *Agent) drop(x *extent) {
 	if x.holders--; x.holders == 0 && !x.busy {
 		a.clear(x)
 	}

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"time"
+
+	"gompi/internal/change"
+	"gompi/internal/control"
+	"gompi/internal/segment"
+	"gompi/internal/setpage"
+	"gompi/internal/wire"
+)
+
+// page is the page of a watched set, which its members on this host share with the
+// agent, and the bell of all who wait for something on it. The agent holds the
+// memory until the head drops the page, each member as long as it says.
+type page struct {
+	set     uint32
+	members wire.Members // on this host, in the order of the lines
+	extent  *extent
+	memory  []byte // nil: its pages are not there yet
+	lines   setpage.Page
+	files   *Files // the arena's, and the bell
+	dropped bool   // while memory was not there
+
+	waiting []follower          // until memory is there
+	orders  []control.PageOrder // the same
+
+	// change is the last that has begun, word what the head was told of it.
+	change setpage.Change
+	word   setpage.State
+}
+
+// follower asks for a page.
+type follower struct {
+	question
+	rest []byte // what the head says beside it
+}
+
+// follow gives p the page of a set, which is made for who asks first.
+func (a *Agent) follow(p *Proc, o *control.Order) {
+	q := follower{question{p: p, id: o.ID}, o.Frame}
+	if o.Members.Len() == 0 {
+		a.send(p, Deed{Frame: followReply(&q, 0, control.FollowBody{})})
+		return
+	}
+	if p.state != control.Joined || o.Members.Index(a.id(p)) < 0 {
+		a.refuse(p, o.ID, control.Refused("process %v is %v, and gets no page of set %d", a.id(p), p.state, o.Page.Set))
+		return
+	}
+	g := a.pages[o.Page.Set]
+	if g == nil {
+		var err error
+		if g, err = a.newPage(o); err != nil {
+			a.refuse(p, o.ID, err)
+			return
+		}
+	}
+	a.hold(p, g.extent)
+	if g.waiting = append(g.waiting, q); g.memory != nil {
+		a.answerFollowers(g, nil)
+	}
+}
+
+// newPage makes the page of a set. Those who ask wait until its memory is there.
+func (a *Agent) newPage(o *control.Order) (*page, error) {
+	n := int64(setpage.Bytes(o.Members.Len()))
+	x, err := a.heap.take(n)
+	if err != nil {
+		return nil, err
+	}
+	g := &page{set: o.Page.Set, members: o.Members, extent: x}
+	a.pages[g.set] = g
+	x.holders++
+	a.work(x, func(fd int) (err error) {
+		if err = a.heap.memory.Reserve(fd, x.off, x.bytes); err == nil {
+			g.files, err = newBell(fd)
+		}
+		return err
+	}, func(err error) { a.made(g, err) })
+	return g, nil
+}
+
+// made: the memory of a page is there, or cannot be had.
+func (a *Agent) made(g *page, err error) {
+	x, orders := g.extent, g.orders
+	g.orders = nil
+	if g.dropped {
+		err, orders = control.NotFound("process set %d", g.set), nil
+	}
+	if err == nil {
+		g.memory, err = segment.Map(x.arena.files.segment, x.off, x.bytes, true)
+	}
+	if err == nil {
+		if g.lines, err = setpage.View(g.memory, g.members.Len()); err != nil {
+			panic("gompi: BUG: " + err.Error())
+		}
+	}
+	if err != nil && !g.dropped {
+		delete(a.pages, g.set)
+	}
+	a.answerFollowers(g, err)
+	if err != nil {
+		a.closePage(g)
+		a.drop(x)
+	}
+	for i := range orders {
+		a.page(&orders[i])
+	}
+}
+
+// answerFollowers gives the page to those who wait, or tells them why there is none.
+func (a *Agent) answerFollowers(g *page, err error) {
+	waiting := g.waiting
+	g.waiting = nil
+	x := g.extent
+	for i := range waiting {
+		switch q := &waiting[i]; {
+		case err != nil:
+			a.refuse(q.p, q.id, err)
+			a.leave(q.p, x)
+		case q.p.holds[x.place()] != x:
+			a.refuse(q.p, q.id, control.Refused("the page of set %d was left before it was given", g.set))
+		default:
+			a.sendFiles(q.p, g.files, followReply(q, control.FrameFDs, control.FollowBody{
+				X:       wire.Extent{Arena: x.arena.number, Total: x.arena.bytes, Off: x.off, Bytes: x.bytes},
+				Members: g.members.Len(), Place: g.members.Index(a.id(q.p)),
+			}))
+		}
+	}
+}
+
+func followReply(q *follower, fds int, b control.FollowBody) []byte {
+	b.Rest = q.rest
+	return control.AppendFrame(nil, q.id, fds, &control.Reply{Body: control.Encode(&b)})
+}
+
+// dropPage: nobody follows the set any more.
+func (a *Agent) dropPage(g *page) {
+	delete(a.pages, g.set)
+	if g.dropped = true; g.memory != nil {
+		a.closePage(g)
+		a.drop(g.extent)
+	}
+}
+
+// closePage lets go of what the agent has of a page, but for its place.
+func (a *Agent) closePage(g *page) {
+	if g.memory != nil {
+		if err := segment.Unmap(g.memory); err != nil {
+			panic("gompi: BUG: " + err.Error())
+		}
+		g.memory = nil
+	}
+	g.files.Release()
+	g.files = nil
+}
+
+// page does what the head orders on the page of a set.
+func (a *Agent) page(o *control.PageOrder) {
+	g := a.pages[o.Set]
+	c := setpage.Change(o.Change)
+	switch {
+	case g == nil:
+		// Nobody here was handed anything.
+		if o.Do == control.PageWithdraw || o.Do == control.PageBreak {
+			a.tellWord(o.Set, c, setpage.RolledBack, 0)
+		}
+		return
+	case o.Do == control.PageDrop:
+		a.dropPage(g)
+		return
+	case g.memory == nil:
+		g.orders = append(g.orders, *o)
+		return
+	}
+	switch o.Do {
+	case control.PageBegin:
+		g.change, g.word = c, setpage.Open
+		g.lines.Begin(c, int(o.Votes))
+	case control.PageFix:
+		g.lines.Show(c)
+		g.lines.Agree(c, o.Options.Step, o.Options.Lookahead)
+	case control.PageWithdraw, control.PageBreak:
+		s := setpage.RolledBack
+		if o.Do == control.PageWithdraw {
+			s = g.lines.Withdraw(c)
+		} else {
+			s = g.lines.Break(c)
+		}
+		g.ring()
+		if c == g.change {
+			g.word = s
+		}
+		a.tellWord(g.set, c, s, g.iteration(c))
+	case control.PageVote:
+		if g.lines.Vote(c) {
+			g.ring()
+		}
+		a.look(g)
+	case control.PageCommit:
+		if g.lines.Commit(c) {
+			g.ring()
+		}
+		a.look(g)
+	case control.PageOver:
+		g.lines.Over(c)
+		g.ring()
+	case control.PageLook:
+		a.up = append(a.up, control.Report{Kind: control.ReportLook, Set: g.set, Look: g.progress()})
+	}
+}
+
+// ring wakes all who wait for something on the page. Nobody takes away what was
+// written: who waits is told of each write.
+func (g *page) ring() { ringBell(g.files.bell) }
+
+// swapped: p says that it has swapped the word of a change.
+func (a *Agent) swapped(p *Proc, m *control.Word) {
+	if g := a.pages[m.Set]; g != nil && g.memory != nil && p.holds[g.extent.place()] == g.extent && setpage.Change(m.Change) == g.change {
+		a.look(g)
+	}
+}
+
+// look tells the head what the word of the page's change says, once.
+func (a *Agent) look(g *page) {
+	s, ok := g.lines.Verdict(g.change)
+	if ok && s > g.word {
+		g.word = s
+		a.tellWord(g.set, g.change, s, g.iteration(g.change))
+	}
+}
+
+// iteration is the agreed one of a change + 1; 0: none.
+func (g *page) iteration(c setpage.Change) uint64 {
+	if n, ok := g.lines.Agreed(c); ok {
+		return n + 1
+	}
+	return 0
+}
+
+var verdicts = [...]change.Verdict{setpage.Accepted: change.IsAccepted, setpage.Committed: change.IsCommitted, setpage.RolledBack: change.IsRolledBack}
+
+func (a *Agent) tellWord(set uint32, c setpage.Change, s setpage.State, iteration uint64) {
+	a.up = append(a.up, control.Report{
+		Kind: control.ReportWord, Set: set, Change: uint32(c), Word: verdicts[s], Iteration: iteration,
+	})
+}
+
+// What a member may say at most of its progress.
+const (
+	maxIteration = time.Hour
+	maxMoved     = 1 << 50 // bytes
+)
+
+// progress is how far the members are, as they say.
+func (g *page) progress() control.Look {
+	var l control.Look
+	told, total := 0, time.Duration(0)
+	for i := range g.members.Len() {
+		line := g.lines.Line(i)
+		if line.Checked {
+			n := min(line.Iteration, setpage.MaxNumber)
+			if l.Begun == 0 || n < l.Least {
+				l.Least = n
+			}
+			l.Most = max(l.Most, n)
+			l.Begun++
+		}
+		if line.Nanos > 0 {
+			told++
+			total += time.Duration(min(line.Nanos, uint64(maxIteration)))
+		}
+		l.Bytes = min(l.Bytes+min(line.Bytes, maxMoved), maxMoved)
+	}
+	if told > 0 {
+		l.Mean = total / time.Duration(told)
+	}
+	return l
+}

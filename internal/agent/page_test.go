@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/change"
+	"gompi/internal/control"
+	"gompi/internal/segment"
+	"gompi/internal/setpage"
+	"gompi/internal/wire"
+)
+
+// pageRig is an agent, processes that are joined, and what the agent says.
+type pageRig struct {
+	*Agent
+	t       *testing.T
+	procs   []*Proc
+	members wire.Members
+	works   []Deed
+	bodies  map[uint32]control.FollowBody // by request
+	fails   map[uint32]error
+	files   map[uint32][2]int
+	words   []control.Report
+}
+
+func newPageRig(t *testing.T, n int) *pageRig {
+	r := &pageRig{
+		Agent: New(6, 0, nil), t: t, procs: BareProcs(n),
+		bodies: map[uint32]control.FollowBody{}, fails: map[uint32]error{}, files: map[uint32][2]int{},
+	}
+	r.heap.most = modelArena
+	r.Take(&control.Order{Kind: control.OrderBind, ID: r.Reserve(r.procs), Serial: 1, Count: uint32(n)})
+	var ids []wire.ProcID
+	for i, s := range r.procs {
+		if _, err := r.Hello(s.token, 100+i); err != nil {
+			t.Fatal(err)
+		}
+		r.Started(r.id(s), 100+i)
+		ids = append(ids, r.id(s))
+	}
+	r.members = wire.MembersOf(ids...)
+	r.settle()
+	r.words = nil
+	t.Cleanup(func() {
+		for _, fds := range r.files {
+			unix.Close(fds[0])
+			unix.Close(fds[1])
+		}
+		r.Close()
+	})
+	return r
+}
+
+func (r *pageRig) settle() {
+	r.Report(func(w *control.Report) {
+		if w.Kind == control.ReportWord || w.Kind == control.ReportLook {
+			r.words = append(r.words, *w)
+		}
+	})
+	r.Flush(func(d *Deed) {
+		if d.Work != nil {
+			r.works = append(r.works, *d)
+			return
+		}
+		if d.Frame != nil {
+			r.answered(d)
+		}
+		d.Files.Release()
+	})
+}
+
+// answered takes what a process that has asked for a page gets.
+func (r *pageRig) answered(d *Deed) {
+	f, n, err := control.ParseHead(d.Frame)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	var reply control.Reply
+	if err := control.Decode(&reply, d.Frame[control.FrameHead:][:n]); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := reply.Err(); err != nil {
+		r.fails[f.ID] = err
+		return
+	}
+	var b control.FollowBody
+	if err := control.Decode(&b, reply.Body); err != nil {
+		r.t.Fatal(err)
+	}
+	r.bodies[f.ID] = b
+	if f.FDs > 0 {
+		var fds [2]int
+		for i, fd := range []int{d.Files.segment, d.Files.bell} {
+			if fds[i], err = unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0); err != nil {
+				r.t.Fatal(err)
+			}
+		}
+		r.files[f.ID] = fds
+	}
+}
+
+// work carries out what takes long, or lets it fail.
+func (r *pageRig) work(fail error) {
+	for len(r.works) > 0 {
+		d := r.works[0]
+		r.works = r.works[1:]
+		err := fail
+		if err == nil {
+			err = d.Work()
+		}
+		d.Files.Release()
+		d.Done(err)
+		r.settle()
+	}
+}
+
+func (r *pageRig) follow(s *Proc, id, set uint32) {
+	r.Take(&control.Order{
+		Kind: control.OrderFollow, Serial: s.serial, ID: id, Members: r.members,
+		Page: control.PageOrder{Set: set}, Frame: []byte{byte(id)},
+	})
+	r.settle()
+}
+
+func (r *pageRig) do(o control.PageOrder) {
+	r.Take(&control.Order{Kind: control.OrderPage, Page: o})
+	r.settle()
+}
+
+// view is the page as the process has it that has asked by this request.
+func (r *pageRig) view(id uint32) (p setpage.Page, memory []byte) {
+	r.t.Helper()
+	b, ok := r.bodies[id]
+	if !ok {
+		r.t.Fatalf("request %d: %v", id, r.fails[id])
+	}
+	if err := segment.CheckArena(r.files[id][0], b.X.Total); err != nil {
+		r.t.Fatal(err)
+	}
+	mem, err := segment.Map(r.files[id][0], b.X.Off, b.X.Bytes, true)
+	if err == nil {
+		p, err = setpage.View(mem, b.Members)
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { segment.Unmap(mem) })
+	return p, mem
+}
+
+// rung reports whether a process's bell was rung since the last time, as epoll tells
+// it of one that nobody reads.
+func (r *pageRig) rung(epoll int) bool {
+	n, err := unix.EpollWait(epoll, make([]unix.EpollEvent, 1), 0)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return n > 0
+}
+
+func (r *pageRig) epoll(id uint32) int {
+	ep, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err == nil {
+		ev := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET}
+		err = unix.EpollCtl(ep, unix.EPOLL_CTL_ADD, r.files[id][1], &ev)
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { unix.Close(ep) })
+	r.rung(ep)
+	return ep
+}
+
+// said takes what the head was told of words.
+func (r *pageRig) said(want ...control.Report) {
+	r.t.Helper()
+	ok := len(r.words) == len(want)
+	for i := 0; ok && i < len(want); i++ {
+		w := &r.words[i]
+		ok = w.Set == want[i].Set && w.Change == want[i].Change && w.Word == want[i].Word && w.Iteration == want[i].Iteration
+	}
+	if !ok {
+		r.t.Errorf("the head was told %+v, want %+v", r.words, want)
+	}
+	r.words = nil
+}
+
+func (r *pageRig) end(s *Proc) {
+	r.HungUp(s.serial)
+	r.Exited(r.id(s), "ended", true)
+	r.settle()
+}
+
+// empty checks that nothing is left.
+func (r *pageRig) empty() {
+	r.t.Helper()
+	r.work(nil)
+	if n := r.Sizes(); n["pages"] != 0 || n["ranges"] != 0 {
+		r.t.Errorf("%v in the end", n)
+	}
+	for _, a := range r.heap.arenas {
+		var st unix.Stat_t
+		if err := unix.Fstat(a.files.segment, &st); err != nil || st.Blocks != 0 {
+			r.t.Errorf("arena %d keeps %d pages, %v", a.number, st.Blocks/8, err)
+		}
+	}
+}
+
+// A change goes its way over a page: all members have one and the same, all are woken
+// by each of the agent's writes, and the head is told each state of the word once.
+func TestPage(t *testing.T) {
+	const set = 5
+	r := newPageRig(t, 3)
+	r.follow(r.procs[0], 1, set)
+	r.follow(r.procs[1], 2, set)
+	if len(r.bodies) > 0 {
+		t.Fatal("answered before the pages are there")
+	}
+	r.do(control.PageOrder{Do: control.PageBegin, Set: set, Change: 1, Votes: 4}) // waits likewise
+	r.work(nil)
+	r.follow(r.procs[2], 3, set)
+	var members []*setpage.Member
+	var bells []int
+	var page setpage.Page
+	for i := range r.procs {
+		id := uint32(i + 1)
+		if b := r.bodies[id]; b.Place != i || b.Members != 3 || b.X != (r.bodies[1].X) || string(b.Rest) != string([]byte{byte(id)}) {
+			t.Fatalf("process %d is given %+v, the first %+v", i, b, r.bodies[1])
+		}
+		page, _ = r.view(id)
+		members = append(members, page.Member(i, 2, 1))
+		bells = append(bells, r.epoll(id))
+	}
+	for i, m := range members {
+		if c := m.Check(uint64(10 + 2*i)); c != 0 {
+			t.Fatalf("member %d is handed change %d", i, c)
+		}
+	}
+	members[1].Tell(2000, 7)
+	r.do(control.PageOrder{Do: control.PageLook, Set: set})
+	if l := r.words[0].Look; l != (control.Look{Least: 10, Most: 14, Begun: 3, Mean: 2000, Bytes: 7}) {
+		t.Errorf("the head sees %+v", l)
+	}
+	r.words = nil
+	r.do(control.PageOrder{Do: control.PageFix, Set: set, Change: 1, Options: control.Options{Step: 2, Lookahead: 1}})
+	for i, m := range members {
+		if c := m.Check(14); c != 0 {
+			t.Fatalf("member %d is handed change %d before the agreed iteration", i, c)
+		}
+		if c := m.Check(16); c != 1 || m.First() != (i == 0) {
+			t.Fatalf("member %d is handed change %d, first %v", i, c, m.First())
+		}
+		if _, err := r.Frame(r.procs[i].serial, control.Frame{Kind: control.KindWord, Body: control.Encode(&control.Word{Set: set, Change: 1})}); err != nil {
+			t.Fatal(err)
+		}
+		r.settle()
+	}
+	r.said(control.Report{Set: set, Change: 1, Word: change.IsAccepted, Iteration: 17})
+	r.do(control.PageOrder{Do: control.PageWithdraw, Set: set, Change: 1})
+	r.said(control.Report{Set: set, Change: 1, Word: change.IsAccepted, Iteration: 17})
+	for _, m := range bells {
+		if !r.rung(m) || r.rung(m) {
+			t.Error("a member is not woken once")
+		}
+	}
+	for range members {
+		page.Vote(1)
+	}
+	r.do(control.PageOrder{Do: control.PageVote, Set: set, Change: 1})
+	r.said(control.Report{Set: set, Change: 1, Word: change.IsCommitted, Iteration: 17})
+	for _, m := range bells {
+		if !r.rung(m) {
+			t.Error("a member is not told of the commit")
+		}
+	}
+	r.do(control.PageOrder{Do: control.PageBreak, Set: set, Change: 1})
+	r.said(control.Report{Set: set, Change: 1, Word: change.IsCommitted, Iteration: 17})
+	r.do(control.PageOrder{Do: control.PageOver, Set: set, Change: 1})
+
+	r.do(control.PageOrder{Do: control.PageBegin, Set: set, Change: 2, Votes: 3})
+	r.do(control.PageOrder{Do: control.PageBreak, Set: set, Change: 2})
+	r.said(control.Report{Set: set, Change: 2, Word: change.IsRolledBack})
+	r.do(control.PageOrder{Do: control.PageDrop, Set: set})
+	x := r.bodies[1].X
+	if _, err := r.Frame(r.procs[0].serial, control.Frame{Kind: control.KindUncommon, Body: control.Encode(&control.Uncommon{Arena: x.Arena, Off: x.Off})}); err != nil {
+		t.Fatal(err)
+	}
+	r.settle()
+	if n := r.Sizes(); n["pages"] != 0 || n["ranges"] != 1 {
+		t.Errorf("%v while two members have the page", n)
+	}
+	r.end(r.procs[1])
+	r.end(r.procs[2])
+	r.empty()
+}
+
+// Who is no member, or has ended, gets no page; where there is none, nobody was handed
+// anything; and memory that cannot be had is had later.
+func TestNoPage(t *testing.T) {
+	const set = 9
+	r := newPageRig(t, 3)
+	all := r.members
+	r.members = wire.MembersOf(all.At(0), all.At(1))
+	r.follow(r.procs[2], 1, set)
+	if !errors.Is(r.fails[1], control.ErrRefused) || len(r.works) > 0 {
+		t.Errorf("no member: %v", r.fails[1])
+	}
+	r.do(control.PageOrder{Do: control.PageBegin, Set: set, Change: 1, Votes: 3})
+	r.do(control.PageOrder{Do: control.PageWithdraw, Set: set, Change: 1})
+	r.said(control.Report{Set: set, Change: 1, Word: change.IsRolledBack})
+
+	errTest := errors.New("no pages")
+	r.follow(r.procs[0], 2, set)
+	r.do(control.PageOrder{Do: control.PageBegin, Set: set, Change: 1, Votes: 3})
+	r.do(control.PageOrder{Do: control.PageBreak, Set: set, Change: 1})
+	r.said()
+	r.work(errTest)
+	if r.fails[2] == nil {
+		t.Error("a page without memory was given")
+	}
+	r.said(control.Report{Set: set, Change: 1, Word: change.IsRolledBack})
+	r.works = nil
+	if r.heap.lost != 1 { // nor could the range be cleared
+		t.Errorf("%d ranges are lost", r.heap.lost)
+	}
+	r.heap.used, r.heap.lost = 0, 0
+
+	r.follow(r.procs[0], 3, set)
+	r.follow(r.procs[1], 4, set)
+	r.end(r.procs[0])
+	r.work(nil)
+	if _, ok := r.bodies[3]; ok {
+		t.Error("who has ended is given a page")
+	}
+	if b := r.bodies[4]; b.Members != 2 || b.Place != 1 {
+		t.Errorf("the other is given %+v", b)
+	}
+	r.members = wire.Members{}
+	r.follow(r.procs[2], 6, set)
+	if b := r.bodies[6]; b.X.Bytes != 0 || string(b.Rest) != "\x06" {
+		t.Errorf("who leaves is given %+v", b)
+	}
+	r.do(control.PageOrder{Do: control.PageDrop, Set: set})
+	r.members = wire.MembersOf(all.At(1))
+	r.follow(r.procs[1], 7, set+1)
+	r.do(control.PageOrder{Do: control.PageDrop, Set: set + 1}) // while it is made
+	r.work(nil)
+	if !errors.Is(r.fails[7], control.ErrNotFound) {
+		t.Errorf("a page that is dropped while it is made: %v", r.fails[7])
+	}
+	r.end(r.procs[1])
+	r.empty()
+}
+
+// Whatever members write, the head is told nothing that the messages do not allow,
+// and its orders are carried out.
+func TestScribbledPage(t *testing.T) {
+	const set = 3
+	r := newPageRig(t, 2)
+	r.follow(r.procs[0], 1, set)
+	r.work(nil)
+	_, mem := r.view(1)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		at := rng.IntN(setpage.Bytes(2)/8) * 8
+		binary.LittleEndian.PutUint64(mem[at:], rng.Uint64()>>rng.IntN(64))
+		c := uint32(rng.IntN(4))
+		r.do(control.PageOrder{Do: control.PageDo(1 + rng.IntN(int(control.PageLook))), Set: set, Change: c, Votes: 2, Options: control.Options{Step: 1, Lookahead: 1}})
+		if _, err := r.Frame(r.procs[0].serial, control.Frame{Kind: control.KindWord, Body: control.Encode(&control.Word{Set: set, Change: c})}); err != nil {
+			t.Fatal(err)
+		}
+		r.settle()
+		for i := range r.words {
+			var back control.Report
+			if err := control.Decode(&back, control.Encode(&r.words[i])); err != nil {
+				t.Fatalf("%+v: %v", r.words[i], err)
+			}
+			if w := &r.words[i]; w.Kind == control.ReportWord && w.Word == 0 || w.Iteration > setpage.MaxNumber {
+				t.Fatalf("the head is told %+v", w)
+			}
+		}
+		r.words = nil
+	}
+	r.do(control.PageOrder{Do: control.PageDrop, Set: set})
+	r.end(r.procs[0])
+	r.empty()
+}
