@@ -37,7 +37,13 @@ func newJob(o *launch.Options, start starter) (*head.Head, error) {
 			UsableCPUs: usable, MaxProcs: procs,
 			Aborted: h.Aborted, Joined: h.Joined, Finalized: h.Finalized,
 		},
-		Start: h.Spawn,
+		Start:     h.Spawn,
+		Launch:    func(l *onehost.Launch) error { return h.Launch(l.Procs) },
+		Discard:   func(procs []wire.ProcID) { h.Discard(procs, onehost.DiscardGrace) },
+		Kept:      h.Kept,
+		Leave:     h.Leave,
+		Terminate: h.Terminate,
+		Main:      h.Main,
 	}
 	if start != nil {
 		return h, joinFar(h, o, cfg, start)

@@ -22,20 +22,31 @@ type Errand struct {
 	Text   string
 	Data   []byte
 	Starts []ErrandStart
+	Names  []ErrandName
 }
 
 // ErrandStart is one process to start.
 type ErrandStart struct {
 	StartProc
 	First bool
+	Role  uint8
 	App   uint32
+}
+
+// ErrandName is what a process is called.
+type ErrandName struct {
+	Proc       wire.ProcID
+	Role       uint8
+	Rank, Size uint32
 }
 
 // MaxStarts is how many processes one Errand has at most, and MaxStartArgs what
 // their command lines have together, in bytes; who starts more says so in pieces.
+// MaxRenames is how many Names one has.
 const (
 	MaxStarts    = 1 << 10
 	MaxStartArgs = MaxArgs + MaxArgs/2
+	MaxRenames   = 1 << 12
 )
 
 func (*Errand) kind() Kind { return KindErrand }
@@ -56,15 +67,23 @@ func (m *Errand) put(e *enc) {
 		e.u32(uint32(s.Rank))
 		e.u32(uint32(s.Size))
 		e.flag(s.First)
+		e.u8(s.Role)
 		e.u32(s.App)
 		e.strs(s.Argv)
+	}
+	e.u32(uint32(len(m.Names)))
+	for _, n := range m.Names {
+		e.proc(n.Proc)
+		e.u8(n.Role)
+		e.u32(n.Rank)
+		e.u32(n.Size)
 	}
 }
 
 func (m *Errand) get(d *dec) {
 	m.Kind, m.Proc, m.Signal, m.Stream, m.Count, m.Clean = d.u8(), d.proc(), int(d.u8()), d.u8(), d.u32(), d.flag()
 	m.Text, m.Data = d.str(MaxText), d.bytes(MaxSetup)
-	const least = 29 // bytes of a start without arguments
+	const least = 30 // bytes of a start without arguments
 	if n := d.count(MaxStarts, least); n > 0 {
 		m.Starts = make([]ErrandStart, n)
 	}
@@ -72,11 +91,17 @@ func (m *Errand) get(d *dec) {
 		s := &m.Starts[i]
 		s.Proc = d.proc()
 		s.Rank, s.Size = int(d.u32()), int(d.u32())
-		s.First, s.App = d.flag(), d.u32()
+		s.First, s.Role, s.App = d.flag(), d.u8(), d.u32()
 		s.Argv = d.strs(MaxWords, MaxArgs)
 		if d.err == nil && (s.Size < 1 || s.Size > MaxSpawn || s.Rank >= s.Size || len(s.Argv) == 0) {
 			d.fail("start of rank %d of %d with %d words", s.Rank, s.Size, len(s.Argv))
 		}
+	}
+	if n := d.count(MaxRenames, 21); n > 0 {
+		m.Names = make([]ErrandName, n)
+	}
+	for i := range m.Names {
+		m.Names[i] = ErrandName{d.proc(), d.u8(), d.u32(), d.u32()}
 	}
 }
 

@@ -7,6 +7,7 @@ package launch
 
 import (
 	"errors"
+	"fmt"
 
 	"golang.org/x/sys/unix"
 
@@ -25,6 +26,8 @@ type Host interface {
 	// live.
 	Signal(p wire.ProcID, s unix.Signal)
 	SignalAll(s unix.Signal)
+	// Rename says what processes are called from now on.
+	Rename(list []Named)
 	// Judged is the head's word on an exit that it was told of, for the others
 	// in the job, and Gone that on a process that is lost.
 	Judged(p wire.ProcID, how string, clean bool)
@@ -44,7 +47,16 @@ type Host interface {
 type Start struct {
 	control.StartProc
 	Label Label
-	App   int // its number on the command line
+	First bool // started by the command line; else while the job runs
+	App   int  // its number on the command line
+}
+
+// OutputFile is the name under --output DIR; stream is stdout or stderr.
+func (s *Start) OutputFile(stream string) string {
+	if s.First {
+		return fmt.Sprintf("rank.%d.%s", s.Rank, stream)
+	}
+	return fmt.Sprintf("proc.%d.%s", s.Proc.Serial, stream)
 }
 
 // EventKind says what an agent has seen.

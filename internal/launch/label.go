@@ -2,35 +2,59 @@
 
 package launch
 
-import "fmt"
+import (
+	"fmt"
 
-// Label is what people know a process by.
+	"gompi/internal/wire"
+)
+
+// Role is what a process is in its job at the moment, as far as its name goes.
+type Role uint8
+
+// Roles.
+const (
+	Member  Role = iota // of the main set; until that is said, of the command line's world
+	Spawned             // started by a process of the job, and in no main set
+	New                 // comes by a change that is not decided, or has not happened
+	Leaver              // left the main set by a change; its rank is that which it had
+	Outside             // not in the main set
+)
+
+// Label is what people know a process by. It changes when its job does.
 type Label struct {
-	First      bool // started by the command line; else by a process of the job
+	Role       Role
 	Serial     uint32
-	Rank, Size int // in its world
+	Rank, Size int // in the main set (Member, Leaver), else in its world
+}
+
+// Named is a process by both its names.
+type Named struct {
+	Proc  wire.ProcID
+	Label Label
 }
 
 // Name is how messages call a process.
 func (l Label) Name() string {
-	if l.First {
-		return fmt.Sprintf("rank %d", l.Rank)
+	switch l.Role {
+	case Spawned:
+		return fmt.Sprintf("spawned process %d (rank %d of %d)", l.Serial, l.Rank, l.Size)
+	case New:
+		return fmt.Sprintf("new.%d", l.Rank)
+	case Leaver:
+		return fmt.Sprintf("left.%d", l.Rank)
+	case Outside:
+		return fmt.Sprintf("process %d (rank %d of %d)", l.Serial, l.Rank, l.Size)
 	}
-	return fmt.Sprintf("spawned process %d (rank %d of %d)", l.Serial, l.Rank, l.Size)
+	return fmt.Sprintf("rank %d", l.Rank)
 }
 
 // Tag is what --tag puts before its lines.
 func (l Label) Tag() string {
-	if l.First {
-		return fmt.Sprintf("[%d] ", l.Rank)
+	switch l.Role {
+	case Spawned, Outside:
+		return fmt.Sprintf("[p%d.%d] ", l.Serial, l.Rank)
+	case New, Leaver:
+		return fmt.Sprintf("[%s] ", l.Name())
 	}
-	return fmt.Sprintf("[p%d.%d] ", l.Serial, l.Rank)
-}
-
-// OutputFile is the name under --output DIR; stream is stdout or stderr.
-func (l Label) OutputFile(stream string) string {
-	if l.First {
-		return fmt.Sprintf("rank.%d.%s", l.Rank, stream)
-	}
-	return fmt.Sprintf("proc.%d.%s", l.Serial, stream)
+	return fmt.Sprintf("[%d] ", l.Rank)
 }

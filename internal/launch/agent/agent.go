@@ -156,7 +156,7 @@ func (a *Agent) start(list []launch.Start) error {
 		}
 	})
 	for _, c := range cs[:started] {
-		a.tell(launch.Event{Kind: launch.EvStarted, Proc: c.proc, PID: c.pid})
+		a.tell(launch.Event{Kind: launch.EvStarted, Proc: c.Proc, PID: c.pid})
 	}
 	if err != nil {
 		abandon(started)
@@ -202,10 +202,10 @@ func (a *Agent) startOne(c *child, s *spec) error {
 		c.cpus = nil
 	}
 	a.guard.add(pid)
-	a.plane.Started(c.proc, pid)
+	a.plane.Started(c.Proc, pid)
 	if a.o.Verbose {
 		mp := a.maxProcs(c.Size)
-		a.Print(launch.Line("%s: pid %d, cpus %s, GOMAXPROCS %s", c.Name(), pid, c.cpus, orOwn(mp)))
+		a.Print(launch.Line("%s: pid %d, cpus %s, GOMAXPROCS %s", c.Label.Name(), pid, c.cpus, orOwn(mp)))
 	}
 	return a.exits.add(pid, pidfd)
 }
@@ -219,7 +219,7 @@ func orOwn(maxProcs int) string {
 
 // cannotExec adds names to an error of fork and gives it an exit status.
 func cannotExec(c *child, path string, err error) error {
-	text := fmt.Errorf("cannot start %s: %s: %w", c.Name(), path, err)
+	text := fmt.Errorf("cannot start %s: %s: %w", c.Label.Name(), path, err)
 	switch se := (*launch.StartError)(nil); {
 	case errors.As(err, &se):
 		return &launch.StartError{Status: se.Status, Err: text}
@@ -246,7 +246,21 @@ func (a *Agent) exited(c *child, e launch.Ending) {
 		a.outputs[0].finish(c.out)
 		a.outputs[1].finish(c.err)
 	}
-	a.tell(launch.Event{Kind: launch.EvExited, Proc: c.proc, End: e})
+	a.tell(launch.Event{Kind: launch.EvExited, Proc: c.Proc, End: e})
+}
+
+// Rename also puts the names before lines that are not out yet.
+func (a *Agent) Rename(list []launch.Named) {
+	for _, n := range list {
+		c := a.byID[n.Proc]
+		if c == nil {
+			continue
+		}
+		if c.Label = n.Label; a.o.Tag && c.out != nil {
+			a.outputs[0].rename(c.out, n.Label.Tag())
+			a.outputs[1].rename(c.err, n.Label.Tag())
+		}
+	}
 }
 
 func (a *Agent) Judged(p wire.ProcID, how string, clean bool) { a.plane.Exited(p, how, clean) }
@@ -262,7 +276,7 @@ func (a *Agent) Lost(p wire.ProcID) {
 		return // the poller is about to tell
 	}
 	c.lost = true
-	a.tell(launch.Event{Kind: launch.EvLost, Proc: c.proc})
+	a.tell(launch.Event{Kind: launch.EvLost, Proc: c.Proc})
 }
 
 func (a *Agent) Gone(p wire.ProcID, how string) { a.plane.Lost(p, how) }
@@ -273,7 +287,7 @@ func (a *Agent) Dropped(p wire.ProcID, why string) {
 	if c == nil || c.exited {
 		return
 	}
-	a.tell(launch.Event{Kind: launch.EvDropped, Proc: c.proc, Text: why})
+	a.tell(launch.Event{Kind: launch.EvDropped, Proc: c.Proc, Text: why})
 	unix.Kill(-c.pid, unix.SIGKILL)
 }
 
@@ -303,7 +317,7 @@ func (a *Agent) reap(c *child) {
 	a.guard.remove(c.pid)
 	reap(c.pid)
 	a.forget(c)
-	a.tell(launch.Event{Kind: launch.EvReaped, Proc: c.proc})
+	a.tell(launch.Event{Kind: launch.EvReaped, Proc: c.Proc})
 }
 
 func (a *Agent) Print(text string) {

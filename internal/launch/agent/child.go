@@ -10,8 +10,7 @@ import (
 
 // child is a process that the agent has started, or is about to.
 type child struct {
-	launch.Label
-	proc  wire.ProcID
+	launch.Start
 	cpus  cpus.Set
 	local int // its number among the living processes of the job on this host
 
@@ -34,7 +33,8 @@ func newChildTable() childTable {
 }
 
 func (t *childTable) add(s launch.Start) *child {
-	c := &child{Label: s.Label, proc: s.Proc, local: t.locals.take()}
+	s.Argv = nil // who reads it has it
+	c := &child{Start: s, local: t.locals.take()}
 	t.byID[s.Proc] = c
 	return c
 }
@@ -59,5 +59,5 @@ func (t *childTable) forget(c *child) {
 	if c.pid != 0 {
 		delete(t.pids, c.pid)
 	}
-	delete(t.byID, c.proc)
+	delete(t.byID, c.Proc)
 }

@@ -126,6 +126,9 @@ func (p *pump) mark(f func()) bool {
 	return true
 }
 
+// rename gives a stream another tag.
+func (p *pump) rename(s *source, tag string) { p.mark(func() { s.tag = tag }) }
+
 // finish says that the process of s has ended: what is in the pipe is still
 // forwarded, but nobody is waited for. Descriptors inherited by strangers
 // would otherwise keep the pipe open.

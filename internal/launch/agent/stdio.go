@@ -66,7 +66,7 @@ func (a *Agent) outputPipe(to *pump, c *child, file *outlet) (src *source, write
 	unix.SetNonblock(fds[0], true)
 	tag := ""
 	if a.o.Tag {
-		tag = c.Tag()
+		tag = c.Label.Tag()
 	}
 	if src, err = to.add(fds[0], tag, file); err != nil {
 		unix.Close(fds[1])

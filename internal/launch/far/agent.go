@@ -103,8 +103,8 @@ func (a *Agent) errand(body []byte) error {
 	case doStart:
 		for i := range m.Starts {
 			st := &m.Starts[i]
-			l := launch.Label{First: st.First, Serial: st.Proc.Serial, Rank: st.Rank, Size: st.Size}
-			a.starts = append(a.starts, launch.Start{StartProc: st.StartProc, Label: l, App: int(st.App)})
+			l := launch.Label{Role: launch.Role(st.Role), Serial: st.Proc.Serial, Rank: st.Rank, Size: st.Size}
+			a.starts = append(a.starts, launch.Start{StartProc: st.StartProc, Label: l, First: st.First, App: int(st.App)})
 		}
 		if len(a.starts) > control.MaxSpawn {
 			return fmt.Errorf("a start of more than %d processes", control.MaxSpawn)
@@ -114,6 +114,12 @@ func (a *Agent) errand(body []byte) error {
 			a.starts = nil
 			a.Post(func() { a.start(list) })
 		}
+	case doRename:
+		list := make([]launch.Named, len(m.Names))
+		for i, n := range m.Names {
+			list[i] = launch.Named{Proc: n.Proc, Label: launch.Label{Role: launch.Role(n.Role), Serial: n.Proc.Serial, Rank: int(n.Rank), Size: int(n.Size)}}
+		}
+		a.Post(func() { a.host.Rename(list) })
 	case doSignal:
 		a.Post(func() { a.host.Signal(m.Proc, s) })
 	case doSignalAll:

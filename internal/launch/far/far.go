@@ -25,6 +25,7 @@ import (
 const (
 	doSetup     = iota + 1 // Data: a Setup
 	doStart                // Starts; Clean: the last of a Start
+	doRename               // Names
 	doSignal               // Proc, Signal
 	doSignalAll            // Signal
 	doJudged               // Proc, Text, Clean

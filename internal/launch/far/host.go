@@ -65,10 +65,20 @@ func (h *Host) Start(list []launch.Start) {
 			h.send(m)
 			m.Starts, size = nil, 0
 		}
-		m.Starts, size = append(m.Starts, control.ErrandStart{StartProc: s.StartProc, First: s.Label.First, App: uint32(s.App)}), size+n
+		m.Starts, size = append(m.Starts, control.ErrandStart{StartProc: s.StartProc, First: s.First, Role: uint8(s.Label.Role), App: uint32(s.App)}), size+n
 	}
 	m.Clean = true
 	h.send(m)
+}
+
+func (h *Host) Rename(list []launch.Named) {
+	for piece := range slices.Chunk(list, control.MaxRenames) {
+		m := control.Errand{Kind: doRename, Names: make([]control.ErrandName, len(piece))}
+		for i, n := range piece {
+			m.Names[i] = control.ErrandName{Proc: n.Proc, Role: uint8(n.Label.Role), Rank: uint32(n.Label.Rank), Size: uint32(n.Label.Size)}
+		}
+		h.send(m)
+	}
 }
 
 func (h *Host) Signal(p wire.ProcID, s unix.Signal) {

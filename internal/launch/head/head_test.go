@@ -42,6 +42,11 @@ func (f *farHost) SignalAll(s unix.Signal)             { f.note("signal all %v",
 func (f *farHost) Judged(p wire.ProcID, how string, clean bool) {
 	f.note("judged %d %v: %s", p.Serial, clean, how)
 }
+func (f *farHost) Rename(list []launch.Named) {
+	for _, n := range list {
+		f.note("rename %d %s", n.Proc.Serial, n.Label.Name())
+	}
+}
 func (f *farHost) Gone(p wire.ProcID, how string) { f.note("gone %d", p.Serial) }
 func (f *farHost) Print(text string)              { f.note("print %s", text) }
 func (f *farHost) Resumed()                       {}

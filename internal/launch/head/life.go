@@ -76,8 +76,8 @@ func (h *Head) dropped(p *proc, why string) {
 // exited: p has ended; the others are told what that means.
 func (h *Head) exited(p *proc, e launch.Ending) {
 	h.procs.ended(p)
-	if p.discarded { // no failure of the job's, but others may know its pid
-		h.agent.Judged(p.id, fmt.Sprintf("%s (pid %d) was ended: one beside it could not be started", p.Name(), p.pid), false)
+	if p.unwanted != "" && e.Signal == unix.SIGKILL { // no failure of the job's, but others may know its pid
+		h.agent.Judged(p.id, fmt.Sprintf("%s (pid %d) was ended: %s", p.Name(), p.pid, p.unwanted), false)
 		return
 	}
 	if p.lost { // it was told then
@@ -87,8 +87,7 @@ func (h *Head) exited(p *proc, e launch.Ending) {
 	st := h.standing(p, e)
 	why, _, ok := judge(e, st)
 	if ok {
-		h.left = true
-		if !st.joined && p.world.quit == nil {
+		if h.left = h.left || p.counts(); !st.joined && p.world.quit == nil {
 			p.world.quit = p
 		}
 		why = e.String()
@@ -124,7 +123,7 @@ func (h *Head) failure(p *proc, e launch.Ending, st standing) {
 	if ok {
 		return
 	}
-	h.fails(fmt.Sprintf("%s (pid %d) %s after %s", p.Name(), p.pid, why, lasted(time.Since(p.started))), code)
+	h.fails(p, fmt.Sprintf("%s (pid %d) %s after %s", p.Name(), p.pid, why, lasted(time.Since(p.started))), code)
 }
 
 // lost: what called Init as p is gone without having called Finalize, and p runs
@@ -133,14 +132,20 @@ func (h *Head) lost(p *proc) {
 	p.lost = true
 	line := fmt.Sprintf("%s (pid %d): the program that called Init ended without calling Finalize after %s; pid %d runs on",
 		p.Name(), p.pid, lasted(time.Since(p.started)), p.pid)
-	if !h.ending {
-		h.fails(line, launch.ExitFailure)
-	}
+	h.fails(p, line, launch.ExitFailure)
 	h.agent.Gone(p.id, line)
 }
 
-// fails prints why the job has failed and ends it, or with --ft only prints.
-func (h *Head) fails(line string, code int) {
+// fails prints how p has failed and ends the job, or with --ft only prints. Of a
+// newcomer that is put off until it is known whether it is one of the job's.
+func (h *Head) fails(p *proc, line string, code int) {
+	switch {
+	case h.ending || p.unwanted != "" || p.leaves:
+		return
+	case p.undecided:
+		p.failure = &failure{line, code}
+		return
+	}
 	h.decide(code)
 	if h.ft {
 		h.say("%s; the job goes on", line)

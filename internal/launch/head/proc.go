@@ -3,8 +3,10 @@
 package head
 
 import (
+	"slices"
 	"time"
 
+	"gompi/internal/control"
 	"gompi/internal/launch"
 	"gompi/internal/wire"
 )
@@ -12,8 +14,11 @@ import (
 // proc is what the head knows of one process of the job.
 type proc struct {
 	launch.Label
-	id    wire.ProcID
-	world *world
+	id         wire.ProcID
+	came       launch.Role // how: Member, Spawned or New
+	rank, size int         // in its world
+	was        int         // its last rank in the main set
+	world      *world
 
 	pid       int // for people
 	started   time.Time
@@ -21,8 +26,40 @@ type proc struct {
 	finalized bool
 	exited    bool
 	lost      bool // what joined is gone, and the process runs on
-	discarded bool // started with one that could not be
+	reaped    bool
+
+	undecided bool     // a newcomer of which is not known whether it is to stay
+	failure   *failure // how it failed meanwhile
+	unwanted  string   // why, if it is not to stay
+	leaves    bool     // by a change that is committed
 }
+
+// failure is the end of a process that fails the job.
+type failure struct {
+	line string
+	code int
+}
+
+func newProc(s *control.StartProc, came launch.Role, w *world) *proc {
+	return &proc{
+		Label: launch.Label{Role: came, Serial: s.Proc.Serial, Rank: s.Rank, Size: s.Size},
+		id:    s.Proc, came: came, rank: s.Rank, size: s.Size, was: s.Rank, world: w, undecided: came == launch.New,
+	}
+}
+
+// first reports whether the command line started p.
+func (p *proc) first() bool { return p.came == launch.Member }
+
+// outside is what a process is called that is not in the main set.
+func (p *proc) outside() launch.Label {
+	return launch.Label{Role: launch.Outside, Serial: p.Serial, Rank: p.rank, Size: p.size}
+}
+
+// counts reports whether the end of p is one of the job's.
+func (p *proc) counts() bool { return p.unwanted == "" && !p.undecided }
+
+// unwant: however p ends, it is no failure.
+func (p *proc) unwant(why string) { p.undecided, p.failure, p.unwanted = false, nil, why }
 
 // world is what was started together.
 type world struct {
@@ -56,17 +93,18 @@ func (t *table) ended(p *proc) {
 	t.live--
 }
 
-// forget is called when p is reaped, or cannot be started. What was spawned is
-// dropped, so that a job may grow and shrink for ever.
+// forget is called when p is reaped, or cannot be started. What the command line
+// did not start is dropped, so that a job may grow and shrink for ever; but of a
+// newcomer it is first to be known whether it was one of the job's.
 func (t *table) forget(p *proc) {
-	delete(t.byID, p.id)
-	if p.First {
+	if p.reaped = true; p.undecided && p.pid != 0 {
 		return
 	}
-	for i, q := range t.list {
-		if q == p {
-			t.list = append(t.list[:i], t.list[i+1:]...)
-			return
-		}
+	delete(t.byID, p.id)
+	if p.first() {
+		return
+	}
+	if i := slices.Index(t.list, p); i >= 0 {
+		t.list = slices.Delete(t.list, i, i+1)
 	}
 }

@@ -26,7 +26,7 @@ func (h *Head) launch() error {
 	if err != nil {
 		return err
 	}
-	h.start(starts, apps, true, func(_ []*proc, err error) {
+	h.start(starts, apps, launch.Member, func(_ []*proc, err error) {
 		if err != nil {
 			h.cannotStart(err)
 		}
@@ -36,16 +36,30 @@ func (h *Head) launch() error {
 
 // Spawn starts processes that a process of the job asked for. The server
 // calls it on a goroutine of its own.
-func (h *Head) Spawn(starts []control.StartProc) error {
+func (h *Head) Spawn(starts []control.StartProc) error { return h.later(starts, launch.Spawned) }
+
+// Launch starts the newcomers of a change, likewise. Those without a command line
+// run the first program of gompirun's.
+func (h *Head) Launch(starts []control.StartProc) error {
+	for i := range starts {
+		if len(starts[i].Argv) == 0 {
+			starts[i].Argv = h.o.Apps[0].Argv
+		}
+	}
+	return h.later(starts, launch.New)
+}
+
+// later starts processes while the job runs, and returns when all do.
+func (h *Head) later(starts []control.StartProc, role launch.Role) error {
 	answer := make(chan error, 1) // the head never waits
 	h.Post(func() {
 		if h.ending || h.drained {
 			answer <- control.ErrEnding
 			return
 		}
-		h.start(starts, make([]int, len(starts)), false, func(procs []*proc, err error) {
+		h.start(starts, make([]int, len(starts)), role, func(procs []*proc, err error) {
 			if err != nil {
-				h.discard(procs)
+				h.discard(procs, "one beside it could not be started")
 			}
 			answer <- err
 		})
@@ -63,11 +77,11 @@ func (h *Head) Spawn(starts []control.StartProc) error {
 	}
 }
 
-// discard ends those that run of a Spawn that failed.
-func (h *Head) discard(procs []*proc) {
+// discard ends those that run of what could not all be started.
+func (h *Head) discard(procs []*proc, why string) {
 	for _, p := range procs {
 		if p.pid != 0 {
-			p.discarded = true
+			p.unwant(why)
 			h.agent.Signal(p.id, unix.SIGKILL)
 		} else {
 			h.procs.forget(p)
@@ -83,15 +97,15 @@ type batch struct {
 
 // start has the agent start processes, which are a world of their own. Done is
 // called when all run, or no more will.
-func (h *Head) start(starts []control.StartProc, apps []int, first bool, done func([]*proc, error)) {
+func (h *Head) start(starts []control.StartProc, apps []int, role launch.Role, done func([]*proc, error)) {
 	w := &world{}
 	b := &batch{procs: make([]*proc, len(starts)), done: done}
 	list := make([]launch.Start, len(starts))
 	for i, sp := range starts {
-		l := launch.Label{First: first, Serial: sp.Proc.Serial, Rank: sp.Rank, Size: sp.Size}
-		b.procs[i] = &proc{Label: l, id: sp.Proc, world: w}
-		list[i] = launch.Start{StartProc: sp, Label: l, App: apps[i]}
-		h.procs.add(b.procs[i])
+		p := newProc(&sp, role, w)
+		b.procs[i] = p
+		list[i] = launch.Start{StartProc: sp, Label: p.Label, First: p.first(), App: apps[i]}
+		h.procs.add(p)
 	}
 	h.starts = append(h.starts, b)
 	h.agent.Start(list)
