@@ -53,6 +53,15 @@ const (
 	ErrRMAFlavor   Class = Class(fault.RMAFlavor)   // the window's kind does not have the call
 	ErrClosed      Class = Class(fault.Closed)      // exposed memory was closed by its owner
 	ErrLeft        Class = Class(fault.Left)        // a process the operation needs has left the job in order
+	ErrSession     Class = Class(fault.Session)     // the session was closed
+	ErrSet         Class = Class(fault.Set)         // no such process set
+	ErrSetGone     Class = Class(fault.SetGone)     // nobody holds the process set any more
+	ErrSetReplaced Class = Class(fault.SetReplaced) // a change has replaced the process set
+	ErrNoWatch     Class = Class(fault.NoWatch)     // nobody can follow a change of the process set
+	ErrRefused     Class = Class(fault.Refused)     // an operation on process sets was refused
+	ErrTooLate     Class = Class(fault.TooLate)     // an operation cannot be cancelled any more
+	ErrRolledBack  Class = Class(fault.RolledBack)  // a change of process sets does not happen
+	ErrLeaving     Class = Class(fault.Leaving)     // this process leaves by a change
 )
 
 // Error makes a class usable as the target of errors.Is.

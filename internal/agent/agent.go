@@ -98,6 +98,8 @@ func (a *Agent) Take(o *control.Order) {
 		a.ending = o.Text
 	case control.OrderPage:
 		a.page(&o.Page)
+	case control.OrderFollow:
+		a.follow(a.procs[o.Serial], o)
 	default:
 		if s := a.procs[o.Serial]; s != nil {
 			a.order(s, o)
@@ -115,8 +117,6 @@ func (a *Agent) order(s *Proc, o *control.Order) {
 		a.sendFiles(s, s.files, o.Frame)
 	case control.OrderContact:
 		a.contact(s, o)
-	case control.OrderFollow:
-		a.follow(s, o)
 	case control.OrderOver:
 		a.over(s, o.State)
 	case control.OrderAbandon:

@@ -38,14 +38,18 @@ type follower struct {
 	rest []byte // what the head says beside it
 }
 
-// follow gives p the page of a set, which is made for who asks first.
+// follow gives p the page of a set, which is made if it is not there. Nobody has to
+// ask: p is nil then.
 func (a *Agent) follow(p *Proc, o *control.Order) {
 	q := follower{question{p: p, id: o.ID}, o.Frame}
-	if o.Members.Len() == 0 {
+	switch {
+	case p == nil && o.Serial != 0: // it has ended
+		return
+	case p == nil:
+	case o.Members.Len() == 0:
 		a.send(p, Deed{Frame: followReply(&q, 0, control.FollowBody{})})
 		return
-	}
-	if p.state != control.Joined || o.Members.Index(a.id(p)) < 0 {
+	case p.state != control.Joined || o.Members.Index(a.id(p)) < 0:
 		a.refuse(p, o.ID, control.Refused("process %v is %v, and gets no page of set %d", a.id(p), p.state, o.Page.Set))
 		return
 	}
@@ -53,9 +57,14 @@ func (a *Agent) follow(p *Proc, o *control.Order) {
 	if g == nil {
 		var err error
 		if g, err = a.newPage(o); err != nil {
-			a.refuse(p, o.ID, err)
+			if p != nil {
+				a.refuse(p, o.ID, err)
+			}
 			return
 		}
+	}
+	if p == nil {
+		return
 	}
 	a.hold(p, g.extent)
 	if g.waiting = append(g.waiting, q); g.memory != nil {

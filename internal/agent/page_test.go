@@ -349,6 +349,16 @@ func TestNoPage(t *testing.T) {
 		t.Errorf("who leaves is given %+v", b)
 	}
 	r.do(control.PageOrder{Do: control.PageDrop, Set: set})
+	r.members = all
+	r.Take(&control.Order{Kind: control.OrderFollow, Members: all, Page: control.PageOrder{Set: set}}) // for nobody
+	r.do(control.PageOrder{Do: control.PageBegin, Set: set, Change: 1, Votes: 1})
+	r.work(nil)
+	r.follow(r.procs[2], 8, set)
+	if page, _ := r.view(8); page.Missing(1) != 1 {
+		t.Error("a page that the head asked for has not begun")
+	}
+	r.do(control.PageOrder{Do: control.PageDrop, Set: set})
+	r.end(r.procs[2])
 	r.members = wire.MembersOf(all.At(1))
 	r.follow(r.procs[1], 7, set+1)
 	r.do(control.PageOrder{Do: control.PageDrop, Set: set + 1}) // while it is made

@@ -46,6 +46,15 @@ const (
 	RMAFlavor         // the window's kind does not have the call
 	Closed            // the owner has closed the memory
 	Left              // a process that the operation needs has left the job in order
+	Session           // the session was closed
+	Set               // no such process set
+	SetGone           // nobody holds the process set any more
+	SetReplaced       // a change has replaced the process set
+	NoWatch           // nobody can follow a change of the process set
+	Refused           // an operation on process sets was refused
+	TooLate           // an operation can not be cancelled any more
+	RolledBack        // a change of process sets does not happen
+	Leaving           // the process leaves by a change
 
 	// Told is no error's class: Fault.Err is an error of the public packages,
 	// which whoever handles errors has seen.
@@ -65,7 +74,9 @@ var text = [...]string{
 	LockType: "invalid lock type", Assert: "invalid assertion", RMASync: "wrong synchronisation",
 	RMARange: "outside the target's memory", RMAAttach: "memory cannot be attached",
 	RMAShared: "memory cannot be shared", RMAFlavor: "wrong kind of window", Closed: "memory was closed",
-	Left: "has left the job",
+	Left: "has left the job", Session: "invalid session", Set: "no such process set", SetGone: "process set is gone",
+	SetReplaced: "process set was replaced", NoWatch: "nobody follows the process set", Refused: "operation refused",
+	TooLate: "change was accepted", RolledBack: "change was rolled back", Leaving: "leaves by a change",
 }
 
 // Error makes a class usable as the target of errors.Is.
