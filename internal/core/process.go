@@ -15,6 +15,7 @@ import (
 	"gompi/collectives/selection"
 	"gompi/internal/control"
 	"gompi/internal/engine"
+	"gompi/internal/fault"
 	"gompi/internal/knob"
 	"gompi/internal/rollcall"
 	"gompi/internal/segment"
@@ -171,6 +172,13 @@ func (p *Process) Finalize() (left int, err error) {
 	p.events.Wait()
 	p.cancel(errFinalized)
 	return left, err
+}
+
+// Retire ends what the process has begun with others, before it leaves them:
+// see engine.Retire. End follows.
+func (p *Process) Retire(ctx context.Context) (undone []string, f *fault.Fault) {
+	defer p.Leaving("Commit")()
+	return p.Engine.Retire(ctx)
 }
 
 // Kill ends the process without a word to anybody: pending and later calls fail

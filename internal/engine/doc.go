@@ -74,4 +74,5 @@
 //	collective.go     a collective call
 //	fast.go           the short way
 //	queues.go         what is pending, for people
+//	retire.go         a process that leaves the others
 package engine

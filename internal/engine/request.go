@@ -135,7 +135,8 @@ type requests struct {
 	}
 
 	pool    requestPool
-	freeing int // freed contexts on which operations are pending
+	freeing int  // freed contexts on which operations are pending
+	retired bool // nobody need Wait any more: see Retire
 }
 
 // requestPool keeps requests in chunks that never move, so that a token from
@@ -295,6 +296,9 @@ func (rq *requests) Live() int {
 	rq.process.mu.Lock()
 	defer rq.process.mu.Unlock()
 	n := 0
+	if rq.retired {
+		return n
+	}
 	for _, c := range rq.pool.chunks {
 		for i := range c {
 			r := &c[i]
@@ -304,6 +308,18 @@ func (rq *requests) Live() int {
 		}
 	}
 	return n
+}
+
+// started are the operations that the program has begun and that have not ended.
+func (rq *requests) started(yield func(*Request) bool) {
+	for _, chunk := range rq.pool.chunks {
+		for i := range chunk {
+			r := &chunk[i]
+			if r.kind != reqFree && !r.done && r.parent == nil && !r.detach && !yield(r) {
+				return
+			}
+		}
+	}
 }
 
 // NewOther starts a request that Complete ends: for layers above that build
