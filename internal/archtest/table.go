@@ -104,7 +104,7 @@ var layers = []row{
 	{pkg: "internal/launch/agent", may: "internal/launch internal/launch/cpus internal/control internal/wire"},
 	{pkg: "internal/launch/far", may: "internal/launch internal/launch/agent internal/control internal/control/link internal/wire"},
 	{pkg: "internal/launch/head", may: "internal/launch internal/control internal/rollcall internal/wire"},
-	{pkg: "launcher", may: "collectives/selection internal/knob internal/wire internal/control internal/control/link internal/onehost internal/launch internal/launch/cpus internal/launch/agent internal/launch/far internal/launch/head " +
+	{pkg: "launcher", may: "collectives/selection internal/knob internal/wire internal/control internal/control/link internal/head internal/onehost internal/launch internal/launch/cpus internal/launch/agent internal/launch/far internal/launch/head " +
 		"internal/cgroup"},
 	{pkg: "internal/testjob", may: "mpi internal/core internal/segment transport transport/inproc internal/wire " +
 		"internal/control internal/control/client internal/onehost internal/rollcall"},

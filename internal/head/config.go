@@ -33,6 +33,9 @@ type Config struct {
 	// Slots is how many processes the job may have at a time; 0: as many as there is
 	// memory for.
 	Slots int
+	// Min and Max bound the main set: no change makes it smaller or larger; 0: no
+	// bound.
+	Min, Max int
 	// ToReady and ToAccept are the deadlines of a change of which nobody has said
 	// others: from the grant until all newcomers are ready, and from there until the
 	// first member was handed it. LeaveTimeout is how long a leaver has to end by
