@@ -52,7 +52,7 @@ var layers = []row{
 	{pkg: "internal/control", may: "internal/wire internal/rollcall internal/change"},
 	{pkg: "internal/control/client", may: "internal/control internal/change internal/wire"},
 	{pkg: "internal/control/controltest", may: "internal/control internal/change internal/wire internal/rollcall"},
-	{pkg: "internal/head", may: "internal/change internal/control internal/serials internal/wire"},
+	{pkg: "internal/head", may: "internal/change internal/control internal/group internal/serials internal/wire"},
 	{pkg: "internal/agent", may: "internal/change internal/control internal/setpage internal/wire internal/segment internal/span internal/rollcall"},
 	{pkg: "internal/control/link", may: "internal/control"},
 	{pkg: "internal/onehost", may: "internal/change internal/head internal/agent internal/control internal/control/link internal/rollcall internal/wire"},

@@ -121,8 +121,9 @@ func (h *Head) over(p *proc) {
 	}
 	p.awaited = nil
 	h.failFences(p)
+	h.alive--
 	h.releaseAll(p)
-	if h.alive--; h.alive == 1 && len(h.gets) > 0 {
+	if h.alive == 1 {
 		for _, q := range h.joined {
 			h.failGets(q, p)
 		}
