@@ -9,5 +9,5 @@ import (
 )
 
 // Address is the abstract socket of a job's agent; "@" stands for the leading
-// zero byte, as in package net.
+// zero byte, as everywhere in Go.
 func Address(job wire.JobID) string { return fmt.Sprintf("@gompi-%016x", uint64(job)) }

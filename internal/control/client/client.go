@@ -10,7 +10,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"sync"
 	"syscall"
@@ -32,7 +31,7 @@ const dialWait = 60 * time.Second
 // order of all calls. An answer, as that of Finalize, so says that the head
 // has everything that was told before.
 type Client struct {
-	conn *net.UnixConn
+	conn *socket
 	done chan struct{} // closed when the reader has ended
 	out  outbox
 
@@ -84,23 +83,22 @@ func Dial(addr, token string) (*Client, *control.Welcome, error) {
 }
 
 // newClient makes a client of a connection that was welcomed.
-func newClient(conn *net.UnixConn, in *fdReader) *Client {
+func newClient(conn *socket, in *fdReader) *Client {
 	c := &Client{conn: conn, done: make(chan struct{}), calls: map[uint32]chan *answer{}, gives: map[uint32]control.Kind{}}
 	c.cond.L = &c.mu
 	c.out.init()
 	go c.read(in)
-	go c.write()
 	return c
 }
 
 // connect waits while the agent's backlog is full.
-func connect(addr string, deadline time.Time) (*net.UnixConn, error) {
+func connect(addr string, deadline time.Time) (*socket, error) {
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
-		conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: addr, Net: "unix"})
+		conn, err := dialSocket(addr)
 		if err == nil {
 			return conn, nil
 		}
-		if !errors.Is(err, syscall.EAGAIN) || time.Now().After(deadline) {
+		if !errors.Is(err, errBusy) || time.Now().After(deadline) {
 			return nil, err
 		}
 		time.Sleep(pause)
@@ -108,13 +106,10 @@ func connect(addr string, deadline time.Time) (*net.UnixConn, error) {
 }
 
 // join says hello and reads the welcome.
-func join(conn *net.UnixConn, in *fdReader, m *control.Hello, deadline time.Time) (*control.Welcome, error) {
-	if err := conn.SetDeadline(deadline); err != nil {
-		return nil, err
-	}
-	if _, err := conn.Write(control.AppendFrame(nil, 0, 0, m)); err != nil {
-		return nil, err
-	}
+func join(conn *socket, in *fdReader, m *control.Hello, deadline time.Time) (*control.Welcome, error) {
+	conn.until = deadline
+	// If it does not leave, the agent has hung up, and next finds what it said.
+	conn.trySend(control.AppendFrame(nil, 0, 0, m))
 	f, fds, err := in.next()
 	if err != nil {
 		return nil, err
@@ -131,7 +126,7 @@ func join(conn *net.UnixConn, in *fdReader, m *control.Hello, deadline time.Time
 		err = fmt.Errorf("answer to hello has kind %d", f.Kind)
 	}
 	if err == nil {
-		err = conn.SetDeadline(time.Time{})
+		err = conn.poll()
 	}
 	if err != nil {
 		closeFDs(fds[:])
@@ -147,16 +142,18 @@ func (c *Client) read(in *fdReader) {
 	err := c.readFrames(in)
 	in.close()
 	c.conn.Close()
-	if ended := c.out.stop(err); errors.Is(err, net.ErrClosed) || errors.Is(err, os.ErrDeadlineExceeded) {
-		err = ended // the end came from this side
-	}
+	ended := c.out.stop(err)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.err = fmt.Errorf("%w: %w", control.ErrLost, err)
+	defer c.cond.Broadcast()
 	if c.closed {
 		c.err = control.ErrClosed
+		return
 	}
-	c.cond.Broadcast()
+	if errors.Is(err, os.ErrClosed) || errors.Is(err, os.ErrDeadlineExceeded) {
+		err = ended // the end came from this side
+	}
+	c.err = fmt.Errorf("%w: %w", control.ErrLost, err)
 }
 
 func (c *Client) readFrames(in *fdReader) error {

@@ -5,7 +5,6 @@ package client
 import (
 	"fmt"
 	"io"
-	"net"
 
 	"gompi/internal/control"
 )
@@ -13,7 +12,7 @@ import (
 // fdReader reads frames and the descriptors that come with them. Its owner is
 // one goroutine.
 type fdReader struct {
-	conn *net.UnixConn
+	conn *socket
 	buf  []byte // buf[r:w] is read but not yet used
 	r, w int
 	oob  []byte
@@ -22,7 +21,7 @@ type fdReader struct {
 	fds [][control.FrameFDs]int
 }
 
-func newFDReader(conn *net.UnixConn) *fdReader {
+func newFDReader(conn *socket) *fdReader {
 	return &fdReader{conn: conn, buf: make([]byte, 8<<10), oob: make([]byte, oobBytes())}
 }
 
@@ -38,7 +37,10 @@ func (d *fdReader) fill(n int) error {
 		d.buf = grown
 	}
 	for d.w < n {
-		got, err := d.receive(d.buf[d.w:])
+		got, oobn, flags, err := d.conn.receive(d.buf[d.w:], d.oob)
+		if err == nil {
+			err = d.claim(d.oob[:oobn], flags)
+		}
 		if err != nil {
 			return err
 		}

@@ -13,31 +13,33 @@ import (
 	"gompi/internal/control/controltest"
 )
 
-// fdPair is a connection with both ends here.
-func fdPair(t *testing.T) (ends [2]*net.UnixConn) {
+// fdPair is a connection with both ends here, of which one can be read.
+func fdPair(t *testing.T) (*net.UnixConn, *socket) {
 	t.Helper()
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, fd := range fds {
-		f := os.NewFile(uintptr(fd), "end")
-		c, err := net.FileConn(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		f.Close()
-		ends[i] = c.(*net.UnixConn)
-		t.Cleanup(func() { c.Close() })
+	in := newSocket(fds[1])
+	t.Cleanup(func() { in.Close() })
+	if err := in.poll(); err != nil {
+		t.Fatal(err)
 	}
-	return ends
+	f := os.NewFile(uintptr(fds[0]), "end")
+	defer f.Close()
+	out, err := net.FileConn(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { out.Close() })
+	return out.(*net.UnixConn), in
 }
 
 // A process at its limit of open files loses descriptors. Which frame they
 // belonged to is known all the same: no frame gets those of another.
 func TestLostDescriptors(t *testing.T) {
-	ends := fdPair(t)
-	d := newFDReader(ends[1])
+	out, in := fdPair(t)
+	d := newFDReader(in)
 	defer d.close()
 	// room is how many of the two descriptors of each frame can be had.
 	rooms := []int{2, 0, 2, 1, 0, 0, 2}
@@ -58,7 +60,7 @@ func TestLostDescriptors(t *testing.T) {
 		fd := int(own.Fd())
 		inodes[i] = inode(fd)
 		data := control.AppendFrame(nil, uint32(i+1), control.FrameFDs, &control.Reply{})
-		if _, _, err := ends[0].WriteMsgUnix(data, unix.UnixRights(fd, fd), nil); err != nil {
+		if _, _, err := out.WriteMsgUnix(data, unix.UnixRights(fd, fd), nil); err != nil {
 			t.Fatal(err)
 		}
 		own.Close()

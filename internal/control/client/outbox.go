@@ -39,18 +39,15 @@ const closeWait = 2 * time.Second
 // outbox holds the frames that a client has yet to write, in order.
 type outbox struct {
 	mu      sync.Mutex
-	cond    sync.Cond // any field has changed
-	queue   []byte    // whole frames
-	writing int       // bytes that the writer has taken and not yet written
-	closing bool      // Close was called: write what is queued, then end
-	err     error     // why nothing is written any more; set once
-	written chan struct{}
+	cond    sync.Cond     // any field has changed
+	queue   []byte        // frames; of the first one a part may have left
+	writing int           // bytes that the writer has taken and not yet written
+	closing bool          // Close was called: write what is queued, then end
+	err     error         // why nothing is written any more; set once
+	written chan struct{} // closed when the writer has ended; nil: it has not begun
 }
 
-func (o *outbox) init() {
-	o.cond.L = &o.mu
-	o.written = make(chan struct{})
-}
+func (o *outbox) init() { o.cond.L = &o.mu }
 
 // ended says why a frame cannot be queued. mu is held.
 func (o *outbox) ended() error {
@@ -83,6 +80,30 @@ func (o *outbox) drop(err error) error {
 	return o.err
 }
 
+// add queues a frame behind the others. What the kernel takes at once leaves at
+// once; the rest, and what an error is about, is the writer's, who begins with it.
+// mu is held.
+func (c *Client) add(id uint32, m control.Message) {
+	o := &c.out
+	first := o.unsent() == 0
+	o.queue = control.AppendFrame(o.queue, id, 0, m)
+	if first {
+		n := c.conn.trySend(o.queue)
+		if n == len(o.queue) {
+			if o.queue = o.queue[:0]; cap(o.queue) > spareBytes {
+				o.queue = nil
+			}
+			return
+		}
+		o.queue = o.queue[n:]
+	}
+	if o.written == nil {
+		o.written = make(chan struct{})
+		go c.write()
+	}
+	o.cond.Broadcast()
+}
+
 // tell queues a frame that has no answer. It never waits for the head.
 func (c *Client) tell(m control.Message) error {
 	o := &c.out
@@ -91,8 +112,7 @@ func (c *Client) tell(m control.Message) error {
 	if err := o.ended(); err != nil {
 		return err
 	}
-	o.queue = control.AppendFrame(o.queue, 0, 0, m)
-	o.cond.Broadcast()
+	c.add(0, m)
 	if n := o.unsent(); n > hardUnsent {
 		o.drop(fmt.Errorf("gompirun left %d bytes unread, at most %d allowed", n, hardUnsent))
 		// Not Close, which may wait. The only error is that the connection
@@ -125,8 +145,7 @@ func (c *Client) request(ctx context.Context, id uint32, m control.Message) erro
 	if err := o.ended(); err != nil {
 		return err
 	}
-	o.queue = control.AppendFrame(o.queue, id, 0, m)
-	o.cond.Broadcast()
+	c.add(id, m)
 	return nil
 }
 
@@ -181,6 +200,10 @@ func (c *Client) finish() {
 	o := &c.out
 	o.mu.Lock()
 	o.closing = true
+	if o.written == nil {
+		o.mu.Unlock()
+		return
+	}
 	o.cond.Broadcast()
 	// The only error is that the connection is closed, which is as good.
 	_ = c.conn.SetWriteDeadline(time.Now().Add(closeWait))

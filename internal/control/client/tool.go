@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"strconv"
 	"strings"
@@ -63,7 +62,7 @@ func parseJobs(r io.Reader) ([]JobAddr, error) {
 
 // Tool is gompictl's connection to an agent. One call at a time.
 type Tool struct {
-	conn *net.UnixConn
+	conn *socket
 	in   *fdReader
 	id   uint32
 }
@@ -76,6 +75,10 @@ func DialTool(addr string) (*Tool, error) {
 		return nil, fmt.Errorf("job at %s: %w", addr, err)
 	}
 	t := &Tool{conn: conn, in: newFDReader(conn)}
+	if err := conn.poll(); err != nil {
+		t.Close()
+		return nil, fmt.Errorf("job at %s: %w", addr, err)
+	}
 	if _, err := conn.Write(control.AppendFrame(nil, 0, 0, &control.Empty{Kind: control.KindTool})); err != nil {
 		t.Close()
 		return nil, fmt.Errorf("job at %s: %w", addr, err)

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"fmt"
+	"os"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/control"
+)
+
+// socket is a stream socket to an agent, by the kernel's calls: a program with
+// package net in it starts slower, and go build links it with the system's
+// library if there is a C compiler. One goroutine receives at a time, one
+// writes, one sends.
+type socket struct {
+	fd     int       // does not block
+	until  time.Time // for receive, before poll
+	file   *os.File  // owns fd from poll on
+	raw    syscall.RawConn
+	closed atomic.Bool
+
+	in   received
+	take func(fd uintptr) bool // into in
+	out  []byte
+	sent int
+	give func(fd uintptr) bool // from out
+}
+
+// received is one call of the kernel.
+type received struct {
+	b, oob         []byte
+	n, oobn, flags int
+	err            error
+}
+
+// passes tells that a segment and a bell come with what promises them.
+const passes = true
+
+// oobBytes is room for descriptors. The kernel returns at most one message of
+// them from one call, those of the last frame that the call reads of.
+func oobBytes() int { return unix.CmsgSpace(8 * 4) }
+
+// errBusy: the agent's backlog is full.
+const errBusy = unix.EAGAIN
+
+// dialSocket connects to an address. Until poll is called receive waits in the
+// kernel, which is what a program that starts does best.
+func dialSocket(addr string) (*socket, error) {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return nil, fmt.Errorf("socket: %w", err)
+	}
+	if err := unix.Connect(fd, &unix.SockaddrUnix{Name: addr}); err != nil {
+		unix.Close(fd)
+		return nil, fmt.Errorf("connect: %w", err)
+	}
+	return newSocket(fd), nil
+}
+
+// newSocket takes over a descriptor that does not block.
+func newSocket(fd int) *socket {
+	s := &socket{fd: fd}
+	s.take = func(fd uintptr) bool { return s.in.from(int(fd)) }
+	s.give = func(fd uintptr) bool {
+		s.sent, _ = unix.SendmsgN(int(fd), s.out, nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+		return true
+	}
+	return s
+}
+
+// poll gives the socket to Go's poller: from now on it can be closed, and have
+// deadlines, while others use it.
+func (s *socket) poll() (err error) {
+	if s.file == nil {
+		s.file = os.NewFile(uintptr(s.fd), "control socket")
+		s.raw, err = s.file.SyscallConn()
+	}
+	return err
+}
+
+// from reads once; false: there was nothing.
+func (r *received) from(fd int) bool {
+	for {
+		r.n, r.oobn, r.flags, _, r.err = unix.Recvmsg(fd, r.b, r.oob, unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
+		if r.err != unix.EINTR {
+			return r.err != unix.EAGAIN
+		}
+	}
+}
+
+// receive waits for bytes and descriptors; no bytes are the end of the
+// connection.
+func (s *socket) receive(b, oob []byte) (n, oobn, flags int, err error) {
+	s.in = received{b: b, oob: oob}
+	if s.file == nil {
+		err = s.receiveHere()
+	} else {
+		err = s.raw.Read(s.take)
+	}
+	if err == nil {
+		err = s.in.err
+	} else if s.closed.Load() {
+		err = os.ErrClosed
+	}
+	return max(s.in.n, 0), s.in.oobn, s.in.flags, err
+}
+
+// receiveHere is receive before poll.
+func (s *socket) receiveHere() error {
+	for {
+		left := time.Until(s.until)
+		if left <= 0 {
+			return os.ErrDeadlineExceeded
+		}
+		fds := [1]unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLIN}}
+		if _, err := unix.Poll(fds[:], int(left/time.Millisecond)+1); err != nil && err != unix.EINTR {
+			return fmt.Errorf("poll: %w", err)
+		}
+		if s.in.from(s.fd) {
+			return nil
+		}
+	}
+}
+
+// trySend writes what the kernel takes at once, and returns how much that was.
+func (s *socket) trySend(b []byte) int {
+	s.out, s.sent = b, 0
+	if s.file == nil {
+		s.give(uintptr(s.fd))
+	} else if s.raw.Write(s.give) != nil {
+		s.sent = 0
+	}
+	s.out = nil
+	return max(s.sent, 0)
+}
+
+// Write writes all, after poll.
+func (s *socket) Write(b []byte) (int, error) { return s.file.Write(b) }
+
+func (s *socket) SetDeadline(t time.Time) error      { return s.file.SetDeadline(t) }
+func (s *socket) SetWriteDeadline(t time.Time) error { return s.file.SetWriteDeadline(t) }
+
+// Close may be called repeatedly, after poll by any goroutine.
+func (s *socket) Close() error {
+	if s.closed.Swap(true) {
+		return nil
+	}
+	if s.file == nil {
+		return unix.Close(s.fd)
+	}
+	return s.file.Close()
+}
+
+// claim notes received descriptors. If there are not as many as every frame
+// has, because this process may open no more, the frame gets none: -1, -1. The
+// kernel then says MSG_CTRUNC, and nothing else if there was no room for even
+// one.
+func (d *fdReader) claim(oob []byte, flags int) error {
+	lost := flags&unix.MSG_CTRUNC != 0
+	if len(oob) == 0 && !lost {
+		return nil
+	}
+	msgs, err := unix.ParseSocketControlMessage(oob)
+	if err != nil {
+		return fmt.Errorf("control message: %w", err)
+	}
+	for i := range msgs {
+		if msgs[i].Header.Level != unix.SOL_SOCKET || msgs[i].Header.Type != unix.SCM_RIGHTS {
+			continue
+		}
+		fds, err := unix.ParseUnixRights(&msgs[i])
+		if err != nil {
+			return fmt.Errorf("control message: %w", err)
+		}
+		if len(fds) != control.FrameFDs || lost {
+			closeFDs(fds)
+			lost = true
+			continue
+		}
+		d.fds = append(d.fds, [control.FrameFDs]int(fds))
+	}
+	if lost {
+		d.fds = append(d.fds, [control.FrameFDs]int{-1, -1})
+	}
+	return nil
+}
+
+func closeFDs(fds []int) {
+	for _, fd := range fds {
+		if fd >= 0 {
+			unix.Close(fd)
+		}
+	}
+}
