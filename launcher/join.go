@@ -20,8 +20,7 @@ import (
 
 // newJob joins a head, the agent of this host and their control plane. With a
 // starter the agent is another process, which may be on another host.
-func newJob(line *options, start starter) (*head.Head, error) {
-	o := &line.Options
+func newJob(o *launch.Options, start starter) (*head.Head, error) {
 	usable := cgroup.UsableCPUs()
 	procs := maxProcs(o, usable)
 	var id [8]byte
@@ -46,7 +45,6 @@ func newJob(line *options, start starter) (*head.Head, error) {
 		Terminate: h.Terminate,
 		Main:      h.Main,
 	}
-	line.changes.tell(&cfg.JobConfig)
 	if start != nil {
 		return h, joinFar(h, o, cfg, start)
 	}

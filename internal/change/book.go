@@ -27,13 +27,20 @@ type Owner interface {
 	Most() int
 	Room() int
 	Reserve(n int) ([]wire.ProcID, error)
-	// Define makes a set that the book holds. It holds others by Hold, each until
-	// Drop.
+	// Define makes a set that the book holds. It holds others by Hold, each until the
+	// effect Drop.
 	Define(members []wire.ProcID) uint32
 	Hold(set uint32)
-	Drop(set uint32)
 	// Replace: for who follows set, and as the main set, it is result from now on.
 	Replace(set, result uint32)
+	// Terms are what who follows these sets wants of each change of them.
+	Terms(sets []uint32) Terms
+}
+
+// Terms are what a request has if it does not say otherwise.
+type Terms struct {
+	Prepare           bool // also if the request does not say so
+	ToReady, ToAccept time.Duration
 }
 
 // Action is what an effect asks for.
@@ -50,6 +57,7 @@ const (
 	Vote                        // for Procs, who have left in order
 	Leave                       // Procs may go
 	Terminate                   // Procs are late
+	Drop                        // the operation needs Sets no longer
 )
 
 // Effect is one thing that the owner must do, in this order.
@@ -57,9 +65,11 @@ type Effect struct {
 	Do      Action
 	Op      uint32
 	Procs   []wire.ProcID
-	State   State     // Told
-	Why     error     // Told: of an operation that has not happened
-	Outputs []Outputs // Told: of an operation that was granted, one for each part
+	State   State      // Told
+	Why     error      // Told: of an operation that has not happened
+	Inputs  [][]uint32 // Told: of an operation that was granted, the sets of each part
+	Outputs []Outputs  // and what they have made
+	Sets    []uint32   // Drop
 }
 
 // Book is all operations of a job that are not over. It has no lock.
@@ -223,7 +233,11 @@ func (b *Book) unqueue(o *op) {
 // tell passes on in which state an operation is.
 func (b *Book) tell(o *op, s State) {
 	o.state = s
-	b.do(Effect{Do: Told, Op: o.number, State: s, Why: o.why, Outputs: o.outputs()})
+	e := Effect{Do: Told, Op: o.number, State: s, Why: o.why}
+	for i := range o.parts {
+		e.Inputs, e.Outputs = append(e.Inputs, o.parts[i].in), append(e.Outputs, o.parts[i].outputs)
+	}
+	b.do(e)
 }
 
 func (b *Book) do(e Effect) { b.out = append(b.out, e) }
@@ -254,15 +268,6 @@ func (b *Book) advance(now time.Duration) {
 			}
 		}
 	}
-}
-
-// outputs are the sets that an operation has made, a value for each part.
-func (o *op) outputs() []Outputs {
-	var list []Outputs
-	for i := range o.parts {
-		list = append(list, o.parts[i].outputs)
-	}
-	return list
 }
 
 // State is how far an operation is; ErrNoOp when it is over.

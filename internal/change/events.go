@@ -193,6 +193,7 @@ func (b *Book) commit(now time.Duration, o *op) {
 				b.replace(s, r)
 			}
 		}
+		b.do(Effect{Do: Drop, Op: o.number, Sets: p.in})
 		if len(p.leave) > 0 {
 			b.do(Effect{Do: Leave, Op: o.number, Procs: p.leave})
 		}
@@ -218,24 +219,14 @@ func (b *Book) replace(set, result uint32) {
 		}
 		b.watches[result] = w
 	}
-	b.owner.Replace(set, result) // which may be the last that held it
-	for _, q := range slices.Clone(b.queue) {
-		for _, r := range q.req.parts() {
-			if slices.Contains(r.In, set) {
-				b.finish(q, Refused, &ReplacedError{set, result})
-				break
-			}
-		}
-	}
+	b.owner.Replace(set, result)
+	b.refuse(&ReplacedError{set, result}, func(in uint32) bool { return in == set })
 }
 
-// settle lets go of what an operation held until its decision.
+// settle ends what is so only until the decision.
 func (b *Book) settle(o *op) {
 	for i := range o.parts {
 		p := &o.parts[i]
-		for _, s := range p.in {
-			b.owner.Drop(s)
-		}
 		for _, procs := range p.join {
 			for _, q := range procs {
 				delete(b.comes, q)
@@ -263,7 +254,8 @@ func (b *Book) finish(o *op, s State, why error) {
 	if o.state == Queued {
 		b.unqueue(o)
 	}
-	if o.state.undecided() {
+	undecided := o.state.undecided()
+	if undecided {
 		b.settle(o)
 		var comes []wire.ProcID
 		for i := range o.parts {
@@ -282,12 +274,29 @@ func (b *Book) finish(o *op, s State, why error) {
 	}
 	o.why = why
 	b.tell(o, s)
+	delete(b.ops, o.number)
+	var sets []uint32
 	for i := range o.parts {
-		for _, set := range o.parts[i].sets() {
-			b.owner.Drop(set)
+		sets = append(sets, o.parts[i].sets()...)
+	}
+	if undecided {
+		b.refuse(ErrSetGone, func(in uint32) bool { return slices.Contains(sets, in) })
+		for i := range o.parts {
+			sets = append(sets, o.parts[i].in...)
 		}
 	}
-	delete(b.ops, o.number)
+	if len(sets) > 0 {
+		b.do(Effect{Do: Drop, Op: o.number, Sets: sets})
+	}
+}
+
+// refuse ends those that wait for sets which they will not get.
+func (b *Book) refuse(why error, lost func(in uint32) bool) {
+	for _, q := range slices.Clone(b.queue) {
+		if slices.ContainsFunc(q.req.parts(), func(r Request) bool { return slices.ContainsFunc(r.In, lost) }) {
+			b.finish(q, Refused, why)
+		}
+	}
 }
 
 // sorted are all operations, by number.

@@ -3,6 +3,7 @@
 package change
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -161,6 +162,7 @@ func touch(a, c *part) bool {
 
 // granted makes the outputs and begins the change.
 func (b *Book) granted(now time.Duration, o *op) {
+	b.terms(o)
 	o.waits, o.lingers, o.held = map[wire.ProcID]struct{}{}, map[wire.ProcID]struct{}{}, map[wire.ProcID]struct{}{}
 	var comes []wire.ProcID
 	for i := range o.parts {
@@ -203,6 +205,18 @@ func (b *Book) granted(now time.Duration, o *op) {
 		return
 	}
 	b.isReady(now, o)
+}
+
+// terms completes a request by what who follows its inputs wants.
+func (b *Book) terms(o *op) {
+	var in []uint32
+	for i := range o.parts {
+		in = append(in, o.parts[i].in...)
+	}
+	t := b.owner.Terms(in)
+	o.req.Prepare = o.req.Prepare || t.Prepare
+	o.req.ToReady = cmp.Or(o.req.ToReady, t.ToReady)
+	o.req.ToAccept = cmp.Or(o.req.ToAccept, t.ToAccept)
 }
 
 func (b *Book) define(o *op, members []wire.ProcID) uint32 {

@@ -160,6 +160,8 @@ func (w *world) Replace(s, result uint32) {
 	}
 }
 
+func (w *world) Terms([]uint32) Terms { return Terms{} }
+
 // flush does what the book asks for, or notes it for later.
 func (w *world) flush() {
 	w.b.Flush(func(e *Effect) {
@@ -197,6 +199,10 @@ func (w *world) flush() {
 		case Vote:
 			for _, p := range e.Procs {
 				w.vote(e.Op, p)
+			}
+		case Drop:
+			for _, s := range e.Sets {
+				w.Drop(s)
 			}
 		case Leave:
 			for _, p := range e.Procs {

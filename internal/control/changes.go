@@ -14,7 +14,7 @@ import (
 
 // Limits of operations.
 const (
-	MaxName   = 1<<10 - 1 // bytes in the name of a set, with its scheme
+	MaxName   = 1 << 10   // bytes in the name of a set, with its scheme
 	MaxInputs = 1 << 10   // sets that an operation has as inputs
 	MaxParts  = 1 << 8    // of a Multi
 	MaxNames  = 1 << 10   // sets that an answer names
@@ -443,7 +443,8 @@ type ChangeBody struct {
 	Op      uint32
 	Kind    change.Kind
 	Role    ChangeRole
-	Votes   bool // on the page; else by KindVoted
+	State   change.State // how far it was when this was said; RolledBack: a newcomer came too late
+	Votes   bool         // on the page; else by KindVoted
 	Inputs  []wire.Set
 	Joining []wire.Set
 	Leaving wire.Set
@@ -460,6 +461,7 @@ func (m *ChangeBody) put(e *enc) {
 	e.u32(m.Op)
 	e.u8(uint8(m.Kind))
 	e.u8(uint8(m.Role))
+	e.u8(uint8(m.State))
 	e.flag(m.Votes)
 	for _, list := range [][]wire.Set{m.Inputs, m.Joining} {
 		e.u32(uint32(len(list)))
@@ -473,7 +475,7 @@ func (m *ChangeBody) put(e *enc) {
 }
 
 func (m *ChangeBody) get(d *dec) {
-	m.Op, m.Kind, m.Role, m.Votes = d.u32(), change.Kind(d.u8()), ChangeRole(d.u8()), d.flag()
+	m.Op, m.Kind, m.Role, m.State, m.Votes = d.u32(), change.Kind(d.u8()), ChangeRole(d.u8()), d.state(), d.flag()
 	if d.err == nil && (m.Role < RoleJoining || m.Role > RoleLeaving) {
 		d.fail("unknown role %d", m.Role)
 	}

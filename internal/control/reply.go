@@ -21,7 +21,6 @@ const (
 	StatusNotFound               // text
 	StatusEnding                 // text
 	StatusRefused                // text
-	StatusSetGone                // text
 )
 
 // Reply answers a request: what it asked for, or an error.
@@ -54,7 +53,7 @@ func (m *Reply) get(d *dec) {
 		return
 	case StatusGone:
 		m.Proc = d.proc()
-	case StatusNotFound, StatusEnding, StatusRefused, StatusSetGone:
+	case StatusNotFound, StatusEnding, StatusRefused:
 	default:
 		d.fail("unknown status %d", m.Status)
 	}
@@ -69,8 +68,6 @@ func Failure(err error) *Reply {
 		return &Reply{Status: StatusGone, Proc: gone.Proc, Text: gone.How}
 	case errors.Is(err, ErrNotFound):
 		return &Reply{Status: StatusNotFound, Text: detail(err, ErrNotFound)}
-	case errors.Is(err, ErrSetGone):
-		return &Reply{Status: StatusSetGone, Text: detail(err, ErrSetGone)}
 	case errors.Is(err, ErrEnding):
 		return &Reply{Status: StatusEnding, Text: detail(err, ErrEnding)}
 	}
@@ -107,11 +104,6 @@ func NotFound(format string, args ...any) error {
 	return &withDetail{ErrNotFound, fmt.Sprintf(format, args...)}
 }
 
-// SetGone says which process set there is no more.
-func SetGone(format string, args ...any) error {
-	return &withDetail{ErrSetGone, fmt.Sprintf(format, args...)}
-}
-
 // Err is the opposite of Failure; nil for StatusOK.
 func (m *Reply) Err() error {
 	switch m.Status {
@@ -121,8 +113,6 @@ func (m *Reply) Err() error {
 		return &GoneError{Proc: m.Proc, How: m.Text}
 	case StatusNotFound:
 		return &withDetail{ErrNotFound, m.Text}
-	case StatusSetGone:
-		return &withDetail{ErrSetGone, m.Text}
 	case StatusEnding:
 		return Ending(m.Text)
 	}

@@ -76,8 +76,7 @@ func (h *Head) HostLost(host uint32, how string) {
 		if p.state != control.Exited {
 			h.exited(p, how, false)
 		}
-		p.freed = true
-		h.forget(p)
+		h.free(p)
 	}
 }
 
@@ -110,8 +109,10 @@ func (h *Head) markExited(p *proc, how string) {
 		h.over(p)
 	}
 	p.watching, p.addrs, p.argv = nil, nil, nil
-	h.hosts[p.host].local--
-	h.tellHost(p.host)
+	if !p.unbound {
+		h.hosts[p.host].local--
+		h.tellHost(p.host)
+	}
 }
 
 // over: p, which was starting or joined, takes part in nothing any more.
@@ -121,9 +122,21 @@ func (h *Head) over(p *proc) {
 	}
 	p.awaited = nil
 	h.failFences(p)
-	h.alive--
+	if p.left {
+		h.book.Left(h.now(), p.id)
+	} else {
+		h.book.Died(h.now(), p.id)
+	}
+	h.settle()
+	h.unfollowAll(p)
+	for _, o := range p.asked {
+		h.forgo(o)
+	}
+	p.comes = nil
+	h.hasChange(p, nil)
 	h.releaseAll(p)
-	if h.alive == 1 {
+	h.endMain()
+	if h.alive--; h.alive == 1 && len(h.gets) > 0 {
 		for _, q := range h.joined {
 			h.failGets(q, p)
 		}
@@ -190,6 +203,8 @@ func (h *Head) End(why string) {
 	if why == "" {
 		why = "no reason given"
 	}
+	h.book.End()
+	h.settle()
 	h.ending = control.Clip(why, control.MaxText)
 	for host := range h.hosts {
 		h.out = append(h.out, Effect{Order: control.Order{Kind: control.OrderEnding, Text: h.ending}, Host: uint32(host)})

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 
+	"gompi/internal/change"
 	"gompi/internal/control"
 	"gompi/internal/serials"
 	"gompi/internal/wire"
@@ -31,12 +32,7 @@ type Head struct {
 
 	sets     map[uint32]*set
 	lastSet  uint32
-	setBytes int               // of their members
-	main     uint32            // number of the main set; 0: there is none
-	names    map[string]uint32 // of sets; 0: reserved for one to come
-	news     []naming          // of living sets, oldest first
-	lastNews uint64
-	ofOp     map[uint32][]uint32 // sets that came of operations that are not decided
+	setBytes int // of their members
 
 	store      map[string][]byte
 	storeBytes int
@@ -46,6 +42,15 @@ type Head struct {
 
 	rounds map[uint64]*Round
 	round  uint64
+
+	book      *change.Book
+	settling  bool
+	ops       map[uint32]*op
+	follows   map[uint32]*follow // by set
+	main      uint32             // the main set; 0: none
+	mainEnded int                // so many of its first members take part no more
+	argv      []string           // of the job's first program
+	places    int                // processes of which something is left, or is to come
 
 	ending string // why the job ends, "" while it does not
 
@@ -66,7 +71,6 @@ type proc struct {
 	world      uint32 // numbers of its sets
 	self       uint32
 	parent     uint32         // 0: none
-	lines      []uint32       // sets of the command line and of hosts that have it
 	given      map[uint32]int // sets that it was given, and how often
 	named      int            // living sets that it is a member of
 	argv       []string
@@ -76,6 +80,7 @@ type proc struct {
 	died      bool // exited, not in order
 	left      bool // has finalized
 	freed     bool // nothing of it is left on its host
+	unbound   bool // it has no place on a host yet
 	connected bool
 	pid       int // for people; 0 before it is started
 
@@ -86,6 +91,10 @@ type proc struct {
 	waiting  int                // bytes of them
 	awaited  map[*wait]struct{} // Contacts of others that wait for it
 	watching serials.Spans      // whose end it wants to know, and has not been told
+
+	asked map[uint32]*op // operations of which it may want to know the outcome
+	comes *op            // the change that it is to come with
+	last  *op            // the last change that it had a part in
 }
 
 // wait is a request that cannot be answered yet.
@@ -96,20 +105,25 @@ type wait struct {
 
 	target *proc  // KindContact
 	key    string // KindGet
-	set    *set   // KindSetGet
-	keys   []string
-	call   uint64
 	fence  *fence // KindFence
+
+	op    *op // KindAwait, KindWithdraw
+	until change.State
 }
 
 // Effect is one thing to do after a step: an order for the agent of a host, a
-// callback of the launcher, or a Spawn.
+// callback of the launcher, a Spawn or a Launch, or to tell the launcher what becomes
+// of processes.
 type Effect struct {
 	Order control.Order // of kind 0: none
 	Host  uint32
 
-	Call  func()
-	Spawn *Spawn
+	Call   func()
+	Spawn  *Spawn
+	Launch *Launch
+
+	Fate  Fate // 0: none
+	Procs []wire.ProcID
 }
 
 // Spawn is one that the head's owner must carry out. It holds the set parent, and
@@ -125,19 +139,22 @@ type Spawn struct {
 // New makes the head of a job without processes on so many hosts.
 func New(cfg Config, hosts int) *Head {
 	cfg.UsableCPUs = min(max(0, cfg.UsableCPUs), control.MaxMembers)
-	return &Head{
+	h := &Head{
 		cfg:    cfg,
 		hosts:  make([]host, hosts),
 		joined: map[uint32]*proc{},
 		procs:  map[uint32]*proc{},
 		sets:   map[uint32]*set{},
-		names:  map[string]uint32{},
-		ofOp:   map[uint32][]uint32{},
 		store:  map[string][]byte{},
 		gets:   map[string]map[*wait]struct{}{},
 		fences: map[string][]*fence{},
 		rounds: map[uint64]*Round{},
+
+		ops:     map[uint32]*op{},
+		follows: map[uint32]*follow{},
 	}
+	h.book = change.New(owner{h}, deadline(cfg.LeaveTimeout))
+	return h
 }
 
 // proc returns the process with this id; nil if there was none, or nothing is
@@ -181,7 +198,6 @@ func (h *Head) all() []*proc {
 // add is Join when there is room. Parent is 0 or the set of the process that
 // spawns them.
 func (h *Head) add(argv [][]string, parent, host, reservation uint32) wire.Set {
-	begins := h.lastProc == 0
 	first := wire.ProcID{Job: h.cfg.Job, Serial: h.lastProc + 1}
 	h.out = append(h.out, Effect{Host: host, Order: control.Order{Kind: control.OrderBind, Serial: first.Serial, ID: reservation, Count: uint32(len(argv))}})
 	for i := range argv {
@@ -189,27 +205,24 @@ func (h *Head) add(argv [][]string, parent, host, reservation uint32) wire.Set {
 		id := wire.ProcID{Job: h.cfg.Job, Serial: h.lastProc}
 		p := &proc{id: id, host: host, rank: i, size: len(argv), parent: parent, argv: argv[i], state: control.Starting}
 		h.procs[id.Serial] = p
+		p.self = h.newSet(wire.MembersOf(id)).Number
+		h.hold(p.self)
 		if parent != 0 {
 			h.hold(parent)
 		}
 	}
 	world := h.newSet(wire.NewMembers(wire.Range{First: first, Count: len(argv)}))
-	h.sets[world.Number].taken = 1
 	for i := range argv {
-		p := h.proc(first.Next(i))
-		p.world = world.Number
-		h.hold(p.world)
-		p.self = h.newSet(wire.MembersOf(p.id)).Number
-		h.hold(p.self)
-	}
-	if h.main == 0 && parent == 0 {
-		h.setMain(world.Number)
-	}
-	if begins {
-		h.firstSets(world.Members)
+		h.proc(first.Next(i)).world = world.Number
+		h.hold(world.Number)
 	}
 	h.hosts[host].local += len(argv)
 	h.alive += len(argv)
+	h.places += len(argv)
+	if first.Serial == 1 {
+		h.argv = argv[0]
+		h.setMain(world.Number)
+	}
 	h.tellHost(host)
 	return world
 }
@@ -221,14 +234,9 @@ func (h *Head) add(argv [][]string, parent, host, reservation uint32) wire.Set {
 func (h *Head) Join(argv [][]string, spawn *Spawn, host, reservation uint32) (wire.Set, error) {
 	if !h.roomFor(len(argv)) {
 		h.out = append(h.out, Effect{Host: host, Order: control.Order{Kind: control.OrderUnbind, ID: reservation}})
-		return wire.Set{}, control.Refused("the job has had %d processes and %d process sets: there are no numbers for %d more",
-			h.lastProc, h.lastSet, len(argv))
+		return wire.Set{}, h.noRoom(len(argv))
 	}
 	if spawn == nil {
-		if err := h.fits(len(argv)); h.lastProc == 0 && err != nil {
-			h.out = append(h.out, Effect{Host: host, Order: control.Order{Kind: control.OrderUnbind, ID: reservation}})
-			return wire.Set{}, err
-		}
 		return h.add(argv, 0, host, reservation), nil
 	}
 	set := h.add(argv, spawn.parent, host, reservation)
@@ -236,9 +244,23 @@ func (h *Head) Join(argv [][]string, spawn *Spawn, host, reservation uint32) (wi
 	return set, nil
 }
 
+func (h *Head) noRoom(n int) error {
+	return control.Refused("the job has had %d processes and %d process sets: there are no numbers for %d more", h.lastProc, h.lastSet, n)
+}
+
+// takesPart reports whether a process is one that has neither died nor left.
+func (h *Head) takesPart(id wire.ProcID) bool {
+	p := h.proc(id)
+	return p != nil && p.state <= control.Joined
+}
+
 // Take learns what the agent of a host has seen. What it tells of one of whom
 // nothing is left is of no more interest, and of others' it has nothing to tell.
 func (h *Head) Take(host uint32, r *control.Report) {
+	if r.Kind == control.ReportWord {
+		h.word(host, r)
+		return
+	}
 	p := h.bySerial(r.Serial)
 	if p == nil || p.host != host {
 		return
@@ -259,8 +281,7 @@ func (h *Head) Take(host uint32, r *control.Report) {
 	case control.ReportLost:
 		h.lost(p, r.Text)
 	case control.ReportFreed:
-		p.freed = true
-		h.forget(p)
+		h.free(p)
 	}
 }
 
@@ -281,8 +302,15 @@ func (h *Head) hello(p *proc) {
 		FaultTolerant: h.cfg.FaultTolerant, KillGrace: h.cfg.KillGrace,
 		Settings: h.cfg.Settings,
 	}
+	if p.comes != nil {
+		m.Change = h.changeBody(p.comes, p)
+	} else if p.last != nil {
+		m.Change = h.changeBody(p.last, p) // which was rolled back meanwhile
+	}
 	h.order(p, control.Order{Kind: control.OrderWelcome, Frame: control.AppendFrame(nil, 0, control.FrameFDs, m)})
 	h.call(h.cfg.Joined, p)
+	h.book.Joined(h.now(), p.id)
+	h.settle()
 }
 
 // started: the child of p runs.
@@ -386,8 +414,9 @@ func (h *Head) unpark(w *wait) {
 		delete(w.target.awaited, w)
 	case w.fence != nil:
 		h.leaveFence(w)
-	case w.set != nil:
-		delete(w.set.store.waits, w)
+	case w.op != nil:
+		delete(w.op.waits, w)
+		h.forgetOp(w.op)
 	case w.key != "":
 		delete(h.gets[w.key], w)
 		if len(h.gets[w.key]) == 0 {
@@ -448,21 +477,18 @@ func (h *Head) Flush(do func(*Effect)) bool {
 // Sizes is how much each table holds.
 func (h *Head) Sizes() map[string]int {
 	m := map[string]int{
-		"processes": len(h.procs), "living": h.alive, "joined": len(h.joined), "sets": len(h.sets), "names": len(h.names), "news": len(h.news), "sets of changes": len(h.ofOp), "bytes in sets": h.setBytes,
+		"processes": len(h.procs), "living": h.alive, "joined": len(h.joined), "sets": len(h.sets), "bytes in sets": h.setBytes,
 		"store": len(h.store), "bytes in store": h.storeBytes, "gets": len(h.gets), "fences": len(h.fences), "rounds": len(h.rounds),
 	}
-	for _, t := range h.sets {
-		m["opened"] += len(t.opened)
-		if t.store != nil {
-			m["waits in sets"] += len(t.store.waits)
-			m["calls in sets"] += len(t.store.calls)
-		}
+	m["operations"], m["followed"], m["places"] = len(h.ops), len(h.follows), h.places
+	for what, n := range h.book.Sizes() {
+		m["of changes: "+what] = n
 	}
 	for i := range h.hosts {
 		m["on hosts"] += h.hosts[i].local
 	}
 	for _, p := range h.procs {
-		m["given sets"] += len(p.given) + len(p.lines)
+		m["given sets"] += len(p.given)
 		m["watched"] += len(p.watching)
 		m["requests"] += len(p.reqs)
 		m["bytes waiting"] += p.waiting

@@ -60,15 +60,23 @@ func (h *Head) oneWay(p *proc, f control.Frame) error {
 		if err := control.Decode(&m, f.Body); err != nil {
 			return err
 		}
-		h.release(p, m.Number, m.Opened)
-	case control.KindMain:
+		h.release(p, m.Number)
+	case control.KindUnfollow, control.KindMain:
 		m := control.Set{Kind: f.Kind}
 		if err := control.Decode(&m, f.Body); err != nil {
 			return err
 		}
-		if h.sets[m.Number] != nil {
-			h.setMain(m.Number)
+		if f.Kind == control.KindUnfollow {
+			h.unfollow(p, m.Number)
+		} else if p.state == control.Joined {
+			h.declareMain(p, m.Number)
 		}
+	case control.KindForget, control.KindReleased, control.KindReadied, control.KindVoted, control.KindCompleted:
+		m := control.Op{Kind: f.Kind}
+		if err := control.Decode(&m, f.Body); err != nil {
+			return err
+		}
+		h.opOf(p, f.Kind, m.Op)
 	case control.KindStacks:
 		var m control.Stacks
 		if err := control.Decode(&m, f.Body); err != nil {
@@ -129,55 +137,21 @@ func (h *Head) request(p *proc, f control.Frame) error {
 			h.refuse(p, f.ID, err)
 		} else {
 			h.give(p, set.Number)
-			h.answer(p, f.ID, h.describe(p, set))
+			h.answer(p, f.ID, &control.SetBody{S: set})
 		}
-	case control.KindDescribe:
-		m := control.Set{Kind: f.Kind}
-		if err := control.Decode(&m, f.Body); err != nil {
-			return err
-		}
-		if _, err := h.living(m.Number); err != nil {
-			h.refuse(p, f.ID, err)
-		} else {
-			h.answer(p, f.ID, h.describe(p, h.set(m.Number)))
-		}
-	case control.KindNews:
-		var m control.News
-		if err := control.Decode(&m, f.Body); err != nil {
-			return err
-		}
-		h.answer(p, f.ID, h.newsSince(p, m.Since))
-	case control.KindAlgebra:
-		var m control.Algebra
-		if err := control.Decode(&m, f.Body); err != nil {
-			return err
-		}
-		if b, err := h.algebra(p, &m); err != nil {
-			h.refuse(p, f.ID, err)
-		} else {
-			h.answer(p, f.ID, b)
-		}
-	case control.KindSetPut:
-		var m control.SetPut
-		if err := control.Decode(&m, f.Body); err != nil {
-			return err
-		}
-		m.Put.Val = bytes.Clone(m.Put.Val)
-		h.setPut(p, f.ID, &m)
-	case control.KindSetGet:
-		var m control.SetGet
-		if err := control.Decode(&m, f.Body); err != nil {
-			return err
-		}
-		return h.setGet(p, &f, &m)
 	case control.KindDefine:
 		m := control.Members{Kind: f.Kind}
 		if err := control.Decode(&m, f.Body); err != nil {
 			return err
 		}
-		if set, err := h.define(m.Members); err != nil {
+		if err := h.known(m.Members); err != nil {
 			h.refuse(p, f.ID, err)
+		} else if len(h.sets) >= maxSets || !h.roomFor(0) {
+			h.refuse(p, f.ID, control.Refused("the job has %d process sets, and has had %d", len(h.sets), h.lastSet))
+		} else if n := h.setBytes + setBytes(m.Members); n > maxSetBytes {
+			h.refuse(p, f.ID, control.Refused("the process sets of the job would take %d bytes, at most %d allowed", n, maxSetBytes))
 		} else {
+			set := h.newSet(m.Members)
 			h.give(p, set.Number)
 			h.answer(p, f.ID, &control.SetBody{S: set})
 		}
@@ -211,6 +185,44 @@ func (h *Head) request(p *proc, f control.Frame) error {
 			return err
 		}
 		return h.spawn(p, &f, &m)
+	case control.KindSubmit:
+		var m control.Submit
+		if err := control.Decode(&m, f.Body); err != nil {
+			return err
+		}
+		m.COL = bytes.Clone(m.COL)
+		_, body := h.submit(p, &m)
+		h.answer(p, f.ID, body)
+	case control.KindAwait:
+		var m control.Await
+		if err := control.Decode(&m, f.Body); err != nil {
+			return err
+		}
+		return h.await(p, &f, m.Op, m.Until)
+	case control.KindWithdraw:
+		m := control.Op{Kind: f.Kind}
+		if err := control.Decode(&m, f.Body); err != nil {
+			return err
+		}
+		return h.withdraw(p, &f, m.Op)
+	case control.KindUpdate:
+		var m control.Update
+		if err := control.Decode(&m, f.Body); err != nil {
+			return err
+		}
+		h.update(p, f.ID, &m)
+	case control.KindFollow:
+		var m control.Follow
+		if err := control.Decode(&m, f.Body); err != nil {
+			return err
+		}
+		h.follow(p, f.ID, &m)
+	case control.KindHanded:
+		var m control.Handed
+		if err := control.Decode(&m, f.Body); err != nil {
+			return err
+		}
+		h.handed(p, f.ID, &m)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ package onehost
 import (
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -24,7 +25,10 @@ type machines struct {
 	spawn  func(r *head.Spawn) // nil: there is none
 	spawns []*head.Spawn       // to be carried out
 	works  []agent.Deed        // likewise
-	got    func(d *agent.Deed) // sees the frames that processes get; may be nil
+
+	launches []*head.Launch      // to be carried out
+	fates    []string            // what the launcher was told of processes
+	got      func(d *agent.Deed) // sees the frames that processes get; may be nil
 }
 
 func newMachines(cfg head.Config, hosts int, reap func(wire.ProcID)) *machines {
@@ -66,6 +70,10 @@ func (m *machines) effect(e *head.Effect) {
 		e.Call()
 	case e.Spawn != nil:
 		m.spawns = append(m.spawns, e.Spawn)
+	case e.Launch != nil:
+		m.launches = append(m.launches, e.Launch)
+	case e.Fate != 0:
+		m.fates = append(m.fates, fmt.Sprint(e.Fate, " ", len(e.Procs)))
 	default:
 		m.agents[e.Host].Take(controltest.OverWire(&e.Order).(*control.Order))
 	}

@@ -42,7 +42,7 @@ type HostConfig struct {
 // Close. All but Start, Launch, Now and MaxProcs are called one at a time and in order, by
 // one goroutine: they should not block. Any function may be nil.
 type Config struct {
-	JobConfig // but Spawns, which Start says
+	JobConfig // but Spawns and Launches, which Start and Launch say
 	HostConfig
 	// Start launches processes for a Spawn, on a goroutine of its own. On an
 	// error none of them counts as started and none may run on; those that
@@ -75,17 +75,6 @@ type Config struct {
 	HostLost func(host uint32, why string)
 }
 
-// Launch is newcomers to start.
-type Launch struct {
-	Op    uint32 // the operation that they come by
-	Procs []control.StartProc
-	Hosts []string // where they may start; nil: anywhere
-}
-
-// DiscardGrace is how long newcomers of a change that does not happen have to end by
-// themselves.
-const DiscardGrace = 2 * time.Second
-
 // Server is a head, an agent, or both. Its methods may be called from any
 // goroutine. AddJob, Ending, Snapshot, State and Stacks are a head's, Addr, Token,
 // Started, Exited and Lost an agent's.
@@ -105,6 +94,7 @@ type Server struct {
 	agent  *agent.Agent // nil: the agents are at the other ends of down
 	ln     *agent.Listener
 	up     upLink
+	alarm  alarm
 	// across, if not nil, makes what arrives of what one of head and agent
 	// tells the other.
 	across func(control.Message) control.Message
@@ -145,7 +135,11 @@ func NewAgent(job wire.JobID, host uint32, cfg HostConfig, up *link.Link) (*Serv
 }
 
 func newHead(cfg Config, hosts []*link.Link) (*Server, error) {
-	cfg.Spawns = cfg.Start != nil
+	cfg.Spawns, cfg.Launches = cfg.Start != nil, cfg.Launch != nil
+	if cfg.Now == nil {
+		start := time.Now()
+		cfg.Now, cfg.Epoch = func() time.Duration { return time.Since(start) }, start
+	}
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -290,6 +284,7 @@ func (s *Server) Close() error {
 	}
 	s.closed = true
 	close(s.done)
+	s.alarm.stop()
 	s.mu.Unlock()
 	var err error
 	if s.ln != nil {
@@ -327,6 +322,9 @@ func (s *Server) flush() {
 			more = s.agent.Flush(s.deed) || more
 		}
 	}
+	if s.head != nil && !s.closed {
+		s.setAlarm()
+	}
 }
 
 func (s *Server) report(r *control.Report) {
@@ -347,6 +345,14 @@ func (s *Server) effect(e *head.Effect) {
 	case e.Spawn != nil:
 		r := e.Spawn
 		s.aside(func() { s.spawn(r) })
+	case e.Launch != nil:
+		l := e.Launch
+		s.aside(func() { s.launch(l) })
+	case e.Fate != 0:
+		if f := s.fate(e.Fate); f != nil {
+			procs := e.Procs
+			s.calls.add(func() { f(procs) })
+		}
 	case s.agent == nil:
 		if l := s.down.links[e.Host]; l != nil { // else it is lost
 			l.Send(&e.Order)

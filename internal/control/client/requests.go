@@ -82,15 +82,13 @@ func checkMembers(m wire.Members) error {
 
 // Lookup returns the set with this name: mpi://WORLD, mpi://SELF,
 // mpi://PARENT of this process, or gompi://JOB/NUMBER. Aliases come with the
-// number of the set they stand for. ErrNotFound if there is none, ErrSetGone if nobody
+// number of the set they stand for. ErrNotFound if there is none, or nobody
 // holds it any more: see ReleaseSet.
 func (c *Client) Lookup(uri string) (wire.Set, error) {
-	if len(uri) > control.MaxName {
+	if len(uri) > control.MaxURI {
 		return wire.Set{}, control.NotFound("process set with a name of %d bytes", len(uri))
 	}
-	var b control.DescribeBody
-	err := c.Ask(context.Background(), &control.Text{Kind: control.KindLookup, Text: uri}, &b)
-	return b.Set, err
+	return c.askSet(context.Background(), &control.Text{Kind: control.KindLookup, Text: uri})
 }
 
 // DefineSet makes a new set of processes of this job, in this order. Each

@@ -23,7 +23,7 @@ func Samples(job wire.JobID) []control.Message {
 	names := []control.SetName{{Number: 7, Name: "app://a"}}
 	outputs := []change.Outputs{{Joining: []uint32{5, 6}, Leaving: 7, Result: 8}}
 	request := change.Request{Kind: change.Grow, In: []uint32{4}, Join: []int{3}, NoQueue: true, ToReady: time.Second, Whole: time.Minute}
-	handed := control.ChangeBody{Op: 3, Kind: change.Grow, Role: control.RoleStaying, Votes: true, Inputs: []wire.Set{set}, Joining: []wire.Set{set}, Result: set, Options: options}
+	handed := control.ChangeBody{Op: 3, Kind: change.Grow, Role: control.RoleStaying, State: change.Adopting, Votes: true, Inputs: []wire.Set{set}, Joining: []wire.Set{set}, Result: set, Options: options}
 	page := control.PageOrder{Do: control.PageFix, Set: 4, Change: 2, Votes: 9, Options: options, Have: 5}
 	call := rollcall.Entry{Op: "Recv", Peer: rollcall.AnyPeer, Since: time.Unix(1, 2), Tag: -1, Caller: "a.go:1 b"}
 	op := control.OpBody{Op: 3, State: change.Refused, Why: control.WhyReplaced, Text: "t", Set: 4, Success: 5, Outputs: outputs, Names: names, Iteration: 8,
@@ -56,7 +56,7 @@ func Samples(job wire.JobID) []control.Message {
 		&control.FollowBody{X: wire.Extent{Arena: 3, Total: 1 << 40, Off: 1 << 30, Bytes: 1 << 20, File: -1}, Members: 3, Place: 2, Rest: []byte("r")},
 		&handed, &control.Word{Set: 4, Change: 2},
 		&control.Set{Kind: control.KindDescribe, Number: 4}, &control.Set{Kind: control.KindUnfollow, Number: 4}, &control.Set{Kind: control.KindMain, Number: 4},
-		&control.DescribeBody{Set: set, Names: []string{"app://a"}, Died: wire.MembersOf(p), Left: wire.MembersOf(p.Next(1)), Dynamic: true, Opened: 3},
+		&control.DescribeBody{Set: set, Names: []string{"app://a"}, Died: wire.MembersOf(p), Left: wire.MembersOf(p.Next(1)), Dynamic: true},
 		&control.News{Since: 9}, &control.NewsBody{Next: 10, More: true, Sets: names},
 		&control.Algebra{Do: control.Split, In: []uint32{4}, Sizes: []uint32{1, 2}, Names: []string{"app://a", ""}}, &control.SetsBody{Sets: names},
 		&control.SetPut{Set: 4, Put: control.Put{Key: "key", Val: []byte("value")}}, &control.SetGet{Set: 4, Keys: []string{"a", "b"}, Wait: true, Call: 3},
@@ -64,7 +64,7 @@ func Samples(job wire.JobID) []control.Message {
 		&control.Order{Kind: control.OrderFollow, Serial: 3, ID: 7, Members: m, Page: page, Frame: []byte("f")}, &control.Order{Kind: control.OrderPage, Page: page},
 		&control.Report{Kind: control.ReportWord, Set: 4, Change: 2, Word: change.IsCommitted, Iteration: 8},
 		&control.Report{Kind: control.ReportLook, Set: 4, Look: control.Look{Least: 1, Most: 1 << 40, Begun: 3, Mean: time.Millisecond, Bytes: 9}},
-		&control.Cut{Proc: p, Text: "no room"}, &control.Ping{Kind: control.KindPing, Proc: p, ID: 7}, &control.Ping{Kind: control.KindPong, Proc: p, ID: 1 << 60}, &control.Release{Number: 7, Opened: 2}, &control.Text{Kind: control.KindDelete, Text: "key"},
+		&control.Cut{Proc: p, Text: "no room"}, &control.Ping{Kind: control.KindPing, Proc: p, ID: 7}, &control.Ping{Kind: control.KindPong, Proc: p, ID: 1 << 60}, &control.Release{Number: 7}, &control.Text{Kind: control.KindDelete, Text: "key"},
 		&control.Common{ID: wire.ContextID{Creator: p, Serial: 3}, Members: m, Bytes: 1 << 20, First: 4096, Have: 5}, &control.Uncommon{Arena: 3, Off: 1 << 40},
 		&control.CommonBody{X: wire.Extent{Arena: 3, Total: 1 << 40, Off: 1 << 30, Bytes: 1 << 20, File: -1}},
 		&control.Event{Kind: control.EvDied, Proc: p, Text: "signal: killed", ID: 1, LocalProcs: 2, MaxProcs: 3},
@@ -85,7 +85,7 @@ func Samples(job wire.JobID) []control.Message {
 		&control.Order{Kind: control.OrderReserve, ID: 7, Count: 3}, &control.Order{Kind: control.OrderCalls, ID: 7}, &control.Order{Kind: control.OrderTaken, Serial: 3, Count: 4096}, &control.Order{Kind: control.OrderTool, ID: 7, Frame: []byte("f")},
 		&control.Report{Kind: control.ReportReserved, ID: 7, Count: 9, Text: "why"}, &control.Report{Kind: control.ReportCalls, ID: 7, Serial: 3, Calls: []rollcall.Entry{call}},
 		&control.Report{Kind: control.ReportTool, ID: 7, Frame: control.Frame{Kind: control.KindList, ID: 9, Body: []byte("b")}}, &control.Report{Kind: control.ReportMore, ID: 7}, &control.Report{Kind: control.ReportNoMore, ID: 7},
-		&control.Reply{Status: control.StatusGone, Proc: p, Text: "t"}, &control.Reply{Status: control.StatusNotFound, Text: "t"}, &control.Reply{Status: control.StatusSetGone, Text: "t"},
+		&control.Reply{Status: control.StatusGone, Proc: p, Text: "t"}, &control.Reply{Status: control.StatusNotFound, Text: "t"},
 		&control.ContactBody{C: wire.Contact{Proc: p, Host: 1, SameHost: true, PID: 7, Segment: -1, Bell: -1, Addrs: []string{"a:1"}}},
 		&control.SetBody{S: set}, &control.SetBody{S: wire.Set{URI: control.SelfURI, Number: 5, Members: wire.MembersOf(p)}}, &control.ValueBody{Val: []byte("v")},
 		&control.StackReport{ProcInfo: control.ProcInfo{Proc: p, Rank: 1, Size: 2, World: 3, PID: 4, State: control.Exited, How: "h"},

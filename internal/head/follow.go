@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package head
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"gompi/internal/control"
+	"gompi/internal/wire"
+)
+
+// follow is who follows the changes of a set, and the pages on which they do.
+type follow struct {
+	set     uint32
+	options control.Options
+	first   wire.ProcID // whose they were
+	procs   map[uint32]*proc
+	hosts   map[uint32]struct{} // where there is a page
+
+	changes uint32 // how many have been on the pages
+	op      *op    // the one that is there; nil: none
+}
+
+// followOf is that of a living set, made if there is none.
+func (h *Head) followOf(set uint32) *follow {
+	f := h.follows[set]
+	if f == nil {
+		f = &follow{set: set, procs: map[uint32]*proc{}, hosts: map[uint32]struct{}{}}
+		h.follows[set] = f
+	}
+	return f
+}
+
+// follow: p follows the changes of a set from now on.
+func (h *Head) follow(p *proc, id uint32, m *control.Follow) {
+	t := h.sets[m.Set]
+	switch {
+	case h.ending != "":
+		h.refuse(p, id, control.Ending(h.ending))
+		return
+	case t == nil:
+		h.refuse(p, id, control.NotFound("process set %d", m.Set))
+		return
+	case t.hosts == nil:
+		h.refuse(p, id, control.Refused("the members of process set %d are on too many hosts", m.Set))
+		return
+	case t.members.Index(p.id) < 0:
+		h.refuse(p, id, control.Refused("process %v is not in process set %d, and so cannot watch it", p.id, m.Set))
+		return
+	case t.successor != 0:
+		h.refuse(p, id, control.Refused("process set %d was replaced by process set %d", m.Set, t.successor))
+		return
+	}
+	f := h.followOf(m.Set)
+	if len(f.procs) == 0 {
+		f.options, f.first = m.Options, p.id
+	} else if f.options != m.Options {
+		h.refuse(p, id, control.Refused("process %v watches process set %d with %s, process %v with %s: all members must say the same",
+			p.id, m.Set, optionsText(m.Options), f.first, optionsText(f.options)))
+		return
+	}
+	f.procs[p.id.Serial] = p
+	h.orderPage(p, id, f, m.Have, nil)
+	h.book.Watch(m.Set, p.id, m.Options.Hold)
+	h.settle()
+}
+
+func optionsText(o control.Options) string {
+	text := fmt.Sprintf("step %d, lookahead %d", o.Step, o.Lookahead)
+	if o.Prepare {
+		text += ", prepare"
+	}
+	if o.Hold {
+		text += ", hold"
+	}
+	if o.ToReady != 0 || o.ToAccept != 0 {
+		text += fmt.Sprintf(", deadlines %v and %v", o.ToReady, o.ToAccept)
+	}
+	return text
+}
+
+// orderPage has a request of p answered by its agent with the page of a set, and
+// with what the head says beside it.
+func (h *Head) orderPage(p *proc, id uint32, f *follow, have uint64, rest control.Message) {
+	h.makePage(f, p.host, control.Order{Serial: p.id.Serial, ID: id, Page: control.PageOrder{Have: have}, Frame: control.Encode(rest)})
+}
+
+// makePage orders the page of a set on a host, which is made if it is not there.
+func (h *Head) makePage(f *follow, host uint32, o control.Order) {
+	f.hosts[host] = struct{}{}
+	o.Kind, o.Members, o.Page.Set = control.OrderFollow, h.membersOn(f.set, host), f.set
+	h.out = append(h.out, Effect{Host: host, Order: o})
+}
+
+// membersOn are those of a set that are, or were, on one host, in order.
+func (h *Head) membersOn(set, host uint32) wire.Members {
+	t := h.sets[set]
+	if len(t.hosts) == 1 {
+		return t.members
+	}
+	var b wire.MembersBuilder
+	at := 0
+	for _, r := range t.hosts {
+		for range r.Count {
+			if r.Host == host {
+				b.Add(wire.Range{First: t.members.At(at), Count: 1})
+			}
+			at++
+		}
+	}
+	return b.Members()
+}
+
+// page has something done on the pages of a set.
+func (h *Head) page(f *follow, o control.PageOrder) {
+	o.Set = f.set
+	for _, host := range slices.Sorted(maps.Keys(f.hosts)) {
+		h.out = append(h.out, Effect{Host: host, Order: control.Order{Kind: control.OrderPage, Page: o}})
+	}
+}
+
+// unfollow: p follows the changes of a set no more.
+func (h *Head) unfollow(p *proc, set uint32) {
+	f := h.follows[set]
+	if f == nil || f.procs[p.id.Serial] != p {
+		return
+	}
+	h.book.Unwatch(set, p.id)
+	h.settle()
+	h.unfollowed(f, p)
+}
+
+// unfollowAll: p takes part in nothing any more.
+func (h *Head) unfollowAll(p *proc) {
+	for _, f := range h.follows {
+		if f.procs[p.id.Serial] == p {
+			h.unfollowed(f, p)
+		}
+	}
+}
+
+// unfollowed takes p out of those who follow a set. The pages are dropped with the
+// last.
+func (h *Head) unfollowed(f *follow, p *proc) {
+	if delete(f.procs, p.id.Serial); len(f.procs) == 0 && f.op == nil && h.follows[f.set] == f {
+		h.endFollow(f)
+	}
+}
+
+func (h *Head) endFollow(f *follow) {
+	h.page(f, control.PageOrder{Do: control.PageDrop})
+	delete(h.follows, f.set)
+}
+
+// moveFollow: who follows set follows result from now on, with other pages.
+func (h *Head) moveFollow(set, result uint32) {
+	h.sets[set].successor = result
+	old := h.follows[set]
+	if old == nil {
+		return
+	}
+	f := h.followOf(result)
+	if len(f.procs) == 0 {
+		f.options, f.first = old.options, old.first
+	}
+	m := h.sets[result].members
+	for serial, p := range old.procs {
+		if m.Index(p.id) >= 0 {
+			f.procs[serial] = p
+		}
+	}
+	h.endFollow(old)
+	old.op = nil
+}

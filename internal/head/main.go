@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package head
+
+import "slices"
+
+// MainURI is the name of the main set, whichever it is.
+const MainURI = "gompi://main"
+
+// setMain makes a set the main one: gompi://main. Number 0: there is none.
+func (h *Head) setMain(number uint32) {
+	if number == h.main {
+		return
+	}
+	old := h.main
+	h.mainEnded = 0
+	if h.main = number; number != 0 {
+		h.hold(number)
+		h.tell(MainIs, slices.Collect(seconds(h.sets[number].members.All())))
+	}
+	h.unhold(old)
+}
+
+// declareMain: p says which set the main one is, if it is one of its own.
+func (h *Head) declareMain(p *proc, number uint32) {
+	if t := h.sets[number]; t != nil && t.members.Index(p.id) >= 0 {
+		h.setMain(number)
+	}
+}
+
+// endMain lets go of a main set of which no process takes part in the job any more.
+func (h *Head) endMain() {
+	if h.main == 0 {
+		return
+	}
+	for m := h.sets[h.main].members; h.mainEnded < m.Len(); h.mainEnded++ {
+		if h.takesPart(m.At(h.mainEnded)) {
+			return
+		}
+	}
+	h.setMain(0)
+}

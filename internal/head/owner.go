@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package head
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+	"time"
+
+	"gompi/internal/change"
+	"gompi/internal/control"
+	"gompi/internal/wire"
+)
+
+// owner is what the book of operations knows of sets and processes: the head. It is
+// called in the midst of a step of the book's and does not call it.
+type owner struct{ h *Head }
+
+func (o owner) Members(set uint32) ([]wire.ProcID, bool) {
+	t := o.h.sets[set]
+	if t == nil {
+		return nil, false
+	}
+	return slices.Collect(seconds(t.members.All())), true
+}
+
+func (o owner) Main() uint32 { return o.h.main }
+
+func (o owner) Lives(p wire.ProcID) bool { return o.h.takesPart(p) }
+
+func (o owner) Most() int { return cmp.Or(o.h.cfg.Slots, math.MaxInt32) }
+
+func (o owner) Room() int { return o.Most() - o.h.places }
+
+// Reserve names processes. They have no places on a host before Bind.
+func (o owner) Reserve(n int) ([]wire.ProcID, error) {
+	h := o.h
+	switch {
+	case !h.cfg.Launches:
+		return nil, control.Refused("this launcher starts no further processes")
+	case n > control.MaxSpawn:
+		return nil, fmt.Errorf("cannot start %d processes at once, only 1 to %d", n, control.MaxSpawn)
+	case !h.roomFor(n):
+		return nil, h.noRoom(n)
+	}
+	list := make([]wire.ProcID, n)
+	for i := range list {
+		h.lastProc++
+		p := &proc{id: wire.ProcID{Job: h.cfg.Job, Serial: h.lastProc}, state: control.Starting, unbound: true}
+		h.procs[p.id.Serial] = p
+		p.self = h.newSet(wire.MembersOf(p.id)).Number
+		h.hold(p.self)
+		list[i] = p.id
+	}
+	h.alive += n
+	h.places += n
+	return list, nil
+}
+
+func (o owner) Define(members []wire.ProcID) uint32 {
+	number := o.h.newSet(wire.MembersOf(members...)).Number
+	o.h.hold(number)
+	return number
+}
+
+func (o owner) Hold(set uint32) { o.h.hold(set) }
+
+func (o owner) Replace(set, result uint32) {
+	h := o.h
+	h.moveFollow(set, result)
+	if set == h.main {
+		h.setMain(result)
+	}
+}
+
+// Terms are those of who follows the sets, or the job's.
+func (o owner) Terms(sets []uint32) change.Terms {
+	t := change.Terms{}
+	for _, s := range sets {
+		if f := o.h.follows[s]; f != nil {
+			t.Prepare = t.Prepare || f.options.Prepare
+			t.ToReady = max(t.ToReady, f.options.ToReady)
+			t.ToAccept = max(t.ToAccept, f.options.ToAccept)
+		}
+	}
+	t.ToReady = cmp.Or(t.ToReady, deadline(o.h.cfg.ToReady))
+	t.ToAccept = cmp.Or(t.ToAccept, deadline(o.h.cfg.ToAccept))
+	return t
+}
+
+// deadline is a configured one; 0: there is none.
+func deadline(d time.Duration) time.Duration {
+	return max(0, cmp.Or(d, time.Minute))
+}
+
+// seconds are the second values of a sequence.
+func seconds[K, V any](seq iter.Seq2[K, V]) iter.Seq[V] {
+	return func(yield func(V) bool) {
+		for _, v := range seq {
+			if !yield(v) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package onehost
+
+import (
+	"time"
+
+	"gompi/internal/control"
+	"gompi/internal/head"
+	"gompi/internal/wire"
+)
+
+// Launch is newcomers to start.
+type Launch struct {
+	Op    uint32 // the operation that they come by
+	Procs []control.StartProc
+	Hosts []string // where they may start; nil: anywhere
+}
+
+// DiscardGrace is how long newcomers of a change that does not happen have to end by
+// themselves.
+const DiscardGrace = 2 * time.Second
+
+// launch starts the newcomers of an operation.
+func (s *Server) launch(l *head.Launch) {
+	reservation, err := s.reserveOn(l.Host, l.N)
+	var procs []control.StartProc
+	if err == nil {
+		s.step(func() { procs = s.head.Bind(l, reservation) })
+		if procs == nil {
+			return // they are not wanted any more
+		}
+		err = s.cfg.Launch(&Launch{Op: l.Op, Procs: procs, Hosts: l.Hosts})
+	}
+	s.step(func() { s.head.Launched(l, err) })
+}
+
+// fate is what is called when processes meet theirs; nil: nothing.
+func (s *Server) fate(f head.Fate) func([]wire.ProcID) {
+	switch f {
+	case head.Discarded:
+		return s.cfg.Discard
+	case head.Kept:
+		return s.cfg.Kept
+	case head.Leaves:
+		return s.cfg.Leave
+	case head.IsLate:
+		return s.cfg.Terminate
+	case head.MainIs:
+		return s.cfg.Main
+	}
+	return nil
+}
+
+// alarm wakes the head at its next deadline. Guarded by Server.mu.
+type alarm struct {
+	timer *time.Timer // nil: none was needed so far
+	at    time.Duration
+	set   bool
+}
+
+// setAlarm follows the head's next deadline; mu is held.
+func (s *Server) setAlarm() {
+	at, ok := s.head.Next()
+	a := &s.alarm
+	switch {
+	case !ok:
+		a.stop()
+	case a.set && a.at == at:
+	default:
+		a.at, a.set = at, true
+		wait := max(0, at-s.cfg.Now())
+		if a.timer == nil {
+			a.timer = time.AfterFunc(wait, s.tick)
+		} else {
+			a.timer.Reset(wait)
+		}
+	}
+}
+
+func (a *alarm) stop() {
+	if a.set {
+		a.set = false
+		a.timer.Stop()
+	}
+}
+
+// tick is the alarm.
+func (s *Server) tick() {
+	s.step(func() {
+		if s.alarm.set = false; !s.closed {
+			s.head.Tick()
+		}
+	})
+}

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package onehost
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/change"
+	"gompi/internal/control"
+	"gompi/internal/control/controltest"
+	"gompi/internal/segment"
+	"gompi/internal/setpage"
+	"gompi/internal/wire"
+)
+
+// elastic is a rig whose sets change. What its launcher starts waits in started.
+type elastic struct {
+	*rig
+	mu      sync.Mutex
+	started [][]control.StartProc
+	fates   []string // what the launcher was told of processes, as "kept 3 4"
+	fail    error    // of Launch
+}
+
+func newElastic(t *testing.T, n int, change func(*Config)) *elastic {
+	e := &elastic{}
+	e.rig = newRig(t, n, func(cfg *Config) {
+		note := func(what string) func([]wire.ProcID) {
+			return func(ps []wire.ProcID) {
+				text := what
+				for _, p := range ps {
+					text += fmt.Sprint(" ", p.Serial)
+				}
+				e.mu.Lock()
+				defer e.mu.Unlock()
+				e.fates = append(e.fates, text)
+			}
+		}
+		cfg.Discard, cfg.Kept, cfg.Leave, cfg.Terminate, cfg.Main = note("discard"), note("kept"), note("leave"), note("terminate"), note("main")
+		cfg.Launch = func(l *Launch) error {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			if e.fail == nil {
+				e.started = append(e.started, l.Procs)
+			}
+			return e.fail
+		}
+		if change != nil {
+			change(cfg)
+		}
+	})
+	return e
+}
+
+// told waits until the launcher was told this.
+func (e *elastic) told(s string) {
+	e.t.Helper()
+	controltest.WaitFor(e.t, s, func() bool {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		return slices.Contains(e.fates, s)
+	})
+}
+
+// newcomers waits for the i-th Launch and lets the processes join.
+func (e *elastic) newcomers(i int) []*child {
+	e.t.Helper()
+	var ps []control.StartProc
+	controltest.WaitFor(e.t, "a launch", func() bool {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if i < len(e.started) {
+			ps = e.started[i]
+		}
+		return ps != nil
+	})
+	if e.links != nil {
+		e.passed()
+	}
+	list := make([]*child, len(ps))
+	for i, p := range ps {
+		list[i] = e.joinAs(p, 4000+int(p.Proc.Serial))
+	}
+	return list
+}
+
+// watcher is a process that follows the changes of a set.
+type watcher struct {
+	*child
+	set    wire.Set
+	page   setpage.Page
+	member *setpage.Member
+	at     uint64
+}
+
+var everyStep = control.Options{Step: 1, Lookahead: 1}
+
+func (k *child) follow(set wire.Set) *watcher {
+	k.t.Helper()
+	w := &watcher{child: k}
+	w.view(set, &control.Follow{Set: set.Number, Options: everyStep})
+	return w
+}
+
+// view asks for a page and maps it.
+func (w *watcher) view(set wire.Set, m control.Message) []byte {
+	w.t.Helper()
+	var b control.FollowBody
+	fds, err := w.AskFiles(bg, m, &b)
+	w.must(err)
+	if b.X.Bytes == 0 {
+		return b.Rest
+	}
+	mem, err := segment.Map(fds[0], b.X.Off, b.X.Bytes, true)
+	w.must(err)
+	w.t.Cleanup(func() { segment.Unmap(mem) })
+	for _, fd := range fds {
+		unix.Close(fd)
+	}
+	w.page, err = setpage.View(mem, b.Members)
+	w.must(err)
+	w.set, w.member = set, w.page.Member(b.Place, everyStep.Step, everyStep.Lookahead)
+	return b.Rest
+}
+
+func (k *child) submit(r change.Request) control.OpBody {
+	k.t.Helper()
+	var b control.OpBody
+	k.must(k.Ask(bg, &control.Submit{Request: r, Parts: make([]control.SubmitPart, max(1, len(r.Parts)))}, &b))
+	return b
+}
+
+func (k *child) await(op uint32, until change.State) control.OpBody {
+	k.t.Helper()
+	var b control.OpBody
+	k.must(k.Ask(bg, &control.Await{Op: op, Until: until}, &b))
+	return b
+}
+
+// TestGrowAndShrink: newcomers come to the main set, and some of the old go, each as
+// all members are handed it by the page.
+func TestGrowAndShrinkMain(t *testing.T) {
+	e := newElastic(t, 2, nil)
+	var ws []*watcher
+	for _, k := range e.joinAll() {
+		ws = append(ws, k.follow(e.world))
+	}
+	e.told("main 1 2")
+	op := ws[0].submit(change.Request{Kind: change.Grow, In: []uint32{0}, Join: []int{2}})
+	if op.Op == 0 || op.State > change.Launching {
+		t.Fatalf("%+v", op)
+	}
+	news := e.newcomers(0)
+	for rank, k := range news {
+		c := k.w.Change
+		if c == nil || c.Op != op.Op || c.Role != control.RoleJoining || c.Result.Members.Len() != 4 || c.Inputs[0].Number != e.world.Number ||
+			c.Joining[0].Number != k.w.World.Number || k.w.World.Members.Index(k.id) != rank {
+			t.Errorf("a newcomer is welcomed to %+v", c)
+		}
+	}
+	if b := ws[1].await(op.Op, change.Ready); b.State != change.Ready {
+		t.Fatalf("%+v", b)
+	}
+	var result wire.Set
+	for i, w := range ws {
+		old := w.page
+		c := w.checkVote()
+		result = c.Result
+		if c.Op != op.Op || c.Role != control.RoleStaying || c.Result.Members.Len() != 4 {
+			t.Errorf("member %d was handed %+v", i, c)
+		}
+		if old.Missing(1) != 4-i-1 {
+			t.Errorf("%d votes are missing after %d", old.Missing(1), i+1)
+		}
+	}
+	for _, k := range news {
+		k.must(k.Tell(&control.Op{Kind: control.KindVoted, Op: op.Op}))
+		k.must(k.Tell(&control.Op{Kind: control.KindVoted, Op: op.Op})) // counts once
+	}
+	for _, k := range news {
+		if b := k.await(op.Op, change.Committed); b.State < change.Committed || b.State > change.Done || b.Iteration == 0 {
+			t.Errorf("%+v", b)
+		}
+		w := k.follow(result)
+		ws = append(ws, w)
+	}
+	e.told("main 1 2 3 4")
+	e.told("kept 3 4")
+	if s, err := ws[0].Lookup("gompi://main"); err != nil || s.Number != result.Number {
+		t.Errorf("the main set is %v, %v", s, err)
+	} else {
+		ws[0].ReleaseSet(s.Number)
+	}
+
+	op = ws[2].submit(change.Request{Kind: change.Shrink, In: []uint32{0}, Out: []wire.ProcID{ws[0].id, ws[3].id}})
+	if op.State != change.Ready {
+		t.Fatalf("%+v", op)
+	}
+	for i, w := range ws {
+		c := w.checkVote()
+		if want := []control.ChangeRole{control.RoleLeaving, control.RoleStaying, control.RoleStaying, control.RoleLeaving}[i]; c.Role != want {
+			t.Errorf("member %d is %d", i, c.Role)
+		}
+	}
+	e.told("main 2 3")
+	e.told("leave 1 4")
+	if b := ws[2].await(op.Op, change.Committed); b.State != change.Committed {
+		t.Errorf("%+v", b)
+	}
+	for _, i := range []int{0, 3} {
+		ws[i].must(ws[i].Finalize())
+		ws[i].Close()
+		e.Exited(ws[i].id, "exited with status 0", true)
+	}
+	if b := ws[2].await(op.Op, change.Done); b.State != change.Done {
+		t.Errorf("%+v", b)
+	}
+	e.over(ws[1], ws[2])
+}
+
+// checkVote is check, and a vote.
+func (w *watcher) checkVote() *control.ChangeBody {
+	w.t.Helper()
+	page, set := w.page, w.set
+	var c setpage.Change
+	controltest.WaitFor(w.t, "a change", func() bool {
+		w.at++
+		c = w.member.Check(w.at)
+		return c != 0
+	})
+	w.must(w.Tell(&control.Word{Set: set.Number, Change: uint32(c)}))
+	var b control.ChangeBody
+	at := w.at
+	rest := w.view(wire.Set{}, &control.Handed{Set: set.Number, Change: uint32(c)})
+	w.must(control.Decode(&b, rest))
+	w.set, w.at = b.Result, at
+	if page.Vote(c) {
+		w.must(w.Tell(&control.Word{Set: set.Number, Change: uint32(c)}))
+	}
+	return &b
+}
+
+// over ends the processes that are left. Nothing stays.
+func (e *elastic) over(left ...*watcher) {
+	e.t.Helper()
+	for _, w := range left {
+		w.must(w.Finalize())
+		w.Close()
+		e.Exited(w.id, "exited with status 0", true)
+	}
+	for _, what := range []string{
+		"processes", "sets", "bytes in sets", "operations", "followed", "places", "pages", "requests", "of changes: operations",
+		"of changes: watches", "of changes: newcomers", "of changes: leavers", "of changes: undecided sets",
+	} {
+		e.reach(what, 0)
+	}
+}
