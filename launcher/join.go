@@ -20,7 +20,8 @@ import (
 
 // newJob joins a head, the agent of this host and their control plane. With a
 // starter the agent is another process, which may be on another host.
-func newJob(o *launch.Options, start starter) (*head.Head, error) {
+func newJob(line *options, start starter) (*head.Head, error) {
+	o := &line.Options
 	usable := cgroup.UsableCPUs()
 	procs := maxProcs(o, usable)
 	var id [8]byte
@@ -45,6 +46,7 @@ func newJob(o *launch.Options, start starter) (*head.Head, error) {
 		Terminate: h.Terminate,
 		Main:      h.Main,
 	}
+	line.changes.tell(&cfg.JobConfig)
 	if start != nil {
 		return h, joinFar(h, o, cfg, start)
 	}

@@ -54,7 +54,7 @@ func run(args []string, start starter) int {
 	for _, w := range o.warnings {
 		launch.Say("%s", w)
 	}
-	h, err := newJob(&o.Options, start)
+	h, err := newJob(o, start)
 	if err != nil {
 		launch.Say("%v", launch.Hinted(err))
 		return launch.ExitFailure

@@ -21,6 +21,7 @@ import (
 // options is a command line, checked.
 type options struct {
 	launch.Options
+	changes  changes
 	hosts    []hostSlots // empty: this host, no limit
 	warnings []string
 }
@@ -47,6 +48,8 @@ type flagValues struct {
 	knobs                     map[string]*string
 	ignored, help             bool
 	helpEnv, version          bool
+	changes                   changeValues
+	changing                  *pflag.FlagSet // the flags of these
 }
 
 // flags declares the flags. Those of a later program of an MPMD line are a
@@ -91,6 +94,7 @@ func flags(o *options, first bool) *flagValues {
 	s.BoolVarP(&v.help, "help", "h", false, "print this")
 	s.IntVarP(&v.perHost, "ppn", "N", 0, "")
 	s.MarkHidden("ppn")
+	v.changing = changeFlags(v)
 	return v
 }
 
@@ -127,6 +131,7 @@ func Version() string {
 func parse(args []string, getenv func(string) string) (*options, error) {
 	o := &options{Options: launch.Options{Settings: map[string]string{}}}
 	knobFlags := map[string]*string{}
+	var first *flagValues
 	for i, part := range split(args) {
 		v := flags(o, i == 0)
 		words, err := longFlags(v.set, part)
@@ -141,14 +146,14 @@ func parse(args []string, getenv func(string) string) (*options, error) {
 		}
 		switch {
 		case v.help:
-			return nil, errHelp(usageLine + v.set.FlagUsages() + usageEnd)
+			return nil, errHelp(usageLine + v.flagUsages() + usageEnd)
 		case v.version:
 			return nil, errHelp("gompirun " + Version() + "\n")
 		case v.helpEnv:
 			return nil, errHelp(knobHelp())
 		}
 		if i == 0 {
-			knobFlags = v.knobs
+			first, knobFlags = v, v.knobs
 			if err := v.whole(o); err != nil {
 				return nil, err
 			}
@@ -160,7 +165,10 @@ func parse(args []string, getenv func(string) string) (*options, error) {
 	if err := o.knobs(knobFlags, getenv); err != nil {
 		return nil, err
 	}
-	return o, o.count()
+	if err := o.count(); err != nil {
+		return nil, err
+	}
+	return o, first.changes.check(o)
 }
 
 // split cuts an MPMD line at its colons.

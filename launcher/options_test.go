@@ -55,38 +55,45 @@ func TestParseRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for args, want := range map[string]string{
-		"":                                    "no program",
-		"-np 2":                               "no program",
-		"-np 0 p":                             "at least 1",
-		"-np x p":                             "invalid",
-		"--nosuch p":                          "unknown flag",
-		"-np 2 p : q":                         "-np is missing for q",
-		"p : -np 2 q":                         "-np is missing for p",
-		"-np 2 p :":                           "no program",
-		"-np 1 p : -np 1 --tag q":             "before the first program",
-		"--timeout soon p":                    "--timeout soon",
-		"--timeout -3s p":                     "negative",
-		"--stdin one p":                       "--stdin one",
-		"-np 2 --stdin 2 p":                   "only 2 ranks",
-		"--bind cores p":                      "--bind cores",
-		"--map moon p":                        "--map moon",
-		"--transport shm,udp p":               `"udp"`,
-		"--eager much p":                      `"much"`,
-		"--cma on p":                          "auto or off",
-		"--tcp-eager 31 p":                    "--tcp-eager 31: \"31\" is not a number of bytes from 64 to 65536",
-		"--tcp-eager 65537 p":                 "from 64 to 65536",
-		"--tcp-chunk 1 p":                     "from 4096 to 4194304",
-		"--credit 1 p":                        "--credit 1: ",
-		"--ring 0 p":                          "from 1 to 16777216",
-		"-x GOMPI_RING=0 p":                   "-x GOMPI_RING=0: ",
-		"--spin -1 p":                         "turns from 0",
-		"-x =3 p":                             "name is missing",
-		"-H no-such-host p":                   "host no-such-host is not this host",
-		"-H localhost:none p":                 "localhost:none",
-		"--hostfile /nonexistent p":           "no such file",
-		"-np 4 --hostfile " + hostfile + " p": "localhost: max_slots is 3, 4 processes",
-		"-np 70000 p":                         "at most 65536",
-		"-np 99999999999 p":                   "at most 65536",
+		"":                                      "no program",
+		"-np 2":                                 "no program",
+		"-np 0 p":                               "at least 1",
+		"-np x p":                               "invalid",
+		"--nosuch p":                            "unknown flag",
+		"-np 2 p : q":                           "-np is missing for q",
+		"p : -np 2 q":                           "-np is missing for p",
+		"-np 2 p :":                             "no program",
+		"-np 1 p : -np 1 --tag q":               "before the first program",
+		"--timeout soon p":                      "--timeout soon",
+		"--timeout -3s p":                       "negative",
+		"--stdin one p":                         "--stdin one",
+		"-np 2 --stdin 2 p":                     "only 2 ranks",
+		"--bind cores p":                        "--bind cores",
+		"--map moon p":                          "--map moon",
+		"--transport shm,udp p":                 `"udp"`,
+		"--eager much p":                        `"much"`,
+		"--cma on p":                            "auto or off",
+		"--tcp-eager 31 p":                      "--tcp-eager 31: \"31\" is not a number of bytes from 64 to 65536",
+		"--tcp-eager 65537 p":                   "from 64 to 65536",
+		"--tcp-chunk 1 p":                       "from 4096 to 4194304",
+		"--credit 1 p":                          "--credit 1: ",
+		"--ring 0 p":                            "from 1 to 16777216",
+		"-x GOMPI_RING=0 p":                     "-x GOMPI_RING=0: ",
+		"--spin -1 p":                           "turns from 0",
+		"-x =3 p":                               "name is missing",
+		"-H no-such-host p":                     "host no-such-host is not this host",
+		"-H localhost:none p":                   "localhost:none",
+		"--hostfile /nonexistent p":             "no such file",
+		"-np 4 --hostfile " + hostfile + " p":   "localhost: max_slots is 3, 4 processes",
+		"-np 70000 p":                           "at most 65536",
+		"-np 99999999999 p":                     "at most 65536",
+		"-np 4 --min 5 p":                       "--min 5: the job begins with 4",
+		"-np 4 --max 3 p":                       "--max 3: the job begins with 4",
+		"-np 4 --slots 3 p":                     "the job has 3 slots",
+		"-np 4 --slots=-1 p":                    "--slots -1",
+		"-np 4 --strict-slots -H localhost:3 p": "the job has 3 slots",
+		"--resize-timeout soon p":               "--resize-timeout soon",
+		"-np 1 --min 1 p : -np 1 --max 3 q":     "before the first program",
 	} {
 		_, err := parse(strings.Fields(args), noEnv)
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -108,12 +115,43 @@ func TestHelp(t *testing.T) {
 	if _, err := parse([]string{"--help"}, noEnv); !errors.As(err, &help) || !strings.Contains(string(help), "--kill-grace") {
 		t.Errorf("--help: %v", err)
 	}
+	if _, group, _ := strings.Cut(string(help), changesTitle); strings.Count(group, "--slots") != 1 || strings.Count(string(help), "--max ") != 1 {
+		t.Errorf("flags about changes are no group:\n%s", help)
+	}
 	if _, err := parse([]string{"--help-env"}, noEnv); !errors.As(err, &help) {
 		t.Errorf("--help-env: %v", err)
 	}
 	for _, k := range Knobs() {
 		if !strings.Contains(string(help), k.Env) || !strings.Contains(string(help), "--"+k.Flag) {
 			t.Errorf("--help-env does not know %s", k.Env)
+		}
+	}
+}
+
+func TestParseChanges(t *testing.T) {
+	hostfile := filepath.Join(t.TempDir(), "hosts")
+	if err := os.WriteFile(hostfile, []byte("localhost slots=2 max_slots=9\n127.0.0.1 max_slots=4"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for args, want := range map[string]changes{
+		"-np 2 p": {resizeTimeout: time.Minute, leaveTimeout: time.Minute},
+		"-np 2 --min 1 --max 8 --slots 16 --resize-timeout 5 --leave-timeout 0 p": {slots: 16, min: 1, max: 8, resizeTimeout: 5 * time.Second, leaveTimeout: -1},
+		"-np 2 --strict-slots -H localhost:5 p":                                   {slots: 5, resizeTimeout: time.Minute, leaveTimeout: time.Minute},
+		"-np 2 --hostfile " + hostfile + " p":                                     {slots: 13, resizeTimeout: time.Minute, leaveTimeout: time.Minute},
+		"-np 2 --slots 20 --hostfile " + hostfile + " p":                          {slots: 13, resizeTimeout: time.Minute, leaveTimeout: time.Minute},
+		"-np 2 --strict-slots --hostfile " + hostfile + " p":                      {slots: 3, resizeTimeout: time.Minute, leaveTimeout: time.Minute},
+	} {
+		if o, err := parse(strings.Fields(args), noEnv); err != nil || !reflect.DeepEqual(o.changes, want) {
+			t.Errorf("%s: %+v, %v; want %+v", args, o, err, want)
+		}
+	}
+	s, err := parsePSet("app://left=0-2,7,4", 8)
+	if want := (pset{"left", []int{0, 1, 2, 7, 4}}); err != nil || !reflect.DeepEqual(s, want) {
+		t.Errorf("%v, %v", s, err)
+	}
+	for _, text := range []string{"", "a", "a=", "=1", "a=x", "a=1-", "a=2-1", "a=8", "a=0-8", "a=1,1", "a=0-3,2", "a=-1", "a=0-99999999999999999999"} {
+		if s, err := parsePSet(text, 8); !isUsage(err) {
+			t.Errorf("--pset %s: %v, %v", text, s, err)
 		}
 	}
 }

@@ -52,7 +52,7 @@ var layers = []row{
 	{pkg: "internal/control", may: "internal/wire internal/rollcall internal/change"},
 	{pkg: "internal/control/client", may: "internal/control internal/change internal/wire"},
 	{pkg: "internal/control/controltest", may: "internal/control internal/change internal/wire internal/rollcall"},
-	{pkg: "internal/head", may: "internal/change internal/control internal/serials internal/wire"},
+	{pkg: "internal/head", may: "internal/change internal/control internal/group internal/serials internal/wire"},
 	{pkg: "internal/agent", may: "internal/change internal/control internal/setpage internal/wire internal/segment internal/span internal/rollcall"},
 	{pkg: "internal/control/link", may: "internal/control"},
 	{pkg: "internal/onehost", may: "internal/change internal/head internal/agent internal/control internal/control/link internal/rollcall internal/wire"},
@@ -104,7 +104,7 @@ var layers = []row{
 	{pkg: "internal/launch/agent", may: "internal/launch internal/launch/cpus internal/control internal/wire"},
 	{pkg: "internal/launch/far", may: "internal/launch internal/launch/agent internal/control internal/control/link internal/wire"},
 	{pkg: "internal/launch/head", may: "internal/launch internal/control internal/rollcall internal/wire"},
-	{pkg: "launcher", may: "collectives/selection internal/knob internal/wire internal/control internal/control/link internal/onehost internal/launch internal/launch/cpus internal/launch/agent internal/launch/far internal/launch/head " +
+	{pkg: "launcher", may: "collectives/selection internal/knob internal/wire internal/control internal/control/link internal/head internal/onehost internal/launch internal/launch/cpus internal/launch/agent internal/launch/far internal/launch/head " +
 		"internal/cgroup"},
 	{pkg: "internal/testjob", may: "mpi internal/core internal/segment transport transport/inproc internal/wire " +
 		"internal/control internal/control/client internal/onehost internal/rollcall"},

@@ -14,7 +14,7 @@ import (
 
 // Limits of operations.
 const (
-	MaxName   = 1 << 10   // bytes in the name of a set, with its scheme
+	MaxName   = 1<<10 - 1 // bytes in the name of a set, with its scheme
 	MaxInputs = 1 << 10   // sets that an operation has as inputs
 	MaxParts  = 1 << 8    // of a Multi
 	MaxNames  = 1 << 10   // sets that an answer names

@@ -169,7 +169,7 @@ func (d *dec) members() wire.Members {
 }
 
 func (d *dec) set() wire.Set {
-	return d.hosts(wire.Set{URI: d.str(MaxURI), Number: d.u32(), Members: d.members()})
+	return d.hosts(wire.Set{URI: d.str(MaxName), Number: d.u32(), Members: d.members()})
 }
 
 // hosts completes a set by where its members are.

@@ -36,6 +36,16 @@ const (
 	ParentURI = "mpi://PARENT"
 )
 
+// MainURI is the main set of the job as it is when it is asked for, EmptyURI the set
+// without members. The programs' own names begin with AppScheme, those of the sets of
+// each host with HostScheme.
+const (
+	MainURI    = "gompi://main"
+	EmptyURI   = "gompi://empty"
+	AppScheme  = "app://"
+	HostScheme = "gompi://host/"
+)
+
 // FromEnv returns the address and the token in the environment; ok is false
 // if the process was not started by gompirun. If one of the two is missing ok
 // is true, and client.Dial says so: a process that means to be part of a job must not

@@ -17,6 +17,8 @@ var (
 	ErrClosed = errors.New("control connection is closed")
 	// ErrNotFound: no such key, set or process.
 	ErrNotFound = errors.New("not found")
+	// ErrSetGone: nobody holds the process set any more.
+	ErrSetGone = errors.New("the process set is gone")
 	// ErrEnding: the job is ending.
 	ErrEnding = errors.New("job is ending")
 	// ErrRefused: the head refused the request; the text says why.

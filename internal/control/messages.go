@@ -12,7 +12,6 @@ import (
 
 // Limits of what messages hold, in bytes where nothing else is said.
 const (
-	MaxURI      = 256
 	MaxText     = 4 << 10  // reasons, ends of processes
 	MaxSettings = 1 << 10  // settings
 	MaxSetting  = 64 << 10 // a table of rules is the longest
@@ -234,12 +233,14 @@ func (*Cancel) kind() Kind   { return KindCancel }
 func (m *Cancel) put(e *enc) { e.u32(m.ID) }
 func (m *Cancel) get(d *dec) { m.ID = d.u32() }
 
-// Release gives one hold of a set back.
-type Release struct{ Number uint32 }
+// Release gives one hold of a set back. Of a process that has it no more in any
+// other way Opened is how many communicators of the set it has made: who looks the
+// set up again goes on from there.
+type Release struct{ Number, Opened uint32 }
 
 func (*Release) kind() Kind   { return KindRelease }
-func (m *Release) put(e *enc) { e.u32(m.Number) }
-func (m *Release) get(d *dec) { m.Number = d.u32() }
+func (m *Release) put(e *enc) { e.u32(m.Number); e.u32(m.Opened) }
+func (m *Release) get(d *dec) { m.Number, m.Opened = d.u32(), d.u32() }
 
 // Collect asks for stack reports; processes get wait to answer.
 type Collect struct{ Wait time.Duration }

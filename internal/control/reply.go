@@ -21,6 +21,7 @@ const (
 	StatusNotFound               // text
 	StatusEnding                 // text
 	StatusRefused                // text
+	StatusSetGone                // text
 )
 
 // Reply answers a request: what it asked for, or an error.
@@ -53,7 +54,7 @@ func (m *Reply) get(d *dec) {
 		return
 	case StatusGone:
 		m.Proc = d.proc()
-	case StatusNotFound, StatusEnding, StatusRefused:
+	case StatusNotFound, StatusEnding, StatusRefused, StatusSetGone:
 	default:
 		d.fail("unknown status %d", m.Status)
 	}
@@ -68,6 +69,8 @@ func Failure(err error) *Reply {
 		return &Reply{Status: StatusGone, Proc: gone.Proc, Text: gone.How}
 	case errors.Is(err, ErrNotFound):
 		return &Reply{Status: StatusNotFound, Text: detail(err, ErrNotFound)}
+	case errors.Is(err, ErrSetGone):
+		return &Reply{Status: StatusSetGone, Text: detail(err, ErrSetGone)}
 	case errors.Is(err, ErrEnding):
 		return &Reply{Status: StatusEnding, Text: detail(err, ErrEnding)}
 	}
@@ -104,6 +107,11 @@ func NotFound(format string, args ...any) error {
 	return &withDetail{ErrNotFound, fmt.Sprintf(format, args...)}
 }
 
+// SetGone says which process set there is no more.
+func SetGone(format string, args ...any) error {
+	return &withDetail{ErrSetGone, fmt.Sprintf(format, args...)}
+}
+
 // Err is the opposite of Failure; nil for StatusOK.
 func (m *Reply) Err() error {
 	switch m.Status {
@@ -113,6 +121,8 @@ func (m *Reply) Err() error {
 		return &GoneError{Proc: m.Proc, How: m.Text}
 	case StatusNotFound:
 		return &withDetail{ErrNotFound, m.Text}
+	case StatusSetGone:
+		return &withDetail{ErrSetGone, m.Text}
 	case StatusEnding:
 		return Ending(m.Text)
 	}

@@ -19,12 +19,14 @@ func (m *Set) kind() Kind { return m.Kind }
 func (m *Set) put(e *enc) { e.u32(m.Number) }
 func (m *Set) get(d *dec) { m.Number = d.u32() }
 
-// DescribeBody is what is known of a set.
+// DescribeBody is what is known of a set; also the answer to KindLookup, which
+// besides lets who asks hold the set.
 type DescribeBody struct {
 	Set        wire.Set
 	Names      []string // beside its own
 	Died, Left wire.Members
-	Dynamic    bool // it is watched, or came of a change
+	Dynamic    bool   // it is watched, or came of a change
+	Opened     uint32 // communicators of it that who asks has made: see Release
 }
 
 func (*DescribeBody) kind() Kind { return KindReply }
@@ -35,13 +37,14 @@ func (m *DescribeBody) put(e *enc) {
 	e.members(m.Died)
 	e.members(m.Left)
 	e.flag(m.Dynamic)
+	e.u32(m.Opened)
 }
 
 func (m *DescribeBody) get(d *dec) {
 	m.Set = d.set()
 	m.Names = d.strs(MaxNames, MaxName)
 	m.Died, m.Left = d.members(), d.members()
-	m.Dynamic = d.flag()
+	m.Dynamic, m.Opened = d.flag(), d.u32()
 }
 
 // News asks for the sets that have come to be known since a point of the job's

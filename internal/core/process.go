@@ -19,6 +19,7 @@ import (
 	"gompi/internal/knob"
 	"gompi/internal/rollcall"
 	"gompi/internal/segment"
+	"gompi/internal/wait"
 	"gompi/internal/wire"
 )
 
@@ -44,6 +45,7 @@ type Process struct {
 	cancel context.CancelCauseFunc
 	events sync.WaitGroup
 	book   *rollcall.Book
+	sleeps wait.Sleeper
 	os     bool // a process of the operating system, which may act on itself
 	done   atomic.Bool
 }
@@ -82,7 +84,7 @@ func (p *Process) Start(b *Boot) error {
 	if p.Table, err = b.Table(); err != nil {
 		return err
 	}
-	p.Control, p.Self, p.book, p.os, p.perHost = b.Control, b.Welcome.Self, b.Book, b.Policy.OS, int(perHost)
+	p.Control, p.Self, p.book, p.sleeps, p.os, p.perHost = b.Control, b.Welcome.Self, b.Book, b.Sleeper, b.Policy.OS, int(perHost)
 	p.Change = b.Welcome.Change
 	p.neighbors.Store(int32(b.Welcome.LocalProcs))
 	p.Ctx, p.cancel = context.WithCancelCause(context.Background())
@@ -224,6 +226,14 @@ func (p *Process) Abort(code int, msg string) {
 	p.Control.Abort(code, msg)
 	runtime.Goexit()
 }
+
+// Hear makes each write to fd wake the process if it sleeps, so that its waits look
+// again, until Unhear, which comes before fd is closed: of an eventfd that nobody
+// reads.
+func (p *Process) Hear(fd int) error { return p.sleeps.AddBell(fd) }
+
+// Unhear ends Hear. It does nothing when the process has ended.
+func (p *Process) Unhear(fd int) { p.sleeps.DropBell(fd) }
 
 // Keep is what make makes when it is first called in this process with a key of
 // a package's own type.

@@ -26,6 +26,10 @@ type Config struct {
 	// MaxProcs is the GOMAXPROCS for a process when localProcs (at least
 	// 1) share the host; it must be pure. nil: 0, leave it alone.
 	MaxProcs func(localProcs int) int
+	// PSets are made with the first world. HostNames are those of the hosts, by number;
+	// nil: they have no sets.
+	PSets     []PSet
+	HostNames []string
 	// Spawns: processes may ask for more. Each Spawn is an effect.
 	Spawns bool
 	// Launches: processes may come by changes of sets. Each Launch is an effect.
@@ -33,6 +37,9 @@ type Config struct {
 	// Slots is how many processes the job may have at a time; 0: as many as there is
 	// memory for.
 	Slots int
+	// Min and Max bound the main set: no change makes it smaller or larger; 0: no
+	// bound.
+	Min, Max int
 	// ToReady and ToAccept are the deadlines of a change of which nobody has said
 	// others: from the grant until all newcomers are ready, and from there until the
 	// first member was handed it. LeaveTimeout is how long a leaver has to end by
@@ -56,6 +63,16 @@ func (cfg *Config) Validate() error {
 	}
 	if len(cfg.Settings) > control.MaxSettings {
 		return fmt.Errorf("control: %d settings, at most %d allowed", len(cfg.Settings), control.MaxSettings)
+	}
+	names := map[string]bool{}
+	for i := range cfg.PSets {
+		if err := cfg.PSets[i].check(); err != nil {
+			return err
+		}
+		if name := cfg.PSets[i].Name; names[name] {
+			return fmt.Errorf("control: two process sets are called %q", name)
+		}
+		names[cfg.PSets[i].Name] = true
 	}
 	total := 0
 	for k, v := range cfg.Settings {

@@ -122,6 +122,7 @@ func (h *Head) over(p *proc) {
 	}
 	p.awaited = nil
 	h.failFences(p)
+	h.alive--
 	if p.left {
 		h.book.Left(h.now(), p.id)
 	} else {
@@ -136,7 +137,7 @@ func (h *Head) over(p *proc) {
 	h.hasChange(p, nil)
 	h.releaseAll(p)
 	h.endMain()
-	if h.alive--; h.alive == 1 && len(h.gets) > 0 {
+	if h.alive == 1 {
 		for _, q := range h.joined {
 			h.failGets(q, p)
 		}

@@ -32,7 +32,12 @@ type Head struct {
 
 	sets     map[uint32]*set
 	lastSet  uint32
-	setBytes int // of their members
+	setBytes int               // of their members
+	main     uint32            // number of the main set; 0: there is none
+	names    map[string]uint32 // of sets; 0: reserved for one to come
+	news     []naming          // of living sets, oldest first
+	lastNews uint64
+	ofOp     map[uint32][]uint32 // sets that came of operations that are not decided
 
 	store      map[string][]byte
 	storeBytes int
@@ -47,7 +52,6 @@ type Head struct {
 	settling  bool
 	ops       map[uint32]*op
 	follows   map[uint32]*follow // by set
-	main      uint32             // the main set; 0: none
 	mainEnded int                // so many of its first members take part no more
 	argv      []string           // of the job's first program
 	places    int                // processes of which something is left, or is to come
@@ -71,6 +75,7 @@ type proc struct {
 	world      uint32 // numbers of its sets
 	self       uint32
 	parent     uint32         // 0: none
+	lines      []uint32       // sets of the command line and of hosts that have it
 	given      map[uint32]int // sets that it was given, and how often
 	named      int            // living sets that it is a member of
 	argv       []string
@@ -105,6 +110,9 @@ type wait struct {
 
 	target *proc  // KindContact
 	key    string // KindGet
+	set    *set   // KindSetGet
+	keys   []string
+	call   uint64
 	fence  *fence // KindFence
 
 	op    *op // KindAwait, KindWithdraw
@@ -145,6 +153,8 @@ func New(cfg Config, hosts int) *Head {
 		joined: map[uint32]*proc{},
 		procs:  map[uint32]*proc{},
 		sets:   map[uint32]*set{},
+		names:  map[string]uint32{},
+		ofOp:   map[uint32][]uint32{},
 		store:  map[string][]byte{},
 		gets:   map[string]map[*wait]struct{}{},
 		fences: map[string][]*fence{},
@@ -198,6 +208,7 @@ func (h *Head) all() []*proc {
 // add is Join when there is room. Parent is 0 or the set of the process that
 // spawns them.
 func (h *Head) add(argv [][]string, parent, host, reservation uint32) wire.Set {
+	begins := h.lastProc == 0
 	first := wire.ProcID{Job: h.cfg.Job, Serial: h.lastProc + 1}
 	h.out = append(h.out, Effect{Host: host, Order: control.Order{Kind: control.OrderBind, Serial: first.Serial, ID: reservation, Count: uint32(len(argv))}})
 	for i := range argv {
@@ -205,24 +216,29 @@ func (h *Head) add(argv [][]string, parent, host, reservation uint32) wire.Set {
 		id := wire.ProcID{Job: h.cfg.Job, Serial: h.lastProc}
 		p := &proc{id: id, host: host, rank: i, size: len(argv), parent: parent, argv: argv[i], state: control.Starting}
 		h.procs[id.Serial] = p
-		p.self = h.newSet(wire.MembersOf(id)).Number
-		h.hold(p.self)
 		if parent != 0 {
 			h.hold(parent)
 		}
 	}
 	world := h.newSet(wire.NewMembers(wire.Range{First: first, Count: len(argv)}))
+	h.sets[world.Number].taken = 1
 	for i := range argv {
-		h.proc(first.Next(i)).world = world.Number
-		h.hold(world.Number)
+		p := h.proc(first.Next(i))
+		p.world = world.Number
+		h.hold(p.world)
+		p.self = h.newSet(wire.MembersOf(p.id)).Number
+		h.hold(p.self)
+	}
+	if h.main == 0 && parent == 0 {
+		h.setMain(world.Number)
+	}
+	if begins {
+		h.argv = argv[0]
+		h.firstSets(world.Members)
 	}
 	h.hosts[host].local += len(argv)
 	h.alive += len(argv)
 	h.places += len(argv)
-	if first.Serial == 1 {
-		h.argv = argv[0]
-		h.setMain(world.Number)
-	}
 	h.tellHost(host)
 	return world
 }
@@ -237,6 +253,10 @@ func (h *Head) Join(argv [][]string, spawn *Spawn, host, reservation uint32) (wi
 		return wire.Set{}, h.noRoom(len(argv))
 	}
 	if spawn == nil {
+		if err := h.fits(len(argv)); h.lastProc == 0 && err != nil {
+			h.out = append(h.out, Effect{Host: host, Order: control.Order{Kind: control.OrderUnbind, ID: reservation}})
+			return wire.Set{}, err
+		}
 		return h.add(argv, 0, host, reservation), nil
 	}
 	set := h.add(argv, spawn.parent, host, reservation)
@@ -414,6 +434,8 @@ func (h *Head) unpark(w *wait) {
 		delete(w.target.awaited, w)
 	case w.fence != nil:
 		h.leaveFence(w)
+	case w.set != nil:
+		delete(w.set.store.waits, w)
 	case w.op != nil:
 		delete(w.op.waits, w)
 		h.forgetOp(w.op)
@@ -477,8 +499,15 @@ func (h *Head) Flush(do func(*Effect)) bool {
 // Sizes is how much each table holds.
 func (h *Head) Sizes() map[string]int {
 	m := map[string]int{
-		"processes": len(h.procs), "living": h.alive, "joined": len(h.joined), "sets": len(h.sets), "bytes in sets": h.setBytes,
+		"processes": len(h.procs), "living": h.alive, "joined": len(h.joined), "sets": len(h.sets), "names": len(h.names), "news": len(h.news), "sets of changes": len(h.ofOp), "bytes in sets": h.setBytes,
 		"store": len(h.store), "bytes in store": h.storeBytes, "gets": len(h.gets), "fences": len(h.fences), "rounds": len(h.rounds),
+	}
+	for _, t := range h.sets {
+		m["opened"] += len(t.opened)
+		if t.store != nil {
+			m["waits in sets"] += len(t.store.waits)
+			m["calls in sets"] += len(t.store.calls)
+		}
 	}
 	m["operations"], m["followed"], m["places"] = len(h.ops), len(h.follows), h.places
 	for what, n := range h.book.Sizes() {
@@ -488,7 +517,7 @@ func (h *Head) Sizes() map[string]int {
 		m["on hosts"] += h.hosts[i].local
 	}
 	for _, p := range h.procs {
-		m["given sets"] += len(p.given)
+		m["given sets"] += len(p.given) + len(p.lines)
 		m["watched"] += len(p.watching)
 		m["requests"] += len(p.reqs)
 		m["bytes waiting"] += p.waiting

@@ -4,9 +4,6 @@ package head
 
 import "slices"
 
-// MainURI is the name of the main set, whichever it is.
-const MainURI = "gompi://main"
-
 // setMain makes a set the main one: gompi://main. Number 0: there is none.
 func (h *Head) setMain(number uint32) {
 	if number == h.main {
@@ -21,9 +18,9 @@ func (h *Head) setMain(number uint32) {
 	h.unhold(old)
 }
 
-// declareMain: p says which set the main one is, if it is one of its own.
+// declareMain: p says which set the main one is, of those that it is in or holds.
 func (h *Head) declareMain(p *proc, number uint32) {
-	if t := h.sets[number]; t != nil && t.members.Index(p.id) >= 0 {
+	if h.isMember(number, p) || p.given[number] > 0 {
 		h.setMain(number)
 	}
 }

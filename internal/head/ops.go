@@ -241,7 +241,20 @@ func (h *Head) granted(o *op) {
 				argv = o.by.argv
 			}
 		}
-		for _, s := range o.body.Outputs[i].Joining {
+		out := &o.body.Outputs[i]
+		for _, s := range []uint32{out.Leaving, out.Result} {
+			if s != 0 {
+				h.sets[s].dynamic = true
+				h.ofChange(s, o.number)
+			}
+		}
+		if out.Result != 0 {
+			h.isResult(out.Result)
+		}
+		for _, s := range out.Joining {
+			// It is their world, and so does not vanish with the change.
+			h.sets[s].dynamic, h.sets[s].op = true, o.number
+			h.isResult(s)
 			m := h.sets[s].members
 			for rank, id := range m.All() {
 				p := h.proc(id)
@@ -270,6 +283,7 @@ func (h *Head) newcomers(o *op) (list []*proc) {
 // committed keeps the outputs, and the inputs with which they are explained, for all
 // that have a part in them.
 func (h *Head) committed(o *op) {
+	h.changeDecided(o.number, true)
 	come := h.newcomers(o)
 	had := slices.Clone(come)
 	for i, in := range o.inputs {
@@ -290,6 +304,11 @@ func (h *Head) committed(o *op) {
 		h.hold(s)
 	}
 	o.users++
+	for i := range o.body.Outputs {
+		for _, s := range o.body.Outputs[i].Joining {
+			h.sets[s].op = 0
+		}
+	}
 	ids := make([]wire.ProcID, len(come))
 	hosts := map[uint32]struct{}{}
 	for i, p := range come {
@@ -318,6 +337,7 @@ func (h *Head) rolledBack(o *op) {
 	if f := h.follows[o.page.set]; f != nil && f.op == o {
 		h.closePage(f, o)
 	}
+	h.changeDecided(o.number, false)
 }
 
 // closePage ends a change on a page that stays.

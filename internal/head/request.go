@@ -60,7 +60,7 @@ func (h *Head) oneWay(p *proc, f control.Frame) error {
 		if err := control.Decode(&m, f.Body); err != nil {
 			return err
 		}
-		h.release(p, m.Number)
+		h.release(p, m.Number, m.Opened)
 	case control.KindUnfollow, control.KindMain:
 		m := control.Set{Kind: f.Kind}
 		if err := control.Decode(&m, f.Body); err != nil {
@@ -137,21 +137,55 @@ func (h *Head) request(p *proc, f control.Frame) error {
 			h.refuse(p, f.ID, err)
 		} else {
 			h.give(p, set.Number)
-			h.answer(p, f.ID, &control.SetBody{S: set})
+			h.answer(p, f.ID, h.describe(p, set))
 		}
+	case control.KindDescribe:
+		m := control.Set{Kind: f.Kind}
+		if err := control.Decode(&m, f.Body); err != nil {
+			return err
+		}
+		if _, err := h.living(m.Number); err != nil {
+			h.refuse(p, f.ID, err)
+		} else {
+			h.answer(p, f.ID, h.describe(p, h.set(m.Number)))
+		}
+	case control.KindNews:
+		var m control.News
+		if err := control.Decode(&m, f.Body); err != nil {
+			return err
+		}
+		h.answer(p, f.ID, h.newsSince(p, m.Since))
+	case control.KindAlgebra:
+		var m control.Algebra
+		if err := control.Decode(&m, f.Body); err != nil {
+			return err
+		}
+		if b, err := h.algebra(p, &m); err != nil {
+			h.refuse(p, f.ID, err)
+		} else {
+			h.answer(p, f.ID, b)
+		}
+	case control.KindSetPut:
+		var m control.SetPut
+		if err := control.Decode(&m, f.Body); err != nil {
+			return err
+		}
+		m.Put.Val = bytes.Clone(m.Put.Val)
+		h.setPut(p, f.ID, &m)
+	case control.KindSetGet:
+		var m control.SetGet
+		if err := control.Decode(&m, f.Body); err != nil {
+			return err
+		}
+		return h.setGet(p, &f, &m)
 	case control.KindDefine:
 		m := control.Members{Kind: f.Kind}
 		if err := control.Decode(&m, f.Body); err != nil {
 			return err
 		}
-		if err := h.known(m.Members); err != nil {
+		if set, err := h.define(m.Members); err != nil {
 			h.refuse(p, f.ID, err)
-		} else if len(h.sets) >= maxSets || !h.roomFor(0) {
-			h.refuse(p, f.ID, control.Refused("the job has %d process sets, and has had %d", len(h.sets), h.lastSet))
-		} else if n := h.setBytes + setBytes(m.Members); n > maxSetBytes {
-			h.refuse(p, f.ID, control.Refused("the process sets of the job would take %d bytes, at most %d allowed", n, maxSetBytes))
 		} else {
-			set := h.newSet(m.Members)
 			h.give(p, set.Number)
 			h.answer(p, f.ID, &control.SetBody{S: set})
 		}

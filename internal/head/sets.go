@@ -3,7 +3,6 @@
 package head
 
 import (
-	"math"
 	"strconv"
 	"strings"
 
@@ -22,14 +21,27 @@ const (
 func setBytes(m wire.Members) int { return 24 * len(m.Ranges()) }
 
 // set is a process set. It lives while somebody holds it: a process its world,
-// its own and its parent's until it takes no part in the job any more, and each
-// set that it was given until it releases it.
+// its own and its parent's and those of the command line that have it, until it takes
+// no part in the job any more, and each set that it was given until it releases it.
 type set struct {
 	members wire.Members
 	hosts   wire.Hosts // where they are; nil if that is too long to be said
 	holds   int
 
-	successor uint32 // the set that it was replaced by; 0: none
+	// names are app:// and gompi://host/ names. kin are processes that hear of the
+	// set though they are not in it.
+	names []string
+	kin   wire.Members
+	// taken is how many of the communicators that come with the set are none of a
+	// session's: that of a world, and that with which a change is adopted. opened is
+	// how many those have made who hold it no more.
+	taken   uint32
+	opened  map[uint32]uint32 // by serial
+	dynamic bool              // it is watched, or came of a change
+	op      uint32            // the operation that is not decided of which it came, or its members; 0: none
+
+	store     *setStore // nil: nothing was put, and nobody waits
+	successor uint32    // the set that it was replaced by; 0: none
 }
 
 // newSet makes a set. Nobody holds it yet.
@@ -54,6 +66,23 @@ func (h *Head) newSet(m wire.Members) wire.Set {
 	return h.set(h.lastSet)
 }
 
+// define is newSet of members that somebody has chosen.
+func (h *Head) define(m wire.Members) (wire.Set, error) {
+	if err := h.known(m); err != nil {
+		return wire.Set{}, err
+	}
+	if len(h.sets) >= maxSets || !h.roomFor(0) {
+		return wire.Set{}, control.Refused("the job has %d process sets, and has had %d", len(h.sets), h.lastSet)
+	}
+	if n := h.setBytes + setBytes(m); n > maxSetBytes {
+		return wire.Set{}, control.Refused("the process sets of the job would take %d bytes, at most %d allowed", n, maxSetBytes)
+	}
+	if n := len(m.Ranges()); n > control.MaxRanges {
+		return wire.Set{}, control.Refused("a set of %d ranges of processes, at most %d allowed", n, control.MaxRanges)
+	}
+	return h.newSet(m), nil
+}
+
 // set is a living set under its own name.
 func (h *Head) set(number uint32) wire.Set {
 	return h.alias(control.SetURI(h.cfg.Job, number), number)
@@ -62,8 +91,10 @@ func (h *Head) set(number uint32) wire.Set {
 // roomFor reports whether there are numbers for n more processes with a world
 // and sets of their own. None is ever used again.
 func (h *Head) roomFor(n int) bool {
-	return uint64(h.lastProc)+uint64(n) <= math.MaxUint32 && uint64(h.lastSet)+uint64(n) < math.MaxUint32
+	return uint64(h.lastProc)+uint64(n) <= maxProcs && uint64(h.lastSet)+uint64(n)+uint64(len(h.cfg.PSets)+len(h.hosts)) < wire.MaxSet
 }
+
+const maxProcs = 1<<32 - 1
 
 func (h *Head) hold(number uint32) { h.sets[number].holds++ }
 
@@ -77,12 +108,20 @@ func (h *Head) unhold(number uint32) {
 	if t.holds--; t.holds > 0 {
 		return
 	}
+	h.endSet(number)
+}
+
+// endSet: there is no such set any more, whoever holds it.
+func (h *Head) endSet(number uint32) {
+	t := h.sets[number]
 	if f := h.follows[number]; f != nil {
 		h.endFollow(f)
 	}
 	h.book.SetGone(number)
 	delete(h.sets, number)
 	h.setBytes -= setBytes(t.members)
+	h.unname(number, t)
+	h.dropStore(number, t)
 	for _, id := range t.members.All() {
 		// Those that are here were when the set was made.
 		if p := h.proc(id); p != nil {
@@ -102,7 +141,13 @@ func (h *Head) give(p *proc, number uint32) {
 }
 
 // release ends one give. What p does not hold is not its own to release.
-func (h *Head) release(p *proc, number uint32) {
+func (h *Head) release(p *proc, number, opened uint32) {
+	if t := h.sets[number]; t != nil && opened > 0 && p.state == control.Joined && t.members.Index(p.id) >= 0 {
+		if t.opened == nil {
+			t.opened = map[uint32]uint32{}
+		}
+		t.opened[p.id.Serial] = opened
+	}
 	n := p.given[number]
 	if n == 0 {
 		return
@@ -126,38 +171,95 @@ func (h *Head) releaseAll(p *proc) {
 	h.unhold(p.self)
 	h.unhold(p.parent)
 	h.unhold(p.world)
+	for _, number := range p.lines {
+		h.unhold(number)
+	}
+	p.lines = nil
 }
 
 // alias is a set under another name; empty for number 0.
 func (h *Head) alias(uri string, number uint32) wire.Set {
-	if number == 0 {
+	t := h.sets[number]
+	if t == nil {
 		return wire.Set{}
 	}
-	t := h.sets[number]
 	return wire.Set{URI: uri, Number: number, Members: t.members, Hosts: t.hosts}
 }
 
 // lookup finds a set for p, who is joined and so holds its own ones.
 func (h *Head) lookup(p *proc, uri string) (wire.Set, error) {
-	switch uri {
-	case control.WorldURI:
-		return h.alias(uri, p.world), nil
-	case control.SelfURI:
-		return h.alias(uri, p.self), nil
-	case MainURI:
-		if h.main == 0 {
-			return wire.Set{}, control.NotFound("the job has no main process set")
-		}
-		return h.set(h.main), nil
-	case control.ParentURI:
+	scheme, rest, _ := strings.Cut(uri, "://")
+	switch {
+	case strings.EqualFold(uri, control.WorldURI):
+		return h.found(control.WorldURI, p.world)
+	case strings.EqualFold(uri, control.SelfURI):
+		return h.found(control.SelfURI, p.self)
+	case strings.EqualFold(uri, control.ParentURI):
 		if p.parent != 0 {
-			return h.alias(uri, p.parent), nil
+			return h.found(control.ParentURI, p.parent)
 		}
 		return wire.Set{}, control.NotFound("process %v has no parent", p.id)
+	case uri == control.MainURI:
+		return h.found("", h.main)
+	case h.names[uri] != 0:
+		return h.found(uri, h.names[uri])
+	case scheme == "gompi":
+		n, err := strconv.ParseUint(rest[strings.LastIndexByte(rest, '/')+1:], 10, 32)
+		if err == nil && n > 0 && n <= uint64(h.lastSet) && uri == control.SetURI(h.cfg.Job, uint32(n)) {
+			return h.found(uri, uint32(n))
+		}
 	}
-	n, err := strconv.ParseUint(uri[strings.LastIndexByte(uri, '/')+1:], 10, 32)
-	if err == nil && h.sets[uint32(n)] != nil && uri == control.SetURI(h.cfg.Job, uint32(n)) {
-		return h.set(uint32(n)), nil
+	return wire.Set{}, control.NotFound("process set %q", control.Clip(uri, control.MaxName))
+}
+
+// found is a set that there was under a name; "": its own.
+func (h *Head) found(uri string, number uint32) (wire.Set, error) {
+	if number == 0 {
+		return wire.Set{}, control.SetGone("the job has no main set")
 	}
-	return wire.Set{}, control.NotFound("process set %q", control.Clip(uri, control.MaxURI))
+	if uri == "" {
+		uri = control.SetURI(h.cfg.Job, number)
+	}
+	if h.sets[number] == nil {
+		return wire.Set{}, control.SetGone("%q", uri)
+	}
+	return h.alias(uri, number), nil
+}
+
+// living finds a set by its number for somebody who names it.
+func (h *Head) living(number uint32) (*set, error) {
+	switch t := h.sets[number]; {
+	case t != nil:
+		return t, nil
+	case number > 0 && number <= h.lastSet:
+		return nil, control.SetGone("%q", control.SetURI(h.cfg.Job, number))
+	}
+	return nil, control.NotFound("process set %d", number)
+}
+
+// describe is what p is told of a living set under one of its names.
+func (h *Head) describe(p *proc, s wire.Set) *control.DescribeBody {
+	t := h.sets[s.Number]
+	b := &control.DescribeBody{Set: s, Names: t.names, Dynamic: t.dynamic, Opened: max(t.taken, t.opened[p.id.Serial])}
+	var died, left wire.MembersBuilder
+	for _, id := range t.members.All() {
+		r := wire.Range{First: id, Count: 1}
+		switch q := h.proc(id); {
+		case q == nil || q.died:
+			died.Add(r)
+		case q.state >= control.Finalized:
+			left.Add(r)
+		}
+	}
+	b.Died, b.Left = told(died), told(left)
+	return b
+}
+
+// told is a list of members as far as it can be told.
+func told(b wire.MembersBuilder) wire.Members {
+	m := b.Members()
+	if rs := m.Ranges(); len(rs) > control.MaxRanges {
+		return wire.NewMembers(rs[:control.MaxRanges]...)
+	}
+	return m
 }

@@ -69,7 +69,7 @@ func (h *Head) get(p *proc, f *control.Frame, key string, block bool) error {
 // could have put something.
 func (h *Head) failGets(p, last *proc) {
 	for _, w := range p.reqs {
-		if w.key != "" {
+		if w.key != "" || w.set != nil {
 			h.unparkWith(w, &control.GoneError{Proc: last.id, How: last.how})
 		}
 	}

@@ -120,7 +120,7 @@ func TestSoakLedger(t *testing.T) {
 			l.tell(p, &control.Uncommon{Arena: mine.X.Arena, Off: mine.X.Off})
 		}
 		l.ask(p, &control.Put{Key: key, Val: []byte("here")})
-		if l.askSet(p, &control.Text{Kind: control.KindLookup, Text: set.URI}); i%2 == 0 { // the others end with it
+		if l.ask(p, &control.Text{Kind: control.KindLookup, Text: set.URI}); i%2 == 0 { // the others end with it
 			l.tell(p, &control.Release{Number: set.Number})
 		}
 		l.ask(host, &control.Get{Key: key, Wait: true})
@@ -197,7 +197,7 @@ func TestSetsOfTheEnded(t *testing.T) {
 	if ev := a.expect(control.EvDied, b.id); ev.Text != "signal: killed" {
 		t.Errorf("event %+v", ev)
 	}
-	if _, err := a.Lookup(control.SetURI(a.id.Job, own.Number)); !errors.Is(err, control.ErrNotFound) {
+	if _, err := a.Lookup(control.SetURI(a.id.Job, own.Number)); !errors.Is(err, control.ErrSetGone) {
 		t.Errorf("the set of a process that has ended: %v", err)
 	}
 	a.must(a.ReleaseSet(set.Number))
@@ -210,7 +210,7 @@ func TestSetsOfTheEnded(t *testing.T) {
 	for range 3 { // once too often
 		a.must(a.ReleaseSet(set.Number))
 	}
-	if _, err := a.Lookup(set.URI); !errors.Is(err, control.ErrNotFound) {
+	if _, err := a.Lookup(set.URI); !errors.Is(err, control.ErrSetGone) {
 		t.Errorf("a set that nobody holds: %v", err)
 	}
 	controltest.WaitFor(t, "the end of the record", func() bool { return len(r.Snapshot()) == 1 })

@@ -39,7 +39,7 @@ func TestStacksAndRollCall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := rollcall.Entry{Op: "Recv", Peer: 1, PeerProc: r.procs[1].Proc, CommSize: 4, Since: time.Unix(5, 6), Caller: "x.go:1 f", Comm: r.world.Context(w.Self.Job)}
+	e := rollcall.Entry{Op: "Recv", Peer: 1, PeerProc: r.procs[1].Proc, CommSize: 4, Since: time.Unix(5, 6), Caller: "x.go:1 f", Comm: r.world.Context(w.Self.Job, 0)}
 	book.Enter(&e)
 	a := &child{Client: c, t: t, id: w.Self}
 	b, silent := r.join(1), r.join(2)

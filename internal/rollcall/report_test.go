@@ -24,12 +24,12 @@ func world(n int, f func(rank int) ProcEntries) []ProcEntries {
 }
 
 func collective(op string, rank, size int) Entry {
-	return Entry{Op: op, Comm: wire.ContextID{Creator: pid(0), Serial: 1}, CommSize: size, Rank: rank, Peer: NoPeer,
+	return Entry{Op: op, Comm: wire.Set{Number: 1}.Context(pid(0).Job, 0), CommSize: size, Rank: rank, Peer: NoPeer,
 		Bytes: 8, Since: testNow.Add(-12 * time.Second), Caller: "cg.go:40 main.dot"}
 }
 
 func recv(rank, size, from int) Entry {
-	return Entry{Op: "Recv", Comm: wire.ContextID{Creator: pid(0), Serial: 1}, CommSize: size, Rank: rank, Peer: from, PeerProc: pid(from + 1),
+	return Entry{Op: "Recv", Comm: wire.Set{Number: 1}.Context(pid(0).Job, 0), CommSize: size, Rank: rank, Peer: from, PeerProc: pid(from + 1),
 		Tag: 7, Bytes: 64, Since: testNow.Add(-time.Duration(rank+1) * time.Second), Caller: "ring.go:9 main.main"}
 }
 

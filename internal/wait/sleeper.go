@@ -2,11 +2,21 @@
 
 package wait
 
+import (
+	"errors"
+	"sync"
+)
+
 // Sleeper is where a process sleeps when nothing has happened for a while.
 // One goroutine at a time may be in Sleep.
 type Sleeper interface {
 	// Add makes fd wake the sleeper whenever it is readable.
 	Add(fd int) error
+	// AddBell makes each write to fd end the current or the next Sleep, until
+	// DropBell, which comes before fd is closed: of an eventfd that nobody reads, so
+	// that one write wakes all who have it. Safe from any goroutine.
+	AddBell(fd int) error
+	DropBell(fd int)
 	// Wake ends the current or the next Sleep. Safe from any goroutine.
 	Wake()
 	// Sleep blocks until Wake has been called or an added fd is readable.
@@ -16,22 +26,83 @@ type Sleeper interface {
 	Close()
 }
 
+var errClosed = errors.New("the process has ended")
+
 // chanSleeper serves ranks without file descriptors.
-type chanSleeper struct{ c chan struct{} }
+type chanSleeper struct {
+	c chan struct{}
 
-// NewChan returns a sleeper that only Wake ends.
-func NewChan() Sleeper { return chanSleeper{make(chan struct{}, 1)} }
+	mu     sync.Mutex
+	bells  Sleeper // has the bells, and a goroutine that sleeps there; nil: there were none
+	ended  chan struct{}
+	closed bool
+}
 
-func (s chanSleeper) Add(int) error {
+// NewChan returns a sleeper that only Wake and bells end.
+func NewChan() Sleeper { return &chanSleeper{c: make(chan struct{}, 1)} }
+
+func (s *chanSleeper) Add(int) error {
 	panic("gompi: BUG: file descriptor for a sleeper without epoll")
 }
 
-func (s chanSleeper) Wake() {
+func (s *chanSleeper) AddBell(fd int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return errClosed
+	}
+	if s.bells == nil {
+		var err error
+		if s.bells, err = NewEpoll(); err != nil {
+			return err
+		}
+		s.ended = make(chan struct{})
+		go s.listen(s.bells)
+	}
+	return s.bells.AddBell(fd)
+}
+
+// listen passes bells on.
+func (s *chanSleeper) listen(bells Sleeper) {
+	defer close(s.ended)
+	for {
+		bells.Sleep()
+		s.Wake()
+		s.mu.Lock()
+		closed := s.closed
+		s.mu.Unlock()
+		if closed {
+			return
+		}
+	}
+}
+
+func (s *chanSleeper) DropBell(fd int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.bells != nil && !s.closed {
+		s.bells.DropBell(fd)
+	}
+}
+
+func (s *chanSleeper) Wake() {
 	select {
 	case s.c <- struct{}{}:
 	default:
 	}
 }
 
-func (s chanSleeper) Sleep() { <-s.c }
-func (s chanSleeper) Close() { s.Wake() }
+func (s *chanSleeper) Sleep() { <-s.c }
+
+func (s *chanSleeper) Close() {
+	s.mu.Lock()
+	first := !s.closed
+	s.closed = true
+	s.mu.Unlock()
+	if first && s.bells != nil {
+		s.bells.Wake()
+		<-s.ended
+		s.bells.Close()
+	}
+	s.Wake()
+}

@@ -14,7 +14,7 @@ import (
 // epollSleeper parks its goroutine in Go's network poller on an epoll fd of
 // ours, so that no P is held while the process sleeps.
 //
-//	Go's poller -> outer (one-shot) -> inner (level triggered) -> fds
+//	Go's poller -> outer (one-shot) -> inner (level triggered, bells edge) -> fds
 //
 // The outer registration is one-shot: it is armed by Sleep alone, so events
 // that arrive while somebody polls wake no thread of the Go runtime.
@@ -25,6 +25,7 @@ type epollSleeper struct {
 	inner int
 	kick  int // eventfd of Wake
 	woken atomic.Bool
+	bells atomic.Int32
 	// closing orders Wake against Close: a late Wake must not write into a
 	// file descriptor number that means something else by then.
 	closing atomic.Int32 // users of kick; negative: closed
@@ -91,6 +92,33 @@ func (s *epollSleeper) Add(fd int) error {
 	return nil
 }
 
+func (s *epollSleeper) AddBell(fd int) error {
+	defer s.closing.Add(-1)
+	if s.closing.Add(1) <= 0 {
+		return errClosed
+	}
+	ev := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET, Fd: int32(fd)}
+	if err := unix.EpollCtl(s.inner, unix.EPOLL_CTL_ADD, fd, &ev); err != nil {
+		return fmt.Errorf("epoll_ctl: %w", err)
+	}
+	s.bells.Add(1)
+	return nil
+}
+
+func (s *epollSleeper) DropBell(fd int) {
+	defer s.closing.Add(-1)
+	if s.closing.Add(1) > 0 && unix.EpollCtl(s.inner, unix.EPOLL_CTL_DEL, fd, nil) == nil {
+		s.bells.Add(-1)
+	}
+}
+
+// hear takes note of the bells that were rung: inner is not readable for them any
+// more. What they tell of was written before, and is seen by who looks after this.
+func (s *epollSleeper) hear() {
+	var evs [16]unix.EpollEvent
+	unix.EpollWait(s.inner, evs[:], 0)
+}
+
 func (s *epollSleeper) Wake() {
 	if s.woken.Swap(true) {
 		return // the eventfd is readable already
@@ -112,6 +140,9 @@ func (s *epollSleeper) Sleep() {
 	var b [8]byte
 	unix.Read(s.kick, b[:])
 	s.woken.Store(false)
+	if s.bells.Load() > 0 {
+		s.hear()
+	}
 }
 
 func (s *epollSleeper) Close() {

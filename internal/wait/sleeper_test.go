@@ -5,8 +5,11 @@ package wait
 import (
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 func sleepers(t *testing.T) map[string]Sleeper {
@@ -51,6 +54,65 @@ func TestNoWakeIsLost(t *testing.T) {
 			close(ping)
 			<-done
 		})
+	}
+}
+
+// One write to a bell wakes all who have it, each time, though nobody reads it; in
+// between they sleep.
+func TestBell(t *testing.T) {
+	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	all := sleepers(t)
+	woken := map[string]chan struct{}{}
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	for name, s := range all {
+		if err := s.AddBell(fd); err != nil {
+			t.Fatal(err)
+		}
+		c := make(chan struct{}, 1000)
+		woken[name] = c
+		wg.Go(func() {
+			for !stop.Load() {
+				s.Sleep()
+				c <- struct{}{}
+			}
+		})
+	}
+	one := [8]byte{1}
+	for range 50 {
+		if _, err := unix.Write(fd, one[:]); err != nil {
+			t.Fatal(err)
+		}
+		for name, c := range woken {
+			select {
+			case <-c:
+			case <-time.After(10 * time.Second):
+				t.Fatalf("%s: the bell was not heard", name)
+			}
+		}
+	}
+	for name, c := range woken {
+		if n := len(c); n > 10 {
+			t.Errorf("%s: woken %d times more than rung", name, n)
+		}
+		all[name].DropBell(fd)
+	}
+	stop.Store(true)
+	for name, s := range all {
+		s.Wake()
+		<-woken[name]
+	}
+	wg.Wait()
+	for name, s := range all {
+		s.Close()
+		s.DropBell(fd)
+		if s.AddBell(fd) == nil {
+			t.Errorf("%s: a bell after the end", name)
+		}
 	}
 }
 

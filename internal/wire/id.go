@@ -54,10 +54,13 @@ func (c ContextID) String() string { return fmt.Sprintf("%v:%d", c.Creator, c.Se
 
 // Label is what people call the communicator within one job.
 func (c ContextID) Label() string {
+	set, k := c.Whole().Serial>>setBits, c.Serial%SetSerials
 	switch {
-	case c.Creator.Serial == 0 && c.Serial == 1:
+	case c.Creator.Serial == 0 && set == 1 && k == 0:
 		return "WORLD"
-	case c.Creator.Serial != 0 && c.Serial == 0:
+	case c.Creator.Serial == 0:
+		return fmt.Sprintf("communicator %d of set %d", k, set)
+	case c.Serial == 0:
 		return "SELF"
 	}
 	return fmt.Sprintf("communicator %d:%d", c.Creator.Serial, c.Serial)

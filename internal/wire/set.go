@@ -7,16 +7,23 @@ package wire
 type Set struct {
 	// URI is its name: "gompi://job/7", or an alias such as "mpi://WORLD".
 	URI string
-	// Number is unique in the job; the communicator that comes with the set
-	// has the context id {head, Number}.
+	// Number is unique in the job; see Context.
 	Number  uint32
 	Members Members
 	// Hosts says where the members are, or were.
 	Hosts Hosts
 }
 
-// Context is the id of the communicator that comes with the set. Its creator
-// is the head of the job that made the set.
-func (s Set) Context(job JobID) ContextID {
-	return ContextID{Creator: ProcID{Job: job}, Serial: s.Number}
+// Of each set so many communicators have ids that its members need not agree on, and
+// so numbers of sets end at MaxSet.
+const (
+	setBits    = 3
+	SetSerials = 1 << setBits
+	MaxSet     = MaxSerial >> setBits
+)
+
+// Context is the id of the k-th communicator of the set, 0 <= k < SetSerials. Its
+// creator is the head of the job that made the set.
+func (s Set) Context(job JobID, k uint32) ContextID {
+	return ContextID{Creator: ProcID{Job: job}, Serial: s.Number<<setBits | k}
 }

@@ -214,6 +214,11 @@ func (c *Client) deliver(id uint32, a *answer) {
 // connection that is lost holds nothing.
 func (c *Client) giveBack(kind control.Kind, body []byte) {
 	switch kind {
+	case control.KindLookup:
+		var b control.DescribeBody
+		if control.Decode(&b, body) == nil {
+			_ = c.ReleaseSet(b.Set.Number)
+		}
 	case control.KindSpawn:
 		var b control.SetBody
 		if control.Decode(&b, body) == nil {
@@ -337,7 +342,7 @@ func (c *Client) forget(id uint32, ch chan *answer, kind control.Kind) bool {
 	waiting := c.calls[id] == ch
 	delete(c.calls, id)
 	switch kind {
-	case control.KindSpawn, control.KindAlgebra, control.KindSubmit:
+	case control.KindLookup, control.KindSpawn, control.KindAlgebra, control.KindSubmit:
 		c.calls[id], c.gives[id] = nil, kind
 	}
 	c.mu.Unlock()

@@ -82,13 +82,15 @@ func checkMembers(m wire.Members) error {
 
 // Lookup returns the set with this name: mpi://WORLD, mpi://SELF,
 // mpi://PARENT of this process, or gompi://JOB/NUMBER. Aliases come with the
-// number of the set they stand for. ErrNotFound if there is none, or nobody
+// number of the set they stand for. ErrNotFound if there is none, ErrSetGone if nobody
 // holds it any more: see ReleaseSet.
 func (c *Client) Lookup(uri string) (wire.Set, error) {
-	if len(uri) > control.MaxURI {
+	if len(uri) > control.MaxName {
 		return wire.Set{}, control.NotFound("process set with a name of %d bytes", len(uri))
 	}
-	return c.askSet(context.Background(), &control.Text{Kind: control.KindLookup, Text: uri})
+	var b control.DescribeBody
+	err := c.Ask(context.Background(), &control.Text{Kind: control.KindLookup, Text: uri}, &b)
+	return b.Set, err
 }
 
 // DefineSet makes a new set of processes of this job, in this order. Each

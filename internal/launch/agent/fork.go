@@ -5,7 +5,6 @@ package agent
 import (
 	"fmt"
 	"runtime"
-	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -16,46 +15,24 @@ import (
 // forker is the OS thread that forks. The kernel sends a child its death
 // signal when the thread that forked it ends, so this one never does.
 type forker struct {
-	mu    sync.Mutex
-	cond  sync.Cond // queue has changed
-	queue []func()
+	work chan func()
 }
 
 func newForker() *forker {
-	f := &forker{}
-	f.cond.L = &f.mu
+	f := &forker{work: make(chan func())}
 	go func() {
 		runtime.LockOSThread()
-		for {
-			f.next()()
+		for fn := range f.work {
+			fn()
 		}
 	}()
 	return f
 }
 
-func (f *forker) next() func() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for len(f.queue) == 0 {
-		f.cond.Wait()
-	}
-	fn := f.queue[0]
-	f.queue = f.queue[1:]
-	return fn
-}
-
-// add has fn run on the forking thread, after what was added before.
-func (f *forker) add(fn func()) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.queue = append(f.queue, fn)
-	f.cond.Signal()
-}
-
-// do is add, and waits for fn.
+// do runs fn on the forking thread and waits for it.
 func (f *forker) do(fn func()) {
 	done := make(chan struct{})
-	f.add(func() { defer close(done); fn() })
+	f.work <- func() { defer close(done); fn() }
 	<-done
 }
 
@@ -68,9 +45,6 @@ type spec struct {
 	files [3]int
 	cpus  *unix.CPUSet // nil: those of gompirun
 	bound bool         // Set are an order of the user, not only a good place
-	name  string       // for people
-	tag   string
-	stdin stdinKind
 }
 
 // fork starts a process in a process group of its own; it dies with gompirun.

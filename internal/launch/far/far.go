@@ -25,7 +25,6 @@ import (
 const (
 	doSetup     = iota + 1 // Data: a Setup
 	doStart                // Starts; Clean: the last of a Start
-	doHalt                 // Proc
 	doRename               // Names
 	doSignal               // Proc, Signal
 	doSignalAll            // Signal

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package head
+
+import (
+	"slices"
+
+	"gompi/internal/control"
+	"gompi/internal/group"
+	"gompi/internal/wire"
+)
+
+// algebra makes sets of others, which p holds.
+func (h *Head) algebra(p *proc, m *control.Algebra) (*control.SetsBody, error) {
+	var in []wire.Members
+	op := uint32(0)
+	for _, n := range m.In {
+		if n == 0 { // the empty set
+			in = append(in, wire.Members{})
+			continue
+		}
+		t, err := h.living(n)
+		if err != nil {
+			return nil, err
+		}
+		if op != 0 && t.op != 0 && t.op != op {
+			return nil, control.Refused("sets of two changes that are not decided")
+		}
+		op = max(op, t.op)
+		in = append(in, t.members)
+	}
+	out, err := combine(m.Do, in, m.Sizes)
+	if err != nil {
+		return nil, err
+	}
+	if len(m.Names) > len(out) {
+		return nil, control.Refused("%d names for %d sets", len(m.Names), len(out))
+	}
+	if err := h.reserveAll(m.Names); err != nil {
+		return nil, err
+	}
+	b := &control.SetsBody{}
+	for i, members := range out {
+		name := ""
+		if i < len(m.Names) {
+			name = m.Names[i]
+		}
+		s, err := h.outcome(members, op, name)
+		if err != nil {
+			for _, s := range b.Sets {
+				h.release(p, s.Number, 0)
+			}
+			for _, name := range m.Names[min(i, len(m.Names)):] {
+				h.unreserveName(name)
+			}
+			return nil, err
+		}
+		if s.Number != 0 {
+			h.give(p, s.Number)
+		}
+		b.Sets = append(b.Sets, s)
+	}
+	return b, nil
+}
+
+// reserveAll reserves names, or none of them; "" is no name.
+func (h *Head) reserveAll(names []string) error {
+	for i, name := range names {
+		if name == "" {
+			continue
+		}
+		if err := h.reserveName(name); err != nil {
+			for _, before := range names[:i] {
+				h.unreserveName(before)
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// outcome is the set of these members, which were made of outputs of op; 0: of none.
+// One that is the Result of that gets the name besides. The empty set has none.
+func (h *Head) outcome(m wire.Members, op uint32, name string) (control.SetName, error) {
+	if m.Len() == 0 {
+		h.unreserveName(name)
+		return control.SetName{Name: control.EmptyURI}, nil
+	}
+	number := uint32(0)
+	for _, n := range h.ofOp[op] {
+		if t := h.sets[n]; op != 0 && t != nil && t.taken > 0 && t.members.Equal(m) {
+			number = n
+		}
+	}
+	isNew := number == 0
+	if isNew {
+		s, err := h.define(m)
+		if err != nil {
+			return control.SetName{}, err
+		}
+		if number = s.Number; op != 0 {
+			h.ofChange(number, op)
+		}
+	}
+	if name != "" {
+		h.nameSet(number, name)
+	}
+	if isNew {
+		h.publishSet(number, wire.Members{})
+	}
+	s := h.setName(number)
+	if t := h.sets[number]; name != "" {
+		s.Name = t.names[len(t.names)-1]
+		if !isNew {
+			h.publish(number, s.Name)
+		}
+	}
+	return s, nil
+}
+
+// combine does the algebra.
+func combine(do control.SetOp, in []wire.Members, sizes []uint32) ([]wire.Members, error) {
+	if len(in) == 0 || do == control.Split && len(in) != 1 {
+		return nil, control.Refused("%d process sets to make others of", len(in))
+	}
+	if (len(sizes) > 0) != (do == control.Split) {
+		return nil, control.Refused("%d sizes of parts", len(sizes))
+	}
+	m := in[0]
+	switch do {
+	case control.Union:
+		for _, n := range in[1:] {
+			m = group.Union(m, n)
+		}
+	case control.Difference:
+		for _, n := range in[1:] {
+			m = group.Difference(m, n)
+		}
+	case control.Intersection:
+		for _, n := range in[1:] {
+			m = group.Intersection(m, n)
+		}
+	case control.Split:
+		return split(m, sizes)
+	}
+	return []wire.Members{m}, nil
+}
+
+// split cuts members into parts.
+func split(m wire.Members, sizes []uint32) ([]wire.Members, error) {
+	total := uint64(0)
+	for _, n := range sizes {
+		total += uint64(n)
+	}
+	if total != uint64(m.Len()) {
+		return nil, control.Refused("parts of %d processes together of a set of %d", total, m.Len())
+	}
+	var out []wire.Members
+	first := 0
+	for _, n := range sizes {
+		part, err := group.RangeIncl(m, nil)
+		if n > 0 {
+			part, err = group.RangeIncl(m, []group.Triplet{{First: first, Last: first + int(n) - 1, Stride: 1}})
+		}
+		if err != nil {
+			return nil, control.Refused("%v", err)
+		}
+		out = append(out, part)
+		first += int(n)
+	}
+	return out, nil
+}
+
+// isResult: the set is what a change makes of its input.
+func (h *Head) isResult(number uint32) { h.sets[number].taken = 1 }
+
+// ofChange: the set came of an operation that is not decided.
+func (h *Head) ofChange(number, op uint32) {
+	h.sets[number].op = op
+	h.ofOp[op] = append(h.ofOp[op], number)
+}
+
+// changeDecided: what was made over the outputs of an operation stays, or is gone
+// with them, whoever holds it.
+func (h *Head) changeDecided(op uint32, committed bool) {
+	numbers := h.ofOp[op]
+	delete(h.ofOp, op)
+	for _, n := range slices.Backward(numbers) {
+		t := h.sets[n]
+		switch {
+		case t == nil:
+		case committed:
+			t.op = 0
+		default:
+			for _, p := range h.procs {
+				delete(p.given, n)
+			}
+			h.endSet(n)
+		}
+	}
+}

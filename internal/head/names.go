@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package head
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gompi/internal/control"
+	"gompi/internal/wire"
+)
+
+// PSet is a set of the first world that has a name.
+type PSet struct {
+	Name  string // app://Name
+	Ranks []int  // in the order of the set
+}
+
+// naming is one piece of news: a set has this name.
+type naming struct {
+	news   uint64
+	number uint32
+	name   string
+}
+
+// appName is a name that somebody wants for a set, with its scheme.
+func appName(name string) (string, error) {
+	full := control.AppScheme + strings.TrimPrefix(name, control.AppScheme)
+	switch rest := full[len(control.AppScheme):]; {
+	case rest == "" || strings.Contains(rest, "://") || strings.ContainsFunc(rest, func(r rune) bool { return r < ' ' || r == 0x7f }):
+		return "", control.Refused("%q is no name of a process set", control.Clip(name, control.MaxName))
+	case len(full) > control.MaxName:
+		return "", control.Refused("a name of %d bytes, at most %d allowed", len(full), control.MaxName)
+	}
+	return full, nil
+}
+
+// reserveName keeps a name for a set that is still to come: nameSet must follow, or
+// unreserveName. An error: it is taken, or none.
+func (h *Head) reserveName(name string) error {
+	full, err := appName(name)
+	if err != nil {
+		return err
+	}
+	if number, ok := h.names[full]; ok {
+		if number == 0 {
+			return control.Refused("the name %q is taken by a process set that is still to come", full)
+		}
+		return control.Refused("the name %q is taken by process set %d", full, number)
+	}
+	h.names[full] = 0
+	return nil
+}
+
+// unreserveName gives up a name that no set has got.
+func (h *Head) unreserveName(name string) {
+	if full, err := appName(name); err == nil && h.names[full] == 0 {
+		delete(h.names, full)
+	}
+}
+
+// nameSet gives a living set a name that was reserved.
+func (h *Head) nameSet(number uint32, name string) {
+	full, err := appName(name)
+	if err != nil || h.names[full] != 0 {
+		panic(fmt.Sprintf("gompi: BUG: the name %q of set %d was not reserved", name, number))
+	}
+	h.named(number, full)
+}
+
+// named gives a living set a free name.
+func (h *Head) named(number uint32, full string) {
+	h.names[full] = number
+	t := h.sets[number]
+	t.names = append(t.names, full)
+}
+
+// setName is what a living set is called: its first name, or its own.
+func (h *Head) setName(number uint32) control.SetName {
+	if t := h.sets[number]; t != nil && len(t.names) > 0 {
+		return control.SetName{Number: number, Name: t.names[0]}
+	}
+	return control.SetName{Number: number, Name: control.SetURI(h.cfg.Job, number)}
+}
+
+// publishSet makes a living set news, under all its names or its own: for its
+// members and for kin.
+func (h *Head) publishSet(number uint32, kin wire.Members) {
+	t := h.sets[number]
+	t.kin = kin
+	for _, name := range t.names {
+		h.publish(number, name)
+	}
+	if len(t.names) == 0 {
+		h.publish(number, control.SetURI(h.cfg.Job, number))
+	}
+}
+
+func (h *Head) publish(number uint32, name string) {
+	h.lastNews++
+	h.news = append(h.news, naming{h.lastNews, number, name})
+}
+
+// unname forgets the names of a set that is gone.
+func (h *Head) unname(number uint32, t *set) {
+	for _, name := range t.names {
+		delete(h.names, name)
+	}
+	h.news = slices.DeleteFunc(h.news, func(n naming) bool { return n.number == number })
+}
+
+// mayKnow reports whether p may hear of a name.
+func (h *Head) mayKnow(p *proc, n *naming) bool {
+	t := h.sets[n.number]
+	return strings.HasPrefix(n.name, control.AppScheme) || strings.HasPrefix(n.name, control.HostScheme) ||
+		t.members.Index(p.id) >= 0 || t.kin.Index(p.id) >= 0
+}
+
+// maxNewsBytes bounds the names in one answer.
+const maxNewsBytes = 1 << 20
+
+// newsSince is what p has not heard.
+func (h *Head) newsSince(p *proc, since uint64) *control.NewsBody {
+	i, _ := slices.BinarySearchFunc(h.news, since+1, func(n naming, v uint64) int { return cmp.Compare(n.news, v) })
+	b := &control.NewsBody{Next: h.lastNews}
+	size := 0
+	for ; i < len(h.news); i++ {
+		n := &h.news[i]
+		if !h.mayKnow(p, n) {
+			continue
+		}
+		if size += len(n.name); len(b.Sets) == control.MaxNews || size > maxNewsBytes {
+			b.Next, b.More = n.news-1, true
+			break
+		}
+		b.Sets = append(b.Sets, control.SetName{Number: n.number, Name: n.name})
+	}
+	return b
+}
+
+// firstSets makes the sets that the first world begins with: it is the main set, and
+// its members hold those of the command line and of each host.
+func (h *Head) firstSets(world wire.Members) {
+	line := func(name string, m wire.Members) {
+		s := h.newSet(m)
+		h.named(s.Number, name)
+		h.publishSet(s.Number, wire.Members{})
+		for _, id := range m.All() {
+			p := h.proc(id)
+			p.lines = append(p.lines, s.Number)
+			h.hold(s.Number)
+		}
+	}
+	for host, name := range h.cfg.HostNames {
+		var b wire.MembersBuilder
+		for _, id := range world.All() {
+			if p := h.proc(id); p.host == uint32(host) {
+				b.Add(wire.Range{First: id, Count: 1})
+			}
+		}
+		if m := b.Members(); m.Len() > 0 {
+			line(control.HostScheme+name, m)
+		}
+	}
+	for _, s := range h.cfg.PSets {
+		var b wire.MembersBuilder
+		for _, r := range s.Ranks {
+			b.Add(wire.Range{First: world.At(r), Count: 1})
+		}
+		line(control.AppScheme+s.Name, b.Members())
+	}
+}
+
+// fits says why a world of so many processes cannot be the first one.
+func (h *Head) fits(n int) error {
+	for _, s := range h.cfg.PSets {
+		if r := slices.Max(s.Ranks); r >= n {
+			return control.Refused("process set %q has rank %d, and there are %d processes", s.Name, r, n)
+		}
+	}
+	return nil
+}
+
+// check refuses what cannot be named so.
+func (s *PSet) check() error {
+	if _, err := appName(s.Name); err != nil || strings.HasPrefix(s.Name, control.AppScheme) {
+		return fmt.Errorf("control: %q is no name of a process set", control.Clip(s.Name, control.MaxName))
+	}
+	if len(s.Ranks) == 0 {
+		return fmt.Errorf("control: process set %q has no ranks", s.Name)
+	}
+	seen := map[int]bool{}
+	for _, r := range s.Ranks {
+		if r < 0 || seen[r] {
+			return fmt.Errorf("control: process set %q has rank %d twice, or as none", s.Name, r)
+		}
+		seen[r] = true
+	}
+	return nil
+}

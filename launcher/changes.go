@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package launcher
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"gompi/internal/head"
+)
+
+// changes is what the command line says of processes that come and go.
+type changes struct {
+	slots         int // the job never has more; 0: no limit
+	min, max      int // of gompi://main; 0: no bound
+	resizeTimeout time.Duration
+	leaveTimeout  time.Duration
+	psets         []pset
+}
+
+// pset is a named set of ranks of the first world.
+type pset struct {
+	name  string
+	ranks []int
+}
+
+// changeValues are the flags as they were typed.
+type changeValues struct {
+	slots, min, max int
+	strict          bool
+	psets           []string
+	resize, leave   string
+}
+
+const changesTitle = "\nProcesses that come and go (docs/sessions.md):\n"
+
+// changeFlags declares the flags, and returns them as the group that they are in the
+// help.
+func changeFlags(v *flagValues) *pflag.FlagSet {
+	s := pflag.NewFlagSet("changes", pflag.ContinueOnError)
+	s.SortFlags = false
+	c := &v.changes
+	s.IntVar(&c.min, "min", 0, "no change makes the main set smaller than `N` (default: 1)")
+	s.IntVar(&c.max, "max", 0, "no change makes it larger than `N` (default: no bound)")
+	s.IntVar(&c.slots, "slots", 0, "the job never has more than `N` processes, spawned ones counted (default: max_slots of the hosts, or as many as there is memory for)")
+	s.BoolVar(&c.strict, "strict-slots", false, "the slots of the hosts, or the usable CPUs, are such a limit")
+	s.StringVar(&c.resize, "resize-timeout", "60s", "`TIME` for newcomers to get ready, and again for the others to take up the change (0: for ever)")
+	s.StringVar(&c.leave, "leave-timeout", "60s", "`TIME` for who leaves to end before it is ended (0: for ever)")
+	v.set.AddFlagSet(s)
+	return s
+}
+
+// flagUsages is the help on all flags, those about changes as a group of their own.
+func (v *flagValues) flagUsages() string {
+	s := pflag.NewFlagSet("others", pflag.ContinueOnError)
+	s.SortFlags = false
+	v.set.VisitAll(func(f *pflag.Flag) {
+		if v.changing == nil || v.changing.Lookup(f.Name) == nil {
+			s.AddFlag(f)
+		}
+	})
+	if v.changing == nil {
+		return s.FlagUsages()
+	}
+	return s.FlagUsages() + changesTitle + v.changing.FlagUsages()
+}
+
+// check settles what the flags mean, once the programs and hosts are known.
+func (c *changeValues) check(o *options) (err error) {
+	n := o.ranks()
+	if o.changes.resizeTimeout, err = limit("resize-timeout", c.resize); err != nil {
+		return err
+	}
+	if o.changes.leaveTimeout, err = limit("leave-timeout", c.leave); err != nil {
+		return err
+	}
+	for _, f := range []struct {
+		name string
+		n    int
+	}{{"min", c.min}, {"max", c.max}, {"slots", c.slots}} {
+		if f.n < 0 || f.n > maxRanks {
+			return usagef("--%s %d: not a number of processes from 0 to %d", f.name, f.n, maxRanks)
+		}
+	}
+	switch {
+	case c.min > n:
+		return usagef("--min %d: the job begins with %d processes", c.min, n)
+	case c.max != 0 && c.max < n:
+		return usagef("--max %d: the job begins with %d processes", c.max, n)
+	}
+	o.changes.min, o.changes.max = c.min, c.max
+	if o.changes.slots = slotLimit(o.hosts, c.slots, c.strict); o.changes.slots != 0 && n > o.changes.slots {
+		return usagef("%d processes, but the job has %d slots (--slots, --strict-slots)", n, o.changes.slots)
+	}
+	for _, text := range c.psets {
+		s, err := parsePSet(text, n)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(o.changes.psets, func(t pset) bool { return t.name == s.name }) {
+			return usagef("--pset %s: there are two of that name", text)
+		}
+		o.changes.psets = append(o.changes.psets, s)
+	}
+	return nil
+}
+
+// limit is a span of time; 0 is written as such and means for ever, which is negative
+// here.
+func limit(flag, text string) (time.Duration, error) {
+	d, err := seconds(flag, text)
+	if err == nil && d == 0 {
+		d = -1
+	}
+	return d, err
+}
+
+// slotLimit is how many processes there may be; 0: any number.
+func slotLimit(hs []hostSlots, slots int, strict bool) int {
+	n, limited := 0, len(hs) > 0
+	for _, h := range hs {
+		limited = limited && h.maxSlots > 0
+		n += h.maxSlots
+	}
+	if !limited {
+		n = 0
+	}
+	if strict && (n == 0 || slotCount(hs) < n) {
+		n = slotCount(hs)
+	}
+	if slots > 0 && (n == 0 || slots < n) {
+		n = slots
+	}
+	return n
+}
+
+// parsePSet reads "NAME=0-3,7": ranks of n, in this order.
+func parsePSet(text string, n int) (pset, error) {
+	name, list, ok := strings.Cut(text, "=")
+	name = strings.TrimPrefix(name, "app://")
+	if !ok || name == "" || list == "" {
+		return pset{}, usagef("--pset %s: not NAME=RANKS such as left=0-3,7", text)
+	}
+	s := pset{name: name}
+	seen := map[int]bool{}
+	for item := range strings.SplitSeq(list, ",") {
+		from, to, isRange := strings.Cut(item, "-")
+		a, err := strconv.Atoi(from)
+		b, err2 := a, error(nil)
+		if isRange {
+			b, err2 = strconv.Atoi(to)
+		}
+		if err != nil || err2 != nil || a < 0 || b < a || b >= n {
+			return pset{}, usagef("--pset %s: %q are no ranks of %d", text, item, n)
+		}
+		for r := a; r <= b; r++ {
+			if seen[r] {
+				return pset{}, usagef("--pset %s: rank %d is there twice", text, r)
+			}
+			seen[r] = true
+			s.ranks = append(s.ranks, r)
+		}
+	}
+	return s, nil
+}
+
+// tell gives the head what the command line says.
+func (c *changes) tell(cfg *head.Config) {
+	cfg.Launches, cfg.Slots = true, c.slots
+	cfg.ToReady, cfg.ToAccept, cfg.LeaveTimeout = c.resizeTimeout, c.resizeTimeout, c.leaveTimeout
+	cfg.Min, cfg.Max = c.min, c.max
+}
