@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gompi/internal/control/controltest"
 	"gompi/internal/launch/agent"
 )
 
@@ -90,6 +91,27 @@ func TestFirstInterruptEndsProgramsThatLetIt(t *testing.T) {
 	r.Process.Signal(unix.SIGINT)
 	if s := r.end(); s != 130 || !strings.Contains(r.errs.String(), "was killed by signal 2 (SIGINT)") || strings.Count(r.errs.String(), "\n") != 1 {
 		t.Errorf("status %d, stderr %q", s, r.errs.String())
+	}
+}
+
+// An interrupt while processes are being forked is heard, and leaves none behind.
+func TestInterruptDuringTheStart(t *testing.T) {
+	cmd := command(t, "-np", "200", "sleep", "100")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var pids []int
+	controltest.WaitFor(t, "the first process", func() bool {
+		pids = childrenOf(cmd.Process.Pid)
+		return len(pids) > 2
+	})
+	cmd.Process.Signal(unix.SIGINT)
+	cmd.Wait()
+	if got := cmd.ProcessState.ExitCode(); got != 128+int(unix.SIGINT) {
+		t.Errorf("status %d", got)
+	}
+	for _, pid := range pids {
+		controltest.WaitFor(t, fmt.Sprintf("end of %d", pid), func() bool { return !lives(pid) })
 	}
 }
 

@@ -20,10 +20,12 @@ type Host interface {
 	// Open prepares for the first start.
 	Open() error
 	// Start forks processes in order; on an error the rest is not started. EvStarted
-	// tells of each that was, and then EvBegun that these were all, or why not.
+	// tells of each that was, and then EvBegun that these were all, or why not. Halt
+	// ends the Start that p belongs to: what is not forked yet is not started.
 	Start(list []Start)
+	Halt(p wire.ProcID)
 	// Signal goes to the group of a process, SignalAll to those of all that
-	// live.
+	// live; who is yet to be forked gets it then.
 	Signal(p wire.ProcID, s unix.Signal)
 	SignalAll(s unix.Signal)
 	// Rename says what processes are called from now on.

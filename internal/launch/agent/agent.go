@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -105,135 +104,6 @@ func (a *Agent) Open() (err error) {
 	return err
 }
 
-func (a *Agent) Start(list []launch.Start) { a.tell(launch.Begun(a.start(list))) }
-
-func (a *Agent) start(list []launch.Start) error {
-	specs := make([]*spec, len(list))
-	cs := make([]*child, len(list))
-	// On an error those that are not started are forgotten.
-	abandon := func(from int) {
-		for _, c := range cs[from:] {
-			if c != nil {
-				a.forget(c)
-			}
-		}
-	}
-	app := -1 // whose environment and path these are
-	var env []string
-	var path string
-	localSize := a.locals.used + len(list)
-	for i, s := range list {
-		of := &a.o.Apps[s.App]
-		if s.App != app {
-			app = s.App
-			env = environment(os.Environ(), of.Env)
-			var err error
-			if path, err = lookup(s.Argv[0], of.Wdir, searchPath(of)); err != nil {
-				abandon(0)
-				return err
-			}
-		}
-		c := a.add(s)
-		cs[i] = c
-		if c.First {
-			c.cpus = a.topo.Place(a.o.Bind, i, len(list))
-		} else {
-			c.cpus = a.placeLater(c)
-		}
-		specs[i] = &spec{path: path, argv: s.Argv, dir: of.Wdir, cpus: c.cpus.Mask(), bound: a.o.Bind != ""}
-		specs[i].env = append(env[:len(env):len(env)], a.identity(&s, c.local, localSize)...)
-	}
-	started := 0
-	var err error
-	a.forker.do(func() {
-		for i, c := range cs {
-			if err = a.startOne(c, specs[i]); c.pid != 0 {
-				started++
-			}
-			if err != nil {
-				return
-			}
-		}
-	})
-	for _, c := range cs[:started] {
-		a.tell(launch.Event{Kind: launch.EvStarted, Proc: c.Proc, PID: c.pid})
-	}
-	if err != nil {
-		abandon(started)
-		return err
-	}
-	if len(cs) > 0 && cs[0].First {
-		if a.topo.Spreads(a.o.Bind, len(cs)) {
-			a.letGoLater(cs)
-		}
-		if a.feeder != nil {
-			go a.feeder.run()
-		}
-	}
-	return nil
-}
-
-// placeLater is the place of a process that comes when others are there: that of
-// one that has ended, else one after them all.
-func (a *Agent) placeLater(c *child) cpus.Set {
-	if a.o.Bind == "" {
-		return nil
-	}
-	return a.topo.Place(a.o.Bind, c.local, 0)
-}
-
-// startOne runs on the forking thread, while the agent waits for it.
-func (a *Agent) startOne(c *child, s *spec) error {
-	ours, err := a.streams(c, s)
-	defer func() {
-		for _, fd := range ours {
-			unix.Close(fd)
-		}
-	}()
-	if err != nil {
-		return err
-	}
-	pid, pidfd, err := fork(s)
-	if err != nil {
-		return cannotExec(c, s.path, err)
-	}
-	a.began(c, pid)
-	if s.cpus == nil {
-		c.cpus = nil
-	}
-	a.guard.add(pid)
-	a.plane.Started(c.Proc, pid)
-	if a.o.Verbose {
-		mp := a.maxProcs(c.Size)
-		a.Print(launch.Line("%s: pid %d, cpus %s, GOMAXPROCS %s", c.Label.Name(), pid, c.cpus, orOwn(mp)))
-	}
-	return a.exits.add(pid, pidfd)
-}
-
-func orOwn(maxProcs int) string {
-	if maxProcs == 0 {
-		return "its own"
-	}
-	return fmt.Sprint(maxProcs)
-}
-
-// cannotExec adds names to an error of fork and gives it an exit status.
-func cannotExec(c *child, path string, err error) error {
-	text := fmt.Errorf("cannot start %s: %s: %w", c.Label.Name(), path, err)
-	switch se := (*launch.StartError)(nil); {
-	case errors.As(err, &se):
-		return &launch.StartError{Status: se.Status, Err: text}
-	case errors.Is(err, unix.ENOEXEC):
-		return &launch.StartError{Status: launch.ExitNotRunable, Err: fmt.Errorf("%w (no program for this machine, or a script without #!)", text)}
-	case errors.Is(err, fs.ErrPermission):
-		return &launch.StartError{Status: launch.ExitNotRunable, Err: text}
-	case errors.Is(err, fs.ErrNotExist):
-		// The file was there: its interpreter is not.
-		return &launch.StartError{Status: launch.ExitNotRunable, Err: fmt.Errorf("%w (its interpreter or loader is missing)", text)}
-	}
-	return text
-}
-
 // exited: c is a zombie now.
 func (a *Agent) exited(c *child, e launch.Ending) {
 	if c == nil {
@@ -256,10 +126,17 @@ func (a *Agent) Rename(list []launch.Named) {
 		if c == nil {
 			continue
 		}
-		if c.Label = n.Label; a.o.Tag && c.out != nil {
-			a.outputs[0].rename(c.out, n.Label.Tag())
-			a.outputs[1].rename(c.err, n.Label.Tag())
-		}
+		c.Label = n.Label
+		a.retag(c)
+	}
+}
+
+// retag puts the name of c before its lines.
+func (a *Agent) retag(c *child) {
+	if a.o.Tag && c.out != nil && c.tag != c.Label.Tag() {
+		c.tag = c.Label.Tag()
+		a.outputs[0].rename(c.out, c.tag)
+		a.outputs[1].rename(c.err, c.tag)
 	}
 }
 
@@ -269,7 +146,7 @@ func (a *Agent) Judged(p wire.ProcID, how string, clean bool) { a.plane.Exited(p
 // runs on, it is a wrapper or has become another program.
 func (a *Agent) Lost(p wire.ProcID) {
 	c := a.byID[p]
-	if c == nil || c.exited || c.lost {
+	if c == nil || c.pid == 0 || c.exited || c.lost {
 		return
 	}
 	if _, done, err := exitOf(c.pid); done || err != nil {
@@ -284,7 +161,7 @@ func (a *Agent) Gone(p wire.ProcID, how string) { a.plane.Lost(p, how) }
 // Dropped: p broke the protocol or reads nothing; it cannot go on.
 func (a *Agent) Dropped(p wire.ProcID, why string) {
 	c := a.byID[p]
-	if c == nil || c.exited {
+	if c == nil || c.pid == 0 || c.exited {
 		return
 	}
 	a.tell(launch.Event{Kind: launch.EvDropped, Proc: c.Proc, Text: why})
@@ -292,16 +169,14 @@ func (a *Agent) Dropped(p wire.ProcID, why string) {
 }
 
 func (a *Agent) Signal(p wire.ProcID, s unix.Signal) {
-	if c := a.byID[p]; c != nil && c.pid != 0 && !c.exited {
-		unix.Kill(-c.pid, s)
+	if c := a.byID[p]; c != nil {
+		c.signal(s)
 	}
 }
 
 func (a *Agent) SignalAll(s unix.Signal) {
 	for _, c := range a.byID {
-		if c.pid != 0 && !c.exited {
-			unix.Kill(-c.pid, s)
-		}
+		c.signal(s)
 	}
 }
 

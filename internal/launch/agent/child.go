@@ -3,6 +3,8 @@
 package agent
 
 import (
+	"golang.org/x/sys/unix"
+
 	"gompi/internal/launch"
 	"gompi/internal/launch/cpus"
 	"gompi/internal/wire"
@@ -12,7 +14,10 @@ import (
 type child struct {
 	launch.Start
 	cpus  cpus.Set
-	local int // its number among the living processes of the job on this host
+	local int           // its number among the living processes of the job on this host
+	batch *batch        // with which it is being started
+	early []unix.Signal // that came before it was
+	tag   string
 
 	pid      int
 	out, err *source
@@ -39,10 +44,21 @@ func (t *childTable) add(s launch.Start) *child {
 	return c
 }
 
-func (t *childTable) began(c *child, pid int) {
-	c.pid = pid
-	t.pids[pid] = c
+func (t *childTable) began(c *child, n newborn) {
+	c.pid, c.out, c.err, c.cpus = n.pid, n.out, n.err, n.cpus
+	t.pids[c.pid] = c
 	t.live++
+}
+
+// signal is for the group of c, if need be when it is there.
+func (c *child) signal(s unix.Signal) {
+	switch {
+	case c.exited:
+	case c.pid == 0:
+		c.early = append(c.early, s)
+	default:
+		unix.Kill(-c.pid, s)
+	}
 }
 
 func (t *childTable) ended(c *child) {

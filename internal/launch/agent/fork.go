@@ -5,6 +5,7 @@ package agent
 import (
 	"fmt"
 	"runtime"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -15,24 +16,46 @@ import (
 // forker is the OS thread that forks. The kernel sends a child its death
 // signal when the thread that forked it ends, so this one never does.
 type forker struct {
-	work chan func()
+	mu    sync.Mutex
+	cond  sync.Cond // queue has changed
+	queue []func()
 }
 
 func newForker() *forker {
-	f := &forker{work: make(chan func())}
+	f := &forker{}
+	f.cond.L = &f.mu
 	go func() {
 		runtime.LockOSThread()
-		for fn := range f.work {
-			fn()
+		for {
+			f.next()()
 		}
 	}()
 	return f
 }
 
-// do runs fn on the forking thread and waits for it.
+func (f *forker) next() func() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for len(f.queue) == 0 {
+		f.cond.Wait()
+	}
+	fn := f.queue[0]
+	f.queue = f.queue[1:]
+	return fn
+}
+
+// add has fn run on the forking thread, after what was added before.
+func (f *forker) add(fn func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.queue = append(f.queue, fn)
+	f.cond.Signal()
+}
+
+// do is add, and waits for fn.
 func (f *forker) do(fn func()) {
 	done := make(chan struct{})
-	f.work <- func() { defer close(done); fn() }
+	f.add(func() { defer close(done); fn() })
 	<-done
 }
 
@@ -45,6 +68,9 @@ type spec struct {
 	files [3]int
 	cpus  *unix.CPUSet // nil: those of gompirun
 	bound bool         // Set are an order of the user, not only a good place
+	name  string       // for people
+	tag   string
+	stdin stdinKind
 }
 
 // fork starts a process in a process group of its own; it dies with gompirun.

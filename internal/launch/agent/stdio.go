@@ -12,25 +12,43 @@ import (
 	"gompi/internal/launch"
 )
 
+// stdinKind is what a process has as its descriptor 0.
+type stdinKind uint8
+
+const (
+	stdinNull stdinKind = iota
+	stdinOurs           // that of gompirun
+	stdinFed            // a pipe
+)
+
+// stdinOf is what a process is to have.
+func (a *Agent) stdinOf(s *launch.Start) stdinKind {
+	switch {
+	case !s.First || a.o.Stdin != launch.StdinAll && a.o.Stdin != launch.StdinTo(s.Rank):
+		return stdinNull
+	case a.o.Stdin != launch.StdinAll && a.stdin != nil && !isTerminal(os.Stdin):
+		return stdinOurs // nothing is faster or more exact than the thing itself
+	}
+	if a.feeder == nil {
+		a.feeder = &feeder{src: a.in}
+	}
+	return stdinFed
+}
+
 // streams sets the standard descriptors of a process. ours are to be closed
-// after the fork, also on an error.
-func (a *Agent) streams(c *child, s *spec) (ours []int, err error) {
+// after the fork, also on an error. It runs on the forking thread.
+func (a *Agent) streams(c *launch.Start, s *spec, n *newborn) (ours []int, err error) {
 	s.files = [3]int{int(a.null.Fd()), -1, -1}
-	if c.First && (a.o.Stdin == launch.StdinAll || a.o.Stdin == launch.StdinTo(c.Rank)) {
-		if a.o.Stdin != launch.StdinAll && a.stdin != nil && !isTerminal(os.Stdin) {
-			// Nothing is faster or more exact than the thing itself.
-			s.files[0] = 0
-		} else {
-			if a.feeder == nil {
-				a.feeder = &feeder{src: a.in}
-			}
-			fd, err := a.feeder.pipe()
-			if err != nil {
-				return ours, err
-			}
-			ours = append(ours, fd)
-			s.files[0] = fd
+	switch s.stdin {
+	case stdinOurs:
+		s.files[0] = 0
+	case stdinFed:
+		fd, err := a.feeder.pipe()
+		if err != nil {
+			return ours, err
 		}
+		ours = append(ours, fd)
+		s.files[0] = fd
 	}
 	for i, name := range [2]string{"stdout", "stderr"} {
 		var file *outlet
@@ -40,14 +58,14 @@ func (a *Agent) streams(c *child, s *spec) (ours []int, err error) {
 				return ours, fmt.Errorf("%s: %w", file.name, err)
 			}
 		}
-		src, fd, err := a.outputPipe(a.outputs[i], c, file)
+		src, fd, err := outputPipe(a.outputs[i], s.tag, file)
 		if err != nil {
 			return ours, err
 		}
 		if i == 0 {
-			c.out = src
+			n.out = src
 		} else {
-			c.err = src
+			n.err = src
 		}
 		ours = append(ours, fd)
 		s.files[i+1] = fd
@@ -55,7 +73,7 @@ func (a *Agent) streams(c *child, s *spec) (ours []int, err error) {
 	return ours, nil
 }
 
-func (a *Agent) outputPipe(to *pump, c *child, file *outlet) (src *source, writeEnd int, err error) {
+func outputPipe(to *pump, tag string, file *outlet) (src *source, writeEnd int, err error) {
 	var fds [2]int
 	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
 		if file != nil {
@@ -64,10 +82,6 @@ func (a *Agent) outputPipe(to *pump, c *child, file *outlet) (src *source, write
 		return nil, -1, fmt.Errorf("pipe: %w", err)
 	}
 	unix.SetNonblock(fds[0], true)
-	tag := ""
-	if a.o.Tag {
-		tag = c.Label.Tag()
-	}
 	if src, err = to.add(fds[0], tag, file); err != nil {
 		unix.Close(fds[1])
 		return nil, -1, err

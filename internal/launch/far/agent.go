@@ -114,6 +114,8 @@ func (a *Agent) errand(body []byte) error {
 			a.starts = nil
 			a.Post(func() { a.start(list) })
 		}
+	case doHalt:
+		a.Post(func() { a.host.Halt(m.Proc) })
 	case doRename:
 		list := make([]launch.Named, len(m.Names))
 		for i, n := range m.Names {

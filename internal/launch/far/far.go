@@ -25,6 +25,7 @@ import (
 const (
 	doSetup     = iota + 1 // Data: a Setup
 	doStart                // Starts; Clean: the last of a Start
+	doHalt                 // Proc
 	doRename               // Names
 	doSignal               // Proc, Signal
 	doSignalAll            // Signal

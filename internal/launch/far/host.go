@@ -71,6 +71,8 @@ func (h *Host) Start(list []launch.Start) {
 	h.send(m)
 }
 
+func (h *Host) Halt(p wire.ProcID) { h.send(control.Errand{Kind: doHalt, Proc: p}) }
+
 func (h *Host) Rename(list []launch.Named) {
 	for piece := range slices.Chunk(list, control.MaxRenames) {
 		m := control.Errand{Kind: doRename, Names: make([]control.ErrandName, len(piece))}

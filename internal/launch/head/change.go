@@ -37,6 +37,8 @@ func (h *Head) Discard(ids []wire.ProcID, grace time.Duration) {
 			switch {
 			case p.reaped:
 				h.procs.forget(p)
+			case p.pid == 0:
+				h.agent.Halt(p.id)
 			case !p.exited:
 				run = append(run, p)
 			}

@@ -192,6 +192,43 @@ func TestNewcomerThatCannotStart(t *testing.T) {
 	})
 }
 
+// A change that is withdrawn while its newcomers are forked brings no more of them;
+// likewise the end of the job.
+func TestLaunchIsHalted(t *testing.T) {
+	for _, ends := range []bool{false, true} {
+		withJob(t, launch.Options{KillGrace: time.Second}, 2, func(b *bench) {
+			b.far.busy = true
+			starts, _, _ := b.plane.AddJob(make([][]string, 3))
+			answer := make(chan error, 1)
+			go func() { answer <- b.Launch(starts) }()
+			b.settle()
+			b.said("start 3: ")
+			if ends {
+				b.exits(2, killed)
+				b.said("print gompirun: rank 1 (pid 102) was killed")
+			} else {
+				b.Discard(ids(3, 4, 5), time.Second)
+				b.settle()
+			}
+			b.said("halt ")
+			if b.procs.live == 0 || b.over() {
+				t.Error("the job is over")
+			}
+			b.Hear(launch.Begun(errors.New("halted")))
+			if err := <-answer; err == nil {
+				t.Error("a halted launch is none")
+			}
+			b.said("signal 3 killed")
+			b.exits(3, killed)
+			b.said("judged 3 false: new.0 (pid 103) was ended")
+			b.silent()
+			if len(b.procs.byID) > 2 {
+				t.Errorf("%d records", len(b.procs.byID))
+			}
+		})
+	}
+}
+
 // Once the change is committed a newcomer is a process like any other, also one that
 // has ended before that was known.
 func TestNewcomerAfterTheDecision(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 type farHost struct {
 	said []string
 	fail error // of start, after the first process
+	busy bool  // starts are not done until the test says so
 	tell func(launch.Event)
 }
 
@@ -29,14 +30,17 @@ func (f *farHost) note(format string, a ...any) { f.said = append(f.said, fmt.Sp
 func (f *farHost) Open() error { return nil }
 func (f *farHost) Start(list []launch.Start) {
 	for i, s := range list {
-		if f.fail != nil && i > 0 {
+		if (f.fail != nil || f.busy) && i > 0 {
 			break
 		}
 		f.note("start %d: %s of %d", s.Proc.Serial, s.Label.Name(), s.Label.Size)
 		f.tell(launch.Event{Kind: launch.EvStarted, Proc: s.Proc, PID: 100 + int(s.Proc.Serial)})
 	}
-	f.tell(launch.Begun(f.fail))
+	if !f.busy {
+		f.tell(launch.Begun(f.fail))
+	}
 }
+func (f *farHost) Halt(p wire.ProcID)                  { f.note("halt %d", p.Serial) }
 func (f *farHost) Signal(p wire.ProcID, s unix.Signal) { f.note("signal %d %v", p.Serial, s) }
 func (f *farHost) SignalAll(s unix.Signal)             { f.note("signal all %v", s) }
 func (f *farHost) Judged(p wire.ProcID, how string, clean bool) {

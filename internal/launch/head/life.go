@@ -239,14 +239,23 @@ func (h *Head) end(why string) {
 	}
 	h.ending = true
 	h.server.Ending(why)
+	h.halt()
 	h.agent.SignalAll(unix.SIGTERM)
 	h.agent.SignalAll(unix.SIGCONT)
 	h.grace = time.After(h.o.KillGrace)
 }
 
+// halt lets nothing more be started.
+func (h *Head) halt() {
+	for _, b := range h.starts {
+		h.agent.Halt(b.procs[0].id)
+	}
+}
+
 func (h *Head) kill() {
 	h.grace = nil
 	h.ending = true
+	h.halt()
 	h.agent.SignalAll(unix.SIGKILL)
 	if !h.hurried {
 		h.hurried = true

@@ -81,7 +81,9 @@ func (h *Head) later(starts []control.StartProc, role launch.Role) error {
 func (h *Head) discard(procs []*proc, why string) {
 	for _, p := range procs {
 		if p.pid != 0 {
-			p.unwant(why)
+			if p.unwanted == "" {
+				p.unwant(why)
+			}
 			h.agent.Signal(p.id, unix.SIGKILL)
 		} else {
 			h.procs.forget(p)

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/launch"
+	"gompi/internal/launch/cpus"
+	"gompi/internal/wire"
+)
+
+// batch is a Start at work. The forking thread has it, and the agent learns of each
+// process by what that posts: a hundred forks must not make it deaf.
+type batch struct {
+	list   []*child
+	specs  []*spec
+	halted atomic.Bool
+	err    error // why nothing of it is started; else the forking thread's
+	forked int   // likewise: so many are started
+}
+
+// errHalted is why the rest of a Start is not started.
+var errHalted = errors.New("not started: the job ends, or nobody wants it any more")
+
+// newborn is a process that has been forked.
+type newborn struct {
+	pid      int
+	out, err *source
+	cpus     cpus.Set
+}
+
+func (a *Agent) Start(list []launch.Start) {
+	b := a.batch(list)
+	a.forker.add(func() {
+		if b.err == nil {
+			b.err = a.forkAll(b)
+		}
+		a.post(func() { a.done(b) })
+	})
+}
+
+// batch prepares a Start.
+func (a *Agent) batch(list []launch.Start) *batch {
+	b := &batch{list: make([]*child, 0, len(list)), specs: make([]*spec, 0, len(list))}
+	app := -1 // whose environment and path these are
+	var env []string
+	var path string
+	localSize := a.locals.used + len(list)
+	for i, s := range list {
+		of := &a.o.Apps[s.App]
+		if s.App != app {
+			app = s.App
+			env = environment(os.Environ(), of.Env)
+		}
+		if i == 0 || s.App != list[i-1].App || s.Argv[0] != list[i-1].Argv[0] {
+			if path, b.err = lookup(s.Argv[0], of.Wdir, searchPath(of)); b.err != nil {
+				return b
+			}
+		}
+		c := a.add(s)
+		c.batch = b
+		b.list = append(b.list, c)
+		if c.First {
+			c.cpus = a.topo.Place(a.o.Bind, i, len(list))
+		} else {
+			c.cpus = a.placeLater(c)
+		}
+		sp := &spec{path: path, argv: s.Argv, dir: of.Wdir, cpus: c.cpus.Mask(), bound: a.o.Bind != "", name: s.Label.Name()}
+		if a.o.Tag {
+			sp.tag = s.Label.Tag()
+			c.tag = sp.tag
+		}
+		sp.env = append(env[:len(env):len(env)], a.identity(&s, c.local, localSize)...)
+		sp.stdin = a.stdinOf(&s)
+		b.specs = append(b.specs, sp)
+	}
+	return b
+}
+
+// placeLater is the place of a process that comes when others are there: that of
+// one that has ended, else one after them all.
+func (a *Agent) placeLater(c *child) cpus.Set {
+	if a.o.Bind == "" {
+		return nil
+	}
+	return a.topo.Place(a.o.Bind, c.local, 0)
+}
+
+// forkAll runs on the forking thread.
+func (a *Agent) forkAll(b *batch) error {
+	for i, c := range b.list {
+		if b.halted.Load() {
+			return errHalted
+		}
+		ok, err := a.forkOne(c, b.specs[i])
+		if ok {
+			b.forked++
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forkOne starts a process; ok if that runs, whatever has failed then.
+func (a *Agent) forkOne(c *child, s *spec) (ok bool, err error) {
+	n := newborn{cpus: c.cpus}
+	ours, err := a.streams(&c.Start, s, &n)
+	defer func() {
+		for _, fd := range ours {
+			unix.Close(fd)
+		}
+	}()
+	if err != nil {
+		return false, err
+	}
+	pid, pidfd, err := fork(s)
+	if err != nil {
+		return false, cannotExec(s, err)
+	}
+	if n.pid = pid; s.cpus == nil {
+		n.cpus = nil
+	}
+	a.guard.add(pid)
+	a.plane.Started(c.Proc, pid)
+	a.post(func() { a.runs(c, n) }) // before the end of it
+	return true, a.exits.add(pid, pidfd)
+}
+
+// runs: c was started.
+func (a *Agent) runs(c *child, n newborn) {
+	a.began(c, n)
+	if a.o.Verbose {
+		a.Print(launch.Line("%s: pid %d, cpus %s, GOMAXPROCS %s", c.Label.Name(), c.pid, c.cpus, orOwn(a.maxProcs(c.Size))))
+	}
+	a.retag(c) // it may have another name since
+	a.tell(launch.Event{Kind: launch.EvStarted, Proc: c.Proc, PID: c.pid})
+	for _, s := range c.early {
+		unix.Kill(-c.pid, s)
+	}
+	c.early = nil
+}
+
+// done: of a Start no more will be started.
+func (a *Agent) done(b *batch) {
+	for _, c := range b.list {
+		c.batch = nil
+	}
+	for _, c := range b.list[b.forked:] {
+		a.forget(c)
+	}
+	if b.err == nil && len(b.list) > 0 && b.list[0].First {
+		if a.topo.Spreads(a.o.Bind, len(b.list)) {
+			a.letGoLater(b.list)
+		}
+		if a.feeder != nil {
+			go a.feeder.run()
+		}
+	}
+	a.tell(launch.Begun(b.err))
+}
+
+// Halt ends the Start of p, if that is at work.
+func (a *Agent) Halt(p wire.ProcID) {
+	if c := a.byID[p]; c != nil && c.batch != nil {
+		c.batch.halted.Store(true)
+	}
+}
+
+func orOwn(maxProcs int) string {
+	if maxProcs == 0 {
+		return "its own"
+	}
+	return fmt.Sprint(maxProcs)
+}
+
+// cannotExec adds names to an error of fork and gives it an exit status.
+func cannotExec(s *spec, err error) error {
+	text := fmt.Errorf("cannot start %s: %s: %w", s.name, s.path, err)
+	switch se := (*launch.StartError)(nil); {
+	case errors.As(err, &se):
+		return &launch.StartError{Status: se.Status, Err: text}
+	case errors.Is(err, unix.ENOEXEC):
+		return &launch.StartError{Status: launch.ExitNotRunable, Err: fmt.Errorf("%w (no program for this machine, or a script without #!)", text)}
+	case errors.Is(err, fs.ErrPermission):
+		return &launch.StartError{Status: launch.ExitNotRunable, Err: text}
+	case errors.Is(err, fs.ErrNotExist):
+		// The file was there: its interpreter is not.
+		return &launch.StartError{Status: launch.ExitNotRunable, Err: fmt.Errorf("%w (its interpreter or loader is missing)", text)}
+	}
+	return text
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/control"
+	"gompi/internal/launch"
+	"gompi/internal/wire"
+)
+
+// noPlane is a control plane that nobody joins.
+type noPlane struct{}
+
+func (noPlane) Addr() string                     { return "" }
+func (noPlane) Token(wire.ProcID) string         { return "" }
+func (noPlane) Started(wire.ProcID, int)         {}
+func (noPlane) Exited(wire.ProcID, string, bool) {}
+func (noPlane) Lost(wire.ProcID, string)         {}
+
+// alone is an agent whose goroutine and head the test is.
+type alone struct {
+	*Agent
+	t      *testing.T
+	work   chan func()
+	events []launch.Event
+}
+
+func newAlone(t *testing.T, o *launch.Options) *alone {
+	a := &alone{t: t, work: make(chan func(), 1<<12)}
+	discard := func([]byte) error { return nil }
+	var err error
+	a.Agent, err = New(o, 1, func(int) int { return 0 }, Streams{Out: [2]func([]byte) error{discard, discard}},
+		func(ev launch.Event) { a.events = append(a.events, ev) }, func(f func()) { a.work <- f })
+	if err == nil {
+		a.Serve(noPlane{})
+		err = a.Open()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		a.SignalAll(unix.SIGKILL)
+		for a.live > 0 {
+			a.until(launch.EvExited)
+		}
+		a.Close()
+	})
+	return a
+}
+
+// until works until an event of this kind comes, and takes it.
+func (a *alone) until(k launch.EventKind) launch.Event {
+	a.t.Helper()
+	for {
+		for i, ev := range a.events {
+			if ev.Kind == k {
+				a.events = append(a.events[:i], a.events[i+1:]...)
+				return ev
+			}
+		}
+		select {
+		case f := <-a.work:
+			f()
+		case <-time.After(time.Minute):
+			a.t.Fatalf("no event of kind %d", k)
+		}
+	}
+}
+
+func sleepers(n int) []launch.Start {
+	list := make([]launch.Start, n)
+	for i := range list {
+		s := &list[i]
+		s.Proc = wire.ProcID{Job: 1, Serial: uint32(i + 1)}
+		s.StartProc = control.StartProc{Proc: s.Proc, Argv: []string{"sleep", "100"}, Rank: i, Size: n}
+		s.Label = launch.Label{Serial: s.Proc.Serial, Rank: i, Size: n}
+	}
+	return list
+}
+
+// The agent does not wait for forks: it can end a start that is at work, and signals
+// reach those that are not there yet.
+func TestStartIsNoWait(t *testing.T) {
+	a := newAlone(t, &launch.Options{Apps: []launch.App{{}}})
+	list := sleepers(100)
+	a.Start(list)
+	if len(a.events) > 0 {
+		t.Errorf("the agent waits for %d forks", len(a.events))
+	}
+	a.Signal(list[0].Proc, unix.SIGTERM)
+	a.Halt(list[99].Proc)
+	ev := a.until(launch.EvBegun)
+	if err := ev.Err(); err == nil || len(a.pids) == 100 || len(a.byID) != len(a.pids) {
+		t.Errorf("%v: %d of %d are started", err, len(a.pids), len(a.byID))
+	}
+	if len(a.pids) > 0 {
+		if ev := a.until(launch.EvExited); ev.Proc != list[0].Proc || ev.End.Signal != unix.SIGTERM {
+			t.Errorf("%+v", ev)
+		}
+	}
+	a.Halt(list[0].Proc) // in vain
+	a.Start(nil)
+	if ev := a.until(launch.EvBegun); ev.Err() != nil {
+		t.Error(ev.Err())
+	}
+}
