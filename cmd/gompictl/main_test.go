@@ -61,7 +61,7 @@ func rank() int {
 func TestPsAsksAllAtOnce(t *testing.T) {
 	const silent = 8
 	for i := range silent {
-		ln, err := net.Listen("unix", control.Address(wire.JobID(uint64(os.Getpid())<<8|uint64(i))))
+		ln, err := net.Listen("unix", control.Address(wire.JobID(uint64(os.Getpid())<<8|uint64(i)), 0))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -66,7 +66,7 @@ type Listener struct {
 
 // Listen opens the socket at Address(job). The caller must Close it.
 func Listen(a *Agent, cfg ListenerConfig) (*Listener, error) {
-	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: control.Address(a.job), Net: "unix"})
+	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: control.Address(a.job, a.host), Net: "unix"})
 	if err != nil {
 		return nil, fmt.Errorf("control socket: %w", err)
 	}

@@ -2,12 +2,6 @@
 
 package control
 
-import (
-	"fmt"
-
-	"gompi/internal/wire"
-)
-
-// Address is the abstract socket of a job's agent; "@" stands for the leading
-// zero byte, as everywhere in Go.
-func Address(job wire.JobID) string { return fmt.Sprintf("@gompi-%016x", uint64(job)) }
+// addressPrefix: sockets are abstract; "@" stands for the leading zero byte, as everywhere in
+// Go.
+func addressPrefix() string { return "@gompi-" }

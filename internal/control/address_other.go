@@ -5,14 +5,9 @@
 package control
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
-
-	"gompi/internal/wire"
 )
 
-// Address is the socket of a job's agent, a file that ends with it.
-func Address(job wire.JobID) string {
-	return filepath.Join(os.TempDir(), fmt.Sprintf("gompi-%016x", uint64(job)))
-}
+// addressPrefix: sockets are files that end with their agents.
+func addressPrefix() string { return filepath.Join(os.TempDir(), "gompi-") }

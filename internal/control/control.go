@@ -80,6 +80,8 @@ type Welcome struct {
 	// UsableCPUs what they may use together, MaxProcs the GOMAXPROCS to set
 	// (0: leave it alone).
 	LocalProcs, UsableCPUs, MaxProcs int
+	// Hosts is how many the job has.
+	Hosts int
 	// FaultTolerant: a death does not end the job.
 	FaultTolerant bool
 	// KillGrace is the time between SIGTERM and SIGKILL when the job ends.
@@ -158,11 +160,12 @@ func (s ProcState) String() string {
 }
 
 // StartProc is one process to start. Its environment must get
-// GOMPI_CONTROL=Address(job) and GOMPI_TOKEN, which the agent of its host has.
+// GOMPI_CONTROL=Address(job, host) and GOMPI_TOKEN, which the agent of its host has.
 type StartProc struct {
 	Proc       wire.ProcID
 	Argv       []string
 	Rank, Size int
+	Host       uint32
 }
 
 // ProcInfo is one line of a snapshot.

@@ -264,6 +264,7 @@ func (w *Welcome) put(e *enc) {
 	e.i64(int64(w.LocalProcs))
 	e.i64(int64(w.UsableCPUs))
 	e.i64(int64(w.MaxProcs))
+	e.u32(uint32(w.Hosts))
 	e.flag(w.FaultTolerant)
 	e.i64(int64(w.KillGrace))
 	if e.flag(w.Change != nil); w.Change != nil {
@@ -290,6 +291,7 @@ func (w *Welcome) get(d *dec) {
 	w.LocalProcs = d.num(MaxMembers)
 	w.UsableCPUs = d.num(MaxMembers)
 	w.MaxProcs = d.num(MaxMembers)
+	w.Hosts = int(d.u32())
 	w.FaultTolerant = d.flag()
 	w.KillGrace = time.Duration(d.i64())
 	if w.Change = nil; d.flag() {

@@ -40,6 +40,9 @@ type Config struct {
 	// Min and Max bound the main set: no change makes it smaller or larger; 0: no
 	// bound.
 	Min, Max int
+	// HostSlots is how many processes each of several hosts is there for, by number:
+	// see Place.
+	HostSlots []int
 	// ToReady and ToAccept are the deadlines of a change of which nobody has said
 	// others: from the grant until all newcomers are ready, and from there until the
 	// first member was handed it. LeaveTimeout is how long a leaver has to end by

@@ -68,6 +68,7 @@ func (h *Head) die(p *proc, how string) {
 // there counts as dead, and of what had ended nothing is left that could be told.
 func (h *Head) HostLost(host uint32, how string) {
 	how = control.Clip(how, control.MaxText)
+	h.hosts[host].lost = true
 	for _, p := range h.all() {
 		if p.host != host {
 			continue
@@ -109,10 +110,12 @@ func (h *Head) markExited(p *proc, how string) {
 		h.over(p)
 	}
 	p.watching, p.addrs, p.argv = nil, nil, nil
-	if !p.unbound {
-		h.hosts[p.host].local--
-		h.tellHost(p.host)
+	if p.unbound {
+		h.hosts[p.host].coming--
+		return
 	}
+	h.hosts[p.host].local--
+	h.tellHost(p.host)
 }
 
 // over: p, which was starting or joined, takes part in nothing any more.

@@ -63,7 +63,9 @@ type Head struct {
 
 // host is one host of the job.
 type host struct {
-	local int // processes there that have not exited
+	local  int  // processes there that have not exited
+	coming int  // those that are to be started
+	lost   bool // nothing is heard of its agent any more
 }
 
 // proc is one process, from the reservation of its serial until nothing of it is
@@ -207,17 +209,20 @@ func (h *Head) all() []*proc {
 
 // add is Join when there is room. Parent is 0 or the set of the process that
 // spawns them.
-func (h *Head) add(argv [][]string, parent, host, reservation uint32) wire.Set {
+func (h *Head) add(argv [][]string, parent uint32, places []Place) wire.Set {
 	begins := h.lastProc == 0
 	first := wire.ProcID{Job: h.cfg.Job, Serial: h.lastProc + 1}
-	h.out = append(h.out, Effect{Host: host, Order: control.Order{Kind: control.OrderBind, Serial: first.Serial, ID: reservation, Count: uint32(len(argv))}})
-	for i := range argv {
-		h.lastProc++
-		id := wire.ProcID{Job: h.cfg.Job, Serial: h.lastProc}
-		p := &proc{id: id, host: host, rank: i, size: len(argv), parent: parent, argv: argv[i], state: control.Starting}
-		h.procs[id.Serial] = p
-		if parent != 0 {
-			h.hold(parent)
+	for _, at := range places {
+		h.bind(at, h.lastProc+1)
+		for range at.Count {
+			rank := int(h.lastProc + 1 - first.Serial)
+			h.lastProc++
+			id := wire.ProcID{Job: h.cfg.Job, Serial: h.lastProc}
+			p := &proc{id: id, host: at.Host, rank: rank, size: len(argv), parent: parent, argv: argv[rank], state: control.Starting}
+			h.procs[id.Serial] = p
+			if parent != 0 {
+				h.hold(parent)
+			}
 		}
 	}
 	world := h.newSet(wire.NewMembers(wire.Range{First: first, Count: len(argv)}))
@@ -236,30 +241,36 @@ func (h *Head) add(argv [][]string, parent, host, reservation uint32) wire.Set {
 		h.argv = argv[0]
 		h.firstSets(world.Members)
 	}
-	h.hosts[host].local += len(argv)
 	h.alive += len(argv)
 	h.places += len(argv)
-	h.tellHost(host)
+	for _, at := range places {
+		h.tellHost(at.Host)
+	}
 	return world
 }
 
-// Join makes processes of the places that the agent of a host has reserved under
-// this number, one for each command line: together they are a new world, for a
-// Spawn if there is one. On an error there are no numbers for so many more, and the
-// agent is told that it needs the places no longer.
-func (h *Head) Join(argv [][]string, spawn *Spawn, host, reservation uint32) (wire.Set, error) {
+// Join makes processes of places that Place has chosen and agents have reserved,
+// one for each command line: together they are a new world, for a Spawn if there is
+// one. On an error the agents are told that they need the places no longer.
+func (h *Head) Join(argv [][]string, spawn *Spawn, places []Place) (wire.Set, error) {
+	for _, at := range places {
+		if h.hosts[at.Host].lost {
+			h.Unplace(places)
+			return wire.Set{}, control.Refused("host %d is lost", at.Host)
+		}
+	}
 	if !h.roomFor(len(argv)) {
-		h.out = append(h.out, Effect{Host: host, Order: control.Order{Kind: control.OrderUnbind, ID: reservation}})
+		h.Unplace(places)
 		return wire.Set{}, h.noRoom(len(argv))
 	}
 	if spawn == nil {
 		if err := h.fits(len(argv)); h.lastProc == 0 && err != nil {
-			h.out = append(h.out, Effect{Host: host, Order: control.Order{Kind: control.OrderUnbind, ID: reservation}})
+			h.Unplace(places)
 			return wire.Set{}, err
 		}
-		return h.add(argv, 0, host, reservation), nil
+		return h.add(argv, 0, places), nil
 	}
-	set := h.add(argv, spawn.parent, host, reservation)
+	set := h.add(argv, spawn.parent, places)
 	h.hold(set.Number)
 	return set, nil
 }
@@ -319,7 +330,7 @@ func (h *Head) hello(p *proc) {
 		World:      h.alias(control.WorldURI, p.world),
 		Parent:     h.alias(control.ParentURI, p.parent),
 		LocalProcs: h.hosts[p.host].local, UsableCPUs: h.cfg.UsableCPUs, MaxProcs: h.maxProcs(p.host),
-		FaultTolerant: h.cfg.FaultTolerant, KillGrace: h.cfg.KillGrace,
+		Hosts: len(h.hosts), FaultTolerant: h.cfg.FaultTolerant, KillGrace: h.cfg.KillGrace,
 		Settings: h.cfg.Settings,
 	}
 	if p.comes != nil {
@@ -515,6 +526,7 @@ func (h *Head) Sizes() map[string]int {
 	}
 	for i := range h.hosts {
 		m["on hosts"] += h.hosts[i].local
+		m["coming"] += h.hosts[i].coming
 	}
 	for _, p := range h.procs {
 		m["given sets"] += len(p.given) + len(p.lines)

@@ -8,12 +8,11 @@ import (
 )
 
 // Launch is newcomers of an operation that the head's owner must start: it reserves
-// places for N on Host, lets them Bind, starts them, and says Launched.
+// Places, lets them Bind, starts them, and says Launched.
 type Launch struct {
-	Op    uint32
-	Host  uint32
-	N     int
-	Hosts []string // where who asked wants them
+	Op     uint32
+	Places []Place
+	Hosts  []string // where who asked wants them
 
 	procs []wire.ProcID
 }
@@ -38,29 +37,37 @@ func (h *Head) tell(f Fate, procs []wire.ProcID) {
 
 func (h *Head) launch(o *op, procs []wire.ProcID) {
 	o.body.Times.Ordered = h.now() - o.asked
-	l := &Launch{Op: o.number, N: len(procs), procs: procs}
+	l := &Launch{Op: o.number, procs: procs}
+	for i := 0; i < len(procs); {
+		at := Place{Host: h.proc(procs[i]).host}
+		for ; i < len(procs) && h.proc(procs[i]).host == at.Host; i++ {
+			at.Count++
+		}
+		l.Places = append(l.Places, at)
+	}
 	for i := range o.parts {
 		l.Hosts = append(l.Hosts, o.parts[i].Hosts...)
 	}
 	h.out = append(h.out, Effect{Launch: l})
 }
 
-// Bind gives the newcomers the places that the agent of their host has reserved
-// under this number. None: they are not wanted any more, nor are the places.
-func (h *Head) Bind(l *Launch, reservation uint32) []control.StartProc {
+// Bind gives the newcomers the places that the agents of their hosts have reserved.
+// None: they are not wanted any more, nor are the places.
+func (h *Head) Bind(l *Launch) []control.StartProc {
 	first := h.proc(l.procs[0])
 	if first == nil || !first.unbound || first.state != control.Starting || h.ending != "" {
-		h.out = append(h.out, Effect{Host: l.Host, Order: control.Order{Kind: control.OrderUnbind, ID: reservation}})
+		h.Unreserve(l.Places)
 		return nil
 	}
-	h.out = append(h.out, Effect{Host: l.Host, Order: control.Order{Kind: control.OrderBind, Serial: first.id.Serial, ID: reservation, Count: uint32(l.N)}})
-	list := make([]control.StartProc, l.N)
-	for i, id := range l.procs {
-		p := h.proc(id)
-		p.unbound, p.host = false, l.Host
-		list[i] = control.StartProc{Proc: id, Argv: p.argv, Rank: p.rank, Size: p.size}
+	list := make([]control.StartProc, 0, len(l.procs))
+	for _, at := range l.Places {
+		h.bind(at, l.procs[len(list)].Serial)
+		for range at.Count {
+			p := h.proc(l.procs[len(list)])
+			p.unbound = false
+			list = append(list, control.StartProc{Proc: p.id, Argv: p.argv, Rank: p.rank, Size: p.size, Host: p.host})
+		}
 	}
-	h.hosts[l.Host].local += l.N
 	return list
 }
 

@@ -46,14 +46,20 @@ func (o owner) Reserve(n int) ([]wire.ProcID, error) {
 	case !h.roomFor(n):
 		return nil, h.noRoom(n)
 	}
-	list := make([]wire.ProcID, n)
-	for i := range list {
-		h.lastProc++
-		p := &proc{id: wire.ProcID{Job: h.cfg.Job, Serial: h.lastProc}, state: control.Starting, unbound: true}
-		h.procs[p.id.Serial] = p
-		p.self = h.newSet(wire.MembersOf(p.id)).Number
-		h.hold(p.self)
-		list[i] = p.id
+	places, err := h.Place(n)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]wire.ProcID, 0, n)
+	for _, at := range places {
+		for range at.Count {
+			h.lastProc++
+			p := &proc{id: wire.ProcID{Job: h.cfg.Job, Serial: h.lastProc}, host: at.Host, state: control.Starting, unbound: true}
+			h.procs[p.id.Serial] = p
+			p.self = h.newSet(wire.MembersOf(p.id)).Number
+			h.hold(p.self)
+			list = append(list, p.id)
+		}
 	}
 	h.alive += n
 	h.places += n

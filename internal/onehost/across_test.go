@@ -17,6 +17,7 @@ import (
 	"gompi/internal/control"
 	"gompi/internal/control/controltest"
 	"gompi/internal/control/link"
+	"gompi/internal/head"
 	"gompi/internal/wire"
 )
 
@@ -133,7 +134,7 @@ func TestAcrossHostileAgent(t *testing.T) {
 			t.Fatal(err)
 		}
 		for host := range uint32(2) {
-			s.step(func() { s.head.Join([][]string{{"x"}}, nil, host, 1) })
+			s.step(func() { s.head.Join([][]string{{"x"}}, nil, []head.Place{s.head.PlaceOn(host, 1)}) })
 		}
 		for _, l := range links {
 			l.Run()

@@ -23,10 +23,10 @@ const DiscardGrace = 2 * time.Second
 
 // launch starts the newcomers of an operation.
 func (s *Server) launch(l *head.Launch) {
-	reservation, err := s.reserveOn(l.Host, l.N)
+	err := s.reserveAll(l.Places)
 	var procs []control.StartProc
 	if err == nil {
-		s.step(func() { procs = s.head.Bind(l, reservation) })
+		s.step(func() { procs = s.head.Bind(l) })
 		if procs == nil {
 			return // they are not wanted any more
 		}

@@ -113,7 +113,9 @@ type place struct {
 // start has the agent of a host start processes, for a Spawn if there is one.
 func (m *machines) start(n int, host uint32, spawn *head.Spawn) ([]place, wire.Set) {
 	a := m.agents[host]
-	set, err := m.head.Join(make([][]string, n), spawn, host, a.Reserve(agent.BareProcs(n)))
+	at := m.head.PlaceOn(host, n)
+	at.Reservation = a.Reserve(agent.BareProcs(n))
+	set, err := m.head.Join(make([][]string, n), spawn, []head.Place{at})
 	if err != nil {
 		panic(err)
 	}

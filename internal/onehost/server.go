@@ -80,6 +80,7 @@ type Config struct {
 // Started, Exited and Lost an agent's.
 type Server struct {
 	job  wire.JobID
+	host uint32 // the agent's
 	cfg  Config
 	done chan struct{} // closed by Close
 
@@ -129,7 +130,7 @@ func NewHead(cfg Config, hosts []*link.Link) (*Server, error) {
 // the other end of up, which is yet to be Run. The caller closes up, and then the
 // Server.
 func NewAgent(job wire.JobID, host uint32, cfg HostConfig, up *link.Link) (*Server, error) {
-	s := &Server{job: job, cfg: Config{HostConfig: cfg}, done: make(chan struct{})}
+	s := &Server{job: job, host: host, cfg: Config{HostConfig: cfg}, done: make(chan struct{})}
 	s.obey(up)
 	return s, s.listen(agent.New(job, host, cfg.Reap))
 }
@@ -166,7 +167,7 @@ func (s *Server) listen(a *agent.Agent) error {
 }
 
 // Addr is the value for GOMPI_CONTROL.
-func (s *Server) Addr() string { return control.Address(s.job) }
+func (s *Server) Addr() string { return control.Address(s.job, s.host) }
 
 // Token is what p, which was reserved, shows when it is started: the value for
 // GOMPI_TOKEN. Only the agent's half of a launcher needs it.
@@ -176,8 +177,8 @@ func (s *Server) Token(p wire.ProcID) string {
 	return s.agent.Token(p)
 }
 
-// AddJob reserves one process for each command line: a serial, a token, a
-// segment with its bell. Together they are a new world, whose set it returns.
+// AddJob reserves one process for each command line, on the hosts that have room
+// (head.Place): a serial, a token, a segment with its bell. Together they are a new world, whose set it returns.
 // The caller starts them and reports each with Started and Exited, also those
 // that it fails to start. On an error, which is a *segment.NoMemoryError if
 // memory is short, nothing is reserved.
@@ -190,9 +191,18 @@ func (s *Server) add(argv [][]string, spawn *head.Spawn) ([]control.StartProc, w
 	if len(argv) < 1 || len(argv) > control.MaxSpawn {
 		return nil, wire.Set{}, fmt.Errorf("cannot start %d processes at once, only 1 to %d", len(argv), control.MaxSpawn)
 	}
-	const host = 0 // who starts on which of several hosts is nobody's to say yet
-	reservation, err := s.reserveOn(host, len(argv))
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil, wire.Set{}, control.ErrClosed
+	}
+	places, err := s.head.Place(len(argv))
+	s.mu.Unlock()
 	if err != nil {
+		return nil, wire.Set{}, err
+	}
+	if err := s.reserveAll(places); err != nil {
+		s.step(func() { s.head.Unplace(places) })
 		return nil, wire.Set{}, err
 	}
 	s.mu.Lock()
@@ -200,16 +210,43 @@ func (s *Server) add(argv [][]string, spawn *head.Spawn) ([]control.StartProc, w
 	if s.closed {
 		return nil, wire.Set{}, control.ErrClosed
 	}
-	set, err := s.head.Join(argv, spawn, host, reservation)
+	set, err := s.head.Join(argv, spawn, places)
 	s.flush()
 	if err != nil {
 		return nil, wire.Set{}, err
 	}
 	procs := make([]control.StartProc, len(argv))
 	for i, p := range set.Members.All() {
-		procs[i] = control.StartProc{Proc: p, Argv: argv[i], Rank: i, Size: len(argv)}
+		procs[i] = control.StartProc{Proc: p, Argv: argv[i], Rank: i, Size: len(argv), Host: set.Hosts.At(i)}
 	}
 	return procs, set, nil
+}
+
+// reserveAll takes the places that the head has chosen, on all hosts at once. On an
+// error they are given back.
+func (s *Server) reserveAll(places []head.Place) error {
+	errs := make([]error, len(places))
+	var wg sync.WaitGroup
+	for i := range places[1:] {
+		wg.Go(func() { errs[i+1] = s.reserveFor(&places[i+1]) })
+	}
+	errs[0] = s.reserveFor(&places[0])
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			s.step(func() { s.head.Unreserve(places) })
+			for i := range places {
+				places[i].Reservation = 0
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Server) reserveFor(at *head.Place) (err error) {
+	at.Reservation, err = s.reserveOn(at.Host, at.Count)
+	return err
 }
 
 // reserve takes places on this host.

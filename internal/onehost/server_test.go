@@ -44,7 +44,7 @@ func TestWelcome(t *testing.T) {
 		Self: r.procs[1].Proc, Secret: [32]byte{1, 2, 3},
 		World: wire.Set{URI: control.WorldURI, Number: r.world.Number, Members: r.world.Members,
 			Hosts: wire.Hosts{{Host: 0, Count: 3}}},
-		LocalProcs: 3, UsableCPUs: 2, MaxProcs: 2, KillGrace: 2 * time.Second,
+		LocalProcs: 3, UsableCPUs: 2, MaxProcs: 2, Hosts: 1, KillGrace: 2 * time.Second,
 		Settings: map[string]string{"GOMPI_A": "1", "GOMPI_B": ""},
 	}
 	if !reflect.DeepEqual(got, want) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -48,12 +49,8 @@ func parseJobs(r io.Reader) ([]JobAddr, error) {
 		if err != nil || flags&accepting == 0 {
 			continue
 		}
-		hex, ok := strings.CutPrefix(f[7], "@gompi-")
-		if !ok {
-			continue
-		}
-		id, err := strconv.ParseUint(hex, 16, 64)
-		if job := wire.JobID(id); err == nil && control.Address(job) == f[7] {
+		job, ok := control.ParseAddress(f[7])
+		if ok && !slices.ContainsFunc(jobs, func(j JobAddr) bool { return j.Job == job }) {
 			jobs = append(jobs, JobAddr{job, f[7]})
 		}
 	}

@@ -40,7 +40,7 @@ func Samples(job wire.JobID) []control.Message {
 		&control.Abort{Code: -5, Text: "text"},
 		&control.Stacks{ID: 7, Queues: []byte("q"), Stacks: []byte("s")},
 		&control.Cancel{ID: 9}, &control.Collect{Wait: time.Second},
-		&control.Welcome{Self: p, Secret: [32]byte{5}, World: set, Parent: set, Segment: -1, Bell: -1, LocalProcs: 3, UsableCPUs: 2,
+		&control.Welcome{Self: p, Secret: [32]byte{5}, World: set, Parent: set, Segment: -1, Bell: -1, LocalProcs: 3, UsableCPUs: 2, Hosts: 2,
 			MaxProcs: 1, FaultTolerant: true, KillGrace: time.Second, Settings: map[string]string{"B": "2", "A": ""}},
 		&control.Welcome{Self: p, World: set, Parent: set, Change: &handed, Segment: -1, Bell: -1, Settings: map[string]string{}},
 		&control.Submit{Request: request, Parts: []control.SubmitPart{{Names: []string{"app://a"}, Argv: []string{"prog", ""}, Hosts: []string{"h"}}}, COL: []byte("{}")},
