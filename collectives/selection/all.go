@@ -29,16 +29,42 @@ func scheduled() [3][]*collectives.Algorithm {
 
 // ByName returns the algorithm of that name.
 func ByName(op collectives.Op, name string) (*collectives.Algorithm, error) {
-	lists := [...][]*collectives.Algorithm{collectives.Shared(), flat.All(), twolevel.All(), inter.All()}
-	for _, list := range lists {
-		for _, g := range list {
+	return newIndex().find(op, name)
+}
+
+// index says between which places of each list the algorithms of an operation
+// lie. Each process makes a table when it starts.
+type index struct {
+	lists    [4][]*collectives.Algorithm
+	from, to [4][collectives.NumOps]int
+}
+
+func newIndex() *index {
+	x := &index{lists: [...][]*collectives.Algorithm{collectives.Shared(), flat.All(), twolevel.All(), inter.All()}}
+	for i, list := range x.lists {
+		for k, g := range list {
+			if x.to[i][g.Op] == 0 {
+				x.from[i][g.Op] = k
+			}
+			x.to[i][g.Op] = k + 1
+		}
+	}
+	return x
+}
+
+func (x *index) find(op collectives.Op, name string) (*collectives.Algorithm, error) {
+	for i, list := range x.lists {
+		if op >= collectives.NumOps {
+			break
+		}
+		for _, g := range list[x.from[i][op]:x.to[i][op]] {
 			if g.Op == op && g.Name == name {
 				return g, nil
 			}
 		}
 	}
 	known := ""
-	for _, list := range lists {
+	for _, list := range x.lists {
 		for _, g := range list {
 			if g.Op == op {
 				known += " " + g.Name

@@ -188,37 +188,35 @@ func DefaultRules() []Rule { return slices.Concat(nodeRules[:], interRules[:], d
 // with one for everything, for intracommunicators and for intercommunicators.
 func NewTable(rules []Rule) (*Table, error) {
 	t := new(Table)
+	at := newIndex()
+	algs := make([]*collectives.Algorithm, len(rules))
+	var room tableRoom
 	var last, lastInter [collectives.NumOps]bool
-	for _, r := range rules {
+	for i, r := range rules {
 		if r.Op >= collectives.NumOps {
 			return nil, fmt.Errorf("rule for unknown %v", r.Op)
 		}
 		if r.MaxRanks < 0 || r.MaxBytes < 0 {
 			return nil, fmt.Errorf("rule for %v has negative limits %d, %d", r.Op, r.MaxRanks, r.MaxBytes)
 		}
-		g, err := ByName(r.Op, r.Name)
+		g, err := at.find(r.Op, r.Name)
 		if err != nil {
 			return nil, err
 		}
 		if r.MaxBytes > 0 && collectives.LocalLengths(r.Op, g.Inter) {
 			return nil, fmt.Errorf("rule for %v has a limit of %d bytes, but its lengths are not known on all ranks", g, r.MaxBytes)
 		}
-		c := choice{r.MaxRanks, r.MaxBytes, g}
-		if c.maxRanks == 0 {
-			c.maxRanks = math.MaxInt
-		}
-		if c.maxBytes == 0 {
-			c.maxBytes = math.MaxInt64
-		}
-		list, ends := &t.rules[r.Op], &last[r.Op]
+		algs[i] = g
+		ends := &last[r.Op]
 		if g.Inter {
-			list, ends = &t.inter[r.Op], &lastInter[r.Op]
+			ends = &lastInter[r.Op]
 		}
-		*list = append(*list, c)
-		if !g.Inter && !g.TwoLevel {
-			t.host[r.Op] = append(t.host[r.Op], c)
-		}
+		room.count(g)
 		*ends = r.MaxRanks == 0 && r.MaxBytes == 0 && !g.PowerOfTwo && !g.Commutative && !g.TwoLevel && !g.Shared
+	}
+	room.give(t)
+	for i, r := range rules {
+		t.add(algs[i], r.MaxRanks, r.MaxBytes)
 	}
 	for _, list := range scheduled() {
 		for _, g := range list {
@@ -231,6 +229,56 @@ func NewTable(rules []Rule) (*Table, error) {
 		}
 	}
 	return t, nil
+}
+
+// add puts a rule behind the others.
+func (t *Table) add(g *collectives.Algorithm, maxRanks int, maxBytes int64) {
+	c := choice{maxRanks, maxBytes, g}
+	if maxRanks == 0 {
+		c.maxRanks = math.MaxInt
+	}
+	if maxBytes == 0 {
+		c.maxBytes = math.MaxInt64
+	}
+	if g.Inter {
+		t.inter[g.Op] = append(t.inter[g.Op], c)
+		return
+	}
+	t.rules[g.Op] = append(t.rules[g.Op], c)
+	if !g.TwoLevel {
+		t.host[g.Op] = append(t.host[g.Op], c)
+	}
+}
+
+// tableRoom counts the rules of each list of a Table, which then lie in one
+// piece of memory.
+type tableRoom struct{ rules, host, inter [collectives.NumOps]int }
+
+func (r *tableRoom) count(g *collectives.Algorithm) {
+	if g.Inter {
+		r.inter[g.Op]++
+		return
+	}
+	r.rules[g.Op]++
+	if !g.TwoLevel {
+		r.host[g.Op]++
+	}
+}
+
+func (r *tableRoom) give(t *Table) {
+	total := 0
+	for op := range r.rules {
+		total += r.rules[op] + r.host[op] + r.inter[op]
+	}
+	memory := make([]choice, total)
+	take := func(n int) []choice {
+		list := memory[:0:n]
+		memory = memory[n:]
+		return list
+	}
+	for op := range r.rules {
+		t.rules[op], t.host[op], t.inter[op] = take(r.rules[op]), take(r.host[op]), take(r.inter[op])
+	}
 }
 
 // Force makes Select return one algorithm wherever it can do the call; an

@@ -20,7 +20,6 @@ func join(addr, token string) (Boot, error) {
 	if err != nil {
 		return Boot{}, fmt.Errorf("gompi: %w", err)
 	}
-	setMaxProcs(w.MaxProcs)
 	// Siblings copy from and to this process; under yama only descendants of
 	// the named process may.
 	unix.Prctl(unix.PR_SET_PTRACER, uintptr(os.Getppid()), 0, 0, 0)

@@ -100,8 +100,15 @@ func (p *Process) Stop(why error) {
 	p.Engine.Close(p.Ctx)
 }
 
-// Listen passes to the engine what the control plane tells, from now on.
-func (p *Process) Listen(b Boot) { p.events.Go(func() { p.listen(b) }) }
+// Listen passes to the engine what the control plane tells, from now on. Before it
+// a process of the operating system has the processors that it was started on: one,
+// mostly, on which its goroutines wake no thread.
+func (p *Process) Listen(b Boot) {
+	p.events.Go(func() { p.listen(b) })
+	if p.os {
+		setMaxProcs(b.Welcome.MaxProcs)
+	}
+}
 
 func (p *Process) listen(b Boot) {
 	for {

@@ -16,10 +16,7 @@ import (
 // The handshake as steps of a link. Each step reads exactly what it expects,
 // so that no frame is taken for a part of it.
 
-var (
-	errClosed = errors.New("it closed the connection during the handshake")
-	errSecret = fmt.Errorf("%w: it does not know this job's secret", transport.ErrProtocol)
-)
+var errClosed = errors.New("it closed the connection during the handshake")
 
 // greet moves a link's handshake on; the socket is ready.
 func (t *Transport) greet(l *link) {
@@ -49,7 +46,7 @@ func (t *Transport) greet(l *link) {
 	case linkProof:
 		want := sign(&t.env.Secret, dialLabel, l.hello[:], l.welcome[:])
 		if !hmac.Equal(want[:], l.short[:proofBytes]) {
-			err = errSecret
+			err = errSecret()
 			break
 		}
 		t.introduce(l)
@@ -68,6 +65,11 @@ func (t *Transport) greet(l *link) {
 	if err != nil {
 		t.ungreeted(l, err)
 	}
+}
+
+// errSecret is made when it is needed: every process would pay for a variable.
+func errSecret() error {
+	return fmt.Errorf("%w: it does not know this job's secret", transport.ErrProtocol)
 }
 
 // ungreeted ends a link whose handshake failed.
@@ -147,7 +149,7 @@ func (t *Transport) sayProof(l *link) error {
 	}
 	want := sign(&t.env.Secret, acceptLabel, l.hello[:], l.welcome[:welcomeSigned])
 	if !hmac.Equal(want[:], w.mac[:]) {
-		return errSecret
+		return errSecret()
 	}
 	proof := sign(&t.env.Secret, dialLabel, l.hello[:], l.welcome[:])
 	if n, e := send(l.fd, proof[:]); n != proofBytes {
