@@ -33,6 +33,7 @@ func Main(f func(ctx context.Context, world *Comm) error) {
 		os.Exit(1)
 	}
 	err = f(p.Context(), p.World())
+	p.core.Returned()
 	left := errors.Is(err, core.EndLeft)
 	switch {
 	case errors.Is(err, core.EndDiscarded):

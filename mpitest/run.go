@@ -19,7 +19,39 @@ const Deadline = slower * 20 * time.Second
 // from that, and is left out. Unlike a testing.T's, FailNow and Fatal may be
 // called on any goroutine of a rank, and end that goroutine. Its Context carries
 // the rank's process (mpi.FromContext), and ends when that does.
-type T struct{ testing.TB }
+type T struct {
+	testing.TB
+	rank *testjob.Rank
+}
+
+// Grow asks for n more ranks in gompi://main, which run the function of the Run with
+// the communicator of those that come with them as world. It does not wait: the ranks
+// must watch the set and adopt the change (package sessions). An error says why it was
+// refused.
+func (t *T) Grow(n int) (*Resize, error) { return resized(t.rank.Grow(n)) }
+
+// Shrink asks for the leave of ranks of gompi://main, as Grow does. Who leaves is
+// finalized when its function returns.
+func (t *T) Shrink(ranks ...int) (*Resize, error) { return resized(t.rank.Shrink(ranks...)) }
+
+// Kill ends the process of a rank of gompi://main without a word, as a signal would.
+// Its calls fail, and what it reports from then on is left out; the others learn of it
+// as under --ft. Killing oneself does not return.
+func (t *T) Kill(rank int) { t.TB.Helper(); t.rank.Kill(rank) }
+
+// Resize is a change of gompi://main that a rank has asked for.
+type Resize struct{ asked *testjob.Resize }
+
+func resized(asked *testjob.Resize, err error) (*Resize, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &Resize{asked}, nil
+}
+
+// Wait waits until the change has happened and those that leave are gone. It must not
+// keep the ranks from adopting it. An error says why it has not happened.
+func (r *Resize) Wait() error { return r.asked.Wait() }
 
 // Option changes how ranks are run.
 type Option = func(*config)
@@ -37,8 +69,9 @@ func Within(d time.Duration) Option { return testjob.Within(d) }
 
 // Run calls f on n ranks, which are goroutines of this process, and returns
 // when all have returned. world is their communicator. A rank that panics or
-// calls Fatal ends the others. Ranks are finalized by Run.
+// calls Fatal ends the others. Ranks are finalized by Run, and so are those that come
+// by changes of process sets, on which f runs, too.
 func Run(tb testing.TB, n int, f func(t *T, world *mpi.Comm), opts ...Option) {
 	tb.Helper()
-	testjob.Run(tb, n, func(t testing.TB, world *mpi.Comm) { f(&T{t}, world) }, append([]Option{Within(Deadline)}, opts...)...)
+	testjob.Run(tb, n, func(t *testjob.Rank, world *mpi.Comm) { f(&T{t, t}, world) }, append([]Option{Within(Deadline)}, opts...)...)
 }

@@ -3,6 +3,7 @@
 package mpitest_test
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -105,4 +106,32 @@ func TestRanksThatHaveReturned(t *testing.T) {
 	if strings.Contains(report, "finalized") {
 		t.Errorf("what followed is reported:\n%s", report)
 	}
+}
+
+// A rank that is killed from inside the test fails nothing, and the others learn
+// of it.
+func TestKill(t *testing.T) {
+	mpitest.Run(t, 3, func(t *mpitest.T, w *mpi.Comm) {
+		switch w.Rank() {
+		case 0:
+			t.Kill(2)
+			_, err := mpi.Recv(w, make([]int, 1), 2, 0)
+			if !errors.Is(err, mpi.ErrProcFailed) {
+				t.Errorf("a receive from who was killed: %v", err)
+			}
+		case 1:
+			t.Kill(1)
+			t.Error("killing oneself has returned")
+		case 2:
+			if err := w.Barrier(); err == nil {
+				t.Error("a barrier of the dead")
+			}
+			t.Fatal("what the dead say is left out")
+		}
+	})
+	mpitest.Run(t, 1, func(t *mpitest.T, w *mpi.Comm) {
+		if _, err := t.Shrink(1); err == nil || !strings.Contains(err.Error(), "rank 1 of 1") {
+			t.Errorf("a rank that is not there leaves: %v", err)
+		}
+	})
 }

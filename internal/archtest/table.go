@@ -106,7 +106,7 @@ var layers = []row{
 	{pkg: "internal/launch/head", may: "internal/launch internal/control internal/rollcall internal/wire"},
 	{pkg: "launcher", may: "collectives/selection internal/knob internal/wire internal/control internal/control/link internal/head internal/onehost internal/launch internal/launch/cpus internal/launch/agent internal/launch/far internal/launch/head " +
 		"internal/cgroup"},
-	{pkg: "internal/testjob", may: "mpi internal/core internal/segment transport transport/inproc internal/wire " +
+	{pkg: "internal/testjob", may: "mpi internal/core internal/change internal/segment transport transport/inproc internal/wire " +
 		"internal/control internal/control/client internal/onehost internal/rollcall"},
 	{pkg: "mpitest", may: "mpi internal/testjob launcher"},
 

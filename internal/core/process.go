@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,6 +43,9 @@ type Process struct {
 	kept      sync.Map      // see Keep
 	perHost   int           // see Comm.Hosts
 	neighbors atomic.Int32  // processes of the job on this host
+
+	returnMu sync.Mutex
+	onReturn map[*func()]struct{} // guarded by returnMu
 
 	cancel context.CancelCauseFunc
 	events sync.WaitGroup
@@ -188,6 +193,32 @@ func (p *Process) Finalize() (left int, err error) {
 func (p *Process) Retire(ctx context.Context) (undone []string, f *fault.Fault) {
 	defer p.Leaving("Commit")()
 	return p.Engine.Retire(ctx)
+}
+
+// OnReturn has f called when the function of Main, or of a rank in a test, has
+// returned, before the process leaves; the result takes that back.
+func (p *Process) OnReturn(f func()) (forget func()) {
+	p.returnMu.Lock()
+	defer p.returnMu.Unlock()
+	if p.onReturn == nil {
+		p.onReturn = map[*func()]struct{}{}
+	}
+	p.onReturn[&f] = struct{}{}
+	return func() {
+		p.returnMu.Lock()
+		defer p.returnMu.Unlock()
+		delete(p.onReturn, &f)
+	}
+}
+
+// Returned calls what OnReturn was given.
+func (p *Process) Returned() {
+	p.returnMu.Lock()
+	list := slices.Collect(maps.Keys(p.onReturn))
+	p.returnMu.Unlock()
+	for _, f := range list {
+		(*f)()
+	}
 }
 
 // Kill ends the process without a word to anybody: pending and later calls fail

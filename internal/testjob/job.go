@@ -36,6 +36,8 @@ type Job struct {
 	hub  *inproc.Hub
 	mu   sync.Mutex
 	live map[wire.ProcID]*member
+
+	changes Changes // guarded by mu
 }
 
 type member struct {
@@ -66,6 +68,7 @@ func New(tb testing.TB, opts ...Option) *Job {
 		}
 		return f(ps)
 	}
+	j.serveChanges(&sc)
 	var err error
 	if j.Server, err = onehost.NewServer(sc); err != nil {
 		tb.Fatal(err)

@@ -3,7 +3,6 @@
 package testjob
 
 import (
-	"context"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -12,21 +11,16 @@ import (
 	"testing"
 	"time"
 
+	"gompi/internal/onehost"
+	"gompi/internal/wire"
 	"gompi/mpi"
 )
 
-// rank is the testing.TB of one rank.
-type rank struct {
-	testing.TB
-	ctx    context.Context // of the process
-	number int
-	end    *ending
-}
-
 // ending is that of a Run before all ranks have returned.
 type ending struct {
-	begun atomic.Bool
-	kill  func()
+	begun   atomic.Bool
+	stopped chan struct{} // closed when all are killed
+	kill    func()
 }
 
 // begin ends the test; first reports whether nobody has done it before.
@@ -34,129 +28,294 @@ func (e *ending) begin() (first bool) {
 	if !e.begun.CompareAndSwap(false, true) {
 		return false
 	}
-	e.kill()
+	go func() {
+		defer close(e.stopped)
+		e.kill()
+	}()
 	return true
 }
 
-// Context carries the rank's process and ends with it, or with the test.
-func (t *rank) Context() context.Context { return t.ctx }
+// ranks are those of a Run: they come and go by changes.
+type ranks struct {
+	job *Job
+	tb  testing.TB
+	f   func(t *Rank, world *mpi.Comm)
+	end ending
 
-// Error logs and goes on.
-func (t *rank) Error(args ...any) {
-	t.TB.Helper()
-	if t.end.begun.Load() {
-		t.TB.Fail()
-		return
-	}
-	t.TB.Errorf("rank %d: %s", t.number, fmt.Sprint(args...))
-}
-
-// Errorf logs and goes on.
-func (t *rank) Errorf(format string, args ...any) {
-	t.TB.Helper()
-	t.Error(fmt.Sprintf(format, args...))
-}
-
-// Fatal logs and ends the test.
-func (t *rank) Fatal(args ...any) {
-	t.TB.Helper()
-	t.Error(args...)
-	t.FailNow()
-}
-
-// Fatalf logs and ends the test.
-func (t *rank) Fatalf(format string, args ...any) {
-	t.TB.Helper()
-	t.Error(fmt.Sprintf(format, args...))
-	t.FailNow()
-}
-
-// FailNow ends the test on all ranks. Unlike testing.T's it may be called on
-// any goroutine of a rank, and ends that goroutine.
-func (t *rank) FailNow() {
-	t.TB.Fail()
-	t.end.begin()
-	runtime.Goexit()
+	mu      sync.Mutex
+	all     map[wire.ProcID]*Rank // that nobody has finalized or killed
+	main    []wire.ProcID
+	running int  // functions, and what finalizes leavers
+	over    bool // all have returned
+	done    chan struct{}
 }
 
 // Run is mpitest.Run with an option Within; t is what an mpitest.T stands on.
-func Run(tb testing.TB, n int, f func(t testing.TB, world *mpi.Comm), opts ...Option) {
+func Run(tb testing.TB, n int, f func(t *Rank, world *mpi.Comm), opts ...Option) {
 	tb.Helper()
-	j := New(tb, opts...)
-	starts := j.Add(n)
-	procs := make([]*mpi.Process, n)
-	for i, sp := range starts {
-		p, err := j.Boot(sp)
-		if err != nil {
-			for _, q := range procs[:i] {
-				j.Kill(q)
-			}
-			tb.Fatalf("rank %d: %v", i, err)
-		}
-		procs[i] = p
+	s := &ranks{job: New(tb, opts...), tb: tb, f: f, all: map[wire.ProcID]*Rank{}, done: make(chan struct{})}
+	s.end.stopped, s.end.kill = make(chan struct{}), s.stop
+	s.job.OnChange(Changes{Launch: s.launch, Discard: s.discard, Leave: s.leave, Terminate: s.terminate, Main: s.mainIs})
+	first := s.first(n)
+	for _, t := range first {
+		go s.run(t)
 	}
-	stopped := make(chan struct{}) // closed when the killer is through
-	end := &ending{kill: func() {
-		go func() {
-			defer close(stopped)
-			for _, p := range procs {
-				p.Core().Process().Kill(nil)
-			}
-		}()
-	}}
-	var wg sync.WaitGroup
-	for i, p := range procs {
-		wg.Go(func() {
-			defer func() {
-				if r := recover(); r != nil {
-					tb.Errorf("rank %d: panic: %v\n%s", i, r, debug.Stack())
-					end.begin()
-				}
-			}()
-			f(&rank{TB: tb, ctx: p.Context(), number: i, end: end}, p.World())
-			j.returned(p.Core().Process().Self)
-		})
-	}
-	done := make(chan struct{})
-	go func() { wg.Wait(); close(done) }()
-	timer := time.NewTimer(j.cfg.deadline)
-	defer timer.Stop()
-	select {
-	case <-done:
-	case <-timer.C:
-		tb.Errorf("the ranks have not returned after %v:\n%s", j.cfg.deadline, j.RollCall())
-		end.begin()
-		select {
-		case <-done:
-		case <-time.After(10 * time.Second):
-			buf := make([]byte, 1<<20)
-			tb.Fatalf("ranks do not even return after their process was killed:\n%s", buf[:runtime.Stack(buf, true)])
-		}
-	}
+	s.await()
 	if tb.Failed() {
-		end.begin()
+		s.end.begin()
 		select {
-		case <-stopped:
+		case <-s.end.stopped:
 		case <-time.After(10 * time.Second):
 			tb.Fatal("a process cannot be killed: a goroutine may have panicked inside the library")
 		}
-		for _, p := range procs {
-			j.Kill(p)
+		for _, t := range s.all {
+			s.job.Kill(t.proc)
 		}
 		tb.FailNow()
 	}
 	// Together, as real processes: one may need the other's answer to leave.
-	errs := make([]error, n)
-	for i, p := range procs {
-		wg.Go(func() { errs[i] = j.Leave(p) })
+	var wg sync.WaitGroup
+	for _, t := range s.all {
+		wg.Go(func() { s.finalize(t) })
 	}
 	wg.Wait()
-	for i, err := range errs {
-		if err != nil {
-			tb.Errorf("rank %d: Finalize: %v", i, err)
-		}
-	}
 	if tb.Failed() {
 		tb.FailNow()
 	}
+}
+
+// first makes the ranks that begin.
+func (s *ranks) first(n int) []*Rank {
+	s.tb.Helper()
+	list := make([]*Rank, n)
+	main := make([]wire.ProcID, n)
+	for i, sp := range s.job.Add(n) {
+		t := s.rank(sp.Proc, fmt.Sprintf("rank %d", i))
+		var err error
+		if t.proc, err = s.job.Boot(sp); err != nil {
+			for _, q := range list[:i] {
+				s.job.Kill(q.proc)
+			}
+			s.tb.Fatalf("rank %d: %v", i, err)
+		}
+		list[i], main[i] = t, t.id
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.main, s.running = main, n
+	for _, t := range list {
+		s.all[t.id] = t
+	}
+	return list
+}
+
+// await returns when all functions have, or were ended.
+func (s *ranks) await() {
+	s.tb.Helper()
+	timer := time.NewTimer(s.job.cfg.deadline)
+	defer timer.Stop()
+	select {
+	case <-s.done:
+		return
+	case <-timer.C:
+	}
+	s.tb.Errorf("the ranks have not returned after %v:\n%s", s.job.cfg.deadline, s.job.RollCall())
+	s.end.begin()
+	select {
+	case <-s.done:
+	case <-time.After(10 * time.Second):
+		buf := make([]byte, 1<<20)
+		s.tb.Fatalf("ranks do not even return after their process was killed:\n%s", buf[:runtime.Stack(buf, true)])
+	}
+}
+
+func (s *ranks) rank(id wire.ProcID, name string) *Rank {
+	t := &Rank{TB: s.tb, of: s, id: id}
+	t.rename(name)
+	return t
+}
+
+// run is a rank's goroutine.
+func (s *ranks) run(t *Rank) {
+	defer s.returned(t)
+	defer func() {
+		if r := recover(); r != nil {
+			s.tb.Errorf("%s: panic: %v\n%s", *t.name.Load(), r, debug.Stack())
+			s.end.begin()
+		}
+	}()
+	s.f(t, t.proc.World())
+}
+
+// returned ends a rank that does not belong to those that are finalized together.
+func (s *ranks) returned(t *Rank) {
+	s.job.returned(t.id)
+	t.proc.Core().Process().Returned()
+	s.mu.Lock()
+	t.returned = true
+	leaves, unwanted := t.leaves, t.unwanted
+	s.mu.Unlock()
+	switch {
+	case unwanted:
+		s.kill([]wire.ProcID{t.id})
+	case leaves && s.claim(t):
+		s.finalize(t)
+	}
+	s.ended()
+}
+
+// ended counts the end of a function, or of what finalizes somebody.
+func (s *ranks) ended() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running--; s.running == 0 {
+		s.over = true
+		close(s.done)
+	}
+}
+
+// claim makes the caller the one who ends the process of a rank, which has joined.
+func (s *ranks) claim(t *Rank) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t.finished || s.over || t.proc == nil {
+		return false
+	}
+	t.finished = true
+	delete(s.all, t.id)
+	return true
+}
+
+func (s *ranks) finalize(t *Rank) {
+	if err := s.job.Leave(t.proc); err != nil {
+		s.tb.Errorf("%s: Finalize: %v", *t.name.Load(), err)
+	}
+}
+
+// kill ends processes without a word. Whoever has not joined yet is ended then.
+func (s *ranks) kill(ids []wire.ProcID) {
+	for _, t := range s.mark(ids, func(t *Rank) { t.unwanted = true }) {
+		t.silent.Store(true)
+		if s.claim(t) {
+			s.job.Kill(t.proc)
+		}
+	}
+}
+
+// mark notes something of the ranks among some processes that nobody has ended.
+func (s *ranks) mark(ids []wire.ProcID, note func(t *Rank)) (list []*Rank) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range ids {
+		if t := s.all[id]; t != nil {
+			note(t)
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// stop ends all processes in the middle of what they do.
+func (s *ranks) stop() {
+	s.mu.Lock()
+	var list []*mpi.Process
+	for _, t := range s.all {
+		if t.proc != nil {
+			list = append(list, t.proc)
+		}
+	}
+	s.mu.Unlock()
+	for _, p := range list {
+		p.Core().Process().Kill(nil)
+	}
+}
+
+// launch starts newcomers.
+func (s *ranks) launch(l *onehost.Launch) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over || s.end.begun.Load() {
+		return fmt.Errorf("the ranks of the test have returned")
+	}
+	for _, sp := range l.Procs {
+		t := s.rank(sp.Proc, fmt.Sprintf("new.%d", sp.Rank))
+		s.all[t.id] = t
+		s.running++
+		go func() {
+			p, err := s.job.Boot(sp)
+			if err != nil {
+				s.job.Server.Exited(sp.Proc, "not started: "+err.Error(), false)
+				s.mu.Lock()
+				delete(s.all, t.id)
+				s.mu.Unlock()
+				s.ended()
+				return
+			}
+			s.mu.Lock()
+			t.proc = p
+			unwanted := t.unwanted || s.end.begun.Load()
+			s.mu.Unlock()
+			if unwanted {
+				s.returned(t)
+				return
+			}
+			s.run(t)
+		}()
+	}
+	return nil
+}
+
+// discard: the newcomers have so long to return by themselves, and end then.
+func (s *ranks) discard(ids []wire.ProcID) {
+	for _, t := range s.mark(ids, func(t *Rank) { t.unwanted = true }) {
+		t.silent.Store(true)
+	}
+	time.AfterFunc(onehost.DiscardGrace, func() { s.kill(ids) })
+}
+
+// leave: these are finalized when their functions return, others all together.
+func (s *ranks) leave(ids []wire.ProcID) {
+	for _, t := range s.mark(ids, func(t *Rank) { t.leaves = true }) {
+		s.mu.Lock()
+		now := t.returned && !s.over
+		if now {
+			s.running++
+		}
+		s.mu.Unlock()
+		if now {
+			go func() {
+				defer s.ended()
+				if s.claim(t) {
+					s.finalize(t)
+				}
+			}()
+		}
+	}
+}
+
+func (s *ranks) terminate(ids []wire.ProcID) {
+	s.tb.Logf("%d ranks did not return in time after leaving", len(ids))
+	go s.kill(ids)
+}
+
+// mainIs names the ranks after their places in the main set.
+func (s *ranks) mainIs(ids []wire.ProcID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.main = ids
+	for i, id := range ids {
+		if t := s.all[id]; t != nil {
+			t.rename(fmt.Sprintf("rank %d", i))
+		}
+	}
+}
+
+// mainRank is the process of a rank in the main set.
+func (s *ranks) mainRank(rank int) (wire.ProcID, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if rank < 0 || rank >= len(s.main) {
+		return wire.ProcID{}, fmt.Errorf("rank %d of %d in gompi://main", rank, len(s.main))
+	}
+	return s.main[rank], nil
 }
