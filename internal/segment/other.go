@@ -48,6 +48,9 @@ func Unmap([]byte) error { return errors.ErrUnsupported }
 // CreateArena gives no memory.
 func CreateArena(int64) (fd int, n int64, err error) { return -1, 0, errors.ErrUnsupported }
 
+// CheckArena finds no arena.
+func CheckArena(int, int64) error { return errors.ErrUnsupported }
+
 // Reserve has nothing to reserve.
 func (*Memory) Reserve(int, int64, int64) error { return errors.ErrUnsupported }
 

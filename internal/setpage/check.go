@@ -10,7 +10,7 @@ const never = math.MaxUint64
 // Now is an iteration behind all others, again and again: of loops whose iterations
 // cannot be compared. Who checks with it is handed the change by the next Check
 // after the iteration was found, whichever that is.
-const Now = never - 2
+const Now = math.MaxInt64
 
 // Member is one process's end of a page. One goroutine at a time may call Check;
 // the other methods any.

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/calls"
+	"gompi/internal/change"
+	"gompi/internal/control"
+	"gompi/internal/core"
+	"gompi/internal/group"
+	"gompi/internal/setpage"
+	"gompi/internal/wire"
+	"gompi/mpi"
+)
+
+// Role is what a change makes of a process.
+type Role uint8
+
+// The roles.
+const (
+	Joining Role = Role(control.RoleJoining) // it was started for the change
+	Staying Role = Role(control.RoleStaying) // it is in the input and in the result
+	Leaving Role = Role(control.RoleLeaving) // it is in the input alone
+)
+
+// String gives the role in lower case.
+func (r Role) String() string {
+	switch r {
+	case Joining:
+		return "joining"
+	case Staying:
+		return "staying"
+	case Leaving:
+		return "leaving"
+	}
+	return fmt.Sprintf("role %d", uint8(r))
+}
+
+// Change is a change of a set as one of the processes sees it whom it concerns. It
+// must be consumed: by Commit, or by Complete of one of them. Its methods may be
+// called from any goroutine.
+type Change struct {
+	Input   string   // the set that changes
+	Result  string   // what it becomes; "": it stays
+	Joining []string // sets of newcomers
+	Leaving string   // the set of those who leave; "": nobody
+	Role    Role     // of this process
+
+	proc    *mpi.Process
+	body    control.ChangeBody
+	options control.Options
+	page    *page // of the input; nil: this process is a newcomer
+	number  setpage.Change
+	next    *page // of the result, if there is one and this process is in it
+	lost    error // why there is none
+	joined  func() error
+
+	turn chan struct{} // who waits for the decision
+	mu   sync.Mutex
+	// What follows is guarded by mu.
+	voted  bool
+	over   bool
+	comm   *mpi.Comm
+	err    error
+	agreed uint64 // iteration; unknown until known is set
+	known  bool
+	inters []*mpi.Comm
+}
+
+func (c *Change) core() *core.Process { return c.proc.Core().Process() }
+
+// name says what everything is called.
+func (c *Change) name() {
+	if len(c.body.Inputs) > 0 {
+		c.Input = c.body.Inputs[0].URI
+	}
+	for i := range c.body.Inputs {
+		if g := c.page; g != nil && c.body.Inputs[i].Number == g.set {
+			c.Input = c.body.Inputs[i].URI
+		}
+	}
+	for _, s := range c.body.Joining {
+		c.Joining = append(c.Joining, s.URI)
+	}
+	c.Leaving, c.Result, c.Role = c.body.Leaving.URI, c.body.Result.URI, Role(c.body.Role)
+}
+
+// Kind is what the change does to its input.
+func (c *Change) Kind() Kind { return Kind(c.body.Kind) }
+
+type joinedKey struct{}
+
+// joined is the change of a newcomer.
+type joined struct {
+	once sync.Once
+	c    *Change
+}
+
+// Joined is the change that this process was started for, for whose sake it is here;
+// nil for all others. Each call returns the same one. Local.
+func Joined(ctx context.Context) (*Change, error) {
+	p, err := mpi.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	cp := p.Core().Process()
+	if cp.Change == nil {
+		return nil, p.Release(ctx)
+	}
+	j := cp.Keep(joinedKey{}, func() any { return new(joined) }).(*joined)
+	first := false
+	j.once.Do(func() {
+		first = true
+		j.c = &Change{
+			proc: p, body: *cp.Change, options: cp.Change.Options, turn: make(chan struct{}, 1),
+			joined: func() error { return p.Release(ctx) },
+		}
+		j.c.name()
+	})
+	if !first {
+		return j.c, p.Release(ctx)
+	}
+	return j.c, nil
+}
+
+// tell says something of the operation.
+func (c *Change) tell(op string, kind control.Kind) error {
+	if err := c.core().Control.Tell(&control.Op{Kind: kind, Op: c.body.Op}); err != nil {
+		return controlError(c.core().Ctx, op, err)
+	}
+	return nil
+}
+
+// Ready says that this process, a newcomer, is prepared: where the set's watch asks
+// for that (Options.Prepare) members see the change only when all newcomers have said
+// it. Local.
+func (c *Change) Ready() error {
+	if c.Role != Joining {
+		return newError(mpi.ErrArg, "Ready", fmt.Errorf("this process is %v", c.Role))
+	}
+	return c.tell("Ready", control.KindReadied)
+}
+
+func (c *Change) setAgreed(n uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.agreed, c.known = n, true
+}
+
+// Iteration is that in which the members of the input are handed the change: all,
+// newcomers too, continue behind it. A newcomer waits until the first member was
+// handed the change, or until ctx ends; ErrRolledBack if none will be. It is Now for
+// loops whose iterations cannot be compared.
+func (c *Change) Iteration(ctx context.Context) (int, error) {
+	c.mu.Lock()
+	n, known := c.agreed, c.known
+	c.mu.Unlock()
+	if !known {
+		if c.page != nil {
+			return Now, nil // several hosts, or none
+		}
+		s, err := c.await(ctx, "Iteration", change.Adopting)
+		if err != nil {
+			return 0, err
+		}
+		if !committing(s) {
+			return 0, c.rolledBack("Iteration")
+		}
+		c.mu.Lock()
+		n, known = c.agreed, c.known
+		c.mu.Unlock()
+	}
+	if !known || n >= setpage.MaxNumber-1 {
+		return Now, nil
+	}
+	return int(n), nil
+}
+
+// await asks the head how far the operation is.
+func (c *Change) await(ctx context.Context, op string, until change.State) (change.State, error) {
+	ctx, cancel := c.whileJob(ctx)
+	defer cancel()
+	var b control.OpBody
+	if err := c.core().Control.Ask(ctx, &control.Await{Op: c.body.Op, Until: until}, &b); err != nil {
+		return 0, controlError(ctx, op, err)
+	}
+	if b.Iteration > 0 {
+		c.setAgreed(b.Iteration - 1)
+	}
+	return b.State, nil
+}
+
+// committing reports whether an operation in s was accepted, and not rolled back.
+func committing(s change.State) bool {
+	return s == change.Adopting || s == change.Committed || s == change.Done
+}
+
+// whileJob is ctx, which ends with the job, too.
+func (c *Change) whileJob(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	job := c.core().Ctx
+	stop := context.AfterFunc(job, func() { cancel(context.Cause(job)) })
+	return ctx, func() { stop(); cancel(nil) }
+}
+
+func (c *Change) rolledBack(op string) error {
+	if c.Role == Joining {
+		return newError(ErrRolledBack, op, core.EndDiscarded)
+	}
+	return newError(ErrRolledBack, op, nil)
+}
+
+// groups are those who were there, and those who join; the process's own first.
+func (c *Change) groups() (core.Groups, error) {
+	var old, join wire.Members
+	for _, s := range c.body.Joining {
+		join = group.Union(join, s.Members)
+	}
+	for _, s := range c.body.Inputs {
+		old = group.Union(old, s.Members)
+	}
+	if c.body.Result.Number != 0 { // who has ended is not in it
+		stay := group.Difference(c.body.Result.Members, join)
+		old = group.Intersection(old, group.Union(stay, c.body.Leaving.Members))
+	}
+	if join.Len() == 0 {
+		return core.Groups{}, errors.New("nobody joins")
+	}
+	if c.Role == Joining {
+		old, join = join, old
+	}
+	g, f := core.Facing(old, join)
+	if f != nil {
+		return g, f.Err
+	}
+	return g, nil
+}
+
+// Inter makes the intercommunicator between the processes of the input and the
+// newcomers, with which data may be moved before the commit. A change that is rolled
+// back revokes it. Collective over both.
+func (c *Change) Inter(ctx context.Context) (*mpi.Comm, error) {
+	const op = "Inter"
+	g, err := c.groups()
+	if err != nil {
+		return nil, newError(mpi.ErrArg, op, err)
+	}
+	ctx, cancel := c.whileJob(ctx)
+	defer cancel()
+	tag := fmt.Sprintf("change %d", c.body.Op)
+	a, f := c.core().Meet(calls.Name(op), ctx, g, tag)
+	if f != nil {
+		return nil, faultError(op, f)
+	}
+	made, err := c.proc.Core().Make(a, g, tag)
+	if err != nil {
+		return nil, err
+	}
+	comm := made.(*mpi.Comm)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.inters = append(c.inters, comm); c.over && c.comm == nil {
+		comm.Core().Comm().Revoke()
+	}
+	return comm, nil
+}
+
+func closeFiles(fds [control.FrameFDs]int) {
+	for _, fd := range fds {
+		if fd >= 0 {
+			unix.Close(fd)
+		}
+	}
+}

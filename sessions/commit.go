@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"gompi/internal/calls"
+	"gompi/internal/change"
+	"gompi/internal/control"
+	"gompi/internal/core"
+	"gompi/internal/engine"
+	"gompi/internal/fault"
+	"gompi/internal/setpage"
+	"gompi/mpi"
+)
+
+// Commit says that the change may hold as far as this process is concerned, and waits
+// until all have said so who are in its sets and live: then the change is committed,
+// or it was rolled back before. Members that stay, and newcomers, get a communicator
+// over the Result (nil of a change without one), with the ranks of that set. A member
+// that leaves gets ErrLeaving when what it has sent is delivered and what it waits for
+// alone was withdrawn, which the error names; its main function should return the
+// error, and the process ends with status 0. ErrRolledBack: nothing has changed, and
+// the loop goes on; a newcomer's main function returns the error, likewise. When ctx
+// ends before the decision the vote stands, and Commit may be called again. Collective
+// over all who vote.
+func (c *Change) Commit(ctx context.Context) (*mpi.Comm, error) {
+	return c.consume(ctx, "Commit", false)
+}
+
+// Complete is Commit for all: the others need not vote, and the change is committed at
+// once if it was not rolled back before. They are handed it nevertheless.
+func (c *Change) Complete(ctx context.Context) (*mpi.Comm, error) {
+	return c.consume(ctx, "Complete", true)
+}
+
+func (c *Change) consume(ctx context.Context, op string, all bool) (*mpi.Comm, error) {
+	select {
+	case c.turn <- struct{}{}:
+		defer func() { <-c.turn }()
+	case <-ctx.Done():
+		return nil, newError(mpi.ErrCancelled, op, context.Cause(ctx))
+	}
+	c.mu.Lock()
+	over, voted, comm, err := c.over, c.voted, c.comm, c.err
+	c.voted = true
+	c.mu.Unlock()
+	if over {
+		return comm, err
+	}
+	if err := c.vote(op, voted, all); err != nil {
+		return nil, err
+	}
+	committed, err := c.decision(ctx, op)
+	if err != nil {
+		return nil, err
+	}
+	comm, err = nil, nil
+	switch {
+	case !committed:
+		err = c.rolledBack(op)
+	case c.Role == Leaving:
+		if err = c.leave(ctx, op); !errors.Is(err, ErrLeaving) {
+			return nil, err
+		}
+	case c.body.Result.Number != 0:
+		var made any
+		if made, err = c.proc.Core().Make(c.core().InSet(c.body.Result)); err == nil {
+			comm = made.(*mpi.Comm)
+		}
+	}
+	c.end(committed, comm, err)
+	return comm, err
+}
+
+// vote says this process's word, or that of all.
+func (c *Change) vote(op string, voted, all bool) error {
+	onPage := c.page != nil && c.body.Votes
+	switch {
+	case onPage && all:
+		if c.page.lines.Commit(c.number) {
+			c.page.swapped(c.number)
+		}
+	case all:
+		return c.tell(op, control.KindCompleted)
+	case voted:
+	case onPage:
+		if c.page.lines.Vote(c.number) {
+			c.page.swapped(c.number)
+		}
+	default:
+		return c.tell(op, control.KindVoted)
+	}
+	return nil
+}
+
+// decision waits until the change is committed or rolled back.
+func (c *Change) decision(ctx context.Context, op string) (committed bool, err error) {
+	if c.page == nil || !c.body.Votes {
+		s, err := c.await(ctx, op, change.Committed)
+		return committing(s), err
+	}
+	ctx, cancel := c.whileJob(ctx)
+	defer cancel()
+	state, here := setpage.Open, true
+	w := engine.Await{
+		Op: calls.Name(op), Rank: -1, User: ctx,
+		// Who writes the word rings the bell of all who may sleep.
+		Ready: func() (bool, *fault.Fault) {
+			state, here = c.page.lines.Verdict(c.number)
+			return !here || state == setpage.Committed || state == setpage.RolledBack, nil
+		},
+	}
+	if f := c.core().Engine.Await(&w); f != nil {
+		return false, faultError(op, f)
+	}
+	if !here { // the next change has begun on the page
+		s, err := c.await(ctx, op, change.Committed)
+		return committing(s), err
+	}
+	return state == setpage.Committed, nil
+}
+
+// leave takes leave of the others. Its error is ErrLeaving, or that it was given up.
+func (c *Change) leave(ctx context.Context, op string) error {
+	undone, f := c.core().Retire(ctx)
+	if f != nil {
+		return faultError(op, f)
+	}
+	var why error = core.EndLeft
+	if len(undone) > 0 {
+		why = fmt.Errorf("%w; withdrawn: %s", why, strings.Join(undone, ", "))
+	}
+	return newError(ErrLeaving, op, why)
+}
+
+// end notes the outcome.
+func (c *Change) end(committed bool, comm *mpi.Comm, err error) {
+	c.mu.Lock()
+	c.over, c.comm, c.err = true, comm, err
+	inters := c.inters
+	c.inters = nil
+	c.mu.Unlock()
+	if !committed {
+		for _, x := range inters {
+			x.Core().Comm().Revoke()
+		}
+		if c.next != nil {
+			c.next.release()
+			c.next = nil
+		}
+	}
+	if c.page != nil {
+		c.page.release()
+	}
+	if c.joined != nil {
+		_ = c.joined() // it goes on being a part of the job, or has left it
+	}
+}
+
+// ended reports whether a change that was handed out is over; if its watcher has to
+// follow another set, next is its page, and err why it cannot.
+func (c *Change) ended() (over bool, next *page, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case !c.over:
+		s, ok := c.page.lines.Verdict(c.number)
+		return !ok || s == setpage.RolledBack, nil, nil
+	case errors.Is(c.err, ErrRolledBack):
+		return true, nil, nil
+	case c.err != nil:
+		return true, nil, c.err
+	case c.lost != nil:
+		return true, nil, newError(ErrNoWatch, "Check", c.lost)
+	}
+	next = c.next
+	c.next = nil
+	return true, next, nil
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gompi/internal/change"
+	"gompi/internal/control"
+	"gompi/internal/core"
+	"gompi/internal/wire"
+	"gompi/mpi"
+)
+
+// Kind is what an operation does.
+type Kind uint8
+
+// The kinds of operations that make processes come and go.
+const (
+	Add     Kind = Kind(change.Add)     // new processes, in sets of their own
+	Sub     Kind = Kind(change.Sub)     // some leave; the inputs stay as they are
+	Grow    Kind = Kind(change.Grow)    // new ones behind those of the input
+	Shrink  Kind = Kind(change.Shrink)  // the input without those who leave
+	Replace Kind = Kind(change.Replace) // both
+	Multi   Kind = Kind(change.Multi)   // several, granted, decided and rolled back together
+)
+
+// String gives the kind in lower case.
+func (k Kind) String() string { return change.Kind(k).String() }
+
+// Request is what somebody wants changed.
+type Request struct {
+	Kind Kind
+	// In are the names of the inputs: one for Grow, Shrink and Replace, at least one
+	// for Sub, any number for Add. "gompi://main" is the main set at the moment of the
+	// grant.
+	In []string
+	// Add is how many processes come; only the kind Add has several numbers, each for
+	// a set of its own.
+	Add []int
+	// Sub is how many leave, the last ones of the input; Ranks who leaves, instead:
+	// ranks in the input.
+	Sub   int
+	Ranks []int
+	// Size, in a Replace, is how many there are to be, instead of Add and Sub. Of
+	// waiting requests for a size of one set only the latest stays.
+	Size int
+
+	Parts []Request // of a Multi, which has nothing else but Deadlines and NoQueue
+
+	Names   []string // preferred ones of the outputs, by position; "": none
+	Command []string // what newcomers run; nil: what this process runs
+	Hosts   []string // where they start; nil: anywhere
+	COL     []byte   // for the manager of resources
+
+	// Deadlines; 0 stands for those of the watch, or of the job.
+	Deadlines Deadlines
+	// NoQueue: what cannot be granted at once is refused.
+	NoQueue bool
+}
+
+// mainSet is the name of the main set.
+const mainSet = "gompi://main"
+
+// wire is the request as the head takes it.
+func (r *Request) wire(p *core.Process, op string) (*control.Submit, error) {
+	m := new(control.Submit)
+	var err error
+	if m.Request, err = r.one(p, op); err != nil {
+		return nil, err
+	}
+	parts := r.Parts
+	if r.Kind != Multi {
+		parts = []Request{*r}
+	}
+	for i := range parts {
+		part := &parts[i]
+		m.Parts = append(m.Parts, control.SubmitPart{Names: part.Names, Argv: part.Command, Hosts: part.Hosts})
+	}
+	m.COL = r.COL
+	return m, nil
+}
+
+// one is a request with its parts.
+func (r *Request) one(p *core.Process, op string) (change.Request, error) {
+	q := change.Request{
+		Kind: change.Kind(r.Kind), Join: r.Add, Leave: r.Sub, To: r.Size, NoQueue: r.NoQueue,
+		ToReady: r.Deadlines.Ready, ToAccept: r.Deadlines.Accept, Whole: r.Deadlines.Whole,
+	}
+	if len(r.Ranks) > 0 && len(r.In) != 1 {
+		return q, newError(mpi.ErrArg, op, errors.New("ranks who leave, of several sets"))
+	}
+	for _, name := range r.In {
+		if name == mainSet && len(r.Ranks) == 0 {
+			q.In = append(q.In, 0)
+			continue
+		}
+		set, err := p.Control.Lookup(name)
+		if err != nil {
+			return q, controlError(p.Ctx, op, err)
+		}
+		_ = p.Control.ReleaseSet(set.Number) // the operation holds it, or it is refused
+		q.In = append(q.In, set.Number)
+		for _, rank := range r.Ranks {
+			if rank < 0 || rank >= set.Members.Len() {
+				e := newError(mpi.ErrRank, op, nil)
+				e.Got, e.Want, e.Unit = int64(rank), int64(set.Members.Len()), "ranks"
+				return q, e
+			}
+			q.Out = append(q.Out, set.Members.At(rank))
+		}
+	}
+	for i := range r.Parts {
+		part, err := r.Parts[i].one(p, op)
+		if err != nil {
+			return q, err
+		}
+		q.Parts = append(q.Parts, part)
+	}
+	return q, nil
+}
+
+// RefusedError says why an operation was not taken, or did not happen. It is an error
+// of one of the classes ErrSet, ErrSetGone, ErrSetReplaced, ErrNoWatch, and always
+// of ErrRefused.
+type RefusedError struct {
+	Class mpi.Class // ErrRefused, or a closer one
+	Text  string
+	// Successor is the name of the set that has replaced the input: ErrSetReplaced.
+	Successor string
+}
+
+func (e *RefusedError) Error() string {
+	if e.Successor != "" {
+		return fmt.Sprintf("%v: %s: its successor is %s", ErrRefused, e.Text, e.Successor)
+	}
+	return fmt.Sprintf("%v: %s", ErrRefused, e.Text)
+}
+
+// Unwrap is the error as an *mpi.Error.
+func (e *RefusedError) Unwrap() error { return newError(e.Class, "Submit", errors.New(e.Text)) }
+
+// Is makes errors.Is(err, ErrRefused) work.
+func (e *RefusedError) Is(target error) bool { return target == error(ErrRefused) }
+
+// refusal is why an operation was refused, or has not happened.
+func refusal(job wire.JobID, b *control.OpBody) *RefusedError {
+	e := &RefusedError{Class: ErrRefused, Text: b.Text}
+	switch b.Why {
+	case control.WhyMalformed, control.WhyNotMember:
+		e.Class = mpi.ErrArg
+	case control.WhyNoSet:
+		e.Class = ErrSet
+	case control.WhySetGone:
+		e.Class = ErrSetGone
+	case control.WhyNoWatch, control.WhyUnwatched:
+		e.Class = ErrNoWatch
+	case control.WhyReplaced:
+		e.Class, e.Successor = ErrSetReplaced, control.SetURI(job, b.Success)
+	}
+	return e
+}
+
+// Submit asks for an operation on process sets, and returns when the head has taken
+// it: it may wait for others (state Queued) and for processes to start. The error is
+// a *RefusedError if it is malformed, names no set, removes a process that another
+// change removes, or could never be done; and with NoQueue if it cannot be granted
+// just now. The operation goes on when its requester ends. Local.
+func Submit(ctx context.Context, r Request) (*Operation, error) {
+	const op = "Submit"
+	p, err := mpi.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o := &Operation{proc: p.Core().Process(), release: func() error { return p.Release(ctx) }}
+	m, err := r.wire(o.proc, op)
+	if err == nil {
+		if err = o.proc.Control.Ask(ctx, m, &o.body); err != nil {
+			err = controlError(ctx, op, err)
+		} else if o.body.Op == 0 {
+			err = refusal(o.proc.Self.Job, &o.body)
+		}
+	}
+	if err != nil {
+		_ = p.Release(ctx)
+		return nil, err
+	}
+	return o, nil
+}

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"sync"
+	"time"
+
+	"gompi/internal/control"
+	"gompi/internal/setpage"
+	"gompi/mpi"
+)
+
+// Now is an iteration for loops whose iterations cannot be compared: all members call
+// Check with it, and are handed a change by their next Check.
+const Now = math.MaxInt
+
+// Options are how a set is watched. They must be the same on all its members, and
+// stand for every change of that set and of those that follow it, whoever asked for
+// the change.
+type Options struct {
+	// Step is by how much iterations grow at most from one Check to the next; 0
+	// means 1. Lookahead is how many steps after the farthest member all are handed
+	// a change; 0 means 1.
+	Step, Lookahead int
+	// Prepare: members see a change only when each newcomer has called Ready.
+	Prepare bool
+	// Hold: members are handed a change only when each of them has called Release.
+	Hold bool
+	// Deadlines of a change of which its request said nothing. Whole is not used.
+	Deadlines Deadlines
+}
+
+// Deadlines are how long a change may take; 0 means as the job has it, a minute each
+// for Ready and Accept.
+type Deadlines struct {
+	Ready  time.Duration // from the grant until all newcomers are ready
+	Accept time.Duration // from then until the first member was handed it
+	Whole  time.Duration // from the submission to the decision; 0: none
+}
+
+const maxStep = control.MaxStep
+
+func (o *Options) wire() (control.Options, error) {
+	if o.Step < 0 || o.Step > maxStep || o.Lookahead < 0 || o.Lookahead > maxStep {
+		return control.Options{}, fmt.Errorf("step %d, lookahead %d, at most %d allowed", o.Step, o.Lookahead, maxStep)
+	}
+	if o.Deadlines.Ready < 0 || o.Deadlines.Accept < 0 {
+		return control.Options{}, fmt.Errorf("deadlines %v and %v", o.Deadlines.Ready, o.Deadlines.Accept)
+	}
+	return control.Options{
+		Step: uint32(max(1, o.Step)), Lookahead: uint32(max(1, o.Lookahead)),
+		Prepare: o.Prepare, Hold: o.Hold, ToReady: o.Deadlines.Ready, ToAccept: o.Deadlines.Accept,
+	}, nil
+}
+
+// Watcher follows the changes of a set. One goroutine at a time calls Check and
+// Close.
+type Watcher struct {
+	// What every Check uses.
+	member *setpage.Member
+	last   int // iteration
+	calls  int // of Check until there is more to do than to look
+
+	page    *page
+	pending *Change // was handed out, and is not over as far as is known here
+	ended   error   // why there is no page any more
+	every   int     // calls from one look at the clock to the next, a power of two
+	looked  time.Time
+	since   int // iteration then; -1: none
+
+	ctx  context.Context // of Watch
+	proc *mpi.Process
+	opts control.Options
+	held func() // lets go of the set that Watch has looked up
+	open bool
+}
+
+// watchers are the sets that a process watches.
+type watchers struct {
+	mu  sync.Mutex
+	set map[uint32]*Watcher
+}
+
+type watchersKey struct{}
+
+func watchersOf(p *mpi.Process) *watchers {
+	return p.Core().Process().Keep(watchersKey{}, func() any { return &watchers{set: map[uint32]*Watcher{}} }).(*watchers)
+}
+
+// enter notes who watches a set: one of a process.
+func (ws *watchers) enter(set uint32, w *Watcher) bool {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if ws.set[set] != nil {
+		return false
+	}
+	ws.set[set] = w
+	return true
+}
+
+func (ws *watchers) leave(set uint32, w *Watcher) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if ws.set[set] == w {
+		delete(ws.set, set)
+	}
+}
+
+// Watch follows the changes of a set, of which the process is a member, until Close:
+// Check tells of them. After a commit the watcher follows the Result, with the same
+// options; newcomers call Watch themselves. Every member of the set must call it, in
+// any order and at any time: the set takes changes from the first call on, and its
+// members are handed one when the last has called. A process watches a set once at a
+// time. "gompi://main" is the main set as it is when Watch is called.
+func Watch(ctx context.Context, set string, o Options) (*Watcher, error) {
+	const op = "Watch"
+	opts, err := o.wire()
+	if err != nil {
+		return nil, newError(mpi.ErrArg, op, err)
+	}
+	p, err := mpi.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w := &Watcher{ctx: ctx, proc: p, opts: opts, open: true, every: 1, calls: 1, looked: time.Now(), since: -1}
+	if err := w.follow(ctx, set); err != nil {
+		_ = p.Release(ctx)
+		return nil, err
+	}
+	return w, nil
+}
+
+func (w *Watcher) follow(ctx context.Context, name string) error {
+	const op = "Watch"
+	c, ws := w.proc.Core().Process(), watchersOf(w.proc)
+	set, err := c.Control.Lookup(name)
+	if err != nil {
+		return controlError(ctx, op, err)
+	}
+	w.held = func() { _ = c.Control.ReleaseSet(set.Number) } // who has no connection any more holds nothing
+	if set.Members.Index(c.Self) < 0 {
+		w.held()
+		return newError(mpi.ErrArg, op, fmt.Errorf("process %v is not in %s", c.Self, name))
+	}
+	if !ws.enter(set.Number, w) {
+		w.held()
+		return newError(mpi.ErrArg, op, fmt.Errorf("this process watches %s already", name))
+	}
+	var b control.FollowBody
+	fds, err := c.Control.AskFiles(ctx, &control.Follow{Set: set.Number, Options: w.opts}, &b)
+	if err == nil {
+		w.page, err = openPage(c, set.Number, b, fds, w.opts)
+	}
+	if err != nil {
+		ws.leave(set.Number, w)
+		_ = c.Control.Tell(&control.Set{Kind: control.KindUnfollow, Number: set.Number})
+		w.held()
+		return controlError(ctx, op, err)
+	}
+	w.member = w.page.member
+	return nil
+}
+
+// Check tells in which iteration the caller is, and returns a change of the set in the
+// iteration at which all members are handed it, else nil. It waits for no member, so
+// members may wait for each other's messages between their Checks: who is handed a
+// change sends what others wait for before it calls Commit. All members, newcomers
+// too, continue behind the iteration of the change. Iterations do not shrink, and are
+// at most 2^44. When the caller has left by a change the error is ErrLeaving.
+func (w *Watcher) Check(iteration int) (*Change, error) {
+	if w.calls--; w.calls <= 0 || iteration < w.last {
+		if err := w.pause(iteration); err != nil {
+			return nil, err
+		}
+	}
+	w.last = iteration
+	c := w.member.Check(uint64(iteration))
+	runtime.KeepAlive(w) // and with it the page
+	if c == 0 {
+		return nil, nil
+	}
+	return w.handed(c)
+}
+
+const (
+	tellEvery = 10 * time.Millisecond
+	mostCalls = 1 << 12 // between looks at the clock
+)
+
+// pause is what only some of the calls of Check do.
+func (w *Watcher) pause(iteration int) error {
+	const op = "Check"
+	w.calls = 1
+	switch {
+	case !w.open:
+		return newError(ErrSession, op, errors.New("the watch was closed"))
+	case iteration < w.last || iteration < 0:
+		e := newError(mpi.ErrArg, op, errors.New("iterations do not shrink"))
+		e.Got, e.Want, e.Unit = int64(iteration), int64(w.last), "iterations"
+		return e
+	}
+	if w.pending != nil {
+		w.settle()
+	}
+	if w.ended != nil {
+		return w.ended
+	}
+	if w.pending != nil {
+		return nil // each call looks whether it is over
+	}
+	now := time.Now()
+	took := now.Sub(w.looked)
+	if n := iteration - w.since; n > 0 && w.since >= 0 && iteration != Now {
+		w.member.Tell(uint64(took)/uint64(n), 0)
+	}
+	switch {
+	case took < tellEvery && w.every < mostCalls:
+		w.every *= 2
+	case took >= 2*tellEvery && w.every > 1:
+		w.every /= 2
+	}
+	w.looked, w.since, w.calls = now, iteration, w.every
+	return nil
+}
+
+// settle goes on with what came of the change that was handed out.
+func (w *Watcher) settle() {
+	c := w.pending
+	over, next, err := c.ended()
+	if !over {
+		return
+	}
+	w.pending, w.looked, w.since = nil, time.Now(), w.last
+	if next == nil && err == nil {
+		return // the set is what it was
+	}
+	set := w.page.set
+	w.page.release()
+	w.page = nil
+	ws := watchersOf(w.proc)
+	ws.leave(set, w)
+	if w.held != nil {
+		w.held()
+		w.held = nil
+	}
+	if err != nil {
+		w.ended = err
+		return
+	}
+	w.page, w.member = next, next.member
+	ws.enter(next.set, w)
+}
+
+// handed asks what the change is that the page has handed to this process. It is
+// none if it was rolled back meanwhile.
+func (w *Watcher) handed(n setpage.Change) (*Change, error) {
+	const op = "Check"
+	c := w.proc.Core().Process()
+	g := w.page
+	if w.member.First() {
+		g.swapped(n)
+	}
+	w.calls = 0
+	var b control.FollowBody
+	fds, err := c.Control.AskFiles(c.Ctx, &control.Handed{Set: g.set, Change: uint32(n)}, &b)
+	if err != nil {
+		if s, ok := g.lines.Verdict(n); !ok || s == setpage.RolledBack {
+			return nil, nil
+		}
+		return nil, controlError(c.Ctx, op, err)
+	}
+	x := &Change{proc: w.proc, page: g, number: n, options: w.opts, turn: make(chan struct{}, 1)}
+	if err := control.Decode(&x.body, b.Rest); err != nil {
+		closeFiles(fds)
+		return nil, newError(mpi.ErrUnreachable, op, err)
+	}
+	if agreed, ok := g.lines.Agreed(n); ok {
+		x.setAgreed(agreed)
+	}
+	if b.X.Bytes > 0 {
+		if x.next, x.lost = openPage(c, x.body.Result.Number, b, fds, w.opts); x.lost == nil && x.agreed < setpage.MaxNumber {
+			// Before anybody can see the next change: none of its iterations is
+			// one that lies behind.
+			x.next.member.Begin(uint64(x.agreed))
+		}
+	}
+	x.name()
+	g.retain()
+	w.pending = x
+	return x, nil
+}
+
+// Release tells that the caller's layer holds c back no longer: see Options.Hold. It
+// is called once for each change. Local.
+func (w *Watcher) Release(c *Change) error {
+	const op = "Release"
+	if c == nil || c.proc != w.proc {
+		return newError(mpi.ErrArg, op, errors.New("the change is none of this watcher"))
+	}
+	return c.tell(op, control.KindReleased)
+}
+
+// Close ends the watch. While it is closed on a member the set takes no change: one
+// that nobody was handed yet is rolled back. A change that the caller was handed is
+// still to be committed. Local.
+func (w *Watcher) Close() error {
+	if !w.open {
+		return newError(ErrSession, "Close", errors.New("the watch was closed"))
+	}
+	if w.pending != nil {
+		w.settle()
+	}
+	w.open, w.calls = false, 0
+	c := w.proc.Core().Process()
+	if g := w.page; g != nil {
+		_ = c.Control.Tell(&control.Set{Kind: control.KindUnfollow, Number: g.set}) // a process without a connection watches nothing
+		watchersOf(w.proc).leave(g.set, w)
+		w.page = nil
+		g.release()
+	}
+	if w.held != nil {
+		w.held()
+		w.held = nil
+	}
+	return w.proc.Release(w.ctx)
+}
