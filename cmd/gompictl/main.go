@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command gompictl looks at the running jobs of this host. docs/running.md
-// describes it.
+// Command gompictl looks at the running jobs of this host, and changes their
+// size. docs/running.md describes it.
 package main
 
 import (
@@ -10,20 +10,28 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"strings"
 	"sync"
+	"syscall"
 	"text/tabwriter"
 	"time"
 	"unicode"
+
+	"golang.org/x/sys/unix"
 
 	"gompi/internal/control"
 	"gompi/internal/control/client"
 	"gompi/launcher"
 )
 
-const usage = `Usage: gompictl ps              list the running jobs of this host
-       gompictl stacks JOB      what every process of a job is waiting for
-       gompictl --version       print the version
+const usage = `Usage: gompictl ps                      list the running jobs of this host
+       gompictl stacks JOB              what every process of a job is waiting for
+       gompictl resize JOB +4|-4|=8     start or end processes of a job that follows that
+       gompictl ops JOB                 how far the changes of a job are, and the latest that are over
+       gompictl psets JOB [--dot|--svg] its process sets, and which was made of which
+       gompictl COMMAND --help          more about a command
+       gompictl --version               print the version
        (JOB: its number as ps shows it, or the first digits of it)
 
 Only the user who started a job, and root, see it. docs/running.md says more.
@@ -32,45 +40,88 @@ Only the user who started a job, and root, see it. docs/running.md says more.
 // answerTimeout is how long a job's gompirun may take to answer.
 const answerTimeout = 5 * time.Second
 
+// terminal is what commands print to.
+type terminal struct {
+	out      io.Writer
+	progress io.Writer // rewritten line by line; nil: nobody looks
+}
+
 func main() {
-	ctx, cancel := context.WithTimeout(context.Background(), answerTimeout)
-	defer cancel()
-	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	tty := terminal{out: os.Stdout}
+	if _, err := unix.IoctlGetTermios(int(os.Stderr.Fd()), unix.TCGETS); err == nil {
+		tty.progress = os.Stderr
+	}
+	if err := run(ctx, os.Args[1:], tty); err != nil {
 		fmt.Fprintln(os.Stderr, "gompictl:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, args []string, out io.Writer) error {
+// command is one of gompictl's.
+type command struct {
+	name, help string
+	run        func(ctx context.Context, tty terminal, args []string) error
+}
+
+func commands() []command {
+	return []command{
+		{"ps", "Usage: gompictl ps\n\nLists the running jobs of this host.\n", ps},
+		{"stacks", "Usage: gompictl stacks JOB\n\nPrints what every process of a job is waiting for.\n", stacks},
+		{"resize", resizeHelp, resize},
+		{"ops", opsHelp, ops},
+		{"psets", psetsHelp, psets},
+	}
+}
+
+func run(ctx context.Context, args []string, tty terminal) error {
 	if len(args) == 0 {
 		return fmt.Errorf("no command given\n%s", strings.TrimSuffix(usage, "\n"))
 	}
 	switch args[0] {
 	case "-h", "--help", "help":
-		_, err := io.WriteString(out, usage)
+		_, err := io.WriteString(tty.out, usage)
 		return err
 	case "--version":
-		_, err := fmt.Fprintln(out, "gompictl", launcher.Version())
+		_, err := fmt.Fprintln(tty.out, "gompictl", launcher.Version())
 		return err
-	case "ps":
-		if len(args) != 1 {
-			return fmt.Errorf("ps takes no arguments")
-		}
-		return ps(ctx, out)
-	case "stacks":
-		if len(args) != 2 {
-			return fmt.Errorf("stacks needs one JOB (see gompictl ps)")
-		}
-		return stacks(ctx, out, args[1])
-	case "top", "resize", "psets":
+	case "top":
 		return fmt.Errorf("%s is not in this version", args[0])
+	}
+	for _, c := range commands() {
+		if c.name != args[0] {
+			continue
+		}
+		for _, a := range args[1:] {
+			if a == "-h" || a == "--help" {
+				_, err := io.WriteString(tty.out, c.help)
+				return err
+			}
+		}
+		return c.run(ctx, tty, args[1:])
 	}
 	return fmt.Errorf("unknown command %q (try gompictl --help)", args[0])
 }
 
+// dial connects to the one job that is meant.
+func dial(name string) (*client.Tool, client.JobAddr, error) {
+	j, err := find(name)
+	if err != nil {
+		return nil, j, err
+	}
+	t, err := client.DialTool(j.Addr)
+	return t, j, err
+}
+
 // ps writes a line for each job; a job may end at any moment. All are asked at
 // once, so that one whose gompirun is stopped does not use up the others' time.
-func ps(ctx context.Context, out io.Writer) error {
+func ps(ctx context.Context, tty terminal, args []string) error {
+	if len(args) != 0 {
+		return fmt.Errorf("ps takes no arguments")
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
 	jobs, err := client.Jobs()
 	if err != nil {
 		return err
@@ -81,7 +132,7 @@ func ps(ctx context.Context, out io.Writer) error {
 		asked.Go(func() { answers[i], errs[i] = processes(ctx, j.Addr) })
 	}
 	asked.Wait()
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(tty.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "JOB\tPROGRAM\tPROCESSES\tSTATES\tPIDS")
 	for i, j := range jobs {
 		if err := errs[i]; err != nil {
@@ -145,21 +196,22 @@ func processes(ctx context.Context, addr string) ([]control.ProcInfo, error) {
 	return t.Processes(ctx)
 }
 
-func stacks(ctx context.Context, out io.Writer, name string) error {
-	j, err := find(name)
-	if err != nil {
-		return err
+func stacks(ctx context.Context, tty terminal, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("stacks needs one JOB (see gompictl ps)")
 	}
-	t, err := client.DialTool(j.Addr)
+	t, j, err := dial(args[0])
 	if err != nil {
 		return err
 	}
 	defer t.Close()
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
 	procs, err := t.Stacks(ctx, answerTimeout/2)
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(out, launcher.Report(fmt.Sprintf("job %016x", uint64(j.Job)), procs))
+	_, err = io.WriteString(tty.out, launcher.Report(fmt.Sprintf("job %016x", uint64(j.Job)), procs))
 	return err
 }
 

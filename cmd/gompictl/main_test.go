@@ -79,7 +79,7 @@ func TestPsAsksAllAtOnce(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	var text bytes.Buffer
-	if err := run(ctx, []string{"ps"}, &text); err != nil {
+	if err := run(ctx, []string{"ps"}, terminal{out: &text}); err != nil {
 		t.Fatal(err)
 	}
 	_, line, _ := strings.Cut(text.String(), fmt.Sprintf("\n%016x ", uint64(job)))
@@ -122,7 +122,7 @@ func TestPsAndStacks(t *testing.T) {
 	}
 
 	var text bytes.Buffer
-	if err := run(ctx, []string{"ps"}, &text); err != nil {
+	if err := run(ctx, []string{"ps"}, terminal{out: &text}); err != nil {
 		t.Fatal(err)
 	}
 	found := false
@@ -136,7 +136,7 @@ func TestPsAndStacks(t *testing.T) {
 	}
 
 	text.Reset()
-	if err := run(ctx, []string{"stacks", strings.ToUpper(job[:8])}, &text); err != nil {
+	if err := run(ctx, []string{"stacks", strings.ToUpper(job[:8])}, terminal{out: &text}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{job, "no messages", "goroutine 1 [running]", pids[0], pids[1]} {
@@ -148,19 +148,31 @@ func TestPsAndStacks(t *testing.T) {
 
 func TestMistakes(t *testing.T) {
 	for args, want := range map[string]string{
-		"":              "no command",
-		"nonsense":      "unknown command",
-		"ps x":          "no arguments",
-		"stacks":        "needs one JOB",
-		"stacks nobody": "no running job nobody",
-		"resize j +1":   "not in this version",
+		"":                     "no command",
+		"nonsense":             "unknown command",
+		"ps x":                 "no arguments",
+		"stacks":               "needs one JOB",
+		"stacks nobody":        "no running job nobody",
+		"top j":                "not in this version",
+		"resize":               "needs a JOB and a size",
+		"resize j 4":           "say +N for so many more",
+		"resize j +0":          "is no size",
+		"resize j =-1":         "is no size",
+		"resize j +1 --sets a": "no flag --sets",
+		"resize j +1 --set":    "--set needs the NAME",
+		"resize nobody +1":     "no running job nobody",
+		"ops":                  "needs one JOB",
+		"psets j --png":        "no flag --png",
+		"psets j --svg --dot":  "one of --dot and --svg",
 	} {
-		if err := run(context.Background(), strings.Fields(args), new(bytes.Buffer)); err == nil || !strings.Contains(err.Error(), want) {
+		if err := run(context.Background(), strings.Fields(args), terminal{out: new(bytes.Buffer)}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", args, err, want)
 		}
 	}
-	var help bytes.Buffer
-	if err := run(context.Background(), []string{"--help"}, &help); err != nil || !strings.Contains(help.String(), "stacks JOB") {
-		t.Errorf("--help: %v, %q", err, help.String())
+	for args, want := range map[string]string{"--help": "stacks JOB", "resize j --help": "--detach", "ops -h": "rolled back", "psets --help": "--svg"} {
+		var help bytes.Buffer
+		if err := run(context.Background(), strings.Fields(args), terminal{out: &help}); err != nil || !strings.Contains(help.String(), want) {
+			t.Errorf("%s: %v, %q", args, err, help.String())
+		}
 	}
 }

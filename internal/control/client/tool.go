@@ -4,6 +4,7 @@ package client
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -89,7 +90,7 @@ const toolWait = 10 * time.Second
 
 // Processes lists all processes that the job ever had.
 func (t *Tool) Processes(ctx context.Context) ([]control.ProcInfo, error) {
-	list, err := t.ask(ctx, &control.Empty{Kind: control.KindList}, toolWait)
+	list, err := list[control.StackReport](ctx, t, &control.Empty{Kind: control.KindList}, toolWait)
 	infos := make([]control.ProcInfo, len(list))
 	for i := range list {
 		infos[i] = list[i].ProcInfo
@@ -101,54 +102,98 @@ func (t *Tool) Processes(ctx context.Context) ([]control.ProcInfo, error) {
 // get wait, at most a minute, to answer.
 func (t *Tool) Stacks(ctx context.Context, wait time.Duration) ([]control.StackReport, error) {
 	wait = min(max(wait, 0), control.MaxCollect)
-	return t.ask(ctx, &control.Collect{Wait: wait}, wait+toolWait)
+	return list[control.StackReport](ctx, t, &control.Collect{Wait: wait}, wait+toolWait)
 }
 
-// ask sends one request and gathers the parts of its answer. After an error
-// the Tool is of no more use.
-func (t *Tool) ask(ctx context.Context, m control.Message, limit time.Duration) ([]control.StackReport, error) {
-	if err := t.conn.SetDeadline(time.Now().Add(limit)); err != nil {
-		return nil, err
+// Resize asks for another size of a set. news is called with each state that the
+// change comes to, also more than once with the same, until it is over; with
+// m.Detach once. Only ctx bounds how long that takes. Of a change that was refused or
+// rolled back news hears, and there is no error.
+func (t *Tool) Resize(ctx context.Context, m *control.Resize, news func(*control.OpReport)) error {
+	limit := time.Duration(0)
+	if m.Detach {
+		limit = toolWait
+	}
+	return t.ask(ctx, m, limit, func(body []byte) error {
+		var r control.OpReport
+		err := control.Decode(&r, body)
+		if err == nil {
+			news(&r)
+		}
+		return err
+	})
+}
+
+// Ops lists the operations that are under way and the latest ones that are over, by
+// number.
+func (t *Tool) Ops(ctx context.Context) ([]control.OpReport, error) {
+	return list[control.OpReport](ctx, t, &control.Empty{Kind: control.KindOps}, toolWait)
+}
+
+// Sets lists the process sets that somebody holds, by number.
+func (t *Tool) Sets(ctx context.Context) ([]control.SetReport, error) {
+	return list[control.SetReport](ctx, t, &control.Empty{Kind: control.KindSets}, toolWait)
+}
+
+// list gathers the parts of an answer.
+func list[T any, P interface {
+	*T
+	control.Message
+}](ctx context.Context, t *Tool, m control.Message, limit time.Duration) ([]T, error) {
+	var all []T
+	err := t.ask(ctx, m, limit, func(body []byte) error {
+		all = append(all, *new(T))
+		return control.Decode(P(&all[len(all)-1]), body)
+	})
+	return all, err
+}
+
+// ask sends one request and hands on the parts of its answer, whose bytes are
+// theirs. Limit 0: there is none. After an error the Tool is of no more use.
+func (t *Tool) ask(ctx context.Context, m control.Message, limit time.Duration, part func(body []byte) error) error {
+	var end time.Time
+	if limit > 0 {
+		end = time.Now().Add(limit)
+	}
+	if err := t.conn.SetDeadline(end); err != nil {
+		return err
 	}
 	stop := context.AfterFunc(ctx, func() { t.conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	t.id++
-	list, err := t.exchange(m)
+	err := t.exchange(m, part)
 	if ctx.Err() != nil && err != nil {
 		err = ctx.Err()
 	}
-	return list, err
+	return err
 }
 
-func (t *Tool) exchange(m control.Message) ([]control.StackReport, error) {
+func (t *Tool) exchange(m control.Message, part func(body []byte) error) error {
 	if _, err := t.conn.Write(control.AppendFrame(nil, t.id, 0, m)); err != nil {
-		return nil, err
+		return err
 	}
-	var list []control.StackReport
 	for {
 		f, fds, err := t.in.next()
 		closeFDs(fds[:])
 		switch {
 		case err != nil:
-			return list, err
+			return err
 		case f.Kind == control.KindBye:
-			return list, control.ByeError(f.Body)
+			return control.ByeError(f.Body)
 		case f.ID != t.id:
-			return list, fmt.Errorf("answer %d to request %d", f.ID, t.id)
+			return fmt.Errorf("answer %d to request %d", f.ID, t.id)
 		case f.Kind == control.KindPart:
-			var part control.StackReport
-			if err := control.Decode(&part, append([]byte(nil), f.Body...)); err != nil {
-				return list, err
+			if err := part(bytes.Clone(f.Body)); err != nil {
+				return err
 			}
-			list = append(list, part)
 		case f.Kind == control.KindReply:
 			var r control.Reply
 			if err := control.Decode(&r, f.Body); err != nil {
-				return list, err
+				return err
 			}
-			return list, r.Err()
+			return r.Err()
 		default:
-			return list, fmt.Errorf("frame of kind %d does not belong here", f.Kind)
+			return fmt.Errorf("frame of kind %d does not belong here", f.Kind)
 		}
 	}
 }

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"gompi/internal/change"
+	"gompi/internal/control"
+)
+
+const resizeHelp = `Usage: gompictl resize JOB +4|-4|=8 [--set NAME] [--detach]
+
+Starts or ends processes of a running job: 4 more, 4 fewer (the last ones), or as
+many as make it 8. (In zsh write '=8' with quotes.)
+
+The program has to follow changes: each process calls sessions.Watch once and Check
+in its loop; docs/sessions.md shows how. All adopt the change in the same iteration.
+
+  --set NAME   change this process set (default: gompi://main, the job's main one);
+               app:// may be left out; gompictl psets JOB lists them
+  --detach     do not wait: gompictl ops JOB shows how far it is
+
+It waits until the change is adopted and those who leave are gone, and prints when
+the job came how far, counted from the request. To stop waiting (^C) does not stop
+the change. Status 0: committed (or, with --detach, taken); 1: refused, rolled back,
+or no answer. A change that the program does not adopt in time (--resize-timeout of
+gompirun) is rolled back, and the job goes on as it was.
+`
+
+// askedFor is what the arguments of resize say.
+func askedFor(args []string) (job string, m *control.Resize, err error) {
+	m = &control.Resize{}
+	var plain []string
+	for len(args) > 0 {
+		a := args[0]
+		args = args[1:]
+		name, value, is := strings.Cut(a, "=")
+		switch {
+		case a == "--detach":
+			m.Detach = true
+		case name == "--set":
+			if !is {
+				if len(args) == 0 {
+					return "", nil, errors.New("--set needs the NAME of a process set (see gompictl psets JOB)")
+				}
+				value, args = args[0], args[1:]
+			}
+			m.Set = setName(value)
+		case strings.HasPrefix(a, "--"):
+			return "", nil, fmt.Errorf("resize has no flag %s (try gompictl resize --help)", a)
+		default:
+			plain = append(plain, a)
+		}
+	}
+	if len(plain) != 2 {
+		return "", nil, errors.New("resize needs a JOB and a size: gompictl resize JOB +4, -4 or =8 (see gompictl ps)")
+	}
+	size := plain[1]
+	if size == "" || !strings.ContainsRune("+-=", rune(size[0])) {
+		return "", nil, fmt.Errorf("%q could mean two things: say +N for so many more, -N for fewer, =N for N in all", size)
+	}
+	n, err := strconv.ParseUint(size[1:], 10, 31)
+	if err != nil || n == 0 || n > control.MaxMembers {
+		return "", nil, fmt.Errorf("%q is no size: +N, -N or =N with N from 1 to %d", size, control.MaxMembers)
+	}
+	switch size[0] {
+	case '+':
+		m.By = int(n)
+	case '-':
+		m.By = -int(n)
+	default:
+		m.To = int(n)
+	}
+	return plain[0], m, nil
+}
+
+// setName completes the name of a set.
+func setName(name string) string {
+	switch {
+	case name == "main":
+		return "gompi://main"
+	case strings.Contains(name, "://"):
+		return name
+	}
+	return "app://" + name
+}
+
+func resize(ctx context.Context, tty terminal, args []string) error {
+	job, m, err := askedFor(args)
+	if err != nil {
+		return err
+	}
+	t, j, err := dial(job)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	name := fmt.Sprintf("%016x", uint64(j.Job))
+	last, err := follow(tty.progress, func(news func(*control.OpReport)) error { return t.Resize(ctx, m, news) })
+	switch {
+	case errors.Is(err, context.Canceled) && last != nil && !last.Op.State.Over():
+		return fmt.Errorf("nobody waits for operation %d any more; it goes on: gompictl ops %s", last.Op.Op, name)
+	case errors.Is(err, control.ErrNotFound):
+		return fmt.Errorf("%w (gompictl psets %s lists the sets)", err, name)
+	case err != nil && last != nil:
+		return fmt.Errorf("operation %d was %v: %w", last.Op.Op, last.Op.State, err)
+	case err != nil:
+		return err
+	case last == nil:
+		return errors.New("no answer")
+	}
+	return outcome(tty.out, last, name)
+}
+
+// outcome prints how an operation has ended, or how far it is.
+func outcome(out io.Writer, r *control.OpReport, job string) error {
+	switch s := r.Op.State; {
+	case s == change.Done || s == change.Committed:
+		fmt.Fprintf(out, "%s: %s, committed (operation %d)\n", inputs(r), sizes(r), r.Op.Op)
+		return phases(out, r)
+	case !s.Over():
+		_, err := fmt.Fprintf(out, "operation %d is %v: gompictl ops %s shows how far it is\n", r.Op.Op, s, job)
+		return err
+	case s != change.Refused:
+		if err := phases(out, r); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%s is as it was: %v: %s%s", inputs(r), r.Op.State, why(&r.Op), advice(&r.Op))
+}
+
+// why says why an operation has not happened.
+func why(o *control.OpBody) string {
+	if o.Text == "" {
+		return "no reason given"
+	}
+	return o.Text
+}
+
+// advice says what to do about a refusal.
+func advice(o *control.OpBody) string {
+	switch o.Why {
+	case control.WhyNoWatch:
+		return "\nEach process of the set must call sessions.Watch, and Check in its loop: see docs/sessions.md."
+	case control.WhyUnwatched:
+		return "\nA process has closed its watch, or is about to end: the set takes no more changes."
+	case control.WhyTooMany:
+		return "\n`gompirun --min`, `--max` and `--slots` say how many there may be."
+	case control.WhyDeadline:
+		return "\n`gompirun --resize-timeout` says how long a job may take to adopt a change; gompictl stacks JOB shows what its processes do."
+	}
+	return ""
+}
+
+// inputs names the sets that change.
+func inputs(r *control.OpReport) string {
+	var names []string
+	for _, s := range r.Inputs {
+		names = append(names, s.Name)
+	}
+	if len(names) == 0 {
+		return "the job"
+	}
+	return strings.Join(names, ", ")
+}
+
+// sizes is what becomes of the number of processes.
+func sizes(r *control.OpReport) string {
+	switch {
+	case r.After > 0:
+		return fmt.Sprintf("%d -> %d processes", r.Before, r.After)
+	case r.Joins+r.Leaves > 0:
+		return fmt.Sprintf("%d processes, +%d -%d", r.Before, r.Joins, r.Leaves)
+	}
+	return fmt.Sprintf("%d processes", r.Before)
+}
+
+// phase is when an operation came somewhere, and what there is to say of it.
+type phase struct {
+	name string
+	at   time.Duration
+	note string
+}
+
+func phasesOf(r *control.OpReport) []phase {
+	t := &r.Op.Times
+	all := []phase{{name: "granted", at: t.Granted}, {name: "ordered", at: t.Ordered, note: "the news to the members"}}
+	ready := phase{name: "ready", at: t.Ready}
+	if r.Joins > 0 {
+		all[1].note, ready.note = "the first start", fmt.Sprintf("%d newcomers have joined", r.Joins)
+	}
+	adopted := phase{name: "adopted", at: t.Adopted}
+	if r.Op.Iteration > 0 {
+		adopted.note = fmt.Sprintf("from iteration %d on", r.Op.Iteration-1)
+	}
+	decided := phase{"decided", t.Decided, "committed"}
+	if s := r.Op.State; s.Over() && s != change.Done {
+		decided.note = s.String()
+	}
+	all = append(all, ready, adopted, decided)
+	if r.Leaves > 0 {
+		all = append(all, phase{"gone", t.Gone, fmt.Sprintf("%d leavers, and their pids", r.Leaves)})
+	}
+	return slices.DeleteFunc(all, func(p phase) bool { return p.at == 0 })
+}
+
+// phases prints when an operation came how far.
+func phases(out io.Writer, r *control.OpReport) error {
+	var b strings.Builder
+	for _, p := range phasesOf(r) {
+		b.WriteString(strings.TrimRight(fmt.Sprintf("  %-8s%11s   %s", p.name, msec(p.at), p.note), " ") + "\n")
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+func msec(d time.Duration) string {
+	return strconv.FormatFloat(float64(d)/float64(time.Millisecond), 'f', 1, 64) + " ms"
+}
+
+// follow shows on a terminal how far an operation is, until ask returns; last is the
+// latest that was said of it.
+func follow(progress io.Writer, ask func(news func(*control.OpReport)) error) (last *control.OpReport, err error) {
+	var mu sync.Mutex
+	show := func() {}
+	if progress != nil {
+		began := time.Now()
+		show = func() {
+			if last != nil {
+				fmt.Fprintf(progress, "\r%s\x1b[K", line(last, time.Since(began)))
+			}
+		}
+		tick := time.NewTicker(200 * time.Millisecond)
+		done := make(chan struct{})
+		var shown sync.WaitGroup
+		shown.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				case <-tick.C:
+					mu.Lock()
+					show()
+					mu.Unlock()
+				}
+			}
+		})
+		defer func() {
+			tick.Stop()
+			close(done)
+			shown.Wait()
+			fmt.Fprint(progress, "\r\x1b[K")
+		}()
+	}
+	err = ask(func(r *control.OpReport) {
+		mu.Lock()
+		defer mu.Unlock()
+		last = r
+		show()
+	})
+	return last, err
+}
+
+// line is the state of an operation on one line.
+func line(r *control.OpReport, since time.Duration) string {
+	text := fmt.Sprintf("%s: %s, %v", inputs(r), sizes(r), r.Op.State)
+	if r.Waits != "" {
+		text += ", waits for " + r.Waits
+	}
+	return fmt.Sprintf("%s (%.1f s)", text, since.Seconds())
+}
