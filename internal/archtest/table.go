@@ -116,7 +116,7 @@ var layers = []row{
 	{pkg: "bench/peers", may: "bench/report internal/cgroup"},
 	{pkg: "bench/peers/empty", may: "mpi"},
 	{pkg: "cmd/gompirun", may: "launcher"},
-	{pkg: "cmd/gompictl", may: "launcher internal/wire internal/control internal/control/client internal/rollcall"},
+	{pkg: "cmd/gompictl", may: "launcher internal/wire internal/change internal/control internal/control/client internal/rollcall"},
 	{pkg: "cmd/gompibench", may: "bench bench/report mpi collectives collectives/selection collectives/sim internal/control"},
 	{pkg: "examples"}, // holds the tests of all examples
 	{pkg: "examples/*", may: "mpi mpi/value rma"},

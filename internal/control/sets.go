@@ -86,6 +86,10 @@ const (
 	Split
 )
 
+func (o SetOp) String() string {
+	return [...]string{"", "union", "difference", "intersection", "split"}[o]
+}
+
 func (*Algebra) kind() Kind { return KindAlgebra }
 
 func (m *Algebra) put(e *enc) {

@@ -57,6 +57,9 @@ func (h *Head) algebra(p *proc, m *control.Algebra) (*control.SetsBody, error) {
 		}
 		if s.Number != 0 {
 			h.give(p, s.Number)
+			if t := h.sets[s.Number]; t.origin == nil {
+				t.origin = &origin{made: m.Do.String(), of: m.In}
+			}
 		}
 		b.Sets = append(b.Sets, s)
 	}

@@ -51,6 +51,7 @@ type Head struct {
 	book      *change.Book
 	settling  bool
 	ops       map[uint32]*op
+	latest    []control.OpReport // that are over, oldest first: a few
 	follows   map[uint32]*follow // by set
 	mainEnded int                // so many of its first members take part no more
 	argv      []string           // of the job's first program

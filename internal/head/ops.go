@@ -25,6 +25,7 @@ type op struct {
 	parts  []control.SubmitPart
 	col    []byte
 	body   control.OpBody
+	shown  control.OpReport // what tools see beside that
 
 	asked time.Duration // as the job's owner counts time
 
@@ -45,13 +46,6 @@ type op struct {
 
 // pageChange is a change by the page that it is decided on.
 type pageChange struct{ set, change uint32 }
-
-// Ticket is the interest of a tool in an operation.
-type Ticket struct {
-	o     *op
-	until change.State
-	done  chan struct{} // closed when the operation is so far
-}
 
 // settle carries out what the book of operations asks for. While it does so, what
 // comes up waits for its turn.
@@ -113,6 +107,7 @@ func (h *Head) submit(by *proc, m *control.Submit) (*op, *control.OpBody) {
 	o := &op{number: number, parts: m.Parts, col: m.COL, by: by, waits: map[*wait]struct{}{}, tickets: map[*Ticket]struct{}{}, voted: map[uint32]struct{}{}}
 	o.asked = h.now()
 	o.body = control.OpBody{Op: number, State: change.Queued, Times: control.OpTimes{Asked: h.cfg.Epoch.Add(o.asked)}}
+	o.shown = h.wanted(&m.Request)
 	o.kinds = []change.Kind{m.Request.Kind}
 	if m.Request.Kind == change.Multi {
 		o.kinds = nil
@@ -186,10 +181,13 @@ func (h *Head) told(o *op, e *change.Effect) {
 		}
 	}
 	for t := range o.tickets {
-		if b.State >= t.until {
+		if b.State >= t.till {
 			delete(o.tickets, t)
 			close(t.done)
 		}
+	}
+	if b.State.Over() {
+		h.remember(o)
 	}
 	h.forgetOp(o)
 }
@@ -229,6 +227,7 @@ func (h *Head) forgetOp(o *op) {
 
 // granted gives the newcomers what they have from the start.
 func (h *Head) granted(o *op) {
+	h.given(o)
 	for i, in := range o.inputs {
 		for _, s := range in {
 			if f := h.follows[s]; f != nil {

@@ -42,6 +42,7 @@ type set struct {
 
 	store     *setStore // nil: nothing was put, and nobody waits
 	successor uint32    // the set that it was replaced by; 0: none
+	origin    *origin   // nil: no operation made it
 }
 
 // newSet makes a set. Nobody holds it yet.
@@ -188,7 +189,6 @@ func (h *Head) alias(uri string, number uint32) wire.Set {
 
 // lookup finds a set for p, who is joined and so holds its own ones.
 func (h *Head) lookup(p *proc, uri string) (wire.Set, error) {
-	scheme, rest, _ := strings.Cut(uri, "://")
 	switch {
 	case strings.EqualFold(uri, control.WorldURI):
 		return h.found(control.WorldURI, p.world)
@@ -199,6 +199,14 @@ func (h *Head) lookup(p *proc, uri string) (wire.Set, error) {
 			return h.found(control.ParentURI, p.parent)
 		}
 		return wire.Set{}, control.NotFound("process %v has no parent", p.id)
+	}
+	return h.anybodys(uri)
+}
+
+// anybodys finds a set under a name that means the same for all.
+func (h *Head) anybodys(uri string) (wire.Set, error) {
+	scheme, rest, _ := strings.Cut(uri, "://")
+	switch {
 	case uri == control.MainURI:
 		return h.found("", h.main)
 	case h.names[uri] != 0:

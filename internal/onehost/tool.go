@@ -61,42 +61,105 @@ func (s *Server) await(ctx context.Context, answered <-chan struct{}) {
 	}
 }
 
-// waitOf checks what a tool asks: how long processes may take to answer, 0 if they
-// are not asked.
-func waitOf(f control.Frame) (time.Duration, error) {
+// askedBy decodes what a tool asks.
+func askedBy(f control.Frame) (m control.Message, err error) {
 	switch f.Kind {
-	case control.KindList:
-		return 0, control.Decode(&control.Empty{Kind: f.Kind}, f.Body)
+	case control.KindList, control.KindOps, control.KindSets:
+		m = &control.Empty{Kind: f.Kind}
 	case control.KindCollect:
-		var m control.Collect
-		err := control.Decode(&m, f.Body)
-		return max(m.Wait, time.Millisecond), err
+		m = &control.Collect{}
+	case control.KindResize:
+		m = &control.Resize{}
+	default:
+		return nil, fmt.Errorf("frame of kind %d does not belong here", f.Kind)
 	}
-	return 0, fmt.Errorf("frame of kind %d does not belong here", f.Kind)
+	return m, control.Decode(m, f.Body)
 }
 
 // tool answers one request of a tool: it has one question at a time.
 func (s *Server) tool(f control.Frame, tell func(frame []byte) bool) error {
-	wait, err := waitOf(f)
+	m, err := askedBy(f)
 	if err != nil {
 		return err
 	}
-	var list []control.StackReport
-	if wait == 0 {
-		for _, in := range s.Snapshot() {
-			list = append(list, control.StackReport{ProcInfo: in})
-		}
-	} else {
-		ctx, cancel := context.WithTimeout(context.Background(), wait)
-		list = s.Stacks(ctx)
+	part := func(m control.Message) bool { return tell(control.AppendFrame(nil, f.ID, 0, m)) }
+	switch m := m.(type) {
+	case *control.Collect:
+		ctx, cancel := context.WithTimeout(context.Background(), max(m.Wait, time.Millisecond))
+		list := s.Stacks(ctx)
 		cancel()
+		tellAll(part, list)
+	case *control.Resize:
+		err = s.resize(m, part)
+	case *control.Empty:
+		switch f.Kind {
+		case control.KindList:
+			var list []control.StackReport
+			for _, in := range s.Snapshot() {
+				list = append(list, control.StackReport{ProcInfo: in})
+			}
+			tellAll(part, list)
+		case control.KindOps:
+			tellAll(part, listOf(s, s.head.Ops))
+		case control.KindSets:
+			tellAll(part, listOf(s, s.head.Sets))
+		}
 	}
+	end := &control.Reply{}
+	if err != nil {
+		end = control.Failure(err)
+	}
+	part(end)
+	return nil
+}
+
+// listOf asks the head.
+func listOf[T any](s *Server, f func() []T) []T {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return f()
+}
+
+// tellAll tells a tool all of a list, and keeps nothing of what is told.
+func tellAll[T any, P interface {
+	*T
+	control.Message
+}](part func(control.Message) bool, list []T) {
 	for i := range list {
-		if !tell(control.AppendFrame(nil, f.ID, 0, &list[i])) {
+		if !part(P(&list[i])) {
+			return
+		}
+		list[i] = *new(T)
+	}
+}
+
+// newsEvery is how often a tool that waits hears how far its operation is, though it
+// is in the same state.
+const newsEvery = time.Second
+
+// resize asks for a change, and tells of each state that it comes to.
+func (s *Server) resize(m *control.Resize, part func(control.Message) bool) error {
+	var t *head.Ticket
+	var err error
+	s.step(func() { t, err = s.head.Resize(m) })
+	if err != nil {
+		return err
+	}
+	defer s.step(func() { s.head.GiveBack(t) })
+	tick := time.NewTicker(newsEvery)
+	defer tick.Stop()
+	for {
+		s.mu.Lock()
+		r, done := s.head.Report(t), t.Done()
+		s.mu.Unlock()
+		if !part(&r) || m.Detach || r.Op.State.Over() {
 			return nil
 		}
-		list[i] = control.StackReport{}
+		select {
+		case <-done:
+		case <-tick.C:
+		case <-s.done:
+			return control.ErrClosed
+		}
 	}
-	tell(control.AppendFrame(nil, f.ID, 0, &control.Reply{}))
-	return nil
 }

@@ -75,7 +75,7 @@ func (s *Server) tellCalls(id uint32) {
 
 // askHead passes on what a tool asks, and the answer.
 func (s *Server) askHead(f control.Frame, tell func(frame []byte) bool) error {
-	if _, err := waitOf(f); err != nil {
+	if _, err := askedBy(f); err != nil {
 		return err
 	}
 	pieces := make(chan []byte, 1)

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package head
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"gompi/internal/change"
+	"gompi/internal/control"
+	"gompi/internal/wire"
+)
+
+// What tools are told of sets and their changes, and ask of them.
+
+// latestOps is how many operations that are over are shown.
+const latestOps = 16
+
+// Ticket is the interest of a tool in an operation, also when that is over. It must
+// be given back.
+type Ticket struct {
+	o    *op
+	done chan struct{} // closed when the operation is further than it was at Report
+	till change.State
+}
+
+// Resize submits what a tool asks for. An error: there is no such set.
+func (h *Head) Resize(m *control.Resize) (*Ticket, error) {
+	number := uint32(0) // the main set
+	if m.Set != "" && m.Set != control.MainURI {
+		s, err := h.anybodys(m.Set)
+		if err != nil {
+			return nil, err
+		}
+		number = s.Number
+	}
+	r := change.Request{Kind: change.Replace, In: []uint32{number}, To: m.To}
+	switch {
+	case m.By > 0:
+		r.Kind, r.Join = change.Grow, []int{m.By}
+	case m.By < 0:
+		r.Kind, r.Leave = change.Shrink, -m.By
+	}
+	o, b := h.submit(nil, &control.Submit{Request: r, Parts: make([]control.SubmitPart, 1)})
+	if o == nil {
+		o = &op{body: *b, shown: h.wanted(&r)}
+	}
+	return &Ticket{o: o, done: make(chan struct{})}, nil
+}
+
+// Report is how far the operation is. Done is closed when it is further.
+func (h *Head) Report(t *Ticket) control.OpReport {
+	o := t.o
+	select {
+	case <-t.done:
+		t.done = make(chan struct{})
+	default:
+	}
+	if t.till = o.body.State + 1; !o.body.State.Over() {
+		o.tickets[t] = struct{}{}
+	}
+	return h.report(o)
+}
+
+// Done is closed when the operation is further than it was at the last Report.
+func (t *Ticket) Done() <-chan struct{} { return t.done }
+
+// GiveBack ends the interest.
+func (h *Head) GiveBack(t *Ticket) {
+	if t.o.tickets != nil {
+		delete(t.o.tickets, t)
+		h.forgetOp(t.o)
+	}
+}
+
+// wanted is what a request is about, before anything is granted.
+func (h *Head) wanted(r *change.Request) control.OpReport {
+	s := control.OpReport{Kind: r.Kind}
+	parts := r.Parts
+	if r.Kind != change.Multi {
+		parts = []change.Request{*r}
+	}
+	for i := range parts {
+		for _, n := range parts[i].In {
+			name := control.SetName{Name: control.MainURI}
+			if n != 0 {
+				name = h.setName(n)
+			} else {
+				n = h.main
+			}
+			s.Inputs = append(s.Inputs, name)
+			s.Before += len(h.partakers(n))
+		}
+	}
+	return s
+}
+
+// given adds what was granted, to what is shown and to the sets.
+func (h *Head) given(o *op) {
+	s := &o.shown
+	s.Before = 0
+	for i := range o.body.Outputs {
+		for _, n := range outputs(&o.body.Outputs[i]) {
+			h.sets[n].origin = &origin{o.kinds[i].String(), o.number, o.inputs[i]}
+		}
+		out := &o.body.Outputs[i]
+		for _, n := range o.inputs[i] {
+			s.Before += len(h.partakers(n))
+		}
+		for _, n := range out.Joining {
+			s.Joins += h.sets[n].members.Len()
+		}
+		if t := h.sets[out.Leaving]; t != nil {
+			s.Leaves += t.members.Len()
+		}
+		if t := h.sets[out.Result]; t != nil {
+			s.After += t.members.Len()
+		}
+	}
+}
+
+// partakers are the members of a living set that take part in the job.
+func (h *Head) partakers(set uint32) (list []wire.ProcID) {
+	if t := h.sets[set]; t != nil {
+		for _, id := range t.members.All() {
+			if h.takesPart(id) {
+				list = append(list, id)
+			}
+		}
+	}
+	return list
+}
+
+func (h *Head) report(o *op) control.OpReport {
+	r := o.shown
+	r.Op = o.body
+	r.Op.Outputs, r.Op.Names = slices.Clone(r.Op.Outputs), slices.Clone(r.Op.Names)
+	r.Waits = h.waitsFor(o)
+	return r
+}
+
+// waitsFor says for whom an operation waits.
+func (h *Head) waitsFor(o *op) string {
+	switch o.body.State {
+	case change.Queued:
+		return "another change of the set, or for places"
+	case change.Granted, change.Launching:
+		here := 0
+		for _, p := range h.newcomers(o) {
+			if p.state == control.Joined {
+				here++
+			}
+		}
+		return fmt.Sprintf("newcomers: %d of %d have joined", here, o.shown.Joins)
+	case change.Ready:
+		for _, in := range o.inputs {
+			for _, s := range in {
+				members, watching := h.partakers(s), 0
+				for _, id := range members {
+					if f := h.follows[s]; f != nil && f.procs[id.Serial] != nil {
+						watching++
+					}
+				}
+				if watching < len(members) {
+					return fmt.Sprintf("members: %d of %d watch the set", watching, len(members))
+				}
+			}
+		}
+		return "members to come to the agreed iteration"
+	case change.Adopting:
+		return "the votes of all members"
+	case change.Committed:
+		return "leavers to end"
+	}
+	return ""
+}
+
+// remember notes an operation that is over for tools that ask later.
+func (h *Head) remember(o *op) {
+	r := h.report(o)
+	r.Op.Outputs, r.Op.Names = nil, nil
+	if h.latest = append(h.latest, r); len(h.latest) > latestOps {
+		h.latest = slices.Delete(h.latest, 0, 1)
+	}
+}
+
+// Ops are the latest operations that are over and those under way, by number.
+func (h *Head) Ops() []control.OpReport {
+	list := slices.Clone(h.latest)
+	for _, n := range slices.Sorted(maps.Keys(h.ops)) {
+		if o := h.ops[n]; !o.body.State.Over() {
+			list = append(list, h.report(o))
+		}
+	}
+	slices.SortStableFunc(list, func(a, b control.OpReport) int { return int(int64(a.Op.Op) - int64(b.Op.Op)) })
+	return list
+}
+
+// origin is what made a set.
+type origin struct {
+	made string
+	op   uint32 // 0: none that has a number
+	of   []uint32
+}
+
+// Sets are the living sets, by number, but for those of single processes that have no
+// other name.
+func (h *Head) Sets() []control.SetReport {
+	alone := map[uint32]bool{}
+	for _, p := range h.procs {
+		alone[p.self] = true
+	}
+	var list []control.SetReport
+	for _, n := range slices.Sorted(maps.Keys(h.sets)) {
+		t := h.sets[n]
+		f := h.follows[n]
+		if alone[n] && len(t.names) == 0 && n != h.main && f == nil {
+			continue
+		}
+		r := control.SetReport{Set: h.setName(n), Size: t.members.Len(), Living: len(h.partakers(n)), Main: n == h.main, Pending: t.op != 0}
+		if len(t.names) > 1 {
+			r.Names = slices.Clone(t.names[1:])
+		}
+		if f != nil {
+			r.Watched = len(f.procs)
+		}
+		if from := t.origin; from != nil {
+			r.Op, r.Made, r.Of = from.op, from.made, from.of
+		}
+		list = append(list, r)
+	}
+	return list
+}

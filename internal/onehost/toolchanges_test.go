@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package onehost
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"gompi/internal/change"
+	"gompi/internal/control"
+	"gompi/internal/control/client"
+	"gompi/internal/control/controltest"
+)
+
+// A tool asks for a change, hears of each state that it comes to, and sees it and
+// the sets that it makes.
+func TestToolChangesSets(t *testing.T) {
+	e := newElastic(t, 2, nil)
+	dial := func() *client.Tool {
+		tool, err := client.DialTool(e.Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { tool.Close() })
+		return tool
+	}
+	tool, other := dial(), dial()
+	ask := func(m control.Resize) *control.OpReport {
+		t.Helper()
+		var last *control.OpReport
+		if err := tool.Resize(bg, &m, func(r *control.OpReport) { last = r }); err != nil || last == nil {
+			t.Fatalf("%+v: %+v, %v", m, last, err)
+		}
+		return last
+	}
+
+	members := e.joinAll()
+	if r := ask(control.Resize{By: 2}); r.Op.State != change.Refused || r.Op.Why != control.WhyNoWatch || r.Inputs[0].Name != control.MainURI || r.Before != 2 {
+		t.Errorf("nobody watches: %+v", r)
+	}
+	if err := tool.Resize(bg, &control.Resize{Set: "app://none", By: 1}, func(*control.OpReport) { t.Error("news of nothing") }); !errors.Is(err, control.ErrNotFound) {
+		t.Errorf("no such set: %v", err)
+	}
+	var ws []*watcher
+	for _, k := range members {
+		ws = append(ws, k.follow(e.world))
+	}
+
+	var states []change.State
+	var last *control.OpReport
+	waits := make(chan string, 100)
+	done := controltest.Async(t, func() error {
+		return tool.Resize(bg, &control.Resize{By: 2}, func(r *control.OpReport) {
+			states, last = append(states, r.Op.State), r
+			select {
+			case waits <- r.Waits:
+			default:
+			}
+		})
+	})
+	news := e.newcomers(0)
+	controltest.WaitFor(t, "ready", func() bool { return strings.Contains(<-waits, "agreed iteration") })
+	ops, err := other.Ops(bg)
+	if err != nil || len(ops) != 1 || ops[0].Op.State != change.Ready || ops[0].Joins != 2 || ops[0].After != 4 {
+		t.Errorf("under way: %+v, %v", ops, err)
+	}
+	sets, err := other.Sets(bg)
+	if err != nil || len(sets) != 3 || !sets[0].Main || sets[0].Watched != 2 || sets[0].Made != "" ||
+		sets[1].Size != 2 || sets[1].Made != "grow" || !slices.Equal(sets[2].Of, []uint32{e.world.Number}) || sets[2].Size != 4 || !sets[2].Pending {
+		t.Errorf("sets: %+v, %v", sets, err)
+	}
+	for _, w := range ws {
+		w.checkVote()
+	}
+	for _, k := range news {
+		k.must(k.Tell(&control.Op{Kind: control.KindVoted, Op: ops[0].Op.Op}))
+	}
+	if err := done(); err != nil || last.Op.State != change.Done || last.Op.Iteration == 0 || !slices.IsSorted(states) {
+		t.Fatalf("%v %+v %v", states, last, err)
+	}
+	if x := last.Op.Times; !(0 < x.Granted && x.Granted <= x.Ordered && x.Ordered <= x.Ready && x.Ready <= x.Adopted && x.Adopted <= x.Decided && x.Decided <= x.Gone) || x.Asked.IsZero() {
+		t.Errorf("times %+v", x)
+	}
+
+	// Of one that nobody waits for the list tells, too; a tool that goes leaves it alone.
+	for _, k := range news {
+		ws = append(ws, k.follow(ws[0].set))
+	}
+	if r := ask(control.Resize{To: 3, Detach: true}); r.Op.State.Over() || r.Op.Op == 0 {
+		t.Errorf("detached: %+v", r)
+	}
+	ctx, cancel := context.WithCancel(bg)
+	cancel()
+	if err := dial().Resize(ctx, &control.Resize{By: -1}, func(*control.OpReport) {}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	for _, w := range ws {
+		w.checkVote()
+	}
+	ws[3].must(ws[3].Finalize())
+	ws[3].Close()
+	e.Exited(ws[3].id, "exited with status 0", true)
+	controltest.WaitFor(t, "an operation that is over", func() bool {
+		ops, err = tool.Ops(bg)
+		return err == nil && len(ops) >= 2 && ops[1].Op.State == change.Done
+	})
+	if o := ops[1]; o.Kind != change.Replace || o.Leaves != 1 || o.Before != 4 || o.After != 3 || o.Op.Times.Gone == 0 || len(o.Op.Outputs) != 0 {
+		t.Errorf("%+v", o)
+	}
+	tool.Close()
+	other.Close()
+	e.over(ws[:3]...)
+}
+
+// What is over is remembered, but not for ever.
+func TestToolSeesLatestOperations(t *testing.T) {
+	e := newElastic(t, 2, nil)
+	var ws []*watcher
+	for _, k := range e.joinAll() {
+		ws = append(ws, k.follow(e.world))
+	}
+	w := ws[0]
+	const all = 40
+	for range all {
+		op := w.submit(change.Request{Kind: change.Shrink, In: []uint32{0}, Leave: 1})
+		var b control.OpBody
+		w.must(w.Ask(bg, &control.Op{Kind: control.KindWithdraw, Op: op.Op}, &b))
+		w.must(w.Tell(&control.Op{Kind: control.KindForget, Op: op.Op}))
+	}
+	tool, err := client.DialTool(e.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tool.Close()
+	ops, err := tool.Ops(bg)
+	if err != nil || len(ops) >= all/2 || ops[len(ops)-1].Op.Op != all || ops[len(ops)-1].Op.State != change.Cancelled {
+		t.Errorf("%+v, %v", ops, err)
+	}
+	e.over(ws...)
+}
+
+// TestAcrossToolChangesSets: on a host of its own, what a tool asks and is told
+// crosses the connection of agent and head.
+func TestAcrossToolChangesSets(t *testing.T) { TestToolChangesSets(t) }
