@@ -97,7 +97,7 @@ func (o *Operation) await(ctx context.Context, op string, until change.State) (c
 	b, free := o.body, o.free
 	o.mu.Unlock()
 	switch {
-	case b.State.Over() || b.State >= until && until < change.Committed && b.State != change.Queued:
+	case b.State.Over() || until > change.Queued && b.State >= until && until <= change.Adopting:
 		return b, nil
 	case free:
 		return b, newError(mpi.ErrRequest, op, fmt.Errorf("operation %d was freed", b.Op))

@@ -79,6 +79,10 @@ type Watcher struct {
 	opts control.Options
 	held func() // lets go of the set that Watch has looked up
 	open bool
+
+	mu     sync.Mutex
+	set    uint32 // that the head counts as watched; 0: none
+	forget func() // of what Main calls when its function has returned
 }
 
 // watchers are the sets that a process watches.
@@ -164,7 +168,20 @@ func (w *Watcher) follow(ctx context.Context, name string) error {
 		return controlError(ctx, op, err)
 	}
 	w.member = w.page.member
+	w.set = set.Number
+	w.forget = c.OnReturn(w.unfollow)
 	return nil
+}
+
+// unfollow tells the head that the watch is over.
+func (w *Watcher) unfollow() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.set != 0 {
+		// Who has no connection any more watches nothing.
+		_ = w.proc.Core().Process().Control.Tell(&control.Set{Kind: control.KindUnfollow, Number: w.set})
+		w.set = 0
+	}
 }
 
 // Check tells in which iteration the caller is, and returns a change of the set in the
@@ -240,21 +257,28 @@ func (w *Watcher) settle() {
 	if next == nil && err == nil {
 		return // the set is what it was
 	}
-	set := w.page.set
-	w.page.release()
-	w.page = nil
-	ws := watchersOf(w.proc)
-	ws.leave(set, w)
+	w.drop()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.set = 0; err != nil {
+		w.ended = err
+		return
+	}
+	w.page, w.member, w.set = next, next.member, next.set
+	watchersOf(w.proc).enter(next.set, w)
+}
+
+// drop lets go of the page, and of the set that Watch has looked up.
+func (w *Watcher) drop() {
+	if w.page != nil {
+		watchersOf(w.proc).leave(w.page.set, w)
+		w.page.release()
+		w.page = nil
+	}
 	if w.held != nil {
 		w.held()
 		w.held = nil
 	}
-	if err != nil {
-		w.ended = err
-		return
-	}
-	w.page, w.member = next, next.member
-	ws.enter(next.set, w)
 }
 
 // handed asks what the change is that the page has handed to this process. It is
@@ -317,16 +341,8 @@ func (w *Watcher) Close() error {
 		w.settle()
 	}
 	w.open, w.calls = false, 0
-	c := w.proc.Core().Process()
-	if g := w.page; g != nil {
-		_ = c.Control.Tell(&control.Set{Kind: control.KindUnfollow, Number: g.set}) // a process without a connection watches nothing
-		watchersOf(w.proc).leave(g.set, w)
-		w.page = nil
-		g.release()
-	}
-	if w.held != nil {
-		w.held()
-		w.held = nil
-	}
+	w.forget()
+	w.unfollow()
+	w.drop()
 	return w.proc.Release(w.ctx)
 }

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sessions_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"testing"
+
+	"gompi/internal/control/controltest"
+	"gompi/mpi"
+	"gompi/mpitest"
+	"gompi/sessions"
+)
+
+// record is what the ranks of a job have seen of its changes.
+type record struct {
+	mu  sync.Mutex
+	at  map[string]map[int]int // iterations at which a result was committed, by the ranks that say so
+	out int                    // who left
+}
+
+func (r *record) committed(result string, iteration int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.at == nil {
+		r.at = map[string]map[int]int{}
+	}
+	if r.at[result] == nil {
+		r.at[result] = map[int]int{}
+	}
+	r.at[result][iteration]++
+}
+
+// elastic is a loop whose ranks wait for each other's messages between Checks, and
+// follow all changes of the main set. each is called in every iteration, before the
+// messages, and returns true when the job is to end, on rank 0.
+type elastic struct {
+	record
+	each func(t *mpitest.T, comm *mpi.Comm, i int) (end bool)
+	// handed may do something before the commit.
+	handed func(t *mpitest.T, comm *mpi.Comm, c *sessions.Change, i int)
+}
+
+// ring sends a word to the next rank and takes that of the one before.
+func ring(comm *mpi.Comm, word []int64) error {
+	if comm.Size() == 1 {
+		return nil
+	}
+	n := comm.Size()
+	in := make([]int64, len(word))
+	if _, err := mpi.Sendrecv(comm, word, (comm.Rank()+1)%n, 3, in, (comm.Rank()+n-1)%n, 3); err != nil {
+		return err
+	}
+	if in[0] != word[0] {
+		return fmt.Errorf("iteration %d meets iteration %d", word[0], in[0])
+	}
+	word[1] = max(word[1], in[1])
+	return nil
+}
+
+// begin is how a newcomer begins; others get what they give.
+func (e *elastic) begin(ctx context.Context, comm *mpi.Comm) (*mpi.Comm, int, error) {
+	c, err := sessions.Joined(ctx)
+	if c == nil || err != nil {
+		return comm, 0, err
+	}
+	if c.Role != sessions.Joining || c.Result == "" {
+		return nil, 0, fmt.Errorf("joined by %+v", c)
+	}
+	if comm, err = c.Commit(ctx); err != nil {
+		return nil, 0, err
+	}
+	i, err := c.Iteration(ctx)
+	e.committed(c.Result, i)
+	return comm, i + 1, err
+}
+
+func (e *elastic) run(t *mpitest.T, world *mpi.Comm) {
+	ctx := t.Context()
+	comm, i, err := e.begin(ctx, world)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := sessions.Watch(ctx, "gompi://main", sessions.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := int64(0) // iteration in which all end
+	for ; end == 0 || int64(i) < end; i++ {
+		c, err := w.Check(i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c != nil {
+			if e.handed != nil {
+				e.handed(t, comm, c, i)
+			}
+			next, err := c.Commit(ctx)
+			switch {
+			case errors.Is(err, sessions.ErrLeaving):
+				if c.Role != sessions.Leaving {
+					t.Errorf("a rank that is %v: %v", c.Role, err)
+				}
+				e.mu.Lock()
+				e.out++
+				e.mu.Unlock()
+				return
+			case errors.Is(err, sessions.ErrRolledBack):
+				continue
+			case err != nil:
+				t.Fatal(err)
+			}
+			if n, err := c.Iteration(ctx); n != i || err != nil {
+				t.Errorf("iteration %d, %v of a change that was handed out in %d", n, err, i)
+			}
+			e.committed(c.Result, i)
+			comm = next
+			continue
+		}
+		if e.each(t, comm, i) && comm.Rank() == 0 && end == 0 {
+			end = int64(i + comm.Size() + 1)
+		}
+		word := []int64{int64(i), end}
+		if err := ring(comm, word); err != nil {
+			t.Fatal(err)
+		}
+		end = word[1]
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// check compares what all ranks have seen: each change at one iteration.
+func (e *elastic) check(t *testing.T, results map[string]int) {
+	t.Helper()
+	if len(e.at) != len(results) {
+		t.Errorf("%d results were committed, %d were asked for", len(e.at), len(results))
+	}
+	for result, at := range e.at {
+		for i, n := range at {
+			if len(at) != 1 || n != results[result] {
+				t.Errorf("%s, of %d ranks: %d of them in iteration %d, %v", result, results[result], n, i, at)
+			}
+		}
+	}
+}
+
+func transports(t *testing.T, f func(t *testing.T, transport string)) {
+	for _, name := range []string{"inproc", "shm"} {
+		t.Run(name, func(t *testing.T) { f(t, name) })
+	}
+}
+
+// nothingLeft checks that goroutines and descriptors end with the job that is begun
+// after this.
+func nothingLeft(t *testing.T) {
+	before := controltest.Leftovers()
+	t.Cleanup(func() {
+		controltest.WaitFor(t, fmt.Sprintf("nothing left beyond %+v", before), func() bool { return controltest.Leftovers().Within(before) })
+	})
+}
+
+// TestChanges: ranks that wait for each other's messages come and go, and all are
+// handed each change in the same iteration.
+func TestChanges(t *testing.T) {
+	changes := 30
+	if os.Getenv("GOMPI_TEST") == "long" {
+		changes = 1000
+	}
+	transports(t, func(t *testing.T, transport string) {
+		nothingLeft(t)
+		results := map[string]int{}
+		var op *sessions.Operation
+		var size, done, leavers int
+		rng := rand.New(rand.NewPCG(1, 2))
+		e := &elastic{each: func(t *mpitest.T, comm *mpi.Comm, i int) bool {
+			if comm.Rank() != 0 {
+				return false
+			}
+			if op != nil && op.State() >= sessions.Committed { // rank 0 never leaves
+				x, err := op.Decided(t.Context())
+				if err != nil || x.Err != nil {
+					t.Error(err, x.Err)
+				}
+				results[x.Outputs[0].Result] = size
+				op.Free()
+				op = nil
+				done++
+			}
+			if op != nil || done == changes {
+				return op == nil
+			}
+			var err error
+			n := 1 + rng.IntN(2)
+			size = comm.Size() + n
+			r := sessions.Request{Kind: sessions.Grow, In: []string{"gompi://main"}, Add: []int{n}}
+			if comm.Size() > 3 {
+				leavers += n
+				size = comm.Size() - n
+				r = sessions.Request{Kind: sessions.Shrink, In: []string{"gompi://main"}, Sub: n}
+				if n == 1 {
+					r.Sub, r.Ranks = 0, []int{1 + rng.IntN(comm.Size()-1)}
+				}
+			}
+			if op, err = sessions.Submit(t.Context(), r); err != nil {
+				t.Error(err)
+			}
+			return false
+		}}
+		mpitest.Run(t, 3, e.run, mpitest.Transport(transport))
+		if e.check(t, results); e.out != leavers {
+			t.Errorf("%d ranks have left, %d should", e.out, leavers)
+		}
+	})
+}
