@@ -101,3 +101,5 @@ func (p *coreProcess) Make(a core.Agreed, g core.Groups, name string) (any, erro
 	c, err := (*Process)(p).newComm(nil, a, g, name)
 	return c, err
 }
+
+func (p *coreProcess) Group(m wire.Members) any { return (*Process)(p).groupOf(m) }

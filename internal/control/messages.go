@@ -233,14 +233,26 @@ func (*Cancel) kind() Kind   { return KindCancel }
 func (m *Cancel) put(e *enc) { e.u32(m.ID) }
 func (m *Cancel) get(d *dec) { m.ID = d.u32() }
 
-// Release gives one hold of a set back. Of a process that has it no more in any
-// other way Opened is how many communicators of the set it has made: who looks the
-// set up again goes on from there.
-type Release struct{ Number, Opened uint32 }
+// Release gives one hold of a set back. Had is what its sender has had of the set, if
+// it holds it in no other way.
+type Release struct {
+	Number uint32
+	Had    Had
+}
+
+// Had is what a member has had of a set whose members count alike: communicators, and
+// collective calls on its store. Who looks the set up again goes on from there.
+type Had struct {
+	Opened uint32
+	Calls  uint64
+}
+
+func (e *enc) had(h Had) { e.u32(h.Opened); e.u64(h.Calls) }
+func (d *dec) had() Had  { return Had{d.u32(), d.u64()} }
 
 func (*Release) kind() Kind   { return KindRelease }
-func (m *Release) put(e *enc) { e.u32(m.Number); e.u32(m.Opened) }
-func (m *Release) get(d *dec) { m.Number, m.Opened = d.u32(), d.u32() }
+func (m *Release) put(e *enc) { e.u32(m.Number); e.had(m.Had) }
+func (m *Release) get(d *dec) { m.Number, m.Had = d.u32(), d.had() }
 
 // Collect asks for stack reports; processes get wait to answer.
 type Collect struct{ Wait time.Duration }

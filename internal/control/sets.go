@@ -25,8 +25,8 @@ type DescribeBody struct {
 	Set        wire.Set
 	Names      []string // beside its own
 	Died, Left wire.Members
-	Dynamic    bool   // it is watched, or came of a change
-	Opened     uint32 // communicators of it that who asks has made: see Release
+	Dynamic    bool // it is watched, or came of a change
+	Had        Had  // by who asks
 }
 
 func (*DescribeBody) kind() Kind { return KindReply }
@@ -37,14 +37,14 @@ func (m *DescribeBody) put(e *enc) {
 	e.members(m.Died)
 	e.members(m.Left)
 	e.flag(m.Dynamic)
-	e.u32(m.Opened)
+	e.had(m.Had)
 }
 
 func (m *DescribeBody) get(d *dec) {
 	m.Set = d.set()
 	m.Names = d.strs(MaxNames, MaxName)
 	m.Died, m.Left = d.members(), d.members()
-	m.Dynamic, m.Opened = d.flag(), d.u32()
+	m.Dynamic, m.Had = d.flag(), d.had()
 }
 
 // News asks for the sets that have come to be known since a point of the job's

@@ -19,6 +19,7 @@ type alone struct {
 	world  wire.Set
 	next   uint32
 	store  map[string][]byte
+	sets   map[uint32]*aloneSet
 	pongs  chan control.Event
 	closed chan struct{}
 	once   sync.Once
@@ -112,11 +113,9 @@ func (a *alone) Abort(code int, _ string) error {
 	return nil
 }
 
-func (a *alone) Ask(context.Context, control.Message, control.Message) error { return errAlone }
 func (a *alone) AskFiles(context.Context, control.Message, control.Message) ([control.FrameFDs]int, error) {
 	return [control.FrameFDs]int{-1, -1}, errAlone
 }
-func (a *alone) Tell(control.Message) error { return nil }
 
 func (a *alone) Finalize() error { return nil }
 

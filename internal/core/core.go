@@ -10,6 +10,7 @@ import (
 	"gompi/internal/calls"
 	"gompi/internal/engine"
 	"gompi/internal/fault"
+	"gompi/internal/wire"
 )
 
 // CommHandle is a handle of a communicator: what package mpi adds to a Comm. A
@@ -52,6 +53,8 @@ type ProcessHandle interface {
 	// Make makes a communicator on which its processes have agreed, an *mpi.Comm.
 	// Local.
 	Make(a Agreed, g Groups, name string) (any, error)
+	// Group is an mpi.Group of these processes.
+	Group(m wire.Members) any
 }
 
 // Status is mpi.Status.

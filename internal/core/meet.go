@@ -23,13 +23,8 @@ const (
 	meetSubgroup = 'g' // of a communicator
 	meetGroup    = 'c'
 	meetGroups   = 'i'
+	meetSet      = 's'
 )
-
-// InSet is what the processes of a set agree on as its name is the same for all,
-// for the communicator that comes with it: each of them may make it once.
-func (p *Process) InSet(s wire.Set) (Agreed, Groups, string) {
-	return Agreed{Op: "Open", ID: s.Context(p.Self.Job, 0), hosts: s.Hosts}, Groups{Local: s.Members}, s.URI
-}
 
 // Lend says that communicators of some of the ranks of c which are made without it
 // may use its memory. It comes once, before any call on c.

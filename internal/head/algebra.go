@@ -48,7 +48,7 @@ func (h *Head) algebra(p *proc, m *control.Algebra) (*control.SetsBody, error) {
 		s, err := h.outcome(members, op, name)
 		if err != nil {
 			for _, s := range b.Sets {
-				h.release(p, s.Number, 0)
+				h.release(p, s.Number, control.Had{})
 			}
 			for _, name := range m.Names[min(i, len(m.Names)):] {
 				h.unreserveName(name)

@@ -515,7 +515,7 @@ func (h *Head) Sizes() map[string]int {
 		"store": len(h.store), "bytes in store": h.storeBytes, "gets": len(h.gets), "fences": len(h.fences), "rounds": len(h.rounds),
 	}
 	for _, t := range h.sets {
-		m["opened"] += len(t.opened)
+		m["had"] += len(t.had)
 		if t.store != nil {
 			m["waits in sets"] += len(t.store.waits)
 			m["calls in sets"] += len(t.store.calls)

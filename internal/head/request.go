@@ -60,7 +60,7 @@ func (h *Head) oneWay(p *proc, f control.Frame) error {
 		if err := control.Decode(&m, f.Body); err != nil {
 			return err
 		}
-		h.release(p, m.Number, m.Opened)
+		h.release(p, m.Number, m.Had)
 	case control.KindUnfollow, control.KindMain:
 		m := control.Set{Kind: f.Kind}
 		if err := control.Decode(&m, f.Body); err != nil {

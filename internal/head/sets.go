@@ -33,12 +33,12 @@ type set struct {
 	names []string
 	kin   wire.Members
 	// taken is how many of the communicators that come with the set are none of a
-	// session's: that of a world, and that with which a change is adopted. opened is
-	// how many those have made who hold it no more.
+	// session's: that of a world, and that with which a change is adopted. had is
+	// what members have had that hold it no more.
 	taken   uint32
-	opened  map[uint32]uint32 // by serial
-	dynamic bool              // it is watched, or came of a change
-	op      uint32            // the operation that is not decided of which it came, or its members; 0: none
+	had     map[uint32]control.Had // by serial
+	dynamic bool                   // it is watched, or came of a change
+	op      uint32                 // the operation that is not decided of which it came, or its members; 0: none
 
 	store     *setStore // nil: nothing was put, and nobody waits
 	successor uint32    // the set that it was replaced by; 0: none
@@ -142,12 +142,12 @@ func (h *Head) give(p *proc, number uint32) {
 }
 
 // release ends one give. What p does not hold is not its own to release.
-func (h *Head) release(p *proc, number, opened uint32) {
-	if t := h.sets[number]; t != nil && opened > 0 && p.state == control.Joined && t.members.Index(p.id) >= 0 {
-		if t.opened == nil {
-			t.opened = map[uint32]uint32{}
+func (h *Head) release(p *proc, number uint32, had control.Had) {
+	if t := h.sets[number]; t != nil && had != (control.Had{}) && p.state == control.Joined && t.members.Index(p.id) >= 0 {
+		if t.had == nil {
+			t.had = map[uint32]control.Had{}
 		}
-		t.opened[p.id.Serial] = opened
+		t.had[p.id.Serial] = had
 	}
 	n := p.given[number]
 	if n == 0 {
@@ -248,7 +248,8 @@ func (h *Head) living(number uint32) (*set, error) {
 // describe is what p is told of a living set under one of its names.
 func (h *Head) describe(p *proc, s wire.Set) *control.DescribeBody {
 	t := h.sets[s.Number]
-	b := &control.DescribeBody{Set: s, Names: t.names, Dynamic: t.dynamic, Opened: max(t.taken, t.opened[p.id.Serial])}
+	b := &control.DescribeBody{Set: s, Names: t.names, Dynamic: t.dynamic, Had: t.had[p.id.Serial]}
+	b.Had.Opened = max(b.Had.Opened, t.taken)
 	var died, left wire.MembersBuilder
 	for _, id := range t.members.All() {
 		r := wire.Range{First: id, Count: 1}

@@ -303,6 +303,13 @@ func (s *Server) Snapshot() []control.ProcInfo {
 	return s.head.Snapshot()
 }
 
+// Sizes is how much each table of the head holds.
+func (s *Server) Sizes() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.head.Sizes()
+}
+
 // State is how far a process is; Exited, too, of one that nothing is known of any
 // more.
 func (s *Server) State(p wire.ProcID) control.ProcState {

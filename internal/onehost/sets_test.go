@@ -219,18 +219,18 @@ func TestOpened(t *testing.T) {
 	set, err := a.DefineSet(r.world.Members)
 	a.must(err)
 	uri := set.URI
-	if d, err := b.describe(uri); err != nil || d.Opened != 0 {
-		t.Errorf("opened %d: %v", d.Opened, err)
+	if d, err := b.describe(uri); err != nil || d.Had.Opened != 0 {
+		t.Errorf("opened %d: %v", d.Had.Opened, err)
 	}
-	if d, err := b.describe(control.WorldURI); err != nil || d.Opened != 1 {
-		t.Errorf("opened %d of the world: %v", d.Opened, err)
+	if d, err := b.describe(control.WorldURI); err != nil || d.Had.Opened != 1 {
+		t.Errorf("opened %d of the world: %v", d.Had.Opened, err)
 	}
-	b.must(b.Tell(&control.Release{Number: set.Number, Opened: 3})) // once for two
-	if d, err := b.describe(uri); err != nil || d.Opened != 3 {
-		t.Errorf("opened %d, 3 before: %v", d.Opened, err)
+	b.must(b.Tell(&control.Release{Number: set.Number, Had: control.Had{Opened: 3, Calls: 2}})) // once for two
+	if d, err := b.describe(uri); err != nil || d.Had.Opened != 3 || d.Had.Calls != 2 {
+		t.Errorf("had %+v: %v", d.Had, err)
 	}
-	if d, err := a.describe(uri); err != nil || d.Opened != 0 {
-		t.Errorf("opened %d by another: %v", d.Opened, err)
+	if d, err := a.describe(uri); err != nil || d.Had.Opened != 0 {
+		t.Errorf("opened %d by another: %v", d.Had.Opened, err)
 	}
 }
 

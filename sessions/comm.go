@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sessions
+
+import (
+	"errors"
+
+	"gompi/internal/calls"
+	"gompi/internal/control"
+	"gompi/internal/core"
+	"gompi/internal/wire"
+	"gompi/mpi"
+)
+
+// Group is the processes of a set, also those that have ended. Local.
+// MPI 4.1 section 11.3.2.
+func (s *Session) Group(name string) (mpi.Group, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var m wire.Members
+	if name = canonical(name); name == control.EmptyURI {
+		if err := s.open("Group"); err != nil {
+			return mpi.Group{}, err
+		}
+	} else if h, err := s.find("Group", name); err != nil {
+		return mpi.Group{}, err
+	} else {
+		m = h.set.Members
+	}
+	return s.proc.Core().Group(m).(mpi.Group), nil
+}
+
+// Comm makes a communicator of the processes of a set: the k-th call of each member
+// for one set, over all its sessions, gives the same one. Members make these
+// calls in the same order; where several goroutines make communicators, use
+// mpi.CommFromGroup with tags. Collective over the set: the first 7 return
+// without a message on all members, the others on the first member at once, and
+// elsewhere when that has called. A member that has failed, or fails, is left to the
+// first use of the communicator. The empty set gives nil. gompi://main is the main
+// set as it is when the member calls, Main names one that is the same for all.
+//
+// Close ends the communicator, if Free or Disconnect has not. MPI 4.1 section 11.3.
+func (s *Session) Comm(name string) (*mpi.Comm, error) {
+	const op = "Comm"
+	name = canonical(name)
+	s.mu.Lock()
+	if name == control.EmptyURI {
+		defer s.mu.Unlock()
+		return nil, s.open(op)
+	}
+	h, err := s.find(op, name)
+	if err == nil {
+		h.again()
+	}
+	s.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	defer h.drop()
+	c, err := s.make(op, h, name)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	closed := s.open(op)
+	if closed == nil {
+		s.keep(c)
+	}
+	s.mu.Unlock()
+	if closed != nil {
+		c.Free()
+		return nil, closed
+	}
+	return c, nil
+}
+
+// make makes the next communicator of a set.
+func (s *Session) make(op calls.Name, h *held, name string) (*mpi.Comm, error) {
+	p := s.process()
+	if h.set.Members.Index(p.Self) < 0 {
+		return nil, s.fail(mpi.ErrRank, string(op), errors.New("the calling process is not in the set"))
+	}
+	h.turn.Lock()
+	defer h.turn.Unlock()
+	a, g, f := p.OfSet(op, s.ctx, h.set, h.had.Opened)
+	h.had.Opened++
+	if f != nil {
+		return nil, s.fail(mpi.Class(f.Class), string(op), f.Err)
+	}
+	return makeComm(s.proc, a, g, name)
+}
+
+func makeComm(p *mpi.Process, a core.Agreed, g core.Groups, name string) (*mpi.Comm, error) {
+	c, err := p.Core().Make(a, g, name)
+	if err != nil {
+		return nil, err
+	}
+	return c.(*mpi.Comm), nil
+}
+
+// keep notes a communicator for Close; mu is held. Those that were freed are forgotten
+// when there are twice as many as there were living ones.
+func (s *Session) keep(c *mpi.Comm) {
+	if len(s.comms) == cap(s.comms) {
+		var rest []*mpi.Comm
+		for _, d := range s.comms {
+			if live(d) {
+				rest = append(rest, d)
+			}
+		}
+		s.comms = append(make([]*mpi.Comm, 0, 2*len(rest)+4), rest...)
+	}
+	s.comms = append(s.comms, c)
+}
+
+// live reports whether a communicator was not freed.
+func live(c *mpi.Comm) bool { return !c.Core().Comm().Ctx.Freed() }

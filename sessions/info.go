@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sessions
+
+import (
+	"strconv"
+
+	"gompi/internal/control"
+	"gompi/mpi"
+)
+
+// Info is what is known of a process set.
+type Info struct {
+	Size     int
+	Dynamic  bool // it came of a change, or its changes are followed
+	Included bool // the calling process is a member
+	Primary  bool // and the first of those that live
+	// Died and Left are the ranks of members that have died, or left in order.
+	Died, Left []int
+}
+
+// Hints is i as MPI has it: mpi_size, mpi_dyn, mpi_included and mpi_primary.
+// MPI 4.1 section 11.3.2.
+func (i Info) Hints() *mpi.Info {
+	yes := map[bool]string{true: "True", false: "False"}
+	return mpi.NewInfo("mpi_size", strconv.Itoa(i.Size), "mpi_dyn", yes[i.Dynamic], "mpi_included", yes[i.Included], "mpi_primary", yes[i.Primary])
+}
+
+// Info tells of a process set as it is now. Local. MPI 4.1 section 11.3.2.
+func (s *Session) Info(name string) (Info, error) {
+	const op = "Info"
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if name = canonical(name); name == control.EmptyURI {
+		return Info{}, s.open(op)
+	}
+	h, err := s.find(op, name)
+	if err != nil {
+		return Info{}, err
+	}
+	var b control.DescribeBody
+	if err := s.process().Control.Ask(s.ctx, &control.Set{Kind: control.KindDescribe, Number: h.set.Number}, &b); err != nil {
+		return Info{}, s.fail(classOf(err), op, err)
+	}
+	m := h.set.Members
+	i := Info{Size: m.Len(), Dynamic: b.Dynamic}
+	for _, id := range b.Died.All() {
+		i.Died = append(i.Died, m.Index(id))
+	}
+	for _, id := range b.Left.All() {
+		i.Left = append(i.Left, m.Index(id))
+	}
+	self := s.process().Self
+	i.Included = m.Index(self) >= 0
+	for _, id := range m.All() {
+		if b.Died.Index(id) < 0 && b.Left.Index(id) < 0 {
+			i.Primary = id == self
+			break
+		}
+	}
+	return i, nil
+}

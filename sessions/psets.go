@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sessions
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gompi/internal/control"
+	"gompi/mpi"
+)
+
+// canonical is a name as it is compared: those of mpi:// without case.
+func canonical(name string) string {
+	const scheme = "mpi://"
+	switch {
+	case name == "":
+		return control.EmptyURI
+	case len(name) > len(scheme) && strings.EqualFold(name[:len(scheme)], scheme):
+		return scheme + strings.ToUpper(name[len(scheme):])
+	}
+	return name
+}
+
+// NumPSets is how many process sets the session has seen. First come mpi://WORLD,
+// mpi://SELF and, of a process that was spawned, mpi://PARENT, then those of which the
+// job has told, in that order: named ones (app://, gompi://host/), those that have the
+// calling process, and the outputs of changes of these. A set keeps its number and
+// name when it is gone; its use is then ErrSetGone. gompi://main and gompi://empty are
+// in no list. Local. MPI 4.1 section 11.3.2.
+func (s *Session) NumPSets() (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.refresh("NumPSets")
+	return len(s.list), err
+}
+
+// PSet is the name of the n-th process set: see NumPSets. Local.
+// MPI 4.1 section 11.3.2.
+func (s *Session) PSet(n int) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n >= len(s.list) {
+		if err := s.refresh("PSet"); err != nil {
+			return "", err
+		}
+	}
+	if err := s.open("PSet"); err != nil {
+		return "", err
+	}
+	if n < 0 || n >= len(s.list) {
+		return "", s.fail(mpi.ErrArg, "PSet", fmt.Errorf("process set %d of %d", n, len(s.list)))
+	}
+	return s.list[n], nil
+}
+
+// PSets are the names of all process sets by number: see NumPSets. Local.
+func (s *Session) PSets() ([]string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.refresh("PSets"); err != nil {
+		return nil, err
+	}
+	return slices.Clone(s.list), nil
+}
+
+// refresh asks for news; mu is held.
+func (s *Session) refresh(op string) error {
+	if err := s.open(op); err != nil {
+		return err
+	}
+	if s.list == nil {
+		list := []string{control.WorldURI, control.SelfURI}
+		switch _, err := s.find(op, control.ParentURI); {
+		case err == nil:
+			list = append(list, control.ParentURI)
+		case !errors.Is(err, mpi.ErrSet):
+			return err
+		}
+		s.list = list
+	}
+	for {
+		var b control.NewsBody
+		if err := s.process().Control.Ask(s.ctx, &control.News{Since: s.since}, &b); err != nil {
+			return s.fail(classOf(err), op, err)
+		}
+		for _, n := range b.Sets {
+			s.list = append(s.list, n.Name)
+		}
+		if s.since = b.Next; !b.More {
+			return nil
+		}
+	}
+}
+
+// seen reports whether a name is in the list; mu is held.
+func (s *Session) seen(name string) bool { return slices.Contains(s.list, name) }
+
+// Main is the name of the set that gompi://main stands for now. Local.
+func (s *Session) Main() (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h, err := s.find("Main", control.MainURI)
+	if err != nil {
+		return "", err
+	}
+	return h.set.URI, nil
+}
+
+// SetMain makes a set the job's main one, which gompi://main stands for and what asks
+// for another size of the job means; it then follows the changes of that set. Any
+// process may call it. Local.
+func (s *Session) SetMain(name string) error {
+	const op = "SetMain"
+	name = canonical(name)
+	if name == control.EmptyURI {
+		return s.fail(mpi.ErrSet, op, errors.New("the main set cannot be empty"))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h, err := s.find(op, name)
+	if err != nil {
+		return err
+	}
+	if err := s.process().Control.Tell(&control.Set{Kind: control.KindMain, Number: h.set.Number}); err != nil {
+		return s.fail(classOf(err), op, err)
+	}
+	return nil
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sessions
+
+import (
+	"context"
+	"sync"
+
+	"gompi/internal/control"
+	"gompi/internal/core"
+	"gompi/internal/wire"
+)
+
+// registry is the sets that a process holds, for all its sessions: what it has had of
+// a set counts whichever of them it was. It keeps nothing of a set that is not held;
+// the head does, as long as there is one.
+type registry struct {
+	proc *core.Process
+
+	mu   sync.Mutex // held while the head is asked, so that what it says of a set is the latest
+	sets map[uint32]*held
+}
+
+type registryKey struct{}
+
+func registryOf(p *core.Process) *registry {
+	return p.Keep(registryKey{}, func() any { return &registry{proc: p, sets: map[uint32]*held{}} }).(*registry)
+}
+
+// held is a set that a process holds.
+type held struct {
+	reg *registry
+	set wire.Set // under its own name
+
+	// Guarded by reg.mu.
+	refs  int
+	given bool // the head counts the hold
+
+	turn sync.Mutex // of calls that all members make in one order
+	had  control.Had
+	told control.Had // what the head knows of that
+}
+
+// hold looks a set up. drop must follow.
+func (r *registry) hold(ctx context.Context, name string) (*held, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var b control.DescribeBody
+	if err := r.proc.Control.Ask(ctx, &control.Text{Kind: control.KindLookup, Text: name}, &b); err != nil {
+		return nil, err
+	}
+	if h := r.sets[b.Set.Number]; h != nil && h.given {
+		r.proc.Control.Tell(&control.Release{Number: b.Set.Number})
+	}
+	h := r.enter(b.Set, b.Had)
+	h.given = true
+	return h, nil
+}
+
+// adopt holds a set that the head lets the process hold already, and of which it has
+// had so much, if it is not held. drop must follow.
+func (r *registry) adopt(s wire.Set, had control.Had) *held {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.enter(s, had)
+}
+
+// again holds a set once more. drop must follow.
+func (h *held) again() *held {
+	h.reg.mu.Lock()
+	defer h.reg.mu.Unlock()
+	h.refs++
+	return h
+}
+
+func (r *registry) enter(s wire.Set, had control.Had) *held {
+	h := r.sets[s.Number]
+	if h == nil {
+		s.URI = control.SetURI(r.proc.Self.Job, s.Number)
+		h = &held{reg: r, set: s, had: had, told: had}
+		r.sets[s.Number] = h
+	}
+	h.refs++
+	return h
+}
+
+// drop ends a hold. The last one tells the head what the process has had, of which a
+// lost connection needs no word.
+func (h *held) drop() {
+	r := h.reg
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if h.refs--; h.refs > 0 {
+		return
+	}
+	delete(r.sets, h.set.Number)
+	h.turn.Lock()
+	defer h.turn.Unlock()
+	if h.given || h.had != h.told {
+		m := &control.Release{Number: h.set.Number}
+		if h.had != h.told {
+			m.Had = h.had
+		}
+		r.proc.Control.Tell(m)
+	}
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"gompi/internal/control"
+	"gompi/internal/core"
+	"gompi/mpi"
+)
+
+// Session is one use of the job by a part of a program: the process sets that it has
+// seen, and the communicators that it has made of them. A process may have any number
+// of sessions, which know nothing of each other. Safe for all goroutines.
+// MPI 4.1 section 11.3.
+type Session struct {
+	ctx  context.Context // of Open
+	proc *mpi.Process
+	reg  *registry
+
+	mu     sync.Mutex
+	closed bool
+	names  map[string]*held // what was looked up, by each of its names
+	main   *held            // the main set when it was last asked for; nil: not yet
+	list   []string         // the sets by number
+	since  uint64           // news after this are not in list
+	comms  []*mpi.Comm
+}
+
+// Option changes how a session is opened.
+type Option func(*Session)
+
+// Open begins a session of the process that ctx carries (that of mpi.Main, or of
+// package mpitest). With another ctx it is that of the program, which joins the job if
+// nobody in it has; such a session holds the process. Open may be called any number of
+// times, before, beside and after the world's use. The thread level is always
+// MPI_THREAD_MULTIPLE. Close must follow. Local. MPI 4.1 section 11.3.1.
+func Open(ctx context.Context, opts ...Option) (*Session, error) {
+	p, err := mpi.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &Session{ctx: ctx, proc: p, reg: registryOf(p.Core().Process()), names: map[string]*held{}}
+	for _, o := range opts {
+		o(s)
+	}
+	return s, nil
+}
+
+// Close ends the session. Communicators that were made from it and are not freed are
+// ended as by Disconnect: it may wait for their members. The sets that it has
+// looked up live on where others hold them. To close it again is ErrSession.
+// MPI 4.1 section 11.3.1.
+func (s *Session) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return s.fail(mpi.ErrSession, "Close", errClosed)
+	}
+	s.closed = true
+	comms := s.comms
+	s.comms = nil
+	s.mu.Unlock()
+	var err error
+	for _, c := range comms {
+		if live(c) {
+			err = errors.Join(err, c.Disconnect())
+		}
+	}
+	s.mu.Lock()
+	for _, h := range s.names {
+		h.drop()
+	}
+	if s.main != nil {
+		s.main.drop()
+	}
+	s.names, s.main = nil, nil
+	s.mu.Unlock()
+	return errors.Join(err, s.proc.Release(s.ctx))
+}
+
+// Process is the process whose session it is. Local.
+func (s *Session) Process() *mpi.Process { return s.proc }
+
+var errClosed = errors.New("the session was closed")
+
+// fail is an error of a call of s.
+func (s *Session) fail(class mpi.Class, op string, err error) error {
+	return newError(class, op, err)
+}
+
+// open is an error if s was closed; mu is held.
+func (s *Session) open(op string) error {
+	if s.closed {
+		return s.fail(mpi.ErrSession, op, errClosed)
+	}
+	return nil
+}
+
+func (s *Session) process() *core.Process { return s.proc.Core().Process() }
+
+// find looks a set up by a name that is not that of the empty set, and holds it until
+// Close. The main set is another one whenever that changes; mu is held.
+func (s *Session) find(op, name string) (*held, error) {
+	if err := s.open(op); err != nil {
+		return nil, err
+	}
+	if h := s.names[name]; h != nil {
+		return h, nil
+	}
+	if len(name) > control.MaxName {
+		return nil, s.fail(mpi.ErrSet, op, fmt.Errorf("a name of %d bytes, at most %d allowed", len(name), control.MaxName))
+	}
+	h, err := s.reg.hold(s.ctx, name)
+	switch {
+	case err != nil:
+		class := classOf(err)
+		if class == mpi.ErrSet && s.seen(name) {
+			class = mpi.ErrSetGone
+		}
+		return nil, s.fail(class, op, err)
+	case name == control.MainURI:
+		if s.main != nil {
+			s.main.drop()
+		}
+		s.main = h
+	default:
+		s.names[name] = h
+	}
+	return h, nil
+}
+
+// Release lets go of a set before Close: unless others hold it, it is gone. A name
+// that was not looked up is no error. Local.
+func (s *Session) Release(name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.open("Release"); err != nil {
+		return err
+	}
+	name = canonical(name)
+	if h := s.names[name]; h != nil {
+		delete(s.names, name)
+		h.drop()
+	}
+	return nil
+}
