@@ -28,26 +28,44 @@ type starter func(host uint32) (net.Conn, error)
 // descriptor 0.
 const agentArg = "--gompirun-agent"
 
-// joinFar joins a head with an agent that start starts.
-func joinFar(h *head.Head, o *launch.Options, cfg onehost.Config, start starter) error {
-	const host = 0
-	conn, err := start(host)
+// joinFar joins a head with the agents of n hosts, which start starts.
+func joinFar(h *head.Head, o *launch.Options, cfg onehost.Config, n int, start starter) (err error) {
+	var conns []net.Conn
+	defer func() {
+		if err != nil {
+			for _, c := range conns {
+				c.Close()
+			}
+		}
+	}()
+	for range n {
+		conn, err := start(uint32(len(conns)))
+		if err != nil {
+			return err
+		}
+		conns = append(conns, conn)
+	}
+	hear := func(host uint32) func(launch.Event) {
+		return func(ev launch.Event) { h.Post(func() { h.Hear(host, ev) }) }
+	}
+	out := far.NewOutput([2]int{1, 2}, hear(0))
+	links, agents := make([]*link.Link, n), make([]launch.Host, n)
+	for i, conn := range conns {
+		host := uint32(i)
+		if err := (&far.Setup{Job: cfg.Job, Host: host, Options: *o}).Write(conn); err != nil {
+			return fmt.Errorf("the agent of host %d: %w", host, err)
+		}
+		links[i] = link.New(conn)
+		agents[i] = far.NewHost(links[i], out, hear(host))
+	}
+	server, err := onehost.NewHead(cfg, links)
 	if err != nil {
 		return err
 	}
-	if err := (&far.Setup{Job: cfg.Job, Host: host, Options: *o}).Write(conn); err != nil {
-		conn.Close()
-		return fmt.Errorf("the agent of host %d: %w", host, err)
+	h.Serve(server, agents...)
+	for _, l := range links {
+		l.Run()
 	}
-	l := link.New(conn)
-	agent := far.NewHost(l, [2]int{1, 2}, func(ev launch.Event) { h.Post(func() { h.Hear(ev) }) })
-	server, err := onehost.NewHead(cfg, []*link.Link{l})
-	if err != nil {
-		conn.Close()
-		return err
-	}
-	h.Serve(server, agent)
-	l.Run()
 	return nil
 }
 

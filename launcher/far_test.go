@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"reflect"
 	"runtime"
@@ -19,28 +18,6 @@ import (
 	"gompi/internal/control/controltest"
 	"gompi/internal/testlab"
 )
-
-// startHere starts an agent as another process of this host.
-func startHere(uint32) (net.Conn, error) {
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return nil, err
-	}
-	ours, theirs := os.NewFile(uintptr(fds[0]), "agent"), os.NewFile(uintptr(fds[1]), "head")
-	defer ours.Close()
-	defer theirs.Close()
-	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer null.Close()
-	p, err := os.StartProcess("/proc/self/exe", []string{"gompirun", agentArg}, &os.ProcAttr{Files: []*os.File{theirs, null, os.Stderr}, Env: os.Environ()})
-	if err != nil {
-		return nil, err
-	}
-	go p.Wait()
-	return net.FileConn(ours)
-}
 
 // TestFar: what users see is the same when the agent is another process, which has
 // no descriptor of gompirun's.
@@ -55,6 +32,11 @@ func TestFar(t *testing.T) {
 	if testlab.Long() {
 		tests = append(tests, TestProgramBehindWrapper, TestTimeoutReports)
 	}
+	each(t, tests)
+}
+
+// each runs tests as parts of another one.
+func each(t *testing.T, tests []func(*testing.T)) {
 	for _, f := range tests {
 		name := runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name()
 		t.Run(name[strings.LastIndexByte(name, '.')+1:], f)

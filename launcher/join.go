@@ -47,10 +47,14 @@ func newJob(line *options, start starter) (*head.Head, error) {
 		Main:      h.Main,
 	}
 	line.changes.tell(&cfg.JobConfig)
-	if start != nil {
-		return h, joinFar(h, o, cfg, start)
+	if line.pretend != nil {
+		cfg.HostSlots = line.pretend
+		return h, joinFar(h, o, cfg, len(line.pretend), startPretended)
 	}
-	a, err := agent.New(o, job, procs, agent.Streams{}, h.Hear, h.Post)
+	if start != nil {
+		return h, joinFar(h, o, cfg, 1, start)
+	}
+	a, err := agent.New(o, job, procs, agent.Streams{}, func(ev launch.Event) { h.Hear(0, ev) }, h.Post)
 	if err != nil {
 		return nil, err
 	}

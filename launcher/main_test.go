@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	case len(args) > 0 && args[0] == "gompirun":
 		os.Exit(Main(args[1:]))
 	case len(args) > 0 && args[0] == "gompifar": // gompirun with its agent in another process
-		os.Exit(run(args[1:], startHere))
+		os.Exit(run(args[1:], startPretended))
 	case len(args) > 1 && args[0] == "rank":
 		os.Exit(rank(args[1], args[2:]))
 	case len(args) > 0 && args[0] == "deny":
@@ -189,6 +189,12 @@ func mpiRank(what string, args []string) int {
 		fence()
 		fmt.Println("joined")
 		forever()
+	case "mourn": // waits for a death
+		c.Watch(w.World.Members)
+		fence()
+		fmt.Println("joined")
+		fmt.Println(<-ended)
+		finalize()
 	case "die": // the last rank is killed, the others end in order
 		c.Watch(w.World.Members)
 		fence()
@@ -300,6 +306,9 @@ func command(t *testing.T, args ...string) *exec.Cmd {
 	full := []string{"gompirun"}
 	if strings.HasPrefix(t.Name(), "TestFar") {
 		full[0] = "gompifar"
+	}
+	if strings.HasPrefix(t.Name(), "TestPretended") {
+		full = append(full, "--"+pretendFlag, "2x1")
 	}
 	for _, a := range args {
 		if a == "RANK" {

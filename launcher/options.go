@@ -23,6 +23,7 @@ type options struct {
 	launch.Options
 	changes  changes
 	hosts    []hostSlots // empty: this host, no limit
+	pretend  []int       // slots of hosts that are only pretended; see pretendFlag
 	warnings []string
 }
 
@@ -40,7 +41,7 @@ func usagef(format string, a ...any) error { return usageError{fmt.Errorf(format
 type flagValues struct {
 	launch.App
 	set                       *pflag.FlagSet
-	hosts, hostfile           string
+	hosts, hostfile, pretend  string
 	timeout, killGrace, stdin string
 	mapBy                     string
 	perHost                   int
@@ -94,6 +95,8 @@ func flags(o *options, first bool) *flagValues {
 	s.BoolVarP(&v.help, "help", "h", false, "print this")
 	s.IntVarP(&v.perHost, "ppn", "N", 0, "")
 	s.MarkHidden("ppn")
+	s.StringVar(&v.pretend, pretendFlag, "", "")
+	s.MarkHidden(pretendFlag)
 	v.changing = changeFlags(v)
 	return v
 }
@@ -256,7 +259,7 @@ func (v *flagValues) whole(o *options) (err error) {
 	if v.perHost != 0 || v.set.Changed("ppn") {
 		return v.spread()
 	}
-	return nil
+	return v.pretended(o)
 }
 
 // spread takes -N: there is one host.
@@ -367,7 +370,9 @@ func (o *options) count() error {
 		}
 	}
 	if a := &o.Apps[0]; a.NP == 0 {
-		a.NP = slotCount(o.hosts)
+		if a.NP = slotCount(o.hosts); o.pretend != nil {
+			a.NP = len(o.pretend) * o.pretend[0]
+		}
 	}
 	n := o.ranks()
 	if n > maxRanks {
@@ -375,6 +380,9 @@ func (o *options) count() error {
 	}
 	if o.Stdin >= 0 && int(o.Stdin) >= n {
 		return usagef("--stdin %d: there are only %d ranks", o.Stdin, n)
+	}
+	if o.Stdin == launch.StdinAll && len(o.pretend) > 1 {
+		return usagef("--stdin all is not possible with several hosts")
 	}
 	return checkHosts(o.hosts, n)
 }

@@ -29,7 +29,7 @@ func (b *Boot) openTransports(at Place) error {
 		name = strings.TrimSpace(name)
 		// On one host everybody is reached by shared memory: a listener that
 		// nobody dials would only cost start-up time.
-		if name == "tcp" && at.Transports == "" && len(b.Transports) > 0 {
+		if name == "tcp" && at.Transports == "" && w.Hosts <= 1 && len(b.Transports) > 0 {
 			continue
 		}
 		t, reached, err := at.opener(name)(env)

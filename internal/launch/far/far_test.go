@@ -59,7 +59,8 @@ func TestHostileAgent(t *testing.T) {
 		events := make(chan launch.Event, 9)
 		ours, theirs := net.Pipe()
 		l := link.New(ours)
-		h := NewHost(l, [2]int{int(w.Fd()), int(w.Fd())}, func(ev launch.Event) { events <- ev })
+		tell := func(ev launch.Event) { events <- ev }
+		h := NewHost(l, NewOutput([2]int{int(w.Fd()), int(w.Fd())}, tell), tell)
 		l.Run()
 		go io.Copy(io.Discard, theirs)
 		theirs.Write(c.send) // an error: it was refused early

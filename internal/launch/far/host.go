@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -24,7 +25,8 @@ import (
 type Host struct {
 	link  *link.Link
 	tell  func(launch.Event) // the head, from any goroutine
-	outs  [2]*writer
+	outs  *Output
+	bytes [2]int // of the output that is not written; guarded by the writers
 	stdin *launch.Stdin
 	feed  sync.Once
 	wants chan struct{}
@@ -34,15 +36,42 @@ type Host struct {
 	lost   bool
 }
 
-// NewHost makes the agent at the other end of l, which is yet to be Run. Output goes
-// to the descriptors. Tell may be called from any goroutine.
-func NewHost(l *link.Link, out [2]int, tell func(launch.Event)) *Host {
-	h := &Host{link: l, tell: tell, stdin: launch.NewStdin(os.Stdin), wants: make(chan struct{}, 1)}
+// Output is where the output of several hosts goes.
+type Output struct {
+	writers [2]*writer
+	hosts   atomic.Int32 // that have not closed it
+}
+
+// NewOutput makes an Output of two descriptors. Tell hears of it if one of them takes
+// nothing any more, from any goroutine.
+func NewOutput(out [2]int, tell func(launch.Event)) *Output {
+	o := &Output{}
 	for i, name := range [2]string{"standard output", "standard error"} {
-		h.outs[i] = newWriter(out[i], func(err error) {
+		o.writers[i] = newWriter(out[i], func(err error) {
 			tell(launch.Event{Kind: launch.EvNoOutput, Text: fmt.Sprintf("cannot write to %s: %v", name, err), Closed: errors.Is(err, unix.EPIPE)})
 		})
 	}
+	return o
+}
+
+// say writes a line of gompirun's own.
+func (o *Output) say(text string) { o.writers[1].put(nil, []byte(text), nil) }
+
+// close is called once by each host. The last writes what is not out yet, for a
+// moment.
+func (o *Output) close() {
+	if o.hosts.Add(-1) == 0 {
+		for _, w := range o.writers {
+			w.close()
+		}
+	}
+}
+
+// NewHost makes the agent at the other end of l, which is yet to be Run. Tell may be
+// called from any goroutine.
+func NewHost(l *link.Link, out *Output, tell func(launch.Event)) *Host {
+	out.hosts.Add(1)
+	h := &Host{link: l, tell: tell, outs: out, stdin: launch.NewStdin(os.Stdin), wants: make(chan struct{}, 1)}
 	l.Handle(control.KindSeen, h.seen)
 	l.OnEnd(h.ended)
 	return h
@@ -103,7 +132,7 @@ func (h *Host) Print(text string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.lost {
-		h.outs[1].put([]byte(text), nil)
+		h.outs.say(text)
 		return
 	}
 	h.prints = append(h.prints, text)
@@ -118,9 +147,7 @@ func (h *Host) Drain() { h.send(control.Errand{Kind: doDrain}) }
 func (h *Host) Close() {
 	h.send(control.Errand{Kind: doClose})
 	h.link.Close()
-	for _, w := range h.outs {
-		w.close()
-	}
+	h.outs.close()
 }
 
 // seen takes what the agent says.
@@ -136,7 +163,7 @@ func (h *Host) seen(body []byte) error {
 		}
 		n := uint32(len(m.Data))
 		stream := m.Stream
-		if !h.outs[stream-1].put(bytes.Clone(m.Data), func() { h.send(control.Errand{Kind: doWrote, Stream: stream, Count: n}) }) {
+		if !h.outs.writers[stream-1].put(&h.bytes[stream-1], bytes.Clone(m.Data), func() { h.send(control.Errand{Kind: doWrote, Stream: stream, Count: n}) }) {
 			return fmt.Errorf("more than %d bytes of output unasked", window)
 		}
 	case seenMarked:
@@ -145,7 +172,7 @@ func (h *Host) seen(body []byte) error {
 		if len(h.prints) == 0 {
 			return errors.New("a mark that was not set")
 		}
-		h.outs[1].put([]byte(h.prints[0]), nil)
+		h.outs.say(h.prints[0])
 		h.prints = h.prints[1:]
 	case seenWants:
 		h.feed.Do(func() { go h.read() })
@@ -156,7 +183,7 @@ func (h *Host) seen(body []byte) error {
 		}
 	case uint8(launch.EvDrained):
 		go func() {
-			for _, w := range h.outs {
+			for _, w := range h.outs.writers {
 				w.wait()
 			}
 			h.tell(launch.Event{Kind: launch.EvDrained})
@@ -191,7 +218,7 @@ func (h *Host) ended(why error) {
 	h.mu.Lock()
 	h.lost = true
 	for _, text := range h.prints {
-		h.outs[1].put([]byte(text), nil)
+		h.outs.say(text)
 	}
 	h.prints = nil
 	h.mu.Unlock()

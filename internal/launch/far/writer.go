@@ -21,15 +21,15 @@ type writer struct {
 	mu    sync.Mutex
 	cond  sync.Cond // queue, bytes, ended have changed
 	queue []piece
-	bytes int // of pieces with a written, queued or being written
 	all   int // pieces
 	ended bool
 }
 
 // piece is what is written at once. Written, which may be nil, is called afterwards,
-// also when nobody takes it any more.
+// also when nobody takes it any more; of counts the bytes of those who wait for that.
 type piece struct {
 	data    []byte
+	of      *int
 	written func()
 }
 
@@ -41,16 +41,16 @@ func newWriter(fd int, failed func(error)) *writer {
 }
 
 // put queues a piece, which the writer owns from now on; false if there are too
-// many bytes of those who are to wait.
-func (w *writer) put(data []byte, written func()) bool {
+// many bytes of who is to wait, which of counts.
+func (w *writer) put(of *int, data []byte, written func()) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if written != nil {
-		if w.bytes += len(data); w.bytes > window {
+	if of != nil {
+		if *of += len(data); *of > window {
 			return false
 		}
 	}
-	w.queue = append(w.queue, piece{data, written})
+	w.queue = append(w.queue, piece{data, of, written})
 	w.all++
 	w.cond.Broadcast()
 	return true
@@ -103,8 +103,8 @@ func (w *writer) run() {
 			}
 			w.mu.Lock()
 			w.all--
-			if p.written != nil {
-				w.bytes -= len(p.data)
+			if p.of != nil {
+				*p.of -= len(p.data)
 			}
 			w.cond.Broadcast()
 			w.mu.Unlock()

@@ -38,7 +38,7 @@ func (h *Head) Discard(ids []wire.ProcID, grace time.Duration) {
 			case p.reaped:
 				h.procs.forget(p)
 			case p.pid == 0:
-				h.agent.Halt(p.id)
+				h.on(p).Halt(p.id)
 			case !p.exited:
 				run = append(run, p)
 			}
@@ -56,7 +56,7 @@ func (h *Head) killIn(grace time.Duration, list []*proc) {
 		h.Post(func() {
 			for _, p := range list {
 				if !p.exited {
-					h.agent.Signal(p.id, unix.SIGKILL)
+					h.on(p).Signal(p.id, unix.SIGKILL)
 				}
 			}
 		})
@@ -115,8 +115,8 @@ func (h *Head) Terminate(ids []wire.ProcID) {
 		}
 		h.say("%s did not end in time after leaving (--leave-timeout), and is ended", who)
 		for _, p := range late {
-			h.agent.Signal(p.id, unix.SIGTERM)
-			h.agent.Signal(p.id, unix.SIGCONT)
+			h.on(p).Signal(p.id, unix.SIGTERM)
+			h.on(p).Signal(p.id, unix.SIGCONT)
 		}
 		h.killIn(h.o.KillGrace, late)
 	})
@@ -156,7 +156,13 @@ func (h *Head) rename(p *proc, l launch.Label, list *[]launch.Named) {
 }
 
 func (h *Head) tellNames(list []launch.Named) {
-	if len(list) > 0 {
-		h.agent.Rename(list)
+	at := map[uint32][]launch.Named{}
+	for _, n := range list {
+		if p := h.procs.byID[n.Proc]; p != nil {
+			at[p.host] = append(at[p.host], n)
+		}
+	}
+	for host, names := range at {
+		h.hosts[host].Rename(names)
 	}
 }

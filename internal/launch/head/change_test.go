@@ -30,7 +30,7 @@ func withJob(t *testing.T, o launch.Options, n int, f func(b *bench)) {
 		o.Apps = []launch.App{{NP: n, Argv: []string{"first"}}}
 		b := &bench{T: t, Head: New(&o, 1), far: &farHost{}, plane: &noPlane{}}
 		b.Serve(b.plane, b.far)
-		b.far.tell = b.Hear
+		b.far.tell = func(ev launch.Event) { b.Hear(0, ev) }
 		if err := b.Head.launch(); err != nil {
 			t.Fatal(err)
 		}
@@ -81,8 +81,8 @@ func (b *bench) grow(n int, join bool) error {
 }
 
 func (b *bench) exits(serial int, e launch.Ending) {
-	b.Hear(launch.Event{Kind: launch.EvExited, Proc: id(serial), End: e})
-	b.Hear(launch.Event{Kind: launch.EvReaped, Proc: id(serial)})
+	b.Hear(0, launch.Event{Kind: launch.EvExited, Proc: id(serial), End: e})
+	b.Hear(0, launch.Event{Kind: launch.EvReaped, Proc: id(serial)})
 }
 
 func (b *bench) leaves(serial int) {
@@ -129,7 +129,7 @@ func TestNewcomerBeforeTheDecision(t *testing.T) {
 			"status 3":           func(b *bench) { b.exits(3, launch.Ending{Code: 3}) },
 			"without Finalize":   func(b *bench) { b.exits(3, launch.Ending{}) },
 			"in order":           func(b *bench) { b.leaves(3) },
-			"behind its wrapper": func(b *bench) { b.Hear(launch.Event{Kind: launch.EvLost, Proc: id(3)}); b.exits(3, launch.Ending{}) },
+			"behind its wrapper": func(b *bench) { b.Hear(0, launch.Event{Kind: launch.EvLost, Proc: id(3)}); b.exits(3, launch.Ending{}) },
 			"after the discard":  func(b *bench) { b.Discard(ids(3, 4), time.Second); b.settle(); b.exits(3, launch.Ending{Code: 3}) },
 			"killed when too old": func(b *bench) {
 				b.Discard(ids(3, 4), time.Second)
@@ -214,7 +214,7 @@ func TestLaunchIsHalted(t *testing.T) {
 			if b.procs.live == 0 || b.over() {
 				t.Error("the job is over")
 			}
-			b.Hear(launch.Begun(errors.New("halted")))
+			b.Hear(0, launch.Begun(errors.New("halted")))
 			if err := <-answer; err == nil {
 				t.Error("a halted launch is none")
 			}

@@ -6,8 +6,11 @@ package head
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"gompi/internal/control"
 	"gompi/internal/launch"
@@ -31,14 +34,13 @@ type Head struct {
 	procs  *table
 	starts []*batch // not all of which runs yet, oldest first
 	server Plane
-	agent  launch.Host
+	hosts  []hostState // by number
 
 	status    int  // exit status so far
 	failed    bool // status is decided
 	ending    bool
 	hurried   bool // SIGKILL was sent
 	drained   bool // nothing more will be started, and the output may end
-	out       bool // all of it is out
 	interrupt int  // INT and TERM so far
 	impatient bool // one of them was the last: what is not out yet is dropped
 	left      bool // some process left in order
@@ -80,11 +82,34 @@ func (h *Head) take() []func() {
 	return q
 }
 
+// hostState is a host of the job as the head has it.
+type hostState struct {
+	launch.Host
+	lost bool // nothing is heard of its agent any more
+	out  bool // all output of its processes is out
+}
+
+// on is the host of a process.
+func (h *Head) on(p *proc) launch.Host { return h.hosts[p.host].Host }
+
+// signalAll signals all that live.
+func (h *Head) signalAll(s unix.Signal) {
+	for i := range h.hosts {
+		h.hosts[i].SignalAll(s)
+	}
+}
+
 // say prints one line of gompirun's own.
 func (h *Head) say(format string, a ...any) { h.print(launch.Line(format, a...)) }
 
-// print writes to standard error, after what processes that have ended wrote.
-func (h *Head) print(text string) { h.agent.Print(text) }
+// sayOf is say of a process: after what it wrote, if it has ended.
+func (h *Head) sayOf(p *proc, format string, a ...any) {
+	h.on(p).Print(launch.Line(format, a...))
+}
+
+// print writes to standard error, after what processes of the first host that have
+// ended wrote.
+func (h *Head) print(text string) { h.hosts[0].Print(text) }
 
 // New makes the head of a job that is yet to have a control plane and an agent
 // (Serve).
@@ -92,9 +117,14 @@ func New(o *launch.Options, job wire.JobID) *Head {
 	return &Head{o: o, job: job, ft: o.FT, procs: newTable(), ready: make(chan struct{}, 1), ended: make(chan struct{})}
 }
 
-// Serve gives the head its half of the control plane, and the agent of the host,
-// before run.
-func (h *Head) Serve(plane Plane, agent launch.Host) { h.server, h.agent = plane, agent }
+// Serve gives the head its half of the control plane, and the agents of the hosts by
+// number, before run.
+func (h *Head) Serve(plane Plane, agents ...launch.Host) {
+	h.server = plane
+	for _, a := range agents {
+		h.hosts = append(h.hosts, hostState{Host: a})
+	}
+}
 
 // Aborted: a process asked for the end of the job. This, Joined and Finalized may
 // be called from anywhere.
@@ -155,14 +185,18 @@ func (h *Head) over() bool {
 	}
 	if !h.drained {
 		h.drained = true
-		h.agent.Drain()
+		for i := range h.hosts {
+			h.hosts[i].Drain()
+		}
 	}
-	return h.out || h.impatient
+	return h.impatient || !slices.ContainsFunc(h.hosts, func(x hostState) bool { return !x.out })
 }
 
 // close leaves nothing behind.
 func (h *Head) close() {
 	close(h.ended)
-	h.agent.Close()
+	for i := range h.hosts {
+		h.hosts[i].Close()
+	}
 	h.server.Close()
 }

@@ -79,7 +79,7 @@ func TestHeadOfAnotherHost(t *testing.T) {
 	far, plane := &farHost{}, &noPlane{}
 	h := New(&launch.Options{Apps: []launch.App{{NP: 3, Argv: []string{"x"}}}, FT: true}, 1)
 	h.Serve(plane, far)
-	far.tell = h.Hear
+	far.tell = func(ev launch.Event) { h.Hear(0, ev) }
 	if err := h.launch(); err != nil {
 		t.Fatal(err)
 	}
@@ -105,30 +105,30 @@ func TestHeadOfAnotherHost(t *testing.T) {
 		t.Errorf("spawn: %v", err)
 	}
 	said("signal 4 killed")
-	h.Hear(launch.Event{Kind: launch.EvExited, Proc: p(4), End: launch.Ending{Signal: unix.SIGKILL}})
+	h.Hear(0, launch.Event{Kind: launch.EvExited, Proc: p(4), End: launch.Ending{Signal: unix.SIGKILL}})
 	said("judged 4 false: spawned process 4 (rank 0 of 2) (pid 104) was ended: one beside it")
-	h.Hear(launch.Event{Kind: launch.EvReaped, Proc: p(4)})
+	h.Hear(0, launch.Event{Kind: launch.EvReaped, Proc: p(4)})
 	if h.failed || len(h.procs.byID) != 3 || len(h.procs.list) != 3 {
 		t.Errorf("failed %v, %d processes, %d in the list", h.failed, len(h.procs.byID), len(h.procs.list))
 	}
 
 	h.joined(h.procs.byID[p(1)])
-	h.Hear(launch.Event{Kind: launch.EvLost, Proc: p(1)})
+	h.Hear(0, launch.Event{Kind: launch.EvLost, Proc: p(1)})
 	said("print gompirun: rank 0 (pid 101): the program that called Init ended")
 	said("gone 1")
-	h.Hear(launch.Event{Kind: launch.EvDropped, Proc: p(2), Text: "garbage"})
-	h.Hear(launch.Event{Kind: launch.EvExited, Proc: p(2), End: launch.Ending{Signal: unix.SIGKILL}})
+	h.Hear(0, launch.Event{Kind: launch.EvDropped, Proc: p(2), Text: "garbage"})
+	h.Hear(0, launch.Event{Kind: launch.EvExited, Proc: p(2), End: launch.Ending{Signal: unix.SIGKILL}})
 	said("judged 2 false: rank 1 (pid 102) was killed by signal 9")
 	for _, serial := range []uint32{1, 3} {
-		h.Hear(launch.Event{Kind: launch.EvExited, Proc: p(serial)})
+		h.Hear(0, launch.Event{Kind: launch.EvExited, Proc: p(serial)})
 	}
-	h.Hear(launch.Event{Kind: launch.EvExited, Proc: p(99)}) // nobody's
+	h.Hear(0, launch.Event{Kind: launch.EvExited, Proc: p(99)}) // nobody's
 	said("judged 3")
 	if h.over() {
 		t.Error("the job is over before its output is out")
 	}
 	said("drain")
-	h.Hear(launch.Event{Kind: launch.EvDrained})
+	h.Hear(0, launch.Event{Kind: launch.EvDrained})
 	if !h.over() {
 		t.Error("the job is not over")
 	}

@@ -5,6 +5,7 @@ package head
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -16,10 +17,11 @@ import (
 
 // What happens to processes. Everything here runs on the head's goroutine.
 
-// Hear learns what the agent has seen.
-func (h *Head) Hear(ev launch.Event) {
+// Hear learns what the agent of a host has seen. Of processes of others it has
+// nothing to tell.
+func (h *Head) Hear(host uint32, ev launch.Event) {
 	p := h.procs.byID[ev.Proc]
-	if p == nil && ev.Kind.OfProcess() {
+	if ev.Kind.OfProcess() && (p == nil || p.host != host) {
 		return
 	}
 	switch ev.Kind {
@@ -36,15 +38,15 @@ func (h *Head) Hear(ev launch.Event) {
 	case launch.EvNoOutput:
 		h.outputLost(ev.Closed, ev.Text)
 	case launch.EvDrained:
-		h.out = true
+		h.hosts[host].out = true
 	case launch.EvStarted:
 		if p.pid == 0 && ev.PID > 0 {
 			h.procs.started(p, ev.PID)
 		}
 	case launch.EvBegun:
-		h.begun(ev.Err())
+		h.begun(host, ev.Err())
 	case launch.EvHostLost:
-		h.hostLost(ev.Text)
+		h.hostLost(host, ev.Text)
 	}
 }
 
@@ -69,7 +71,7 @@ func (h *Head) finalized(p *proc) {
 // dropped: the agent kills p.
 func (h *Head) dropped(p *proc, why string) {
 	if !h.failed && !h.ending {
-		h.say("%s (pid %d) was killed by gompirun: %s", p.Name(), p.pid, why)
+		h.sayOf(p, "%s (pid %d) was killed by gompirun: %s", p.Name(), p.pid, why)
 	}
 }
 
@@ -77,11 +79,11 @@ func (h *Head) dropped(p *proc, why string) {
 func (h *Head) exited(p *proc, e launch.Ending) {
 	h.procs.ended(p)
 	if p.unwanted != "" && e.Signal == unix.SIGKILL { // no failure of the job's, but others may know its pid
-		h.agent.Judged(p.id, fmt.Sprintf("%s (pid %d) was ended: %s", p.Name(), p.pid, p.unwanted), false)
+		h.on(p).Judged(p.id, fmt.Sprintf("%s (pid %d) was ended: %s", p.Name(), p.pid, p.unwanted), false)
 		return
 	}
 	if p.lost { // it was told then
-		h.agent.Judged(p.id, "", false)
+		h.on(p).Judged(p.id, "", false)
 		return
 	}
 	st := h.standing(p, e)
@@ -94,7 +96,7 @@ func (h *Head) exited(p *proc, e launch.Ending) {
 	} else {
 		h.failure(p, e, st)
 	}
-	h.agent.Judged(p.id, fmt.Sprintf("%s (pid %d) %s", p.Name(), p.pid, why), ok)
+	h.on(p).Judged(p.id, fmt.Sprintf("%s (pid %d) %s", p.Name(), p.pid, why), ok)
 }
 
 // standing asks the server where the news of the exit may have overtaken the
@@ -133,7 +135,7 @@ func (h *Head) lost(p *proc) {
 	line := fmt.Sprintf("%s (pid %d): the program that called Init ended without calling Finalize after %s; pid %d runs on",
 		p.Name(), p.pid, lasted(time.Since(p.started)), p.pid)
 	h.fails(p, line, launch.ExitFailure)
-	h.agent.Gone(p.id, line)
+	h.on(p).Gone(p.id, line)
 }
 
 // fails prints how p has failed and ends the job, or with --ft only prints. Of a
@@ -148,32 +150,61 @@ func (h *Head) fails(p *proc, line string, code int) {
 	}
 	h.decide(code)
 	if h.ft {
-		h.say("%s; the job goes on", line)
+		h.sayOf(p, "%s; the job goes on", line)
 		return
 	}
-	h.say("%s", line)
+	h.sayOf(p, "%s", line)
 	h.end(line)
 }
 
-// hostLost: the agent is gone, and all that ran there with it.
-func (h *Head) hostLost(why string) {
-	n := 0
-	for _, p := range h.procs.list {
+// hostLost: the agent is gone, and all that ran there with it. With --ft that is as
+// the death of each of these, unless it was the only host.
+func (h *Head) hostLost(host uint32, why string) {
+	x := &h.hosts[host]
+	if x.lost {
+		return
+	}
+	x.lost, x.out = true, true
+	err := errors.New("the agent is lost: " + why)
+	if len(h.hosts) > 1 {
+		err = fmt.Errorf("the agent of host %d is lost: %s", host, why)
+	}
+	n, counts, undecided := 0, 0, 0
+	for _, p := range slices.Clone(h.procs.list) {
+		if p.host != host {
+			continue
+		}
 		if p.pid != 0 && !p.exited {
 			h.procs.ended(p)
-			n++
+			switch n++; {
+			case p.undecided:
+				p.failure = &failure{fmt.Sprintf("%s (pid %d): %v", p.Name(), p.pid, err), launch.ExitFailure}
+				undecided++
+			case p.unwanted == "" && !p.leaves:
+				counts++
+			}
 		}
+		h.procs.forget(p)
 	}
-	h.drained, h.out = true, true
-	err := fmt.Errorf("the agent is lost: %s", why)
-	if n > 0 || len(h.starts) > 0 {
+	starting := slices.ContainsFunc(h.starts, func(b *batch) bool { _, ok := b.hosts[host]; return ok })
+	last := !slices.ContainsFunc(h.hosts, func(x hostState) bool { return !x.lost })
+	switch {
+	case h.ending:
+	case last && (n > 0 || starting), counts > 0 && !h.ft:
 		h.decide(launch.ExitFailure)
 		h.ft = false
-		h.ending = true
-		h.say("%v; %d processes are gone with it", err, n)
+		line := fmt.Sprintf("%v; %d processes are gone with it", err, n)
+		h.say("%s", line)
+		h.end(line)
+	case counts > 0:
+		h.decide(launch.ExitFailure)
+		h.say("%v; %d processes are gone with it; the job goes on", err, n)
+	case undecided > 0:
+		h.say("%v; %d processes that were to come are gone with it", err, undecided)
 	}
-	for len(h.starts) > 0 {
-		h.begun(err)
+	for starting {
+		h.begun(host, err)
+		starting = slices.ContainsFunc(h.starts, func(b *batch) bool { _, ok := b.hosts[host]; return ok })
 	}
 }
 
@@ -240,15 +271,21 @@ func (h *Head) end(why string) {
 	h.ending = true
 	h.server.Ending(why)
 	h.halt()
-	h.agent.SignalAll(unix.SIGTERM)
-	h.agent.SignalAll(unix.SIGCONT)
+	h.signalAll(unix.SIGTERM)
+	h.signalAll(unix.SIGCONT)
 	h.grace = time.After(h.o.KillGrace)
 }
 
 // halt lets nothing more be started.
 func (h *Head) halt() {
 	for _, b := range h.starts {
-		h.agent.Halt(b.procs[0].id)
+		at := -1
+		for _, p := range b.procs { // those of a host stand together
+			if int(p.host) != at {
+				at = int(p.host)
+				h.on(p).Halt(p.id)
+			}
+		}
 	}
 }
 
@@ -256,7 +293,7 @@ func (h *Head) kill() {
 	h.grace = nil
 	h.ending = true
 	h.halt()
-	h.agent.SignalAll(unix.SIGKILL)
+	h.signalAll(unix.SIGKILL)
 	if !h.hurried {
 		h.hurried = true
 		h.giveUp = time.After(killWait)

@@ -15,6 +15,7 @@ import (
 type proc struct {
 	launch.Label
 	id         wire.ProcID
+	host       uint32
 	came       launch.Role // how: Member, Spawned or New
 	rank, size int         // in its world
 	was        int         // its last rank in the main set
@@ -43,7 +44,7 @@ type failure struct {
 func newProc(s *control.StartProc, came launch.Role, w *world) *proc {
 	return &proc{
 		Label: launch.Label{Role: came, Serial: s.Proc.Serial, Rank: s.Rank, Size: s.Size},
-		id:    s.Proc, came: came, rank: s.Rank, size: s.Size, was: s.Rank, world: w, undecided: came == launch.New,
+		id:    s.Proc, host: s.Host, came: came, rank: s.Rank, size: s.Size, was: s.Rank, world: w, undecided: came == launch.New,
 	}
 }
 

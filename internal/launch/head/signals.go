@@ -48,9 +48,11 @@ func (h *Head) signal(sig os.Signal) {
 			h.ft, h.left = false, false
 		}
 	case unix.SIGCONT:
-		h.agent.Resumed()
+		for i := range h.hosts {
+			h.hosts[i].Resumed()
+		}
 	}
-	h.agent.SignalAll(s)
+	h.signalAll(s)
 	if s == unix.SIGTSTP {
 		// The shell is waiting for us to stop; the processes have.
 		unix.Kill(unix.Getpid(), unix.SIGSTOP)

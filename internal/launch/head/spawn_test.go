@@ -16,7 +16,7 @@ import (
 func TestSpawnAfterTheEnd(t *testing.T) {
 	for _, early := range []bool{false, true} {
 		h := New(&launch.Options{}, 1)
-		h.Serve(&noPlane{}, &farHost{tell: h.Hear})
+		h.Serve(&noPlane{}, &farHost{tell: func(ev launch.Event) { h.Hear(0, ev) }})
 		spawned, closed := make(chan error, 1), make(chan struct{})
 		spawn := func() { spawned <- h.Spawn([]control.StartProc{{Argv: []string{"x"}}}) }
 		if early {

@@ -3,6 +3,10 @@
 package head
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
+
 	"golang.org/x/sys/unix"
 
 	"gompi/internal/control"
@@ -19,8 +23,10 @@ func (h *Head) launch() error {
 			argvs, apps = append(argvs, a.Argv), append(apps, i)
 		}
 	}
-	if err := h.agent.Open(); err != nil {
-		return err
+	for i := range h.hosts {
+		if err := h.hosts[i].Open(); err != nil {
+			return err
+		}
 	}
 	starts, _, err := h.server.AddJob(argvs)
 	if err != nil {
@@ -84,7 +90,7 @@ func (h *Head) discard(procs []*proc, why string) {
 			if p.unwanted == "" {
 				p.unwant(why)
 			}
-			h.agent.Signal(p.id, unix.SIGKILL)
+			h.on(p).Signal(p.id, unix.SIGKILL)
 		} else {
 			h.procs.forget(p)
 		}
@@ -94,30 +100,47 @@ func (h *Head) discard(procs []*proc, why string) {
 // batch is what is started together.
 type batch struct {
 	procs []*proc
+	hosts map[uint32]struct{} // whose agents are not done
+	err   error               // the first
 	done  func(procs []*proc, err error)
 }
 
-// start has the agent start processes, which are a world of their own. Done is
+// start has the agents start processes, which are a world of their own. Done is
 // called when all run, or no more will.
 func (h *Head) start(starts []control.StartProc, apps []int, role launch.Role, done func([]*proc, error)) {
 	w := &world{}
-	b := &batch{procs: make([]*proc, len(starts)), done: done}
-	list := make([]launch.Start, len(starts))
+	b := &batch{procs: make([]*proc, len(starts)), hosts: map[uint32]struct{}{}, done: done}
+	lists := make([][]launch.Start, len(h.hosts))
 	for i, sp := range starts {
 		p := newProc(&sp, role, w)
 		b.procs[i] = p
-		list[i] = launch.Start{StartProc: sp, Label: p.Label, First: p.first(), App: apps[i]}
+		lists[p.host] = append(lists[p.host], launch.Start{StartProc: sp, Label: p.Label, First: p.first(), App: apps[i]})
+		b.hosts[p.host] = struct{}{}
 		h.procs.add(p)
 	}
 	h.starts = append(h.starts, b)
-	h.agent.Start(list)
+	for i, list := range lists {
+		switch {
+		case len(list) == 0:
+		case h.hosts[i].lost:
+			h.begun(uint32(i), fmt.Errorf("host %d is lost", i))
+		default:
+			h.hosts[i].Start(list)
+		}
+	}
 }
 
-// begun: the oldest start is done.
-func (h *Head) begun(err error) {
-	if len(h.starts) > 0 {
-		b := h.starts[0]
-		h.starts = h.starts[1:]
-		b.done(b.procs, err)
+// begun: the oldest start on a host is done.
+func (h *Head) begun(host uint32, err error) {
+	i := slices.IndexFunc(h.starts, func(b *batch) bool { _, ok := b.hosts[host]; return ok })
+	if i < 0 {
+		return
+	}
+	b := h.starts[i]
+	delete(b.hosts, host)
+	b.err = cmp.Or(b.err, err)
+	if len(b.hosts) == 0 {
+		h.starts = slices.Delete(h.starts, i, i+1)
+		b.done(b.procs, b.err)
 	}
 }

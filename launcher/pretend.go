@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package launcher
+
+import (
+	"net"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// pretendFlag, for tests, is a flag HxS: the job has H hosts of S slots, each an agent
+// that is a process of its own on this one. Between ranks of different hosts nothing
+// is shared.
+const pretendFlag = "pretend-hosts"
+
+// maxPretended bounds hosts, and slots of each.
+const maxPretended = 1000
+
+// pretended takes the flag.
+func (v *flagValues) pretended(o *options) error {
+	if v.pretend == "" {
+		return nil
+	}
+	hosts, slots, _ := strings.Cut(v.pretend, "x")
+	h, err := strconv.Atoi(hosts)
+	s, err2 := strconv.Atoi(slots)
+	if err != nil || err2 != nil || h < 1 || s < 1 || h > maxPretended || s > maxPretended {
+		return usagef("--%s %s: want HOSTSxSLOTS", pretendFlag, v.pretend)
+	}
+	o.pretend = make([]int, h)
+	for i := range o.pretend {
+		o.pretend[i] = s
+	}
+	return nil
+}
+
+// startPretended starts an agent as another process of this host. It ends when its
+// connection does.
+func startPretended(uint32) (net.Conn, error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	ours, theirs := os.NewFile(uintptr(fds[0]), "agent"), os.NewFile(uintptr(fds[1]), "head")
+	defer ours.Close()
+	defer theirs.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer null.Close()
+	p, err := os.StartProcess("/proc/self/exe", []string{"gompirun", agentArg}, &os.ProcAttr{Files: []*os.File{theirs, null, os.Stderr}, Env: os.Environ()})
+	if err != nil {
+		return nil, err
+	}
+	go p.Wait()
+	return net.FileConn(ours)
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package launcher
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/control"
+	"gompi/internal/control/controltest"
+)
+
+// TestPretended: what users see is the same with two hosts of one slot each, whose
+// agents are processes; what is beyond the slots is spread over both.
+func TestPretended(t *testing.T) {
+	each(t, []func(*testing.T){
+		TestOutputIsByteExact, TestInputToRank0, TestClosedOutput, TestHowJobsEnd, TestSpawnedProcesses,
+		TestKillGrace, TestOutputFiles, TestSignalsAreForwarded, TestSecondInterruptKills, TestQuitReports,
+	})
+}
+
+// agentJob is a job on pretended hosts of two ranks each, all of which have joined.
+type agentJob struct {
+	*testing.T
+	in     *bufio.Scanner
+	errs   strings.Builder
+	head   int
+	agents []int // by host
+	all    []int // agents, their guardians and ranks
+	addrs  []string
+	wait   func() (status int)
+}
+
+func startAgents(t *testing.T, args ...string) *agentJob {
+	t.Helper()
+	cmd := command(t, append([]string{"--" + pretendFlag, "2x2", "-np", "4"}, args...)...)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := &agentJob{T: t, in: bufio.NewScanner(out)}
+	cmd.Stderr = &j.errs
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	j.head = cmd.Process.Pid
+	j.wait = func() int {
+		cmd.Wait()
+		return cmd.ProcessState.ExitCode()
+	}
+	for range 4 {
+		if !j.in.Scan() || j.in.Text() != "joined" {
+			t.Fatalf("%q, %v; %s", j.in.Text(), j.in.Err(), j.errs.String())
+		}
+	}
+	// That of host 0 was started first.
+	j.agents = childrenOf(j.head)
+	slices.Sort(j.agents)
+	if len(j.agents) != 2 {
+		t.Fatalf("gompirun has the children %v", j.agents)
+	}
+	for _, a := range j.agents {
+		ranks := childrenOf(a)
+		if len(ranks) < 3 {
+			t.Fatalf("the agent %d has the children %v", a, ranks)
+		}
+		j.all = append(append(j.all, a), ranks...)
+		env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", ranks[len(ranks)-1]))
+		_, addr, _ := strings.Cut(string(env), control.EnvAddr+"=")
+		addr, _, _ = strings.Cut(addr, "\x00")
+		if _, ok := control.ParseAddress(addr); !ok {
+			t.Fatalf("%s is %q", control.EnvAddr, addr)
+		}
+		j.addrs = append(j.addrs, addr)
+	}
+	return j
+}
+
+// rest is what the job prints until its end, and how long that takes.
+func (j *agentJob) rest() (lines []string, took time.Duration) {
+	begin := time.Now()
+	for j.in.Scan() {
+		lines = append(lines, j.in.Text())
+	}
+	return lines, time.Since(begin)
+}
+
+// nothingLeft fails unless all processes of the job end soon, and with them its
+// sockets.
+func (j *agentJob) nothingLeft() {
+	j.Helper()
+	end := time.Now().Add(2 * time.Second)
+	for _, pid := range j.all {
+		controltest.WaitFor(j.T, fmt.Sprintf("end of %d", pid), func() bool { return !lives(pid) })
+	}
+	if late := time.Since(end); late > 0 {
+		j.Errorf("that took %v longer than 2 s", late)
+	}
+	sockets, err := os.ReadFile("/proc/net/unix")
+	if err != nil {
+		j.Fatal(err)
+	}
+	for _, addr := range j.addrs {
+		if strings.Contains(string(sockets), addr+"\n") {
+			j.Errorf("socket %s is left", addr)
+		}
+	}
+}
+
+// TestAgentLost: with an agent all that ran on its host has died. Without --ft
+// that is the end of the job, with it the others go on.
+func TestAgentLost(t *testing.T) {
+	for _, host := range []int{0, 1} {
+		for _, ft := range []bool{false, true} {
+			t.Run(fmt.Sprint(host, ft), func(t *testing.T) {
+				j := startAgents(t, fmt.Sprintf("--ft=%v", ft), "RANK", "mourn")
+				unix.Kill(j.agents[host], unix.SIGKILL)
+				lines, took := j.rest()
+				want := fmt.Sprintf("gompirun: the agent of host %d is lost: ", host)
+				if took > 2*time.Second || !strings.HasPrefix(j.errs.String(), want) || !strings.Contains(j.errs.String(), "; 2 processes are gone with it") {
+					t.Errorf("after %v: %q", took, j.errs.String())
+				}
+				status := j.wait()
+				if text := strings.Join(lines, "\n"); ft && (status != 0 || strings.Count(text, fmt.Sprintf("the agent of host %d is lost", host)) != 2) {
+					t.Errorf("status %d, %q", status, text)
+				} else if !ft && status != 1 {
+					t.Errorf("status %d", status)
+				}
+				j.nothingLeft()
+			})
+		}
+	}
+}
+
+// TestHeadOfAgentsLost: with the head everything ends.
+func TestHeadOfAgentsLost(t *testing.T) {
+	j := startAgents(t, "--ft", "RANK", "mourn")
+	unix.Kill(j.head, unix.SIGKILL)
+	j.rest()
+	j.wait()
+	j.nothingLeft()
+}
