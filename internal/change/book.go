@@ -21,7 +21,7 @@ type Owner interface {
 	Main() uint32
 	// Lives: the process takes part, it has neither died nor left.
 	Lives(p wire.ProcID) bool
-	// Most is how many more processes could ever be there at a time, Room how many
+	// Most is how many processes there could ever be at a time, Room how many more
 	// there is place for just now; Reserve takes so many and names them, or says why
 	// not.
 	Most() int
@@ -33,6 +33,10 @@ type Owner interface {
 	Hold(set uint32)
 	// Replace: for who follows set, and as the main set, it is result from now on.
 	Replace(set, result uint32)
+	// Successor is what set was replaced by; 0: it was not.
+	Successor(set uint32) uint32
+	// Fits says why set must not become one of so many.
+	Fits(set uint32, size int) error
 	// Terms are what who follows these sets wants of each change of them.
 	Terms(sets []uint32) Terms
 }
@@ -152,7 +156,9 @@ func (b *Book) Submit(now time.Duration, r Request) (uint32, error) {
 	if err := b.possible(o); err != nil {
 		return 0, err
 	}
-	b.supersede(o)
+	if !r.NoQueue {
+		b.supersede(o)
+	}
 	b.last++
 	o.number = b.last
 	b.ops[o.number] = o
@@ -162,6 +168,9 @@ func (b *Book) Submit(now time.Duration, r Request) (uint32, error) {
 		b.unqueue(o)
 		delete(b.ops, o.number)
 		return 0, ErrBusy
+	}
+	if o.state != Refused && r.NoQueue {
+		b.supersede(o)
 	}
 	return o.number, nil
 }
@@ -182,7 +191,7 @@ func (b *Book) possible(o *op) error {
 			if !ok {
 				return ErrNoSet
 			}
-			if err := b.watched(s); err != nil {
+			if err := b.current(s); err != nil {
 				return err
 			}
 			for _, p := range r.Out {
@@ -220,7 +229,7 @@ func (b *Book) supersede(o *op) {
 		return
 	}
 	for _, q := range slices.Clone(b.queue) {
-		if q.req.Kind == Replace && q.req.To != 0 && q.req.In[0] == o.req.In[0] {
+		if q.req.Kind == Replace && q.req.To != 0 && b.resolve(q.req.In[0]) == b.resolve(o.req.In[0]) && q != o {
 			b.finish(q, Refused, ErrSuperseded)
 		}
 	}

@@ -16,7 +16,7 @@ func (b *Book) grant(now time.Duration, o *op, before []*op) (bool, error) {
 	rs := o.req.parts()
 	parts := make([]part, len(rs))
 	goes := map[wire.ProcID]bool{}
-	join := 0
+	join, living := 0, 0
 	for i := range rs {
 		p := part{kind: rs[i].Kind}
 		for _, s := range rs[i].In {
@@ -40,6 +40,7 @@ func (b *Book) grant(now time.Duration, o *op, before []*op) (bool, error) {
 		for _, n := range p.join {
 			join += len(n)
 		}
+		living = max(living, len(p.rest)+len(p.leave)) // all of them still are there then
 		parts[i] = p
 	}
 	for i := range parts {
@@ -53,7 +54,7 @@ func (b *Book) grant(now time.Duration, o *op, before []*op) (bool, error) {
 		return false, nil
 	}
 	switch {
-	case join > b.owner.Most():
+	case join+living > b.owner.Most():
 		return false, ErrTooMany
 	case join > b.owner.Room():
 		return false, nil
@@ -82,7 +83,7 @@ func (b *Book) followed(sets []uint32) error {
 		if _, ok := b.owner.Members(s); !ok {
 			return ErrSetGone
 		}
-		if err := b.watched(s); err != nil {
+		if err := b.current(s); err != nil {
 			return err
 		}
 	}
@@ -121,6 +122,13 @@ func (b *Book) members(p *part, r *Request) error {
 	p.rest = slices.DeleteFunc(living, func(q wire.ProcID) bool { return slices.Contains(p.leave, q) })
 	if len(p.rest) == 0 && len(p.join) == 0 && p.kind != Sub {
 		return malformed("%v of all %d processes of the set", p.kind, len(p.leave))
+	}
+	if p.kind == Grow || p.kind == Shrink || p.kind == Replace {
+		size := len(p.rest)
+		for _, n := range p.join {
+			size += len(n)
+		}
+		return b.owner.Fits(p.in[0], size)
 	}
 	return nil
 }

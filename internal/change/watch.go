@@ -22,6 +22,14 @@ func (b *Book) watched(set uint32) error {
 	return nil
 }
 
+// current says why a set takes no change.
+func (b *Book) current(set uint32) error {
+	if s := b.owner.Successor(set); s != 0 {
+		return &ReplacedError{set, s}
+	}
+	return b.watched(set)
+}
+
 // Watch: p follows the changes of a set from now on, and holds back each until it
 // releases it, or does not.
 func (b *Book) Watch(set uint32, p wire.ProcID, holds bool) {

@@ -25,11 +25,12 @@ type world struct {
 	now  time.Duration
 	most int
 
-	procs map[wire.ProcID]*process
-	last  uint32
-	sets  map[uint32]*set
-	nsets uint32
-	main  uint32
+	procs    map[wire.ProcID]*process
+	last     uint32
+	sets     map[uint32]*set
+	nsets    uint32
+	main     uint32
+	replaced map[uint32]uint32
 
 	words   map[uint32]*word // of changes that members have seen
 	asked   []Effect         // swaps that were not done yet
@@ -60,7 +61,7 @@ func newWorld(t *testing.T, seed uint64, n, most int) *world {
 	w := &world{
 		t: t, rng: rand.New(rand.NewPCG(seed, 1)), most: most,
 		procs: map[wire.ProcID]*process{}, sets: map[uint32]*set{}, words: map[uint32]*word{},
-		states: map[uint32]State{}, reserve: map[uint32]int{},
+		states: map[uint32]State{}, replaced: map[uint32]uint32{}, reserve: map[uint32]int{},
 	}
 	w.b = New(w, time.Minute)
 	var world []wire.ProcID
@@ -110,7 +111,7 @@ func (w *world) taken() (n int) {
 	return n
 }
 
-func (w *world) Most() int { return w.most - 1 }
+func (w *world) Most() int { return w.most }
 func (w *world) Room() int { return w.most - w.taken() }
 
 func (w *world) Reserve(n int) ([]wire.ProcID, error) {
@@ -153,11 +154,21 @@ func (w *world) Drop(s uint32) {
 
 func (w *world) Replace(s, result uint32) {
 	w.say("set %d is %d now", s, result)
+	w.replaced[s] = result
 	if w.main == s {
 		w.Hold(result)
 		w.main = result
 		w.Drop(s)
 	}
+}
+
+func (w *world) Successor(s uint32) uint32 { return w.replaced[s] }
+
+func (w *world) Fits(_ uint32, size int) error {
+	if size == 13 {
+		return errors.New("not a number of processes to have")
+	}
+	return nil
 }
 
 func (w *world) Terms([]uint32) Terms { return Terms{} }
@@ -612,21 +623,22 @@ func TestScripts(t *testing.T) {
 // A queued operation waits for places, and gets them when a process is gone.
 func TestRoom(t *testing.T) {
 	w := newWorld(t, 1, 3, 4)
-	for _, p := range w.sets[w.main].members {
-		w.b.Watch(w.main, p, false)
+	two := w.Define(w.sets[w.main].members[:2])
+	for _, p := range w.sets[two].members {
+		w.b.Watch(two, p, false)
 	}
-	n, err := w.b.Submit(0, Request{Kind: Grow, In: []uint32{0}, Join: []int{2}})
+	n, err := w.b.Submit(0, Request{Kind: Grow, In: []uint32{two}, Join: []int{2}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.flush()
-	if _, err := w.b.Submit(0, Request{Kind: Grow, In: []uint32{0}, Join: []int{2}, NoQueue: true}); err != ErrBusy {
+	if _, err := w.b.Submit(0, Request{Kind: Grow, In: []uint32{two}, Join: []int{1}, NoQueue: true}); err != ErrBusy {
 		t.Errorf("without a queue: %v", err)
 	}
-	if _, err := w.b.Submit(0, Request{Kind: Grow, In: []uint32{0}, Join: []int{4}}); err != ErrTooMany {
-		t.Errorf("five where four can be: %v", err)
+	if _, err := w.b.Submit(0, Request{Kind: Grow, In: []uint32{two}, Join: []int{5}}); err != ErrTooMany {
+		t.Errorf("seven where four can be: %v", err)
 	}
-	w.died(wire.ProcID{Job: 1, Serial: 2})
+	w.died(wire.ProcID{Job: 1, Serial: 3})
 	if s, err := w.b.State(n); s != Granted || err != nil {
 		t.Errorf("%v, %v", s, err)
 	}

@@ -69,6 +69,8 @@ const (
 	PageOver                       // nobody is handed the change any more; wake who waits
 	PageLook                       // report how far the members are
 	PageDrop                       // nobody follows the set any more
+	PageAsk                        // of a change that the head decides: who checks waits; report how far all are
+	PagePublish                    // then: hand it out, in that iteration
 )
 
 // PageOrder is what is to be done on the page of a set.
@@ -79,6 +81,7 @@ type PageOrder struct {
 	Votes   uint32  // PageBegin
 	Options Options // PageFix
 	Have    uint64  // OrderFollow: of who asks
+	Agreed  uint64  // PagePublish: the iteration + 1
 }
 
 func (e *enc) page(p *PageOrder) {
@@ -88,11 +91,12 @@ func (e *enc) page(p *PageOrder) {
 	e.u32(p.Votes)
 	e.options(p.Options)
 	e.u64(p.Have)
+	e.u64(p.Agreed)
 }
 
 func (d *dec) page() PageOrder {
-	p := PageOrder{PageDo(d.u8()), d.u32(), d.u32(), d.u32(), d.options(), d.u64()}
-	if d.err == nil && p.Do > PageDrop {
+	p := PageOrder{PageDo(d.u8()), d.u32(), d.u32(), d.u32(), d.options(), d.u64(), d.u64()}
+	if d.err == nil && p.Do > PagePublish {
 		d.fail("unknown deed %d on a page", p.Do)
 	}
 	return p
@@ -130,7 +134,7 @@ type Report struct {
 	Clean  bool             // ReportExited: with status 0
 	Calls  []rollcall.Entry // ReportCalls
 	Set    uint32           // ReportWord, ReportLook
-	Change uint32           // ReportWord
+	Change uint32           // ReportWord; ReportLook: of PageAsk, else 0
 	Word   change.Verdict   // ReportWord
 	// Iteration is that at which all are handed the change, + 1: ReportWord.
 	Iteration uint64
@@ -271,6 +275,7 @@ func (r *Report) put(e *enc) {
 		e.u64(r.Iteration)
 	case ReportLook:
 		e.u32(r.Set)
+		e.u32(r.Change)
 		e.u64(r.Look.Least)
 		e.u64(r.Look.Most)
 		e.u32(r.Look.Begun)
@@ -306,7 +311,7 @@ func (r *Report) get(d *dec) {
 			d.fail("unknown word %d", r.Word)
 		}
 	case ReportLook:
-		r.Set = d.u32()
+		r.Set, r.Change = d.u32(), d.u32()
 		r.Look = Look{d.u64(), d.u64(), d.u32(), d.duration(), d.u64()}
 	case ReportHello, ReportHungUp, ReportFreed:
 	default:

@@ -3,6 +3,8 @@
 package head
 
 import (
+	"slices"
+
 	"gompi/internal/change"
 	"gompi/internal/control"
 	"gompi/internal/wire"
@@ -10,74 +12,140 @@ import (
 
 // How members see a change: its word, its votes, and what each is told.
 
-// show lets the members of the input see a change, on which so many vote.
+// show lets the members of the inputs see a change, on which so many vote.
 func (h *Head) show(o *op, voters []wire.ProcID) {
 	if o.body.Times.Ordered == 0 {
 		o.body.Times.Ordered = h.now() - o.asked
+	}
+	votes := uint32(len(voters))
+	if o.ballot != nil {
+		votes = manyVotes
 	}
 	for _, in := range o.inputs {
 		for _, s := range in {
 			f := h.followOf(s)
 			f.changes++
-			f.op, o.page = o, pageChange{s, f.changes}
+			f.op = o
+			o.pages = append(o.pages, pageChange{s, f.changes})
 			// Of a Result nobody may have asked for the page yet.
 			for _, host := range h.sets[s].hosts {
 				if _, ok := f.hosts[host.Host]; !ok {
 					h.makePage(f, host.Host, control.Order{})
 				}
 			}
+			h.page(f, control.PageOrder{Do: control.PageBegin, Change: f.changes, Votes: votes})
 		}
 	}
-	h.ofPage(o, control.PageOrder{Do: control.PageBegin, Votes: uint32(len(voters))})
+	if o.ballot != nil {
+		o.ballot.begin(voters, o.voted)
+		return
+	}
 	for _, id := range voters {
 		if _, ok := o.voted[id.Serial]; ok {
-			h.ofPage(o, control.PageOrder{Do: control.PageVote})
+			h.ofPages(o, control.PageOrder{Do: control.PageVote})
 		}
 	}
 }
 
-// ofPage has something done about a change where it is decided.
-func (h *Head) ofPage(o *op, order control.PageOrder) {
-	if o == nil {
-		return
-	}
-	if f := h.follows[o.page.set]; f != nil && f.op == o {
-		order.Change = o.page.change
-		h.page(f, order)
+// ofPages has something done about a change on its pages.
+func (h *Head) ofPages(o *op, order control.PageOrder) {
+	for _, at := range o.pages {
+		if f := h.follows[at.set]; f != nil && f.op == o {
+			order.Change = at.change
+			h.page(f, order)
+		}
 	}
 }
 
-// vote: p, who has no line on a page of the change, says that it may hold.
-func (h *Head) vote(o *op, p *proc) {
-	if _, ok := o.voted[p.id.Serial]; ok || p.comes != o {
+// changeOn is the number of a change on the pages of a set; 0: none.
+func (o *op) changeOn(set uint32) uint32 {
+	for _, at := range o.pages {
+		if at.set == set {
+			return at.change
+		}
+	}
+	return 0
+}
+
+// fix lets the members find when they are handed the change.
+func (h *Head) fix(o *op) {
+	if o.ballot != nil {
+		h.gather(o)
 		return
 	}
-	o.voted[p.id.Serial] = struct{}{}
-	h.ofPage(o, control.PageOrder{Do: control.PageVote})
+	h.ofPages(o, control.PageOrder{Do: control.PageFix, Options: o.options})
+}
+
+// swap asks for the word of a change to be rolled back: if it is open, or by force
+// also if it was accepted.
+func (h *Head) swap(o *op, force bool) {
+	switch {
+	case o.ballot != nil:
+		h.withdrawHere(o, force)
+	case force:
+		h.ofPages(o, control.PageOrder{Do: control.PageBreak})
+	default:
+		h.ofPages(o, control.PageOrder{Do: control.PageWithdraw})
+	}
+}
+
+// cast is a vote of a process that has none on a page.
+func (h *Head) cast(o *op, serial uint32) {
+	if o.ballot != nil {
+		h.castHere(o, serial)
+		return
+	}
+	h.ofPages(o, control.PageOrder{Do: control.PageVote})
+}
+
+// vote: p says that the change may hold, once. Before members see it its vote waits.
+func (h *Head) vote(o *op, p *proc) {
+	if _, ok := o.voted[p.id.Serial]; ok || p.comes != o && o.ballot == nil {
+		return
+	}
+	if o.voted[p.id.Serial] = struct{}{}; o.body.State >= change.Ready {
+		h.cast(o, p.id.Serial)
+	}
 }
 
 // complete is a vote for all. It may come before anybody was handed the change.
 func (h *Head) complete(o *op) {
 	if o.all = true; o.body.State == change.Adopting {
-		h.ofPage(o, control.PageOrder{Do: control.PageCommit})
+		h.commitAll(o)
 	}
+}
+
+func (h *Head) commitAll(o *op) {
+	if o.ballot != nil {
+		h.commitHere(o)
+		return
+	}
+	h.ofPages(o, control.PageOrder{Do: control.PageCommit})
 }
 
 // word: the page of a set says what holds of a change.
 func (h *Head) word(host uint32, r *control.Report) {
-	f := h.follows[r.Set]
-	if f == nil || f.op == nil || f.op.page != (pageChange{r.Set, r.Change}) {
+	o := h.onPage(host, r)
+	if o == nil || o.ballot != nil || r.Word < change.IsAccepted || r.Word > change.IsRolledBack {
 		return
 	}
-	if _, ok := f.hosts[host]; !ok || r.Word < change.IsAccepted || r.Word > change.IsRolledBack {
-		return
-	}
-	o := f.op
 	if o.body.Iteration == 0 {
 		o.body.Iteration = r.Iteration
 	}
 	h.book.Decided(h.now(), o.number, r.Word)
 	h.settle()
+}
+
+// onPage is the operation of which a host reports something; nil: there is no such.
+func (h *Head) onPage(host uint32, r *control.Report) *op {
+	f := h.follows[r.Set]
+	if f == nil || f.op == nil || f.op.changeOn(r.Set) != r.Change {
+		return nil
+	}
+	if _, ok := f.hosts[host]; !ok {
+		return nil
+	}
+	return f.op
 }
 
 // handed answers who was handed a change by the page of a set, or comes with one.
@@ -102,15 +170,14 @@ func (h *Head) handed(p *proc, id uint32, m *control.Handed) {
 // handedOf is the operation that a Handed means; nil: it has none for p.
 func (h *Head) handedOf(p *proc, m *control.Handed) *op {
 	f := h.follows[m.Set]
-	at := pageChange{m.Set, m.Change}
 	switch {
 	case m.Op != 0:
 		if o := h.ops[m.Op]; o != nil && o.body.State <= change.Done && (p.comes == o || p.last == o) {
 			return o
 		}
-	case f != nil && f.op != nil && f.op.page == at && h.isMember(m.Set, p):
+	case f != nil && f.op != nil && f.op.changeOn(m.Set) == m.Change && h.isMember(m.Set, p):
 		return f.op
-	case p.last != nil && p.last.page == at && p.last.body.State <= change.Done:
+	case p.last != nil && slices.Contains(p.last.pages, pageChange{m.Set, m.Change}) && p.last.body.State <= change.Done:
 		return p.last
 	}
 	return nil
@@ -121,7 +188,7 @@ func (h *Head) changeBody(o *op, p *proc) *control.ChangeBody {
 	part, role := h.partOf(o, p)
 	out := &o.body.Outputs[part]
 	b := &control.ChangeBody{
-		Op: o.number, Kind: o.kinds[part], Role: role, State: o.body.State, Votes: role != control.RoleJoining,
+		Op: o.number, Kind: o.kinds[part], Role: role, State: o.body.State, Votes: role != control.RoleJoining && o.ballot == nil,
 		Leaving: h.setIfAny(out.Leaving), Result: h.setIfAny(out.Result), Options: o.options,
 	}
 	for _, s := range o.inputs[part] {

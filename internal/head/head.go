@@ -289,8 +289,12 @@ func (h *Head) takesPart(id wire.ProcID) bool {
 // Take learns what the agent of a host has seen. What it tells of one of whom
 // nothing is left is of no more interest, and of others' it has nothing to tell.
 func (h *Head) Take(host uint32, r *control.Report) {
-	if r.Kind == control.ReportWord {
+	switch r.Kind {
+	case control.ReportWord:
 		h.word(host, r)
+		return
+	case control.ReportLook:
+		h.look(host, r)
 		return
 	}
 	p := h.bySerial(r.Serial)

@@ -82,6 +82,25 @@ func (o owner) Replace(set, result uint32) {
 	}
 }
 
+func (o owner) Successor(set uint32) uint32 {
+	if t := o.h.sets[set]; t != nil {
+		return t.successor
+	}
+	return 0
+}
+
+// Fits holds the main set to its bounds.
+func (o owner) Fits(set uint32, size int) error {
+	least, most := o.h.cfg.Min, o.h.cfg.Max
+	switch {
+	case set != o.h.main || size >= least && (most == 0 || size <= most):
+		return nil
+	case most == 0:
+		return control.Refused("the main set of %d processes: at least %d are allowed (--min)", size, least)
+	}
+	return control.Refused("the main set of %d processes: %d to %d are allowed (--min, --max)", size, least, most)
+}
+
 // Terms are those of who follows the sets, or the job's.
 func (o owner) Terms(sets []uint32) change.Terms {
 	t := change.Terms{}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package head
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+
+	"gompi/internal/change"
+	"gompi/internal/control"
+)
+
+// What processes ask and say of operations.
+
+// await answers when an operation is so far.
+func (h *Head) await(p *proc, f *control.Frame, number uint32, until change.State) error {
+	o := h.ops[number]
+	switch {
+	case o == nil || !h.concerns(o, p):
+		h.refuse(p, f.ID, control.NotFound("operation %d", number))
+	case o.body.State >= until:
+		h.answer(p, f.ID, &o.body)
+	case h.ending != "":
+		h.refuse(p, f.ID, control.Ending(h.ending))
+	default:
+		w := &wait{proc: p, id: f.ID, op: o, until: until}
+		if err := h.park(w, f); err != nil {
+			return err
+		}
+		o.waits[w] = struct{}{}
+	}
+	return nil
+}
+
+// concerns reports whether p has a part in an operation, or has asked for it.
+func (h *Head) concerns(o *op, p *proc) bool {
+	if o.by == p || p.comes == o || p.last == o {
+		return true
+	}
+	return slices.ContainsFunc(o.inputs, func(in []uint32) bool {
+		return slices.ContainsFunc(in, func(s uint32) bool { return h.isMember(s, p) })
+	})
+}
+
+func (h *Head) isMember(set uint32, p *proc) bool {
+	t := h.sets[set]
+	return t != nil && t.members.Index(p.id) >= 0
+}
+
+// withdraw answers a Withdraw, when it is known what it came to.
+func (h *Head) withdraw(p *proc, f *control.Frame, number uint32) error {
+	o := h.ops[number]
+	if o == nil || o.by != p {
+		h.refuse(p, f.ID, control.NotFound("operation %d of process %v", number, p.id))
+		return nil
+	}
+	_ = h.book.Cancel(number) // what came of it is what the state says
+	h.settle()
+	return h.await(p, f, number, change.Adopting)
+}
+
+// update takes something else to know of an operation.
+func (h *Head) update(p *proc, id uint32, m *control.Update) {
+	o := h.ops[m.Op]
+	switch {
+	case o == nil || o.by != p:
+		h.refuse(p, id, control.NotFound("operation %d of process %v", m.Op, p.id))
+	case o.body.State > change.Queued:
+		h.refuse(p, id, control.Refused("operation %d is %v", m.Op, o.body.State))
+	default:
+		o.col = bytes.Clone(m.COL)
+		h.answer(p, id, nil)
+	}
+}
+
+// opOf handles what is said of an operation, one way.
+func (h *Head) opOf(p *proc, kind control.Kind, number uint32) {
+	o := h.ops[number]
+	if o == nil || p.state != control.Joined || !h.concerns(o, p) {
+		return
+	}
+	switch kind {
+	case control.KindForget:
+		if o.by == p {
+			h.forgo(o)
+		}
+	case control.KindReleased:
+		h.book.Release(number, p.id)
+	case control.KindReadied:
+		if p.comes == o {
+			h.book.Prepared(h.now(), p.id)
+		}
+	case control.KindVoted:
+		h.vote(o, p)
+	case control.KindCompleted:
+		h.complete(o)
+	}
+	h.settle()
+}
+
+var reasons = []struct {
+	err error
+	why control.Why
+}{
+	{change.ErrMalformed, control.WhyMalformed},
+	{change.ErrNoSet, control.WhyNoSet},
+	{change.ErrSetGone, control.WhySetGone},
+	{control.ErrSetGone, control.WhySetGone},
+	{control.ErrNotFound, control.WhyNoSet},
+	{change.ErrNoWatch, control.WhyNoWatch},
+	{change.ErrUnwatched, control.WhyUnwatched},
+	{change.ErrLeaves, control.WhyLeaves},
+	{change.ErrNotMember, control.WhyNotMember},
+	{change.ErrTooMany, control.WhyTooMany},
+	{change.ErrBusy, control.WhyBusy},
+	{change.ErrSuperseded, control.WhySuperseded},
+	{change.ErrDeadline, control.WhyDeadline},
+	{change.ErrDied, control.WhyDied},
+	{change.ErrCancelled, control.WhyCancelled},
+	{change.ErrEnding, control.WhyEnding},
+}
+
+// refusal says why an operation was refused, or has not happened.
+func refusal(err error) *control.OpBody {
+	b := &control.OpBody{State: change.Refused, Why: control.WhyOther, Text: control.Clip(err.Error(), control.MaxText)}
+	var replaced *change.ReplacedError
+	if errors.As(err, &replaced) {
+		b.Why, b.Set, b.Success = control.WhyReplaced, replaced.Set, replaced.Successor
+	}
+	for _, r := range reasons {
+		if errors.Is(err, r.err) {
+			b.Why = r.why
+		}
+	}
+	return b
+}

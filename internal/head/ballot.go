@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package head
+
+import (
+	"gompi/internal/change"
+	"gompi/internal/control"
+	"gompi/internal/wire"
+)
+
+// ballot is the word of a change that no one page could hold: it has members on
+// several hosts, or several sets, or none. All that would swap the word ask the head.
+type ballot struct {
+	verdict  change.Verdict      // 0: open
+	left     map[uint32]struct{} // who has not voted
+	asked    map[pageOn]struct{} // pages of which it is not known how far the members are
+	furthest map[uint32]uint64   // the largest iteration + 1, by set
+}
+
+// pageOn is one host's page of a set.
+type pageOn struct{ set, host uint32 }
+
+// manyVotes is what a page waits for that is not to decide.
+const manyVotes = 1 << 31
+
+func newBallot() *ballot {
+	return &ballot{left: map[uint32]struct{}{}, asked: map[pageOn]struct{}{}, furthest: map[uint32]uint64{}}
+}
+
+// begin takes who votes. Some may have done so before.
+func (b *ballot) begin(voters []wire.ProcID, voted map[uint32]struct{}) {
+	for _, id := range voters {
+		if _, ok := voted[id.Serial]; !ok {
+			b.left[id.Serial] = struct{}{}
+		}
+	}
+}
+
+// gather asks how far the members are, who wait meanwhile.
+func (h *Head) gather(o *op) {
+	for _, at := range o.pages {
+		for host := range h.follows[at.set].hosts {
+			o.ballot.asked[pageOn{at.set, host}] = struct{}{}
+		}
+	}
+	h.ofPages(o, control.PageOrder{Do: control.PageAsk})
+	h.publishChange(o)
+}
+
+// look: so far are the members of a set on one host.
+func (h *Head) look(host uint32, r *control.Report) {
+	o := h.onPage(host, r)
+	if o == nil || o.ballot == nil {
+		return
+	}
+	at := pageOn{r.Set, host}
+	if _, ok := o.ballot.asked[at]; !ok {
+		return
+	}
+	delete(o.ballot.asked, at)
+	if r.Look.Begun > 0 {
+		o.ballot.furthest[r.Set] = max(o.ballot.furthest[r.Set], r.Look.Most+1)
+	}
+	h.publishChange(o)
+	h.settle()
+}
+
+// publishChange lets the members be handed the change, when it is known how far all
+// are: it is accepted by that.
+func (h *Head) publishChange(o *op) {
+	b := o.ballot
+	if len(b.asked) > 0 || b.verdict != 0 {
+		return
+	}
+	b.verdict = change.IsAccepted
+	for _, at := range o.pages {
+		f := h.follows[at.set]
+		ahead := uint64(max(1, f.options.Step)) * uint64(max(1, f.options.Lookahead))
+		agreed := b.furthest[at.set] + ahead
+		if o.body.Iteration == 0 {
+			o.body.Iteration = agreed
+		}
+		h.page(f, control.PageOrder{Do: control.PagePublish, Change: at.change, Agreed: agreed})
+	}
+	h.book.Decided(h.now(), o.number, change.IsAccepted)
+	h.commitIfAll(o)
+}
+
+// withdrawHere rolls a change back that nobody was handed, or by force one that is
+// not committed, and says what holds.
+func (h *Head) withdrawHere(o *op, force bool) {
+	b := o.ballot
+	if b.verdict == 0 || force && b.verdict == change.IsAccepted {
+		b.verdict = change.IsRolledBack
+		h.ofPages(o, control.PageOrder{Do: control.PageBreak})
+	}
+	h.book.Decided(h.now(), o.number, b.verdict)
+}
+
+// castHere takes the vote of a process.
+func (h *Head) castHere(o *op, serial uint32) {
+	delete(o.ballot.left, serial)
+	h.commitIfAll(o)
+}
+
+func (h *Head) commitIfAll(o *op) {
+	if len(o.ballot.left) == 0 {
+		h.commitHere(o)
+	}
+}
+
+// commitHere lets a change hold that was accepted.
+func (h *Head) commitHere(o *op) {
+	if b := o.ballot; b.verdict == change.IsAccepted {
+		b.verdict = change.IsCommitted
+		h.ofPages(o, control.PageOrder{Do: control.PageCommit})
+		h.book.Decided(h.now(), o.number, b.verdict)
+	}
+}

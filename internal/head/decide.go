@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package head
+
+import (
+	"slices"
+
+	"gompi/internal/control"
+	"gompi/internal/wire"
+)
+
+// What a change makes of sets and processes: when it is granted, committed, rolled
+// back.
+
+// granted gives the outputs their names, and the newcomers what they have from the
+// start.
+func (h *Head) granted(o *op) {
+	h.given(o)
+	h.nameOutputs(o)
+	if !h.onePage(o) {
+		o.ballot = newBallot()
+	}
+	for i, in := range o.inputs {
+		for _, s := range in {
+			if f := h.follows[s]; f != nil {
+				o.options = f.options
+			}
+		}
+		argv := o.parts[i].Argv
+		if len(argv) == 0 {
+			if argv = h.argv; o.by != nil {
+				argv = o.by.argv
+			}
+		}
+		out := &o.body.Outputs[i]
+		for _, s := range []uint32{out.Leaving, out.Result} {
+			if s != 0 {
+				h.sets[s].dynamic = true
+				h.ofChange(s, o.number)
+			}
+		}
+		if out.Result != 0 {
+			h.isResult(out.Result)
+		}
+		for _, s := range out.Joining {
+			// It is their world, and so does not vanish with the change.
+			h.sets[s].dynamic, h.sets[s].op = true, o.number
+			h.isResult(s)
+			m := h.sets[s].members
+			for rank, id := range m.All() {
+				p := h.proc(id)
+				p.rank, p.size, p.argv, p.comes = rank, m.Len(), argv, o
+				p.world = s
+				h.hold(s)
+			}
+		}
+	}
+}
+
+// onePage reports whether all members of the inputs share one page.
+func (h *Head) onePage(o *op) bool {
+	var in []uint32
+	for i := range o.inputs {
+		in = append(in, o.inputs[i]...)
+	}
+	return len(in) == 1 && len(h.sets[in[0]].hosts) == 1
+}
+
+// newcomers are those that take part in the job.
+func (h *Head) newcomers(o *op) (list []*proc) {
+	for i := range o.body.Outputs {
+		for _, s := range o.body.Outputs[i].Joining {
+			for _, id := range h.sets[s].members.All() {
+				if h.takesPart(id) {
+					list = append(list, h.proc(id))
+				}
+			}
+		}
+	}
+	return list
+}
+
+// committed keeps the outputs, and the inputs with which they are explained, for all
+// that have a part in them.
+func (h *Head) committed(o *op) {
+	h.changeDecided(o.number, true)
+	come := h.newcomers(o)
+	had := slices.Clone(come)
+	for i, in := range o.inputs {
+		for _, s := range in {
+			o.holds = append(o.holds, s)
+			if f := h.follows[s]; f != nil && f.op == o { // it has no Result
+				h.closePage(f, o)
+			}
+			for _, id := range h.sets[s].members.All() {
+				if h.takesPart(id) {
+					had = append(had, h.proc(id))
+				}
+			}
+		}
+		o.holds = append(o.holds, outputs(&o.body.Outputs[i])...)
+	}
+	for _, s := range o.holds {
+		h.hold(s)
+	}
+	o.users++
+	for i := range o.body.Outputs {
+		for _, s := range o.body.Outputs[i].Joining {
+			h.sets[s].op = 0
+		}
+	}
+	ids := make([]wire.ProcID, len(come))
+	hosts := map[uint32]struct{}{}
+	for i, p := range come {
+		ids[i] = p.id
+		hosts[p.host] = struct{}{}
+		p.comes = nil
+	}
+	for _, p := range had {
+		h.hasChange(p, o)
+	}
+	h.used(o)
+	h.tell(Kept, ids)
+	for host := range h.hosts {
+		if _, ok := hosts[uint32(host)]; ok {
+			h.tellHost(uint32(host))
+		}
+	}
+}
+
+// rolledBack ends what members see of the change. Newcomers may still ask.
+func (h *Head) rolledBack(o *op) {
+	for _, p := range h.newcomers(o) {
+		p.comes = nil
+		h.hasChange(p, o)
+	}
+	for _, at := range o.pages {
+		if f := h.follows[at.set]; f != nil && f.op == o {
+			h.closePage(f, o)
+		}
+	}
+	h.changeDecided(o.number, false)
+}
+
+// closePage ends a change on a page that stays.
+func (h *Head) closePage(f *follow, o *op) {
+	h.page(f, control.PageOrder{Do: control.PageOver, Change: o.changeOn(f.set)})
+	if f.op = nil; len(f.procs) == 0 {
+		h.endFollow(f)
+	}
+}
+
+// hasChange: o is the last change that p has a part in; nil: p has none.
+func (h *Head) hasChange(p *proc, o *op) {
+	last := p.last
+	if last == o {
+		return
+	}
+	if p.last = o; o != nil {
+		o.users++
+	}
+	if last != nil {
+		h.used(last)
+	}
+}
+
+// used ends one use of a change.
+func (h *Head) used(o *op) {
+	if o.users--; o.users > 0 {
+		return
+	}
+	for _, s := range o.holds {
+		h.unhold(s)
+	}
+	o.holds = nil
+	h.forgetOp(o)
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package head
+
+import (
+	"gompi/internal/change"
+	"gompi/internal/control"
+	"gompi/internal/wire"
+)
+
+// outputs are the sets that a part has made.
+func outputs(o *change.Outputs) []uint32 { return byPosition(0, o) }
+
+// byPosition are the sets that a part has made, in the order in which who asks names
+// them. A Replace has a place for each, 0 where there is none.
+func byPosition(k change.Kind, o *change.Outputs) []uint32 {
+	if k == change.Replace {
+		list := []uint32{o.Leaving, 0, o.Result}
+		if len(o.Joining) > 0 {
+			list[1] = o.Joining[0]
+		}
+		return list
+	}
+	var list []uint32
+	for _, s := range append(o.Joining[:len(o.Joining):len(o.Joining)], o.Leaving, o.Result) {
+		if s != 0 {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// places is how many outputs can be named of a part; 0: as many as there are sets of
+// newcomers.
+func places(k change.Kind) int {
+	switch k {
+	case change.Sub:
+		return 1
+	case change.Grow, change.Shrink:
+		return 2
+	case change.Replace:
+		return 3
+	}
+	return 0
+}
+
+// reserveNames keeps the names that the outputs are to have.
+func (h *Head) reserveNames(o *op) error {
+	var all []string
+	for i := range o.parts {
+		names := o.parts[i].Names
+		if n := places(o.kinds[i]); n != 0 && len(names) > n {
+			return control.Refused("%d names for the %d sets that %v makes", len(names), n, o.kinds[i])
+		}
+		all = append(all, names...)
+		o.names = append(o.names, names)
+	}
+	if err := h.reserveAll(all); err != nil {
+		o.names = nil
+		return err
+	}
+	return nil
+}
+
+// unreserveNames gives up names that no set will get.
+func (h *Head) unreserveNames(o *op) {
+	for _, names := range o.names {
+		for _, name := range names {
+			h.unreserveName(name)
+		}
+	}
+	o.names = nil
+}
+
+// nameOutputs gives the outputs the names that were reserved for them.
+func (h *Head) nameOutputs(o *op) {
+	for i, names := range o.names {
+		sets := byPosition(o.kinds[i], &o.body.Outputs[i])
+		for j, name := range names {
+			if name != "" && j < len(sets) && sets[j] != 0 {
+				h.nameSet(sets[j], name)
+				o.body.Names = append(o.body.Names, h.setName(sets[j]))
+				names[j] = ""
+			}
+		}
+	}
+	h.unreserveNames(o)
+}
+
+// publishOutputs lets the members of inputs and outputs hear of the outputs.
+func (h *Head) publishOutputs(o *op) {
+	for i := range o.body.Outputs {
+		var kin wire.MembersBuilder
+		seen := map[wire.ProcID]struct{}{}
+		for _, s := range o.inputs[i] {
+			for _, id := range h.sets[s].members.All() {
+				if _, ok := seen[id]; !ok {
+					seen[id] = struct{}{}
+					kin.Add(wire.Range{First: id, Count: 1})
+				}
+			}
+		}
+		for _, s := range outputs(&o.body.Outputs[i]) {
+			h.publishSet(s, kin.Members())
+		}
+	}
+}
