@@ -7,7 +7,6 @@ package cgroup
 
 import (
 	"io/fs"
-	"os"
 )
 
 // UsableCPUs returns how many CPUs this process can keep busy: the CPUs in the
@@ -17,7 +16,7 @@ import (
 // it rarely.
 func UsableCPUs() int {
 	n := affinity()
-	return max(1, min(n, cpuQuota(os.DirFS("/"), n)))
+	return max(1, min(n, cpuQuota(system(), n)))
 }
 
 func cpuQuota(root fs.FS, none int) int {

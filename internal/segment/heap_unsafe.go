@@ -15,7 +15,7 @@ import (
 )
 
 // HeapStep is the length of memory from which on Heap is worth its price.
-const HeapStep = reserveStep
+const HeapStep = ReserveStep
 
 // Heap makes sure that mem, zeroed memory of this process that nobody else uses
 // yet, can be touched: Go's allocator promises addresses, and the kernel finds
@@ -28,7 +28,7 @@ func (m *Memory) Heap(mem []byte) error {
 		return nil
 	}
 	pages := mem[skip : len(mem)-(len(mem)-skip)%page]
-	absent, there := int64(0), make([]byte, reserveStep/page)
+	absent, there := int64(0), make([]byte, ReserveStep/page)
 	eachStep(pages, there, page, func(step, there []byte) int {
 		for _, x := range there {
 			absent += int64(page) * int64(^x&1)
@@ -62,7 +62,7 @@ func (m *Memory) Heap(mem []byte) error {
 // 0 says whether it is there, until f takes less than it is given.
 func eachStep(mem, there []byte, page int, f func(step, there []byte) int) {
 	for len(mem) > 0 {
-		step := mem[:min(len(mem), reserveStep)]
+		step := mem[:min(len(mem), ReserveStep)]
 		vec := there[:len(step)/page]
 		_, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(unsafe.SliceData(step))), uintptr(len(step)), uintptr(unsafe.Pointer(unsafe.SliceData(vec))))
 		if errno != 0 {

@@ -8,7 +8,6 @@ import (
 	"bytes"
 	"fmt"
 	"math"
-	"os"
 	"strconv"
 	"sync"
 
@@ -59,20 +58,13 @@ type Memory struct {
 	turn sync.Mutex // of the goroutine that has the host's turn, or asks for it
 
 	mu     sync.Mutex // guards the rest
-	info   *os.File   // /proc/meminfo, nil until the first use
+	info   int        // descriptor of /proc/meminfo, + 1; 0 until the first use
 	text   [512]byte
 	groups cgroup.Memory
 }
 
-// Check tells, as a *NoMemoryError, if n bytes cannot be reserved now. The
-// first call costs some hundred us, the others 20.
-func (m *Memory) Check(n int64) error {
-	_, err := m.look(n, margin(n))
-	return err
-}
-
 // look compares what there is with n bytes and what is to stay free; see
-// checkMemory.
+// checkMemory. The first one costs some ten us more than the others.
 func (m *Memory) look(n, margin int64) (tight bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -81,7 +73,7 @@ func (m *Memory) look(n, margin int64) (tight bool, err error) {
 
 // FreeMemory is how many bytes this process could have now without swapping, by
 // the kernel's estimate and by its cgroups; 0 if nobody knows. It costs some
-// hundred us.
+// ten us.
 func FreeMemory() int64 {
 	var m Memory
 	defer m.Close()
@@ -103,9 +95,9 @@ func (m *Memory) Close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.groups.Close()
-	if m.info != nil {
-		m.info.Close()
-		m.info = nil
+	if m.info > 0 {
+		unix.Close(m.info - 1)
+		m.info = 0
 	}
 }
 
@@ -114,7 +106,7 @@ func (m *Memory) Close() {
 // take their next piece of n bytes at this moment.
 func checkMemory(n, margin, free int64, headroom func(need int64) (int64, bool)) (tight bool, err error) {
 	need := n + margin
-	plenty := need + atOnce*min(n, reserveStep)
+	plenty := need + atOnce*min(n, ReserveStep)
 	found, limit := int64(math.MaxInt64), ""
 	if free >= 0 {
 		found, limit = free, "system"
@@ -135,16 +127,21 @@ func (m *Memory) available() int64 {
 		return -1
 	}
 	// MemAvailable stands in the third line; the rest is cut off.
-	n, _ := m.info.ReadAt(m.text[:], 0)
-	return parseAvailable(m.text[:n])
+	n, _ := unix.Pread(m.info-1, m.text[:], 0)
+	return parseAvailable(m.text[:max(n, 0)])
 }
 
-// open opens the file that tells how much memory there is.
+// open opens the file that tells how much memory there is. In package os it would
+// go into Go's poller.
 func (m *Memory) open() bool {
-	if m.info == nil {
-		m.info, _ = os.Open("/proc/meminfo")
+	if m.info == 0 {
+		fd, err := unix.Open("/proc/meminfo", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return false
+		}
+		m.info = fd + 1
 	}
-	return m.info != nil
+	return true
 }
 
 func parseAvailable(text []byte) int64 {

@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reserveStep is how much is reserved between two looks at what there is. It
+// ReserveStep is how much is reserved between two looks at what there is. It
 // bounds what a signal can undo, too: the kernel gives back the whole of an
 // interrupted fallocate.
-const reserveStep = 4 << 20
+const ReserveStep = 4 << 20
 
-const _ = uint(-(reserveStep % InitialBytes)) // pieces of Take hold whole segments
+const _ = uint(-(ReserveStep % InitialBytes)) // pieces of Take hold whole segments
 
 // Reserve makes sure that [off, off+n) can be touched without SIGBUS. The error
 // is a *NoMemoryError when memory is short; then nothing is reserved. Reserving
@@ -55,7 +55,7 @@ func (m *Memory) Populate(mem []byte) error {
 	})
 }
 
-// Take has piece take n bytes of shared memory, at most reserveStep a call. It
+// Take has piece take n bytes of shared memory, at most ReserveStep a call. It
 // looks at the system's and the cgroup's free memory before each, because inside
 // a full memory cgroup the kernel kills instead of refusing. Where memory is
 // short it does that when it has the host's turn: what several processes see at
@@ -69,7 +69,7 @@ func (m *Memory) Take(n int64, piece func(k int64) error) error {
 			defer m.awaitTurn(n)()
 			continue
 		}
-		k := min(n, reserveStep)
+		k := min(n, ReserveStep)
 		if err == nil {
 			err = piece(k)
 		}
@@ -79,6 +79,15 @@ func (m *Memory) Take(n int64, piece func(k int64) error) error {
 		n -= k
 	}
 	return nil
+}
+
+// ReserveTaken is Reserve for a caller that Takes memory for several ranges: of
+// one, of at most ReserveStep bytes, without a look.
+func ReserveTaken(fd int, off, n int64) error {
+	if err := checkRange(off, n); err != nil {
+		return err
+	}
+	return reserve(fd, off, n)
 }
 
 // reserve is Reserve of one piece without a look.

@@ -30,7 +30,7 @@ const (
 // back from one that dies.
 func (m *Memory) awaitTurn(n int64) (end func()) {
 	wait := turnWait
-	if n <= reserveStep {
+	if n <= ReserveStep {
 		wait = shortTurnWait
 	}
 	for until := time.Now().Add(wait); ; time.Sleep(turnPoll) {
@@ -49,14 +49,14 @@ func (m *Memory) awaitTurn(n int64) (end func()) {
 func (m *Memory) lock() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.open() && unix.Flock(int(m.info.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil
+	return m.open() && unix.Flock(m.info-1, unix.LOCK_EX|unix.LOCK_NB) == nil
 }
 
 // endTurn lets the next one reserve. Closing m does the same.
 func (m *Memory) endTurn() {
 	m.mu.Lock()
-	if m.info != nil {
-		_ = unix.Flock(int(m.info.Fd()), unix.LOCK_UN)
+	if m.info > 0 {
+		_ = unix.Flock(m.info-1, unix.LOCK_UN)
 	}
 	m.mu.Unlock()
 	m.turn.Unlock()

@@ -85,7 +85,7 @@ func TestArena(t *testing.T) {
 	defer tb.Close()
 	file := newArena(t)
 	for _, tr := range []*Transport{ta, tb} {
-		_ = tr.memory.Check(1) // opens its files
+		_ = tr.memory.Take(1, func(int64) error { return nil }) // opens its files
 	}
 	files, pieces := openFiles(t), ta.shared.Load()
 	as, bs := shareArena(t, file, ta, tb, 50)
@@ -164,7 +164,7 @@ func TestArenaUnderAnAddressLimit(t *testing.T) {
 	defer ta.Close()
 	file := newArena(t)
 	for _, tr := range []*Transport{ta, tb} {
-		_ = tr.memory.Check(1) // opens its files
+		_ = tr.memory.Take(1, func(int64) error { return nil }) // opens its files
 	}
 	files, pieces := openFiles(t), ta.shared.Load()
 	as, bs := shareArena(t, file, ta, tb, 3)

@@ -72,11 +72,19 @@ func (t *Transport) attach(ct wire.Contact) (outRing, error) {
 	return o, nil
 }
 
-func (t *Transport) makeBox(fd int, head *headWords) (outRing, error) {
-	// To claim and to give back again would be of no use while memory is short.
-	if err := t.memory.Check(pageBytes + t.shape.firstBytes()); err != nil {
-		return outRing{}, err
-	}
+// makeBox looks at memory once, before it claims: to claim and to give back again
+// would be of no use while memory is short.
+func (t *Transport) makeBox(fd int, head *headWords) (o outRing, err error) {
+	err = t.memory.Take(pageBytes+t.shape.firstBytes(), func(int64) (err error) {
+		o, err = t.makeBoxTaken(fd, head)
+		return err
+	})
+	return o, err
+}
+
+const _ = uint(segment.ReserveStep - pageBytes - boxSlots - maxSlots*slotBytes - firstData) // one piece
+
+func (t *Transport) makeBoxTaken(fd int, head *headWords) (outRing, error) {
 	span, err := segment.Span(fd)
 	if err != nil {
 		return outRing{}, err
@@ -112,7 +120,7 @@ func (t *Transport) makeBox(fd int, head *headWords) (outRing, error) {
 // fillBox gives memory to a fast box that was claimed, maps it and describes it.
 func (t *Transport) fillBox(fd int, off int64, e *entry, u use) (outRing, error) {
 	g := t.shape
-	if err := t.memory.Reserve(fd, off, g.firstBytes()); err != nil {
+	if err := segment.ReserveTaken(fd, off, g.firstBytes()); err != nil {
 		return outRing{}, err
 	}
 	m, err := segment.Map(fd, off, g.bytes(), true)
@@ -163,7 +171,7 @@ func (t *Transport) claim(fd int, head *headWords, entries []entry, n uint32) (i
 // front of end; a use of 0 means that none is free.
 func (t *Transport) claimAmong(fd int, entries []entry, first, count, end uint32) (i uint32, u use, err error) {
 	page := (dirBase + int64(first)*entryBytes) &^ (pageBytes - 1)
-	if err := t.memory.Reserve(fd, page, pageBytes); err != nil {
+	if err := segment.ReserveTaken(fd, page, pageBytes); err != nil {
 		return 0, 0, err
 	}
 	for i := first; i < min(first+count, end); i++ {

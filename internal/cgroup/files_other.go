@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !linux
+
+package cgroup
+
+import (
+	"io/fs"
+	"os"
+)
+
+// system is the root file system.
+func system() fs.FS { return os.DirFS("/") }
