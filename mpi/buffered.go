@@ -321,7 +321,7 @@ type SendBuffer struct {
 func (c *Comm) SendBuffer() SendBuffer { return SendBuffer{c, true} }
 
 // SendBuffer is the process's buffer space. Local.
-func (p *Process) SendBuffer() SendBuffer { return SendBuffer{p.own, false} }
+func (p *Process) SendBuffer() SendBuffer { return SendBuffer{p.Self(), false} }
 
 // WithContext returns the same buffer space for calls that give up when ctx
 // ends. Local.
@@ -406,7 +406,7 @@ func (p *Process) detachAll() error {
 	var first error
 	for _, s := range all {
 		if _, gaveUp, err := s.detach(p.core.Engine, p.core.Ctx); first == nil && !errors.Is(err, errNoBuffer) {
-			first = p.own.bufferError("Finalize", gaveUp, err)
+			first = p.Self().bufferError("Finalize", gaveUp, err)
 		}
 	}
 	return first

@@ -4,11 +4,14 @@ package mpi_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"gompi/internal/core"
+	"gompi/internal/testjob"
 	"gompi/mpi"
 	"gompi/mpitest"
 )
@@ -77,4 +80,63 @@ func TestLeaverEndsInOrder(t *testing.T) {
 	if out := strings.TrimSpace(r.Stdout + r.Stderr); r.Status != 0 || out != "" {
 		t.Errorf("status %d:\n%s", r.Status, out)
 	}
+}
+
+// Processes that use no world make none, and whoever makes it late is a member like
+// any other: for messages that came before, and for deaths that were told before.
+func TestWorldAtFirstUse(t *testing.T) {
+	for _, transport := range []string{"inproc", "shm"} {
+		j := testjob.New(t, testjob.Transport(transport))
+		ps := make([]*mpi.Process, 3)
+		for i, sp := range j.Add(3) {
+			var err error
+			if ps[i], err = j.Boot(sp); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := mpi.Send(ps[0].World(), []int{7}, 1, 0); err != nil {
+			t.Fatal(err)
+		}
+		j.Kill(ps[2])
+		if _, err := mpi.Recv(ps[0].World(), make([]int, 1), 2, 0); !errors.Is(err, mpi.ErrProcFailed) {
+			t.Errorf("a receive from the dead: %v", err)
+		}
+		worlds := make([]*mpi.Comm, 8)
+		var wg sync.WaitGroup
+		for i := range worlds {
+			wg.Go(func() { worlds[i] = ps[1].World() })
+		}
+		wg.Wait()
+		for _, w := range worlds {
+			if w != worlds[0] || w.Rank() != 1 || w.Size() != 3 {
+				t.Fatalf("world %p, rank %d of %d", w, w.Rank(), w.Size())
+			}
+		}
+		got := make([]int, 1)
+		if _, err := mpi.Recv(ps[1].World(), got, 0, 0); err != nil || got[0] != 7 {
+			t.Errorf("%s: what came before the world: %v, %v", transport, got, err)
+		}
+		if err := ps[1].World().Barrier(); !errors.Is(err, mpi.ErrProcFailed) {
+			t.Errorf("%s: a barrier with one who died before the world: %v", transport, err)
+		}
+		for _, p := range ps[:2] {
+			if err := j.Leave(p); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// A process that never uses a communicator of all has none, until it is asked for,
+// even after the end.
+func TestWorldOfTheFinalized(t *testing.T) {
+	p, err := mpi.Init()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Finalize(); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, p.World().Barrier(), mpi.ErrFinalized)
+	wantError(t, mpi.Send(p.Self(), []int{1}, 0, 0), mpi.ErrFinalized)
 }

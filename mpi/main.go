@@ -42,7 +42,7 @@ func Main(f func(ctx context.Context, world *Comm) error) {
 		p.fail(1, err)
 	}
 	if err := p.Finalize(); err != nil {
-		fmt.Fprintf(os.Stderr, "rank %d: %v\n", p.World().Rank(), err)
+		fmt.Fprintf(os.Stderr, "rank %d: %v\n", p.core.WorldRank(), err)
 		os.Exit(1)
 	}
 	if left {
@@ -61,7 +61,7 @@ func (p *Process) fail(code int, err error) {
 		case <-time.After(echoWait):
 		}
 	}
-	fmt.Fprintf(os.Stderr, "rank %d: %v\n", p.world.Rank(), err)
+	fmt.Fprintf(os.Stderr, "rank %d: %v\n", p.core.WorldRank(), err)
 	os.Exit(code)
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"gompi/internal/core"
 	"gompi/internal/wire"
@@ -15,10 +16,11 @@ import (
 // Process is one rank's library: an engine and the communicators made from its
 // process sets. It is a value; many may live in one program (package mpitest).
 type Process struct {
-	core  core.Process
-	ctx   context.Context // carries the process
-	world *Comm
-	own   *Comm
+	core   core.Process
+	ctx    context.Context // carries the process
+	rootMu sync.Mutex      // held to make world or own
+	world  atomic.Pointer[Comm]
+	own    atomic.Pointer[Comm]
 
 	buffer sendBuffer
 
@@ -29,22 +31,11 @@ type Process struct {
 	vectors sync.Pool
 }
 
-// start makes a zero process from its parts, with its world.
+// start makes a zero process from its parts.
 func (p *Process) start(b core.Boot) error {
 	p.scalars.New = func() any { return new(scalar) }
 	p.vectors.New = func() any { return &vectors{pool: &p.vectors} }
 	if err := p.core.Start(&b); err != nil {
-		return err
-	}
-	var err error
-	made, members, _ := p.core.InSet(b.Welcome.World)
-	if p.world, err = p.newComm(nil, made, members, "WORLD"); err == nil {
-		p.core.Lend(&p.world.core.Comm)
-		made.ID, members.Local = wire.ContextID{Creator: p.core.Self}, wire.MembersOf(p.core.Self)
-		p.own, err = p.newComm(nil, made, members, "SELF")
-	}
-	if err != nil {
-		p.core.Stop(err)
 		return err
 	}
 	p.ctx = context.WithValue(p.core.Ctx, processKey{}, p)
@@ -53,11 +44,47 @@ func (p *Process) start(b core.Boot) error {
 }
 
 // World is the communicator of the processes that were started together:
-// mpi://WORLD of this process.
-func (p *Process) World() *Comm { return p.world }
+// mpi://WORLD of this process. It is made at first use, by whichever goroutine.
+func (p *Process) World() *Comm {
+	if c := p.world.Load(); c != nil {
+		return c
+	}
+	p.rootMu.Lock()
+	defer p.rootMu.Unlock()
+	if c := p.world.Load(); c != nil {
+		return c
+	}
+	made, members, _ := p.core.InSet(p.core.World)
+	c := p.root(made, members, "WORLD")
+	p.core.Lend(&c.core.Comm)
+	p.world.Store(c)
+	return c
+}
 
-// Self is the communicator of this process alone.
-func (p *Process) Self() *Comm { return p.own }
+// Self is the communicator of this process alone. It is made at first use.
+func (p *Process) Self() *Comm {
+	if c := p.own.Load(); c != nil {
+		return c
+	}
+	p.rootMu.Lock()
+	defer p.rootMu.Unlock()
+	if c := p.own.Load(); c != nil {
+		return c
+	}
+	made := core.Agreed{Op: "Self", ID: wire.ContextID{Creator: p.core.Self}}
+	c := p.root(made, core.Groups{Local: wire.MembersOf(p.core.Self)}, "SELF")
+	p.own.Store(c)
+	return c
+}
+
+// root makes a communicator that every process has.
+func (p *Process) root(a core.Agreed, g core.Groups, name string) *Comm {
+	c, err := p.newComm(nil, a, g, name)
+	if err != nil {
+		panic(fmt.Sprintf("gompi: BUG: %v", err))
+	}
+	return c
+}
 
 // Context ends when the job is being ended or the launcher is lost. It carries
 // the process: see FromContext.
@@ -86,13 +113,17 @@ func (p *Process) finalize() error {
 		return finalized("Finalize")
 	}
 	defer p.core.Leaving("Finalize")()
-	err := errors.Join(p.own.deleteAttrs(), p.detachAll())
+	var err error
+	if c := p.own.Load(); c != nil {
+		err = c.deleteAttrs()
+	}
+	err = errors.Join(err, p.detachAll())
 	left, ended := p.core.Finalize()
 	if err == nil {
 		err = ended
 	}
 	if err == nil && left > 0 {
-		err = fmt.Errorf("gompi: Finalize: rank %d leaves %d requests that were never completed by Wait or Test", p.world.Rank(), left)
+		err = fmt.Errorf("gompi: Finalize: rank %d leaves %d requests that were never completed by Wait or Test", p.core.WorldRank(), left)
 	}
 	return err
 }

@@ -29,14 +29,16 @@ const (
 // Lend says that communicators of some of the ranks of c which are made without it
 // may use its memory. It comes once, before any call on c.
 func (p *Process) Lend(c *Comm) {
-	p.lender = c
+	p.lender.Store(c)
 	p.Engine.Lend(c.Ctx)
 }
 
-// mayLend reports whether all members have the memory that is lent: it is that of the
-// processes which were started together, so it is the same for all.
+// mayLend reports whether all members have the memory that is lent, or will have: it is
+// that of the processes which were started together. A block of it is offered only when
+// all of these have it, and so have called Lend.
 func (p *Process) mayLend(members wire.Members) bool {
-	return p.lender != nil && members.Len() > 1 && group.Difference(members, p.lender.Ctx.Members).Len() == 0
+	c := p.lender.Load()
+	return c != nil && members.Len() > 1 && group.Difference(members, c.Ctx.Members).Len() == 0
 }
 
 // Meet makes the processes of g agree on the context of their communicator: all
@@ -46,7 +48,7 @@ func (p *Process) Meet(op calls.Name, user context.Context, g Groups, tag string
 	if g.Remote.Len() == 0 {
 		b := engine.MeetArgs{Op: op, User: user, Members: g.Local, Key: append([]byte{meetGroup}, tag...)}
 		// The others have few blocks, which are for the parts of a Split.
-		if g.Local.At(0) == p.Self && p.mayLend(g.Local) && p.lender.Rank == 0 {
+		if g.Local.At(0) == p.Self && p.mayLend(g.Local) && p.lender.Load().Rank == 0 {
 			b.Block = p.Engine.OfferLent()
 		}
 		own := b.Block
@@ -56,7 +58,7 @@ func (p *Process) Meet(op calls.Name, user context.Context, g Groups, tag string
 			return a, wrong(fault.Comm, "its memory is to be that of others")
 		}
 		if b.Block != 0 {
-			a.lentBy(p.lender, &b, own, f)
+			a.lentBy(p.lender.Load(), &b, own, f)
 		}
 		return a, f
 	}

@@ -83,7 +83,7 @@ func TestLentToOthers(t *testing.T) {
 	if f := own.Register(&Agreed{ID: wire.ContextID{Creator: world[1].Proc.Self}}, Groups{Local: wire.MembersOf(world[1].Proc.Self)}, nil); f != nil {
 		t.Fatal(f)
 	}
-	world[1].Proc.lender = own
+	world[1].Proc.lender.Store(own)
 	each(world, func(c *Comm) {
 		a, f := c.Proc.Meet(opTest, nil, c.Groups(), "others")
 		if c.Rank == 1 {

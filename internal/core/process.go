@@ -35,14 +35,15 @@ type Process struct {
 	Table   *selection.Table // with which communicators begin
 	Check   *Checker         // nil without GOMPI_CHECK
 	Ctx     context.Context  // ends when the job does
+	World   wire.Set         // of those that were started together
 	// Change is the change that the process was started for; nil: none.
 	Change *control.ChangeBody
 
-	lender    *Comm         // see Lend; nil: none
-	serial    atomic.Uint32 // of contexts made here; 0 is SELF
-	kept      sync.Map      // see Keep
-	perHost   int           // see Comm.Hosts
-	neighbors atomic.Int32  // processes of the job on this host
+	lender    atomic.Pointer[Comm] // see Lend; nil: none
+	serial    atomic.Uint32        // of contexts made here; 0 is SELF
+	kept      sync.Map             // see Keep
+	perHost   int                  // see Comm.Hosts
+	neighbors atomic.Int32         // processes of the job on this host
 
 	returnMu sync.Mutex
 	onReturn map[*func()]struct{} // guarded by returnMu
@@ -90,7 +91,7 @@ func (p *Process) Start(b *Boot) error {
 		return err
 	}
 	p.Control, p.Self, p.book, p.sleeps, p.os, p.perHost = b.Control, b.Welcome.Self, b.Book, b.Sleeper, b.Policy.OS, int(perHost)
-	p.Change = b.Welcome.Change
+	p.World, p.Change = b.Welcome.World, b.Welcome.Change
 	p.neighbors.Store(int32(b.Welcome.LocalProcs))
 	p.Ctx, p.cancel = context.WithCancelCause(context.Background())
 	if p.Engine, err = engine.New(cfg); err != nil {
@@ -167,6 +168,9 @@ func (p *Process) lost(b Boot, why error) {
 func (p *Process) roomForUnexpected() int64 {
 	return segment.FreeMemory() / 4 / int64(max(p.neighbors.Load(), 1))
 }
+
+// WorldRank is the rank in mpi://WORLD, for people, made or not.
+func (p *Process) WorldRank() int { return p.World.Members.Index(p.Self) }
 
 // End claims the end of the process, which comes once.
 func (p *Process) End() (first bool) { return !p.done.Swap(true) }
