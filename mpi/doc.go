@@ -30,7 +30,8 @@
 //
 // # Index by task
 //
-//   - Start and end: [Main]; [Init] and [Process]; [Comm.Abort]. Who am I:
+//   - Start and end: [Main]; [Init] and [Process], [FromContext],
+//     [Acquire]; [Comm.Abort]. Who am I:
 //     [Comm.Rank], [Comm.Size], [Comm.Name], [Comm.SetName], [Comm.Process],
 //     [Comm.Transport]. Say it once: [SaidOnce].
 //   - Send and receive: [Send], [Recv], [Sendrecv], [SendrecvReplace]; of

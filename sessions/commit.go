@@ -73,6 +73,9 @@ func (c *Change) consume(ctx context.Context, op string, all bool) (*mpi.Comm, e
 			comm = made.(*mpi.Comm)
 		}
 	}
+	if committed {
+		c.core().Changed(c.body.Op)
+	}
 	c.end(committed, comm, err)
 	return comm, err
 }

@@ -97,7 +97,11 @@ func (r *Request) one(p *core.Process, op string) (change.Request, error) {
 			q.In = append(q.In, 0)
 			continue
 		}
-		set, err := p.Control.Lookup(name)
+		look := p.Control.Lookup
+		if name == mainSet {
+			look = func(string) (wire.Set, error) { return p.Main(p.Ctx) }
+		}
+		set, err := look(name)
 		if err != nil {
 			return q, controlError(p.Ctx, op, err)
 		}

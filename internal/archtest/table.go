@@ -87,7 +87,7 @@ var layers = []row{
 
 	{pkg: "internal/remote", may: "internal/engine internal/shmem transport internal/buffer internal/calls internal/fault internal/wire internal/cgroup internal/segment internal/dtype internal/kernel internal/mem internal/span internal/wait"},
 
-	{pkg: "internal/core", may: "internal/engine collectives collectives/selection transport transport/inproc transport/shm transport/tcp " +
+	{pkg: "internal/core", may: "internal/engine collectives collectives/selection internal/change transport transport/inproc transport/shm transport/tcp " +
 		"internal/buffer internal/calls internal/dtype internal/fault internal/group internal/kernel internal/wire internal/control internal/control/client internal/knob internal/rollcall internal/segment internal/wait"},
 
 	// The public library.

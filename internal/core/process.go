@@ -45,6 +45,7 @@ type Process struct {
 	perHost   int                  // see Comm.Hosts
 	neighbors atomic.Int32         // processes of the job on this host
 
+	changed  atomic.Uint32 // see Changed; 0: none
 	returnMu sync.Mutex
 	onReturn map[*func()]struct{} // guarded by returnMu
 

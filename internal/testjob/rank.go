@@ -104,12 +104,9 @@ func (t *Rank) Grow(n int) (*Resize, error) {
 // Shrink asks for the leave of ranks of gompi://main, as Grow does.
 func (t *Rank) Shrink(ranks ...int) (*Resize, error) {
 	r := change.Request{Kind: change.Shrink, In: []uint32{0}}
-	for _, rank := range ranks {
-		id, err := t.of.mainRank(rank)
-		if err != nil {
-			return nil, err
-		}
-		r.Out = append(r.Out, id)
+	var err error
+	if r.Out, err = t.inMain(ranks...); err != nil {
+		return nil, err
 	}
 	return t.resize(r)
 }
@@ -131,17 +128,35 @@ func (t *Rank) resize(r change.Request) (*Resize, error) {
 // not return.
 func (t *Rank) Kill(rank int) {
 	t.TB.Helper()
-	id, err := t.of.mainRank(rank)
+	ids, err := t.inMain(rank)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if id != t.id {
-		t.of.kill([]wire.ProcID{id})
+	if ids[0] != t.id {
+		t.of.kill(ids)
 		return
 	}
-	go t.of.kill([]wire.ProcID{id})
+	go t.of.kill(ids)
 	<-t.Context().Done()
 	runtime.Goexit()
+}
+
+// inMain are the processes of ranks in the main set.
+func (t *Rank) inMain(ranks ...int) ([]wire.ProcID, error) {
+	c := t.proc.Core().Process()
+	main, err := c.Main(c.Ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Control.ReleaseSet(main.Number)
+	ids := make([]wire.ProcID, len(ranks))
+	for i, rank := range ranks {
+		if rank < 0 || rank >= main.Members.Len() {
+			return nil, fmt.Errorf("rank %d of %d in gompi://main", rank, main.Members.Len())
+		}
+		ids[i] = main.Members.At(rank)
+	}
+	return ids, nil
 }
 
 // Resize is a change of gompi://main that a rank has asked for.

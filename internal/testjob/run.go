@@ -44,9 +44,8 @@ type ranks struct {
 
 	mu      sync.Mutex
 	all     map[wire.ProcID]*Rank // that nobody has finalized or killed
-	main    []wire.ProcID
-	running int  // functions, and what finalizes leavers
-	over    bool // all have returned
+	running int                   // functions, and what finalizes leavers
+	over    bool                  // all have returned
 	done    chan struct{}
 }
 
@@ -88,7 +87,6 @@ func Run(tb testing.TB, n int, f func(t *Rank, world *mpi.Comm), opts ...Option)
 func (s *ranks) first(n int) []*Rank {
 	s.tb.Helper()
 	list := make([]*Rank, n)
-	main := make([]wire.ProcID, n)
 	for i, sp := range s.job.Add(n) {
 		t := s.rank(sp.Proc, fmt.Sprintf("rank %d", i))
 		var err error
@@ -98,11 +96,11 @@ func (s *ranks) first(n int) []*Rank {
 			}
 			s.tb.Fatalf("rank %d: %v", i, err)
 		}
-		list[i], main[i] = t, t.id
+		list[i] = t
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.main, s.running = main, n
+	s.running = n
 	for _, t := range list {
 		s.all[t.id] = t
 	}
@@ -302,20 +300,9 @@ func (s *ranks) terminate(ids []wire.ProcID) {
 func (s *ranks) mainIs(ids []wire.ProcID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.main = ids
 	for i, id := range ids {
 		if t := s.all[id]; t != nil {
 			t.rename(fmt.Sprintf("rank %d", i))
 		}
 	}
-}
-
-// mainRank is the process of a rank in the main set.
-func (s *ranks) mainRank(rank int) (wire.ProcID, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if rank < 0 || rank >= len(s.main) {
-		return wire.ProcID{}, fmt.Errorf("rank %d of %d in gompi://main", rank, len(s.main))
-	}
-	return s.main[rank], nil
 }
