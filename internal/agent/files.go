@@ -5,6 +5,7 @@ package agent
 import (
 	"sync/atomic"
 
+	"gompi/internal/control"
 	"gompi/internal/rollcall"
 	"gompi/internal/segment"
 	"gompi/internal/wire"
@@ -62,4 +63,15 @@ func (f *Files) Release() {
 	case n < 0:
 		panic("gompi: BUG: segment released twice")
 	}
+}
+
+// Stdin makes a descriptor, which the agent owns from now on, the standard input of a
+// process that takes part in the job.
+func (a *Agent) Stdin(p wire.ProcID, fd int) {
+	f := &Files{segment: fd, bell: -1}
+	f.refs.Store(1)
+	if s := a.proc(p); s != nil && s.welcomed {
+		a.sendFiles(s, f, control.AppendFrame(nil, 0, control.FrameFDs, &control.Event{Kind: control.EvStdin}))
+	}
+	f.Release()
 }

@@ -119,6 +119,9 @@ const (
 	// EvNone: Proc, which this process watches, is no process of the job and
 	// never was.
 	EvNone
+	// EvStdin: the descriptor beside it is the process's standard input from now
+	// on. The client sees to it, and passes the event on to nobody.
+	EvStdin
 )
 
 // LeftInOrder is the Text of an EvGone of a process that has finalized.

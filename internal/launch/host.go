@@ -28,6 +28,8 @@ type Host interface {
 	// live; who is yet to be forked gets it then.
 	Signal(p wire.ProcID, s unix.Signal)
 	SignalAll(s unix.Signal)
+	// Main says who is in the main set, in order, of which this host may have some.
+	Main(procs []wire.ProcID)
 	// Rename says what processes are called from now on.
 	Rename(list []Named)
 	// Judged is the head's word on an exit that it was told of, for the others

@@ -77,7 +77,7 @@ type Config struct {
 
 // Server is a head, an agent, or both. Its methods may be called from any
 // goroutine. AddJob, Ending, Snapshot, State and Stacks are a head's, Addr, Token,
-// Started, Exited and Lost an agent's.
+// Started, Exited, Lost and Stdin an agent's.
 type Server struct {
 	job  wire.JobID
 	host uint32 // the agent's
@@ -287,6 +287,12 @@ func (s *Server) Exited(p wire.ProcID, how string, clean bool) {
 // told that p has died. Its exit is to be reported as always.
 func (s *Server) Lost(p wire.ProcID, how string) {
 	s.step(func() { s.agent.Lost(p, how) })
+}
+
+// Stdin makes a descriptor, which the server owns from now on, the standard input of
+// p, a process of this host.
+func (s *Server) Stdin(p wire.ProcID, fd int) {
+	s.step(func() { s.agent.Stdin(p, fd) })
 }
 
 // Ending tells every process that the job is ending and ends all that they

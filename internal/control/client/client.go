@@ -174,7 +174,10 @@ func (c *Client) readFrames(in *fdReader) error {
 			continue // the call owns the descriptors
 		case control.KindEvent:
 			var ev control.Event
-			if err = control.Decode(&ev, f.Body); err == nil {
+			err = control.Decode(&ev, f.Body)
+			if err == nil && ev.Kind == control.EvStdin {
+				becomeStdin(fds[0])
+			} else if err == nil {
 				c.mu.Lock()
 				c.events = append(c.events, ev)
 				c.cond.Signal()

@@ -198,3 +198,10 @@ func closeFDs(fds []int) {
 		}
 	}
 }
+
+// becomeStdin makes a descriptor that of standard input, whoever reads that.
+func becomeStdin(fd int) {
+	if fd >= 0 {
+		_ = unix.Dup3(fd, 0, 0)
+	}
+}

@@ -34,6 +34,8 @@ type Agent struct {
 	in       io.Reader     // standard input of the job
 	stdin    *launch.Stdin // in, if it is gompirun's own; else nil
 	feeder   *feeder       // nil: nobody gets it through us
+	reader   wire.ProcID   // who has standard input, if that is one alone
+	readEnd  int           // the descriptor that this one reads; -1: there is none
 	null     *os.File
 
 	childTable
@@ -49,6 +51,8 @@ type Plane interface {
 	Started(p wire.ProcID, pid int)
 	Exited(p wire.ProcID, how string, clean bool)
 	Lost(p wire.ProcID, how string)
+	// Stdin makes a descriptor, which the plane owns from now on, p's standard input.
+	Stdin(p wire.ProcID, fd int)
 }
 
 // Serve says which control plane processes join, before the first start.
@@ -67,7 +71,7 @@ type Streams struct {
 // and have something run on the agent's goroutine.
 func New(o *launch.Options, job wire.JobID, maxProcs func(int) int, streams Streams, tell func(launch.Event), post func(func())) (*Agent, error) {
 	a := &Agent{
-		o: o, job: job, topo: cpus.Read(os.DirFS("/")), maxProcs: maxProcs, forker: newForker(), in: streams.In,
+		o: o, job: job, topo: cpus.Read(os.DirFS("/")), maxProcs: maxProcs, forker: newForker(), in: streams.In, readEnd: -1,
 		childTable: newChildTable(), tell: tell, post: post,
 	}
 	if a.in == nil {

@@ -13,11 +13,12 @@ import (
 // child is a process that the agent has started, or is about to.
 type child struct {
 	launch.Start
-	cpus  cpus.Set
-	local int           // its number among the living processes of the job on this host
-	batch *batch        // with which it is being started
-	early []unix.Signal // that came before it was
-	tag   string
+	cpus   cpus.Set
+	local  int           // its number among the living processes of the job on this host
+	batch  *batch        // with which it is being started
+	early  []unix.Signal // that came before it was
+	tag    string
+	spread bool // is to be let go soon
 
 	pid      int
 	out, err *source

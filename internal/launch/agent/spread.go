@@ -28,21 +28,23 @@ const (
 
 // letGoLater sees to the processes of a job that were started spread.
 func (a *Agent) letGoLater(cs []*child) {
+	for _, c := range cs {
+		c.spread = true
+	}
 	a.letGoIn(letGoAfter+time.Duration(len(cs))*letGoEach, cs)
 }
 
 // letGoIn lets processes go after some time, but those that have not begun by then:
 // where processors are busy, that time may pass before a process has run at all.
 func (a *Agent) letGoIn(d time.Duration, cs []*child) {
-	all := a.topo.All.Mask()
 	time.AfterFunc(d, func() {
 		a.post(func() {
 			var late []*child
 			for _, c := range cs {
 				switch {
-				case c.exited || c.cpus == nil:
+				case c.exited || c.cpus == nil || !c.spread:
 				case begun(c.pid):
-					letGo(c.pid, c.cpus.Mask(), all)
+					a.move(c, nil)
 				default:
 					late = append(late, c)
 				}

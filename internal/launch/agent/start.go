@@ -34,6 +34,7 @@ type newborn struct {
 	pid      int
 	out, err *source
 	cpus     cpus.Set
+	readEnd  int // of the pipe that is its standard input; -1: there is none to keep
 }
 
 func (a *Agent) Start(list []launch.Start) {
@@ -112,9 +113,12 @@ func (a *Agent) forkAll(b *batch) error {
 
 // forkOne starts a process; ok if that runs, whatever has failed then.
 func (a *Agent) forkOne(c *child, s *spec) (ok bool, err error) {
-	n := newborn{cpus: c.cpus}
+	n := newborn{cpus: c.cpus, readEnd: -1}
 	ours, err := a.streams(&c.Start, s, &n)
 	defer func() {
+		if !ok && n.readEnd >= 0 {
+			unix.Close(n.readEnd)
+		}
 		for _, fd := range ours {
 			unix.Close(fd)
 		}
@@ -137,7 +141,9 @@ func (a *Agent) forkOne(c *child, s *spec) (ok bool, err error) {
 
 // runs: c was started.
 func (a *Agent) runs(c *child, n newborn) {
-	a.began(c, n)
+	if a.began(c, n); n.readEnd >= 0 {
+		a.reader, a.readEnd = c.Proc, n.readEnd
+	}
 	if a.o.Verbose {
 		a.Print(launch.Line("%s: pid %d, cpus %s, GOMAXPROCS %s", c.Label.Name(), c.pid, c.cpus, orOwn(a.maxProcs(c.Size))))
 	}

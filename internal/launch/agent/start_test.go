@@ -3,6 +3,7 @@
 package agent
 
 import (
+	"os"
 	"testing"
 	"time"
 
@@ -14,7 +15,10 @@ import (
 )
 
 // noPlane is a control plane that nobody joins.
-type noPlane struct{}
+type noPlane struct {
+	reader wire.ProcID // who got standard input
+	stdin  *os.File
+}
 
 func (noPlane) Addr() string                     { return "" }
 func (noPlane) Token(wire.ProcID) string         { return "" }
@@ -37,7 +41,7 @@ func newAlone(t *testing.T, o *launch.Options) *alone {
 	a.Agent, err = New(o, 1, func(int) int { return 0 }, Streams{Out: [2]func([]byte) error{discard, discard}},
 		func(ev launch.Event) { a.events = append(a.events, ev) }, func(f func()) { a.work <- f })
 	if err == nil {
-		a.Serve(noPlane{})
+		a.Serve(&noPlane{})
 		err = a.Open()
 	}
 	if err != nil {

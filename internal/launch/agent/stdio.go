@@ -27,6 +27,7 @@ func (a *Agent) stdinOf(s *launch.Start) stdinKind {
 	case !s.First || a.o.Stdin != launch.StdinAll && a.o.Stdin != launch.StdinTo(s.Rank):
 		return stdinNull
 	case a.o.Stdin != launch.StdinAll && a.stdin != nil && !isTerminal(os.Stdin):
+		a.reader, a.readEnd = s.Proc, 0
 		return stdinOurs // nothing is faster or more exact than the thing itself
 	}
 	if a.feeder == nil {
@@ -47,8 +48,12 @@ func (a *Agent) streams(c *launch.Start, s *spec, n *newborn) (ours []int, err e
 		if err != nil {
 			return ours, err
 		}
-		ours = append(ours, fd)
 		s.files[0] = fd
+		if a.o.Stdin != launch.StdinAll {
+			n.readEnd = fd // for who reads later
+		} else {
+			ours = append(ours, fd)
+		}
 	}
 	for i, name := range [2]string{"stdout", "stderr"} {
 		var file *outlet

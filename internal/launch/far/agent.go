@@ -15,6 +15,7 @@ import (
 	"gompi/internal/control/link"
 	"gompi/internal/launch"
 	"gompi/internal/launch/agent"
+	"gompi/internal/wire"
 )
 
 // Agent is the head at the other end of a link, and the goroutine of the agent here
@@ -26,6 +27,7 @@ type Agent struct {
 	host   *agent.Agent
 	opened error
 	starts []launch.Start // of a Start that is not complete
+	main   []wire.ProcID  // of a Main, likewise
 
 	mu    sync.Mutex
 	queue []func()
@@ -116,6 +118,18 @@ func (a *Agent) errand(body []byte) error {
 		}
 	case doHalt:
 		a.Post(func() { a.host.Halt(m.Proc) })
+	case doMain:
+		for _, n := range m.Names {
+			a.main = append(a.main, n.Proc)
+		}
+		if len(a.main) > control.MaxMembers {
+			return fmt.Errorf("a main set of more than %d processes", control.MaxMembers)
+		}
+		if m.Clean {
+			list := a.main
+			a.main = nil
+			a.Post(func() { a.host.Main(list) })
+		}
 	case doRename:
 		list := make([]launch.Named, len(m.Names))
 		for i, n := range m.Names {

@@ -102,6 +102,21 @@ func (h *Host) Start(list []launch.Start) {
 
 func (h *Host) Halt(p wire.ProcID) { h.send(control.Errand{Kind: doHalt, Proc: p}) }
 
+// Main sends the list in pieces.
+func (h *Host) Main(procs []wire.ProcID) {
+	for left := procs; ; {
+		m := control.Errand{Kind: doMain, Names: make([]control.ErrandName, min(len(left), control.MaxRenames))}
+		for i := range m.Names {
+			m.Names[i].Proc = left[i]
+		}
+		left = left[len(m.Names):]
+		m.Clean = len(left) == 0
+		if h.send(m); m.Clean {
+			return
+		}
+	}
+}
+
 func (h *Host) Rename(list []launch.Named) {
 	for piece := range slices.Chunk(list, control.MaxRenames) {
 		m := control.Errand{Kind: doRename, Names: make([]control.ErrandName, len(piece))}

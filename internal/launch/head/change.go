@@ -4,6 +4,7 @@ package head
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -125,6 +126,10 @@ func (h *Head) Terminate(ids []wire.ProcID) {
 // Main: these are in the main set, in order.
 func (h *Head) Main(ids []wire.ProcID) {
 	h.Post(func() {
+		if slices.Equal(ids, h.main) {
+			return
+		}
+		h.main = ids
 		var list []launch.Named
 		in := make(map[*proc]bool, len(ids))
 		for i, id := range ids {
@@ -144,6 +149,7 @@ func (h *Head) Main(ids []wire.ProcID) {
 			h.rename(p, l, &list)
 		}
 		h.tellNames(list)
+		h.agent.Main(ids)
 	})
 }
 

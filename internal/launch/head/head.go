@@ -32,7 +32,8 @@ type Head struct {
 	job    wire.JobID
 	ft     bool // a death does not end the job
 	procs  *table
-	starts []*batch // not all of which runs yet, oldest first
+	main   []wire.ProcID // the main set; before that is said what the command line started
+	starts []*batch      // not all of which runs yet, oldest first
 	server Plane
 	hosts  []hostState // by number
 

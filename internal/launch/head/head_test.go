@@ -41,6 +41,7 @@ func (f *farHost) Start(list []launch.Start) {
 	}
 }
 func (f *farHost) Halt(p wire.ProcID)                  { f.note("halt %d", p.Serial) }
+func (f *farHost) Main(procs []wire.ProcID)            { f.note("main of %d", len(procs)) }
 func (f *farHost) Signal(p wire.ProcID, s unix.Signal) { f.note("signal %d %v", p.Serial, s) }
 func (f *farHost) SignalAll(s unix.Signal)             { f.note("signal all %v", s) }
 func (f *farHost) Judged(p wire.ProcID, how string, clean bool) {

@@ -32,6 +32,9 @@ func (h *Head) launch() error {
 	if err != nil {
 		return err
 	}
+	for _, s := range starts {
+		h.main = append(h.main, s.Proc)
+	}
 	h.start(starts, apps, launch.Member, func(_ []*proc, err error) {
 		if err != nil {
 			h.cannotStart(err)
