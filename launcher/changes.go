@@ -48,6 +48,7 @@ func changeFlags(v *flagValues) *pflag.FlagSet {
 	s.IntVar(&c.max, "max", 0, "no change makes it larger than `N` (default: no bound)")
 	s.IntVar(&c.slots, "slots", 0, "the job never has more than `N` processes, spawned ones counted (default: max_slots of the hosts, or as many as there is memory for)")
 	s.BoolVar(&c.strict, "strict-slots", false, "the slots of the hosts, or the usable CPUs, are such a limit")
+	s.StringArrayVar(&c.psets, "pset", nil, "name ranks as a process set app://NAME: `NAME=0-3,7`")
 	s.StringVar(&c.resize, "resize-timeout", "60s", "`TIME` for newcomers to get ready, and again for the others to take up the change (0: for ever)")
 	s.StringVar(&c.leave, "leave-timeout", "60s", "`TIME` for who leaves to end before it is ended (0: for ever)")
 	v.set.AddFlagSet(s)
@@ -173,4 +174,7 @@ func (c *changes) tell(cfg *head.Config) {
 	cfg.Launches, cfg.Slots = true, c.slots
 	cfg.ToReady, cfg.ToAccept, cfg.LeaveTimeout = c.resizeTimeout, c.resizeTimeout, c.leaveTimeout
 	cfg.Min, cfg.Max = c.min, c.max
+	for _, s := range c.psets {
+		cfg.PSets = append(cfg.PSets, head.PSet{Name: s.name, Ranks: s.ranks})
+	}
 }

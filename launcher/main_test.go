@@ -168,6 +168,8 @@ func mpiRank(what string, args []string) int {
 		c.Close()
 	}
 	switch what {
+	case "change":
+		return (&elastic{Client: c, w: w}).change(me, args)
 	case "good":
 		fence()
 		finalize()

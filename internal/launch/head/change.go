@@ -149,7 +149,9 @@ func (h *Head) Main(ids []wire.ProcID) {
 			h.rename(p, l, &list)
 		}
 		h.tellNames(list)
-		h.agent.Main(ids)
+		for i := range h.hosts {
+			h.hosts[i].Main(ids)
+		}
 	})
 }
 

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package launcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/change"
+	"gompi/internal/control"
+	"gompi/internal/control/client"
+	"gompi/internal/control/controltest"
+	"gompi/internal/segment"
+	"gompi/internal/setpage"
+	"gompi/internal/wire"
+)
+
+// elastic is a rank whose job changes: one that follows the main set by hand.
+type elastic struct {
+	*client.Client
+	w      *control.Welcome
+	set    wire.Set
+	page   setpage.Page
+	member *setpage.Member
+	at     uint64
+}
+
+func must(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "elastic:", err)
+		os.Exit(94)
+	}
+}
+
+// follow maps the page that the answer to m tells of, and returns what else it says.
+func (e *elastic) follow(set wire.Set, m control.Message) []byte {
+	var b control.FollowBody
+	fds, err := e.AskFiles(context.Background(), m, &b)
+	must(err)
+	if e.set = set; b.X.Bytes > 0 {
+		mem, err := segment.Map(fds[0], b.X.Off, b.X.Bytes, true)
+		must(err)
+		e.page, err = setpage.View(mem, b.Members)
+		must(err)
+		e.member = e.page.Member(b.Place, 1, 1)
+	}
+	return b.Rest
+}
+
+func (e *elastic) watch(set wire.Set) {
+	e.follow(set, &control.Follow{Set: set.Number, Options: control.Options{Step: 1, Lookahead: 1}})
+}
+
+// adopt checks until there is a change, and votes for it.
+func (e *elastic) adopt() *control.ChangeBody {
+	var c setpage.Change
+	for c == 0 {
+		e.at++
+		if c = e.member.Check(e.at); c == 0 {
+			unix.Poll(nil, 1)
+		}
+	}
+	page, word := e.page, &control.Word{Set: e.set.Number, Change: uint32(c)}
+	must(e.Tell(word))
+	var b control.ChangeBody
+	rest := e.follow(wire.Set{}, &control.Handed{Set: e.set.Number, Change: uint32(c)})
+	must(control.Decode(&b, rest))
+	e.set = b.Result
+	if page.Vote(c) {
+		must(e.Tell(word))
+	}
+	if b.Role != control.RoleJoining {
+		e.await(b.Op, change.Committed)
+	}
+	return &b
+}
+
+func (e *elastic) submit(r change.Request, argv []string) control.OpBody {
+	var b control.OpBody
+	must(e.Ask(context.Background(), &control.Submit{Request: r, Parts: []control.SubmitPart{{Argv: argv}}}, &b))
+	return b
+}
+
+func (e *elastic) await(op uint32, until change.State) control.OpBody {
+	var b control.OpBody
+	must(e.Ask(context.Background(), &control.Await{Op: op, Until: until}, &b))
+	return b
+}
+
+func (e *elastic) finalize() int {
+	must(e.Finalize())
+	e.Close()
+	return 0
+}
+
+// change is a rank of a job that grows by two, and then loses its first and last.
+// What happens beside that is said by how:
+//
+//	CMD...       the newcomers run this, and do not come
+//	kill         nothing more, so that the job can be killed
+//	(none)       nothing
+//	suicide      a newcomer is killed when it has joined
+//	late         a newcomer exits with status 5 when the change is committed
+//	exit3, hang  how leavers end
+//	stdin        a line is read by each first member
+func (e *elastic) change(me int, how []string) int {
+	kind := ""
+	if len(how) > 0 {
+		kind = how[0]
+	}
+	line := func() (s string) {
+		b := make([]byte, 1)
+		for s != "\n" && !strings.HasSuffix(s, "\n") {
+			if n, err := os.Stdin.Read(b); n != 1 {
+				return fmt.Sprint(s, err)
+			}
+			s += string(b)
+		}
+		return strings.TrimSpace(s)
+	}
+	if c := e.w.Change; c != nil {
+		if kind == "suicide" && me == 1 {
+			unix.Kill(os.Getpid(), unix.SIGKILL)
+		}
+		must(e.Tell(&control.Op{Kind: control.KindVoted, Op: c.Op}))
+		if b := e.await(c.Op, change.Committed); b.State < change.Committed || b.State > change.Done {
+			return 0
+		}
+		if kind == "late" && me == 1 {
+			return 5
+		}
+		fmt.Println("in")
+		e.watch(c.Result)
+	} else {
+		set, err := e.Lookup("gompi://main")
+		must(err)
+		e.watch(set)
+		if kind == "stdin" && me == 0 {
+			fmt.Println("read", line())
+		}
+		must(e.Fence(context.Background(), e.w.World.Members))
+		comes := true
+		switch kind {
+		case "", "late", "exit3", "hang", "stdin", "kill", "suicide":
+			how = nil
+			comes = kind != "suicide"
+		default:
+			comes = false
+		}
+		if me == 0 {
+			op := e.submit(change.Request{Kind: change.Grow, In: []uint32{0}, Join: []int{2}}, how)
+			if op.Op == 0 {
+				must(errors.New(op.Text))
+			}
+			if !comes {
+				b := e.await(op.Op, change.Done)
+				fmt.Printf("%v: %s\n", b.State, b.Text)
+			}
+		}
+		if !comes {
+			must(e.Fence(context.Background(), e.w.World.Members))
+			return e.finalize()
+		}
+		e.adopt()
+	}
+	if kind == "kill" {
+		fmt.Println("there")
+		forever()
+	}
+	rank := e.set.Members.Index(e.w.Self)
+	if rank == 1 {
+		m := e.set.Members
+		e.submit(change.Request{Kind: change.Shrink, In: []uint32{0}, Out: []wire.ProcID{m.At(0), m.At(m.Len() - 1)}}, nil)
+	}
+	b := e.adopt()
+	if b.Role == control.RoleLeaving {
+		switch kind {
+		case "exit3":
+			return 3
+		case "hang":
+			forever()
+		}
+		return e.finalize()
+	}
+	if rank == 1 {
+		e.await(b.Op, change.Done)
+		if kind == "stdin" {
+			fmt.Println("read", line())
+		}
+		fmt.Println("first")
+	}
+	must(e.Fence(context.Background(), e.set.Members))
+	return e.finalize()
+}
+
+// TestChanges: processes come and go, and end as they may.
+func TestChanges(t *testing.T) {
+	for _, c := range []struct {
+		args   string
+		status int
+		stderr string
+		stdout string // sorted; names of those that come may be those that they have soon
+	}{
+		{"-np 2 RANK change", 0, `^$`, "[0] first|in|in"},
+		{"-np 4 --ft RANK change", 0, `^$`, "[0] first|in|in"},
+		{"-np 2 RANK change exit3", 0, `^$`, "[0] first|in|in"},
+		{"-np 2 --leave-timeout 0.3 --kill-grace 0.2 RANK change hang", 0, `^gompirun: left\.\d \(pid \d+\) and 1 more did not end in time after leaving \(--leave-timeout\), and is ended\n$`, "[0] first|in|in"},
+		{"-np 2 RANK change late", 5, `^gompirun: (rank 3|new.1|process 4 .*) \(pid \d+\) exited with status 5`, "?"},
+
+		{"-np 2 RANK change suicide", 0, `^$`, "[0] rolled back: a process of the change died"},
+		{"-np 2 --ft RANK change suicide", 0, `^$`, "[0] rolled back: a process of the change died"},
+		{"-np 2 RANK change sh -c exit", 0, `^$`, "[0] rolled back: a process of the change died"},
+		{"-np 2 RANK change sh -c false", 0, `^$`, "[0] rolled back: a process of the change died"},
+		{"-np 2 RANK change RANK kill 9", 0, `^$`, "[0] rolled back: a process of the change died"},
+		{"-np 2 RANK change /no/such/program", 0, `^$`, "[0] rolled back: no such program: /no/such/program"},
+		{"-np 2 --resize-timeout 0.2 RANK change sh -c sleep\tinf", 0, `^$`, "[0] rolled back: the deadline is over"},
+		{"-np 2 --slots 3 RANK change", 94, `^\[0\] elastic: more than can ever be given\ngompirun: `, "?"},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			args := strings.Fields(strings.ReplaceAll(c.args, "sleep\tinf", "sleep~inf"))
+			for i := range args {
+				args[i] = strings.ReplaceAll(args[i], "~", " ")
+			}
+			r := gompirun(t, append([]string{"--tag"}, args...)...)
+			if r.status != c.status || !regexp.MustCompile("(?s)"+c.stderr).MatchString(r.stderr) {
+				t.Errorf("status %d, stderr %q; want %d, %s", r.status, r.stderr, c.status, c.stderr)
+			}
+			lines := strings.Split(strings.TrimSpace(r.stdout), "\n")
+			slices.Sort(lines)
+			got := regexp.MustCompile(`\[\S+\] in`).ReplaceAllString(strings.Join(lines, "|"), "in")
+			if c.stdout != "?" && !strings.HasPrefix(got, c.stdout) {
+				t.Errorf("stdout %q, want %q", got, c.stdout)
+			}
+			if r.took > 20*time.Second {
+				t.Errorf("it took %v", r.took)
+			}
+		})
+	}
+}
+
+// Standard input moves to the new first member: what is a file as it is, and what
+// gompirun forwards.
+func TestStdinOfTheNewFirst(t *testing.T) {
+	cmd := command(t, "-np", "2", "RANK", "change", "stdin")
+	in, out, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	defer out.Close() // there is no end of it before
+	cmd.Stdin = in
+	out.WriteString("one\ntwo\n")
+	r := finish(t, cmd)
+	if r.status != 0 || !strings.Contains(r.stdout, "read one\n") || !strings.Contains(r.stdout, "read two\n") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A gompirun that is killed takes with it who came by a change.
+func TestKilledWithNewcomers(t *testing.T) {
+	r := start(t, "-np", "2", "RANK", "change", "kill")
+	r.expect("in", "in", "there", "there", "there", "there")
+	pids := childrenOf(r.Process.Pid)
+	r.Process.Kill()
+	r.end()
+	if len(pids) < 4 {
+		t.Errorf("only %v ran", pids)
+	}
+	for _, pid := range pids {
+		controltest.WaitFor(t, fmt.Sprintf("end of %d", pid), func() bool { return !lives(pid) })
+	}
+}
