@@ -140,6 +140,7 @@ func (h *Head) rolledBack(o *op) {
 		}
 	}
 	h.changeDecided(o.number, false)
+	h.unnameOutputs(o)
 }
 
 // closePage ends a change on a page that stays.

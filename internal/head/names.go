@@ -98,7 +98,11 @@ func (h *Head) publishSet(number uint32, kin wire.Members) {
 	}
 }
 
+// publish makes a name news, once.
 func (h *Head) publish(number uint32, name string) {
+	if slices.ContainsFunc(h.news, func(n naming) bool { return n.number == number && n.name == name }) {
+		return
+	}
 	h.lastNews++
 	h.news = append(h.news, naming{h.lastNews, number, name})
 }
