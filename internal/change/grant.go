@@ -32,7 +32,7 @@ func (b *Book) grant(now time.Duration, o *op, before []*op) (bool, error) {
 			return false, err
 		}
 		for _, q := range p.leave {
-			if goes[q] || b.goes[q] != nil {
+			if goes[q] {
 				return false, ErrLeaves
 			}
 			goes[q] = true
@@ -90,12 +90,16 @@ func (b *Book) followed(sets []uint32) error {
 	return nil
 }
 
-// members finds who comes, goes and stays. Of newcomers only the number is known.
+// members finds who comes, goes and stays. Of newcomers only the number is known. Who
+// leaves by a change that is committed counts as gone.
 func (b *Book) members(p *part, r *Request) error {
 	var living []wire.ProcID
 	for _, s := range p.in {
 		m, _ := b.owner.Members(s)
 		for _, q := range m {
+			if o := b.goes[q]; o != nil && !o.state.undecided() {
+				continue
+			}
 			if b.owner.Lives(q) && (len(p.in) == 1 || !slices.Contains(living, q)) {
 				living = append(living, q)
 			}

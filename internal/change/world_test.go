@@ -683,3 +683,36 @@ func TestQueue(t *testing.T) {
 	want(more, Granted)
 	want(to7, Queued)
 }
+
+// Who leaves by a change that is not decided makes a later one wait that removes as
+// many, and is none of those to be removed when it is decided.
+func TestTheLastLeaveOnce(t *testing.T) {
+	w := newWorld(t, 1, 5, 100)
+	for _, p := range w.sets[w.main].members {
+		w.b.Watch(w.main, p, false)
+	}
+	var ops []uint32
+	for range 2 {
+		n, err := w.b.Submit(w.now, Request{Kind: Sub, In: []uint32{w.main}, Leave: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.flush()
+		ops = append(ops, n)
+	}
+	if s, _ := w.b.State(ops[1]); s != Queued {
+		t.Fatalf("the second is %v", s)
+	}
+	w.b.Decided(w.now, ops[0], IsCommitted)
+	w.flush()
+	if s, _ := w.b.State(ops[1]); s != Ready {
+		t.Fatalf("the second is %v when the first is committed", s)
+	}
+	var leave []uint32
+	for _, p := range w.b.ops[ops[1]].parts[0].leave {
+		leave = append(leave, p.Serial)
+	}
+	if !slices.Equal(leave, []uint32{2, 3}) {
+		t.Errorf("leave: %v", leave)
+	}
+}
