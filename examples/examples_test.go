@@ -3,15 +3,19 @@
 package examples_test
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	"fmt"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -263,9 +267,60 @@ func TestCGHelp(t *testing.T) {
 	}
 }
 
+// What is asked for in another terminal is seen in the output, and no heat is lost.
+func TestElastic(t *testing.T) {
+	each(t, "elastic", []string{"--n", "50", "--steps", "20", "--pause", "0s"}, func(t *testing.T, ranks int, out string) {
+		m := match(t, out, fmt.Sprintf(`^try: gompictl resize [0-9a-f]{16} \+2\n20 steps, 50 points by %d ranks, error (\S+): the end\n$`, ranks))
+		if e := number(t, m[0]); e > 1e-13 {
+			t.Errorf("error %g", e)
+		}
+	})
+	run, ctl, elastic := mpitest.Build(t, "gompi/cmd/gompirun"), mpitest.Build(t, "gompi/cmd/gompictl"), mpitest.Build(t, "gompi/examples/elastic")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	job := exec.CommandContext(ctx, run, "-np", "2", elastic, "--n", "7", "--steps", "1000000", "--pause", "1ms")
+	out, err := job.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := job.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer job.Wait()
+	defer job.Process.Signal(syscall.SIGTERM)
+	lines := bufio.NewScanner(out)
+	next := func(pattern string) []string {
+		t.Helper()
+		lines.Scan()
+		return match(t, lines.Text(), pattern)
+	}
+	name := next(`^try: gompictl resize ([0-9a-f]+) \+2$`)[0]
+	size := 2
+	for _, s := range []struct {
+		ask string
+		to  int
+	}{{"+7", 9}, {"-6", 3}, {"=1", 1}, {"=4", 4}} {
+		said, err := exec.CommandContext(ctx, ctl, "resize", name, s.ask).CombinedOutput()
+		if err != nil || !strings.Contains(string(said), fmt.Sprintf("gompi://main: %d -> %d processes, committed", size, s.to)) {
+			t.Fatalf("%s: %v\n%s", s.ask, err, said)
+		}
+		m := next(fmt.Sprintf(`^[0-9]+ steps, 7 points by %d ranks, error (\S+): %d ranks before$`, s.to, size))
+		if e := number(t, m[0]); e > 1e-12 {
+			t.Errorf("error %g by %d ranks", e, s.to)
+		}
+		size = s.to
+	}
+}
+
+func TestPhases(t *testing.T) {
+	each(t, "phases", []string{"--limit", "1000000", "--count", "4", "--check", "2"}, func(t *testing.T, ranks int, out string) {
+		match(t, out, fmt.Sprintf(`^set-up by %d ranks in \S+\ncount by 4 ranks in \S+\ncheck by 2 ranks in \S+\n78498 primes up to 1000000\n$`, ranks))
+	})
+}
+
 // One rank answers --help, and none fails.
 func TestHelp(t *testing.T) {
-	for _, name := range []string{"counter", "hashtable", "heat", "pi", "ring", "samplesort", "stencil", "survive"} {
+	for _, name := range []string{"counter", "elastic", "hashtable", "heat", "phases", "pi", "ring", "samplesort", "stencil", "survive"} {
 		r := mpitest.Exec(t, 3, []string{mpitest.Build(t, "gompi/examples/"+name), "--help"})
 		lines := strings.Split(r.Stderr, "\n")
 		slices.Sort(lines)

@@ -112,14 +112,14 @@ var layers = []row{
 
 	// Applications of both.
 	{pkg: "bench/report"},
-	{pkg: "bench", may: "mpi mpi/value rma collectives collectives/selection collectives/sim internal/cgroup bench/report"},
+	{pkg: "bench", may: "mpi mpi/value rma sessions collectives collectives/selection collectives/sim internal/cgroup bench/report"},
 	{pkg: "bench/peers", may: "bench/report internal/cgroup"},
 	{pkg: "bench/peers/empty", may: "mpi"},
 	{pkg: "cmd/gompirun", may: "launcher"},
 	{pkg: "cmd/gompictl", may: "launcher internal/wire internal/change internal/control internal/control/client internal/rollcall"},
 	{pkg: "cmd/gompibench", may: "bench bench/report mpi collectives collectives/selection collectives/sim internal/control"},
 	{pkg: "examples"}, // holds the tests of all examples
-	{pkg: "examples/*", may: "mpi mpi/value rma"},
+	{pkg: "examples/*", may: "mpi mpi/value rma sessions"},
 }
 
 // testHelpers may be imported by any test that is not below them.
