@@ -5,6 +5,7 @@ package report
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"math"
 	"reflect"
 	"strings"
@@ -13,7 +14,7 @@ import (
 
 // TestJSON holds the field names and their order: scripts depend on them.
 func TestJSON(t *testing.T) {
-	r := Result{"latency", "shm", 2, 8, 0.11, 0.1, 0.2, 72.7273, 0, nil, nil, nil}
+	r := Result{"latency", "shm", 2, 8, 0.11, 0.1, 0.2, 72.7273, 0, nil, nil, nil, nil}
 	want := `{"bench":"latency","transport":"shm","ranks":2,"bytes":8,"usec":0.11,"usec_min":0.1,"usec_p99":0.2,"MBps":72.7273,"allocs":0}` + "\n"
 	var b bytes.Buffer
 	if err := Write(&b, r); err != nil || b.String() != want {
@@ -99,16 +100,53 @@ func TestStatistics(t *testing.T) {
 	}
 }
 
+// What a change of the number of ranks took stands beside the other fields, of other
+// benchmarks there is nothing of it.
+func TestResize(t *testing.T) {
+	r := Result{Bench: "resize", Transport: "shm", Ranks: 28}
+	r.SetResize([]Resize{
+		{Mode: "sub", Delta: 56, TotalMsec: 30, AppOverheadMsec: 5, GoneMsec: 3},
+		{Mode: "sub", Delta: 56, TotalMsec: 10, AppOverheadMsec: 1, GoneMsec: 2},
+		{Mode: "sub", Delta: 56, TotalMsec: 20, AppOverheadMsec: 9, GoneMsec: 1},
+	})
+	if r.Usec != 20000 || r.UsecMin != 10000 || r.TotalMsec != 20 || r.AppOverheadMsec != 5 || r.GoneMsec != 2 {
+		t.Errorf("%+v, %+v", r, *r.Resize)
+	}
+	var b, head, row strings.Builder
+	if err := errors.Join(Write(&b, r), Write(&b, Result{Bench: "barrier"}), ResizeHeader(&head), ResizeRow(&row, r)); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(b.String(), "\n")
+	for _, key := range []string{"mode", "delta", "total_msec", "wait_msec", "initiation_msec", "app_overhead_msec", "skew_msec", "app_overhead_median_msec",
+		"check_max_usec", "init_max_msec", "ready_msec", "first_barrier_msec", "later_barrier_msec", "gone_msec"} {
+		if key = `"` + key + `":`; strings.Count(lines[0], key) != 1 || strings.Contains(lines[1], key) {
+			t.Errorf("%s in %s, or in %s", key, lines[0], lines[1])
+		}
+	}
+	got, err := Read("x", strings.NewReader(b.String()))
+	if err != nil || !reflect.DeepEqual(got, []Result{r, {Bench: "barrier"}}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if h, r := head.String(), row.String(); len(h) != len(r) || !strings.HasPrefix(r, "shm          28  sub    56       20.0          0 ") {
+		t.Errorf("\n%s%s", h, r)
+	}
+	for _, bad := range []string{`"mode":"x","delta":1`, `"mode":"add","delta":0`, `"mode":"add","delta":1,"wait_msec":-1`} {
+		if _, err := Read("x", strings.NewReader(`{"bench":"resize",`+bad+`}`)); err == nil {
+			t.Errorf("%s is taken", bad)
+		}
+	}
+}
+
 func TestTable(t *testing.T) {
 	var b strings.Builder
 	if err := Header(&b); err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range []Result{
-		{"latency", "shm", 2, 4 << 20, 390.4, 380, 1234.5, 10743.6, 0, nil, nil, nil},
-		{"barrier", "tcp", 8, 0, 0.1044, 9.996, 99.96, 0, 0.00012, nil, nil, nil},
-		{"first_barrier", "shm", 2, 0, 1, 1, 1, 0, 0, nil, nil, &First{"job", 2}},
-		{"first_make", "shm", 2, 0, 1, 1, 1, 0, 0, nil, nil, &First{"duplicate", 0}},
+		{"latency", "shm", 2, 4 << 20, 390.4, 380, 1234.5, 10743.6, 0, nil, nil, nil, nil},
+		{"barrier", "tcp", 8, 0, 0.1044, 9.996, 99.96, 0, 0.00012, nil, nil, nil, nil},
+		{"first_barrier", "shm", 2, 0, 1, 1, 1, 0, 0, nil, nil, &First{"job", 2}, nil},
+		{"first_make", "shm", 2, 0, 1, 1, 1, 0, 0, nil, nil, &First{"duplicate", 0}, nil},
 	} {
 		if err := Row(&b, r); err != nil {
 			t.Fatal(err)
@@ -128,14 +166,14 @@ first_make          shm           2        0        1.00        1.00        1.00
 
 func TestHTML(t *testing.T) {
 	rs := []Result{
-		{"latency", "tcp", 2, 8, 5, 4, 9, 1.6, 0, nil, nil, nil},
-		{"latency", "shm", 2, 8, 0.3, 0.1, 0.2, 80, 0, nil, nil, nil},
-		{"latency", "shm", 2, 8, 0.1, 0.1, 0.2, 80, 0, nil, nil, nil},
-		{"latency", "shm", 2, 8, 0.2, 0.1, 0.2, 80, 0, nil, nil, nil},
-		{"latency", "shm", 2, 4096, 2, 1, 3, 2048, 0, nil, nil, nil},
-		{"barrier", "shm", 2, 0, 0.2, 0.1, 0.2, 0, 0, nil, nil, nil},
-		{"barrier", "shm", 4, 0, 5, 4, 6, 0, 0, nil, nil, nil},
-		{"one<>", "shm", 4, 0, 5, 4, 6, 0, 0, nil, nil, nil},
+		{"latency", "tcp", 2, 8, 5, 4, 9, 1.6, 0, nil, nil, nil, nil},
+		{"latency", "shm", 2, 8, 0.3, 0.1, 0.2, 80, 0, nil, nil, nil, nil},
+		{"latency", "shm", 2, 8, 0.1, 0.1, 0.2, 80, 0, nil, nil, nil, nil},
+		{"latency", "shm", 2, 8, 0.2, 0.1, 0.2, 80, 0, nil, nil, nil, nil},
+		{"latency", "shm", 2, 4096, 2, 1, 3, 2048, 0, nil, nil, nil, nil},
+		{"barrier", "shm", 2, 0, 0.2, 0.1, 0.2, 0, 0, nil, nil, nil, nil},
+		{"barrier", "shm", 4, 0, 5, 4, 6, 0, 0, nil, nil, nil, nil},
+		{"one<>", "shm", 4, 0, 5, 4, 6, 0, 0, nil, nil, nil, nil},
 	}
 	var b bytes.Buffer
 	if err := HTML(&b, "a & b", rs); err != nil {

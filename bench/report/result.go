@@ -38,6 +38,8 @@ type Result struct {
 	// First says of which early call on a communicator this is the time; nil: it
 	// makes no difference.
 	First *First `json:"first,omitempty"`
+	// Of a change of the number of ranks, whose time is Usec; nil: it is none.
+	*Resize
 }
 
 // First says what is new in a measurement of first calls.
@@ -120,6 +122,9 @@ func (r *Result) check() error {
 	}
 	if r.Overlap != nil && !(0 <= *r.Overlap && *r.Overlap <= 100) {
 		return fmt.Errorf("overlap is %v", *r.Overlap)
+	}
+	if r.Resize != nil {
+		return r.Resize.check()
 	}
 	if r.Target != nil {
 		return r.Target.check()

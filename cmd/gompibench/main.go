@@ -24,6 +24,7 @@ import (
 )
 
 func main() {
+	began := time.Now()
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case "report":
@@ -32,6 +33,9 @@ func main() {
 			exit(simulate(os.Args[2:], os.Stdout))
 		case "first":
 			runFirst(os.Args[2:])
+			return
+		case "resize":
+			runResize(began, os.Args[2:])
 			return
 		case "tune":
 			runTune(os.Args[2:])
@@ -151,6 +155,7 @@ func usage(w io.Writer) error {
 	b.WriteString("usage: gompirun -np N gompibench NAME [flags]\n       gompibench NAME [flags]              (starts itself under gompirun)\n" +
 		"       gompibench report [-o FILE] [--title T] FILE...   (an HTML page with plots, from JSON lines)\n" +
 		"       gompibench first [flags]  (the first calls of a job and of new communicators)\n" +
+		"       gompibench resize [flags] (what it takes to change the number of ranks)\n" +
 		"       gompibench tune [OPERATION...] [--into FILE]  (measures all algorithms; writes a table for gompirun --coll-table)\n" +
 		"       gompibench simulate OPERATION [flags]  (predicts the time of collectives on any number of ranks)\n\nbenchmarks:\n")
 	for _, x := range bench.All() {

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/bench/report"
+	"gompi/mpi"
+	"gompi/sessions"
+)
+
+// ResizeOptions say how Resize measures. They must be equal on all ranks, and on those
+// that come.
+type ResizeOptions struct {
+	// Start is the size that is added to, or that remains after a removal; the job has
+	// it at the beginning, or what Remove asks for.
+	Start int
+	// Deltas are how many ranks come, or go.
+	Deltas []int
+	// Remove: ranks go.
+	Remove bool
+	// Rounds is how often each delta is measured; 0 means DefaultResizeRounds.
+	Rounds int
+	// Busy: an iteration computes for 10 ms; otherwise it sleeps so long.
+	Busy bool
+	// Nonblocking: who asks for a change goes on at once; otherwise it waits, and in the
+	// Barrier all others, until all newcomers are there.
+	Nonblocking bool
+	// Transport is the name that results carry; "": as Options.
+	Transport string
+	// Began is when this process began.
+	Began time.Time
+
+	work time.Duration // of an iteration; 0 means resizeWork
+}
+
+const (
+	// DefaultResizeRounds is what Rounds 0 means.
+	DefaultResizeRounds = 5
+
+	resizeWork  = 10 * time.Millisecond
+	resizeEvery = 10 // iterations between two changes
+	resizeLater = 5  // barriers after the first one of a new communicator
+)
+
+// Size is what the job must begin with.
+func (o *ResizeOptions) Size() int {
+	if o.Remove && len(o.Deltas) > 0 {
+		return o.Start + o.Deltas[0]
+	}
+	return o.Start
+}
+
+func (o *ResizeOptions) validate() error {
+	if o.Start < 1 || len(o.Deltas) == 0 || o.Rounds < 0 {
+		return fmt.Errorf("bench: resize: start %d, deltas %v, %d rounds", o.Start, o.Deltas, o.Rounds)
+	}
+	for _, d := range o.Deltas {
+		if d < 1 {
+			return fmt.Errorf("bench: resize: delta %d is not above 0", d)
+		}
+	}
+	return nil
+}
+
+// move is one change of the plan.
+type move struct {
+	to     int
+	delta  int  // of a change that is measured; 0: it only leads to the next one
+	result bool // the last one of its delta
+}
+
+// plan is all changes, in order.
+func (o *ResizeOptions) plan() []move {
+	var list []move
+	size := o.Size()
+	for _, d := range o.Deltas {
+		from, to := o.Start, o.Start+d
+		if o.Remove {
+			from, to = to, from
+		}
+		for r := range o.Rounds {
+			if size != from {
+				list = append(list, move{to: from})
+			}
+			list = append(list, move{to, d, r == o.Rounds-1})
+			size = to
+		}
+	}
+	return list
+}
+
+// resizer is what a rank knows of the measurement.
+type resizer struct {
+	o     ResizeOptions
+	plan  []move
+	comm  *mpi.Comm
+	watch *sessions.Watcher
+	work  work
+	emit  func(report.Result) error
+
+	at       int                 // in the plan
+	asked    *sessions.Operation // rank 0: that is under way
+	checkMax time.Duration       // since the last change
+	samples  []report.Resize     // rank 0: of this delta
+}
+
+// Resize measures changes of the number of ranks: a job iterates (10 ms of work and a
+// Barrier), rank 0 asks in every tenth iteration for more or fewer ranks, and all adopt
+// that by Check and Commit; docs/performance.md has what is timed. It is collective over
+// world and over those who come, which call it as their first; emit is called on rank 0,
+// and its error ends the run there. A rank that goes gets sessions.ErrLeaving. Errors:
+// options that cannot be, a change that does not happen, those of communication.
+func Resize(ctx context.Context, world *mpi.Comm, o ResizeOptions, emit func(report.Result) error) error {
+	if o.Rounds == 0 {
+		o.Rounds = DefaultResizeRounds
+	}
+	if o.work == 0 {
+		o.work = resizeWork
+	}
+	if err := o.validate(); err != nil {
+		return err
+	}
+	r := &resizer{o: o, plan: o.plan(), comm: world, emit: emit, work: work{x: 1, idle: !o.Busy, turns: int64(o.work)}}
+	c, err := sessions.Joined(ctx)
+	if err != nil {
+		return err
+	}
+	first := 0
+	if c != nil {
+		came := time.Since(o.Began)
+		if first, err = c.Iteration(ctx); err != nil {
+			return err
+		}
+		first++
+		if err := r.adopt(ctx, c, time.Now(), 0, came); err != nil {
+			return err
+		}
+	} else if world.Size() != o.Size() {
+		return fmt.Errorf("bench: resize: the job has %d ranks and should begin with %d", world.Size(), o.Size())
+	} else if o.Busy {
+		if err := r.calibrate(); err != nil {
+			return err
+		}
+	}
+	if r.watch, err = sessions.Watch(ctx, "gompi://main", sessions.Options{}); err != nil {
+		return err
+	}
+	for i := first; r.at < len(r.plan); i++ {
+		if err := r.iterate(ctx, i); err != nil {
+			return err
+		}
+	}
+	return r.watch.Close()
+}
+
+func (r *resizer) iterate(ctx context.Context, i int) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if r.comm.Rank() == 0 && r.asked == nil && i%resizeEvery == resizeEvery-1 {
+		if err := r.ask(ctx); err != nil {
+			return err
+		}
+	}
+	r.work.do()
+	if err := r.comm.Barrier(); err != nil {
+		return err
+	}
+	if r.o.Transport == "" {
+		r.o.Transport = Carrier(r.comm)
+	}
+	t := time.Now()
+	c, err := r.watch.Check(i)
+	took := time.Since(t)
+	switch {
+	case err != nil:
+		return err
+	case c != nil:
+		return r.adopt(ctx, c, t.Add(took), took, 0)
+	}
+	r.checkMax = max(r.checkMax, took)
+	if r.asked != nil && r.asked.State() >= sessions.Refused {
+		out, err := r.asked.Wait(ctx)
+		return fmt.Errorf("bench: resize to %d ranks: %w", r.plan[r.at].to, errors.Join(err, out.Err))
+	}
+	return nil
+}
+
+// ask submits the next change.
+func (r *resizer) ask(ctx context.Context) (err error) {
+	r.asked, err = sessions.Submit(ctx, sessions.Request{Kind: sessions.Replace, In: []string{"gompi://main"}, Size: r.plan[r.at].to})
+	for err == nil && !r.o.Nonblocking && r.asked.State() < sessions.Ready {
+		pause := unix.NsecToTimespec(int64(50 * time.Microsecond))
+		_ = unix.Nanosleep(&pause, nil)
+	}
+	return err
+}
+
+// What each rank tells of a change, in nanoseconds.
+const (
+	ofOverhead = iota // in the Check that returned the change, and in Commit; 0 of newcomers
+	ofArrival         // when it called Commit
+	ofReturn          // when that returned
+	ofCheck           // its longest other Check
+	ofInit            // newcomers: from the start of the process until here
+	ofSize
+)
+
+// adopt makes a change on this rank, and gives rank 0 the times of all.
+func (r *resizer) adopt(ctx context.Context, c *sessions.Change, arrived time.Time, inCheck, came time.Duration) error {
+	begin := time.Now()
+	comm, err := c.Commit(ctx)
+	end := time.Now()
+	if err != nil {
+		return err
+	}
+	mine := [ofSize]int64{0, arrived.UnixNano(), end.UnixNano(), int64(r.checkMax), int64(came)}
+	if c.Role != sessions.Joining {
+		mine[ofOverhead] = int64(inCheck + end.Sub(begin))
+		if err := r.comm.Free(); err != nil {
+			return err
+		}
+	}
+	r.comm, r.checkMax = comm, 0
+	barriers := make([]float64, 1+resizeLater)
+	for i := range barriers {
+		if err := stopwatch(&barriers[i], comm.Barrier); err != nil {
+			return err
+		}
+	}
+	all := make([]int64, ofSize*comm.Size())
+	if err := mpi.Gather(comm, mine[:], all, 0); err != nil {
+		return err
+	}
+	if comm.Rank() == 0 {
+		if err := r.tell(ctx, all, barriers); err != nil {
+			return err
+		}
+	}
+	next, err := mpi.BcastOne(comm, [2]int64{int64(r.at) + 1, r.work.turns}, 0)
+	r.at, r.work.turns = int(next[0]), next[1]
+	return err
+}
+
+// tell notes what rank 0 has learned of a change, and tells of a delta that is done.
+func (r *resizer) tell(ctx context.Context, all []int64, barriers []float64) error {
+	out, err := r.asked.Wait(ctx)
+	if err := errors.Join(err, out.Err); err != nil {
+		return err
+	}
+	r.asked.Free()
+	r.asked = nil
+	m := r.plan[r.at]
+	if m.delta == 0 {
+		return nil
+	}
+	r.samples = append(r.samples, r.sample(m, out.Times, all, barriers))
+	if !m.result {
+		return nil
+	}
+	x := report.Result{Bench: "resize", Transport: r.o.Transport, Ranks: r.o.Start}
+	x.SetResize(r.samples)
+	r.samples = nil
+	return r.emit(x)
+}
+
+// sample is what one change took.
+func (r *resizer) sample(m move, t sessions.Times, all []int64, barriers []float64) report.Resize {
+	s := report.Resize{Mode: "add", Delta: m.delta}
+	asked := t.Asked.UnixNano()
+	firstArrival, lastArrival, lastReturn := int64(1<<62), int64(0), int64(0)
+	slowest := []int64(nil)
+	var overheads []float64
+	for ; len(all) > 0; all = all[ofSize:] {
+		a := all[:ofSize]
+		lastReturn = max(lastReturn, a[ofReturn])
+		s.InitMaxMsec = max(s.InitMaxMsec, msec(a[ofInit]))
+		if a[ofOverhead] == 0 {
+			continue
+		}
+		firstArrival, lastArrival = min(firstArrival, a[ofArrival]), max(lastArrival, a[ofArrival])
+		overheads = append(overheads, msec(a[ofOverhead]))
+		if slowest == nil || a[ofOverhead] > slowest[ofOverhead] {
+			slowest = a
+		}
+		s.CheckMaxUsec = max(s.CheckMaxUsec, 1e3*msec(a[ofCheck]))
+	}
+	end := lastReturn - asked
+	if r.o.Remove {
+		s.Mode = "sub"
+		s.GoneMsec = msec(int64(t.Gone))
+		end = max(end, int64(t.Gone))
+	}
+	s.TotalMsec = msec(end)
+	s.WaitMsec = msec(max(0, firstArrival-asked-int64(t.Ready)))
+	s.InitiationMsec = msec(int64(t.Ordered))
+	s.AppOverheadMsec = msec(slowest[ofOverhead])
+	s.SkewMsec = msec(max(0, lastArrival-slowest[ofArrival]))
+	s.AppOverheadMedianMsec = report.Median(overheads)
+	s.ReadyMsec = msec(int64(t.Ready))
+	s.FirstBarrierMsec = barriers[0] / 1e3
+	s.LaterBarrierMsec = report.Median(barriers[1:]) / 1e3
+	return s
+}
+
+func msec(ns int64) float64 { return float64(ns) / 1e6 }
+
+// calibrate finds how much computing takes rank 0 the time of an iteration, whoever
+// else uses the processors; all do as much.
+func (r *resizer) calibrate() (err error) {
+	if r.comm.Rank() == 0 {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		used := func() time.Duration {
+			var t unix.Timespec
+			_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t)
+			return time.Duration(t.Nano())
+		}
+		begin := used()
+		r.work.turns = 1 << 22
+		r.work.do()
+		r.work.turns = int64(float64(r.work.turns) * float64(r.o.work) / float64(max(1, used()-begin)))
+	}
+	r.work.turns, err = mpi.BcastOne(r.comm, r.work.turns, 0)
+	return err
+}
