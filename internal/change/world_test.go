@@ -703,8 +703,11 @@ func TestTheLastLeaveOnce(t *testing.T) {
 	if s, _ := w.b.State(ops[1]); s != Queued {
 		t.Fatalf("the second is %v", s)
 	}
-	w.b.Decided(w.now, ops[0], IsCommitted)
-	w.flush()
+	w.swap(ops[0], 0, IsAccepted)
+	for _, p := range w.sets[w.main].members {
+		w.vote(ops[0], p)
+	}
+	w.report(ops[0])
 	if s, _ := w.b.State(ops[1]); s != Ready {
 		t.Fatalf("the second is %v when the first is committed", s)
 	}
