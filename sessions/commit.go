@@ -8,12 +8,9 @@ import (
 	"fmt"
 	"strings"
 
-	"gompi/internal/calls"
 	"gompi/internal/change"
 	"gompi/internal/control"
 	"gompi/internal/core"
-	"gompi/internal/engine"
-	"gompi/internal/fault"
 	"gompi/internal/setpage"
 	"gompi/mpi"
 )
@@ -103,22 +100,18 @@ func (c *Change) vote(op string, voted, all bool) error {
 
 // decision waits until the change is committed or rolled back.
 func (c *Change) decision(ctx context.Context, op string) (committed bool, err error) {
-	if c.page == nil || !c.body.Votes {
+	if c.page == nil {
 		s, err := c.await(ctx, op, change.Committed)
 		return committing(s), err
 	}
 	ctx, cancel := c.whileJob(ctx)
 	defer cancel()
 	state, here := setpage.Open, true
-	w := engine.Await{
-		Op: calls.Name(op), Rank: -1, User: ctx,
-		// Who writes the word rings the bell of all who may sleep.
-		Ready: func() (bool, *fault.Fault) {
-			state, here = c.page.lines.Verdict(c.number)
-			return !here || state == setpage.Committed || state == setpage.RolledBack, nil
-		},
-	}
-	if f := c.core().Engine.Await(&w); f != nil {
+	f := c.page.await(ctx, op, func() bool {
+		state, here = c.page.lines.Verdict(c.number)
+		return !here || state == setpage.Committed || state == setpage.RolledBack
+	})
+	if f != nil {
 		return false, faultError(op, f)
 	}
 	if !here { // the next change has begun on the page

@@ -13,8 +13,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gompi/internal/calls"
 	"gompi/internal/control"
 	"gompi/internal/core"
+	"gompi/internal/engine"
+	"gompi/internal/fault"
 	"gompi/internal/segment"
 	"gompi/internal/setpage"
 )
@@ -87,6 +90,14 @@ func (g *page) ring() {
 		one := [8]byte{1}
 		unix.Write(g.bell, one[:])
 	}
+}
+
+// await waits until what stands on the page is so. Who writes there rings the bell.
+func (g *page) await(ctx context.Context, op string, so func() bool) *fault.Fault {
+	return g.proc.Engine.Await(&engine.Await{
+		Op: calls.Name(op), Rank: -1, User: ctx,
+		Ready: func() (bool, *fault.Fault) { return so(), nil },
+	})
 }
 
 // swapped tells of what this process has swapped in the word of a change.

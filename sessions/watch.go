@@ -202,6 +202,20 @@ func (w *Watcher) Check(iteration int) (*Change, error) {
 	if c == 0 {
 		return nil, nil
 	}
+	return w.found(c, iteration)
+}
+
+// found goes on with what the page says.
+func (w *Watcher) found(c setpage.Change, iteration int) (*Change, error) {
+	for c == setpage.Asked {
+		if f := w.page.await(w.proc.Context(), "Check", func() bool { return !w.page.lines.Asking() }); f != nil {
+			return nil, faultError("Check", f)
+		}
+		c = w.member.Check(uint64(iteration))
+	}
+	if c == 0 {
+		return nil, nil
+	}
 	return w.handed(c)
 }
 

@@ -216,9 +216,19 @@ func (a *Agent) page(o *control.PageOrder) {
 	case control.PageOver:
 		g.lines.Over(c)
 		g.ring()
+	case control.PageAsk:
+		g.lines.Ask(c)
+		a.tellLook(g, o.Change)
+	case control.PagePublish:
+		g.lines.Publish(c, o.Agreed-1)
+		g.ring()
 	case control.PageLook:
-		a.up = append(a.up, control.Report{Kind: control.ReportLook, Set: g.set, Look: g.progress()})
+		a.tellLook(g, 0)
 	}
+}
+
+func (a *Agent) tellLook(g *page, change uint32) {
+	a.up = append(a.up, control.Report{Kind: control.ReportLook, Set: g.set, Change: change, Look: g.progress()})
 }
 
 // ring wakes all who wait for something on the page. Nobody takes away what was

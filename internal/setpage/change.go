@@ -27,6 +27,7 @@ const (
 	quiet  phase = iota // the change is over, or has not come so far
 	fixing              // whoever sees it finds the number
 	fixed               // the number is known
+	asking              // somebody else finds the number, whoever checks waits for it
 )
 
 func word(c Change, low uint8) uint64     { return uint64(c)<<2 | uint64(low) }
@@ -70,6 +71,18 @@ func (p Page) Begin(c Change, voters int) {
 // Show lets the members find the iteration at which all are handed the change: for
 // the agent, after Begin.
 func (p Page) Show(c Change) { p.head.announcement.Store(announce(c, fixing)) }
+
+// Ask holds all who check from now on until Publish or Over: for an agent whose page
+// is one of several on which all are handed the change at the same iteration. How far
+// the members are is read afterwards.
+func (p Page) Ask(c Change) { p.head.announcement.Store(announce(c, asking)) }
+
+// Publish tells the iteration, and that the change is accepted: after Ask.
+func (p Page) Publish(c Change, iteration uint64) {
+	p.head.agreed.Store(tag(c) | min(iteration, MaxNumber-1) + 1)
+	p.head.verdict.CompareAndSwap(verdict(c, Open), verdict(c, Accepted))
+	p.head.announcement.Store(announce(c, fixed))
+}
 
 // Over ends the change for who looks from now on: for the agent, when it is decided.
 // Who was handed it still votes, and reads the verdict.

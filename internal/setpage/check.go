@@ -12,6 +12,16 @@ const never = math.MaxUint64
 // after the iteration was found, whichever that is.
 const Now = math.MaxInt64
 
+// Asked is no change: who checks is to wait until Asking says no more, and then check
+// again.
+const Asked Change = math.MaxUint32
+
+// Asking reports whether who checks has to wait.
+func (p Page) Asking() bool {
+	_, ph := phaseOf(p.head.announcement.Load())
+	return ph == asking
+}
+
 // Member is one process's end of a page. One goroutine at a time may call Check;
 // the other methods any.
 type Member struct {
@@ -44,7 +54,7 @@ func (m *Member) Begin(iteration uint64) { m.line.iteration.Store(iteration + 1)
 func (m *Member) First() bool { return m.first }
 
 // Check tells in which iteration the member is, and returns the change that it is
-// handed; 0: none. Iterations are at most MaxNumber, or Now, and do not shrink. It
+// handed; 0: none; or Asked. Iterations are at most MaxNumber, or Now, and do not shrink. It
 // never waits for anybody.
 func (m *Member) Check(iteration uint64) Change {
 	// Dekker's order: the line is written before the announcement is read, and the
@@ -65,6 +75,8 @@ func (m *Member) look(at uint64) Change {
 		case fixing:
 			m.page.agree(c, m.ahead)
 			continue
+		case asking:
+			return Asked
 		case fixed:
 			if a != m.seen {
 				agreed := number(m.page.head.agreed.Load(), c)

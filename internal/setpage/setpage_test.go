@@ -35,6 +35,7 @@ func TestRing(t *testing.T) {
 	var handed [members]map[Change]uint64
 	var next [members]chan struct{}
 	var stop atomic.Bool
+	over := make(chan struct{})
 	for i := range next {
 		next[i] = make(chan struct{}, 2)
 		handed[i] = map[Change]uint64{}
@@ -52,7 +53,10 @@ func TestRing(t *testing.T) {
 					close(next[i])
 					return
 				}
-				next[i] <- struct{}{}
+				select {
+				case next[i] <- struct{}{}:
+				case <-over: // and so may be who takes it
+				}
 				if _, ok := <-next[(i+members-1)%members]; !ok {
 					close(next[i])
 					return
@@ -83,6 +87,7 @@ func TestRing(t *testing.T) {
 		p.Over(c)
 	}
 	stop.Store(true)
+	close(over)
 	wg.Wait()
 	some := 0
 	for c := Change(1); c <= last; c++ {
@@ -215,6 +220,52 @@ func TestNow(t *testing.T) {
 			t.Fatalf("change %d again, first %v %v", x, a.First(), b.First())
 		}
 		p.Over(c)
+	}
+}
+
+// Members of several pages are handed a change at one iteration, which somebody else
+// finds while they are held.
+func TestAsked(t *testing.T) {
+	p, q := newPage(t, 1), newPage(t, 2)
+	a, b, far := p.Member(0, 1, 1), q.Member(0, 1, 1), q.Member(1, 1, 1)
+	for c := Change(1); c < 4; c++ {
+		at := 10 * uint64(c)
+		for _, x := range []Page{p, q} {
+			x.Begin(c, 1<<31)
+		}
+		if a.Check(at) != 0 || b.Check(at) != 0 || far.Check(at+3) != 0 {
+			t.Fatal("handed what was not shown")
+		}
+		p.Ask(c)
+		q.Ask(c)
+		if a.Check(at+1) != Asked || !p.Asking() || b.Check(at+1) != Asked {
+			t.Fatal("a Check while the iteration is found")
+		}
+		if c == 2 {
+			for _, x := range []Page{p, q} {
+				x.Withdraw(c)
+				x.Over(c)
+			}
+			if a.Check(at+1) != 0 || b.Check(at+9) != 0 || far.Check(at+9) != 0 {
+				t.Error("handed what was rolled back")
+			}
+			continue
+		}
+		p.Publish(c, at+4)
+		q.Publish(c, at+4)
+		if a.Check(at+1) != 0 || b.Check(at+3) != 0 || p.Asking() {
+			t.Error("handed before the iteration")
+		}
+		if a.Check(at+4) != c || b.Check(at+4) != c || far.Check(at+4) != c {
+			t.Error("not handed at the iteration")
+		}
+		if s, ok := q.Verdict(c); s != Accepted || !ok {
+			t.Errorf("%v, %v", s, ok)
+		}
+		for _, x := range []Page{p, q} {
+			x.Commit(c)
+			x.Over(c)
+		}
 	}
 }
 

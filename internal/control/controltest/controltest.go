@@ -24,7 +24,7 @@ func Samples(job wire.JobID) []control.Message {
 	outputs := []change.Outputs{{Joining: []uint32{5, 6}, Leaving: 7, Result: 8}}
 	request := change.Request{Kind: change.Grow, In: []uint32{4}, Join: []int{3}, NoQueue: true, ToReady: time.Second, Whole: time.Minute}
 	handed := control.ChangeBody{Op: 3, Kind: change.Grow, Role: control.RoleStaying, State: change.Adopting, Votes: true, Inputs: []wire.Set{set}, Joining: []wire.Set{set}, Result: set, Options: options}
-	page := control.PageOrder{Do: control.PageFix, Set: 4, Change: 2, Votes: 9, Options: options, Have: 5}
+	page := control.PageOrder{Do: control.PageFix, Set: 4, Change: 2, Votes: 9, Options: options, Have: 5, Agreed: 6}
 	call := rollcall.Entry{Op: "Recv", Peer: rollcall.AnyPeer, Since: time.Unix(1, 2), Tag: -1, Caller: "a.go:1 b"}
 	op := control.OpBody{Op: 3, State: change.Refused, Why: control.WhyReplaced, Text: "t", Set: 4, Success: 5, Outputs: outputs, Names: names, Iteration: 8,
 		Times: control.OpTimes{Asked: time.Unix(7, 8), Granted: 1, Ordered: 2, Ready: 3, Adopted: 4, Decided: 5, Gone: 6}}
@@ -63,7 +63,7 @@ func Samples(job wire.JobID) []control.Message {
 		&control.ValuesBody{Values: []control.Value{{There: true, Val: []byte("v")}, {Val: []byte{}}}},
 		&control.Order{Kind: control.OrderFollow, Serial: 3, ID: 7, Members: m, Page: page, Frame: []byte("f")}, &control.Order{Kind: control.OrderPage, Page: page},
 		&control.Report{Kind: control.ReportWord, Set: 4, Change: 2, Word: change.IsCommitted, Iteration: 8},
-		&control.Report{Kind: control.ReportLook, Set: 4, Look: control.Look{Least: 1, Most: 1 << 40, Begun: 3, Mean: time.Millisecond, Bytes: 9}},
+		&control.Report{Kind: control.ReportLook, Set: 4, Change: 3, Look: control.Look{Least: 1, Most: 1 << 40, Begun: 3, Mean: time.Millisecond, Bytes: 9}},
 		&control.Cut{Proc: p, Text: "no room"}, &control.Ping{Kind: control.KindPing, Proc: p, ID: 7}, &control.Ping{Kind: control.KindPong, Proc: p, ID: 1 << 60}, &control.Release{Number: 7, Had: control.Had{Opened: 2, Calls: 9}}, &control.Text{Kind: control.KindDelete, Text: "key"},
 		&control.Common{ID: wire.ContextID{Creator: p, Serial: 3}, Members: m, Bytes: 1 << 20, First: 4096, Have: 5}, &control.Uncommon{Arena: 3, Off: 1 << 40},
 		&control.CommonBody{X: wire.Extent{Arena: 3, Total: 1 << 40, Off: 1 << 30, Bytes: 1 << 20, File: -1}},
