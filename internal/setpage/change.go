@@ -60,12 +60,29 @@ func number(w uint64, c Change) uint64 {
 // Begin makes room for a change on which so many must vote. Who calls it, the
 // agent, has seen the end of the change before (Over). Nobody sees anything yet.
 func (p Page) Begin(c Change, voters int) {
+	p.remember(c)
 	p.head.verdict.Store(verdict(c, Open))
 	p.head.agreed.Store(tag(c))
 	p.head.votes.Store(ballot(c, uint32(voters)))
 	// In this order: See takes no shown of one change and hidden of another.
 	p.head.shown.Store(tag(c))
 	p.head.hidden.Store(tag(c))
+}
+
+// pastBits is of how many changes before the page's own the outcome is known.
+const pastBits = 48
+
+// remember keeps what was decided of the change before c for those who look late.
+func (p Page) remember(c Change) {
+	of, s := verdictOf(p.head.verdict.Load())
+	bits := uint64(0)
+	if of+1 == c { // else nobody is left who was handed an older one
+		bits = p.head.past.Load() << 1
+	}
+	if s == Committed {
+		bits |= 1
+	}
+	p.head.past.Store(uint64(c)<<pastBits | bits&(1<<pastBits-1))
 }
 
 // Show lets the members find the iteration at which all are handed the change: for
@@ -88,11 +105,20 @@ func (p Page) Publish(c Change, iteration uint64) {
 // Who was handed it still votes, and reads the verdict.
 func (p Page) Over(c Change) { p.head.announcement.Store(announce(c, quiet)) }
 
-// Verdict is what has been decided of a change; false if the page has another one
-// by now.
+// Verdict is what has been decided of a change; false if the page has had too many
+// others since.
 func (p Page) Verdict(c Change) (State, bool) {
-	of, s := verdictOf(p.head.verdict.Load())
-	return s, of == c
+	if of, s := verdictOf(p.head.verdict.Load()); of == c {
+		return s, true
+	}
+	past := p.head.past.Load()
+	switch since := uint16(past>>pastBits) - uint16(c); {
+	case since == 0 || since > pastBits:
+		return RolledBack, false
+	case past>>(since-1)&1 == 1:
+		return Committed, true
+	}
+	return RolledBack, true
 }
 
 // Withdraw rolls the change back unless somebody was handed it, and returns what

@@ -196,8 +196,8 @@ func TestLate(t *testing.T) {
 	if s, ok := p.Verdict(2); s != Open || !ok {
 		t.Errorf("change 2 is %v, %v", s, ok)
 	}
-	if _, ok := p.Verdict(1); ok {
-		t.Error("change 1 still has a verdict")
+	if s, ok := p.Verdict(1); s != RolledBack || !ok {
+		t.Errorf("change 1 is %v, %v", s, ok)
 	}
 }
 
@@ -333,5 +333,32 @@ func BenchmarkCheck(b *testing.B) {
 			b.Fatal("a change")
 		}
 		it++
+	}
+}
+
+// Who looks late learns what was decided of a change that others have followed.
+func TestPast(t *testing.T) {
+	p := newPage(t, 1)
+	committed := func(c Change) bool { return c%3 == 0 || c%5 == 0 }
+	const last = 100
+	for c := Change(1); c <= last; c++ {
+		p.Begin(c, 1)
+		if s, ok := p.Verdict(c); s != Open || !ok {
+			t.Fatalf("change %d begins %v, %v", c, s, ok)
+		}
+		if p.Accept(c); committed(c) {
+			p.Commit(c)
+		} else {
+			p.Break(c)
+		}
+		for d := Change(1); d <= c; d++ {
+			want := map[bool]State{true: Committed, false: RolledBack}[committed(d)]
+			if s, ok := p.Verdict(d); ok != (d+pastBits >= c) || ok && s != want {
+				t.Fatalf("after change %d: %d is %v, %v; want %v", c, d, s, ok, want)
+			}
+		}
+	}
+	if _, ok := p.Verdict(last + 1); ok {
+		t.Error("the next is known")
 	}
 }

@@ -28,7 +28,10 @@ type headLines struct {
 	agreed atomic.Uint64
 	// votes is {change 32, how many are missing 32}.
 	votes atomic.Uint64
-	_     [lineBytes - 24]byte
+	// past is {change 16, 1 for each of those before it that is committed 48}, the
+	// latest lowest.
+	past atomic.Uint64
+	_    [lineBytes - 32]byte
 	// shown and hidden are {change 20, call 44}: the call of Query that is the
 	// first to see the change, and the first that does not any more; without a
 	// call while it is not known.
