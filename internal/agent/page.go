@@ -12,17 +12,23 @@ import (
 	"gompi/internal/wire"
 )
 
+// bellShare is how many members have a bell in common. The kernel lets no more than 100
+// sleepers have one: bell, two epolls of each and that of Go are a path of length 3.
+// Some processes watch a set more than once.
+const bellShare = 32
+
 // page is the page of a watched set, which its members on this host share with the
-// agent, and the bell of all who wait for something on it. The agent holds the
-// memory until the head drops the page, each member as long as it says.
+// agent, and the bells of all who wait for something on it: who has written there rings
+// its own, and the agent, which hears of it, the others. The agent holds the memory
+// until the head drops the page, each member as long as it says.
 type page struct {
 	set     uint32
 	members wire.Members // on this host, in the order of the lines
 	extent  *extent
 	memory  []byte // nil: its pages are not there yet
 	lines   setpage.Page
-	files   *Files // the arena's, and the bell
-	dropped bool   // while memory was not there
+	files   []*Files // the arena's, and the bell of so many members
+	dropped bool     // while memory was not there
 
 	waiting []follower          // until memory is there
 	orders  []control.PageOrder // the same
@@ -83,8 +89,12 @@ func (a *Agent) newPage(o *control.Order) (*page, error) {
 	a.pages[g.set] = g
 	x.holders++
 	a.work(x, func(fd int) (err error) {
-		if err = a.heap.memory.Reserve(fd, x.off, x.bytes); err == nil {
-			g.files, err = newBell(fd)
+		err = a.heap.memory.Reserve(fd, x.off, x.bytes)
+		for i := 0; i < g.members.Len() && err == nil; i += bellShare {
+			var f *Files
+			if f, err = newBell(fd); err == nil {
+				g.files = append(g.files, f)
+			}
 		}
 		return err
 	}, func(err error) { a.made(g, err) })
@@ -132,9 +142,10 @@ func (a *Agent) answerFollowers(g *page, err error) {
 		case q.p.holds[x.place()] != x:
 			a.refuse(q.p, q.id, control.Refused("the page of set %d was left before it was given", g.set))
 		default:
-			a.sendFiles(q.p, g.files, followReply(q, control.FrameFDs, control.FollowBody{
+			place := g.members.Index(a.id(q.p))
+			a.sendFiles(q.p, g.files[place/bellShare], followReply(q, control.FrameFDs, control.FollowBody{
 				X:       wire.Extent{Arena: x.arena.number, Total: x.arena.bytes, Off: x.off, Bytes: x.bytes},
-				Members: g.members.Len(), Place: g.members.Index(a.id(q.p)),
+				Members: g.members.Len(), Place: place,
 			}))
 		}
 	}
@@ -162,7 +173,9 @@ func (a *Agent) closePage(g *page) {
 		}
 		g.memory = nil
 	}
-	g.files.Release()
+	for _, f := range g.files {
+		f.Release()
+	}
 	g.files = nil
 }
 
@@ -233,13 +246,25 @@ func (a *Agent) tellLook(g *page, change uint32) {
 
 // ring wakes all who wait for something on the page. Nobody takes away what was
 // written: who waits is told of each write.
-func (g *page) ring() { ringBell(g.files.bell) }
-
-// swapped: p says that it has swapped the word of a change.
-func (a *Agent) swapped(p *Proc, m *control.Word) {
-	if g := a.pages[m.Set]; g != nil && g.memory != nil && p.holds[g.extent.place()] == g.extent && setpage.Change(m.Change) == g.change {
-		a.look(g)
+func (g *page) ring() {
+	for _, f := range g.files {
+		ringBell(f.bell)
 	}
+}
+
+// swapped: p says that it has swapped the word of a change, and rung its bell.
+func (a *Agent) swapped(p *Proc, m *control.Word) {
+	g := a.pages[m.Set]
+	if g == nil || g.memory == nil || p.holds[g.extent.place()] != g.extent || setpage.Change(m.Change) != g.change {
+		return
+	}
+	own := g.members.Index(a.id(p)) / bellShare
+	for i, f := range g.files {
+		if i != own {
+			ringBell(f.bell)
+		}
+	}
+	a.look(g)
 }
 
 // look tells the head what the word of the page's change says, once.

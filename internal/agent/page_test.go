@@ -405,3 +405,40 @@ func TestScribbledPage(t *testing.T) {
 	r.end(r.procs[0])
 	r.empty()
 }
+
+// Of many members some have a bell in common, not all: the kernel would refuse that.
+// What one of them says of the word wakes the others.
+func TestPageBells(t *testing.T) {
+	const set, n = 5, 2*bellShare + 1
+	r := newPageRig(t, n)
+	var bells []int
+	for i, s := range r.procs {
+		r.follow(s, uint32(i+1), set)
+		r.work(nil)
+		bells = append(bells, r.epoll(uint32(i+1)))
+	}
+	r.do(control.PageOrder{Do: control.PageBegin, Set: set, Change: 1, Votes: 1})
+	rung := func(want func(i int) bool) {
+		t.Helper()
+		for i, b := range bells {
+			if r.rung(b) != want(i) {
+				t.Errorf("member %d of %d: woken is not %v", i, n, want(i))
+			}
+		}
+	}
+	one := [8]byte{1}
+	unix.Write(r.files[1][1], one[:])
+	rung(func(i int) bool { return i < bellShare })
+	if _, err := r.Frame(r.procs[0].serial, control.Frame{Kind: control.KindWord, Body: control.Encode(&control.Word{Set: set, Change: 1})}); err != nil {
+		t.Fatal(err)
+	}
+	r.settle()
+	rung(func(i int) bool { return i >= bellShare })
+	r.do(control.PageOrder{Do: control.PageOver, Set: set, Change: 1})
+	rung(func(int) bool { return true })
+	r.do(control.PageOrder{Do: control.PageDrop, Set: set})
+	for _, s := range r.procs {
+		r.end(s)
+	}
+	r.empty()
+}
