@@ -347,6 +347,7 @@ func (b *Book) End() {
 	b.ending = true
 	for _, n := range slices.Sorted(maps.Keys(b.ops)) {
 		switch o := b.ops[n]; {
+		case o == nil: // ended with another
 		case o.state == Queued:
 			b.finish(o, Refused, ErrEnding)
 		case o.state.undecided():

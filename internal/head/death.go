@@ -79,6 +79,7 @@ func (h *Head) HostLost(host uint32, how string) {
 		}
 		h.free(p)
 	}
+	h.pagesLost(host)
 }
 
 // abandon gives up a place whose process could not be started, or was ended
@@ -115,7 +116,9 @@ func (h *Head) markExited(p *proc, how string) {
 		return
 	}
 	h.hosts[p.host].local--
-	h.tellHost(p.host)
+	if !p.quiet {
+		h.tellHost(p.host)
+	}
 }
 
 // over: p, which was starting or joined, takes part in nothing any more.

@@ -3,8 +3,10 @@
 package head
 
 import (
+	"maps"
 	"slices"
 
+	"gompi/internal/change"
 	"gompi/internal/control"
 	"gompi/internal/wire"
 )
@@ -49,7 +51,7 @@ func (h *Head) granted(o *op) {
 			m := h.sets[s].members
 			for rank, id := range m.All() {
 				p := h.proc(id)
-				p.rank, p.size, p.argv, p.comes = rank, m.Len(), argv, o
+				p.rank, p.size, p.argv, p.comes, p.quiet = rank, m.Len(), argv, o, true
 				p.world = s
 				h.hold(s)
 			}
@@ -104,27 +106,42 @@ func (h *Head) committed(o *op) {
 		h.hold(s)
 	}
 	o.users++
+	var ids []wire.ProcID // also who has died since
 	for i := range o.body.Outputs {
 		for _, s := range o.body.Outputs[i].Joining {
 			h.sets[s].op = 0
+			ids = slices.AppendSeq(ids, seconds(h.sets[s].members.All()))
 		}
 	}
-	ids := make([]wire.ProcID, len(come))
 	hosts := map[uint32]struct{}{}
-	for i, p := range come {
-		ids[i] = p.id
+	for _, p := range come {
 		hosts[p.host] = struct{}{}
-		p.comes = nil
+		p.comes, p.quiet = nil, false
 	}
 	for _, p := range had {
 		h.hasChange(p, o)
 	}
 	h.used(o)
 	h.tell(Kept, ids)
-	for host := range h.hosts {
-		if _, ok := hosts[uint32(host)]; ok {
-			h.tellHost(uint32(host))
+	h.tellHosts(hosts)
+}
+
+// done: all leavers are gone. Who stays hears it once.
+func (h *Head) done(o *op) {
+	hosts := map[uint32]struct{}{}
+	for i := range o.body.Outputs {
+		if t := h.sets[o.body.Outputs[i].Leaving]; t != nil {
+			for _, at := range t.hosts {
+				hosts[at.Host] = struct{}{}
+			}
 		}
+	}
+	h.tellHosts(hosts)
+}
+
+func (h *Head) tellHosts(hosts map[uint32]struct{}) {
+	for _, host := range slices.Sorted(maps.Keys(hosts)) {
+		h.tellHost(host)
 	}
 }
 
@@ -175,4 +192,11 @@ func (h *Head) used(o *op) {
 	}
 	o.holds = nil
 	h.forgetOp(o)
+	if o.body.State > change.Done { // what was discarded is gone
+		for host := range h.hosts {
+			if x := &h.hosts[host]; x.told != x.local {
+				h.tellHost(uint32(host))
+			}
+		}
+	}
 }

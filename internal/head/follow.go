@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"gompi/internal/change"
 	"gompi/internal/control"
 	"gompi/internal/wire"
 )
@@ -120,6 +121,21 @@ func (h *Head) page(f *follow, o control.PageOrder) {
 	for _, host := range slices.Sorted(maps.Keys(f.hosts)) {
 		h.out = append(h.out, Effect{Host: host, Order: control.Order{Kind: control.OrderPage, Page: o}})
 	}
+}
+
+// pagesLost: there are no pages any more on a host. What was to be decided on one is
+// not: all who could have said otherwise were there.
+func (h *Head) pagesLost(host uint32) {
+	for _, f := range h.follows {
+		if _, ok := f.hosts[host]; !ok {
+			continue
+		}
+		delete(f.hosts, host)
+		if o := f.op; o != nil && o.ballot == nil {
+			h.book.Decided(h.now(), o.number, change.IsRolledBack)
+		}
+	}
+	h.settle()
 }
 
 // unfollow: p follows the changes of a set no more.

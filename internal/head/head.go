@@ -65,6 +65,7 @@ type Head struct {
 // host is one host of the job.
 type host struct {
 	local  int  // processes there that have not exited
+	told   int  // what processes there have last heard of that
 	coming int  // those that are to be started
 	lost   bool // nothing is heard of its agent any more
 }
@@ -89,6 +90,7 @@ type proc struct {
 	left      bool // has finalized
 	freed     bool // nothing of it is left on its host
 	unbound   bool // it has no place on a host yet
+	quiet     bool // it comes or goes by a change: others hear how many they are when that is over
 	connected bool
 	pid       int // for people; 0 before it is started
 
@@ -370,6 +372,7 @@ func (h *Head) maxProcs(host uint32) int {
 
 // tellHost tells everybody on a host how many processes share it.
 func (h *Head) tellHost(host uint32) {
+	h.hosts[host].told = h.hosts[host].local
 	if len(h.joined) == 0 {
 		return
 	}

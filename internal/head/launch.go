@@ -86,12 +86,22 @@ func (h *Head) Launched(l *Launch, err error) {
 	h.settle()
 }
 
+// leave: these processes leave by a committed change.
+func (h *Head) leave(procs []wire.ProcID) {
+	for _, id := range procs {
+		if p := h.proc(id); p != nil {
+			p.quiet = true
+		}
+	}
+	h.tell(Leaves, procs)
+}
+
 // discard ends newcomers whose change does not happen.
 func (h *Head) discard(procs []wire.ProcID) {
 	var bound []wire.ProcID
 	for _, id := range procs {
 		switch p := h.proc(id); {
-		case p == nil || p.state == control.Exited:
+		case p == nil || p.unbound && p.state == control.Exited:
 		case p.unbound:
 			h.markExited(p, "not started: the change that it was to come with does not happen")
 			h.tellEnd(p)

@@ -76,7 +76,7 @@ func (h *Head) carryOut(e *change.Effect) {
 			h.cast(o, id.Serial)
 		}
 	case change.Leave:
-		h.tell(Leaves, e.Procs)
+		h.leave(e.Procs)
 	case change.Terminate:
 		h.tell(IsLate, e.Procs)
 	case change.Drop:
@@ -177,6 +177,8 @@ func (h *Head) told(o *op, e *change.Effect) {
 		h.commitAll(o)
 	case e.State == change.Committed:
 		h.committed(o)
+	case e.State == change.Done:
+		h.done(o)
 	case e.State == change.RolledBack || e.State == change.Cancelled:
 		h.rolledBack(o)
 	}
