@@ -133,7 +133,7 @@ func TestAlgebra(t *testing.T) {
 		return s.Number
 	}
 	x, y, z := define(3, 1, 0), define(1, 2), define(2, 1, 0)
-	before := r.sizes()
+	before := r.Server.Sizes()
 	for _, c := range []struct {
 		m    control.Algebra
 		want []wire.Members
@@ -178,7 +178,7 @@ func TestAlgebra(t *testing.T) {
 	if _, err := a.algebra(control.Algebra{Do: control.Union, In: []uint32{99}}); !errors.Is(err, control.ErrNotFound) {
 		t.Errorf("union of no set: %v", err)
 	}
-	if after := r.sizes(); !reflect.DeepEqual(after, before) {
+	if after := r.Server.Sizes(); !reflect.DeepEqual(after, before) {
 		t.Errorf("sizes %v, %v before", after, before)
 	}
 
