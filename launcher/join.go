@@ -47,6 +47,7 @@ func newJob(line *options, start starter) (*head.Head, error) {
 		Main:      h.Main,
 	}
 	line.changes.tell(&cfg.JobConfig)
+	cfg.HostNames = hostNames(len(line.pretend))
 	if line.pretend != nil {
 		cfg.HostSlots = line.pretend
 		return h, joinFar(h, o, cfg, len(line.pretend), startPretended)
@@ -66,6 +67,23 @@ func newJob(line *options, start starter) (*head.Head, error) {
 	a.Serve(server)
 	h.Serve(server, a)
 	return h, nil
+}
+
+// hostNames are the names of the hosts: of this one, or of so many that it pretends to
+// be.
+func hostNames(pretended int) []string {
+	own, err := os.Hostname()
+	if err != nil || own == "" {
+		own = "localhost"
+	}
+	if pretended == 0 {
+		return []string{own}
+	}
+	var list []string
+	for i := range pretended {
+		list = append(list, fmt.Sprintf("%s-%d", own, i))
+	}
+	return list
 }
 
 // hostConfig is what the control plane tells an agent, on its own goroutine.
