@@ -124,6 +124,25 @@ func TestAlone(t *testing.T) {
 	if v, err := st.Get(context.Background(), true, "a"); err != nil || string(v[0]) != "b" {
 		t.Errorf("value %q: %v", v, err)
 	}
+	var refused *sessions.RefusedError
+	if _, err := sessions.Submit(context.Background(), sessions.Request{Kind: sessions.Grow, In: []string{"gompi://main"}, Add: []int{1}}); !errors.As(err, &refused) {
+		t.Errorf("processes for one without a launcher: %v", err)
+	}
+	w, err := sessions.Watch(context.Background(), "gompi://main", sessions.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 100 {
+		if c, err := w.Check(i); c != nil || err != nil {
+			t.Fatal(c, err)
+		}
+	}
+	if _, err := w.Check(3); !errors.Is(err, mpi.ErrArg) {
+		t.Errorf("iterations that shrink: %v", err)
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}

@@ -43,6 +43,10 @@ type page struct {
 func openPage(p *core.Process, set uint32, b control.FollowBody, fds [control.FrameFDs]int, o control.Options) (*page, error) {
 	g := &page{proc: p, set: set, body: b, bell: fds[1]}
 	g.users.Store(1)
+	if b.X.Bytes == 0 { // there is nobody else
+		g.stop = func() bool { return false }
+		return g, g.view(make([]byte, setpage.Bytes(b.Members)), o)
+	}
 	err := g.open(fds[0], o)
 	if fds[0] >= 0 {
 		unix.Close(fds[0])
@@ -75,11 +79,17 @@ func (g *page) open(arena int, o control.Options) error {
 	if g.memory, err = segment.Map(arena, x.Off, x.Bytes, true); err != nil {
 		return err
 	}
-	if g.lines, err = setpage.View(g.memory, g.body.Members); err != nil {
+	if err := g.view(g.memory, o); err != nil {
 		return err
 	}
-	g.member = g.lines.Member(g.body.Place, o.Step, o.Lookahead)
 	return g.proc.Hear(g.bell)
+}
+
+func (g *page) view(memory []byte, o control.Options) (err error) {
+	if g.lines, err = setpage.View(memory, g.body.Members); err == nil {
+		g.member = g.lines.Member(g.body.Place, o.Step, o.Lookahead)
+	}
+	return err
 }
 
 // ring wakes all who wait for something on the page.

@@ -43,6 +43,9 @@ type held struct {
 
 // hold looks a set up. drop must follow.
 func (r *registry) hold(ctx context.Context, name string) (*held, error) {
+	if name == control.MainURI {
+		r.proc.Heard(ctx)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var b control.DescribeBody

@@ -61,14 +61,11 @@ type Request struct {
 	NoQueue bool
 }
 
-// mainSet is the name of the main set.
-const mainSet = "gompi://main"
-
 // wire is the request as the head takes it.
-func (r *Request) wire(p *core.Process, op string) (*control.Submit, error) {
+func (r *Request) wire(ctx context.Context, p *core.Process, op string) (*control.Submit, error) {
 	m := new(control.Submit)
 	var err error
-	if m.Request, err = r.one(p, op); err != nil {
+	if m.Request, err = r.one(ctx, p, op); err != nil {
 		return nil, err
 	}
 	parts := r.Parts
@@ -84,7 +81,7 @@ func (r *Request) wire(p *core.Process, op string) (*control.Submit, error) {
 }
 
 // one is a request with its parts.
-func (r *Request) one(p *core.Process, op string) (change.Request, error) {
+func (r *Request) one(ctx context.Context, p *core.Process, op string) (change.Request, error) {
 	q := change.Request{
 		Kind: change.Kind(r.Kind), Join: r.Add, Leave: r.Sub, To: r.Size, NoQueue: r.NoQueue,
 		ToReady: r.Deadlines.Ready, ToAccept: r.Deadlines.Accept, Whole: r.Deadlines.Whole,
@@ -93,19 +90,16 @@ func (r *Request) one(p *core.Process, op string) (change.Request, error) {
 		return q, newError(mpi.ErrArg, op, errors.New("ranks who leave, of several sets"))
 	}
 	for _, name := range r.In {
-		if name == mainSet && len(r.Ranks) == 0 {
+		if name == control.MainURI && len(r.Ranks) == 0 {
 			q.In = append(q.In, 0)
 			continue
 		}
-		look := p.Control.Lookup
-		if name == mainSet {
-			look = func(string) (wire.Set, error) { return p.Main(p.Ctx) }
-		}
-		set, err := look(name)
+		h, err := registryOf(p).hold(ctx, name)
 		if err != nil {
-			return q, controlError(p.Ctx, op, err)
+			return q, controlError(ctx, op, err)
 		}
-		_ = p.Control.ReleaseSet(set.Number) // the operation holds it, or it is refused
+		defer h.drop() // the operation holds it, or is refused
+		set := h.set
 		q.In = append(q.In, set.Number)
 		for _, rank := range r.Ranks {
 			if rank < 0 || rank >= set.Members.Len() {
@@ -117,7 +111,7 @@ func (r *Request) one(p *core.Process, op string) (change.Request, error) {
 		}
 	}
 	for i := range r.Parts {
-		part, err := r.Parts[i].one(p, op)
+		part, err := r.Parts[i].one(ctx, p, op)
 		if err != nil {
 			return q, err
 		}
@@ -179,7 +173,7 @@ func Submit(ctx context.Context, r Request) (*Operation, error) {
 		return nil, err
 	}
 	o := &Operation{proc: p.Core().Process(), release: func() error { return p.Release(ctx) }}
-	m, err := r.wire(o.proc, op)
+	m, err := r.wire(ctx, o.proc, op)
 	if err == nil {
 		if err = o.proc.Control.Ask(ctx, m, &o.body); err != nil {
 			err = controlError(ctx, op, err)

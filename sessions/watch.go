@@ -77,7 +77,7 @@ type Watcher struct {
 	ctx  context.Context // of Watch
 	proc *mpi.Process
 	opts control.Options
-	held func() // lets go of the set that Watch has looked up
+	held *held // the set that Watch has looked up; nil: the watcher has gone on
 	open bool
 
 	mu     sync.Mutex
@@ -143,17 +143,17 @@ func Watch(ctx context.Context, set string, o Options) (*Watcher, error) {
 func (w *Watcher) follow(ctx context.Context, name string) error {
 	const op = "Watch"
 	c, ws := w.proc.Core().Process(), watchersOf(w.proc)
-	set, err := c.Control.Lookup(name)
+	held, err := registryOf(c).hold(ctx, name)
 	if err != nil {
 		return controlError(ctx, op, err)
 	}
-	w.held = func() { _ = c.Control.ReleaseSet(set.Number) } // who has no connection any more holds nothing
+	set := held.set
 	if set.Members.Index(c.Self) < 0 {
-		w.held()
+		held.drop()
 		return newError(mpi.ErrArg, op, fmt.Errorf("process %v is not in %s", c.Self, name))
 	}
 	if !ws.enter(set.Number, w) {
-		w.held()
+		held.drop()
 		return newError(mpi.ErrArg, op, fmt.Errorf("this process watches %s already", name))
 	}
 	var b control.FollowBody
@@ -164,11 +164,10 @@ func (w *Watcher) follow(ctx context.Context, name string) error {
 	if err != nil {
 		ws.leave(set.Number, w)
 		_ = c.Control.Tell(&control.Set{Kind: control.KindUnfollow, Number: set.Number})
-		w.held()
+		held.drop()
 		return controlError(ctx, op, err)
 	}
-	w.member = w.page.member
-	w.set = set.Number
+	w.member, w.held, w.set = w.page.member, held, set.Number
 	w.forget = c.OnReturn(w.unfollow)
 	return nil
 }
@@ -290,7 +289,7 @@ func (w *Watcher) drop() {
 		w.page = nil
 	}
 	if w.held != nil {
-		w.held()
+		w.held.drop()
 		w.held = nil
 	}
 }

@@ -113,8 +113,14 @@ func (a *alone) Abort(code int, _ string) error {
 	return nil
 }
 
-func (a *alone) AskFiles(context.Context, control.Message, control.Message) ([control.FrameFDs]int, error) {
-	return [control.FrameFDs]int{-1, -1}, errAlone
+// AskFiles answers who watches the only set: the page is the caller's own.
+func (a *alone) AskFiles(_ context.Context, m, body control.Message) ([control.FrameFDs]int, error) {
+	none := [control.FrameFDs]int{-1, -1}
+	if _, ok := m.(*control.Follow); !ok {
+		return none, errAlone
+	}
+	*body.(*control.FollowBody) = control.FollowBody{Members: 1}
+	return none, nil
 }
 
 func (a *alone) Finalize() error { return nil }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"gompi/internal/change"
 	"gompi/internal/control"
 	"gompi/internal/wire"
 )
@@ -39,6 +40,9 @@ func (a *alone) Ask(ctx context.Context, m, body control.Message) error {
 		return nil
 	case *control.Algebra:
 		return a.algebra(m, body.(*control.SetsBody))
+	case *control.Submit:
+		*body.(*control.OpBody) = control.OpBody{State: change.Refused, Why: control.WhyOther, Text: "nobody starts processes: start the program with gompirun"}
+		return nil
 	case *control.SetPut:
 		a.set(m.Set).vals[m.Put.Key] = append([]byte{}, m.Put.Val...)
 		return nil

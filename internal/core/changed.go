@@ -13,14 +13,18 @@ import (
 // Changed notes the last change that holds for this process.
 func (p *Process) Changed(op uint32) { p.changed.Store(op) }
 
-// Main looks up gompi://main, which the caller releases. Members know that a change
-// holds a moment before the head does: it is asked when it has heard of the last one
-// of this process.
-func (p *Process) Main(ctx context.Context) (wire.Set, error) {
+// Heard returns when the head has heard of the last change of this process: members
+// know that it holds a moment before.
+func (p *Process) Heard(ctx context.Context) {
 	if op := p.changed.Load(); op != 0 {
 		var b control.OpBody
 		// An operation that is over may be forgotten.
 		_ = p.Control.Ask(ctx, &control.Await{Op: op, Until: change.Committed}, &b)
 	}
-	return p.Control.Lookup("gompi://main")
+}
+
+// Main looks up gompi://main, which the caller releases.
+func (p *Process) Main(ctx context.Context) (wire.Set, error) {
+	p.Heard(ctx)
+	return p.Control.Lookup(control.MainURI)
 }
