@@ -15,6 +15,7 @@ var program struct { //archtest:global a program joins its job once, however man
 	sync.Mutex
 	proc  *Process // nil: it has not joined, or has left
 	users int      // Init and Acquire without their Finalize and Release
+	rests bool     // there were users: see Process.rest
 }
 
 type processKey struct{}
@@ -38,19 +39,18 @@ func Acquire(ctx context.Context) (*Process, error) {
 	return join()
 }
 
-// Release ends the use of a process by who has acquired it with ctx. The last
-// one ends the process's part in the job, as Finalize does.
+// Release ends the use of a process by who has acquired it with ctx. After the last
+// one the program may end at any moment, or acquire the process again.
 func (p *Process) Release(ctx context.Context) error {
 	if _, ok := FromContext(ctx); ok {
 		return nil
 	}
-	return p.leave()
+	return p.leave((*Process).rest)
 }
 
 // Init joins the job that gompirun has started this program in; without
 // gompirun the process is rank 0 of 1. Where a session has joined before, it is
-// the same process, which leaves when both have ended.
-// MPI 4.1 section 11.2.1.
+// the same process. MPI 4.1 section 11.2.1.
 func Init() (*Process, error) { return join() }
 
 func join() (*Process, error) {
@@ -68,21 +68,33 @@ func join() (*Process, error) {
 		}
 		program.proc = p
 	}
+	if program.rests {
+		if program.proc.core.Ended() {
+			return nil, finalized("Init")
+		}
+		if err := program.proc.core.Wake(); err != nil {
+			return nil, err
+		}
+		program.rests = false
+	}
 	program.users++
 	return program.proc, nil
 }
 
-// leave ends one use of p: the last one finalizes it, as does the only one of a
-// process that is not the program's.
-func (p *Process) leave() error {
+// leave ends one use of p. The last one of the program's process is told to end, as is
+// the only one of any other.
+func (p *Process) leave(end func(*Process) error) error {
 	program.Lock()
-	if program.proc == p {
-		if program.users--; program.users > 0 {
-			program.Unlock()
-			return nil
-		}
-		program.proc = nil
+	defer program.Unlock()
+	switch {
+	case program.proc != p: // many of these may be leaving at the same time
+		program.Unlock()
+		defer program.Lock()
+		return p.finalize()
+	case program.users > 1:
+		program.users--
+		return nil
 	}
-	program.Unlock()
-	return p.finalize()
+	program.users = 0
+	return end(p)
 }

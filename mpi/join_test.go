@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"gompi/internal/core"
 	"gompi/internal/testjob"
@@ -54,17 +55,26 @@ func TestProgramJoinsOnce(t *testing.T) {
 	if err := q.World().Process().Context().Err(); err != nil {
 		t.Errorf("Finalize has ended a process that a session uses: %v", err)
 	}
-	if err := q.Release(ctx); err != nil || q.Context().Err() == nil {
-		t.Errorf("the last release: %v, context %v", err, q.Context().Err())
-	}
-	wantError(t, p.Finalize(), mpi.ErrFinalized)
-	for range 3 { // again, of a program that is alone
-		if p, err = mpi.Acquire(ctx); err != nil || p.World().Size() != 1 {
+	for range 3 { // again, as after Main
+		if err := q.Release(ctx); err != nil || q.Context().Err() != nil {
+			t.Fatalf("the last release: %v, context %v", err, q.Context().Err())
+		}
+		if p, err = mpi.Acquire(ctx); err != nil || p != q || p.World().Size() != 1 {
 			t.Fatal(p, err)
 		}
-		if err := p.Release(ctx); err != nil {
-			t.Fatal(err)
+		if sum, err := mpi.AllreduceOne(p.World(), 3, mpi.Sum); err != nil || sum != 3 {
+			t.Fatal(sum, err)
 		}
+	}
+	if err := p.Finalize(); err != nil || p.Context().Err() == nil {
+		t.Errorf("Finalize: %v, context %v", err, p.Context().Err())
+	}
+	wantError(t, p.Finalize(), mpi.ErrFinalized)
+	if q, err = mpi.Init(); err != nil || q == p { // a program that is alone may do so
+		t.Fatal(q, err)
+	}
+	if err := q.Finalize(); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -139,4 +149,63 @@ func TestWorldOfTheFinalized(t *testing.T) {
 	}
 	wantError(t, p.World().Barrier(), mpi.ErrFinalized)
 	wantError(t, mpi.Send(p.Self(), []int{1}, 0, 0), mpi.ErrFinalized)
+}
+
+// againRank is the rest of a program whose Main has returned: it takes part in the job
+// again, with the others, though not at the same time.
+func againRank(args []string) {
+	ctx := context.Background()
+	for i := range 3 {
+		p, err := mpi.Acquire(ctx)
+		if err != nil {
+			fmt.Println("acquire:", err)
+			return
+		}
+		if err := p.World().Barrier(); !errors.Is(err, mpi.ErrComm) {
+			fmt.Println("a barrier of the former world:", err)
+		}
+		c, err := mpi.CommFromGroup(p.World().Group(), fmt.Sprint("again ", i))
+		if err != nil {
+			fmt.Println("comm:", err)
+			return
+		}
+		if sum, err := mpi.AllreduceOne(c, 1, mpi.Sum); err != nil || sum != c.Size() {
+			fmt.Println("sum", sum, err)
+		}
+		if i == 2 && c.Rank() == 0 { // nobody has asked for it when rank 0 has ended
+			if err := mpi.Send(c, make([]byte, 3000), c.Size()-1, 0); err != nil {
+				fmt.Println("send:", err)
+			}
+		}
+		if i == 2 && c.Rank() == c.Size()-1 {
+			if args[0] == "late" {
+				<-time.After(50 * time.Millisecond)
+			}
+			if _, err := mpi.Recv(c, make([]byte, 3000), 0, 0); err != nil {
+				fmt.Println("recv:", err)
+			}
+			if _, err := mpi.Recv(c, make([]byte, 1), 0, 0); !errors.Is(err, mpi.ErrLeft) {
+				fmt.Println("a receive from who has ended:", err)
+			}
+		}
+		if err := c.Free(); err != nil {
+			fmt.Println("free:", err)
+		}
+		if err := p.Release(ctx); err != nil {
+			fmt.Println("release:", err)
+		}
+	}
+}
+
+// A program whose Main has returned may use the job again, or end at any moment: what
+// it has sent arrives, and the others learn that it has left in order.
+func TestAfterMain(t *testing.T) {
+	for _, transport := range []string{"shm", "tcp"} {
+		for _, when := range []string{"soon", "late"} {
+			r := osRanks(t, 3, []string{"again", when}, mpitest.Env("GOMPI_TRANSPORT="+transport))
+			if out := r.Stdout + r.Stderr; r.Status != 0 || out != "" {
+				t.Errorf("%s: status %d:\n%s", transport, r.Status, out)
+			}
+		}
+	}
 }

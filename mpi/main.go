@@ -18,7 +18,9 @@ import (
 // and leaves the job. ctx ends when the job is being ended. An error of f is
 // printed with the rank and ends the process with status 1, and so the job
 // (under --ft the others go on). Main returns only when f has returned nil and
-// the process was finalized. Where f returns that the process has left its set by
+// nothing of the process is on its way: then the program may end at any moment.
+// Until it does, sessions can be opened, and the process stays a member of the
+// job; communicators that are left, such as the world, are freed. Where f returns that the process has left its set by
 // a change, or that the change it was started for was rolled back, the process
 // ends with status 0.
 func Main(f func(ctx context.Context, world *Comm) error) {
@@ -41,7 +43,11 @@ func Main(f func(ctx context.Context, world *Comm) error) {
 	case err != nil && !left:
 		p.fail(1, err)
 	}
-	if err := p.Finalize(); err != nil {
+	end := (*Process).rest
+	if left {
+		end = (*Process).finalizeProgram
+	}
+	if err := p.leave(end); err != nil {
 		fmt.Fprintf(os.Stderr, "rank %d: %v\n", p.core.WorldRank(), err)
 		os.Exit(1)
 	}

@@ -99,9 +99,9 @@ func (p *Process) putScalar(s *scalar) { p.scalars.Put(s) }
 // returns an error if requests were never completed. Nothing may be called
 // afterwards. MPI 4.1 section 11.2.2.
 //
-// A session that was opened without the process's context holds the process: the
-// last of those and Finalize ends its part in the job.
-func (p *Process) Finalize() error { return p.leave() }
+// A session that was opened without the process's context holds the process, which
+// takes part in the job as long as there is one.
+func (p *Process) Finalize() error { return p.leave((*Process).finalizeProgram) }
 
 // finalized is the error of a call of a process that has left.
 func finalized(op string) error {
@@ -112,13 +112,34 @@ func (p *Process) finalize() error {
 	if !p.core.End() {
 		return finalized("Finalize")
 	}
+	return p.end((*core.Process).Finalize)
+}
+
+// finalizeProgram is finalize of the program's process: another Init joins anew, if
+// that can be.
+func (p *Process) finalizeProgram() error {
+	program.proc, program.rests = nil, false
+	return p.finalize()
+}
+
+// rest is finalize of a process that may be used again, as long as the program runs.
+func (p *Process) rest() error {
+	if p.core.Ended() {
+		return finalized("Finalize")
+	}
+	program.rests = true
+	return p.end((*core.Process).Rest)
+}
+
+// end ends what the program has begun.
+func (p *Process) end(last func(*core.Process) (int, error)) error {
 	defer p.core.Leaving("Finalize")()
 	var err error
 	if c := p.own.Load(); c != nil {
 		err = c.deleteAttrs()
 	}
 	err = errors.Join(err, p.detachAll())
-	left, ended := p.core.Finalize()
+	left, ended := last(&p.core)
 	if err == nil {
 		err = ended
 	}

@@ -28,6 +28,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "rank" {
 		what, args := os.Args[2], os.Args[3:]
 		mpi.Main(func(_ context.Context, w *mpi.Comm) error { return osRank(w, what, args) })
+		if what == "again" {
+			againRank(args)
+		}
 		return
 	}
 	status := m.Run()
@@ -39,6 +42,8 @@ func osRank(w *mpi.Comm, what string, args []string) error {
 	switch what {
 	case "die":
 		return dyingRank(w, args)
+	case "again":
+		return w.Barrier()
 	case "ending":
 		return endingRank(w, args)
 	case "idle":

@@ -221,6 +221,13 @@ type FastBox interface {
 	Take(h *wire.Header, turns int) (payload []byte, ok bool)
 }
 
+// Keeper is an optional capability of a transport whose process may lose what it has
+// sent by ending without Close.
+type Keeper interface {
+	// Taken reports, of a transport that is Flushed, that it would lose nothing.
+	Taken() bool
+}
+
 // Oversubscriber is an optional capability: the transport leaves out what only pays
 // while its process does not wait for a processor.
 type Oversubscriber interface {

@@ -88,6 +88,8 @@ const (
 	KindResize                    // request of a tool; answers: KindPart, ..., KindReply
 	KindOps                       // request of a tool; answers: KindPart, ..., KindReply
 	KindSets                      // request of a tool; answers: KindPart, ..., KindReply
+	KindIdle                      // request: the end of the process, from here on, is in order
+	KindBusy                      // request: it takes part again
 )
 
 // From the agent.
@@ -118,7 +120,7 @@ func (k Kind) BodyLimit() int {
 		return 64
 	case KindContact, KindFinalize, KindDead, KindCancel, KindList, KindCollect, KindPing, KindPong, KindRelease, KindUncommon,
 		KindAwait, KindWithdraw, KindHanded, KindDescribe, KindNews, KindUnfollow, KindMain, KindReleased, KindReadied, KindVoted, KindCompleted, KindForget, KindWord,
-		KindOps, KindSets:
+		KindOps, KindSets, KindIdle, KindBusy:
 		return 32
 	case KindAnnounce, KindLookup, KindDelete, KindAbort, KindBye, KindCut:
 		return 16 << 10
@@ -180,7 +182,7 @@ func (f *Frame) CheckNumber() error {
 		}
 		return nil
 	case KindContact, KindLookup, KindDefine, KindPut, KindGet, KindDelete, KindFence, KindSpawn, KindAbort, KindFinalize, KindCommon,
-		KindSubmit, KindAwait, KindWithdraw, KindUpdate, KindFollow, KindHanded, KindDescribe, KindNews, KindAlgebra, KindSetPut, KindSetGet:
+		KindSubmit, KindAwait, KindWithdraw, KindUpdate, KindFollow, KindHanded, KindDescribe, KindNews, KindAlgebra, KindSetPut, KindSetGet, KindIdle, KindBusy:
 		if f.ID == 0 {
 			return fmt.Errorf("request of kind %d has no number", f.Kind)
 		}

@@ -27,6 +27,8 @@ func (a *alone) Ask(ctx context.Context, m, body control.Message) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch m := m.(type) {
+	case *control.Empty: // idle or busy, which interests nobody
+		return nil
 	case *control.Text:
 		n, err := a.number(m.Text)
 		if err != nil {

@@ -179,6 +179,28 @@ func (p *Process) End() (first bool) { return !p.done.Swap(true) }
 // Ended reports whether End was called.
 func (p *Process) Ended() bool { return p.done.Load() }
 
+// Rest ends what the process has begun, so that the program may end at any moment,
+// and tells the head so. Communicators of several processes are freed. Others use the
+// process no more until Wake. left is the number of requests that were never completed.
+func (p *Process) Rest() (left int, err error) {
+	left = p.Engine.Live()
+	if err = engine.Rest(p.Engine, p.Ctx); err == nil {
+		err = p.say(control.KindIdle)
+	}
+	return left, err
+}
+
+// Wake ends a Rest.
+func (p *Process) Wake() error { return p.say(control.KindBusy) }
+
+func (p *Process) say(k control.Kind) error {
+	err := p.Control.Ask(p.Ctx, &control.Empty{Kind: k}, &control.Empty{Kind: control.KindReply})
+	if err != nil {
+		return fmt.Errorf("gompi: %w", err)
+	}
+	return nil
+}
+
 // Finalize ends the process's part in the job after End. left is the number of
 // requests that were never completed.
 func (p *Process) Finalize() (left int, err error) {

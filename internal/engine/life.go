@@ -5,6 +5,8 @@ package engine
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"gompi/internal/credit"
@@ -109,6 +111,41 @@ func (e *Engine) Close(ctx context.Context) error {
 		e.remote.Close()
 	}
 	return err
+}
+
+// Rest waits, as Close does, until nothing of a process is on its way that may end at
+// any moment from then on, or until ctx ends. Its communicators with others are freed.
+// The engine goes on.
+func Rest(e *Engine, ctx context.Context) error {
+	e.mu.Lock()
+	server := e.remote
+	shared := slices.DeleteFunc(slices.Collect(maps.Values(e.contexts)), func(c *Context) bool {
+		return c.whole != nil || c.Members.Len()+c.Remote.Len() == 1
+	})
+	e.mu.Unlock()
+	if server != nil && ctx.Err() == nil {
+		server.Leave(ctx)
+	}
+	for _, c := range shared {
+		e.FreeContext(c)
+	}
+	if err := e.drain(ctx); err != nil {
+		return err
+	}
+	for {
+		e.mu.Lock()
+		taken := true
+		for _, l := range e.links {
+			if k, ok := l.Transport.(transport.Keeper); ok {
+				taken = taken && k.Taken()
+			}
+		}
+		e.mu.Unlock()
+		if taken || ctx.Err() != nil {
+			return ctx.Err()
+		}
+		time.Sleep(drainPause)
+	}
 }
 
 // closeTransports ends the last of Close; err is what was wrong before. The

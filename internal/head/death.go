@@ -24,9 +24,12 @@ func (h *Head) finalize(p *proc) {
 }
 
 // disconnected: p's connection has ended. That p has, too, is for its agent to
-// say.
+// say, unless it was idle.
 func (h *Head) disconnected(p *proc) {
 	p.connected = false
+	if p.idle {
+		h.finalize(p)
+	}
 	delete(h.joined, p.id.Serial)
 	h.dropRequests(p)
 	h.leaveRounds(p)
@@ -43,6 +46,9 @@ func (h *Head) lost(p *proc, how string) {
 
 // exited: the child of p has ended.
 func (h *Head) exited(p *proc, how string, clean bool) {
+	if p.idle && clean {
+		h.finalize(p)
+	}
 	switch {
 	case p.state == control.Exited: // given up before
 	case clean && p.state == control.Finalized:

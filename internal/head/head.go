@@ -88,6 +88,7 @@ type proc struct {
 	how       string
 	died      bool // exited, not in order
 	left      bool // has finalized
+	idle      bool // may end at any moment: see KindIdle
 	freed     bool // nothing of it is left on its host
 	unbound   bool // it has no place on a host yet
 	quiet     bool // it comes or goes by a change: others hear how many they are when that is over
@@ -485,8 +486,16 @@ func (h *Head) Snapshot() []control.ProcInfo {
 func (p *proc) info() control.ProcInfo {
 	return control.ProcInfo{
 		Proc: p.id, Rank: p.rank, Size: p.size, World: p.world,
-		PID: p.pid, State: p.state, How: p.how,
+		PID: p.pid, State: p.standing(), How: p.how,
 	}
+}
+
+// standing is how far p is: who is idle may end as if it had left.
+func (p *proc) standing() control.ProcState {
+	if p.idle && p.state == control.Joined {
+		return control.Finalized
+	}
+	return p.state
 }
 
 // On tells whether this is a process of a host of which there is a record.
@@ -499,7 +508,7 @@ func (h *Head) On(host, serial uint32) bool {
 // more.
 func (h *Head) State(p wire.ProcID) control.ProcState {
 	if q := h.proc(p); q != nil {
-		return q.state
+		return q.standing()
 	}
 	return control.Exited
 }

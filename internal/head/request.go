@@ -122,6 +122,12 @@ func (h *Head) request(p *proc, f control.Frame) error {
 		return nil
 	}
 	switch f.Kind {
+	case control.KindIdle, control.KindBusy:
+		if err := control.Decode(&control.Empty{Kind: f.Kind}, f.Body); err != nil {
+			return err
+		}
+		p.idle = f.Kind == control.KindIdle
+		h.answer(p, f.ID, nil)
 	case control.KindContact:
 		m := control.Proc{Kind: f.Kind}
 		if err := control.Decode(&m, f.Body); err != nil {

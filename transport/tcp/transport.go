@@ -221,6 +221,21 @@ func (t *Transport) Flushed() bool {
 	return true
 }
 
+// Taken implements transport.Keeper: the kernels of the peers have everything. What
+// an ending process has not read resets its connections, and what is still on its way
+// would be lost.
+func (t *Transport) Taken() bool {
+	for _, l := range t.links {
+		if l == nil || l.state != linkUp && l.state != linkLingering {
+			continue
+		}
+		if n, err := unix.IoctlGetInt(l.fd, unix.SIOCOUTQ); err == nil && n > 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // Close implements transport.Transport. It waits at most LingerTimeout for
 // the peers to take what was sent and to end their side.
 func (t *Transport) Close() error {

@@ -30,7 +30,7 @@ func Samples(job wire.JobID) []control.Message {
 		Times: control.OpTimes{Asked: time.Unix(7, 8), Granted: 1, Ordered: 2, Ready: 3, Adopted: 4, Decided: 5, Gone: 6}}
 	return []control.Message{
 		&control.Hello{Token: [control.TokenBytes]byte{1, 2}},
-		&control.Empty{Kind: control.KindTool}, &control.Empty{Kind: control.KindFinalize}, &control.Empty{Kind: control.KindList},
+		&control.Empty{Kind: control.KindTool}, &control.Empty{Kind: control.KindFinalize}, &control.Empty{Kind: control.KindIdle}, &control.Empty{Kind: control.KindBusy}, &control.Empty{Kind: control.KindList},
 		&control.Proc{Kind: control.KindContact, Proc: p}, &control.Proc{Kind: control.KindDead, Proc: p},
 		&control.Members{Kind: control.KindWatch, Members: m}, &control.Members{Kind: control.KindDefine, Members: m}, &control.Members{Kind: control.KindFence, Members: m},
 		&control.Announce{Addrs: []string{"1.2.3.4:5", "[::1]:6"}},
