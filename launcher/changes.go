@@ -31,6 +31,7 @@ type pset struct {
 // changeValues are the flags as they were typed.
 type changeValues struct {
 	slots, min, max int
+	spare           int
 	strict          bool
 	psets           []string
 	resize, leave   string
@@ -48,6 +49,7 @@ func changeFlags(v *flagValues) *pflag.FlagSet {
 	s.IntVar(&c.max, "max", 0, "no change makes it larger than `N` (default: no bound)")
 	s.IntVar(&c.slots, "slots", 0, "the job never has more than `N` processes, spawned ones counted (default: max_slots of the hosts, or as many as there is memory for)")
 	s.BoolVar(&c.strict, "strict-slots", false, "the slots of the hosts, or the usable CPUs, are such a limit")
+	s.IntVar(&c.spare, "spare", 0, "keep `N` processes of the first program started, which wait in Init until a change takes them")
 	s.StringArrayVar(&c.psets, "pset", nil, "name ranks as a process set app://NAME: `NAME=0-3,7`")
 	s.StringVar(&c.resize, "resize-timeout", "60s", "`TIME` for newcomers to get ready, and again for the others to take up the change (0: for ever)")
 	s.StringVar(&c.leave, "leave-timeout", "60s", "`TIME` for who leaves to end before it is ended (0: for ever)")
@@ -82,7 +84,7 @@ func (c *changeValues) check(o *options) (err error) {
 	for _, f := range []struct {
 		name string
 		n    int
-	}{{"min", c.min}, {"max", c.max}, {"slots", c.slots}} {
+	}{{"min", c.min}, {"max", c.max}, {"slots", c.slots}, {"spare", c.spare}} {
 		if f.n < 0 || f.n > maxRanks {
 			return usagef("--%s %d: not a number of processes from 0 to %d", f.name, f.n, maxRanks)
 		}
@@ -93,7 +95,7 @@ func (c *changeValues) check(o *options) (err error) {
 	case c.max != 0 && c.max < n:
 		return usagef("--max %d: the job begins with %d processes", c.max, n)
 	}
-	o.changes.min, o.changes.max = c.min, c.max
+	o.changes.min, o.changes.max, o.Spare = c.min, c.max, c.spare
 	if o.changes.slots = slotLimit(o.hosts, c.slots, c.strict); o.changes.slots != 0 && n > o.changes.slots {
 		return usagef("%d processes, but the job has %d slots (--slots, --strict-slots)", n, o.changes.slots)
 	}

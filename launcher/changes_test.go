@@ -111,6 +111,7 @@ func (e *elastic) finalize() int {
 //	suicide      a newcomer is killed when it has joined
 //	late         a newcomer exits with status 5 when the change is committed
 //	exit3, hang  how leavers end
+//	spare N      N of the newcomers are spares
 //	stdin        a line is read by each first member
 func (e *elastic) change(me int, how []string) int {
 	kind := ""
@@ -138,7 +139,11 @@ func (e *elastic) change(me int, how []string) int {
 		if kind == "late" && me == 1 {
 			return 5
 		}
-		fmt.Println("in")
+		if os.Getenv(control.EnvSpare) != "" {
+			fmt.Println("taken")
+		} else {
+			fmt.Println("in")
+		}
 		e.watch(c.Result)
 	} else {
 		set, err := e.Lookup("gompi://main")
@@ -148,9 +153,12 @@ func (e *elastic) change(me int, how []string) int {
 			fmt.Println("read", line())
 		}
 		must(e.Fence(context.Background(), e.w.World.Members))
+		for me == 0 && kind == "spare" && fmt.Sprint(len(childrenOf(os.Getppid()))-3) != how[1] { // beside two ranks and the guardian
+			unix.Poll(nil, 1)
+		}
 		comes := true
 		switch kind {
-		case "", "late", "exit3", "hang", "stdin", "kill", "suicide":
+		case "", "late", "exit3", "hang", "stdin", "kill", "suicide", "spare":
 			how = nil
 			comes = kind != "suicide"
 		default:
@@ -216,6 +224,11 @@ func TestChanges(t *testing.T) {
 		{"-np 2 --leave-timeout 0.3 --kill-grace 0.2 RANK change hang", 0, `^gompirun: left\.\d \(pid \d+\) and 1 more did not end in time after leaving \(--leave-timeout\), and is ended\n$`, "[0] first|in|in"},
 		{"-np 2 RANK change late", 5, `^gompirun: (rank 3|new.1|process 4 .*) \(pid \d+\) exited with status 5`, "?"},
 
+		{"-np 2 --spare 2 RANK change spare 2", 0, `^$`, "[0] first|taken|taken"},
+		{"-np 2 --spare 1 RANK change spare 1", 0, `^$`, "[0] first|in|taken"},
+		{"-np 2 --spare 3 RANK nothing", 0, `^$`, ""},
+		{"-np 2 --spare 3 RANK good", 0, `^$`, ""},
+
 		{"-np 2 RANK change suicide", 0, `^$`, "[0] rolled back: a process of the change died"},
 		{"-np 2 --ft RANK change suicide", 0, `^$`, "[0] rolled back: a process of the change died"},
 		{"-np 2 RANK change sh -c exit", 0, `^$`, "[0] rolled back: a process of the change died"},
@@ -235,8 +248,11 @@ func TestChanges(t *testing.T) {
 				t.Errorf("status %d, stderr %q; want %d, %s", r.status, r.stderr, c.status, c.stderr)
 			}
 			lines := strings.Split(strings.TrimSpace(r.stdout), "\n")
+			for i := range lines {
+				lines[i] = regexp.MustCompile(`^\[\S+\] (in|taken)$`).ReplaceAllString(lines[i], "$1")
+			}
 			slices.Sort(lines)
-			got := regexp.MustCompile(`\[\S+\] in`).ReplaceAllString(strings.Join(lines, "|"), "in")
+			got := strings.Join(lines, "|")
 			if c.stdout != "?" && !strings.HasPrefix(got, c.stdout) {
 				t.Errorf("stdout %q, want %q", got, c.stdout)
 			}

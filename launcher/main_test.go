@@ -122,7 +122,15 @@ func mpiRank(what string, args []string) int {
 		fmt.Fprintln(os.Stderr, "not under gompirun")
 		return 99
 	}
-	c, w, err := client.Dial(addr, token)
+	dial := client.Dial
+	spare := os.Getenv(control.EnvSpare) != ""
+	if spare {
+		dial = client.DialSpare
+	}
+	c, w, err := dial(addr, token)
+	if err != nil && spare {
+		return 0
+	}
 	if errors.Is(err, control.ErrEnding) {
 		forever()
 	}

@@ -32,6 +32,8 @@ type Agent struct {
 	unbound map[uint32][]*Proc // by reservation
 	lastID  uint32             // of a reservation
 
+	spares map[[control.TokenBytes]byte]*spare // of unbound places
+
 	heap    heap
 	commons map[string]*common // by the request for it
 	pages   map[uint32]*page   // of sets that are watched
@@ -68,7 +70,8 @@ func New(job wire.JobID, host uint32, reap func(p wire.ProcID)) *Agent {
 	return &Agent{
 		job: job, host: host, reap: reap,
 		procs: map[uint32]*Proc{}, tokens: map[[control.TokenBytes]byte]uint32{}, unbound: map[uint32][]*Proc{},
-		heap: heap{most: arenaBytes, memory: new(segment.Memory)}, commons: map[string]*common{}, pages: map[uint32]*page{},
+		spares: map[[control.TokenBytes]byte]*spare{},
+		heap:   heap{most: arenaBytes, memory: new(segment.Memory)}, commons: map[string]*common{}, pages: map[uint32]*page{},
 	}
 }
 
@@ -86,6 +89,7 @@ func (a *Agent) Take(o *control.Order) {
 	case control.OrderBind:
 		a.bind(o)
 	case control.OrderUnbind:
+		a.unspare(o.ID)
 		Release(a.unbound[o.ID])
 		delete(a.unbound, o.ID)
 	case control.OrderHost:
@@ -96,6 +100,7 @@ func (a *Agent) Take(o *control.Order) {
 		}
 	case control.OrderEnding:
 		a.ending = o.Text
+		a.endSpares()
 	case control.OrderPage:
 		a.page(&o.Page)
 	case control.OrderFollow:
@@ -134,7 +139,11 @@ func (a *Agent) bind(o *control.Order) {
 	for i, s := range a.unbound[o.ID] {
 		s.serial = o.Serial + uint32(i)
 		a.procs[s.serial], a.tokens[s.token] = s, s.serial
+		if a.spares[s.token] != nil {
+			a.ownSpare(s)
+		}
 	}
+	a.unspare(o.ID)
 	delete(a.unbound, o.ID)
 }
 
@@ -169,6 +178,9 @@ func (a *Agent) report(s *Proc, r control.Report) {
 
 // Hello admits the process with this token; the head will welcome it.
 func (a *Agent) Hello(token [control.TokenBytes]byte, pid int) (serial uint32, err error) {
+	if err := a.spareHello(token); err != nil {
+		return 0, err
+	}
 	s := a.procs[a.tokens[token]]
 	switch {
 	case s == nil:
@@ -446,6 +458,7 @@ func (a *Agent) Close() {
 		delete(a.unbound, id)
 	}
 	clear(a.commons)
+	clear(a.spares)
 	for _, g := range a.pages {
 		a.closePage(g)
 	}

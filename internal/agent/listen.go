@@ -340,18 +340,37 @@ func (l *Listener) direct(serial uint32) bool {
 	return l.agent.procs[serial].direct()
 }
 
-// hello admits a process.
+// hello admits a process; a spare waits here.
 func (l *Listener) hello(p *peer, f control.Frame) error {
 	var m control.Hello
 	if err := control.Decode(&m, f.Body); err != nil {
 		return &protocolError{err}
 	}
+	for {
+		err := l.seat(p, &m)
+		w := (*waitingError)(nil)
+		if !errors.As(err, &w) {
+			return err
+		}
+		select {
+		case <-w.taken:
+		case <-l.done:
+			return net.ErrClosed
+		}
+	}
+}
+
+// seat finds the place of a process.
+func (l *Listener) seat(p *peer, m *control.Hello) error {
 	l.cfg.Step.Lock()
 	defer l.cfg.Step.Unlock()
 	if l.closed {
 		return net.ErrClosed
 	}
 	serial, err := l.agent.Hello(m.Token, p.pid)
+	if w := (*waitingError)(nil); errors.As(err, &w) {
+		return err
+	}
 	if err != nil {
 		p.shut(err.Error(), true)
 		return err

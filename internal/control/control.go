@@ -27,6 +27,9 @@ import (
 const (
 	EnvAddr  = "GOMPI_CONTROL" // address of the agent's socket
 	EnvToken = "GOMPI_TOKEN"   // this process's token, 32 hexadecimal digits
+	// EnvSpare is 1 in a process that is started before it is needed: its welcome
+	// comes then.
+	EnvSpare = "GOMPI_SPARE"
 )
 
 // Names of the sets that every process has.
@@ -169,6 +172,7 @@ type StartProc struct {
 	Argv       []string
 	Rank, Size int
 	Host       uint32
+	Spare      uint32 // not 0: it is the spare in the place of this reservation
 }
 
 // ProcInfo is one line of a snapshot.

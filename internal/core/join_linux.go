@@ -5,6 +5,7 @@ package core
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -16,7 +17,16 @@ import (
 
 // join is Join under gompirun.
 func join(addr, token string) (Boot, error) {
-	ctl, w, err := client.Dial(addr, token)
+	var ctl *client.Client
+	var w *control.Welcome
+	var err error
+	if os.Getenv(control.EnvSpare) == "" {
+		ctl, w, err = client.Dial(addr, token)
+	} else if ctl, w, err = client.DialSpare(addr, token); err != nil {
+		os.Exit(0) // nobody has needed it
+	} else {
+		knows(w)
+	}
 	if err != nil {
 		return Boot{}, fmt.Errorf("gompi: %w", err)
 	}
@@ -30,6 +40,14 @@ func join(addr, token string) (Boot, error) {
 	}
 	b.Lost = exitLost
 	return b, nil
+}
+
+// knows puts into the environment of a spare what others find there from the start.
+func knows(w *control.Welcome) {
+	os.Unsetenv(control.EnvSpare)
+	for name, n := range map[string]int{"GOMPI_RANK": w.World.Members.Index(w.Self), "GOMPI_SIZE": w.World.Members.Len()} {
+		os.Setenv(name, strconv.Itoa(n))
+	}
 }
 
 // page is where a process has its roll call, which its agent reads.

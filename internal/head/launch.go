@@ -3,6 +3,8 @@
 package head
 
 import (
+	"slices"
+
 	"gompi/internal/control"
 	"gompi/internal/wire"
 )
@@ -15,6 +17,30 @@ type Launch struct {
 	Hosts  []string // where who asked wants them
 
 	procs []wire.ProcID
+}
+
+// UseSpares lets the first newcomers on each host take the places of spares, by the
+// numbers of their reservations, if all run this command line. It returns those that
+// are left.
+func (h *Head) UseSpares(l *Launch, host uint32, argv []string, spares []uint32) (left []uint32) {
+	for _, id := range l.procs {
+		if p := h.proc(id); p == nil || !p.unbound || !slices.Equal(p.argv, argv) {
+			return spares
+		}
+	}
+	var list []Place
+	for _, at := range l.Places {
+		for at.Host == host && at.Count > 0 && len(spares) > 0 {
+			list = append(list, Place{Host: host, Count: 1, Reservation: spares[0], Spare: true})
+			spares = spares[1:]
+			at.Count--
+		}
+		if at.Count > 0 {
+			list = append(list, at)
+		}
+	}
+	l.Places = list
+	return spares
 }
 
 // Fate is what becomes of processes by a change; see onehost.Config for each.
@@ -65,7 +91,11 @@ func (h *Head) Bind(l *Launch) []control.StartProc {
 		for range at.Count {
 			p := h.proc(l.procs[len(list)])
 			p.unbound = false
-			list = append(list, control.StartProc{Proc: p.id, Argv: p.argv, Rank: p.rank, Size: p.size, Host: p.host})
+			s := control.StartProc{Proc: p.id, Argv: p.argv, Rank: p.rank, Size: p.size, Host: p.host}
+			if at.Spare {
+				s.Spare = at.Reservation
+			}
+			list = append(list, s)
 		}
 	}
 	return list

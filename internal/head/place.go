@@ -12,6 +12,7 @@ type Place struct {
 	// Reservation is the number under which the agent of the host keeps their
 	// places.
 	Reservation uint32
+	Spare       bool // somebody waits there
 }
 
 // Place says where n processes that are to be started go: to the hosts in order, as

@@ -24,6 +24,9 @@ type Host interface {
 	// ends the Start that p belongs to: what is not forked yet is not started.
 	Start(list []Start)
 	Halt(p wire.ProcID)
+	// Adopt: a process that runs under another name is the newcomer s from now on. If
+	// it has ended, so has s.
+	Adopt(spare wire.ProcID, s Start)
 	// Signal goes to the group of a process, SignalAll to those of all that
 	// live; who is yet to be forked gets it then.
 	Signal(p wire.ProcID, s unix.Signal)
@@ -55,10 +58,16 @@ type Start struct {
 	App   int  // its number on the command line
 }
 
+// Spares reports whether it is to be a spare.
+func (s *Start) Spares() bool { return s.Proc.Job == 0 }
+
 // OutputFile is the name under --output DIR; stream is stdout or stderr.
 func (s *Start) OutputFile(stream string) string {
 	if s.First {
 		return fmt.Sprintf("rank.%d.%s", s.Rank, stream)
+	}
+	if s.Spares() {
+		return fmt.Sprintf("spare.%d.%s", s.Proc.Serial, stream)
 	}
 	return fmt.Sprintf("proc.%d.%s", s.Proc.Serial, stream)
 }

@@ -18,6 +18,7 @@ const (
 	New                 // comes by a change that is not decided, or has not happened
 	Leaver              // left the main set by a change; its rank is that which it had
 	Outside             // not in the main set
+	Spare               // waits for a change to take it
 )
 
 // Label is what people know a process by. It changes when its job does.
@@ -42,6 +43,8 @@ func (l Label) Name() string {
 		return fmt.Sprintf("new.%d", l.Rank)
 	case Leaver:
 		return fmt.Sprintf("left.%d", l.Rank)
+	case Spare:
+		return fmt.Sprintf("spare.%d", l.Serial)
 	case Outside:
 		return fmt.Sprintf("process %d (rank %d of %d)", l.Serial, l.Rank, l.Size)
 	}
@@ -53,7 +56,7 @@ func (l Label) Tag() string {
 	switch l.Role {
 	case Spawned, Outside:
 		return fmt.Sprintf("[p%d.%d] ", l.Serial, l.Rank)
-	case New, Leaver:
+	case New, Leaver, Spare:
 		return fmt.Sprintf("[%s] ", l.Name())
 	}
 	return fmt.Sprintf("[%d] ", l.Rank)

@@ -14,6 +14,7 @@ type Options struct {
 	Stdin     StdinTo
 	Bind      string // "core", "numa", "none", "" (by the number of ranks)
 	Verbose   bool
+	Spare     int // processes that wait for a change to take them
 	FT        bool
 	Settings  map[string]string // knobs by environment name
 }

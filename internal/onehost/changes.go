@@ -23,6 +23,7 @@ const DiscardGrace = 2 * time.Second
 
 // launch starts the newcomers of an operation.
 func (s *Server) launch(l *head.Launch) {
+	s.useSpares(l)
 	err := s.reserveAll(l.Places)
 	var procs []control.StartProc
 	if err == nil {

@@ -92,6 +92,7 @@ type Server struct {
 	closed bool
 	head   *head.Head // nil: it is at the other end of up
 	down   downLinks
+	spares spares
 	agent  *agent.Agent // nil: the agents are at the other ends of down
 	ln     *agent.Listener
 	up     upLink
@@ -174,6 +175,9 @@ func (s *Server) Addr() string { return control.Address(s.job, s.host) }
 func (s *Server) Token(p wire.ProcID) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if p.Job == 0 {
+		return s.agent.SpareToken(p.Serial)
+	}
 	return s.agent.Token(p)
 }
 
@@ -245,6 +249,9 @@ func (s *Server) reserveAll(places []head.Place) error {
 }
 
 func (s *Server) reserveFor(at *head.Place) (err error) {
+	if at.Spare {
+		return nil // it has its place
+	}
 	at.Reservation, err = s.reserveOn(at.Host, at.Count)
 	return err
 }

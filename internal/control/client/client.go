@@ -54,7 +54,18 @@ type answer struct {
 // Dial joins the job as the process that was started with this token. The
 // caller owns Welcome's descriptors. A refusal is an ErrRefused or ErrEnding
 // with the head's words.
-func Dial(addr, token string) (*Client, *control.Welcome, error) {
+func Dial(addr, token string) (*Client, *control.Welcome, error) { return dial(addr, token, dialWait) }
+
+// DialSpare is Dial of a spare, which waits until it is needed. If it never is,
+// that is an ErrEnding or ErrRefused, or the end of the connection.
+func DialSpare(addr, token string) (*Client, *control.Welcome, error) {
+	return dial(addr, token, spareWait)
+}
+
+// spareWait is longer than any job.
+const spareWait = 100 * 365 * 24 * time.Hour
+
+func dial(addr, token string, wait time.Duration) (*Client, *control.Welcome, error) {
 	for _, v := range [...][3]string{{addr, control.EnvAddr, control.EnvToken}, {token, control.EnvToken, control.EnvAddr}} {
 		if v[0] == "" {
 			return nil, nil, fmt.Errorf("join job: %s is set in the environment, but %s is not: gompirun sets both, "+
@@ -73,7 +84,7 @@ func Dial(addr, token string) (*Client, *control.Welcome, error) {
 		return nil, nil, fmt.Errorf("join job at %s: %w", addr, err)
 	}
 	in := newFDReader(conn)
-	w, err := join(conn, in, &m, deadline)
+	w, err := join(conn, in, &m, time.Now().Add(wait))
 	if err != nil {
 		in.close()
 		conn.Close()

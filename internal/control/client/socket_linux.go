@@ -119,7 +119,7 @@ func (s *socket) receiveHere() error {
 			return os.ErrDeadlineExceeded
 		}
 		fds := [1]unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLIN}}
-		if _, err := unix.Poll(fds[:], int(left/time.Millisecond)+1); err != nil && err != unix.EINTR {
+		if _, err := unix.Poll(fds[:], int(min(left, time.Hour)/time.Millisecond)+1); err != nil && err != unix.EINTR {
 			return fmt.Errorf("poll: %w", err)
 		}
 		if s.in.from(s.fd) {

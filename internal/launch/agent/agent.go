@@ -121,6 +121,9 @@ func (a *Agent) exited(c *child, e launch.Ending) {
 		a.outputs[1].finish(c.err)
 	}
 	a.tell(launch.Event{Kind: launch.EvExited, Proc: c.Proc, End: e})
+	if c.Spares() { // nobody was given its pid
+		a.reap(c)
+	}
 }
 
 // Rename also puts the names before lines that are not out yet.

@@ -24,12 +24,15 @@ const (
 
 // identity is the part of a process's environment that is its own.
 func (a *Agent) identity(s *launch.Start, local, localSize int) []string {
-	return []string{
+	env := []string{
 		control.EnvAddr + "=" + a.plane.Addr(), control.EnvToken + "=" + a.plane.Token(s.Proc),
 		fmt.Sprintf("%s=%016x", EnvJob, uint64(a.job)),
-		fmt.Sprintf("%s=%d", EnvRank, s.Rank), fmt.Sprintf("%s=%d", EnvSize, s.Size),
 		fmt.Sprintf("%s=%d", EnvLocalRank, local), fmt.Sprintf("%s=%d", EnvLocalSize, localSize),
 	}
+	if s.Spares() {
+		return append(env, control.EnvSpare+"=1")
+	}
+	return append(env, fmt.Sprintf("%s=%d", EnvRank, s.Rank), fmt.Sprintf("%s=%d", EnvSize, s.Size))
 }
 
 // environment is base with the values of set in it, each name once (the first
@@ -41,7 +44,7 @@ func environment(base, set []string) []string {
 		name, _, _ := strings.Cut(x, "=")
 		last[name] = x
 	}
-	for _, name := range [...]string{control.EnvAddr, control.EnvToken, EnvJob, EnvRank, EnvSize, EnvLocalRank, EnvLocalSize} {
+	for _, name := range [...]string{control.EnvAddr, control.EnvToken, control.EnvSpare, EnvJob, EnvRank, EnvSize, EnvLocalRank, EnvLocalSize} {
 		last[name] = ""
 	}
 	env := make([]string, 0, len(base)+len(set)+2)

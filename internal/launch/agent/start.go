@@ -181,6 +181,22 @@ func (a *Agent) Halt(p wire.ProcID) {
 	}
 }
 
+// Adopt gives a spare the name of the newcomer that it has become.
+func (a *Agent) Adopt(spare wire.ProcID, s launch.Start) {
+	c := a.byID[spare]
+	if c == nil || c.exited {
+		a.tell(launch.Event{Kind: launch.EvExited, Proc: s.Proc, End: launch.Ending{Signal: unix.SIGKILL}})
+		a.tell(launch.Event{Kind: launch.EvReaped, Proc: s.Proc})
+		return
+	}
+	delete(a.byID, spare)
+	s.Argv = nil
+	c.Start = s
+	a.byID[s.Proc] = c
+	a.retag(c)
+	a.plane.Started(s.Proc, c.pid)
+}
+
 func orOwn(maxProcs int) string {
 	if maxProcs == 0 {
 		return "its own"

@@ -104,9 +104,7 @@ func (a *Agent) errand(body []byte) error {
 	switch m.Kind {
 	case doStart:
 		for i := range m.Starts {
-			st := &m.Starts[i]
-			l := launch.Label{Role: launch.Role(st.Role), Serial: st.Proc.Serial, Rank: st.Rank, Size: st.Size}
-			a.starts = append(a.starts, launch.Start{StartProc: st.StartProc, Label: l, First: st.First, App: int(st.App)})
+			a.starts = append(a.starts, startOf(&m.Starts[i]))
 		}
 		if len(a.starts) > control.MaxSpawn {
 			return fmt.Errorf("a start of more than %d processes", control.MaxSpawn)
@@ -118,6 +116,11 @@ func (a *Agent) errand(body []byte) error {
 		}
 	case doHalt:
 		a.Post(func() { a.host.Halt(m.Proc) })
+	case doAdopt:
+		for i := range m.Starts {
+			s := startOf(&m.Starts[i])
+			a.Post(func() { a.host.Adopt(wire.ProcID{Serial: m.Count}, s) })
+		}
 	case doMain:
 		for _, n := range m.Names {
 			a.main = append(a.main, n.Proc)
@@ -170,6 +173,11 @@ func (a *Agent) errand(body []byte) error {
 		return fmt.Errorf("unknown errand %d", m.Kind)
 	}
 	return nil
+}
+
+func startOf(st *control.ErrandStart) launch.Start {
+	l := launch.Label{Role: launch.Role(st.Role), Serial: st.Proc.Serial, Rank: st.Rank, Size: st.Size}
+	return launch.Start{StartProc: st.StartProc, Label: l, First: st.First, App: int(st.App)}
 }
 
 func (a *Agent) start(list []launch.Start) {

@@ -26,6 +26,7 @@ const (
 	doSetup     = iota + 1 // Data: a Setup
 	doStart                // Starts; Clean: the last of a Start
 	doHalt                 // Proc
+	doAdopt                // Count: the spare; Starts: what it is
 	doMain                 // Names: their processes; Clean: the last of a Main
 	doRename               // Names
 	doSignal               // Proc, Signal

@@ -94,13 +94,21 @@ func (h *Host) Start(list []launch.Start) {
 			h.send(m)
 			m.Starts, size = nil, 0
 		}
-		m.Starts, size = append(m.Starts, control.ErrandStart{StartProc: s.StartProc, First: s.First, Role: uint8(s.Label.Role), App: uint32(s.App)}), size+n
+		m.Starts, size = append(m.Starts, errandStart(&s)), size+n
 	}
 	m.Clean = true
 	h.send(m)
 }
 
+func errandStart(s *launch.Start) control.ErrandStart {
+	return control.ErrandStart{StartProc: s.StartProc, First: s.First, Role: uint8(s.Label.Role), App: uint32(s.App)}
+}
+
 func (h *Host) Halt(p wire.ProcID) { h.send(control.Errand{Kind: doHalt, Proc: p}) }
+
+func (h *Host) Adopt(spare wire.ProcID, s launch.Start) {
+	h.send(control.Errand{Kind: doAdopt, Count: spare.Serial, Starts: []control.ErrandStart{errandStart(&s)}})
+}
 
 // Main sends the list in pieces.
 func (h *Host) Main(procs []wire.ProcID) {

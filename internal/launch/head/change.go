@@ -45,6 +45,7 @@ func (h *Head) Discard(ids []wire.ProcID, grace time.Duration) {
 			}
 		})
 		h.killIn(grace, run)
+		h.fillIn(refillAfter)
 	})
 }
 
@@ -83,6 +84,7 @@ func (h *Head) Kept(ids []wire.ProcID) {
 			}
 		})
 		h.tellNames(list)
+		h.fillIn(refillAfter)
 	})
 }
 

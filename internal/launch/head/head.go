@@ -32,6 +32,7 @@ type Head struct {
 	job    wire.JobID
 	ft     bool // a death does not end the job
 	procs  *table
+	spares spares
 	main   []wire.ProcID // the main set; before that is said what the command line started
 	starts []*batch      // not all of which runs yet, oldest first
 	server Plane
@@ -57,6 +58,9 @@ type Head struct {
 // Plane is the part of the control plane that the head has.
 type Plane interface {
 	AddJob(argv [][]string) ([]control.StartProc, wire.Set, error)
+	AddSpares(argv []string, n int) ([]control.StartProc, error)
+	SpareRuns(p wire.ProcID, argv []string)
+	SpareGone(p wire.ProcID)
 	State(p wire.ProcID) control.ProcState
 	Stacks(ctx context.Context) []control.StackReport
 	Ending(why string)
@@ -181,7 +185,11 @@ func (h *Head) Run() int {
 // over reports whether the last process has ended and its output is out. It
 // sees to the latter.
 func (h *Head) over() bool {
-	if h.procs.live > 0 || len(h.starts) > 0 {
+	switch {
+	case h.procs.live > h.spares.up || len(h.starts) > 0:
+		return false
+	case h.spares.up > 0:
+		h.endSpares()
 		return false
 	}
 	if !h.drained {

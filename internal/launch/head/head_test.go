@@ -40,6 +40,9 @@ func (f *farHost) Start(list []launch.Start) {
 		f.tell(launch.Begun(f.fail))
 	}
 }
+func (f *farHost) Adopt(spare wire.ProcID, s launch.Start) {
+	f.note("adopt %d as %d, %s", spare.Serial, s.Proc.Serial, s.Label.Name())
+}
 func (f *farHost) Halt(p wire.ProcID)                  { f.note("halt %d", p.Serial) }
 func (f *farHost) Main(procs []wire.ProcID)            { f.note("main of %d", len(procs)) }
 func (f *farHost) Signal(p wire.ProcID, s unix.Signal) { f.note("signal %d %v", p.Serial, s) }
@@ -59,7 +62,10 @@ func (f *farHost) Drain()                         { f.note("drain") }
 func (f *farHost) Close()                         {}
 
 // noPlane is a control plane without processes.
-type noPlane struct{ last uint32 }
+type noPlane struct {
+	last, spare   uint32
+	waiting, gone []uint32 // spares
+}
 
 func (n *noPlane) AddJob(argv [][]string) ([]control.StartProc, wire.Set, error) {
 	list := make([]control.StartProc, len(argv))
@@ -69,6 +75,15 @@ func (n *noPlane) AddJob(argv [][]string) ([]control.StartProc, wire.Set, error)
 	}
 	return list, wire.Set{}, nil
 }
+func (n *noPlane) AddSpares(argv []string, k int) (list []control.StartProc, err error) {
+	for range k {
+		n.spare++
+		list = append(list, control.StartProc{Proc: wire.ProcID{Serial: n.spare}, Argv: argv, Size: 1, Spare: n.spare})
+	}
+	return list, nil
+}
+func (n *noPlane) SpareRuns(p wire.ProcID, _ []string)        { n.waiting = append(n.waiting, p.Serial) }
+func (n *noPlane) SpareGone(p wire.ProcID)                    { n.gone = append(n.gone, p.Serial) }
 func (*noPlane) State(wire.ProcID) control.ProcState          { return control.Starting }
 func (*noPlane) Stacks(context.Context) []control.StackReport { return nil }
 func (*noPlane) Ending(string)                                {}

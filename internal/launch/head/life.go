@@ -41,7 +41,9 @@ func (h *Head) Hear(host uint32, ev launch.Event) {
 		h.hosts[host].out = true
 	case launch.EvStarted:
 		if p.pid == 0 && ev.PID > 0 {
-			h.procs.started(p, ev.PID)
+			if h.procs.started(p, ev.PID); p.came == launch.Spare {
+				h.spareRuns(p)
+			}
 		}
 	case launch.EvBegun:
 		h.begun(host, ev.Err())
@@ -78,6 +80,11 @@ func (h *Head) dropped(p *proc, why string) {
 // exited: p has ended; the others are told what that means.
 func (h *Head) exited(p *proc, e launch.Ending) {
 	h.procs.ended(p)
+	if p.came == launch.Spare { // the agent has reaped it
+		h.spares.up--
+		h.spareGone(p)
+		return
+	}
 	if p.unwanted != "" && e.Signal == unix.SIGKILL { // no failure of the job's, but others may know its pid
 		h.on(p).Judged(p.id, fmt.Sprintf("%s (pid %d) was ended: %s", p.Name(), p.pid, p.unwanted), false)
 		return

@@ -39,6 +39,7 @@ func (h *Head) launch() error {
 		if err != nil {
 			h.cannotStart(err)
 		}
+		h.fill()
 	})
 	return nil
 }
@@ -115,11 +116,21 @@ func (h *Head) start(starts []control.StartProc, apps []int, role launch.Role, d
 	b := &batch{procs: make([]*proc, len(starts)), hosts: map[uint32]struct{}{}, done: done}
 	lists := make([][]launch.Start, len(h.hosts))
 	for i, sp := range starts {
+		if sp.Spare != 0 && role == launch.New {
+			if b.procs[i] = h.takeSpare(&sp, w); b.procs[i] == nil {
+				b.procs[i], b.err = newProc(&sp, role, w), errSpareEnded
+			}
+			continue
+		}
 		p := newProc(&sp, role, w)
 		b.procs[i] = p
 		lists[p.host] = append(lists[p.host], launch.Start{StartProc: sp, Label: p.Label, First: p.first(), App: apps[i]})
 		b.hosts[p.host] = struct{}{}
 		h.procs.add(p)
+	}
+	if len(b.hosts) == 0 {
+		done(b.procs, b.err)
+		return
 	}
 	h.starts = append(h.starts, b)
 	for i, list := range lists {
