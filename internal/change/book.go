@@ -3,7 +3,6 @@
 package change
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -61,6 +60,7 @@ const (
 	Vote                        // for Procs, who have left in order
 	Leave                       // Procs may go
 	Terminate                   // Procs are late
+	Look                        // whether data of the change move, which is late: Progress
 	Drop                        // the operation needs Sets no longer
 )
 
@@ -104,6 +104,7 @@ type op struct {
 	lingers map[wire.ProcID]struct{} // leavers that are not gone
 	held    map[wire.ProcID]struct{} // members whose layers have not released it
 	fixed   bool
+	looked  bool // it was late, and so looked at
 
 	// asked is the swap that was asked for, end and why what follows if it is won.
 	asked Action
@@ -303,45 +304,6 @@ func (b *Book) Cancel(number uint32) error {
 	return nil
 }
 
-// Next is when Tick has something to do; false: never, as things are.
-func (b *Book) Next() (at time.Duration, ok bool) {
-	for _, o := range b.ops {
-		for _, t := range []time.Duration{o.stage, o.whole} {
-			if t != 0 && (!ok || t < at) {
-				at, ok = t, true
-			}
-		}
-	}
-	return at, ok
-}
-
-// Tick tells that it is so late.
-func (b *Book) Tick(now time.Duration) {
-	for _, n := range slices.Sorted(maps.Keys(b.ops)) {
-		o := b.ops[n]
-		if o == nil {
-			continue // ended with another
-		}
-		if o.whole != 0 && o.whole <= now {
-			o.whole = 0
-			if o.state == Queued {
-				b.finish(o, Refused, ErrDeadline)
-				continue
-			}
-			b.withdraw(o, Break, RolledBack, ErrDeadline)
-		}
-		if o.stage != 0 && o.stage <= now {
-			o.stage = 0
-			if o.state == Committed {
-				b.do(Effect{Do: Terminate, Op: o.number, Procs: sorted(o.lingers)})
-			} else {
-				b.withdraw(o, Withdraw, RolledBack, ErrDeadline)
-			}
-		}
-	}
-	b.advance(now)
-}
-
 // End: the job ends, and nothing changes any more.
 func (b *Book) End() {
 	b.ending = true
@@ -364,8 +326,4 @@ func (b *Book) Sizes() map[string]int {
 		"operations": len(b.ops), "queued": len(b.queue), "watches": len(b.watches),
 		"newcomers": len(b.comes), "leavers": len(b.goes), "undecided sets": len(b.made),
 	}
-}
-
-func sorted(m map[wire.ProcID]struct{}) []wire.ProcID {
-	return slices.SortedFunc(maps.Keys(m), func(a, b wire.ProcID) int { return cmp.Compare(a.Serial, b.Serial) })
 }

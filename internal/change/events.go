@@ -48,13 +48,6 @@ func (b *Book) arrived(now time.Duration, o *op) {
 	}
 }
 
-// Progress: data of a change move, which its members hold back for that.
-func (b *Book) Progress(now time.Duration, number uint32) {
-	if o := b.ops[number]; o != nil && o.state == Ready && o.stage != 0 && len(o.held) > 0 {
-		o.stage = now + o.req.ToAccept
-	}
-}
-
 // Verdict is what the word of a change says.
 type Verdict uint8
 

@@ -273,17 +273,8 @@ func (b *Book) fix(o *op) {
 	if o.state != Ready || o.fixed || o.asked != 0 || len(o.held) > 0 {
 		return
 	}
-	for i := range o.parts {
-		p := &o.parts[i]
-		for _, s := range p.in {
-			w := b.watches[s]
-			m, _ := b.owner.Members(s)
-			for _, q := range m {
-				if _, ok := w.open[q]; !ok && b.owner.Lives(q) {
-					return
-				}
-			}
-		}
+	if len(b.unwatching(o)) > 0 {
+		return
 	}
 	o.fixed = true
 	b.do(Effect{Do: Fix, Op: o.number})

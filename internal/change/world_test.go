@@ -719,3 +719,63 @@ func TestTheLastLeaveOnce(t *testing.T) {
 		t.Errorf("leave: %v", leave)
 	}
 }
+
+// A deadline says for whom it has waited, and stands still while what holds a change
+// back moves.
+func TestLate(t *testing.T) {
+	w := newWorld(t, 1, 3, 100)
+	first := w.main
+	m := w.sets[first].members
+	w.b.Watch(first, m[0], true)
+	var why string
+	begin := func(r Request) uint32 {
+		t.Helper()
+		r.In, r.ToReady, r.ToAccept = []uint32{0}, 10*time.Second, 10*time.Second
+		n, err := w.b.Submit(w.now, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	run := func() (asked Action) {
+		w.b.Flush(func(e *Effect) {
+			if e.Do == Withdraw || e.Do == Look {
+				asked = e.Do
+			}
+			if e.Do == Told && e.Why != nil {
+				why = e.Why.Error()
+			}
+		})
+		return asked
+	}
+	n := begin(Request{Kind: Grow, Join: []int{5}})
+	run()
+	w.b.Launched(w.now, n, nil)
+	w.b.Tick(11 * time.Second)
+	run()
+	if want := "the deadline is over: not ready: process 4, 5, 6 and 2 more"; why != want {
+		t.Errorf("%q, want %q", why, want)
+	}
+
+	n = begin(Request{Kind: Shrink, Leave: 1})
+	run()
+	at := func(sec int, want Action) {
+		t.Helper()
+		w.b.Tick(time.Duration(sec) * time.Second)
+		if got := run(); got != want {
+			t.Errorf("after %d s: %d, want %d", sec, got, want)
+		}
+	}
+	at(9, 0)
+	at(10, Look)
+	w.b.Progress(11*time.Second, n)
+	at(20, 0)
+	at(21, Look)
+	w.b.Release(n, m[0])
+	at(23, Withdraw)
+	w.b.Decided(24*time.Second, n, IsRolledBack)
+	run()
+	if want := "the deadline is over: not watching: process 2, 3"; why != want {
+		t.Errorf("%q, want %q", why, want)
+	}
+}

@@ -36,6 +36,9 @@ func (h *Head) show(o *op, voters []wire.ProcID) {
 			h.page(f, control.PageOrder{Do: control.PageBegin, Change: f.changes, Votes: votes})
 		}
 	}
+	if o.options.Hold {
+		h.ofPages(o, control.PageOrder{Do: control.PageLook}) // from where its data begin
+	}
 	if o.ballot != nil {
 		o.ballot.begin(voters, o.voted)
 		return

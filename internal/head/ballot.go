@@ -49,6 +49,10 @@ func (h *Head) gather(o *op) {
 
 // look: so far are the members of a set on one host.
 func (h *Head) look(host uint32, r *control.Report) {
+	if r.Change == 0 {
+		h.progress(host, r)
+		return
+	}
 	o := h.onPage(host, r)
 	if o == nil || o.ballot == nil {
 		return
@@ -63,6 +67,26 @@ func (h *Head) look(host uint32, r *control.Report) {
 	}
 	h.publishChange(o)
 	h.settle()
+}
+
+// progress: so much has come of the data that a change waits for.
+func (h *Head) progress(host uint32, r *control.Report) {
+	f := h.follows[r.Set]
+	if f == nil || f.op == nil {
+		return
+	}
+	if _, ok := f.hosts[host]; !ok {
+		return
+	}
+	o, at := f.op, pageOn{r.Set, host}
+	before, ok := o.moved[at]
+	if o.moved == nil {
+		o.moved = map[pageOn]uint64{}
+	}
+	if o.moved[at] = r.Look.Bytes; ok && r.Look.Bytes > before {
+		h.book.Progress(h.now(), o.number)
+		h.settle()
+	}
 }
 
 // publishChange lets the members be handed the change, when it is known how far all

@@ -36,7 +36,8 @@ type op struct {
 	pages   []pageChange // of its inputs
 	ballot  *ballot      // nil: it is decided on its page
 	voted   map[uint32]struct{}
-	all     bool // a vote for all
+	all     bool              // a vote for all
+	moved   map[pageOn]uint64 // bytes of its data that had come when that was last looked at
 
 	users int      // for how many processes it is the last change
 	holds []uint32 // sets that are held for those
@@ -75,6 +76,8 @@ func (h *Head) carryOut(e *change.Effect) {
 		for _, id := range e.Procs {
 			h.cast(o, id.Serial)
 		}
+	case change.Look:
+		h.ofPages(o, control.PageOrder{Do: control.PageLook})
 	case change.Leave:
 		h.leave(e.Procs)
 	case change.Terminate:

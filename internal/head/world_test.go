@@ -5,6 +5,7 @@ package head
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -24,6 +25,7 @@ type world struct {
 	h   *Head
 	now time.Duration
 
+	options  control.Options
 	lost     map[uint32]bool // hosts
 	procs    map[uint32]*member
 	pages    map[pageOn]*sheet
@@ -73,6 +75,7 @@ func newWorld(t *testing.T, seed uint64, hosts, n int) *world {
 		t: t, rng: rand.New(rand.NewPCG(seed, 2)), lost: map[uint32]bool{}, procs: map[uint32]*member{}, pages: map[pageOn]*sheet{},
 		ops: map[uint32]change.State{}, ends: map[change.State]int{},
 	}
+	w.options = control.Options{Step: 1, Lookahead: 1, Hold: seed%4 == 1, Prepare: seed%5 == 1}
 	slots := make([]int, hosts)
 	for i := range slots {
 		slots[i] = 4
@@ -319,6 +322,8 @@ func (w *world) page(host uint32, o *control.PageOrder) {
 	switch o.Do {
 	case control.PageFix:
 		g.fixed = true
+	case control.PageLook:
+		w.reports = append(w.reports, report{host, control.Report{Kind: control.ReportLook, Set: o.Set, Look: control.Look{Bytes: uint64(w.rng.IntN(9))}}})
 	case control.PageAsk:
 		w.reports = append(w.reports, report{host, control.Report{Kind: control.ReportLook, Set: o.Set, Change: o.Change, Look: control.Look{Begun: 1, Most: uint64(w.rng.IntN(9))}}})
 	case control.PagePublish:
@@ -519,6 +524,7 @@ func (w *world) step() {
 	case m.change != nil && k < 50:
 		c := m.change
 		m.change = nil
+		w.tell(m, &control.Op{Kind: control.KindReadied, Op: c.Op})
 		w.tell(m, &control.Op{Kind: control.KindVoted, Op: c.Op})
 		w.ask(m, &control.Await{Op: c.Op, Until: change.Committed})
 		if w.rng.IntN(2) == 0 {
@@ -529,7 +535,7 @@ func (w *world) step() {
 		if w.rng.IntN(10) == 0 {
 			set = w.anySet()
 		}
-		w.ask(m, &control.Follow{Set: set, Options: control.Options{Step: 1, Lookahead: 1}})
+		w.ask(m, &control.Follow{Set: set, Options: w.options})
 	case k < 60:
 		w.check(m)
 	case k < 72:
@@ -564,6 +570,12 @@ func (w *world) step() {
 
 // check is a Check of all that a process follows.
 func (w *world) check(m *member) {
+	for _, op := range slices.Sorted(maps.Keys(w.h.ops)) {
+		if w.options.Hold && w.rng.IntN(2) == 0 {
+			w.tell(m, &control.Op{Kind: control.KindReleased, Op: op})
+			break
+		}
+	}
 	for _, s := range slices.Clone(m.sets) {
 		g := w.pages[pageOn{s, m.host}]
 		if g == nil || !g.fixed || m.handed[pageChange{s, g.change}] {
