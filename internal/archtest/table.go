@@ -154,9 +154,11 @@ var modules = []module{
 }
 
 // mpiWithout is what a program must not link because it imports the library:
-// each costs start-up time or size that every rank would pay.
+// each costs start-up time or size that every rank would pay. Package net is there
+// by what only it imports, as net/netip is light: with it go build links to the
+// system's library.
 var mpiWithout = []string{
-	"encoding/gob", "crypto/tls", "net/http", "testing", "github.com/klauspost/compress/zstd", "github.com/spf13/pflag",
+	"encoding/gob", "crypto", "vendor/golang.org/x/net", "os/user", "net/http", "testing", "github.com/klauspost/compress/zstd", "github.com/spf13/pflag",
 }
 
 // rowOf finds the row of a package directory.

@@ -3,7 +3,6 @@
 package tcp
 
 import (
-	"crypto/hmac"
 	"errors"
 	"fmt"
 
@@ -45,7 +44,7 @@ func (t *Transport) greet(l *link) {
 		err = t.sayProof(l)
 	case linkProof:
 		want := sign(&t.env.Secret, dialLabel, l.hello[:], l.welcome[:])
-		if !hmac.Equal(want[:], l.short[:proofBytes]) {
+		if !sameMAC(&want, &l.short) {
 			err = errSecret()
 			break
 		}
@@ -148,7 +147,7 @@ func (t *Transport) sayProof(l *link) error {
 		return fmt.Errorf("%w: process %v answers", transport.ErrProtocol, w.from)
 	}
 	want := sign(&t.env.Secret, acceptLabel, l.hello[:], l.welcome[:welcomeSigned])
-	if !hmac.Equal(want[:], w.mac[:]) {
+	if !sameMAC(&want, &w.mac) {
 		return errSecret()
 	}
 	proof := sign(&t.env.Secret, dialLabel, l.hello[:], l.welcome[:])

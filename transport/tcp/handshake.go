@@ -3,8 +3,6 @@
 package tcp
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"math/bits"
@@ -49,7 +47,6 @@ const (
 	offRole       = 12
 	greetBytes    = 16
 	nonceBytes    = 32
-	macBytes      = sha256.Size
 	helloBytes    = 72
 	welcomeBytes  = 96
 	welcomeSigned = 64 // the part of a welcome under its own mac
@@ -154,11 +151,7 @@ func decodeWelcome(b *[welcomeBytes]byte) (welcome, error) {
 // sign is the keyed hash of a label and the two greetings. The labels keep a
 // proof of one role from serving as a proof of the other.
 func sign(secret *[32]byte, label string, hello, welcome []byte) [macBytes]byte {
-	m := hmac.New(sha256.New, secret[:])
-	m.Write([]byte(label))
-	m.Write(hello)
-	m.Write(welcome)
-	return [macBytes]byte(m.Sum(nil))
+	return mac(secret, []byte(label), hello, welcome)
 }
 
 func before(a, b wire.ProcID) bool {
