@@ -217,14 +217,18 @@ func phasesOf(r *control.OpReport) []phase {
 func phases(out io.Writer, r *control.OpReport) error {
 	var b strings.Builder
 	for _, p := range phasesOf(r) {
-		b.WriteString(strings.TrimRight(fmt.Sprintf("  %-8s%11s   %s", p.name, msec(p.at), p.note), " ") + "\n")
+		b.WriteString(strings.TrimRight(fmt.Sprintf("  %-8s%13s   %s", p.name, msec(p.at), p.note), " ") + "\n")
 	}
 	_, err := io.WriteString(out, b.String())
 	return err
 }
 
 func msec(d time.Duration) string {
-	return strconv.FormatFloat(float64(d)/float64(time.Millisecond), 'f', 1, 64) + " ms"
+	digits := 1
+	if d < time.Millisecond {
+		digits = 3
+	}
+	return strconv.FormatFloat(float64(d)/float64(time.Millisecond), 'f', digits, 64) + " ms"
 }
 
 // follow shows on a terminal how far an operation is, until ask returns; last is the

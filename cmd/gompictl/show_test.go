@@ -48,11 +48,11 @@ func TestOutcome(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `gompi://job/4: 4 -> 6 processes, committed (operation 3)
-  granted      0.1 ms
-  ordered      0.2 ms   the first start
-  ready       15.0 ms   2 newcomers have joined
-  adopted     25.0 ms   from iteration 118 on
-  decided     26.0 ms   committed
+  granted      0.100 ms
+  ordered      0.200 ms   the first start
+  ready         15.0 ms   2 newcomers have joined
+  adopted       25.0 ms   from iteration 118 on
+  decided       26.0 ms   committed
 `
 	if out.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
@@ -71,7 +71,7 @@ func TestOutcome(t *testing.T) {
 	}
 	out.Reset()
 	r.Op.State, r.Op.Why, r.Op.Text = change.RolledBack, control.WhyDied, "a process of the change died"
-	if err := outcome(&out, r, "ab"); err == nil || !strings.Contains(err.Error(), "rolled back: a process of the change died") || !strings.Contains(out.String(), "decided     26.0 ms   rolled back") {
+	if err := outcome(&out, r, "ab"); err == nil || !strings.Contains(err.Error(), "rolled back: a process of the change died") || !strings.Contains(out.String(), "decided       26.0 ms   rolled back") {
 		t.Errorf("rolled back: %v\n%s", err, out.String())
 	}
 }

@@ -107,7 +107,7 @@ func (b *Book) members(p *part, r *Request) error {
 	}
 	comes, leave := r.Join, min(r.Leave, len(living))
 	if r.Leave > len(living) {
-		return ErrTooMany
+		return malformed("%v by %d of the %d processes of the set", r.Kind, r.Leave, len(living))
 	}
 	if r.To > len(living) {
 		comes = []int{r.To - len(living)}

@@ -87,12 +87,12 @@ func (r *Request) check() error {
 	join := 0
 	for _, n := range r.Join {
 		if n < 1 || n > MaxJoin {
-			return malformed("%v of %d processes", r.Kind, n)
+			return malformed("%v of %d processes, 1 to %d allowed", r.Kind, n, MaxJoin)
 		}
 		join += n
 	}
 	if join > MaxJoin {
-		return malformed("%v of %d processes", r.Kind, join)
+		return malformed("%v of %d processes, at most %d allowed", r.Kind, join, MaxJoin)
 	}
 	leaves := r.Leave > 0 || len(r.Out) > 0
 	sized := r.To > 0 && r.To <= MaxJoin && join == 0 && !leaves
