@@ -34,7 +34,8 @@ func (t *T) Grow(n int) (*Resize, error) { return resized(t.rank.Grow(n)) }
 // finalized when its function returns.
 func (t *T) Shrink(ranks ...int) (*Resize, error) { return resized(t.rank.Shrink(ranks...)) }
 
-// Kill ends the process of a rank of gompi://main without a word, as a signal would.
+// Kill ends the process of a rank of gompi://main, or with -1 that of the caller, who
+// may be in no such set yet, without a word, as a signal would.
 // Its calls fail, and what it reports from then on is left out; the others learn of it
 // as under --ft. Killing oneself does not return.
 func (t *T) Kill(rank int) { t.TB.Helper(); t.rank.Kill(rank) }

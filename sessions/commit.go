@@ -22,7 +22,8 @@ import (
 // that leaves gets ErrLeaving when what it has sent is delivered and what it waits for
 // alone was withdrawn, which the error names; its main function should return the
 // error, and the process ends with status 0. ErrRolledBack: nothing has changed, and
-// the loop goes on; a newcomer's main function returns the error, likewise. When ctx
+// the caller goes on with the iteration in which it was handed the change, as those do
+// who came later and were not; a newcomer's main function returns the error, likewise. When ctx
 // ends before the decision the vote stands, and Commit may be called again. Collective
 // over all who vote.
 func (c *Change) Commit(ctx context.Context) (*mpi.Comm, error) {
@@ -52,7 +53,9 @@ func (c *Change) consume(ctx context.Context, op string, all bool) (*mpi.Comm, e
 	if err := c.vote(op, voted, all); err != nil {
 		return nil, err
 	}
+	stay := c.core().Leaving(op) // a roll call shows who waits
 	committed, err := c.decision(ctx, op)
+	stay()
 	if err != nil {
 		return nil, err
 	}

@@ -241,6 +241,9 @@ func (w *Watcher) pause(iteration int) error {
 	if w.ended != nil {
 		return w.ended
 	}
+	if ctx := w.proc.Context(); ctx.Err() != nil {
+		return newError(mpi.ErrFinalized, op, context.Cause(ctx))
+	}
 	if w.pending != nil {
 		return nil // each call looks whether it is over
 	}

@@ -111,16 +111,18 @@ func (e *elastic) run(t *mpitest.T, world *mpi.Comm) {
 				e.mu.Unlock()
 				return
 			case errors.Is(err, sessions.ErrRolledBack):
-				continue
+				c = nil // as those who were not handed it
 			case err != nil:
 				t.Fatal(err)
 			}
-			if n, err := c.Iteration(ctx); n != i || err != nil {
-				t.Errorf("iteration %d, %v of a change that was handed out in %d", n, err, i)
+			if c != nil {
+				if n, err := c.Iteration(ctx); n != i || err != nil {
+					t.Errorf("iteration %d, %v of a change that was handed out in %d", n, err, i)
+				}
+				e.committed(c.Result, i)
+				comm = next
+				continue
 			}
-			e.committed(c.Result, i)
-			comm = next
-			continue
 		}
 		if e.each(t, comm, i) && comm.Rank() == 0 && end == 0 {
 			end = int64(i + comm.Size() + 1)

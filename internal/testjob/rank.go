@@ -123,12 +123,16 @@ func (t *Rank) resize(r change.Request) (*Resize, error) {
 	return x, nil
 }
 
-// Kill ends the process of a rank of gompi://main without a word, as a signal would.
-// Its calls fail, and what it reports from then on is left out. Killing oneself does
-// not return.
+// Kill ends the process of a rank of gompi://main, or with -1 its own, without a word,
+// as a signal would. Its calls fail, and what it reports from then on is left out.
+// Killing oneself does not return.
 func (t *Rank) Kill(rank int) {
 	t.TB.Helper()
-	ids, err := t.inMain(rank)
+	ids := []wire.ProcID{t.id}
+	var err error
+	if rank >= 0 {
+		ids, err = t.inMain(rank)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
