@@ -6,6 +6,7 @@ import (
 	"errors"
 	"testing"
 
+	"gompi/internal/change"
 	"gompi/internal/control"
 	"gompi/internal/control/controltest"
 	"gompi/internal/head"
@@ -20,18 +21,44 @@ func FuzzState(f *testing.F) {
 		seed = append(seed, control.AppendFrame([]byte{2}, 0, 0, m)...)
 		f.Add(seed)
 	}
+	// All members of the first world watch it, and make it grow.
+	join := []control.Message{
+		&control.Follow{Set: 1, Options: control.Options{Step: 1}},
+		&control.Submit{Request: change.Request{Kind: change.Grow, In: []uint32{0}, Join: []int{2}}, Parts: make([]control.SubmitPart, 1)},
+		&control.Await{Op: 1, Until: change.Done},
+		&control.Word{Set: 1, Change: 1}, &control.Handed{Set: 1, Change: 1},
+	}
+	seed = nil
+	for i, m := range join {
+		id := uint32(1 + i)
+		if control.KindOf(m) == control.KindWord {
+			id = 0
+		}
+		for p := range byte(3) {
+			seed = append(seed, control.AppendFrame([]byte{p}, id, 0, m)...)
+		}
+	}
+	f.Add(seed)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		m := newMachines(head.Config{Job: 6, Spawns: true}, 1, nil)
+		m := newMachines(head.Config{Job: 6, Spawns: true, Launches: true, FaultTolerant: true, Slots: 9}, 1, nil)
+		defer m.agents[0].Close()
+		var places []place
+		connected := map[place]bool{}
+		begin := func(p place) {
+			places = append(places, p)
+			m.agents[0].Started(p.ProcID, 10)
+			connected[p] = m.hello(p) == nil
+		}
+		m.launched = begin
 		m.spawn = func(r *head.Spawn) { m.head.Spawned(r, wire.Set{}, errors.New("no room")) }
 		a := m.agents[0]
-		places, _ := m.start(3, 0, nil)
-		connected := map[place]bool{}
-		for _, p := range places {
-			m.enter(p)
-			connected[p] = true
+		first, _ := m.start(3, 0, nil)
+		for _, p := range first {
+			begin(p)
 		}
+		m.settle()
 		for len(data) > control.FrameHead {
-			p := places[data[0]%3]
+			p := places[int(data[0])%len(places)]
 			fr, n, err := control.ParseHead(data[1:])
 			if err != nil || len(data) < 1+control.FrameHead+n {
 				break
@@ -59,7 +86,7 @@ func FuzzState(f *testing.F) {
 		}
 		m.settle()
 		for what, n := range m.sizes() {
-			if n != 0 && what != "store" && what != "bytes in store" {
+			if n != 0 && what != "store" && what != "bytes in store" && what != "arenas" {
 				t.Errorf("left: %d %s", n, what)
 			}
 		}

@@ -27,6 +27,7 @@ type machines struct {
 	works  []agent.Deed        // likewise
 
 	launches []*head.Launch      // to be carried out
+	launched func(p place)       // what becomes of who was started; nil: it stays away
 	fates    []string            // what the launcher was told of processes
 	got      func(d *agent.Deed) // sees the frames that processes get; may be nil
 }
@@ -51,6 +52,10 @@ func (m *machines) settle() {
 			m.spawn(r)
 		}
 		m.spawns = nil
+		for _, l := range m.launches {
+			m.launch(l)
+		}
+		m.launches = nil
 		for _, a := range m.agents {
 			more = a.Flush(m.deed) || more
 		}
@@ -125,6 +130,27 @@ func (m *machines) start(n int, host uint32, spawn *head.Spawn) ([]place, wire.S
 		places[i] = place{p, host, a.Token(p)}
 	}
 	return places, set
+}
+
+// launch starts newcomers of a change, where there is a use for them.
+func (m *machines) launch(l *head.Launch) {
+	if m.launched == nil {
+		m.head.Launched(l, errors.New("nobody starts processes"))
+		return
+	}
+	for i := range l.Places {
+		at := &l.Places[i]
+		at.Reservation = m.agents[at.Host].Reserve(agent.BareProcs(at.Count))
+	}
+	procs := m.head.Bind(l)
+	m.head.Flush(m.effect)
+	if procs == nil {
+		return
+	}
+	for _, p := range procs {
+		m.launched(place{p.Proc, p.Host, m.agents[p.Host].Token(p.Proc)})
+	}
+	m.head.Launched(l, nil)
 }
 
 // hello shows the token of the program in a place.
