@@ -35,7 +35,7 @@ const BufferAutomatic = -1
 
 // Bsend copies buf into an attached buffer, unless the message can leave at
 // once, and returns: it never waits for the receiver. The buffer is the
-// communicator's, or else the process's; ErrBuffer if there is none or it has
+// communicator's, or else that of its session, or the process's; ErrBuffer if there is none or it has
 // less room than the bytes and BsendOverhead. A message that cannot be
 // delivered later is an error of Flush or Detach of the buffer; one in the
 // process's buffer is lost if its communicator is freed. dest may be ProcNull.
@@ -72,6 +72,9 @@ func (c *Comm) bsendBuf(op calls.Name, b Buf, dest, tag int) error {
 // been checked.
 func (c *Comm) bsend(a *engine.SendArgs) *Error {
 	s := c.core.buffer.Load()
+	if !s.attached() {
+		s = c.core.space
+	}
 	if !s.attached() {
 		if s = &c.core.proc.buffer; !s.attached() {
 			return c.newError(ErrBuffer, a.Op, int(a.Dest), int(a.Tag), -1, -1, "", fmt.Errorf("no buffer is attached to the communicator or the process"))
@@ -312,25 +315,51 @@ func (c *Comm) bufferError(op calls.Name, gaveUp bool, err error) error {
 // SendBuffer is buffer space for Bsend: of a communicator, or of a process for
 // all communicators that have none of their own. MPI 4.1 section 3.6.
 type SendBuffer struct {
-	c   *Comm // whose calls they are
-	own bool  // the buffer is c's, not the process's
+	c     *Comm // whose calls they are
+	own   bool  // the buffer is c's, not the process's
+	proc  *Process
+	space *sendBuffer // of its own; then c may be nil, and proc not
 }
 
 // SendBuffer is the communicator's buffer space. Its calls give up when c's
 // context ends. Local.
-func (c *Comm) SendBuffer() SendBuffer { return SendBuffer{c, true} }
+func (c *Comm) SendBuffer() SendBuffer { return SendBuffer{c: c, own: true} }
 
 // SendBuffer is the process's buffer space. Local.
-func (p *Process) SendBuffer() SendBuffer { return SendBuffer{p.Self(), false} }
+func (p *Process) SendBuffer() SendBuffer { return SendBuffer{c: p.Self()} }
 
 // WithContext returns the same buffer space for calls that give up when ctx
 // ends. Local.
 func (b SendBuffer) WithContext(ctx context.Context) SendBuffer {
-	return SendBuffer{b.c.WithContext(ctx), b.own}
+	b.c = b.comm().WithContext(ctx)
+	return b
+}
+
+// NewSendBuffer is buffer space for communicators that it is to Serve: that of a
+// session. Local.
+func (p *Process) NewSendBuffer() SendBuffer { return SendBuffer{proc: p, space: new(sendBuffer)} }
+
+// Serve makes b, which NewSendBuffer has made, the buffer space of a communicator,
+// before that is used, and of those that are made from it, where they have no space
+// attached of their own. Local.
+func (b SendBuffer) Serve(c *Comm) { c.of("SendBuffer.Serve").space = b.space }
+
+// Attached reports whether space is attached. Local.
+func (b SendBuffer) Attached() bool { return b.comm() != nil && b.buffer().attached() }
+
+// comm is the communicator whose calls they are.
+func (b SendBuffer) comm() *Comm {
+	if b.c == nil && b.proc != nil {
+		return b.proc.Self()
+	}
+	return b.c
 }
 
 // buffer is the memory behind b, which has a communicator.
 func (b SendBuffer) buffer() *sendBuffer {
+	if b.space != nil {
+		return b.space
+	}
 	if !b.own {
 		return &b.c.core.proc.buffer
 	}
@@ -341,10 +370,11 @@ func (b SendBuffer) buffer() *sendBuffer {
 // Attach gives bytes of space, or BufferAutomatic. Memory is taken as it is
 // needed. One buffer at a time; local. MPI 4.1 section 3.6.
 func (b SendBuffer) Attach(bytes int) error {
-	if err := b.c.exists(opAttachBuffer); err != nil {
+	c := b.comm()
+	if err := c.exists(opAttachBuffer); err != nil {
 		return err
 	}
-	return b.c.attach(b.buffer(), bytes)
+	return c.attach(b.buffer(), bytes)
 }
 
 // Detach waits until all messages in the buffer have left, takes it away and
@@ -352,27 +382,30 @@ func (b SendBuffer) Attach(bytes int) error {
 // nothing changes. A message that could not be delivered gives its error, and
 // the buffer is detached. MPI 4.1 section 3.6.
 func (b SendBuffer) Detach() (bytes int, err error) {
-	if err := b.c.exists(opDetachBuffer); err != nil {
+	c := b.comm()
+	if err := c.exists(opDetachBuffer); err != nil {
 		return 0, err
 	}
-	return b.c.detach(b.buffer())
+	return c.detach(b.buffer())
 }
 
 // Flush waits until all messages that are in the buffer have left, with the
 // errors of Detach. MPI 4.1 section 3.6.
 func (b SendBuffer) Flush() error {
-	if err := b.c.exists(opFlushBuffer); err != nil {
+	c := b.comm()
+	if err := c.exists(opFlushBuffer); err != nil {
 		return err
 	}
-	return b.c.flush(b.buffer())
+	return c.flush(b.buffer())
 }
 
 // Iflush starts a Flush. MPI 4.1 section 3.6.
 func (b SendBuffer) Iflush() Request {
-	if err := b.c.exists(opFlushBuffer); err != nil {
-		return b.c.failedRequest(opFlushBuffer, err)
+	c := b.comm()
+	if err := c.exists(opFlushBuffer); err != nil {
+		return c.failedRequest(opFlushBuffer, err)
 	}
-	return b.c.iflush(b.buffer())
+	return c.iflush(b.buffer())
 }
 
 func (c *Comm) attach(s *sendBuffer, bytes int) error {

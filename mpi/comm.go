@@ -32,6 +32,7 @@ type commCore struct {
 	info    atomic.Pointer[Info] // never changed in place
 	attrs   attributes
 	buffer  atomic.Pointer[sendBuffer] // nil until used
+	space   *sendBuffer                // of what it was made from, see SendBuffer.Serve; nil: none
 }
 
 // newComm makes a communicator on whose context processes have agreed. from is
@@ -48,6 +49,7 @@ func (p *Process) newComm(from *Comm, a core.Agreed, g core.Groups, name string)
 func (c *Comm) register(from *Comm, a *core.Agreed, g core.Groups) error {
 	if from != nil {
 		c.core.handler.Store(from.core.handler.Load())
+		c.core.space = from.core.space
 	}
 	if f := c.core.Register(a, g, c); f != nil {
 		return from.errorOf(a.Op, ProcNull, -1, f)

@@ -38,7 +38,7 @@ func CommFromGroup(g Group, tag string) (*Comm, error) {
 	}
 	p := g.proc
 	if err := p.checkMeeting(opCommFromGroup, g, tag); err != nil {
-		return nil, err
+		return nil, g.raise(err)
 	}
 	return p.meet(opCommFromGroup, g, core.Groups{Local: g.members}, tag)
 }
@@ -48,9 +48,25 @@ func (p *Process) meet(op calls.Name, g Group, groups core.Groups, tag string) (
 	a, f := p.core.Meet(op, g.user, groups, tag)
 	if f != nil {
 		var none *Comm
-		return nil, none.errorOf(op, ProcNull, -1, f)
+		return nil, g.raise(none.errorOf(op, ProcNull, -1, f))
 	}
-	return p.newComm(nil, a, groups, tag)
+	c, err := p.newComm(nil, a, groups, tag)
+	if err != nil {
+		return nil, g.raise(err)
+	}
+	c.core.handler.Store(g.child.handler)
+	c.core.info.Store(g.child.info)
+	c.core.space = g.child.space
+	return c, nil
+}
+
+// raise shows an error of a call on g, which is about to return it, to g's error
+// handler.
+func (g Group) raise(err error) error {
+	if h := g.child.handler; h != nil && g.proc != nil {
+		(*h)(g.proc.Self(), err)
+	}
+	return err
 }
 
 // checkMeeting checks the arguments of a call without communicator.

@@ -18,6 +18,14 @@ type Group struct {
 	proc    *Process // whose group it is; nil for the zero Group
 	members wire.Members
 	user    context.Context // gives up CommFromGroup; nil: never
+	child   offspring
+}
+
+// offspring is what communicators get that are made of a group.
+type offspring struct {
+	handler *ErrorHandler // sees also the errors of making them
+	info    *Info         // never changed in place
+	space   *sendBuffer
 }
 
 // RankRange names the ranks First, First+Stride, ... up to Last, which need
@@ -69,6 +77,31 @@ func (g Group) WithContext(ctx context.Context) Group {
 		panic("gompi: WithContext(nil)")
 	}
 	g.user = ctx
+	return g
+}
+
+// WithErrorHandler returns the same group for communicators that CommFromGroup and
+// IntercommCreateFromGroups make with this error handler. It sees the errors of these
+// calls, too, on the communicator Self. Local. MPI 4.1 section 7.4.2.
+func (g Group) WithErrorHandler(h ErrorHandler) Group {
+	if g.child.handler = nil; h != nil {
+		g.child.handler = &h
+	}
+	return g
+}
+
+// WithInfo returns the same group for communicators that CommFromGroup and
+// IntercommCreateFromGroups make with a copy of these hints. Local.
+// MPI 4.1 section 7.4.2.
+func (g Group) WithInfo(info *Info) Group {
+	g.child.info = info.Dup()
+	return g
+}
+
+// WithSendBuffer returns the same group for communicators that CommFromGroup and
+// IntercommCreateFromGroups make, and that b Serves. Local.
+func (g Group) WithSendBuffer(b SendBuffer) Group {
+	g.child.space = b.space
 	return g
 }
 
@@ -153,7 +186,7 @@ func (g Group) RangeExcl(ranges []RankRange) (Group, error) {
 // with is a group made of g and o: either may be the zero Group.
 func (g Group) with(o Group, m wire.Members) Group {
 	if g.proc == nil {
-		g.proc, g.user = o.proc, o.user
+		g.proc, g.user, g.child = o.proc, o.user, o.child
 	}
 	g.members = m
 	return g

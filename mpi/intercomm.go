@@ -170,12 +170,12 @@ func (c *Comm) IntercommMerge(high bool) (*Comm, error) {
 func IntercommCreateFromGroups(local, remote Group, tag string) (*Comm, error) {
 	p := local.proc
 	if err := p.checkMeeting(opInterGroups, local, tag); err != nil {
-		return nil, err
+		return nil, local.raise(err)
 	}
 	groups, f := core.Facing(local.members, remote.members)
 	if f != nil {
 		var none *Comm
-		return nil, none.errorOf(opInterGroups, ProcNull, -1, f)
+		return nil, local.raise(none.errorOf(opInterGroups, ProcNull, -1, f))
 	}
 	return p.meet(opInterGroups, local, groups, tag)
 }

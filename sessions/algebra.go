@@ -39,7 +39,8 @@ func (s *Session) Combine(a Algebra) ([]string, error) {
 	return s.combine("Combine", a)
 }
 
-func (s *Session) combine(op string, a Algebra) ([]string, error) {
+func (s *Session) combine(op string, a Algebra) (_ []string, err error) {
+	defer s.raise(&err)
 	m := control.Algebra{Do: control.SetOp(a.Do), Names: a.Names}
 	if a.Do < Union || a.Do > Split {
 		return nil, s.fail(mpi.ErrArg, op, fmt.Errorf("operation %d on process sets", a.Do))

@@ -14,7 +14,8 @@ import (
 
 // Group is the processes of a set, also those that have ended. Local.
 // MPI 4.1 section 11.3.2.
-func (s *Session) Group(name string) (mpi.Group, error) {
+func (s *Session) Group(name string) (_ mpi.Group, err error) {
+	defer s.raise(&err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var m wire.Members
@@ -27,7 +28,7 @@ func (s *Session) Group(name string) (mpi.Group, error) {
 	} else {
 		m = h.set.Members
 	}
-	return s.proc.Core().Group(m).(mpi.Group), nil
+	return s.proc.Core().Group(m).(mpi.Group).WithSendBuffer(s.space), nil
 }
 
 // Comm makes a communicator of the processes of a set: the k-th call of each member
@@ -40,7 +41,8 @@ func (s *Session) Group(name string) (mpi.Group, error) {
 // set as it is when the member calls, Main names one that is the same for all.
 //
 // Close ends the communicator, if Free or Disconnect has not. MPI 4.1 section 11.3.
-func (s *Session) Comm(name string) (*mpi.Comm, error) {
+func (s *Session) Comm(name string) (_ *mpi.Comm, err error) {
+	defer s.raise(&err)
 	const op = "Comm"
 	name = canonical(name)
 	s.mu.Lock()
@@ -87,7 +89,11 @@ func (s *Session) make(op calls.Name, h *held, name string) (*mpi.Comm, error) {
 	if f != nil {
 		return nil, s.fail(mpi.Class(f.Class), string(op), f.Err)
 	}
-	return makeComm(s.proc, a, g, name)
+	c, err := makeComm(s.proc, a, g, name)
+	if err == nil {
+		s.space.Serve(c)
+	}
+	return c, err
 }
 
 func makeComm(p *mpi.Process, a core.Agreed, g core.Groups, name string) (*mpi.Comm, error) {

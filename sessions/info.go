@@ -27,7 +27,8 @@ func (i Info) Hints() *mpi.Info {
 }
 
 // Info tells of a process set as it is now. Local. MPI 4.1 section 11.3.2.
-func (s *Session) Info(name string) (Info, error) {
+func (s *Session) Info(name string) (_ Info, err error) {
+	defer s.raise(&err)
 	const op = "Info"
 	s.mu.Lock()
 	defer s.mu.Unlock()

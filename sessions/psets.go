@@ -30,16 +30,18 @@ func canonical(name string) string {
 // calling process, and the outputs of changes of these. A set keeps its number and
 // name when it is gone; its use is then ErrSetGone. gompi://main and gompi://empty are
 // in no list. Local. MPI 4.1 section 11.3.2.
-func (s *Session) NumPSets() (int, error) {
+func (s *Session) NumPSets() (_ int, err error) {
+	defer s.raise(&err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err := s.refresh("NumPSets")
+	err = s.refresh("NumPSets")
 	return len(s.list), err
 }
 
 // PSet is the name of the n-th process set: see NumPSets. Local.
 // MPI 4.1 section 11.3.2.
-func (s *Session) PSet(n int) (string, error) {
+func (s *Session) PSet(n int) (_ string, err error) {
+	defer s.raise(&err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if n >= len(s.list) {
@@ -57,7 +59,8 @@ func (s *Session) PSet(n int) (string, error) {
 }
 
 // PSets are the names of all process sets by number: see NumPSets. Local.
-func (s *Session) PSets() ([]string, error) {
+func (s *Session) PSets() (_ []string, err error) {
+	defer s.raise(&err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.refresh("PSets"); err != nil {
@@ -99,7 +102,8 @@ func (s *Session) refresh(op string) error {
 func (s *Session) seen(name string) bool { return slices.Contains(s.list, name) }
 
 // Main is the name of the set that gompi://main stands for now. Local.
-func (s *Session) Main() (string, error) {
+func (s *Session) Main() (_ string, err error) {
+	defer s.raise(&err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h, err := s.find("Main", control.MainURI)
@@ -112,7 +116,8 @@ func (s *Session) Main() (string, error) {
 // SetMain makes a set the job's main one, which gompi://main stands for and what asks
 // for another size of the job means; it then follows the changes of that set. Any
 // process may call it. Local.
-func (s *Session) SetMain(name string) error {
+func (s *Session) SetMain(name string) (err error) {
+	defer s.raise(&err)
 	const op = "SetMain"
 	name = canonical(name)
 	if name == control.EmptyURI {

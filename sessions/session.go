@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"gompi/internal/control"
 	"gompi/internal/core"
@@ -29,6 +30,10 @@ type Session struct {
 	list   []string         // the sets by number
 	since  uint64           // news after this are not in list
 	comms  []*mpi.Comm
+
+	space   mpi.SendBuffer
+	handler atomic.Pointer[ErrorHandler]
+	hints   *mpi.Info // nil: none were given
 }
 
 // Option changes how a session is opened.
@@ -44,7 +49,7 @@ func Open(ctx context.Context, opts ...Option) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{ctx: ctx, proc: p, reg: registryOf(p.Core().Process()), names: map[string]*held{}}
+	s := &Session{ctx: ctx, proc: p, reg: registryOf(p.Core().Process()), names: map[string]*held{}, space: p.NewSendBuffer()}
 	for _, o := range opts {
 		o(s)
 	}
@@ -55,7 +60,8 @@ func Open(ctx context.Context, opts ...Option) (*Session, error) {
 // ended as by Disconnect: it may wait for their members. The sets that it has
 // looked up live on where others hold them. To close it again is ErrSession.
 // MPI 4.1 section 11.3.1.
-func (s *Session) Close() error {
+func (s *Session) Close() (err error) {
+	defer s.raise(&err)
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
@@ -65,7 +71,9 @@ func (s *Session) Close() error {
 	comms := s.comms
 	s.comms = nil
 	s.mu.Unlock()
-	var err error
+	if s.space.Attached() {
+		_, err = s.space.Detach()
+	}
 	for _, c := range comms {
 		if live(c) {
 			err = errors.Join(err, c.Disconnect())
@@ -136,7 +144,8 @@ func (s *Session) find(op, name string) (*held, error) {
 
 // Release lets go of a set before Close: unless others hold it, it is gone. A name
 // that was not looked up is no error. Local.
-func (s *Session) Release(name string) error {
+func (s *Session) Release(name string) (err error) {
+	defer s.raise(&err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.open("Release"); err != nil {

@@ -25,7 +25,8 @@ type Store struct {
 }
 
 // Store is the store of a set. It may be used until Close. Local.
-func (s *Session) Store(name string) (*Store, error) {
+func (s *Session) Store(name string) (_ *Store, err error) {
+	defer s.raise(&err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if name = canonical(name); name == control.EmptyURI {
@@ -57,7 +58,8 @@ const (
 
 // Put stores a value; an older one is replaced. On return it is there. val may be
 // reused then.
-func (t *Store) Put(key string, val []byte) error {
+func (t *Store) Put(key string, val []byte) (err error) {
+	defer t.s.raise(&err)
 	if key == "" || len(key) > MaxKey || len(val) > MaxValue {
 		return t.s.fail(mpi.ErrArg, string(opPut), fmt.Errorf("key of %d bytes (1 to %d) with value of %d bytes (at most %d)", len(key), MaxKey, len(val), MaxValue))
 	}
@@ -80,7 +82,7 @@ func (t *Store) Get(ctx context.Context, wait bool, keys ...string) ([][]byte, e
 // others. Collective over the set; without wait nobody waits for another.
 func (t *Store) GetAll(ctx context.Context, wait bool, keys ...string) ([][]byte, error) {
 	if t.h.set.Members.Index(t.s.process().Self) < 0 {
-		return nil, t.s.fail(mpi.ErrRank, string(opGetAll), fmt.Errorf("the calling process is not in the set %s", t.name))
+		return nil, t.s.raised(mpi.ErrRank, string(opGetAll), fmt.Errorf("the calling process is not in the set %s", t.name))
 	}
 	return t.get(ctx, opGetAll, wait, t.h.call(), keys)
 }
@@ -93,7 +95,8 @@ func (h *held) call() uint64 {
 	return h.had.Calls
 }
 
-func (t *Store) get(ctx context.Context, op calls.Name, wait bool, call uint64, keys []string) ([][]byte, error) {
+func (t *Store) get(ctx context.Context, op calls.Name, wait bool, call uint64, keys []string) (_ [][]byte, err error) {
+	defer t.s.raise(&err)
 	if len(keys) == 0 || len(keys) > MaxKeys {
 		return nil, t.s.fail(mpi.ErrArg, string(op), fmt.Errorf("%d keys, 1 to %d allowed", len(keys), MaxKeys))
 	}
