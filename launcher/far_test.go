@@ -27,7 +27,7 @@ func TestFar(t *testing.T) {
 		TestTerminalInput, TestTerminalInterrupt,
 		TestHowJobsEnd, TestSpawnedProcesses, TestChurn, TestKillGrace, TestVerboseAndBinding, TestOutputFiles,
 		TestOutputFileOnAFullDisk, TestNothingIsInherited, TestProcessesKnowThemselves, TestSignalsAreForwarded,
-		TestFirstInterruptEndsProgramsThatLetIt, TestSecondInterruptKills, TestInterruptEndsTheWaitForAReader, TestQuitReports,
+		TestFirstInterruptEndsProgramsThatLetIt, TestStdinOfTheNewFirst, TestChanges, TestSecondInterruptKills, TestInterruptEndsTheWaitForAReader, TestQuitReports,
 	}
 	if testlab.Long() {
 		tests = append(tests, TestProgramBehindWrapper, TestTimeoutReports)
