@@ -178,8 +178,11 @@ type StartProc struct {
 // ProcInfo is one line of a snapshot.
 type ProcInfo struct {
 	Proc wire.ProcID
-	// Rank in its world of Size processes, which is the set numbered World.
+	// Rank in the main set of Size processes; of who is not in that, in its world,
+	// which is the set numbered World. Name, if not empty, is what it is called
+	// instead.
 	Rank, Size int
+	Name       string
 	World      uint32
 	// PID of the child that the launcher started, 0 before Started.
 	PID   int
@@ -201,6 +204,14 @@ type StackReport struct {
 	// Queues is the engine's text about unmatched messages, Stacks a
 	// goroutine dump. Both are cut at MaxReport bytes.
 	Queues, Stacks []byte
+}
+
+// Called is what people call the process.
+func (p *ProcInfo) Called() string {
+	if p.Name != "" {
+		return p.Name
+	}
+	return fmt.Sprintf("rank %d", p.Rank)
 }
 
 // Limits of the protocol.

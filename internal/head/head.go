@@ -478,16 +478,27 @@ func (h *Head) Snapshot() []control.ProcInfo {
 	all := h.all()
 	list := make([]control.ProcInfo, len(all))
 	for i, p := range all {
-		list[i] = p.info()
+		list[i] = h.info(p)
 	}
 	return list
 }
 
-func (p *proc) info() control.ProcInfo {
-	return control.ProcInfo{
+func (h *Head) info(p *proc) control.ProcInfo {
+	in := control.ProcInfo{
 		Proc: p.id, Rank: p.rank, Size: p.size, World: p.world,
 		PID: p.pid, State: p.standing(), How: p.how,
 	}
+	if main := h.sets[h.main]; main != nil {
+		switch r := main.members.Index(p.id); {
+		case r >= 0:
+			in.Rank, in.Size = r, main.members.Len()
+		case p.comes != nil:
+			in.Name = fmt.Sprintf("new.%d", p.rank)
+		case p.parent == 0:
+			in.Name = fmt.Sprintf("process %d", p.id.Serial)
+		}
+	}
+	return in
 }
 
 // standing is how far p is: who is idle may end as if it had left.

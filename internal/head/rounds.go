@@ -37,7 +37,7 @@ func (h *Head) EndRound(r *Round) []control.StackReport {
 	all := h.all()
 	list := make([]control.StackReport, len(all))
 	for i, p := range all {
-		list[i].ProcInfo = p.info()
+		list[i].ProcInfo = h.info(p)
 		if m := r.reports[p.id.Serial]; m != nil {
 			list[i].Answered, list[i].Queues, list[i].Stacks = true, m.Queues, m.Stacks
 		}

@@ -5,6 +5,7 @@ package onehost
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -166,6 +167,17 @@ func TestGrowAndShrinkMain(t *testing.T) {
 	if b := ws[1].await(op.Op, change.Ready); b.State != change.Ready {
 		t.Fatalf("%+v", b)
 	}
+	called := func(want string) {
+		t.Helper()
+		var list []string
+		for _, p := range e.Snapshot() {
+			list = append(list, fmt.Sprintf("%s of %d", p.Called(), p.Size))
+		}
+		if got := "[" + strings.Join(list, ", ") + "]"; got != want {
+			t.Errorf("processes are called %s, want %s", got, want)
+		}
+	}
+	called("[rank 0 of 2, rank 1 of 2, new.0 of 2, new.1 of 2]")
 	var result wire.Set
 	for i, w := range ws {
 		old := w.page
@@ -196,6 +208,8 @@ func TestGrowAndShrinkMain(t *testing.T) {
 	} else {
 		ws[0].ReleaseSet(s.Number)
 	}
+
+	called("[rank 0 of 4, rank 1 of 4, rank 2 of 4, rank 3 of 4]")
 
 	op = ws[2].submit(change.Request{Kind: change.Shrink, In: []uint32{0}, Out: []wire.ProcID{ws[0].id, ws[3].id}})
 	if op.State != change.Ready {

@@ -48,6 +48,8 @@ type Entry struct {
 type ProcEntries struct {
 	Proc       wire.ProcID
 	Rank, Size int // in its world
+	// Name, if not empty, is what it is called in place of its rank.
+	Name string
 	// Note replaces the entries of a process that is in no state to have
 	// any: "exited", "not started"; else "".
 	Note    string

@@ -256,6 +256,9 @@ func newNames(procs []ProcEntries) *names {
 	for i := range procs {
 		p := &procs[i]
 		n.procs[p.Proc] = p
+		if p.Name != "" {
+			continue
+		}
 		n.bySerial = n.bySerial || seen[p.Rank]
 		seen[p.Rank] = true
 	}
@@ -270,18 +273,35 @@ func (n *names) number(p *ProcEntries) int {
 }
 
 func (n *names) one(id wire.ProcID) string {
-	if p := n.procs[id]; p != nil && !n.bySerial {
+	p := n.procs[id]
+	switch {
+	case p != nil && p.Name != "":
+		return p.Name
+	case p != nil && !n.bySerial:
 		return fmt.Sprintf("rank %d", p.Rank)
 	}
 	return fmt.Sprintf("process %d", id.Serial)
 }
 
-// list is "rank 3" or "ranks 0-2,4 (4)".
+// list is "rank 3" or "ranks 0-2,4 (4)", and behind it those with names.
 func (n *names) list(procs []*ProcEntries) string {
-	nums := make([]int, len(procs))
-	for i, p := range procs {
-		nums[i] = n.number(p)
+	var nums []int
+	var called []string
+	for _, p := range procs {
+		if p.Name != "" {
+			called = append(called, p.Name)
+		} else {
+			nums = append(nums, n.number(p))
+		}
 	}
+	slices.Sort(called)
+	if len(nums) > 0 {
+		called = slices.Insert(called, 0, n.numbers(nums))
+	}
+	return strings.Join(called[:min(len(called), 20)], ", ")
+}
+
+func (n *names) numbers(nums []int) string {
 	slices.Sort(nums)
 	nums = slices.Compact(nums)
 	word := "rank"

@@ -135,3 +135,18 @@ func TestReportOfAnEnd(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+// Who has a name is called by that; the others keep their ranks.
+func TestNames(t *testing.T) {
+	procs := world(3, func(r int) ProcEntries { return ProcEntries{Entries: []Entry{recv(r, 3, (r+1)%3)}} })
+	for i, name := range []string{"new.0", "new.1"} {
+		p := ProcEntries{Proc: wire.ProcID{Job: procs[0].Proc.Job, Serial: uint32(10 + i)}, Rank: i, Size: 2, Name: name, Note: "has not called Init"}
+		procs = append(procs, p)
+	}
+	got := Report(procs)
+	for _, want := range []string{"ranks 0-2 (3): ", "new.0, new.1: has not called Init"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+}

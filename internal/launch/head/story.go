@@ -18,7 +18,7 @@ func Report(title string, procs []control.StackReport) string {
 	fmt.Fprintf(&b, "%s, %d processes\n", title, len(procs))
 	calls := make([]rollcall.ProcEntries, 0, len(procs))
 	for _, p := range procs {
-		e := rollcall.ProcEntries{Proc: p.Proc, Rank: p.Rank, Size: p.Size, Entries: p.Calls}
+		e := rollcall.ProcEntries{Proc: p.Proc, Rank: p.Rank, Size: p.Size, Name: p.Name, Entries: p.Calls}
 		switch p.State {
 		case control.Starting:
 			e.Note = "has not called Init"
@@ -43,14 +43,14 @@ func Report(title string, procs []control.StackReport) string {
 		case len(p.Stacks) > 0:
 			section(&b, p, "goroutines", p.Stacks)
 		case p.State == control.Joined && !p.Answered:
-			fmt.Fprintf(&b, "--- rank %d (pid %d) did not answer\n", p.Rank, p.PID)
+			fmt.Fprintf(&b, "--- %s (pid %d) did not answer\n", p.Called(), p.PID)
 		}
 	}
 	return b.String()
 }
 
 func section(b *bytes.Buffer, p control.StackReport, what string, text []byte) {
-	fmt.Fprintf(b, "--- rank %d (pid %d): %s\n", p.Rank, p.PID, what)
+	fmt.Fprintf(b, "--- %s (pid %d): %s\n", p.Called(), p.PID, what)
 	b.Write(bytes.TrimRight(text, "\n"))
 	b.WriteByte('\n')
 }
