@@ -43,11 +43,7 @@ func (e *enc) set(s wire.Set) {
 	e.str(s.URI)
 	e.u32(s.Number)
 	e.members(s.Members)
-	e.u32(uint32(len(s.Hosts)))
-	for _, r := range s.Hosts {
-		e.u32(r.Host)
-		e.u32(uint32(r.Count))
-	}
+	e.b = wire.AppendHosts(e.b, s.Hosts)
 }
 
 func (e *enc) strs(v []string) {
@@ -174,24 +170,15 @@ func (d *dec) set() wire.Set {
 
 // hosts completes a set by where its members are.
 func (d *dec) hosts(s wire.Set) wire.Set {
-	n := d.count(MaxHostRuns, 8)
-	if n == 0 {
-		return s
+	if d.err != nil {
+		return wire.Set{}
 	}
-	s.Hosts = make(wire.Hosts, n)
-	left := s.Members.Len()
-	for i := range s.Hosts {
-		r := wire.HostRun{Host: d.u32(), Count: int(d.u32())}
-		if r.Count < 1 || r.Count > left || i > 0 && r.Host == s.Hosts[i-1].Host {
-			d.fail("run %d of %d members on host %d, %d are left", i, r.Count, r.Host, left)
-			return wire.Set{}
-		}
-		s.Hosts[i] = r
-		left -= r.Count
+	h, rest, err := wire.ReadHosts(d.b, s.Members.Len(), MaxHostRuns)
+	if err != nil {
+		d.fail("%w", err)
+		return wire.Set{}
 	}
-	if left > 0 {
-		d.fail("the hosts of %d members are missing", left)
-	}
+	d.b, s.Hosts = rest, h
 	return s
 }
 

@@ -29,7 +29,11 @@ type Agreed struct {
 	by         *Comm
 	giver      wire.ProcID
 	block, own uint32
-	hosts      wire.Hosts // of those of a set
+
+	// hosts is where members are, if all have been told the same of them; else by
+	// says it.
+	members wire.Members
+	hosts   wire.Hosts
 }
 
 // One process chooses the id for all: serials only grow, so nobody has to be

@@ -130,6 +130,11 @@ func TestBlockOutside(t *testing.T) {
 	}
 }
 
+// groupBody is what a leader tells of a group and its hosts.
+func groupBody(m wire.Members, hosts wire.Hosts) []byte {
+	return wire.AppendHosts(wire.AppendMembers(nil, m), hosts)
+}
+
 // What a leader tells its group is checked.
 func TestHandshakeTold(t *testing.T) {
 	other := wire.NewMembers(wire.Range{First: wire.ProcID{Job: 9, Serial: 1}, Count: 3})
@@ -141,12 +146,14 @@ func TestHandshakeTold(t *testing.T) {
 		class fault.Class
 		text  string
 	}{
-		{"a group", good, wire.AppendMembers(nil, other), fault.OK, ""},
+		{"a group", good, groupBody(other, nil), fault.OK, ""},
+		{"a group on hosts", good, groupBody(other, wire.Hosts{{Host: 1, Count: 1}, {Host: 4, Count: 2}}), fault.OK, ""},
 		{"a class that is none", []uint64{1 << 40, 0, 0, 0, 0, 0}, []byte("why"), fault.Arg, "the leader, rank 0: why"},
-		{"a serial that is none", []uint64{0, 9, 1, 1 << 33, 1, 0}, wire.AppendMembers(nil, other), fault.Comm, "no context id left"},
+		{"a serial that is none", []uint64{0, 9, 1, 1 << 33, 1, 0}, groupBody(other, nil), fault.Comm, "no context id left"},
 		{"no group", good, nil, fault.Arg, "remote group"},
-		{"an empty group", good, wire.AppendMembers(nil, wire.Members{}), fault.Arg, "it is empty"},
-		{"more than a group", good, append(wire.AppendMembers(nil, other), 1, 2), fault.Arg, "2 bytes too many"},
+		{"an empty group", good, groupBody(wire.Members{}, nil), fault.Arg, "it is empty"},
+		{"more than a group", good, append(groupBody(other, nil), 1, 2), fault.Arg, "2 bytes too many"},
+		{"hosts of others", good, groupBody(other, wire.Hosts{{Host: 1, Count: 4}}), fault.Arg, "run 0 of 4 members on host 1, 3 are left"},
 		{"the same group", good, nil, fault.Arg, "in both groups"},
 	} {
 		t.Run(x.name, func(t *testing.T) {
@@ -163,7 +170,7 @@ func TestHandshakeTold(t *testing.T) {
 				}
 				body := x.body
 				if x.text == "in both groups" {
-					body = wire.AppendMembers(nil, c.Ctx.Members)
+					body = groupBody(c.Ctx.Members, nil)
 				}
 				head := append([]uint64(nil), x.head...)
 				head[toldBytes] = uint64(len(body))

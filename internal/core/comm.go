@@ -64,6 +64,12 @@ func (c *Comm) Register(a *Agreed, g Groups, owner any) *fault.Fault {
 	}
 	c.Rank, c.Size, c.Targets = c.Ctx.Rank, g.Local.Len(), g.Local.Len()
 	c.hosts = a.hostsOf(g.Local)
+	if c.Proc.far && c.Hosts() == nil {
+		// Each may be alone on its host.
+		if err := c.Engine.Divide(c.Ctx, []int32{int32(c.Rank)}); err != nil {
+			return c.unregistered(err)
+		}
+	}
 	if len(c.hosts) > 1 || c.Proc.perHost > 0 {
 		if nodes := collectives.NewNodes(c.Hosts()); nodes.Len() > 1 {
 			c.Nodes = nodes
@@ -110,7 +116,8 @@ func (c *Comm) registerInter(a *Agreed, g Groups, owner any) *fault.Fault {
 		name string
 	}{name: c.Name() + " (both groups)"}
 	x.both.Init(c.Proc, &x.name)
-	if f := x.both.Register(&Agreed{Op: a.Op, ID: a.ID.Next()}, Groups{Local: g.together()}, nil); f != nil {
+	all := g.together()
+	if f := x.both.Register(&Agreed{Op: a.Op, ID: a.ID.Next(), members: all, hosts: a.hostsOf(all)}, Groups{Local: all}, nil); f != nil {
 		return f
 	}
 	ctx, err := c.Engine.NewInterContext(a.ID, g.Local, g.Remote, owner)

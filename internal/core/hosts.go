@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"os"
 
+	"gompi/internal/engine"
 	"gompi/internal/wire"
 )
 
@@ -27,16 +28,35 @@ func (c *Comm) Hosts() []uint32 {
 }
 
 // hostsOf is what all who have agreed know of where members are, who are some of
-// them: nothing where two groups have met, each of which knows its own.
+// them.
 func (a *Agreed) hostsOf(members wire.Members) wire.Hosts {
-	switch by := a.by; {
-	case by == nil:
-		return a.hosts
-	case by.Both != nil:
-		return nil
-	default:
-		return by.hosts.Of(by.Ctx.Members, members)
+	switch {
+	case a.members.Len() > 0:
+		return a.hosts.Of(a.members, members)
+	case a.by != nil:
+		w := a.by.whole()
+		return w.hosts.Of(w.Ctx.Members, members)
 	}
+	return nil
+}
+
+// tells is where members are, as far as this process learns it, to tell the others:
+// from the world in which all of them began, else from the head. It is of use where
+// the job has several hosts.
+func (p *Process) tells(members wire.Members) wire.Hosts {
+	if p.mayLend(members) {
+		world := p.lender.Load()
+		return world.hosts.Of(world.Ctx.Members, members)
+	}
+	s, err := p.Control.DefineSet(members)
+	if err != nil {
+		return nil // nobody knows it then
+	}
+	_ = p.Control.ReleaseSet(s.Number) // the connection is lost: the next call says so
+	if len(s.Hosts) > engine.MaxHostRuns {
+		return nil
+	}
+	return s.Hosts
 }
 
 // HostName tells hosts apart: the running kernel, and the network namespace in

@@ -37,7 +37,7 @@ func (c *Comm) Handshake(op calls.Name, peer *Comm, user context.Context, leader
 	a, g := Agreed{Op: op, by: c}, Groups{Local: c.Ctx.Members}
 	self, other := c.Proc.Self, peer.Ctx.Targets().At(leader)
 	g.Low = before(self, other)
-	body := wire.AppendMembers(nil, g.Local)
+	body := wire.AppendHosts(wire.AppendMembers(nil, g.Local), c.hosts)
 	head, theirs := make([]byte, 8*headWords), make([]byte, 8*headWords)
 	if g.Low {
 		binary.LittleEndian.PutUint64(head, uint64(c.Proc.NewSerials(interSerials)))
@@ -58,7 +58,7 @@ func (c *Comm) Handshake(op calls.Name, peer *Comm, user context.Context, leader
 	if !g.Low {
 		creator, serial = other, binary.LittleEndian.Uint64(theirs)
 	}
-	f := g.face(theirGroup)
+	f := c.face(&a, &g, theirGroup)
 	if f == nil {
 		a.ID, f = contextOf(creator, serial)
 	}
@@ -85,9 +85,13 @@ func (c *Comm) swap(op calls.Name, user context.Context, out, in []byte, peer, t
 	return f
 }
 
-// face decodes the other group, which has nobody of the local one.
-func (g *Groups) face(b []byte) *fault.Fault {
+// face decodes the other group, which has nobody of the local one, and where it is.
+func (c *Comm) face(a *Agreed, g *Groups, b []byte) *fault.Fault {
 	m, rest, err := wire.ReadMembers(b, maxGroupBytes)
+	var theirs wire.Hosts
+	if err == nil {
+		theirs, rest, err = wire.ReadHosts(rest, m.Len(), maxGroupBytes)
+	}
 	if err == nil && len(rest) > 0 {
 		err = fmt.Errorf("%d bytes too many", len(rest))
 	}
@@ -101,6 +105,10 @@ func (g *Groups) face(b []byte) *fault.Fault {
 		return wrong(fault.Arg, "process %v is in both groups", both.At(0))
 	}
 	g.Remote = m
+	a.members = g.together()
+	if a.hosts = c.hosts.And(theirs); !g.Low {
+		a.hosts = theirs.And(c.hosts)
+	}
 	return nil
 }
 
@@ -131,7 +139,7 @@ func (c *Comm) ShareHandshake(op calls.Name, user context.Context, leader int, a
 		if g.Low {
 			head[toldLow] = 1
 		}
-		body = wire.AppendMembers(nil, g.Remote)
+		body = wire.AppendHosts(wire.AppendMembers(nil, g.Remote), a.hosts.Of(a.members, g.Remote))
 	}
 	head[toldBytes] = uint64(len(body))
 	told := c.telling(op, user, leader, buffer.Words(head))
@@ -159,7 +167,7 @@ func (c *Comm) ShareHandshake(op calls.Name, user context.Context, leader int, a
 		a.ID, f = contextOf(wire.ProcID{Job: wire.JobID(head[toldJob]), Serial: uint32(head[toldCreator])}, head[toldSerial])
 	}
 	if f == nil {
-		f = g.face(body)
+		f = c.face(&a, &g, body)
 	}
 	if f != nil {
 		f.Peer = int32(leader)

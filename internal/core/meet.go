@@ -46,7 +46,7 @@ func (p *Process) mayLend(members wire.Members) bool {
 // group, that one calls it, too.
 func (p *Process) Meet(op calls.Name, user context.Context, g Groups, tag string) (Agreed, *fault.Fault) {
 	if g.Remote.Len() == 0 {
-		b := engine.MeetArgs{Op: op, User: user, Members: g.Local, Key: append([]byte{meetGroup}, tag...)}
+		b := engine.MeetArgs{Op: op, User: user, Members: g.Local, Key: append([]byte{meetGroup}, tag...), Far: p.far}
 		// The others have few blocks, which are for the parts of a Split.
 		if g.Local.At(0) == p.Self && p.mayLend(g.Local) && p.lender.Load().Rank == 0 {
 			b.Block = p.Engine.OfferLent()
@@ -64,7 +64,7 @@ func (p *Process) Meet(op calls.Name, user context.Context, g Groups, tag string
 	}
 	low, _ := g.lowFirst()
 	key := append([]byte{meetGroups}, fmt.Sprintf("%d:%s", low.Len(), tag)...)
-	return p.meet(&engine.MeetArgs{Op: op, User: user, Members: g.together(), Key: key}, interSerials)
+	return p.meet(&engine.MeetArgs{Op: op, User: user, Members: g.together(), Key: key, Far: p.far}, interSerials)
 }
 
 // Meet is Process.Meet of some members of an intracommunicator, who use the memory
@@ -99,10 +99,17 @@ func (p *Process) meet(b *engine.MeetArgs, n uint32) (Agreed, *fault.Fault) {
 	gaveUp := b.User != nil && b.User.Err() != nil
 	if b.Members.At(0) == p.Self && !gaveUp {
 		b.Context = wire.ContextID{Creator: p.Self, Serial: p.NewSerials(n)}
+		if b.Far {
+			b.Hosts = p.tells(b.Members)
+		}
 	}
 	id, f := p.Engine.Meet(b)
 	if f != nil && gaveUp {
 		f = lapsed(b.User)
 	}
-	return Agreed{Op: b.Op, ID: id}, f
+	a := Agreed{Op: b.Op, ID: id}
+	if b.Far {
+		a.members, a.hosts = b.Members, b.Hosts
+	}
+	return a, f
 }

@@ -43,6 +43,7 @@ type Process struct {
 	serial    atomic.Uint32        // of contexts made here; 0 is SELF
 	kept      sync.Map             // see Keep
 	perHost   int                  // see Comm.Hosts
+	far       bool                 // the job has several hosts
 	neighbors atomic.Int32         // processes of the job on this host
 
 	changed  atomic.Uint32 // see Changed; 0: none
@@ -92,7 +93,7 @@ func (p *Process) Start(b *Boot) error {
 		return err
 	}
 	p.Control, p.Self, p.book, p.sleeps, p.os, p.perHost = b.Control, b.Welcome.Self, b.Book, b.Sleeper, b.Policy.OS, int(perHost)
-	p.World, p.Change = b.Welcome.World, b.Welcome.Change
+	p.World, p.Change, p.far = b.Welcome.World, b.Welcome.Change, b.Welcome.Hosts > 1
 	p.neighbors.Store(int32(b.Welcome.LocalProcs))
 	p.Ctx, p.cancel = context.WithCancelCause(context.Background())
 	if p.Engine, err = engine.New(cfg); err != nil {

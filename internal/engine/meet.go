@@ -23,6 +23,9 @@ import (
 // Messages that come before their receiver asks wait like any others, and
 // those of one meeting are received in order.
 
+// MaxHostRuns is how many runs of hosts member 0 tells at most.
+const MaxHostRuns = 1 << 14
+
 // MeetArgs are the arguments of Meet.
 type MeetArgs struct {
 	Op      calls.Name
@@ -33,6 +36,11 @@ type MeetArgs struct {
 	// Block is the place of a block that member 0 offers (Offer), 0: none. Meet
 	// stores there what it told.
 	Block uint32
+	// Hosts is where the members are, which member 0 tells if Far: the job has
+	// several hosts, which is the same on all. Meet stores there what it told, nothing
+	// if it does not know.
+	Hosts wire.Hosts
+	Far   bool
 	User  context.Context // may be nil
 }
 
@@ -49,6 +57,9 @@ func (e *Engine) Meet(a *MeetArgs) (wire.ContextID, *fault.Fault) {
 		return wire.ContextID{}, &fault.Fault{Class: fault.Told, Peer: -1, Err: err}
 	}
 	if c.Rank == 0 {
+		if a.Far {
+			text = wire.AppendHosts(text, a.Hosts)
+		}
 		e.meetTell(c, a.Op, text)
 		if a.Context.Serial == 0 {
 			return a.Context, &fault.Fault{Class: fault.Aborted, Peer: 0, Err: errGaveUp}
@@ -118,7 +129,11 @@ func (e *Engine) meetWait(c *Context, a *MeetArgs, text []byte) (wire.ContextID,
 	c.countLost()
 	e.hold(c)
 	e.meetings = append(e.meetings, c)
-	got := make([]byte, len(text))
+	most := len(text)
+	if a.Far {
+		most += wire.HostsBytes(min(a.Members.Len(), MaxHostRuns))
+	}
+	got := make([]byte, most)
 	r := e.startRecv(c, &RecvArgs{Op: a.Op, Buf: buffer.Of(got), Plane: wire.PlaneMeet, User: a.User}, nil)
 	if t := c.faults; t != nil && t.failed > 0 {
 		e.cancelRecv(r, c.lastDeath())
@@ -135,12 +150,18 @@ func (e *Engine) meetWait(c *Context, a *MeetArgs, text []byte) (wire.ContextID,
 		e.freed.Add(c.ID)
 		e.dropArrived(c.ID)
 	case f != nil:
-	case n != int64(len(text)) || !bytes.Equal(got[meetHead:], text[meetHead:]):
+	case n < int64(len(text)) || !a.Far && n > int64(len(text)) || !bytes.Equal(got[meetHead:len(text)], text[meetHead:]):
 		f = &fault.Fault{Class: fault.Mismatch, Got: n, Want: int64(len(text)), Peer: 0}
 	case id.Serial == 0:
 		f = &fault.Fault{Class: fault.Aborted, Peer: 0, Err: errGaveUp}
 	default:
 		a.Block = binary.LittleEndian.Uint32(got[16:])
+		if a.Far {
+			var err error
+			if a.Hosts, _, err = wire.ReadHosts(got[len(text):n], a.Members.Len(), MaxHostRuns); err != nil {
+				f = &fault.Fault{Class: fault.Mismatch, Got: n, Want: int64(len(text)), Peer: 0, Err: err}
+			}
+		}
 	}
 	return id, f
 }

@@ -30,12 +30,13 @@ import (
 type Job struct {
 	Server *onehost.Server
 
-	tb   testing.TB
-	cfg  Config
-	id   wire.JobID
-	hub  *inproc.Hub
-	mu   sync.Mutex
-	live map[wire.ProcID]*member
+	agents []*onehost.Server // of the hosts, by number
+	tb     testing.TB
+	cfg    Config
+	id     wire.JobID
+	hub    *inproc.Hub
+	mu     sync.Mutex
+	live   map[wire.ProcID]*member
 
 	changes Changes // guarded by mu
 }
@@ -69,10 +70,15 @@ func New(tb testing.TB, opts ...Option) *Job {
 		return f(ps)
 	}
 	j.serveChanges(&sc)
+	if j.cfg.slots != nil {
+		j.serveHosts(sc)
+		return j
+	}
 	var err error
 	if j.Server, err = onehost.NewServer(sc); err != nil {
 		tb.Fatal(err)
 	}
+	j.agents = []*onehost.Server{j.Server}
 	tb.Cleanup(func() { j.Server.Close() })
 	return j
 }
@@ -100,8 +106,13 @@ func (j *Job) Add(n int) []control.StartProc {
 
 // Boot starts one process. The caller finalizes or kills it.
 func (j *Job) Boot(sp control.StartProc) (*mpi.Process, error) {
-	j.Server.Started(sp.Proc, os.Getpid())
-	ctl, w, err := client.Dial(j.Server.Addr(), j.Server.Token(sp.Proc))
+	a := j.agents[sp.Host]
+	token, err := j.token(sp)
+	if err != nil {
+		return nil, err
+	}
+	a.Started(sp.Proc, os.Getpid())
+	ctl, w, err := client.Dial(a.Addr(), token)
 	if err != nil {
 		return nil, err
 	}
@@ -149,10 +160,16 @@ func (j *Job) gone(id wire.ProcID, how string, clean bool) {
 	m := j.live[id]
 	delete(j.live, id)
 	j.mu.Unlock()
-	j.Server.Exited(id, how, clean)
-	if m != nil {
-		closeAll(m.owns)
+	if m == nil {
+		return // it was ended before
 	}
+	j.exited(&m.start, how, clean)
+	closeAll(m.owns)
+}
+
+// exited says how a process has ended.
+func (j *Job) exited(sp *control.StartProc, how string, clean bool) {
+	j.agents[sp.Host].Exited(sp.Proc, how, clean)
 }
 
 // returned notes that a rank's function has.

@@ -3,6 +3,7 @@
 package testjob
 
 import (
+	"slices"
 	"time"
 
 	"gompi/internal/control"
@@ -17,6 +18,7 @@ type Config struct {
 	wrap      func(transport.Transport, wire.ProcID, func()) (transport.Transport, error)
 	deadline  time.Duration
 	started   func([]control.StartProc) error
+	slots     []int // of hosts that are pretended; nil: there is one, in the head's process
 }
 
 func newConfig(opts []Option) Config {
@@ -33,6 +35,13 @@ type Option = func(*Config)
 // Transport chooses "inproc" (the default), "shm" or "tcp", or several with
 // commas between them.
 func Transport(name string) Option { return func(c *Config) { c.transport = name } }
+
+// Hosts makes the job one on several hosts of so many slots each. Each has an agent of
+// its own behind a connection, and between ranks of different ones nothing is shared:
+// they talk by tcp, which must be among the transports.
+func Hosts(hosts, slots int) Option {
+	return func(c *Config) { c.slots = slices.Repeat([]int{slots}, hosts) }
+}
 
 // Setting sets a knob, as a flag of gompirun would.
 func Setting(name, value string) Option { return func(c *Config) { c.settings[name] = value } }

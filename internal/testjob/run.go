@@ -242,7 +242,7 @@ func (s *ranks) launch(l *onehost.Launch) error {
 		go func() {
 			p, err := s.job.Boot(sp)
 			if err != nil {
-				s.job.Server.Exited(sp.Proc, "not started: "+err.Error(), false)
+				s.job.exited(&sp, "not started: "+err.Error(), false)
 				s.mu.Lock()
 				delete(s.all, t.id)
 				s.mu.Unlock()

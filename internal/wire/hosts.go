@@ -2,7 +2,11 @@
 
 package wire
 
-import "slices"
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+)
 
 // NoHost is the host of a process that has ended so long ago that nobody knows
 // where it was.
@@ -87,4 +91,66 @@ func (h Hosts) At(member int) uint32 {
 		}
 	}
 	return NoHost
+}
+
+// And is where members are of which some are at h, and those that follow at more;
+// empty if either is not said.
+func (h Hosts) And(more Hosts) Hosts {
+	if len(h) == 0 || len(more) == 0 {
+		return nil
+	}
+	h = slices.Clone(h)
+	for _, r := range more {
+		h = h.Add(r.Host, r.Count)
+	}
+	return h
+}
+
+// hostRunBytes is what a run takes in AppendHosts, and the number of runs half of it.
+const hostRunBytes = 8
+
+// HostsBytes is the most that AppendHosts appends for so many members.
+func HostsBytes(members int) int { return hostRunBytes/2 + members*hostRunBytes }
+
+// AppendHosts appends h in the form that ReadHosts accepts.
+func AppendHosts(b []byte, h Hosts) []byte {
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(h)))
+	for _, r := range h {
+		b = binary.LittleEndian.AppendUint32(b, r.Host)
+		b = binary.LittleEndian.AppendUint32(b, uint32(r.Count))
+	}
+	return b
+}
+
+// ReadHosts reads where so many members are, or nothing, in at most maxRuns runs, and
+// returns the rest of b.
+func ReadHosts(b []byte, members, maxRuns int) (Hosts, []byte, error) {
+	if len(b) < hostRunBytes/2 {
+		return nil, nil, fmt.Errorf("list of hosts ends %d bytes early", hostRunBytes/2-len(b))
+	}
+	n := uint64(binary.LittleEndian.Uint32(b))
+	b = b[hostRunBytes/2:]
+	switch {
+	case n == 0:
+		return nil, b, nil
+	case n > uint64(maxRuns):
+		return nil, nil, fmt.Errorf("%d runs of hosts, at most %d allowed", n, maxRuns)
+	case n*hostRunBytes > uint64(len(b)):
+		return nil, nil, fmt.Errorf("%d runs of hosts in %d bytes", n, len(b))
+	}
+	h := make(Hosts, n)
+	left := members
+	for i := range h {
+		r := HostRun{Host: binary.LittleEndian.Uint32(b), Count: int(binary.LittleEndian.Uint32(b[hostRunBytes/2:]))}
+		b = b[hostRunBytes:]
+		if r.Count < 1 || r.Count > left || i > 0 && r.Host == h[i-1].Host {
+			return nil, nil, fmt.Errorf("run %d of %d members on host %d, %d are left", i, r.Count, r.Host, left)
+		}
+		h[i] = r
+		left -= r.Count
+	}
+	if left > 0 {
+		return nil, nil, fmt.Errorf("the hosts of %d members are missing", left)
+	}
+	return h, b, nil
 }

@@ -49,3 +49,35 @@ func TestHostsOfSome(t *testing.T) {
 		}
 	}
 }
+
+func TestHostsCodec(t *testing.T) {
+	for _, h := range []Hosts{nil, {{3, 4}}, {{0, 1}, {NoHost, 2}, {0, 1}}} {
+		b := AppendHosts([]byte{9}, h)
+		got, rest, err := ReadHosts(append(b[1:], 7), 4, 3)
+		if err != nil || !slices.Equal(got, h) || !slices.Equal(rest, []byte{7}) || len(b)-1 > HostsBytes(4) {
+			t.Errorf("%v: %v, %v, %v", h, got, rest, err)
+		}
+		for i := range b[1:] {
+			if _, _, err := ReadHosts(b[1:1+i], 4, 3); err == nil {
+				t.Errorf("%v cut after %d bytes is accepted", h, i)
+			}
+		}
+	}
+	for _, bad := range []Hosts{{{0, 3}}, {{0, 5}}, {{0, 2}, {0, 2}}, {{0, 0}, {1, 4}}, {{0, 1}, {1, 1}, {0, 1}, {1, 1}}, {{0, 4}, {1, 1<<32 - 1}}} {
+		if got, _, err := ReadHosts(AppendHosts(nil, bad), 4, 3); err == nil {
+			t.Errorf("%v is accepted as %v", bad, got)
+		}
+	}
+	if got := (Hosts{{0, 2}}).And(Hosts{{0, 1}, {1, 1}}); !slices.Equal(got, Hosts{{0, 3}, {1, 1}}) || got.And(nil) != nil {
+		t.Errorf("together: %v", got)
+	}
+}
+
+func FuzzReadHosts(f *testing.F) {
+	f.Add(AppendHosts(nil, Hosts{{0, 2}, {1, 2}}))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if h, _, err := ReadHosts(b, 4, 8); err == nil && len(h) > 0 && h.Len() != 4 {
+			t.Errorf("%v", h)
+		}
+	})
+}
