@@ -35,7 +35,7 @@ type ResizeOptions struct {
 	Nonblocking bool
 	// Transport is the name that results carry; "": as Options.
 	Transport string
-	// Began is when this process began.
+	// Began is when this process began; zero: it does not count.
 	Began time.Time
 
 	work time.Duration // of an iteration; 0 means resizeWork
@@ -135,7 +135,10 @@ func Resize(ctx context.Context, world *mpi.Comm, o ResizeOptions, emit func(rep
 	}
 	first := 0
 	if c != nil {
-		came := time.Since(o.Began)
+		came := time.Duration(0)
+		if !o.Began.IsZero() {
+			came = time.Since(o.Began)
+		}
 		if first, err = c.Iteration(ctx); err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 
@@ -24,9 +25,9 @@ func launched() bool {
 	return ok || os.Getenv(envLaunched) != ""
 }
 
-// launch becomes gompirun with np ranks of this program and the same
-// arguments. It returns only on error.
-func launch(np int, progress bool) error {
+// launch becomes gompirun, with these flags beside, and np ranks of this program with
+// the same arguments. It returns only on error.
+func launch(np int, progress bool, flags ...string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -35,7 +36,7 @@ func launch(np int, progress bool) error {
 	if err != nil {
 		return fmt.Errorf("%w; start it as: gompirun -np %d gompibench ...", err, np)
 	}
-	argv := launchArgs(run, self, np, progress, os.Args[1:])
+	argv := launchArgs(run, self, np, progress, flags, os.Args[1:])
 	if err := syscall.Exec(run, argv, append(os.Environ(), envLaunched+"=1")); err != nil {
 		return fmt.Errorf("cannot start %s: %w", run, err)
 	}
@@ -44,9 +45,8 @@ func launch(np int, progress bool) error {
 
 // launchArgs says what standard error is, as under gompirun it is no terminal
 // any more: behind the other arguments, of which the first may be a command.
-func launchArgs(run, self string, np int, progress bool, args []string) []string {
-	argv := append([]string{run, "-np", strconv.Itoa(np), self}, args...)
-	return append(argv, "--progress="+strconv.FormatBool(progress))
+func launchArgs(run, self string, np int, progress bool, flags, args []string) []string {
+	return slices.Concat([]string{run, "-np", strconv.Itoa(np)}, flags, []string{self}, args, []string{"--progress=" + strconv.FormatBool(progress)})
 }
 
 // findGompirun prefers the one in dir: it fits this build.

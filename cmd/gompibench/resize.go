@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -19,9 +20,10 @@ import (
 
 // resizeCommand is a parsed `gompibench resize`.
 type resizeCommand struct {
-	opt  bench.ResizeOptions
-	mode string
-	json bool
+	opt   bench.ResizeOptions
+	mode  string
+	json  bool
+	spare int
 }
 
 func (c *resizeCommand) flags() *pflag.FlagSet {
@@ -34,6 +36,7 @@ func (c *resizeCommand) flags() *pflag.FlagSet {
 	f.IntVar(&c.opt.Rounds, "rounds", bench.DefaultResizeRounds, "changes by each delta, with the way back between them")
 	f.BoolVar(&c.opt.Busy, "busy", false, "iterations compute for 10 ms instead of sleeping so long")
 	f.BoolVar(&c.opt.Nonblocking, "nonblocking", false, "go on until newcomers are there, instead of waiting for them")
+	f.IntVar(&c.spare, "spare", 0, "processes that are kept ready, when started without gompirun (gompirun --spare)")
 	f.BoolVar(&c.json, "json", false, "one JSON object a line instead of a table")
 	f.StringVar(&c.opt.Transport, "transport", "", "what results call the transport (default: its name)")
 	f.Bool("progress", false, "taken and passed over, as there is little to tell of")
@@ -52,6 +55,8 @@ func parseResize(args []string) (*resizeCommand, error) {
 		return nil, fmt.Errorf("unexpected argument %q", f.Arg(0))
 	case c.mode != "add" && c.mode != "sub":
 		return nil, fmt.Errorf("--mode %s is neither add nor sub", c.mode)
+	case c.spare < 0:
+		return nil, fmt.Errorf("--spare %d is below 0", c.spare)
 	case c.opt.Start < 1 || c.opt.Rounds < 1 || len(c.opt.Deltas) == 0:
 		return nil, fmt.Errorf("--start %d, --rounds %d and --delta %v must be at least 1", c.opt.Start, c.opt.Rounds, c.opt.Deltas)
 	}
@@ -74,9 +79,11 @@ func runResize(began time.Time, args []string) {
 		exit(usageError{err})
 	}
 	if !launched() {
-		exit(launch(c.opt.Size(), false))
+		exit(launch(c.opt.Size(), false, "--spare", strconv.Itoa(c.spare)))
 	}
-	c.opt.Began = began
+	if os.Getenv("GOMPI_SPARE") == "" { // else nobody waited for its start
+		c.opt.Began = began
+	}
 	mpi.Main(c.run)
 }
 

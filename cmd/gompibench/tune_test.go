@@ -46,7 +46,7 @@ func TestParseTune(t *testing.T) {
 	if text := tuneUsage(); !strings.Contains(text, "--into FILE") {
 		t.Errorf("help is %q", text)
 	}
-	launched := launchArgs("gompirun", "gompibench", 3, true, []string{"tune", "bcast", "--msec", "20"})
+	launched := launchArgs("gompirun", "gompibench", 3, true, nil, []string{"tune", "bcast", "--msec", "20"})
 	if got := strings.Join(launched[:5], " "); got != "gompirun -np 3 gompibench tune" {
 		t.Errorf("starts %q", launched)
 	}
@@ -65,8 +65,8 @@ func TestParseFirst(t *testing.T) {
 			t.Errorf("%q is taken", bad)
 		}
 	}
-	launched := launchArgs("gompirun", "gompibench", 3, true, []string{"first", "--calls", "2"})
-	if c, err := parseFirst(launched[5:]); err != nil || c.opt.Calls != 2 {
+	launched := launchArgs("gompirun", "gompibench", 3, true, []string{"--spare", "7"}, []string{"first", "--calls", "2"})
+	if c, err := parseFirst(launched[7:]); err != nil || c.opt.Calls != 2 {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
