@@ -32,7 +32,7 @@ func TestAcross(t *testing.T) {
 		TestGarbageBeforeHello, TestGarbageAfterHello, TestDroppedHoldsBackReaping, TestStoppedClient, TestNoDeathIsLost, TestRandomFrames, TestMadRequests,
 		TestCut, TestPing, TestWatchOfHeldServer,
 		TestWelcome, TestContact, TestContactBeforeStarted, TestSets, TestSpawn, TestSpawnFails, TestAbortAndEnding,
-		TestGrowAndShrinkMain, TestServerCloseEndsClients, TestClientCloseConcurrently, TestStore, TestFence, TestStacksAndRollCall, TestTool,
+		TestGrowAndShrinkMain, TestChangeOfSeveralSets, TestServerCloseEndsClients, TestClientCloseConcurrently, TestStore, TestFence, TestStacksAndRollCall, TestTool,
 	} {
 		name := runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name()
 		t.Run(name[strings.LastIndexByte(name, '.')+1:], f)

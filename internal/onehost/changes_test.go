@@ -96,6 +96,7 @@ type watcher struct {
 	set    wire.Set
 	page   setpage.Page
 	member *setpage.Member
+	was    *setpage.Member // of the page before
 	at     uint64
 }
 
@@ -125,6 +126,7 @@ func (w *watcher) view(set wire.Set, m control.Message) []byte {
 	}
 	w.page, err = setpage.View(mem, b.Members)
 	w.must(err)
+	w.was = w.member
 	w.set, w.member = set, w.page.Member(b.Place, everyStep.Step, everyStep.Lookahead)
 	return b.Rest
 }
@@ -253,7 +255,7 @@ func (w *watcher) checkVote() *control.ChangeBody {
 	rest := w.view(wire.Set{}, &control.Handed{Set: set.Number, Change: uint32(c)})
 	w.must(control.Decode(&b, rest))
 	w.set, w.at = b.Result, at
-	if page.Vote(c) {
+	if b.Votes && page.Vote(c) {
 		w.must(w.Tell(&control.Word{Set: set.Number, Change: uint32(c)}))
 	}
 	return &b
@@ -273,4 +275,83 @@ func (e *elastic) over(left ...*watcher) {
 	} {
 		e.reach(what, 0)
 	}
+}
+
+// TestChangeOfSeveralSets: two sets grow together. The head finds where all are handed
+// it and counts the votes; a newcomer's death before the last one undoes both.
+func TestChangeOfSeveralSets(t *testing.T) {
+	e := newElastic(t, 4, func(cfg *Config) { cfg.FaultTolerant = true })
+	ks := e.joinAll()
+	var ws []*watcher
+	var sets []wire.Set
+	for i := range 2 {
+		set, err := ks[2*i].DefineSet(wire.MembersOf(ks[2*i].id, ks[2*i+1].id))
+		ks[2*i].must(err)
+		sets = append(sets, set)
+		ws = append(ws, ks[2*i].follow(set), ks[2*i+1].follow(set))
+	}
+	both := change.Request{Kind: change.Multi, Parts: []change.Request{
+		{Kind: change.Grow, In: []uint32{sets[0].Number}, Join: []int{1}},
+		{Kind: change.Grow, In: []uint32{sets[1].Number}, Join: []int{1}},
+	}}
+	for try := range 2 {
+		op := ws[0].submit(both)
+		if op.Op == 0 || len(op.Outputs) != 2 {
+			t.Fatalf("%+v", op)
+		}
+		news := e.newcomers(try)
+		if b := ws[3].await(op.Op, change.Adopting); b.State != change.Adopting {
+			t.Fatalf("%+v", b)
+		}
+		for i, w := range ws {
+			page, set := w.page, w.set
+			c := w.checkVote()
+			if c.Op != op.Op || c.Votes || c.Result.Members.Len() != 3 || c.Inputs[0].Number != sets[i/2].Number {
+				t.Errorf("member %d was handed %+v", i, c)
+			}
+			if i < 3 {
+				w.must(w.Tell(&control.Op{Kind: control.KindVoted, Op: op.Op}))
+			}
+			if try == 0 { // this page is to be looked at again
+				w.page, w.set, w.member = page, set, w.was
+			}
+		}
+		if try == 0 {
+			news[0].Close()
+			e.Exited(news[0].id, "killed", false)
+			if b := news[1].await(op.Op, change.Committed); b.State != change.RolledBack || b.Why != control.WhyDied {
+				t.Errorf("%+v", b)
+			}
+			e.told(fmt.Sprintf("discard %d %d", news[0].id.Serial, news[1].id.Serial))
+			if s, ok := ws[0].page.Verdict(1); !ok || s != setpage.RolledBack {
+				t.Errorf("the page says %v, %v", s, ok)
+			}
+			news[1].Close()
+			e.Exited(news[1].id, "exited with status 0", true)
+			continue
+		}
+		for _, k := range news {
+			k.must(k.Tell(&control.Op{Kind: control.KindVoted, Op: op.Op}))
+			k.must(k.Tell(&control.Op{Kind: control.KindVoted, Op: op.Op}))
+			k.settle()
+		}
+		if b := news[0].await(op.Op, change.Adopting); b.State != change.Adopting {
+			t.Errorf("committed without the vote of one: %+v", b)
+		}
+		ws[3].must(ws[3].Tell(&control.Op{Kind: control.KindVoted, Op: op.Op}))
+		for _, k := range append(news, ks...) {
+			if b := k.await(op.Op, change.Committed); b.State < change.Committed || b.State > change.Done {
+				t.Errorf("%+v", b)
+			}
+		}
+		for _, k := range news {
+			ws = append(ws, &watcher{child: k})
+		}
+	}
+	for i, k := range ks {
+		if i%2 == 0 {
+			k.must(k.ReleaseSet(sets[i/2].Number))
+		}
+	}
+	e.over(ws...)
 }
