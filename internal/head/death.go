@@ -129,6 +129,7 @@ func (h *Head) markExited(p *proc, how string) {
 
 // over: p, which was starting or joined, takes part in nothing any more.
 func (h *Head) over(p *proc) {
+	h.ended = true
 	for w := range p.awaited {
 		h.unparkWith(w, &control.GoneError{Proc: p.id, How: p.how})
 	}

@@ -57,6 +57,7 @@ type Head struct {
 	argv      []string           // of the job's first program
 	places    int                // processes of which something is left, or is to come
 
+	ended  bool   // some process takes no part in the job any more
 	ending string // why the job ends, "" while it does not
 
 	out []Effect

@@ -250,6 +250,9 @@ func (h *Head) describe(p *proc, s wire.Set) *control.DescribeBody {
 	t := h.sets[s.Number]
 	b := &control.DescribeBody{Set: s, Names: t.names, Dynamic: t.dynamic, Had: t.had[p.id.Serial]}
 	b.Had.Opened = max(b.Had.Opened, t.taken)
+	if !h.ended {
+		return b // all of them live
+	}
 	var died, left wire.MembersBuilder
 	for _, id := range t.members.All() {
 		r := wire.Range{First: id, Count: 1}

@@ -13,7 +13,9 @@ import (
 // for each creator. A gap is a context that still lives, one that is on its way, or one
 // that this process is no member of and never hears of. Those would add up: of
 // more than MaxGaps the lowest is closed. A context that is made so late, after
-// thousands of later ones of the same creator were freed, is refused.
+// thousands of later ones of the same creator were freed, is refused. Of the head's,
+// which come with process sets, the lowest are forgotten instead: an old set may have
+// further communicators, and nobody makes one of them twice.
 //
 // Creators that have ended add up, too. Other members may still send in what
 // they have made, so those of MaxPast are kept.
@@ -37,7 +39,11 @@ func (s *Freed) Add(id wire.ContextID) {
 	of := s.m[id.Creator]
 	of.Add(id.Serial, id.Serial)
 	if len(of) > MaxGaps {
-		of.Add(of[0].first, of[1].last)
+		if id.Creator.Serial == 0 {
+			of = of[1:]
+		} else {
+			of.Add(of[0].first, of[1].last)
+		}
 	}
 	s.m[id.Creator] = of
 }

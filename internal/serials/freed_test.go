@@ -55,4 +55,23 @@ func TestFreed(t *testing.T) {
 	})
 }
 
+// A set that is older than many others whose communicators were freed has further ones.
+func TestFreedOfSets(t *testing.T) {
+	var s Freed
+	id := func(set, k uint32) wire.ContextID { return wire.Set{Number: set}.Context(3, k) }
+	s.Add(id(1, 0))
+	for set := range uint32(3 * MaxGaps) {
+		s.Add(id(set+2, 0))
+	}
+	if n := s.Spans(wire.ProcID{Job: 3}); n > MaxGaps {
+		t.Errorf("%d spans, at most %d", n, MaxGaps)
+	}
+	if s.Has(id(1, 1)) {
+		t.Error("a communicator that was never made counts as freed")
+	}
+	if !s.Has(id(3*MaxGaps, 0)) {
+		t.Error("one that was just freed is forgotten")
+	}
+}
+
 func proc(n int) wire.ProcID { return wire.ProcID{Job: 1, Serial: uint32(n)} }
