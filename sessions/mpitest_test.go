@@ -5,6 +5,7 @@ package sessions_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -135,4 +136,103 @@ func TestRanksRolledBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// Who leaves waits until its sends are received, gives up its receives and names
+// them; later calls of others that need it say that it has left.
+func TestLeaverTakesLeave(t *testing.T) {
+	for _, transport := range []string{"inproc", "shm"} {
+		mpitest.Run(t, 3, func(t *mpitest.T, world *mpi.Comm) {
+			ctx := t.Context()
+			w, err := sessions.Watch(ctx, "gompi://main", sessions.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer w.Close()
+			if err := world.Barrier(); err != nil {
+				t.Fatal(err)
+			}
+			if world.Rank() == 0 {
+				if _, err := t.Shrink(2); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var c *sessions.Change
+			for i := 0; c == nil; i++ {
+				if err := world.Barrier(); err != nil {
+					t.Fatal(err)
+				}
+				if c, err = w.Check(i); err != nil {
+					t.Fatal(err)
+				}
+			}
+			large := make([]byte, 1<<20)
+			var never mpi.Request
+			if world.Rank() == 2 {
+				large[len(large)-1] = 7
+				mpi.Isend(world, large, 1, 0)
+				never = mpi.Irecv(world, make([]int, 1), 0, 5)
+			}
+			comm, err := c.Commit(ctx)
+			if world.Rank() == 2 {
+				if !errors.Is(err, sessions.ErrLeaving) || !strings.Contains(fmt.Sprint(err), "Irecv from rank 0, tag 5, WORLD") || strings.Contains(fmt.Sprint(err), "Isend") {
+					t.Errorf("a leaver's Commit: %v", err)
+				}
+				if _, err := never.Wait(); !errors.Is(err, mpi.ErrCancelled) {
+					t.Errorf("what was withdrawn: %v", err)
+				}
+				return
+			}
+			if err != nil || comm.Size() != 2 {
+				t.Fatal(err)
+			}
+			if world.Rank() == 1 {
+				if _, err := mpi.Recv(world, large, 2, 0); err != nil || large[len(large)-1] != 7 {
+					t.Errorf("what a leaver has sent: %v", err)
+				}
+			}
+			if _, err := mpi.Recv(world, make([]int, 1), 2, 9); !errors.Is(err, mpi.ErrLeft) {
+				t.Errorf("a receive from who has left: %v", err)
+			}
+			if err := mpi.Send(world, large, 2, 9); !errors.Is(err, mpi.ErrLeft) {
+				t.Errorf("a send to who has left: %v", err)
+			}
+			if err := world.Barrier(); !errors.Is(err, mpi.ErrLeft) {
+				t.Errorf("a barrier with who has left: %v", err)
+			}
+			if err := comm.Barrier(); err != nil {
+				t.Error(err)
+			}
+		}, mpitest.Transport(transport))
+	}
+}
+
+// Ranks come and go many times, and nothing is left of those who were there.
+func TestRanksResizeAgain(t *testing.T) {
+	const cycles = 10
+	var mu sync.Mutex
+	changes := 0
+	mpitest.Run(t, 2, func(t *mpitest.T, world *mpi.Comm) {
+		resizingLoop(t, world, 1, func(t *mpitest.T, size int) {
+			mu.Lock()
+			changes++
+			n := changes
+			mu.Unlock()
+			var err error
+			switch {
+			case n > 2*cycles:
+				_, err = t.Shrink(0)
+			case size == 2:
+				_, err = t.Grow(3)
+			default: // the oldest go
+				_, err = t.Shrink(0, 1, 2)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		})
+	})
+	if changes != 2*cycles+1 {
+		t.Errorf("%d changes", changes)
+	}
 }
