@@ -118,9 +118,12 @@ func connect(addr string, deadline time.Time) (*socket, error) {
 
 // join says hello and reads the welcome.
 func join(conn *socket, in *fdReader, m *control.Hello, deadline time.Time) (*control.Welcome, error) {
-	conn.until = deadline
-	// If it does not leave, the agent has hung up, and next finds what it said.
-	conn.trySend(control.AppendFrame(nil, 0, 0, m))
+	if err := conn.SetDeadline(deadline); err != nil {
+		return nil, err
+	}
+	if _, err := conn.Write(control.AppendFrame(nil, 0, 0, m)); err != nil {
+		return nil, err
+	}
 	f, fds, err := in.next()
 	if err != nil {
 		return nil, err
@@ -137,7 +140,7 @@ func join(conn *socket, in *fdReader, m *control.Hello, deadline time.Time) (*co
 		err = fmt.Errorf("answer to hello has kind %d", f.Kind)
 	}
 	if err == nil {
-		err = conn.poll()
+		err = conn.SetDeadline(time.Time{})
 	}
 	if err != nil {
 		closeFDs(fds[:])

@@ -20,11 +20,11 @@ func fdPair(t *testing.T) (*net.UnixConn, *socket) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := newSocket(fds[1])
-	t.Cleanup(func() { in.Close() })
-	if err := in.poll(); err != nil {
+	in, err := newSocket(fds[1])
+	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { in.Close() })
 	f := os.NewFile(uintptr(fds[0]), "end")
 	defer f.Close()
 	out, err := net.FileConn(f)

@@ -80,22 +80,20 @@ func (o *outbox) drop(err error) error {
 	return o.err
 }
 
-// add queues a frame behind the others. What the kernel takes at once leaves at
-// once; the rest, and what an error is about, is the writer's, who begins with it.
-// mu is held.
+// add queues a frame behind the others. What asks (id is not 0) leaves at once, with
+// all that was told before, as far as the kernel takes it; the rest is the writer's,
+// as is what is only told, so that frames leave together and one of them wakes the
+// agent. The writer begins with the first frame that it gets. mu is held.
 func (c *Client) add(id uint32, m control.Message) {
 	o := &c.out
-	first := o.unsent() == 0
 	o.queue = control.AppendFrame(o.queue, id, 0, m)
-	if first {
+	if id != 0 && o.writing == 0 {
 		n := c.conn.trySend(o.queue)
-		if n == len(o.queue) {
-			if o.queue = o.queue[:0]; cap(o.queue) > spareBytes {
-				o.queue = nil
-			}
+		if o.queue = o.queue[n:]; len(o.queue) == 0 {
+			o.queue = nil
+			o.cond.Broadcast() // there is room
 			return
 		}
-		o.queue = o.queue[n:]
 	}
 	if o.written == nil {
 		o.written = make(chan struct{})

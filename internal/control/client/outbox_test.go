@@ -27,8 +27,7 @@ func deaf(t *testing.T) (*Client, *socket) {
 	}
 	var ends [2]*socket
 	for i, fd := range fds {
-		ends[i] = newSocket(fd)
-		if err := ends[i].poll(); err != nil {
+		if ends[i], err = newSocket(fd); err != nil {
 			t.Fatal(err)
 		}
 	}

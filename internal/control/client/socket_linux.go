@@ -16,12 +16,11 @@ import (
 
 // socket is a stream socket to an agent, by the kernel's calls: a program with
 // package net in it starts slower, and go build links it with the system's
-// library if there is a C compiler. One goroutine receives at a time, one
-// writes, one sends.
+// library if there is a C compiler. It lies in Go's poller from the beginning: while
+// a goroutine waits in the kernel Go's monitor looks every 20 us what it does. One
+// goroutine receives at a time, one writes, one sends.
 type socket struct {
-	fd     int       // does not block
-	until  time.Time // for receive, before poll
-	file   *os.File  // owns fd from poll on
+	file   *os.File
 	raw    syscall.RawConn
 	closed atomic.Bool
 
@@ -49,8 +48,7 @@ func oobBytes() int { return unix.CmsgSpace(8 * 4) }
 // errBusy: the agent's backlog is full.
 const errBusy = unix.EAGAIN
 
-// dialSocket connects to an address. Until poll is called receive waits in the
-// kernel, which is what a program that starts does best.
+// dialSocket connects to an address.
 func dialSocket(addr string) (*socket, error) {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
@@ -60,28 +58,23 @@ func dialSocket(addr string) (*socket, error) {
 		unix.Close(fd)
 		return nil, fmt.Errorf("connect: %w", err)
 	}
-	return newSocket(fd), nil
+	return newSocket(fd)
 }
 
 // newSocket takes over a descriptor that does not block.
-func newSocket(fd int) *socket {
-	s := &socket{fd: fd}
+func newSocket(fd int) (*socket, error) {
+	s := &socket{file: os.NewFile(uintptr(fd), "control socket")}
+	var err error
+	if s.raw, err = s.file.SyscallConn(); err != nil {
+		s.file.Close()
+		return nil, err
+	}
 	s.take = func(fd uintptr) bool { return s.in.from(int(fd)) }
 	s.give = func(fd uintptr) bool {
 		s.sent, _ = unix.SendmsgN(int(fd), s.out, nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 		return true
 	}
-	return s
-}
-
-// poll gives the socket to Go's poller: from now on it can be closed, and have
-// deadlines, while others use it.
-func (s *socket) poll() (err error) {
-	if s.file == nil {
-		s.file = os.NewFile(uintptr(s.fd), "control socket")
-		s.raw, err = s.file.SyscallConn()
-	}
-	return err
+	return s, nil
 }
 
 // from reads once; false: there was nothing.
@@ -98,12 +91,7 @@ func (r *received) from(fd int) bool {
 // connection.
 func (s *socket) receive(b, oob []byte) (n, oobn, flags int, err error) {
 	s.in = received{b: b, oob: oob}
-	if s.file == nil {
-		err = s.receiveHere()
-	} else {
-		err = s.raw.Read(s.take)
-	}
-	if err == nil {
+	if err = s.raw.Read(s.take); err == nil {
 		err = s.in.err
 	} else if s.closed.Load() {
 		err = os.ErrClosed
@@ -111,48 +99,26 @@ func (s *socket) receive(b, oob []byte) (n, oobn, flags int, err error) {
 	return max(s.in.n, 0), s.in.oobn, s.in.flags, err
 }
 
-// receiveHere is receive before poll.
-func (s *socket) receiveHere() error {
-	for {
-		left := time.Until(s.until)
-		if left <= 0 {
-			return os.ErrDeadlineExceeded
-		}
-		fds := [1]unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLIN}}
-		if _, err := unix.Poll(fds[:], int(min(left, time.Hour)/time.Millisecond)+1); err != nil && err != unix.EINTR {
-			return fmt.Errorf("poll: %w", err)
-		}
-		if s.in.from(s.fd) {
-			return nil
-		}
-	}
-}
-
 // trySend writes what the kernel takes at once, and returns how much that was.
 func (s *socket) trySend(b []byte) int {
 	s.out, s.sent = b, 0
-	if s.file == nil {
-		s.give(uintptr(s.fd))
-	} else if s.raw.Write(s.give) != nil {
+	if s.raw.Write(s.give) != nil {
 		s.sent = 0
 	}
 	s.out = nil
 	return max(s.sent, 0)
 }
 
-// Write writes all, after poll.
+// Write writes all.
 func (s *socket) Write(b []byte) (int, error) { return s.file.Write(b) }
 
 func (s *socket) SetDeadline(t time.Time) error      { return s.file.SetDeadline(t) }
 func (s *socket) SetWriteDeadline(t time.Time) error { return s.file.SetWriteDeadline(t) }
 
-// Close may be called repeatedly, after poll by any goroutine.
+// Close may be called repeatedly, by any goroutine.
 func (s *socket) Close() error {
 	if s.closed.Swap(true) {
 		return nil
-	}
-	if s.file == nil {
-		return unix.Close(s.fd)
 	}
 	return s.file.Close()
 }

@@ -9,15 +9,11 @@ import (
 	"net"
 	"os"
 	"syscall"
-	"time"
 )
 
 // socket is a stream socket to an agent, without what Linux adds: no
 // descriptors.
-type socket struct {
-	*net.UnixConn
-	until time.Time // for receive, before poll
-}
+type socket struct{ *net.UnixConn }
 
 const passes = false
 
@@ -30,20 +26,10 @@ func dialSocket(addr string) (*socket, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &socket{UnixConn: conn}, nil
-}
-
-func (s *socket) poll() error {
-	s.until = time.Time{}
-	return s.SetDeadline(time.Time{})
+	return &socket{conn}, nil
 }
 
 func (s *socket) receive(b, _ []byte) (n, oobn, flags int, err error) {
-	if !s.until.IsZero() {
-		if err := s.SetDeadline(s.until); err != nil {
-			return 0, 0, 0, err
-		}
-	}
 	n, err = s.Read(b)
 	if errors.Is(err, net.ErrClosed) {
 		err = os.ErrClosed
@@ -51,14 +37,8 @@ func (s *socket) receive(b, _ []byte) (n, oobn, flags int, err error) {
 	return n, 0, 0, err
 }
 
-// trySend may send all, as nobody knows what the kernel takes at once.
-func (s *socket) trySend(b []byte) int {
-	if s.until.IsZero() {
-		return 0
-	}
-	n, _ := s.Write(b)
-	return n
-}
+// trySend sends nothing: nobody knows what the kernel takes at once.
+func (s *socket) trySend([]byte) int { return 0 }
 
 func (*fdReader) claim([]byte, int) error { return nil }
 

@@ -73,10 +73,6 @@ func DialTool(addr string) (*Tool, error) {
 		return nil, fmt.Errorf("job at %s: %w", addr, err)
 	}
 	t := &Tool{conn: conn, in: newFDReader(conn)}
-	if err := conn.poll(); err != nil {
-		t.Close()
-		return nil, fmt.Errorf("job at %s: %w", addr, err)
-	}
 	if _, err := conn.Write(control.AppendFrame(nil, 0, 0, &control.Empty{Kind: control.KindTool})); err != nil {
 		t.Close()
 		return nil, fmt.Errorf("job at %s: %w", addr, err)
