@@ -61,6 +61,7 @@ type Change struct {
 	next    *page // of the result, if there is one and this process is in it
 	lost    error // why there is none
 	joined  func() error
+	handed  bool // Check has returned it, or will; guarded by the watcher
 
 	turn chan struct{} // who waits for the decision
 	mu   sync.Mutex

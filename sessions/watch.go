@@ -80,9 +80,12 @@ type Watcher struct {
 	held *held // the set that Watch has looked up; nil: the watcher has gone on
 	open bool
 
-	mu     sync.Mutex
-	set    uint32 // that the head counts as watched; 0: none
 	forget func() // of what Main calls when its function has returned
+
+	mu  sync.Mutex
+	set uint32 // that the head counts as watched; 0: none
+
+	coming
 }
 
 // watchers are the sets that a process watches.
@@ -286,10 +289,17 @@ func (w *Watcher) settle() {
 
 // drop lets go of the page, and of the set that Watch has looked up.
 func (w *Watcher) drop() {
-	if w.page != nil {
-		watchersOf(w.proc).leave(w.page.set, w)
-		w.page.release()
-		w.page = nil
+	w.mu.Lock()
+	g := w.page
+	w.page = nil
+	w.mu.Unlock()
+	if g != nil {
+		watchersOf(w.proc).leave(g.set, w)
+		w.turned.Add(1)
+		if w.awaited.Load() > 0 {
+			g.ring()
+		}
+		g.release()
 	}
 	if w.held != nil {
 		w.held.drop()
@@ -297,53 +307,28 @@ func (w *Watcher) drop() {
 	}
 }
 
-// handed asks what the change is that the page has handed to this process. It is
-// none if it was rolled back meanwhile.
+// handed is the change that the page has handed to this process, nil if it was rolled
+// back meanwhile.
 func (w *Watcher) handed(n setpage.Change) (*Change, error) {
-	const op = "Check"
-	c := w.proc.Core().Process()
 	g := w.page
 	if w.member.First() {
 		g.swapped(n)
 	}
 	w.calls = 0
-	var b control.FollowBody
-	fds, err := c.Control.AskFiles(c.Ctx, &control.Handed{Set: g.set, Change: uint32(n)}, &b)
-	if err != nil {
-		if s, ok := g.lines.Verdict(n); !ok || s == setpage.RolledBack {
-			return nil, nil
-		}
-		return nil, controlError(c.Ctx, op, err)
-	}
-	x := &Change{proc: w.proc, page: g, number: n, options: w.opts, turn: make(chan struct{}, 1)}
-	if err := control.Decode(&x.body, b.Rest); err != nil {
-		closeFiles(fds)
-		return nil, newError(mpi.ErrUnreachable, op, err)
+	x, err := w.ask(w.proc.Context(), "Check", g, n, true)
+	if x == nil || err != nil {
+		return nil, err
 	}
 	if agreed, ok := g.lines.Agreed(n); ok {
 		x.setAgreed(agreed)
 	}
-	if b.X.Bytes > 0 {
-		if x.next, x.lost = openPage(c, x.body.Result.Number, b, fds, w.opts); x.lost == nil && x.agreed < setpage.MaxNumber {
-			// Before anybody can see the next change: none of its iterations is
-			// one that lies behind.
-			x.next.member.Begin(uint64(x.agreed))
-		}
+	if x.next != nil && x.agreed < setpage.MaxNumber {
+		// Before anybody can see the next change: none of its iterations is one that
+		// lies behind.
+		x.next.member.Begin(uint64(x.agreed))
 	}
-	x.name()
-	g.retain()
 	w.pending = x
 	return x, nil
-}
-
-// Release tells that the caller's layer holds c back no longer: see Options.Hold. It
-// is called once for each change. Local.
-func (w *Watcher) Release(c *Change) error {
-	const op = "Release"
-	if c == nil || c.proc != w.proc {
-		return newError(mpi.ErrArg, op, errors.New("the change is none of this watcher"))
-	}
-	return c.tell(op, control.KindReleased)
 }
 
 // Close ends the watch. While it is closed on a member the set takes no change: one
@@ -360,5 +345,6 @@ func (w *Watcher) Close() error {
 	w.forget()
 	w.unfollow()
 	w.drop()
+	w.outlive(nil)
 	return w.proc.Release(w.ctx)
 }

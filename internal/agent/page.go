@@ -200,7 +200,9 @@ func (a *Agent) page(o *control.PageOrder) {
 	switch o.Do {
 	case control.PageBegin:
 		g.change, g.word = c, setpage.Open
-		g.lines.Begin(c, int(o.Votes))
+		if g.lines.Begin(c, int(o.Votes)); o.Options.Hold {
+			g.ring() // layers wait for the change before it is handed out
+		}
 	case control.PageFix:
 		g.lines.Show(c)
 		g.lines.Agree(c, o.Options.Step, o.Options.Lookahead)

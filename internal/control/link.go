@@ -79,7 +79,7 @@ type PageOrder struct {
 	Set     uint32
 	Change  uint32  // all but PageLook, PageDrop
 	Votes   uint32  // PageBegin
-	Options Options // PageFix
+	Options Options // PageBegin, PageFix
 	Have    uint64  // OrderFollow: of who asks
 	Agreed  uint64  // PagePublish: the iteration + 1
 }

@@ -33,7 +33,7 @@ func (h *Head) show(o *op, voters []wire.ProcID) {
 					h.makePage(f, host.Host, control.Order{})
 				}
 			}
-			h.page(f, control.PageOrder{Do: control.PageBegin, Change: f.changes, Votes: votes})
+			h.page(f, control.PageOrder{Do: control.PageBegin, Change: f.changes, Votes: votes, Options: o.options})
 		}
 	}
 	if o.options.Hold {

@@ -121,6 +121,9 @@ func (p Page) Verdict(c Change) (State, bool) {
 	return RolledBack, true
 }
 
+// Last is the last change that has begun, 0: none, and what has been decided of it.
+func (p Page) Last() (Change, State) { return verdictOf(p.head.verdict.Load()) }
+
 // Withdraw rolls the change back unless somebody was handed it, and returns what
 // holds: for a Cancel, a deadline, a death.
 func (p Page) Withdraw(c Change) State {

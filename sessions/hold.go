@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sessions
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"gompi/internal/control"
+	"gompi/internal/setpage"
+	"gompi/mpi"
+)
+
+// coming is what a watcher knows of the change that was asked for last: by Check, that
+// was handed it, or by Coming, before.
+type coming struct {
+	asking sync.Mutex // while the head is asked; guards known
+	known  *Change
+
+	awaited atomic.Int32  // calls of Coming that wait
+	turned  atomic.Uint32 // pages that the watcher has left
+}
+
+// Coming waits for the next change of the set until it is ready, before members are
+// handed it, and returns what Check is going to return: for a layer that moves data
+// between the members and the newcomers (Inter) while the loop goes on. Under
+// Options.Hold no member is handed the change before each of them has called Release,
+// and a change that was ready when Coming is called is returned as well; without Hold
+// it may have been handed out already. Each change is returned once. When it is rolled
+// back the intercommunicator of the layer fails, and Commit says so. It may be called
+// by a goroutine beside Check, one at a time.
+func (w *Watcher) Coming(ctx context.Context) (*Change, error) {
+	const op = "Coming"
+	job := w.proc.Core().Process().Ctx
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(job, func() { cancel(context.Cause(job)) })()
+	w.awaited.Add(1)
+	defer w.awaited.Add(-1)
+	for {
+		w.mu.Lock()
+		g, turn := w.page, w.turned.Load()
+		if g != nil {
+			g.retain()
+		}
+		w.mu.Unlock()
+		if g == nil {
+			if err := ctx.Err(); err != nil {
+				return nil, newError(mpi.ErrCancelled, op, context.Cause(ctx))
+			}
+			return nil, newError(ErrSession, op, errors.New("the watch was closed, or the process leaves"))
+		}
+		x, err := w.next(ctx, op, g, turn)
+		g.release()
+		if x != nil || err != nil {
+			return x, err
+		}
+	}
+}
+
+// next waits for the next change of a page; nil: for another page.
+func (w *Watcher) next(ctx context.Context, op string, g *page, turn uint32) (*Change, error) {
+	for {
+		last := setpage.Change(0)
+		w.asking.Lock()
+		if x := w.known; x != nil && x.page == g {
+			last = x.number
+		}
+		w.asking.Unlock()
+		var n setpage.Change
+		f := g.await(ctx, op, func() bool {
+			of, s := g.lines.Last()
+			n = of
+			return of > last && s <= setpage.Accepted || w.turned.Load() != turn
+		})
+		switch {
+		case f != nil:
+			return nil, faultError(op, f)
+		case w.turned.Load() != turn:
+			return nil, nil
+		}
+		if x, err := w.ask(ctx, op, g, n, false); x != nil || err != nil {
+			return x, err
+		}
+	}
+}
+
+// ask is a change of a page, as the head tells it; nil if it was rolled back.
+func (w *Watcher) ask(ctx context.Context, op string, g *page, n setpage.Change, handed bool) (*Change, error) {
+	w.asking.Lock()
+	defer w.asking.Unlock()
+	if x := w.known; x != nil && x.page == g && x.number == n {
+		x.handed = x.handed || handed
+		return x, nil
+	}
+	c := w.proc.Core().Process()
+	var b control.FollowBody
+	fds, err := c.Control.AskFiles(ctx, &control.Handed{Set: g.set, Change: uint32(n)}, &b)
+	if err != nil {
+		if s, ok := g.lines.Verdict(n); !ok || s == setpage.RolledBack {
+			return nil, nil
+		}
+		return nil, controlError(ctx, op, err)
+	}
+	x := &Change{proc: w.proc, page: g, number: n, handed: handed, options: w.opts, turn: make(chan struct{}, 1)}
+	if err := control.Decode(&x.body, b.Rest); err != nil {
+		closeFiles(fds)
+		return nil, newError(mpi.ErrUnreachable, op, err)
+	}
+	if b.X.Bytes > 0 {
+		x.next, x.lost = openPage(c, x.body.Result.Number, b, fds, w.opts)
+	}
+	x.name()
+	g.retain()
+	w.replaceKnown(x)
+	return x, nil
+}
+
+// outlive gives up a change that was never handed out.
+func (w *Watcher) outlive(x *Change) {
+	w.asking.Lock()
+	defer w.asking.Unlock()
+	w.replaceKnown(x)
+}
+
+// replaceKnown is outlive with asking held.
+func (w *Watcher) replaceKnown(x *Change) {
+	old := w.known
+	if w.known = x; old != nil && !old.handed {
+		old.giveUp()
+	}
+}
+
+// giveUp ends a change that was rolled back before it was handed out, or whose watch
+// was closed.
+func (c *Change) giveUp() {
+	select {
+	case c.turn <- struct{}{}:
+		defer func() { <-c.turn }()
+	default:
+		return // somebody waits for the decision, and ends it
+	}
+	c.mu.Lock()
+	over := c.over
+	c.mu.Unlock()
+	if !over {
+		c.end(false, nil, c.rolledBack("Check"))
+	}
+}
+
+// Release tells that the caller's layer holds c back no longer: see Options.Hold. It
+// is called once for each change, by each member. Local.
+func (w *Watcher) Release(c *Change) error {
+	const op = "Release"
+	if c == nil || c.proc != w.proc {
+		return newError(mpi.ErrArg, op, errors.New("the change is none of this watcher"))
+	}
+	return c.tell(op, control.KindReleased)
+}
