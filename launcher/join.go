@@ -43,6 +43,7 @@ func newJob(line *options, start starter) (*head.Head, error) {
 		Discard:   func(procs []wire.ProcID) { h.Discard(procs, onehost.DiscardGrace) },
 		Kept:      h.Kept,
 		Leave:     h.Leave,
+		Stay:      h.Stay,
 		Terminate: h.Terminate,
 		Main:      h.Main,
 	}

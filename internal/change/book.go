@@ -288,6 +288,12 @@ func (b *Book) State(number uint32) (State, error) {
 	return 0, ErrNoOp
 }
 
+// Leaves reports whether p goes by a change that members may have seen.
+func (b *Book) Leaves(p wire.ProcID) bool {
+	o := b.goes[p]
+	return o != nil && Ready <= o.state && o.state <= Committed
+}
+
 // Cancel withdraws an operation. With an answer of nil it ends Cancelled, unless its
 // next state is Adopting: then somebody was handed it before.
 func (b *Book) Cancel(number uint32) error {

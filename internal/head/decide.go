@@ -156,6 +156,11 @@ func (h *Head) rolledBack(o *op) {
 			h.closePage(f, o)
 		}
 	}
+	for i := range o.body.Outputs {
+		if t := h.sets[o.body.Outputs[i].Leaving]; t != nil {
+			h.tell(Stays, slices.Collect(seconds(t.members.All())))
+		}
+	}
 	h.changeDecided(o.number, false)
 	h.unnameOutputs(o)
 }

@@ -52,7 +52,12 @@ const (
 	Leaves
 	IsLate
 	MainIs
+	Stays
 )
+
+// MayLeave reports whether p goes by a change that may be committed, which its own
+// end may tell before all else. Leaves or Stays is told of it yet, or was.
+func (h *Head) MayLeave(p wire.ProcID) bool { return h.book.Leaves(p) }
 
 // tell notes what becomes of processes, for the launcher.
 func (h *Head) tell(f Fate, procs []wire.ProcID) {

@@ -47,6 +47,8 @@ func (s *Server) fate(f head.Fate) func([]wire.ProcID) {
 		return s.cfg.Leave
 	case head.IsLate:
 		return s.cfg.Terminate
+	case head.Stays:
+		return s.cfg.Stay
 	case head.MainIs:
 		return s.cfg.Main
 	}

@@ -43,6 +43,7 @@ func newElastic(t *testing.T, n int, change func(*Config)) *elastic {
 			}
 		}
 		cfg.Discard, cfg.Kept, cfg.Leave, cfg.Terminate, cfg.Main = note("discard"), note("kept"), note("leave"), note("terminate"), note("main")
+		cfg.Stay = note("stay")
 		cfg.Launch = func(l *Launch) error {
 			e.mu.Lock()
 			defer e.mu.Unlock()
@@ -354,4 +355,23 @@ func TestChangeOfSeveralSets(t *testing.T) {
 		}
 	}
 	e.over(ws...)
+}
+
+// The launcher is told of who was to leave, and does not.
+func TestLeaverStays(t *testing.T) {
+	e := newElastic(t, 2, nil)
+	var ws []*watcher
+	for _, k := range e.joinAll() {
+		ws = append(ws, k.follow(e.world))
+	}
+	op := ws[0].submit(change.Request{Kind: change.Shrink, In: []uint32{0}, Leave: 1})
+	if op.State != change.Ready || e.MayLeave(ws[0].id) || !e.MayLeave(ws[1].id) {
+		t.Errorf("%+v; who may leave: %v, %v", op, e.MayLeave(ws[0].id), e.MayLeave(ws[1].id))
+	}
+	var b control.OpBody
+	ws[0].must(ws[0].Ask(bg, &control.Op{Kind: control.KindWithdraw, Op: op.Op}, &b))
+	e.told("stay 2")
+	if b.State != change.Cancelled || e.MayLeave(ws[1].id) {
+		t.Errorf("%+v", b)
+	}
 }

@@ -65,6 +65,8 @@ type Config struct {
 	// Leave: these processes leave by a change that is committed. Their ends are no
 	// failures, however they come about.
 	Leave func(procs []wire.ProcID)
+	// Stay: these processes were to leave by a change that does not happen.
+	Stay func(procs []wire.ProcID)
 	// Terminate: these leavers are late. They are to be ended, by SIGTERM and then by
 	// SIGKILL, and people are to be told.
 	Terminate func(procs []wire.ProcID)
@@ -314,6 +316,14 @@ func (s *Server) Snapshot() []control.ProcInfo {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.head.Snapshot()
+}
+
+// MayLeave reports whether p leaves by a change of which it may know more than the
+// head: if it has ended, Config.Leave or Stay says what that was, or has said it.
+func (s *Server) MayLeave(p wire.ProcID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.head.MayLeave(p)
 }
 
 // Sizes is how much each table of the head holds.

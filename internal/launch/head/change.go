@@ -93,10 +93,32 @@ func (h *Head) Leave(ids []wire.ProcID) {
 	h.Post(func() {
 		var list []launch.Named
 		h.each(ids, func(p *proc) {
-			p.leaves = true
+			p.leaves, p.goes, p.failure = true, false, nil
+			if p.reaped {
+				h.procs.forget(p)
+			}
 			h.rename(p, launch.Label{Role: launch.Leaver, Serial: p.Serial, Rank: p.was, Size: p.Size}, &list)
 		})
 		h.tellNames(list)
+	})
+}
+
+// mayLeave asks the control plane whether p, which has ended, may have left by a
+// change that is known to be committed only soon.
+func (h *Head) mayLeave(p *proc) bool { return p.counts() && !p.leaves && h.server.MayLeave(p.id) }
+
+// Stay: the change by which these were to leave does not happen.
+func (h *Head) Stay(ids []wire.ProcID) {
+	h.Post(func() {
+		h.each(ids, func(p *proc) {
+			f := p.failure
+			if p.goes, p.failure = false, nil; f != nil {
+				h.fails(p, f.line, f.code)
+			}
+			if p.reaped {
+				h.procs.forget(p)
+			}
+		})
 	})
 }
 

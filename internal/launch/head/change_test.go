@@ -370,3 +370,27 @@ func TestSpares(t *testing.T) {
 		}
 	})
 }
+
+// A leaver that ends before the head knows of the commit is judged when it does.
+func TestLeaverEndsEarly(t *testing.T) {
+	for _, commits := range []bool{true, false} {
+		withJob(t, launch.Options{}, 3, func(b *bench) {
+			b.plane.leavers = map[uint32]bool{2: true}
+			b.exits(2, launch.Ending{Code: 3})
+			b.said("judged 2 false: rank 1 (pid 102) exited with status 3")
+			b.silent()
+			b.ends(0, 3)
+			if commits {
+				b.Leave(ids(2))
+				b.settle()
+				b.silent()
+				b.ends(0, 2)
+			} else {
+				b.Stay(ids(1, 2))
+				b.settle()
+				b.said("print gompirun: rank 1 (pid 102) exited with status 3")
+				b.ends(3, 2)
+			}
+		})
+	}
+}

@@ -62,6 +62,7 @@ type Plane interface {
 	SpareRuns(p wire.ProcID, argv []string)
 	SpareGone(p wire.ProcID)
 	State(p wire.ProcID) control.ProcState
+	MayLeave(p wire.ProcID) bool
 	Stacks(ctx context.Context) []control.StackReport
 	Ending(why string)
 	Close() error

@@ -65,6 +65,7 @@ func (f *farHost) Close()                         {}
 type noPlane struct {
 	last, spare   uint32
 	waiting, gone []uint32 // spares
+	leavers       map[uint32]bool
 }
 
 func (n *noPlane) AddJob(argv [][]string) ([]control.StartProc, wire.Set, error) {
@@ -84,6 +85,7 @@ func (n *noPlane) AddSpares(argv []string, k int) (list []control.StartProc, err
 }
 func (n *noPlane) SpareRuns(p wire.ProcID, _ []string)        { n.waiting = append(n.waiting, p.Serial) }
 func (n *noPlane) SpareGone(p wire.ProcID)                    { n.gone = append(n.gone, p.Serial) }
+func (n *noPlane) MayLeave(p wire.ProcID) bool                { return n.leavers[p.Serial] }
 func (*noPlane) State(wire.ProcID) control.ProcState          { return control.Starting }
 func (*noPlane) Stacks(context.Context) []control.StackReport { return nil }
 func (*noPlane) Ending(string)                                {}

@@ -101,6 +101,7 @@ func (h *Head) exited(p *proc, e launch.Ending) {
 		}
 		why = e.String()
 	} else {
+		p.goes = h.mayLeave(p)
 		h.failure(p, e, st)
 	}
 	h.on(p).Judged(p.id, fmt.Sprintf("%s (pid %d) %s", p.Name(), p.pid, why), ok)
@@ -138,7 +139,7 @@ func (h *Head) failure(p *proc, e launch.Ending, st standing) {
 // lost: what called Init as p is gone without having called Finalize, and p runs
 // on: others would wait for ever for what is not there.
 func (h *Head) lost(p *proc) {
-	p.lost = true
+	p.lost, p.goes = true, h.mayLeave(p)
 	line := fmt.Sprintf("%s (pid %d): the program that called Init ended without calling Finalize after %s; pid %d runs on",
 		p.Name(), p.pid, lasted(time.Since(p.started)), p.pid)
 	h.fails(p, line, launch.ExitFailure)
@@ -146,12 +147,13 @@ func (h *Head) lost(p *proc) {
 }
 
 // fails prints how p has failed and ends the job, or with --ft only prints. Of a
-// newcomer that is put off until it is known whether it is one of the job's.
+// newcomer, and of who may have left by a change, that is put off until it is known
+// whether it is one of the job's.
 func (h *Head) fails(p *proc, line string, code int) {
 	switch {
 	case h.ending || p.unwanted != "" || p.leaves:
 		return
-	case p.undecided:
+	case p.undecided || p.goes:
 		p.failure = &failure{line, code}
 		return
 	}

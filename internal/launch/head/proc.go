@@ -33,6 +33,7 @@ type proc struct {
 	failure   *failure // how it failed meanwhile
 	unwanted  string   // why, if it is not to stay
 	leaves    bool     // by a change that is committed
+	goes      bool     // has ended, and by a change that may have been
 }
 
 // failure is the end of a process that fails the job.
@@ -96,9 +97,10 @@ func (t *table) ended(p *proc) {
 
 // forget is called when p is reaped, or cannot be started. What the command line
 // did not start is dropped, so that a job may grow and shrink for ever; but of a
-// newcomer it is first to be known whether it was one of the job's.
+// newcomer, and of who may have left, it is first to be known whether that was one of
+// the job's.
 func (t *table) forget(p *proc) {
-	if p.reaped = true; p.undecided && p.pid != 0 {
+	if p.reaped = true; (p.undecided || p.goes) && p.pid != 0 {
 		return
 	}
 	delete(t.byID, p.id)
