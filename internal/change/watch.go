@@ -16,10 +16,20 @@ func (b *Book) watched(set uint32) error {
 	switch w := b.watches[set]; {
 	case w == nil || len(w.open)+len(w.closed) == 0:
 		return ErrNoWatch
-	case len(w.closed) > 0:
+	case b.closed(w):
 		return ErrUnwatched
 	}
 	return nil
+}
+
+// closed reports whether somebody has closed a watch who does not leave anyway.
+func (b *Book) closed(w *watch) bool {
+	for p := range w.closed {
+		if b.goes[p] == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // current says why a set takes no change.
@@ -60,6 +70,9 @@ func (b *Book) Unwatch(set uint32, p wire.ProcID) {
 	for _, o := range b.sorted() {
 		if !o.takes(b, set) {
 			continue
+		}
+		if o.state == Queued && b.goes[p] != nil {
+			continue // it is refused if p stays after all
 		}
 		if o.state == Queued {
 			b.finish(o, Refused, ErrUnwatched)

@@ -779,3 +779,40 @@ func TestLate(t *testing.T) {
 		t.Errorf("%q, want %q", why, want)
 	}
 }
+
+// A leaver that closes its watch before the decision refuses nobody who waits; if it
+// stays after all it does.
+func TestLeaverCloses(t *testing.T) {
+	for _, v := range []Verdict{IsCommitted, IsRolledBack} {
+		w := newWorld(t, 1, 3, 100)
+		first := w.main
+		for _, p := range w.sets[first].members {
+			w.b.Watch(first, p, false)
+		}
+		submit := func(r Request) uint32 {
+			n, err := w.b.Submit(w.now, r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.flush()
+			return n
+		}
+		now := submit(Request{Kind: Shrink, In: []uint32{0}, Leave: 1})
+		next := submit(Request{Kind: Grow, In: []uint32{0}, Join: []int{1}})
+		w.swap(now, 0, IsAccepted)
+		w.report(now)
+		w.b.Unwatch(first, w.sets[first].members[2])
+		w.flush()
+		later := submit(Request{Kind: Grow, In: []uint32{0}, Join: []int{1}})
+		want := Granted
+		if v == IsRolledBack {
+			want = Refused
+			w.died(w.sets[first].members[0])
+		}
+		w.words[now].v = v
+		w.report(now)
+		if w.states[next] != want || v == IsRolledBack && w.states[later] != want {
+			t.Errorf("with verdict %d those that wait are %v and %v", v, w.states[next], w.states[later])
+		}
+	}
+}
