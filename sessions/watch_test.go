@@ -7,11 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"sync"
 	"testing"
+	"time"
 
 	"gompi/internal/control/controltest"
+	"gompi/internal/testlab"
 	"gompi/mpi"
 	"gompi/mpitest"
 	"gompi/sessions"
@@ -170,11 +171,18 @@ func nothingLeft(t *testing.T) {
 
 // TestChanges: ranks that wait for each other's messages come and go, and all are
 // handed each change in the same iteration.
-func TestChanges(t *testing.T) {
-	changes := 30
-	if os.Getenv("GOMPI_TEST") == "long" {
-		changes = 1000
+func TestChanges(t *testing.T) { comeAndGo(t, 20) }
+
+// TestSoakChanges is the same for longer.
+func TestSoakChanges(t *testing.T) {
+	if testlab.Long() {
+		comeAndGo(t, 5000)
+	} else {
+		comeAndGo(t, 50)
 	}
+}
+
+func comeAndGo(t *testing.T, changes int) {
 	transports(t, func(t *testing.T, transport string) {
 		nothingLeft(t)
 		results := map[string]int{}
@@ -215,7 +223,7 @@ func TestChanges(t *testing.T) {
 			}
 			return false
 		}}
-		mpitest.Run(t, 3, e.run, mpitest.Transport(transport))
+		mpitest.Run(t, 3, e.run, mpitest.Transport(transport), mpitest.Within(10*time.Minute))
 		if e.check(t, results); e.out != leavers {
 			t.Errorf("%d ranks have left, %d should", e.out, leavers)
 		}
