@@ -99,8 +99,11 @@ func (j *job) run(ctx context.Context, steps int, pause time.Duration) error {
 // adopt makes the change on this rank: a leaver hands over its part of the line
 // before, a newcomer gets one after.
 func (j *job) adopt(ctx context.Context, c *sessions.Change) error {
-	was, have, stay := j.comm, line{n: j.n}, 0
-	if c.Role != sessions.Joining {
+	was, have, stay := j.comm, j.line, j.comm.Size()
+	switch {
+	case c.Role == sessions.Joining:
+		have = line{n: j.n}
+	case c.Leaving != "":
 		var err error
 		if have, stay, err = j.line.leave(was, c.Role == sessions.Leaving); err != nil {
 			return err

@@ -9,6 +9,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -111,10 +112,15 @@ func (j *job) resize(ctx context.Context, ranks int) error {
 		if err != nil {
 			return err
 		}
-		if c != nil {
-			return j.adopt(ctx, c)
+		if c == nil {
+			time.Sleep(time.Millisecond)
+			continue
 		}
-		time.Sleep(time.Millisecond)
+		err = j.adopt(ctx, c)
+		if !errors.Is(err, sessions.ErrRolledBack) {
+			return err
+		}
+		// A newcomer has died. Who came later was not even handed the change.
 	}
 }
 
