@@ -175,10 +175,10 @@ func TestDeaths(t *testing.T) {
 		{name: "old rank, late", request: grow, victim: 2, at: whenOver, state: sessions.Committed, size: 5},
 		{name: "requester, late", request: shrink, victim: 0, at: whenOver, state: sessions.Committed, size: 3},
 	} {
-		for _, transport := range []string{"inproc", "shm"} {
+		for _, transport := range []string{"inproc", "shm", onHosts} {
 			t.Run(fmt.Sprint(d.name, "/", transport), func(t *testing.T) {
 				nothingLeft(t)
-				mpitest.Run(t, 4, (&deathly{death: d}).run, mpitest.Transport(transport))
+				mpitest.Run(t, 4, (&deathly{death: d}).run, over(transport)...)
 			})
 		}
 	}

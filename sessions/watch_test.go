@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gompi/internal/control/controltest"
+	"gompi/internal/testjob"
 	"gompi/internal/testlab"
 	"gompi/mpi"
 	"gompi/mpitest"
@@ -155,9 +156,20 @@ func (e *elastic) check(t *testing.T, results map[string]int) {
 }
 
 func transports(t *testing.T, f func(t *testing.T, transport string)) {
-	for _, name := range []string{"inproc", "shm"} {
+	for _, name := range []string{"inproc", "shm", onHosts} {
 		t.Run(name, func(t *testing.T) { f(t, name) })
 	}
+}
+
+// onHosts is no transport: ranks are on pretended hosts of two slots each.
+const onHosts = "hosts"
+
+// over are the options of a job over such a transport.
+func over(transport string) []mpitest.Option {
+	if transport == onHosts {
+		return []mpitest.Option{testjob.Hosts(3, 2), mpitest.Transport("shm,tcp")}
+	}
+	return []mpitest.Option{mpitest.Transport(transport)}
 }
 
 // nothingLeft checks that goroutines and descriptors end with the job that is begun
@@ -223,7 +235,7 @@ func comeAndGo(t *testing.T, changes int) {
 			}
 			return false
 		}}
-		mpitest.Run(t, 3, e.run, mpitest.Transport(transport), mpitest.Within(10*time.Minute))
+		mpitest.Run(t, 3, e.run, append(over(transport), mpitest.Within(10*time.Minute))...)
 		if e.check(t, results); e.out != leavers {
 			t.Errorf("%d ranks have left, %d should", e.out, leavers)
 		}
