@@ -186,8 +186,11 @@ func (a *Agent) page(o *control.PageOrder) {
 	switch {
 	case g == nil:
 		// Nobody here was handed anything.
-		if o.Do == control.PageWithdraw || o.Do == control.PageBreak {
+		switch o.Do {
+		case control.PageWithdraw, control.PageBreak:
 			a.tellWord(o.Set, c, setpage.RolledBack, 0)
+		case control.PageAsk: // whoever was to have it has ended
+			a.up = append(a.up, control.Report{Kind: control.ReportLook, Set: o.Set, Change: o.Change})
 		}
 		return
 	case o.Do == control.PageDrop:

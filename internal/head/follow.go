@@ -91,6 +91,9 @@ func (h *Head) orderPage(p *proc, id uint32, f *follow, have uint64, rest contro
 
 // makePage orders the page of a set on a host, which is made if it is not there.
 func (h *Head) makePage(f *follow, host uint32, o control.Order) {
+	if host == wire.NoHost || h.hosts[host].lost {
+		return
+	}
 	f.hosts[host] = struct{}{}
 	o.Kind, o.Members, o.Page.Set = control.OrderFollow, h.membersOn(f.set, host), f.set
 	h.out = append(h.out, Effect{Host: host, Order: o})
@@ -131,8 +134,16 @@ func (h *Head) pagesLost(host uint32) {
 			continue
 		}
 		delete(f.hosts, host)
-		if o := f.op; o != nil && o.ballot == nil {
+		at := pageOn{f.set, host}
+		switch o := f.op; {
+		case o == nil:
+		case o.ballot == nil:
 			h.book.Decided(h.now(), o.number, change.IsRolledBack)
+		default:
+			if _, ok := o.ballot.asked[at]; ok {
+				delete(o.ballot.asked, at)
+				h.publishChange(o)
+			}
 		}
 	}
 	h.settle()
