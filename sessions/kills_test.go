@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package sessions_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/change"
+	"gompi/internal/control"
+	"gompi/internal/control/client"
+	"gompi/internal/testlab"
+	"gompi/mpi"
+	"gompi/mpitest"
+	"gompi/sessions"
+)
+
+// killsProgram follows changes until its end, and goes on when others die: what it
+// does with them fails until the next change.
+func killsProgram() {
+	mpi.Main(func(ctx context.Context, comm *mpi.Comm) error {
+		i := 0
+		c, err := sessions.Joined(ctx)
+		if err == nil && c != nil {
+			if comm, err = c.Commit(ctx); err == nil {
+				i, err = c.Iteration(ctx)
+				i++
+			}
+		}
+		if err != nil {
+			return err
+		}
+		fmt.Println("at", os.Getenv(control.EnvAddr))
+		w, err := sessions.Watch(ctx, "gompi://main", sessions.Options{})
+		if err != nil {
+			return err
+		}
+		for broken := false; ; i++ {
+			c, err := w.Check(i)
+			if err != nil {
+				return err
+			}
+			if c != nil {
+				next, err := c.Commit(ctx)
+				if err == nil {
+					comm, broken = next, false
+					continue
+				}
+				if !errors.Is(err, sessions.ErrRolledBack) {
+					return err // ErrLeaving, too
+				}
+			}
+			if !broken && ring(comm, []int64{int64(i), 0}) != nil {
+				comm.Revoke()
+				broken = true
+			}
+			<-time.After(time.Millisecond)
+		}
+	})
+}
+
+// killed is a job on pretended hosts, of which processes are killed.
+type killed struct {
+	*testing.T
+	cmd  *exec.Cmd
+	errs bytes.Buffer
+
+	mu    sync.Mutex
+	addrs []string         // of agents
+	pids  map[int]struct{} // of all processes of the job, ever
+}
+
+func startKilled(t *testing.T) *killed {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &killed{T: t, pids: map[int]struct{}{}}
+	k.cmd = exec.Command(mpitest.Build(t, "gompi/cmd/gompirun"), "--pretend-hosts", "3x2", "-np", "4", "--ft",
+		"--resize-timeout", "10s", "--leave-timeout", "5s", self, "rank", "kills")
+	k.cmd.Stderr = &k.errs
+	out, err := k.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := k.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	joined := make(chan struct{}, 1000)
+	go func() {
+		for in := bufio.NewScanner(out); in.Scan(); {
+			if addr, ok := strings.CutPrefix(in.Text(), "at "); ok {
+				k.mu.Lock()
+				if job, ok := control.ParseAddress(addr); ok && k.addrs == nil {
+					for host := range uint32(3) {
+						k.addrs = append(k.addrs, control.Address(job, host))
+					}
+				}
+				k.mu.Unlock()
+				select {
+				case joined <- struct{}{}:
+				default:
+				}
+			}
+		}
+	}()
+	for range 4 {
+		select {
+		case <-joined:
+		case <-time.After(mpitest.Deadline):
+			k.cmd.Process.Kill()
+			t.Fatal("the job does not start")
+		}
+	}
+	return k
+}
+
+// tool connects with an agent that lives.
+func (k *killed) tool() *client.Tool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, addr := range k.addrs {
+		if t, err := client.DialTool(addr); err == nil {
+			return t
+		}
+	}
+	k.Fatalf("no agent answers: %s", k.errs.String())
+	return nil
+}
+
+// members are how many of the main set live.
+func (k *killed) members() int {
+	t := k.tool()
+	defer t.Close()
+	list, _ := t.Sets(context.Background())
+	for i := range list {
+		if list[i].Main {
+			return list[i].Living
+		}
+	}
+	return 0 // the agent was lost meanwhile
+}
+
+// processes are those that run.
+func (k *killed) processes() (pids []int) {
+	t := k.tool()
+	defer t.Close()
+	list, _ := t.Processes(context.Background())
+	for _, p := range list {
+		if p.PID > 0 {
+			k.pids[p.PID] = struct{}{}
+			if p.State == control.Joined || p.State == control.Starting {
+				pids = append(pids, p.PID)
+			}
+		}
+	}
+	return pids
+}
+
+// children are those of a process, of the job.
+func (k *killed) children(of int) (pids []int) {
+	tasks, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", of))
+	for _, task := range tasks {
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", of, task.Name()))
+		for f := range strings.FieldsSeq(string(text)) {
+			pid, _ := strconv.Atoi(f)
+			k.pids[pid] = struct{}{}
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// resize asks for a change and waits for its end: an outcome, or none if the agent that
+// was asked is lost.
+func (k *killed) resize(m control.Resize) (last change.State) {
+	t := k.tool()
+	defer t.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), mpitest.Deadline)
+	defer cancel()
+	err := t.Resize(ctx, &m, func(r *control.OpReport) { last = r.Op.State })
+	if ctx.Err() != nil {
+		k.cmd.Process.Signal(unix.SIGQUIT)
+		<-time.After(3 * time.Second)
+		k.Errorf("%+v hangs: %v, %v\n%s", m, last, err, k.errs.String())
+	}
+	return last
+}
+
+// end ends the job: nothing of it is left soon.
+func (k *killed) end() {
+	k.Helper()
+	k.processes()
+	k.children(k.cmd.Process.Pid)
+	k.cmd.Process.Signal(unix.SIGTERM)
+	k.cmd.Wait()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for limit := time.Now().Add(2 * time.Second); ; <-tick.C {
+		var left []int
+		for pid := range k.pids {
+			if unix.Kill(pid, 0) == nil {
+				left = append(left, pid)
+			}
+		}
+		sockets, _ := os.ReadFile("/proc/net/unix")
+		open := slices.ContainsFunc(k.addrs, func(a string) bool { return strings.Contains(string(sockets), a+"\n") })
+		if len(left) == 0 && !open {
+			return
+		}
+		if time.Now().After(limit) {
+			k.Errorf("processes %v are left, sockets: %v", left, open)
+			return
+		}
+	}
+}
+
+// slow is too long for the end of a change, whoever was killed: almost a deadline.
+const slow = 9 * time.Second
+
+// TestSoakHostKills kills ranks, newcomers, leavers and agents of jobs on several hosts
+// while these grow and shrink: each change ends in one way or the other, the next one
+// happens, and nothing is left.
+func TestSoakHostKills(t *testing.T) {
+	jobs, kills := 4, 25
+	if testlab.Long() {
+		jobs = 80
+	}
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	ends := map[change.State]int{}
+	began := time.Now()
+	for range jobs {
+		k := startKilled(t)
+		for range kills {
+			n := k.members()
+			m := control.Resize{By: 1 + rng.IntN(2)}
+			if n > 6 || n > 3 && rng.IntN(2) == 0 {
+				m.By = -m.By
+			}
+			done := make(chan change.State, 1)
+			go func() { done <- k.resize(m) }()
+			<-time.After(time.Duration(rng.IntN(40)) * time.Millisecond)
+			what, at, stay := "nobody", time.Now(), n+min(0, m.By)
+			if agents := k.children(k.cmd.Process.Pid); rng.IntN(kills/2) == 0 && len(agents) > 1 {
+				// With the agent go its ranks, and its guardian.
+				if a := agents[rng.IntN(len(agents))]; stay-len(k.children(a))+1 >= 2 {
+					what = "an agent"
+					unix.Kill(a, unix.SIGKILL)
+				}
+			} else if list := k.processes(); stay > 2 && len(list) > 0 {
+				what = "a process"
+				unix.Kill(list[rng.IntN(len(list))], unix.SIGKILL)
+			}
+			s := <-done
+			ends[s]++
+			if took := time.Since(at); took > slow {
+				t.Errorf("of %d, %+d, %s is killed: %v only after %v", n, m.By, what, s, took)
+			}
+		}
+		s := change.Queued
+		for try := 0; s != change.Committed && s != change.Done && try < 5; try++ { // a death may not be known yet
+			s = k.resize(control.Resize{By: 1})
+		}
+		if s != change.Committed && s != change.Done {
+			t.Errorf("the last change is %v: %s", s, k.errs.String())
+		}
+		if k.end(); t.Failed() {
+			break
+		}
+	}
+	t.Logf("%d kills in %v: %v", jobs*kills, time.Since(began).Round(time.Second), ends)
+}
