@@ -105,6 +105,6 @@ func TestHold(t *testing.T) {
 			if _, err := w.Coming(ctx); !errors.Is(err, sessions.ErrSession) {
 				t.Errorf("a change of a watch that was closed: %v", err)
 			}
-		}, mpitest.Transport(transport))
+		}, over(transport)...)
 	})
 }
