@@ -102,6 +102,12 @@ func startKilled(t *testing.T) *killed {
 	if err := k.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { // of a test that has ended early
+		if k.cmd.ProcessState == nil {
+			k.cmd.Process.Kill()
+			k.cmd.Wait()
+		}
+	})
 	joined := make(chan struct{}, 1000)
 	go func() {
 		for in := bufio.NewScanner(out); in.Scan(); {
