@@ -59,7 +59,7 @@ func (o *Options) wire() (control.Options, error) {
 	}, nil
 }
 
-// Watcher follows the changes of a set. One goroutine at a time calls Check and
+// Watcher follows the changes of a set. One goroutine at a time calls Check, Query and
 // Close.
 type Watcher struct {
 	// What every Check uses.
@@ -86,6 +86,7 @@ type Watcher struct {
 	set uint32 // that the head counts as watched; 0: none
 
 	coming
+	asked
 }
 
 // watchers are the sets that a process watches.
@@ -170,7 +171,8 @@ func (w *Watcher) follow(ctx context.Context, name string) error {
 		held.drop()
 		return controlError(ctx, op, err)
 	}
-	w.member, w.held, w.set = w.page.member, held, set.Number
+	w.page.others = set.Members.Len() != b.Members
+	w.member, w.held, w.set, w.main = w.page.member, held, set.Number, name == control.MainURI
 	w.forget = c.OnReturn(w.unfollow)
 	return nil
 }
@@ -215,10 +217,10 @@ func (w *Watcher) found(c setpage.Change, iteration int) (*Change, error) {
 		}
 		c = w.member.Check(uint64(iteration))
 	}
-	if c == 0 {
-		return nil, nil
+	if c == 0 || w.pending != nil && w.pending.page == w.page && w.pending.number == c {
+		return nil, nil // a Query has returned it
 	}
-	return w.handed(c)
+	return w.handed("Check", c, w.member.First())
 }
 
 const (
@@ -230,22 +232,13 @@ const (
 func (w *Watcher) pause(iteration int) error {
 	const op = "Check"
 	w.calls = 1
-	switch {
-	case !w.open:
-		return newError(ErrSession, op, errors.New("the watch was closed"))
-	case iteration < w.last || iteration < 0:
+	if err := w.openHere(op); err != nil {
+		return err
+	}
+	if iteration < w.last || iteration < 0 {
 		e := newError(mpi.ErrArg, op, errors.New("iterations do not shrink"))
 		e.Got, e.Want, e.Unit = int64(iteration), int64(w.last), "iterations"
 		return e
-	}
-	if w.pending != nil {
-		w.settle()
-	}
-	if w.ended != nil {
-		return w.ended
-	}
-	if ctx := w.proc.Context(); ctx.Err() != nil {
-		return newError(mpi.ErrFinalized, op, context.Cause(ctx))
 	}
 	if w.pending != nil {
 		return nil // each call looks whether it is over
@@ -309,13 +302,13 @@ func (w *Watcher) drop() {
 
 // handed is the change that the page has handed to this process, nil if it was rolled
 // back meanwhile.
-func (w *Watcher) handed(n setpage.Change) (*Change, error) {
+func (w *Watcher) handed(op string, n setpage.Change, first bool) (*Change, error) {
 	g := w.page
-	if w.member.First() {
+	if first {
 		g.swapped(n)
 	}
 	w.calls = 0
-	x, err := w.ask(w.proc.Context(), "Check", g, n, true)
+	x, err := w.ask(w.proc.Context(), op, g, n, true)
 	if x == nil || err != nil {
 		return nil, err
 	}

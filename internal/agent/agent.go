@@ -37,6 +37,7 @@ type Agent struct {
 	heap    heap
 	commons map[string]*common // by the request for it
 	pages   map[uint32]*page   // of sets that are watched
+	behinds map[uint32]*page   // those of them whose next change waits
 
 	ending string // why the job ends, "" while it does not
 
@@ -71,7 +72,7 @@ func New(job wire.JobID, host uint32, reap func(p wire.ProcID)) *Agent {
 		job: job, host: host, reap: reap,
 		procs: map[uint32]*Proc{}, tokens: map[[control.TokenBytes]byte]uint32{}, unbound: map[uint32][]*Proc{},
 		spares: map[[control.TokenBytes]byte]*spare{},
-		heap:   heap{most: arenaBytes, memory: new(segment.Memory)}, commons: map[string]*common{}, pages: map[uint32]*page{},
+		heap:   heap{most: arenaBytes, memory: new(segment.Memory)}, commons: map[string]*common{}, pages: map[uint32]*page{}, behinds: map[uint32]*page{},
 	}
 }
 
@@ -463,12 +464,13 @@ func (a *Agent) Close() {
 		a.closePage(g)
 	}
 	clear(a.pages)
+	clear(a.behinds)
 	a.heap.close()
 }
 
 // Sizes is how much each table holds.
 func (a *Agent) Sizes() map[string]int {
-	m := map[string]int{"places": len(a.procs), "tokens": len(a.tokens), "reservations": len(a.unbound), "commons": len(a.commons), "pages": len(a.pages), "ranges": a.heap.used, "arenas": len(a.heap.arenas)}
+	m := map[string]int{"places": len(a.procs), "tokens": len(a.tokens), "reservations": len(a.unbound), "commons": len(a.commons), "pages": len(a.pages), "pages behind": len(a.behinds), "ranges": a.heap.used, "arenas": len(a.heap.arenas)}
 	for _, s := range a.procs {
 		m["pids known"] += len(s.knownBy) + len(s.knows)
 		if s.files != nil {

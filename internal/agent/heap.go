@@ -113,6 +113,7 @@ func (a *Agent) leave(p *Proc, x *extent) {
 	}
 	delete(p.holds, at)
 	a.drop(x)
+	a.late()
 }
 
 // drop ends one hold of a range.

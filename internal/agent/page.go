@@ -31,11 +31,12 @@ type page struct {
 	dropped bool     // while memory was not there
 
 	waiting []follower          // until memory is there
-	orders  []control.PageOrder // the same
+	orders  []control.PageOrder // the same, or until the change before is seen no more
 
 	// change is the last that has begun, word what the head was told of it.
 	change setpage.Change
 	word   setpage.State
+	queries
 }
 
 // follower asks for a page.
@@ -159,6 +160,7 @@ func followReply(q *follower, fds int, b control.FollowBody) []byte {
 // dropPage: nobody follows the set any more.
 func (a *Agent) dropPage(g *page) {
 	delete(a.pages, g.set)
+	delete(a.behinds, g.set)
 	if g.dropped = true; g.memory != nil {
 		a.closePage(g)
 		a.drop(g.extent)
@@ -196,25 +198,36 @@ func (a *Agent) page(o *control.PageOrder) {
 	case o.Do == control.PageDrop:
 		a.dropPage(g)
 		return
-	case g.memory == nil:
+	case g.memory != nil && a.behinds[g.set] == g && (o.Do == control.PageWithdraw || o.Do == control.PageBreak):
+		a.withdrawLate(g, o.Change)
+		return
+	case g.memory == nil || a.behinds[g.set] == g:
+		g.orders = append(g.orders, *o)
+		return
+	case o.Do == control.PageBegin && a.behind(g):
+		a.behinds[g.set] = g
 		g.orders = append(g.orders, *o)
 		return
 	}
 	switch o.Do {
 	case control.PageBegin:
-		g.change, g.word = c, setpage.Open
+		g.change, g.word, g.queries = c, setpage.Open, queries{}
 		if g.lines.Begin(c, int(o.Votes)); o.Options.Hold {
 			g.ring() // layers wait for the change before it is handed out
+		} else {
+			g.turned()
 		}
 	case control.PageFix:
 		g.lines.Show(c)
 		g.lines.Agree(c, o.Options.Step, o.Options.Lookahead)
+		g.show(c)
 	case control.PageWithdraw, control.PageBreak:
-		s := setpage.RolledBack
-		if o.Do == control.PageWithdraw {
-			s = g.lines.Withdraw(c)
-		} else {
-			s = g.lines.Break(c)
+		s := g.lines.Withdraw(c)
+		if s == setpage.Accepted {
+			g.handed = true
+			if o.Do == control.PageBreak {
+				s = g.lines.Break(c)
+			}
 		}
 		g.ring()
 		if c == g.change {
@@ -233,12 +246,14 @@ func (a *Agent) page(o *control.PageOrder) {
 		a.look(g)
 	case control.PageOver:
 		g.lines.Over(c)
+		g.hide(c)
 		g.ring()
 	case control.PageAsk:
 		g.lines.Ask(c)
 		a.tellLook(g, o.Change)
 	case control.PagePublish:
 		g.lines.Publish(c, o.Agreed-1)
+		g.show(c)
 		g.ring()
 	case control.PageLook:
 		a.tellLook(g, 0)
@@ -257,10 +272,15 @@ func (g *page) ring() {
 	}
 }
 
-// swapped: p says that it has swapped the word of a change, and rung its bell.
+// swapped: p says that it has swapped the word of a change, and rung its bell; or that
+// it is behind no more.
 func (a *Agent) swapped(p *Proc, m *control.Word) {
 	g := a.pages[m.Set]
 	if g == nil || g.memory == nil || p.holds[g.extent.place()] != g.extent || setpage.Change(m.Change) != g.change {
+		return
+	}
+	if a.behinds[g.set] == g {
+		a.late()
 		return
 	}
 	own := g.members.Index(a.id(p)) / bellShare

@@ -75,12 +75,11 @@ const pastBits = 48
 // remember keeps what was decided of the change before c for those who look late.
 func (p Page) remember(c Change) {
 	of, s := verdictOf(p.head.verdict.Load())
-	bits := uint64(0)
-	if of+1 == c { // else nobody is left who was handed an older one
-		bits = p.head.past.Load() << 1
-	}
+	// Those in between were rolled back before they came to the page.
+	since := uint32(c - of)
+	bits := p.head.past.Load() << since
 	if s == Committed {
-		bits |= 1
+		bits |= 1 << (since - 1)
 	}
 	p.head.past.Store(uint64(c)<<pastBits | bits&(1<<pastBits-1))
 }

@@ -21,33 +21,73 @@ func (m *Member) Count() Call {
 }
 
 // See returns the change that a call sees, and all members' calls of this number; 0: none. False:
-// the agent is finding that out just now. Seen must follow once.
+// the agent is finding that out just now. Whoever is handed the change accepts it
+// first; who finds it rolled back then sees again, and if that is the change still,
+// others were handed it before. Seen must follow once.
 func (m *Member) See(k Call) (Change, bool) {
 	if m.line.calls.Load()&marked != 0 {
 		return 0, false
 	}
 	h := m.page.head
-	c, _ := verdictOf(h.verdict.Load())
+	c, s := verdictOf(h.verdict.Load())
 	shown := h.shown.Load()
 	hidden := h.hidden.Load()
 	if shown&^numbers != tag(c) || hidden&^numbers != tag(c) {
 		return 0, false // the agent begins the next one
 	}
-	if from, to := number(shown, c), number(hidden, c); from == 0 || k.Number < from || to != 0 && k.Number >= to {
+	from, to := number(shown, c), number(hidden, c)
+	switch {
+	case from == 0 || k.Number < from || to != 0 && k.Number >= to:
 		return 0, true
+	case to == 0 && s == RolledBack: // whether somebody was handed it is found out
+		return 0, false
 	}
 	return c, true
 }
 
-// Seen ends a call.
-func (m *Member) Seen(k Call) { m.line.looking[k.side].Add(-1) }
+// Seen ends a call. If it returns a change the agent waits for the end of such calls
+// before it begins the next one, and is to be told.
+func (m *Member) Seen(k Call) Change {
+	h := m.page.head
+	m.line.looking[k.side].Add(-1)
+	c := Change(h.waits.Load())
+	if c != 0 && (k.Number < number(h.hidden.Load(), c) || k.side != h.side.Load()&1) {
+		return c
+	}
+	return 0
+}
+
+// Shown is the change that members are handed now; 0: none.
+func (p Page) Shown() Change {
+	if c, ph := phaseOf(p.head.announcement.Load()); ph == fixed {
+		return c
+	}
+	return 0
+}
 
 // ShowQueries lets the members' calls see the change, each from the same call on:
 // for the agent, after Begin and once.
 func (p Page) ShowQueries(c Change) { p.turn(func(n uint64) { p.head.shown.Store(tag(c) | n) }) }
 
-// HideQueries is the end of that: for the agent, after ShowQueries and once.
-func (p Page) HideQueries(c Change) { p.turn(func(n uint64) { p.head.hidden.Store(tag(c) | n) }) }
+// HideQueries is the end of that: for the agent, after ShowQueries and once. If
+// nobody was handed the change, which was rolled back, no call has seen it.
+func (p Page) HideQueries(c Change, handed bool) {
+	if !handed {
+		p.head.hidden.Store(p.head.shown.Load())
+		return
+	}
+	p.turn(func(n uint64) { p.head.hidden.Store(tag(c) | n) })
+}
+
+// Looking reports whether calls may wait for what the agent has found out: to be woken.
+func (p Page) Looking() bool {
+	for i := range p.members {
+		if l := &p.members[i].looking; l[0].Load() != 0 || l[1].Load() != 0 {
+			return true
+		}
+	}
+	return false
+}
 
 // turn finds a call that no member has made, while who calls waits.
 func (p Page) turn(store func(uint64)) {
@@ -64,8 +104,13 @@ func (p Page) turn(store func(uint64)) {
 // Behind reports whether later calls of a member may still see the change: the next
 // one must not begin.
 func (p Page) Behind(c Change, place int) bool {
-	return p.members[place].calls.Load()>>2+1 < number(p.head.hidden.Load(), c)
+	to := number(p.head.hidden.Load(), c)
+	return to > number(p.head.shown.Load(), c) && p.members[place].calls.Load()>>2+1 < to
 }
+
+// Wait lets members tell when they are behind no more: for the agent, before it looks
+// whether they are. 0: it waits no longer.
+func (p Page) Wait(c Change) { p.head.waits.Store(uint64(c)) }
 
 // Drain is how far the agent is in waiting for calls that are in the midst of
 // looking, as in sleepable RCU: nobody begins any more on the side that it waits

@@ -38,7 +38,9 @@ type headLines struct {
 	shown, hidden atomic.Uint64
 	// side is where calls of Query that begin are counted.
 	side atomic.Uint64
-	_    [lineBytes - 24]byte
+	// waits is the change whose last calls the agent waits for; 0: none.
+	waits atomic.Uint64
+	_     [lineBytes - 32]byte
 }
 
 // memberLines is what a member tells. It alone writes it, but for the mark in

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"gompi/internal/control"
+	"gompi/internal/setpage"
+	"gompi/mpi"
+)
+
+// asked is what a watcher knows of the names that its queries have.
+type asked struct {
+	main bool // Watch was called with gompi://main, which stands for all that follow
+	// names are what the latest calls have named, for coll and in.
+	names [2]control.SetName
+}
+
+// Query returns the change of the watched set that is to be adopted, if there is one,
+// for programs that have no iterations to compare: the k-th call of each member for a
+// set gives the same answer, and waits for no member. A change that is ready is
+// returned by all calls from one number on until it is over, the same value each
+// time; the first one that returns it accepts it for all. After the commit of a
+// change with a Result calls count from 1 again, of that set. A change that others
+// have seen and that was rolled back since is returned with nothing but its Input; its
+// Commit says so. The set's next change waits until each member that lives and has
+// not closed its watch has called as often as those who saw the one before.
+//
+// in is the watched set, coll the set whose members all get the answer: that same
+// set, or "mpi://SELF" for an answer at once to the caller alone, which others may not
+// have seen yet. The error is of class ErrRefused for other sets, and for sets with
+// members on several hosts unless coll is "mpi://SELF". A call that ends with its
+// context counts. When the caller has left by a change the error is ErrLeaving.
+func (w *Watcher) Query(ctx context.Context, coll, in string) (*Change, error) {
+	const op = "Query"
+	if err := w.openHere(op); err != nil {
+		return nil, err
+	}
+	self := strings.EqualFold(coll, control.SelfURI)
+	if err := w.isWatched(ctx, op, 1, in); err != nil {
+		return nil, err
+	}
+	g := w.page
+	if self {
+		if c := g.lines.Shown(); c != 0 {
+			if ok, first := g.lines.Accept(c); ok {
+				return w.handedAgain(op, c, first)
+			}
+		}
+		return nil, nil
+	}
+	if err := w.isWatched(ctx, op, 0, coll); err != nil {
+		return nil, err
+	}
+	if g.others {
+		return nil, newError(ErrRefused, op, fmt.Errorf("%s has members on several hosts: Check tells them of a change", in))
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(w.proc.Context(), func() { cancel(context.Cause(w.proc.Context())) })()
+	return w.query(ctx, op, g)
+}
+
+// query is one call that counts.
+func (w *Watcher) query(ctx context.Context, op string, g *page) (*Change, error) {
+	m := g.member
+	k := m.Count()
+	var n setpage.Change
+	var first, over bool // over: it was rolled back
+	look := func() (ok bool) {
+		if n, ok = m.See(k); !ok || n == 0 || over {
+			return ok
+		}
+		if ok, first = g.lines.Accept(n); ok {
+			return true
+		}
+		over = true
+		n, ok = m.See(k)
+		return ok
+	}
+	var err error
+	if !look() {
+		if f := g.await(ctx, op, look); f != nil {
+			err = faultError(op, f)
+		}
+	}
+	var x *Change
+	if err == nil && n != 0 && !over {
+		x, err = w.handedAgain(op, n, first)
+	}
+	if err == nil && n != 0 && x == nil {
+		x = w.rolledBack(g, n)
+	}
+	if c := m.Seen(k); c != 0 {
+		// A connection that is lost ends the job.
+		_ = g.proc.Control.Tell(&control.Word{Set: g.set, Change: uint32(c)})
+	}
+	return x, err
+}
+
+// handedAgain is a change that may have been returned before.
+func (w *Watcher) handedAgain(op string, n setpage.Change, first bool) (*Change, error) {
+	if x := w.pending; x != nil && x.page == w.page && x.number == n {
+		return x, nil
+	}
+	return w.handed(op, n, first)
+}
+
+// rolledBack is a change that others were handed before it was rolled back.
+func (w *Watcher) rolledBack(g *page, n setpage.Change) *Change {
+	w.asking.Lock()
+	defer w.asking.Unlock()
+	if x := w.known; x != nil && x.page == g && x.number == n {
+		x.handed = true
+		return x
+	}
+	x := &Change{
+		Input: control.SetURI(g.proc.Self.Job, g.set), Role: Staying,
+		proc: w.proc, page: g, number: n, options: w.opts, handed: true, turn: make(chan struct{}, 1), over: true,
+	}
+	x.err = x.rolledBack("Commit")
+	w.replaceKnown(x)
+	return x
+}
+
+// openHere reports why the watch has no page, and goes on to that of the Result.
+func (w *Watcher) openHere(op string) error {
+	if !w.open {
+		return newError(ErrSession, op, errors.New("the watch was closed"))
+	}
+	if w.pending != nil {
+		w.settle()
+	}
+	if w.ended != nil {
+		return w.ended
+	}
+	if ctx := w.proc.Context(); ctx.Err() != nil {
+		return newError(mpi.ErrFinalized, op, context.Cause(ctx))
+	}
+	return nil
+}
+
+// isWatched refuses a name that is not that of the set which the watcher follows.
+func (w *Watcher) isWatched(ctx context.Context, op string, which int, name string) error {
+	if w.main && name == control.MainURI {
+		return nil
+	}
+	last := &w.names[which]
+	if last.Name != name || name == control.MainURI {
+		h, err := registryOf(w.proc.Core().Process()).hold(ctx, name)
+		if err != nil {
+			return controlError(ctx, op, err)
+		}
+		*last = control.SetName{Name: name, Number: h.set.Number}
+		h.drop()
+	}
+	if last.Number != w.page.set {
+		return newError(ErrRefused, op, fmt.Errorf("the watch follows %s, not %s", control.SetURI(w.proc.Core().Process().Self.Job, w.page.set), name))
+	}
+	return nil
+}
