@@ -35,6 +35,9 @@ const (
 // String gives the state in lower case.
 func (s State) String() string { return change.State(s).String() }
 
+// Over reports whether nothing comes after s.
+func (s State) Over() bool { return change.State(s).Over() }
+
 // Operation is one that was submitted. Its methods may be called from any goroutine.
 type Operation struct {
 	proc    *core.Process
