@@ -90,6 +90,7 @@ const (
 	KindSets                      // request of a tool; answers: KindPart, ..., KindReply
 	KindIdle                      // request: the end of the process, from here on, is in order
 	KindBusy                      // request: it takes part again
+	KindHappen                    // request
 )
 
 // From the agent.
@@ -136,7 +137,7 @@ func (k Kind) BodyLimit() int {
 		return MaxCOL + 64
 	case KindSubmit:
 		return MaxBody
-	case KindAlgebra, KindSetGet:
+	case KindAlgebra, KindSetGet, KindHappen:
 		return MaxNames*(MaxName+16) + 64
 	case KindPut, KindGet, KindSetPut:
 		return MaxKey + MaxValue + 64
@@ -182,7 +183,7 @@ func (f *Frame) CheckNumber() error {
 		}
 		return nil
 	case KindContact, KindLookup, KindDefine, KindPut, KindGet, KindDelete, KindFence, KindSpawn, KindAbort, KindFinalize, KindCommon,
-		KindSubmit, KindAwait, KindWithdraw, KindUpdate, KindFollow, KindHanded, KindDescribe, KindNews, KindAlgebra, KindSetPut, KindSetGet, KindIdle, KindBusy:
+		KindSubmit, KindAwait, KindWithdraw, KindUpdate, KindFollow, KindHanded, KindDescribe, KindNews, KindAlgebra, KindSetPut, KindSetGet, KindIdle, KindBusy, KindHappen:
 		if f.ID == 0 {
 			return fmt.Errorf("request of kind %d has no number", f.Kind)
 		}

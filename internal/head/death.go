@@ -143,6 +143,7 @@ func (h *Head) over(p *proc) {
 	}
 	h.settle()
 	h.unfollowAll(p)
+	h.endHappened(p)
 	for _, o := range p.asked {
 		h.forgo(o)
 	}

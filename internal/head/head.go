@@ -53,9 +53,10 @@ type Head struct {
 	ops       map[uint32]*op
 	latest    []control.OpReport // that are over, oldest first: a few
 	follows   map[uint32]*follow // by set
-	mainEnded int                // so many of its first members take part no more
-	argv      []string           // of the job's first program
-	places    int                // processes of which something is left, or is to come
+	interests map[*interest]struct{}
+	mainEnded int      // so many of its first members take part no more
+	argv      []string // of the job's first program
+	places    int      // processes of which something is left, or is to come
 
 	ended  bool   // some process takes no part in the job any more
 	ending string // why the job ends, "" while it does not
@@ -104,6 +105,8 @@ type proc struct {
 	awaited  map[*wait]struct{} // Contacts of others that wait for it
 	watching serials.Spans      // whose end it wants to know, and has not been told
 
+	interests map[uint32]*interest
+
 	asked map[uint32]*op // operations of which it may want to know the outcome
 	comes *op            // the change that it is to come with
 	last  *op            // the last change that it had a part in
@@ -121,6 +124,8 @@ type wait struct {
 	keys   []string
 	call   uint64
 	fence  *fence // KindFence
+
+	interest *interest // KindHappen
 
 	op    *op // KindAwait, KindWithdraw
 	until change.State
@@ -168,7 +173,7 @@ func New(cfg Config, hosts int) *Head {
 		rounds: map[uint64]*Round{},
 
 		ops:     map[uint32]*op{},
-		follows: map[uint32]*follow{},
+		follows: map[uint32]*follow{}, interests: map[*interest]struct{}{},
 	}
 	h.book = change.New(owner{h}, deadline(cfg.LeaveTimeout))
 	return h
@@ -457,6 +462,8 @@ func (h *Head) unpark(w *wait) {
 		h.leaveFence(w)
 	case w.set != nil:
 		delete(w.set.store.waits, w)
+	case w.interest != nil:
+		w.interest.wait = nil
 	case w.op != nil:
 		delete(w.op.waits, w)
 		h.forgetOp(w.op)
@@ -550,6 +557,10 @@ func (h *Head) Sizes() map[string]int {
 		}
 	}
 	m["operations"], m["followed"], m["places"] = len(h.ops), len(h.follows), h.places
+	m["interests"] = len(h.interests)
+	for t := range h.interests {
+		m["happened"] += len(t.happened)
+	}
 	for what, n := range h.book.Sizes() {
 		m["of changes: "+what] = n
 	}

@@ -39,6 +39,8 @@ type op struct {
 	all     bool              // a vote for all
 	moved   map[pageOn]uint64 // bytes of its data that had come when that was last looked at
 
+	ofMain bool // an input was the main set, as far as somebody wants to know
+
 	users int      // for how many processes it is the last change
 	holds []uint32 // sets that are held for those
 }
@@ -200,6 +202,7 @@ func (h *Head) told(o *op, e *change.Effect) {
 			close(t.done)
 		}
 	}
+	h.opHappened(o)
 	if b.State.Over() {
 		h.remember(o)
 	}

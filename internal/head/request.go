@@ -225,6 +225,12 @@ func (h *Head) request(p *proc, f control.Frame) error {
 			return err
 		}
 		return h.spawn(p, &f, &m)
+	case control.KindHappen:
+		var m control.Happen
+		if err := control.Decode(&m, f.Body); err != nil {
+			return err
+		}
+		return h.happen(p, &f, &m)
 	case control.KindSubmit:
 		var m control.Submit
 		if err := control.Decode(&m, f.Body); err != nil {

@@ -119,6 +119,7 @@ func (h *Head) endSet(number uint32) {
 		h.endFollow(f)
 	}
 	h.book.SetGone(number)
+	h.setHappened(number)
 	delete(h.sets, number)
 	h.setBytes -= setBytes(t.members)
 	h.unname(number, t)

@@ -57,6 +57,7 @@ func Samples(job wire.JobID) []control.Message {
 		&handed, &control.Word{Set: 4, Change: 2},
 		&control.Set{Kind: control.KindDescribe, Number: 4}, &control.Set{Kind: control.KindUnfollow, Number: 4}, &control.Set{Kind: control.KindMain, Number: 4},
 		&control.DescribeBody{Set: set, Names: []string{"app://a"}, Died: wire.MembersOf(p), Left: wire.MembersOf(p.Next(1)), Dynamic: true, Had: control.Had{Opened: 3, Calls: 1 << 40}},
+		&control.Happen{Number: 3, On: true, Sets: []uint32{0, 4}}, &control.HappenBody{What: control.HappenDied, Set: 4, Proc: p, Rank: 2, Missed: 1},
 		&control.News{Since: 9}, &control.NewsBody{Next: 10, More: true, Sets: names},
 		&control.Algebra{Do: control.Split, In: []uint32{4}, Sizes: []uint32{1, 2}, Names: []string{"app://a", ""}}, &control.SetsBody{Sets: names},
 		&control.SetPut{Set: 4, Put: control.Put{Key: "key", Val: []byte("value")}}, &control.SetGet{Set: 4, Keys: []string{"a", "b"}, Wait: true, Call: 3},

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package head
+
+import (
+	"slices"
+
+	"gompi/internal/change"
+	"gompi/internal/control"
+	"gompi/internal/wire"
+)
+
+// Who wants to know what happens to sets asks for one thing after the other. What
+// happens meanwhile is kept for it: of an operation that it was told, only that it is
+// further.
+
+const (
+	maxInterests = 1 << 8  // of a process
+	maxHappened  = 1 << 10 // operations that are kept for an interest
+)
+
+// interest is what one part of a process wants to know.
+type interest struct {
+	proc *proc
+	sets map[uint32]struct{}
+
+	happened []happened
+	missed   uint32
+	wait     *wait // nil: nobody asks just now
+}
+
+// happened is one thing that has not been told.
+type happened struct {
+	what control.Happening
+	set  uint32
+	op   *op
+	proc wire.ProcID
+	rank uint32
+}
+
+// happen answers with the next thing that happens to the sets of an interest.
+func (h *Head) happen(p *proc, f *control.Frame, m *control.Happen) error {
+	t := p.interests[m.Number]
+	switch {
+	case !m.On:
+		h.endInterest(p, m.Number)
+		h.answer(p, f.ID, &control.HappenBody{})
+		return nil
+	case h.ending != "":
+		h.refuse(p, f.ID, control.Ending(h.ending))
+		return nil
+	case t == nil && len(p.interests) >= maxInterests:
+		h.refuse(p, f.ID, control.Refused("process %v listens to what happens to sets %d times", p.id, len(p.interests)))
+		return nil
+	case t == nil:
+		t = h.newInterest(p, m)
+	case t.wait != nil:
+		h.refuse(p, f.ID, control.Refused("two questions at once of what happens to sets"))
+		return nil
+	}
+	w := &wait{proc: p, id: f.ID, interest: t}
+	if err := h.park(w, f); err != nil {
+		return err
+	}
+	t.wait = w
+	h.tellHappened(t)
+	return nil
+}
+
+// newInterest begins with how things are.
+func (h *Head) newInterest(p *proc, m *control.Happen) *interest {
+	t := &interest{proc: p, sets: map[uint32]struct{}{}}
+	for _, s := range m.Sets {
+		if t.sets[s] = struct{}{}; s != 0 && h.sets[s] == nil {
+			h.happens(t, happened{what: control.HappenGone, set: s})
+		}
+	}
+	if p.interests == nil {
+		p.interests = map[uint32]*interest{}
+	}
+	p.interests[m.Number] = t
+	h.interests[t] = struct{}{}
+	for _, o := range h.ops {
+		if !o.body.State.Over() && o.body.State != 0 {
+			h.opHappens(t, o)
+		}
+	}
+	return t
+}
+
+func (h *Head) endInterest(p *proc, number uint32) {
+	t := p.interests[number]
+	if t == nil {
+		return
+	}
+	delete(p.interests, number)
+	delete(h.interests, t)
+	if w := t.wait; w != nil {
+		h.unpark(w)
+		h.answer(p, w.id, &control.HappenBody{})
+	}
+}
+
+// happens keeps what has happened until it is asked for.
+func (h *Head) happens(t *interest, x happened) {
+	if x.op != nil {
+		if slices.ContainsFunc(t.happened, func(y happened) bool { return y.op == x.op }) {
+			return // it is told as far as it is then
+		}
+		ops := 0
+		for i := range t.happened {
+			if t.happened[i].op != nil {
+				ops++
+			}
+		}
+		if ops >= maxHappened {
+			i := slices.IndexFunc(t.happened, func(y happened) bool { return y.op != nil })
+			t.happened = slices.Delete(t.happened, i, i+1)
+			t.missed++
+		}
+	}
+	if t.happened = append(t.happened, x); x.what == control.HappenGone {
+		delete(t.sets, x.set)
+	}
+	h.tellHappened(t)
+}
+
+// tellHappened answers who asks, if there is something to tell, or nothing will be.
+func (h *Head) tellHappened(t *interest) {
+	w := t.wait
+	if w == nil || len(t.happened) == 0 && len(t.sets) > 0 {
+		return
+	}
+	b := &control.HappenBody{}
+	if len(t.happened) > 0 {
+		x := &t.happened[0]
+		b.What, b.Set, b.Proc, b.Rank, b.Missed = x.what, x.set, x.proc, x.rank, t.missed
+		if x.op != nil {
+			b.Op, b.Kind = x.op.body, x.op.shown.Kind
+		}
+		t.happened = slices.Delete(t.happened, 0, 1)
+		t.missed = 0
+	}
+	h.unpark(w)
+	h.answer(t.proc, w.id, b)
+}
+
+// opHappened: an operation has come to another state.
+func (h *Head) opHappened(o *op) {
+	for t := range h.interests {
+		h.opHappens(t, o)
+	}
+}
+
+func (h *Head) opHappens(t *interest, o *op) {
+	over := func(s uint32) bool {
+		if s == h.main || s == 0 {
+			o.ofMain = true // also when another has become that
+		}
+		if _, ok := t.sets[s]; ok {
+			h.happens(t, happened{what: control.HappenOp, set: s, op: o})
+			return true
+		}
+		return false
+	}
+	if o.body.State == change.Queued || o.inputs == nil {
+		for _, n := range o.shown.Inputs {
+			if over(n.Number) {
+				return
+			}
+		}
+	}
+	for _, in := range o.inputs {
+		if slices.ContainsFunc(in, over) {
+			return
+		}
+	}
+	if _, ok := t.sets[0]; ok && o.ofMain {
+		h.happens(t, happened{what: control.HappenOp, op: o})
+	}
+}
+
+// setHappened: a set is gone.
+func (h *Head) setHappened(number uint32) {
+	for t := range h.interests {
+		if _, ok := t.sets[number]; ok {
+			h.happens(t, happened{what: control.HappenGone, set: number})
+		}
+	}
+}
+
+// endHappened: p takes part in nothing any more, and wants to know nothing.
+func (h *Head) endHappened(p *proc) {
+	for n := range p.interests {
+		h.endInterest(p, n)
+	}
+	x := happened{what: control.HappenLeft, proc: p.id}
+	if p.died {
+		x.what = control.HappenDied
+	}
+	for t := range h.interests {
+		for s := range t.sets {
+			x.set = s
+			if s == 0 {
+				s = h.main
+			}
+			if set := h.sets[s]; set != nil {
+				if rank := set.members.Index(p.id); rank >= 0 {
+					x.rank = uint32(rank)
+					h.happens(t, x)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sessions_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"gompi/mpi"
+	"gompi/mpitest"
+	"gompi/sessions"
+)
+
+// TestEvents: who listens is told of changes, of what is gone and of who ends, once
+// each, and of an operation its latest state.
+func TestEvents(t *testing.T) {
+	transports(t, func(t *testing.T, transport string) {
+		nothingLeft(t)
+		mpitest.Run(t, 3, func(t *mpitest.T, world *mpi.Comm) {
+			ctx := t.Context()
+			w, err := sessions.Watch(ctx, mainSet, sessions.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer w.Close()
+			if err := world.Barrier(); err != nil {
+				t.Fatal(err)
+			}
+			told := make(chan error, 1)
+			if world.Rank() == 0 {
+				go func() { told <- listen(ctx) }()
+			}
+			var c *sessions.Change
+			for i := 0; c == nil; i++ {
+				if c, err = w.Check(i); err != nil {
+					t.Fatal(err)
+				}
+				if err := world.Barrier(); err != nil && !errors.Is(err, mpi.ErrLeft) {
+					t.Fatal(err)
+				}
+			}
+			comm, err := c.Commit(ctx)
+			if errors.Is(err, sessions.ErrLeaving) {
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if comm.Rank() == 1 {
+				t.Kill(-1)
+			}
+			if err := <-told; err != nil {
+				t.Error(err)
+			}
+			if err := listenWrong(ctx); err != nil {
+				t.Error(err)
+			}
+		}, over(transport)...)
+	})
+}
+
+// listen asks for a removal and for the end of a set, and waits until it has heard of
+// both, and of the death of a rank.
+func listen(ctx context.Context) error {
+	s, err := sessions.Open(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	parts, err := s.Split("mpi://WORLD", []int{1, 2})
+	if err != nil {
+		return err
+	}
+	op, err := sessions.Submit(ctx, sessions.Request{Kind: sessions.Shrink, In: []string{mainSet}, Sub: 1})
+	if err != nil {
+		return err
+	}
+	defer op.Free()
+	last, died, gone := sessions.State(0), false, false
+	for e, err := range sessions.Events(ctx, mainSet, parts[0]) {
+		if err != nil {
+			return err
+		}
+		switch {
+		case e.Missed != 0:
+			return errors.New("events are missing")
+		case e.What == sessions.Changing && e.Set == mainSet && e.Kind == sessions.Shrink && e.Outcome.State >= last && e.Outcome.Err == nil:
+			if last == 0 {
+				if err := s.Close(); err != nil {
+					return err
+				}
+			}
+			last = e.Outcome.State
+		case e.What == sessions.Died && e.Set == mainSet && e.Rank == 1 && !died:
+			died = true
+		case e.What == sessions.Gone && e.Set == parts[0] && !gone:
+			gone = true
+		default:
+			return errors.New("unexpected: " + e.What.String() + " " + e.Set + " " + e.Outcome.State.String())
+		}
+		if last == sessions.Done && died && gone {
+			return nil
+		}
+	}
+	return errors.New("an end without a reason")
+}
+
+// listenWrong listens to what cannot be, and to nothing more.
+func listenWrong(ctx context.Context) error {
+	for _, err := range sessions.Events(ctx, mainSet, "app://none") {
+		if !errors.Is(err, sessions.ErrSet) {
+			return errors.New("of no set")
+		}
+	}
+	for range sessions.Events(ctx) {
+		return errors.New("an event of nothing")
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	cancel()
+	n := 0
+	for _, err := range sessions.Events(ctx, mainSet) {
+		if n++; !errors.Is(err, mpi.ErrCancelled) {
+			return err
+		}
+	}
+	if n != 1 {
+		return errors.New("an end without an error")
+	}
+	return nil
+}
