@@ -46,6 +46,14 @@ func TestCheckAllocates(t *testing.T) {
 	if n != 0 {
 		t.Errorf("%v allocations", n)
 	}
+	n = testing.AllocsPerRun(1000, func() {
+		if c, err := w.Query(t.Context(), "mpi://WORLD", "mpi://WORLD"); c != nil || err != nil {
+			t.Fatal(c, err)
+		}
+	})
+	if n > 2 { // no context, nor message
+		t.Errorf("%v allocations of a Query", n)
+	}
 }
 
 func BenchmarkCheck(b *testing.B) {
@@ -57,6 +65,16 @@ func BenchmarkCheck(b *testing.B) {
 			b.Fatal(c, err)
 		}
 		i++
+	}
+}
+
+func BenchmarkQuery(b *testing.B) {
+	w := watcher(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		if c, err := w.Query(b.Context(), "mpi://WORLD", "mpi://WORLD"); c != nil || err != nil {
+			b.Fatal(c, err)
+		}
 	}
 }
 

@@ -59,9 +59,6 @@ func (w *Watcher) Query(ctx context.Context, coll, in string) (*Change, error) {
 	if g.others {
 		return nil, newError(ErrRefused, op, fmt.Errorf("%s has members on several hosts: Check tells them of a change", in))
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(w.proc.Context(), func() { cancel(context.Cause(w.proc.Context())) })()
 	return w.query(ctx, op, g)
 }
 
@@ -84,9 +81,7 @@ func (w *Watcher) query(ctx context.Context, op string, g *page) (*Change, error
 	}
 	var err error
 	if !look() {
-		if f := g.await(ctx, op, look); f != nil {
-			err = faultError(op, f)
-		}
+		err = w.findsOut(ctx, op, g, look)
 	}
 	var x *Change
 	if err == nil && n != 0 && !over {
@@ -100,6 +95,18 @@ func (w *Watcher) query(ctx context.Context, op string, g *page) (*Change, error
 		_ = g.proc.Control.Tell(&control.Word{Set: g.set, Change: uint32(c)})
 	}
 	return x, err
+}
+
+// findsOut waits for what the agent is finding out.
+func (w *Watcher) findsOut(ctx context.Context, op string, g *page, look func() bool) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	job := w.proc.Context()
+	defer context.AfterFunc(job, func() { cancel(context.Cause(job)) })()
+	if f := g.await(ctx, op, look); f != nil {
+		return faultError(op, f)
+	}
+	return nil
 }
 
 // handedAgain is a change that may have been returned before.

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package head
+
+import (
+	"testing"
+
+	"gompi/internal/control"
+)
+
+// What is kept for a slow reader is one entry an operation, and bounded.
+func TestHappenedBounded(t *testing.T) {
+	h, x := new(Head), &interest{sets: map[uint32]struct{}{4: {}}}
+	for range maxHappened + 5 {
+		o := new(op)
+		for range 3 {
+			h.happens(x, happened{what: control.HappenOp, set: 4, op: o})
+		}
+	}
+	h.happens(x, happened{what: control.HappenGone, set: 4})
+	if len(x.happened) != maxHappened+1 || x.missed != 5 || x.happened[maxHappened].what != control.HappenGone {
+		t.Errorf("%d things are kept, %d missed", len(x.happened), x.missed)
+	}
+}
