@@ -75,7 +75,7 @@ lint: ## gofmt, go vet for amd64 and arm64, the same of the library elsewhere th
 		if [ -n "$$bad" ]; then echo "not gofmt'ed:" $$bad; exit 1; fi
 	GOARCH=amd64 $(GO) vet ./...
 	GOARCH=arm64 $(GO) vet ./...
-	for os in darwin freebsd windows; do GOOS=$$os $(GO) vet ./mpi/... ./rma ./mpitest || exit 1; done
+	for os in darwin freebsd windows; do GOOS=$$os $(GO) vet ./mpi/... ./rma ./sessions ./mpitest || exit 1; done
 	$(GO) test ./internal/archtest
 
 .PHONY: bench

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"sync"
 
-	"golang.org/x/sys/unix"
-
 	"gompi/internal/calls"
 	"gompi/internal/change"
 	"gompi/internal/control"
@@ -271,12 +269,4 @@ func (c *Change) Inter(ctx context.Context) (*mpi.Comm, error) {
 		comm.Core().Comm().Revoke()
 	}
 	return comm, nil
-}
-
-func closeFiles(fds [control.FrameFDs]int) {
-	for _, fd := range fds {
-		if fd >= 0 {
-			unix.Close(fd)
-		}
-	}
 }

@@ -106,7 +106,7 @@ func (w *Watcher) ask(ctx context.Context, op string, g *page, n setpage.Change,
 	}
 	x := &Change{proc: w.proc, page: g, number: n, handed: handed, options: w.opts, turn: make(chan struct{}, 1)}
 	if err := control.Decode(&x.body, b.Rest); err != nil {
-		closeFiles(fds)
+		control.CloseFiles(fds[:]...)
 		return nil, newError(mpi.ErrUnreachable, op, err)
 	}
 	if b.X.Bytes > 0 {

@@ -11,8 +11,6 @@ import (
 	"sync/atomic"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"gompi/internal/calls"
 	"gompi/internal/control"
 	"gompi/internal/core"
@@ -49,9 +47,7 @@ func openPage(p *core.Process, set uint32, b control.FollowBody, fds [control.Fr
 		return g, g.view(make([]byte, setpage.Bytes(b.Members)), o)
 	}
 	err := g.open(fds[0], o)
-	if fds[0] >= 0 {
-		unix.Close(fds[0])
-	}
+	control.CloseFiles(fds[0])
 	if err != nil {
 		g.silence()
 		g.leave()
@@ -98,8 +94,7 @@ func (g *page) ring() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.bell >= 0 {
-		one := [8]byte{1}
-		unix.Write(g.bell, one[:])
+		control.Ring(g.bell)
 	}
 }
 
@@ -124,7 +119,7 @@ func (g *page) silence() {
 	defer g.mu.Unlock()
 	if g.bell >= 0 {
 		g.proc.Unhear(g.bell)
-		unix.Close(g.bell)
+		control.CloseFiles(g.bell)
 		g.bell = -1
 	}
 }

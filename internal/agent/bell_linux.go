@@ -23,10 +23,3 @@ func newBell(arena int) (*Files, error) {
 	f.refs.Store(1)
 	return f, nil
 }
-
-// ringBell wakes all who have a bell among what wakes them. That it was rung 2^64
-// times does not come to pass.
-func ringBell(fd int) {
-	one := [8]byte{1}
-	unix.Write(fd, one[:])
-}

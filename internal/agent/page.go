@@ -268,7 +268,7 @@ func (a *Agent) tellLook(g *page, change uint32) {
 // written: who waits is told of each write.
 func (g *page) ring() {
 	for _, f := range g.files {
-		ringBell(f.bell)
+		control.Ring(f.bell)
 	}
 }
 
@@ -286,7 +286,7 @@ func (a *Agent) swapped(p *Proc, m *control.Word) {
 	own := g.members.Index(a.id(p)) / bellShare
 	for i, f := range g.files {
 		if i != own {
-			ringBell(f.bell)
+			control.Ring(f.bell)
 		}
 	}
 	a.look(g)

@@ -164,7 +164,7 @@ func (j *Job) gone(id wire.ProcID, how string, clean bool) {
 		return // it was ended before
 	}
 	j.exited(&m.start, how, clean)
-	closeAll(m.owns)
+	control.CloseFiles(m.owns...)
 }
 
 // exited says how a process has ended.

@@ -143,7 +143,7 @@ func join(conn *socket, in *fdReader, m *control.Hello, deadline time.Time) (*co
 		err = conn.SetDeadline(time.Time{})
 	}
 	if err != nil {
-		closeFDs(fds[:])
+		control.CloseFiles(fds[:]...)
 		return nil, err
 	}
 	w.Segment, w.Bell = fds[0], fds[1]
@@ -180,7 +180,7 @@ func (c *Client) readFrames(in *fdReader) error {
 		case control.KindReply:
 			a := &answer{fds: fds}
 			if err := control.Decode(&a.reply, f.Body); err != nil {
-				closeFDs(fds[:])
+				control.CloseFiles(fds[:]...)
 				return err
 			}
 			a.reply.Body = bytes.Clone(a.reply.Body)
@@ -202,7 +202,7 @@ func (c *Client) readFrames(in *fdReader) error {
 		default:
 			err = fmt.Errorf("frame of kind %d does not belong here", f.Kind)
 		}
-		closeFDs(fds[:])
+		control.CloseFiles(fds[:]...)
 		if err != nil {
 			return err
 		}
@@ -221,7 +221,7 @@ func (c *Client) deliver(id uint32, a *answer) {
 		ch <- a // has room for the only answer
 		return
 	}
-	closeFDs(a.fds[:])
+	control.CloseFiles(a.fds[:]...)
 	if a.reply.Err() == nil {
 		c.giveBack(kind, a.reply.Body)
 	}
@@ -278,7 +278,7 @@ func (c *Client) AskFiles(ctx context.Context, m, body control.Message) (fds [co
 		err = control.Decode(body, b)
 	}
 	if err != nil {
-		closeFDs(fds[:])
+		control.CloseFiles(fds[:]...)
 		fds = [control.FrameFDs]int{-1, -1}
 	}
 	return fds, err
@@ -288,7 +288,7 @@ func (c *Client) AskFiles(ctx context.Context, m, body control.Message) (fds [co
 // answer's body. Ctx ends the wait, not necessarily the request.
 func (c *Client) ask(ctx context.Context, m control.Message) ([]byte, error) {
 	body, fds, err := c.askFiles(ctx, m)
-	closeFDs(fds[:])
+	control.CloseFiles(fds[:]...)
 	return body, err
 }
 
@@ -299,7 +299,7 @@ func (c *Client) askFiles(ctx context.Context, m control.Message) ([]byte, [cont
 		return nil, [control.FrameFDs]int{-1, -1}, err
 	}
 	if err := a.reply.Err(); err != nil {
-		closeFDs(a.fds[:])
+		control.CloseFiles(a.fds[:]...)
 		return nil, [control.FrameFDs]int{-1, -1}, err
 	}
 	return a.reply.Body, a.fds, nil

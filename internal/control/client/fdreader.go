@@ -93,7 +93,7 @@ func (d *fdReader) next() (control.Frame, [control.FrameFDs]int, error) {
 // close closes the descriptors that nobody has claimed.
 func (d *fdReader) close() {
 	for _, pair := range d.fds {
-		closeFDs(pair[:])
+		control.CloseFiles(pair[:]...)
 	}
 	d.fds = nil
 }

@@ -92,6 +92,6 @@ func TestLostDescriptors(t *testing.T) {
 				t.Errorf("frame %d, with room for %d: descriptor %d of inode %d, its own has %d", f.ID, room, fd, inode(fd), inodes[i])
 			}
 		}
-		closeFDs(fds[:])
+		control.CloseFiles(fds[:]...)
 	}
 }

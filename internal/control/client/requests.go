@@ -29,7 +29,7 @@ func (c *Client) Contact(p wire.ProcID) (wire.Contact, error) {
 	}
 	var m control.ContactBody
 	if err := control.Decode(&m, body); err != nil {
-		closeFDs(fds[:])
+		control.CloseFiles(fds[:]...)
 		return none, fmt.Errorf("contact %v: %w", p, err)
 	}
 	if passes && m.C.SameHost && fds[0] < 0 {
@@ -189,10 +189,10 @@ func (c *Client) Common(id wire.ContextID, m wire.Members, n, first int, have ui
 	}
 	var b control.CommonBody
 	if err := control.Decode(&b, body); err != nil {
-		closeFDs(fds[:])
+		control.CloseFiles(fds[:]...)
 		return none, fmt.Errorf("common memory: %w", err)
 	}
-	closeFDs(fds[1:]) // the same once more
+	control.CloseFiles(fds[1:]...) // the same once more
 	if b.X.File = fds[0]; b.X.Arena >= wire.MaxArenas || b.X.File < 0 && have>>b.X.Arena&1 == 0 {
 		_ = c.LeaveCommon(b.X) // who has no connection any more holds nothing
 		return none, fmt.Errorf("this process can open no more files (ulimit -n): %w", syscall.EMFILE)

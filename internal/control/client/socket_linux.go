@@ -145,7 +145,7 @@ func (d *fdReader) claim(oob []byte, flags int) error {
 			return fmt.Errorf("control message: %w", err)
 		}
 		if len(fds) != control.FrameFDs || lost {
-			closeFDs(fds)
+			control.CloseFiles(fds...)
 			lost = true
 			continue
 		}
@@ -155,14 +155,6 @@ func (d *fdReader) claim(oob []byte, flags int) error {
 		d.fds = append(d.fds, [control.FrameFDs]int{-1, -1})
 	}
 	return nil
-}
-
-func closeFDs(fds []int) {
-	for _, fd := range fds {
-		if fd >= 0 {
-			unix.Close(fd)
-		}
-	}
 }
 
 // becomeStdin makes a descriptor that of standard input, whoever reads that.

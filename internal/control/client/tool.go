@@ -170,7 +170,7 @@ func (t *Tool) exchange(m control.Message, part func(body []byte) error) error {
 	}
 	for {
 		f, fds, err := t.in.next()
-		closeFDs(fds[:])
+		control.CloseFiles(fds[:]...)
 		switch {
 		case err != nil:
 			return err

@@ -7,8 +7,6 @@ import (
 	"runtime"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // Limit ends a test that would hang.
@@ -56,26 +54,6 @@ func Async(t *testing.T, f func() error) func() error {
 		case <-time.After(Limit):
 			t.Fatal("call does not return")
 			return nil
-		}
-	}
-}
-
-// LimitFiles lets this process have open files up to number n-1, until the
-// function that it returns is called.
-func LimitFiles(t *testing.T, n uint64) (restore func()) {
-	t.Helper()
-	var old unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &old); err != nil {
-		t.Fatal(err)
-	}
-	low := old
-	low.Cur = n
-	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &low); err != nil {
-		t.Fatal(err)
-	}
-	return func() {
-		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &old); err != nil {
-			t.Fatal(err)
 		}
 	}
 }
