@@ -156,6 +156,9 @@ func (e *elastic) change(me int, how []string) int {
 		for me == 0 && kind == "spare" && fmt.Sprint(len(childrenOf(os.Getppid()))-3) != how[1] { // beside two ranks and the guardian
 			unix.Poll(nil, 1)
 		}
+		if me == 0 && kind == "spare" { // that they run is known a little later
+			unix.Poll(nil, 300)
+		}
 		comes := true
 		switch kind {
 		case "", "late", "exit3", "hang", "stdin", "kill", "suicide", "spare":

@@ -58,7 +58,7 @@ func TestNilHandles(t *testing.T) {
 	}{
 		{c, mpi.ErrComm, "communicator is nil", append(forModule, "Bufs", "SendBuffer", "CallErrorHandler")},
 		{c.Bufs(), mpi.ErrComm, "communicator is nil", nil},
-		{c.SendBuffer(), mpi.ErrComm, "communicator is nil", nil},
+		{c.SendBuffer(), mpi.ErrComm, "communicator is nil", []string{"Attached"}},
 		{(*mpi.Persistent)(nil), mpi.ErrRequest, "operation is nil", []string{"Active", "Request"}},
 		{(*mpi.Message)(nil), mpi.ErrRequest, "message is nil", nil},
 	} {

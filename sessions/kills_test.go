@@ -35,8 +35,8 @@ type killed struct {
 	errs bytes.Buffer
 
 	mu    sync.Mutex
-	addrs []string         // of agents
-	pids  map[int]struct{} // of all processes of the job, ever
+	addrs []string       // of agents
+	pids  map[int]string // of all processes of the job, ever, and when they began
 }
 
 func startKilled(t *testing.T) *killed {
@@ -44,7 +44,7 @@ func startKilled(t *testing.T) *killed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &killed{T: t, pids: map[int]struct{}{}}
+	k := &killed{T: t, pids: map[int]string{}}
 	k.cmd = exec.Command(mpitest.Build(t, "gompi/cmd/gompirun"), "--pretend-hosts", "3x2", "-np", "4", "--ft",
 		"--resize-timeout", "10s", "--leave-timeout", "5s", self, "rank", "kills")
 	k.cmd.Stderr = &k.errs
@@ -123,13 +123,30 @@ func (k *killed) processes() (pids []int) {
 	list, _ := t.Processes(context.Background())
 	for _, p := range list {
 		if p.PID > 0 {
-			k.pids[p.PID] = struct{}{}
+			k.note(p.PID)
 			if p.State == control.Joined || p.State == control.Starting {
 				pids = append(pids, p.PID)
 			}
 		}
 	}
 	return pids
+}
+
+func (k *killed) note(pid int) {
+	if began := beginning(pid); began != "" {
+		k.pids[pid] = began
+	}
+}
+
+// beginning is when a process that runs was started, as text: its pid may have been
+// another's. It is empty of one that has ended, reaped or not.
+func beginning(pid int) string {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	f := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:])) // from the third field on
+	if len(f) < 20 || f[0] == "Z" || f[0] == "X" {
+		return ""
+	}
+	return f[19]
 }
 
 // children are those of a process, of the job.
@@ -139,7 +156,7 @@ func (k *killed) children(of int) (pids []int) {
 		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", of, task.Name()))
 		for f := range strings.FieldsSeq(string(text)) {
 			pid, _ := strconv.Atoi(f)
-			k.pids[pid] = struct{}{}
+			k.note(pid)
 			pids = append(pids, pid)
 		}
 	}
@@ -173,8 +190,8 @@ func (k *killed) end() {
 	defer tick.Stop()
 	for limit := time.Now().Add(2 * time.Second); ; <-tick.C {
 		var left []int
-		for pid := range k.pids {
-			if unix.Kill(pid, 0) == nil {
+		for pid, began := range k.pids {
+			if began == beginning(pid) {
 				left = append(left, pid)
 			}
 		}
