@@ -78,14 +78,7 @@ func cyclesProgram() {
 		y := cycles{ctx: ctx}
 		y.by, _ = strconv.Atoi(os.Args[3])
 		y.of, _ = strconv.Atoi(os.Args[4])
-		i := 0
-		c, err := sessions.Joined(ctx)
-		if err == nil && c != nil {
-			if comm, err = c.Commit(ctx); err == nil {
-				i, err = c.Iteration(ctx)
-				i++
-			}
-		}
+		comm, i, err := enter(ctx, comm)
 		if err != nil {
 			return err
 		}

@@ -18,14 +18,7 @@ import (
 // does with them fails until the next change.
 func killsProgram() {
 	mpi.Main(func(ctx context.Context, comm *mpi.Comm) error {
-		i := 0
-		c, err := sessions.Joined(ctx)
-		if err == nil && c != nil {
-			if comm, err = c.Commit(ctx); err == nil {
-				i, err = c.Iteration(ctx)
-				i++
-			}
-		}
+		comm, i, err := enter(ctx, comm)
 		if err != nil {
 			return err
 		}

@@ -42,6 +42,19 @@ func rankProgram(t *testing.T, n int, name string, opts ...mpitest.ExecOption) s
 	return r.Stdout
 }
 
+// enter is how a rank begins: over its world in iteration 0, or, of a newcomer, over
+// the result of its change behind the agreed one.
+func enter(ctx context.Context, world *mpi.Comm) (comm *mpi.Comm, i int, err error) {
+	c, err := sessions.Joined(ctx)
+	if err != nil || c == nil {
+		return world, 0, err
+	}
+	if comm, err = c.Commit(ctx); err == nil {
+		i, err = c.Iteration(ctx)
+	}
+	return comm, i + 1, err
+}
+
 // setsProgram uses sessions before, beside and after the world.
 func setsProgram() {
 	began := time.Now()
