@@ -184,7 +184,7 @@ func (c *Change) Iteration(ctx context.Context) (int, error) {
 
 // await asks the head how far the operation is.
 func (c *Change) await(ctx context.Context, op string, until change.State) (change.State, error) {
-	ctx, cancel := c.whileJob(ctx)
+	ctx, cancel := whileJob(ctx, c.proc)
 	defer cancel()
 	var b control.OpBody
 	if err := c.core().Control.Ask(ctx, &control.Await{Op: c.body.Op, Until: until}, &b); err != nil {
@@ -202,9 +202,9 @@ func committing(s change.State) bool {
 }
 
 // whileJob is ctx, which ends with the job, too.
-func (c *Change) whileJob(ctx context.Context) (context.Context, context.CancelFunc) {
+func whileJob(ctx context.Context, p *mpi.Process) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	job := c.core().Ctx
+	job := p.Context()
 	stop := context.AfterFunc(job, func() { cancel(context.Cause(job)) })
 	return ctx, func() { stop(); cancel(nil) }
 }
@@ -251,7 +251,7 @@ func (c *Change) Inter(ctx context.Context) (*mpi.Comm, error) {
 	if err != nil {
 		return nil, newError(mpi.ErrArg, op, err)
 	}
-	ctx, cancel := c.whileJob(ctx)
+	ctx, cancel := whileJob(ctx, c.proc)
 	defer cancel()
 	tag := fmt.Sprintf("change %d", c.body.Op)
 	a, f := c.core().Meet(calls.Name(op), ctx, g, tag)

@@ -107,7 +107,7 @@ func (c *Change) decision(ctx context.Context, op string) (committed bool, err e
 		s, err := c.await(ctx, op, change.Committed)
 		return committing(s), err
 	}
-	ctx, cancel := c.whileJob(ctx)
+	ctx, cancel := whileJob(ctx, c.proc)
 	defer cancel()
 	state, here := setpage.Open, true
 	f := c.page.await(ctx, op, func() bool {

@@ -33,10 +33,8 @@ type coming struct {
 // by a goroutine beside Check, one at a time.
 func (w *Watcher) Coming(ctx context.Context) (*Change, error) {
 	const op = "Coming"
-	job := w.proc.Core().Process().Ctx
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(job, func() { cancel(context.Cause(job)) })()
+	ctx, cancel := whileJob(ctx, w.proc)
+	defer cancel()
 	w.awaited.Add(1)
 	defer w.awaited.Add(-1)
 	for {

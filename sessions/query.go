@@ -99,10 +99,8 @@ func (w *Watcher) query(ctx context.Context, op string, g *page) (*Change, error
 
 // findsOut waits for what the agent is finding out.
 func (w *Watcher) findsOut(ctx context.Context, op string, g *page, look func() bool) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	job := w.proc.Context()
-	defer context.AfterFunc(job, func() { cancel(context.Cause(job)) })()
+	ctx, cancel := whileJob(ctx, w.proc)
+	defer cancel()
 	if f := g.await(ctx, op, look); f != nil {
 		return faultError(op, f)
 	}

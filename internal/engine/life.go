@@ -85,13 +85,8 @@ func (e *Engine) SetPolicy(p wait.Policy) {
 // transports and sleeper. Operations still pending end with Closed. Nobody may
 // use the engine afterwards, except that late calls answer Closed.
 func (e *Engine) Close(ctx context.Context) error {
-	e.mu.Lock()
-	server := e.remote
-	e.mu.Unlock()
-	if server != nil && ctx.Err() == nil {
-		server.Leave(ctx)
-	}
-	err := e.drain(ctx)
+	unpublish(e, ctx)
+	err := e.drain(ctx, nil, e.unsent)
 	e.mu.Lock()
 	if e.closed {
 		e.mu.Unlock()
@@ -117,19 +112,16 @@ func (e *Engine) Close(ctx context.Context) error {
 // any moment from then on, or until ctx ends. Its communicators with others are freed.
 // The engine goes on.
 func Rest(e *Engine, ctx context.Context) error {
+	unpublish(e, ctx)
 	e.mu.Lock()
-	server := e.remote
 	shared := slices.DeleteFunc(slices.Collect(maps.Values(e.contexts)), func(c *Context) bool {
 		return c.whole != nil || c.Members.Len()+c.Remote.Len() == 1
 	})
 	e.mu.Unlock()
-	if server != nil && ctx.Err() == nil {
-		server.Leave(ctx)
-	}
 	for _, c := range shared {
 		e.FreeContext(c)
 	}
-	if err := e.drain(ctx); err != nil {
+	if err := e.drain(ctx, nil, e.unsent); err != nil {
 		return err
 	}
 	for {
@@ -171,24 +163,40 @@ func (e *Engine) closeTransports(err error) error {
 // may, after its budgets: meanwhile the service goroutine works for it.
 const drainPause = 500 * time.Microsecond
 
-// drain waits until nothing of this process is on its way.
-func (e *Engine) drain(ctx context.Context) error {
+// unpublish waits until nobody accesses what this process has published, or until ctx
+// ends.
+func unpublish(e *Engine, ctx context.Context) {
+	e.mu.Lock()
+	server := e.remote
+	e.mu.Unlock()
+	if server != nil && ctx.Err() == nil {
+		server.Leave(ctx)
+	}
+}
+
+// drain works, and waits, until left, which says what is still there, says that nothing
+// is: "". Both functions are called with the lock; each, if not nil, before what is
+// done each time.
+func (e *Engine) drain(ctx context.Context, each func(), left func() string) error {
 	for b := (wait.Backoff{}); ; {
 		e.mu.Lock()
 		if e.closed {
 			e.mu.Unlock()
 			return nil
 		}
+		if each != nil {
+			each()
+		}
 		for n := 0; n < departTurns && e.progress() > 0; n++ {
 		}
-		left := e.unsent()
+		what := left()
 		pol := e.prog.Policy
 		e.mu.Unlock()
-		if left == "" {
+		if what == "" {
 			return nil
 		}
 		if ctx.Err() != nil {
-			return fmt.Errorf("%s: %w", left, ctx.Err())
+			return fmt.Errorf("%s: %w", what, ctx.Err())
 		}
 		if b.MayYield(pol.Spin + pol.Yield) {
 			b.Yielded(pol.Turn(b.Yields), 0)

@@ -6,10 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"gompi/internal/fault"
-	"gompi/internal/wait"
 )
 
 var errRetires = errors.New("the process leaves by a change of its set")
@@ -22,42 +20,15 @@ var errRetires = errors.New("the process leaves by a change of its set")
 // need Wait for requests any more. The engine goes on until Close; nobody else's
 // communicators are touched.
 func (e *Engine) Retire(ctx context.Context) (undone []string, f *fault.Fault) {
-	e.mu.Lock()
-	server := e.remote
-	e.mu.Unlock()
-	if server != nil && ctx.Err() == nil {
-		server.Leave(ctx)
-	}
+	unpublish(e, ctx)
 	end := retirement{e: e, given: map[Handle]bool{}}
-	for b := (wait.Backoff{}); ; {
-		e.mu.Lock()
-		if e.closed {
-			e.mu.Unlock()
-			return end.undone, &fault.Fault{Class: fault.Finalized, Peer: -1}
-		}
-		end.withdraw()
-		for n := 0; n < departTurns && e.progress() > 0; n++ {
-		}
-		pending, left := end.pending(), e.unsent()
-		pol := e.prog.Policy
-		if len(pending) == 0 && left == "" {
-			e.retired = true
-			e.mu.Unlock()
-			return end.undone, nil
-		}
-		e.mu.Unlock()
-		if ctx.Err() != nil {
-			if left != "" && len(pending) == 0 {
-				pending = append(pending, left)
-			}
-			return append(end.undone, pending...), &fault.Fault{Class: fault.Cancelled, Peer: -1, Err: context.Cause(ctx)}
-		}
-		if b.MayYield(pol.Spin + pol.Yield) {
-			b.Yielded(pol.Turn(b.Yields), 0)
-		} else {
-			time.Sleep(drainPause)
-		}
+	switch err := e.drain(ctx, end.withdraw, end.left); {
+	case err != nil:
+		return append(end.undone, end.pending...), &fault.Fault{Class: fault.Cancelled, Peer: -1, Err: context.Cause(ctx)}
+	case !end.over:
+		return end.undone, &fault.Fault{Class: fault.Finalized, Peer: -1}
 	}
+	return end.undone, nil
 }
 
 // retirement is a Retire under way.
@@ -65,6 +36,9 @@ type retirement struct {
 	e      *Engine
 	given  map[Handle]bool // what was withdrawn
 	undone []string
+
+	pending []string // what is not over, as far as it has a name
+	over    bool
 }
 
 // withdraw gives up all receives that may wait for ever.
@@ -84,12 +58,21 @@ func (t *retirement) withdraw() {
 	}
 }
 
-// pending names the operations of the program that have not ended.
-func (t *retirement) pending() (names []string) {
+// left names the operations of the program that have not ended, or else what has not
+// left the process.
+func (t *retirement) left() string {
+	t.pending = nil
 	for r := range t.e.started {
-		names = append(names, r.describe())
+		t.pending = append(t.pending, r.describe())
 	}
-	return names
+	if what := t.e.unsent(); what != "" && len(t.pending) == 0 {
+		t.pending = append(t.pending, what)
+	}
+	if len(t.pending) > 0 {
+		return t.pending[0]
+	}
+	t.over, t.e.retired = true, true
+	return ""
 }
 
 // describe names an operation for people.
