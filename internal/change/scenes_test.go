@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package change
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"gompi/internal/wire"
+)
+
+// watchedWorld is a world of n processes, all of which watch their set, in which there
+// is place for more than they ask for.
+func watchedWorld(t *testing.T, n int) *world {
+	w := newWorld(t, 1, n, 100)
+	for _, p := range w.sets[w.main].members {
+		w.b.Watch(w.main, p, false)
+	}
+	return w
+}
+
+// submit is a request that is taken.
+func (w *world) submit(r Request) uint32 {
+	w.t.Helper()
+	n, err := w.b.Submit(w.now, r)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.flush()
+	return n
+}
+
+// A queued operation waits for places, and gets them when a process is gone.
+func TestRoom(t *testing.T) {
+	w := newWorld(t, 1, 3, 4)
+	two := w.Define(w.sets[w.main].members[:2])
+	for _, p := range w.sets[two].members {
+		w.b.Watch(two, p, false)
+	}
+	n, err := w.b.Submit(0, Request{Kind: Grow, In: []uint32{two}, Join: []int{2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.flush()
+	if _, err := w.b.Submit(0, Request{Kind: Grow, In: []uint32{two}, Join: []int{1}, NoQueue: true}); err != ErrBusy {
+		t.Errorf("without a queue: %v", err)
+	}
+	if _, err := w.b.Submit(0, Request{Kind: Grow, In: []uint32{two}, Join: []int{5}}); err != ErrTooMany {
+		t.Errorf("seven where four can be: %v", err)
+	}
+	w.died(wire.ProcID{Job: 1, Serial: 3})
+	if s, err := w.b.State(n); s != Granted || err != nil {
+		t.Errorf("%v, %v", s, err)
+	}
+}
+
+// Of waiting requests for a size only the latest stays; others queue, and a commit
+// refuses those that name the set by its old name.
+func TestQueue(t *testing.T) {
+	w := watchedWorld(t, 3)
+	first := w.main
+	now := w.submit(Request{Kind: Shrink, In: []uint32{0}, Leave: 1})
+	to5 := w.submit(Request{Kind: Replace, In: []uint32{0}, To: 5})
+	more := w.submit(Request{Kind: Grow, In: []uint32{0}, Join: []int{1}})
+	named := w.submit(Request{Kind: Grow, In: []uint32{first}, Join: []int{1}})
+	to7 := w.submit(Request{Kind: Replace, In: []uint32{0}, To: 7})
+	want := func(n uint32, s State) {
+		t.Helper()
+		if w.states[n] != s && (s != Queued || w.states[n] != 0) {
+			t.Errorf("operation %d is %v, want %v", n, w.states[n], s)
+		}
+	}
+	want(to5, Refused)
+	want(more, Queued)
+	w.swap(now, 0, IsAccepted)
+	for _, p := range w.sets[first].members {
+		w.vote(now, p)
+	}
+	w.report(now)
+	want(now, Committed)
+	want(named, Refused)
+	want(more, Granted)
+	want(to7, Queued)
+}
+
+// Who leaves by a change that is not decided makes a later one wait that removes as
+// many, and is none of those to be removed when it is decided.
+func TestTheLastLeaveOnce(t *testing.T) {
+	w := watchedWorld(t, 5)
+	var ops []uint32
+	for range 2 {
+		ops = append(ops, w.submit(Request{Kind: Sub, In: []uint32{w.main}, Leave: 2}))
+	}
+	if s, _ := w.b.State(ops[1]); s != Queued {
+		t.Fatalf("the second is %v", s)
+	}
+	w.swap(ops[0], 0, IsAccepted)
+	for _, p := range w.sets[w.main].members {
+		w.vote(ops[0], p)
+	}
+	w.report(ops[0])
+	if s, _ := w.b.State(ops[1]); s != Ready {
+		t.Fatalf("the second is %v when the first is committed", s)
+	}
+	var leave []uint32
+	for _, p := range w.b.ops[ops[1]].parts[0].leave {
+		leave = append(leave, p.Serial)
+	}
+	if !slices.Equal(leave, []uint32{2, 3}) {
+		t.Errorf("leave: %v", leave)
+	}
+}
+
+// A deadline says for whom it has waited, and stands still while what holds a change
+// back moves.
+func TestLate(t *testing.T) {
+	w := newWorld(t, 1, 3, 100)
+	first := w.main
+	m := w.sets[first].members
+	w.b.Watch(first, m[0], true)
+	var why string
+	begin := func(r Request) uint32 {
+		t.Helper()
+		r.In, r.ToReady, r.ToAccept = []uint32{0}, 10*time.Second, 10*time.Second
+		n, err := w.b.Submit(w.now, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	run := func() (asked Action) {
+		w.b.Flush(func(e *Effect) {
+			if e.Do == Withdraw || e.Do == Look {
+				asked = e.Do
+			}
+			if e.Do == Told && e.Why != nil {
+				why = e.Why.Error()
+			}
+		})
+		return asked
+	}
+	n := begin(Request{Kind: Grow, Join: []int{5}})
+	run()
+	w.b.Launched(w.now, n, nil)
+	w.b.Tick(11 * time.Second)
+	run()
+	if want := "the deadline is over: not ready: process 4, 5, 6 and 2 more"; why != want {
+		t.Errorf("%q, want %q", why, want)
+	}
+
+	n = begin(Request{Kind: Shrink, Leave: 1})
+	run()
+	at := func(sec int, want Action) {
+		t.Helper()
+		w.b.Tick(time.Duration(sec) * time.Second)
+		if got := run(); got != want {
+			t.Errorf("after %d s: %d, want %d", sec, got, want)
+		}
+	}
+	at(9, 0)
+	at(10, Look)
+	w.b.Progress(11*time.Second, n)
+	at(20, 0)
+	at(21, Look)
+	w.b.Release(n, m[0])
+	at(23, Withdraw)
+	w.b.Decided(24*time.Second, n, IsRolledBack)
+	run()
+	if want := "the deadline is over: not watching: process 2, 3"; why != want {
+		t.Errorf("%q, want %q", why, want)
+	}
+}
+
+// A leaver that closes its watch before the decision refuses nobody who waits; if it
+// stays after all it does.
+func TestLeaverCloses(t *testing.T) {
+	for _, v := range []Verdict{IsCommitted, IsRolledBack} {
+		w := watchedWorld(t, 3)
+		first := w.main
+		now := w.submit(Request{Kind: Shrink, In: []uint32{0}, Leave: 1})
+		next := w.submit(Request{Kind: Grow, In: []uint32{0}, Join: []int{1}})
+		w.swap(now, 0, IsAccepted)
+		w.report(now)
+		w.b.Unwatch(first, w.sets[first].members[2])
+		w.flush()
+		later := w.submit(Request{Kind: Grow, In: []uint32{0}, Join: []int{1}})
+		want := Granted
+		if v == IsRolledBack {
+			want = Refused
+			w.died(w.sets[first].members[0])
+		}
+		w.words[now].v = v
+		w.report(now)
+		if w.states[next] != want || v == IsRolledBack && w.states[later] != want {
+			t.Errorf("with verdict %d those that wait are %v and %v", v, w.states[next], w.states[later])
+		}
+	}
+}
