@@ -4,9 +4,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/spf13/pflag"
@@ -24,15 +22,11 @@ type firstCommand struct {
 }
 
 func (c *firstCommand) flags() *pflag.FlagSet {
-	f := pflag.NewFlagSet("gompibench first", pflag.ContinueOnError)
-	f.SortFlags = false
-	f.Usage = func() {}
+	f := ownFlags("first")
 	f.IntVar(&c.opt.Calls, "calls", bench.DefaultFirstCalls, "calls of each operation that are timed on a new communicator")
 	f.IntVar(&c.opt.Rounds, "rounds", bench.DefaultFirstRounds, "communicators made in each way for each operation")
-	f.BoolVar(&c.json, "json", false, "one JSON object a line instead of a table")
 	f.IntVar(&c.np, "np", 2, "ranks, when started without gompirun")
-	f.StringVar(&c.opt.Transport, "transport", "", "what results call the transport (default: its name)")
-	f.Bool("progress", false, "taken and passed over, as there is little to tell of")
+	outputFlags(f, &c.json, &c.opt.Transport)
 	return f
 }
 
@@ -54,13 +48,7 @@ func parseFirst(args []string) (*firstCommand, error) {
 
 func runFirst(args []string) {
 	c, err := parseFirst(args)
-	switch {
-	case errors.Is(err, pflag.ErrHelp):
-		_, err := io.WriteString(os.Stdout, firstUsage())
-		exit(err)
-	case err != nil:
-		exit(usageError{err})
-	}
+	exitOn(err, firstUsage)
 	if !launched() {
 		exit(launch(c.np, false))
 	}

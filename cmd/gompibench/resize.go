@@ -4,9 +4,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strconv"
 	"time"
@@ -27,9 +25,7 @@ type resizeCommand struct {
 }
 
 func (c *resizeCommand) flags() *pflag.FlagSet {
-	f := pflag.NewFlagSet("gompibench resize", pflag.ContinueOnError)
-	f.SortFlags = false
-	f.Usage = func() {}
+	f := ownFlags("resize")
 	f.IntVar(&c.opt.Start, "start", 2, "ranks that are added to, or that remain")
 	f.IntSliceVar(&c.opt.Deltas, "delta", []int{2}, "how many ranks come or go: `D1,D2,...`, each from --start on")
 	f.StringVar(&c.mode, "mode", "add", "add, or sub: the job begins with --start and the first --delta")
@@ -37,9 +33,7 @@ func (c *resizeCommand) flags() *pflag.FlagSet {
 	f.BoolVar(&c.opt.Busy, "busy", false, "iterations compute for 10 ms instead of sleeping so long")
 	f.BoolVar(&c.opt.Nonblocking, "nonblocking", false, "go on until newcomers are there, instead of waiting for them")
 	f.IntVar(&c.spare, "spare", 0, "processes that are kept ready, when started without gompirun (gompirun --spare)")
-	f.BoolVar(&c.json, "json", false, "one JSON object a line instead of a table")
-	f.StringVar(&c.opt.Transport, "transport", "", "what results call the transport (default: its name)")
-	f.Bool("progress", false, "taken and passed over, as there is little to tell of")
+	outputFlags(f, &c.json, &c.opt.Transport)
 	return f
 }
 
@@ -71,13 +65,7 @@ func parseResize(args []string) (*resizeCommand, error) {
 
 func runResize(began time.Time, args []string) {
 	c, err := parseResize(args)
-	switch {
-	case errors.Is(err, pflag.ErrHelp):
-		_, err := io.WriteString(os.Stdout, resizeUsage())
-		exit(err)
-	case err != nil:
-		exit(usageError{err})
-	}
+	exitOn(err, resizeUsage)
 	if !launched() {
 		exit(launch(c.opt.Size(), false, "--spare", strconv.Itoa(c.spare)))
 	}

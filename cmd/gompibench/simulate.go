@@ -55,9 +55,7 @@ type simulation struct {
 }
 
 func (c *simulation) flags() *pflag.FlagSet {
-	f := pflag.NewFlagSet("gompibench simulate", pflag.ContinueOnError)
-	f.SortFlags = false
-	f.Usage = func() {}
+	f := ownFlags("simulate")
 	m := sim.DefaultMachine()
 	f.StringVar(&c.ranks, "ranks", "100000", "`NUMBERS` of ranks, such as 16,1024,100000")
 	f.StringVar(&c.bytes, "bytes", "8,512,32K,1M", "`SIZES`")
