@@ -24,7 +24,7 @@ help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: build
-build: ## gompirun, gompictl, gompibench and the examples into bin/
+build: ## gompirun, gompictl, gompibench, gompiplot and the examples into bin/
 	@mkdir -p bin
 	$(GO) build -trimpath -o bin/ ./cmd/... ./examples/...
 

@@ -4,10 +4,10 @@ package bench
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 
 	"gompi/bench/report"
 	"gompi/collectives/sim"
@@ -103,12 +103,12 @@ func WriteTrace(w io.Writer, c *sim.Call, r sim.Result, ms []sim.Message) error 
 	return err
 }
 
-// PlotPredicted draws one figure for the rows of one operation: time against
-// ranks if these vary, else against bytes, a line for each algorithm. Rows
-// must have one size or one number of ranks.
-func PlotPredicted(rows []Predicted) ([]byte, error) {
+// FigureOf is one figure of the rows of one operation: time against ranks if these
+// vary, else against bytes, a line for each algorithm. There is at least one row, and
+// all have one size or one number of ranks.
+func FigureOf(rows []Predicted) (*report.Figure, error) {
 	if len(rows) == 0 {
-		return nil, report.ErrEmpty
+		return nil, errors.New("bench: no row to plot")
 	}
 	first := rows[0]
 	overRanks := slices.ContainsFunc(rows, func(r Predicted) bool { return r.Ranks != first.Ranks })
@@ -116,9 +116,9 @@ func PlotPredicted(rows []Predicted) ([]byte, error) {
 	if overRanks && overBytes {
 		return nil, fmt.Errorf("bench: a plot is over ranks or over bytes: give one of them a single value")
 	}
-	f := report.Figure{
+	f := &report.Figure{
 		Title: fmt.Sprintf("%s on %d ranks (LogGP)", first.Op, first.Ranks),
-		X:     report.Axis{Label: "size in bytes", Binary: true, Format: report.Bytes},
+		X:     report.Axis{Label: "size in bytes", Binary: true, Bytes: true},
 		Y:     report.Axis{Label: "time in us"},
 	}
 	if overRanks {
@@ -126,7 +126,7 @@ func PlotPredicted(rows []Predicted) ([]byte, error) {
 		if first.Bytes == 0 {
 			f.Title = fmt.Sprintf("%s (LogGP)", first.Op)
 		}
-		f.X = report.Axis{Label: "ranks", Binary: true, Format: func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }}
+		f.X = report.Axis{Label: "ranks", Binary: true}
 	}
 	for _, r := range rows {
 		i := slices.IndexFunc(f.Series, func(s report.Series) bool { return s.Name == r.Algorithm })
@@ -141,5 +141,5 @@ func PlotPredicted(rows []Predicted) ([]byte, error) {
 		s := &f.Series[i]
 		s.X, s.Y = append(s.X, x), append(s.Y, r.Usec)
 	}
-	return f.SVG()
+	return f, nil
 }

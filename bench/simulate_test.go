@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"gompi/bench/report"
 	"gompi/collectives"
 	"gompi/collectives/selection"
 	"gompi/collectives/sim"
@@ -136,30 +137,30 @@ func TestPredictedTable(t *testing.T) {
 	}
 }
 
-func TestPlotPredicted(t *testing.T) {
+func TestFigureOf(t *testing.T) {
 	for _, x := range []struct {
 		s    Simulation
-		want string
+		want report.Axis
 	}{
-		{Simulation{Op: collectives.OpBcast, Ranks: []int{4}, Bytes: []int{8, 64, 512}}, ">size in bytes<"},
-		{Simulation{Op: collectives.OpBcast, Ranks: []int{4, 8, 64}, Bytes: []int{8}}, ">ranks<"},
-		{Simulation{Op: collectives.OpBarrier, Ranks: []int{4, 8, 64}}, ">ranks<"},
+		{Simulation{Op: collectives.OpBcast, Ranks: []int{4}, Bytes: []int{8, 64, 512}}, report.Axis{Label: "size in bytes", Binary: true, Bytes: true}},
+		{Simulation{Op: collectives.OpBcast, Ranks: []int{4, 8, 64}, Bytes: []int{8}}, report.Axis{Label: "ranks", Binary: true}},
+		{Simulation{Op: collectives.OpBarrier, Ranks: []int{4, 8, 64}}, report.Axis{Label: "ranks", Binary: true}},
 	} {
-		svg, err := PlotPredicted(predict(t, x.s))
-		if err != nil || !strings.Contains(string(svg), x.want) {
-			t.Errorf("%+v: %v\n%s", x.s, err, svg)
+		f, err := FigureOf(predict(t, x.s))
+		if err != nil || f.X != x.want {
+			t.Fatalf("%+v: %v\n%+v", x.s, err, f)
 		}
 		for _, g := range selection.All() {
-			if g.Op == x.s.Op && !g.TwoLevel && !g.Inter && !strings.Contains(string(svg), ">"+g.Name+"<") {
+			if g.Op == x.s.Op && !g.TwoLevel && !g.Inter && !slices.ContainsFunc(f.Series, func(s report.Series) bool { return s.Name == g.Name && len(s.X) > 1 }) {
 				t.Errorf("%+v: no line for %s", x.s, g.Name)
 			}
 		}
 	}
 	both := predict(t, Simulation{Op: collectives.OpBcast, Ranks: []int{4, 8}, Bytes: []int{8, 16}})
-	if _, err := PlotPredicted(both); err == nil {
+	if _, err := FigureOf(both); err == nil {
 		t.Error("two sizes and two numbers of ranks in one plot")
 	}
-	if _, err := PlotPredicted(nil); err == nil {
+	if _, err := FigureOf(nil); err == nil {
 		t.Error("a plot of nothing")
 	}
 }

@@ -183,8 +183,19 @@ func TestCG(t *testing.T) {
 	})
 }
 
+// withPlotter puts gompiplot into PATH.
+func withPlotter(t *testing.T) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Symlink(mpitest.Build(t, "gompi/cmd/gompiplot"), filepath.Join(dir, "gompiplot")); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+}
+
 func TestCGPlot(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "residuals.svg")
+	withPlotter(t)
 	cg := mpitest.Build(t, "gompi/examples/cg")
 	r := mpitest.Exec(t, 2, []string{cg, "--plot", file, "--tol", "1e-6", matrix})
 	if r.Status != 0 || r.Stderr != "" {
@@ -224,6 +235,7 @@ func TestCGFails(t *testing.T) {
 	short := file("b.mtx", "%%MatrixMarket matrix array real general\n2 1\n1\n")
 	none := filepath.Join(dir, "none.mtx")
 	cg := mpitest.Build(t, "gompi/examples/cg")
+	withPlotter(t)
 	for name, c := range map[string]struct {
 		args []string
 		says string

@@ -3,177 +3,69 @@
 package report
 
 import (
-	"bytes"
-	"errors"
-	"fmt"
-	"image/color"
 	"math"
-	"strings"
-	"unicode"
-
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/text"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgsvg"
+	"strconv"
 )
+
+// Figure is one plot: lines with a legend beside them. As JSON it is what gompiplot
+// draws; a program that ranks run links nothing that draws.
+type Figure struct {
+	Title  string   `json:"title"`
+	X      Axis     `json:"x"`
+	Y      Axis     `json:"y"`
+	Series []Series `json:"series"`
+}
+
+// Axis is one of the two axes of a figure. It is logarithmic, so that what is not
+// positive has no place on it, unless it is linear.
+type Axis struct {
+	Label  string `json:"label"`
+	Linear bool   `json:"linear,omitempty"`
+	// Binary: its numbers are powers of two (bytes, ranks), not of ten.
+	Binary bool `json:"binary,omitempty"`
+	// Bytes: its numbers are written as Bytes does.
+	Bytes bool `json:"bytes,omitempty"`
+}
 
 // Series is one line of a figure. X and Y have the same length; a point that has
 // no place on its axes interrupts the line.
 type Series struct {
-	Name string
-	X, Y []float64
+	Name string    `json:"name"`
+	X    []float64 `json:"x"`
+	Y    []float64 `json:"y"`
 }
 
-// Figure is one plot: lines with a legend beside them. Both axes are logarithmic,
-// so that what is not positive has no place on them.
-type Figure struct {
-	Title  string
-	X, Y   Axis
-	Series []Series
+// Text is the number beside a tick.
+func (a Axis) Text(v float64) string {
+	switch {
+	case a.Bytes:
+		return Bytes(v)
+	case a.Binary:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	}
+	return shortest(v)
 }
 
-// ErrEmpty means that no point of any series can be drawn.
-var ErrEmpty = errors.New("report: no point to draw")
-
-// Sizes of a figure. The legend makes it wider.
-const (
-	figureWidth  = 540 * vg.Inch / 72
-	figureHeight = 340 * vg.Inch / 72
-	figureMargin = 8 * vg.Inch / 72
-)
-
-// SVG draws the figure: a file of its own as well as a part of an HTML page. It
-// loads nothing and depends on the figure only. Errors: ErrEmpty, a series whose
-// X and Y differ in length.
-func (f *Figure) SVG() ([]byte, error) {
-	p, legend, err := f.plot()
-	if err != nil {
-		return nil, err
+// shortest is the default form of a tick's value.
+func shortest(v float64) string {
+	// Products such as 3*0.1 carry digits that nobody drew.
+	if r, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 12, 64), 64); err == nil {
+		v = r
 	}
-	width := figureWidth
-	side := legend.Rectangle(draw.Canvas{}).Size().X
-	if side > 0 {
-		side += 2 * figureMargin
-		width += side
+	if a := math.Abs(v); a != 0 && (a < 1e-4 || a >= 1e6) {
+		return strconv.FormatFloat(v, 'e', -1, 64)
 	}
-	svg := vgsvg.New(width, figureHeight)
-	c := draw.New(svg)
-	p.Draw(draw.Crop(c, figureMargin, -figureMargin-side, figureMargin, -figureMargin))
-	legend.Draw(draw.Crop(c, width-side, -figureMargin, 0, -figureMargin-p.Title.TextStyle.Font.Size*2))
-	var b bytes.Buffer
-	if _, err := svg.WriteTo(&b); err != nil {
-		return nil, fmt.Errorf("report: %s: %w", f.Title, err)
-	}
-	return alone(b.Bytes()), nil
+	return strconv.FormatFloat(v, 'f', -1, 64)
 }
 
-// alone makes a drawing an element that also stands in an HTML page, and names
-// fonts of the same widths that any viewer has.
-func alone(svg []byte) []byte {
-	if at := bytes.Index(svg, []byte("<svg ")); at > 0 {
-		svg = svg[at:]
-	}
-	return bytes.ReplaceAll(svg, []byte("font-family:Liberation Sans;"), []byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;"))
-}
-
-// plot is the figure as the library draws it, and what stands beside it.
-func (f *Figure) plot() (*plot.Plot, *plot.Legend, error) {
-	p, legend := plot.New(), plot.NewLegend()
-	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = printable(f.Title), printable(f.X.Label), printable(f.Y.Label)
-	p.Title.Padding, p.X.Label.Padding, p.Y.Label.Padding = figureMargin, figureMargin/2, figureMargin/2
-	legend.Top, legend.Left, legend.Padding = true, true, figureMargin/2
-	for _, s := range []*text.Style{&p.Title.TextStyle, &p.X.Label.TextStyle, &p.Y.Label.TextStyle, &p.X.Tick.Label, &p.Y.Tick.Label, &legend.TextStyle} {
-		s.Font.Variant = "Sans"
-		s.Font.Size = vg.Points(10)
-	}
-	p.Title.TextStyle.Font.Size = vg.Points(12)
-	grid := plotter.NewGrid()
-	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{0xdd}, color.Gray{0xdd}
-	p.Add(grid)
-	for i, s := range f.Series {
-		if err := s.addTo(p, &legend, lineStyle(i)); err != nil {
-			return nil, nil, err
+// Bytes writes a number of bytes with the binary suffix that divides it: 512,
+// 4K, 64M.
+func Bytes(v float64) string {
+	for _, s := range []string{"", "K", "M", "G", "T"} {
+		if v < 1024 || v != math.Trunc(v) || math.Mod(v, 1024) != 0 {
+			return shortest(v) + s
 		}
+		v /= 1024
 	}
-	if p.X.Min > p.X.Max {
-		return nil, nil, ErrEmpty
-	}
-	f.X.fit(&p.X, 8)
-	f.Y.fit(&p.Y, 7)
-	return p, &legend, nil
-}
-
-// addTo draws a series with a dot on each point. One without a name, or of which
-// nothing can be drawn, is not in the legend.
-func (s *Series) addTo(p *plot.Plot, legend *plot.Legend, style draw.LineStyle) error {
-	if len(s.X) != len(s.Y) {
-		return fmt.Errorf("report: series %q has %d x values and %d y values", s.Name, len(s.X), len(s.Y))
-	}
-	var line *plotter.Line
-	var dots *plotter.Scatter
-	for from := 0; from < len(s.X); from++ {
-		var run plotter.XYs
-		for ; from < len(s.X) && placed(s.X[from]) && placed(s.Y[from]); from++ {
-			run = append(run, plotter.XY{X: s.X[from], Y: s.Y[from]})
-		}
-		if len(run) == 0 {
-			continue
-		}
-		var err error
-		if line, dots, err = plotter.NewLinePoints(run); err != nil {
-			return fmt.Errorf("report: series %q: %w", s.Name, err)
-		}
-		line.LineStyle = style
-		dots.GlyphStyle = draw.GlyphStyle{Color: style.Color, Radius: vg.Points(2), Shape: draw.CircleGlyph{}}
-		p.Add(line, dots)
-	}
-	if line != nil && s.Name != "" {
-		legend.Add(printable(s.Name), line, dots)
-	}
-	return nil
-}
-
-// lineStyle tells series apart, also for the colour-blind (Okabe and Ito's set,
-// the yellow left out: it vanishes on white), on grey paper, and where one line
-// lies over another.
-func lineStyle(i int) draw.LineStyle {
-	colours := [...]color.RGBA{
-		{0x00, 0x72, 0xb2, 0xff}, {0xd5, 0x5e, 0x00, 0xff}, {0x00, 0x9e, 0x73, 0xff}, {0xcc, 0x79, 0xa7, 0xff},
-		{0xe6, 0x9f, 0x00, 0xff}, {0x56, 0xb4, 0xe9, 0xff}, {0x00, 0x00, 0x00, 0xff},
-	}
-	dashes := [...][]vg.Length{nil, {vg.Points(5), vg.Points(2)}, {vg.Points(1.5), vg.Points(2)}, {vg.Points(6), vg.Points(2), vg.Points(1.5), vg.Points(2)}}
-	return draw.LineStyle{Color: colours[i%len(colours)], Width: vg.Points(1.4), Dashes: dashes[i%len(dashes)]}
-}
-
-// placed reports whether a value has a place on a logarithmic axis, on which
-// there must be some room to both sides.
-func placed(v float64) bool { return v > 1e-250 && v < 1e250 }
-
-// printable is text that XML can hold.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {
-			return '?'
-		}
-		return r
-	}, s)
-}
-
-// fit gives the library's axis the room and the numbers of this one, about most
-// of them.
-func (a Axis) fit(to *plot.Axis, most int) {
-	to.Scale = plot.LogScale{}
-	room := math.Exp(0.04 * (math.Log(to.Max) - math.Log(to.Min)))
-	if room == 1 {
-		room = 2
-	}
-	to.Min, to.Max = to.Min/room, to.Max*room
-	to.Padding = 0
-	var ticks plot.ConstantTicks
-	for _, v := range a.ticks(to.Min, to.Max, most) {
-		ticks = append(ticks, plot.Tick{Value: v, Label: a.text(v)})
-	}
-	to.Tick.Marker = ticks
+	return shortest(v) + "P"
 }

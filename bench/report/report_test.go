@@ -164,48 +164,24 @@ first_make          shm           2        0        1.00        1.00        1.00
 	}
 }
 
-func TestHTML(t *testing.T) {
-	rs := []Result{
-		{"latency", "tcp", 2, 8, 5, 4, 9, 1.6, 0, nil, nil, nil, nil},
-		{"latency", "shm", 2, 8, 0.3, 0.1, 0.2, 80, 0, nil, nil, nil, nil},
-		{"latency", "shm", 2, 8, 0.1, 0.1, 0.2, 80, 0, nil, nil, nil, nil},
-		{"latency", "shm", 2, 8, 0.2, 0.1, 0.2, 80, 0, nil, nil, nil, nil},
-		{"latency", "shm", 2, 4096, 2, 1, 3, 2048, 0, nil, nil, nil, nil},
-		{"barrier", "shm", 2, 0, 0.2, 0.1, 0.2, 0, 0, nil, nil, nil, nil},
-		{"barrier", "shm", 4, 0, 5, 4, 6, 0, 0, nil, nil, nil, nil},
-		{"one<>", "shm", 4, 0, 5, 4, 6, 0, 0, nil, nil, nil, nil},
-	}
-	var b bytes.Buffer
-	if err := HTML(&b, "a & b", rs); err != nil {
-		t.Fatal(err)
-	}
-	page := b.String()
-	for what, want := range map[string]int{
-		"<svg ":              3, // latency: time and bandwidth; barrier: time against ranks
-		"<h2 ":               3,
-		">shm, 2 ranks<":     2,
-		"<tr><td":            6, // the three equal points are one
-		"<td>0.200</td>":     4, // their median, and three other columns
-		"one<>":              0,
-		"<h1>a &amp; b</h1>": 1,
+func TestNumbers(t *testing.T) {
+	for v, want := range map[float64]string{
+		0: "0", 3 * 0.1: "0.3", -2: "-2", 1e-9: "1e-09", 2.5e7: "2.5e+07", 250000: "250000",
 	} {
-		if got := strings.Count(page, what); got != want {
-			t.Errorf("%q stands %d times, want %d", what, got, want)
+		if got := shortest(v); got != want {
+			t.Errorf("shortest(%v) = %q, want %q", v, got, want)
 		}
 	}
-	if strings.Index(page, ">barrier<") > strings.Index(page, ">latency<") {
-		t.Error("sections are not sorted")
-	}
-	if rs[0].Transport != "tcp" {
-		t.Error("the caller's slice was changed")
-	}
-	b.Reset()
-	if err := HTML(&b, "", nil); err != nil || !strings.Contains(b.String(), "No results") {
-		t.Errorf("no results: %v", err)
+	for v, want := range map[float64]string{
+		0: "0", 8: "8", 1024: "1K", 1536: "1536", 4 << 20: "4M", 1 << 32: "4G", 0.5: "0.5", 1 << 50: "1P",
+	} {
+		if got := Bytes(v); got != want {
+			t.Errorf("Bytes(%v) = %q, want %q", v, got, want)
+		}
 	}
 }
 
-// FuzzRead: what Read accepts can be shown and written again.
+// FuzzRead: what Read accepts can be written again.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"bench":"latency","transport":"shm","ranks":2,"bytes":8,"usec":0.11,"usec_min":0.1,"usec_p99":0.2,"MBps":72.7,"allocs":0}`))
 	f.Add([]byte("{\"bench\":\"a\",\"bytes\":1}\n{\"bench\":\"a\",\"bytes\":9223372036854775807,\"usec\":1e308,\"MBps\":5e-324}"))
@@ -214,9 +190,6 @@ func FuzzRead(f *testing.F) {
 		rs, err := Read("f", bytes.NewReader(in))
 		if err != nil {
 			return
-		}
-		if err := HTML(&bytes.Buffer{}, "t", rs); err != nil {
-			t.Fatal(err)
 		}
 		var b bytes.Buffer
 		for _, r := range rs {

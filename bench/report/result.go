@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report is what a measurement is and how it is shown: the JSON line,
-// the statistics behind it, a table for a terminal and a page with plots. It
-// measures nothing.
+// Package report is what a measurement is and how it is told: the JSON line,
+// the statistics behind it, a table for a terminal and figures as data. It
+// measures and draws nothing.
 package report
 
 import (

@@ -32,7 +32,7 @@ func launch(np int, progress bool, flags ...string) error {
 	if err != nil {
 		return err
 	}
-	run, err := findGompirun(filepath.Dir(self))
+	run, err := find("gompirun")
 	if err != nil {
 		return fmt.Errorf("%w; start it as: gompirun -np %d gompibench ...", err, np)
 	}
@@ -49,15 +49,25 @@ func launchArgs(run, self string, np int, progress bool, flags, args []string) [
 	return slices.Concat([]string{run, "-np", strconv.Itoa(np)}, flags, []string{self}, args, []string{"--progress=" + strconv.FormatBool(progress)})
 }
 
-// findGompirun prefers the one in dir: it fits this build.
-func findGompirun(dir string) (string, error) {
-	beside := filepath.Join(dir, "gompirun")
+// find finds another program of gompi. It prefers the one beside this: it fits this
+// build.
+func find(name string) (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	return findIn(filepath.Dir(self), name)
+}
+
+// findIn finds a program in dir or in PATH.
+func findIn(dir, name string) (string, error) {
+	beside := filepath.Join(dir, name)
 	if st, err := os.Stat(beside); err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0 {
 		return beside, nil
 	}
-	path, err := exec.LookPath("gompirun")
+	path, err := exec.LookPath(name)
 	if err != nil {
-		return "", fmt.Errorf("no gompirun in %s nor in PATH", dir)
+		return "", fmt.Errorf("no %s in %s nor in PATH", name, dir)
 	}
 	return filepath.Abs(path)
 }

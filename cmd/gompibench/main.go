@@ -2,8 +2,8 @@
 
 // Command gompibench measures gompi: `gompibench NAME [flags]`, under
 // gompirun or alone (it then starts itself under gompirun). `gompibench
-// report` makes a page with plots of what was measured; `gompibench simulate`
-// predicts what cannot be.
+// report` has gompiplot make a page with plots of what was measured; `gompibench
+// simulate` predicts what cannot be.
 package main
 
 import (
@@ -28,7 +28,7 @@ func main() {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case "report":
-			exit(writeReport(os.Args[2:], os.Stdout))
+			exit(writeReport(os.Args[2:]))
 		case "simulate":
 			exit(simulate(os.Args[2:], os.Stdout))
 		case "first":
@@ -153,7 +153,7 @@ func (c *command) run(ctx context.Context, world *mpi.Comm) error {
 func usage(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("usage: gompirun -np N gompibench NAME [flags]\n       gompibench NAME [flags]              (starts itself under gompirun)\n" +
-		"       gompibench report [-o FILE] [--title T] FILE...   (an HTML page with plots, from JSON lines)\n" +
+		"       gompibench report [-o FILE] [--title T] FILE...   (an HTML page with plots, from JSON lines; by gompiplot)\n" +
 		"       gompibench first [flags]  (the first calls of a job and of new communicators)\n" +
 		"       gompibench resize [flags] (what it takes to change the number of ranks)\n" +
 		"       gompibench tune [OPERATION...] [--into FILE]  (measures all algorithms; writes a table for gompirun --coll-table)\n" +

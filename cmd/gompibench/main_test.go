@@ -67,43 +67,10 @@ func TestUsageNamesEverything(t *testing.T) {
 	}
 }
 
-func TestReport(t *testing.T) {
-	dir := t.TempDir()
-	in, out, bad := filepath.Join(dir, "in.json"), filepath.Join(dir, "out.html"), filepath.Join(dir, "bad.json")
-	lines := `{"bench":"latency","transport":"shm","ranks":2,"bytes":8,"usec":0.1,"MBps":80}
-{"bench":"latency","transport":"shm","ranks":2,"bytes":64,"usec":0.2,"MBps":320}
-`
-	for name, text := range map[string]string{in: lines, bad: lines + "{\n"} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var stdout strings.Builder
-	if err := writeReport([]string{in, "-o", out, "--title", "mine"}, &stdout); err != nil {
-		t.Fatal(err)
-	}
-	page, err := os.ReadFile(out)
-	if err != nil || !strings.Contains(string(page), "<h1>mine</h1>") || strings.Count(string(page), "<svg ") != 2 || stdout.Len() != 0 {
-		t.Errorf("%v\n%s", err, page)
-	}
-	if err := writeReport([]string{in, in}, &stdout); err != nil || !strings.Contains(stdout.String(), "<svg ") {
-		t.Errorf("to standard output: %v", err)
-	}
-	if err := writeReport([]string{bad, "-o", filepath.Join(dir, "none")}, &stdout); err == nil || !strings.Contains(err.Error(), bad+":3:") {
-		t.Errorf("bad file: %v", err)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "none")); err == nil {
-		t.Error("a page was written in spite of the error")
-	}
-	if err := writeReport(nil, &stdout); !errors.As(err, new(usageError)) {
-		t.Errorf("no file: %v", err)
-	}
-}
-
-func TestFindGompirun(t *testing.T) {
+func TestFind(t *testing.T) {
 	dir, elsewhere := t.TempDir(), t.TempDir()
 	t.Setenv("PATH", elsewhere)
-	if p, err := findGompirun(dir); err == nil {
+	if p, err := findIn(dir, "gompirun"); err == nil {
 		t.Errorf("found %s", p)
 	}
 	for _, d := range []string{elsewhere, dir} { // beside comes before PATH
@@ -111,7 +78,7 @@ func TestFindGompirun(t *testing.T) {
 		if err := os.WriteFile(want, nil, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if p, err := findGompirun(dir); err != nil || p != want {
+		if p, err := findIn(dir, "gompirun"); err != nil || p != want {
 			t.Errorf("got %s, %v, want %s", p, err, want)
 		}
 	}

@@ -4,58 +4,58 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-
-	"github.com/spf13/pflag"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
 
 	"gompi/bench/report"
 )
 
-// writeReport is `gompibench report FILE...`; "-" is standard input.
-func writeReport(args []string, stdout io.Writer) error {
-	f := pflag.NewFlagSet("gompibench report", pflag.ContinueOnError)
-	f.Usage = func() {}
-	out := f.StringP("output", "o", "", "file to write (default: standard output)")
-	title := f.String("title", "gompi benchmarks", "title of the page")
-	if err := f.Parse(args); errors.Is(err, pflag.ErrHelp) {
-		_, err := fmt.Fprint(stdout, "usage: gompibench report [flags] FILE...\n\nflags:\n", f.FlagUsages())
-		return err
-	} else if err != nil {
-		return usageError{err}
-	}
-	if f.NArg() == 0 {
-		return usageError{errors.New("report: no file; give those that `gompibench NAME --json` wrote, or - for standard input")}
-	}
-	var all []report.Result
-	for _, name := range f.Args() {
-		rs, err := readFile(name)
-		if err != nil {
-			return err
-		}
-		all = append(all, rs...)
-	}
-	var page bytes.Buffer
-	if err := report.HTML(&page, *title, all); err != nil {
+// Plots are gompiplot's: what draws sets up fonts at each start of a program that
+// links it, and this one is started for each rank.
+
+// writeReport is `gompibench report`: it becomes `gompiplot page` with the same
+// arguments, and returns only on error.
+func writeReport(args []string) error {
+	path, err := findPlotter()
+	if err != nil {
 		return err
 	}
-	if *out == "" {
-		_, err := stdout.Write(page.Bytes())
-		return err
+	if err := syscall.Exec(path, slices.Concat([]string{"gompiplot", "page"}, args), os.Environ()); err != nil {
+		return fmt.Errorf("cannot start %s: %w", path, err)
 	}
-	return os.WriteFile(*out, page.Bytes(), 0o666)
+	return nil
 }
 
-func readFile(name string) ([]report.Result, error) {
-	if name == "-" {
-		return report.Read("standard input", os.Stdin)
-	}
-	f, err := os.Open(name)
+// svg has gompiplot draw a figure.
+func svg(f *report.Figure) ([]byte, error) {
+	path, err := findPlotter()
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	return report.Read(name, f)
+	in, err := json.Marshal(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Title, err)
+	}
+	var says strings.Builder
+	c := exec.Command(path, "figure")
+	c.Stdin, c.Stderr = bytes.NewReader(in), &says
+	drawn, err := c.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, errors.Join(err, errors.New(strings.TrimSpace(says.String()))))
+	}
+	return drawn, nil
+}
+
+func findPlotter() (string, error) {
+	path, err := find("gompiplot")
+	if err != nil {
+		return "", fmt.Errorf("%w; make build, or go build gompi/cmd/gompiplot, makes it", err)
+	}
+	return path, nil
 }

@@ -198,11 +198,15 @@ func (c *simulation) run(ctx context.Context, stdout io.Writer) error {
 	if c.plot == "" {
 		return nil
 	}
-	svg, err := bench.PlotPredicted(all)
+	f, err := bench.FigureOf(all)
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(c.plot, svg, 0o666); err != nil {
+	drawn, err := svg(f)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(c.plot, drawn, 0o666); err != nil {
 		return err
 	}
 	if !c.json {

@@ -5,13 +5,16 @@ package main
 import (
 	"bytes"
 	"errors"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"gompi/collectives"
+	"gompi/mpitest"
 )
 
 func TestParseSimulation(t *testing.T) {
@@ -52,7 +55,18 @@ func TestParseSimulation(t *testing.T) {
 	}
 }
 
+// withPlotter puts gompiplot into PATH.
+func withPlotter(t *testing.T) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Symlink(mpitest.Build(t, "gompi/cmd/gompiplot"), filepath.Join(dir, "gompiplot")); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+}
+
 func TestSimulate(t *testing.T) {
+	withPlotter(t)
 	file := filepath.Join(t.TempDir(), "x.svg")
 	run := func(line string) string {
 		t.Helper()
@@ -81,6 +95,34 @@ func TestSimulate(t *testing.T) {
 		if !strings.Contains(help, want) {
 			t.Errorf("help lacks %q", want)
 		}
+	}
+}
+
+// TestPlotter: who has no gompiplot is told where it comes from.
+func TestPlotter(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("PATH", dir)
+	file := filepath.Join(dir, "x.svg")
+	err := simulate([]string{"barrier", "--ranks", "4", "--plot=" + file}, io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "no gompiplot in ") || !strings.Contains(err.Error(), "go build gompi/cmd/gompiplot") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := os.Stat(file); err == nil {
+		t.Error("there is a plot")
+	}
+	if err := writeReport([]string{"x.json"}); err == nil || !strings.Contains(err.Error(), "no gompiplot in ") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestReport(t *testing.T) {
+	bench := mpitest.Build(t, "gompi/cmd/gompibench")
+	withPlotter(t)
+	c := exec.Command(bench, "report", "--title", "mine", "-")
+	c.Stdin = strings.NewReader(`{"bench":"latency","transport":"shm","ranks":2,"bytes":8,"usec":0.1,"MBps":80}`)
+	page, err := c.CombinedOutput()
+	if err != nil || !bytes.Contains(page, []byte("<h1>mine</h1>")) {
+		t.Errorf("%v\n%s", err, page)
 	}
 }
 

@@ -3,17 +3,15 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"image/color"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"time"
-
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
 
 	"gompi/mpi"
 )
@@ -77,34 +75,55 @@ func (r *report) print(w io.Writer) error {
 	return err
 }
 
-// draw writes the history of the residuals as SVG.
+// draw writes the history of the residuals as SVG. The drawing is gompiplot's: what
+// draws sets up fonts before main runs, and each rank would pay for that.
 func (r *report) draw(file string) error {
-	var points plotter.XYs
-	for i, y := range r.sol.residuals {
-		if y > 0 { // what a logarithmic axis can show
-			points = append(points, plotter.XY{X: float64(i), Y: y})
-		}
+	type axis struct {
+		Label  string `json:"label"`
+		Linear bool   `json:"linear,omitempty"`
 	}
-	line, err := plotter.NewLine(points)
+	type series struct {
+		X []float64 `json:"x"`
+		Y []float64 `json:"y"`
+	}
+	iterations := make([]float64, len(r.sol.residuals))
+	for i := range iterations {
+		iterations[i] = float64(i)
+	}
+	figure, err := json.Marshal(map[string]any{
+		"title":  fmt.Sprintf("%s, %d ranks", filepath.Base(r.opt.matrix), r.ranks),
+		"x":      axis{"iteration", true},
+		"y":      axis{"residual |b - A x| / |b|", false},
+		"series": []series{{iterations, r.sol.residuals}},
+	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
-	line.Color, line.Width = color.RGBA{0x00, 0x72, 0xb2, 0xff}, vg.Points(1.4)
-	p := plot.New()
-	p.Title.Text = fmt.Sprintf("%s, %d ranks", filepath.Base(r.opt.matrix), r.ranks)
-	p.Title.Padding = vg.Points(6)
-	p.X.Label.Text, p.Y.Label.Text = "iteration", "residual |b - A x| / |b|"
-	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: 1}
-	p.Add(plotter.NewGrid(), line)
-	p.Y.Min, p.Y.Max = p.Y.Min/2, p.Y.Max*2 // room, also around a single point
-	svg, err := p.WriterTo(18*vg.Centimeter, 11*vg.Centimeter, "svg")
+	plotter, err := plotter()
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
-	f, err := os.Create(file)
+	cmd := exec.Command(plotter, "figure")
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(figure), os.Stderr
+	svg, err := cmd.Output()
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %s: %w", file, plotter, err)
 	}
-	_, err = svg.WriteTo(f)
-	return errors.Join(err, f.Close())
+	return os.WriteFile(file, svg, 0o666)
+}
+
+// plotter finds gompiplot, which `make build` puts beside this program.
+func plotter() (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	if path, err := exec.LookPath(filepath.Join(filepath.Dir(self), "gompiplot")); err == nil {
+		return path, nil
+	}
+	path, err := exec.LookPath("gompiplot")
+	if err != nil {
+		return "", errors.New("no gompiplot beside this program nor in PATH: go build gompi/cmd/gompiplot makes it")
+	}
+	return path, nil
 }

@@ -92,3 +92,29 @@ func TestLibraryIsLean(t *testing.T) {
 		t.Errorf("%s/mpi links %s; find out why with: go mod why -m, or go list -deps -f '{{.ImportPath}} {{.Imports}}' %s/mpi", Module, p, Module)
 	}
 }
+
+// TestRanksDrawNothing: of the programs that ranks may run.
+func TestRanksDrawNothing(t *testing.T) {
+	cmd := exec.Command("go", "list", "-f", `{{if eq .Name "main"}}{{.ImportPath}} {{join .Deps " "}}{{end}}`, "./...")
+	cmd.Dir = root(t)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list ./...: %v", err)
+	}
+	programs := 0
+	for line := range strings.Lines(string(out)) {
+		deps := strings.Fields(line)
+		if !slices.Contains(deps, Module+"/mpi") {
+			continue
+		}
+		programs++
+		for _, p := range deps[1:] {
+			if within(rankWithout, p) {
+				t.Errorf("%s links %s: let gompiplot draw", deps[0], p)
+			}
+		}
+	}
+	if programs < 10 {
+		t.Errorf("go list gave %d programs with the library", programs)
+	}
+}

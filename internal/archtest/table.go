@@ -112,11 +112,13 @@ var layers = []row{
 
 	// Applications of both.
 	{pkg: "bench/report"},
+	{pkg: "bench/plot", may: "bench/report"},
 	{pkg: "bench", may: "mpi mpi/value rma sessions collectives collectives/selection collectives/sim internal/cgroup bench/report"},
 	{pkg: "bench/peers", may: "bench/report internal/cgroup"},
 	{pkg: "bench/peers/empty", may: "mpi"},
 	{pkg: "cmd/gompirun", may: "launcher"},
 	{pkg: "cmd/gompictl", may: "launcher internal/wire internal/change internal/control internal/control/client internal/rollcall"},
+	{pkg: "cmd/gompiplot", may: "bench/plot bench/report"},
 	{pkg: "cmd/gompibench", may: "bench bench/report mpi collectives collectives/selection collectives/sim internal/control"},
 	{pkg: "examples"}, // holds the tests of all examples
 	{pkg: "examples/*", may: "mpi mpi/value rma sessions"},
@@ -137,9 +139,9 @@ type module struct {
 // every module of the table.
 var modules = []module{
 	{"golang.org/x/sys", "*"},
-	{"github.com/spf13/pflag", "launcher bench bench/peers cmd/gompirun cmd/gompictl cmd/gompibench examples/*"},
+	{"github.com/spf13/pflag", "launcher bench bench/peers cmd/gompirun cmd/gompictl cmd/gompibench cmd/gompiplot examples/*"},
 	{"github.com/klauspost/compress", "transport/tcp examples/*"},
-	{"gonum.org/v1/plot", "bench/report examples/*"},
+	{"gonum.org/v1/plot", "bench/plot"},
 	// What the plots stand on; nobody here imports it.
 	{"codeberg.org/go-fonts/liberation", ""},
 	{"codeberg.org/go-latex/latex", ""},
@@ -160,6 +162,10 @@ var modules = []module{
 var mpiWithout = []string{
 	"encoding/gob", "crypto", "vendor/golang.org/x/net", "os/user", "net/http", "testing", "github.com/klauspost/compress/zstd", "github.com/spf13/pflag",
 }
+
+// rankWithout is what no program of this module links that imports the library: it
+// draws, and sets itself up at each start of the program, which is that of each rank.
+var rankWithout = []string{"gonum.org/v1/plot", "html/template", "text/template", "image", Module + "/bench/plot"}
 
 // rowOf finds the row of a package directory.
 func rowOf(table []row, dir string) (row, bool) {

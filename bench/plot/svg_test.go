@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package report
+package plot
 
 import (
 	"bytes"
@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gompi/bench/report"
 )
 
 // shape is what a drawing is made of: its texts, in order, and its lines by the
@@ -63,17 +65,17 @@ func parse(t *testing.T, svg []byte) (s shape) {
 
 func TestFigure(t *testing.T) {
 	sizes := []float64{8, 64, 512, 4096, 32768}
-	f := Figure{
+	f := report.Figure{
 		Title: "latency <shm & tcp>",
-		X:     Axis{Label: "bytes", Binary: true, Format: Bytes},
-		Y:     Axis{Label: "us"},
-		Series: []Series{
+		X:     report.Axis{Label: "bytes", Binary: true, Bytes: true},
+		Y:     report.Axis{Label: "us"},
+		Series: []report.Series{
 			{Name: "tcp", X: sizes, Y: []float64{5, 5, math.NaN(), 9, 100}},
 			{Name: "shm", X: sizes, Y: []float64{0.1, 0.2, 0.5, 1, 8}},
 			{Name: "never", X: sizes[:1], Y: []float64{0}},
 		},
 	}
-	svg, err := f.SVG()
+	svg, err := SVG(&f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +92,7 @@ func TestFigure(t *testing.T) {
 	if !reflect.DeepEqual(s.runs, []int{2, 2, 2}) {
 		t.Errorf("lines of %d points", s.runs)
 	}
-	if again, _ := f.SVG(); !bytes.Equal(svg, again) {
+	if again, _ := SVG(&f); !bytes.Equal(svg, again) {
 		t.Error("two drawings of one figure differ")
 	}
 }
@@ -99,15 +101,15 @@ func TestFigureErrors(t *testing.T) {
 	one := []float64{1}
 	for _, c := range []struct {
 		name string
-		f    Figure
+		f    report.Figure
 		want string
 	}{
-		{"nothing", Figure{}, ErrEmpty.Error()},
-		{"no place", Figure{Series: []Series{{X: one, Y: []float64{0}}}}, ErrEmpty.Error()},
-		{"not finite", Figure{Series: []Series{{X: one, Y: []float64{math.Inf(1)}}}}, ErrEmpty.Error()},
-		{"lengths", Figure{Series: []Series{{Name: "a", X: one}}}, `series "a" has 1 x values and 0 y values`},
+		{"nothing", report.Figure{}, ErrEmpty.Error()},
+		{"no place", report.Figure{Series: []report.Series{{X: one, Y: []float64{0}}}}, ErrEmpty.Error()},
+		{"not finite", report.Figure{Series: []report.Series{{X: one, Y: []float64{math.Inf(1)}}}}, ErrEmpty.Error()},
+		{"lengths", report.Figure{Series: []report.Series{{Name: "a", X: one}}}, `series "a" has 1 x values and 0 y values`},
 	} {
-		if _, err := c.f.SVG(); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := SVG(&c.f); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
 		}
 	}
@@ -115,20 +117,20 @@ func TestFigureErrors(t *testing.T) {
 
 func TestTicks(t *testing.T) {
 	for _, c := range []struct {
-		a      Axis
+		a      report.Axis
 		lo, hi float64
 		n      int
 		want   []float64
 	}{
-		{Axis{}, 3e-4, 1.6, 8, []float64{1e-3, 1e-2, 1e-1, 1}},
-		{Axis{}, 6e-11, 1.6, 5, []float64{1e-9, 1e-6, 1e-3, 1}},
-		{Axis{}, 0.8, 12.6, 8, []float64{1, 2, 5, 10}},
-		{Axis{}, 1.023, 1.047, 3, []float64{1.03, 1.04}},
-		{Axis{}, 3.05, 3.25, 5, []float64{3.1, 3.2}},
-		{Axis{Binary: true}, 5.7, 5800, 4, []float64{8, 64, 512, 4096}},
-		{Axis{Binary: true}, 1.9, 9, 8, []float64{2, 4, 8}},
+		{report.Axis{}, 3e-4, 1.6, 8, []float64{1e-3, 1e-2, 1e-1, 1}},
+		{report.Axis{}, 6e-11, 1.6, 5, []float64{1e-9, 1e-6, 1e-3, 1}},
+		{report.Axis{}, 0.8, 12.6, 8, []float64{1, 2, 5, 10}},
+		{report.Axis{}, 1.023, 1.047, 3, []float64{1.03, 1.04}},
+		{report.Axis{}, 3.05, 3.25, 5, []float64{3.1, 3.2}},
+		{report.Axis{Binary: true}, 5.7, 5800, 4, []float64{8, 64, 512, 4096}},
+		{report.Axis{Binary: true}, 1.9, 9, 8, []float64{2, 4, 8}},
 	} {
-		got := c.a.ticks(c.lo, c.hi, c.n)
+		got := ticks(c.a, c.lo, c.hi, c.n)
 		if len(got) != len(c.want) {
 			t.Errorf("%+v: got %v, want %v", c, got, c.want)
 			continue
@@ -142,23 +144,6 @@ func TestTicks(t *testing.T) {
 	}
 }
 
-func TestNumbers(t *testing.T) {
-	for v, want := range map[float64]string{
-		0: "0", 3 * 0.1: "0.3", -2: "-2", 1e-9: "1e-09", 2.5e7: "2.5e+07", 250000: "250000",
-	} {
-		if got := shortest(v); got != want {
-			t.Errorf("shortest(%v) = %q, want %q", v, got, want)
-		}
-	}
-	for v, want := range map[float64]string{
-		0: "0", 8: "8", 1024: "1K", 1536: "1536", 4 << 20: "4M", 1 << 32: "4G", 0.5: "0.5", 1 << 50: "1P",
-	} {
-		if got := Bytes(v); got != want {
-			t.Errorf("Bytes(%v) = %q, want %q", v, got, want)
-		}
-	}
-}
-
 // FuzzSVG draws from arbitrary values: always an error or a well-formed
 // drawing with finite coordinates.
 func FuzzSVG(f *testing.F) {
@@ -168,13 +153,13 @@ func FuzzSVG(f *testing.F) {
 	f.Add("\n", "", 1e16, 1e16+2, 7.0, 7.000000000000001, false)
 	f.Add("", "é", 1e-299, 1e299, 1e-299, 1e299, true)
 	f.Fuzz(func(t *testing.T, title, name string, x0, x1, y0, y1 float64, binary bool) {
-		fig := Figure{
+		fig := report.Figure{
 			Title:  title,
-			X:      Axis{Label: name, Binary: binary},
-			Y:      Axis{Label: title},
-			Series: []Series{{Name: name, X: []float64{x0, x1}, Y: []float64{y0, y1}}},
+			X:      report.Axis{Label: name, Binary: binary},
+			Y:      report.Axis{Label: title},
+			Series: []report.Series{{Name: name, X: []float64{x0, x1}, Y: []float64{y0, y1}}},
 		}
-		svg, err := fig.SVG()
+		svg, err := SVG(&fig)
 		if err != nil {
 			if !errors.Is(err, ErrEmpty) {
 				t.Fatal(err)
