@@ -45,7 +45,10 @@ type Request struct {
 	Sub   int
 	Ranks []int
 	// Size, in a Replace, is how many there are to be, instead of Add and Sub. Of
-	// waiting requests for a size of one set only the latest stays.
+	// waiting requests for a size of one set only the latest stays. If there are so
+	// many already, and all live, or a Replace says nothing of sizes, there is nothing
+	// to do: the operation is Done at once, its Result is the input, and no member is
+	// handed anything.
 	Size int
 
 	Parts []Request // of a Multi, which has nothing else but Deadlines and NoQueue

@@ -53,6 +53,10 @@ func (b *Book) grant(now time.Duration, o *op, before []*op) (bool, error) {
 	if b.overlaps(parts, before) {
 		return false, nil
 	}
+	if b.unchanged(parts) {
+		b.nothing(o, parts)
+		return true, nil
+	}
 	switch {
 	case join+living > b.owner.Most():
 		return false, ErrTooMany
@@ -75,6 +79,29 @@ func (b *Book) grant(now time.Duration, o *op, before []*op) (bool, error) {
 	o.parts = parts
 	b.granted(now, o)
 	return true, nil
+}
+
+// unchanged reports whether parts leave their inputs as they are: Replaces by nothing
+// of sets of which all members take part.
+func (b *Book) unchanged(parts []part) bool {
+	return !slices.ContainsFunc(parts, func(p part) bool {
+		if p.kind != Replace || len(p.join)+len(p.leave) > 0 {
+			return true
+		}
+		m, _ := b.owner.Members(p.in[0])
+		return len(p.rest) < len(m)
+	})
+}
+
+// nothing ends an operation that there is nothing to do for: each Result is the input
+// itself, and no member hears of it.
+func (b *Book) nothing(o *op, parts []part) {
+	for i := range parts {
+		parts[i].outputs.Result = parts[i].in[0]
+		b.owner.Hold(parts[i].in[0])
+	}
+	o.parts = parts
+	b.finish(o, Done, nil)
 }
 
 // followed says why nobody follows a change of these sets.

@@ -18,7 +18,7 @@ const (
 	Sub                     // some leave; the inputs stay as they are
 	Grow                    // new ones behind those of the input
 	Shrink                  // the input without the leaving
-	Replace                 // both: the input without the leaving, and the new ones behind
+	Replace                 // both: the input without the leaving, and the new ones behind; or neither
 	Multi                   // several, granted, decided and rolled back together
 )
 
@@ -108,7 +108,7 @@ func (r *Request) check() error {
 	case Shrink:
 		ok = ok && one && join == 0 && leaves && r.To == 0
 	case Replace:
-		ok = ok && one && len(r.Join) <= 1 && (join > 0 || leaves || r.To > 0)
+		ok = ok && one && len(r.Join) <= 1
 	default:
 		ok = false
 	}

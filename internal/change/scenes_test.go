@@ -84,6 +84,52 @@ func TestQueue(t *testing.T) {
 	want(to7, Queued)
 }
 
+// A Replace that leaves its input as it is asks nobody: it is done when it is its turn,
+// and its Result is the input. With a dead member there is something to do.
+func TestNothingToDo(t *testing.T) {
+	w := watchedWorld(t, 3)
+	first := w.main
+	for _, r := range []Request{
+		{Kind: Replace, In: []uint32{0}, To: 3, NoQueue: true},
+		{Kind: Replace, In: []uint32{first}},
+		{Kind: Multi, Parts: []Request{{Kind: Replace, In: []uint32{first}}}},
+	} {
+		n, err := w.b.Submit(w.now, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var told []State
+		w.b.Flush(func(e *Effect) {
+			switch e.Do {
+			case Told:
+				told = append(told, e.State)
+				if out := e.Outputs; len(out) != 1 || out[0].Result != first || out[0].Leaving != 0 || len(out[0].Joining) > 0 {
+					t.Errorf("%+v makes %+v", r, out)
+				}
+			case Drop:
+				w.Drop(e.Sets[0])
+			default:
+				t.Errorf("%+v does %+v", r, e)
+			}
+		})
+		if _, err := w.b.State(n); !slices.Equal(told, []State{Done}) || err != ErrNoOp {
+			t.Errorf("%+v comes to %v, %v", r, told, err)
+		}
+	}
+	if w.sets[first].holds != 1 {
+		t.Errorf("the set has %d holds", w.sets[first].holds)
+	}
+	w.submit(Request{Kind: Shrink, In: []uint32{0}, Leave: 1})
+	if n := w.submit(Request{Kind: Replace, In: []uint32{0}, To: 3}); w.states[n] == Done {
+		t.Error("it did not wait for its turn")
+	}
+	w = watchedWorld(t, 3)
+	w.died(w.sets[w.main].members[1])
+	if n := w.submit(Request{Kind: Replace, In: []uint32{0}, To: 2}); w.states[n] != Ready {
+		t.Errorf("with a dead member it is %v", w.states[n])
+	}
+}
+
 // Who leaves by a change that is not decided makes a later one wait that removes as
 // many, and is none of those to be removed when it is decided.
 func TestTheLastLeaveOnce(t *testing.T) {

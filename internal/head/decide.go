@@ -59,6 +59,20 @@ func (h *Head) granted(o *op) {
 	}
 }
 
+// unchanged ends an operation that leaves its inputs as they are: they have the names
+// of their Results besides.
+func (h *Head) unchanged(o *op) {
+	o.body.Times.Decided = o.body.Times.Gone
+	o.shown.After = o.shown.Before
+	h.nameOutputs(o)
+	for i := range o.body.Outputs {
+		s := o.body.Outputs[i].Result
+		for _, name := range h.sets[s].names {
+			h.publish(s, name)
+		}
+	}
+}
+
 // onePage reports whether all members of the inputs share one page.
 func (h *Head) onePage(o *op) bool {
 	var in []uint32

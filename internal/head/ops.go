@@ -167,6 +167,7 @@ func (h *Head) told(o *op, e *change.Effect) {
 		return // it was refused at once
 	}
 	b := &o.body
+	nothing := b.State == change.Queued && e.State == change.Done
 	b.State, b.Outputs, o.inputs = e.State, e.Outputs, e.Inputs
 	h.clock(o, e.State)
 	if e.Why != nil {
@@ -174,6 +175,8 @@ func (h *Head) told(o *op, e *change.Effect) {
 		b.Why, b.Text, b.Set, b.Success = r.Why, r.Text, r.Set, r.Success
 	}
 	switch {
+	case nothing:
+		h.unchanged(o)
 	case e.State == change.Granted:
 		h.granted(o)
 	case e.State == change.Ready:
