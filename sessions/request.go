@@ -35,7 +35,9 @@ type Request struct {
 	Kind Kind
 	// In are the names of the inputs: one for Grow, Shrink and Replace, at least one
 	// for Sub, any number for Add. "gompi://main" is the main set at the moment of the
-	// grant.
+	// grant. "mpi://self", in just this spelling, is not "mpi://SELF" here but the set
+	// of those who come or go by the latest change that has the caller among them, at
+	// the moment of the grant: refused if there is none.
 	In []string
 	// Add is how many processes come; only the kind Add has several numbers, each for
 	// a set of its own.
@@ -95,6 +97,13 @@ func (r *Request) one(ctx context.Context, p *core.Process, op string) (change.R
 	for _, name := range r.In {
 		if name == control.MainURI && len(r.Ranks) == 0 {
 			q.In = append(q.In, 0)
+			continue
+		}
+		if name == control.LatestURI {
+			if len(r.Ranks) > 0 {
+				return q, newError(mpi.ErrArg, op, fmt.Errorf("ranks who leave, of %s, which is known when the operation is granted", name))
+			}
+			q.In = append(q.In, change.Latest)
 			continue
 		}
 		h, err := registryOf(p).hold(ctx, name)

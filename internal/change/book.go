@@ -16,8 +16,10 @@ type Owner interface {
 	// Members are all of a set, in order, also those that have ended; false: it is
 	// gone.
 	Members(set uint32) ([]wire.ProcID, bool)
-	// Main is the main set; 0: there is none.
+	// Main is the main set, Came the set of those with which p has come by a change
+	// that was not rolled back; 0: there is none.
 	Main() uint32
+	Came(p wire.ProcID) uint32
 	// Lives: the process takes part, it has neither died nor left.
 	Lives(p wire.ProcID) bool
 	// Most is how many processes there could ever be at a time, Room how many more
@@ -184,7 +186,7 @@ func (b *Book) possible(o *op) error {
 			join += n
 		}
 		for _, s := range r.In {
-			s = b.resolve(s)
+			s = b.resolve(o, s)
 			if b.made[s] != nil {
 				continue // looked at when that is decided
 			}
@@ -204,7 +206,7 @@ func (b *Book) possible(o *op) error {
 		}
 		for _, p := range r.Out {
 			if !slices.ContainsFunc(r.In, func(s uint32) bool {
-				m, ok := b.owner.Members(b.resolve(s))
+				m, ok := b.owner.Members(b.resolve(o, s))
 				return ok && slices.Contains(m, p)
 			}) {
 				return ErrNotMember
@@ -217,11 +219,27 @@ func (b *Book) possible(o *op) error {
 	return nil
 }
 
-func (b *Book) resolve(set uint32) uint32 {
-	if set == 0 {
+// resolve is the set that an input of o means just now; 0: there is none.
+func (b *Book) resolve(o *op, set uint32) uint32 {
+	switch set {
+	case 0:
 		return b.owner.Main()
+	case Latest:
+		return b.latest(o.req.By)
 	}
 	return set
+}
+
+// latest is the set of those who go with p, or else have come with it; 0: none.
+func (b *Book) latest(p wire.ProcID) uint32 {
+	if o := b.goes[p]; o != nil {
+		for i := range o.parts {
+			if slices.Contains(o.parts[i].leave, p) {
+				return o.parts[i].outputs.Leaving
+			}
+		}
+	}
+	return b.owner.Came(p)
 }
 
 // supersede ends waiting requests for another size of the same set.
@@ -230,7 +248,7 @@ func (b *Book) supersede(o *op) {
 		return
 	}
 	for _, q := range slices.Clone(b.queue) {
-		if q.req.Kind == Replace && q.req.To != 0 && b.resolve(q.req.In[0]) == b.resolve(o.req.In[0]) && q != o {
+		if q.req.Kind == Replace && q.req.To != 0 && b.resolve(q, q.req.In[0]) == b.resolve(o, o.req.In[0]) && q != o {
 			b.finish(q, Refused, ErrSuperseded)
 		}
 	}

@@ -286,7 +286,9 @@ func (b *Book) finish(o *op, s State, why error) {
 // refuse ends those that wait for sets which they will not get.
 func (b *Book) refuse(why error, lost func(in uint32) bool) {
 	for _, q := range slices.Clone(b.queue) {
-		if slices.ContainsFunc(q.req.parts(), func(r Request) bool { return slices.ContainsFunc(r.In, lost) }) {
+		if slices.ContainsFunc(q.req.parts(), func(r Request) bool {
+			return slices.ContainsFunc(r.In, func(in uint32) bool { return lost(b.resolve(q, in)) })
+		}) {
 			b.finish(q, Refused, why)
 		}
 	}

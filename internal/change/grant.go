@@ -20,7 +20,7 @@ func (b *Book) grant(now time.Duration, o *op, before []*op) (bool, error) {
 	for i := range rs {
 		p := part{kind: rs[i].Kind}
 		for _, s := range rs[i].In {
-			if s = b.resolve(s); b.made[s] != nil {
+			if s = b.resolve(o, s); b.made[s] != nil {
 				return false, nil // whether it comes is not decided
 			}
 			p.in = append(p.in, s)
@@ -170,7 +170,7 @@ func (b *Book) overlaps(parts []part, before []*op) bool {
 		for _, s := range parts[i].in {
 			for _, q := range before {
 				if slices.ContainsFunc(q.req.parts(), func(r Request) bool {
-					return slices.ContainsFunc(r.In, func(t uint32) bool { return b.resolve(t) == s })
+					return slices.ContainsFunc(r.In, func(t uint32) bool { return b.resolve(q, t) == s })
 				}) {
 					return true
 				}

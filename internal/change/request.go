@@ -4,6 +4,7 @@ package change
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -35,8 +36,10 @@ func (k Kind) String() string {
 type Request struct {
 	Kind Kind
 	// In are the inputs: one for Grow, Shrink and Replace, at least one for Sub, any
-	// number for Add. Set 0 is the main set at the moment of the grant.
+	// number for Add. Set 0 is the main set at the moment of the grant, Latest the one
+	// by which who asks, By, has come or goes.
 	In []uint32
+	By wire.ProcID
 	// Join is how many come, one set of them for each number: only Add has several.
 	Join []int
 	// Leave is how many go, the last ones; Out who goes, instead.
@@ -56,6 +59,10 @@ type Request struct {
 	// 0: none.
 	ToReady, ToAccept, Whole time.Duration
 }
+
+// Latest, as an input, is the set of those who come or go by the latest change that
+// concerns who asks in that way.
+const Latest = math.MaxUint32
 
 // MaxJoin bounds the newcomers of an operation.
 const MaxJoin = 1 << 16

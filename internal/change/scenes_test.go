@@ -130,6 +130,36 @@ func TestNothingToDo(t *testing.T) {
 	}
 }
 
+// Latest is the set with which who asks has come, or then goes; while that is not
+// decided who asks for a change of it waits.
+func TestLatest(t *testing.T) {
+	w := watchedWorld(t, 3)
+	m := w.sets[w.main].members
+	ask := func(p wire.ProcID) (uint32, error) {
+		n, err := w.b.Submit(w.now, Request{Kind: Grow, In: []uint32{Latest}, By: p, Join: []int{1}})
+		w.flush()
+		return n, err
+	}
+	if _, err := ask(m[2]); err != ErrNoSet {
+		t.Errorf("who came by no change: %v", err)
+	}
+	grow := w.submit(Request{Kind: Grow, In: []uint32{0}, Join: []int{1}})
+	joining := w.b.ops[grow].parts[0].outputs.Joining[0]
+	comes := w.sets[joining].members[0]
+	n, err := ask(comes)
+	if err != nil || w.b.ops[n].state != Queued || w.b.resolve(w.b.ops[n], Latest) != joining {
+		t.Fatalf("who comes: %d, %v", n, err)
+	}
+	w.died(m[0]) // the change is rolled back
+	if w.swap(grow, 0, IsRolledBack); w.states[n] != Refused {
+		t.Errorf("with its set rolled back it is %v", w.states[n])
+	}
+	shrink := w.submit(Request{Kind: Shrink, In: []uint32{0}, Leave: 1})
+	if n, err = ask(m[2]); err != nil || w.b.ops[n].state != Queued || w.b.resolve(w.b.ops[n], Latest) != w.b.ops[shrink].parts[0].outputs.Leaving {
+		t.Errorf("who goes: %d, %v", n, err)
+	}
+}
+
 // Who leaves by a change that is not decided makes a later one wait that removes as
 // many, and is none of those to be removed when it is decided.
 func TestTheLastLeaveOnce(t *testing.T) {

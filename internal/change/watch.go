@@ -89,7 +89,7 @@ func (o *op) takes(b *Book, set uint32) bool {
 			break
 		}
 		for _, s := range r.In {
-			if b.resolve(s) == set {
+			if b.resolve(o, s) == set {
 				return true
 			}
 		}

@@ -31,6 +31,7 @@ type world struct {
 	nsets    uint32
 	main     uint32
 	replaced map[uint32]uint32
+	came     map[wire.ProcID]uint32 // by what set
 
 	words   map[uint32]*word // of changes that members have seen
 	asked   []Effect         // swaps that were not done yet
@@ -61,7 +62,7 @@ func newWorld(t *testing.T, seed uint64, n, most int) *world {
 	w := &world{
 		t: t, rng: rand.New(rand.NewPCG(seed, 1)), most: most,
 		procs: map[wire.ProcID]*process{}, sets: map[uint32]*set{}, words: map[uint32]*word{},
-		states: map[uint32]State{}, replaced: map[uint32]uint32{}, reserve: map[uint32]int{},
+		states: map[uint32]State{}, replaced: map[uint32]uint32{}, came: map[wire.ProcID]uint32{}, reserve: map[uint32]int{},
 	}
 	w.b = New(w, time.Minute)
 	var world []wire.ProcID
@@ -99,6 +100,8 @@ func (w *world) Members(s uint32) ([]wire.ProcID, bool) {
 }
 
 func (w *world) Main() uint32 { return w.main }
+
+func (w *world) Came(p wire.ProcID) uint32 { return w.came[p] }
 
 func (w *world) Lives(p wire.ProcID) bool { q := w.procs[p]; return q != nil && !q.over }
 
@@ -243,6 +246,15 @@ func (w *world) told(e *Effect) {
 		w.fail("operation %d goes from %v to %v", e.Op, from, e.State)
 	}
 	w.states[e.Op] = e.State
+	for _, out := range e.Outputs {
+		for _, s := range out.Joining {
+			for _, p := range w.sets[s].members {
+				if w.came[p] = s; e.State > Done {
+					delete(w.came, p)
+				}
+			}
+		}
+	}
 	v := Verdict(0)
 	if t := w.words[e.Op]; t != nil {
 		v = t.v
@@ -387,14 +399,20 @@ func (w *world) request(kinds int) Request {
 	if w.rng.IntN(8) == 0 {
 		r.Whole = time.Duration(1+w.rng.IntN(100)) * time.Second
 	}
+	if w.rng.IntN(8) == 0 {
+		r.By = wire.ProcID{Job: 1, Serial: 1 + w.rng.Uint32N(w.last)}
+	}
 	in := func() uint32 {
 		if s, ok := pick(w, slices.Sorted(maps.Keys(w.sets))); ok && w.rng.IntN(2) == 0 {
 			return s
 		}
+		if r.By.Job != 0 {
+			return Latest
+		}
 		return 0
 	}
 	leave := func() {
-		if m, ok := w.Members(w.b.resolve(r.In[0])); ok && w.rng.IntN(2) == 0 {
+		if m, ok := w.Members(w.b.resolve(&op{req: r}, r.In[0])); ok && w.rng.IntN(2) == 0 {
 			if p, ok := pick(w, m); ok {
 				r.Out = []wire.ProcID{p}
 				return

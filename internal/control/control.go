@@ -44,6 +44,7 @@ const (
 // each host with HostScheme.
 const (
 	MainURI    = "gompi://main"
+	LatestURI  = "mpi://self" // as an input of an operation; else it is SelfURI
 	EmptyURI   = "gompi://empty"
 	AppScheme  = "app://"
 	HostScheme = "gompi://host/"

@@ -97,6 +97,9 @@ func (h *Head) submit(by *proc, m *control.Submit) (*op, *control.OpBody) {
 	if by != nil && len(by.asked) >= maxOps {
 		return nil, refusal(control.Refused("process %v has %d operations, and has forgotten none", by.id, len(by.asked)))
 	}
+	if by != nil {
+		m.Request.By = by.id
+	}
 	parts := requests(&m.Request)
 	if err := h.inputsThere(parts); err != nil {
 		return nil, refusal(err)
@@ -146,7 +149,7 @@ func requests(r *change.Request) []change.Request {
 func (h *Head) inputsThere(parts []change.Request) error {
 	for i := range parts {
 		for _, s := range parts[i].In {
-			if s == 0 {
+			if s == 0 || s == change.Latest {
 				continue // whichever it is then
 			}
 			t, err := h.living(s)

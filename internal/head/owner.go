@@ -29,6 +29,19 @@ func (o owner) Members(set uint32) ([]wire.ProcID, bool) {
 
 func (o owner) Main() uint32 { return o.h.main }
 
+// Came is the world of a newcomer, which is of a change until that is committed.
+func (o owner) Came(id wire.ProcID) uint32 {
+	p := o.h.proc(id)
+	if p == nil {
+		return 0
+	}
+	t := o.h.sets[p.world]
+	if t == nil || t.origin == nil || t.origin.op == 0 || t.op != 0 && p.comes == nil {
+		return 0
+	}
+	return p.world
+}
+
 func (o owner) Lives(p wire.ProcID) bool { return o.h.takesPart(p) }
 
 func (o owner) Most() int { return cmp.Or(o.h.cfg.Slots, math.MaxInt32) }

@@ -83,11 +83,14 @@ func (h *Head) wanted(r *change.Request) control.OpReport {
 	}
 	for i := range parts {
 		for _, n := range parts[i].In {
-			name := control.SetName{Name: control.MainURI}
-			if n != 0 {
+			var name control.SetName
+			switch n {
+			case 0:
+				name.Name, n = control.MainURI, h.main
+			case change.Latest:
+				name.Name = control.LatestURI
+			default:
 				name = h.setName(n)
-			} else {
-				n = h.main
 			}
 			s.Inputs = append(s.Inputs, name)
 			s.Before += len(h.partakers(n))
