@@ -108,9 +108,7 @@ func (w *Watcher) ask(ctx context.Context, op string, g *page, n setpage.Change,
 		return nil, newError(mpi.ErrUnreachable, op, err)
 	}
 	if b.X.Bytes > 0 {
-		if x.next, x.lost = openPage(c, x.body.Result.Number, b, fds, w.opts); x.next != nil {
-			x.next.others = x.body.Result.Members.Len() != b.Members
-		}
+		x.next, x.lost = openPage(c, x.body.Result.Number, b, fds, w.opts)
 	}
 	x.name()
 	g.retain()

@@ -30,7 +30,6 @@ type page struct {
 	member *setpage.Member
 	memory []byte
 	unmap  runtime.Cleanup
-	others bool         // the set has members on other hosts
 	users  atomic.Int32 // a watcher, and changes that are not over
 	stop   func() bool
 

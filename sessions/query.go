@@ -32,9 +32,8 @@ type asked struct {
 //
 // in is the watched set, coll the set whose members all get the answer: that same
 // set, or "mpi://SELF" for an answer at once to the caller alone, which others may not
-// have seen yet. The error is of class ErrRefused for other sets, and for sets with
-// members on several hosts unless coll is "mpi://SELF". A call that ends with its
-// context counts. When the caller has left by a change the error is ErrLeaving.
+// have seen yet. The error is of class ErrRefused for other sets. A call that ends with
+// its context counts. When the caller has left by a change the error is ErrLeaving.
 func (w *Watcher) Query(ctx context.Context, coll, in string) (*Change, error) {
 	const op = "Query"
 	if err := w.openHere(op); err != nil {
@@ -55,9 +54,6 @@ func (w *Watcher) Query(ctx context.Context, coll, in string) (*Change, error) {
 	}
 	if err := w.isWatched(ctx, op, 0, coll); err != nil {
 		return nil, err
-	}
-	if g.others {
-		return nil, newError(ErrRefused, op, fmt.Errorf("%s has members on several hosts: Check tells them of a change", in))
 	}
 	return w.query(ctx, op, g)
 }
@@ -97,7 +93,7 @@ func (w *Watcher) query(ctx context.Context, op string, g *page) (*Change, error
 	return x, err
 }
 
-// findsOut waits for what the agent is finding out.
+// findsOut waits for what the agent is finding out, or the head.
 func (w *Watcher) findsOut(ctx context.Context, op string, g *page, look func() bool) error {
 	ctx, cancel := whileJob(ctx, w.proc)
 	defer cancel()

@@ -32,16 +32,10 @@ func querying(t *mpitest.T, w *sessions.Watcher, rank int) (c *sessions.Change, 
 	return c, calls
 }
 
-func onOneHost(t *testing.T, f func(t *testing.T, transport string)) {
-	for _, name := range []string{"inproc", "shm"} {
-		t.Run(name, func(t *testing.T) { f(t, name) })
-	}
-}
-
 // TestQuery: members that do not wait for each other see a change by the same of their
 // calls, whatever comes and goes.
 func TestQuery(t *testing.T) {
-	onOneHost(t, func(t *testing.T, transport string) {
+	transports(t, func(t *testing.T, transport string) {
 		nothingLeft(t)
 		var mu sync.Mutex
 		saw := map[string]map[int]int{} // by Result, and call
@@ -85,7 +79,7 @@ func TestQuery(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-		}, mpitest.Transport(transport))
+		}, over(transport)...)
 		if len(saw) != 2 {
 			t.Errorf("%d changes", len(saw))
 		}
@@ -100,7 +94,7 @@ func TestQuery(t *testing.T) {
 // TestQueryRolledBack: those who come late to a change that was rolled back see it by
 // the same calls as who was there in time, and until then there is no other.
 func TestQueryRolledBack(t *testing.T) {
-	onOneHost(t, func(t *testing.T, transport string) {
+	transports(t, func(t *testing.T, transport string) {
 		nothingLeft(t)
 		var answers []bool // of rank 0, by call
 		var mu sync.Mutex
@@ -180,7 +174,7 @@ func TestQueryRolledBack(t *testing.T) {
 			if _, err := c.Commit(ctx); err != nil && !errors.Is(err, sessions.ErrLeaving) {
 				t.Fatal(err)
 			}
-		}, mpitest.Transport(transport))
+		}, over(transport)...)
 		if len(saw) != 1 {
 			t.Errorf("members see the second change after so many calls more: %v", saw)
 		}
@@ -241,37 +235,4 @@ func TestQueryRefuses(t *testing.T) {
 			t.Errorf("after Close: %v", err)
 		}
 	})
-}
-
-// TestQueryHosts: members on several hosts are refused, but for what each asks alone.
-func TestQueryHosts(t *testing.T) {
-	mpitest.Run(t, 3, func(t *mpitest.T, world *mpi.Comm) {
-		ctx := t.Context()
-		w, err := sessions.Watch(ctx, mainSet, sessions.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer w.Close()
-		if c, err := w.Query(ctx, mainSet, mainSet); c != nil || !errors.Is(err, sessions.ErrRefused) {
-			t.Errorf("%v, %v", c, err)
-		}
-		if err := world.Barrier(); err != nil {
-			t.Fatal(err)
-		}
-		if world.Rank() == 0 {
-			if _, err := t.Shrink(1); err != nil {
-				t.Fatal(err)
-			}
-		}
-		var c *sessions.Change
-		for c == nil {
-			if c, err = w.Query(ctx, "mpi://SELF", mainSet); err != nil {
-				t.Fatal(err)
-			}
-			runtime.Gosched()
-		}
-		if _, err := c.Commit(ctx); err != nil && !errors.Is(err, sessions.ErrLeaving) {
-			t.Error(err)
-		}
-	}, over(onHosts)...)
 }

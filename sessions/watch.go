@@ -171,7 +171,6 @@ func (w *Watcher) follow(ctx context.Context, name string) error {
 		held.drop()
 		return controlError(ctx, op, err)
 	}
-	w.page.others = set.Members.Len() != b.Members
 	w.member, w.held, w.set, w.main = w.page.member, held, set.Number, name == control.MainURI
 	w.forget = c.OnReturn(w.unfollow)
 	return nil

@@ -170,6 +170,7 @@ func (a *Agent) dropPage(g *page) {
 // closePage lets go of what the agent has of a page, but for its place.
 func (a *Agent) closePage(g *page) {
 	if g.memory != nil {
+		g.freeCalls()
 		if err := segment.Unmap(g.memory); err != nil {
 			panic("gompi: BUG: " + err.Error())
 		}
@@ -191,7 +192,7 @@ func (a *Agent) page(o *control.PageOrder) {
 		switch o.Do {
 		case control.PageWithdraw, control.PageBreak:
 			a.tellWord(o.Set, c, setpage.RolledBack, 0)
-		case control.PageAsk: // whoever was to have it has ended
+		case control.PageAsk, control.PageOver, control.PageBegun: // whoever was to have it has ended
 			a.up = append(a.up, control.Report{Kind: control.ReportLook, Set: o.Set, Change: o.Change})
 		}
 		return
@@ -200,6 +201,10 @@ func (a *Agent) page(o *control.PageOrder) {
 		return
 	case g.memory != nil && a.behinds[g.set] == g && (o.Do == control.PageWithdraw || o.Do == control.PageBreak):
 		a.withdrawLate(g, o.Change)
+		return
+	case g.memory != nil && o.Do == control.PageHide:
+		g.hideFrom(c, o.Call)
+		a.late()
 		return
 	case g.memory == nil || a.behinds[g.set] == g:
 		g.orders = append(g.orders, *o)
@@ -246,22 +251,26 @@ func (a *Agent) page(o *control.PageOrder) {
 		a.look(g)
 	case control.PageOver:
 		g.lines.Over(c)
-		g.hide(c)
+		a.hide(g, c)
 		g.ring()
 	case control.PageAsk:
 		g.lines.Ask(c)
-		a.tellLook(g, o.Change)
+		a.holdCalls(g, c)
 	case control.PagePublish:
 		g.lines.Publish(c, o.Agreed-1)
-		g.show(c)
+		g.showFrom(c, o.Call)
 		g.ring()
 	case control.PageLook:
-		a.tellLook(g, 0)
+		a.tellLook(g, 0, 0)
+	case control.PageBegun:
+		a.tellLook(g, o.Change, 0)
 	}
 }
 
-func (a *Agent) tellLook(g *page, change uint32) {
-	a.up = append(a.up, control.Report{Kind: control.ReportLook, Set: g.set, Change: change, Look: g.progress()})
+func (a *Agent) tellLook(g *page, change uint32, calls uint64) {
+	l := g.progress()
+	l.Calls = calls
+	a.up = append(a.up, control.Report{Kind: control.ReportLook, Set: g.set, Change: change, Look: l})
 }
 
 // ring wakes all who wait for something on the page. Nobody takes away what was

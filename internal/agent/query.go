@@ -14,6 +14,8 @@ import (
 // than the change begin when all of them have ended: until then what is ordered waits.
 type queries struct {
 	shown, hidden bool
+	byHead        bool // from which call to which is for the head to say
+	held          bool // calls wait for that
 	handed        bool // somebody may have been handed it
 	drain         setpage.Drain
 }
@@ -27,10 +29,51 @@ func (g *page) show(c setpage.Change) {
 	}
 }
 
-// hide is the end of that.
-func (g *page) hide(c setpage.Change) {
+// holdCalls tells the head how often members have called, who wait from now on.
+func (a *Agent) holdCalls(g *page, c setpage.Change) {
+	most := uint64(0)
+	if c == g.change {
+		g.queries.held = true
+		most = g.lines.HoldQueries()
+	}
+	a.tellLook(g, uint32(c), most)
+}
+
+// freeCalls lets them go on, if they still wait.
+func (g *page) freeCalls() {
+	if g.queries.held {
+		g.queries.held = false
+		g.lines.FreeQueries()
+	}
+}
+
+// showFrom and hideFrom are show and hide where the head says from which call on.
+func (g *page) showFrom(c setpage.Change, call uint64) {
+	if q := &g.queries; !q.shown && c == g.change {
+		q.shown, q.byHead, q.held = true, true, false
+		g.lines.ShowQueriesFrom(c, call)
+	}
+}
+
+func (g *page) hideFrom(c setpage.Change, call uint64) {
+	if q := &g.queries; q.shown && !q.hidden && c == g.change {
+		q.hidden, q.held = true, false
+		g.lines.HideQueriesFrom(c, call)
+		g.turned()
+	}
+}
+
+// hide is the end of what show has begun.
+func (a *Agent) hide(g *page, c setpage.Change) {
 	q := &g.queries
-	if !q.shown || q.hidden || c != g.change {
+	switch {
+	case c != g.change || q.hidden:
+		return
+	case !q.shown:
+		g.freeCalls()
+		return
+	case q.byHead:
+		a.holdCalls(g, c)
 		return
 	}
 	q.hidden = true
@@ -51,7 +94,7 @@ func (g *page) turned() {
 func (a *Agent) behind(g *page) bool {
 	q := &g.queries
 	if !q.hidden {
-		return false
+		return q.byHead // the head is finding out until when they do
 	}
 	lives := func(place int) bool {
 		p := a.procs[g.members.At(place).Serial]

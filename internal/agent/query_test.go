@@ -111,3 +111,91 @@ func TestPageQueries(t *testing.T) {
 		t.Errorf("%v in the end", n)
 	}
 }
+
+// Where the head says from which call to which members see a change, those wait while
+// it finds out, and the next change begins when it has and nobody is behind.
+func TestPageQueriesOfHead(t *testing.T) {
+	const set = 6
+	r := newPageRig(t, 2)
+	var members []*setpage.Member
+	var page setpage.Page
+	for i, s := range r.procs {
+		r.follow(s, uint32(i+1), set)
+		r.work(nil)
+		page, _ = r.view(uint32(i + 1))
+		members = append(members, page.Member(i, 1, 1))
+	}
+	do := func(d control.PageDo, c uint32, call uint64) {
+		r.do(control.PageOrder{Do: d, Set: set, Change: c, Votes: 9, Agreed: 1, Call: call})
+	}
+	calls := func(want uint64) {
+		t.Helper()
+		if len(r.words) != 1 || r.words[0].Kind != control.ReportLook || r.words[0].Change != 1 || r.words[0].Look.Calls != want {
+			t.Errorf("told %+v, want %d calls", r.words, want)
+		}
+		r.words = nil
+	}
+	end := func(i int, k setpage.Call) {
+		if c := members[i].Seen(k); c != 0 {
+			word := control.Word{Set: set, Change: uint32(c)}
+			if _, err := r.Frame(r.procs[i].serial, control.Frame{Kind: control.KindWord, Body: control.Encode(&word)}); err != nil {
+				t.Fatal(err)
+			}
+			r.settle()
+		}
+	}
+	see := func(i int, k setpage.Call, want setpage.Change, known bool) {
+		t.Helper()
+		if c, ok := members[i].See(k); c != want || ok != known {
+			t.Errorf("call %d of member %d sees %d, %v, want %d, %v", k.Number, i, c, ok, want, known)
+		}
+	}
+	end(0, members[0].Count())
+	r.words = nil
+	do(control.PageBegin, 1, 0)
+	do(control.PageAsk, 1, 0)
+	calls(1)
+	second := members[0].Count()
+	see(0, second, 0, false)
+	do(control.PagePublish, 1, 3) // a member elsewhere has called twice
+	see(0, second, 0, true)
+	end(0, second)
+	third := members[0].Count()
+	see(0, third, 1, true)
+	do(control.PageBreak, 1, 0)
+	r.words = nil
+	do(control.PageOver, 1, 0)
+	calls(3)
+	see(0, third, 0, false)
+	do(control.PageBegin, 2, 0)
+	do(control.PageBegun, 2, 0)
+	if len(r.words) > 0 {
+		t.Errorf("told %+v while it is not known until when a change is seen", r.words)
+	}
+	do(control.PageHide, 1, 4)
+	see(0, third, 1, true)
+	end(0, third)
+	for _, want := range []setpage.Change{0, 0, 1} {
+		if c, _ := page.Last(); c != 1 {
+			t.Fatalf("change %d has begun while a member is behind", c)
+		}
+		k := members[1].Count()
+		see(1, k, want, true)
+		end(1, k)
+	}
+	if c, _ := page.Last(); c != 2 || len(r.words) != 1 || r.words[0].Change != 2 {
+		t.Errorf("change %d has begun, told %+v", c, r.words)
+	}
+	// Calls go on that wait for what never comes.
+	do(control.PageAsk, 2, 0)
+	k := members[1].Count()
+	see(1, k, 0, false)
+	do(control.PageBreak, 2, 0)
+	do(control.PageOver, 2, 0)
+	see(1, k, 0, true)
+	end(1, k)
+	do(control.PageDrop, 0, 0)
+	r.end(r.procs[0])
+	r.end(r.procs[1])
+	r.empty()
+}

@@ -70,18 +70,21 @@ const (
 	PageLook                       // report how far the members are
 	PageDrop                       // nobody follows the set any more
 	PageAsk                        // of a change that the head decides: who checks waits; report how far all are
-	PagePublish                    // then: hand it out, in that iteration
+	PagePublish                    // then: hand it out, in that iteration and from that call of Query on
+	PageHide                       // then, after PageOver: to calls of Query before that one
+	PageBegun                      // report that the change has begun, after PageBegin
 )
 
 // PageOrder is what is to be done on the page of a set.
 type PageOrder struct {
 	Do      PageDo
 	Set     uint32
-	Change  uint32  // all but PageLook, PageDrop
+	Change  uint32  // all but PageDrop
 	Votes   uint32  // PageBegin
 	Options Options // PageBegin, PageFix
 	Have    uint64  // OrderFollow: of who asks
 	Agreed  uint64  // PagePublish: the iteration + 1
+	Call    uint64  // PagePublish, PageHide: the first call
 }
 
 func (e *enc) page(p *PageOrder) {
@@ -92,11 +95,12 @@ func (e *enc) page(p *PageOrder) {
 	e.options(p.Options)
 	e.u64(p.Have)
 	e.u64(p.Agreed)
+	e.u64(p.Call)
 }
 
 func (d *dec) page() PageOrder {
-	p := PageOrder{PageDo(d.u8()), d.u32(), d.u32(), d.u32(), d.options(), d.u64(), d.u64()}
-	if d.err == nil && p.Do > PagePublish {
+	p := PageOrder{PageDo(d.u8()), d.u32(), d.u32(), d.u32(), d.options(), d.u64(), d.u64(), d.u64()}
+	if d.err == nil && p.Do > PageBegun {
 		d.fail("unknown deed %d on a page", p.Do)
 	}
 	return p
@@ -134,7 +138,7 @@ type Report struct {
 	Clean  bool             // ReportExited: with status 0
 	Calls  []rollcall.Entry // ReportCalls
 	Set    uint32           // ReportWord, ReportLook
-	Change uint32           // ReportWord; ReportLook: of PageAsk, else 0
+	Change uint32           // ReportWord; ReportLook: that of the order, 0 after PageLook
 	Word   change.Verdict   // ReportWord
 	// Iteration is that at which all are handed the change, + 1: ReportWord.
 	Iteration uint64
@@ -147,6 +151,7 @@ type Look struct {
 	Begun       uint32        // how many have
 	Mean        time.Duration // of an iteration, over those that have told
 	Bytes       uint64        // that have come of the data that move
+	Calls       uint64        // of Query, of who has called most: PageAsk, PageOver
 }
 
 // An order and a report are frames between two machines.
@@ -281,6 +286,7 @@ func (r *Report) put(e *enc) {
 		e.u32(r.Look.Begun)
 		e.i64(int64(r.Look.Mean))
 		e.u64(r.Look.Bytes)
+		e.u64(r.Look.Calls)
 	}
 }
 
@@ -312,7 +318,7 @@ func (r *Report) get(d *dec) {
 		}
 	case ReportLook:
 		r.Set, r.Change = d.u32(), d.u32()
-		r.Look = Look{d.u64(), d.u64(), d.u32(), d.duration(), d.u64()}
+		r.Look = Look{d.u64(), d.u64(), d.u32(), d.duration(), d.u64(), d.u64()}
 	case ReportHello, ReportHungUp, ReportFreed:
 	default:
 		d.fail("unknown report %d", r.Kind)

@@ -15,6 +15,8 @@ type ballot struct {
 	left     map[uint32]struct{} // who has not voted
 	asked    map[pageOn]struct{} // pages of which it is not known how far the members are
 	furthest map[uint32]uint64   // the largest iteration + 1, by set
+	calls    map[uint32]uint64   // of Query, of who has called most, likewise
+	late     map[pageOn]struct{} // pages on which it is not known that the change has begun
 }
 
 // pageOn is one host's page of a set.
@@ -24,7 +26,10 @@ type pageOn struct{ set, host uint32 }
 const manyVotes = 1 << 31
 
 func newBallot() *ballot {
-	return &ballot{left: map[uint32]struct{}{}, asked: map[pageOn]struct{}{}, furthest: map[uint32]uint64{}}
+	return &ballot{
+		left: map[uint32]struct{}{}, asked: map[pageOn]struct{}{}, furthest: map[uint32]uint64{},
+		calls: map[uint32]uint64{}, late: map[pageOn]struct{}{},
+	}
 }
 
 // begin takes who votes. Some may have done so before.
@@ -36,9 +41,26 @@ func (b *ballot) begin(voters []wire.ProcID, voted map[uint32]struct{}) {
 	}
 }
 
-// gather asks how far the members are, who wait meanwhile.
+// gather asks how far the members are, who wait meanwhile: so not before the change has
+// begun on all pages.
 func (h *Head) gather(o *op) {
 	for _, at := range o.pages {
+		if f := h.follows[at.set]; f.calls.behind || f.calls.hiding != nil {
+			for host := range f.hosts {
+				o.ballot.late[pageOn{at.set, host}] = struct{}{}
+			}
+			h.page(f, control.PageOrder{Do: control.PageBegun, Change: at.change})
+		}
+	}
+	h.gatherNow(o)
+}
+
+func (h *Head) gatherNow(o *op) {
+	if len(o.ballot.late) > 0 || o.ballot.verdict != 0 {
+		return
+	}
+	for _, at := range o.pages {
+		h.follows[at.set].calls.behind = false
 		for host := range h.follows[at.set].hosts {
 			o.ballot.asked[pageOn{at.set, host}] = struct{}{}
 		}
@@ -53,19 +75,25 @@ func (h *Head) look(host uint32, r *control.Report) {
 		h.progress(host, r)
 		return
 	}
+	if h.turned(host, r) {
+		return
+	}
 	o := h.onPage(host, r)
 	if o == nil || o.ballot == nil {
 		return
 	}
-	at := pageOn{r.Set, host}
-	if _, ok := o.ballot.asked[at]; !ok {
-		return
+	b, at := o.ballot, pageOn{r.Set, host}
+	if _, ok := b.late[at]; ok {
+		delete(b.late, at)
+		h.gatherNow(o)
+	} else if _, ok := b.asked[at]; ok {
+		delete(b.asked, at)
+		if r.Look.Begun > 0 {
+			b.furthest[r.Set] = max(b.furthest[r.Set], r.Look.Most+1)
+		}
+		b.calls[r.Set] = max(b.calls[r.Set], r.Look.Calls)
+		h.publishChange(o)
 	}
-	delete(o.ballot.asked, at)
-	if r.Look.Begun > 0 {
-		o.ballot.furthest[r.Set] = max(o.ballot.furthest[r.Set], r.Look.Most+1)
-	}
-	h.publishChange(o)
 	h.settle()
 }
 
@@ -93,7 +121,7 @@ func (h *Head) progress(host uint32, r *control.Report) {
 // are: it is accepted by that.
 func (h *Head) publishChange(o *op) {
 	b := o.ballot
-	if len(b.asked) > 0 || b.verdict != 0 {
+	if len(b.asked) > 0 || len(b.late) > 0 || b.verdict != 0 {
 		return
 	}
 	b.verdict = change.IsAccepted
@@ -104,7 +132,8 @@ func (h *Head) publishChange(o *op) {
 		if o.body.Iteration == 0 {
 			o.body.Iteration = agreed
 		}
-		h.page(f, control.PageOrder{Do: control.PagePublish, Change: at.change, Agreed: agreed})
+		f.calls.from = b.calls[at.set] + 1
+		h.page(f, control.PageOrder{Do: control.PagePublish, Change: at.change, Agreed: agreed, Call: f.calls.from})
 	}
 	h.book.Decided(h.now(), o.number, change.IsAccepted)
 	h.commitIfAll(o)

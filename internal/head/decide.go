@@ -182,6 +182,7 @@ func (h *Head) rolledBack(o *op) {
 // closePage ends a change on a page that stays.
 func (h *Head) closePage(f *follow, o *op) {
 	h.page(f, control.PageOrder{Do: control.PageOver, Change: o.changeOn(f.set)})
+	h.hideCalls(f, o)
 	if f.op = nil; len(f.procs) == 0 {
 		h.endFollow(f)
 	}

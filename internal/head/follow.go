@@ -22,6 +22,7 @@ type follow struct {
 
 	changes uint32 // how many have been on the pages
 	op      *op    // the one that is there; nil: none
+	calls   calls
 }
 
 // followOf is that of a living set, made if there is none.
@@ -134,12 +135,17 @@ func (h *Head) pagesLost(host uint32) {
 			continue
 		}
 		delete(f.hosts, host)
+		h.turnedOn(f, host, 0)
 		at := pageOn{f.set, host}
 		switch o := f.op; {
 		case o == nil:
 		case o.ballot == nil:
 			h.book.Decided(h.now(), o.number, change.IsRolledBack)
 		default:
+			if _, ok := o.ballot.late[at]; ok {
+				delete(o.ballot.late, at)
+				h.gatherNow(o)
+			}
 			if _, ok := o.ballot.asked[at]; ok {
 				delete(o.ballot.asked, at)
 				h.publishChange(o)

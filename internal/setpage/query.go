@@ -67,7 +67,7 @@ func (p Page) Shown() Change {
 
 // ShowQueries lets the members' calls see the change, each from the same call on:
 // for the agent, after Begin and once.
-func (p Page) ShowQueries(c Change) { p.turn(func(n uint64) { p.head.shown.Store(tag(c) | n) }) }
+func (p Page) ShowQueries(c Change) { p.ShowQueriesFrom(c, p.HoldQueries()+1) }
 
 // HideQueries is the end of that: for the agent, after ShowQueries and once. If
 // nobody was handed the change, which was rolled back, no call has seen it.
@@ -76,7 +76,7 @@ func (p Page) HideQueries(c Change, handed bool) {
 		p.head.hidden.Store(p.head.shown.Load())
 		return
 	}
-	p.turn(func(n uint64) { p.head.hidden.Store(tag(c) | n) })
+	p.HideQueriesFrom(c, p.HoldQueries()+1)
 }
 
 // Looking reports whether calls may wait for what the agent has found out: to be woken.
@@ -89,16 +89,32 @@ func (p Page) Looking() bool {
 	return false
 }
 
-// turn finds a call that no member has made, while who calls waits.
-func (p Page) turn(store func(uint64)) {
-	most := uint64(0)
+// HoldQueries makes who calls wait, and returns how often a member has called at most.
+// One of the three below must follow.
+func (p Page) HoldQueries() (most uint64) {
 	for i := range p.members {
 		most = max(most, p.members[i].calls.Or(marked)>>2)
 	}
-	store(min(most+1, MaxNumber))
+	return min(most, MaxNumber-1)
+}
+
+// FreeQueries lets the calls go on as before HoldQueries.
+func (p Page) FreeQueries() {
 	for i := range p.members {
 		p.members[i].calls.And(^uint64(marked))
 	}
+}
+
+// ShowQueriesFrom is ShowQueries from a call that none of the members has made.
+func (p Page) ShowQueriesFrom(c Change, call uint64) {
+	p.head.shown.Store(tag(c) | min(call, MaxNumber))
+	p.FreeQueries()
+}
+
+// HideQueriesFrom is HideQueries from such a call.
+func (p Page) HideQueriesFrom(c Change, call uint64) {
+	p.head.hidden.Store(tag(c) | min(call, MaxNumber))
+	p.FreeQueries()
 }
 
 // Behind reports whether later calls of a member may still see the change: the next
