@@ -260,6 +260,12 @@ func (a *Agent) Started(p wire.ProcID, pid int) {
 	a.report(s, control.Report{Kind: control.ReportStarted, PID: pid})
 }
 
+// Joined reports whether p has joined.
+func (a *Agent) Joined(p wire.ProcID) bool {
+	s := a.proc(p)
+	return s != nil && s.state >= control.Joined
+}
+
 // Lost: the program that joined as p is gone without having left in order, while
 // the child runs on. Its exit is to be told as always.
 func (a *Agent) Lost(p wire.ProcID, how string) {

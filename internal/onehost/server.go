@@ -79,7 +79,7 @@ type Config struct {
 
 // Server is a head, an agent, or both. Its methods may be called from any
 // goroutine. AddJob, Ending, Snapshot, State and Stacks are a head's, Addr, Token,
-// Started, Exited, Lost and Stdin an agent's.
+// Started, Joined, Exited, Lost and Stdin an agent's.
 type Server struct {
 	job  wire.JobID
 	host uint32 // the agent's
@@ -278,6 +278,13 @@ func (s *Server) reserve(n int) (reservation uint32, err error) {
 // wrapper), its memory is not copied directly.
 func (s *Server) Started(p wire.ProcID, pid int) {
 	s.step(func() { s.agent.Started(p, pid) })
+}
+
+// Joined reports whether p, a process of this host, has joined.
+func (s *Server) Joined(p wire.ProcID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.agent.Joined(p)
 }
 
 // Exited reports that p's child has ended (or could not be started). The

@@ -49,6 +49,8 @@ type Plane interface {
 	Addr() string
 	Token(p wire.ProcID) string
 	Started(p wire.ProcID, pid int)
+	// Joined reports whether p has joined.
+	Joined(p wire.ProcID) bool
 	Exited(p wire.ProcID, how string, clean bool)
 	Lost(p wire.ProcID, how string)
 	// Stdin makes a descriptor, which the plane owns from now on, p's standard input.

@@ -35,6 +35,9 @@ func (a *Agent) replace(list []*child) {
 	var next func(i int)
 	next = func(i int) {
 		for ; i < len(list); i++ {
+			if list[i].spread && !apart {
+				continue // it will be let go
+			}
 			var to cpus.Set
 			if apart {
 				to = a.topo.Place(a.o.Bind, i, len(list))

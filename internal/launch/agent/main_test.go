@@ -15,7 +15,9 @@ import (
 	"gompi/internal/wire"
 )
 
-// After a change each member runs where it would if the job had started so.
+// After a change each member runs where it would if the job had started so. One that
+// shares a core with others when it comes begins there, and is let go a little later,
+// also if it has become a member meanwhile.
 func TestPlacesAfterAChange(t *testing.T) {
 	a := newAlone(t, &launch.Options{Apps: []launch.App{{}}, Stdin: launch.StdinNone})
 	if len(a.topo.Cores) < 2 {
@@ -52,6 +54,20 @@ func TestPlacesAfterAChange(t *testing.T) {
 		return func(i int) cpus.Set { return a.topo.Place("core", i, n) }
 	}
 	main(list[:n], place(n))
+	begins := func(i int) cpus.Set {
+		if i < n {
+			return a.topo.All
+		}
+		return a.topo.Cores[0]
+	}
+	main(list, begins)
+	if c := a.byID[list[n].Proc]; !c.spread {
+		t.Error("one that came later is not to be let go")
+	} else {
+		for c.spread {
+			a.step()
+		}
+	}
 	main(list, func(int) cpus.Set { return a.topo.All })
 	main(list[n-1:], place(2))
 	main(list[n:], place(1))

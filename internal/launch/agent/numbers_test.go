@@ -70,7 +70,7 @@ func TestSpawnedPlace(t *testing.T) {
 	for serial := range uint32(12) {
 		c := a.add(spawned(2 + serial))
 		if a.began(c, newborn{pid: int(1000 + serial)}); serial > 0 {
-			if got := a.placeLater(c).String(); got != "1,5" {
+			if got := a.place(c, 0, 1, false).String(); got != "1,5" {
 				t.Errorf("process %d runs on %s", serial, got)
 			}
 			a.ended(c) // a zombie from now on

@@ -15,7 +15,8 @@ import (
 // Ranks that share cores begin on one each, in turn, and are let go soon. Where
 // processes spin and yield, no processor is ever idle, and the kernel takes
 // 0.2 s and more to see that five of eight run on one of two cores; all wait
-// for these. Those that begin evenly spread mostly stay so.
+// for these. Those that begin evenly spread mostly stay so. A Go program that has one
+// processor starts with fewer threads, which is a sixth of what its start takes.
 const (
 	// letGoAfter is when they are let go: most programs have called Init by then,
 	// and started their threads.
@@ -26,38 +27,33 @@ const (
 	letGoRun = 10 * time.Millisecond
 )
 
-// letGoLater sees to the processes of a job that were started spread.
-func (a *Agent) letGoLater(cs []*child) {
-	for _, c := range cs {
-		c.spread = true
-	}
-	a.letGoIn(letGoAfter+time.Duration(len(cs))*letGoEach, cs)
-}
-
 // letGoIn lets processes go after some time, but those that have not begun by then:
-// where processors are busy, that time may pass before a process has run at all.
+// where processors are busy, that time may pass before a process has run at all. Each is
+// a walk over threads, and others have their turns between.
 func (a *Agent) letGoIn(d time.Duration, cs []*child) {
-	time.AfterFunc(d, func() {
-		a.post(func() {
-			var late []*child
-			for _, c := range cs {
-				switch {
-				case c.exited || c.cpus == nil || !c.spread:
-				case begun(c.pid):
-					a.move(c, nil)
-				default:
-					late = append(late, c)
-				}
+	var late []*child
+	var next func(i int)
+	next = func(i int) {
+		for ; i < len(cs); i++ {
+			switch c := cs[i]; {
+			case c.exited || c.cpus == nil || !c.spread:
+			case !a.plane.Joined(c.Proc) && !begun(c.pid):
+				late = append(late, c)
+			default:
+				a.move(c, nil)
+				a.post(func() { next(i + 1) })
+				return
 			}
-			if len(late) > 0 {
-				a.letGoIn(letGoAfter, late)
-			}
-		})
-	})
+		}
+		if len(late) > 0 {
+			a.letGoIn(letGoAfter, late)
+		}
+	}
+	time.AfterFunc(d, func() { a.post(func() { next(0) }) })
 }
 
-// begun tells whether a process has run for letGoRun, or waits for something else
-// than a processor and its own pages.
+// begun tells of a process that does not join whether it has run for letGoRun, or waits
+// for something else than a processor and its own pages.
 func begun(pid int) bool {
 	dir := fmt.Sprintf("/proc/%d/task", pid)
 	tasks, _ := os.ReadDir(dir)

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -54,6 +55,7 @@ func (a *Agent) batch(list []launch.Start) *batch {
 	var env []string
 	var path string
 	localSize := a.locals.used + len(list)
+	spreads := a.topo.Spreads(a.o.Bind, localSize)
 	for i, s := range list {
 		of := &a.o.Apps[s.App]
 		if s.App != app {
@@ -68,11 +70,7 @@ func (a *Agent) batch(list []launch.Start) *batch {
 		c := a.add(s)
 		c.batch = b
 		b.list = append(b.list, c)
-		if c.First {
-			c.cpus = a.topo.Place(a.o.Bind, i, len(list))
-		} else {
-			c.cpus = a.placeLater(c)
-		}
+		c.cpus, c.spread = a.place(c, i, len(list), spreads), spreads
 		sp := &spec{path: path, argv: s.Argv, dir: of.Wdir, cpus: c.cpus.Mask(), bound: a.o.Bind != "", name: s.Label.Name()}
 		if a.o.Tag {
 			sp.tag = s.Label.Tag()
@@ -85,10 +83,14 @@ func (a *Agent) batch(list []launch.Start) *batch {
 	return b
 }
 
-// placeLater is the place of a process that comes when others are there: that of
-// one that has ended, else one after them all.
-func (a *Agent) placeLater(c *child) cpus.Set {
-	if a.o.Bind == "" {
+// place is where c begins, one of n that are started together: the i-th of the command
+// line. One that comes when others are there has the place of one that has ended, else
+// one after them all; if nobody is to be bound that is so only where it is let go soon.
+func (a *Agent) place(c *child, i, n int, spreads bool) cpus.Set {
+	switch {
+	case c.First:
+		return a.topo.Place(a.o.Bind, i, n)
+	case a.o.Bind == "" && !spreads:
 		return nil
 	}
 	return a.topo.Place(a.o.Bind, c.local, 0)
@@ -163,13 +165,11 @@ func (a *Agent) done(b *batch) {
 	for _, c := range b.list[b.forked:] {
 		a.forget(c)
 	}
-	if b.err == nil && len(b.list) > 0 && b.list[0].First {
-		if a.topo.Spreads(a.o.Bind, len(b.list)) {
-			a.letGoLater(b.list)
-		}
-		if a.feeder != nil {
-			go a.feeder.run()
-		}
+	if b.forked > 0 && b.list[0].spread {
+		a.letGoIn(letGoAfter+time.Duration(b.forked)*letGoEach, b.list[:b.forked])
+	}
+	if b.err == nil && len(b.list) > 0 && b.list[0].First && a.feeder != nil {
+		go a.feeder.run()
 	}
 	a.tell(launch.Begun(b.err))
 }

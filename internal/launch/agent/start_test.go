@@ -23,6 +23,7 @@ type noPlane struct {
 func (noPlane) Addr() string                     { return "" }
 func (noPlane) Token(wire.ProcID) string         { return "" }
 func (noPlane) Started(wire.ProcID, int)         {}
+func (noPlane) Joined(wire.ProcID) bool          { return false }
 func (noPlane) Exited(wire.ProcID, string, bool) {}
 func (noPlane) Lost(wire.ProcID, string)         {}
 
@@ -67,12 +68,18 @@ func (a *alone) until(k launch.EventKind) launch.Event {
 				return ev
 			}
 		}
-		select {
-		case f := <-a.work:
-			f()
-		case <-time.After(time.Minute):
-			a.t.Fatalf("no event of kind %d", k)
-		}
+		a.step()
+	}
+}
+
+// step waits for work and does it.
+func (a *alone) step() {
+	a.t.Helper()
+	select {
+	case f := <-a.work:
+		f()
+	case <-time.After(time.Minute):
+		a.t.Fatal("nothing to do")
 	}
 }
 
