@@ -165,18 +165,18 @@ func (k *killed) children(of int) (pids []int) {
 
 // resize asks for a change and waits for its end: an outcome, or none if the agent that
 // was asked is lost.
-func (k *killed) resize(m control.Resize) (last change.State) {
+func (k *killed) resize(m control.Resize) (last change.State, why string) {
 	t := k.tool()
 	defer t.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), mpitest.Deadline)
 	defer cancel()
-	err := t.Resize(ctx, &m, func(r *control.OpReport) { last = r.Op.State })
+	err := t.Resize(ctx, &m, func(r *control.OpReport) { last, why = r.Op.State, fmt.Sprint(r.Waits, r.Op.Text) })
 	if ctx.Err() != nil {
 		k.cmd.Process.Signal(unix.SIGQUIT)
 		<-time.After(3 * time.Second)
-		k.Errorf("%+v hangs: %v, %v\n%s", m, last, err, k.errs.String())
+		k.Errorf("%+v hangs: %v, %s, %v\n%s", m, last, why, err, k.errs.String())
 	}
-	return last
+	return last, why
 }
 
 // end ends the job: nothing of it is left soon.
@@ -231,8 +231,13 @@ func TestSoakHostKills(t *testing.T) {
 			if n > 6 || n > 3 && rng.IntN(2) == 0 {
 				m.By = -m.By
 			}
-			done := make(chan change.State, 1)
-			go func() { done <- k.resize(m) }()
+			var s change.State
+			var why string
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				s, why = k.resize(m)
+			}()
 			<-time.After(time.Duration(rng.IntN(40)) * time.Millisecond)
 			what, at, stay := "nobody", time.Now(), n+min(0, m.By)
 			if agents := k.children(k.cmd.Process.Pid); rng.IntN(kills/2) == 0 && len(agents) > 1 {
@@ -245,15 +250,15 @@ func TestSoakHostKills(t *testing.T) {
 				what = "a process"
 				unix.Kill(list[rng.IntN(len(list))], unix.SIGKILL)
 			}
-			s := <-done
+			<-done
 			ends[s]++
 			if took := time.Since(at); took > slow {
-				t.Errorf("of %d, %+d, %s is killed: %v only after %v", n, m.By, what, s, took)
+				t.Errorf("of %d, %+d, %s is killed: %v only after %v: %s\n%s", n, m.By, what, s, took, why, k.errs.String())
 			}
 		}
 		s := change.Queued
 		for try := 0; s != change.Committed && s != change.Done && try < 5; try++ { // a death may not be known yet
-			s = k.resize(control.Resize{By: 1})
+			s, _ = k.resize(control.Resize{By: 1})
 		}
 		if s != change.Committed && s != change.Done {
 			t.Errorf("the last change is %v: %s", s, k.errs.String())

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -37,6 +38,8 @@ type Agent struct {
 	reader   wire.ProcID   // who has standard input, if that is one alone
 	readEnd  int           // the descriptor that this one reads; -1: there is none
 	null     *os.File
+	reaps    sync.WaitGroup // pids that are being freed
+	free     func(pid int)  // waits for a child that has exited
 
 	childTable
 
@@ -74,7 +77,7 @@ type Streams struct {
 func New(o *launch.Options, job wire.JobID, maxProcs func(int) int, streams Streams, tell func(launch.Event), post func(func())) (*Agent, error) {
 	a := &Agent{
 		o: o, job: job, topo: cpus.Read(os.DirFS("/")), maxProcs: maxProcs, forker: newForker(), in: streams.In, readEnd: -1,
-		childTable: newChildTable(), tell: tell, post: post,
+		free: reap, childTable: newChildTable(), tell: tell, post: post,
 	}
 	if a.in == nil {
 		a.stdin = launch.NewStdin(os.Stdin)
@@ -192,16 +195,20 @@ func (a *Agent) SignalAll(s unix.Signal) {
 // Reap: nobody uses the pid of p any more.
 func (a *Agent) Reap(p wire.ProcID) { a.reap(a.byID[p]) }
 
-// reap frees the pid. What the process left behind in its group ends with it.
+// reap frees the pid. What the process left behind in its group ends with it. The
+// agent does not wait for the kernel, which may take seconds over it while somebody
+// reads what /proc has of the process.
 func (a *Agent) reap(c *child) {
 	if c == nil || c.pid == 0 {
 		return
 	}
 	unix.Kill(-c.pid, unix.SIGKILL)
 	a.guard.remove(c.pid)
-	reap(c.pid)
-	a.forget(c)
-	a.tell(launch.Event{Kind: launch.EvReaped, Proc: c.Proc})
+	a.forget(c) // its pid may soon be another child's
+	a.reaps.Go(func() {
+		a.free(c.pid)
+		a.post(func() { a.tell(launch.Event{Kind: launch.EvReaped, Proc: c.Proc}) })
+	})
 }
 
 func (a *Agent) Print(text string) {
@@ -241,6 +248,7 @@ func (a *Agent) Close() {
 			a.reap(c)
 		}
 	}
+	a.reaps.Wait()
 	if a.guard != nil && a.live == 0 {
 		a.guard.stop()
 	}

@@ -120,3 +120,31 @@ func TestStartIsNoWait(t *testing.T) {
 		t.Error(ev.Err())
 	}
 }
+
+// The agent does not wait for a pid to be free: the kernel may take long over it.
+func TestReapIsNoWait(t *testing.T) {
+	a := newAlone(t, &launch.Options{Apps: []launch.App{{}}})
+	slow := make(chan struct{})
+	a.free = func(pid int) {
+		<-slow
+		reap(pid)
+	}
+	list := sleepers(2)
+	a.Start(list[:1])
+	a.until(launch.EvBegun)
+	a.Signal(list[0].Proc, unix.SIGKILL)
+	a.until(launch.EvExited)
+	a.Reap(list[0].Proc)
+	a.Reap(list[0].Proc) // in vain
+	a.Start(list[1:])
+	a.until(launch.EvBegun)
+	for _, ev := range a.events {
+		if ev.Kind == launch.EvReaped {
+			t.Error("reaped before its pid is free")
+		}
+	}
+	close(slow)
+	if ev := a.until(launch.EvReaped); ev.Proc != list[0].Proc {
+		t.Errorf("%+v", ev)
+	}
+}
