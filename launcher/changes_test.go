@@ -239,7 +239,7 @@ func TestChanges(t *testing.T) {
 		{"-np 2 RANK change RANK kill 9", 0, `^$`, "[0] rolled back: a process of the change died"},
 		{"-np 2 RANK change /no/such/program", 0, `^$`, "[0] rolled back: no such program: /no/such/program"},
 		{"-np 2 --resize-timeout 0.2 RANK change sh -c sleep\tinf", 0, `^$`, "[0] rolled back: the deadline is over"},
-		{"-np 2 --slots 3 RANK change", 94, `^\[0\] elastic: more than can ever be given\ngompirun: `, "?"},
+		{"-np 2 --slots 3 RANK change", 94, `^\[0\] elastic: more than can ever be given: 4 processes, where there can be 3\ngompirun: `, "?"},
 	} {
 		t.Run(c.args, func(t *testing.T) {
 			args := strings.Fields(strings.ReplaceAll(c.args, "sleep\tinf", "sleep~inf"))

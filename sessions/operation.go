@@ -227,7 +227,8 @@ func (o *Operation) State() State {
 	return State(b.State)
 }
 
-// Update gives the manager of resources something else to know of the operation.
+// Update gives the manager of resources something else to know of the operation, in the
+// place of Request.COL: until it is granted. After that the error is of class ErrRefused.
 func (o *Operation) Update(col []byte) error {
 	const op = "Update"
 	if len(col) > control.MaxCOL {

@@ -43,7 +43,7 @@ type held struct {
 
 // hold looks a set up. drop must follow.
 func (r *registry) hold(ctx context.Context, name string) (*held, error) {
-	if name == control.MainURI {
+	if name = canonical(name); name == control.MainURI {
 		r.proc.Heard(ctx)
 	}
 	r.mu.Lock()

@@ -34,7 +34,7 @@ func (k Kind) String() string { return change.Kind(k).String() }
 type Request struct {
 	Kind Kind
 	// In are the names of the inputs: one for Grow, Shrink and Replace, at least one
-	// for Sub, any number for Add. "gompi://main" is the main set at the moment of the
+	// for Sub, any number for Add, also the empty set. "gompi://main" is the main set at the moment of the
 	// grant. "mpi://self", in just this spelling, is not "mpi://SELF" here but the set
 	// of those who come or go by the latest change that has the caller among them, at
 	// the moment of the grant: refused if there is none.
@@ -92,7 +92,7 @@ func (r *Request) one(ctx context.Context, p *core.Process, op string) (change.R
 		ToReady: r.Deadlines.Ready, ToAccept: r.Deadlines.Accept, Whole: r.Deadlines.Whole,
 	}
 	if len(r.Ranks) > 0 && len(r.In) != 1 {
-		return q, newError(mpi.ErrArg, op, errors.New("ranks who leave, of several sets"))
+		return q, malformed("ranks who leave, of %d sets", len(r.In))
 	}
 	for _, name := range r.In {
 		if name == control.MainURI && len(r.Ranks) == 0 {
@@ -101,12 +101,21 @@ func (r *Request) one(ctx context.Context, p *core.Process, op string) (change.R
 		}
 		if name == control.LatestURI {
 			if len(r.Ranks) > 0 {
-				return q, newError(mpi.ErrArg, op, fmt.Errorf("ranks who leave, of %s, which is known when the operation is granted", name))
+				return q, malformed("ranks who leave, of %s, which is known when the operation is granted", name)
 			}
 			q.In = append(q.In, change.Latest)
 			continue
 		}
+		if canonical(name) == control.EmptyURI {
+			if r.Kind != Add {
+				return q, malformed("%v of the empty set", r.Kind)
+			}
+			continue
+		}
 		h, err := registryOf(p).hold(ctx, name)
+		if errors.Is(err, control.ErrNotFound) || errors.Is(err, control.ErrSetGone) {
+			return q, &RefusedError{Class: classOf(err), Text: err.Error()}
+		}
 		if err != nil {
 			return q, controlError(ctx, op, err)
 		}
@@ -115,9 +124,7 @@ func (r *Request) one(ctx context.Context, p *core.Process, op string) (change.R
 		q.In = append(q.In, set.Number)
 		for _, rank := range r.Ranks {
 			if rank < 0 || rank >= set.Members.Len() {
-				e := newError(mpi.ErrRank, op, nil)
-				e.Got, e.Want, e.Unit = int64(rank), int64(set.Members.Len()), "ranks"
-				return q, e
+				return q, &RefusedError{Class: mpi.ErrRank, Text: fmt.Sprintf("rank %d of the %d processes of %s", rank, set.Members.Len(), name)}
 			}
 			q.Out = append(q.Out, set.Members.At(rank))
 		}
@@ -133,8 +140,8 @@ func (r *Request) one(ctx context.Context, p *core.Process, op string) (change.R
 }
 
 // RefusedError says why an operation was not taken, or did not happen. It is an error
-// of one of the classes ErrSet, ErrSetGone, ErrSetReplaced, ErrNoWatch, and always
-// of ErrRefused.
+// of one of the classes ErrArg, ErrRank, ErrSet, ErrSetGone, ErrSetReplaced, ErrNoWatch,
+// or of none of these, and always of ErrRefused.
 type RefusedError struct {
 	Class mpi.Class // ErrRefused, or a closer one
 	Text  string
@@ -154,6 +161,11 @@ func (e *RefusedError) Unwrap() error { return newError(e.Class, "Submit", error
 
 // Is makes errors.Is(err, ErrRefused) work.
 func (e *RefusedError) Is(target error) bool { return target == error(ErrRefused) }
+
+// malformed is a refusal of what can be nothing.
+func malformed(format string, args ...any) *RefusedError {
+	return &RefusedError{Class: mpi.ErrArg, Text: fmt.Sprintf("%v: "+format, append([]any{change.ErrMalformed}, args...)...)}
+}
 
 // refusal is why an operation was refused, or has not happened.
 func refusal(job wire.JobID, b *control.OpBody) *RefusedError {

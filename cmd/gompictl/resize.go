@@ -193,10 +193,11 @@ type phase struct {
 
 func phasesOf(r *control.OpReport) []phase {
 	t := &r.Op.Times
-	all := []phase{{name: "granted", at: t.Granted}, {name: "ordered", at: t.Ordered, note: "the news to the members"}}
-	ready := phase{name: "ready", at: t.Ready}
+	all := []phase{{name: "granted", at: t.Granted}}
 	if r.Joins > 0 {
-		all[1].note, ready.note = "the first start", fmt.Sprintf("%d newcomers have joined", r.Joins)
+		all = append(all, phase{"ordered", t.Ordered, "the first start"}, phase{"ready", t.Ready, counted(r.Joins, "newcomer has", "newcomers have") + " joined"})
+	} else { // the members are told when it is ready
+		all = append(all, phase{"ordered", t.Ordered, "the news to the members"})
 	}
 	adopted := phase{name: "adopted", at: t.Adopted}
 	if r.Op.Iteration > 0 {
@@ -206,11 +207,18 @@ func phasesOf(r *control.OpReport) []phase {
 	if s := r.Op.State; s.Over() && s != change.Done {
 		decided.note = s.String()
 	}
-	all = append(all, ready, adopted, decided)
+	all = append(all, adopted, decided)
 	if r.Leaves > 0 {
-		all = append(all, phase{"gone", t.Gone, fmt.Sprintf("%d leavers, and their pids", r.Leaves)})
+		all = append(all, phase{"gone", t.Gone, counted(r.Leaves, "leaver has", "leavers have") + " ended"})
 	}
 	return slices.DeleteFunc(all, func(p phase) bool { return p.at == 0 })
+}
+
+func counted(n int, one, several string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprint(n, " ", several)
 }
 
 // phases prints when an operation came how far.

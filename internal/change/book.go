@@ -214,7 +214,7 @@ func (b *Book) possible(o *op) error {
 		}
 	}
 	if join > b.owner.Most() {
-		return ErrTooMany
+		return tooMany(join, b.owner.Most())
 	}
 	return nil
 }

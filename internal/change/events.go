@@ -101,7 +101,9 @@ func (b *Book) Died(now time.Duration, p wire.ProcID) {
 }
 
 // Left: p has left in order. A newcomer that leaves before the decision is as one
-// that died; an old member has closed what it watched, and stands in nobody's way.
+// that died; an old member has closed what it watched, and stands in nobody's way. What
+// nobody was handed yet is rolled back also if it never watched: no Result begins with
+// a member that has left.
 func (b *Book) Left(now time.Duration, p wire.ProcID) {
 	if o := b.comes[p]; o != nil {
 		b.withdraw(o, Break, RolledBack, fmt.Errorf("%w: %v has left", ErrDied, p))
@@ -110,6 +112,9 @@ func (b *Book) Left(now time.Duration, p wire.ProcID) {
 		b.Unwatch(s, p)
 	}
 	for _, o := range b.sorted() {
+		if o.state.undecided() && o.state < Adopting && o.keeps(p) {
+			b.withdraw(o, Withdraw, RolledBack, fmt.Errorf("%w: %v has left", ErrUnwatched, p))
+		}
 		if (o.state == Ready || o.state == Adopting) && o.has(p) && b.comes[p] == nil {
 			b.do(Effect{Do: Vote, Op: o.number, Procs: []wire.ProcID{p}})
 		}
@@ -160,6 +165,11 @@ func (o *op) has(p wire.ProcID) bool {
 		}
 	}
 	return false
+}
+
+// keeps reports whether p was there and stays.
+func (o *op) keeps(p wire.ProcID) bool {
+	return slices.ContainsFunc(o.parts, func(q part) bool { return slices.Contains(q.rest, p) })
 }
 
 // withdraw ends an undecided operation, or asks for the swap that does.

@@ -59,7 +59,7 @@ func (b *Book) grant(now time.Duration, o *op, before []*op) (bool, error) {
 	}
 	switch {
 	case join+living > b.owner.Most():
-		return false, ErrTooMany
+		return false, tooMany(join+living, b.owner.Most())
 	case join > b.owner.Room():
 		return false, nil
 	}

@@ -3,7 +3,9 @@
 package change
 
 import (
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -46,8 +48,8 @@ func TestRoom(t *testing.T) {
 	if _, err := w.b.Submit(0, Request{Kind: Grow, In: []uint32{two}, Join: []int{1}, NoQueue: true}); err != ErrBusy {
 		t.Errorf("without a queue: %v", err)
 	}
-	if _, err := w.b.Submit(0, Request{Kind: Grow, In: []uint32{two}, Join: []int{5}}); err != ErrTooMany {
-		t.Errorf("seven where four can be: %v", err)
+	if _, err := w.b.Submit(0, Request{Kind: Grow, In: []uint32{two}, Join: []int{5}}); !errors.Is(err, ErrTooMany) || !strings.HasSuffix(err.Error(), "5 processes, where there can be 4") {
+		t.Errorf("five where four can be: %v", err)
 	}
 	w.died(wire.ProcID{Job: 1, Serial: 3})
 	if s, err := w.b.State(n); s != Granted || err != nil {
@@ -270,6 +272,29 @@ func TestLeaverCloses(t *testing.T) {
 		w.report(now)
 		if w.states[next] != want || v == IsRolledBack && w.states[later] != want {
 			t.Errorf("with verdict %d those that wait are %v and %v", v, w.states[next], w.states[later])
+		}
+	}
+}
+
+// A member that leaves in order without ever having watched is in no Result: what was
+// granted with it is rolled back, and the next change leaves it out.
+func TestUnwatchingMemberLeaves(t *testing.T) {
+	for _, r := range []Request{{Kind: Shrink, Leave: 1}, {Kind: Grow, Join: []int{1}}} {
+		w := newWorld(t, 1, 3, 100)
+		m := w.sets[w.main].members
+		w.b.Watch(w.main, m[1], false)
+		w.b.Watch(w.main, m[2], false)
+		r.In = []uint32{0}
+		first := w.submit(r)
+		w.left(m[0])
+		w.swap(first, 0, IsRolledBack)
+		w.report(first)
+		if s := w.states[first]; s != RolledBack {
+			t.Errorf("%v is %v", r.Kind, s)
+		}
+		next := w.submit(r)
+		if got := w.b.ops[next].parts[0].rest; slices.Contains(got, m[0]) {
+			t.Errorf("%v of %v", r.Kind, got)
 		}
 	}
 }

@@ -68,6 +68,10 @@ func (e *ReplacedError) Error() string {
 	return fmt.Sprintf("process set %d was replaced by set %d", e.Set, e.Successor)
 }
 
+func tooMany(n, most int) error {
+	return fmt.Errorf("%w: %d processes, where there can be %d", ErrTooMany, n, most)
+}
+
 func malformed(format string, a ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrMalformed}, a...)...)
 }

@@ -372,6 +372,16 @@ func (w *world) died(p wire.ProcID) {
 	w.flush()
 }
 
+// left lets a process end in order.
+func (w *world) left(p wire.ProcID) {
+	w.say("%v leaves", p)
+	w.procs[p].over = true
+	w.b.Left(w.now, p)
+	w.flush()
+	w.procs[p].gone = true
+	w.b.Gone(w.now, p)
+}
+
 func pick[T any](w *world, list []T) (x T, ok bool) {
 	if len(list) == 0 {
 		return x, false
@@ -507,15 +517,10 @@ func (w *world) step(quiet bool) {
 			}
 			w.report(e.Op)
 		}
-	case 8: // a leaver goes
+	case 8: // a leaver goes, or seldom who is none
 		for _, p := range w.living(true) {
-			if w.procs[p].leaving {
-				w.say("%v leaves", p)
-				w.procs[p].over = true
-				w.b.Left(w.now, p)
-				w.flush()
-				w.procs[p].gone = true
-				w.b.Gone(w.now, p)
+			if w.procs[p].leaving || w.rng.IntN(50) == 0 {
+				w.left(p)
 				break
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"slices"
+	"strings"
 
 	"gompi/internal/change"
 	"gompi/internal/control"
@@ -123,7 +124,7 @@ var reasons = []struct {
 
 // refusal says why an operation was refused, or has not happened.
 func refusal(err error) *control.OpBody {
-	b := &control.OpBody{State: change.Refused, Why: control.WhyOther, Text: control.Clip(err.Error(), control.MaxText)}
+	b := &control.OpBody{State: change.Refused, Why: control.WhyOther, Text: control.Clip(strings.TrimPrefix(err.Error(), control.ErrRefused.Error()+": "), control.MaxText)}
 	var replaced *change.ReplacedError
 	if errors.As(err, &replaced) {
 		b.Why, b.Set, b.Success = control.WhyReplaced, replaced.Set, replaced.Successor

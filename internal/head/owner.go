@@ -109,9 +109,9 @@ func (o owner) Fits(set uint32, size int) error {
 	case set != o.h.main || size >= least && (most == 0 || size <= most):
 		return nil
 	case most == 0:
-		return control.Refused("the main set of %d processes: at least %d are allowed (--min)", size, least)
+		return control.Refused("the main set would have %d processes: at least %d are allowed (--min)", size, least)
 	}
-	return control.Refused("the main set of %d processes: %d to %d are allowed (--min, --max)", size, least, most)
+	return control.Refused("the main set would have %d processes: %d to %d are allowed (--min, --max)", size, least, most)
 }
 
 // Terms are those of who follows the sets, or the job's.
