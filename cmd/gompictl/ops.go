@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"gompi/internal/change"
 	"gompi/internal/control"
 )
 
@@ -17,7 +18,8 @@ const opsHelp = `Usage: gompictl ops JOB
 
 Lists the changes of the job's process sets that are under way, and the latest that
 are over: what each does, how far it is, and when it came there, in milliseconds
-since it was asked for.
+since it was asked for. WHY names the processes that one under way waits for, by
+rank in the job's main set, and for how long it has.
 
   queued        what it needs is taken: another change of the same set, or places
   granted       it has processes, and its new sets have names
@@ -51,7 +53,21 @@ func ops(ctx context.Context, tty terminal, args []string) error {
 		fmt.Fprintf(w, "%d\t%s\t%v\t%s\t%s\t%v\t%s\t%s\n",
 			r.Op.Op, asked(r), r.Kind, inputs(r), strings.TrimSuffix(sizes(r), " processes"), r.Op.State, times(r), reason(r))
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for i := range list {
+		if s := list[i].Op.State; !s.Known() {
+			_, err = fmt.Fprintln(tty.out, unknown(s))
+			break
+		}
+	}
+	return err
+}
+
+// unknown says what a state is that only a newer gompirun knows.
+func unknown(s change.State) string {
+	return fmt.Sprintf("%v: the job's gompirun is of a newer version than this gompictl, which does not know that state; use the gompictl beside it", s)
 }
 
 func asked(r *control.OpReport) string { return r.Op.Times.Asked.Format(time.TimeOnly) }
@@ -74,7 +90,7 @@ func reason(r *control.OpReport) string {
 	case r.Op.Text != "":
 		return r.Op.Text
 	case r.Waits != "":
-		return "waits for " + r.Waits
+		return fmt.Sprintf("waits for %s (%.1f s)", r.Waits, r.For.Seconds())
 	}
 	return "-"
 }

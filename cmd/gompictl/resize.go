@@ -127,6 +127,8 @@ func outcome(out io.Writer, r *control.OpReport, job string) error {
 	case s == change.Done || s == change.Committed:
 		fmt.Fprintf(out, "%s: %s, committed (operation %d)\n", inputs(r), sizes(r), r.Op.Op)
 		return phases(out, r)
+	case !s.Known():
+		return fmt.Errorf("operation %d is in %s", r.Op.Op, unknown(s))
 	case !s.Over():
 		_, err := fmt.Fprintf(out, "operation %d is %v: gompictl ops %s shows how far it is\n", r.Op.Op, s, job)
 		return err
@@ -285,6 +287,9 @@ func follow(progress io.Writer, ask func(news func(*control.OpReport)) error) (l
 // line is the state of an operation on one line.
 func line(r *control.OpReport, since time.Duration) string {
 	text := fmt.Sprintf("%s: %s, %v", inputs(r), sizes(r), r.Op.State)
+	if !r.Op.State.Known() {
+		return fmt.Sprintf("%s (%.1f s)", text, since.Seconds())
+	}
 	if r.Waits != "" {
 		text += ", waits for " + r.Waits
 	}

@@ -60,6 +60,19 @@ func TestOutcome(t *testing.T) {
 
 	out.Reset()
 	r := grown()
+	r.Op.State = 12
+	if err := outcome(&out, r, "ab"); err == nil || !strings.HasPrefix(err.Error(), "operation 3 is in state 12: the job's gompirun is of a newer version") || out.Len() > 0 {
+		t.Errorf("a state of later: %v\n%s", err, out.String())
+	}
+	if text := line(r, time.Second); text != "gompi://job/4: 4 -> 6 processes, state 12 (1.0 s)" {
+		t.Errorf("a state of later: %s", text)
+	}
+	r.Op.State, r.Waits, r.For = change.Launching, "new.1 to join", 1200*time.Millisecond
+	if why := reason(r); why != "waits for new.1 to join (1.2 s)" {
+		t.Errorf("why: %s", why)
+	}
+
+	r = grown()
 	r.Op.State, r.Op.Iteration, r.Joins = change.Queued, 0, 0
 	if err := outcome(&out, r, "ab"); err != nil || out.String() != "operation 3 is queued: gompictl ops ab shows how far it is\n" {
 		t.Errorf("detached: %q, %v", out.String(), err)

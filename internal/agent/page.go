@@ -238,7 +238,7 @@ func (a *Agent) page(o *control.PageOrder) {
 		if c == g.change {
 			g.word = s
 		}
-		a.tellWord(g.set, c, s, g.iteration(c))
+		a.tellWord(g.set, c, s, g.iteration(c)).Late = g.late()
 	case control.PageVote:
 		if g.lines.Vote(c) {
 			g.ring()
@@ -270,7 +270,7 @@ func (a *Agent) page(o *control.PageOrder) {
 func (a *Agent) tellLook(g *page, change uint32, calls uint64) {
 	l := g.progress()
 	l.Calls = calls
-	a.up = append(a.up, control.Report{Kind: control.ReportLook, Set: g.set, Change: change, Look: l})
+	a.up = append(a.up, control.Report{Kind: control.ReportLook, Set: g.set, Change: change, Look: l, Late: g.late()})
 }
 
 // ring wakes all who wait for something on the page. Nobody takes away what was
@@ -320,10 +320,24 @@ func (g *page) iteration(c setpage.Change) uint64 {
 
 var verdicts = [...]change.Verdict{setpage.Accepted: change.IsAccepted, setpage.Committed: change.IsCommitted, setpage.RolledBack: change.IsRolledBack}
 
-func (a *Agent) tellWord(set uint32, c setpage.Change, s setpage.State, iteration uint64) {
+func (a *Agent) tellWord(set uint32, c setpage.Change, s setpage.State, iteration uint64) *control.Report {
 	a.up = append(a.up, control.Report{
 		Kind: control.ReportWord, Set: set, Change: uint32(c), Word: verdicts[s], Iteration: iteration,
 	})
+	return &a.up[len(a.up)-1]
+}
+
+// late is whom the page's change waits for.
+func (g *page) late() control.Late {
+	l := control.Late{At: g.iteration(g.change), Votes: uint32(min(g.lines.Missing(g.change), control.MaxMembers))}
+	for i := range g.members.Len() {
+		if line := g.lines.Line(i); !line.Checked || line.Iteration+1 < l.At {
+			if l.Behind++; l.Behind <= control.MaxLate {
+				l.First = append(l.First, g.members.At(i).Serial)
+			}
+		}
+	}
+	return l
 }
 
 // What a member may say at most of its progress.

@@ -20,6 +20,8 @@ type Owner interface {
 	// that was not rolled back; 0: there is none.
 	Main() uint32
 	Came(p wire.ProcID) uint32
+	// Who names some processes, for people.
+	Who(list []wire.ProcID) string
 	// Lives: the process takes part, it has neither died nor left.
 	Lives(p wire.ProcID) bool
 	// Most is how many processes there could ever be at a time, Room how many more

@@ -91,7 +91,7 @@ func (b *Book) Decided(now time.Duration, number uint32, v Verdict) {
 // Died: p has ended without leaving. Before the decision that rolls its changes
 // back.
 func (b *Book) Died(now time.Duration, p wire.ProcID) {
-	why := fmt.Errorf("%w: %v", ErrDied, p)
+	why := fmt.Errorf("%w: %s", ErrDied, b.owner.Who([]wire.ProcID{p}))
 	for _, o := range b.sorted() {
 		if o.state.undecided() && o.has(p) {
 			b.withdraw(o, Break, RolledBack, why)
@@ -106,7 +106,7 @@ func (b *Book) Died(now time.Duration, p wire.ProcID) {
 // a member that has left.
 func (b *Book) Left(now time.Duration, p wire.ProcID) {
 	if o := b.comes[p]; o != nil {
-		b.withdraw(o, Break, RolledBack, fmt.Errorf("%w: %v has left", ErrDied, p))
+		b.withdraw(o, Break, RolledBack, fmt.Errorf("%w: %s has left", ErrDied, b.owner.Who([]wire.ProcID{p})))
 	}
 	for _, s := range slices.Sorted(maps.Keys(b.watches)) {
 		b.Unwatch(s, p)

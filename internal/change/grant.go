@@ -50,7 +50,7 @@ func (b *Book) grant(now time.Duration, o *op, before []*op) (bool, error) {
 			}
 		}
 	}
-	if b.overlaps(parts, before) {
+	if b.overlaps(parts, before) != nil {
 		return false, nil
 	}
 	if b.unchanged(parts) {
@@ -121,13 +121,15 @@ func (b *Book) followed(sets []uint32) error {
 // leaves by a change that is committed counts as gone.
 func (b *Book) members(p *part, r *Request) error {
 	var living []wire.ProcID
+	seen := map[wire.ProcID]struct{}{}
 	for _, s := range p.in {
 		m, _ := b.owner.Members(s)
 		for _, q := range m {
 			if o := b.goes[q]; o != nil && !o.state.undecided() {
 				continue
 			}
-			if b.owner.Lives(q) && (len(p.in) == 1 || !slices.Contains(living, q)) {
+			if _, ok := seen[q]; !ok && b.owner.Lives(q) {
+				seen[q] = struct{}{}
 				living = append(living, q)
 			}
 		}
@@ -146,11 +148,14 @@ func (b *Book) members(p *part, r *Request) error {
 	}
 	p.leave = slices.Clone(living[len(living)-leave:])
 	for _, q := range r.Out {
-		if slices.Contains(living, q) { // else it has gone by itself
+		if _, ok := seen[q]; ok { // else it has gone by itself
 			p.leave = append(p.leave, q)
 		}
 	}
-	p.rest = slices.DeleteFunc(living, func(q wire.ProcID) bool { return slices.Contains(p.leave, q) })
+	for _, q := range p.leave {
+		delete(seen, q)
+	}
+	p.rest = slices.DeleteFunc(living, func(q wire.ProcID) bool { _, ok := seen[q]; return !ok })
 	if len(p.rest) == 0 && len(p.join) == 0 && p.kind != Sub {
 		return malformed("%v of all %d processes of the set", p.kind, len(p.leave))
 	}
@@ -164,15 +169,15 @@ func (b *Book) members(p *part, r *Request) error {
 	return nil
 }
 
-// overlaps reports whether something before these parts touches what they do.
-func (b *Book) overlaps(parts []part, before []*op) bool {
+// overlaps is an operation before these parts that touches what they do; nil: none.
+func (b *Book) overlaps(parts []part, before []*op) *op {
 	for i := range parts {
 		for _, s := range parts[i].in {
 			for _, q := range before {
 				if slices.ContainsFunc(q.req.parts(), func(r Request) bool {
 					return slices.ContainsFunc(r.In, func(t uint32) bool { return b.resolve(q, t) == s })
 				}) {
-					return true
+					return q
 				}
 			}
 		}
@@ -182,12 +187,12 @@ func (b *Book) overlaps(parts []part, before []*op) bool {
 			}
 			for j := range o.parts {
 				if touch(&parts[i], &o.parts[j]) || touch(&o.parts[j], &parts[i]) {
-					return true
+					return o
 				}
 			}
 		}
 	}
-	return false
+	return nil
 }
 
 // touch reports whether two parts have an input in common, or a removes a process of
@@ -277,9 +282,11 @@ func (b *Book) isReady(now time.Duration, o *op) {
 // voters are all living members of inputs and outputs, once.
 func (b *Book) voters(o *op) []wire.ProcID {
 	var list []wire.ProcID
+	seen := map[wire.ProcID]struct{}{}
 	add := func(ps []wire.ProcID) {
 		for _, p := range ps {
-			if b.owner.Lives(p) && !slices.Contains(list, p) {
+			if _, ok := seen[p]; !ok && b.owner.Lives(p) {
+				seen[p] = struct{}{}
 				list = append(list, p)
 			}
 		}

@@ -72,20 +72,61 @@ func (b *Book) Progress(now time.Duration, number uint32) {
 
 // late says for whom an operation has waited.
 func (b *Book) late(o *op) error {
+	return fmt.Errorf("%w: it waited for %s", ErrDeadline, b.waitsFor(o))
+}
+
+// WaitsFor says for whom or what an operation waits, for people; "" of one that is
+// over.
+func (b *Book) WaitsFor(number uint32) string {
+	if o := b.ops[number]; o != nil {
+		return b.waitsFor(o)
+	}
+	return ""
+}
+
+func (b *Book) waitsFor(o *op) string {
 	switch {
+	case o.state == Queued:
+		return b.turn(o)
 	case o.state < Launching:
-		return fmt.Errorf("%w: the newcomers are not started", ErrDeadline)
+		return "the newcomers to be started"
+	case o.state == Launching && o.req.Prepare:
+		return b.owner.Who(sorted(o.waits)) + " to be ready"
 	case o.state == Launching:
-		return fmt.Errorf("%w: not ready: %s", ErrDeadline, few(sorted(o.waits)))
+		return b.owner.Who(sorted(o.waits)) + " to join"
 	case o.state == Adopting:
-		return fmt.Errorf("%w: not all have voted", ErrDeadline)
+		return "the votes of all"
+	case o.state == Committed:
+		return "the end of " + b.owner.Who(sorted(o.lingers))
 	case len(o.held) > 0:
-		return fmt.Errorf("%w: held back by %s", ErrDeadline, few(sorted(o.held)))
+		return b.owner.Who(sorted(o.held)) + " to release it"
 	}
 	if list := b.unwatching(o); len(list) > 0 {
-		return fmt.Errorf("%w: not watching: %s", ErrDeadline, few(list))
+		return b.owner.Who(list) + " to watch the set"
 	}
-	return fmt.Errorf("%w: no member has come to the iteration in which all are handed it", ErrDeadline)
+	return "the members to come to the iteration in which all are handed it"
+}
+
+// turn says what is before a queued operation.
+func (b *Book) turn(o *op) string {
+	var parts []part
+	for _, r := range o.req.parts() {
+		p := part{kind: r.Kind}
+		for _, s := range r.In {
+			s = b.resolve(o, s)
+			if q := b.made[s]; q != nil {
+				return fmt.Sprintf("operation %d, which makes its input", q.number)
+			}
+			p.in = append(p.in, s)
+		}
+		if b.members(&p, &r) == nil {
+			parts = append(parts, p)
+		}
+	}
+	if q := b.overlaps(parts, b.queue[:slices.Index(b.queue, o)]); q != nil {
+		return fmt.Sprintf("operation %d, which is before it", q.number)
+	}
+	return fmt.Sprintf("places: there are %d just now", max(0, b.owner.Room()))
 }
 
 // unwatching are the living members of the inputs that do not watch them.
@@ -104,22 +145,6 @@ func (b *Book) unwatching(o *op) (list []wire.ProcID) {
 		}
 	}
 	return list
-}
-
-// few names some processes.
-func few(list []wire.ProcID) string {
-	text := "nobody"
-	for i, p := range list {
-		switch {
-		case i == 0:
-			text = fmt.Sprintf("process %d", p.Serial)
-		case i < 3:
-			text += fmt.Sprintf(", %d", p.Serial)
-		default:
-			return text + fmt.Sprintf(" and %d more", len(list)-i)
-		}
-	}
-	return text
 }
 
 func sorted(m map[wire.ProcID]struct{}) []wire.ProcID {

@@ -223,7 +223,7 @@ func TestLate(t *testing.T) {
 	w.b.Launched(w.now, n, nil)
 	w.b.Tick(11 * time.Second)
 	run()
-	if want := "the deadline is over: not ready: process 4, 5, 6 and 2 more"; why != want {
+	if want := "the deadline is over: it waited for [1/4 1/5 1/6 1/7 1/8] to join"; why != want {
 		t.Errorf("%q, want %q", why, want)
 	}
 
@@ -245,7 +245,7 @@ func TestLate(t *testing.T) {
 	at(23, Withdraw)
 	w.b.Decided(24*time.Second, n, IsRolledBack)
 	run()
-	if want := "the deadline is over: not watching: process 2, 3"; why != want {
+	if want := "the deadline is over: it waited for [1/2 1/3] to watch the set"; why != want {
 		t.Errorf("%q, want %q", why, want)
 	}
 }

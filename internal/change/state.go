@@ -27,11 +27,14 @@ const (
 var stateNames = [...]string{"", "queued", "granted", "launching", "ready", "adopting", "committed", "done", "refused", "cancelled", "rolled back"}
 
 func (s State) String() string {
-	if int(s) < len(stateNames) {
+	if s.Known() {
 		return stateNames[s]
 	}
 	return fmt.Sprintf("state %d", s)
 }
+
+// Known reports whether s is one of these.
+func (s State) Known() bool { return Queued <= s && s <= RolledBack }
 
 // Over reports whether nothing comes after s.
 func (s State) Over() bool { return s >= Done }

@@ -101,6 +101,8 @@ func (w *world) Members(s uint32) ([]wire.ProcID, bool) {
 
 func (w *world) Main() uint32 { return w.main }
 
+func (w *world) Who(list []wire.ProcID) string { return fmt.Sprint(list) }
+
 func (w *world) Came(p wire.ProcID) uint32 { return w.came[p] }
 
 func (w *world) Lives(p wire.ProcID) bool { q := w.procs[p]; return q != nil && !q.over }

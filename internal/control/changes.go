@@ -193,7 +193,7 @@ func (m *Await) get(d *dec) { m.Op, m.Until = d.u32(), d.state() }
 
 func (d *dec) state() change.State {
 	s := change.State(d.u8())
-	if d.err == nil && (s < change.Queued || s > change.RolledBack) {
+	if d.err == nil && !s.Known() {
 		d.fail("unknown state %d", s)
 	}
 	return s
@@ -313,10 +313,20 @@ func (m *OpBody) put(e *enc) {
 }
 
 func (m *OpBody) get(d *dec) {
-	m.Op, m.State = d.u32(), d.state()
-	if m.Why = Why(d.u8()); m.Why > WhyOther {
+	if m.any(d); d.err != nil {
+		return
+	}
+	if !m.State.Known() {
+		d.fail("unknown state %d", m.State)
+	}
+	if m.Why > WhyOther {
 		d.fail("unknown reason %d", m.Why)
 	}
+}
+
+// any is get of what a head of another version may say, for who only shows it.
+func (m *OpBody) any(d *dec) {
+	m.Op, m.State, m.Why = d.u32(), change.State(d.u8()), Why(d.u8())
 	m.Text = d.str(MaxText)
 	m.Set, m.Success = d.u32(), d.u32()
 	if n := d.count(MaxParts, 12); n > 0 {

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"testing"
 
+	"gompi/internal/change"
 	"gompi/internal/control"
 	"gompi/internal/control/controltest"
 	"gompi/internal/wire"
@@ -91,6 +92,20 @@ func TestErrorsTravel(t *testing.T) {
 			t.Error(e)
 		} else if !reflect.DeepEqual(m.Err(), err) {
 			t.Errorf("%v becomes %v", err, m.Err())
+		}
+	}
+}
+
+// A tool shows states that only a newer head knows; a process takes none.
+func TestStateOfLater(t *testing.T) {
+	r := control.OpReport{Op: control.OpBody{Op: 1, State: 77, Why: 99}, Kind: 55}
+	var got control.OpReport
+	if err := control.Decode(&got, control.Encode(&r)); err != nil || !reflect.DeepEqual(got, r) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for _, b := range []control.OpBody{{Op: 1, State: 77}, {Op: 1, State: change.Done, Why: 99}} {
+		if err := control.Decode(&control.OpBody{}, control.Encode(&b)); err == nil {
+			t.Errorf("%+v was taken", b)
 		}
 	}
 }

@@ -143,7 +143,30 @@ type Report struct {
 	// Iteration is that at which all are handed the change, + 1: ReportWord.
 	Iteration uint64
 	Look      Look // ReportLook
+	Late      Late // ReportLook, ReportWord: of the change that is on the page
 }
+
+// Late is whom a change waits for on one page.
+type Late struct {
+	At    uint64 // the iteration in which all are handed it, + 1; 0: not known
+	Votes uint32 // that are missing
+	// Behind are members that have not come to that iteration, or not begun: so many,
+	// and the first of them, by serial.
+	Behind uint32
+	First  []uint32
+}
+
+// MaxLate is how many members a Late names.
+const MaxLate = 16
+
+func (e *enc) late(l *Late) {
+	e.u64(l.At)
+	e.u32(l.Votes)
+	e.u32(l.Behind)
+	e.numbers(l.First)
+}
+
+func (d *dec) late() Late { return Late{d.u64(), d.u32(), d.u32(), d.numbers(MaxLate)} }
 
 // Look is how far the members of a set on one host are.
 type Look struct {
@@ -278,6 +301,7 @@ func (r *Report) put(e *enc) {
 		e.u32(r.Change)
 		e.u8(uint8(r.Word))
 		e.u64(r.Iteration)
+		e.late(&r.Late)
 	case ReportLook:
 		e.u32(r.Set)
 		e.u32(r.Change)
@@ -287,6 +311,7 @@ func (r *Report) put(e *enc) {
 		e.i64(int64(r.Look.Mean))
 		e.u64(r.Look.Bytes)
 		e.u64(r.Look.Calls)
+		e.late(&r.Late)
 	}
 }
 
@@ -313,12 +338,14 @@ func (r *Report) get(d *dec) {
 		r.ID = d.u32()
 	case ReportWord:
 		r.Set, r.Change, r.Word, r.Iteration = d.u32(), d.u32(), change.Verdict(d.u8()), d.u64()
+		r.Late = d.late()
 		if d.err == nil && r.Word > change.IsRolledBack {
 			d.fail("unknown word %d", r.Word)
 		}
 	case ReportLook:
 		r.Set, r.Change = d.u32(), d.u32()
 		r.Look = Look{d.u64(), d.u64(), d.u32(), d.duration(), d.u64(), d.u64()}
+		r.Late = d.late()
 	case ReportHello, ReportHungUp, ReportFreed:
 	default:
 		d.fail("unknown report %d", r.Kind)

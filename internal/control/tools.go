@@ -3,6 +3,8 @@
 package control
 
 import (
+	"time"
+
 	"gompi/internal/change"
 )
 
@@ -45,7 +47,8 @@ type OpReport struct {
 	// together; of an operation that was not granted After is 0.
 	Before, After int
 	Joins, Leaves int
-	Waits         string // for what, for people
+	Waits         string        // for what, for people
+	For           time.Duration // it is in its state
 }
 
 func (*OpReport) kind() Kind { return KindPart }
@@ -58,16 +61,18 @@ func (m *OpReport) put(e *enc) {
 		e.i64(int64(n))
 	}
 	e.str(Clip(m.Waits, MaxText))
+	e.i64(int64(m.For))
 }
 
+// get takes states, kinds and reasons that only a newer head knows.
 func (m *OpReport) get(d *dec) {
-	m.Op.get(d)
+	m.Op.any(d)
 	m.Kind = change.Kind(d.u8())
 	m.Inputs = d.setNames(MaxInputs * MaxParts)
 	for _, n := range []*int{&m.Before, &m.After, &m.Joins, &m.Leaves} {
 		*n = d.num(MaxMembers * MaxInputs)
 	}
-	m.Waits = d.str(MaxText)
+	m.Waits, m.For = d.str(MaxText), d.duration()
 }
 
 // SetReport is a process set as a tool shows it.

@@ -72,6 +72,7 @@ func (o *op) changeOn(set uint32) uint32 {
 
 // fix lets the members find when they are handed the change.
 func (h *Head) fix(o *op) {
+	o.fixed = true
 	if o.ballot != nil {
 		h.gather(o)
 		return
@@ -134,6 +135,9 @@ func (h *Head) word(host uint32, r *control.Report) {
 	}
 	if o.body.Iteration == 0 {
 		o.body.Iteration = r.Iteration
+	}
+	if r.Word == change.IsRolledBack {
+		h.noteLate(o, pageOn{r.Set, host}, &r.Late)
 	}
 	h.book.Decided(h.now(), o.number, r.Word)
 	h.settle()

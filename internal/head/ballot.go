@@ -107,6 +107,8 @@ func (h *Head) progress(host uint32, r *control.Report) {
 		return
 	}
 	o, at := f.op, pageOn{r.Set, host}
+	h.noteLate(o, at, &r.Late)
+	h.looked(at)
 	before, ok := o.moved[at]
 	if o.moved == nil {
 		o.moved = map[pageOn]uint64{}

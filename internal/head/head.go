@@ -51,6 +51,7 @@ type Head struct {
 	book      *change.Book
 	settling  bool
 	ops       map[uint32]*op
+	looks     map[*Looks]struct{}
 	latest    []control.OpReport // that are over, oldest first: a few
 	follows   map[uint32]*follow // by set
 	interests map[*interest]struct{}
@@ -173,7 +174,7 @@ func New(cfg Config, hosts int) *Head {
 		rounds: map[uint64]*Round{},
 
 		ops:     map[uint32]*op{},
-		follows: map[uint32]*follow{}, interests: map[*interest]struct{}{},
+		follows: map[uint32]*follow{}, interests: map[*interest]struct{}{}, looks: map[*Looks]struct{}{},
 	}
 	h.book = change.New(owner{h}, deadline(cfg.LeaveTimeout))
 	return h
@@ -557,7 +558,7 @@ func (h *Head) Sizes() map[string]int {
 		}
 	}
 	m["operations"], m["followed"], m["places"] = len(h.ops), len(h.follows), h.places
-	m["interests"] = len(h.interests)
+	m["interests"], m["looks"] = len(h.interests), len(h.looks)
 	for t := range h.interests {
 		m["happened"] += len(t.happened)
 	}

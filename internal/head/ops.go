@@ -24,7 +24,7 @@ type op struct {
 	body   control.OpBody
 	shown  control.OpReport // what tools see beside that
 
-	asked time.Duration // as the job's owner counts time
+	asked, since time.Duration // as the job's owner counts time; since: of its state
 
 	by      *proc // nil: a tool has asked, or who asked needs no answer any more
 	waits   map[*wait]struct{}
@@ -38,6 +38,8 @@ type op struct {
 	voted   map[uint32]struct{}
 	all     bool              // a vote for all
 	moved   map[pageOn]uint64 // bytes of its data that had come when that was last looked at
+	late    map[pageOn]control.Late
+	fixed   bool // members are to be handed it, or were
 
 	ofMain bool // an input was the main set, as far as somebody wants to know
 
@@ -120,6 +122,7 @@ func (h *Head) submit(by *proc, m *control.Submit) (*op, *control.OpBody) {
 		return nil, refusal(err)
 	}
 	o.asked = h.now()
+	o.since = o.asked
 	o.body = control.OpBody{Op: o.number, State: change.Queued, Times: control.OpTimes{Asked: h.cfg.Epoch.Add(o.asked)}}
 	o.shown = h.wanted(&m.Request)
 	if h.ops[o.number] = o; by != nil {
@@ -174,7 +177,7 @@ func (h *Head) told(o *op, e *change.Effect) {
 	b.State, b.Outputs, o.inputs = e.State, e.Outputs, e.Inputs
 	h.clock(o, e.State)
 	if e.Why != nil {
-		r := refusal(e.Why)
+		r := refusal(h.whyLate(o, e.Why))
 		b.Why, b.Text, b.Set, b.Success = r.Why, r.Text, r.Set, r.Success
 	}
 	switch {
@@ -217,7 +220,8 @@ func (h *Head) told(o *op, e *change.Effect) {
 
 // clock notes when an operation came to a state.
 func (h *Head) clock(o *op, s change.State) {
-	t, at := &o.body.Times, h.now()-o.asked
+	o.since = h.now()
+	t, at := &o.body.Times, o.since-o.asked
 	switch s {
 	case change.Granted:
 		t.Granted = at

@@ -3,7 +3,6 @@
 package head
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
@@ -139,44 +138,10 @@ func (h *Head) report(o *op) control.OpReport {
 	r := o.shown
 	r.Op = o.body
 	r.Op.Outputs, r.Op.Names = slices.Clone(r.Op.Outputs), slices.Clone(r.Op.Names)
-	r.Waits = h.waitsFor(o)
-	return r
-}
-
-// waitsFor says for whom an operation waits.
-func (h *Head) waitsFor(o *op) string {
-	switch o.body.State {
-	case change.Queued:
-		return "another change of the set, or for places"
-	case change.Granted, change.Launching:
-		here := 0
-		for _, p := range h.newcomers(o) {
-			if p.state == control.Joined {
-				here++
-			}
-		}
-		return fmt.Sprintf("newcomers: %d of %d have joined", here, o.shown.Joins)
-	case change.Ready:
-		for _, in := range o.inputs {
-			for _, s := range in {
-				members, watching := h.partakers(s), 0
-				for _, id := range members {
-					if f := h.follows[s]; f != nil && f.procs[id.Serial] != nil {
-						watching++
-					}
-				}
-				if watching < len(members) {
-					return fmt.Sprintf("members: %d of %d watch the set", watching, len(members))
-				}
-			}
-		}
-		return "members to come to the agreed iteration"
-	case change.Adopting:
-		return "the votes of all members"
-	case change.Committed:
-		return "leavers to end"
+	if r.Waits = h.waitsFor(o); !o.body.State.Over() {
+		r.For = h.now() - o.since
 	}
-	return ""
+	return r
 }
 
 // remember notes an operation that is over for tools that ask later.

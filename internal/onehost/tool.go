@@ -100,6 +100,7 @@ func (s *Server) tool(f control.Frame, tell func(frame []byte) bool) error {
 			}
 			tellAll(part, list)
 		case control.KindOps:
+			s.lookAtOps()
 			tellAll(part, listOf(s, s.head.Ops))
 		case control.KindSets:
 			tellAll(part, listOf(s, s.head.Sets))
@@ -133,6 +134,19 @@ func tellAll[T any, P interface {
 	}
 }
 
+// lookWait is how long agents may take to look at pages.
+const lookWait = 500 * time.Millisecond
+
+// lookAtOps lets the head know how far the members are that changes wait for.
+func (s *Server) lookAtOps() {
+	var l *head.Looks
+	s.step(func() { l = s.head.BeginLooks() })
+	ctx, cancel := context.WithTimeout(context.Background(), lookWait)
+	s.await(ctx, l.Done())
+	cancel()
+	s.step(func() { s.head.EndLooks(l) })
+}
+
 // newsEvery is how often a tool that waits hears how far its operation is, though it
 // is in the same state.
 const newsEvery = time.Second
@@ -158,6 +172,7 @@ func (s *Server) resize(m *control.Resize, part func(control.Message) bool) erro
 		select {
 		case <-done:
 		case <-tick.C:
+			s.lookAtOps()
 		case <-s.done:
 			return control.ErrClosed
 		}

@@ -62,7 +62,7 @@ func TestToolChangesSets(t *testing.T) {
 		})
 	})
 	news := e.newcomers(0)
-	controltest.WaitFor(t, "ready", func() bool { return strings.Contains(<-waits, "agreed iteration") })
+	controltest.WaitFor(t, "ready", func() bool { return strings.Contains(<-waits, "ranks 0, 1 to ") })
 	ops, err := other.Ops(bg)
 	if err != nil || len(ops) != 1 || ops[0].Op.State != change.Ready || ops[0].Joins != 2 || ops[0].After != 4 {
 		t.Errorf("under way: %+v, %v", ops, err)

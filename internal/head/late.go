@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package head
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gompi/internal/change"
+	"gompi/internal/control"
+	"gompi/internal/wire"
+)
+
+// For whom operations wait, as people are told.
+
+// maxNamed is how many processes are named at once.
+const maxNamed = 8
+
+// Who names processes: by their ranks in the main set, or as they will be called.
+func (o owner) Who(list []wire.ProcID) string { return o.h.who(list) }
+
+func (h *Head) who(list []wire.ProcID) string {
+	main := h.sets[h.main]
+	var ranks []int
+	var others []string
+	for _, id := range list {
+		r := -1
+		if main != nil {
+			r = main.members.Index(id)
+		}
+		switch p := h.proc(id); {
+		case r >= 0:
+			ranks = append(ranks, r)
+		case p == nil:
+			others = append(others, fmt.Sprintf("process %d", id.Serial))
+		case p.comes != nil:
+			others = append(others, fmt.Sprintf("new.%d", p.rank))
+		default:
+			others = append(others, fmt.Sprintf("process %d (pid %d)", id.Serial, p.pid))
+		}
+	}
+	slices.Sort(ranks)
+	var names []string
+	for i, r := range ranks {
+		if names = append(names, fmt.Sprint(r)); i == 0 {
+			names[0] = fmt.Sprintf("rank %d", r)
+		}
+	}
+	if len(ranks) > 1 {
+		names[0] = fmt.Sprintf("ranks %d", ranks[0])
+	}
+	names = append(names, others...)
+	switch n := len(names); {
+	case n == 0:
+		return "nobody"
+	case n > maxNamed:
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamed], ", "), n-maxNamed)
+	}
+	return strings.Join(names, ", ")
+}
+
+// Looks is a look at the pages of all changes that members see.
+type Looks struct {
+	left map[pageOn]struct{} // what was not reported yet
+	done chan struct{}       // closed when left is empty
+}
+
+// Done is closed when all agents have said how far the members are.
+func (l *Looks) Done() <-chan struct{} { return l.done }
+
+// BeginLooks asks how far the members are by the pages of changes that are decided
+// there. EndLooks must follow.
+func (h *Head) BeginLooks() *Looks {
+	l := &Looks{left: map[pageOn]struct{}{}, done: make(chan struct{})}
+	for _, o := range h.ops {
+		if o.body.State != change.Ready && o.body.State != change.Adopting || o.ballot != nil {
+			continue
+		}
+		for _, at := range o.pages {
+			if f := h.follows[at.set]; f != nil && f.op == o {
+				for host := range f.hosts {
+					l.left[pageOn{at.set, host}] = struct{}{}
+				}
+				h.page(f, control.PageOrder{Do: control.PageLook})
+			}
+		}
+	}
+	if len(l.left) == 0 {
+		close(l.done)
+		return l
+	}
+	h.looks[l] = struct{}{}
+	return l
+}
+
+// EndLooks: nobody waits for the answers any more.
+func (h *Head) EndLooks(l *Looks) { delete(h.looks, l) }
+
+// looked: a host has reported from the page of a set.
+func (h *Head) looked(at pageOn) {
+	for l := range h.looks {
+		if delete(l.left, at); len(l.left) == 0 {
+			delete(h.looks, l)
+			close(l.done)
+		}
+	}
+}
+
+// noteLate keeps what a host says of whom a change waits for.
+func (h *Head) noteLate(o *op, at pageOn, l *control.Late) {
+	if o.late == nil {
+		o.late = map[pageOn]control.Late{}
+	}
+	o.late[at] = *l
+}
+
+// waitsFor says for whom an operation waits.
+func (h *Head) waitsFor(o *op) string {
+	switch text := h.book.WaitsFor(o.number); o.body.State {
+	case change.Ready, change.Adopting:
+		if slow := h.slow(o); slow != "" {
+			return slow
+		}
+		return text
+	default:
+		return text
+	}
+}
+
+// slow names who has not come to the iteration in which all are handed a change, or
+// has not voted on it, as far as that is known; "": it is not.
+func (h *Head) slow(o *op) string {
+	if !o.fixed {
+		return ""
+	}
+	if o.ballot != nil {
+		var left []wire.ProcID
+		for serial := range o.ballot.left {
+			left = append(left, wire.ProcID{Job: h.cfg.Job, Serial: serial})
+		}
+		if len(left) == 0 || o.ballot.verdict == 0 {
+			return ""
+		}
+		return "the votes of " + h.who(left)
+	}
+	var behind, silent []wire.ProcID
+	more, votes, at := 0, 0, uint64(0)
+	for _, l := range o.late {
+		votes, at = max(votes, int(l.Votes)), max(at, l.At)
+		for _, serial := range l.First {
+			if id := (wire.ProcID{Job: h.cfg.Job, Serial: serial}); h.takesPart(id) {
+				behind = append(behind, id)
+			}
+		}
+		more += int(l.Behind) - len(l.First)
+	}
+	for _, p := range h.newcomers(o) {
+		if _, ok := o.voted[p.id.Serial]; !ok {
+			silent = append(silent, p.id)
+		}
+	}
+	var list []string
+	if len(behind) > 0 {
+		text := h.who(behind)
+		if more > 0 {
+			text += fmt.Sprintf(" and %d more", more)
+		}
+		if at > 0 {
+			text += fmt.Sprintf(" to come to iteration %d", at-1)
+		} else {
+			text += " to check"
+		}
+		list = append(list, text)
+	}
+	if len(silent) > 0 {
+		list = append(list, "the votes of "+h.who(silent))
+	}
+	if rest := votes - len(behind) - more - len(silent); len(o.late) > 0 && rest > 0 {
+		list = append(list, fmt.Sprintf("the votes of %d that were handed it", rest))
+	}
+	return strings.Join(list, "; ")
+}
+
+// whyLate completes why an operation has not happened: a deadline that is over while
+// members take a change up says whom it waited for.
+func (h *Head) whyLate(o *op, why error) error {
+	if slow := h.slow(o); slow != "" && errors.Is(why, change.ErrDeadline) {
+		return fmt.Errorf("%w: it waited for %s", change.ErrDeadline, slow)
+	}
+	return why
+}

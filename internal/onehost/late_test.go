@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package onehost
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"gompi/internal/change"
+	"gompi/internal/control"
+	"gompi/internal/control/client"
+	"gompi/internal/control/controltest"
+)
+
+// A tool is told in each state which processes an operation waits for, by rank in the
+// main set.
+func TestToolNamesTheLate(t *testing.T) {
+	e := newElastic(t, 3, nil)
+	ks := e.joinAll()
+	tool, err := client.DialTool(e.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tool.Close()
+	waits := func(op uint32, want string) {
+		t.Helper()
+		controltest.WaitFor(t, want, func() bool {
+			list, err := tool.Ops(bg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range list {
+				if r := &list[i]; r.Op.Op == op && r.Waits == want && r.For > 0 {
+					return true
+				}
+			}
+			return false
+		})
+	}
+	ws := []*watcher{ks[0].follow(e.world), ks[1].follow(e.world)}
+	grow := change.Request{Kind: change.Grow, In: []uint32{0}, Join: []int{2}}
+	op := ws[0].submit(grow).Op
+	next := ws[0].submit(grow).Op
+	waits(op, "new.0, new.1 to join")
+	waits(next, "operation 1, which is before it")
+	news := e.newcomers(0)
+	waits(op, "rank 2 to watch the set")
+	ws = append(ws, ks[2].follow(e.world))
+	waits(op, "ranks 0, 1, 2 to come to iteration 0; the votes of new.0, new.1")
+	news[1].must(news[1].Tell(&control.Op{Kind: control.KindVoted, Op: op}))
+	ws[0].checkVote()
+	waits(op, "ranks 1, 2 to come to iteration 0; the votes of new.0")
+	for ws[1].member.Check(ws[1].at) == 0 {
+		ws[1].at++
+	}
+	waits(op, "rank 2 to come to iteration 0; the votes of new.0; the votes of 1 that were handed it")
+	e.Exited(ws[2].id, "was killed", false)
+	if b := ws[0].await(op, change.Committed); b.State != change.RolledBack || b.Why != control.WhyDied {
+		t.Errorf("%+v", b)
+	}
+}
+
+// The message of a deadline that is over while members take a change up names who has
+// not come so far.
+func TestDeadlineNamesTheLate(t *testing.T) {
+	for name, c := range map[string]struct {
+		r    change.Request
+		want string
+	}{
+		"to be handed it": {change.Request{ToAccept: time.Hour}, "the deadline is over: it waited for ranks 0, 1 to come to iteration 0; the votes of new.0"},
+		"to commit":       {change.Request{Whole: time.Hour}, "the deadline is over: it waited for rank 1 to come to iteration 0; the votes of new.0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var now atomic.Int64
+			now.Store(1)
+			e := newElastic(t, 2, func(cfg *Config) { cfg.Now = func() time.Duration { return time.Duration(now.Load()) } })
+			var ws []*watcher
+			for _, k := range e.joinAll() {
+				ws = append(ws, k.follow(e.world))
+			}
+			c.r.Kind, c.r.In, c.r.Join = change.Grow, []uint32{0}, []int{1}
+			op := ws[0].submit(c.r).Op
+			e.newcomers(0)
+			ws[1].await(op, change.Ready)
+			if c.r.Whole > 0 {
+				ws[0].checkVote()
+			}
+			now.Store(int64(2 * time.Hour))
+			e.tick()
+			b := ws[1].await(op, change.Committed)
+			if b.State != change.RolledBack || b.Why != control.WhyDeadline || !strings.HasPrefix(b.Text, c.want) {
+				t.Errorf("%v %v %q, want %q", b.State, b.Why, b.Text, c.want)
+			}
+		})
+	}
+}
