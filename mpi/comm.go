@@ -54,6 +54,9 @@ func (c *Comm) register(from *Comm, a *core.Agreed, g core.Groups) error {
 	if f := c.core.Register(a, g, c); f != nil {
 		return from.errorOf(a.Op, ProcNull, -1, f)
 	}
+	if from != nil {
+		c.core.Over(from.core.Outputs())
+	}
 	return nil
 }
 
@@ -86,7 +89,7 @@ func (c *Comm) SetName(name string) { c.of("SetName").SetName(name) }
 
 // Group is the communicator's group, the local one of an intercommunicator.
 // Local. MPI 4.1 section 7.3.2.
-func (c *Comm) Group() Group { return c.of("Group").proc.groupOf(c.core.Ctx.Members) }
+func (c *Comm) Group() Group { return c.of("Group").proc.groupOf(c.core.Ctx.Members, c.core.Outputs()) }
 
 // Compare tells how two communicators compare: Ident if they are the same one,
 // Congruent if only their contexts differ, Similar if also the order of their

@@ -3,10 +3,12 @@
 package mpi
 
 import (
+	"context"
 	"fmt"
 
 	"gompi/internal/calls"
 	"gompi/internal/core"
+	"gompi/internal/fault"
 )
 
 // Communicators made by their members alone: the first of them sends a context
@@ -30,7 +32,9 @@ const MaxStringTag = 1023
 // first rank, and later, it is left to the first use of the communicator.
 //
 // It gives up when the context of g ends (Group.WithContext): g and tag cannot
-// be used together on this process again. The empty group gives nil.
+// be used together on this process again. The empty group gives nil. Of processes of a
+// change that is not decided (package sessions) the communicator is revoked when the
+// change is rolled back; who waits for it to be made then gets ErrRolledBack.
 // MPI 4.1 section 7.4.2, MPI_Comm_create_from_group.
 func CommFromGroup(g Group, tag string) (*Comm, error) {
 	if g.Size() == 0 {
@@ -45,7 +49,11 @@ func CommFromGroup(g Group, tag string) (*Comm, error) {
 
 // meet makes the communicator for which processes meet by a tag.
 func (p *Process) meet(op calls.Name, g Group, groups core.Groups, tag string) (*Comm, error) {
-	a, f := p.core.Meet(op, g.user, groups, tag)
+	var a core.Agreed
+	f := p.core.During(g.user, g.child.over, func(user context.Context) (f *fault.Fault) {
+		a, f = p.core.Meet(op, user, groups, tag)
+		return f
+	})
 	if f != nil {
 		var none *Comm
 		return nil, g.raise(none.errorOf(op, ProcNull, -1, f))
@@ -57,6 +65,7 @@ func (p *Process) meet(op calls.Name, g Group, groups core.Groups, tag string) (
 	c.core.handler.Store(g.child.handler)
 	c.core.info.Store(g.child.info)
 	c.core.space = g.child.space
+	c.core.Over(g.child.over)
 	return c, nil
 }
 
@@ -106,7 +115,11 @@ func (c *Comm) CreateGroup(g Group, tag int) (*Comm, error) {
 	if g.rankOf(c.core.proc) == Undefined {
 		return nil, c.argError(ErrRank, opCreateGroup, ProcNull, tag, -1, -1, "", fmt.Errorf("the calling process is not in the group"))
 	}
-	a, f := c.core.Meet(opCreateGroup, c.user, g.members, uint64(tag))
+	var a core.Agreed
+	f := c.core.proc.core.During(c.user, c.core.Outputs(), func(user context.Context) (f *fault.Fault) {
+		a, f = c.core.Meet(opCreateGroup, user, g.members, uint64(tag))
+		return f
+	})
 	if f != nil {
 		var none *Comm
 		return nil, none.errorOf(opCreateGroup, ProcNull, -1, f)

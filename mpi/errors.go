@@ -115,8 +115,11 @@ func (e *Error) Error() string {
 // Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Is makes errors.Is(err, class) work.
-func (e *Error) Is(target error) bool { return target == error(e.Class) }
+// Is makes errors.Is(err, class) work: for the class, and for those of the causes.
+func (e *Error) Is(target error) bool {
+	c, ok := target.(Class)
+	return ok && (c == e.Class || e.Err != nil && errors.Is(e.Err, fault.Class(c)))
+}
 
 var (
 	errNoComm     = errors.New("communicator is nil")

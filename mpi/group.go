@@ -5,8 +5,10 @@ package mpi
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"gompi/internal/calls"
+	"gompi/internal/core"
 	"gompi/internal/group"
 	"gompi/internal/wire"
 )
@@ -26,6 +28,7 @@ type offspring struct {
 	handler *ErrorHandler // sees also the errors of making them
 	info    *Info         // never changed in place
 	space   *sendBuffer
+	over    []*core.Output // of changes that are not decided
 }
 
 // RankRange names the ranks First, First+Stride, ... up to Last, which need
@@ -68,7 +71,9 @@ func compare(a, b wire.Members) Comparison {
 	return Unequal
 }
 
-func (p *Process) groupOf(m wire.Members) Group { return Group{proc: p, members: m} }
+func (p *Process) groupOf(m wire.Members, over []*core.Output) Group {
+	return Group{proc: p, members: m, child: offspring{over: over}}
+}
 
 // WithContext returns the same group for a CommFromGroup that gives up when
 // ctx ends.
@@ -147,12 +152,12 @@ func (g Group) Translate(ranks []int, o Group) ([]int, error) {
 
 // Union is the processes of g, then those of o that are not in g.
 // MPI 4.1 section 7.3.2.
-func (g Group) Union(o Group) Group { return g.with(o, group.Union(g.members, o.members)) }
+func (g Group) Union(o Group) Group { return g.with(o, group.Union(g.members, o.members)).over(o) }
 
 // Intersection is the processes of g that are in o, in the order of g.
 // MPI 4.1 section 7.3.2.
 func (g Group) Intersection(o Group) Group {
-	return g.with(o, group.Intersection(g.members, o.members))
+	return g.with(o, group.Intersection(g.members, o.members)).over(o)
 }
 
 // Difference is the processes of g that are not in o, in the order of g.
@@ -189,6 +194,16 @@ func (g Group) with(o Group, m wire.Members) Group {
 		g.proc, g.user, g.child = o.proc, o.user, o.child
 	}
 	g.members = m
+	return g
+}
+
+// over is g, whose processes are also of o.
+func (g Group) over(o Group) Group {
+	for _, x := range o.child.over {
+		if !slices.Contains(g.child.over, x) {
+			g.child.over = append(slices.Clip(g.child.over), x)
+		}
+	}
 	return g
 }
 

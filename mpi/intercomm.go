@@ -61,7 +61,9 @@ func (c *Comm) RemoteSize() int { return c.of("RemoteSize").Ctx.Remote.Len() }
 
 // RemoteGroup is the remote group, empty in an intracommunicator. Local.
 // MPI 4.1 section 7.6.1.
-func (c *Comm) RemoteGroup() Group { return c.of("RemoteGroup").proc.groupOf(c.core.Ctx.Remote) }
+func (c *Comm) RemoteGroup() Group {
+	return c.of("RemoteGroup").proc.groupOf(c.core.Ctx.Remote, c.core.Outputs())
+}
 
 // IntercommCreate makes an intercommunicator between the group of c and
 // another one, which calls it, too. The leaders, rank localLeader of c in each
@@ -177,5 +179,5 @@ func IntercommCreateFromGroups(local, remote Group, tag string) (*Comm, error) {
 		var none *Comm
 		return nil, local.raise(none.errorOf(opInterGroups, ProcNull, -1, f))
 	}
-	return p.meet(opInterGroups, local, groups, tag)
+	return p.meet(opInterGroups, local.over(remote), groups, tag)
 }

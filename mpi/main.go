@@ -38,7 +38,7 @@ func Main(f func(ctx context.Context, world *Comm) error) {
 	p.core.Returned()
 	left := errors.Is(err, core.EndLeft)
 	switch {
-	case errors.Is(err, core.EndDiscarded):
+	case p.core.Discards(err):
 		os.Exit(0)
 	case err != nil && !left:
 		p.fail(1, err)

@@ -102,4 +102,6 @@ func (p *coreProcess) Make(a core.Agreed, g core.Groups, name string) (any, erro
 	return c, err
 }
 
-func (p *coreProcess) Group(m wire.Members) any { return (*Process)(p).groupOf(m) }
+func (p *coreProcess) Group(m wire.Members, over []*core.Output) any {
+	return (*Process)(p).groupOf(m, over)
+}

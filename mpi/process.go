@@ -56,6 +56,9 @@ func (p *Process) World() *Comm {
 	}
 	made, members, _ := p.core.InSet(p.core.World)
 	c := p.root(made, members, "WORLD")
+	if o := p.core.WorldOutput(); o != nil {
+		c.core.Over([]*core.Output{o})
+	}
 	p.core.Lend(&c.core.Comm)
 	p.world.Store(c)
 	return c

@@ -12,6 +12,7 @@ import (
 	"gompi/internal/change"
 	"gompi/internal/control"
 	"gompi/internal/core"
+	"gompi/internal/fault"
 	"gompi/internal/group"
 	"gompi/internal/setpage"
 	"gompi/internal/wire"
@@ -70,7 +71,6 @@ type Change struct {
 	err    error
 	agreed uint64 // iteration; unknown until known is set
 	known  bool
-	inters []*mpi.Comm
 }
 
 func (c *Change) core() *core.Process { return c.proc.Core().Process() }
@@ -244,7 +244,7 @@ func (c *Change) groups() (core.Groups, error) {
 
 // Inter makes the intercommunicator between the processes of the input and the
 // newcomers, with which data may be moved before the commit. A change that is rolled
-// back revokes it. Collective over both.
+// back revokes it (ErrRevoked and ErrRolledBack). Collective over both.
 func (c *Change) Inter(ctx context.Context) (*mpi.Comm, error) {
 	const op = "Inter"
 	g, err := c.groups()
@@ -254,7 +254,12 @@ func (c *Change) Inter(ctx context.Context) (*mpi.Comm, error) {
 	ctx, cancel := whileJob(ctx, c.proc)
 	defer cancel()
 	tag := fmt.Sprintf("change %d", c.body.Op)
-	a, f := c.core().Meet(calls.Name(op), ctx, g, tag)
+	over := []*core.Output{core.NewOutput(c.body.Op, c.body.Joining[0].Number)}
+	var a core.Agreed
+	f := c.core().During(ctx, over, func(ctx context.Context) (f *fault.Fault) {
+		a, f = c.core().Meet(calls.Name(op), ctx, g, tag)
+		return f
+	})
 	if f != nil {
 		return nil, faultError(op, f)
 	}
@@ -263,10 +268,6 @@ func (c *Change) Inter(ctx context.Context) (*mpi.Comm, error) {
 		return nil, err
 	}
 	comm := made.(*mpi.Comm)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.inters = append(c.inters, comm); c.over && c.comm == nil {
-		comm.Core().Comm().Revoke()
-	}
+	comm.Core().Comm().Over(over)
 	return comm, nil
 }

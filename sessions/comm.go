@@ -3,11 +3,13 @@
 package sessions
 
 import (
+	"context"
 	"errors"
 
 	"gompi/internal/calls"
 	"gompi/internal/control"
 	"gompi/internal/core"
+	"gompi/internal/fault"
 	"gompi/internal/wire"
 	"gompi/mpi"
 )
@@ -19,6 +21,7 @@ func (s *Session) Group(name string) (_ mpi.Group, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var m wire.Members
+	var over []*core.Output
 	if name = canonical(name); name == control.EmptyURI {
 		if err := s.open("Group"); err != nil {
 			return mpi.Group{}, err
@@ -26,9 +29,9 @@ func (s *Session) Group(name string) (_ mpi.Group, err error) {
 	} else if h, err := s.find("Group", name); err != nil {
 		return mpi.Group{}, err
 	} else {
-		m = h.set.Members
+		m, over = h.set.Members, h.over
 	}
-	return s.proc.Core().Group(m).(mpi.Group).WithSendBuffer(s.space), nil
+	return s.proc.Core().Group(m, over).(mpi.Group).WithSendBuffer(s.space), nil
 }
 
 // Comm makes a communicator of the processes of a set: the k-th call of each member
@@ -39,6 +42,9 @@ func (s *Session) Group(name string) (_ mpi.Group, err error) {
 // elsewhere when that has called. A member that has failed, or fails, is left to the
 // first use of the communicator. The empty set gives nil. gompi://main is the main
 // set as it is when the member calls, Main names one that is the same for all.
+//
+// A communicator over an output of a change that is not decided, or over a set made of
+// such, is revoked when the change is rolled back (ErrRevoked and ErrRolledBack).
 //
 // Close ends the communicator, if Free or Disconnect has not. MPI 4.1 section 11.3.
 func (s *Session) Comm(name string) (_ *mpi.Comm, err error) {
@@ -84,24 +90,24 @@ func (s *Session) make(op calls.Name, h *held, name string) (*mpi.Comm, error) {
 	}
 	h.turn.Lock()
 	defer h.turn.Unlock()
-	a, g, f := p.OfSet(op, s.ctx, h.set, h.had.Opened)
+	var a core.Agreed
+	var g core.Groups
+	f := p.During(s.ctx, h.over, func(ctx context.Context) (f *fault.Fault) {
+		a, g, f = p.OfSet(op, ctx, h.set, h.had.Opened)
+		return f
+	})
 	h.had.Opened++
 	if f != nil {
 		return nil, s.fail(mpi.Class(f.Class), string(op), f.Err)
 	}
-	c, err := makeComm(s.proc, a, g, name)
-	if err == nil {
-		s.space.Serve(c)
-	}
-	return c, err
-}
-
-func makeComm(p *mpi.Process, a core.Agreed, g core.Groups, name string) (*mpi.Comm, error) {
-	c, err := p.Core().Make(a, g, name)
+	made, err := s.proc.Core().Make(a, g, name)
 	if err != nil {
 		return nil, err
 	}
-	return c.(*mpi.Comm), nil
+	c := made.(*mpi.Comm)
+	s.space.Serve(c)
+	c.Core().Comm().Over(h.over)
+	return c, nil
 }
 
 // keep notes a communicator for Close; mu is held. Those that were freed are forgotten

@@ -73,7 +73,7 @@ func (c *Change) consume(ctx context.Context, op string, all bool) (*mpi.Comm, e
 			comm = made.(*mpi.Comm)
 		}
 	}
-	if committed {
+	if c.core().Decided(c.body.Op, committed); committed {
 		c.core().Changed(c.body.Op)
 	}
 	c.end(committed, comm, err)
@@ -141,17 +141,10 @@ func (c *Change) leave(ctx context.Context, op string) error {
 func (c *Change) end(committed bool, comm *mpi.Comm, err error) {
 	c.mu.Lock()
 	c.over, c.comm, c.err = true, comm, err
-	inters := c.inters
-	c.inters = nil
 	c.mu.Unlock()
-	if !committed {
-		for _, x := range inters {
-			x.Core().Comm().Revoke()
-		}
-		if c.next != nil {
-			c.next.release()
-			c.next = nil
-		}
+	if !committed && c.next != nil {
+		c.next.release()
+		c.next = nil
 	}
 	if c.page != nil {
 		c.page.release()

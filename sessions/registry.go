@@ -29,12 +29,11 @@ func registryOf(p *core.Process) *registry {
 
 // held is a set that a process holds.
 type held struct {
-	reg *registry
-	set wire.Set // under its own name
+	reg  *registry
+	set  wire.Set       // under its own name
+	over []*core.Output // that it is, of a change that was not decided
 
-	// Guarded by reg.mu.
-	refs  int
-	given bool // the head counts the hold
+	refs int // guarded by reg.mu
 
 	turn sync.Mutex // of calls that all members make in one order
 	had  control.Had
@@ -52,37 +51,25 @@ func (r *registry) hold(ctx context.Context, name string) (*held, error) {
 	if err := r.proc.Control.Ask(ctx, &control.Text{Kind: control.KindLookup, Text: name}, &b); err != nil {
 		return nil, err
 	}
-	if h := r.sets[b.Set.Number]; h != nil && h.given {
+	h := r.sets[b.Set.Number]
+	if h == nil {
+		b.Set.URI = control.SetURI(r.proc.Self.Job, b.Set.Number)
+		h = &held{reg: r, set: b.Set, had: b.Had, told: b.Had}
+		if o := core.NewOutput(b.Op, b.Set.Number); o != nil {
+			h.over = []*core.Output{o}
+		}
+		r.sets[b.Set.Number] = h
+	} else { // the head counts it once more
 		r.proc.Control.Tell(&control.Release{Number: b.Set.Number})
 	}
-	h := r.enter(b.Set, b.Had)
-	h.given = true
+	h.refs++
 	return h, nil
-}
-
-// adopt holds a set that the head lets the process hold already, and of which it has
-// had so much, if it is not held. drop must follow.
-func (r *registry) adopt(s wire.Set, had control.Had) *held {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.enter(s, had)
 }
 
 // again holds a set once more. drop must follow.
 func (h *held) again() *held {
 	h.reg.mu.Lock()
 	defer h.reg.mu.Unlock()
-	h.refs++
-	return h
-}
-
-func (r *registry) enter(s wire.Set, had control.Had) *held {
-	h := r.sets[s.Number]
-	if h == nil {
-		s.URI = control.SetURI(r.proc.Self.Job, s.Number)
-		h = &held{reg: r, set: s, had: had, told: had}
-		r.sets[s.Number] = h
-	}
 	h.refs++
 	return h
 }
@@ -99,11 +86,9 @@ func (h *held) drop() {
 	delete(r.sets, h.set.Number)
 	h.turn.Lock()
 	defer h.turn.Unlock()
-	if h.given || h.had != h.told {
-		m := &control.Release{Number: h.set.Number}
-		if h.had != h.told {
-			m.Had = h.had
-		}
-		r.proc.Control.Tell(m)
+	m := &control.Release{Number: h.set.Number}
+	if h.had != h.told {
+		m.Had = h.had
 	}
+	r.proc.Control.Tell(m)
 }

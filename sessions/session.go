@@ -118,6 +118,9 @@ func (s *Session) find(op, name string) (*held, error) {
 		return nil, err
 	}
 	if h := s.names[name]; h != nil {
+		if why := s.process().Undone(h.over); why != nil {
+			return nil, s.fail(mpi.ErrSetGone, op, why)
+		}
 		return h, nil
 	}
 	if len(name) > control.MaxName {

@@ -499,6 +499,14 @@ func (m *ChangeBody) get(d *dec) {
 	m.Options = d.options()
 }
 
+// Undecided says that its sender makes communicators over a set of an operation that
+// is not decided, as far as it knows, and so is to be told what comes of that.
+type Undecided struct{ Op, Set uint32 }
+
+func (*Undecided) kind() Kind   { return KindUndecided }
+func (m *Undecided) put(e *enc) { e.u32(m.Op); e.u32(m.Set) }
+func (m *Undecided) get(d *dec) { m.Op, m.Set = d.u32(), d.u32() }
+
 // Word tells the agent that its sender has swapped the word of a change: to accepted,
 // or to committed. One way, and not passed on: the agent reads the page.
 type Word struct{ Set, Change uint32 }

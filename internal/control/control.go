@@ -126,6 +126,10 @@ const (
 	// EvStdin: the descriptor beside it is the process's standard input from now
 	// on. The client sees to it, and passes the event on to nobody.
 	EvStdin
+	// EvCommitted: the operation ID, which was said to be Undecided, is committed.
+	EvCommitted
+	// EvUndone: likewise, it was rolled back. The ends of its newcomers are told later.
+	EvUndone
 )
 
 // LeftInOrder is the Text of an EvGone of a process that has finalized.

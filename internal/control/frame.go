@@ -91,6 +91,7 @@ const (
 	KindIdle                      // request: the end of the process, from here on, is in order
 	KindBusy                      // request: it takes part again
 	KindHappen                    // request
+	KindUndecided                 // one way; EvCommitted or EvUndone
 )
 
 // From the agent.
@@ -121,7 +122,7 @@ func (k Kind) BodyLimit() int {
 		return 64
 	case KindContact, KindFinalize, KindDead, KindCancel, KindList, KindCollect, KindPing, KindPong, KindRelease, KindUncommon,
 		KindAwait, KindWithdraw, KindHanded, KindDescribe, KindNews, KindUnfollow, KindMain, KindReleased, KindReadied, KindVoted, KindCompleted, KindForget, KindWord,
-		KindOps, KindSets, KindIdle, KindBusy:
+		KindOps, KindSets, KindIdle, KindBusy, KindUndecided:
 		return 32
 	case KindAnnounce, KindLookup, KindDelete, KindAbort, KindBye, KindCut:
 		return 16 << 10
@@ -177,7 +178,7 @@ func (f *Frame) Weight() int { return max(leastWeight, FrameHead+len(f.Body)) }
 func (f *Frame) CheckNumber() error {
 	switch f.Kind {
 	case KindAnnounce, KindWatch, KindDead, KindStacks, KindCancel, KindCut, KindPing, KindPong, KindRelease, KindUncommon,
-		KindUnfollow, KindMain, KindReleased, KindReadied, KindVoted, KindCompleted, KindForget, KindWord:
+		KindUnfollow, KindMain, KindReleased, KindReadied, KindVoted, KindCompleted, KindForget, KindWord, KindUndecided:
 		if f.ID != 0 {
 			return fmt.Errorf("one-way frame of kind %d has the request number %d", f.Kind, f.ID)
 		}

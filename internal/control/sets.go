@@ -25,8 +25,9 @@ type DescribeBody struct {
 	Set        wire.Set
 	Names      []string // beside its own
 	Died, Left wire.Members
-	Dynamic    bool // it is watched, or came of a change
-	Had        Had  // by who asks
+	Dynamic    bool   // it is watched, or came of a change
+	Op         uint32 // the operation of which it came, or its members, that is not decided; 0: none
+	Had        Had    // by who asks
 }
 
 func (*DescribeBody) kind() Kind { return KindReply }
@@ -37,6 +38,7 @@ func (m *DescribeBody) put(e *enc) {
 	e.members(m.Died)
 	e.members(m.Left)
 	e.flag(m.Dynamic)
+	e.u32(m.Op)
 	e.had(m.Had)
 }
 
@@ -44,7 +46,7 @@ func (m *DescribeBody) get(d *dec) {
 	m.Set = d.set()
 	m.Names = d.strs(MaxNames, MaxName)
 	m.Died, m.Left = d.members(), d.members()
-	m.Dynamic, m.Had = d.flag(), d.had()
+	m.Dynamic, m.Op, m.Had = d.flag(), d.u32(), d.had()
 }
 
 // News asks for the sets that have come to be known since a point of the job's

@@ -36,6 +36,7 @@ type Comm struct {
 	Both *Comm
 	Low  bool
 
+	over  []*Output   // see Over
 	freed atomic.Bool // Last was called
 	name  atomic.Pointer[string]
 }
@@ -139,10 +140,13 @@ func (c *Comm) Free() {
 }
 
 // Revoke makes c unusable on all its ranks.
-func (c *Comm) Revoke() {
-	c.Engine.Revoke(c.Ctx)
+func (c *Comm) Revoke() { c.RevokeBy(0) }
+
+// RevokeBy is Revoke because a change was rolled back; 0: because of none.
+func (c *Comm) RevokeBy(undone fault.Undone) {
+	c.Ctx.RevokeBy(undone)
 	if c.Both != nil {
-		c.Both.Revoke()
+		c.Both.RevokeBy(undone)
 	}
 }
 

@@ -46,7 +46,9 @@ type Process struct {
 	far       bool                 // the job has several hosts
 	neighbors atomic.Int32         // processes of the job on this host
 
-	changed  atomic.Uint32 // see Changed; 0: none
+	changed   atomic.Uint32 // see Changed; 0: none
+	undecided undecided
+
 	returnMu sync.Mutex
 	onReturn map[*func()]struct{} // guarded by returnMu
 
@@ -152,6 +154,8 @@ func (p *Process) listen(b Boot) {
 			if pol, ok := b.Joined(ev); ok {
 				p.Engine.SetPolicy(pol)
 			}
+		case control.EvCommitted, control.EvUndone:
+			p.Decided(uint32(ev.ID), ev.Kind == control.EvCommitted)
 		case control.EvAbort:
 			p.lost(b, fmt.Errorf("gompi: the job is ending: %s", ev.Text))
 		}

@@ -91,7 +91,7 @@ type faults struct {
 	failed  int       // how many of all have failed
 	acked   int       // how many of these the application has acknowledged
 	early   []givenUp // collectives that others gave up before they were started here
-	why     error     // it was revoked, if that was this process's own doing
+	why     error     // it was revoked, if that is known
 }
 
 func (c *Context) inter() bool { return c.local != nil }

@@ -5,6 +5,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"gompi/collectives"
 	"gompi/internal/buffer"
 	"gompi/internal/fault"
+	"gompi/internal/match"
 	"gompi/internal/nodecoll"
 	"gompi/internal/wire"
 	"gompi/transport"
@@ -313,6 +315,44 @@ func TestNewsBeforeCreation(t *testing.T) {
 		defer ns[1].mu.Unlock()
 		return len(ns[1].news) == maxNews && ns[1].news[maxNews-1].id == id(10+maxNews+99)
 	})
+}
+
+// Members learn because of which change a communicator was revoked, in operations that
+// are pending, also where it was freed, and where it does not exist yet.
+func TestRevokedByChange(t *testing.T) {
+	ns, _ := testJobOf(t, 3, nil, nil)
+	m := ns[0].ctx.Members
+	id := wire.ContextID{Creator: ns[0].Self(), Serial: 1}
+	const op = fault.Undone(7)
+	why := func(what string, f *fault.Fault) {
+		t.Helper()
+		wantClass(t, what, f, fault.Revoked)
+		if f.Err != op || !errors.Is(f.Err, fault.RolledBack) {
+			t.Errorf("%s: %v", what, f.Err)
+		}
+	}
+	receive := func(i int, c *Context) func() *fault.Fault {
+		h := ns[i].Irecv(c, &RecvArgs{Source: match.Any})
+		return func() *fault.Fault { return ns[i].Wait(h).Status.Fault }
+	}
+	var waits []func() *fault.Fault
+	for i := range 2 {
+		c := ns[i].world(t, id, m)
+		waits = append(waits, receive(i, c))
+		if ns[i].FreeContext(c); i == 0 {
+			c.RevokeBy(op)
+		}
+	}
+	for i, wait := range waits {
+		why(fmt.Sprint("receive of rank ", i), soon(t, "receive", wait))
+	}
+	within(t, "the news", func() bool {
+		ns[2].iprobe()
+		ns[2].mu.Lock()
+		defer ns[2].mu.Unlock()
+		return len(ns[2].news) == 1
+	})
+	why("a later receive", soon(t, "receive", receive(2, ns[2].world(t, id, m))))
 }
 
 func TestFreedContextIsFinal(t *testing.T) {

@@ -20,7 +20,8 @@ const maxNews = 1024
 // news is what others said about one communicator.
 type news struct {
 	id      wire.ContextID
-	revoked *Peer // who said so first
+	revoked *Peer // who said so first, and because of which change
+	undone  fault.Undone
 	failed  []failedElsewhere
 }
 
@@ -61,7 +62,7 @@ func (e *Engine) hear(c *Context) {
 		}
 		if p := n.revoked; p != nil {
 			if _, ok := c.seatFor(p.proc); ok {
-				e.revoke(c)
+				c.revokeBy(n.undone)
 			}
 		}
 		return
@@ -73,13 +74,13 @@ func (e *Engine) revokeArrived(p *Peer, env *envelope) {
 	switch {
 	case c == nil:
 		if n := e.newsOf(env.key.Context()); n != nil && n.revoked == nil {
-			n.revoked = p
+			n.revoked, n.undone = p, fault.Undone(env.aux)
 		}
 	case !c.sentBy(p, seat(env.key.Source())) && !c.sentBy(p, ^seat(env.key.Source())):
 		e.protocol(p, foreign(p, env.key))
 	default:
 		// Every member passes it on once: the revoker may have died half-way.
-		e.revoke(c)
+		c.revokeBy(fault.Undone(env.aux))
 	}
 }
 

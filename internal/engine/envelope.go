@@ -28,7 +28,7 @@ const (
 	kindCancelOK                 // message aux was unmatched and is forgotten
 	kindCancelNo                 // message aux was matched or has been delivered
 	kindCredit                   // aux units of eager credit, tag units of envelope credit; flags: credit.go
-	kindRevoke                   // the context is revoked
+	kindRevoke                   // the context is revoked; aux: because of this change, 0: of none
 	kindCollFail                 // the collective with this tag failed at the source
 	kindPull                     // send message aux as a stream; payload: how many bytes of it
 	kindPiece                    // of stream aux, at byte tag (its low 31 bits)

@@ -128,15 +128,23 @@ func (e *Engine) failAll(f *fault.Fault) {
 
 // Revoke makes the communicator useless on all its members: every operation
 // on it, pending or later, ends with Revoked (ULFM's MPIX_Comm_revoke).
-func (e *Engine) Revoke(c *Context) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if c.faults == nil || !c.faults.freed {
-		e.revoke(c)
+func (e *Engine) Revoke(c *Context) { c.RevokeBy(0) }
+
+// RevokeBy is Revoke because a change was rolled back, which all members are told; 0:
+// because of none.
+func (c *Context) RevokeBy(undone fault.Undone) {
+	c.e.mu.Lock()
+	defer c.e.mu.Unlock()
+	// What is pending on a freed one nobody else ends: the change takes it along.
+	if undone != 0 || c.faults == nil || !c.faults.freed {
+		c.revokeBy(undone)
 	}
 }
 
-func (e *Engine) revoke(c *Context) {
+func (e *Engine) revoke(c *Context) { c.revokeBy(0) }
+
+func (c *Context) revokeBy(undone fault.Undone) {
+	e := c.e
 	if c.whole != nil {
 		c = c.whole
 	}
@@ -148,7 +156,10 @@ func (e *Engine) revoke(c *Context) {
 		return
 	}
 	t.revoked = true
-	e.tell(c, kindRevoke, wire.PlaneFault, 0, 0)
+	if undone != 0 {
+		t.why = undone
+	}
+	e.tell(c, kindRevoke, wire.PlaneFault, 0, uint32(undone))
 	e.failContext(c, c.stepFault())
 }
 

@@ -134,6 +134,13 @@ func (cs *communicators) expects(key match.Key) bool {
 	return false
 }
 
+// Ended reports whether a context was freed and nothing is pending on it.
+func (c *Context) Ended() bool {
+	c.e.mu.Lock()
+	defer c.e.mu.Unlock()
+	return c.e.contexts[c.ID] != c
+}
+
 // SkipContext tells that this process is no member of a context, or will not be
 // one, so that the serials of freed ones leave no gap. Messages of members that
 // do not know are dropped, and their senders told.

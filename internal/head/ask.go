@@ -61,6 +61,27 @@ func (h *Head) withdraw(p *proc, f *control.Frame, number uint32) error {
 	return h.await(p, f, number, change.Adopting)
 }
 
+// undecided: p makes communicators over a set of an operation, and is told how that
+// is decided.
+func (h *Head) undecided(p *proc, m *control.Undecided) {
+	o, t := h.ops[m.Op], h.sets[m.Set]
+	switch {
+	case p.state != control.Joined:
+	case o != nil && o.body.State < change.Committed:
+		o.minds[p.id.Serial] = p
+	default: // it may be forgotten
+		h.tellDecided(p, m.Op, o != nil && o.body.State <= change.Done || o == nil && t != nil && t.op == 0)
+	}
+}
+
+func (h *Head) tellDecided(p *proc, op uint32, committed bool) {
+	ev := control.Event{Kind: control.EvUndone, ID: uint64(op)}
+	if committed {
+		ev.Kind = control.EvCommitted
+	}
+	h.sendEvent(p, ev)
+}
+
 // update takes something else to know of an operation.
 func (h *Head) update(p *proc, id uint32, m *control.Update) {
 	o := h.ops[m.Op]

@@ -36,6 +36,7 @@ type op struct {
 	pages   []pageChange // of its inputs
 	ballot  *ballot      // nil: it is decided on its page
 	voted   map[uint32]struct{}
+	minds   map[uint32]*proc  // who is told how it is decided, by serial
 	all     bool              // a vote for all
 	moved   map[pageOn]uint64 // bytes of its data that had come when that was last looked at
 	late    map[pageOn]control.Late
@@ -106,7 +107,7 @@ func (h *Head) submit(by *proc, m *control.Submit) (*op, *control.OpBody) {
 	if err := h.inputsThere(parts); err != nil {
 		return nil, refusal(err)
 	}
-	o := &op{parts: m.Parts, col: m.COL, by: by, waits: map[*wait]struct{}{}, tickets: map[*Ticket]struct{}{}, voted: map[uint32]struct{}{}}
+	o := &op{parts: m.Parts, col: m.COL, by: by, waits: map[*wait]struct{}{}, tickets: map[*Ticket]struct{}{}, voted: map[uint32]struct{}{}, minds: map[uint32]*proc{}}
 	for i := range parts {
 		o.kinds = append(o.kinds, parts[i].Kind)
 	}
@@ -195,6 +196,12 @@ func (h *Head) told(o *op, e *change.Effect) {
 		h.done(o)
 	case e.State == change.RolledBack || e.State == change.Cancelled:
 		h.rolledBack(o)
+	}
+	if b.State >= change.Committed {
+		for _, p := range o.minds {
+			h.tellDecided(p, o.number, b.State <= change.Done)
+		}
+		clear(o.minds)
 	}
 	if b.State.Over() {
 		h.unreserveNames(o)

@@ -71,6 +71,12 @@ func (h *Head) oneWay(p *proc, f control.Frame) error {
 		} else if p.state == control.Joined {
 			h.declareMain(p, m.Number)
 		}
+	case control.KindUndecided:
+		var m control.Undecided
+		if err := control.Decode(&m, f.Body); err != nil {
+			return err
+		}
+		h.undecided(p, &m)
 	case control.KindForget, control.KindReleased, control.KindReadied, control.KindVoted, control.KindCompleted:
 		m := control.Op{Kind: f.Kind}
 		if err := control.Decode(&m, f.Body); err != nil {

@@ -249,7 +249,7 @@ func (h *Head) living(number uint32) (*set, error) {
 // describe is what p is told of a living set under one of its names.
 func (h *Head) describe(p *proc, s wire.Set) *control.DescribeBody {
 	t := h.sets[s.Number]
-	b := &control.DescribeBody{Set: s, Names: t.names, Dynamic: t.dynamic, Had: t.had[p.id.Serial]}
+	b := &control.DescribeBody{Set: s, Names: t.names, Dynamic: t.dynamic, Op: t.op, Had: t.had[p.id.Serial]}
 	b.Had.Opened = max(b.Had.Opened, t.taken)
 	if !h.ended {
 		return b // all of them live

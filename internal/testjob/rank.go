@@ -4,7 +4,6 @@ package testjob
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -13,7 +12,6 @@ import (
 
 	"gompi/internal/change"
 	"gompi/internal/control"
-	"gompi/internal/core"
 	"gompi/internal/wire"
 	"gompi/mpi"
 )
@@ -46,7 +44,7 @@ func (t *Rank) Error(args ...any) {
 	switch {
 	case t.of.end.begun.Load():
 		t.TB.Fail()
-	case t.silent.Load() || slices.ContainsFunc(args, discarded):
+	case t.silent.Load() || slices.ContainsFunc(args, t.discarded):
 	default:
 		t.TB.Errorf("%s: %s", *t.name.Load(), fmt.Sprint(args...))
 	}
@@ -54,15 +52,15 @@ func (t *Rank) Error(args ...any) {
 
 // discarded reports whether a value is the error of a newcomer whose change does not
 // happen.
-func discarded(v any) bool {
+func (t *Rank) discarded(v any) bool {
 	err, ok := v.(error)
-	return ok && errors.Is(err, core.EndDiscarded)
+	return ok && t.proc.Core().Process().Discards(err)
 }
 
 // Errorf logs and goes on.
 func (t *Rank) Errorf(format string, args ...any) {
 	t.TB.Helper()
-	if !slices.ContainsFunc(args, discarded) {
+	if !slices.ContainsFunc(args, t.discarded) {
 		t.Error(fmt.Sprintf(format, args...))
 	}
 }
@@ -71,14 +69,14 @@ func (t *Rank) Errorf(format string, args ...any) {
 func (t *Rank) Fatal(args ...any) {
 	t.TB.Helper()
 	t.Error(args...)
-	t.failNow(slices.ContainsFunc(args, discarded))
+	t.failNow(slices.ContainsFunc(args, t.discarded))
 }
 
 // Fatalf logs and ends the test.
 func (t *Rank) Fatalf(format string, args ...any) {
 	t.TB.Helper()
 	t.Errorf(format, args...)
-	t.failNow(slices.ContainsFunc(args, discarded))
+	t.failNow(slices.ContainsFunc(args, t.discarded))
 }
 
 // FailNow ends the test on all ranks, but of a rank that was killed only the
