@@ -126,6 +126,7 @@ func (c *Change) decision(ctx context.Context, op string) (committed bool, err e
 
 // leave takes leave of the others. Its error is ErrLeaving, or that it was given up.
 func (c *Change) leave(ctx context.Context, op string) error {
+	watchersOf(c.proc).dismiss()
 	undone, f := c.core().Retire(ctx)
 	if f != nil {
 		return faultError(op, f)

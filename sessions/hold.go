@@ -5,6 +5,8 @@ package sessions
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -19,6 +21,9 @@ type coming struct {
 	asking sync.Mutex // while the head is asked; guards known
 	known  *Change
 
+	life    context.Context // of the watch: it ends when that is closed, or the process leaves
+	end     context.CancelFunc
+	inside  sync.RWMutex  // held by Coming for reading
 	awaited atomic.Int32  // calls of Coming that wait
 	turned  atomic.Uint32 // pages that the watcher has left
 }
@@ -30,11 +35,15 @@ type coming struct {
 // and a change that was ready when Coming is called is returned as well; without Hold
 // it may have been handed out already. Each change is returned once. When it is rolled
 // back the intercommunicator of the layer fails, and Commit says so. It may be called
-// by a goroutine beside Check, one at a time.
+// by a goroutine beside Check, one at a time, and ends with ErrSession when the watch is
+// closed or the process leaves.
 func (w *Watcher) Coming(ctx context.Context) (*Change, error) {
 	const op = "Coming"
+	w.inside.RLock()
+	defer w.inside.RUnlock()
 	ctx, cancel := whileJob(ctx, w.proc)
 	defer cancel()
+	defer context.AfterFunc(w.life, cancel)()
 	w.awaited.Add(1)
 	defer w.awaited.Add(-1)
 	for {
@@ -45,16 +54,38 @@ func (w *Watcher) Coming(ctx context.Context) (*Change, error) {
 		}
 		w.mu.Unlock()
 		if g == nil {
-			if err := ctx.Err(); err != nil {
+			if err := ctx.Err(); err != nil && w.life.Err() == nil {
 				return nil, newError(mpi.ErrCancelled, op, context.Cause(ctx))
 			}
-			return nil, newError(ErrSession, op, errors.New("the watch was closed, or the process leaves"))
+			return nil, newError(ErrSession, op, errWatchOver)
 		}
 		x, err := w.next(ctx, op, g, turn)
 		g.release()
+		if err != nil && w.life.Err() != nil {
+			return nil, newError(ErrSession, op, errWatchOver)
+		}
 		if x != nil || err != nil {
 			return x, err
 		}
+	}
+}
+
+var errWatchOver = errors.New("the watch was closed, or the process leaves")
+
+// dismiss ends calls of Coming for good, and returns when they have.
+func (w *Watcher) dismiss() {
+	w.end()
+	w.inside.Lock()
+	defer w.inside.Unlock()
+}
+
+// dismiss ends those of all watches.
+func (ws *watchers) dismiss() {
+	ws.mu.Lock()
+	list := slices.Collect(maps.Values(ws.set))
+	ws.mu.Unlock()
+	for _, w := range list {
+		w.dismiss()
 	}
 }
 

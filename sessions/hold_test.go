@@ -108,3 +108,55 @@ func TestHold(t *testing.T) {
 		}, over(transport)...)
 	})
 }
+
+// A layer that waits for the next change keeps nobody from leaving by one, nor from
+// ending.
+func TestComingEnds(t *testing.T) {
+	transports(t, func(t *testing.T, transport string) {
+		mpitest.Run(t, 3, func(t *mpitest.T, world *mpi.Comm) {
+			ctx := t.Context()
+			w, err := sessions.Watch(ctx, "gompi://main", sessions.Options{Hold: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			layer := make(chan error)
+			go func() {
+				for {
+					c, err := w.Coming(ctx)
+					if err != nil {
+						layer <- err
+						return
+					}
+					if err := w.Release(c); err != nil {
+						t.Error(err)
+					}
+				}
+			}()
+			if world.Rank() == 0 {
+				if _, err := t.Shrink(2); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var c *sessions.Change
+			for i := 0; c == nil; i++ {
+				if c, err = w.Check(i); err != nil {
+					t.Fatal(err)
+				}
+				if err := world.Barrier(); err != nil && c == nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err = c.Commit(ctx); world.Rank() == 2 != errors.Is(err, sessions.ErrLeaving) {
+				t.Error(err)
+			}
+			if world.Rank() != 2 {
+				if err := w.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+			if err := <-layer; !errors.Is(err, sessions.ErrSession) {
+				t.Errorf("a layer ends with %v", err)
+			}
+		}, over(transport)...)
+	})
+}

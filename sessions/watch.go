@@ -137,7 +137,9 @@ func Watch(ctx context.Context, set string, o Options) (*Watcher, error) {
 		return nil, err
 	}
 	w := &Watcher{ctx: ctx, proc: p, opts: opts, open: true, every: 1, calls: 1, looked: time.Now(), since: -1}
+	w.life, w.end = context.WithCancel(context.Background())
 	if err := w.follow(ctx, set); err != nil {
+		w.end()
 		_ = p.Release(ctx)
 		return nil, err
 	}
@@ -178,6 +180,7 @@ func (w *Watcher) follow(ctx context.Context, name string) error {
 
 // unfollow tells the head that the watch is over.
 func (w *Watcher) unfollow() {
+	w.dismiss()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.set != 0 {
