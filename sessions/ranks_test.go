@@ -26,7 +26,10 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-var rankPrograms = map[string]func(){"sets": setsProgram, "around": beforeAndAfterMain, "nomain": noMain, "kills": killsProgram, "cycles": cyclesProgram, "operation": operationProgram}
+var rankPrograms = map[string]func(){
+	"sets": setsProgram, "around": beforeAndAfterMain, "nomain": noMain, "kills": killsProgram, "cycles": cyclesProgram,
+	"operation": operationProgram, "dies": diesProgram,
+}
 
 // rankProgram runs one of them under gompirun.
 func rankProgram(t *testing.T, n int, name string, opts ...mpitest.ExecOption) string {

@@ -88,7 +88,13 @@ func (e *elastic) run(t *mpitest.T, world *mpi.Comm) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := sessions.Watch(ctx, "gompi://main", sessions.Options{})
+	e.follow(t, comm, "gompi://main", i)
+}
+
+// follow is the loop over a communicator of a set.
+func (e *elastic) follow(t *mpitest.T, comm *mpi.Comm, set string, i int) {
+	ctx := t.Context()
+	w, err := sessions.Watch(ctx, set, sessions.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,61 +189,166 @@ func nothingLeft(t *testing.T) {
 
 // TestChanges: ranks that wait for each other's messages come and go, and all are
 // handed each change in the same iteration.
-func TestChanges(t *testing.T) { comeAndGo(t, 20) }
+func TestChanges(t *testing.T) { comeAndGo(t, 20, 1) }
 
 // TestSoakChanges is the same for longer.
 func TestSoakChanges(t *testing.T) {
+	changes := 170 // on each of three
 	if testlab.Long() {
-		comeAndGo(t, 5000)
-	} else {
-		comeAndGo(t, 50)
+		changes = 10_000
+	}
+	comeAndGo(t, changes, testlab.Seed(t))
+}
+
+// changing is one set, whose first rank asks for one change after the other and stays.
+type changing struct {
+	elastic
+	changes int // in all
+	rng     *rand.Rand
+
+	// Of the first rank.
+	set                 string // its name now
+	op                  *sessions.Operation
+	size, done, leavers int
+	results             map[string]int // how many each was to have
+}
+
+func newChanging(changes int, seed uint64) *changing {
+	c := &changing{changes: changes, rng: rand.New(rand.NewPCG(seed, 2)), set: "gompi://main", results: map[string]int{}}
+	c.each = c.ask
+	return c
+}
+
+// ask submits a change when the last one has happened.
+func (c *changing) ask(t *mpitest.T, comm *mpi.Comm, i int) bool {
+	if comm.Rank() != 0 {
+		return false
+	}
+	if c.op != nil && c.op.State() >= sessions.Committed {
+		x, err := c.op.Decided(t.Context())
+		if err != nil || x.Err != nil {
+			t.Error(err, x.Err)
+		}
+		c.results[x.Outputs[0].Result] = c.size
+		if c.set != "gompi://main" {
+			c.set = x.Outputs[0].Result
+		}
+		c.op.Free()
+		c.op = nil
+		c.done++
+	}
+	if c.op != nil || c.done == c.changes {
+		return c.op == nil
+	}
+	n := 1 + c.rng.IntN(2)
+	c.size = comm.Size() + n
+	r := sessions.Request{Kind: sessions.Grow, In: []string{c.set}, Add: []int{n}}
+	if comm.Size() > 3 {
+		c.leavers += n
+		c.size = comm.Size() - n
+		r.Kind, r.Add, r.Sub = sessions.Shrink, nil, n
+		if n == 1 {
+			r.Sub, r.Ranks = 0, []int{1 + c.rng.IntN(comm.Size()-1)}
+		}
+	}
+	var err error
+	if c.op, err = sessions.Submit(t.Context(), r); err != nil {
+		t.Error(err)
+	}
+	return false
+}
+
+// over compares what was asked for with what has come of it.
+func (c *changing) over(t *testing.T) {
+	t.Helper()
+	if c.check(t, c.results); c.out != c.leavers {
+		t.Errorf("%d ranks have left, %d should", c.out, c.leavers)
 	}
 }
 
-func comeAndGo(t *testing.T, changes int) {
+const longest = 30 * time.Minute // of a run of the long form, on a machine that is busy
+
+func comeAndGo(t *testing.T, changes int, seed uint64) {
 	transports(t, func(t *testing.T, transport string) {
 		nothingLeft(t)
-		results := map[string]int{}
-		var op *sessions.Operation
-		var size, done, leavers int
-		rng := rand.New(rand.NewPCG(1, 2))
-		e := &elastic{each: func(t *mpitest.T, comm *mpi.Comm, i int) bool {
-			if comm.Rank() != 0 {
-				return false
+		began := time.Now()
+		c := newChanging(changes, seed)
+		mpitest.Run(t, 3, c.run, append(over(transport), mpitest.Within(longest))...)
+		c.over(t)
+		t.Logf("%d changes in %v", c.done, time.Since(began).Round(time.Second))
+	})
+}
+
+// TestSoakTwoSets: two sets of one job change at the same time, and each of them as if
+// it were alone.
+func TestSoakTwoSets(t *testing.T) {
+	changes := 17 // of each set, on each of three
+	if testlab.Long() {
+		changes = 1000
+	}
+	seed := testlab.Seed(t)
+	transports(t, func(t *testing.T, transport string) {
+		nothingLeft(t)
+		began := time.Now()
+		sides := []*changing{newChanging(changes, seed), newChanging(changes, seed+1)}
+		var mu sync.Mutex
+		of := map[string]*changing{} // by the name of a set
+		newcomer := func(c *sessions.Change) *changing {
+			mu.Lock()
+			defer mu.Unlock()
+			of[c.Result] = of[c.Input]
+			return of[c.Input]
+		}
+		for _, side := range sides {
+			side.handed = func(t *mpitest.T, comm *mpi.Comm, c *sessions.Change, i int) { newcomer(c) }
+		}
+		mpitest.Run(t, 6, func(t *mpitest.T, world *mpi.Comm) {
+			ctx := t.Context()
+			c, err := sessions.Joined(ctx)
+			if err != nil {
+				t.Fatal(err)
 			}
-			if op != nil && op.State() >= sessions.Committed { // rank 0 never leaves
-				x, err := op.Decided(t.Context())
-				if err != nil || x.Err != nil {
-					t.Error(err, x.Err)
+			if c != nil {
+				side := newcomer(c)
+				comm, i, err := side.begin(ctx, world)
+				if err != nil {
+					t.Fatal(err)
 				}
-				results[x.Outputs[0].Result] = size
-				op.Free()
-				op = nil
-				done++
+				side.follow(t, comm, c.Result, i)
+				return
 			}
-			if op != nil || done == changes {
-				return op == nil
+			s, err := sessions.Open(ctx)
+			if err != nil {
+				t.Fatal(err)
 			}
-			var err error
-			n := 1 + rng.IntN(2)
-			size = comm.Size() + n
-			r := sessions.Request{Kind: sessions.Grow, In: []string{"gompi://main"}, Add: []int{n}}
-			if comm.Size() > 3 {
-				leavers += n
-				size = comm.Size() - n
-				r = sessions.Request{Kind: sessions.Shrink, In: []string{"gompi://main"}, Sub: n}
-				if n == 1 {
-					r.Sub, r.Ranks = 0, []int{1 + rng.IntN(comm.Size()-1)}
+			mu.Lock()
+			if len(of) == 0 {
+				names, err := s.Split("mpi://WORLD", []int{3, 3})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for k, side := range sides {
+					side.set = names[k]
+					of[names[k]] = side
 				}
 			}
-			if op, err = sessions.Submit(t.Context(), r); err != nil {
+			mu.Unlock()
+			side := sides[world.Rank()/3]
+			comm, err := world.Split(world.Rank()/3, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			mu.Lock()
+			set := side.set
+			mu.Unlock()
+			side.follow(t, comm, set, 0)
+			if err := s.Close(); err != nil {
 				t.Error(err)
 			}
-			return false
-		}}
-		mpitest.Run(t, 3, e.run, append(over(transport), mpitest.Within(10*time.Minute))...)
-		if e.check(t, results); e.out != leavers {
-			t.Errorf("%d ranks have left, %d should", e.out, leavers)
+		}, append(over(transport), mpitest.Within(longest))...)
+		for _, side := range sides {
+			side.over(t)
 		}
+		t.Logf("%d changes of each set in %v", changes, time.Since(began).Round(time.Second))
 	})
 }

@@ -184,7 +184,12 @@ func (h *Head) hostLost(host uint32, why string) {
 			continue
 		}
 		if p.pid != 0 && !p.exited {
-			h.procs.ended(p)
+			if h.procs.ended(p); p.came == launch.Spare {
+				h.spares.up--
+				h.procs.forget(p)
+				h.spareGone(p)
+				continue
+			}
 			switch n++; {
 			case p.undecided:
 				p.failure = &failure{fmt.Sprintf("%s (pid %d): %v", p.Name(), p.pid, err), launch.ExitFailure}
