@@ -188,6 +188,8 @@ func (a *Agent) Hello(token [control.TokenBytes]byte, pid int) (serial uint32, e
 		return 0, control.Refused("unknown token")
 	case a.ending != "":
 		return 0, control.Ending(a.ending)
+	case s.state == control.Exited && !s.exitSeen && s.helloPID == 0:
+		return 0, control.Ending("this process is not wanted any more") // its place was given up, and it will be killed
 	case s.state != control.Starting:
 		return 0, control.Refused("process %v is already %v: one program joins in each place, once", a.id(s), s.state)
 	}
@@ -328,7 +330,6 @@ func (a *Agent) markExited(s *Proc) {
 		a.endCommons(s)
 	}
 	s.state = control.Exited
-	delete(a.tokens, s.token)
 	s.files.Release()
 	s.files = nil
 }
@@ -345,6 +346,7 @@ func (a *Agent) free(s *Proc) {
 	}
 	if !s.connected && a.procs[s.serial] == s {
 		delete(a.procs, s.serial)
+		delete(a.tokens, s.token)
 		a.report(s, control.Report{Kind: control.ReportFreed})
 	}
 }

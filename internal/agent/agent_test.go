@@ -3,6 +3,7 @@
 package agent
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
@@ -36,5 +37,23 @@ func TestContactAfterEnd(t *testing.T) {
 	})
 	if want := []uint32{asks.serial, other.serial}; !slices.Equal(reaped, want) {
 		t.Errorf("reaped are %v, want %v", reaped, want)
+	}
+}
+
+// A process whose place was given up while it started is told that nobody wants it, and
+// not that it is a stranger.
+func TestUnwantedHello(t *testing.T) {
+	a := New(7, 0, func(wire.ProcID) {})
+	s := BareProcs(1)[0]
+	a.Take(&control.Order{Kind: control.OrderBind, ID: a.Reserve([]*Proc{s}), Serial: 1, Count: 1})
+	a.Started(a.id(s), 100)
+	a.Take(&control.Order{Kind: control.OrderOver, Serial: 1, State: control.Exited})
+	a.Take(&control.Order{Kind: control.OrderAbandon, Serial: 1})
+	if _, err := a.Hello(s.token, 100); !errors.Is(err, control.ErrEnding) {
+		t.Error(err)
+	}
+	a.Exited(a.id(s), "killed", false)
+	if _, err := a.Hello(s.token, 100); !errors.Is(err, control.ErrRefused) || len(a.tokens)+len(a.procs) != 0 {
+		t.Errorf("%v, %d tokens, %d places", err, len(a.tokens), len(a.procs))
 	}
 }

@@ -371,6 +371,18 @@ func TestSpares(t *testing.T) {
 	})
 }
 
+// Spares that are lost with their host are no reason to wait for their end.
+func TestSparesAreLost(t *testing.T) {
+	withJob(t, launch.Options{Spare: 2}, 1, func(b *bench) {
+		b.settle()
+		b.Hear(0, launch.Event{Kind: launch.EvHostLost, Text: "killed"})
+		b.settle()
+		if s := &b.spares; s.up != 0 || s.live != 0 || !b.over() {
+			t.Errorf("of a host that is lost %d spares run, of %d", s.up, s.live)
+		}
+	})
+}
+
 // A leaver that ends before the head knows of the commit is judged when it does.
 func TestLeaverEndsEarly(t *testing.T) {
 	for _, commits := range []bool{true, false} {
