@@ -122,7 +122,7 @@ func cyclesProgram() {
 // TestSoakCycles: ranks come and go by the same number many times, and nothing grows
 // in those who stay, nor in gompirun.
 func TestSoakCycles(t *testing.T) {
-	by, of, limit := 6, 20, mpitest.Deadline
+	by, of, limit := 6, 50, mpitest.Deadline
 	if testlab.Long() {
 		by, of, limit = 84, 1000, time.Hour
 	}
@@ -130,6 +130,7 @@ func TestSoakCycles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	began := time.Now()
 	r := mpitest.Exec(t, 2, []string{self, "rank", "cycles", strconv.Itoa(by), strconv.Itoa(of)}, mpitest.Timeout(limit))
 	if r.Status != 0 {
 		t.Fatalf("status %d\n%s%s", r.Status, r.Stdout, r.Stderr)
@@ -147,5 +148,5 @@ func TestSoakCycles(t *testing.T) {
 			t.Errorf("%d %s after %d cycles, %d after %d", after, what, of, before, of/5)
 		}
 	}
-	t.Logf("after %d cycles %v, after %d %v", of/5, all[0], of, all[1])
+	t.Logf("up and down by %d in %v each: after %d cycles %v, after %d %v", by, time.Since(began)/time.Duration(of), of/5, all[0], of, all[1])
 }

@@ -218,9 +218,7 @@ func TestSoakHostKills(t *testing.T) {
 	if testlab.Long() {
 		jobs = 80
 	}
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 1))
+	rng := rand.New(rand.NewPCG(testlab.Seed(t), 1))
 	ends := map[change.State]int{}
 	began := time.Now()
 	for range jobs {

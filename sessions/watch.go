@@ -310,11 +310,12 @@ func (w *Watcher) handed(op string, n setpage.Change, first bool) (*Change, erro
 		g.swapped(n)
 	}
 	w.calls = 0
+	agreed, ok := g.lines.Agreed(n) // the next change may be on the page when it is known what this one is
 	x, err := w.ask(w.proc.Context(), op, g, n, true)
 	if x == nil || err != nil {
 		return nil, err
 	}
-	if agreed, ok := g.lines.Agreed(n); ok {
+	if ok {
 		x.setAgreed(agreed)
 	}
 	if x.next != nil && x.agreed < setpage.MaxNumber {
