@@ -70,10 +70,13 @@ func (p *Process) meet(op calls.Name, g Group, groups core.Groups, tag string) (
 }
 
 // raise shows an error of a call on g, which is about to return it, to g's error
-// handler.
+// handler, and to that of its session.
 func (g Group) raise(err error) error {
 	if h := g.child.handler; h != nil && g.proc != nil {
 		(*h)(g.proc.Self(), err)
+	}
+	if g.child.raise != nil {
+		g.child.raise(err)
 	}
 	return err
 }

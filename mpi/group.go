@@ -28,7 +28,8 @@ type offspring struct {
 	handler *ErrorHandler // sees also the errors of making them
 	info    *Info         // never changed in place
 	space   *sendBuffer
-	over    []*core.Output // of changes that are not decided
+	over    []*core.Output  // of changes that are not decided
+	raise   func(err error) // the session's error handler; nil: the group came of none
 }
 
 // RankRange names the ranks First, First+Stride, ... up to Last, which need
@@ -87,7 +88,8 @@ func (g Group) WithContext(ctx context.Context) Group {
 
 // WithErrorHandler returns the same group for communicators that CommFromGroup and
 // IntercommCreateFromGroups make with this error handler. It sees the errors of these
-// calls, too, on the communicator Self. Local. MPI 4.1 section 7.4.2.
+// calls, too, on the communicator Self, before the error handler of the session of
+// which g came. Local. MPI 4.1 section 7.4.2.
 func (g Group) WithErrorHandler(h ErrorHandler) Group {
 	if g.child.handler = nil; h != nil {
 		g.child.handler = &h

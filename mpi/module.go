@@ -102,6 +102,8 @@ func (p *coreProcess) Make(a core.Agreed, g core.Groups, name string) (any, erro
 	return c, err
 }
 
-func (p *coreProcess) Group(m wire.Members, over []*core.Output) any {
-	return (*Process)(p).groupOf(m, over)
+func (p *coreProcess) Group(m wire.Members, over []*core.Output, raise func(error)) any {
+	g := (*Process)(p).groupOf(m, over)
+	g.child.raise = raise
+	return g
 }

@@ -31,7 +31,7 @@ func (s *Session) Group(name string) (_ mpi.Group, err error) {
 	} else {
 		m, over = h.set.Members, h.over
 	}
-	return s.proc.Core().Group(m, over).(mpi.Group).WithSendBuffer(s.space), nil
+	return s.proc.Core().Group(m, over, s.CallErrorHandler).(mpi.Group).WithSendBuffer(s.space), nil
 }
 
 // Comm makes a communicator of the processes of a set: the k-th call of each member

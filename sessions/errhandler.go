@@ -6,9 +6,11 @@ import "gompi/mpi"
 
 // ErrorHandler is called for each error of a call on a session, or on a Store of it,
 // before the call returns it. It may call the library. nil is the default: the error
-// is only returned (MPI_ERRORS_RETURN). Errors on communicators that were made from the
-// session are those communicators' own: see mpi.ErrorHandler, and for those of making
-// them mpi.Group.WithErrorHandler. MPI 4.1 section 9.3.4.
+// is only returned (MPI_ERRORS_RETURN). It sees the errors of mpi.CommFromGroup and
+// mpi.IntercommCreateFromGroups of the session's groups as well, and of groups made of
+// these, after the handler that the group has of its own (mpi.Group.WithErrorHandler).
+// Errors on communicators that were made are those communicators' own: see
+// mpi.ErrorHandler. MPI 4.1 sections 7.4.2 and 9.3.4.
 type ErrorHandler func(s *Session, err error)
 
 // ErrorsAreFatal is the error handler that ends the job with the error's text

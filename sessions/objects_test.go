@@ -14,7 +14,8 @@ import (
 )
 
 // The error handler of a session sees each error once, and may call the session; that
-// of a group sees errors of making communicators, and those of what was made.
+// of a group sees errors of making communicators, as the session's does, and those of
+// what was made.
 func TestSessionErrorHandler(t *testing.T) {
 	mpitest.Run(t, 2, func(t *mpitest.T, _ *mpi.Comm) {
 		var seen []error
@@ -49,8 +50,20 @@ func TestSessionErrorHandler(t *testing.T) {
 			t.Fatal(err)
 		}
 		g = g.WithErrorHandler(handler).WithInfo(mpi.NewInfo("k", "v"))
-		if _, err := mpi.CommFromGroup(g, strings.Repeat("x", mpi.MaxStringTag+1)); !errors.Is(err, mpi.ErrTag) || why != err || of != s.Process().Self() {
-			t.Errorf("%v, seen %v on %v", err, why, of)
+		if _, err := mpi.CommFromGroup(g, strings.Repeat("x", mpi.MaxStringTag+1)); !errors.Is(err, mpi.ErrTag) || why != err || of != s.Process().Self() || len(seen) != 4 || seen[3] != err {
+			t.Errorf("%v, seen %v on %v, and %v", err, why, of, seen)
+		}
+		// A group made of one of the session has its handler, with none of its own, too.
+		why = nil
+		one, err := g.WithErrorHandler(nil).Incl([]int{1 - s.Process().World().Rank()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := mpi.CommFromGroup(one, "t"); !errors.Is(err, mpi.ErrRank) || why != nil || len(seen) != 5 || seen[4] != err {
+			t.Errorf("%v, seen %v and %v", err, why, seen)
+		}
+		if _, err := mpi.IntercommCreateFromGroups(g, one, "t"); !errors.Is(err, mpi.ErrRank) || why != err || len(seen) != 6 || seen[5] != err {
+			t.Errorf("%v, seen %v and %v", err, why, seen)
 		}
 		c, err := mpi.CommFromGroup(g, "t")
 		if err != nil {
@@ -68,7 +81,7 @@ func TestSessionErrorHandler(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
-		if err := s.Close(); !errors.Is(err, mpi.ErrSession) || len(seen) != 3 {
+		if err := s.Close(); !errors.Is(err, mpi.ErrSession) || len(seen) != 6 {
 			t.Errorf("closed again: %v, seen %v", err, seen)
 		}
 	})

@@ -53,8 +53,9 @@ type ProcessHandle interface {
 	// Make makes a communicator on which its processes have agreed, an *mpi.Comm.
 	// Local.
 	Make(a Agreed, g Groups, name string) (any, error)
-	// Group is an mpi.Group of these processes, which are of these outputs.
-	Group(m wire.Members, over []*Output) any
+	// Group is an mpi.Group of these processes, which are of these outputs. raise is
+	// shown the errors of making communicators of it.
+	Group(m wire.Members, over []*Output, raise func(error)) any
 }
 
 // Status is mpi.Status.
