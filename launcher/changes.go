@@ -15,8 +15,9 @@ import (
 
 // changes is what the command line says of processes that come and go.
 type changes struct {
-	slots         int // the job never has more; 0: no limit
-	min, max      int // of gompi://main; 0: no bound
+	slots         int  // the job never has more; 0: no limit
+	strict        bool // no host has more than its slots
+	min, max      int  // of gompi://main; 0: no bound
 	resizeTimeout time.Duration
 	leaveTimeout  time.Duration
 	psets         []pset
@@ -48,7 +49,7 @@ func changeFlags(v *flagValues) *pflag.FlagSet {
 	s.IntVar(&c.min, "min", 0, "no change makes the main set smaller than `N` (default: 1)")
 	s.IntVar(&c.max, "max", 0, "no change makes it larger than `N` (default: no bound)")
 	s.IntVar(&c.slots, "slots", 0, "the job never has more than `N` processes, spawned ones counted (default: max_slots of the hosts, or as many as there is memory for)")
-	s.BoolVar(&c.strict, "strict-slots", false, "the slots of the hosts, or the usable CPUs, are such a limit")
+	s.BoolVar(&c.strict, "strict-slots", false, "the slots of the hosts, or the usable CPUs, are such a limit, also of each host")
 	s.IntVar(&c.spare, "spare", 0, "keep `N` processes of the first program started, which wait in Init until a change takes them")
 	s.StringArrayVar(&c.psets, "pset", nil, "name ranks as a process set app://NAME: `NAME=0-3,7`")
 	s.StringVar(&c.resize, "resize-timeout", "60s", "`TIME` for newcomers to get ready, and again for the others to take up the change (0: for ever)")
@@ -95,8 +96,12 @@ func (c *changeValues) check(o *options) (err error) {
 	case c.max != 0 && c.max < n:
 		return usagef("--max %d: the job begins with %d processes", c.max, n)
 	}
-	o.changes.min, o.changes.max, o.Spare = c.min, c.max, c.spare
-	if o.changes.slots = slotLimit(o.hosts, c.slots, c.strict); o.changes.slots != 0 && n > o.changes.slots {
+	o.changes.min, o.changes.max, o.changes.strict, o.Spare = c.min, c.max, c.strict, c.spare
+	hosts := o.hosts
+	for _, n := range o.pretend {
+		hosts = append(hosts, hostSlots{slots: n})
+	}
+	if o.changes.slots = slotLimit(hosts, c.slots, c.strict); o.changes.slots != 0 && n > o.changes.slots {
 		return usagef("%d processes, but the job has %d slots (--slots, --strict-slots)", n, o.changes.slots)
 	}
 	for _, text := range c.psets {
@@ -173,7 +178,7 @@ func parsePSet(text string, n int) (pset, error) {
 
 // tell gives the head what the command line says.
 func (c *changes) tell(cfg *head.Config) {
-	cfg.Launches, cfg.Slots = true, c.slots
+	cfg.Launches, cfg.Slots, cfg.Strict = true, c.slots, c.strict
 	cfg.ToReady, cfg.ToAccept, cfg.LeaveTimeout = c.resizeTimeout, c.resizeTimeout, c.leaveTimeout
 	cfg.Min, cfg.Max = c.min, c.max
 	for _, s := range c.psets {

@@ -136,10 +136,10 @@ func TestParseChanges(t *testing.T) {
 	for args, want := range map[string]changes{
 		"-np 2 p": {resizeTimeout: time.Minute, leaveTimeout: time.Minute},
 		"-np 2 --min 1 --max 8 --slots 16 --resize-timeout 5 --leave-timeout 0 p": {slots: 16, min: 1, max: 8, resizeTimeout: 5 * time.Second, leaveTimeout: -1},
-		"-np 2 --strict-slots -H localhost:5 p":                                   {slots: 5, resizeTimeout: time.Minute, leaveTimeout: time.Minute},
+		"-np 2 --strict-slots -H localhost:5 p":                                   {slots: 5, strict: true, resizeTimeout: time.Minute, leaveTimeout: time.Minute},
 		"-np 2 --hostfile " + hostfile + " p":                                     {slots: 13, resizeTimeout: time.Minute, leaveTimeout: time.Minute},
 		"-np 2 --slots 20 --hostfile " + hostfile + " p":                          {slots: 13, resizeTimeout: time.Minute, leaveTimeout: time.Minute},
-		"-np 2 --strict-slots --hostfile " + hostfile + " p":                      {slots: 3, resizeTimeout: time.Minute, leaveTimeout: time.Minute},
+		"-np 2 --strict-slots --hostfile " + hostfile + " p":                      {slots: 3, strict: true, resizeTimeout: time.Minute, leaveTimeout: time.Minute},
 	} {
 		if o, err := parse(strings.Fields(args), noEnv); err != nil || !reflect.DeepEqual(o.changes, want) {
 			t.Errorf("%s: %+v, %v; want %+v", args, o, err, want)

@@ -57,8 +57,11 @@ type Request struct {
 
 	Names   []string // preferred ones of the outputs, by position; "": none
 	Command []string // what newcomers run; nil: what this process runs
-	Hosts   []string // where they start; nil: anywhere
-	COL     []byte   // for the manager of resources
+	// Hosts are where newcomers start: hosts of the job, by the names that they have in
+	// gompi://host/NAME; nil: anywhere. They fill the slots of these hosts first, and
+	// are then spread over them; with --strict-slots they wait for slots there.
+	Hosts []string
+	COL   []byte // for the manager of resources
 
 	// Deadlines; 0 stands for those of the watch, or of the job.
 	Deadlines Deadlines

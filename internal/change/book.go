@@ -26,10 +26,10 @@ type Owner interface {
 	Lives(p wire.ProcID) bool
 	// Most is how many processes there could ever be at a time, Room how many more
 	// there is place for just now; Reserve takes so many and names them, or says why
-	// not.
+	// not: ErrBusy, that there is no place for them where they are wanted just now.
 	Most() int
 	Room() int
-	Reserve(n int) ([]wire.ProcID, error)
+	Reserve(wants []Want) ([]wire.ProcID, error)
 	// Define makes a set that the book holds. It holds others by Hold, each until the
 	// effect Drop.
 	Define(members []wire.ProcID) uint32
@@ -42,6 +42,12 @@ type Owner interface {
 	Fits(set uint32, size int) error
 	// Terms are what who follows these sets wants of each change of them.
 	Terms(sets []uint32) Terms
+}
+
+// Want is so many processes on some hosts; nil: on any.
+type Want struct {
+	N  int
+	On []uint32
 }
 
 // Terms are what a request has if it does not say otherwise.
@@ -306,6 +312,16 @@ func (b *Book) State(number uint32) (State, error) {
 		return o.state, nil
 	}
 	return 0, ErrNoOp
+}
+
+// Concerns is an undecided operation that p votes on; 0: none.
+func (b *Book) Concerns(p wire.ProcID) uint32 {
+	for _, n := range slices.Sorted(maps.Keys(b.ops)) {
+		if o := b.ops[n]; o.state.undecided() && o.has(p) {
+			return n
+		}
+	}
+	return 0
 }
 
 // Leaves reports whether p goes by a change that members may have seen.

@@ -4,6 +4,7 @@ package change
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"time"
 
@@ -63,8 +64,17 @@ func (b *Book) grant(now time.Duration, o *op, before []*op) (bool, error) {
 	case join > b.owner.Room():
 		return false, nil
 	}
+	var wants []Want
+	for i := range parts {
+		for _, n := range parts[i].join {
+			wants = append(wants, Want{len(n), rs[i].On})
+		}
+	}
 	if join > 0 {
-		procs, err := b.owner.Reserve(join)
+		procs, err := b.owner.Reserve(wants)
+		if errors.Is(err, ErrBusy) {
+			return false, nil
+		}
 		if err != nil {
 			return false, err
 		}

@@ -49,6 +49,9 @@ type Request struct {
 	// said. Of waiting requests with To for one set only the latest stays.
 	To int
 
+	// On are the hosts on which newcomers start, as the owner numbers them; nil: any.
+	On []uint32
+
 	Parts []Request // Multi
 
 	NoQueue bool // refused instead of queued

@@ -119,9 +119,16 @@ func (w *world) taken() (n int) {
 func (w *world) Most() int { return w.most }
 func (w *world) Room() int { return w.most - w.taken() }
 
-func (w *world) Reserve(n int) ([]wire.ProcID, error) {
-	if w.rng.IntN(50) == 0 {
+func (w *world) Reserve(wants []Want) ([]wire.ProcID, error) {
+	n := 0
+	for _, x := range wants {
+		n += x.N
+	}
+	switch w.rng.IntN(50) {
+	case 0:
 		return nil, errors.New("no memory")
+	case 1:
+		return nil, ErrBusy
 	}
 	list := make([]wire.ProcID, n)
 	for i := range list {

@@ -86,7 +86,7 @@ func TestHostsRefused(t *testing.T) {
 
 func TestErrorsTravel(t *testing.T) {
 	gone := &control.GoneError{wire.ProcID{Job: 1, Serial: 2}, "signal: killed"}
-	for _, err := range []error{gone, control.NotFound("key %q", "k"), control.Refused("no"), control.Ending("why")} {
+	for _, err := range []error{gone, control.NotFound("key %q", "k"), control.Refused("no"), control.Ending("why"), control.NotDecided("operation 3")} {
 		var m control.Reply
 		if e := control.Decode(&m, control.Encode(control.Failure(err))); e != nil {
 			t.Error(e)

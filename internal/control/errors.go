@@ -21,6 +21,9 @@ var (
 	ErrSetGone = errors.New("the process set is gone")
 	// ErrEnding: the job is ending.
 	ErrEnding = errors.New("job is ending")
+	// ErrUndecided: a change of process sets was not decided in time, for which the
+	// request had to wait.
+	ErrUndecided = errors.New("a change of the process set is not decided")
 	// ErrRefused: the head refused the request; the text says why.
 	ErrRefused = errors.New("refused by gompirun")
 )

@@ -16,12 +16,13 @@ import (
 type Status uint8
 
 const (
-	StatusOK       Status = iota // body: what the request asked for
-	StatusGone                   // process, text
-	StatusNotFound               // text
-	StatusEnding                 // text
-	StatusRefused                // text
-	StatusSetGone                // text
+	StatusOK        Status = iota // body: what the request asked for
+	StatusGone                    // process, text
+	StatusNotFound                // text
+	StatusEnding                  // text
+	StatusRefused                 // text
+	StatusSetGone                 // text
+	StatusUndecided               // text
 )
 
 // Reply answers a request: what it asked for, or an error.
@@ -54,7 +55,7 @@ func (m *Reply) get(d *dec) {
 		return
 	case StatusGone:
 		m.Proc = d.proc()
-	case StatusNotFound, StatusEnding, StatusRefused, StatusSetGone:
+	case StatusNotFound, StatusEnding, StatusRefused, StatusSetGone, StatusUndecided:
 	default:
 		d.fail("unknown status %d", m.Status)
 	}
@@ -73,6 +74,8 @@ func Failure(err error) *Reply {
 		return &Reply{Status: StatusSetGone, Text: detail(err, ErrSetGone)}
 	case errors.Is(err, ErrEnding):
 		return &Reply{Status: StatusEnding, Text: detail(err, ErrEnding)}
+	case errors.Is(err, ErrUndecided):
+		return &Reply{Status: StatusUndecided, Text: detail(err, ErrUndecided)}
 	}
 	return &Reply{Status: StatusRefused, Text: detail(err, ErrRefused)}
 }
@@ -102,6 +105,11 @@ func Refused(format string, args ...any) error {
 	return &withDetail{ErrRefused, fmt.Sprintf(format, args...)}
 }
 
+// NotDecided says for what change a request has waited too long.
+func NotDecided(format string, args ...any) error {
+	return &withDetail{ErrUndecided, fmt.Sprintf(format, args...)}
+}
+
 // NotFound says what does not exist.
 func NotFound(format string, args ...any) error {
 	return &withDetail{ErrNotFound, fmt.Sprintf(format, args...)}
@@ -125,6 +133,8 @@ func (m *Reply) Err() error {
 		return &withDetail{ErrSetGone, m.Text}
 	case StatusEnding:
 		return Ending(m.Text)
+	case StatusUndecided:
+		return &withDetail{ErrUndecided, m.Text}
 	}
 	return &withDetail{ErrRefused, m.Text}
 }

@@ -41,8 +41,9 @@ type Config struct {
 	// bound.
 	Min, Max int
 	// HostSlots is how many processes each of several hosts is there for, by number:
-	// see Place.
+	// see Place. Strict: it never has more.
 	HostSlots []int
+	Strict    bool
 	// ToReady and ToAccept are the deadlines of a change of which nobody has said
 	// others: from the grant until all newcomers are ready, and from there until the
 	// first member was handed it. LeaveTimeout is how long a leaver has to end by

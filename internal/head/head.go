@@ -52,6 +52,7 @@ type Head struct {
 	settling  bool
 	ops       map[uint32]*op
 	looks     map[*Looks]struct{}
+	behinds   []*behind          // oldest first
 	latest    []control.OpReport // that are over, oldest first: a few
 	follows   map[uint32]*follow // by set
 	interests map[*interest]struct{}
@@ -127,6 +128,7 @@ type wait struct {
 	fence  *fence // KindFence
 
 	interest *interest // KindHappen
+	behind   *behind   // what waits for the decision of a change
 
 	op    *op // KindAwait, KindWithdraw
 	until change.State
@@ -281,9 +283,18 @@ func (h *Head) Join(argv [][]string, spawn *Spawn, places []Place) (wire.Set, er
 		}
 		return h.add(argv, 0, places), nil
 	}
+	if room := (owner{h}).Room(); len(argv) > room {
+		h.Unplace(places)
+		return wire.Set{}, noSlots(len(argv), room)
+	}
 	set := h.add(argv, spawn.parent, places)
 	h.hold(set.Number)
 	return set, nil
+}
+
+// noSlots refuses processes of a Spawn, which waits for no place.
+func noSlots(n, room int) error {
+	return control.Refused("%d processes, and the job has %d slots free just now (--slots)", n, max(0, room))
 }
 
 func (h *Head) noRoom(n int) error {
@@ -465,6 +476,8 @@ func (h *Head) unpark(w *wait) {
 		delete(w.set.store.waits, w)
 	case w.interest != nil:
 		w.interest.wait = nil
+	case w.behind != nil:
+		h.stopWaiting(w.behind)
 	case w.op != nil:
 		delete(w.op.waits, w)
 		h.forgetOp(w.op)
@@ -558,7 +571,7 @@ func (h *Head) Sizes() map[string]int {
 		}
 	}
 	m["operations"], m["followed"], m["places"] = len(h.ops), len(h.follows), h.places
-	m["interests"], m["looks"] = len(h.interests), len(h.looks)
+	m["interests"], m["looks"], m["behind"] = len(h.interests), len(h.looks), len(h.behinds)
 	for t := range h.interests {
 		m["happened"] += len(t.happened)
 	}

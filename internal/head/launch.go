@@ -14,7 +14,6 @@ import (
 type Launch struct {
 	Op     uint32
 	Places []Place
-	Hosts  []string // where who asked wants them
 
 	procs []wire.ProcID
 }
@@ -75,9 +74,6 @@ func (h *Head) launch(o *op, procs []wire.ProcID) {
 			at.Count++
 		}
 		l.Places = append(l.Places, at)
-	}
-	for i := range o.parts {
-		l.Hosts = append(l.Hosts, o.parts[i].Hosts...)
 	}
 	h.out = append(h.out, Effect{Launch: l})
 }

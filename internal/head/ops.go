@@ -60,6 +60,7 @@ func (h *Head) settle() {
 	h.settling = true
 	h.book.Flush(h.carryOut)
 	h.settling = false
+	h.goOn()
 }
 
 func (h *Head) carryOut(e *change.Effect) {
@@ -106,6 +107,16 @@ func (h *Head) submit(by *proc, m *control.Submit) (*op, *control.OpBody) {
 	parts := requests(&m.Request)
 	if err := h.inputsThere(parts); err != nil {
 		return nil, refusal(err)
+	}
+	for i := range m.Parts {
+		r := &m.Request
+		if i < len(r.Parts) {
+			r = &r.Parts[i]
+		}
+		var err error
+		if r.On, err = h.hostsNamed(m.Parts[i].Hosts); err != nil {
+			return nil, refusal(err)
+		}
 	}
 	o := &op{parts: m.Parts, col: m.COL, by: by, waits: map[*wait]struct{}{}, tickets: map[*Ticket]struct{}{}, voted: map[uint32]struct{}{}, minds: map[uint32]*proc{}}
 	for i := range parts {
@@ -252,12 +263,19 @@ func (h *Head) now() time.Duration {
 }
 
 // Next is when Tick has something to do; false: never, as things are.
-func (h *Head) Next() (at time.Duration, ok bool) { return h.book.Next() }
+func (h *Head) Next() (at time.Duration, ok bool) {
+	at, ok = h.book.Next()
+	if t, is := h.nextBehind(); is && (!ok || t < at) {
+		return t, true
+	}
+	return at, ok
+}
 
 // Tick looks at the deadlines.
 func (h *Head) Tick() {
 	h.book.Tick(h.now())
 	h.settle()
+	h.tickBehind()
 }
 
 // forgo: who asked for an operation needs no answer any more.

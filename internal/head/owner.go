@@ -36,7 +36,7 @@ func (o owner) Came(id wire.ProcID) uint32 {
 		return 0
 	}
 	t := o.h.sets[p.world]
-	if t == nil || t.origin == nil || t.origin.op == 0 || t.op != 0 && p.comes == nil {
+	if t == nil || t.origin == nil || t.origin.op == 0 || o.h.turnedDown(p) {
 		return 0
 	}
 	return p.world
@@ -49,8 +49,11 @@ func (o owner) Most() int { return cmp.Or(o.h.cfg.Slots, math.MaxInt32) }
 func (o owner) Room() int { return o.Most() - o.h.places }
 
 // Reserve names processes. They have no places on a host before Bind.
-func (o owner) Reserve(n int) ([]wire.ProcID, error) {
-	h := o.h
+func (o owner) Reserve(wants []change.Want) ([]wire.ProcID, error) {
+	h, n := o.h, 0
+	for _, w := range wants {
+		n += w.N
+	}
 	switch {
 	case !h.cfg.Launches:
 		return nil, control.Refused("this launcher starts no further processes")
@@ -59,9 +62,14 @@ func (o owner) Reserve(n int) ([]wire.ProcID, error) {
 	case !h.roomFor(n):
 		return nil, h.noRoom(n)
 	}
-	places, err := h.Place(n)
-	if err != nil {
-		return nil, err
+	var places []Place
+	for _, w := range wants {
+		more, err := h.placeOn(w.N, w.On)
+		if err != nil {
+			h.Unplace(places)
+			return nil, err
+		}
+		places = append(places, more...)
 	}
 	list := make([]wire.ProcID, 0, n)
 	for _, at := range places {

@@ -2,7 +2,16 @@
 
 package head
 
-import "gompi/internal/control"
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gompi/internal/change"
+	"gompi/internal/control"
+)
 
 // Place is where some of the processes go that are started together: Count of them,
 // in the order of their ranks.
@@ -19,27 +28,41 @@ type Place struct {
 // many as each has slots free, then each to the host that has the fewest beyond its
 // slots. They count there until Join, Bind or Unplace.
 func (h *Head) Place(n int) ([]Place, error) {
-	counts := make([]int, len(h.hosts))
-	left := n
-	for i := range h.hosts {
-		if h.hosts[i].lost {
-			continue
+	list, err := h.placeOn(n, nil)
+	if errors.Is(err, change.ErrBusy) {
+		return nil, control.Refused("%d processes: so many slots are not free just now (--strict-slots)", n)
+	}
+	return list, err
+}
+
+// placeOn is Place on some hosts; nil: on all. Where slots are strict nobody goes beyond
+// them: change.ErrBusy until there are enough, ErrTooMany if there never will be.
+func (h *Head) placeOn(n int, on []uint32) ([]Place, error) {
+	if on == nil {
+		for i := range h.hosts {
+			on = append(on, uint32(i))
 		}
+	}
+	counts := make([]int, len(h.hosts))
+	left, all := n, 0
+	on = slices.DeleteFunc(slices.Clone(on), func(i uint32) bool { return h.hosts[i].lost })
+	for _, i := range on {
+		all += h.slots(i)
 		counts[i] = min(left, max(0, h.slots(i)-h.hosts[i].taken()))
 		left -= counts[i]
 	}
+	switch {
+	case len(on) == 0:
+		return nil, control.Refused("no host is left on which they could start")
+	case left == 0 || !h.cfg.Strict:
+	case n > all:
+		return nil, fmt.Errorf("%w: %d processes on hosts of %d slots (--strict-slots)", change.ErrTooMany, n, all)
+	default:
+		return nil, change.ErrBusy
+	}
 	for ; left > 0; left-- {
-		best := -1
-		beyond := func(i int) int { return h.hosts[i].taken() + counts[i] - h.slots(i) }
-		for i := range h.hosts {
-			if !h.hosts[i].lost && (best < 0 || beyond(i) < beyond(best)) {
-				best = i
-			}
-		}
-		if best < 0 {
-			return nil, control.Refused("no host of the job is left")
-		}
-		counts[best]++
+		beyond := func(i uint32) int { return h.hosts[i].taken() + counts[i] - h.slots(i) }
+		counts[slices.MinFunc(on, func(a, b uint32) int { return cmp.Compare(beyond(a), beyond(b)) })]++
 	}
 	var list []Place
 	for i, c := range counts {
@@ -48,6 +71,22 @@ func (h *Head) Place(n int) ([]Place, error) {
 		}
 	}
 	return list, nil
+}
+
+// hostsNamed are the hosts that who asks calls so, once each; nil: he names none.
+func (h *Head) hostsNamed(names []string) (on []uint32, err error) {
+	for _, name := range names {
+		i := slices.IndexFunc(h.cfg.HostNames, func(s string) bool { return strings.EqualFold(s, name) })
+		switch {
+		case i < 0 || i >= len(h.hosts):
+			return nil, control.Refused("the job has no host %q: its hosts are %s", control.Clip(name, control.MaxName), control.Clip(strings.Join(h.cfg.HostNames, ", "), control.MaxName))
+		case h.hosts[i].lost:
+			return nil, control.Refused("host %q is lost", name)
+		case !slices.Contains(on, uint32(i)):
+			on = append(on, uint32(i))
+		}
+	}
+	return on, nil
 }
 
 // PlaceOn is Place on a host of the caller's choice.
@@ -81,8 +120,8 @@ func (h *Head) bind(at Place, first uint32) {
 }
 
 // slots is how many processes a host is there for. The only one takes all.
-func (h *Head) slots(host int) int {
-	if host < len(h.cfg.HostSlots) && len(h.hosts) > 1 {
+func (h *Head) slots(host uint32) int {
+	if int(host) < len(h.cfg.HostSlots) && len(h.hosts) > 1 {
 		return h.cfg.HostSlots[host]
 	}
 	return control.MaxMembers

@@ -3,9 +3,13 @@
 package head
 
 import (
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 
+	"gompi/internal/change"
+	"gompi/internal/control"
 	"gompi/internal/wire"
 )
 
@@ -42,5 +46,46 @@ func TestPlace(t *testing.T) {
 	one := New(Config{Job: 1, HostSlots: []int{2}}, 1)
 	if got, err := one.Place(9); err != nil || !slices.Equal(got, []Place{{Host: 0, Count: 9}}) {
 		t.Errorf("on one host: %v, %v", got, err)
+	}
+}
+
+// Newcomers that are wanted on some hosts go there, in the same way; where slots are
+// strict they wait for them.
+func TestPlaceOn(t *testing.T) {
+	h := New(Config{Job: 1, HostSlots: []int{2, 1, 4}, HostNames: []string{"a", "b", "C"}}, 3)
+	on, err := h.hostsNamed([]string{"c", "b", "C"})
+	if err != nil || !slices.Equal(on, []uint32{2, 1}) {
+		t.Fatal(on, err)
+	}
+	want := func(h *Head, n int, on []uint32, want ...Place) {
+		t.Helper()
+		if got, err := h.placeOn(n, on); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%d processes on %v go to %v, %v; want %v", n, on, got, err, want)
+		}
+	}
+	want(h, 7, on, Place{Host: 1, Count: 2}, Place{Host: 2, Count: 5})
+	if _, err := h.hostsNamed([]string{"b", "d"}); !errors.Is(err, control.ErrRefused) || !strings.Contains(err.Error(), `no host "d": its hosts are a, b, C`) {
+		t.Error(err)
+	}
+	h.HostLost(2, "gone")
+	if _, err := h.hostsNamed([]string{"c"}); err == nil {
+		t.Error("a host that is lost")
+	}
+	want(h, 1, []uint32{2, 1}, Place{Host: 1, Count: 1})
+	if _, err := h.placeOn(1, []uint32{2}); !errors.Is(err, control.ErrRefused) {
+		t.Error(err)
+	}
+
+	h = New(Config{Job: 1, HostSlots: []int{2, 1, 4}, Strict: true}, 3)
+	want(h, 4, []uint32{2}, Place{Host: 2, Count: 4})
+	if _, err := h.placeOn(1, []uint32{2}); !errors.Is(err, change.ErrBusy) {
+		t.Error(err)
+	}
+	if _, err := h.placeOn(4, []uint32{0, 1}); !errors.Is(err, change.ErrTooMany) {
+		t.Error(err)
+	}
+	want(h, 3, []uint32{0, 1, 2}, Place{Host: 0, Count: 2}, Place{Host: 1, Count: 1})
+	if _, err := h.Place(1); !errors.Is(err, control.ErrRefused) {
+		t.Error(err)
 	}
 }

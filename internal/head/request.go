@@ -379,6 +379,12 @@ func (h *Head) spawn(p *proc, f *control.Frame, m *control.Spawn) error {
 	case !h.cfg.Spawns:
 		h.refuse(p, id, control.Refused("this launcher starts no further processes"))
 		return nil
+	case m.N > (owner{h}).Most():
+		h.refuse(p, id, noSlots(m.N, (owner{h}).Room()))
+		return nil
+	case h.turnedDown(p):
+		h.refuse(p, id, control.Refused("the change with which process %v was to come was rolled back", p.id))
+		return nil
 	}
 	w := &wait{proc: p, id: id}
 	if err := h.park(w, f); err != nil {
@@ -388,9 +394,25 @@ func (h *Head) spawn(p *proc, f *control.Frame, m *control.Spawn) error {
 	if len(argv) == 0 {
 		argv = slices.Clone(p.argv)
 	}
-	h.hold(p.self) // it may end before its children are there
-	h.out = append(h.out, Effect{Spawn: &Spawn{N: m.N, Argv: argv, w: w, parent: p.self}})
+	n := m.N
+	h.afterChanges(w, []wire.ProcID{p.id}, func() {
+		switch room := (owner{h}).Room(); {
+		case h.turnedDown(p):
+			h.unparkWith(w, control.Refused("the change with which process %v was to come was rolled back", p.id))
+		case n > room:
+			h.unparkWith(w, noSlots(n, room))
+		default:
+			h.hold(p.self) // it may end before its children are there
+			h.out = append(h.out, Effect{Spawn: &Spawn{N: n, Argv: argv, w: w, parent: p.self}})
+		}
+	})
 	return nil
+}
+
+// turnedDown reports whether p was to come by a change that was rolled back.
+func (h *Head) turnedDown(p *proc) bool {
+	t := h.sets[p.world]
+	return t != nil && t.op != 0 && p.comes == nil
 }
 
 // Spawned ends a Spawn. On an error the places that were taken are given up.

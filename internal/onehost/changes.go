@@ -14,7 +14,6 @@ import (
 type Launch struct {
 	Op    uint32 // the operation that they come by
 	Procs []control.StartProc
-	Hosts []string // where they may start; nil: anywhere
 }
 
 // DiscardGrace is how long newcomers of a change that does not happen have to end by
@@ -31,7 +30,7 @@ func (s *Server) launch(l *head.Launch) {
 		if procs == nil {
 			return // they are not wanted any more
 		}
-		err = s.cfg.Launch(&Launch{Op: l.Op, Procs: procs, Hosts: l.Hosts})
+		err = s.cfg.Launch(&Launch{Op: l.Op, Procs: procs})
 	}
 	s.step(func() { s.head.Launched(l, err) })
 }

@@ -16,6 +16,9 @@ import (
 // each.
 func (j *Job) serveHosts(sc onehost.Config) {
 	sc.HostSlots = j.cfg.slots
+	for i := range j.cfg.slots {
+		sc.HostNames = append(sc.HostNames, fmt.Sprintf("host-%d", i))
+	}
 	heads, links := make([]*link.Link, len(j.cfg.slots)), make([]*link.Link, len(j.cfg.slots))
 	for i := range heads {
 		ours, theirs := net.Pipe()

@@ -36,7 +36,7 @@ type Option = func(*Config)
 // commas between them.
 func Transport(name string) Option { return func(c *Config) { c.transport = name } }
 
-// Hosts makes the job one on several hosts of so many slots each. Each has an agent of
+// Hosts makes the job one on several hosts of so many slots each, host-0 and so on. Each has an agent of
 // its own behind a connection, and between ranks of different ones nothing is shared:
 // they talk by tcp, which must be among the transports.
 func Hosts(hosts, slots int) Option {

@@ -209,7 +209,8 @@ func (c *Client) LeaveCommon(x wire.Extent) error {
 // Spawn starts n more processes of this job with the command line argv, or
 // the caller's own if argv is empty. It returns their set, which is their
 // world, when they have been started, not necessarily joined; their parent is
-// the caller's mpi://SELF. When ctx is done they may still be starting. The
+// the caller's mpi://SELF. While a change is undecided that the caller has a part in
+// the head waits with it, but not for ever: ErrUndecided. When ctx is done they may still be starting. The
 // caller holds the set: see ReleaseSet.
 func (c *Client) Spawn(ctx context.Context, argv []string, n int) (wire.Set, error) {
 	size := 0
