@@ -4,6 +4,7 @@ package sessions
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"sync/atomic"
 
@@ -57,6 +58,10 @@ func Events(ctx context.Context, sets ...string) iter.Seq2[Event, error] {
 			return
 		}
 		defer p.Release(ctx)
+		if len(sets) > control.MaxNames {
+			yield(Event{}, newError(mpi.ErrArg, op, fmt.Errorf("%d process sets, at most %d allowed", len(sets), control.MaxNames)))
+			return
+		}
 		c := p.Core().Process()
 		m := &control.Happen{On: true}
 		names := map[uint32]string{}

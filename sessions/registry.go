@@ -45,6 +45,9 @@ func (r *registry) hold(ctx context.Context, name string) (*held, error) {
 	if name = canonical(name); name == control.MainURI {
 		r.proc.Heard(ctx)
 	}
+	if len(name) > control.MaxName {
+		return nil, control.NotFound("a process set with a name of %d bytes, at most %d allowed", len(name), control.MaxName)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var b control.DescribeBody

@@ -71,8 +71,11 @@ type Request struct {
 
 // wire is the request as the head takes it.
 func (r *Request) wire(ctx context.Context, p *core.Process, op string) (*control.Submit, error) {
+	err := r.check()
+	if err != nil {
+		return nil, err
+	}
 	m := new(control.Submit)
-	var err error
 	if m.Request, err = r.one(ctx, p, op); err != nil {
 		return nil, err
 	}
@@ -85,6 +88,9 @@ func (r *Request) wire(ctx context.Context, p *core.Process, op string) (*contro
 		m.Parts = append(m.Parts, control.SubmitPart{Names: part.Names, Argv: part.Command, Hosts: part.Hosts})
 	}
 	m.COL = r.COL
+	if n := len(control.Encode(m)); n > control.MaxBody {
+		return nil, malformed("%d bytes, at most %d allowed", n, control.MaxBody)
+	}
 	return m, nil
 }
 
@@ -164,11 +170,6 @@ func (e *RefusedError) Unwrap() error { return newError(e.Class, "Submit", error
 
 // Is makes errors.Is(err, ErrRefused) work.
 func (e *RefusedError) Is(target error) bool { return target == error(ErrRefused) }
-
-// malformed is a refusal of what can be nothing.
-func malformed(format string, args ...any) *RefusedError {
-	return &RefusedError{Class: mpi.ErrArg, Text: fmt.Sprintf("%v: "+format, append([]any{change.ErrMalformed}, args...)...)}
-}
 
 // refusal is why an operation was refused, or has not happened.
 func refusal(job wire.JobID, b *control.OpBody) *RefusedError {

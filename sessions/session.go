@@ -5,7 +5,6 @@ package sessions
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -122,9 +121,6 @@ func (s *Session) find(op, name string) (*held, error) {
 			return nil, s.fail(mpi.ErrSetGone, op, why)
 		}
 		return h, nil
-	}
-	if len(name) > control.MaxName {
-		return nil, s.fail(mpi.ErrSet, op, fmt.Errorf("a name of %d bytes, at most %d allowed", len(name), control.MaxName))
 	}
 	h, err := s.reg.hold(s.ctx, name)
 	switch {

@@ -162,7 +162,7 @@ func (b *Book) Submit(now time.Duration, r Request) (uint32, error) {
 	}
 	o := &op{req: r, state: Queued}
 	if r.Whole > 0 {
-		o.whole = now + r.Whole
+		o.whole = after(now, r.Whole)
 	}
 	if err := b.possible(o); err != nil {
 		return 0, err
@@ -182,6 +182,7 @@ func (b *Book) Submit(now time.Duration, r Request) (uint32, error) {
 	}
 	if o.state != Refused && r.NoQueue {
 		b.supersede(o)
+		b.advance(now)
 	}
 	return o.number, nil
 }
@@ -332,7 +333,8 @@ func (b *Book) Leaves(p wire.ProcID) bool {
 
 // Cancel withdraws an operation. With an answer of nil it ends Cancelled, unless its
 // next state is Adopting: then somebody was handed it before.
-func (b *Book) Cancel(number uint32) error {
+func (b *Book) Cancel(now time.Duration, number uint32) error {
+	defer b.advance(now)
 	switch o := b.ops[number]; {
 	case o == nil:
 		return ErrNoOp

@@ -109,7 +109,7 @@ func (b *Book) Left(now time.Duration, p wire.ProcID) {
 		b.withdraw(o, Break, RolledBack, fmt.Errorf("%w: %s has left", ErrDied, b.owner.Who([]wire.ProcID{p})))
 	}
 	for _, s := range slices.Sorted(maps.Keys(b.watches)) {
-		b.Unwatch(s, p)
+		b.unwatch(s, p)
 	}
 	for _, o := range b.sorted() {
 		if o.state.undecided() && o.state < Adopting && o.keeps(p) {
@@ -202,7 +202,7 @@ func (b *Book) commit(now time.Duration, o *op) {
 		}
 	}
 	if b.leaveTimeout > 0 {
-		o.stage = now + b.leaveTimeout
+		o.stage = after(now, b.leaveTimeout)
 	}
 	b.linger(o)
 	b.advance(now)

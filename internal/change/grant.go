@@ -252,7 +252,7 @@ func (b *Book) granted(now time.Duration, o *op) {
 	}
 	b.tell(o, Granted)
 	if o.req.ToReady > 0 {
-		o.stage = now + o.req.ToReady
+		o.stage = after(now, o.req.ToReady)
 	}
 	if len(comes) > 0 {
 		b.do(Effect{Do: Launch, Op: o.number, Procs: comes})
@@ -282,7 +282,7 @@ func (b *Book) define(o *op, members []wire.ProcID) uint32 {
 // isReady lets the members see the change.
 func (b *Book) isReady(now time.Duration, o *op) {
 	if o.stage = 0; o.req.ToAccept > 0 {
-		o.stage = now + o.req.ToAccept
+		o.stage = after(now, o.req.ToAccept)
 	}
 	b.tell(o, Ready)
 	b.do(Effect{Do: Show, Op: o.number, Procs: b.voters(o)})

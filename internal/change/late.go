@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -14,6 +15,9 @@ import (
 
 // lookTime is how long the answer to a Look may take.
 const lookTime = 2 * time.Second
+
+// after is a point in time, the last that there is if the span is longer.
+func after(now, span time.Duration) time.Duration { return now + min(span, math.MaxInt64-now) }
 
 // Next is when Tick has something to do; false: never, as things are.
 func (b *Book) Next() (at time.Duration, ok bool) {
@@ -66,7 +70,7 @@ func (b *Book) stageOver(now time.Duration, o *op) {
 // Progress: data of a change move, which its members hold back for that.
 func (b *Book) Progress(now time.Duration, number uint32) {
 	if o := b.ops[number]; o != nil && o.state == Ready && o.stage != 0 && len(o.held) > 0 {
-		o.looked, o.stage = false, now+o.req.ToAccept
+		o.looked, o.stage = false, after(now, o.req.ToAccept)
 	}
 }
 

@@ -260,7 +260,7 @@ func TestLeaverCloses(t *testing.T) {
 		next := w.submit(Request{Kind: Grow, In: []uint32{0}, Join: []int{1}})
 		w.swap(now, 0, IsAccepted)
 		w.report(now)
-		w.b.Unwatch(first, w.sets[first].members[2])
+		w.b.Unwatch(w.now, first, w.sets[first].members[2])
 		w.flush()
 		later := w.submit(Request{Kind: Grow, In: []uint32{0}, Join: []int{1}})
 		want := Granted

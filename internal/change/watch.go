@@ -2,7 +2,11 @@
 
 package change
 
-import "gompi/internal/wire"
+import (
+	"time"
+
+	"gompi/internal/wire"
+)
 
 // watch is who follows the changes of a set.
 type watch struct {
@@ -56,7 +60,12 @@ func (b *Book) Watch(set uint32, p wire.ProcID, holds bool) {
 }
 
 // Unwatch: p follows them no more. While that is so the set takes no change.
-func (b *Book) Unwatch(set uint32, p wire.ProcID) {
+func (b *Book) Unwatch(now time.Duration, set uint32, p wire.ProcID) {
+	b.unwatch(set, p)
+	b.advance(now)
+}
+
+func (b *Book) unwatch(set uint32, p wire.ProcID) {
 	w := b.watches[set]
 	if w == nil {
 		return

@@ -198,6 +198,7 @@ func (w *world) flush() {
 		case Discard:
 			for _, p := range e.Procs {
 				w.procs[p].over, w.procs[p].gone = true, true
+				w.b.Gone(w.now, p)
 			}
 			delete(w.reserve, e.Op)
 		case Show:
@@ -242,6 +243,15 @@ func (w *world) flush() {
 			}
 		}
 	})
+	// Whoever can be granted has been. A set that is watched is held, so that no
+	// operation waits for the news that it is gone.
+	if w.b.advance(w.now); len(w.b.out) > 0 {
+		if e := w.b.out[0]; !errors.Is(e.Why, ErrSetGone) {
+			w.fail("operation %d has waited to be %v for nothing: %v", e.Op, e.State, e.Why)
+		}
+		w.flush()
+		return
+	}
 	w.check()
 }
 
@@ -548,7 +558,7 @@ func (w *world) step(quiet bool) {
 	case 12:
 		if n, ok := pick(w, slices.Sorted(maps.Keys(w.b.ops))); ok && w.rng.IntN(3) == 0 {
 			s, _ := w.b.State(n)
-			err := w.b.Cancel(n)
+			err := w.b.Cancel(w.now, n)
 			if w.say("cancel %d: %v", n, err); (err == nil) != (s < Adopting) {
 				w.fail("cancel of %d in %v: %v", n, s, err)
 			}
@@ -578,7 +588,7 @@ func (w *world) step(quiet bool) {
 		if s, ok := pick(w, slices.Sorted(maps.Keys(w.sets))); ok && w.rng.IntN(20) == 0 {
 			if p, ok := pick(w, w.sets[s].members); ok {
 				w.say("%v closes its watch of %d", p, s)
-				w.b.Unwatch(s, p)
+				w.b.Unwatch(w.now, s, p)
 			}
 		}
 	}

@@ -117,8 +117,12 @@ func (m *Submit) get(d *dec) {
 		p.Hosts = d.strs(MaxNames, MaxName)
 	}
 	m.COL = d.bytes(MaxCOL)
-	if want := max(1, len(m.Request.Parts)); d.err == nil && len(m.Parts) != want {
-		d.fail("%d parts beside a request of %d", len(m.Parts), want)
+	n := len(m.Request.Parts)
+	if m.Request.Kind != change.Multi {
+		n++ // it is one itself, and has none
+	}
+	if d.err == nil && (n != len(m.Parts) || n == 0 || m.Request.Kind != change.Multi && n != 1) {
+		d.fail("%d parts beside a request %v of %d", len(m.Parts), m.Request.Kind, n)
 	}
 }
 

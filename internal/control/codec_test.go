@@ -84,6 +84,23 @@ func TestHostsRefused(t *testing.T) {
 	}
 }
 
+// What is said of the parts of a request is said of each, and of nothing else.
+func TestPartsRefused(t *testing.T) {
+	parts := func(n int) []change.Request { return make([]change.Request, n) }
+	for _, m := range []control.Submit{
+		{Request: change.Request{Kind: change.Multi}},
+		{Request: change.Request{Kind: change.Multi}, Parts: make([]control.SubmitPart, 1)},
+		{Request: change.Request{Kind: change.Multi, Parts: parts(2)}, Parts: make([]control.SubmitPart, 1)},
+		{Request: change.Request{Kind: change.Grow}},
+		{Request: change.Request{Kind: change.Grow}, Parts: make([]control.SubmitPart, 2)},
+		{Request: change.Request{Kind: change.Grow, Parts: parts(2)}, Parts: make([]control.SubmitPart, 2)},
+	} {
+		if err := control.Decode(&control.Submit{}, control.Encode(&m)); err == nil {
+			t.Errorf("accepted: %+v", m)
+		}
+	}
+}
+
 func TestErrorsTravel(t *testing.T) {
 	gone := &control.GoneError{wire.ProcID{Job: 1, Serial: 2}, "signal: killed"}
 	for _, err := range []error{gone, control.NotFound("key %q", "k"), control.Refused("no"), control.Ending("why"), control.NotDecided("operation 3")} {

@@ -56,7 +56,7 @@ func (h *Head) withdraw(p *proc, f *control.Frame, number uint32) error {
 		h.refuse(p, f.ID, control.NotFound("operation %d of process %v", number, p.id))
 		return nil
 	}
-	_ = h.book.Cancel(number) // what came of it is what the state says
+	_ = h.book.Cancel(h.now(), number) // what came of it is what the state says
 	h.settle()
 	return h.await(p, f, number, change.Adopting)
 }

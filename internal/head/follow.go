@@ -161,7 +161,7 @@ func (h *Head) unfollow(p *proc, set uint32) {
 	if f == nil || f.procs[p.id.Serial] != p {
 		return
 	}
-	h.book.Unwatch(set, p.id)
+	h.book.Unwatch(h.now(), set, p.id)
 	h.settle()
 	h.unfollowed(f, p)
 }

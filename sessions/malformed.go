@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sessions
+
+import (
+	"fmt"
+
+	"gompi/internal/change"
+	"gompi/internal/control"
+	"gompi/mpi"
+)
+
+// malformed is a refusal of what can be nothing.
+func malformed(format string, args ...any) *RefusedError {
+	return &RefusedError{Class: mpi.ErrArg, Text: fmt.Sprintf("%v: "+format, append([]any{change.ErrMalformed}, args...)...)}
+}
+
+// check refuses what the head would not read.
+func (r *Request) check() error {
+	switch {
+	case r.Kind == Multi && len(r.Parts) == 0:
+		return malformed("multi without parts")
+	case r.Kind != Multi && len(r.Parts) > 0:
+		return malformed("%v of %d parts", r.Kind, len(r.Parts))
+	}
+	for _, l := range []struct {
+		what      string
+		n, atMost int
+	}{
+		{"parts", len(r.Parts), control.MaxParts},
+		{"inputs", len(r.In), control.MaxInputs},
+		{"sets of newcomers", len(r.Add), control.MaxInputs},
+		{"processes less", r.Sub, control.MaxMembers},
+		{"ranks who leave", len(r.Ranks), control.MaxRanges},
+		{"processes in all", r.Size, control.MaxMembers},
+		{"names of outputs", len(r.Names), control.MaxNames},
+		{"words to run", len(r.Command), control.MaxWords},
+		{"hosts", len(r.Hosts), control.MaxNames},
+		{"bytes for the manager of resources", len(r.COL), control.MaxCOL},
+	} {
+		if l.n < 0 || l.n > l.atMost {
+			return malformed("%d %s, at most %d allowed", l.n, l.what, l.atMost)
+		}
+	}
+	for _, n := range r.Add {
+		if n < 1 || n > change.MaxJoin {
+			return malformed("%v of %d processes, 1 to %d allowed", r.Kind, n, change.MaxJoin)
+		}
+	}
+	for _, names := range [][]string{r.Names, r.Hosts} {
+		for _, name := range names {
+			if len(name) > control.MaxName {
+				return malformed("a name of %d bytes, at most %d allowed", len(name), control.MaxName)
+			}
+		}
+	}
+	for _, word := range r.Command {
+		if len(word) > control.MaxArgs {
+			return malformed("a word of %d bytes to run, at most %d allowed", len(word), control.MaxArgs)
+		}
+	}
+	if d := r.Deadlines; d.Ready < 0 || d.Accept < 0 || d.Whole < 0 {
+		return malformed("deadlines %v, %v and %v", d.Ready, d.Accept, d.Whole)
+	}
+	for i := range r.Parts {
+		if r.Parts[i].Kind == Multi {
+			return malformed("part %d of multi is a multi", i)
+		}
+		if err := r.Parts[i].check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
