@@ -46,6 +46,19 @@ func TestCheckAllocates(t *testing.T) {
 	if n != 0 {
 		t.Errorf("%v allocations", n)
 	}
+	w.AddBytes(7)
+	lines := 0
+	n = testing.AllocsPerRun(1000, func() {
+		for rank, l := range w.Lines {
+			if rank != 0 || l.Iteration != i-1 || l.Bytes != 7 {
+				t.Fatalf("rank %d: %+v", rank, l)
+			}
+			lines++
+		}
+	})
+	if n != 0 || lines != 1001 {
+		t.Errorf("%v allocations of %d lines", n, lines)
+	}
 	n = testing.AllocsPerRun(1000, func() {
 		if c, err := w.Query(t.Context(), "mpi://WORLD", "mpi://WORLD"); c != nil || err != nil {
 			t.Fatal(c, err)

@@ -13,6 +13,7 @@ import (
 
 	"gompi/internal/control"
 	"gompi/internal/setpage"
+	"gompi/internal/wire"
 	"gompi/mpi"
 )
 
@@ -83,7 +84,8 @@ type Watcher struct {
 	forget func() // of what Main calls when its function has returned
 
 	mu  sync.Mutex
-	set uint32 // that the head counts as watched; 0: none
+	set uint32   // that the head counts as watched; 0: none
+	of  wire.Set // whose page there is
 
 	coming
 	asked
@@ -173,7 +175,7 @@ func (w *Watcher) follow(ctx context.Context, name string) error {
 		held.drop()
 		return controlError(ctx, op, err)
 	}
-	w.member, w.held, w.set, w.main = w.page.member, held, set.Number, name == control.MainURI
+	w.member, w.held, w.set, w.of, w.main = w.page.member, held, set.Number, set, name == control.MainURI
 	w.forget = c.OnReturn(w.unfollow)
 	return nil
 }
@@ -248,7 +250,7 @@ func (w *Watcher) pause(iteration int) error {
 	now := time.Now()
 	took := now.Sub(w.looked)
 	if n := iteration - w.since; n > 0 && w.since >= 0 && iteration != Now {
-		w.member.Tell(uint64(took)/uint64(n), 0)
+		w.member.Tell(uint64(took) / uint64(n))
 	}
 	switch {
 	case took < tellEvery && w.every < mostCalls:
@@ -278,7 +280,7 @@ func (w *Watcher) settle() {
 		w.ended = err
 		return
 	}
-	w.page, w.member, w.set = next, next.member, next.set
+	w.page, w.member, w.set, w.of = next, next.member, next.set, c.body.Result
 	watchersOf(w.proc).enter(next.set, w)
 }
 

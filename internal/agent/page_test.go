@@ -244,7 +244,8 @@ func TestPage(t *testing.T) {
 			t.Fatalf("member %d is handed change %d", i, c)
 		}
 	}
-	members[1].Tell(2000, 7)
+	members[1].Tell(2000)
+	members[1].AddBytes(7)
 	r.do(control.PageOrder{Do: control.PageLook, Set: set})
 	if l := r.words[0].Look; l != (control.Look{Least: 10, Most: 14, Begun: 3, Mean: 2000, Bytes: 7}) {
 		t.Errorf("the head sees %+v", l)

@@ -62,6 +62,43 @@ func TestToolNamesTheLate(t *testing.T) {
 	}
 }
 
+// While members hold a change back, and data come, its deadline stands still; then it
+// is over.
+func TestDeadlineStandsWhileBytesCome(t *testing.T) {
+	var now atomic.Int64
+	now.Store(1)
+	e := newElastic(t, 2, func(cfg *Config) { cfg.Now = func() time.Duration { return time.Duration(now.Load()) } })
+	var ws []*watcher
+	for _, k := range e.joinAll() {
+		w := &watcher{child: k}
+		w.view(e.world, &control.Follow{Set: e.world.Number, Options: control.Options{Step: 1, Lookahead: 1, Hold: true}})
+		ws = append(ws, w)
+	}
+	op := ws[0].submit(change.Request{Kind: change.Grow, In: []uint32{0}, Join: []int{1}, ToAccept: time.Hour}).Op
+	e.newcomers(0)
+	ws[1].await(op, change.Ready)
+	hour := func() change.State {
+		for _, d := range []time.Duration{time.Hour, 10 * time.Second} {
+			now.Add(int64(d))
+			e.tick()
+			ws[1].await(op, change.Queued) // the page was looked at
+		}
+		return ws[1].await(op, change.Queued).State
+	}
+	for range 3 {
+		ws[1].member.AddBytes(1)
+		if s := hour(); s != change.Ready {
+			t.Fatalf("%v while data come", s)
+		}
+	}
+	if s := hour(); s != change.RolledBack {
+		t.Errorf("%v when no data come", s)
+	}
+	if b := ws[0].await(op, change.Committed); b.Why != control.WhyDeadline || !strings.Contains(b.Text, "ranks 0, 1 to release it") {
+		t.Errorf("%v %q", b.Why, b.Text)
+	}
+}
+
 // The message of a deadline that is over while members take a change up names who has
 // not come so far.
 func TestDeadlineNamesTheLate(t *testing.T) {

@@ -127,12 +127,12 @@ func (p Page) Agree(c Change, step, lookahead uint32) {
 	p.agree(c, uint64(max(1, step))*uint64(max(1, lookahead)))
 }
 
-// Tell says what an iteration takes and how much of the data has come: for the
-// managers of resources, and for the deadline that stands still while bytes come.
-func (m *Member) Tell(nanos, bytes uint64) {
-	m.line.nanos.Store(nanos)
-	m.line.bytes.Store(bytes)
-}
+// Tell says what an iteration takes.
+func (m *Member) Tell(nanos uint64) { m.line.nanos.Store(nanos) }
+
+// AddBytes says that so much more of the data has come: for the deadline that stands
+// still while it does.
+func (m *Member) AddBytes(n uint64) { m.line.bytes.Add(n) }
 
 // Line is what a member has told.
 type Line struct {

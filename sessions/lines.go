@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sessions
+
+import (
+	"runtime"
+	"time"
+
+	"gompi/internal/setpage"
+)
+
+// Line is what a member of a watched set says of itself, without a message.
+type Line struct {
+	Iteration int           // of its last Check; -1: it has not called any
+	Time      time.Duration // of an iteration, the mean of those of the last 10 ms or so; 0: not known
+	Bytes     int64         // see AddBytes; from 0 again after each change of the set
+}
+
+// What a member may say at most.
+const (
+	mostTime  = time.Hour
+	mostBytes = 1 << 50
+)
+
+// Lines are those of the members that are on the caller's host, by their ranks in the
+// set that is watched: for rank, line := range w.Lines. Nobody is asked, nothing is
+// allocated, and any goroutine may look at any time. There are none once the watch is
+// closed.
+func (w *Watcher) Lines(yield func(rank int, l Line) bool) {
+	w.mu.Lock()
+	g, of := w.page, w.of
+	if g != nil {
+		g.retain()
+	}
+	w.mu.Unlock()
+	if g == nil {
+		return
+	}
+	defer g.release()
+	here := of.Hosts.At(of.Members.Index(w.proc.Core().Process().Self))
+	all := g.body.Members == of.Members.Len()
+	for rank, place := 0, 0; rank < of.Members.Len() && place < g.body.Members; rank++ {
+		if all || of.Hosts.At(rank) == here {
+			if !yield(rank, lineOf(g.lines.Line(place))) {
+				return
+			}
+			place++
+		}
+	}
+}
+
+func lineOf(l setpage.Line) Line {
+	x := Line{
+		Iteration: -1,
+		Time:      time.Duration(min(l.Nanos, uint64(mostTime))),
+		Bytes:     int64(min(l.Bytes, mostBytes)),
+	}
+	if l.Checked {
+		x.Iteration = int(min(l.Iteration, setpage.Now))
+	}
+	return x
+}
+
+// AddBytes says that a layer has moved n more bytes of the data that a change waits for,
+// on this process, of the set as it is now: while members hold a change back (Options.Hold) and bytes are added
+// by any of them, its deadline (Deadlines.Accept) begins anew. Any goroutine may call
+// it. Local.
+func (w *Watcher) AddBytes(n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.page != nil && n > 0 {
+		w.page.member.AddBytes(uint64(n))
+		runtime.KeepAlive(w)
+	}
+}
