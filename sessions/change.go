@@ -57,8 +57,8 @@ type Change struct {
 	options control.Options
 	page    *page // of the input; nil: this process is a newcomer
 	number  setpage.Change
-	next    *page // of the result, if there is one and this process is in it
-	lost    error // why there is none
+	kept    *kept // the pages, if there are any; next if this process is in the result
+	lost    error // why there is no next
 	joined  func() error
 	handed  bool // Check has returned it, or will; guarded by the watcher
 

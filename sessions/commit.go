@@ -86,14 +86,14 @@ func (c *Change) vote(op string, voted, all bool) error {
 	switch {
 	case onPage && all:
 		if c.page.lines.Commit(c.number) {
-			c.page.swapped(c.number)
+			c.page.decided(c.number)
 		}
 	case all:
 		return c.tell(op, control.KindCompleted)
 	case voted:
 	case onPage:
 		if c.page.lines.Vote(c.number) {
-			c.page.swapped(c.number)
+			c.page.decided(c.number)
 		}
 	default:
 		return c.tell(op, control.KindVoted)
@@ -143,12 +143,8 @@ func (c *Change) end(committed bool, comm *mpi.Comm, err error) {
 	c.mu.Lock()
 	c.over, c.comm, c.err = true, comm, err
 	c.mu.Unlock()
-	if !committed && c.next != nil {
-		c.next.release()
-		c.next = nil
-	}
 	if c.page != nil {
-		c.page.release()
+		c.kept.end(committed)
 	}
 	if c.joined != nil {
 		_ = c.joined() // it goes on being a part of the job, or has left it
@@ -171,7 +167,5 @@ func (c *Change) ended() (over bool, next *page, err error) {
 	case c.lost != nil:
 		return true, nil, newError(ErrNoWatch, "Check", c.lost)
 	}
-	next = c.next
-	c.next = nil
-	return true, next, nil
+	return true, c.kept.goOn(), nil
 }

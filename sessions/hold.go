@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -116,7 +117,8 @@ func (w *Watcher) next(ctx context.Context, op string, g *page, turn uint32) (*C
 	}
 }
 
-// ask is a change of a page, as the head tells it; nil if it was rolled back.
+// ask is a change of a page, as it stands there, or as the head tells it; nil if it was
+// rolled back.
 func (w *Watcher) ask(ctx context.Context, op string, g *page, n setpage.Change, handed bool) (*Change, error) {
 	w.asking.Lock()
 	defer w.asking.Unlock()
@@ -124,27 +126,51 @@ func (w *Watcher) ask(ctx context.Context, op string, g *page, n setpage.Change,
 		x.handed = x.handed || handed
 		return x, nil
 	}
+	x, gone, err := w.take(g, n)
+	if err != nil {
+		x, gone, err = w.askHead(ctx, op, g, n)
+	}
+	if gone || err != nil {
+		return nil, err
+	}
+	x.handed = handed
+	x.name()
+	runtime.AddCleanup(x, (*kept).release, x.kept) // of one that is never consumed
+	w.replaceKnown(x)
+	return x, nil
+}
+
+// newChange is a change that a page hands to this process.
+func (w *Watcher) newChange(g *page, n setpage.Change, b control.ChangeBody) *Change {
+	g.retain()
+	return &Change{
+		proc: w.proc, body: b, page: g, number: n, options: w.opts, turn: make(chan struct{}, 1), kept: &kept{input: g},
+	}
+}
+
+// askHead is take where the page does not say enough.
+func (w *Watcher) askHead(ctx context.Context, op string, g *page, n setpage.Change) (x *Change, gone bool, err error) {
 	c := w.proc.Core().Process()
 	var b control.FollowBody
 	fds, err := c.Control.AskFiles(ctx, &control.Handed{Set: g.set, Change: uint32(n)}, &b)
 	if err != nil {
 		if s, ok := g.lines.Verdict(n); !ok || s == setpage.RolledBack {
-			return nil, nil
+			return nil, true, nil
 		}
-		return nil, controlError(ctx, op, err)
+		return nil, false, controlError(ctx, op, err)
 	}
-	x := &Change{proc: w.proc, page: g, number: n, handed: handed, options: w.opts, turn: make(chan struct{}, 1)}
-	if err := control.Decode(&x.body, b.Rest); err != nil {
+	var body control.ChangeBody
+	if err := control.Decode(&body, b.Rest); err != nil {
 		control.CloseFiles(fds[:]...)
-		return nil, newError(mpi.ErrUnreachable, op, err)
+		return nil, false, newError(mpi.ErrUnreachable, op, err)
 	}
+	x = w.newChange(g, n, body)
 	if b.X.Bytes > 0 {
-		x.next, x.lost = openPage(c, x.body.Result.Number, b, fds, w.opts)
+		if x.kept.next, x.lost = openPage(c, body.Result.Number, b, fds, w.opts); x.kept.next == nil {
+			leavePage(c, &b)
+		}
 	}
-	x.name()
-	g.retain()
-	w.replaceKnown(x)
-	return x, nil
+	return x, false, nil
 }
 
 // outlive gives up a change that was never handed out.

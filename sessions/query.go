@@ -121,7 +121,7 @@ func (w *Watcher) rolledBack(g *page, n setpage.Change) *Change {
 	}
 	x := &Change{
 		Input: control.SetURI(g.proc.Self.Job, g.set), Role: Staying,
-		proc: w.proc, page: g, number: n, options: w.opts, handed: true, turn: make(chan struct{}, 1), over: true,
+		proc: w.proc, page: g, number: n, options: w.opts, handed: true, turn: make(chan struct{}, 1), over: true, kept: new(kept),
 	}
 	x.err = x.rolledBack("Commit")
 	w.replaceKnown(x)

@@ -167,7 +167,9 @@ func (w *Watcher) follow(ctx context.Context, name string) error {
 	var b control.FollowBody
 	fds, err := c.Control.AskFiles(ctx, &control.Follow{Set: set.Number, Options: w.opts}, &b)
 	if err == nil {
-		w.page, err = openPage(c, set.Number, b, fds, w.opts)
+		if w.page, err = openPage(c, set.Number, b, fds, w.opts); err != nil {
+			leavePage(c, &b)
+		}
 	}
 	if err != nil {
 		ws.leave(set.Number, w)
@@ -175,6 +177,7 @@ func (w *Watcher) follow(ctx context.Context, name string) error {
 		held.drop()
 		return controlError(ctx, op, err)
 	}
+	w.page.member.Join()
 	w.member, w.held, w.set, w.of, w.main = w.page.member, held, set.Number, set, name == control.MainURI
 	w.forget = c.OnReturn(w.unfollow)
 	return nil
@@ -271,6 +274,9 @@ func (w *Watcher) settle() {
 	}
 	w.pending, w.looked, w.since = nil, time.Now(), w.last
 	if next == nil && err == nil {
+		if s, ok := c.page.lines.Verdict(c.number); ok && s == setpage.RolledBack {
+			c.giveUp() // who has not consumed it finds it rolled back
+		}
 		return // the set is what it was
 	}
 	w.drop()
@@ -291,6 +297,7 @@ func (w *Watcher) drop() {
 	w.page = nil
 	w.mu.Unlock()
 	if g != nil {
+		g.forgo()
 		watchersOf(w.proc).leave(g.set, w)
 		w.turned.Add(1)
 		if w.awaited.Load() > 0 {
@@ -309,7 +316,7 @@ func (w *Watcher) drop() {
 func (w *Watcher) handed(op string, n setpage.Change, first bool) (*Change, error) {
 	g := w.page
 	if first {
-		g.swapped(n)
+		g.tell(n)
 	}
 	w.calls = 0
 	agreed, ok := g.lines.Agreed(n) // the next change may be on the page when it is known what this one is
@@ -317,13 +324,16 @@ func (w *Watcher) handed(op string, n setpage.Change, first bool) (*Change, erro
 	if x == nil || err != nil {
 		return nil, err
 	}
+	if g.member.Got(n) {
+		g.tell(n)
+	}
 	if ok {
 		x.setAgreed(agreed)
 	}
-	if x.next != nil && x.agreed < setpage.MaxNumber {
+	if next := x.kept.next; next != nil && x.agreed < setpage.MaxNumber {
 		// Before anybody can see the next change: none of its iterations is one that
 		// lies behind.
-		x.next.member.Begin(uint64(x.agreed))
+		next.member.Begin(uint64(x.agreed))
 	}
 	w.pending = x
 	return x, nil

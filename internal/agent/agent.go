@@ -37,6 +37,7 @@ type Agent struct {
 	heap    heap
 	commons map[string]*common // by the request for it
 	pages   map[uint32]*page   // of sets that are watched
+	bells   map[uint32]*bell   // of groups of processes
 	behinds map[uint32]*page   // those of them whose next change waits
 
 	ending string // why the job ends, "" while it does not
@@ -73,6 +74,7 @@ func New(job wire.JobID, host uint32, reap func(p wire.ProcID)) *Agent {
 		procs: map[uint32]*Proc{}, tokens: map[[control.TokenBytes]byte]uint32{}, unbound: map[uint32][]*Proc{},
 		spares: map[[control.TokenBytes]byte]*spare{},
 		heap:   heap{most: arenaBytes, memory: new(segment.Memory)}, commons: map[string]*common{}, pages: map[uint32]*page{}, behinds: map[uint32]*page{},
+		bells: map[uint32]*bell{},
 	}
 }
 
@@ -345,6 +347,7 @@ func (a *Agent) free(s *Proc) {
 		a.call(a.reap, s)
 	}
 	if !s.connected && a.procs[s.serial] == s {
+		a.deaf(s)
 		delete(a.procs, s.serial)
 		delete(a.tokens, s.token)
 		a.report(s, control.Report{Kind: control.ReportFreed})
@@ -473,12 +476,15 @@ func (a *Agent) Close() {
 	}
 	clear(a.pages)
 	clear(a.behinds)
+	for _, s := range a.procs {
+		a.deaf(s)
+	}
 	a.heap.close()
 }
 
 // Sizes is how much each table holds.
 func (a *Agent) Sizes() map[string]int {
-	m := map[string]int{"places": len(a.procs), "tokens": len(a.tokens), "reservations": len(a.unbound), "commons": len(a.commons), "pages": len(a.pages), "pages behind": len(a.behinds), "ranges": a.heap.used, "arenas": len(a.heap.arenas)}
+	m := map[string]int{"places": len(a.procs), "tokens": len(a.tokens), "reservations": len(a.unbound), "commons": len(a.commons), "pages": len(a.pages), "pages behind": len(a.behinds), "bells": len(a.bells), "ranges": a.heap.used, "arenas": len(a.heap.arenas)}
 	for _, s := range a.procs {
 		m["pids known"] += len(s.knownBy) + len(s.knows)
 		if s.files != nil {

@@ -6,4 +6,6 @@ package agent
 
 import "errors"
 
-func newBell(int) (*Files, error) { return nil, errors.ErrUnsupported }
+func newBell() (int, error) { return -1, errors.ErrUnsupported }
+
+func pairOf(arena, bell int) (*Files, error) { return nil, errors.ErrUnsupported }

@@ -106,7 +106,7 @@ func (a *Agent) answer(c *common, q question) {
 		a.refuse(q.p, q.id, control.Refused("common memory that was left before it was given"))
 		return
 	}
-	body := control.Encode(&control.CommonBody{X: wire.Extent{Arena: x.arena.number, Total: x.arena.bytes, Off: x.off, Bytes: x.bytes}})
+	body := control.Encode(&control.CommonBody{X: x.name()})
 	if q.have>>x.arena.number&1 == 0 {
 		a.sendFiles(q.p, x.arena.files, control.AppendFrame(nil, q.id, control.FrameFDs, &control.Reply{Body: body}))
 	} else {

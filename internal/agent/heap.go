@@ -32,6 +32,7 @@ type arena struct {
 	files  *Files
 	bytes  int64
 	free   span.List
+	small  bool
 }
 
 // extent is a range that is not free.
@@ -43,6 +44,10 @@ type extent struct {
 	busy       bool    // pages are being taken, or given back
 }
 
+// smallBytes is the size of an arena of small ranges, which processes map even where
+// they are not allowed more address space than they need.
+const smallBytes = 64 << 20
+
 // place names an extent among those of a process.
 type place struct {
 	arena uint32
@@ -52,23 +57,32 @@ type place struct {
 func (x *extent) place() place { return place{x.arena.number, x.off} }
 
 // take finds room for n bytes.
-func (h *heap) take(n int64) (*extent, error) {
+func (h *heap) take(n int64) (*extent, error) { return h.takeIn(n, h.most, false) }
+
+// takeSmall finds room for what all processes of the host come to have.
+func (h *heap) takeSmall(n int64) (*extent, error) { return h.takeIn(n, min(h.most, smallBytes), true) }
+
+// takeIn finds room in arenas of so many bytes.
+func (h *heap) takeIn(n, most int64, small bool) (*extent, error) {
 	page := int64(os.Getpagesize())
 	n = (n + page - 1) &^ (page - 1)
 	for _, r := range h.arenas {
+		if r.small != small {
+			continue
+		}
 		if off, ok := r.free.Take(n); ok {
 			h.used++
 			return &extent{arena: r, off: off, bytes: n}, nil
 		}
 	}
-	if n > h.most || len(h.arenas) == wire.MaxArenas {
-		return nil, control.Refused("no room for %d bytes in %d arenas of %d", n, len(h.arenas), h.most)
+	if n > most || len(h.arenas) == wire.MaxArenas {
+		return nil, control.Refused("no room for %d bytes in %d arenas of %d", n, len(h.arenas), most)
 	}
-	fd, bytes, err := segment.CreateArena(h.most)
+	fd, bytes, err := segment.CreateArena(most)
 	if err != nil {
 		return nil, err
 	}
-	r := &arena{number: uint32(len(h.arenas)), files: &Files{segment: fd, bell: -1}, bytes: bytes, free: span.List{{Size: bytes}}}
+	r := &arena{number: uint32(len(h.arenas)), files: &Files{segment: fd, bell: -1}, bytes: bytes, free: span.List{{Size: bytes}}, small: small}
 	r.files.refs.Store(1)
 	off, ok := r.free.Take(n)
 	if !ok {

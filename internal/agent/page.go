@@ -12,30 +12,25 @@ import (
 	"gompi/internal/wire"
 )
 
-// bellShare is how many members have a bell in common. The kernel lets no more than 100
-// sleepers have one: bell, two epolls of each and that of Go are a path of length 3.
-// Some processes watch a set more than once.
-const bellShare = 32
-
 // page is the page of a watched set, which its members on this host share with the
-// agent, and the bells of all who wait for something on it: who has written there rings
-// its own, and the agent, which hears of it, the others. The agent holds the memory
-// until the head drops the page, each member as long as it says.
+// agent. The agent holds the memory until the head drops the page, each member as long
+// as it says.
 type page struct {
 	set     uint32
 	members wire.Members // on this host, in the order of the lines
 	extent  *extent
 	memory  []byte // nil: its pages are not there yet
 	lines   setpage.Page
-	files   []*Files // the arena's, and the bell of so many members
-	dropped bool     // while memory was not there
+	dropped bool
 
 	waiting []follower          // until memory is there
 	orders  []control.PageOrder // the same, or until the change before is seen no more
 
-	// change is the last that has begun, word what the head was told of it.
+	// change is the last that has begun, word what the head was told of it, next the
+	// page that members may be handed with it.
 	change setpage.Change
 	word   setpage.State
+	next   *page
 	queries
 }
 
@@ -74,6 +69,7 @@ func (a *Agent) follow(p *Proc, o *control.Order) {
 		return
 	}
 	a.hold(p, g.extent)
+	a.handTo(g, p)
 	if g.waiting = append(g.waiting, q); g.memory != nil {
 		a.answerFollowers(g, nil)
 	}
@@ -82,23 +78,14 @@ func (a *Agent) follow(p *Proc, o *control.Order) {
 // newPage makes the page of a set. Those who ask wait until its memory is there.
 func (a *Agent) newPage(o *control.Order) (*page, error) {
 	n := int64(setpage.Bytes(o.Members.Len()))
-	x, err := a.heap.take(n)
+	x, err := a.heap.takeSmall(n)
 	if err != nil {
 		return nil, err
 	}
 	g := &page{set: o.Page.Set, members: o.Members, extent: x}
 	a.pages[g.set] = g
 	x.holders++
-	a.work(x, func(fd int) (err error) {
-		err = a.heap.memory.Reserve(fd, x.off, x.bytes)
-		for i := 0; i < g.members.Len() && err == nil; i += bellShare {
-			var f *Files
-			if f, err = newBell(fd); err == nil {
-				g.files = append(g.files, f)
-			}
-		}
-		return err
-	}, func(err error) { a.made(g, err) })
+	a.work(x, func(fd int) error { return a.heap.memory.Reserve(fd, x.off, x.bytes) }, func(err error) { a.made(g, err) })
 	return g, nil
 }
 
@@ -128,6 +115,7 @@ func (a *Agent) made(g *page, err error) {
 	for i := range orders {
 		a.page(&orders[i])
 	}
+	a.late()
 }
 
 // answerFollowers gives the page to those who wait, or tells them why there is none.
@@ -143,11 +131,16 @@ func (a *Agent) answerFollowers(g *page, err error) {
 		case q.p.holds[x.place()] != x:
 			a.refuse(q.p, q.id, control.Refused("the page of set %d was left before it was given", g.set))
 		default:
-			place := g.members.Index(a.id(q.p))
-			a.sendFiles(q.p, g.files[place/bellShare], followReply(q, control.FrameFDs, control.FollowBody{
-				X:       wire.Extent{Arena: x.arena.number, Total: x.arena.bytes, Off: x.off, Bytes: x.bytes},
-				Members: g.members.Len(), Place: place,
+			f, err := a.bellFor(q.p, x.arena)
+			if err != nil {
+				a.refuse(q.p, q.id, err)
+				a.leave(q.p, x)
+				continue
+			}
+			a.sendFiles(q.p, f, followReply(q, control.FrameFDs, control.FollowBody{
+				X: x.name(), Members: g.members.Len(), Place: g.members.Index(a.id(q.p)),
 			}))
+			f.Release()
 		}
 	}
 }
@@ -176,10 +169,6 @@ func (a *Agent) closePage(g *page) {
 		}
 		g.memory = nil
 	}
-	for _, f := range g.files {
-		f.Release()
-	}
-	g.files = nil
 }
 
 // page does what the head orders on the page of a set.
@@ -203,13 +192,13 @@ func (a *Agent) page(o *control.PageOrder) {
 		a.withdrawLate(g, o.Change)
 		return
 	case g.memory != nil && o.Do == control.PageHide:
-		g.hideFrom(c, o.Call)
+		a.hideFrom(g, c, o.Call)
 		a.late()
 		return
 	case g.memory == nil || a.behinds[g.set] == g:
 		g.orders = append(g.orders, *o)
 		return
-	case o.Do == control.PageBegin && a.behind(g):
+	case a.following(o) != nil || o.Do == control.PageBegin && a.behind(g):
 		a.behinds[g.set] = g
 		g.orders = append(g.orders, *o)
 		return
@@ -217,15 +206,16 @@ func (a *Agent) page(o *control.PageOrder) {
 	switch o.Do {
 	case control.PageBegin:
 		g.change, g.word, g.queries = c, setpage.Open, queries{}
-		if g.lines.Begin(c, int(o.Votes)); o.Options.Hold {
-			g.ring() // layers wait for the change before it is handed out
+		g.lines.Begin(c, int(o.Votes))
+		if a.hand(g, o); o.Options.Hold {
+			a.ring(g) // layers wait for the change before it is handed out
 		} else {
-			g.turned()
+			a.turned(g)
 		}
 	case control.PageFix:
 		g.lines.Show(c)
 		g.lines.Agree(c, o.Options.Step, o.Options.Lookahead)
-		g.show(c)
+		a.show(g, c)
 	case control.PageWithdraw, control.PageBreak:
 		s := g.lines.Withdraw(c)
 		if s == setpage.Accepted {
@@ -234,32 +224,33 @@ func (a *Agent) page(o *control.PageOrder) {
 				s = g.lines.Break(c)
 			}
 		}
-		g.ring()
+		a.ring(g)
 		if c == g.change {
 			g.word = s
 		}
 		a.tellWord(g.set, c, s, g.iteration(c)).Late = g.late()
 	case control.PageVote:
 		if g.lines.Vote(c) {
-			g.ring()
+			a.ring(g)
 		}
 		a.look(g)
 	case control.PageCommit:
 		if g.lines.Commit(c) {
-			g.ring()
+			a.ring(g)
 		}
 		a.look(g)
 	case control.PageOver:
 		g.lines.Over(c)
 		a.hide(g, c)
-		g.ring()
+		a.ring(g)
+		a.unhand(g, c)
 	case control.PageAsk:
 		g.lines.Ask(c)
 		a.holdCalls(g, c)
 	case control.PagePublish:
 		g.lines.Publish(c, o.Agreed-1)
 		g.showFrom(c, o.Call)
-		g.ring()
+		a.ring(g)
 	case control.PageLook:
 		a.tellLook(g, 0, 0)
 	case control.PageBegun:
@@ -273,16 +264,11 @@ func (a *Agent) tellLook(g *page, change uint32, calls uint64) {
 	a.up = append(a.up, control.Report{Kind: control.ReportLook, Set: g.set, Change: change, Look: l, Late: g.late()})
 }
 
-// ring wakes all who wait for something on the page. Nobody takes away what was
-// written: who waits is told of each write.
-func (g *page) ring() {
-	for _, f := range g.files {
-		control.Ring(f.bell)
-	}
-}
+// ring wakes all who wait for something on the page.
+func (a *Agent) ring(g *page) { a.ringBells(g, -1) }
 
-// swapped: p says that it has swapped the word of a change, and rung its bell; or that
-// it is behind no more.
+// swapped: p says that it has swapped the word of a change, and if that is decided has
+// rung its bell; or that it is behind no more.
 func (a *Agent) swapped(p *Proc, m *control.Word) {
 	g := a.pages[m.Set]
 	if g == nil || g.memory == nil || p.holds[g.extent.place()] != g.extent || setpage.Change(m.Change) != g.change {
@@ -292,11 +278,8 @@ func (a *Agent) swapped(p *Proc, m *control.Word) {
 		a.late()
 		return
 	}
-	own := g.members.Index(a.id(p)) / bellShare
-	for i, f := range g.files {
-		if i != own {
-			control.Ring(f.bell)
-		}
+	if s, ok := g.lines.Verdict(g.change); ok && s > setpage.Accepted {
+		a.ringBells(g, int64(bellOf(p.serial)))
 	}
 	a.look(g)
 }

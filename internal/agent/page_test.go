@@ -269,7 +269,7 @@ func TestPage(t *testing.T) {
 	r.said(control.Report{Set: set, Change: 1, Word: change.IsAccepted, Iteration: 17})
 	for _, m := range bells {
 		if !r.rung(m) || r.rung(m) {
-			t.Error("a member is not woken once")
+			t.Error("a member is not woken once, for what may have been decided")
 		}
 	}
 	for range members {
@@ -410,7 +410,7 @@ func TestScribbledPage(t *testing.T) {
 // Of many members some have a bell in common, not all: the kernel would refuse that.
 // What one of them says of the word wakes the others.
 func TestPageBells(t *testing.T) {
-	const set, n = 5, 2*bellShare + 1
+	const set, n = 5, 2<<bellShift + 1
 	r := newPageRig(t, n)
 	var bells []int
 	for i, s := range r.procs {
@@ -429,12 +429,16 @@ func TestPageBells(t *testing.T) {
 	}
 	one := [8]byte{1}
 	unix.Write(r.files[1][1], one[:])
-	rung(func(i int) bool { return i < bellShare })
+	rung(func(i int) bool { return bellOf(r.procs[i].serial) == bellOf(1) })
+	page, _ := r.view(1)
+	if page.Accept(1); !page.Commit(1) {
+		t.Fatal("not committed")
+	}
 	if _, err := r.Frame(r.procs[0].serial, control.Frame{Kind: control.KindWord, Body: control.Encode(&control.Word{Set: set, Change: 1})}); err != nil {
 		t.Fatal(err)
 	}
 	r.settle()
-	rung(func(i int) bool { return i >= bellShare })
+	rung(func(i int) bool { return bellOf(r.procs[i].serial) != bellOf(1) })
 	r.do(control.PageOrder{Do: control.PageOver, Set: set, Change: 1})
 	rung(func(int) bool { return true })
 	r.do(control.PageOrder{Do: control.PageDrop, Set: set})

@@ -25,6 +25,7 @@ type Proc struct {
 	exitSeen  bool // Exited was called; else the child may run, whatever the state is
 	reaped    bool // Reap was called
 	unborn    bool // given up before there was a child
+	hears     bool // it was given the bell of its group
 
 	// Who was given its pid and has not let go of it, and whose pids it was
 	// given itself: the same pairs from both sides.

@@ -21,11 +21,11 @@ type queries struct {
 }
 
 // show lets calls of Query see the change.
-func (g *page) show(c setpage.Change) {
+func (a *Agent) show(g *page, c setpage.Change) {
 	if !g.queries.shown && c == g.change {
 		g.queries.shown = true
 		g.lines.ShowQueries(c)
-		g.turned()
+		a.turned(g)
 	}
 }
 
@@ -55,11 +55,11 @@ func (g *page) showFrom(c setpage.Change, call uint64) {
 	}
 }
 
-func (g *page) hideFrom(c setpage.Change, call uint64) {
+func (a *Agent) hideFrom(g *page, c setpage.Change, call uint64) {
 	if q := &g.queries; q.shown && !q.hidden && c == g.change {
 		q.hidden, q.held = true, false
 		g.lines.HideQueriesFrom(c, call)
-		g.turned()
+		a.turned(g)
 	}
 }
 
@@ -82,15 +82,15 @@ func (a *Agent) hide(g *page, c setpage.Change) {
 }
 
 // turned wakes the calls that have waited for what the agent has found out.
-func (g *page) turned() {
+func (a *Agent) turned(g *page) {
 	if g.lines.Looking() {
-		g.ring()
+		a.ring(g)
 	}
 }
 
-// behind reports whether a member still may see the change of the page, and has the
-// members tell when they do not any more. Who has ended, or left the page, does not
-// count.
+// behind reports whether a member still may see the change of the page, or is to be
+// handed it, and has the members tell when they do not any more. Who has ended, or left
+// the page, does not count.
 func (a *Agent) behind(g *page) bool {
 	q := &g.queries
 	if !q.hidden {
@@ -102,7 +102,7 @@ func (a *Agent) behind(g *page) bool {
 	}
 	g.lines.Wait(g.change)
 	for i := range g.members.Len() {
-		if lives(i) && g.lines.Behind(g.change, i) {
+		if lives(i) && (g.lines.Behind(g.change, i) || g.lines.Missed(g.change, i)) {
 			return true
 		}
 	}
@@ -114,10 +114,11 @@ func (a *Agent) behind(g *page) bool {
 	return false
 }
 
-// late does what was ordered on pages of which a member was behind, and is not.
+// late does what was ordered on pages of which a member was behind, and is not, or
+// whose next page was not there.
 func (a *Agent) late() {
 	for set, g := range a.behinds {
-		if a.behind(g) {
+		if len(g.orders) > 0 && a.following(&g.orders[0]) != nil || a.behind(g) {
 			continue
 		}
 		delete(a.behinds, set)

@@ -85,6 +85,8 @@ type PageOrder struct {
 	Have    uint64  // OrderFollow: of who asks
 	Agreed  uint64  // PagePublish: the iteration + 1
 	Call    uint64  // PagePublish, PageHide: the first call
+	Next    uint32  // PageBegin: the set whose page members are handed, which was ordered before; 0: none
+	Body    []byte  // PageBegin: the ChangeBody of those who stay
 }
 
 func (e *enc) page(p *PageOrder) {
@@ -96,10 +98,12 @@ func (e *enc) page(p *PageOrder) {
 	e.u64(p.Have)
 	e.u64(p.Agreed)
 	e.u64(p.Call)
+	e.u32(p.Next)
+	e.bytes(p.Body)
 }
 
 func (d *dec) page() PageOrder {
-	p := PageOrder{PageDo(d.u8()), d.u32(), d.u32(), d.u32(), d.options(), d.u64(), d.u64(), d.u64()}
+	p := PageOrder{PageDo(d.u8()), d.u32(), d.u32(), d.u32(), d.options(), d.u64(), d.u64(), d.u64(), d.u32(), d.bytes(MaxBody)}
 	if d.err == nil && p.Do > PageBegun {
 		d.fail("unknown deed %d on a page", p.Do)
 	}

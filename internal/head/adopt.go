@@ -21,19 +21,15 @@ func (h *Head) show(o *op, voters []wire.ProcID) {
 	if o.ballot != nil {
 		votes = manyVotes
 	}
-	for _, in := range o.inputs {
+	for part, in := range o.inputs {
 		for _, s := range in {
 			f := h.followOf(s)
 			f.changes++
 			f.op = o
 			o.pages = append(o.pages, pageChange{s, f.changes})
-			// Of a Result nobody may have asked for the page yet.
-			for _, host := range h.sets[s].hosts {
-				if _, ok := f.hosts[host.Host]; !ok {
-					h.makePage(f, host.Host, control.Order{})
-				}
-			}
-			h.page(f, control.PageOrder{Do: control.PageBegin, Change: f.changes, Votes: votes, Options: o.options})
+			h.makePages(f) // of a Result nobody may have asked for the page yet
+			b, next := h.handedOn(o, part)
+			h.page(f, control.PageOrder{Do: control.PageBegin, Change: f.changes, Votes: votes, Options: o.options, Next: next, Body: b})
 		}
 	}
 	if o.options.Hold {
@@ -48,6 +44,15 @@ func (h *Head) show(o *op, voters []wire.ProcID) {
 			h.ofPages(o, control.PageOrder{Do: control.PageVote})
 		}
 	}
+}
+
+// handedOn is what members of the inputs of a part are handed by their pages: the
+// change as those see it who stay, and the set whose page they go on with, 0: none.
+func (h *Head) handedOn(o *op, part int) (body []byte, next uint32) {
+	if next = o.body.Outputs[part].Result; next != 0 {
+		h.makePages(h.followOf(next))
+	}
+	return control.Encode(h.changeOf(o, part, control.RoleStaying)), next
 }
 
 // ofPages has something done about a change on its pages.
@@ -193,6 +198,10 @@ func (h *Head) handedOf(p *proc, m *control.Handed) *op {
 // changeBody is an operation as p sees it, which has a part in it.
 func (h *Head) changeBody(o *op, p *proc) *control.ChangeBody {
 	part, role := h.partOf(o, p)
+	return h.changeOf(o, part, role)
+}
+
+func (h *Head) changeOf(o *op, part int, role control.ChangeRole) *control.ChangeBody {
 	out := &o.body.Outputs[part]
 	b := &control.ChangeBody{
 		Op: o.number, Kind: o.kinds[part], Role: role, State: o.body.State, Votes: role != control.RoleJoining && o.ballot == nil,

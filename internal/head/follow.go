@@ -100,6 +100,15 @@ func (h *Head) makePage(f *follow, host uint32, o control.Order) {
 	h.out = append(h.out, Effect{Host: host, Order: o})
 }
 
+// makePages orders the pages of a set that are not there, on all its hosts.
+func (h *Head) makePages(f *follow) {
+	for _, host := range h.sets[f.set].hosts {
+		if _, ok := f.hosts[host.Host]; !ok {
+			h.makePage(f, host.Host, control.Order{})
+		}
+	}
+}
+
 // membersOn are those of a set that are, or were, on one host, in order.
 func (h *Head) membersOn(set, host uint32) wire.Members {
 	t := h.sets[set]
@@ -155,9 +164,14 @@ func (h *Head) pagesLost(host uint32) {
 	h.settle()
 }
 
-// unfollow: p follows the changes of a set no more.
+// unfollow: p follows the changes of a set no more, or of what became of it by
+// changes that p was not handed.
 func (h *Head) unfollow(p *proc, set uint32) {
 	f := h.follows[set]
+	for t := h.sets[set]; f == nil && t != nil && t.successor != 0; t = h.sets[set] {
+		set = t.successor
+		f = h.follows[set]
+	}
 	if f == nil || f.procs[p.id.Serial] != p {
 		return
 	}

@@ -7,6 +7,7 @@ package onehost
 
 import (
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -333,11 +334,15 @@ func (s *Server) MayLeave(p wire.ProcID) bool {
 	return s.head.MayLeave(p)
 }
 
-// Sizes is how much each table of the head holds.
+// Sizes is how much each table of the head holds, and of the agent if it is here.
 func (s *Server) Sizes() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.head.Sizes()
+	m := s.head.Sizes()
+	if s.agent != nil {
+		maps.Copy(m, s.agent.Sizes())
+	}
+	return m
 }
 
 // State is how far a process is; Exited, too, of one that nothing is known of any

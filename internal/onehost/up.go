@@ -27,6 +27,7 @@ func (s *Server) obey(l *link.Link) {
 			return err
 		}
 		o.Frame = bytes.Clone(o.Frame) // it may wait in a queue
+		o.Page.Body = bytes.Clone(o.Page.Body)
 		s.ordered(&o)
 		return nil
 	})

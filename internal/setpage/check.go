@@ -33,6 +33,7 @@ type Member struct {
 	seen  uint64 // the announcement that was dealt with
 	due   uint64 // the iteration + 1 at which the change in it is handed out
 	first bool   // nobody was handed the last one before
+	last  Change // that the member was handed
 }
 
 // Member is the member with this place on the page. Iterations grow by at most step
@@ -48,6 +49,14 @@ func (p Page) Member(place int, step, lookahead uint32) *Member {
 
 // Begin tells where the member begins, before its first Check.
 func (m *Member) Begin(iteration uint64) { m.line.iteration.Store(iteration + 1) }
+
+// Join begins behind all changes that are over: of a member that comes by itself, not
+// by the change before.
+func (m *Member) Join() {
+	if c, ph := phaseOf(m.page.head.announcement.Load()); ph == quiet {
+		m.Got(c)
+	}
+}
 
 // First reports whether nobody was handed the last change before this member, who
 // is to tell of that.
@@ -77,13 +86,16 @@ func (m *Member) look(at uint64) Change {
 			continue
 		case asking:
 			return Asked
-		case fixed:
+		default:
 			if a != m.seen {
-				agreed := number(m.page.head.agreed.Load(), c)
-				if agreed == 0 {
+				due := uint64(never)
+				if ph == fixed || m.missed(c) {
+					due = number(m.page.head.agreed.Load(), c)
+				}
+				if due == 0 {
 					continue // it is over
 				}
-				m.seen, m.due = a, agreed
+				m.seen, m.due = a, due
 			}
 			if at < m.due {
 				return 0
@@ -91,15 +103,19 @@ func (m *Member) look(at uint64) Change {
 			m.due = never
 			ok, first := m.page.Accept(c)
 			if m.first = first; ok {
+				m.last = c
 				return c
 			}
-			return 0
-		default:
-			m.seen, m.due = a, never
 			return 0
 		}
 	}
 	return 0
+}
+
+// missed reports whether a change that is over, as somebody has voted for all, holds
+// for the member, too, which was not handed it.
+func (m *Member) missed(c Change) bool {
+	return m.page.head.verdict.Load() == verdict(c, Committed) && c > m.last
 }
 
 // agree finds the iteration at which all are handed the change.

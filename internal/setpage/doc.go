@@ -8,5 +8,5 @@
 //
 // Whatever a member reads here another process may have written. A page that is
 // scribbled on can make a change fail, or be adopted at different iterations, of
-// its own set only; no index, length or address is taken from it.
+// its own set only. What it says of the next page, its reader checks.
 package setpage

@@ -40,17 +40,23 @@ type headLines struct {
 	side atomic.Uint64
 	// waits is the change whose last calls the agent waits for; 0: none.
 	waits atomic.Uint64
-	_     [lineBytes - 32]byte
+	// body is {change 32, bytes of what members are handed with it 32}.
+	body atomic.Uint64
+	_    [lineBytes - 40]byte
 }
 
 // memberLines is what a member tells. It alone writes it, but for the mark in
-// calls.
+// calls, and the agent's in claim.
 type memberLines struct {
 	// iteration is that of the last Check + 1; 0: none.
 	iteration atomic.Uint64
 	nanos     atomic.Uint64 // what an iteration takes
 	bytes     atomic.Uint64 // what has come of the data that the member moves
-	_         [lineBytes - 24]byte
+	handed    atomic.Uint64 // the last change that the member was handed
+	// claim is the last change of which the member, or the agent in its place, has
+	// taken what it is handed.
+	claim atomic.Uint64
+	_     [lineBytes - 40]byte
 	// calls is {calls of Query 62, mark 2}.
 	calls atomic.Uint64
 	// looking is how many of these calls have not ended, by the side on which they
@@ -67,12 +73,13 @@ const (
 )
 
 // Bytes is how much memory the page of a set has with so many members on the host.
-func Bytes(members int) int { return 2*linePair + members*linePair }
+func Bytes(members int) int { return 2*linePair + members*linePair + 8*bodyWords(members) }
 
 // Page is the page of a set on one host. A value of Page is a view, to be copied.
 type Page struct {
 	head    *headLines
 	members []memberLines
+	body    []atomic.Uint64
 }
 
 // View is the page in memory that was zero when it was made into one. The memory
@@ -84,5 +91,6 @@ func View(memory []byte, members int) (Page, error) {
 	return Page{
 		head:    (*headLines)(unsafe.Pointer(&memory[0])),
 		members: unsafe.Slice((*memberLines)(unsafe.Pointer(&memory[2*linePair])), members),
+		body:    unsafe.Slice((*atomic.Uint64)(unsafe.Pointer(&memory[(2+members)*linePair])), bodyWords(members)),
 	}, nil
 }

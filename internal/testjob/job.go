@@ -121,6 +121,9 @@ func (j *Job) Boot(sp control.StartProc) (*mpi.Process, error) {
 	if err != nil {
 		return nil, err
 	}
+	if f := j.cfg.overheard; f != nil {
+		b.Control = f(b.Control)
+	}
 	// When the job is being aborted the calls of a real process end with it.
 	ready := make(chan struct{})
 	b.Lost = func(error) {

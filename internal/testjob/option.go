@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gompi/internal/control"
+	"gompi/internal/core"
 	"gompi/internal/wire"
 	"gompi/transport"
 )
@@ -16,6 +17,7 @@ type Config struct {
 	transport string
 	settings  map[string]string
 	wrap      func(transport.Transport, wire.ProcID, func()) (transport.Transport, error)
+	overheard func(core.Control) core.Control
 	deadline  time.Duration
 	started   func([]control.StartProc) error
 	slots     []int // of hosts that are pretended; nil: there is one, in the head's process
@@ -48,6 +50,11 @@ func Setting(name, value string) Option { return func(c *Config) { c.settings[na
 
 // Within sets how long a Run may take.
 func Within(d time.Duration) Option { return func(c *Config) { c.deadline = d } }
+
+// Overheard puts something between each process that has joined and its agent.
+func Overheard(f func(core.Control) core.Control) Option {
+	return func(c *Config) { c.overheard = f }
+}
 
 // Wrap puts something between each process's engine and its transport, such as
 // package transport/faulty; wake makes the process look at it again.

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"gompi/internal/control"
+	"gompi/internal/setpage"
+	"gompi/internal/wire"
+)
+
+// What members are handed with a change stands on its page, with the place of the page
+// of its Result, which the members of both may touch from then on: so nobody asks.
+// After a roll-back who has taken it gives it back, as it says; for the others the
+// agent does.
+
+// following is the page of the Result of the change that is to begin, whose memory is
+// not there yet; nil: there is nothing to wait for.
+func (a *Agent) following(o *control.PageOrder) *page {
+	if next := a.pages[o.Next]; o.Do == control.PageBegin && next != nil && next.memory == nil {
+		return next
+	}
+	return nil
+}
+
+// hand puts on a page what members are handed with the change that begins.
+func (a *Agent) hand(g *page, o *control.PageOrder) {
+	g.next = nil
+	next := a.pages[o.Next]
+	var b control.FollowBody
+	if b.Rest = o.Body; next != nil {
+		b.X, b.Members = next.extent.name(), next.members.Len()
+	}
+	if len(o.Body) == 0 || !g.lines.PutBody(setpage.Change(o.Change), control.Encode(&b)) || next == nil {
+		return // they ask
+	}
+	g.next = next
+	for i := range g.members.Len() {
+		a.handTo(g, a.procs[g.members.At(i).Serial])
+	}
+}
+
+// handTo lets p touch what it may be handed on a page that it has.
+func (a *Agent) handTo(g *page, p *Proc) {
+	if p != nil && g.next != nil && !g.next.dropped && p.holds[g.extent.place()] == g.extent && g.next.members.Index(a.id(p)) >= 0 {
+		a.hold(p, g.next.extent)
+	}
+}
+
+// unhand takes back what members were not handed, and will not be: the change was
+// rolled back.
+func (a *Agent) unhand(g *page, c setpage.Change) {
+	next := g.next
+	if next == nil || c != g.change {
+		return
+	}
+	g.next = nil
+	for i := range g.members.Len() {
+		if g.lines.Close(c, i) {
+			if p := a.procs[g.members.At(i).Serial]; p != nil {
+				a.leave(p, next.extent)
+			}
+		}
+	}
+}
+
+// name is where an extent is.
+func (x *extent) name() wire.Extent {
+	return wire.Extent{Arena: x.arena.number, Total: x.arena.bytes, Off: x.off, Bytes: x.bytes}
+}

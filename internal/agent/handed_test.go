@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"testing"
+
+	"gompi/internal/control"
+	"gompi/internal/setpage"
+	"gompi/internal/wire"
+)
+
+// begin is a change of set 5 whose Result is set 6.
+func (r *pageRig) beginTo(c uint32, body []byte) {
+	r.Take(&control.Order{Kind: control.OrderFollow, Members: r.members, Page: control.PageOrder{Set: 6}})
+	r.settle()
+	r.do(control.PageOrder{Do: control.PageBegin, Set: 5, Change: c, Votes: 3, Next: 6, Body: body})
+}
+
+// onPage is what stands on a page of a change.
+func (r *pageRig) onPage(p setpage.Page, c setpage.Change) (b control.FollowBody, ok bool) {
+	r.t.Helper()
+	raw, ok := p.Body(c)
+	if ok {
+		if err := control.Decode(&b, raw); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	return b, ok
+}
+
+func (r *pageRig) uncommon(s *Proc, x wire.Extent) {
+	if _, err := r.Frame(s.serial, control.Frame{Kind: control.KindUncommon, Body: control.Encode(&control.Uncommon{Arena: x.Arena, Off: x.Off})}); err != nil {
+		r.t.Fatal(err)
+	}
+	r.settle()
+}
+
+// Members find the page of the Result on that of the input, and may touch it; after a
+// roll-back those who have not claimed it may not any more, and its memory is free
+// when the others have let go.
+func TestHanded(t *testing.T) {
+	r := newPageRig(t, 3)
+	var page setpage.Page
+	for i, s := range r.procs[:2] {
+		r.follow(s, uint32(i+1), 5)
+		r.work(nil)
+		page, _ = r.view(uint32(i + 1))
+	}
+	for c := setpage.Change(1); c <= 2; c++ {
+		r.beginTo(uint32(c), []byte("body"))
+		if at, _ := page.Last(); at == c {
+			t.Fatal("the change begins before the page of its Result is there")
+		}
+		r.work(nil)
+		b, ok := r.onPage(page, c)
+		if !ok || string(b.Rest) != "body" || b.Members != 3 || b.X.Bytes < int64(setpage.Bytes(3)) {
+			t.Fatalf("change %d: %+v, %v", c, b, ok)
+		}
+		next := r.pages[6].extent
+		if c == 1 { // the third begins to watch in its midst
+			r.follow(r.procs[2], 3, 5)
+		}
+		if next.holders != 4 {
+			t.Errorf("%d hold the page of the Result, not the agent and its members", next.holders)
+		}
+		if ok, _ := page.Member(1, 1, 1).Take(c); !ok {
+			t.Error("not claimed")
+		}
+		r.do(control.PageOrder{Do: control.PageBreak, Set: 5, Change: uint32(c)})
+		r.do(control.PageOrder{Do: control.PageOver, Set: 5, Change: uint32(c)})
+		r.do(control.PageOrder{Do: control.PageDrop, Set: 6})
+		if next.holders != 1 || r.procs[1].holds[next.place()] != next {
+			t.Errorf("%d hold the page of the Result after the roll-back, not who has claimed it", next.holders)
+		}
+		if ok, _ := page.Member(0, 1, 1).Take(c); ok {
+			t.Error("claimed after the roll-back")
+		}
+		r.uncommon(r.procs[1], b.X)
+		r.work(nil)
+		if n := r.Sizes(); n["pages"] != 1 || n["ranges"] != 1 {
+			t.Errorf("%v after the roll-back", n)
+		}
+	}
+	// Nobody is given what does not fit, nor memory that cannot be had: they ask.
+	r.beginTo(3, make([]byte, setpage.Bytes(3)))
+	r.work(nil)
+	if _, ok := r.onPage(page, 3); ok || r.pages[6].extent.holders != 1 {
+		t.Error("a long body is on the page")
+	}
+	r.do(control.PageOrder{Do: control.PageBreak, Set: 5, Change: 3})
+	r.do(control.PageOrder{Do: control.PageOver, Set: 5, Change: 3})
+	r.do(control.PageOrder{Do: control.PageDrop, Set: 6})
+	r.work(nil)
+	r.beginTo(4, []byte("body"))
+	r.works[0].Files.Release()
+	r.works[0].Done(control.ErrRefused)
+	r.works = nil
+	r.settle()
+	if b, ok := r.onPage(page, 4); !ok || b.X.Bytes != 0 || string(b.Rest) != "body" {
+		t.Errorf("without the memory of the page: %+v, %v", b, ok)
+	}
+	r.do(control.PageOrder{Do: control.PageDrop, Set: 5})
+	for _, s := range r.procs {
+		r.end(s)
+	}
+	r.empty()
+}
