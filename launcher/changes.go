@@ -50,7 +50,7 @@ func changeFlags(v *flagValues) *pflag.FlagSet {
 	s.IntVar(&c.max, "max", 0, "no change makes it larger than `N` (default: no bound)")
 	s.IntVar(&c.slots, "slots", 0, "the job never has more than `N` processes, spawned ones counted (default: max_slots of the hosts, or as many as there is memory for)")
 	s.BoolVar(&c.strict, "strict-slots", false, "the slots of the hosts, or the usable CPUs, are such a limit, also of each host")
-	s.IntVar(&c.spare, "spare", 0, "keep `N` processes of the first program started, which wait in Init until a change takes them")
+	s.IntVar(&c.spare, "spare", 0, "keep `N` processes of the first program started, over all hosts, which wait in Init until a change takes them")
 	s.StringArrayVar(&c.psets, "pset", nil, "name ranks as a process set app://NAME: `NAME=0-3,7`")
 	s.StringVar(&c.resize, "resize-timeout", "60s", "`TIME` for newcomers to get ready, and again for the others to take up the change (0: for ever)")
 	s.StringVar(&c.leave, "leave-timeout", "60s", "`TIME` for who leaves to end before it is ended (0: for ever)")

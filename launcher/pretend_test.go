@@ -4,6 +4,7 @@ package launcher
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"os"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/internal/control"
+	"gompi/internal/control/client"
 	"gompi/internal/control/controltest"
 )
 
@@ -145,5 +147,46 @@ func TestHeadOfAgentsLost(t *testing.T) {
 	unix.Kill(j.head, unix.SIGKILL)
 	j.rest()
 	j.wait()
+	j.nothingLeft()
+}
+
+// TestSparesOnHosts: spares are spread over the hosts by their slots, and tools are told
+// of them as such.
+func TestSparesOnHosts(t *testing.T) {
+	j := startAgents(t, "--spare", "3", "RANK", "mourn")
+	tool, err := client.DialTool(j.addrs[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tool.Close()
+	var spares []int
+	controltest.WaitFor(t, "three spares", func() bool {
+		list, err := tool.Processes(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		spares = nil
+		for _, p := range list {
+			if p.State == control.Spare {
+				spares = append(spares, p.PID)
+			}
+		}
+		return len(spares) == 3 && len(list) == 7
+	})
+	for host, want := range []int{2, 1} {
+		n := 0
+		for _, pid := range childrenOf(j.agents[host]) {
+			if slices.Contains(spares, pid) {
+				n++
+			}
+		}
+		if n != want {
+			t.Errorf("host %d has %d spares, want %d", host, n, want)
+		}
+	}
+	unix.Kill(j.head, unix.SIGTERM)
+	j.rest()
+	j.wait()
+	j.all = append(j.all, spares...)
 	j.nothingLeft()
 }

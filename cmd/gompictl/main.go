@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -67,7 +68,7 @@ type command struct {
 
 func commands() []command {
 	return []command{
-		{"ps", "Usage: gompictl ps\n\nLists the running jobs of this host.\n", ps},
+		{"ps", psHelp, ps},
 		{"stacks", "Usage: gompictl stacks JOB\n\nPrints what every process of a job is waiting for.\n", stacks},
 		{"resize", resizeHelp, resize},
 		{"ops", opsHelp, ops},
@@ -114,11 +115,19 @@ func dial(name string) (*client.Tool, client.JobAddr, error) {
 	return t, j, err
 }
 
+const psHelp = `Usage: gompictl ps [-a]
+
+Lists the running jobs of this host.
+
+  -a   also count the processes that are kept ready for a change (gompirun --spare)
+`
+
 // ps writes a line for each job; a job may end at any moment. All are asked at
 // once, so that one whose gompirun is stopped does not use up the others' time.
 func ps(ctx context.Context, tty terminal, args []string) error {
-	if len(args) != 0 {
-		return fmt.Errorf("ps takes no arguments")
+	all := slices.Equal(args, []string{"-a"})
+	if len(args) != 0 && !all {
+		return fmt.Errorf("ps takes no arguments but -a")
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
@@ -142,6 +151,9 @@ func ps(ctx context.Context, tty terminal, args []string) error {
 		live, pids := 0, []string{}
 		states := map[control.ProcState]int{}
 		for _, p := range answers[i] {
+			if p.State == control.Spare && !all {
+				continue
+			}
 			states[p.State]++
 			if p.State != control.Exited {
 				live++
@@ -149,7 +161,7 @@ func ps(ctx context.Context, tty terminal, args []string) error {
 			}
 		}
 		var st []string
-		for s := control.Starting; s <= control.Exited; s++ {
+		for s := control.Starting; s <= control.Spare; s++ {
 			if states[s] > 0 {
 				st = append(st, fmt.Sprintf("%d %v", states[s], s))
 			}

@@ -153,6 +153,7 @@ const (
 	Joined                         // has its welcome
 	Finalized                      // has left in order; may still run
 	Exited                         // has ended
+	Spare                          // none of these: waits for a change to take it
 )
 
 // String gives the state in lower case.
@@ -166,6 +167,8 @@ func (s ProcState) String() string {
 		return "finalized"
 	case Exited:
 		return "exited"
+	case Spare:
+		return "spare"
 	}
 	return fmt.Sprintf("state(%d)", uint8(s))
 }
@@ -177,7 +180,7 @@ type StartProc struct {
 	Argv       []string
 	Rank, Size int
 	Host       uint32
-	Spare      uint32 // not 0: it is the spare in the place of this reservation
+	Spare      uint32 // not 0: it is a spare, to be started in the place of this number, or that runs under this serial
 }
 
 // ProcInfo is one line of a snapshot.

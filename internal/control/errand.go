@@ -69,6 +69,7 @@ func (m *Errand) put(e *enc) {
 		e.flag(s.First)
 		e.u8(s.Role)
 		e.u32(s.App)
+		e.u32(s.Spare)
 		e.strs(s.Argv)
 	}
 	e.u32(uint32(len(m.Names)))
@@ -83,7 +84,7 @@ func (m *Errand) put(e *enc) {
 func (m *Errand) get(d *dec) {
 	m.Kind, m.Proc, m.Signal, m.Stream, m.Count, m.Clean = d.u8(), d.proc(), int(d.u8()), d.u8(), d.u32(), d.flag()
 	m.Text, m.Data = d.str(MaxText), d.bytes(MaxSetup)
-	const least = 30 // bytes of a start without arguments
+	const least = 34 // bytes of a start without arguments
 	if n := d.count(MaxStarts, least); n > 0 {
 		m.Starts = make([]ErrandStart, n)
 	}
@@ -92,6 +93,7 @@ func (m *Errand) get(d *dec) {
 		s.Proc = d.proc()
 		s.Rank, s.Size = int(d.u32()), int(d.u32())
 		s.First, s.Role, s.App = d.flag(), d.u8(), d.u32()
+		s.Spare = d.u32()
 		s.Argv = d.strs(MaxWords, MaxArgs)
 		if d.err == nil && (s.Size < 1 || s.Size > MaxSpawn || s.Rank >= s.Size || len(s.Argv) == 0) {
 			d.fail("start of rank %d of %d with %d words", s.Rank, s.Size, len(s.Argv))

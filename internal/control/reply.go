@@ -230,7 +230,7 @@ func (r *StackReport) get(d *dec) {
 	r.World = d.u32()
 	r.PID = d.num(1 << 30)
 	r.State = ProcState(d.u8())
-	if d.err == nil && (r.State < Starting || r.State > Exited) {
+	if d.err == nil && (r.State < Starting || r.State > Spare) {
 		d.fail("unknown state %d", r.State)
 	}
 	r.How = d.str(MaxText)

@@ -73,6 +73,19 @@ func (h *Head) placeOn(n int, on []uint32) ([]Place, error) {
 	return list, nil
 }
 
+// SpareHost is where the next process that waits for a change belongs: the host that
+// has the fewest for its slots, of as many as it has; false: no host is left.
+func (h *Head) SpareHost(has map[uint32]int) (host uint32, ok bool) {
+	least := 0.0
+	for i := range h.hosts {
+		at := uint32(i)
+		if n := float64(has[at]+1) / float64(max(1, h.slots(at))); !h.hosts[i].lost && (!ok || n < least) {
+			host, least, ok = at, n, true
+		}
+	}
+	return host, ok
+}
+
 // hostsNamed are the hosts that who asks calls so, once each; nil: he names none.
 func (h *Head) hostsNamed(names []string) (on []uint32, err error) {
 	for _, name := range names {

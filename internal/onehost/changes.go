@@ -22,13 +22,18 @@ const DiscardGrace = 2 * time.Second
 
 // launch starts the newcomers of an operation.
 func (s *Server) launch(l *head.Launch) {
-	s.useSpares(l)
+	spares := s.useSpares(l)
 	err := s.reserveAll(l.Places)
 	var procs []control.StartProc
 	if err == nil {
 		s.step(func() { procs = s.head.Bind(l) })
 		if procs == nil {
 			return // they are not wanted any more
+		}
+		for i := range procs {
+			if p := &procs[i]; p.Spare != 0 {
+				p.Spare = spares[sparePlace{p.Host, p.Spare}]
+			}
 		}
 		err = s.cfg.Launch(&Launch{Op: l.Op, Procs: procs})
 	}

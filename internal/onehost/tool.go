@@ -95,7 +95,7 @@ func (s *Server) tool(f control.Frame, tell func(frame []byte) bool) error {
 		switch f.Kind {
 		case control.KindList:
 			var list []control.StackReport
-			for _, in := range s.Snapshot() {
+			for _, in := range append(s.Snapshot(), s.Spares()...) {
 				list = append(list, control.StackReport{ProcInfo: in})
 			}
 			tellAll(part, list)

@@ -9,6 +9,7 @@ import (
 
 	"gompi/internal/control"
 	"gompi/internal/launch"
+	"gompi/internal/wire"
 )
 
 // What a process is told of itself in its environment, besides the two
@@ -25,7 +26,7 @@ const (
 // identity is the part of a process's environment that is its own.
 func (a *Agent) identity(s *launch.Start, local, localSize int) []string {
 	env := []string{
-		control.EnvAddr + "=" + a.plane.Addr(), control.EnvToken + "=" + a.plane.Token(s.Proc),
+		control.EnvAddr + "=" + a.plane.Addr(), control.EnvToken + "=" + a.plane.Token(tokenOf(s)),
 		fmt.Sprintf("%s=%016x", EnvJob, uint64(a.job)),
 		fmt.Sprintf("%s=%d", EnvLocalRank, local), fmt.Sprintf("%s=%d", EnvLocalSize, localSize),
 	}
@@ -73,4 +74,12 @@ func searchPath(a *launch.App) string {
 		}
 	}
 	return path
+}
+
+// tokenOf is whose token a process shows: that of a spare's place, until it is taken.
+func tokenOf(s *launch.Start) wire.ProcID {
+	if s.Spares() {
+		return wire.ProcID{Serial: s.Spare}
+	}
+	return s.Proc
 }

@@ -59,7 +59,7 @@ type Head struct {
 type Plane interface {
 	AddJob(argv [][]string) ([]control.StartProc, wire.Set, error)
 	AddSpares(argv []string, n int) ([]control.StartProc, error)
-	SpareRuns(p wire.ProcID, argv []string)
+	SpareRuns(p wire.ProcID, pid int, argv []string)
 	SpareGone(p wire.ProcID)
 	State(p wire.ProcID) control.ProcState
 	MayLeave(p wire.ProcID) bool

@@ -83,7 +83,9 @@ func (n *noPlane) AddSpares(argv []string, k int) (list []control.StartProc, err
 	}
 	return list, nil
 }
-func (n *noPlane) SpareRuns(p wire.ProcID, _ []string)        { n.waiting = append(n.waiting, p.Serial) }
+func (n *noPlane) SpareRuns(p wire.ProcID, _ int, _ []string) {
+	n.waiting = append(n.waiting, p.Serial)
+}
 func (n *noPlane) SpareGone(p wire.ProcID)                    { n.gone = append(n.gone, p.Serial) }
 func (n *noPlane) MayLeave(p wire.ProcID) bool                { return n.leavers[p.Serial] }
 func (*noPlane) State(wire.ProcID) control.ProcState          { return control.Starting }

@@ -75,7 +75,7 @@ func (h *Head) fillIn(d time.Duration) {
 // spareRuns: a change may take p.
 func (h *Head) spareRuns(p *proc) {
 	h.spares.up++
-	h.server.SpareRuns(p.id, h.o.Apps[0].Argv)
+	h.server.SpareRuns(p.id, p.pid, h.o.Apps[0].Argv)
 }
 
 // spareGone: p has ended, or was not started. Another takes its place.
