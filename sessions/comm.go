@@ -37,9 +37,10 @@ func (s *Session) Group(name string) (_ mpi.Group, err error) {
 // Comm makes a communicator of the processes of a set: the k-th call of each member
 // for one set, over all its sessions, gives the same one. Members make these
 // calls in the same order; where several goroutines make communicators, use
-// mpi.CommFromGroup with tags. Collective over the set: the first 7 return
-// without a message on all members, the others on the first member at once, and
-// elsewhere when that has called. A member that has failed, or fails, is left to the
+// mpi.CommFromGroup with tags. Collective over the set: the first 8 return
+// without a message on all members (7 of a world and of a change's Result, which come
+// with one), the others on the first member at once, and elsewhere when that has
+// called. A member that has failed, or fails, is left to the
 // first use of the communicator. The empty set gives nil. gompi://main is the main
 // set as it is when the member calls, Main names one that is the same for all.
 //

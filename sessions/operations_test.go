@@ -91,8 +91,16 @@ func (o *operation) run(ctx context.Context, world *mpi.Comm) error {
 		}
 	}
 	if c != nil {
-		if _, err = c.Commit(ctx); err != nil {
+		comm, err := c.Commit(ctx)
+		if err != nil {
 			return err // ErrLeaving
+		}
+		rank := world.Rank()
+		if o.halves {
+			rank %= 2
+		}
+		if stay, leave := c.Ranks(); c.Result != "" && comm.Rank() != slices.Index(stay, rank) || slices.Contains(leave, rank) {
+			return fmt.Errorf("rank %d is rank %d of the result: %v stay, %v leave", rank, comm.Rank(), stay, leave)
 		}
 		if c.Role != sessions.Staying {
 			return fmt.Errorf("rank %d, who stays, is %v", world.Rank(), c.Role)

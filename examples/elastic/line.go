@@ -4,6 +4,7 @@ package main
 
 import (
 	"math"
+	"slices"
 
 	"gompi/mpi"
 )
@@ -89,33 +90,15 @@ func (l *line) advance(comm *mpi.Comm) error {
 	return nil
 }
 
-// leave gives the line to those of comm who do not leave, in order. It returns what
-// this rank has then, and how many share it.
-func (l *line) leave(comm *mpi.Comm, leaves bool) (line, int, error) {
-	stays := make([]int, comm.Size())
-	mine := []int{1}
-	if leaves {
-		mine[0] = 0
-	}
-	if err := mpi.Allgather(comm, mine, stays); err != nil {
-		return line{}, 0, err
-	}
-	parts := 0
-	place := make([]int, len(stays)) // of those who stay; -1: leaves
-	for i, s := range stays {
-		if place[i] = -1; s == 1 {
-			place[i] = parts
-			parts++
-		}
-	}
-	after := func(rank int) (from, to int) {
-		if place[rank] < 0 {
+// leave gives the line to those ranks of comm who stay, in order.
+func (l *line) leave(comm *mpi.Comm, stay []int) (line, error) {
+	return l.move(comm, func(rank int) (from, to int) { return part(l.n, rank, comm.Size()) }, func(rank int) (from, to int) {
+		place := slices.Index(stay, rank)
+		if place < 0 {
 			return 0, 0
 		}
-		return part(l.n, place[rank], parts)
-	}
-	moved, err := l.move(comm, func(rank int) (from, to int) { return part(l.n, rank, comm.Size()) }, after)
-	return moved, parts, err
+		return part(l.n, place, len(stay))
+	})
 }
 
 // share gives the line, which the lowest ranks have, to all of comm.

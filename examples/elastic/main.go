@@ -99,13 +99,14 @@ func (j *job) run(ctx context.Context, steps int, pause time.Duration) error {
 // adopt makes the change on this rank: a leaver hands over its part of the line
 // before, a newcomer gets one after.
 func (j *job) adopt(ctx context.Context, c *sessions.Change) error {
-	was, have, stay := j.comm, j.line, j.comm.Size()
+	was, have := j.comm, j.line
+	stay, _ := c.Ranks()
 	switch {
 	case c.Role == sessions.Joining:
 		have = line{n: j.n}
 	case c.Leaving != "":
 		var err error
-		if have, stay, err = j.line.leave(was, c.Role == sessions.Leaving); err != nil {
+		if have, err = j.line.leave(was, stay); err != nil {
 			return err
 		}
 	}
@@ -117,10 +118,7 @@ func (j *job) adopt(ctx context.Context, c *sessions.Change) error {
 		return err // for a leaver ErrLeaving, which mpi.Main takes as the good end that it is
 	}
 	// Who stays has the lower ranks, in the old order.
-	if stay, err = mpi.BcastOne(comm, stay, 0); err != nil {
-		return err
-	}
-	if j.line, err = have.share(comm, stay); err != nil {
+	if j.line, err = have.share(comm, len(stay)); err != nil {
 		return err
 	}
 	j.comm = comm
