@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 
 var rankPrograms = map[string]func(){
 	"sets": setsProgram, "around": beforeAndAfterMain, "nomain": noMain, "kills": killsProgram, "cycles": cyclesProgram,
-	"operation": operationProgram, "dies": diesProgram,
+	"operation": operationProgram, "dies": diesProgram, "struck": struckProgram,
 }
 
 // rankProgram runs one of them under gompirun.

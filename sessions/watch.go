@@ -279,22 +279,23 @@ func (w *Watcher) settle() {
 		}
 		return // the set is what it was
 	}
-	w.drop()
+	w.drop(next)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.set = 0; err != nil {
 		w.ended = err
 		return
 	}
-	w.page, w.member, w.set, w.of = next, next.member, next.set, c.body.Result
+	w.member, w.set, w.of = next.member, next.set, c.body.Result
 	watchersOf(w.proc).enter(next.set, w)
 }
 
-// drop lets go of the page, and of the set that Watch has looked up.
-func (w *Watcher) drop() {
+// drop lets go of the page, in place of which there is the next one, or none, and of
+// the set that Watch has looked up.
+func (w *Watcher) drop(next *page) {
 	w.mu.Lock()
 	g := w.page
-	w.page = nil
+	w.page = next
 	w.mu.Unlock()
 	if g != nil {
 		g.forgo()
@@ -352,7 +353,7 @@ func (w *Watcher) Close() error {
 	w.open, w.calls = false, 0
 	w.forget()
 	w.unfollow()
-	w.drop()
+	w.drop(nil)
 	w.outlive(nil)
 	return w.proc.Release(w.ctx)
 }
