@@ -203,13 +203,31 @@ func (w *Watcher) unfollow() {
 // at most 2^44. When the caller has left by a change the error is ErrLeaving.
 func (w *Watcher) Check(iteration int) (*Change, error) {
 	if w.calls--; w.calls <= 0 || iteration < w.last {
-		if err := w.pause(iteration); err != nil {
-			return nil, err
-		}
+		return w.checkAfter(w.pause(iteration), iteration)
 	}
 	w.last = iteration
-	c := w.member.Check(uint64(iteration))
-	runtime.KeepAlive(w) // and with it the page
+	if w.member.Quiet(uint64(iteration)) {
+		runtime.KeepAlive(w) // and with it the page
+		return nil, nil
+	}
+	return w.look(iteration)
+}
+
+// checkAfter is the rest of a Check that had more to do than to look.
+func (w *Watcher) checkAfter(err error, iteration int) (*Change, error) {
+	if err != nil {
+		return nil, err
+	}
+	w.last = iteration
+	if w.member.Quiet(uint64(iteration)) {
+		return nil, nil
+	}
+	return w.look(iteration)
+}
+
+func (w *Watcher) look(iteration int) (*Change, error) {
+	c := w.member.Look(uint64(iteration))
+	runtime.KeepAlive(w)
 	if c == 0 {
 		return nil, nil
 	}

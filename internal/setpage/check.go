@@ -2,7 +2,10 @@
 
 package setpage
 
-import "math"
+import (
+	"math"
+	"sync/atomic"
+)
 
 // never is an iteration that does not come.
 const never = math.MaxUint64
@@ -25,13 +28,17 @@ func (p Page) Asking() bool {
 // Member is one process's end of a page. One goroutine at a time may call Check;
 // the other methods any.
 type Member struct {
+	// What every Check uses.
+	iteration, announcement *atomic.Uint64
+
+	seen uint64 // the announcement that was dealt with
+	due  uint64 // the iteration + 1 at which the change in it is handed out
+
 	page Page
 	line *memberLines
 
 	ahead uint64 // how far the agreed iteration is behind the largest one
 
-	seen  uint64 // the announcement that was dealt with
-	due   uint64 // the iteration + 1 at which the change in it is handed out
 	first bool   // nobody was handed the last one before
 	last  Change // that the member was handed
 }
@@ -40,8 +47,10 @@ type Member struct {
 // from one Check to the next, on all members; lookahead steps lie between the
 // largest iteration and the agreed one. 0 means 1.
 func (p Page) Member(place int, step, lookahead uint32) *Member {
+	line := &p.members[place]
 	return &Member{
-		page: p, line: &p.members[place],
+		iteration: &line.iteration, announcement: &p.head.announcement,
+		page: p, line: line,
 		ahead: uint64(max(1, step)) * uint64(max(1, lookahead)),
 		seen:  announce(0, quiet), due: never,
 	}
@@ -66,18 +75,25 @@ func (m *Member) First() bool { return m.first }
 // handed; 0: none; or Asked. Iterations are at most MaxNumber, or Now, and do not shrink. It
 // never waits for anybody.
 func (m *Member) Check(iteration uint64) Change {
-	// Dekker's order: the line is written before the announcement is read, and the
-	// announcement before the lines are.
-	m.line.iteration.Store(iteration + 1)
-	if m.page.head.announcement.Load() == m.seen && iteration+1 < m.due {
+	if m.Quiet(iteration) {
 		return 0
 	}
-	return m.look(iteration + 1)
+	return m.Look(iteration)
 }
 
-// look is Check when there is something to be seen. A page that never comes to rest
+// Quiet is Check if there is nothing to be looked at; else Look goes on with it. It is
+// inlined where it is called.
+func (m *Member) Quiet(iteration uint64) bool {
+	// Dekker's order: the line is written before the announcement is read, and the
+	// announcement before the lines are.
+	m.iteration.Store(iteration + 1)
+	return m.announcement.Load() == m.seen && iteration+1 < m.due
+}
+
+// Look is Check when there is something to be seen. A page that never comes to rest
 // is looked at again by the next Check.
-func (m *Member) look(at uint64) Change {
+func (m *Member) Look(iteration uint64) Change {
+	at := iteration + 1
 	for range 8 {
 		a := m.page.head.announcement.Load()
 		switch c, ph := phaseOf(a); ph {
