@@ -144,6 +144,9 @@ func (c *Change) end(committed bool, comm *mpi.Comm, err error) {
 	c.over, c.comm, c.err = true, comm, err
 	c.mu.Unlock()
 	if c.page != nil {
+		if committed && c.body.Result.Number != 0 {
+			c.page.over.Store(true)
+		}
 		c.kept.end(committed)
 	}
 	if c.joined != nil {

@@ -147,9 +147,9 @@ func TestNobodyAsks(t *testing.T) {
 				took() // before anybody leaves
 			}, testjob.Overheard(func(c core.Control) core.Control { return overheard{c, s} }))
 			t.Log(heard)
-			// Once a process: it holds the set no more that Watch has looked up, leaves
-			// the page of the input, and wants to know of the ends of newcomers.
-			for what, most := range map[string]int{"*control.Release": n, "LeaveCommon": n, "Watch": n + 2, "*control.Word": 2} {
+			// Once a process: it holds the set no more that Watch has looked up, and
+			// wants to know of the ends of newcomers.
+			for what, most := range map[string]int{"*control.Release": n, "Watch": n + 2, "*control.Word": 2} {
 				if heard[what] > most {
 					t.Errorf("%d of %s, at most %d are needed", heard[what], what, most)
 				}

@@ -5,6 +5,7 @@ package sessions
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync/atomic"
 
 	"gompi/internal/calls"
@@ -25,6 +26,7 @@ type page struct {
 	common *common
 	kept   *mapping     // that the page is in; nil: there is nobody else
 	users  atomic.Int32 // a watcher, and changes that are not over
+	over   atomic.Bool  // another page has come in its place
 }
 
 // openPage takes over the descriptors of an answer; -1: the process has what they
@@ -83,7 +85,12 @@ func (g *page) retain() { g.users.Add(1) }
 
 // release ends one use. Nobody looks at the memory after the last.
 func (g *page) release() {
-	if g.users.Add(-1) == 0 {
+	switch {
+	case g.users.Add(-1) > 0:
+	case g.over.Load():
+		g.member.Leave() // the agent finds that out when it needs to
+		runtime.KeepAlive(g)
+	default:
 		leavePage(g.proc, &g.body)
 	}
 }

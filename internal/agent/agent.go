@@ -37,6 +37,7 @@ type Agent struct {
 	heap    heap
 	commons map[string]*common // by the request for it
 	pages   map[uint32]*page   // of sets that are watched
+	left    map[*page]struct{} // that were dropped, and that members have not left yet
 	bells   map[uint32]*bell   // of groups of processes
 	behinds map[uint32]*page   // those of them whose next change waits
 
@@ -74,7 +75,7 @@ func New(job wire.JobID, host uint32, reap func(p wire.ProcID)) *Agent {
 		procs: map[uint32]*Proc{}, tokens: map[[control.TokenBytes]byte]uint32{}, unbound: map[uint32][]*Proc{},
 		spares: map[[control.TokenBytes]byte]*spare{},
 		heap:   heap{most: arenaBytes, memory: new(segment.Memory)}, commons: map[string]*common{}, pages: map[uint32]*page{}, behinds: map[uint32]*page{},
-		bells: map[uint32]*bell{},
+		left: map[*page]struct{}{}, bells: map[uint32]*bell{},
 	}
 }
 
@@ -474,7 +475,11 @@ func (a *Agent) Close() {
 	for _, g := range a.pages {
 		a.closePage(g)
 	}
+	for g := range a.left {
+		a.closePage(g)
+	}
 	clear(a.pages)
+	clear(a.left)
 	clear(a.behinds)
 	for _, s := range a.procs {
 		a.deaf(s)
@@ -484,7 +489,7 @@ func (a *Agent) Close() {
 
 // Sizes is how much each table holds.
 func (a *Agent) Sizes() map[string]int {
-	m := map[string]int{"places": len(a.procs), "tokens": len(a.tokens), "reservations": len(a.unbound), "commons": len(a.commons), "pages": len(a.pages), "pages behind": len(a.behinds), "bells": len(a.bells), "ranges": a.heap.used, "arenas": len(a.heap.arenas)}
+	m := map[string]int{"places": len(a.procs), "tokens": len(a.tokens), "reservations": len(a.unbound), "commons": len(a.commons), "pages": len(a.pages), "pages behind": len(a.behinds), "bells": len(a.bells), "pages left": len(a.left), "ranges": a.heap.used, "arenas": len(a.heap.arenas)}
 	for _, s := range a.procs {
 		m["pids known"] += len(s.knownBy) + len(s.knows)
 		if s.files != nil {

@@ -82,22 +82,38 @@ func TestHanded(t *testing.T) {
 			t.Errorf("%v after the roll-back", n)
 		}
 	}
-	// Nobody is given what does not fit, nor memory that cannot be had: they ask.
-	r.beginTo(3, make([]byte, setpage.Bytes(3)))
+	// A member that goes on leaves the page of the input without a word.
+	r.follow(r.procs[0], 7, 8)
+	r.follow(r.procs[1], 8, 8)
 	r.work(nil)
-	if _, ok := r.onPage(page, 3); ok || r.pages[6].extent.holders != 1 {
+	old, _ := r.view(7)
+	r.do(control.PageOrder{Do: control.PageDrop, Set: 8})
+	if n := r.Sizes(); n["pages left"] != 1 || n["ranges"] != 2 {
+		t.Errorf("%v while members have a page that is dropped", n)
+	}
+	old.Member(0, 1, 1).Leave()
+	r.uncommon(r.procs[1], r.bodies[7].X)
+	r.do(control.PageOrder{Do: control.PageBegin, Set: 5, Change: 3, Votes: 3})
+	r.work(nil)
+	if n := r.Sizes(); n["pages left"] != 0 || n["ranges"] != 1 {
+		t.Errorf("%v when all have left it", n)
+	}
+	// Nobody is given what does not fit, nor memory that cannot be had: they ask.
+	r.beginTo(4, make([]byte, setpage.Bytes(3)))
+	r.work(nil)
+	if _, ok := r.onPage(page, 4); ok || r.pages[6].extent.holders != 1 {
 		t.Error("a long body is on the page")
 	}
-	r.do(control.PageOrder{Do: control.PageBreak, Set: 5, Change: 3})
-	r.do(control.PageOrder{Do: control.PageOver, Set: 5, Change: 3})
+	r.do(control.PageOrder{Do: control.PageBreak, Set: 5, Change: 4})
+	r.do(control.PageOrder{Do: control.PageOver, Set: 5, Change: 4})
 	r.do(control.PageOrder{Do: control.PageDrop, Set: 6})
 	r.work(nil)
-	r.beginTo(4, []byte("body"))
+	r.beginTo(5, []byte("body"))
 	r.works[0].Files.Release()
 	r.works[0].Done(control.ErrRefused)
 	r.works = nil
 	r.settle()
-	if b, ok := r.onPage(page, 4); !ok || b.X.Bytes != 0 || string(b.Rest) != "body" {
+	if b, ok := r.onPage(page, 5); !ok || b.X.Bytes != 0 || string(b.Rest) != "body" {
 		t.Errorf("without the memory of the page: %+v, %v", b, ok)
 	}
 	r.do(control.PageOrder{Do: control.PageDrop, Set: 5})

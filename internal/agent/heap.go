@@ -41,6 +41,7 @@ type extent struct {
 	off, bytes int64
 	holders    int     // who may touch it
 	open       *common // not nil: others may ask for it
+	left       *page   // not nil: it was this page, of which members are to tell that they have left it
 	busy       bool    // pages are being taken, or given back
 }
 
@@ -164,6 +165,11 @@ func (a *Agent) work(x *extent, do func(fd int) error, done func(error)) {
 func (a *Agent) clear(x *extent) {
 	if x.open != nil {
 		a.forget(x.open)
+	}
+	if g := x.left; g != nil {
+		x.left = nil
+		delete(a.left, g)
+		a.closePage(g)
 	}
 	a.work(x, func(fd int) error { return segment.Release(fd, x.off, x.bytes) }, func(err error) {
 		if err != nil {

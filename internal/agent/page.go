@@ -155,15 +155,32 @@ func (a *Agent) dropPage(g *page) {
 	delete(a.pages, g.set)
 	delete(a.behinds, g.set)
 	if g.dropped = true; g.memory != nil {
-		a.closePage(g)
+		g.freeCalls()
+		g.extent.left = g
+		a.left[g] = struct{}{}
 		a.drop(g.extent)
+	}
+	a.sweep()
+}
+
+// sweep finds members that have left dropped pages without a word: they go on with
+// another one. It comes with each page that begins or ends to be used.
+func (a *Agent) sweep() {
+	for g := range a.left {
+		for i := range g.members.Len() {
+			if p := a.procs[g.members.At(i).Serial]; p != nil && p.holds[g.extent.place()] == g.extent && g.lines.Left(i) {
+				a.leave(p, g.extent)
+			}
+			if g.memory == nil {
+				break // that was the last
+			}
+		}
 	}
 }
 
 // closePage lets go of what the agent has of a page, but for its place.
 func (a *Agent) closePage(g *page) {
 	if g.memory != nil {
-		g.freeCalls()
 		if err := segment.Unmap(g.memory); err != nil {
 			panic("gompi: BUG: " + err.Error())
 		}
@@ -205,6 +222,7 @@ func (a *Agent) page(o *control.PageOrder) {
 	}
 	switch o.Do {
 	case control.PageBegin:
+		a.sweep()
 		g.change, g.word, g.queries = c, setpage.Open, queries{}
 		g.lines.Begin(c, int(o.Votes))
 		if a.hand(g, o); o.Options.Hold {

@@ -78,6 +78,13 @@ func advance(at *atomic.Uint64, c Change, low uint64) (was uint64, won bool) {
 	}
 }
 
+// Leave tells that the member does not touch the page any more, as it goes on with
+// another one. Nothing of the page follows.
+func (m *Member) Leave() { m.line.left.Store(1) }
+
+// Left reports whether a member has said so.
+func (p Page) Left(place int) bool { return p.members[place].left.Load() != 0 }
+
 // Missed reports whether a change holds that the member is still to be handed: the
 // next one must not begin.
 func (p Page) Missed(c Change, place int) bool {

@@ -56,7 +56,8 @@ type memberLines struct {
 	// claim is the last change of which the member, or the agent in its place, has
 	// taken what it is handed.
 	claim atomic.Uint64
-	_     [lineBytes - 40]byte
+	left  atomic.Uint64 // not 0: the member has gone on, and touches the page no more
+	_     [lineBytes - 48]byte
 	// calls is {calls of Query 62, mark 2}.
 	calls atomic.Uint64
 	// looking is how many of these calls have not ended, by the side on which they
