@@ -139,13 +139,14 @@ func Resize(ctx context.Context, world *mpi.Comm, o ResizeOptions, emit func(rep
 		if !o.Began.IsZero() {
 			came = time.Since(o.Began)
 		}
+		// It votes at once, and the others wait for none of those who come.
+		if err := r.adopt(ctx, c, time.Now(), 0, came); err != nil {
+			return err
+		}
 		if first, err = c.Iteration(ctx); err != nil {
 			return err
 		}
 		first++
-		if err := r.adopt(ctx, c, time.Now(), 0, came); err != nil {
-			return err
-		}
 	} else if world.Size() != o.Size() {
 		return fmt.Errorf("bench: resize: the job has %d ranks and should begin with %d", world.Size(), o.Size())
 	} else if o.Busy {
