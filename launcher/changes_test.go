@@ -63,9 +63,9 @@ func (e *elastic) watch(set wire.Set) {
 // adopt checks until there is a change, and votes for it.
 func (e *elastic) adopt() *control.ChangeBody {
 	var c setpage.Change
-	for c == 0 {
+	for c == 0 || c == setpage.Asked {
 		e.at++
-		if c = e.member.Check(e.at); c == 0 {
+		if c = e.member.Check(e.at); c == 0 || c == setpage.Asked {
 			unix.Poll(nil, 1)
 		}
 	}
@@ -75,7 +75,9 @@ func (e *elastic) adopt() *control.ChangeBody {
 	rest := e.follow(wire.Set{}, &control.Handed{Set: e.set.Number, Change: uint32(c)})
 	must(control.Decode(&b, rest))
 	e.set = b.Result
-	if page.Vote(c) {
+	if !b.Votes {
+		must(e.Tell(&control.Op{Kind: control.KindVoted, Op: b.Op}))
+	} else if page.Vote(c) {
 		must(e.Tell(word))
 	}
 	if b.Role != control.RoleJoining {
@@ -268,8 +270,10 @@ func TestChanges(t *testing.T) {
 
 // Standard input moves to the new first member: what is a file as it is, and what
 // gompirun forwards.
-func TestStdinOfTheNewFirst(t *testing.T) {
-	cmd := command(t, "-np", "2", "RANK", "change", "stdin")
+func TestStdinOfTheNewFirst(t *testing.T) { stdinMoves(t) }
+
+func stdinMoves(t *testing.T, flags ...string) {
+	cmd := command(t, append(flags, "-np", "2", "RANK", "change", "stdin")...)
 	in, out, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

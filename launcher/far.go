@@ -48,7 +48,7 @@ func joinFar(h *head.Head, o *launch.Options, cfg onehost.Config, n int, start s
 	hear := func(host uint32) func(launch.Event) {
 		return func(ev launch.Event) { h.Post(func() { h.Hear(host, ev) }) }
 	}
-	out := far.NewOutput([2]int{1, 2}, hear(0))
+	out, in := far.NewOutput([2]int{1, 2}, hear(0)), far.NewInput(os.Stdin)
 	links, agents := make([]*link.Link, n), make([]launch.Host, n)
 	for i, conn := range conns {
 		host := uint32(i)
@@ -56,7 +56,7 @@ func joinFar(h *head.Head, o *launch.Options, cfg onehost.Config, n int, start s
 			return fmt.Errorf("the agent of host %d: %w", host, err)
 		}
 		links[i] = link.New(conn)
-		agents[i] = far.NewHost(links[i], out, hear(host))
+		agents[i] = far.NewHost(links[i], out, in, hear(host))
 	}
 	server, err := onehost.NewHead(cfg, links)
 	if err != nil {

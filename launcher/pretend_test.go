@@ -190,3 +190,7 @@ func TestSparesOnHosts(t *testing.T) {
 	j.all = append(j.all, spares...)
 	j.nothingLeft()
 }
+
+// TestStdinOfAnotherHost: it moves from the first host to the second, with what the
+// first was sent and has not read.
+func TestStdinOfAnotherHost(t *testing.T) { stdinMoves(t, "--"+pretendFlag, "2x1") }

@@ -33,6 +33,9 @@ type Host interface {
 	SignalAll(s unix.Signal)
 	// Main says who is in the main set, in order, of which this host may have some.
 	Main(procs []wire.ProcID)
+	// TakeStdin: a process of this host reads standard input from now on, of which
+	// one of another has had some.
+	TakeStdin()
 	// Rename says what processes are called from now on.
 	Rename(list []Named)
 	// Judged is the head's word on an exit that it was told of, for the others

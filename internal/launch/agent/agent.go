@@ -37,9 +37,12 @@ type Agent struct {
 	feeder   *feeder       // nil: nobody gets it through us
 	reader   wire.ProcID   // who has standard input, if that is one alone
 	readEnd  int           // the descriptor that this one reads; -1: there is none
-	null     *os.File
-	reaps    sync.WaitGroup // pids that are being freed
-	free     func(pid int)  // waits for a child that has exited
+	// returning: what was not read here goes back to the head; heir then reads here.
+	returning bool
+	heir      wire.ProcID
+	null      *os.File
+	reaps     sync.WaitGroup // pids that are being freed
+	free      func(pid int)  // waits for a child that has exited
 
 	childTable
 

@@ -5,6 +5,8 @@ package agent
 import (
 	"io"
 	"os"
+	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -13,7 +15,38 @@ import (
 // slowest of them reads.
 type feeder struct {
 	src     io.Reader
-	targets []*os.File // write ends of pipes
+	all     []*os.File // write ends of pipes
+	targets []*os.File // those of them that somebody reads; run's
+
+	started bool
+	stopped atomic.Bool
+	left    []byte        // was read, and not written because of that
+	over    chan struct{} // closed when run ends
+}
+
+func newFeeder(src io.Reader) *feeder { return &feeder{src: src, over: make(chan struct{})} }
+
+// start begins to forward, when all targets are there.
+func (f *feeder) start() {
+	f.started = true
+	go f.run()
+}
+
+// stop ends run, and returns what that has read and not written.
+func (f *feeder) stop(src input) (left []byte) {
+	if !f.started {
+		for _, t := range f.all {
+			t.Close()
+		}
+		return nil
+	}
+	f.stopped.Store(true)
+	for _, t := range f.all {
+		_ = t.SetWriteDeadline(time.Unix(1, 0)) // an error: it is closed
+	}
+	src.Interrupt()
+	<-f.over
+	return f.left
 }
 
 // pipe adds a target and returns the read end for the process. Before run.
@@ -25,12 +58,14 @@ func (f *feeder) pipe() (readEnd int, err error) {
 	// Only a non-blocking descriptor goes through the netpoller, where Close
 	// interrupts a Write.
 	unix.SetNonblock(p[1], true)
-	f.targets = append(f.targets, os.NewFile(uintptr(p[1]), "stdin of a rank"))
+	t := os.NewFile(uintptr(p[1]), "stdin of a rank")
+	f.all, f.targets = append(f.all, t), append(f.targets, t)
 	return p[0], nil
 }
 
 // run ends at the end of input or when no target reads any more.
 func (f *feeder) run() {
+	defer close(f.over)
 	defer func() {
 		for _, t := range f.targets {
 			t.Close()
@@ -39,9 +74,17 @@ func (f *feeder) run() {
 	buf := make([]byte, chunkBytes)
 	for len(f.targets) > 0 {
 		n, err := f.src.Read(buf)
+		if f.stopped.Load() {
+			f.left = buf[:n]
+			return
+		}
 		alive := f.targets[:0]
 		for _, t := range f.targets {
-			if _, werr := t.Write(buf[:n]); werr != nil {
+			if k, werr := t.Write(buf[:n]); werr != nil {
+				if f.stopped.Load() {
+					f.left = buf[k:n]
+					return
+				}
 				t.Close()
 				continue
 			}

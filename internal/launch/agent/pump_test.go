@@ -201,7 +201,7 @@ func TestFeederDropsWhoDoesNotRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &feeder{src: r}
+	f := newFeeder(r)
 	var ends []*os.File
 	for range 2 {
 		fd, err := f.pipe()

@@ -169,7 +169,7 @@ func (a *Agent) done(b *batch) {
 		a.letGoIn(letGoAfter+time.Duration(b.forked)*letGoEach, b.list[:b.forked])
 	}
 	if b.err == nil && len(b.list) > 0 && b.list[0].First && a.feeder != nil {
-		go a.feeder.run()
+		a.feeder.start()
 	}
 	a.tell(launch.Begun(b.err))
 }

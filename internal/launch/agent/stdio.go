@@ -31,7 +31,7 @@ func (a *Agent) stdinOf(s *launch.Start) stdinKind {
 		return stdinOurs // nothing is faster or more exact than the thing itself
 	}
 	if a.feeder == nil {
-		a.feeder = &feeder{src: a.in}
+		a.feeder = newFeeder(a.in)
 	}
 	return stdinFed
 }

@@ -52,7 +52,7 @@ func NewAgent(l *link.Link) *Agent {
 
 // Streams are for agent.New.
 func (a *Agent) Streams() agent.Streams {
-	return agent.Streams{Out: [2]func([]byte) error{a.outs[0].write, a.outs[1].write}, In: &inlet{a: a}}
+	return agent.Streams{Out: [2]func([]byte) error{a.outs[0].write, a.outs[1].write}, In: &inlet{a: a, stop: make(chan struct{}, 1)}}
 }
 
 // Tell and Post are for agent.New: events go to the head, and functions are run by
@@ -169,6 +169,10 @@ func (a *Agent) errand(body []byte) error {
 		default:
 			return errors.New("input that nobody wants")
 		}
+	case doReturn:
+		a.Post(func() {
+			a.host.ReturnStdin(func(b []byte) { a.link.Send(&control.Seen{Kind: seenReturn, Data: b}) })
+		})
 	default:
 		return fmt.Errorf("unknown errand %d", m.Kind)
 	}
@@ -254,13 +258,18 @@ type inlet struct {
 	a    *Agent
 	rest []byte
 	end  bool
+	stop chan struct{}
 }
+
+var errStopped = errors.New("others read standard input now")
 
 func (in *inlet) Read(b []byte) (int, error) {
 	if len(in.rest) == 0 && !in.end {
 		in.a.link.Send(&control.Seen{Kind: seenWants})
 		select {
 		case in.rest = <-in.a.pieces:
+		case <-in.stop:
+			return 0, errStopped
 		case <-in.a.link.Ended():
 		}
 		in.end = len(in.rest) == 0
@@ -271,4 +280,33 @@ func (in *inlet) Read(b []byte) (int, error) {
 	n := copy(b, in.rest)
 	in.rest = in.rest[n:]
 	return n, nil
+}
+
+// Interrupt ends a Read that waits, or the next one that would.
+func (in *inlet) Interrupt() {
+	select {
+	case in.stop <- struct{}{}:
+	default:
+	}
+}
+
+// Rest is what has come and was not read, when nobody reads any more; it begins anew
+// then.
+func (in *inlet) Rest() (list [][]byte) {
+	if len(in.rest) > 0 {
+		list = append(list, in.rest)
+	}
+	select {
+	case b := <-in.a.pieces:
+		if len(b) > 0 {
+			list = append(list, b)
+		}
+	default:
+	}
+	select {
+	case <-in.stop:
+	default:
+	}
+	in.rest, in.end = nil, false
+	return list
 }

@@ -36,15 +36,17 @@ const (
 	doMark                 // seenMarked, after what processes that have ended wrote
 	doDrain
 	doClose
-	doWrote // Count bytes of Stream are out
-	doInput // Data of standard input; none: its end
+	doWrote  // Count bytes of Stream are out
+	doInput  // Data of standard input; none: its end
+	doReturn // seenReturn of what of it was not read
 )
 
 // What is seen, beside events.
 const (
 	seenOutput = iota + 64 // Data of Stream
 	seenMarked
-	seenWants // a piece of standard input
+	seenWants  // a piece of standard input
+	seenReturn // Data that others are to read; none: that was all
 )
 
 // window is how much of a stream may be on its way to a head that cannot write it.

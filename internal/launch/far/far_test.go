@@ -46,6 +46,7 @@ func TestHostileAgent(t *testing.T) {
 		{frames(&control.Seen{Kind: seenMarked}), "a mark that was not set"},
 		{frames(&control.Seen{Kind: uint8(launch.EvHostLost)}), "unknown event"},
 		{frames(&control.Seen{}), "unknown event 0"},
+		{frames(&control.Seen{Kind: seenReturn, Data: []byte("x")}), "1 bytes of input returned unasked"},
 		{frames(&control.Errand{}), "does not belong here"},
 		{frames(tooMuch...), "bytes of output unasked"},
 		{frames(output(1, 9))[:20], "unexpected EOF"},
@@ -60,7 +61,7 @@ func TestHostileAgent(t *testing.T) {
 		ours, theirs := net.Pipe()
 		l := link.New(ours)
 		tell := func(ev launch.Event) { events <- ev }
-		h := NewHost(l, NewOutput([2]int{int(w.Fd()), int(w.Fd())}, tell), tell)
+		h := NewHost(l, NewOutput([2]int{int(w.Fd()), int(w.Fd())}, tell), NewInput(os.Stdin), tell)
 		l.Run()
 		go io.Copy(io.Discard, theirs)
 		theirs.Write(c.send) // an error: it was refused early

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -27,9 +26,9 @@ type Host struct {
 	tell  func(launch.Event) // the head, from any goroutine
 	outs  *Output
 	bytes [2]int // of the output that is not written; guarded by the writers
-	stdin *launch.Stdin
-	feed  sync.Once
-	wants chan struct{}
+	input *Input
+	wants bool // the agent can take a piece of input; this and gone are guarded by input.mu
+	gone  bool
 
 	mu     sync.Mutex
 	prints []string // wait for a mark each
@@ -69,9 +68,9 @@ func (o *Output) close() {
 
 // NewHost makes the agent at the other end of l, which is yet to be Run. Tell may be
 // called from any goroutine.
-func NewHost(l *link.Link, out *Output, tell func(launch.Event)) *Host {
+func NewHost(l *link.Link, out *Output, in *Input, tell func(launch.Event)) *Host {
 	out.hosts.Add(1)
-	h := &Host{link: l, tell: tell, outs: out, stdin: launch.NewStdin(os.Stdin), wants: make(chan struct{}, 1)}
+	h := &Host{link: l, tell: tell, outs: out, input: in}
 	l.Handle(control.KindSeen, h.seen)
 	l.OnEnd(h.ended)
 	return h
@@ -162,7 +161,9 @@ func (h *Host) Print(text string) {
 	h.send(control.Errand{Kind: doMark})
 }
 
-func (h *Host) Resumed() { h.stdin.Resume() }
+func (h *Host) Resumed() { h.input.stdin.Resume() }
+
+func (h *Host) TakeStdin() { h.input.moveTo(h) }
 
 func (h *Host) Drain() { h.send(control.Errand{Kind: doDrain}) }
 
@@ -198,12 +199,9 @@ func (h *Host) seen(body []byte) error {
 		h.outs.say(h.prints[0])
 		h.prints = h.prints[1:]
 	case seenWants:
-		h.feed.Do(func() { go h.read() })
-		select {
-		case h.wants <- struct{}{}:
-		default:
-			return errors.New("input is wanted twice")
-		}
+		return h.input.want(h)
+	case seenReturn:
+		return h.input.returned(h, m.Data)
 	case uint8(launch.EvDrained):
 		go func() {
 			for _, w := range h.outs.writers {
@@ -221,21 +219,6 @@ func (h *Host) seen(body []byte) error {
 	return nil
 }
 
-// read forwards standard input a piece at a time, when the agent wants one. It ends
-// with gompirun: nothing interrupts it.
-func (h *Host) read() {
-	buf := make([]byte, control.MaxChunk)
-	for range h.wants {
-		n, _ := h.stdin.Read(buf)
-		if n > 0 {
-			h.send(control.Errand{Kind: doInput, Data: slices.Clone(buf[:n])})
-			continue // an error comes again
-		}
-		h.send(control.Errand{Kind: doInput})
-		return
-	}
-}
-
 // ended: nothing comes any more.
 func (h *Host) ended(why error) {
 	h.mu.Lock()
@@ -245,6 +228,7 @@ func (h *Host) ended(why error) {
 	}
 	h.prints = nil
 	h.mu.Unlock()
+	h.input.lost(h)
 	if why == link.ErrClosed {
 		return
 	}

@@ -176,6 +176,11 @@ func (h *Head) Main(ids []wire.ProcID) {
 		for i := range h.hosts {
 			h.hosts[i].Main(ids)
 		}
+		if r := int(h.o.Stdin); r >= 0 && r < len(ids) {
+			if p := h.procs.byID[ids[r]]; p != nil {
+				h.on(p).TakeStdin()
+			}
+		}
 	})
 }
 

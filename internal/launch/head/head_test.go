@@ -58,6 +58,7 @@ func (f *farHost) Rename(list []launch.Named) {
 func (f *farHost) Gone(p wire.ProcID, how string) { f.note("gone %d", p.Serial) }
 func (f *farHost) Print(text string)              { f.note("print %s", text) }
 func (f *farHost) Resumed()                       {}
+func (f *farHost) TakeStdin()                     {}
 func (f *farHost) Drain()                         { f.note("drain") }
 func (f *farHost) Close()                         {}
 
