@@ -56,8 +56,9 @@ func Open(ctx context.Context, opts ...Option) (*Session, error) {
 }
 
 // Close ends the session. Communicators that were made from it and are not freed are
-// ended as by Disconnect: it may wait for their members. The sets that it has
-// looked up live on where others hold them. To close it again is ErrSession.
+// ended as by Disconnect: it may wait for their members, until these end or the context
+// of Open does (ErrCancelled: the operations go on). The sets that it has looked up live
+// on where others hold them. To close it again is ErrSession.
 // MPI 4.1 section 11.3.1.
 func (s *Session) Close() (err error) {
 	defer s.raise(&err)
@@ -75,7 +76,7 @@ func (s *Session) Close() (err error) {
 	}
 	for _, c := range comms {
 		if live(c) {
-			err = errors.Join(err, c.Disconnect())
+			err = errors.Join(err, c.WithContext(s.ctx).Disconnect())
 		}
 	}
 	s.mu.Lock()

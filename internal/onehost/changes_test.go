@@ -240,6 +240,52 @@ func TestGrowAndShrinkMain(t *testing.T) {
 	e.over(ws[1], ws[2])
 }
 
+// TestNewcomersAreNoNews: old ranks hear nothing of newcomers, however many they are,
+// but once, at the commit, how many share the host.
+func TestNewcomersAreNoNews(t *testing.T) {
+	e := newElastic(t, 2, nil)
+	var ws []*watcher
+	for _, k := range e.joinAll() {
+		ws = append(ws, k.follow(e.world))
+	}
+	next := func(k *watcher, want control.Event) {
+		t.Helper()
+		ev, err := k.Next()
+		k.must(err)
+		if want.ID == 0 {
+			ev = control.Event{Kind: ev.Kind}
+		}
+		if ev != want {
+			t.Errorf("%v is told %+v, want %+v", k.id, ev, want)
+		}
+	}
+	quiet := func(id uint64) { // what was told before comes before
+		t.Helper()
+		for i, k := range ws[:2] {
+			other := ws[1-i]
+			k.must(k.Ping(other.id, id))
+			next(other, control.Event{Kind: control.EvPing, Proc: k.id, ID: id})
+			k.must(other.Pong(k.id, id))
+			next(k, control.Event{Kind: control.EvPong, Proc: other.id, ID: id})
+		}
+	}
+	op := ws[0].submit(change.Request{Kind: change.Grow, In: []uint32{0}, Join: []int{6}})
+	news := e.newcomers(0)
+	ws[1].await(op.Op, change.Ready)
+	quiet(1)
+	for _, w := range ws {
+		w.checkVote()
+	}
+	for _, k := range news {
+		k.must(k.Tell(&control.Op{Kind: control.KindVoted, Op: op.Op}))
+	}
+	ws[0].await(op.Op, change.Committed)
+	for _, w := range ws {
+		next(w, control.Event{Kind: control.EvHost})
+	}
+	quiet(2)
+}
+
 // checkVote is check, and a vote.
 func (w *watcher) checkVote() *control.ChangeBody {
 	w.t.Helper()
