@@ -181,7 +181,15 @@ func (c *changes) tell(cfg *head.Config) {
 	cfg.Launches, cfg.Slots, cfg.Strict = true, c.slots, c.strict
 	cfg.ToReady, cfg.ToAccept, cfg.LeaveTimeout = c.resizeTimeout, c.resizeTimeout, c.leaveTimeout
 	cfg.Min, cfg.Max = c.min, c.max
+	cfg.Boards = sharesMemory(cfg.Settings["GOMPI_TRANSPORT"])
 	for _, s := range c.psets {
 		cfg.PSets = append(cfg.PSets, head.PSet{Name: s.name, Ranks: s.ranks})
 	}
+}
+
+// sharesMemory reports whether processes that use these transports share memory.
+func sharesMemory(transports string) bool {
+	return transports == "" || slices.ContainsFunc(strings.Split(transports, ","), func(name string) bool {
+		return strings.TrimSpace(name) == "shm"
+	})
 }

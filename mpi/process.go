@@ -60,6 +60,7 @@ func (p *Process) World() *Comm {
 		c.core.Over([]*core.Output{o})
 	}
 	p.core.Lend(&c.core.Comm)
+	c.core.UseGiven(p.core.World)
 	p.world.Store(c)
 	return c
 }

@@ -62,8 +62,10 @@ type Change struct {
 	joined  func() error
 	handed  bool // Check has returned it, or will; guarded by the watcher
 
-	turn chan struct{} // who waits for the decision
-	mu   sync.Mutex
+	board control.Given // of the Result
+	turn  chan struct{} // who waits for the decision, and has early
+	early *mpi.Comm     // over the Result, before the decision
+	mu    sync.Mutex
 	// What follows is guarded by mu.
 	voted  bool
 	over   bool

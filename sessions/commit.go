@@ -50,6 +50,9 @@ func (c *Change) consume(ctx context.Context, op string, all bool) (*mpi.Comm, e
 	if over {
 		return comm, err
 	}
+	if err := c.prepare(); err != nil {
+		return nil, err
+	}
 	if err := c.vote(op, voted, all); err != nil {
 		return nil, err
 	}
@@ -67,17 +70,29 @@ func (c *Change) consume(ctx context.Context, op string, all bool) (*mpi.Comm, e
 		if err = c.leave(ctx, op); !errors.Is(err, ErrLeaving) {
 			return nil, err
 		}
-	case c.body.Result.Number != 0:
-		var made any
-		if made, err = c.proc.Core().Make(c.core().InSet(c.body.Result)); err == nil {
-			comm = made.(*mpi.Comm)
-		}
+	default:
+		comm, c.early = c.early, nil
 	}
 	if c.core().Decided(c.body.Op, committed); committed {
 		c.core().Changed(c.body.Op)
 	}
 	c.end(committed, comm, err)
 	return comm, err
+}
+
+// prepare makes the communicator over the Result, in which nobody says anything before
+// the decision, so that all members use its memory when that falls.
+func (c *Change) prepare() error {
+	if c.early != nil || c.Role == Leaving || c.body.Result.Number == 0 {
+		return nil
+	}
+	made, err := c.proc.Core().Make(c.core().InSet(c.body.Result))
+	if err != nil {
+		return err
+	}
+	c.early = made.(*mpi.Comm)
+	c.early.Core().Comm().UseGiven(c.body.Result, c.board)
+	return nil
 }
 
 // vote says this process's word, or that of all.
@@ -143,6 +158,10 @@ func (c *Change) end(committed bool, comm *mpi.Comm, err error) {
 	c.mu.Lock()
 	c.over, c.comm, c.err = true, comm, err
 	c.mu.Unlock()
+	if c.early != nil {
+		_ = c.early.Free() // of the change nothing comes
+		c.early = nil
+	}
 	if c.page != nil {
 		if committed && c.body.Result.Number != 0 {
 			c.page.over.Store(true)

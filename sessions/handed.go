@@ -80,6 +80,7 @@ func (w *Watcher) take(g *page, n setpage.Change) (x *Change, gone bool, err err
 		return nil, false, errNotHere // something went wrong with it
 	}
 	x = w.newChange(g, n, c)
+	x.board = b.Board
 	if b.X.Bytes > 0 {
 		if x.kept.next, err = openPage(g.proc, c.Result.Number, b, [control.FrameFDs]int{-1, -1}, w.opts); err != nil {
 			x.kept.release()

@@ -165,6 +165,7 @@ func (w *Watcher) askHead(ctx context.Context, op string, g *page, n setpage.Cha
 		return nil, false, newError(mpi.ErrUnreachable, op, err)
 	}
 	x = w.newChange(g, n, body)
+	x.board = b.Board
 	if b.X.Bytes > 0 {
 		if x.kept.next, x.lost = openPage(c, body.Result.Number, b, fds, w.opts); x.kept.next == nil {
 			leavePage(c, &b)

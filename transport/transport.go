@@ -452,4 +452,7 @@ type Env struct {
 	// Segment and Bell are this process's own shared segment and eventfd, or
 	// -1. The transport does not close them.
 	Segment, Bell int
+	// Arena is the file of which Common is given ranges without it; Total 0: there
+	// is none. The transport does not close it.
+	Arena wire.Extent
 }

@@ -36,6 +36,7 @@ type Agent struct {
 
 	heap    heap
 	commons map[string]*common // by the request for it
+	gifts   map[uint32]*gift   // by set
 	pages   map[uint32]*page   // of sets that are watched
 	left    map[*page]struct{} // that were dropped, and that members have not left yet
 	bells   map[uint32]*bell   // of groups of processes
@@ -74,7 +75,7 @@ func New(job wire.JobID, host uint32, reap func(p wire.ProcID)) *Agent {
 		job: job, host: host, reap: reap,
 		procs: map[uint32]*Proc{}, tokens: map[[control.TokenBytes]byte]uint32{}, unbound: map[uint32][]*Proc{},
 		spares: map[[control.TokenBytes]byte]*spare{},
-		heap:   heap{most: arenaBytes, memory: new(segment.Memory)}, commons: map[string]*common{}, pages: map[uint32]*page{}, behinds: map[uint32]*page{},
+		heap:   heap{most: arenaBytes, memory: new(segment.Memory)}, commons: map[string]*common{}, gifts: map[uint32]*gift{}, pages: map[uint32]*page{}, behinds: map[uint32]*page{},
 		left: map[*page]struct{}{}, bells: map[uint32]*bell{},
 	}
 }
@@ -109,6 +110,10 @@ func (a *Agent) Take(o *control.Order) {
 		a.page(&o.Page)
 	case control.OrderFollow:
 		a.follow(a.procs[o.Serial], o)
+	case control.OrderGive:
+		a.give(o.ID, o.Members)
+	case control.OrderUngive:
+		a.ungive(o.ID)
 	default:
 		if s := a.procs[o.Serial]; s != nil {
 			a.order(s, o)
@@ -122,8 +127,7 @@ func (a *Agent) order(s *Proc, o *control.Order) {
 	case control.OrderSend, control.OrderLate:
 		a.send(s, Deed{Frame: o.Frame, late: o.Late})
 	case control.OrderWelcome:
-		s.welcomed = true
-		a.sendFiles(s, s.files, o.Frame)
+		a.welcome(s, o.Frame)
 	case control.OrderContact:
 		a.contact(s, o)
 	case control.OrderOver:
@@ -364,16 +368,19 @@ func (a *Agent) call(f func(wire.ProcID), s *Proc) {
 }
 
 func (a *Agent) send(s *Proc, d Deed) {
-	if s.connected {
-		d.To = s.serial
+	if d.To = s.serial; s.welcome != nil { // that comes first
+		s.after = append(s.after, d)
+	} else if s.connected {
 		a.out = append(a.out, d)
+	} else {
+		d.Files.Release()
 	}
 }
 
 func (a *Agent) sendFiles(s *Proc, fs *Files, frame []byte) {
 	if s.connected && fs != nil {
 		fs.retain()
-		a.out = append(a.out, Deed{To: s.serial, Frame: frame, Files: fs})
+		a.send(s, Deed{Frame: frame, Files: fs})
 	}
 }
 
@@ -471,6 +478,7 @@ func (a *Agent) Close() {
 		delete(a.unbound, id)
 	}
 	clear(a.commons)
+	clear(a.gifts)
 	clear(a.spares)
 	for _, g := range a.pages {
 		a.closePage(g)
@@ -489,7 +497,7 @@ func (a *Agent) Close() {
 
 // Sizes is how much each table holds.
 func (a *Agent) Sizes() map[string]int {
-	m := map[string]int{"places": len(a.procs), "tokens": len(a.tokens), "reservations": len(a.unbound), "commons": len(a.commons), "pages": len(a.pages), "pages behind": len(a.behinds), "bells": len(a.bells), "pages left": len(a.left), "ranges": a.heap.used, "arenas": len(a.heap.arenas)}
+	m := map[string]int{"places": len(a.procs), "tokens": len(a.tokens), "reservations": len(a.unbound), "commons": len(a.commons), "gifts": len(a.gifts), "pages": len(a.pages), "pages behind": len(a.behinds), "bells": len(a.bells), "pages left": len(a.left), "ranges": a.heap.used, "arenas": len(a.heap.arenas)}
 	for _, s := range a.procs {
 		m["pids known"] += len(s.knownBy) + len(s.knows)
 		if s.files != nil {

@@ -17,6 +17,18 @@ import (
 type Files struct {
 	segment, bell int
 	refs          atomic.Int32
+
+	// pair and arena are others, to go as one; nil: these are the files themselves.
+	pair, arena *Files
+}
+
+// with is both the files and an arena's.
+func (f *Files) with(arena *Files) *Files {
+	f.retain()
+	arena.retain()
+	all := &Files{segment: f.segment, bell: f.bell, pair: f, arena: arena}
+	all.refs.Store(1)
+	return all
 }
 
 func newFiles() (*Files, error) {
@@ -58,6 +70,9 @@ func (f *Files) Release() {
 		return
 	}
 	switch n := f.refs.Add(-1); {
+	case n == 0 && f.pair != nil:
+		f.pair.Release()
+		f.arena.Release()
 	case n == 0:
 		f.close()
 	case n < 0:

@@ -13,13 +13,11 @@ import (
 // After a roll-back who has taken it gives it back, as it says; for the others the
 // agent does.
 
-// following is the page of the Result of the change that is to begin, whose memory is
-// not there yet; nil: there is nothing to wait for.
-func (a *Agent) following(o *control.PageOrder) *page {
-	if next := a.pages[o.Next]; o.Do == control.PageBegin && next != nil && next.memory == nil {
-		return next
-	}
-	return nil
+// following reports whether the page of the Result of the change that is to begin, or
+// what its members are given, is yet to come.
+func (a *Agent) following(o *control.PageOrder) bool {
+	next, g := a.pages[o.Next], a.gifts[o.Next]
+	return o.Do == control.PageBegin && (next != nil && next.memory == nil || g != nil && !g.ready)
 }
 
 // hand puts on a page what members are handed with the change that begins.
@@ -27,7 +25,7 @@ func (a *Agent) hand(g *page, o *control.PageOrder) {
 	g.next = nil
 	next := a.pages[o.Next]
 	var b control.FollowBody
-	if b.Rest = o.Body; next != nil {
+	if b.Rest, b.Board = o.Body, a.gifts[o.Next].told(); next != nil {
 		b.X, b.Members = next.extent.name(), next.members.Len()
 	}
 	if len(o.Body) == 0 || !g.lines.PutBody(setpage.Change(o.Change), control.Encode(&b)) || next == nil {

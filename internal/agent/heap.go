@@ -42,6 +42,7 @@ type extent struct {
 	holders    int     // who may touch it
 	open       *common // not nil: others may ask for it
 	left       *page   // not nil: it was this page, of which members are to tell that they have left it
+	gift       *gift   // not nil: holders may begin to use it
 	busy       bool    // pages are being taken, or given back
 }
 
@@ -65,34 +66,73 @@ func (h *heap) takeSmall(n int64) (*extent, error) { return h.takeIn(n, min(h.mo
 
 // takeIn finds room in arenas of so many bytes.
 func (h *heap) takeIn(n, most int64, small bool) (*extent, error) {
-	page := int64(os.Getpagesize())
-	n = (n + page - 1) &^ (page - 1)
+	n = wholePages(n)
 	for _, r := range h.arenas {
 		if r.small != small {
 			continue
 		}
-		if off, ok := r.free.Take(n); ok {
-			h.used++
-			return &extent{arena: r, off: off, bytes: n}, nil
+		if x := h.takeOf(r, n); x != nil {
+			return x, nil
 		}
 	}
 	if n > most || len(h.arenas) == wire.MaxArenas {
 		return nil, control.Refused("no room for %d bytes in %d arenas of %d", n, len(h.arenas), most)
 	}
+	r, err := h.newArena(most, small)
+	if err != nil {
+		return nil, err
+	}
+	if n > r.bytes {
+		r.files.Release()
+		return nil, fmt.Errorf("common memory of %d bytes: %w", n, errFileLimit(r.bytes))
+	}
+	h.arenas = append(h.arenas, r)
+	return h.takeOf(r, n), nil
+}
+
+func wholePages(n int64) int64 {
+	page := int64(os.Getpagesize())
+	return (n + page - 1) &^ (page - 1)
+}
+
+// takeOf finds room in one arena; nil: there is none.
+func (h *heap) takeOf(r *arena, n int64) *extent {
+	off, ok := r.free.Take(wholePages(n))
+	if !ok {
+		return nil
+	}
+	h.used++
+	return &extent{arena: r, off: off, bytes: wholePages(n)}
+}
+
+// newArena makes one of so many bytes, or of what a file may have.
+func (h *heap) newArena(most int64, small bool) (*arena, error) {
 	fd, bytes, err := segment.CreateArena(most)
 	if err != nil {
 		return nil, err
 	}
 	r := &arena{number: uint32(len(h.arenas)), files: &Files{segment: fd, bell: -1}, bytes: bytes, free: span.List{{Size: bytes}}, small: small}
 	r.files.refs.Store(1)
-	off, ok := r.free.Take(n)
-	if !ok {
-		r.files.Release()
-		return nil, fmt.Errorf("common memory of %d bytes: %w", n, errFileLimit(bytes))
+	return r, nil
+}
+
+// gifts is the arena out of which processes are given what they have not asked for; nil:
+// there is none.
+func (h *heap) gifts() *arena {
+	for _, r := range h.arenas {
+		if !r.small {
+			return r
+		}
+	}
+	if len(h.arenas) == wire.MaxArenas {
+		return nil
+	}
+	r, err := h.newArena(h.most, false)
+	if err != nil {
+		return nil
 	}
 	h.arenas = append(h.arenas, r)
-	h.used++
-	return &extent{arena: r, off: off, bytes: n}, nil
+	return r
 }
 
 // errFileLimit: a file may have so many bytes (ulimit -f).
@@ -170,6 +210,9 @@ func (a *Agent) clear(x *extent) {
 		x.left = nil
 		delete(a.left, g)
 		a.closePage(g)
+	}
+	if x.gift != nil {
+		a.endGift(x.gift)
 	}
 	a.work(x, func(fd int) error { return segment.Release(fd, x.off, x.bytes) }, func(err error) {
 		if err != nil {

@@ -120,6 +120,13 @@ func (a *Agent) made(g *page, err error) {
 
 // answerFollowers gives the page to those who wait, or tells them why there is none.
 func (a *Agent) answerFollowers(g *page, err error) {
+	if err == nil && g.memory == nil {
+		err = control.NotFound("process set %d", g.set)
+	}
+	board, later := a.gives(g.set, func() { a.answerFollowers(g, err) })
+	if later {
+		return
+	}
 	waiting := g.waiting
 	g.waiting = nil
 	x := g.extent
@@ -138,7 +145,7 @@ func (a *Agent) answerFollowers(g *page, err error) {
 				continue
 			}
 			a.sendFiles(q.p, f, followReply(q, control.FrameFDs, control.FollowBody{
-				X: x.name(), Members: g.members.Len(), Place: g.members.Index(a.id(q.p)),
+				X: x.name(), Members: g.members.Len(), Place: g.members.Index(a.id(q.p)), Board: board.told(),
 			}))
 			f.Release()
 		}
@@ -215,7 +222,7 @@ func (a *Agent) page(o *control.PageOrder) {
 	case g.memory == nil || a.behinds[g.set] == g:
 		g.orders = append(g.orders, *o)
 		return
-	case a.following(o) != nil || o.Do == control.PageBegin && a.behind(g):
+	case a.following(o) || o.Do == control.PageBegin && a.behind(g):
 		a.behinds[g.set] = g
 		g.orders = append(g.orders, *o)
 		return

@@ -118,7 +118,7 @@ func (a *Agent) behind(g *page) bool {
 // whose next page was not there.
 func (a *Agent) late() {
 	for set, g := range a.behinds {
-		if len(g.orders) > 0 && a.following(&g.orders[0]) != nil || a.behind(g) {
+		if len(g.orders) > 0 && a.following(&g.orders[0]) || a.behind(g) {
 			continue
 		}
 		delete(a.behinds, set)

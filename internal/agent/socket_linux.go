@@ -32,7 +32,12 @@ func writeWith(conn *net.UnixConn, data []byte, files *Files) (int, error) {
 		if second < 0 {
 			second = files.segment
 		}
-		oob = unix.UnixRights(files.segment, second)
+		fds := [...]int{files.segment, second, -1}
+		n := 2
+		if files.arena != nil {
+			fds[2], n = files.arena.segment, 3
+		}
+		oob = unix.UnixRights(fds[:n]...)
 	}
 	n, _, err := conn.WriteMsgUnix(data, oob, nil)
 	return n, err

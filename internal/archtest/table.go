@@ -45,6 +45,7 @@ var layers = []row{
 	{pkg: "internal/progress", may: "internal/wait"},
 	{pkg: "internal/segment", may: "internal/cgroup internal/wire"},
 	{pkg: "internal/rollcall", may: "internal/wire internal/segment"},
+	{pkg: "internal/nodecoll/layout", pure: true},
 	// Changes of process sets: neither knows the other.
 	{pkg: "internal/change", may: "internal/wire"},
 	{pkg: "internal/setpage", pure: true},
@@ -53,7 +54,7 @@ var layers = []row{
 	{pkg: "internal/control/client", may: "internal/control internal/change internal/wire"},
 	{pkg: "internal/control/controltest", may: "internal/control internal/change internal/wire internal/rollcall"},
 	{pkg: "internal/head", may: "internal/change internal/control internal/group internal/serials internal/wire"},
-	{pkg: "internal/agent", may: "internal/change internal/control internal/setpage internal/wire internal/segment internal/span internal/rollcall"},
+	{pkg: "internal/agent", may: "internal/nodecoll/layout internal/change internal/control internal/setpage internal/wire internal/segment internal/span internal/rollcall"},
 	{pkg: "internal/control/link", may: "internal/control"},
 	{pkg: "internal/onehost", may: "internal/change internal/head internal/agent internal/control internal/control/link internal/rollcall internal/wire"},
 	{pkg: "internal/archtest"},
@@ -79,11 +80,11 @@ var layers = []row{
 	{pkg: "internal/shmem", may: "transport internal/wire internal/span"},
 
 	// What ranks of a host do in the memory that they share, without waiting.
-	{pkg: "internal/nodecoll", may: "transport collectives internal/buffer internal/fault internal/wire internal/kernel internal/mem internal/wait"},
+	{pkg: "internal/nodecoll", may: "internal/nodecoll/layout transport collectives internal/buffer internal/fault internal/wire internal/kernel internal/mem internal/wait"},
 
 	// The engine takes transports as values; it imports none of them.
 	{pkg: "internal/engine", may: "transport collectives collectives/flat internal/buffer internal/calls internal/fault internal/wire internal/group internal/match " +
-		"internal/bytepool internal/credit internal/dtype internal/kernel internal/mem internal/nodecoll internal/progress internal/retry internal/ring internal/rollcall internal/serials internal/wait"},
+		"internal/bytepool internal/credit internal/dtype internal/kernel internal/mem internal/nodecoll internal/nodecoll/layout internal/progress internal/retry internal/ring internal/rollcall internal/serials internal/wait"},
 
 	{pkg: "internal/remote", may: "internal/engine internal/shmem transport internal/buffer internal/calls internal/fault internal/wire internal/cgroup internal/segment internal/dtype internal/kernel internal/mem internal/span internal/wait"},
 

@@ -419,6 +419,7 @@ type FollowBody struct {
 	X       wire.Extent // Bytes 0: there is no page, nor descriptors
 	Members int         // lines on it
 	Place   int         // the line of who asks
+	Board   Given       // of the set
 	Rest    []byte      // what the head says beside it
 }
 
@@ -428,6 +429,7 @@ func (m *FollowBody) put(e *enc) {
 	(&CommonBody{m.X}).put(e)
 	e.u32(uint32(m.Members))
 	e.u32(uint32(m.Place))
+	e.given(&m.Board)
 	e.bytes(m.Rest)
 }
 
@@ -436,6 +438,7 @@ func (m *FollowBody) get(d *dec) {
 	b.get(d)
 	m.X = b.X
 	m.Members, m.Place = int(d.u32()), int(d.u32())
+	m.Board = d.given()
 	m.Rest = d.bytes(MaxBody)
 	if d.err == nil && m.X.Bytes != 0 && (m.Members < 1 || m.Members > MaxMembers || m.Place >= m.Members) {
 		d.fail("line %d of %d", m.Place, m.Members)

@@ -92,6 +92,19 @@ type Welcome struct {
 	KillGrace time.Duration
 	// Settings are the knobs (GOMPI_*) given as flags of gompirun.
 	Settings map[string]string
+
+	// What the agent says beside it: Arena is the file out of which it gives ranges
+	// (File: -1: none), which the caller owns, Given what it has given of that.
+	Arena wire.Extent
+	Given []Given
+}
+
+// Given is the memory for shared collectives of the first communicator of a set, in
+// the arena of the welcome: all of the set's members on this host, so many, have it.
+type Given struct {
+	Set   uint32
+	Ranks int
+	X     wire.Extent // Bytes 0: there is none
 }
 
 // EventKind says what an Event tells.

@@ -13,14 +13,14 @@ import (
 //	0       4      length of the body in bytes, at most the limit of the kind
 //	4       1      version
 //	5       1      kind
-//	6       1      file descriptors that come with the frame: 0 or 2
+//	6       1      file descriptors that come with the frame: 0, 2 or 3
 //	7       1      0
 //	8       4      request: a number of the client's choice, not in use; its
 //	               reply: the same; anything else: 0
 //	12      ...    body
 //
-// The two descriptors (segment, bell; twice an arena's) travel as one
-// SCM_RIGHTS message on the frame's first byte.
+// The descriptors (segment, bell; twice an arena's) travel as one SCM_RIGHTS message
+// on the frame's first byte. A welcome may have the file of an arena as a third.
 const (
 	frameVersion = 4
 	FrameHead    = 12
@@ -33,8 +33,11 @@ const (
 	offID      = 8
 )
 
-// FrameFDs is the only number of descriptors a frame has, if it has any.
-const FrameFDs = 2
+// FrameFDs is how many descriptors a frame has, if it has any, and MostFDs a welcome.
+const (
+	FrameFDs = 2
+	MostFDs  = 3
+)
 
 // Kind is the type of a frame.
 type Kind uint8
@@ -207,7 +210,7 @@ func ParseHead(b []byte) (f Frame, body int, err error) {
 		return f, 0, fmt.Errorf("frame has unknown kind %d", f.Kind)
 	case uint64(n) > uint64(limit):
 		return f, 0, fmt.Errorf("frame of kind %d has %d bytes, at most %d allowed", f.Kind, n, limit)
-	case f.FDs != 0 && f.FDs != FrameFDs:
+	case f.FDs != 0 && f.FDs != FrameFDs && (f.FDs != MostFDs || f.Kind != KindWelcome):
 		return f, 0, fmt.Errorf("frame of kind %d has %d descriptors", f.Kind, f.FDs)
 	case b[offZero] != 0:
 		return f, 0, fmt.Errorf("frame of kind %d has byte 7 = %d", f.Kind, b[offZero])

@@ -23,7 +23,7 @@ const (
 	OrderBind    OrderKind = iota + 1 // the places of a reservation become processes
 	OrderUnbind                       // a reservation is not needed
 	OrderSend                         // a frame for a process
-	OrderWelcome                      // the like, with the process's own files
+	OrderWelcome                      // what the head says in a welcome
 	OrderLate                         // the like, which may wait for others
 	OrderHost                         // a frame for all who are joined, in place of the last such
 	OrderContact                      // answers a request: how to reach another process
@@ -37,6 +37,8 @@ const (
 	OrderTool                         // a piece of the answer to a tool, the next after ReportMore
 	OrderFollow                       // answers a request: the page of a set, which is made if it is not there
 	OrderPage                         // something to do on the page of a set
+	OrderGive                         // make the memory for shared collectives of a set, for all its members
+	OrderUngive                       // nobody may begin to use it any more
 )
 
 // Order is what the head tells an agent. Which fields it has depends on its
@@ -44,14 +46,14 @@ const (
 type Order struct {
 	Kind    OrderKind
 	Serial  uint32        // all but OrderUnbind, OrderHost, OrderEnding; OrderBind: the first
-	ID      uint32        // OrderBind, OrderUnbind: reservation; OrderContact: request; OrderReserve and later: question
+	ID      uint32        // OrderBind, OrderUnbind: reservation; OrderContact: request; OrderReserve and later: question; OrderGive, OrderUngive: set
 	Count   uint32        // OrderBind, OrderReserve, OrderTaken
 	State   ProcState     // OrderOver: Finalized or Exited
 	Late    time.Duration // OrderLate: how long at most
-	Frame   []byte        // OrderSend, OrderWelcome, OrderLate, OrderHost, OrderTool: with its head; OrderFollow: FollowBody.Rest
+	Frame   []byte        // OrderSend, OrderLate, OrderHost, OrderTool: with its head; OrderWelcome: Welcomed.Welcome; OrderFollow: FollowBody.Rest
 	Contact *wire.Contact // OrderContact: without what only the host has
 	Text    string        // OrderShut, OrderEnding: why
-	Members wire.Members  // OrderFollow: those of the set on this host; their order is that of the lines
+	Members wire.Members  // OrderFollow, OrderGive: those of the set on this host; their order is that of the lines
 	Page    PageOrder     // OrderFollow: Set and Have; OrderPage
 }
 
@@ -192,8 +194,11 @@ func (o *Order) put(e *enc) {
 	case OrderBind:
 		e.u32(o.ID)
 		e.u32(o.Count)
-	case OrderUnbind, OrderCalls:
+	case OrderUnbind, OrderCalls, OrderUngive:
 		e.u32(o.ID)
+	case OrderGive:
+		e.u32(o.ID)
+		e.members(o.Members)
 	case OrderReserve:
 		e.u32(o.ID)
 		e.u32(o.Count)
@@ -229,8 +234,10 @@ func (o *Order) get(d *dec) {
 	switch o.Kind {
 	case OrderBind:
 		o.ID, o.Count = d.u32(), d.u32()
-	case OrderUnbind, OrderCalls:
+	case OrderUnbind, OrderCalls, OrderUngive:
 		o.ID = d.u32()
+	case OrderGive:
+		o.ID, o.Members = d.u32(), d.members()
 	case OrderReserve:
 		o.ID, o.Count = d.u32(), d.u32()
 		if o.Count < 1 || o.Count > MaxSpawn {

@@ -264,7 +264,8 @@ func (m *Collect) get(d *dec) { m.Wait = time.Duration(d.num(int(MaxCollect))) }
 // MaxCollect is how long processes get at most.
 const MaxCollect = time.Minute
 
-// A Welcome travels without its descriptors.
+// A Welcome travels without its descriptors, and without what the agent says: see
+// Welcomed.
 
 func (*Welcome) kind() Kind { return KindWelcome }
 
@@ -295,7 +296,7 @@ func (w *Welcome) put(e *enc) {
 }
 
 func (w *Welcome) get(d *dec) {
-	w.Segment, w.Bell = -1, -1
+	w.Segment, w.Bell, w.Arena = -1, -1, wire.Extent{File: -1}
 	w.Self = d.proc()
 	copy(w.Secret[:], d.take(len(w.Secret)))
 	w.World = d.set()
@@ -321,6 +322,53 @@ func (w *Welcome) get(d *dec) {
 		last = k
 		w.Settings[k] = d.str(MaxSetting)
 	}
+}
+
+// Welcomed is the body of KindWelcome: a Welcome as the head has it, and what the agent
+// says beside it.
+type Welcomed struct {
+	Welcome []byte
+	Arena   wire.Extent // of which there is a third descriptor; Total 0: of none
+	Given   []Given
+}
+
+// maxGiven bounds what is given to one process: its world's memory, and that of what
+// this becomes.
+const maxGiven = 16
+
+func (*Welcomed) kind() Kind { return KindWelcome }
+
+func (m *Welcomed) put(e *enc) {
+	e.bytes(m.Welcome)
+	e.u32(m.Arena.Arena)
+	e.i64(m.Arena.Total)
+	e.u32(uint32(len(m.Given)))
+	for i := range m.Given {
+		e.given(&m.Given[i])
+	}
+}
+
+func (m *Welcomed) get(d *dec) {
+	m.Welcome = d.bytes(MaxBody)
+	m.Arena = wire.Extent{Arena: d.u32(), Total: d.i64(), File: -1}
+	n := d.count(maxGiven, 36)
+	for range n {
+		m.Given = append(m.Given, d.given())
+	}
+}
+
+func (e *enc) given(g *Given) {
+	e.u32(g.Set)
+	e.u32(uint32(g.Ranks))
+	(&CommonBody{g.X}).put(e)
+}
+
+func (d *dec) given() Given {
+	g := Given{Set: d.u32(), Ranks: int(d.u32())}
+	var b CommonBody
+	b.get(d)
+	g.X = b.X
+	return g
 }
 
 func (*Event) kind() Kind { return KindEvent }

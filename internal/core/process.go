@@ -39,6 +39,8 @@ type Process struct {
 	// Change is the change that the process was started for; nil: none.
 	Change *control.ChangeBody
 
+	given []control.Given // memory of sets, by the agent
+
 	lender    atomic.Pointer[Comm] // see Lend; nil: none
 	serial    atomic.Uint32        // of contexts made here; 0 is SELF
 	kept      sync.Map             // see Keep
@@ -96,6 +98,7 @@ func (p *Process) Start(b *Boot) error {
 	}
 	p.Control, p.Self, p.book, p.sleeps, p.os, p.perHost = b.Control, b.Welcome.Self, b.Book, b.Sleeper, b.Policy.OS, int(perHost)
 	p.World, p.Change, p.far = b.Welcome.World, b.Welcome.Change, b.Welcome.Hosts > 1
+	p.given = b.Welcome.Given
 	p.neighbors.Store(int32(b.Welcome.LocalProcs))
 	p.Ctx, p.cancel = context.WithCancelCause(context.Background())
 	if p.Engine, err = engine.New(cfg); err != nil {

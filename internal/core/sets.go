@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 
 	"gompi/internal/calls"
+	"gompi/internal/control"
 	"gompi/internal/engine"
 	"gompi/internal/fault"
 	"gompi/internal/wire"
@@ -16,6 +17,20 @@ import (
 // for the communicator that comes with it: each of them may make it once.
 func (p *Process) InSet(s wire.Set) (Agreed, Groups, string) {
 	return Agreed{Op: "Open", ID: s.Context(p.Self.Job, 0), members: s.Members, hosts: s.Hosts}, Groups{Local: s.Members}, s.URI
+}
+
+// UseGiven has c, the first communicator of a set, use the memory that the members were
+// given with the set. told is what this process has heard of that beside its Welcome.
+// It comes once, before any call on c; where nothing was given it does nothing.
+func (c *Comm) UseGiven(s wire.Set, told ...control.Given) {
+	for _, list := range [][]control.Given{c.Proc.given, told} {
+		for i := range list {
+			if g := &list[i]; g.Set == s.Number && g.X.Bytes > 0 {
+				c.Ctx.UseGiven(g.Ranks, g.X)
+				return
+			}
+		}
+	}
 }
 
 // OfSet is what they agree on for the k-th communicator of the set: InSet is that of

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"gompi/internal/control"
 	"gompi/transport"
 )
 
@@ -19,7 +20,10 @@ const defaultTransports = "shm,tcp"
 // openTransports opens those of a place and announces this process.
 func (b *Boot) openTransports(at Place) error {
 	w := b.Welcome
-	env := transport.Env{Self: w.Self, Secret: w.Secret, Wake: b.Sleeper.Wake, Setting: b.Setting, Segment: w.Segment, Bell: w.Bell}
+	env := transport.Env{Self: w.Self, Secret: w.Secret, Wake: b.Sleeper.Wake, Setting: b.Setting, Segment: w.Segment, Bell: w.Bell, Arena: w.Arena}
+	if w.Arena.Total != 0 {
+		defer control.CloseFiles(w.Arena.File)
+	}
 	list := at.Transports
 	if list == "" {
 		list = defaultTransports

@@ -11,6 +11,7 @@ import (
 	"gompi/internal/credit"
 	"gompi/internal/fault"
 	"gompi/internal/nodecoll"
+	"gompi/internal/nodecoll/layout"
 	"gompi/internal/wait"
 	"gompi/internal/wire"
 	"gompi/transport"
@@ -117,7 +118,7 @@ func testSecondLook(t *testing.T, again bool) {
 		go func() { done <- ns[1].Collective(ns[1].ctx, ns[1].call64(collectives.OpBcast, nil, out, 1, 0)) }()
 		b := ns[1].ctx.board
 		root := new(nodecoll.Board) // as rank 0 sees it
-		root.Open(b.heap.Memory()[:nodecoll.Size(2)], 0, 2, quiet{})
+		root.Open(b.heap.Memory()[:layout.Size(2)], 0, 2, quiet{})
 		asleep := func() bool {
 			ns[1].mu.Lock()
 			defer ns[1].mu.Unlock()

@@ -70,6 +70,7 @@ type Context struct {
 	board, voted *board
 	boardState   boardState
 	shareFrom    int32 // the number of the first call that may ask for memory
+	refused      bool  // this rank cannot use what all were given
 	readState    readState
 	room         atomic.Int64
 	reads        atomic.Bool

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"sync"
 
-	"gompi/internal/nodecoll"
+	"gompi/internal/nodecoll/layout"
 	"gompi/internal/wire"
 	"gompi/transport"
 )
@@ -88,10 +88,10 @@ func (e *Engine) Join(p wire.ProcID, place uint64, n int) ([]byte, error) {
 // common, until leaveCommon. The lock is not held.
 func (e *Engine) common(c *Context, s transport.Sharer) (mem []byte, x wire.Extent, err error) {
 	ranks, handed := c.Members.Len(), s.Handed()
-	n := nodecoll.HeapBytes(ranks, handed)
+	n := layout.HeapBytes(ranks, handed)
 	x.File = -1
 	if handed {
-		if x, err = e.cfg.Control.Common(c.ID, c.Members, n, nodecoll.BoardBytes(ranks), s.Held()); err != nil {
+		if x, err = e.cfg.Control.Common(c.ID, c.Members, n, layout.BoardBytes(ranks), s.Held()); err != nil {
 			return nil, x, err
 		}
 	}
@@ -106,6 +106,24 @@ func (e *Engine) common(c *Context, s transport.Sharer) (mem []byte, x wire.Exte
 		e.cfg.Control.LeaveCommon(x)
 	}
 	return mem, x, err
+}
+
+// given is common of memory that the agent has given to all members.
+func (c *Context) given(x wire.Extent) ([]byte, error) {
+	e := c.e
+	x.File = -1
+	s, err := e.beginSharing()
+	defer e.sharing.RUnlock()
+	if err != nil {
+		return nil, err
+	}
+	ranks := c.Members.Len()
+	mem, err := s.Common(transport.CommonKey{Context: c.ID, First: c.Members.At(0), Ranks: ranks}, layout.HeapBytes(ranks, true), x)
+	if err == nil && !layout.Claim(mem, c.Rank) {
+		s.Leave(mem)
+		err = fmt.Errorf("%v: what was given to rank %d was taken back", c.ID, c.Rank)
+	}
+	return mem, err
 }
 
 // leaveCommon ends the use of memory of common: nothing of this process touches it

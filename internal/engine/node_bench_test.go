@@ -8,6 +8,7 @@ import (
 	"gompi/collectives"
 	"gompi/collectives/selection"
 	"gompi/internal/nodecoll"
+	"gompi/internal/nodecoll/layout"
 )
 
 // BenchmarkBoardAlone is what a collective on a board costs besides the other
@@ -15,7 +16,7 @@ import (
 func BenchmarkBoardAlone(b *testing.B) {
 	ns, _ := testJobOf(b, 1, nil, nil)
 	n := ns[0]
-	n.ctx.board = newBoard(make([]byte, nodecoll.Size(1)), n.ctx)
+	n.ctx.board = newBoard(make([]byte, layout.Size(1)), n.ctx)
 	n.ctx.boardState, n.ctx.readState = boardMade, readsKnown
 	n.ctx.room.Store(int64(nodecoll.SharedRoom(1)))
 	in, out := make([]uint64, 1), make([]uint64, 1)

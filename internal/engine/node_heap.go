@@ -8,6 +8,7 @@ import (
 
 	"gompi/internal/fault"
 	"gompi/internal/nodecoll"
+	"gompi/internal/nodecoll/layout"
 	"gompi/internal/wire"
 )
 
@@ -190,7 +191,7 @@ func (e *Engine) joinBlock(c, parent *Context, place uint32) {
 		e.leaveHeap(h)
 		return
 	}
-	b := newBoard(h.Memory()[at:][:nodecoll.Size(n)], c)
+	b := newBoard(h.Memory()[at:][:layout.Size(n)], c)
 	b.heap, b.at, b.inBlock = h, at, true
 	e.vote(c, b)
 	e.countVotes(c)

@@ -8,6 +8,7 @@ import (
 	"gompi/internal/nodecoll"
 	"gompi/internal/rollcall"
 	"gompi/internal/wire"
+	"gompi/transport"
 )
 
 // Whether the ranks of a communicator share memory is decided once, in the first
@@ -177,7 +178,7 @@ func (e *Engine) pursueBoard(c *Context) boardState {
 func (e *Engine) askBoard(c *Context) {
 	c.boardState = boardAsked
 	s := e.sharer()
-	if s == nil {
+	if s == nil || c.refused {
 		e.absent(c)
 		return
 	}
@@ -185,22 +186,53 @@ func (e *Engine) askBoard(c *Context) {
 		mem, x, err := e.common(c, s)
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		switch {
-		case c.boardState != boardAsked || e.closed || e.contexts[c.ID] != c:
-			if err == nil { // nobody needs it any more
-				e.leaveCommon(s, mem, x)
-			}
-		case err != nil:
-			e.absent(c)
-		default:
-			b := newBoard(mem, c)
-			b.heap = nodecoll.NewHeap(mem, c.Members, c.Rank, s.Handed())
-			e.beginHeap(b.heap, x)
-			e.keepLent(c, b.heap)
-			e.vote(c, b)
-		}
+		c.takeBoard(s, mem, x, err)
 		e.cfg.Sleeper.Wake()
 	}()
+}
+
+// takeBoard votes for memory that has come, or says that it has not.
+func (c *Context) takeBoard(s transport.Sharer, mem []byte, x wire.Extent, err error) {
+	e := c.e
+	switch {
+	case c.boardState != boardAsked || e.closed || e.contexts[c.ID] != c:
+		if err == nil { // nobody needs it any more
+			e.leaveCommon(s, mem, x)
+		}
+	case err != nil:
+		e.absent(c)
+	default:
+		b := newBoard(mem, c)
+		b.heap = nodecoll.NewHeap(mem, c.Members, c.Rank, s.Handed())
+		e.beginHeap(b.heap, x)
+		e.keepLent(c, b.heap)
+		e.vote(c, b)
+	}
+}
+
+// UseGiven begins the use of memory that the agent has given to so many members of c:
+// all that it has on this host. Who cannot use it tells the others in its first call. It
+// comes once, before any call on c.
+func (c *Context) UseGiven(ranks int, x wire.Extent) {
+	e := c.e
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if c.node != nil {
+		c = c.node.ctx
+	}
+	s := e.sharer()
+	if c.boardState != boardUndecided || c.shareFrom != 0 || !c.mayShare() || c.Members.Len() != ranks || e.closed || s == nil || !s.Handed() {
+		return // they ask
+	}
+	c.boardState = boardAsked
+	e.mu.Unlock()
+	mem, err := c.given(x)
+	e.mu.Lock()
+	if err != nil && c.boardState == boardAsked {
+		c.boardState, c.refused = boardUndecided, true
+		return
+	}
+	c.takeBoard(s, mem, x, err)
 }
 
 // vote votes for the memory that has come.

@@ -32,6 +32,9 @@ type Config struct {
 	HostNames []string
 	// Spawns: processes may ask for more. Each Spawn is an effect.
 	Spawns bool
+	// Boards: processes share memory, so that sets of which communicators are made
+	// are given the memory for shared collectives.
+	Boards bool
 	// Launches: processes may come by changes of sets. Each Launch is an effect.
 	Launches bool
 	// Slots is how many processes the job may have at a time; 0: as many as there is

@@ -256,6 +256,7 @@ func (h *Head) add(argv [][]string, parent uint32, places []Place) wire.Set {
 	}
 	h.alive += len(argv)
 	h.places += len(argv)
+	h.giveBoard(world.Number)
 	for _, at := range places {
 		h.tellHost(at.Host)
 	}
@@ -364,7 +365,7 @@ func (h *Head) hello(p *proc) {
 	} else if p.last != nil {
 		m.Change = h.changeBody(p.last, p) // which was rolled back meanwhile
 	}
-	h.order(p, control.Order{Kind: control.OrderWelcome, Frame: control.AppendFrame(nil, 0, control.FrameFDs, m)})
+	h.order(p, control.Order{Kind: control.OrderWelcome, Frame: control.Encode(m)})
 	h.call(h.cfg.Joined, p)
 	h.book.Joined(h.now(), p.id)
 	h.settle()

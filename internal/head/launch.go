@@ -99,6 +99,7 @@ func (h *Head) Bind(l *Launch) []control.StartProc {
 			list = append(list, s)
 		}
 	}
+	h.giveJoining(l)
 	return list
 }
 

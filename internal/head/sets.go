@@ -38,6 +38,7 @@ type set struct {
 	taken   uint32
 	had     map[uint32]control.Had // by serial
 	dynamic bool                   // it is watched, or came of a change
+	board   bool                   // its members were given memory
 	op      uint32                 // the operation that is not decided of which it came, or its members; 0: none
 
 	store     *setStore // nil: nothing was put, and nobody waits
@@ -120,6 +121,7 @@ func (h *Head) endSet(number uint32) {
 	}
 	h.book.SetGone(number)
 	h.setHappened(number)
+	h.ungive(number)
 	delete(h.sets, number)
 	h.setBytes -= setBytes(t.members)
 	h.unname(number, t)

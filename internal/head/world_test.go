@@ -164,12 +164,8 @@ func (w *world) order(host uint32, o *control.Order) {
 	m := w.procs[o.Serial]
 	switch o.Kind {
 	case control.OrderWelcome:
-		f, n, err := control.ParseHead(o.Frame)
 		var b control.Welcome
-		if err == nil {
-			err = control.Decode(&b, o.Frame[control.FrameHead:][:n])
-		}
-		if err != nil || f.Kind != control.KindWelcome {
+		if err := control.Decode(&b, o.Frame); err != nil {
 			w.fail("a welcome is %v", err)
 		}
 		m.change = b.Change

@@ -5,6 +5,7 @@ package nodecoll
 import (
 	"gompi/collectives"
 	"gompi/internal/mem"
+	"gompi/internal/nodecoll/layout"
 	"gompi/internal/wait"
 )
 
@@ -16,7 +17,7 @@ type Board struct {
 	head  *headLines
 	ranks []rankLines
 	cells []byte // of rank r: from owner*r on
-	rings []byte // of rank r: from ringOwner(size)*r on
+	rings []byte // of rank r: from layout.RingOwner(size)*r on
 	waker Waker
 
 	stride, owner int // bytes from cell to cell, and from rank to rank
@@ -51,14 +52,14 @@ type Board struct {
 	balance balance
 }
 
-// Open makes b a rank's view of a board in Size(size) bytes of memory.
+// Open makes b a rank's view of a board in layout.Size(size) bytes of memory.
 func (b *Board) Open(mem []byte, rank, size int, w Waker) {
 	at := linePair * (1 + size)
-	stride := cellStride(size)
+	stride := layout.CellStride(size)
 	*b = Board{
-		rank: rank, size: size, room: int64(roomOf(size)), waker: w,
-		head: viewHead(mem), ranks: viewRanks(mem[linePair:at]), cells: mem[at:ringsAt(size)], rings: mem[ringsAt(size):Size(size)],
-		stride: stride, owner: ownerStride(stride),
+		rank: rank, size: size, room: int64(layout.Room(size)), waker: w,
+		head: viewHead(mem), ranks: viewRanks(mem[linePair:at]), cells: mem[at:layout.RingsAt(size)], rings: mem[layout.RingsAt(size):layout.Size(size)],
+		stride: stride, owner: layout.OwnerStride(stride),
 	}
 	b.tree.begin(rank, size)
 	if size > TreeRanks { // a look at so many costs more than the first operations

@@ -8,6 +8,8 @@ package nodecoll
 import (
 	"sync/atomic"
 	"unsafe"
+
+	"gompi/internal/nodecoll/layout"
 )
 
 // headLines is the first block of a board.
@@ -50,7 +52,8 @@ type rankLines struct {
 	waiting atomic.Uint32 // as asleep, over rings
 	_       [lineBytes - 40]byte
 	cpu     atomic.Uint32 // 1 + the number of its processor; 0: unknown
-	_       [linePair - lineBytes - 4]byte
+	claim   uint32        // layout.Claim's
+	_       [linePair - lineBytes - 8]byte
 }
 
 // cell is where a rank publishes once: a word, which is written last, and a payload,
@@ -69,6 +72,7 @@ func (s *cell) progress() *atomic.Int64 {
 const (
 	_ = uint(unsafe.Sizeof(headLines{}) - linePair)
 	_ = uint(unsafe.Sizeof(rankLines{}) - linePair)
+	_ = -uint(unsafe.Offsetof(rankLines{}.claim) - layout.ClaimOff)
 	_ = uint(unsafe.Sizeof(cell{}) - lineBytes)
 	_ = -uint(unsafe.Sizeof(cell{}) % lineBytes)
 	_ = -uint(unsafe.Offsetof(cell{}.inline) % 8) // for progress

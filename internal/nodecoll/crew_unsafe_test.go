@@ -10,6 +10,7 @@ import (
 
 	"gompi/collectives"
 	"gompi/internal/buffer"
+	"gompi/internal/nodecoll/layout"
 )
 
 // crew are the boards of some ranks in one memory, which one goroutine steps.
@@ -20,8 +21,8 @@ type crew struct {
 
 func newCrew(size int) *crew {
 	c := &crew{boards: make([]Board, size)}
-	mem := make([]byte, Size(size)+linePair)
-	mem = mem[-uintptr(address(mem))%linePair:][:Size(size)]
+	mem := make([]byte, layout.Size(size)+linePair)
+	mem = mem[-uintptr(address(mem))%linePair:][:layout.Size(size)]
 	for r := range c.boards {
 		c.boards[r].Open(mem, r, size, nil)
 	}

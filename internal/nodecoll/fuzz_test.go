@@ -9,6 +9,7 @@ import (
 	"gompi/collectives"
 	"gompi/internal/buffer"
 	"gompi/internal/fault"
+	"gompi/internal/nodecoll/layout"
 	"gompi/transport"
 )
 
@@ -118,7 +119,7 @@ func (s *script) call(op collectives.Op, rank, size int, count int64) *Call {
 func (s *script) scribble(b *Board, mem []byte) {
 	switch how := s.next(); {
 	case how < 160:
-		q := s.next() % cellOwners(b.size)
+		q := s.next() % layout.CellOwners(b.size)
 		i := b.cell(q, b.op.seq)
 		if how%8 == 0 {
 			i = b.resultCell(q, b.op.seq)
@@ -157,8 +158,8 @@ func FuzzBoard(f *testing.F) {
 		s := &script{told}
 		size := []int{2, 3, 5, 66, 300}[s.next()%5]
 		rank := s.next() % size
-		mem := make([]byte, Size(size)+linePair)
-		mem = mem[-uintptr(address(mem))%linePair:][:Size(size)]
+		mem := make([]byte, layout.Size(size)+linePair)
+		mem = mem[-uintptr(address(mem))%linePair:][:layout.Size(size)]
 		b := new(Board)
 		b.Open(mem, rank, size, hostile{s})
 		b.Read(hostile{s})

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 
+	"gompi/internal/nodecoll/layout"
 	"gompi/internal/wire"
 )
 
@@ -41,64 +42,15 @@ type block struct {
 	members   wire.Members // who have their board there; nobody: this process has not been told
 }
 
-const (
-	blockAlign = 4096
-	// Rank 0 makes most communicators. Its range is of this size, or of so many
-	// blocks.
-	firstRange, firstBlocks = 16 << 20, 8
-	// The others give out blocks for the parts of a Split. Of more ranks they do
-	// not.
-	otherBlocks     = 2
-	maxBlockGivers  = 256
-	reapedPerClaim  = 4
-	fewBlocks       = 2 // of rank 0 where memory is taken at once
-	fewBlocksGivers = 8
-)
-
-// BoardBytes is how much of it is the board of all, or a block for the board of so
-// many.
-func BoardBytes(ranks int) int { return (Size(ranks) + blockAlign - 1) &^ (blockAlign - 1) }
-
-// mostBlockBytes is the size of a block for some of so many ranks.
-func mostBlockBytes(ranks int) (most int) {
-	for n := range ranks {
-		most = max(most, BoardBytes(n+1))
-	}
-	return most
-}
-
-// heapRange is the range of a member, behind the board. sparse: memory that is
-// not used costs nothing.
-func heapRange(rank, ranks int, sparse bool) (start, end int) {
-	most := mostBlockBytes(ranks)
-	first, other := max(firstRange&^(blockAlign-1), firstBlocks*most), otherBlocks*most
-	givers := maxBlockGivers
-	if !sparse {
-		first, other, givers = fewBlocks*most, most, fewBlocksGivers
-	}
-	if ranks > givers {
-		other = 0
-	}
-	start = BoardBytes(ranks)
-	if rank == 0 {
-		return start, start + first
-	}
-	start += first + (rank-1)*other
-	return start, start + other
-}
-
-// HeapBytes is how much memory so many ranks have in common.
-func HeapBytes(ranks int, sparse bool) int {
-	_, end := heapRange(ranks-1, ranks, sparse)
-	return end
-}
+// reapedPerClaim is how many blocks are looked at for each that is given out.
+const reapedPerClaim = 4
 
 // NewHeap is a member's view of that memory.
 func NewHeap(mem []byte, members wire.Members, rank int, sparse bool) *Heap {
 	h := &Heap{mem: mem, members: members, ranks: members.Len(), sparse: sparse}
-	h.most = mostBlockBytes(h.ranks)
-	h.start, h.end = heapRange(rank, h.ranks, sparse)
-	h.backed = make([]bool, (h.end-h.start)/blockAlign)
+	h.most = layout.MostBlockBytes(h.ranks)
+	h.start, h.end = layout.HeapRange(rank, h.ranks, sparse)
+	h.backed = make([]bool, (h.end-h.start)/layout.BlockAlign)
 	return h
 }
 
@@ -127,7 +79,7 @@ func (h *Heap) Offer(populate func(part []byte) error) (place uint32) {
 		return 0
 	}
 	clear(h.mem[b.at:][:lines])
-	return uint32(b.at / blockAlign)
+	return uint32(b.at / layout.BlockAlign)
 }
 
 // HalfFree reports whether half of this process's range is free.
@@ -155,7 +107,7 @@ func (h *Heap) Keep(place uint32, members wire.Members, dead iter.Seq[wire.ProcI
 		return
 	}
 	n := members.Len()
-	b.bytes = BoardBytes(n)
+	b.bytes = layout.BoardBytes(n)
 	head := viewHead(h.mem[b.at:])
 	ok := h.back(b.at, b.bytes, populate)
 	b.members = members
@@ -167,7 +119,7 @@ func (h *Heap) Keep(place uint32, members wire.Members, dead iter.Seq[wire.ProcI
 		return
 	}
 	clearCells(h.mem[b.at:], n)
-	clearRings(h.mem[b.at:][ringsAt(n):Size(n)], n)
+	clearRings(h.mem[b.at:][layout.RingsAt(n):layout.Size(n)], n)
 	if oversubscribed {
 		head.oversubscribed.Store(1)
 	}
@@ -177,8 +129,8 @@ func (h *Heap) Keep(place uint32, members wire.Members, dead iter.Seq[wire.ProcI
 // Place is where a board of so many ranks begins that is to lie in a block; the
 // place came from another process.
 func (h *Heap) Place(place uint32, ranks int) (at int, err error) {
-	begin := int64(place) * blockAlign
-	if begin < int64(BoardBytes(h.ranks)) || ranks > h.ranks || begin+int64(BoardBytes(ranks)) > int64(len(h.mem)) {
+	begin := int64(place) * layout.BlockAlign
+	if begin < int64(layout.BoardBytes(h.ranks)) || ranks > h.ranks || begin+int64(layout.BoardBytes(ranks)) > int64(len(h.mem)) {
 		return 0, fmt.Errorf("its place in the memory of what it was made from is %#x of %#x bytes", begin, len(h.mem))
 	}
 	return int(begin), nil
@@ -239,7 +191,7 @@ func (h *Heap) release(b *block) {
 // given is the block at a place, if this process has given it out.
 func (h *Heap) given(place uint32) *block {
 	for _, b := range h.blocks {
-		if b.at == int(place)*blockAlign {
+		if b.at == int(place)*layout.BlockAlign {
 			return b
 		}
 	}
@@ -290,14 +242,14 @@ func countOut(head *headLines, r *rankLines) {
 
 // back makes sure that part of this process's range can be used.
 func (h *Heap) back(at, n int, populate func(part []byte) error) bool {
-	first, last := (at-h.start)/blockAlign, (at+n-h.start-1)/blockAlign
+	first, last := (at-h.start)/layout.BlockAlign, (at+n-h.start-1)/layout.BlockAlign
 	for first <= last && h.backed[first] {
 		first++
 	}
 	if first > last {
 		return true
 	}
-	if populate(h.mem[h.start+first*blockAlign:h.start+(last+1)*blockAlign]) != nil {
+	if populate(h.mem[h.start+first*layout.BlockAlign:h.start+(last+1)*layout.BlockAlign]) != nil {
 		return false
 	}
 	for i := first; i <= last; i++ {
@@ -311,7 +263,7 @@ const noBlock = ^uint32(0)
 
 // Giver is in whose range a place lies.
 func (h *Heap) Giver(at int) wire.ProcID {
-	start, end := heapRange(1, h.ranks, h.sparse)
+	start, end := layout.HeapRange(1, h.ranks, h.sparse)
 	if at < start {
 		return h.members.At(0)
 	}
@@ -320,8 +272,8 @@ func (h *Heap) Giver(at int) wire.ProcID {
 
 // clearCells clears what stands in the lines of words.
 func clearCells(mem []byte, ranks int) {
-	at, stride := linePair*(1+ranks), cellStride(ranks)
-	for range cellOwners(ranks) {
+	at, stride := linePair*(1+ranks), layout.CellStride(ranks)
+	for range layout.CellOwners(ranks) {
 		for range Cells {
 			clear(mem[at:][:lineBytes])
 			at += stride

@@ -2,24 +2,26 @@
 
 package nodecoll
 
+import "gompi/internal/nodecoll/layout"
+
 import "testing"
 
 // Blocks of one rank do not lie in those of another, nor in the board.
 func TestHeapRanges(t *testing.T) {
 	for _, ranks := range []int{2, 3, 8, 9, 65, 256, 257} {
 		for _, sparse := range []bool{false, true} {
-			at := Size(ranks)
+			at := layout.Size(ranks)
 			for r := range ranks {
-				start, end := heapRange(r, ranks, sparse)
-				if start < at || end < start || start%blockAlign != 0 || end%blockAlign != 0 {
+				start, end := layout.HeapRange(r, ranks, sparse)
+				if start < at || end < start || start%layout.BlockAlign != 0 || end%layout.BlockAlign != 0 {
 					t.Fatalf("rank %d of %d: %d to %d, behind %d", r, ranks, start, end, at)
 				}
-				if most := mostBlockBytes(ranks); end > start && end-start < most || most < linePair*(1+ranks) {
+				if most := layout.MostBlockBytes(ranks); end > start && end-start < most || most < linePair*(1+ranks) {
 					t.Fatalf("rank %d of %d: no block fits", r, ranks)
 				}
 				at = end
 			}
-			if n := HeapBytes(ranks, sparse); n != at || n > 512<<20 {
+			if n := layout.HeapBytes(ranks, sparse); n != at || n > 512<<20 {
 				t.Errorf("%d ranks: %d bytes, the last range ends at %d", ranks, n, at)
 			}
 		}

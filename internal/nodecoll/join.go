@@ -2,6 +2,8 @@
 
 package nodecoll
 
+import "gompi/internal/nodecoll/layout"
+
 // What ranks decide in the memory itself, before the first operation: whether all
 // have it, and whether all can read each other's. docs/design/020-node-collectives.md.
 
@@ -13,7 +15,7 @@ const (
 
 // SharedRoom is the longest payload of operations whose lengths all ranks know, on
 // a board of so many.
-func SharedRoom(ranks int) int { return min(roomOf(ranks), sharedRoom) }
+func SharedRoom(ranks int) int { return min(layout.Room(ranks), sharedRoom) }
 
 // Vote votes for the memory, with what proves to others that they can read this
 // rank's. It wakes nobody.

@@ -6,6 +6,8 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"gompi/internal/nodecoll/layout"
 )
 
 // Of the ranks on a processor the last one is to leave, if there are others.
@@ -13,7 +15,7 @@ func TestRebalanceLeaver(t *testing.T) {
 	const size = 7
 	on := [size]int{2, 0, 2, 2, 1, 0, 3}
 	leaves := [size]bool{3: true, 5: true}
-	mem := make([]byte, Size(size))
+	mem := make([]byte, layout.Size(size))
 	for rank := range size {
 		b := new(Board)
 		b.Open(mem, rank, size, nil)
@@ -33,7 +35,7 @@ func TestRebalanceLeaver(t *testing.T) {
 func TestRebalanceCountsAll(t *testing.T) {
 	const size = MaxRanks
 	b := new(Board)
-	b.Open(make([]byte, Size(size)), size-1, size, nil)
+	b.Open(make([]byte, layout.Size(size)), size-1, size, nil)
 	for r := range b.ranks {
 		b.ranks[r].cpu.Store(2)
 	}
@@ -48,7 +50,7 @@ func TestRebalanceCountsAll(t *testing.T) {
 func TestRebalanceHostile(t *testing.T) {
 	const size = 6
 	b := new(Board)
-	b.Open(make([]byte, Size(size)), 0, size, nil)
+	b.Open(make([]byte, layout.Size(size)), 0, size, nil)
 	for r, told := range [size]uint32{2, 0, math.MaxUint32, maxProcessors + 1, 1 << 31, 7} {
 		b.ranks[r].cpu.Store(told)
 	}

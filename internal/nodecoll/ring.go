@@ -9,6 +9,7 @@ import (
 	"gompi/internal/fault"
 	"gompi/internal/kernel"
 	"gompi/internal/mem"
+	"gompi/internal/nodecoll/layout"
 )
 
 // Behind its cells each rank has rings of slots, for operations that are started
@@ -24,15 +25,11 @@ import (
 // Ring 0 is for nonblocking calls, the others are each for one persistent call,
 // whose start comes after the end of the one before.
 const (
-	RingSlots       = 8 // of ring 0
-	startSlots      = 2
-	PersistentRings = 8
+	RingSlots       = layout.RingSlots // of ring 0
+	PersistentRings = layout.PersistentRings
 
-	slotHead = 16
-	// Slots are of wideSlot bytes for up to fewRanks ranks, else of narrowSlot.
-	wideSlot   = 512
-	narrowSlot = 128
-	fewRanks   = 16
+	startSlots = layout.StartSlots
+	slotHead   = layout.SlotHead
 )
 
 // RingRoom is the longest payload of operations in rings of so many ranks; 0: these
@@ -41,31 +38,7 @@ func RingRoom(ranks int) int64 {
 	if ranks > TreeRanks {
 		return 0
 	}
-	return int64(slotStride(ranks) - slotHead)
-}
-
-func slotStride(ranks int) int {
-	if ranks > fewRanks {
-		return narrowSlot
-	}
-	return wideSlot
-}
-
-// ringOwner is what the rings of one rank take.
-func ringOwner(ranks int) int {
-	if ranks > TreeRanks {
-		return 0
-	}
-	return ringAt(1+PersistentRings, ranks)
-}
-
-// ringAt is where a ring begins in what one rank has.
-func ringAt(ring, ranks int) int {
-	if ring == 0 {
-		return 0
-	}
-	stride := slotStride(ranks)
-	return lineBytes + RingSlots*stride + (ring-1)*(lineBytes+startSlots*stride)
+	return int64(layout.SlotStride(ranks) - slotHead)
 }
 
 func ringSlots(ring int) int {
@@ -77,13 +50,13 @@ func ringSlots(ring int) int {
 
 // clearRings clears what stands in the lines of numbers.
 func clearRings(mem []byte, ranks int) {
-	owner, stride := ringOwner(ranks), slotStride(ranks)
+	owner, stride := layout.RingOwner(ranks), layout.SlotStride(ranks)
 	if owner == 0 {
 		return
 	}
 	for ; len(mem) >= owner; mem = mem[owner:] {
 		for ring := range 1 + PersistentRings {
-			at := ringAt(ring, ranks)
+			at := layout.RingAt(ring, ranks)
 			clear(mem[at:][:lineBytes])
 			for i := range ringSlots(ring) {
 				clear(mem[at+lineBytes+i*stride:][:lineBytes])
@@ -105,12 +78,12 @@ type Ring struct {
 
 // OpenRing makes r this rank's view of a ring.
 func (b *Board) OpenRing(r *Ring, ring int) {
-	*r = Ring{b: b, at: ringAt(ring, b.size), slots: uint64(ringSlots(ring))}
+	*r = Ring{b: b, at: layout.RingAt(ring, b.size), slots: uint64(ringSlots(ring))}
 }
 
 // InRing is which other rank has published operation number in a ring, -1: none.
 func (b *Board) InRing(ring int, number uint64) int {
-	r := Ring{b: b, at: ringAt(ring, b.size), slots: uint64(ringSlots(ring))}
+	r := Ring{b: b, at: layout.RingAt(ring, b.size), slots: uint64(ringSlots(ring))}
 	for q := range b.size {
 		if q != b.rank && r.slot(q, number).number.Load() == number {
 			return q
@@ -120,10 +93,10 @@ func (b *Board) InRing(ring int, number uint64) int {
 }
 
 // owned is what a rank has of the ring.
-func (r *Ring) owned(rank int) []byte { return r.b.rings[rank*ringOwner(r.b.size)+r.at:] }
+func (r *Ring) owned(rank int) []byte { return r.b.rings[rank*layout.RingOwner(r.b.size)+r.at:] }
 
 func (r *Ring) place(rank int, number uint64) []byte {
-	return r.owned(rank)[lineBytes+int(number%r.slots)*slotStride(r.b.size):]
+	return r.owned(rank)[lineBytes+int(number%r.slots)*layout.SlotStride(r.b.size):]
 }
 
 // Tell says that this rank is done with the operations up to number.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gompi/collectives"
+	"gompi/internal/nodecoll/layout"
 )
 
 // ringRank is one rank's part in a ring: the operations that it has begun and not
@@ -135,9 +136,9 @@ func playRing(t *testing.T, rnd *rand.Rand, size, ring int) {
 
 // Slots and words stand where nothing else does, and those of a block are cleared.
 func TestRingLayout(t *testing.T) {
-	for _, size := range []int{1, 2, fewRanks, fewRanks + 1, TreeRanks, TreeRanks + 1} {
-		if n := Size(size); n%lineBytes != 0 || ringsAt(size)%lineBytes != 0 || ringOwner(size)%lineBytes != 0 {
-			t.Errorf("%d ranks: %d bytes, rings at %d, of %d", size, n, ringsAt(size), ringOwner(size))
+	for _, size := range []int{1, 2, layout.FewRanks, layout.FewRanks + 1, TreeRanks, TreeRanks + 1} {
+		if n := layout.Size(size); n%lineBytes != 0 || layout.RingsAt(size)%lineBytes != 0 || layout.RingOwner(size)%lineBytes != 0 {
+			t.Errorf("%d ranks: %d bytes, rings at %d, of %d", size, n, layout.RingsAt(size), layout.RingOwner(size))
 		}
 		if (RingRoom(size) == 0) != (size > TreeRanks) {
 			t.Errorf("%d ranks: room %d", size, RingRoom(size))

@@ -7,6 +7,8 @@ package nodecoll
 import (
 	"sync/atomic"
 	"unsafe"
+
+	"gompi/internal/nodecoll/layout"
 )
 
 // slot is the beginning of a slot.
@@ -17,7 +19,7 @@ type slot struct {
 
 const (
 	_ = uint(unsafe.Sizeof(slot{}) - slotHead)
-	_ = -uint(wideSlot%lineBytes + narrowSlot%lineBytes)
+	_ = -uint(layout.WideSlot%lineBytes + layout.NarrowSlot%lineBytes)
 )
 
 func viewSlot(m []byte) *slot { return (*slot)(unsafe.Pointer(&m[0])) }

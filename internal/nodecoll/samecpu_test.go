@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gompi/collectives"
+	"gompi/internal/nodecoll/layout"
 	"gompi/internal/wait"
 )
 
@@ -19,7 +20,7 @@ func TestSameCPU(t *testing.T) {
 	}
 	const size, rank, seq = 4, 1, 7
 	b := new(Board)
-	b.Open(make([]byte, Size(size)), rank, size, nil)
+	b.Open(make([]byte, layout.Size(size)), rank, size, nil)
 	elsewhere := uint32(1 << 20)
 	b.ranks[0].cpu.Store(elsewhere)
 	b.locate()

@@ -7,13 +7,15 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"gompi/internal/nodecoll/layout"
 )
 
 // A rank that sleeps is counted as long as its mark is seen: whoever takes the mark
 // of one away, and counts it down, must not hide another.
 func TestBoardSleepersCount(t *testing.T) {
-	mem := make([]byte, Size(3)+linePair)
-	mem = mem[-uintptr(address(mem))%linePair:][:Size(3)]
+	mem := make([]byte, layout.Size(3)+linePair)
+	mem = mem[-uintptr(address(mem))%linePair:][:layout.Size(3)]
 	var ranks [3]Board
 	for i := range ranks {
 		ranks[i].Open(mem, i, len(ranks), nil)

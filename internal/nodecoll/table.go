@@ -8,6 +8,7 @@ import (
 
 	"gompi/collectives"
 	"gompi/internal/mem"
+	"gompi/internal/nodecoll/layout"
 	"gompi/transport"
 )
 
@@ -32,7 +33,7 @@ const (
 )
 
 const (
-	_ = uint(1<<16 - 1 - maxRoom)
+	_ = uint(1<<16 - 1 - layout.MaxRoom)
 	_ = uint(1<<16 - MaxRanks)
 )
 

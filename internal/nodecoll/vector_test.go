@@ -9,6 +9,7 @@ import (
 
 	"gompi/collectives"
 	"gompi/internal/fault"
+	"gompi/internal/nodecoll/layout"
 	"gompi/transport"
 )
 
@@ -24,7 +25,7 @@ func (nowhere) Read(int, []byte, uint64, int64) error { return transport.ErrProt
 func TestGarbledBlocks(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(9, 9))
 	b := new(Board)
-	b.Open(make([]byte, Size(2)), 0, 2, nil)
+	b.Open(make([]byte, layout.Size(2)), 0, 2, nil)
 	b.regions = nowhere{}
 	for k := range 50_000 {
 		o := &b.op
@@ -83,7 +84,7 @@ func TestLongTable(t *testing.T) {
 	const edges = 1 << 20
 	m := &full{behind: edges - 1}
 	b := new(Board)
-	b.Open(make([]byte, Size(2)), 0, 2, nil)
+	b.Open(make([]byte, layout.Size(2)), 0, 2, nil)
 	b.regions = m
 	o := &b.op
 	*o = operation{op: collectives.OpNeighborAlltoallv, seq: 1, unit: 1, out: make([]byte, 8)}

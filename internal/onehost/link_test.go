@@ -196,6 +196,10 @@ func (f *frames) take(d *agent.Deed) {
 		f.t.Fatalf("frame of %d bytes: %v", len(d.Frame), err)
 	}
 	fr.Body = d.Frame[control.FrameHead:]
+	var w control.Welcomed
+	if fr.Kind == control.KindWelcome && control.Decode(&w, fr.Body) == nil {
+		fr.Body = w.Welcome
+	}
 	f.got[d.To], f.with[d.To] = append(f.got[d.To], fr), d.Files
 }
 

@@ -39,7 +39,7 @@ func TestWelcome(t *testing.T) {
 	unix.Close(w.Segment)
 	unix.Close(w.Bell)
 	got := *w
-	got.Segment, got.Bell = 0, 0
+	got.Segment, got.Bell, got.Arena.File = 0, 0, 0
 	want := control.Welcome{
 		Self: r.procs[1].Proc, Secret: [32]byte{1, 2, 3},
 		World: wire.Set{URI: control.WorldURI, Number: r.world.Number, Members: r.world.Members,

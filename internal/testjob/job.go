@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 
@@ -57,7 +58,7 @@ func New(tb testing.TB, opts ...Option) *Job {
 	var b [40]byte
 	rand.Read(b[:])
 	j.id = wire.JobID(binary.LittleEndian.Uint64(b[32:]) | 1)
-	sc := onehost.Config{JobConfig: onehost.JobConfig{Job: j.id, Settings: maps.Clone(j.cfg.settings), UsableCPUs: 2, FaultTolerant: true}}
+	sc := onehost.Config{JobConfig: onehost.JobConfig{Job: j.id, Settings: maps.Clone(j.cfg.settings), UsableCPUs: 2, FaultTolerant: true, Boards: strings.Contains(j.cfg.transport, "shm")}}
 	copy(sc.Secret[:], b[:32])
 	sc.Aborted = func(by wire.ProcID, code int, msg string) { j.Server.Ending(msg) }
 	sc.Start = func(ps []control.StartProc) error {
@@ -117,7 +118,14 @@ func (j *Job) Boot(sp control.StartProc) (*mpi.Process, error) {
 		return nil, err
 	}
 	m := &member{start: sp, book: make([]byte, segment.RollCallBytes), owns: []int{w.Segment, w.Bell}}
-	b, err := core.Open(ctl, w, core.Place{Transports: j.cfg.transport, Hub: j.hub, Book: m.book, Wrap: j.cfg.wrap})
+	if f := j.cfg.welcomed; f != nil {
+		f(w)
+	}
+	var said core.Control = ctl
+	if n := j.cfg.commons; n != nil {
+		said = &counting{ctl, n}
+	}
+	b, err := core.Open(said, w, core.Place{Transports: j.cfg.transport, Hub: j.hub, Book: m.book, Wrap: j.cfg.wrap})
 	if err != nil {
 		return nil, err
 	}

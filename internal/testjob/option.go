@@ -4,6 +4,7 @@ package testjob
 
 import (
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"gompi/internal/control"
@@ -20,6 +21,8 @@ type Config struct {
 	overheard func(core.Control) core.Control
 	deadline  time.Duration
 	started   func([]control.StartProc) error
+	welcomed  func(*control.Welcome)
+	commons   *atomic.Int64
 	slots     []int // of hosts that are pretended; nil: there is one, in the head's process
 }
 
@@ -60,4 +63,22 @@ func Overheard(f func(core.Control) core.Control) Option {
 // package transport/faulty; wake makes the process look at it again.
 func Wrap(f func(t transport.Transport, self wire.ProcID, wake func()) (transport.Transport, error)) Option {
 	return func(c *Config) { c.wrap = f }
+}
+
+// Welcomed is called with what each process is told when it joins, which it may change.
+func Welcomed(f func(w *control.Welcome)) Option { return func(c *Config) { c.welcomed = f } }
+
+// Commons counts how often processes ask their agents for the memory of a
+// communicator.
+func Commons(n *atomic.Int64) Option { return func(c *Config) { c.commons = n } }
+
+// counting counts what a process asks for.
+type counting struct {
+	core.Control
+	commons *atomic.Int64
+}
+
+func (c *counting) Common(id wire.ContextID, m wire.Members, n, first int, have uint64) (wire.Extent, error) {
+	c.commons.Add(1)
+	return c.Control.Common(id, m, n, first, have)
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 
+	"golang.org/x/sys/unix"
+
 	"gompi/internal/segment"
 	"gompi/internal/wire"
 	"gompi/transport"
@@ -85,11 +87,39 @@ func (t *Transport) arena(x wire.Extent) (*arena, error) {
 		closeFD(x.File)
 		return nil, transport.ErrUnavailable
 	}
+	return t.addArena(x)
+}
+
+// knowArena makes an arena known whose ranges come without the file, which is the
+// caller's.
+func (t *Transport) knowArena(x wire.Extent) error {
+	if x.Total == 0 || x.File < 0 {
+		return nil
+	}
+	fd, err := unix.FcntlInt(uintptr(x.File), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("shm: arena %d: %w", x.Arena, err)
+	}
+	x.File = fd
+	t.arenas.mu.Lock()
+	defer t.arenas.mu.Unlock()
+	if _, err := t.addArena(x); err != nil {
+		return fmt.Errorf("shm: arena %d: %w", x.Arena, err)
+	}
+	return nil
+}
+
+// addArena adds an arena; its file is owned. mu is held.
+func (t *Transport) addArena(x wire.Extent) (*arena, error) {
+	if x.Arena >= wire.MaxArenas || x.Total > segment.SpanBytes {
+		closeFD(x.File)
+		return nil, fmt.Errorf("arena %d of %d bytes: %w", x.Arena, x.Total, transport.ErrProtocol)
+	}
 	if err := segment.CheckArena(x.File, x.Total); err != nil {
 		closeFD(x.File)
 		return nil, err
 	}
-	r = &arena{number: x.Arena, file: x.File, bytes: x.Total}
+	r := &arena{number: x.Arena, file: x.File, bytes: x.Total}
 	if mem, err := segment.MapArena(r.file, r.bytes); err == nil {
 		closeFD(r.file)
 		r.mem, r.file = mem, -1

@@ -126,6 +126,11 @@ func Open(env transport.Env) (*Transport, error) {
 		segment.Unmap(t.headMem)
 		return nil, err
 	}
+	if err := t.knowArena(env.Arena); err != nil {
+		t.dir.close()
+		segment.Unmap(t.headMem)
+		return nil, err
+	}
 	return t, nil
 }
 

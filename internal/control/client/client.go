@@ -128,12 +128,16 @@ func join(conn *socket, in *fdReader, m *control.Hello, deadline time.Time) (*co
 	if err != nil {
 		return nil, err
 	}
+	var said control.Welcomed
 	var w control.Welcome
 	switch f.Kind {
 	case control.KindBye:
 		err = control.ByeError(f.Body)
 	case control.KindWelcome:
-		if err = control.Decode(&w, f.Body); err == nil && passes && fds[0] < 0 {
+		if err = control.Decode(&said, f.Body); err == nil {
+			err = control.Decode(&w, said.Welcome)
+		}
+		if err == nil && passes && fds[0] < 0 {
 			err = fmt.Errorf("no room for the shared segment: %w", syscall.EMFILE)
 		}
 	default:
@@ -146,7 +150,8 @@ func join(conn *socket, in *fdReader, m *control.Hello, deadline time.Time) (*co
 		control.CloseFiles(fds[:]...)
 		return nil, err
 	}
-	w.Segment, w.Bell = fds[0], fds[1]
+	w.Segment, w.Bell, w.Arena, w.Given = fds[0], fds[1], said.Arena, said.Given
+	w.Arena.File = fds[2]
 	return &w, nil
 }
 
@@ -178,7 +183,7 @@ func (c *Client) readFrames(in *fdReader) error {
 		}
 		switch f.Kind {
 		case control.KindReply:
-			a := &answer{fds: fds}
+			a := &answer{fds: [control.FrameFDs]int(fds[:])}
 			if err := control.Decode(&a.reply, f.Body); err != nil {
 				control.CloseFiles(fds[:]...)
 				return err

@@ -18,7 +18,7 @@ type fdReader struct {
 	oob  []byte
 	// fds are the descriptors of frames that have not been returned, in order:
 	// each frame that has some has its place here, also if they were lost.
-	fds [][control.FrameFDs]int
+	fds [][control.MostFDs]int
 }
 
 func newFDReader(conn *socket) *fdReader {
@@ -58,8 +58,8 @@ func (d *fdReader) fill(n int) error {
 // next returns the next frame. The body is valid until the following call;
 // the caller owns the descriptors, which are -1 if the frame has none or they
 // were lost.
-func (d *fdReader) next() (control.Frame, [control.FrameFDs]int, error) {
-	none := [control.FrameFDs]int{-1, -1}
+func (d *fdReader) next() (control.Frame, [control.MostFDs]int, error) {
+	none := [control.MostFDs]int{-1, -1, -1}
 	if d.w-d.r < control.FrameHead {
 		if err := d.fill(control.FrameHead); err != nil {
 			return control.Frame{}, none, err
@@ -85,15 +85,19 @@ func (d *fdReader) next() (control.Frame, [control.FrameFDs]int, error) {
 	if len(d.fds) == 0 {
 		return control.Frame{}, none, fmt.Errorf("frame of kind %d comes without its descriptors", f.Kind)
 	}
-	pair := d.fds[0]
+	fds := d.fds[0]
 	d.fds = d.fds[1:]
-	return f, pair, nil
+	if f.FDs < control.MostFDs && fds[control.FrameFDs] >= 0 {
+		control.CloseFiles(fds[control.FrameFDs])
+		fds[control.FrameFDs] = -1
+	}
+	return f, fds, nil
 }
 
 // close closes the descriptors that nobody has claimed.
 func (d *fdReader) close() {
-	for _, pair := range d.fds {
-		control.CloseFiles(pair[:]...)
+	for _, fds := range d.fds {
+		control.CloseFiles(fds[:]...)
 	}
 	d.fds = nil
 }

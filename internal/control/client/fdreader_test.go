@@ -41,9 +41,9 @@ func TestLostDescriptors(t *testing.T) {
 	out, in := fdPair(t)
 	d := newFDReader(in)
 	defer d.close()
-	// room is how many of the two descriptors of each frame can be had.
-	rooms := []int{2, 0, 2, 1, 0, 0, 2}
-	inodes := make([]uint64, len(rooms))
+	// room is how many of the descriptors of each frame can be had.
+	list := []struct{ has, room int }{{2, 2}, {2, 0}, {3, 3}, {2, 1}, {3, 2}, {2, 0}, {3, 0}, {2, 2}}
+	inodes := make([]uint64, len(list))
 	inode := func(fd int) uint64 {
 		var st unix.Stat_t
 		if err := unix.Fstat(fd, &st); err != nil {
@@ -52,25 +52,29 @@ func TestLostDescriptors(t *testing.T) {
 		return st.Ino
 	}
 	total := 0
-	for i, room := range rooms {
+	for i, x := range list {
 		own, err := os.CreateTemp(t.TempDir(), "")
 		if err != nil {
 			t.Fatal(err)
 		}
 		fd := int(own.Fd())
 		inodes[i] = inode(fd)
-		data := control.AppendFrame(nil, uint32(i+1), control.FrameFDs, &control.Reply{})
-		if _, _, err := out.WriteMsgUnix(data, unix.UnixRights(fd, fd), nil); err != nil {
+		var m control.Message = &control.Reply{}
+		if x.has == control.MostFDs {
+			m = &control.Welcomed{}
+		}
+		data := control.AppendFrame(nil, uint32(i+1), x.has, m)
+		if _, _, err := out.WriteMsgUnix(data, unix.UnixRights([]int{fd, fd, fd}[:x.has]...), nil); err != nil {
 			t.Fatal(err)
 		}
 		own.Close()
-		var next [control.FrameFDs + 1]*os.File // at the lowest numbers that are free
+		var next [control.MostFDs + 1]*os.File // at the lowest numbers that are free
 		for i := range next {
 			if next[i], err = os.Open(os.DevNull); err != nil {
 				t.Fatal(err)
 			}
 		}
-		limit := next[room].Fd()
+		limit := next[x.room].Fd()
 		for _, f := range next {
 			f.Close()
 		}
@@ -82,14 +86,17 @@ func TestLostDescriptors(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for i, room := range rooms {
+	for i, x := range list {
 		f, fds, err := d.next()
 		if err != nil || f.ID != uint32(i+1) {
 			t.Fatalf("frame %d, %v; want %d", f.ID, err, i+1)
 		}
-		for _, fd := range fds {
-			if room < control.FrameFDs && fd >= 0 || room == control.FrameFDs && inode(fd) != inodes[i] {
-				t.Errorf("frame %d, with room for %d: descriptor %d of inode %d, its own has %d", f.ID, room, fd, inode(fd), inodes[i])
+		for j, fd := range fds {
+			switch all := x.room == x.has && j < x.has; {
+			case all && (fd < 0 || inode(fd) != inodes[i]):
+				t.Errorf("frame %d, with room for %d: descriptor %d is not that of inode %d", f.ID, x.room, fd, inodes[i])
+			case !all && fd >= 0:
+				t.Errorf("frame %d, with room for %d of %d: descriptor %d", f.ID, x.room, x.has, fd)
 			}
 		}
 		control.CloseFiles(fds[:]...)

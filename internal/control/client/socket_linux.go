@@ -144,15 +144,15 @@ func (d *fdReader) claim(oob []byte, flags int) error {
 		if err != nil {
 			return fmt.Errorf("control message: %w", err)
 		}
-		if len(fds) != control.FrameFDs || lost {
+		if len(fds) != control.FrameFDs && len(fds) != control.MostFDs || lost {
 			control.CloseFiles(fds...)
 			lost = true
 			continue
 		}
-		d.fds = append(d.fds, [control.FrameFDs]int(fds))
+		d.fds = append(d.fds, [control.MostFDs]int(append(fds, -1)[:control.MostFDs]))
 	}
 	if lost {
-		d.fds = append(d.fds, [control.FrameFDs]int{-1, -1})
+		d.fds = append(d.fds, [control.MostFDs]int{-1, -1, -1})
 	}
 	return nil
 }

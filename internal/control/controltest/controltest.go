@@ -28,6 +28,7 @@ func Samples(job wire.JobID) []control.Message {
 	call := rollcall.Entry{Op: "Recv", Peer: rollcall.AnyPeer, Since: time.Unix(1, 2), Tag: -1, Caller: "a.go:1 b"}
 	op := control.OpBody{Op: 3, State: change.Refused, Why: control.WhyReplaced, Text: "t", Set: 4, Success: 5, Outputs: outputs, Names: names, Iteration: 8,
 		Times: control.OpTimes{Asked: time.Unix(7, 8), Granted: 1, Ordered: 2, Ready: 3, Adopted: 4, Decided: 5, Gone: 6}}
+	given := control.Given{Set: 4, Ranks: 3, X: wire.Extent{Total: 1 << 40, Off: 1 << 30, Bytes: 1 << 20, File: -1}}
 	return []control.Message{
 		&control.Hello{Token: [control.TokenBytes]byte{1, 2}},
 		&control.Empty{Kind: control.KindTool}, &control.Empty{Kind: control.KindFinalize}, &control.Empty{Kind: control.KindIdle}, &control.Empty{Kind: control.KindBusy}, &control.Empty{Kind: control.KindList},
@@ -40,9 +41,9 @@ func Samples(job wire.JobID) []control.Message {
 		&control.Abort{Code: -5, Text: "text"},
 		&control.Stacks{ID: 7, Queues: []byte("q"), Stacks: []byte("s")},
 		&control.Cancel{ID: 9}, &control.Collect{Wait: time.Second},
-		&control.Welcome{Self: p, Secret: [32]byte{5}, World: set, Parent: set, Segment: -1, Bell: -1, LocalProcs: 3, UsableCPUs: 2, Hosts: 2,
+		&control.Welcome{Self: p, Secret: [32]byte{5}, World: set, Parent: set, Segment: -1, Bell: -1, Arena: wire.Extent{File: -1}, LocalProcs: 3, UsableCPUs: 2, Hosts: 2,
 			MaxProcs: 1, FaultTolerant: true, KillGrace: time.Second, Settings: map[string]string{"B": "2", "A": ""}},
-		&control.Welcome{Self: p, World: set, Parent: set, Change: &handed, Segment: -1, Bell: -1, Settings: map[string]string{}},
+		&control.Welcome{Self: p, World: set, Parent: set, Change: &handed, Segment: -1, Bell: -1, Arena: wire.Extent{File: -1}, Settings: map[string]string{}},
 		&control.Submit{Request: request, Parts: []control.SubmitPart{{Names: []string{"app://a"}, Argv: []string{"prog", ""}, Hosts: []string{"h"}}}, COL: []byte("{}")},
 		&control.Submit{Request: change.Request{Kind: change.Multi, Parts: []change.Request{request, {Kind: change.Shrink, In: []uint32{0}, Out: []wire.ProcID{p}, To: 3}}}, Parts: make([]control.SubmitPart, 2), COL: []byte{}},
 		&control.Await{Op: 3, Until: change.Ready}, &control.Update{Op: 3, COL: []byte("{}")}, &control.Undecided{Op: 3, Set: 9},
@@ -53,7 +54,8 @@ func Samples(job wire.JobID) []control.Message {
 		&control.OpReport{Op: op, Kind: change.Grow, Inputs: names, Before: 4, After: 6, Joins: 2, Leaves: 1, Waits: "w", For: time.Second},
 		&control.SetReport{Set: names[0], Names: []string{"app://b"}, Size: 4, Living: 3, Watched: 2, Main: true, Op: 3, Made: "grow", Of: []uint32{4, 5}, Pending: true},
 		&control.Follow{Set: 4, Options: options, Have: 5}, &control.Handed{Set: 4, Change: 2, Have: 5}, &control.Handed{Op: 3, Have: 5},
-		&control.FollowBody{X: wire.Extent{Arena: 3, Total: 1 << 40, Off: 1 << 30, Bytes: 1 << 20, File: -1}, Members: 3, Place: 2, Rest: []byte("r")},
+		&control.FollowBody{X: wire.Extent{Arena: 3, Total: 1 << 40, Off: 1 << 30, Bytes: 1 << 20, File: -1}, Members: 3, Place: 2, Board: given, Rest: []byte("r")},
+		&control.Welcomed{Welcome: []byte("w"), Arena: wire.Extent{Total: 1 << 40, File: -1}, Given: []control.Given{given, given}},
 		&handed, &control.Word{Set: 4, Change: 2},
 		&control.Set{Kind: control.KindDescribe, Number: 4}, &control.Set{Kind: control.KindUnfollow, Number: 4}, &control.Set{Kind: control.KindMain, Number: 4},
 		&control.DescribeBody{Set: set, Names: []string{"app://a"}, Died: wire.MembersOf(p), Left: wire.MembersOf(p.Next(1)), Dynamic: true, Had: control.Had{Opened: 3, Calls: 1 << 40}},
@@ -63,6 +65,7 @@ func Samples(job wire.JobID) []control.Message {
 		&control.SetPut{Set: 4, Put: control.Put{Key: "key", Val: []byte("value")}}, &control.SetGet{Set: 4, Keys: []string{"a", "b"}, Wait: true, Call: 3},
 		&control.ValuesBody{Values: []control.Value{{There: true, Val: []byte("v")}, {Val: []byte{}}}},
 		&control.Order{Kind: control.OrderFollow, Serial: 3, ID: 7, Members: m, Page: page, Frame: []byte("f")}, &control.Order{Kind: control.OrderPage, Page: page},
+		&control.Order{Kind: control.OrderGive, ID: 7, Members: m}, &control.Order{Kind: control.OrderUngive, ID: 7},
 		&control.Report{Kind: control.ReportWord, Set: 4, Change: 2, Word: change.IsCommitted, Iteration: 8, Late: control.Late{At: 4, Votes: 3, Behind: 2, First: []uint32{5, 9}}},
 		&control.Report{Kind: control.ReportLook, Set: 4, Change: 3, Look: control.Look{Least: 1, Most: 1 << 40, Begun: 3, Mean: time.Millisecond, Bytes: 9}, Late: control.Late{Behind: 1, First: []uint32{7}}},
 		&control.Cut{Proc: p, Text: "no room"}, &control.Ping{Kind: control.KindPing, Proc: p, ID: 7}, &control.Ping{Kind: control.KindPong, Proc: p, ID: 1 << 60}, &control.Release{Number: 7, Had: control.Had{Opened: 2, Calls: 9}}, &control.Text{Kind: control.KindDelete, Text: "key"},

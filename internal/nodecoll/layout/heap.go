@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package layout
+
+// Behind the board each rank has a range, out of which it gives blocks for the boards
+// of communicators that are made from this one.
+const (
+	BlockAlign = 4096
+	// Rank 0 makes most communicators. Its range is of this size, or of so many
+	// blocks.
+	firstRange, firstBlocks = 16 << 20, 8
+	// The others give out blocks for the parts of a Split. Of more ranks they do
+	// not.
+	otherBlocks     = 2
+	maxBlockGivers  = 256
+	fewBlocks       = 2 // of rank 0 where memory is taken at once
+	fewBlocksGivers = 8
+)
+
+// BoardBytes is how much of it is the board of all, or a block for the board of so
+// many.
+func BoardBytes(ranks int) int { return (Size(ranks) + BlockAlign - 1) &^ (BlockAlign - 1) }
+
+// MostBlockBytes is the size of a block for some of so many ranks.
+func MostBlockBytes(ranks int) (most int) {
+	for n := range ranks {
+		most = max(most, BoardBytes(n+1))
+	}
+	return most
+}
+
+// HeapRange is the range of a member, behind the board. sparse: memory that is
+// not used costs nothing.
+func HeapRange(rank, ranks int, sparse bool) (start, end int) {
+	most := MostBlockBytes(ranks)
+	first, other := max(firstRange&^(BlockAlign-1), firstBlocks*most), otherBlocks*most
+	givers := maxBlockGivers
+	if !sparse {
+		first, other, givers = fewBlocks*most, most, fewBlocksGivers
+	}
+	if ranks > givers {
+		other = 0
+	}
+	start = BoardBytes(ranks)
+	if rank == 0 {
+		return start, start + first
+	}
+	start += first + (rank-1)*other
+	return start, start + other
+}
+
+// HeapBytes is how much memory so many ranks have in common.
+func HeapBytes(ranks int, sparse bool) int {
+	_, end := HeapRange(ranks-1, ranks, sparse)
+	return end
+}
