@@ -22,7 +22,7 @@ import (
 // The descriptors (segment, bell; twice an arena's) travel as one SCM_RIGHTS message
 // on the frame's first byte. A welcome may have the file of an arena as a third.
 const (
-	frameVersion = 4
+	frameVersion = 5
 	FrameHead    = 12
 
 	OffLength  = 0
