@@ -45,7 +45,6 @@ func (c *Change) consume(ctx context.Context, op string, all bool) (*mpi.Comm, e
 	}
 	c.mu.Lock()
 	over, voted, comm, err := c.over, c.voted, c.comm, c.err
-	c.voted = true
 	c.mu.Unlock()
 	if over {
 		return comm, err
@@ -53,6 +52,9 @@ func (c *Change) consume(ctx context.Context, op string, all bool) (*mpi.Comm, e
 	if err := c.prepare(); err != nil {
 		return nil, err
 	}
+	c.mu.Lock()
+	c.voted = true
+	c.mu.Unlock()
 	if err := c.vote(op, voted, all); err != nil {
 		return nil, err
 	}
