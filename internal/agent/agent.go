@@ -56,7 +56,8 @@ type Deed struct {
 	Files *Files // go with the frame; the deed holds a reference
 	host  bool   // replaces the last such that is not yet sent
 	late  time.Duration
-	taken int // of frames that it has sent, as weight
+	taken int  // of frames that it has sent, as weight
+	left  bool // it does not want to know any more who has ended
 
 	shut string // why the connection is to end
 
@@ -323,6 +324,7 @@ func (a *Agent) over(s *Proc, at control.ProcState) {
 		a.endCommons(s)
 		s.state = control.Finalized
 		a.letGoAll(s) // it touches nobody's memory any more
+		a.send(s, Deed{left: true})
 	}
 	a.free(s)
 }

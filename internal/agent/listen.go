@@ -116,6 +116,8 @@ func (l *Listener) Do(d *Deed) {
 		p.sendHost(d.Frame)
 	case d.taken > 0:
 		p.taken(d.taken)
+	case d.left:
+		p.dropLate()
 	case d.late > 0:
 		p.sendLate(d.Frame, d.late)
 	default:

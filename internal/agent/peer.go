@@ -131,6 +131,14 @@ func (p *peer) takeLate() {
 	}
 }
 
+// dropLate forgets what waits: it is of ends, and the client leaves itself.
+func (p *peer) dropLate() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.bytes -= len(p.late)
+	p.late = nil
+}
+
 // sendHost queues an EvHost in place of one that still waits.
 func (p *peer) sendHost(frame []byte) {
 	p.mu.Lock()

@@ -169,18 +169,27 @@ func (h *Head) dropRequests(p *proc) {
 // for each that is joined: all of them may be leaving.
 const lateEach = 50 * time.Microsecond
 
+// lateLeaving is how much later one hears that who leaves itself, by a change: mostly
+// never. The news of n that leave together to each other would be n^2.
+const lateLeaving = 200 * time.Millisecond
+
 // tellEnd tells of an end those who watch p, as do those who were given its pid:
 // they let go of it. Of many who leave in order each hears later, and together.
 func (h *Head) tellEnd(p *proc) {
 	o := control.Order{Kind: control.OrderSend, Frame: control.AppendFrame(nil, 0, 0, p.end())}
+	late := time.Duration(0)
 	if !p.died {
-		o.Kind, o.Late = control.OrderLate, time.Duration(len(h.joined))*lateEach
+		o.Kind, late = control.OrderLate, time.Duration(len(h.joined))*lateEach
 	}
 	for _, q := range h.joined {
-		if q.watching.Has(p.id.Serial) {
-			q.watching.Remove(p.id.Serial)
-			h.order(q, o)
+		if !q.watching.Has(p.id.Serial) {
+			continue
 		}
+		q.watching.Remove(p.id.Serial)
+		if o.Late = late; q.leaves && late > 0 {
+			o.Late = max(late, lateLeaving)
+		}
+		h.order(q, o)
 	}
 }
 

@@ -96,6 +96,7 @@ type proc struct {
 	freed     bool // nothing of it is left on its host
 	unbound   bool // it has no place on a host yet
 	quiet     bool // it comes or goes by a change: others hear how many they are when that is over
+	leaves    bool // it goes by a change that is committed
 	connected bool
 	pid       int // for people; 0 before it is started
 

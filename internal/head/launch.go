@@ -122,7 +122,7 @@ func (h *Head) Launched(l *Launch, err error) {
 func (h *Head) leave(procs []wire.ProcID) {
 	for _, id := range procs {
 		if p := h.proc(id); p != nil {
-			p.quiet = true
+			p.quiet, p.leaves = true, true
 		}
 	}
 	h.tell(Leaves, procs)
