@@ -26,7 +26,7 @@ func run(args []string, start starter) int {
 	if len(args) == 1 {
 		switch args[0] {
 		case agent.GuardianArg:
-			return agent.Guard(os.Stdin)
+			return agent.Guard()
 		case agentArg:
 			conn, err := net.FileConn(os.Stdin)
 			if err != nil {

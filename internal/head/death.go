@@ -169,25 +169,41 @@ func (h *Head) dropRequests(p *proc) {
 // for each that is joined: all of them may be leaving.
 const lateEach = 50 * time.Microsecond
 
-// lateLeaving is how much later one hears that who leaves itself, by a change: mostly
-// never. The news of n that leave together to each other would be n^2.
-const lateLeaving = 200 * time.Millisecond
+// Of those that leave by one change others hear when the last of them has left, but not
+// later than lateLeavers; and those that leave themselves, mostly, never: the news of n
+// to each other would be n^2.
+const (
+	lateLeavers = 20 * time.Millisecond
+	lateLeaving = 200 * time.Millisecond
+)
+
+// leavers are those that leave by one change.
+type leavers struct{ left int } // who take part in the job
 
 // tellEnd tells of an end those who watch p, as do those who were given its pid:
 // they let go of it. Of many who leave in order each hears later, and together.
 func (h *Head) tellEnd(p *proc) {
 	o := control.Order{Kind: control.OrderSend, Frame: control.AppendFrame(nil, 0, 0, p.end())}
-	late := time.Duration(0)
-	if !p.died {
-		o.Kind, late = control.OrderLate, time.Duration(len(h.joined))*lateEach
+	late := time.Duration(len(h.joined)) * lateEach
+	if p.leaves != nil {
+		if p.leaves.left--; p.leaves.left > 0 {
+			late = max(late, lateLeavers)
+		} else {
+			late = 0
+		}
 	}
 	for _, q := range h.joined {
 		if !q.watching.Has(p.id.Serial) {
 			continue
 		}
 		q.watching.Remove(p.id.Serial)
-		if o.Late = late; q.leaves && late > 0 {
-			o.Late = max(late, lateLeaving)
+		if o.Kind, o.Late = control.OrderSend, 0; !p.died {
+			if o.Late = late; q.leaves != nil {
+				o.Late = max(late, lateLeaving)
+			}
+		}
+		if o.Late > 0 {
+			o.Kind = control.OrderLate
 		}
 		h.order(q, o)
 	}

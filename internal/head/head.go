@@ -90,13 +90,13 @@ type proc struct {
 
 	state     control.ProcState
 	how       string
-	died      bool // exited, not in order
-	left      bool // has finalized
-	idle      bool // may end at any moment: see KindIdle
-	freed     bool // nothing of it is left on its host
-	unbound   bool // it has no place on a host yet
-	quiet     bool // it comes or goes by a change: others hear how many they are when that is over
-	leaves    bool // it goes by a change that is committed
+	died      bool     // exited, not in order
+	left      bool     // has finalized
+	idle      bool     // may end at any moment: see KindIdle
+	freed     bool     // nothing of it is left on its host
+	unbound   bool     // it has no place on a host yet
+	quiet     bool     // it comes or goes by a change: others hear how many they are when that is over
+	leaves    *leavers // by a committed change, with these; nil: it does not
 	connected bool
 	pid       int // for people; 0 before it is started
 

@@ -120,9 +120,14 @@ func (h *Head) Launched(l *Launch, err error) {
 
 // leave: these processes leave by a committed change.
 func (h *Head) leave(procs []wire.ProcID) {
+	all := new(leavers)
 	for _, id := range procs {
 		if p := h.proc(id); p != nil {
-			p.quiet, p.leaves = true, true
+			p.quiet = true
+			if p.state <= control.Joined {
+				p.leaves = all
+				all.left++
+			}
 		}
 	}
 	h.tell(Leaves, procs)

@@ -47,7 +47,8 @@ type outlet struct {
 // source is a stream and the pipe it comes through.
 type source struct {
 	stream
-	fd   int
+	fd   int   // -1: it has ended
+	was  int32 // fd, for the pump's table
 	file *outlet // of this stream alone, and bytes as they come; nil: the pump's
 	// finish: whoever may hold the write end is dead or does not matter any
 	// more; the rest bytes that the pipe held then are the last.
@@ -94,7 +95,7 @@ func (p *pump) unregister(fd int) {
 // add forwards what comes out of fd, the non-blocking read end of a pipe. The
 // pump owns it and the file, if there is one.
 func (p *pump) add(fd int, tag string, file *outlet) (*source, error) {
-	s := &source{stream: stream{tag: tag}, fd: fd, file: file}
+	s := &source{stream: stream{tag: tag}, fd: fd, was: int32(fd), file: file}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.register(fd); err != nil {
@@ -121,8 +122,9 @@ func (p *pump) mark(f func()) bool {
 	if p.closing {
 		return false
 	}
-	p.marks = append(p.marks, f)
-	p.ring()
+	if p.marks = append(p.marks, f); len(p.marks)+len(p.finishing) == 1 {
+		p.ring()
+	}
 	return true
 }
 
@@ -134,9 +136,13 @@ func (p *pump) rename(s *source, tag string) { p.mark(func() { s.tag = tag }) }
 // would otherwise keep the pipe open.
 func (p *pump) finish(s *source) {
 	p.mu.Lock()
-	p.finishing = append(p.finishing, s)
-	p.mu.Unlock()
-	p.ring()
+	defer p.mu.Unlock()
+	if p.sources[s.was] != s {
+		return // nobody held it
+	}
+	if p.finishing = append(p.finishing, s); len(p.marks)+len(p.finishing) == 1 {
+		p.ring()
+	}
 }
 
 // close lets the pump end when the last stream has; then done is closed.
@@ -286,7 +292,7 @@ func (p *pump) end(s *source) {
 		p.broke(s.file, unix.Close(s.file.fd))
 	}
 	p.mu.Lock()
-	delete(p.sources, int32(s.fd))
+	delete(p.sources, s.was)
 	p.mu.Unlock()
 	// Closing alone would leave it in epoll while a child between fork and
 	// exec has a copy.
