@@ -45,7 +45,7 @@ func Main(f func(ctx context.Context, world *Comm) error) {
 	}
 	end := (*Process).rest
 	if left {
-		end = (*Process).finalizeProgram
+		end = (*Process).quitProgram
 	}
 	if err := p.leave(end); err != nil {
 		fmt.Fprintf(os.Stderr, "rank %d: %v\n", p.core.WorldRank(), err)

@@ -126,6 +126,15 @@ func (p *Process) finalizeProgram() error {
 	return p.finalize()
 }
 
+// quitProgram is finalizeProgram where the program ends at once.
+func (p *Process) quitProgram() error {
+	program.proc, program.rests = nil, false
+	if !p.core.End() {
+		return finalized("Finalize")
+	}
+	return p.end((*core.Process).Quit)
+}
+
 // rest is finalize of a process that may be used again, as long as the program runs.
 func (p *Process) rest() error {
 	if p.core.Ended() {

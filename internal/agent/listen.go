@@ -59,6 +59,8 @@ type Listener struct {
 	conns  map[*peer]struct{} // all, also those that have not said hello
 	closed bool
 	shut   bool // Shut was called
+	// hearings wait for the ends of connections whose processes have exited.
+	hearings map[uint32]*hearing
 	// missing are those whose connection has ended before they had left, until
 	// they are known to have exited or to be lost.
 	missing map[uint32]*time.Timer
@@ -75,7 +77,7 @@ func Listen(a *Agent, cfg ListenerConfig) (*Listener, error) {
 	}
 	l := &Listener{
 		cfg: cfg, agent: a, ln: ln, done: make(chan struct{}),
-		peers: map[uint32]*peer{}, conns: map[*peer]struct{}{}, missing: map[uint32]*time.Timer{},
+		peers: map[uint32]*peer{}, conns: map[*peer]struct{}{}, missing: map[uint32]*time.Timer{}, hearings: map[uint32]*hearing{},
 	}
 	l.wg.Go(l.accept)
 	return l, nil
@@ -160,9 +162,48 @@ func (l *Listener) found(serial uint32) {
 	}
 }
 
+// hearing is what is to be done when all is heard that a process has said.
+type hearing struct {
+	then  func()
+	timer *time.Timer
+}
+
+// hearWait is how long what a process has said may take that has exited. Its connection
+// ends with it, unless it has given it to others.
+const hearWait = 5 * time.Second
+
+// Heard reports, in a step, whether the connection of p, whose child has exited, has
+// ended, so that all is heard that p has said; else then, a callback, is called when it
+// has. Behind a wrapper it may never.
+func (l *Listener) Heard(p wire.ProcID, then func()) bool {
+	if p.Job != l.agent.job || l.peers[p.Serial] == nil || l.closed {
+		return true
+	}
+	wait := hearWait
+	if !l.agent.procs[p.Serial].direct() {
+		wait = l.cfg.LostWait
+	}
+	w := &hearing{then: then}
+	w.timer = time.AfterFunc(wait, func() {
+		l.cfg.Step.Lock()
+		defer l.cfg.Step.Unlock()
+		l.heard(p.Serial)
+	})
+	l.hearings[p.Serial] = w
+	return false
+}
+
+func (l *Listener) heard(serial uint32) {
+	if w := l.hearings[serial]; w != nil {
+		w.timer.Stop()
+		delete(l.hearings, serial)
+		l.agent.out = append(l.agent.out, Deed{Call: w.then})
+	}
+}
+
 // Sizes is how much each table holds, in a step.
 func (l *Listener) Sizes() map[string]int {
-	m := map[string]int{"connections": len(l.conns), "joined connections": len(l.peers), "missing": len(l.missing)}
+	m := map[string]int{"connections": len(l.conns), "joined connections": len(l.peers), "missing": len(l.missing), "hearings": len(l.hearings)}
 	for p := range l.conns {
 		p.mu.Lock()
 		m["bytes queued"] += p.bytes
@@ -250,6 +291,7 @@ func (l *Listener) hungUp(p *peer) *Proc {
 		return nil
 	}
 	delete(l.peers, p.serial)
+	l.heard(p.serial)
 	p.mu.Lock()
 	byAgent, why := p.byAgent, p.bye
 	p.mu.Unlock()

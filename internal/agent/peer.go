@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"gompi/internal/control"
@@ -28,8 +29,11 @@ const (
 	// frames. It bounds what one process has in the queues of both, and what it
 	// can be answered before waitRoom sees that.
 	maxUntaken = 64 << 10
-	// lastWords is how long a closing connection may take for what is queued.
+	// lastWords is how long a closing connection may take for what is queued, and
+	// lastHeard how long what a client has said may take that has ended, where others
+	// have its connection.
 	lastWords = 100 * time.Millisecond
+	lastHeard = time.Second
 )
 
 // peer is the agent's end of one connection. One goroutine reads (Listener.serve)
@@ -215,6 +219,7 @@ func (p *peer) close(bye string, byAgent bool) {
 // write is the writer's goroutine.
 func (p *peer) write() {
 	defer close(p.written)
+	deaf := false // the client has closed its end
 	for {
 		p.mu.Lock()
 		for len(p.queue) == 0 && p.host == nil && !p.closing && (len(p.late) == 0 || !p.due) {
@@ -237,7 +242,7 @@ func (p *peer) write() {
 
 		var err error
 		for i := range batch {
-			if err == nil {
+			if err == nil && !deaf {
 				err = p.writeChunk(&batch[i])
 			}
 			batch[i].files.Release()
@@ -249,7 +254,10 @@ func (p *peer) write() {
 		if last {
 			return
 		}
-		if err != nil {
+		switch {
+		case errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ECONNRESET):
+			deaf = true // the reader is about to find the end, behind what it has said last
+		case err != nil:
 			p.shut("", false)
 		}
 	}
@@ -327,6 +335,6 @@ func (p *peer) lastRead() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.closing {
-		_ = p.conn.SetReadDeadline(time.Now().Add(lastWords)) // it is closed: as good
+		_ = p.conn.SetReadDeadline(time.Now().Add(lastHeard)) // it is closed: as good
 	}
 }

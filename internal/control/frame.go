@@ -56,7 +56,7 @@ const (
 	KindFence                     // request
 	KindSpawn                     // request
 	KindAbort                     // request
-	KindFinalize                  // request
+	KindFinalize                  // request, or one way
 	KindDead                      // one way
 	KindStacks                    // one way
 	KindCancel                    // one way: withdraws a request, which may still be answered
@@ -91,8 +91,8 @@ const (
 	KindResize                    // request of a tool; answers: KindPart, ..., KindReply
 	KindOps                       // request of a tool; answers: KindPart, ..., KindReply
 	KindSets                      // request of a tool; answers: KindPart, ..., KindReply
-	KindIdle                      // request: the end of the process, from here on, is in order
-	KindBusy                      // request: it takes part again
+	KindIdle                      // one way: the end of the process, from here on, is in order
+	KindBusy                      // one way: it takes part again
 	KindHappen                    // request
 	KindUndecided                 // one way; EvCommitted or EvUndone
 )
@@ -181,13 +181,15 @@ func (f *Frame) Weight() int { return max(leastWeight, FrameHead+len(f.Body)) }
 func (f *Frame) CheckNumber() error {
 	switch f.Kind {
 	case KindAnnounce, KindWatch, KindDead, KindStacks, KindCancel, KindCut, KindPing, KindPong, KindRelease, KindUncommon,
-		KindUnfollow, KindMain, KindReleased, KindReadied, KindVoted, KindCompleted, KindForget, KindWord, KindUndecided:
+		KindUnfollow, KindMain, KindReleased, KindReadied, KindVoted, KindCompleted, KindForget, KindWord, KindIdle, KindBusy, KindUndecided:
 		if f.ID != 0 {
 			return fmt.Errorf("one-way frame of kind %d has the request number %d", f.Kind, f.ID)
 		}
 		return nil
-	case KindContact, KindLookup, KindDefine, KindPut, KindGet, KindDelete, KindFence, KindSpawn, KindAbort, KindFinalize, KindCommon,
-		KindSubmit, KindAwait, KindWithdraw, KindUpdate, KindFollow, KindHanded, KindDescribe, KindNews, KindAlgebra, KindSetPut, KindSetGet, KindIdle, KindBusy, KindHappen:
+	case KindFinalize:
+		return nil
+	case KindContact, KindLookup, KindDefine, KindPut, KindGet, KindDelete, KindFence, KindSpawn, KindAbort, KindCommon,
+		KindSubmit, KindAwait, KindWithdraw, KindUpdate, KindFollow, KindHanded, KindDescribe, KindNews, KindAlgebra, KindSetPut, KindSetGet, KindHappen:
 		if f.ID == 0 {
 			return fmt.Errorf("request of kind %d has no number", f.Kind)
 		}

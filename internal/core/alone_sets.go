@@ -151,6 +151,9 @@ func (a *alone) algebra(m *control.Algebra, b *control.SetsBody) error {
 	return nil
 }
 
+// Say has nobody who would want to know.
+func (a *alone) Say(control.Message) error { return nil }
+
 // Tell hears what it has had of a set.
 func (a *alone) Tell(m control.Message) error {
 	a.mu.Lock()

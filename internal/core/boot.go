@@ -33,11 +33,12 @@ type Control interface {
 	Finalize() error
 	Next() (control.Event, error)
 	Stacks(id uint64, queues, stacks []byte) error
-	// Ask, AskFiles and Tell say what has no method of its own: process sets and
-	// their changes.
+	// Ask, AskFiles, Tell and Say say what has no method of its own: process sets and
+	// their changes, and the end of the process.
 	Ask(ctx context.Context, m, body control.Message) error
 	AskFiles(ctx context.Context, m, body control.Message) (fds [control.FrameFDs]int, err error)
 	Tell(m control.Message) error
+	Say(m control.Message) error
 	Close() error
 }
 

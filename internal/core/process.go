@@ -201,9 +201,18 @@ func (p *Process) Rest() (left int, err error) {
 // Wake ends a Rest.
 func (p *Process) Wake() error { return p.say(control.KindBusy) }
 
+// Quit is Finalize of a program that ends at once: the kernel does the rest. Nobody may
+// use the process afterwards.
+func (p *Process) Quit() (left int, err error) {
+	left = p.Engine.Live()
+	if err = engine.Settle(p.Engine, p.Ctx); err == nil {
+		err = p.say(control.KindFinalize)
+	}
+	return left, err
+}
+
 func (p *Process) say(k control.Kind) error {
-	err := p.Control.Ask(p.Ctx, &control.Empty{Kind: k}, &control.Empty{Kind: control.KindReply})
-	if err != nil {
+	if err := p.Control.Say(&control.Empty{Kind: k}); err != nil {
 		return fmt.Errorf("gompi: %w", err)
 	}
 	return nil

@@ -121,6 +121,16 @@ func Rest(e *Engine, ctx context.Context) error {
 	for _, c := range shared {
 		e.FreeContext(c)
 	}
+	return quiesce(e, ctx)
+}
+
+// Settle is Rest of a process that uses its communicators no more.
+func Settle(e *Engine, ctx context.Context) error {
+	unpublish(e, ctx)
+	return quiesce(e, ctx)
+}
+
+func quiesce(e *Engine, ctx context.Context) error {
 	if err := e.drain(ctx, nil, e.unsent); err != nil {
 		return err
 	}

@@ -28,6 +28,15 @@ func (h *Head) frame(p *proc, f control.Frame) error {
 
 func (h *Head) oneWay(p *proc, f control.Frame) error {
 	switch f.Kind {
+	case control.KindFinalize:
+		return h.finalizes(p, f)
+	case control.KindIdle, control.KindBusy:
+		if err := control.Decode(&control.Empty{Kind: f.Kind}, f.Body); err != nil {
+			return err
+		}
+		if p.state == control.Joined {
+			p.idle = f.Kind == control.KindIdle
+		}
 	case control.KindAnnounce:
 		var m control.Announce
 		if err := control.Decode(&m, f.Body); err != nil {
@@ -102,6 +111,15 @@ func (h *Head) oneWay(p *proc, f control.Frame) error {
 	return nil
 }
 
+// finalizes is the frame by which p leaves in order.
+func (h *Head) finalizes(p *proc, f control.Frame) error {
+	if err := control.Decode(&control.Empty{Kind: f.Kind}, f.Body); err != nil {
+		return err
+	}
+	h.finalize(p)
+	return nil
+}
+
 func (h *Head) request(p *proc, f control.Frame) error {
 	switch f.Kind {
 	case control.KindAbort:
@@ -116,10 +134,9 @@ func (h *Head) request(p *proc, f control.Frame) error {
 		h.answer(p, f.ID, nil)
 		return nil
 	case control.KindFinalize:
-		if err := control.Decode(&control.Empty{Kind: f.Kind}, f.Body); err != nil {
+		if err := h.finalizes(p, f); err != nil {
 			return err
 		}
-		h.finalize(p)
 		h.answer(p, f.ID, nil)
 		return nil
 	}
@@ -128,12 +145,6 @@ func (h *Head) request(p *proc, f control.Frame) error {
 		return nil
 	}
 	switch f.Kind {
-	case control.KindIdle, control.KindBusy:
-		if err := control.Decode(&control.Empty{Kind: f.Kind}, f.Body); err != nil {
-			return err
-		}
-		p.idle = f.Kind == control.KindIdle
-		h.answer(p, f.ID, nil)
 	case control.KindContact:
 		m := control.Proc{Kind: f.Kind}
 		if err := control.Decode(&m, f.Body); err != nil {

@@ -87,7 +87,8 @@ func TestGarbageAfterHello(t *testing.T) {
 	short := control.AppendFrame(nil, 3, 0, &control.Get{Key: "key", Wait: true})
 	short[control.FrameHead] = 200
 	bad := [][]byte{
-		control.AppendFrame(nil, 0, 0, &control.Empty{Kind: control.KindFinalize}),
+		control.AppendFrame(nil, 0, 0, &control.Get{Key: "k"}),
+		control.AppendFrame(nil, 3, 0, &control.Empty{Kind: control.KindIdle}),
 		control.AppendFrame(nil, 3, 0, &control.Announce{}),
 		control.AppendFrame(nil, 7, 0, &control.Members{Kind: control.KindWatch, Members: wire.MembersOf(wire.ProcID{Job: 5, Serial: 1})}),
 		control.AppendFrame(nil, 0, 0, &control.Text{Kind: control.KindBye, Text: "bye"}),
@@ -266,4 +267,40 @@ func TestMadRequests(t *testing.T) {
 	close(r.holdSpawns)
 	r.reach("bytes waiting", 0)
 	other.must(other.Put("k", nil))
+}
+
+// What a process says last counts although it ends at once, with what it was sent
+// unread.
+func TestHeard(t *testing.T) {
+	const n = 40
+	r := newRig(t, n, nil)
+	conns := make([]*net.UnixConn, n)
+	for i := range conns {
+		conns[i] = r.rawJoin(i)
+	}
+	for i, c := range conns {
+		last := control.KindIdle
+		if i%2 == 0 {
+			last = control.KindFinalize
+		}
+		if _, err := c.Write(control.AppendFrame(nil, 0, 0, &control.Empty{Kind: last})); err != nil {
+			t.Fatal(err)
+		}
+		c.Close()
+		if i > 0 {
+			r.Exited(r.procs[i-1].Proc, "exit status 0", true) // all others hear how many they are now
+		}
+		p := r.procs[i].Proc
+		heard := make(chan struct{})
+		if !r.Heard(p, func() { close(heard) }) {
+			<-heard
+		}
+		if at := r.State(p); at != control.Finalized {
+			t.Errorf("process %v is %v", p, at)
+		}
+		if !r.Heard(p, nil) {
+			t.Errorf("there is something to be heard of %v, which has ended", p)
+		}
+	}
+	r.Exited(r.procs[n-1].Proc, "exit status 0", true)
 }

@@ -80,7 +80,7 @@ type Config struct {
 
 // Server is a head, an agent, or both. Its methods may be called from any
 // goroutine. AddJob, Ending, Snapshot, State and Stacks are a head's, Addr, Token,
-// Started, Joined, Exited, Lost and Stdin an agent's.
+// Started, Joined, Heard, Exited, Lost and Stdin an agent's.
 type Server struct {
 	job  wire.JobID
 	host uint32 // the agent's
@@ -286,6 +286,14 @@ func (s *Server) Joined(p wire.ProcID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.agent.Joined(p)
+}
+
+// Heard reports whether all was heard that p, a process of this host whose child has
+// ended, has said: what it said last may be that it leaves. Else then is called, as
+// those of Config, when it was, but within seconds. Exited comes after that.
+func (s *Server) Heard(p wire.ProcID, then func()) (heard bool) {
+	s.step(func() { heard = s.ln.Heard(p, then) })
+	return heard
 }
 
 // Exited reports that p's child has ended (or could not be started). The

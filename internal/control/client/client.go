@@ -275,6 +275,10 @@ func (c *Client) Ask(ctx context.Context, m, body control.Message) error {
 // Tell sends what has no answer, and never waits.
 func (c *Client) Tell(m control.Message) error { return c.tell(m) }
 
+// Say is Tell, and returns when the kernel has what was told: the head hears it although
+// the process ends at once.
+func (c *Client) Say(m control.Message) error { return c.say(m) }
+
 // AskFiles is Ask of an answer with descriptors, which the caller owns; -1: it has
 // none.
 func (c *Client) AskFiles(ctx context.Context, m, body control.Message) (fds [control.FrameFDs]int, err error) {

@@ -80,14 +80,14 @@ func (o *outbox) drop(err error) error {
 	return o.err
 }
 
-// add queues a frame behind the others. What asks (id is not 0) leaves at once, with
+// add queues a frame behind the others. What asks leaves at once, with
 // all that was told before, as far as the kernel takes it; the rest is the writer's,
 // as is what is only told, so that frames leave together and one of them wakes the
 // agent. The writer begins with the first frame that it gets. mu is held.
-func (c *Client) add(id uint32, m control.Message) {
+func (c *Client) add(id uint32, m control.Message, atOnce bool) {
 	o := &c.out
 	o.queue = control.AppendFrame(o.queue, id, 0, m)
-	if id != 0 && o.writing == 0 {
+	if atOnce && o.writing == 0 {
 		n := c.conn.trySend(o.queue)
 		if o.queue = o.queue[n:]; len(o.queue) == 0 {
 			o.queue = nil
@@ -110,13 +110,29 @@ func (c *Client) tell(m control.Message) error {
 	if err := o.ended(); err != nil {
 		return err
 	}
-	c.add(0, m)
+	c.add(0, m, false)
 	if n := o.unsent(); n > hardUnsent {
 		o.drop(fmt.Errorf("gompirun left %d bytes unread, at most %d allowed", n, hardUnsent))
 		// Not Close, which may wait. The only error is that the connection
 		// is closed, which is as good.
 		_ = c.conn.SetDeadline(time.Unix(1, 0))
 		return o.ended()
+	}
+	return nil
+}
+
+// say is tell, and returns when all is written: the process may end at once.
+func (c *Client) say(m control.Message) error {
+	o := &c.out
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err := o.ended(); err != nil {
+		return err
+	}
+	for c.add(0, m, true); o.unsent() > 0; o.cond.Wait() {
+		if err := o.ended(); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -143,7 +159,7 @@ func (c *Client) request(ctx context.Context, id uint32, m control.Message) erro
 	if err := o.ended(); err != nil {
 		return err
 	}
-	c.add(id, m)
+	c.add(id, m, true)
 	return nil
 }
 

@@ -57,6 +57,9 @@ type Plane interface {
 	Started(p wire.ProcID, pid int)
 	// Joined reports whether p has joined.
 	Joined(p wire.ProcID) bool
+	// Heard reports whether all was heard that p, which has ended, has said; else then
+	// is called when it was, on any goroutine.
+	Heard(p wire.ProcID, then func()) bool
 	Exited(p wire.ProcID, how string, clean bool)
 	Lost(p wire.ProcID, how string)
 	// Stdin makes a descriptor, which the plane owns from now on, p's standard input.
@@ -128,9 +131,13 @@ func (a *Agent) exited(c *child, e launch.Ending) {
 		a.outputs[0].finish(c.out)
 		a.outputs[1].finish(c.err)
 	}
-	a.tell(launch.Event{Kind: launch.EvExited, Proc: c.Proc, End: e})
-	if c.Spares() { // nobody was given its pid
+	tell := func() { a.tell(launch.Event{Kind: launch.EvExited, Proc: c.Proc, End: e}) }
+	switch {
+	case c.Spares(): // nobody was given its pid
+		tell()
 		a.reap(c)
+	case a.plane.Heard(c.Proc, func() { a.post(tell) }):
+		tell()
 	}
 }
 

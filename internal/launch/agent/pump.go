@@ -47,8 +47,8 @@ type outlet struct {
 // source is a stream and the pipe it comes through.
 type source struct {
 	stream
-	fd   int   // -1: it has ended
-	was  int32 // fd, for the pump's table
+	fd   int     // -1: it has ended
+	was  int32   // fd, for the pump's table
 	file *outlet // of this stream alone, and bytes as they come; nil: the pump's
 	// finish: whoever may hold the write end is dead or does not matter any
 	// more; the rest bytes that the pipe held then are the last.

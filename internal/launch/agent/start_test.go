@@ -24,6 +24,7 @@ func (noPlane) Addr() string                     { return "" }
 func (noPlane) Token(wire.ProcID) string         { return "" }
 func (noPlane) Started(wire.ProcID, int)         {}
 func (noPlane) Joined(wire.ProcID) bool          { return false }
+func (noPlane) Heard(wire.ProcID, func()) bool   { return true }
 func (noPlane) Exited(wire.ProcID, string, bool) {}
 func (noPlane) Lost(wire.ProcID, string)         {}
 
