@@ -212,18 +212,21 @@ func leaveSocketBehind(addr, token string) {
 // pids are no less dangerous.
 func TestPidsOfFailedSpawn(t *testing.T) {
 	var r *rig
-	var parent, child *child
+	parents, children := make(chan *child, 1), make(chan *child, 1)
 	r = newRig(t, 1, func(c *Config) {
 		c.Start = func(procs []control.StartProc) error {
-			child = r.joinAs(procs[0], os.Getpid())
-			parent.meet(child.id)
+			child := r.joinAs(procs[0], os.Getpid())
+			(<-parents).meet(child.id)
+			children <- child
 			return errors.New("no room for the second")
 		}
 	})
-	parent = r.join(0)
+	parent := r.join(0)
+	parents <- parent
 	if _, err := parent.Spawn(bg, nil, 2); err == nil {
 		t.Fatal("the spawn did not fail")
 	}
+	child := <-children
 	parent.expect(control.EvDied, child.id)
 	r.Exited(child.id, "signal: killed", false)
 	parent.settle()

@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -249,6 +250,8 @@ func TestMadRequests(t *testing.T) {
 	scattered := wire.MembersOf(ids...)
 	spawn := &control.Spawn{N: 1, Argv: []string{strings.Repeat("x", control.MaxArgs-9)}}
 	r.holdSpawns = make(chan struct{})
+	release := sync.OnceFunc(func() { close(r.holdSpawns) })
+	t.Cleanup(release) // Close waits for them
 	var b []byte
 	for id := uint32(1); id <= 12; id++ {
 		b = control.AppendFrame(b, id, 0, spawn)
@@ -264,7 +267,7 @@ func TestMadRequests(t *testing.T) {
 	}
 	r.await("dropped 1 protocol error")
 	r.reach("fences", 0)
-	close(r.holdSpawns)
+	release()
 	r.reach("bytes waiting", 0)
 	other.must(other.Put("k", nil))
 }
