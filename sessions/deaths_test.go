@@ -165,6 +165,7 @@ func (d *deathly) run(t *mpitest.T, world *mpi.Comm) {
 func TestDeaths(t *testing.T) {
 	grow := sessions.Request{Kind: sessions.Grow, Add: []int{1}}
 	shrink := sessions.Request{Kind: sessions.Shrink, Sub: 1}
+	replace := sessions.Request{Kind: sessions.Replace, Add: []int{1}, Sub: 1}
 	for _, d := range []death{
 		{name: "newcomer", request: grow, victim: -1, at: whenBegun, state: sessions.RolledBack, size: 5},
 		{name: "old rank", request: grow, victim: 2, at: whenHanded, state: sessions.RolledBack, size: 4},
@@ -174,6 +175,9 @@ func TestDeaths(t *testing.T) {
 		{name: "beside a leaver", request: shrink, victim: 1, at: whenHanded, state: sessions.RolledBack, size: 4},
 		{name: "old rank, late", request: grow, victim: 2, at: whenOver, state: sessions.Committed, size: 5},
 		{name: "requester, late", request: shrink, victim: 0, at: whenOver, state: sessions.Committed, size: 3},
+		{name: "newcomer of a replacement", request: replace, victim: -1, at: whenBegun, state: sessions.RolledBack, size: 5},
+		{name: "leaver of a replacement", request: replace, victim: 3, at: whenHanded, state: sessions.RolledBack, size: 4},
+		{name: "first rank of a replacement, late", request: replace, asks: 1, victim: 0, at: whenOver, state: sessions.Committed, size: 4},
 	} {
 		for _, transport := range []string{"inproc", "shm", onHosts} {
 			t.Run(fmt.Sprint(d.name, "/", transport), func(t *testing.T) {

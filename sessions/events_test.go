@@ -29,7 +29,13 @@ func TestEvents(t *testing.T) {
 			}
 			told := make(chan error, 1)
 			if world.Rank() == 0 {
-				go func() { told <- listen(ctx) }()
+				begun := make(chan struct{})
+				go func() { told <- listen(ctx, begun) }()
+				select { // what is over before somebody listens nobody is told of
+				case <-begun:
+				case err := <-told:
+					t.Fatal(err)
+				}
 			}
 			var c *sessions.Change
 			for i := 0; c == nil; i++ {
@@ -61,8 +67,8 @@ func TestEvents(t *testing.T) {
 }
 
 // listen asks for a removal and for the end of a set, and waits until it has heard of
-// both, and of the death of a rank.
-func listen(ctx context.Context) error {
+// both, and of the death of a rank. It closes begun when it has heard of the removal.
+func listen(ctx context.Context, begun chan struct{}) error {
 	s, err := sessions.Open(ctx)
 	if err != nil {
 		return err
@@ -90,6 +96,7 @@ func listen(ctx context.Context) error {
 				if err := s.Close(); err != nil {
 					return err
 				}
+				close(begun)
 			}
 			last = e.Outcome.State
 		case e.What == sessions.Died && e.Set == mainSet && e.Rank == 1 && !died:
