@@ -111,6 +111,8 @@ func resize(ctx context.Context, tty terminal, args []string) error {
 		return fmt.Errorf("nobody waits for operation %d any more; it goes on: gompictl ops %s", last.Op.Op, name)
 	case errors.Is(err, control.ErrNotFound):
 		return fmt.Errorf("%w (gompictl psets %s lists the sets)", err, name)
+	case errors.Is(err, io.EOF) && last != nil:
+		return fmt.Errorf("the job has ended: operation %d was %v", last.Op.Op, last.Op.State)
 	case err != nil && last != nil:
 		return fmt.Errorf("operation %d was %v: %w", last.Op.Op, last.Op.State, err)
 	case err != nil:

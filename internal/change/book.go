@@ -3,6 +3,7 @@
 package change
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -151,6 +152,10 @@ func New(owner Owner, leaveTimeout time.Duration) *Book {
 	}
 }
 
+// maxQueue bounds the operations that wait: a program that asks again and again must
+// not keep the book busy.
+const maxQueue = 1 << 10
+
 // Submit takes a request and returns the number of its operation, or why it is
 // refused.
 func (b *Book) Submit(now time.Duration, r Request) (uint32, error) {
@@ -167,14 +172,20 @@ func (b *Book) Submit(now time.Duration, r Request) (uint32, error) {
 	if err := b.possible(o); err != nil {
 		return 0, err
 	}
-	if !r.NoQueue {
-		b.supersede(o)
+	superseded := !r.NoQueue && b.supersede(o)
+	if len(b.queue) >= maxQueue {
+		return 0, fmt.Errorf("%w: %d operations wait already", ErrBusy, len(b.queue))
 	}
 	b.last++
 	o.number = b.last
 	b.ops[o.number] = o
+	before := b.queue
 	b.queue = append(b.queue, o)
-	b.advance(now)
+	if superseded {
+		b.advance(now)
+	} else if _, err := b.grant(now, o, before); err != nil { // nothing has changed for the others
+		b.finish(o, Refused, err)
+	}
 	if o.state == Queued && r.NoQueue {
 		b.unqueue(o)
 		delete(b.ops, o.number)
@@ -251,16 +262,19 @@ func (b *Book) latest(p wire.ProcID) uint32 {
 	return b.owner.Came(p)
 }
 
-// supersede ends waiting requests for another size of the same set.
-func (b *Book) supersede(o *op) {
+// supersede ends waiting requests for another size of the same set, and reports
+// whether there was one.
+func (b *Book) supersede(o *op) (some bool) {
 	if o.req.Kind != Replace || o.req.To == 0 {
-		return
+		return false
 	}
 	for _, q := range slices.Clone(b.queue) {
 		if q.req.Kind == Replace && q.req.To != 0 && b.resolve(q, q.req.In[0]) == b.resolve(o, o.req.In[0]) && q != o {
 			b.finish(q, Refused, ErrSuperseded)
+			some = true
 		}
 	}
+	return some
 }
 
 func (b *Book) unqueue(o *op) {

@@ -298,3 +298,18 @@ func TestUnwatchingMemberLeaves(t *testing.T) {
 		}
 	}
 }
+
+// So many operations wait, and no more.
+func TestFullQueue(t *testing.T) {
+	w := watchedWorld(t, 2)
+	w.submit(Request{Kind: Shrink, In: []uint32{0}, Leave: 1})
+	grow := Request{Kind: Grow, In: []uint32{0}, Join: []int{1}}
+	for range maxQueue {
+		if _, err := w.b.Submit(w.now, grow); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.b.Submit(w.now, grow); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), "1024") {
+		t.Errorf("one more: %v", err)
+	}
+}

@@ -24,6 +24,7 @@ type world struct {
 	b    *Book
 	now  time.Duration
 	most int
+	full bool // Reserve has said ErrBusy, by chance, since the last flush
 
 	procs    map[wire.ProcID]*process
 	last     uint32
@@ -128,6 +129,7 @@ func (w *world) Reserve(wants []Want) ([]wire.ProcID, error) {
 	case 0:
 		return nil, errors.New("no memory")
 	case 1:
+		w.full = true
 		return nil, ErrBusy
 	}
 	list := make([]wire.ProcID, n)
@@ -245,8 +247,10 @@ func (w *world) flush() {
 	})
 	// Whoever can be granted has been. A set that is watched is held, so that no
 	// operation waits for the news that it is gone.
+	full := w.full
+	w.full = false
 	if w.b.advance(w.now); len(w.b.out) > 0 {
-		if e := w.b.out[0]; !errors.Is(e.Why, ErrSetGone) {
+		if e := w.b.out[0]; !full && !errors.Is(e.Why, ErrSetGone) {
 			w.fail("operation %d has waited to be %v for nothing: %v", e.Op, e.State, e.Why)
 		}
 		w.flush()
