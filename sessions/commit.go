@@ -109,7 +109,11 @@ func (c *Change) vote(op string, voted, all bool) error {
 		return c.tell(op, control.KindCompleted)
 	case voted:
 	case onPage:
-		if c.page.lines.Vote(c.number) {
+		switch {
+		case !c.page.lines.Vote(c.number):
+		case c.Role == Leaving && c.body.Result.Number != 0:
+			c.page.tell(c.number) // those who stay are woken first
+		default:
 			c.page.decided(c.number)
 		}
 	default:

@@ -50,17 +50,47 @@ func (a *Agent) deaf(p *Proc) {
 	}
 }
 
-// ringBells wakes the members of a page that may wait for something there, but for
-// those whose bell was rung.
-func (a *Agent) ringBells(g *page, rung int64) {
+// ring wakes all who wait for something on a page.
+func (a *Agent) ring(g *page) { a.ringBells(g, func(uint32) bool { return true }) }
+
+// ringDecided wakes them after p has decided, and rung its bell unless it is not in the
+// Result. Who leaves
+// takes long, and nobody waits for that: groups without one that stays come when the
+// page is dropped.
+func (a *Agent) ringDecided(g *page, p *Proc) {
+	if g.next == nil {
+		a.ringBells(g, func(k uint32) bool { return g.result != 0 || k != bellOf(p.serial) })
+		return
+	}
+	g.stays = map[uint32]struct{}{}
+	for _, id := range g.next.members.All() {
+		g.stays[bellOf(id.Serial)] = struct{}{}
+	}
+	own, rung := bellOf(p.serial), g.next.members.Index(a.id(p)) >= 0
+	a.ringBells(g, func(k uint32) bool {
+		_, stays := g.stays[k]
+		return stays && !(rung && k == own)
+	})
+}
+
+// ringRest wakes those whom ringDecided has not.
+func (a *Agent) ringRest(g *page) {
+	if stays := g.stays; stays != nil {
+		g.stays = nil
+		a.ringBells(g, func(k uint32) bool { _, ok := stays[k]; return !ok })
+	}
+}
+
+// ringBells rings the bells of the members of a page whose group is wanted.
+func (a *Agent) ringBells(g *page, wanted func(group uint32) bool) {
 	last := int64(-1)
 	for _, id := range g.members.All() {
-		k := int64(bellOf(id.Serial))
-		if k == last || k == rung {
+		k := bellOf(id.Serial)
+		if int64(k) == last {
 			continue
 		}
-		last = k
-		if b := a.bells[uint32(k)]; b != nil {
+		last = int64(k)
+		if b := a.bells[k]; b != nil && wanted(k) {
 			control.Ring(b.fd)
 		}
 	}

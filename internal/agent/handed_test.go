@@ -5,6 +5,8 @@ package agent
 import (
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"gompi/internal/control"
 	"gompi/internal/setpage"
 	"gompi/internal/wire"
@@ -121,4 +123,54 @@ func TestHanded(t *testing.T) {
 		r.end(s)
 	}
 	r.empty()
+}
+
+// Those are woken first of a decision who have one among them that stays; the others
+// when the page is dropped.
+func TestWokenFirst(t *testing.T) {
+	const n = 3 << bellShift
+	for _, last := range []int{0, n - 1} { // who casts the last vote
+		r := newPageRig(t, n)
+		var bells []int
+		for i, s := range r.procs {
+			r.follow(s, uint32(i+1), 5)
+			r.work(nil)
+			bells = append(bells, r.epoll(uint32(i+1)))
+		}
+		all := r.members
+		r.members = wire.MembersOf(all.At(0), all.At(1), all.At(1<<bellShift))
+		r.beginTo(1, []byte("body"))
+		r.work(nil)
+		page, _ := r.view(1)
+		page.Accept(1)
+		page.Commit(1)
+		if last == 0 {
+			one := [8]byte{1}
+			unix.Write(r.files[1][1], one[:])
+		}
+		r.word(r.procs[last], 5, 1)
+		for i, b := range bells {
+			if stays := bellOf(r.procs[i].serial) <= 1; r.rung(b) != stays {
+				t.Errorf("after the vote of %d member %d is woken: not %v", last, i, stays)
+			}
+		}
+		r.do(control.PageOrder{Do: control.PageDrop, Set: 5})
+		for i, b := range bells {
+			if stays := bellOf(r.procs[i].serial) <= 1; r.rung(b) == stays {
+				t.Errorf("after the vote of %d, when the page is dropped, member %d is woken: %v", last, i, stays)
+			}
+		}
+		r.do(control.PageOrder{Do: control.PageDrop, Set: 6})
+		for _, s := range r.procs {
+			r.end(s)
+		}
+		r.empty()
+	}
+}
+
+func (r *pageRig) word(s *Proc, set, c uint32) {
+	if _, err := r.Frame(s.serial, control.Frame{Kind: control.KindWord, Body: control.Encode(&control.Word{Set: set, Change: c})}); err != nil {
+		r.t.Fatal(err)
+	}
+	r.settle()
 }

@@ -26,11 +26,14 @@ type page struct {
 	waiting []follower          // until memory is there
 	orders  []control.PageOrder // the same, or until the change before is seen no more
 
-	// change is the last that has begun, word what the head was told of it, next the
-	// page that members may be handed with it.
+	// change is the last that has begun, word what the head was told of it, result what
+	// the set is to become by it, 0: it stays, and next the page of that, which members
+	// may be handed.
 	change setpage.Change
 	word   setpage.State
+	result uint32
 	next   *page
+	stays  map[uint32]struct{} // groups that were woken by its decision; nil: all, or nobody yet
 	queries
 }
 
@@ -163,6 +166,7 @@ func (a *Agent) dropPage(g *page) {
 	delete(a.behinds, g.set)
 	if g.dropped = true; g.memory != nil {
 		g.freeCalls()
+		a.ringRest(g)
 		g.extent.left = g
 		a.left[g] = struct{}{}
 		a.drop(g.extent)
@@ -289,11 +293,8 @@ func (a *Agent) tellLook(g *page, change uint32, calls uint64) {
 	a.up = append(a.up, control.Report{Kind: control.ReportLook, Set: g.set, Change: change, Look: l, Late: g.late()})
 }
 
-// ring wakes all who wait for something on the page.
-func (a *Agent) ring(g *page) { a.ringBells(g, -1) }
-
-// swapped: p says that it has swapped the word of a change, and if that is decided has
-// rung its bell; or that it is behind no more.
+// swapped: p says that it has swapped the word of a change; or that it is behind no
+// more.
 func (a *Agent) swapped(p *Proc, m *control.Word) {
 	g := a.pages[m.Set]
 	if g == nil || g.memory == nil || p.holds[g.extent.place()] != g.extent || setpage.Change(m.Change) != g.change {
@@ -304,7 +305,7 @@ func (a *Agent) swapped(p *Proc, m *control.Word) {
 		return
 	}
 	if s, ok := g.lines.Verdict(g.change); ok && s > setpage.Accepted {
-		a.ringBells(g, int64(bellOf(p.serial)))
+		a.ringDecided(g, p)
 	}
 	a.look(g)
 }
