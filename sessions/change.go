@@ -27,6 +27,7 @@ const (
 	Joining Role = Role(control.RoleJoining) // it was started for the change
 	Staying Role = Role(control.RoleStaying) // it is in the input and in the result
 	Leaving Role = Role(control.RoleLeaving) // it is in the input alone
+	Beside  Role = Role(control.RoleBeside)  // it is in none of the sets: Query has told it
 )
 
 // String gives the role in lower case.
@@ -38,6 +39,8 @@ func (r Role) String() string {
 		return "staying"
 	case Leaving:
 		return "leaving"
+	case Beside:
+		return "beside"
 	}
 	return fmt.Sprintf("role %d", uint8(r))
 }

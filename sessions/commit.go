@@ -18,7 +18,8 @@ import (
 // Commit says that the change may hold as far as this process is concerned, and waits
 // until all have said so who are in its sets and live: then the change is committed,
 // or it was rolled back before. Members that stay, and newcomers, get a communicator
-// over the Result (nil of a change without one), with the ranks of that set. A member
+// over the Result (nil of a change without one, and for who is Beside it and has no
+// vote), with the ranks of that set. A member
 // that leaves gets ErrLeaving when what it has sent is delivered and what it waits for
 // alone was withdrawn, which the error names; its main function should return the
 // error, and the process ends with status 0. ErrRolledBack: nothing has changed, and
@@ -75,7 +76,7 @@ func (c *Change) consume(ctx context.Context, op string, all bool) (*mpi.Comm, e
 	default:
 		comm, c.early = c.early, nil
 	}
-	if c.core().Decided(c.body.Op, committed); committed {
+	if c.core().Decided(c.body.Op, committed); committed && c.Role != Beside {
 		c.core().Changed(c.body.Op)
 	}
 	c.end(committed, comm, err)
@@ -85,7 +86,7 @@ func (c *Change) consume(ctx context.Context, op string, all bool) (*mpi.Comm, e
 // prepare makes the communicator over the Result, in which nobody says anything before
 // the decision, so that all members use its memory when that falls.
 func (c *Change) prepare() error {
-	if c.early != nil || c.Role == Leaving || c.body.Result.Number == 0 {
+	if c.early != nil || c.Role == Leaving || c.Role == Beside || c.body.Result.Number == 0 {
 		return nil
 	}
 	made, err := c.proc.Core().Make(c.core().InSet(c.body.Result))
@@ -101,6 +102,7 @@ func (c *Change) prepare() error {
 func (c *Change) vote(op string, voted, all bool) error {
 	onPage := c.page != nil && c.body.Votes
 	switch {
+	case c.Role == Beside && !all:
 	case onPage && all:
 		if c.page.lines.Commit(c.number) {
 			c.page.decided(c.number)

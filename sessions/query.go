@@ -5,7 +5,6 @@ package sessions
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"gompi/internal/control"
@@ -13,16 +12,20 @@ import (
 	"gompi/mpi"
 )
 
-// asked is what a watcher knows of the names that its queries have.
+// asked is what a watcher knows of the sets that its queries name.
 type asked struct {
 	main bool // Watch was called with gompi://main, which stands for all that follow
 	// names are what the latest calls have named, for coll and in.
-	names [2]control.SetName
+	names   [2]control.SetName
+	askings map[question]*asking
+	// replaced is what was asked for last among what is not there any more.
+	replaced  question
+	successor string
 }
 
-// Query returns the change of the watched set that is to be adopted, if there is one,
-// for programs that have no iterations to compare: the k-th call of each member for a
-// set gives the same answer, and waits for no member. A change that is ready is
+// Query returns the change of a set that is to be adopted, if there is one, for
+// programs that have no iterations to compare: the k-th call of each member of coll
+// for in gives the same answer, and waits for no member. A change that is ready is
 // returned by all calls from one number on until it is over, the same value each
 // time; the first one that returns it accepts it for all. After the commit of a
 // change with a Result calls count from 1 again, of that set. A change that others
@@ -30,36 +33,57 @@ type asked struct {
 // Commit says so. The set's next change waits until each member that lives and has
 // not closed its watch has called as often as those who saw the one before.
 //
-// in is the watched set, coll the set whose members all get the answer: that same
-// set, or "mpi://SELF" for an answer at once to the caller alone, which others may not
-// have seen yet. The error is of class ErrRefused for other sets. A call that ends with
-// its context counts. When the caller has left by a change the error is ErrLeaving.
+// coll is a set of which the caller is a member, mostly the watched one. With
+// "mpi://SELF" the answer is at once and to the caller alone: others may not have seen
+// it yet. in is the watched set, or any of which the caller is no member. Then the
+// caller is Beside the change: it has no vote, and Commit waits for what the others
+// decide. When it is committed and has a Result, the next call is an error of class
+// ErrSetReplaced that names it; "gompi://main" goes on to the Result by itself. While
+// a watcher asks for a set, that lives.
+//
+// The error is of class ErrRefused for sets of which the caller is a member and that
+// it watches in another way, or not. A call that ends with its context counts. When
+// the caller has left by a change the error is ErrLeaving.
 func (w *Watcher) Query(ctx context.Context, coll, in string) (*Change, error) {
 	const op = "Query"
 	if err := w.openHere(op); err != nil {
 		return nil, err
 	}
-	self := strings.EqualFold(coll, control.SelfURI)
-	if err := w.isWatched(ctx, op, 1, in); err != nil {
-		return nil, err
-	}
 	g := w.page
-	if self {
-		if c := g.lines.Shown(); c != 0 {
-			if ok, first := g.lines.Accept(c); ok {
-				return w.handedAgain(op, c, first)
+	if strings.EqualFold(coll, control.SelfURI) {
+		if n, err := w.named(ctx, op, 1, in); err != nil {
+			return nil, err
+		} else if n == g.set {
+			if c := g.lines.Shown(); c != 0 {
+				if ok, first := g.lines.Accept(c); ok {
+					return w.handedAgain(op, c, first)
+				}
 			}
+			return nil, nil
 		}
-		return nil, nil
 	}
-	if err := w.isWatched(ctx, op, 0, coll); err != nil {
+	n, err := w.named(ctx, op, 0, coll)
+	if err != nil {
 		return nil, err
 	}
-	return w.query(ctx, op, g)
+	if q := (question{coll: n}); in == control.MainURI && w.askings[q] != nil {
+		return w.askBeside(ctx, op, q, 0)
+	}
+	of, err := w.named(ctx, op, 1, in)
+	switch {
+	case err != nil:
+		return nil, err
+	case n == g.set && of == g.set:
+		return w.query(ctx, op, g, nil)
+	case of != g.set && in == control.MainURI:
+		return w.askBeside(ctx, op, question{coll: n}, of)
+	}
+	return w.askBeside(ctx, op, question{n, of}, of)
 }
 
-// query is one call that counts.
-func (w *Watcher) query(ctx context.Context, op string, g *page) (*Change, error) {
+// query is one call that counts, on the page of the watched set or on one that is
+// asked for.
+func (w *Watcher) query(ctx context.Context, op string, g *page, a *asking) (*Change, error) {
 	m := g.member
 	k := m.Count()
 	var n setpage.Change
@@ -80,11 +104,15 @@ func (w *Watcher) query(ctx context.Context, op string, g *page) (*Change, error
 		err = w.findsOut(ctx, op, g, look)
 	}
 	var x *Change
-	if err == nil && n != 0 && !over {
-		x, err = w.handedAgain(op, n, first)
+	switch {
+	case err != nil || n == 0:
+	case a != nil && !a.watched:
+		x, err = w.beside(ctx, op, a, n, over)
+	case !over:
+		x, err = w.handedAgain(op, n, first && a == nil)
 	}
 	if err == nil && n != 0 && x == nil {
-		x = w.rolledBack(g, n)
+		x = w.rolledBack(w.page, n)
 	}
 	if c := m.Seen(k); c != 0 {
 		// A connection that is lost ends the job.
@@ -145,22 +173,19 @@ func (w *Watcher) openHere(op string) error {
 	return nil
 }
 
-// isWatched refuses a name that is not that of the set which the watcher follows.
-func (w *Watcher) isWatched(ctx context.Context, op string, which int, name string) error {
+// named is the number of a set that a call names.
+func (w *Watcher) named(ctx context.Context, op string, which int, name string) (uint32, error) {
 	if w.main && name == control.MainURI {
-		return nil
+		return w.page.set, nil
 	}
 	last := &w.names[which]
 	if last.Name != name || name == control.MainURI {
 		h, err := registryOf(w.proc.Core().Process()).hold(ctx, name)
 		if err != nil {
-			return controlError(ctx, op, err)
+			return 0, controlError(ctx, op, err)
 		}
 		*last = control.SetName{Name: name, Number: h.set.Number}
 		h.drop()
 	}
-	if last.Number != w.page.set {
-		return newError(ErrRefused, op, fmt.Errorf("the watch follows %s, not %s", control.SetURI(w.proc.Core().Process().Self.Job, w.page.set), name))
-	}
-	return nil
+	return last.Number, nil
 }

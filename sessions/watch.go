@@ -322,6 +322,7 @@ func (w *Watcher) drop(next *page) {
 		if w.awaited.Load() > 0 {
 			g.ring()
 		}
+		w.endAskings(g.set)
 		g.release()
 	}
 	if w.held != nil {
@@ -372,6 +373,7 @@ func (w *Watcher) Close() error {
 	w.forget()
 	w.unfollow()
 	w.drop(nil)
+	w.endAskings(0)
 	w.outlive(nil)
 	return w.proc.Release(w.ctx)
 }

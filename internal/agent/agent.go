@@ -327,6 +327,7 @@ func (a *Agent) over(s *Proc, at control.ProcState) {
 		a.send(s, Deed{left: true})
 	}
 	a.free(s)
+	a.late()
 }
 
 // markExited: s takes part in nothing any more. Its pid, and those that it was

@@ -23,6 +23,7 @@ type page struct {
 	lines   setpage.Page
 	dropped bool
 
+	asked   map[int]struct{}    // who was given a page that is asked for, by place; nil: it is watched
 	waiting []follower          // until memory is there
 	orders  []control.PageOrder // the same, or until the change before is seen no more
 
@@ -86,6 +87,9 @@ func (a *Agent) newPage(o *control.Order) (*page, error) {
 		return nil, err
 	}
 	g := &page{set: o.Page.Set, members: o.Members, extent: x}
+	if g.set&control.AskPage != 0 {
+		g.asked = map[int]struct{}{}
+	}
 	a.pages[g.set] = g
 	x.holders++
 	a.work(x, func(fd int) error { return a.heap.memory.Reserve(fd, x.off, x.bytes) }, func(err error) { a.made(g, err) })
@@ -141,14 +145,18 @@ func (a *Agent) answerFollowers(g *page, err error) {
 		case q.p.holds[x.place()] != x:
 			a.refuse(q.p, q.id, control.Refused("the page of set %d was left before it was given", g.set))
 		default:
+			place := g.members.Index(a.id(q.p))
 			f, err := a.bellFor(q.p, x.arena)
 			if err != nil {
 				a.refuse(q.p, q.id, err)
 				a.leave(q.p, x)
 				continue
 			}
+			if g.asked != nil {
+				g.asked[place] = struct{}{}
+			}
 			a.sendFiles(q.p, f, followReply(q, control.FrameFDs, control.FollowBody{
-				X: x.name(), Members: g.members.Len(), Place: g.members.Index(a.id(q.p)), Board: board.told(),
+				X: x.name(), Members: g.members.Len(), Place: place, Board: board.told(),
 			}))
 			f.Release()
 		}
@@ -258,6 +266,9 @@ func (a *Agent) page(o *control.PageOrder) {
 			g.word = s
 		}
 		a.tellWord(g.set, c, s, g.iteration(c)).Late = g.late()
+	case control.PageAccept:
+		g.lines.Accept(c)
+		a.look(g)
 	case control.PageVote:
 		if g.lines.Vote(c) {
 			a.ring(g)

@@ -90,7 +90,8 @@ func (a *Agent) turned(g *page) {
 
 // behind reports whether a member still may see the change of the page, or is to be
 // handed it, and has the members tell when they do not any more. Who has ended, or left
-// the page, does not count.
+// the page, does not count. Those who have never had it do where they ask without having
+// watched.
 func (a *Agent) behind(g *page) bool {
 	q := &g.queries
 	if !q.hidden {
@@ -98,11 +99,15 @@ func (a *Agent) behind(g *page) bool {
 	}
 	lives := func(place int) bool {
 		p := a.procs[g.members.At(place).Serial]
-		return p != nil && p.holds[g.extent.place()] == g.extent
+		if p == nil || p.holds[g.extent.place()] == g.extent {
+			return p != nil
+		}
+		_, had := g.asked[place]
+		return g.asked != nil && !had && p.state <= control.Joined
 	}
 	g.lines.Wait(g.change)
 	for i := range g.members.Len() {
-		if lives(i) && (g.lines.Behind(g.change, i) || g.lines.Missed(g.change, i)) {
+		if lives(i) && (g.lines.Behind(g.change, i) || g.asked == nil && g.lines.Missed(g.change, i)) {
 			return true
 		}
 	}

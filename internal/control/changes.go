@@ -354,10 +354,17 @@ func (d *dec) outputs() change.Outputs {
 	return change.Outputs{Joining: d.numbers(MaxInputs), Leaving: d.u32(), Result: d.u32()}
 }
 
+// AskPage is in the number of a page on which the members of one set ask for the
+// changes of another.
+const AskPage = 1 << 31
+
 // Follow asks for the page of a set, whose changes its sender watches from now on:
-// FollowBody, made by the agent. All members say the same.
+// FollowBody, made by the agent. All members say the same. With In it asks for the
+// page on which the members of Set ask for the changes of In: FollowBody with an
+// AskBody.
 type Follow struct {
 	Set     uint32
+	In      uint32 // 0: Set is watched
 	Options Options
 	Have    uint64 // the arenas of which the process needs no descriptor, as bits
 }
@@ -374,14 +381,25 @@ func (*Follow) kind() Kind { return KindFollow }
 func (m *Follow) put(e *enc) {
 	e.u64(m.Have)
 	e.u32(m.Set)
+	e.u32(m.In)
 	e.options(m.Options)
 }
 
 func (m *Follow) get(d *dec) {
 	m.Have = d.u64()
-	m.Set = d.u32()
+	m.Set, m.In = d.u32(), d.u32()
 	m.Options = d.options()
 }
+
+// AskBody is what the head says beside the page that was asked for with In.
+type AskBody struct {
+	Page      uint32 // its number, which stands for that of a set
+	Successor uint32 // there is none: In was replaced by this
+}
+
+func (*AskBody) kind() Kind   { return KindReply }
+func (m *AskBody) put(e *enc) { e.u32(m.Page); e.u32(m.Successor) }
+func (m *AskBody) get(d *dec) { m.Page, m.Successor = d.u32(), d.u32() }
 
 func (e *enc) options(o Options) {
 	e.u32(o.Step)
@@ -452,6 +470,7 @@ const (
 	RoleJoining ChangeRole = iota + 1
 	RoleStaying
 	RoleLeaving
+	RoleBeside // it is in none of the sets, and has asked
 )
 
 // ChangeBody is a change as those see it whom it concerns. Set fields without a
@@ -493,7 +512,7 @@ func (m *ChangeBody) put(e *enc) {
 
 func (m *ChangeBody) get(d *dec) {
 	m.Op, m.Kind, m.Role, m.State, m.Votes = d.u32(), change.Kind(d.u8()), ChangeRole(d.u8()), d.state(), d.flag()
-	if d.err == nil && (m.Role < RoleJoining || m.Role > RoleLeaving) {
+	if d.err == nil && (m.Role < RoleJoining || m.Role > RoleBeside) {
 		d.fail("unknown role %d", m.Role)
 	}
 	for _, list := range []*[]wire.Set{&m.Inputs, &m.Joining} {

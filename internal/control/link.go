@@ -75,6 +75,7 @@ const (
 	PagePublish                    // then: hand it out, in that iteration and from that call of Query on
 	PageHide                       // then, after PageOver: to calls of Query before that one
 	PageBegun                      // report that the change has begun, after PageBegin
+	PageAccept                     // after PageFix: swap open to accepted, and report
 )
 
 // PageOrder is what is to be done on the page of a set.
@@ -106,7 +107,7 @@ func (e *enc) page(p *PageOrder) {
 
 func (d *dec) page() PageOrder {
 	p := PageOrder{PageDo(d.u8()), d.u32(), d.u32(), d.u32(), d.options(), d.u64(), d.u64(), d.u64(), d.u32(), d.bytes(MaxBody)}
-	if d.err == nil && p.Do > PageBegun {
+	if d.err == nil && p.Do > PageAccept {
 		d.fail("unknown deed %d on a page", p.Do)
 	}
 	return p

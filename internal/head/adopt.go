@@ -31,6 +31,7 @@ func (h *Head) show(o *op, voters []wire.ProcID) {
 			h.makePages(f) // of a Result nobody may have asked for the page yet
 			b, next := h.handedOn(o, part)
 			h.page(f, control.PageOrder{Do: control.PageBegin, Change: f.changes, Votes: votes, Options: o.options, Next: next, Body: b})
+			h.beginAsks(o, s)
 		}
 	}
 	if o.options.Hold {
@@ -74,16 +75,6 @@ func (o *op) changeOn(set uint32) uint32 {
 		}
 	}
 	return 0
-}
-
-// fix lets the members find when they are handed the change.
-func (h *Head) fix(o *op) {
-	o.fixed = true
-	if o.ballot != nil {
-		h.gather(o)
-		return
-	}
-	h.ofPages(o, control.PageOrder{Do: control.PageFix, Options: o.options})
 }
 
 // swap asks for the word of a change to be rolled back: if it is open, or by force
@@ -136,7 +127,7 @@ func (h *Head) commitAll(o *op) {
 // word: the page of a set says what holds of a change.
 func (h *Head) word(host uint32, r *control.Report) {
 	o := h.onPage(host, r)
-	if o == nil || o.ballot != nil || r.Word < change.IsAccepted || r.Word > change.IsRolledBack {
+	if o == nil || o.ballot != nil || h.asked[r.Set] != nil || r.Word < change.IsAccepted || r.Word > change.IsRolledBack {
 		return
 	}
 	if o.body.Iteration == 0 {
@@ -151,8 +142,11 @@ func (h *Head) word(host uint32, r *control.Report) {
 
 // onPage is the operation of which a host reports something; nil: there is no such.
 func (h *Head) onPage(host uint32, r *control.Report) *op {
-	f := h.follows[r.Set]
-	if f == nil || f.op == nil || f.op.changeOn(r.Set) != r.Change {
+	f := h.pagesOf(r.Set)
+	if f == nil || f.op == nil {
+		return nil
+	}
+	if a := h.asked[r.Set]; a == nil && f.op.changeOn(r.Set) != r.Change || a != nil && a.change != r.Change {
 		return nil
 	}
 	if _, ok := f.hosts[host]; !ok {
@@ -163,6 +157,14 @@ func (h *Head) onPage(host uint32, r *control.Report) *op {
 
 // handed answers who was handed a change by the page of a set, or comes with one.
 func (h *Head) handed(p *proc, id uint32, m *control.Handed) {
+	if a := h.asked[m.Set]; a != nil {
+		if b := h.askedOf(a, p, m.Change); b != nil {
+			h.answer(p, id, &control.FollowBody{Rest: control.Encode(b)})
+		} else {
+			h.refuse(p, id, control.Refused("change %d of process set %d was rolled back", m.Change, a.in))
+		}
+		return
+	}
 	o := h.handedOf(p, m)
 	if o == nil {
 		h.refuse(p, id, control.Refused("process %v has no change %d of process set %d, or it was rolled back", p.id, m.Change, m.Set))
@@ -205,7 +207,7 @@ func (h *Head) changeBody(o *op, p *proc) *control.ChangeBody {
 func (h *Head) changeOf(o *op, part int, role control.ChangeRole) *control.ChangeBody {
 	out := &o.body.Outputs[part]
 	b := &control.ChangeBody{
-		Op: o.number, Kind: o.kinds[part], Role: role, State: o.body.State, Votes: role != control.RoleJoining && o.ballot == nil,
+		Op: o.number, Kind: o.kinds[part], Role: role, State: o.body.State, Votes: (role == control.RoleStaying || role == control.RoleLeaving) && o.ballot == nil,
 		Leaving: h.setIfAny(out.Leaving), Result: h.setIfAny(out.Result), Options: o.options,
 	}
 	for _, s := range o.inputs[part] {

@@ -39,6 +39,9 @@ func (h *Head) concerns(o *op, p *proc) bool {
 	if o.by == p || p.comes == o || p.last == o {
 		return true
 	}
+	if slices.ContainsFunc(o.beside, func(a *asked) bool { return a.procs[p.id.Serial] == p }) {
+		return true
+	}
 	return slices.ContainsFunc(o.inputs, func(in []uint32) bool {
 		return slices.ContainsFunc(in, func(s uint32) bool { return h.isMember(s, p) })
 	})

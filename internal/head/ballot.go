@@ -16,7 +16,6 @@ type ballot struct {
 	asked    map[pageOn]struct{} // pages of which it is not known how far the members are
 	furthest map[uint32]uint64   // the largest iteration + 1, by set
 	calls    map[uint32]uint64   // of Query, of who has called most, likewise
-	late     map[pageOn]struct{} // pages on which it is not known that the change has begun
 }
 
 // pageOn is one host's page of a set.
@@ -26,10 +25,7 @@ type pageOn struct{ set, host uint32 }
 const manyVotes = 1 << 31
 
 func newBallot() *ballot {
-	return &ballot{
-		left: map[uint32]struct{}{}, asked: map[pageOn]struct{}{}, furthest: map[uint32]uint64{},
-		calls: map[uint32]uint64{}, late: map[pageOn]struct{}{},
-	}
+	return &ballot{left: map[uint32]struct{}{}, asked: map[pageOn]struct{}{}, furthest: map[uint32]uint64{}, calls: map[uint32]uint64{}}
 }
 
 // begin takes who votes. Some may have done so before.
@@ -41,24 +37,8 @@ func (b *ballot) begin(voters []wire.ProcID, voted map[uint32]struct{}) {
 	}
 }
 
-// gather asks how far the members are, who wait meanwhile: so not before the change has
-// begun on all pages.
+// gather asks how far the members are, who wait meanwhile.
 func (h *Head) gather(o *op) {
-	for _, at := range o.pages {
-		if f := h.follows[at.set]; f.calls.behind || f.calls.hiding != nil {
-			for host := range f.hosts {
-				o.ballot.late[pageOn{at.set, host}] = struct{}{}
-			}
-			h.page(f, control.PageOrder{Do: control.PageBegun, Change: at.change})
-		}
-	}
-	h.gatherNow(o)
-}
-
-func (h *Head) gatherNow(o *op) {
-	if len(o.ballot.late) > 0 || o.ballot.verdict != 0 {
-		return
-	}
 	for _, at := range o.pages {
 		h.follows[at.set].calls.behind = false
 		for host := range h.follows[at.set].hosts {
@@ -76,17 +56,18 @@ func (h *Head) look(host uint32, r *control.Report) {
 		return
 	}
 	if h.turned(host, r) {
+		h.settle()
 		return
 	}
-	o := h.onPage(host, r)
-	if o == nil || o.ballot == nil {
-		return
-	}
-	b, at := o.ballot, pageOn{r.Set, host}
-	if _, ok := b.late[at]; ok {
-		delete(b.late, at)
-		h.gatherNow(o)
-	} else if _, ok := b.asked[at]; ok {
+	o, at := h.onPage(host, r), pageOn{r.Set, host}
+	switch {
+	case o == nil:
+	case h.begun(o, at):
+	case o.ballot != nil:
+		b := o.ballot
+		if _, ok := b.asked[at]; !ok {
+			return
+		}
 		delete(b.asked, at)
 		if r.Look.Begun > 0 {
 			b.furthest[r.Set] = max(b.furthest[r.Set], r.Look.Most+1)
@@ -123,7 +104,7 @@ func (h *Head) progress(host uint32, r *control.Report) {
 // are: it is accepted by that.
 func (h *Head) publishChange(o *op) {
 	b := o.ballot
-	if len(b.asked) > 0 || len(b.late) > 0 || b.verdict != 0 {
+	if len(b.asked) > 0 || b.verdict != 0 {
 		return
 	}
 	b.verdict = change.IsAccepted

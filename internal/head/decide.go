@@ -120,6 +120,7 @@ func (h *Head) committed(o *op) {
 		h.hold(s)
 	}
 	o.users++
+	h.decideAsked(o)
 	var ids []wire.ProcID // also who has died since
 	for i := range o.body.Outputs {
 		for _, s := range o.body.Outputs[i].Joining {
@@ -170,6 +171,7 @@ func (h *Head) rolledBack(o *op) {
 			h.closePage(f, o)
 		}
 	}
+	h.decideAsked(o)
 	for i := range o.body.Outputs {
 		if t := h.sets[o.body.Outputs[i].Leaving]; t != nil {
 			h.tell(Stays, slices.Collect(seconds(t.members.All())))
@@ -182,7 +184,11 @@ func (h *Head) rolledBack(o *op) {
 // closePage ends a change on a page that stays.
 func (h *Head) closePage(f *follow, o *op) {
 	h.page(f, control.PageOrder{Do: control.PageOver, Change: o.changeOn(f.set)})
-	h.hideCalls(f, o)
+	if c := &f.calls; c.from != 0 {
+		h.hideCalls(f, o.changeOn(f.set))
+	} else {
+		c.behind = c.behind || o.ballot == nil
+	}
 	if f.op = nil; len(f.procs) == 0 {
 		h.endFollow(f)
 	}

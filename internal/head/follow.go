@@ -14,7 +14,8 @@ import (
 
 // follow is who follows the changes of a set, and the pages on which they do.
 type follow struct {
-	set     uint32
+	set     uint32 // for the agents, a number of its own where it is asked for
+	of      uint32 // the set whose members share the pages
 	options control.Options
 	first   wire.ProcID // whose they were
 	procs   map[uint32]*proc
@@ -29,7 +30,12 @@ type follow struct {
 func (h *Head) followOf(set uint32) *follow {
 	f := h.follows[set]
 	if f == nil {
-		f = &follow{set: set, procs: map[uint32]*proc{}, hosts: map[uint32]struct{}{}}
+		f = &follow{set: set, of: set, procs: map[uint32]*proc{}, hosts: map[uint32]struct{}{}}
+		for _, a := range h.asked {
+			if a.in == set { // numbers of changes never come again there
+				f.changes = max(f.changes, a.change)
+			}
+		}
 		h.follows[set] = f
 	}
 	return f
@@ -37,6 +43,10 @@ func (h *Head) followOf(set uint32) *follow {
 
 // follow: p follows the changes of a set from now on.
 func (h *Head) follow(p *proc, id uint32, m *control.Follow) {
+	if m.In != 0 {
+		h.ask(p, id, m)
+		return
+	}
 	t := h.sets[m.Set]
 	switch {
 	case h.ending != "":
@@ -96,7 +106,7 @@ func (h *Head) makePage(f *follow, host uint32, o control.Order) {
 		return
 	}
 	f.hosts[host] = struct{}{}
-	o.Kind, o.Members, o.Page.Set = control.OrderFollow, h.membersOn(f.set, host), f.set
+	o.Kind, o.Members, o.Page.Set = control.OrderFollow, h.membersOn(f.of, host), f.set
 	h.out = append(h.out, Effect{Host: host, Order: o})
 }
 
@@ -139,6 +149,7 @@ func (h *Head) page(f *follow, o control.PageOrder) {
 // pagesLost: there are no pages any more on a host. What was to be decided on one is
 // not: all who could have said otherwise were there.
 func (h *Head) pagesLost(host uint32) {
+	h.askedLost(host)
 	for _, f := range h.follows {
 		if _, ok := f.hosts[host]; !ok {
 			continue
@@ -151,10 +162,7 @@ func (h *Head) pagesLost(host uint32) {
 		case o.ballot == nil:
 			h.book.Decided(h.now(), o.number, change.IsRolledBack)
 		default:
-			if _, ok := o.ballot.late[at]; ok {
-				delete(o.ballot.late, at)
-				h.gatherNow(o)
-			}
+			h.begun(o, at)
 			if _, ok := o.ballot.asked[at]; ok {
 				delete(o.ballot.asked, at)
 				h.publishChange(o)
@@ -167,6 +175,10 @@ func (h *Head) pagesLost(host uint32) {
 // unfollow: p follows the changes of a set no more, or of what became of it by
 // changes that p was not handed.
 func (h *Head) unfollow(p *proc, set uint32) {
+	if a := h.asked[set]; a != nil && a.procs[p.id.Serial] == p {
+		h.unask(a, p)
+		return
+	}
 	f := h.follows[set]
 	for t := h.sets[set]; f == nil && t != nil && t.successor != 0; t = h.sets[set] {
 		set = t.successor
@@ -187,6 +199,7 @@ func (h *Head) unfollowAll(p *proc) {
 			h.unfollowed(f, p)
 		}
 	}
+	h.unaskAll(p)
 }
 
 // unfollowed takes p out of those who follow a set. The pages are dropped with the

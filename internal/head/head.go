@@ -55,6 +55,10 @@ type Head struct {
 	behinds   []*behind          // oldest first
 	latest    []control.OpReport // that are over, oldest first: a few
 	follows   map[uint32]*follow // by set
+	asked     map[uint32]*asked  // by the number of the page
+	questions map[question]*asked
+	orphans   map[uint32]*asked // by the set whose members have asked
+	lastAsked uint32
 	interests map[*interest]struct{}
 	mainEnded int      // so many of its first members take part no more
 	argv      []string // of the job's first program
@@ -177,7 +181,7 @@ func New(cfg Config, hosts int) *Head {
 		rounds: map[uint64]*Round{},
 
 		ops:     map[uint32]*op{},
-		follows: map[uint32]*follow{}, interests: map[*interest]struct{}{}, looks: map[*Looks]struct{}{},
+		follows: map[uint32]*follow{}, asked: map[uint32]*asked{}, questions: map[question]*asked{}, orphans: map[uint32]*asked{}, interests: map[*interest]struct{}{}, looks: map[*Looks]struct{}{},
 	}
 	h.book = change.New(owner{h}, deadline(cfg.LeaveTimeout))
 	return h
@@ -572,7 +576,7 @@ func (h *Head) Sizes() map[string]int {
 			m["calls in sets"] += len(t.store.calls)
 		}
 	}
-	m["operations"], m["followed"], m["places"] = len(h.ops), len(h.follows), h.places
+	m["operations"], m["followed"], m["asked"], m["places"] = len(h.ops), len(h.follows), len(h.asked), h.places
 	m["interests"], m["looks"], m["behind"] = len(h.interests), len(h.looks), len(h.behinds)
 	for t := range h.interests {
 		m["happened"] += len(t.happened)

@@ -33,8 +33,10 @@ type op struct {
 	// Once it is granted.
 	inputs  [][]uint32 // of its parts
 	options control.Options
-	pages   []pageChange // of its inputs
-	ballot  *ballot      // nil: it is decided on its page
+	pages   []pageChange        // of its inputs
+	beside  []*asked            // pages on which it is asked for
+	unbegun map[pageOn]struct{} // pages of which it is to be known that it has begun there
+	ballot  *ballot             // nil: it is decided on its page
 	voted   map[uint32]struct{}
 	minds   map[uint32]*proc  // who is told how it is decided, by serial
 	all     bool              // a vote for all
@@ -118,7 +120,7 @@ func (h *Head) submit(by *proc, m *control.Submit) (*op, *control.OpBody) {
 			return nil, refusal(err)
 		}
 	}
-	o := &op{parts: m.Parts, col: m.COL, by: by, waits: map[*wait]struct{}{}, tickets: map[*Ticket]struct{}{}, voted: map[uint32]struct{}{}, minds: map[uint32]*proc{}}
+	o := &op{parts: m.Parts, col: m.COL, by: by, waits: map[*wait]struct{}{}, tickets: map[*Ticket]struct{}{}, voted: map[uint32]struct{}{}, minds: map[uint32]*proc{}, unbegun: map[pageOn]struct{}{}}
 	for i := range parts {
 		o.kinds = append(o.kinds, parts[i].Kind)
 	}
@@ -199,8 +201,11 @@ func (h *Head) told(o *op, e *change.Effect) {
 		h.granted(o)
 	case e.State == change.Ready:
 		h.publishOutputs(o)
-	case e.State == change.Adopting && o.all:
-		h.commitAll(o)
+	case e.State == change.Adopting:
+		h.acceptAsked(o)
+		if o.all {
+			h.commitAll(o)
+		}
 	case e.State == change.Committed:
 		h.committed(o)
 	case e.State == change.Done:

@@ -2,66 +2,114 @@
 
 package head
 
-import "gompi/internal/control"
+import (
+	"gompi/internal/change"
+	"gompi/internal/control"
+)
 
 // calls is what the head says of the calls of Query on the pages of a set. Where the
 // members share one page its agent finds the numbers.
 type calls struct {
-	from   uint64  // the first that sees the change on the pages; 0: the head has not said
-	hiding *hiding // it finds out until when they do
+	from   uint64 // the first that sees the change on the pages; 0: the head has not said
+	hiding *turn  // it finds out until when they do
 	// behind: members may have to call before the next change can begin.
 	behind bool
 }
 
-// hiding is the end of a change on pages: no call sees it from one on that nobody has
-// made.
-type hiding struct {
-	change uint32
-	asked  map[uint32]struct{} // hosts that have not said how often members have called
-	most   uint64
+// fix lets the members find when they are handed a change. Where they wait while that
+// is found out it must have begun on all pages before.
+func (h *Head) fix(o *op) {
+	o.fixed = true
+	if o.ballot != nil {
+		for _, at := range o.pages {
+			h.waitBegun(o, h.follows[at.set], at.change)
+		}
+	}
+	for _, a := range o.beside {
+		if a.op == o {
+			h.waitBegun(o, &a.follow, a.change)
+		}
+	}
+	h.fixNow(o)
 }
 
-// hideCalls: a change is over on the pages of a set, which stay.
-func (h *Head) hideCalls(f *follow, o *op) {
-	c := &f.calls
-	if c.from == 0 {
-		c.behind = c.behind || o.ballot == nil
+// waitBegun has it said when a change has begun on pages where members may be behind.
+func (h *Head) waitBegun(o *op, f *follow, change uint32) {
+	if !f.calls.behind && f.calls.hiding == nil {
 		return
 	}
-	c.hiding = &hiding{change: o.changeOn(f.set), asked: map[uint32]struct{}{}}
 	for host := range f.hosts {
-		c.hiding.asked[host] = struct{}{}
+		o.unbegun[pageOn{f.set, host}] = struct{}{}
 	}
-	h.hideNow(f)
+	h.page(f, control.PageOrder{Do: control.PageBegun, Change: change})
 }
 
-// turned: members of a set on one host have called so often, who have been told that a
-// change is over. False: that is not what is asked for.
+// begun: a change has begun on a page, or there is none any more.
+func (h *Head) begun(o *op, at pageOn) bool {
+	_, ok := o.unbegun[at]
+	if ok {
+		delete(o.unbegun, at)
+		h.fixNow(o)
+	}
+	return ok
+}
+
+func (h *Head) fixNow(o *op) {
+	if !o.fixed || len(o.unbegun) > 0 || o.body.State != change.Ready {
+		return
+	}
+	for _, a := range o.beside {
+		a.calls.behind = false
+	}
+	if o.ballot != nil {
+		h.gather(o)
+		return
+	}
+	h.ofPages(o, control.PageOrder{Do: control.PageFix, Options: o.options})
+	if len(o.beside) > 0 {
+		h.ofPages(o, control.PageOrder{Do: control.PageAccept})
+	}
+}
+
+// hideCalls: a change that the head has shown is over on pages that stay.
+func (h *Head) hideCalls(f *follow, change uint32) {
+	f.calls.hiding = newTurn(f, change)
+	if len(f.calls.hiding.asked) == 0 {
+		h.hideNow(f)
+	}
+}
+
+// turned: members of a set on one host have called so often, of whom that was to be
+// found out. False: it was not.
 func (h *Head) turned(host uint32, r *control.Report) bool {
-	f := h.follows[r.Set]
-	if f == nil || f.calls.hiding == nil || f.calls.hiding.change != r.Change {
+	f := h.pagesOf(r.Set)
+	if f == nil {
 		return false
 	}
-	h.turnedOn(f, host, r.Look.Calls)
-	return true
+	if t := f.calls.hiding; t != nil && t.change == r.Change {
+		h.turnedOn(f, host, r.Look.Calls)
+		return true
+	}
+	if a := h.asked[r.Set]; a != nil && a.asking != nil && a.asking.change == r.Change {
+		if a.asking.says(host, r.Look.Calls) {
+			h.publishAsked(a)
+		}
+		return true
+	}
+	return false
 }
 
-// turnedOn takes what a host has said, or that it is lost.
+// turnedOn takes what a host has said of a change that is over, or that it is lost.
 func (h *Head) turnedOn(f *follow, host uint32, most uint64) {
-	if t := f.calls.hiding; t != nil {
-		if _, ok := t.asked[host]; ok {
-			delete(t.asked, host)
-			t.most = max(t.most, most)
-			h.hideNow(f)
-		}
+	if t := f.calls.hiding; t != nil && t.says(host, most) {
+		h.hideNow(f)
 	}
 }
 
 // hideNow says from which call on the change is not seen any more.
 func (h *Head) hideNow(f *follow) {
 	c := &f.calls
-	if t := c.hiding; len(t.asked) == 0 {
-		h.page(f, control.PageOrder{Do: control.PageHide, Change: t.change, Call: t.most + 1})
-		c.hiding, c.behind, c.from = nil, t.most+1 > c.from, 0
-	}
+	t := c.hiding
+	h.page(f, control.PageOrder{Do: control.PageHide, Change: t.change, Call: t.most + 1})
+	c.hiding, c.behind, c.from = nil, t.most+1 > c.from, 0
 }

@@ -123,6 +123,7 @@ func (h *Head) endSet(number uint32) {
 	h.setHappened(number)
 	h.ungive(number)
 	delete(h.sets, number)
+	h.askedGone(number)
 	h.setBytes -= setBytes(t.members)
 	h.unname(number, t)
 	h.dropStore(number, t)

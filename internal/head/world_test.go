@@ -56,6 +56,7 @@ type member struct {
 	coming  bool
 	change  *control.ChangeBody // with which it came, and has not voted on
 	sets    []uint32            // that it follows
+	asks    []uint32            // pages by which it asks for others
 	asked   map[uint32]control.Message
 	handed  map[pageChange]bool
 	ops     []uint32
@@ -255,7 +256,14 @@ func (w *world) told(m *member, q control.Message, b *control.OpBody) {
 func (w *world) reply(m *member, id uint32, b *control.FollowBody) {
 	switch q := m.asked[id].(type) {
 	case *control.Follow:
-		m.sets = append(m.sets, q.Set)
+		var ask control.AskBody
+		if q.In == 0 {
+			m.sets = append(m.sets, q.Set)
+		} else if err := control.Decode(&ask, b.Rest); err != nil || ask.Page&control.AskPage == 0 {
+			w.fail("process %v gets the page %+v: %v", m.id, ask, err)
+		} else {
+			m.asks = append(m.asks, ask.Page)
+		}
 	case *control.Handed:
 		if q.Op != 0 {
 			break
@@ -569,6 +577,9 @@ func (w *world) step() {
 			set = w.anySet()
 		}
 		w.ask(m, &control.Follow{Set: set, Options: w.options})
+	case k < 36 && len(m.asks) < 3:
+		coll := [...]uint32{w.h.main, w.h.proc(m.id).self, w.h.proc(m.id).world, w.anySet()}
+		w.ask(m, &control.Follow{Set: coll[w.rng.IntN(4)], In: [...]uint32{w.h.main, w.anySet()}[w.rng.IntN(2)]})
 	case k < 60:
 		w.check(m)
 	case k < 72:
@@ -588,6 +599,9 @@ func (w *world) step() {
 		w.leave(m)
 	case k < 85 && len(w.h.hosts) > 1 && w.rng.IntN(20) == 0 && !w.lost[m.host]:
 		w.lose(m.host)
+	case k < 86 && len(m.asks) > 0 && w.rng.IntN(2) == 0:
+		w.tell(m, &control.Set{Kind: control.KindUnfollow, Number: m.asks[0]})
+		m.asks = m.asks[1:]
 	case k < 86 && len(m.sets) > 0:
 		w.tell(m, &control.Set{Kind: control.KindUnfollow, Number: m.sets[0]})
 		m.sets = m.sets[1:]

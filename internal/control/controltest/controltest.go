@@ -24,7 +24,7 @@ func Samples(job wire.JobID) []control.Message {
 	outputs := []change.Outputs{{Joining: []uint32{5, 6}, Leaving: 7, Result: 8}}
 	request := change.Request{Kind: change.Grow, In: []uint32{4}, Join: []int{3}, NoQueue: true, ToReady: time.Second, Whole: time.Minute}
 	handed := control.ChangeBody{Op: 3, Kind: change.Grow, Role: control.RoleStaying, State: change.Adopting, Votes: true, Inputs: []wire.Set{set}, Joining: []wire.Set{set}, Result: set, Options: options}
-	page := control.PageOrder{Do: control.PageFix, Set: 4, Change: 2, Votes: 9, Options: options, Have: 5, Agreed: 6, Next: 7, Body: []byte("body")}
+	page := control.PageOrder{Do: control.PageFix, Set: 4, Change: 2, Votes: 9, Options: options, Have: 5, Agreed: 6, Call: 8, Next: 7, Body: []byte("body")}
 	call := rollcall.Entry{Op: "Recv", Peer: rollcall.AnyPeer, Since: time.Unix(1, 2), Tag: -1, Caller: "a.go:1 b"}
 	op := control.OpBody{Op: 3, State: change.Refused, Why: control.WhyReplaced, Text: "t", Set: 4, Success: 5, Outputs: outputs, Names: names, Iteration: 8,
 		Times: control.OpTimes{Asked: time.Unix(7, 8), Granted: 1, Ordered: 2, Ready: 3, Adopted: 4, Decided: 5, Gone: 6}}
@@ -53,7 +53,7 @@ func Samples(job wire.JobID) []control.Message {
 		&control.Resize{Set: "app://a", By: -4, Detach: true}, &control.Resize{To: 8}, &control.Empty{Kind: control.KindOps}, &control.Empty{Kind: control.KindSets},
 		&control.OpReport{Op: op, Kind: change.Grow, Inputs: names, Before: 4, After: 6, Joins: 2, Leaves: 1, Waits: "w", For: time.Second},
 		&control.SetReport{Set: names[0], Names: []string{"app://b"}, Size: 4, Living: 3, Watched: 2, Main: true, Op: 3, Made: "grow", Of: []uint32{4, 5}, Pending: true},
-		&control.Follow{Set: 4, Options: options, Have: 5}, &control.Handed{Set: 4, Change: 2, Have: 5}, &control.Handed{Op: 3, Have: 5},
+		&control.Follow{Set: 4, Options: options, Have: 5}, &control.Follow{Set: 4, In: 3, Have: 5}, &control.AskBody{Page: control.AskPage | 1}, &control.AskBody{Successor: 6}, &control.Handed{Set: 4, Change: 2, Have: 5}, &control.Handed{Op: 3, Have: 5},
 		&control.FollowBody{X: wire.Extent{Arena: 3, Total: 1 << 40, Off: 1 << 30, Bytes: 1 << 20, File: -1}, Members: 3, Place: 2, Board: given, Rest: []byte("r")},
 		&control.Welcomed{Welcome: []byte("w"), Arena: wire.Extent{Total: 1 << 40, File: -1}, Given: []control.Given{given, given}},
 		&handed, &control.Word{Set: 4, Change: 2},
