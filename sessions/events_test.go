@@ -136,3 +136,96 @@ func listenWrong(ctx context.Context) error {
 	}
 	return nil
 }
+
+// TestEventsOfMain: a change of the main set is told to who begins to listen when it
+// is committed and its leavers are still there.
+func TestEventsOfMain(t *testing.T) {
+	nothingLeft(t)
+	heard := make(chan struct{})
+	mpitest.Run(t, 2, func(t *mpitest.T, world *mpi.Comm) {
+		ctx := t.Context()
+		w, err := sessions.Watch(ctx, mainSet, sessions.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		if world.Rank() == 0 {
+			op, r, err := sessions.ISubmit(ctx, sessions.Request{Kind: sessions.Shrink, In: []string{mainSet}, Sub: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer op.Free()
+			if _, err := r.Wait(); err != nil || op.State() < sessions.Granted {
+				t.Errorf("%v: %v", op.State(), err)
+			}
+		}
+		var c *sessions.Change
+		for c == nil {
+			if c, err = w.Check(sessions.Now); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := c.Commit(ctx); errors.Is(err, sessions.ErrLeaving) {
+			<-heard
+			return
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		defer close(heard)
+		for e, err := range sessions.Events(ctx, mainSet) {
+			if err != nil || e.What != sessions.Changing || e.Kind != sessions.Shrink || e.Set != mainSet {
+				t.Errorf("%+v, %v", e, err)
+			}
+			break
+		}
+	})
+}
+
+// TestISubmit: the request ends with the grant, or says why there was none.
+func TestISubmit(t *testing.T) {
+	nothingLeft(t)
+	mpitest.Run(t, 1, func(t *mpitest.T, world *mpi.Comm) {
+		ctx := t.Context()
+		if c, err := sessions.Joined(ctx); err != nil || c != nil {
+			if err == nil {
+				_, err = c.Commit(ctx)
+			}
+			if !errors.Is(err, sessions.ErrRolledBack) {
+				t.Error(err)
+			}
+			return
+		}
+		w, err := sessions.Watch(ctx, mainSet, sessions.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ask := func(n int) (*sessions.Operation, mpi.Request) {
+			t.Helper()
+			op, r, err := sessions.ISubmit(ctx, sessions.Request{Kind: sessions.Grow, In: []string{mainSet}, Add: []int{n}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return op, r
+		}
+		first, r := ask(1)
+		defer first.Free()
+		if _, err := r.Wait(); err != nil {
+			t.Error(err)
+		}
+		second, waits := ask(2)
+		defer second.Free()
+		if done, _, err := waits.Test(); done || err != nil {
+			t.Errorf("an operation behind another is granted: %v", err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		var refused *sessions.RefusedError
+		if _, err := waits.Wait(); !errors.Is(err, sessions.ErrRefused) && !errors.As(err, &refused) {
+			t.Errorf("of one that is refused: %v", err)
+		}
+		if _, _, err := sessions.ISubmit(ctx, sessions.Request{}); !errors.As(err, &refused) {
+			t.Errorf("malformed: %v", err)
+		}
+	})
+}

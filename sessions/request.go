@@ -215,3 +215,26 @@ func Submit(ctx context.Context, r Request) (*Operation, error) {
 	}
 	return o, nil
 }
+
+// ISubmit is Submit with a request that completes when the operation is granted: its
+// outputs have names, members and stores then, and Granted returns them at once. The
+// request's error is that of Granted. When ctx ends the request does, too, and the
+// operation goes on.
+func ISubmit(ctx context.Context, r Request) (*Operation, mpi.Request, error) {
+	o, err := Submit(ctx, r)
+	if err != nil {
+		return nil, mpi.Request{}, err
+	}
+	p, err := mpi.Acquire(ctx)
+	if err != nil {
+		o.Free()
+		return nil, mpi.Request{}, err
+	}
+	return o, start(p, "ISubmit", func() error {
+		defer p.Release(ctx)
+		until, cancel := whileJob(ctx, p)
+		defer cancel()
+		_, err := o.Granted(until)
+		return err
+	}), nil
+}

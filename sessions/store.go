@@ -165,8 +165,10 @@ func (t *Store) IGetAll(ctx context.Context, wait bool, keys ...string) (*[][]by
 }
 
 // start does something as a request.
-func (s *Session) start(op calls.Name, f func() error) (r mpi.Request) {
-	c := s.proc.Self().Core().Comm()
+func (s *Session) start(op calls.Name, f func() error) mpi.Request { return start(s.proc, op, f) }
+
+func start(p *mpi.Process, op calls.Name, f func() error) (r mpi.Request) {
+	c := p.Self().Core().Comm()
 	h := c.Engine.NewOther(c.Ctx, op, buffer.Buf{})
 	go func() {
 		st := engine.Status{Source: mpi.AnySource, Tag: mpi.AnyTag}

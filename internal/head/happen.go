@@ -152,6 +152,14 @@ func (h *Head) opHappened(o *op) {
 	}
 }
 
+// noteMain notes that an operation is one of the main set, which its Result may be
+// when somebody asks.
+func (h *Head) noteMain(o *op) {
+	for _, in := range o.inputs {
+		o.ofMain = o.ofMain || slices.Contains(in, h.main)
+	}
+}
+
 func (h *Head) opHappens(t *interest, o *op) {
 	over := func(s uint32) bool {
 		if s == h.main || s == 0 {

@@ -44,7 +44,7 @@ type op struct {
 	late    map[pageOn]control.Late
 	fixed   bool // members are to be handed it, or were
 
-	ofMain bool // an input was the main set, as far as somebody wants to know
+	ofMain bool // an input was the main set
 
 	users int      // for how many processes it is the last change
 	holds []uint32 // sets that are held for those
@@ -189,6 +189,7 @@ func (h *Head) told(o *op, e *change.Effect) {
 	b := &o.body
 	nothing := b.State == change.Queued && e.State == change.Done
 	b.State, b.Outputs, o.inputs = e.State, e.Outputs, e.Inputs
+	h.noteMain(o)
 	h.clock(o, e.State)
 	if e.Why != nil {
 		r := refusal(h.whyLate(o, e.Why))
