@@ -6,10 +6,6 @@
 package head
 
 import (
-	"fmt"
-	"maps"
-	"slices"
-
 	"gompi/internal/change"
 	"gompi/internal/control"
 	"gompi/internal/serials"
@@ -119,26 +115,6 @@ type proc struct {
 	last  *op            // the last change that it had a part in
 }
 
-// wait is a request that cannot be answered yet.
-type wait struct {
-	proc *proc // who asks
-	id   uint32
-	size int // bytes that it keeps, about
-
-	target *proc  // KindContact
-	key    string // KindGet
-	set    *set   // KindSetGet
-	keys   []string
-	call   uint64
-	fence  *fence // KindFence
-
-	interest *interest // KindHappen
-	behind   *behind   // what waits for the decision of a change
-
-	op    *op // KindAwait, KindWithdraw
-	until change.State
-}
-
 // Effect is one thing to do after a step: an order for the agent of a host, a
 // callback of the launcher, a Spawn or a Launch, or to tell the launcher what becomes
 // of processes.
@@ -185,44 +161,6 @@ func New(cfg Config, hosts int) *Head {
 	}
 	h.book = change.New(owner{h}, deadline(cfg.LeaveTimeout))
 	return h
-}
-
-// proc returns the process with this id; nil if there was none, or nothing is
-// known of it any more.
-func (h *Head) proc(id wire.ProcID) *proc {
-	if id.Job != h.cfg.Job {
-		return nil
-	}
-	return h.procs[id.Serial]
-}
-
-func (h *Head) bySerial(n uint32) *proc { return h.procs[n] }
-
-// past reports whether a process has ended so long ago that nothing is known of
-// it but that.
-func (h *Head) past(id wire.ProcID) bool {
-	return id.Job == h.cfg.Job && id.Serial > 0 && id.Serial <= h.lastProc && h.procs[id.Serial] == nil
-}
-
-// howPast is how such a process has ended. Whether in order is forgotten; who
-// asks means to work with it, which fails for certain if it has died.
-const howPast = "has ended, and no process set has it any more"
-
-// forget drops the record of a process of which nothing is left, when nobody has
-// a set that names it.
-func (h *Head) forget(p *proc) {
-	if p.freed && p.named == 0 {
-		delete(h.procs, p.id.Serial)
-	}
-}
-
-// all lists the processes of which there are records, by serial.
-func (h *Head) all() []*proc {
-	list := make([]*proc, 0, len(h.procs))
-	for _, serial := range slices.Sorted(maps.Keys(h.procs)) {
-		list = append(list, h.procs[serial])
-	}
-	return list
 }
 
 // add is Join when there is room. Parent is 0 or the set of the process that
@@ -305,12 +243,6 @@ func noSlots(n, room int) error {
 
 func (h *Head) noRoom(n int) error {
 	return control.Refused("the job has had %d processes and %d process sets: there are no numbers for %d more", h.lastProc, h.lastSet, n)
-}
-
-// takesPart reports whether a process is one that has neither died nor left.
-func (h *Head) takesPart(id wire.ProcID) bool {
-	p := h.proc(id)
-	return p != nil && p.state <= control.Joined
 }
 
 // Take learns what the agent of a host has seen. What it tells of one of whom
@@ -438,118 +370,6 @@ func (h *Head) call(f func(wire.ProcID), p *proc) {
 		id := p.id
 		h.out = append(h.out, Effect{Call: func() { f(id) }})
 	}
-}
-
-// park keeps a request for later.
-func (h *Head) park(w *wait, f *control.Frame) error {
-	w.size = control.FrameHead + len(f.Body)
-	if f.Kind == control.KindSpawn {
-		w.size += spawnSize
-	}
-	switch p := w.proc; {
-	case len(p.reqs) >= maxParked:
-		return fmt.Errorf("more than %d unanswered requests", maxParked)
-	case p.waiting+w.size > maxWaiting:
-		return fmt.Errorf("more than %d bytes of unanswered requests", maxWaiting)
-	default:
-		p.reqs[w.id] = w
-		p.waiting += w.size
-		return nil
-	}
-}
-
-// What bounds the requests of one process that wait for something: how many they
-// are, and their bytes. A Spawn is a goroutine and places, however short it is.
-const (
-	maxParked  = 1 << 16
-	maxWaiting = 16 << 20
-	spawnSize  = 64 << 10
-)
-
-// unpark forgets a request wherever it waits.
-func (h *Head) unpark(w *wait) {
-	if w.proc.reqs[w.id] != w {
-		return
-	}
-	delete(w.proc.reqs, w.id)
-	w.proc.waiting -= w.size
-	switch {
-	case w.target != nil:
-		delete(w.target.awaited, w)
-	case w.fence != nil:
-		h.leaveFence(w)
-	case w.set != nil:
-		delete(w.set.store.waits, w)
-	case w.interest != nil:
-		w.interest.wait = nil
-	case w.behind != nil:
-		h.stopWaiting(w.behind)
-	case w.op != nil:
-		delete(w.op.waits, w)
-		h.forgetOp(w.op)
-	case w.key != "":
-		delete(h.gets[w.key], w)
-		if len(h.gets[w.key]) == 0 {
-			delete(h.gets, w.key)
-		}
-	}
-}
-
-// unparkWith ends a waiting request with an error.
-func (h *Head) unparkWith(w *wait, err error) {
-	h.unpark(w)
-	h.refuse(w.proc, w.id, err)
-}
-
-// Snapshot lists the processes of which there are records, by serial.
-func (h *Head) Snapshot() []control.ProcInfo {
-	all := h.all()
-	list := make([]control.ProcInfo, len(all))
-	for i, p := range all {
-		list[i] = h.info(p)
-	}
-	return list
-}
-
-func (h *Head) info(p *proc) control.ProcInfo {
-	in := control.ProcInfo{
-		Proc: p.id, Rank: p.rank, Size: p.size, World: p.world,
-		PID: p.pid, State: p.standing(), How: p.how,
-	}
-	if main := h.sets[h.main]; main != nil {
-		switch r := main.members.Index(p.id); {
-		case r >= 0:
-			in.Rank, in.Size = r, main.members.Len()
-		case p.comes != nil:
-			in.Name = fmt.Sprintf("new.%d", p.rank)
-		case p.parent == 0:
-			in.Name = fmt.Sprintf("process %d", p.id.Serial)
-		}
-	}
-	return in
-}
-
-// standing is how far p is: who is idle may end as if it had left.
-func (p *proc) standing() control.ProcState {
-	if p.idle && p.state == control.Joined {
-		return control.Finalized
-	}
-	return p.state
-}
-
-// On tells whether this is a process of a host of which there is a record.
-func (h *Head) On(host, serial uint32) bool {
-	p := h.bySerial(serial)
-	return p != nil && p.host == host
-}
-
-// State is how far a process is; Exited, too, of one that nothing is known of any
-// more.
-func (h *Head) State(p wire.ProcID) control.ProcState {
-	if q := h.proc(p); q != nil {
-		return q.standing()
-	}
-	return control.Exited
 }
 
 // Flush hands over what is to be done, in order; false if there was nothing. Do

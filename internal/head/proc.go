@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package head
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"gompi/internal/control"
+	"gompi/internal/wire"
+)
+
+// What is known of single processes.
+
+// proc returns the process with this id; nil if there was none, or nothing is
+// known of it any more.
+func (h *Head) proc(id wire.ProcID) *proc {
+	if id.Job != h.cfg.Job {
+		return nil
+	}
+	return h.procs[id.Serial]
+}
+
+func (h *Head) bySerial(n uint32) *proc { return h.procs[n] }
+
+// past reports whether a process has ended so long ago that nothing is known of
+// it but that.
+func (h *Head) past(id wire.ProcID) bool {
+	return id.Job == h.cfg.Job && id.Serial > 0 && id.Serial <= h.lastProc && h.procs[id.Serial] == nil
+}
+
+// howPast is how such a process has ended. Whether in order is forgotten; who
+// asks means to work with it, which fails for certain if it has died.
+const howPast = "has ended, and no process set has it any more"
+
+// forget drops the record of a process of which nothing is left, when nobody has
+// a set that names it.
+func (h *Head) forget(p *proc) {
+	if p.freed && p.named == 0 {
+		delete(h.procs, p.id.Serial)
+	}
+}
+
+// all lists the processes of which there are records, by serial.
+func (h *Head) all() []*proc {
+	list := make([]*proc, 0, len(h.procs))
+	for _, serial := range slices.Sorted(maps.Keys(h.procs)) {
+		list = append(list, h.procs[serial])
+	}
+	return list
+}
+
+// takesPart reports whether a process is one that has neither died nor left.
+func (h *Head) takesPart(id wire.ProcID) bool {
+	p := h.proc(id)
+	return p != nil && p.state <= control.Joined
+}
+
+// Snapshot lists the processes of which there are records, by serial.
+func (h *Head) Snapshot() []control.ProcInfo {
+	all := h.all()
+	list := make([]control.ProcInfo, len(all))
+	for i, p := range all {
+		list[i] = h.info(p)
+	}
+	return list
+}
+
+func (h *Head) info(p *proc) control.ProcInfo {
+	in := control.ProcInfo{
+		Proc: p.id, Rank: p.rank, Size: p.size, World: p.world,
+		PID: p.pid, State: p.standing(), How: p.how,
+	}
+	if main := h.sets[h.main]; main != nil {
+		switch r := main.members.Index(p.id); {
+		case r >= 0:
+			in.Rank, in.Size = r, main.members.Len()
+		case p.comes != nil:
+			in.Name = fmt.Sprintf("new.%d", p.rank)
+		case p.parent == 0:
+			in.Name = fmt.Sprintf("process %d", p.id.Serial)
+		}
+	}
+	return in
+}
+
+// standing is how far p is: who is idle may end as if it had left.
+func (p *proc) standing() control.ProcState {
+	if p.idle && p.state == control.Joined {
+		return control.Finalized
+	}
+	return p.state
+}
+
+// On tells whether this is a process of a host of which there is a record.
+func (h *Head) On(host, serial uint32) bool {
+	p := h.bySerial(serial)
+	return p != nil && p.host == host
+}
+
+// State is how far a process is; Exited, too, of one that nothing is known of any
+// more.
+func (h *Head) State(p wire.ProcID) control.ProcState {
+	if q := h.proc(p); q != nil {
+		return q.standing()
+	}
+	return control.Exited
+}
