@@ -33,6 +33,10 @@ func (r *Request) check() error {
 		{"processes less", r.Sub, control.MaxMembers},
 		{"ranks who leave", len(r.Ranks), control.MaxRanges},
 		{"processes in all", r.Size, control.MaxMembers},
+		{"processes at least", r.Min, control.MaxMembers},
+		{"processes at most", r.Max, control.MaxMembers},
+		{"processes preferably", r.Pref, control.MaxMembers},
+		{"sizes", len(r.Sizes), change.MaxSizes},
 		{"names of outputs", len(r.Names), control.MaxNames},
 		{"words to run", len(r.Command), control.MaxWords},
 		{"hosts", len(r.Hosts), control.MaxNames},
@@ -45,6 +49,11 @@ func (r *Request) check() error {
 	for _, n := range r.Add {
 		if n < 1 || n > change.MaxJoin {
 			return malformed("%v of %d processes, 1 to %d allowed", r.Kind, n, change.MaxJoin)
+		}
+	}
+	for _, n := range r.Sizes {
+		if n < 1 || n > control.MaxMembers {
+			return malformed("%v to one of %d processes, 1 to %d allowed", r.Kind, n, control.MaxMembers)
 		}
 	}
 	for _, names := range [][]string{r.Names, r.Hosts} {

@@ -52,6 +52,18 @@ type Request struct {
 	// to do: the operation is Done at once, its Result is the input, and no member is
 	// handed anything.
 	Size int
+	// Min, Max, Pref and Sizes are bounds within which a Grow, a Replace or an Add of
+	// one set is content with fewer newcomers than Add or Size wishes for, if there are
+	// no slots for all when it is granted: with as many as there are slots for, at least
+	// one. They bound how many the Result has, of the kind Add how many come. Max 0 is
+	// no bound from above; a Grow beyond Max comes to Max. Pref is taken, if there are
+	// slots for it, rather than more that are still not all. Sizes are the only numbers
+	// allowed, at most 1,024; nil: any. Size and Pref are within the bounds, and Pref
+	// does not stand alone. While there are too few slots even for the least, the
+	// operation waits as one without bounds does for all, or is refused (NoQueue, or if
+	// there never will be as many). Not in parts of a Multi.
+	Min, Max, Pref int
+	Sizes          []int
 
 	Parts []Request // of a Multi, which has nothing else but Deadlines and NoQueue
 
@@ -98,6 +110,7 @@ func (r *Request) wire(ctx context.Context, p *core.Process, op string) (*contro
 func (r *Request) one(ctx context.Context, p *core.Process, op string) (change.Request, error) {
 	q := change.Request{
 		Kind: change.Kind(r.Kind), Join: r.Add, Leave: r.Sub, To: r.Size, NoQueue: r.NoQueue,
+		Min: r.Min, Max: r.Max, Pref: r.Pref, Sizes: r.Sizes,
 		ToReady: r.Deadlines.Ready, ToAccept: r.Deadlines.Accept, Whole: r.Deadlines.Whole,
 	}
 	if len(r.Ranks) > 0 && len(r.In) != 1 {

@@ -26,10 +26,12 @@ type Owner interface {
 	// Lives: the process takes part, it has neither died nor left.
 	Lives(p wire.ProcID) bool
 	// Most is how many processes there could ever be at a time, Room how many more
-	// there is place for just now; Reserve takes so many and names them, or says why
+	// there is place for just now, RoomOn how many of them could start on these hosts
+	// (nil: on any), just now and ever; Reserve takes so many and names them, or says why
 	// not: ErrBusy, that there is no place for them where they are wanted just now.
 	Most() int
 	Room() int
+	RoomOn(on []uint32) (free, ever int)
 	Reserve(wants []Want) ([]wire.ProcID, error)
 	// Define makes a set that the book holds. It holds others by Hold, each until the
 	// effect Drop.
@@ -203,6 +205,9 @@ func (b *Book) possible(o *op) error {
 	join := 0
 	for _, r := range o.req.parts() {
 		for _, n := range r.Join {
+			if r.bounded() {
+				n = 1 // how many it takes is known when its input is
+			}
 			join += n
 		}
 		for _, s := range r.In {
@@ -222,7 +227,9 @@ func (b *Book) possible(o *op) error {
 					return ErrLeaves
 				}
 			}
-			join += max(0, r.To-len(m))
+			if !r.bounded() {
+				join += max(0, r.To-len(m))
+			}
 		}
 		for _, p := range r.Out {
 			if !slices.ContainsFunc(r.In, func(s uint32) bool {

@@ -58,6 +58,12 @@ func (b *Book) grant(now time.Duration, o *op, before []*op) (bool, error) {
 		b.nothing(o, parts)
 		return true, nil
 	}
+	if len(parts) == 1 && rs[0].bounded() && join > 0 {
+		if ok, err := b.lessen(&parts[0], &rs[0], living); !ok {
+			return false, err
+		}
+		join = len(parts[0].join[0])
+	}
 	switch {
 	case join+living > b.owner.Most():
 		return false, tooMany(join+living, b.owner.Most())

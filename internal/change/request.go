@@ -49,6 +49,13 @@ type Request struct {
 	// said. Of waiting requests with To for one set only the latest stays.
 	To int
 
+	// Min, Max, Pref and Sizes are how many there may be, if there is no place for all
+	// that a Grow, an Add of one set or a Replace wishes for: in the Result, of an Add
+	// those who come. Max 0: no bound; Pref, if there is place for so many: 0: none;
+	// Sizes: only these, nil: any. They are not said in parts of a Multi.
+	Min, Max, Pref int
+	Sizes          []int
+
 	// On are the hosts on which newcomers start, as the owner numbers them; nil: any.
 	On []uint32
 
@@ -81,12 +88,18 @@ func (r *Request) parts() []Request {
 // check looks at what can be seen without knowing any set.
 func (r *Request) check() error {
 	if r.Kind == Multi {
+		if r.bounded() {
+			return malformed("multi with bounds")
+		}
 		if len(r.Parts) == 0 {
 			return malformed("multi without parts")
 		}
 		for i := range r.Parts {
 			if r.Parts[i].Kind == Multi {
 				return malformed("part %d of multi is a multi", i)
+			}
+			if r.Parts[i].bounded() {
+				return malformed("part %d of multi has bounds", i)
 			}
 			if err := r.Parts[i].check(); err != nil {
 				return err
@@ -128,5 +141,5 @@ func (r *Request) check() error {
 	if !ok {
 		return malformed("%v of %d sets by %v, less %d or %v, to %d", r.Kind, len(r.In), r.Join, r.Leave, r.Out, r.To)
 	}
-	return nil
+	return r.checkBounds()
 }

@@ -57,6 +57,59 @@ func TestRoom(t *testing.T) {
 	}
 }
 
+// Where there is no place for all, a request with bounds gets as many as it may have.
+func TestBounds(t *testing.T) {
+	for what, c := range map[string]struct {
+		r    Request
+		want int // newcomers; 0: it waits, -1: it is refused
+	}{
+		"none":              {Request{Kind: Grow, Join: []int{5}}, 0},
+		"as many as fit":    {Request{Kind: Grow, Join: []int{6}, Min: 4}, 3},
+		"all":               {Request{Kind: Grow, Join: []int{2}, Min: 4}, 2},
+		"at most":           {Request{Kind: Grow, Join: []int{6}, Max: 5}, 2},
+		"preferred":         {Request{Kind: Grow, Join: []int{6}, Max: 9, Pref: 4}, 1},
+		"not preferred":     {Request{Kind: Grow, Join: []int{6}, Max: 9, Pref: 7}, 3},
+		"all rather":        {Request{Kind: Grow, Join: []int{3}, Max: 9, Pref: 4}, 3},
+		"sizes":             {Request{Kind: Grow, Join: []int{5}, Sizes: []int{2, 4, 5, 8}}, 2},
+		"too few":           {Request{Kind: Grow, Join: []int{5}, Min: 7}, 0},
+		"never":             {Request{Kind: Grow, Join: []int{6}, Min: 9}, -1},
+		"no size":           {Request{Kind: Grow, Join: []int{6}, Sizes: []int{3, 13}}, -1},
+		"too many there":    {Request{Kind: Grow, Join: []int{6}, Max: 3}, -1},
+		"sets of newcomers": {Request{Kind: Add, Join: []int{5}, Min: 3}, 3},
+		"too small a set":   {Request{Kind: Add, Join: []int{5}, Min: 4}, 0},
+		"to a size":         {Request{Kind: Replace, To: 8, Min: 4}, 3},
+		"to few":            {Request{Kind: Replace, To: 8, Min: 7}, 0},
+		"in place of one":   {Request{Kind: Replace, Join: []int{4}, Leave: 1, Min: 5}, 3},
+		"outside":           {Request{Kind: Replace, To: 8, Max: 7}, -1},
+		"crossed":           {Request{Kind: Grow, Join: []int{1}, Min: 5, Max: 4}, -1},
+		"preferred alone":   {Request{Kind: Grow, Join: []int{1}, Pref: 4}, -1},
+		"of who leaves":     {Request{Kind: Shrink, Leave: 1, Min: 1}, -1},
+		"of a part":         {Request{Kind: Multi, Parts: []Request{{Kind: Grow, In: []uint32{0}, Join: []int{1}, Min: 1}}}, -1},
+	} {
+		w := newWorld(t, 1, 5, 8) // three of the eight: main; two more, of which nobody hears
+		members := w.sets[w.main].members
+		w.main = w.Define(members[:3])
+		for _, p := range members[:3] {
+			w.b.Watch(w.main, p, false)
+		}
+		if c.r.Kind != Multi {
+			c.r.In = []uint32{0}
+		}
+		n, err := w.b.Submit(0, c.r)
+		s := Refused
+		if err == nil {
+			w.flush()
+			s = w.states[n]
+		}
+		switch {
+		case c.want < 0 && s != Refused, c.want == 0 && s != 0:
+			t.Errorf("%s: %v, %v", what, s, err)
+		case c.want > 0 && (s != Granted || len(w.b.ops[n].parts[0].join[0]) != c.want):
+			t.Errorf("%s: %v, %v, want %d newcomers", what, s, err, c.want)
+		}
+	}
+}
+
 // Of waiting requests for a size only the latest stays; others queue, and a commit
 // refuses those that name the set by its old name.
 func TestQueue(t *testing.T) {

@@ -41,6 +41,8 @@ type world struct {
 	states  map[uint32]State // what was told
 	reserve map[uint32]int   // newcomers of changes, until decided or discarded
 	log     []string
+
+	lessened int // grants of fewer than wished
 }
 
 type process struct {
@@ -119,6 +121,8 @@ func (w *world) taken() (n int) {
 
 func (w *world) Most() int { return w.most }
 func (w *world) Room() int { return w.most - w.taken() }
+
+func (w *world) RoomOn([]uint32) (free, ever int) { return w.most, w.most }
 
 func (w *world) Reserve(wants []Want) ([]wire.ProcID, error) {
 	n := 0
@@ -294,6 +298,23 @@ func (w *world) told(e *Effect) {
 	case (e.State >= Refused) != (e.Why != nil):
 		w.fail("operation %d is %v: %v", e.Op, e.State, e.Why)
 	}
+	if o := w.b.ops[e.Op]; e.State == Granted && o.req.bounded() && len(o.parts[0].join) > 0 {
+		size, wish := len(o.parts[0].join[0]), o.req.To
+		if wish == 0 {
+			wish = o.req.Join[0]
+		}
+		if o.req.Kind != Add {
+			size += len(o.parts[0].rest)
+		}
+		if o.req.To == 0 && o.req.Kind != Add {
+			wish += len(o.parts[0].rest)
+		}
+		if !o.req.allows(size) || size > wish || len(o.parts[0].join[0]) == 0 {
+			w.fail("operation %d, which wishes for %d, comes to %d: %+v", e.Op, wish, size, o.req)
+		} else if size < wish {
+			w.lessened++
+		}
+	}
 	if e.State.Over() || e.State == Committed {
 		delete(w.reserve, e.Op)
 	}
@@ -340,7 +361,7 @@ func (w *world) check() {
 			w.fail("set %d, an input of %d, is gone", s, n)
 		}
 		for _, p := range m {
-			if other := goes[p]; other != 0 && other != n {
+			if other := goes[p]; other != 0 && other != n && w.Lives(p) { // who has ended is in no change that is granted after that
 				w.fail("%v of set %d, which %d changes, is removed by %d", p, s, n, other)
 			}
 		}
@@ -456,7 +477,11 @@ func (w *world) request(kinds int) Request {
 	switch r.Kind {
 	case Multi:
 		for range 1 + w.rng.IntN(3) {
-			r.Parts = append(r.Parts, w.request(int(Replace)))
+			p := w.request(int(Replace))
+			if w.rng.IntN(20) != 0 {
+				p.Min, p.Max, p.Pref, p.Sizes = 0, 0, 0, nil
+			}
+			r.Parts = append(r.Parts, p)
 		}
 	case Add:
 		for range w.rng.IntN(2) {
@@ -477,6 +502,20 @@ func (w *world) request(kinds int) Request {
 		} else {
 			r.Join = []int{1}
 			leave()
+		}
+	}
+	switch n := w.rng.IntN(24); {
+	case n == 0: // bounds that seldom make sense
+		r.Min, r.Max, r.Pref = w.rng.IntN(5), w.rng.IntN(9), w.rng.IntN(6)
+	case n < 8 && (r.Kind == Grow || r.Kind == Replace || r.Kind == Add && len(r.Join) == 1):
+		if r.Min = 1 + w.rng.IntN(4); r.To > 0 {
+			r.To += r.Min
+		} else if len(r.Join) > 0 {
+			r.Join[0] += w.rng.IntN(5)
+		}
+		if size := r.Min + w.rng.IntN(6); r.To == 0 && n < 5 {
+			r.Max = 12
+			r.Pref, r.Sizes = size, []int{size, size + 1, size + 3}
 		}
 	}
 	return r
@@ -612,7 +651,7 @@ func (w *world) onlyNew(n uint32) bool {
 // what did not happen; every wait ends.
 func TestScripts(t *testing.T) {
 	scripts, steps := 300, 400
-	ends := map[State]int{}
+	ends, lessened := map[State]int{}, 0
 	for seed := range scripts {
 		w := newWorld(t, uint64(seed), 4, 12)
 		for _, p := range w.sets[w.main].members {
@@ -657,8 +696,12 @@ func TestScripts(t *testing.T) {
 		for _, s := range w.states {
 			ends[s]++
 		}
+		lessened += w.lessened
 	}
-	t.Log(ends)
+	t.Log(ends, lessened)
+	if lessened < 20 {
+		t.Errorf("%d operations were granted with fewer than they wished for", lessened)
+	}
 	for _, s := range []State{Done, Refused, Cancelled, RolledBack} {
 		if ends[s] < 20 {
 			t.Errorf("%d of all operations ended %v", ends[s], s)

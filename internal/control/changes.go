@@ -139,6 +139,13 @@ func putRequest(e *enc, r *change.Request) {
 		e.proc(p)
 	}
 	e.i64(int64(r.To))
+	for _, n := range []int{r.Min, r.Max, r.Pref} {
+		e.i64(int64(n))
+	}
+	e.u32(uint32(len(r.Sizes)))
+	for _, n := range r.Sizes {
+		e.u32(uint32(n))
+	}
 	e.flag(r.NoQueue)
 	e.flag(r.Prepare)
 	e.i64(int64(r.ToReady))
@@ -151,7 +158,7 @@ func putRequest(e *enc, r *change.Request) {
 }
 
 // leastRequest is the bytes of an empty request.
-const leastRequest = 59
+const leastRequest = 87
 
 func getRequest(d *dec, r *change.Request, parts bool) {
 	r.Kind = change.Kind(d.u8())
@@ -170,6 +177,13 @@ func getRequest(d *dec, r *change.Request, parts bool) {
 		r.Out[i] = d.proc()
 	}
 	r.To = d.num(MaxMembers)
+	r.Min, r.Max, r.Pref = d.num(MaxMembers), d.num(MaxMembers), d.num(MaxMembers)
+	if n := d.count(change.MaxSizes, 4); n > 0 {
+		r.Sizes = make([]int, n)
+	}
+	for i := range r.Sizes {
+		r.Sizes[i] = int(d.u32())
+	}
 	r.NoQueue, r.Prepare = d.flag(), d.flag()
 	r.ToReady, r.ToAccept, r.Whole = d.duration(), d.duration(), d.duration()
 	n := d.count(MaxParts, leastRequest)

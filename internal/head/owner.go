@@ -48,6 +48,20 @@ func (o owner) Most() int { return cmp.Or(o.h.cfg.Slots, math.MaxInt32) }
 
 func (o owner) Room() int { return o.Most() - o.h.places }
 
+// RoomOn is without a bound where hosts take more than their slots.
+func (o owner) RoomOn(on []uint32) (free, ever int) {
+	if !o.h.cfg.Strict {
+		return math.MaxInt32, math.MaxInt32
+	}
+	for i := range o.h.hosts {
+		if at := uint32(i); !o.h.hosts[i].lost && (on == nil || slices.Contains(on, at)) {
+			n := o.h.slots(at)
+			free, ever = free+max(0, n-o.h.hosts[i].taken()), ever+n
+		}
+	}
+	return free, ever
+}
+
 // Reserve names processes. They have no places on a host before Bind.
 func (o owner) Reserve(wants []change.Want) ([]wire.ProcID, error) {
 	h, n := o.h, 0

@@ -529,6 +529,9 @@ func (w *world) request() change.Request {
 	case change.Replace:
 		r.In, r.To = []uint32{w.anySet()}, 1+w.rng.IntN(8)
 	}
+	if w.rng.IntN(4) == 0 {
+		r.Min, r.Max = w.rng.IntN(4), w.rng.IntN(9)
+	}
 	if w.rng.IntN(5) == 0 {
 		r.Whole = time.Duration(w.rng.IntN(100)) * time.Second
 	}

@@ -70,6 +70,7 @@ func New(tb testing.TB, opts ...Option) *Job {
 		}
 		return f(ps)
 	}
+	sc.Slots, sc.Strict = j.cfg.most, j.cfg.strict
 	j.serveChanges(&sc)
 	if j.cfg.slots != nil {
 		j.serveHosts(sc)

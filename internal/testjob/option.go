@@ -23,6 +23,8 @@ type Config struct {
 	started   func([]control.StartProc) error
 	welcomed  func(*control.Welcome)
 	commons   *atomic.Int64
+	most      int // processes; 0: no limit
+	strict    bool
 	slots     []int // of hosts that are pretended; nil: there is one, in the head's process
 }
 
@@ -46,6 +48,12 @@ func Transport(name string) Option { return func(c *Config) { c.transport = name
 // they talk by tcp, which must be among the transports.
 func Hosts(hosts, slots int) Option {
 	return func(c *Config) { c.slots = slices.Repeat([]int{slots}, hosts) }
+}
+
+// Slots is how many processes there may be at a time, and whether no host takes more
+// than it has slots.
+func Slots(n int, strict bool) Option {
+	return func(c *Config) { c.most, c.strict = n, strict }
 }
 
 // Setting sets a knob, as a flag of gompirun would.

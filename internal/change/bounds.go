@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package change
+
+import "slices"
+
+// MaxSizes bounds Request.Sizes.
+const MaxSizes = 1 << 10
+
+// bounded reports whether a request may be granted with fewer than it wishes for.
+func (r *Request) bounded() bool { return r.Min != 0 || r.Max != 0 || r.Pref != 0 || len(r.Sizes) > 0 }
+
+// checkBounds looks at whether the bounds of a request make sense with the rest of it.
+func (r *Request) checkBounds() error {
+	switch {
+	case !r.bounded():
+		return nil
+	case r.Kind != Add && r.Kind != Grow && r.Kind != Replace:
+		return malformed("%v with bounds", r.Kind)
+	case r.To == 0 && len(r.Join) != 1:
+		return malformed("%v with bounds, of %d sets of newcomers", r.Kind, len(r.Join))
+	case r.Min < 0 || r.Max < 0 || r.Pref < 0 || r.Max != 0 && r.Min > r.Max:
+		return malformed("%v of %d to %d processes, preferably %d", r.Kind, r.Min, r.Max, r.Pref)
+	case r.Min == 0 && r.Max == 0 && len(r.Sizes) == 0:
+		return malformed("%v of preferably %d processes, without bounds", r.Kind, r.Pref)
+	case len(r.Sizes) > MaxSizes:
+		return malformed("%d sizes, at most %d allowed", len(r.Sizes), MaxSizes)
+	case slices.ContainsFunc(r.Sizes, func(n int) bool { return n < 1 }):
+		return malformed("%v to one of %v processes", r.Kind, r.Sizes)
+	}
+	for _, n := range []int{r.To, r.Pref} {
+		if n != 0 && !r.allows(n) {
+			return malformed("%v to %d processes: %d to %d and %v allowed", r.Kind, n, r.Min, r.Max, r.Sizes)
+		}
+	}
+	return nil
+}
+
+// allows reports whether a request may come to so many.
+func (r *Request) allows(size int) bool {
+	return size >= r.Min && (r.Max == 0 || size <= r.Max) && (len(r.Sizes) == 0 || slices.Contains(r.Sizes, size))
+}
+
+// best is how many of the wish come where there is place for room: all, else as many
+// as make the preferred size, else as many as may; 0: none may, as somebody must come.
+// There are rest before them.
+func (r *Request) best(rest, wish, room int) int {
+	most := rest + min(wish, room)
+	switch {
+	case wish <= room && r.allows(rest+wish):
+		return wish
+	case rest < r.Pref && r.Pref <= most:
+		return r.Pref - rest
+	}
+	if r.Max != 0 {
+		most = min(most, r.Max)
+	}
+	if len(r.Sizes) > 0 {
+		largest := 0
+		for _, n := range r.Sizes {
+			if n <= most && n >= r.Min {
+				largest = max(largest, n)
+			}
+		}
+		most = largest
+	}
+	if most < r.Min {
+		return 0
+	}
+	return max(0, most-rest)
+}
+
+// lessen brings the newcomers of a bounded request, beside so many that live, down to
+// what there is place for; false: to fewer than it takes. An error: there never will
+// be enough.
+func (b *Book) lessen(p *part, r *Request, living int) (bool, error) {
+	rest := len(p.rest)
+	if r.Kind == Add {
+		rest = 0 // they are a set of their own
+	}
+	wish := len(p.join[0])
+	free, ever := b.owner.RoomOn(r.On)
+	if r.best(rest, wish, min(ever, b.owner.Most()-living)) == 0 {
+		switch least := max(r.Min-rest, 1); {
+		case living+least > b.owner.Most():
+			return false, tooMany(living+least, b.owner.Most())
+		case least > ever:
+			return false, tooMany(least, ever)
+		}
+		return false, malformed("%v of %d by %d: no allowed size (%d to %d, %v)", r.Kind, rest, wish, r.Min, r.Max, r.Sizes)
+	}
+	n := r.best(rest, wish, min(free, b.owner.Room()))
+	if n == 0 || r.Kind != Add && b.owner.Fits(p.in[0], rest+n) != nil {
+		return false, nil
+	}
+	p.join[0] = p.join[0][:n]
+	return true, nil
+}
