@@ -32,6 +32,7 @@ type Agent struct {
 	exits    *exitPoller
 	guard    *guardian
 	outputs  [2]*pump      // stdout, stderr; nil once they are out
+	draining bool          // nothing more is started
 	in       io.Reader     // standard input of the job
 	stdin    *launch.Stdin // in, if it is gompirun's own; else nil
 	feeder   *feeder       // nil: nobody gets it through us
@@ -238,6 +239,7 @@ func (a *Agent) Resumed() {
 }
 
 func (a *Agent) Drain() {
+	a.draining = true
 	go func() {
 		for _, p := range a.outputs {
 			if p != nil {

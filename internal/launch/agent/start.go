@@ -51,6 +51,10 @@ func (a *Agent) Start(list []launch.Start) {
 // batch prepares a Start.
 func (a *Agent) batch(list []launch.Start) *batch {
 	b := &batch{list: make([]*child, 0, len(list)), specs: make([]*spec, 0, len(list))}
+	if a.draining {
+		b.err = errHalted
+		return b
+	}
 	app := -1 // whose environment and path these are
 	var env []string
 	var path string

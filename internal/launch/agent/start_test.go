@@ -122,6 +122,17 @@ func TestStartIsNoWait(t *testing.T) {
 	}
 }
 
+// Once the output may end nothing is started: what it says would be lost.
+func TestStartAfterDrain(t *testing.T) {
+	a := newAlone(t, &launch.Options{Apps: []launch.App{{}}})
+	a.Drain()
+	a.until(launch.EvDrained)
+	a.Start(sleepers(2))
+	if ev := a.until(launch.EvBegun); ev.Err() == nil || len(a.byID) > 0 {
+		t.Errorf("%d processes are started: %v", len(a.byID), ev.Err())
+	}
+}
+
 // The agent does not wait for a pid to be free: the kernel may take long over it.
 func TestReapIsNoWait(t *testing.T) {
 	a := newAlone(t, &launch.Options{Apps: []launch.App{{}}})

@@ -371,6 +371,27 @@ func TestSpares(t *testing.T) {
 	})
 }
 
+// Spares whose places are there when the job is over are not started.
+func TestSparesComeTooLate(t *testing.T) {
+	withJob(t, launch.Options{Spare: 1}, 1, func(b *bench) {
+		b.settle()
+		b.plane.slow = make(chan struct{})
+		b.Hear(0, launch.Event{Kind: launch.EvExited, Proc: wire.ProcID{Serial: 1}, End: killed})
+		b.Hear(0, launch.Event{Kind: launch.EvReaped, Proc: wire.ProcID{Serial: 1}})
+		b.after(time.Second)
+		b.joined(b.procs.byID[id(1)])
+		b.leaves(1)
+		if b.over(); !b.drained {
+			t.Error("the job waits for a spare that it does not need")
+		}
+		close(b.plane.slow)
+		b.settle()
+		if slices.ContainsFunc(b.far.said, func(s string) bool { return strings.HasPrefix(s, "start 2: spare") }) || !slices.Equal(b.plane.gone, []uint32{1, 2}) {
+			t.Errorf("%v are gone\n%s", b.plane.gone, strings.Join(b.far.said, "\n"))
+		}
+	})
+}
+
 // Spares that are lost with their host are no reason to wait for their end.
 func TestSparesAreLost(t *testing.T) {
 	withJob(t, launch.Options{Spare: 2}, 1, func(b *bench) {

@@ -67,6 +67,7 @@ type noPlane struct {
 	last, spare   uint32
 	waiting, gone []uint32 // spares
 	leavers       map[uint32]bool
+	slow          chan struct{} // AddSpares waits for it
 }
 
 func (n *noPlane) AddJob(argv [][]string) ([]control.StartProc, wire.Set, error) {
@@ -78,6 +79,9 @@ func (n *noPlane) AddJob(argv [][]string) ([]control.StartProc, wire.Set, error)
 	return list, wire.Set{}, nil
 }
 func (n *noPlane) AddSpares(argv []string, k int) (list []control.StartProc, err error) {
+	if n.slow != nil {
+		<-n.slow
+	}
 	for range k {
 		n.spare++
 		list = append(list, control.StartProc{Proc: wire.ProcID{Serial: n.spare}, Argv: argv, Size: 1, Spare: n.spare})

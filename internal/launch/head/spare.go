@@ -45,9 +45,15 @@ func (h *Head) fill() {
 		list, err := h.server.AddSpares(argv, n) // memory is slow
 		h.Post(func() {
 			s.filling = false
-			if err != nil {
+			switch {
+			case err != nil:
 				s.failed++
 				h.fillIn(refillAfter)
+				return
+			case h.ending || h.drained:
+				for _, p := range list {
+					h.server.SpareGone(p.Proc)
+				}
 				return
 			}
 			s.live += len(list)
@@ -59,9 +65,6 @@ func (h *Head) fill() {
 					}
 				}
 			})
-			if h.ending {
-				h.halt()
-			}
 		})
 	}()
 }
