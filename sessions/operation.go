@@ -229,6 +229,8 @@ func (o *Operation) State() State {
 
 // Update gives the manager of resources something else to know of the operation, in the
 // place of Request.COL: until it is granted. After that the error is of class ErrRefused.
+// It is at most 64 KiB, and not read by gompi; gompictl ops shows how long it is. Local,
+// but for one round trip to the head.
 func (o *Operation) Update(col []byte) error {
 	const op = "Update"
 	if len(col) > control.MaxCOL {

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -19,7 +21,8 @@ const opsHelp = `Usage: gompictl ops JOB
 Lists the changes of the job's process sets that are under way, and the latest that
 are over: what each does, how far it is, and when it came there, in milliseconds
 since it was asked for. WHY names the processes that one under way waits for, by
-rank in the job's main set, and for how long it has.
+rank in the job's main set, and for how long it has. COL is how many bytes the program
+has said of it for the resource manager; the column is there if it has of any.
 
   queued        what it needs is taken: another change of the same set, or places
   granted       it has processes, and its new sets have names
@@ -46,19 +49,28 @@ func ops(ctx context.Context, tty terminal, args []string) error {
 	if err != nil {
 		return err
 	}
-	w := tabwriter.NewWriter(tty.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "OP\tASKED\tKIND\tSET\tPROCESSES\tSTATE\tTIMES\tWHY")
+	return listOps(tty.out, list)
+}
+
+func listOps(out io.Writer, list []control.OpReport) error {
+	col, said := "", slices.ContainsFunc(list, func(r control.OpReport) bool { return r.COL > 0 })
+	if said {
+		col = "COL\t"
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "OP\tASKED\tKIND\tSET\tPROCESSES\tSTATE\tTIMES\t%sWHY\n", col)
 	for i := range list {
 		r := &list[i]
-		fmt.Fprintf(w, "%d\t%s\t%v\t%s\t%s\t%v\t%s\t%s\n",
-			r.Op.Op, asked(r), r.Kind, inputs(r), strings.TrimSuffix(sizes(r), " processes"), r.Op.State, times(r), reason(r))
+		if said {
+			col = fmt.Sprintf("%d B\t", r.COL)
+		}
+		fmt.Fprintf(w, "%d\t%s\t%v\t%s\t%s\t%v\t%s\t%s%s\n",
+			r.Op.Op, asked(r), r.Kind, inputs(r), strings.TrimSuffix(sizes(r), " processes"), r.Op.State, times(r), col, reason(r))
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
+	err := w.Flush()
 	for i := range list {
-		if s := list[i].Op.State; !s.Known() {
-			_, err = fmt.Fprintln(tty.out, unknown(s))
+		if s := list[i].Op.State; err == nil && !s.Known() {
+			_, err = fmt.Fprintln(out, unknown(s))
 			break
 		}
 	}

@@ -89,6 +89,25 @@ func TestOutcome(t *testing.T) {
 	}
 }
 
+// What a program has said for the resource manager is shown by its length.
+func TestListOps(t *testing.T) {
+	for bytes, want := range map[int][]string{
+		0:   {"OP ASKED KIND SET PROCESSES STATE TIMES WHY", " -"},
+		512: {"OP ASKED KIND SET PROCESSES STATE TIMES COL WHY", " 512 B -"},
+	} {
+		r := grown()
+		r.COL = bytes
+		var out strings.Builder
+		if err := listOps(&out, []control.OpReport{*r}); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(out.String(), "\n")
+		if head, line := strings.Join(strings.Fields(lines[0]), " "), strings.Join(strings.Fields(lines[1]), " "); head != want[0] || !strings.HasSuffix(line, want[1]) || strings.Contains(line, " B ") != (bytes > 0) {
+			t.Errorf("%d bytes: %q", bytes, lines)
+		}
+	}
+}
+
 // What comes while a tool waits is shown at once, on one line that is gone in the
 // end.
 func TestProgress(t *testing.T) {

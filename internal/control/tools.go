@@ -47,6 +47,7 @@ type OpReport struct {
 	// together; of an operation that was not granted After is 0.
 	Before, After int
 	Joins, Leaves int
+	COL           int           // bytes of what is said for the resource manager
 	Waits         string        // for what, for people
 	For           time.Duration // it is in its state
 }
@@ -57,7 +58,7 @@ func (m *OpReport) put(e *enc) {
 	m.Op.put(e)
 	e.u8(uint8(m.Kind))
 	e.setNames(m.Inputs)
-	for _, n := range []int{m.Before, m.After, m.Joins, m.Leaves} {
+	for _, n := range []int{m.Before, m.After, m.Joins, m.Leaves, m.COL} {
 		e.i64(int64(n))
 	}
 	e.str(Clip(m.Waits, MaxText))
@@ -69,7 +70,7 @@ func (m *OpReport) get(d *dec) {
 	m.Op.any(d)
 	m.Kind = change.Kind(d.u8())
 	m.Inputs = d.setNames(MaxInputs * MaxParts)
-	for _, n := range []*int{&m.Before, &m.After, &m.Joins, &m.Leaves} {
+	for _, n := range []*int{&m.Before, &m.After, &m.Joins, &m.Leaves, &m.COL} {
 		*n = d.num(MaxMembers * MaxInputs)
 	}
 	m.Waits, m.For = d.str(MaxText), d.duration()

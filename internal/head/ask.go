@@ -95,6 +95,7 @@ func (h *Head) update(p *proc, id uint32, m *control.Update) {
 		h.refuse(p, id, control.Refused("operation %d is %v", m.Op, o.body.State))
 	default:
 		o.col = bytes.Clone(m.COL)
+		o.shown.COL = len(o.col)
 		h.answer(p, id, nil)
 	}
 }

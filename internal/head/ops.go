@@ -139,6 +139,7 @@ func (h *Head) submit(by *proc, m *control.Submit) (*op, *control.OpBody) {
 	o.since = o.asked
 	o.body = control.OpBody{Op: o.number, State: change.Queued, Times: control.OpTimes{Asked: h.cfg.Epoch.Add(o.asked)}}
 	o.shown = h.wanted(&m.Request)
+	o.shown.COL = len(o.col)
 	if h.ops[o.number] = o; by != nil {
 		if by.asked == nil {
 			by.asked = map[uint32]*op{}
@@ -222,6 +223,7 @@ func (h *Head) told(o *op, e *change.Effect) {
 	}
 	if b.State.Over() {
 		h.unreserveNames(o)
+		o.col = nil
 	}
 	for w := range o.waits {
 		if b.State >= w.until {

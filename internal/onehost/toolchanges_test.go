@@ -145,3 +145,40 @@ func TestToolSeesLatestOperations(t *testing.T) {
 // TestAcrossToolChangesSets: on a host of its own, what a tool asks and is told
 // crosses the connection of agent and head.
 func TestAcrossToolChangesSets(t *testing.T) { TestToolChangesSets(t) }
+
+// A tool sees how long it is what a process says of an operation for the resource
+// manager, and what it says later, until the operation is granted.
+func TestToolSeesCOL(t *testing.T) {
+	e := newElastic(t, 2, func(cfg *Config) { cfg.Slots = 3 })
+	tool, err := client.DialTool(e.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tool.Close()
+	var ws []*watcher
+	for _, k := range e.joinAll() {
+		ws = append(ws, k.follow(e.world))
+	}
+	sees := func(op uint32, s change.State, n int) {
+		t.Helper()
+		if ops, err := tool.Ops(bg); err != nil || len(ops) != 1 || ops[0].Op.Op != op || ops[0].Op.State != s || ops[0].COL != n {
+			t.Errorf("%+v, %v, want %v and %d bytes", ops, err, s, n)
+		}
+	}
+	w := ws[0]
+	launched, err := w.Spawn(bg, nil, 1)
+	w.must(err)
+	var b control.OpBody
+	r := change.Request{Kind: change.Grow, In: []uint32{0}, Join: []int{1}}
+	w.must(w.Ask(bg, &control.Submit{Request: r, Parts: make([]control.SubmitPart, 1), COL: make([]byte, 512)}, &b))
+	sees(b.Op, change.Queued, 512)
+	w.must(w.Ask(bg, &control.Update{Op: b.Op, COL: []byte("{}")}, &control.Empty{}))
+	sees(b.Op, change.Queued, 2)
+	e.Exited(launched.Members.At(0), "exited with status 0", true)
+	w.await(b.Op, change.Granted)
+	if err := w.Ask(bg, &control.Update{Op: b.Op, COL: []byte("{...}")}, &control.Empty{}); !errors.Is(err, control.ErrRefused) {
+		t.Errorf("once it is granted: %v", err)
+	}
+	w.must(w.Ask(bg, &control.Op{Kind: control.KindWithdraw, Op: b.Op}, &control.OpBody{}))
+	sees(b.Op, change.Cancelled, 2)
+}

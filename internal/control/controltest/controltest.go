@@ -51,7 +51,7 @@ func Samples(job wire.JobID) []control.Message {
 		&control.Op{Kind: control.KindVoted, Op: 3}, &control.Op{Kind: control.KindCompleted, Op: 3}, &control.Op{Kind: control.KindForget, Op: 3},
 		&op,
 		&control.Resize{Set: "app://a", By: -4, Detach: true}, &control.Resize{To: 8}, &control.Empty{Kind: control.KindOps}, &control.Empty{Kind: control.KindSets},
-		&control.OpReport{Op: op, Kind: change.Grow, Inputs: names, Before: 4, After: 6, Joins: 2, Leaves: 1, Waits: "w", For: time.Second},
+		&control.OpReport{Op: op, Kind: change.Grow, Inputs: names, Before: 4, After: 6, Joins: 2, Leaves: 1, COL: 9, Waits: "w", For: time.Second},
 		&control.SetReport{Set: names[0], Names: []string{"app://b"}, Size: 4, Living: 3, Watched: 2, Main: true, Op: 3, Made: "grow", Of: []uint32{4, 5}, Pending: true},
 		&control.Follow{Set: 4, Options: options, Have: 5}, &control.Follow{Set: 4, In: 3, Have: 5}, &control.AskBody{Page: control.AskPage | 1}, &control.AskBody{Successor: 6}, &control.Handed{Set: 4, Change: 2, Have: 5}, &control.Handed{Op: 3, Have: 5},
 		&control.FollowBody{X: wire.Extent{Arena: 3, Total: 1 << 40, Off: 1 << 30, Bytes: 1 << 20, File: -1}, Members: 3, Place: 2, Board: given, Rest: []byte("r")},
