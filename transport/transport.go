@@ -285,6 +285,13 @@ type Sharer interface {
 	// owns the contact's descriptors in every case.
 	Bell(c wire.Contact) (Bell, error)
 
+	// BellName is what leads the processes of this host to this one's bell without a
+	// contact; zero: nothing does. NamedBell is the bell of a process that has said
+	// this of itself, which is not trusted: an error means that it leads to none, or
+	// that this process may not have it, and Bell is to be asked.
+	BellName() [2]uint64
+	NamedBell(p wire.ProcID, name [2]uint64) (Bell, error)
+
 	// Leave ends a Join, a Common, or a Share whose memory others go on using: no
 	// pointer into mem is used afterwards. It may be called after Close.
 	Leave(mem []byte)

@@ -16,8 +16,9 @@ type bell struct {
 }
 
 // wakeMember makes a rank that may sleep look at its boards: by an envelope that says
-// nothing where there is a connection, else by its bell.
-func (nt *network) wakeMember(c *Context, rank int) {
+// nothing where there is a connection, else by its bell: the one that it has named on
+// the board b, which may be nil, or that of its contact.
+func (nt *network) wakeMember(c *Context, b *board, rank int) {
 	proc := c.Members.At(rank)
 	if p := nt.peers[proc]; p != nil && p.state == peerUp {
 		nt.control(p, match.NewKey(c.ID, 0, 0, 0), kindCredit, 0, 0)
@@ -26,18 +27,37 @@ func (nt *network) wakeMember(c *Context, rank int) {
 	if nt.process.closed || nt.live.dead[proc] != nil {
 		return
 	}
-	b := nt.bells[proc]
-	if b == nil {
+	w := nt.bells[proc]
+	if w == nil {
 		if nt.bells == nil {
 			nt.bells = map[wire.ProcID]*bell{}
 		}
-		b = &bell{}
-		nt.bells[proc] = b
-		go nt.fetchBell(proc, b)
+		w = &bell{}
+		nt.bells[proc] = w
+		if b != nil {
+			w.bell = nt.namedBell(proc, b.Bell(rank))
+		}
+		if w.bell == nil {
+			go nt.fetchBell(proc, w)
+		}
 	}
-	if b.due = b.bell == nil; !b.due {
-		b.bell.Ring()
+	if w.due = w.bell == nil; !w.due {
+		w.bell.Ring()
 	}
+}
+
+// namedBell is the bell that a process has named, nil if that does not lead to one. It
+// asks nobody.
+func (nt *network) namedBell(proc wire.ProcID, name [2]uint64) transport.Bell {
+	s := nt.sharer()
+	if s == nil || name == [2]uint64{} {
+		return nil
+	}
+	b, err := s.NamedBell(proc, name)
+	if err != nil {
+		return nil
+	}
+	return b
 }
 
 // fetchBell asks for a bell, and rings it if that is due. Without one the process

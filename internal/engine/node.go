@@ -39,7 +39,13 @@ func newBoard(mem []byte, c *Context) *board {
 // nodeWaker wakes the members of a communicator.
 type nodeWaker struct{ *Context }
 
-func (c nodeWaker) Wake(rank int) { c.e.wakeMember(c.Context, rank) }
+func (c nodeWaker) Wake(rank int) {
+	b := c.board
+	if b == nil {
+		b = c.voted
+	}
+	c.e.wakeMember(c.Context, b, rank)
+}
 
 // nodeRegions is the memory of the ranks of a board, as they read each other's.
 type nodeRegions struct {

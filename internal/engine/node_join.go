@@ -249,7 +249,7 @@ func (e *Engine) vote(c *Context, b *board) {
 	if c.Rank == 0 && !b.inBlock && e.central() {
 		b.TellCentral()
 	}
-	if b.Vote(proof); b.AllVoted() {
+	if b.Vote(proof, e.sharer().BellName()); b.AllVoted() {
 		b.WakeVoters()
 	}
 }

@@ -50,10 +50,12 @@ type rankLines struct {
 	// left: this rank uses the memory no more, or has died.
 	left    atomic.Uint32
 	waiting atomic.Uint32 // as asleep, over rings
-	_       [lineBytes - 40]byte
-	cpu     atomic.Uint32 // 1 + the number of its processor; 0: unknown
-	claim   uint32        // layout.Claim's
-	_       [linePair - lineBytes - 8]byte
+	// bell is what Sharer.NamedBell needs; written before voted.
+	bell  [2]uint64
+	_     [lineBytes - 56]byte
+	cpu   atomic.Uint32 // 1 + the number of its processor; 0: unknown
+	claim uint32        // layout.Claim's
+	_     [linePair - lineBytes - 8]byte
 }
 
 // cell is where a rank publishes once: a word, which is written last, and a payload,

@@ -18,10 +18,10 @@ const (
 func SharedRoom(ranks int) int { return min(layout.Room(ranks), sharedRoom) }
 
 // Vote votes for the memory, with what proves to others that they can read this
-// rank's. It wakes nobody.
-func (b *Board) Vote(proof [2]uint64) {
+// rank's, and what leads them to its bell. It wakes nobody.
+func (b *Board) Vote(proof, bell [2]uint64) {
 	r := &b.ranks[b.rank]
-	r.proof = proof
+	r.proof, r.bell = proof, bell
 	r.voted.Store(VotedHere)
 	b.head.votes.Add(1)
 }
@@ -41,6 +41,14 @@ func (b *Board) Voted(rank int) uint32 { return b.ranks[rank].voted.Load() }
 
 // Proof is what a rank that has voted proves with that its memory can be read.
 func (b *Board) Proof(rank int) [2]uint64 { return b.ranks[rank].proof }
+
+// Bell is what leads to a rank's bell; zero: nothing, or it has not voted.
+func (b *Board) Bell(rank int) (name [2]uint64) {
+	if b.Voted(rank) >= VotedHere {
+		name = b.ranks[rank].bell
+	}
+	return name
+}
 
 // VoteReads tells whether this rank can read the memory of all.
 func (b *Board) VoteReads(yes bool) {

@@ -112,6 +112,17 @@ func (s sharer) Populate(mem []byte) error {
 // Bell implements transport.Sharer.
 func (s sharer) Bell(c wire.Contact) (transport.Bell, error) { return s.share.Bell(c) }
 
+// BellName implements transport.Sharer.
+func (s sharer) BellName() [2]uint64 { return s.share.BellName() }
+
+// NamedBell implements transport.Sharer.
+func (s sharer) NamedBell(p wire.ProcID, name [2]uint64) (transport.Bell, error) {
+	if err := s.t.errRefused("no bell by its name"); err != nil {
+		return nil, err
+	}
+	return s.share.NamedBell(p, name)
+}
+
 // Leave implements transport.Sharer.
 func (s sharer) Leave(mem []byte) { s.share.Leave(mem) }
 

@@ -23,6 +23,14 @@ func (t *Transport) Bell(c wire.Contact) (transport.Bell, error) {
 	return bell{other.env.Wake}, nil
 }
 
+// BellName implements transport.Sharer.
+func (t *Transport) BellName() (name [2]uint64) { return name }
+
+// NamedBell implements transport.Sharer.
+func (t *Transport) NamedBell(p wire.ProcID, _ [2]uint64) (transport.Bell, error) {
+	return nil, fmt.Errorf("inproc: the bell of process %v has no name: %w", p, transport.ErrUnavailable)
+}
+
 type bell struct{ wake func() }
 
 func (b bell) Ring()  { b.wake() }

@@ -12,21 +12,6 @@ import (
 
 var _ transport.Sharer = (*Transport)(nil)
 
-// Bell implements transport.Sharer.
-func (t *Transport) Bell(c wire.Contact) (transport.Bell, error) {
-	closeFD(c.Segment)
-	if !c.SameHost || c.Bell < 0 {
-		return nil, fmt.Errorf("shm: process %v gave no bell: %w", c.Proc, transport.ErrUnreachable)
-	}
-	return bell(c.Bell), nil
-}
-
-// bell is the descriptor of another process's bell.
-type bell int
-
-func (b bell) Ring()  { ringBell(int(b)) }
-func (b bell) Close() { closeFD(int(b)) }
-
 // mostShared is how many pieces of shared memory a process may have mapped. The
 // kernel allows some 65,000 mappings, and the Go runtime ends a process that gets
 // no more.

@@ -36,8 +36,10 @@ type Transport struct {
 	span    int64 // bytes of address space in the own segment
 	headMem []byte
 	own     *headWords
-	dir     directory
-	armed   bool
+
+	bellName bellName
+	dir      directory
+	armed    bool
 
 	conns  []*conn // by slot index; nil where free
 	byProc map[wire.ProcID]*conn
