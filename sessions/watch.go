@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -124,7 +125,8 @@ func (ws *watchers) leave(set uint32, w *Watcher) {
 
 // Watch follows the changes of a set, of which the process is a member, until Close:
 // Check tells of them. After a commit the watcher follows the Result, with the same
-// options; newcomers call Watch themselves. Every member of the set must call it, in
+// options; newcomers call Watch themselves, before their Commit or after: before it they
+// watch its Result, which "gompi://main" then stands for if the main set is the input. Every member of the set must call it, in
 // any order and at any time: the set takes changes from the first call on, and its
 // members are handed one when the last has called. A process watches a set once at a
 // time. "gompi://main" is the main set as it is when Watch is called.
@@ -152,6 +154,11 @@ func (w *Watcher) follow(ctx context.Context, name string) error {
 	const op = "Watch"
 	c, ws := w.proc.Core().Process(), watchersOf(w.proc)
 	held, err := registryOf(c).hold(ctx, name)
+	if x := c.Change; err == nil && x != nil && name == control.MainURI && x.Result.Number != 0 && held.set.Members.Index(c.Self) < 0 &&
+		slices.ContainsFunc(x.Inputs, func(s wire.Set) bool { return s.Number == held.set.Number }) {
+		held.drop() // a newcomer, before the commit
+		held, err = registryOf(c).hold(ctx, x.Result.URI)
+	}
 	if err != nil {
 		return controlError(ctx, op, err)
 	}

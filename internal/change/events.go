@@ -219,6 +219,7 @@ func (b *Book) replace(set, result uint32) {
 		if old := b.watches[result]; old != nil { // newcomers
 			maps.Copy(w.open, old.open)
 			maps.Copy(w.holds, old.holds)
+			maps.Copy(w.closed, old.closed)
 		}
 		b.watches[result] = w
 	}

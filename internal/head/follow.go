@@ -68,7 +68,14 @@ func (h *Head) follow(p *proc, id uint32, m *control.Follow) {
 	f := h.followOf(m.Set)
 	if len(f.procs) == 0 {
 		f.options, f.first = m.Options, p.id
-	} else if f.options != m.Options {
+		if old := h.followedBefore(m.Set, t.op); old != nil {
+			f.options, f.first = old.options, old.first
+		}
+	}
+	if f.options != m.Options {
+		if len(f.procs)+len(f.hosts) == 0 && f.op == nil {
+			delete(h.follows, f.set)
+		}
 		h.refuse(p, id, control.Refused("process %v watches process set %d with %s, process %v with %s: all members must say the same",
 			p.id, m.Set, optionsText(m.Options), f.first, optionsText(f.options)))
 		return
@@ -78,6 +85,25 @@ func (h *Head) follow(p *proc, id uint32, m *control.Follow) {
 	h.orderPage(p, id, f, m.Have, nil)
 	h.book.Watch(m.Set, p.id, m.Options.Hold)
 	h.settle()
+}
+
+// followedBefore is how the set is followed that an operation makes into result; nil:
+// there is none.
+func (h *Head) followedBefore(result, number uint32) *follow {
+	o := h.ops[number]
+	if o == nil {
+		return nil
+	}
+	for i := range o.body.Outputs {
+		if i < len(o.inputs) && o.body.Outputs[i].Result == result {
+			for _, s := range o.inputs[i] {
+				if f := h.follows[s]; f != nil && len(f.procs) > 0 {
+					return f
+				}
+			}
+		}
+	}
+	return nil
 }
 
 func optionsText(o control.Options) string {
