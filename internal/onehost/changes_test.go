@@ -286,6 +286,17 @@ func TestNewcomersAreNoNews(t *testing.T) {
 	quiet(2)
 }
 
+// begun waits until a change is on the page: the head calls it Ready a little earlier.
+func (w *watcher) begun() (c setpage.Change) {
+	w.t.Helper()
+	controltest.WaitFor(w.t, "a change on the page", func() bool {
+		n, s := w.page.Last()
+		c = n
+		return n != 0 && s == setpage.Open
+	})
+	return c
+}
+
 // checkVote is check, and a vote.
 func (w *watcher) checkVote() *control.ChangeBody {
 	w.t.Helper()

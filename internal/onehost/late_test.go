@@ -77,11 +77,19 @@ func TestDeadlineStandsWhileBytesCome(t *testing.T) {
 	op := ws[0].submit(change.Request{Kind: change.Grow, In: []uint32{0}, Join: []int{1}, ToAccept: time.Hour}).Op
 	e.newcomers(0)
 	ws[1].await(op, change.Ready)
+	ws[1].begun()
+	tool, err := client.DialTool(e.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tool.Close()
 	hour := func() change.State {
 		for _, d := range []time.Duration{time.Hour, 10 * time.Second} {
 			now.Add(int64(d))
 			e.tick()
-			ws[1].await(op, change.Queued) // the page was looked at
+			if _, err := tool.Ops(bg); err != nil { // looks at the page itself, after that
+				t.Fatal(err)
+			}
 		}
 		return ws[1].await(op, change.Queued).State
 	}
@@ -121,6 +129,8 @@ func TestDeadlineNamesTheLate(t *testing.T) {
 			op := ws[0].submit(c.r).Op
 			e.newcomers(0)
 			ws[1].await(op, change.Ready)
+			n := ws[1].begun()
+			controltest.WaitFor(t, "an iteration", func() bool { _, ok := ws[1].page.Agreed(n); return ok })
 			if c.r.Whole > 0 {
 				ws[0].checkVote()
 			}
