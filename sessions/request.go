@@ -216,6 +216,7 @@ func Submit(ctx context.Context, r Request) (*Operation, error) {
 		return nil, err
 	}
 	o := &Operation{proc: p.Core().Process(), release: func() error { return p.Release(ctx) }}
+	o.proc.Heard(ctx) // main and its size are those that the last Commit gave
 	m, err := r.wire(ctx, o.proc, op)
 	if err == nil {
 		if err = o.proc.Control.Ask(ctx, m, &o.body); err != nil {

@@ -11,7 +11,7 @@ const bellShift = 5
 
 // bell is that of a group of processes of this host, which wait for something on the
 // pages of sets: who has written there rings its own, and the agent, which hears of it,
-// the others. Nobody takes away what was written: who waits is told of each write.
+// all. Nobody takes away what was written: who waits is told of each write.
 type bell struct {
 	fd    int
 	users int // processes that were given it
@@ -53,24 +53,21 @@ func (a *Agent) deaf(p *Proc) {
 // ring wakes all who wait for something on a page.
 func (a *Agent) ring(g *page) { a.ringBells(g, func(uint32) bool { return true }) }
 
-// ringDecided wakes them after p has decided, and rung its bell unless it is not in the
-// Result. Who leaves
-// takes long, and nobody waits for that: groups without one that stays come when the
-// page is dropped.
-func (a *Agent) ringDecided(g *page, p *Proc) {
+// ringDecided wakes them when a change is decided. Who says so may have been the first
+// to accept it, and another have decided since, who has rung no bell or that of another
+// group; what it says itself may come when the page is dropped. Who leaves takes long,
+// and nobody waits for that: groups without one that stays come when the page is
+// dropped.
+func (a *Agent) ringDecided(g *page) {
 	if g.next == nil {
-		a.ringBells(g, func(k uint32) bool { return g.result != 0 || k != bellOf(p.serial) })
+		a.ring(g)
 		return
 	}
 	g.stays = map[uint32]struct{}{}
 	for _, id := range g.next.members.All() {
 		g.stays[bellOf(id.Serial)] = struct{}{}
 	}
-	own, rung := bellOf(p.serial), g.next.members.Index(a.id(p)) >= 0
-	a.ringBells(g, func(k uint32) bool {
-		_, stays := g.stays[k]
-		return stays && !(rung && k == own)
-	})
+	a.ringBells(g, func(k uint32) bool { _, ok := g.stays[k]; return ok })
 }
 
 // ringRest wakes those whom ringDecided has not.

@@ -22,7 +22,7 @@ func (a *Agent) following(o *control.PageOrder) bool {
 
 // hand puts on a page what members are handed with the change that begins.
 func (a *Agent) hand(g *page, o *control.PageOrder) {
-	g.result, g.next = o.Next, nil
+	g.next = nil
 	next := a.pages[o.Next]
 	var b control.FollowBody
 	if b.Rest, b.Board = o.Body, a.gifts[o.Next].told(); next != nil {

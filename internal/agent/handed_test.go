@@ -5,8 +5,6 @@ package agent
 import (
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"gompi/internal/control"
 	"gompi/internal/setpage"
 	"gompi/internal/wire"
@@ -129,7 +127,7 @@ func TestHanded(t *testing.T) {
 // when the page is dropped.
 func TestWokenFirst(t *testing.T) {
 	const n = 3 << bellShift
-	for _, last := range []int{0, n - 1} { // who casts the last vote
+	for _, last := range []int{0, n - 1} { // whose word is heard when another has decided
 		r := newPageRig(t, n)
 		var bells []int
 		for i, s := range r.procs {
@@ -144,20 +142,16 @@ func TestWokenFirst(t *testing.T) {
 		page, _ := r.view(1)
 		page.Accept(1)
 		page.Commit(1)
-		if last == 0 {
-			one := [8]byte{1}
-			unix.Write(r.files[1][1], one[:])
-		}
 		r.word(r.procs[last], 5, 1)
 		for i, b := range bells {
 			if stays := bellOf(r.procs[i].serial) <= 1; r.rung(b) != stays {
-				t.Errorf("after the vote of %d member %d is woken: not %v", last, i, stays)
+				t.Errorf("after the word of %d member %d is woken: not %v", last, i, stays)
 			}
 		}
 		r.do(control.PageOrder{Do: control.PageDrop, Set: 5})
 		for i, b := range bells {
 			if stays := bellOf(r.procs[i].serial) <= 1; r.rung(b) == stays {
-				t.Errorf("after the vote of %d, when the page is dropped, member %d is woken: %v", last, i, stays)
+				t.Errorf("after the word of %d, when the page is dropped, member %d is woken: %v", last, i, stays)
 			}
 		}
 		r.do(control.PageOrder{Do: control.PageDrop, Set: 6})

@@ -27,12 +27,10 @@ type page struct {
 	waiting []follower          // until memory is there
 	orders  []control.PageOrder // the same, or until the change before is seen no more
 
-	// change is the last that has begun, word what the head was told of it, result what
-	// the set is to become by it, 0: it stays, and next the page of that, which members
-	// may be handed.
+	// change is the last that has begun, word what the head was told of it, and next the
+	// page of what the set is to become by it, which members may be handed.
 	change setpage.Change
 	word   setpage.State
-	result uint32
 	next   *page
 	stays  map[uint32]struct{} // groups that were woken by its decision; nil: all, or nobody yet
 	queries
@@ -316,7 +314,7 @@ func (a *Agent) swapped(p *Proc, m *control.Word) {
 		return
 	}
 	if s, ok := g.lines.Verdict(g.change); ok && s > setpage.Accepted {
-		a.ringDecided(g, p)
+		a.ringDecided(g)
 	}
 	a.look(g)
 }

@@ -408,7 +408,7 @@ func TestScribbledPage(t *testing.T) {
 }
 
 // Of many members some have a bell in common, not all: the kernel would refuse that.
-// What one of them says of the word wakes the others.
+// What one of them says of the word wakes all: another may have swapped it since.
 func TestPageBells(t *testing.T) {
 	const set, n = 5, 2<<bellShift + 1
 	r := newPageRig(t, n)
@@ -438,7 +438,7 @@ func TestPageBells(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.settle()
-	rung(func(i int) bool { return bellOf(r.procs[i].serial) != bellOf(1) })
+	rung(func(int) bool { return true })
 	r.do(control.PageOrder{Do: control.PageOver, Set: set, Change: 1})
 	rung(func(int) bool { return true })
 	r.do(control.PageOrder{Do: control.PageDrop, Set: set})

@@ -30,6 +30,9 @@ func (b *Book) grant(now time.Duration, o *op, before []*op) (bool, error) {
 			return false, err
 		}
 		if err := b.members(&p, &rs[i]); err != nil {
+			if b.overlaps([]part{{in: p.in}}, before) != nil {
+				return false, nil // what the set is then is looked at then
+			}
 			return false, err
 		}
 		for _, q := range p.leave {

@@ -120,6 +120,7 @@ func TestQueue(t *testing.T) {
 	more := w.submit(Request{Kind: Grow, In: []uint32{0}, Join: []int{1}})
 	named := w.submit(Request{Kind: Grow, In: []uint32{first}, Join: []int{1}})
 	to7 := w.submit(Request{Kind: Replace, In: []uint32{0}, To: 7})
+	five := w.submit(Request{Kind: Shrink, In: []uint32{0}, Leave: 5}) // more than there are now
 	want := func(n uint32, s State) {
 		t.Helper()
 		if w.states[n] != s && (s != Queued || w.states[n] != 0) {
@@ -128,6 +129,7 @@ func TestQueue(t *testing.T) {
 	}
 	want(to5, Refused)
 	want(more, Queued)
+	want(five, Queued)
 	w.swap(now, 0, IsAccepted)
 	for _, p := range w.sets[first].members {
 		w.vote(now, p)
@@ -137,6 +139,7 @@ func TestQueue(t *testing.T) {
 	want(named, Refused)
 	want(more, Granted)
 	want(to7, Queued)
+	want(five, Queued)
 }
 
 // A Replace that leaves its input as it is asks nobody: it is done when it is its turn,
