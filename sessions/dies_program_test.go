@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"strconv"
-	"syscall"
 	"time"
 
 	"gompi/internal/control"
@@ -50,10 +49,18 @@ func (d *dying) here(perMille int) {
 		return
 	}
 	if d.has('a') && d.rng.IntN(8) == 0 {
-		syscall.Kill(os.Getppid(), syscall.SIGKILL)
+		kill(os.Getppid())
 	}
-	syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	kill(os.Getpid())
 	select {}
+}
+
+// kill ends a process as nothing else does.
+func kill(pid int) {
+	p, err := os.FindProcess(pid)
+	if err == nil {
+		p.Kill()
+	}
 }
 
 // diesProgram follows changes and asks for some, in every step of which it may kill
@@ -64,7 +71,7 @@ func diesProgram() {
 	d.here(10)
 	if d.has('t') && d.rng.IntN(4) == 0 {
 		life := time.Duration(d.rng.IntN(1_000_000)) * time.Microsecond
-		time.AfterFunc(life, func() { syscall.Kill(os.Getpid(), syscall.SIGKILL) })
+		time.AfterFunc(life, func() { kill(os.Getpid()) })
 	}
 	mpi.Main(d.run)
 }

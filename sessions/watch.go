@@ -19,7 +19,9 @@ import (
 )
 
 // Now is an iteration for loops whose iterations cannot be compared: all members call
-// Check with it, and are handed a change by their next Check.
+// Check with it, and are handed a change by their next Check. Members must not wait for
+// each other's messages between two such Checks: one may have been handed the change,
+// and be in Commit, while another has not and waits for it.
 const Now = math.MaxInt
 
 // Options are how a set is watched. They must be the same on all its members, and

@@ -42,6 +42,7 @@ type job struct {
 	limit int64
 
 	phase  int
+	look   int     // how often all have looked for a change
 	primes []int64 // up to the root of limit
 	found  int64
 }
@@ -108,7 +109,9 @@ func (j *job) resize(ctx context.Context, ranks int) error {
 		if err != nil || off {
 			return err
 		}
-		c, err := j.watch.Check(sessions.Now)
+		// All wait for each other above, so all must be handed the change by the same look.
+		j.look++
+		c, err := j.watch.Check(j.look)
 		if err != nil {
 			return err
 		}
@@ -145,6 +148,9 @@ func (j *job) adopt(ctx context.Context, c *sessions.Change) error {
 	}
 	if c.Role == sessions.Joining {
 		j.phase, j.primes, j.found = int(state[0]), make([]int64, state[1]), state[2]
+		if j.look, err = c.Iteration(ctx); err != nil {
+			return err
+		}
 	}
 	return mpi.Bcast(comm, j.primes, 0)
 }

@@ -51,6 +51,9 @@ func CreateArena(int64) (fd int, n int64, err error) { return -1, 0, errors.ErrU
 // CheckArena finds no arena.
 func CheckArena(int, int64) error { return errors.ErrUnsupported }
 
+// MapArena has nothing to map.
+func MapArena(int, int64) ([]byte, error) { return nil, errors.ErrUnsupported }
+
 // Reserve has nothing to reserve.
 func (*Memory) Reserve(int, int64, int64) error { return errors.ErrUnsupported }
 
