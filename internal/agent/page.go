@@ -266,6 +266,9 @@ func (a *Agent) page(o *control.PageOrder) {
 		a.tellWord(g.set, c, s, g.iteration(c)).Late = g.late()
 	case control.PageAccept:
 		g.lines.Accept(c)
+		if s, ok := g.lines.Verdict(c); ok && s > setpage.Accepted {
+			a.ring(g)
+		}
 		a.look(g)
 	case control.PageVote:
 		if g.lines.Vote(c) {

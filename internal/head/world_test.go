@@ -634,6 +634,10 @@ func (w *world) check(m *member) {
 		if g.word == 0 {
 			g.word = change.IsAccepted
 			w.word(m.host, s, g)
+			if g.votes == 0 {
+				g.word = change.IsCommitted
+				w.word(m.host, s, g)
+			}
 		}
 		if g.word == change.IsAccepted || g.word == change.IsCommitted {
 			m.handed[pageChange{s, g.change}] = true

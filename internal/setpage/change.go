@@ -149,9 +149,15 @@ func (p Page) state(c Change) State {
 }
 
 // Accept reports whether the change may be handed to a member: it was not rolled
-// back before. First: nobody else was handed it yet, and the caller is to tell.
+// back before. First: nobody else was handed it yet, and the caller is to tell. If no
+// vote is missing that commits.
 func (p Page) Accept(c Change) (ok, first bool) {
 	if p.head.verdict.CompareAndSwap(verdict(c, Open), verdict(c, Accepted)) {
+		// All may have voted before, when who has a vote has left, and who is handed the
+		// change has none: it leaves by another.
+		if p.head.votes.Load() == uint64(c)<<32 {
+			p.Commit(c)
+		}
 		return true, true
 	}
 	s, ok := p.Verdict(c)

@@ -309,6 +309,7 @@ func TestVerdicts(t *testing.T) {
 		{func(c Change) { p.Accept(c); p.Vote(c) }, Accepted},
 		{func(c Change) { p.Vote(c); p.Accept(c); p.Vote(c); p.Break(c) }, Committed},
 		{func(c Change) { p.Commit(c) }, Open},
+		{func(c Change) { p.Vote(c); p.Vote(c); p.Accept(c) }, Committed},
 		{func(c Change) { p.Accept(c); p.Commit(c) }, Committed},
 		{func(c Change) {
 			if ok, first := p.Accept(c); !ok || !first {
