@@ -61,10 +61,11 @@ func (g *page) view(memory []byte, o control.Options) (err error) {
 // ring wakes all who wait for something on the page.
 func (g *page) ring() { g.common.ring() }
 
-// await waits until what stands on the page is so. Who writes there rings the bell.
+// await waits until what stands on the page is so, which takes as long as others take
+// to come. Who writes there rings the bell.
 func (g *page) await(ctx context.Context, op string, so func() bool) *fault.Fault {
 	return g.proc.Engine.Await(&engine.Await{
-		Op: calls.Name(op), Rank: -1, User: ctx,
+		Op: calls.Name(op), Rank: -1, User: ctx, Slow: true,
 		Ready: func() (bool, *fault.Fault) { return so(), nil },
 	})
 }

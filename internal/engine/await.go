@@ -23,6 +23,9 @@ type Await struct {
 	// Rank of Ctx is waited for; match.Any: for all.
 	Rank int32
 	User context.Context // gives up the wait; may be nil
+	// Slow: others have to be started before the wait ends. Where many share a
+	// processor the process sleeps at once.
+	Slow bool
 
 	// Ready reports whether the wait is over, perhaps with a fault. It is
 	// called with the lock held, in every poll, on any goroutine, and is quick.
@@ -61,6 +64,7 @@ func (e *Engine) Await(w *Await) *fault.Fault {
 	r := e.newRequest(reqOther)
 	r.op, r.ctx, r.user, r.rank, r.tag = w.Op, w.Ctx, w.User, w.Rank, rollcall.NoTag
 	r.hang()
+	r.rests = w.Slow && e.prog.Policy.Packed()
 	w.req = r
 	e.addWatch(w)
 	f = e.waitOne(r)

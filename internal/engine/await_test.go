@@ -212,6 +212,21 @@ func TestAwaitSleeps(t *testing.T) {
 	}
 }
 
+// A wait for others that have to be started sleeps at once where many share a
+// processor, whatever yields are allowed.
+func TestAwaitSlow(t *testing.T) {
+	ns, _ := testJobOf(t, 1, nil, func(_ int, c *Config) { c.Policy = wait.Policy{Yield: 1 << 30, PerCPU: 56} })
+	s := newSpot(ns[0])
+	s.await.Slow = true
+	got := make(chan *fault.Fault, 1)
+	go func() { got <- s.wait(1) }()
+	ns[0].asleep(t)
+	s.set(ns[0], 1)
+	if f := soon(t, "Await", func() *fault.Fault { return <-got }); f != nil {
+		t.Fatal(f)
+	}
+}
+
 // What ends a wait, whether it has just begun or sleeps.
 func TestAwaitFaults(t *testing.T) {
 	one := func(rank int32, _ bool) bool { return rank == 1 }
