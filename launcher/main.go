@@ -68,6 +68,9 @@ func IsGuardian(args []string) bool {
 }
 
 // Report writes the whole story of a job at one moment: the roll call of
-// blocking calls, unmatched messages, and goroutine dumps. title is its first
-// line. gompirun prints it on --timeout and SIGQUIT, gompictl on request.
-func Report(title string, procs []control.StackReport) string { return head.Report(title, procs) }
+// blocking calls, what the operations under way wait for, unmatched messages, and
+// goroutine dumps. title is its first line. gompirun prints it on --timeout and
+// SIGQUIT, gompictl on request.
+func Report(title string, procs []control.StackReport, ops []control.OpReport) string {
+	return head.Report(title, procs, ops)
+}

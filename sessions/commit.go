@@ -112,7 +112,7 @@ func (c *Change) vote(op string, voted, all bool) error {
 	case voted:
 	case onPage:
 		switch {
-		case !c.page.lines.Vote(c.number):
+		case !c.page.member.Vote(c.number):
 		case c.Role == Leaving && c.body.Result.Number != 0:
 			c.page.tell(c.number) // those who stay are woken first
 		default:

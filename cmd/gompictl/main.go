@@ -223,7 +223,11 @@ func stacks(ctx context.Context, tty terminal, args []string) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(tty.out, launcher.Report(fmt.Sprintf("job %016x", uint64(j.Job)), procs))
+	ops, err := t.Ops(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(tty.out, launcher.Report(fmt.Sprintf("job %016x", uint64(j.Job)), procs, ops))
 	return err
 }
 

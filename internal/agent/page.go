@@ -350,12 +350,15 @@ func (a *Agent) tellWord(set uint32, c setpage.Change, s setpage.State, iteratio
 
 // late is whom the page's change waits for.
 func (g *page) late() control.Late {
-	l := control.Late{At: g.iteration(g.change), Votes: uint32(min(g.lines.Missing(g.change), control.MaxMembers))}
+	l := control.Late{At: g.iteration(g.change)}
 	for i := range g.members.Len() {
-		if line := g.lines.Line(i); !line.Checked || line.Iteration+1 < l.At {
-			if l.Behind++; l.Behind <= control.MaxLate {
-				l.First = append(l.First, g.members.At(i).Serial)
-			}
+		handed, voted := g.lines.Told(g.change, i)
+		switch line := g.lines.Line(i); {
+		case voted:
+		case !handed && (!line.Checked || line.Iteration+1 < l.At):
+			l.Behind.Add(g.members.At(i).Serial)
+		default:
+			l.Silent.Add(g.members.At(i).Serial)
 		}
 	}
 	return l

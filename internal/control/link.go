@@ -155,25 +155,42 @@ type Report struct {
 
 // Late is whom a change waits for on one page.
 type Late struct {
-	At    uint64 // the iteration in which all are handed it, + 1; 0: not known
-	Votes uint32 // that are missing
-	// Behind are members that have not come to that iteration, or not begun: so many,
-	// and the first of them, by serial.
-	Behind uint32
-	First  []uint32
+	At uint64 // the iteration in which all are handed it, + 1; 0: not known
+	// Behind are members that have not come to that iteration, or not begun, Silent those
+	// that have and have not voted.
+	Behind, Silent Some
 }
 
-// MaxLate is how many members a Late names.
-const MaxLate = 16
+// Some are so many members, and the first of them, by serial.
+type Some struct {
+	N     uint32
+	First []uint32
+}
+
+// MaxSome is how many members a Some names.
+const MaxSome = 16
+
+// Add adds one.
+func (s *Some) Add(serial uint32) {
+	if s.N++; s.N <= MaxSome {
+		s.First = append(s.First, serial)
+	}
+}
 
 func (e *enc) late(l *Late) {
 	e.u64(l.At)
-	e.u32(l.Votes)
-	e.u32(l.Behind)
-	e.numbers(l.First)
+	e.some(&l.Behind)
+	e.some(&l.Silent)
 }
 
-func (d *dec) late() Late { return Late{d.u64(), d.u32(), d.u32(), d.numbers(MaxLate)} }
+func (e *enc) some(s *Some) {
+	e.u32(s.N)
+	e.numbers(s.First)
+}
+
+func (d *dec) late() Late { return Late{d.u64(), d.some(), d.some()} }
+
+func (d *dec) some() Some { return Some{d.u32(), d.numbers(MaxSome)} }
 
 // Look is how far the members of a set on one host are.
 type Look struct {

@@ -3,6 +3,7 @@
 package control
 
 import (
+	"fmt"
 	"time"
 
 	"gompi/internal/change"
@@ -50,6 +51,14 @@ type OpReport struct {
 	COL           int           // bytes of what is said for the resource manager
 	Waits         string        // for what, for people
 	For           time.Duration // it is in its state
+}
+
+// Waiting says for what it waits, in one line for a report of what hangs; "": it is over.
+func (m *OpReport) Waiting() string {
+	if m.Op.State.Over() {
+		return ""
+	}
+	return fmt.Sprintf("operation %d (%v), %v for %.1f s, waits for %s\n", m.Op.Op, m.Kind, m.Op.State, m.For.Seconds(), m.Waits)
 }
 
 func (*OpReport) kind() Kind { return KindPart }

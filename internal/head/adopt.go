@@ -17,6 +17,7 @@ func (h *Head) show(o *op, voters []wire.ProcID) {
 	if o.body.Times.Ordered == 0 {
 		o.body.Times.Ordered = h.now() - o.asked
 	}
+	o.voters = voters
 	h.giveResults(o)
 	votes := uint32(len(voters))
 	if o.ballot != nil {

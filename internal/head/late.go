@@ -145,42 +145,59 @@ func (h *Head) slow(o *op) string {
 		}
 		return "the votes of " + h.who(left)
 	}
-	var behind, silent []wire.ProcID
-	more, votes, at := 0, 0, uint64(0)
+	var behind, silent some
+	at := uint64(0)
 	for _, l := range o.late {
-		votes, at = max(votes, int(l.Votes)), max(at, l.At)
-		for _, serial := range l.First {
-			if id := (wire.ProcID{Job: h.cfg.Job, Serial: serial}); h.takesPart(id) {
-				behind = append(behind, id)
-			}
+		at = max(at, l.At)
+		h.tally(&behind, &l.Behind)
+		if o.body.State == change.Adopting {
+			h.tally(&silent, &l.Silent)
 		}
-		more += int(l.Behind) - len(l.First)
 	}
+	// Who leaves by another change has no vote on this one.
+	silent.known = slices.DeleteFunc(silent.known, func(id wire.ProcID) bool { return !slices.Contains(o.voters, id) })
 	for _, p := range h.newcomers(o) {
 		if _, ok := o.voted[p.id.Serial]; !ok {
-			silent = append(silent, p.id)
+			silent.known = append(silent.known, p.id)
 		}
 	}
 	var list []string
-	if len(behind) > 0 {
-		text := h.who(behind)
-		if more > 0 {
-			text += fmt.Sprintf(" and %d more", more)
-		}
+	if len(behind.known) > 0 {
+		text := h.whoOf(&behind) + " to check"
 		if at > 0 {
-			text += fmt.Sprintf(" to come to iteration %d", at-1)
-		} else {
-			text += " to check"
+			text = fmt.Sprintf("%s to come to iteration %d", h.whoOf(&behind), at-1)
 		}
 		list = append(list, text)
 	}
-	if len(silent) > 0 {
-		list = append(list, "the votes of "+h.who(silent))
-	}
-	if rest := votes - len(behind) - more - len(silent); len(o.late) > 0 && rest > 0 {
-		list = append(list, fmt.Sprintf("the votes of %d that were handed it", rest))
+	if len(silent.known) > 0 {
+		list = append(list, "the votes of "+h.whoOf(&silent))
 	}
 	return strings.Join(list, "; ")
+}
+
+// some are processes that are known, and so many more.
+type some struct {
+	known []wire.ProcID
+	more  int
+}
+
+// tally adds what a page says, but for those that have ended.
+func (h *Head) tally(s *some, more *control.Some) {
+	for _, serial := range more.First {
+		if id := (wire.ProcID{Job: h.cfg.Job, Serial: serial}); h.takesPart(id) {
+			s.known = append(s.known, id)
+		}
+	}
+	s.more += max(0, int(more.N)-len(more.First))
+}
+
+// whoOf names them, the first ones.
+func (h *Head) whoOf(s *some) string {
+	text := h.who(s.known)
+	if s.more > 0 {
+		text += fmt.Sprintf(" and %d more", s.more)
+	}
+	return text
 }
 
 // whyLate completes why an operation has not happened: a deadline that is over while

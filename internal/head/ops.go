@@ -7,6 +7,7 @@ import (
 
 	"gompi/internal/change"
 	"gompi/internal/control"
+	"gompi/internal/wire"
 )
 
 // maxOps bounds the operations of which the outcome is kept for one process.
@@ -37,10 +38,11 @@ type op struct {
 	beside  []*asked            // pages on which it is asked for
 	unbegun map[pageOn]struct{} // pages of which it is to be known that it has begun there
 	ballot  *ballot             // nil: it is decided on its page
-	voted   map[uint32]struct{}
-	minds   map[uint32]*proc  // who is told how it is decided, by serial
-	all     bool              // a vote for all
-	moved   map[pageOn]uint64 // bytes of its data that had come when that was last looked at
+	voters  []wire.ProcID       // who votes, once members see it
+	voted   map[uint32]struct{} // newcomers that have, and with a ballot all who have
+	minds   map[uint32]*proc    // who is told how it is decided, by serial
+	all     bool                // a vote for all
+	moved   map[pageOn]uint64   // bytes of its data that had come when that was last looked at
 	late    map[pageOn]control.Late
 	fixed   bool // members are to be handed it, or were
 

@@ -300,7 +300,7 @@ func (w *watcher) begun() (c setpage.Change) {
 // checkVote is check, and a vote.
 func (w *watcher) checkVote() *control.ChangeBody {
 	w.t.Helper()
-	page, set := w.page, w.set
+	member, set := w.member, w.set
 	var c setpage.Change
 	controltest.WaitFor(w.t, "a change", func() bool {
 		w.at++
@@ -313,7 +313,7 @@ func (w *watcher) checkVote() *control.ChangeBody {
 	rest := w.view(wire.Set{}, &control.Handed{Set: set.Number, Change: uint32(c)})
 	w.must(control.Decode(&b, rest))
 	w.set, w.at = b.Result, at
-	if b.Votes && page.Vote(c) {
+	if b.Votes && member.Vote(c) {
 		w.must(w.Tell(&control.Word{Set: set.Number, Change: uint32(c)}))
 	}
 	return &b

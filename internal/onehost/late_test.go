@@ -55,7 +55,13 @@ func TestToolNamesTheLate(t *testing.T) {
 	for ws[1].member.Check(ws[1].at) == 0 {
 		ws[1].at++
 	}
-	waits(op, "rank 2 to come to iteration 0; the votes of new.0; the votes of 1 that were handed it")
+	waits(op, "rank 2 to come to iteration 0; the votes of rank 1, new.0")
+	for ws[2].member.Check(ws[2].at) == 0 {
+		ws[2].at++
+	}
+	n, _ := ws[2].page.Last()
+	ws[2].member.Vote(n)
+	waits(op, "the votes of rank 1, new.0")
 	e.Exited(ws[2].id, "was killed", false)
 	if b := ws[0].await(op, change.Committed); b.State != change.RolledBack || b.Why != control.WhyDied {
 		t.Errorf("%+v", b)

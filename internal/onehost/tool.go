@@ -100,8 +100,7 @@ func (s *Server) tool(f control.Frame, tell func(frame []byte) bool) error {
 			}
 			tellAll(part, list)
 		case control.KindOps:
-			s.lookAtOps()
-			tellAll(part, listOf(s, s.head.Ops))
+			tellAll(part, s.Ops())
 		case control.KindSets:
 			tellAll(part, listOf(s, s.head.Sets))
 		}
@@ -132,6 +131,13 @@ func tellAll[T any, P interface {
 		}
 		list[i] = *new(T)
 	}
+}
+
+// Ops are the latest operations that are over and those under way, with what these wait
+// for.
+func (s *Server) Ops() []control.OpReport {
+	s.lookAtOps()
+	return listOf(s, s.head.Ops)
 }
 
 // lookWait is how long agents may take to look at pages.

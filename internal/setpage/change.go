@@ -179,6 +179,20 @@ func (p Page) Vote(c Change) (committed bool) {
 	}
 }
 
+// Vote is that of the page for this member, which notes it, so that who waits is told
+// of whom it waits for.
+func (m *Member) Vote(c Change) (committed bool) {
+	m.line.voted.Store(uint64(c))
+	return m.page.Vote(c)
+}
+
+// Told is what a member says of a change: that it was handed it, and has voted on it, or
+// is just doing so.
+func (p Page) Told(c Change, place int) (handed, voted bool) {
+	l := &p.members[place]
+	return l.handed.Load() >= uint64(c), l.voted.Load() == uint64(c)
+}
+
 // Commit is for who votes for all, and then is to tell. It does nothing, false,
 // unless the change was accepted and not yet decided.
 func (p Page) Commit(c Change) bool {

@@ -57,7 +57,8 @@ type memberLines struct {
 	// taken what it is handed.
 	claim atomic.Uint64
 	left  atomic.Uint64 // not 0: the member has gone on, and touches the page no more
-	_     [lineBytes - 48]byte
+	voted atomic.Uint64 // the last change on which the member has voted
+	_     [lineBytes - 56]byte
 	// calls is {calls of Query 62, mark 2}.
 	calls atomic.Uint64
 	// looking is how many of these calls have not ended, by the side on which they

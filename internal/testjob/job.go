@@ -195,6 +195,10 @@ func (j *Job) returned(id wire.ProcID) {
 
 // RollCall tells who waits for whom.
 func (j *Job) RollCall() string {
+	ops := ""
+	for _, r := range j.Server.Ops() {
+		ops += r.Waiting()
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	var ps []rollcall.ProcEntries
@@ -205,5 +209,5 @@ func (j *Job) RollCall() string {
 			queues += fmt.Sprintf("process %v:\n%s", id, q)
 		}
 	}
-	return rollcall.Report(ps) + queues
+	return rollcall.Report(ps) + ops + queues
 }

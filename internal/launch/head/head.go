@@ -64,6 +64,7 @@ type Plane interface {
 	State(p wire.ProcID) control.ProcState
 	MayLeave(p wire.ProcID) bool
 	Stacks(ctx context.Context) []control.StackReport
+	Ops() []control.OpReport
 	Ending(why string)
 	Close() error
 }

@@ -95,6 +95,7 @@ func (n *noPlane) SpareGone(p wire.ProcID)                    { n.gone = append(
 func (n *noPlane) MayLeave(p wire.ProcID) bool                { return n.leavers[p.Serial] }
 func (*noPlane) State(wire.ProcID) control.ProcState          { return control.Starting }
 func (*noPlane) Stacks(context.Context) []control.StackReport { return nil }
+func (*noPlane) Ops() []control.OpReport                      { return nil }
 func (*noPlane) Ending(string)                                {}
 func (*noPlane) Close() error                                 { return nil }
 

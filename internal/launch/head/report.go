@@ -15,7 +15,7 @@ func (h *Head) report(why string, then func()) {
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), reportWait)
 		defer cancel()
-		text := Report(fmt.Sprintf("gompirun: %s: job %016x", why, uint64(h.job)), h.server.Stacks(ctx))
+		text := Report(fmt.Sprintf("gompirun: %s: job %016x", why, uint64(h.job)), h.server.Stacks(ctx), h.server.Ops())
 		h.Post(func() {
 			h.print(text)
 			if then != nil {

@@ -11,9 +11,9 @@ import (
 )
 
 // Report writes the whole story of a job at one moment: the roll call of
-// blocking calls, unmatched messages, and goroutine dumps. title is its first
-// line.
-func Report(title string, procs []control.StackReport) string {
+// blocking calls, what the operations under way wait for, unmatched messages, and
+// goroutine dumps. title is its first line.
+func Report(title string, procs []control.StackReport, ops []control.OpReport) string {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s, %d processes\n", title, len(procs))
 	calls := make([]rollcall.ProcEntries, 0, len(procs))
@@ -33,6 +33,9 @@ func Report(title string, procs []control.StackReport) string {
 		calls = append(calls, e)
 	}
 	b.WriteString(rollcall.Report(calls))
+	for i := range ops {
+		b.WriteString(ops[i].Waiting())
+	}
 	for _, p := range procs {
 		if len(p.Queues) > 0 {
 			section(&b, p, "messages", p.Queues)
