@@ -22,18 +22,35 @@ type forker struct {
 	queue []func()
 }
 
-// childSlack is by how much timers of children may be late, and of their children. Each
+// By how much timers of children may be late, and of their children (timer slack). Each
 // time a Go process wakes its monitor looks every 20 us what it does, for a millisecond.
 // With the kernel's 50 us of slack that is a fifth of what a start takes, and a third of
-// what barriers of processes take that share processors and sleep.
-const childSlack = 400 * time.Microsecond
+// what barriers of processes take that share processors and sleep. Where a processor has
+// more than packedAbove of them, each waits longer for it than for a tick of the kernel,
+// and is watched all that time.
+const (
+	childSlack  = 400 * time.Microsecond
+	packedSlack = 4 * time.Millisecond
+	packedAbove = 8
+)
+
+// slackOf is the slack of a child, one of so many on these processors.
+func slackOf(procs, cpus int) time.Duration {
+	if procs > packedAbove*cpus {
+		return packedSlack
+	}
+	return childSlack
+}
+
+// allow sets the slack of the children that this thread forks from now on.
+func allow(slack time.Duration) { _ = unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(slack), 0, 0, 0) }
 
 func newForker() *forker {
 	f := &forker{}
 	f.cond.L = &f.mu
 	go func() {
 		runtime.LockOSThread()
-		_ = unix.Prctl(unix.PR_SET_TIMERSLACK, uintptr(childSlack), 0, 0, 0)
+		allow(childSlack)
 		for {
 			f.next()()
 		}
@@ -79,6 +96,7 @@ type spec struct {
 	name  string       // for people
 	tag   string
 	stdin stdinKind
+	slack time.Duration
 }
 
 // fork starts a process in a process group of its own; it dies with gompirun.
@@ -96,6 +114,7 @@ func fork(s *spec) (pid, pidfd int, err error) {
 		}
 		defer undo()
 	}
+	allow(s.slack)
 	pidfd = -1
 	pid, err = syscall.ForkExec(s.path, s.argv, &syscall.ProcAttr{
 		Dir:   s.dir,

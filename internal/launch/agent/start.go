@@ -60,6 +60,7 @@ func (a *Agent) batch(list []launch.Start) *batch {
 	var path string
 	localSize := a.locals.used + len(list)
 	spreads := a.topo.Spreads(a.o.Bind, localSize)
+	slack := slackOf(localSize, len(a.topo.All))
 	for i, s := range list {
 		of := &a.o.Apps[s.App]
 		if s.App != app {
@@ -75,7 +76,7 @@ func (a *Agent) batch(list []launch.Start) *batch {
 		c.batch = b
 		b.list = append(b.list, c)
 		c.cpus, c.spread = a.place(c, i, len(list), spreads), spreads
-		sp := &spec{path: path, argv: s.Argv, dir: of.Wdir, cpus: c.cpus.Mask(), bound: a.o.Bind != "", name: s.Label.Name()}
+		sp := &spec{path: path, argv: s.Argv, dir: of.Wdir, cpus: c.cpus.Mask(), bound: a.o.Bind != "", name: s.Label.Name(), slack: slack}
 		if a.o.Tag {
 			sp.tag = s.Label.Tag()
 			c.tag = sp.tag

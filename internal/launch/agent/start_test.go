@@ -3,7 +3,9 @@
 package agent
 
 import (
+	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -119,6 +121,26 @@ func TestStartIsNoWait(t *testing.T) {
 	a.Start(nil)
 	if ev := a.until(launch.EvBegun); ev.Err() != nil {
 		t.Error(ev.Err())
+	}
+}
+
+// Where many are started for each processor their timers may be later.
+func TestSlack(t *testing.T) {
+	for _, n := range []int{packedAbove, packedAbove + 1} {
+		a := newAlone(t, &launch.Options{Apps: []launch.App{{}}})
+		a.topo.All = a.topo.All[:1]
+		file := filepath.Join(t.TempDir(), "slack")
+		list := sleepers(n)
+		list[0].Argv = []string{"sh", "-c", "cat /proc/self/timerslack_ns > " + file}
+		a.Start(list)
+		a.until(launch.EvExited)
+		b, err := os.ReadFile(file)
+		if want := fmt.Sprintf("%d\n", slackOf(n, 1)); err != nil || string(b) != want {
+			t.Errorf("%d processes on one processor: a slack of %q ns, not %q (%v)", n, b, want, err)
+		}
+	}
+	if few, many := slackOf(packedAbove, 1), slackOf(packedAbove+1, 1); few != childSlack || many != packedSlack {
+		t.Errorf("slack of %v and %v", few, many)
 	}
 }
 
