@@ -93,13 +93,11 @@ func (b *Boot) fromWhole(local int) wait.Policy {
 	return p
 }
 
-// Joined takes note of how many processes are on the host now: it sets how many
-// processors Go uses, and says how this process waits from now on; false: as
-// before, it is a goroutine.
+// Joined says how this process waits from now on, as so many are on the host; false:
+// as before, it is a goroutine.
 func (b *Boot) Joined(ev control.Event) (wait.Policy, bool) {
 	if !b.Policy.OS {
 		return wait.Policy{}, false
 	}
-	setMaxProcs(ev.MaxProcs)
 	return b.fromWhole(ev.LocalProcs), true
 }

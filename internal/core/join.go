@@ -64,10 +64,3 @@ func warnAlone() {
 		}
 	}
 }
-
-// setMaxProcs gives Go's scheduler this rank's share of the processors.
-func setMaxProcs(n int) {
-	if n > 0 && n != runtime.GOMAXPROCS(0) {
-		runtime.GOMAXPROCS(n)
-	}
-}

@@ -59,6 +59,7 @@ type Process struct {
 	book   *rollcall.Book
 	sleeps wait.Sleeper
 	os     bool // a process of the operating system, which may act on itself
+	share  processors
 	done   atomic.Bool
 }
 
@@ -119,7 +120,7 @@ func (p *Process) Stop(why error) {
 func (p *Process) Listen(b Boot) {
 	p.events.Go(func() { p.listen(b) })
 	if p.os {
-		setMaxProcs(b.Welcome.MaxProcs)
+		p.share.give(b.Welcome.MaxProcs, b.Welcome.LocalProcs)
 	}
 }
 
@@ -155,6 +156,7 @@ func (p *Process) listen(b Boot) {
 		case control.EvHost:
 			p.neighbors.Store(int32(ev.LocalProcs))
 			if pol, ok := b.Joined(ev); ok {
+				p.share.give(ev.MaxProcs, ev.LocalProcs)
 				p.Engine.SetPolicy(pol)
 			}
 		case control.EvCommitted, control.EvUndone:
@@ -228,6 +230,7 @@ func (p *Process) Finalize() (left int, err error) {
 	}
 	p.Control.Close()
 	p.events.Wait()
+	p.share.end()
 	p.cancel(errFinalized)
 	return left, err
 }

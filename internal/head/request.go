@@ -357,20 +357,32 @@ func (h *Head) watch(p *proc, m wire.Members) {
 		return
 	}
 	none := 0
+	var first, last uint32 // those that live, in a row; 0: none yet
 	for _, id := range m.All() {
 		switch q := h.proc(id); {
+		case q != nil && q.state != control.Exited && q.state != control.Finalized:
+			if n := id.Serial; last == 0 || n != last+1 {
+				if last != 0 {
+					p.watching.Add(first, last)
+				}
+				first = n
+			}
+			last = id.Serial
+		case q != nil:
+			h.sendEvent(p, *q.end())
 		case h.past(id):
 			h.sendEvent(p, control.Event{Kind: control.EvDied, Proc: id, Text: howPast})
-		case q == nil:
-			if none++; none > MaxNone {
-				return
-			}
-			h.sendEvent(p, control.Event{Kind: control.EvNone, Proc: id})
-		case q.state == control.Exited || q.state == control.Finalized:
-			h.sendEvent(p, *q.end())
 		default:
-			p.watching.Add(q.id.Serial, q.id.Serial)
+			if none++; none <= MaxNone {
+				h.sendEvent(p, control.Event{Kind: control.EvNone, Proc: id})
+			}
 		}
+		if none > MaxNone {
+			break
+		}
+	}
+	if last != 0 {
+		p.watching.Add(first, last)
 	}
 }
 
