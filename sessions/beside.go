@@ -18,8 +18,9 @@ type question struct{ coll, in uint32 }
 
 // asking is the page on which one is answered.
 type asking struct {
+	question
 	page    *page
-	in      uint32
+	of      uint32  // in, or what gompi://main was
 	watched bool    // in is the set that the watcher follows
 	known   *Change // the last of another set
 }
@@ -32,12 +33,13 @@ func (w *Watcher) askBeside(ctx context.Context, op string, q question, of uint3
 		of = a.known.body.Result.Number
 		w.endAsking(q, a)
 		if q.in != 0 {
-			w.replaced, w.successor = q, control.SetURI(w.proc.Core().Process().Self.Job, of)
+			w.over, w.why = q, ErrSetReplaced
+			w.detail = fmt.Errorf("its successor is %s", control.SetURI(w.proc.Core().Process().Self.Job, of))
 		}
 		a = nil
 	}
-	if q == w.replaced && q != (question{}) {
-		return nil, newError(ErrSetReplaced, op, fmt.Errorf("its successor is %s", w.successor))
+	if q == w.over && q != (question{}) {
+		return nil, newError(w.why, op, w.detail)
 	}
 	if a == nil {
 		var err error
@@ -87,7 +89,7 @@ func (w *Watcher) askPage(ctx context.Context, op string, q question, of uint32)
 			_ = c.Control.Tell(&control.Set{Kind: control.KindUnfollow, Number: ask.Page})
 			return nil, newError(mpi.ErrUnreachable, op, err)
 		}
-		return &asking{page: g, in: of, watched: of == w.page.set}, nil
+		return &asking{question: q, page: g, of: of, watched: of == w.page.set}, nil
 	}
 }
 
@@ -118,7 +120,7 @@ func (w *Watcher) beside(ctx context.Context, op string, a *asking, n setpage.Ch
 		x = &Change{Role: Beside, proc: w.proc, page: a.page, number: n, turn: make(chan struct{}, 1), over: true}
 		x.err = x.rolledBack("Commit")
 	}
-	x.Input, x.handed = control.SetURI(c.Self.Job, a.in), true
+	x.Input, x.handed = control.SetURI(c.Self.Job, a.of), true
 	a.known = x
 	return x, nil
 }
@@ -134,7 +136,7 @@ func (c *Change) adopted() bool {
 // endAskings ends what is asked of a set; 0: of all.
 func (w *Watcher) endAskings(in uint32) {
 	for q, a := range w.askings {
-		if in == 0 || a.in == in {
+		if in == 0 || a.of == in {
 			w.endAsking(q, a)
 		}
 	}

@@ -5,6 +5,7 @@ package sessions
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"gompi/internal/control"
@@ -18,9 +19,11 @@ type asked struct {
 	// names are what the latest calls have named, for coll and in.
 	names   [2]control.SetName
 	askings map[question]*asking
-	// replaced is what was asked for last among what is not there any more.
-	replaced  question
-	successor string
+	// over is what was asked for last among what is not there any more, why and detail
+	// the error.
+	over   question
+	why    mpi.Class
+	detail error
 }
 
 // Query returns the change of a set that is to be adopted, if there is one, for
@@ -39,7 +42,8 @@ type asked struct {
 // caller is Beside the change: it has no vote, and Commit waits for what the others
 // decide. When it is committed and has a Result, the next call is an error of class
 // ErrSetReplaced that names it; "gompi://main" goes on to the Result by itself. While
-// a watcher asks for a set, that lives.
+// a watcher asks for a set, that lives, unless it comes of a change that is rolled back:
+// then the next call is ErrSetGone.
 //
 // The error is of class ErrRefused for sets of which the caller is a member and that
 // it watches in another way, or not. A call that ends with its context counts. When
@@ -102,6 +106,13 @@ func (w *Watcher) query(ctx context.Context, op string, g *page, a *asking) (*Ch
 	var err error
 	if !look() {
 		err = w.findsOut(ctx, op, g, look)
+	}
+	// A set goes for good, so who finds it gone found no change before.
+	if a != nil && err == nil && n == 0 && g.lines.Dropped() {
+		w.endAsking(a.question, a)
+		w.over, w.why = a.question, ErrSetGone
+		w.detail = fmt.Errorf("%s, or the set with whose members it was asked for", control.SetURI(g.proc.Self.Job, a.of))
+		return nil, newError(w.why, op, w.detail)
 	}
 	var x *Change
 	switch {

@@ -211,3 +211,76 @@ func undone(t *mpitest.T, world *mpi.Comm, accepted bool, united chan struct{}, 
 		t.Error(err)
 	}
 }
+
+// TestQueryOfTheUndone: who asks for the changes of a set that vanishes with a change is
+// told so, from the next call on.
+func TestQueryOfTheUndone(t *testing.T) {
+	transports(t, func(t *testing.T, transport string) {
+		nothingLeft(t)
+		mpitest.Run(t, 2, func(t *mpitest.T, world *mpi.Comm) {
+			ctx := t.Context()
+			if c, err := sessions.Joined(ctx); err != nil || c != nil {
+				if _, err = c.Commit(ctx); !errors.Is(err, sessions.ErrRolledBack) {
+					t.Error(err)
+				}
+				return
+			}
+			s, err := sessions.Open(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			names, err := s.Split("mpi://WORLD", []int{1, 1})
+			if err == nil {
+				names, err = sharedNames(world, names)
+			}
+			var w *sessions.Watcher
+			if err == nil {
+				w, err = sessions.Watch(ctx, names[world.Rank()], sessions.Options{})
+			}
+			if err == nil {
+				defer w.Close()
+				err = world.Barrier()
+			}
+			if err == nil && world.Rank() == 0 {
+				err = asksUndone(t, w, names[1])
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := world.Barrier(); err != nil {
+				t.Error(err)
+			}
+		}, over(transport)...)
+	})
+}
+
+// asksUndone asks for the outputs of changes of a set, which it then withdraws.
+func asksUndone(t *mpitest.T, w *sessions.Watcher, set string) error {
+	ctx := t.Context()
+	for _, name := range []string{"app://coming", "app://grown"} {
+		op, err := sessions.Submit(ctx, sessions.Request{Kind: sessions.Grow, In: []string{set}, Add: []int{1}, Names: []string{"coming", "grown"}})
+		if err == nil {
+			_, err = op.Granted(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		if c, err := w.Query(ctx, "mpi://SELF", name); c != nil || err != nil {
+			return fmt.Errorf("of %s: %v, %w", name, c, err)
+		}
+		if err := op.Cancel(ctx); err != nil {
+			return err
+		}
+		op.Free()
+		for err == nil {
+			_, err = w.Query(ctx, "mpi://SELF", name)
+			runtime.Gosched()
+		}
+		_, again := w.Query(ctx, "mpi://SELF", name)
+		if !errors.Is(err, sessions.ErrSetGone) || !errors.Is(again, sessions.ErrSetGone) {
+			t.Errorf("of %s, which is gone: %v, then %v", name, err, again)
+		}
+	}
+	return nil
+}

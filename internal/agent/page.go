@@ -171,6 +171,7 @@ func (a *Agent) dropPage(g *page) {
 	delete(a.pages, g.set)
 	delete(a.behinds, g.set)
 	if g.dropped = true; g.memory != nil {
+		g.lines.Drop()
 		g.freeCalls()
 		a.ringRest(g)
 		g.extent.left = g

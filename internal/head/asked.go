@@ -67,6 +67,9 @@ func (h *Head) ask(p *proc, id uint32, m *control.Follow) {
 	if err == nil {
 		in, err = h.living(m.In)
 	}
+	if err == nil && in.undone {
+		err = control.SetGone("%q", control.SetURI(h.cfg.Job, m.In))
+	}
 	switch {
 	case h.ending != "":
 		err = control.Ending(h.ending)

@@ -107,13 +107,14 @@ func (h *Head) publishOutputs(o *op) {
 }
 
 // unnameOutputs frees the names of what newcomers still have as their world, though
-// the change does not happen.
+// the change does not happen. Nobody else asks for it any more.
 func (h *Head) unnameOutputs(o *op) {
 	for i := range o.body.Outputs {
 		for _, s := range o.body.Outputs[i].Joining {
 			if t := h.sets[s]; t != nil {
 				h.unname(s, t)
-				t.names = nil
+				t.names, t.undone = nil, true
+				h.askedGone(s)
 			}
 		}
 	}

@@ -39,6 +39,7 @@ type set struct {
 	had     map[uint32]control.Had // by serial
 	dynamic bool                   // it is watched, or came of a change
 	board   bool                   // its members were given memory
+	undone  bool                   // it came of a change that was rolled back
 	op      uint32                 // the operation that is not decided of which it came, or its members; 0: none
 
 	store     *setStore // nil: nothing was put, and nobody waits

@@ -117,6 +117,13 @@ func (p Page) HideQueriesFrom(c Change, call uint64) {
 	p.FreeQueries()
 }
 
+// Drop tells who still asks that nothing follows: for the agent, which has no such page
+// any more.
+func (p Page) Drop() { p.head.dropped.Store(1) }
+
+// Dropped reports whether the agent has said so.
+func (p Page) Dropped() bool { return p.head.dropped.Load() != 0 }
+
 // Behind reports whether later calls of a member may still see the change: the next
 // one must not begin.
 func (p Page) Behind(c Change, place int) bool {

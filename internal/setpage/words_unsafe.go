@@ -42,7 +42,9 @@ type headLines struct {
 	waits atomic.Uint64
 	// body is {change 32, bytes of what members are handed with it 32}.
 	body atomic.Uint64
-	_    [lineBytes - 40]byte
+	// dropped is not 0 when nothing follows on the page any more.
+	dropped atomic.Uint64
+	_       [lineBytes - 48]byte
 }
 
 // memberLines is what a member tells. It alone writes it, but for the mark in
