@@ -73,6 +73,7 @@ func (h *Head) Kept(ids []wire.ProcID) {
 		h.each(ids, func(p *proc) {
 			f := p.failure
 			p.undecided, p.failure = false, nil
+			h.endsWell(p)
 			if p.Role == launch.New {
 				h.rename(p, p.outside(), &list)
 			}
@@ -112,7 +113,8 @@ func (h *Head) Stay(ids []wire.ProcID) {
 	h.Post(func() {
 		h.each(ids, func(p *proc) {
 			f := p.failure
-			if p.goes, p.failure = false, nil; f != nil {
+			p.goes, p.failure = false, nil
+			if h.endsWell(p); f != nil {
 				h.fails(p, f.line, f.code)
 			}
 			if p.reaped {

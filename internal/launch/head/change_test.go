@@ -427,3 +427,49 @@ func TestLeaverEndsEarly(t *testing.T) {
 		})
 	}
 }
+
+// With --ft a job has ended well if a process has that did not leave by a change: not, if
+// all that remained were killed.
+func TestLeaversDoNotEndTheJobWell(t *testing.T) {
+	for name, c := range map[string]struct {
+		early bool // the leaver ends before the head knows of the commit
+		stays bool // which does not come
+		well  bool // one that remains ends in order
+		want  int
+	}{
+		"all others killed":             {want: 137},
+		"all others killed, known late": {early: true, want: 137},
+		"no change":                     {early: true, stays: true},
+		"one ends well":                 {well: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withJob(t, launch.Options{FT: true}, 3, func(b *bench) {
+				b.plane.leavers = map[uint32]bool{3: true}
+				decided := func() {
+					if c.stays {
+						b.Stay(ids(1, 2, 3))
+					} else {
+						b.Leave(ids(3))
+					}
+					b.settle()
+				}
+				if !c.early {
+					decided()
+				}
+				b.leaves(3)
+				if c.early {
+					decided()
+				}
+				b.exits(1, killed)
+				if c.well {
+					b.leaves(2)
+				} else {
+					b.exits(2, killed)
+				}
+				if got := b.exit(); got != c.want {
+					t.Errorf("status %d, want %d", got, c.want)
+				}
+			})
+		})
+	}
+}

@@ -178,7 +178,13 @@ func (h *Head) Run() int {
 			return h.status
 		}
 	}
-	if h.ft && h.left {
+	return h.exit()
+}
+
+// exit is the status of a job that is over. Who might have left by a change that came to
+// no decision has not.
+func (h *Head) exit() int {
+	if h.ft && (h.left || slices.ContainsFunc(h.procs.list, func(p *proc) bool { return p.well && p.goes })) {
 		return 0
 	}
 	return h.status

@@ -96,7 +96,8 @@ func (h *Head) exited(p *proc, e launch.Ending) {
 	st := h.standing(p, e)
 	why, _, ok := judge(e, st)
 	if ok {
-		if h.left = h.left || p.counts(); !st.joined && p.world.quit == nil {
+		p.well, p.goes = true, h.ft && h.mayLeave(p)
+		if h.endsWell(p); !st.joined && p.world.quit == nil {
 			p.world.quit = p
 		}
 		why = e.String()
@@ -105,6 +106,14 @@ func (h *Head) exited(p *proc, e launch.Ending) {
 		h.failure(p, e, st)
 	}
 	h.on(p).Judged(p.id, fmt.Sprintf("%s (pid %d) %s", p.Name(), p.pid, why), ok)
+}
+
+// endsWell notes that a process has ended in order without having been sent away, from
+// when both are known: that others left by a change says nothing of how the job ends.
+func (h *Head) endsWell(p *proc) {
+	if p.well && p.counts() && !p.leaves && !p.goes {
+		h.left = true
+	}
 }
 
 // standing asks the server where the news of the exit may have overtaken the

@@ -31,6 +31,7 @@ type proc struct {
 
 	undecided bool     // a newcomer of which is not known whether it is to stay
 	failure   *failure // how it failed meanwhile
+	well      bool     // has ended in order
 	unwanted  string   // why, if it is not to stay
 	leaves    bool     // by a change that is committed
 	goes      bool     // has ended, and by a change that may have been
