@@ -116,6 +116,7 @@ func New(o *launch.Options, job wire.JobID, maxProcs func(int) int, streams Stre
 func (a *Agent) Apps() int { return len(a.o.Apps) }
 
 func (a *Agent) Open() (err error) {
+	slacken()
 	a.forker.do(func() { a.guard, err = startGuardian(int(a.null.Fd())) })
 	return err
 }

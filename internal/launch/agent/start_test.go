@@ -144,6 +144,27 @@ func TestSlack(t *testing.T) {
 	}
 }
 
+// What is allowed to ranks is so to the agent, where it may say that of its threads.
+func TestOwnSlack(t *testing.T) {
+	slacken()
+	threads, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := 0
+	for _, x := range threads {
+		if b, err := os.ReadFile("/proc/" + x.Name() + "/timerslack_ns"); err == nil && string(b) == fmt.Sprintf("%d\n", childSlack) {
+			late++
+		}
+	}
+	if late <= 1 {
+		t.Skip("it may not")
+	}
+	if late < len(threads)-1 { // one may have come meanwhile
+		t.Errorf("%d of %d threads have a slack of %v", late, len(threads), childSlack)
+	}
+}
+
 // Once the output may end nothing is started: what it says would be lost.
 func TestStartAfterDrain(t *testing.T) {
 	a := newAlone(t, &launch.Options{Apps: []launch.App{{}}})
