@@ -2,7 +2,11 @@
 
 package agent
 
-import "gompi/internal/control"
+import (
+	"time"
+
+	"gompi/internal/control"
+)
 
 // bellShift makes groups of processes that have a bell in common. The kernel lets no
 // more than 100 sleepers have one: bell, two epolls of each and that of Go are a path
@@ -67,15 +71,31 @@ func (a *Agent) ringDecided(g *page) {
 	for _, id := range g.next.members.All() {
 		g.stays[bellOf(id.Serial)] = struct{}{}
 	}
+	g.stayers = g.next.members.Len()
 	a.ringBells(g, func(k uint32) bool { _, ok := g.stays[k]; return ok })
 }
 
+// Those whom ringDecided has not woken come later by stayEach for each process that
+// stays, and at most by stayMost: until these are back the processors are theirs.
+const (
+	stayEach = 100 * time.Microsecond
+	stayMost = 10 * time.Millisecond
+)
+
 // ringRest wakes those whom ringDecided has not.
 func (a *Agent) ringRest(g *page) {
-	if stays := g.stays; stays != nil {
-		g.stays = nil
-		a.ringBells(g, func(k uint32) bool { _, ok := stays[k]; return !ok })
+	stays := g.stays
+	if stays == nil {
+		return
 	}
+	g.stays = nil
+	a.out = append(a.out, Deed{
+		Work: func() error {
+			time.Sleep(min(time.Duration(g.stayers)*stayEach, stayMost))
+			return nil
+		},
+		Done: func(error) { a.ringBells(g, func(k uint32) bool { _, ok := stays[k]; return !ok }) },
+	})
 }
 
 // ringBells rings the bells of the members of a page whose group is wanted.

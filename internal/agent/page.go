@@ -33,6 +33,8 @@ type page struct {
 	word   setpage.State
 	next   *page
 	stays  map[uint32]struct{} // groups that were woken by its decision; nil: all, or nobody yet
+	// stayers is how many processes of these groups stay; for stays.
+	stayers int
 	queries
 }
 
