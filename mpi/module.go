@@ -102,6 +102,19 @@ func (p *coreProcess) Make(a core.Agreed, g core.Groups, name string) (any, erro
 	return c, err
 }
 
+func (p *coreProcess) Beside(op calls.Name, f func() error) engine.Handle {
+	c := (*Process)(p).Self().Core().Comm()
+	h := c.Engine.NewApart(c.Ctx, op)
+	go func() {
+		st := engine.Status{Source: AnySource, Tag: AnyTag}
+		if err := f(); err != nil {
+			st.Fault = &fault.Fault{Class: fault.Told, Peer: -1, Err: err}
+		}
+		c.Engine.Complete(h, st)
+	}()
+	return h
+}
+
 func (p *coreProcess) Group(m wire.Members, over []*core.Output, raise func(error)) any {
 	g := (*Process)(p).groupOf(m, over)
 	g.child.raise = raise

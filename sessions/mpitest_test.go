@@ -139,7 +139,7 @@ func TestRanksRolledBack(t *testing.T) {
 }
 
 // Who leaves waits until its sends are received, gives up its receives and names
-// them; later calls of others that need it say that it has left.
+// them, and waits for no question to a store; later calls of others that need it say that it has left.
 func TestLeaverTakesLeave(t *testing.T) {
 	for _, transport := range []string{"inproc", "shm"} {
 		mpitest.Run(t, 3, func(t *mpitest.T, world *mpi.Comm) {
@@ -149,6 +149,7 @@ func TestLeaverTakesLeave(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer w.Close()
+			s := open(t)
 			if err := world.Barrier(); err != nil {
 				t.Fatal(err)
 			}
@@ -172,6 +173,11 @@ func TestLeaverTakesLeave(t *testing.T) {
 				large[len(large)-1] = 7
 				mpi.Isend(world, large, 1, 0)
 				never = mpi.Irecv(world, make([]int, 1), 0, 5)
+				store, err := s.Store("gompi://main")
+				if err != nil {
+					t.Fatal(err)
+				}
+				store.IGet(ctx, true, "never")
 			}
 			comm, err := c.Commit(ctx)
 			if world.Rank() == 2 {

@@ -101,6 +101,22 @@ func (s *Session) refresh(op string) error {
 // seen reports whether a name is in the list; mu is held.
 func (s *Session) seen(name string) bool { return slices.Contains(s.list, name) }
 
+// Name is the own name of a process set, gompi://JOB/N, under which it is known
+// for good. The session holds the set. Local.
+func (s *Session) Name(set string) (_ string, err error) {
+	defer s.raise(&err)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if set = canonical(set); set == control.EmptyURI {
+		return set, s.open("Name")
+	}
+	h, err := s.find("Name", set)
+	if err != nil {
+		return "", err
+	}
+	return h.set.URI, nil
+}
+
 // Main is the name of the set that gompi://main stands for now. Local.
 func (s *Session) Main() (_ string, err error) {
 	defer s.raise(&err)

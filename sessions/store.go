@@ -7,11 +7,8 @@ import (
 	"errors"
 	"fmt"
 
-	"gompi/internal/buffer"
 	"gompi/internal/calls"
 	"gompi/internal/control"
-	"gompi/internal/engine"
-	"gompi/internal/fault"
 	"gompi/mpi"
 )
 
@@ -168,15 +165,6 @@ func (t *Store) IGetAll(ctx context.Context, wait bool, keys ...string) (*[][]by
 func (s *Session) start(op calls.Name, f func() error) mpi.Request { return start(s.proc, op, f) }
 
 func start(p *mpi.Process, op calls.Name, f func() error) (r mpi.Request) {
-	c := p.Self().Core().Comm()
-	h := c.Engine.NewOther(c.Ctx, op, buffer.Buf{})
-	go func() {
-		st := engine.Status{Source: mpi.AnySource, Tag: mpi.AnyTag}
-		if err := f(); err != nil {
-			st.Fault = &fault.Fault{Class: fault.Told, Peer: -1, Err: err}
-		}
-		c.Engine.Complete(h, st)
-	}()
-	*r.Core() = h
+	*r.Core() = p.Core().Beside(op, f)
 	return r
 }

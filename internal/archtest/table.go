@@ -97,6 +97,7 @@ var layers = []row{
 		"internal/cgroup internal/topo"},
 	{pkg: "mpi/value", may: "mpi"},
 	{pkg: "sessions", may: "mpi internal/buffer internal/core internal/engine internal/change internal/setpage internal/control internal/segment internal/calls internal/fault internal/wire internal/group internal/wait"},
+	{pkg: "sessions/dyn", may: "mpi sessions internal/calls"},
 	{pkg: "rma", may: "mpi internal/remote internal/engine internal/buffer internal/calls internal/fault internal/wire internal/match internal/dtype internal/kernel internal/mem"},
 
 	// The launcher knows processes and the control plane, never the library.

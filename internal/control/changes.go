@@ -539,6 +539,14 @@ func (m *ChangeBody) get(d *dec) {
 	m.Options = d.options()
 }
 
+// Provide names the set that a change without a Result leaves in the place of an input
+// that is the main set, once it is committed. One process says it of a change.
+type Provide struct{ Op, Set uint32 }
+
+func (*Provide) kind() Kind   { return KindProvide }
+func (m *Provide) put(e *enc) { e.u32(m.Op); e.u32(m.Set) }
+func (m *Provide) get(d *dec) { m.Op, m.Set = d.u32(), d.u32() }
+
 // Undecided says that its sender makes communicators over a set of an operation that
 // is not decided, as far as it knows, and so is to be told what comes of that.
 type Undecided struct{ Op, Set uint32 }

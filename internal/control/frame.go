@@ -95,6 +95,7 @@ const (
 	KindBusy                      // one way: it takes part again
 	KindHappen                    // request
 	KindUndecided                 // one way; EvCommitted or EvUndone
+	KindProvide                   // request
 )
 
 // From the agent.
@@ -125,7 +126,7 @@ func (k Kind) BodyLimit() int {
 		return 64
 	case KindContact, KindFinalize, KindDead, KindCancel, KindList, KindCollect, KindPing, KindPong, KindRelease, KindUncommon,
 		KindAwait, KindWithdraw, KindHanded, KindDescribe, KindNews, KindUnfollow, KindMain, KindReleased, KindReadied, KindVoted, KindCompleted, KindForget, KindWord,
-		KindOps, KindSets, KindIdle, KindBusy, KindUndecided:
+		KindOps, KindSets, KindIdle, KindBusy, KindUndecided, KindProvide:
 		return 32
 	case KindAnnounce, KindLookup, KindDelete, KindAbort, KindBye, KindCut:
 		return 16 << 10
@@ -189,7 +190,7 @@ func (f *Frame) CheckNumber() error {
 	case KindFinalize:
 		return nil
 	case KindContact, KindLookup, KindDefine, KindPut, KindGet, KindDelete, KindFence, KindSpawn, KindAbort, KindCommon,
-		KindSubmit, KindAwait, KindWithdraw, KindUpdate, KindFollow, KindHanded, KindDescribe, KindNews, KindAlgebra, KindSetPut, KindSetGet, KindHappen:
+		KindSubmit, KindAwait, KindWithdraw, KindUpdate, KindFollow, KindHanded, KindDescribe, KindNews, KindAlgebra, KindSetPut, KindSetGet, KindHappen, KindProvide:
 		if f.ID == 0 {
 			return fmt.Errorf("request of kind %d has no number", f.Kind)
 		}

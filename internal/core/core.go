@@ -56,6 +56,8 @@ type ProcessHandle interface {
 	// Group is an mpi.Group of these processes, which are of these outputs. raise is
 	// shown the errors of making communicators of it.
 	Group(m wire.Members, over []*Output, raise func(error)) any
+	// Beside starts f on a goroutine of its own, as a request that completes with it.
+	Beside(op calls.Name, f func() error) engine.Handle
 }
 
 // Status is mpi.Status.

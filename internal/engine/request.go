@@ -54,6 +54,7 @@ type Request struct {
 	pend   uint8
 	flags  uint8
 	detach bool // nobody will wait: free it when it is done
+	apart  bool // Engine.NewApart
 	owned  bool // a goroutine polls for it
 	bulk   bool // a receive that was matched and is being transferred
 	aside  bool // a send in Peer.stalled
@@ -315,7 +316,7 @@ func (rq *requests) started(yield func(*Request) bool) {
 	for _, chunk := range rq.pool.chunks {
 		for i := range chunk {
 			r := &chunk[i]
-			if r.kind != reqFree && !r.done && r.parent == nil && !r.detach && !yield(r) {
+			if r.kind != reqFree && !r.done && r.parent == nil && !r.detach && !r.apart && !yield(r) {
 				return
 			}
 		}
@@ -326,10 +327,20 @@ func (rq *requests) started(yield func(*Request) bool) {
 // operations of their own (generalized requests). A Status counts the elements
 // of buf.
 func (rq *requests) NewOther(c *Context, op calls.Name, buf buffer.Buf) Handle {
+	return rq.newOther(c, op, buf, false)
+}
+
+// NewApart is NewOther for what has no part in any process's messages or memory: who
+// retires does not wait for it, and may be what it waits for.
+func (rq *requests) NewApart(c *Context, op calls.Name) Handle {
+	return rq.newOther(c, op, buffer.Buf{}, true)
+}
+
+func (rq *requests) newOther(c *Context, op calls.Name, buf buffer.Buf, apart bool) Handle {
 	rq.process.mu.Lock()
 	defer rq.process.mu.Unlock()
 	r := rq.newRequest(reqOther)
-	r.op, r.ctx, r.rank, r.tag, r.buf = op, c, rollcall.NoPeer, rollcall.NoTag, buf
+	r.op, r.ctx, r.rank, r.tag, r.buf, r.apart = op, c, rollcall.NoPeer, rollcall.NoTag, buf, apart
 	r.hang()
 	return Handle{r, r.gen}
 }

@@ -100,6 +100,33 @@ func (h *Head) update(p *proc, id uint32, m *control.Update) {
 	}
 }
 
+// provide notes which set becomes the main one by a change that has no Result: none if
+// several are named.
+func (h *Head) provide(p *proc, id uint32, m *control.Provide) {
+	o := h.ops[m.Op]
+	t, err := h.living(m.Set)
+	switch {
+	case err != nil:
+	case o == nil || !h.concerns(o, p):
+		err = control.NotFound("operation %d, of which process %v has a part", m.Op, p.id)
+	case o.body.State < change.Ready || o.body.State > change.Adopting:
+		err = control.Refused("operation %d is %v", m.Op, o.body.State)
+	case o.named:
+		h.unhold(o.provided)
+		o.provided = 0
+		err = control.Refused("a set was named for operation %d before", m.Op)
+	case t.op != 0 && t.op != m.Op:
+		err = control.NotFound("it is of another change, which is not decided")
+	}
+	if err != nil {
+		h.refuse(p, id, err)
+		return
+	}
+	o.named, o.provided = true, m.Set
+	h.hold(m.Set)
+	h.answer(p, id, nil)
+}
+
 // opOf handles what is said of an operation, one way.
 func (h *Head) opOf(p *proc, kind control.Kind, number uint32) {
 	o := h.ops[number]

@@ -96,6 +96,26 @@ func (h *Head) newcomers(o *op) (list []*proc) {
 	return list
 }
 
+// becomesMain makes the set that was named for a change the main one, if an input
+// without a Result was that, and lets go of it.
+func (h *Head) becomesMain(o *op, committed bool) {
+	n := o.provided
+	if o.provided = 0; n == 0 {
+		return
+	}
+	for i, in := range o.inputs {
+		if committed && o.body.Outputs[i].Result == 0 && slices.Contains(in, h.main) {
+			h.setMain(n)
+			break
+		}
+	}
+	if committed { // it is there for all, as the outputs are
+		o.holds = append(o.holds, n)
+	} else {
+		h.unhold(n)
+	}
+}
+
 // committed keeps the outputs, and the inputs with which they are explained, for all
 // that have a part in them.
 func (h *Head) committed(o *op) {
@@ -119,6 +139,7 @@ func (h *Head) committed(o *op) {
 	for _, s := range o.holds {
 		h.hold(s)
 	}
+	h.becomesMain(o, true)
 	o.users++
 	h.decideAsked(o)
 	var ids []wire.ProcID // also who has died since
@@ -162,6 +183,7 @@ func (h *Head) tellHosts(hosts map[uint32]struct{}) {
 
 // rolledBack ends what members see of the change. Newcomers may still ask.
 func (h *Head) rolledBack(o *op) {
+	h.becomesMain(o, false)
 	for _, p := range h.newcomers(o) {
 		p.comes = nil
 		h.hasChange(p, o)

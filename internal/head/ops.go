@@ -48,6 +48,9 @@ type op struct {
 
 	ofMain bool // an input was the main set
 
+	named    bool   // somebody has said which set is to be the main one if the input that was has no Result
+	provided uint32 // that; 0: none
+
 	users int      // for how many processes it is the last change
 	holds []uint32 // sets that are held for those
 }

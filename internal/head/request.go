@@ -274,6 +274,12 @@ func (h *Head) request(p *proc, f control.Frame) error {
 			return err
 		}
 		h.update(p, f.ID, &m)
+	case control.KindProvide:
+		var m control.Provide
+		if err := control.Decode(&m, f.Body); err != nil {
+			return err
+		}
+		h.provide(p, f.ID, &m)
 	case control.KindFollow:
 		var m control.Follow
 		if err := control.Decode(&m, f.Body); err != nil {
