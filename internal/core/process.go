@@ -120,7 +120,7 @@ func (p *Process) Stop(why error) {
 func (p *Process) Listen(b Boot) {
 	p.events.Go(func() { p.listen(b) })
 	if p.os {
-		p.share.give(b.Welcome.MaxProcs, b.Welcome.LocalProcs)
+		p.share.give(b.Welcome.MaxProcs, b.Welcome.LocalProcs, b.Welcome.UsableCPUs)
 	}
 }
 
@@ -156,7 +156,7 @@ func (p *Process) listen(b Boot) {
 		case control.EvHost:
 			p.neighbors.Store(int32(ev.LocalProcs))
 			if pol, ok := b.Joined(ev); ok {
-				p.share.give(ev.MaxProcs, ev.LocalProcs)
+				p.share.give(ev.MaxProcs, ev.LocalProcs, b.Welcome.UsableCPUs)
 				p.Engine.SetPolicy(pol)
 			}
 		case control.EvCommitted, control.EvUndone:

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// processors is how many of them Go's scheduler uses: this rank's share. A rank that has
-// begun on one, as they are many, gets the second one late, when most others have
-// started: with it come pieces of the heap of its own, and threads that wake each other
-// for nothing, a tenth of what a start takes.
+// processors is how many of them Go's scheduler uses: this rank's share. Of more ranks
+// than processors one that has begun on a single processor gets Go's second one late,
+// when most others have started: with it come pieces of the heap of its own, and threads
+// that wake each other for nothing, a tenth of what a start takes.
 type processors struct {
 	mu   sync.Mutex
 	want int
@@ -25,14 +25,14 @@ const (
 	secondEach  = 2 * time.Millisecond // for each process of the host
 )
 
-// give sets how many; 0: that is for others to say. local is the number of processes of
-// the job on this host.
-func (s *processors) give(n, local int) {
+// give sets how many, with so many processes of the job on so many processors of this
+// host; 0: that is for others to say.
+func (s *processors) give(n, local, usable int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.want = n
 	switch {
-	case n != 2 || runtime.GOMAXPROCS(0) != 1:
+	case n != 2 || local <= usable || runtime.GOMAXPROCS(0) != 1:
 		s.set()
 	case s.late == nil:
 		s.late = time.AfterFunc(secondAfter+time.Duration(local)*secondEach, func() {
