@@ -89,11 +89,9 @@ func (a *Agent) ringRest(g *page) {
 		return
 	}
 	g.stays = nil
+	until := min(time.Duration(g.stayers)*stayEach, stayMost)
 	a.out = append(a.out, Deed{
-		Work: func() error {
-			time.Sleep(min(time.Duration(g.stayers)*stayEach, stayMost))
-			return nil
-		},
+		Work: func() error { time.Sleep(until); return nil },
 		Done: func(error) { a.ringBells(g, func(k uint32) bool { _, ok := stays[k]; return !ok }) },
 	})
 }
