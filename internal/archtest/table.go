@@ -98,6 +98,7 @@ var layers = []row{
 	{pkg: "mpi/value", may: "mpi"},
 	{pkg: "sessions", may: "mpi internal/buffer internal/core internal/engine internal/change internal/setpage internal/control internal/segment internal/calls internal/fault internal/wire internal/group internal/wait"},
 	{pkg: "sessions/dyn", may: "mpi sessions internal/calls"},
+	{pkg: "sessions/adapt", may: "mpi sessions"},
 	{pkg: "rma", may: "mpi internal/remote internal/engine internal/buffer internal/calls internal/fault internal/wire internal/match internal/dtype internal/kernel internal/mem"},
 
 	// The launcher knows processes and the control plane, never the library.
