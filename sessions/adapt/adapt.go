@@ -3,6 +3,7 @@
 package adapt
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -216,7 +217,8 @@ func (p *Process) Commit(ctx context.Context) (*mpi.Comm, error) {
 	}
 	for _, c := range []*mpi.Comm{p.inter, p.future} {
 		if c != nil {
-			err = errors.Join(err, c.Free())
+			lost := c.Free()
+			err = cmp.Or(err, lost)
 		}
 	}
 	if err == nil && p.w == nil {

@@ -3,6 +3,7 @@
 package dyn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -216,13 +217,15 @@ func (d *Session) finish(ctx context.Context, i *integration, provider bool, nam
 	}
 	if name != nil {
 		given := new(string)
-		err = errors.Join(err, i.look(ctx, given))
+		lost := i.look(ctx, given)
+		err = cmp.Or(err, lost)
 		if err == nil && !provider {
 			*name = *given
 		}
 	}
 	if !leaves {
-		err = errors.Join(err, d.goOn(ctx, i))
+		lost := d.goOn(ctx, i)
+		err = cmp.Or(err, lost)
 	}
 	d.forget(i)
 	return err
