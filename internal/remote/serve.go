@@ -111,6 +111,9 @@ func (s *Space) serveRequest(p *peer, kind byte, b []byte, held *Region) (wait *
 		return nil, fmt.Errorf("%w: more replies wanted than taken", transport.ErrProtocol)
 	}
 	r := s.regionOf(q.handle, q.nonce)
+	if r != nil && r.published && r.ctl.head.generation.Load() == 0 {
+		r = nil // this process takes leave, and what is there is its own again
+	}
 	o, at, why := r.admit(&q, groups)
 	atomics := q.kind != framePut && q.kind != frameGet
 	if why == 0 && atomics && r.damaged {
