@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package head
+
+import (
+	"slices"
+
+	"gompi/internal/change"
+	"gompi/internal/control"
+)
+
+// sheet is one host's page of a set.
+type sheet struct {
+	change uint32
+	word   change.Verdict // 0: open
+	votes  uint32
+	fixed  bool
+	calls  uint64              // of Query
+	shown  uint64              // from that call on members see the change, and it is not said until when
+	queue  []control.PageOrder // meanwhile
+}
+
+func (w *world) word(host, set uint32, g *sheet) {
+	w.reports = append(w.reports, report{host, control.Report{Kind: control.ReportWord, Set: set, Change: g.change, Word: g.word, Iteration: 4}})
+}
+
+func (w *world) vote(host, set, c uint32) {
+	g := w.pages[pageOn{set, host}]
+	if g == nil || g.change != c || g.votes == 0 {
+		return
+	}
+	if g.votes--; g.votes == 0 && g.word == change.IsAccepted {
+		g.word = change.IsCommitted
+		w.word(host, set, g)
+	}
+}
+
+// page is what an agent does on a page.
+func (w *world) page(host uint32, o *control.PageOrder) {
+	g := w.pages[pageOn{o.Set, host}]
+	w.say("  page %d of host %d: %+v, is %+v", o.Set, host, o, g)
+	if g == nil {
+		switch o.Do {
+		case control.PageWithdraw, control.PageBreak:
+			w.word(host, o.Set, &sheet{change: o.Change, word: change.IsRolledBack})
+		case control.PageAsk, control.PageOver, control.PageBegun:
+			w.look(host, o, control.Look{})
+		}
+		return
+	}
+	if o.Do == control.PageDrop {
+		delete(w.pages, pageOn{o.Set, host})
+		return
+	}
+	switch late := len(g.queue) > 0 || o.Do == control.PageBegin && g.shown > 0; {
+	case o.Do == control.PageHide:
+		if o.Change != g.change || o.Call <= g.calls || o.Call < g.shown || g.shown == 0 || g.fixed {
+			w.fail("%+v on %+v", o, g)
+		}
+		queue := g.queue
+		g.shown, g.queue = 0, nil
+		for i := range queue {
+			w.page(host, &queue[i])
+		}
+		return
+	case late && (o.Do == control.PageWithdraw || o.Do == control.PageBreak):
+		g.queue = slices.DeleteFunc(g.queue, func(q control.PageOrder) bool { return q.Change == o.Change })
+		w.word(host, o.Set, &sheet{change: o.Change, word: change.IsRolledBack})
+		return
+	case late:
+		g.queue = append(g.queue, *o)
+		return
+	case o.Do == control.PageOver && o.Change > g.change: // it was withdrawn before it began
+		return
+	}
+	if o.Do == control.PageBegin {
+		if o.Change <= g.change {
+			w.fail("change %d after %d on the page of set %d", o.Change, g.change, o.Set)
+		}
+		*g = sheet{change: o.Change, votes: o.Votes, calls: g.calls}
+		return
+	}
+	if o.Change != g.change {
+		w.fail("%+v where change %d is", o, g.change)
+	}
+	switch o.Do {
+	case control.PageFix:
+		g.fixed = true
+	case control.PageLook:
+		w.reports = append(w.reports, report{host, control.Report{Kind: control.ReportLook, Set: o.Set, Look: control.Look{Bytes: uint64(w.rng.IntN(9))}}})
+	case control.PageBegun:
+		w.look(host, o, control.Look{})
+	case control.PageAsk:
+		g.calls += uint64(w.rng.IntN(3))
+		w.look(host, o, control.Look{Begun: 1, Most: uint64(w.rng.IntN(9)), Calls: g.calls})
+	case control.PagePublish:
+		if o.Agreed == 0 || g.word != 0 || o.Call <= g.calls {
+			w.fail("%+v on %+v", o, g)
+		}
+		g.fixed, g.word, g.shown = true, change.IsAccepted, o.Call
+	case control.PageWithdraw, control.PageBreak:
+		if g.word == 0 || o.Do == control.PageBreak && g.word == change.IsAccepted {
+			g.word = change.IsRolledBack
+		}
+		w.word(host, o.Set, g)
+	case control.PageVote:
+		w.vote(host, o.Set, o.Change)
+	case control.PageCommit:
+		if g.word == change.IsAccepted {
+			g.word = change.IsCommitted
+			w.word(host, o.Set, g)
+		}
+	case control.PageOver:
+		if g.fixed = false; g.shown > 0 {
+			g.calls = max(g.calls, g.shown-1+uint64(w.rng.IntN(2)))
+			w.look(host, o, control.Look{Calls: g.calls})
+		}
+	}
+}
+
+func (w *world) look(host uint32, o *control.PageOrder, l control.Look) {
+	w.reports = append(w.reports, report{host, control.Report{Kind: control.ReportLook, Set: o.Set, Change: o.Change, Look: l}})
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package head
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"gompi/internal/change"
+	"gompi/internal/control"
+)
+
+// start carries out a Launch.
+func (w *world) start() {
+	l := w.launches[0]
+	w.launches = w.launches[1:]
+	if w.rng.IntN(8) == 0 || slices.ContainsFunc(l.Places, func(at Place) bool { return w.lost[at.Host] }) {
+		w.say("no places for operation %d", l.Op)
+		w.h.Launched(l, errors.New("no places"))
+		w.flush()
+		return
+	}
+	procs := w.h.Bind(l)
+	w.say("launch of operation %d: %v", l.Op, procs)
+	for _, p := range procs {
+		m := w.add(p.Proc, p.Host)
+		m.coming = true
+	}
+	w.flush()
+	if procs == nil {
+		return
+	}
+	var err error
+	if w.rng.IntN(8) == 0 {
+		err = errors.New("no such program")
+	}
+	for _, p := range procs {
+		m := w.procs[p.Proc.Serial]
+		if m.forked = err == nil; err != nil {
+			m.over, m.exited = true, true
+		}
+	}
+	w.h.Launched(l, err)
+	w.flush()
+	for _, serial := range w.frees {
+		w.reports = append(w.reports, report{w.procs[serial].host, control.Report{Kind: control.ReportFreed, Serial: serial}})
+	}
+	w.frees = nil
+}
+
+func (w *world) some() *member {
+	var list []*member
+	for n := uint32(1); n <= w.h.lastProc; n++ {
+		if m := w.procs[n]; m != nil && m.forked && !m.over {
+			list = append(list, m)
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return list[w.rng.IntN(len(list))]
+}
+
+// anySet is a set that there may be.
+func (w *world) anySet() uint32 {
+	if w.rng.IntN(2) == 0 {
+		return 0
+	}
+	return uint32(w.rng.IntN(int(w.h.lastSet) + 3))
+}
+
+func (w *world) request() change.Request {
+	r := change.Request{Kind: change.Kind(1 + w.rng.IntN(5)), NoQueue: w.rng.IntN(6) == 0}
+	n := 1 + w.rng.IntN(3)
+	switch r.Kind {
+	case change.Add:
+		r.Join = []int{n}
+		for range w.rng.IntN(2) {
+			r.In = append(r.In, w.anySet())
+		}
+	case change.Sub:
+		r.In, r.Leave = []uint32{w.anySet()}, 1
+	case change.Grow:
+		r.In, r.Join = []uint32{w.anySet()}, []int{n}
+	case change.Shrink:
+		r.In, r.Leave = []uint32{w.anySet()}, n
+	case change.Replace:
+		r.In, r.To = []uint32{w.anySet()}, 1+w.rng.IntN(8)
+	}
+	if w.rng.IntN(4) == 0 {
+		r.Min, r.Max = w.rng.IntN(4), w.rng.IntN(9)
+	}
+	if w.rng.IntN(5) == 0 {
+		r.Whole = time.Duration(w.rng.IntN(100)) * time.Second
+	}
+	return r
+}
+
+// step lets something happen.
+func (w *world) step() {
+	if len(w.reports) > 0 && w.rng.IntN(2) == 0 {
+		w.deliver()
+		return
+	}
+	if len(w.launches) > 0 && w.rng.IntN(3) == 0 {
+		w.start()
+		return
+	}
+	m := w.some()
+	if m == nil {
+		return
+	}
+	if !m.joined {
+		if m.fate == Discarded && w.rng.IntN(2) == 0 {
+			w.end(m)
+			return
+		}
+		m.joined = true
+		w.say("process %d joins", m.id.Serial)
+		w.take(m.host, control.Report{Kind: control.ReportHello, Serial: m.id.Serial})
+		return
+	}
+	switch k := w.rng.IntN(100); {
+	case m.fate == Discarded:
+		w.end(m)
+	case m.change != nil && k < 50:
+		c := m.change
+		m.change = nil
+		w.tell(m, &control.Op{Kind: control.KindReadied, Op: c.Op})
+		w.tell(m, &control.Op{Kind: control.KindVoted, Op: c.Op})
+		w.ask(m, &control.Await{Op: c.Op, Until: change.Committed})
+		if w.rng.IntN(2) == 0 {
+			w.ask(m, &control.Handed{Op: c.Op})
+		}
+	case k < 30 && len(m.sets) == 0:
+		set := w.h.main // what its world was, or is
+		if w.rng.IntN(10) == 0 {
+			set = w.anySet()
+		}
+		w.ask(m, &control.Follow{Set: set, Options: w.options})
+	case k < 36 && len(m.asks) < 3:
+		coll := [...]uint32{w.h.main, w.h.proc(m.id).self, w.h.proc(m.id).world, w.anySet()}
+		w.ask(m, &control.Follow{Set: coll[w.rng.IntN(4)], In: [...]uint32{w.h.main, w.anySet()}[w.rng.IntN(2)]})
+	case k < 60:
+		w.check(m)
+	case k < 72:
+		r := w.request()
+		s := &control.Submit{Request: r, Parts: make([]control.SubmitPart, max(1, len(r.Parts)))}
+		if w.rng.IntN(3) == 0 {
+			s.Parts[0].Names = []string{fmt.Sprint("name", w.rng.IntN(3))}
+		}
+		w.ask(m, s)
+	case k < 78:
+		w.ofOp(m)
+	case k < 80:
+		w.hostile(m)
+	case k < 82:
+		w.end(m)
+	case k < 84:
+		w.leave(m)
+	case k < 85 && len(w.h.hosts) > 1 && w.rng.IntN(20) == 0 && !w.lost[m.host]:
+		w.lose(m.host)
+	case k < 86 && len(m.asks) > 0 && w.rng.IntN(2) == 0:
+		w.tell(m, &control.Set{Kind: control.KindUnfollow, Number: m.asks[0]})
+		m.asks = m.asks[1:]
+	case k < 86 && len(m.sets) > 0:
+		w.tell(m, &control.Set{Kind: control.KindUnfollow, Number: m.sets[0]})
+		m.sets = m.sets[1:]
+	case k < 95:
+		w.now += time.Duration(w.rng.IntN(20)) * time.Second
+		if at, ok := w.h.Next(); ok && at <= w.now {
+			w.say("%v", w.now)
+			w.h.Tick()
+			w.flush()
+		}
+	}
+}
