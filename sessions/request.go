@@ -73,8 +73,9 @@ type Request struct {
 	// gompi://host/NAME; nil: anywhere. They fill the slots of these hosts first, and
 	// are then spread over them; with --strict-slots they wait for slots there.
 	Hosts []string
-	// COL is for the manager of resources, at most 64 KiB, which gompi does not read:
-	// gompictl ops shows how many bytes it has. See Operation.Update.
+	// COL is for the manager of resources, at most 64 KiB: what COL.Encode gives, or
+	// what another manager reads. The head does not: gompictl ops shows how many bytes
+	// it has. See Operation.Update.
 	COL []byte
 
 	// Deadlines; 0 stands for those of the watch, or of the job.

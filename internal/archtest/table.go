@@ -49,6 +49,8 @@ var layers = []row{
 	// Changes of process sets: neither knows the other.
 	{pkg: "internal/change", may: "internal/wire"},
 	{pkg: "internal/setpage", pure: true},
+	// What a job says of its scaling: read by who decides, written by programs.
+	{pkg: "internal/col", pure: true},
 	// The control plane: neither head nor agent knows the other, nor the client.
 	{pkg: "internal/control", may: "internal/wire internal/rollcall internal/change"},
 	{pkg: "internal/control/client", may: "internal/control internal/change internal/wire"},
@@ -96,7 +98,7 @@ var layers = []row{
 		"internal/buffer internal/calls internal/fault internal/wire internal/group internal/dtype internal/kernel internal/mem internal/control " +
 		"internal/cgroup internal/topo"},
 	{pkg: "mpi/value", may: "mpi"},
-	{pkg: "sessions", may: "mpi internal/buffer internal/core internal/engine internal/change internal/setpage internal/control internal/segment internal/calls internal/fault internal/wire internal/group internal/wait"},
+	{pkg: "sessions", may: "mpi internal/buffer internal/core internal/engine internal/change internal/col internal/setpage internal/control internal/segment internal/calls internal/fault internal/wire internal/group internal/wait"},
 	{pkg: "sessions/dyn", may: "mpi sessions internal/calls"},
 	{pkg: "sessions/adapt", may: "mpi sessions"},
 	{pkg: "rma", may: "mpi internal/remote internal/engine internal/buffer internal/calls internal/fault internal/wire internal/match internal/dtype internal/kernel internal/mem"},

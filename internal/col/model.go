@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package col
+
+import (
+	"math"
+	"sort"
+)
+
+// Kind is which law a model follows.
+type Kind string
+
+// The laws: S is the speedup over one process, T the seconds of an iteration, p the
+// number of processes.
+const (
+	Amdahl     Kind = "amdahl"     // T = Serial + Parallel/p
+	Inverse    Kind = "inverse"    // S = (Serial + Parallel/p) / (Serial + Parallel): each process more slows it down
+	Linear     Kind = "linear"     // S = Slope*p + Offset
+	Constant   Kind = "constant"   // S = Offset
+	Table      Kind = "table"      // T as in Points; between two of them the law of Amdahl through both
+	Expression Kind = "expression" // T = Time
+	Fitted     Kind = "fitted"     // the law of Amdahl through Points, by least squares
+)
+
+// Model says how fast a job is.
+type Model struct {
+	Kind Kind `json:"kind"`
+	// Serial and Parallel are the seconds of an iteration that do not, and do, become
+	// fewer with more processes: Amdahl, Inverse.
+	Serial   float64 `json:"serial,omitempty"`
+	Parallel float64 `json:"parallel,omitempty"`
+	// Slope and Offset are of Linear, Offset alone of Constant; Unit is how long an
+	// iteration takes at a speedup of 1, 0: not known.
+	Slope  float64 `json:"slope,omitempty"`
+	Offset float64 `json:"offset,omitempty"`
+	Unit   float64 `json:"unit,omitempty"`
+	// Points are what was measured: Table (in the order of P, each once), Fitted.
+	Points []Point `json:"points,omitempty"`
+	// Time is the seconds of an iteration with p processes: Expression.
+	Time *Expr `json:"time,omitempty"`
+
+	fit *Model // of Fitted, once Decode has found it
+}
+
+// said is which fields a model has.
+type said uint8
+
+const (
+	times said = 1 << iota
+	slope
+	offset
+	unit
+	points
+	time
+)
+
+// fields are those of each kind.
+var fields = map[Kind]said{
+	Amdahl: times, Inverse: times, Linear: slope | offset | unit, Constant: offset | unit,
+	Table: points, Fitted: points, Expression: time,
+}
+
+// Point is how long an iteration took with so many processes.
+type Point struct {
+	P       int     `json:"p"`
+	Seconds float64 `json:"seconds"`
+}
+
+func (m *Model) check() error {
+	for _, x := range []float64{m.Serial, m.Parallel, m.Unit} {
+		if !within(x, MaxNumber) {
+			return invalid("model with %v seconds", x)
+		}
+	}
+	if !finite(m.Slope) || !finite(m.Offset) {
+		return invalid("model of %v*p + %v", m.Slope, m.Offset)
+	}
+	if len(m.Points) > MaxList {
+		return invalid("model of %d points, at most %d allowed", len(m.Points), MaxList)
+	}
+	for i, x := range m.Points {
+		if x.P < 1 || x.P > MaxSize || !(x.Seconds > 0 && x.Seconds <= MaxNumber) {
+			return invalid("point %d of the model is %v seconds with %d processes", i, x.Seconds, x.P)
+		}
+	}
+	may, known := fields[m.Kind]
+	if !known {
+		return invalid("model of kind %.40q", string(m.Kind))
+	}
+	var has said
+	for f, is := range map[said]bool{
+		times: m.Serial != 0 || m.Parallel != 0, slope: m.Slope != 0, offset: m.Offset != 0, unit: m.Unit != 0,
+		points: m.Points != nil, time: m.Time != nil,
+	} {
+		if is {
+			has |= f
+		}
+	}
+	if has&^may != 0 {
+		return invalid("a model of kind %s with what only others have", m.Kind)
+	}
+	switch m.Kind {
+	case Amdahl, Inverse:
+		if m.Serial+m.Parallel == 0 {
+			return invalid("a model of kind %s without times", m.Kind)
+		}
+	case Constant:
+		if m.Offset <= 0 {
+			return invalid("a constant speedup of %v", m.Offset)
+		}
+	case Table:
+		if len(m.Points) == 0 || !rising(m.Points) {
+			return invalid("a table of %d points, not in the order of their processes", len(m.Points))
+		}
+	case Fitted:
+		_, err := m.fitted()
+		return err
+	case Expression:
+		switch {
+		case m.Time == nil || m.Time.code == nil:
+			return invalid("a model of kind %s without one", m.Kind)
+		case m.Time.two:
+			return invalid("the time of an iteration depends on q")
+		}
+	}
+	return nil
+}
+
+// rising reports whether each point is of more processes than the one before.
+func rising(list []Point) bool {
+	for i := 1; i < len(list); i++ {
+		if list[i-1].P >= list[i].P {
+			return false
+		}
+	}
+	return true
+}
+
+// Seconds is how long an iteration takes with p processes; false: the model does not
+// know, or p is none of its sizes.
+func (m *Model) Seconds(p int) (float64, bool) {
+	t := math.NaN()
+	n := float64(p)
+	switch m.Kind {
+	case Amdahl:
+		t = m.Serial + m.Parallel/n
+	case Inverse:
+		one := m.Serial + m.Parallel
+		t = one * one / (m.Serial + m.Parallel/n)
+	case Linear, Constant:
+		if m.Unit > 0 {
+			t = m.Unit / m.Speedup(p)
+		}
+	case Table:
+		t = m.between(p)
+	case Fitted:
+		fit, err := m.fitted()
+		if err != nil {
+			return 0, false
+		}
+		return fit.Seconds(p)
+	case Expression:
+		t = m.Time.Eval(n, n)
+	}
+	if p < 1 || !(t > 0 && t <= MaxNumber) {
+		return 0, false
+	}
+	return t, true
+}
+
+// fitted is the law through the points.
+func (m *Model) fitted() (Model, error) {
+	if m.fit != nil {
+		return *m.fit, nil
+	}
+	var f Fit
+	for _, x := range m.Points {
+		f.Add(x.P, x.Seconds)
+	}
+	return f.Model()
+}
+
+// between is the time by a table: Amdahl's law is a line over 1/p.
+func (m *Model) between(p int) float64 {
+	i := sort.Search(len(m.Points), func(i int) bool { return m.Points[i].P >= p })
+	switch {
+	case i == len(m.Points):
+		return math.NaN()
+	case m.Points[i].P == p:
+		return m.Points[i].Seconds
+	case i == 0:
+		return math.NaN()
+	}
+	a, b := m.Points[i-1], m.Points[i]
+	x := (1/float64(p) - 1/float64(b.P)) / (1/float64(a.P) - 1/float64(b.P))
+	return b.Seconds + x*(a.Seconds-b.Seconds)
+}
+
+// Speedup is how much faster the job is with p processes than with one; 0 where the
+// model does not know. Of a table that does not begin with one it is that over the rate
+// of one of the processes of the first point.
+func (m *Model) Speedup(p int) float64 {
+	if p < 1 {
+		return 0
+	}
+	s := 0.0
+	switch m.Kind {
+	case Linear:
+		s = m.Slope*float64(p) + m.Offset
+	case Constant:
+		s = m.Offset
+	default:
+		t, ok := m.Seconds(p)
+		if one, known := m.one(); ok && known {
+			s = one / t
+		}
+	}
+	if !(s > 0 && s <= MaxNumber) {
+		return 0
+	}
+	return s
+}
+
+// one is how long an iteration takes, or would take, with one process.
+func (m *Model) one() (float64, bool) {
+	switch m.Kind {
+	case Table:
+		if len(m.Points) > 0 {
+			return float64(m.Points[0].P) * m.Points[0].Seconds, true
+		}
+	case Linear, Constant:
+		return m.Unit, m.Unit > 0
+	}
+	return m.Seconds(1)
+}
+
+// Marginal is by how much the speedup grows with the p-th process: the derivative of
+// Amdahl's law at p, Parallel (Serial+Parallel) / (p Serial + Parallel)^2; of other
+// models the difference between p and p-1.
+func (m *Model) Marginal(p int) float64 {
+	if m.Kind == Amdahl {
+		d := float64(p)*m.Serial + m.Parallel
+		return m.Parallel * (m.Serial + m.Parallel) / (d * d)
+	}
+	return m.Speedup(p) - m.Speedup(p-1)
+}
+
+// Fit finds the law of Amdahl by least squares: of p T(p) = Serial p + Parallel. It
+// keeps sums only, so that times may be added as long as a job runs.
+type Fit struct {
+	n, p, pp, y, py float64
+	least, most     int
+}
+
+// Add takes the time of an iteration with p processes; what is no time is left out.
+func (f *Fit) Add(p int, seconds float64) {
+	if p < 1 || p > MaxSize || !(seconds > 0 && seconds <= MaxNumber) {
+		return
+	}
+	x, y := float64(p), float64(p)*seconds
+	f.n, f.p, f.pp, f.y, f.py = f.n+1, f.p+x, f.pp+x*x, f.y+y, f.py+x*y
+	if f.least == 0 || p < f.least {
+		f.least = p
+	}
+	f.most = max(f.most, p)
+}
+
+// Model is the law that fits best, of those without negative times. The error: there
+// are not times of two sizes.
+func (f *Fit) Model() (Model, error) {
+	if f.least == f.most {
+		return Model{}, invalid("a fit needs times of two sizes, there are %v of %d", f.n, f.most)
+	}
+	d := f.n*f.pp - f.p*f.p
+	m := Model{Kind: Amdahl, Serial: (f.n*f.py - f.p*f.y) / d, Parallel: (f.pp*f.y - f.p*f.py) / d}
+	switch {
+	case !(d > 0):
+		return Model{}, invalid("a fit of sizes from %d to %d that cannot be told apart", f.least, f.most)
+	case m.Serial < 0: // it gains more than it has processes
+		m.Serial, m.Parallel = 0, f.y/f.n
+	case m.Parallel < 0: // it loses
+		m.Serial, m.Parallel = f.py/f.pp, 0
+	}
+	if !(m.Serial+m.Parallel > 0) || !finite(m.Serial+m.Parallel) {
+		return Model{}, invalid("a fit of %v + %v/p", m.Serial, m.Parallel)
+	}
+	return m, nil
+}
