@@ -114,6 +114,7 @@ var layers = []row{
 	{pkg: "internal/testjob", may: "mpi internal/core internal/change internal/segment transport transport/inproc internal/wire " +
 		"internal/control internal/control/client internal/control/link internal/onehost internal/rollcall"},
 	{pkg: "mpitest", may: "mpi internal/testjob launcher"},
+	{pkg: "internal/scenes", may: "mpi mpitest internal/testjob internal/control/controltest"},
 
 	// Applications of both.
 	{pkg: "bench/report"},
@@ -130,7 +131,7 @@ var layers = []row{
 }
 
 // testHelpers may be imported by any test that is not below them.
-var testHelpers = []string{"internal/testlab", "collectives/selection", "collectives/verify", "transport/transporttest", "transport/faulty", "transport/inproc", "internal/control/client", "internal/control/controltest", "internal/testjob", "mpitest"}
+var testHelpers = []string{"internal/testlab", "collectives/selection", "collectives/verify", "transport/transporttest", "transport/faulty", "transport/inproc", "internal/control/client", "internal/control/controltest", "internal/testjob", "internal/scenes", "mpitest"}
 
 // impure is what a pure package must not import, with all below it.
 var impure = []string{"os", "net", "syscall", "time", "runtime", "log", "golang.org/x/sys"}

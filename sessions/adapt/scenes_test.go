@@ -7,12 +7,17 @@ import (
 	"errors"
 	"fmt"
 
+	"gompi/internal/scenes"
 	"gompi/mpi"
 	"gompi/sessions"
 	"gompi/sessions/adapt"
 )
 
-var scenes = []scene{{"loop", 3, loop, false}, {"misused", 1, misused, false}, {"fault", 3, fault, true}}
+var programs = []scenes.Scene{
+	{Name: "loop", Ranks: 3, Run: loop},
+	{Name: "misused", Ranks: 1, Run: misused},
+	{Name: "fault", Ranks: 3, Run: fault, Dies: 1},
+}
 
 // steps are the adaptations for which the first process asks, one after the other.
 var steps = []struct {
@@ -122,7 +127,7 @@ func fault(ctx context.Context, world *mpi.Comm) error {
 		return err
 	}
 	if world.Rank() == 1 {
-		ctx.Value(killKey{}).(func())()
+		scenes.Die(ctx)
 	}
 	if _, _, err := mpi.RecvOne[int](world, 1, 0); !errors.Is(err, mpi.ErrProcFailed) {
 		return fmt.Errorf("received from who has failed: %w", err)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"gompi/internal/scenes"
 	"gompi/mpi"
 	"gompi/sessions"
 	"gompi/sessions/dyn"
@@ -14,16 +15,16 @@ import (
 
 const mainSet = "gompi://main"
 
-var scenes = []scene{
-	{"loop", 2, func(ctx context.Context, world *mpi.Comm) error { return (&loop{}).run(ctx, world) }},
-	{"loop-nonblocking", 2, func(ctx context.Context, world *mpi.Comm) error { return (&loop{nonblocking: true}).run(ctx, world) }},
-	{"loop-without-waiting", 2, func(ctx context.Context, world *mpi.Comm) error {
+var programs = []scenes.Scene{
+	{Name: "loop", Ranks: 2, Run: func(ctx context.Context, world *mpi.Comm) error { return (&loop{}).run(ctx, world) }},
+	{Name: "loop-nonblocking", Ranks: 2, Run: func(ctx context.Context, world *mpi.Comm) error { return (&loop{nonblocking: true}).run(ctx, world) }},
+	{Name: "loop-without-waiting", Ranks: 2, Run: func(ctx context.Context, world *mpi.Comm) error {
 		return (&loop{info: mpi.NewInfo("wait", "false")}).run(ctx, world)
 	}},
-	{"main", 2, mainFollows},
-	{"kinds", 4, kinds},
-	{"names", 3, names},
-	{"taken-back", 2, takenBack},
+	{Name: "main", Ranks: 2, Run: mainFollows},
+	{Name: "kinds", Ranks: 4, Run: kinds},
+	{Name: "names", Ranks: 3, Run: names},
+	{Name: "taken-back", Ranks: 2, Run: takenBack},
 }
 
 // loop is the program of the paper: the first process receives, makes the new set and
