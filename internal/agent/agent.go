@@ -197,7 +197,7 @@ func (a *Agent) Hello(token [control.TokenBytes]byte, pid int) (serial uint32, e
 	case a.ending != "":
 		return 0, control.Ending(a.ending)
 	case s.state == control.Exited && !s.exitSeen && s.helloPID == 0:
-		return 0, control.Ending("this process is not wanted any more") // its place was given up, and it will be killed
+		return 0, control.ErrUnwanted
 	case s.state != control.Starting:
 		return 0, control.Refused("process %v is already %v: one program joins in each place, once", a.id(s), s.state)
 	}

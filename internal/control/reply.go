@@ -100,6 +100,10 @@ func detail(err, sentinel error) string {
 // Ending is the refusal of a job that is ending.
 func Ending(why string) error { return &withDetail{ErrEnding, why} }
 
+// ErrUnwanted is the refusal of a process whose place was given up before it joined, and
+// which will be killed.
+var ErrUnwanted = Ending("this process is not wanted any more")
+
 // Refused is a refusal with its reason.
 func Refused(format string, args ...any) error {
 	return &withDetail{ErrRefused, fmt.Sprintf(format, args...)}

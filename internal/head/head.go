@@ -283,7 +283,7 @@ func (h *Head) Take(host uint32, r *control.Report) {
 // hello welcomes a process that has shown its token.
 func (h *Head) hello(p *proc) {
 	if p.state != control.Starting { // given up meanwhile
-		h.order(p, control.Order{Kind: control.OrderShut, Text: control.Refused("process %v is %v", p.id, p.state).Error()})
+		h.order(p, control.Order{Kind: control.OrderShut, Text: control.ErrUnwanted.Error()})
 		return
 	}
 	p.state, p.connected = control.Joined, true

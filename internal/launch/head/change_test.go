@@ -184,6 +184,7 @@ func TestNewcomerThatCannotStart(t *testing.T) {
 		b.said("start 3: new.0 of 3")
 		b.said("signal 3 killed")
 		b.Discard(ids(3, 4, 5), time.Second)
+		b.Hear(0, launch.Event{Kind: launch.EvDropped, Proc: id(3), Text: "it has no place any more"})
 		b.exits(3, killed)
 		b.settle()
 		b.said("judged 3 false: new.0 (pid 103) was ended: one beside it")

@@ -70,9 +70,9 @@ func (h *Head) finalized(p *proc) {
 	}
 }
 
-// dropped: the agent kills p.
+// dropped: the agent kills p, which is news unless it was to end anyway.
 func (h *Head) dropped(p *proc, why string) {
-	if !h.failed && !h.ending {
+	if !h.failed && !h.ending && p.unwanted == "" {
 		h.sayOf(p, "%s (pid %d) was killed by gompirun: %s", p.Name(), p.pid, why)
 	}
 }
