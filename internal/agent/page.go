@@ -213,14 +213,8 @@ func (a *Agent) page(o *control.PageOrder) {
 	g := a.pages[o.Set]
 	c := setpage.Change(o.Change)
 	switch {
-	case g == nil:
-		// Nobody here was handed anything.
-		switch o.Do {
-		case control.PageWithdraw, control.PageBreak:
-			a.tellWord(o.Set, c, setpage.RolledBack, 0)
-		case control.PageAsk, control.PageOver, control.PageBegun: // whoever was to have it has ended
-			a.up = append(a.up, control.Report{Kind: control.ReportLook, Set: o.Set, Change: o.Change})
-		}
+	case g == nil: // whoever was to have it has ended
+		a.notHere(o)
 		return
 	case o.Do == control.PageDrop:
 		a.dropPage(g)
@@ -238,6 +232,9 @@ func (a *Agent) page(o *control.PageOrder) {
 	case a.following(o) || o.Do == control.PageBegin && a.behind(g):
 		a.behinds[g.set] = g
 		g.orders = append(g.orders, *o)
+		return
+	case c > g.change && o.Do != control.PageBegin && o.Do != control.PageLook: // it was withdrawn before it began
+		a.notHere(o)
 		return
 	}
 	switch o.Do {
@@ -299,6 +296,16 @@ func (a *Agent) page(o *control.PageOrder) {
 		a.tellLook(g, 0, 0)
 	case control.PageBegun:
 		a.tellLook(g, o.Change, 0)
+	}
+}
+
+// notHere answers an order about a change of which nobody here was handed anything.
+func (a *Agent) notHere(o *control.PageOrder) {
+	switch o.Do {
+	case control.PageWithdraw, control.PageBreak:
+		a.tellWord(o.Set, setpage.Change(o.Change), setpage.RolledBack, 0)
+	case control.PageAsk, control.PageOver, control.PageBegun:
+		a.up = append(a.up, control.Report{Kind: control.ReportLook, Set: o.Set, Change: o.Change})
 	}
 }
 

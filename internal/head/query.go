@@ -71,8 +71,12 @@ func (h *Head) fixNow(o *op) {
 	}
 }
 
-// hideCalls: a change that the head has shown is over on pages that stay.
+// hideCalls: a change that the head has shown is over on pages that stay; or one that has
+// not begun there yet, since until when the one before is seen is still to be found out.
 func (h *Head) hideCalls(f *follow, change uint32) {
+	if f.calls.hiding != nil {
+		return
+	}
 	f.calls.hiding = newTurn(f, change)
 	if len(f.calls.hiding.asked) == 0 {
 		h.hideNow(f)
