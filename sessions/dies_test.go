@@ -103,11 +103,10 @@ func TestSoakDeaths(t *testing.T) {
 		if !strings.Contains(r.Stdout, "size ") {
 			lost++
 		}
-		if lines := odd(r.Stderr); lines != nil {
-			t.Errorf("job %d of %d, %v, options %q, %s=%d: status %d, %q\n%s%s", k, n, flags, options, diesSeed, of, r.Status, lines, r.Stdout, r.Stderr)
-		}
 		statuses[r.Status]++
-		if mark.Gone(t, 2*time.Second); t.Failed() {
+		lines := odd(r.Stderr)
+		if mark.Gone(t, 2*time.Second); t.Failed() || lines != nil {
+			t.Errorf("job %d of %d, %v, options %q, %s=%d: status %d, %q\n%s%s", k, n, flags, options, diesSeed, of, r.Status, lines, r.Stdout, r.Stderr)
 			break
 		}
 	}

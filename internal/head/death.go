@@ -243,8 +243,6 @@ func (h *Head) End(why string) {
 	if why == "" {
 		why = "no reason given"
 	}
-	h.book.End()
-	h.settle()
 	h.ending = control.Clip(why, control.MaxText)
 	for host := range h.hosts {
 		h.out = append(h.out, Effect{Order: control.Order{Kind: control.OrderEnding, Text: h.ending}, Host: uint32(host)})
@@ -258,4 +256,8 @@ func (h *Head) End(why string) {
 			h.unparkWith(w, control.Ending(h.ending))
 		}
 	}
+	// Of what is decided on a page just now the head does not know: so nobody waits for
+	// its word on a change any more.
+	h.book.End()
+	h.settle()
 }

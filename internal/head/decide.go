@@ -73,13 +73,26 @@ func (h *Head) unchanged(o *op) {
 	}
 }
 
-// onePage reports whether all members of the inputs share one page.
+// onePage reports whether all members of the inputs share one page, which then decides.
+// With its host all must be lost who may have read there what is decided before the head
+// hears of it: so newcomers are on that host, too.
 func (h *Head) onePage(o *op) bool {
 	var in []uint32
 	for i := range o.inputs {
 		in = append(in, o.inputs[i]...)
 	}
-	return len(in) == 1 && len(h.sets[in[0]].hosts) == 1
+	if len(in) != 1 || len(h.sets[in[0]].hosts) != 1 {
+		return false
+	}
+	host := h.sets[in[0]].hosts[0].Host
+	for i := range o.body.Outputs {
+		for _, s := range o.body.Outputs[i].Joining {
+			if slices.ContainsFunc(h.sets[s].hosts, func(r wire.HostRun) bool { return r.Host != host }) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // newcomers are those that take part in the job.

@@ -13,17 +13,21 @@ import (
 
 // member is a process.
 type member struct {
-	id      wire.ProcID
-	host    uint32
-	forked  bool
-	joined  bool
-	over    bool // dead, or has left
-	exited  bool
-	fate    Fate // of a newcomer
-	coming  bool
-	change  *control.ChangeBody // with which it came, and has not voted on
-	sets    []uint32            // that it follows
-	asks    []uint32            // pages by which it asks for others
+	id     wire.ProcID
+	host   uint32
+	forked bool
+	joined bool
+	over   bool // dead, or has left
+	exited bool
+	// Of a newcomer.
+	fate     Fate
+	coming   bool
+	unwanted bool                // one beside it could not be started
+	op       uint32              // with which it came
+	change   *control.ChangeBody // that, until it has voted
+
+	sets    []uint32 // that it follows
+	asks    []uint32 // pages by which it asks for others
 	asked   map[uint32]control.Message
 	handed  map[pageChange]bool
 	ops     []uint32
@@ -79,6 +83,9 @@ func (w *world) told(m *member, q control.Message, b *control.OpBody) {
 	}
 	if b.State.Over() && !w.ops[b.Op].Over() {
 		w.ends[b.State]++
+	}
+	if m.op == b.Op && w.read[b.Op] && b.State > change.Done {
+		w.fail("process %v is told that operation %d is %v, which others have found committed", m.id, b.Op, b.State)
 	}
 	w.ops[b.Op] = b.State
 	if (b.State > change.Done) != (b.Why != control.WhyNot) {

@@ -21,6 +21,9 @@ type sheet struct {
 }
 
 func (w *world) word(host, set uint32, g *sheet) {
+	if f := w.h.follows[set]; g.word == change.IsCommitted && f != nil && f.op != nil {
+		w.read[f.op.number] = true
+	}
 	w.reports = append(w.reports, report{host, control.Report{Kind: control.ReportWord, Set: set, Change: g.change, Word: g.word, Iteration: 4}})
 }
 
@@ -40,12 +43,7 @@ func (w *world) page(host uint32, o *control.PageOrder) {
 	g := w.pages[pageOn{o.Set, host}]
 	w.say("  page %d of host %d: %+v, is %+v", o.Set, host, o, g)
 	if g == nil {
-		switch o.Do {
-		case control.PageWithdraw, control.PageBreak:
-			w.word(host, o.Set, &sheet{change: o.Change, word: change.IsRolledBack})
-		case control.PageAsk, control.PageOver, control.PageBegun:
-			w.look(host, o, control.Look{})
-		}
+		w.noPage(host, o)
 		return
 	}
 	if o.Do == control.PageDrop {
@@ -70,7 +68,8 @@ func (w *world) page(host uint32, o *control.PageOrder) {
 	case late:
 		g.queue = append(g.queue, *o)
 		return
-	case o.Do == control.PageOver && o.Change > g.change: // it was withdrawn before it began
+	case o.Change > g.change && o.Do != control.PageBegin && o.Do != control.PageLook: // it was withdrawn before it began
+		w.noPage(host, o)
 		return
 	}
 	if o.Do == control.PageBegin {
@@ -115,6 +114,16 @@ func (w *world) page(host uint32, o *control.PageOrder) {
 			g.calls = max(g.calls, g.shown-1+uint64(w.rng.IntN(2)))
 			w.look(host, o, control.Look{Calls: g.calls})
 		}
+	}
+}
+
+// noPage is what an agent says of a change that nobody was handed there.
+func (w *world) noPage(host uint32, o *control.PageOrder) {
+	switch o.Do {
+	case control.PageWithdraw, control.PageBreak:
+		w.word(host, o.Set, &sheet{change: o.Change, word: change.IsRolledBack})
+	case control.PageAsk, control.PageOver, control.PageBegun:
+		w.look(host, o, control.Look{})
 	}
 }
 

@@ -26,7 +26,7 @@ func (w *world) start() {
 	w.say("launch of operation %d: %v", l.Op, procs)
 	for _, p := range procs {
 		m := w.add(p.Proc, p.Host)
-		m.coming = true
+		m.coming, m.op = true, l.Op
 	}
 	w.flush()
 	if procs == nil {
@@ -38,7 +38,8 @@ func (w *world) start() {
 	}
 	for _, p := range procs {
 		m := w.procs[p.Proc.Serial]
-		if m.forked = err == nil; err != nil {
+		m.unwanted = err != nil
+		if m.forked = err == nil || w.rng.IntN(2) == 0; !m.forked {
 			m.over, m.exited = true, true
 		}
 	}
@@ -113,7 +114,7 @@ func (w *world) step() {
 		return
 	}
 	if !m.joined {
-		if m.fate == Discarded && w.rng.IntN(2) == 0 {
+		if (m.fate == Discarded || m.unwanted) && w.rng.IntN(2) == 0 {
 			w.end(m)
 			return
 		}
@@ -160,7 +161,7 @@ func (w *world) step() {
 		w.end(m)
 	case k < 84:
 		w.leave(m)
-	case k < 85 && len(w.h.hosts) > 1 && w.rng.IntN(20) == 0 && !w.lost[m.host]:
+	case k < 85 && len(w.h.hosts) > 1 && w.rng.IntN(5) == 0 && !w.lost[m.host]:
 		w.lose(m.host)
 	case k < 86 && len(m.asks) > 0 && w.rng.IntN(2) == 0:
 		w.tell(m, &control.Set{Kind: control.KindUnfollow, Number: m.asks[0]})

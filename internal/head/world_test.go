@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -33,6 +34,7 @@ type world struct {
 	todo     []func() // what follows from what the head has said
 	lastID   uint32
 	ops      map[uint32]change.State // as they were told last
+	read     map[uint32]bool         // operations that members have found committed
 	ends     map[change.State]int
 	log      []string
 }
@@ -45,7 +47,7 @@ type report struct {
 func newWorld(t *testing.T, seed uint64, hosts, n int) *world {
 	w := &world{
 		t: t, rng: rand.New(rand.NewPCG(seed, 2)), lost: map[uint32]bool{}, procs: map[uint32]*member{}, pages: map[pageOn]*sheet{},
-		ops: map[uint32]change.State{}, ends: map[change.State]int{},
+		ops: map[uint32]change.State{}, read: map[uint32]bool{}, ends: map[change.State]int{},
 	}
 	w.options = control.Options{Step: 1, Lookahead: 1, Hold: seed%4 == 1, Prepare: seed%5 == 1}
 	slots := make([]int, hosts)
@@ -160,7 +162,14 @@ func (w *world) order(host uint32, o *control.Order) {
 	case control.OrderPage:
 		w.page(host, &o.Page)
 	case control.OrderAbandon:
-		w.frees = append(w.frees, o.Serial)
+		if !m.forked {
+			w.frees = append(w.frees, o.Serial)
+		}
+	case control.OrderShut:
+		if !m.unwanted || !strings.HasPrefix(o.Text, control.ErrEnding.Error()) {
+			w.fail("process %+v is told %s", m, o.Text)
+		}
+		w.end(m)
 	}
 }
 
@@ -228,7 +237,7 @@ func (w *world) finish() {
 		}
 	}
 	for _, m := range w.procs {
-		if m.coming && m.fate == 0 && m.forked {
+		if m.coming && m.fate == 0 && m.forked && !m.unwanted {
 			w.fail("newcomer %v was neither kept nor discarded", m.id)
 		}
 	}
