@@ -58,6 +58,12 @@ const (
 // end may tell before all else. Leaves or Stays is told of it yet, or was.
 func (h *Head) MayLeave(p wire.ProcID) bool { return h.book.Leaves(p) }
 
+// Comes reports whether p is a newcomer of a change that may still be committed.
+func (h *Head) Comes(p wire.ProcID) bool {
+	q := h.proc(p)
+	return q != nil && q.comes != nil
+}
+
 // tell notes what becomes of processes, for the launcher.
 func (h *Head) tell(f Fate, procs []wire.ProcID) {
 	if len(procs) > 0 {

@@ -334,6 +334,14 @@ func (s *Server) Snapshot() []control.ProcInfo {
 	return s.head.Snapshot()
 }
 
+// Comes reports whether p is a newcomer of a change that may still be committed: Discard
+// is called later of one that is not to be.
+func (s *Server) Comes(p wire.ProcID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.head.Comes(p)
+}
+
 // MayLeave reports whether p leaves by a change of which it may know more than the
 // head: if it has ended, Config.Leave or Stay says what that was, or has said it.
 func (s *Server) MayLeave(p wire.ProcID) bool {

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gompi/internal/control"
 	"gompi/internal/launch"
 	"gompi/internal/wire"
 )
@@ -369,6 +370,59 @@ func TestSpares(t *testing.T) {
 		if b.status != 0 || len(b.procs.byID) != 0 || len(b.plane.gone) != 3 {
 			t.Errorf("status %d, %d records, %v gone", b.status, len(b.procs.byID), b.plane.gone)
 		}
+	})
+}
+
+// A spare may have joined as the newcomer before it is known as that.
+func TestSpareJoinsEarly(t *testing.T) {
+	withJob(t, launch.Options{Spare: 1}, 1, func(b *bench) {
+		b.settle()
+		starts, _, _ := b.plane.AddJob(make([][]string, 2))
+		starts[0].Spare = 1
+		b.plane.joined = map[uint32]bool{2: true}
+		b.Joined(id(2))
+		answer := make(chan error, 1)
+		go func() { answer <- b.Launch(starts) }()
+		b.settle()
+		if err := <-answer; err != nil {
+			t.Fatal(err)
+		}
+		b.joined(b.procs.byID[id(3)])
+		b.Kept(ids(2, 3))
+		b.settle()
+		for serial := 1; serial <= 3; serial++ {
+			b.leaves(serial)
+		}
+		b.silent()
+		b.ends(0, 0)
+	})
+}
+
+// A change may be withdrawn when its newcomers have places, but nobody has begun to
+// start them: then nobody does. A spare that was to be one ends.
+func TestDiscardBeforeTheLaunch(t *testing.T) {
+	withJob(t, launch.Options{Spare: 1}, 1, func(b *bench) {
+		b.settle()
+		starts, _, _ := b.plane.AddJob(make([][]string, 2))
+		starts[1].Spare = 1
+		b.plane.unwanted = map[uint32]bool{2: true, 3: true}
+		b.Discard(ids(2, 3), time.Second)
+		answer := make(chan error, 1)
+		go func() { answer <- b.Launch(starts) }()
+		b.settle()
+		if err := <-answer; !errors.Is(err, control.ErrEnding) {
+			t.Error(err)
+		}
+		b.said("adopt 1 as 3, new.1")
+		b.said("signal 3 killed")
+		b.exits(3, killed)
+		for _, s := range b.far.said {
+			if strings.HasPrefix(s, "start 2: new") {
+				t.Error(s)
+			}
+		}
+		b.silent()
+		b.ends(0, 1)
 	})
 }
 

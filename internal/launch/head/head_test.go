@@ -67,7 +67,9 @@ type noPlane struct {
 	last, spare   uint32
 	waiting, gone []uint32 // spares
 	leavers       map[uint32]bool
-	slow          chan struct{} // AddSpares waits for it
+	unwanted      map[uint32]bool
+	joined        map[uint32]bool // of those that this is asked of
+	slow          chan struct{}   // AddSpares waits for it
 }
 
 func (n *noPlane) AddJob(argv [][]string) ([]control.StartProc, wire.Set, error) {
@@ -91,9 +93,15 @@ func (n *noPlane) AddSpares(argv []string, k int) (list []control.StartProc, err
 func (n *noPlane) SpareRuns(p wire.ProcID, _ int, _ []string) {
 	n.waiting = append(n.waiting, p.Serial)
 }
-func (n *noPlane) SpareGone(p wire.ProcID)                    { n.gone = append(n.gone, p.Serial) }
-func (n *noPlane) MayLeave(p wire.ProcID) bool                { return n.leavers[p.Serial] }
-func (*noPlane) State(wire.ProcID) control.ProcState          { return control.Starting }
+func (n *noPlane) SpareGone(p wire.ProcID)     { n.gone = append(n.gone, p.Serial) }
+func (n *noPlane) MayLeave(p wire.ProcID) bool { return n.leavers[p.Serial] }
+func (n *noPlane) Comes(p wire.ProcID) bool    { return !n.unwanted[p.Serial] }
+func (n *noPlane) State(p wire.ProcID) control.ProcState {
+	if n.joined[p.Serial] {
+		return control.Joined
+	}
+	return control.Starting
+}
 func (*noPlane) Stacks(context.Context) []control.StackReport { return nil }
 func (*noPlane) Ops() []control.OpReport                      { return nil }
 func (*noPlane) Ending(string)                                {}

@@ -120,17 +120,23 @@ func (h *Head) endsWell(p *proc) {
 // call that would make it a good one.
 func (h *Head) standing(p *proc, e launch.Ending) standing {
 	if !p.finalized && e.Status() == 0 {
-		at := h.server.State(p.id)
-		p.finalized = at == control.Finalized
-		if at >= control.Joined {
-			h.joined(p)
-		}
+		h.catchUp(p)
 	}
 	others := p.world.joined
 	if p.joined {
 		others--
 	}
 	return standing{joined: p.joined, finalized: p.finalized, othersJoined: others > 0}
+}
+
+// catchUp asks the server what p has done of which the news may not have come, or came
+// when p was not known by its name.
+func (h *Head) catchUp(p *proc) {
+	at := h.server.State(p.id)
+	p.finalized = at == control.Finalized
+	if at >= control.Joined {
+		h.joined(p)
+	}
 }
 
 // failure prints the one line and ends the job, or with --ft only prints.

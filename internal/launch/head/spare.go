@@ -106,6 +106,7 @@ func (h *Head) takeSpare(s *control.StartProc, w *world) *proc {
 	h.spares.live--
 	h.spares.up--
 	h.on(p).Adopt(old, launch.Start{StartProc: *s, Label: p.Label})
+	h.catchUp(p)
 	return p
 }
 

@@ -114,6 +114,10 @@ type batch struct {
 func (h *Head) start(starts []control.StartProc, apps []int, role launch.Role, done func([]*proc, error)) {
 	w := &world{}
 	b := &batch{procs: make([]*proc, len(starts)), hosts: map[uint32]struct{}{}, done: done}
+	unwanted := role == launch.New && slices.ContainsFunc(starts, func(s control.StartProc) bool { return !h.server.Comes(s.Proc) })
+	if unwanted { // Discard came before
+		b.err = control.ErrUnwanted
+	}
 	lists := make([][]launch.Start, len(h.hosts))
 	for i, sp := range starts {
 		if sp.Spare != 0 && role == launch.New {
@@ -124,6 +128,9 @@ func (h *Head) start(starts []control.StartProc, apps []int, role launch.Role, d
 		}
 		p := newProc(&sp, role, w)
 		b.procs[i] = p
+		if unwanted {
+			continue
+		}
 		lists[p.host] = append(lists[p.host], launch.Start{StartProc: sp, Label: p.Label, First: p.first(), App: apps[i]})
 		b.hosts[p.host] = struct{}{}
 		h.procs.add(p)
