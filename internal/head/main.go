@@ -2,7 +2,11 @@
 
 package head
 
-import "slices"
+import (
+	"slices"
+
+	"gompi/internal/change"
+)
 
 // setMain makes a set the main one: gompi://main. Number 0: there is none.
 func (h *Head) setMain(number uint32) {
@@ -25,7 +29,8 @@ func (h *Head) declareMain(p *proc, number uint32) {
 	}
 }
 
-// endMain lets go of a main set of which no process takes part in the job any more.
+// endMain lets go of a main set of which no process takes part in the job any more, and of
+// which no change is to be decided: newcomers may be the main set then.
 func (h *Head) endMain() {
 	if h.main == 0 {
 		return
@@ -33,6 +38,11 @@ func (h *Head) endMain() {
 	for m := h.sets[h.main].members; h.mainEnded < m.Len(); h.mainEnded++ {
 		if h.takesPart(m.At(h.mainEnded)) {
 			return
+		}
+	}
+	for _, o := range h.ops {
+		if s := o.body.State; s > change.Queued && s < change.Committed && slices.ContainsFunc(o.inputs, func(in []uint32) bool { return slices.Contains(in, h.main) }) {
+			return // told comes back here
 		}
 	}
 	h.setMain(0)

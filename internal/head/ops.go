@@ -225,6 +225,7 @@ func (h *Head) told(o *op, e *change.Effect) {
 			h.tellDecided(p, o.number, b.State <= change.Done)
 		}
 		clear(o.minds)
+		h.endMain()
 	}
 	if b.State.Over() {
 		h.unreserveNames(o)
