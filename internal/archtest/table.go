@@ -109,6 +109,8 @@ var layers = []row{
 	{pkg: "internal/launch/agent", may: "internal/launch internal/launch/cpus internal/control internal/wire"},
 	{pkg: "internal/launch/far", may: "internal/launch internal/launch/agent internal/control internal/control/link internal/wire"},
 	{pkg: "internal/launch/head", may: "internal/launch internal/control internal/rollcall internal/wire"},
+	// Who decides: without a clock, a socket or a job.
+	{pkg: "launcher/rm", may: "internal/col"},
 	{pkg: "launcher", may: "collectives/selection internal/knob internal/wire internal/control internal/control/link internal/head internal/onehost internal/launch internal/launch/cpus internal/launch/agent internal/launch/far internal/launch/head " +
 		"internal/cgroup"},
 	{pkg: "internal/testjob", may: "mpi internal/core internal/change internal/segment transport transport/inproc internal/wire " +

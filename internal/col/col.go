@@ -42,8 +42,8 @@ var Schema []byte
 // out of the JSON form. Times are in seconds.
 type COL struct {
 	Version int `json:"version"`
-	// Model is how fast the job is with how many processes; nil: not known, which is a
-	// job that more processes make no faster.
+	// Model is how fast the job is with how many processes; nil: not known. It is then
+	// believed to use its processes well, up to Pref if that is said.
 	Model *Model `json:"model,omitempty"`
 
 	// Min and Max bound the processes of the job; Max 0: no bound. Pref is how many it

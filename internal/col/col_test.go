@@ -202,6 +202,10 @@ func TestWorth(t *testing.T) {
 	if c.Worth(4, 2, 1000) || c.Worth(2, 2, 1000) {
 		t.Error("what makes a job slower, or leaves it, is worth it")
 	}
+	for p, want := range map[int]float64{0: 0, 3: 3, 8: 5} {
+		near(t, "without a model", (&COL{Pref: 5}).Speedup(p), want)
+	}
+	near(t, "without anything", (&COL{}).Speedup(8), 8)
 	slow := COL{Model: &Model{Kind: Inverse, Serial: 1, Parallel: 9}}
 	if !slow.Worth(4, 2, 100) || slow.Worth(2, 4, 100) {
 		t.Error("a job that more processes slow down")
@@ -233,7 +237,7 @@ func TestDecode(t *testing.T) {
 	}
 	for _, bad := range []string{
 		``, `1`, `{"version":1} {}`, `{"version":1,"new":1}`, `{"version":1,"min":-1}`, `{"version":1,"min":3,"max":2}`, `{"version":1,"factor":1}`,
-		`{"version":1,"max":65537}`, `{"version":1,"priority":1001}`, `{"version":1,"hysteresis":-1}`, `{"version":1,"sizes":[0]}`,
+		`{"version":1,"max":65537}`, `{"version":1,"priority":1001}`, `{"version":1,"hysteresis":-1}`, `{"version":1,"sizes":[0]}`, `{"version":1,"power_of_two":"False"}`,
 		`{"version":1,"pref":3,"power_of_two":true}`, `{"version":1,"mapping":"x:node"}`, `{"version":1,"mapping":"+4:node"}`, `{"version":1,"cost":"exit()"}`, `{"version":1,"cost":true}`,
 		`{"version":1,"remaining":3}`, `{"version":1,"remaining":3,"model":{"kind":"constant","offset":1}}`,
 		`{"version":1,"model":{}}`, `{"version":1,"model":{"kind":"python"}}`, `{"version":1,"model":{"kind":"amdahl"}}`,

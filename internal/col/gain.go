@@ -2,15 +2,18 @@
 
 package col
 
-// Speedup is that of the model; without one 1.
+// Speedup is that of the model; without one that of a job that uses all its processes
+// well, up to Pref if that is said.
 func (c *COL) Speedup(p int) float64 {
 	switch {
 	case p < 1:
 		return 0
-	case c.Model == nil:
-		return 1
+	case c.Model != nil:
+		return c.Model.Speedup(p)
+	case c.Pref > 0:
+		p = min(p, c.Pref)
 	}
-	return c.Model.Speedup(p)
+	return float64(p)
 }
 
 // Weight is the priority as a factor.

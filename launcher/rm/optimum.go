@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"fmt"
+	"math"
+)
+
+// What Optimum takes.
+const (
+	MostSlots = 16
+	MostJobs  = 4
+)
+
+// Optimum tries all that decisions could make of a small table, and returns those with
+// the largest Value. The error: it is too large.
+func Optimum(t *Table) ([]Decision, float64, error) {
+	if t.Slots > MostSlots || len(t.Jobs) > MostJobs {
+		return nil, 0, fmt.Errorf("rm: the optimum of %d jobs and %d slots, at most %d and %d allowed", len(t.Jobs), t.Slots, MostJobs, MostSlots)
+	}
+	p := t.plan()
+	// Who is asked to give slots back that there are no more may need more than one: so
+	// less than is missing now is better than nothing.
+	least := min(0, p.free)
+	var best []Decision
+	most := math.Inf(-1)
+	var try func(i int)
+	try = func(i int) {
+		if i == len(t.Jobs) {
+			if p.free < least {
+				return
+			}
+			if d := p.decisions(); t.Value(d) > most {
+				most, best = t.Value(d), d
+			}
+			return
+		}
+		was := p.size[i]
+		for _, o := range t.options(t.Jobs[i]) {
+			p.set(i, o.size)
+			try(i + 1)
+		}
+		p.set(i, was)
+	}
+	try(0)
+	return best, most, nil
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// The policies of queues: a job that runs keeps its size, but for what it asks itself.
+
+// SlotsPolicy is what a head does without a manager: who asks is granted it when there
+// are slots, in order, and nobody waits for another.
+type SlotsPolicy struct{}
+
+// FIFO is strict order: who is first and has no room stops the others.
+type FIFO struct{}
+
+// FirstFit lets whoever fits begin, in order, also with fewer processes than it asks
+// for, if its COL allows that.
+type FirstFit struct{}
+
+// Easy is FIFO, but who fits now and delays the first one by nothing goes first, as far
+// as the limits of the jobs tell when that could begin: EASY backfilling.
+type Easy struct{}
+
+// Name implements Policy.
+func (SlotsPolicy) Name() string { return "slots" }
+
+// Name implements Policy.
+func (FIFO) Name() string { return "fifo" }
+
+// Name implements Policy.
+func (FirstFit) Name() string { return "firstfit" }
+
+// Name implements Policy.
+func (Easy) Name() string { return "easy" }
+
+// Decide implements Policy.
+func (SlotsPolicy) Decide(t *Table) []Decision {
+	p := t.plan()
+	for _, i := range p.queue() {
+		if n := p.grant(i, false); n != 0 {
+			p.set(i, n)
+		}
+	}
+	return p.decisions()
+}
+
+// Decide implements Policy.
+func (FIFO) Decide(t *Table) []Decision {
+	p := t.plan()
+	p.inOrder(p.queue())
+	return p.decisions()
+}
+
+// Decide implements Policy.
+func (FirstFit) Decide(t *Table) []Decision {
+	p := t.plan()
+	for _, i := range p.queue() {
+		if n := p.grant(i, true); n != 0 {
+			p.set(i, n)
+		}
+	}
+	return p.decisions()
+}
+
+// Decide implements Policy.
+func (Easy) Decide(t *Table) []Decision {
+	p := t.plan()
+	p.easy()
+	return p.decisions()
+}
+
+// queue are those who wait for slots, or to give them up, by place, oldest first.
+func (p *plan) queue() []int {
+	var list []int
+	for i, e := range p.Jobs {
+		if e.Target == 0 && (e.Wish != 0 || e.Size == 0 && p.Now >= e.Until) {
+			list = append(list, i)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b int) int { return int(min(1, max(-1, p.Jobs[a].Asked-p.Jobs[b].Asked))) })
+	return list
+}
+
+// grant is the size that one of the queue gets now: what it asks for, else as many as
+// it is content with; 0: there are too few slots. Fewer: who waits is content with what
+// its COL allows.
+func (p *plan) grant(i int, fewer bool) int {
+	e := p.Jobs[i]
+	ask, least := e.begins(), e.begins()
+	switch {
+	case e.Wish != 0:
+		if ask, least = e.Wish, e.Wish; e.WishMin != 0 {
+			least = max(e.WishMin, e.Size+1)
+		}
+	case fewer && e.COL != nil:
+		least = min(ask, max(1, e.COL.Min))
+	}
+	for n := ask; n >= min(least, ask); n-- {
+		if n != ask && e.Size == 0 && !e.says().Allows(n) || n != ask && e.Size > 0 && !p.may(e, n) {
+			continue
+		}
+		if p.slots(e, n)-p.slots(e, e.Size) <= max(0, p.free) {
+			return n
+		}
+	}
+	return 0
+}
+
+// inOrder grants what it can from the front, and returns those that are left.
+func (p *plan) inOrder(queue []int) []int {
+	for k, i := range queue {
+		n := p.grant(i, false)
+		if n == 0 {
+			return queue[k:]
+		}
+		p.set(i, n)
+	}
+	return nil
+}
+
+// never is a time that does not come.
+const never = time.Duration(math.MaxInt64)
+
+// easy is FIFO and then backfilling. It returns who is left, the first one first.
+func (p *plan) easy() []int {
+	left := p.inOrder(p.queue())
+	if len(left) == 0 {
+		return nil
+	}
+	at, extra := p.shadow(left[0])
+	rest := left[:1:1]
+	for _, i := range left[1:] {
+		e := p.Jobs[i]
+		n := p.grant(i, false)
+		more := p.slots(e, n) - p.slots(e, e.Size)
+		switch {
+		case n == 0:
+			rest = append(rest, i)
+			continue
+		case more <= 0:
+		case e.Size == 0 && e.Limit > 0 && at != never && p.Now+e.Limit <= at:
+		case more <= extra:
+			extra -= more
+		default:
+			rest = append(rest, i)
+			continue
+		}
+		p.set(i, n)
+	}
+	return rest
+}
+
+// shadow is when the first of the queue can begin at the latest, and how many slots
+// are then left over; never, and none, if the limits do not tell.
+func (p *plan) shadow(first int) (at time.Duration, extra int) {
+	type end struct {
+		at    time.Duration
+		slots int
+	}
+	var ends []end
+	for i, e := range p.Jobs {
+		// Who begins by this plan has no end in the past.
+		began := e.Began
+		if e.Size == 0 {
+			began = p.Now
+		}
+		if size := max(p.size[i], e.Target); size > 0 && e.Limit > 0 {
+			ends = append(ends, end{max(p.Now, began+e.Limit), p.slots(e, size)})
+		}
+	}
+	slices.SortStableFunc(ends, func(a, b end) int { return int(min(1, max(-1, a.at-b.at))) })
+	e := p.Jobs[first]
+	need := p.slots(e, e.begins())
+	if e.Wish != 0 {
+		need = p.slots(e, e.Wish) - p.slots(e, e.Size)
+	}
+	free := p.free
+	for k, x := range ends {
+		if free += x.slots; free >= need && (k+1 == len(ends) || ends[k+1].at > x.at) {
+			return x.at, free - need
+		}
+	}
+	return never, 0
+}

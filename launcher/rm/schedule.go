@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rm
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Moment is one entry of a timetable.
+type Moment struct {
+	At time.Duration
+	By int // so many more, or fewer
+	To int // so many, in place of By
+}
+
+// MostMoments bounds a timetable, MostProcesses its sizes.
+const (
+	MostMoments   = 1 << 16
+	MostProcesses = 1 << 16
+)
+
+var errSchedule = errors.New("not a timetable such as 10s:+4,20s:-2,1m:=8")
+
+// ParseSchedule reads "10s:+4,20s:-2,1m:=8": spans since the start, not shorter from one
+// to the next; bare numbers are seconds.
+func ParseSchedule(text string) ([]Moment, error) {
+	var list []Moment
+	for item := range strings.SplitSeq(text, ",") {
+		at, size, ok := strings.Cut(strings.TrimSpace(item), ":")
+		if !ok || len(size) < 2 || !strings.ContainsRune("+-=", rune(size[0])) {
+			return nil, fmt.Errorf("%q: %w", item, errSchedule)
+		}
+		d, err := time.ParseDuration(at)
+		if err != nil {
+			var f float64
+			if f, err = strconv.ParseFloat(at, 64); err == nil && !(f >= 0 && f < 1e9) {
+				err = errSchedule
+			}
+			d = time.Duration(f * float64(time.Second))
+		}
+		n, err2 := strconv.ParseUint(size[1:], 10, 31)
+		switch {
+		case err != nil || d < 0:
+			return nil, fmt.Errorf("%q: %q is no time: %w", item, at, errSchedule)
+		case err2 != nil || n == 0 || n > MostProcesses:
+			return nil, fmt.Errorf("%q: %q is no size, +N, -N or =N with N from 1 to %d: %w", item, size, MostProcesses, errSchedule)
+		case len(list) > 0 && d < list[len(list)-1].At:
+			return nil, fmt.Errorf("%q comes before what it stands behind: %w", item, errSchedule)
+		case len(list) == MostMoments:
+			return nil, fmt.Errorf("more than %d entries: %w", MostMoments, errSchedule)
+		}
+		m := Moment{At: d}
+		switch size[0] {
+		case '+':
+			m.By = int(n)
+		case '-':
+			m.By = -int(n)
+		default:
+			m.To = int(n)
+		}
+		list = append(list, m)
+	}
+	return list, nil
+}
+
+// Schedule is a manager that resizes the first job that it hears of by a timetable.
+// What comes while a change is under way counts from the size that this leads to, and
+// waits for it.
+type Schedule struct {
+	list  []Moment
+	next  int
+	began time.Duration
+	now   time.Duration
+
+	job      JobID
+	known    bool
+	size     int // that it has
+	want     int // that it is to have
+	underWay bool
+}
+
+// NewSchedule makes a manager; times count from its first job on.
+func NewSchedule(list []Moment) *Schedule { return &Schedule{list: list} }
+
+// Step implements ResourceManager.
+func (s *Schedule) Step(now time.Duration, events ...Event) []Decision {
+	s.now = max(s.now, now)
+	for _, ev := range events {
+		switch ev := ev.(type) {
+		case Arrived:
+			if !s.known && ev.Job.Size > 0 {
+				s.job, s.known, s.size, s.want, s.began = ev.Job.ID, true, ev.Job.Size, ev.Job.Size, s.now
+			}
+		case Sized:
+			if s.known && ev.Job == s.job && ev.Size > 0 {
+				// Whether by this timetable or not, or not at all: what it has counts.
+				s.size, s.want, s.underWay = ev.Size, ev.Size, false
+			}
+		case Ended:
+			if s.known && ev.Job == s.job {
+				s.next, s.want = len(s.list), s.size
+			}
+		}
+	}
+	if !s.known || s.underWay {
+		return nil
+	}
+	for s.next < len(s.list) && s.began+s.list[s.next].At <= s.now {
+		m := s.list[s.next]
+		if s.next++; m.To != 0 {
+			s.want = m.To
+		} else {
+			s.want = min(max(1, s.want+m.By), MostProcesses)
+		}
+	}
+	if s.want == s.size {
+		return nil
+	}
+	s.underWay = true
+	return []Decision{{s.job, s.want, s.size}}
+}
+
+// Next implements ResourceManager.
+func (s *Schedule) Next() (time.Duration, bool) {
+	if !s.known || s.underWay || s.next == len(s.list) {
+		return 0, false
+	}
+	return s.began + s.list[s.next].At, true
+}
+
+// Done reports whether the timetable is over.
+func (s *Schedule) Done() bool { return s.next == len(s.list) && !s.underWay }
