@@ -3,7 +3,7 @@
 // Command gompibench measures gompi: `gompibench NAME [flags]`, under
 // gompirun or alone (it then starts itself under gompirun). `gompibench
 // report` has gompiplot make a page with plots of what was measured; `gompibench
-// simulate` predicts what cannot be.
+// simulate` predicts what cannot be, and `gompibench policy` how jobs share the slots.
 package main
 
 import (
@@ -31,6 +31,8 @@ func main() {
 			exit(writeReport(os.Args[2:]))
 		case "simulate":
 			exit(simulate(os.Args[2:], os.Stdout))
+		case "policy":
+			exit(policy(os.Args[2:], os.Stdin, os.Stdout))
 		case "first":
 			runFirst(os.Args[2:])
 			return
@@ -157,7 +159,8 @@ func usage(w io.Writer) error {
 		"       gompibench first [flags]  (the first calls of a job and of new communicators)\n" +
 		"       gompibench resize [flags] (what it takes to change the number of ranks)\n" +
 		"       gompibench tune [OPERATION...] [--into FILE]  (measures all algorithms; writes a table for gompirun --coll-table)\n" +
-		"       gompibench simulate OPERATION [flags]  (predicts the time of collectives on any number of ranks)\n\nbenchmarks:\n")
+		"       gompibench simulate OPERATION [flags]  (predicts the time of collectives on any number of ranks)\n" +
+		"       gompibench policy [flags] [FILE]  (a mix of jobs under policies of sharing out the slots)\n\nbenchmarks:\n")
 	for _, x := range bench.All() {
 		fmt.Fprintf(&b, "  %-20s %s\n", x.Name, x.Help)
 	}

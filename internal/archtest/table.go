@@ -111,6 +111,7 @@ var layers = []row{
 	{pkg: "internal/launch/head", may: "internal/launch internal/control internal/rollcall internal/wire"},
 	// Who decides: without a clock, a socket or a job.
 	{pkg: "launcher/rm", may: "internal/col"},
+	{pkg: "launcher/rm/sim", may: "launcher/rm internal/col"},
 	{pkg: "launcher", may: "collectives/selection internal/knob internal/wire internal/control internal/control/link internal/head internal/onehost internal/launch internal/launch/cpus internal/launch/agent internal/launch/far internal/launch/head " +
 		"internal/cgroup"},
 	{pkg: "internal/testjob", may: "mpi internal/core internal/change internal/segment transport transport/inproc internal/wire " +
@@ -127,7 +128,7 @@ var layers = []row{
 	{pkg: "cmd/gompirun", may: "launcher"},
 	{pkg: "cmd/gompictl", may: "launcher internal/wire internal/change internal/control internal/control/client internal/rollcall"},
 	{pkg: "cmd/gompiplot", may: "bench/plot bench/report"},
-	{pkg: "cmd/gompibench", may: "bench bench/report mpi collectives collectives/selection collectives/sim internal/control"},
+	{pkg: "cmd/gompibench", may: "bench bench/report mpi collectives collectives/selection collectives/sim internal/control launcher/rm launcher/rm/sim"},
 	{pkg: "examples"}, // holds the tests of all examples
 	{pkg: "examples/*", may: "mpi mpi/value rma sessions"},
 }

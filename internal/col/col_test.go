@@ -125,6 +125,11 @@ func TestExpr(t *testing.T) {
 			t.Errorf("%.30q is taken: %v, %v", text, e, err)
 		}
 	}
+	for _, x := range []float64{0, 0.15, -2.5, 1e-7, 1e30} {
+		if e := Number(x); e.Eval(1, 1) != x || expr(t, e.String()).Eval(1, 1) != x {
+			t.Errorf("%v is %v, and as text %q", x, e.Eval(1, 1), e)
+		}
+	}
 	if v := new(Expr).Eval(1, 1); !math.IsNaN(v) {
 		t.Errorf("nothing is %v", v)
 	}

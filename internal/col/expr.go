@@ -51,6 +51,11 @@ func ParseExpr(text string) (*Expr, error) {
 	return &p.Expr, nil
 }
 
+// Number is the expression that is always x.
+func Number(x float64) *Expr {
+	return &Expr{text: strconv.FormatFloat(x, 'g', -1, 64), code: []instr{{do: 'n', n: x}}}
+}
+
 // String is the text that was parsed.
 func (e *Expr) String() string { return e.text }
 

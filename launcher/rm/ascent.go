@@ -22,8 +22,8 @@ func (Ascent) Name() string { return "ascent" }
 type climber struct {
 	place      int
 	menu       menu
-	at         int // its option by the plan
-	gave, took bool
+	at         int  // its option by the plan
+	gave, took bool // to, and from, another
 
 	up   int // the best option above; -1: there is none
 	rate float64
@@ -92,7 +92,7 @@ func (c *climber) down(from int) (to int, rate float64) {
 	has := c.menu[from]
 	for k := from - 1; k >= 0; k-- {
 		o := c.menu[k]
-		if o.size == 0 || o.slots >= has.slots {
+		if o.slots >= has.slots {
 			continue
 		}
 		if r := (has.value - o.value) / float64(has.slots-o.slots); to < 0 || r < rate {
@@ -144,7 +144,6 @@ func (p *plan) hand(cs []*climber) {
 			return
 		}
 		p.move(top, top.up)
-		top.took = true
 		top.best(p.free)
 	}
 }

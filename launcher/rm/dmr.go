@@ -2,7 +2,10 @@
 
 package rm
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // DMR is the policy of Iserte et al. ("DMRlib: easy-coding and efficient resource
 // management for job malleability", IEEE TC 2020): backfilling first; else jobs below
@@ -41,7 +44,7 @@ func (p *plan) running() []int {
 			list = append(list, i)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b int) int { return int(min(1, max(-1, p.Jobs[a].Began-p.Jobs[b].Began))) })
+	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(p.Jobs[a].Began, p.Jobs[b].Began) })
 	return list
 }
 

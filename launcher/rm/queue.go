@@ -3,6 +3,7 @@
 package rm
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -81,7 +82,7 @@ func (p *plan) queue() []int {
 			list = append(list, i)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b int) int { return int(min(1, max(-1, p.Jobs[a].Asked-p.Jobs[b].Asked))) })
+	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(p.Jobs[a].Asked, p.Jobs[b].Asked) })
 	return list
 }
 
@@ -96,7 +97,7 @@ func (p *plan) grant(i int, fewer bool) int {
 		if ask, least = e.Wish, e.Wish; e.WishMin != 0 {
 			least = max(e.WishMin, e.Size+1)
 		}
-	case fewer && e.COL != nil:
+	case fewer && e.moulds():
 		least = min(ask, max(1, e.COL.Min))
 	}
 	for n := ask; n >= min(least, ask); n-- {
@@ -172,7 +173,7 @@ func (p *plan) shadow(first int) (at time.Duration, extra int) {
 			ends = append(ends, end{max(p.Now, began+e.Limit), p.slots(e, size)})
 		}
 	}
-	slices.SortStableFunc(ends, func(a, b end) int { return int(min(1, max(-1, a.at-b.at))) })
+	slices.SortStableFunc(ends, func(a, b end) int { return cmp.Compare(a.at, b.at) })
 	e := p.Jobs[first]
 	need := p.slots(e, e.begins())
 	if e.Wish != 0 {

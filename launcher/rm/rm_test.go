@@ -13,10 +13,6 @@ import (
 	"gompi/internal/col"
 )
 
-func policies() []Policy {
-	return []Policy{SlotsPolicy{}, FIFO{}, FirstFit{}, Easy{}, DMR{}, Ascent{}}
-}
-
 func amdahl(serial, parallel float64) *col.Model {
 	return &col.Model{Kind: col.Amdahl, Serial: serial, Parallel: parallel}
 }
@@ -135,7 +131,7 @@ func rigid(id JobID, n int, limit time.Duration) Arrived {
 }
 
 func TestQueues(t *testing.T) {
-	for _, p := range policies() {
+	for _, p := range Policies() {
 		w := newWorld(t, p, 8)
 		// 1 runs for a minute at most; 2 needs more than is left, 3 fits for a short, 4
 		// for a long time.
@@ -177,7 +173,7 @@ func TestQueues(t *testing.T) {
 
 // Wishes are granted within their bounds, by each policy.
 func TestWishes(t *testing.T) {
-	for _, p := range policies() {
+	for _, p := range Policies() {
 		w := newWorld(t, p, 8)
 		for id := JobID(1); id <= 2; id++ {
 			w.tell(Arrived{Job{ID: id, Size: 3}})
@@ -402,7 +398,7 @@ func TestOptimum(t *testing.T) {
 		if best += most - idle; most < idle {
 			t.Fatalf("seed %d: the optimum is %v, to do nothing %v", seed, most, idle)
 		}
-		for _, p := range policies() {
+		for _, p := range Policies() {
 			list := p.Decide(tab)
 			used := 0
 			for _, e := range tab.Jobs {
@@ -430,7 +426,7 @@ func TestOptimum(t *testing.T) {
 			}
 		}
 	}
-	for _, p := range policies() {
+	for _, p := range Policies() {
 		t.Logf("%-8s %5.1f %% of what can be gained", p.Name(), 100*got[p.Name()]/best)
 	}
 	if got["ascent"] < 0.97*best {
@@ -444,7 +440,7 @@ func TestOptimum(t *testing.T) {
 // Random jobs come, wish, change, fail to, and go, in any order: slots are conserved,
 // and it comes to rest.
 func TestRandom(t *testing.T) {
-	for _, p := range policies() {
+	for _, p := range Policies() {
 		for seed := range uint64(20) {
 			r := rand.New(rand.NewPCG(seed, 2))
 			w := newWorld(t, p, 24)

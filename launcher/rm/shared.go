@@ -16,6 +16,11 @@ type Policy interface {
 	Decide(*Table) []Decision
 }
 
+// Policies are all that there are.
+func Policies() []Policy {
+	return []Policy{SlotsPolicy{}, FIFO{}, FirstFit{}, Easy{}, DMR{}, Ascent{}}
+}
+
 // Config is what Shared is told.
 type Config struct {
 	Policy Policy

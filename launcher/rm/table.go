@@ -54,6 +54,10 @@ func (e *Entry) begins() int {
 	return cmp.Or(e.Start, e.says().Pref, e.says().Min, 1)
 }
 
+// moulds reports whether a job that waits may begin with another size than it asks for:
+// it says what the least is, or can be given more later.
+func (e *Entry) moulds() bool { return e.COL != nil && (e.COL.Min > 0 || e.Follows) }
+
 // slots is how many slots so many processes of a job take.
 func (t *Table) slots(e *Entry, processes int) int {
 	return e.says().Mapping.Slots(processes, t.Host)
@@ -87,7 +91,7 @@ func (t *Table) may(e *Entry, size int) bool {
 	case e.Size == 0 && t.Now < e.Until:
 		return false
 	case e.Size == 0:
-		return size == e.begins() || e.COL != nil && e.COL.Allows(size)
+		return size == e.begins() || e.moulds() && e.COL.Allows(size)
 	case e.Wish != 0:
 		return size == e.Wish || e.Size < size && size < e.Wish && e.WishMin != 0 && size >= e.WishMin && e.says().May(e.Size, size)
 	}
@@ -140,7 +144,7 @@ func (t *Table) options(e *Entry) menu {
 	add(e.Size)
 	switch c := e.says(); {
 	case e.Target != 0, e.Size == 0 && t.Now < e.Until:
-	case e.Size == 0 && c.Model == nil:
+	case e.Size == 0 && (c.Model == nil || !e.moulds()):
 		add(e.begins())
 	case e.Size == 0:
 		for _, n := range c.AppendSizes(nil, 0, t.Slots) {
