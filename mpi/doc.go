@@ -71,6 +71,8 @@
 //     [IntercommCreateFromGroups], [Comm.IntercommMerge], [Comm.IsInter],
 //     [Comm.RemoteSize], [Comm.RemoteGroup]. Compare and end them:
 //     [Comm.Compare], [Comm.Free], [Comm.Disconnect].
+//   - Other processes: [CommSpawn], [CommSpawnMultiple], [Process.Parent],
+//     without a communicator [Spawn], [Ispawn]; what they run is a [Command].
 //   - Memory that is not one slice: [TypeOf], [TypeVector], [TypeIndexed],
 //     [TypeFields], [TypeStruct], [TypeSubarray], [TypeDarray] and others make
 //     a [Datatype]; [BufOf], [BufAs], [BufAt], [Comm.Bufs] use it; [Pack],

@@ -62,6 +62,10 @@ const (
 	ErrTooLate     Class = Class(fault.TooLate)     // an operation cannot be cancelled any more
 	ErrRolledBack  Class = Class(fault.RolledBack)  // a change of process sets does not happen
 	ErrLeaving     Class = Class(fault.Leaving)     // this process leaves by a change
+	ErrSpawn       Class = Class(fault.Spawn)       // processes could not be started
+	ErrPort        Class = Class(fault.Port)        // no such port
+	ErrService     Class = Class(fault.Service)     // a service name that is taken, or was not published by this process
+	ErrName        Class = Class(fault.Name)        // a service name that nobody has published
 )
 
 // Error makes a class usable as the target of errors.Is.

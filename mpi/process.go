@@ -21,6 +21,7 @@ type Process struct {
 	rootMu sync.Mutex      // held to make world or own
 	world  atomic.Pointer[Comm]
 	own    atomic.Pointer[Comm]
+	parent *Comm // nil until Parent is called; guarded by rootMu
 
 	buffer sendBuffer
 

@@ -60,6 +60,12 @@ func osRank(w *mpi.Comm, what string, args []string) error {
 		return insideRank(w)
 	case "host":
 		return hostRank(w, args)
+	case "spawner":
+		return spawnerRank(w, args)
+	case "spawned":
+		return spawnedRank(w, args)
+	case "around":
+		return aroundRank(w, args)
 	case "guest":
 		return guestRank(w)
 	case "pid":

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"gompi/internal/control"
 	"gompi/internal/testlab"
 	"gompi/internal/wire"
 	"gompi/mpi"
@@ -87,10 +88,11 @@ func hostRank(w *mpi.Comm, args []string) error {
 	p := w.Process()
 	ctl := p.Core().Process().Control
 	round := func() error {
-		world, err := ctl.Spawn(context.Background(), []string{os.Args[0], "rank", "guest"}, guests)
+		spawned, err := ctl.SpawnAll(context.Background(), &control.Spawn{Parts: []control.SpawnPart{{N: guests, Argv: []string{os.Args[0], "rank", "guest"}}}})
 		if err != nil {
 			return err
 		}
+		world := spawned.World
 		var b wire.MembersBuilder
 		b.Add(wire.Range{First: p.Core().Process().Self, Count: 1})
 		for _, r := range world.Members.Ranges() {

@@ -34,6 +34,9 @@ func (t *T) Grow(n int) (*Resize, error) { return resized(t.rank.Grow(n)) }
 // finalized when its function returns.
 func (t *T) Shrink(ranks ...int) (*Resize, error) { return resized(t.rank.Shrink(ranks...)) }
 
+// Args are the arguments with which the rank was spawned, without the program's name.
+func (t *T) Args() []string { return t.rank.Args() }
+
 // Kill ends the process of a rank of gompi://main, or with -1 that of the caller, who
 // may be in no such set yet, without a word, as a signal would.
 // Its calls fail, and what it reports from then on is left out; the others learn of it
@@ -67,6 +70,15 @@ func Setting(name, value string) Option { return testjob.Setting(name, value) }
 
 // Within sets how long a Run may take instead of Deadline.
 func Within(d time.Duration) Option { return testjob.Within(d) }
+
+// Program says what a process runs that is spawned (mpi.CommSpawn) with this name; without
+// a name it runs the function of the Run. When that has returned it is finalized.
+func Program(name string, f func(t *T, world *mpi.Comm)) Option {
+	return testjob.Program(name, func(t *testjob.Rank, world *mpi.Comm) { f(&T{t, t}, world) })
+}
+
+// Slots sets how many processes the job may have at a time.
+func Slots(n int) Option { return testjob.Slots(n, false) }
 
 // Run calls f on n ranks, which are goroutines of this process, and returns
 // when all have returned. world is their communicator. A rank that panics or

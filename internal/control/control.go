@@ -74,6 +74,9 @@ type Welcome struct {
 	// Parent is mpi://PARENT: the set of the process that spawned this one;
 	// Number 0 and no members if there is none.
 	Parent wire.Set
+	// Family: the parents make a communicator with the world, of the ids that come with
+	// Parent.
+	Family bool
 	// Change is the change with which this process comes, nil: it is none of a
 	// change.
 	Change *ChangeBody
@@ -194,6 +197,7 @@ type StartProc struct {
 	Rank, Size int
 	Host       uint32
 	Spare      uint32 // not 0: it is a spare, to be started in the place of this number, or that runs under this serial
+	Around
 }
 
 // ProcInfo is one line of a snapshot.

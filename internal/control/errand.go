@@ -71,6 +71,7 @@ func (m *Errand) put(e *enc) {
 		e.u32(s.App)
 		e.u32(s.Spare)
 		e.strs(s.Argv)
+		e.around(&s.Around)
 	}
 	e.u32(uint32(len(m.Names)))
 	for _, n := range m.Names {
@@ -84,7 +85,7 @@ func (m *Errand) put(e *enc) {
 func (m *Errand) get(d *dec) {
 	m.Kind, m.Proc, m.Signal, m.Stream, m.Count, m.Clean = d.u8(), d.proc(), int(d.u8()), d.u8(), d.u32(), d.flag()
 	m.Text, m.Data = d.str(MaxText), d.bytes(MaxSetup)
-	const least = 34 // bytes of a start without arguments
+	const least = 46 // bytes of a start without arguments
 	if n := d.count(MaxStarts, least); n > 0 {
 		m.Starts = make([]ErrandStart, n)
 	}
@@ -95,6 +96,7 @@ func (m *Errand) get(d *dec) {
 		s.First, s.Role, s.App = d.flag(), d.u8(), d.u32()
 		s.Spare = d.u32()
 		s.Argv = d.strs(MaxWords, MaxArgs)
+		s.Around = d.around()
 		if d.err == nil && (s.Size < 1 || s.Size > MaxSpawn || s.Rank >= s.Size || len(s.Argv) == 0) {
 			d.fail("start of rank %d of %d with %d words", s.Rank, s.Size, len(s.Argv))
 		}

@@ -22,7 +22,7 @@ import (
 // The descriptors (segment, bell; twice an arena's) travel as one SCM_RIGHTS message
 // on the frame's first byte. A welcome may have the file of an arena as a third.
 const (
-	frameVersion = 5
+	frameVersion = 6
 	FrameHead    = 12
 
 	OffLength  = 0
@@ -147,7 +147,7 @@ func (k Kind) BodyLimit() int {
 	case KindPut, KindGet, KindSetPut:
 		return MaxKey + MaxValue + 64
 	case KindSpawn:
-		return 2 * MaxArgs
+		return 2*MaxArgs + 24*MaxRanges
 	case KindStacks:
 		return 2*MaxReport + 64
 	case KindWelcome, KindReply, KindPart, KindEvent:

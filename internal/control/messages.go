@@ -129,16 +129,6 @@ func (*Get) kind() Kind   { return KindGet }
 func (m *Get) put(e *enc) { e.str(m.Key); e.flag(m.Wait) }
 func (m *Get) get(d *dec) { m.Key = d.str(MaxKey); m.Wait = d.flag() }
 
-// Spawn asks for more processes.
-type Spawn struct {
-	N    int
-	Argv []string // nil: the caller's
-}
-
-func (*Spawn) kind() Kind   { return KindSpawn }
-func (m *Spawn) put(e *enc) { e.i64(int64(m.N)); e.strs(m.Argv) }
-func (m *Spawn) get(d *dec) { m.N = d.num(MaxSpawn); m.Argv = d.strs(MaxWords, MaxArgs) }
-
 // Abort asks for the end of the job.
 type Abort struct {
 	Code int
@@ -274,6 +264,7 @@ func (w *Welcome) put(e *enc) {
 	e.b = append(e.b, w.Secret[:]...)
 	e.set(w.World)
 	e.set(w.Parent)
+	e.flag(w.Family)
 	e.i64(int64(w.LocalProcs))
 	e.i64(int64(w.UsableCPUs))
 	e.i64(int64(w.MaxProcs))
@@ -301,6 +292,7 @@ func (w *Welcome) get(d *dec) {
 	copy(w.Secret[:], d.take(len(w.Secret)))
 	w.World = d.set()
 	w.Parent = d.set()
+	w.Family = d.flag()
 	w.LocalProcs = d.num(MaxMembers)
 	w.UsableCPUs = d.num(MaxMembers)
 	w.MaxProcs = d.num(MaxMembers)

@@ -104,8 +104,8 @@ func (a *alone) Delete(key string) error {
 	return nil
 }
 
-func (a *alone) Spawn(context.Context, []string, int) (wire.Set, error) {
-	return wire.Set{}, errAlone
+func (a *alone) SpawnAll(context.Context, *control.Spawn) (control.SpawnBody, error) {
+	return control.SpawnBody{}, errAlone
 }
 
 func (a *alone) Abort(code int, _ string) error {

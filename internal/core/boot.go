@@ -28,7 +28,7 @@ type Control interface {
 	Put(key string, val []byte) error
 	Get(ctx context.Context, key string, wait bool) ([]byte, error)
 	Delete(key string) error
-	Spawn(ctx context.Context, argv []string, n int) (wire.Set, error)
+	SpawnAll(ctx context.Context, m *control.Spawn) (control.SpawnBody, error)
 	Abort(code int, msg string) error
 	Finalize() error
 	Next() (control.Event, error)

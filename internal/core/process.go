@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"gompi/collectives/selection"
+	"gompi/internal/calls"
 	"gompi/internal/control"
 	"gompi/internal/engine"
 	"gompi/internal/fault"
@@ -36,6 +37,10 @@ type Process struct {
 	Check   *Checker         // nil without GOMPI_CHECK
 	Ctx     context.Context  // ends when the job does
 	World   wire.Set         // of those that were started together
+	// Parent is the set of those that have spawned the world; Number 0: none. Family:
+	// both have a communicator, with the ids of Parent.
+	Parent wire.Set
+	Family bool
 	// Change is the change that the process was started for; nil: none.
 	Change *control.ChangeBody
 
@@ -99,6 +104,7 @@ func (p *Process) Start(b *Boot) error {
 	}
 	p.Control, p.Self, p.book, p.sleeps, p.os, p.perHost = b.Control, b.Welcome.Self, b.Book, b.Sleeper, b.Policy.OS, int(perHost)
 	p.World, p.Change, p.far = b.Welcome.World, b.Welcome.Change, b.Welcome.Hosts > 1
+	p.Parent, p.Family = b.Welcome.Parent, b.Welcome.Family
 	p.given = b.Welcome.Given
 	p.neighbors.Store(int32(b.Welcome.LocalProcs))
 	p.Ctx, p.cancel = context.WithCancelCause(context.Background())
@@ -286,11 +292,15 @@ func (p *Process) Kill(cut func()) {
 
 // Leaving notes in the roll call that the process is on its way out; the result
 // takes the note back.
-func (p *Process) Leaving(how string) (stay func()) {
+func (p *Process) Leaving(how string) (stay func()) { return p.Noted(calls.Name(how)) }
+
+// Noted notes a call that waits for the head in the roll call, until the result is
+// called.
+func (p *Process) Noted(op calls.Name) (done func()) {
 	if p.book == nil {
 		return func() {}
 	}
-	slot := p.book.Enter(&rollcall.Entry{Op: how, Peer: rollcall.NoPeer, Tag: rollcall.NoTag, Since: time.Now()})
+	slot := p.book.Enter(&rollcall.Entry{Op: string(op), Peer: rollcall.NoPeer, Tag: rollcall.NoTag, Since: time.Now()})
 	return func() { p.book.Leave(slot) }
 }
 

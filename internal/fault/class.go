@@ -55,6 +55,10 @@ const (
 	TooLate           // an operation can not be cancelled any more
 	RolledBack        // a change of process sets does not happen
 	Leaving           // the process leaves by a change
+	Spawn             // processes could not be started
+	Port              // no such port
+	Service           // a service name that is taken, or not the caller's
+	Name              // a service name that nobody has published
 
 	// Told is no error's class: Fault.Err is an error of the public packages,
 	// which whoever handles errors has seen.
@@ -77,6 +81,7 @@ var text = [...]string{
 	Left: "has left the job", Session: "invalid session", Set: "no such process set", SetGone: "process set is gone",
 	SetReplaced: "process set was replaced", NoWatch: "nobody follows the process set", Refused: "operation refused",
 	TooLate: "change was accepted", RolledBack: "change was rolled back", Leaving: "leaves by a change",
+	Spawn: "spawn failed", Port: "invalid port", Service: "invalid service name", Name: "no such service",
 }
 
 // Error makes a class usable as the target of errors.Is.

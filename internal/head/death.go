@@ -136,6 +136,7 @@ func (h *Head) over(p *proc) {
 	p.awaited = nil
 	h.failFences(p)
 	h.alive--
+	h.notCome(p)
 	if p.left {
 		h.book.Left(h.now(), p.id)
 	} else {

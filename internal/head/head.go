@@ -49,6 +49,7 @@ type Head struct {
 	ops       map[uint32]*op
 	looks     map[*Looks]struct{}
 	behinds   []*behind          // oldest first
+	shorts    []*spawn           // that wait for slots, likewise
 	latest    []control.OpReport // that are over, oldest first: a few
 	follows   map[uint32]*follow // by set
 	asked     map[uint32]*asked  // by the number of the page
@@ -110,34 +111,24 @@ type proc struct {
 
 	interests map[uint32]*interest
 
+	born  *spawn         // by which it comes, until it has joined; nil: by none
 	asked map[uint32]*op // operations of which it may want to know the outcome
 	comes *op            // the change that it is to come with
 	last  *op            // the last change that it had a part in
 }
 
 // Effect is one thing to do after a step: an order for the agent of a host, a
-// callback of the launcher, a Spawn or a Launch, or to tell the launcher what becomes
+// callback of the launcher, a Launch, or to tell the launcher what becomes
 // of processes.
 type Effect struct {
 	Order control.Order // of kind 0: none
 	Host  uint32
 
 	Call   func()
-	Spawn  *Spawn
 	Launch *Launch
 
 	Fate  Fate // 0: none
 	Procs []wire.ProcID
-}
-
-// Spawn is one that the head's owner must carry out. It holds the set parent, and
-// later the new world, until Spawned.
-type Spawn struct {
-	N    int
-	Argv []string // of each
-
-	w      *wait
-	parent uint32
 }
 
 // New makes the head of a job without processes on so many hosts.
@@ -163,9 +154,8 @@ func New(cfg Config, hosts int) *Head {
 	return h
 }
 
-// add is Join when there is room. Parent is 0 or the set of the process that
-// spawns them.
-func (h *Head) add(argv [][]string, parent uint32, places []Place) wire.Set {
+// add is Join when there is room.
+func (h *Head) add(argv [][]string, places []Place) wire.Set {
 	begins := h.lastProc == 0
 	first := wire.ProcID{Job: h.cfg.Job, Serial: h.lastProc + 1}
 	for _, at := range places {
@@ -174,11 +164,7 @@ func (h *Head) add(argv [][]string, parent uint32, places []Place) wire.Set {
 			rank := int(h.lastProc + 1 - first.Serial)
 			h.lastProc++
 			id := wire.ProcID{Job: h.cfg.Job, Serial: h.lastProc}
-			p := &proc{id: id, host: at.Host, rank: rank, size: len(argv), parent: parent, argv: argv[rank], state: control.Starting}
-			h.procs[id.Serial] = p
-			if parent != 0 {
-				h.hold(parent)
-			}
+			h.procs[id.Serial] = &proc{id: id, host: at.Host, rank: rank, size: len(argv), argv: argv[rank], state: control.Starting}
 		}
 	}
 	world := h.newSet(wire.NewMembers(wire.Range{First: first, Count: len(argv)}))
@@ -190,7 +176,7 @@ func (h *Head) add(argv [][]string, parent uint32, places []Place) wire.Set {
 		p.self = h.newSet(wire.MembersOf(p.id)).Number
 		h.hold(p.self)
 	}
-	if h.main == 0 && parent == 0 {
+	if h.main == 0 {
 		h.setMain(world.Number)
 	}
 	if begins {
@@ -207,9 +193,9 @@ func (h *Head) add(argv [][]string, parent uint32, places []Place) wire.Set {
 }
 
 // Join makes processes of places that Place has chosen and agents have reserved,
-// one for each command line: together they are a new world, for a Spawn if there is
-// one. On an error the agents are told that they need the places no longer.
-func (h *Head) Join(argv [][]string, spawn *Spawn, places []Place) (wire.Set, error) {
+// one for each command line: together they are a new world. On an error the agents are
+// told that they need the places no longer.
+func (h *Head) Join(argv [][]string, places []Place) (wire.Set, error) {
 	for _, at := range places {
 		if h.hosts[at.Host].lost {
 			h.Unplace(places)
@@ -220,25 +206,11 @@ func (h *Head) Join(argv [][]string, spawn *Spawn, places []Place) (wire.Set, er
 		h.Unplace(places)
 		return wire.Set{}, h.noRoom(len(argv))
 	}
-	if spawn == nil {
-		if err := h.fits(len(argv)); h.lastProc == 0 && err != nil {
-			h.Unplace(places)
-			return wire.Set{}, err
-		}
-		return h.add(argv, 0, places), nil
-	}
-	if room := (owner{h}).Room(); len(argv) > room {
+	if err := h.fits(len(argv)); h.lastProc == 0 && err != nil {
 		h.Unplace(places)
-		return wire.Set{}, noSlots(len(argv), room)
+		return wire.Set{}, err
 	}
-	set := h.add(argv, spawn.parent, places)
-	h.hold(set.Number)
-	return set, nil
-}
-
-// noSlots refuses processes of a Spawn, which waits for no place.
-func noSlots(n, room int) error {
-	return control.Refused("%d processes, and the job has %d slots free just now (--slots)", n, max(0, room))
+	return h.add(argv, places), nil
 }
 
 func (h *Head) noRoom(n int) error {
@@ -293,6 +265,7 @@ func (h *Head) hello(p *proc) {
 		Self: p.id, Secret: h.cfg.Secret,
 		World:      h.alias(control.WorldURI, p.world),
 		Parent:     h.alias(control.ParentURI, p.parent),
+		Family:     p.born != nil && p.born.joins,
 		LocalProcs: h.hosts[p.host].local, UsableCPUs: h.cfg.UsableCPUs, MaxProcs: h.maxProcs(p.host),
 		Hosts: len(h.hosts), FaultTolerant: h.cfg.FaultTolerant, KillGrace: h.cfg.KillGrace,
 		Settings: h.cfg.Settings,
@@ -304,6 +277,7 @@ func (h *Head) hello(p *proc) {
 	}
 	h.order(p, control.Order{Kind: control.OrderWelcome, Frame: control.Encode(m)})
 	h.call(h.cfg.Joined, p)
+	h.came(p)
 	h.book.Joined(h.now(), p.id)
 	h.settle()
 }
@@ -398,6 +372,7 @@ func (h *Head) Sizes() map[string]int {
 	}
 	m["operations"], m["followed"], m["asked"], m["places"] = len(h.ops), len(h.follows), len(h.asked), h.places
 	m["interests"], m["looks"], m["behind"] = len(h.interests), len(h.looks), len(h.behinds)
+	m["short of slots"] = len(h.shorts)
 	for t := range h.interests {
 		m["happened"] += len(t.happened)
 	}

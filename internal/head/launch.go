@@ -9,21 +9,47 @@ import (
 	"gompi/internal/wire"
 )
 
-// Launch is newcomers of an operation that the head's owner must start: it reserves
-// Places, lets them Bind, starts them, and says Launched.
+// Launch is newcomers of an operation, or processes of a spawn, that the head's owner
+// must start: it reserves Places, lets them Bind, starts them, and says Launched.
 type Launch struct {
 	Op     uint32
 	Places []Place
 
 	procs []wire.ProcID
+	spawn *spawn // nil: it is of an operation
+}
+
+// OfSpawn reports whether the processes are none of a change.
+func (l *Launch) OfSpawn() bool { return l.spawn != nil }
+
+// reserve names processes, which have slots on hosts. They have no places there before
+// Bind.
+func (h *Head) reserve(places []Place) []wire.ProcID {
+	var list []wire.ProcID
+	for _, at := range places {
+		for range at.Count {
+			h.lastProc++
+			p := &proc{id: wire.ProcID{Job: h.cfg.Job, Serial: h.lastProc}, host: at.Host, state: control.Starting, unbound: true}
+			h.procs[p.id.Serial] = p
+			p.self = h.newSet(wire.MembersOf(p.id)).Number
+			h.hold(p.self)
+			list = append(list, p.id)
+		}
+	}
+	h.alive += len(list)
+	h.places += len(list)
+	return list
 }
 
 // UseSpares lets the first newcomers on each host take the places of spares, by the
 // numbers of their reservations, if all run this command line. It returns those that
 // are left.
 func (h *Head) UseSpares(l *Launch, host uint32, argv []string, spares []uint32) (left []uint32) {
-	for _, id := range l.procs {
+	for rank, id := range l.procs {
 		if p := h.proc(id); p == nil || !p.unbound || !slices.Equal(p.argv, argv) {
+			return spares
+		}
+		if s := l.spawn; s != nil && !s.parts[s.partOf(rank)].Bare() {
 			return spares
 		}
 	}
@@ -73,7 +99,13 @@ func (h *Head) tell(f Fate, procs []wire.ProcID) {
 
 func (h *Head) launch(o *op, procs []wire.ProcID) {
 	o.body.Times.Ordered = h.now() - o.asked
-	l := &Launch{Op: o.number, procs: procs}
+	l := h.launchOf(procs, nil)
+	l.Op = o.number
+	h.out = append(h.out, Effect{Launch: l})
+}
+
+func (h *Head) launchOf(procs []wire.ProcID, s *spawn) *Launch {
+	l := &Launch{procs: procs, spawn: s}
 	for i := 0; i < len(procs); {
 		at := Place{Host: h.proc(procs[i]).host}
 		for ; i < len(procs) && h.proc(procs[i]).host == at.Host; i++ {
@@ -81,15 +113,22 @@ func (h *Head) launch(o *op, procs []wire.ProcID) {
 		}
 		l.Places = append(l.Places, at)
 	}
-	h.out = append(h.out, Effect{Launch: l})
+	return l
 }
 
-// Bind gives the newcomers the places that the agents of their hosts have reserved.
-// None: they are not wanted any more, nor are the places.
+// Bind gives the processes the places that the agents of their hosts have reserved.
+// None: they are not wanted any more, nor are the places, and Launched is not to follow.
 func (h *Head) Bind(l *Launch) []control.StartProc {
-	first := h.proc(l.procs[0])
-	if first == nil || !first.unbound || first.state != control.Starting || h.ending != "" {
+	wanted := h.ending == "" && (l.spawn == nil || !l.spawn.over)
+	for _, id := range l.procs {
+		p := h.proc(id)
+		wanted = wanted && p != nil && p.unbound && p.state == control.Starting
+	}
+	if !wanted {
 		h.Unreserve(l.Places)
+		if l.spawn != nil {
+			h.spawned(l.spawn, control.Refused("it is not wanted any more"))
+		}
 		return nil
 	}
 	list := make([]control.StartProc, 0, len(l.procs))
@@ -102,15 +141,29 @@ func (h *Head) Bind(l *Launch) []control.StartProc {
 			if at.Spare {
 				s.Spare = at.Reservation
 			}
+			if l.spawn != nil {
+				s.Around = l.spawn.parts[l.spawn.partOf(s.Rank)].Around
+			}
 			list = append(list, s)
 		}
 	}
-	h.giveJoining(l)
+	if s := l.spawn; s != nil {
+		h.giveBoard(s.world)
+		for _, at := range l.Places {
+			h.tellHost(at.Host)
+		}
+	} else {
+		h.giveJoining(l)
+	}
 	return list
 }
 
 // Launched ends a Launch. On an error the places that were taken are given up.
 func (h *Head) Launched(l *Launch, err error) {
+	if l.spawn != nil {
+		h.spawned(l.spawn, err)
+		return
+	}
 	h.book.Launched(h.now(), l.Op, err)
 	if err != nil {
 		h.settling = true // nobody discards what was not started
@@ -146,14 +199,22 @@ func (h *Head) discard(procs []wire.ProcID) {
 		switch p := h.proc(id); {
 		case p == nil || p.unbound && p.state == control.Exited:
 		case p.unbound:
-			h.markExited(p, "not started: the change that it was to come with does not happen")
-			h.tellEnd(p)
-			h.free(p)
+			h.unneeded(p, "not started: the change that it was to come with does not happen")
 		default:
 			bound = append(bound, id)
 		}
 	}
 	h.tell(Discarded, bound)
+}
+
+// unneeded: p, which has no place yet, needs none.
+func (h *Head) unneeded(p *proc, why string) {
+	if p.state == control.Exited {
+		return
+	}
+	h.markExited(p, why)
+	h.tellEnd(p)
+	h.free(p)
 }
 
 // free: nothing of p is left on its host.
@@ -166,4 +227,5 @@ func (h *Head) free(p *proc) {
 	h.book.Gone(h.now(), p.id)
 	h.settle()
 	h.forget(p)
+	h.fitShort()
 }

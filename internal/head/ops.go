@@ -279,8 +279,10 @@ func (h *Head) now() time.Duration {
 // Next is when Tick has something to do; false: never, as things are.
 func (h *Head) Next() (at time.Duration, ok bool) {
 	at, ok = h.book.Next()
-	if t, is := h.nextBehind(); is && (!ok || t < at) {
-		return t, true
+	for _, next := range [...]func() (time.Duration, bool){h.nextBehind, h.nextShort} {
+		if t, is := next(); is && (!ok || t < at) {
+			at, ok = t, true
+		}
 	}
 	return at, ok
 }
@@ -290,6 +292,7 @@ func (h *Head) Tick() {
 	h.book.Tick(h.now())
 	h.settle()
 	h.tickBehind()
+	h.tickShort()
 }
 
 // forgo: who asked for an operation needs no answer any more.

@@ -85,20 +85,7 @@ func (o owner) Reserve(wants []change.Want) ([]wire.ProcID, error) {
 		}
 		places = append(places, more...)
 	}
-	list := make([]wire.ProcID, 0, n)
-	for _, at := range places {
-		for range at.Count {
-			h.lastProc++
-			p := &proc{id: wire.ProcID{Job: h.cfg.Job, Serial: h.lastProc}, host: at.Host, state: control.Starting, unbound: true}
-			h.procs[p.id.Serial] = p
-			p.self = h.newSet(wire.MembersOf(p.id)).Number
-			h.hold(p.self)
-			list = append(list, p.id)
-		}
-	}
-	h.alive += n
-	h.places += n
-	return list, nil
+	return h.reserve(places), nil
 }
 
 func (o owner) Define(members []wire.ProcID) uint32 {

@@ -26,7 +26,7 @@ func TestPlace(t *testing.T) {
 		return got
 	}
 	first := place(4, Place{Host: 0, Count: 2}, Place{Host: 1, Count: 1}, Place{Host: 2, Count: 1})
-	set, err := h.Join(make([][]string, 4), nil, first)
+	set, err := h.Join(make([][]string, 4), first)
 	if err != nil || !slices.Equal(set.Hosts, wire.Hosts{{Host: 0, Count: 2}, {Host: 1, Count: 1}, {Host: 2, Count: 1}}) {
 		t.Fatalf("%v, %v", set, err)
 	}
@@ -40,7 +40,7 @@ func TestPlace(t *testing.T) {
 	if got, err := h.Place(1); err == nil {
 		t.Errorf("no host is left, and yet %v", got)
 	}
-	if _, err := h.Join(make([][]string, 1), nil, late); err == nil {
+	if _, err := h.Join(make([][]string, 1), late); err == nil {
 		t.Error("a process joins on a host that is lost")
 	}
 	one := New(Config{Job: 1, HostSlots: []int{2}}, 1)

@@ -5,7 +5,6 @@ package head
 import (
 	"bytes"
 	"fmt"
-	"slices"
 
 	"gompi/internal/control"
 	"gompi/internal/wire"
@@ -395,73 +394,3 @@ func (h *Head) watch(p *proc, m wire.Members) {
 // MaxNone is how many processes that never were are answered for in one watch:
 // who reads a name in memory asks for that alone.
 const MaxNone = 64
-
-func (h *Head) spawn(p *proc, f *control.Frame, m *control.Spawn) error {
-	id := f.ID
-	switch {
-	case m.N < 1:
-		h.refuse(p, id, control.Refused("spawn of %d processes", m.N))
-		return nil
-	case h.ending != "":
-		h.refuse(p, id, control.Ending(h.ending))
-		return nil
-	case !h.cfg.Spawns:
-		h.refuse(p, id, control.Refused("this launcher starts no further processes"))
-		return nil
-	case m.N > (owner{h}).Most():
-		h.refuse(p, id, noSlots(m.N, (owner{h}).Room()))
-		return nil
-	case h.turnedDown(p):
-		h.refuse(p, id, control.Refused("the change with which process %v was to come was rolled back", p.id))
-		return nil
-	}
-	w := &wait{proc: p, id: id}
-	if err := h.park(w, f); err != nil {
-		return err
-	}
-	argv := m.Argv
-	if len(argv) == 0 {
-		argv = slices.Clone(p.argv)
-	}
-	n := m.N
-	h.afterChanges(w, []wire.ProcID{p.id}, func() {
-		switch room := (owner{h}).Room(); {
-		case h.turnedDown(p):
-			h.unparkWith(w, control.Refused("the change with which process %v was to come was rolled back", p.id))
-		case n > room:
-			h.unparkWith(w, noSlots(n, room))
-		default:
-			h.hold(p.self) // it may end before its children are there
-			h.out = append(h.out, Effect{Spawn: &Spawn{N: n, Argv: argv, w: w, parent: p.self}})
-		}
-	})
-	return nil
-}
-
-// turnedDown reports whether p was to come by a change that was rolled back.
-func (h *Head) turnedDown(p *proc) bool {
-	t := h.sets[p.world]
-	return t != nil && t.op != 0 && p.comes == nil
-}
-
-// Spawned ends a Spawn. On an error the places that were taken are given up.
-func (h *Head) Spawned(r *Spawn, set wire.Set, err error) {
-	w := r.w
-	if err != nil {
-		for _, id := range set.Members.All() {
-			h.abandon(h.proc(id), err.Error())
-		}
-	}
-	defer h.unhold(r.parent)
-	defer h.unhold(set.Number)
-	if w.proc.reqs[w.id] != w {
-		return // cancelled, or its process has ended
-	}
-	if err != nil {
-		h.unparkWith(w, err)
-		return
-	}
-	h.unpark(w)
-	h.give(w.proc, set.Number)
-	h.answer(w.proc, w.id, &control.SetBody{S: set})
-}

@@ -24,6 +24,8 @@ type wait struct {
 
 	interest *interest // KindHappen
 	behind   *behind   // what waits for the decision of a change
+	short    *spawn    // that waits for slots
+	spawn    *spawn    // that is under way
 
 	op    *op // KindAwait, KindWithdraw
 	until change.State
@@ -73,6 +75,10 @@ func (h *Head) unpark(w *wait) {
 		w.interest.wait = nil
 	case w.behind != nil:
 		h.stopWaiting(w.behind)
+	case w.short != nil:
+		h.stopShort(w.short)
+	case w.spawn != nil:
+		h.forsakeSpawn(w.spawn)
 	case w.op != nil:
 		delete(w.op.waits, w)
 		h.forgetOp(w.op)

@@ -60,7 +60,7 @@ func newWorld(t *testing.T, seed uint64, hosts, n int) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := w.h.Join(make([][]string, n), nil, places)
+	set, err := w.h.Join(make([][]string, n), places)
 	if err != nil {
 		t.Fatal(err)
 	}

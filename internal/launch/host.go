@@ -97,12 +97,12 @@ func (k EventKind) OfProcess() bool { return k <= EvReaped || k == EvStarted }
 // Event is what an agent tells the head.
 type Event struct {
 	Kind   EventKind
-	Proc   wire.ProcID
-	End    Ending // EvExited
-	PID    int    // EvStarted: for people
-	Text   string // EvDropped, EvNoOutput, EvHostLost: why; EvBegun: why not all
-	Status int    // EvBegun: of gompirun, if not all
-	Closed bool   // EvNoOutput: its reader has closed it
+	Proc   wire.ProcID // EvBegun: who could not be started, if that is known
+	End    Ending      // EvExited
+	PID    int         // EvStarted: for people
+	Text   string      // EvDropped, EvNoOutput, EvHostLost: why; EvBegun: why not all
+	Status int         // EvBegun: of gompirun, if not all
+	Closed bool        // EvNoOutput: its reader has closed it
 }
 
 // Begun is the end of a Start.
@@ -122,5 +122,9 @@ func (ev *Event) Err() error {
 	if ev.Text == "" {
 		return nil
 	}
-	return &StartError{Status: ev.Status, Err: errors.New(ev.Text)}
+	err := error(&StartError{Status: ev.Status, Err: errors.New(ev.Text)})
+	if ev.Proc != (wire.ProcID{}) {
+		err = &control.NotStarted{Proc: ev.Proc, Err: err}
+	}
+	return err
 }

@@ -134,7 +134,7 @@ func TestAcrossHostileAgent(t *testing.T) {
 			t.Fatal(err)
 		}
 		for host := range uint32(2) {
-			s.step(func() { s.head.Join([][]string{{"x"}}, nil, []head.Place{s.head.PlaceOn(host, 1)}) })
+			s.step(func() { s.head.Join([][]string{{"x"}}, []head.Place{s.head.PlaceOn(host, 1)}) })
 		}
 		for _, l := range links {
 			l.Run()

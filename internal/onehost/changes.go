@@ -20,7 +20,7 @@ type Launch struct {
 // themselves.
 const DiscardGrace = 2 * time.Second
 
-// launch starts the newcomers of an operation.
+// launch starts the newcomers of an operation, or what was spawned.
 func (s *Server) launch(l *head.Launch) {
 	spares := s.useSpares(l)
 	err := s.reserveAll(l.Places)
@@ -35,7 +35,11 @@ func (s *Server) launch(l *head.Launch) {
 				p.Spare = spares[sparePlace{p.Host, p.Spare}]
 			}
 		}
-		err = s.cfg.Launch(&Launch{Op: l.Op, Procs: procs})
+		if l.OfSpawn() {
+			err = s.cfg.Start(procs)
+		} else {
+			err = s.cfg.Launch(&Launch{Op: l.Op, Procs: procs})
+		}
 	}
 	s.step(func() { s.head.Launched(l, err) })
 }

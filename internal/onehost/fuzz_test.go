@@ -3,14 +3,12 @@
 package onehost
 
 import (
-	"errors"
 	"testing"
 
 	"gompi/internal/change"
 	"gompi/internal/control"
 	"gompi/internal/control/controltest"
 	"gompi/internal/head"
-	"gompi/internal/wire"
 )
 
 // FuzzState: no sequence of frames hurts head and agent, whoever sends them.
@@ -50,9 +48,8 @@ func FuzzState(f *testing.F) {
 			connected[p] = m.hello(p) == nil
 		}
 		m.launched = begin
-		m.spawn = func(r *head.Spawn) { m.head.Spawned(r, wire.Set{}, errors.New("no room")) }
 		a := m.agents[0]
-		first, _ := m.start(3, 0, nil)
+		first, _ := m.start(3, 0)
 		for _, p := range first {
 			begin(p)
 		}

@@ -248,7 +248,7 @@ func TestMadRequests(t *testing.T) {
 		ids = append(ids, r.procs[i].Proc)
 	}
 	scattered := wire.MembersOf(ids...)
-	spawn := &control.Spawn{N: 1, Argv: []string{strings.Repeat("x", control.MaxArgs-9)}}
+	spawn := &control.Spawn{Parts: []control.SpawnPart{{N: 1, Argv: []string{strings.Repeat("x", control.MaxArgs-9)}}}}
 	r.holdSpawns = make(chan struct{})
 	release := sync.OnceFunc(func() { close(r.holdSpawns) })
 	t.Cleanup(release) // Close waits for them

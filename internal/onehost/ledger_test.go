@@ -48,7 +48,7 @@ func (l *ledger) answered(d *agent.Deed) {
 // add lets one process join that the launcher has started.
 func (l *ledger) add() place {
 	l.t.Helper()
-	ps, _ := l.start(1, 0, nil)
+	ps, _ := l.start(1, 0)
 	l.enter(ps[0])
 	l.tell(ps[0], &control.Announce{})
 	return ps[0]

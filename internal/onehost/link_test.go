@@ -22,12 +22,11 @@ type machines struct {
 	job    wire.JobID
 	head   *head.Head
 	agents []*agent.Agent
-	spawn  func(r *head.Spawn) // nil: there is none
-	spawns []*head.Spawn       // to be carried out
-	works  []agent.Deed        // likewise
+	works  []agent.Deed // to be carried out
 
-	launches []*head.Launch      // to be carried out
+	launches []*head.Launch      // likewise
 	launched func(p place)       // what becomes of who was started; nil: it stays away
+	failing  error               // why what is spawned is then not started; nil: it is
 	fates    []string            // what the launcher was told of processes
 	got      func(d *agent.Deed) // sees the frames that processes get; may be nil
 }
@@ -48,10 +47,6 @@ func (m *machines) settle() {
 			more = a.Report(func(r *control.Report) { m.head.Take(uint32(host), controltest.OverWire(r).(*control.Report)) }) || more
 		}
 		more = m.head.Flush(m.effect) || more
-		for _, r := range m.spawns {
-			m.spawn(r)
-		}
-		m.spawns = nil
 		for _, l := range m.launches {
 			m.launch(l)
 		}
@@ -73,8 +68,6 @@ func (m *machines) effect(e *head.Effect) {
 	switch {
 	case e.Call != nil:
 		e.Call()
-	case e.Spawn != nil:
-		m.spawns = append(m.spawns, e.Spawn)
 	case e.Launch != nil:
 		m.launches = append(m.launches, e.Launch)
 	case e.Fate != 0:
@@ -115,12 +108,12 @@ type place struct {
 	token string
 }
 
-// start has the agent of a host start processes, for a Spawn if there is one.
-func (m *machines) start(n int, host uint32, spawn *head.Spawn) ([]place, wire.Set) {
+// start has the agent of a host start processes.
+func (m *machines) start(n int, host uint32) ([]place, wire.Set) {
 	a := m.agents[host]
 	at := m.head.PlaceOn(host, n)
 	at.Reservation = a.Reserve(agent.BareProcs(n))
-	set, err := m.head.Join(make([][]string, n), spawn, []head.Place{at})
+	set, err := m.head.Join(make([][]string, n), []head.Place{at})
 	if err != nil {
 		panic(err)
 	}
@@ -150,7 +143,11 @@ func (m *machines) launch(l *head.Launch) {
 	for _, p := range procs {
 		m.launched(place{p.Proc, p.Host, m.agents[p.Host].Token(p.Proc)})
 	}
-	m.head.Launched(l, nil)
+	var err error
+	if l.OfSpawn() {
+		err = m.failing
+	}
+	m.head.Launched(l, err)
 }
 
 // hello shows the token of the program in a place.
@@ -234,8 +231,8 @@ func TestTwoHosts(t *testing.T) {
 	m := newMachines(head.Config{Job: 6, FaultTolerant: true}, 2, func(p wire.ProcID) { reaped[p] = true })
 	got := newFrames(t)
 	m.got = got.take
-	here, _ := m.start(2, 0, nil)
-	there, _ := m.start(1, 1, nil)
+	here, _ := m.start(2, 0)
+	there, _ := m.start(1, 1)
 	a, b, c := here[0], here[1], there[0]
 	say := func(p place, id uint32, x control.Message) {
 		t.Helper()
@@ -305,7 +302,7 @@ func TestTwoHosts(t *testing.T) {
 	}
 	late := make([]place, 2)
 	for host := range late {
-		ps, _ := m.start(1, uint32(host), nil)
+		ps, _ := m.start(1, uint32(host))
 		late[host] = ps[0]
 	}
 	m.head.End("enough")
@@ -324,7 +321,7 @@ func TestOrdersForTheEnded(t *testing.T) {
 	m := newMachines(head.Config{Job: 6, Spawns: true}, 1, nil)
 	got := newFrames(t)
 	m.got = got.take
-	ps, _ := m.start(2, 0, nil)
+	ps, _ := m.start(2, 0)
 	x, a, b := m.agents[0], ps[0], ps[1]
 	for _, p := range ps {
 		m.enter(p)
@@ -361,15 +358,14 @@ func TestOrdersForTheEnded(t *testing.T) {
 	m.settle()
 	// One that was given up before it was started, and says hello even so.
 	var late place
-	m.spawn = func(r *head.Spawn) {
-		ps, set := m.start(1, 0, r)
-		late = ps[0]
+	m.failing = errors.New("no room")
+	m.launched = func(p place) {
+		late = p
 		if err := m.hello(late); err != nil {
 			t.Fatal(err)
 		}
-		m.head.Spawned(r, set, errors.New("no room"))
 	}
-	if err := m.say(a, 6, &control.Spawn{N: 1, Argv: nil}); err != nil {
+	if err := m.say(a, 6, &control.Spawn{Parts: []control.SpawnPart{{N: 1}}}); err != nil {
 		t.Fatal(err)
 	}
 	if m.head.State(late.ProcID) != control.Exited || m.head.Sizes()["joined"] != 1 {

@@ -46,15 +46,16 @@ type Config struct {
 	JobConfig // but Spawns and Launches, which Start and Launch say
 	HostConfig
 	// Start launches processes for a Spawn, on a goroutine of its own. On an
-	// error none of them counts as started and none may run on; those that
-	// had been started are reported with Exited all the same. nil: Spawn is
-	// refused.
+	// error, which may be a *control.NotStarted, none of them counts as started and none
+	// may run on; those that had been started are reported with Exited all the same. nil:
+	// Spawn is refused.
 	Start func(procs []control.StartProc) error
 	// Launch starts the newcomers of a change, on a goroutine of its own, and
 	// returns when all are forked, or why not: then it is as with Start, and the
 	// change is rolled back. nil: a change that needs newcomers is refused.
 	Launch func(l *Launch) error
-	// Discard: the change of these newcomers does not happen. They are told, and end
+	// Discard: the change of these newcomers does not happen, or the spawn that they are
+	// of has failed. They are told, and end
 	// by themselves; who still runs after DiscardGrace is to be killed. However they
 	// end is no failure of the job. It may come while Launch is at work, which then
 	// starts no more of them and returns an error. Exited follows for all that were
@@ -190,11 +191,6 @@ func (s *Server) Token(p wire.ProcID) string {
 // that it fails to start. On an error, which is a *segment.NoMemoryError if
 // memory is short, nothing is reserved.
 func (s *Server) AddJob(argv [][]string) ([]control.StartProc, wire.Set, error) {
-	return s.add(argv, nil)
-}
-
-// add is AddJob, for a Spawn if there is one.
-func (s *Server) add(argv [][]string, spawn *head.Spawn) ([]control.StartProc, wire.Set, error) {
 	if len(argv) < 1 || len(argv) > control.MaxSpawn {
 		return nil, wire.Set{}, fmt.Errorf("cannot start %d processes at once, only 1 to %d", len(argv), control.MaxSpawn)
 	}
@@ -217,7 +213,7 @@ func (s *Server) add(argv [][]string, spawn *head.Spawn) ([]control.StartProc, w
 	if s.closed {
 		return nil, wire.Set{}, control.ErrClosed
 	}
-	set, err := s.head.Join(argv, spawn, places)
+	set, err := s.head.Join(argv, places)
 	s.flush()
 	if err != nil {
 		return nil, wire.Set{}, err
@@ -437,9 +433,6 @@ func (s *Server) effect(e *head.Effect) {
 	switch {
 	case e.Call != nil:
 		s.calls.add(e.Call)
-	case e.Spawn != nil:
-		r := e.Spawn
-		s.aside(func() { s.spawn(r) })
 	case e.Launch != nil:
 		l := e.Launch
 		s.aside(func() { s.launch(l) })
@@ -482,16 +475,4 @@ func (s *Server) deed(d *agent.Deed) {
 			s.step(func() { w.Done(err) })
 		})
 	}
-}
-
-func (s *Server) spawn(r *head.Spawn) {
-	argv := make([][]string, r.N)
-	for i := range argv {
-		argv[i] = r.Argv
-	}
-	procs, set, err := s.add(argv, r)
-	if err == nil {
-		err = s.cfg.Start(procs)
-	}
-	s.step(func() { s.head.Spawned(r, set, err) })
 }

@@ -92,12 +92,15 @@ func (j *Job) OnSpawn(f func([]control.StartProc) error) {
 	j.cfg.started = f
 }
 
+// firstProgram is what the processes run that begin, and those that come by changes.
+const firstProgram = "goroutine"
+
 // Add reserves n processes with a world of their own; Boot starts each.
 func (j *Job) Add(n int) []control.StartProc {
 	j.tb.Helper()
 	argv := make([][]string, n)
 	for i := range argv {
-		argv[i] = []string{"goroutine"}
+		argv[i] = []string{firstProgram}
 	}
 	ps, _, err := j.Server.AddJob(argv)
 	if err != nil {

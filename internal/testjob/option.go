@@ -10,6 +10,7 @@ import (
 	"gompi/internal/control"
 	"gompi/internal/core"
 	"gompi/internal/wire"
+	"gompi/mpi"
 	"gompi/transport"
 )
 
@@ -23,6 +24,7 @@ type Config struct {
 	started   func([]control.StartProc) error
 	welcomed  func(*control.Welcome)
 	commons   *atomic.Int64
+	programs  map[string]func(*Rank, *mpi.Comm)
 	most      int // processes; 0: no limit
 	strict    bool
 	slots     []int // of hosts that are pretended; nil: there is one, in the head's process
@@ -61,6 +63,16 @@ func Setting(name, value string) Option { return func(c *Config) { c.settings[na
 
 // Within sets how long a Run may take.
 func Within(d time.Duration) Option { return func(c *Config) { c.deadline = d } }
+
+// Program says what a process runs that is spawned with this name.
+func Program(name string, f func(t *Rank, world *mpi.Comm)) Option {
+	return func(c *Config) {
+		if c.programs == nil {
+			c.programs = map[string]func(*Rank, *mpi.Comm){}
+		}
+		c.programs[name] = f
+	}
+}
 
 // Overheard puts something between each process that has joined and its agent.
 func Overheard(f func(core.Control) core.Control) Option {

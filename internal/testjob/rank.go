@@ -19,10 +19,13 @@ import (
 // Rank is the testing.TB of one rank of a Run.
 type Rank struct {
 	testing.TB
-	of   *ranks
-	id   wire.ProcID
-	proc *mpi.Process // nil until it has joined
-	name atomic.Pointer[string]
+	of *ranks
+	id wire.ProcID
+	f  func(t *Rank, world *mpi.Comm)
+	// start is how it was started; zero of those that began.
+	start control.StartProc
+	proc  *mpi.Process // nil until it has joined
+	name  atomic.Pointer[string]
 	// silent: what it reports only follows from its being killed.
 	silent atomic.Bool
 
@@ -37,6 +40,14 @@ func (t *Rank) rename(name string) { t.name.Store(&name) }
 
 // Context carries the rank's process and ends with it.
 func (t *Rank) Context() context.Context { return t.proc.Context() }
+
+// Args are the arguments with which the rank was spawned, without the program's name.
+func (t *Rank) Args() []string {
+	if len(t.start.Argv) == 0 {
+		return nil
+	}
+	return t.start.Argv[1:]
+}
 
 // Error logs and goes on.
 func (t *Rank) Error(args ...any) {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"gompi/internal/control"
 	"gompi/internal/onehost"
 	"gompi/internal/wire"
 	"gompi/mpi"
@@ -55,6 +56,7 @@ func Run(tb testing.TB, n int, f func(t *Rank, world *mpi.Comm), opts ...Option)
 	s := &ranks{job: New(tb, opts...), tb: tb, f: f, all: map[wire.ProcID]*Rank{}, done: make(chan struct{})}
 	s.end.stopped, s.end.kill = make(chan struct{}), s.stop
 	s.job.OnChange(Changes{Launch: s.launch, Discard: s.discard, Leave: s.leave, Terminate: s.terminate, Main: s.mainIs})
+	s.job.OnSpawn(s.spawned)
 	first := s.first(n)
 	for _, t := range first {
 		go s.run(t)
@@ -128,7 +130,7 @@ func (s *ranks) await() {
 }
 
 func (s *ranks) rank(id wire.ProcID, name string) *Rank {
-	t := &Rank{TB: s.tb, of: s, id: id}
+	t := &Rank{TB: s.tb, of: s, id: id, f: s.f}
 	t.rename(name)
 	return t
 }
@@ -142,7 +144,7 @@ func (s *ranks) run(t *Rank) {
 			s.end.begin()
 		}
 	}()
-	s.f(t, t.proc.World())
+	t.f(t, t.proc.World())
 }
 
 // returned ends a rank that does not belong to those that are finalized together.
@@ -151,7 +153,7 @@ func (s *ranks) returned(t *Rank) {
 	t.proc.Core().Process().Returned()
 	s.mu.Lock()
 	t.returned = true
-	leaves, unwanted := t.leaves, t.unwanted
+	leaves, unwanted := t.leaves || t.start.Size > 0 && t.proc.Core().Process().Change == nil, t.unwanted
 	s.mu.Unlock()
 	switch {
 	case unwanted:
@@ -230,13 +232,42 @@ func (s *ranks) stop() {
 
 // launch starts newcomers.
 func (s *ranks) launch(l *onehost.Launch) error {
+	return s.later(l.Procs, func(sp *control.StartProc) (string, func(*Rank, *mpi.Comm)) {
+		return fmt.Sprintf("new.%d", sp.Rank), s.f
+	})
+}
+
+// spawned starts what ranks have spawned. Who returns is finalized at once.
+func (s *ranks) spawned(procs []control.StartProc) error {
+	for i := range procs {
+		if sp := &procs[i]; s.program(sp) == nil {
+			return &control.NotStarted{Proc: sp.Proc, Err: fmt.Errorf("no such program: %s", sp.Argv[0])}
+		}
+	}
+	return s.later(procs, func(sp *control.StartProc) (string, func(*Rank, *mpi.Comm)) {
+		return fmt.Sprintf("spawned process %d (rank %d of %d)", sp.Proc.Serial, sp.Rank, sp.Size), s.program(sp)
+	})
+}
+
+// program is what a spawned process runs; nil: nobody knows it.
+func (s *ranks) program(sp *control.StartProc) func(*Rank, *mpi.Comm) {
+	if f, ok := s.job.cfg.programs[sp.Argv[0]]; ok || sp.Argv[0] != firstProgram {
+		return f
+	}
+	return s.f
+}
+
+// later starts processes while the job runs.
+func (s *ranks) later(procs []control.StartProc, what func(*control.StartProc) (string, func(*Rank, *mpi.Comm))) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over || s.end.begun.Load() {
 		return fmt.Errorf("the ranks of the test have returned")
 	}
-	for _, sp := range l.Procs {
-		t := s.rank(sp.Proc, fmt.Sprintf("new.%d", sp.Rank))
+	for _, sp := range procs {
+		name, f := what(&sp)
+		t := s.rank(sp.Proc, name)
+		t.start, t.f = sp, f
 		s.all[t.id] = t
 		s.running++
 		go func() {

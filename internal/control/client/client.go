@@ -242,9 +242,9 @@ func (c *Client) giveBack(kind control.Kind, body []byte) {
 			_ = c.ReleaseSet(b.Set.Number)
 		}
 	case control.KindSpawn:
-		var b control.SetBody
-		if control.Decode(&b, body) == nil {
-			_ = c.ReleaseSet(b.S.Number)
+		var b control.SpawnBody
+		if control.Decode(&b, body) == nil && b.Text == "" {
+			_ = c.ReleaseSet(b.World.Number)
 		}
 	case control.KindAlgebra:
 		var b control.SetsBody

@@ -209,19 +209,37 @@ func (c *Client) LeaveCommon(x wire.Extent) error {
 // Spawn starts n more processes of this job with the command line argv, or
 // the caller's own if argv is empty. It returns their set, which is their
 // world, when they have been started, not necessarily joined; their parent is
-// the caller's mpi://SELF. While a change is undecided that the caller has a part in
-// the head waits with it, but not for ever: ErrUndecided. When ctx is done they may still be starting. The
-// caller holds the set: see ReleaseSet.
+// the caller's mpi://SELF. The caller holds the set: see ReleaseSet.
 func (c *Client) Spawn(ctx context.Context, argv []string, n int) (wire.Set, error) {
-	size := 0
-	for _, s := range argv {
-		size += len(s) + 4
+	if n < 1 || n > control.MaxSpawn {
+		return wire.Set{}, control.Refused("spawn of %d processes (1 to %d)", n, control.MaxSpawn)
 	}
-	if n < 1 || n > control.MaxSpawn || len(argv) > control.MaxWords || size > control.MaxArgs {
-		return wire.Set{}, control.Refused("spawn of %d processes (1 to %d) with %d arguments (at most %d) of %d bytes (at most %d)",
-			n, control.MaxSpawn, len(argv), control.MaxWords, size, control.MaxArgs)
+	b, err := c.SpawnAll(ctx, &control.Spawn{Parts: []control.SpawnPart{{N: n, Argv: argv}}})
+	return b.World, err
+}
+
+// SpawnAll starts more processes of this job, which are a world of their own. Where
+// they could not be started the answer says of which command that was. While a change is
+// undecided that the caller or one of the parents has a part in the head waits with it,
+// but not for ever: ErrUndecided. When ctx is done they may still be starting, unless
+// the head was to wait until they have joined. The caller holds the set World: see ReleaseSet.
+func (c *Client) SpawnAll(ctx context.Context, m *control.Spawn) (control.SpawnBody, error) {
+	var b control.SpawnBody
+	asked := control.Encode(m)
+	if n := len(asked); n > control.KindSpawn.BodyLimit() {
+		return b, control.Refused("spawn of %d commands with %d bytes, at most %d allowed", len(m.Parts), n, control.KindSpawn.BodyLimit())
 	}
-	return c.askSet(ctx, &control.Spawn{N: n, Argv: argv})
+	if err := control.Decode(new(control.Spawn), asked); err != nil { // the head would take it for a broken protocol
+		return b, control.Refused("spawn: %v", err)
+	}
+	body, err := c.ask(ctx, m)
+	if err == nil {
+		err = control.Decode(&b, body)
+	}
+	if err == nil && b.Text != "" {
+		err = control.Refused("%s", b.Text)
+	}
+	return b, err
 }
 
 // Abort ends the job. The head knows when it returns, unless the head does not

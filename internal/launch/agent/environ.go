@@ -5,6 +5,8 @@ package agent
 import (
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"gompi/internal/control"
@@ -63,6 +65,27 @@ func environment(base, set []string) []string {
 		}
 	}
 	return env
+}
+
+// programOf is the program of the command line that a process is started as, with what
+// was asked for it beside that.
+func programOf(o *launch.Options, s *launch.Start) *launch.App {
+	of := &o.Apps[s.App]
+	if s.Bare() {
+		return of
+	}
+	own := *of
+	if own.Env = append(of.Env[:len(of.Env):len(of.Env)], s.Env...); s.Dir != "" {
+		if own.Wdir = s.Dir; !filepath.IsAbs(s.Dir) {
+			own.Wdir = filepath.Join(of.Wdir, s.Dir)
+		}
+	}
+	return &own
+}
+
+// sameAround reports whether two processes find the same around themselves.
+func sameAround(s, t *launch.Start) bool {
+	return s.Dir == t.Dir && s.Path == t.Path && slices.Equal(s.Env, t.Env)
 }
 
 // searchPath is the PATH that the program will see.

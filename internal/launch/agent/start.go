@@ -3,6 +3,7 @@
 package agent
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,11 +21,12 @@ import (
 // batch is a Start at work. The forking thread has it, and the agent learns of each
 // process by what that posts: a hundred forks must not make it deaf.
 type batch struct {
-	list   []*child
-	specs  []*spec
-	halted atomic.Bool
-	err    error // why nothing of it is started; else the forking thread's
-	forked int   // likewise: so many are started
+	list    []*child
+	specs   []*spec
+	halted  atomic.Bool
+	err     error       // why nothing of it is started; else the forking thread's
+	forked  int         // likewise: so many are started
+	culprit wire.ProcID // who cannot be started, if that is known
 }
 
 // errHalted is why the rest of a Start is not started.
@@ -55,20 +57,20 @@ func (a *Agent) batch(list []launch.Start) *batch {
 		b.err = errHalted
 		return b
 	}
-	app := -1 // whose environment and path these are
 	var env []string
 	var path string
 	localSize := a.locals.used + len(list)
 	spreads := a.topo.Spreads(a.o.Bind, localSize)
 	slack := slackOf(localSize, len(a.topo.All))
 	for i, s := range list {
-		of := &a.o.Apps[s.App]
-		if s.App != app {
-			app = s.App
+		of := programOf(a.o, &s)
+		same := i > 0 && s.App == list[i-1].App && sameAround(&s, &list[i-1])
+		if !same {
 			env = environment(os.Environ(), of.Env)
 		}
-		if i == 0 || s.App != list[i-1].App || s.Argv[0] != list[i-1].Argv[0] {
-			if path, b.err = lookup(s.Argv[0], of.Wdir, searchPath(of)); b.err != nil {
+		if !same || s.Argv[0] != list[i-1].Argv[0] {
+			if path, b.err = lookup(s.Argv[0], of.Wdir, cmp.Or(s.Path, searchPath(of))); b.err != nil {
+				b.culprit = s.Proc
 				return b
 			}
 		}
@@ -176,7 +178,11 @@ func (a *Agent) done(b *batch) {
 	if b.err == nil && len(b.list) > 0 && b.list[0].First && a.feeder != nil {
 		a.feeder.start()
 	}
-	a.tell(launch.Begun(b.err))
+	ev := launch.Begun(b.err)
+	if ev.Proc = b.culprit; ev.Proc == (wire.ProcID{}) && b.err != nil && b.forked < len(b.list) && !errors.Is(b.err, errHalted) {
+		ev.Proc = b.list[b.forked].Proc
+	}
+	a.tell(ev)
 }
 
 // Halt ends the Start of p, if that is at work.

@@ -86,8 +86,10 @@ func (h *Host) Start(list []launch.Start) {
 	size := 0
 	for _, s := range list {
 		n := 0
-		for _, word := range s.Argv {
-			n += len(word)
+		for _, list := range [...][]string{s.Argv, s.Env, {s.Dir, s.Path}} {
+			for _, word := range list {
+				n += len(word) + 4
+			}
 		}
 		if len(m.Starts) == control.MaxStarts || len(m.Starts) > 0 && size+n > control.MaxStartArgs {
 			h.send(m)

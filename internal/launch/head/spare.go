@@ -91,8 +91,8 @@ func (h *Head) spareGone(p *proc) {
 
 var errSpareEnded = errors.New("a spare process has ended")
 
-// takeSpare makes a spare the newcomer s; nil: it has ended.
-func (h *Head) takeSpare(s *control.StartProc, w *world) *proc {
+// takeSpare makes a spare the process s; nil: it has ended.
+func (h *Head) takeSpare(s *control.StartProc, role launch.Role, w *world) *proc {
 	old := wire.ProcID{Serial: s.Spare}
 	p := h.procs.byID[old]
 	if p == nil || p.exited || p.pid == 0 {
@@ -100,7 +100,7 @@ func (h *Head) takeSpare(s *control.StartProc, w *world) *proc {
 	}
 	delete(h.procs.byID, old)
 	pid := p.pid
-	*p = *newProc(s, launch.New, w)
+	*p = *newProc(s, role, w)
 	p.pid, p.started = pid, time.Now()
 	h.procs.byID[p.id] = p
 	h.spares.live--

@@ -71,7 +71,9 @@ func (h *Head) later(starts []control.StartProc, role launch.Role) error {
 			if err != nil {
 				h.discard(procs, "one beside it could not be started")
 			}
-			answer <- err
+			if answer <- err; role == launch.Spawned {
+				h.fillIn(refillAfter) // of a change when it is decided
+			}
 		})
 	})
 	select {
@@ -120,8 +122,8 @@ func (h *Head) start(starts []control.StartProc, apps []int, role launch.Role, d
 	}
 	lists := make([][]launch.Start, len(h.hosts))
 	for i, sp := range starts {
-		if sp.Spare != 0 && role == launch.New {
-			if b.procs[i] = h.takeSpare(&sp, w); b.procs[i] == nil {
+		if sp.Spare != 0 && role != launch.Spare {
+			if b.procs[i] = h.takeSpare(&sp, role, w); b.procs[i] == nil {
 				b.procs[i], b.err = newProc(&sp, role, w), errSpareEnded
 			}
 			continue

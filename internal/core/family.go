@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package core
+
+import (
+	"context"
+	"errors"
+
+	"gompi/internal/buffer"
+	"gompi/internal/calls"
+	"gompi/internal/control"
+	"gompi/internal/fault"
+	"gompi/internal/wire"
+)
+
+// What processes agree on that the head has brought together: it makes a set whose ids
+// they use, and tells each side of the other, so they need not tell each other anything.
+
+// Facing is what the processes of two sets agree on for the intercommunicator between
+// them: its ids are the first ones that come with the set of ids. None of them has
+// another use.
+func (p *Process) Facing(op calls.Name, ids uint32, mine, theirs wire.Set) (Agreed, Groups, *fault.Fault) {
+	g, f := Facing(mine.Members, theirs.Members)
+	if f != nil {
+		return Agreed{}, g, f
+	}
+	if mine.Members.Index(p.Self) < 0 {
+		return Agreed{}, g, wrong(fault.Comm, "process %v is in neither group", p.Self)
+	}
+	a := Agreed{Op: op, ID: wire.Set{Number: ids}.Context(p.Self.Job, 0), members: g.together()}
+	if a.hosts = mine.Hosts.And(theirs.Hosts); !g.Low {
+		a.hosts = theirs.Hosts.And(mine.Hosts)
+	}
+	return a, g, nil
+}
+
+// FromRoot gives all ranks of an intracommunicator the bytes that root has, at most
+// limit. Collective over c.
+func (c *Comm) FromRoot(op calls.Name, user context.Context, root int, b []byte, limit int) ([]byte, *fault.Fault) {
+	head := []uint64{uint64(len(b))}
+	told := c.telling(op, user, root, buffer.Words(head))
+	if f := c.Run(&told); f != nil {
+		return nil, f
+	}
+	if head[0] > uint64(limit) {
+		return nil, &fault.Fault{Class: fault.Count, Peer: int32(root), Got: int64(head[0]), Want: int64(limit), Err: errors.New("the root tells more than it may")}
+	}
+	if c.Rank != root {
+		b = make([]byte, head[0])
+	}
+	told = c.telling(op, user, root, buffer.Of(b))
+	return b, c.Run(&told)
+}
+
+// Refusal is why the head has not done what it was asked for, as a fault; class is that
+// of a plain refusal. ctx is the caller's.
+func Refusal(ctx context.Context, class fault.Class, err error) *fault.Fault {
+	f := &fault.Fault{Class: fault.Unreachable, Peer: -1, Err: err}
+	var gone *control.GoneError
+	switch {
+	case ctx.Err() != nil:
+		f.Class, f.Err = fault.Cancelled, context.Cause(ctx)
+	case errors.Is(err, control.ErrRefused), errors.Is(err, control.ErrUndecided), errors.Is(err, control.ErrNotFound), errors.Is(err, errAlone):
+		f.Class = class
+	case errors.As(err, &gone):
+		f.Class = fault.ProcFailed
+	case errors.Is(err, control.ErrEnding):
+		f.Class = fault.Aborted
+	case errors.Is(err, control.ErrClosed):
+		f.Class = fault.Finalized
+	}
+	return f
+}
+
+// WhileJob is ctx, nil: one that never ends, which ends with the job, too.
+func (p *Process) WhileJob(ctx context.Context) (context.Context, context.CancelFunc) {
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(p.Ctx, func() { cancel(context.Cause(p.Ctx)) })
+	return ctx, func() { stop(); cancel(nil) }
+}

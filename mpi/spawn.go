@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mpi
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"gompi/internal/buffer"
+	"gompi/internal/calls"
+	"gompi/internal/control"
+	"gompi/internal/core"
+	"gompi/internal/engine"
+	"gompi/internal/fault"
+)
+
+// Processes that are started by others.
+
+const (
+	opSpawn             calls.Name = "Spawn"
+	opIspawn            calls.Name = "Ispawn"
+	opCommSpawn         calls.Name = "CommSpawn"
+	opCommSpawnMultiple calls.Name = "CommSpawnMultiple"
+	opParent            calls.Name = "Parent"
+)
+
+// Spawned is what came of Spawn and Ispawn.
+type Spawned struct {
+	// Set is the name of the new processes' set, which is mpi://WORLD of each of them:
+	// package sessions makes groups and communicators of it. It lives as long as one of
+	// them, or somebody who holds it.
+	Set string
+	// Errors are the error codes, for each process that was asked for, command after
+	// command: nil for those that run.
+	Errors []error
+}
+
+// CommSpawn starts the processes of a command, and makes an intercommunicator between
+// the group of comm and them, in which they are ranks in the order in which they stand in
+// their own world: see Process.Parent. It returns when all of them have joined the job;
+// if one ends before, or some cannot be started, none is left, and the error, of class
+// ErrSpawn, says why. The codes say it of each process that was asked for: nil for those
+// that run. With Soft fewer may run.
+//
+// The processes take slots. If there are too few just now it waits for those of processes
+// that are about to end, for seconds, and is refused then. While a change of process sets
+// is not decided that a rank of comm has a part in, it waits for the decision. It gives up
+// when the context of comm ends on root: what was started is then ended.
+//
+// comm is an intracommunicator; cmd counts on root alone. Deaths of the new processes
+// are like those of others: without --ft they end the job. Collective over comm.
+// MPI 4.1 section 11.8.2.
+func CommSpawn(comm *Comm, cmd Command, root int) (*Comm, []error, error) {
+	return comm.spawnFamily(opCommSpawn, []Command{cmd}, root)
+}
+
+// CommSpawnMultiple is CommSpawn of several commands, whose processes are one world, in
+// the order of the commands. Collective over comm. MPI 4.1 section 11.8.3.
+func CommSpawnMultiple(comm *Comm, cmds []Command, root int) (*Comm, []error, error) {
+	return comm.spawnFamily(opCommSpawnMultiple, cmds, root)
+}
+
+// Spawn starts the processes of some commands, which are one world, and makes no
+// communicator: it returns when all are started, whether or not they are MPI programs.
+// Their mpi://PARENT is the group of comm. Else it is as CommSpawnMultiple; giving up
+// ends nothing that was started. Collective over comm. Proposed for MPI 6 as MPI_Spawn
+// (MPI Forum issue 1116).
+func Spawn(comm *Comm, cmds []Command, root int) (Spawned, error) {
+	q, err := comm.spawns(opSpawn, cmds, root, false)
+	if err != nil {
+		return Spawned{}, err
+	}
+	x, err := comm.spawn(opSpawn, q, root)
+	return Spawned{Set: x.body.World.URI, Errors: x.errors(comm, opSpawn)}, err
+}
+
+// Ispawn starts a Spawn, whose result is there when the request is complete. The commands
+// may be used again at once. Collective over comm, in the order of the other calls on it.
+// Proposed for MPI 6 as MPI_Ispawn (MPI Forum issue 1116).
+func Ispawn(comm *Comm, cmds []Command, root int) (*Spawned, Request) {
+	q, err := comm.spawns(opIspawn, cmds, root, false)
+	if err != nil {
+		return nil, comm.failedRequest(opIspawn, err)
+	}
+	agreement := comm.core.StartAgree(opIspawn, comm.user)
+	d, s := comm.core.proc.blankComm(comm.Name()+"+"), new(Spawned)
+	e := comm.core.Engine
+	h := e.NewOther(comm.core.Ctx, opIspawn, buffer.Buf{})
+	go func() {
+		var err error
+		if a, f := agreement.Wait(); f != nil {
+			err = comm.errorOf(opIspawn, ProcNull, -1, f)
+		} else if err = d.register(comm, &a, comm.core.Groups()); err == nil {
+			d.user = comm.user
+			var x answer
+			x, err = d.spawn(opIspawn, q, root)
+			s.Set, s.Errors = x.body.World.URI, x.errors(d, opIspawn)
+			err = errors.Join(err, d.Free())
+		}
+		st := engine.Status{Source: AnySource, Tag: AnyTag}
+		if err != nil {
+			st.Fault = &fault.Fault{Class: fault.Told, Peer: -1, Err: err}
+		}
+		e.Complete(h, st)
+	}()
+	return s, Request{h}
+}
+
+// spawnFamily is CommSpawn of several commands.
+func (c *Comm) spawnFamily(op calls.Name, cmds []Command, root int) (*Comm, []error, error) {
+	q, err := c.spawns(op, cmds, root, true)
+	if err != nil {
+		return nil, nil, err
+	}
+	x, err := c.spawn(op, q, root)
+	if err != nil {
+		return nil, x.errors(c, op), err
+	}
+	p := c.core.proc
+	// From now on what it has made says of their ends.
+	defer p.core.Control.ReleaseSet(x.body.World.Number)
+	a, g, f := p.core.Facing(op, x.body.Parent.Number, x.body.Parent, x.body.World)
+	if f != nil {
+		return nil, nil, c.errorOf(op, ProcNull, -1, f)
+	}
+	d, err := p.newComm(c, a, g, c.Name()+">")
+	return d, x.errors(c, op), err
+}
+
+// asked is what the root of a spawn asks for.
+type asked struct {
+	m   control.Spawn
+	why error // it cannot be asked for
+}
+
+// spawns checks what the caller gives. What is wrong with the commands the root tells
+// the others, who wait for it.
+func (c *Comm) spawns(op calls.Name, cmds []Command, root int, joins bool) (*asked, error) {
+	if err := c.intra(op); err != nil {
+		return nil, err
+	}
+	if root < 0 || root >= c.core.Size {
+		return nil, c.argError(ErrRoot, op, ProcNull, -1, -1, -1, "", fmt.Errorf("root %d of %d ranks", root, c.core.Size))
+	}
+	q := &asked{m: control.Spawn{Parents: c.core.Ctx.Members, Joins: joins}}
+	if c.core.Rank != root {
+		return q, nil
+	}
+	for i := range cmds {
+		part, err := cmds[i].part()
+		if err != nil {
+			if q.why = err; len(cmds) > 1 {
+				q.why = fmt.Errorf("command %d: %w", i, err)
+			}
+			break
+		}
+		q.m.Parts = append(q.m.Parts, part)
+	}
+	if len(cmds) == 0 {
+		q.why = errors.New("no command")
+	}
+	return q, nil
+}
+
+// spawn has the root ask, and all ranks know what came of it.
+func (c *Comm) spawn(op calls.Name, q *asked, root int) (answer, error) {
+	var x answer
+	user := c.user
+	switch {
+	case c.core.Rank != root:
+	case q.why != nil:
+		x.class, x.text = fault.Arg, q.why.Error()
+	default:
+		p := &c.core.proc.core
+		ctx, cancel := p.WhileJob(c.user)
+		stop := p.Noted(op) // others wait for this
+		b, err := p.Control.SpawnAll(ctx, &q.m)
+		stop()
+		x.body = b
+		if err != nil {
+			f := core.Refusal(ctx, fault.Spawn, err)
+			x.class, x.text = f.Class, f.Err.Error()
+			user = nil // also if it has ended: the others are told that
+		}
+		cancel()
+		for i := range q.m.Parts {
+			x.asked = append(x.asked, uint32(q.m.Parts[i].N))
+		}
+		if !q.m.Joins && err == nil {
+			defer p.Control.ReleaseSet(b.World.Number)
+		}
+	}
+	told, f := c.core.FromRoot(op, user, root, x.encode(), maxAnswer)
+	if f != nil {
+		return answer{}, c.errorOf(op, ProcNull, -1, f)
+	}
+	if c.core.Rank != root {
+		if err := x.decode(told); err != nil {
+			return answer{}, c.errorOf(op, int32(root), -1, &fault.Fault{Class: fault.Unreachable, Peer: int32(root), Err: err})
+		}
+	}
+	if x.class != fault.OK {
+		return x, c.argError(Class(x.class), op, ProcNull, -1, -1, -1, "", errors.New(x.text))
+	}
+	return x, nil
+}
+
+// Parent is the intercommunicator between the processes that were spawned with this one,
+// whose ranks are those of the world, and the group of the communicator of CommSpawn; nil
+// for a process that nobody has spawned so, and when it was freed. It is made at first
+// use, and is the same for all callers. Local. MPI 4.1 section 11.8.4,
+// MPI_Comm_get_parent.
+func (p *Process) Parent() (*Comm, error) {
+	if !p.core.Family {
+		return nil, nil
+	}
+	p.rootMu.Lock()
+	defer p.rootMu.Unlock()
+	if p.parent != nil {
+		if p.parent.core.Ctx.Freed() {
+			return nil, nil
+		}
+		return p.parent, nil
+	}
+	a, g, f := p.core.Facing(opParent, p.core.Parent.Number, p.core.World, p.core.Parent)
+	if f != nil {
+		var none *Comm
+		return nil, none.errorOf(opParent, ProcNull, -1, f)
+	}
+	c, err := p.newComm(nil, a, g, "PARENT")
+	if err == nil {
+		p.parent = c
+	}
+	return c, err
+}
+
+// answer is what the root of a spawn tells the others.
+type answer struct {
+	class fault.Class // fault.OK: it has happened
+	text  string      // why not
+	asked []uint32    // processes of each command
+	body  control.SpawnBody
+}
+
+// maxAnswer bounds it, in bytes.
+const maxAnswer = control.MaxBody + 8*control.MaxCommands + 64
+
+func (x *answer) encode() []byte {
+	b := []byte{byte(x.class)}
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(x.asked)))
+	for _, n := range x.asked {
+		b = binary.LittleEndian.AppendUint32(b, n)
+	}
+	text := control.Clip(x.text, control.MaxText)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(text)))
+	b = append(b, text...)
+	return append(b, control.Encode(&x.body)...)
+}
+
+var errAnswer = errors.New("what the root says of a spawn cannot be read")
+
+func (x *answer) decode(b []byte) error {
+	word := func() uint32 {
+		if len(b) < 4 {
+			b = nil
+			return 0
+		}
+		n := binary.LittleEndian.Uint32(b)
+		b = b[4:]
+		return n
+	}
+	if len(b) < 9 || fault.Class(b[0]) >= fault.Told {
+		return errAnswer
+	}
+	x.class, b = fault.Class(b[0]), b[1:]
+	n := word()
+	if n > control.MaxCommands {
+		return errAnswer
+	}
+	for range n {
+		x.asked = append(x.asked, word())
+	}
+	if n = word(); uint64(n) > uint64(len(b)) {
+		return errAnswer
+	}
+	x.text, b = string(b[:n]), b[n:]
+	if err := control.Decode(&x.body, b); err != nil {
+		return fmt.Errorf("%w: %w", errAnswer, err)
+	}
+	return nil
+}
+
+var (
+	errNoSlot = errors.New("no slot was free for it")
+	errOthers = errors.New("not started: one beside it could not be")
+)
+
+// errors are the error codes.
+func (x *answer) errors(c *Comm, op calls.Name) []error {
+	var codes []error
+	for part, asked := range x.asked {
+		why := errNoSlot
+		switch {
+		case x.class == fault.OK:
+		case x.body.Text != "" && int(x.body.Part) == part, x.body.Text != "" && int(x.body.Part) >= len(x.asked):
+			why = errors.New(x.body.Text)
+		case x.body.Text != "":
+			why = errOthers
+		default:
+			why = errors.New(x.text)
+		}
+		code := c.newError(ErrSpawn, op, ProcNull, -1, -1, -1, "", why)
+		for i := range min(asked, control.MaxSpawn) {
+			if x.class == fault.OK && part < len(x.body.Counts) && i < x.body.Counts[part] {
+				codes = append(codes, nil)
+			} else {
+				codes = append(codes, code)
+			}
+		}
+	}
+	return codes
+}

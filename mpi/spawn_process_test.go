@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package mpi_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/testlab"
+	"gompi/mpi"
+	"gompi/mpitest"
+)
+
+// self is a command of this test program.
+func self(n int, args ...string) mpi.Command {
+	exe, _ := os.Executable()
+	return mpi.Command{Program: exe, Args: append([]string{"rank"}, args...), Procs: n}
+}
+
+// greet is what a spawned process and its parents say to each other.
+func greet(c *mpi.Comm) error {
+	n, err := mpi.AllreduceOne(c, c.Size(), mpi.Max)
+	if err == nil && n != c.RemoteSize() {
+		err = fmt.Errorf("the others say that they are %d, not %d", n, c.RemoteSize())
+	}
+	return errors.Join(err, c.Disconnect())
+}
+
+// spawnedRank is a child that greets its parents; "die": it is killed first.
+func spawnedRank(w *mpi.Comm, args []string) error {
+	c, err := w.Process().Parent()
+	if err != nil || c == nil {
+		return fmt.Errorf("the parent is %v, %w", c, err)
+	}
+	if len(args) > 0 && args[0] == "die" && w.Rank() == w.Size()-1 {
+		unix.Kill(os.Getpid(), unix.SIGKILL)
+	}
+	err = greet(c)
+	if len(args) > 0 && errors.Is(err, mpi.ErrProcFailed) {
+		return nil
+	}
+	return err
+}
+
+// aroundRank finds what its parents have asked for.
+func aroundRank(w *mpi.Comm, args []string) error {
+	dir, _ := os.Getwd()
+	if want := os.Getenv("AROUND"); want == "" || want != dir || args[0] != "a b" {
+		return fmt.Errorf("in %q with AROUND=%q and %q", dir, want, args)
+	}
+	return spawnedRank(w, nil)
+}
+
+// spawnerRank spawns in one of several ways.
+func spawnerRank(w *mpi.Comm, args []string) error {
+	me := w.Process().Self()
+	switch args[0] {
+	case "around":
+		cmds := []mpi.Command{self(2, "around", "a b"), self(1, "around", "a b")}
+		for i := range cmds {
+			c := &cmds[i]
+			c.Path, c.Program = filepath.Split(c.Program)
+			c.Dir = args[1+i]
+			c.Env = []string{"AROUND=" + c.Dir}
+		}
+		c, codes, err := mpi.CommSpawnMultiple(w, cmds, w.Size()-1)
+		if err != nil || len(codes) != 3 {
+			return fmt.Errorf("codes %v, %w", codes, err)
+		}
+		return greet(c)
+	case "missing":
+		_, codes, err := mpi.CommSpawnMultiple(w, []mpi.Command{self(1, "spawned"), {Program: "/no/such/program", Procs: 2}}, 0)
+		if !errors.Is(err, mpi.ErrSpawn) || !strings.Contains(codes[1].Error(), "/no/such/program") || strings.Contains(codes[0].Error(), "/no/such/program") {
+			return fmt.Errorf("codes %v, %w", codes, err)
+		}
+		_, _, err = mpi.CommSpawn(w, mpi.Command{Program: "/bin/true", Procs: 2}, 0) // joins nobody
+		if !errors.Is(err, mpi.ErrSpawn) {
+			return fmt.Errorf("of /bin/true: %w", err)
+		}
+		s, err := mpi.Spawn(w, []mpi.Command{{Program: "/bin/echo", Args: []string{"any program"}, Procs: 1}}, 0)
+		if err != nil || len(s.Errors) != 1 || s.Errors[0] != nil {
+			return fmt.Errorf("of /bin/echo: %v, %w", s, err)
+		}
+		return w.Barrier()
+	case "hosts":
+		for _, host := range args[1:] {
+			cmd := self(3, "spawned")
+			cmd.Hosts = []string{host}
+			c, _, err := mpi.CommSpawn(w, cmd, 0)
+			if err == nil {
+				err = greet(c)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	case "loop", "die":
+		rounds, _ := strconv.Atoi(args[1])
+		seed, _ := strconv.Atoi(args[2])
+		rng := rand.New(rand.NewPCG(uint64(seed), uint64(w.Rank())))
+		for i := range rounds {
+			how := "live"
+			if args[0] == "die" && rng.IntN(3) == 0 {
+				how = "die"
+			}
+			c, _, err := mpi.CommSpawn(me, self(1+rng.IntN(2), "spawned", how), 0)
+			if err == nil {
+				err = greet(c)
+			}
+			if how == "die" && !errors.Is(err, mpi.ErrProcFailed) && !errors.Is(err, mpi.ErrSpawn) {
+				return fmt.Errorf("round %d: a child was killed: %w", i, err)
+			}
+			if how == "live" && err != nil {
+				return fmt.Errorf("round %d: %w", i, err)
+			}
+		}
+		return w.Barrier()
+	}
+	return fmt.Errorf("no such way %q", args[0])
+}
+
+func spawns(t *testing.T, np int, args []string, opts ...mpitest.ExecOption) mpitest.Result {
+	t.Helper()
+	r := osRanks(t, np, append([]string{"spawner"}, args...), opts...)
+	if r.Status != 0 {
+		t.Errorf("%s: status %d:\n%s%s", args, r.Status, r.Stdout, r.Stderr)
+	}
+	return r
+}
+
+// Real processes get the directory, path, environment and arguments that were asked for,
+// and their output is named.
+func TestSpawnProcesses(t *testing.T) {
+	one, _ := filepath.EvalSymlinks(t.TempDir())
+	two, _ := filepath.EvalSymlinks(t.TempDir())
+	for _, transport := range []string{"shm", "tcp"} {
+		spawns(t, 2, []string{"around", one, two}, mpitest.Flags("--transport", transport))
+	}
+	if out := spawns(t, 2, []string{"missing"}, mpitest.Flags("--tag")).Stdout; !strings.Contains(out, ".0] any program\n") {
+		t.Errorf("output %q", out)
+	}
+	host, _ := os.Hostname()
+	spawns(t, 2, []string{"hosts", host + "-1", host + "-0", host + "-1"}, mpitest.Flags("--pretend-hosts", "2x3", "--transport", "shm,tcp"))
+	spawns(t, 1, []string{"loop", "3", "1"}, mpitest.Flags("--spare", "2", "--slots", "3"))
+}
+
+// Ranks spawn, part from their children and spawn again on the same slots, all at once.
+func TestSpawnLoops(t *testing.T) {
+	rounds, seed := 5, 1
+	if testlab.Long() {
+		rounds, seed = 500, int(time.Now().UnixNano()&0xffff)
+		t.Log("seed", seed)
+	}
+	n := fmt.Sprint(rounds)
+	for _, transport := range []string{"shm", "tcp"} {
+		spawns(t, 3, []string{"loop", n, fmt.Sprint(seed)}, mpitest.Flags("--transport", transport, "--slots", "9"), mpitest.Timeout(10*time.Minute))
+	}
+}
+
+// With --ft children are killed, and their parents go on.
+func TestSpawnKills(t *testing.T) {
+	rounds, seed := 5, 1
+	if testlab.Long() {
+		rounds, seed = 500, int(time.Now().UnixNano()&0xffff)
+		t.Log("seed", seed)
+	}
+	r := osRanks(t, 3, []string{"spawner", "die", fmt.Sprint(rounds), fmt.Sprint(seed)}, mpitest.Flags("--ft", "--slots", "9"), mpitest.Timeout(10*time.Minute))
+	if strings.Contains(r.Stderr, "round ") {
+		t.Errorf("status %d:\n%s", r.Status, r.Stderr)
+	}
+	if !strings.Contains(r.Stderr, "(SIGKILL)") {
+		t.Errorf("nobody was killed:\n%s", r.Stderr)
+	}
+}
