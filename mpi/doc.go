@@ -73,6 +73,9 @@
 //     [Comm.Compare], [Comm.Free], [Comm.Disconnect].
 //   - Other processes: [CommSpawn], [CommSpawnMultiple], [Process.Parent],
 //     without a communicator [Spawn], [Ispawn]; what they run is a [Command].
+//     Groups that meet: [Process.OpenPort], [Process.ClosePort], [Comm.Accept],
+//     [Comm.Connect], [Process.PublishName], [Process.UnpublishName],
+//     [Process.LookupName], [Process.Join].
 //   - Memory that is not one slice: [TypeOf], [TypeVector], [TypeIndexed],
 //     [TypeFields], [TypeStruct], [TypeSubarray], [TypeDarray] and others make
 //     a [Datatype]; [BufOf], [BufAs], [BufAt], [Comm.Bufs] use it; [Pack],

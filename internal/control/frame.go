@@ -96,6 +96,9 @@ const (
 	KindHappen                    // request
 	KindUndecided                 // one way; EvCommitted or EvUndone
 	KindProvide                   // request
+	KindPort                      // request
+	KindMeet                      // request
+	KindService                   // request
 )
 
 // From the agent.
@@ -132,6 +135,12 @@ func (k Kind) BodyLimit() int {
 		return 16 << 10
 	case KindWatch, KindDefine, KindFence:
 		return 4 + 24*MaxRanges
+	case KindPort:
+		return MaxName + 64
+	case KindMeet:
+		return MaxName + 64 + 24*MaxRanges
+	case KindService:
+		return 2*MaxName + 64
 	case KindCommon:
 		return 64 + 4 + 24*MaxRanges
 	case KindFollow:
@@ -190,7 +199,7 @@ func (f *Frame) CheckNumber() error {
 	case KindFinalize:
 		return nil
 	case KindContact, KindLookup, KindDefine, KindPut, KindGet, KindDelete, KindFence, KindSpawn, KindAbort, KindCommon,
-		KindSubmit, KindAwait, KindWithdraw, KindUpdate, KindFollow, KindHanded, KindDescribe, KindNews, KindAlgebra, KindSetPut, KindSetGet, KindHappen, KindProvide:
+		KindSubmit, KindAwait, KindWithdraw, KindUpdate, KindFollow, KindHanded, KindDescribe, KindNews, KindAlgebra, KindSetPut, KindSetGet, KindHappen, KindProvide, KindPort, KindMeet, KindService:
 		if f.ID == 0 {
 			return fmt.Errorf("request of kind %d has no number", f.Kind)
 		}

@@ -150,6 +150,7 @@ func (h *Head) over(p *proc) {
 	}
 	p.comes = nil
 	h.hasChange(p, nil)
+	h.dropPorts(p)
 	h.releaseAll(p)
 	h.endMain()
 	if h.alive == 1 {

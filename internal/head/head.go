@@ -39,6 +39,10 @@ type Head struct {
 	storeBytes int
 	gets       map[string]map[*wait]struct{}
 
+	ports    map[string]*port // by name
+	lastPort uint64
+	services map[string]*service // by name
+
 	fences map[string][]*fence // by encoded members, oldest first
 
 	rounds map[uint64]*Round
@@ -144,6 +148,7 @@ func New(cfg Config, hosts int) *Head {
 		ofOp:   map[uint32][]uint32{},
 		store:  map[string][]byte{},
 		gets:   map[string]map[*wait]struct{}{},
+		ports:  map[string]*port{}, services: map[string]*service{},
 		fences: map[string][]*fence{},
 		rounds: map[uint64]*Round{},
 
@@ -372,7 +377,10 @@ func (h *Head) Sizes() map[string]int {
 	}
 	m["operations"], m["followed"], m["asked"], m["places"] = len(h.ops), len(h.follows), len(h.asked), h.places
 	m["interests"], m["looks"], m["behind"] = len(h.interests), len(h.looks), len(h.behinds)
-	m["short of slots"] = len(h.shorts)
+	m["short of slots"], m["ports"], m["services"] = len(h.shorts), len(h.ports), len(h.services)
+	for _, x := range h.ports {
+		m["at ports"] += len(x.accepts) + len(x.connects)
+	}
 	for t := range h.interests {
 		m["happened"] += len(t.happened)
 	}

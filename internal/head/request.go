@@ -241,6 +241,24 @@ func (h *Head) request(p *proc, f control.Frame) error {
 			return err
 		}
 		return h.spawn(p, &f, &m)
+	case control.KindPort:
+		var m control.Port
+		if err := control.Decode(&m, f.Body); err != nil {
+			return err
+		}
+		h.portFrame(p, f.ID, &m)
+	case control.KindMeet:
+		var m control.Meet
+		if err := control.Decode(&m, f.Body); err != nil {
+			return err
+		}
+		return h.meet(p, &f, &m)
+	case control.KindService:
+		var m control.Service
+		if err := control.Decode(&m, f.Body); err != nil {
+			return err
+		}
+		h.service(p, f.ID, &m)
 	case control.KindHappen:
 		var m control.Happen
 		if err := control.Decode(&m, f.Body); err != nil {

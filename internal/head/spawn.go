@@ -223,7 +223,7 @@ func (h *Head) begin(s *spawn, places []Place) {
 		}
 		s.parent = set.Number
 		// What it comes with is the communicator of parents and children.
-		h.sets[s.parent].taken = parentSerials
+		h.sets[s.parent].taken = familySerials
 	}
 	s.procs = h.reserve(places)
 	s.world = h.newSet(wire.MembersOf(s.procs...)).Number
@@ -241,9 +241,9 @@ func (h *Head) begin(s *spawn, places []Place) {
 	h.out = append(h.out, Effect{Launch: h.launchOf(s.procs, s)})
 }
 
-// parentSerials is how many context ids of the set of parents the communicator with their
-// children takes.
-const parentSerials = 2
+// familySerials is how many of the context ids that come with a set an intercommunicator
+// takes.
+const familySerials = 2
 
 // partOf is the number of the part that a rank is of.
 func (s *spawn) partOf(rank int) int {
@@ -315,13 +315,10 @@ func (h *Head) answerSpawn(s *spawn) {
 	if w := s.w; w.spawn == s {
 		w.spawn = nil
 		h.unpark(w)
-		h.give(w.proc, s.world)
-		if s.joins { // so that nobody forgets the children before all parents have heard of them
-			for _, id := range s.parents.All() {
-				if q := h.proc(id); q != nil && q != w.proc && q.state == control.Joined {
-					h.give(q, s.world)
-				}
-			}
+		if s.joins {
+			h.giveAll(s.parents, s.world)
+		} else {
+			h.give(w.proc, s.world)
 		}
 		h.answer(w.proc, w.id, &control.SpawnBody{World: h.set(s.world), Parent: h.set(s.parent), Counts: s.counts})
 	}

@@ -26,6 +26,7 @@ type wait struct {
 	behind   *behind   // what waits for the decision of a change
 	short    *spawn    // that waits for slots
 	spawn    *spawn    // that is under way
+	meeting  *meeting  // KindMeet
 
 	op    *op // KindAwait, KindWithdraw
 	until change.State
@@ -77,6 +78,8 @@ func (h *Head) unpark(w *wait) {
 		h.stopWaiting(w.behind)
 	case w.short != nil:
 		h.stopShort(w.short)
+	case w.meeting != nil:
+		h.stopMeeting(w.meeting)
 	case w.spawn != nil:
 		h.forsakeSpawn(w.spawn)
 	case w.op != nil:

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package head
+
+import (
+	"fmt"
+	"slices"
+
+	"gompi/internal/control"
+	"gompi/internal/group"
+	"gompi/internal/wire"
+)
+
+// port is where groups meet: one that accepts, one that connects, in the order in which
+// they come. It ends with the process that has opened it.
+type port struct {
+	name     string
+	owner    *proc
+	accepts  []*meeting
+	connects []*meeting
+}
+
+// meeting is a group that waits for another at a port.
+type meeting struct {
+	w       *wait
+	port    *port
+	accepts bool
+	members wire.Members
+}
+
+// service is a name that a process has published for a port.
+type service struct {
+	port  string
+	owner *proc
+}
+
+// maxPorts bounds the ports, and the services, of a job.
+const maxPorts = 1 << 16
+
+func (h *Head) portFrame(p *proc, id uint32, m *control.Port) {
+	if m.Close != "" {
+		switch x := h.ports[m.Close]; {
+		case x == nil:
+			h.refuse(p, id, noPort(m.Close))
+		case x.owner != p:
+			h.refuse(p, id, control.Refused("port %s is another process's", m.Close))
+		default:
+			h.closePort(x, "was closed")
+			h.answer(p, id, &control.ValueBody{Val: []byte(m.Close)})
+		}
+		return
+	}
+	if len(h.ports) >= maxPorts {
+		h.refuse(p, id, control.Refused("the job has %d ports", len(h.ports)))
+		return
+	}
+	h.lastPort++
+	x := &port{name: fmt.Sprintf("gompi-port:%016x:%d", uint64(h.cfg.Job), h.lastPort), owner: p}
+	h.ports[x.name] = x
+	h.answer(p, id, &control.ValueBody{Val: []byte(x.name)})
+}
+
+func noPort(name string) error {
+	return control.NotFound("port %q", control.Clip(name, control.MaxName))
+}
+
+// closePort ends a port; who waits there is refused.
+func (h *Head) closePort(x *port, how string) {
+	delete(h.ports, x.name)
+	for _, m := range append(x.accepts, x.connects...) {
+		h.unparkWith(m.w, control.NotFound("port %s %s", x.name, how))
+	}
+}
+
+// dropPorts: p, which takes part in nothing any more, has no ports and no services.
+func (h *Head) dropPorts(p *proc) {
+	for _, x := range h.ports {
+		if x.owner == p {
+			h.closePort(x, "is gone with the process that opened it")
+		}
+	}
+	for name, s := range h.services {
+		if s.owner == p {
+			delete(h.services, name)
+		}
+	}
+}
+
+func (h *Head) meet(p *proc, f *control.Frame, m *control.Meet) error {
+	x := h.ports[m.Port]
+	refused := func() error {
+		switch {
+		case x == nil:
+			return noPort(m.Port)
+		case m.Members.Index(p.id) < 0:
+			return control.Refused("process %v is not in the group that it names", p.id)
+		case h.turnedDown(p):
+			return errTurnedDown(p)
+		case h.ending != "":
+			return control.Ending(h.ending)
+		}
+		return h.known(m.Members)
+	}
+	if err := refused(); err != nil {
+		h.refuse(p, f.ID, err)
+		return nil
+	}
+	t := &meeting{w: &wait{proc: p, id: f.ID}, port: x, accepts: m.Accepts, members: m.Members}
+	if err := h.park(t.w, f); err != nil {
+		return err
+	}
+	h.afterChanges(t.w, slices.Collect(seconds(m.Members.All())), func() { h.arrive(t) })
+	return nil
+}
+
+// arrive lets a group wait at its port, and those meet that can.
+func (h *Head) arrive(t *meeting) {
+	x := t.port
+	if h.ports[x.name] != x { // it was closed while a change was undecided
+		h.unparkWith(t.w, noPort(x.name))
+		return
+	}
+	list := &x.connects
+	if t.accepts {
+		list = &x.accepts
+	}
+	*list = append(*list, t)
+	t.w.meeting = t
+	for len(x.accepts) > 0 && len(x.connects) > 0 {
+		a, c := x.accepts[0], x.connects[0]
+		both := group.Union(a.members, c.members)
+		if both.Len() < a.members.Len()+c.members.Len() {
+			h.unparkWith(c.w, control.Refused("process %v would be on both sides", group.Intersection(a.members, c.members).At(0)))
+			continue
+		}
+		if about := slices.Collect(seconds(both.All())); h.changing(about) != 0 {
+			h.stopMeeting(c) // and comes again
+			h.afterChanges(c.w, about, func() { h.arrive(c) })
+			continue
+		}
+		h.introduce(a, c)
+	}
+}
+
+// introduce answers both of a pair.
+func (h *Head) introduce(a, c *meeting) {
+	mine, err := h.define(a.members)
+	if err != nil {
+		h.unparkWith(c.w, err)
+		return
+	}
+	h.hold(mine.Number)
+	defer h.unhold(mine.Number)
+	theirs, err := h.define(c.members)
+	if err != nil {
+		h.unparkWith(c.w, err)
+		return
+	}
+	h.hold(theirs.Number)
+	defer h.unhold(theirs.Number)
+	h.sets[mine.Number].taken = familySerials
+	for _, t := range []*meeting{a, c} {
+		b := &control.MeetBody{Mine: mine, Theirs: theirs, IDs: mine.Number}
+		if t == c {
+			b.Mine, b.Theirs = theirs, mine
+		}
+		h.giveAll(t.members, b.Theirs.Number)
+		h.unpark(t.w)
+		h.answer(t.w.proc, t.w.id, b)
+	}
+}
+
+// giveAll gives a set to all of some processes that are joined: nobody is to forget its
+// members before all of these have heard of them.
+func (h *Head) giveAll(members wire.Members, set uint32) {
+	for _, id := range members.All() {
+		if q := h.proc(id); q != nil && q.state == control.Joined {
+			h.give(q, set)
+		}
+	}
+}
+
+func (h *Head) stopMeeting(t *meeting) {
+	t.w.meeting = nil
+	is := func(u *meeting) bool { return u == t }
+	t.port.accepts, t.port.connects = slices.DeleteFunc(t.port.accepts, is), slices.DeleteFunc(t.port.connects, is)
+}
+
+func (h *Head) service(p *proc, id uint32, m *control.Service) {
+	s := h.services[m.Name]
+	switch {
+	case m.Do == control.Publish && s != nil:
+		h.refuse(p, id, control.Refused("service %q is published already", m.Name))
+		return
+	case m.Do == control.Publish && len(h.services) >= maxPorts:
+		h.refuse(p, id, control.Refused("the job has %d services", len(h.services)))
+		return
+	case m.Do == control.Publish:
+		s = &service{port: m.Port, owner: p}
+		h.services[m.Name] = s
+	case s == nil:
+		h.refuse(p, id, control.NotFound("service %q", m.Name))
+		return
+	case m.Do == control.Unpublish && (s.owner != p || m.Port != "" && m.Port != s.port):
+		h.refuse(p, id, control.Refused("service %q was published by another process, or for another port", m.Name))
+		return
+	case m.Do == control.Unpublish:
+		delete(h.services, m.Name)
+	}
+	h.answer(p, id, &control.ValueBody{Val: []byte(s.port)})
+}

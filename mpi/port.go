@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mpi
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"gompi/internal/calls"
+	"gompi/internal/control"
+	"gompi/internal/core"
+	"gompi/internal/fault"
+	"gompi/internal/wire"
+)
+
+// Groups of processes that have no communicator in common meet at a port, whose name one
+// has from the other, or from a service that is published.
+
+const (
+	opOpenPort  calls.Name = "OpenPort"
+	opClosePort calls.Name = "ClosePort"
+	opAccept    calls.Name = "Accept"
+	opConnect   calls.Name = "Connect"
+	opJoin      calls.Name = "Join"
+	opPublish   calls.Name = "PublishName"
+	opUnpublish calls.Name = "UnpublishName"
+	opLookup    calls.Name = "LookupName"
+)
+
+// OpenPort makes a port, and returns its name, which any process of the job may be told.
+// It is there until ClosePort, or until this process ends. Local, but for one round trip
+// to the head. MPI 4.1 section 11.9.1.
+func (p *Process) OpenPort() (string, error) {
+	return p.askName(nil, opOpenPort, fault.Port, &control.Port{})
+}
+
+// ClosePort ends a port that this process has opened. Who waits there gets ErrPort. Local,
+// but for one round trip to the head. MPI 4.1 section 11.9.1.
+func (p *Process) ClosePort(port string) error {
+	var err error
+	if port == "" || len(port) > control.MaxName {
+		return p.portError(opClosePort, &fault.Fault{Class: fault.Port, Peer: -1, Err: fmt.Errorf("a port of %d bytes", len(port))})
+	}
+	_, err = p.askName(nil, opClosePort, fault.Port, &control.Port{Close: port})
+	return err
+}
+
+// PublishName makes a port known under the name of a service, in the whole job, until
+// UnpublishName, or until this process ends. A name that is taken is ErrService. Local,
+// but for one round trip to the head. MPI 4.1 section 11.9.4.
+func (p *Process) PublishName(service, port string) error {
+	return p.name(opPublish, fault.Service, control.Service{Do: control.Publish, Name: service, Port: port})
+}
+
+// UnpublishName takes back what this process has published, else it is ErrService. Local,
+// but for one round trip to the head. MPI 4.1 section 11.9.4.
+func (p *Process) UnpublishName(service, port string) error {
+	return p.name(opUnpublish, fault.Service, control.Service{Do: control.Unpublish, Name: service, Port: port})
+}
+
+// LookupName is the port that a process of the job has published as a service; ErrName if
+// none has. Local, but for one round trip to the head. MPI 4.1 section 11.9.4.
+func (p *Process) LookupName(service string) (string, error) {
+	if err := checkService(service, ""); err != nil {
+		return "", p.portError(opLookup, &fault.Fault{Class: fault.Name, Peer: -1, Err: err})
+	}
+	return p.askName(nil, opLookup, fault.Name, &control.Service{Do: control.LookUp, Name: service})
+}
+
+func (p *Process) name(op calls.Name, class fault.Class, m control.Service) error {
+	if err := checkService(m.Name, m.Port); err != nil {
+		return p.portError(op, &fault.Fault{Class: class, Peer: -1, Err: err})
+	}
+	_, err := p.askName(nil, op, class, &m)
+	return err
+}
+
+func checkService(name, port string) error {
+	if n := max(len(name), len(port)); name == "" || n > control.MaxName {
+		return fmt.Errorf("a name of %d bytes and a port of %d, 1 to %d allowed", len(name), len(port), control.MaxName)
+	}
+	return nil
+}
+
+// askName asks the head for a name.
+func (p *Process) askName(user context.Context, op calls.Name, class fault.Class, m control.Message) (string, error) {
+	ctx, cancel := p.core.WhileJob(user)
+	defer cancel()
+	var b control.ValueBody
+	if err := p.core.Control.Ask(ctx, m, &b); err != nil {
+		return "", p.portError(op, core.Refusal(ctx, class, err))
+	}
+	return string(b.Val), nil
+}
+
+func (p *Process) portError(op calls.Name, f *fault.Fault) error {
+	var none *Comm
+	return none.errorOf(op, ProcNull, -1, f)
+}
+
+// Accept waits until a group connects to a port, and makes an intercommunicator between
+// that and the group of c. Groups that accept at one port are met in the order in which
+// they call. The port counts on root alone, and any process may have opened it. It is
+// ErrPort when the port is closed or gone, and gives up when the context of c ends on
+// root. While a change of process sets is not decided that one of the ranks has a part in
+// it waits for the decision. c is an intracommunicator. Collective over c.
+// MPI 4.1 section 11.9.2.
+func (c *Comm) Accept(port string, root int) (*Comm, error) { return c.meetAt(opAccept, port, root) }
+
+// Connect waits until a group accepts at a port: see Accept. A port that does not exist is
+// ErrPort. Collective over c. MPI 4.1 section 11.9.3.
+func (c *Comm) Connect(port string, root int) (*Comm, error) { return c.meetAt(opConnect, port, root) }
+
+func (c *Comm) meetAt(op calls.Name, port string, root int) (*Comm, error) {
+	if err := c.intra(op); err != nil {
+		return nil, err
+	}
+	if root < 0 || root >= c.core.Size {
+		return nil, c.argError(ErrRoot, op, ProcNull, -1, -1, -1, "", fmt.Errorf("root %d of %d ranks", root, c.core.Size))
+	}
+	p, user := &c.core.proc.core, c.user
+	var said []byte
+	if c.core.Rank == root {
+		var b control.MeetBody
+		if f := c.askMeet(op, port, &b); f != nil {
+			said, user = append([]byte{byte(f.Class)}, control.Clip(f.Err.Error(), control.MaxText)...), nil
+		} else {
+			said = append([]byte{0}, control.Encode(&b)...)
+		}
+	}
+	said, f := c.core.FromRoot(op, user, root, said, control.MaxBody+1)
+	var b control.MeetBody
+	switch {
+	case f != nil:
+	case len(said) == 0 || fault.Class(said[0]) >= fault.Told:
+		f = &fault.Fault{Class: fault.Unreachable, Peer: int32(root), Err: errSaid}
+	case said[0] != 0:
+		return nil, c.argError(Class(said[0]), op, ProcNull, -1, -1, -1, "", errors.New(string(said[1:])))
+	default:
+		if err := control.Decode(&b, said[1:]); err != nil {
+			f = &fault.Fault{Class: fault.Unreachable, Peer: int32(root), Err: fmt.Errorf("%w: %w", errSaid, err)}
+		}
+	}
+	if f != nil {
+		return nil, c.errorOf(op, ProcNull, -1, f)
+	}
+	// From now on what it has made says of their ends.
+	defer p.Control.ReleaseSet(b.Theirs.Number)
+	a, g, f := p.Facing(op, b.IDs, b.Mine, b.Theirs)
+	if f != nil {
+		return nil, c.errorOf(op, ProcNull, -1, f)
+	}
+	return c.core.proc.newComm(c, a, g, c.Name()+"|")
+}
+
+var errSaid = errors.New("what the root says of the other group cannot be read")
+
+// askMeet is the root's part.
+func (c *Comm) askMeet(op calls.Name, port string, b *control.MeetBody) *fault.Fault {
+	if port == "" || len(port) > control.MaxName {
+		return &fault.Fault{Class: fault.Port, Peer: -1, Err: fmt.Errorf("a port of %d bytes", len(port))}
+	}
+	p := &c.core.proc.core
+	ctx, cancel := p.WhileJob(c.user)
+	defer cancel()
+	defer p.Noted(op)()
+	if err := p.Control.Ask(ctx, &control.Meet{Port: port, Accepts: op == opAccept, Members: c.core.Ctx.Members}, b); err != nil {
+		return core.Refusal(ctx, fault.Port, err)
+	}
+	return nil
+}
+
+// joinHead is what each end of a Join writes first: a word that no other program begins
+// with, its job and its serial.
+const (
+	joinWord  = "gompi-join-1"
+	joinBytes = len(joinWord) + 12
+)
+
+// Join makes an intercommunicator between this process and the one at the other end of a
+// connection, which calls it, too. Nothing else may be on the connection meanwhile; after
+// it the connection may be used again. The result is nil where both are not in one job, as
+// when they were not started by gompirun. ctx ends it, if the connection has a
+// SetDeadline as those of package net; else who gives up closes the connection. Collective
+// over both. MPI 4.1 section 11.10.5.
+func (p *Process) Join(ctx context.Context, conn io.ReadWriter) (*Comm, error) {
+	if d, ok := conn.(interface{ SetDeadline(time.Time) error }); ok {
+		ctx, cancel := p.core.WhileJob(ctx)
+		defer cancel()
+		defer context.AfterFunc(ctx, func() { d.SetDeadline(time.Unix(1, 0)) })()
+	}
+	c, err := p.join(ctx, conn)
+	if err == nil {
+		return c, nil
+	}
+	if _, ok := err.(*Error); ok {
+		return nil, err
+	}
+	f := &fault.Fault{Class: fault.Unreachable, Peer: -1, Err: err}
+	if ctx.Err() != nil {
+		f = &fault.Fault{Class: fault.Cancelled, Peer: -1, Err: context.Cause(ctx)}
+	}
+	return nil, p.portError(opJoin, f)
+}
+
+func (p *Process) join(ctx context.Context, conn io.ReadWriter) (*Comm, error) {
+	own := p.core.Self
+	head := binary.LittleEndian.AppendUint64([]byte(joinWord), uint64(own.Job))
+	head = binary.LittleEndian.AppendUint32(head, own.Serial)
+	wrote := make(chan error, 1) // both write first
+	go func() {
+		_, err := conn.Write(head)
+		wrote <- err
+	}()
+	in := make([]byte, joinBytes)
+	if _, err := io.ReadFull(conn, in); err != nil {
+		return nil, err
+	}
+	if err := <-wrote; err != nil {
+		return nil, err
+	}
+	if string(in[:len(joinWord)]) != joinWord {
+		return nil, fmt.Errorf("the other end says %q", in)
+	}
+	other := wire.ProcID{Job: wire.JobID(binary.LittleEndian.Uint64(in[len(joinWord):])), Serial: binary.LittleEndian.Uint32(in[len(joinWord)+8:])}
+	switch {
+	case other.Job != own.Job:
+		return nil, nil
+	case other == own:
+		return nil, p.portError(opJoin, &fault.Fault{Class: fault.Arg, Peer: -1, Err: errors.New("both ends are this process")})
+	}
+	self := p.Self().WithContext(ctx)
+	if other.Serial < own.Serial {
+		port, err := readPort(conn)
+		if err != nil {
+			return nil, err
+		}
+		return self.Connect(port, 0)
+	}
+	port, err := p.OpenPort()
+	if err != nil {
+		_, werr := conn.Write([]byte{0, 0}) // the other end does not wait
+		return nil, errors.Join(err, werr)
+	}
+	defer p.ClosePort(port)
+	if _, err := conn.Write(append(binary.LittleEndian.AppendUint16(nil, uint16(len(port))), port...)); err != nil {
+		return nil, err
+	}
+	return self.Accept(port, 0)
+}
+
+func readPort(conn io.Reader) (string, error) {
+	var n [2]byte
+	if _, err := io.ReadFull(conn, n[:]); err != nil {
+		return "", err
+	}
+	b := make([]byte, binary.LittleEndian.Uint16(n[:]))
+	if _, err := io.ReadFull(conn, b); err != nil {
+		return "", err
+	}
+	if len(b) == 0 || len(b) > control.MaxName {
+		return "", errors.New("the other end has no port")
+	}
+	return string(b), nil
+}
