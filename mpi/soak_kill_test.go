@@ -256,7 +256,7 @@ func failedWithin(w *mpi.Comm, d time.Duration) []int {
 func TestSoakKill(t *testing.T) {
 	rounds := 1
 	if testlab.Long() {
-		rounds = 60
+		rounds = 20
 	}
 	for _, tr := range transports {
 		for _, knobs := range [][]string{nil, {"GOMPI_EAGER=64"}, {"GOMPI_CMA=off"}, {"GOMPI_HOSTS_PRETEND=2"}} {

@@ -67,7 +67,7 @@ func TestSoakDeaths(t *testing.T) {
 	committed, rolledBack, lost, statuses := 0, 0, 0, map[int]int{}
 	for k := range jobs {
 		mark := testlab.NewMark()
-		options, flags := "", []string{"--ft", "--leave-timeout", "5s"}
+		options, flags := "", []string{"--ft", "--leave-timeout", "30s"}
 		switch k % 3 {
 		case 0:
 			flags = append(flags, "--transport", "shm")
