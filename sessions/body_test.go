@@ -59,8 +59,7 @@ func segmentOf(n int) ([]byte, error) {
 
 func (g *page) put(n setpage.Change, b control.FollowBody, c control.ChangeBody) {
 	b.Rest = control.Encode(&c)
-	g.lines.Begin(n, 1)
-	g.lines.PutBody(n, control.Encode(&b))
+	g.lines.Begin(n, 1, control.Encode(&b))
 }
 
 // What stands on a page is what each makes of it; what cannot be is not believed.
@@ -121,8 +120,7 @@ func FuzzHandedBody(f *testing.F) {
 	f.Add(control.Encode(&b))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		g, _, _ := handing(t)
-		g.lines.Begin(1, 1)
-		if !g.lines.PutBody(1, raw) {
+		if !g.lines.Begin(1, 1, raw) {
 			t.Skip()
 		}
 		b, c, err := g.handedBody(1)

@@ -20,15 +20,19 @@ func (a *Agent) following(o *control.PageOrder) bool {
 	return o.Do == control.PageBegin && (next != nil && next.memory == nil || g != nil && !g.ready)
 }
 
-// hand puts on a page what members are handed with the change that begins.
-func (a *Agent) hand(g *page, o *control.PageOrder) {
+// begin puts a change on a page, with what its members are handed.
+func (a *Agent) begin(g *page, o *control.PageOrder) {
 	g.next = nil
-	next := a.pages[o.Next]
-	var b control.FollowBody
-	if b.Rest, b.Board = o.Body, a.gifts[o.Next].told(); next != nil {
-		b.X, b.Members = next.extent.name(), next.members.Len()
+	next, c := a.pages[o.Next], setpage.Change(o.Change)
+	var body []byte
+	if len(o.Body) > 0 {
+		b := control.FollowBody{Rest: o.Body, Board: a.gifts[o.Next].told()}
+		if next != nil {
+			b.X, b.Members = next.extent.name(), next.members.Len()
+		}
+		body = control.Encode(&b)
 	}
-	if len(o.Body) == 0 || !g.lines.PutBody(setpage.Change(o.Change), control.Encode(&b)) || next == nil {
+	if !g.lines.Begin(c, int(o.Votes), body) || next == nil {
 		return // they ask
 	}
 	g.next = next

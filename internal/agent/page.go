@@ -241,8 +241,7 @@ func (a *Agent) page(o *control.PageOrder) {
 	case control.PageBegin:
 		a.sweep()
 		g.change, g.word, g.queries = c, setpage.Open, queries{}
-		g.lines.Begin(c, int(o.Votes))
-		if a.hand(g, o); o.Options.Hold {
+		if a.begin(g, o); o.Options.Hold {
 			a.ring(g) // layers wait for the change before it is handed out
 		} else {
 			a.turned(g)

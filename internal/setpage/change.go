@@ -57,9 +57,12 @@ func number(w uint64, c Change) uint64 {
 	return w & numbers
 }
 
-// Begin makes room for a change on which so many must vote. Who calls it, the
-// agent, has seen the end of the change before (Over). Nobody sees anything yet.
-func (p Page) Begin(c Change, voters int) {
+// Begin makes room for a change on which so many must vote, and writes down what members
+// are handed with it; false: that is nil, or has no room, and they have to ask. Who
+// calls it, the agent, has seen the end of the change before (Over). Who looks for the
+// Last change finds it, with the body; the others see nothing yet.
+func (p Page) Begin(c Change, voters int, body []byte) bool {
+	put := p.putBody(c, body)
 	p.remember(c)
 	p.head.verdict.Store(verdict(c, Open))
 	p.head.agreed.Store(tag(c))
@@ -67,6 +70,7 @@ func (p Page) Begin(c Change, voters int) {
 	// In this order: See takes no shown of one change and hidden of another.
 	p.head.shown.Store(tag(c))
 	p.head.hidden.Store(tag(c))
+	return put
 }
 
 // pastBits is of how many changes before the page's own the outcome is known.

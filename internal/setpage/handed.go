@@ -10,12 +10,12 @@ import (
 // bodyWords is how much room a page of so many members has for what they are handed.
 func bodyWords(members int) int { return 128 + 8*members }
 
-// PutBody writes down what members are handed with a change, for those who see it:
-// for the agent, after Begin and before anything is shown. False: there is no room,
-// they have to ask.
-func (p Page) PutBody(c Change, body []byte) bool {
+// putBody writes down what members are handed with a change, before anybody sees that.
+// Who saw it earlier would ask for what is then handed to it here, and give that back
+// when it looks no more.
+func (p Page) putBody(c Change, body []byte) bool {
 	p.head.body.Store(0)
-	if len(body) > 8*len(p.body) {
+	if body == nil || len(body) > 8*len(p.body) {
 		return false
 	}
 	for i := 0; i*8 < len(body); i++ {

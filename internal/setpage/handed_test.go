@@ -35,8 +35,7 @@ func TestBody(t *testing.T) {
 		}
 	})
 	for c := Change(1); c <= last; c++ {
-		p.Begin(c, 1)
-		if !p.PutBody(c, body(c)) {
+		if !p.Begin(c, 1, body(c)) {
 			t.Errorf("no room for %d bytes", len(body(c)))
 		}
 		for range rand.IntN(200) {
@@ -44,7 +43,7 @@ func TestBody(t *testing.T) {
 		}
 	}
 	wg.Wait()
-	if p.PutBody(last, make([]byte, room+1)) {
+	if p.putBody(last, make([]byte, room+1)) {
 		t.Error("too much was written")
 	}
 	if _, ok := p.Body(last); ok {
@@ -54,6 +53,32 @@ func TestBody(t *testing.T) {
 	if _, ok := p.Body(last); ok {
 		t.Error("more was read than there is")
 	}
+}
+
+// Who sees a change begin finds what members are handed.
+func TestBodyBeforeChange(t *testing.T) {
+	p := newPage(t, 200)
+	body := make([]byte, 8*bodyWords(200))
+	last := 10 * changes(t)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for now := Change(0); now < last; {
+			was, s := p.Last()
+			now = was
+			if _, ok := p.Body(now); ok || now == 0 || s != Open {
+				continue
+			}
+			if again, s := p.Last(); again == now && s == Open {
+				t.Errorf("change %d has begun without it", now)
+				return
+			}
+		}
+	})
+	for c := Change(1); c <= last; c++ {
+		p.Begin(c, 1, body)
+		p.Break(c)
+	}
+	wg.Wait()
 }
 
 // What is handed out is claimed by the member or taken back by the agent, not both.
@@ -99,7 +124,7 @@ func TestMissed(t *testing.T) {
 	for n := Change(1); n <= 3; n++ {
 		at := 10 * uint64(n)
 		a.Check(at)
-		p.Begin(n, 3)
+		p.Begin(n, 3, nil)
 		p.Show(n)
 		b.Check(at - 5) // finds the iteration, and is not there
 		if a.Check(at+1) != n {

@@ -66,7 +66,7 @@ func TestRing(t *testing.T) {
 	}
 	rolled := map[Change]bool{}
 	for c := Change(1); c <= last; c++ {
-		p.Begin(c, members)
+		p.Begin(c, members, nil)
 		p.Show(c)
 		if c%3 == 0 {
 			for range c % 64 {
@@ -152,7 +152,7 @@ func TestQueries(t *testing.T) {
 	all := func(int) bool { return true }
 	some := 0 // accepted
 	for c := Change(1); c <= last; c++ {
-		p.Begin(c, members)
+		p.Begin(c, members, nil)
 		p.ShowQueries(c)
 		for from := calls[0].Load(); calls[0].Load() < from+uint64(c%3)*100; {
 			runtime.Gosched()
@@ -203,14 +203,14 @@ func TestQueries(t *testing.T) {
 // A member stopped in the midst of an older change writes nothing into a newer one.
 func TestLate(t *testing.T) {
 	p := newPage(t, 2)
-	p.Begin(1, 2)
+	p.Begin(1, 2, nil)
 	p.Show(1)
 	p.Agree(1, 1, 1)
 	if s := p.Withdraw(1); s != RolledBack {
 		t.Fatal(s)
 	}
 	p.Over(1)
-	p.Begin(2, 2)
+	p.Begin(2, 2, nil)
 	p.Vote(1)
 	p.Commit(1)
 	p.agree(1, 7)
@@ -234,7 +234,7 @@ func TestNow(t *testing.T) {
 	p := newPage(t, 2)
 	a, b := p.Member(0, 1, 1), p.Member(1, 1, 1)
 	for c := Change(1); c < 5; c++ {
-		p.Begin(c, 2)
+		p.Begin(c, 2, nil)
 		if a.Check(Now) != 0 {
 			t.Fatal("handed what was not shown")
 		}
@@ -258,7 +258,7 @@ func TestAsked(t *testing.T) {
 	for c := Change(1); c < 4; c++ {
 		at := 10 * uint64(c)
 		for _, x := range []Page{p, q} {
-			x.Begin(c, 1<<31)
+			x.Begin(c, 1<<31, nil)
 		}
 		if a.Check(at) != 0 || b.Check(at) != 0 || far.Check(at+3) != 0 {
 			t.Fatal("handed what was not shown")
@@ -325,7 +325,7 @@ func TestVerdicts(t *testing.T) {
 		{func(c Change) { p.Break(c) }, RolledBack},
 	} {
 		n := Change(c + 1)
-		p.Begin(n, 2)
+		p.Begin(n, 2, nil)
 		tt.do(n)
 		if got, ok := p.Verdict(n); got != tt.want || !ok {
 			t.Errorf("case %d: %v, want %v", c, got, tt.want)
@@ -373,7 +373,7 @@ func TestPast(t *testing.T) {
 		if c%7 == 6 && !committed(c) {
 			continue // it was rolled back before it came to the page
 		}
-		p.Begin(c, 1)
+		p.Begin(c, 1, nil)
 		if s, ok := p.Verdict(c); s != Open || !ok {
 			t.Fatalf("change %d begins %v, %v", c, s, ok)
 		}
