@@ -9,6 +9,7 @@ import (
 
 	"gompi/internal/calls"
 	"gompi/internal/control"
+	"gompi/internal/fault"
 	"gompi/mpi"
 )
 
@@ -51,6 +52,7 @@ const (
 	opPut    calls.Name = "Store.Put"
 	opGet    calls.Name = "Store.Get"
 	opGetAll calls.Name = "Store.GetAll"
+	opGetBy  calls.Name = "Store.GetBy"
 )
 
 // Put stores a value; an older one is replaced. On return it is there. val may be
@@ -69,30 +71,72 @@ func (t *Store) Put(key string, val []byte) (err error) {
 
 // Get returns the values of keys, nil for one that nobody has put; the caller owns
 // them. With wait it returns when all are there, or with an error when ctx ends, the
-// set is gone, or no other process is left that could put them.
+// set is gone, no other process is left that could put them, or the change is rolled
+// back of which the set came (ErrRolledBack).
 func (t *Store) Get(ctx context.Context, wait bool, keys ...string) ([][]byte, error) {
-	return t.get(ctx, opGet, wait, 0, keys)
+	return t.get(ctx, opGet, wait, collective{}, keys)
 }
 
 // GetAll is Get by all members of the set, with the same keys: what the first of them
 // is answered all are. The k-th call of each member belongs to that of the
 // others. Collective over the set; without wait nobody waits for another.
 func (t *Store) GetAll(ctx context.Context, wait bool, keys ...string) ([][]byte, error) {
-	if t.h.set.Members.Index(t.s.process().Self) < 0 {
-		return nil, t.s.raised(mpi.ErrRank, string(opGetAll), fmt.Errorf("the calling process is not in the set %s", t.name))
+	call, err := t.h.call(t.s, opGetAll, t.name)
+	if err != nil {
+		return nil, err
 	}
-	return t.get(ctx, opGetAll, wait, t.h.call(), keys)
+	return t.get(ctx, opGetAll, wait, call, keys)
+}
+
+// GetBy is Get by all members of another set, coll, with the same store and keys, as
+// GetAll is by those of this one; "mpi://SELF" is Get. What the members of a set call
+// of GetBy and GetAll, whichever stores they ask, counts together, and is called in the
+// same order by all of them. Collective over coll; without wait nobody waits for
+// another.
+//
+// MPI_Session_get_pset_data of the DPP prototype.
+func (t *Store) GetBy(ctx context.Context, coll string, wait bool, keys ...string) ([][]byte, error) {
+	call, err := t.by(coll)
+	if err != nil {
+		return nil, err
+	}
+	return t.get(ctx, opGetBy, wait, call, keys)
+}
+
+// by is the next call by the members of coll.
+func (t *Store) by(coll string) (_ collective, err error) {
+	if coll = canonical(coll); coll == control.SelfURI {
+		return collective{}, nil
+	}
+	t.s.mu.Lock()
+	h, err := t.s.find(string(opGetBy), coll)
+	t.s.mu.Unlock()
+	if err != nil {
+		t.s.raise(&err)
+		return collective{}, err
+	}
+	return h.call(t.s, opGetBy, coll)
+}
+
+// collective is the how manyth call it is of the members of a set; the zero value is
+// that of who calls alone.
+type collective struct {
+	set  uint32
+	call uint64
 }
 
 // call numbers a collective call.
-func (h *held) call() uint64 {
+func (h *held) call(s *Session, op calls.Name, name string) (collective, error) {
+	if h.set.Members.Index(s.process().Self) < 0 {
+		return collective{}, s.raised(mpi.ErrRank, string(op), fmt.Errorf("the calling process is not in the set %s", name))
+	}
 	h.turn.Lock()
 	defer h.turn.Unlock()
 	h.had.Calls++
-	return h.had.Calls
+	return collective{h.set.Number, h.had.Calls}, nil
 }
 
-func (t *Store) get(ctx context.Context, op calls.Name, wait bool, call uint64, keys []string) (_ [][]byte, err error) {
+func (t *Store) get(ctx context.Context, op calls.Name, wait bool, by collective, keys []string) (_ [][]byte, err error) {
 	defer t.s.raise(&err)
 	if len(keys) == 0 || len(keys) > MaxKeys {
 		return nil, t.s.fail(mpi.ErrArg, string(op), fmt.Errorf("%d keys, 1 to %d allowed", len(keys), MaxKeys))
@@ -106,8 +150,13 @@ func (t *Store) get(ctx context.Context, op calls.Name, wait bool, call uint64, 
 		return nil, err
 	}
 	var b control.ValuesBody
-	m := &control.SetGet{Set: t.h.set.Number, Keys: keys, Wait: wait, Call: call}
-	if err := t.ask(ctx, op, m, &b); err != nil {
+	m := &control.SetGet{Set: t.h.set.Number, Coll: by.set, Keys: keys, Wait: wait, Call: by.call}
+	if wait {
+		err = t.askDuring(ctx, op, m, &b)
+	} else {
+		err = t.ask(ctx, op, m, &b)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if len(b.Values) != len(keys) {
@@ -135,6 +184,21 @@ func (t *Store) ask(ctx context.Context, op calls.Name, m, body control.Message)
 	return nil
 }
 
+// askDuring is ask for what waits, if the set came of a change: not beyond the end of
+// that.
+func (t *Store) askDuring(ctx context.Context, op calls.Name, m, body control.Message) (err error) {
+	f := t.s.process().During(ctx, t.h.over, func(ctx context.Context) *fault.Fault {
+		if err = t.ask(ctx, op, m, body); err != nil {
+			return &fault.Fault{Peer: -1, Err: err}
+		}
+		return nil
+	})
+	if f != nil && f.Class == fault.RolledBack {
+		err = t.s.fail(ErrRolledBack, string(op), fmt.Errorf("%s: %w", t.name, f.Err))
+	}
+	return err
+}
+
 // IPut starts a Put. val may be reused when the request is complete: the value is
 // there then.
 func (t *Store) IPut(key string, val []byte) mpi.Request {
@@ -153,10 +217,24 @@ func (t *Store) IGet(ctx context.Context, wait bool, keys ...string) (*[][]byte,
 // IGetAll starts a GetAll: the values are there when the request is complete. It
 // counts when it is started.
 func (t *Store) IGetAll(ctx context.Context, wait bool, keys ...string) (*[][]byte, mpi.Request) {
+	call, err := t.h.call(t.s, opGetAll, t.name)
+	return t.startGet(ctx, opGetAll, wait, call, keys, err)
+}
+
+// IGetBy starts a GetBy: the values are there when the request is complete. It counts
+// when it is started.
+func (t *Store) IGetBy(ctx context.Context, coll string, wait bool, keys ...string) (*[][]byte, mpi.Request) {
+	call, err := t.by(coll)
+	return t.startGet(ctx, opGetBy, wait, call, keys, err)
+}
+
+func (t *Store) startGet(ctx context.Context, op calls.Name, wait bool, by collective, keys []string, wrong error) (*[][]byte, mpi.Request) {
 	vals := new([][]byte)
-	call := t.h.call()
-	return vals, t.s.start(opGetAll, func() (err error) {
-		*vals, err = t.get(ctx, opGetAll, wait, call, keys)
+	return vals, t.s.start(op, func() (err error) {
+		if wrong != nil {
+			return wrong
+		}
+		*vals, err = t.get(ctx, op, wait, by, keys)
 		return err
 	})
 }

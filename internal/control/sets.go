@@ -25,7 +25,7 @@ type DescribeBody struct {
 	Set        wire.Set
 	Names      []string // beside its own
 	Died, Left wire.Members
-	Dynamic    bool   // it is watched, or came of a change
+	Dynamic    bool   // it came of a change
 	Op         uint32 // the operation of which it came, or its members, that is not decided; 0: none
 	Had        Had    // by who asks
 }
@@ -127,10 +127,11 @@ func (m *SetPut) put(e *enc) { e.u32(m.Set); m.Put.put(e) }
 func (m *SetPut) get(d *dec) { m.Set = d.u32(); m.Put.get(d) }
 
 // SetGet asks for values of the store of a set: ValuesBody, when all are there if it
-// waits. Call, if not 0, counts the calls of each member: those of one number get one
-// answer.
+// waits. Call, if not 0, counts the calls of each member of Coll, whichever stores they
+// ask: those of one number get one answer. Coll 0 is the set itself.
 type SetGet struct {
 	Set  uint32
+	Coll uint32
 	Keys []string
 	Wait bool
 	Call uint64
@@ -138,10 +139,16 @@ type SetGet struct {
 
 func (*SetGet) kind() Kind { return KindSetGet }
 
-func (m *SetGet) put(e *enc) { e.u32(m.Set); e.strs(m.Keys); e.flag(m.Wait); e.u64(m.Call) }
+func (m *SetGet) put(e *enc) {
+	e.u32(m.Set)
+	e.u32(m.Coll)
+	e.strs(m.Keys)
+	e.flag(m.Wait)
+	e.u64(m.Call)
+}
 
 func (m *SetGet) get(d *dec) {
-	m.Set, m.Keys, m.Wait, m.Call = d.u32(), d.strs(MaxKeys, MaxKey), d.flag(), d.u64()
+	m.Set, m.Coll, m.Keys, m.Wait, m.Call = d.u32(), d.u32(), d.strs(MaxKeys, MaxKey), d.flag(), d.u64()
 }
 
 // ValuesBody are the values of keys, in the order of the question.

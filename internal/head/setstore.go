@@ -12,15 +12,24 @@ import (
 type setStore struct {
 	vals  map[string][]byte
 	waits map[*wait]struct{}
-	calls map[uint64]*setCall // collective Gets that some have not made yet
+	calls map[uint64]*setCall // collective Gets of the members that some have not made yet
+	// asked are those of other sets' members that wait for something of this one.
+	asked map[*setCall]collCall
 	bytes int
 }
 
 // setCall is one collective Get.
 type setCall struct {
+	set  uint32 // whose store is asked
 	keys []string
 	body []byte // the answer, nil: it is still waited for
 	had  map[uint32]struct{}
+}
+
+// collCall is where a collective Get is noted.
+type collCall struct {
+	coll *set
+	call uint64
 }
 
 // maxSetCalls bounds the collective Gets of a set that some members have made and
@@ -29,7 +38,9 @@ const maxSetCalls = 1 << 10
 
 func (t *set) theStore() *setStore {
 	if t.store == nil {
-		t.store = &setStore{vals: map[string][]byte{}, waits: map[*wait]struct{}{}, calls: map[uint64]*setCall{}}
+		t.store = &setStore{
+			vals: map[string][]byte{}, waits: map[*wait]struct{}{}, calls: map[uint64]*setCall{}, asked: map[*setCall]collCall{},
+		}
 	}
 	return t.store
 }
@@ -71,11 +82,15 @@ func (h *Head) count(s *setStore, bytes int) {
 // setGet answers, or waits.
 func (h *Head) setGet(p *proc, f *control.Frame, m *control.SetGet) error {
 	t, err := h.living(m.Set)
+	coll := t
+	if err == nil && m.Coll != 0 && m.Call != 0 {
+		coll, err = h.living(m.Coll)
+	}
 	switch {
 	case err != nil:
 	case len(m.Keys) == 0 || slices.Contains(m.Keys, ""):
 		err = control.Refused("no key, or an empty one")
-	case m.Call != 0 && t.members.Index(p.id) < 0:
+	case m.Call != 0 && coll.members.Index(p.id) < 0:
 		err = control.Refused("process %v is no member of the set, and cannot call with all", p.id)
 	case m.Wait && h.ending != "":
 		err = control.Ending(h.ending)
@@ -85,30 +100,42 @@ func (h *Head) setGet(p *proc, f *control.Frame, m *control.SetGet) error {
 		return nil
 	}
 	s := t.theStore()
+	w := &wait{proc: p, id: f.ID, set: t, coll: coll, keys: m.Keys, call: m.Call}
 	if m.Call != 0 {
-		if c := s.calls[m.Call]; c == nil && len(s.calls) >= maxSetCalls {
-			h.refuse(p, f.ID, control.Refused("%d collective calls on the set that other members have not made", len(s.calls)))
-			return nil
-		} else if c == nil {
-			s.calls[m.Call] = &setCall{keys: m.Keys, had: map[uint32]struct{}{}}
-		} else if !slices.Equal(c.keys, m.Keys) {
-			h.refuse(p, f.ID, control.Refused("call %d of the set is for %.3q, and for %.3q by another member", m.Call, m.Keys, c.keys))
+		if err := h.callSet(w, m.Set); err != nil {
+			h.refuse(p, f.ID, err)
 			return nil
 		}
 	}
-	w := &wait{proc: p, id: f.ID, set: t, keys: m.Keys, call: m.Call}
-	if !m.Wait || s.has(m.Keys) {
-		h.answerSet(t, w)
-		return nil
-	}
-	if c := s.calls[m.Call]; c != nil && c.body != nil {
-		h.answerSet(t, w)
+	c := coll.theStore().calls[m.Call]
+	if !m.Wait || s.has(m.Keys) || c != nil && c.body != nil {
+		h.answerSet(w)
 		return nil
 	}
 	if err := h.park(w, f); err != nil {
 		return err
 	}
 	s.waits[w] = struct{}{}
+	return nil
+}
+
+// callSet notes a collective call, or finds that others have made another one.
+func (h *Head) callSet(w *wait, number uint32) error {
+	calls := w.coll.theStore().calls
+	switch c := calls[w.call]; {
+	case c == nil && len(calls) >= maxSetCalls:
+		return control.Refused("%d collective calls on the set that other members have not made", len(calls))
+	case c == nil:
+		c = &setCall{set: number, keys: w.keys, had: map[uint32]struct{}{}}
+		calls[w.call] = c
+		if w.coll != w.set {
+			w.set.store.asked[c] = collCall{w.coll, w.call}
+		}
+	case c.set != number:
+		return control.Refused("call %d of the set is for the store of process set %d, and for that of %d by another member", w.call, number, c.set)
+	case !slices.Equal(c.keys, w.keys):
+		return control.Refused("call %d of the set is for %.3q, and for %.3q by another member", w.call, w.keys, c.keys)
+	}
 	return nil
 }
 
@@ -125,14 +152,17 @@ func (s *setStore) has(keys []string) bool {
 func (h *Head) trySet(t *set, w *wait) {
 	if t.store.has(w.keys) {
 		h.unpark(w)
-		h.answerSet(t, w)
+		h.answerSet(w)
 	}
 }
 
 // answerSet answers with what is there, or as a collective call was answered before.
-func (h *Head) answerSet(t *set, w *wait) {
-	s := t.store
-	c := s.calls[w.call]
+func (h *Head) answerSet(w *wait) {
+	s := w.set.store
+	var c *setCall
+	if w.coll.store != nil { // nobody may hold the set any more whose members call
+		c = w.coll.store.calls[w.call]
+	}
 	var body []byte
 	if c != nil {
 		body = c.body
@@ -157,16 +187,17 @@ func (h *Head) answerSet(t *set, w *wait) {
 	}
 	if c.body == nil {
 		c.body = body
-		h.count(s, len(body))
+		h.count(w.coll.store, len(body))
+		delete(s.asked, c)
 		for v := range s.waits { // members who wait in the same call
-			if v.call == w.call {
+			if v.call == w.call && v.coll == w.coll {
 				h.unpark(v)
-				h.answerSet(t, v)
+				h.answerSet(v)
 			}
 		}
 	}
 	c.had[w.proc.id.Serial] = struct{}{}
-	h.sweepCall(t, w.call)
+	h.sweepCall(w.coll, w.call)
 }
 
 // sweepCall forgets a collective call that all members have made who live.
@@ -195,6 +226,16 @@ func (h *Head) dropStore(number uint32, t *set) {
 	}
 	for w := range s.waits {
 		h.unparkWith(w, control.SetGone("%q", control.SetURI(h.cfg.Job, number)))
+	}
+	for _, c := range s.calls {
+		if in := h.sets[c.set]; in != nil && in.store != nil {
+			delete(in.store.asked, c)
+		}
+	}
+	for c, at := range s.asked { // who has not called yet will find the set gone, too
+		if at.coll.store != nil && at.coll.store.calls[at.call] == c {
+			delete(at.coll.store.calls, at.call)
+		}
 	}
 	h.count(s, -s.bytes)
 	t.store = nil

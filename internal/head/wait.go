@@ -18,6 +18,7 @@ type wait struct {
 	target *proc  // KindContact
 	key    string // KindGet
 	set    *set   // KindSetGet
+	coll   *set   // whose members call, where they do so together
 	keys   []string
 	call   uint64
 	fence  *fence // KindFence

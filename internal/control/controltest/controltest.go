@@ -65,7 +65,7 @@ func Samples(job wire.JobID) []control.Message {
 		&control.Happen{Number: 3, On: true, Sets: []uint32{0, 4}}, &control.HappenBody{What: control.HappenDied, Set: 4, Proc: p, Rank: 2, Missed: 1},
 		&control.News{Since: 9}, &control.NewsBody{Next: 10, More: true, Sets: names},
 		&control.Algebra{Do: control.Split, In: []uint32{4}, Sizes: []uint32{1, 2}, Names: []string{"app://a", ""}}, &control.SetsBody{Sets: names},
-		&control.SetPut{Set: 4, Put: control.Put{Key: "key", Val: []byte("value")}}, &control.SetGet{Set: 4, Keys: []string{"a", "b"}, Wait: true, Call: 3},
+		&control.SetPut{Set: 4, Put: control.Put{Key: "key", Val: []byte("value")}}, &control.SetGet{Set: 4, Coll: 7, Keys: []string{"a", "b"}, Wait: true, Call: 3},
 		&control.ValuesBody{Values: []control.Value{{There: true, Val: []byte("v")}, {Val: []byte{}}}},
 		&control.Order{Kind: control.OrderFollow, Serial: 3, ID: 7, Members: m, Page: page, Frame: []byte("f")}, &control.Order{Kind: control.OrderPage, Page: page},
 		&control.Order{Kind: control.OrderGive, ID: 7, Members: m}, &control.Order{Kind: control.OrderUngive, ID: 7},
