@@ -192,7 +192,11 @@ func (c *Change) await(ctx context.Context, op string, until change.State) (chan
 	ctx, cancel := whileJob(ctx, c.proc)
 	defer cancel()
 	var b control.OpBody
-	if err := c.core().Control.Ask(ctx, &control.Await{Op: c.body.Op, Until: until}, &b); err != nil {
+	err := c.core().Control.Ask(ctx, &control.Await{Op: c.body.Op, Until: until}, &b)
+	switch {
+	case c.Role == Joining && errors.Is(err, control.ErrNotFound):
+		return change.Done, nil // another change has had this process since
+	case err != nil:
 		return 0, controlError(ctx, op, err)
 	}
 	if b.Iteration > 0 {

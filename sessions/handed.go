@@ -129,6 +129,13 @@ func (k *kept) drop(g **page) {
 	}
 }
 
+// ahead is the page of the Result, which stays theirs.
+func (k *kept) ahead() *page {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.next
+}
+
 // goOn is the page of the Result, which is the caller's from now on; nil: there is none.
 func (k *kept) goOn() *page {
 	k.mu.Lock()

@@ -45,6 +45,11 @@ type asked struct {
 // a watcher asks for a set, that lives, unless it comes of a change that is rolled back:
 // then the next call is ErrSetGone.
 //
+// The Result of a change that was handed out may be asked for, by its name and with its
+// members, before the decision; there is nothing to be seen until then, and such calls
+// count like those that follow. So members need not wait for the one that calls
+// Complete. When that has, the next call with the Result's name goes on to it by itself.
+//
 // The error is of class ErrRefused for sets of which the caller is a member and that
 // it watches in another way, or not. A call that ends with its context counts. When
 // the caller has left by a change the error is ErrLeaving.
@@ -55,9 +60,14 @@ func (w *Watcher) Query(ctx context.Context, coll, in string) (*Change, error) {
 	}
 	g := w.page
 	if strings.EqualFold(coll, control.SelfURI) {
-		if n, err := w.named(ctx, op, 1, in); err != nil {
+		n, err := w.named(ctx, op, 1, in)
+		if err == nil {
+			err = w.goAhead(ctx, n)
+		}
+		if g = w.page; err != nil || w.ahead(n) != nil {
 			return nil, err
-		} else if n == g.set {
+		}
+		if n == g.set {
 			if c := g.lines.Shown(); c != 0 {
 				if ok, first := g.lines.Accept(c); ok {
 					return w.handedAgain(op, c, first)
@@ -74,11 +84,17 @@ func (w *Watcher) Query(ctx context.Context, coll, in string) (*Change, error) {
 		return w.askBeside(ctx, op, q, 0)
 	}
 	of, err := w.named(ctx, op, 1, in)
+	if err == nil && n == of {
+		err = w.goAhead(ctx, n)
+		g = w.page
+	}
 	switch {
 	case err != nil:
 		return nil, err
 	case n == g.set && of == g.set:
 		return w.query(ctx, op, g, nil)
+	case n == of && w.ahead(n) != nil:
+		return w.query(ctx, op, w.ahead(n), nil)
 	case of != g.set && in == control.MainURI:
 		return w.askBeside(ctx, op, question{coll: n}, of)
 	}
@@ -119,6 +135,10 @@ func (w *Watcher) query(ctx context.Context, op string, g *page, a *asking) (*Ch
 	case err != nil || n == 0:
 	case a != nil && !a.watched:
 		x, err = w.beside(ctx, op, a, n, over)
+	case a == nil && g != w.page: // it was decided meanwhile, and there is a change already
+		if err = w.goAhead(ctx, g.set); err == nil && !over {
+			x, err = w.handedAgain(op, n, first)
+		}
 	case !over:
 		x, err = w.handedAgain(op, n, first && a == nil)
 	}
@@ -130,6 +150,33 @@ func (w *Watcher) query(ctx context.Context, op string, g *page, a *asking) (*Ch
 		_ = g.proc.Control.Tell(&control.Word{Set: g.set, Change: uint32(c)})
 	}
 	return x, err
+}
+
+// ahead is the page of a set, if that is the Result of a change that was handed out and
+// is not decided; else nil.
+func (w *Watcher) ahead(set uint32) *page {
+	x := w.pending
+	if x == nil || x.page != w.page || x.body.Result.Number != set {
+		return nil
+	}
+	return x.kept.ahead()
+}
+
+// goAhead goes on to a set, if that is ahead and others have committed the change. Commit
+// of the program then returns at once.
+func (w *Watcher) goAhead(ctx context.Context, set uint32) error {
+	if w.ahead(set) == nil {
+		return nil
+	}
+	x := w.pending
+	if s, _ := x.page.lines.Verdict(x.number); s != setpage.Committed {
+		return nil
+	}
+	if _, err := x.Commit(ctx); err != nil {
+		return err
+	}
+	w.settle()
+	return nil
 }
 
 // findsOut waits for what the agent is finding out, or the head.

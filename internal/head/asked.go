@@ -39,6 +39,7 @@ type asked struct {
 type turn struct {
 	change uint32
 	asked  map[uint32]struct{} // hosts that have not said how often members have called
+	holds  bool                // the change was committed, and each who asks is told of it
 	most   uint64
 }
 
@@ -237,7 +238,7 @@ func (h *Head) endAsked(a *asked, o *op) {
 func (h *Head) overAsked(a *asked) {
 	h.page(&a.follow, control.PageOrder{Do: control.PageOver, Change: a.change})
 	if a.calls.from != 0 {
-		h.hideCalls(&a.follow, a.change)
+		h.hideCalls(&a.follow, a.change, false)
 	}
 	h.unasked(a)
 }

@@ -220,7 +220,7 @@ func (h *Head) rolledBack(o *op) {
 func (h *Head) closePage(f *follow, o *op) {
 	h.page(f, control.PageOrder{Do: control.PageOver, Change: o.changeOn(f.set)})
 	if c := &f.calls; c.from != 0 {
-		h.hideCalls(f, o.changeOn(f.set))
+		h.hideCalls(f, o.changeOn(f.set), o.body.State <= change.Done)
 	} else {
 		c.behind = c.behind || o.ballot == nil
 	}

@@ -81,7 +81,6 @@ func (h *Head) follow(p *proc, id uint32, m *control.Follow) {
 		return
 	}
 	f.procs[p.id.Serial] = p
-	t.dynamic = true
 	h.orderPage(p, id, f, m.Have, nil)
 	h.book.Watch(m.Set, p.id, m.Options.Hold)
 	h.settle()

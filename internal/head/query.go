@@ -73,11 +73,12 @@ func (h *Head) fixNow(o *op) {
 
 // hideCalls: a change that the head has shown is over on pages that stay; or one that has
 // not begun there yet, since until when the one before is seen is still to be found out.
-func (h *Head) hideCalls(f *follow, change uint32) {
+func (h *Head) hideCalls(f *follow, change uint32, holds bool) {
 	if f.calls.hiding != nil {
 		return
 	}
 	f.calls.hiding = newTurn(f, change)
+	f.calls.hiding.holds = holds
 	if len(f.calls.hiding.asked) == 0 {
 		h.hideNow(f)
 	}
@@ -114,6 +115,10 @@ func (h *Head) turnedOn(f *follow, host uint32, most uint64) {
 func (h *Head) hideNow(f *follow) {
 	c := &f.calls
 	t := c.hiding
-	h.page(f, control.PageOrder{Do: control.PageHide, Change: t.change, Call: t.most + 1})
-	c.hiding, c.behind, c.from = nil, t.most+1 > c.from, 0
+	to := t.most + 1
+	if t.holds && t.most > 0 { // one has voted for all before they looked again
+		to = max(to, c.from+1)
+	}
+	h.page(f, control.PageOrder{Do: control.PageHide, Change: t.change, Call: to})
+	c.hiding, c.behind, c.from = nil, to > c.from, 0
 }

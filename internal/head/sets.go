@@ -37,7 +37,7 @@ type set struct {
 	// what members have had that hold it no more.
 	taken   uint32
 	had     map[uint32]control.Had // by serial
-	dynamic bool                   // it is watched, or came of a change
+	dynamic bool                   // it came of a change
 	board   bool                   // its members were given memory
 	undone  bool                   // it came of a change that was rolled back
 	op      uint32                 // the operation that is not decided of which it came, or its members; 0: none
