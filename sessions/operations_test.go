@@ -241,14 +241,15 @@ func TestCancel(t *testing.T) {
 				}
 				return
 			}
-			w, err := sessions.Watch(ctx, "gompi://main", sessions.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := world.Barrier(); err != nil {
-				t.Fatal(err)
+			var w *sessions.Watcher
+			watch := func() {
+				t.Helper()
+				if w, err = sessions.Watch(ctx, "gompi://main", sessions.Options{}); err != nil {
+					t.Fatal(err)
+				}
 			}
 			if world.Rank() == 0 {
+				watch() // the other comes later, so nobody is handed what is cancelled
 				op := asks(t, sessions.Request{Kind: sessions.Grow, Add: []int{1}})
 				if err := op.Update(make([]byte, 1<<20)); !errors.Is(err, mpi.ErrArg) {
 					t.Errorf("a megabyte of words about it: %v", err)
@@ -266,6 +267,9 @@ func TestCancel(t *testing.T) {
 			}
 			if err := world.Barrier(); err != nil {
 				t.Fatal(err)
+			}
+			if world.Rank() == 1 {
+				watch()
 			}
 			if c, err := w.Check(0); c != nil || err != nil {
 				t.Fatalf("handed %v of a change that was cancelled: %v", c, err)
