@@ -41,6 +41,10 @@ func (s *Session) Combine(a Algebra) ([]string, error) {
 
 func (s *Session) combine(op string, a Algebra) (_ []string, err error) {
 	defer s.raise(&err)
+	return s.algebra(op, a)
+}
+
+func (s *Session) algebra(op string, a Algebra) ([]string, error) {
 	m := control.Algebra{Do: control.SetOp(a.Do), Names: a.Names}
 	if a.Do < Union || a.Do > Split {
 		return nil, s.fail(mpi.ErrArg, op, fmt.Errorf("operation %d on process sets", a.Do))

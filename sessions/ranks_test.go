@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"gompi/internal/scenes"
 	"gompi/mpi"
 	"gompi/mpitest"
 	"gompi/sessions"
@@ -17,13 +18,11 @@ import (
 
 // TestMain is also the program of the ranks that tests start.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 2 && os.Args[1] == "rank" {
+	if len(os.Args) > 2 && os.Args[1] == "rank" && rankPrograms[os.Args[2]] != nil {
 		rankPrograms[os.Args[2]]()
 		return
 	}
-	code := m.Run()
-	mpitest.RemoveBuilt()
-	os.Exit(code)
+	scenes.Main(m, dppScenes)
 }
 
 var rankPrograms = map[string]func(){

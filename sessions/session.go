@@ -33,6 +33,8 @@ type Session struct {
 	space   mpi.SendBuffer
 	handler atomic.Pointer[ErrorHandler]
 	hints   *mpi.Info // nil: none were given
+
+	dpp following
 }
 
 // Option changes how a session is opened.
@@ -79,6 +81,7 @@ func (s *Session) Close() (err error) {
 			err = errors.Join(err, c.WithContext(s.ctx).Disconnect())
 		}
 	}
+	err = errors.Join(err, s.unfollow())
 	s.mu.Lock()
 	for _, h := range s.names {
 		h.drop()

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sessions_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"gompi/internal/scenes"
+	"gompi/mpi"
+	"gompi/sessions"
+)
+
+// dppTold asks until there is an operation, with a barrier in each round: the calls of
+// one number agree.
+func dppTold(ctx context.Context, s *sessions.Session, comm *mpi.Comm, set string) (x sessions.PSetOperation, err error) {
+	for x.Op == sessions.PSetOpNull && err == nil {
+		if err = comm.Barrier(); err == nil {
+			x, err = s.QueryPSetOp(ctx, set, set)
+		}
+	}
+	return x, err
+}
+
+// dppNewcomer is a process that has been started, until what has started it is decided.
+func dppNewcomer(ctx context.Context, s *sessions.Session) error {
+	main, err := lookup(ctx, s, worldSet, worldSet, "main_pset")
+	if err != nil {
+		return err
+	}
+	if main == "" {
+		scenes.Die(ctx)
+	}
+	return s.Barrier(ctx, main)
+}
+
+// dppBeside: two sets change at the same time, neither has to wait for the other; and
+// each half is told of the other's change. (Its prototype refuses what is asked for
+// while any other change is open.)
+func dppBeside(ctx context.Context, world *mpi.Comm) error {
+	s, err := sessions.Open(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if dynamic, err := hint(s, worldSet, "mpi_dyn"); err != nil {
+		return err
+	} else if dynamic {
+		return dppNewcomer(ctx, s)
+	}
+	var halves sessions.PSetOperation
+	if world.Rank() == 0 {
+		if halves, err = s.PSetOp(ctx, sessions.PSetOpSplit, []string{worldSet}, mpi.NewInfo(sessions.PartSizes, "2,2")); err != nil {
+			return err
+		}
+	}
+	if halves.Out, err = sharedNames(world, halves.Out); err != nil {
+		return err
+	}
+	half := world.Rank() / 2
+	mine, other := halves.Out[half], halves.Out[1-half]
+	comm, err := s.Comm(mine)
+	if err != nil {
+		return err
+	}
+	if comm.Rank() == 0 {
+		x, err := s.PSetOp(ctx, sessions.PSetOpGrow, []string{mine}, mpi.NewInfo(sessions.ProcsAdd, "1"))
+		if err != nil {
+			return fmt.Errorf("while the other half may change: %w", err)
+		}
+		if err := publish(s, x.Out[0], "main_pset", x.Out[1]); err != nil {
+			return err
+		}
+	}
+	x, err := dppTold(ctx, s, comm, mine)
+	if err != nil {
+		return err
+	}
+	if err := world.Barrier(); err != nil { // both are open
+		return err
+	}
+	var y sessions.PSetOperation
+	for y.Op == sessions.PSetOpNull {
+		if y, err = s.QueryPSetOp(ctx, mine, other); err != nil {
+			return err
+		}
+	}
+	if i, err := s.Info(y.Out[1]); err != nil || y.Op != sessions.PSetOpGrow || i.Size != 3 || i.Included {
+		return fmt.Errorf("the other half: %+v, %+v: %w", y, i, err)
+	}
+	if err := world.Barrier(); err != nil {
+		return err
+	}
+	if world.Rank() == 1 || world.Rank() == 2 { // whoever
+		if err := s.FinalizePSetOp(ctx, mine); err != nil {
+			return err
+		}
+	}
+	if err := s.Barrier(ctx, x.Out[1]); err != nil {
+		return err
+	}
+	if err := world.Barrier(); err != nil { // both are decided
+		return err
+	}
+	for y.Op != sessions.PSetOpNull && err == nil {
+		y, err = s.QueryPSetOp(ctx, x.Out[1], other)
+	}
+	if !errors.Is(err, sessions.ErrSetReplaced) { // it has a successor
+		return fmt.Errorf("the other half afterwards: %+v, %w", y, err)
+	}
+	return nil
+}
+
+// dppUndone: a newcomer dies before the operation is finalized, which takes it back, and
+// all goes on as it was.
+func dppUndone(ctx context.Context, world *mpi.Comm) error {
+	s, err := sessions.Open(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if dynamic, err := hint(s, worldSet, "mpi_dyn"); err != nil {
+		return err
+	} else if dynamic {
+		return dppNewcomer(ctx, s)
+	}
+	for _, name := range []bool{false, true} { // the newcomer is told of no set, and dies
+		var asked sessions.PSetOperation
+		if world.Rank() == 0 {
+			asked, err = s.PSetOp(ctx, sessions.PSetOpReplace, []string{worldSet}, mpi.NewInfo(sessions.ProcsAdd, "1", sessions.ProcsSub, "1"))
+			if err != nil {
+				return err
+			}
+		}
+		x, err := dppTold(ctx, s, world, worldSet)
+		if err != nil || world.Rank() == 0 && !slices.Equal(asked.Out, x.Out) {
+			return fmt.Errorf("asked for %+v, told of %+v: %w", asked, x, err)
+		}
+		if err := world.Barrier(); err != nil {
+			return err
+		}
+		if !name {
+			if world.Rank() == 0 {
+				if err := publish(s, x.Out[1], "main_pset", ""); err != nil {
+					return err
+				}
+			}
+			for told := 1; told > 0; { // so often on all
+				x, err := s.QueryPSetOp(ctx, worldSet, worldSet)
+				if err != nil && !errors.Is(err, sessions.ErrRolledBack) {
+					return err
+				}
+				if told, err = mpi.AllreduceOne(world, int(x.Op), mpi.Sum); err != nil {
+					return err
+				}
+			}
+			if err := s.FinalizePSetOp(ctx, worldSet); !errors.Is(err, mpi.ErrArg) && !errors.Is(err, sessions.ErrRolledBack) {
+				return fmt.Errorf("finalized what does not happen: %w", err)
+			}
+			continue
+		}
+		leaves, err := hint(s, x.Out[0], "mpi_included")
+		if err != nil {
+			return err
+		}
+		if world.Rank() == 0 {
+			if err := publish(s, x.Out[1], "main_pset", x.Out[2]); err != nil {
+				return err
+			}
+		}
+		if !leaves {
+			if err := s.Barrier(ctx, x.Out[2]); err != nil { // before it is decided
+				return err
+			}
+		}
+		if world.Rank() == 1 { // even who leaves may do it
+			return s.FinalizePSetOp(ctx, x.Out[0])
+		}
+	}
+	return nil
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"gompi/internal/control"
+	"gompi/internal/wire"
+	"gompi/mpi"
+)
+
+// QueryPSetOp tells of the operation that is pending on a set, in, whoever has asked for
+// it: PSetOpNull if there is none. Those in coll ask together: the k-th call of each of
+// them for in gives the same answer, and waits for no other; coll "mpi://SELF" is the
+// caller alone, whom others may be behind. The first call that tells of an operation
+// accepts it: it cannot be cancelled from then on. It is told of again and again until
+// it is finalized; the members of what it makes of the set may query that before.
+//
+// A process follows the sets that it names, of which it is a member, from its first
+// QueryPSetOp or PSetOp of them, until Close: a set takes changes when all members do,
+// and on and on in what becomes of it. Who is no member of in follows coll.
+// The calls of one process are in the order in which they were made.
+//
+// ErrRolledBack: an operation of which others were told, by calls like this one, does
+// not happen, as a process has died; nothing has changed. ErrSetReplaced or ErrRefused:
+// in was replaced before. The error is ErrLeaving when the caller has left.
+//
+// MPI_Session_dyn_v2a_query_psetop of the DPP prototype.
+func (s *Session) QueryPSetOp(ctx context.Context, coll, in string) (_ PSetOperation, err error) {
+	defer s.raise(&err)
+	defer s.dpp.enter()()
+	return s.queryPSetOp(ctx, coll, in)
+}
+
+// IQueryPSetOp starts a QueryPSetOp: its answer is there when the request is complete.
+func (s *Session) IQueryPSetOp(ctx context.Context, coll, in string) (*PSetOperation, mpi.Request) {
+	x := new(PSetOperation)
+	turn := s.dpp.ticket()
+	return x, s.start("IQueryPSetOp", func() (err error) {
+		defer s.raise(&err)
+		defer turn()()
+		*x, err = s.queryPSetOp(ctx, coll, in)
+		return err
+	})
+}
+
+func (s *Session) queryPSetOp(ctx context.Context, coll, in string) (PSetOperation, error) {
+	const op = "QueryPSetOp"
+	if err := s.settle(ctx, op); err != nil {
+		return PSetOperation{}, err
+	}
+	w, err := s.asks(ctx, op, coll, in)
+	if err != nil {
+		return PSetOperation{}, err
+	}
+	c, err := w.Query(ctx, coll, in)
+	if c == nil || err != nil {
+		return PSetOperation{}, err
+	}
+	if c.isOver() {
+		_, err := c.Commit(ctx)
+		return PSetOperation{}, err
+	}
+	return c.psetOperation(), nil
+}
+
+// asks is who asks for the changes of a set with the members of coll.
+func (s *Session) asks(ctx context.Context, op, coll, in string) (*Watcher, error) {
+	for _, name := range []string{in, coll} {
+		h, err := s.named(op, name)
+		if err != nil {
+			return nil, err
+		}
+		if h.set.Members.Index(s.process().Self) >= 0 {
+			return s.follow(ctx, op, h)
+		}
+	}
+	return nil, s.fail(mpi.ErrRank, op, fmt.Errorf("the calling process is not in %s", coll))
+}
+
+// psetOperation is the change as DPP has it.
+func (c *Change) psetOperation() PSetOperation {
+	x := PSetOperation{Op: PSetOpMulti}
+	for op, k := range kinds {
+		if k == c.Kind() && op != PSetOpMalleable {
+			x.Op = op
+		}
+	}
+	x.Out = outputs(x.Op, c.Joining, c.Leaving, c.Result)
+	return x
+}
+
+// FinalizePSetOp completes the operation that any of its sets names, for all: who has
+// been told of it, and the newcomers, need not say anything. From then on it holds, the
+// processes that leave by it may end, and QueryPSetOp does not tell of it any more. It
+// is called by one process that was told of it, or has come by it; newcomers may be on
+// their way to their first call still. ErrRolledBack: it does not happen. ErrArg: the
+// process was told of no such operation, or that is over.
+//
+// MPI_Session_dyn_finalize_psetop of the DPP prototype; in its paper it is called
+// complete.
+func (s *Session) FinalizePSetOp(ctx context.Context, set string) (err error) {
+	const op = "FinalizePSetOp"
+	defer s.raise(&err)
+	defer s.dpp.enter()()
+	if err := s.settle(ctx, op); err != nil {
+		return err
+	}
+	h, err := s.named(op, set)
+	if err != nil {
+		return err
+	}
+	known := []*Change{s.dpp.joined}
+	for _, w := range s.dpp.list {
+		known = append(known, w.pending)
+		for _, a := range w.askings {
+			known = append(known, a.known)
+		}
+	}
+	for _, c := range known {
+		if c != nil && !c.isOver() && c.concerns(h.set.Number) {
+			if c == s.dpp.joined {
+				s.dpp.joined = nil
+			}
+			return c.finalize(ctx, op)
+		}
+	}
+	return s.fail(mpi.ErrArg, op, fmt.Errorf("this process was told of no operation that is pending on %s", set))
+}
+
+// concerns reports whether a set is one of the change.
+func (c *Change) concerns(set uint32) bool {
+	is := func(s wire.Set) bool { return s.Number == set }
+	return is(c.body.Result) || is(c.body.Leaving) || slices.ContainsFunc(c.body.Joining, is) || slices.ContainsFunc(c.body.Inputs, is)
+}
+
+// finalize is Complete of a change whose communicator nobody wants. Who leaves does
+// that later.
+func (c *Change) finalize(ctx context.Context, op string) error {
+	if c.Role != Leaving {
+		comm, err := c.Complete(ctx)
+		if comm != nil {
+			err = errors.Join(err, comm.Free())
+		}
+		return err
+	}
+	if err := c.vote(op, false, true); err != nil {
+		return err
+	}
+	if committed, err := c.decision(ctx, op); err != nil || committed {
+		return err
+	}
+	return c.rolledBack(op)
+}
+
+// Barrier waits until all processes of these sets have called it, with the same sets in
+// the same order. Collective over their union. It needs no communicator, and may be
+// called over sets of a change that is not finalized.
+//
+// MPI_Session_pset_barrier of the DPP prototype.
+func (s *Session) Barrier(ctx context.Context, sets ...string) (err error) {
+	const op = "Barrier"
+	var all mpi.Group
+	for i, name := range sets {
+		g, err := s.Group(name)
+		if err != nil {
+			return err
+		}
+		if all = all.Union(g); i == 0 {
+			all = g
+		}
+	}
+	if len(sets) == 0 || all.Rank() == mpi.Undefined {
+		return s.raised(mpi.ErrRank, op, fmt.Errorf("the calling process is in none of the sets %q", sets))
+	}
+	c, err := mpi.CommFromGroup(all.WithContext(ctx), control.SelfURI+"/barrier")
+	if err != nil {
+		return err
+	}
+	return errors.Join(c.Barrier(), c.Free())
+}
