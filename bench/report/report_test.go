@@ -14,7 +14,7 @@ import (
 
 // TestJSON holds the field names and their order: scripts depend on them.
 func TestJSON(t *testing.T) {
-	r := Result{"latency", "shm", 2, 8, 0.11, 0.1, 0.2, 72.7273, 0, nil, nil, nil, nil}
+	r := Result{"latency", "shm", 2, 8, 0.11, 0.1, 0.2, 72.7273, 0, nil, nil, nil, nil, nil}
 	want := `{"bench":"latency","transport":"shm","ranks":2,"bytes":8,"usec":0.11,"usec_min":0.1,"usec_p99":0.2,"MBps":72.7273,"allocs":0}` + "\n"
 	var b bytes.Buffer
 	if err := Write(&b, r); err != nil || b.String() != want {
@@ -143,10 +143,10 @@ func TestTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range []Result{
-		{"latency", "shm", 2, 4 << 20, 390.4, 380, 1234.5, 10743.6, 0, nil, nil, nil, nil},
-		{"barrier", "tcp", 8, 0, 0.1044, 9.996, 99.96, 0, 0.00012, nil, nil, nil, nil},
-		{"first_barrier", "shm", 2, 0, 1, 1, 1, 0, 0, nil, nil, &First{"job", 2}, nil},
-		{"first_make", "shm", 2, 0, 1, 1, 1, 0, 0, nil, nil, &First{"duplicate", 0}, nil},
+		{"latency", "shm", 2, 4 << 20, 390.4, 380, 1234.5, 10743.6, 0, nil, nil, nil, nil, nil},
+		{"barrier", "tcp", 8, 0, 0.1044, 9.996, 99.96, 0, 0.00012, nil, nil, nil, nil, nil},
+		{"first_barrier", "shm", 2, 0, 1, 1, 1, 0, 0, nil, nil, &First{"job", 2}, nil, nil},
+		{"first_make", "shm", 2, 0, 1, 1, 1, 0, 0, nil, nil, &First{"duplicate", 0}, nil, nil},
 	} {
 		if err := Row(&b, r); err != nil {
 			t.Fatal(err)

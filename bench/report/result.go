@@ -40,6 +40,8 @@ type Result struct {
 	First *First `json:"first,omitempty"`
 	// Of a change of the number of ranks, whose time is Usec; nil: it is none.
 	*Resize
+	// Of processes that were spawned, likewise.
+	*Spawn
 }
 
 // First says what is new in a measurement of first calls.
@@ -125,6 +127,9 @@ func (r *Result) check() error {
 	}
 	if r.Resize != nil {
 		return r.Resize.check()
+	}
+	if r.Spawn != nil {
+		return r.Spawn.check()
 	}
 	if r.Target != nil {
 		return r.Target.check()

@@ -39,6 +39,9 @@ func main() {
 		case "resize":
 			runResize(began, os.Args[2:])
 			return
+		case "spawn":
+			runSpawn(os.Args[2:])
+			return
 		case "tune":
 			runTune(os.Args[2:])
 			return
@@ -158,6 +161,7 @@ func usage(w io.Writer) error {
 		"       gompibench report [-o FILE] [--title T] FILE...   (an HTML page with plots, from JSON lines; by gompiplot)\n" +
 		"       gompibench first [flags]  (the first calls of a job and of new communicators)\n" +
 		"       gompibench resize [flags] (what it takes to change the number of ranks)\n" +
+		"       gompibench spawn [flags]  (what it takes to start processes from a running job)\n" +
 		"       gompibench tune [OPERATION...] [--into FILE]  (measures all algorithms; writes a table for gompirun --coll-table)\n" +
 		"       gompibench simulate OPERATION [flags]  (predicts the time of collectives on any number of ranks)\n" +
 		"       gompibench policy [flags] [FILE]  (a mix of jobs under policies of sharing out the slots)\n\nbenchmarks:\n")
