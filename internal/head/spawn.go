@@ -36,9 +36,9 @@ type spawn struct {
 const spawnWait = 5 * time.Second
 
 func (h *Head) spawn(p *proc, f *control.Frame, m *control.Spawn) error {
-	n := 0
+	n, least := 0, 0
 	for i := range m.Parts {
-		n += m.Parts[i].N
+		n, least = n+m.Parts[i].N, least+m.Parts[i].Least()
 	}
 	refused := func() error {
 		switch {
@@ -48,6 +48,8 @@ func (h *Head) spawn(p *proc, f *control.Frame, m *control.Spawn) error {
 			return control.Ending(h.ending)
 		case !h.cfg.Spawns:
 			return control.Refused("this launcher starts no further processes")
+		case least > (owner{h}).Most():
+			return noSlots(n, (owner{h}).Room())
 		case h.turnedDown(p):
 			return errTurnedDown(p)
 		case m.Parents.Len() > 0 && m.Parents.Index(p.id) < 0:
@@ -121,9 +123,9 @@ func (h *Head) placeSpawn(s *spawn) (places []Place, short bool, err error) {
 			places = nil
 		}
 	}()
-	room, asked, least, all := (owner{h}).Room(), 0, 0, 0
+	room, asked, all := (owner{h}).Room(), 0, 0
 	for i := range s.parts {
-		asked, least = asked+s.parts[i].N, least+s.parts[i].Least()
+		asked += s.parts[i].N
 	}
 	s.counts = make([]uint32, len(s.parts))
 	for i := range s.parts {
@@ -135,7 +137,7 @@ func (h *Head) placeSpawn(s *spawn) (places []Place, short bool, err error) {
 		free, _ := (owner{h}).RoomOn(on)
 		n, ok := part.Most(min(room, free))
 		if !ok {
-			return places, least <= (owner{h}).Most(), noSlots(asked, min(room, free)+all)
+			return places, true, noSlots(asked, min(room, free)+all)
 		}
 		if n == 0 {
 			continue
