@@ -63,7 +63,7 @@ func aroundRank(w *mpi.Comm, args []string) error {
 }
 
 // spawnerRank spawns in one of several ways.
-func spawnerRank(w *mpi.Comm, args []string) error {
+func spawnerRank(w *mpi.Comm, args []string) (err error) {
 	me := w.Process().Self()
 	switch args[0] {
 	case "around":
@@ -106,7 +106,12 @@ func spawnerRank(w *mpi.Comm, args []string) error {
 			}
 		}
 		return nil
+	case "ports":
+		return serverRank(w, args[1:])
 	case "loop", "die":
+		if w.Rank() == 0 && len(args) == 3 { // else spares come and go
+			defer func(before int) { err = errors.Join(err, nothingLeft(w.Size(), before)) }(launcherFiles())
+		}
 		rounds, _ := strconv.Atoi(args[1])
 		seed, _ := strconv.Atoi(args[2])
 		rng := rand.New(rand.NewPCG(uint64(seed), uint64(w.Rank())))
@@ -131,6 +136,103 @@ func spawnerRank(w *mpi.Comm, args []string) error {
 	return fmt.Errorf("no such way %q", args[0])
 }
 
+// launcherFiles is how many descriptors gompirun has open.
+func launcherFiles() int {
+	fds, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", os.Getppid()))
+	return len(fds)
+}
+
+// nothingLeft waits until gompirun holds no more than before; the other ranks may have
+// ended by then.
+func nothingLeft(ranks, before int) error {
+	for i := 0; launcherFiles() > before+ranks; i++ {
+		if i == 1000 {
+			return fmt.Errorf("gompirun has %d descriptors, and had %d", launcherFiles(), before)
+		}
+		<-time.After(10 * time.Millisecond)
+	}
+	return nil
+}
+
+// serverRank starts another program, and each finds the other by a service, whichever
+// comes first: args are "late" for who begins late, and who is killed then, or "".
+func serverRank(w *mpi.Comm, args []string) error {
+	p := w.Process()
+	if _, err := mpi.Spawn(w, []mpi.Command{self(2, append([]string{"client"}, args...)...)}, 0); err != nil {
+		return err
+	}
+	port := ""
+	if w.Rank() == 0 {
+		var err error
+		if port, err = p.OpenPort(); err != nil {
+			return err
+		}
+		if args[0] == "server" {
+			<-time.After(20 * time.Millisecond)
+		}
+		if err := p.PublishName("greeter", port); err != nil {
+			return err
+		}
+	}
+	c, err := w.Accept(port, 0)
+	if err != nil {
+		return err
+	}
+	if args[1] == "server" && w.Rank() == w.Size()-1 {
+		unix.Kill(os.Getpid(), unix.SIGKILL)
+	}
+	return afterKill(greet(c), args[1])
+}
+
+// clientRank is that program.
+func clientRank(w *mpi.Comm, args []string) error {
+	port := ""
+	if w.Rank() == 0 {
+		if args[0] == "client" {
+			<-time.After(20 * time.Millisecond)
+		}
+		for port == "" {
+			var err error
+			if port, err = w.Process().LookupName("greeter"); err != nil && !errors.Is(err, mpi.ErrName) {
+				return err
+			}
+		}
+	}
+	c, err := w.Connect(port, 0)
+	if err != nil {
+		return err
+	}
+	if args[1] == "client" && w.Rank() == 1 {
+		unix.Kill(os.Getpid(), unix.SIGKILL)
+	}
+	return afterKill(greet(c), args[1])
+}
+
+// afterKill is an error that a death of somebody does not explain.
+func afterKill(err error, killed string) error {
+	if killed != "" && !errors.Is(err, mpi.ErrProcFailed) {
+		return fmt.Errorf("the %s was killed: %w", killed, err)
+	}
+	if killed != "" {
+		return nil
+	}
+	return err
+}
+
+// Two programs meet at a port, over all transports and between hosts, whichever comes
+// first; with --ft either may lose a process.
+func TestPortsOfPrograms(t *testing.T) {
+	for _, c := range []struct{ late, killed, flags string }{
+		{"server", "", "--transport shm"}, {"client", "", "--transport tcp"}, {"client", "", "--transport shm,tcp --pretend-hosts 2x2"},
+		{"server", "client", "--ft"}, {"client", "server", "--ft"},
+	} {
+		r := spawns(t, 2, []string{"ports", c.late, c.killed}, mpitest.Flags(strings.Fields(c.flags)...))
+		if strings.Contains(r.Stderr, "gompi: ") {
+			t.Errorf("%+v:\n%s", c, r.Stderr)
+		}
+	}
+}
+
 func spawns(t *testing.T, np int, args []string, opts ...mpitest.ExecOption) mpitest.Result {
 	t.Helper()
 	r := osRanks(t, np, append([]string{"spawner"}, args...), opts...)
@@ -153,11 +255,11 @@ func TestSpawnProcesses(t *testing.T) {
 	}
 	host, _ := os.Hostname()
 	spawns(t, 2, []string{"hosts", host + "-1", host + "-0", host + "-1"}, mpitest.Flags("--pretend-hosts", "2x3", "--transport", "shm,tcp"))
-	spawns(t, 1, []string{"loop", "3", "1"}, mpitest.Flags("--spare", "2", "--slots", "3"))
+	spawns(t, 1, []string{"loop", "3", "1", "spares"}, mpitest.Flags("--spare", "2", "--slots", "3"))
 }
 
 // Ranks spawn, part from their children and spawn again on the same slots, all at once.
-func TestSpawnLoops(t *testing.T) {
+func TestSoakSpawnLoops(t *testing.T) {
 	rounds, seed := 5, 1
 	if testlab.Long() {
 		rounds, seed = 500, int(time.Now().UnixNano()&0xffff)
@@ -170,15 +272,15 @@ func TestSpawnLoops(t *testing.T) {
 }
 
 // With --ft children are killed, and their parents go on.
-func TestSpawnKills(t *testing.T) {
+func TestSoakSpawnKills(t *testing.T) {
 	rounds, seed := 5, 1
 	if testlab.Long() {
 		rounds, seed = 500, int(time.Now().UnixNano()&0xffff)
 		t.Log("seed", seed)
 	}
 	r := osRanks(t, 3, []string{"spawner", "die", fmt.Sprint(rounds), fmt.Sprint(seed)}, mpitest.Flags("--ft", "--slots", "9"), mpitest.Timeout(10*time.Minute))
-	if strings.Contains(r.Stderr, "round ") {
-		t.Errorf("status %d:\n%s", r.Status, r.Stderr)
+	if r.Status != 0 || strings.Contains(r.Stderr, "round ") {
+		t.Errorf("status %d:\n%s", r.Status, r.Stderr[max(0, len(r.Stderr)-4000):])
 	}
 	if !strings.Contains(r.Stderr, "(SIGKILL)") {
 		t.Errorf("nobody was killed:\n%s", r.Stderr)
