@@ -41,6 +41,7 @@ func newJob(line *options, start starter) (*head.Head, error) {
 		Start:     h.Spawn,
 		Launch:    func(l *onehost.Launch) error { return h.Launch(l.Procs) },
 		Discard:   func(procs []wire.ProcID) { h.Discard(procs, onehost.DiscardGrace) },
+		Signal:    h.SignalTo,
 		Kept:      h.Kept,
 		Leave:     h.Leave,
 		Stay:      h.Stay,

@@ -72,7 +72,8 @@
 //     [Comm.RemoteSize], [Comm.RemoteGroup]. Compare and end them:
 //     [Comm.Compare], [Comm.Free], [Comm.Disconnect].
 //   - Other processes: [CommSpawn], [CommSpawnMultiple], [Process.Parent],
-//     without a communicator [Spawn], [Ispawn]; what they run is a [Command].
+//     without a communicator [Spawn], [Ispawn]; what they run is a [Command];
+//     [Process.Signal].
 //     Groups that meet: [Process.OpenPort], [Process.ClosePort], [Comm.Accept],
 //     [Comm.Connect], [Process.PublishName], [Process.UnpublishName],
 //     [Process.LookupName], [Process.Join].

@@ -64,6 +64,8 @@ func osRank(w *mpi.Comm, what string, args []string) error {
 		return spawnerRank(w, args)
 	case "spawned":
 		return spawnedRank(w, args)
+	case "signalled":
+		return signalledRank(w)
 	case "client":
 		return clientRank(w, args)
 	case "around":

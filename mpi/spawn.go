@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"syscall"
 
 	"gompi/internal/buffer"
 	"gompi/internal/calls"
@@ -23,6 +24,7 @@ const (
 	opCommSpawn         calls.Name = "CommSpawn"
 	opCommSpawnMultiple calls.Name = "CommSpawnMultiple"
 	opParent            calls.Name = "Parent"
+	opSignal            calls.Name = "Signal"
 )
 
 // Spawned is what came of Spawn and Ispawn.
@@ -233,6 +235,23 @@ func (p *Process) Parent() (*Comm, error) {
 		p.parent = c
 	}
 	return c, err
+}
+
+// Signal sends a signal of the operating system to processes, and what they have started,
+// that this one has had a part in spawning: it was in the group of the communicator of
+// their spawn. Who has ended is passed over. What a signal does to a process counts as if
+// it had come from elsewhere: without --ft a death by it ends the job. It is ErrArg for a
+// signal that there is not, ErrSpawn for processes that others have spawned. Local, but
+// for one round trip to the head. Gropp and Lusk, Dynamic Process Management in an MPI
+// Setting (1995), MPI_Signal.
+func (p *Process) Signal(g Group, signal syscall.Signal) error {
+	if signal < 1 || signal > control.MaxSignal {
+		return p.portError(opSignal, &fault.Fault{Class: fault.Arg, Peer: -1, Err: fmt.Errorf("signal %d", int(signal))})
+	}
+	if err := p.core.Control.Ask(p.core.Ctx, &control.Signal{Signal: uint8(signal), Members: g.members}, &control.Empty{}); err != nil {
+		return p.portError(opSignal, core.Refusal(p.core.Ctx, fault.Spawn, err))
+	}
+	return nil
 }
 
 // answer is what the root of a spawn tells the others.

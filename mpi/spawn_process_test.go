@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -106,6 +107,28 @@ func spawnerRank(w *mpi.Comm, args []string) (err error) {
 			}
 		}
 		return nil
+	case "signal":
+		c, _, err := mpi.CommSpawn(w, self(2, "signalled"), 0)
+		if err != nil {
+			return err
+		}
+		if w.Rank() == 1 {
+			for rank := range 2 { // they listen
+				if _, err := mpi.Recv(c, make([]int, 1), rank, 0); err != nil {
+					return err
+				}
+			}
+			if err := w.Process().Signal(w.Group(), unix.SIGUSR1); !errors.Is(err, mpi.ErrSpawn) {
+				return fmt.Errorf("a signal to the parents: %w", err)
+			}
+			if err := w.Process().Signal(c.RemoteGroup(), 99); !errors.Is(err, mpi.ErrArg) {
+				return fmt.Errorf("signal 99: %w", err)
+			}
+			if err := w.Process().Signal(c.RemoteGroup(), unix.SIGUSR1); err != nil {
+				return err
+			}
+		}
+		return greet(c)
 	case "ports":
 		return serverRank(w, args[1:])
 	case "loop", "die":
@@ -134,6 +157,21 @@ func spawnerRank(w *mpi.Comm, args []string) (err error) {
 		return w.Barrier()
 	}
 	return fmt.Errorf("no such way %q", args[0])
+}
+
+// signalledRank greets its parents when it has got a signal.
+func signalledRank(w *mpi.Comm) error {
+	got := make(chan os.Signal, 1)
+	signal.Notify(got, unix.SIGUSR1)
+	c, err := w.Process().Parent()
+	if err == nil {
+		err = mpi.Send(c, []int{1}, 1, 0)
+	}
+	if err != nil {
+		return err
+	}
+	<-got
+	return greet(c)
 }
 
 // launcherFiles is how many descriptors gompirun has open.
@@ -249,6 +287,7 @@ func TestSpawnProcesses(t *testing.T) {
 	two, _ := filepath.EvalSymlinks(t.TempDir())
 	for _, transport := range []string{"shm", "tcp"} {
 		spawns(t, 2, []string{"around", one, two}, mpitest.Flags("--transport", transport))
+		spawns(t, 2, []string{"signal"}, mpitest.Flags("--transport", transport))
 	}
 	if out := spawns(t, 2, []string{"missing"}, mpitest.Flags("--tag")).Stdout; !strings.Contains(out, ".0] any program\n") {
 		t.Errorf("output %q", out)

@@ -99,6 +99,7 @@ const (
 	KindPort                      // request
 	KindMeet                      // request
 	KindService                   // request
+	KindSignal                    // request
 )
 
 // From the agent.
@@ -135,6 +136,8 @@ func (k Kind) BodyLimit() int {
 		return 16 << 10
 	case KindWatch, KindDefine, KindFence:
 		return 4 + 24*MaxRanges
+	case KindSignal:
+		return 8 + 24*MaxRanges
 	case KindPort:
 		return MaxName + 64
 	case KindMeet:
@@ -199,7 +202,7 @@ func (f *Frame) CheckNumber() error {
 	case KindFinalize:
 		return nil
 	case KindContact, KindLookup, KindDefine, KindPut, KindGet, KindDelete, KindFence, KindSpawn, KindAbort, KindCommon,
-		KindSubmit, KindAwait, KindWithdraw, KindUpdate, KindFollow, KindHanded, KindDescribe, KindNews, KindAlgebra, KindSetPut, KindSetGet, KindHappen, KindProvide, KindPort, KindMeet, KindService:
+		KindSubmit, KindAwait, KindWithdraw, KindUpdate, KindFollow, KindHanded, KindDescribe, KindNews, KindAlgebra, KindSetPut, KindSetGet, KindHappen, KindProvide, KindPort, KindMeet, KindService, KindSignal:
 		if f.ID == 0 {
 			return fmt.Errorf("request of kind %d has no number", f.Kind)
 		}

@@ -159,6 +159,25 @@ func (m *SpawnBody) get(d *dec) {
 	m.Text, m.Part = d.str(MaxText), d.u32()
 }
 
+// Signal asks for a signal to processes that who asks has had a part in spawning. The
+// answer is empty.
+type Signal struct {
+	Signal  uint8
+	Members wire.Members
+}
+
+// MaxSignal is the last of Linux.
+const MaxSignal = 64
+
+func (*Signal) kind() Kind   { return KindSignal }
+func (m *Signal) put(e *enc) { e.u8(m.Signal); e.members(m.Members) }
+func (m *Signal) get(d *dec) {
+	if m.Signal = d.u8(); m.Signal < 1 || m.Signal > MaxSignal {
+		d.fail("signal %d", m.Signal)
+	}
+	m.Members = d.members()
+}
+
 // NotStarted is why processes that belong together were not started; Proc is who could
 // not be, if that is known.
 type NotStarted struct {

@@ -32,6 +32,9 @@ type Config struct {
 	HostNames []string
 	// Spawns: processes may ask for more. Each Spawn is an effect.
 	Spawns bool
+	// Signals: processes may send them to those that they have spawned. Each is an
+	// effect.
+	Signals bool
 	// Boards: processes share memory, so that sets of which communicators are made
 	// are given the memory for shared collectives.
 	Boards bool

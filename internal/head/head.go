@@ -122,7 +122,7 @@ type proc struct {
 }
 
 // Effect is one thing to do after a step: an order for the agent of a host, a
-// callback of the launcher, a Launch, or to tell the launcher what becomes
+// callback of the launcher, a Launch, a signal, or to tell the launcher what becomes
 // of processes.
 type Effect struct {
 	Order control.Order // of kind 0: none
@@ -131,8 +131,9 @@ type Effect struct {
 	Call   func()
 	Launch *Launch
 
-	Fate  Fate // 0: none
-	Procs []wire.ProcID
+	Fate   Fate // 0: none
+	Signal int  // for Procs; 0: none
+	Procs  []wire.ProcID
 }
 
 // New makes the head of a job without processes on so many hosts.

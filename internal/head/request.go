@@ -253,6 +253,12 @@ func (h *Head) request(p *proc, f control.Frame) error {
 			return err
 		}
 		return h.meet(p, &f, &m)
+	case control.KindSignal:
+		var m control.Signal
+		if err := control.Decode(&m, f.Body); err != nil {
+			return err
+		}
+		h.signal(p, f.ID, &m)
 	case control.KindService:
 		var m control.Service
 		if err := control.Decode(&m, f.Body); err != nil {

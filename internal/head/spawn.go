@@ -370,3 +370,32 @@ func (h *Head) unholdSpawn(s *spawn) {
 	h.unhold(s.parent)
 	s.world, s.parent = 0, 0
 }
+
+// signal sends one to processes that p has had a part in spawning; those that have ended
+// are passed over.
+func (h *Head) signal(p *proc, id uint32, m *control.Signal) {
+	if err := h.known(m.Members); err != nil {
+		h.refuse(p, id, err)
+		return
+	}
+	if !h.cfg.Signals {
+		h.refuse(p, id, control.Refused("this launcher sends no signals for processes"))
+		return
+	}
+	var list []wire.ProcID
+	for _, at := range m.Members.All() {
+		q := h.proc(at)
+		if q == nil || q.state == control.Exited {
+			continue
+		}
+		if t := h.sets[q.parent]; t == nil || t.members.Index(p.id) < 0 {
+			h.refuse(p, id, control.Refused("process %v has had no part in spawning process %v", p.id, at))
+			return
+		}
+		list = append(list, at)
+	}
+	if len(list) > 0 {
+		h.out = append(h.out, Effect{Signal: int(m.Signal), Procs: list})
+	}
+	h.answer(p, id, nil)
+}

@@ -43,7 +43,7 @@ type HostConfig struct {
 // Close. All but Start, Launch, Now and MaxProcs are called one at a time and in order, by
 // one goroutine: they should not block. Any function may be nil.
 type Config struct {
-	JobConfig // but Spawns and Launches, which Start and Launch say
+	JobConfig // but Spawns, Launches and Signals, which Start, Launch and Signal say
 	HostConfig
 	// Start launches processes for a Spawn, on a goroutine of its own. On an
 	// error, which may be a *control.NotStarted, none of them counts as started and none
@@ -61,6 +61,8 @@ type Config struct {
 	// starts no more of them and returns an error. Exited follows for all that were
 	// forked.
 	Discard func(procs []wire.ProcID)
+	// Signal: a process wants these to get a signal. nil: it is refused.
+	Signal func(procs []wire.ProcID, signal int)
 	// Kept: the change of these newcomers is committed; they are members like any
 	// others, and their ends count as those of others.
 	Kept func(procs []wire.ProcID)
@@ -141,7 +143,7 @@ func NewAgent(job wire.JobID, host uint32, cfg HostConfig, up *link.Link) (*Serv
 }
 
 func newHead(cfg Config, hosts []*link.Link) (*Server, error) {
-	cfg.Spawns, cfg.Launches = cfg.Start != nil, cfg.Launch != nil
+	cfg.Spawns, cfg.Launches, cfg.Signals = cfg.Start != nil, cfg.Launch != nil, cfg.Signal != nil
 	if cfg.Now == nil {
 		start := time.Now()
 		cfg.Now, cfg.Epoch = func() time.Duration { return time.Since(start) }, start
@@ -436,6 +438,9 @@ func (s *Server) effect(e *head.Effect) {
 	case e.Launch != nil:
 		l := e.Launch
 		s.aside(func() { s.launch(l) })
+	case e.Signal != 0:
+		procs, n := e.Procs, e.Signal
+		s.calls.add(func() { s.cfg.Signal(procs, n) })
 	case e.Fate != 0:
 		if f := s.fate(e.Fate); f != nil {
 			procs := e.Procs

@@ -39,7 +39,7 @@ func Samples(job wire.JobID) []control.Message {
 		&control.Put{Key: "key", Val: []byte("value")}, &control.Get{Key: "key", Wait: true},
 		&control.Spawn{Parts: []control.SpawnPart{{N: 3, Argv: []string{"prog", ""}}}},
 		&control.Spawn{Parts: []control.SpawnPart{{N: 4, Will: []control.Counts{{From: 1, To: 3, Step: 2}}, Hosts: []string{"h"}, Around: control.Around{Dir: "d", Path: "p", Env: []string{"A=1"}}}, {N: 1}}, Parents: m, Joins: true},
-		&control.Port{}, &control.Port{Close: "p"}, &control.Meet{Port: "p", Accepts: true, Members: m}, &control.MeetBody{Mine: set, Theirs: set, IDs: 4}, &control.Service{Do: control.Publish, Name: "n", Port: "p"},
+		&control.Signal{Signal: 15, Members: m}, &control.Port{}, &control.Port{Close: "p"}, &control.Meet{Port: "p", Accepts: true, Members: m}, &control.MeetBody{Mine: set, Theirs: set, IDs: 4}, &control.Service{Do: control.Publish, Name: "n", Port: "p"},
 		&control.SpawnBody{World: set, Parent: set, Counts: []uint32{2, 1}}, &control.SpawnBody{Text: "t", Part: 1},
 		&control.Abort{Code: -5, Text: "text"},
 		&control.Stacks{ID: 7, Queues: []byte("q"), Stacks: []byte("s")},

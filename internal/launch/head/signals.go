@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/internal/launch"
+	"gompi/internal/wire"
 )
 
 // catch redirects the signals that gompirun passes on. What was ignored when
@@ -57,4 +58,16 @@ func (h *Head) signal(sig os.Signal) {
 		// The shell is waiting for us to stop; the processes have.
 		unix.Kill(unix.Getpid(), unix.SIGSTOP)
 	}
+}
+
+// SignalTo sends a signal to the groups of processes, as another process of the job wants
+// it; of those that have not been forked yet, then. It may be called from anywhere.
+func (h *Head) SignalTo(ids []wire.ProcID, n int) {
+	h.Post(func() {
+		h.each(ids, func(p *proc) {
+			if !p.exited {
+				h.on(p).Signal(p.id, unix.Signal(n))
+			}
+		})
+	})
 }
