@@ -159,8 +159,15 @@ func (c *Comm) spawns(op calls.Name, cmds []Command, root int, joins bool) (*ask
 		}
 		q.m.Parts = append(q.m.Parts, part)
 	}
-	if len(cmds) == 0 {
+	n := 0
+	for i := range q.m.Parts {
+		n += q.m.Parts[i].N
+	}
+	switch {
+	case len(cmds) == 0:
 		q.why = errors.New("no command")
+	case n > control.MaxSpawn:
+		q.why = fmt.Errorf("%d processes, at most %d allowed", n, control.MaxSpawn)
 	}
 	return q, nil
 }
@@ -195,6 +202,9 @@ func (c *Comm) spawn(op calls.Name, q *asked, root int) (answer, error) {
 	}
 	told, f := c.core.FromRoot(op, user, root, x.encode(), maxAnswer)
 	if f != nil {
+		if q.m.Joins && x.body.World.Number != 0 {
+			_ = c.core.Proc.Control.ReleaseSet(x.body.World.Number) // the connection is lost: the next call says so
+		}
 		return answer{}, c.errorOf(op, ProcNull, -1, f)
 	}
 	if c.core.Rank != root {
@@ -297,8 +307,12 @@ func (x *answer) decode(b []byte) error {
 	if n > control.MaxCommands {
 		return errAnswer
 	}
+	total := 0
 	for range n {
 		x.asked = append(x.asked, word())
+		if total += int(x.asked[len(x.asked)-1]); total > control.MaxSpawn {
+			return errAnswer
+		}
 	}
 	if n = word(); uint64(n) > uint64(len(b)) {
 		return errAnswer
@@ -330,7 +344,7 @@ func (x *answer) errors(c *Comm, op calls.Name) []error {
 			why = errors.New(x.text)
 		}
 		code := c.newError(ErrSpawn, op, ProcNull, -1, -1, -1, "", why)
-		for i := range min(asked, control.MaxSpawn) {
+		for i := range asked {
 			if x.class == fault.OK && part < len(x.body.Counts) && i < x.body.Counts[part] {
 				codes = append(codes, nil)
 			} else {

@@ -174,6 +174,9 @@ func TestCommSpawnRefused(t *testing.T) {
 		wantError(t, err, mpi.ErrSpawn, "no host \"elsewhere\"")
 		_, _, err = mpi.CommSpawn(w, mpi.Command{Program: "child", Procs: 1}, 2)
 		wantError(t, err, mpi.ErrRoot)
+		many := mpi.Command{Program: "child", Procs: 1 << 16}
+		_, _, err = mpi.CommSpawnMultiple(w, []mpi.Command{many, many}, 0)
+		wantError(t, err, mpi.ErrArg, "131072 processes")
 		_, _, err = mpi.CommSpawnMultiple(w, nil, 0)
 		wantError(t, err, mpi.ErrArg, "no command")
 		must(t, w.Barrier())
