@@ -131,6 +131,26 @@ func spawnerRank(w *mpi.Comm, args []string) (err error) {
 		return greet(c)
 	case "ports":
 		return serverRank(w, args[1:])
+	case "orphan": // the parents but one are killed at any moment
+		seed, _ := strconv.Atoi(args[1])
+		rng := rand.New(rand.NewPCG(uint64(seed), uint64(w.Rank())))
+		if w.Rank() > 0 {
+			time.AfterFunc(time.Duration(rng.IntN(40_000))*time.Microsecond, func() { unix.Kill(os.Getpid(), unix.SIGKILL) })
+		}
+		for over := time.After(60 * time.Millisecond); ; {
+			c, _, err := mpi.CommSpawn(me, self(1+rng.IntN(2), "spawned", "live"), 0)
+			if err == nil {
+				err = greet(c)
+			}
+			if err != nil {
+				return err
+			}
+			select {
+			case <-over:
+				return nil
+			default:
+			}
+		}
 	case "loop", "die":
 		if w.Rank() == 0 && len(args) == 3 { // else spares come and go
 			defer func(before int) { err = errors.Join(err, nothingLeft(w.Size(), before)) }(launcherFiles())
@@ -323,5 +343,18 @@ func TestSoakSpawnKills(t *testing.T) {
 	}
 	if !strings.Contains(r.Stderr, "(SIGKILL)") {
 		t.Errorf("nobody was killed:\n%s", r.Stderr)
+	}
+}
+
+// With --ft parents are killed in the midst of spawning; their children end, and the
+// others go on on the slots that come free.
+func TestSoakSpawnOrphans(t *testing.T) {
+	jobs, seed := 3, 1
+	if testlab.Long() {
+		jobs, seed = 200, int(time.Now().UnixNano()&0xffff)
+		t.Log("seed", seed)
+	}
+	for i := range jobs {
+		spawns(t, 4, []string{"orphan", fmt.Sprint(seed + i)}, mpitest.Flags("--ft", "--slots", "12"))
 	}
 }
