@@ -324,6 +324,62 @@ func TestElastic(t *testing.T) {
 	}
 }
 
+// The same by a timetable, and by lists of hosts that are looked at.
+func TestElasticDecided(t *testing.T) {
+	run, elastic := mpitest.Build(t, "gompi/cmd/gompirun"), mpitest.Build(t, "gompi/examples/elastic")
+	hosts := filepath.Join(t.TempDir(), "hosts")
+	write := func(n int) {
+		t.Helper()
+		if err := os.WriteFile(hosts+".new", fmt.Appendf(nil, "localhost slots=%d\n", n), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(hosts+".new", hosts); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		flags string
+		sizes []int
+	}{
+		{"--schedule 0.1s:+3,2s:-4,4s:=4", []int{2, 5, 1, 4}},
+		{"--discover cat~" + hosts, []int{2, 6, 3}},
+		{"--hostfile " + hosts + " --watch-hostfile", []int{2, 4, 1}},
+	} {
+		t.Run(strings.Fields(c.flags)[0], func(t *testing.T) {
+			write(c.sizes[0])
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			args := append(strings.Fields(c.flags), "-np", "2", elastic, "--n", "7", "--steps", "1000000", "--pause", "1ms")
+			for i := range args {
+				args[i] = strings.ReplaceAll(args[i], "~", " ")
+			}
+			job := exec.CommandContext(ctx, run, args...)
+			var says strings.Builder
+			job.Stderr = &says
+			out, err := job.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := job.Start(); err != nil {
+				t.Fatal(err)
+			}
+			lines := bufio.NewScanner(out)
+			lines.Scan()
+			for i, n := range c.sizes[1:] {
+				write(n)
+				lines.Scan()
+				match(t, lines.Text(), fmt.Sprintf(`^[0-9]+ steps, 7 points by %d ranks, error (\S+): %d ranks before$`, n, c.sizes[i]))
+			}
+			job.Process.Signal(syscall.SIGTERM)
+			for lines.Scan() {
+			}
+			if job.Wait(); strings.Contains(says.String(), "gompirun: --") { // the end of the job is no end of its own
+				t.Errorf("standard error:\n%s", says.String())
+			}
+		})
+	}
+}
+
 func TestPhases(t *testing.T) {
 	each(t, "phases", []string{"--limit", "1000000", "--count", "4", "--check", "2"}, func(t *testing.T, ranks int, out string) {
 		match(t, out, fmt.Sprintf(`^set-up by %d ranks in \S+\ncount by 4 ranks in \S+\ncheck by 2 ranks in \S+\n78498 primes up to 1000000\n$`, ranks))

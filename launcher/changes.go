@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"gompi/internal/head"
+	"gompi/launcher/rm"
 )
 
 // changes is what the command line says of processes that come and go.
@@ -21,6 +22,7 @@ type changes struct {
 	resizeTimeout time.Duration
 	leaveTimeout  time.Duration
 	psets         []pset
+	steward       *steward // nil: nobody decides but who asks
 }
 
 // pset is a named set of ranks of the first world.
@@ -36,6 +38,9 @@ type changeValues struct {
 	strict          bool
 	psets           []string
 	resize, leave   string
+	schedule        string
+	discover        string
+	watchHostfile   bool
 }
 
 const changesTitle = "\nProcesses that come and go (docs/sessions.md):\n"
@@ -54,6 +59,9 @@ func changeFlags(v *flagValues) *pflag.FlagSet {
 	s.StringArrayVar(&c.psets, "pset", nil, "name ranks as a process set app://NAME: `NAME=0-3,7`")
 	s.StringVar(&c.resize, "resize-timeout", "60s", "`TIME` for newcomers to get ready, and again for the others to take up the change (0: for ever)")
 	s.StringVar(&c.leave, "leave-timeout", "60s", "`TIME` for who leaves to end before it is ended (0: for ever)")
+	s.StringVar(&c.schedule, "schedule", "", "resize the main set by a timetable that counts from the start: `TIMES` such as 10s:+4,20s:-2,1m:=8")
+	s.StringVar(&c.discover, "discover", "", "resize it to the slots of the hosts that this `COMMAND` of the shell prints, NAME[:SLOTS] a line; it is run each second")
+	s.BoolVar(&c.watchHostfile, "watch-hostfile", false, "resize it to the slots in --hostfile, which is read each second")
 	v.set.AddFlagSet(s)
 	return s
 }
@@ -114,6 +122,41 @@ func (c *changeValues) check(o *options) (err error) {
 		}
 		o.changes.psets = append(o.changes.psets, s)
 	}
+	return nil
+}
+
+// decides settles who decides about the size of the job.
+func (v *flagValues) decides(o *options) error {
+	c := &v.changes
+	n := 0
+	for _, is := range []bool{c.schedule != "", c.discover != "", c.watchHostfile} {
+		if is {
+			n++
+		}
+	}
+	switch {
+	case n == 0:
+		return nil
+	case n > 1:
+		return usagef("--schedule, --discover and --watch-hostfile: one of them decides")
+	case c.strict && c.schedule == "":
+		return usagef("--strict-slots: the slots are those of the list that --discover or --watch-hostfile looks at")
+	case c.watchHostfile && v.hostfile == "":
+		return usagef("--watch-hostfile needs a --hostfile")
+	case c.schedule != "":
+		list, err := rm.ParseSchedule(c.schedule)
+		if err != nil {
+			return usagef("--schedule: %w", err)
+		}
+		o.changes.steward = newSteward("--schedule", rm.NewSchedule(list))
+		return nil
+	}
+	d := &discovery{flag: "--discover", command: c.discover, names: hostNames(len(o.pretend)), every: lookEvery}
+	if c.watchHostfile {
+		d.flag, d.file, d.command = "--watch-hostfile", v.hostfile, ""
+	}
+	o.changes.steward = newSteward(d.flag, &rm.Follow{})
+	o.changes.steward.watch = d.watch
 	return nil
 }
 

@@ -28,8 +28,9 @@ type starter func(host uint32) (net.Conn, error)
 // descriptor 0.
 const agentArg = "--gompirun-agent"
 
-// joinFar joins a head with the agents of n hosts, which start starts.
-func joinFar(h *head.Head, o *launch.Options, cfg onehost.Config, n int, start starter) (err error) {
+// joinFar joins a head with the agents of n hosts, which start starts, and returns its
+// half of the control plane.
+func joinFar(h *head.Head, o *launch.Options, cfg onehost.Config, n int, start starter) (server *onehost.Server, err error) {
 	var conns []net.Conn
 	defer func() {
 		if err != nil {
@@ -41,7 +42,7 @@ func joinFar(h *head.Head, o *launch.Options, cfg onehost.Config, n int, start s
 	for range n {
 		conn, err := start(uint32(len(conns)))
 		if err != nil {
-			return err
+			return nil, err
 		}
 		conns = append(conns, conn)
 	}
@@ -53,20 +54,19 @@ func joinFar(h *head.Head, o *launch.Options, cfg onehost.Config, n int, start s
 	for i, conn := range conns {
 		host := uint32(i)
 		if err := (&far.Setup{Job: cfg.Job, Host: host, Options: *o}).Write(conn); err != nil {
-			return fmt.Errorf("the agent of host %d: %w", host, err)
+			return nil, fmt.Errorf("the agent of host %d: %w", host, err)
 		}
 		links[i] = link.New(conn)
 		agents[i] = far.NewHost(links[i], out, in, hear(host))
 	}
-	server, err := onehost.NewHead(cfg, links)
-	if err != nil {
-		return err
+	if server, err = onehost.NewHead(cfg, links); err != nil {
+		return nil, err
 	}
 	h.Serve(server, agents...)
 	for _, l := range links {
 		l.Run()
 	}
-	return nil
+	return server, nil
 }
 
 // serveAgent is the agent of a head at the other end of a connection; it returns an

@@ -49,13 +49,24 @@ func newJob(line *options, start starter) (*head.Head, error) {
 		Main:      h.Main,
 	}
 	line.changes.tell(&cfg.JobConfig)
+	w := line.changes.steward
+	if w != nil {
+		cfg.Main = func(procs []wire.ProcID) {
+			w.main(procs)
+			h.Main(procs)
+		}
+	}
 	cfg.HostNames = hostNames(len(line.pretend))
 	if line.pretend != nil {
 		cfg.HostSlots = line.pretend
-		return h, joinFar(h, o, cfg, len(line.pretend), startPretended)
+		start = startPretended
 	}
 	if start != nil {
-		return h, joinFar(h, o, cfg, 1, start)
+		server, err := joinFar(h, o, cfg, max(1, len(line.pretend)), start)
+		if err == nil && w != nil {
+			go w.run(server)
+		}
+		return h, err
 	}
 	a, err := agent.New(o, job, procs, agent.Streams{}, func(ev launch.Event) { h.Hear(0, ev) }, h.Post)
 	if err != nil {
@@ -68,6 +79,9 @@ func newJob(line *options, start starter) (*head.Head, error) {
 	}
 	a.Serve(server)
 	h.Serve(server, a)
+	if w != nil {
+		go w.run(server)
+	}
 	return h, nil
 }
 

@@ -171,7 +171,10 @@ func parse(args []string, getenv func(string) string) (*options, error) {
 	if err := o.count(); err != nil {
 		return nil, err
 	}
-	return o, first.changes.check(o)
+	if err := first.changes.check(o); err != nil {
+		return nil, err
+	}
+	return o, first.decides(o)
 }
 
 // split cuts an MPMD line at its colons.

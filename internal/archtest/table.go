@@ -113,7 +113,7 @@ var layers = []row{
 	{pkg: "launcher/rm", may: "internal/col"},
 	{pkg: "launcher/rm/sim", may: "launcher/rm internal/col"},
 	{pkg: "launcher", may: "collectives/selection internal/knob internal/wire internal/control internal/control/link internal/head internal/onehost internal/launch internal/launch/cpus internal/launch/agent internal/launch/far internal/launch/head " +
-		"internal/cgroup"},
+		"internal/change internal/cgroup launcher/rm"},
 	{pkg: "internal/testjob", may: "mpi internal/core internal/change internal/segment transport transport/inproc internal/wire " +
 		"internal/control internal/control/client internal/control/link internal/onehost internal/rollcall"},
 	{pkg: "mpitest", may: "mpi internal/testjob launcher"},

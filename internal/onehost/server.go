@@ -367,6 +367,9 @@ func (s *Server) State(p wire.ProcID) control.ProcState {
 	return s.head.State(p)
 }
 
+// Done is closed by Close.
+func (s *Server) Done() <-chan struct{} { return s.done }
+
 // Close ends all connections, runs the callbacks that are due and frees
 // everything. Process exits are not waited for.
 func (s *Server) Close() error {

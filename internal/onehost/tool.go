@@ -90,7 +90,7 @@ func (s *Server) tool(f control.Frame, tell func(frame []byte) bool) error {
 		cancel()
 		tellAll(part, list)
 	case *control.Resize:
-		err = s.resize(m, part)
+		err = s.Resize(m, part)
 	case *control.Empty:
 		switch f.Kind {
 		case control.KindList:
@@ -157,8 +157,11 @@ func (s *Server) lookAtOps() {
 // is in the same state.
 const newsEvery = time.Second
 
-// resize asks for a change, and tells of each state that it comes to.
-func (s *Server) resize(m *control.Resize, part func(control.Message) bool) error {
+// Resize asks for a change, and tells by part, as an OpReport, of each state that it
+// comes to, and now and then in between. It returns when the change is over, part says
+// that nobody listens, or the server is closed: control.ErrClosed. The error: there is no
+// such set.
+func (s *Server) Resize(m *control.Resize, part func(control.Message) bool) error {
 	var t *head.Ticket
 	var err error
 	s.step(func() { t, err = s.head.Resize(m) })

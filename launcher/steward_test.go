@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package launcher
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"gompi/internal/change"
+	"gompi/internal/control"
+	"gompi/internal/wire"
+	"gompi/launcher/rm"
+)
+
+// told is a control plane that does what it is told, if that is more than 1.
+type told struct {
+	s     *steward
+	done  chan struct{}
+	sizes chan int // that it was asked for
+	early int      // questions before anybody follows
+}
+
+func (p *told) Done() <-chan struct{} { return p.done }
+
+func (p *told) Resize(m *control.Resize, part func(control.Message) bool) error {
+	r := &control.OpReport{}
+	if p.early > 0 {
+		p.early--
+		r.Op.State, r.Op.Why = change.Refused, control.WhyNoWatch
+		part(r)
+		return nil
+	}
+	r.Op.State = change.Ready
+	part(r)
+	if r.Op.State, r.After = change.Done, m.To; m.To == 1 {
+		r.Op.State, r.Op.Why, r.Op.Text = change.RolledBack, control.WhyDied, "a process died"
+	} else {
+		p.s.main(make([]wire.ProcID, m.To))
+	}
+	part(r)
+	p.sizes <- m.To
+	return nil
+}
+
+// script is a manager that decides one size after the other, and notes what it is told.
+type script struct {
+	sizes []int
+	told  chan rm.Event
+}
+
+func (m *script) Step(_ time.Duration, events ...rm.Event) (list []rm.Decision) {
+	for _, ev := range events {
+		m.told <- ev
+		if len(m.sizes) > 0 {
+			list = append(list, rm.Decision{Job: theJob, Size: m.sizes[0]})
+			m.sizes = m.sizes[1:]
+		}
+	}
+	return list
+}
+
+func (*script) Next() (time.Duration, bool) { return 0, false }
+
+// The manager hears of each change once, of one that does not happen with the size that
+// there is, and of one that others have made.
+func TestSteward(t *testing.T) {
+	m := &script{sizes: []int{4, 1, 9}, told: make(chan rm.Event)}
+	s := newSteward("--schedule", m)
+	p := &told{s: s, done: make(chan struct{}), sizes: make(chan int, 10), early: 2}
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		s.run(p)
+	}()
+	want := func(ev rm.Event) {
+		t.Helper()
+		select {
+		case got := <-m.told:
+			if got != ev {
+				t.Errorf("told %+v, want %+v", got, ev)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("not told %+v", ev)
+		}
+	}
+	s.main(make([]wire.ProcID, 2))
+	want(rm.Arrived{Job: rm.Job{ID: theJob, Size: 2, Follows: true}})
+	want(rm.Sized{Job: theJob, Size: 4}) // 1 does not happen
+	want(rm.Sized{Job: theJob, Size: 4})
+	want(rm.Sized{Job: theJob, Size: 9})
+	s.main(make([]wire.ProcID, 7))
+	want(rm.Sized{Job: theJob, Size: 7})
+	close(p.done)
+	select {
+	case <-over:
+	case <-time.After(20 * time.Second):
+		t.Error("it does not end")
+	}
+	for _, n := range []int{4, 1, 9} {
+		if got := <-p.sizes; got != n {
+			t.Errorf("asked for %d, want %d", got, n)
+		}
+	}
+}
+
+func TestWhoDecides(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "hosts")
+	if err := os.WriteFile(file, []byte("localhost:2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]string{
+		"--schedule 10s:+4 x":                        "",
+		"--discover echo x":                          "",
+		"--hostfile " + file + " --watch-hostfile x": "",
+		"--schedule 10s:4 x":                         "not a timetable",
+		"--schedule 1:+1 --discover echo x":          "one of them decides",
+		"--watch-hostfile x":                         "needs a --hostfile",
+		"--discover echo --strict-slots x":           "--strict-slots",
+		"-np 2 x : --schedule 10s:+4 y":              "unknown flag",
+	} {
+		o, err := parse(strings.Fields(line), func(string) string { return "" })
+		switch {
+		case want == "" && (err != nil || o.changes.steward == nil):
+			t.Errorf("%s: %v", line, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%s: %v, want %q", line, err, want)
+		}
+	}
+	if o, err := parse([]string{"x"}, func(string) string { return "" }); err != nil || o.changes.steward != nil {
+		t.Errorf("nobody decides: %v", err)
+	}
+}
+
+func TestDiscovery(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "hosts")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, d := range []*discovery{
+		{flag: "--watch-hostfile", file: file, names: []string{"a", "B"}},
+		{flag: "--discover", command: "cat " + file, names: []string{"a", "B"}},
+	} {
+		write("a slots=2\nb:3 # remark\nother:9\n")
+		if n, err := d.look(context.Background()); n != 5 || err != nil {
+			t.Errorf("%s: %d slots, %v", d.flag, n, err)
+		}
+		for text, want := range map[string]string{"": "no host in it", "c:4": "none of the job's hosts: a, B", "a:x": "is not a host", "\xff\x00:0": "is not a host"} {
+			if write(text); true {
+				if n, err := d.look(context.Background()); err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("%s: %q is %d slots, %v, want %q", d.flag, text, n, err, want)
+				}
+			}
+		}
+	}
+	if n, err := (&discovery{command: "exit 3"}).look(context.Background()); err == nil {
+		t.Errorf("a command that fails: %d slots", n)
+	}
+	// It tells of what is new, and ends.
+	write("a:2")
+	d := &discovery{flag: "--watch-hostfile", file: file, names: []string{"a", "b"}, every: time.Millisecond}
+	done, slots, over := make(chan struct{}), make(chan int), make(chan struct{})
+	go func() {
+		defer close(over)
+		d.watch(func(n int) { slots <- n }, done)
+	}()
+	for _, n := range []int{2, 7, 3} {
+		if n != 2 {
+			write("a:" + string(rune('0'+n)))
+		}
+		select {
+		case got := <-slots:
+			if got != n {
+				t.Errorf("told of %d, want %d", got, n)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("not told of %d", n)
+		}
+	}
+	close(done)
+	select {
+	case <-over:
+	case <-time.After(20 * time.Second):
+		t.Error("it does not end")
+	}
+}
