@@ -380,6 +380,52 @@ func TestElasticDecided(t *testing.T) {
 	}
 }
 
+// A manager in Python drives a job.
+func TestManager(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("no python3")
+	}
+	run, elastic := mpitest.Build(t, "gompi/cmd/gompirun"), mpitest.Build(t, "gompi/examples/elastic")
+	path := filepath.Join(t.TempDir(), "job")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	job := exec.CommandContext(ctx, run, "-np", "2", "--slots", "6", "--manager", path, elastic, "--n", "7", "--steps", "1000000", "--pause", "1ms")
+	out, err := job.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := job.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	lines.Scan() // it runs
+	manager := func(args ...string) string {
+		said, err := exec.CommandContext(ctx, python, append([]string{"rm/manager.py", "--every", "0", path}, args...)...).CombinedOutput()
+		return fmt.Sprint(string(said), err)
+	}
+	if said := manager("2", "5", "1"); said != "2 -> 5 processes\n5 -> 1 processes\n<nil>" {
+		t.Errorf("it says %s", said)
+	}
+	if said := manager("7"); said != "refused: 7 of 6 slots\nexit status 1" {
+		t.Errorf("it says %s", said)
+	}
+	if said := manager("4"); said != "1 -> 4 processes\n<nil>" {
+		t.Errorf("it says %s", said)
+	}
+	for _, n := range [][2]int{{2, 5}, {5, 1}, {1, 4}} {
+		lines.Scan()
+		match(t, lines.Text(), fmt.Sprintf(`^[0-9]+ steps, 7 points by %d ranks, error (\S+): %d ranks before$`, n[1], n[0]))
+	}
+	job.Process.Signal(syscall.SIGTERM)
+	for lines.Scan() {
+	}
+	_ = job.Wait() // by a signal
+	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) > 0 {
+		t.Errorf("%v is left, %v", left, err)
+	}
+}
+
 func TestPhases(t *testing.T) {
 	each(t, "phases", []string{"--limit", "1000000", "--count", "4", "--check", "2"}, func(t *testing.T, ranks int, out string) {
 		match(t, out, fmt.Sprintf(`^set-up by %d ranks in \S+\ncount by 4 ranks in \S+\ncheck by 2 ranks in \S+\n78498 primes up to 1000000\n$`, ranks))

@@ -23,6 +23,7 @@ type changes struct {
 	leaveTimeout  time.Duration
 	psets         []pset
 	steward       *steward // nil: nobody decides but who asks
+	manager       string   // socket of a program that decides; "": none
 }
 
 // pset is a named set of ranks of the first world.
@@ -41,6 +42,7 @@ type changeValues struct {
 	schedule        string
 	discover        string
 	watchHostfile   bool
+	manager         string
 }
 
 const changesTitle = "\nProcesses that come and go (docs/sessions.md):\n"
@@ -62,6 +64,7 @@ func changeFlags(v *flagValues) *pflag.FlagSet {
 	s.StringVar(&c.schedule, "schedule", "", "resize the main set by a timetable that counts from the start: `TIMES` such as 10s:+4,20s:-2,1m:=8")
 	s.StringVar(&c.discover, "discover", "", "resize it to the slots of the hosts that this `COMMAND` of the shell prints, NAME[:SLOTS] a line; it is run each second")
 	s.BoolVar(&c.watchHostfile, "watch-hostfile", false, "resize it to the slots in --hostfile, which is read each second")
+	s.StringVar(&c.manager, "manager", "", "a program that connects to the Unix socket `PATH` resizes it; PATH.secret has what it must say")
 	v.set.AddFlagSet(s)
 	return s
 }
@@ -129,7 +132,7 @@ func (c *changeValues) check(o *options) (err error) {
 func (v *flagValues) decides(o *options) error {
 	c := &v.changes
 	n := 0
-	for _, is := range []bool{c.schedule != "", c.discover != "", c.watchHostfile} {
+	for _, is := range []bool{c.schedule != "", c.discover != "", c.watchHostfile, c.manager != ""} {
 		if is {
 			n++
 		}
@@ -138,8 +141,8 @@ func (v *flagValues) decides(o *options) error {
 	case n == 0:
 		return nil
 	case n > 1:
-		return usagef("--schedule, --discover and --watch-hostfile: one of them decides")
-	case c.strict && c.schedule == "":
+		return usagef("--schedule, --discover, --watch-hostfile and --manager: one of them decides")
+	case c.strict && c.schedule == "" && c.manager == "":
 		return usagef("--strict-slots: the slots are those of the list that --discover or --watch-hostfile looks at")
 	case c.watchHostfile && v.hostfile == "":
 		return usagef("--watch-hostfile needs a --hostfile")
@@ -149,6 +152,9 @@ func (v *flagValues) decides(o *options) error {
 			return usagef("--schedule: %w", err)
 		}
 		o.changes.steward = newSteward("--schedule", rm.NewSchedule(list))
+		return nil
+	case c.manager != "":
+		o.changes.manager = c.manager
 		return nil
 	}
 	d := &discovery{flag: "--discover", command: c.discover, names: hostNames(len(o.pretend)), every: lookEvery}

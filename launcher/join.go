@@ -18,19 +18,20 @@ import (
 	"gompi/internal/wire"
 )
 
-// newJob joins a head, the agent of this host and their control plane. With a
-// starter the agent is another process, which may be on another host.
-func newJob(line *options, start starter) (*head.Head, error) {
+// newJob joins a head, the agent of this host and their control plane, and who decides
+// about the job's size; nil: nobody. With a starter the agent is another process, which
+// may be on another host.
+func newJob(line *options, start starter) (h *head.Head, w *steward, err error) {
 	o := &line.Options
 	usable := cgroup.UsableCPUs()
 	procs := maxProcs(o, usable)
 	var id [8]byte
 	var secret [32]byte
 	if err := random(id[:], secret[:]); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	job := wire.JobID(binary.NativeEndian.Uint64(id[:]) | 1)
-	h := head.New(o, job)
+	h = head.New(o, job)
 	cfg := onehost.Config{
 		JobConfig: onehost.JobConfig{
 			Job: job, Secret: secret,
@@ -49,7 +50,17 @@ func newJob(line *options, start starter) (*head.Head, error) {
 		Main:      h.Main,
 	}
 	line.changes.tell(&cfg.JobConfig)
-	w := line.changes.steward
+	w = line.changes.steward
+	if path := line.changes.manager; path != "" {
+		if w, err = steered(path, job, line.changes.slots); err != nil {
+			return nil, nil, err
+		}
+		defer func() {
+			if err != nil {
+				w.close()
+			}
+		}()
+	}
 	if w != nil {
 		cfg.Main = func(procs []wire.ProcID) {
 			w.main(procs)
@@ -66,23 +77,23 @@ func newJob(line *options, start starter) (*head.Head, error) {
 		if err == nil && w != nil {
 			go w.run(server)
 		}
-		return h, err
+		return h, w, err
 	}
 	a, err := agent.New(o, job, procs, agent.Streams{}, func(ev launch.Event) { h.Hear(0, ev) }, h.Post)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	cfg.HostConfig = hostConfig(a, h.Post)
 	server, err := onehost.NewServer(cfg)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	a.Serve(server)
 	h.Serve(server, a)
 	if w != nil {
 		go w.run(server)
 	}
-	return h, nil
+	return h, w, nil
 }
 
 // hostNames are the names of the hosts: of this one, or of so many that it pretends to

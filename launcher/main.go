@@ -54,12 +54,14 @@ func run(args []string, start starter) int {
 	for _, w := range o.warnings {
 		launch.Say("%s", w)
 	}
-	h, err := newJob(o, start)
+	h, w, err := newJob(o, start)
 	if err != nil {
 		launch.Say("%v", launch.Hinted(err))
 		return launch.ExitFailure
 	}
-	return h.Run()
+	status := h.Run()
+	w.wait()
+	return status
 }
 
 // IsGuardian reports whether args ask for a helper process of a gompirun.

@@ -3,6 +3,7 @@
 package launcher
 
 import (
+	"fmt"
 	"sync"
 	"time"
 
@@ -22,7 +23,10 @@ type steward struct {
 	// there are whenever that changes, until done is closed.
 	watch func(slots func(int), done <-chan struct{})
 
+	close func() // when the job is over; nil: nothing
+
 	changed chan struct{}
+	over    chan struct{} // closed when run has returned
 
 	mu       sync.Mutex
 	size     int // of the main set; 0: there is none yet
@@ -49,7 +53,24 @@ type plane interface {
 }
 
 func newSteward(flag string, m rm.ResourceManager) *steward {
-	return &steward{flag: flag, manager: m, changed: make(chan struct{}, 1), slots: -1}
+	return &steward{flag: flag, manager: m, changed: make(chan struct{}, 1), over: make(chan struct{}), slots: -1}
+}
+
+// steered is a steward whose manager is a program at the other end of a socket.
+func steered(path string, job wire.JobID, slots int) (*steward, error) {
+	o, err := newOffice(path)
+	if err != nil {
+		return nil, fmt.Errorf("--manager: %w", err)
+	}
+	o.x = rm.NewExternal(fmt.Sprintf("%016x", uint64(job)), o.secret)
+	s := newSteward("--manager", o)
+	if slots > 0 {
+		s.slots = slots
+	}
+	o.heard = func() { s.note(func() {}) }
+	s.close = o.close
+	go o.serve()
+	return s, nil
 }
 
 // main notes who is in the main set. It does not block.
@@ -69,9 +90,15 @@ func (s *steward) note(f func()) {
 
 // run lets the manager decide until the job is over.
 func (s *steward) run(p plane) {
+	defer close(s.over)
 	began := time.Now()
+	if s.close != nil {
+		defer s.close()
+	}
 	if s.watch != nil {
-		go s.watch(func(n int) { s.note(func() { s.slots = n }) }, p.Done())
+		var watching sync.WaitGroup
+		defer watching.Wait() // it may have started a program
+		watching.Go(func() { s.watch(func(n int) { s.note(func() { s.slots = n }) }, p.Done()) })
 	}
 	for {
 		now := time.Since(began)
@@ -91,6 +118,13 @@ func (s *steward) run(p plane) {
 		case <-p.Done():
 			return
 		}
+	}
+}
+
+// wait waits until nothing of the steward is left, once the job is over.
+func (s *steward) wait() {
+	if s != nil {
+		<-s.over
 	}
 }
 

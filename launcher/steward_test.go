@@ -56,7 +56,7 @@ func (m *script) Step(_ time.Duration, events ...rm.Event) (list []rm.Decision) 
 	for _, ev := range events {
 		m.told <- ev
 		if len(m.sizes) > 0 {
-			list = append(list, rm.Decision{Job: theJob, Size: m.sizes[0]})
+			list = append(list, rm.Decision{Job: theJob, Size: m.sizes[0], From: 1})
 			m.sizes = m.sizes[1:]
 		}
 	}

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package launcher
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/launch"
+	"gompi/launcher/rm"
+)
+
+// office is where a program that decides about the job is heard: a Unix socket, and a
+// file with the secret that it must know. Both are the user's alone.
+type office struct {
+	path, secret string
+	socket       net.Listener
+	heard        func() // there may be a decision
+
+	mu   sync.Mutex
+	x    *rm.External
+	conn net.Conn    // of the program; nil: nobody is there
+	out  chan []byte // what its writer writes
+}
+
+// How long a program may take to say who it is, and to read a line.
+const (
+	helloWait = 10 * time.Second
+	lineWait  = 10 * time.Second
+)
+
+// secretEnd is the name of the secret's file behind that of the socket.
+const secretEnd = ".secret"
+
+// newOffice makes the socket and the secret.
+func newOffice(path string) (*office, error) {
+	var key [32]byte
+	if err := random(key[:]); err != nil {
+		return nil, err
+	}
+	o := &office{path: path, secret: hex.EncodeToString(key[:])}
+	if err := o.vacate(); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(path+secretEnd, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	_, err = fmt.Fprintln(f, o.secret)
+	if err = errors.Join(err, f.Close()); err == nil {
+		o.socket, err = net.Listen("unix", path)
+	}
+	if err == nil {
+		err = os.Chmod(path, 0o600)
+	}
+	if err != nil {
+		o.close()
+		return nil, err
+	}
+	return o, nil
+}
+
+// vacate removes what a gompirun that was killed has left.
+func (o *office) vacate() error {
+	st, err := os.Lstat(o.path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case st.Mode().Type() != os.ModeSocket:
+		return fmt.Errorf("%s is there, and is no socket", o.path)
+	}
+	c, err := net.Dial("unix", o.path)
+	if err == nil {
+		c.Close()
+		return fmt.Errorf("%s: another gompirun listens there", o.path)
+	} else if !errors.Is(err, unix.ECONNREFUSED) {
+		return err
+	}
+	return errors.Join(os.Remove(o.path), removeIfThere(o.path+secretEnd))
+}
+
+func removeIfThere(path string) error {
+	if err := os.Remove(path); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// close removes socket and secret.
+func (o *office) close() {
+	if o.socket != nil {
+		o.socket.Close() // removes the file, too
+	}
+	_ = removeIfThere(o.path + secretEnd)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.leave()
+}
+
+// Step implements rm.ResourceManager.
+func (o *office) Step(now time.Duration, events ...rm.Event) []rm.Decision {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	list := o.x.Step(now, events...)
+	o.send()
+	return list
+}
+
+// Next implements rm.ResourceManager.
+func (o *office) Next() (time.Duration, bool) { return o.x.Next() }
+
+// send passes on what the program is to be told; who does not read is left.
+func (o *office) send() {
+	lines, err := o.x.Take()
+	for _, l := range lines {
+		select {
+		case o.out <- l:
+		default:
+			err = rm.ErrBehind
+		}
+	}
+	if err != nil && o.conn != nil {
+		launch.Say("--manager: %v: it is left", err)
+		o.leave()
+	}
+}
+
+// leave ends the connection.
+func (o *office) leave() {
+	if o.conn != nil {
+		o.conn.Close()
+		close(o.out)
+		o.conn, o.out = nil, nil
+		o.x.Leave()
+	}
+}
+
+// serve hears one program after the other until the office is closed.
+func (o *office) serve() {
+	for {
+		c, err := o.socket.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			time.Sleep(100 * time.Millisecond) // too many descriptors
+			continue
+		}
+		go o.hear(c)
+	}
+}
+
+// hear takes the lines of one program.
+func (o *office) hear(c net.Conn) {
+	in := bufio.NewScanner(c)
+	in.Buffer(make([]byte, 0, 512), rm.MaxLine+1)
+	c.SetReadDeadline(time.Now().Add(helloWait))
+	ok := in.Scan()
+	o.mu.Lock()
+	if o.conn != nil {
+		o.mu.Unlock()
+		o.turnAway(c, errors.New("another manager decides"))
+		return
+	}
+	err := in.Err()
+	if ok {
+		err = o.x.Hear(bytes.Clone(in.Bytes()))
+	}
+	if !ok || err != nil {
+		o.x.Leave()
+		o.mu.Unlock()
+		o.turnAway(c, err)
+		return
+	}
+	o.conn, o.out = c, make(chan []byte, 1<<13)
+	go write(c, o.out)
+	o.send()
+	o.mu.Unlock()
+	c.SetReadDeadline(time.Time{})
+	for in.Scan() {
+		o.mu.Lock()
+		if o.conn != c {
+			o.mu.Unlock()
+			return
+		}
+		if err = o.x.Hear(in.Bytes()); err == nil {
+			o.send()
+		}
+		o.mu.Unlock()
+		if err != nil {
+			break
+		}
+		o.heard()
+	}
+	if err == nil {
+		err = in.Err()
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.conn == c {
+		if err != nil && !errors.Is(err, net.ErrClosed) && !errors.Is(err, unix.ECONNRESET) {
+			launch.Say("--manager: %v: it is left", err)
+		}
+		o.leave()
+	}
+}
+
+// turnAway says to a program why it is not heard.
+func (o *office) turnAway(c net.Conn, why error) {
+	defer c.Close()
+	if why != nil {
+		c.SetWriteDeadline(time.Now().Add(lineWait))
+		_ = json.NewEncoder(c).Encode(map[string]any{"event": "refused", "line": 1, "text": why.Error()})
+	}
+}
+
+// write writes lines until there are no more.
+func write(c net.Conn, lines <-chan []byte) {
+	for l := range lines {
+		c.SetWriteDeadline(time.Now().Add(lineWait))
+		if _, err := c.Write(l); err != nil {
+			c.Close() // the reader sees that
+			break
+		}
+	}
+	for range lines {
+	}
+}
