@@ -169,7 +169,7 @@ type policyLine struct {
 }
 
 // curveParts is how many points a drawn line has.
-const curveParts = 288
+const curveParts = 96
 
 func (c *policyBench) run(jobs []sim.Job, stdout io.Writer) error {
 	if !c.json {

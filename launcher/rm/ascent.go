@@ -180,6 +180,9 @@ func losses(cs []*climber) []loss {
 
 // force takes slots that there are no more, from those who lose least.
 func (p *plan) force(cs []*climber) {
+	if p.free >= 0 {
+		return
+	}
 	for _, l := range losses(cs) {
 		if p.free >= 0 {
 			return
@@ -207,9 +210,11 @@ func (p *plan) swap(cs []*climber) bool {
 	slices.SortStableFunc(takers, func(a, b *climber) int { return cmp.Compare(b.rate, a.rate) })
 	for _, c := range takers {
 		if to, gives := p.deal(c, list); gives != nil {
-			for _, l := range gives {
-				p.move(l.c, l.to)
-				l.c.gave = true
+			for _, g := range gives {
+				if g.to != g.c.at {
+					p.move(g.c, g.to)
+					g.c.gave = true
+				}
 			}
 			p.move(c, to)
 			c.took = true
@@ -219,27 +224,60 @@ func (p *plan) swap(cs []*climber) bool {
 	return false
 }
 
+// gift is the option that a job goes down to.
+type gift struct {
+	c  *climber
+	to int
+}
+
 // deal is the option above of a job that gains most, for each slot that it takes, over
 // what the others lose by it, and who gives what; nil: none gains.
-func (p *plan) deal(c *climber, list []loss) (to int, gives []loss) {
+func (p *plan) deal(c *climber, list []loss) (to int, gives []gift) {
 	best := 0.0
 	has := c.menu[c.at]
-	var from []loss
-	freed, lost, next := max(0, p.free), 0.0, 0
+	var from, trimmed []gift
+	freed, next := max(0, p.free), 0
 	for k := c.at + 1; k < len(c.menu); k++ {
 		o := c.menu[k]
 		need := o.slots - has.slots
 		for ; freed < need && next < len(list); next++ {
-			if l := list[next]; l.c != c {
-				from, freed, lost = append(from, l), freed+l.slots, lost+l.value
+			l := list[next]
+			if l.c == c {
+				continue
+			}
+			freed += l.slots
+			if i := slices.IndexFunc(from, func(g gift) bool { return g.c == l.c }); i >= 0 {
+				from[i].to = l.to
+			} else {
+				from = append(from, gift{l.c, l.to})
 			}
 		}
 		if freed < need {
 			break
 		}
+		trimmed = append(trimmed[:0], from...)
+		lost := trim(trimmed, freed-need)
 		if rate := (o.value - has.value - lost) / float64(max(1, need)); len(from) > 0 && rate > best {
-			best, to, gives = rate, k, slices.Clone(from)
+			best, to, gives = rate, k, slices.Clone(trimmed)
 		}
 	}
 	return to, gives
+}
+
+// trim lets those who give keep what is more than is needed, and returns what they lose:
+// the cheapest step down is often a large one.
+func trim(gifts []gift, surplus int) (lost float64) {
+	for i := len(gifts) - 1; i >= 0; i-- {
+		g := &gifts[i]
+		m := g.c.menu
+		low := m[g.to]
+		for k := g.to + 1; k <= g.c.at && surplus > 0; k++ {
+			if m[k].slots-low.slots <= surplus && m[k].value > m[g.to].value {
+				g.to = k
+			}
+		}
+		surplus -= m[g.to].slots - low.slots
+		lost += m[g.c.at].value - m[g.to].value
+	}
+	return lost
 }
