@@ -17,6 +17,11 @@ type COLModel = col.Model
 // COLPoint is how long an iteration took with so many processes.
 type COLPoint = col.Point
 
+// COLFit finds the law of Amdahl that fits the times of a program best, by least squares:
+// Add takes one, with the number of processes that it was measured with, Model gives the
+// law once there are times of two numbers. It keeps sums only; the zero value has none.
+type COLFit = col.Fit
+
 // COLExpr is an expression of p, or of p before and q after a change: see ParseCOLExpr.
 type COLExpr = col.Expr
 

@@ -61,6 +61,21 @@ func lineOf(l setpage.Line) Line {
 	return x
 }
 
+// AddTime adds to f how long an iteration takes just now with as many processes as the
+// set that is watched has: the longest of Line.Time of the members on the caller's host;
+// nothing while none is known. Who calls it before each Commit has a fit after the
+// first change of size. Local; any goroutine may call it.
+func (w *Watcher) AddTime(f *COLFit) {
+	longest := time.Duration(0)
+	for _, l := range w.Lines {
+		longest = max(longest, l.Time)
+	}
+	w.mu.Lock()
+	size := w.of.Members.Len()
+	w.mu.Unlock()
+	f.Add(size, longest.Seconds())
+}
+
 // AddBytes says that a layer has moved n more bytes of the data that a change waits for,
 // on this process, of the set as it is now: while members hold a change back (Options.Hold) and bytes are added
 // by any of them, its deadline (Deadlines.Accept) begins anew. Any goroutine may call

@@ -4,6 +4,7 @@ package sessions_test
 
 import (
 	"errors"
+	"math"
 	"testing"
 	"time"
 
@@ -81,6 +82,20 @@ func TestLines(t *testing.T) {
 				if rank == comm.Rank() && l.Time == 0 {
 					t.Errorf("%+v after %d iterations", l, i)
 				}
+			}
+			if err := comm.Barrier(); err != nil { // times are what they are from here on
+				t.Fatal(err)
+			}
+			var f sessions.COLFit
+			longest := 0.0
+			for _, l := range w.Lines {
+				longest = max(longest, l.Time.Seconds())
+			}
+			f.Add(1, 2*longest)
+			w.AddTime(&f)
+			m, err := f.Model()
+			if got, ok := m.Seconds(comm.Size()); err != nil || !ok || math.Abs(got-longest) > 1e-9*longest {
+				t.Errorf("a fit of %v s by 1, %v by %d: %+v, %v", 2*longest, longest, comm.Size(), m, err)
 			}
 			if err := w.Close(); err != nil {
 				t.Error(err)

@@ -280,7 +280,12 @@ func TestAscentDefects(t *testing.T) {
 	w.tell(job(1, 1, flat), job(2, 4, flat), job(3, 3, COL{Model: &col.Model{Kind: col.Linear, Slope: 1}}))
 	w.settle()
 	w.want("who can give", map[JobID]int{1: 1, 2: 1, 3: 6})
-	// One who loses by its processes gives them up though nobody wants them.
+	// One who loses nothing by it gives its processes up though nobody wants them, and
+	// so does one who loses by them.
+	w = newWorld(t, Ascent{}, 8)
+	w.tell(job(1, 4, flat))
+	w.settle()
+	w.want("gains nothing by its processes", map[JobID]int{1: 1})
 	w = newWorld(t, Ascent{}, 8)
 	w.tell(job(1, 8, COL{Model: &col.Model{Kind: col.Inverse, Serial: 1, Parallel: 9}, Min: 2}))
 	w.settle()
