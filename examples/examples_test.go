@@ -344,6 +344,7 @@ func TestElasticDecided(t *testing.T) {
 		{"--schedule 0.1s:+3,2s:-4,4s:=4", []int{2, 5, 1, 4}},
 		{"--discover cat~" + hosts, []int{2, 6, 3}},
 		{"--hostfile " + hosts + " --watch-hostfile", []int{2, 4, 1}},
+		{"--policy ascent --discover cat~" + hosts, []int{2, 5, 3}},
 	} {
 		t.Run(strings.Fields(c.flags)[0], func(t *testing.T) {
 			write(c.sizes[0])

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"gompi/internal/head"
-	"gompi/launcher/rm"
 )
 
 // changes is what the command line says of processes that come and go.
@@ -43,6 +42,7 @@ type changeValues struct {
 	discover        string
 	watchHostfile   bool
 	manager         string
+	policy, col     string
 }
 
 const changesTitle = "\nProcesses that come and go (docs/sessions.md):\n"
@@ -64,6 +64,8 @@ func changeFlags(v *flagValues) *pflag.FlagSet {
 	s.StringVar(&c.schedule, "schedule", "", "resize the main set by a timetable that counts from the start: `TIMES` such as 10s:+4,20s:-2,1m:=8")
 	s.StringVar(&c.discover, "discover", "", "resize it to the slots of the hosts that this `COMMAND` of the shell prints, NAME[:SLOTS] a line; it is run each second")
 	s.BoolVar(&c.watchHostfile, "watch-hostfile", false, "resize it to the slots in --hostfile, which is read each second")
+	s.StringVar(&c.policy, "policy", "", "resize it as the `POLICY` finds best for the slots that there are: dmr or ascent; with --discover or --watch-hostfile for those of the list")
+	s.StringVar(&c.col, "col", "", "`FILE` with what the policy is told of the program (default: it uses its processes well)")
 	s.StringVar(&c.manager, "manager", "", "a program that connects to the Unix socket `PATH` resizes it; PATH.secret has what it must say")
 	v.set.AddFlagSet(s)
 	return s
@@ -125,44 +127,6 @@ func (c *changeValues) check(o *options) (err error) {
 		}
 		o.changes.psets = append(o.changes.psets, s)
 	}
-	return nil
-}
-
-// decides settles who decides about the size of the job.
-func (v *flagValues) decides(o *options) error {
-	c := &v.changes
-	n := 0
-	for _, is := range []bool{c.schedule != "", c.discover != "", c.watchHostfile, c.manager != ""} {
-		if is {
-			n++
-		}
-	}
-	switch {
-	case n == 0:
-		return nil
-	case n > 1:
-		return usagef("--schedule, --discover, --watch-hostfile and --manager: one of them decides")
-	case c.strict && c.schedule == "" && c.manager == "":
-		return usagef("--strict-slots: the slots are those of the list that --discover or --watch-hostfile looks at")
-	case c.watchHostfile && v.hostfile == "":
-		return usagef("--watch-hostfile needs a --hostfile")
-	case c.schedule != "":
-		list, err := rm.ParseSchedule(c.schedule)
-		if err != nil {
-			return usagef("--schedule: %w", err)
-		}
-		o.changes.steward = newSteward("--schedule", rm.NewSchedule(list))
-		return nil
-	case c.manager != "":
-		o.changes.manager = c.manager
-		return nil
-	}
-	d := &discovery{flag: "--discover", command: c.discover, names: hostNames(len(o.pretend)), every: lookEvery}
-	if c.watchHostfile {
-		d.flag, d.file, d.command = "--watch-hostfile", v.hostfile, ""
-	}
-	o.changes.steward = newSteward(d.flag, &rm.Follow{})
-	o.changes.steward.watch = d.watch
 	return nil
 }
 

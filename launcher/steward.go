@@ -22,6 +22,7 @@ type steward struct {
 	// watch, if not nil, is called on a goroutine of its own, and tells how many slots
 	// there are whenever that changes, until done is closed.
 	watch func(slots func(int), done <-chan struct{})
+	col   *rm.COL // what the manager is told of the job; nil: nothing
 
 	close func() // when the job is over; nil: nothing
 
@@ -139,7 +140,7 @@ func (s *steward) news() (list []rm.Event) {
 	switch {
 	case s.size == 0 || s.underWay: // the answer to its decision comes when that is over
 	case s.told == 0:
-		list = append(list, rm.Arrived{Job: rm.Job{ID: theJob, Size: s.size, Follows: true}})
+		list = append(list, rm.Arrived{Job: rm.Job{ID: theJob, COL: s.col, Size: s.size, Follows: true}})
 		s.told = s.size
 	case s.answer || s.told != s.size:
 		list = append(list, rm.Sized{Job: theJob, Size: s.size})

@@ -107,20 +107,61 @@ func TestSteward(t *testing.T) {
 	}
 }
 
+// A policy finds the size that is best for the program, of the slots that there are.
+func TestStewardObeys(t *testing.T) {
+	// Each process more slows it down by a second: 3 are best.
+	scaling := filepath.Join(t.TempDir(), "col")
+	if err := os.WriteFile(scaling, []byte(`{"version":1,"model":{"kind":"expression","time":"9/p + p"}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o, err := parse([]string{"-np", "1", "--slots", "8", "--policy", "ascent", "--col", scaling, "x"}, func(string) string { return "" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := o.changes.steward
+	p := &told{s: s, done: make(chan struct{}), sizes: make(chan int, 10)}
+	go s.run(p)
+	s.main(make([]wire.ProcID, 1))
+	select {
+	case n := <-p.sizes:
+		if n != 3 {
+			t.Errorf("it is to have %d processes", n)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("nothing is decided")
+	}
+	close(p.done)
+	s.wait()
+}
+
 func TestWhoDecides(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "hosts")
 	if err := os.WriteFile(file, []byte("localhost:2\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	scaling := filepath.Join(t.TempDir(), "col")
+	if err := os.WriteFile(scaling, []byte(`{"version":1,"min":2,"model":{"kind":"amdahl","serial":1,"parallel":9}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for line, want := range map[string]string{
-		"--schedule 10s:+4 x":                        "",
-		"--discover echo x":                          "",
-		"--hostfile " + file + " --watch-hostfile x": "",
-		"--schedule 10s:4 x":                         "not a timetable",
-		"--schedule 1:+1 --discover echo x":          "one of them decides",
-		"--watch-hostfile x":                         "needs a --hostfile",
-		"--discover echo --strict-slots x":           "--strict-slots",
-		"-np 2 x : --schedule 10s:+4 y":              "unknown flag",
+		"--schedule 10s:+4 x":                                "",
+		"--discover echo x":                                  "",
+		"--hostfile " + file + " --watch-hostfile x":         "",
+		"--schedule 10s:4 x":                                 "not a timetable",
+		"--schedule 1:+1 --discover echo x":                  "one of them decides",
+		"--watch-hostfile x":                                 "needs a --hostfile",
+		"--policy ascent x":                                  "",
+		"--policy dmr --discover echo --max 999 x":           "",
+		"--policy ascent --col " + scaling + " x":            "",
+		"--policy fifo x":                                    "not dmr or ascent",
+		"--col " + scaling + " x":                            "for a --policy",
+		"--policy dmr --col " + file + " x":                  "col: invalid",
+		"--policy dmr --col /no/such/file x":                 "no such file",
+		"-np 1 --policy dmr --col " + scaling + " --max 1 x": "min 2 is more than max 1",
+		"--policy dmr --schedule 1:+1 x":                     "one of them decides",
+		"--manager p --discover echo x":                      "one of them decides",
+		"--discover echo --strict-slots x":                   "--strict-slots",
+		"-np 2 x : --schedule 10s:+4 y":                      "unknown flag",
 	} {
 		o, err := parse(strings.Fields(line), func(string) string { return "" })
 		switch {

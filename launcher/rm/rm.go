@@ -11,6 +11,9 @@ import (
 // COL is what a job tells of its scaling.
 type COL = col.COL
 
+// ParseCOL reads the JSON form of a COL.
+func ParseCOL(text []byte) (*COL, error) { return col.Decode(text) }
+
 // JobID names a job to a manager, for good.
 type JobID uint32
 
