@@ -52,7 +52,7 @@ func (a Ascent) Decide(t *Table) []Decision {
 func (p *plan) climbers(depth int) []*climber {
 	var list []*climber
 	for i, e := range p.Jobs {
-		if e.Size == 0 {
+		if e.Size == 0 && e.Target == 0 {
 			if depth == 0 {
 				continue
 			}
@@ -85,8 +85,7 @@ func (p *plan) lower(cs []*climber) {
 	}
 }
 
-// down is the option below from that loses least for each slot, and how much. Options
-// that give the same number of slots and more value are better.
+// down is the option below from that loses least for each slot, and how much; -1: none.
 func (c *climber) down(from int) (to int, rate float64) {
 	to = -1
 	has := c.menu[from]
