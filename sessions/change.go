@@ -96,6 +96,14 @@ func (c *Change) name() {
 	c.Leaving, c.Result, c.Role = c.body.Leaving.URI, c.body.Result.URI, Role(c.body.Role)
 }
 
+// Newcomers is how many processes join by the change. Local.
+func (c *Change) Newcomers() (n int) {
+	for _, s := range c.body.Joining {
+		n += s.Members.Len()
+	}
+	return n
+}
+
 // Kind is what the change does to its input.
 func (c *Change) Kind() Kind { return Kind(c.body.Kind) }
 

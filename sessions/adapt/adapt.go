@@ -131,21 +131,15 @@ func (p *Process) adaptation() (Adaptation, error) {
 	}
 	_ = p.s.Release(p.c.Input) // the change holds it
 	_, leave := p.c.Ranks()
-	come := len(p.c.Joining) > 0
+	come := p.c.Newcomers()
 	switch {
 	case len(in.Died) > 0:
 		a.Operation, a.Failed = Fault, in.Died
-	case come && len(leave) > 0:
+	case come > 0 && come == len(leave):
+		a.Operation = Migration
+	case come > 0 && len(leave) > 0:
 		a.Operation = Combined
-		out, err := p.s.Info(p.c.Result)
-		if err != nil {
-			return a, err
-		}
-		_ = p.s.Release(p.c.Result)
-		if out.Size == in.Size {
-			a.Operation = Migration
-		}
-	case come:
+	case come > 0:
 		a.Operation = Expansion
 	default:
 		a.Operation = Reduction
@@ -176,15 +170,8 @@ func (p *Process) Begin(ctx context.Context) (w Window, err error) {
 	case p.c.Result == "":
 		return w, failed(mpi.ErrArg, "Begin", fmt.Errorf("a change of the kind %v makes no world", p.c.Kind()))
 	}
-	for _, set := range p.c.Joining {
-		i, err := p.s.Info(set)
-		if err != nil {
-			return w, err
-		}
-		w.Joining += i.Size
-	}
 	stay, leave := p.c.Ranks()
-	w.Staying, w.Leaving = len(stay), len(leave)
+	w.Staying, w.Leaving, w.Joining = len(stay), len(leave), p.c.Newcomers()
 	if w.Joining > 0 {
 		if p.inter, err = p.c.Inter(ctx); err != nil {
 			return w, err

@@ -17,6 +17,7 @@ var programs = []scenes.Scene{
 	{Name: "loop", Ranks: 3, Run: loop},
 	{Name: "misused", Ranks: 1, Run: misused},
 	{Name: "fault", Ranks: 3, Run: fault, Dies: 1},
+	{Name: "undone", Ranks: 3, Run: undone},
 }
 
 // steps are the adaptations for which the first process asks, one after the other.
