@@ -90,26 +90,37 @@ func (w *Watcher) Accept(c *Change) error {
 // head's answer.
 func (s *Session) Outcome(set string) (_ State, err error) {
 	defer s.raise(&err)
-	const op = "Outcome"
+	return s.outcome(s.ctx, "Outcome", set, Queued)
+}
+
+// Reached is Outcome when the change is as far as until, at most Committed, or over; or
+// the error is that ctx has ended.
+func (s *Session) Reached(ctx context.Context, set string, until State) (_ State, err error) {
+	defer s.raise(&err)
+	return s.outcome(ctx, "Reached", set, min(until, Committed))
+}
+
+func (s *Session) outcome(ctx context.Context, op, set string, until State) (State, error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	if set = canonical(set); set == control.EmptyURI {
+		defer s.mu.Unlock()
 		return Done, s.open(op)
 	}
 	h, err := s.find(op, set)
+	s.mu.Unlock()
 	if err != nil {
 		return 0, err
 	}
 	ctl := s.process().Control
 	var d control.DescribeBody
-	if err := ctl.Ask(s.ctx, &control.Set{Kind: control.KindDescribe, Number: h.set.Number}, &d); err != nil {
+	if err := ctl.Ask(ctx, &control.Set{Kind: control.KindDescribe, Number: h.set.Number}, &d); err != nil {
 		return 0, s.fail(classOf(err), op, err)
 	}
 	if d.Op == 0 {
 		return Done, nil
 	}
 	var b control.OpBody
-	err = ctl.Ask(s.ctx, &control.Await{Op: d.Op, Until: change.Queued}, &b)
+	err = ctl.Ask(ctx, &control.Await{Op: d.Op, Until: change.State(until)}, &b)
 	if errors.Is(err, control.ErrNotFound) {
 		return RolledBack, nil // it is forgotten, and its newcomers are not gone
 	}

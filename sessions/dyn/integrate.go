@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"gompi/mpi"
 	"gompi/sessions"
@@ -41,7 +42,8 @@ type integration struct {
 
 // Integrate says that the calling process goes on with a change, which any of its sets
 // (Change.Sets) names, and waits until all have said so who are in the delta or in the
-// associated set, and live. Collective over these, out of band: no communicator is
+// associated set, and live. One that cannot be received yet, as newcomers are still to
+// start, is waited for like them. Collective over these, out of band: no communicator is
 // needed, and all give a set of the same change.
 //
 // One of those that were in the associated set may provide a name (provider is true
@@ -69,9 +71,7 @@ func (d *Session) Integrate(ctx context.Context, delta string, provider bool, na
 	if provider && name == nil {
 		return false, failed(mpi.ErrArg, op, errors.New("a provider without a name"))
 	}
-	d.mu.Lock()
-	i, err := d.begin(op, delta)
-	d.mu.Unlock()
+	i, err := d.enter(ctx, op, delta)
 	if err != nil {
 		return false, err
 	}
@@ -98,6 +98,34 @@ func (d *Session) IIntegrate(ctx context.Context, delta string, provider bool, n
 	})
 }
 
+// errNotYet: the change cannot be received yet.
+var errNotYet = errors.New("the change cannot be received yet")
+
+// enter is begin when the change can be received: who has its name from elsewhere, as of
+// Request, waits for those who come as for those who stay.
+func (d *Session) enter(ctx context.Context, op, delta string) (*integration, error) {
+	const least, most = 50 * time.Microsecond, 5 * time.Millisecond
+	for pause := least; ; pause = min(2*pause, most) {
+		d.mu.Lock()
+		i, err := d.begin(op, delta)
+		d.mu.Unlock()
+		if !errors.Is(err, errNotYet) {
+			return i, err
+		}
+		if pause == least { // until all who come are there
+			if _, err := d.s.Reached(ctx, delta, sessions.Ready); err != nil && ctx.Err() != nil {
+				return nil, err
+			}
+		}
+		// Pages show it a moment later, and when all follow the set.
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil, failed(mpi.ErrCancelled, op, context.Cause(ctx))
+		}
+	}
+}
+
 // begin finds the change and accepts it; mu is held.
 func (d *Session) begin(op, delta string) (*integration, error) {
 	if err := d.open(op); err != nil {
@@ -122,30 +150,50 @@ func (d *Session) begin(op, delta string) (*integration, error) {
 	if has(d.joined) {
 		i.c = d.joined
 	}
-	for _, f := range d.list {
-		c, err := f.w.Pending()
-		if err != nil {
-			return nil, err
-		}
-		if has(c) {
-			if err := f.w.Accept(c); err != nil {
-				return nil, err
-			}
-			i.c, i.f = c, f
-		}
+	if err := d.look(i, has); err != nil {
+		return nil, err
 	}
 	if i.c == nil {
 		defer d.s.Release(delta)
-		if s, err := d.s.Outcome(delta); err == nil && (s == sessions.RolledBack || s == sessions.Cancelled) {
-			return nil, failed(mpi.ErrRolledBack, op, fmt.Errorf("%s is of a change that is %v", delta, s))
+		s, err := d.s.Outcome(delta)
+		if err == nil && s == sessions.Adopting { // since it was looked for
+			err = d.look(i, has)
 		}
-		return nil, failed(mpi.ErrArg, op, fmt.Errorf("%s is of no change of a set that this process follows, or of one that cannot be received yet", delta))
+		switch {
+		case err != nil:
+			return nil, err
+		case i.c != nil:
+		case s == sessions.RolledBack || s == sessions.Cancelled:
+			return nil, failed(mpi.ErrRolledBack, op, fmt.Errorf("%s is of a change that is %v", delta, s))
+		case s < sessions.Adopting && len(d.list) > 0:
+			return nil, errNotYet
+		default:
+			return nil, failed(mpi.ErrArg, op, fmt.Errorf("%s is of no change of a set that this process follows", delta))
+		}
 	}
 	if i.store, err = d.s.Store(delta); err != nil {
 		return nil, err
 	}
 	d.begun[i.c] = i
 	return i, nil
+}
+
+// look finds the change among those of the sets that are followed, and accepts it; mu is
+// held.
+func (d *Session) look(i *integration, has func(*sessions.Change) bool) error {
+	for _, f := range d.list {
+		c, err := f.w.Pending()
+		if err != nil {
+			return err
+		}
+		if has(c) {
+			if err := f.w.Accept(c); err != nil {
+				return err
+			}
+			i.c, i.f = c, f
+		}
+	}
+	return nil
 }
 
 // provide gives the name. Whatever is wrong with it is said in the store, so that the

@@ -25,6 +25,7 @@ var programs = []scenes.Scene{
 	{Name: "kinds", Ranks: 4, Run: kinds},
 	{Name: "names", Ranks: 3, Run: names},
 	{Name: "taken-back", Ranks: 2, Run: takenBack},
+	{Name: "early", Ranks: 3, Run: early},
 }
 
 // loop is the program of the paper: the first process receives, makes the new set and
