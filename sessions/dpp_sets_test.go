@@ -20,6 +20,9 @@ func dppTold(ctx context.Context, s *sessions.Session, comm *mpi.Comm, set strin
 		if err = comm.Barrier(); err == nil {
 			x, err = s.QueryPSetOp(ctx, set, set)
 		}
+		if errors.Is(err, sessions.ErrRolledBack) { // an earlier one
+			err = nil
+		}
 	}
 	return x, err
 }
@@ -170,13 +173,20 @@ func dppUndone(ctx context.Context, world *mpi.Comm) error {
 				return err
 			}
 		}
-		if !leaves {
-			if err := s.Barrier(ctx, x.Out[2]); err != nil { // before it is decided
+		if leaves != (world.Rank() == 1) {
+			return fmt.Errorf("rank %d leaves: %v", world.Rank(), leaves)
+		}
+		if leaves { // even who leaves may do it
+			if err := s.FinalizePSetOp(ctx, x.Out[0]); err != nil {
 				return err
 			}
+			return mpi.SendOne(world, 1, 0, 0)
 		}
-		if world.Rank() == 1 { // even who leaves may do it
-			return s.FinalizePSetOp(ctx, x.Out[0])
+		if _, _, err := mpi.RecvOne[int](world, 1, 0); err != nil {
+			return err
+		}
+		if err := s.Barrier(ctx, x.Out[2]); err != nil { // newcomers end after that
+			return err
 		}
 	}
 	return nil

@@ -156,6 +156,12 @@ func (c *Change) committed() bool {
 	return !here || state == setpage.Committed
 }
 
+// undone reports whether a change was rolled back.
+func (c *Change) undone() bool {
+	state, here := c.page.lines.Verdict(c.number)
+	return here && state == setpage.RolledBack
+}
+
 // adopt ends a change that is decided. The program makes its communicators itself.
 func (c *Change) adopt(ctx context.Context) error {
 	if c.isOver() {

@@ -18,7 +18,9 @@ import (
 // them for in gives the same answer, and waits for no other; coll "mpi://SELF" is the
 // caller alone, whom others may be behind. The first call that tells of an operation
 // accepts it: it cannot be cancelled from then on. It is told of again and again until
-// it is finalized; the members of what it makes of the set may query that before.
+// it is finalized, and perhaps once more, so that calls of one number agree: clients
+// know the delta that they have had. The members of what it makes of the set may query
+// that before.
 //
 // A process follows the sets that it names, of which it is a member, from its first
 // QueryPSetOp or PSetOp of them, until Close: a set takes changes when all members do,
@@ -61,11 +63,12 @@ func (s *Session) queryPSetOp(ctx context.Context, coll, in string) (PSetOperati
 	if c == nil || err != nil {
 		return PSetOperation{}, err
 	}
-	if c.isOver() {
-		_, err := c.Commit(ctx)
-		return PSetOperation{}, err
+	if c.isOver() || c.undone() {
+		if _, err := c.Commit(ctx); err != nil {
+			return PSetOperation{}, err
+		}
 	}
-	return c.psetOperation(), nil
+	return c.psetOperation(), nil // all calls of this number tell of it
 }
 
 // asks is who asks for the changes of a set with the members of coll.
