@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// Limit ends a test that would hang.
-const Limit = 20 * time.Second
+// Limit ends a test that would hang: long enough for one under the race detector beside
+// other work.
+const Limit = time.Minute
 
 // Leftover counts what a server or client may leak.
 type Leftover struct{ Goroutines, fds int }
