@@ -32,11 +32,29 @@ import (
 type killed struct {
 	*testing.T
 	cmd  *exec.Cmd
-	errs bytes.Buffer
+	errs written
 
 	mu    sync.Mutex
 	addrs []string       // of agents
 	pids  map[int]string // of all processes of the job, ever, and when they began
+}
+
+// written is what a program has written so far.
+type written struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *written) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *written) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
 }
 
 func startKilled(t *testing.T) *killed {

@@ -216,6 +216,12 @@ func (o *Operation) Cancel(ctx context.Context) error {
 	return nil
 }
 
+func (o *Operation) number() uint32 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.body.Op
+}
+
 // State is how far the operation is.
 func (o *Operation) State() State {
 	b, err := o.await(o.proc.Ctx, "State", change.Queued)
@@ -236,7 +242,7 @@ func (o *Operation) Update(col []byte) error {
 	if len(col) > control.MaxCOL {
 		return newError(mpi.ErrArg, op, fmt.Errorf("%d bytes, at most %d allowed", len(col), control.MaxCOL))
 	}
-	if err := o.proc.Control.Ask(o.proc.Ctx, &control.Update{Op: o.body.Op, COL: col}, &control.Empty{}); err != nil {
+	if err := o.proc.Control.Ask(o.proc.Ctx, &control.Update{Op: o.number(), COL: col}, &control.Empty{}); err != nil {
 		return controlError(o.proc.Ctx, op, err)
 	}
 	return nil
@@ -250,7 +256,7 @@ func (o *Operation) Free() {
 	o.free = true
 	o.mu.Unlock()
 	if !free {
-		_ = o.proc.Control.Tell(&control.Op{Kind: control.KindForget, Op: o.body.Op}) // a connection that is lost keeps nothing
+		_ = o.proc.Control.Tell(&control.Op{Kind: control.KindForget, Op: o.number()}) // a connection that is lost keeps nothing
 		_ = o.release()
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -137,7 +138,9 @@ func TestQueryRolledBack(t *testing.T) {
 					}
 					for c == nil && op.State() < sessions.Refused {
 						c = query()
+						mu.Lock()
 						answers = append(answers, c != nil)
+						mu.Unlock()
 					}
 					op.Free()
 				}
@@ -151,12 +154,17 @@ func TestQueryRolledBack(t *testing.T) {
 					if op.State(); query() != nil {
 						t.Fatal("a change while members have not seen the one before")
 					}
+					mu.Lock()
 					answers = append(answers, false)
+					mu.Unlock()
 				}
 				op.Free()
 			}
 			barrier()
 			if world.Rank() != 0 {
+				mu.Lock()
+				answers := slices.Clone(answers)
+				mu.Unlock()
 				for k, want := range answers {
 					c := query()
 					if (c != nil) != want {

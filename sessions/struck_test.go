@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -40,7 +41,7 @@ type stop struct {
 type struck struct {
 	*testing.T
 	cmd  *exec.Cmd
-	errs bytes.Buffer
+	errs written
 	mark testlab.Mark
 	ln   net.Listener
 
@@ -518,7 +519,7 @@ func TestDeathEndsJob(t *testing.T) {
 			x.reach(k)
 			x.kill(k)
 			k.cmd.Wait()
-			if status := k.cmd.ProcessState.ExitCode(); status != 137 || !bytes.Contains(k.errs.Bytes(), []byte("was killed by signal 9")) {
+			if status := k.cmd.ProcessState.ExitCode(); status != 137 || !strings.Contains(k.errs.String(), "was killed by signal 9") {
 				t.Errorf("status %d: %s", status, k.errs.String())
 			}
 			k.mark.Gone(t, 2*time.Second, k.addrs()...)
@@ -535,8 +536,8 @@ func TestDeathEndsJob(t *testing.T) {
 			}
 			k.release("joined", "coming", "handed")
 			k.next()
-			if k.errs.Len() > 0 {
-				t.Errorf("gompirun says %s", k.errs.String())
+			if s := k.errs.String(); s != "" {
+				t.Errorf("gompirun says %s", s)
 			}
 			k.end()
 		})

@@ -86,7 +86,8 @@ func overOutputs(t *mpitest.T, s *sessions.Session, b *blocked, input string) {
 		}
 		all = append(all, g)
 	}
-	b.begin("a union of groups", func() error { return barrier(mpi.CommFromGroup(all[0].Union(all[1]), "all")) })
+	union := all[0].Union(all[1])
+	b.begin("a union of groups", func() error { return barrier(mpi.CommFromGroup(union, "all")) })
 	if all[0].Rank() == mpi.Undefined {
 		slices.Reverse(all)
 	}
