@@ -47,7 +47,10 @@ func (a *Agent) give(set uint32, members wire.Members) {
 	g := &gift{set: set, members: members, extent: x}
 	x.gift, a.gifts[set] = g, g
 	a.work(x, func(fd int) error {
-		return a.heap.memory.Reserve(fd, x.off, int64(layout.BoardBytes(n)))
+		if err := a.heap.memory.Reserve(fd, x.off, int64(layout.BoardBytes(n))); err != nil {
+			return err
+		}
+		return onClaims(fd, x.off, n, func(mem []byte) { layout.Give(mem, n, set) })
 	}, func(err error) { a.given(g, err) })
 }
 
@@ -119,10 +122,16 @@ func (a *Agent) ungive(set uint32) {
 		}
 	}
 	a.work(x, func(fd int) error {
-		return takeBack(fd, x.off, holders)
+		return onClaims(fd, x.off, len(holders), func(mem []byte) {
+			for i, s := range holders {
+				if s != nil && !layout.TakeBack(mem, i, set) {
+					holders[i] = nil
+				}
+			}
+		})
 	}, func(err error) {
 		for _, s := range holders {
-			if s != nil && err == nil {
+			if s != nil && err == nil { // else they hold it until they end
 				a.leave(s, x)
 			}
 		}
@@ -132,17 +141,13 @@ func (a *Agent) ungive(set uint32) {
 	})
 }
 
-// takeBack leaves those among the holders who have not begun to use the memory.
-func takeBack(fd int, off int64, holders []*Proc) error {
-	mem, err := segment.Map(fd, off, wholePages(int64(layout.ClaimsBytes(len(holders)))), true)
+// onClaims does something with the claims of so many ranks.
+func onClaims(fd int, off int64, ranks int, do func(mem []byte)) error {
+	mem, err := segment.Map(fd, off, wholePages(int64(layout.ClaimsBytes(ranks))), true)
 	if err != nil {
-		return err // they hold it until they end
+		return err
 	}
-	for i, s := range holders {
-		if s != nil && !layout.TakeBack(mem, i) {
-			holders[i] = nil
-		}
-	}
+	do(mem)
 	return segment.Unmap(mem)
 }
 

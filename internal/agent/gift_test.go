@@ -167,14 +167,14 @@ func TestGift(t *testing.T) {
 	}
 	mem := r.board(x)
 	for _, rank := range []int{0, 2, 3} {
-		if !layout.Claim(mem, rank) || layout.Claim(mem, rank) {
+		if !layout.Claim(mem, rank, giftSet) || layout.Claim(mem, rank, giftSet) {
 			t.Fatalf("rank %d claims its part, once", rank)
 		}
 	}
 	r.give() // of no effect
 	r.ungive()
 	r.work(nil)
-	if layout.Claim(mem, 1) {
+	if layout.Claim(mem, 1, giftSet) {
 		t.Error("rank 1 begins to use what it has no more")
 	}
 	for serial, want := range map[uint32]int{1: 1, 2: 0, 3: 1, 4: 1} {
@@ -229,6 +229,30 @@ func TestGiftEnds(t *testing.T) {
 				t.Errorf("%s: process %d was given %+v", what, serial, m.Given)
 			}
 		}
+	}
+}
+
+// Who was told of the memory of a set that is gone cannot claim there what another set
+// has been given since; nor can what is taken back for the one be the other's.
+func TestGiftOfAnother(t *testing.T) {
+	r := newGiftRig(t, 2)
+	r.give()
+	r.work(nil)
+	r.welcomeAll()
+	x := r.place()
+	r.ungive()
+	r.free("nobody has used it")
+	r.order(control.Order{Kind: control.OrderGive, ID: giftSet + 1, Members: r.all})
+	r.work(nil)
+	if at := r.gifts[giftSet+1].extent.place(); at != (place{x.Arena, x.Off}) {
+		t.Fatalf("the next one is at %+v, want %+v", at, x)
+	}
+	mem := r.board(x)
+	if layout.Claim(mem, 0, giftSet) || layout.TakeBack(mem, 0, giftSet) {
+		t.Error("the memory of one set is claimed as that of another")
+	}
+	if !layout.Claim(mem, 0, giftSet+1) || !layout.TakeBack(mem, 1, giftSet+1) || layout.Claim(mem, 1, giftSet+1) {
+		t.Error("it is not that of its set")
 	}
 }
 

@@ -26,7 +26,7 @@ func (c *Comm) UseGiven(s wire.Set, told ...control.Given) {
 	for _, list := range [][]control.Given{c.Proc.given, told} {
 		for i := range list {
 			if g := &list[i]; g.Set == s.Number && g.X.Bytes > 0 {
-				c.Ctx.UseGiven(g.Ranks, g.X)
+				c.Ctx.UseGiven(g.Set, g.Ranks, g.X)
 				return
 			}
 		}

@@ -108,8 +108,8 @@ func (e *Engine) common(c *Context, s transport.Sharer) (mem []byte, x wire.Exte
 	return mem, x, err
 }
 
-// given is common of memory that the agent has given to all members.
-func (c *Context) given(x wire.Extent) ([]byte, error) {
+// given is common of memory that the agent has given to all members, as those of a set.
+func (c *Context) given(set uint32, x wire.Extent) ([]byte, error) {
 	e := c.e
 	x.File = -1
 	s, err := e.beginSharing()
@@ -119,7 +119,7 @@ func (c *Context) given(x wire.Extent) ([]byte, error) {
 	}
 	ranks := c.Members.Len()
 	mem, err := s.Common(transport.CommonKey{Context: c.ID, First: c.Members.At(0), Ranks: ranks}, layout.HeapBytes(ranks, true), x)
-	if err == nil && !layout.Claim(mem, c.Rank) {
+	if err == nil && !layout.Claim(mem, c.Rank, set) {
 		s.Leave(mem)
 		err = fmt.Errorf("%v: what was given to rank %d was taken back", c.ID, c.Rank)
 	}

@@ -210,10 +210,10 @@ func (c *Context) takeBoard(s transport.Sharer, mem []byte, x wire.Extent, err e
 	}
 }
 
-// UseGiven begins the use of memory that the agent has given to so many members of c:
-// all that it has on this host. Who cannot use it tells the others in its first call. It
+// UseGiven begins the use of memory that the agent has given to so many members of c, as
+// those of a set: all that it has on this host. Who cannot use it tells the others in its first call. It
 // comes once, before any call on c.
-func (c *Context) UseGiven(ranks int, x wire.Extent) {
+func (c *Context) UseGiven(set uint32, ranks int, x wire.Extent) {
 	e := c.e
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -226,7 +226,7 @@ func (c *Context) UseGiven(ranks int, x wire.Extent) {
 	}
 	c.boardState = boardAsked
 	e.mu.Unlock()
-	mem, err := c.given(x)
+	mem, err := c.given(set, x)
 	e.mu.Lock()
 	if err != nil && c.boardState == boardAsked {
 		c.boardState, c.refused = boardUndecided, true
