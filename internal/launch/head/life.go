@@ -216,10 +216,12 @@ func (h *Head) hostLost(host uint32, why string) {
 		h.procs.forget(p)
 	}
 	starting := slices.ContainsFunc(h.starts, func(b *batch) bool { _, ok := b.hosts[host]; return ok })
+	// Of a job that has not begun there is nothing to go on.
+	beginning := slices.ContainsFunc(h.starts, func(b *batch) bool { _, ok := b.hosts[host]; return ok && b.procs[0].first() })
 	last := !slices.ContainsFunc(h.hosts, func(x hostState) bool { return !x.lost })
 	switch {
 	case h.ending:
-	case last && (n > 0 || starting), counts > 0 && !h.ft:
+	case last && (n > 0 || starting), beginning, counts > 0 && !h.ft:
 		h.decide(launch.ExitFailure)
 		h.ft = false
 		line := fmt.Sprintf("%v; %d processes are gone with it", err, n)

@@ -4,12 +4,41 @@ package head
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"gompi/internal/control"
 	"gompi/internal/launch"
 )
+
+// A host that is lost while the ranks of the command line are started ends the job, with
+// --ft too, and that is said once.
+func TestHostLostInTheBeginning(t *testing.T) {
+	var hosts [2]farHost
+	h := New(&launch.Options{Apps: []launch.App{{NP: 2, Argv: []string{"x"}}}, FT: true}, 2)
+	h.Serve(&noPlane{}, &hosts[0], &hosts[1])
+	for i := range hosts {
+		hosts[i].busy = true
+		hosts[i].tell = func(ev launch.Event) { h.Hear(uint32(i), ev) }
+	}
+	if err := h.launch(); err != nil {
+		t.Fatal(err)
+	}
+	h.Hear(0, launch.Event{Kind: launch.EvHostLost, Text: "killed"})
+	said := 0
+	for i := range hosts {
+		for _, s := range hosts[i].said {
+			if strings.HasPrefix(s, "print ") {
+				said++
+				t.Log(s)
+			}
+		}
+	}
+	if said != 1 || !h.ending || h.status != launch.ExitFailure {
+		t.Errorf("%d lines, ending %v, status %d", said, h.ending, h.status)
+	}
+}
 
 // The last process ends while a Spawn of its is prepared: what the head does
 // not come to any more is refused, and gompirun ends.
