@@ -143,8 +143,20 @@ func TestInterruptEndsTheWaitForAReader(t *testing.T) {
 	for full := 0; full < 50<<10 || len(children(t, cmd.Process.Pid)) > 1; { // the guardian
 		full, _ = unix.IoctlGetInt(int(r.Fd()), unix.TIOCINQ)
 	}
-	cmd.Process.Signal(unix.SIGTERM)
-	cmd.Wait()
+	ended := make(chan struct{})
+	go func() {
+		cmd.Wait()
+		close(ended)
+	}()
+	// A head that has not heard of the end yet passes the first one on.
+	for again := true; again; {
+		cmd.Process.Signal(unix.SIGTERM)
+		select {
+		case <-ended:
+			again = false
+		case <-time.After(5 * time.Second):
+		}
+	}
 	if s := cmd.ProcessState.ExitCode(); s != 143 {
 		t.Errorf("status %d, want 143", s)
 	}

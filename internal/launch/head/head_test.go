@@ -167,3 +167,29 @@ func TestHeadOfAnotherHost(t *testing.T) {
 		t.Error("the job is not over")
 	}
 }
+
+// Where no process is left the first interrupt ends the wait for a reader; one before
+// that does not: what has come is still read.
+func TestInterruptOfWhoIsLeft(t *testing.T) {
+	for _, before := range []bool{true, false} {
+		far := &farHost{}
+		h := New(&launch.Options{Apps: []launch.App{{NP: 1, Argv: []string{"x"}}}}, 1)
+		h.Serve(&noPlane{}, far)
+		far.tell = func(ev launch.Event) { h.Hear(0, ev) }
+		if err := h.launch(); err != nil {
+			t.Fatal(err)
+		}
+		if before {
+			h.signal(unix.SIGTERM)
+		}
+		h.Hear(0, launch.Event{Kind: launch.EvExited, Proc: wire.ProcID{Job: 1, Serial: 1}})
+		h.Hear(0, launch.Event{Kind: launch.EvReaped, Proc: wire.ProcID{Job: 1, Serial: 1}})
+		if h.over() {
+			t.Error("the job is over before its output is out")
+		}
+		h.signal(unix.SIGTERM)
+		if !h.over() || h.exit() != launch.ExitSignal+int(unix.SIGTERM) {
+			t.Errorf("interrupted before %v: over %v, status %d", before, h.over(), h.exit())
+		}
+	}
+}
