@@ -8,6 +8,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -112,12 +113,26 @@ func startKilled(t *testing.T) *killed {
 func (k *killed) tool() *client.Tool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for _, addr := range k.addrs {
-		if t, err := client.DialTool(addr); err == nil {
-			return t
+	return anyAgent(k.T, k.cmd.Process.Pid, k.addrs, &k.errs)
+}
+
+// anyAgent connects with one of a job's agents.
+func anyAgent(t *testing.T, gompirun int, addrs []string, errs fmt.Stringer) *client.Tool {
+	t.Helper()
+	var last []error
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(mpitest.Deadline); time.Now().Before(end) && beginning(gompirun) != ""; <-tick.C {
+		last = nil
+		for _, addr := range addrs {
+			c, err := client.DialTool(addr)
+			if err == nil {
+				return c
+			}
+			last = append(last, fmt.Errorf("%s: %w", addr, err))
 		}
 	}
-	k.Fatalf("no agent answers: %s", k.errs.String())
+	t.Fatalf("no agent answers, gompirun lives: %v: %v\n%s", beginning(gompirun) != "", errors.Join(last...), errs)
 	return nil
 }
 

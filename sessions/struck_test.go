@@ -409,13 +409,7 @@ func (k *struck) next() {
 // tool connects with an agent that lives.
 func (k *struck) tool() *client.Tool {
 	k.Helper()
-	for _, addr := range k.addrs() {
-		if t, err := client.DialTool(addr); err == nil {
-			return t
-		}
-	}
-	k.Fatalf("no agent answers: %s", k.errs.String())
-	return nil
+	return anyAgent(k.T, k.cmd.Process.Pid, k.addrs(), &k.errs)
 }
 
 // end ends the job, of which nothing is left then.
