@@ -266,9 +266,10 @@ func clientRank(w *mpi.Comm, args []string) error {
 	return afterKill(greet(c), args[1])
 }
 
-// afterKill is an error that a death of somebody does not explain.
+// afterKill is an error that a death of somebody does not explain, nor that another one
+// has given up because of that and has left.
 func afterKill(err error, killed string) error {
-	if killed != "" && !errors.Is(err, mpi.ErrProcFailed) {
+	if killed != "" && !errors.Is(err, mpi.ErrProcFailed) && !errors.Is(err, mpi.ErrLeft) {
 		return fmt.Errorf("the %s was killed: %w", killed, err)
 	}
 	if killed != "" {
