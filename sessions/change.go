@@ -204,6 +204,8 @@ func (c *Change) await(ctx context.Context, op string, until change.State) (chan
 	switch {
 	case c.Role == Joining && errors.Is(err, control.ErrNotFound):
 		return change.Done, nil // another change has had this process since
+	case c.Role == Joining && errors.Is(err, control.ErrEnding) && ctx.Err() == nil:
+		return change.RolledBack, nil // one beside it could not be started: it will be killed
 	case err != nil:
 		return 0, controlError(ctx, op, err)
 	}

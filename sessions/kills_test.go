@@ -182,6 +182,23 @@ func beginning(pid int) string {
 	return f[19]
 }
 
+// heard waits until who was killed has ended, and the head knows of all who have: else
+// the next kill would count some among the living.
+func (k *killed) heard(victims []int) {
+	k.Helper()
+	limit := time.After(mpitest.Deadline)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for slices.ContainsFunc(victims, func(pid int) bool { return beginning(pid) != "" }) ||
+		slices.ContainsFunc(k.processes(), func(pid int) bool { return beginning(pid) == "" }) {
+		select {
+		case <-tick.C:
+		case <-limit:
+			k.Fatalf("processes %v were killed: %s", victims, k.errs.String())
+		}
+	}
+}
+
 // children are those of a process, of the job.
 func (k *killed) children(of int) (pids []int) {
 	tasks, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", of))
@@ -271,17 +288,20 @@ func TestSoakHostKills(t *testing.T) {
 			}()
 			<-time.After(time.Duration(rng.IntN(40)) * time.Millisecond)
 			what, at, stay := "nobody", time.Now(), n+min(0, m.By)
+			var victims []int
 			if agents := k.children(k.cmd.Process.Pid); rng.IntN(kills/2) == 0 && len(agents) > 1 {
 				// With the agent go its ranks, and its guardian.
-				if a := agents[rng.IntN(len(agents))]; stay-len(k.children(a))+1 >= 2 {
-					what = "an agent"
+				a := agents[rng.IntN(len(agents))]
+				if own := k.children(a); stay-len(own)+1 >= 2 {
+					what, victims = "an agent", append(own, a)
 					unix.Kill(a, unix.SIGKILL)
 				}
 			} else if list := k.processes(); stay > 2 && len(list) > 0 {
-				what = "a process"
-				unix.Kill(list[rng.IntN(len(list))], unix.SIGKILL)
+				what, victims = "a process", []int{list[rng.IntN(len(list))]}
+				unix.Kill(victims[0], unix.SIGKILL)
 			}
 			<-done
+			k.heard(victims)
 			ends[s]++
 			if took := time.Since(at); took > slow {
 				t.Errorf("of %d, %+d, %s is killed: %v only after %v: %s\n%s", n, m.By, what, s, took, why, k.errs.String())

@@ -30,7 +30,7 @@ type question struct {
 // enterCommon gives p the memory that key stands for: that of who asked first.
 func (a *Agent) enterCommon(p *Proc, id uint32, m *control.Common, key string) {
 	if p.state != control.Joined {
-		a.refuse(p, id, control.Refused("process %v is %v", a.id(p), p.state))
+		a.refuse(p, id, control.NotIn(a.id(p), p.state))
 		return
 	}
 	if m.Members.Index(a.id(p)) < 0 || m.First < 1 || m.Bytes < m.First {

@@ -100,9 +100,17 @@ func detail(err, sentinel error) string {
 // Ending is the refusal of a job that is ending.
 func Ending(why string) error { return &withDetail{ErrEnding, why} }
 
-// ErrUnwanted is the refusal of a process whose place was given up before it joined, and
-// which will be killed.
+// ErrUnwanted is the refusal of a process whose place was given up, and which will be
+// killed.
 var ErrUnwanted = Ending("this process is not wanted any more")
+
+// NotIn is the refusal of a process that takes no part in the job.
+func NotIn(p wire.ProcID, s ProcState) error {
+	if s == Exited { // as its agent or head has it; it asks
+		return ErrUnwanted
+	}
+	return Refused("process %v is %v", p, s)
+}
 
 // Refused is a refusal with its reason.
 func Refused(format string, args ...any) error {

@@ -140,7 +140,7 @@ func (h *Head) request(p *proc, f control.Frame) error {
 		return nil
 	}
 	if p.state != control.Joined {
-		h.refuse(p, f.ID, control.Refused("process %v is %v", p.id, p.state))
+		h.refuse(p, f.ID, control.NotIn(p.id, p.state))
 		return nil
 	}
 	switch f.Kind {
