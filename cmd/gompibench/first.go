@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 
 	"github.com/spf13/pflag"
 
@@ -67,13 +66,5 @@ func firstUsage() string {
 
 // run is the program of each rank.
 func (c *firstCommand) run(ctx context.Context, world *mpi.Comm) error {
-	emit := func(r report.Result) error { return report.Row(os.Stdout, r) }
-	if c.json {
-		emit = func(r report.Result) error { return report.Write(os.Stdout, r) }
-	} else if world.Rank() == 0 {
-		if err := report.Header(os.Stdout); err != nil {
-			return err
-		}
-	}
-	return bench.First(ctx, world, c.opt, emit)
+	return bench.First(ctx, world, c.opt, printer(c.json, report.Header, report.Row))
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 
 	"github.com/spf13/pflag"
+
+	"gompi/bench/report"
 )
 
 // What commands share that have flags of their own.
@@ -25,6 +27,23 @@ func outputFlags(f *pflag.FlagSet, json *bool, transport *string) {
 	f.BoolVar(json, "json", false, "one JSON object a line instead of a table")
 	f.StringVar(transport, "transport", "", "what results call the transport (default: its name)")
 	f.Bool("progress", false, "taken and passed over, as there is little to tell of")
+}
+
+// printer prints results: as JSON, or as rows below a header that comes with the first.
+func printer(asJSON bool, header func(io.Writer) error, row func(io.Writer, report.Result) error) func(report.Result) error {
+	if asJSON {
+		return func(r report.Result) error { return report.Write(os.Stdout, r) }
+	}
+	begun := false
+	return func(r report.Result) error {
+		if !begun {
+			if err := header(os.Stdout); err != nil {
+				return err
+			}
+			begun = true
+		}
+		return row(os.Stdout, r)
+	}
 }
 
 // exitOn ends a command whose flags could not be read, or ask for help.

@@ -102,17 +102,5 @@ func resizeUsage() string {
 
 // run is the program of each rank.
 func (c *resizeCommand) run(ctx context.Context, world *mpi.Comm) error {
-	head := c.json
-	return bench.Resize(ctx, world, c.opt, func(r report.Result) error {
-		if c.json {
-			return report.Write(os.Stdout, r)
-		}
-		if !head {
-			if err := report.ResizeHeader(os.Stdout); err != nil {
-				return err
-			}
-			head = true
-		}
-		return report.ResizeRow(os.Stdout, r)
-	})
+	return bench.Resize(ctx, world, c.opt, printer(c.json, report.ResizeHeader, report.ResizeRow))
 }

@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"strconv"
 	"time"
 
@@ -78,17 +77,5 @@ func spawnUsage() string {
 
 // run is the program of parents and children.
 func (c *spawnCommand) run(ctx context.Context, world *mpi.Comm) error {
-	head := c.json
-	return bench.Spawn(ctx, world, c.opt, func(r report.Result) error {
-		if c.json {
-			return report.Write(os.Stdout, r)
-		}
-		if !head {
-			if err := report.SpawnHeader(os.Stdout); err != nil {
-				return err
-			}
-			head = true
-		}
-		return report.SpawnRow(os.Stdout, r)
-	})
+	return bench.Spawn(ctx, world, c.opt, printer(c.json, report.SpawnHeader, report.SpawnRow))
 }
