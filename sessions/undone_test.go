@@ -237,7 +237,8 @@ func TestQueryOfTheUndone(t *testing.T) {
 			}
 			var w *sessions.Watcher
 			if err == nil {
-				w, err = sessions.Watch(ctx, names[world.Rank()], sessions.Options{})
+				// Nobody releases it: so nobody is handed what is withdrawn.
+				w, err = sessions.Watch(ctx, names[world.Rank()], sessions.Options{Hold: true})
 			}
 			if err == nil {
 				defer w.Close()
