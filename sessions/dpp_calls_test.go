@@ -153,21 +153,7 @@ func dppPlain(ctx context.Context, world *mpi.Comm) error {
 }
 
 // dppSized: a size is found within bounds, and what is so already is over at once.
-func dppSized(ctx context.Context, world *mpi.Comm) error {
-	s, err := sessions.Open(ctx)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	if dynamic, err := hint(s, worldSet, "mpi_dyn"); err != nil {
-		return err
-	} else if dynamic {
-		main, err := lookup(ctx, s, worldSet, worldSet, "main_pset")
-		if err != nil {
-			return err
-		}
-		return s.Barrier(ctx, main)
-	}
+func dppSized(ctx context.Context, s *sessions.Session, world *mpi.Comm) (err error) {
 	for _, step := range []struct {
 		op   sessions.PSetOp
 		info *mpi.Info

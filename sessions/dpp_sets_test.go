@@ -27,6 +27,25 @@ func dppTold(ctx context.Context, s *sessions.Session, comm *mpi.Comm, set strin
 	return x, err
 }
 
+// dppOld is a program of those that are there from the start, with a session.
+func dppOld(run func(ctx context.Context, s *sessions.Session, world *mpi.Comm) error) func(ctx context.Context, world *mpi.Comm) error {
+	return func(ctx context.Context, world *mpi.Comm) error {
+		s, err := sessions.Open(ctx)
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		dynamic, err := hint(s, worldSet, "mpi_dyn")
+		switch {
+		case err != nil:
+			return err
+		case dynamic:
+			return dppNewcomer(ctx, s)
+		}
+		return run(ctx, s, world)
+	}
+}
+
 // dppNewcomer is a process that has been started, until what has started it is decided.
 func dppNewcomer(ctx context.Context, s *sessions.Session) error {
 	main, err := lookup(ctx, s, worldSet, worldSet, "main_pset")
@@ -42,17 +61,7 @@ func dppNewcomer(ctx context.Context, s *sessions.Session) error {
 // dppBeside: two sets change at the same time, neither has to wait for the other; and
 // each half is told of the other's change. (Its prototype refuses what is asked for
 // while any other change is open.)
-func dppBeside(ctx context.Context, world *mpi.Comm) error {
-	s, err := sessions.Open(ctx)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	if dynamic, err := hint(s, worldSet, "mpi_dyn"); err != nil {
-		return err
-	} else if dynamic {
-		return dppNewcomer(ctx, s)
-	}
+func dppBeside(ctx context.Context, s *sessions.Session, world *mpi.Comm) (err error) {
 	var halves sessions.PSetOperation
 	if world.Rank() == 0 {
 		if halves, err = s.PSetOp(ctx, sessions.PSetOpSplit, []string{worldSet}, mpi.NewInfo(sessions.PartSizes, "2,2")); err != nil {
@@ -118,17 +127,7 @@ func dppBeside(ctx context.Context, world *mpi.Comm) error {
 
 // dppUndone: a newcomer dies before the operation is finalized, which takes it back, and
 // all goes on as it was.
-func dppUndone(ctx context.Context, world *mpi.Comm) error {
-	s, err := sessions.Open(ctx)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	if dynamic, err := hint(s, worldSet, "mpi_dyn"); err != nil {
-		return err
-	} else if dynamic {
-		return dppNewcomer(ctx, s)
-	}
+func dppUndone(ctx context.Context, s *sessions.Session, world *mpi.Comm) (err error) {
 	for _, name := range []bool{false, true} { // the newcomer is told of no set, and dies
 		var asked sessions.PSetOperation
 		if world.Rank() == 0 {

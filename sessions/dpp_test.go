@@ -18,9 +18,9 @@ var dppScenes = []scenes.Scene{
 	{Name: "replace-held", Ranks: 3, Run: func(ctx context.Context, world *mpi.Comm) error { return (&dmr{held: true}).run(ctx) }},
 	{Name: "algebra", Ranks: 4, Run: dppAlgebra},
 	{Name: "plain", Ranks: 3, Run: dppPlain},
-	{Name: "sized", Ranks: 2, Run: dppSized},
-	{Name: "beside", Ranks: 4, Run: dppBeside},
-	{Name: "undone", Ranks: 2, Run: dppUndone},
+	{Name: "sized", Ranks: 2, Run: dppOld(dppSized)},
+	{Name: "beside", Ranks: 4, Run: dppOld(dppBeside)},
+	{Name: "undone", Ranks: 2, Run: dppOld(dppUndone)},
 }
 
 func TestDPP(t *testing.T) { scenes.Run(t, dppScenes) }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -215,17 +214,7 @@ func (c *policyBench) run(jobs []sim.Job, stdout io.Writer) error {
 		}
 		f.Series = append(f.Series, line)
 	}
-	drawn, err := svg(&f)
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(c.plot, drawn, 0o666); err != nil {
-		return err
-	}
-	if !c.json {
-		_, err = fmt.Fprintln(stdout, "plot:", filepath.Clean(c.plot))
-	}
-	return err
+	return writePlot(&f, c.plot, c.json, stdout)
 }
 
 // gapLine is a line of --optimum --json.

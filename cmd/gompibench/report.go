@@ -7,8 +7,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -30,6 +32,21 @@ func writeReport(args []string) error {
 		return fmt.Errorf("cannot start %s: %w", path, err)
 	}
 	return nil
+}
+
+// writePlot draws a figure into a file, and says so unless it is to be quiet.
+func writePlot(f *report.Figure, file string, quiet bool, stdout io.Writer) error {
+	drawn, err := svg(f)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(file, drawn, 0o666); err != nil {
+		return err
+	}
+	if !quiet {
+		_, err = fmt.Fprintln(stdout, "plot:", filepath.Clean(file))
+	}
+	return err
 }
 
 // svg has gompiplot draw a figure.

@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -202,17 +201,7 @@ func (c *simulation) run(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	drawn, err := svg(f)
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(c.plot, drawn, 0o666); err != nil {
-		return err
-	}
-	if !c.json {
-		_, err = fmt.Fprintln(stdout, "plot:", filepath.Clean(c.plot))
-	}
-	return err
+	return writePlot(f, c.plot, c.json, stdout)
 }
 
 // upTo are the numbers of ranks of a curve that ends with n: n, and a quarter

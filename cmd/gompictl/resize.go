@@ -15,6 +15,7 @@ import (
 
 	"gompi/internal/change"
 	"gompi/internal/control"
+	"gompi/launcher/rm"
 )
 
 const resizeHelp = `Usage: gompictl resize JOB +4|-4|=8 [--set NAME] [--detach]
@@ -68,18 +69,11 @@ func askedFor(args []string) (job string, m *control.Resize, err error) {
 	if size == "" || !strings.ContainsRune("+-=", rune(size[0])) {
 		return "", nil, fmt.Errorf("%q could mean two things: say +N for so many more, -N for fewer, =N for N in all", size)
 	}
-	n, err := strconv.ParseUint(size[1:], 10, 31)
-	if err != nil || n == 0 || n > control.MaxMembers {
+	by, to, ok := rm.ParseSize(size, control.MaxMembers)
+	if !ok {
 		return "", nil, fmt.Errorf("%q is no size: +N, -N or =N with N from 1 to %d", size, control.MaxMembers)
 	}
-	switch size[0] {
-	case '+':
-		m.By = int(n)
-	case '-':
-		m.By = -int(n)
-	default:
-		m.To = int(n)
-	}
+	m.By, m.To = by, to
 	return plain[0], m, nil
 }
 

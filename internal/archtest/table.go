@@ -126,7 +126,7 @@ var layers = []row{
 	{pkg: "bench/peers", may: "bench/report internal/cgroup"},
 	{pkg: "bench/peers/empty", may: "mpi"},
 	{pkg: "cmd/gompirun", may: "launcher"},
-	{pkg: "cmd/gompictl", may: "launcher internal/wire internal/change internal/control internal/control/client internal/rollcall"},
+	{pkg: "cmd/gompictl", may: "launcher launcher/rm internal/wire internal/change internal/control internal/control/client internal/rollcall"},
 	{pkg: "cmd/gompiplot", may: "bench/plot bench/report"},
 	{pkg: "cmd/gompibench", may: "bench bench/report mpi collectives collectives/selection collectives/sim internal/control launcher/rm launcher/rm/sim"},
 	{pkg: "examples"}, // holds the tests of all examples

@@ -25,6 +25,27 @@ const (
 
 var errSchedule = errors.New("not a timetable such as 10s:+4,20s:-2,1m:=8")
 
+// ParseSize reads how many processes there are to be: +N more, -N fewer, or =N in all,
+// with N from 1 to most.
+func ParseSize(text string, most int) (by, to int, ok bool) {
+	if text == "" {
+		return 0, 0, false
+	}
+	n, err := strconv.ParseUint(text[1:], 10, 31)
+	if err != nil || n == 0 || n > uint64(most) {
+		return 0, 0, false
+	}
+	switch text[0] {
+	case '+':
+		return int(n), 0, true
+	case '-':
+		return -int(n), 0, true
+	case '=':
+		return 0, int(n), true
+	}
+	return 0, 0, false
+}
+
 // ParseSchedule reads "10s:+4,20s:-2,1m:=8": spans since the start, not shorter from one
 // to the next; bare numbers are seconds.
 func ParseSchedule(text string) ([]Moment, error) {
@@ -42,25 +63,17 @@ func ParseSchedule(text string) ([]Moment, error) {
 			}
 			d = time.Duration(f * float64(time.Second))
 		}
-		n, err2 := strconv.ParseUint(size[1:], 10, 31)
+		m := Moment{At: d}
+		m.By, m.To, ok = ParseSize(size, MostProcesses)
 		switch {
 		case err != nil || d < 0:
 			return nil, fmt.Errorf("%q: %q is no time: %w", item, at, errSchedule)
-		case err2 != nil || n == 0 || n > MostProcesses:
+		case !ok:
 			return nil, fmt.Errorf("%q: %q is no size, +N, -N or =N with N from 1 to %d: %w", item, size, MostProcesses, errSchedule)
 		case len(list) > 0 && d < list[len(list)-1].At:
 			return nil, fmt.Errorf("%q comes before what it stands behind: %w", item, errSchedule)
 		case len(list) == MostMoments:
 			return nil, fmt.Errorf("more than %d entries: %w", MostMoments, errSchedule)
-		}
-		m := Moment{At: d}
-		switch size[0] {
-		case '+':
-			m.By = int(n)
-		case '-':
-			m.By = -int(n)
-		default:
-			m.To = int(n)
 		}
 		list = append(list, m)
 	}
