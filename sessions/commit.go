@@ -89,12 +89,6 @@ func (c *Change) prepare() error {
 	if c.early != nil || c.Role == Leaving || c.Role == Beside || c.body.Result.Number == 0 {
 		return nil
 	}
-	if c.page != nil {
-		// What the members were given goes with a change that was rolled back, to others.
-		if s, ok := c.page.lines.Verdict(c.number); ok && s == setpage.RolledBack {
-			return nil
-		}
-	}
 	made, err := c.proc.Core().Make(c.core().InSet(c.body.Result))
 	if err != nil {
 		return err
