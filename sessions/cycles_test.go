@@ -142,8 +142,9 @@ func TestSoakCycles(t *testing.T) {
 			t.Fatal(errors.Join(err, errors.New(r.Stdout)))
 		}
 	}
+	// The bell of rank 1 comes when it must first be woken, which may be late, and stays.
 	for i, what := range []string{"goroutines", "descriptors", "mappings", "KiB of heap", "descriptors of gompirun", "KiB of gompirun"} {
-		slack := []int{1, 0, 0, 1 << 10, 4, 16 << 10}[i]
+		slack := []int{1, 1, 0, 1 << 10, 4, 16 << 10}[i]
 		if before, after := all[0][i], all[1][i]; after > before+slack {
 			t.Errorf("%d %s after %d cycles, %d after %d", after, what, of, before, of/5)
 		}
