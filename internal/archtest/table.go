@@ -28,6 +28,7 @@ var layers = []row{
 	{pkg: "internal/group", may: "internal/wire", pure: true},
 	{pkg: "internal/match", may: "internal/wire", pure: true},
 	{pkg: "internal/topo", pure: true},
+	{pkg: "internal/layout", may: "internal/topo", pure: true}, // grids are those of topologies
 	{pkg: "internal/mem", pure: true},
 	{pkg: "internal/span", pure: true},
 	{pkg: "internal/ring", pure: true},

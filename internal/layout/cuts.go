@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package layout
+
+import (
+	"iter"
+	"math/bits"
+	"sort"
+)
+
+// cuts is of ranks that have elements in order: where each begins, and where the last
+// ends.
+type cuts []int64
+
+func (s cuts) Ranks() int                  { return len(s) - 1 }
+func (s cuts) Elems() int64                { return s[len(s)-1] }
+func (s cuts) Count(rank int) int64        { return s[rank+1] - s[rank] }
+func (s cuts) Runs(rank int) iter.Seq[Run] { return one(s[rank], s.Count(rank)) }
+
+func (s cuts) Locate(i int64) (rank int, local, n int64) {
+	rank = sort.Search(len(s)-1, func(r int) bool { return s[r+1] > i })
+	return rank, i - s[rank], s[rank+1] - i
+}
+
+// counted is of ranks that have so many each.
+func counted(counts []int64) cuts {
+	s := make(cuts, 1, len(counts)+1)
+	for _, n := range counts {
+		s = append(s, s[len(s)-1]+n)
+	}
+	return s
+}
+
+// share is a of all, times n, rounded down; a is at most all.
+func share(n, a, all int64) int64 {
+	hi, lo := bits.Mul64(uint64(n), uint64(a))
+	q, _ := bits.Div64(hi, lo, uint64(all))
+	return int64(q)
+}
+
+// weighted gives ranks elements in proportion to their weights, which begin again
+// behind the last. With ranks that all weigh nothing it is block.
+func weighted(n int64, weights []int64, ranks int) Split {
+	// Reduced by what all have in common they stay small however many ranks there are.
+	divisor, largest := int64(0), int64(0)
+	for _, w := range weights {
+		divisor, largest = gcd(divisor, w), max(largest, w)
+	}
+	shift := 0
+	for largest/divisor>>shift > MostElems/MostRanks {
+		shift++
+	}
+	of := func(rank int) int64 { return weights[rank%len(weights)] / divisor >> shift }
+	all := int64(0)
+	for r := range ranks {
+		all += of(r)
+	}
+	if all == 0 {
+		return block{n, ranks}
+	}
+	s, sum := make(cuts, 1, ranks+1), int64(0)
+	for r := range ranks {
+		sum += of(r)
+		s = append(s, share(n, sum, all))
+	}
+	return s
+}
+
+func gcd(a, b int64) int64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// rowCuts cuts rows so that each rank's weigh about as much: rank r begins with the first
+// row before which there is no less than its share. Rows that weigh nothing, all of them,
+// are cut as block does.
+func rowCuts(weights []int64, ranks int) cuts {
+	n, all := len(weights), int64(0)
+	for _, w := range weights {
+		all += w
+	}
+	s := make(cuts, ranks+1)
+	row, before := 0, int64(0)
+	for r := range ranks {
+		if all == 0 {
+			s[r] = block{int64(n), ranks}.start(r)
+			continue
+		}
+		for want := share(all, int64(r), int64(ranks)); row < n && before < want; row++ {
+			before += weights[row]
+		}
+		s[r] = int64(row)
+	}
+	s[ranks] = int64(n)
+	return s
+}
+
+func rows(weights []int64, ranks int) Split { return rowCuts(weights, ranks) }
+
+// entries is rows, with as many elements a row as it weighs.
+func entries(weights []int64, ranks int) Split {
+	s := rowCuts(weights, ranks)
+	row, before := int64(0), int64(0)
+	for r, cut := range s {
+		for ; row < cut; row++ {
+			before += weights[row]
+		}
+		s[r] = before
+	}
+	return s
+}
