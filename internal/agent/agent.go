@@ -8,12 +8,9 @@ package agent
 import (
 	"encoding/hex"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"gompi/internal/control"
-	"gompi/internal/rollcall"
 	"gompi/internal/segment"
 	"gompi/internal/wire"
 )
@@ -436,38 +433,6 @@ func (a *Agent) Flush(do func(*Deed)) bool {
 	}
 	a.out = control.Emptied(a.out)
 	return n > 0
-}
-
-// Hold returns the files of processes, nil for those without, for ReadCalls.
-func (a *Agent) Hold(serials []uint32) []*Files {
-	held := make([]*Files, len(serials))
-	for i, serial := range serials {
-		if s := a.procs[serial]; s != nil && s.files != nil {
-			s.files.retain()
-			held[i] = s.files
-		}
-	}
-	return held
-}
-
-// HoldAll is Hold for all who have files.
-func (a *Agent) HoldAll() (serials []uint32, held []*Files) {
-	serials = slices.Sorted(maps.Keys(a.procs))
-	return serials, a.Hold(serials)
-}
-
-// ReadCalls reads the roll calls of processes and releases their files. A
-// segment that is gone, or cannot be mapped, has none to show. It needs no
-// living process, and nobody's lock.
-func ReadCalls(held []*Files) [][]rollcall.Entry {
-	calls := make([][]rollcall.Entry, len(held))
-	for i, f := range held {
-		if f != nil {
-			calls[i] = f.calls()
-			f.Release()
-		}
-	}
-	return calls
 }
 
 // Close frees everything.

@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 
 	"gompi/internal/control"
-	"gompi/internal/rollcall"
 	"gompi/internal/segment"
 	"gompi/internal/wire"
 )
@@ -49,19 +48,6 @@ func (f *Files) own(p wire.ProcID) error {
 		return nil
 	}
 	return segment.SetOwner(f.segment, p)
-}
-
-// calls reads the roll call. A segment that cannot be mapped has none to show.
-func (f *Files) calls() []rollcall.Entry {
-	mem, err := segment.Map(f.segment, segment.RollCall, segment.RollCallBytes, false)
-	if err != nil {
-		return nil
-	}
-	calls := rollcall.Read(mem)
-	if err := segment.Unmap(mem); err != nil {
-		panic("gompi: BUG: " + err.Error())
-	}
-	return calls
 }
 
 // Release may be called on nil.

@@ -216,15 +216,32 @@ type ProcInfo struct {
 	How string
 }
 
-// StackReport is what one process says about itself.
+// Used is what a process has used since it began, as the agent of its host sees it
+// whether the process runs or not.
+type Used struct {
+	// At is when that was seen, by the clock of the host, which has begun at any moment;
+	// 0: it was not. Two of them give rates.
+	At     time.Duration
+	CPU    time.Duration // of all its threads together
+	Memory int64         // its bytes in memory, those that it shares with others as well
+	rollcall.Tally
+}
+
+// StackReport is what one process says about itself, and its agent about it.
 type StackReport struct {
 	ProcInfo
+	// Host is where it is, of several; Sets are those that it is a member of, by number,
+	// the latest first, as far as they are in the list of sets: for a tool that asks for
+	// KindUsed.
+	Host string
+	Sets []uint32
 	// Answered is false if the process did not reply in time; then Queues
 	// and Stacks are empty.
 	Answered bool
-	// Calls are its blocking calls, read from its segment by the agent of its host.
+	// Calls are its blocking calls, and Used is what it has used, both as its agent sees it.
 	// Silent, if not empty, says that the agent did not answer.
 	Calls  []rollcall.Entry
+	Used   Used
 	Silent string
 	// Queues is the engine's text about unmatched messages, Stacks a
 	// goroutine dump. Both are cut at MaxReport bytes.

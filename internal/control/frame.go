@@ -22,7 +22,7 @@ import (
 // The descriptors (segment, bell; twice an arena's) travel as one SCM_RIGHTS message
 // on the frame's first byte. A welcome may have the file of an arena as a third.
 const (
-	frameVersion = 6
+	frameVersion = 7
 	FrameHead    = 12
 
 	OffLength  = 0
@@ -100,6 +100,7 @@ const (
 	KindMeet                      // request
 	KindService                   // request
 	KindSignal                    // request
+	KindUsed                      // request of a tool; answers: KindPart, ..., KindReply
 )
 
 // From the agent.
@@ -130,7 +131,7 @@ func (k Kind) BodyLimit() int {
 		return 64
 	case KindContact, KindFinalize, KindDead, KindCancel, KindList, KindCollect, KindPing, KindPong, KindRelease, KindUncommon,
 		KindAwait, KindWithdraw, KindHanded, KindDescribe, KindNews, KindUnfollow, KindMain, KindReleased, KindReadied, KindVoted, KindCompleted, KindForget, KindWord,
-		KindOps, KindSets, KindIdle, KindBusy, KindUndecided, KindProvide:
+		KindOps, KindSets, KindUsed, KindIdle, KindBusy, KindUndecided, KindProvide:
 		return 32
 	case KindAnnounce, KindLookup, KindDelete, KindAbort, KindBye, KindCut:
 		return 16 << 10

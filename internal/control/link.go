@@ -32,7 +32,7 @@ const (
 	OrderShut                         // end a process's connection
 	OrderEnding                       // nobody joins any more
 	OrderReserve                      // question: places for so many; ReportReserved
-	OrderCalls                        // question: the roll calls of the host; ReportCalls for each, the last of nobody
+	OrderCalls                        // question: the roll calls of the host, and what its processes have used; ReportCalls for each, the last of nobody
 	OrderTaken                        // the head has taken what a process has said; by weight
 	OrderTool                         // a piece of the answer to a tool, the next after ReportMore
 	OrderFollow                       // answers a request: the page of a set, which is made if it is not there
@@ -125,7 +125,7 @@ const (
 	ReportLost                           // what joined is gone, the child runs on
 	ReportFreed                          // nothing of the process is left on the host
 	ReportReserved                       // places are reserved, or not
-	ReportCalls                          // the roll call of a process
+	ReportCalls                          // the roll call of a process, and what it has used
 	ReportTool                           // a tool asks
 	ReportMore                           // it has read a piece of the answer
 	ReportNoMore                         // it has gone
@@ -144,6 +144,7 @@ type Report struct {
 	Text   string           // ReportExited, ReportLost: how; ReportReserved: why not
 	Clean  bool             // ReportExited: with status 0
 	Calls  []rollcall.Entry // ReportCalls
+	Used   Used             // ReportCalls
 	Set    uint32           // ReportWord, ReportLook
 	Change uint32           // ReportWord; ReportLook: that of the order, 0 after PageLook
 	Word   change.Verdict   // ReportWord
@@ -322,6 +323,7 @@ func (r *Report) put(e *enc) {
 		e.str(Clip(r.Text, MaxText))
 	case ReportCalls:
 		e.u32(r.ID)
+		e.used(&r.Used)
 		putCalls(e, r.Calls)
 	case ReportMore, ReportNoMore:
 		e.u32(r.ID)
@@ -362,7 +364,7 @@ func (r *Report) get(d *dec) {
 	case ReportReserved:
 		r.ID, r.Count, r.Text = d.u32(), d.u32(), d.str(MaxText)
 	case ReportCalls:
-		r.ID, r.Calls = d.u32(), getCalls(d)
+		r.ID, r.Used, r.Calls = d.u32(), d.used(), getCalls(d)
 	case ReportMore, ReportNoMore:
 		r.ID = d.u32()
 	case ReportWord:

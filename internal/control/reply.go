@@ -229,6 +229,9 @@ func (r *StackReport) put(e *enc) {
 	e.str(Clip(r.How, MaxText))
 	e.flag(r.Answered)
 	e.str(Clip(r.Silent, MaxText))
+	e.str(r.Host)
+	e.numbers(r.Sets)
+	e.used(&r.Used)
 	putCalls(e, r.Calls)
 	e.bytes(r.Queues)
 	e.bytes(r.Stacks)
@@ -248,8 +251,33 @@ func (r *StackReport) get(d *dec) {
 	r.How = d.str(MaxText)
 	r.Answered = d.flag()
 	r.Silent = d.str(MaxText)
+	r.Host, r.Sets = d.str(MaxName), d.numbers(MaxSetsOf)
+	r.Used = d.used()
 	r.Calls = getCalls(d)
 	r.Queues, r.Stacks = d.bytes(MaxReport), d.bytes(MaxReport)
+}
+
+// MaxSetsOf is how many sets of a process are told.
+const MaxSetsOf = 8
+
+func (e *enc) used(u *Used) {
+	e.i64(int64(u.At))
+	e.i64(int64(u.CPU))
+	e.i64(u.Memory)
+	for _, n := range u.Numbers() {
+		e.u64(*n)
+	}
+}
+
+func (d *dec) used() (u Used) {
+	u.At, u.CPU, u.Memory = d.duration(), d.duration(), d.i64()
+	for _, n := range u.Numbers() {
+		*n = d.u64()
+	}
+	if d.err == nil && u.Memory < 0 {
+		d.fail("%d bytes of memory", u.Memory)
+	}
+	return u
 }
 
 // maxCalls is more than a roll call has slots; minCall the bytes of a call

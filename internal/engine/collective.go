@@ -14,6 +14,7 @@ func (e *Engine) Collective(c *Context, a *CollArgs) *fault.Fault {
 		defer e.mu.Unlock()
 		return e.overlap(c, a)
 	}
+	e.tally.Collectives++
 	tag := c.collTag(a.Tag)
 	c.tag, c.givenUp = tag, nil
 	var f *fault.Fault
@@ -83,6 +84,7 @@ func (e *Engine) Icollective(c *Context, a *CollArgs) Handle {
 		r.fail(f)
 		e.complete(r)
 	} else {
+		e.tally.Collectives++
 		tag := c.collTag(a.Tag)
 		if a.Alg.Shared && !c.lines(a, tag) {
 			a.Args.Shared = 0

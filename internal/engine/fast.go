@@ -41,6 +41,8 @@ func (e *Engine) SendNow(c *Context, b buffer.Buf, dest, tag int32) bool {
 	}
 	p.credit.Returned()
 	p.credit.Spend(cost)
+	e.tally.Sent++
+	e.tally.SentBytes += uint64(n)
 	e.mu.Unlock()
 	return true
 }
@@ -94,6 +96,8 @@ func (e *Engine) RecvNow(c *Context, b buffer.Buf, source, tag int32) (n int64, 
 			if e.credit.Owe(&p.credit, credit.Units(int(n))) { // a fast box is never the loop's
 				e.returnCredit(p)
 			}
+			e.tally.Received++
+			e.tally.ReceivedBytes += uint64(n)
 			got = true
 			break
 		}

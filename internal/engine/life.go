@@ -11,6 +11,7 @@ import (
 
 	"gompi/internal/credit"
 	"gompi/internal/fault"
+	"gompi/internal/rollcall"
 	"gompi/internal/wait"
 	"gompi/internal/wire"
 	"gompi/transport"
@@ -27,6 +28,9 @@ func New(cfg Config) (*Engine, error) {
 		communicators: communicators{contexts: map[wire.ContextID]*Context{}},
 	}
 	p := &e.process
+	if p.tally = new(rollcall.Tally); cfg.Book != nil {
+		p.tally = cfg.Book.Tally()
+	}
 	e.waiters = waiters{process: p, up: e}
 	e.liveness = newLiveness(p, &e.waiters)
 	e.network = network{process: p, live: &e.liveness, flow: &e.flow, up: e, peers: map[wire.ProcID]*Peer{}}

@@ -64,7 +64,7 @@ type Config struct {
 	Check bool
 	// Blocked is called by a goroutine that finds the engine locked; optional.
 	Blocked func()
-	// Book records blocking calls for the roll call; optional.
+	// Book records blocking calls for the roll call, and counts messages; optional.
 	Book *rollcall.Book
 }
 
@@ -78,7 +78,14 @@ type process struct {
 	cfg    Config // immutable
 	mu     *wait.Gate
 	closed bool
+	tally  *rollcall.Tally
 	prog   progress.Machine
+}
+
+// sent counts a message that the transport has taken, or its announcement.
+func (ps *process) sent(bytes int64) {
+	ps.tally.Sent++
+	ps.tally.SentBytes += uint64(bytes)
 }
 
 // Self is this process's id.

@@ -228,6 +228,10 @@ func (r *Request) fail(f *fault.Fault) { r.status.Fault = f }
 func (rq *requests) complete(r *Request) {
 	r.done = true
 	r.pend = 0
+	if r.kind == reqRecv && r.status.Fault == nil && !r.status.Cancelled {
+		rq.process.tally.Received++
+		rq.process.tally.ReceivedBytes += uint64(r.status.Bytes)
+	}
 	r.atPeer.Drop()
 	r.atCtx.Drop()
 	if rq.freeing != 0 && r.parent == nil {

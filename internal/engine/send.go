@@ -79,6 +79,7 @@ func (sd *sends) sendNow(c *Context, p *Peer, a *SendArgs) bool {
 	}
 	p.credit.Returned()
 	p.credit.Spend(cost)
+	sd.process.sent(n)
 	return true
 }
 
@@ -143,6 +144,7 @@ func (sd *sends) transmitEager(p *Peer, r *Request, cost int32) bool {
 	}
 	p.credit.Spend(cost)
 	r.status.Bytes = r.buf.Bytes()
+	sd.process.sent(r.status.Bytes)
 	r.pend &^= pendQueue
 	if r.flags&flagSync != 0 {
 		r.pend |= pendAck
@@ -192,6 +194,7 @@ func (sd *sends) transmitRTS(p *Peer, r *Request, n int64) bool {
 		return false
 	}
 	p.credit.Announce()
+	sd.process.sent(n)
 	r.status.Bytes = n
 	r.pend = r.pend&^pendQueue | pendBulk
 	r.hangOn(p)

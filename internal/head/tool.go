@@ -165,6 +165,31 @@ func (h *Head) Ops() []control.OpReport {
 	return list
 }
 
+// Used are the processes of Snapshot, with their hosts and sets, for who looks at what
+// they use.
+func (h *Head) Used() []control.StackReport {
+	const mostSets = 64
+	all := h.all()
+	list, place := make([]control.StackReport, len(all)), make(map[uint32]int, len(all))
+	for i, p := range all {
+		list[i].ProcInfo = h.info(p)
+		if len(h.cfg.HostNames) > int(p.host) {
+			list[i].Host = h.cfg.HostNames[p.host]
+		}
+		place[p.id.Serial] = i
+	}
+	sets := h.Sets()
+	for k := len(sets) - 1; k >= max(0, len(sets)-mostSets); k-- {
+		n := sets[k].Set.Number
+		for _, id := range h.sets[n].members.All() {
+			if i, ok := place[id.Serial]; ok && len(list[i].Sets) < control.MaxSetsOf {
+				list[i].Sets = append(list[i].Sets, n)
+			}
+		}
+	}
+	return list
+}
+
 // origin is what made a set.
 type origin struct {
 	made string

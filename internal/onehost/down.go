@@ -195,6 +195,7 @@ func (s *Server) reserveOn(host uint32, n int) (reservation uint32, err error) {
 type callsOf struct {
 	*question
 	calls map[uint32][]rollcall.Entry // by serial
+	used  map[uint32]control.Used     // likewise
 }
 
 // askCalls asks all agents; mu is held.
@@ -203,10 +204,10 @@ func (s *Server) askCalls() (qs []*callsOf) {
 		if l == nil {
 			continue
 		}
-		c := &callsOf{calls: map[uint32][]rollcall.Entry{}}
+		c := &callsOf{calls: map[uint32][]rollcall.Entry{}, used: map[uint32]control.Used{}}
 		c.question = s.ask(uint32(i), control.Order{Kind: control.OrderCalls}, func(r *control.Report) bool {
 			if r.Serial != 0 && s.head.On(c.host, r.Serial) {
-				c.calls[r.Serial] = r.Calls
+				c.calls[r.Serial], c.used[r.Serial] = r.Calls, r.Used
 			}
 			return r.Serial == 0
 		})
@@ -220,7 +221,7 @@ func (c *callsOf) fill(s *Server, r *control.StackReport) {
 	if !s.head.On(c.host, r.Proc.Serial) {
 		return
 	}
-	r.Calls = c.calls[r.Proc.Serial]
+	r.Calls, r.Used = c.calls[r.Proc.Serial], c.used[r.Proc.Serial]
 	if !c.over && r.Calls == nil && r.State == control.Joined {
 		r.Silent = fmt.Sprintf("the agent of host %d does not answer", c.host)
 	}

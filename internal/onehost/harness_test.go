@@ -17,7 +17,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/agent"
 	"gompi/internal/control"
 	"gompi/internal/control/client"
 	"gompi/internal/control/controltest"
@@ -341,8 +340,8 @@ func (r *rig) hasFiles(p wire.ProcID) bool {
 	r.host.mu.Lock()
 	held := r.host.agent.Hold([]uint32{p.Serial})
 	r.host.mu.Unlock()
-	agent.ReadCalls(held)
-	return held[0] != nil
+	held[0].Look()
+	return held[0].HasFiles()
 }
 
 // sizes is how much each table of head and agent holds.

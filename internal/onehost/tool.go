@@ -5,11 +5,13 @@ package onehost
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"gompi/internal/agent"
 	"gompi/internal/control"
 	"gompi/internal/head"
+	"gompi/internal/rollcall"
 )
 
 // Stacks asks every joined process to report, and the agents for the roll calls of
@@ -27,14 +29,36 @@ func (s *Server) Stacks(ctx context.Context) []control.StackReport {
 		s.await(ctx, q.done)
 	}
 	s.await(ctx, r.Done())
+	return s.seen(qs, func() []control.StackReport { return s.head.EndRound(r) })
+}
+
+// Used is Stacks without what the processes themselves say, and with their hosts and
+// sets: it disturbs no process. Of the calls of each it has the one that takes longest.
+func (s *Server) Used(ctx context.Context) []control.StackReport {
+	var qs []*callsOf
+	s.step(func() { qs = s.askCalls() })
+	for _, q := range qs {
+		s.await(ctx, q.done)
+	}
+	list := s.seen(qs, s.head.Used)
+	for i := range list {
+		if calls := list[i].Calls; len(calls) > 1 {
+			list[i].Calls = []rollcall.Entry{slices.MinFunc(calls, func(a, b rollcall.Entry) int { return a.Since.Compare(b.Since) })}
+		}
+	}
+	return list
+}
+
+// seen completes the reports of processes by what the agents have seen of them.
+func (s *Server) seen(qs []*callsOf, reports func() []control.StackReport) []control.StackReport {
 	s.mu.Lock()
-	list := s.head.EndRound(r)
+	list := reports()
 	for i := range list {
 		for _, q := range qs {
 			q.fill(s, &list[i])
 		}
 	}
-	var held []*agent.Files
+	var held []agent.Held
 	if s.agent != nil {
 		serials := make([]uint32, len(list))
 		for i := range list {
@@ -46,8 +70,8 @@ func (s *Server) Stacks(ctx context.Context) []control.StackReport {
 		delete(s.down.asked, q.id)
 	}
 	s.mu.Unlock()
-	for i, calls := range agent.ReadCalls(held) {
-		list[i].Calls = calls
+	for i, h := range held {
+		list[i].Calls, list[i].Used = h.Look()
 	}
 	return list
 }
@@ -64,7 +88,7 @@ func (s *Server) await(ctx context.Context, answered <-chan struct{}) {
 // askedBy decodes what a tool asks.
 func askedBy(f control.Frame) (m control.Message, err error) {
 	switch f.Kind {
-	case control.KindList, control.KindOps, control.KindSets:
+	case control.KindList, control.KindOps, control.KindSets, control.KindUsed:
 		m = &control.Empty{Kind: f.Kind}
 	case control.KindCollect:
 		m = &control.Collect{}
@@ -96,6 +120,14 @@ func (s *Server) tool(f control.Frame, tell func(frame []byte) bool) error {
 		case control.KindList:
 			var list []control.StackReport
 			for _, in := range append(s.Snapshot(), s.Spares()...) {
+				list = append(list, control.StackReport{ProcInfo: in})
+			}
+			tellAll(part, list)
+		case control.KindUsed:
+			ctx, cancel := context.WithTimeout(context.Background(), lookWait)
+			list := s.Used(ctx)
+			cancel()
+			for _, in := range s.Spares() {
 				list = append(list, control.StackReport{ProcInfo: in})
 			}
 			tellAll(part, list)
@@ -140,7 +172,7 @@ func (s *Server) Ops() []control.OpReport {
 	return listOf(s, s.head.Ops)
 }
 
-// lookWait is how long agents may take to look at pages.
+// lookWait is how long agents may take to look at pages, or at processes.
 const lookWait = 500 * time.Millisecond
 
 // lookAtOps lets the head know how far the members are that changes wait for.

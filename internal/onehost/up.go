@@ -5,7 +5,6 @@ package onehost
 import (
 	"bytes"
 
-	"gompi/internal/agent"
 	"gompi/internal/control"
 	"gompi/internal/control/link"
 )
@@ -61,14 +60,16 @@ func (s *Server) ordered(o *control.Order) {
 	}
 }
 
-// tellCalls tells the roll calls of this host, and that these were all.
+// tellCalls tells the roll calls of this host and what its processes have used, and that
+// these were all.
 func (s *Server) tellCalls(id uint32) {
 	s.mu.Lock()
 	serials, held := s.agent.HoldAll()
 	s.mu.Unlock()
-	for i, calls := range agent.ReadCalls(held) {
-		if len(calls) > 0 && s.up.link.Room() {
-			s.up.link.Send(&control.Report{Kind: control.ReportCalls, ID: id, Serial: serials[i], Calls: calls})
+	for i, h := range held {
+		calls, used := h.Look()
+		if s.up.link.Room() {
+			s.up.link.Send(&control.Report{Kind: control.ReportCalls, ID: id, Serial: serials[i], Calls: calls, Used: used})
 		}
 	}
 	s.up.link.Send(&control.Report{Kind: control.ReportCalls, ID: id})

@@ -157,11 +157,8 @@ const readTries = 64
 // changed meanwhile and need not have been written by a Book: entries are
 // whole or missing, and anything that is no book has none.
 func Read(mem []byte) []Entry {
-	if len(mem) < Bytes {
-		return nil
-	}
-	w, ok := words(mem[:Bytes])
-	if !ok || w[0].Load() != magic || w[1].Load() != version {
+	w := bookIn(mem)
+	if w == nil {
 		return nil
 	}
 	var list []Entry
@@ -172,6 +169,18 @@ func Read(mem []byte) []Entry {
 		}
 	}
 	return list
+}
+
+// bookIn are the words of a book; nil: mem is none.
+func bookIn(mem []byte) []atomic.Uint64 {
+	if len(mem) < Bytes {
+		return nil
+	}
+	w, ok := words(mem[:Bytes])
+	if !ok || w[0].Load() != magic || w[1].Load() != version {
+		return nil
+	}
+	return w
 }
 
 // readSlot copies one slot; false if it is unused or never held still, as when

@@ -11,7 +11,9 @@
 //	offset   bytes  what
 //	0        8      magic
 //	8        8      version
-//	16       240    0
+//	16       112    0
+//	128      40     the process's Tally
+//	168      88     0
 //	256      256    slot 0
 //	...             slots 1 to 62
 //

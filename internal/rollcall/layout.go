@@ -4,10 +4,11 @@ package rollcall
 
 // The layout (see the package's comment). Version changes with any of these.
 const (
-	version = 1
+	version = 2
 	magic   = 0x6c6c6f6376706d67 // "gmpvcoll" little endian
 
 	headBytes = 256
+	offTally  = 128 // a Tally, alone on its cache lines
 	slotBytes = 256
 	slotWords = slotBytes / 8
 

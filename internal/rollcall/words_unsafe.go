@@ -7,6 +7,11 @@ import (
 	"unsafe"
 )
 
+// tallyOf sees words of a book as its owner's plain numbers.
+func tallyOf(w []atomic.Uint64) *Tally {
+	return (*Tally)(unsafe.Pointer(&w[offTally/8]))
+}
+
 // words sees mapped memory as words. Two processes use it at once, so every
 // access must be atomic, and Go has atomics for words only, not for bytes.
 // mem must not be empty. The slice keeps nothing alive: mapped memory lives

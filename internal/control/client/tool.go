@@ -131,6 +131,12 @@ func (t *Tool) Sets(ctx context.Context) ([]control.SetReport, error) {
 	return list[control.SetReport](ctx, t, &control.Empty{Kind: control.KindSets}, toolWait)
 }
 
+// Used tells what each process uses, without disturbing it, and which call it waits in:
+// at most one each. Spares are the last.
+func (t *Tool) Used(ctx context.Context) ([]control.StackReport, error) {
+	return list[control.StackReport](ctx, t, &control.Empty{Kind: control.KindUsed}, toolWait)
+}
+
 // list gathers the parts of an answer.
 func list[T any, P interface {
 	*T

@@ -26,6 +26,7 @@ func Samples(job wire.JobID) []control.Message {
 	handed := control.ChangeBody{Op: 3, Kind: change.Grow, Role: control.RoleStaying, State: change.Adopting, Votes: true, Inputs: []wire.Set{set}, Joining: []wire.Set{set}, Result: set, Options: options}
 	page := control.PageOrder{Do: control.PageFix, Set: 4, Change: 2, Votes: 9, Options: options, Have: 5, Agreed: 6, Call: 8, Next: 7, Body: []byte("body")}
 	call := rollcall.Entry{Op: "Recv", Peer: rollcall.AnyPeer, Since: time.Unix(1, 2), Tag: -1, Caller: "a.go:1 b"}
+	used := control.Used{At: time.Hour, CPU: time.Second, Memory: 1 << 20, Tally: rollcall.Tally{Sent: 1, SentBytes: 2, Received: 3, ReceivedBytes: 4, Collectives: 1 << 63}}
 	op := control.OpBody{Op: 3, State: change.Refused, Why: control.WhyReplaced, Text: "t", Set: 4, Success: 5, Outputs: outputs, Names: names, Iteration: 8,
 		Times: control.OpTimes{Asked: time.Unix(7, 8), Granted: 1, Ordered: 2, Ready: 3, Adopted: 4, Decided: 5, Gone: 6}}
 	given := control.Given{Set: 4, Ranks: 3, X: wire.Extent{Total: 1 << 40, Off: 1 << 30, Bytes: 1 << 20, File: -1}}
@@ -53,7 +54,7 @@ func Samples(job wire.JobID) []control.Message {
 		&control.Op{Kind: control.KindWithdraw, Op: 3}, &control.Op{Kind: control.KindReleased, Op: 3}, &control.Op{Kind: control.KindReadied, Op: 3},
 		&control.Op{Kind: control.KindVoted, Op: 3}, &control.Op{Kind: control.KindCompleted, Op: 3}, &control.Op{Kind: control.KindForget, Op: 3},
 		&op,
-		&control.Resize{Set: "app://a", By: -4, Detach: true}, &control.Resize{To: 8}, &control.Empty{Kind: control.KindOps}, &control.Empty{Kind: control.KindSets},
+		&control.Resize{Set: "app://a", By: -4, Detach: true}, &control.Resize{To: 8}, &control.Empty{Kind: control.KindOps}, &control.Empty{Kind: control.KindSets}, &control.Empty{Kind: control.KindUsed},
 		&control.OpReport{Op: op, Kind: change.Grow, Inputs: names, Before: 4, After: 6, Joins: 2, Leaves: 1, COL: 9, Waits: "w", For: time.Second},
 		&control.SetReport{Set: names[0], Names: []string{"app://b"}, Size: 4, Living: 3, Watched: 2, Main: true, Op: 3, Made: "grow", Of: []uint32{4, 5}, Pending: true},
 		&control.Follow{Set: 4, Options: options, Have: 5}, &control.Follow{Set: 4, In: 3, Have: 5}, &control.AskBody{Page: control.AskPage | 1}, &control.AskBody{Successor: 6}, &control.Handed{Set: 4, Change: 2, Have: 5}, &control.Handed{Op: 3, Have: 5},
@@ -90,13 +91,13 @@ func Samples(job wire.JobID) []control.Message {
 			Starts: []control.ErrandStart{{StartProc: control.StartProc{Proc: p, Argv: []string{"prog", ""}, Rank: 1, Size: 2}, First: true, App: 1}}},
 		&control.Seen{Kind: 2, Proc: p, Signal: 9, Core: true, Code: 255, PID: 7, Stream: 2, Closed: true, Text: "how", Data: []byte("d")},
 		&control.Order{Kind: control.OrderReserve, ID: 7, Count: 3}, &control.Order{Kind: control.OrderCalls, ID: 7}, &control.Order{Kind: control.OrderTaken, Serial: 3, Count: 4096}, &control.Order{Kind: control.OrderTool, ID: 7, Frame: []byte("f")},
-		&control.Report{Kind: control.ReportReserved, ID: 7, Count: 9, Text: "why"}, &control.Report{Kind: control.ReportCalls, ID: 7, Serial: 3, Calls: []rollcall.Entry{call}},
+		&control.Report{Kind: control.ReportReserved, ID: 7, Count: 9, Text: "why"}, &control.Report{Kind: control.ReportCalls, ID: 7, Serial: 3, Used: used, Calls: []rollcall.Entry{call}},
 		&control.Report{Kind: control.ReportTool, ID: 7, Frame: control.Frame{Kind: control.KindList, ID: 9, Body: []byte("b")}}, &control.Report{Kind: control.ReportMore, ID: 7}, &control.Report{Kind: control.ReportNoMore, ID: 7},
 		&control.Reply{Status: control.StatusGone, Proc: p, Text: "t"}, &control.Reply{Status: control.StatusNotFound, Text: "t"}, &control.Reply{Status: control.StatusSetGone, Text: "t"}, &control.Reply{Status: control.StatusUndecided, Text: "t"},
 		&control.ContactBody{C: wire.Contact{Proc: p, Host: 1, SameHost: true, PID: 7, Segment: -1, Bell: -1, Addrs: []string{"a:1"}}},
 		&control.SetBody{S: set}, &control.SetBody{S: wire.Set{URI: control.SelfURI, Number: 5, Members: wire.MembersOf(p)}}, &control.ValueBody{Val: []byte("v")},
 		&control.StackReport{ProcInfo: control.ProcInfo{Proc: p, Rank: 1, Size: 2, World: 3, PID: 4, State: control.Exited, How: "h"},
-			Answered: true, Silent: "why", Calls: []rollcall.Entry{call}, Queues: []byte("q"), Stacks: []byte("s")},
+			Answered: true, Silent: "why", Host: "h1", Sets: []uint32{4, 1}, Used: used, Calls: []rollcall.Entry{call}, Queues: []byte("q"), Stacks: []byte("s")},
 	}
 }
 

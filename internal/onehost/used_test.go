@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package onehost
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"gompi/internal/control"
+	"gompi/internal/control/client"
+	"gompi/internal/rollcall"
+	"gompi/internal/segment"
+)
+
+// A tool sees what each process uses and waits for, and no process hears of it.
+func TestToolSeesWhatIsUsed(t *testing.T) {
+	r := newRig(t, 2, func(c *Config) { c.HostNames = []string{"here"} })
+	a := r.join(0)
+	tool, err := client.DialTool(r.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tool.Close()
+	c, err := a.Contact(a.id) // its own segment
+	a.must(err)
+	mem, err := segment.Map(c.Segment, segment.RollCall, segment.RollCallBytes, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer segment.Unmap(mem)
+	control.CloseFiles(c.Segment, c.Bell)
+	book, err := rollcall.Open(mem)
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := rollcall.Entry{Op: "Barrier", Peer: rollcall.NoPeer, Since: time.Unix(9, 0)}
+	first := rollcall.Entry{Op: "Recv", Peer: 1, PeerProc: r.procs[1].Proc, CommSize: 2, Since: time.Unix(5, 6), Caller: "x.go:1 f"}
+	book.Enter(&late)
+	book.Enter(&first)
+	tally := rollcall.Tally{Sent: 1, SentBytes: 2, Received: 3, ReceivedBytes: 4, Collectives: 5}
+	*book.Tally() = tally
+
+	used := func() []control.StackReport {
+		t.Helper()
+		list, err := tool.Used(bg)
+		if err != nil || len(list) != 2 {
+			t.Fatalf("%d processes, %v", len(list), err)
+		}
+		return list
+	}
+	list := used()
+	if p := list[0]; p.State != control.Joined || p.Host != "here" || p.Answered || len(p.Calls) != 1 || p.Calls[0] != first || p.Used.Tally != tally {
+		t.Errorf("rank 0: %+v", p)
+	}
+	if u := list[0].Used; u.At <= 0 || u.CPU <= 0 || u.Memory < 1<<20 {
+		t.Errorf("rank 0 has used %+v", u)
+	}
+	if !slices.Contains(list[0].Sets, r.world.Number) || !slices.Equal(list[0].Sets, list[1].Sets) {
+		t.Errorf("the world is set %d, they are in %v and %v", r.world.Number, list[0].Sets, list[1].Sets)
+	}
+	if p := list[1]; p.State != control.Starting || p.Used != (control.Used{}) || p.Calls != nil {
+		t.Errorf("rank 1, which does not run: %+v", p)
+	}
+	book.Tally().Sent += 10
+	if again := used()[0].Used; again.Sent != tally.Sent+10 || again.At <= list[0].Used.At || again.CPU < list[0].Used.CPU {
+		t.Errorf("%+v, and before that %+v", again, list[0].Used)
+	}
+	a.settle()
+}
+
+func TestAcrossToolSeesWhatIsUsed(t *testing.T) { TestToolSeesWhatIsUsed(t) }
