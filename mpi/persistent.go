@@ -23,8 +23,8 @@ const (
 )
 
 // Persistent is an operation whose arguments are given once and which is
-// started many times: point-to-point, collective or partitioned. It is
-// inactive until Start, active until Wait or Test completes the start, and
+// started many times: point-to-point, collective, partitioned, or of a RequestKind
+// of the program's own. It is inactive until Start, active until Wait or Test completes the start, and
 // then inactive again. The buffer belongs to the library while it is active.
 //
 // An Init never fails: what is wrong with its arguments is the error of every
@@ -40,6 +40,8 @@ type Persistent struct {
 	recv   engine.RecvArgs
 	coll   engine.CollArgs
 	part   *partition
+	user   *RequestKind // userKind
+	state  any          // of that
 
 	mu     sync.Mutex
 	h      engine.Handle // of the start under way
@@ -56,6 +58,7 @@ const (
 	recvKind
 	collKind
 	partKind
+	userKind
 )
 
 // SendInit prepares a Send. Local. MPI 4.1 section 3.9.
@@ -130,7 +133,7 @@ func (p *Persistent) stateError(op calls.Name, what string) *Error {
 // it here or through Request. p.mu is held.
 func (p *Persistent) underWay() bool {
 	if p.active && !p.h.IsNull() && !p.c.core.Engine.Alive(p.h) {
-		p.active = false
+		p.over()
 	}
 	return p.active
 }
@@ -141,6 +144,9 @@ func (p *Persistent) underWay() bool {
 func (p *Persistent) Start() error {
 	if err := p.missing(opStart); err != nil {
 		return err
+	}
+	if p.user != nil {
+		return startKind([]*Persistent{p})
 	}
 	p.mu.Lock()
 	if p.err != nil && !p.freed {
@@ -220,13 +226,22 @@ func (p *Persistent) startChecked(k *core.Checker) *Error {
 }
 
 // Startall starts all operations. It starts those that it can and returns the
-// errors of the others, joined. MPI 4.1 section 3.9.
+// errors of the others, joined. Those of one RequestKind in a row are started together.
+// MPI 4.1 section 3.9.
 func Startall(ps []*Persistent) error {
 	var all error
-	for _, p := range ps {
-		if err := p.Start(); err != nil {
+	for len(ps) > 0 {
+		n, err := 1, error(nil)
+		if p := ps[0]; p != nil && p.user != nil {
+			n = sameKind(ps)
+			err = startKind(ps[:n])
+		} else {
+			err = p.Start()
+		}
+		if err != nil {
 			all = errors.Join(all, err)
 		}
+		ps = ps[n:]
 	}
 	return all
 }
@@ -250,8 +265,8 @@ func (p *Persistent) current(op calls.Name) (h engine.Handle, complete bool, st 
 // ended makes p inactive unless it was started again meanwhile.
 func (p *Persistent) ended(h engine.Handle) {
 	p.mu.Lock()
-	if p.h == h {
-		p.active = false
+	if p.active && p.h == h {
+		p.over()
 	}
 	p.mu.Unlock()
 }
@@ -358,6 +373,13 @@ func (p *Persistent) Cancel() error {
 	if err := p.missing(opCancel); err != nil {
 		return err
 	}
+	if p.user != nil {
+		r := p.Request()
+		if r.IsNull() {
+			return p.c.raise(p.stateError(opCancel, "inactive"))
+		}
+		return r.Cancel()
+	}
 	return p.c.raise(p.cancel())
 }
 
@@ -384,6 +406,9 @@ func (p *Persistent) cancel() *Error {
 func (p *Persistent) Free() error {
 	if err := p.missing(opFree); err != nil {
 		return err
+	}
+	if p.user != nil {
+		return freeKind([]*Persistent{p})
 	}
 	return p.c.raise(p.free())
 }

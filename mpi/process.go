@@ -28,6 +28,8 @@ type Process struct {
 	bufferMu sync.Mutex
 	buffers  []*sendBuffer // attached, guarded by bufferMu
 
+	kinds sync.Mutex // see lockKind
+
 	scalars sync.Pool
 	vectors sync.Pool
 }

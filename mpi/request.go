@@ -21,7 +21,13 @@ func (r Request) IsNull() bool { return r.h.IsNull() }
 
 var errStale = errors.New("the request was completed by Wait or Test, or freed, before")
 
-func finish(o *engine.Outcome) (Status, error) {
+// finish is how a request ended that is freed.
+func finish(o *engine.Outcome) (Status, error) { return outcome(o, true) }
+
+func outcome(o *engine.Outcome, last bool) (Status, error) {
+	if q, ok := o.Owner.(*grequest); ok {
+		return q.finish(o, last)
+	}
 	st := statusOf(&o.Status, o.Elem)
 	if f := o.Status.Fault; f != nil {
 		c, _ := o.Owner.(*Comm)
@@ -42,7 +48,7 @@ func finish(o *engine.Outcome) (Status, error) {
 func (r Request) Wait() (Status, error) {
 	e := r.h.Engine()
 	if e == nil {
-		return r.alone()
+		return r.alone(true)
 	}
 	o := e.Wait(r.h)
 	return finish(&o)
@@ -50,12 +56,12 @@ func (r Request) Wait() (Status, error) {
 
 // alone is how a request ended that belongs to no process: the null request, or
 // one of a call on no communicator.
-func (r Request) alone() (Status, error) {
+func (r Request) alone(last bool) (Status, error) {
 	if r.IsNull() {
 		return emptyStatus(), nil
 	}
 	o := r.h.Orphan()
-	return finish(&o)
+	return outcome(&o, last)
 }
 
 // Test is Wait that does not block: done is false if the operation goes on.
@@ -63,7 +69,7 @@ func (r Request) alone() (Status, error) {
 func (r Request) Test() (done bool, st Status, err error) {
 	e := r.h.Engine()
 	if e == nil {
-		st, err = r.alone()
+		st, err = r.alone(true)
 		return true, st, err
 	}
 	o := e.Test(r.h)
@@ -79,38 +85,44 @@ func (r Request) Test() (done bool, st Status, err error) {
 func (r Request) GetStatus() (done bool, st Status, err error) {
 	e := r.h.Engine()
 	if e == nil {
-		st, err = r.alone()
+		st, err = r.alone(false)
 		return true, st, err
 	}
 	o := e.Peek(r.h)
 	if !o.Done {
 		return false, Status{}, nil
 	}
-	st, err = finish(&o)
+	st, err = outcome(&o, false)
 	return true, st, err
 }
 
-// Cancel asks to withdraw a send or a receive. It is local and returns at
-// once; the request must still be completed, and its status tells whether it
-// was Cancelled. Other operations cannot be cancelled (ErrRequest).
+// Cancel asks to withdraw a send or a receive, or calls what a Grequest says. It is
+// local and returns at once; the request must still be completed, and its status tells
+// whether it was Cancelled. Other operations cannot be cancelled (ErrRequest).
 // MPI 4.1 section 3.8.4.
 func (r Request) Cancel() error {
 	e := r.h.Engine()
 	if e == nil {
 		return r.missing(opCancel)
 	}
+	if q := r.generalized(); q != nil {
+		return q.cancel()
+	}
 	o := e.Cancel(r.h)
 	return refusal(opCancel, &o)
 }
 
-// Free gives up the request of a send or a receive: the operation completes by
-// itself, and nobody learns when. The buffer must not be touched before the
-// peer is known to have what it needs. Requests of other operations cannot be
+// Free gives up the request of a send, a receive or a Grequest: the operation
+// completes by itself, and nobody learns when. The buffer must not be touched before
+// the peer is known to have what it needs. Requests of other operations cannot be
 // freed (ErrRequest). MPI 4.1 section 3.7.3.
 func (r Request) Free() error {
 	e := r.h.Engine()
 	if e == nil {
 		return r.missing(opFree)
+	}
+	if q := r.generalized(); q != nil {
+		return q.giveUp(r)
 	}
 	o := e.Free(r.h)
 	return refusal(opFree, &o)

@@ -301,5 +301,25 @@ func some[R Completable](ops []R, need, limit int, done func(i int, o *engine.Ou
 	if e == nil {
 		return -1
 	}
-	return e.WaitSome(hs, need, limit, func(i int, o engine.Outcome) { ended(i, &o) })
+	// What is told of them may call the program, and so the engine.
+	type one struct {
+		i int
+		o engine.Outcome
+	}
+	var first one
+	var more []one
+	n := e.WaitSome(hs, need, limit, func(i int, o engine.Outcome) {
+		if first.o.Done {
+			more = append(more, one{i, o})
+		} else {
+			first = one{i, o}
+		}
+	})
+	if n > 0 {
+		ended(first.i, &first.o)
+	}
+	for k := range more {
+		ended(more[k].i, &more[k].o)
+	}
+	return n
 }

@@ -24,8 +24,8 @@ func (e *Engine) waitFor(r *Request) {
 }
 
 // WaitRun waits for n requests in order and frees them, up to the first that
-// needs Wait to tell how it ended: a stale one, one of another engine, or one
-// that failed. It returns how many those are; null handles count as complete.
+// needs Wait to tell how it ended: a stale one, one of another engine, one that was
+// completed from outside, or one that failed. It returns how many those are; null handles count as complete.
 func (e *Engine) WaitRun(n int, at func(i int) Handle) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -41,7 +41,7 @@ func (e *Engine) WaitRun(n int, at func(i int) Handle) int {
 		if !r.done {
 			e.waitFor(r)
 		}
-		if r.status.Fault != nil {
+		if r.status.Fault != nil || r.kind == reqOther {
 			return i
 		}
 		e.freeRequest(r)
@@ -220,6 +220,20 @@ func (e *Engine) Free(h Handle) Outcome {
 		return e.misused(r, "a goroutine waits for it")
 	case r.kind == reqColl || r.kind == reqPart || r.kind == reqPair || r.kind == reqOther:
 		return e.misused(r, "%s is no send or receive, which alone can be freed", r.op)
+	}
+	e.forget(h.req)
+	return Outcome{}
+}
+
+// FreeOther is Free of a request of NewOther.
+func (e *Engine) FreeOther(h Handle) Outcome {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case !h.usable():
+		return stale()
+	case h.req.waited():
+		return e.misused(h.req, "a goroutine waits for it")
 	}
 	e.forget(h.req)
 	return Outcome{}

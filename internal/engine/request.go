@@ -470,6 +470,16 @@ func stale() Outcome {
 	return Outcome{Done: true, Peer: -1, Status: Status{Fault: &fault.Fault{Class: fault.Request, Peer: -1}}}
 }
 
+// Owner is that of the context of a request that has not been freed, else nil.
+func (rq *requests) Owner(h Handle) any {
+	rq.process.mu.Lock()
+	defer rq.process.mu.Unlock()
+	if !h.live() {
+		return nil
+	}
+	return h.req.ctx.Owner
+}
+
 // Alive reports whether h names a request that has not been freed: started,
 // and not yet completed by Wait or Test.
 func (rq *requests) Alive(h Handle) bool {
