@@ -225,20 +225,6 @@ func (e *Engine) Free(h Handle) Outcome {
 	return Outcome{}
 }
 
-// FreeOther is Free of a request of NewOther.
-func (e *Engine) FreeOther(h Handle) Outcome {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	switch {
-	case !h.usable():
-		return stale()
-	case h.req.waited():
-		return e.misused(h.req, "a goroutine waits for it")
-	}
-	e.forget(h.req)
-	return Outcome{}
-}
-
 // PartArrived reports whether bytes [lo, hi) of the last start have arrived.
 // An operation that is not under way has all.
 func (e *Engine) PartArrived(p *Partitioned, lo, hi int64) bool {

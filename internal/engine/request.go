@@ -444,6 +444,20 @@ func (rq *requests) forget(r *Request) {
 	}
 }
 
+// FreeOther is Engine.Free of a request of NewOther.
+func (rq *requests) FreeOther(h Handle) Outcome {
+	rq.process.mu.Lock()
+	defer rq.process.mu.Unlock()
+	switch {
+	case !h.usable():
+		return stale()
+	case h.req.waited():
+		return rq.misused(h.req, "a goroutine waits for it")
+	}
+	rq.forget(h.req)
+	return Outcome{}
+}
+
 // Outcome is what Wait and Test tell of one request.
 type Outcome struct {
 	Done   bool
