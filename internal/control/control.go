@@ -77,6 +77,8 @@ type Welcome struct {
 	// Family: the parents make a communicator with the world, of the ids that come with
 	// Parent.
 	Family bool
+	// Late: it asks whom it is attached to, if anybody (KindKin).
+	Late bool
 	// Change is the change with which this process comes, nil: it is none of a
 	// change.
 	Change *ChangeBody
@@ -197,6 +199,9 @@ type StartProc struct {
 	Rank, Size int
 	Host       uint32
 	Spare      uint32 // not 0: it is a spare, to be started in the place of this number, or that runs under this serial
+	// Awaited: who has started it hears how it ends, and unless it joins that is no
+	// matter of the job.
+	Awaited bool
 	Around
 }
 

@@ -100,6 +100,10 @@ const (
 	KindMeet                      // request
 	KindService                   // request
 	KindSignal                    // request
+	KindGiveBack                  // one way
+	KindEnd                       // request: how a process ends that the sender has started
+	KindAttach                    // request
+	KindKin                       // request: whom the sender is attached to
 	KindUsed                      // request of a tool; answers: KindPart, ..., KindReply
 )
 
@@ -131,14 +135,16 @@ func (k Kind) BodyLimit() int {
 		return 64
 	case KindContact, KindFinalize, KindDead, KindCancel, KindList, KindCollect, KindPing, KindPong, KindRelease, KindUncommon,
 		KindAwait, KindWithdraw, KindHanded, KindDescribe, KindNews, KindUnfollow, KindMain, KindReleased, KindReadied, KindVoted, KindCompleted, KindForget, KindWord,
-		KindOps, KindSets, KindUsed, KindIdle, KindBusy, KindUndecided, KindProvide:
+		KindEnd, KindKin, KindOps, KindSets, KindUsed, KindIdle, KindBusy, KindUndecided, KindProvide:
 		return 32
 	case KindAnnounce, KindLookup, KindDelete, KindAbort, KindBye, KindCut:
 		return 16 << 10
 	case KindWatch, KindDefine, KindFence:
 		return 4 + 24*MaxRanges
-	case KindSignal:
+	case KindSignal, KindGiveBack:
 		return 8 + 24*MaxRanges
+	case KindAttach:
+		return 8 + 48*MaxRanges
 	case KindPort:
 		return MaxName + 64
 	case KindMeet:
@@ -160,7 +166,7 @@ func (k Kind) BodyLimit() int {
 	case KindPut, KindGet, KindSetPut:
 		return MaxKey + MaxValue + 64
 	case KindSpawn:
-		return 2*MaxArgs + 24*MaxRanges
+		return 2*MaxArgs + 48*MaxRanges
 	case KindStacks:
 		return 2*MaxReport + 64
 	case KindWelcome, KindReply, KindPart, KindEvent:
@@ -195,7 +201,7 @@ func (f *Frame) Weight() int { return max(leastWeight, FrameHead+len(f.Body)) }
 func (f *Frame) CheckNumber() error {
 	switch f.Kind {
 	case KindAnnounce, KindWatch, KindDead, KindStacks, KindCancel, KindCut, KindPing, KindPong, KindRelease, KindUncommon,
-		KindUnfollow, KindMain, KindReleased, KindReadied, KindVoted, KindCompleted, KindForget, KindWord, KindIdle, KindBusy, KindUndecided:
+		KindUnfollow, KindMain, KindReleased, KindReadied, KindVoted, KindCompleted, KindForget, KindWord, KindIdle, KindBusy, KindUndecided, KindGiveBack:
 		if f.ID != 0 {
 			return fmt.Errorf("one-way frame of kind %d has the request number %d", f.Kind, f.ID)
 		}
@@ -203,7 +209,7 @@ func (f *Frame) CheckNumber() error {
 	case KindFinalize:
 		return nil
 	case KindContact, KindLookup, KindDefine, KindPut, KindGet, KindDelete, KindFence, KindSpawn, KindAbort, KindCommon,
-		KindSubmit, KindAwait, KindWithdraw, KindUpdate, KindFollow, KindHanded, KindDescribe, KindNews, KindAlgebra, KindSetPut, KindSetGet, KindHappen, KindProvide, KindPort, KindMeet, KindService, KindSignal:
+		KindSubmit, KindAwait, KindWithdraw, KindUpdate, KindFollow, KindHanded, KindDescribe, KindNews, KindAlgebra, KindSetPut, KindSetGet, KindHappen, KindProvide, KindPort, KindMeet, KindService, KindSignal, KindEnd, KindAttach, KindKin:
 		if f.ID == 0 {
 			return fmt.Errorf("request of kind %d has no number", f.Kind)
 		}

@@ -2,7 +2,11 @@
 
 package control
 
-import "gompi/internal/wire"
+import (
+	"time"
+
+	"gompi/internal/wire"
+)
 
 // Spawn asks for more processes.
 type Spawn struct {
@@ -14,7 +18,26 @@ type Spawn struct {
 	// when all have joined; if one ends before, or who asks needs no answer any more,
 	// they are ended.
 	Joins bool
+	// Do is how far it goes. A SpawnReserve has only counts and hosts, which may be
+	// patterns, and its World is the places, as processes that are not started; if there
+	// are too few it waits so long for them, 0: as any spawn. Those a SpawnStart starts
+	// as At says, with commands of no choice: Parents is nobody.
+	Do   SpawnDo
+	At   wire.Members
+	Wait time.Duration
 }
+
+// SpawnDo is how far a Spawn goes.
+type SpawnDo uint8
+
+const (
+	SpawnAll SpawnDo = iota
+	SpawnReserve
+	SpawnStart
+)
+
+// MaxSpawnWait is the longest Wait.
+const MaxSpawnWait = 365 * 24 * time.Hour
 
 // SpawnPart is one command of a Spawn.
 type SpawnPart struct {
@@ -68,6 +91,9 @@ func (m *Spawn) put(e *enc) {
 	}
 	e.members(m.Parents)
 	e.flag(m.Joins)
+	e.u8(uint8(m.Do))
+	e.members(m.At)
+	e.i64(int64(m.Wait))
 }
 
 func (m *Spawn) get(d *dec) {
@@ -89,6 +115,11 @@ func (m *Spawn) get(d *dec) {
 	}
 	m.Parents = d.members()
 	m.Joins = d.flag()
+	if m.Do = SpawnDo(d.u8()); m.Do > SpawnStart {
+		d.fail("unknown way %d to spawn", m.Do)
+	}
+	m.At = d.members()
+	m.Wait = time.Duration(d.num(int(MaxSpawnWait)))
 }
 
 func (e *enc) around(a *Around) {

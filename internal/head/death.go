@@ -116,6 +116,7 @@ func (h *Head) markExited(p *proc, how string) {
 	if was != control.Finalized {
 		h.over(p)
 	}
+	h.tellEnders(p)
 	p.watching, p.addrs, p.argv = nil, nil, nil
 	if p.unbound {
 		h.hosts[p.host].coming--
@@ -137,6 +138,10 @@ func (h *Head) over(p *proc) {
 	h.failFences(p)
 	h.alive--
 	h.notCome(p)
+	if a := p.attach; a != nil && p.kin == nil {
+		h.unparkWith(a.w, control.Refused("process %v, which was to be attached: %s", p.id, p.how))
+	}
+	h.disownAll(p)
 	if p.left {
 		h.book.Left(h.now(), p.id)
 	} else {
@@ -258,6 +263,7 @@ func (h *Head) End(why string) {
 			h.unparkWith(w, control.Ending(h.ending))
 		}
 	}
+	h.returnPlaces()
 	// Of what is decided on a page just now the head does not know: so nobody waits for
 	// its word on a change any more.
 	h.book.End()

@@ -115,6 +115,15 @@ type proc struct {
 
 	interests map[uint32]*interest
 
+	// Of one that others start at a place that they have taken: see alloc.go.
+	owner  *proc             // who has it; nil: nobody, any more
+	owns   map[uint32]*proc  // whom it has, by serial
+	late   bool              // it was started there
+	enders []*wait           // who wait for its end
+	attach *attach           // it is to be connected
+	kin    *control.MeetBody // it is
+	status int32             // of its exit; -1: nobody knows
+
 	born  *spawn         // by which it comes, until it has joined; nil: by none
 	asked map[uint32]*op // operations of which it may want to know the outcome
 	comes *op            // the change that it is to come with
@@ -272,6 +281,7 @@ func (h *Head) hello(p *proc) {
 		World:      h.alias(control.WorldURI, p.world),
 		Parent:     h.alias(control.ParentURI, p.parent),
 		Family:     p.born != nil && p.born.joins,
+		Late:       p.late,
 		LocalProcs: h.hosts[p.host].local, UsableCPUs: h.cfg.UsableCPUs, MaxProcs: h.maxProcs(p.host),
 		Hosts: len(h.hosts), FaultTolerant: h.cfg.FaultTolerant, KillGrace: h.cfg.KillGrace,
 		Settings: h.cfg.Settings,
@@ -378,6 +388,10 @@ func (h *Head) Sizes() map[string]int {
 	}
 	m["operations"], m["followed"], m["asked"], m["places"] = len(h.ops), len(h.follows), len(h.asked), h.places
 	m["interests"], m["looks"], m["behind"] = len(h.interests), len(h.looks), len(h.behinds)
+	for _, p := range h.procs {
+		m["owned"] += len(p.owns)
+		m["ends awaited"] += len(p.enders)
+	}
 	m["short of slots"], m["ports"], m["services"] = len(h.shorts), len(h.ports), len(h.services)
 	for _, x := range h.ports {
 		m["at ports"] += len(x.accepts) + len(x.connects)

@@ -29,7 +29,7 @@ func (h *Head) reserve(places []Place) []wire.ProcID {
 	for _, at := range places {
 		for range at.Count {
 			h.lastProc++
-			p := &proc{id: wire.ProcID{Job: h.cfg.Job, Serial: h.lastProc}, host: at.Host, state: control.Starting, unbound: true}
+			p := &proc{id: wire.ProcID{Job: h.cfg.Job, Serial: h.lastProc}, host: at.Host, state: control.Starting, unbound: true, status: -1}
 			h.procs[p.id.Serial] = p
 			p.self = h.newSet(wire.MembersOf(p.id)).Number
 			h.hold(p.self)
@@ -108,7 +108,7 @@ func (h *Head) launchOf(procs []wire.ProcID, s *spawn) *Launch {
 	l := &Launch{procs: procs, spawn: s}
 	for i := 0; i < len(procs); {
 		at := Place{Host: h.proc(procs[i]).host}
-		for ; i < len(procs) && h.proc(procs[i]).host == at.Host; i++ {
+		for first := procs[i]; i < len(procs) && procs[i] == first.Next(at.Count) && h.proc(procs[i]).host == at.Host; i++ {
 			at.Count++
 		}
 		l.Places = append(l.Places, at)
@@ -142,7 +142,7 @@ func (h *Head) Bind(l *Launch) []control.StartProc {
 				s.Spare = at.Reservation
 			}
 			if l.spawn != nil {
-				s.Around = l.spawn.parts[l.spawn.partOf(s.Rank)].Around
+				s.Around, s.Awaited = l.spawn.parts[l.spawn.partOf(s.Rank)].Around, p.late
 			}
 			list = append(list, s)
 		}

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -100,6 +101,56 @@ func (h *Head) hostsNamed(names []string) (on []uint32, err error) {
 		}
 	}
 	return on, nil
+}
+
+// hostsFor are the hosts of a part of a spawn: of places, those that a pattern matches.
+func (h *Head) hostsFor(s *spawn, part *control.SpawnPart) (on []uint32, err error) {
+	for _, name := range part.Hosts {
+		var more []uint32
+		switch {
+		case s.do != control.SpawnReserve:
+			return h.hostsNamed(part.Hosts)
+		case name == "*":
+			return nil, nil
+		case strings.ContainsAny(name, `*?[\`):
+			more, err = h.hostsLike(name)
+		default:
+			more, err = h.hostsNamed([]string{name})
+		}
+		if err != nil {
+			return nil, err
+		}
+		on = append(on, more...)
+	}
+	slices.Sort(on)
+	return slices.Compact(on), nil
+}
+
+// hostsLike are those that match a pattern and are there.
+func (h *Head) hostsLike(pattern string) (on []uint32, err error) {
+	for i, name := range h.cfg.HostNames {
+		ok, err := path.Match(strings.ToLower(pattern), strings.ToLower(name))
+		if err != nil {
+			return nil, control.Refused("%q is no pattern of hosts: %v", control.Clip(pattern, control.MaxName), err)
+		}
+		if ok && i < len(h.hosts) && !h.hosts[i].lost {
+			on = append(on, uint32(i))
+		}
+	}
+	if on == nil {
+		return nil, control.Refused("the job has no host like %q: its hosts are %s", control.Clip(pattern, control.MaxName), control.Clip(strings.Join(h.cfg.HostNames, ", "), control.MaxName))
+	}
+	return on, nil
+}
+
+// freeOn is how many slots are free on some hosts; nil: on all.
+func (h *Head) freeOn(on []uint32) (free int) {
+	for i := range h.hosts {
+		if at := uint32(i); !h.hosts[i].lost && (on == nil || slices.Contains(on, at)) {
+			free += max(0, h.slots(at)-h.hosts[i].taken())
+		}
+	}
+	return free
 }
 
 // PlaceOn is Place on a host of the caller's choice.

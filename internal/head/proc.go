@@ -39,6 +39,9 @@ const howPast = "has ended, and no process set has it any more"
 func (h *Head) forget(p *proc) {
 	if p.freed && p.named == 0 {
 		delete(h.procs, p.id.Serial)
+		if p.owner != nil {
+			delete(p.owner.owns, p.id.Serial)
+		}
 	}
 }
 

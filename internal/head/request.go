@@ -91,6 +91,12 @@ func (h *Head) oneWay(p *proc, f control.Frame) error {
 			return err
 		}
 		h.opOf(p, f.Kind, m.Op)
+	case control.KindGiveBack:
+		var m control.GiveBack
+		if err := control.Decode(&m, f.Body); err != nil {
+			return err
+		}
+		h.giveBack(p, m.Members)
 	case control.KindStacks:
 		var m control.Stacks
 		if err := control.Decode(&m, f.Body); err != nil {
@@ -259,6 +265,23 @@ func (h *Head) request(p *proc, f control.Frame) error {
 			return err
 		}
 		h.signal(p, f.ID, &m)
+	case control.KindEnd:
+		m := control.Proc{Kind: f.Kind}
+		if err := control.Decode(&m, f.Body); err != nil {
+			return err
+		}
+		return h.end(p, &f, m.Proc)
+	case control.KindAttach:
+		var m control.Attach
+		if err := control.Decode(&m, f.Body); err != nil {
+			return err
+		}
+		return h.attach(p, &f, &m)
+	case control.KindKin:
+		if err := control.Decode(&control.Empty{Kind: f.Kind}, f.Body); err != nil {
+			return err
+		}
+		return h.kin(p, &f)
 	case control.KindService:
 		var m control.Service
 		if err := control.Decode(&m, f.Body); err != nil {

@@ -42,6 +42,8 @@ type set struct {
 	undone  bool                   // it came of a change that was rolled back
 	op      uint32                 // the operation that is not decided of which it came, or its members; 0: none
 
+	places *proc // who has taken places, which are this set: see allocate; nil: it is none
+
 	store     *setStore // nil: nothing was put, and nobody waits
 	successor uint32    // the set that it was replaced by; 0: none
 	origin    *origin   // nil: no operation made it
@@ -159,6 +161,9 @@ func (h *Head) release(p *proc, number uint32, had control.Had) {
 		return
 	}
 	if n == 1 {
+		if t := h.sets[number]; t.places == p {
+			h.giveBack(p, t.members)
+		}
 		delete(p.given, number)
 	} else {
 		p.given[number] = n - 1

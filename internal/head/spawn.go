@@ -3,6 +3,7 @@
 package head
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -21,6 +22,9 @@ type spawn struct {
 	// parents are the group that they are spawned by; nobody: who asks alone.
 	parents wire.Members
 	joins   bool // it is answered when all have joined
+	do      control.SpawnDo
+	at      wire.Members  // SpawnStart
+	wait    time.Duration // for slots, whoever holds them; 0: see slotsComeFree
 
 	until  time.Duration // when it is refused, while it waits for slots; 0: it does not
 	procs  []wire.ProcID
@@ -48,12 +52,14 @@ func (h *Head) spawn(p *proc, f *control.Frame, m *control.Spawn) error {
 			return control.Ending(h.ending)
 		case !h.cfg.Spawns:
 			return control.Refused("this launcher starts no further processes")
-		case least > (owner{h}).Most():
+		case m.Do != control.SpawnStart && least > (owner{h}).Most():
 			return noSlots(n, (owner{h}).Room())
 		case h.turnedDown(p):
 			return errTurnedDown(p)
 		case m.Parents.Len() > 0 && m.Parents.Index(p.id) < 0:
 			return control.Refused("process %v is none of the parents that it names", p.id)
+		case m.Do == control.SpawnStart:
+			return h.startable(p, m.At, n)
 		}
 		return h.known(m.Parents)
 	}
@@ -61,7 +67,7 @@ func (h *Head) spawn(p *proc, f *control.Frame, m *control.Spawn) error {
 		h.refuse(p, f.ID, err)
 		return nil
 	}
-	s := &spawn{w: &wait{proc: p, id: f.ID}, parts: m.Parts, parents: m.Parents, joins: m.Joins}
+	s := &spawn{w: &wait{proc: p, id: f.ID}, parts: m.Parts, parents: m.Parents, joins: m.Joins, do: m.Do, at: m.At, wait: m.Wait}
 	if err := h.park(s.w, f); err != nil {
 		return err
 	}
@@ -76,7 +82,13 @@ func (h *Head) spawn(p *proc, f *control.Frame, m *control.Spawn) error {
 			about = append(about, id)
 		}
 	}
-	h.afterChanges(s.w, about, func() { h.fit(s) })
+	h.afterChanges(s.w, about, func() {
+		if s.do == control.SpawnStart {
+			h.beginAt(s)
+		} else {
+			h.fit(s)
+		}
+	})
 	return nil
 }
 
@@ -100,12 +112,15 @@ func (h *Head) fit(s *spawn) {
 	places, short, err := h.placeSpawn(s)
 	switch {
 	case err == nil:
-		h.stopShort(s)
-		h.begin(s, places)
-	case !short || !h.slotsComeFree():
+		if h.stopShort(s); s.do == control.SpawnReserve {
+			h.allocate(s, places)
+		} else {
+			h.begin(s, places)
+		}
+	case !short || s.wait == 0 && !h.slotsComeFree():
 		h.unparkWith(s.w, err)
 	case s.until == 0:
-		s.until = h.now() + spawnWait
+		s.until = h.now() + cmp.Or(s.wait, spawnWait)
 		s.w.short = s
 		h.shorts = append(h.shorts, s)
 	case h.now() < s.until:
@@ -130,11 +145,14 @@ func (h *Head) placeSpawn(s *spawn) (places []Place, short bool, err error) {
 	s.counts = make([]uint32, len(s.parts))
 	for i := range s.parts {
 		part := &s.parts[i]
-		on, err := h.hostsNamed(part.Hosts)
+		on, err := h.hostsFor(s, part)
 		if err != nil {
 			return places, false, err
 		}
 		free, _ := (owner{h}).RoomOn(on)
+		if s.do == control.SpawnReserve && len(part.Will) > 0 {
+			free = h.freeOn(on) // some are asked for: no slot is shared for that
+		}
 		n, ok := part.Most(min(room, free))
 		if !ok {
 			return places, true, noSlots(asked, min(room, free)+all)
@@ -228,6 +246,11 @@ func (h *Head) begin(s *spawn, places []Place) {
 		h.sets[s.parent].taken = familySerials
 	}
 	s.procs = h.reserve(places)
+	h.beginProcs(s)
+}
+
+// beginProcs makes the reserved processes of a spawn a world, and has them launched.
+func (h *Head) beginProcs(s *spawn) {
 	s.world = h.newSet(wire.MembersOf(s.procs...)).Number
 	h.sets[s.world].taken = 1
 	h.hold(s.world)
@@ -291,6 +314,11 @@ func (h *Head) came(p *proc) {
 		p.born = nil
 		s.left--
 		h.answerSpawn(s)
+	}
+	if a := p.attach; a != nil {
+		if a.left--; a.left == 0 {
+			h.attached(a)
+		}
 	}
 }
 
@@ -388,7 +416,12 @@ func (h *Head) signal(p *proc, id uint32, m *control.Signal) {
 		if q == nil || q.state == control.Exited {
 			continue
 		}
-		if t := h.sets[q.parent]; t == nil || t.members.Index(p.id) < 0 {
+		t := h.sets[q.parent]
+		switch part := t != nil && t.members.Index(p.id) >= 0 || q.kin != nil && q.kin.Theirs.Members.Index(p.id) >= 0; {
+		case q.unbound && (part || q.owner == p):
+			h.refuse(p, id, control.Refused("process %v is not started", at))
+			return
+		case !part:
 			h.refuse(p, id, control.Refused("process %v has had no part in spawning process %v", p.id, at))
 			return
 		}

@@ -4,6 +4,7 @@ package head
 
 import (
 	"fmt"
+	"slices"
 
 	"gompi/internal/change"
 	"gompi/internal/control"
@@ -28,6 +29,9 @@ type wait struct {
 	short    *spawn    // that waits for slots
 	spawn    *spawn    // that is under way
 	meeting  *meeting  // KindMeet
+	ends     *proc     // KindEnd
+	attach   *attach   // KindAttach
+	kin      bool      // KindKin
 
 	op    *op // KindAwait, KindWithdraw
 	until change.State
@@ -83,6 +87,10 @@ func (h *Head) unpark(w *wait) {
 		h.stopMeeting(w.meeting)
 	case w.spawn != nil:
 		h.forsakeSpawn(w.spawn)
+	case w.ends != nil:
+		w.ends.enders = slices.DeleteFunc(w.ends.enders, func(x *wait) bool { return x == w })
+	case w.attach != nil:
+		h.stopAttach(w.attach)
 	case w.op != nil:
 		delete(w.op.waits, w)
 		h.forgetOp(w.op)

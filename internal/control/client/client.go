@@ -246,6 +246,11 @@ func (c *Client) giveBack(kind control.Kind, body []byte) {
 		if control.Decode(&b, body) == nil && b.Text == "" {
 			_ = c.ReleaseSet(b.World.Number)
 		}
+	case control.KindMeet, control.KindAttach:
+		var b control.MeetBody
+		if control.Decode(&b, body) == nil {
+			_ = c.ReleaseSet(b.Theirs.Number)
+		}
 	case control.KindAlgebra:
 		var b control.SetsBody
 		if control.Decode(&b, body) == nil {
@@ -368,7 +373,7 @@ func (c *Client) forget(id uint32, ch chan *answer, kind control.Kind) bool {
 	waiting := c.calls[id] == ch
 	delete(c.calls, id)
 	switch kind {
-	case control.KindLookup, control.KindSpawn, control.KindAlgebra, control.KindSubmit:
+	case control.KindLookup, control.KindSpawn, control.KindAlgebra, control.KindSubmit, control.KindMeet, control.KindAttach:
 		c.calls[id], c.gives[id] = nil, kind
 	}
 	c.mu.Unlock()
