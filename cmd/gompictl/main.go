@@ -27,6 +27,7 @@ import (
 )
 
 const usage = `Usage: gompictl ps                      list the running jobs of this host
+       gompictl top JOB                 what the processes of a job do, again and again
        gompictl stacks JOB              what every process of a job is waiting for
        gompictl resize JOB +4|-4|=8     start or end processes of a job that follows that
        gompictl ops JOB                 how far the changes of a job are, and the latest that are over
@@ -45,12 +46,13 @@ const answerTimeout = 5 * time.Second
 type terminal struct {
 	out      io.Writer
 	progress io.Writer // rewritten line by line; nil: nobody looks
+	screen   bool      // out is a terminal on which pages can be shown
 }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	tty := terminal{out: os.Stdout}
+	tty := terminal{out: os.Stdout, screen: onScreen()}
 	if _, err := unix.IoctlGetTermios(int(os.Stderr.Fd()), unix.TCGETS); err == nil {
 		tty.progress = os.Stderr
 	}
@@ -69,6 +71,7 @@ type command struct {
 func commands() []command {
 	return []command{
 		{"ps", psHelp, ps},
+		{"top", topHelp, topJob},
 		{"stacks", "Usage: gompictl stacks JOB\n\nPrints what every process of a job is waiting for.\n", stacks},
 		{"resize", resizeHelp, resize},
 		{"ops", opsHelp, ops},
@@ -87,8 +90,6 @@ func run(ctx context.Context, args []string, tty terminal) error {
 	case "--version":
 		_, err := fmt.Fprintln(tty.out, "gompictl", launcher.Version())
 		return err
-	case "top":
-		return fmt.Errorf("%s is not in this version", args[0])
 	}
 	for _, c := range commands() {
 		if c.name != args[0] {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -91,9 +92,9 @@ func TestPsAsksAllAtOnce(t *testing.T) {
 	}
 }
 
-func TestPsAndStacks(t *testing.T) {
+// startJob starts two ranks, which run until the test has ended or stop is called.
+func startJob(t *testing.T) (job string, pids []string, stop func()) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -106,12 +107,12 @@ func TestPsAndStacks(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
+	stop = sync.OnceFunc(func() {
 		cmd.Process.Signal(unix.SIGTERM)
 		cmd.Wait()
-	}()
-	var pids []string
-	var job string
+		cancel()
+	})
+	t.Cleanup(stop)
 	in := bufio.NewScanner(out)
 	for len(pids) < 2 && in.Scan() {
 		f := strings.Fields(in.Text())
@@ -120,6 +121,13 @@ func TestPsAndStacks(t *testing.T) {
 		}
 		pids, job = append(pids, f[1]), strings.TrimPrefix(f[2], "@gompi-")
 	}
+	return job, pids, stop
+}
+
+func TestPsAndStacks(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	job, pids, _ := startJob(t)
 
 	var text bytes.Buffer
 	if err := run(ctx, []string{"ps"}, terminal{out: &text}); err != nil {
@@ -153,7 +161,12 @@ func TestMistakes(t *testing.T) {
 		"ps x":                 "no arguments",
 		"stacks":               "needs one JOB",
 		"stacks nobody":        "no running job nobody",
-		"top j":                "not in this version",
+		"top":                  "needs one JOB",
+		"top nobody":           "no running job nobody",
+		"top j --interval":     "--interval needs a value",
+		"top j --interval 1ms": "at least 250ms",
+		"top j --sort ranks":   "one of rank, host, cpu",
+		"top j --all":          "no flag --all",
 		"resize":               "needs a JOB and a size",
 		"resize j 4":           "say +N for so many more",
 		"resize j +0":          "is no size",
@@ -169,7 +182,7 @@ func TestMistakes(t *testing.T) {
 			t.Errorf("%q: %v, want %q", args, err, want)
 		}
 	}
-	for args, want := range map[string]string{"--help": "stacks JOB", "resize j --help": "--detach", "ops -h": "rolled back", "psets --help": "--svg"} {
+	for args, want := range map[string]string{"--help": "stacks JOB", "resize j --help": "--detach", "ops -h": "rolled back", "psets --help": "--svg", "top --help": "NO_COLOR"} {
 		var help bytes.Buffer
 		if err := run(context.Background(), strings.Fields(args), terminal{out: &help}); err != nil || !strings.Contains(help.String(), want) {
 			t.Errorf("%s: %v, %q", args, err, help.String())

@@ -60,6 +60,9 @@ var layers = []row{
 	{pkg: "internal/agent", may: "internal/nodecoll/layout internal/change internal/control internal/setpage internal/wire internal/segment internal/span internal/rollcall"},
 	{pkg: "internal/control/link", may: "internal/control"},
 	{pkg: "internal/onehost", may: "internal/change internal/head internal/agent internal/control internal/control/link internal/rollcall internal/wire"},
+	// What gompictl top shows; only its screen knows terminals.
+	{pkg: "internal/top", may: "internal/control internal/rollcall internal/wire"},
+	{pkg: "internal/top/screen", may: "internal/top"},
 	{pkg: "internal/archtest"},
 	{pkg: "internal/testlab"},
 
@@ -127,7 +130,7 @@ var layers = []row{
 	{pkg: "bench/peers", may: "bench/report internal/cgroup"},
 	{pkg: "bench/peers/empty", may: "mpi"},
 	{pkg: "cmd/gompirun", may: "launcher"},
-	{pkg: "cmd/gompictl", may: "launcher launcher/rm internal/wire internal/change internal/control internal/control/client internal/rollcall"},
+	{pkg: "cmd/gompictl", may: "launcher launcher/rm internal/wire internal/change internal/control internal/control/client internal/rollcall internal/top internal/top/screen"},
 	{pkg: "cmd/gompiplot", may: "bench/plot bench/report"},
 	{pkg: "cmd/gompibench", may: "bench bench/report mpi collectives collectives/selection collectives/sim internal/control launcher/rm launcher/rm/sim"},
 	{pkg: "examples"}, // holds the tests of all examples
@@ -152,7 +155,13 @@ var modules = []module{
 	{"github.com/spf13/pflag", "launcher bench bench/peers cmd/gompirun cmd/gompictl cmd/gompibench cmd/gompiplot examples/*"},
 	{"github.com/klauspost/compress", "transport/tcp examples/*"},
 	{"gonum.org/v1/plot", "bench/plot"},
-	// What the plots stand on; nobody here imports it.
+	{"github.com/gdamore/tcell/v3", "internal/top/screen"},
+	// What the plots and the terminal stand on; nobody here imports it.
+	{"github.com/gdamore/encoding", ""},
+	{"github.com/lucasb-eyer/go-colorful", ""},
+	{"github.com/clipperhouse/displaywidth", ""},
+	{"github.com/clipperhouse/uax29/v2", ""},
+	{"golang.org/x/term", ""},
 	{"codeberg.org/go-fonts/liberation", ""},
 	{"codeberg.org/go-latex/latex", ""},
 	{"codeberg.org/go-pdf/fpdf", ""},
@@ -175,7 +184,8 @@ var mpiWithout = []string{
 
 // rankWithout is what no program of this module links that imports the library: it
 // draws, and sets itself up at each start of the program, which is that of each rank.
-var rankWithout = []string{"gonum.org/v1/plot", "html/template", "text/template", "image", Module + "/bench/plot"}
+var rankWithout = []string{"gonum.org/v1/plot", "html/template", "text/template", "image", Module + "/bench/plot",
+	"github.com/gdamore/tcell", Module + "/internal/top"}
 
 // rowOf finds the row of a package directory.
 func rowOf(table []row, dir string) (row, bool) {

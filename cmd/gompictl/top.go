@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/control"
+	"gompi/internal/control/client"
+	"gompi/internal/top"
+	"gompi/internal/top/screen"
+)
+
+const topHelp = `Usage: gompictl top JOB [--interval D] [--hosts] [--sort KEY] [--json]
+
+Shows what the processes of a job do while they do it: processors and memory that they
+use, messages and bytes that they send and receive in a second, collective calls, what
+each waits in, for how long and where in the program; the process sets, and changes as
+they happen. No process is disturbed for it.
+
+On a terminal it goes on until q or ^C is pressed, or the job ends: s and S choose what
+the rows are sorted by, r turns them round, h takes the processes of each host together,
+the arrows, PgUp, PgDn, Home and End scroll. Without colours: NO_COLOR=1. Where standard
+output is no terminal, a table is written once, or after each interval if one is given.
+
+  --interval D   time between two looks (default 1s)
+  --hosts        one row for each host
+  --sort KEY     rank, host, ranks (of --hosts), cpu, mem, sent, received, out, in, coll, wait
+  --json         one JSON object a line in place of a table: docs/running.md
+
+k, M and G are powers of 1000. Messages are those of point-to-point operations and the
+steps of collectives that go by messages; those of collectives through shared memory and
+of one-sided operations are none.
+`
+
+// topping is what the arguments of top say.
+type topping struct {
+	job      string
+	interval time.Duration // 0: none was given
+	json     bool
+	view     top.View
+}
+
+// leastInterval is the shortest time between two looks: rates of less mean little.
+const leastInterval = 250 * time.Millisecond
+
+func askedTop(args []string) (*topping, error) {
+	t := &topping{}
+	var jobs []string
+	for len(args) > 0 {
+		a := args[0]
+		args = args[1:]
+		name, value, is := strings.Cut(a, "=")
+		if name == "--interval" || name == "--sort" {
+			if !is {
+				if len(args) == 0 {
+					return nil, fmt.Errorf("%s needs a value (try gompictl top --help)", name)
+				}
+				value, args = args[0], args[1:]
+			}
+		}
+		switch {
+		case name == "--interval":
+			var err error
+			if t.interval, err = time.ParseDuration(value); err != nil || t.interval < leastInterval {
+				return nil, fmt.Errorf("--interval %s: a time such as 2s, at least %v", value, leastInterval)
+			}
+		case name == "--sort":
+			t.view.Key = value
+		case a == "--json":
+			t.json = true
+		case a == "--hosts":
+			t.view.Hosts = true
+		case strings.HasPrefix(a, "-"):
+			return nil, fmt.Errorf("top has no flag %s (try gompictl top --help)", a)
+		default:
+			jobs = append(jobs, a)
+		}
+	}
+	if len(jobs) != 1 {
+		return nil, errors.New("top needs one JOB (see gompictl ps)")
+	}
+	t.job = jobs[0]
+	if keys := top.Keys(t.view.Hosts, true); t.view.Key != "" && !slices.Contains(keys, t.view.Key) {
+		return nil, fmt.Errorf("--sort %s: one of %s", t.view.Key, strings.Join(keys, ", "))
+	}
+	return t, nil
+}
+
+func topJob(ctx context.Context, tty terminal, args []string) error {
+	t, err := askedTop(args)
+	if err != nil {
+		return err
+	}
+	tool, j, err := dial(t.job)
+	if err != nil {
+		return err
+	}
+	w := &watched{tool: tool, job: j, every: cmp.Or(t.interval, time.Second)}
+	defer w.tool.Close()
+	name := fmt.Sprintf("%016x", uint64(j.Job))
+	first, err := w.look(ctx)
+	if err != nil {
+		return err
+	}
+	var pids []string
+	for i := range first.Procs {
+		pids = append(pids, fmt.Sprint(first.Procs[i].PID))
+	}
+	t.view.Title, t.view.Describe = fmt.Sprintf("job %s  %s", name, program(pids)), changeLine
+	if tty.screen && !t.json {
+		return w.onTerminal(ctx, tty, &t.view, first)
+	}
+	show := func(s top.Sample) error { return table(tty.out, &t.view, s) }
+	if t.json {
+		js := &top.JSON{Job: name, Out: tty.out}
+		js.Begin(&first)
+		show = func(s top.Sample) error { return js.Write(&s) }
+	} else {
+		t.view.Add(first)
+	}
+	return w.repeat(ctx, t.interval > 0, show)
+}
+
+// table writes one, each with a free line behind it.
+func table(out io.Writer, v *top.View, s top.Sample) error {
+	v.Add(s)
+	_, err := io.WriteString(out, strings.Join(v.Table(), "\n")+"\n\n")
+	return err
+}
+
+// watched is a job that is looked at again and again.
+type watched struct {
+	tool  *client.Tool
+	job   client.JobAddr
+	every time.Duration
+}
+
+// errEnded: the job is no more.
+var errEnded = errors.New("the job has ended")
+
+// look takes a sample. After an error, of which errEnded is one, there is no other.
+func (w *watched) look(ctx context.Context) (s top.Sample, err error) {
+	if s.Procs, err = w.tool.Used(ctx); err == nil {
+		s.Sets, err = w.tool.Sets(ctx)
+	}
+	if err == nil {
+		s.Ops, err = w.tool.Ops(ctx)
+	}
+	s.When = time.Now()
+	return s, w.why(ctx, err)
+}
+
+// why tells the end of the job from other errors.
+func (w *watched) why(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	jobs, other := client.Jobs()
+	if other == nil && !slices.ContainsFunc(jobs, func(j client.JobAddr) bool { return j.Job == w.job.Job }) || errors.Is(err, io.EOF) || errors.Is(err, control.ErrEnding) {
+		return errEnded
+	}
+	return errors.New(unanswered(err))
+}
+
+// repeat shows a sample after each interval, until the job ends; or one.
+func (w *watched) repeat(ctx context.Context, forever bool, show func(top.Sample) error) error {
+	tick := time.NewTicker(w.every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		s, err := w.look(ctx)
+		switch {
+		case ctx.Err() != nil || errors.Is(err, errEnded) && forever:
+			return nil
+		case err != nil:
+			return err
+		}
+		if err := show(s); err != nil || !forever {
+			return err
+		}
+	}
+}
+
+// glance is how often somebody who looks on sees whether a change is further.
+const glance = 250 * time.Millisecond
+
+// onTerminal shows the job until somebody quits, or it ends.
+func (w *watched) onTerminal(ctx context.Context, tty terminal, v *top.View, first top.Sample) error {
+	samples, ended := make(chan top.Sample, 1), make(chan error, 1)
+	v.Add(first)
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := w.follow(ctx, first, samples); err != nil {
+			ended <- err
+		}
+	}()
+	err := screen.Show(ctx, nil, v, samples, ended)
+	cancel()
+	<-done
+	if errors.Is(err, errEnded) {
+		_, err = fmt.Fprintf(tty.out, "%s: %v\n", v.Title, errEnded)
+	}
+	return err
+}
+
+// follow takes a sample after each interval, and when a change is further.
+func (w *watched) follow(ctx context.Context, last top.Sample, samples chan<- top.Sample) error {
+	tick := time.NewTicker(min(glance, w.every))
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if time.Since(last.When) < w.every-glance/2 {
+			ops, err := w.tool.Ops(ctx)
+			if err != nil {
+				return w.why(ctx, err)
+			}
+			if !further(last.Ops, ops) {
+				continue
+			}
+		}
+		s, err := w.look(ctx)
+		if err != nil {
+			return err
+		}
+		last = s
+		select {
+		case samples <- s:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// further reports whether operations have come, or to other states.
+func further(before, now []control.OpReport) bool {
+	return !slices.EqualFunc(before, now, func(a, b control.OpReport) bool {
+		return a.Op.Op == b.Op.Op && a.Op.State == b.Op.State && a.Waits == b.Waits
+	})
+}
+
+// changeLine is a change in one line.
+func changeLine(r *control.OpReport) string {
+	text := fmt.Sprintf("%s change %d: %v %s: %s, %v", asked(r), r.Op.Op, r.Kind, inputs(r), sizes(r), r.Op.State)
+	switch why := reason(r); {
+	case why != "-":
+		text += ", " + why
+	case r.Op.State.Over():
+		text += " in " + msec(max(r.Op.Times.Decided, r.Op.Times.Gone))
+	}
+	return text
+}
+
+// onScreen reports whether standard output is a terminal on which a cursor can move.
+func onScreen() bool {
+	_, err := unix.IoctlGetTermios(int(os.Stdout.Fd()), unix.TCGETS)
+	return err == nil && os.Getenv("TERM") != "" && os.Getenv("TERM") != "dumb"
+}

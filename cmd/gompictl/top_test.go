@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"gompi/internal/change"
+)
+
+// Where nobody looks on, a table is written once, with rates.
+func TestTopTable(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	job, pids, _ := startJob(t)
+	for args, want := range map[string][]string{
+		"":                     {"PROCESS ", "rank 0 ", "rank 1 ", " " + pids[0] + " ", " " + pids[1] + " ", "\n2 processes: CPU ", "sets: main (2)"},
+		"--sort cpu":           {"rank 0 ", "rank 1 "},
+		"--hosts --sort=ranks": {"HOST ", " 2 "},
+		"--interval 250ms":     {"PROCESS ", "\n\njob " + job},
+	} {
+		ctx, cancel := context.WithTimeout(ctx, 3*time.Second) // ends that with an interval
+		var text bytes.Buffer
+		if err := run(ctx, append([]string{"top", job}, strings.Fields(args)...), terminal{out: &text}); err != nil {
+			t.Errorf("%s: %v", args, err)
+		}
+		cancel()
+		for _, w := range want {
+			if !strings.Contains(text.String(), w) {
+				t.Errorf("%s: no %q in\n%s", args, w, text.String())
+			}
+		}
+	}
+}
+
+// lines is where a command writes to while a test reads.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+	more chan struct{}
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	select {
+	case l.more <- struct{}{}:
+	default:
+	}
+	return l.text.Write(b)
+}
+
+// With an interval there are lines until the job ends, which is no failure.
+func TestTopJSON(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	job, pids, stop := startJob(t)
+	out := &lines{more: make(chan struct{}, 1)}
+	ended := make(chan error, 1)
+	go func() {
+		ended <- run(ctx, []string{"top", "--json", "--interval=250ms", job[:12]}, terminal{out: out, screen: true})
+	}()
+	select {
+	case <-out.more:
+	case err := <-ended:
+		t.Fatalf("it has ended: %v", err)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	kinds := map[string]int{}
+	for l := range strings.Lines(out.text.String()) {
+		var m map[string]any
+		if err := json.Unmarshal([]byte(l), &m); err != nil {
+			t.Fatalf("%s: %v", l, err)
+		}
+		kinds[fmt.Sprint(m["top"])]++
+		cpu, _ := m["cpu"].(float64)
+		memory, _ := m["memory_bytes"].(float64)
+		if kinds["process"] <= 2 && (m["job"] != job || m["cpu"] == nil || cpu < 0 || memory < 1e6) {
+			t.Errorf("line %s", l)
+		}
+		if r, is := m["rank"].(float64); is && kinds["process"] <= 2 && (m["state"] != "joined" || fmt.Sprint(m["pid"]) != pids[0] && fmt.Sprint(m["pid"]) != pids[1] || r > 1) {
+			t.Errorf("line %s", l)
+		}
+	}
+	if kinds["job"] < 1 || kinds["process"] < 2*kinds["job"] || len(kinds) != 2 {
+		t.Errorf("lines of %v", kinds)
+	}
+}
+
+func TestChangeLine(t *testing.T) {
+	r := grown()
+	asked := r.Op.Times.Asked.Format(time.TimeOnly)
+	if got := changeLine(r); got != asked+" change 3: grow gompi://job/4: 4 -> 6 processes, done in 26.0 ms" {
+		t.Error(got)
+	}
+	r.Op.State, r.Waits, r.For = change.Launching, "new.1 to join", time.Second
+	if got := changeLine(r); got != asked+" change 3: grow gompi://job/4: 4 -> 6 processes, launching, waits for new.1 to join (1.0 s)" {
+		t.Error(got)
+	}
+}

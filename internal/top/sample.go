@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package top makes of what a job's gompirun says, again and again, what gompictl top
+// shows: rows of processes or of hosts with their rates, a table, lines of JSON, and the
+// page of a live view. It has no clock, terminal or connection; package screen has those.
+package top
+
+import (
+	"fmt"
+	"time"
+
+	"gompi/internal/control"
+	"gompi/internal/rollcall"
+	"gompi/internal/wire"
+)
+
+// Sample is what is known of a job at one moment.
+type Sample struct {
+	When  time.Time
+	Procs []control.StackReport
+	Sets  []control.SetReport
+	Ops   []control.OpReport
+}
+
+// Rates are what a process, or several together, do in a second.
+type Rates struct {
+	CPU                     float64 // processors that are busy with it
+	Sent, SentBytes         float64
+	Received, ReceivedBytes float64
+	Collectives             float64
+}
+
+// rates are those between two moments; false: they are none.
+func rates(from, to *control.Used) (r Rates, ok bool) {
+	span := to.At - from.At
+	if from.At == 0 || span <= 0 || to.CPU < from.CPU {
+		return Rates{}, false
+	}
+	r.CPU = float64(to.CPU-from.CPU) / float64(span)
+	for i, n := range r.messages() {
+		was, is := *from.Numbers()[i], *to.Numbers()[i]
+		if is < was {
+			return Rates{}, false
+		}
+		*n = float64(is-was) / span.Seconds()
+	}
+	return r, true
+}
+
+// messages are in the order of Tally.Numbers.
+func (r *Rates) messages() [5]*float64 {
+	return [...]*float64{&r.Sent, &r.SentBytes, &r.Received, &r.ReceivedBytes, &r.Collectives}
+}
+
+func (r *Rates) add(more *Rates) {
+	r.CPU += more.CPU
+	for i, n := range more.messages() {
+		*r.messages()[i] += *n
+	}
+}
+
+// Row is what is shown of one process, or of those of one host together.
+type Row struct {
+	Name   string
+	Proc   *control.StackReport // nil: it is a host
+	Host   string
+	Ranks  int // processes that it stands for
+	Memory int64
+	Rates
+	Known bool // the rates are known of all of them
+	// Waits is the call that it waits in, For whom it waits for and Waited how long; or
+	// Waits says what becomes of it.
+	Waits, For string
+	Waited     time.Duration
+	Fresh      bool // it has come a moment ago
+	Gone       bool // it has ended
+
+	order int // that of the list
+}
+
+// freshFor is how long a process counts as new.
+const freshFor = 5 * time.Second
+
+// leastSpan is the shortest time for which rates mean something.
+const leastSpan = 200 * time.Millisecond
+
+// History is what is needed of earlier samples. The zero one has none.
+type History struct {
+	began time.Time
+	procs map[uint32]*past // by serial: those of the latest sample
+}
+
+type past struct {
+	since time.Time // when it was first seen
+	ended time.Time // when it was first seen to have ended; 0: it has not
+	used  control.Used
+	rates Rates
+	known bool
+}
+
+// Rows are the processes of a sample that comes after all others, in the order of their
+// ranks in the main set, those that are not in it behind them. One that has ended is
+// among them for a moment.
+func (h *History) Rows(s *Sample) []Row {
+	if h.began.IsZero() {
+		h.began = s.When
+	}
+	called := make(map[wire.ProcID]string, len(s.Procs))
+	for i := range s.Procs {
+		called[s.Procs[i].Proc] = s.Procs[i].Called()
+	}
+	before := h.procs
+	h.procs = make(map[uint32]*past, len(s.Procs))
+	rows := make([]Row, 0, len(s.Procs))
+	for i := range s.Procs {
+		p := &s.Procs[i]
+		if p.State == control.Spare {
+			continue
+		}
+		was := before[p.Proc.Serial]
+		switch {
+		case was == nil:
+			was = &past{since: s.When, used: p.Used}
+		case p.Used.At == 0:
+			was.known = false
+		case p.Used.At-was.used.At >= leastSpan:
+			was.rates, was.known = rates(&was.used, &p.Used)
+			was.used = p.Used
+		case p.Used.At < was.used.At || was.used.At == 0:
+			was.used, was.known = p.Used, false
+		}
+		h.procs[p.Proc.Serial] = was
+		if p.State == control.Exited {
+			if was.ended.IsZero() && was.since != s.When {
+				was.ended = s.When
+			}
+			if s.When.Sub(was.ended) >= freshFor {
+				continue
+			}
+		}
+		r := Row{Name: p.Called(), Proc: p, Host: printable(p.Host), Ranks: 1, Memory: p.Used.Memory, Rates: was.rates, Known: was.known,
+			Fresh: was.since.After(h.began) && s.When.Sub(was.since) < freshFor, Gone: p.State == control.Exited, order: p.Rank}
+		if p.Name != "" {
+			r.order = control.MaxMembers + p.Rank
+		}
+		r.waits(called, s.When)
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// waits finds out what a process waits for.
+func (r *Row) waits(called map[wire.ProcID]string, now time.Time) {
+	switch p := r.Proc; {
+	case p.State == control.Exited && p.How != "":
+		r.Waits = printable(p.How)
+	case p.State != control.Joined:
+		r.Waits = p.State.String()
+	case p.Silent != "":
+		r.Waits = printable(p.Silent)
+	case len(p.Calls) > 0:
+		c := &p.Calls[0]
+		r.Waits, r.For, r.Waited = c.Op, peer(c, called), max(0, now.Sub(c.Since))
+	}
+}
+
+// peer says whom a call waits for, if that is one process, or any.
+func peer(c *rollcall.Entry, called map[wire.ProcID]string) string {
+	switch {
+	case c.Peer == rollcall.NoPeer:
+		return ""
+	case c.Peer == rollcall.AnyPeer:
+		return "any rank"
+	case called[c.PeerProc] != "":
+		return called[c.PeerProc]
+	}
+	return fmt.Sprintf("rank %d of its communicator", c.Peer)
+}
