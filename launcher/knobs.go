@@ -43,6 +43,12 @@ func Knobs() []Knob {
 		{"coll-table", "GOMPI_COLL_TABLE", "built in", "file of rules that select algorithms of collectives (gompibench tune writes one)", nil, loadRules},
 		{"tcp-eager", "GOMPI_TCP_EAGER", "65536", "largest message that a TCP connection takes at once, in bytes", within(knob.TCPEager), nil},
 		{"tcp-chunk", "GOMPI_TCP_CHUNK", "2097152", "bytes of a large TCP message between which others get a turn", within(knob.TCPChunk), nil},
+		{"mam-process", knob.MamProcess.Env, "by the program", "package mam: which processes a change starts: auto, baseline (all anew), merge", chosen(knob.MamProcess), nil},
+		{"mam-spawn", knob.MamSpawn.Env, "by the program", "package mam: how they are started: comma list of " + strings.Join(knob.MamSpawn.Names, ", "), chosen(knob.MamSpawn), nil},
+		{"mam-placement", knob.MamPlacement.Env, "by the program", "package mam: on which hosts: auto, spread, compact", chosen(knob.MamPlacement), nil},
+		{"mam-method", knob.MamMethod.Env, "by the program", "package mam: how data moves: " + strings.Join(knob.MamMethod.Names, ", "), chosen(knob.MamMethod), nil},
+		{"mam-strategy", knob.MamStrategy.Env, "by the program", "package mam: what ranks do meanwhile: " + strings.Join(knob.MamStrategy.Names, ", "), chosen(knob.MamStrategy), nil},
+		{"mam-targets", knob.MamTargets.Env, "by the program", "package mam: how many ranks to ask for at the first checkpoint", within(knob.MamTargets), nil},
 	}
 }
 
@@ -63,6 +69,14 @@ func checkTransports(v string) error {
 func within(r knob.Range) func(string) error {
 	return func(v string) error {
 		_, err := r.Parse(v)
+		return err
+	}
+}
+
+// chosen checks names by what their reader takes.
+func chosen(c knob.Choice) func(string) error {
+	return func(v string) error {
+		_, err := c.Parse(v)
 		return err
 	}
 }

@@ -332,8 +332,14 @@ func (v *flagValues) section(o *options) error {
 	return nil
 }
 
+// verboseEnv tells processes that what they have chosen is to be said.
+const verboseEnv = "GOMPI_VERBOSE"
+
 // knobs collects the settings: a flag, else -x, else the environment.
 func (o *options) knobs(flags map[string]*string, getenv func(string) string) error {
+	if o.Verbose {
+		o.Settings[verboseEnv] = "1"
+	}
 	for _, k := range Knobs() {
 		value, from := getenv(k.Env), k.Env+"="
 		for _, a := range o.Apps {

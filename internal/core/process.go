@@ -44,7 +44,8 @@ type Process struct {
 	// Change is the change that the process was started for; nil: none.
 	Change *control.ChangeBody
 
-	given []control.Given // memory of sets, by the agent
+	given   []control.Given          // memory of sets, by the agent
+	setting func(name string) string // see Setting
 
 	lender    atomic.Pointer[Comm] // see Lend; nil: none
 	serial    atomic.Uint32        // of contexts made here; 0 is SELF
@@ -105,7 +106,7 @@ func (p *Process) Start(b *Boot) error {
 	p.Control, p.Self, p.book, p.sleeps, p.os, p.perHost = b.Control, b.Welcome.Self, b.Book, b.Sleeper, b.Policy.OS, int(perHost)
 	p.World, p.Change, p.far = b.Welcome.World, b.Welcome.Change, b.Welcome.Hosts > 1
 	p.Parent, p.Family = b.Welcome.Parent, b.Welcome.Family
-	p.given = b.Welcome.Given
+	p.given, p.setting = b.Welcome.Given, b.Setting
 	p.neighbors.Store(int32(b.Welcome.LocalProcs))
 	p.Ctx, p.cancel = context.WithCancelCause(context.Background())
 	if p.Engine, err = engine.New(cfg); err != nil {
@@ -113,6 +114,10 @@ func (p *Process) Start(b *Boot) error {
 	}
 	return nil
 }
+
+// Setting is a knob by the name of its variable: the head's value, "" for one that is not
+// set.
+func (p *Process) Setting(name string) string { return p.setting(name) }
 
 // Stop ends a process that has not listened.
 func (p *Process) Stop(why error) {

@@ -4,6 +4,7 @@ package knob_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,6 +29,28 @@ func TestBounds(t *testing.T) {
 		_, err = r.Setting(func(name string) string { return strings.ToLower(name) }, 7)
 		if err == nil || !strings.HasPrefix(err.Error(), r.Env+": ") {
 			t.Errorf("%s=%s: error %v", r.Env, strings.ToLower(r.Env), err)
+		}
+	}
+}
+
+func TestChoice(t *testing.T) {
+	for _, c := range []struct {
+		choice knob.Choice
+		text   string
+		want   []int
+		ok     bool
+	}{
+		{knob.MamMethod, "auto", []int{0}, true},
+		{knob.MamMethod, " RMA-Lock ", []int{3}, true},
+		{knob.MamMethod, "col,p2p", nil, false},
+		{knob.MamMethod, "alltoall", nil, false},
+		{knob.MamMethod, "", nil, false},
+		{knob.MamSpawn, "single, background", []int{3, 2}, true},
+		{knob.MamSpawn, "single,", nil, false},
+	} {
+		got, err := c.choice.Parse(c.text)
+		if !slices.Equal(got, c.want) || (err == nil) != c.ok {
+			t.Errorf("%s=%q: %v, %v, want %v", c.choice.Env, c.text, got, err, c.want)
 		}
 	}
 }
