@@ -1,4 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package mam makes programs malleable.
+// Package mam makes programs malleable: a program registers its data and calls one
+// function in each iteration, and the job changes size under it. It re-implements the
+// module of Proteo (MaM, University Jaume I), by its names, and goes beyond it.
+//
+//	func run(ctx context.Context, world *mpi.Comm) error {
+//		var x []float64
+//		register := func(m *mam.Module) error {
+//			if m.Role() == mam.Source {
+//				x = make([]float64, mam.Block(n).Count(m.Comm().Size(), m.Comm().Rank()))
+//			}
+//			return mam.Distributed(m, "x", &x, mam.Block(n), mam.Variable)
+//		}
+//		return mam.Loop(ctx, world, mam.Config{}, register, func(m *mam.Module, i int) (bool, error) {
+//			return i == 1000, step(m.Comm(), x)
+//		})
+//	}
+//
+// What happens in a change, in this order: constant data moves, while the sources
+// compute or at the commit; the user phase, if Init was given a function; variable data
+// moves; all commit, in the same iteration. Until then every variable is what it was,
+// and if the change is rolled back it stays that. Whose process leaves gets ErrLeaving,
+// and returns it from the function given to mpi.Main.
+//
+// The module watches the set gompi://main: gompictl resize, timetables, resource managers
+// and [Module.SetTarget] ask for changes of it. docs/design/030-malleability-module.md
+//
+// Limitations: the methods are COL and P2P, at the commit; the spawn strategies are
+// those of the launcher, all at once and in the background.
 package mam

@@ -3,7 +3,6 @@
 package mam
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -207,9 +206,3 @@ func (c *Config) check() error {
 	}
 	return nil
 }
-
-// Errors of this package that are none of the library's.
-var (
-	errChanging = errors.New("a change is under way")
-	errOver     = errors.New("the module was finalized")
-)

@@ -206,6 +206,42 @@ func (c *Change) giveUp() {
 	}
 }
 
+// Shown waits until members may be handed c, which Coming has returned, and reports true,
+// or false if it is over before; then, of several hosts, all know the iteration at which
+// they are. Who calls it does not call Check meanwhile: it is for members that have
+// nothing to do before the change. Those that have checked in with one and the same
+// iteration are handed it by their next Check with the next iteration.
+func (w *Watcher) Shown(ctx context.Context, c *Change) (bool, error) {
+	const op = "Shown"
+	if c == nil || c.proc != w.proc || c.page == nil {
+		return false, newError(mpi.ErrArg, op, errors.New("the change is none of this watcher"))
+	}
+	g := c.page
+	g.retain()
+	defer g.release()
+	ctx, cancel := whileJob(ctx, c.proc)
+	defer cancel()
+	shown := false
+	f := g.await(ctx, op, func() bool {
+		shown = g.lines.Shown() == c.number
+		return shown || c.Over()
+	})
+	if f != nil {
+		return false, faultError(op, f)
+	}
+	return shown, nil
+}
+
+// Over reports whether the change is committed, or rolled back, as far as this process
+// can know without asking. Local.
+func (c *Change) Over() bool {
+	if c.isOver() || c.page == nil {
+		return c.isOver()
+	}
+	state, here := c.page.lines.Verdict(c.number)
+	return !here || state == setpage.Committed || state == setpage.RolledBack
+}
+
 // Release tells that the caller's layer holds c back no longer: see Options.Hold. It
 // is called once for each change, by each member. Local.
 func (w *Watcher) Release(c *Change) error {

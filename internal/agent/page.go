@@ -250,6 +250,9 @@ func (a *Agent) page(o *control.PageOrder) {
 		g.lines.Show(c)
 		g.lines.Agree(c, o.Options.Step, o.Options.Lookahead)
 		a.show(g, c)
+		if o.Options.Hold {
+			a.ring(g) // whoever has nothing else to do waits for it (Watcher.Shown)
+		}
 	case control.PageWithdraw, control.PageBreak:
 		s := g.lines.Withdraw(c)
 		if s == setpage.Accepted {

@@ -29,7 +29,7 @@ var layers = []row{
 	{pkg: "internal/match", may: "internal/wire", pure: true},
 	{pkg: "internal/topo", pure: true},
 	{pkg: "internal/layout", may: "internal/topo", pure: true}, // grids are those of topologies
-	{pkg: "internal/spawn", pure: true}, // for the module, which says how, and the launcher, which does it
+	{pkg: "internal/spawn", pure: true},                        // for the module, which says how, and the launcher, which does it
 	{pkg: "internal/mem", pure: true},
 	{pkg: "internal/span", pure: true},
 	{pkg: "internal/ring", pure: true},
@@ -108,10 +108,9 @@ var layers = []row{
 	{pkg: "sessions/adapt", may: "mpi sessions"},
 	{pkg: "rma", may: "mpi internal/remote internal/engine internal/buffer internal/calls internal/fault internal/wire internal/match internal/dtype internal/kernel internal/mem"},
 
-	// The malleability module: what its callers could write themselves, with what ranks
-	// have (layout), how groups start (spawn), the settings of gompirun (knob), and buffers
-	// of elements whose type it knows only at run time (dtype).
-	{pkg: "mam", may: "mpi sessions rma internal/layout internal/spawn internal/knob internal/calls"},
+	// The malleability module stands on what programs have, too, and what is pure: who has
+	// which elements, and which values settings may have.
+	{pkg: "mam", may: "mpi sessions internal/layout internal/knob"},
 
 	// The launcher knows processes and the control plane, never the library.
 	{pkg: "internal/launch", may: "internal/control internal/wire"},

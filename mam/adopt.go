@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mam
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"gompi/mpi"
+	"gompi/sessions"
+)
+
+// adoption is a change from when this process was handed it to the commit: on a newcomer
+// all of it.
+type adoption struct {
+	m    *Module
+	c    *sessions.Change
+	both *mpi.Comm // see User.Comm
+	// from and to are the ranks in both of sources and targets, by their ranks before and
+	// after the change; -1 of a source that has died.
+	from, to []int
+	stay     []int // ranks before the change of the first targets
+	old, new int   // this process's ranks; -1: it is no source, no target
+	config   Config
+	calls    int // of the user function
+	user     bool
+	times    Times
+	since    time.Time
+}
+
+// handed begins with a change that a source was handed.
+func (m *Module) handed(c *sessions.Change) (*adoption, error) {
+	m.mu.Lock()
+	since := m.since
+	m.mu.Unlock()
+	a := &adoption{m: m, c: c, since: since, old: m.comm.Rank()}
+	err := a.place(m.comm.Size())
+	if err == nil {
+		err = lost(m.arrays, a.dead())
+	}
+	for _, x := range m.arrays {
+		if err == nil {
+			err = x.held(a.old)
+		}
+	}
+	if err == nil {
+		err = a.divide()
+	}
+	if err == nil {
+		err = a.begin()
+	}
+	if err != nil {
+		a.close()
+		return nil, err
+	}
+	return a, nil
+}
+
+// place finds who is who of ns sources.
+func (a *adoption) place(ns int) error {
+	if a.c.Result == "" {
+		return fmt.Errorf("mam: a change of the kind %v has no result to go on with", a.c.Kind())
+	}
+	stay, leave := a.c.Ranks()
+	result, err := a.m.s.Group(a.c.Result)
+	if err != nil {
+		return err
+	}
+	nd := result.Size()
+	living := append(slices.Clone(stay), leave...)
+	slices.Sort(living)
+	if len(living) > ns || len(stay) > nd || len(living) > 0 && living[len(living)-1] >= ns {
+		return fmt.Errorf("mam: of %d sources %v stay and %v leave; %d targets", ns, stay, leave, nd)
+	}
+	a.stay, a.new = stay, result.Rank()
+	a.times.NS, a.times.ND = ns, nd
+	a.from, a.to = make([]int, ns), make([]int, nd)
+	for s := range a.from {
+		a.from[s] = slices.Index(living, s)
+	}
+	for d := range a.to {
+		if d < len(stay) {
+			a.to[d] = a.from[stay[d]]
+		} else {
+			a.to[d] = len(living) + d - len(stay)
+		}
+	}
+	return nil
+}
+
+// dead are the sources that have died.
+func (a *adoption) dead() (list []int) {
+	for s, at := range a.from {
+		if at < 0 {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// first is the rank in both of the first source.
+func (a *adoption) first() int { return 0 }
+
+// role is what the process is.
+func (a *adoption) role() Role {
+	switch {
+	case a.old < 0:
+		return NewRank
+	case a.new < 0:
+		return Leaver
+	}
+	return Continue
+}
+
+// divide says what each array is afterwards.
+func (a *adoption) divide() (err error) {
+	for _, x := range a.m.arrays {
+		x.moved, x.fresh, x.movedFrom = false, nil, 0
+		if !x.Replicated {
+			if x.next, x.nextRule, err = x.Rule.Next(x.split, a.stay, a.times.ND); err != nil {
+				return fmt.Errorf("mam: %q: %w", x.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// touch gives targets the memory for what they are to have.
+func (a *adoption) touch(x *array) {
+	start := time.Now()
+	switch {
+	case x.fresh != nil || a.new < 0:
+		return
+	case !x.Replicated:
+		x.fresh = memoryFor(x.next.Count(a.new) * x.Bytes)
+	case a.old < 0:
+		x.fresh = memoryFor(x.Rule.N * x.Bytes)
+	default:
+		return
+	}
+	for i := 0; i < len(x.fresh); i += pageBytes {
+		x.fresh[i] = 0
+	}
+	a.times.Touch += time.Since(start)
+}
+
+const pageBytes = 4096
+
+// begin makes the communicator of both, in which all find that they agree.
+func (a *adoption) begin() error {
+	if err := a.meet(); err != nil {
+		return err
+	}
+	return a.agree()
+}
+
+// meet makes the communicator of all sources that live and the newcomers.
+func (a *adoption) meet() (err error) {
+	s, living := a.m.s, len(a.from)-len(a.dead())
+	newcomers := len(a.to) - len(a.stay)
+	switch {
+	case living == len(a.stay): // nobody leaves
+		a.both, err = s.Comm(a.c.Result)
+	case newcomers == 0 && living == len(a.from):
+		a.both, err = s.Comm(a.c.Input)
+	default:
+		a.both, err = a.meetAll()
+	}
+	if err == nil && a.both.Size() != living+newcomers {
+		err = fmt.Errorf("mam: %d processes for %d sources and %d newcomers", a.both.Size(), living, newcomers)
+	}
+	return err
+}
+
+func (a *adoption) meetAll() (*mpi.Comm, error) {
+	s := a.m.s
+	g, err := s.Group(a.c.Input)
+	if err != nil {
+		return nil, err
+	}
+	var living []int
+	for r, at := range a.from {
+		if at >= 0 {
+			living = append(living, r)
+		}
+	}
+	if g, err = g.Incl(living); err != nil {
+		return nil, err
+	}
+	for _, name := range a.c.Joining {
+		j, err := s.Group(name)
+		if err != nil {
+			return nil, err
+		}
+		g = g.Union(j)
+	}
+	return mpi.CommFromGroup(g.WithContext(a.m.ctx), "mam "+a.c.Result)
+}
+
+// What each rank says of itself in the beginning.
+const (
+	saysHash = iota
+	saysIteration
+	saysAhead
+	saysMethod
+	saysUser
+	says
+)
+
+// agree holds all ranks to the same registry, and sources to the same iteration. The
+// configuration is that of the first source.
+func (a *adoption) agree() error {
+	m := a.m
+	mine := make([]int64, says)
+	mine[saysHash], mine[saysIteration], mine[saysAhead] = int64(a.hash()), int64(m.iteration), int64(m.ahead)
+	mine[saysMethod] = int64(m.config.Method)
+	if m.user != nil {
+		mine[saysUser] = 1
+	}
+	all := make([]int64, says*a.both.Size())
+	if err := mpi.Allgather(a.both, mine, all); err != nil {
+		return err
+	}
+	of := func(rank int) []int64 { return all[rank*says : (rank+1)*says] }
+	first := of(a.first())
+	for s, at := range a.from {
+		switch {
+		case at < 0:
+		case of(at)[saysHash] != first[saysHash]:
+			return m.refuse("Checkpoint", mpi.ErrMismatch, fmt.Errorf("rank %d of %d has registered other data than the first rank", s, len(a.from)))
+		case of(at)[saysUser] != first[saysUser]:
+			return m.refuse("Checkpoint", mpi.ErrMismatch, fmt.Errorf("rank %d of %d has a user function, or the first rank has", s, len(a.from)))
+		case of(at)[saysIteration] != first[saysIteration] || of(at)[saysAhead] != first[saysAhead]:
+			return m.refuse("Checkpoint", mpi.ErrMismatch, fmt.Errorf("rank %d of %d is in iteration %d, the first rank in %d: %w",
+				s, len(a.from), of(at)[saysIteration]-1, first[saysIteration]-1, errMixed))
+		}
+	}
+	for d := len(a.stay); d < len(a.to); d++ {
+		switch o := of(a.to[d]); {
+		case o[saysHash] != first[saysHash]:
+			return m.refuse("Checkpoint", mpi.ErrMismatch, fmt.Errorf("newcomer %d: %w", d-len(a.stay), errStale))
+		case o[saysUser] != first[saysUser]:
+			return m.refuse("Checkpoint", mpi.ErrMismatch, fmt.Errorf("newcomer %d has a user function, or the first rank has", d-len(a.stay)))
+		}
+	}
+	m.iteration, m.ahead = int(first[saysIteration]), int(first[saysAhead])
+	a.user = first[saysUser] == 1
+	a.config = m.config
+	if a.config.Method = Method(first[saysMethod]); a.config.Method == Auto {
+		a.config.Method = COL
+	}
+	return a.moveAll(Constant)
+}
+
+// errStale is told of a change that newcomers end, as data was registered after they
+// have looked.
+var errStale = errors.New("it has learned of other data than there is now")
+
+// hash is that of the registry as the sources have it.
+func (a *adoption) hash() uint64 {
+	r := registry{Ranks: len(a.from)}
+	for _, x := range a.m.arrays {
+		r.Data = append(r.Data, x.entry)
+	}
+	return r.hash()
+}
+
+// userPhase is one call of the user function on all; over says whether it was the last
+// one.
+func (a *adoption) userPhase() (over bool, err error) {
+	if !a.user {
+		return true, nil
+	}
+	start := time.Now()
+	u := &User{NS: a.times.NS, ND: a.times.ND, Role: a.role(), Comm: a.both}
+	a.calls++
+	if err := a.m.user(u); err != nil {
+		return false, err
+	}
+	resumed := 1
+	if a.old >= 0 && !u.resumed {
+		resumed = 0
+	}
+	resumed, err = mpi.AllreduceOne(a.both, resumed, mpi.Min)
+	a.times.User += time.Since(start)
+	return resumed == 1, err
+}
+
+// finish moves what is left, and tells newcomers where the loop is.
+func (a *adoption) finish() error {
+	if err := a.moveAll(Variable); err != nil {
+		return err
+	}
+	if !a.user {
+		return nil
+	}
+	// Each call but the first was a Checkpoint of the sources, unless one has waited.
+	at, err := mpi.BcastOne(a.both, a.m.iteration, a.first())
+	a.m.iteration = at
+	return err
+}
+
+// commit ends a change: with the new ranks and data, or as if it had not been.
+func (m *Module) commit() (State, error) {
+	a := m.adopting
+	start := time.Now()
+	comm, err := a.c.Commit(m.ctx)
+	if err != nil {
+		return m.failed(a.c, err)
+	}
+	a.times.Commit = time.Since(start)
+	a.close()
+	m.adopting = nil
+	for _, x := range m.arrays {
+		if x.fresh != nil && x.store != nil {
+			x.store(x.fresh)
+		} else if x.fresh != nil {
+			x.came = x.fresh
+		}
+		a.times.Bytes += x.movedFrom
+		if x.fresh = nil; !x.Replicated {
+			x.split, x.Rule = x.next, x.nextRule
+		}
+	}
+	if m.made {
+		err = m.comm.Free()
+	}
+	m.release(a.c)
+	m.comm, m.made, m.set, m.admitted = comm, true, a.c.Result, false
+	m.mu.Lock()
+	m.gate, m.coming = make(chan struct{}), nil
+	m.mu.Unlock()
+	a.times.Total = time.Since(a.since)
+	m.times = a.times
+	return Completed, err
+}
+
+// release lets go of the sets of a change that are not needed any more.
+func (m *Module) release(c *sessions.Change) {
+	for _, name := range append([]string{c.Input, c.Leaving}, c.Joining...) {
+		if name != "" {
+			_ = m.s.Release(name)
+		}
+	}
+}
+
+// failed ends a change of which nothing comes on this process. Who could not move its
+// data has not voted; if that is for a death, or as the change was rolled back, the
+// verdict is a roll-back, and waited for.
+func (m *Module) failed(c *sessions.Change, err error) (State, error) {
+	if a := m.adopting; a != nil {
+		a.close()
+		m.adopting = nil
+	}
+	for _, x := range m.arrays {
+		x.fresh, x.next = nil, nil
+	}
+	var gone *LostError
+	death := errors.Is(err, mpi.ErrProcFailed) || errors.Is(err, mpi.ErrRevoked)
+	if !errors.As(err, &gone) && (death || errors.Is(err, errStale) && c.Role != sessions.Joining) {
+		state, asked := m.s.Reached(m.ctx, c.Result, sessions.Committed)
+		if asked != nil || state != sessions.RolledBack {
+			return NotStarted, errors.Join(err, asked)
+		}
+		_, err = c.Commit(m.ctx) // who has not voted is told that it was rolled back
+	}
+	if errors.Is(err, mpi.ErrRolledBack) && c.Role != sessions.Joining {
+		m.release(c)
+		_ = m.s.Release(c.Result)
+		return NotStarted, nil
+	}
+	return NotStarted, err
+}
+
+// close ends the communicator of both.
+func (a *adoption) close() {
+	if a.both != nil {
+		_ = a.both.Free() // nobody uses it any more
+		a.both = nil
+	}
+}
+
+// join is the part of a newcomer, until it is one of the ranks.
+func (m *Module) join(c *sessions.Change) error {
+	store, err := m.s.Store(c.Input)
+	if err != nil {
+		return err
+	}
+	values, err := store.Get(m.ctx, true, registryKey)
+	if err != nil {
+		return err
+	}
+	r, err := readRegistry(values[0])
+	if err != nil {
+		return err
+	}
+	a := &adoption{m: m, c: c, since: time.Now(), old: -1}
+	if err := a.place(r.Ranks); err != nil {
+		return err
+	}
+	for _, e := range r.Data {
+		x := &array{entry: e}
+		if !e.Replicated {
+			if x.split, err = e.Rule.Over(r.Ranks); err != nil {
+				return fmt.Errorf("mam: %q: %w", e.Name, err)
+			}
+		}
+		m.arrays = append(m.arrays, x)
+	}
+	if err := errors.Join(lost(m.arrays, a.dead()), a.divide()); err != nil {
+		return err
+	}
+	for _, x := range m.arrays {
+		a.touch(x)
+	}
+	if err := c.Ready(); err != nil {
+		return err
+	}
+	m.adopting = a
+	if err := a.begin(); err != nil {
+		_, err = m.failed(c, err)
+		return err
+	}
+	state, err := m.goOn(Wait)
+	if err != nil {
+		return err
+	}
+	if state != Completed {
+		return fmt.Errorf("mam: BUG: a newcomer is %v", state)
+	}
+	m.w, err = sessions.Watch(m.ctx, c.Result, options)
+	return err
+}

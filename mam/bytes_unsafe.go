@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mam
+
+// unsafe: data that arrives before the program has said its type is memory of the module,
+// which becomes a slice of that type.
+
+import "unsafe"
+
+// bytesOf is the same memory.
+func bytesOf[T any](s []T) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(*new(T))))
+}
+
+// sliceOf is the same memory, which memoryFor has given, as elements without pointers.
+func sliceOf[T any](b []byte) []T {
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(*new(T))))
+}
+
+// memoryFor is zeroed memory for any elements without pointers: none of them is aligned
+// to more than eight bytes.
+func memoryFor(bytes int64) []byte {
+	words := make([]uint64, (bytes+7)/8)
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), bytes)
+}
+
+// one is a value as a slice.
+func one[T any](x *T) []T { return unsafe.Slice(x, 1) }

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mam
+
+import (
+	"errors"
+	"fmt"
+
+	"gompi/mpi"
+	"gompi/sessions"
+)
+
+// Checkpoint is the one call of each iteration, the same on all ranks. It counts its
+// calls, asks for a change that SetTarget wishes, and tells how far a change is; the
+// Checkpoint in which all members are handed it, which is of the same iteration on all,
+// moves the data, runs the user phase and commits: Completed, after which Comm and all
+// variables are new, and Iteration is one more than that of the call, on newcomers too.
+// With Check it waits for nobody unless a change is handed out; with Wait, until the
+// change that is coming is over, and then all members must call it with Wait in that
+// iteration. A change that was rolled back is no error: the state is NotStarted, and
+// everything is what it was. ErrLeaving: this process leaves; its main function returns
+// the error. After another error of a change that was handed out the process cannot go
+// on. Collective over Comm as far as members must all call it.
+//
+// MAM_Checkpoint of MaM.
+func (m *Module) Checkpoint(how Completion) (State, error) {
+	const op = "Checkpoint"
+	if err := m.open(op); err != nil {
+		return Unreserved, err
+	}
+	if how > Wait {
+		return m.State(), m.refuse(op, mpi.ErrArg, fmt.Errorf("completion %d", how))
+	}
+	if err := m.admit(); err != nil {
+		return m.State(), err
+	}
+	number := m.iteration + m.ahead
+	c, err := m.w.Check(number)
+	if err != nil {
+		return m.State(), err
+	}
+	m.calls, m.iteration = m.calls+1, m.iteration+1
+	if c == nil && m.adopting == nil && how == Wait {
+		if c, err = m.waitFor(number); err != nil {
+			return m.State(), err
+		}
+	}
+	if c != nil {
+		if m.adopting, err = m.handed(c); err != nil {
+			return m.failed(c, err)
+		}
+	}
+	if m.adopting == nil {
+		return m.State(), nil
+	}
+	return m.goOn(how)
+}
+
+// waitFor is the rest of a Checkpoint that waits for a change: who has nothing to do
+// before it cannot come to the iteration in which it is handed out, and so checks in with
+// the next number when that is known.
+func (m *Module) waitFor(number int) (*sessions.Change, error) {
+	for {
+		c := m.comingNow()
+		if c == nil {
+			return nil, nil
+		}
+		shown, err := m.w.Shown(m.ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		if !shown {
+			continue // it is over
+		}
+		handed, err := m.w.Check(number)
+		if handed != nil || err != nil {
+			return handed, err
+		}
+		m.ahead++
+		if handed, err = m.w.Check(number + 1); handed != nil || err != nil {
+			return handed, err
+		}
+		if !c.Over() {
+			return nil, m.refuse("Checkpoint", mpi.ErrMismatch, errMixed)
+		}
+	}
+}
+
+var errMixed = errors.New("in an iteration some ranks have called Checkpoint with Wait, and some with Check")
+
+// goOn does what is to be done of a change that was handed out.
+func (m *Module) goOn(how Completion) (State, error) {
+	a := m.adopting
+	for {
+		over, err := a.userPhase()
+		if err != nil {
+			return m.failed(a.c, err)
+		}
+		if over {
+			break
+		}
+		if how == Check {
+			return UserPending, nil
+		}
+	}
+	if err := a.finish(); err != nil {
+		return m.failed(a.c, err)
+	}
+	return m.commit()
+}
+
+// admit lets changes be: registrations and settings until now belong to before them.
+func (m *Module) admit() error {
+	if m.comm.Rank() == 0 {
+		if err := m.publish(); err != nil {
+			return err
+		}
+		if err := m.ask(); err != nil {
+			return err
+		}
+	}
+	m.target = 0
+	if !m.admitted {
+		m.admitted = true
+		m.mu.Lock()
+		close(m.gate)
+		m.mu.Unlock()
+	}
+	return nil
+}
+
+// publish puts what newcomers must know into the store of the set, if it is not there.
+func (m *Module) publish() error {
+	if m.admitted && len(m.arrays) == m.told {
+		return nil
+	}
+	b, err := m.registry().encode()
+	if err != nil {
+		return m.refuse("Checkpoint", mpi.ErrArg, err)
+	}
+	store, err := m.s.Store(m.set)
+	if err != nil {
+		return err
+	}
+	m.told = len(m.arrays)
+	return store.Put(registryKey, b)
+}
+
+// wish is a change that this process has asked for.
+type wish struct {
+	n    int
+	over chan struct{} // closed when it is decided, or does not happen
+}
+
+// pending reports whether the wish is under way.
+func (x *wish) pending() bool {
+	if x == nil {
+		return false
+	}
+	select {
+	case <-x.over:
+		return false
+	default:
+		return true
+	}
+}
+
+// ask submits what SetTarget has said.
+func (m *Module) ask() error {
+	n, ns := m.target, m.comm.Size()
+	if n == 0 || m.wish.pending() && m.wish.n == n || !m.wish.pending() && n == ns && m.config.Process != Baseline {
+		return nil
+	}
+	r := sessions.Request{Kind: sessions.Replace, In: []string{"gompi://main"}, Size: n}
+	if n != ns || m.config.Process == Baseline {
+		config, why := repaired(m.config, ns, n, false)
+		if len(why) > 0 {
+			m.say(nil, why...)
+		}
+		if config.Process == Baseline {
+			r.In, r.Size, r.Add = []string{m.set}, 0, []int{n}
+			for rank := range ns {
+				r.Ranks = append(r.Ranks, rank)
+			}
+		}
+	}
+	o, err := sessions.Submit(m.ctx, r)
+	if err != nil {
+		return err
+	}
+	x := &wish{n, make(chan struct{})}
+	m.wish = x
+	m.done.Go(func() {
+		defer close(x.over)
+		defer o.Free()
+		_, _ = o.Decided(m.life) // what came of it the page says
+	})
+	return nil
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mam
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"gompi/mpi"
+	"gompi/sessions"
+)
+
+// Module is what a process knows of its part in a malleable program. One goroutine at a
+// time uses it.
+type Module struct {
+	ctx      context.Context // of Init
+	s        *sessions.Session
+	w        *sessions.Watcher // nil: a newcomer that has not committed
+	user     UserFunc
+	config   Config
+	settings []Setting
+	verbose  bool
+
+	role  Role
+	comm  *mpi.Comm // of the ranks there are now
+	made  bool      // comm is of a commit, and ends with the next one
+	set   string    // that is followed
+	calls int       // of Checkpoint, since Init
+	// iteration is that of the next Checkpoint, and ahead by how much its number on the
+	// page is larger: once for each change that was waited for.
+	iteration, ahead int
+
+	arrays   []*array
+	told     int   // how many of them the store of the set tells
+	admitted bool  // a Checkpoint was called since Init, or the last commit
+	target   int   // that is to be asked for at the next Checkpoint; 0: none
+	wish     *wish // that was asked for last; nil: nothing was
+
+	adopting *adoption // that is handed out, in its user phase
+	times    Times
+	over     bool
+
+	life context.Context // of the goroutine that prepares changes
+	end  context.CancelFunc
+	done sync.WaitGroup
+
+	mu sync.Mutex
+	// What follows is guarded by mu.
+	gate   chan struct{}    // closed when changes are admitted
+	coming *sessions.Change // the last one that the goroutine has seen
+	since  time.Time        // when
+}
+
+// ErrChanging is that of a call which has to wait until a change is over.
+var ErrChanging = errors.New("a change is under way")
+
+var errOver = errors.New("the module was finalized")
+
+// options are those of the watch, the same on all members.
+var options = sessions.Options{Prepare: true, Hold: true}
+
+// Init makes a process a part of a malleable program. On the processes of the beginning
+// the role is Source: world is all of them, and the program registers its data. On one
+// that was started for a change it is Target: Init returns when that is committed, all
+// data has come, and Iteration and Comm are those to go on with; ErrRolledBack of a change
+// that does not happen, which the main function returns. The configuration of rank 0
+// holds. user, which may be nil, is called in each Checkpoint of the user phase, once,
+// until it says Resume; on newcomers as often. Finalize must follow. Collective over world
+// only in that all processes call it; it waits for nobody on sources.
+//
+// MAM_Init of MaM.
+func Init(ctx context.Context, world *mpi.Comm, config Config, user UserFunc) (*Module, Role, error) {
+	const op = "Init"
+	m := &Module{ctx: ctx, user: user, comm: world, gate: make(chan struct{})}
+	setting := world.Process().Core().Process().Setting
+	var err error
+	if m.config, m.settings, err = settle(config, setting, os.Getenv); err == nil {
+		err = m.config.there()
+	}
+	if err != nil {
+		return nil, Source, m.refuse(op, mpi.ErrArg, err)
+	}
+	m.verbose = setting("GOMPI_VERBOSE") == "1"
+	if m.s, err = sessions.Open(ctx); err != nil {
+		return nil, Source, err
+	}
+	m.life, m.end = context.WithCancel(ctx)
+	c, err := sessions.Joined(ctx)
+	if err == nil && c != nil {
+		m.role = Target
+		err = m.join(c)
+	}
+	if err == nil && m.w == nil {
+		m.w, err = sessions.Watch(ctx, "gompi://main", options)
+	}
+	if err == nil {
+		m.set, err = m.w.Set()
+	}
+	if err != nil {
+		return nil, m.role, errors.Join(err, m.Finalize())
+	}
+	m.done.Go(func() { m.prepare(m.w) })
+	if m.role == Source {
+		m.target = m.config.Targets
+		m.say(m.settings)
+	}
+	return m, m.role, nil
+}
+
+// there says what of a configuration the module cannot do.
+func (c *Config) there() error {
+	switch {
+	case c.Method > P2P:
+		return fmt.Errorf("method %v: only col and p2p are there", c.Method)
+	case c.Strategy > Blocking:
+		return fmt.Errorf("strategy %v: only blocking is there", c.Strategy)
+	case c.Spawn&^(SpawnAll|SpawnBackground) != 0:
+		return fmt.Errorf("spawn %v: only all and background are there", c.Spawn)
+	case c.Placement == Spread:
+		return fmt.Errorf("placement %v: only compact is there", c.Placement)
+	}
+	return nil
+}
+
+// say prints what has been chosen, and what was changed of it, if gompirun was asked to be
+// verbose.
+func (m *Module) say(list []Setting, why ...string) {
+	if !m.verbose || m.comm.Rank() != 0 {
+		return
+	}
+	var text []string
+	for _, s := range list {
+		text = append(text, s.String())
+	}
+	fmt.Fprintln(os.Stderr, "mam:", strings.Join(append(text, why...), ", "))
+}
+
+// Finalize ends the module: the set takes no more changes. The data stays the program's.
+// Whoever calls it first ends changes that nobody was handed yet. Local.
+//
+// MAM_Finalize of MaM, which asks the program to abort where processes have left.
+func (m *Module) Finalize() error {
+	if m.over {
+		return nil
+	}
+	m.over = true
+	m.end()
+	var err error
+	if m.adopting != nil {
+		m.adopting.close()
+	}
+	if m.w != nil {
+		err = m.w.Close()
+	}
+	m.done.Wait()
+	return errors.Join(err, m.s.Close())
+}
+
+// Comm is the communicator to go on with: world, or that of the last commit, until the
+// next one, which frees it. Local.
+func (m *Module) Comm() *mpi.Comm { return m.comm }
+
+// Role is what Init has returned. Local.
+func (m *Module) Role() Role { return m.role }
+
+// Iteration is the number of the next Checkpoint, from 0 on: how often it was called. It
+// is the same on all ranks that are as far, newcomers too. Local.
+func (m *Module) Iteration() int { return m.iteration }
+
+// Settings are the configuration that holds on this process, and who has said it. Local.
+func (m *Module) Settings() []Setting { return slices.Clone(m.settings) }
+
+// Times are those of the last change that was committed. Local.
+func (m *Module) Times() Times { return m.times }
+
+// State is how far a change is, without asking anybody. Local.
+func (m *Module) State() State {
+	switch {
+	case m == nil || m.s == nil || m.over:
+		return Unreserved
+	case m.adopting != nil:
+		return UserPending
+	case m.comingNow() != nil:
+		return Pending
+	}
+	return NotStarted
+}
+
+// SetTarget asks for a change to so many ranks, as gompictl resize =n does: at the next
+// Checkpoint of rank 0, whose number holds. Changes are one after the other; of several
+// numbers that wait the last one stays. A number that is there already is no change. If
+// the request is refused, the Checkpoint says so. Local.
+//
+// MAM_Set_target_number of MaM.
+func (m *Module) SetTarget(n int) error {
+	if err := m.open("SetTarget"); err != nil {
+		return err
+	}
+	if n < 1 {
+		return m.refuse("SetTarget", mpi.ErrArg, fmt.Errorf("%d ranks", n))
+	}
+	m.target = n
+	return nil
+}
+
+// comingNow is a change that is coming and not over; nil: there is none.
+func (m *Module) comingNow() *sessions.Change {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.coming != nil && m.coming.Over() {
+		m.coming = nil
+	}
+	return m.coming
+}
+
+// prepare is the goroutine that sees changes before members are handed them.
+func (m *Module) prepare(w *sessions.Watcher) {
+	for {
+		c, err := w.Coming(m.life)
+		if err != nil {
+			return // the watch is over, or the job
+		}
+		m.mu.Lock()
+		m.coming, m.since = c, time.Now()
+		gate := m.gate
+		m.mu.Unlock()
+		select {
+		case <-gate:
+		case <-m.life.Done():
+			return
+		}
+		if err := w.Release(c); err != nil {
+			return // it has no connection any more
+		}
+	}
+}
+
+func (m *Module) open(op string) error {
+	if m.over {
+		return m.refuse(op, mpi.ErrFinalized, errOver)
+	}
+	return nil
+}
+
+// refuse is an error of a call.
+func (m *Module) refuse(op string, class mpi.Class, why error) error {
+	return &mpi.Error{Class: class, Op: "mam." + op, Peer: mpi.ProcNull, Tag: -1, Got: -1, Want: -1, Err: why}
+}

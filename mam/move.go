@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mam
+
+import (
+	"fmt"
+	"time"
+
+	"gompi/internal/layout"
+	"gompi/mpi"
+)
+
+// moveAll moves all data of a mode that has not moved.
+func (a *adoption) moveAll(mode Mode) error {
+	start, touched := time.Now(), a.times.Touch
+	for i, x := range a.m.arrays {
+		if x.moved || x.Mode != mode {
+			continue
+		}
+		a.touch(x)
+		var err error
+		switch {
+		case x.Replicated:
+			err = a.replicate(x, i)
+		case a.config.Method == P2P:
+			err = a.pointToPoint(x, i)
+		default:
+			err = a.alltoallv(x)
+		}
+		if err != nil {
+			return fmt.Errorf("mam: %q, from %d to %d ranks: %w", x.Name, a.times.NS, a.times.ND, err)
+		}
+		x.moved = true
+	}
+	a.times.Sync += time.Since(start) - (a.times.Touch - touched)
+	return nil
+}
+
+// replicate gives newcomers replicated data: the k-th of them by the source that is k-th,
+// counted around.
+func (a *adoption) replicate(x *array, tag int) error {
+	sources := len(a.from) - len(a.dead()) // the first ranks of both
+	var reqs []mpi.Request
+	bufs := a.both.Bufs()
+	for d := len(a.stay); d < len(a.to); d++ {
+		source := (d - len(a.stay)) % sources
+		switch {
+		case d == a.new:
+			reqs = append(reqs, bufs.Irecv(mpi.BufOf(x.fresh), source, tag))
+			x.movedFrom += int64(len(x.fresh))
+		case a.old >= 0 && a.from[a.old] == source:
+			reqs = append(reqs, bufs.Isend(mpi.BufOf(x.memory()), a.to[d], tag))
+		}
+	}
+	return mpi.Waitall(reqs)
+}
+
+// part is what goes between this process and another: bytes side by side, or runs of them.
+type part struct {
+	at, n int64 // the first piece's place, and all bytes
+	runs  []layout.Piece
+}
+
+// parts are what this process sends (as the source with a rank) or receives (as the
+// target), by ranks in both.
+func (a *adoption) parts(x *array, sends bool) []part {
+	list := make([]part, a.both.Size())
+	note := func(rank int, at int64, p layout.Piece) {
+		o := &list[rank]
+		if o.n == 0 {
+			o.at = at * x.Bytes
+		}
+		o.n += p.Len * x.Bytes
+		o.runs = append(o.runs, p)
+	}
+	switch {
+	case sends && a.old >= 0:
+		for p := range layout.Sends(x.split, x.next, a.old) {
+			note(a.to[p.To], p.FromAt, p)
+		}
+	case !sends && a.new >= 0:
+		for p := range layout.Receives(x.split, x.next, a.new) {
+			note(a.from[p.From], p.ToAt, p)
+			if a.from[p.From] != a.both.Rank() {
+				x.movedFrom += p.Len * x.Bytes
+			}
+		}
+	}
+	return list
+}
+
+// buf is a part of memory as one buffer.
+func (o *part) buf(memory []byte, elem int64, sends bool) (mpi.Buf, error) {
+	switch len(o.runs) {
+	case 0:
+		return mpi.BufOf[byte](nil), nil
+	case 1:
+		return mpi.BufOf(memory[o.at : o.at+o.n]), nil
+	}
+	lengths, displs := make([]int, len(o.runs)), make([]int, len(o.runs))
+	for i, r := range o.runs {
+		at := r.ToAt
+		if sends {
+			at = r.FromAt
+		}
+		lengths[i], displs[i] = int(r.Len*elem), int(at*elem)
+	}
+	dt, err := mpi.TypeIndexed(lengths, displs, mpi.TypeOf[byte]())
+	if err != nil {
+		return mpi.Buf{}, err
+	}
+	b := mpi.BufAs(dt, memory, 1)
+	return b, b.Err()
+}
+
+// memory is what this process has of data, and what it is to have.
+func (a *adoption) memory(x *array) (old, fresh []byte) {
+	if a.old >= 0 {
+		old = x.memory()
+	}
+	return old, x.fresh
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mam
+
+import (
+	"gompi/internal/layout"
+	"gompi/mpi"
+)
+
+// pointToPoint is method P2P: a receive of each source that has a part, a send to each
+// target; what stays with a process is copied, by bytes.
+func (a *adoption) pointToPoint(x *array, tag int) error {
+	old, fresh := a.memory(x)
+	bufs, me := a.both.Bufs(), a.both.Rank()
+	var starts []func() mpi.Request // when nothing can fail here any more
+	for _, sends := range [...]bool{false, true} {
+		memory := fresh
+		if sends {
+			memory = old
+		}
+		for peer, p := range a.parts(x, sends) {
+			if p.n == 0 || peer == me && sends {
+				continue
+			}
+			if peer == me {
+				keep(fresh, old, p.runs, x.Bytes)
+				continue
+			}
+			b, err := p.buf(memory, x.Bytes, sends)
+			if err != nil {
+				return err
+			}
+			starts = append(starts, func() mpi.Request {
+				if sends {
+					return bufs.Isend(b, peer, tag)
+				}
+				return bufs.Irecv(b, peer, tag)
+			})
+		}
+	}
+	reqs := make([]mpi.Request, len(starts))
+	for i, start := range starts {
+		reqs[i] = start()
+	}
+	return mpi.Waitall(reqs)
+}
+
+// keep copies what a process has before and afterwards.
+func keep(fresh, old []byte, runs []layout.Piece, elem int64) {
+	for _, r := range runs {
+		copy(fresh[r.ToAt*elem:(r.ToAt+r.Len)*elem], old[r.FromAt*elem:])
+	}
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mam_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"gompi/internal/scenes"
+	"gompi/mam"
+	"gompi/mpi"
+	"gompi/sessions"
+)
+
+func TestMain(m *testing.M) { scenes.Main(m, programs) }
+
+func TestScenes(t *testing.T) { scenes.Run(t, programs) }
+
+var programs = []scenes.Scene{
+	{Name: "col", Ranks: 3, Run: changes(mam.Config{Method: mam.COL})},
+	{Name: "p2p", Ranks: 3, Run: changes(mam.Config{Method: mam.P2P})},
+	{Name: "baseline", Ranks: 2, Run: changes(mam.Config{Process: mam.Baseline})},
+}
+
+// point is an element of several bytes, as the published copies of what stays with a rank
+// go wrong for.
+type point struct {
+	At   int32
+	Half [3]int16
+}
+
+// whole is what a rank registers, of all kinds; every element says which one it is.
+type whole struct {
+	x      []float64 // block
+	points []point   // least movement
+	deal   []int64   // block-cyclic
+	grid   []int32   // 2-D
+	vals   []byte    // CSR, by weights of rows
+	few    []int16   // fewer than ranks
+	none   []uint64  // none at all
+	table  []float32 // replicated
+	step   int       // replicated, one
+}
+
+const (
+	elems = 1003
+	rows  = 37
+)
+
+var weights = func() (w []int) {
+	for i := range rows {
+		w = append(w, i*7%11)
+	}
+	return w
+}()
+
+var layouts = struct{ x, points, deal, grid, vals, few, none mam.Layout }{
+	mam.Block(elems), mam.Block(77).LeastMovement(), mam.BlockCyclic(elems, 7), mam.BlockGrid(31, 23),
+	mam.Entries(weights), mam.Block(2), mam.Block(0),
+}
+
+// fill makes a rank's part of some data.
+func fill[T any](m *mam.Module, x *[]T, l mam.Layout, of func(i int) T) {
+	*x = nil
+	for at, n := range l.Runs(m.Comm().Size(), m.Comm().Rank()) {
+		for i := at; i < at+n; i++ {
+			*x = append(*x, of(i))
+		}
+	}
+}
+
+func (d *whole) register(m *mam.Module) error {
+	if m.Role() == mam.Source {
+		fill(m, &d.x, layouts.x, func(i int) float64 { return float64(i) })
+		fill(m, &d.points, layouts.points, func(i int) point { return point{int32(i), [3]int16{int16(i), 1, 2}} })
+		fill(m, &d.deal, layouts.deal, func(i int) int64 { return int64(i) << 33 })
+		fill(m, &d.grid, layouts.grid, func(i int) int32 { return int32(-i) })
+		fill(m, &d.vals, layouts.vals, func(i int) byte { return byte(i * 3) })
+		fill(m, &d.few, layouts.few, func(i int) int16 { return int16(i + 1) })
+		d.table = []float32{1, 2, 3, 4.5}
+	}
+	return errors.Join(
+		mam.Distributed(m, "x", &d.x, layouts.x, mam.Variable),
+		mam.Distributed(m, "points", &d.points, layouts.points),
+		mam.Distributed(m, "deal", &d.deal, layouts.deal, mam.Constant),
+		mam.Distributed(m, "grid", &d.grid, layouts.grid, mam.Constant),
+		mam.Distributed(m, "vals", &d.vals, layouts.vals),
+		mam.Distributed(m, "few", &d.few, layouts.few, mam.Constant),
+		mam.Distributed(m, "none", &d.none, layouts.none),
+		mam.Replicated(m, "table", &d.table, mam.Constant),
+		mam.ReplicatedOne(m, "step", &d.step),
+	)
+}
+
+// is holds data against what it has to be in this iteration.
+func is[T comparable](m *mam.Module, name string, x []T, of func(i int) T) error {
+	k := 0
+	for at, n := range m.Runs(name) {
+		for i := at; i < at+n; i++ {
+			if k >= len(x) || x[k] != of(i) {
+				return fmt.Errorf("iteration %d, rank %d of %d: %q has not element %d as its element %d of %d", m.Iteration(), m.Comm().Rank(), m.Comm().Size(), name, i, k, len(x))
+			}
+			k++
+		}
+	}
+	if k != len(x) {
+		return fmt.Errorf("%q has %d elements on rank %d of %d, its runs have %d", name, len(x), m.Comm().Rank(), m.Comm().Size(), k)
+	}
+	return nil
+}
+
+func (d *whole) check(m *mam.Module, iteration int) error {
+	if !slices.Equal(d.table, []float32{1, 2, 3, 4.5}) || d.step != iteration {
+		return fmt.Errorf("iteration %d: replicated %v, step %d", iteration, d.table, d.step)
+	}
+	return errors.Join(
+		is(m, "x", d.x, func(i int) float64 { return float64(i + iteration) }),
+		is(m, "points", d.points, func(i int) point { return point{int32(i), [3]int16{int16(i), 1, 2}} }),
+		is(m, "deal", d.deal, func(i int) int64 { return int64(i) << 33 }),
+		is(m, "grid", d.grid, func(i int) int32 { return int32(-i) }),
+		is(m, "vals", d.vals, func(i int) byte { return byte(i * 3) }),
+		is(m, "few", d.few, func(i int) int16 { return int16(i + 1) }),
+		is(m, "none", d.none, func(int) uint64 { return 0 }),
+	)
+}
+
+// sizes are what the ranks ask for, one after the other.
+var sizes = []int{5, 2, 4, 1, 3}
+
+// changes is a loop with all kinds of data, which changes size by its own wish.
+func changes(config mam.Config) func(context.Context, *mpi.Comm) error {
+	return func(ctx context.Context, world *mpi.Comm) error {
+		var d whole
+		at, last := 0, -1
+		return mam.Loop(ctx, world, config, d.register, func(m *mam.Module, iteration int) (bool, error) {
+			if m.Role() == mam.Target && last < 0 { // it goes on where the others are
+				at = slices.Index(sizes, m.Comm().Size())
+				last = iteration - 1
+				at++
+			} else if at < len(sizes) && m.Comm().Size() == sizes[at] {
+				at++
+			}
+			if iteration != last+1 {
+				return false, fmt.Errorf("iteration %d behind %d", iteration, last)
+			}
+			last = iteration
+			if n, err := mpi.AllreduceOne(m.Comm(), iteration, mpi.Max); err != nil || n != iteration {
+				return false, fmt.Errorf("iteration %d beside %d: %w", iteration, n, err)
+			}
+			if err := d.check(m, iteration); err != nil {
+				return false, err
+			}
+			if at == len(sizes) {
+				return true, nil
+			}
+			for i := range d.x {
+				d.x[i]++
+			}
+			d.step++
+			return false, m.SetTarget(sizes[at])
+		})
+	}
+}
+
+var _ = sessions.Grow

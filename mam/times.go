@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mam
+
+import "time"
+
+// Times are those of a change, on this process.
+type Times struct {
+	NS, ND int
+	Async  time.Duration // constant data, while the sources computed
+	User   time.Duration // the user function, all its calls
+	Sync   time.Duration // data that moved at the commit, with waiting for others
+	Touch  time.Duration // new memory: its allocation and first touch; a part of the others
+	Commit time.Duration // from the vote to the decision
+	Total  time.Duration // from when this process knew of the change until it was committed
+	Bytes  int64         // that came to this process from others
+}

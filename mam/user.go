@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mam
+
+import "gompi/mpi"
+
+// UserFunc is a user phase: see Init. Its error ends the change on this process, and
+// comes back from Checkpoint, or from Init.
+type UserFunc = func(u *User) error
+
+// User is what the user function is told.
+type User struct {
+	NS, ND int  // how many sources and targets there are
+	Role   Role // Continue, NewRank or Leaver
+	// Comm has all sources, in their order, and the newcomers behind them; of those that
+	// stay only, if nobody leaves, which is the same. What is begun in it is finished in it, in the
+	// same call of the function.
+	Comm *mpi.Comm
+
+	resumed bool
+}
+
+// Resume ends the user phase with this call of the function, when all sources have said
+// it in the same one. Local.
+func (u *User) Resume() { u.resumed = true }
