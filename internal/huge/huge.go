@@ -149,9 +149,13 @@ func (p *Pages) postpone(n uintptr) {
 }
 
 // ask has a goroutine talk to the kernel about a page; false: it is still
-// talking about another.
+// talking about another, or that was the last.
 func (p *Pages) ask(n uintptr) bool {
 	if !p.busy.CompareAndSwap(false, true) {
+		return false
+	}
+	if p.slow.Load() { // the call for an earlier page of the same buffer was
+		p.busy.Store(false)
 		return false
 	}
 	p.page = n
