@@ -40,9 +40,10 @@ func (a Ascent) Decide(t *Table) []Decision {
 		}
 	}
 	p.lower(cs)
-	p.force(cs)
+	var list givers
+	p.force(cs, &list)
 	p.hand(cs)
-	for p.swap(cs) {
+	for p.swap(cs, &list) {
 		p.hand(cs)
 	}
 	return p.decisions()
@@ -75,45 +76,22 @@ func (p *plan) move(c *climber, to int) {
 // lower takes slots from jobs that lose nothing by it.
 func (p *plan) lower(cs []*climber) {
 	for _, c := range cs {
-		for {
-			to, rate := c.down(c.at)
-			if to < 0 || rate > 0 {
-				break
-			}
-			p.move(c, to)
+		for c.menu[c.at].down >= 0 && c.menu[c.at].loss <= 0 {
+			p.move(c, c.menu[c.at].down)
 		}
 	}
-}
-
-// down is the option below from that loses least for each slot, and how much; -1: none.
-func (c *climber) down(from int) (to int, rate float64) {
-	to = -1
-	has := c.menu[from]
-	for k := from - 1; k >= 0; k-- {
-		o := c.menu[k]
-		if o.slots >= has.slots {
-			continue
-		}
-		if r := (has.value - o.value) / float64(has.slots-o.slots); to < 0 || r < rate {
-			to, rate = k, r
-		}
-	}
-	return to, rate
 }
 
 // best finds the option above that gains most for each slot, of those that need no more
 // than room.
 func (c *climber) best(room int) {
-	c.up, c.rate = -1, 0
 	has := c.menu[c.at]
-	for k := c.at + 1; k < len(c.menu); k++ {
-		o := c.menu[k]
-		more := o.slots - has.slots
-		if more > room {
-			break
-		}
-		// A host that is taken anyway has room for more processes.
-		if r := (o.value - has.value) / max(0.5, float64(more)); r > c.rate {
+	if c.up, c.rate = has.up, has.gain; has.up < 0 || c.menu[has.up].slots-has.slots <= room {
+		return
+	}
+	c.up, c.rate = -1, 0
+	for k := c.at + 1; k < len(c.menu) && c.menu[k].slots-has.slots <= room; k++ {
+		if r := c.menu.gains(c.at, k); r > c.rate {
 			c.up, c.rate = k, r
 		}
 	}
@@ -147,54 +125,22 @@ func (p *plan) hand(cs []*climber) {
 	}
 }
 
-// loss is one step down of a job.
-type loss struct {
-	c     *climber
-	to    int
-	slots int
-	value float64
-	rate  float64
-}
-
-// losses are the steps down of all who may give, the cheapest first; those of one job
-// are in order, as each next one costs more.
-func losses(cs []*climber) []loss {
-	var list []loss
-	for _, c := range cs {
-		if c.took {
-			continue
-		}
-		for at := c.at; ; {
-			to, rate := c.down(at)
-			if to < 0 {
-				break
-			}
-			list = append(list, loss{c, to, c.menu[at].slots - c.menu[to].slots, c.menu[at].value - c.menu[to].value, rate})
-			at = to
-		}
-	}
-	slices.SortStableFunc(list, func(a, b loss) int { return cmp.Compare(a.rate, b.rate) })
-	return list
-}
-
 // force takes slots that there are no more, from those who lose least.
-func (p *plan) force(cs []*climber) {
+func (p *plan) force(cs []*climber, list *givers) {
 	if p.free >= 0 {
 		return
 	}
-	for _, l := range losses(cs) {
-		if p.free >= 0 {
-			return
-		}
+	list.begin(cs)
+	for i := 0; p.free < 0 && list.has(i); i++ {
+		l := list.steps[i]
 		p.move(l.c, l.to)
 		l.c.gave = true
 	}
 }
 
 // swap lets one job have more than is free, if it gains more than those lose who give.
-func (p *plan) swap(cs []*climber) bool {
-	list := losses(cs)
-	if len(list) == 0 {
+func (p *plan) swap(cs []*climber, list *givers) bool {
+	if list.begin(cs); !list.has(0) {
 		return false
 	}
 	var takers []*climber
@@ -202,7 +148,7 @@ func (p *plan) swap(cs []*climber) bool {
 		if c.gave {
 			continue
 		}
-		if c.best(p.Slots); c.up >= 0 && c.rate > list[0].rate {
+		if c.best(p.Slots); c.up >= 0 && c.rate > list.steps[0].rate {
 			takers = append(takers, c)
 		}
 	}
@@ -221,62 +167,4 @@ func (p *plan) swap(cs []*climber) bool {
 		}
 	}
 	return false
-}
-
-// gift is the option that a job goes down to.
-type gift struct {
-	c  *climber
-	to int
-}
-
-// deal is the option above of a job that gains most, for each slot that it takes, over
-// what the others lose by it, and who gives what; nil: none gains.
-func (p *plan) deal(c *climber, list []loss) (to int, gives []gift) {
-	best := 0.0
-	has := c.menu[c.at]
-	var from, trimmed []gift
-	freed, next := max(0, p.free), 0
-	for k := c.at + 1; k < len(c.menu); k++ {
-		o := c.menu[k]
-		need := o.slots - has.slots
-		for ; freed < need && next < len(list); next++ {
-			l := list[next]
-			if l.c == c {
-				continue
-			}
-			freed += l.slots
-			if i := slices.IndexFunc(from, func(g gift) bool { return g.c == l.c }); i >= 0 {
-				from[i].to = l.to
-			} else {
-				from = append(from, gift{l.c, l.to})
-			}
-		}
-		if freed < need {
-			break
-		}
-		trimmed = append(trimmed[:0], from...)
-		lost := trim(trimmed, freed-need)
-		if rate := (o.value - has.value - lost) / float64(max(1, need)); len(from) > 0 && rate > best {
-			best, to, gives = rate, k, slices.Clone(trimmed)
-		}
-	}
-	return to, gives
-}
-
-// trim lets those who give keep what is more than is needed, and returns what they lose:
-// the cheapest step down is often a large one.
-func trim(gifts []gift, surplus int) (lost float64) {
-	for i := len(gifts) - 1; i >= 0; i-- {
-		g := &gifts[i]
-		m := g.c.menu
-		low := m[g.to]
-		for k := g.to + 1; k <= g.c.at && surplus > 0; k++ {
-			if m[k].slots-low.slots <= surplus && m[k].value > m[g.to].value {
-				g.to = k
-			}
-		}
-		surplus -= m[g.to].slots - low.slots
-		lost += m[g.c.at].value - m[g.to].value
-	}
-	return lost
 }

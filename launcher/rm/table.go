@@ -120,14 +120,6 @@ func (t *Table) Value(decisions []Decision) float64 {
 	return sum
 }
 
-// menu is the sizes that a job may have, with what it has, by size.
-type menu []option
-
-type option struct {
-	size, slots int
-	value       float64
-}
-
 // options are the sizes that decisions may give a job, and what it has, of at most as
 // many slots as there are.
 func (t *Table) options(e *Entry) menu {
@@ -135,7 +127,7 @@ func (t *Table) options(e *Entry) menu {
 		return e.menu
 	}
 	add := func(size int) {
-		o := option{size, t.slots(e, size), t.worth(e, size)}
+		o := option{size: size, slots: t.slots(e, size), value: t.worth(e, size)}
 		if size == 0 || size == e.Size || o.slots <= t.Slots {
 			e.menu = append(e.menu, o)
 		}
@@ -166,6 +158,7 @@ func (t *Table) options(e *Entry) menu {
 		}
 	}
 	slices.SortFunc(e.menu, func(a, b option) int { return a.size - b.size })
+	e.menu.link()
 	return e.menu
 }
 
