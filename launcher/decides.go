@@ -94,11 +94,14 @@ func (v *flagValues) obeys(o *options) error {
 		return usagef("--policy, with --min %d and --max %d: %w", c.min, c.max, err)
 	}
 	w := newSteward("--policy", rm.NewShared(rm.Config{Policy: policies[i]}))
-	if w.col, w.slots = col, o.changes.slots; w.slots == 0 {
+	w.col = col
+	o.changes.steward = w
+	if v.looks(o); w.watch != nil {
+		return nil // the list says how many slots there are
+	}
+	if w.slots = o.changes.slots; w.slots == 0 {
 		w.slots = slotCount(o.hosts)
 	}
-	o.changes.steward = w
-	v.looks(o)
 	return nil
 }
 

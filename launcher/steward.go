@@ -30,9 +30,10 @@ type steward struct {
 	over    chan struct{} // closed when run has returned
 
 	mu       sync.Mutex
-	size     int // of the main set; 0: there is none yet
-	told     int // what the manager believes
-	slots    int // -1: nobody has said so since the manager was told
+	size     int  // of the main set; 0: there is none yet
+	told     int  // what the manager believes
+	slots    int  // -1: nobody has said so since the manager was told
+	counted  bool // the manager was told of slots
 	underWay bool
 	answer   bool // a change is over, and the manager was not told
 }
@@ -135,9 +136,10 @@ func (s *steward) news() (list []rm.Event) {
 	defer s.mu.Unlock()
 	if s.slots >= 0 {
 		list = append(list, rm.Slots{Total: s.slots})
-		s.slots = -1
+		s.slots, s.counted = -1, true
 	}
 	switch {
+	case s.watch != nil && !s.counted: // it would take the job for one that has no slots
 	case s.size == 0 || s.underWay: // the answer to its decision comes when that is over
 	case s.told == 0:
 		list = append(list, rm.Arrived{Job: rm.Job{ID: theJob, COL: s.col, Size: s.size, Follows: true}})

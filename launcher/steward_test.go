@@ -107,6 +107,36 @@ func TestSteward(t *testing.T) {
 	}
 }
 
+// A list of hosts that is not read yet is not one without slots: the manager hears of
+// them before it hears of the job.
+func TestStewardWaitsForSlots(t *testing.T) {
+	m := &script{told: make(chan rm.Event)}
+	s := newSteward("--policy", m)
+	read := make(chan struct{})
+	s.watch = func(slots func(int), done <-chan struct{}) {
+		<-read
+		slots(7)
+		<-done
+	}
+	p := &told{s: s, done: make(chan struct{})}
+	s.main(make([]wire.ProcID, 2))
+	go s.run(p)
+	s.main(make([]wire.ProcID, 3)) // which is news, too
+	close(read)
+	for _, want := range []rm.Event{rm.Slots{Total: 7}, rm.Arrived{Job: rm.Job{ID: theJob, Size: 3, Follows: true}}} {
+		select {
+		case got := <-m.told:
+			if got != want {
+				t.Errorf("told %+v, want %+v", got, want)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("not told %+v", want)
+		}
+	}
+	close(p.done)
+	s.wait()
+}
+
 // A policy finds the size that is best for the program, of the slots that there are.
 func TestStewardObeys(t *testing.T) {
 	// Each process more slows it down by a second: 3 are best.
