@@ -31,8 +31,9 @@ const (
 	opLookup    calls.Name = "LookupName"
 )
 
-// OpenPort makes a port, and returns its name, which any process of the job may be told.
-// It is there until ClosePort, or until this process ends. Local, but for one round trip
+// OpenPort makes a port, and returns its name, which any process may be told, also of
+// another job of this user on this host, if both jobs are on that host alone: it connects
+// there. Who knows the name may connect. The port is there until ClosePort, or until this process ends. Local, but for one round trip
 // to the head. MPI 4.1 section 11.9.1.
 func (p *Process) OpenPort() (string, error) {
 	return p.askName(nil, opOpenPort, fault.Port, &control.Port{})
@@ -104,8 +105,10 @@ func (p *Process) portError(op calls.Name, f *fault.Fault) error {
 
 // Accept waits until a group connects to a port, and makes an intercommunicator between
 // that and the group of c. Groups that accept at one port are met in the order in which
-// they call. The port counts on root alone, and any process may have opened it. It is
-// ErrPort when the port is closed or gone, and gives up when the context of c ends on
+// they call. The port counts on root alone, and any process of the job may have opened
+// it. Who connects may be a group of another job, but neither group may have members of
+// both: their ranks then talk by TCP, whatever transports are chosen, and share no
+// memory. When that job ends, its processes are dead. It is ErrPort when the port is closed or gone, and gives up when the context of c ends on
 // root. While a change of process sets is not decided that one of the ranks has a part in
 // it waits for the decision. c is an intracommunicator. Collective over c.
 // MPI 4.1 section 11.9.2.
@@ -150,7 +153,10 @@ func (c *Comm) meetAt(op calls.Name, port string, root int) (*Comm, error) {
 	}
 	// From now on what it has made says of their ends.
 	defer p.Control.ReleaseSet(b.Theirs.Number)
-	a, g, f := p.Facing(op, b.IDs, b.Mine, b.Theirs)
+	a, g, f := p.Facing(op, b.Job, b.IDs, b.Mine, b.Theirs)
+	if f == nil {
+		f = p.Face(p.Ctx, g.Remote)
+	}
 	if f != nil {
 		return nil, c.errorOf(op, ProcNull, -1, f)
 	}
@@ -174,17 +180,18 @@ func (c *Comm) askMeet(op calls.Name, port string, b *control.MeetBody) *fault.F
 	return nil
 }
 
-// joinHead is what each end of a Join writes first: a word that no other program begins
-// with, its job and its serial.
+// What each end of a Join writes first: a word that no other program begins with, its job
+// and its serial, and where its job meets others.
 const (
-	joinWord  = "gompi-join-1"
-	joinBytes = len(joinWord) + 12
+	joinWord  = "gompi-join-2"
+	joinBytes = len(joinWord) + 12 + core.WhereBytes
 )
 
 // Join makes an intercommunicator between this process and the one at the other end of a
 // connection, which calls it, too. Nothing else may be on the connection meanwhile; after
-// it the connection may be used again. The result is nil where both are not in one job, as
-// when they were not started by gompirun. ctx ends it, if the connection has a
+// it the connection may be used again. Both may be of different jobs, if those are of one user
+// and on one host. The result is nil where they cannot have a communicator: as when one
+// was not started by gompirun, or a job is on several hosts. ctx ends it, if the connection has a
 // SetDeadline as those of package net; else who gives up closes the connection. Collective
 // over both. MPI 4.1 section 11.10.5.
 func (p *Process) Join(ctx context.Context, conn io.ReadWriter) (*Comm, error) {
@@ -211,6 +218,8 @@ func (p *Process) join(ctx context.Context, conn io.ReadWriter) (*Comm, error) {
 	own := p.core.Self
 	head := binary.LittleEndian.AppendUint64([]byte(joinWord), uint64(own.Job))
 	head = binary.LittleEndian.AppendUint32(head, own.Serial)
+	where := p.core.Where()
+	head = append(head, where[:]...)
 	wrote := make(chan error, 1) // both write first
 	go func() {
 		_, err := conn.Write(head)
@@ -227,14 +236,15 @@ func (p *Process) join(ctx context.Context, conn io.ReadWriter) (*Comm, error) {
 		return nil, fmt.Errorf("the other end says %q", in)
 	}
 	other := wire.ProcID{Job: wire.JobID(binary.LittleEndian.Uint64(in[len(joinWord):])), Serial: binary.LittleEndian.Uint32(in[len(joinWord)+8:])}
+	theirs := [core.WhereBytes]byte(in[joinBytes-core.WhereBytes:])
 	switch {
-	case other.Job != own.Job:
+	case other.Job != own.Job && (where != theirs || where == [core.WhereBytes]byte{}), p.core.Alone():
 		return nil, nil
 	case other == own:
 		return nil, p.portError(opJoin, &fault.Fault{Class: fault.Arg, Peer: -1, Err: errors.New("both ends are this process")})
 	}
 	self := p.Self().WithContext(ctx)
-	if other.Serial < own.Serial {
+	if other.Before(own) {
 		port, err := readPort(conn)
 		if err != nil {
 			return nil, err

@@ -158,7 +158,7 @@ func must1(t *mpitest.T) func(mpi.Group, error) mpi.Group {
 	}
 }
 
-// Two processes that have a connection of their own join; those of other jobs are nobody.
+// Two processes that have a connection of their own join; those of jobs elsewhere are nobody.
 func TestJoin(t *testing.T) {
 	a, b := net.Pipe()
 	defer a.Close()
@@ -184,9 +184,9 @@ func TestJoin(t *testing.T) {
 			wantError(t, err, mpi.ErrCancelled)
 			must(t, conn.SetDeadline(time.Time{}))
 		} else {
-			in := make([]byte, 24)
+			in := make([]byte, 40)
 			_, err := conn.Read(in)
-			stranger := append([]byte("gompi-join-1"), make([]byte, 12)...)
+			stranger := append([]byte("gompi-join-2"), make([]byte, 28)...)
 			binary.LittleEndian.PutUint64(stranger[12:], 1)
 			_, werr := conn.Write(stranger)
 			must(t, errors.Join(err, werr))

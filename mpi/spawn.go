@@ -122,7 +122,7 @@ func (c *Comm) spawnFamily(op calls.Name, cmds []Command, root int) (*Comm, []er
 	p := c.core.proc
 	// From now on what it has made says of their ends.
 	defer p.core.Control.ReleaseSet(x.body.World.Number)
-	a, g, f := p.core.Facing(op, x.body.Parent.Number, x.body.Parent, x.body.World)
+	a, g, f := p.core.Facing(op, p.core.Self.Job, x.body.Parent.Number, x.body.Parent, x.body.World)
 	if f != nil {
 		return nil, nil, c.errorOf(op, ProcNull, -1, f)
 	}
@@ -235,7 +235,7 @@ func (p *Process) Parent() (*Comm, error) {
 		}
 		return p.parent, nil
 	}
-	a, g, f := p.core.Facing(opParent, p.core.Parent.Number, p.core.World, p.core.Parent)
+	a, g, f := p.core.Facing(opParent, p.core.Self.Job, p.core.Parent.Number, p.core.World, p.core.Parent)
 	if f != nil {
 		var none *Comm
 		return nil, none.errorOf(opParent, ProcNull, -1, f)

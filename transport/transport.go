@@ -450,8 +450,11 @@ type Poster interface {
 // Env is what an engine gives to a transport when it opens it.
 type Env struct {
 	Self wire.ProcID
-	// Secret is the job's: handshakes prove that they know it.
+	// Secret is the job's: handshakes prove that they know it. Abroad is what this
+	// process and those of another job prove to each other; false: it knows none. Safe from
+	// any goroutine; nil: there are no other jobs.
 	Secret [32]byte
+	Abroad func(job wire.JobID) (secret [32]byte, ok bool)
 	// Wake makes the sleeping owner poll. Safe from any goroutine.
 	Wake func()
 	// Setting looks up a knob (GOMPI_*), "" if unset.

@@ -31,6 +31,9 @@ type ListenerConfig struct {
 	// connection is closing. It may block. An error means that the tool broke
 	// the protocol.
 	Tool func(f control.Frame, tell func(frame []byte) bool) error
+	// Neighbor takes over the connection with another job's head, which has greeted. It
+	// does not block. nil: there is no head here, and it is refused.
+	Neighbor func(conn net.Conn, m *control.Greet)
 	// Far: what the agent reports is with the head only when that has said so
 	// (OrderTaken).
 	Far bool
@@ -253,6 +256,10 @@ func (l *Listener) admit(p *peer) bool {
 func (l *Listener) serve(p *peer) {
 	go p.write()
 	err := l.converse(p)
+	if g := (*greeting)(nil); errors.As(err, &g) {
+		l.handOver(p, &g.Greet)
+		return
+	}
 	var bad *protocolError
 	if errors.As(err, &bad) {
 		p.shut(control.ProtocolBroken(bad), true)
@@ -327,7 +334,7 @@ func (l *Listener) converse(p *peer) error {
 		return err
 	}
 	var buf []byte
-	f, err := p.read(&buf, control.KindHello.BodyLimit())
+	f, err := p.read(&buf, control.KindGreet.BodyLimit())
 	if err != nil {
 		return err
 	}
@@ -340,6 +347,16 @@ func (l *Listener) converse(p *peer) error {
 		if err := control.Decode(&control.Empty{Kind: control.KindTool}, f.Body); err != nil {
 			return &protocolError{err}
 		}
+	case control.KindGreet:
+		g := new(greeting)
+		if err := control.Decode(&g.Greet, f.Body); err != nil || p.in.Buffered() > 0 {
+			return &protocolError{errors.Join(err, errors.New("a head says more than its greeting"))}
+		}
+		if l.cfg.Neighbor == nil {
+			p.shut(control.Refused("job %016x is on several hosts", uint64(l.agent.job)).Error(), true)
+			return net.ErrClosed
+		}
+		return g
 	default:
 		return &protocolError{fmt.Errorf("first frame has kind %d", f.Kind)}
 	}

@@ -148,6 +148,9 @@ const (
 	EvCommitted
 	// EvUndone: likewise, it was rolled back. The ends of its newcomers are told later.
 	EvUndone
+	// EvJobOver: nothing is heard any more of the job ID, of which this process has asked;
+	// the ends of all its processes were told.
+	EvJobOver
 )
 
 // LeftInOrder is the Text of an EvGone of a process that has finalized.

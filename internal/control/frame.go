@@ -105,11 +105,13 @@ const (
 	KindAttach                    // request
 	KindKin                       // request: whom the sender is attached to
 	KindUsed                      // request of a tool; answers: KindPart, ..., KindReply
+	KindAbroad                    // request
+	KindReachable                 // one way
 )
 
 // From the agent.
 const (
-	KindWelcome Kind = iota + 64
+	KindWelcome Kind = iota + 96
 	KindReply        // ends the request with the same id
 	KindPart         // one piece of a tool's answer
 	KindEvent
@@ -124,6 +126,12 @@ const (
 	KindSeen   // by the launcher's agent
 )
 
+// Between the heads of two jobs.
+const (
+	KindGreet    Kind = iota + 192 // first frame of each; the answer to who has called may be KindBye
+	KindNeighbor
+)
+
 // MaxBody is the longest body that any frame may have.
 const MaxBody = 4 << 20
 
@@ -135,7 +143,7 @@ func (k Kind) BodyLimit() int {
 		return 64
 	case KindContact, KindFinalize, KindDead, KindCancel, KindList, KindCollect, KindPing, KindPong, KindRelease, KindUncommon,
 		KindAwait, KindWithdraw, KindHanded, KindDescribe, KindNews, KindUnfollow, KindMain, KindReleased, KindReadied, KindVoted, KindCompleted, KindForget, KindWord,
-		KindEnd, KindKin, KindOps, KindSets, KindUsed, KindIdle, KindBusy, KindUndecided, KindProvide:
+		KindEnd, KindKin, KindOps, KindSets, KindUsed, KindIdle, KindBusy, KindUndecided, KindProvide, KindAbroad, KindReachable:
 		return 32
 	case KindAnnounce, KindLookup, KindDelete, KindAbort, KindBye, KindCut:
 		return 16 << 10
@@ -145,7 +153,7 @@ func (k Kind) BodyLimit() int {
 		return 8 + 24*MaxRanges
 	case KindAttach:
 		return 8 + 48*MaxRanges
-	case KindPort:
+	case KindPort, KindGreet:
 		return MaxName + 64
 	case KindMeet:
 		return MaxName + 64 + 24*MaxRanges
@@ -175,6 +183,8 @@ func (k Kind) BodyLimit() int {
 		return MaxBody + 64
 	case KindErrand:
 		return MaxBody
+	case KindNeighbor:
+		return MaxName + MaxText + MaxAddrs*(MaxAddr+4) + 24*MaxRanges + 128
 	case KindSeen:
 		return MaxChunk + MaxText + 64
 	}
@@ -201,7 +211,7 @@ func (f *Frame) Weight() int { return max(leastWeight, FrameHead+len(f.Body)) }
 func (f *Frame) CheckNumber() error {
 	switch f.Kind {
 	case KindAnnounce, KindWatch, KindDead, KindStacks, KindCancel, KindCut, KindPing, KindPong, KindRelease, KindUncommon,
-		KindUnfollow, KindMain, KindReleased, KindReadied, KindVoted, KindCompleted, KindForget, KindWord, KindIdle, KindBusy, KindUndecided, KindGiveBack:
+		KindUnfollow, KindMain, KindReleased, KindReadied, KindVoted, KindCompleted, KindForget, KindWord, KindIdle, KindBusy, KindUndecided, KindGiveBack, KindReachable:
 		if f.ID != 0 {
 			return fmt.Errorf("one-way frame of kind %d has the request number %d", f.Kind, f.ID)
 		}
@@ -209,7 +219,7 @@ func (f *Frame) CheckNumber() error {
 	case KindFinalize:
 		return nil
 	case KindContact, KindLookup, KindDefine, KindPut, KindGet, KindDelete, KindFence, KindSpawn, KindAbort, KindCommon,
-		KindSubmit, KindAwait, KindWithdraw, KindUpdate, KindFollow, KindHanded, KindDescribe, KindNews, KindAlgebra, KindSetPut, KindSetGet, KindHappen, KindProvide, KindPort, KindMeet, KindService, KindSignal, KindEnd, KindAttach, KindKin:
+		KindSubmit, KindAwait, KindWithdraw, KindUpdate, KindFollow, KindHanded, KindDescribe, KindNews, KindAlgebra, KindSetPut, KindSetGet, KindHappen, KindProvide, KindPort, KindMeet, KindService, KindSignal, KindEnd, KindAttach, KindKin, KindAbroad:
 		if f.ID == 0 {
 			return fmt.Errorf("request of kind %d has no number", f.Kind)
 		}

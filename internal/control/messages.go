@@ -378,7 +378,7 @@ func (ev *Event) put(e *enc) {
 
 func (ev *Event) get(d *dec) {
 	ev.Kind = EventKind(d.u8())
-	if d.err == nil && (ev.Kind < EvDied || ev.Kind > EvUndone) {
+	if d.err == nil && (ev.Kind < EvDied || ev.Kind > EvJobOver) {
 		d.fail("unknown event %d", ev.Kind)
 	}
 	ev.Proc = d.proc()

@@ -25,15 +25,18 @@ func (m *Meet) put(e *enc) { e.str(m.Port); e.flag(m.Accepts); e.members(m.Membe
 func (m *Meet) get(d *dec) { m.Port, m.Accepts, m.Members = d.str(MaxName), d.flag(), d.members() }
 
 // MeetBody is the answer: both groups, of which all members of the one have been given
-// the other, and the set whose ids their communicator uses.
+// the other, and the set, of which job, whose ids their communicator uses.
 type MeetBody struct {
 	Mine, Theirs wire.Set
+	Job          wire.JobID
 	IDs          uint32
 }
 
 func (*MeetBody) kind() Kind   { return KindReply }
-func (m *MeetBody) put(e *enc) { e.set(m.Mine); e.set(m.Theirs); e.u32(m.IDs) }
-func (m *MeetBody) get(d *dec) { m.Mine, m.Theirs, m.IDs = d.set(), d.set(), d.u32() }
+func (m *MeetBody) put(e *enc) { e.set(m.Mine); e.set(m.Theirs); e.u64(uint64(m.Job)); e.u32(m.IDs) }
+func (m *MeetBody) get(d *dec) {
+	m.Mine, m.Theirs, m.Job, m.IDs = d.set(), d.set(), wire.JobID(d.u64()), d.u32()
+}
 
 // ServiceDo is what is to become of the name of a service.
 type ServiceDo uint8

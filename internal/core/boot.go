@@ -54,6 +54,8 @@ type Boot struct {
 	// Lost is called when the control plane is lost or the job is being
 	// ended; nil: only the process's context ends.
 	Lost func(why error)
+
+	abroad *abroad // nil: the process is alone
 }
 
 // Setting reads a knob: the head's value.

@@ -17,9 +17,9 @@ import (
 // they use, and tells each side of the other, so they need not tell each other anything.
 
 // Facing is what the processes of two sets agree on for the intercommunicator between
-// them: its ids are the first ones that come with the set of ids. None of them has
+// them: its ids are the first ones that come with the set of ids of a job. None of them has
 // another use.
-func (p *Process) Facing(op calls.Name, ids uint32, mine, theirs wire.Set) (Agreed, Groups, *fault.Fault) {
+func (p *Process) Facing(op calls.Name, job wire.JobID, ids uint32, mine, theirs wire.Set) (Agreed, Groups, *fault.Fault) {
 	g, f := Facing(mine.Members, theirs.Members)
 	if f != nil {
 		return Agreed{}, g, f
@@ -27,7 +27,7 @@ func (p *Process) Facing(op calls.Name, ids uint32, mine, theirs wire.Set) (Agre
 	if mine.Members.Index(p.Self) < 0 {
 		return Agreed{}, g, wrong(fault.Comm, "process %v is in neither group", p.Self)
 	}
-	a := Agreed{Op: op, ID: wire.Set{Number: ids}.Context(p.Self.Job, 0), members: g.together()}
+	a := Agreed{Op: op, ID: wire.Set{Number: ids}.Context(job, 0), members: g.together()}
 	if a.hosts = mine.Hosts.And(theirs.Hosts); !g.Low {
 		a.hosts = theirs.Hosts.And(mine.Hosts)
 	}

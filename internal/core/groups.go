@@ -30,12 +30,7 @@ func Facing(local, remote wire.Members) (Groups, *fault.Fault) {
 	if both := group.Intersection(local, remote); both.Len() > 0 {
 		return Groups{}, wrong(fault.Rank, "process %v is in both groups", both.At(0))
 	}
-	return Groups{local, remote, before(local.At(0), remote.At(0))}, nil
-}
-
-// before orders processes.
-func before(a, b wire.ProcID) bool {
-	return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Serial, b.Serial)) < 0
+	return Groups{local, remote, local.At(0).Before(remote.At(0))}, nil
 }
 
 // lowFirst is both groups, the low one first.

@@ -17,7 +17,7 @@ import (
 // after the other are on one host.
 func (c *Comm) Hosts() []uint32 {
 	perHost := c.Proc.perHost
-	if perHost <= 0 {
+	if perHost <= 0 || mixed(c.Ctx.Members) {
 		return c.hosts.All()
 	}
 	hosts := make([]uint32, c.Size)
@@ -31,6 +31,8 @@ func (c *Comm) Hosts() []uint32 {
 // them.
 func (a *Agreed) hostsOf(members wire.Members) wire.Hosts {
 	switch {
+	case mixed(members):
+		return hostsOfJobs(members)
 	case a.members.Len() > 0:
 		return a.hosts.Of(a.members, members)
 	case a.by != nil:

@@ -36,7 +36,7 @@ const (
 func (c *Comm) Handshake(op calls.Name, peer *Comm, user context.Context, leader, tag int) (Agreed, Groups, *fault.Fault) {
 	a, g := Agreed{Op: op, by: c}, Groups{Local: c.Ctx.Members}
 	self, other := c.Proc.Self, peer.Ctx.Targets().At(leader)
-	g.Low = before(self, other)
+	g.Low = self.Before(other)
 	body := wire.AppendHosts(wire.AppendMembers(nil, g.Local), c.hosts)
 	head, theirs := make([]byte, 8*headWords), make([]byte, 8*headWords)
 	if g.Low {

@@ -46,6 +46,7 @@ type Process struct {
 
 	given   []control.Given          // memory of sets, by the agent
 	setting func(name string) string // see Setting
+	abroad  *abroad                  // nil: the process is alone
 
 	lender    atomic.Pointer[Comm] // see Lend; nil: none
 	serial    atomic.Uint32        // of contexts made here; 0 is SELF
@@ -106,7 +107,7 @@ func (p *Process) Start(b *Boot) error {
 	p.Control, p.Self, p.book, p.sleeps, p.os, p.perHost = b.Control, b.Welcome.Self, b.Book, b.Sleeper, b.Policy.OS, int(perHost)
 	p.World, p.Change, p.far = b.Welcome.World, b.Welcome.Change, b.Welcome.Hosts > 1
 	p.Parent, p.Family = b.Welcome.Parent, b.Welcome.Family
-	p.given, p.setting = b.Welcome.Given, b.Setting
+	p.given, p.setting, p.abroad = b.Welcome.Given, b.Setting, b.abroad
 	p.neighbors.Store(int32(b.Welcome.LocalProcs))
 	p.Ctx, p.cancel = context.WithCancelCause(context.Background())
 	if p.Engine, err = engine.New(cfg); err != nil {
@@ -172,6 +173,8 @@ func (p *Process) listen(b Boot) {
 			}
 		case control.EvCommitted, control.EvUndone:
 			p.Decided(uint32(ev.ID), ev.Kind == control.EvCommitted)
+		case control.EvJobOver:
+			p.jobOver(wire.JobID(ev.ID))
 		case control.EvAbort:
 			p.lost(b, fmt.Errorf("gompi: the job is ending: %s", ev.Text))
 		}

@@ -20,7 +20,8 @@ const defaultTransports = "shm,tcp"
 // openTransports opens those of a place and announces this process.
 func (b *Boot) openTransports(at Place) error {
 	w := b.Welcome
-	env := transport.Env{Self: w.Self, Secret: w.Secret, Wake: b.Sleeper.Wake, Setting: b.Setting, Segment: w.Segment, Bell: w.Bell, Arena: w.Arena}
+	b.abroad = new(abroad)
+	env := transport.Env{Self: w.Self, Secret: w.Secret, Abroad: b.abroad.secret, Wake: b.Sleeper.Wake, Setting: b.Setting, Segment: w.Segment, Bell: w.Bell, Arena: w.Arena}
 	if w.Arena.Total != 0 {
 		defer control.CloseFiles(w.Arena.File)
 	}
@@ -36,19 +37,25 @@ func (b *Boot) openTransports(at Place) error {
 		if name == "tcp" && at.Transports == "" && w.Hosts <= 1 && len(b.Transports) > 0 {
 			continue
 		}
-		t, reached, err := at.opener(name)(env)
-		if err == nil && at.Wrap != nil {
-			t, err = at.Wrap(t, w.Self, b.Sleeper.Wake)
-		}
+		t, reached, err := at.openOne(name, env, b)
 		if err != nil {
 			return fmt.Errorf("transport %q: %w", name, err)
 		}
 		b.Transports = append(b.Transports, t)
 		addrs = append(addrs, reached...)
 	}
+	b.abroad.mayOpen(b, &at, env, addrs)
 	// Peers wait for this before they make contact, also if there is no
 	// address.
 	return b.Control.Announce(addrs)
+}
+
+func (at *Place) openOne(name string, env transport.Env, b *Boot) (transport.Transport, []string, error) {
+	t, addrs, err := at.opener(name)(env)
+	if err == nil && at.Wrap != nil {
+		t, err = at.Wrap(t, env.Self, b.Sleeper.Wake)
+	}
+	return t, addrs, err
 }
 
 func (at *Place) opener(name string) opener {

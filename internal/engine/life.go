@@ -4,6 +4,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -47,33 +48,53 @@ func New(cfg Config) (*Engine, error) {
 	e.prog.Init((*poller)(e), e.mu, cfg.Sleeper, cfg.Policy)
 	e.loop = newLoop(cfg.Sleeper.Wake)
 	for _, t := range append([]transport.Transport{e.loop}, cfg.Transports...) {
-		l := &link{Transport: t, caps: t.Caps()}
-		l.every = uint64(max(l.caps.SpinEvery, 1))
-		l.boxes, _ = t.(transport.FastBoxes)
-		l.place, _ = t.(transport.Reserver)
-		l.eager = min(l.caps.EagerBest, l.caps.EagerMax)
-		if cfg.EagerMax > 0 {
-			l.eager = min(cfg.EagerMax, l.caps.EagerMax)
-		} else if cfg.EagerMax < 0 {
-			l.eager = -1
+		if err := addLink(e, t); err != nil {
+			return nil, err
 		}
-		// An eager message must be affordable with three quarters of the
-		// credit gone, or it could wait for ever.
-		l.eager = min(l.eager, int(flowing.Base()/4)-credit.UnitBytes)
-		l.short = int64(min(l.eager, copiedMax))
-		l.piece = int64(min(l.caps.EagerMax, copiedMax))
-		if fd := t.FD(); fd >= 0 {
-			if err := cfg.Sleeper.Add(fd); err != nil {
-				return nil, fmt.Errorf("transport %s: %w", l.caps.Name, err)
-			}
-		}
-		e.links = append(e.links, l)
 	}
 	e.tellOversubscribed()
 	e.startChecks()
 	e.prog.Start()
 	return e, nil
 }
+
+func addLink(e *Engine, t transport.Transport) error {
+	l := newLink(t, e.cfg.EagerMax, e.credit.Base())
+	if fd := t.FD(); fd >= 0 {
+		if err := e.cfg.Sleeper.Add(fd); err != nil {
+			return fmt.Errorf("transport %s: %w", l.caps.Name, err)
+		}
+	}
+	e.links = append(e.links, l)
+	return nil
+}
+
+// Open adds a transport to those of an engine, which owns it: who none of them has reached
+// so far is reached by it.
+func Open(e *Engine, t transport.Transport) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	err := errClosed
+	if !e.closed {
+		err = addLink(e, t)
+	}
+	if err != nil {
+		return errors.Join(err, t.Close())
+	}
+	e.tellOversubscribed()
+	e.prog.Wake() // who sleeps has not armed it
+	return nil
+}
+
+// JobOver tells that nothing is heard of another job any more: nothing is to be known of
+// the contexts that its head has made.
+func JobOver(e *Engine, job wire.JobID) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.freed.Retire(wire.ProcID{Job: job})
+}
+
+var errClosed = errors.New("the process has ended")
 
 // SetPolicy changes how long waits spin and yield: when the job grows or
 // shrinks on this host.

@@ -5,6 +5,7 @@ package engine
 import (
 	"time"
 
+	"gompi/internal/credit"
 	"gompi/transport"
 )
 
@@ -23,6 +24,26 @@ type link struct {
 	short int64               // largest payload that goes without a request
 	every uint64              // polled only in these turns of a spin
 	slots []*Peer             // by slot
+}
+
+// newLink is the engine's end of a transport; base is the credit that a peer begins with.
+func newLink(t transport.Transport, eagerMax int, base int64) *link {
+	l := &link{Transport: t, caps: t.Caps()}
+	l.every = uint64(max(l.caps.SpinEvery, 1))
+	l.boxes, _ = t.(transport.FastBoxes)
+	l.place, _ = t.(transport.Reserver)
+	l.eager = min(l.caps.EagerBest, l.caps.EagerMax)
+	if eagerMax > 0 {
+		l.eager = min(eagerMax, l.caps.EagerMax)
+	} else if eagerMax < 0 {
+		l.eager = -1
+	}
+	// An eager message must be affordable with three quarters of the
+	// credit gone, or it could wait for ever.
+	l.eager = min(l.eager, int(base/4)-credit.UnitBytes)
+	l.short = int64(min(l.eager, copiedMax))
+	l.piece = int64(min(l.caps.EagerMax, copiedMax))
+	return l
 }
 
 func (l *link) peer(s transport.Slot) *Peer {

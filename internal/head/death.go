@@ -156,6 +156,7 @@ func (h *Head) over(p *proc) {
 	p.comes = nil
 	h.hasChange(p, nil)
 	h.dropPorts(p)
+	h.unwatchStrangers(p)
 	h.releaseAll(p)
 	h.endMain()
 	if h.alive == 1 {
@@ -190,6 +191,7 @@ type leavers struct{ left int } // who take part in the job
 // tellEnd tells of an end those who watch p, as do those who were given its pid:
 // they let go of it. Of many who leave in order each hears later, and together.
 func (h *Head) tellEnd(p *proc) {
+	h.tellNeighbors(p)
 	o := control.Order{Kind: control.OrderSend, Frame: control.AppendFrame(nil, 0, 0, p.end())}
 	late := time.Duration(len(h.joined)) * lateEach
 	if p.leaves != nil {
@@ -232,6 +234,10 @@ func (p *proc) end() *control.Event {
 func (h *Head) ping(p, q *proc, k control.Kind, id uint64) {
 	switch {
 	case q == nil || q.state > control.Joined:
+	case q.via != nil && k == control.KindPong:
+		h.sayAbroad(p, q, control.NeighborPong, id, "")
+	case q.via != nil:
+		h.sayAbroad(p, q, control.NeighborPing, id, "")
 	case k == control.KindPong:
 		h.sendEvent(q, control.Event{Kind: control.EvPong, Proc: p.id, ID: id})
 	case q == p || q.state == control.Starting:

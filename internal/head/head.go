@@ -43,6 +43,9 @@ type Head struct {
 	lastPort uint64
 	services map[string]*service // by name
 
+	neighbors map[*Neighbor]struct{}
+	strangers map[wire.ProcID]*stranger
+
 	fences map[string][]*fence // by encoded members, oldest first
 
 	rounds map[uint64]*Round
@@ -128,17 +131,26 @@ type proc struct {
 	asked map[uint32]*op // operations of which it may want to know the outcome
 	comes *op            // the change that it is to come with
 	last  *op            // the last change that it had a part in
+
+	via       *Neighbor              // it is of another job, and this one tells of it; nil: it is of this job
+	abroad    []wire.JobID           // jobs of which it has asked
+	reachable []wire.JobID           // of those, whose processes can reach it
+	wantedBy  map[*Neighbor]struct{} // who want to know how, when that is so
 }
 
 // Effect is one thing to do after a step: an order for the agent of a host, a
-// callback of the launcher, a Launch, a signal, or to tell the launcher what becomes
-// of processes.
+// callback of the launcher, a Launch, a signal, a call or a word to another head, or to
+// tell the launcher what becomes of processes.
 type Effect struct {
 	Order control.Order // of kind 0: none
 	Host  uint32
 
 	Call   func()
 	Launch *Launch
+
+	// Neighbor is to be told Say; nil: to be called.
+	Neighbor *Neighbor
+	Say      *control.Neighbor
 
 	Fate   Fate // 0: none
 	Signal int  // for Procs; 0: none
@@ -159,6 +171,7 @@ func New(cfg Config, hosts int) *Head {
 		store:  map[string][]byte{},
 		gets:   map[string]map[*wait]struct{}{},
 		ports:  map[string]*port{}, services: map[string]*service{},
+		neighbors: map[*Neighbor]struct{}{}, strangers: map[wire.ProcID]*stranger{},
 		fences: map[string][]*fence{},
 		rounds: map[uint64]*Round{},
 
@@ -395,6 +408,11 @@ func (h *Head) Sizes() map[string]int {
 	m["short of slots"], m["ports"], m["services"] = len(h.shorts), len(h.ports), len(h.services)
 	for _, x := range h.ports {
 		m["at ports"] += len(x.accepts) + len(x.connects)
+	}
+	m["neighbors"], m["strangers"] = len(h.neighbors), len(h.strangers)
+	for nb := range h.neighbors {
+		m["known abroad"] += len(nb.told)
+		m["met abroad"] += len(nb.ours) + len(nb.theirs)
 	}
 	for t := range h.interests {
 		m["happened"] += len(t.happened)

@@ -3,7 +3,6 @@
 package head
 
 import (
-	"fmt"
 	"slices"
 
 	"gompi/internal/control"
@@ -20,12 +19,17 @@ type port struct {
 	connects []*meeting
 }
 
-// meeting is a group that waits for another at a port.
+// meeting is a group that waits for another at a port: here, or (out) at one of another
+// job. in: it is a group of another job.
 type meeting struct {
-	w       *wait
-	port    *port
+	w       *wait // nil: in
+	port    *port // nil: out
 	accepts bool
 	members wire.Members
+
+	in, out *Neighbor
+	number  uint64 // there
+	name    string // of the port; out
 }
 
 // service is a name that a process has published for a port.
@@ -55,7 +59,7 @@ func (h *Head) portFrame(p *proc, id uint32, m *control.Port) {
 		return
 	}
 	h.lastPort++
-	x := &port{name: fmt.Sprintf("gompi-port:%016x:%d", uint64(h.cfg.Job), h.lastPort), owner: p}
+	x := &port{name: h.portName(h.lastPort), owner: p}
 	h.ports[x.name] = x
 	h.answer(p, id, &control.ValueBody{Val: []byte(x.name)})
 }
@@ -67,9 +71,19 @@ func noPort(name string) error {
 // closePort ends a port; who waits there is refused.
 func (h *Head) closePort(x *port, how string) {
 	delete(h.ports, x.name)
-	for _, m := range append(x.accepts, x.connects...) {
-		h.unparkWith(m.w, control.NotFound("port %s %s", x.name, how))
+	for _, m := range slices.Concat(x.accepts, x.connects) {
+		h.turnAway(m, control.NotFound("port %s %s", x.name, how))
 	}
+}
+
+// turnAway answers one that waits at a port why it meets nobody.
+func (h *Head) turnAway(t *meeting, err error) {
+	if t.in == nil {
+		h.unparkWith(t.w, err)
+		return
+	}
+	h.stopMeeting(t)
+	h.tellNeighbor(t.in, control.Neighbor{Do: control.NeighborRefused, ID: t.number, Text: err.Error()})
 }
 
 // dropPorts: p, which takes part in nothing any more, has no ports and no services.
@@ -87,10 +101,14 @@ func (h *Head) dropPorts(p *proc) {
 }
 
 func (h *Head) meet(p *proc, f *control.Frame, m *control.Meet) error {
-	x := h.ports[m.Port]
+	x, job := h.ports[m.Port], h.jobOfPort(m.Port)
 	refused := func() error {
 		switch {
-		case x == nil:
+		case job != h.cfg.Job && m.Accepts:
+			return control.Refused("port %s is of another job: it accepts there", m.Port)
+		case job != h.cfg.Job && len(h.hosts) > 1:
+			return control.Refused("port %s is of another job, and this one is on %d hosts: only jobs on one host meet others", m.Port, len(h.hosts))
+		case job == h.cfg.Job && x == nil:
 			return noPort(m.Port)
 		case m.Members.Index(p.id) < 0:
 			return control.Refused("process %v is not in the group that it names", p.id)
@@ -109,7 +127,13 @@ func (h *Head) meet(p *proc, f *control.Frame, m *control.Meet) error {
 	if err := h.park(t.w, f); err != nil {
 		return err
 	}
-	h.afterChanges(t.w, slices.Collect(seconds(m.Members.All())), func() { h.arrive(t) })
+	h.afterChanges(t.w, slices.Collect(seconds(m.Members.All())), func() {
+		if job != h.cfg.Job {
+			h.connectOut(t, job, m.Port)
+		} else {
+			h.arrive(t)
+		}
+	})
 	return nil
 }
 
@@ -117,7 +141,7 @@ func (h *Head) meet(p *proc, f *control.Frame, m *control.Meet) error {
 func (h *Head) arrive(t *meeting) {
 	x := t.port
 	if h.ports[x.name] != x { // it was closed while a change was undecided
-		h.unparkWith(t.w, noPort(x.name))
+		h.turnAway(t, noPort(x.name))
 		return
 	}
 	list := &x.connects
@@ -125,17 +149,23 @@ func (h *Head) arrive(t *meeting) {
 		list = &x.accepts
 	}
 	*list = append(*list, t)
-	t.w.meeting = t
+	if t.in == nil {
+		t.w.meeting = t
+	}
 	for len(x.accepts) > 0 && len(x.connects) > 0 {
 		a, c := x.accepts[0], x.connects[0]
 		both := group.Union(a.members, c.members)
 		if both.Len() < a.members.Len()+c.members.Len() {
-			h.unparkWith(c.w, control.Refused("process %v would be on both sides", group.Intersection(a.members, c.members).At(0)))
+			h.turnAway(c, control.Refused("process %v would be on both sides", group.Intersection(a.members, c.members).At(0)))
 			continue
 		}
 		if about := slices.Collect(seconds(both.All())); h.changing(about) != 0 {
-			h.stopMeeting(c) // and comes again
-			h.afterChanges(c.w, about, func() { h.arrive(c) })
+			again := c
+			if c.in != nil {
+				again = a
+			}
+			h.stopMeeting(again)
+			h.afterChanges(again.w, about, func() { h.arrive(again) })
 			continue
 		}
 		h.introduce(a, c)
@@ -146,28 +176,34 @@ func (h *Head) arrive(t *meeting) {
 func (h *Head) introduce(a, c *meeting) {
 	mine, err := h.define(a.members)
 	if err != nil {
-		h.unparkWith(c.w, err)
+		h.turnAway(c, err)
 		return
 	}
 	h.hold(mine.Number)
 	defer h.unhold(mine.Number)
+	h.sets[mine.Number].taken = familySerials
+	if c.in != nil {
+		h.meetIn(a, c, mine)
+		return
+	}
 	theirs, err := h.define(c.members)
 	if err != nil {
-		h.unparkWith(c.w, err)
+		h.turnAway(c, err)
 		return
 	}
 	h.hold(theirs.Number)
 	defer h.unhold(theirs.Number)
-	h.sets[mine.Number].taken = familySerials
-	for _, t := range []*meeting{a, c} {
-		b := &control.MeetBody{Mine: mine, Theirs: theirs, IDs: mine.Number}
-		if t == c {
-			b.Mine, b.Theirs = theirs, mine
-		}
-		h.giveAll(t.members, b.Theirs.Number)
-		h.unpark(t.w)
-		h.answer(t.w.proc, t.w.id, b)
-	}
+	b := control.MeetBody{Mine: mine, Theirs: theirs, Job: h.cfg.Job, IDs: mine.Number}
+	h.answerMeeting(a, &b)
+	b.Mine, b.Theirs = theirs, mine
+	h.answerMeeting(c, &b)
+}
+
+// answerMeeting answers a group of this job.
+func (h *Head) answerMeeting(t *meeting, b *control.MeetBody) {
+	h.giveAll(t.members, b.Theirs.Number)
+	h.unpark(t.w)
+	h.answer(t.w.proc, t.w.id, b)
 }
 
 // giveAll gives a set to all of some processes that are joined: nobody is to forget its
@@ -180,10 +216,24 @@ func (h *Head) giveAll(members wire.Members, set uint32) {
 	}
 }
 
+// stopMeeting: t waits no more.
 func (h *Head) stopMeeting(t *meeting) {
-	t.w.meeting = nil
+	if t.in == nil {
+		t.w.meeting = nil
+	} else {
+		delete(t.in.theirs, t.number)
+	}
+	if nb := t.out; nb != nil {
+		if nb.ours[t.number] == t {
+			delete(nb.ours, t.number)
+			h.tellNeighbor(nb, control.Neighbor{Do: control.NeighborHangUp, ID: t.number})
+		}
+		return
+	}
 	is := func(u *meeting) bool { return u == t }
-	t.port.accepts, t.port.connects = slices.DeleteFunc(t.port.accepts, is), slices.DeleteFunc(t.port.connects, is)
+	if t.port != nil {
+		t.port.accepts, t.port.connects = slices.DeleteFunc(t.port.accepts, is), slices.DeleteFunc(t.port.connects, is)
+	}
 }
 
 func (h *Head) service(p *proc, id uint32, m *control.Service) {

@@ -16,10 +16,13 @@ import (
 // proc returns the process with this id; nil if there was none, or nothing is
 // known of it any more.
 func (h *Head) proc(id wire.ProcID) *proc {
-	if id.Job != h.cfg.Job {
-		return nil
+	if id.Job == h.cfg.Job {
+		return h.procs[id.Serial]
 	}
-	return h.procs[id.Serial]
+	if s := h.strangers[id]; s != nil {
+		return s.proc
+	}
+	return nil
 }
 
 func (h *Head) bySerial(n uint32) *proc { return h.procs[n] }
@@ -37,7 +40,11 @@ const howPast = "has ended, and no process set has it any more"
 // forget drops the record of a process of which nothing is left, when nobody has
 // a set that names it.
 func (h *Head) forget(p *proc) {
-	if p.freed && p.named == 0 {
+	switch {
+	case !p.freed || p.named > 0:
+	case p.via != nil:
+		delete(h.strangers, p.id)
+	default:
 		delete(h.procs, p.id.Serial)
 		if p.owner != nil {
 			delete(p.owner.owns, p.id.Serial)

@@ -54,7 +54,9 @@ func (h *Head) oneWay(p *proc, f control.Frame) error {
 		if err := control.Decode(&m, f.Body); err != nil {
 			return err
 		}
-		if q := h.proc(m.Proc); q != nil && q != p && p.state == control.Joined {
+		if q := h.proc(m.Proc); q != nil && q.via != nil {
+			h.sayAbroad(p, q, control.NeighborCut, 0, m.Text)
+		} else if q != nil && q != p && p.state == control.Joined {
 			h.sendEvent(q, control.Event{Kind: control.EvCut, Proc: p.id, Text: m.Text})
 		}
 	case control.KindPing, control.KindPong:
@@ -63,6 +65,12 @@ func (h *Head) oneWay(p *proc, f control.Frame) error {
 			return err
 		}
 		h.ping(p, h.proc(m.Proc), f.Kind, m.ID)
+	case control.KindReachable:
+		m := control.Abroad{Kind: f.Kind}
+		if err := control.Decode(&m, f.Body); err != nil {
+			return err
+		}
+		h.reached(p, m.Job)
 	case control.KindRelease:
 		var m control.Release
 		if err := control.Decode(&m, f.Body); err != nil {
@@ -259,6 +267,12 @@ func (h *Head) request(p *proc, f control.Frame) error {
 			return err
 		}
 		return h.meet(p, &f, &m)
+	case control.KindAbroad:
+		m := control.Abroad{Kind: f.Kind}
+		if err := control.Decode(&m, f.Body); err != nil {
+			return err
+		}
+		h.abroad(p, f.ID, m.Job)
 	case control.KindSignal:
 		var m control.Signal
 		if err := control.Decode(&m, f.Body); err != nil {
@@ -356,7 +370,7 @@ func (h *Head) contact(p *proc, f *control.Frame, target wire.ProcID) error {
 	id := f.ID
 	t := h.proc(target)
 	if t == nil {
-		if h.past(target) {
+		if h.past(target) || target.Job != h.cfg.Job {
 			h.refuse(p, id, &control.GoneError{Proc: target, How: howPast})
 		} else {
 			h.refuse(p, id, control.NotFound("process %v", target))
@@ -388,6 +402,10 @@ func (h *Head) answerContacts(ws map[*wait]struct{}) {
 // never will be.
 func (h *Head) answerContact(w *wait) {
 	p, t := w.proc, w.target
+	if t.via != nil {
+		h.answerStranger(w)
+		return
+	}
 	if t.state == control.Finalized || t.state == control.Exited {
 		h.unparkWith(w, &control.GoneError{Proc: t.id, How: t.how})
 		return
@@ -412,6 +430,13 @@ func (h *Head) watch(p *proc, m wire.Members) {
 	var first, last uint32 // those that live, in a row; 0: none yet
 	for _, id := range m.All() {
 		switch q := h.proc(id); {
+		case id.Job != h.cfg.Job:
+			if q == nil {
+				none++
+			}
+			if none <= MaxNone {
+				h.watchStranger(p, id)
+			}
 		case q != nil && q.state != control.Exited && q.state != control.Finalized:
 			if n := id.Serial; last == 0 || n != last+1 {
 				if last != 0 {

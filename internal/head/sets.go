@@ -40,6 +40,7 @@ type set struct {
 	dynamic bool                   // it came of a change
 	board   bool                   // its members were given memory
 	undone  bool                   // it came of a change that was rolled back
+	strange bool                   // it is of another job, and only told of: nobody can name it
 	op      uint32                 // the operation that is not decided of which it came, or its members; 0: none
 
 	places *proc // who has taken places, which are this set: see allocate; nil: it is none
@@ -223,7 +224,7 @@ func (h *Head) anybodys(uri string) (wire.Set, error) {
 		return h.found(uri, h.names[uri])
 	case scheme == "gompi":
 		n, err := strconv.ParseUint(rest[strings.LastIndexByte(rest, '/')+1:], 10, 32)
-		if err == nil && n > 0 && n <= uint64(h.lastSet) && uri == control.SetURI(h.cfg.Job, uint32(n)) {
+		if t := h.sets[uint32(n)]; err == nil && n > 0 && n <= uint64(h.lastSet) && (t == nil || !t.strange) && uri == control.SetURI(h.cfg.Job, uint32(n)) {
 			return h.found(uri, uint32(n))
 		}
 	}
@@ -247,9 +248,9 @@ func (h *Head) found(uri string, number uint32) (wire.Set, error) {
 // living finds a set by its number for somebody who names it.
 func (h *Head) living(number uint32) (*set, error) {
 	switch t := h.sets[number]; {
-	case t != nil:
+	case t != nil && !t.strange:
 		return t, nil
-	case number > 0 && number <= h.lastSet:
+	case t == nil && number > 0 && number <= h.lastSet:
 		return nil, control.SetGone("%q", control.SetURI(h.cfg.Job, number))
 	}
 	return nil, control.NotFound("process set %d", number)

@@ -208,7 +208,7 @@ func (h *Head) Sets() []control.SetReport {
 	for _, n := range slices.Sorted(maps.Keys(h.sets)) {
 		t := h.sets[n]
 		f := h.follows[n]
-		if alone[n] && len(t.names) == 0 && n != h.main && f == nil {
+		if t.strange || alone[n] && len(t.names) == 0 && n != h.main && f == nil {
 			continue
 		}
 		r := control.SetReport{Set: h.setName(n), Size: t.members.Len(), Living: len(h.partakers(n)), Main: n == h.main, Pending: t.op != 0}

@@ -98,6 +98,7 @@ type Server struct {
 	closed bool
 	head   *head.Head // nil: it is at the other end of up
 	down   downLinks
+	abroad map[*head.Neighbor]*link.Link
 	spares spares
 	agent  *agent.Agent // nil: the agents are at the other ends of down
 	ln     *agent.Listener
@@ -151,7 +152,7 @@ func newHead(cfg Config, hosts []*link.Link) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Server{job: cfg.Job, cfg: cfg, done: make(chan struct{}), head: head.New(cfg.JobConfig, len(hosts))}
+	s := &Server{job: cfg.Job, cfg: cfg, done: make(chan struct{}), head: head.New(cfg.JobConfig, len(hosts)), abroad: map[*head.Neighbor]*link.Link{}}
 	s.reach(hosts)
 	return s, nil
 }
@@ -165,6 +166,8 @@ func (s *Server) listen(a *agent.Agent) error {
 	lc := agent.ListenerConfig{Step: turn{s}, Tool: s.tool, Lost: s.cfg.Lost, LostWait: s.cfg.LostWait, Dropped: s.cfg.Dropped}
 	if l := s.up.link; l != nil {
 		lc.Tool, lc.Far = s.askHead, true
+	} else {
+		lc.Neighbor = s.greeted
 	}
 	var err error
 	if s.ln, err = agent.Listen(a, lc); err == nil {
@@ -386,6 +389,7 @@ func (s *Server) Close() error {
 	if s.ln != nil {
 		err = s.ln.Close()
 	}
+	s.leaveNeighbors()
 	s.work.Wait()
 	s.calls.stop()
 	s.mu.Lock()
@@ -441,6 +445,8 @@ func (s *Server) effect(e *head.Effect) {
 	case e.Launch != nil:
 		l := e.Launch
 		s.aside(func() { s.launch(l) })
+	case e.Neighbor != nil:
+		s.toNeighbor(e.Neighbor, e.Say)
 	case e.Signal != 0:
 		procs, n := e.Procs, e.Signal
 		s.calls.add(func() { s.cfg.Signal(procs, n) })

@@ -23,6 +23,11 @@ func (p ProcID) IsZero() bool { return p == ProcID{} }
 // String gives "job/serial", the job in hexadecimal.
 func (p ProcID) String() string { return fmt.Sprintf("%x/%d", uint64(p.Job), p.Serial) }
 
+// Before orders processes.
+func (p ProcID) Before(q ProcID) bool {
+	return p.Job < q.Job || p.Job == q.Job && p.Serial < q.Serial
+}
+
 // Next is the process id n serials after p.
 func (p ProcID) Next(n int) ProcID { return ProcID{p.Job, p.Serial + uint32(n)} }
 

@@ -43,8 +43,9 @@ func (t *Transport) greet(l *link) {
 	case linkWelcome:
 		err = t.sayProof(l)
 	case linkProof:
-		want := sign(&t.env.Secret, dialLabel, l.hello[:], l.welcome[:])
-		if !sameMAC(&want, &l.short) {
+		secret, ok := t.secretWith(l.proc.Job)
+		want := sign(&secret, dialLabel, l.hello[:], l.welcome[:])
+		if !ok || !sameMAC(&want, &l.short) {
 			err = errSecret()
 			break
 		}
@@ -64,6 +65,18 @@ func (t *Transport) greet(l *link) {
 	if err != nil {
 		t.ungreeted(l, err)
 	}
+}
+
+// secretWith is what processes of a job and this one prove to each other; false: those
+// have no business here.
+func (t *Transport) secretWith(job wire.JobID) (secret [32]byte, ok bool) {
+	switch {
+	case job == t.env.Self.Job:
+		return t.env.Secret, true
+	case t.env.Abroad == nil:
+		return secret, false
+	}
+	return t.env.Abroad(job)
 }
 
 // errSecret is made when it is needed: every process would pay for a variable.
@@ -118,6 +131,10 @@ func (t *Transport) sayWelcome(l *link) error {
 	if err == nil && (h.from == t.env.Self || h.from == wire.ProcID{}) {
 		err = fmt.Errorf("%w: it calls itself %v", transport.ErrProtocol, h.from)
 	}
+	secret, ok := t.secretWith(h.from.Job)
+	if err == nil && !ok {
+		err = errSecret()
+	}
 	if err == nil {
 		err = nonce(&w.nonce)
 	}
@@ -127,7 +144,7 @@ func (t *Transport) sayWelcome(l *link) error {
 		send(l.fd, l.welcome[:])
 		return err
 	}
-	mac := sign(&t.env.Secret, acceptLabel, l.hello[:], l.welcome[:welcomeSigned])
+	mac := sign(&secret, acceptLabel, l.hello[:], l.welcome[:welcomeSigned])
 	copy(l.welcome[welcomeSigned:], mac[:])
 	if n, e := send(l.fd, l.welcome[:]); n != welcomeBytes {
 		return errnoOr(e, unix.EIO)
@@ -146,11 +163,12 @@ func (t *Transport) sayProof(l *link) error {
 	if w.from != l.proc {
 		return fmt.Errorf("%w: process %v answers", transport.ErrProtocol, w.from)
 	}
-	want := sign(&t.env.Secret, acceptLabel, l.hello[:], l.welcome[:welcomeSigned])
-	if !sameMAC(&want, &w.mac) {
+	secret, ok := t.secretWith(l.proc.Job)
+	want := sign(&secret, acceptLabel, l.hello[:], l.welcome[:welcomeSigned])
+	if !ok || !sameMAC(&want, &w.mac) {
 		return errSecret()
 	}
-	proof := sign(&t.env.Secret, dialLabel, l.hello[:], l.welcome[:])
+	proof := sign(&secret, dialLabel, l.hello[:], l.welcome[:])
 	if n, e := send(l.fd, proof[:]); n != proofBytes {
 		return errnoOr(e, unix.EIO)
 	}

@@ -153,7 +153,3 @@ func decodeWelcome(b *[welcomeBytes]byte) (welcome, error) {
 func sign(secret *[32]byte, label string, hello, welcome []byte) [macBytes]byte {
 	return mac(secret, []byte(label), hello, welcome)
 }
-
-func before(a, b wire.ProcID) bool {
-	return a.Job < b.Job || a.Job == b.Job && a.Serial < b.Serial
-}

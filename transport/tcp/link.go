@@ -251,7 +251,7 @@ func (t *Transport) introduce(l *link) {
 		p = t.newPeer(l.proc)
 		t.emit(p, transport.Event{Kind: transport.EvUp, Proc: p.proc})
 		t.adopt(p, l)
-	case p.state == peerDialing && before(l.proc, t.env.Self):
+	case p.state == peerDialing && l.proc.Before(t.env.Self):
 		if p.link != nil {
 			t.closeLink(p.link)
 		}

@@ -40,11 +40,13 @@ func Samples(job wire.JobID) []control.Message {
 		&control.Put{Key: "key", Val: []byte("value")}, &control.Get{Key: "key", Wait: true},
 		&control.Spawn{Parts: []control.SpawnPart{{N: 3, Argv: []string{"prog", ""}}}},
 		&control.Spawn{Parts: []control.SpawnPart{{N: 4, Will: []control.Counts{{From: 1, To: 3, Step: 2}}, Hosts: []string{"h"}, Around: control.Around{Dir: "d", Path: "p", Env: []string{"A=1"}}}, {N: 1}}, Parents: m, Joins: true},
-		&control.Signal{Signal: 15, Members: m}, &control.Port{}, &control.Port{Close: "p"}, &control.Meet{Port: "p", Accepts: true, Members: m}, &control.MeetBody{Mine: set, Theirs: set, IDs: 4}, &control.Service{Do: control.Publish, Name: "n", Port: "p"},
+		&control.Signal{Signal: 15, Members: m}, &control.Port{}, &control.Port{Close: "p"}, &control.Meet{Port: "p", Accepts: true, Members: m}, &control.MeetBody{Mine: set, Theirs: set, Job: job, IDs: 4}, &control.Service{Do: control.Publish, Name: "n", Port: "p"},
 		&control.Spawn{Parts: []control.SpawnPart{{N: 2, Will: []control.Counts{{From: 1, To: 2, Step: 1}}, Hosts: []string{"h*"}}}, Do: control.SpawnReserve, Wait: time.Second},
 		&control.Spawn{Parts: []control.SpawnPart{{N: 2, Argv: []string{"prog"}}}, Do: control.SpawnStart, At: m},
 		&control.GiveBack{Members: m}, &control.EndBody{Status: -1, Text: "how"}, &control.EndBody{Status: 143}, &control.Attach{Parents: m, Procs: m},
 		&control.Proc{Kind: control.KindEnd, Proc: p}, &control.Empty{Kind: control.KindKin},
+		&control.Greet{Job: job, Port: "p", Key: [control.KeyBytes]byte{1, 2}}, &control.Neighbor{Do: control.NeighborMet, ID: 1 << 40, By: p, Proc: p.Next(1), Members: m, Number: 4, Port: "p", Text: "t", Addrs: []string{"a:1"}},
+		&control.Abroad{Kind: control.KindAbroad, Job: job}, &control.Abroad{Kind: control.KindReachable, Job: job},
 		&control.SpawnBody{World: set, Parent: set, Counts: []uint32{2, 1}}, &control.SpawnBody{Text: "t", Part: 1},
 		&control.Abort{Code: -5, Text: "text"},
 		&control.Stacks{ID: 7, Queues: []byte("q"), Stacks: []byte("s")},
@@ -119,6 +121,8 @@ func Blank(m control.Message) control.Message {
 		n.(*control.Text).Kind = m.Kind
 	case *control.Ping:
 		n.(*control.Ping).Kind = m.Kind
+	case *control.Abroad:
+		n.(*control.Abroad).Kind = m.Kind
 	case *control.Op:
 		n.(*control.Op).Kind = m.Kind
 	case *control.Set:

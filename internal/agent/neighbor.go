@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"gompi/internal/control"
+	"gompi/internal/wire"
+)
+
+// greeting is the first frame of another job's head.
+type greeting struct{ control.Greet }
+
+func (*greeting) Error() string { return "another head has called" }
+
+// handOver lets go of a connection that is no process's and no tool's.
+func (l *Listener) handOver(p *peer, m *control.Greet) {
+	p.shut("", false)
+	<-p.written
+	l.cfg.Step.Lock()
+	delete(l.conns, p)
+	l.cfg.Step.Unlock()
+	if p.conn.SetDeadline(time.Time{}) != nil { // it is closed
+		return
+	}
+	l.cfg.Neighbor(p.conn, m)
+}
+
+// Call connects to the agent of another job on this host, which must be of the same user.
+func Call(ctx context.Context, job wire.JobID) (net.Conn, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", control.Address(job, 0))
+	if err != nil {
+		return nil, err
+	}
+	uid, _, err := credentials(conn.(*net.UnixConn))
+	if own := os.Geteuid(); err == nil && uid != own {
+		err = fmt.Errorf("it is of user %d, this one of user %d", uid, own)
+	}
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
