@@ -3,12 +3,17 @@
 package mpi_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"strings"
 	"testing"
 	"time"
 
+	"gompi/internal/testjob"
+	"gompi/internal/testlab"
 	"gompi/mpi"
 	"gompi/mpitest"
 )
@@ -135,6 +140,10 @@ func TestNeighborErrors(t *testing.T) {
 			_, err := w.Connect(port, 0)
 			wantError(t, err, mpi.ErrPort, text)
 		}
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+		defer cancel()
+		_, err := w.WithContext(ctx).Connect(port, 0)
+		wantError(t, err, mpi.ErrCancelled)
 		connect(stale, "port")
 		last := byte('0')
 		if strings.HasSuffix(port, "0") {
@@ -144,7 +153,7 @@ func TestNeighborErrors(t *testing.T) {
 		other := strings.Split(port, ":")
 		other[1] = "00000000000000ff"
 		connect(strings.Join(other, ":"), "refused") // there is no such job
-		_, err := w.Accept(port, 0)
+		_, err = w.Accept(port, 0)
 		wantError(t, err, mpi.ErrPort, "another job")
 		wantError(t, p.ClosePort(port), mpi.ErrPort)
 		done := make(chan error)
@@ -223,4 +232,123 @@ func TestNeighborJoin(t *testing.T) {
 			must(t, c.Disconnect())
 		}
 	})
+}
+
+// A process that waits at a port of another job is killed, or one of this job that has
+// opened it; the other waits no longer than it must, and the port serves the next.
+func TestNeighborKilledWaiting(t *testing.T) {
+	jobs(t, [2]int{2, 2}, func(t *mpitest.T, side int, w *mpi.Comm, told [2]chan string) {
+		p := w.Process()
+		self := p.Self()
+		switch {
+		case side == 0 && w.Rank() == 0:
+			port, err := p.OpenPort()
+			must(t, err)
+			told[0] <- port
+			told[0] <- port
+			<-told[1] // one of those that wait was killed
+			d, err := self.Accept(port, 0)
+			must(t, err)
+			must(t, d.Disconnect())
+			_, err = mpi.Recv(w, make([]int, 1), 1, 0)
+			must(t, err)
+			t.Kill(-1)
+		case side == 0:
+			must(t, mpi.Send(w, []int{1}, 0, 0))
+		case w.Rank() == 0:
+			port := <-told[0]
+			done := make(chan error)
+			go func() {
+				_, err := self.Connect(port, 0)
+				done <- err
+			}()
+			<-time.After(5 * time.Millisecond)
+			must(t, mpi.Send(w, []int{1}, 1, 0)) // it waits
+			t.Kill(-1)
+		default:
+			_, err := mpi.Recv(w, make([]int, 1), 0, 0)
+			must(t, err)
+			_, err = mpi.Recv(w, make([]int, 1), 0, 1)
+			wantError(t, err, mpi.ErrProcFailed)
+			port := <-told[0]
+			told[1] <- ""
+			d, err := self.Connect(port, 0)
+			must(t, err)
+			must(t, d.Disconnect())
+			_, err = self.Connect(port, 0)
+			wantError(t, err, mpi.ErrPort)
+		}
+	})
+}
+
+// Many jobs come and meet one that stays, of which nothing is left there.
+func TestSoakNeighbors(t *testing.T) {
+	const first = 10
+	most := 100
+	if testlab.Long() {
+		most = 5000
+	}
+	server := testjob.New(t, testjob.Transport("shm"))
+	ports, served := make(chan string), make(chan error)
+	var all []*mpi.Process
+	for _, sp := range server.Add(2) {
+		p, err := server.Boot(sp)
+		must(t, err)
+		defer server.Leave(p)
+		all = append(all, p)
+	}
+	for rank, p := range all {
+		go func() {
+			served <- func() error {
+				port := ""
+				if rank == 0 {
+					var err error
+					if port, err = p.OpenPort(); err != nil {
+						return err
+					}
+					ports <- port
+				}
+				for range most {
+					d, err := p.World().Accept(port, 0)
+					if err == nil {
+						err = greet(d)
+					}
+					if err != nil {
+						return err
+					}
+				}
+				return p.World().Barrier()
+			}()
+		}()
+	}
+	port := <-ports
+	var left testlab.Left
+	var sizes [2]map[string]int
+	for i := range most {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			client := testjob.New(t, testjob.Transport("shm"))
+			p, err := client.Boot(client.Add(1)[0])
+			must(t, err)
+			d, err := p.World().Connect(port, 0)
+			must(t, err)
+			must(t, greet(d))
+			must(t, client.Leave(p))
+		})
+		if k := (i + 1) / most; i+1 == first || i+1 == most {
+			for server.Server.Sizes()["neighbors"] > 0 {
+				<-time.After(time.Millisecond)
+			}
+			if sizes[k] = server.Server.Sizes(); k == 0 {
+				left = testlab.Take()
+			}
+		}
+	}
+	must(t, errors.Join(<-served, <-served))
+	for _, waits := range []string{"at ports", "bytes waiting", "requests"} { // after the last one nobody does
+		sizes[0][waits], sizes[1][waits] = 0, 0
+	}
+	if !maps.Equal(sizes[0], sizes[1]) {
+		t.Errorf("after %d jobs %v, after %d %v", first, sizes[0], most, sizes[1])
+	}
+	testlab.Nothing(t, left, 1<<20)
 }

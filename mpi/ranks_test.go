@@ -60,6 +60,8 @@ func osRank(w *mpi.Comm, what string, args []string) error {
 		return insideRank(w)
 	case "host":
 		return hostRank(w, args)
+	case "neighbor":
+		return neighborRank(w, args)
 	case "spawner":
 		return spawnerRank(w, args)
 	case "spawned":

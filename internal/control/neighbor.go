@@ -30,12 +30,12 @@ type NeighborDo uint8
 
 const (
 	// NeighborCall: the group Members connects to Port; ID is its number. NeighborHangUp: it
-	// does so no more.
+	// does so no more; it is answered as the Call would have been.
 	NeighborCall NeighborDo = iota + 1
 	NeighborHangUp
 	// NeighborMet answers a Call: Members have accepted it, and the ids of the
-	// communicator come with the set Number of their job. NeighborRefused: Text says why not.
-	// Before the one and after the other each end hears of what becomes of the other's group.
+	// communicator come with the set Number of their job. From then on each end hears of the
+	// ends of the other's group. NeighborRefused: Text says why not.
 	NeighborMet
 	NeighborRefused
 	// NeighborWant: how is Proc reached? NeighborAddrs says it, when that is known.

@@ -169,6 +169,25 @@ func (h *Head) callOut(nb *Neighbor, id uint64, t *meeting) {
 	h.tellNeighbor(nb, control.Neighbor{Do: control.NeighborCall, ID: id, Members: t.members, Port: t.name})
 }
 
+// hangUp: a group of this job connects to a port of another no more, unless the other
+// group has met it already.
+func (h *Head) hangUp(nb *Neighbor, t *meeting) {
+	if nb.ours[t.number] != t || t.over {
+		return
+	}
+	if t.over = true; !nb.up { // it has not called
+		delete(nb.ours, t.number)
+	}
+	h.tellNeighbor(nb, control.Neighbor{Do: control.NeighborHangUp, ID: t.number})
+}
+
+// refuseOut: it meets nobody there.
+func (h *Head) refuseOut(t *meeting, err error) {
+	if !t.over {
+		h.turnAway(t, err)
+	}
+}
+
 // Heard takes what a neighbor says. An error means that it broke the protocol.
 func (h *Head) Heard(nb *Neighbor, m *control.Neighbor) error {
 	if _, ok := h.neighbors[nb]; !ok {
@@ -178,15 +197,15 @@ func (h *Head) Heard(nb *Neighbor, m *control.Neighbor) error {
 	case control.NeighborCall:
 		return h.called(nb, m)
 	case control.NeighborHangUp:
-		if t := nb.theirs[m.ID]; t != nil {
-			h.stopMeeting(t)
+		if t := nb.theirs[m.ID]; t != nil { // else it is answered already
+			h.turnAway(t, control.Refused("cancelled"))
 		}
 	case control.NeighborMet:
 		return h.metOut(nb, m)
 	case control.NeighborRefused:
 		if t := nb.ours[m.ID]; t != nil {
 			delete(nb.ours, m.ID)
-			h.turnAway(t, control.NotFound("%s", m.Text))
+			h.refuseOut(t, control.NotFound("%s", m.Text))
 		}
 	case control.NeighborWant:
 		if p := h.proc(m.Proc); p != nil && p.via == nil && p.state == control.Joined && nb.told.Has(m.Proc.Serial) {
@@ -208,10 +227,15 @@ func (h *Head) Heard(nb *Neighbor, m *control.Neighbor) error {
 	return nil
 }
 
-// foreign reports whether all of a group are of a neighbor's job.
+// foreign reports whether all of a group, which is no larger than one that is started
+// together, are of a neighbor's job.
 func (nb *Neighbor) foreign(group wire.Members) bool {
-	return group.Len() > 0 && len(group.Ranges()) <= control.MaxRanges &&
+	return group.Len() > 0 && group.Len() <= control.MaxSpawn &&
 		!slices.ContainsFunc(group.Ranges(), func(r wire.Range) bool { return r.First.Job != nb.Job })
+}
+
+func tooMany(n int) error {
+	return control.Refused("a group of %d processes meets no other job's, at most %d do", n, control.MaxSpawn)
 }
 
 // called: a group of a neighbor connects to a port here.
@@ -241,10 +265,14 @@ func (h *Head) metOut(nb *Neighbor, m *control.Neighbor) error {
 		return fmt.Errorf("a group of %d processes with the set %d", m.Members.Len(), m.Number)
 	}
 	t := nb.ours[m.ID]
-	if t == nil { // it waits no more
-		return nil
+	if t == nil {
+		return fmt.Errorf("group %d is accepted, which does not connect", m.ID)
 	}
 	delete(nb.ours, m.ID)
+	defer h.showGroup(nb, t.members) // the others hear of the ends in any case
+	if t.over {
+		return nil
+	}
 	mine, err := h.define(t.members)
 	if err != nil {
 		h.turnAway(t, err)
@@ -255,7 +283,6 @@ func (h *Head) metOut(nb *Neighbor, m *control.Neighbor) error {
 	theirs := h.meetStrangers(nb, m.Members)
 	defer h.unhold(theirs.Number)
 	h.answerMeeting(t, &control.MeetBody{Mine: mine, Theirs: theirs, Job: nb.Job, IDs: m.Number})
-	h.showGroup(nb, t.members)
 	return nil
 }
 
@@ -336,12 +363,12 @@ func (h *Head) NeighborLost(nb *Neighbor, why error) {
 	ours := nb.ours
 	nb.ours = map[uint64]*meeting{}
 	for _, t := range ours {
-		if !nb.up && t.name != nb.Port { // the port that was shown was another one
+		if !nb.up && !t.over && t.name != nb.Port { // the port that was shown was another one
 			t.out = nil
 			h.connectOut(t, nb.Job, t.name)
 			continue
 		}
-		h.turnAway(t, control.NotFound("port %q: %v", control.Clip(t.name, control.MaxName), why))
+		h.refuseOut(t, control.NotFound("port %q: %v", control.Clip(t.name, control.MaxName), why))
 	}
 	if h.neighborOf(nb.Job) != nil {
 		return

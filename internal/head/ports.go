@@ -30,6 +30,7 @@ type meeting struct {
 	in, out *Neighbor
 	number  uint64 // there
 	name    string // of the port; out
+	over    bool   // nobody waits for the answer any more; out
 }
 
 // service is a name that a process has published for a port.
@@ -108,6 +109,8 @@ func (h *Head) meet(p *proc, f *control.Frame, m *control.Meet) error {
 			return control.Refused("port %s is of another job: it accepts there", m.Port)
 		case job != h.cfg.Job && len(h.hosts) > 1:
 			return control.Refused("port %s is of another job, and this one is on %d hosts: only jobs on one host meet others", m.Port, len(h.hosts))
+		case job != h.cfg.Job && m.Members.Len() > control.MaxSpawn:
+			return tooMany(m.Members.Len())
 		case job == h.cfg.Job && x == nil:
 			return noPort(m.Port)
 		case m.Members.Index(p.id) < 0:
@@ -175,6 +178,9 @@ func (h *Head) arrive(t *meeting) {
 // introduce answers both of a pair.
 func (h *Head) introduce(a, c *meeting) {
 	mine, err := h.define(a.members)
+	if n := a.members.Len(); err == nil && c.in != nil && n > control.MaxSpawn {
+		err = tooMany(n)
+	}
 	if err != nil {
 		h.turnAway(c, err)
 		return
@@ -224,10 +230,7 @@ func (h *Head) stopMeeting(t *meeting) {
 		delete(t.in.theirs, t.number)
 	}
 	if nb := t.out; nb != nil {
-		if nb.ours[t.number] == t {
-			delete(nb.ours, t.number)
-			h.tellNeighbor(nb, control.Neighbor{Do: control.NeighborHangUp, ID: t.number})
-		}
+		h.hangUp(nb, t)
 		return
 	}
 	is := func(u *meeting) bool { return u == t }

@@ -30,7 +30,10 @@ func (h *Head) bySerial(n uint32) *proc { return h.procs[n] }
 // past reports whether a process has ended so long ago that nothing is known of
 // it but that.
 func (h *Head) past(id wire.ProcID) bool {
-	return id.Job == h.cfg.Job && id.Serial > 0 && id.Serial <= h.lastProc && h.procs[id.Serial] == nil
+	if id.Job != h.cfg.Job {
+		return h.strangers[id] == nil && h.neighborOf(id.Job) != nil
+	}
+	return id.Serial > 0 && id.Serial <= h.lastProc && h.procs[id.Serial] == nil
 }
 
 // howPast is how such a process has ended. Whether in order is forgotten; who

@@ -370,7 +370,7 @@ func (h *Head) contact(p *proc, f *control.Frame, target wire.ProcID) error {
 	id := f.ID
 	t := h.proc(target)
 	if t == nil {
-		if h.past(target) || target.Job != h.cfg.Job {
+		if h.past(target) {
 			h.refuse(p, id, &control.GoneError{Proc: target, How: howPast})
 		} else {
 			h.refuse(p, id, control.NotFound("process %v", target))
@@ -430,13 +430,8 @@ func (h *Head) watch(p *proc, m wire.Members) {
 	var first, last uint32 // those that live, in a row; 0: none yet
 	for _, id := range m.All() {
 		switch q := h.proc(id); {
-		case id.Job != h.cfg.Job:
-			if q == nil {
-				none++
-			}
-			if none <= MaxNone {
-				h.watchStranger(p, id)
-			}
+		case q != nil && q.via != nil:
+			h.watchStranger(p, h.strangers[id])
 		case q != nil && q.state != control.Exited && q.state != control.Finalized:
 			if n := id.Serial; last == 0 || n != last+1 {
 				if last != 0 {

@@ -47,21 +47,16 @@ func (h *Head) goneStranger(p *proc) {
 	p.awaited = nil
 }
 
-// watchStranger: p wants to know of the end of a process of another job. What is known of
-// none has ended.
-func (h *Head) watchStranger(p *proc, id wire.ProcID) {
-	s := h.strangers[id]
-	switch {
-	case s == nil:
-		h.sendEvent(p, control.Event{Kind: control.EvDied, Proc: id, Text: howPast})
-	case s.state > control.Joined:
+// watchStranger: p wants to know of the end of a process of another job.
+func (h *Head) watchStranger(p *proc, s *stranger) {
+	if s.state > control.Joined {
 		h.sendEvent(p, *s.end())
-	default:
-		if s.watchers == nil {
-			s.watchers = map[*proc]struct{}{}
-		}
-		s.watchers[p] = struct{}{}
+		return
 	}
+	if s.watchers == nil {
+		s.watchers = map[*proc]struct{}{}
+	}
+	s.watchers[p] = struct{}{}
 }
 
 // unwatchStrangers: p, which has ended, needs no news.
@@ -79,7 +74,7 @@ func (h *Head) answerStranger(w *wait) {
 	case s == nil || s.state > control.Joined:
 		h.unparkWith(w, &control.GoneError{Proc: w.target.id, How: w.target.how})
 	case s.announced:
-		h.watchStranger(w.proc, s.id)
+		h.watchStranger(w.proc, s)
 		h.unpark(w)
 		h.order(w.proc, control.Order{Kind: control.OrderContact, ID: w.id, Contact: &wire.Contact{Proc: s.id, Host: wire.NoHost, Addrs: s.addrs}})
 	case !s.wanted:
