@@ -128,7 +128,7 @@ const (
 
 // Between the heads of two jobs.
 const (
-	KindGreet    Kind = iota + 192 // first frame of each; the answer to who has called may be KindBye
+	KindGreet Kind = iota + 192 // first frame of each; the answer to who has called may be KindBye
 	KindNeighbor
 )
 
