@@ -3,6 +3,7 @@
 package launcher
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -89,11 +90,11 @@ func (v *flagValues) obeys(o *options) error {
 			return usagef("--col %s: %w", c.col, err)
 		}
 	}
-	col.Min, col.Max = max(col.Min, c.min), atMost(col.Max, c.max)
-	if err := col.Check(); err != nil {
-		return usagef("--policy, with --min %d and --max %d: %w", c.min, c.max, err)
+	if err := c.bound(col); err != nil {
+		return usagef("--policy, %w", err)
 	}
 	w := newSteward("--policy", rm.NewShared(rm.Config{Policy: policies[i]}))
+	w.leases, w.bound = true, c.bound
 	w.col = col
 	o.changes.steward = w
 	if v.looks(o); w.watch != nil {
@@ -101,6 +102,15 @@ func (v *flagValues) obeys(o *options) error {
 	}
 	if w.slots = o.changes.slots; w.slots == 0 {
 		w.slots = slotCount(o.hosts)
+	}
+	return nil
+}
+
+// bound brings what a program says of its sizes within the bounds of the command line.
+func (c *changeValues) bound(col *rm.COL) error {
+	col.Min, col.Max = max(col.Min, c.min), atMost(col.Max, c.max)
+	if err := col.Check(); err != nil {
+		return fmt.Errorf("with --min %d and --max %d: %w", c.min, c.max, err)
 	}
 	return nil
 }

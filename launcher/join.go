@@ -62,10 +62,7 @@ func newJob(line *options, start starter) (h *head.Head, w *steward, err error) 
 		}()
 	}
 	if w != nil {
-		cfg.Main = func(procs []wire.ProcID) {
-			w.main(procs)
-			h.Main(procs)
-		}
+		w.serves(&cfg, line.ranks())
 	}
 	cfg.HostNames = hostNames(len(line.pretend))
 	if line.pretend != nil {

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"gompi/internal/wire"
+	"gompi/internal/head"
 )
 
 // A program comes, is told all, decides, goes, and another one comes; who does not know
@@ -32,7 +32,7 @@ func TestOffice(t *testing.T) {
 	}
 	p := &told{s: s, done: make(chan struct{}), sizes: make(chan int, 10)}
 	go s.run(p)
-	s.main(make([]wire.ProcID, 2))
+	p.becomes(head.Use{Has: 2})
 
 	secret, err := os.ReadFile(path + secretEnd)
 	if err != nil {

@@ -9,20 +9,28 @@ import (
 
 	"gompi/internal/change"
 	"gompi/internal/control"
+	"gompi/internal/head"
 	"gompi/internal/launch"
+	"gompi/internal/onehost"
 	"gompi/internal/wire"
 	"gompi/launcher/rm"
 )
 
 // steward carries out what a manager of resources decides about the one job of this
-// gompirun: a change of its main set, as gompictl resize asks for it.
+// gompirun, and tells it what happens there.
 type steward struct {
 	flag    string // which has made the manager, for messages
 	manager rm.ResourceManager
+	// leases: the manager also grants what the program asks for: the job has no more
+	// slots than it says. Else it decides about the main set, and is asked for nothing.
+	leases bool
+	// waits: it is told that the job follows changes when members watch the main set,
+	// and leaves it alone before. Else it is tried, and said if that lasts.
+	waits bool
 	// watch, if not nil, is called on a goroutine of its own, and tells how many slots
 	// there are whenever that changes, until done is closed.
 	watch func(slots func(int), done <-chan struct{})
-	col   *rm.COL // what the manager is told of the job; nil: nothing
+	bound func(*rm.COL) error // the command line bounds what a program says of itself; nil: it does not
 
 	close func() // when the job is over; nil: nothing
 
@@ -30,10 +38,16 @@ type steward struct {
 	over    chan struct{} // closed when run has returned
 
 	mu       sync.Mutex
-	size     int  // of the main set; 0: there is none yet
-	told     int  // what the manager believes
-	slots    int  // -1: nobody has said so since the manager was told
-	counted  bool // the manager was told of slots
+	size     int // of the main set, if it does not lease; 0: there is none yet
+	slots    int // -1: nobody has said so since the manager was told
+	col      *rm.COL
+	counted  bool // it was told of slots
+	newCOL   bool // the manager has not heard of it
+	badCOL   bool // that it is none was said
+	told     int  // what the manager believes that the job has; 0: it knows of none
+	wish     int  // what it was told that the job asks for; 0: nothing
+	least    int
+	follows  bool // what it was told
 	underWay bool
 	answer   bool // a change is over, and the manager was not told
 }
@@ -51,6 +65,8 @@ const (
 // plane is the half of the control plane that it asks.
 type plane interface {
 	Resize(m *control.Resize, part func(control.Message) bool) error
+	Lease(slots int) head.Use
+	LeaseMain(slots int, part func(control.Message) bool) error
 	Done() <-chan struct{}
 }
 
@@ -66,24 +82,56 @@ func steered(path string, job wire.JobID, slots int) (*steward, error) {
 	}
 	o.x = rm.NewExternal(fmt.Sprintf("%016x", uint64(job)), o.secret)
 	s := newSteward("--manager", o)
+	s.leases = true
 	if slots > 0 {
 		s.slots = slots
 	}
-	o.heard = func() { s.note(func() {}) }
+	o.heard = s.bell
 	s.close = o.close
 	go o.serve()
 	return s, nil
 }
 
-// main notes who is in the main set. It does not block.
-func (s *steward) main(procs []wire.ProcID) {
-	s.note(func() { s.size = len(procs) })
+// serves gives it its part of what the head of the job tells: of a job that begins with
+// so many processes.
+func (s *steward) serves(cfg *onehost.Config, begins int) {
+	if s.leases {
+		cfg.Lease, cfg.Said = begins, s.says
+		cfg.Used = func(head.Use) { s.bell() }
+		return
+	}
+	main := cfg.Main
+	cfg.Main = func(procs []wire.ProcID) {
+		s.note(func() { s.size = len(procs) })
+		main(procs)
+	}
+}
+
+// says takes what a process says of the scaling of its program.
+func (s *steward) says(text []byte) {
+	c, err := rm.ParseCOL(text)
+	if err == nil && s.bound != nil {
+		err = s.bound(c)
+	}
+	s.note(func() {
+		if err == nil {
+			s.col, s.newCOL = c, true
+		} else if !s.badCOL {
+			s.badCOL = true
+			launch.Say("%s: what a process says of its scaling is not used: %v", s.flag, err)
+		}
+	})
 }
 
 func (s *steward) note(f func()) {
 	s.mu.Lock()
 	f()
 	s.mu.Unlock()
+	s.bell()
+}
+
+// bell has it look at what has happened. It does not block.
+func (s *steward) bell() {
 	select {
 	case s.changed <- struct{}{}:
 	default:
@@ -104,11 +152,12 @@ func (s *steward) run(p plane) {
 	}
 	for {
 		now := time.Since(began)
-		for _, d := range s.manager.Step(now, s.news()...) {
+		for _, d := range s.manager.Step(now, s.news(p)...) {
 			s.mu.Lock()
 			s.underWay = true
+			asked := s.wish > 0 && d.Size > s.told
 			s.mu.Unlock()
-			go s.carry(p, d)
+			go s.carry(p, d, asked)
 		}
 		var clock <-chan time.Time
 		if at, ok := s.manager.Next(); ok {
@@ -131,42 +180,84 @@ func (s *steward) wait() {
 }
 
 // news is what the manager has not heard.
-func (s *steward) news() (list []rm.Event) {
+func (s *steward) news(p plane) (list []rm.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.slots >= 0 {
 		list = append(list, rm.Slots{Total: s.slots})
 		s.slots, s.counted = -1, true
 	}
+	use := head.Use{Has: s.size, Follows: true}
+	if s.leases && !s.underWay {
+		use = p.Lease(0) // what is not used is given back
+	}
+	follows := !s.waits || use.Follows
+	// Who is to look at a list, and has not, would take the job for one without slots.
+	silent := use.Has == 0 || s.underWay || s.watch != nil && !s.counted
 	switch {
-	case s.watch != nil && !s.counted: // it would take the job for one that has no slots
-	case s.size == 0 || s.underWay: // the answer to its decision comes when that is over
+	case silent: // the answer to its decision comes when that is over
 	case s.told == 0:
-		list = append(list, rm.Arrived{Job: rm.Job{ID: theJob, COL: s.col, Size: s.size, Follows: true}})
-		s.told = s.size
-	case s.answer || s.told != s.size:
-		list = append(list, rm.Sized{Job: theJob, Size: s.size})
-		s.told, s.answer = s.size, false
+		list = append(list, rm.Arrived{Job: rm.Job{ID: theJob, COL: s.col, Size: use.Has, Follows: follows}})
+		s.newCOL, s.follows = false, follows
+	case s.answer || s.told != use.Has:
+		list = append(list, rm.Sized{Job: theJob, Size: use.Has})
+	}
+	if s.newCOL && s.told != 0 {
+		list = append(list, rm.Told{Job: theJob, COL: s.col})
+		s.newCOL = false
+	}
+	if silent {
+		return list
+	}
+	if s.told != use.Has {
+		s.wish, s.least = 0, 0 // with that it is over for the manager
+	}
+	s.told, s.answer = use.Has, false
+	if follows != s.follows {
+		list = append(list, rm.Followed{Job: theJob, Follows: follows})
+		s.follows = follows
+	}
+	if use.Wants != s.wish || use.Least != s.least {
+		ev := rm.Wished{Job: theJob, Size: use.Wants, Min: use.Least}
+		if use.Wants == 0 {
+			ev.Size = use.Has
+		}
+		if ev.Min == ev.Size {
+			ev.Min = 0
+		}
+		list = append(list, ev)
+		s.wish, s.least = use.Wants, use.Least
 	}
 	return list
 }
 
-// carry carries a decision out, and says what came of it.
-func (s *steward) carry(p plane, d rm.Decision) {
+// carry carries a decision out, and says what came of it. asked: the job has asked for
+// more.
+func (s *steward) carry(p plane, d rm.Decision, asked bool) {
+	if s.leases && asked {
+		p.Lease(d.Size)
+		s.note(func() { s.underWay, s.answer = false, true })
+		return
+	}
 	var last control.OpReport
 	var err error
-	for asked := 0; ; asked++ {
-		err = p.Resize(&control.Resize{To: d.Size}, func(m control.Message) bool {
-			if r, ok := m.(*control.OpReport); ok {
-				last = *r
-			}
-			return true
-		})
-		pause := time.Duration(0)
-		if err == nil && last.Op.Why == control.WhyNoWatch { // who has not come so far will follow later
-			pause = followEvery
+	part := func(m control.Message) bool {
+		if r, ok := m.(*control.OpReport); ok {
+			last = *r
 		}
-		if asked == sayUnfollowed {
+		return true
+	}
+	for tries := 0; ; tries++ {
+		if s.leases {
+			err = p.LeaseMain(d.Size, part)
+		} else {
+			err = p.Resize(&control.Resize{To: d.Size}, part)
+		}
+		pause := time.Duration(0)
+		if err == nil && last.Op.Why == control.WhyNoWatch && (tries < sayUnfollowed || !s.waits) {
+			pause = followEvery // who has not come so far will follow later
+		}
+		if tries == sayUnfollowed && !s.waits {
 			launch.Say("%s: %d processes do not become %d yet: no process calls sessions.Watch", s.flag, d.From, d.Size)
 		}
 		select {

@@ -7,12 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"gompi/internal/change"
 	"gompi/internal/control"
-	"gompi/internal/wire"
+	"gompi/internal/head"
 	"gompi/launcher/rm"
 )
 
@@ -22,9 +23,33 @@ type told struct {
 	done  chan struct{}
 	sizes chan int // that it was asked for
 	early int      // questions before anybody follows
+
+	mu  sync.Mutex
+	use head.Use
 }
 
 func (p *told) Done() <-chan struct{} { return p.done }
+
+func (p *told) Lease(slots int) head.Use {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.use.Wants > 0 && slots >= p.use.Least {
+		p.use.Has, p.use.Wants, p.use.Least = min(slots, p.use.Wants), 0, 0
+	}
+	return p.use
+}
+
+func (p *told) LeaseMain(slots int, part func(control.Message) bool) error {
+	return p.Resize(&control.Resize{To: slots}, part)
+}
+
+// becomes is a change of its own accord.
+func (p *told) becomes(u head.Use) {
+	p.mu.Lock()
+	p.use = u
+	p.mu.Unlock()
+	p.s.note(func() { p.s.size = u.Has })
+}
 
 func (p *told) Resize(m *control.Resize, part func(control.Message) bool) error {
 	r := &control.OpReport{}
@@ -39,14 +64,15 @@ func (p *told) Resize(m *control.Resize, part func(control.Message) bool) error 
 	if r.Op.State, r.After = change.Done, m.To; m.To == 1 {
 		r.Op.State, r.Op.Why, r.Op.Text = change.RolledBack, control.WhyDied, "a process died"
 	} else {
-		p.s.main(make([]wire.ProcID, m.To))
+		p.becomes(head.Use{Has: m.To, Follows: true})
 	}
 	part(r)
 	p.sizes <- m.To
 	return nil
 }
 
-// script is a manager that decides one size after the other, and notes what it is told.
+// script is a manager that decides one size after the other, at each event, 0 is none,
+// and notes what it is told.
 type script struct {
 	sizes []int
 	told  chan rm.Event
@@ -56,7 +82,9 @@ func (m *script) Step(_ time.Duration, events ...rm.Event) (list []rm.Decision) 
 	for _, ev := range events {
 		m.told <- ev
 		if len(m.sizes) > 0 {
-			list = append(list, rm.Decision{Job: theJob, Size: m.sizes[0], From: 1})
+			if n := m.sizes[0]; n > 0 {
+				list = append(list, rm.Decision{Job: theJob, Size: n, From: 1})
+			}
 			m.sizes = m.sizes[1:]
 		}
 	}
@@ -87,12 +115,12 @@ func TestSteward(t *testing.T) {
 			t.Fatalf("not told %+v", ev)
 		}
 	}
-	s.main(make([]wire.ProcID, 2))
+	p.becomes(head.Use{Has: 2})
 	want(rm.Arrived{Job: rm.Job{ID: theJob, Size: 2, Follows: true}})
 	want(rm.Sized{Job: theJob, Size: 4}) // 1 does not happen
 	want(rm.Sized{Job: theJob, Size: 4})
 	want(rm.Sized{Job: theJob, Size: 9})
-	s.main(make([]wire.ProcID, 7))
+	p.becomes(head.Use{Has: 7})
 	want(rm.Sized{Job: theJob, Size: 7})
 	close(p.done)
 	select {
@@ -107,6 +135,7 @@ func TestSteward(t *testing.T) {
 	}
 }
 
+<<<<<<< HEAD
 // A list of hosts that is not read yet is not one without slots: the manager hears of
 // them before it hears of the job.
 func TestStewardWaitsForSlots(t *testing.T) {
@@ -135,6 +164,56 @@ func TestStewardWaitsForSlots(t *testing.T) {
 	}
 	close(p.done)
 	s.wait()
+=======
+// Of a lease the manager hears what the program asks for and says of itself, once each, and
+// what is not used goes back.
+func TestStewardLeases(t *testing.T) {
+	m := &script{sizes: []int{0, 0, 0, 5, 0, 0, 7, 0, 0, 2}, told: make(chan rm.Event)}
+	s := newSteward("--to", m)
+	s.leases, s.waits = true, true
+	s.bound = (&changeValues{min: 2}).bound
+	p := &told{s: s, done: make(chan struct{}), sizes: make(chan int, 10)}
+	go s.run(p)
+	want := func(ev rm.Event) {
+		t.Helper()
+		select {
+		case got := <-m.told:
+			if c, ok := got.(rm.Told); ok && c.COL.Min == 2 {
+				got = rm.Told{Job: c.Job}
+			}
+			if got != ev {
+				t.Errorf("told %+v, want %+v", got, ev)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("not told %+v", ev)
+		}
+	}
+	p.becomes(head.Use{Has: 2})
+	want(rm.Arrived{Job: rm.Job{ID: theJob, Size: 2}})
+	p.becomes(head.Use{Has: 2, Follows: true})
+	want(rm.Followed{Job: theJob, Follows: true})
+	s.says([]byte(`{"version":1,"min":3,"max":1}`))
+	s.says([]byte(`{"version":1}`))
+	want(rm.Told{Job: theJob})
+	p.becomes(head.Use{Has: 2, Wants: 6, Least: 4, Follows: true})
+	want(rm.Wished{Job: theJob, Size: 6, Min: 4}) // 5 is decided
+	want(rm.Sized{Job: theJob, Size: 5})
+	p.becomes(head.Use{Has: 3, Follows: true})
+	want(rm.Sized{Job: theJob, Size: 3})
+	p.becomes(head.Use{Has: 3, Wants: 9, Least: 8, Follows: true})
+	want(rm.Wished{Job: theJob, Size: 9, Min: 8}) // 7 is decided, which is too few
+	want(rm.Sized{Job: theJob, Size: 3})
+	p.becomes(head.Use{Has: 3, Follows: true})
+	want(rm.Wished{Job: theJob, Size: 3})
+	p.becomes(head.Use{Has: 4, Follows: true})
+	want(rm.Sized{Job: theJob, Size: 4}) // 2 is decided
+	want(rm.Sized{Job: theJob, Size: 2})
+	close(p.done)
+	s.wait()
+	if n := <-p.sizes; n != 2 {
+		t.Errorf("asked for %d", n)
+	}
+>>>>>>> 6e287a0 (launcher, head: who decides about a job leases slots to it, hears what the program asks for and its COL)
 }
 
 // A policy finds the size that is best for the program, of the slots that there are.
@@ -151,7 +230,7 @@ func TestStewardObeys(t *testing.T) {
 	s := o.changes.steward
 	p := &told{s: s, done: make(chan struct{}), sizes: make(chan int, 10)}
 	go s.run(p)
-	s.main(make([]wire.ProcID, 1))
+	p.becomes(head.Use{Has: 1})
 	select {
 	case n := <-p.sizes:
 		if n != 3 {

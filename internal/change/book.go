@@ -125,6 +125,10 @@ type op struct {
 	why   error
 
 	stage, whole time.Duration // deadlines as points in time; 0: none
+
+	// wants is how many it waits for that there is no Room for, least with how many it is
+	// content; 0: it waits for something else.
+	wants, least int
 }
 
 // part is what an operation does to one input, or as an Add or a Sub to several.
@@ -310,6 +314,20 @@ func (b *Book) Flush(do func(*Effect)) {
 		}
 	}
 }
+
+// Short is how many more processes the oldest operation would bring that waits for Room,
+// and how many will do; 0: none waits for that.
+func (b *Book) Short() (wants, least int) {
+	for _, o := range b.queue {
+		if o.wants > 0 {
+			return o.wants, o.least
+		}
+	}
+	return 0, 0
+}
+
+// Roomier: there is more Room.
+func (b *Book) Roomier(now time.Duration) { b.advance(now) }
 
 // advance grants what can be granted.
 func (b *Book) advance(now time.Duration) {

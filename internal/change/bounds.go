@@ -70,10 +70,26 @@ func (r *Request) best(rest, wish, room int) int {
 	return max(0, most-rest)
 }
 
+// fewest is with how many newcomers beside rest it is content.
+func (r *Request) fewest(rest int) int {
+	least := max(r.Min, rest+1)
+	if len(r.Sizes) > 0 {
+		found := 0
+		for _, n := range r.Sizes {
+			if n >= least && (found == 0 || n < found) {
+				found = n
+			}
+		}
+		least = max(least, found)
+	}
+	return least - rest
+}
+
 // lessen brings the newcomers of a bounded request, beside so many that live, down to
 // what there is place for; false: to fewer than it takes. An error: there never will
 // be enough.
-func (b *Book) lessen(p *part, r *Request, living int) (bool, error) {
+func (b *Book) lessen(o *op, p *part, living int) (bool, error) {
+	r := &o.req.parts()[0]
 	rest := len(p.rest)
 	if r.Kind == Add {
 		rest = 0 // they are a set of their own
@@ -90,6 +106,10 @@ func (b *Book) lessen(p *part, r *Request, living int) (bool, error) {
 		return false, malformed("%v of %d by %d: no allowed size (%d to %d, %v)", r.Kind, rest, wish, r.Min, r.Max, r.Sizes)
 	}
 	n := r.best(rest, wish, min(free, b.owner.Room()))
+	if n == 0 && r.best(rest, wish, free) > 0 {
+		o.wants = min(wish, b.owner.Most()-living)
+		o.least = min(r.fewest(rest), o.wants)
+	}
 	if n == 0 || r.Kind != Add && b.owner.Fits(p.in[0], rest+n) != nil {
 		return false, nil
 	}

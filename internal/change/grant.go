@@ -14,6 +14,7 @@ import (
 // grant gives a queued operation what it needs, if that is free and nobody is before
 // it. An error: it never will.
 func (b *Book) grant(now time.Duration, o *op, before []*op) (bool, error) {
+	o.wants, o.least = 0, 0
 	rs := o.req.parts()
 	parts := make([]part, len(rs))
 	goes := map[wire.ProcID]bool{}
@@ -62,7 +63,7 @@ func (b *Book) grant(now time.Duration, o *op, before []*op) (bool, error) {
 		return true, nil
 	}
 	if len(parts) == 1 && rs[0].bounded() && join > 0 {
-		if ok, err := b.lessen(&parts[0], &rs[0], living); !ok {
+		if ok, err := b.lessen(o, &parts[0], living); !ok {
 			return false, err
 		}
 		join = len(parts[0].join[0])
@@ -71,6 +72,7 @@ func (b *Book) grant(now time.Duration, o *op, before []*op) (bool, error) {
 	case join+living > b.owner.Most():
 		return false, tooMany(join+living, b.owner.Most())
 	case join > b.owner.Room():
+		o.wants, o.least = join, join
 		return false, nil
 	}
 	var wants []Want

@@ -26,6 +26,9 @@ func (b *Book) watched(set uint32) error {
 	return nil
 }
 
+// Follows reports whether members follow the changes of a set, which takes some.
+func (b *Book) Follows(set uint32) bool { return b.watched(set) == nil }
+
 // closed reports whether somebody has closed a watch who does not leave anyway.
 func (b *Book) closed(w *watch) bool {
 	for p := range w.closed {

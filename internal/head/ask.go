@@ -96,6 +96,7 @@ func (h *Head) update(p *proc, id uint32, m *control.Update) {
 	default:
 		o.col = bytes.Clone(m.COL)
 		o.shown.COL = len(o.col)
+		h.said(o.col)
 		h.answer(p, id, nil)
 	}
 }

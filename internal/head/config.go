@@ -43,6 +43,13 @@ type Config struct {
 	// Slots is how many processes the job may have at a time; 0: as many as there is
 	// memory for.
 	Slots int
+	// Lease, if not 0, is how many of them it may take, at first: somebody else decides,
+	// by Head.Lease, and is told by Used how it uses them, whenever that changes.
+	Lease int
+	Used  func(Use)
+	// Said: a process has said something of its scaling, with an operation, which is not
+	// checked. The bytes are the callee's.
+	Said func(col []byte)
 	// Min and Max bound the main set: no change makes it smaller or larger; 0: no
 	// bound.
 	Min, Max int

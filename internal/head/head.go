@@ -67,6 +67,8 @@ type Head struct {
 	mainEnded int      // so many of its first members take part no more
 	argv      []string // of the job's first program
 	places    int      // processes of which something is left, or is to come
+	lease     int      // how many there may be, where somebody else decides
+	uses      Use      // that was told last
 
 	ended  bool   // some process takes no part in the job any more
 	ending string // why the job ends, "" while it does not
@@ -162,6 +164,7 @@ func New(cfg Config, hosts int) *Head {
 	cfg.UsableCPUs = min(max(0, cfg.UsableCPUs), control.MaxMembers)
 	h := &Head{
 		cfg:    cfg,
+		lease:  cfg.Lease,
 		hosts:  make([]host, hosts),
 		joined: map[uint32]*proc{},
 		procs:  map[uint32]*proc{},
@@ -378,6 +381,7 @@ func (h *Head) call(f func(wire.ProcID), p *proc) {
 // Flush hands over what is to be done, in order; false if there was nothing. Do
 // does not call the head.
 func (h *Head) Flush(do func(*Effect)) bool {
+	h.noteUse()
 	n := len(h.out)
 	for i := range h.out {
 		do(&h.out[i])

@@ -145,6 +145,7 @@ func (h *Head) submit(by *proc, m *control.Submit) (*op, *control.OpBody) {
 	o.body = control.OpBody{Op: o.number, State: change.Queued, Times: control.OpTimes{Asked: h.cfg.Epoch.Add(o.asked)}}
 	o.shown = h.wanted(&m.Request)
 	o.shown.COL = len(o.col)
+	h.said(o.col)
 	if h.ops[o.number] = o; by != nil {
 		if by.asked == nil {
 			by.asked = map[uint32]*op{}

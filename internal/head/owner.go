@@ -46,7 +46,13 @@ func (o owner) Lives(p wire.ProcID) bool { return o.h.takesPart(p) }
 
 func (o owner) Most() int { return cmp.Or(o.h.cfg.Slots, math.MaxInt32) }
 
-func (o owner) Room() int { return o.Most() - o.h.places }
+func (o owner) Room() int {
+	most := o.Most()
+	if o.h.leased() {
+		most = min(most, o.h.lease)
+	}
+	return most - o.h.places
+}
 
 // RoomOn is without a bound where hosts take more than their slots.
 func (o owner) RoomOn(on []uint32) (free, ever int) {

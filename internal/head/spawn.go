@@ -117,7 +117,7 @@ func (h *Head) fit(s *spawn) {
 		} else {
 			h.begin(s, places)
 		}
-	case !short || s.wait == 0 && !h.slotsComeFree():
+	case !short || s.wait == 0 && !h.leased() && !h.slotsComeFree():
 		h.unparkWith(s.w, err)
 	case s.until == 0:
 		s.until = h.now() + cmp.Or(s.wait, spawnWait)

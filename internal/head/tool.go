@@ -5,6 +5,7 @@ package head
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"gompi/internal/change"
 	"gompi/internal/control"
@@ -34,7 +35,13 @@ func (h *Head) Resize(m *control.Resize) (*Ticket, error) {
 		}
 		number = s.Number
 	}
-	r := change.Request{Kind: change.Replace, In: []uint32{number}, To: m.To}
+	return h.resize(m, number, 0), nil
+}
+
+// resize submits a change of the size of a set, which is to be decided by then; 0: no
+// matter when.
+func (h *Head) resize(m *control.Resize, set uint32, whole time.Duration) *Ticket {
+	r := change.Request{Kind: change.Replace, In: []uint32{set}, To: m.To, Whole: whole}
 	switch {
 	case m.By > 0:
 		r.Kind, r.Join = change.Grow, []int{m.By}
@@ -45,7 +52,7 @@ func (h *Head) Resize(m *control.Resize) (*Ticket, error) {
 	if o == nil {
 		o = &op{body: *b, shown: h.wanted(&r)}
 	}
-	return &Ticket{o: o, done: make(chan struct{})}, nil
+	return &Ticket{o: o, done: make(chan struct{})}
 }
 
 // Report is how far the operation is. Done is closed when it is further.

@@ -200,6 +200,27 @@ func (s *Server) Resize(m *control.Resize, part func(control.Message) bool) erro
 	if err != nil {
 		return err
 	}
+	return s.until(t, m.Detach, part)
+}
+
+// Lease says how many slots the job may take from now on, as who decides wants it: no
+// fewer than it has taken, and returns how they are used then. Only for a Config with a
+// Lease.
+func (s *Server) Lease(slots int) (u head.Use) {
+	s.step(func() { u = s.head.Lease(slots) })
+	return u
+}
+
+// LeaseMain is Lease, and a Resize of the main set by which it takes them, or gives back
+// those beyond. What it returns and tells is as with Resize.
+func (s *Server) LeaseMain(slots int, part func(control.Message) bool) error {
+	var t *head.Ticket
+	s.step(func() { t = s.head.LeaseMain(slots) })
+	return s.until(t, false, part)
+}
+
+// until tells of an operation until it is over.
+func (s *Server) until(t *head.Ticket, detach bool, part func(control.Message) bool) error {
 	defer s.step(func() { s.head.GiveBack(t) })
 	tick := time.NewTicker(newsEvery)
 	defer tick.Stop()
@@ -207,7 +228,7 @@ func (s *Server) Resize(m *control.Resize, part func(control.Message) bool) erro
 		s.mu.Lock()
 		r, done := s.head.Report(t), t.Done()
 		s.mu.Unlock()
-		if !part(&r) || m.Detach || r.Op.State.Over() {
+		if !part(&r) || detach || r.Op.State.Over() {
 			return nil
 		}
 		select {

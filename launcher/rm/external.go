@@ -4,11 +4,13 @@ package rm
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"time"
 )
@@ -27,7 +29,8 @@ var ErrBehind = errors.New("rm: the manager does not read what it is told")
 
 // External is a manager whose decisions another program makes: events go to it and
 // decisions come from it as lines of JSON (docs/running.md). Like any manager it has no
-// socket: its owner carries the lines. Nothing is decided while nobody is there.
+// socket: its owner carries the lines. While nobody is there it does what SlotsPolicy
+// does.
 type External struct {
 	secret string
 	name   string
@@ -197,7 +200,7 @@ func (x *External) job(id JobID) *Entry {
 }
 
 // Step implements ResourceManager.
-func (x *External) Step(_ time.Duration, events ...Event) []Decision {
+func (x *External) Step(now time.Duration, events ...Event) []Decision {
 	for _, ev := range events {
 		switch ev := ev.(type) {
 		case Slots:
@@ -205,7 +208,7 @@ func (x *External) Step(_ time.Duration, events ...Event) []Decision {
 			x.tellSlots()
 		case Arrived:
 			if x.job(ev.Job.ID) == nil {
-				e := &Entry{Job: ev.Job}
+				e := &Entry{Job: ev.Job, Asked: now}
 				x.jobs = append(x.jobs, e)
 				x.tellJob(e)
 			}
@@ -214,14 +217,19 @@ func (x *External) Step(_ time.Duration, events ...Event) []Decision {
 				e.COL = ev.COL
 				x.say(says{Event: "told", Job: &e.ID, COL: e.COL})
 			}
+		case Followed:
+			if e := x.job(ev.Job); e != nil {
+				e.Follows = ev.Follows
+				x.say(says{Event: "followed", Job: &e.ID, Follows: ev.Follows})
+			}
 		case Wished:
 			if e := x.job(ev.Job); e != nil {
-				e.Wish, e.WishMin = ev.Size, ev.Min
+				e.Wish, e.WishMin, e.Asked = ev.Size, ev.Min, now
 				x.say(says{Event: "wished", Job: &e.ID, Size: &e.Wish, Min: e.WishMin})
 			}
 		case Sized:
 			if e := x.job(ev.Job); e != nil {
-				if ev.Size != e.Size {
+				if ev.Size != e.Size || e.Target != 0 && !x.there { // else it would be tried again
 					e.Wish, e.WishMin = 0, 0
 				}
 				e.Size, e.Target = ev.Size, 0
@@ -235,8 +243,25 @@ func (x *External) Step(_ time.Duration, events ...Event) []Decision {
 			}
 		}
 	}
+	if !x.there {
+		return x.alone(now)
+	}
 	list := x.list
 	x.list = nil
+	return list
+}
+
+// alone is what is decided while nobody is there.
+func (x *External) alone(now time.Duration) []Decision {
+	for _, e := range x.jobs {
+		if e.Wish == e.Size {
+			e.Wish, e.WishMin = 0, 0
+		}
+	}
+	list := SlotsPolicy{}.Decide(&Table{Now: now, Slots: cmp.Or(x.slots.Total, math.MaxInt32), Host: x.slots.Host, Jobs: x.jobs})
+	for _, d := range list {
+		x.job(d.Job).Target = d.Size
+	}
 	return list
 }
 

@@ -33,18 +33,20 @@ func TestExternal(t *testing.T) {
 			t.Errorf("%s: %v", line, err)
 		}
 	}
-	// Nobody is there: it hears all when it comes.
-	step(nil, Slots{Total: 8}, Arrived{Job{ID: 0, Size: 2, Follows: true, COL: &COL{Version: 1, Model: &col.Model{Kind: col.Linear, Slope: 1}}}},
+	// Nobody is there, and no slots are free: it hears all when it comes.
+	step(nil, Slots{Total: 2}, Arrived{Job{ID: 0, Size: 2, Follows: true, COL: &COL{Version: 1, Model: &col.Model{Kind: col.Linear, Slope: 1}}}},
 		Arrived{Job{ID: 1, Start: 4}}, Wished{Job: 0, Size: 3, Min: 2})
 	told("")
 	hear(`{"version":1,"secret":"abc"}`)
 	told(`
 {"event":"hello","version":1,"head":"4f1c"}
-{"event":"slots","total":8}
+{"event":"slots","total":2}
 {"event":"arrived","job":0,"size":2,"follows":true,"col":{"version":1,"model":{"kind":"linear","slope":1}}}
 {"event":"wished","job":0,"size":3,"min":2}
 {"event":"arrived","job":1,"size":0,"start":4}
 `)
+	step(nil, Slots{Total: 8})
+	told("{\"event\":\"slots\",\"total\":8}\n")
 	hear(`{"job":0,"size":4}`)
 	hear(`{"job":1,"size":4}`)
 	told("")
@@ -85,6 +87,22 @@ func TestExternal(t *testing.T) {
 `)
 	hear(`{"job":1,"size":5}`)
 	step([]Decision{{1, 5, 4}})
+	step(nil, Told{1, &COL{Version: 1}}, Followed{1, true}, Followed{1, false}, Sized{1, 5}, Wished{1, 9, 7})
+	told(`
+{"event":"told","job":1,"col":{"version":1}}
+{"event":"followed","job":1,"follows":true}
+{"event":"followed","job":1}
+{"event":"sized","job":1,"size":5}
+{"event":"wished","job":1,"size":9,"min":7}
+`)
+	// It goes: who asks has slots, as long as there are some, and nobody tries again what
+	// has not happened.
+	x.Leave()
+	step([]Decision{{1, 9, 5}})
+	step(nil, Sized{1, 5})
+	step([]Decision{{1, 6, 5}}, Slots{Total: 6}, Wished{1, 8, 6})
+	step(nil, Sized{1, 6}, Wished{1, 7, 0})
+	hear(`{"version":1,"secret":"abc"}`)
 	for range 2 * maxLines {
 		x.Step(0, Slots{Total: 3})
 	}

@@ -38,7 +38,7 @@ type Decision struct {
 	From int
 }
 
-// Event is one of Slots, Arrived, Wished, Sized and Ended. Those about a job that the
+// Event is one of Slots, Arrived, Wished, Sized, Ended, Told and Followed. Those about a job that the
 // manager does not know are nothing.
 type Event interface{ event() }
 
@@ -78,12 +78,19 @@ type Told struct {
 	COL *COL
 }
 
-func (Slots) event()   {}
-func (Arrived) event() {}
-func (Wished) event()  {}
-func (Sized) event()   {}
-func (Ended) event()   {}
-func (Told) event()    {}
+// Followed: a job takes changes from now on that it has not asked for, or takes no more.
+type Followed struct {
+	Job     JobID
+	Follows bool
+}
+
+func (Slots) event()    {}
+func (Arrived) event()  {}
+func (Wished) event()   {}
+func (Sized) event()    {}
+func (Ended) event()    {}
+func (Told) event()     {}
+func (Followed) event() {}
 
 // Job is one job, as its owner tells of it.
 type Job struct {

@@ -113,6 +113,12 @@ func (s *Shared) event(ev Event) {
 		if e := s.byID[ev.Job]; e != nil {
 			e.COL, e.listed = s.bounded(ev.COL), false
 		}
+	case Followed:
+		if e := s.byID[ev.Job]; e != nil {
+			if e.Follows, e.listed = ev.Follows, false; e.held && e.Size > 0 && e.Wish == 0 && !ev.Follows {
+				s.unhold(e)
+			}
+		}
 	case Wished:
 		if e := s.byID[ev.Job]; e != nil && e.Size > 0 {
 			if e.Wish, e.WishMin, e.Asked, e.listed = ev.Size, ev.Min, t.Now, false; ev.Size < 1 || ev.Size == e.Size {
