@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"gompi/internal/head"
+	"gompi/launcher/pool"
 )
 
 // changes is what the command line says of processes that come and go.
@@ -43,6 +44,7 @@ type changeValues struct {
 	watchHostfile   bool
 	manager         string
 	policy, col     string
+	head, to        string
 }
 
 const changesTitle = "\nProcesses that come and go (docs/sessions.md):\n"
@@ -61,10 +63,13 @@ func changeFlags(v *flagValues) *pflag.FlagSet {
 	s.StringArrayVar(&c.psets, "pset", nil, "name ranks as a process set app://NAME: `NAME=0-3,7`")
 	s.StringVar(&c.resize, "resize-timeout", "60s", "`TIME` for newcomers to get ready, and again for the others to take up the change (0: for ever)")
 	s.StringVar(&c.leave, "leave-timeout", "60s", "`TIME` for who leaves to end before it is ended (0: for ever)")
+	s.StringVar(&c.head, "head", "", "be a head of several jobs, called `NAME`: it has slots (--slots, -H, --hostfile; default: the usable CPUs) and a queue, starts nothing, and ends its jobs when it ends; with --policy, --manager, --discover, --watch-hostfile, -v")
+	s.Lookup("head").NoOptDefVal = pool.DefaultName
+	s.StringVar(&c.to, "to", "", "hand the job to the head `NAME`: it begins when there are slots, and changes as that decides")
 	s.StringVar(&c.schedule, "schedule", "", "resize the main set by a timetable that counts from the start: `TIMES` such as 10s:+4,20s:-2,1m:=8")
 	s.StringVar(&c.discover, "discover", "", "resize it to the slots of the hosts that this `COMMAND` of the shell prints, NAME[:SLOTS] a line; it is run each second")
 	s.BoolVar(&c.watchHostfile, "watch-hostfile", false, "resize it to the slots in --hostfile, which is read each second")
-	s.StringVar(&c.policy, "policy", "", "resize it as the `POLICY` finds best for the slots that there are: dmr or ascent; with --discover or --watch-hostfile for those of the list")
+	s.StringVar(&c.policy, "policy", "", "resize it as the `POLICY` finds best for the slots that there are: dmr or ascent; with --discover or --watch-hostfile for those of the list. With --head also slots, fifo, firstfit and easy (the default)")
 	s.StringVar(&c.col, "col", "", "`FILE` with what the policy is told of the program (default: it uses its processes well)")
 	s.StringVar(&c.manager, "manager", "", "a program that connects to the Unix socket `PATH` resizes it; PATH.secret has what it must say")
 	v.set.AddFlagSet(s)

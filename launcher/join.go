@@ -25,12 +25,18 @@ func newJob(line *options, start starter) (h *head.Head, w *steward, err error) 
 	o := &line.Options
 	usable := cgroup.UsableCPUs()
 	procs := maxProcs(o, usable)
-	var id [8]byte
 	var secret [32]byte
-	if err := random(id[:], secret[:]); err != nil {
+	if err := random(secret[:]); err != nil {
 		return nil, nil, err
 	}
-	job := wire.JobID(binary.NativeEndian.Uint64(id[:]) | 1)
+	job, err := newJobID()
+	if err != nil {
+		return nil, nil, err
+	}
+	streams := agent.Streams{}
+	if t := line.to; t != nil {
+		job, streams.Lease = t.job, t.fd
+	}
 	h = head.New(o, job)
 	cfg := onehost.Config{
 		JobConfig: onehost.JobConfig{
@@ -51,6 +57,9 @@ func newJob(line *options, start starter) (h *head.Head, w *steward, err error) 
 	}
 	line.changes.tell(&cfg.JobConfig)
 	w = line.changes.steward
+	if line.to != nil {
+		cfg.Slots = atMost(cfg.Slots, line.to.total)
+	}
 	if path := line.changes.manager; path != "" {
 		if w, err = steered(path, job, line.changes.slots); err != nil {
 			return nil, nil, err
@@ -76,7 +85,7 @@ func newJob(line *options, start starter) (h *head.Head, w *steward, err error) 
 		}
 		return h, w, err
 	}
-	a, err := agent.New(o, job, procs, agent.Streams{}, func(ev launch.Event) { h.Hear(0, ev) }, h.Post)
+	a, err := agent.New(o, job, procs, streams, func(ev launch.Event) { h.Hear(0, ev) }, h.Post)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -87,6 +96,9 @@ func newJob(line *options, start starter) (h *head.Head, w *steward, err error) 
 	}
 	a.Serve(server)
 	h.Serve(server, a)
+	if line.to != nil {
+		line.to.serve(h, server, w)
+	}
 	if w != nil {
 		go w.run(server)
 	}
@@ -134,6 +146,13 @@ func maxProcs(o *launch.Options, usable int) func(int) int {
 		}
 		return max(2, usable/max(1, localProcs))
 	}
+}
+
+// newJobID is the number of a new job.
+func newJobID() (wire.JobID, error) {
+	var id [8]byte
+	err := random(id[:])
+	return wire.JobID(binary.NativeEndian.Uint64(id[:]) | 1), err
 }
 
 // random fills the buffers with secrets.

@@ -54,6 +54,15 @@ func run(args []string, start starter) int {
 	for _, w := range o.warnings {
 		launch.Say("%s", w)
 	}
+	if o.hold != nil {
+		return o.hold.run()
+	}
+	if o.to != nil {
+		if err := o.to.begin(o); err != nil {
+			launch.Say("%v", launch.Hinted(err))
+			return launch.ExitFailure
+		}
+	}
 	h, w, err := newJob(o, start)
 	if err != nil {
 		launch.Say("%v", launch.Hinted(err))

@@ -25,6 +25,8 @@ type options struct {
 	hosts    []hostSlots // empty: this host, no limit
 	pretend  []int       // slots of hosts that are only pretended; see pretendFlag
 	warnings []string
+	hold     *hold   // it is a head of several jobs; nil: it is a job
+	to       *tenant // of such a head; nil: of none
 }
 
 // errHelp carries a text that was asked for.
@@ -101,7 +103,10 @@ func flags(o *options, first bool) *flagValues {
 	return v
 }
 
-const usageLine = "Usage: gompirun [flags] PROGRAM [ARGS] [: [flags] PROGRAM2 [ARGS] ...]\n"
+const usageLine = `Usage: gompirun [flags] PROGRAM [ARGS] [: [flags] PROGRAM2 [ARGS] ...]
+       gompirun --head [NAME] [flags]               a head of several jobs, and then
+       gompirun --to NAME [flags] PROGRAM [ARGS]    each of them
+`
 
 const usageEnd = `
 Long flags may have one dash or two: -np 4. Behind a ':' stand -np, -H, --hostfile, -x and --wdir only.
@@ -154,6 +159,9 @@ func parse(args []string, getenv func(string) string) (*options, error) {
 			return nil, errHelp("gompirun " + Version() + "\n")
 		case v.helpEnv:
 			return nil, errHelp(knobHelp())
+		}
+		if v.changes.head != "" {
+			return o, v.holds(o)
 		}
 		if i == 0 {
 			first, knobFlags = v, v.knobs
@@ -216,8 +224,12 @@ func longFlags(s *pflag.FlagSet, args []string) ([]string, error) {
 		} else if f != nil && a[1] != '-' && len(name) > 1 {
 			out[i] = "-" + a
 		}
-		if f != nil && f.NoOptDefVal == "" && !hasValue {
+		switch {
+		case f == nil || hasValue:
+		case f.NoOptDefVal == "":
 			i++
+		case f.Name == "head" && i+1 < len(out) && !strings.HasPrefix(out[i+1], "-"):
+			out = slices.Replace(out, i, i+2, "--head="+out[i+1]) // which starts no program
 		}
 	}
 	return out, nil
@@ -310,6 +322,15 @@ func (v *flagValues) section(o *options) error {
 			o.warnings = append(o.warnings, fmt.Sprintf("-x %s: not in the environment", name))
 		}
 	}
+	if err := v.hostList(o); err != nil {
+		return err
+	}
+	o.Apps = append(o.Apps, a)
+	return nil
+}
+
+// hostList appends the hosts of one program's part to o.
+func (v *flagValues) hostList(o *options) error {
 	if v.hosts != "" {
 		hs, err := parseHosts(v.hosts)
 		if err != nil {
@@ -328,7 +349,6 @@ func (v *flagValues) section(o *options) error {
 		}
 		o.hosts = append(o.hosts, hs...)
 	}
-	o.Apps = append(o.Apps, a)
 	return nil
 }
 

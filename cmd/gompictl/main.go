@@ -32,6 +32,7 @@ const usage = `Usage: gompictl ps                      list the running jobs of 
        gompictl resize JOB +4|-4|=8     start or end processes of a job that follows that
        gompictl ops JOB                 how far the changes of a job are, and the latest that are over
        gompictl psets JOB [--dot|--svg] its process sets, and which was made of which
+       gompictl queue [HEAD]            the jobs of a head of several, and those that wait
        gompictl COMMAND --help          more about a command
        gompictl --version               print the version
        (JOB: its number as ps shows it, or the first digits of it)
@@ -76,6 +77,7 @@ func commands() []command {
 		{"resize", resizeHelp, resize},
 		{"ops", opsHelp, ops},
 		{"psets", psetsHelp, psets},
+		{"queue", queueHelp, queue},
 	}
 }
 

@@ -121,8 +121,10 @@ var layers = []row{
 	// Who decides: without a clock, a socket or a job.
 	{pkg: "launcher/rm", may: "internal/col"},
 	{pkg: "launcher/rm/sim", may: "launcher/rm internal/col"},
+	// Several jobs share slots: lines travel, and nothing of a job.
+	{pkg: "launcher/pool", may: "launcher/rm internal/control"},
 	{pkg: "launcher", may: "collectives/selection internal/knob internal/wire internal/control internal/control/link internal/head internal/onehost internal/launch internal/launch/cpus internal/launch/agent internal/launch/far internal/launch/head " +
-		"internal/change internal/cgroup launcher/rm"},
+		"internal/change internal/cgroup launcher/rm launcher/pool"},
 	{pkg: "internal/testjob", may: "mpi internal/core internal/change internal/segment transport transport/inproc internal/wire " +
 		"internal/control internal/control/client internal/control/link internal/onehost internal/rollcall"},
 	{pkg: "mpitest", may: "mpi internal/testjob launcher"},
@@ -135,7 +137,7 @@ var layers = []row{
 	{pkg: "bench/peers", may: "bench/report internal/cgroup"},
 	{pkg: "bench/peers/empty", may: "mpi"},
 	{pkg: "cmd/gompirun", may: "launcher"},
-	{pkg: "cmd/gompictl", may: "launcher launcher/rm internal/wire internal/change internal/control internal/control/client internal/rollcall internal/top internal/top/screen"},
+	{pkg: "cmd/gompictl", may: "launcher launcher/rm launcher/pool internal/wire internal/change internal/control internal/control/client internal/rollcall internal/top internal/top/screen"},
 	{pkg: "cmd/gompiplot", may: "bench/plot bench/report"},
 	{pkg: "cmd/gompibench", may: "bench bench/report mpi collectives collectives/selection collectives/sim internal/control launcher/rm launcher/rm/sim"},
 	{pkg: "examples"}, // holds the tests of all examples

@@ -39,6 +39,14 @@ func (h *Head) Lease(slots int) Use {
 	return h.use()
 }
 
+// Slots: the job may ever have so many processes at a time from now on; 0: any number.
+func (h *Head) Slots(most int) {
+	h.cfg.Slots = most
+	h.book.Roomier(h.now())
+	h.settle()
+	h.fitShort()
+}
+
 // LeaseMain is Lease, with a change of the main set by which the job takes all of them, or
 // gives back what it has beyond.
 func (h *Head) LeaseMain(slots int) *Ticket {

@@ -211,6 +211,11 @@ func (s *Server) Lease(slots int) (u head.Use) {
 	return u
 }
 
+// Slots says how many processes the job may ever have from now on; 0: any number.
+func (s *Server) Slots(most int) {
+	s.step(func() { s.head.Slots(most) })
+}
+
 // LeaseMain is Lease, and a Resize of the main set by which it takes them, or gives back
 // those beyond. What it returns and tells is as with Resize.
 func (s *Server) LeaseMain(slots int, part func(control.Message) bool) error {

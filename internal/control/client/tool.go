@@ -3,15 +3,10 @@
 package client
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"fmt"
-	"io"
-	"os"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"gompi/internal/control"
@@ -27,35 +22,20 @@ type JobAddr struct {
 // Jobs lists the jobs whose agents listen on this host, of every user and in
 // no particular order.
 func Jobs() ([]JobAddr, error) {
-	f, err := os.Open("/proc/net/unix")
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return parseJobs(f)
+	addrs, err := control.Listening()
+	return jobsOf(addrs), err
 }
 
-// parseJobs reads the kernel's table of Unix sockets: address, references,
-// protocol, flags, type, state, inode, path.
-func parseJobs(r io.Reader) ([]JobAddr, error) {
-	const accepting = 0x10000 // flag of a socket that listens
+// jobsOf are the jobs among sockets, once each.
+func jobsOf(addrs []string) []JobAddr {
 	var jobs []JobAddr
-	in := bufio.NewScanner(r)
-	for in.Scan() {
-		f := strings.Fields(in.Text())
-		if len(f) != 8 {
-			continue
-		}
-		flags, err := strconv.ParseUint(f[3], 16, 64)
-		if err != nil || flags&accepting == 0 {
-			continue
-		}
-		job, ok := control.ParseAddress(f[7])
+	for _, addr := range addrs {
+		job, ok := control.ParseAddress(addr)
 		if ok && !slices.ContainsFunc(jobs, func(j JobAddr) bool { return j.Job == job }) {
-			jobs = append(jobs, JobAddr{job, f[7]})
+			jobs = append(jobs, JobAddr{job, addr})
 		}
 	}
-	return jobs, in.Err()
+	return jobs
 }
 
 // Tool is gompictl's connection to an agent. One call at a time.

@@ -5,6 +5,8 @@ package client
 import (
 	"strings"
 	"testing"
+
+	"gompi/internal/control"
 )
 
 func TestParseJobs(t *testing.T) {
@@ -16,7 +18,8 @@ func TestParseJobs(t *testing.T) {
 0000000000000000: 00000002 00000000 zz 0001 01 15441 @gompi-00000000000000ab
 short
 `
-	jobs, err := parseJobs(strings.NewReader(table))
+	addrs, err := control.ParseListening(strings.NewReader(table))
+	jobs := jobsOf(addrs)
 	if err != nil || len(jobs) != 1 || jobs[0].Job != 0xab {
 		t.Errorf("%+v, %v", jobs, err)
 	}

@@ -42,6 +42,7 @@ type Agent struct {
 	returning bool
 	heir      wire.ProcID
 	null      *os.File
+	lease     int            // that the guardian keeps open; 0: there is none
 	reaps     sync.WaitGroup // pids that are being freed
 	free      func(pid int)  // waits for a child that has exited
 
@@ -77,13 +78,16 @@ func (a *Agent) Serve(plane Plane) { a.plane = plane }
 type Streams struct {
 	Out [2]func(b []byte) error
 	In  io.Reader
+	// Lease, if not 0, is a descriptor that the guardian, too, keeps open, until nothing
+	// runs any more of a job whose gompirun was killed.
+	Lease int
 }
 
 // New makes everything that needs no process yet. The functions tell the head,
 // and have something run on the agent's goroutine.
 func New(o *launch.Options, job wire.JobID, maxProcs func(int) int, streams Streams, tell func(launch.Event), post func(func())) (*Agent, error) {
 	a := &Agent{
-		o: o, job: job, topo: cpus.Read(os.DirFS("/")), maxProcs: maxProcs, forker: newForker(), in: streams.In, readEnd: -1,
+		o: o, job: job, topo: cpus.Read(os.DirFS("/")), maxProcs: maxProcs, forker: newForker(), in: streams.In, lease: streams.Lease, readEnd: -1,
 		free: reap, childTable: newChildTable(), tell: tell, post: post,
 	}
 	if a.in == nil {
@@ -117,7 +121,7 @@ func (a *Agent) Apps() int { return len(a.o.Apps) }
 
 func (a *Agent) Open() (err error) {
 	slacken()
-	a.forker.do(func() { a.guard, err = startGuardian(int(a.null.Fd())) })
+	a.forker.do(func() { a.guard, err = startGuardian(int(a.null.Fd()), a.lease) })
 	return err
 }
 

@@ -3,14 +3,18 @@
 package agent
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"io"
 	"math"
 	"os"
 	"os/signal"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -36,10 +40,12 @@ type guardian struct {
 const (
 	guardPipe   = 0
 	guardGroups = 3
+	guardLease  = 4 // if there is one
 )
 
-// startGuardian must run on the forking thread.
-func startGuardian(null int) (*guardian, error) {
+// startGuardian must run on the forking thread. It keeps lease, a descriptor, open until
+// nothing of the job runs; 0: there is none.
+func startGuardian(null, lease int) (*guardian, error) {
 	groups, err := unix.MemfdCreate("gompirun groups", unix.MFD_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("memfd_create: %w", err)
@@ -50,10 +56,14 @@ func startGuardian(null int) (*guardian, error) {
 		return nil, fmt.Errorf("pipe: %w", err)
 	}
 	defer unix.Close(p[0])
+	files := []uintptr{guardPipe: uintptr(p[0]), 1: uintptr(null), 2: uintptr(null), guardGroups: uintptr(groups)}
+	if lease != 0 {
+		files = append(files, uintptr(lease))
+	}
 	pid, err := syscall.ForkExec("/proc/self/exe", []string{"gompirun", GuardianArg}, &syscall.ProcAttr{
 		Env: []string{"GOMAXPROCS=1", "GOGC=off"},
 		// A session of its own, because it has to survive the terminal.
-		Files: []uintptr{guardPipe: uintptr(p[0]), 1: uintptr(null), 2: uintptr(null), guardGroups: uintptr(groups)},
+		Files: files,
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	})
 	if err != nil {
@@ -109,11 +119,49 @@ func Guard() int {
 	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGTSTP, unix.SIGUSR1, unix.SIGUSR2)
 	// An error ends the wait as an end does.
 	_, _ = io.Copy(io.Discard, os.NewFile(guardPipe, "pipe"))
-	groups, _ := io.ReadAll(io.NewSectionReader(os.NewFile(guardGroups, "groups"), 0, math.MaxInt64))
-	for ; len(groups) >= 4; groups = groups[4:] {
-		if g := int(int32(binary.NativeEndian.Uint32(groups))); g > 1 && g != os.Getpid() {
+	text, _ := io.ReadAll(io.NewSectionReader(os.NewFile(guardGroups, "groups"), 0, math.MaxInt64))
+	groups := map[int]bool{}
+	for ; len(text) >= 4; text = text[4:] {
+		if g := int(int32(binary.NativeEndian.Uint32(text))); g > 1 && g != os.Getpid() {
+			groups[g] = true
 			unix.Kill(-g, unix.SIGKILL)
 		}
 	}
+	if _, err := unix.FcntlInt(guardLease, unix.F_GETFD, 0); err == nil {
+		for end := time.Now().Add(leaseWait); runs(groups) && time.Now().Before(end); {
+			time.Sleep(leasePoll)
+		}
+	}
 	return 0
+}
+
+// How long the guardian holds a lease for processes that do not end after SIGKILL, and
+// how often it looks.
+const (
+	leaseWait = 10 * time.Second
+	leasePoll = 5 * time.Millisecond
+)
+
+// runs reports whether a process of these groups is still there, but for what is left of
+// one that has ended.
+func runs(groups map[int]bool) bool {
+	procs, err := os.ReadDir("/proc")
+	for _, p := range procs {
+		if c := p.Name()[0]; c < '0' || c > '9' {
+			continue
+		}
+		text, err := os.ReadFile("/proc/" + p.Name() + "/stat")
+		if err != nil {
+			continue // it has ended
+		}
+		// PID (NAME) STATE PARENT GROUP, where NAME may be anything.
+		f := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+		if len(f) < 3 || f[0] == "Z" || f[0] == "X" {
+			continue
+		}
+		if g, err := strconv.Atoi(f[2]); err == nil && groups[g] {
+			return true
+		}
+	}
+	return err != nil // then nothing is known
 }

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pool
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"regexp"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/control"
+)
+
+// DefaultName is that of a head whose user gives it none.
+const DefaultName = "default"
+
+var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// CheckName says what is wrong with the name of a head.
+func CheckName(name string) error {
+	if !nameForm.MatchString(name) {
+		return fmt.Errorf("%.80q is no name of a head: up to 64 letters, digits, '.', '_' and '-', of which the first is a letter or a digit", name)
+	}
+	return nil
+}
+
+// prefix is what the sockets of this user's heads begin with. They are abstract: the name
+// is free when the process is gone, and no file is left.
+func prefix() string { return fmt.Sprintf("@gompi-head-%d-", os.Geteuid()) }
+
+func address(name string) string { return prefix() + name }
+
+// Heads are the names of this user's heads on this host.
+func Heads() ([]string, error) {
+	list, err := control.Listening()
+	var names []string
+	for _, addr := range list {
+		if name, ok := strings.CutPrefix(addr, prefix()); ok && CheckName(name) == nil {
+			names = append(names, name)
+		}
+	}
+	return names, err
+}
+
+// errStranger: another user is at the other end.
+var errStranger = errors.New("it is another user's")
+
+// other is the process at the other end of a connection, which is this user's.
+func other(c *net.UnixConn) (pid int, err error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var cred *unix.Ucred
+	var credErr error
+	err = raw.Control(func(fd uintptr) {
+		cred, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	})
+	if err = errors.Join(err, credErr); err != nil {
+		return 0, err
+	}
+	if int(cred.Uid) != os.Geteuid() {
+		return 0, errStranger
+	}
+	return int(cred.Pid), nil
+}
+
+// dial connects to a head.
+func dial(name string) (*net.UnixConn, error) {
+	if err := CheckName(name); err != nil {
+		return nil, err
+	}
+	c, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: address(name), Net: "unix"})
+	if err != nil {
+		names, _ := Heads()
+		switch {
+		case !errors.Is(err, unix.ECONNREFUSED):
+			return nil, fmt.Errorf("head %s: %w", name, err)
+		case len(names) == 0:
+			return nil, fmt.Errorf("there is no head %s on this host: gompirun --head=%s makes one", name, name)
+		}
+		return nil, fmt.Errorf("there is no head %s on this host, but %s", name, strings.Join(names, ", "))
+	}
+	if _, err := other(c); err != nil {
+		c.Close()
+		return nil, fmt.Errorf("head %s: %w", name, err)
+	}
+	return c, nil
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pool
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// Queue is what a head says of itself and its jobs.
+type Queue struct {
+	Name         string
+	Manager      string // who decides
+	Total, Taken int    // slots; Taken: those that were promised, too
+	Jobs         []Entry
+}
+
+// Entry is a job of a Queue, in the order in which jobs came.
+type Entry struct {
+	Job     string // the number by which gompictl knows it while it runs
+	Program string
+	PID     int           // of its gompirun
+	Start   int           // how many processes it has asked for
+	Has     int           // slots; 0: it waits
+	Wants   int           // for which it asks; Has: for no others
+	Target  int           // that a change under way leads to; 0: there is none
+	Follows bool          // it can be resized
+	For     time.Duration // since it runs, or waits
+}
+
+// askWait is how long a head may take to answer.
+const askWait = 5 * time.Second
+
+// Ask asks a head of this user and host for its queue.
+func Ask(name string) (*Queue, error) {
+	c, err := dial(name)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(askWait))
+	if _, err := c.Write((&line{Version: Version, Ask: "queue"}).encode()); err != nil {
+		return nil, fmt.Errorf("head %s: %w", name, err)
+	}
+	q := &Queue{Name: name}
+	in := scan(c)
+	for in.Scan() {
+		l, err := decode(in.Bytes())
+		switch {
+		case err != nil:
+			return nil, err
+		case l.Event == "end":
+			return q, nil
+		case l.Event == "refused":
+			return nil, fmt.Errorf("head %s: %s", name, l.Text)
+		}
+		q.take(l)
+	}
+	return nil, fmt.Errorf("head %s: %w", name, errors.Join(in.Err(), io.ErrUnexpectedEOF))
+}
+
+// take takes a line of the answer.
+func (q *Queue) take(l *line) {
+	switch l.Event {
+	case "head":
+		q.Manager, q.Total, q.Taken = l.Text, l.Total, l.Taken
+	case "job":
+		q.Jobs = append(q.Jobs, Entry{Job: l.Job, Program: l.Program, PID: l.PID, Start: l.Start, Has: l.Taken, Wants: l.Size, Target: l.Target,
+			Follows: l.Follows, For: time.Duration(l.For * float64(time.Second))})
+	}
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pool
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+
+	"gompi/launcher/rm"
+)
+
+// Version is that of the lines, MaxLine the longest one in bytes: a COL may be in it.
+const (
+	Version = 1
+	MaxLine = 128 << 10
+)
+
+// maxText bounds what is said for people, in bytes.
+const maxText = 4 << 10
+
+// line is what one end says to the other. Which fields an event has the design lists.
+type line struct {
+	Version int    `json:"version,omitempty"`
+	Event   string `json:"event,omitempty"`
+	Ask     string `json:"ask,omitempty"`
+
+	Job     string          `json:"job,omitempty"`
+	Program string          `json:"program,omitempty"`
+	Start   int             `json:"start,omitempty"`
+	Limit   float64         `json:"limit,omitempty"` // seconds
+	COL     json.RawMessage `json:"col,omitempty"`
+
+	Size    int    `json:"size,omitempty"`
+	Min     int    `json:"min,omitempty"`
+	Of      uint32 `json:"of,omitempty"`
+	Wished  bool   `json:"wished,omitempty"`
+	Follows bool   `json:"follows,omitempty"`
+
+	Total  int     `json:"total,omitempty"`
+	Before int     `json:"before,omitempty"`
+	Taken  int     `json:"taken,omitempty"`
+	PID    int     `json:"pid,omitempty"`
+	Target int     `json:"target,omitempty"`
+	For    float64 `json:"for,omitempty"` // seconds
+	Text   string  `json:"text,omitempty"`
+}
+
+func (l *line) encode() []byte {
+	text, err := json.Marshal(l)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return append(text, '\n')
+}
+
+// decode takes a line of the other end.
+func decode(text []byte) (*line, error) {
+	l := &line{}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	err := d.Decode(l)
+	if err == nil {
+		if _, end := d.Token(); end != io.EOF {
+			err = errors.New("something behind the object")
+		}
+	}
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("pool: %w", err)
+	case len(l.Text) > maxText || len(l.Program) > maxText:
+		return nil, fmt.Errorf("pool: a text of %d bytes, at most %d allowed", max(len(l.Text), len(l.Program)), maxText)
+	case l.Size < 0 || l.Size > rm.MostProcesses || l.Min < 0 || l.Min > l.Size || l.Start < 0 || l.Start > rm.MostProcesses:
+		return nil, fmt.Errorf("pool: size %d, at least %d, to start with %d: 0 to %d allowed", l.Size, l.Min, l.Start, rm.MostProcesses)
+	case !(l.Limit >= 0 && l.Limit < 1e9):
+		return nil, fmt.Errorf("pool: a limit of %g s", l.Limit)
+	}
+	return l, nil
+}
+
+// col is the COL of a line; nil: it has none.
+func (l *line) col() (*rm.COL, error) {
+	if len(l.COL) == 0 {
+		return nil, nil
+	}
+	return rm.ParseCOL(l.COL)
+}
+
+// colText is a COL in a line.
+func colText(c *rm.COL) json.RawMessage {
+	if c == nil {
+		return nil
+	}
+	text, err := json.Marshal(c)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return text
+}
+
+// scan reads lines from a connection.
+func scan(c net.Conn) *bufio.Scanner {
+	in := bufio.NewScanner(c)
+	in.Buffer(make([]byte, 0, 512), MaxLine)
+	return in
+}
+
+// clip shortens a text for people.
+func clip(text string) string {
+	if len(text) > maxText {
+		text = text[:maxText]
+	}
+	return text
+}

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pool
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"gompi/launcher/rm"
+)
+
+// Pool is who has leased how many slots, and who waits for some. Its owner makes one call
+// at a time, and then passes on what jobs are to be told (Take).
+type Pool struct {
+	manager rm.ResourceManager
+	total   int
+	last    rm.JobID
+	jobs    []*Job // in the order in which they came
+	news    []rm.Event
+}
+
+// Job is a job of a pool.
+type Job struct {
+	id      rm.JobID
+	number  string // as gompictl shows it
+	program string
+	pid     int
+
+	came, began time.Duration
+	start       int
+	has         int    // slots; 0: it waits
+	target      int    // of a decision that it has not answered; 0: none
+	of          uint32 // the number of its last decision
+	wish, least int
+	follows     bool
+	out         [][]byte
+}
+
+// New makes a pool of so many slots. The manager shares them out.
+func New(manager rm.ResourceManager, total int) *Pool {
+	return &Pool{manager: manager, total: total, news: []rm.Event{rm.Slots{Total: total}}}
+}
+
+// Join takes a job into the queue, by its first line.
+func (p *Pool) Join(now time.Duration, l *line, pid int) (*Job, error) {
+	c, err := l.col()
+	switch {
+	case err != nil:
+		return nil, err
+	case len(l.Job) != 16:
+		return nil, fmt.Errorf("a job of the number %.40q", l.Job)
+	case slices.ContainsFunc(p.jobs, func(j *Job) bool { return j.number == l.Job }):
+		return nil, fmt.Errorf("job %s is here already", l.Job)
+	}
+	if l.Start == 0 {
+		l.Start = p.total
+	}
+	if l.Start > p.total {
+		if c == nil || c.Min == 0 || c.Min > p.total {
+			return nil, fmt.Errorf("it asks for %d processes, and there are %d slots", l.Start, p.total)
+		}
+		l.Start = p.total
+	}
+	p.last++
+	j := &Job{id: p.last, number: l.Job, program: l.Program, pid: pid, came: now, start: l.Start}
+	before := 0
+	for _, o := range p.jobs {
+		if o.has == 0 {
+			before++
+		}
+	}
+	p.jobs = append(p.jobs, j)
+	j.tell(&line{Event: "hello", Version: Version, Total: p.total, Before: before})
+	p.news = append(p.news, rm.Arrived{Job: rm.Job{ID: j.id, COL: c, Start: l.Start, Limit: time.Duration(l.Limit * float64(time.Second))}})
+	return j, nil
+}
+
+// Hear takes a line of a job. The error: it breaks the rules, and is to be left.
+func (p *Pool) Hear(now time.Duration, j *Job, l *line) error {
+	if j.has == 0 && l.Event != "sized" {
+		return fmt.Errorf("%q of a job that has not begun", l.Event)
+	}
+	switch l.Event {
+	case "sized":
+		return p.sized(now, j, l)
+	case "wished":
+		if l.Size < 1 {
+			return errors.New("a wish for nothing")
+		}
+		j.wish, j.least = l.Size, l.Min
+		if l.Size == j.has {
+			j.wish, j.least = 0, 0
+		}
+		p.news = append(p.news, rm.Wished{Job: j.id, Size: l.Size, Min: l.Min})
+	case "told":
+		c, err := l.col()
+		if err != nil {
+			return err
+		}
+		p.news = append(p.news, rm.Told{Job: j.id, COL: c})
+	case "followed":
+		j.follows = l.Follows
+		p.news = append(p.news, rm.Followed{Job: j.id, Follows: l.Follows})
+	default:
+		return fmt.Errorf("event %.40q", l.Event)
+	}
+	return nil
+}
+
+// sized: a job says how many processes it has.
+func (p *Pool) sized(now time.Duration, j *Job, l *line) error {
+	switch {
+	case l.Size < 1:
+		return errors.New("a job of no process")
+	case l.Of == 0 && j.target != 0:
+		return nil // its answer says how many it has
+	case l.Of != 0 && (j.target == 0 || l.Of != j.of):
+		return fmt.Errorf("an answer to decision %d", l.Of)
+	case l.Size > max(j.has, j.target):
+		return fmt.Errorf("%d processes, and it has %d slots", l.Size, max(j.has, j.target))
+	case l.Of == 0 && l.Size == j.has:
+		return nil
+	}
+	if j.has == 0 {
+		j.began = now
+	}
+	if l.Size != j.has {
+		j.wish, j.least = 0, 0
+	}
+	j.has, j.target = l.Size, 0
+	p.news = append(p.news, rm.Sized{Job: j.id, Size: l.Size})
+	return nil
+}
+
+// Leave: nothing is left of a job.
+func (p *Pool) Leave(j *Job) {
+	p.jobs = slices.DeleteFunc(p.jobs, func(o *Job) bool { return o == j })
+	p.news = append(p.news, rm.Ended{Job: j.id})
+}
+
+// Slots: there are so many now.
+func (p *Pool) Slots(total int) {
+	p.total = total
+	p.news = append(p.news, rm.Slots{Total: total})
+	for _, j := range p.jobs {
+		j.tell(&line{Event: "slots", Total: total})
+	}
+}
+
+// Step lets the manager decide.
+func (p *Pool) Step(now time.Duration) {
+	const rounds = 8 // what a manager decides again though it is not carried out waits
+	for i := 0; i == 0 || i < rounds && len(p.news) > 0; i++ {
+		news := p.news
+		p.news = nil
+		for _, d := range p.manager.Step(now, news...) {
+			i := slices.IndexFunc(p.jobs, func(j *Job) bool { return j.id == d.Job })
+			if i < 0 {
+				continue
+			}
+			j := p.jobs[i]
+			more := d.Size - max(j.has, j.target)
+			if j.target != 0 || d.Size < 1 || more > 0 && p.Taken()+more > p.total {
+				p.news = append(p.news, rm.Sized{Job: j.id, Size: j.has}) // it is not carried out
+				continue
+			}
+			j.target = d.Size
+			j.of++
+			j.tell(&line{Event: "decided", Size: d.Size, Of: j.of, Wished: j.wish != 0 && d.Size > j.has})
+		}
+	}
+}
+
+// Next is when Step wants to be called again if nothing happens before.
+func (p *Pool) Next() (time.Duration, bool) { return p.manager.Next() }
+
+// Taken is how many slots jobs have, or were promised.
+func (p *Pool) Taken() int {
+	sum := 0
+	for _, j := range p.jobs {
+		sum += max(j.has, j.target)
+	}
+	return sum
+}
+
+func (j *Job) tell(l *line) { j.out = append(j.out, l.encode()) }
+
+// Take returns the lines that a job is to be told.
+func (j *Job) Take() [][]byte {
+	list := j.out
+	j.out = nil
+	return list
+}
+
+// lines are what there is, for people: the head, and its jobs in the order in which they
+// came.
+func (p *Pool) lines(now time.Duration, text string) []*line {
+	list := []*line{{Event: "head", Version: Version, Total: p.total, Taken: p.Taken(), Text: text}}
+	for _, j := range p.jobs {
+		since := j.came
+		if j.has > 0 {
+			since = j.began
+		}
+		list = append(list, &line{Event: "job", Job: j.number, Program: j.program, PID: j.pid, Start: j.start, Size: max(j.has, j.wish), Min: j.least,
+			Taken: j.has, Target: j.target, Follows: j.follows, For: (now - since).Seconds()})
+	}
+	return list
+}
