@@ -25,8 +25,8 @@ const maxText = 4 << 10
 
 // line is what one end says to the other. Which fields an event has the design lists.
 type line struct {
-	Version int    `json:"version,omitempty"`
 	Event   string `json:"event,omitempty"`
+	Version int    `json:"version,omitempty"`
 	Ask     string `json:"ask,omitempty"`
 
 	Job     string          `json:"job,omitempty"`

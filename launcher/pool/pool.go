@@ -67,7 +67,7 @@ func (p *Pool) Join(now time.Duration, l *line, pid int) (*Job, error) {
 	j := &Job{id: p.last, number: l.Job, program: l.Program, pid: pid, came: now, start: l.Start}
 	before := 0
 	for _, o := range p.jobs {
-		if o.has == 0 {
+		if o.has == 0 && o.target == 0 {
 			before++
 		}
 	}
