@@ -3,6 +3,7 @@
 package launcher
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/signal"
@@ -40,6 +41,14 @@ func (x *hold) run() int {
 		if !signal.Ignored(s) {
 			signal.Notify(signals, s)
 		}
+	}
+	if x.looks != nil {
+		n, err := x.looks.look(context.Background())
+		if err != nil {
+			launch.Say("%s: %v", x.looks.flag, err)
+			return launch.ExitFailure
+		}
+		x.slots = n
 	}
 	s, done, err := x.open()
 	if err != nil {

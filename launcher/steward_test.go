@@ -135,7 +135,6 @@ func TestSteward(t *testing.T) {
 	}
 }
 
-<<<<<<< HEAD
 // A list of hosts that is not read yet is not one without slots: the manager hears of
 // them before it hears of the job.
 func TestStewardWaitsForSlots(t *testing.T) {
@@ -148,9 +147,9 @@ func TestStewardWaitsForSlots(t *testing.T) {
 		<-done
 	}
 	p := &told{s: s, done: make(chan struct{})}
-	s.main(make([]wire.ProcID, 2))
+	p.becomes(head.Use{Has: 2})
 	go s.run(p)
-	s.main(make([]wire.ProcID, 3)) // which is news, too
+	p.becomes(head.Use{Has: 3}) // which is news, too
 	close(read)
 	for _, want := range []rm.Event{rm.Slots{Total: 7}, rm.Arrived{Job: rm.Job{ID: theJob, Size: 3, Follows: true}}} {
 		select {
@@ -164,7 +163,8 @@ func TestStewardWaitsForSlots(t *testing.T) {
 	}
 	close(p.done)
 	s.wait()
-=======
+}
+
 // Of a lease the manager hears what the program asks for and says of itself, once each, and
 // what is not used goes back.
 func TestStewardLeases(t *testing.T) {
@@ -213,7 +213,6 @@ func TestStewardLeases(t *testing.T) {
 	if n := <-p.sizes; n != 2 {
 		t.Errorf("asked for %d", n)
 	}
->>>>>>> 6e287a0 (launcher, head: who decides about a job leases slots to it, hears what the program asks for and its COL)
 }
 
 // A policy finds the size that is best for the program, of the slots that there are.
