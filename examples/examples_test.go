@@ -287,36 +287,14 @@ func TestElastic(t *testing.T) {
 			t.Errorf("error %g", e)
 		}
 	})
-	run, ctl, elastic := mpitest.Build(t, "gompi/cmd/gompirun"), mpitest.Build(t, "gompi/cmd/gompictl"), mpitest.Build(t, "gompi/examples/elastic")
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	job := exec.CommandContext(ctx, run, "-np", "2", elastic, "--n", "7", "--steps", "1000000", "--pause", "1ms")
-	out, err := job.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := job.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer job.Wait()
-	defer job.Process.Signal(syscall.SIGTERM)
-	lines := bufio.NewScanner(out)
-	next := func(pattern string) []string {
-		t.Helper()
-		lines.Scan()
-		return match(t, lines.Text(), pattern)
-	}
-	name := next(`^try: gompictl resize ([0-9a-f]+) \+2$`)[0]
+	r := start(t, "elastic", "--n", "7", "--steps", "1000000", "--pause", "1ms")
 	size := 2
 	for _, s := range []struct {
 		ask string
 		to  int
 	}{{"+7", 9}, {"-6", 3}, {"=1", 1}, {"=4", 4}} {
-		said, err := exec.CommandContext(ctx, ctl, "resize", name, s.ask).CombinedOutput()
-		if err != nil || !strings.Contains(string(said), fmt.Sprintf("gompi://main: %d -> %d processes, committed", size, s.to)) {
-			t.Fatalf("%s: %v\n%s", s.ask, err, said)
-		}
-		m := next(fmt.Sprintf(`^[0-9]+ steps, 7 points by %d ranks, error (\S+): %d ranks before$`, s.to, size))
+		r.resize(s.ask, size, s.to)
+		m := r.next(fmt.Sprintf(`^[0-9]+ steps, 7 points by %d ranks, error (\S+): %d ranks before$`, s.to, size))
 		if e := number(t, m[0]); e > 1e-12 {
 			t.Errorf("error %g by %d ranks", e, s.to)
 		}
@@ -435,7 +413,7 @@ func TestPhases(t *testing.T) {
 
 // One rank answers --help, and none fails.
 func TestHelp(t *testing.T) {
-	for _, name := range []string{"counter", "elastic", "hashtable", "heat", "phases", "pi", "ring", "samplesort", "stencil", "survive"} {
+	for _, name := range []string{"clientserver", "counter", "elastic", "hashtable", "heat", "phases", "pi", "pi_elastic", "ring", "samplesort", "stencil", "survive", "taskfarm"} {
 		r := mpitest.Exec(t, 3, []string{mpitest.Build(t, "gompi/examples/"+name), "--help"})
 		lines := strings.Split(r.Stderr, "\n")
 		slices.Sort(lines)

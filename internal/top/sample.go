@@ -141,7 +141,7 @@ func (h *History) Rows(s *Sample) []Row {
 		r := Row{Name: p.Called(), Proc: p, Host: printable(p.Host), Ranks: 1, Memory: p.Used.Memory, Rates: was.rates, Known: was.known,
 			Fresh: was.since.After(h.began) && s.When.Sub(was.since) < freshFor, Gone: p.State == control.Exited, order: p.Rank}
 		if p.Name != "" {
-			r.order = control.MaxMembers + p.Rank
+			r.order = control.MaxMembers + int(p.Proc.Serial)
 		}
 		r.waits(called, s.When)
 		rows = append(rows, r)
