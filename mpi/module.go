@@ -3,8 +3,11 @@
 package mpi
 
 import (
+	"context"
+
 	"gompi/internal/buffer"
 	"gompi/internal/calls"
+	"gompi/internal/control"
 	"gompi/internal/core"
 	"gompi/internal/dtype"
 	"gompi/internal/engine"
@@ -61,6 +64,18 @@ func (c *coreComm) Failed(err error) engine.Handle { return c.comm().failedReque
 
 func (c *coreComm) Make(a core.Agreed, g core.Groups, name string) (any, error) {
 	d, err := c.comm().child(a, g, name)
+	return d, err
+}
+
+func (c *coreComm) User() context.Context {
+	if c.user == nil {
+		return context.Background()
+	}
+	return c.user
+}
+
+func (c *coreComm) Meet(op calls.Name, root int, class fault.Class, m control.Message) (any, error) {
+	d, err := c.comm().meet(op, root, class, m)
 	return d, err
 }
 

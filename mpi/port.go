@@ -125,11 +125,17 @@ func (c *Comm) meetAt(op calls.Name, port string, root int) (*Comm, error) {
 	if root < 0 || root >= c.core.Size {
 		return nil, c.argError(ErrRoot, op, ProcNull, -1, -1, -1, "", fmt.Errorf("root %d of %d ranks", root, c.core.Size))
 	}
+	return c.meet(op, root, fault.Port, &control.Meet{Port: port, Accepts: op == opAccept, Members: c.core.Ctx.Members})
+}
+
+// meet has root ask the head whom the group of c meets, and makes the intercommunicator.
+// class is that of a refusal; m counts on root.
+func (c *Comm) meet(op calls.Name, root int, class fault.Class, m control.Message) (*Comm, error) {
 	p, user := &c.core.proc.core, c.user
 	var said []byte
 	if c.core.Rank == root {
 		var b control.MeetBody
-		if f := c.askMeet(op, port, &b); f != nil {
+		if f := c.askMeet(op, class, m, &b); f != nil {
 			said, user = append([]byte{byte(f.Class)}, control.Clip(f.Err.Error(), control.MaxText)...), nil
 		} else {
 			said = append([]byte{0}, control.Encode(&b)...)
@@ -166,16 +172,16 @@ func (c *Comm) meetAt(op calls.Name, port string, root int) (*Comm, error) {
 var errSaid = errors.New("what the root says of the other group cannot be read")
 
 // askMeet is the root's part.
-func (c *Comm) askMeet(op calls.Name, port string, b *control.MeetBody) *fault.Fault {
-	if port == "" || len(port) > control.MaxName {
-		return &fault.Fault{Class: fault.Port, Peer: -1, Err: fmt.Errorf("a port of %d bytes", len(port))}
+func (c *Comm) askMeet(op calls.Name, class fault.Class, m control.Message, b *control.MeetBody) *fault.Fault {
+	if at, ok := m.(*control.Meet); ok && (at.Port == "" || len(at.Port) > control.MaxName) {
+		return &fault.Fault{Class: fault.Port, Peer: -1, Err: fmt.Errorf("a port of %d bytes", len(at.Port))}
 	}
 	p := &c.core.proc.core
 	ctx, cancel := p.WhileJob(c.user)
 	defer cancel()
 	defer p.Noted(op)()
-	if err := p.Control.Ask(ctx, &control.Meet{Port: port, Accepts: op == opAccept, Members: c.core.Ctx.Members}, b); err != nil {
-		return core.Refusal(ctx, fault.Port, err)
+	if err := p.Control.Ask(ctx, m, b); err != nil {
+		return core.Refusal(ctx, class, err)
 	}
 	return nil
 }

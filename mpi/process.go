@@ -21,7 +21,8 @@ type Process struct {
 	rootMu sync.Mutex      // held to make world or own
 	world  atomic.Pointer[Comm]
 	own    atomic.Pointer[Comm]
-	parent *Comm // nil until Parent is called; guarded by rootMu
+	parent *Comm      // nil until Parent is called; guarded by rootMu, of a late one by lateMu
+	lateMu sync.Mutex // held while others are waited for that attach the process
 
 	buffer sendBuffer
 

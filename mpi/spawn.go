@@ -223,7 +223,14 @@ func (c *Comm) spawn(op calls.Name, q *asked, root int) (answer, error) {
 // for a process that nobody has spawned so, and when it was freed. It is made at first
 // use, and is the same for all callers. Local. MPI 4.1 section 11.8.4,
 // MPI_Comm_get_parent.
+//
+// A process that was started by a request (package proc) waits here until it is attached:
+// the local group is then those that are attached with it. nil if it never will be, as
+// its request was freed, or the process that has it has ended.
 func (p *Process) Parent() (*Comm, error) {
+	if p.core.Late {
+		return p.lateParent()
+	}
 	if !p.core.Family {
 		return nil, nil
 	}
@@ -239,6 +246,38 @@ func (p *Process) Parent() (*Comm, error) {
 	if f != nil {
 		var none *Comm
 		return nil, none.errorOf(opParent, ProcNull, -1, f)
+	}
+	c, err := p.newComm(nil, a, g, "PARENT")
+	if err == nil {
+		p.parent = c
+	}
+	return c, err
+}
+
+// lateParent is Parent of a process that others attach.
+func (p *Process) lateParent() (*Comm, error) {
+	p.lateMu.Lock()
+	defer p.lateMu.Unlock()
+	if c := p.parent; c != nil {
+		if c.core.Ctx.Freed() {
+			return nil, nil
+		}
+		return c, nil
+	}
+	var b control.MeetBody
+	stop := p.core.Noted(opParent)
+	err := p.core.Control.Ask(p.core.Ctx, &control.Empty{Kind: control.KindKin}, &b)
+	stop()
+	switch {
+	case errors.Is(err, control.ErrNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, p.portError(opParent, core.Refusal(p.core.Ctx, fault.Spawn, err))
+	}
+	defer p.core.Control.ReleaseSet(b.Theirs.Number)
+	a, g, f := p.core.Facing(opParent, b.IDs, b.Mine, b.Theirs)
+	if f != nil {
+		return nil, p.portError(opParent, f)
 	}
 	c, err := p.newComm(nil, a, g, "PARENT")
 	if err == nil {

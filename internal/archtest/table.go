@@ -103,6 +103,8 @@ var layers = []row{
 		"internal/buffer internal/calls internal/fault internal/wire internal/group internal/dtype internal/kernel internal/mem internal/control " +
 		"internal/cgroup internal/topo"},
 	{pkg: "mpi/value", may: "mpi"},
+	// What it asks the head is its own, and no call of the standard's.
+	{pkg: "mpi/proc", may: "mpi internal/core internal/control internal/calls internal/fault internal/wire"},
 	{pkg: "sessions", may: "mpi internal/buffer internal/core internal/engine internal/change internal/col internal/setpage internal/control internal/segment internal/calls internal/fault internal/wire internal/group internal/wait"},
 	{pkg: "sessions/dyn", may: "mpi sessions internal/calls"},
 	{pkg: "sessions/adapt", may: "mpi sessions"},

@@ -45,10 +45,11 @@ const (
 	Publish ServiceDo = iota + 1
 	Unpublish
 	LookUp
+	AwaitName // LookUp, when somebody has published it
 )
 
-// Service publishes the name of a service for a port, takes it back, or asks for its
-// port. The answer is a ValueBody: the port.
+// Service publishes the name of a service for a port, takes it back, asks for its port, or
+// waits for it. The answer is a ValueBody: the port.
 type Service struct {
 	Do   ServiceDo
 	Name string
@@ -59,7 +60,7 @@ func (*Service) kind() Kind   { return KindService }
 func (m *Service) put(e *enc) { e.u8(uint8(m.Do)); e.str(m.Name); e.str(m.Port) }
 func (m *Service) get(d *dec) {
 	m.Do, m.Name, m.Port = ServiceDo(d.u8()), d.str(MaxName), d.str(MaxName)
-	if d.err == nil && (m.Do < Publish || m.Do > LookUp) {
+	if d.err == nil && (m.Do < Publish || m.Do > AwaitName) {
 		d.fail("unknown deed %d on a service", m.Do)
 	}
 }

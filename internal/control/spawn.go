@@ -163,6 +163,7 @@ func (p *SpawnPart) Least() int {
 type SpawnBody struct {
 	World, Parent wire.Set
 	Counts        []uint32 // processes of each command
+	Nodes         []string // SpawnReserve: the names of the job's hosts, by number; nil: they have none
 	Text          string
 	Part          uint32
 }
@@ -176,9 +177,13 @@ func (m *SpawnBody) put(e *enc) {
 	for _, n := range m.Counts {
 		e.u32(n)
 	}
+	e.strs(m.Nodes[:min(len(m.Nodes), maxNodes)])
 	e.str(Clip(m.Text, MaxText))
 	e.u32(m.Part)
 }
+
+// maxNodes bounds the names of hosts in an answer.
+const maxNodes = 1 << 12
 
 func (m *SpawnBody) get(d *dec) {
 	m.World, m.Parent = d.set(), d.set()
@@ -187,6 +192,7 @@ func (m *SpawnBody) get(d *dec) {
 	for range n {
 		m.Counts = append(m.Counts, d.u32())
 	}
+	m.Nodes = d.strs(maxNodes, MaxName)
 	m.Text, m.Part = d.str(MaxText), d.u32()
 }
 

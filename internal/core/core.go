@@ -7,7 +7,10 @@
 package core
 
 import (
+	"context"
+
 	"gompi/internal/calls"
+	"gompi/internal/control"
 	"gompi/internal/engine"
 	"gompi/internal/fault"
 	"gompi/internal/wire"
@@ -19,6 +22,8 @@ type CommHandle interface {
 	// Comm is what all its handles share.
 	Comm() *Comm
 
+	// User is what its calls give up with.
+	User() context.Context
 	// Intra is an error if it is nil or an intercommunicator.
 	Intra(op calls.Name) error
 	// Fault is the error of a call that the engine could not do, Fail one of
@@ -33,6 +38,10 @@ type CommHandle interface {
 	// Make makes a communicator that its ranks have agreed on, with the same
 	// error handler, an *mpi.Comm: nil on a process that is not a member. Local.
 	Make(a Agreed, g Groups, name string) (any, error)
+
+	// Meet has root ask the head by m, whose answer is a MeetBody, whom the group meets,
+	// and makes the intercommunicator, an *mpi.Comm. A refusal has the class. Collective.
+	Meet(op calls.Name, root int, class fault.Class, m control.Message) (any, error)
 
 	// SendValue is Send of an encoded Go value: a typed receive of it fails
 	// with fault.Type. IsendValue starts one. ReceiveValue receives at most

@@ -41,6 +41,8 @@ type Process struct {
 	// both have a communicator, with the ids of Parent.
 	Parent wire.Set
 	Family bool
+	// Late: who has started this process may connect with it later.
+	Late bool
 	// Change is the change that the process was started for; nil: none.
 	Change *control.ChangeBody
 
@@ -106,7 +108,7 @@ func (p *Process) Start(b *Boot) error {
 	}
 	p.Control, p.Self, p.book, p.sleeps, p.os, p.perHost = b.Control, b.Welcome.Self, b.Book, b.Sleeper, b.Policy.OS, int(perHost)
 	p.World, p.Change, p.far = b.Welcome.World, b.Welcome.Change, b.Welcome.Hosts > 1
-	p.Parent, p.Family = b.Welcome.Parent, b.Welcome.Family
+	p.Parent, p.Family, p.Late = b.Welcome.Parent, b.Welcome.Family, b.Welcome.Late
 	p.given, p.setting, p.abroad = b.Welcome.Given, b.Setting, b.abroad
 	p.neighbors.Store(int32(b.Welcome.LocalProcs))
 	p.Ctx, p.cancel = context.WithCancelCause(context.Background())

@@ -29,7 +29,7 @@ func (h *Head) allocate(s *spawn, places []Place) {
 	h.sets[set.Number].places = p
 	h.give(p, set.Number)
 	h.unpark(s.w)
-	h.answer(p, s.w.id, &control.SpawnBody{World: set, Counts: s.counts})
+	h.answer(p, s.w.id, &control.SpawnBody{World: set, Counts: s.counts, Nodes: h.cfg.HostNames})
 }
 
 // startable checks that p may start processes at its places, of which a spawn of so many

@@ -42,6 +42,7 @@ type Head struct {
 	ports    map[string]*port // by name
 	lastPort uint64
 	services map[string]*service // by name
+	nameless []*wait             // that wait for one, oldest first
 
 	neighbors map[*Neighbor]struct{}
 	strangers map[wire.ProcID]*stranger
@@ -409,6 +410,7 @@ func (h *Head) Sizes() map[string]int {
 		m["owned"] += len(p.owns)
 		m["ends awaited"] += len(p.enders)
 	}
+	m["awaited services"] = len(h.nameless)
 	m["short of slots"], m["ports"], m["services"] = len(h.shorts), len(h.ports), len(h.services)
 	for _, x := range h.ports {
 		m["at ports"] += len(x.accepts) + len(x.connects)

@@ -239,26 +239,54 @@ func (h *Head) stopMeeting(t *meeting) {
 	}
 }
 
-func (h *Head) service(p *proc, id uint32, m *control.Service) {
-	s := h.services[m.Name]
+func (h *Head) service(p *proc, f *control.Frame, m *control.Service) error {
+	s, id := h.services[m.Name], f.ID
 	switch {
 	case m.Do == control.Publish && s != nil:
 		h.refuse(p, id, control.Refused("service %q is published already", m.Name))
-		return
+		return nil
 	case m.Do == control.Publish && len(h.services) >= maxPorts:
 		h.refuse(p, id, control.Refused("the job has %d services", len(h.services)))
-		return
+		return nil
 	case m.Do == control.Publish:
 		s = &service{port: m.Port, owner: p}
 		h.services[m.Name] = s
+		h.tellNamed(m.Name, s)
+	case s == nil && m.Do == control.AwaitName:
+		w := &wait{proc: p, id: id, name: m.Name}
+		if err := h.park(w, f); err != nil {
+			return err
+		}
+		h.awaitNamed(w)
+		return nil
 	case s == nil:
 		h.refuse(p, id, control.NotFound("service %q", m.Name))
-		return
+		return nil
 	case m.Do == control.Unpublish && (s.owner != p || m.Port != "" && m.Port != s.port):
 		h.refuse(p, id, control.Refused("service %q was published by another process, or for another port", m.Name))
-		return
+		return nil
 	case m.Do == control.Unpublish:
 		delete(h.services, m.Name)
 	}
 	h.answer(p, id, &control.ValueBody{Val: []byte(s.port)})
+	return nil
+}
+
+// awaitNamed keeps a request until the service is published that it names.
+func (h *Head) awaitNamed(w *wait) {
+	if h.ending != "" {
+		h.unparkWith(w, control.Ending(h.ending))
+		return
+	}
+	h.nameless = append(h.nameless, w)
+}
+
+// tellNamed answers those that wait for a service.
+func (h *Head) tellNamed(name string, s *service) {
+	for _, w := range slices.Clone(h.nameless) {
+		if w.name == name {
+			h.unpark(w)
+			h.answer(w.proc, w.id, &control.ValueBody{Val: []byte(s.port)})
+		}
+	}
 }

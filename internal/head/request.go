@@ -301,7 +301,7 @@ func (h *Head) request(p *proc, f control.Frame) error {
 		if err := control.Decode(&m, f.Body); err != nil {
 			return err
 		}
-		h.service(p, f.ID, &m)
+		return h.service(p, &f, &m)
 	case control.KindHappen:
 		var m control.Happen
 		if err := control.Decode(&m, f.Body); err != nil {

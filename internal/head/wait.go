@@ -29,6 +29,7 @@ type wait struct {
 	short    *spawn    // that waits for slots
 	spawn    *spawn    // that is under way
 	meeting  *meeting  // KindMeet
+	name     string    // KindService: of one that is awaited
 	ends     *proc     // KindEnd
 	attach   *attach   // KindAttach
 	kin      bool      // KindKin
@@ -87,6 +88,8 @@ func (h *Head) unpark(w *wait) {
 		h.stopMeeting(w.meeting)
 	case w.spawn != nil:
 		h.forsakeSpawn(w.spawn)
+	case w.name != "":
+		h.nameless = slices.DeleteFunc(h.nameless, func(x *wait) bool { return x == w })
 	case w.ends != nil:
 		w.ends.enders = slices.DeleteFunc(w.ends.enders, func(x *wait) bool { return x == w })
 	case w.attach != nil:

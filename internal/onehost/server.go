@@ -308,6 +308,12 @@ func (s *Server) Exited(p wire.ProcID, how string, clean bool) {
 	})
 }
 
+// Ended is the exit status of p, before its Exited: who has started it may ask for that.
+// It is a head's.
+func (s *Server) Ended(p wire.ProcID, status int) {
+	s.step(func() { s.head.Ended(p, status) })
+}
+
 // Lost says that the program that joined as p is gone without having left in
 // order, while the child runs on, in answer to Config.Lost. Everybody is
 // told that p has died. Its exit is to be reported as always.

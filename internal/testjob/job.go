@@ -184,6 +184,11 @@ func (j *Job) gone(id wire.ProcID, how string, clean bool) {
 
 // exited says how a process has ended.
 func (j *Job) exited(sp *control.StartProc, how string, clean bool) {
+	status := 128 + 9 // they end in no other way
+	if clean {
+		status = 0
+	}
+	j.Server.Ended(sp.Proc, status)
 	j.agents[sp.Host].Exited(sp.Proc, how, clean)
 }
 

@@ -47,7 +47,7 @@ func Samples(job wire.JobID) []control.Message {
 		&control.Proc{Kind: control.KindEnd, Proc: p}, &control.Empty{Kind: control.KindKin},
 		&control.Greet{Job: job, Port: "p", Key: [control.KeyBytes]byte{1, 2}}, &control.Neighbor{Do: control.NeighborMet, ID: 1 << 40, By: p, Proc: p.Next(1), Members: m, Number: 4, Port: "p", Text: "t", Addrs: []string{"a:1"}},
 		&control.Abroad{Kind: control.KindAbroad, Job: job}, &control.Abroad{Kind: control.KindReachable, Job: job},
-		&control.SpawnBody{World: set, Parent: set, Counts: []uint32{2, 1}}, &control.SpawnBody{Text: "t", Part: 1},
+		&control.SpawnBody{World: set, Parent: set, Counts: []uint32{2, 1}, Nodes: []string{"h"}}, &control.SpawnBody{Text: "t", Part: 1},
 		&control.Abort{Code: -5, Text: "text"},
 		&control.Stacks{ID: 7, Queues: []byte("q"), Stacks: []byte("s")},
 		&control.Cancel{ID: 9}, &control.Collect{Wait: time.Second},

@@ -63,6 +63,7 @@ type Plane interface {
 	SpareGone(p wire.ProcID)
 	State(p wire.ProcID) control.ProcState
 	MayLeave(p wire.ProcID) bool
+	Ended(p wire.ProcID, status int)
 	Comes(p wire.ProcID) bool
 	Stacks(ctx context.Context) []control.StackReport
 	Ops() []control.OpReport

@@ -70,6 +70,7 @@ type noPlane struct {
 	unwanted      map[uint32]bool
 	joined        map[uint32]bool // of those that this is asked of
 	slow          chan struct{}   // AddSpares waits for it
+	statuses      []string        // of ends that are awaited
 }
 
 func (n *noPlane) AddJob(argv [][]string) ([]control.StartProc, wire.Set, error) {
@@ -95,7 +96,10 @@ func (n *noPlane) SpareRuns(p wire.ProcID, _ int, _ []string) {
 }
 func (n *noPlane) SpareGone(p wire.ProcID)     { n.gone = append(n.gone, p.Serial) }
 func (n *noPlane) MayLeave(p wire.ProcID) bool { return n.leavers[p.Serial] }
-func (n *noPlane) Comes(p wire.ProcID) bool    { return !n.unwanted[p.Serial] }
+func (n *noPlane) Ended(p wire.ProcID, status int) {
+	n.statuses = append(n.statuses, fmt.Sprintf("%d: %d", p.Serial, status))
+}
+func (n *noPlane) Comes(p wire.ProcID) bool { return !n.unwanted[p.Serial] }
 func (n *noPlane) State(p wire.ProcID) control.ProcState {
 	if n.joined[p.Serial] {
 		return control.Joined

@@ -80,6 +80,9 @@ func (h *Head) dropped(p *proc, why string) {
 // exited: p has ended; the others are told what that means.
 func (h *Head) exited(p *proc, e launch.Ending) {
 	h.procs.ended(p)
+	if p.awaited {
+		h.server.Ended(p.id, e.Status())
+	}
 	if p.came == launch.Spare { // the agent has reaped it
 		h.spares.up--
 		h.spareGone(p)
@@ -141,7 +144,7 @@ func (h *Head) catchUp(p *proc) {
 
 // failure prints the one line and ends the job, or with --ft only prints.
 func (h *Head) failure(p *proc, e launch.Ending, st standing) {
-	if h.ending {
+	if h.ending || p.awaited && !st.joined {
 		return
 	}
 	why, code, ok := judge(e, st)

@@ -29,6 +29,7 @@ type proc struct {
 	lost      bool // what joined is gone, and the process runs on
 	reaped    bool
 
+	awaited   bool     // who has started it hears how it ends; see StartProc
 	undecided bool     // a newcomer of which is not known whether it is to stay
 	failure   *failure // how it failed meanwhile
 	well      bool     // has ended in order
@@ -46,7 +47,7 @@ type failure struct {
 func newProc(s *control.StartProc, came launch.Role, w *world) *proc {
 	return &proc{
 		Label: launch.Label{Role: came, Serial: s.Proc.Serial, Rank: s.Rank, Size: s.Size},
-		id:    s.Proc, host: s.Host, came: came, rank: s.Rank, size: s.Size, was: s.Rank, world: w, undecided: came == launch.New,
+		id:    s.Proc, host: s.Host, came: came, rank: s.Rank, size: s.Size, was: s.Rank, world: w, awaited: s.Awaited, undecided: came == launch.New,
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"gompi/internal/control"
 	"gompi/internal/launch"
+	"gompi/internal/wire"
 )
 
 // A host that is lost while the ranks of the command line are started ends the job, with
@@ -66,6 +67,33 @@ func TestSpawnAfterTheEnd(t *testing.T) {
 		case <-closed:
 		case <-time.After(20 * time.Second):
 			t.Fatalf("posted before the end %v: Spawn waits for a head that has ended", early)
+		}
+	}
+}
+
+// How a process ends that somebody waits for is told before its exit, and is no failure of
+// the job, unless it has joined.
+func TestAwaitedEnds(t *testing.T) {
+	for _, joins := range []bool{false, true} {
+		plane := &noPlane{joined: map[uint32]bool{}}
+		var host farHost
+		h := New(&launch.Options{Apps: []launch.App{{NP: 1, Argv: []string{"x"}}}}, 1)
+		h.Serve(plane, &host)
+		host.tell = func(ev launch.Event) { h.Hear(0, ev) }
+		if err := h.launch(); err != nil {
+			t.Fatal(err)
+		}
+		p := wire.ProcID{Job: 1, Serial: 7}
+		w := &world{}
+		q := newProc(&control.StartProc{Proc: p, Argv: []string{"x"}, Size: 1, Awaited: true}, launch.Spawned, w)
+		h.procs.add(q)
+		h.procs.started(q, 107)
+		if joins {
+			h.joined(q)
+		}
+		h.Hear(0, launch.Event{Kind: launch.EvExited, Proc: p, End: launch.Ending{Code: 3}})
+		if len(plane.statuses) != 1 || plane.statuses[0] != "7: 3" || h.ending != joins {
+			t.Errorf("joins %v: told %v, the job ends %v", joins, plane.statuses, h.ending)
 		}
 	}
 }

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package proc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"gompi/internal/calls"
+	"gompi/internal/control"
+	"gompi/internal/core"
+	"gompi/internal/fault"
+	"gompi/mpi"
+)
+
+const (
+	opIaccept  calls.Name = "Iaccept"
+	opIcontact calls.Name = "Icontact"
+)
+
+// ContactKind is that of the requests of Iaccept and Icontact. Each is active until it has
+// met one of the other side, and inactive then: RemoteAttach connects the groups of both
+// ends, once, and after that Start waits for another one. Free ends a wait, and takes back
+// what was met and is not attached: then the other end gets ErrRevoked.
+var ContactKind = &mpi.RequestKind{Name: "Contact", Start: meetAgain, Free: part}
+
+// service is a name under which others find this process.
+type service struct {
+	p    *mpi.Process
+	name string
+	port string // "": of Icontact
+
+	mu   sync.Mutex
+	left int // requests that are not freed
+}
+
+// contact is the state of a request. Its lock guards what follows it.
+type contact struct {
+	of *service
+
+	mu     sync.Mutex
+	cancel context.CancelFunc // of the wait
+	gaveUp bool               // by Cancel
+	freed  bool
+	met    *mpi.Comm // with the process at the other end; nil: nobody, or it is attached
+	why    error     // nobody was met
+}
+
+// contactOf is the state of op; nil: that is of another kind.
+func contactOf(op *mpi.Persistent) *contact {
+	if op == nil || op.Kind() != ContactKind {
+		return nil
+	}
+	return op.State().(*contact)
+}
+
+// Iaccept publishes a well-known name, and returns requests for the next n processes that
+// contact it, active. ErrService for a name that is taken, also by an Iaccept of which a
+// request is not freed: Start requests again to accept more. The name is there until the
+// last of them is freed, or the process ends. Local, but for two round trips to the head.
+// MPI_Iaccept of Gropp and Lusk.
+func Iaccept(p *mpi.Process, name string, n int) ([]*mpi.Persistent, error) {
+	if n < 1 {
+		return nil, p.Self().Core().Fail(fault.Arg, opIaccept, mpi.ProcNull, -1, -1, "", fmt.Errorf("%d requests", n))
+	}
+	port, err := p.OpenPort()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.PublishName(name, port); err != nil {
+		return nil, errors.Join(err, p.ClosePort(port))
+	}
+	s := &service{p: p, name: name, port: port, left: n}
+	ops := make([]*mpi.Persistent, n)
+	for i := range ops {
+		ops[i] = s.request()
+	}
+	return ops, nil
+}
+
+// Icontact returns a request, active, that waits until a name is published by Iaccept, and
+// one of the requests of that meets it. Local. MPI_Icontact of Gropp and Lusk.
+func Icontact(p *mpi.Process, name string) *mpi.Persistent {
+	return (&service{p: p, name: name, left: 1}).request()
+}
+
+func (s *service) request() *mpi.Persistent {
+	x := &contact{of: s}
+	return s.p.NewPersistent(ContactKind, x, x.begin())
+}
+
+// begin waits for the other end.
+func (x *contact) begin() mpi.Request {
+	ctx, cancel := x.of.p.Core().Process().WhileJob(nil)
+	x.mu.Lock()
+	x.cancel, x.why, x.gaveUp = cancel, nil, false
+	x.mu.Unlock()
+	r := x.of.p.GrequestStart(mpi.Grequest{Query: x.query, Cancel: x.giveUp})
+	go func() {
+		defer cancel()
+		met, err := x.of.meet(ctx)
+		x.mu.Lock()
+		x.met, x.why = met, err
+		x.gaveUp = x.gaveUp && err != nil
+		if x.freed {
+			x.drop()
+		}
+		x.mu.Unlock()
+		_ = r.GrequestComplete() // nobody else does
+	}()
+	return r
+}
+
+// meet waits until one of the other side is there.
+func (s *service) meet(ctx context.Context) (*mpi.Comm, error) {
+	self := s.p.Self().WithContext(ctx)
+	if s.port != "" {
+		return self.Accept(s.port, 0)
+	}
+	var b control.ValueBody
+	if err := s.p.Core().Process().Control.Ask(ctx, &control.Service{Do: control.AwaitName, Name: s.name}, &b); err != nil {
+		return nil, self.Core().Fault(opIcontact, mpi.ProcNull, core.Refusal(ctx, fault.Name, err))
+	}
+	return self.Connect(string(b.Val), 0)
+}
+
+func (x *contact) query(st *mpi.Status) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if st.Cancelled = x.gaveUp; x.gaveUp {
+		return nil
+	}
+	return x.why
+}
+
+func (x *contact) giveUp(complete bool) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.gaveUp = x.gaveUp || !complete
+	x.cancel()
+	return nil
+}
+
+// ready reports whether somebody was met who is not attached.
+func (x *contact) ready() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.met != nil
+}
+
+// take is whom it has met, once.
+func (x *contact) take() *mpi.Comm {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	met := x.met
+	x.met = nil
+	return met
+}
+
+// drop takes back that one was met; mu is held.
+func (x *contact) drop() {
+	if x.met != nil {
+		x.met.Revoke()
+		_ = x.met.Free() // nothing is pending on it
+		x.met = nil
+	}
+}
+
+// meetAgain is Start of ContactKind.
+func meetAgain(ops []*mpi.Persistent) ([]mpi.Request, error) {
+	for _, op := range ops {
+		if x := op.State().(*contact); x.ready() {
+			return nil, x.of.p.Self().Core().Fail(fault.Request, opIaccept, mpi.ProcNull, -1, -1, "", errors.New("who was met is not attached"))
+		}
+	}
+	reqs := make([]mpi.Request, len(ops))
+	for i, op := range ops {
+		reqs[i] = op.State().(*contact).begin()
+	}
+	return reqs, nil
+}
+
+// part is Free of ContactKind.
+func part(ops []*mpi.Persistent) error {
+	var all error
+	for _, op := range ops {
+		x := op.State().(*contact)
+		x.mu.Lock()
+		x.freed = true
+		x.cancel()
+		x.drop()
+		x.mu.Unlock()
+		all = errors.Join(all, x.of.release())
+	}
+	return all
+}
+
+// release: one of the requests is freed.
+func (s *service) release() error {
+	s.mu.Lock()
+	s.left--
+	last := s.left == 0 && s.port != ""
+	s.mu.Unlock()
+	if !last {
+		return nil
+	}
+	return errors.Join(s.p.UnpublishName(s.name, s.port), s.p.ClosePort(s.port))
+}
+
+// attachTag is of the messages by which the leaders agree, on a communicator of theirs
+// alone.
+const attachTag = 1
+
+// attachContact connects the groups of both ends of a contact, of which a rank of c has
+// the request.
+func attachContact(c *mpi.Comm, leader int, ops []*mpi.Persistent) (*mpi.Comm, error) {
+	if c.Rank() != leader {
+		return c.IntercommCreate(leader, nil, 0, attachTag)
+	}
+	met := contactOf(ops[0]).take()
+	peer, err := met.WithContext(c.Core().User()).IntercommMerge(false)
+	if err != nil {
+		met.Revoke()
+		// The others wait for the leader, which has no other one to meet.
+		_, why := c.IntercommCreate(leader, nil, 0, attachTag)
+		return nil, errors.Join(err, why, met.Free())
+	}
+	d, err := c.IntercommCreate(leader, peer, 1-peer.Rank(), attachTag)
+	return d, errors.Join(err, peer.Free(), met.Free())
+}
