@@ -275,7 +275,7 @@ func (p *Process) lateParent() (*Comm, error) {
 		return nil, p.portError(opParent, core.Refusal(p.core.Ctx, fault.Spawn, err))
 	}
 	defer p.core.Control.ReleaseSet(b.Theirs.Number)
-	a, g, f := p.core.Facing(opParent, b.IDs, b.Mine, b.Theirs)
+	a, g, f := p.core.Facing(opParent, b.Job, b.IDs, b.Mine, b.Theirs)
 	if f != nil {
 		return nil, p.portError(opParent, f)
 	}
