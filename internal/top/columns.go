@@ -61,7 +61,12 @@ func columns(hosts, several bool, sets map[uint32]string) []column {
 			}
 			return fmt.Sprintf("%.0f", 100*r.CPU)
 		}, less: func(a, b *Row) int { return cmp.Compare(b.CPU, a.CPU) }},
-		column{key: "mem", title: "MEM", width: 7, rank: 2, text: func(r *Row) string { return amount(float64(r.Memory)) }, less: func(a, b *Row) int { return cmp.Compare(b.Memory, a.Memory) }},
+		column{key: "mem", title: "MEM", width: 7, rank: 2, text: func(r *Row) string {
+			if r.Gone {
+				return "-"
+			}
+			return amount(float64(r.Memory))
+		}, less: func(a, b *Row) int { return cmp.Compare(b.Memory, a.Memory) }},
 		rate("sent", "SENT/s", 1, func(r *Row) float64 { return r.Sent }),
 		rate("received", "RECV/s", 1, func(r *Row) float64 { return r.Received }),
 		rate("out", "B/s OUT", 3, func(r *Row) float64 { return r.SentBytes }),

@@ -23,13 +23,13 @@ func Hosts(rows []Row) []Row {
 		if !ok {
 			k = len(hosts)
 			place[r.Host], waiting[r.Host] = k, map[string]int{}
-			hosts = append(hosts, Row{Name: r.Host, Host: r.Host, Known: true, order: k})
+			hosts = append(hosts, Row{Name: r.Host, Host: r.Host, order: k})
 		}
 		h := &hosts[k]
 		h.Ranks++
 		h.Memory += r.Memory
 		h.add(&r.Rates)
-		h.Known = h.Known && r.Known
+		h.Known = h.Known || r.Known
 		h.Fresh = h.Fresh || r.Fresh
 		if h.Waited = max(h.Waited, r.Waited); r.Waits != "" {
 			waiting[r.Host][r.Waits]++
@@ -60,13 +60,13 @@ func counts(of map[string]int) string {
 
 // Total is all rows together.
 func Total(rows []Row) Row {
-	t := Row{Known: true}
+	var t Row
 	for i := range rows {
 		if r := &rows[i]; !r.Gone {
 			t.Ranks += r.Ranks
 			t.Memory += r.Memory
 			t.add(&r.Rates)
-			t.Known = t.Known && r.Known
+			t.Known = t.Known || r.Known
 		}
 	}
 	return t

@@ -67,7 +67,7 @@ type Row struct {
 	Ranks  int // processes that it stands for
 	Memory int64
 	Rates
-	Known bool // the rates are known of all of them
+	Known bool // the rates are known, of a host: of some of its processes, as newcomers have none yet
 	// Waits is the call that it waits in, For whom it waits for and Waited how long; or
 	// Waits says what becomes of it.
 	Waits, For string

@@ -66,7 +66,7 @@ func TestPage(t *testing.T) {
 	s.Ops = []control.OpReport{{Op: control.OpBody{Op: 1, State: change.Done}}, {Op: control.OpBody{Op: 2, State: change.Launching}}, {Op: control.OpBody{Op: 3, State: change.Refused}}}
 	v := viewed(first, s)
 	want := `job 7  prog  12:00:02
-4 processes on 2 hosts and 1 spare
+4 processes on 2 hosts and 1 spare: CPU 75%, 18 MB of memory, 60 messages/s of 6.0 kB/s, 30 collectives/s
 sets: main (3, watched)
 change 2 launching
 change 3 refused
@@ -274,7 +274,7 @@ func TestJSON(t *testing.T) {
 		t.Fatalf("lines of %v", got)
 	}
 	for i, want := range []map[string]any{
-		{"job": "07", "time": "2026-11-23T12:00:02.000Z", "processes": 3., "hosts": 3., "main": 2., "cpu": nil, "memory_bytes": 12e6},
+		{"job": "07", "time": "2026-11-23T12:00:02.000Z", "processes": 3., "hosts": 3., "main": 2., "cpu": 0.5, "memory_bytes": 12e6},
 		{"process": 1., "name": "rank 0", "host": "h0", "cpu": 0.25, "sent_per_sec": 10., "received_bytes_per_sec": 2000., "sent": 20., "waits_in": "Recv", "waits_for": "any rank", "waits_sec": 1., "waits_at": "a.go:7 main.f"},
 		{"rank": 1., "state": "joined", "collectives_per_sec": 10., "waits_in": nil, "waits_for": nil, "waits_sec": nil},
 		{"name": "new.0", "state": "starting", "cpu": nil, "sent_per_sec": nil, "sent": 0.},
