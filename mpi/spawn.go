@@ -190,9 +190,11 @@ func (c *Comm) spawn(op calls.Name, q *asked, root int) (answer, error) {
 		if err != nil {
 			f := core.Refusal(ctx, fault.Spawn, err)
 			x.class, x.text = f.Class, f.Err.Error()
-			user = nil // also if it has ended: the others are told that
 		}
 		cancel()
+		if user != nil && user.Err() != nil {
+			user = nil // the others are told what came of it
+		}
 		for i := range q.m.Parts {
 			x.asked = append(x.asked, uint32(q.m.Parts[i].N))
 		}
@@ -203,7 +205,7 @@ func (c *Comm) spawn(op calls.Name, q *asked, root int) (answer, error) {
 	told, f := c.core.FromRoot(op, user, root, x.encode(), maxAnswer)
 	if f != nil {
 		if q.m.Joins && x.body.World.Number != 0 {
-			_ = c.core.Proc.Control.ReleaseSet(x.body.World.Number) // the connection is lost: the next call says so
+			_ = c.core.Proc.Control.Tell(&control.Set{Kind: control.KindForsake, Number: x.body.World.Number}) // the connection is lost: the next call says so
 		}
 		return answer{}, c.errorOf(op, ProcNull, -1, f)
 	}

@@ -4,6 +4,7 @@ package mpi_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -230,6 +231,47 @@ func TestCommSpawnGivenUp(t *testing.T) {
 	}, mpitest.Program("child", childOf), mpitest.Program("nobody", func(t *mpitest.T, w *mpi.Comm) {
 		t.Error("a child runs that nobody waits for")
 	}), mpitest.Slots(4))
+}
+
+// A spawn that is given up at any moment, also in that of its answer, has happened for all
+// parents or has failed for one of them, and then the children are not needed.
+func TestCommSpawnCancelled(t *testing.T) {
+	mpitest.Run(t, 2, func(t *mpitest.T, w *mpi.Comm) {
+		happened := 0
+		for i := range 60 {
+			d, err := w.Dup()
+			must(t, err)
+			c := d
+			if w.Rank() == 0 {
+				ctx, cancel := context.WithTimeout(context.Background(), time.Duration(i)*200*time.Microsecond)
+				defer cancel()
+				c = d.WithContext(ctx)
+			}
+			k, _, err := mpi.CommSpawn(c, mpi.Command{Program: "child", Procs: 2}, 0)
+			if err != nil && !errors.Is(err, mpi.ErrCancelled) && !errors.Is(err, mpi.ErrRevoked) {
+				t.Fatal(err)
+			}
+			ok := 0
+			if err == nil {
+				ok = 1
+			}
+			all, err := mpi.AllreduceOne(w, ok, mpi.Sum)
+			must(t, err)
+			switch {
+			case all == 2:
+				happened++
+				must(t, greet(k))
+			case ok == 1:
+				must(t, k.Free())
+			}
+			must(t, d.Free())
+		}
+		t.Logf("%d of 60 have happened", happened)
+	}, mpitest.Program("child", func(t *mpitest.T, w *mpi.Comm) {
+		if c, err := w.Process().Parent(); err == nil {
+			_ = greet(c) // it may not be wanted
+		}
+	}))
 }
 
 // A child that is killed is a failed rank for its parents.

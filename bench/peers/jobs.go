@@ -30,6 +30,7 @@ const (
 	nonblocking = "nonblocking" // with their overlap
 	oneSided    = "one-sided"
 	startup     = "startup" // wall time of a job of empty ranks, measured here
+	spawning    = "spawn"   // ranks are the processes that one rank spawns
 )
 
 // jobs are all jobs; those of one benchmark follow each other.
@@ -77,7 +78,9 @@ func jobs() []job {
 	return append(list,
 		job{startup, startup, "shm", 2, nil, []float64{1.0}},
 		job{startup, startup, "shm", 28, nil, []float64{0.5}},
-		job{startup, startup, "shm", 64, nil, []float64{0.5}})
+		job{startup, startup, "shm", 64, nil, []float64{0.5}},
+		job{spawning, spawning, "shm", 28, nil, []float64{0.03}},
+		job{spawning, spawning, "shm", 84, nil, []float64{0.012}})
 }
 
 // collectiveBytes are those at which every collective has a goal.
@@ -165,6 +168,9 @@ func (j job) goal(i int) float64 {
 
 // args are those of gompibench and of peer.c alike.
 func (j job) args(msec int) []string {
+	if j.bench == spawning {
+		return []string{j.bench, "--json", "--rounds", "1", "--count", strconv.Itoa(j.ranks)}
+	}
 	a := []string{j.bench, "--json", "--transport", j.transport, "--msec", strconv.Itoa(msec)}
 	if j.bytes != nil {
 		sizes := make([]string, len(j.bytes))
@@ -177,6 +183,14 @@ func (j job) args(msec int) []string {
 		a = append(a, "--overlap")
 	}
 	return a
+}
+
+// begins is with how many ranks the job begins.
+func (j job) begins() int {
+	if j.bench == spawning {
+		return 1
+	}
+	return j.ranks
 }
 
 // limit is when the job counts as hanging. A point takes its time twice at

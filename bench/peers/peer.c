@@ -20,10 +20,10 @@ enum { WINDOW = 64, MAX_BLOCKS = 200, MAX_SIZES = 64, MAX_THREADS = 64, MATRIX =
 static struct {
 	const char *bench, *transport;
 	long bytes[MAX_SIZES];
-	int sizes, json, goroutines, overlap;
+	int sizes, json, goroutines, overlap, count, rounds;
 	long iters; // 0: as many as fit into msec
 	double msec;
-} opt = {.transport = "shm", .goroutines = 1, .msec = 300};
+} opt = {.transport = "shm", .goroutines = 1, .count = 1, .rounds = 1, .msec = 300};
 
 static int rank, size;
 static MPI_Comm ring; // all ranks, periodic: of the neighborhood collectives
@@ -324,6 +324,7 @@ static const struct bench {
 	{"win", win, 1, RANK0, 0, "8,4M", PLAIN},
 	{"winalloc", winalloc, 1, RANK0, 0, "8,64K,1M,64M", PLAIN},
 	{"startup", NULL, 1, RANK0, 0, "0", PLAIN},
+	{"spawn", NULL, 1, RANK0, 0, "0", PLAIN},
 };
 
 static const struct bench *bench;
@@ -574,6 +575,28 @@ static void version(void)
 		printf("%.*s\n", (int)strcspn(text, ",\n"), text);
 }
 
+// spawn times MPI_Comm_spawn of opt.count processes by one rank. It returns when all are
+// in MPI_Init, or have left it: the communicator is made by all of them.
+static void spawn(char *program)
+{
+	char *args[] = {"spawn", NULL};
+	double usec[MAX_BLOCKS];
+	int n = opt.rounds < 1 ? 1 : opt.rounds < MAX_BLOCKS ? opt.rounds : MAX_BLOCKS;
+	for (int i = 0; i < n; i++) {
+		MPI_Comm children;
+		double began = now();
+		MPI_Comm_spawn(program, args, opt.count, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children, MPI_ERRCODES_IGNORE);
+		usec[i] = 1e6 * (now() - began);
+		MPI_Barrier(children);
+		MPI_Comm_disconnect(&children);
+	}
+	qsort(usec, n, sizeof usec[0], ascending);
+	if (rank == 0)
+		printf("{\"bench\":\"spawn\",\"transport\":\"%s\",\"ranks\":%d,\"bytes\":0,\"usec\":%.6g,\"usec_min\":%.6g}\n",
+		       opt.transport, opt.count, quantile(usec, n, 0.5), usec[0]);
+	fflush(stdout);
+}
+
 static void parse(int argc, char **argv)
 {
 	opt.bench = argc > 1 ? argv[1] : "";
@@ -601,6 +624,10 @@ static void parse(int argc, char **argv)
 			opt.iters = parse_long(flag, argv[i], NULL, 0);
 		else if (strcmp(flag, "--msec") == 0)
 			opt.msec = parse_long(flag, argv[i], NULL, 0);
+		else if (strcmp(flag, "--count") == 0)
+			opt.count = parse_long(flag, argv[i], NULL, 0);
+		else if (strcmp(flag, "--rounds") == 0)
+			opt.rounds = parse_long(flag, argv[i], NULL, 0);
 		else if (strcmp(flag, "--transport") == 0)
 			opt.transport = argv[i];
 		else if (strcmp(flag, "--goroutines") == 0)
@@ -637,6 +664,13 @@ int main(int argc, char **argv)
 	parse(argc, argv);
 	if (opt.goroutines > 1 && got < MPI_THREAD_MULTIPLE)
 		die("this MPI has no MPI_THREAD_MULTIPLE", "");
+	MPI_Comm parent;
+	MPI_Comm_get_parent(&parent);
+	if (parent != MPI_COMM_NULL) {
+		MPI_Barrier(parent);
+		MPI_Comm_disconnect(&parent);
+	} else if (strcmp(opt.bench, "spawn") == 0)
+		spawn(argv[0]);
 	int periodic = 1;
 	if (bench->form & RING)
 		MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &periodic, 0, &ring);

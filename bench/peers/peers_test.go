@@ -218,7 +218,7 @@ func TestPick(t *testing.T) {
 		}
 	}
 	all := names("")
-	if got := names("p2p,collectives,neighbors,nonblocking,one-sided,startup"); got != all || strings.Count(all, " ") < 60 {
+	if got := names("p2p,collectives,neighbors,nonblocking,one-sided,startup,spawn"); got != all || strings.Count(all, " ") < 60 {
 		t.Errorf("all groups are %s, all jobs %s", got, all)
 	}
 }
@@ -318,9 +318,9 @@ func TestPeers(t *testing.T) {
 				t.Skip(err)
 			}
 			s := session{opt: options{rounds: 1, msec: 1, timeout: 20 * time.Second}, impls: []impl{m}, board: newBoard()}
-			for _, bench := range []string{"latency", "bw", "bibw", "mbw", "column", "barrier", "allreduce", "bcast", startup} {
+			for _, bench := range []string{"latency", "bw", "bibw", "mbw", "column", "barrier", "allreduce", "bcast", startup, spawning} {
 				j := job{bench: bench, transport: "shm", ranks: 2}
-				if bench != "barrier" && bench != startup {
+				if bench != "barrier" && bench != startup && bench != spawning {
 					j.bytes = []int64{8, 1 << 16}
 				}
 				if bench == "column" {

@@ -89,7 +89,7 @@ func (s *session) write(impl string, rs []report.Result) error {
 // one runs a job once with one implementation. Of a job that is stopped at its
 // time limit it gives what was measured before, and the error.
 func (s *session) one(ctx context.Context, m impl, j job) ([]report.Result, error) {
-	argv, env := m.launch(j.transport, j.ranks)
+	argv, env := m.launch(j.transport, j.begins())
 	if j.bench == startup {
 		argv = append(append(argv, m.empty), m.emptyIs...)
 	} else {
@@ -113,6 +113,11 @@ func (s *session) one(ctx context.Context, m impl, j job) ([]report.Result, erro
 	rs, rerr := report.Read(m.name+" "+j.name(), bytes.NewReader(out))
 	if rerr != nil {
 		return nil, rerr
+	}
+	for i := range rs {
+		if x := &rs[i]; x.Spawn != nil && x.Ranks == 1 {
+			x.Ranks, x.Usec, x.Spawn = x.Spawn.Count, 1e3*x.Spawn.Msec, nil
+		}
 	}
 	want := j.points()
 	if len(rs) > len(want) || len(rs) < len(want) && !hung {

@@ -21,6 +21,9 @@ func (r row) work() string {
 	if r.bench == startup {
 		return fmt.Sprintf("start and stop of %d empty ranks", r.ranks)
 	}
+	if r.bench == spawning {
+		return fmt.Sprintf("spawn of %d processes by one rank", r.ranks)
+	}
 	if r.group == nonblocking {
 		s += " (overlapped)"
 	}
@@ -41,7 +44,7 @@ func sizeText(n int64) string {
 	return fmt.Sprintf("%d GiB", n)
 }
 
-// number is a cell of the table: microseconds, for start-up milliseconds.
+// number is a cell of the table: microseconds, for start-up and spawns milliseconds.
 func (r row) number(e entry) string {
 	if e.why != "" {
 		return e.why
@@ -49,7 +52,7 @@ func (r row) number(e entry) string {
 	if math.IsNaN(e.usec) {
 		return "-"
 	}
-	if r.bench == startup {
+	if r.bench == startup || r.bench == spawning {
 		return report.Number(e.usec/1e3) + " ms"
 	}
 	if !math.IsNaN(e.hidden) {

@@ -107,6 +107,7 @@ const (
 	KindUsed                      // request of a tool; answers: KindPart, ..., KindReply
 	KindAbroad                    // request
 	KindReachable                 // one way
+	KindForsake                   // one way: of the family whose children are this set nothing comes
 )
 
 // From the agent.
@@ -143,7 +144,7 @@ func (k Kind) BodyLimit() int {
 		return 64
 	case KindContact, KindFinalize, KindDead, KindCancel, KindList, KindCollect, KindPing, KindPong, KindRelease, KindUncommon,
 		KindAwait, KindWithdraw, KindHanded, KindDescribe, KindNews, KindUnfollow, KindMain, KindReleased, KindReadied, KindVoted, KindCompleted, KindForget, KindWord,
-		KindEnd, KindKin, KindOps, KindSets, KindUsed, KindIdle, KindBusy, KindUndecided, KindProvide, KindAbroad, KindReachable:
+		KindEnd, KindKin, KindOps, KindSets, KindUsed, KindIdle, KindBusy, KindUndecided, KindProvide, KindAbroad, KindReachable, KindForsake:
 		return 32
 	case KindAnnounce, KindLookup, KindDelete, KindAbort, KindBye, KindCut:
 		return 16 << 10
@@ -211,7 +212,7 @@ func (f *Frame) Weight() int { return max(leastWeight, FrameHead+len(f.Body)) }
 func (f *Frame) CheckNumber() error {
 	switch f.Kind {
 	case KindAnnounce, KindWatch, KindDead, KindStacks, KindCancel, KindCut, KindPing, KindPong, KindRelease, KindUncommon,
-		KindUnfollow, KindMain, KindReleased, KindReadied, KindVoted, KindCompleted, KindForget, KindWord, KindIdle, KindBusy, KindUndecided, KindGiveBack, KindReachable:
+		KindUnfollow, KindMain, KindReleased, KindReadied, KindVoted, KindCompleted, KindForget, KindWord, KindIdle, KindBusy, KindUndecided, KindGiveBack, KindReachable, KindForsake:
 		if f.ID != 0 {
 			return fmt.Errorf("one-way frame of kind %d has the request number %d", f.Kind, f.ID)
 		}

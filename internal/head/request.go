@@ -77,15 +77,19 @@ func (h *Head) oneWay(p *proc, f control.Frame) error {
 			return err
 		}
 		h.release(p, m.Number, m.Had)
-	case control.KindUnfollow, control.KindMain:
+	case control.KindUnfollow, control.KindMain, control.KindForsake:
 		m := control.Set{Kind: f.Kind}
 		if err := control.Decode(&m, f.Body); err != nil {
 			return err
 		}
-		if f.Kind == control.KindUnfollow {
+		switch {
+		case f.Kind == control.KindUnfollow:
 			h.unfollow(p, m.Number)
-		} else if p.state == control.Joined {
+		case p.state != control.Joined:
+		case f.Kind == control.KindMain:
 			h.declareMain(p, m.Number)
+		default:
+			h.forsake(p, m.Number)
 		}
 	case control.KindUndecided:
 		var m control.Undecided

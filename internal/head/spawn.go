@@ -346,6 +346,7 @@ func (h *Head) answerSpawn(s *spawn) {
 		w.spawn = nil
 		h.unpark(w)
 		if s.joins {
+			h.sets[s.world].parents = s.parents
 			h.giveAll(s.parents, s.world)
 		} else {
 			h.give(w.proc, s.world)
@@ -379,6 +380,29 @@ func (h *Head) forsakeSpawn(s *spawn) {
 	h.discardSpawn(s)
 	if s.begun {
 		h.unholdSpawn(s)
+	}
+}
+
+// forsake: p, a parent, has no communicator with the children of a set, nor have the
+// others, who cannot know of it. The children are not needed.
+func (h *Head) forsake(p *proc, number uint32) {
+	t := h.sets[number]
+	if t == nil || t.parents.Index(p.id) < 0 {
+		return
+	}
+	parents := t.parents
+	t.parents = wire.Members{}
+	var list []wire.ProcID
+	for _, id := range t.members.All() {
+		if h.takesPart(id) {
+			list = append(list, id)
+		}
+	}
+	h.tell(Discarded, list)
+	for _, id := range parents.All() {
+		if q := h.proc(id); q != nil {
+			h.release(q, number, control.Had{})
+		}
 	}
 }
 

@@ -129,3 +129,43 @@ func TestSpawnDoesNotJoin(t *testing.T) {
 		})
 	}
 }
+
+// A parent that cannot tell the others of their children gives them up for all: nobody
+// holds their set, and they are not wanted.
+func TestForsake(t *testing.T) {
+	r := discardRig(t, 3, nil)
+	a, b, c := r.join(0), r.join(1), r.join(2)
+	done := a.family(bg, wire.MembersOf(a.id, b.id), 2)
+	procs := r.started(0)
+	for _, sp := range procs {
+		r.joinAs(sp, os.Getpid())
+	}
+	body, err := done()
+	a.must(err)
+	forsake := &control.Set{Kind: control.KindForsake, Number: body.World.Number}
+	c.must(c.Tell(forsake)) // it is no parent
+	c.must(c.Tell(&control.Set{Kind: control.KindForsake, Number: r.world.Number}))
+	c.settle()
+	if r.noted(fmt.Sprint("discarded ", procs[0].Proc.Serial)) {
+		t.Fatal("a stranger has discarded children")
+	}
+	a.settle() // looks up a set
+	held := r.sizes()["given sets"]
+	a.must(a.Tell(forsake))
+	a.must(a.Tell(forsake))
+	a.settle()
+	for _, sp := range procs {
+		r.await(fmt.Sprint("discarded ", sp.Proc.Serial))
+	}
+	if n := r.sizes()["given sets"]; n != held-2 {
+		t.Errorf("%d sets are held, %d before", n, held)
+	}
+	b.must(b.ReleaseSet(body.World.Number)) // which it holds no more
+	for _, sp := range procs {
+		r.Exited(sp.Proc, "exit status 0", true)
+	}
+	b.settle()
+	if _, err := b.Lookup(body.World.URI); err != nil && !errors.Is(err, control.ErrSetGone) {
+		t.Error(err)
+	}
+}

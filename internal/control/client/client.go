@@ -241,11 +241,6 @@ func (c *Client) giveBack(kind control.Kind, body []byte) {
 		if control.Decode(&b, body) == nil {
 			_ = c.ReleaseSet(b.Set.Number)
 		}
-	case control.KindSpawn:
-		var b control.SpawnBody
-		if control.Decode(&b, body) == nil && b.Text == "" {
-			_ = c.ReleaseSet(b.World.Number)
-		}
 	case control.KindMeet, control.KindAttach:
 		var b control.MeetBody
 		if control.Decode(&b, body) == nil {
@@ -268,7 +263,7 @@ func (c *Client) giveBack(kind control.Kind, body []byte) {
 
 // Ask sends a request and reads its answer into body; what it keeps of that it
 // owns. Ctx ends the wait; an operation that was taken meanwhile, and sets that were
-// given, are given back. Tell sends what has no answer.
+// given, are given back; a Spawn that has happened when ctx ends is answered. Tell sends what has no answer.
 func (c *Client) Ask(ctx context.Context, m, body control.Message) error {
 	b, err := c.ask(ctx, m)
 	if err != nil {
@@ -347,6 +342,9 @@ func (c *Client) wait(ctx context.Context, m control.Message) (*answer, error) {
 	case a := <-ch:
 		return a, nil
 	case <-ctx.Done():
+		if control.KindOf(m) == control.KindSpawn {
+			return c.cancelled(ctx, id, ch)
+		}
 		if c.forget(id, ch, control.KindOf(m)) {
 			// Best effort: a lost connection forgets the request as well.
 			_ = c.tell(&control.Cancel{ID: id})
@@ -366,6 +364,23 @@ func (c *Client) wait(ctx context.Context, m control.Message) (*answer, error) {
 	}
 }
 
+// cancelled withdraws a request whose answer says what has come of it all the same: it
+// may have happened already.
+func (c *Client) cancelled(ctx context.Context, id uint32, ch chan *answer) (*answer, error) {
+	_ = c.tell(&control.Cancel{ID: id}) // a lost connection forgets the request as well
+	select {
+	case a := <-ch:
+		if a.reply.Err() != nil {
+			control.CloseFiles(a.fds[:]...)
+			return nil, ctx.Err()
+		}
+		return a, nil
+	case <-c.done:
+		c.forget(id, ch, 0)
+		return nil, ctx.Err()
+	}
+}
+
 // forget gives a call up; false if its answer has come already. What
 // an answer gives, if its question is of such a kind, is then given back.
 func (c *Client) forget(id uint32, ch chan *answer, kind control.Kind) bool {
@@ -373,7 +388,7 @@ func (c *Client) forget(id uint32, ch chan *answer, kind control.Kind) bool {
 	waiting := c.calls[id] == ch
 	delete(c.calls, id)
 	switch kind {
-	case control.KindLookup, control.KindSpawn, control.KindAlgebra, control.KindSubmit, control.KindMeet, control.KindAttach:
+	case control.KindLookup, control.KindAlgebra, control.KindSubmit, control.KindMeet, control.KindAttach:
 		c.calls[id], c.gives[id] = nil, kind
 	}
 	c.mu.Unlock()

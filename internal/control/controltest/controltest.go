@@ -67,7 +67,7 @@ func Samples(job wire.JobID) []control.Message {
 		&control.FollowBody{X: wire.Extent{Arena: 3, Total: 1 << 40, Off: 1 << 30, Bytes: 1 << 20, File: -1}, Members: 3, Place: 2, Board: given, Rest: []byte("r")},
 		&control.Welcomed{Welcome: []byte("w"), Arena: wire.Extent{Total: 1 << 40, File: -1}, Given: []control.Given{given, given}},
 		&handed, &control.Word{Set: 4, Change: 2},
-		&control.Set{Kind: control.KindDescribe, Number: 4}, &control.Set{Kind: control.KindUnfollow, Number: 4}, &control.Set{Kind: control.KindMain, Number: 4},
+		&control.Set{Kind: control.KindDescribe, Number: 4}, &control.Set{Kind: control.KindUnfollow, Number: 4}, &control.Set{Kind: control.KindMain, Number: 4}, &control.Set{Kind: control.KindForsake, Number: 4},
 		&control.DescribeBody{Set: set, Names: []string{"app://a"}, Died: wire.MembersOf(p), Left: wire.MembersOf(p.Next(1)), Dynamic: true, Had: control.Had{Opened: 3, Calls: 1 << 40}},
 		&control.Happen{Number: 3, On: true, Sets: []uint32{0, 4}}, &control.HappenBody{What: control.HappenDied, Set: 4, Proc: p, Rank: 2, Missed: 1},
 		&control.News{Since: 9}, &control.NewsBody{Next: 10, More: true, Sets: names},
