@@ -10,9 +10,9 @@ import (
 	"gompi/mpi"
 )
 
-// Deadline is how long a Run may take without the option Within: 20 s, under the
-// race detector two minutes.
-const Deadline = slower * 20 * time.Second
+// Deadline is how long a Run may take without the option Within: a minute, under the
+// race detector six.
+const Deadline = slower * time.Minute
 
 // T is a testing.TB for one rank. Fatal, FailNow and Skip end the test: the
 // other ranks' calls fail, and they return. What they report then only follows
