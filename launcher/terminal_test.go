@@ -4,49 +4,16 @@ package launcher
 
 import (
 	"bytes"
-	"fmt"
 	"io"
-	"os"
 	"syscall"
 	"testing"
 
-	"golang.org/x/sys/unix"
+	"gompi/internal/testlab"
 )
-
-// terminal makes a pseudo terminal that does not echo.
-func terminal(t *testing.T) (master, slave *os.File) {
-	t.Helper()
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Skip("no pseudo terminals here: ", err)
-	}
-	t.Cleanup(func() { master.Close() })
-	fd := int(master.Fd())
-	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	if err == nil {
-		err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)
-	}
-	if err == nil {
-		slave, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	}
-	if err != nil {
-		t.Skip("no pseudo terminals here: ", err)
-	}
-	t.Cleanup(func() { slave.Close() })
-	tio, err := unix.IoctlGetTermios(int(slave.Fd()), unix.TCGETS)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tio.Lflag &^= unix.ECHO
-	if err := unix.IoctlSetTermios(int(slave.Fd()), unix.TCSETS, tio); err != nil {
-		t.Fatal(err)
-	}
-	return master, slave
-}
 
 // What is typed reaches rank 0, up to ^D.
 func TestTerminalInput(t *testing.T) {
-	master, slave := terminal(t)
+	master, slave := testlab.Terminal(t)
 	cmd := command(t, "-np", "2", "RANK", "cat")
 	cmd.Stdin = slave
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
@@ -58,7 +25,7 @@ func TestTerminalInput(t *testing.T) {
 
 // ^C at the terminal reaches the ranks, which are not in its foreground.
 func TestTerminalInterrupt(t *testing.T) {
-	master, slave := terminal(t)
+	master, slave := testlab.Terminal(t)
 	cmd := command(t, "-np", "2", "RANK", "block")
 	cmd.Stdin = slave
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}

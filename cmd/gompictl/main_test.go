@@ -32,6 +32,10 @@ func TestMain(m *testing.M) {
 		os.Exit(launcher.Main(args))
 	case len(args) > 0 && args[0] == "gompirun":
 		os.Exit(launcher.Main(args[1:]))
+	case len(args) > 0 && args[0] == "gompictl":
+		os.Args = args
+		main()
+		os.Exit(0)
 	case len(args) > 0 && args[0] == "rank":
 		os.Exit(rank())
 	}
