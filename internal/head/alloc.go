@@ -38,9 +38,6 @@ func (h *Head) startable(p *proc, procs wire.Members, n int) error {
 	if procs.Len() != n {
 		return control.Refused("%d processes to start at %d places", n, procs.Len())
 	}
-	if !procs.Check() {
-		return control.Refused("a process is to be started twice")
-	}
 	for _, id := range procs.All() {
 		switch q := h.proc(id); {
 		case q == nil || q.owner != p:
@@ -186,9 +183,6 @@ func (h *Head) attach(p *proc, f *control.Frame, m *control.Attach) error {
 func (h *Head) attachable(m *control.Attach) error {
 	if m.Procs.Len() == 0 {
 		return control.Refused("nobody to attach")
-	}
-	if !m.Procs.Check() {
-		return control.Refused("a process is to be attached twice")
 	}
 	for _, id := range m.Procs.All() {
 		switch q := h.proc(id); {

@@ -498,7 +498,7 @@ func (s *site) finish(ends bool) {
 func TestSoakPlaces(t *testing.T) {
 	seeds := uint64(500)
 	if testlab.Long() {
-		seeds = 50_000
+		seeds = 20_000
 	}
 	done := map[string]int{}
 	for seed := range seeds {

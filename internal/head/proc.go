@@ -91,6 +91,8 @@ func (h *Head) info(p *proc) control.ProcInfo {
 			in.Rank, in.Size = r, main.members.Len()
 		case p.comes != nil:
 			in.Name = fmt.Sprintf("new.%d", p.rank)
+		case p.owner != nil && p.world == 0:
+			in.Name = fmt.Sprintf("place %d of process %d", p.id.Serial, p.owner.id.Serial)
 		case p.parent == 0:
 			in.Name = fmt.Sprintf("process %d", p.id.Serial)
 		}

@@ -54,6 +54,8 @@ func (h *Head) spawn(p *proc, f *control.Frame, m *control.Spawn) error {
 			return control.Refused("this launcher starts no further processes")
 		case m.Do != control.SpawnStart && least > (owner{h}).Most():
 			return noSlots(n, (owner{h}).Room())
+		case m.Do == control.SpawnReserve && len(p.owns)+least > control.MaxSpawn:
+			return control.Refused("process %v has taken %d places, at most %d allowed", p.id, len(p.owns), control.MaxSpawn)
 		case h.turnedDown(p):
 			return errTurnedDown(p)
 		case m.Parents.Len() > 0 && m.Parents.Index(p.id) < 0:

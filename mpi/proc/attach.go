@@ -5,6 +5,7 @@ package proc
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"gompi/internal/calls"
 	"gompi/internal/control"
@@ -51,21 +52,33 @@ func remoteAttach(op calls.Name, c *mpi.Comm, ops []*mpi.Persistent) (*mpi.Comm,
 	var procs wire.MembersBuilder
 	n := 0
 	for rank, list := range all {
-		what := list[0]
+		what := int64(offersNothing)
+		if len(list) > 0 {
+			what = list[0]
+			list = list[1:]
+		}
 		switch {
 		case what == offersNothing:
 			if rank != c.Rank() {
 				bad = fmt.Errorf("rank %d gives what cannot be attached", rank)
 			}
-		case what == offersContact && (leader >= 0 || n > 0), what == offersProcs && len(list) > 1 && leader >= 0:
+		case what == offersContact && (leader >= 0 || n > 0), what == offersProcs && len(list) > 0 && leader >= 0:
 			bad = errors.New("a request of Iaccept or Icontact is given beside another")
 		case what == offersContact:
 			leader = rank
 		}
-		for _, serial := range list[1:] {
+		for _, serial := range list {
+			if serial < 1 || serial > math.MaxUint32 {
+				bad = fmt.Errorf("rank %d gives process %d", rank, serial)
+				break
+			}
 			procs.Add(wire.Range{First: wire.ProcID{Job: c.Core().Comm().Proc.Self.Job, Serial: uint32(serial)}, Count: 1})
 			n++
 		}
+	}
+	m := &control.Attach{Parents: c.Core().Comm().Ctx.Members, Procs: procs.Members()}
+	if bad == nil {
+		bad = sendable(m.Procs)
 	}
 	switch {
 	case bad != nil:
@@ -75,7 +88,6 @@ func remoteAttach(op calls.Name, c *mpi.Comm, ops []*mpi.Persistent) (*mpi.Comm,
 	case n == 0:
 		return nil, c.Core().Fail(fault.Request, op, mpi.ProcNull, -1, -1, "", errors.New("nobody gives a request"))
 	}
-	m := &control.Attach{Parents: c.Core().Comm().Ctx.Members, Procs: procs.Members()}
 	d, err := c.Core().Meet(op, 0, fault.Spawn, m)
 	if err != nil {
 		return nil, err

@@ -91,6 +91,49 @@ func (s *service) request() *mpi.Persistent {
 	return s.p.NewPersistent(ContactKind, x, x.begin())
 }
 
+// ServerConnect accepts one group that contacts a name, as Iaccept, Wait and RemoteAttach
+// on root, and then frees the request. Only root need know the name. Collective over c.
+// MPI_Server_connect of Gropp and Lusk.
+func ServerConnect(c *mpi.Comm, name string, root int) (*mpi.Comm, error) {
+	return connect(c, root, func(p *mpi.Process) (*mpi.Persistent, error) {
+		ops, err := Iaccept(p, name, 1)
+		if err != nil {
+			return nil, err
+		}
+		return ops[0], nil
+	})
+}
+
+// ClientConnect contacts a name, as Icontact, Wait and RemoteAttach on root: see
+// ServerConnect. Collective over c. MPI_Client_connect of Gropp and Lusk.
+func ClientConnect(c *mpi.Comm, name string, root int) (*mpi.Comm, error) {
+	return connect(c, root, func(p *mpi.Process) (*mpi.Persistent, error) { return Icontact(p, name), nil })
+}
+
+func connect(c *mpi.Comm, root int, begin func(p *mpi.Process) (*mpi.Persistent, error)) (*mpi.Comm, error) {
+	if c.Rank() != root {
+		return RemoteAttach(c)
+	}
+	op, why := begin(c.Process())
+	if why == nil {
+		stop := context.AfterFunc(c.Core().User(), func() { _ = op.Cancel() }) // or it is complete
+		var st mpi.Status
+		if st, why = op.Wait(); st.Cancelled {
+			why = c.Core().Fault(opIcontact, mpi.ProcNull, &fault.Fault{Class: fault.Cancelled, Peer: -1, Err: context.Cause(c.Core().User())})
+		}
+		stop()
+		if why != nil {
+			why = errors.Join(why, op.Free())
+		}
+	}
+	if why != nil {
+		_, _ = RemoteAttach(c.WithContext(context.Background()), nil) // tells the others
+		return nil, why
+	}
+	d, err := RemoteAttach(c, op)
+	return d, errors.Join(err, op.Free())
+}
+
 // begin waits for the other end.
 func (x *contact) begin() mpi.Request {
 	ctx, cancel := x.of.p.Core().Process().WhileJob(nil)
@@ -119,11 +162,18 @@ func (s *service) meet(ctx context.Context) (*mpi.Comm, error) {
 	if s.port != "" {
 		return self.Accept(s.port, 0)
 	}
-	var b control.ValueBody
-	if err := s.p.Core().Process().Control.Ask(ctx, &control.Service{Do: control.AwaitName, Name: s.name}, &b); err != nil {
-		return nil, self.Core().Fault(opIcontact, mpi.ProcNull, core.Refusal(ctx, fault.Name, err))
+	for last := ""; ; {
+		var b control.ValueBody
+		if err := s.p.Core().Process().Control.Ask(ctx, &control.Service{Do: control.AwaitName, Name: s.name}, &b); err != nil {
+			return nil, self.Core().Fault(opIcontact, mpi.ProcNull, core.Refusal(ctx, fault.Name, err))
+		}
+		port := string(b.Val)
+		met, err := self.Connect(port, 0)
+		if !errors.Is(err, mpi.ErrPort) || port == last {
+			return met, err
+		}
+		last = port // it was closed while others were met there: the next one counts
 	}
-	return self.Connect(string(b.Val), 0)
 }
 
 func (x *contact) query(st *mpi.Status) error {

@@ -23,6 +23,7 @@ var list = []scenes.Scene{
 	{Name: "refused", Ranks: 2, Run: refused},
 	{Name: "contact", Ranks: 5, Run: contacts},
 	{Name: "early", Ranks: 2, Run: earlyClient},
+	{Name: "connect", Ranks: 4, Run: connects},
 	{Name: "dropped", Ranks: 2, Run: dropped},
 }
 
@@ -169,7 +170,8 @@ func attaches(ctx context.Context, w *mpi.Comm) error {
 		return fmt.Errorf("rank %d is %d of the larger one", w.Rank(), m.Rank())
 	}
 	_, err = proc.RemoteAttach(w, reqs...)
-	return errors.Join(inAttached(m, false), want(err, mpi.ErrSpawn, "attached already"), mpi.Waitall(reqs), mpi.FreeAll(reqs), w.Barrier())
+	_, twice := proc.RemoteAttach(w, reqs[0], reqs[0])
+	return errors.Join(inAttached(m, false), want(err, mpi.ErrSpawn, "attached already"), want(twice, mpi.ErrRequest, "twice"), mpi.Waitall(reqs), mpi.FreeAll(reqs), w.Barrier())
 }
 
 // inAttached is what the six do who are attached: the last that was started stays with
@@ -469,6 +471,50 @@ func earlyClient(ctx context.Context, w *mpi.Comm) error {
 		return want(err, mpi.ErrRequest, "nobody was met")
 	}
 	return errors.Join(d.Disconnect(), mpi.FreeAll(reqs), w.Barrier())
+}
+
+// Groups connect by a name, one after the other, and who gives up tells its group.
+func connects(ctx context.Context, w *mpi.Comm) error {
+	color := max(0, w.Rank()-1) // ranks 0 and 1 serve
+	c, err := w.Split(color, w.Rank())
+	if err != nil {
+		return err
+	}
+	if color > 0 {
+		d, err := proc.ClientConnect(c, "front", 0)
+		if err != nil {
+			return err
+		}
+		sum, err := mpi.AllreduceOne(d, 10, mpi.Sum)
+		if err == nil && sum != 2 {
+			err = fmt.Errorf("the servers' sum is %d", sum)
+		}
+		return errors.Join(err, d.Disconnect(), w.Barrier())
+	}
+	for i := range 2 {
+		d, err := proc.ServerConnect(c, "front", i)
+		if err != nil {
+			return err
+		}
+		sum, err := mpi.AllreduceOne(d, 1, mpi.Sum)
+		if err == nil && sum != 10 {
+			err = fmt.Errorf("the client's sum is %d", sum)
+		}
+		if err = errors.Join(err, d.Disconnect()); err != nil {
+			return err
+		}
+	}
+	vain := c
+	if c.Rank() == 1 {
+		short, cancel := context.WithCancel(ctx)
+		cancel()
+		vain = c.WithContext(short)
+	}
+	_, err = proc.ServerConnect(vain, "nobody comes", 1)
+	if c.Rank() == 1 && !errors.Is(err, mpi.ErrCancelled) || c.Rank() == 0 && !errors.Is(err, mpi.ErrRequest) {
+		return fmt.Errorf("one has given up: %w", err)
+	}
+	return w.Barrier()
 }
 
 // Who was met and is dropped is told so.

@@ -303,6 +303,17 @@ func free(ops []*mpi.Persistent) error {
 	return nil
 }
 
+// sendable reports whether the head takes a list of processes.
+func sendable(m wire.Members) error {
+	switch {
+	case !m.Check():
+		return errors.New("a request is given twice")
+	case len(m.Ranges()) > control.MaxRanges:
+		return fmt.Errorf("%d rows of processes, at most %d allowed", len(m.Ranges()), control.MaxRanges)
+	}
+	return nil
+}
+
 // Signal sends a signal of the operating system to the processes of some requests, and
 // what they have started. Who has exited is passed over; ErrRequest for one that is not
 // started. What a signal does to a process counts as if it had come from elsewhere.
@@ -325,12 +336,15 @@ func Signal(signal syscall.Signal, ops ...*mpi.Persistent) error {
 		}
 		b.Add(wire.Range{First: x.id, Count: 1})
 	}
-	a := placeOf(ops[0]).of
+	a, m := placeOf(ops[0]).of, b.Members()
+	if err := sendable(m); err != nil {
+		return a.fail(fault.Arg, opSignal, "%w", err)
+	}
 	if signal < 1 || signal > control.MaxSignal {
 		return a.fail(fault.Arg, opSignal, "signal %d", int(signal))
 	}
 	c := a.p.Core().Process()
-	if err := c.Control.Ask(c.Ctx, &control.Signal{Signal: uint8(signal), Members: b.Members()}, &control.Empty{}); err != nil {
+	if err := c.Control.Ask(c.Ctx, &control.Signal{Signal: uint8(signal), Members: m}, &control.Empty{}); err != nil {
 		return a.p.Self().Core().Fault(opSignal, mpi.ProcNull, core.Refusal(c.Ctx, fault.Spawn, err))
 	}
 	return nil

@@ -68,7 +68,7 @@ func anyProgram(ctx context.Context, w *mpi.Comm) error {
 	if _, err := proc.RemoteAttach(w, reqs[3]); want(err, mpi.ErrSpawn, "cannot be attached") != nil && want(err, mpi.ErrSpawn, "was to be attached") != nil {
 		return fmt.Errorf("one that joins nothing was attached: %w", err)
 	}
-	if err := errors.Join(want(proc.Signal(99, reqs[1]), mpi.ErrArg), proc.Signal(unix.SIGTERM, reqs[1])); err != nil {
+	if err := errors.Join(want(proc.Signal(99, reqs[1]), mpi.ErrArg), want(proc.Signal(15, reqs[1], reqs[1]), mpi.ErrArg, "twice"), proc.Signal(unix.SIGTERM, reqs[1])); err != nil {
 		return err
 	}
 	if err := mpi.Waitall(reqs); err != nil {
