@@ -177,7 +177,7 @@ func TestClientServer(t *testing.T) {
 				if !r.lines.Scan() {
 					t.Fatalf("%s: only %d times %q: %v", transport, len(seen[what]), what, seen)
 				}
-				m := regexp.MustCompile(`^(?:server|client) ([0-9]+): (.*?)( after [0-9]+ answers)?(: gompi: .*)?$`).FindStringSubmatch(r.lines.Text())
+				m := regexp.MustCompile(`^(?:server|client) ([0-9]+): (.*?)( at gompi-port:\S+)?( after [0-9]+ answers)?(: gompi: .*)?$`).FindStringSubmatch(r.lines.Text())
 				if m == nil {
 					t.Fatalf("%s: line %q", transport, r.lines.Text())
 				}
@@ -185,21 +185,11 @@ func TestClientServer(t *testing.T) {
 			}
 			return seen[what]
 		}
-		kill := func(pid string) {
-			t.Helper()
-			n, err := strconv.Atoi(pid)
-			if err == nil {
-				err = syscall.Kill(n, syscall.SIGKILL)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
 		until("a client comes", 3)
-		kill(until("serves as sort", 1)[0])
+		kill(t, until("serves as sort", 1)[0])
 		until("a client comes", 6)
 		clients := slices.Clone(until("is connected", 6)[3:])
-		kill(clients[0])
+		kill(t, clients[0])
 		until("a client is lost", 1)
 		done := until("150 answers, 1 servers lost", 2)
 		until("a client leaves", 2)
@@ -209,5 +199,44 @@ func TestClientServer(t *testing.T) {
 		if r.lines.Scan() {
 			t.Errorf("%s: then %q", transport, r.lines.Text())
 		}
+	}
+}
+
+func kill(t *testing.T, pid string) {
+	t.Helper()
+	n, err := strconv.Atoi(pid)
+	if err == nil {
+		err = syscall.Kill(n, syscall.SIGKILL)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The two programs are jobs of their own: a port goes from one to the other as text. When
+// the server is killed the clients say so.
+func TestClientServerOfTwoJobs(t *testing.T) {
+	path := mpitest.Build(t, "gompi/examples/clientserver")
+	server := launch(t, "-np", "1", path, "--serve", "--idle", "30s")
+	m := server.next(`^server ([0-9]+): serves as sort at (gompi-port:\S+)$`)
+	r := mpitest.Exec(t, 3, []string{path, "--port", m[1], "--requests", "20", "--pause", "0s"})
+	if n := strings.Count(r.Stdout, ": 20 answers, 0 servers lost\n"); r.Status != 0 || n != 3 {
+		t.Fatalf("status %d, %d of 3 clients\n%s%s", r.Status, n, r.Stdout, r.Stderr)
+	}
+	ended := make(chan mpitest.Result, 1)
+	go func() {
+		ended <- mpitest.Exec(t, 1, []string{path, "--port", m[1], "--requests", "1000000", "--pause", "1ms", "--patience", "200ms"})
+	}()
+	for seen := 0; seen < 4; { // of both jobs
+		if !server.lines.Scan() {
+			t.Fatal("the server has ended")
+		}
+		if strings.HasSuffix(server.lines.Text(), ": a client comes") {
+			seen++
+		}
+	}
+	kill(t, m[0])
+	if r := <-ended; r.Status != 1 || !strings.Contains(r.Stderr, "no server is at gompi-port:") {
+		t.Errorf("status %d\n%s%s", r.Status, r.Stdout, r.Stderr)
 	}
 }

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 type client struct {
 	process  *mpi.Process
 	name     string
+	port     string // "": that of the name
 	patience time.Duration
 
 	server *mpi.Comm // nil: it has none
@@ -69,7 +71,10 @@ func (c *client) connect(ctx context.Context) error {
 	defer cancel()
 	self := c.process.Self().WithContext(ctx)
 	for {
-		port, err := c.process.LookupName(c.name)
+		port, err := c.port, error(nil)
+		if port == "" {
+			port, err = c.process.LookupName(c.name)
+		}
 		if err == nil {
 			c.server, err = self.Connect(port, 0)
 		}
@@ -81,7 +86,7 @@ func (c *client) connect(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("no server is called %s: %w", c.name, err)
+			return fmt.Errorf("no server is at %s: %w", cmp.Or(c.port, c.name), err)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}

@@ -6,6 +6,11 @@
 //
 //	gompirun --ft -np 2 clientserver --serve : -np 3 clientserver
 //
+// The name is known in one job. Clients that are a job of their own are told the port,
+// which the server prints:
+//
+//	gompirun -np 3 clientserver --port PORT
+//
 // Either may be killed (--ft: the job goes on). A server loses a client and serves the
 // others. When the server is killed its name is free: the next one, which has waited for
 // that, takes it, and the clients, who meet an error, look it up again.
@@ -25,6 +30,7 @@ import (
 func main() {
 	serve := pflag.Bool("serve", false, "be a server")
 	name := pflag.String("name", "sort", "name of the service")
+	port := pflag.String("port", "", "connect to this PORT of another job in place of a name")
 	idle := pflag.Duration("idle", 3*time.Second, "a server ends when it has had no client for so long")
 	requests := pflag.Int("requests", 200, "how often a client asks")
 	numbers := pflag.Int("numbers", 10_000, "numbers of a request")
@@ -44,7 +50,7 @@ func main() {
 			s := &server{process: process, name: *name, idle: *idle}
 			return s.run(ctx)
 		}
-		c := &client{process: process, name: *name, patience: *patience}
+		c := &client{process: process, name: *name, port: *port, patience: *patience}
 		return c.run(ctx, *requests, *numbers, *pause)
 	})
 }

@@ -34,7 +34,7 @@ func (s *server) run(ctx context.Context) error {
 	if err := s.publish(ctx, port); err != nil {
 		return err
 	}
-	fmt.Printf("server %d: serves as %s\n", os.Getpid(), s.name)
+	fmt.Printf("server %d: serves as %s at %s\n", os.Getpid(), s.name, port)
 	err = s.accept(ctx, port)
 	// Who looks the name up from here on does not find it, who has the port no one at it.
 	err = errors.Join(err, s.process.UnpublishName(s.name, port), s.process.ClosePort(port))
