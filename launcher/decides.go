@@ -144,7 +144,7 @@ func (v *flagValues) lets(o *options, others []string) error {
 	if err != nil {
 		return err
 	}
-	o.to = &tenant{name: c.to, col: col, slots: o.changes.slots}
+	o.to = &tenant{name: c.to, col: col, bound: c.bound, slots: o.changes.slots}
 	if len(o.Apps) > 1 || v.set.Changed("np") {
 		o.to.start = o.ranks()
 	}

@@ -176,6 +176,8 @@ func mpiRank(what string, args []string) int {
 		c.Close()
 	}
 	switch what {
+	case "asks":
+		return (&elastic{Client: c, w: w}).asks()
 	case "change":
 		return (&elastic{Client: c, w: w}).change(me, args)
 	case "good":

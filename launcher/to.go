@@ -23,8 +23,9 @@ import (
 type tenant struct {
 	name  string
 	col   *rm.COL
-	start int // how many processes it asks to begin with; 0: all slots
-	slots int // --slots
+	start int                 // how many processes it asks to begin with; 0: all slots
+	slots int                 // --slots
+	bound func(*rm.COL) error // likewise, of what the program says later
 
 	job   wire.JobID
 	lease *pool.Lease
@@ -76,7 +77,7 @@ func (t *tenant) begin(o *options) error {
 		return fmt.Errorf("head %s starts %d processes, not %d", t.name, n, o.ranks())
 	}
 	w := newSteward("--to "+t.name, l)
-	w.leases, w.waits, w.close = true, true, l.Close
+	w.leases, w.waits, w.bound, w.close = true, true, t.bound, l.Close
 	w.col, w.newCOL = t.col, !moulds
 	o.changes.steward = w
 	return nil
