@@ -233,10 +233,10 @@ func (o *Operation) State() State {
 	return State(b.State)
 }
 
-// Update gives the manager of resources something else to know of the operation, in the
-// place of Request.COL: until it is granted. After that the error is of class ErrRefused.
-// It is at most 64 KiB, and not read by gompi; gompictl ops shows how long it is. Local,
-// but for one round trip to the head.
+// Update gives the manager of resources something else to know of the job, in the place
+// of Request.COL: until the operation is granted. After that the error is of class
+// ErrRefused. It is at most 64 KiB; gompictl ops shows how long it is. Local, but for one
+// round trip to the head.
 func (o *Operation) Update(col []byte) error {
 	const op = "Update"
 	if len(col) > control.MaxCOL {

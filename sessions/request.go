@@ -73,14 +73,16 @@ type Request struct {
 	// gompi://host/NAME; nil: anywhere. They fill the slots of these hosts first, and
 	// are then spread over them; with --strict-slots they wait for slots there.
 	Hosts []string
-	// COL is for the manager of resources, at most 64 KiB: what COL.Encode gives, or
-	// what another manager reads. The head does not: gompictl ops shows how many bytes
-	// it has. See Operation.Update.
+	// COL is what the manager of resources is told of the job from now on (gompirun
+	// --policy, --manager, --to), at most 64 KiB: what COL.Encode gives. It is not used,
+	// and that is said once, if it is something else. The head of the job does not read
+	// it: gompictl ops shows how many bytes it has. See Operation.Update.
 	COL []byte
 
 	// Deadlines; 0 stands for those of the watch, or of the job.
 	Deadlines Deadlines
-	// NoQueue: what cannot be granted at once is refused.
+	// NoQueue: what cannot be granted at once is refused. So is, where a manager of
+	// resources grants slots, what needs more than the job has.
 	NoQueue bool
 }
 
