@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,28 +31,28 @@ type discovery struct {
 	every   time.Duration
 }
 
-// watch looks at the list again and again, and tells how many slots the job's hosts have
-// in it, whenever that changes. A list that cannot be read, or has none of them, changes
-// nothing, and is said once.
-func (d *discovery) watch(slots func(int), done <-chan struct{}) {
+// watch looks at the list again and again, and tells how many slots each of the job's
+// hosts has in it, whenever that changes. A list that cannot be read, or has none of them,
+// changes nothing, and is said once.
+func (d *discovery) watch(slots func(hosts []int), done <-chan struct{}) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() {
 		<-done
 		cancel()
 	}()
-	last, said := 0, ""
+	last, said := []int(nil), ""
 	for {
-		n, err := d.look(ctx)
+		hosts, err := d.look(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err != nil && err.Error() != said:
 			said = err.Error()
 			launch.Say("%s: %s", d.flag, said)
-		case err == nil && n != last:
-			slots(n)
-			last, said = n, ""
+		case err == nil && !slices.Equal(hosts, last):
+			slots(hosts)
+			last, said = hosts, ""
 		}
 		select {
 		case <-time.After(d.every):
@@ -61,8 +62,8 @@ func (d *discovery) watch(slots func(int), done <-chan struct{}) {
 	}
 }
 
-// look is how many slots the job's hosts have now.
-func (d *discovery) look(ctx context.Context) (int, error) {
+// look is how many slots each of the job's hosts has now.
+func (d *discovery) look(ctx context.Context) ([]int, error) {
 	name, text, err := d.file, []byte(nil), error(nil)
 	if d.file != "" {
 		text, err = os.ReadFile(d.file)
@@ -76,32 +77,41 @@ func (d *discovery) look(ctx context.Context) (int, error) {
 	}
 	switch {
 	case err != nil:
-		return 0, err
+		return nil, err
 	case len(text) > mostHosts:
-		return 0, fmt.Errorf("%s has %d bytes, at most %d allowed", name, len(text), mostHosts)
+		return nil, fmt.Errorf("%s has %d bytes, at most %d allowed", name, len(text), mostHosts)
 	}
 	hs, err := parseHostfile(name, string(bytes.ToValidUTF8(text, nil)))
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	n := 0
+	hosts := make([]int, len(d.names))
 	for _, h := range hs {
-		if d.ours(h.name) {
-			n += max(1, h.slots)
+		if i := d.ours(h.name); i >= 0 {
+			hosts[i] += max(1, h.slots)
 		}
 	}
-	if n == 0 {
-		return 0, fmt.Errorf("%s has none of the job's hosts: %s", name, strings.Join(d.names, ", "))
+	if total(hosts) == 0 {
+		return nil, fmt.Errorf("%s has none of the job's hosts: %s", name, strings.Join(d.names, ", "))
 	}
-	return n, nil
+	return hosts, nil
 }
 
-// ours reports whether a host takes part in the job.
-func (d *discovery) ours(name string) bool {
-	for _, own := range d.names {
-		if strings.EqualFold(own, name) {
-			return true
-		}
+// total is how many slots hosts have together.
+func total(hosts []int) (n int) {
+	for _, slots := range hosts {
+		n += slots
 	}
-	return len(d.names) == 1 && isThisHost(name)
+	return n
+}
+
+// ours is the number of a host of the job; -1: it is none.
+func (d *discovery) ours(name string) int {
+	if i := slices.IndexFunc(d.names, func(own string) bool { return strings.EqualFold(own, name) }); i >= 0 {
+		return i
+	}
+	if len(d.names) == 1 && isThisHost(name) {
+		return 0
+	}
+	return -1
 }

@@ -43,12 +43,12 @@ func (x *hold) run() int {
 		}
 	}
 	if x.looks != nil {
-		n, err := x.looks.look(context.Background())
+		hosts, err := x.looks.look(context.Background())
 		if err != nil {
 			launch.Say("%s: %v", x.looks.flag, err)
 			return launch.ExitFailure
 		}
-		x.slots = n
+		x.slots = total(hosts)
 	}
 	s, done, err := x.open()
 	if err != nil {
@@ -99,7 +99,7 @@ func (x *hold) open() (s *pool.Server, done func(), err error) {
 	}
 	over := make(chan struct{})
 	if x.looks != nil {
-		go x.looks.watch(s.Slots, over)
+		go x.looks.watch(func(hosts []int) { s.Slots(total(hosts)) }, over)
 	}
 	go s.Serve()
 	return s, func() {

@@ -28,8 +28,8 @@ type steward struct {
 	// and leaves it alone before. Else it is tried, and said if that lasts.
 	waits bool
 	// watch, if not nil, is called on a goroutine of its own, and tells how many slots
-	// there are whenever that changes, until done is closed.
-	watch func(slots func(int), done <-chan struct{})
+	// each host has whenever that changes, until done is closed.
+	watch func(slots func(hosts []int), done <-chan struct{})
 	bound func(*rm.COL) error // the command line bounds what a program says of itself; nil: it does not
 
 	close func() // when the job is over; nil: nothing
@@ -49,7 +49,8 @@ type steward struct {
 	least    int
 	follows  bool // what it was told
 	underWay bool
-	answer   bool // a change is over, and the manager was not told
+	answer   bool          // a change is over, and the manager was not told
+	still    time.Duration // no move before
 }
 
 // theJob is what the manager calls it.
@@ -67,6 +68,8 @@ type plane interface {
 	Resize(m *control.Resize, part func(control.Message) bool) error
 	Lease(slots int) head.Use
 	LeaseMain(slots int, part func(control.Message) bool) error
+	HostSlots(slots []int)
+	Crowded() bool
 	Done() <-chan struct{}
 }
 
@@ -148,7 +151,12 @@ func (s *steward) run(p plane) {
 	if s.watch != nil {
 		var watching sync.WaitGroup
 		defer watching.Wait() // it may have started a program
-		watching.Go(func() { s.watch(func(n int) { s.note(func() { s.slots = n }) }, p.Done()) })
+		watching.Go(func() {
+			s.watch(func(hosts []int) {
+				p.HostSlots(hosts)
+				s.note(func() { s.slots, s.still = total(hosts), 0 })
+			}, p.Done())
+		})
 	}
 	for {
 		now := time.Since(began)
@@ -159,9 +167,13 @@ func (s *steward) run(p plane) {
 			s.mu.Unlock()
 			go s.carry(p, d, asked)
 		}
+		rests := s.moves(p, now)
 		var clock <-chan time.Time
 		if at, ok := s.manager.Next(); ok {
 			clock = time.After(at - now)
+		}
+		if rests > 0 {
+			clock = time.After(rests)
 		}
 		select {
 		case <-s.changed:
@@ -170,6 +182,25 @@ func (s *steward) run(p plane) {
 			return
 		}
 	}
+}
+
+// moveEvery is how long a move that has not happened rests.
+const moveEvery = 10 * time.Second
+
+// moves brings processes away from hosts that have more than the list says, if they are
+// as many as they are to be: no manager knows of hosts. It returns how long that rests.
+func (s *steward) moves(p plane, now time.Duration) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.watch == nil || !s.counted || s.underWay || s.told == 0 || !p.Crowded():
+		return 0
+	case now < s.still:
+		return s.still - now
+	}
+	s.underWay, s.still = true, now+moveEvery
+	go s.carry(p, rm.Decision{Job: theJob, Size: s.told, From: s.told}, false)
+	return 0
 }
 
 // wait waits until nothing of the steward is left, once the job is over.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -26,6 +27,8 @@ type told struct {
 
 	mu  sync.Mutex
 	use head.Use
+
+	crowded bool // until it was resized
 }
 
 func (p *told) Done() <-chan struct{} { return p.done }
@@ -43,6 +46,18 @@ func (p *told) LeaseMain(slots int, part func(control.Message) bool) error {
 	return p.Resize(&control.Resize{To: slots}, part)
 }
 
+func (p *told) HostSlots(slots []int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.crowded = slots[0] == 0
+}
+
+func (p *told) Crowded() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.crowded
+}
+
 // becomes is a change of its own accord.
 func (p *told) becomes(u head.Use) {
 	p.mu.Lock()
@@ -53,6 +68,9 @@ func (p *told) becomes(u head.Use) {
 
 func (p *told) Resize(m *control.Resize, part func(control.Message) bool) error {
 	r := &control.OpReport{}
+	p.mu.Lock()
+	p.crowded = false
+	p.mu.Unlock()
 	if p.early > 0 {
 		p.early--
 		r.Op.State, r.Op.Why = change.Refused, control.WhyNoWatch
@@ -141,9 +159,9 @@ func TestStewardWaitsForSlots(t *testing.T) {
 	m := &script{told: make(chan rm.Event)}
 	s := newSteward("--policy", m)
 	read := make(chan struct{})
-	s.watch = func(slots func(int), done <-chan struct{}) {
+	s.watch = func(slots func([]int), done <-chan struct{}) {
 		<-read
-		slots(7)
+		slots([]int{3, 4})
 		<-done
 	}
 	p := &told{s: s, done: make(chan struct{})}
@@ -160,6 +178,39 @@ func TestStewardWaitsForSlots(t *testing.T) {
 		case <-time.After(20 * time.Second):
 			t.Fatalf("not told %+v", want)
 		}
+	}
+	close(p.done)
+	s.wait()
+}
+
+// From a host that is in the list no more the processes go, also if the others have as
+// many slots as before.
+func TestStewardMoves(t *testing.T) {
+	m := &script{told: make(chan rm.Event, 10)}
+	s := newSteward("--discover", m)
+	lists := make(chan []int)
+	s.watch = func(slots func([]int), done <-chan struct{}) {
+		for {
+			select {
+			case list := <-lists:
+				slots(list)
+			case <-done:
+				return
+			}
+		}
+	}
+	p := &told{s: s, done: make(chan struct{}), sizes: make(chan int, 10)}
+	go s.run(p)
+	p.becomes(head.Use{Has: 4})
+	lists <- []int{2, 2}
+	lists <- []int{0, 4}
+	select {
+	case n := <-p.sizes:
+		if n != 4 {
+			t.Errorf("it is to have %d processes", n)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("nobody moves")
 	}
 	close(p.done)
 	s.wait()
@@ -297,19 +348,19 @@ func TestDiscovery(t *testing.T) {
 		{flag: "--discover", command: "cat " + file, names: []string{"a", "B"}},
 	} {
 		write("a slots=2\nb:3 # remark\nother:9\n")
-		if n, err := d.look(context.Background()); n != 5 || err != nil {
-			t.Errorf("%s: %d slots, %v", d.flag, n, err)
+		if n, err := d.look(context.Background()); !slices.Equal(n, []int{2, 3}) || err != nil {
+			t.Errorf("%s: %v slots, %v", d.flag, n, err)
 		}
 		for text, want := range map[string]string{"": "no host in it", "c:4": "none of the job's hosts: a, B", "a:x": "is not a host", "\xff\x00:0": "is not a host"} {
 			if write(text); true {
 				if n, err := d.look(context.Background()); err == nil || !strings.Contains(err.Error(), want) {
-					t.Errorf("%s: %q is %d slots, %v, want %q", d.flag, text, n, err, want)
+					t.Errorf("%s: %q is %v slots, %v, want %q", d.flag, text, n, err, want)
 				}
 			}
 		}
 	}
 	if n, err := (&discovery{command: "exit 3"}).look(context.Background()); err == nil {
-		t.Errorf("a command that fails: %d slots", n)
+		t.Errorf("a command that fails: %v slots", n)
 	}
 	// It tells of what is new, and ends.
 	write("a:2")
@@ -317,7 +368,7 @@ func TestDiscovery(t *testing.T) {
 	done, slots, over := make(chan struct{}), make(chan int), make(chan struct{})
 	go func() {
 		defer close(over)
-		d.watch(func(n int) { slots <- n }, done)
+		d.watch(func(hosts []int) { slots <- total(hosts) }, done)
 	}()
 	for _, n := range []int{2, 7, 3} {
 		if n != 2 {

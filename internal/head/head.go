@@ -68,6 +68,7 @@ type Head struct {
 	mainEnded int      // so many of its first members take part no more
 	argv      []string // of the job's first program
 	places    int      // processes of which something is left, or is to come
+	listed    bool     // cfg.HostSlots are those of a list, which may change
 	lease     int      // how many there may be, where somebody else decides
 	uses      Use      // that was told last
 

@@ -57,7 +57,9 @@ func (h *Head) LeaseMain(slots int) *Ticket {
 		}
 	}
 	h.lease = max(slots, h.places)
-	if by == 0 {
+	if n := len(h.Crowd()); n > 0 {
+		h.lease = max(h.lease, h.places+by+n) // they come before the others are gone
+	} else if by == 0 {
 		return &Ticket{o: &op{body: control.OpBody{State: change.Done}}, done: make(chan struct{})}
 	}
 	// Another change may be before it, and take its slots.

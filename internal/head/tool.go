@@ -48,6 +48,14 @@ func (h *Head) resize(m *control.Resize, set uint32, whole time.Duration) *Ticke
 	case m.By < 0:
 		r.Kind, r.Leave = change.Shrink, -m.By
 	}
+	if crowd := h.Crowd(); set == 0 && len(crowd) > 0 {
+		by := m.By
+		if m.To > 0 {
+			by = m.To - len(h.partakers(h.main))
+		}
+		r = h.spread(by, crowd)
+		r.Whole = whole
+	}
 	o, b := h.submit(nil, &control.Submit{Request: r, Parts: make([]control.SubmitPart, 1)})
 	if o == nil {
 		o = &op{body: *b, shown: h.wanted(&r)}

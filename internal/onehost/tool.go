@@ -216,6 +216,21 @@ func (s *Server) Slots(most int) {
 	s.step(func() { s.head.Slots(most) })
 }
 
+// HostSlots says how many processes each of several hosts is there for from now on, as a
+// list of hosts has it; 0: it has none. Those that start later go by that, and the next
+// Resize or LeaseMain removes who is on a host that has more.
+func (s *Server) HostSlots(slots []int) {
+	s.step(func() { s.head.HostSlots(slots) })
+}
+
+// Crowded reports whether members of the main set are on hosts that have more processes
+// than HostSlots has said.
+func (s *Server) Crowded() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.head.Crowd()) > 0
+}
+
 // LeaseMain is Lease, and a Resize of the main set by which it takes them, or gives back
 // those beyond. What it returns and tells is as with Resize.
 func (s *Server) LeaseMain(slots int, part func(control.Message) bool) error {
