@@ -115,7 +115,7 @@ func TestHelp(t *testing.T) {
 	if _, err := parse([]string{"--help"}, noEnv); !errors.As(err, &help) || !strings.Contains(string(help), "--kill-grace") {
 		t.Errorf("--help: %v", err)
 	}
-	if _, group, _ := strings.Cut(string(help), changesTitle); strings.Count(group, "--slots") != 1 || strings.Count(string(help), "--max ") != 1 {
+	if _, group, _ := strings.Cut(string(help), changesTitle); strings.Count(group, "--slots N") != 1 || strings.Count(string(help), "--max ") != 1 {
 		t.Errorf("flags about changes are no group:\n%s", help)
 	}
 	if _, err := parse([]string{"--help-env"}, noEnv); !errors.As(err, &help) {
