@@ -92,10 +92,14 @@ func TestAlone(t *testing.T) {
 	if err != nil || fmt.Sprint(list) != "[mpi://WORLD mpi://SELF]" {
 		t.Errorf("sets %q: %v", list, err)
 	}
-	names, err := s.Combine(sessions.Algebra{Do: sessions.Split, In: []string{"gompi://main"}, Sizes: []int{0, 1}, Names: []string{"", "me"}})
-	if err != nil || fmt.Sprint(names) != "[gompi://empty app://me]" {
-		t.Errorf("parts %q: %v", names, err)
+	split := func() {
+		t.Helper()
+		names, err := s.Combine(sessions.Algebra{Do: sessions.Split, In: []string{"gompi://main"}, Sizes: []int{0, 1}, Names: []string{"", "me"}})
+		if err != nil || fmt.Sprint(names) != "[gompi://empty app://me]" {
+			t.Errorf("parts %q: %v", names, err)
+		}
 	}
+	split()
 	for k := range 10 {
 		c, err := s.Comm("app://me")
 		if err != nil {
@@ -105,10 +109,14 @@ func TestAlone(t *testing.T) {
 			t.Errorf("communicator %d: %v", k, err)
 		}
 		if k%2 == 0 {
-			s.Close()
+			s.Close() // and with it the set, which nobody else holds
 			if s, err = sessions.Open(context.Background()); err != nil {
 				t.Fatal(err)
 			}
+			if _, err := s.Group("app://me"); !errors.Is(err, mpi.ErrSet) {
+				t.Errorf("a set that nobody holds: %v", err)
+			}
+			split()
 		}
 	}
 	if _, err := s.Group("app://you"); !errors.Is(err, mpi.ErrSet) {

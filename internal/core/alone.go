@@ -26,7 +26,11 @@ type alone struct {
 }
 
 func newAlone(world wire.Set) *alone {
-	return &alone{world: world, next: world.Number + 1, store: map[string][]byte{}, pongs: make(chan control.Event), closed: make(chan struct{})}
+	return &alone{
+		world: world, next: world.Number + 1, store: map[string][]byte{},
+		sets:  map[uint32]*aloneSet{world.Number: {vals: map[string][]byte{}}},
+		pongs: make(chan control.Event), closed: make(chan struct{}),
+	}
 }
 
 var errAlone = errors.New("there is no launcher: start the program with gompirun")
@@ -68,12 +72,16 @@ func (a *alone) Lookup(uri string) (wire.Set, error) {
 func (a *alone) DefineSet(m wire.Members) (wire.Set, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	n := a.next
-	a.next++
+	n, _ := a.add()
 	return wire.Set{URI: control.SetURI(a.world.Members.At(0).Job, n), Number: n, Members: m}, nil
 }
 
-func (a *alone) ReleaseSet(uint32) error { return nil }
+func (a *alone) ReleaseSet(n uint32) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.release(n)
+	return nil
+}
 
 func (a *alone) Put(key string, val []byte) error {
 	a.mu.Lock()

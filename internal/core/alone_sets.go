@@ -5,6 +5,7 @@ package core
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"gompi/internal/change"
@@ -15,8 +16,9 @@ import (
 // Process sets of a process that nobody launched: each is its world under another
 // number, or empty.
 
-// aloneSet is what it keeps of one that it has made.
+// aloneSet is what it keeps of one that it holds.
 type aloneSet struct {
+	holds int
 	names []string
 	vals  map[string][]byte
 	had   control.Had
@@ -34,6 +36,7 @@ func (a *alone) Ask(ctx context.Context, m, body control.Message) error {
 		if err != nil {
 			return err
 		}
+		a.sets[n].holds++ // until Release
 		return a.describe(n, m.Text, body)
 	case *control.Set:
 		return a.describe(m.Number, control.SetURI(a.world.Members.At(0).Job, m.Number), body)
@@ -46,12 +49,20 @@ func (a *alone) Ask(ctx context.Context, m, body control.Message) error {
 		*body.(*control.OpBody) = control.OpBody{State: change.Refused, Why: control.WhyOther, Text: "nobody starts processes: start the program with gompirun"}
 		return nil
 	case *control.SetPut:
-		a.set(m.Set).vals[m.Put.Key] = append([]byte{}, m.Put.Val...)
+		s := a.sets[m.Set]
+		if s == nil {
+			return a.gone(m.Set)
+		}
+		s.vals[m.Put.Key] = append([]byte{}, m.Put.Val...)
 		return nil
 	case *control.SetGet:
+		s := a.sets[m.Set]
+		if s == nil {
+			return a.gone(m.Set)
+		}
 		b := body.(*control.ValuesBody)
 		for _, k := range m.Keys {
-			v, ok := a.set(m.Set).vals[k]
+			v, ok := s.vals[k]
 			if !ok && m.Wait {
 				return fmt.Errorf("key %q: %w", k, errAlone) // nobody else can put it
 			}
@@ -62,14 +73,23 @@ func (a *alone) Ask(ctx context.Context, m, body control.Message) error {
 	return errAlone
 }
 
-func (a *alone) set(n uint32) *aloneSet {
-	if a.sets == nil {
-		a.sets = map[uint32]*aloneSet{}
+func (*alone) gone(n uint32) error { return control.NotFound("process set %d: %v", n, errAlone) }
+
+// add makes a set that is held once.
+func (a *alone) add() (n uint32, s *aloneSet) {
+	n, s = a.next, &aloneSet{holds: 1, vals: map[string][]byte{}}
+	a.next++
+	a.sets[n] = s
+	return n, s
+}
+
+// release ends a hold; the world stays.
+func (a *alone) release(n uint32) {
+	if s := a.sets[n]; s != nil {
+		if s.holds--; s.holds <= 0 && n != a.world.Number {
+			delete(a.sets, n)
+		}
 	}
-	if a.sets[n] == nil {
-		a.sets[n] = &aloneSet{vals: map[string][]byte{}}
-	}
-	return a.sets[n]
 }
 
 // number finds a set by its name.
@@ -79,14 +99,7 @@ func (a *alone) number(name string) (uint32, error) {
 		return a.world.Number, nil
 	}
 	for n, s := range a.sets {
-		for _, x := range s.names {
-			if x == name {
-				return n, nil
-			}
-		}
-	}
-	for n := a.world.Number; n < a.next; n++ {
-		if name == control.SetURI(a.world.Members.At(0).Job, n) {
+		if slices.Contains(s.names, name) || name == control.SetURI(a.world.Members.At(0).Job, n) {
 			return n, nil
 		}
 	}
@@ -94,12 +107,13 @@ func (a *alone) number(name string) (uint32, error) {
 }
 
 func (a *alone) describe(n uint32, uri string, body control.Message) error {
-	if n < a.world.Number || n >= a.next {
-		return control.NotFound("process set %d: %v", n, errAlone)
+	s := a.sets[n]
+	if s == nil {
+		return a.gone(n)
 	}
 	b := body.(*control.DescribeBody)
 	b.Set = wire.Set{URI: uri, Number: n, Members: a.world.Members}
-	if b.Had = a.set(n).had; n == a.world.Number {
+	if b.Had = s.had; n == a.world.Number {
 		b.Had.Opened = max(b.Had.Opened, 1)
 	}
 	return nil
@@ -143,8 +157,8 @@ func (a *alone) algebra(m *control.Algebra, b *control.SetsBody) error {
 					return control.Refused("the name %q is taken", s.Name)
 				}
 			}
-			a.next++
-			a.set(s.Number).names = []string{s.Name}
+			_, made := a.add()
+			made.names = []string{s.Name}
 		}
 		b.Sets = append(b.Sets, s)
 	}
@@ -154,12 +168,15 @@ func (a *alone) algebra(m *control.Algebra, b *control.SetsBody) error {
 // Say has nobody who would want to know.
 func (a *alone) Say(control.Message) error { return nil }
 
-// Tell hears what it has had of a set.
+// Tell hears what it has had of a set, and that it holds it no more.
 func (a *alone) Tell(m control.Message) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if m, ok := m.(*control.Release); ok && m.Had != (control.Had{}) {
-		a.set(m.Number).had = m.Had
+	if m, ok := m.(*control.Release); ok {
+		if s := a.sets[m.Number]; s != nil && m.Had != (control.Had{}) {
+			s.had = m.Had
+		}
+		a.release(m.Number)
 	}
 	return nil
 }
