@@ -57,7 +57,7 @@ func stuckRank(w *mpi.Comm) error {
 // A user operation that calls the library would wait for itself; GOMPI_CHECK
 // ends the process instead.
 func TestUserOpCallsTheLibrary(t *testing.T) {
-	r := osRanks(t, 2, []string{"inside"}, mpitest.Flags("--check", "1"), mpitest.Timeout(20*time.Second))
+	r := osRanks(t, 2, []string{"inside"}, mpitest.Flags("--check", "1"))
 	if r.Status == 0 || r.Status == 124 || !strings.Contains(r.Stderr, "a user operation calls the library") || !strings.Contains(r.Stderr, "insideRank.func") {
 		t.Errorf("status %d: %s", r.Status, r.Stderr)
 	}

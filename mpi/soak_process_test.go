@@ -43,7 +43,7 @@ func TestSoakKilledProcesses(t *testing.T) {
 		s := all[(k/2)%len(all)]
 		steps := rnd.IntN(60)
 		r := osRanks(t, cast, []string{"die", s.name, strconv.Itoa(steps)},
-			mpitest.Flags("--ft", "--transport", tr), mpitest.Timeout(30*time.Second))
+			mpitest.Flags("--ft", "--transport", tr))
 		if r.Status != 0 {
 			t.Fatalf("%s %s %d: status %d\n%s%s", tr, s.name, steps, r.Status, r.Stdout, r.Stderr)
 		}

@@ -174,7 +174,7 @@ func TestSoakDeath(t *testing.T) {
 				t.Run(scene+"/"+flavor+"/"+strings.Join(env, ","), func(t *testing.T) {
 					const ranks = 4
 					r := mpitest.Exec(t, ranks, []string{self, "rank", "death", scene + " " + flavor},
-						mpitest.Flags("--ft"), mpitest.Env(env...), mpitest.Timeout(30*time.Second))
+						mpitest.Flags("--ft"), mpitest.Env(env...))
 					t.Log(r.Stdout)
 					if n := strings.Count(r.Stdout, "survived"); n != ranks-1 {
 						t.Fatalf("%d survived: status %d\n%s", n, r.Status, r.Stderr)

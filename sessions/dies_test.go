@@ -105,7 +105,7 @@ func TestSoakDeaths(t *testing.T) {
 		}
 		statuses[r.Status]++
 		lines := odd(r.Stderr)
-		if mark.Gone(t, 2*time.Second); t.Failed() || lines != nil {
+		if mark.Gone(t, testlab.Soon(2*time.Second)); t.Failed() || lines != nil {
 			t.Errorf("job %d of %d, %v, options %q, %s=%d: status %d, %q\n%s%s", k, n, flags, options, diesSeed, of, r.Status, lines, r.Stdout, r.Stderr)
 			break
 		}

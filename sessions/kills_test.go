@@ -238,7 +238,7 @@ func (k *killed) end() {
 	k.cmd.Wait()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for limit := time.Now().Add(2 * time.Second); ; <-tick.C {
+	for limit := time.Now().Add(testlab.Soon(2 * time.Second)); ; <-tick.C {
 		var left []int
 		for pid, began := range k.pids {
 			if began == beginning(pid) {

@@ -493,7 +493,7 @@ func TestHeadLost(t *testing.T) {
 						pid = k.last("0").agent
 					}
 					unix.Kill(pid, unix.SIGKILL)
-					k.mark.Gone(t, 2*time.Second, k.addrs()...)
+					k.mark.Gone(t, testlab.Soon(2*time.Second), k.addrs()...)
 					k.cmd.Wait()
 				})
 			}
@@ -516,7 +516,7 @@ func TestDeathEndsJob(t *testing.T) {
 			if status := k.cmd.ProcessState.ExitCode(); status != 137 || !strings.Contains(k.errs.String(), "was killed by signal 9") {
 				t.Errorf("status %d: %s", status, k.errs.String())
 			}
-			k.mark.Gone(t, 2*time.Second, k.addrs()...)
+			k.mark.Gone(t, testlab.Soon(2*time.Second), k.addrs()...)
 		})
 	}
 	for _, state := range []change.State{change.Launching, change.Ready, change.Adopting} {

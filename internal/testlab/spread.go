@@ -14,6 +14,16 @@ import (
 // (GOMPI_TEST=long).
 func Long() bool { return os.Getenv("GOMPI_TEST") == "long" }
 
+// Soon is how long a test waits for what must have happened after d on a machine that
+// runs nothing else: d where the long forms are run, which measure; else ten times as
+// long, which tells what never happens.
+func Soon(d time.Duration) time.Duration {
+	if Long() {
+		return d
+	}
+	return 10 * d
+}
+
 // Spread collects durations. The zero value is empty; safe for all goroutines.
 type Spread struct {
 	mu sync.Mutex
