@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -51,6 +52,38 @@ func TestAscentDefects(t *testing.T) {
 	w.tell(job(1, 8, COL{Model: &col.Model{Kind: col.Inverse, Serial: 1, Parallel: 9}, Min: 2}))
 	w.settle()
 	w.want("loses by its processes", map[JobID]int{1: 2})
+}
+
+// What was wrong in the published filter of occupied nodes: slots that another has, or
+// was promised, were taken for free ones. By no policy are they given to anybody.
+func TestTakenSlots(t *testing.T) {
+	whole := func(id JobID, size, start int) Arrived {
+		c := COL{Version: col.Version, Model: &col.Model{Kind: col.Linear, Slope: 1}, Mapping: "2:node"}
+		return Arrived{Job{ID: id, COL: &c, Size: size, Start: start, Follows: size > 0}}
+	}
+	for _, p := range Policies() {
+		w := newWorld(t, p, 0)
+		// Three hosts of four slots; 1 has two hosts, of which it uses half.
+		w.tell(Slots{Total: 12, Host: 4})
+		w.tell(whole(1, 4, 0))
+		if len(w.pending) > 0 { // it may have the third host, which is then promised
+			if w.pending[0] != (Decision{1, 6, 4}) {
+				t.Fatalf("%s decides %v", p.Name(), w.pending)
+			}
+			if w.tell(whole(2, 0, 2)); len(w.pending) > 1 {
+				t.Errorf("%s: slots that were promised to 1 are given to 2: %v", p.Name(), w.pending)
+			}
+			w.end(0, false) // and is free again
+		} else if w.tell(whole(2, 0, 2)); len(w.pending) != 1 || w.pending[0] != (Decision{2, 2, 0}) {
+			t.Errorf("%s: the third host is free, and it decides %v", p.Name(), w.pending)
+		}
+		w.settle()
+		w.want(p.Name()+", the third host", map[JobID]int{1: 4, 2: 2})
+		// Nothing is free for 3, which does not share a host that is half used.
+		if w.tell(whole(3, 0, 4)); slices.ContainsFunc(w.pending, func(d Decision) bool { return d.Job == 3 }) {
+			t.Errorf("%s: 3 has slots that others have: %v", p.Name(), w.pending)
+		}
+	}
 }
 
 func TestAscent(t *testing.T) {
