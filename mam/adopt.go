@@ -8,7 +8,9 @@ import (
 	"slices"
 	"time"
 
+	"gompi/internal/layout"
 	"gompi/mpi"
+	"gompi/rma"
 	"gompi/sessions"
 )
 
@@ -23,35 +25,57 @@ type adoption struct {
 	from, to []int
 	stay     []int // ranks before the change of the first targets
 	old, new int   // this process's ranks; -1: it is no source, no target
+	moves    []*move
 	config   Config
-	calls    int // of the user function
+	open     []*rma.Exposed // until the decision
+	calls    int            // of the user function
 	user     bool
 	times    Times
 	since    time.Time
 }
 
+// move is what becomes of an array.
+type move struct {
+	*array
+	next  layout.Split
+	rule  layout.Layout // afterwards
+	fresh []byte        // what this rank has afterwards; nil of a leaver
+	moved bool
+	from  int64 // bytes that have come from other processes
+}
+
+// adoptionOf begins with a change, as far as no other process is needed for it.
+func (m *Module) adoptionOf(c *sessions.Change, ns, old int, since time.Time, arrays []*array) (*adoption, error) {
+	a := &adoption{m: m, c: c, since: since, old: old, config: m.config}
+	if err := a.place(ns); err != nil {
+		return nil, err
+	}
+	if err := lost(arrays, a.dead()); err != nil {
+		return nil, err
+	}
+	return a, a.divide(arrays)
+}
+
 // handed begins with a change that a source was handed.
 func (m *Module) handed(c *sessions.Change) (*adoption, error) {
 	m.mu.Lock()
-	since := m.since
-	m.mu.Unlock()
-	a := &adoption{m: m, c: c, since: since, old: m.comm.Rank()}
-	err := a.place(m.comm.Size())
-	if err == nil {
-		err = lost(m.arrays, a.dead())
+	a, since := m.ready, m.since
+	if m.ready = nil; a != nil && a.c != c {
+		a = nil
 	}
-	for _, x := range m.arrays {
-		if err == nil {
-			err = x.held(a.old)
+	m.mu.Unlock()
+	var err error
+	if a == nil {
+		if a, err = m.adoptionOf(c, m.comm.Size(), m.comm.Rank(), since, m.arrays); err != nil {
+			return nil, err
 		}
 	}
-	if err == nil {
-		err = a.divide()
+	for _, x := range a.moves {
+		if err = x.held(a.old); err != nil {
+			return nil, m.refuse("Checkpoint", mpi.ErrCount, err)
+		}
 	}
-	if err == nil {
-		err = a.begin()
-	}
-	if err != nil {
+	if err := a.begin(); err != nil {
 		a.close()
 		return nil, err
 	}
@@ -115,20 +139,21 @@ func (a *adoption) role() Role {
 }
 
 // divide says what each array is afterwards.
-func (a *adoption) divide() (err error) {
-	for _, x := range a.m.arrays {
-		x.moved, x.fresh, x.movedFrom = false, nil, 0
+func (a *adoption) divide(arrays []*array) (err error) {
+	for _, x := range arrays {
+		y := &move{array: x}
 		if !x.Replicated {
-			if x.next, x.nextRule, err = x.Rule.Next(x.split, a.stay, a.times.ND); err != nil {
+			if y.next, y.rule, err = x.Rule.Next(x.split, a.stay, a.times.ND); err != nil {
 				return fmt.Errorf("mam: %q: %w", x.Name, err)
 			}
 		}
+		a.moves = append(a.moves, y)
 	}
 	return nil
 }
 
 // touch gives targets the memory for what they are to have.
-func (a *adoption) touch(x *array) {
+func (a *adoption) touch(x *move) {
 	start := time.Now()
 	switch {
 	case x.fresh != nil || a.new < 0:
@@ -204,18 +229,15 @@ const (
 	saysHash = iota
 	saysIteration
 	saysAhead
-	saysMethod
 	saysUser
 	says
 )
 
-// agree holds all ranks to the same registry, and sources to the same iteration. The
-// configuration is that of the first source.
+// agree holds all ranks to the same registry, and sources to the same iteration.
 func (a *adoption) agree() error {
 	m := a.m
 	mine := make([]int64, says)
 	mine[saysHash], mine[saysIteration], mine[saysAhead] = int64(a.hash()), int64(m.iteration), int64(m.ahead)
-	mine[saysMethod] = int64(m.config.Method)
 	if m.user != nil {
 		mine[saysUser] = 1
 	}
@@ -247,10 +269,6 @@ func (a *adoption) agree() error {
 	}
 	m.iteration, m.ahead = int(first[saysIteration]), int(first[saysAhead])
 	a.user = first[saysUser] == 1
-	a.config = m.config
-	if a.config.Method = Method(first[saysMethod]); a.config.Method == Auto {
-		a.config.Method = COL
-	}
 	return a.moveAll(Constant)
 }
 
@@ -261,7 +279,7 @@ var errStale = errors.New("it has learned of other data than there is now")
 // hash is that of the registry as the sources have it.
 func (a *adoption) hash() uint64 {
 	r := registry{Ranks: len(a.from)}
-	for _, x := range a.m.arrays {
+	for _, x := range a.moves {
 		r.Data = append(r.Data, x.entry)
 	}
 	return r.hash()
@@ -313,17 +331,18 @@ func (m *Module) commit() (State, error) {
 	a.times.Commit = time.Since(start)
 	a.close()
 	m.adopting = nil
-	for _, x := range m.arrays {
+	for _, x := range a.moves {
 		if x.fresh != nil && x.store != nil {
 			x.store(x.fresh)
 		} else if x.fresh != nil {
 			x.came = x.fresh
 		}
-		a.times.Bytes += x.movedFrom
-		if x.fresh = nil; !x.Replicated {
-			x.split, x.Rule = x.next, x.nextRule
+		a.times.Bytes += x.from
+		if !x.Replicated {
+			x.split, x.Rule = x.next, x.rule
 		}
 	}
+	m.hide()
 	if m.made {
 		err = m.comm.Free()
 	}
@@ -354,9 +373,6 @@ func (m *Module) failed(c *sessions.Change, err error) (State, error) {
 		a.close()
 		m.adopting = nil
 	}
-	for _, x := range m.arrays {
-		x.fresh, x.next = nil, nil
-	}
 	var gone *LostError
 	death := errors.Is(err, mpi.ErrProcFailed) || errors.Is(err, mpi.ErrRevoked)
 	if !errors.As(err, &gone) && (death || errors.Is(err, errStale) && c.Role != sessions.Joining) {
@@ -374,8 +390,12 @@ func (m *Module) failed(c *sessions.Change, err error) (State, error) {
 	return NotStarted, err
 }
 
-// close ends the communicator of both.
+// close ends the communicator of both, and what was exposed for the change.
 func (a *adoption) close() {
+	for _, x := range a.open {
+		_ = x.Close() // once
+	}
+	a.open = nil
 	if a.both != nil {
 		_ = a.both.Free() // nobody uses it any more
 		a.both = nil
@@ -396,10 +416,7 @@ func (m *Module) join(c *sessions.Change) error {
 	if err != nil {
 		return err
 	}
-	a := &adoption{m: m, c: c, since: time.Now(), old: -1}
-	if err := a.place(r.Ranks); err != nil {
-		return err
-	}
+	m.config, m.settings = r.Config, r.Settings
 	for _, e := range r.Data {
 		x := &array{entry: e}
 		if !e.Replicated {
@@ -409,11 +426,17 @@ func (m *Module) join(c *sessions.Change) error {
 		}
 		m.arrays = append(m.arrays, x)
 	}
-	if err := errors.Join(lost(m.arrays, a.dead()), a.divide()); err != nil {
+	a, err := m.adoptionOf(c, r.Ranks, -1, time.Now(), m.arrays)
+	if err != nil {
 		return err
 	}
-	for _, x := range m.arrays {
+	for _, x := range a.moves {
 		a.touch(x)
+	}
+	if a.config.early() {
+		if err := a.pullEarly(m.life, store, nil); err != nil {
+			return err
+		}
 	}
 	if err := c.Ready(); err != nil {
 		return err

@@ -111,39 +111,46 @@ func (m *Module) goOn(how Completion) (State, error) {
 
 // admit lets changes be: registrations and settings until now belong to before them.
 func (m *Module) admit() error {
-	if m.comm.Rank() == 0 {
+	if !m.admitted || len(m.arrays) != m.told {
 		if err := m.publish(); err != nil {
 			return err
 		}
+	}
+	if m.comm.Rank() == 0 {
 		if err := m.ask(); err != nil {
 			return err
 		}
 	}
 	m.target = 0
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if !m.admitted {
 		m.admitted = true
-		m.mu.Lock()
 		close(m.gate)
-		m.mu.Unlock()
 	}
-	return nil
+	err := m.trouble
+	m.trouble = nil
+	return err
 }
 
-// publish puts what newcomers must know into the store of the set, if it is not there.
+// publish lets newcomers know what there is: rank 0 puts the registry into the store of
+// the set, and who has data that is read where it lies shows it.
 func (m *Module) publish() error {
-	if m.admitted && len(m.arrays) == m.told {
-		return nil
-	}
-	b, err := m.registry().encode()
-	if err != nil {
-		return m.refuse("Checkpoint", mpi.ErrArg, err)
-	}
 	store, err := m.s.Store(m.set)
 	if err != nil {
 		return err
 	}
+	if m.comm.Rank() == 0 {
+		b, err := m.registry(m.arrays).encode()
+		if err != nil {
+			return m.refuse("Checkpoint", mpi.ErrArg, err)
+		}
+		if err := store.Put(registryKey, b); err != nil {
+			return err
+		}
+	}
 	m.told = len(m.arrays)
-	return store.Put(registryKey, b)
+	return m.show(store)
 }
 
 // wish is a change that this process has asked for.

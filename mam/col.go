@@ -11,7 +11,7 @@ import (
 
 // alltoallv is method COL: one Alltoallv over both, with nothing for whom has no part; of
 // layouts in which a rank's elements are not side by side, an Alltoallw.
-func (a *adoption) alltoallv(x *array) error {
+func (a *adoption) alltoallv(x *move) error {
 	send, recv := a.parts(x, true), a.parts(x, false)
 	old, fresh := a.memory(x)
 	bufs := a.both.Bufs()
@@ -33,8 +33,8 @@ func (a *adoption) alltoallv(x *array) error {
 
 // sideBySide reports whether what goes between two ranks is in one piece for any two:
 // all make the same call.
-func sideBySide(x *array) bool {
-	return x.Rule.Parts == nil && x.nextRule.Parts == nil &&
+func sideBySide(x *move) bool {
+	return x.Rule.Parts == nil && x.rule.Parts == nil &&
 		!slices.Contains([]layout.Kind{layout.Cyclic, layout.Grid}, x.Rule.Kind)
 }
 

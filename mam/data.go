@@ -21,13 +21,6 @@ type array struct {
 	load  func() []byte // the program's variable as it is now; nil: the program has not asked for it yet
 	store func([]byte)  // makes memory the program's variable
 	came  []byte        // of a newcomer, until the program asks for it
-
-	// What follows is of a change.
-	next      layout.Split
-	nextRule  layout.Layout
-	fresh     []byte // what this rank has afterwards; nil of a leaver
-	moved     bool
-	movedFrom int64 // bytes that came from other processes
 }
 
 // Distributed registers data of which each rank has what layout l says: *x is the block
@@ -124,9 +117,6 @@ func (m *Module) register(op string, a *array) error {
 	if m.role == Target && m.calls == 0 {
 		return m.refuse(op, mpi.ErrArg, fmt.Errorf("no data %q has come to this process", a.Name))
 	}
-	if c := m.comingNow(); c != nil && m.admitted {
-		return m.refuse(op, mpi.ErrArg, fmt.Errorf("%q: %w", a.Name, ErrChanging))
-	}
 	if len(m.arrays) == mostArrays {
 		return m.refuse(op, mpi.ErrArg, fmt.Errorf("%q: %d data are registered, no more allowed", a.Name, mostArrays))
 	}
@@ -139,11 +129,15 @@ func (m *Module) register(op string, a *array) error {
 			return m.refuse(op, mpi.ErrCount, err)
 		}
 	}
-	m.arrays = append(m.arrays, a)
-	if _, err := m.registry().encode(); err != nil {
-		m.arrays = m.arrays[:len(m.arrays)-1]
+	if _, err := m.registry(append(slices.Clone(m.arrays), a)).encode(); err != nil {
 		return m.refuse(op, mpi.ErrArg, fmt.Errorf("%q: %w", a.Name, err))
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.admitted && m.isComing() {
+		return m.refuse(op, mpi.ErrArg, fmt.Errorf("%q: %w", a.Name, ErrChanging))
+	}
+	m.arrays = append(m.arrays, a)
 	return nil
 }
 

@@ -4,6 +4,7 @@ package mam
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -36,11 +37,11 @@ type Module struct {
 	// page is larger: once for each change that was waited for.
 	iteration, ahead int
 
-	arrays   []*array
-	told     int   // how many of them the store of the set tells
-	admitted bool  // a Checkpoint was called since Init, or the last commit
-	target   int   // that is to be asked for at the next Checkpoint; 0: none
-	wish     *wish // that was asked for last; nil: nothing was
+	arrays   []*array // written with mu held
+	told     int      // how many of them the store of the set tells
+	admitted bool     // a Checkpoint was called since Init, or the last commit
+	target   int      // that is to be asked for at the next Checkpoint; 0: none
+	wish     *wish    // that was asked for last; nil: nothing was
 
 	adopting *adoption // that is handed out, in its user phase
 	times    Times
@@ -52,9 +53,12 @@ type Module struct {
 
 	mu sync.Mutex
 	// What follows is guarded by mu.
-	gate   chan struct{}    // closed when changes are admitted
-	coming *sessions.Change // the last one that the goroutine has seen
-	since  time.Time        // when
+	gate    chan struct{}    // closed when changes are admitted
+	coming  *sessions.Change // the last one that the goroutine has seen; nil: it is over
+	since   time.Time        // when
+	ready   *adoption        // of coming, if something has moved before it is handed out
+	shown   *shown           // what others may read; nil: nothing
+	trouble error            // why a change could not be prepared, to be said by Checkpoint
 }
 
 // ErrChanging is that of a call which has to wait until a change is over.
@@ -70,33 +74,32 @@ var options = sessions.Options{Prepare: true, Hold: true}
 // that was started for a change it is Target: Init returns when that is committed, all
 // data has come, and Iteration and Comm are those to go on with; ErrRolledBack of a change
 // that does not happen, which the main function returns. The configuration of rank 0
-// holds. user, which may be nil, is called in each Checkpoint of the user phase, once,
-// until it says Resume; on newcomers as often. Finalize must follow. Collective over world
-// only in that all processes call it; it waits for nobody on sources.
+// holds on all, newcomers too. user, which may be nil, is called in each Checkpoint of the user phase, once,
+// until it says Resume; on newcomers as often. Finalize must follow. Collective over the
+// processes of the beginning.
 //
 // MAM_Init of MaM.
 func Init(ctx context.Context, world *mpi.Comm, config Config, user UserFunc) (*Module, Role, error) {
 	const op = "Init"
 	m := &Module{ctx: ctx, user: user, comm: world, gate: make(chan struct{})}
-	setting := world.Process().Core().Process().Setting
-	var err error
-	if m.config, m.settings, err = settle(config, setting, os.Getenv); err == nil {
-		err = m.config.there()
-	}
+	m.verbose = world.Process().Core().Process().Setting("GOMPI_VERBOSE") == "1"
+	c, err := sessions.Joined(ctx)
 	if err != nil {
-		return nil, Source, m.refuse(op, mpi.ErrArg, err)
+		return nil, Source, err
 	}
-	m.verbose = setting("GOMPI_VERBOSE") == "1"
+	if c == nil {
+		if err := m.configure(config); err != nil {
+			return nil, Source, err
+		}
+	}
 	if m.s, err = sessions.Open(ctx); err != nil {
 		return nil, Source, err
 	}
 	m.life, m.end = context.WithCancel(ctx)
-	c, err := sessions.Joined(ctx)
-	if err == nil && c != nil {
+	if c != nil {
 		m.role = Target
 		err = m.join(c)
-	}
-	if err == nil && m.w == nil {
+	} else {
 		m.w, err = sessions.Watch(ctx, "gompi://main", options)
 	}
 	if err == nil {
@@ -105,21 +108,64 @@ func Init(ctx context.Context, world *mpi.Comm, config Config, user UserFunc) (*
 	if err != nil {
 		return nil, m.role, errors.Join(err, m.Finalize())
 	}
-	m.done.Go(func() { m.prepare(m.w) })
-	if m.role == Source {
-		m.target = m.config.Targets
-		m.say(m.settings)
-	}
+	m.done.Go(func() { m.prepareAll(m.w) })
 	return m, m.role, nil
 }
+
+// configure gives all sources the configuration of rank 0.
+func (m *Module) configure(code Config) error {
+	const op = "Init"
+	var b []byte
+	var bad error
+	if m.comm.Rank() == 0 {
+		x := chosen{}
+		if x.Config, x.Settings, bad = settle(code, m.comm.Process().Core().Process().Setting, os.Getenv); bad == nil {
+			if bad = x.Config.there(); bad == nil {
+				b, bad = json.Marshal(&x)
+			}
+		}
+		m.config, m.settings, m.target = x.Config, x.Settings, x.Config.Targets
+	}
+	n, err := mpi.BcastOne(m.comm, len(b), 0)
+	switch {
+	case err != nil:
+		return err
+	case bad != nil:
+		return m.refuse(op, mpi.ErrArg, bad)
+	case n <= 0 || n > mostSettings:
+		return m.refuse(op, mpi.ErrArg, errors.New("rank 0 has no configuration"))
+	}
+	if m.comm.Rank() == 0 {
+		m.say(m.settings)
+		return mpi.Bcast(m.comm, b, 0)
+	}
+	b = make([]byte, n)
+	if err := mpi.Bcast(m.comm, b, 0); err != nil {
+		return err
+	}
+	var x chosen
+	if err := json.Unmarshal(b, &x); err != nil {
+		return m.refuse(op, mpi.ErrArg, fmt.Errorf("the configuration of rank 0: %w", err))
+	}
+	m.config, m.settings = x.Config, x.Settings
+	return m.config.check()
+}
+
+// chosen is what rank 0 tells of the configuration.
+type chosen struct {
+	Config   Config
+	Settings []Setting
+}
+
+const mostSettings = 1 << 16 // bytes of it
 
 // there says what of a configuration the module cannot do.
 func (c *Config) there() error {
 	switch {
-	case c.Method > P2P:
-		return fmt.Errorf("method %v: only col and p2p are there", c.Method)
-	case c.Strategy > Blocking:
-		return fmt.Errorf("strategy %v: only blocking is there", c.Strategy)
+	case c.Method == RMALock || c.Method == RMALockall || c.Method == InPlace:
+		return fmt.Errorf("method %v: only col, p2p and pull are there", c.Method)
+	case c.Strategy > Blocking && c.Strategy != WaitDrains || c.Strategy == WaitDrains && c.Method != Pull && c.Method != Auto:
+		return fmt.Errorf("strategy %v: only blocking is there, and wd with method pull", c.Strategy)
 	case c.Spawn&^(SpawnAll|SpawnBackground) != 0:
 		return fmt.Errorf("spawn %v: only all and background are there", c.Spawn)
 	case c.Placement == Spread:
@@ -159,6 +205,7 @@ func (m *Module) Finalize() error {
 		err = m.w.Close()
 	}
 	m.done.Wait()
+	m.hide()
 	return errors.Join(err, m.s.Close())
 }
 
@@ -213,32 +260,18 @@ func (m *Module) SetTarget(n int) error {
 func (m *Module) comingNow() *sessions.Change {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.coming != nil && m.coming.Over() {
-		m.coming = nil
+	if !m.isComing() {
+		return nil
 	}
 	return m.coming
 }
 
-// prepare is the goroutine that sees changes before members are handed them.
-func (m *Module) prepare(w *sessions.Watcher) {
-	for {
-		c, err := w.Coming(m.life)
-		if err != nil {
-			return // the watch is over, or the job
-		}
-		m.mu.Lock()
-		m.coming, m.since = c, time.Now()
-		gate := m.gate
-		m.mu.Unlock()
-		select {
-		case <-gate:
-		case <-m.life.Done():
-			return
-		}
-		if err := w.Release(c); err != nil {
-			return // it has no connection any more
-		}
+// isComing reports whether a change is; mu is held.
+func (m *Module) isComing() bool {
+	if m.coming != nil && m.coming.Over() {
+		m.coming, m.ready = nil, nil
 	}
+	return m.coming != nil
 }
 
 func (m *Module) open(op string) error {

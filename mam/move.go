@@ -13,7 +13,15 @@ import (
 // moveAll moves all data of a mode that has not moved.
 func (a *adoption) moveAll(mode Mode) error {
 	start, touched := time.Now(), a.times.Touch
-	for i, x := range a.m.arrays {
+	if mode == Constant && a.config.early() {
+		return nil // it is there
+	}
+	if a.config.Method == Pull {
+		if err := a.pullNow(mode); err != nil {
+			return fmt.Errorf("mam: from %d to %d ranks: %w", a.times.NS, a.times.ND, err)
+		}
+	}
+	for i, x := range a.moves {
 		if x.moved || x.Mode != mode {
 			continue
 		}
@@ -38,7 +46,7 @@ func (a *adoption) moveAll(mode Mode) error {
 
 // replicate gives newcomers replicated data: the k-th of them by the source that is k-th,
 // counted around.
-func (a *adoption) replicate(x *array, tag int) error {
+func (a *adoption) replicate(x *move, tag int) error {
 	sources := len(a.from) - len(a.dead()) // the first ranks of both
 	var reqs []mpi.Request
 	bufs := a.both.Bufs()
@@ -47,7 +55,7 @@ func (a *adoption) replicate(x *array, tag int) error {
 		switch {
 		case d == a.new:
 			reqs = append(reqs, bufs.Irecv(mpi.BufOf(x.fresh), source, tag))
-			x.movedFrom += int64(len(x.fresh))
+			x.from += int64(len(x.fresh))
 		case a.old >= 0 && a.from[a.old] == source:
 			reqs = append(reqs, bufs.Isend(mpi.BufOf(x.memory()), a.to[d], tag))
 		}
@@ -63,7 +71,7 @@ type part struct {
 
 // parts are what this process sends (as the source with a rank) or receives (as the
 // target), by ranks in both.
-func (a *adoption) parts(x *array, sends bool) []part {
+func (a *adoption) parts(x *move, sends bool) []part {
 	list := make([]part, a.both.Size())
 	note := func(rank int, at int64, p layout.Piece) {
 		o := &list[rank]
@@ -82,7 +90,7 @@ func (a *adoption) parts(x *array, sends bool) []part {
 		for p := range layout.Receives(x.split, x.next, a.new) {
 			note(a.from[p.From], p.ToAt, p)
 			if a.from[p.From] != a.both.Rank() {
-				x.movedFrom += p.Len * x.Bytes
+				x.from += p.Len * x.Bytes
 			}
 		}
 	}
@@ -114,7 +122,7 @@ func (o *part) buf(memory []byte, elem int64, sends bool) (mpi.Buf, error) {
 }
 
 // memory is what this process has of data, and what it is to have.
-func (a *adoption) memory(x *array) (old, fresh []byte) {
+func (a *adoption) memory(x *move) (old, fresh []byte) {
 	if a.old >= 0 {
 		old = x.memory()
 	}

@@ -9,7 +9,7 @@ import (
 
 // pointToPoint is method P2P: a receive of each source that has a part, a send to each
 // target; what stays with a process is copied, by bytes.
-func (a *adoption) pointToPoint(x *array, tag int) error {
+func (a *adoption) pointToPoint(x *move, tag int) error {
 	old, fresh := a.memory(x)
 	bufs, me := a.both.Bufs(), a.both.Rank()
 	var starts []func() mpi.Request // when nothing can fail here any more

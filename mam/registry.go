@@ -17,7 +17,7 @@ const registryKey = "gompi.mam.registry"
 
 const (
 	registryVersion = 1
-	mostArrays      = 1 << 12
+	mostArrays      = 1 << 10
 	mostName        = 1 << 10 // bytes
 	mostElem        = 1 << 20 // bytes of an element
 )
@@ -28,7 +28,9 @@ type registry struct {
 	Version int
 	Ranks   int // of the set
 	Config  Config
-	Data    []entry
+	// Settings are where the configuration comes from.
+	Settings []Setting
+	Data     []entry
 }
 
 // entry is one of the data.
@@ -74,9 +76,9 @@ func (e *entry) check() error {
 }
 
 // registry is what this process would put.
-func (m *Module) registry() *registry {
-	r := &registry{Version: registryVersion, Ranks: m.comm.Size(), Config: m.config}
-	for _, a := range m.arrays {
+func (m *Module) registry(arrays []*array) *registry {
+	r := &registry{Version: registryVersion, Ranks: m.comm.Size(), Config: m.config, Settings: m.settings}
+	for _, a := range arrays {
 		r.Data = append(r.Data, a.entry)
 	}
 	return r
@@ -110,7 +112,7 @@ func readRegistry(b []byte) (*registry, error) {
 	if err := d.Decode(r); err != nil {
 		return nil, fmt.Errorf("the registry of the sources: %w", err)
 	}
-	if r.Version != registryVersion || r.Ranks < 1 || r.Ranks > layout.MostRanks || len(r.Data) > mostArrays {
+	if r.Version != registryVersion || r.Ranks < 1 || r.Ranks > layout.MostRanks || len(r.Data) > mostArrays || len(r.Settings) > 16 {
 		return nil, fmt.Errorf("the registry of the sources: version %d, %d ranks, %d data", r.Version, r.Ranks, len(r.Data))
 	}
 	if err := r.Config.check(); err != nil {

@@ -22,6 +22,9 @@ func TestScenes(t *testing.T) { scenes.Run(t, programs) }
 var programs = []scenes.Scene{
 	{Name: "col", Ranks: 3, Run: changes(mam.Config{Method: mam.COL})},
 	{Name: "p2p", Ranks: 3, Run: changes(mam.Config{Method: mam.P2P})},
+	{Name: "pull", Ranks: 3, Run: changes(mam.Config{Method: mam.Pull})},
+	{Name: "pullnow", Ranks: 3, Run: changes(mam.Config{Method: mam.Pull, Strategy: mam.Blocking})},
+	{Name: "pullbaseline", Ranks: 2, Run: changes(mam.Config{Method: mam.Pull, Process: mam.Baseline})},
 	{Name: "baseline", Ranks: 2, Run: changes(mam.Config{Process: mam.Baseline})},
 }
 

@@ -46,6 +46,7 @@ type Process struct {
 	// Change is the change that the process was started for; nil: none.
 	Change *control.ChangeBody
 
+	usable  int                      // processors that the job may use on this host
 	given   []control.Given          // memory of sets, by the agent
 	setting func(name string) string // see Setting
 	abroad  *abroad                  // nil: the process is alone
@@ -109,7 +110,7 @@ func (p *Process) Start(b *Boot) error {
 	p.Control, p.Self, p.book, p.sleeps, p.os, p.perHost = b.Control, b.Welcome.Self, b.Book, b.Sleeper, b.Policy.OS, int(perHost)
 	p.World, p.Change, p.far = b.Welcome.World, b.Welcome.Change, b.Welcome.Hosts > 1
 	p.Parent, p.Family, p.Late = b.Welcome.Parent, b.Welcome.Family, b.Welcome.Late
-	p.given, p.setting, p.abroad = b.Welcome.Given, b.Setting, b.abroad
+	p.given, p.setting, p.usable, p.abroad = b.Welcome.Given, b.Setting, b.Welcome.UsableCPUs, b.abroad
 	p.neighbors.Store(int32(b.Welcome.LocalProcs))
 	p.Ctx, p.cancel = context.WithCancelCause(context.Background())
 	if p.Engine, err = engine.New(cfg); err != nil {
@@ -121,6 +122,10 @@ func (p *Process) Start(b *Boot) error {
 // Setting is a knob by the name of its variable: the head's value, "" for one that is not
 // set.
 func (p *Process) Setting(name string) string { return p.setting(name) }
+
+// Crowded reports whether the processes of the job on this host take turns on
+// processors, as far as that is known.
+func (p *Process) Crowded() bool { return p.usable > 0 && int(p.neighbors.Load()) > p.usable }
 
 // Stop ends a process that has not listened.
 func (p *Process) Stop(why error) {

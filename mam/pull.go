@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mam
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"gompi/internal/layout"
+	"gompi/mpi"
+	"gompi/rma"
+	"gompi/sessions"
+)
+
+// early reports whether constant data is read before the change is handed out.
+func (c *Config) early() bool { return c.Method == Pull && c.Strategy != Blocking }
+
+// shown is what a member lets others read while its set is the one that changes: its
+// constant data.
+type shown struct {
+	store       *sessions.Store
+	ranks, rank int
+	memory      [][]byte       // by array; nil of variable data
+	exposed     []*rma.Exposed // likewise
+}
+
+// keysKey is where the keys of a member are, in the store of the set.
+func keysKey(rank int) string { return fmt.Sprintf("gompi.mam.keys.%d", rank) }
+
+// offer is a key as it stands in stores and messages, with the size of what it is of.
+const offerBytes = len(rma.Key{}) + 8
+
+func putOffer(b []byte, key rma.Key, bytes int) {
+	copy(b, key[:])
+	binary.LittleEndian.PutUint64(b[len(key):], uint64(bytes))
+}
+
+// show exposes constant data and puts the keys into the store of the set.
+func (m *Module) show(store *sessions.Store) error {
+	m.hide()
+	if !m.config.early() {
+		return nil
+	}
+	s := &shown{store: store, ranks: m.comm.Size(), rank: m.comm.Rank()}
+	b := make([]byte, offerBytes*len(m.arrays))
+	for i, x := range m.arrays {
+		var memory []byte
+		var e *rma.Exposed
+		if x.Mode == Constant {
+			memory = x.memory()
+			var err error
+			if e, err = rma.Expose(m.comm.Process(), memory); err != nil {
+				return errors.Join(err, s.close())
+			}
+			putOffer(b[i*offerBytes:], e.Key(), len(memory))
+		}
+		s.memory, s.exposed = append(s.memory, memory), append(s.exposed, e)
+	}
+	if err := store.Put(keysKey(s.rank), b); err != nil {
+		return errors.Join(err, s.close())
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.shown = s
+	return nil
+}
+
+// hide ends what show has begun. All who were to read have read: a change is committed, or
+// the watch is over.
+func (m *Module) hide() {
+	m.mu.Lock()
+	s := m.shown
+	m.shown = nil
+	m.mu.Unlock()
+	if s != nil {
+		_ = s.close()
+	}
+}
+
+func (s *shown) close() (err error) {
+	for _, e := range s.exposed {
+		if e != nil {
+			err = errors.Join(err, e.Close())
+		}
+	}
+	return err
+}
+
+// reader reads what other processes have exposed for a change.
+type reader struct {
+	a      *adoption
+	ctx    context.Context
+	offers map[int][]byte // of the sources, by rank before the change
+	list   []*move        // which array each offer is of
+	opened map[[2]int]*rma.Remote
+	paced  bool
+	told   func(bytes int)
+}
+
+// pieceBytes is how much is read at once; share of a processor that a reader takes, in
+// per cent, while others have to wait for one.
+const (
+	pieceBytes = 256 << 10
+	share      = 15
+)
+
+// pullEarly reads all constant data that this process is to have. own is what it shows
+// itself; nil: it is a newcomer.
+func (a *adoption) pullEarly(ctx context.Context, store *sessions.Store, own *shown) error {
+	r := &reader{a: a, ctx: ctx, offers: map[int][]byte{}, opened: map[[2]int]*rma.Remote{}, list: a.moves}
+	defer r.close()
+	r.paced = a.m.comm.Process().Core().Process().Crowded()
+	r.told = func(int) {}
+	if own != nil {
+		r.told = a.m.w.AddBytes
+	}
+	for i, x := range a.moves {
+		if x.Mode != Constant {
+			continue
+		}
+		a.touch(x)
+		if x.fresh == nil {
+			x.moved = true // it stays what it is
+			continue
+		}
+		if err := r.ask(store, i, own); err != nil {
+			return err
+		}
+		var mine []byte
+		if own != nil {
+			mine = own.memory[i]
+		}
+		if err := r.read(i, mine); err != nil {
+			return err
+		}
+		x.moved = true
+	}
+	return nil
+}
+
+// ask gets the offers of those sources that have a part of an array.
+func (r *reader) ask(store *sessions.Store, array int, own *shown) error {
+	var keys []string
+	var ranks []int
+	r.sources(array, func(rank int) {
+		if _, ok := r.offers[rank]; !ok && (own == nil || rank != own.rank) {
+			r.offers[rank] = nil
+			keys, ranks = append(keys, keysKey(rank)), append(ranks, rank)
+		}
+	})
+	for len(keys) > 0 {
+		n := min(len(keys), sessions.MaxKeys)
+		values, err := store.Get(r.ctx, true, keys[:n]...)
+		if err != nil {
+			return err
+		}
+		for i, v := range values {
+			if len(v) != offerBytes*len(r.list) {
+				return fmt.Errorf("mam: rank %d has put keys of %d bytes, %d data have %d", ranks[i], len(v), len(r.list), offerBytes*len(r.list))
+			}
+			r.offers[ranks[i]] = v
+		}
+		keys, ranks = keys[n:], ranks[n:]
+	}
+	return nil
+}
+
+// sources calls f with the rank of each source from which this process gets some of an
+// array, perhaps more than once.
+func (r *reader) sources(array int, f func(rank int)) {
+	x, a := r.list[array], r.a
+	if x.Replicated {
+		f(a.replica())
+		return
+	}
+	for p := range layout.Receives(x.split, x.next, a.new) {
+		f(p.From)
+	}
+}
+
+// replica is the source, by its rank before the change, from which this newcomer gets
+// replicated data: one that lives, another one for the next newcomer.
+func (a *adoption) replica() int {
+	at := (a.new - len(a.stay)) % (len(a.from) - len(a.dead()))
+	for s, k := range a.from {
+		if k == at {
+			return s
+		}
+	}
+	panic("gompi: BUG: no source is left")
+}
+
+// read reads this process's part of an array; mine is what it has of it.
+func (r *reader) read(array int, mine []byte) error {
+	x, a := r.list[array], r.a
+	if x.Replicated {
+		return r.from(array, a.replica(), x.Rule.N*x.Bytes, x.fresh, 0)
+	}
+	for p := range layout.Receives(x.split, x.next, a.new) {
+		to := x.fresh[p.ToAt*x.Bytes : (p.ToAt+p.Len)*x.Bytes]
+		if p.From == a.old {
+			copy(to, mine[p.FromAt*x.Bytes:])
+			continue
+		}
+		if err := r.from(array, p.From, x.split.Count(p.From)*x.Bytes, to, p.FromAt*x.Bytes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// from reads bytes of what a source shows of an array, which has to have want in all.
+func (r *reader) from(array, rank int, want int64, to []byte, at int64) error {
+	remote, err := r.open(array, rank, want)
+	if err != nil {
+		return err
+	}
+	for len(to) > 0 {
+		n := min(len(to), pieceBytes)
+		start := time.Now()
+		if err := rma.Read(remote, to[:n], int(at)); err != nil {
+			return err
+		}
+		to, at = to[n:], at+int64(n)
+		r.list[array].from += int64(n)
+		r.told(n)
+		if r.paced && len(to) > 0 {
+			if err := r.rest(time.Since(start) * (100 - share) / share); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// rest leaves the processor to others.
+func (r *reader) rest(d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-r.ctx.Done():
+		return context.Cause(r.ctx)
+	}
+}
+
+// open opens what a source shows of an array.
+func (r *reader) open(array, rank int, want int64) (*rma.Remote, error) {
+	if o := r.opened[[2]int{array, rank}]; o != nil {
+		return o, nil
+	}
+	b := r.offers[rank]
+	if len(b) < (array+1)*offerBytes {
+		return nil, fmt.Errorf("mam: rank %d shows nothing of data %d", rank, array)
+	}
+	b = b[array*offerBytes:]
+	key := rma.Key(b[:len(rma.Key{})])
+	name := r.list[array].Name
+	if got := binary.LittleEndian.Uint64(b[len(key):]); got != uint64(want) {
+		return nil, fmt.Errorf("mam: rank %d shows %d bytes of %q, its layout has %d", rank, got, name, want)
+	}
+	o, err := rma.Open(r.a.m.comm.Process(), key)
+	if err != nil {
+		return nil, err
+	}
+	o = o.WithContext(r.ctx)
+	r.opened[[2]int{array, rank}] = o
+	if o.Bytes() != want || o.DispUnit() != 1 {
+		return nil, fmt.Errorf("mam: the memory of rank %d has %d bytes in units of %d, %q has %d there", rank, o.Bytes(), o.DispUnit(), name, want)
+	}
+	return o, nil
+}
+
+func (r *reader) close() {
+	for _, o := range r.opened {
+		_ = o.Close() // no call is under way
+	}
+}
+
+// pullNow reads, at the commit, data of a mode that has not moved: all sources expose it,
+// until the decision, and tell the keys over both.
+func (a *adoption) pullNow(mode Mode) error {
+	r := &reader{a: a, ctx: a.m.ctx, offers: map[int][]byte{}, opened: map[[2]int]*rma.Remote{}, told: func(int) {}}
+	defer r.close()
+	for _, x := range a.moves {
+		if !x.moved && x.Mode == mode && (!x.Replicated || len(a.to) > len(a.stay)) {
+			r.list = append(r.list, x)
+		}
+	}
+	if len(r.list) == 0 {
+		return nil
+	}
+	mine := make([]byte, offerBytes*len(r.list))
+	var bad error
+	for i, x := range r.list {
+		if a.old < 0 || bad != nil {
+			break
+		}
+		memory := x.memory()
+		e, err := rma.Expose(a.m.comm.Process(), memory)
+		if bad = err; err == nil {
+			a.open = append(a.open, e)
+			putOffer(mine[i*offerBytes:], e.Key(), len(memory))
+		}
+	}
+	if bad != nil {
+		return bad
+	}
+	all := make([]byte, len(mine)*a.both.Size())
+	if err := mpi.Allgather(a.both, mine, all); err != nil {
+		return err
+	}
+	for s, at := range a.from {
+		if at >= 0 {
+			r.offers[s] = all[at*len(mine) : (at+1)*len(mine)]
+		}
+	}
+	for i, x := range r.list {
+		if a.touch(x); x.fresh != nil {
+			var have []byte
+			if a.old >= 0 {
+				have = x.memory()
+			}
+			if err := r.read(i, have); err != nil {
+				return err
+			}
+		}
+		x.moved = true
+	}
+	return nil
+}
