@@ -346,6 +346,10 @@ func (m *Module) commit() (State, error) {
 	if m.made {
 		err = m.comm.Free()
 	}
+	if m.own != nil {
+		err = errors.Join(err, m.own.Free())
+		m.own = nil
+	}
 	m.release(a.c)
 	m.comm, m.made, m.set, m.admitted = comm, true, a.c.Result, false
 	m.mu.Lock()
@@ -376,8 +380,8 @@ func (m *Module) failed(c *sessions.Change, err error) (State, error) {
 	var gone *LostError
 	death := errors.Is(err, mpi.ErrProcFailed) || errors.Is(err, mpi.ErrRevoked)
 	if !errors.As(err, &gone) && (death || errors.Is(err, errStale) && c.Role != sessions.Joining) {
-		state, asked := m.s.Reached(m.ctx, c.Result, sessions.Committed)
-		if asked != nil || state != sessions.RolledBack {
+		committed, asked := c.Decided(m.ctx)
+		if asked != nil || committed {
 			return NotStarted, errors.Join(err, asked)
 		}
 		_, err = c.Commit(m.ctx) // who has not voted is told that it was rolled back

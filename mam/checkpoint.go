@@ -41,7 +41,7 @@ func (m *Module) Checkpoint(how Completion) (State, error) {
 	}
 	m.calls, m.iteration = m.calls+1, m.iteration+1
 	if c == nil && m.adopting == nil && how == Wait {
-		if c, err = m.waitFor(number); err != nil {
+		if c, err = m.await(number); err != nil {
 			return m.State(), err
 		}
 	}
@@ -56,37 +56,7 @@ func (m *Module) Checkpoint(how Completion) (State, error) {
 	return m.goOn(how)
 }
 
-// waitFor is the rest of a Checkpoint that waits for a change: who has nothing to do
-// before it cannot come to the iteration in which it is handed out, and so checks in with
-// the next number when that is known.
-func (m *Module) waitFor(number int) (*sessions.Change, error) {
-	for {
-		c := m.comingNow()
-		if c == nil {
-			return nil, nil
-		}
-		shown, err := m.w.Shown(m.ctx, c)
-		if err != nil {
-			return nil, err
-		}
-		if !shown {
-			continue // it is over
-		}
-		handed, err := m.w.Check(number)
-		if handed != nil || err != nil {
-			return handed, err
-		}
-		m.ahead++
-		if handed, err = m.w.Check(number + 1); handed != nil || err != nil {
-			return handed, err
-		}
-		if !c.Over() {
-			return nil, m.refuse("Checkpoint", mpi.ErrMismatch, errMixed)
-		}
-	}
-}
-
-var errMixed = errors.New("in an iteration some ranks have called Checkpoint with Wait, and some with Check")
+var errMixed = errors.New("in one iteration some ranks have called Checkpoint with Wait, and some with Check")
 
 // goOn does what is to be done of a change that was handed out.
 func (m *Module) goOn(how Completion) (State, error) {

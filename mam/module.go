@@ -31,6 +31,7 @@ type Module struct {
 	role  Role
 	comm  *mpi.Comm // of the ranks there are now
 	made  bool      // comm is of a commit, and ends with the next one
+	own   *mpi.Comm // of the same ranks, for the module; nil: it was not needed yet
 	set   string    // that is followed
 	calls int       // of Checkpoint, since Init
 	// iteration is that of the next Checkpoint, and ahead by how much its number on the
@@ -54,6 +55,7 @@ type Module struct {
 	mu sync.Mutex
 	// What follows is guarded by mu.
 	gate    chan struct{}    // closed when changes are admitted
+	news    chan struct{}    // closed when coming is set
 	coming  *sessions.Change // the last one that the goroutine has seen; nil: it is over
 	since   time.Time        // when
 	ready   *adoption        // of coming, if something has moved before it is handed out
@@ -81,7 +83,7 @@ var options = sessions.Options{Prepare: true, Hold: true}
 // MAM_Init of MaM.
 func Init(ctx context.Context, world *mpi.Comm, config Config, user UserFunc) (*Module, Role, error) {
 	const op = "Init"
-	m := &Module{ctx: ctx, user: user, comm: world, gate: make(chan struct{})}
+	m := &Module{ctx: ctx, user: user, comm: world, gate: make(chan struct{}), news: make(chan struct{})}
 	m.verbose = world.Process().Core().Process().Setting("GOMPI_VERBOSE") == "1"
 	c, err := sessions.Joined(ctx)
 	if err != nil {
@@ -206,6 +208,9 @@ func (m *Module) Finalize() error {
 	}
 	m.done.Wait()
 	m.hide()
+	if m.own != nil {
+		err = errors.Join(err, m.own.Free())
+	}
 	return errors.Join(err, m.s.Close())
 }
 

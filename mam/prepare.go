@@ -20,6 +20,8 @@ func (m *Module) prepareAll(w *sessions.Watcher) {
 		}
 		m.mu.Lock()
 		m.coming, m.since, m.ready = c, time.Now(), nil
+		close(m.news)
+		m.news = make(chan struct{})
 		gate := m.gate
 		m.mu.Unlock()
 		select {

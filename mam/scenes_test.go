@@ -12,7 +12,6 @@ import (
 	"gompi/internal/scenes"
 	"gompi/mam"
 	"gompi/mpi"
-	"gompi/sessions"
 )
 
 func TestMain(m *testing.M) { scenes.Main(m, programs) }
@@ -25,6 +24,10 @@ var programs = []scenes.Scene{
 	{Name: "pull", Ranks: 3, Run: changes(mam.Config{Method: mam.Pull})},
 	{Name: "pullnow", Ranks: 3, Run: changes(mam.Config{Method: mam.Pull, Strategy: mam.Blocking})},
 	{Name: "pullbaseline", Ranks: 2, Run: changes(mam.Config{Method: mam.Pull, Process: mam.Baseline})},
+	{Name: "phases", Ranks: 2, Run: phases(mam.Check)},
+	{Name: "wait", Ranks: 2, Run: phases(mam.Wait)},
+	{Name: "killed", Ranks: 3, Run: killed(mam.Config{Method: mam.COL}), Dies: 1},
+	{Name: "killedpull", Ranks: 3, Run: killed(mam.Config{Method: mam.Pull}), Dies: 1},
 	{Name: "baseline", Ranks: 2, Run: changes(mam.Config{Process: mam.Baseline})},
 }
 
@@ -167,5 +170,3 @@ func changes(config mam.Config) func(context.Context, *mpi.Comm) error {
 		})
 	}
 }
-
-var _ = sessions.Grow

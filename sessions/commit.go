@@ -147,6 +147,18 @@ func (c *Change) decision(ctx context.Context, op string) (committed bool, err e
 	return state == setpage.Committed, nil
 }
 
+// Decided waits until the change is committed, true, or rolled back, false, without a
+// word of this process: for who has found that its part cannot be done, and knows that
+// others will end the change. Commit then says what it says. Local.
+func (c *Change) Decided(ctx context.Context) (committed bool, err error) {
+	if c.isOver() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return !errors.Is(c.err, ErrRolledBack), nil
+	}
+	return c.decision(ctx, "Decided")
+}
+
 // leave takes leave of the others. Its error is ErrLeaving, or that it was given up.
 func (c *Change) leave(ctx context.Context, op string) error {
 	watchersOf(c.proc).dismiss()
