@@ -246,6 +246,33 @@ func TestTheLastLeaveOnce(t *testing.T) {
 	}
 }
 
+// Who watches when a change was granted already holds it back like all others.
+func TestLateHolder(t *testing.T) {
+	w := newWorld(t, 1, 3, 100)
+	m := w.sets[w.main].members
+	w.b.Watch(w.main, m[0], true)
+	n, err := w.b.Submit(w.now, Request{Kind: Shrink, In: []uint32{0}, Leave: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fixed := func() (fixed bool) {
+		w.b.Flush(func(e *Effect) { fixed = fixed || e.Do == Fix })
+		return fixed
+	}
+	steps := []func(){
+		func() { w.b.Release(n, m[0]) },
+		func() { w.b.Watch(w.main, m[1], true) },
+		func() { w.b.Watch(w.main, m[2], true) },
+		func() { w.b.Release(n, m[2]) },
+		func() { w.b.Release(n, m[1]) },
+	}
+	for i, step := range steps {
+		if step(); fixed() != (i == len(steps)-1) {
+			t.Fatalf("after step %d of %d members are handed it, or are not at the end", i, len(steps))
+		}
+	}
+}
+
 // A deadline says for whom it has waited, and stands still while what holds a change
 // back moves.
 func TestLate(t *testing.T) {

@@ -58,6 +58,11 @@ func (b *Book) Watch(set uint32, p wire.ProcID, holds bool) {
 	delete(w.closed, p)
 	if w.open[p] = struct{}{}; holds {
 		w.holds[p] = struct{}{}
+		for _, o := range b.sorted() { // those that were granted before it watched, too
+			if o.state != Queued && o.state <= Ready && !o.fixed && o.takes(b, set) {
+				o.held[p] = struct{}{}
+			}
+		}
 	}
 	b.fixAll()
 }
