@@ -14,6 +14,11 @@ import (
 func (a *adoption) moveAll(mode Mode) error {
 	start, touched := time.Now(), a.times.Touch
 	if mode == Constant && a.config.early() {
+		for _, x := range a.moves {
+			if x.Mode == mode && !x.moved && a.new >= 0 {
+				return fmt.Errorf("gompi: BUG: %q was not read, from %d to %d ranks", x.Name, a.times.NS, a.times.ND)
+			}
+		}
 		return nil // it is there
 	}
 	if a.config.Method == Pull {

@@ -107,7 +107,7 @@ func is[T comparable](m *mam.Module, name string, x []T, of func(i int) T) error
 	for at, n := range m.Runs(name) {
 		for i := at; i < at+n; i++ {
 			if k >= len(x) || x[k] != of(i) {
-				return fmt.Errorf("iteration %d, rank %d of %d: %q has not element %d as its element %d of %d", m.Iteration(), m.Comm().Rank(), m.Comm().Size(), name, i, k, len(x))
+				return fmt.Errorf("iteration %d, rank %d of %d: %q has not element %d as its element %d of %d, but %v", m.Iteration(), m.Comm().Rank(), m.Comm().Size(), name, i, k, len(x), x[min(k, len(x)-1)])
 			}
 			k++
 		}

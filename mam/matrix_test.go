@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mam_test
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"gompi/mam"
+	"gompi/mpi"
+	"gompi/mpitest"
+)
+
+// owners is who of some ranks has each element.
+func owners(l mam.Layout, ranks int) (list []int) {
+	list = make([]int, l.Elems())
+	for r := range ranks {
+		for at, n := range l.Runs(ranks, r) {
+			for i := at; i < at+n; i++ {
+				list[i] = r
+			}
+		}
+	}
+	return list
+}
+
+// minimum is how many elements have another rank of nd than of ns.
+func minimum(l mam.Layout, ns, nd int) (n int) {
+	before, after := owners(l, ns), owners(l, nd)
+	for i := range before {
+		if before[i] != after[i] {
+			n++
+		}
+	}
+	return n
+}
+
+// Every method moves each kind of data between any numbers of ranks, and as many bytes as
+// it has to: those that have another process afterwards.
+func TestMatrix(t *testing.T) {
+	for _, config := range []mam.Config{
+		{Method: mam.COL}, {Method: mam.P2P}, {Method: mam.Pull}, {Method: mam.Pull, Strategy: mam.Blocking},
+	} {
+		for _, transport := range []string{"inproc", "shm", "tcp"} {
+			t.Run(fmt.Sprint(config.Method, "/", config.Strategy, "/", transport), func(t *testing.T) {
+				for ns := 1; ns <= 5; ns++ {
+					for nd := 1; nd <= 5; nd++ {
+						if ns != nd {
+							once(t, config, ns, nd, transport)
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+func once(t *testing.T, config mam.Config, ns, nd int, transport string) {
+	const replicated = 4*4 + 8 // bytes that each newcomer gets
+	want := int64(minimum(layouts.x, ns, nd)*8 + minimum(layouts.deal, ns, nd)*8 + minimum(layouts.grid, ns, nd)*4 +
+		minimum(layouts.vals, ns, nd) + minimum(layouts.few, ns, nd)*2 + max(0, nd-ns)*replicated)
+	// Least movement moves what newcomers have, or leavers had, for these counts.
+	fair := func(k int) (n int) {
+		for r := range min(ns, nd) {
+			n += layouts.points.Count(k, r)
+		}
+		return n
+	}
+	want += int64(12 * (layouts.points.Elems() - fair(max(ns, nd))))
+	var moved atomic.Int64
+	mpitest.Run(t, ns, func(t *mpitest.T, world *mpi.Comm) {
+		var d whole
+		err := mam.Loop(t.Context(), world, config, d.register, func(m *mam.Module, i int) (bool, error) {
+			if err := d.check(m, i); err != nil {
+				return false, err
+			}
+			if m.Comm().Size() == nd {
+				if got := m.Times(); got.NS != ns || got.ND != nd || got.Total <= 0 {
+					return false, fmt.Errorf("times of another change: %+v", got)
+				}
+				moved.Add(m.Times().Bytes)
+				return true, nil
+			}
+			for k := range d.x {
+				d.x[k]++
+			}
+			d.step++
+			if err := m.Comm().Barrier(); err != nil {
+				return false, err
+			}
+			return false, m.SetTarget(nd)
+		})
+		if err != nil && !errors.Is(err, mpi.ErrLeaving) {
+			t.Fatal(err)
+		}
+	}, mpitest.Transport(transport))
+	if moved.Load() != want {
+		t.Errorf("from %d to %d ranks: %d bytes have moved, %d had to", ns, nd, moved.Load(), want)
+	}
+}
