@@ -3,6 +3,7 @@
 package mam
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -377,21 +378,43 @@ func (m *Module) failed(c *sessions.Change, err error) (State, error) {
 		a.close()
 		m.adopting = nil
 	}
+	if c.Role == sessions.Joining {
+		return NotStarted, m.undone(c, err)
+	}
 	var gone *LostError
 	death := errors.Is(err, mpi.ErrProcFailed) || errors.Is(err, mpi.ErrRevoked)
-	if !errors.As(err, &gone) && (death || errors.Is(err, errStale) && c.Role != sessions.Joining) {
+	if !errors.As(err, &gone) && (death || errors.Is(err, errStale)) {
 		committed, asked := c.Decided(m.ctx)
 		if asked != nil || committed {
 			return NotStarted, errors.Join(err, asked)
 		}
 		_, err = c.Commit(m.ctx) // who has not voted is told that it was rolled back
 	}
-	if errors.Is(err, mpi.ErrRolledBack) && c.Role != sessions.Joining {
+	if errors.Is(err, mpi.ErrRolledBack) {
 		m.release(c)
 		_ = m.s.Release(c.Result)
 		return NotStarted, nil
 	}
 	return NotStarted, err
+}
+
+// undoneWait is how long a newcomer whose part has failed waits to hear that its change
+// was rolled back, which its own end would do.
+const undoneWait = 2 * time.Second
+
+// undone is why a newcomer is none: that its change was rolled back, if that is why err
+// has come, as sets are gone then, and sources go on, or leave.
+func (m *Module) undone(c *sessions.Change, err error) error {
+	var of *mpi.Error
+	if !errors.As(err, &of) || errors.Is(err, mpi.ErrRolledBack) || errors.Is(err, mpi.ErrMismatch) {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(m.ctx, undoneWait)
+	defer cancel()
+	if committed, asked := c.Decided(ctx); asked == nil && !committed {
+		_, err = c.Commit(m.ctx)
+	}
+	return err
 }
 
 // close ends the communicator of both, and what was exposed for the change.
@@ -408,42 +431,9 @@ func (a *adoption) close() {
 
 // join is the part of a newcomer, until it is one of the ranks.
 func (m *Module) join(c *sessions.Change) error {
-	store, err := m.s.Store(c.Input)
+	a, err := m.arrive(c)
 	if err != nil {
-		return err
-	}
-	values, err := store.Get(m.ctx, true, registryKey)
-	if err != nil {
-		return err
-	}
-	r, err := readRegistry(values[0])
-	if err != nil {
-		return err
-	}
-	m.config, m.settings = r.Config, r.Settings
-	for _, e := range r.Data {
-		x := &array{entry: e}
-		if !e.Replicated {
-			if x.split, err = e.Rule.Over(r.Ranks); err != nil {
-				return fmt.Errorf("mam: %q: %w", e.Name, err)
-			}
-		}
-		m.arrays = append(m.arrays, x)
-	}
-	a, err := m.adoptionOf(c, r.Ranks, -1, time.Now(), m.arrays)
-	if err != nil {
-		return err
-	}
-	for _, x := range a.moves {
-		a.touch(x)
-	}
-	if a.config.early() {
-		if err := a.pullEarly(m.life, store, nil); err != nil {
-			return err
-		}
-	}
-	if err := c.Ready(); err != nil {
-		return err
+		return m.undone(c, err)
 	}
 	m.adopting = a
 	if err := a.begin(); err != nil {
@@ -455,8 +445,47 @@ func (m *Module) join(c *sessions.Change) error {
 		return err
 	}
 	if state != Completed {
-		return fmt.Errorf("mam: BUG: a newcomer is %v", state)
+		return fmt.Errorf("gompi: BUG: a newcomer is %v", state)
 	}
 	m.w, err = sessions.Watch(m.ctx, c.Result, options)
 	return err
+}
+
+// arrive prepares a newcomer for the change, without any source.
+func (m *Module) arrive(c *sessions.Change) (*adoption, error) {
+	store, err := m.s.Store(c.Input)
+	if err != nil {
+		return nil, err
+	}
+	values, err := store.Get(m.ctx, true, registryKey)
+	if err != nil {
+		return nil, err
+	}
+	r, err := readRegistry(values[0])
+	if err != nil {
+		return nil, err
+	}
+	m.config, m.settings = r.Config, r.Settings
+	for _, e := range r.Data {
+		x := &array{entry: e}
+		if !e.Replicated {
+			if x.split, err = e.Rule.Over(r.Ranks); err != nil {
+				return nil, fmt.Errorf("mam: %q: %w", e.Name, err)
+			}
+		}
+		m.arrays = append(m.arrays, x)
+	}
+	a, err := m.adoptionOf(c, r.Ranks, -1, time.Now(), m.arrays)
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range a.moves {
+		a.touch(x)
+	}
+	if a.config.early() {
+		if err := a.pullEarly(m.life, store, nil); err != nil {
+			return nil, err
+		}
+	}
+	return a, c.Ready()
 }

@@ -3,7 +3,6 @@
 package mam_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -187,15 +186,16 @@ func TestRegisterDuringChange(t *testing.T) {
 func TestUserFails(t *testing.T) {
 	mpitest.Run(t, 2, func(t *mpitest.T, world *mpi.Comm) {
 		bad := errors.New("no")
-		var here context.Context = t.Context()
+		called := false
 		user := func(u *mam.User) error {
+			called = true
 			u.Resume()
 			if u.Role == mam.NewRank {
 				return bad
 			}
 			return nil
 		}
-		m, role, err := mam.Init(here, world, mam.Config{Targets: 3}, user)
+		m, role, err := mam.Init(t.Context(), world, mam.Config{Targets: 3}, user)
 		if role == mam.Target {
 			if !errors.Is(err, bad) && !errors.Is(err, mpi.ErrRolledBack) {
 				t.Error(err)
@@ -205,14 +205,9 @@ func TestUserFails(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		state, before := mam.NotStarted, mam.NotStarted
-		for {
-			before = m.State()
-			if state, err = m.Checkpoint(mam.Check); err != nil {
-				t.Fatal(err)
-			}
-			if before == mam.Pending && state == mam.NotStarted {
-				break
+		for state := mam.NotStarted; !called; {
+			if state, err = m.Checkpoint(mam.Check); err != nil || state == mam.Completed {
+				t.Fatal(state, err)
 			}
 		}
 		if m.Comm().Size() != 2 {

@@ -14,7 +14,7 @@ import (
 	"gompi/mpi"
 )
 
-func TestMain(m *testing.M) { scenes.Main(m, programs) }
+func TestMain(m *testing.M) { scenes.Main(m, append(programs, outside)) }
 
 func TestScenes(t *testing.T) { scenes.Run(t, programs) }
 
