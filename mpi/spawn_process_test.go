@@ -151,6 +151,8 @@ func spawnerRank(w *mpi.Comm, args []string) (err error) {
 			default:
 			}
 		}
+	case "row":
+		return inARowRank(w, args)
 	case "loop", "die":
 		if w.Rank() == 0 && len(args) == 3 { // else spares come and go
 			defer func(before int) { err = errors.Join(err, nothingLeft(w.Size(), before)) }(launcherFiles())
