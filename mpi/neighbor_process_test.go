@@ -61,12 +61,16 @@ func neighborRank(w *mpi.Comm, args []string) error {
 	if victim == "" {
 		return greet(d)
 	}
-	if err := d.Barrier(); err != nil {
-		return err
-	}
 	what, of, _ := strings.Cut(victim, " ")
+	kills := 0 // this rank, when all others know that all have met
+	if what == "rank" {
+		kills = 1
+	}
 	switch {
 	case of != side:
+		if err := mpi.Send(d, []int{1}, kills, 0); err != nil {
+			return err
+		}
 		for rank := range d.RemoteSize() {
 			if _, err := mpi.Recv(d, make([]int, 1), rank, 0); !errors.Is(err, mpi.ErrProcFailed) {
 				return fmt.Errorf("of rank %d of the other job: %w", rank, err)
@@ -76,12 +80,24 @@ func neighborRank(w *mpi.Comm, args []string) error {
 			return fmt.Errorf("the job itself: %d, %w", n, err)
 		}
 		return d.Free()
-	case what == "head" && w.Rank() == 0:
-		return unix.Kill(os.Getppid(), unix.SIGKILL)
-	case what == "rank" && w.Rank() == 1:
+	case w.Rank() == kills:
+		for rank := range d.RemoteSize() {
+			if _, err := mpi.Recv(d, make([]int, 1), rank, 0); err != nil {
+				return err
+			}
+		}
+		if _, err := mpi.Recv(w, make([]int, 1), 1-kills, 0); err != nil {
+			return err
+		}
+		if what == "head" {
+			return unix.Kill(os.Getppid(), unix.SIGKILL)
+		}
 		return unix.Kill(os.Getpid(), unix.SIGKILL)
 	}
-	_, err = mpi.Recv(d, make([]int, 1), 0, 0) // the job ends meanwhile
+	if err := mpi.Send(w, []int{1}, kills, 0); err != nil {
+		return err
+	}
+	_, err = mpi.Recv(w, make([]int, 1), kills, 1) // the job ends meanwhile
 	return err
 }
 
