@@ -3,6 +3,7 @@
 package mpi_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,6 +13,24 @@ import (
 	"gompi/mpi"
 	"gompi/mpitest"
 )
+
+func ExampleProcess_GrequestStart() {
+	mpi.Main(func(_ context.Context, world *mpi.Comm) error {
+		lines := 0
+		r := world.Process().GrequestStart(mpi.Grequest{Query: func(st *mpi.Status) error {
+			st.Count = lines
+			return nil
+		}})
+		go func() { // what the library knows nothing of
+			lines = 3
+			_ = r.GrequestComplete()
+		}()
+		st, err := r.Wait()
+		fmt.Println(st.Count)
+		return err
+	})
+	// Output: 3
+}
 
 // outside is an operation of the test's own, and what was called of it.
 type outside struct {

@@ -201,6 +201,10 @@ func (s *site) answered(id uint32, body []byte) {
 				x.kin = true
 			}
 		}
+	case "wrong":
+		if err == nil {
+			s.fail("it was done")
+		}
 	case "kin":
 		if x := q.by; err == nil && !x.kin && !s.attaching(x) {
 			s.fail("%+v has kin", x)
@@ -366,7 +370,7 @@ func (s *site) step() {
 	if x == nil {
 		return
 	}
-	switch s.rng.IntN(11) {
+	switch s.rng.IntN(12) {
 	case 0, 1:
 		s.reserve(x)
 	case 2, 3:
@@ -402,11 +406,44 @@ func (s *site) step() {
 		}
 	case 9:
 		s.signal(x)
+	case 11:
+		s.wrong(x)
 	case 10:
 		if list := s.ownedBy(x, func(y *placed) bool { return y.started && !y.over && !y.kin && !s.attaching(y) }); len(list) > 0 {
 			s.ask(x, "attach", &control.Attach{Parents: wire.MembersOf(x.id), Procs: ids(list)}, list...)
 		}
 		s.ask(x, "kin", &control.Empty{Kind: control.KindKin})
+	}
+}
+
+// wrong asks for what it may not have: of places of others, or none, and of its own in the
+// wrong state. It is refused, and nothing changes.
+func (s *site) wrong(x *placed) {
+	y := s.some(func(y *placed) bool { return y.owner != x || y.started })
+	if y == nil {
+		return
+	}
+	list := []*placed{y}
+	if mine := s.ownedBy(x, func(y *placed) bool { return !y.started }); len(mine) > 0 && s.rng.IntN(2) == 0 {
+		list = append(list, mine[0]) // beside one that is right
+	}
+	start := &control.Spawn{Parts: []control.SpawnPart{{N: len(list), Argv: []string{"prog"}}}, Do: control.SpawnStart, At: ids(list)}
+	switch s.rng.IntN(5) {
+	case 0:
+		start.Parts[0].N++
+	case 1:
+		start.At = wire.MembersOf(wire.ProcID{Job: 8, Serial: y.id.Serial})
+		start.Parts[0].N = 1
+	}
+	s.ask(x, "wrong", start)
+	if y.owner != x || !y.started {
+		s.ask(x, "wrong", &control.Attach{Parents: wire.MembersOf(x.id), Procs: ids(list)})
+	}
+	s.ask(x, "wrong", &control.Attach{Parents: wire.MembersOf(wire.ProcID{Job: 7, Serial: 1 << 30}), Procs: ids(list)})
+	s.ask(x, "wrong", &control.Attach{Parents: wire.MembersOf(x.id)})
+	if y.owner != x {
+		s.ask(x, "wrong", &control.Proc{Kind: control.KindEnd, Proc: y.id})
+		s.tell(x, &control.GiveBack{Members: ids(list[:1])})
 	}
 }
 

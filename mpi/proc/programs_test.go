@@ -53,6 +53,7 @@ func TestAnyProgram(t *testing.T) {
 		}
 	}
 	runs(t, 1, "killed", "--ft")
+	runs(t, 2, "spawn", "--spare", "2") // of the children some are processes that are kept ready
 }
 
 func anyProgram(ctx context.Context, w *mpi.Comm) error {
