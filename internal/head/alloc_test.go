@@ -33,6 +33,7 @@ type site struct {
 	slots    int
 	launches []*Launch
 	signals  map[uint32]int // by serial: how many the launcher was to send
+	bound    map[uint32]int // by serial: places that agents were told of
 }
 
 // placed is what the twin knows of a process.
@@ -58,7 +59,7 @@ type asking struct {
 }
 
 func newSite(t *testing.T, seed uint64, hosts int, done map[string]int) *site {
-	s := &site{t: t, done: done, rng: rand.New(rand.NewPCG(seed, 9)), all: map[uint32]*placed{}, asks: map[uint32]*asking{}, signals: map[uint32]int{}, slots: 8}
+	s := &site{t: t, done: done, rng: rand.New(rand.NewPCG(seed, 9)), all: map[uint32]*placed{}, asks: map[uint32]*asking{}, signals: map[uint32]int{}, bound: map[uint32]int{}, slots: 8}
 	cfg := Config{Job: 7, Spawns: true, Signals: true, FaultTolerant: true, Slots: s.slots, Now: func() time.Duration { return s.now }, HostSlots: []int{3, 3, 4}[:hosts], HostNames: []string{"red", "rose", "blue"}[:hosts]}
 	s.h = New(cfg, hosts)
 	places, err := s.h.Place(2)
@@ -99,6 +100,10 @@ func (s *site) effect(e *Effect) {
 	case e.Signal != 0:
 		for _, id := range e.Procs {
 			s.signals[id.Serial]++
+		}
+	case e.Order.Kind == control.OrderBind:
+		for i := range e.Order.Count {
+			s.bound[e.Order.Serial+i]++
 		}
 	case e.Order.Kind == control.OrderSend:
 		f, n, err := control.ParseHead(e.Order.Frame)
@@ -247,6 +252,16 @@ func (s *site) check() {
 	if sizes["places"] != s.used() || sizes["owned"] != owned || s.used() > s.slots {
 		s.fail("the head has %d places taken and %d owned, want %d and %d", sizes["places"], sizes["owned"], s.used(), owned)
 	}
+	for id, q := range s.asks { // nobody waits for what has happened, or never will
+		switch {
+		case q.what == "end" && (q.procs[0].over || q.procs[0].owner != q.by):
+			s.fail("%d still waits for the end of %+v", id, q.procs[0])
+		case q.what == "kin" && (q.by.kin || q.by.owner == nil && !s.attaching(q.by)):
+			s.fail("%d still waits to be attached: %+v", id, q.by)
+		case q.what == "attach" && slices.ContainsFunc(q.procs, func(x *placed) bool { return x.over }):
+			s.fail("%d still waits for one that has ended", id)
+		}
+	}
 }
 
 // die ends a process, which was forked.
@@ -324,7 +339,9 @@ func (s *site) launch() {
 		if p.Proc != l.procs[i] || !p.Awaited || p.Rank != i || p.Size != len(starts) || p.Host != list[i].host {
 			s.fail("started is %+v, want %+v", p, list[i])
 		}
-		list[i].forked = true
+		if list[i].forked = true; s.bound[p.Proc.Serial] != 1 {
+			s.fail("%v was bound %d times", p.Proc, s.bound[p.Proc.Serial])
+		}
 	}
 	s.h.Launched(l, nil)
 	s.flush()
