@@ -20,6 +20,9 @@
 //	server    the control plane (package onehost)
 //	guardian  another process: kills what would outlive a killed head
 //
+// A head of several jobs (hold.go) is another gompirun, which has their slots and none of
+// their processes; a job that is handed to it (to.go) is as any other, on a lease.
+//
 // The agent may be another process, with a connection to the head (far.go).
 //
 // A process that has exited stays a zombie until the control plane's half of the
