@@ -28,6 +28,7 @@ var programs = []scenes.Scene{
 	{Name: "wait", Ranks: 2, Run: phases(mam.Wait)},
 	{Name: "killed", Ranks: 3, Run: killed(mam.Config{Method: mam.COL}), Dies: 1},
 	{Name: "killedpull", Ranks: 3, Run: killed(mam.Config{Method: mam.Pull}), Dies: 1},
+	{Name: "bereft", Ranks: 3, Run: bereft, Dies: 1},
 	{Name: "baseline", Ranks: 2, Run: changes(mam.Config{Process: mam.Baseline})},
 }
 
