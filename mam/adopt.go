@@ -86,7 +86,7 @@ func (m *Module) handed(c *sessions.Change) (*adoption, error) {
 // place finds who is who of ns sources.
 func (a *adoption) place(ns int) error {
 	if a.c.Result == "" {
-		return fmt.Errorf("mam: a change of the kind %v has no result to go on with", a.c.Kind())
+		return a.m.refuse("Checkpoint", mpi.ErrArg, fmt.Errorf("a change of the kind %v has no result to go on with", a.c.Kind()))
 	}
 	stay, leave := a.c.Ranks()
 	result, err := a.m.s.Group(a.c.Result)

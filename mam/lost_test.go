@@ -55,3 +55,20 @@ func bereft(ctx context.Context, world *mpi.Comm) error {
 		}
 	}
 }
+
+// unfinished: a program ends when newcomers of a change may be anywhere, who say nothing.
+func unfinished(last int) func(context.Context, *mpi.Comm) error {
+	return func(ctx context.Context, world *mpi.Comm) error {
+		var d whole
+		return mam.Loop(ctx, world, mam.Config{Method: mam.Pull}, d.register, func(m *mam.Module, iteration int) (bool, error) {
+			if err := errors.Join(d.check(m, iteration), m.Comm().Barrier()); err != nil || iteration == last {
+				return true, err
+			}
+			for i := range d.x {
+				d.x[i]++
+			}
+			d.step++
+			return false, m.SetTarget(5 - m.Comm().Size())
+		})
+	}
+}

@@ -29,6 +29,9 @@ var programs = []scenes.Scene{
 	{Name: "killed", Ranks: 3, Run: killed(mam.Config{Method: mam.COL}), Dies: 1},
 	{Name: "killedpull", Ranks: 3, Run: killed(mam.Config{Method: mam.Pull}), Dies: 1},
 	{Name: "bereft", Ranks: 3, Run: bereft, Dies: 1},
+	{Name: "unfinished3", Ranks: 2, Run: unfinished(3)},
+	{Name: "unfinished40", Ranks: 2, Run: unfinished(40)},
+	{Name: "unfinished400", Ranks: 2, Run: unfinished(400)},
 	{Name: "baseline", Ranks: 2, Run: changes(mam.Config{Process: mam.Baseline})},
 }
 
