@@ -127,11 +127,11 @@ func TestAgentLost(t *testing.T) {
 				j := startAgents(t, fmt.Sprintf("--ft=%v", ft), "RANK", "mourn")
 				unix.Kill(j.agents[host], unix.SIGKILL)
 				lines, took := j.rest()
+				status := j.wait() // with it what gompirun has said is there
 				want := fmt.Sprintf("gompirun: the agent of host %d is lost: ", host)
 				if took > testlab.Soon(2*time.Second) || !strings.HasPrefix(j.errs.String(), want) || !strings.Contains(j.errs.String(), "; 2 processes are gone with it") {
 					t.Errorf("after %v: %q", took, j.errs.String())
 				}
-				status := j.wait()
 				if text := strings.Join(lines, "\n"); ft && (status != 0 || strings.Count(text, fmt.Sprintf("the agent of host %d is lost", host)) != 2) {
 					t.Errorf("status %d, %q", status, text)
 				} else if !ft && status != 1 {
