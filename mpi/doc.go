@@ -46,7 +46,9 @@
 //     [Testsome]; how each ended [WaitallStatuses], [TestallStatuses]; only
 //     look [Request.GetStatus], [GetStatusAny], [GetStatusAll],
 //     [GetStatusSome]. Give up: [Request.Cancel], [Comm.WithContext].
-//   - Again and again: [SendInit], [RecvInit], [Startall]; parts of a buffer by
+//   - Operations of the program's own: [Process.GrequestStart]; again and again
+//     [RequestKind], [Process.NewPersistent].
+//   - Again and again: [SendInit], [RecvInit], [Startall], [FreeAll]; parts of a buffer by
 //     several goroutines [PsendInit], [PrecvInit], [Persistent.Pready].
 //   - Wait for each other: [Comm.Barrier]. One to all: [Bcast], [BcastNew],
 //     [BcastOne]; parts to each [Scatter], [Scatterv], [ScatterNew]. All to

@@ -59,7 +59,7 @@ func TestNilHandles(t *testing.T) {
 		{c, mpi.ErrComm, "communicator is nil", append(forModule, "Bufs", "SendBuffer", "CallErrorHandler")},
 		{c.Bufs(), mpi.ErrComm, "communicator is nil", nil},
 		{c.SendBuffer(), mpi.ErrComm, "communicator is nil", []string{"Attached"}},
-		{(*mpi.Persistent)(nil), mpi.ErrRequest, "operation is nil", []string{"Active", "Request"}},
+		{(*mpi.Persistent)(nil), mpi.ErrRequest, "operation is nil", []string{"Active", "Request", "Kind", "State"}},
 		{(*mpi.Message)(nil), mpi.ErrRequest, "message is nil", nil},
 	} {
 		v := reflect.ValueOf(x.handle)

@@ -46,12 +46,22 @@ func (p *Process) NewPersistent(kind *RequestKind, state any, active Request) *P
 	return x
 }
 
-// Kind is that of NewPersistent; nil for an operation of MPI's own. MPI_Request_type of
+// Kind is that of NewPersistent; nil for an operation of MPI's own, and for none. MPI_Request_type of
 // Gropp and Lusk.
-func (p *Persistent) Kind() *RequestKind { return p.user }
+func (p *Persistent) Kind() *RequestKind {
+	if p == nil {
+		return nil
+	}
+	return p.user
+}
 
 // State is that of NewPersistent.
-func (p *Persistent) State() any { return p.state }
+func (p *Persistent) State() any {
+	if p == nil {
+		return nil
+	}
+	return p.state
+}
 
 // begin makes p active with r. p.mu is held, unless nobody knows p yet.
 func (p *Persistent) begin(r Request) {
