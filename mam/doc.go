@@ -26,7 +26,8 @@
 // The module watches the set gompi://main: gompictl resize, timetables, resource managers
 // and [Module.SetTarget] ask for changes of it. docs/design/030-malleability-module.md
 //
-// Limitations: the methods are COL, P2P and PULL; only PULL moves data while the sources
+// Limitations: the methods are COL, P2P, RMA-Lock, RMA-Lockall and
+// PULL; only PULL moves data while the sources
 // compute, and only constant data. Auto is COL. The spawn strategies are those of the
 // launcher, all at once and in the background. Newcomers that read constant data have as
 // long for it as gompirun's --resize-timeout says. What describes all data has at most

@@ -42,6 +42,7 @@ func minimum(l mam.Layout, ns, nd int) (n int) {
 func TestMatrix(t *testing.T) {
 	for _, config := range []mam.Config{
 		{Method: mam.COL}, {Method: mam.P2P}, {Method: mam.Pull}, {Method: mam.Pull, Strategy: mam.Blocking},
+		{Method: mam.RMALock}, {Method: mam.RMALockall, Strategy: mam.Blocking},
 	} {
 		for _, transport := range []string{"inproc", "shm", "tcp"} {
 			t.Run(fmt.Sprint(config.Method, "/", config.Strategy, "/", transport), func(t *testing.T) {

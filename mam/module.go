@@ -164,8 +164,8 @@ const mostSettings = 1 << 16 // bytes of it
 // there says what of a configuration the module cannot do.
 func (c *Config) there() error {
 	switch {
-	case c.Method == RMALock || c.Method == RMALockall || c.Method == InPlace:
-		return fmt.Errorf("method %v: only col, p2p and pull are there", c.Method)
+	case c.Method == InPlace:
+		return fmt.Errorf("method %v: only col, p2p, pull and those of windows are there", c.Method)
 	case c.Strategy > Blocking && c.Strategy != WaitDrains || c.Strategy == WaitDrains && c.Method != Pull && c.Method != Auto:
 		return fmt.Errorf("strategy %v: only blocking is there, and wd with method pull", c.Strategy)
 	case c.Spawn&^(SpawnAll|SpawnBackground) != 0:

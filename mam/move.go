@@ -26,6 +26,11 @@ func (a *adoption) moveAll(mode Mode) error {
 			return fmt.Errorf("mam: from %d to %d ranks: %w", a.times.NS, a.times.ND, err)
 		}
 	}
+	if a.config.windows() {
+		if err := a.getAll(mode); err != nil {
+			return err
+		}
+	}
 	for i, x := range a.moves {
 		if x.moved || x.Mode != mode {
 			continue
@@ -41,7 +46,7 @@ func (a *adoption) moveAll(mode Mode) error {
 			err = a.alltoallv(x)
 		}
 		if err != nil {
-			return fmt.Errorf("mam: %q, from %d to %d ranks: %w", x.Name, a.times.NS, a.times.ND, err)
+			return moveError(x, a, err)
 		}
 		x.moved = true
 	}
@@ -110,6 +115,16 @@ func (o *part) buf(memory []byte, elem int64, sends bool) (mpi.Buf, error) {
 	case 1:
 		return mpi.BufOf(memory[o.at : o.at+o.n]), nil
 	}
+	dt, err := o.indexed(elem, sends)
+	if err != nil {
+		return mpi.Buf{}, err
+	}
+	b := mpi.BufAs(dt, memory, 1)
+	return b, b.Err()
+}
+
+// indexed is the type of a part among the bytes of who sends it, or receives it.
+func (o *part) indexed(elem int64, sends bool) (mpi.Datatype, error) {
 	lengths, displs := make([]int, len(o.runs)), make([]int, len(o.runs))
 	for i, r := range o.runs {
 		at := r.ToAt
@@ -118,12 +133,7 @@ func (o *part) buf(memory []byte, elem int64, sends bool) (mpi.Buf, error) {
 		}
 		lengths[i], displs[i] = int(r.Len*elem), int(at*elem)
 	}
-	dt, err := mpi.TypeIndexed(lengths, displs, mpi.TypeOf[byte]())
-	if err != nil {
-		return mpi.Buf{}, err
-	}
-	b := mpi.BufAs(dt, memory, 1)
-	return b, b.Err()
+	return mpi.TypeIndexed(lengths, displs, mpi.TypeOf[byte]())
 }
 
 // memory is what this process has of data, and what it is to have.

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mam
+
+import (
+	"errors"
+	"fmt"
+
+	"gompi/mpi"
+	"gompi/rma"
+)
+
+// windows reports whether data moves by windows.
+func (c *Config) windows() bool { return c.Method == RMALock || c.Method == RMALockall }
+
+// window is what methods RMA-Lock and RMA-Lockall have of an array.
+type window struct {
+	*rma.Window
+	x     *move
+	parts []part // that this process receives, by ranks in both
+}
+
+// getAll moves all distributed data of a mode by methods RMA-Lock and RMA-Lockall: first
+// the windows of all arrays, then all epochs, in which targets get what they are to have,
+// then the end of each, and of all windows. Who has failed revokes its windows, so that
+// nobody waits for it in their frees; the error is the first one. Algorithms 2 and 3 of the
+// study of MaM with RMA.
+func (a *adoption) getAll(mode Mode) error {
+	var list []*window
+	var err error
+	for _, x := range a.moves {
+		if x.moved || x.Mode != mode || x.Replicated {
+			continue
+		}
+		a.touch(x)
+		old, _ := a.memory(x)
+		w, failed := rma.Create(a.both, old)
+		if failed != nil {
+			err = moveError(x, a, failed)
+			break
+		}
+		list = append(list, &window{w, x, a.parts(x, false)})
+	}
+	for _, each := range [...]func(*window) error{a.get, a.got} {
+		for _, w := range list {
+			if err == nil {
+				err = moveError(w.x, a, each(w))
+			}
+		}
+	}
+	for _, w := range list {
+		if err != nil {
+			w.Revoke()
+			_ = a.got(w) // epochs that were begun
+		}
+		failed := w.Free()
+		if err == nil {
+			err = moveError(w.x, a, failed)
+		}
+		w.x.moved = true
+	}
+	return err
+}
+
+// get begins the epochs of a window, and all reads in them; what stays with its process is
+// copied.
+func (a *adoption) get(w *window) error {
+	if a.config.Method == RMALockall && a.new >= 0 {
+		if err := w.LockAll(rma.NoCheck); err != nil {
+			return err
+		}
+	}
+	old, fresh := a.memory(w.x)
+	for peer := range w.parts {
+		p := &w.parts[peer]
+		switch {
+		case p.n == 0:
+			continue
+		case peer == a.both.Rank():
+			keep(fresh, old, p.runs, w.x.Bytes)
+			continue
+		case a.config.Method == RMALock:
+			if err := w.Lock(rma.LockShared, peer, rma.NoCheck); err != nil {
+				return err
+			}
+		}
+		to, err := p.buf(fresh, w.x.Bytes, false)
+		if err != nil {
+			return err
+		}
+		from, at, err := p.source(w.x.Bytes)
+		if err != nil {
+			return err
+		}
+		if err := w.GetBuf(to, peer, at, 1, from); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// got ends the epochs of a window: all data is here.
+func (a *adoption) got(w *window) (err error) {
+	if a.config.Method == RMALockall {
+		if a.new < 0 {
+			return nil
+		}
+		return w.UnlockAll()
+	}
+	for peer, p := range w.parts {
+		if p.n > 0 && peer != a.both.Rank() {
+			err = errors.Join(err, w.Unlock(peer))
+		}
+	}
+	return err
+}
+
+// source is where a part lies in the window of its source: one element of a type, and its
+// offset in bytes.
+func (o *part) source(elem int64) (mpi.Datatype, int, error) {
+	if len(o.runs) == 1 {
+		dt, err := mpi.TypeContiguous(int(o.n), mpi.TypeOf[byte]())
+		return dt, int(o.runs[0].FromAt * elem), err
+	}
+	dt, err := o.indexed(elem, true)
+	return dt, 0, err
+}
+
+// moveError names the array and the change of an error; nil of nil.
+func moveError(x *move, a *adoption, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("mam: %q, from %d to %d ranks: %w", x.Name, a.times.NS, a.times.ND, err)
+}
