@@ -3,6 +3,7 @@
 package mam
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,7 @@ type adoption struct {
 	old, new int   // this process's ranks; -1: it is no source, no target
 	moves    []*move
 	config   Config
+	edition  int            // of what is registered
 	open     []*rma.Exposed // until the decision
 	calls    int            // of the user function
 	user     bool
@@ -47,7 +49,10 @@ type move struct {
 
 // adoptionOf begins with a change, as far as no other process is needed for it.
 func (m *Module) adoptionOf(c *sessions.Change, ns, old int, since time.Time, arrays []*array) (*adoption, error) {
-	a := &adoption{m: m, c: c, since: since, old: old, config: m.config}
+	a := &adoption{m: m, c: c, since: since, old: old}
+	m.mu.Lock()
+	a.config, a.edition = m.config, m.edition
+	m.mu.Unlock()
 	if err := a.place(ns); err != nil {
 		return nil, err
 	}
@@ -279,7 +284,7 @@ var errStale = errors.New("it has learned of other data than there is now")
 
 // hash is that of the registry as the sources have it.
 func (a *adoption) hash() uint64 {
-	r := registry{Ranks: len(a.from)}
+	r := registry{Ranks: len(a.from), Edition: a.edition}
 	for _, x := range a.moves {
 		r.Data = append(r.Data, x.entry)
 	}
@@ -352,9 +357,10 @@ func (m *Module) commit() (State, error) {
 		m.own = nil
 	}
 	m.release(a.c)
-	m.comm, m.made, m.set, m.admitted = comm, true, a.c.Result, false
+	m.comm, m.made, m.set, m.asked = comm, true, a.c.Result, m.wish
 	m.mu.Lock()
-	m.gate, m.coming = make(chan struct{}), nil
+	m.closeGate()
+	m.coming = nil
 	m.mu.Unlock()
 	a.times.Total = time.Since(a.since)
 	m.times = a.times
@@ -451,21 +457,37 @@ func (m *Module) join(c *sessions.Change) error {
 	return err
 }
 
-// arrive prepares a newcomer for the change, without any source.
+// arrive prepares a newcomer for the change, without any source. What has failed since
+// something was changed meanwhile is done again.
 func (m *Module) arrive(c *sessions.Change) (*adoption, error) {
 	store, err := m.s.Store(c.Input)
 	if err != nil {
 		return nil, err
 	}
-	values, err := store.Get(m.ctx, true, registryKey)
+	var last []byte
+	for {
+		values, err := store.Get(m.ctx, true, registryKey)
+		if err != nil {
+			return nil, err
+		}
+		a, err := m.prepared(c, store, values[0])
+		if err == nil {
+			return a, c.Ready()
+		}
+		if bytes.Equal(values[0], last) {
+			return nil, err
+		}
+		last = values[0]
+	}
+}
+
+// prepared is arrive by a registry.
+func (m *Module) prepared(c *sessions.Change, store *sessions.Store, text []byte) (*adoption, error) {
+	r, err := readRegistry(text)
 	if err != nil {
 		return nil, err
 	}
-	r, err := readRegistry(values[0])
-	if err != nil {
-		return nil, err
-	}
-	m.config, m.settings = r.Config, r.Settings
+	m.config, m.settings, m.edition, m.arrays = r.Config, r.Settings, r.Edition, nil
 	for _, e := range r.Data {
 		x := &array{entry: e}
 		if !e.Replicated {
@@ -487,5 +509,5 @@ func (m *Module) arrive(c *sessions.Change) (*adoption, error) {
 			return nil, err
 		}
 	}
-	return a, c.Ready()
+	return a, nil
 }

@@ -41,10 +41,8 @@ func (m *Module) await(number int) (*sessions.Change, error) {
 // awaited is the name of the result of the change that some member has seen coming; "":
 // there is none. Rank 0 waits until one comes that it has asked for.
 func (m *Module) awaited() (name string, err error) {
-	if m.own == nil {
-		if m.own, err = m.s.Comm(m.set); err != nil {
-			return "", err
-		}
+	if err := m.alone(); err != nil {
+		return "", err
 	}
 	if m.comm.Rank() == 0 && m.wish.pending() {
 		m.arrival(m.wish.over)

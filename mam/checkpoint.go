@@ -3,8 +3,11 @@
 package mam
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"gompi/mpi"
 	"gompi/sessions"
@@ -81,7 +84,7 @@ func (m *Module) goOn(how Completion) (State, error) {
 
 // admit lets changes be: registrations and settings until now belong to before them.
 func (m *Module) admit() error {
-	if !m.admitted || len(m.arrays) != m.told {
+	if !m.admitted {
 		if err := m.publish(); err != nil {
 			return err
 		}
@@ -92,12 +95,9 @@ func (m *Module) admit() error {
 		}
 	}
 	m.target = 0
+	m.openGate()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !m.admitted {
-		m.admitted = true
-		close(m.gate)
-	}
 	err := m.trouble
 	m.trouble = nil
 	return err
@@ -119,14 +119,38 @@ func (m *Module) publish() error {
 			return err
 		}
 	}
-	m.told = len(m.arrays)
 	return m.show(store)
 }
 
 // wish is a change that this process has asked for.
 type wish struct {
-	n    int
-	over chan struct{} // closed when it is decided, or does not happen
+	n       int
+	o       *sessions.Operation
+	over    chan struct{}    // closed when it is decided, or does not happen
+	outcome sessions.Outcome // when over is closed
+}
+
+// spans is how long the change that has made a set was with the manager, and in which time
+// its newcomers came up; zero if it was none of this wish. The head hears of the decision
+// after the members.
+func (x *wish) spans(ctx context.Context, result string) (rms, spawn time.Duration) {
+	if x.o.State() < sessions.Granted {
+		return 0, 0 // it waits behind the change
+	}
+	parts, err := x.o.Granted(ctx)
+	if err != nil {
+		return 0, 0 // nothing came of it
+	}
+	i := slices.IndexFunc(parts, func(o sessions.Output) bool { return o.Result == result })
+	if i < 0 {
+		return 0, 0
+	}
+	<-x.over
+	rms = x.outcome.Times.Granted
+	if len(parts[i].Joining) > 0 {
+		spawn = max(x.outcome.Times.Ready-rms, 0)
+	}
+	return rms, spawn
 }
 
 // pending reports whether the wish is under way.
@@ -165,12 +189,12 @@ func (m *Module) ask() error {
 	if err != nil {
 		return err
 	}
-	x := &wish{n, make(chan struct{})}
+	x := &wish{n: n, o: o, over: make(chan struct{})}
 	m.wish = x
 	m.done.Go(func() {
 		defer close(x.over)
 		defer o.Free()
-		_, _ = o.Decided(m.life) // what came of it the page says
+		x.outcome, _ = o.Decided(m.life) // what came of it the page says
 	})
 	return nil
 }

@@ -114,7 +114,7 @@ func (m *Module) register(op string, a *array) error {
 		b.came = nil
 		return nil
 	}
-	if m.role == Target && m.calls == 0 {
+	if m.role == Target && m.calls == 0 && !m.changed {
 		return m.refuse(op, mpi.ErrArg, fmt.Errorf("no data %q has come to this process", a.Name))
 	}
 	if len(m.arrays) == mostArrays {
@@ -138,6 +138,7 @@ func (m *Module) register(op string, a *array) error {
 		return m.refuse(op, mpi.ErrArg, fmt.Errorf("%q: %w", a.Name, ErrChanging))
 	}
 	m.arrays = append(m.arrays, a)
+	m.closeGate()
 	return nil
 }
 

@@ -38,11 +38,13 @@ type Module struct {
 	// page is larger: once for each change that was waited for.
 	iteration, ahead int
 
-	arrays   []*array // written with mu held
-	told     int      // how many of them the store of the set tells
-	admitted bool     // a Checkpoint was called since Init, or the last commit
+	arrays   []*array // written with mu held, as are config and edition
+	edition  int      // how often something was changed between changes, since the beginning
+	changed  bool     // it was on this process
+	admitted bool     // the store of the set tells what there is, and changes may be prepared
 	target   int      // that is to be asked for at the next Checkpoint; 0: none
 	wish     *wish    // that was asked for last; nil: nothing was
+	asked    *wish    // the last one when times were taken
 
 	adopting *adoption // that is handed out, in its user phase
 	times    Times
@@ -90,9 +92,10 @@ func Init(ctx context.Context, world *mpi.Comm, config Config, user UserFunc) (*
 		return nil, Source, err
 	}
 	if c == nil {
-		if err := m.configure(config); err != nil {
+		if err := m.configure(op, world, config); err != nil {
 			return nil, Source, err
 		}
+		m.target = m.config.Targets
 	}
 	if m.s, err = sessions.Open(ctx); err != nil {
 		return nil, Source, err
@@ -114,21 +117,20 @@ func Init(ctx context.Context, world *mpi.Comm, config Config, user UserFunc) (*
 	return m, m.role, nil
 }
 
-// configure gives all sources the configuration of rank 0.
-func (m *Module) configure(code Config) error {
-	const op = "Init"
+// configure gives all ranks the configuration of rank 0; one that is refused changes
+// nothing.
+func (m *Module) configure(op string, comm *mpi.Comm, code Config) error {
 	var b []byte
 	var bad error
-	if m.comm.Rank() == 0 {
-		x := chosen{}
-		if x.Config, x.Settings, bad = settle(code, m.comm.Process().Core().Process().Setting, os.Getenv); bad == nil {
+	x := chosen{}
+	if comm.Rank() == 0 {
+		if x.Config, x.Settings, bad = settle(code, comm.Process().Core().Process().Setting, os.Getenv); bad == nil {
 			if bad = x.Config.there(); bad == nil {
 				b, bad = json.Marshal(&x)
 			}
 		}
-		m.config, m.settings, m.target = x.Config, x.Settings, x.Config.Targets
 	}
-	n, err := mpi.BcastOne(m.comm, len(b), 0)
+	n, err := mpi.BcastOne(comm, len(b), 0)
 	switch {
 	case err != nil:
 		return err
@@ -137,20 +139,27 @@ func (m *Module) configure(code Config) error {
 	case n <= 0 || n > mostSettings:
 		return m.refuse(op, mpi.ErrArg, errors.New("rank 0 has no configuration"))
 	}
-	if m.comm.Rank() == 0 {
-		m.say(m.settings)
-		return mpi.Bcast(m.comm, b, 0)
+	if comm.Rank() == 0 {
+		m.say(x.Settings)
+	} else {
+		b = make([]byte, n)
 	}
-	b = make([]byte, n)
-	if err := mpi.Bcast(m.comm, b, 0); err != nil {
+	if err := mpi.Bcast(comm, b, 0); err != nil {
 		return err
 	}
-	var x chosen
-	if err := json.Unmarshal(b, &x); err != nil {
-		return m.refuse(op, mpi.ErrArg, fmt.Errorf("the configuration of rank 0: %w", err))
+	if comm.Rank() != 0 {
+		err := json.Unmarshal(b, &x)
+		if err == nil {
+			err = x.Config.check()
+		}
+		if err != nil {
+			return m.refuse(op, mpi.ErrArg, fmt.Errorf("the configuration of rank 0: %w", err))
+		}
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.config, m.settings = x.Config, x.Settings
-	return m.config.check()
+	return nil
 }
 
 // chosen is what rank 0 tells of the configuration.
@@ -228,8 +237,15 @@ func (m *Module) Iteration() int { return m.iteration }
 // Settings are the configuration that holds on this process, and who has said it. Local.
 func (m *Module) Settings() []Setting { return slices.Clone(m.settings) }
 
-// Times are those of the last change that was committed. Local.
-func (m *Module) Times() Times { return m.times }
+// Times are those of the last change that was committed. Local, but on who has asked for
+// it, which asks the head once.
+func (m *Module) Times() Times {
+	if m.asked != nil {
+		m.times.RMS, m.times.Spawn = m.asked.spans(m.ctx, m.set)
+		m.asked = nil
+	}
+	return m.times
+}
 
 // State is how far a change is, without asking anybody. Local.
 func (m *Module) State() State {

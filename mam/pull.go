@@ -27,8 +27,11 @@ type shown struct {
 	exposed     []*rma.Exposed // likewise
 }
 
-// keysKey is where the keys of a member are, in the store of the set.
-func keysKey(rank int) string { return fmt.Sprintf("gompi.mam.keys.%d", rank) }
+// keysKey is where the keys of a member are, in the store of the set: of so many data, and
+// of an edition of them.
+func keysKey(edition, data, rank int) string {
+	return fmt.Sprintf("gompi.mam.keys.%d.%d.%d", edition, data, rank)
+}
 
 // offer is a key as it stands in stores and messages, with the size of what it is of.
 const offerBytes = len(rma.Key{}) + 8
@@ -59,7 +62,7 @@ func (m *Module) show(store *sessions.Store) error {
 		}
 		s.memory, s.exposed = append(s.memory, memory), append(s.exposed, e)
 	}
-	if err := store.Put(keysKey(s.rank), b); err != nil {
+	if err := store.Put(keysKey(m.edition, len(m.arrays), s.rank), b); err != nil {
 		return errors.Join(err, s.close())
 	}
 	m.mu.Lock()
@@ -148,7 +151,7 @@ func (r *reader) ask(store *sessions.Store, array int, own *shown) error {
 	r.sources(array, func(rank int) {
 		if _, ok := r.offers[rank]; !ok && (own == nil || rank != own.rank) {
 			r.offers[rank] = nil
-			keys, ranks = append(keys, keysKey(rank)), append(ranks, rank)
+			keys, ranks = append(keys, keysKey(r.a.edition, len(r.list), rank)), append(ranks, rank)
 		}
 	})
 	for len(keys) > 0 {

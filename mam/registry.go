@@ -27,6 +27,7 @@ const (
 type registry struct {
 	Version int
 	Ranks   int // of the set
+	Edition int // how often something was changed between changes
 	Config  Config
 	// Settings are where the configuration comes from.
 	Settings []Setting
@@ -77,7 +78,7 @@ func (e *entry) check() error {
 
 // registry is what this process would put.
 func (m *Module) registry(arrays []*array) *registry {
-	r := &registry{Version: registryVersion, Ranks: m.comm.Size(), Config: m.config, Settings: m.settings}
+	r := &registry{Version: registryVersion, Ranks: m.comm.Size(), Edition: m.edition, Config: m.config, Settings: m.settings}
 	for _, a := range arrays {
 		r.Data = append(r.Data, a.entry)
 	}
@@ -92,13 +93,13 @@ func (r *registry) encode() ([]byte, error) {
 	return b, err
 }
 
-// hash is the same on all that have registered the same.
+// hash is the same on all that have registered the same, and changed it as often.
 func (r *registry) hash() uint64 {
 	h := fnv.New64a()
 	if b, err := json.Marshal(struct {
-		Ranks int
-		Data  []entry
-	}{r.Ranks, r.Data}); err == nil {
+		Ranks, Edition int
+		Data           []entry
+	}{r.Ranks, r.Edition, r.Data}); err == nil {
 		h.Write(b)
 	}
 	return h.Sum64()
@@ -112,7 +113,7 @@ func readRegistry(b []byte) (*registry, error) {
 	if err := d.Decode(r); err != nil {
 		return nil, fmt.Errorf("the registry of the sources: %w", err)
 	}
-	if r.Version != registryVersion || r.Ranks < 1 || r.Ranks > layout.MostRanks || len(r.Data) > mostArrays || len(r.Settings) > 16 {
+	if r.Version != registryVersion || r.Edition < 0 || r.Ranks < 1 || r.Ranks > layout.MostRanks || len(r.Data) > mostArrays || len(r.Settings) > 16 {
 		return nil, fmt.Errorf("the registry of the sources: version %d, %d ranks, %d data", r.Version, r.Ranks, len(r.Data))
 	}
 	if err := r.Config.check(); err != nil {

@@ -27,6 +27,7 @@ var programs = []scenes.Scene{
 	{Name: "rmalock", Ranks: 3, Run: changes(mam.Config{Method: mam.RMALock})},
 	{Name: "rmalockall", Ranks: 3, Run: changes(mam.Config{Method: mam.RMALockall})},
 	{Name: "rmabaseline", Ranks: 2, Run: changes(mam.Config{Method: mam.RMALockall, Process: mam.Baseline})},
+	{Name: "setters", Ranks: 2, Run: setters},
 	{Name: "phases", Ranks: 2, Run: phases(mam.Check)},
 	{Name: "wait", Ranks: 2, Run: phases(mam.Wait)},
 	{Name: "killed", Ranks: 3, Run: killed(mam.Config{Method: mam.COL}), Dies: 1},
