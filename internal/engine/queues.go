@@ -200,6 +200,8 @@ func orAny(v int32) string {
 func (r *Request) stage() string {
 	p := r.peer
 	switch {
+	case r.pend&pendQueue != 0 && p.state > peerUp:
+		return "its connection has ended, and nobody has said why yet"
 	case r.pend&pendQueue != 0 && p.state != peerUp:
 		return "waits for a connection"
 	case r.pend&pendQueue != 0 && p.credit.NoEnvelopes():
