@@ -22,7 +22,8 @@ import (
 )
 
 // neighborRank meets the other program at the port that is told in a file: args are the
-// file, the side ("0": it opens the port), who comes late, and what is killed when both
+// file, the side ("0": it opens the port), who comes late ("joins": others than rank 0, of
+// both sides, join when that has met), and what is killed when both
 // have met ("rank 1", "head 0": of which side).
 func neighborRank(w *mpi.Comm, args []string) error {
 	file, side, late, victim := args[0], args[1], args[2], args[3]
@@ -107,6 +108,7 @@ func TestNeighborPrograms(t *testing.T) {
 	for i, c := range []struct{ late, victim, flags string }{
 		{"0", "", "--transport shm"}, {"1", "", ""}, {"1", "", "--transport tcp"},
 		{"0", "rank 0", ""}, {"0", "rank 1", ""}, {"0", "head 0", ""}, {"0", "head 1", ""},
+		{"joins", "rank 0", ""}, {"joins", "rank 1", ""},
 	} {
 		file := filepath.Join(t.TempDir(), strconv.Itoa(i))
 		var results [2]mpitest.Result

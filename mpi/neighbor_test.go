@@ -112,6 +112,36 @@ func TestNeighbors(t *testing.T) {
 	})
 }
 
+// Jobs that call each other at the same moment have two connections, of which one may not
+// stand when ranks have met by the other.
+func TestNeighborsCallEachOther(t *testing.T) {
+	for range 5 {
+		jobs(t, [2]int{1, 1}, func(t *mpitest.T, side int, w *mpi.Comm, told [2]chan string) {
+			own, err := w.Process().OpenPort()
+			must(t, err)
+			v, err := w.Dup()
+			must(t, err)
+			told[side] <- own
+			port := <-told[1-side]
+			ends := make(chan error, 2)
+			meet := func(meet func(string, int) (*mpi.Comm, error), port string) {
+				d, err := meet(port, 0)
+				if err == nil {
+					_, err = mpi.AllreduceOne(d, 1, mpi.Sum)
+				}
+				if err == nil {
+					err = d.Disconnect()
+				}
+				ends <- err
+			}
+			go meet(w.Accept, own)
+			go meet(v.Connect, port)
+			must(t, <-ends)
+			must(t, <-ends)
+		})
+	}
+}
+
 // What is wrong with a port of another job is said.
 func TestNeighborErrors(t *testing.T) {
 	jobs(t, [2]int{2, 1}, func(t *mpitest.T, side int, w *mpi.Comm, told [2]chan string) {

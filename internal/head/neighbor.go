@@ -87,14 +87,17 @@ func (h *Head) newNeighbor(job wire.JobID, port string) *Neighbor {
 	return nb
 }
 
-// neighborOf is one of a job that there is, or that is called; nil: none.
-func (h *Head) neighborOf(job wire.JobID) *Neighbor {
+// neighborOf is one of a job that there is, or, if there is none, that is called; nil:
+// neither.
+func (h *Head) neighborOf(job wire.JobID) (called *Neighbor) {
 	for nb := range h.neighbors {
-		if nb.Job == job {
+		if nb.Job == job && nb.up {
 			return nb
+		} else if nb.Job == job {
+			called = nb
 		}
 	}
-	return nil
+	return called
 }
 
 // Greeting is what this end says first.
@@ -208,7 +211,8 @@ func (h *Head) Heard(nb *Neighbor, m *control.Neighbor) error {
 			h.refuseOut(t, control.NotFound("%s", m.Text))
 		}
 	case control.NeighborWant:
-		if p := h.proc(m.Proc); p != nil && p.via == nil && p.state == control.Joined && nb.told.Has(m.Proc.Serial) {
+		// One that has not joined yet may be met by the others of its world.
+		if p := h.proc(m.Proc); p != nil && p.via == nil && p.state <= control.Joined && nb.told.Has(m.Proc.Serial) {
 			h.tellAddrs(nb, p)
 		}
 	case control.NeighborAddrs:
