@@ -156,7 +156,7 @@ func TestHeadOfAgentsLost(t *testing.T) {
 // of them as such.
 func TestSparesOnHosts(t *testing.T) {
 	j := startAgents(t, "--spare", "3", "RANK", "mourn")
-	tool, err := client.DialTool(j.addrs[1])
+	tool, err := client.DialTool(t.Context(), j.addrs[1])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -125,7 +125,7 @@ func anyAgent(t *testing.T, gompirun int, addrs []string, errs fmt.Stringer) *cl
 	for end := time.Now().Add(mpitest.Deadline); time.Now().Before(end) && beginning(gompirun) != ""; <-tick.C {
 		last = nil
 		for _, addr := range addrs {
-			c, err := client.DialTool(addr)
+			c, err := client.DialTool(t.Context(), addr)
 			if err == nil {
 				return c
 			}

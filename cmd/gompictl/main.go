@@ -109,12 +109,12 @@ func run(ctx context.Context, args []string, tty terminal) error {
 }
 
 // dial connects to the one job that is meant.
-func dial(name string) (*client.Tool, client.JobAddr, error) {
+func dial(ctx context.Context, name string) (*client.Tool, client.JobAddr, error) {
 	j, err := find(name)
 	if err != nil {
 		return nil, j, err
 	}
-	t, err := client.DialTool(j.Addr)
+	t, err := client.DialTool(ctx, j.Addr)
 	return t, j, err
 }
 
@@ -203,7 +203,7 @@ func unanswered(err error) string {
 }
 
 func processes(ctx context.Context, addr string) ([]control.ProcInfo, error) {
-	t, err := client.DialTool(addr)
+	t, err := client.DialTool(ctx, addr)
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +215,7 @@ func stacks(ctx context.Context, tty terminal, args []string) error {
 	if len(args) != 1 {
 		return fmt.Errorf("stacks needs one JOB (see gompictl ps)")
 	}
-	t, j, err := dial(args[0])
+	t, j, err := dial(ctx, args[0])
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ func ops(ctx context.Context, tty terminal, args []string) error {
 	if len(args) != 1 {
 		return errors.New("ops needs one JOB (see gompictl ps)")
 	}
-	t, _, err := dial(args[0])
+	t, _, err := dial(ctx, args[0])
 	if err != nil {
 		return err
 	}

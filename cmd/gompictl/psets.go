@@ -40,7 +40,7 @@ func psets(ctx context.Context, tty terminal, args []string) error {
 	if len(jobs) != 1 {
 		return errors.New("psets needs one JOB (see gompictl ps)")
 	}
-	t, j, err := dial(jobs[0])
+	t, j, err := dial(ctx, jobs[0])
 	if err != nil {
 		return err
 	}

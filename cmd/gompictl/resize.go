@@ -93,7 +93,7 @@ func resize(ctx context.Context, tty terminal, args []string) error {
 	if err != nil {
 		return err
 	}
-	t, j, err := dial(job)
+	t, j, err := dial(ctx, job)
 	if err != nil {
 		return err
 	}

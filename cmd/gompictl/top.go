@@ -28,10 +28,11 @@ use, messages and bytes that they send and receive in a second, collective calls
 each waits in, for how long and where in the program; the process sets, and changes as
 they happen. No process is disturbed for it.
 
-On a terminal it goes on until q or ^C is pressed, or the job ends: s and S choose what
-the rows are sorted by, r turns them round, h takes the processes of each host together,
-the arrows, PgUp, PgDn, Home and End scroll. Without colours: NO_COLOR=1. Where standard
-output is no terminal, a table is written once, or after each interval if one is given.
+On a terminal it goes on until q or ^C is pressed, a signal comes (INT, TERM) or the job
+ends: status 0. s and S choose what the rows are sorted by, r turns them round, h takes
+the processes of each host together, the arrows, PgUp, PgDn, Home and End scroll. Without
+colours: NO_COLOR=1. Where standard output is no terminal, a table is written once, or
+after each interval if one is given.
 
   --interval D   time between two looks (default 1s)
   --hosts        one row for each host
@@ -102,7 +103,22 @@ func topJob(ctx context.Context, tty terminal, args []string) error {
 	if err != nil {
 		return err
 	}
-	tool, j, err := dial(t.job)
+	err = t.run(ctx, tty)
+	if t.goesOn(tty) && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return nil // a signal is a way to quit, whatever was under way
+	}
+	return err
+}
+
+// onPage reports whether the job is shown on a page of a terminal.
+func (t *topping) onPage(tty terminal) bool { return tty.screen && !t.json }
+
+// goesOn reports whether top ends only when somebody quits, or the job ends.
+func (t *topping) goesOn(tty terminal) bool { return t.onPage(tty) || t.interval > 0 }
+
+// run shows the job. The error is that of ctx if nothing else has ended it before.
+func (t *topping) run(ctx context.Context, tty terminal) error {
+	tool, j, err := dial(ctx, t.job)
 	if err != nil {
 		return err
 	}
@@ -118,7 +134,7 @@ func topJob(ctx context.Context, tty terminal, args []string) error {
 		pids = append(pids, fmt.Sprint(first.Procs[i].PID))
 	}
 	t.view.Title, t.view.Describe = fmt.Sprintf("job %s  %s", name, program(pids)), changeLine
-	if tty.screen && !t.json {
+	if t.onPage(tty) {
 		return w.onTerminal(ctx, tty, &t.view, first)
 	}
 	show := func(s top.Sample) error { return table(tty.out, &t.view, s) }
@@ -129,7 +145,7 @@ func topJob(ctx context.Context, tty terminal, args []string) error {
 	} else {
 		t.view.Add(first)
 	}
-	return w.repeat(ctx, t.interval > 0, show)
+	return w.repeat(ctx, t.goesOn(tty), show)
 }
 
 // table writes one, each with a free line behind it.
@@ -163,8 +179,11 @@ func (w *watched) look(ctx context.Context) (s top.Sample, err error) {
 
 // why tells the end of the job from other errors.
 func (w *watched) why(ctx context.Context, err error) error {
-	if err == nil || ctx.Err() != nil {
-		return err
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil: // and whatever else has failed
+		return ctx.Err()
 	}
 	jobs, other := client.Jobs()
 	if other == nil && !slices.ContainsFunc(jobs, func(j client.JobAddr) bool { return j.Job == w.job.Job }) || errors.Is(err, io.EOF) || errors.Is(err, control.ErrEnding) {
@@ -180,12 +199,12 @@ func (w *watched) repeat(ctx context.Context, forever bool, show func(top.Sample
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
+			return ctx.Err()
 		case <-tick.C:
 		}
 		s, err := w.look(ctx)
 		switch {
-		case ctx.Err() != nil || errors.Is(err, errEnded) && forever:
+		case errors.Is(err, errEnded) && forever:
 			return nil
 		case err != nil:
 			return err
@@ -207,9 +226,7 @@ func (w *watched) onTerminal(ctx context.Context, tty terminal, v *top.View, fir
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := w.follow(ctx, first, samples); err != nil {
-			ended <- err
-		}
+		ended <- w.follow(ctx, first, samples)
 	}()
 	err := screen.Show(ctx, nil, v, samples, ended)
 	cancel()
@@ -220,14 +237,15 @@ func (w *watched) onTerminal(ctx context.Context, tty terminal, v *top.View, fir
 	return err
 }
 
-// follow takes a sample after each interval, and when a change is further.
+// follow takes a sample after each interval, and when a change is further, until there
+// is no other or ctx is done: the error says which.
 func (w *watched) follow(ctx context.Context, last top.Sample, samples chan<- top.Sample) error {
 	tick := time.NewTicker(min(glance, w.every))
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
+			return ctx.Err()
 		case <-tick.C:
 		}
 		if time.Since(last.When) < w.every-glance/2 {
@@ -247,7 +265,7 @@ func (w *watched) follow(ctx context.Context, last top.Sample, samples chan<- to
 		select {
 		case samples <- s:
 		case <-ctx.Done():
-			return nil
+			return ctx.Err()
 		}
 	}
 }

@@ -6,13 +6,19 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"gompi/internal/change"
+	"gompi/internal/control"
+	"gompi/internal/wire"
 )
 
 // Where nobody looks on, a table is written once, with rates.
@@ -38,6 +44,63 @@ func TestTopTable(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A signal ends what goes on at once also while the job does not answer, and is no
+// failure; who has waited for the one table has none.
+func TestTopEndsUnanswered(t *testing.T) {
+	for where, backlog := range map[string]int{"for an answer": 8, "for room in the backlog": 0} {
+		job := mute(t, backlog)
+		for _, c := range []struct {
+			how  string
+			tty  terminal
+			want error
+		}{
+			{"", terminal{screen: true}, nil},
+			{"--json --interval 1s", terminal{}, nil},
+			{"", terminal{}, context.Canceled},
+			{"--json", terminal{screen: true}, context.Canceled},
+		} {
+			ctx, cancel := context.WithCancel(t.Context())
+			begun := time.Now()
+			time.AfterFunc(50*time.Millisecond, cancel)
+			var text bytes.Buffer
+			c.tty.out = &text
+			err := run(ctx, append([]string{"top", job}, strings.Fields(c.how)...), c.tty)
+			if !errors.Is(err, c.want) || text.Len() > 0 {
+				t.Errorf("waiting %s, top %s: %v, %q, want %v", where, c.how, err, text.String(), c.want)
+			}
+			if took := time.Since(begun); took > 5*time.Second { // half of what it would wait
+				t.Errorf("waiting %s, top %s: ended after %v", where, c.how, took)
+			}
+		}
+	}
+}
+
+// mute is a job that answers nobody; with a backlog of 0 there is no room to wait in.
+func mute(t *testing.T, backlog int) (job string) {
+	id := wire.JobID(uint64(os.Getpid())<<8 | 0x80 | uint64(backlog))
+	addr := &unix.SockaddrUnix{Name: control.Address(id, 0)}
+	open := func() int {
+		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { unix.Close(fd) })
+		return fd
+	}
+	fd := open()
+	err := unix.Bind(fd, addr)
+	if err == nil {
+		err = unix.Listen(fd, backlog)
+	}
+	for err == nil && backlog == 0 {
+		err = unix.Connect(open(), addr)
+	}
+	if err != nil && err != unix.EAGAIN {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%016x", uint64(id))
 }
 
 // lines is where a command writes to while a test reads.

@@ -20,7 +20,7 @@ func TestBoundsOfMain(t *testing.T) {
 	for _, k := range e.joinAll() {
 		ws = append(ws, k.follow(e.world))
 	}
-	tool, err := client.DialTool(e.Addr())
+	tool, err := client.DialTool(bg, e.Addr())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 func TestToolNamesTheLate(t *testing.T) {
 	e := newElastic(t, 3, nil)
 	ks := e.joinAll()
-	tool, err := client.DialTool(e.Addr())
+	tool, err := client.DialTool(bg, e.Addr())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestDeadlineStandsWhileBytesCome(t *testing.T) {
 	e.newcomers(0)
 	ws[1].await(op, change.Ready)
 	ws[1].begun()
-	tool, err := client.DialTool(e.Addr())
+	tool, err := client.DialTool(bg, e.Addr())
 	if err != nil {
 		t.Fatal(err)
 	}

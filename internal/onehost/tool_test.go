@@ -83,7 +83,7 @@ func TestTool(t *testing.T) {
 	if !found {
 		t.Errorf("%v is not among %v", r.Addr(), jobs)
 	}
-	tool, err := client.DialTool(r.Addr())
+	tool, err := client.DialTool(bg, r.Addr())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ import (
 func TestToolChangesSets(t *testing.T) {
 	e := newElastic(t, 2, nil)
 	dial := func() *client.Tool {
-		tool, err := client.DialTool(e.Addr())
+		tool, err := client.DialTool(bg, e.Addr())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +130,7 @@ func TestToolSeesLatestOperations(t *testing.T) {
 		w.must(w.Ask(bg, &control.Op{Kind: control.KindWithdraw, Op: op.Op}, &b))
 		w.must(w.Tell(&control.Op{Kind: control.KindForget, Op: op.Op}))
 	}
-	tool, err := client.DialTool(e.Addr())
+	tool, err := client.DialTool(bg, e.Addr())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestAcrossToolChangesSets(t *testing.T) { TestToolChangesSets(t) }
 // manager, and what it says later, until the operation is granted.
 func TestToolSeesCOL(t *testing.T) {
 	e := newElastic(t, 2, func(cfg *Config) { cfg.Slots = 3 })
-	tool, err := client.DialTool(e.Addr())
+	tool, err := client.DialTool(bg, e.Addr())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 func TestToolSeesWhatIsUsed(t *testing.T) {
 	r := newRig(t, 2, func(c *Config) { c.HostNames = []string{"here"} })
 	a := r.join(0)
-	tool, err := client.DialTool(r.Addr())
+	tool, err := client.DialTool(bg, r.Addr())
 	if err != nil {
 		t.Fatal(err)
 	}

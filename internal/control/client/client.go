@@ -79,7 +79,7 @@ func dial(addr, token string, wait time.Duration) (*Client, *control.Welcome, er
 	}
 	copy(m.Token[:], raw)
 	deadline := time.Now().Add(dialWait)
-	conn, err := connect(addr, deadline)
+	conn, err := connect(context.Background(), addr, deadline)
 	if err != nil {
 		return nil, nil, fmt.Errorf("join job at %s: %w", addr, err)
 	}
@@ -102,8 +102,8 @@ func newClient(conn *socket, in *fdReader) *Client {
 	return c
 }
 
-// connect waits while the agent's backlog is full.
-func connect(addr string, deadline time.Time) (*socket, error) {
+// connect waits while the agent's backlog is full, until the deadline or ctx is done.
+func connect(ctx context.Context, addr string, deadline time.Time) (*socket, error) {
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
 		conn, err := dialSocket(addr)
 		if err == nil {
@@ -112,7 +112,11 @@ func connect(addr string, deadline time.Time) (*socket, error) {
 		if !errors.Is(err, errBusy) || time.Now().After(deadline) {
 			return nil, err
 		}
-		time.Sleep(pause)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 	}
 }
 

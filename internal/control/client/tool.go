@@ -46,9 +46,10 @@ type Tool struct {
 }
 
 // DialTool connects to the agent at addr, which must be the caller's own
-// unless the caller is root.
-func DialTool(addr string) (*Tool, error) {
-	conn, err := connect(addr, time.Now().Add(toolWait))
+// unless the caller is root. It waits for room in the agent's backlog until ctx is done,
+// and no longer than ten seconds.
+func DialTool(ctx context.Context, addr string) (*Tool, error) {
+	conn, err := connect(ctx, addr, time.Now().Add(toolWait))
 	if err != nil {
 		return nil, fmt.Errorf("job at %s: %w", addr, err)
 	}
