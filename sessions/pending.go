@@ -132,20 +132,21 @@ func (s *Session) outcome(ctx context.Context, op, set string, until State) (Sta
 
 // Provide names the set that takes the place of the input if the change, which is of
 // the kind Add or Sub, has no Result: it becomes gompi://main at the commit if the input
-// is that, and lives like an output. One process does it, before its Commit. ErrRefused: another one
-// did, or members do not see the change, or no more.
-func (c *Change) Provide(ctx context.Context, set string) error {
+// is that, and lives like an output. It returns the set's own name, which means it for all and
+// for good. One process does it, before its Commit. ErrRefused: another one did, or members
+// do not see the change, or no more.
+func (c *Change) Provide(ctx context.Context, set string) (string, error) {
 	const op = "Provide"
 	if c.page == nil || c.Role == Beside {
-		return newError(mpi.ErrArg, op, fmt.Errorf("this process, which is %v, was not in %s", c.Role, c.Input))
+		return "", newError(mpi.ErrArg, op, fmt.Errorf("this process, which is %v, was not in %s", c.Role, c.Input))
 	}
 	h, err := registryOf(c.core()).hold(ctx, set)
 	if err != nil {
-		return controlError(ctx, op, err)
+		return "", controlError(ctx, op, err)
 	}
 	defer h.drop()
 	if err := c.core().Control.Ask(ctx, &control.Provide{Op: c.body.Op, Set: h.set.Number}, &control.Empty{Kind: control.KindReply}); err != nil {
-		return controlError(ctx, op, err)
+		return "", controlError(ctx, op, err)
 	}
-	return nil
+	return h.set.URI, nil
 }

@@ -179,11 +179,25 @@ func (p *Process) Begin(ctx context.Context) (w Window, err error) {
 	}
 	if p.c.Role != sessions.Leaving {
 		if p.future, err = p.s.Comm(p.c.Result); err != nil {
-			return w, err
+			return w, p.undone(ctx, err)
 		}
 	}
 	w.Inter, w.Future = p.inter, p.future
 	return w, nil
+}
+
+// undone is why the Result has no communicator: the set goes with a change that is rolled
+// back, and nobody commits one before this process.
+func (p *Process) undone(ctx context.Context, err error) error {
+	if !errors.Is(err, mpi.ErrSetGone) {
+		return err
+	}
+	committed, asked := p.c.Decided(ctx)
+	if asked != nil || committed {
+		return errors.Join(err, asked)
+	}
+	_, err = p.c.Commit(ctx) // tells a newcomer so that it ends in order
+	return err
 }
 
 // Commit closes the window and returns the new world, when all have called it. Who

@@ -18,6 +18,7 @@ var programs = []scenes.Scene{
 	{Name: "misused", Ranks: 1, Run: misused},
 	{Name: "fault", Ranks: 3, Run: fault, Dies: 1},
 	{Name: "undone", Ranks: 3, Run: undone},
+	{Name: "late", Ranks: 3, Run: late},
 }
 
 // steps are the adaptations for which the first process asks, one after the other.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"gompi/internal/scenes"
 	"gompi/mpi"
@@ -74,6 +75,49 @@ func undone(ctx context.Context, world *mpi.Comm) error {
 			world = next
 		}
 		done++
+	}
+	return size(world, 3)
+}
+
+// late: an adaptation is rolled back before anybody begins its window: its sets are gone
+// by then.
+func late(ctx context.Context, world *mpi.Comm) error {
+	p, _, err := adapt.Init(ctx)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	var op *sessions.Operation
+	var a adapt.Adaptation
+	for a.Operation == adapt.None {
+		if world.Rank() == 0 && (op == nil || op.State() == sessions.RolledBack) { // who was late finds nothing
+			r := sessions.Request{Kind: sessions.Shrink, In: []string{"gompi://main"}, Sub: 1, Deadlines: sessions.Deadlines{Whole: 50 * time.Millisecond}}
+			if op, err = sessions.Submit(ctx, r); err != nil {
+				return err
+			}
+			defer op.Free()
+		}
+		if err := world.Barrier(); err != nil {
+			return err
+		}
+		if a, err = p.Probe(); err != nil {
+			return err
+		}
+	}
+	if world.Rank() == 0 {
+		if x, err := op.Wait(ctx); err != nil || x.State != sessions.RolledBack {
+			return fmt.Errorf("what nobody commits is %v: %w", x.State, err)
+		}
+	}
+	if err := world.Barrier(); err != nil {
+		return err
+	}
+	leaves := world.Rank() == 2
+	if _, err := p.Begin(ctx); !leaves && !errors.Is(err, mpi.ErrRolledBack) || leaves && err != nil {
+		return fmt.Errorf("rank %d, a window of what was rolled back: %w", world.Rank(), err)
+	}
+	if _, err := p.Commit(ctx); !errors.Is(err, mpi.ErrRolledBack) {
+		return fmt.Errorf("rank %d, committed what was rolled back: %w", world.Rank(), err)
 	}
 	return size(world, 3)
 }

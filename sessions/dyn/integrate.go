@@ -25,6 +25,7 @@ var (
 // Keys in the store of the delta.
 const (
 	keyName   = "gompi.dyn.name"   // what was provided
+	keyOwn    = "gompi.dyn.own"    // the own name of that set, if it is another
 	keySecond = "gompi.dyn.second" // somebody else has tried to
 	keyFailed = "gompi.dyn.failed" // why the provider could not
 )
@@ -199,12 +200,17 @@ func (d *Session) look(i *integration, has func(*sessions.Change) bool) error {
 // provide gives the name. Whatever is wrong with it is said in the store, so that the
 // others need not wait for another one.
 func (d *Session) provide(ctx context.Context, i *integration, name string) error {
-	err := i.c.Provide(ctx, name)
+	own, err := i.c.Provide(ctx, name)
 	switch {
 	case err == nil:
 		if i.c.Result == "" { // so that the set is followed from the commit on
-			if w, err := sessions.Watch(d.life, name, sessions.Options{}); err == nil {
+			if w, err := sessions.Watch(d.life, own, sessions.Options{}); err == nil {
 				i.ahead = w
+			}
+		}
+		if own != name { // gompi://main is another set later, mpi://WORLD elsewhere
+			if err := i.store.Put(keyOwn, []byte(own)); err != nil {
+				return err
 			}
 		}
 		return i.store.Put(keyName, []byte(name))
@@ -240,7 +246,10 @@ func (d *Session) without(ctx context.Context, i *integration, provider bool, na
 	}
 	v, err := i.store.Get(over, true, keyName)
 	if err != nil && over.Err() != nil && ctx.Err() == nil { // it is decided
-		err = i.look(ctx, name)
+		var given string
+		if given, _, err = i.look(ctx); err == nil {
+			*name = given
+		}
 	} else if err == nil {
 		*name = string(v[0])
 	}
@@ -264,11 +273,10 @@ func (d *Session) finish(ctx context.Context, i *integration, provider bool, nam
 		err = nil
 	}
 	if name != nil {
-		given := new(string)
-		lost := i.look(ctx, given)
+		given, _, lost := i.look(ctx)
 		err = cmp.Or(err, lost)
 		if err == nil && !provider {
-			*name = *given
+			*name = given
 		}
 	}
 	if !leaves {
@@ -279,22 +287,24 @@ func (d *Session) finish(ctx context.Context, i *integration, provider bool, nam
 	return err
 }
 
-// look finds the name after the decision: all have said theirs.
-func (i *integration) look(ctx context.Context, name *string) error {
+// look finds the name after the decision, as all have said theirs, and the own name of the
+// set.
+func (i *integration) look(ctx context.Context) (name, own string, err error) {
 	const op = "Integrate"
-	v, err := i.store.Get(ctx, false, keyName, keySecond, keyFailed)
+	v, err := i.store.Get(ctx, false, keyName, keySecond, keyFailed, keyOwn)
 	switch {
 	case err != nil:
-		return err
+		return "", "", err
 	case v[1] != nil:
-		return failed(mpi.ErrArg, op, fmt.Errorf("%s: %w", i.delta, ErrProviders))
+		return "", "", failed(mpi.ErrArg, op, fmt.Errorf("%s: %w", i.delta, ErrProviders))
 	case v[0] == nil && v[2] != nil:
-		return failed(mpi.ErrArg, op, fmt.Errorf("%s: %w: %s", i.delta, ErrNoProvider, v[2]))
+		return "", "", failed(mpi.ErrArg, op, fmt.Errorf("%s: %w: %s", i.delta, ErrNoProvider, v[2]))
 	case v[0] == nil:
-		return failed(mpi.ErrArg, op, fmt.Errorf("%s: %w", i.delta, ErrNoProvider))
+		return "", "", failed(mpi.ErrArg, op, fmt.Errorf("%s: %w", i.delta, ErrNoProvider))
+	case v[3] == nil:
+		v[3] = v[0]
 	}
-	*name = string(v[0])
-	return nil
+	return string(v[0]), string(v[3]), nil
 }
 
 // goOn follows the new set.
@@ -310,21 +320,18 @@ func (d *Session) goOn(ctx context.Context, i *integration) error {
 		}
 		return d.followFirst(mainSet, i.c.Result)
 	}
-	var name string
-	if err := i.look(ctx, &name); errors.Is(err, ErrNoProvider) || errors.Is(err, ErrProviders) {
+	_, own, err := i.look(ctx)
+	if errors.Is(err, ErrNoProvider) || errors.Is(err, ErrProviders) {
 		return nil // who wanted one is told
-	} else if err != nil {
-		return err
 	}
-	group, err := d.s.Group(name)
 	if err != nil {
 		return err
 	}
-	own, err := d.s.Name(name)
+	group, err := d.s.Group(own)
 	if err != nil {
 		return err
 	}
-	_ = d.s.Release(name) // the change holds it
+	_ = d.s.Release(own) // the change holds it
 	isMain := false
 	if main, err := d.s.Main(); err == nil {
 		isMain = main == own
@@ -343,6 +350,7 @@ func (d *Session) goOn(ctx context.Context, i *integration) error {
 			return err
 		}
 	}
+	name := own
 	if isMain {
 		name = mainSet
 	}
