@@ -160,7 +160,7 @@ type Window struct {
 
 // Begin opens the window. Collective over the processes of the old world and those
 // that join. What it makes ends with Commit, and is revoked if the adaptation is rolled
-// back (ErrRevoked and ErrRolledBack).
+// back (ErrRevoked and ErrRolledBack). ErrRolledBack: it was before; Commit says it, too.
 //
 // MPI_Comm_adapt_begin of Comprés et al., EuroMPI 2016.
 func (p *Process) Begin(ctx context.Context) (w Window, err error) {
