@@ -412,14 +412,19 @@ func TestPhases(t *testing.T) {
 	})
 }
 
-// One rank answers --help, and none fails.
+// One rank answers --help, and none fails. An argument that is no flag is refused.
 func TestHelp(t *testing.T) {
 	for _, name := range []string{"clientserver", "counter", "elastic", "hashtable", "heat", "phases", "pi", "pi_elastic", "ring", "samplesort", "stencil", "survive", "taskfarm"} {
-		r := mpitest.Exec(t, 3, []string{mpitest.Build(t, "gompi/examples/"+name), "--help"})
+		path := mpitest.Build(t, "gompi/examples/"+name)
+		r := mpitest.Exec(t, 3, []string{path, "--help"})
 		lines := strings.Split(r.Stderr, "\n")
 		slices.Sort(lines)
 		if n := len(lines); r.Status != 0 || r.Stdout != "" || n < 2 || len(slices.Compact(lines)) != n {
 			t.Errorf("%s: status %d, standard output %q, standard error:\n%s", name, r.Status, r.Stdout, r.Stderr)
+		}
+		r = mpitest.Exec(t, 3, []string{path, "server"})
+		if r.Status != 1 || r.Stdout != "" || !strings.Contains(r.Stderr, `arguments ["server"]`) {
+			t.Errorf("%s server: status %d, standard output %q, standard error:\n%s", name, r.Status, r.Stdout, r.Stderr)
 		}
 	}
 }

@@ -24,6 +24,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"gompi/examples/options"
 	"gompi/mpi"
 )
 
@@ -36,9 +37,7 @@ func main() {
 	numbers := pflag.Int("numbers", 10_000, "numbers of a request")
 	pause := pflag.Duration("pause", 20*time.Millisecond, "rest of a client after each request, to be watched")
 	patience := pflag.Duration("patience", 10*time.Second, "for so long a client looks for a server")
-	pflag.CommandLine.SetOutput(mpi.SaidOnce())
-	pflag.Usage = pflag.PrintDefaults
-	pflag.Parse()
+	options.Parse()
 	mpi.Main(func(ctx context.Context, world *mpi.Comm) error {
 		if *requests < 0 || *numbers < 1 {
 			return fmt.Errorf("--requests %d is below 0, or --numbers %d not above 0", *requests, *numbers)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"gompi/examples/options"
 	"gompi/mpi"
 	"gompi/rma"
 )
@@ -22,9 +23,7 @@ import (
 func main() {
 	limit := pflag.Int64("limit", 20_000_000, "count the primes below this number")
 	task := pflag.Int64("task", 50_000, "numbers in one task")
-	pflag.CommandLine.SetOutput(mpi.SaidOnce())
-	pflag.Usage = pflag.PrintDefaults
-	pflag.Parse()
+	options.Parse()
 	mpi.Main(func(_ context.Context, world *mpi.Comm) error {
 		if *limit < 1 || *limit > 1<<40 || *task < 1 {
 			if world.Rank() > 0 {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"gompi/examples/options"
 	"gompi/mpi"
 	"gompi/sessions"
 )
@@ -27,9 +28,7 @@ func main() {
 	n := pflag.Int("n", 10000, "points of the line")
 	steps := pflag.Int("steps", 3000, "steps in time")
 	pause := pflag.Duration("pause", 10*time.Millisecond, "rest after each step, to be watched")
-	pflag.CommandLine.SetOutput(mpi.SaidOnce())
-	pflag.Usage = pflag.PrintDefaults
-	pflag.Parse()
+	options.Parse()
 	mpi.Main(func(ctx context.Context, world *mpi.Comm) error {
 		if *n < 2 || *steps < 1 {
 			return fmt.Errorf("--n %d, --steps %d: at least 2 points and 1 step", *n, *steps)

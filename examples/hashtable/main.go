@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"gompi/examples/options"
 	"gompi/mpi"
 )
 
@@ -23,9 +24,7 @@ func main() {
 	inserts := pflag.Int("inserts", 200_000, "insertions of each rank")
 	keys := pflag.Int("keys", 50_000, "the numbers are 1 to this")
 	slots := pflag.Int("slots", 0, "places of each rank (default: twice what it needs)")
-	pflag.CommandLine.SetOutput(mpi.SaidOnce())
-	pflag.Usage = pflag.PrintDefaults
-	pflag.Parse()
+	options.Parse()
 	mpi.Main(func(_ context.Context, world *mpi.Comm) error {
 		if *slots == 0 {
 			*slots = 2 * (*keys/world.Size() + 1)

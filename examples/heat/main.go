@@ -16,15 +16,14 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"gompi/examples/options"
 	"gompi/mpi"
 )
 
 func main() {
 	n := pflag.Int("n", 256, "points in each direction")
 	steps := pflag.Int("steps", 500, "steps in time")
-	pflag.CommandLine.SetOutput(mpi.SaidOnce())
-	pflag.Usage = pflag.PrintDefaults
-	pflag.Parse()
+	options.Parse()
 	mpi.Main(func(_ context.Context, world *mpi.Comm) error {
 		if *n < 1 || *steps < 1 {
 			if world.Rank() > 0 {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"gompi/examples/options"
 	"gompi/mpi"
 	"gompi/sessions"
 )
@@ -23,9 +24,7 @@ func main() {
 	limit := pflag.Int64("limit", 20_000_000, "count the primes up to this number")
 	count := pflag.Int("count", 4, "processes that count")
 	check := pflag.Int("check", 2, "processes that check")
-	pflag.CommandLine.SetOutput(mpi.SaidOnce())
-	pflag.Usage = pflag.PrintDefaults
-	pflag.Parse()
+	options.Parse()
 	mpi.Main(func(ctx context.Context, world *mpi.Comm) error {
 		if *limit < 10 || *limit > 1e12 || *count < 1 || *check < 1 {
 			return fmt.Errorf("--limit %d, --count %d, --check %d: 10 to 1e12, and at least 1", *limit, *count, *check)

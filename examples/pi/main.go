@@ -14,14 +14,13 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"gompi/examples/options"
 	"gompi/mpi"
 )
 
 func main() {
 	steps := pflag.Int("steps", 10_000_000, "number of rectangles")
-	pflag.CommandLine.SetOutput(mpi.SaidOnce())
-	pflag.Usage = pflag.PrintDefaults
-	pflag.Parse()
+	options.Parse()
 	mpi.Main(func(_ context.Context, world *mpi.Comm) error {
 		if *steps < 1 {
 			if world.Rank() > 0 {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"gompi/examples/options"
 	"gompi/mpi"
 	"gompi/sessions"
 	"gompi/sessions/dyn"
@@ -30,9 +31,7 @@ func main() {
 	rounds := pflag.Int("rounds", 3000, "number of rounds, of which each adds its part of pi")
 	steps := pflag.Int("steps", 100_000, "rectangles of a round")
 	pause := pflag.Duration("pause", 10*time.Millisecond, "rest after each round, to be watched")
-	pflag.CommandLine.SetOutput(mpi.SaidOnce())
-	pflag.Usage = pflag.PrintDefaults
-	pflag.Parse()
+	options.Parse()
 	mpi.Main(func(ctx context.Context, _ *mpi.Comm) error {
 		if *rounds < 1 || *steps < 1 {
 			return fmt.Errorf("--rounds %d, --steps %d: one is not above 0", *rounds, *steps)

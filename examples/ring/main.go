@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"gompi/examples/options"
 	"gompi/mpi"
 )
 
@@ -19,9 +20,7 @@ const tag = 0
 
 func main() {
 	laps := pflag.Int("laps", 1000, "how often the token goes around")
-	pflag.CommandLine.SetOutput(mpi.SaidOnce())
-	pflag.Usage = pflag.PrintDefaults
-	pflag.Parse()
+	options.Parse()
 	mpi.Main(func(_ context.Context, world *mpi.Comm) error {
 		if *laps < 1 {
 			if world.Rank() > 0 {

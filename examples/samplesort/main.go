@@ -16,14 +16,13 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"gompi/examples/options"
 	"gompi/mpi"
 )
 
 func main() {
 	n := pflag.Int("keys", 1_000_000, "numbers on each rank")
-	pflag.CommandLine.SetOutput(mpi.SaidOnce())
-	pflag.Usage = pflag.PrintDefaults
-	pflag.Parse()
+	options.Parse()
 	mpi.Main(func(_ context.Context, world *mpi.Comm) error {
 		if *n < 1 {
 			if world.Rank() > 0 {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"gompi/examples/options"
 	"gompi/mpi"
 )
 
@@ -22,9 +23,7 @@ func main() {
 	n := pflag.Int("n", 128, "points in each direction, without the border")
 	tol := pflag.Float64("tol", 1e-6, "stop when no point changes by more")
 	limit := pflag.Int("max-iter", 200_000, "stop after so many iterations")
-	pflag.CommandLine.SetOutput(mpi.SaidOnce())
-	pflag.Usage = pflag.PrintDefaults
-	pflag.Parse()
+	options.Parse()
 	mpi.Main(func(_ context.Context, world *mpi.Comm) error {
 		if *n < 1 || *tol <= 0 || *limit < 1 {
 			if world.Rank() > 0 {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"gompi/examples/options"
 	"gompi/mpi"
 )
 
@@ -23,9 +24,7 @@ func main() {
 	rounds := pflag.Int("rounds", 20, "number of rounds")
 	steps := pflag.Int("steps", 1_000_000, "rectangles of a round")
 	kills := pflag.StringArray("kill", nil, "RANK@ROUND: that rank dies in the middle of that round")
-	pflag.CommandLine.SetOutput(mpi.SaidOnce())
-	pflag.Usage = pflag.PrintDefaults
-	pflag.Parse()
+	options.Parse()
 	mpi.Main(func(_ context.Context, world *mpi.Comm) error {
 		if *rounds < 1 || *steps < 1 {
 			return fmt.Errorf("--rounds %d, --steps %d: one is not above 0", *rounds, *steps)

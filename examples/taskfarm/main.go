@@ -19,6 +19,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"gompi/examples/options"
 	"gompi/mpi"
 	"gompi/sessions"
 )
@@ -27,9 +28,7 @@ func main() {
 	limit := pflag.Int64("limit", 3_000_000, "look at the numbers below this one")
 	size := pflag.Int64("task", 5000, "numbers in one task")
 	pause := pflag.Duration("pause", 50*time.Millisecond, "rest after each task, to be watched")
-	pflag.CommandLine.SetOutput(mpi.SaidOnce())
-	pflag.Usage = pflag.PrintDefaults
-	pflag.Parse()
+	options.Parse()
 	mpi.Main(func(ctx context.Context, world *mpi.Comm) error {
 		if *limit < 2 || *limit > 1<<33 || *size < 1 {
 			return fmt.Errorf("--limit %d is not between 2 and 2^33, or --task %d is not above 0", *limit, *size)

@@ -143,7 +143,8 @@ var layers = []row{
 	{pkg: "cmd/gompiplot", may: "bench/plot bench/report"},
 	{pkg: "cmd/gompibench", may: "bench bench/report mpi collectives collectives/selection collectives/sim internal/control launcher/rm launcher/rm/sim"},
 	{pkg: "examples"}, // holds the tests of all examples
-	{pkg: "examples/*", may: "mpi mpi/value rma sessions sessions/dyn"},
+	{pkg: "examples/options", may: "mpi"},
+	{pkg: "examples/*", may: "examples/options mpi mpi/value rma sessions sessions/dyn"},
 }
 
 // testHelpers may be imported by any test that is not below them.
