@@ -30,6 +30,7 @@ type adoption struct {
 	moves    []*move
 	config   Config
 	edition  int            // of what is registered
+	lost     error          // the data that is missing: nothing moves, and all sources say it in the same iteration
 	open     []*rma.Exposed // until the decision
 	calls    int            // of the user function
 	user     bool
@@ -56,9 +57,7 @@ func (m *Module) adoptionOf(c *sessions.Change, ns, old int, since time.Time, ar
 	if err := a.place(ns); err != nil {
 		return nil, err
 	}
-	if err := lost(arrays, a.dead()); err != nil {
-		return nil, err
-	}
+	a.lost = lost(arrays, a.dead())
 	return a, a.divide(arrays)
 }
 
@@ -75,6 +74,9 @@ func (m *Module) handed(c *sessions.Change) (*adoption, error) {
 		if a, err = m.adoptionOf(c, m.comm.Size(), m.comm.Rank(), since, m.arrays); err != nil {
 			return nil, err
 		}
+	}
+	if a.lost != nil {
+		return nil, a.lost
 	}
 	for _, x := range a.moves {
 		if err = x.held(a.old); err != nil {
@@ -387,9 +389,8 @@ func (m *Module) failed(c *sessions.Change, err error) (State, error) {
 	if c.Role == sessions.Joining {
 		return NotStarted, m.undone(c, err)
 	}
-	var gone *LostError
-	death := errors.Is(err, mpi.ErrProcFailed) || errors.Is(err, mpi.ErrRevoked)
-	if !errors.As(err, &gone) && (death || errors.Is(err, errStale)) {
+	var missing *LostError
+	if !errors.As(err, &missing) && (gone(err) || errors.Is(err, errStale)) {
 		committed, asked := c.Decided(m.ctx)
 		if asked != nil || committed {
 			return NotStarted, errors.Join(err, asked)
@@ -402,6 +403,12 @@ func (m *Module) failed(c *sessions.Change, err error) (State, error) {
 		return NotStarted, nil
 	}
 	return NotStarted, err
+}
+
+// gone reports whether a move has failed since a process is gone, for which the change
+// will be rolled back: who takes part keeps its memory open until the decision.
+func gone(err error) bool {
+	return errors.Is(err, mpi.ErrProcFailed) || errors.Is(err, mpi.ErrRevoked) || errors.Is(err, mpi.ErrClosed)
 }
 
 // undoneWait is how long a newcomer whose part has failed waits to hear that its change
@@ -440,6 +447,15 @@ func (m *Module) join(c *sessions.Change) error {
 	a, err := m.arrive(c)
 	if err != nil {
 		return m.undone(c, err)
+	}
+	if a.lost != nil { // the sources tell it when they are handed the change, if that is soon
+		ctx, cancel := context.WithTimeout(m.ctx, undoneWait)
+		defer cancel()
+		if _, err := c.Decided(ctx); err != nil {
+			return a.lost
+		}
+		_, err = c.Commit(m.ctx) // it was rolled back, as this process has not voted
+		return err
 	}
 	m.adopting = a
 	if err := a.begin(); err != nil {
@@ -500,6 +516,9 @@ func (m *Module) prepared(c *sessions.Change, store *sessions.Store, text []byte
 	a, err := m.adoptionOf(c, r.Ranks, -1, time.Now(), m.arrays)
 	if err != nil {
 		return nil, err
+	}
+	if a.lost != nil {
+		return a, nil
 	}
 	for _, x := range a.moves {
 		a.touch(x)

@@ -30,7 +30,10 @@ func (m *Module) prepareAll(w *sessions.Watcher) {
 			return
 		}
 		if err := m.prepare(m.life, c); err != nil {
-			if !c.Over() { // it will be, at its deadline, as this member holds it back
+			if gone(err) {
+				_, _ = c.Decided(m.life)
+			}
+			if !c.Over() && m.life.Err() == nil { // it will be, at its deadline, as this member holds it back
 				m.mu.Lock()
 				m.trouble = err
 				m.mu.Unlock()
@@ -52,7 +55,7 @@ func (m *Module) prepare(ctx context.Context, c *sessions.Change) error {
 		return nil
 	}
 	a, err := m.adoptionOf(c, now.ranks, now.rank, since, arrays)
-	if err != nil {
+	if err != nil || a.lost != nil {
 		return err
 	}
 	start := time.Now()
