@@ -89,18 +89,22 @@ func late(ctx context.Context, world *mpi.Comm) error {
 	defer p.Close()
 	var op *sessions.Operation
 	var a adapt.Adaptation
-	for a.Operation == adapt.None {
-		if world.Rank() == 0 && (op == nil || op.State() == sessions.RolledBack) { // who was late finds nothing
+	for found := 0; found == 0; {
+		if world.Rank() == 0 && (op == nil || op.State() == sessions.RolledBack) { // before anybody has looked
 			r := sessions.Request{Kind: sessions.Shrink, In: []string{"gompi://main"}, Sub: 1, Deadlines: sessions.Deadlines{Whole: 50 * time.Millisecond}}
 			if op, err = sessions.Submit(ctx, r); err != nil {
 				return err
 			}
 			defer op.Free()
 		}
-		if err := world.Barrier(); err != nil {
+		if a, err = p.Probe(); err != nil {
 			return err
 		}
-		if a, err = p.Probe(); err != nil {
+		if a.Operation != adapt.None {
+			found = 1
+		}
+		// Who looks after the roll-back finds nothing.
+		if found, err = mpi.AllreduceOne(world, found, mpi.Max); err != nil {
 			return err
 		}
 	}
@@ -111,6 +115,9 @@ func late(ctx context.Context, world *mpi.Comm) error {
 	}
 	if err := world.Barrier(); err != nil {
 		return err
+	}
+	if a.Operation == adapt.None {
+		return size(world, 3)
 	}
 	leaves := world.Rank() == 2
 	if _, err := p.Begin(ctx); !leaves && !errors.Is(err, mpi.ErrRolledBack) || leaves && err != nil {
