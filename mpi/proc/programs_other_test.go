@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !linux
+
+package proc_test
+
+import "gompi/internal/scenes"
+
+// Programs are started by gompirun, which needs Linux.
+var programs []scenes.Scene
