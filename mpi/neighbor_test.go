@@ -36,6 +36,15 @@ func jobs(t *testing.T, ranks [2]int, f func(t *mpitest.T, side int, w *mpi.Comm
 	}
 }
 
+// greet is what two groups that have met say to each other.
+func greet(c *mpi.Comm) error {
+	n, err := mpi.AllreduceOne(c, c.Size(), mpi.Max)
+	if err == nil && n != c.RemoteSize() {
+		err = fmt.Errorf("the others say that they are %d, not %d", n, c.RemoteSize())
+	}
+	return errors.Join(err, c.Disconnect())
+}
+
 // Groups of two jobs meet at a port, whoever comes first, and again; they talk, merge,
 // divide what they have merged, and part.
 func TestNeighbors(t *testing.T) {

@@ -29,15 +29,6 @@ func self(n int, args ...string) mpi.Command {
 	return mpi.Command{Program: exe, Args: append([]string{"rank"}, args...), Procs: n}
 }
 
-// greet is what a spawned process and its parents say to each other.
-func greet(c *mpi.Comm) error {
-	n, err := mpi.AllreduceOne(c, c.Size(), mpi.Max)
-	if err == nil && n != c.RemoteSize() {
-		err = fmt.Errorf("the others say that they are %d, not %d", n, c.RemoteSize())
-	}
-	return errors.Join(err, c.Disconnect())
-}
-
 // spawnedRank is a child that greets its parents; "die": it is killed first.
 func spawnedRank(w *mpi.Comm, args []string) error {
 	c, err := w.Process().Parent()
