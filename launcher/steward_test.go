@@ -204,16 +204,22 @@ func TestStewardMoves(t *testing.T) {
 	p.becomes(head.Use{Has: 4})
 	lists <- []int{2, 2}
 	lists <- []int{0, 4}
-	select {
-	case n := <-p.sizes:
-		if n != 4 {
-			t.Errorf("it is to have %d processes", n)
-		}
-	case <-time.After(20 * time.Second):
-		t.Error("nobody moves")
-	}
+	p.decides(t, 4)
 	close(p.done)
 	s.wait()
+}
+
+// decides waits for the next size that the job is to have.
+func (p *told) decides(t *testing.T, want int) {
+	t.Helper()
+	select {
+	case n := <-p.sizes:
+		if n != want {
+			t.Errorf("it is to have %d processes, want %d", n, want)
+		}
+	case <-time.After(20 * time.Second):
+		t.Errorf("nothing is decided, want %d processes", want)
+	}
 }
 
 // Of a lease the manager hears what the program asks for and says of itself, once each, and
@@ -281,14 +287,7 @@ func TestStewardObeys(t *testing.T) {
 	p := &told{s: s, done: make(chan struct{}), sizes: make(chan int, 10)}
 	go s.run(p)
 	p.becomes(head.Use{Has: 1})
-	select {
-	case n := <-p.sizes:
-		if n != 3 {
-			t.Errorf("it is to have %d processes", n)
-		}
-	case <-time.After(20 * time.Second):
-		t.Error("nothing is decided")
-	}
+	p.decides(t, 3)
 	close(p.done)
 	s.wait()
 }
