@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mam
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"gompi/mpi"
+	"gompi/sessions"
+)
+
+// userPhase is one call of the user function on all; over says whether it was the last
+// one.
+func (a *adoption) userPhase() (over bool, err error) {
+	if !a.user {
+		return true, nil
+	}
+	start := time.Now()
+	u := &User{NS: a.times.NS, ND: a.times.ND, Role: a.role(), Comm: a.both}
+	a.calls++
+	if err := a.m.user(u); err != nil {
+		return false, err
+	}
+	resumed := 1
+	if a.old >= 0 && !u.resumed {
+		resumed = 0
+	}
+	resumed, err = mpi.AllreduceOne(a.both, resumed, mpi.Min)
+	a.times.User += time.Since(start)
+	return resumed == 1, err
+}
+
+// finish moves what is left, and tells newcomers where the loop is.
+func (a *adoption) finish() error {
+	if err := a.moveAll(Variable); err != nil {
+		return err
+	}
+	if !a.user {
+		return nil
+	}
+	// Each call but the first was a Checkpoint of the sources, unless one has waited.
+	at, err := mpi.BcastOne(a.both, a.m.iteration, a.first())
+	a.m.iteration = at
+	return err
+}
+
+// commit ends a change: with the new ranks and data, or as if it had not been.
+func (m *Module) commit() (State, error) {
+	a := m.adopting
+	start := time.Now()
+	comm, err := a.c.Commit(m.ctx)
+	if err != nil {
+		return m.failed(a.c, err)
+	}
+	a.times.Commit = time.Since(start)
+	a.close()
+	m.adopting = nil
+	for _, x := range a.moves {
+		if x.fresh != nil && x.store != nil {
+			x.store(x.fresh)
+		} else if x.fresh != nil {
+			x.came = x.fresh
+		}
+		a.times.Bytes += x.from
+		if !x.Replicated {
+			x.split, x.Rule = x.next, x.rule
+		}
+	}
+	m.hide()
+	if m.made {
+		err = m.comm.Free()
+	}
+	if m.own != nil {
+		err = errors.Join(err, m.own.Free())
+		m.own = nil
+	}
+	m.release(a.c)
+	m.comm, m.made, m.set, m.asked = comm, true, a.c.Result, m.wish
+	m.mu.Lock()
+	m.closeGate()
+	m.coming = nil
+	m.mu.Unlock()
+	a.times.Total = time.Since(a.since)
+	m.times = a.times
+	return Completed, err
+}
+
+// release lets go of the sets of a change that are not needed any more.
+func (m *Module) release(c *sessions.Change) {
+	for _, name := range append([]string{c.Input, c.Leaving}, c.Joining...) {
+		if name != "" {
+			_ = m.s.Release(name)
+		}
+	}
+}
+
+// failed ends a change of which nothing comes on this process. Who could not move its
+// data has not voted; if that is for a death, or as the change was rolled back, the
+// verdict is a roll-back, and waited for.
+func (m *Module) failed(c *sessions.Change, err error) (State, error) {
+	if a := m.adopting; a != nil {
+		a.close()
+		m.adopting = nil
+	}
+	if c.Role == sessions.Joining {
+		return NotStarted, m.undone(c, err)
+	}
+	var missing *LostError
+	if !errors.As(err, &missing) && (gone(err) || errors.Is(err, errStale)) {
+		committed, asked := c.Decided(m.ctx)
+		if asked != nil || committed {
+			return NotStarted, errors.Join(err, asked)
+		}
+		_, err = c.Commit(m.ctx) // who has not voted is told that it was rolled back
+	}
+	if errors.Is(err, mpi.ErrRolledBack) {
+		m.release(c)
+		_ = m.s.Release(c.Result)
+		return NotStarted, nil
+	}
+	return NotStarted, err
+}
+
+// gone reports whether a move has failed since a process is gone, for which the change
+// will be rolled back: who takes part keeps its memory open until the decision.
+func gone(err error) bool {
+	return errors.Is(err, mpi.ErrProcFailed) || errors.Is(err, mpi.ErrRevoked) || errors.Is(err, mpi.ErrClosed)
+}
+
+// undoneWait is how long a newcomer whose part has failed waits to hear that its change
+// was rolled back, which its own end would do.
+const undoneWait = 2 * time.Second
+
+// undone is why a newcomer is none: that its change was rolled back, if that is why err
+// has come, as sets are gone then, and sources go on, or leave.
+func (m *Module) undone(c *sessions.Change, err error) error {
+	var of *mpi.Error
+	if !errors.As(err, &of) || errors.Is(err, mpi.ErrRolledBack) || errors.Is(err, mpi.ErrMismatch) {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(m.ctx, undoneWait)
+	defer cancel()
+	if committed, asked := c.Decided(ctx); asked == nil && !committed {
+		_, err = c.Commit(m.ctx)
+	}
+	return err
+}
+
+// close ends the communicator of both, and what was exposed for the change.
+func (a *adoption) close() {
+	for _, x := range a.open {
+		_ = x.Close() // once
+	}
+	a.open = nil
+	if a.both != nil {
+		_ = a.both.Free() // nobody uses it any more
+		a.both = nil
+	}
+}

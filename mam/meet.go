@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mam
+
+import (
+	"errors"
+	"fmt"
+
+	"gompi/mpi"
+)
+
+// begin makes the communicator of both, in which all find that they agree.
+func (a *adoption) begin() error {
+	if err := a.meet(); err != nil {
+		return err
+	}
+	return a.agree()
+}
+
+// meet makes the communicator of all sources that live and the newcomers.
+func (a *adoption) meet() (err error) {
+	s, living := a.m.s, len(a.from)-len(a.dead())
+	newcomers := len(a.to) - len(a.stay)
+	switch {
+	case living == len(a.stay): // nobody leaves
+		a.both, err = s.Comm(a.c.Result)
+	case newcomers == 0 && living == len(a.from):
+		a.both, err = s.Comm(a.c.Input)
+	default:
+		a.both, err = a.meetAll()
+	}
+	if err == nil && a.both.Size() != living+newcomers {
+		err = fmt.Errorf("mam: %d processes for %d sources and %d newcomers", a.both.Size(), living, newcomers)
+	}
+	return err
+}
+
+func (a *adoption) meetAll() (*mpi.Comm, error) {
+	s := a.m.s
+	g, err := s.Group(a.c.Input)
+	if err != nil {
+		return nil, err
+	}
+	var living []int
+	for r, at := range a.from {
+		if at >= 0 {
+			living = append(living, r)
+		}
+	}
+	if g, err = g.Incl(living); err != nil {
+		return nil, err
+	}
+	for _, name := range a.c.Joining {
+		j, err := s.Group(name)
+		if err != nil {
+			return nil, err
+		}
+		g = g.Union(j)
+	}
+	return mpi.CommFromGroup(g.WithContext(a.m.ctx), "mam "+a.c.Result)
+}
+
+// What each rank says of itself in the beginning.
+const (
+	saysHash = iota
+	saysIteration
+	saysAhead
+	saysUser
+	says
+)
+
+// agree holds all ranks to the same registry, and sources to the same iteration.
+func (a *adoption) agree() error {
+	m := a.m
+	mine := make([]int64, says)
+	mine[saysHash], mine[saysIteration], mine[saysAhead] = int64(a.hash()), int64(m.iteration), int64(m.ahead)
+	if m.user != nil {
+		mine[saysUser] = 1
+	}
+	all := make([]int64, says*a.both.Size())
+	if err := mpi.Allgather(a.both, mine, all); err != nil {
+		return err
+	}
+	of := func(rank int) []int64 { return all[rank*says : (rank+1)*says] }
+	first := of(a.first())
+	for s, at := range a.from {
+		switch {
+		case at < 0:
+		case of(at)[saysHash] != first[saysHash]:
+			return m.refuse("Checkpoint", mpi.ErrMismatch, fmt.Errorf("rank %d of %d has registered other data than the first rank", s, len(a.from)))
+		case of(at)[saysUser] != first[saysUser]:
+			return m.refuse("Checkpoint", mpi.ErrMismatch, fmt.Errorf("rank %d of %d has a user function, or the first rank has", s, len(a.from)))
+		case of(at)[saysIteration] != first[saysIteration] || of(at)[saysAhead] != first[saysAhead]:
+			return m.refuse("Checkpoint", mpi.ErrMismatch, fmt.Errorf("rank %d of %d is in iteration %d, the first rank in %d: %w",
+				s, len(a.from), of(at)[saysIteration]-1, first[saysIteration]-1, errMixed))
+		}
+	}
+	for d := len(a.stay); d < len(a.to); d++ {
+		switch o := of(a.to[d]); {
+		case o[saysHash] != first[saysHash]:
+			return m.refuse("Checkpoint", mpi.ErrMismatch, fmt.Errorf("newcomer %d: %w", d-len(a.stay), errStale))
+		case o[saysUser] != first[saysUser]:
+			return m.refuse("Checkpoint", mpi.ErrMismatch, fmt.Errorf("newcomer %d has a user function, or the first rank has", d-len(a.stay)))
+		}
+	}
+	m.iteration, m.ahead = int(first[saysIteration]), int(first[saysAhead])
+	a.user = first[saysUser] == 1
+	return a.moveAll(Constant)
+}
+
+// errStale is told of a change that newcomers end, as data was registered after they
+// have looked.
+var errStale = errors.New("it has learned of other data than there is now")
+
+// hash is that of the registry as the sources have it.
+func (a *adoption) hash() uint64 {
+	r := registry{Ranks: len(a.from), Edition: a.edition}
+	for _, x := range a.moves {
+		r.Data = append(r.Data, x.entry)
+	}
+	return r.hash()
+}

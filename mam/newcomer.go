@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mam
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"time"
+
+	"gompi/sessions"
+)
+
+// join is the part of a newcomer, until it is one of the ranks.
+func (m *Module) join(c *sessions.Change) error {
+	a, err := m.arrive(c)
+	if err != nil {
+		return m.undone(c, err)
+	}
+	if a.lost != nil { // the sources tell it when they are handed the change, if that is soon
+		ctx, cancel := context.WithTimeout(m.ctx, undoneWait)
+		defer cancel()
+		if _, err := c.Decided(ctx); err != nil {
+			return a.lost
+		}
+		_, err = c.Commit(m.ctx) // it was rolled back, as this process has not voted
+		return err
+	}
+	m.adopting = a
+	if err := a.begin(); err != nil {
+		_, err = m.failed(c, err)
+		return err
+	}
+	state, err := m.goOn(Wait)
+	if err != nil {
+		return err
+	}
+	if state != Completed {
+		return fmt.Errorf("gompi: BUG: a newcomer is %v", state)
+	}
+	m.w, err = sessions.Watch(m.ctx, c.Result, options)
+	return err
+}
+
+// arrive prepares a newcomer for the change, without any source. What has failed since
+// something was changed meanwhile is done again.
+func (m *Module) arrive(c *sessions.Change) (*adoption, error) {
+	store, err := m.s.Store(c.Input)
+	if err != nil {
+		return nil, err
+	}
+	var last []byte
+	for {
+		values, err := store.Get(m.ctx, true, registryKey)
+		if err != nil {
+			return nil, err
+		}
+		a, err := m.prepared(c, store, values[0])
+		if err == nil {
+			return a, c.Ready()
+		}
+		if bytes.Equal(values[0], last) {
+			return nil, err
+		}
+		last = values[0]
+	}
+}
+
+// prepared is arrive by a registry.
+func (m *Module) prepared(c *sessions.Change, store *sessions.Store, text []byte) (*adoption, error) {
+	r, err := readRegistry(text)
+	if err != nil {
+		return nil, err
+	}
+	m.config, m.settings, m.edition, m.arrays = r.Config, r.Settings, r.Edition, nil
+	for _, e := range r.Data {
+		x := &array{entry: e}
+		if !e.Replicated {
+			if x.split, err = e.Rule.Over(r.Ranks); err != nil {
+				return nil, fmt.Errorf("mam: %q: %w", e.Name, err)
+			}
+		}
+		m.arrays = append(m.arrays, x)
+	}
+	a, err := m.adoptionOf(c, r.Ranks, -1, time.Now(), m.arrays)
+	if err != nil {
+		return nil, err
+	}
+	if a.lost != nil {
+		return a, nil
+	}
+	for _, x := range a.moves {
+		a.touch(x)
+	}
+	if a.config.early() {
+		if err := a.pullEarly(m.life, store, nil); err != nil {
+			return nil, err
+		}
+	}
+	return a, nil
+}
