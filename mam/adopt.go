@@ -173,7 +173,7 @@ func (a *adoption) touch(x *move) {
 	for i := 0; i < len(x.fresh); i += pageBytes {
 		x.fresh[i] = 0
 	}
-	a.times.Touch += time.Since(start)
+	a.times.Touch += a.times.spent(Touching, start)
 }
 
 const pageBytes = 4096

@@ -83,6 +83,7 @@ func (m *Module) commit() (State, error) {
 	m.coming = nil
 	m.mu.Unlock()
 	a.times.Total = time.Since(a.since)
+	a.times.Method, a.times.Strategy = a.config.used()
 	m.times = a.times
 	return Completed, err
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"gompi/mam"
 	"gompi/mpi"
@@ -81,6 +82,9 @@ func once(t *testing.T, config mam.Config, ns, nd int, transport string) {
 				if got := m.Times(); got.NS != ns || got.ND != nd || got.Total <= 0 {
 					return false, fmt.Errorf("times of another change: %+v", got)
 				}
+				if err := inOrder(m.Times(), config); err != nil {
+					return false, err
+				}
 				moved.Add(m.Times().Bytes)
 				return true, nil
 			}
@@ -100,4 +104,22 @@ func once(t *testing.T, config mam.Config, ns, nd int, transport string) {
 	if moved.Load() != want {
 		t.Errorf("from %d to %d ranks: %d bytes have moved, %d had to", ns, nd, moved.Load(), want)
 	}
+}
+
+// inOrder says what is wrong with the spans of a change, and with what it was done by.
+func inOrder(t mam.Times, config mam.Config) error {
+	if t.Method != config.Method || config.Strategy != mam.Auto && t.Strategy != config.Strategy {
+		return fmt.Errorf("%v was asked for, %v and %v were used", config, t.Method, t.Strategy)
+	}
+	var sum [3]time.Duration
+	for i, s := range t.Spans {
+		sum[s.Phase] += s.End.Sub(s.Start)
+		if s.End.Before(s.Start) || i > 0 && s.End.Before(t.Spans[i-1].End) {
+			return fmt.Errorf("span %d is %+v, in %+v", i, s, t.Spans)
+		}
+	}
+	if sum[mam.Touching] != t.Touch || sum[mam.Background] != t.Async || sum[mam.AtCommit] < t.Sync {
+		return fmt.Errorf("the spans are %v, the times %+v", sum, t)
+	}
+	return nil
 }

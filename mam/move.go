@@ -4,6 +4,7 @@ package mam
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"gompi/internal/layout"
@@ -13,6 +14,7 @@ import (
 // moveAll moves all data of a mode that has not moved.
 func (a *adoption) moveAll(mode Mode) error {
 	start, touched := time.Now(), a.times.Touch
+	left := slices.ContainsFunc(a.moves, func(x *move) bool { return x.Mode == mode && !x.moved })
 	if mode == Constant && a.config.early() {
 		for _, x := range a.moves {
 			if x.Mode == mode && !x.moved && a.new >= 0 {
@@ -50,7 +52,9 @@ func (a *adoption) moveAll(mode Mode) error {
 		}
 		x.moved = true
 	}
-	a.times.Sync += time.Since(start) - (a.times.Touch - touched)
+	if left {
+		a.times.Sync += a.times.spent(AtCommit, start) - (a.times.Touch - touched)
+	}
 	return nil
 }
 

@@ -93,9 +93,11 @@ func (m *Module) prepared(c *sessions.Change, store *sessions.Store, text []byte
 		a.touch(x)
 	}
 	if a.config.early() {
+		start := time.Now()
 		if err := a.pullEarly(m.life, store, nil); err != nil {
 			return nil, err
 		}
+		a.times.Async = a.times.spent(Background, start)
 	}
 	return a, nil
 }

@@ -62,7 +62,7 @@ func (m *Module) prepare(ctx context.Context, c *sessions.Change) error {
 	if err := a.pullEarly(ctx, now.store, now); err != nil {
 		return err
 	}
-	a.times.Async = time.Since(start)
+	a.times.Async = a.times.spent(Background, start)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.coming == c {

@@ -7,6 +7,10 @@ import "time"
 // Times are those of a change, on this process.
 type Times struct {
 	NS, ND int
+	// Method and Strategy are those that were used, after what was repaired of the
+	// configuration; of Auto what it has chosen.
+	Method   Method
+	Strategy Strategy
 	// RMS is from the request until the change was granted, Spawn from then until all
 	// newcomers were ready, as the head saw it: on the rank 0 that has asked for it by
 	// SetTarget or Targets, else 0.
@@ -18,4 +22,48 @@ type Times struct {
 	Commit     time.Duration // from the vote to the decision
 	Total      time.Duration // from when this process knew of the change until it was committed
 	Bytes      int64         // that came to this process from others
+	// Spans are when it did what, in the order in which that ended; a Touching lies within
+	// one of the others or before all of them.
+	Spans []Span
+}
+
+// Phase is what a process does with the data of a change.
+type Phase uint8
+
+// The phases.
+const (
+	Touching   Phase = iota // new memory: its allocation and first touch
+	Background              // data moves while sources compute
+	AtCommit                // data moves in the Checkpoint that is handed the change, or in Init
+)
+
+// String gives the phase in lower case.
+func (p Phase) String() string { return [...]string{"touching", "background", "at commit", "?"}[p&3] }
+
+// Span is a phase from when until when, by this process's clock.
+type Span struct {
+	Phase      Phase
+	Start, End time.Time
+}
+
+// spent notes a phase that ends now, and says how long it was.
+func (t *Times) spent(p Phase, start time.Time) time.Duration {
+	end := time.Now()
+	t.Spans = append(t.Spans, Span{p, start, end})
+	return end.Sub(start)
+}
+
+// used is what moves data, and when, by a configuration.
+func (c *Config) used() (Method, Strategy) {
+	method, strategy := c.Method, c.Strategy
+	if method == Auto {
+		method = COL
+	}
+	if strategy == Auto {
+		strategy = Blocking
+		if c.early() {
+			strategy = WaitDrains
+		}
+	}
+	return method, strategy
 }
