@@ -41,6 +41,7 @@ type move struct {
 	next  layout.Split
 	rule  layout.Layout // afterwards
 	fresh []byte        // what this rank has afterwards; nil of a leaver
+	block block         // of which fresh is
 	moved bool
 	from  int64 // bytes that have come from other processes
 }
@@ -156,24 +157,3 @@ func (a *adoption) divide(arrays []*array) (err error) {
 	}
 	return nil
 }
-
-// touch gives targets the memory for what they are to have.
-func (a *adoption) touch(x *move) {
-	start := time.Now()
-	switch {
-	case x.fresh != nil || a.new < 0:
-		return
-	case !x.Replicated:
-		x.fresh = memoryFor(x.next.Count(a.new) * x.Bytes)
-	case a.old < 0:
-		x.fresh = memoryFor(x.Rule.N * x.Bytes)
-	default:
-		return
-	}
-	for i := 0; i < len(x.fresh); i += pageBytes {
-		x.fresh[i] = 0
-	}
-	a.times.Touch += a.times.spent(Touching, start)
-}
-
-const pageBytes = 4096

@@ -12,17 +12,16 @@ func bytesOf[T any](s []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(*new(T))))
 }
 
-// sliceOf is the same memory, which memoryFor has given, as elements without pointers.
+// sliceOf is the same memory, which wordsAsBytes has given, as elements without pointers.
 func sliceOf[T any](b []byte) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(*new(T))))
 }
 
-// memoryFor is zeroed memory for any elements without pointers: none of them is aligned
-// to more than eight bytes.
-func memoryFor(bytes int64) []byte {
-	words := make([]uint64, (bytes+7)/8)
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), bytes)
-}
-
 // one is a value as a slice.
 func one[T any](x *T) []T { return unsafe.Slice(x, 1) }
+
+// wordsAsBytes is the same memory, for elements without pointers: none of them is aligned
+// to more than eight bytes.
+func wordsAsBytes(words []uint64, bytes int64) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), bytes)
+}

@@ -58,6 +58,10 @@ func (m *Module) commit() (State, error) {
 	a.close()
 	m.adopting = nil
 	for _, x := range a.moves {
+		if x.fresh != nil && !x.One {
+			m.leave(x.given)
+			x.given = x.block
+		}
 		if x.fresh != nil && x.store != nil {
 			x.store(x.fresh)
 		} else if x.fresh != nil {

@@ -21,6 +21,7 @@ type array struct {
 	load  func() []byte // the program's variable as it is now; nil: the program has not asked for it yet
 	store func([]byte)  // makes memory the program's variable
 	came  []byte        // of a newcomer, until the program asks for it
+	given block         // what the program was given last
 }
 
 // Distributed registers data of which each rank has what layout l says: *x is the block

@@ -62,6 +62,7 @@ type Module struct {
 	since   time.Time        // when
 	ready   *adoption        // of coming, if something has moved before it is handed out
 	shown   *shown           // what others may read; nil: nothing
+	left    []block          // that the program may still have
 	trouble error            // why a change could not be prepared, to be said by Checkpoint
 }
 

@@ -37,7 +37,9 @@ func (a *adoption) moveAll(mode Mode) error {
 		if x.moved || x.Mode != mode {
 			continue
 		}
-		a.touch(x)
+		if err := a.touch(x, nil); err != nil {
+			return err
+		}
 		var err error
 		switch {
 		case x.Replicated:

@@ -89,8 +89,11 @@ func (m *Module) prepared(c *sessions.Change, store *sessions.Store, text []byte
 	if a.lost != nil {
 		return a, nil
 	}
+	p := m.paced(m.life)
 	for _, x := range a.moves {
-		a.touch(x)
+		if err := a.touch(x, p); err != nil {
+			return nil, err
+		}
 	}
 	if a.config.early() {
 		start := time.Now()

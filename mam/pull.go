@@ -99,23 +99,19 @@ type reader struct {
 	offers map[int][]byte // of the sources, by rank before the change
 	list   []*move        // which array each offer is of
 	opened map[[2]int]*rma.Remote
-	paced  bool
+	pace   *pace
 	told   func(bytes int)
 }
 
-// pieceBytes is how much is read at once; share of a processor that a reader takes, in
-// per cent, while others have to wait for one.
-const (
-	pieceBytes = 256 << 10
-	share      = 15
-)
+// pieceBytes is how much is read at once.
+const pieceBytes = 256 << 10
 
 // pullEarly reads all constant data that this process is to have. own is what it shows
 // itself; nil: it is a newcomer.
 func (a *adoption) pullEarly(ctx context.Context, store *sessions.Store, own *shown) error {
 	r := &reader{a: a, ctx: ctx, offers: map[int][]byte{}, opened: map[[2]int]*rma.Remote{}, list: a.moves}
 	defer r.close()
-	r.paced = a.m.comm.Process().Core().Process().Crowded()
+	r.pace = a.m.paced(ctx)
 	r.told = func(int) {}
 	if own != nil {
 		r.told = a.m.w.AddBytes
@@ -124,7 +120,9 @@ func (a *adoption) pullEarly(ctx context.Context, store *sessions.Store, own *sh
 		if x.Mode != Constant {
 			continue
 		}
-		a.touch(x)
+		if err := a.touch(x, r.pace); err != nil {
+			return err
+		}
 		if x.fresh == nil {
 			x.moved = true // it stays what it is
 			continue
@@ -230,25 +228,13 @@ func (r *reader) from(array, rank int, want int64, to []byte, at int64) error {
 		to, at = to[n:], at+int64(n)
 		r.list[array].from += int64(n)
 		r.told(n)
-		if r.paced && len(to) > 0 {
-			if err := r.rest(time.Since(start) * (100 - share) / share); err != nil {
+		if len(to) > 0 {
+			if err := r.pace.rest(start); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-// rest leaves the processor to others.
-func (r *reader) rest(d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-r.ctx.Done():
-		return context.Cause(r.ctx)
-	}
 }
 
 // open opens what a source shows of an array.
@@ -323,7 +309,10 @@ func (a *adoption) pullNow(mode Mode) error {
 		}
 	}
 	for i, x := range r.list {
-		if a.touch(x); x.fresh != nil {
+		if err := a.touch(x, nil); err != nil {
+			return err
+		}
+		if x.fresh != nil {
 			var have []byte
 			if a.old >= 0 {
 				have = x.memory()

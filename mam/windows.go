@@ -32,7 +32,9 @@ func (a *adoption) getAll(mode Mode) error {
 		if x.moved || x.Mode != mode || x.Replicated {
 			continue
 		}
-		a.touch(x)
+		if err = a.touch(x, nil); err != nil {
+			break
+		}
 		old, _ := a.memory(x)
 		w, failed := rma.Create(a.both, old)
 		if failed != nil {

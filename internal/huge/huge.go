@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package huge asks the kernel for huge pages where memory is copied by system
-// calls again and again. process_vm_readv and writev look up every page of the
-// other process: 0.21 us for each 4 KiB, as much as the copying itself.
+//go:build linux
+
 package huge
 
 import (

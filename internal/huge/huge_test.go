@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package huge
 
 import (
@@ -242,5 +244,25 @@ func TestKnownPagesAreBounded(t *testing.T) {
 	p.Use(b)
 	if len(p.known) > maxKnown {
 		t.Errorf("%d pages are remembered, want at most %d", len(p.known), maxKnown)
+	}
+}
+
+// TestAdvise: memory that is touched first after it comes in huge pages.
+func TestAdvise(t *testing.T) {
+	kernelCan(t)
+	b, err := unix.Mmap(-1, 0, 4*pageSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Munmap(b) })
+	before := hugeBytes(t)
+	Advise(b)
+	Advise(nil)
+	Advise(b[1:2])
+	for i := 0; i < len(b); i += smallPage {
+		b[i] = 1
+	}
+	if got := hugeBytes(t) - before; got < pageSize {
+		t.Errorf("%d bytes more are in huge pages", got)
 	}
 }

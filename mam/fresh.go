@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mam
+
+import (
+	"context"
+	"runtime"
+	"time"
+	"weak"
+
+	"gompi/internal/huge"
+)
+
+const (
+	pageBytes = 4096
+	// largeBytes of new memory may hold a huge page wherever it lies.
+	largeBytes = 4 << 20
+	// touchBytes are touched before a rest.
+	touchBytes = 2 << 20
+	// worthBytes that the collector could give back are worth a collection, as new pages
+	// take longer.
+	worthBytes = 32 << 20
+)
+
+// block is memory that the module has given to the program, which may have it still.
+type block struct {
+	at    weak.Pointer[uint64]
+	bytes int64
+}
+
+// fresh is new memory for elements without pointers. What the module gave for an earlier
+// change, and the program has no more, is used again: its pages are there.
+func (m *Module) fresh(bytes int64) ([]byte, block) {
+	if bytes >= largeBytes {
+		m.collect()
+	}
+	if bytes == 0 {
+		return []byte{}, block{}
+	}
+	words := make([]uint64, (bytes+7)/8)
+	b := wordsAsBytes(words, bytes)
+	if bytes >= largeBytes {
+		huge.Advise(b)
+	}
+	return b, block{at: weak.Make(&words[0]), bytes: bytes}
+}
+
+// leave notes memory that the module has replaced.
+func (m *Module) leave(b block) {
+	if b.bytes == 0 {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.left = append(m.left, b)
+}
+
+// collect has what the program does not need any more be free.
+func (m *Module) collect() {
+	m.mu.Lock()
+	list := m.left
+	m.left = nil
+	m.mu.Unlock()
+	var bytes int64
+	for _, b := range list {
+		if b.at.Value() != nil {
+			bytes += b.bytes
+		}
+	}
+	if bytes >= worthBytes {
+		runtime.GC()
+	}
+}
+
+// touch gives targets the memory for what they are to have, with its pages.
+func (a *adoption) touch(x *move, p *pace) error {
+	start := time.Now()
+	switch {
+	case x.fresh != nil || a.new < 0:
+		return nil
+	case !x.Replicated:
+		x.fresh, x.block = a.m.fresh(x.next.Count(a.new) * x.Bytes)
+	case a.old < 0:
+		x.fresh, x.block = a.m.fresh(x.Rule.N * x.Bytes)
+	default:
+		return nil
+	}
+	defer func() { a.times.Touch += a.times.spent(Touching, start) }()
+	for rest := x.fresh; len(rest) > 0; {
+		began, n := time.Now(), min(len(rest), touchBytes)
+		for i := 0; i < n; i += pageBytes {
+			rest[i] = 0
+		}
+		if rest = rest[n:]; len(rest) > 0 {
+			if err := p.rest(began); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// share of a processor that work in the background takes, in per cent, while others have
+// to wait for one.
+const share = 15
+
+// pace leaves the processors to those who compute; nil: work is not in the background.
+type pace struct {
+	ctx     context.Context
+	crowded bool // there are more processes than processors
+}
+
+// paced is the pace of what this process does in the background.
+func (m *Module) paced(ctx context.Context) *pace {
+	return &pace{ctx: ctx, crowded: m.comm.Process().Core().Process().Crowded()}
+}
+
+// rest sleeps, after work since a moment.
+func (p *pace) rest(since time.Time) error {
+	if p == nil || !p.crowded {
+		return nil
+	}
+	t := time.NewTimer(time.Since(since) * (100 - share) / share)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-p.ctx.Done():
+		return context.Cause(p.ctx)
+	}
+}

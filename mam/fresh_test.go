@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mam
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"testing"
+	"time"
+)
+
+// TestFreshUsedAgain: what the program has no more is free before new memory is taken.
+func TestFreshUsedAgain(t *testing.T) {
+	m := new(Module)
+	var before, after runtime.MemStats
+	_, b := m.fresh(worthBytes)
+	runtime.ReadMemStats(&before)
+	m.leave(b)
+	if _, b = m.fresh(worthBytes); b.bytes != worthBytes {
+		t.Fatalf("%d bytes, not %d", b.bytes, worthBytes)
+	}
+	if runtime.ReadMemStats(&after); after.NumForcedGC != before.NumForcedGC+1 {
+		t.Errorf("%d collections for memory that is free", after.NumForcedGC-before.NumForcedGC)
+	}
+}
+
+// TestFreshLeavesSlices: memory that the program still has is not used again.
+func TestFreshLeavesSlices(t *testing.T) {
+	m := new(Module)
+	old, b := m.fresh(worthBytes)
+	for i := range old {
+		old[i] = 7
+	}
+	m.leave(b)
+	fresh, _ := m.fresh(worthBytes)
+	for i := range fresh {
+		if fresh[i] != 0 {
+			t.Fatalf("byte %d of new memory is %d", i, fresh[i])
+		}
+		fresh[i] = 1
+	}
+	for i := range old {
+		if old[i] != 7 {
+			t.Fatalf("byte %d of memory that is still held became %d", i, old[i])
+		}
+	}
+	if len(m.left) > 0 {
+		t.Errorf("%d blocks are looked at again: each change would collect for them", len(m.left))
+	}
+}
+
+// TestPace: work in the background rests where there are too many processes, and can be
+// ended.
+func TestPace(t *testing.T) {
+	var none *pace
+	if err := none.rest(time.Now().Add(-time.Hour)); err != nil {
+		t.Error(err)
+	}
+	if err := (&pace{ctx: t.Context()}).rest(time.Now().Add(-time.Hour)); err != nil {
+		t.Error(err)
+	}
+	since := time.Now().Add(-time.Millisecond)
+	begin := time.Now()
+	if err := (&pace{ctx: t.Context(), crowded: true}).rest(since); err != nil {
+		t.Error(err)
+	}
+	if d, least := time.Since(begin), time.Millisecond*(100-share)/share; d < least {
+		t.Errorf("rested %v after a millisecond of work, at least %v wanted", d, least)
+	}
+	why := errors.New("over")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	if err := (&pace{ctx: ctx, crowded: true}).rest(time.Now().Add(-time.Hour)); !errors.Is(err, why) {
+		t.Errorf("a rest of hours ended with %v", err)
+	}
+}
