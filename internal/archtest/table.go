@@ -135,6 +135,7 @@ var layers = []row{
 	// Applications of both.
 	{pkg: "bench/report"},
 	{pkg: "bench/plot", may: "bench/report"},
+	{pkg: "bench/stages", may: "mpi"}, // what iterations of an application do, for the two laboratories
 	{pkg: "bench", may: "mpi mpi/value rma sessions collectives collectives/selection collectives/sim internal/cgroup bench/report"},
 	{pkg: "bench/peers", may: "bench/report internal/cgroup"},
 	{pkg: "bench/peers/empty", may: "mpi"},

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package stages
+
+import (
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// pi is an approximation by so many rectangles, the first kind of computing.
+func pi(n int) float64 {
+	h, sum := 1/float64(n), 0.0
+	for i := range n {
+		x := h * (float64(i) + 0.5)
+		sum += 4 / (1 + x*x)
+	}
+	return h * sum
+}
+
+// newMatrix has so many rows and columns.
+func newMatrix(n int) []float64 {
+	a := make([]float64, n*n)
+	for i := range a {
+		a[i] = float64(i/n+i%n) * 1.1
+	}
+	return a
+}
+
+// squares reads a whole matrix, the second kind of computing.
+func squares(a []float64) (sum float64) {
+	for _, v := range a {
+		sum += v * v
+	}
+	return sum
+}
+
+// cost is what an operation takes of a processor, whoever else uses it: the lesser of two
+// measurements.
+func cost(do func()) time.Duration {
+	const enough = 10 * time.Millisecond
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	for n := 1; ; n *= 2 {
+		var took [2]time.Duration
+		for i := range took {
+			begin := used()
+			for range n {
+				do()
+			}
+			took[i] = used() - begin
+		}
+		if least := min(took[0], took[1]); least >= enough || n >= 1<<40 {
+			return max(least/time.Duration(n), 1)
+		}
+	}
+}
+
+// used is the time that this thread has had a processor.
+func used() time.Duration {
+	var t unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t)
+	return time.Duration(t.Nano())
+}
