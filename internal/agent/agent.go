@@ -31,13 +31,14 @@ type Agent struct {
 
 	spares map[[control.TokenBytes]byte]*spare // of unbound places
 
-	heap    heap
-	commons map[string]*common // by the request for it
-	gifts   map[uint32]*gift   // by set
-	pages   map[uint32]*page   // of sets that are watched
-	left    map[*page]struct{} // that were dropped, and that members have not left yet
-	bells   map[uint32]*bell   // of groups of processes
-	behinds map[uint32]*page   // those of them whose next change waits
+	heap     heap
+	memories map[string]*memory // by name
+	commons  map[string]*common // by the request for it
+	gifts    map[uint32]*gift   // by set
+	pages    map[uint32]*page   // of sets that are watched
+	left     map[*page]struct{} // that were dropped, and that members have not left yet
+	bells    map[uint32]*bell   // of groups of processes
+	behinds  map[uint32]*page   // those of them whose next change waits
 
 	ending string // why the job ends, "" while it does not
 
@@ -73,7 +74,7 @@ func New(job wire.JobID, host uint32, reap func(p wire.ProcID)) *Agent {
 		job: job, host: host, reap: reap,
 		procs: map[uint32]*Proc{}, tokens: map[[control.TokenBytes]byte]uint32{}, unbound: map[uint32][]*Proc{},
 		spares: map[[control.TokenBytes]byte]*spare{},
-		heap:   heap{most: arenaBytes, memory: new(segment.Memory)}, commons: map[string]*common{}, gifts: map[uint32]*gift{}, pages: map[uint32]*page{}, behinds: map[uint32]*page{},
+		heap:   heap{most: arenaBytes, memory: new(segment.Memory)}, memories: map[string]*memory{}, commons: map[string]*common{}, gifts: map[uint32]*gift{}, pages: map[uint32]*page{}, behinds: map[uint32]*page{},
 		left: map[*page]struct{}{}, bells: map[uint32]*bell{},
 	}
 }
@@ -233,6 +234,18 @@ func (a *Agent) Frame(serial uint32, f control.Frame) (passed bool, err error) {
 			return false, err
 		}
 		a.leaveCommon(s, &m)
+	case control.KindMemory:
+		var m control.Memory
+		if err := control.Decode(&m, f.Body); err != nil {
+			return false, err
+		}
+		a.enterMemory(s, f.ID, &m)
+	case control.KindLeaveMemory:
+		var m control.LeaveMemory
+		if err := control.Decode(&m, f.Body); err != nil {
+			return false, err
+		}
+		a.leaveMemory(s, m.Name)
 	case control.KindWord:
 		var m control.Word
 		if err := control.Decode(&m, f.Body); err != nil {
@@ -460,12 +473,13 @@ func (a *Agent) Close() {
 	for _, s := range a.procs {
 		a.deaf(s)
 	}
+	a.closeMemories()
 	a.heap.close()
 }
 
 // Sizes is how much each table holds.
 func (a *Agent) Sizes() map[string]int {
-	m := map[string]int{"places": len(a.procs), "tokens": len(a.tokens), "reservations": len(a.unbound), "commons": len(a.commons), "gifts": len(a.gifts), "pages": len(a.pages), "pages behind": len(a.behinds), "bells": len(a.bells), "pages left": len(a.left), "ranges": a.heap.used, "arenas": len(a.heap.arenas)}
+	m := map[string]int{"places": len(a.procs), "tokens": len(a.tokens), "reservations": len(a.unbound), "commons": len(a.commons), "gifts": len(a.gifts), "pages": len(a.pages), "pages behind": len(a.behinds), "bells": len(a.bells), "pages left": len(a.left), "ranges": a.heap.used, "arenas": len(a.heap.arenas), "memories": len(a.memories)}
 	for _, s := range a.procs {
 		m["pids known"] += len(s.knownBy) + len(s.knows)
 		if s.files != nil {

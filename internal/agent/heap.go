@@ -183,6 +183,9 @@ func (a *Agent) leaveAll(p *Proc) {
 	for _, x := range p.holds {
 		a.leave(p, x)
 	}
+	for name := range p.memories {
+		a.leaveMemory(p, name)
+	}
 }
 
 // work does something about a range that may take long, without the agent, and

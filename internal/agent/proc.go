@@ -37,6 +37,8 @@ type Proc struct {
 	// holds are the ranges that it was given and may touch, until it says that it
 	// does not, or nothing of it runs any more.
 	holds map[place]*extent
+	// memories are those that it has in the same way, by name.
+	memories map[string]struct{}
 }
 
 // direct tells that the process is the launcher's own child: its pid stays

@@ -57,6 +57,8 @@ var layers = []row{
 	{pkg: "internal/control", may: "internal/wire internal/rollcall internal/change"},
 	{pkg: "internal/control/client", may: "internal/control internal/change internal/wire"},
 	{pkg: "internal/control/controltest", may: "internal/control internal/change internal/wire internal/rollcall"},
+	// Memory of a host that outlives processes: asked of the agent, mapped by who has it.
+	{pkg: "internal/hostmem", may: "internal/control internal/segment"},
 	{pkg: "internal/head", may: "internal/change internal/control internal/group internal/serials internal/wire"},
 	{pkg: "internal/agent", may: "internal/nodecoll/layout internal/change internal/control internal/setpage internal/wire internal/segment internal/span internal/rollcall"},
 	{pkg: "internal/control/link", may: "internal/control"},
@@ -112,7 +114,7 @@ var layers = []row{
 
 	// The malleability module stands on what programs have, too, and what is pure: who has
 	// which elements, and which values settings may have.
-	{pkg: "mam", may: "mpi sessions rma internal/layout internal/huge internal/knob"},
+	{pkg: "mam", may: "mpi sessions rma internal/layout internal/huge internal/knob internal/hostmem"},
 
 	// The launcher knows processes and the control plane, never the library.
 	{pkg: "internal/launch", may: "internal/control internal/wire"},

@@ -44,70 +44,72 @@ type Kind uint8
 
 // From a process.
 const (
-	KindHello     Kind = iota + 1 // first frame of a process; answer: KindWelcome or KindBye
-	KindTool                      // first frame of a tool; answer: KindReply or KindBye
-	KindContact                   // request
-	KindAnnounce                  // one way
-	KindWatch                     // one way
-	KindLookup                    // request
-	KindDefine                    // request
-	KindPut                       // request
-	KindGet                       // request
-	KindFence                     // request
-	KindSpawn                     // request
-	KindAbort                     // request
-	KindFinalize                  // request, or one way
-	KindDead                      // one way
-	KindStacks                    // one way
-	KindCancel                    // one way: withdraws a request, which may still be answered
-	KindList                      // request of a tool; answers: KindPart, ..., KindReply
-	KindCollect                   // request of a tool; answers: KindPart, ..., KindReply
-	KindCut                       // one way
-	KindPing                      // one way; EvPing, or its answer from the head
-	KindPong                      // one way; EvPong
-	KindRelease                   // one way
-	KindDelete                    // request
-	KindCommon                    // request
-	KindUncommon                  // one way
-	KindSubmit                    // request
-	KindAwait                     // request
-	KindWithdraw                  // request
-	KindUpdate                    // request
-	KindFollow                    // request
-	KindHanded                    // request
-	KindDescribe                  // request
-	KindNews                      // request
-	KindAlgebra                   // request
-	KindSetPut                    // request
-	KindSetGet                    // request
-	KindUnfollow                  // one way
-	KindMain                      // one way: this set is the main one
-	KindReleased                  // one way: the layer holds the change back no longer
-	KindReadied                   // one way: a newcomer is ready
-	KindVoted                     // one way: for who has no page to vote on
-	KindCompleted                 // one way: a vote for all
-	KindForget                    // one way: of the operation nothing is wanted any more
-	KindWord                      // one way
-	KindResize                    // request of a tool; answers: KindPart, ..., KindReply
-	KindOps                       // request of a tool; answers: KindPart, ..., KindReply
-	KindSets                      // request of a tool; answers: KindPart, ..., KindReply
-	KindIdle                      // one way: the end of the process, from here on, is in order
-	KindBusy                      // one way: it takes part again
-	KindHappen                    // request
-	KindUndecided                 // one way; EvCommitted or EvUndone
-	KindProvide                   // request
-	KindPort                      // request
-	KindMeet                      // request
-	KindService                   // request
-	KindSignal                    // request
-	KindGiveBack                  // one way
-	KindEnd                       // request: how a process ends that the sender has started
-	KindAttach                    // request
-	KindKin                       // request: whom the sender is attached to
-	KindUsed                      // request of a tool; answers: KindPart, ..., KindReply
-	KindAbroad                    // request
-	KindReachable                 // one way
-	KindForsake                   // one way: of the family whose children are this set nothing comes
+	KindHello       Kind = iota + 1 // first frame of a process; answer: KindWelcome or KindBye
+	KindTool                        // first frame of a tool; answer: KindReply or KindBye
+	KindContact                     // request
+	KindAnnounce                    // one way
+	KindWatch                       // one way
+	KindLookup                      // request
+	KindDefine                      // request
+	KindPut                         // request
+	KindGet                         // request
+	KindFence                       // request
+	KindSpawn                       // request
+	KindAbort                       // request
+	KindFinalize                    // request, or one way
+	KindDead                        // one way
+	KindStacks                      // one way
+	KindCancel                      // one way: withdraws a request, which may still be answered
+	KindList                        // request of a tool; answers: KindPart, ..., KindReply
+	KindCollect                     // request of a tool; answers: KindPart, ..., KindReply
+	KindCut                         // one way
+	KindPing                        // one way; EvPing, or its answer from the head
+	KindPong                        // one way; EvPong
+	KindRelease                     // one way
+	KindDelete                      // request
+	KindCommon                      // request
+	KindUncommon                    // one way
+	KindSubmit                      // request
+	KindAwait                       // request
+	KindWithdraw                    // request
+	KindUpdate                      // request
+	KindFollow                      // request
+	KindHanded                      // request
+	KindDescribe                    // request
+	KindNews                        // request
+	KindAlgebra                     // request
+	KindSetPut                      // request
+	KindSetGet                      // request
+	KindUnfollow                    // one way
+	KindMain                        // one way: this set is the main one
+	KindReleased                    // one way: the layer holds the change back no longer
+	KindReadied                     // one way: a newcomer is ready
+	KindVoted                       // one way: for who has no page to vote on
+	KindCompleted                   // one way: a vote for all
+	KindForget                      // one way: of the operation nothing is wanted any more
+	KindWord                        // one way
+	KindResize                      // request of a tool; answers: KindPart, ..., KindReply
+	KindOps                         // request of a tool; answers: KindPart, ..., KindReply
+	KindSets                        // request of a tool; answers: KindPart, ..., KindReply
+	KindIdle                        // one way: the end of the process, from here on, is in order
+	KindBusy                        // one way: it takes part again
+	KindHappen                      // request
+	KindUndecided                   // one way; EvCommitted or EvUndone
+	KindProvide                     // request
+	KindPort                        // request
+	KindMeet                        // request
+	KindService                     // request
+	KindSignal                      // request
+	KindGiveBack                    // one way
+	KindEnd                         // request: how a process ends that the sender has started
+	KindAttach                      // request
+	KindKin                         // request: whom the sender is attached to
+	KindUsed                        // request of a tool; answers: KindPart, ..., KindReply
+	KindAbroad                      // request
+	KindReachable                   // one way
+	KindForsake                     // one way: of the family whose children are this set nothing comes
+	KindMemory                      // request
+	KindLeaveMemory                 // one way
 )
 
 // From the agent.
@@ -164,6 +166,8 @@ func (k Kind) BodyLimit() int {
 		return 64 + 4 + 24*MaxRanges
 	case KindFollow:
 		return 64
+	case KindMemory, KindLeaveMemory:
+		return MaxMemoryName + 64
 	case KindResize:
 		return MaxName + 64
 	case KindUpdate:
@@ -212,7 +216,7 @@ func (f *Frame) Weight() int { return max(leastWeight, FrameHead+len(f.Body)) }
 func (f *Frame) CheckNumber() error {
 	switch f.Kind {
 	case KindAnnounce, KindWatch, KindDead, KindStacks, KindCancel, KindCut, KindPing, KindPong, KindRelease, KindUncommon,
-		KindUnfollow, KindMain, KindReleased, KindReadied, KindVoted, KindCompleted, KindForget, KindWord, KindIdle, KindBusy, KindUndecided, KindGiveBack, KindReachable, KindForsake:
+		KindUnfollow, KindMain, KindReleased, KindReadied, KindVoted, KindCompleted, KindForget, KindWord, KindIdle, KindBusy, KindUndecided, KindGiveBack, KindReachable, KindForsake, KindLeaveMemory:
 		if f.ID != 0 {
 			return fmt.Errorf("one-way frame of kind %d has the request number %d", f.Kind, f.ID)
 		}
@@ -220,7 +224,7 @@ func (f *Frame) CheckNumber() error {
 	case KindFinalize:
 		return nil
 	case KindContact, KindLookup, KindDefine, KindPut, KindGet, KindDelete, KindFence, KindSpawn, KindAbort, KindCommon,
-		KindSubmit, KindAwait, KindWithdraw, KindUpdate, KindFollow, KindHanded, KindDescribe, KindNews, KindAlgebra, KindSetPut, KindSetGet, KindHappen, KindProvide, KindPort, KindMeet, KindService, KindSignal, KindEnd, KindAttach, KindKin, KindAbroad:
+		KindSubmit, KindAwait, KindWithdraw, KindUpdate, KindFollow, KindHanded, KindDescribe, KindNews, KindAlgebra, KindSetPut, KindSetGet, KindHappen, KindProvide, KindPort, KindMeet, KindService, KindSignal, KindEnd, KindAttach, KindKin, KindAbroad, KindMemory:
 		if f.ID == 0 {
 			return fmt.Errorf("request of kind %d has no number", f.Kind)
 		}

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"gompi/internal/control"
+	"gompi/internal/segment"
 	"gompi/internal/wire"
 )
 
@@ -121,14 +122,23 @@ func (a *alone) Abort(code int, _ string) error {
 	return nil
 }
 
-// AskFiles answers who watches the only set: the page is the caller's own.
+// AskFiles answers who watches the only set: the page is the caller's own, as is memory of
+// the host.
 func (a *alone) AskFiles(_ context.Context, m, body control.Message) ([control.FrameFDs]int, error) {
 	none := [control.FrameFDs]int{-1, -1}
-	if _, ok := m.(*control.Follow); !ok {
-		return none, errAlone
+	switch m := m.(type) {
+	case *control.Follow:
+		*body.(*control.FollowBody) = control.FollowBody{Members: 1}
+		return none, nil
+	case *control.Memory:
+		fd, n, err := segment.CreateArena(m.Bytes)
+		if err != nil {
+			return none, err
+		}
+		*body.(*control.MemoryBody) = control.MemoryBody{Name: m.Name, Bytes: n}
+		return [control.FrameFDs]int{fd, -1}, nil
 	}
-	*body.(*control.FollowBody) = control.FollowBody{Members: 1}
-	return none, nil
+	return none, errAlone
 }
 
 func (a *alone) Finalize() error { return nil }

@@ -57,5 +57,14 @@ func MapArena(int, int64) ([]byte, error) { return nil, errors.ErrUnsupported }
 // Reserve has nothing to reserve.
 func (*Memory) Reserve(int, int64, int64) error { return errors.ErrUnsupported }
 
+// Fill has nothing to fill.
+func (*Memory) Fill([]byte) error { return errors.ErrUnsupported }
+
+// Punch has nothing to release.
+func Punch([]byte) error { return errors.ErrUnsupported }
+
+// Guard has nothing to protect.
+func Guard([]byte, bool) error { return errors.ErrUnsupported }
+
 // Release has nothing to release.
 func Release(int, int64, int64) error { return errors.ErrUnsupported }

@@ -257,6 +257,11 @@ func (c *Client) giveBack(kind control.Kind, body []byte) {
 				_ = c.ReleaseSet(s.Number)
 			}
 		}
+	case control.KindMemory:
+		var b control.MemoryBody
+		if control.Decode(&b, body) == nil {
+			_ = c.tell(&control.LeaveMemory{Name: b.Name})
+		}
 	case control.KindSubmit:
 		var b control.OpBody
 		if control.Decode(&b, body) == nil && b.Op != 0 {

@@ -81,6 +81,7 @@ func Samples(job wire.JobID) []control.Message {
 		&control.Cut{Proc: p, Text: "no room"}, &control.Ping{Kind: control.KindPing, Proc: p, ID: 7}, &control.Ping{Kind: control.KindPong, Proc: p, ID: 1 << 60}, &control.Release{Number: 7, Had: control.Had{Opened: 2, Calls: 9}}, &control.Text{Kind: control.KindDelete, Text: "key"},
 		&control.Common{ID: wire.ContextID{Creator: p, Serial: 3}, Members: m, Bytes: 1 << 20, First: 4096, Have: 5}, &control.Uncommon{Arena: 3, Off: 1 << 40},
 		&control.CommonBody{X: wire.Extent{Arena: 3, Total: 1 << 40, Off: 1 << 30, Bytes: 1 << 20, File: -1}},
+		&control.Memory{Name: "m", Bytes: 1 << 40}, &control.MemoryBody{Name: "m", Bytes: 1 << 40, Host: 3}, &control.LeaveMemory{Name: "m"},
 		&control.Event{Kind: control.EvDied, Proc: p, Text: "signal: killed", ID: 1, LocalProcs: 2, MaxProcs: 3},
 		&control.Reply{Body: []byte("body")},
 		&control.Order{Kind: control.OrderBind, Serial: 3, ID: 4, Count: 5}, &control.Order{Kind: control.OrderUnbind, ID: 4},

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package segment
+
+// unsafe: through eachStep the kernel is asked which pages of mapped memory there are.
+
+import (
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Fill makes sure that mem can be touched, and fills this process's page tables for it:
+// whole pages of a shared mapping, of which others may have touched some. Only what is not
+// there asks for memory. The error is a *NoMemoryError when that is short; some pages may
+// have come then. It may also say that the kernel cannot do it (before Linux 5.14).
+func (m *Memory) Fill(mem []byte) error {
+	page := os.Getpagesize()
+	there := make([]byte, ReserveStep/page)
+	var absent []int64 // of each step
+	all := int64(0)
+	eachStep(mem, there, page, func(step, there []byte) int {
+		n := int64(0)
+		for _, x := range there {
+			n += int64(page) * int64(^x&1)
+		}
+		absent, all = append(absent, n), all+n
+		return len(step)
+	})
+	if all > 0 {
+		if _, err := m.look(all, margin(all)); err != nil {
+			return err // before any of it is taken
+		}
+	}
+	for _, n := range absent {
+		step := mem[:min(len(mem), ReserveStep)]
+		mem = mem[len(step):]
+		var err error
+		if n == 0 {
+			err = populate(step, unix.MADV_POPULATE_READ) // a quarter of the time, and may be written as well
+		} else {
+			err = m.Take(n, func(int64) error { return populate(step, unix.MADV_POPULATE_WRITE) })
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func populate(mem []byte, how int) error {
+	if err := unix.Madvise(mem, how); err != nil {
+		return fmt.Errorf("populate %d bytes of shared memory: %w", len(mem), err)
+	}
+	return nil
+}
