@@ -8,13 +8,14 @@ import (
 	"errors"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
 
 // TestJSON holds the field names and their order: scripts depend on them.
 func TestJSON(t *testing.T) {
-	r := Result{"latency", "shm", 2, 8, 0.11, 0.1, 0.2, 72.7273, 0, nil, nil, nil, nil, nil}
+	r := Result{"latency", "shm", 2, 8, 0.11, 0.1, 0.2, 72.7273, 0, nil, nil, nil, nil, nil, nil}
 	want := `{"bench":"latency","transport":"shm","ranks":2,"bytes":8,"usec":0.11,"usec_min":0.1,"usec_p99":0.2,"MBps":72.7273,"allocs":0}` + "\n"
 	var b bytes.Buffer
 	if err := Write(&b, r); err != nil || b.String() != want {
@@ -143,10 +144,10 @@ func TestTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range []Result{
-		{"latency", "shm", 2, 4 << 20, 390.4, 380, 1234.5, 10743.6, 0, nil, nil, nil, nil, nil},
-		{"barrier", "tcp", 8, 0, 0.1044, 9.996, 99.96, 0, 0.00012, nil, nil, nil, nil, nil},
-		{"first_barrier", "shm", 2, 0, 1, 1, 1, 0, 0, nil, nil, &First{"job", 2}, nil, nil},
-		{"first_make", "shm", 2, 0, 1, 1, 1, 0, 0, nil, nil, &First{"duplicate", 0}, nil, nil},
+		{"latency", "shm", 2, 4 << 20, 390.4, 380, 1234.5, 10743.6, 0, nil, nil, nil, nil, nil, nil},
+		{"barrier", "tcp", 8, 0, 0.1044, 9.996, 99.96, 0, 0.00012, nil, nil, nil, nil, nil, nil},
+		{"first_barrier", "shm", 2, 0, 1, 1, 1, 0, 0, nil, nil, &First{"job", 2}, nil, nil, nil},
+		{"first_make", "shm", 2, 0, 1, 1, 1, 0, 0, nil, nil, &First{"duplicate", 0}, nil, nil, nil},
 	} {
 		if err := Row(&b, r); err != nil {
 			t.Fatal(err)
@@ -207,4 +208,65 @@ func FuzzRead(f *testing.F) {
 			t.Errorf("%s became %s", x, y)
 		}
 	})
+}
+
+func redistOf(method, strategy string, msec, iterations, after float64) Result {
+	return Result{Bench: "redist", Bytes: 1 << 20, Redist: &Redist{
+		From: 2, To: 4, Method: method, Strategy: strategy, Rounds: 1, Msec: msec, WarmMsec: msec, Iterations: iterations, ToIterMsec: after,
+	}}
+}
+
+// The study's equations, and those of equal progress.
+func TestRedistTotals(t *testing.T) {
+	rs := []Result{
+		redistOf("col", "blocking", 100, 0, 4),
+		redistOf("col", "wd", 300, 7.5, 5),
+		redistOf("pull", "wd", 200, 2.5, 6),
+		{Bench: "barrier"},
+	}
+	nan := math.NaN()
+	want := []RedistTotal{{100 + 2.5*5, 100 + 7.5*5}, {300, 300}, {200, 200 + 5*5}, {nan, nan}}
+	if got := RedistTotals(rs); !slices.EqualFunc(got, want, sameTotal) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	// Nothing in the background: nothing is to be caught up with.
+	if got := RedistTotals(rs[:1]); !slices.EqualFunc(got, []RedistTotal{{100, 100}}, sameTotal) {
+		t.Errorf("%v", got)
+	}
+	// A program without iterations has no totals.
+	if got := RedistTotals([]Result{redistOf("col", "blocking", 100, 0, 0)}); !slices.EqualFunc(got, []RedistTotal{{nan, nan}}, sameTotal) {
+		t.Errorf("%v", got)
+	}
+}
+
+func sameTotal(a, b RedistTotal) bool {
+	same := func(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
+	return same(a.Msec, b.Msec) && same(a.EqualMsec, b.EqualMsec)
+}
+
+func TestRedist(t *testing.T) {
+	sample := []Redist{*redistOf("pull", "wd", 3, 2, 1).Redist, *redistOf("pull", "wd", 1, 3, 1).Redist, *redistOf("pull", "wd", 2, 1, 1).Redist}
+	sample[0].Omega, sample[2].Omega, sample[1].MovedBytes = 1.5, 1.25, 9
+	r := Result{Bench: "redist", Transport: "shm", Ranks: 2, Bytes: 4 << 20}
+	r.SetRedist(sample)
+	// A round in which no iteration fell into the redistribution has no omega.
+	if x := r.Redist; r.Usec != 2000 || x.Msec != 2 || x.Iterations != 2 || x.Omega != 1.375 || x.MovedBytes != 9 || x.Rounds != 3 || !x.Background() {
+		t.Errorf("%+v, %+v", r, x)
+	}
+	var b, table strings.Builder
+	if err := errors.Join(Write(&b, r), RedistTable(&table, []Result{r})); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Read("x", strings.NewReader(b.String()))
+	if err != nil || !reflect.DeepEqual(got, []Result{r}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if lines := strings.Split(table.String(), "\n"); len(lines) != 3 || len(lines[0]) != len(lines[1]) || !strings.HasPrefix(lines[1], "shm             2    4       4M pull        wd             2.00") {
+		t.Errorf("\n%s", table.String())
+	}
+	for _, bad := range []string{`"from":0,"to":1`, `"from":1,"to":2,"method":"col"`, `"from":1,"to":2,"method":"col","strategy":"wd","rounds":1,"omega":-1`} {
+		if _, err := Read("x", strings.NewReader(`{"bench":"redist","redist":{`+bad+`}}`)); err == nil {
+			t.Errorf("%s is taken", bad)
+		}
+	}
 }

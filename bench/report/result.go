@@ -38,6 +38,9 @@ type Result struct {
 	// First says of which early call on a communicator this is the time; nil: it
 	// makes no difference.
 	First *First `json:"first,omitempty"`
+	// Redist is what the redistribution of data has taken, whose time is Usec; nil: it is
+	// none.
+	Redist *Redist `json:"redist,omitempty"`
 	// Of a change of the number of ranks, whose time is Usec; nil: it is none.
 	*Resize
 	// Of processes that were spawned, likewise.
@@ -130,6 +133,9 @@ func (r *Result) check() error {
 	}
 	if r.Spawn != nil {
 		return r.Spawn.check()
+	}
+	if r.Redist != nil {
+		return r.Redist.check()
 	}
 	if r.Target != nil {
 		return r.Target.check()

@@ -139,12 +139,14 @@ var layers = []row{
 	{pkg: "bench/plot", may: "bench/report"},
 	{pkg: "bench/stages", may: "mpi"}, // what iterations of an application do, for the two laboratories
 	{pkg: "bench", may: "mpi mpi/value rma sessions collectives collectives/selection collectives/sim internal/cgroup bench/report"},
+	// By its own package, as it links the module.
+	{pkg: "bench/redist", may: "mpi mam internal/layout bench/report"},
 	{pkg: "bench/peers", may: "bench/report internal/cgroup"},
 	{pkg: "bench/peers/empty", may: "mpi"},
 	{pkg: "cmd/gompirun", may: "launcher"},
 	{pkg: "cmd/gompictl", may: "launcher launcher/rm launcher/pool internal/wire internal/change internal/control internal/control/client internal/rollcall internal/top internal/top/screen"},
 	{pkg: "cmd/gompiplot", may: "bench/plot bench/report"},
-	{pkg: "cmd/gompibench", may: "bench bench/report mpi collectives collectives/selection collectives/sim internal/control launcher/rm launcher/rm/sim"},
+	{pkg: "cmd/gompibench", may: "bench bench/redist bench/report mpi collectives collectives/selection collectives/sim internal/control launcher/rm launcher/rm/sim"},
 	{pkg: "examples"}, // holds the tests of all examples
 	{pkg: "examples/options", may: "mpi"},
 	{pkg: "examples/*", may: "examples/options mpi mpi/value rma sessions sessions/dyn"},

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package redist
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"gompi/bench/report"
+	"gompi/internal/layout"
+	"gompi/mam"
+	"gompi/mpi"
+)
+
+const (
+	settling = 2                // iterations with new ranks that are not timed
+	timed    = 10               // iterations that are, before a change and after it
+	patience = 60 * time.Second // for a change
+)
+
+// lab is what a rank knows of the measurement.
+type lab struct {
+	o     Options
+	ctx   context.Context
+	m     *mam.Module
+	x     []uint64
+	cg    *cg
+	clock clock
+	came  bool // this process, by the change that is being measured
+
+	// Rank 0 alone:
+	tests      []*test
+	at         int // how many changes are done, or left out
+	iterations []interval
+	before     float64 // time of an iteration
+}
+
+// test is a variant and what was measured of it.
+type test struct {
+	Variant
+	as     string // by what it really went; "": that is not known yet
+	out    bool   // it is not measured any more
+	sample []report.Redist
+}
+
+// Run measures redistributions of data between o.From and o.To ranks by each variant, in
+// turns; emit gets a result of each in the end, of what really went under the name of
+// that. A variant that package mam refuses, or for which it does another one that was
+// measured before, is left out, and noted. It is collective over world, which has o.From
+// ranks, and over those that come, which call it as their first; emit is called on rank 0,
+// and its error ends the run there. A rank that goes gets mpi.ErrLeaving. Errors: options
+// that cannot be, data that is not what it was, more bytes than need to move, a change
+// that does not happen, those of communication.
+func Run(ctx context.Context, world *mpi.Comm, o Options, emit func(report.Result) error) (err error) {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	l := &lab{o: o, ctx: ctx, cg: newCG(o.Bytes)}
+	if l.clock, err = newClock(); err != nil {
+		return err
+	}
+	var role mam.Role
+	if l.m, role, err = mam.Init(ctx, world, way(Variant{mam.COL, mam.Blocking}), nil); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.m.Finalize()) }()
+	if role == mam.Source {
+		if world.Size() != o.From {
+			return fmt.Errorf("redist: the job has %d ranks and should begin with %d", world.Size(), o.From)
+		}
+		l.fill()
+	}
+	l.came = role == mam.Target
+	if err := mam.Distributed(l.m, "x", &l.x, mam.Block(o.elems()), mam.Constant); err != nil {
+		return err
+	}
+	if role == mam.Source {
+		if err := l.cg.calibrate(world, o.Iteration); err != nil {
+			return err
+		}
+		for _, v := range o.Variants {
+			l.tests = append(l.tests, &test{Variant: v})
+		}
+	}
+	if l.came && l.m.Comm().Size() == o.From {
+		if err := l.check(); err != nil { // with those who come from back
+			return err
+		}
+	}
+	for {
+		over, err := l.turn()
+		if err != nil {
+			return err
+		}
+		if over {
+			return l.tell(emit)
+		}
+	}
+}
+
+// way is the configuration of a variant.
+func way(v Variant) mam.Config {
+	return mam.Config{Process: mam.Merge, Method: v.Method, Strategy: v.Strategy}
+}
+
+// turn is one change, forth or back.
+func (l *lab) turn() (over bool, err error) {
+	if l.m.Comm().Size() == l.o.To {
+		if err := l.arrived(); err != nil {
+			return false, err
+		}
+		return false, l.back()
+	}
+	next, err := l.next()
+	if next < 0 || err != nil {
+		return true, err
+	}
+	return false, l.forth(next)
+}
+
+// next is the variant that is to be measured now, and what newcomers cannot know; below
+// 0: that was all.
+func (l *lab) next() (int, error) {
+	c := l.m.Comm()
+	word := [2]int64{-1, l.cg.turns}
+	if c.Rank() == 0 {
+		for n := len(l.tests) * l.o.Rounds; l.at < n; l.at++ {
+			if t := l.tests[l.at%len(l.tests)]; !t.out {
+				word[0] = int64(l.at % len(l.tests))
+				if l.o.Progress != nil {
+					l.o.Progress(l.at, n, fmt.Sprintf("round %d of %d, %v", l.at/len(l.tests)+1, l.o.Rounds, t.Variant))
+				}
+				l.at++
+				break
+			}
+		}
+	}
+	word, err := mpi.BcastOne(c, word, 0)
+	l.cg.turns = word[1]
+	return int(word[0]), err
+}
+
+// forth makes the change that is measured.
+func (l *lab) forth(next int) error {
+	v := l.o.Variants[next]
+	if err := l.m.SetConfig(way(v)); errors.Is(err, mpi.ErrArg) && !errors.Is(err, mam.ErrChanging) {
+		l.leaveOut(next, err.Error())
+		return nil
+	} else if err != nil {
+		return err
+	}
+	c := l.m.Comm()
+	var err error
+	if l.before, err = l.iterationNow(); err != nil {
+		return err
+	}
+	l.iterations = l.iterations[:0]
+	return l.change(l.o.To, func() error { return l.cg.iterate(c) })
+}
+
+// iterationNow is how long an iteration takes, in nanoseconds. Collective.
+func (l *lab) iterationNow() (float64, error) {
+	c := l.m.Comm()
+	took := make([]float64, timed)
+	for i := range settling + timed {
+		start := time.Now()
+		if err := l.iterate(c); err != nil {
+			return 0, err
+		}
+		if i >= settling {
+			took[i-settling] = float64(time.Since(start))
+		}
+	}
+	if l.o.Transport == "" {
+		l.o.Transport = carrier(c)
+	}
+	return report.Median(took), nil
+}
+
+// iterate is an iteration in which no change is expected.
+func (l *lab) iterate(c *mpi.Comm) error {
+	if err := l.cg.iterate(c); err != nil {
+		return err
+	}
+	if state, err := l.m.Checkpoint(mam.Check); err != nil {
+		return err
+	} else if state == mam.Completed {
+		return errors.New("redist: somebody else has changed the number of ranks")
+	}
+	return nil
+}
+
+// change asks for so many ranks, and iterates until there are.
+func (l *lab) change(ranks int, body func() error) error {
+	rank := l.m.Comm().Rank()
+	if rank == 0 {
+		if err := l.m.SetTarget(ranks); err != nil {
+			return err
+		}
+	}
+	l.came = false
+	for deadline := time.Now().Add(patience); ; {
+		if l.ctx.Err() != nil {
+			return context.Cause(l.ctx)
+		}
+		start := time.Now()
+		if err := body(); err != nil {
+			return err
+		}
+		end := time.Now()
+		state, err := l.m.Checkpoint(mam.Check)
+		switch {
+		case err != nil:
+			return err
+		case state == mam.Completed && l.m.Comm().Size() != ranks:
+			return fmt.Errorf("redist: there are %d ranks, %d were asked for", l.m.Comm().Size(), ranks)
+		case state != mam.Completed:
+			end = time.Now()
+		}
+		if rank == 0 {
+			l.iterations = append(l.iterations, interval{l.clock.of(start), l.clock.of(end)})
+		}
+		if state == mam.Completed {
+			return nil
+		}
+		if end.After(deadline) {
+			return fmt.Errorf("redist: no change to %d ranks after %v", ranks, patience)
+		}
+	}
+}
+
+// arrived takes the change that was measured apart. Collective over the new ranks.
+func (l *lab) arrived() error {
+	c := l.m.Comm()
+	times := l.m.Times()
+	if c.Rank() == 0 && l.tests == nil {
+		return errors.New("redist: the first rank has not been there before")
+	}
+	mine, err := encode(l.clock, times, l.came)
+	if err != nil {
+		return err
+	}
+	all := make([]int64, ofSize*c.Size())
+	if err := mpi.Gather(c, mine, all, 0); err != nil {
+		return err
+	}
+	if l.cg.turns, err = mpi.BcastOne(c, l.cg.turns, 0); err != nil {
+		return err
+	}
+	after, err := l.iterationNow()
+	if err != nil {
+		return err
+	}
+	if err := l.check(); err != nil {
+		return err
+	}
+	if c.Rank() != 0 {
+		return nil
+	}
+	parts, err := decode(all)
+	if err != nil {
+		return err
+	}
+	return l.note(Variant{times.Method, times.Strategy}, parts, after)
+}
+
+// back leads to the ranks of the beginning, and to memory that is not there yet.
+func (l *lab) back() error {
+	debug.FreeOSMemory()
+	if err := l.m.SetConfig(way(Variant{mam.COL, mam.Blocking})); err != nil {
+		return err
+	}
+	c := l.m.Comm()
+	if err := l.change(l.o.From, c.Barrier); err != nil {
+		return err
+	}
+	debug.FreeOSMemory()
+	return l.check()
+}
+
+// note keeps what a change has taken. Rank 0.
+func (l *lab) note(went Variant, parts []part, after float64) error {
+	last := (l.at - 1) % len(l.tests)
+	t := l.tests[last]
+	if t.as == "" {
+		t.as = went.String()
+		for i, other := range l.tests {
+			if i != last && other.as == t.as {
+				l.leaveOut(last, "it goes as "+t.as+", which is measured")
+				return nil
+			}
+		}
+		if t.as != t.Variant.String() && l.o.Note != nil {
+			l.o.Note(fmt.Sprintf("%v goes as %s", t.Variant, t.as))
+		}
+	} else if t.as != went.String() {
+		return fmt.Errorf("redist: %v went as %s, and now as %v", t.Variant, t.as, went)
+	}
+	took, err := takes(parts, went.Method >= mam.Pull)
+	if err != nil {
+		return fmt.Errorf("%w, by %v", err, went)
+	}
+	s := report.Redist{
+		From: l.o.From, To: l.o.To, Method: went.Method.String(), Strategy: went.Strategy.String(),
+		Msec: msec(took.warm + took.touch), WarmMsec: msec(took.warm), TouchMsec: msec(took.touch),
+		FromIterMsec: l.before / 1e6, ToIterMsec: after / 1e6, LeastBytes: l.least(),
+	}
+	for _, p := range parts {
+		s.MovedBytes += p.bytes
+	}
+	if s.MovedBytes > s.LeastBytes {
+		return fmt.Errorf("redist: %v has moved %d bytes, %d had to", went, s.MovedBytes, s.LeastBytes)
+	}
+	if s.Background() {
+		n, each := overlapped(l.iterations, took.from, took.to)
+		if s.Iterations = n; n > 0 {
+			s.Omega = each / l.before
+		}
+	}
+	t.sample = append(t.sample, s)
+	return nil
+}
+
+func msec(nsec int64) float64 { return float64(nsec) / 1e6 }
+
+// leaveOut ends the measurement of a variant. Local; it counts on rank 0.
+func (l *lab) leaveOut(test int, why string) {
+	if l.tests == nil || l.m.Comm().Rank() != 0 {
+		return
+	}
+	l.tests[test].out = true
+	if l.o.Note != nil {
+		l.o.Note(fmt.Sprintf("%v is left out: %s", l.tests[test].Variant, why))
+	}
+}
+
+// tell gives the results. Rank 0 has them.
+func (l *lab) tell(emit func(report.Result) error) error {
+	if l.m.Comm().Rank() != 0 {
+		return nil
+	}
+	for _, t := range l.tests {
+		if len(t.sample) == 0 {
+			continue
+		}
+		r := report.Result{Bench: "redist", Transport: l.o.Transport, Ranks: l.o.From, Bytes: int64(l.o.elems()) * elemBytes}
+		r.SetRedist(t.sample)
+		if err := emit(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// least is how many bytes have to move.
+func (l *lab) least() int64 {
+	rule := layout.Layout{Kind: layout.Block, N: int64(l.o.elems())}
+	old, err := rule.Over(l.o.From)
+	if err != nil {
+		return 0
+	}
+	next, err := rule.Over(l.o.To)
+	if err != nil {
+		return 0
+	}
+	stay := make([]int, min(l.o.From, l.o.To))
+	for i := range stay {
+		stay[i] = i
+	}
+	return layout.Moved(old, next, stay) * elemBytes
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"gompi/bench/redist"
+	"gompi/bench/report"
+	"gompi/mpi"
+)
+
+// redistCommand is a parsed `gompibench redist`.
+type redistCommand struct {
+	opt                 redist.Options
+	mib                 float64
+	methods, strategies string
+	json, progress      bool
+}
+
+func (c *redistCommand) flags() *pflag.FlagSet {
+	f := ownFlags("redist")
+	f.IntVar(&c.opt.From, "from", 2, "ranks before the change")
+	f.IntVar(&c.opt.To, "to", 4, "ranks after it")
+	f.Float64Var(&c.mib, "mib", 256, "the data in all, in MiB")
+	f.StringVar(&c.methods, "methods", "all", "`LIST` of col, p2p, rma-lock, rma-lockall, pull, inplace")
+	f.StringVar(&c.strategies, "strategies", "all", "`LIST` of blocking, nb, t, wd: each method with each strategy takes turns")
+	f.IntVar(&c.opt.Rounds, "rounds", redist.DefaultRounds, "how often each of them")
+	f.DurationVar(&c.opt.Iteration, "iteration", redist.DefaultIteration, "time of an iteration on --from ranks")
+	f.BoolVar(&c.json, "json", false, "one JSON object a line instead of a table")
+	f.StringVar(&c.opt.Transport, "transport", "", "what results call the transport (default: its name)")
+	f.BoolVar(&c.progress, "progress", isTerminal(os.Stderr), "say on stderr what is being measured (default: if it is a terminal)")
+	return f
+}
+
+// parseRedist reads the arguments after "redist".
+func parseRedist(args []string) (*redistCommand, error) {
+	c := &redistCommand{}
+	f := c.flags()
+	if err := f.Parse(args); err != nil {
+		return nil, err
+	}
+	switch {
+	case f.NArg() > 0:
+		return nil, fmt.Errorf("unexpected argument %q", f.Arg(0))
+	case c.opt.From < 1 || c.opt.To < 1 || c.opt.From == c.opt.To:
+		return nil, fmt.Errorf("--from %d and --to %d must be at least 1, and not the same", c.opt.From, c.opt.To)
+	case !(c.mib > 0 && c.mib <= 1<<20):
+		return nil, fmt.Errorf("--mib %v must be above 0, at most 1048576", c.mib)
+	case c.opt.Rounds < 1 || c.opt.Iteration <= 0:
+		return nil, fmt.Errorf("--rounds %d must be at least 1, --iteration %v above 0", c.opt.Rounds, c.opt.Iteration)
+	}
+	c.opt.Bytes = int64(c.mib * (1 << 20))
+	var err error
+	c.opt.Variants, err = redist.Variants(c.methods, c.strategies)
+	return c, err
+}
+
+func runRedist(args []string) {
+	c, err := parseRedist(args)
+	exitOn(err, redistUsage)
+	if !launched() {
+		exit(launch(c.opt.From, c.progress))
+	}
+	mpi.Main(c.run)
+}
+
+func redistUsage() string {
+	return "usage: gompibench redist [flags]                (starts itself under gompirun)\n" +
+		"       gompirun -np FROM gompibench redist --from FROM [flags]\n\n" +
+		"Measures how data is redistributed when a job changes its size by package mam: FROM ranks\n" +
+		"iterate (SAM's emulation of CG), change to TO ranks, and back, by each method and strategy in\n" +
+		"turn. The data is checked after each change. A method or strategy that is repaired to another\n" +
+		"one is told under the name of that, once.\n\n" +
+		"The table has milliseconds, medians of the rounds. In brackets what JSON calls it:\n" +
+		"  msec      from the first source's start until the last target has all data, with allocation\n" +
+		"            and first touch of all memory that receives, whenever that was, and without the\n" +
+		"            start of processes [msec]\n" +
+		"  warm      without that memory; touch is it alone [warm_msec, touch_msec]\n" +
+		"  omega     how much longer the sources' iterations are meanwhile [omega]\n" +
+		"  iters     how many they make meanwhile [iterations]\n" +
+		"  total     the study's totals: msec, and of blocking ones as many iterations on TO ranks as the\n" +
+		"            background one that makes the fewest has made meanwhile\n" +
+		"  equal     the same where all get as far as the background one that makes the most\n" +
+		"  moved     bytes that came from other processes, and how many had to [moved_bytes, least_bytes]\n" +
+		"JSON has the time of an iteration before and after, too [from_iter_msec, to_iter_msec].\n\nflags:\n" +
+		new(redistCommand).flags().FlagUsages()
+}
+
+// run is the program of each rank.
+func (c *redistCommand) run(ctx context.Context, world *mpi.Comm) error {
+	var all []report.Result
+	emit := func(r report.Result) error {
+		all = append(all, r)
+		if c.json {
+			return report.Write(os.Stdout, r)
+		}
+		return nil
+	}
+	c.opt.Note = func(text string) { fmt.Fprintln(os.Stderr, "gompibench: redist:", text) }
+	if c.progress {
+		c.opt.Progress = func(done, all int, next string) {
+			fmt.Fprintf(os.Stderr, "gompibench: redist %d->%d: %d of %d, %s\n", c.opt.From, c.opt.To, done, all, next)
+		}
+	}
+	if err := redist.Run(ctx, world, c.opt, emit); err != nil || c.json || len(all) == 0 {
+		return err
+	}
+	return report.RedistTable(os.Stdout, all)
+}
