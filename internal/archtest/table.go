@@ -39,6 +39,7 @@ var layers = []row{
 	{pkg: "internal/knob", pure: true},
 	{pkg: "internal/retry"},
 	{pkg: "internal/huge"},
+	{pkg: "internal/dirty"}, // for the module, and for reading memory that is being written
 	{pkg: "internal/dtype", may: "internal/mem"},
 	{pkg: "internal/buffer", may: "internal/dtype internal/mem"},
 	{pkg: "internal/kernel", may: "internal/dtype", pure: true},
