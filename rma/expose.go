@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"gompi/internal/buffer"
@@ -74,13 +75,36 @@ func Expose[T any](p *mpi.Process, mem []T) (*Exposed, error) {
 	return expose(p, bytesOf(mem), sizeOf[T]())
 }
 
+// ExposeLive is Expose of memory that this process, and only it, goes on writing to while
+// others read it: of what is written meanwhile a Read gives any mixture of before and
+// after, byte by byte, and that is no data race. Writes of others are ErrArg. It is
+// ErrNoMemory where the system does not let a process copy its own memory by a system
+// call. Local.
+func ExposeLive[T any](p *mpi.Process, mem []T) (*Exposed, error) {
+	if bad := typeError[T](); bad != nil {
+		return nil, apart(bad.class, opExpose, bad.why)
+	}
+	return exposeBy((*remote.Space).PublishLive, p, bytesOf(mem), sizeOf[T]())
+}
+
+// Stored reports whether others than the goroutines of this process may store to some of
+// mem now: it is memory of a window of this process, attached to one, or that it has
+// exposed. Whether what mem lies in is mapped elsewhere it does not tell. Local.
+func Stored[T any](p *mpi.Process, mem []T) bool {
+	return remote.Of(p.Self().Core().Comm().Engine).Stored(bytesOf(mem))
+}
+
 func expose(p *mpi.Process, mem []byte, unit int64) (*Exposed, error) {
+	return exposeBy((*remote.Space).Publish, p, mem, unit)
+}
+
+func exposeBy(publish func(*remote.Space, []byte, *remote.Key) (*remote.Region, error), p *mpi.Process, mem []byte, unit int64) (*Exposed, error) {
 	e := p.Self().Core().Comm().Engine
 	x := new(Exposed)
 	binary.LittleEndian.PutUint32(x.key[:], keyVersion)
 	binary.LittleEndian.PutUint32(x.key[4:], uint32(unit))
 	var err error
-	if x.region, err = remote.Of(e).Publish(mem, (*remote.Key)(x.key[keyHead:])); err != nil {
+	if x.region, err = publish(remote.Of(e), mem, (*remote.Key)(x.key[keyHead:])); err != nil {
 		return nil, apart(mpi.ErrNoMemory, opExpose, err)
 	}
 	return x, nil
@@ -177,6 +201,9 @@ func Write[T any](r *Remote, buf []T, offset int) error {
 
 // WriteBuf is Write of any elements, see ReadBuf.
 func (r *Remote) WriteBuf(b mpi.Buf, offset, count int, dt mpi.Datatype) error {
+	if r.a.Live() {
+		return apart(mpi.ErrArg, opWrite, errors.New("its owner has exposed the memory to be read only"))
+	}
 	at, err := r.place(opWrite, b.Core(), offset, count, dt.Core())
 	if err != nil {
 		return err

@@ -96,7 +96,7 @@ var layers = []row{
 	{pkg: "internal/engine", may: "transport collectives collectives/flat internal/buffer internal/calls internal/fault internal/wire internal/group internal/match " +
 		"internal/bytepool internal/credit internal/dtype internal/kernel internal/mem internal/nodecoll internal/nodecoll/layout internal/progress internal/retry internal/ring internal/rollcall internal/serials internal/wait"},
 
-	{pkg: "internal/remote", may: "internal/engine internal/shmem transport internal/buffer internal/calls internal/fault internal/wire internal/cgroup internal/segment internal/dtype internal/kernel internal/mem internal/span internal/wait"},
+	{pkg: "internal/remote", may: "internal/engine internal/shmem transport internal/buffer internal/calls internal/dirty internal/fault internal/wire internal/cgroup internal/segment internal/dtype internal/kernel internal/mem internal/span internal/wait"},
 
 	{pkg: "internal/core", may: "internal/engine collectives collectives/selection internal/change transport transport/inproc transport/shm transport/tcp " +
 		"internal/buffer internal/calls internal/dtype internal/fault internal/group internal/kernel internal/wire internal/control internal/control/client internal/knob internal/rollcall internal/segment internal/wait"},

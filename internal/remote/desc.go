@@ -19,7 +19,7 @@ const DescBytes = 128
 //
 //	 0 version  1 domain  2 phase  3 length of the keys
 //	 4 handle (uint32)
-//	 8 owner's job, 16 serial (uint32), 20..23 zero, 24 nonce
+//	 8 owner's job, 16 serial (uint32), 20 1 if it is live, 21..23 zero, 24 nonce
 //	32 bytes
 //	40 name of the control block, a block of the owner
 //	76 keys of the paths, zero behind them
@@ -40,6 +40,7 @@ type description struct {
 	handle uint32
 	nonce  uint64
 	bytes  int64
+	live   bool // see PublishLive
 
 	control shmem.Name
 	keys    keys
@@ -51,6 +52,9 @@ func (d *description) encode() (b Desc) {
 	le.PutUint32(b[4:], d.handle)
 	le.PutUint64(b[8:], uint64(d.proc.Job))
 	le.PutUint32(b[16:], d.proc.Serial)
+	if d.live {
+		b[20] = 1
+	}
 	le.PutUint64(b[24:], d.nonce)
 	le.PutUint64(b[32:], uint64(d.bytes))
 	d.control.Put(b[descControl:])
@@ -70,6 +74,7 @@ func (b *Desc) decode() (d description, err error) {
 		proc:   wire.ProcID{Job: wire.JobID(le.Uint64(b[8:])), Serial: le.Uint32(b[16:])},
 		nonce:  le.Uint64(b[24:]),
 		bytes:  int64(le.Uint64(b[32:])),
+		live:   b[20] == 1,
 	}
 	d.control = shmem.GetName(b[descControl:], d.proc)
 	if d.domain != domainCPU && d.domain != domainGuard || d.phase >= phases || d.bytes < 0 {

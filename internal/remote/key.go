@@ -155,6 +155,9 @@ func (t *Target) openCopied(key []byte) bool {
 		return false
 	case b != nil:
 		t.mem, t.path = b[:t.size:t.size], mapped{t}
+		if t.isLive {
+			t.readLive()
+		}
 	case m.Writable():
 		t.memory, t.key, t.path = m, at, copied{t}
 	default:

@@ -2,7 +2,8 @@
 
 package remote
 
-// unsafe: elements of a region are packed by their type from an address.
+// unsafe: elements of a region are packed by their type from an address, and addresses of
+// two memories are compared.
 
 import (
 	"unsafe"
@@ -44,4 +45,10 @@ func (l *Layout) unpack(region []byte, off int64, src []byte) {
 		mem.Copy(region[at:][:n], src)
 		src, off = src[n:], off+n
 	}
+}
+
+// overlap reports whether two memories have a byte in common.
+func overlap(a, b []byte) bool {
+	x, y := uintptr(unsafe.Pointer(unsafe.SliceData(a))), uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+	return x < y+uintptr(len(b)) && y < x+uintptr(len(a))
 }

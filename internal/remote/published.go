@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"gompi/internal/buffer"
+	"gompi/internal/dirty"
 	"gompi/internal/fault"
 	"gompi/internal/shmem"
 	"gompi/internal/wire"
@@ -21,15 +22,28 @@ const KeyBytes = DescBytes + shmem.NameBytes
 // Publish makes memory of this process a region that other processes access as
 // Accessors with the key that it fills, until Retire. The memory is the caller's,
 // on the heap.
-func (s *Space) Publish(mem []byte, key *Key) (*Region, error) {
+func (s *Space) Publish(mem []byte, key *Key) (*Region, error) { return s.publish(mem, key, false) }
+
+// PublishLive is Publish of memory that is only read, while this process goes on writing
+// to it: live.go. The error may be that this system cannot copy such memory.
+func (s *Space) PublishLive(mem []byte, key *Key) (*Region, error) {
+	if err := dirty.CanCopy(); err != nil {
+		return nil, err
+	}
+	return s.publish(mem, key, true)
+}
+
+func (s *Space) publish(mem []byte, key *Key, live bool) (*Region, error) {
 	marks, err := s.markBlock()
 	if err != nil {
 		return nil, err
 	}
-	r, err := s.Expose(mem, 0)
+	r, err := s.newRegion(mem, 0)
 	if err != nil {
 		return nil, err
 	}
+	r.live = live
+	r = s.exposed(r)
 	s.e.Lock()
 	r.published = true
 	s.e.Unlock()
@@ -74,6 +88,10 @@ func (a *Accessor) Bytes() int64 { return a.t.size }
 
 // Proc is the process whose region it is.
 func (a *Accessor) Proc() wire.ProcID { return a.t.proc }
+
+// Live reports whether the owner writes to the region while it is read: then it may not
+// be written.
+func (a *Accessor) Live() bool { return a.t.isLive }
 
 // Close gives the accessor up.
 func (a *Accessor) Close() { a.t.Close() }

@@ -36,6 +36,7 @@ type Region struct {
 	key     uint64
 
 	published bool        // accessors look at its generation and have marks
+	live      bool        // it is read while it is written, see PublishLive
 	shared    shmem.Block // that mem is, if it is of the heap that others map
 	posted    []byte      // key with which devices reach it, if they can
 
@@ -58,10 +59,16 @@ func (s *Space) Expose(mem []byte, words int) (*Region, error) {
 	if err != nil {
 		return nil, err
 	}
+	return s.exposed(r), nil
+}
+
+func (s *Space) exposed(r *Region) *Region {
 	d := r.describe()
 	s.expose(r, d)
-	s.post(r, d)
-	return s.open(r, d), nil
+	if !r.live {
+		s.post(r, d)
+	}
+	return s.open(r, d)
 }
 
 // Allocate makes a region of n zeroed bytes, with words in its control block.
@@ -188,7 +195,7 @@ func (s *Space) furnish(r *Region, words int) error {
 
 func (r *Region) describe() *description {
 	return &description{
-		proc: r.s.self, bytes: int64(len(r.mem)), phase: phaseOf(r.mem), control: r.ctl.block.Name(),
+		proc: r.s.self, bytes: int64(len(r.mem)), live: r.live, phase: phaseOf(r.mem), control: r.ctl.block.Name(),
 	}
 }
 
@@ -289,6 +296,7 @@ func (s *Space) ReachInto(t *Target, p wire.ProcID, b *Desc) *fault.Fault {
 	if p == s.self {
 		return s.reachOwn(t)
 	}
+	t.isLive = d.live
 	s.e.Lock()
 	t.peer = s.peerOf(p)
 	s.hold(t.peer)
@@ -315,6 +323,9 @@ func (s *Space) reachOwn(t *Target) *fault.Fault {
 	}
 	t.size, t.domain, t.mem, t.ctl = int64(len(r.mem)), r.domain, r.mem, r.ctl
 	t.path = mapped{t}
+	if r.live {
+		t.readLive()
+	}
 	return nil
 }
 

@@ -217,6 +217,8 @@ func (r *Region) serve(q *request, o *operation, groups []group, data, reply []b
 			switch {
 			case q.kind == framePut:
 				copy(m, a)
+			case q.kind == frameGet && r.live:
+				copyLive(was, m)
 			case q.kind == frameGet:
 				copy(was, m)
 			case guarded:

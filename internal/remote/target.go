@@ -30,6 +30,8 @@ type Target struct {
 	mapping *shmem.Mapping
 	memory  *engine.Memory // if copied or readable
 	key     uint64
+	isLive  bool     // its owner writes while it is read
+	live    []byte   // if it is, and in this address space
 	ctl     *control // block, or that of the region itself; nil, if served: not mapped here
 	block   control
 	lock    atomic.Pointer[locker]
