@@ -44,13 +44,3 @@ func (l *lab) check() error {
 	}
 	return err
 }
-
-// carrier names what carries messages between this rank and another one; "": there is none.
-func carrier(c *mpi.Comm) string {
-	for r := range c.Size() {
-		if name := c.Transport(r); r != c.Rank() && name != "" {
-			return name
-		}
-	}
-	return ""
-}

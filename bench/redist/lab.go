@@ -9,7 +9,9 @@ import (
 	"runtime/debug"
 	"time"
 
+	"gompi/bench"
 	"gompi/bench/report"
+	"gompi/bench/stages"
 	"gompi/internal/layout"
 	"gompi/mam"
 	"gompi/mpi"
@@ -27,9 +29,13 @@ type lab struct {
 	ctx   context.Context
 	m     *mam.Module
 	x     []uint64
-	cg    *cg
 	clock clock
 	came  bool // this process, by the change that is being measured
+
+	// An iteration, over a communicator.
+	iteration *stages.Emulation
+	over      *mpi.Comm
+	costs     []float64 // rank 0: of its stages
 
 	// Rank 0 alone:
 	tests      []*test
@@ -58,7 +64,7 @@ func Run(ctx context.Context, world *mpi.Comm, o Options, emit func(report.Resul
 	if err := o.validate(); err != nil {
 		return err
 	}
-	l := &lab{o: o, ctx: ctx, cg: newCG(o.Bytes)}
+	l := &lab{o: o, ctx: ctx}
 	if l.clock, err = newClock(); err != nil {
 		return err
 	}
@@ -78,9 +84,13 @@ func Run(ctx context.Context, world *mpi.Comm, o Options, emit func(report.Resul
 		return err
 	}
 	if role == mam.Source {
-		if err := l.cg.calibrate(world, o.Iteration); err != nil {
+		if err := l.emulate(); err != nil {
 			return err
 		}
+		if _, err := l.iteration.Fit(o.Iteration); err != nil {
+			return fmt.Errorf("redist: %w", err)
+		}
+		l.costs = l.iteration.Costs()
 		for _, v := range o.Variants {
 			l.tests = append(l.tests, &test{Variant: v})
 		}
@@ -121,15 +131,13 @@ func (l *lab) turn() (over bool, err error) {
 	return false, l.forth(next)
 }
 
-// next is the variant that is to be measured now, and what newcomers cannot know; below
-// 0: that was all.
+// next is the variant that is to be measured now; below 0: that was all.
 func (l *lab) next() (int, error) {
-	c := l.m.Comm()
-	word := [2]int64{-1, l.cg.turns}
+	c, next := l.m.Comm(), -1
 	if c.Rank() == 0 {
 		for n := len(l.tests) * l.o.Rounds; l.at < n; l.at++ {
 			if t := l.tests[l.at%len(l.tests)]; !t.out {
-				word[0] = int64(l.at % len(l.tests))
+				next = l.at % len(l.tests)
 				if l.o.Progress != nil {
 					l.o.Progress(l.at, n, fmt.Sprintf("round %d of %d, %v", l.at/len(l.tests)+1, l.o.Rounds, t.Variant))
 				}
@@ -138,9 +146,7 @@ func (l *lab) next() (int, error) {
 			}
 		}
 	}
-	word, err := mpi.BcastOne(c, word, 0)
-	l.cg.turns = word[1]
-	return int(word[0]), err
+	return mpi.BcastOne(c, next, 0)
 }
 
 // forth makes the change that is measured.
@@ -152,45 +158,62 @@ func (l *lab) forth(next int) error {
 	} else if err != nil {
 		return err
 	}
-	c := l.m.Comm()
 	var err error
 	if l.before, err = l.iterationNow(); err != nil {
 		return err
 	}
 	l.iterations = l.iterations[:0]
-	return l.change(l.o.To, func() error { return l.cg.iterate(c) })
+	return l.change(l.o.To, l.iterate)
 }
 
 // iterationNow is how long an iteration takes, in nanoseconds. Collective.
 func (l *lab) iterationNow() (float64, error) {
-	c := l.m.Comm()
+	if err := l.emulate(); err != nil {
+		return 0, err
+	}
 	took := make([]float64, timed)
 	for i := range settling + timed {
 		start := time.Now()
-		if err := l.iterate(c); err != nil {
+		if err := l.iterate(); err != nil {
 			return 0, err
+		}
+		if state, err := l.m.Checkpoint(mam.Check); err != nil {
+			return 0, err
+		} else if state == mam.Completed {
+			return 0, errors.New("redist: somebody else has changed the number of ranks")
 		}
 		if i >= settling {
 			took[i-settling] = float64(time.Since(start))
 		}
 	}
 	if l.o.Transport == "" {
-		l.o.Transport = carrier(c)
+		l.o.Transport = bench.Carrier(l.m.Comm())
 	}
 	return report.Median(took), nil
 }
 
-// iterate is an iteration in which no change is expected.
-func (l *lab) iterate(c *mpi.Comm) error {
-	if err := l.cg.iterate(c); err != nil {
-		return err
+// vectorShare is the data by the vector of the emulated CG, in bytes: in the study 64 GB by
+// 33,176,880.
+const vectorShare = 1930
+
+// emulate makes the iteration over the ranks that there are: as much of it on each as is
+// its share. Collective.
+func (l *lab) emulate() (err error) {
+	c := l.m.Comm()
+	if l.over == c {
+		return nil
 	}
-	if state, err := l.m.Checkpoint(mam.Check); err != nil {
-		return err
-	} else if state == mam.Completed {
-		return errors.New("redist: somebody else has changed the number of ranks")
-	}
-	return nil
+	list := stages.CG(l.o.Iteration.Seconds(), max(8, int(l.o.Bytes/vectorShare)&^7))
+	factor := float64(l.o.From) / float64(c.Size())
+	l.iteration, err = stages.New(c, list, stages.Options{Factor: factor, Costs: l.costs})
+	l.over = c
+	return err
+}
+
+// iterate is one iteration. Collective.
+func (l *lab) iterate() error {
+	_, err := l.iteration.Iterate(false, nil)
+	return err
 }
 
 // change asks for so many ranks, and iterates until there are.
@@ -245,9 +268,6 @@ func (l *lab) arrived() error {
 	}
 	all := make([]int64, ofSize*c.Size())
 	if err := mpi.Gather(c, mine, all, 0); err != nil {
-		return err
-	}
-	if l.cg.turns, err = mpi.BcastOne(c, l.cg.turns, 0); err != nil {
 		return err
 	}
 	after, err := l.iterationNow()

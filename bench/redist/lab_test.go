@@ -86,7 +86,7 @@ func TestRun(t *testing.T) {
 				x := r.Redist
 				names = append(names, x.Method+"-"+x.Strategy)
 				if r.Bench != "redist" || r.Transport != "inproc" || r.Bytes != 80000 || r.Ranks != o.From || x.From != o.From || x.To != o.To || x.Rounds != 2 ||
-					!(0 < x.WarmMsec && x.WarmMsec <= x.Msec && 0 < x.TouchMsec && 0 < x.FromIterMsec && 0 < x.ToIterMsec) ||
+					!(0 < x.WarmMsec && x.WarmMsec <= x.Msec && 0 <= x.TouchMsec && 0 < x.FromIterMsec && 0 < x.ToIterMsec) ||
 					x.MovedBytes != x.LeastBytes || x.LeastBytes < 80000/5 || x.Background() != (x.Iterations > 0) || x.Background() != (x.Omega > 0) {
 					t.Errorf("%+v, %+v", r, x)
 				}

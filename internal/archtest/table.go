@@ -141,7 +141,7 @@ var layers = []row{
 	{pkg: "bench/stages", may: "mpi"}, // what iterations of an application do, for the two laboratories
 	{pkg: "bench", may: "mpi mpi/value rma sessions collectives collectives/selection collectives/sim internal/cgroup bench/report"},
 	// By its own package, as it links the module.
-	{pkg: "bench/redist", may: "mpi mam internal/layout bench/report"},
+	{pkg: "bench/redist", may: "mpi mam internal/layout bench bench/report bench/stages"},
 	{pkg: "bench/peers", may: "bench/report internal/cgroup"},
 	{pkg: "bench/peers/empty", may: "mpi"},
 	{pkg: "cmd/gompirun", may: "launcher"},
