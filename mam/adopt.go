@@ -3,6 +3,8 @@
 package mam
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -18,7 +20,11 @@ import (
 type adoption struct {
 	m    *Module
 	c    *sessions.Change
-	both *mpi.Comm // see User.Comm
+	both *mpi.Comm // see User.Comm; nil: not made yet
+	// early ends calls in both as long as nobody was handed the change; nil: it was handed
+	// out. pace is that of what moves meanwhile; nil: none.
+	early context.Context
+	pace  *pace
 	// from and to are the ranks in both of sources and targets, by their ranks before and
 	// after the change; -1 of a source that has died.
 	from, to []int
@@ -40,6 +46,7 @@ type move struct {
 	*array
 	next  layout.Split
 	rule  layout.Layout // afterwards
+	have  []byte        // what this rank has, of constant data that moves early; nil: the variable says it
 	fresh []byte        // what this rank has afterwards; nil of a leaver
 	block block         // of which fresh is
 	moved bool
@@ -55,37 +62,59 @@ func (m *Module) adoptionOf(c *sessions.Change, ns, old int, since time.Time, ar
 	if err := a.place(ns); err != nil {
 		return nil, err
 	}
+	a.config, _ = repaired(a.config, a.times.NS, a.times.ND, false)
 	a.lost = lost(arrays, a.dead())
 	return a, a.divide(arrays)
 }
 
+// errMissed is that of a change that was rolled back when it was handed out here.
+var errMissed = errors.New("what has moved early of the change is gone, as it was rolled back")
+
 // handed begins with a change that a source was handed.
 func (m *Module) handed(c *sessions.Change) (*adoption, error) {
 	m.mu.Lock()
-	a, since := m.ready, m.since
-	if m.ready = nil; a != nil && a.c != c {
-		a = nil
-	}
+	since := m.since
 	m.mu.Unlock()
-	var err error
+	a := m.takeReady(c)
 	if a == nil {
+		var err error
 		if a, err = m.adoptionOf(c, m.comm.Size(), m.comm.Rank(), since, m.arrays); err != nil {
 			return nil, err
 		}
-	}
-	if a.lost != nil {
-		return nil, a.lost
-	}
-	for _, x := range a.moves {
-		if err = x.held(a.old); err != nil {
-			return nil, m.refuse("Checkpoint", mpi.ErrCount, err)
+		if a.lost == nil && a.config.early() {
+			return nil, errMissed
 		}
 	}
-	if err := a.begin(); err != nil {
+	err := a.lost
+	for _, x := range a.moves {
+		if err != nil {
+			break
+		}
+		if bad := x.held(a.old); bad != nil {
+			err = m.refuse("Checkpoint", mpi.ErrCount, bad)
+		}
+	}
+	if err == nil {
+		err = a.begin()
+	}
+	if err != nil {
 		a.close()
 		return nil, err
 	}
 	return a, nil
+}
+
+// takeReady is what has moved of a change before it is handed out, which is the caller's
+// from now on; nil: nothing has, or another has taken it.
+func (m *Module) takeReady(c *sessions.Change) *adoption {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	a := m.ready
+	if a == nil || a.c != c {
+		return nil
+	}
+	m.ready = nil
+	return a
 }
 
 // place finds who is who of ns sources.

@@ -24,8 +24,7 @@ func (m *Module) await(number int) (*sessions.Change, error) {
 	if c == nil || err != nil {
 		return nil, err
 	}
-	shown, err := m.w.Shown(m.ctx, c)
-	if !shown || err != nil {
+	if shown, err := m.shows(c); !shown || err != nil {
 		return nil, err
 	}
 	if handed, err := m.w.Check(number); handed != nil || err != nil {
@@ -107,4 +106,29 @@ func (m *Module) seen(result string) (*sessions.Change, error) {
 		return nil, context.Cause(m.life)
 	}
 	return nil, nil
+}
+
+// shows waits until a change is shown, or over, or cannot be prepared here.
+func (m *Module) shows(c *sessions.Change) (bool, error) {
+	ctx, cancel := context.WithCancel(m.ctx)
+	defer cancel()
+	m.mu.Lock()
+	m.alarm = cancel
+	trouble := m.trouble != nil
+	m.mu.Unlock()
+	if trouble {
+		cancel()
+	}
+	select {
+	case m.waits <- struct{}{}:
+	default:
+	}
+	shown, err := m.w.Shown(ctx, c)
+	m.mu.Lock()
+	m.alarm = nil
+	m.mu.Unlock()
+	if t := m.takeTrouble(); t != nil {
+		return false, t
+	}
+	return shown, err
 }

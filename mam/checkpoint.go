@@ -37,6 +37,9 @@ func (m *Module) Checkpoint(how Completion) (State, error) {
 	if err := m.admit(); err != nil {
 		return m.State(), err
 	}
+	if t := m.tested.Load(); t != nil {
+		t.test()
+	}
 	number := m.iteration + m.ahead
 	c, err := m.w.Check(number)
 	if err != nil {
@@ -96,6 +99,11 @@ func (m *Module) admit() error {
 	}
 	m.target = 0
 	m.openGate()
+	return m.takeTrouble()
+}
+
+// takeTrouble is why a change could not be prepared, once.
+func (m *Module) takeTrouble() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	err := m.trouble

@@ -12,23 +12,52 @@ import (
 // alltoallv is method COL: one Alltoallv over both, with nothing for whom has no part; of
 // layouts in which a rank's elements are not side by side, an Alltoallw.
 func (a *adoption) alltoallv(x *move) error {
+	e, err := a.exchange(x)
+	if err != nil {
+		return err
+	}
+	bufs := a.comm().Bufs()
+	if e.runs {
+		return bufs.Alltoallw(e.out, e.in)
+	}
+	return bufs.Alltoallv(e.send, e.sendCounts, e.sendAt, e.recv, e.recvCounts, e.recvAt)
+}
+
+// ialltoallv begins the same.
+func (a *adoption) ialltoallv(x *move) (r mpi.Request, err error) {
+	e, err := a.exchange(x)
+	if err != nil {
+		return r, err
+	}
+	bufs := a.comm().Bufs()
+	if e.runs {
+		return bufs.Ialltoallw(e.out, e.in), nil
+	}
+	return bufs.Ialltoallv(e.send, e.sendCounts, e.sendAt, e.recv, e.recvCounts, e.recvAt), nil
+}
+
+// exchange is what this process gives to an Alltoallv, or, of runs, to an Alltoallw.
+type exchange struct {
+	runs               bool
+	send, recv         mpi.Buf
+	sendCounts, sendAt []int
+	recvCounts, recvAt []int
+	out, in            []mpi.Buf
+}
+
+func (a *adoption) exchange(x *move) (e exchange, err error) {
 	send, recv := a.parts(x, true), a.parts(x, false)
 	old, fresh := a.memory(x)
-	bufs := a.both.Bufs()
-	if sideBySide(x) {
-		sendCounts, sendAt := counts(send)
-		recvCounts, recvAt := counts(recv)
-		return bufs.Alltoallv(mpi.BufOf(old), sendCounts, sendAt, mpi.BufOf(fresh), recvCounts, recvAt)
+	if e.runs = !sideBySide(x); !e.runs {
+		e.send, e.recv = mpi.BufOf(old), mpi.BufOf(fresh)
+		e.sendCounts, e.sendAt = counts(send)
+		e.recvCounts, e.recvAt = counts(recv)
+		return e, nil
 	}
-	out, err := all(send, old, x.Bytes, true)
-	if err != nil {
-		return err
+	if e.out, err = all(send, old, x.Bytes, true); err == nil {
+		e.in, err = all(recv, fresh, x.Bytes, false)
 	}
-	in, err := all(recv, fresh, x.Bytes, false)
-	if err != nil {
-		return err
-	}
-	return bufs.Alltoallw(out, in)
+	return e, err
 }
 
 // sideBySide reports whether what goes between two ranks is in one piece for any two:

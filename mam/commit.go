@@ -113,7 +113,7 @@ func (m *Module) failed(c *sessions.Change, err error) (State, error) {
 		return NotStarted, m.undone(c, err)
 	}
 	var missing *LostError
-	if !errors.As(err, &missing) && (gone(err) || errors.Is(err, errStale)) {
+	if !errors.As(err, &missing) && (gone(err) || errors.Is(err, errStale) || errors.Is(err, errMissed)) {
 		committed, asked := c.Decided(m.ctx)
 		if asked != nil || committed {
 			return NotStarted, errors.Join(err, asked)

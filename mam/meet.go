@@ -9,30 +9,44 @@ import (
 	"gompi/mpi"
 )
 
-// begin makes the communicator of both, in which all find that they agree.
+// begin is what all do together when the change is handed out: if nothing has moved early
+// they make the communicator of both first.
 func (a *adoption) begin() error {
-	if err := a.meet(); err != nil {
+	a.early = nil
+	if a.both == nil {
+		if err := a.meet(); err != nil {
+			return err
+		}
+	}
+	if err := a.agree(); err != nil {
 		return err
 	}
-	return a.agree()
+	return a.moveAll(Constant)
 }
 
-// meet makes the communicator of all sources that live and the newcomers.
+// meet makes the communicator of all sources that live and the newcomers. It goes by the
+// name of the Result, as not all members need have come to make that of a change which is
+// rolled back.
 func (a *adoption) meet() (err error) {
-	s, living := a.m.s, len(a.from)-len(a.dead())
+	living := len(a.from) - len(a.dead())
 	newcomers := len(a.to) - len(a.stay)
-	switch {
-	case living == len(a.stay): // nobody leaves
-		a.both, err = s.Comm(a.c.Result)
-	case newcomers == 0 && living == len(a.from):
-		a.both, err = s.Comm(a.c.Input)
-	default:
+	if living == len(a.stay) { // nobody leaves
+		a.both, err = a.m.s.Comm(a.c.Result)
+	} else {
 		a.both, err = a.meetAll()
 	}
 	if err == nil && a.both.Size() != living+newcomers {
 		err = fmt.Errorf("mam: %d processes for %d sources and %d newcomers", a.both.Size(), living, newcomers)
 	}
 	return err
+}
+
+// comm is both, for the calls of now.
+func (a *adoption) comm() *mpi.Comm {
+	if a.early == nil {
+		return a.both
+	}
+	return a.both.WithContext(a.early)
 }
 
 func (a *adoption) meetAll() (*mpi.Comm, error) {
@@ -57,7 +71,11 @@ func (a *adoption) meetAll() (*mpi.Comm, error) {
 		}
 		g = g.Union(j)
 	}
-	return mpi.CommFromGroup(g.WithContext(a.m.ctx), "mam "+a.c.Result)
+	ctx := a.m.ctx
+	if a.early != nil {
+		ctx = a.early
+	}
+	return mpi.CommFromGroup(g.WithContext(ctx), "mam "+a.c.Result)
 }
 
 // What each rank says of itself in the beginning.
@@ -69,16 +87,20 @@ const (
 	says
 )
 
-// agree holds all ranks to the same registry, and sources to the same iteration.
+// agree holds all ranks to the same registry, and sources to the same iteration, unless
+// that is early.
 func (a *adoption) agree() error {
 	m := a.m
 	mine := make([]int64, says)
-	mine[saysHash], mine[saysIteration], mine[saysAhead] = int64(a.hash()), int64(m.iteration), int64(m.ahead)
+	mine[saysHash] = int64(a.hash())
+	if a.early == nil {
+		mine[saysIteration], mine[saysAhead] = int64(m.iteration), int64(m.ahead)
+	}
 	if m.user != nil {
 		mine[saysUser] = 1
 	}
 	all := make([]int64, says*a.both.Size())
-	if err := mpi.Allgather(a.both, mine, all); err != nil {
+	if err := mpi.Allgather(a.comm(), mine, all); err != nil {
 		return err
 	}
 	of := func(rank int) []int64 { return all[rank*says : (rank+1)*says] }
@@ -103,9 +125,11 @@ func (a *adoption) agree() error {
 			return m.refuse("Checkpoint", mpi.ErrMismatch, fmt.Errorf("newcomer %d has a user function, or the first rank has", d-len(a.stay)))
 		}
 	}
-	m.iteration, m.ahead = int(first[saysIteration]), int(first[saysAhead])
-	a.user = first[saysUser] == 1
-	return a.moveAll(Constant)
+	if a.early == nil {
+		m.iteration, m.ahead = int(first[saysIteration]), int(first[saysAhead])
+		a.user = first[saysUser] == 1
+	}
+	return nil
 }
 
 // errStale is told of a change that newcomers end, as data was registered after they

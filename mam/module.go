@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"gompi/mpi"
@@ -50,6 +51,9 @@ type Module struct {
 	times    Times
 	over     bool
 
+	tested atomic.Pointer[tested] // that Checkpoint tests; nil: nothing
+	waits  chan struct{}          // a Checkpoint waits for what it would test
+
 	life context.Context // of the goroutine that prepares changes
 	end  context.CancelFunc
 	done sync.WaitGroup
@@ -64,6 +68,7 @@ type Module struct {
 	shown   *shown           // what others may read; nil: nothing
 	left    []block          // that the program may still have
 	trouble error            // why a change could not be prepared, to be said by Checkpoint
+	alarm   func()           // called when trouble is set; nil: nobody waits
 }
 
 // ErrChanging is that of a call which has to wait until a change is over.
@@ -86,7 +91,7 @@ var options = sessions.Options{Prepare: true, Hold: true}
 // MAM_Init of MaM.
 func Init(ctx context.Context, world *mpi.Comm, config Config, user UserFunc) (*Module, Role, error) {
 	const op = "Init"
-	m := &Module{ctx: ctx, user: user, comm: world, gate: make(chan struct{}), news: make(chan struct{})}
+	m := &Module{ctx: ctx, user: user, comm: world, gate: make(chan struct{}), news: make(chan struct{}), waits: make(chan struct{}, 1)}
 	m.verbose = world.Process().Core().Process().Setting("GOMPI_VERBOSE") == "1"
 	c, err := sessions.Joined(ctx)
 	if err != nil {
@@ -176,8 +181,6 @@ func (c *Config) there() error {
 	switch {
 	case c.Method == InPlace:
 		return fmt.Errorf("method %v: only col, p2p, pull and those of windows are there", c.Method)
-	case c.Strategy > Blocking && c.Strategy != WaitDrains || c.Strategy == WaitDrains && c.Method != Pull && c.Method != Auto:
-		return fmt.Errorf("strategy %v: only blocking is there, and wd with method pull", c.Strategy)
 	case c.Spawn&^(SpawnAll|SpawnBackground) != 0:
 		return fmt.Errorf("spawn %v: only all and background are there", c.Spawn)
 	case c.Placement == Spread:
@@ -291,7 +294,7 @@ func (m *Module) comingNow() *sessions.Change {
 // isComing reports whether a change is; mu is held.
 func (m *Module) isComing() bool {
 	if m.coming != nil && m.coming.Over() {
-		m.coming, m.ready = nil, nil
+		m.coming = nil
 	}
 	return m.coming != nil
 }

@@ -4,6 +4,7 @@ package mam
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -18,7 +19,7 @@ func (a *adoption) moveAll(mode Mode) error {
 	if mode == Constant && a.config.early() {
 		for _, x := range a.moves {
 			if x.Mode == mode && !x.moved && a.new >= 0 {
-				return fmt.Errorf("gompi: BUG: %q was not read, from %d to %d ranks", x.Name, a.times.NS, a.times.ND)
+				return fmt.Errorf("gompi: BUG: %q has not moved, from %d to %d ranks", x.Name, a.times.NS, a.times.ND)
 			}
 		}
 		return nil // it is there
@@ -28,6 +29,17 @@ func (a *adoption) moveAll(mode Mode) error {
 			return fmt.Errorf("mam: from %d to %d ranks: %w", a.times.NS, a.times.ND, err)
 		}
 	}
+	if err := a.move(mode); err != nil {
+		return err
+	}
+	if left {
+		a.times.Sync += a.times.spent(AtCommit, start) - (a.times.Touch - touched)
+	}
+	return nil
+}
+
+// move moves all data of a mode that has not moved, with its sources, and waits for it.
+func (a *adoption) move(mode Mode) error {
 	if a.config.windows() {
 		if err := a.getAll(mode); err != nil {
 			return err
@@ -37,15 +49,18 @@ func (a *adoption) moveAll(mode Mode) error {
 		if x.moved || x.Mode != mode {
 			continue
 		}
-		if err := a.touch(x, nil); err != nil {
+		if err := a.touch(x, a.pace); err != nil {
 			return err
 		}
 		var err error
 		switch {
 		case x.Replicated:
-			err = a.replicate(x, i)
+			err = mpi.Waitall(a.replicate(x, i))
 		case a.config.Method == P2P:
-			err = a.pointToPoint(x, i)
+			var reqs []mpi.Request
+			if reqs, err = a.pointToPoint(x, i); err == nil {
+				err = mpi.Waitall(reqs)
+			}
 		default:
 			err = a.alltoallv(x)
 		}
@@ -53,30 +68,36 @@ func (a *adoption) moveAll(mode Mode) error {
 			return moveError(x, a, err)
 		}
 		x.moved = true
-	}
-	if left {
-		a.times.Sync += a.times.spent(AtCommit, start) - (a.times.Touch - touched)
+		a.told(int(x.from))
 	}
 	return nil
 }
 
-// replicate gives newcomers replicated data: the k-th of them by the source that is k-th,
-// counted around.
-func (a *adoption) replicate(x *move, tag int) error {
-	sources := len(a.from) - len(a.dead()) // the first ranks of both
-	var reqs []mpi.Request
-	bufs := a.both.Bufs()
-	for d := len(a.stay); d < len(a.to); d++ {
-		source := (d - len(a.stay)) % sources
+// replicate begins to give newcomers replicated data: see forNewcomers.
+func (a *adoption) replicate(x *move, tag int) (reqs []mpi.Request) {
+	bufs := a.comm().Bufs()
+	old, fresh := a.memory(x)
+	for d, source := range a.forNewcomers() {
 		switch {
 		case d == a.new:
-			reqs = append(reqs, bufs.Irecv(mpi.BufOf(x.fresh), source, tag))
-			x.from += int64(len(x.fresh))
-		case a.old >= 0 && a.from[a.old] == source:
-			reqs = append(reqs, bufs.Isend(mpi.BufOf(x.memory()), a.to[d], tag))
+			reqs = append(reqs, bufs.Irecv(mpi.BufOf(fresh), source, tag))
+			x.from += int64(len(fresh))
+		case a.both.Rank() == source:
+			reqs = append(reqs, bufs.Isend(mpi.BufOf(old), a.to[d], tag))
 		}
 	}
-	return mpi.Waitall(reqs)
+	return reqs
+}
+
+// forNewcomers are the newcomers, by their rank after the change, and for each the source,
+// by its rank in both, that does for it what any of them can: the k-th for the k-th, counted
+// around.
+func (a *adoption) forNewcomers() iter.Seq2[int, int] {
+	return func(yield func(d, source int) bool) {
+		sources := len(a.from) - len(a.dead()) // the first ranks of both
+		for d := len(a.stay); d < len(a.to) && yield(d, (d-len(a.stay))%sources); d++ {
+		}
+	}
 }
 
 // part is what goes between this process and another: bytes side by side, or runs of them.
@@ -144,7 +165,10 @@ func (o *part) indexed(elem int64, sends bool) (mpi.Datatype, error) {
 
 // memory is what this process has of data, and what it is to have.
 func (a *adoption) memory(x *move) (old, fresh []byte) {
-	if a.old >= 0 {
+	switch {
+	case x.have != nil:
+		old = x.have
+	case a.old >= 0:
 		old = x.memory()
 	}
 	return old, x.fresh

@@ -27,7 +27,13 @@ func (m *Module) join(c *sessions.Change) error {
 		return err
 	}
 	m.adopting = a
-	if err := a.begin(); err != nil {
+	if a.config.early() && a.config.Method != Pull {
+		err = a.moveEarly(m.life)
+	}
+	if err == nil {
+		err = a.begin()
+	}
+	if err != nil {
 		_, err = m.failed(c, err)
 		return err
 	}
@@ -95,7 +101,7 @@ func (m *Module) prepared(c *sessions.Change, store *sessions.Store, text []byte
 			return nil, err
 		}
 	}
-	if a.config.early() {
+	if a.config.early() && a.config.Method == Pull {
 		start := time.Now()
 		if err := a.pullEarly(m.life, store, nil); err != nil {
 			return nil, err

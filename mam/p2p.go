@@ -7,11 +7,11 @@ import (
 	"gompi/mpi"
 )
 
-// pointToPoint is method P2P: a receive of each source that has a part, a send to each
+// pointToPoint begins method P2P: a receive of each source that has a part, a send to each
 // target; what stays with a process is copied, by bytes.
-func (a *adoption) pointToPoint(x *move, tag int) error {
+func (a *adoption) pointToPoint(x *move, tag int) ([]mpi.Request, error) {
 	old, fresh := a.memory(x)
-	bufs, me := a.both.Bufs(), a.both.Rank()
+	bufs, me := a.comm().Bufs(), a.both.Rank()
 	var starts []func() mpi.Request // when nothing can fail here any more
 	for _, sends := range [...]bool{false, true} {
 		memory := fresh
@@ -28,7 +28,7 @@ func (a *adoption) pointToPoint(x *move, tag int) error {
 			}
 			b, err := p.buf(memory, x.Bytes, sends)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			starts = append(starts, func() mpi.Request {
 				if sends {
@@ -42,7 +42,7 @@ func (a *adoption) pointToPoint(x *move, tag int) error {
 	for i, start := range starts {
 		reqs[i] = start()
 	}
-	return mpi.Waitall(reqs)
+	return reqs, nil
 }
 
 // keep copies what a process has before and afterwards.

@@ -3,7 +3,6 @@
 package mam
 
 import (
-	"context"
 	"slices"
 	"time"
 
@@ -19,7 +18,7 @@ func (m *Module) prepareAll(w *sessions.Watcher) {
 			return // the watch is over, or the job
 		}
 		m.mu.Lock()
-		m.coming, m.since, m.ready = c, time.Now(), nil
+		m.coming, m.since = c, time.Now()
 		close(m.news)
 		m.news = make(chan struct{})
 		gate := m.gate
@@ -29,44 +28,73 @@ func (m *Module) prepareAll(w *sessions.Watcher) {
 		case <-m.life.Done():
 			return
 		}
-		if err := m.prepare(m.life, c); err != nil {
+		if err := m.prepare(c); err != nil {
 			if gone(err) {
 				_, _ = c.Decided(m.life)
 			}
 			if !c.Over() && m.life.Err() == nil { // it will be, at its deadline, as this member holds it back
 				m.mu.Lock()
 				m.trouble = err
+				alarm := m.alarm
 				m.mu.Unlock()
+				if alarm != nil {
+					alarm()
+				}
 			}
 			continue
 		}
-		if err := w.Release(c); err != nil {
-			return // it has no connection any more
+		err = w.Release(c)
+		if err == nil { // who is handed it takes what is ready
+			_, err = c.Decided(m.life)
+		}
+		if a := m.takeReady(c); a != nil {
+			a.close()
+		}
+		if err != nil {
+			return // it has no connection any more, or ends
 		}
 	}
 }
 
-// prepare moves constant data that this process is to have, without the others.
-func (m *Module) prepare(ctx context.Context, c *sessions.Change) error {
+// prepare gives this process the memory for what it is to have, and moves constant data, as
+// far as that is to be done before the change is handed out.
+func (m *Module) prepare(c *sessions.Change) (err error) {
 	m.mu.Lock()
 	arrays, since, now := slices.Clone(m.arrays), m.since, m.shown
 	m.mu.Unlock()
-	if now == nil || c.Role == sessions.Leaving {
-		return nil
-	}
 	a, err := m.adoptionOf(c, now.ranks, now.rank, since, arrays)
 	if err != nil || a.lost != nil {
 		return err
 	}
-	start := time.Now()
-	if err := a.pullEarly(ctx, now.store, now); err != nil {
-		return err
-	}
-	a.times.Async = a.times.spent(Background, start)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.coming == c {
+	defer func() {
+		if err != nil {
+			a.close()
+			return
+		}
+		m.mu.Lock()
+		defer m.mu.Unlock()
 		m.ready = a
+	}()
+	ctx, cancel := m.whileComing(c)
+	defer cancel()
+	if a.config.early() && a.config.Method != Pull {
+		for i, x := range a.moves {
+			x.have = now.memory[i]
+		}
+		return a.moveEarly(ctx)
+	}
+	p := m.paced(ctx)
+	for _, x := range a.moves {
+		if err := a.touch(x, p); err != nil {
+			return err
+		}
+	}
+	if a.config.early() {
+		start := time.Now()
+		if err := a.pullEarly(ctx, now.store, now); err != nil {
+			return err
+		}
+		a.times.Async = a.times.spent(Background, start)
 	}
 	return nil
 }

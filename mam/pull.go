@@ -15,16 +15,13 @@ import (
 	"gompi/sessions"
 )
 
-// early reports whether constant data is read before the change is handed out.
-func (c *Config) early() bool { return c.Method == Pull && c.Strategy != Blocking }
-
-// shown is what a member lets others read while its set is the one that changes: its
-// constant data.
+// shown is what a member has while its set is the one that changes, and with method PULL
+// lets others read: its constant data.
 type shown struct {
 	store       *sessions.Store
 	ranks, rank int
 	memory      [][]byte       // by array; nil of variable data
-	exposed     []*rma.Exposed // likewise
+	exposed     []*rma.Exposed // likewise, with PULL
 }
 
 // keysKey is where the keys of a member are, in the store of the set: of so many data, and
@@ -41,19 +38,25 @@ func putOffer(b []byte, key rma.Key, bytes int) {
 	binary.LittleEndian.PutUint64(b[len(key):], uint64(bytes))
 }
 
-// show exposes constant data and puts the keys into the store of the set.
+// show notes constant data; with PULL it exposes that, and puts the keys into the store of
+// the set.
 func (m *Module) show(store *sessions.Store) error {
 	m.hide()
-	if !m.config.early() {
-		return nil
-	}
 	s := &shown{store: store, ranks: m.comm.Size(), rank: m.comm.Rank()}
+	exposes := m.config.early() && m.config.Method == Pull
 	b := make([]byte, offerBytes*len(m.arrays))
 	for i, x := range m.arrays {
 		var memory []byte
 		var e *rma.Exposed
 		if x.Mode == Constant {
-			memory = x.memory()
+			if err := x.held(s.rank); err != nil {
+				return errors.Join(m.refuse("Checkpoint", mpi.ErrCount, err), s.close())
+			}
+			if memory = x.memory(); memory == nil {
+				memory = []byte{}
+			}
+		}
+		if exposes && x.Mode == Constant {
 			var err error
 			if e, err = rma.Expose(m.comm.Process(), memory); err != nil {
 				return errors.Join(err, s.close())
@@ -62,8 +65,10 @@ func (m *Module) show(store *sessions.Store) error {
 		}
 		s.memory, s.exposed = append(s.memory, memory), append(s.exposed, e)
 	}
-	if err := store.Put(keysKey(m.edition, len(m.arrays), s.rank), b); err != nil {
-		return errors.Join(err, s.close())
+	if exposes {
+		if err := store.Put(keysKey(m.edition, len(m.arrays), s.rank), b); err != nil {
+			return errors.Join(err, s.close())
+		}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

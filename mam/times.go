@@ -61,7 +61,7 @@ func (c *Config) used() (Method, Strategy) {
 	}
 	if strategy == Auto {
 		strategy = Blocking
-		if c.early() {
+		if method == Pull {
 			strategy = WaitDrains
 		}
 	}

@@ -3,8 +3,11 @@
 package mam
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"time"
 
 	"gompi/mpi"
 	"gompi/rma"
@@ -25,6 +28,11 @@ type window struct {
 // then the end of each, and of all windows. Who has failed revokes its windows, so that
 // nobody waits for it in their frees; the error is the first one. Algorithms 2 and 3 of the
 // study of MaM with RMA.
+//
+// Early it has the three paths of its Wait-Drains: who is a target only reads; who is a
+// source only makes the windows and waits for their end; who is both reads piece by piece,
+// each with a request, and leaves the processor to the iterations between them. The frees
+// are where all wait for the last reader: not the iterations, but the goroutine.
 func (a *adoption) getAll(mode Mode) error {
 	var list []*window
 	var err error
@@ -32,14 +40,17 @@ func (a *adoption) getAll(mode Mode) error {
 		if x.moved || x.Mode != mode || x.Replicated {
 			continue
 		}
-		if err = a.touch(x, nil); err != nil {
+		if err = a.touch(x, a.pace); err != nil {
 			break
 		}
 		old, _ := a.memory(x)
-		w, failed := rma.Create(a.both, old)
+		w, failed := rma.Create(a.comm(), old)
 		if failed != nil {
 			err = moveError(x, a, failed)
 			break
+		}
+		if a.early != nil {
+			w = w.WithContext(a.early)
 		}
 		list = append(list, &window{w, x, a.parts(x, false)})
 	}
@@ -53,7 +64,8 @@ func (a *adoption) getAll(mode Mode) error {
 	for _, w := range list {
 		if err != nil {
 			w.Revoke()
-			_ = a.got(w) // epochs that were begun
+			w.Window = w.WithContext(context.Background()) // it ends now
+			_ = a.got(w)                                   // epochs that were begun
 		}
 		failed := w.Free()
 		if err == nil {
@@ -86,19 +98,77 @@ func (a *adoption) get(w *window) error {
 				return err
 			}
 		}
-		to, err := p.buf(fresh, w.x.Bytes, false)
-		if err != nil {
-			return err
-		}
-		from, at, err := p.source(w.x.Bytes)
-		if err != nil {
-			return err
-		}
-		if err := w.GetBuf(to, peer, at, 1, from); err != nil {
+		if err := a.getPart(w, peer, p); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// getPart reads what one source has for this process: at once, or at a pace.
+func (a *adoption) getPart(w *window, peer int, p *part) error {
+	if a.pace == nil {
+		return a.getOnce(w, peer, p, func(to mpi.Buf, at int, from mpi.Datatype) error {
+			return w.GetBuf(to, peer, at, 1, from)
+		})
+	}
+	for piece := range p.pieces(w.x.Bytes, pieceBytes) {
+		start := time.Now()
+		err := a.getOnce(w, peer, &piece, func(to mpi.Buf, at int, from mpi.Datatype) error {
+			r := w.RGetBuf(to, peer, at, 1, from)
+			_, err := r.Wait()
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		a.told(int(piece.n))
+		if err := a.pace.rest(start); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *adoption) getOnce(w *window, peer int, p *part, get func(to mpi.Buf, at int, from mpi.Datatype) error) error {
+	to, err := p.buf(w.x.fresh, w.x.Bytes, false)
+	if err != nil {
+		return err
+	}
+	from, at, err := p.source(w.x.Bytes)
+	if err != nil {
+		return err
+	}
+	return get(to, at, from)
+}
+
+// pieces are parts that make up this one, of about so many bytes each.
+func (o *part) pieces(elem, bytes int64) iter.Seq[part] {
+	most := max(1, bytes/elem) // elements
+	return func(yield func(part) bool) {
+		var next part
+		left := most
+		for _, r := range o.runs {
+			for r.Len > 0 {
+				k := r
+				k.Len = min(k.Len, left)
+				if len(next.runs) == 0 {
+					next.at = k.ToAt * elem
+				}
+				next.runs, next.n = append(next.runs, k), next.n+k.Len*elem
+				r.FromAt, r.ToAt, r.Len = r.FromAt+k.Len, r.ToAt+k.Len, r.Len-k.Len
+				if left -= k.Len; left == 0 {
+					if !yield(next) {
+						return
+					}
+					next, left = part{}, most
+				}
+			}
+		}
+		if len(next.runs) > 0 {
+			yield(next)
+		}
+	}
 }
 
 // got ends the epochs of a window: all data is here.

@@ -151,11 +151,16 @@ func (c *Change) decision(ctx context.Context, op string) (committed bool, err e
 // word of this process: for who has found that its part cannot be done, and knows that
 // others will end the change. Commit then says what it says. Local.
 func (c *Change) Decided(ctx context.Context) (committed bool, err error) {
-	if c.isOver() {
-		c.mu.Lock()
+	c.mu.Lock()
+	if c.over {
 		defer c.mu.Unlock()
 		return !errors.Is(c.err, ErrRolledBack), nil
 	}
+	if c.page != nil { // another goroutine may end the change meanwhile
+		c.page.retain()
+		defer c.page.release()
+	}
+	c.mu.Unlock()
 	return c.decision(ctx, "Decided")
 }
 
