@@ -15,7 +15,7 @@ import (
 
 // TestJSON holds the field names and their order: scripts depend on them.
 func TestJSON(t *testing.T) {
-	r := Result{"latency", "shm", 2, 8, 0.11, 0.1, 0.2, 72.7273, 0, nil, nil, nil, nil, nil, nil}
+	r := Result{Bench: "latency", Transport: "shm", Ranks: 2, Bytes: 8, Usec: 0.11, UsecMin: 0.1, UsecP99: 0.2, MBps: 72.7273}
 	want := `{"bench":"latency","transport":"shm","ranks":2,"bytes":8,"usec":0.11,"usec_min":0.1,"usec_p99":0.2,"MBps":72.7273,"allocs":0}` + "\n"
 	var b bytes.Buffer
 	if err := Write(&b, r); err != nil || b.String() != want {
@@ -144,10 +144,10 @@ func TestTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range []Result{
-		{"latency", "shm", 2, 4 << 20, 390.4, 380, 1234.5, 10743.6, 0, nil, nil, nil, nil, nil, nil},
-		{"barrier", "tcp", 8, 0, 0.1044, 9.996, 99.96, 0, 0.00012, nil, nil, nil, nil, nil, nil},
-		{"first_barrier", "shm", 2, 0, 1, 1, 1, 0, 0, nil, nil, &First{"job", 2}, nil, nil, nil},
-		{"first_make", "shm", 2, 0, 1, 1, 1, 0, 0, nil, nil, &First{"duplicate", 0}, nil, nil, nil},
+		{Bench: "latency", Transport: "shm", Ranks: 2, Bytes: 4 << 20, Usec: 390.4, UsecMin: 380, UsecP99: 1234.5, MBps: 10743.6},
+		{Bench: "barrier", Transport: "tcp", Ranks: 8, Usec: 0.1044, UsecMin: 9.996, UsecP99: 99.96, Allocs: 0.00012},
+		{Bench: "first_barrier", Transport: "shm", Ranks: 2, Usec: 1, UsecMin: 1, UsecP99: 1, First: &First{"job", 2}},
+		{Bench: "first_make", Transport: "shm", Ranks: 2, Usec: 1, UsecMin: 1, UsecP99: 1, First: &First{"duplicate", 0}},
 	} {
 		if err := Row(&b, r); err != nil {
 			t.Fatal(err)

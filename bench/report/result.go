@@ -45,6 +45,8 @@ type Result struct {
 	*Resize
 	// Of processes that were spawned, likewise.
 	*Spawn
+	// Sam is a run of the synthetic application, whose time is Usec; nil: it is none.
+	Sam *Sam `json:"sam,omitempty"`
 }
 
 // First says what is new in a measurement of first calls.
@@ -65,8 +67,9 @@ type Target struct {
 	SlowdownOwn float64 `json:"slowdown_own"`
 }
 
-// maxLine is the longest JSON line that Read takes, in bytes.
-const maxLine = 1 << 16
+// maxLine is the longest JSON line that Read takes, in bytes: runs of the synthetic
+// application have the times of all iterations.
+const maxLine = 1 << 24
 
 // Write writes r as one JSON line.
 func Write(w io.Writer, r Result) error {
@@ -136,6 +139,9 @@ func (r *Result) check() error {
 	}
 	if r.Redist != nil {
 		return r.Redist.check()
+	}
+	if r.Sam != nil {
+		return r.Sam.check()
 	}
 	if r.Target != nil {
 		return r.Target.check()

@@ -42,6 +42,9 @@ func main() {
 		case "redist":
 			runRedist(os.Args[2:])
 			return
+		case "sam":
+			runSam(os.Args[2:])
+			return
 		case "spawn":
 			runSpawn(os.Args[2:])
 			return
@@ -165,6 +168,7 @@ func usage(w io.Writer) error {
 		"       gompibench first [flags]  (the first calls of a job and of new communicators)\n" +
 		"       gompibench resize [flags] (what it takes to change the number of ranks)\n" +
 		"       gompibench redist [flags] (what it takes to redistribute data when that number changes)\n" +
+		"       gompibench sam [flags] CONFIG  (a synthetic application that changes its number of ranks)\n" +
 		"       gompibench spawn [flags]  (what it takes to start processes from a running job)\n" +
 		"       gompibench tune [OPERATION...] [--into FILE]  (measures all algorithms; writes a table for gompirun --coll-table)\n" +
 		"       gompibench simulate OPERATION [flags]  (predicts the time of collectives on any number of ranks)\n" +

@@ -140,14 +140,15 @@ var layers = []row{
 	{pkg: "bench/plot", may: "bench/report"},
 	{pkg: "bench/stages", may: "mpi"}, // what iterations of an application do, for the two laboratories
 	{pkg: "bench", may: "mpi mpi/value rma sessions collectives collectives/selection collectives/sim internal/cgroup bench/report"},
-	// By its own package, as it links the module.
+	// By packages of their own, as they link the module.
 	{pkg: "bench/redist", may: "mpi mam internal/layout bench bench/report bench/stages"},
+	{pkg: "bench/sam", may: "bench bench/report bench/stages mam mpi"},
 	{pkg: "bench/peers", may: "bench/report internal/cgroup"},
 	{pkg: "bench/peers/empty", may: "mpi"},
 	{pkg: "cmd/gompirun", may: "launcher"},
 	{pkg: "cmd/gompictl", may: "launcher launcher/rm launcher/pool internal/wire internal/change internal/control internal/control/client internal/rollcall internal/top internal/top/screen"},
 	{pkg: "cmd/gompiplot", may: "bench/plot bench/report"},
-	{pkg: "cmd/gompibench", may: "bench bench/redist bench/report mpi collectives collectives/selection collectives/sim internal/control launcher/rm launcher/rm/sim"},
+	{pkg: "cmd/gompibench", may: "bench bench/redist bench/report bench/sam mpi collectives collectives/selection collectives/sim internal/control launcher/rm launcher/rm/sim"},
 	{pkg: "examples"}, // holds the tests of all examples
 	{pkg: "examples/options", may: "mpi"},
 	{pkg: "examples/*", may: "examples/options mpi mpi/value rma sessions sessions/dyn"},
