@@ -4,6 +4,7 @@ package remote
 
 import (
 	"context"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -30,15 +31,23 @@ import (
 // accessor has announced its pair in word 1 before: an owner that does not see
 // it there has closed the region earlier, which the accessor sees. The block is
 // never used for anything else: a late accessor does no harm.
+//
+// A process has a pair as long as it has something open of the owner, and then
+// gives it back; the owner clears those of processes that have ended. So the
+// bound is on those that have something open at the same time: more are served.
 const (
 	markPairs = 255 // the first is the owner's own
 	markWords = 2 + 2*markPairs
 )
 
+// clearing is in the first word of a pair while its owner clears it: nobody's
+// serial, so that a process which claims the pair finds both words clear.
+const clearing = uint64(math.MaxUint32) << 32
+
 // marks are the marks of one process, and those it has claimed of others.
 type marks struct {
-	mu  sync.Mutex // held while marks are made, which may block
-	own *control
+	mu  sync.Mutex              // held while marks are made or given back, which may block
+	own atomic.Pointer[control] // cleared with mu and the engine's lock held
 
 	keep sync.Mutex // of held; the engine's lock may be held
 	held map[wire.ProcID]*mark
@@ -69,16 +78,17 @@ func (s *Space) markBlock() (*control, error) {
 	m := &s.marks
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.own == nil {
-		c, err := s.newControl(markWords)
-		if err != nil {
-			return nil, err
-		}
-		c.announce(0)
-		c.pair(0)[0].Store(uint64(s.self.Serial) << 32)
-		m.own = c
+	if c := m.own.Load(); c != nil {
+		return c, nil
 	}
-	return m.own, nil
+	c, err := s.newControl(markWords)
+	if err != nil {
+		return nil, err
+	}
+	c.announce(0)
+	c.pair(0)[0].Store(uint64(s.self.Serial) << 32)
+	m.own.Store(c)
+	return c, nil
 }
 
 // markOf returns the pair of this process among the marks of another, nil if
@@ -123,17 +133,35 @@ func (s *Space) markOf(p wire.ProcID, at *shmem.Name) *mark {
 	return nil
 }
 
-// dropMark gives up the pair of this process among the marks of one that has
-// ended and that no accessor is of.
+// returnMark gives back the pair of this process among the marks of another if no
+// accessor is open of it.
+func (s *Space) returnMark(p wire.ProcID) {
+	s.marks.mu.Lock() // markOf, which follows the accessor's target, comes before or after
+	defer s.marks.mu.Unlock()
+	s.e.Lock()
+	q := s.peers[p]
+	idle := q == nil || q.targets == 0
+	s.e.Unlock()
+	if idle {
+		s.dropMark(p)
+	}
+}
+
+// dropMark gives up the pair of this process among the marks of one that no
+// accessor is of. The engine's lock may be held.
 func (s *Space) dropMark(p wire.ProcID) {
 	m := &s.marks
 	m.keep.Lock()
 	k := m.held[p]
 	delete(m.held, p)
 	m.keep.Unlock()
-	if k != nil {
-		s.cache.UnmapLater(k.ctl.mapping)
+	if k == nil {
+		return
 	}
+	if k.words[1].Load() == 0 {
+		k.words[0].CompareAndSwap(uint64(s.self.Serial)<<32, 0)
+	}
+	s.cache.UnmapLater(k.ctl.mapping)
 }
 
 // closeMarks gives up the marks at the end of this process, but for those that
@@ -156,11 +184,36 @@ func (s *Space) closeMarks() {
 		s.dropMark(p)
 	}
 	m.mu.Lock()
-	if !own && m.own != nil {
-		s.freeControl(m.own, false)
-		m.own = nil
+	defer m.mu.Unlock()
+	if c := m.own.Load(); !own && c != nil {
+		s.e.Lock()
+		m.own.Store(nil)
+		s.e.Unlock()
+		s.freeControl(c, false)
 	}
-	m.mu.Unlock()
+}
+
+// clearMarks clears the pair of a process that has ended among the marks of this
+// one. The engine's lock is held.
+func (s *Space) clearMarks(p wire.ProcID) {
+	c := s.marks.own.Load()
+	if c == nil || p.Job != s.self.Job || p == s.self {
+		return
+	}
+	for i := range c.claimed() {
+		if who := c.pair(i)[0].Load(); uint32(who>>32) == p.Serial {
+			c.clear(i, who)
+		}
+	}
+}
+
+// clear makes pair i free, if it is still as it was seen: of a process that has
+// ended.
+func (c *control) clear(i int, who uint64) {
+	if w := c.pair(i); w[0].CompareAndSwap(who, clearing) {
+		w[1].Store(0)
+		w[0].Store(0)
+	}
 }
 
 // enter counts an access in, of a region whose control block ctl has had
@@ -199,7 +252,7 @@ func (r *Region) Retire(op calls.Name) *fault.Fault {
 	r.ctl.head.generation.Store(0)
 	s.marks.closing.Lock()
 	defer s.marks.closing.Unlock()
-	c := s.marks.own
+	c := s.marks.own.Load()
 	f := s.awaitMarks(op, nil, c, (c.words[0].Load()+1)&1)
 	if f == nil {
 		f = s.awaitMarks(op, nil, c, (c.words[0].Add(1)+1)&1)
@@ -260,10 +313,12 @@ func (s *Space) unmarked(c *control, phase uint64, i, n int) int {
 	for ; i < n; i++ {
 		w := c.pair(i)
 		who := w[0].Load()
+		if who == clearing {
+			continue
+		}
 		if serial := uint32(who >> 32); serial != s.self.Serial && serial != 0 {
 			if f := s.gone(wire.ProcID{Job: s.self.Job, Serial: serial}); f != nil && f.Class != fault.Unreachable {
-				w[1].Store(0)
-				w[0].CompareAndSwap(who, 0)
+				c.clear(i, who)
 				continue
 			}
 		}

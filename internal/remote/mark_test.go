@@ -68,8 +68,14 @@ func TestRetireWaitsForAccessors(t *testing.T) {
 			t.Fatal("retired twice")
 		}
 	}
-	if n := owner.marks.own.claimed(); n != 1+others {
-		t.Errorf("%d pairs are claimed, want %d", n, 1+others)
+	c := owner.marks.own.Load()
+	if n := c.claimed(); n > 1+others {
+		t.Errorf("%d pairs were claimed, of %d processes", n, 1+others)
+	}
+	for i := 1; i < c.claimed(); i++ {
+		if w := c.pair(i); w[0].Load() != 0 || w[1].Load() != 0 {
+			t.Errorf("pair %d is %x, %x, and nothing is open", i, w[0].Load(), w[1].Load())
+		}
 	}
 }
 
@@ -143,7 +149,7 @@ func TestMarksOfTheDead(t *testing.T) {
 			defer a.mark.leave(s, owner.self, &a.mark.words[0])
 		}
 	}
-	c := owner.marks.own
+	c := owner.marks.own.Load()
 	if i := owner.unmarked(c, 0, 0, c.claimed()); i != 1 {
 		t.Fatalf("pair %d is the first marked", i)
 	}
@@ -172,7 +178,7 @@ func TestMarkOfNobody(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := owner.marks.own
+		c := owner.marks.own.Load()
 		c.announce(7)
 		c.pair(7)[0].Store(serial<<32 | 1)
 		f := soon(t, "Retire", func() *fault.Fault { return r.Retire("test") })
@@ -216,4 +222,52 @@ func TestEndedAreForgotten(t *testing.T) {
 	if n := len(*s.departed.Load()); n+len(s.peers)+len(s.marks.held)+s.cache.Len() > 0 {
 		t.Errorf("kept of %d that have ended: %d ends, %d peers, %d marks, %d arenas", others, n, len(s.peers), len(s.marks.held), s.cache.Len())
 	}
+}
+
+// A process in whose life more others have had something open than there are pairs
+// is accessed by all of them without its help: they give their pairs back, at the
+// end as well, and those of the killed are cleared.
+func TestManyAccessors(t *testing.T) {
+	const others = markPairs + 20
+	spaces := testJobOf(t, 1+others)
+	owner := spaces[0]
+	var key Key
+	mem := make([]byte, 8*(1+others))
+	r, err := owner.Publish(mem, &key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range spaces[1:] {
+		a, f := s.Open(&key)
+		ok(t, f)
+		b, f := s.Open(&key)
+		ok(t, f)
+		a.Close()
+		if b.mark == nil {
+			t.Fatalf("process %d is served", 1+i)
+		}
+		ok(t, b.Put(buffer.Of([]byte{1, 2, 3, 4, 5, 6, 7, byte(i)}), Layout{Off: int64(8 * i), Type: dtype.Byte, Count: 8}, nil))
+		switch i % 3 {
+		case 0:
+			b.Close()
+		case 1:
+			if _, in := b.mark.enter(s, owner.self, b.t.ctl, b.generation); !in {
+				t.Fatal("refused")
+			}
+			owner.e.ProcFailed(s.self, "was killed")
+			within(t, "the end", func() bool { return b.mark.words[0].Load() == 0 })
+		case 2:
+			b.Close()
+			if err := s.e.Close(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if mem[8*i+7] != byte(i) {
+			t.Fatalf("%d was not written", i)
+		}
+	}
+	if n := owner.marks.own.Load().claimed(); n != 2 {
+		t.Errorf("%d pairs were claimed by processes that came one after the other", n)
+	}
+	ok(t, r.Retire("test"))
 }

@@ -94,7 +94,12 @@ func (a *Accessor) Proc() wire.ProcID { return a.t.proc }
 func (a *Accessor) Live() bool { return a.t.isLive }
 
 // Close gives the accessor up.
-func (a *Accessor) Close() { a.t.Close() }
+func (a *Accessor) Close() {
+	a.t.Close()
+	if a.mark != nil {
+		a.t.s.returnMark(a.t.proc)
+	}
+}
 
 // Put copies src to the region. It is done at return.
 func (a *Accessor) Put(src buffer.Buf, to Layout, user context.Context) *fault.Fault {

@@ -136,9 +136,7 @@ func (s *Space) Leave(user context.Context) {
 		}
 	}
 	s.e.Unlock()
-	s.marks.mu.Lock()
-	c := s.marks.own
-	s.marks.mu.Unlock()
+	c := s.marks.own.Load()
 	if c == nil {
 		return
 	}
@@ -166,6 +164,9 @@ func (s *Space) Down(proc wire.ProcID, f *fault.Fault) {
 	}
 	s.departed.Store(&all)
 	s.noFrames(p, f)
+	if f.Class != fault.Unreachable {
+		s.clearMarks(proc)
+	}
 	s.cache.Gone(proc)
 }
 
