@@ -53,8 +53,8 @@ fuzz: ## every fuzz target for FUZZTIME (60s)
 	.ci/fuzz $(FUZZTIME)
 
 .PHONY: conformance
-conformance: build ## the conformance suite over every transport
-	.ci/named Conformance -timeout $(TESTTIMEOUT) $(VERBOSE)
+conformance: build ## the conformance suite over every transport, all settings
+	GOMPI_TEST=long .ci/named Conformance -timeout $(TESTTIMEOUT) $(VERBOSE)
 
 .PHONY: soak
 soak: build ## grow, shrink and kill for a long time; nothing may be left behind

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"gompi/internal/testlab"
 	"gompi/mpi"
 	"gompi/mpitest"
 )
@@ -23,14 +24,17 @@ func heapOfAll(t *mpitest.T, w *mpi.Comm) int64 {
 	return int64(m.HeapAlloc)
 }
 
-// TestDupFreeForever: what is freed is really freed, whatever it was made of,
+// TestSoakDupFree: what is freed is really freed, whatever it was made of,
 // and who is no member keeps nothing either.
-func TestDupFreeForever(t *testing.T) {
-	cycles := 100_000
-	if underRace || testing.Short() {
+func TestSoakDupFree(t *testing.T) {
+	cycles := 40_000
+	switch {
+	case testlab.Long():
+		cycles = 400_000
+	case underRace || testing.Short():
 		cycles = 5_000
 	}
-	const room = 256 << 10 // less than three bytes a cycle
+	const room = 256 << 10 // less than seven bytes a cycle
 	for _, x := range []struct {
 		name  string
 		ranks int
