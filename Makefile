@@ -21,7 +21,7 @@ VERBOSE := $(if $(V),-v,)
 
 .PHONY: help
 help: ## print this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: build
 build: ## gompirun, gompictl, gompibench, gompiplot and the examples into bin/
@@ -89,6 +89,14 @@ bench: build ## latency, bandwidth and collectives of this machine
 .PHONY: bench-peers
 bench-peers: ## the same loops in gompi, Open MPI and MPICH, with ratios: ARGS=--help
 	$(GO) run ./bench/peers $(ARGS)
+
+.PHONY: bench-redist
+bench-redist: build ## redistribution between 1, 2, 4 and 8 ranks, into bin/redist.json; goes on where it was interrupted
+	bin/gompibench redist --pairs 1,2,4,8 --into bin/redist.json $(ARGS)
+
+.PHONY: bench-redist-large
+bench-redist-large: build ## likewise between 20, 40, 80 and 160 ranks, into bin/redist-large.json
+	bin/gompibench redist --pairs 20,40,80,160 --mib 64 --rounds 5 --strategies blocking,wd --iteration 100ms --into bin/redist-large.json $(ARGS)
 
 .PHONY: clean
 clean: ## remove bin/

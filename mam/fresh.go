@@ -85,14 +85,17 @@ func (a *adoption) touch(x *move, p *pace) error {
 	default:
 		return nil
 	}
+	// A span has no rest in it.
 	defer func() { a.times.Touch += a.times.spent(Touching, start) }()
 	for rest := x.fresh; len(rest) > 0; {
 		began, n := time.Now(), min(len(rest), touchBytes)
 		for i := 0; i < n; i += pageBytes {
 			rest[i] = 0
 		}
-		if rest = rest[n:]; len(rest) > 0 {
-			if err := p.rest(began); err != nil {
+		if rest = rest[n:]; len(rest) > 0 && p.rests() {
+			a.times.Touch += a.times.spent(Touching, start)
+			err := p.rest(began)
+			if start = time.Now(); err != nil {
 				return err
 			}
 		}
@@ -115,9 +118,12 @@ func (m *Module) paced(ctx context.Context) *pace {
 	return &pace{ctx: ctx, crowded: m.comm.Process().Core().Process().Crowded()}
 }
 
+// rests reports whether rest sleeps.
+func (p *pace) rests() bool { return p != nil && p.crowded }
+
 // rest sleeps, after work since a moment.
 func (p *pace) rest(since time.Time) error {
-	if p == nil || !p.crowded {
+	if !p.rests() {
 		return nil
 	}
 	t := time.NewTimer(time.Since(since) * (100 - share) / share)

@@ -266,7 +266,12 @@ func (l *lab) arrived() error {
 	if err != nil {
 		return err
 	}
-	all := make([]int64, ofSize*c.Size())
+	each, err := mpi.AllreduceOne(c, len(mine), mpi.Max)
+	if err != nil {
+		return err
+	}
+	mine = append(mine, make([]int64, each-len(mine))...)
+	all := make([]int64, each*c.Size())
 	if err := mpi.Gather(c, mine, all, 0); err != nil {
 		return err
 	}
@@ -280,7 +285,7 @@ func (l *lab) arrived() error {
 	if c.Rank() != 0 {
 		return nil
 	}
-	parts, err := decode(all)
+	parts, err := decode(all, each)
 	if err != nil {
 		return err
 	}

@@ -107,19 +107,21 @@ type part struct {
 	move  intervals
 }
 
-// A part as numbers: so many for all ranks, whatever they have.
+// A part as numbers: ofSpans of them, then its touches and moves, each a start and an end; what
+// is behind them says nothing.
 const (
-	mostSpans = 16 // of a kind
-	ofHost    = 0
-	ofCame    = 1
-	ofBytes   = 2
-	ofSpans   = 3 // how many of each kind, and then they
-	ofSize    = ofSpans + 2*(1+2*mostSpans)
+	ofHost = iota
+	ofCame
+	ofBytes
+	ofTouches
+	ofMoves
+	ofSpans
+	mostSpans = 1 << 16
 )
 
 // encode is what a process tells of a change.
 func encode(c clock, t mam.Times, came bool) ([]int64, error) {
-	list := make([]int64, ofSize)
+	list := make([]int64, ofSpans)
 	var err error
 	if list[ofHost], err = host(); err != nil {
 		return nil, err
@@ -137,13 +139,9 @@ func encode(c clock, t mam.Times, came bool) ([]int64, error) {
 	}
 	for k, spans := range kinds {
 		spans = union(spans)
-		if len(spans) > mostSpans {
-			return nil, fmt.Errorf("redist: a process has %d spans of one kind", len(spans))
-		}
-		at := ofSpans + k*(1+2*mostSpans)
-		list[at] = int64(len(spans))
-		for i, s := range spans {
-			list[at+1+2*i], list[at+2+2*i] = s.start, s.end
+		list[ofTouches+k] = int64(len(spans))
+		for _, s := range spans {
+			list = append(list, s.start, s.end)
 		}
 	}
 	return list, nil
@@ -151,23 +149,24 @@ func encode(c clock, t mam.Times, came bool) ([]int64, error) {
 
 var errHosts = errors.New("redist: ranks are on several hosts, whose clocks differ")
 
-// decode is what all processes have told.
-func decode(all []int64) ([]part, error) {
+// decode is what processes have told, each in so many numbers.
+func decode(all []int64, each int) ([]part, error) {
 	var parts []part
 	first := all[ofHost]
-	for rank := 0; len(all) > 0; rank, all = rank+1, all[ofSize:] {
+	for rank := 0; len(all) >= each && each >= ofSpans; rank, all = rank+1, all[each:] {
 		if all[ofHost] != first {
 			return nil, errHosts
 		}
 		p := part{came: all[ofCame] != 0, bytes: all[ofBytes]}
+		spans := all[ofSpans:each]
 		for k, to := range []*intervals{&p.touch, &p.move} {
-			at := ofSpans + k*(1+2*mostSpans)
-			n := all[at]
-			if n < 0 || n > mostSpans {
+			n := all[ofTouches+k]
+			if n < 0 || n > mostSpans || 2*n > int64(len(spans)) {
 				return nil, fmt.Errorf("redist: rank %d has told of %d spans", rank, n)
 			}
-			for i := range int(n) {
-				*to = append(*to, interval{all[at+1+2*i], all[at+2+2*i]})
+			for range n {
+				*to = append(*to, interval{spans[0], spans[1]})
+				spans = spans[2:]
 			}
 		}
 		parts = append(parts, p)

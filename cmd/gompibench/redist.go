@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
@@ -20,6 +21,11 @@ type redistCommand struct {
 	mib                 float64
 	methods, strategies string
 	json, progress      bool
+
+	pairs  []int
+	into   string
+	tables bool
+	files  []string
 }
 
 func (c *redistCommand) flags() *pflag.FlagSet {
@@ -34,6 +40,9 @@ func (c *redistCommand) flags() *pflag.FlagSet {
 	f.BoolVar(&c.json, "json", false, "one JSON object a line instead of a table")
 	f.StringVar(&c.opt.Transport, "transport", "", "what results call the transport (default: its name)")
 	f.BoolVar(&c.progress, "progress", isTerminal(os.Stderr), "say on stderr what is being measured (default: if it is a terminal)")
+	f.IntSliceVar(&c.pairs, "pairs", nil, "instead of --from and --to: all ordered pairs of these numbers, `N1,N2,...`, with the time left")
+	f.StringVar(&c.into, "into", "redist.json", "`FILE` to which --pairs appends results; what it has is not measured again")
+	f.BoolVar(&c.tables, "tables", false, "measure nothing: write the tables of docs/redistribution.md, from results in FILE...")
 	return f
 }
 
@@ -44,9 +53,17 @@ func parseRedist(args []string) (*redistCommand, error) {
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}
+	c.files = f.Args()
+	for _, n := range c.pairs {
+		if n < 1 {
+			return nil, fmt.Errorf("--pairs %v must be at least 1 each", c.pairs)
+		}
+	}
 	switch {
-	case f.NArg() > 0:
-		return nil, fmt.Errorf("unexpected argument %q", f.Arg(0))
+	case c.tables != (f.NArg() > 0):
+		return nil, fmt.Errorf("--tables has files, and nothing else has: %q", f.Args())
+	case f.Changed("pairs") && (f.Changed("from") || f.Changed("to")) || f.Changed("into") && !f.Changed("pairs") || c.tables && f.Changed("pairs"):
+		return nil, errors.New("--pairs goes with --into, not with --from, --to or --tables")
 	case c.opt.From < 1 || c.opt.To < 1 || c.opt.From == c.opt.To:
 		return nil, fmt.Errorf("--from %d and --to %d must be at least 1, and not the same", c.opt.From, c.opt.To)
 	case !(c.mib > 0 && c.mib <= 1<<20):
@@ -63,7 +80,16 @@ func parseRedist(args []string) (*redistCommand, error) {
 func runRedist(args []string) {
 	c, err := parseRedist(args)
 	exitOn(err, redistUsage)
-	if !launched() {
+	switch {
+	case c.tables:
+		rs, err := readResults(c.files)
+		if err == nil {
+			err = redist.Tables(os.Stdout, rs)
+		}
+		exit(err)
+	case len(c.pairs) > 0:
+		exit(c.matrix())
+	case !launched():
 		exit(launch(c.opt.From, c.progress))
 	}
 	mpi.Main(c.run)
@@ -71,7 +97,9 @@ func runRedist(args []string) {
 
 func redistUsage() string {
 	return "usage: gompibench redist [flags]                (starts itself under gompirun)\n" +
-		"       gompirun -np FROM gompibench redist --from FROM [flags]\n\n" +
+		"       gompirun -np FROM gompibench redist --from FROM [flags]\n" +
+		"       gompibench redist --pairs 1,2,4,8 --into FILE [flags]   (a job for each pair; goes on where it was interrupted)\n" +
+		"       gompibench redist --tables FILE...\n\n" +
 		"Measures how data is redistributed when a job changes its size by package mam: FROM ranks\n" +
 		"iterate (SAM's emulation of CG), change to TO ranks, and back, by each method and strategy in\n" +
 		"turn. The data is checked after each change. A method or strategy that is repaired to another\n" +
@@ -104,7 +132,7 @@ func (c *redistCommand) run(ctx context.Context, world *mpi.Comm) error {
 	c.opt.Note = func(text string) { fmt.Fprintln(os.Stderr, "gompibench: redist:", text) }
 	if c.progress {
 		c.opt.Progress = func(done, all int, next string) {
-			fmt.Fprintf(os.Stderr, "gompibench: redist %d->%d: %d of %d, %s\n", c.opt.From, c.opt.To, done, all, next)
+			fmt.Fprintf(os.Stderr, progressLine+"%s\n", c.opt.From, c.opt.To, done, all, next)
 		}
 	}
 	if err := redist.Run(ctx, world, c.opt, emit); err != nil || c.json || len(all) == 0 {
