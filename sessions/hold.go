@@ -100,7 +100,7 @@ func (w *Watcher) next(ctx context.Context, op string, g *page, turn uint32) (*C
 		}
 		w.asking.Unlock()
 		var n setpage.Change
-		f := g.await(ctx, op, func() bool {
+		f := g.awaitAside(ctx, func() bool {
 			of, s := g.lines.Last()
 			n = of
 			return of > last && s <= setpage.Accepted || w.turned.Load() != turn

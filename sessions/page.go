@@ -70,6 +70,13 @@ func (g *page) await(ctx context.Context, op string, so func() bool) *fault.Faul
 	})
 }
 
+// awaitAside is await of a goroutine that waits while others compute.
+func (g *page) awaitAside(ctx context.Context, so func() bool) *fault.Fault {
+	return g.proc.Engine.Await(&engine.Await{
+		User: ctx, Rank: -1, Aside: true, Ready: func() (bool, *fault.Fault) { return so(), nil },
+	})
+}
+
 // decided tells of what this process has decided of a change.
 func (g *page) decided(c setpage.Change) {
 	g.ring()

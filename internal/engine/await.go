@@ -26,6 +26,10 @@ type Await struct {
 	// Slow: others have to be started before the wait ends. Where many share a
 	// processor the process sleeps at once.
 	Slow bool
+	// Aside: the goroutine waits all the while that others compute. It never polls for the
+	// process, which would make each call of the others hand over to it, and so Ready is
+	// asked when they poll, and when the process is woken. Ctx is nil.
+	Aside bool
 
 	// Ready reports whether the wait is over, perhaps with a fault. It is
 	// called with the lock held, in every poll, on any goroutine, and is quick.
@@ -55,6 +59,9 @@ func (e *Engine) Await(w *Await) *fault.Fault {
 	over, f := w.look(e)
 	if over {
 		return f
+	}
+	if w.Aside {
+		return w.aside(e)
 	}
 	if !e.prog.Led() && w.Asleep != nil && !e.far() { // else polls count as much as looks
 		if over, f = e.awaitSpin(w); over {
@@ -141,6 +148,55 @@ func (e *Engine) awaitSpin(w *Await) (over bool, f *fault.Fault) {
 		e.prog.Leave()
 	}
 	return over, f
+}
+
+// aside waits without the machine of those who poll. It gives the lock away meanwhile.
+func (w *Await) aside(e *Engine) *fault.Fault {
+	h := &aside{w: w, e: e, over: make(chan struct{})}
+	e.addWatch(h)
+	e.prog.Wake() // who sleeps looks once more
+	e.mu.Unlock()
+	var user <-chan struct{}
+	if w.User != nil {
+		user = w.User.Done()
+	}
+	select {
+	case <-h.over:
+	case <-user:
+	}
+	e.mu.Lock()
+	select {
+	case <-h.over:
+		return h.fault
+	default:
+	}
+	e.dropWatch(h)
+	return &fault.Fault{Class: fault.Cancelled, Peer: -1, Err: context.Cause(w.User)}
+}
+
+// aside is the hook of a wait of which nobody polls.
+type aside struct {
+	w     *Await
+	e     *Engine
+	over  chan struct{} // closed when it is, with fault
+	fault *fault.Fault
+}
+
+func (h *aside) Step() (moved bool) {
+	over, f := h.w.look(h.e)
+	if over {
+		h.quit(h.e, f)
+	}
+	return over
+}
+
+func (h *aside) PrepareSleep() (late bool) { return h.w.PrepareSleep() }
+func (h *aside) EndSleep()                 { h.w.EndSleep() }
+
+func (h *aside) quit(e *Engine, f *fault.Fault) {
+	e.dropWatch(h)
+	h.fault = f
+	close(h.over)
 }
 
 // Step makes a wait a hook.

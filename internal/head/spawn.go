@@ -11,7 +11,6 @@ import (
 
 	"gompi/internal/change"
 	"gompi/internal/control"
-	starts "gompi/internal/spawn"
 	"gompi/internal/wire"
 )
 
@@ -163,7 +162,7 @@ func (h *Head) placeSpawn(s *spawn) (places []Place, short bool, err error) {
 		if n == 0 {
 			continue
 		}
-		more, err := h.placeOn(n, on, starts.Compact)
+		more, err := h.placeOn(n, on)
 		if err != nil {
 			return places, errors.Is(err, change.ErrBusy), err
 		}
