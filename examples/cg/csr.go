@@ -118,14 +118,22 @@ func (a *csr) asymmetric() (i, j int, found bool) {
 	return 0, 0, false
 }
 
-// block is a view of the rows lo to hi, of which ptr is a copy that begins
-// with 0.
-func (a *csr) block(lo, hi int) *csr {
-	b := &csr{ptr: make([]int, hi-lo+1), col: a.col[a.ptr[lo]:a.ptr[hi]], val: a.val[a.ptr[lo]:a.ptr[hi]]}
-	for i := range b.ptr {
-		b.ptr[i] = a.ptr[lo+i] - a.ptr[lo]
+// lengths is how many values each row has.
+func (a *csr) lengths() []int {
+	n := make([]int, a.rows())
+	for i := range n {
+		n[i] = a.ptr[i+1] - a.ptr[i]
 	}
-	return b
+	return n
+}
+
+// pointers is the ptr of rows with so many values.
+func pointers(lengths []int) []int {
+	ptr := make([]int, len(lengths)+1)
+	for i, n := range lengths {
+		ptr[i+1] = ptr[i] + n
+	}
+	return ptr
 }
 
 // span is the rows lo <= i < hi.

@@ -11,8 +11,7 @@ import (
 
 // Tags.
 const (
-	tagRowLengths = iota
-	tagColumns
+	tagColumns = iota
 	tagValues
 	tagRightSide
 	tagNeed

@@ -73,11 +73,11 @@ func TestPartition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		lengths := rapid.SliceOfN(rapid.IntRange(0, 50), 1, 60).Draw(t, "rows")
 		blocks := rapid.IntRange(1, 80).Draw(t, "blocks")
-		ptr, longest := []int{0}, 0
-		for i, l := range lengths {
-			ptr, longest = append(ptr, ptr[i]+l), max(longest, l)
+		ptr, longest := pointers(lengths), slices.Max(lengths)
+		starts, err := partition(lengths, blocks)
+		if err != nil {
+			t.Fatal(err)
 		}
-		starts := partition(ptr, blocks)
 		if len(starts) != blocks+1 || starts[0] != 0 || starts[blocks] != len(lengths) || !slices.IsSorted(starts) {
 			t.Fatalf("starts %v", starts)
 		}
@@ -102,7 +102,10 @@ func TestPlan(t *testing.T) {
 		a := drawMatrix(t)
 		n := a.rows()
 		ranks := rapid.IntRange(1, 7).Draw(t, "ranks")
-		starts := partition(a.ptr, ranks)
+		starts, err := partition(a.lengths(), ranks)
+		if err != nil {
+			t.Fatal(err)
+		}
 		v, want := make([]float64, n), make([]float64, n)
 		for i := range v {
 			v[i] = 1 / float64(i+3)
@@ -110,8 +113,7 @@ func TestPlan(t *testing.T) {
 		a.mul([]span{{0, n}}, v, want)
 		for rank := range ranks {
 			lo, hi := starts[rank], starts[rank+1]
-			b := a.block(lo, hi)
-			b.col = slices.Clone(b.col)
+			b := &csr{pointers(a.lengths()[lo:hi]), slices.Clone(a.col[a.ptr[lo]:a.ptr[hi]]), a.val[a.ptr[lo]:a.ptr[hi]]}
 			p := newPlan(starts, rank, b)
 			checkPlan(t, p, b, starts, rank)
 			local := make([]float64, p.length())

@@ -13,21 +13,82 @@ import (
 	"path/filepath"
 	"time"
 
+	"gompi/mam"
 	"gompi/mpi"
 )
 
 // report is what the root prints.
 type report struct {
 	opt      options
+	solver   *solver
+	began    time.Time // of this process
+	loading  time.Duration
+	since    time.Time // from when on this process iterates
+	first    int       // how many iterations there were before
 	ranks    int
 	rows     extent
 	nonzeros extent
-	sol      *solution
-	residual float64       // recomputed from x
-	offOne   float64       // max |x - 1|
-	loading  time.Duration // to read and distribute
+	residual float64 // recomputed from x
+	offOne   float64 // max |x - 1|
 	solving  time.Duration
-	sent     traffic // by all ranks
+	sent     traffic // by the ranks of the end
+}
+
+// loaded is called when the ranks of the beginning have their rows. Collective.
+func (r *report) loaded(comm *mpi.Comm) error {
+	if err := comm.Barrier(); err != nil {
+		return err
+	}
+	r.since = time.Now()
+	r.loading = r.since.Sub(r.began)
+	if name := os.Getenv("GOMPI_JOB"); name != "" && r.opt.pause > 0 && comm.Rank() == root {
+		_, err := fmt.Printf("try: gompictl resize %s +2\n", name)
+		return err
+	}
+	return nil
+}
+
+// resized tells of a change.
+func (r *report) resized(m *mam.Module) error {
+	s := r.solver
+	if r.since.IsZero() { // this process has come
+		r.since, r.first = time.Now(), s.Done
+	}
+	if m.Comm().Rank() != root {
+		return nil
+	}
+	t := m.Times()
+	_, err := fmt.Printf("iteration %d, residual %.3e: %d ranks, %d before; the change took %v\n",
+		s.Done, s.residuals[s.Done], t.ND, t.NS, t.Total.Round(10*time.Microsecond))
+	return err
+}
+
+// over is called when the iterations are over. Collective.
+func (r *report) over(m *mam.Module) error {
+	comm, s := m.Comm(), r.solver
+	r.solving, r.ranks = time.Since(r.since), comm.Size()
+	sent := s.sent // what follows is not part of the work
+	var err error
+	if r.residual, r.offOne, err = s.check(s.x); err != nil {
+		return err
+	}
+	all, err := gather(comm, int64(s.a.rows()), int64(len(s.val)), sent.setup, sent.halo, sent.sums)
+	if err != nil || comm.Rank() != root {
+		return err
+	}
+	r.rows, r.nonzeros, r.sent = all[0], all[1], traffic{all[2].sum, all[3].sum, all[4].sum}
+	if err := r.print(os.Stdout); err != nil {
+		return err
+	}
+	if r.opt.plot != "" {
+		if err := r.draw(r.opt.plot); err != nil {
+			return err
+		}
+	}
+	if !s.Converged {
+		return fmt.Errorf("%s: no convergence to %g in %d iterations", r.opt.matrix, r.opt.tol, s.Done)
+	}
+	return nil
 }
 
 // extent is about one number of each rank.
@@ -59,16 +120,16 @@ func (r *report) print(w io.Writer) error {
 			_, err = fmt.Fprintf(w, "%-11s %s\n", label, fmt.Sprintf(format, args...))
 		}
 	}
-	n, iterations := r.rows.sum, r.sol.iterations()
-	line("matrix", "%s: %d x %d, %d nonzeros, |b| = %.16e", filepath.Base(r.opt.matrix), n, n, r.nonzeros.sum, r.sol.norm)
+	n, iterations := r.rows.sum, r.solver.Done
+	line("matrix", "%s: %d x %d, %d nonzeros, |b| = %.16e", filepath.Base(r.opt.matrix), n, n, r.nonzeros.sum, r.solver.Norm)
 	line("ranks", "%d, each %d to %d rows, %d to %d nonzeros", r.ranks, r.rows.least, r.rows.most, r.nonzeros.least, r.nonzeros.most)
 	line("iterations", "%d", iterations)
-	line("residual", "%.3e, recomputed %.3e", r.sol.residuals[iterations], r.residual)
+	line("residual", "%.3e, recomputed %.3e", r.solver.residuals[iterations], r.residual)
 	if r.opt.rhs == "" {
 		line("error", "%.3e = max|x-1|", r.offOne)
 	}
 	line("time", "%v per iteration, %v in all, %v to read and distribute",
-		(r.solving / time.Duration(max(iterations, 1))).Round(100*time.Nanosecond),
+		(r.solving / time.Duration(max(iterations-r.first, 1))).Round(100*time.Nanosecond),
 		r.solving.Round(10*time.Microsecond), r.loading.Round(10*time.Microsecond))
 	line("bytes", "%d communicated: %d to distribute, %d in ghosts, %d in sums",
 		r.sent.setup+r.sent.halo+r.sent.sums, r.sent.setup, r.sent.halo, r.sent.sums)
@@ -86,7 +147,8 @@ func (r *report) draw(file string) error {
 		X []float64 `json:"x"`
 		Y []float64 `json:"y"`
 	}
-	iterations := make([]float64, len(r.sol.residuals))
+	residuals := r.solver.history()
+	iterations := make([]float64, len(residuals))
 	for i := range iterations {
 		iterations[i] = float64(i)
 	}
@@ -94,7 +156,7 @@ func (r *report) draw(file string) error {
 		"title":  fmt.Sprintf("%s, %d ranks", filepath.Base(r.opt.matrix), r.ranks),
 		"x":      axis{"iteration", true},
 		"y":      axis{"residual |b - A x| / |b|", false},
-		"series": []series{{iterations, r.sol.residuals}},
+		"series": []series{{iterations, residuals}},
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)

@@ -3,19 +3,48 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"math"
+	"time"
+
+	"gompi/mam"
+	"gompi/mpi"
 )
 
-// solution is what solve found.
-type solution struct {
-	x         []float64 // this rank's rows
-	norm      float64   // of b
-	residuals []float64 // relative to norm, before the first iteration and after each
-	converged bool
+// solver runs conjugate gradients with Jacobi preconditioner from x = 0 until the
+// residual is below tol relative to b, or for most iterations, on as many ranks as there
+// are just then.
+type solver struct {
+	matrix, rhs string
+	tol         float64
+	most        int
+	pause       time.Duration // after each iteration
+
+	system
+	x, r, p []float64 // this rank's rows
+	numbers
+	// residuals are relative to norm, before the first iteration and after each; as long
+	// as there may be of them.
+	residuals []float64
+
+	// What is of use in one iteration only, or follows from the others.
+	q, z   []float64
+	ghosts []float64 // p, and behind it the ghosts
+	sums   []float64
+
+	// resized is called after a change, over when there is a solution; collective.
+	resized, over func(m *mam.Module) error
 }
 
-func (s *solution) iterations() int { return len(s.residuals) - 1 }
+// numbers are the same on all ranks.
+type numbers struct {
+	Norm      float64 // of b
+	RZ        float64 // of the residual with what the preconditioner makes of it
+	Done      int     // iterations
+	Begun     bool
+	Converged bool
+}
 
 // stop is a numerical reason to give up, which all ranks find alike.
 type stop struct {
@@ -25,84 +54,160 @@ type stop struct {
 
 func (s stop) Error() string { return fmt.Sprintf("iteration %d: %s", s.iteration, s.why) }
 
-// solve runs conjugate gradients with Jacobi preconditioner from x = 0 until
-// the residual is below tol relative to b, or for most iterations. An
-// iteration takes one product, which exchanges ghosts, and two reductions, of
-// one and of two numbers; it allocates nothing. Collective. The error is a
-// stop or that of a failed call.
-func solve(s *system, tol float64, most int) (*solution, error) {
-	n := len(s.b)
-	x, q, z := make([]float64, n), make([]float64, n), make([]float64, n)
-	r := append([]float64(nil), s.b...)
-	p := make([]float64, s.halo.plan.length())
-	sums := make([]float64, 2)
-	sol := &solution{x: x}
-
-	rz, rr, err := s.precondition(r, z, sums)
-	if err != nil {
-		return nil, err
-	}
-	copy(p, z)
-	sol.norm = math.Sqrt(rr)
-	switch {
-	case !finite(rr):
-		return nil, stop{0, "the right-hand side is too large for its norm to be computed"}
-	case rr == 0:
-		sol.residuals, sol.converged = []float64{0}, true
-		return sol, nil
-	}
-	sol.residuals = append(sol.residuals, 1)
-	for k := 1; k <= most; k++ {
-		if err := s.apply(p, q); err != nil {
-			return nil, err
-		}
-		sums[0] = dot(p[:n], q)
-		if err := s.sum(sums[:1]); err != nil {
-			return nil, err
-		}
-		pq := sums[0]
-		if !finite(pq) {
-			return nil, stop{k, "the numbers are too large"}
-		}
-		if pq <= 0 {
-			return nil, stop{k, fmt.Sprintf("p'Ap = %g: the matrix is not positive definite", pq)}
-		}
-		alpha := rz / pq
-		axpy(x, alpha, p[:n])
-		axpy(r, -alpha, q)
-		before := rz
-		if rz, rr, err = s.precondition(r, z, sums); err != nil {
-			return nil, err
-		}
-		if !finite(rr) || !finite(rz) {
-			return nil, stop{k, "the numbers are too large"}
-		}
-		sol.residuals = append(sol.residuals, math.Sqrt(rr)/sol.norm)
-		if sol.residuals[k] < tol {
-			sol.converged = true
-			break
-		}
-		beta := rz / before
-		for i := range z {
-			p[i] = z[i] + beta*p[i]
-		}
-	}
-	return sol, nil
+// run solves the system. Collective over the ranks of the beginning. The error is a
+// stop, that of a failed call, or ErrLeaving.
+func (s *solver) run(ctx context.Context, world *mpi.Comm) error {
+	return mam.Loop(ctx, world, mam.Config{}, s.register, s.iterate)
 }
 
-// precondition computes z = r / diagonal and the dot products r'z and r'r over
-// all ranks.
-func (s *system) precondition(r, z, sums []float64) (rz, rr float64, err error) {
-	d := s.diagonal
-	for i, v := range r {
+// register is where a process comes in: it reads the system with the others, or gets its
+// part of what they have.
+func (s *solver) register(m *mam.Module) error {
+	if m.Role() == mam.Source {
+		if err := s.load(m.Comm(), s.matrix, s.rhs); err != nil {
+			return err
+		}
+		n := len(s.b)
+		s.x, s.r, s.p = make([]float64, n), make([]float64, n), make([]float64, n)
+		s.residuals = make([]float64, s.most+1)
+		copy(s.r, s.b)
+	}
+	if err := s.system.register(m); err != nil {
+		return err
+	}
+	rows := mam.Rows(s.lengths)
+	if err := mam.Distributed(m, "x", &s.x, rows, mam.Variable); err != nil {
+		return err
+	}
+	if err := mam.Distributed(m, "r", &s.r, rows, mam.Variable); err != nil {
+		return err
+	}
+	if err := mam.Distributed(m, "p", &s.p, rows, mam.Variable); err != nil {
+		return err
+	}
+	if err := mam.Replicated(m, "residuals", &s.residuals, mam.Variable); err != nil {
+		return err
+	}
+	return mam.ReplicatedOne(m, "numbers", &s.numbers, mam.Variable)
+}
+
+// iterate is one iteration, or what comes before the first, or behind the last. Which one
+// it is the numbers say.
+func (s *solver) iterate(m *mam.Module, _ int) (done bool, err error) {
+	if s.comm != m.Comm() {
+		if err := s.settle(m.Comm()); err != nil {
+			return false, err
+		}
+		if s.resized != nil && s.Begun {
+			if err := s.resized(m); err != nil {
+				return false, err
+			}
+		}
+	}
+	if !s.Begun {
+		err = s.begin()
+	} else {
+		err = s.step()
+	}
+	if err != nil {
+		return false, err
+	}
+	if s.Converged || s.Done == s.most {
+		if s.over != nil {
+			err = s.over(m)
+		}
+		return true, err
+	}
+	time.Sleep(s.pause)
+	return false, nil
+}
+
+// settle goes on by a communicator, whose ranks have their rows. Collective.
+func (s *solver) settle(comm *mpi.Comm) error {
+	if err := s.system.settle(comm); err != nil {
+		return err
+	}
+	n := len(s.b)
+	s.q, s.z, s.sums = make([]float64, n), make([]float64, n), make([]float64, 2)
+	s.ghosts = make([]float64, s.halo.plan.length())
+	copy(s.ghosts, s.p)
+	s.p = s.ghosts[:n]
+	return nil
+}
+
+// begin finds the first direction.
+func (s *solver) begin() error {
+	rr, err := s.precondition()
+	if err != nil {
+		return err
+	}
+	copy(s.p, s.z)
+	s.Begun, s.Norm = true, math.Sqrt(rr)
+	switch {
+	case !finite(rr):
+		return stop{0, "the right-hand side is too large for its norm to be computed"}
+	case rr == 0:
+		s.Converged = true
+	default:
+		s.residuals[0] = 1
+	}
+	return nil
+}
+
+// step takes one product, which exchanges ghosts, and two reductions, of one and of two
+// numbers; it allocates nothing. Collective.
+func (s *solver) step() error {
+	k := s.Done + 1
+	if err := s.apply(s.ghosts, s.q); err != nil {
+		return err
+	}
+	s.sums[0] = dot(s.p, s.q)
+	if err := s.sum(s.sums[:1]); err != nil {
+		return err
+	}
+	pq := s.sums[0]
+	if !finite(pq) {
+		return stop{k, "the numbers are too large"}
+	}
+	if pq <= 0 {
+		return stop{k, fmt.Sprintf("p'Ap = %g: the matrix is not positive definite", pq)}
+	}
+	before := s.RZ
+	alpha := before / pq
+	axpy(s.x, alpha, s.p)
+	axpy(s.r, -alpha, s.q)
+	rr, err := s.precondition()
+	if err != nil {
+		return err
+	}
+	if !finite(rr) || !finite(s.RZ) {
+		return stop{k, "the numbers are too large"}
+	}
+	s.Done, s.residuals[k] = k, math.Sqrt(rr)/s.Norm
+	s.Converged = s.residuals[k] < s.tol
+	beta := s.RZ / before
+	for i, v := range s.z {
+		s.p[i] = v + beta*s.p[i]
+	}
+	return nil
+}
+
+// precondition computes z = r / diagonal, RZ = r'z over all ranks, and rr = r'r, likewise.
+func (s *solver) precondition() (rr float64, err error) {
+	d, z, rz := s.diagonal, s.z, 0.0
+	for i, v := range s.r {
 		z[i] = v / d[i]
 		rz += v * z[i]
 		rr += v * v
 	}
-	sums[0], sums[1] = rz, rr
-	err = s.sum(sums)
-	return sums[0], sums[1], err
+	s.sums[0], s.sums[1] = rz, rr
+	err = s.sum(s.sums)
+	s.RZ = s.sums[0]
+	return s.sums[1], err
 }
+
+// history is the residuals that there are.
+func (s *solver) history() []float64 { return s.residuals[:s.Done+1] }
 
 func dot(a, b []float64) float64 {
 	sum := 0.0
