@@ -31,6 +31,7 @@ type adoption struct {
 	stay     []int // ranks before the change of the first targets
 	old, new int   // this process's ranks; -1: it is no source, no target
 	moves    []*move
+	homes    []uint32 // of all of both, where arrays lie; nil: it is not known
 	config   Config
 	edition  int            // of what is registered
 	lost     error          // the data that is missing: nothing moves, and all sources say it in the same iteration
@@ -58,6 +59,7 @@ func (m *Module) adoptionOf(c *sessions.Change, ns, old int, since time.Time, ar
 	a := &adoption{m: m, c: c, since: since, old: old}
 	m.mu.Lock()
 	a.config, a.edition = m.config, m.edition
+	a.config.Method = m.config.others()
 	m.mu.Unlock()
 	if err := a.place(ns); err != nil {
 		return nil, err

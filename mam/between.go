@@ -35,13 +35,23 @@ func (m *Module) SetConfig(c Config) error {
 }
 
 // Unregister forgets data, by its name, which is the program's alone from then on; the same
-// name may be registered again: with another variable, another number of elements, another
+// memory of an Array until Finalize. The same name may be registered again: with another variable, another number of elements, another
 // type. ErrChanging and changes that are seen nowhere yet are as with SetConfig. Collective
 // over Comm, between the same two calls of Checkpoint on all.
 //
 // With a registration it is MAM_Data_modify of MaM.
 func (m *Module) Unregister(name string) error {
-	const op = "Unregister"
+	a := m.named(name)
+	if err := m.unregister("Unregister", name); err != nil {
+		return err
+	}
+	if a.shared != nil {
+		m.kept = append(m.kept, a.shared)
+	}
+	return nil
+}
+
+func (m *Module) unregister(op, name string) error {
 	var bad error
 	at := slices.IndexFunc(m.arrays, func(a *array) bool { return a.Name == name })
 	if at < 0 {

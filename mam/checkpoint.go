@@ -127,6 +127,7 @@ func (m *Module) publish() error {
 			return err
 		}
 	}
+	m.tell()
 	return m.show(store)
 }
 

@@ -55,6 +55,7 @@ func (m *Module) commit() (State, error) {
 		return m.failed(a.c, err)
 	}
 	a.times.Commit = time.Since(start)
+	settled := a.settle()
 	a.close()
 	m.adopting = nil
 	for _, x := range a.moves {
@@ -73,8 +74,9 @@ func (m *Module) commit() (State, error) {
 		}
 	}
 	m.hide()
+	err = settled
 	if m.made {
-		err = m.comm.Free()
+		err = errors.Join(err, m.comm.Free())
 	}
 	if m.own != nil {
 		err = errors.Join(err, m.own.Free())
@@ -87,7 +89,7 @@ func (m *Module) commit() (State, error) {
 	m.coming = nil
 	m.mu.Unlock()
 	a.times.Total = time.Since(a.since)
-	a.times.Method, a.times.Strategy = a.config.used()
+	a.times.Method, a.times.Strategy = m.config.used()
 	m.times = a.times
 	return Completed, err
 }

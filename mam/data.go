@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 
+	"gompi/internal/hostmem"
 	"gompi/internal/layout"
 	"gompi/mpi"
 )
@@ -22,6 +23,9 @@ type array struct {
 	store func([]byte)  // makes memory the program's variable
 	came  []byte        // of a newcomer, until the program asks for it
 	given block         // what the program was given last
+
+	made   bool            // by Array
+	shared *hostmem.Memory // in which it lies; nil: in memory of this process
 }
 
 // Distributed registers data of which each rank has what layout l says: *x is the block
@@ -126,17 +130,33 @@ func (m *Module) register(op string, a *array) error {
 		if a.split, err = a.Rule.Over(m.comm.Size()); err != nil {
 			return m.refuse(op, mpi.ErrArg, fmt.Errorf("%q: %w", a.Name, err))
 		}
+		if a.made {
+			if err := m.lay(a); err != nil {
+				return m.refuse(op, mpi.ErrNoMemory, err)
+			}
+		}
 		if err := a.held(m.comm.Rank()); err != nil {
 			return m.refuse(op, mpi.ErrCount, err)
 		}
 	}
-	if _, err := m.registry(append(slices.Clone(m.arrays), a)).encode(); err != nil {
+	if err := m.add(a); err != nil {
+		if a.made {
+			err = errors.Join(err, a.free())
+		}
 		return m.refuse(op, mpi.ErrArg, fmt.Errorf("%q: %w", a.Name, err))
+	}
+	return nil
+}
+
+// add makes data part of what moves with the next change.
+func (m *Module) add(a *array) error {
+	if _, err := m.registry(append(slices.Clone(m.arrays), a)).encode(); err != nil {
+		return err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.admitted && m.isComing() {
-		return m.refuse(op, mpi.ErrArg, fmt.Errorf("%q: %w", a.Name, ErrChanging))
+		return ErrChanging
 	}
 	m.arrays = append(m.arrays, a)
 	m.closeGate()
@@ -151,6 +171,9 @@ func (a *array) held(rank int) error {
 	}
 	if got := int64(len(a.memory())) / a.Bytes; got != want {
 		return fmt.Errorf("%q has %d elements on rank %d, where its layout has %d", a.Name, got, rank, want)
+	}
+	if a.shared != nil && !a.inPlace(rank) {
+		return fmt.Errorf("%q is another slice on rank %d than the block of the array that the module has made", a.Name, rank)
 	}
 	return nil
 }

@@ -26,8 +26,9 @@
 // The module watches the set gompi://main: gompictl resize, timetables, resource managers
 // and [Module.SetTarget] ask for changes of it. docs/design/030-malleability-module.md
 //
-// Limitations: the methods are COL, P2P, RMA-Lock, RMA-Lockall and
-// PULL; only PULL moves data while the sources
+// Data that [Array] registers lies in memory of the hosts, and does not move on one of them.
+//
+// Limitations: only PULL moves data while the sources
 // compute, and only constant data. Auto is COL. The spawn strategies are those of the
 // launcher, all at once and in the background. Newcomers that read constant data have as
 // long for it as gompirun's --resize-timeout says. What describes all data has at most

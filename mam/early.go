@@ -56,10 +56,12 @@ func (a *adoption) moveEarly(ctx context.Context) error {
 		return err
 	}
 	start := time.Now()
-	var err error
-	if strategy == NonBlocking {
+	err := a.moveArrays(Constant)
+	switch {
+	case err != nil:
+	case strategy == NonBlocking:
 		err = a.moveTested()
-	} else {
+	default:
 		err = a.move(Constant)
 	}
 	if err == nil && strategy == WaitDrains && (method == COL || method == P2P) {

@@ -78,6 +78,10 @@ func (a *adoption) touch(x *move, p *pace) error {
 	switch {
 	case x.fresh != nil || a.new < 0:
 		return nil
+	case x.shared != nil:
+		err := a.occupy(x, p)
+		a.times.Touch += a.times.spent(Touching, start)
+		return err
 	case !x.Replicated:
 		x.fresh, x.block = a.m.fresh(x.next.Count(a.new) * x.Bytes)
 	case a.old < 0:

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"gompi/internal/hostmem"
 	"gompi/mpi"
 	"gompi/sessions"
 )
@@ -39,13 +40,14 @@ type Module struct {
 	// page is larger: once for each change that was waited for.
 	iteration, ahead int
 
-	arrays   []*array // written with mu held, as are config and edition
-	edition  int      // how often something was changed between changes, since the beginning
-	changed  bool     // it was on this process
-	admitted bool     // the store of the set tells what there is, and changes may be prepared
-	target   int      // that is to be asked for at the next Checkpoint; 0: none
-	wish     *wish    // that was asked for last; nil: nothing was
-	asked    *wish    // the last one when times were taken
+	arrays   []*array          // written with mu held, as are config and edition
+	edition  int               // how often something was changed between changes, since the beginning
+	changed  bool              // it was on this process
+	admitted bool              // the store of the set tells what there is, and changes may be prepared
+	kept     []*hostmem.Memory // of arrays that were unregistered
+	target   int               // that is to be asked for at the next Checkpoint; 0: none
+	wish     *wish             // that was asked for last; nil: nothing was
+	asked    *wish             // the last one when times were taken
 
 	adopting *adoption // that is handed out, in its user phase
 	times    Times
@@ -179,8 +181,6 @@ const mostSettings = 1 << 16 // bytes of it
 // there says what of a configuration the module cannot do.
 func (c *Config) there() error {
 	switch {
-	case c.Method == InPlace:
-		return fmt.Errorf("method %v: only col, p2p, pull and those of windows are there", c.Method)
 	case c.Spawn&^(SpawnAll|SpawnBackground) != 0:
 		return fmt.Errorf("spawn %v: only all and background are there", c.Spawn)
 	case c.Placement == Spread:
@@ -221,6 +221,7 @@ func (m *Module) Finalize() error {
 	}
 	m.done.Wait()
 	m.hide()
+	err = errors.Join(err, m.freeAll())
 	if m.own != nil {
 		err = errors.Join(err, m.own.Free())
 	}

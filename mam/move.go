@@ -16,6 +16,9 @@ import (
 func (a *adoption) moveAll(mode Mode) error {
 	start, touched := time.Now(), a.times.Touch
 	left := slices.ContainsFunc(a.moves, func(x *move) bool { return x.Mode == mode && !x.moved })
+	if err := a.moveArrays(mode); err != nil {
+		return err
+	}
 	if mode == Constant && a.config.early() {
 		for _, x := range a.moves {
 			if x.Mode == mode && !x.moved && a.new >= 0 {

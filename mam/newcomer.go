@@ -78,11 +78,19 @@ func (m *Module) prepared(c *sessions.Change, store *sessions.Store, text []byte
 	if err != nil {
 		return nil, err
 	}
+	if err := m.freeAll(); err != nil { // of what was read before
+		return nil, err
+	}
 	m.config, m.settings, m.edition, m.arrays = r.Config, r.Settings, r.Edition, nil
 	for _, e := range r.Data {
 		x := &array{entry: e}
 		if !e.Replicated {
 			if x.split, err = e.Rule.Over(r.Ranks); err != nil {
+				return nil, fmt.Errorf("mam: %q: %w", e.Name, err)
+			}
+		}
+		if e.Shared != "" {
+			if err := m.mapArray(x); err != nil {
 				return nil, fmt.Errorf("mam: %q: %w", e.Name, err)
 			}
 		}

@@ -43,7 +43,7 @@ func putOffer(b []byte, key rma.Key, bytes int) {
 func (m *Module) show(store *sessions.Store) error {
 	m.hide()
 	s := &shown{store: store, ranks: m.comm.Size(), rank: m.comm.Rank()}
-	exposes := m.config.early() && m.config.Method == Pull
+	exposes := m.config.early() && m.config.others() == Pull
 	b := make([]byte, offerBytes*len(m.arrays))
 	for i, x := range m.arrays {
 		var memory []byte
@@ -56,7 +56,7 @@ func (m *Module) show(store *sessions.Store) error {
 				memory = []byte{}
 			}
 		}
-		if exposes && x.Mode == Constant {
+		if exposes && x.Mode == Constant && x.shared == nil {
 			var err error
 			if e, err = rma.Expose(m.comm.Process(), memory); err != nil {
 				return errors.Join(err, s.close())
@@ -122,7 +122,7 @@ func (a *adoption) pullEarly(ctx context.Context, store *sessions.Store, own *sh
 		r.told = a.m.w.AddBytes
 	}
 	for i, x := range a.moves {
-		if x.Mode != Constant {
+		if x.Mode != Constant || x.shared != nil {
 			continue
 		}
 		if err := a.touch(x, r.pace); err != nil {

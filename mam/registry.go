@@ -20,6 +20,7 @@ const (
 	mostArrays      = 1 << 10
 	mostName        = 1 << 10 // bytes
 	mostElem        = 1 << 20 // bytes of an element
+	mostShared      = 4 << 10 // bytes of a name of memory
 )
 
 // registry is what newcomers must know before they have anything: rank 0's data, as all
@@ -42,6 +43,7 @@ type entry struct {
 	Replicated bool
 	One        bool // a value, not a slice
 	Mode       Mode
+	Shared     string        `json:",omitempty"` // the name of the memory of the hosts in which it lies
 	Rule       layout.Layout // of replicated data only how many elements there are
 }
 
@@ -64,6 +66,8 @@ func (e *entry) check() error {
 		return fmt.Errorf("%q has elements of %d bytes, 1 to %d allowed", e.Name, e.Bytes, mostElem)
 	case e.Mode > Constant:
 		return fmt.Errorf("%q has mode %d", e.Name, e.Mode)
+	case e.Shared != "" && (e.Replicated || !e.Rule.Contiguous() || e.Rule.N < 1 || len(e.Shared) > mostShared):
+		return fmt.Errorf("%q lies in memory with a name of %d bytes, %v of %d elements", e.Name, len(e.Shared), e.Rule.Kind, e.Rule.N)
 	case e.One && (!e.Replicated || e.Rule.N != 1):
 		return fmt.Errorf("%q is one value of %d", e.Name, e.Rule.N)
 	}

@@ -61,7 +61,7 @@ func (c *Config) used() (Method, Strategy) {
 	}
 	if strategy == Auto {
 		strategy = Blocking
-		if method == Pull {
+		if method == Pull || method == InPlace {
 			strategy = WaitDrains
 		}
 	}

@@ -8,8 +8,10 @@ package hostmem
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -44,6 +46,9 @@ type Memory struct {
 // this process fault where it touches whole pages that it does not own (see Own). Close
 // must follow.
 func Open(ctx context.Context, ctl Control, name string, bytes int64, guard bool) (*Memory, error) {
+	if runtime.GOOS != "linux" {
+		return nil, fmt.Errorf("memory of a host: %w", errors.ErrUnsupported)
+	}
 	var b control.MemoryBody
 	fds, err := ctl.AskFiles(ctx, &control.Memory{Name: name, Bytes: bytes}, &b)
 	if err != nil {

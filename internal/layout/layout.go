@@ -225,6 +225,10 @@ func (l *Layout) Next(old Split, stay []int, ranks int) (Split, Layout, error) {
 	return p, next, nil
 }
 
+// Contiguous reports whether each rank has one range, and the ranges are in the order of
+// ranks, whatever their number.
+func (l *Layout) Contiguous() bool { return l.Kind != Cyclic && l.Kind != Grid && !l.Least }
+
 // Same reports whether two layouts are the same rule for the same elements.
 func (l *Layout) Same(o *Layout) bool {
 	return l.Kind == o.Kind && l.N == o.N && l.Block == o.Block && l.Least == o.Least && slices.Equal(l.Weights, o.Weights) &&

@@ -4,11 +4,15 @@
 
 package segment
 
-// unsafe: through eachStep the kernel is asked which pages of mapped memory there are.
+// unsafe: through eachStep the kernel is asked which pages of mapped memory there are, and
+// pages are read one by one where it cannot be asked to map them.
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"sync/atomic"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,7 +20,7 @@ import (
 // Fill makes sure that mem can be touched, and fills this process's page tables for it:
 // whole pages of a shared mapping, of which others may have touched some. Only what is not
 // there asks for memory. The error is a *NoMemoryError when that is short; some pages may
-// have come then. It may also say that the kernel cannot do it (before Linux 5.14).
+// have come then.
 func (m *Memory) Fill(mem []byte) error {
 	page := os.Getpagesize()
 	there := make([]byte, ReserveStep/page)
@@ -52,7 +56,14 @@ func (m *Memory) Fill(mem []byte) error {
 }
 
 func populate(mem []byte, how int) error {
-	if err := unix.Madvise(mem, how); err != nil {
+	err := unix.Madvise(mem, how)
+	if errors.Is(err, unix.EINVAL) { // before Linux 5.14
+		for i := 0; i < len(mem); i += os.Getpagesize() {
+			atomic.LoadUint32((*uint32)(unsafe.Pointer(&mem[i])))
+		}
+		return nil
+	}
+	if err != nil {
 		return fmt.Errorf("populate %d bytes of shared memory: %w", len(mem), err)
 	}
 	return nil
