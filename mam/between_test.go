@@ -149,7 +149,7 @@ func TestSettersRefuse(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 { // before the first Checkpoint, and after it
-			if err := m.SetConfig(mam.Config{Method: mam.InPlace}); !errors.Is(err, mpi.ErrArg) {
+			if err := m.SetConfig(mam.Config{Method: mam.InPlace + 1}); !errors.Is(err, mpi.ErrArg) {
 				t.Error(err)
 			}
 			if c := m.Config(); c != (mam.Config{Method: mam.P2P}) {

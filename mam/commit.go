@@ -89,7 +89,10 @@ func (m *Module) commit() (State, error) {
 	m.coming = nil
 	m.mu.Unlock()
 	a.times.Total = time.Since(a.since)
-	a.times.Method, a.times.Strategy = m.config.used()
+	a.times.Method, a.times.Strategy = a.config.used()
+	if m.config.Method == InPlace {
+		a.times.Method = InPlace
+	}
 	m.times = a.times
 	return Completed, err
 }

@@ -23,7 +23,7 @@ func wantError(t testing.TB, err error, class mpi.Class, text string) {
 // What cannot be registered is refused, with names and numbers.
 func TestRegisterRefuses(t *testing.T) {
 	mpitest.Run(t, 2, func(t *mpitest.T, world *mpi.Comm) {
-		if _, _, err := mam.Init(t.Context(), world, mam.Config{Method: mam.InPlace}, nil); !errors.Is(err, mpi.ErrArg) {
+		if _, _, err := mam.Init(t.Context(), world, mam.Config{Method: mam.InPlace + 1}, nil); !errors.Is(err, mpi.ErrArg) {
 			t.Error(err) // on all ranks
 		}
 		m, role, err := mam.Init(t.Context(), world, mam.Config{}, nil)
