@@ -38,6 +38,7 @@ func newJob(line *options, start starter) (h *head.Head, w *steward, err error) 
 		job, streams.Lease = t.job, t.fd
 	}
 	h = head.New(o, job)
+	hosts := hostNames(len(line.pretend))
 	cfg := onehost.Config{
 		JobConfig: onehost.JobConfig{
 			Job: job, Secret: secret,
@@ -46,7 +47,7 @@ func newJob(line *options, start starter) (h *head.Head, w *steward, err error) 
 			Aborted: h.Aborted, Joined: h.Joined, Finalized: h.Finalized,
 		},
 		Start:     h.Spawn,
-		Launch:    func(l *onehost.Launch) error { return h.Launch(l.Procs) },
+		Launch:    func(l *onehost.Launch) error { noteGroup(h, hosts, l); return h.Launch(l.Procs) },
 		Discard:   func(procs []wire.ProcID) { h.Discard(procs, onehost.DiscardGrace) },
 		Signal:    h.SignalTo,
 		Kept:      h.Kept,
@@ -73,7 +74,7 @@ func newJob(line *options, start starter) (h *head.Head, w *steward, err error) 
 	if w != nil {
 		w.serves(&cfg, line.ranks())
 	}
-	cfg.HostNames = hostNames(len(line.pretend))
+	cfg.HostNames = hosts
 	if line.pretend != nil {
 		cfg.HostSlots = line.pretend
 		start = startPretended
@@ -120,6 +121,19 @@ func hostNames(pretended int) []string {
 		list = append(list, fmt.Sprintf("%s-%d", own, i))
 	}
 	return list
+}
+
+// noteGroup says which group of newcomers starts, and after whom.
+func noteGroup(h *head.Head, hosts []string, l *onehost.Launch) {
+	g := l.Group
+	if g == nil {
+		return
+	}
+	after := "those there before"
+	if g.By >= 0 {
+		after = fmt.Sprintf("group %d", g.By)
+	}
+	h.Note("operation %d: group %d of %d starts on host %s in step %d, of %d, after %s", g.Op, g.Group, g.Groups, hosts[g.Procs[0].Host], g.Step, len(g.Procs), after)
 }
 
 // hostConfig is what the control plane tells an agent, on its own goroutine.

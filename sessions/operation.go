@@ -50,12 +50,12 @@ type Operation struct {
 
 // Output is the sets that an operation, or a part of one, has made; "" stands for none.
 type Output struct {
-	Joining []string // of newcomers, by position
+	Joining []string // of newcomers, by position, or a set a host: see Start
 	Leaving string   // of those who leave
 	Result  string   // what the input becomes
 }
 
-// List is the names by position: Replace has leaving, joining, result; Grow joining and
+// List is the names, by position: Replace has leaving, joining, result; Grow joining and
 // result; Shrink leaving and result; Add and Sub what they have.
 func (o *Output) List() []string {
 	var list []string

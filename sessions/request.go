@@ -10,6 +10,7 @@ import (
 	"gompi/internal/change"
 	"gompi/internal/control"
 	"gompi/internal/core"
+	"gompi/internal/spawn"
 	"gompi/internal/wire"
 	"gompi/mpi"
 )
@@ -29,6 +30,42 @@ const (
 
 // String gives the kind in lower case.
 func (k Kind) String() string { return change.Kind(k).String() }
+
+// Start is in which order the newcomers of a request start. Who was there before starts
+// none of them and waits for none: the head of the job does it all. A group is up when all
+// of its processes have called Init. A spare (gompirun --spare) is taken by StartAll only,
+// as it is up from the beginning.
+//
+// The spawn strategies of MaM (MULTIPLE, PARALLEL).
+type Start uint8
+
+// The orders.
+const (
+	StartAll        Start = Start(spawn.All)        // all at once
+	StartSequential Start = Start(spawn.Sequential) // a host's when those of the host before are up
+	// StartMultiple: all at once, each host's in a set and a world of their own, so that
+	// Joining has a set a host. Such a set can be made to leave by itself (Ranks).
+	StartMultiple Start = Start(spawn.Multiple)
+	// StartParallel: sets as StartMultiple; each process that is there, newcomers too, has
+	// one group started at a time, so that there are up to 1 + C times as many after each
+	// step where hosts have C. A group is started when the one that has it started is up.
+	StartParallel Start = Start(spawn.Parallel)
+)
+
+// String gives the order in lower case.
+func (s Start) String() string { return spawn.Strategy(s).String() }
+
+// Place is on which hosts newcomers start, of all or of those that a request names.
+type Place uint8
+
+// The placements.
+const (
+	PlaceCompact Place = Place(spawn.Compact) // the slots of hosts are filled, one host after the other
+	PlaceSpread  Place = Place(spawn.Spread)  // as many on each, as long as it has slots
+)
+
+// String gives the placement in lower case.
+func (p Place) String() string { return spawn.Placement(p).String() }
 
 // Request is what somebody wants changed.
 type Request struct {
@@ -67,12 +104,19 @@ type Request struct {
 
 	Parts []Request // of a Multi, which has nothing else but Deadlines and NoQueue
 
-	Names   []string // preferred ones of the outputs, by position; "": none
+	// Names are preferred ones of the outputs, by position; "": none. Newcomers that are a
+	// set on each host (Start) have none.
+	Names   []string
 	Command []string // what newcomers run; nil: what this process runs
 	// Hosts are where newcomers start: hosts of the job, by the names that they have in
 	// gompi://host/NAME; nil: anywhere. They fill the slots of these hosts first, and
 	// are then spread over them; with --strict-slots they wait for slots there.
 	Hosts []string
+	// Start is in which order newcomers start, and Place how they share the hosts. One
+	// host's are a group, so on one host there is nothing to order. Not in parts of a
+	// Multi: Start.
+	Start Start
+	Place Place
 	// COL is what the manager of resources is told of the job from now on (gompirun
 	// --policy, --manager, --to), at most 64 KiB: what COL.Encode gives. It is not used,
 	// and that is said once, if it is something else. The head of the job does not read
@@ -116,6 +160,7 @@ func (r *Request) one(ctx context.Context, p *core.Process, op string) (change.R
 	q := change.Request{
 		Kind: change.Kind(r.Kind), Join: r.Add, Leave: r.Sub, To: r.Size, NoQueue: r.NoQueue,
 		Min: r.Min, Max: r.Max, Pref: r.Pref, Sizes: r.Sizes,
+		Start: spawn.Strategy(r.Start), Place: spawn.Placement(r.Place),
 		ToReady: r.Deadlines.Ready, ToAccept: r.Deadlines.Accept, Whole: r.Deadlines.Whole,
 	}
 	if len(r.Ranks) > 0 && len(r.In) != 1 {

@@ -29,7 +29,7 @@ var layers = []row{
 	{pkg: "internal/match", may: "internal/wire", pure: true},
 	{pkg: "internal/topo", pure: true},
 	{pkg: "internal/layout", may: "internal/topo", pure: true}, // grids are those of topologies
-	{pkg: "internal/spawn", pure: true},                        // for the module, which says how, and the launcher, which does it
+	{pkg: "internal/spawn", pure: true},                        // for requests, which say how, and the head, which does it
 	{pkg: "internal/mem", pure: true},
 	{pkg: "internal/span", pure: true},
 	{pkg: "internal/ring", pure: true},
@@ -50,17 +50,17 @@ var layers = []row{
 	{pkg: "internal/rollcall", may: "internal/wire internal/segment"},
 	{pkg: "internal/nodecoll/layout", pure: true},
 	// Changes of process sets: neither knows the other.
-	{pkg: "internal/change", may: "internal/wire"},
+	{pkg: "internal/change", may: "internal/wire internal/spawn"},
 	{pkg: "internal/setpage", pure: true},
 	// What a job says of its scaling: read by who decides, written by programs.
 	{pkg: "internal/col", pure: true},
 	// The control plane: neither head nor agent knows the other, nor the client.
-	{pkg: "internal/control", may: "internal/wire internal/rollcall internal/change"},
+	{pkg: "internal/control", may: "internal/wire internal/rollcall internal/change internal/spawn"},
 	{pkg: "internal/control/client", may: "internal/control internal/change internal/wire"},
-	{pkg: "internal/control/controltest", may: "internal/control internal/change internal/wire internal/rollcall"},
+	{pkg: "internal/control/controltest", may: "internal/control internal/change internal/spawn internal/wire internal/rollcall"},
 	// Memory of a host that outlives processes: asked of the agent, mapped by who has it.
 	{pkg: "internal/hostmem", may: "internal/control internal/segment"},
-	{pkg: "internal/head", may: "internal/change internal/control internal/group internal/serials internal/wire"},
+	{pkg: "internal/head", may: "internal/change internal/control internal/group internal/serials internal/spawn internal/wire"},
 	{pkg: "internal/agent", may: "internal/nodecoll/layout internal/change internal/control internal/setpage internal/wire internal/segment internal/span internal/rollcall"},
 	{pkg: "internal/control/link", may: "internal/control"},
 	{pkg: "internal/onehost", may: "internal/change internal/head internal/agent internal/control internal/control/link internal/rollcall internal/wire"},
@@ -108,7 +108,7 @@ var layers = []row{
 	{pkg: "mpi/value", may: "mpi"},
 	// What it asks the head is its own, and no call of the standard's.
 	{pkg: "mpi/proc", may: "mpi internal/core internal/control internal/calls internal/fault internal/wire"},
-	{pkg: "sessions", may: "mpi internal/buffer internal/core internal/engine internal/change internal/col internal/setpage internal/control internal/segment internal/calls internal/fault internal/wire internal/group internal/wait"},
+	{pkg: "sessions", may: "mpi internal/buffer internal/core internal/engine internal/change internal/spawn internal/col internal/setpage internal/control internal/segment internal/calls internal/fault internal/wire internal/group internal/wait"},
 	{pkg: "sessions/dyn", may: "mpi sessions internal/calls"},
 	{pkg: "sessions/adapt", may: "mpi sessions"},
 	{pkg: "rma", may: "mpi internal/remote internal/engine internal/buffer internal/calls internal/fault internal/wire internal/match internal/dtype internal/kernel internal/mem"},

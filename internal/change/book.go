@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"gompi/internal/spawn"
 	"gompi/internal/wire"
 )
 
@@ -33,6 +34,8 @@ type Owner interface {
 	Room() int
 	RoomOn(on []uint32) (free, ever int)
 	Reserve(wants []Want) ([]wire.ProcID, error)
+	// Host is where a process is that Reserve has named; those of a host are in a row.
+	Host(p wire.ProcID) uint32
 	// Define makes a set that the book holds. It holds others by Hold, each until the
 	// effect Drop.
 	Define(members []wire.ProcID) uint32
@@ -49,8 +52,9 @@ type Owner interface {
 
 // Want is so many processes on some hosts; nil: on any.
 type Want struct {
-	N  int
-	On []uint32
+	N     int
+	On    []uint32
+	Place spawn.Placement
 }
 
 // Terms are what a request has if it does not say otherwise.

@@ -78,7 +78,7 @@ func (b *Book) grant(now time.Duration, o *op, before []*op) (bool, error) {
 	var wants []Want
 	for i := range parts {
 		for _, n := range parts[i].join {
-			wants = append(wants, Want{len(n), rs[i].On})
+			wants = append(wants, Want{len(n), rs[i].On, rs[i].Place})
 		}
 	}
 	if join > 0 {
@@ -94,12 +94,29 @@ func (b *Book) grant(now time.Duration, o *op, before []*op) (bool, error) {
 				n := len(parts[i].join[j])
 				parts[i].join[j], procs = procs[:n], procs[n:]
 			}
+			if rs[i].Start.Grouped() {
+				parts[i].join = b.byHost(parts[i].join)
+			}
 		}
 	}
 	b.unqueue(o)
 	o.parts = parts
 	b.granted(now, o)
 	return true, nil
+}
+
+// byHost is newcomers in a group for each host.
+func (b *Book) byHost(join [][]wire.ProcID) (groups [][]wire.ProcID) {
+	for _, procs := range join {
+		for len(procs) > 0 {
+			n := 1
+			for n < len(procs) && b.owner.Host(procs[n]) == b.owner.Host(procs[0]) {
+				n++
+			}
+			groups, procs = append(groups, procs[:n:n]), procs[n:]
+		}
+	}
+	return groups
 }
 
 // unchanged reports whether parts leave their inputs as they are: Replaces by nothing

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"gompi/internal/spawn"
 	"gompi/internal/wire"
 )
 
@@ -58,6 +59,12 @@ type Request struct {
 
 	// On are the hosts on which newcomers start, as the owner numbers them; nil: any.
 	On []uint32
+	// Start is in which order newcomers start, in groups, each of one host, and Place on
+	// which of the hosts. Grouped ones are a set for each group, of a kind that has one
+	// number in Join. Who launches it has the order from its owner. A Multi has none, nor
+	// have its parts.
+	Start spawn.Strategy
+	Place spawn.Placement
 
 	Parts []Request // Multi
 
@@ -94,12 +101,18 @@ func (r *Request) check() error {
 		if len(r.Parts) == 0 {
 			return malformed("multi without parts")
 		}
+		if r.Start != spawn.All {
+			return malformed("multi started %v", r.Start)
+		}
 		for i := range r.Parts {
 			if r.Parts[i].Kind == Multi {
 				return malformed("part %d of multi is a multi", i)
 			}
 			if r.Parts[i].bounded() {
 				return malformed("part %d of multi has bounds", i)
+			}
+			if s := r.Parts[i].Start; s != spawn.All {
+				return malformed("part %d of multi started %v", i, s)
 			}
 			if err := r.Parts[i].check(); err != nil {
 				return err
@@ -134,6 +147,9 @@ func (r *Request) check() error {
 		ok = ok && one && len(r.Join) <= 1
 	default:
 		ok = false
+	}
+	if !r.Start.Known() || !r.Place.Known() || r.Start.Grouped() && len(r.Join) > 1 {
+		return malformed("%v of %d sets, started %v, placed %v", r.Kind, len(r.Join), r.Start, r.Place)
 	}
 	for i, p := range r.Out {
 		ok = ok && !slices.Contains(r.Out[:i], p)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"gompi/internal/spawn"
 	"gompi/internal/wire"
 )
 
@@ -145,6 +146,9 @@ func (w *world) Reserve(wants []Want) ([]wire.ProcID, error) {
 	}
 	return list, nil
 }
+
+// Host: two processes share one.
+func (w *world) Host(p wire.ProcID) uint32 { return p.Serial / 2 }
 
 func (w *world) Define(m []wire.ProcID) uint32 {
 	w.nsets++
@@ -299,7 +303,10 @@ func (w *world) told(e *Effect) {
 		w.fail("operation %d is %v: %v", e.Op, e.State, e.Why)
 	}
 	if o := w.b.ops[e.Op]; e.State == Granted && o.req.bounded() && len(o.parts[0].join) > 0 {
-		size, wish := len(o.parts[0].join[0]), o.req.To
+		size, wish := 0, o.req.To
+		for _, procs := range o.parts[0].join {
+			size += len(procs)
+		}
 		if wish == 0 {
 			wish = o.req.Join[0]
 		}
@@ -480,6 +487,7 @@ func (w *world) request(kinds int) Request {
 			p := w.request(int(Replace))
 			if w.rng.IntN(20) != 0 {
 				p.Min, p.Max, p.Pref, p.Sizes = 0, 0, 0, nil
+				p.Start = spawn.All
 			}
 			r.Parts = append(r.Parts, p)
 		}
@@ -517,6 +525,9 @@ func (w *world) request(kinds int) Request {
 			r.Max = 12
 			r.Pref, r.Sizes = size, []int{size, size + 1, size + 3}
 		}
+	}
+	if w.rng.IntN(3) == 0 && r.Kind != Multi {
+		r.Start, r.Place = spawn.Strategy(w.rng.IntN(4)), spawn.Placement(w.rng.IntN(2))
 	}
 	return r
 }

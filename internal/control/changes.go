@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gompi/internal/change"
+	"gompi/internal/spawn"
 	"gompi/internal/wire"
 )
 
@@ -146,6 +147,8 @@ func putRequest(e *enc, r *change.Request) {
 	for _, n := range r.Sizes {
 		e.u32(uint32(n))
 	}
+	e.u8(uint8(r.Start))
+	e.u8(uint8(r.Place))
 	e.flag(r.NoQueue)
 	e.flag(r.Prepare)
 	e.i64(int64(r.ToReady))
@@ -158,7 +161,7 @@ func putRequest(e *enc, r *change.Request) {
 }
 
 // leastRequest is the bytes of an empty request.
-const leastRequest = 87
+const leastRequest = 89
 
 func getRequest(d *dec, r *change.Request, parts bool) {
 	r.Kind = change.Kind(d.u8())
@@ -184,6 +187,7 @@ func getRequest(d *dec, r *change.Request, parts bool) {
 	for i := range r.Sizes {
 		r.Sizes[i] = int(d.u32())
 	}
+	r.Start, r.Place = spawn.Strategy(d.u8()), spawn.Placement(d.u8()) // checked with the request
 	r.NoQueue, r.Prepare = d.flag(), d.flag()
 	r.ToReady, r.ToAccept, r.Whole = d.duration(), d.duration(), d.duration()
 	n := d.count(MaxParts, leastRequest)

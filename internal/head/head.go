@@ -107,6 +107,7 @@ type proc struct {
 	idle      bool     // may end at any moment: see KindIdle
 	freed     bool     // nothing of it is left on its host
 	unbound   bool     // it has no place on a host yet
+	pending   bool     // it has one, and starts when its group does
 	quiet     bool     // it comes or goes by a change: others hear how many they are when that is over
 	leaves    *leavers // by a committed change, with these; nil: it does not
 	connected bool
@@ -151,6 +152,7 @@ type Effect struct {
 
 	Call   func()
 	Launch *Launch
+	Start  *Start
 
 	// Neighbor is to be told Say; nil: to be called.
 	Neighbor *Neighbor
@@ -312,6 +314,7 @@ func (h *Head) hello(p *proc) {
 	h.order(p, control.Order{Kind: control.OrderWelcome, Frame: control.Encode(m)})
 	h.call(h.cfg.Joined, p)
 	h.came(p)
+	h.up(p)
 	h.book.Joined(h.now(), p.id)
 	h.settle()
 }

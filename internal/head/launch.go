@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"gompi/internal/control"
+	starts "gompi/internal/spawn"
 	"gompi/internal/wire"
 )
 
@@ -16,6 +17,7 @@ type Launch struct {
 	Places []Place
 
 	procs []wire.ProcID
+	how   starts.Strategy
 	spawn *spawn // nil: it is of an operation
 }
 
@@ -43,8 +45,12 @@ func (h *Head) reserve(places []Place) []wire.ProcID {
 
 // UseSpares lets the first newcomers on each host take the places of spares, by the
 // numbers of their reservations, if all run this command line. It returns those that
-// are left.
+// are left: all, if newcomers start in groups, of which spares would be up before their
+// turn.
 func (h *Head) UseSpares(l *Launch, host uint32, argv []string, spares []uint32) (left []uint32) {
+	if l.InGroups() {
+		return spares
+	}
 	for rank, id := range l.procs {
 		if p := h.proc(id); p == nil || !p.unbound || !slices.Equal(p.argv, argv) {
 			return spares
@@ -100,7 +106,7 @@ func (h *Head) tell(f Fate, procs []wire.ProcID) {
 func (h *Head) launch(o *op, procs []wire.ProcID) {
 	o.body.Times.Ordered = h.now() - o.asked
 	l := h.launchOf(procs, nil)
-	l.Op = o.number
+	l.Op, l.how = o.number, o.how
 	h.out = append(h.out, Effect{Launch: l})
 }
 
@@ -195,17 +201,23 @@ func (h *Head) leave(procs []wire.ProcID) {
 // discard ends newcomers whose change does not happen.
 func (h *Head) discard(procs []wire.ProcID) {
 	var bound []wire.ProcID
+	var pending []*proc
 	for _, id := range procs {
 		switch p := h.proc(id); {
 		case p == nil || p.unbound && p.state == control.Exited:
 		case p.unbound:
-			h.unneeded(p, "not started: the change that it was to come with does not happen")
+			h.unneeded(p, "not started: "+unwanted)
+		case p.pending:
+			pending = append(pending, p)
 		default:
 			bound = append(bound, id)
 		}
 	}
 	h.tell(Discarded, bound)
+	h.unstarted(pending, unwanted)
 }
+
+const unwanted = "the change that it was to come with does not happen"
 
 // unneeded: p, which has no place yet, needs none.
 func (h *Head) unneeded(p *proc, why string) {

@@ -7,6 +7,7 @@ import (
 
 	"gompi/internal/change"
 	"gompi/internal/control"
+	starts "gompi/internal/spawn"
 	"gompi/internal/wire"
 )
 
@@ -45,6 +46,10 @@ type op struct {
 	moved   map[pageOn]uint64   // bytes of its data that had come when that was last looked at
 	late    map[pageOn]control.Late
 	fixed   bool // members are to be handed it, or were
+	fixing  bool // as it has begun on all pages, they are told so
+
+	how    starts.Strategy // in which newcomers start
+	groups *groups         // in which they do; nil: all at once, or their places are not bound
 
 	ofMain bool // an input was the main set
 
@@ -125,7 +130,7 @@ func (h *Head) submit(by *proc, m *control.Submit) (*op, *control.OpBody) {
 			return nil, refusal(err)
 		}
 	}
-	o := &op{parts: m.Parts, col: m.COL, by: by, waits: map[*wait]struct{}{}, tickets: map[*Ticket]struct{}{}, voted: map[uint32]struct{}{}, minds: map[uint32]*proc{}, unbegun: map[pageOn]struct{}{}}
+	o := &op{parts: m.Parts, how: m.Request.Start, col: m.COL, by: by, waits: map[*wait]struct{}{}, tickets: map[*Ticket]struct{}{}, voted: map[uint32]struct{}{}, minds: map[uint32]*proc{}, unbegun: map[pageOn]struct{}{}}
 	for i := range parts {
 		o.kinds = append(o.kinds, parts[i].Kind)
 	}

@@ -21,6 +21,9 @@ func byPosition(k change.Kind, o *change.Outputs) []uint32 {
 		}
 		return list
 	}
+	if k == change.Grow && len(o.Joining) > 0 {
+		return []uint32{o.Joining[0], o.Result}
+	}
 	var list []uint32
 	for _, s := range append(o.Joining[:len(o.Joining):len(o.Joining)], o.Leaving, o.Result) {
 		if s != 0 {
@@ -52,6 +55,9 @@ func (h *Head) reserveNames(o *op) error {
 		if n := places(o.kinds[i]); n != 0 && len(names) > n {
 			return control.Refused("%d names for the %d sets that %v makes", len(names), n, o.kinds[i])
 		}
+		if o.how.Grouped() && namesNewcomers(o.kinds[i], names) {
+			return control.Refused("a name for newcomers that are a set on each host (started %v)", o.how)
+		}
 		all = append(all, names...)
 		o.names = append(o.names, names)
 	}
@@ -60,6 +66,15 @@ func (h *Head) reserveNames(o *op) error {
 		return err
 	}
 	return nil
+}
+
+// namesNewcomers reports whether a request names the set of its newcomers.
+func namesNewcomers(k change.Kind, names []string) bool {
+	at := 0
+	if k == change.Replace {
+		at = 1
+	}
+	return (k == change.Add || k == change.Grow || k == change.Replace) && len(names) > at && names[at] != ""
 }
 
 // unreserveNames gives up names that no set will get.

@@ -84,7 +84,7 @@ func (o owner) Reserve(wants []change.Want) ([]wire.ProcID, error) {
 	}
 	var places []Place
 	for _, w := range wants {
-		more, err := h.placeOn(w.N, w.On)
+		more, err := h.placeOn(w.N, w.On, w.Place)
 		if err != nil {
 			h.Unplace(places)
 			return nil, err
@@ -92,6 +92,14 @@ func (o owner) Reserve(wants []change.Want) ([]wire.ProcID, error) {
 		places = append(places, more...)
 	}
 	return h.reserve(places), nil
+}
+
+// Host is where a process is.
+func (o owner) Host(p wire.ProcID) uint32 {
+	if q := o.h.proc(p); q != nil {
+		return q.host
+	}
+	return wire.NoHost
 }
 
 func (o owner) Define(members []wire.ProcID) uint32 {

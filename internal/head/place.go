@@ -3,7 +3,6 @@
 package head
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -12,6 +11,7 @@ import (
 
 	"gompi/internal/change"
 	"gompi/internal/control"
+	starts "gompi/internal/spawn"
 )
 
 // Place is where some of the processes go that are started together: Count of them,
@@ -29,41 +29,44 @@ type Place struct {
 // many as each has slots free, then each to the host that has the fewest beyond its
 // slots. They count there until Join, Bind or Unplace.
 func (h *Head) Place(n int) ([]Place, error) {
-	list, err := h.placeOn(n, nil)
+	list, err := h.placeOn(n, nil, starts.Compact)
 	if errors.Is(err, change.ErrBusy) {
 		return nil, control.Refused("%d processes: so many slots are not free just now (--strict-slots)", n)
 	}
 	return list, err
 }
 
-// placeOn is Place on some hosts; nil: on all. Where slots are strict nobody goes beyond
-// them: change.ErrBusy until there are enough, ErrTooMany if there never will be.
-func (h *Head) placeOn(n int, on []uint32) ([]Place, error) {
+// placeOn is Place on some hosts, nil: on all, in a way. Where slots are strict nobody goes
+// beyond them: change.ErrBusy until there are enough, ErrTooMany if there never will be.
+func (h *Head) placeOn(n int, on []uint32, how starts.Placement) ([]Place, error) {
 	if on == nil {
 		for i := range h.hosts {
 			on = append(on, uint32(i))
 		}
 	}
-	counts := make([]int, len(h.hosts))
-	left, all := n, 0
 	on = slices.DeleteFunc(slices.Clone(on), func(i uint32) bool { return h.hosts[i].lost })
-	for _, i := range on {
-		all += h.slots(i)
-		counts[i] = min(left, max(0, h.slots(i)-h.hosts[i].taken()))
-		left -= counts[i]
+	all, room := 0, 0
+	free := make([]int, len(on))
+	for k, i := range on {
+		free[k] = h.slots(i) - h.hosts[i].taken()
+		all, room = all+h.slots(i), room+max(0, free[k])
 	}
 	switch {
 	case len(on) == 0:
 		return nil, control.Refused("no host is left on which they could start")
-	case left == 0 || !h.cfg.Strict:
+	case n <= room || !h.cfg.Strict:
 	case n > all:
 		return nil, fmt.Errorf("%w: %d processes on hosts of %d slots (--strict-slots)", change.ErrTooMany, n, all)
 	default:
 		return nil, change.ErrBusy
 	}
-	for ; left > 0; left-- {
-		beyond := func(i uint32) int { return h.hosts[i].taken() + counts[i] - h.slots(i) }
-		counts[slices.MinFunc(on, func(a, b uint32) int { return cmp.Compare(beyond(a), beyond(b)) })]++
+	placed, err := starts.Place(how, free, n)
+	if err != nil {
+		return nil, err
+	}
+	counts := make([]int, len(h.hosts))
+	for k, i := range on {
+		counts[i] = placed[k]
 	}
 	var list []Place
 	for i, c := range counts {

@@ -10,6 +10,7 @@ import (
 
 	"gompi/internal/change"
 	"gompi/internal/control"
+	starts "gompi/internal/spawn"
 	"gompi/internal/wire"
 )
 
@@ -59,7 +60,7 @@ func TestPlaceOn(t *testing.T) {
 	}
 	want := func(h *Head, n int, on []uint32, want ...Place) {
 		t.Helper()
-		if got, err := h.placeOn(n, on); err != nil || !slices.Equal(got, want) {
+		if got, err := h.placeOn(n, on, starts.Compact); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%d processes on %v go to %v, %v; want %v", n, on, got, err, want)
 		}
 	}
@@ -72,16 +73,16 @@ func TestPlaceOn(t *testing.T) {
 		t.Error("a host that is lost")
 	}
 	want(h, 1, []uint32{2, 1}, Place{Host: 1, Count: 1})
-	if _, err := h.placeOn(1, []uint32{2}); !errors.Is(err, control.ErrRefused) {
+	if _, err := h.placeOn(1, []uint32{2}, starts.Compact); !errors.Is(err, control.ErrRefused) {
 		t.Error(err)
 	}
 
 	h = New(Config{Job: 1, HostSlots: []int{2, 1, 4}, Strict: true}, 3)
 	want(h, 4, []uint32{2}, Place{Host: 2, Count: 4})
-	if _, err := h.placeOn(1, []uint32{2}); !errors.Is(err, change.ErrBusy) {
+	if _, err := h.placeOn(1, []uint32{2}, starts.Compact); !errors.Is(err, change.ErrBusy) {
 		t.Error(err)
 	}
-	if _, err := h.placeOn(4, []uint32{0, 1}); !errors.Is(err, change.ErrTooMany) {
+	if _, err := h.placeOn(4, []uint32{0, 1}, starts.Compact); !errors.Is(err, change.ErrTooMany) {
 		t.Error(err)
 	}
 	want(h, 3, []uint32{0, 1, 2}, Place{Host: 0, Count: 2}, Place{Host: 1, Count: 1})

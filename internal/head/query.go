@@ -55,9 +55,10 @@ func (h *Head) begun(o *op, at pageOn) bool {
 }
 
 func (h *Head) fixNow(o *op) {
-	if !o.fixed || len(o.unbegun) > 0 || o.body.State != change.Ready {
+	if !o.fixed || o.fixing || len(o.unbegun) > 0 || o.body.State != change.Ready {
 		return
 	}
+	o.fixing = true // once, though pages on which it was to begin may go later
 	for _, a := range o.beside {
 		a.calls.behind = false
 	}

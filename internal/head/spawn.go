@@ -11,6 +11,7 @@ import (
 
 	"gompi/internal/change"
 	"gompi/internal/control"
+	starts "gompi/internal/spawn"
 	"gompi/internal/wire"
 )
 
@@ -162,7 +163,7 @@ func (h *Head) placeSpawn(s *spawn) (places []Place, short bool, err error) {
 		if n == 0 {
 			continue
 		}
-		more, err := h.placeOn(n, on)
+		more, err := h.placeOn(n, on, starts.Compact)
 		if err != nil {
 			return places, errors.Is(err, change.ErrBusy), err
 		}

@@ -10,6 +10,7 @@ import (
 
 	"gompi/internal/change"
 	"gompi/internal/control"
+	starts "gompi/internal/spawn"
 )
 
 // start carries out a Launch.
@@ -32,19 +33,56 @@ func (w *world) start() {
 	if procs == nil {
 		return
 	}
+	if l.InGroups() {
+		w.h.Begin(l, procs)
+		w.flush()
+		w.free()
+		return
+	}
+	err := w.forks(procs)
+	w.h.Launched(l, err)
+	w.flush()
+	w.free()
+}
+
+// startGroup carries out a Start.
+func (w *world) startGroup() {
+	g := w.groups[0]
+	w.groups = w.groups[1:]
+	err := w.forks(g.Procs)
+	w.say("group %d of operation %d: %v", g.Group, g.Op, err)
+	w.h.Started(g, err)
+	w.flush()
+	w.free()
+}
+
+// forks makes processes run, or some of them, or none.
+func (w *world) forks(procs []control.StartProc) error {
 	var err error
 	if w.rng.IntN(8) == 0 {
 		err = errors.New("no such program")
 	}
 	for _, p := range procs {
 		m := w.procs[p.Proc.Serial]
-		m.unwanted = err != nil
+		if m.over || m.fate == Discarded || w.lost[m.host] { // before it was forked
+			err = control.ErrUnwanted
+		}
+	}
+	for _, p := range procs {
+		m := w.procs[p.Proc.Serial]
+		if m.unwanted = err != nil; m.over || m.fate == Discarded || w.lost[m.host] {
+			m.over, m.exited = true, true
+			continue
+		}
 		if m.forked = err == nil || w.rng.IntN(2) == 0; !m.forked {
 			m.over, m.exited = true, true
 		}
 	}
-	w.h.Launched(l, err)
-	w.flush()
+	return err
+}
+
+// free reports what was freed meanwhile.
+func (w *world) free() {
 	for _, serial := range w.frees {
 		w.reports = append(w.reports, report{w.procs[serial].host, control.Report{Kind: control.ReportFreed, Serial: serial}})
 	}
@@ -93,6 +131,9 @@ func (w *world) request() change.Request {
 	if w.rng.IntN(4) == 0 {
 		r.Min, r.Max = w.rng.IntN(4), w.rng.IntN(9)
 	}
+	if w.rng.IntN(3) == 0 {
+		r.Start, r.Place = starts.Strategy(w.rng.IntN(4)), starts.Placement(w.rng.IntN(2))
+	}
 	if w.rng.IntN(5) == 0 {
 		r.Whole = time.Duration(w.rng.IntN(100)) * time.Second
 	}
@@ -101,12 +142,17 @@ func (w *world) request() change.Request {
 
 // step lets something happen.
 func (w *world) step() {
+	w.free()
 	if len(w.reports) > 0 && w.rng.IntN(2) == 0 {
 		w.deliver()
 		return
 	}
 	if len(w.launches) > 0 && w.rng.IntN(3) == 0 {
 		w.start()
+		return
+	}
+	if len(w.groups) > 0 && w.rng.IntN(3) == 0 {
+		w.startGroup()
 		return
 	}
 	m := w.some()

@@ -29,6 +29,7 @@ type world struct {
 	procs    map[uint32]*member
 	pages    map[pageOn]*sheet
 	launches []*Launch
+	groups   []*Start
 	reports  []report // that are on their way to the head
 	frees    []uint32 // processes of which an agent has nothing more
 	todo     []func() // what follows from what the head has said
@@ -104,6 +105,8 @@ func (w *world) effect(e *Effect) {
 		e.Call()
 	case e.Launch != nil:
 		w.launches = append(w.launches, e.Launch)
+	case e.Start != nil:
+		w.groups = append(w.groups, e.Start)
 	case e.Fate != 0:
 		w.say("  fate %d of %v", e.Fate, e.Procs)
 		w.fates(e)
@@ -220,14 +223,19 @@ func (w *world) endJob() {
 // finish ends all processes. Nothing may be left.
 func (w *world) finish() {
 	for range 1000 {
-		for len(w.launches) > 0 {
-			w.start()
+		for len(w.launches)+len(w.groups) > 0 {
+			if len(w.launches) > 0 {
+				w.start()
+			} else {
+				w.startGroup()
+			}
 		}
+		w.free()
 		for len(w.reports) > 0 {
 			w.deliver()
 		}
 		m := w.some()
-		if m == nil && len(w.launches) == 0 {
+		if m == nil && len(w.launches)+len(w.groups)+len(w.frees) == 0 {
 			break
 		}
 		if m != nil && w.rng.IntN(2) == 0 {

@@ -14,6 +14,8 @@ import (
 type Launch struct {
 	Op    uint32 // the operation that they come by
 	Procs []control.StartProc
+	// Group says which of the groups they are, in which newcomers start; nil: all.
+	Group *head.Start
 }
 
 // DiscardGrace is how long newcomers of a change that does not happen have to end by
@@ -35,13 +37,23 @@ func (s *Server) launch(l *head.Launch) {
 				p.Spare = spares[sparePlace{p.Host, p.Spare}]
 			}
 		}
-		if l.OfSpawn() {
+		switch {
+		case l.OfSpawn():
 			err = s.cfg.Start(procs)
-		} else {
+		case l.InGroups():
+			s.step(func() { s.head.Begin(l, procs) })
+			return
+		default:
 			err = s.cfg.Launch(&Launch{Op: l.Op, Procs: procs})
 		}
 	}
 	s.step(func() { s.head.Launched(l, err) })
+}
+
+// start starts a group of newcomers.
+func (s *Server) start(g *head.Start) {
+	err := s.cfg.Launch(&Launch{Op: g.Op, Procs: g.Procs, Group: g})
+	s.step(func() { s.head.Started(g, err) })
 }
 
 // fate is what is called when processes meet theirs; nil: nothing.

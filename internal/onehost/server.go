@@ -451,6 +451,9 @@ func (s *Server) effect(e *head.Effect) {
 	case e.Launch != nil:
 		l := e.Launch
 		s.aside(func() { s.launch(l) })
+	case e.Start != nil:
+		g := e.Start
+		s.aside(func() { s.start(g) })
 	case e.Neighbor != nil:
 		s.toNeighbor(e.Neighbor, e.Say)
 	case e.Signal != 0:

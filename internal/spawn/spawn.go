@@ -18,6 +18,15 @@ const (
 	Parallel                   // each process that is there starts the next group
 )
 
+// Grouped reports whether newcomers are a group a host, with a world of its own.
+func (s Strategy) Grouped() bool { return s == Multiple || s == Parallel }
+
+// Known reports whether there is such a strategy.
+func (s Strategy) Known() bool { return s <= Parallel }
+
+// String gives the name in lower case.
+func (s Strategy) String() string { return name(int(s), "all", "sequential", "multiple", "parallel") }
+
 // Placement is on which hosts newcomers start.
 type Placement uint8
 
@@ -27,9 +36,23 @@ const (
 	Spread                   // as many on each
 )
 
+// Known reports whether there is such a placement.
+func (p Placement) Known() bool { return p <= Spread }
+
+// String gives the name in lower case.
+func (p Placement) String() string { return name(int(p), "compact", "spread") }
+
+func name(i int, names ...string) string {
+	if i < len(names) {
+		return names[i]
+	}
+	return "?"
+}
+
 // Place says how many of n newcomers start on each host, of which free says how many
-// slots are left. Beyond the slots all hosts get as many. Spread leaves nobody out where
-// n is no multiple of the hosts, as the published host map does.
+// slots are left, less than 0 if there are more processes than slots already. What is
+// beyond the slots goes where the fewest are beyond them. Spread leaves nobody out where n
+// is no multiple of the hosts, as the published host map does.
 func Place(how Placement, free []int, n int) ([]int, error) {
 	if len(free) == 0 || n < 0 {
 		return nil, fmt.Errorf("%d newcomers on %d hosts", n, len(free))
@@ -52,11 +75,14 @@ func Place(how Placement, free []int, n int) ([]int, error) {
 			}
 		}
 	}
-	for h := range on {
-		on[h] += left / len(on)
-		if h < left%len(on) {
-			on[h]++
+	for ; left > 0; left-- {
+		least := 0
+		for h := range on {
+			if on[h]-free[h] < on[least]-free[least] {
+				least = h
+			}
 		}
+		on[least]++
 	}
 	return on, nil
 }
@@ -107,6 +133,25 @@ func parallel(list []Start, before int, sizes []int) []Start {
 				list = append(list, Start{Group: len(list), Step: step, By: g, Rank: rank})
 			}
 		}
+	}
+	return list
+}
+
+// After is which groups have to be up before each of an order is launched: the one that
+// launches it, and the one that the same process has launched in a step before.
+func After(order []Start) [][]int {
+	type hand struct{ by, rank int }
+	last := map[hand]int{} // of order
+	list := make([][]int, len(order))
+	for i, s := range order {
+		h := hand{s.By, s.Rank}
+		if s.By >= 0 {
+			list[s.Group] = append(list[s.Group], s.By)
+		}
+		if at, ok := last[h]; ok && order[at].Step < s.Step {
+			list[s.Group] = append(list[s.Group], order[at].Group)
+		}
+		last[h] = i
 	}
 	return list
 }

@@ -199,6 +199,7 @@ func TestPlace(t *testing.T) {
 	}{
 		{Compact, []int{2, 4, 4}, 5, []int{2, 3, 0}},
 		{Compact, []int{0, 1}, 4, []int{2, 2}},
+		{Compact, []int{-2, 1}, 4, []int{1, 3}},
 		{Compact, []int{4}, 0, []int{0}},
 		{Spread, []int{4, 4, 4}, 7, []int{3, 2, 2}}, // the published map leaves one out
 		{Spread, []int{1, 4, 4}, 7, []int{1, 3, 3}},

@@ -11,6 +11,7 @@ import (
 	"gompi/internal/change"
 	"gompi/internal/control"
 	"gompi/internal/rollcall"
+	"gompi/internal/spawn"
 	"gompi/internal/wire"
 )
 
@@ -22,7 +23,7 @@ func Samples(job wire.JobID) []control.Message {
 	options := control.Options{Step: 1, Lookahead: 2, Prepare: true, ToReady: time.Second, ToAccept: time.Minute}
 	names := []control.SetName{{Number: 7, Name: "app://a"}}
 	outputs := []change.Outputs{{Joining: []uint32{5, 6}, Leaving: 7, Result: 8}}
-	request := change.Request{Kind: change.Grow, In: []uint32{4}, Join: []int{3}, Min: 2, Max: 7, Pref: 5, Sizes: []int{2, 5, 7}, NoQueue: true, ToReady: time.Second, Whole: time.Minute}
+	request := change.Request{Kind: change.Grow, In: []uint32{4}, Join: []int{3}, Min: 2, Max: 7, Pref: 5, Sizes: []int{2, 5, 7}, Start: spawn.Parallel, Place: spawn.Spread, NoQueue: true, ToReady: time.Second, Whole: time.Minute}
 	handed := control.ChangeBody{Op: 3, Kind: change.Grow, Role: control.RoleStaying, State: change.Adopting, Votes: true, Inputs: []wire.Set{set}, Joining: []wire.Set{set}, Result: set, Options: options}
 	page := control.PageOrder{Do: control.PageFix, Set: 4, Change: 2, Votes: 9, Options: options, Have: 5, Agreed: 6, Call: 8, Next: 7, Body: []byte("body")}
 	call := rollcall.Entry{Op: "Recv", Peer: rollcall.AnyPeer, Since: time.Unix(1, 2), Tag: -1, Caller: "a.go:1 b"}

@@ -48,6 +48,13 @@ func (h *Head) launch() error {
 // calls it on a goroutine of its own.
 func (h *Head) Spawn(starts []control.StartProc) error { return h.later(starts, launch.Spawned) }
 
+// Note prints a line of gompirun's own for who wants to know all.
+func (h *Head) Note(format string, a ...any) {
+	if h.o.Verbose {
+		h.Post(func() { h.say(format, a...) })
+	}
+}
+
 // Launch starts the newcomers of a change, likewise. Those without a command line
 // run the first program of gompirun's.
 func (h *Head) Launch(starts []control.StartProc) error {
