@@ -48,6 +48,7 @@ func Knobs() []Knob {
 		{"mam-placement", knob.MamPlacement.Env, "by the program", "package mam: on which hosts: auto, spread, compact", chosen(knob.MamPlacement), nil},
 		{"mam-method", knob.MamMethod.Env, "by the program", "package mam: how data moves: " + strings.Join(knob.MamMethod.Names, ", "), chosen(knob.MamMethod), nil},
 		{"mam-strategy", knob.MamStrategy.Env, "by the program", "package mam: what ranks do meanwhile: " + strings.Join(knob.MamStrategy.Names, ", "), chosen(knob.MamStrategy), nil},
+		{"mam-track", knob.MamTrack.Env, "auto", "package mam: whether the kernel is to tell which variable data is written while it moves in the background: auto, off (only data that the program marks moves then)", chosen(knob.MamTrack), nil},
 		{"mam-targets", knob.MamTargets.Env, "by the program", "package mam: how many ranks to ask for at the first checkpoint", within(knob.MamTargets), nil},
 	}
 }

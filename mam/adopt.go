@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"gompi/internal/dirty"
 	"gompi/internal/layout"
 	"gompi/mpi"
 	"gompi/rma"
@@ -33,10 +34,12 @@ type adoption struct {
 	moves    []*move
 	homes    []uint32 // of all of both, where arrays lie; nil: it is not known
 	config   Config
-	edition  int            // of what is registered
-	lost     error          // the data that is missing: nothing moves, and all sources say it in the same iteration
-	open     []*rma.Exposed // until the decision
-	calls    int            // of the user function
+	edition  int              // of what is registered
+	lost     error            // the data that is missing: nothing moves, and all sources say it in the same iteration
+	open     []*rma.Exposed   // until the decision
+	loans    map[*array]*loan // likewise, of a source
+	borrower *reader          // of what is lent; nil: nothing was read
+	calls    int              // of the user function
 	user     bool
 	times    Times
 	since    time.Time
@@ -52,6 +55,11 @@ type move struct {
 	block block         // of which fresh is
 	moved bool
 	from  int64 // bytes that have come from other processes
+
+	borrowed    map[int]bool       // of whom, by ranks before the change, what is lent was read
+	own         *dirty.Set         // what this source has written since it has lent it; nil: nobody knows
+	sets        map[int]*dirty.Set // that of others
+	soon, again int64              // bytes of from in the background, and again at the commit
 }
 
 // adoptionOf begins with a change, as far as no other process is needed for it.

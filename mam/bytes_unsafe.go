@@ -17,6 +17,11 @@ func sliceOf[T any](b []byte) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(*new(T))))
 }
 
+// sameMemory reports whether two slices are of the same bytes of memory.
+func sameMemory(a, b []byte) bool {
+	return len(a) == len(b) && unsafe.SliceData(a) == unsafe.SliceData(b)
+}
+
 // one is a value as a slice.
 func one[T any](x *T) []T { return unsafe.Slice(x, 1) }
 

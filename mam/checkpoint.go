@@ -98,6 +98,9 @@ func (m *Module) admit() error {
 		}
 	}
 	m.target = 0
+	m.mu.Lock()
+	m.see()
+	m.mu.Unlock()
 	m.openGate()
 	return m.takeTrouble()
 }

@@ -68,7 +68,7 @@ func (m *Module) commit() (State, error) {
 		} else if x.fresh != nil {
 			x.came = x.fresh
 		}
-		a.times.Bytes += x.from
+		a.times.Bytes, a.times.Again = a.times.Bytes+x.from, a.times.Again+x.again
 		if !x.Replicated {
 			x.split, x.Rule = x.next, x.rule
 		}
@@ -89,6 +89,7 @@ func (m *Module) commit() (State, error) {
 	m.coming = nil
 	m.mu.Unlock()
 	a.times.Total = time.Since(a.since)
+	a.times.Hot = a.hot()
 	a.times.Method, a.times.Strategy = a.config.used()
 	if m.config.Method == InPlace {
 		a.times.Method = InPlace
@@ -164,6 +165,14 @@ func (a *adoption) close() {
 		_ = x.Close() // once
 	}
 	a.open = nil
+	if a.borrower != nil {
+		a.borrower.close()
+		a.borrower = nil
+	}
+	for _, l := range a.loans {
+		l.close(a.m)
+	}
+	a.loans = nil
 	if a.both != nil {
 		_ = a.both.Free() // nobody uses it any more
 		a.both = nil

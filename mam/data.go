@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 
+	"gompi/internal/dirty"
 	"gompi/internal/hostmem"
 	"gompi/internal/layout"
 	"gompi/mpi"
@@ -26,6 +27,9 @@ type array struct {
 
 	made   bool            // by Array
 	shared *hostmem.Memory // in which it lies; nil: in memory of this process
+
+	seen  []byte       // the variable at the last Checkpoint, if it may be lent; guarded by the module's mu
+	marks *dirty.Marks // of it, if it is marked; likewise
 }
 
 // Distributed registers data of which each rank has what layout l says: *x is the block
@@ -85,12 +89,15 @@ func describe[T any](m *Module, a *array, mode []Mode) error {
 	if dt.Size() == 0 {
 		return m.refuse(op, mpi.ErrType, fmt.Errorf("%q: elements of type %v have no bytes", a.Name, reflect.TypeFor[T]()))
 	}
-	if len(mode) > 1 || len(mode) == 1 && mode[0] > Constant {
+	if len(mode) > 1 || len(mode) == 1 && mode[0] > Marked {
 		return m.refuse(op, mpi.ErrArg, fmt.Errorf("%q: modes %d", a.Name, mode))
 	}
 	a.Type, a.Bytes = reflect.TypeFor[T]().String(), int64(reflect.TypeFor[T]().Size())
 	if len(mode) == 1 {
 		a.Mode = mode[0]
+	}
+	if a.Mode == Marked {
+		a.Mode, a.Marked = Variable, true
 	}
 	return m.register(op, a)
 }
@@ -109,7 +116,7 @@ func (m *Module) register(op string, a *array) error {
 			return m.refuse(op, mpi.ErrArg, fmt.Errorf("%q is registered already", a.Name))
 		case a.Type != b.Type || a.Bytes != b.Bytes:
 			return m.refuse(op, mpi.ErrType, fmt.Errorf("%q has elements of type %s (%d bytes), not %s (%d)", a.Name, b.Type, b.Bytes, a.Type, a.Bytes))
-		case a.Replicated != b.Replicated || a.One != b.One || a.Mode != b.Mode:
+		case a.Replicated != b.Replicated || a.One != b.One || a.Mode != b.Mode || a.Marked != b.Marked:
 			return m.refuse(op, mpi.ErrArg, fmt.Errorf("%q is %s, not %s", a.Name, b.kind(), a.kind()))
 		case !a.Replicated && !a.Rule.Same(&b.Rule):
 			return m.refuse(op, mpi.ErrArg, fmt.Errorf("%q: its layout is %v, not %v", a.Name, Layout{b.Rule}, Layout{a.Rule}))

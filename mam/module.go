@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"gompi/internal/dirty"
 	"gompi/internal/hostmem"
 	"gompi/mpi"
 	"gompi/sessions"
@@ -56,6 +57,10 @@ type Module struct {
 	tested atomic.Pointer[tested] // that Checkpoint tests; nil: nothing
 	waits  chan struct{}          // a Checkpoint waits for what it would test
 
+	process   *mpi.Process
+	tracker   *dirty.Tracker // of the goroutine; nil: not yet, or
+	untracked error          // why there is none
+
 	life context.Context // of the goroutine that prepares changes
 	end  context.CancelFunc
 	done sync.WaitGroup
@@ -93,7 +98,7 @@ var options = sessions.Options{Prepare: true, Hold: true}
 // MAM_Init of MaM.
 func Init(ctx context.Context, world *mpi.Comm, config Config, user UserFunc) (*Module, Role, error) {
 	const op = "Init"
-	m := &Module{ctx: ctx, user: user, comm: world, gate: make(chan struct{}), news: make(chan struct{}), waits: make(chan struct{}, 1)}
+	m := &Module{ctx: ctx, user: user, comm: world, process: world.Process(), gate: make(chan struct{}), news: make(chan struct{}), waits: make(chan struct{}, 1)}
 	m.verbose = world.Process().Core().Process().Setting("GOMPI_VERBOSE") == "1"
 	c, err := sessions.Joined(ctx)
 	if err != nil {
@@ -220,6 +225,9 @@ func (m *Module) Finalize() error {
 		err = m.w.Close()
 	}
 	m.done.Wait()
+	if m.tracker != nil {
+		err = errors.Join(err, m.tracker.Close())
+	}
 	m.hide()
 	err = errors.Join(err, m.freeAll())
 	if m.own != nil {

@@ -30,6 +30,9 @@ func (m *Module) join(c *sessions.Change) error {
 	if a.config.early() && a.config.Method != Pull {
 		err = a.moveEarly(m.life)
 	}
+	if err == nil && a.lends() {
+		err = a.lendAndBorrow(m.life)
+	}
 	if err == nil {
 		err = a.begin()
 	}

@@ -3,9 +3,11 @@
 package mam
 
 import (
+	"errors"
 	"slices"
 	"time"
 
+	"gompi/mpi"
 	"gompi/sessions"
 )
 
@@ -29,7 +31,7 @@ func (m *Module) prepareAll(w *sessions.Watcher) {
 			return
 		}
 		if err := m.prepare(c); err != nil {
-			if gone(err) {
+			if gone(err) || errors.Is(err, mpi.ErrRolledBack) || errors.Is(err, sessions.ErrSetGone) {
 				_, _ = c.Decided(m.life)
 			}
 			if !c.Over() && m.life.Err() == nil { // it will be, at its deadline, as this member holds it back
@@ -57,7 +59,8 @@ func (m *Module) prepareAll(w *sessions.Watcher) {
 }
 
 // prepare gives this process the memory for what it is to have, and moves constant data, as
-// far as that is to be done before the change is handed out.
+// far as that is to be done before the change is handed out; then variable data that can be
+// lent.
 func (m *Module) prepare(c *sessions.Change) (err error) {
 	m.mu.Lock()
 	arrays, since, now := slices.Clone(m.arrays), m.since, m.shown
@@ -89,12 +92,15 @@ func (m *Module) prepare(c *sessions.Change) (err error) {
 			return err
 		}
 	}
-	if a.config.early() {
+	if a.config.early() && a.new >= 0 {
 		start := time.Now()
 		if err := a.pullEarly(ctx, now.store, now); err != nil {
 			return err
 		}
 		a.times.Async = a.times.spent(Background, start)
+	}
+	if a.lends() {
+		return a.lendAndBorrow(ctx)
 	}
 	return nil
 }

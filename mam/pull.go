@@ -224,16 +224,25 @@ func (r *reader) from(array, rank int, want int64, to []byte, at int64) error {
 	if err != nil {
 		return err
 	}
+	return r.pieces(to, at, func(to []byte, at int64) error {
+		if err := rma.Read(remote, to, int(at)); err != nil {
+			return err
+		}
+		r.list[array].from += int64(len(to))
+		r.told(len(to))
+		return nil
+	})
+}
+
+// pieces calls read for pieces of memory that are to be read from a place on, with rests.
+func (r *reader) pieces(to []byte, at int64, read func(to []byte, at int64) error) error {
 	for len(to) > 0 {
 		n := min(len(to), pieceBytes)
 		start := time.Now()
-		if err := rma.Read(remote, to[:n], int(at)); err != nil {
+		if err := read(to[:n], at); err != nil {
 			return err
 		}
-		to, at = to[n:], at+int64(n)
-		r.list[array].from += int64(n)
-		r.told(n)
-		if len(to) > 0 {
+		if to, at = to[n:], at+int64(n); len(to) > 0 {
 			if err := r.pace.rest(start); err != nil {
 				return err
 			}
@@ -251,82 +260,33 @@ func (r *reader) open(array, rank int, want int64) (*rma.Remote, error) {
 	if len(b) < (array+1)*offerBytes {
 		return nil, fmt.Errorf("mam: rank %d shows nothing of data %d", rank, array)
 	}
-	b = b[array*offerBytes:]
-	key := rma.Key(b[:len(rma.Key{})])
-	name := r.list[array].Name
-	if got := binary.LittleEndian.Uint64(b[len(key):]); got != uint64(want) {
-		return nil, fmt.Errorf("mam: rank %d shows %d bytes of %q, its layout has %d", rank, got, name, want)
+	o, err := r.opens(b[array*offerBytes:], rank, want, r.list[array].Name)
+	if err == nil {
+		r.opened[[2]int{array, rank}] = o
 	}
-	o, err := rma.Open(r.a.m.comm.Process(), key)
+	return o, err
+}
+
+// opens opens an offer of a source, of memory that has to have want bytes, for data of a
+// name.
+func (r *reader) opens(offer []byte, rank int, want int64, name string) (*rma.Remote, error) {
+	key := rma.Key(offer[:len(rma.Key{})])
+	if got := binary.LittleEndian.Uint64(offer[len(key):]); got != uint64(want) {
+		return nil, fmt.Errorf("mam: rank %d shows %d bytes of %q, not %d", rank, got, name, want)
+	}
+	o, err := rma.Open(r.a.m.process, key)
 	if err != nil {
 		return nil, err
 	}
-	o = o.WithContext(r.ctx)
-	r.opened[[2]int{array, rank}] = o
 	if o.Bytes() != want || o.DispUnit() != 1 {
-		return nil, fmt.Errorf("mam: the memory of rank %d has %d bytes in units of %d, %q has %d there", rank, o.Bytes(), o.DispUnit(), name, want)
+		err := fmt.Errorf("mam: the memory of rank %d has %d bytes in units of %d, not %d of %q", rank, o.Bytes(), o.DispUnit(), want, name)
+		return nil, errors.Join(err, o.Close())
 	}
-	return o, nil
+	return o.WithContext(r.ctx), nil
 }
 
 func (r *reader) close() {
 	for _, o := range r.opened {
 		_ = o.Close() // no call is under way
 	}
-}
-
-// pullNow reads, at the commit, data of a mode that has not moved: all sources expose it,
-// until the decision, and tell the keys over both.
-func (a *adoption) pullNow(mode Mode) error {
-	r := &reader{a: a, ctx: a.m.ctx, offers: map[int][]byte{}, opened: map[[2]int]*rma.Remote{}, told: func(int) {}}
-	defer r.close()
-	for _, x := range a.moves {
-		if !x.moved && x.Mode == mode && (!x.Replicated || len(a.to) > len(a.stay)) {
-			r.list = append(r.list, x)
-		}
-	}
-	if len(r.list) == 0 {
-		return nil
-	}
-	mine := make([]byte, offerBytes*len(r.list))
-	var bad error
-	for i, x := range r.list {
-		if a.old < 0 || bad != nil {
-			break
-		}
-		memory := x.memory()
-		e, err := rma.Expose(a.m.comm.Process(), memory)
-		if bad = err; err == nil {
-			a.open = append(a.open, e)
-			putOffer(mine[i*offerBytes:], e.Key(), len(memory))
-		}
-	}
-	if bad != nil {
-		return bad
-	}
-	all := make([]byte, len(mine)*a.both.Size())
-	if err := mpi.Allgather(a.both, mine, all); err != nil {
-		return err
-	}
-	for s, at := range a.from {
-		if at >= 0 {
-			r.offers[s] = all[at*len(mine) : (at+1)*len(mine)]
-		}
-	}
-	for i, x := range r.list {
-		if err := a.touch(x, nil); err != nil {
-			return err
-		}
-		if x.fresh != nil {
-			var have []byte
-			if a.old >= 0 {
-				have = x.memory()
-			}
-			if err := r.read(i, have); err != nil {
-				return err
-			}
-		}
-		x.moved = true
-	}
-	return nil
 }

@@ -37,7 +37,7 @@ func TestRegisterRefuses(t *testing.T) {
 		wantError(t, mam.Distributed(m, "x", &x, mam.Block(22)), mpi.ErrCount, fmt.Sprintf(`"x" has 5 elements on rank %d, where its layout has 11`, world.Rank()))
 		wantError(t, mam.Distributed(m, "x", &x, mam.BlockCyclic(10, 0)), mpi.ErrArg, "blocks of 0")
 		wantError(t, mam.Distributed(m, "x", &x, l, mam.Constant, mam.Variable), mpi.ErrArg, "modes")
-		wantError(t, mam.Distributed(m, "x", &x, l, 2), mpi.ErrArg, "modes")
+		wantError(t, mam.Distributed(m, "x", &x, l, 3), mpi.ErrArg, "modes")
 		wantError(t, mam.Distributed(m, "strings", new([]string), mam.Block(0)), mpi.ErrType, "strings")
 		wantError(t, mam.Distributed(m, "empty", new([]struct{}), mam.Block(0)), mpi.ErrType, "no bytes")
 		wantError(t, mam.ReplicatedOne[int](m, "one", nil), mpi.ErrArg, "no variable")

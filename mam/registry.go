@@ -44,6 +44,7 @@ type entry struct {
 	One        bool // a value, not a slice
 	Mode       Mode
 	Shared     string        `json:",omitempty"` // the name of the memory of the hosts in which it lies
+	Marked     bool          `json:",omitempty"` // variable data, see Mode
 	Rule       layout.Layout // of replicated data only how many elements there are
 }
 
@@ -55,7 +56,11 @@ func (e *entry) kind() string {
 	if e.One {
 		s = "one replicated value,"
 	}
-	return fmt.Sprintf("%s %v data", s, e.Mode)
+	mode := e.Mode
+	if e.Marked {
+		mode = Marked
+	}
+	return fmt.Sprintf("%s %v data", s, mode)
 }
 
 func (e *entry) check() error {
@@ -64,7 +69,7 @@ func (e *entry) check() error {
 		return fmt.Errorf("a name of %d bytes, 1 to %d allowed", len(e.Name), mostName)
 	case e.Bytes < 1 || e.Bytes > mostElem:
 		return fmt.Errorf("%q has elements of %d bytes, 1 to %d allowed", e.Name, e.Bytes, mostElem)
-	case e.Mode > Constant:
+	case e.Mode > Constant || e.Marked && e.Mode != Variable:
 		return fmt.Errorf("%q has mode %d", e.Name, e.Mode)
 	case e.Shared != "" && (e.Replicated || !e.Rule.Contiguous() || e.Rule.N < 1 || len(e.Shared) > mostShared):
 		return fmt.Errorf("%q lies in memory with a name of %d bytes, %v of %d elements", e.Name, len(e.Shared), e.Rule.Kind, e.Rule.N)

@@ -36,17 +36,19 @@ func (r Role) String() string {
 	return [...]string{"source", "target", "continue", "new rank", "leaver", "?", "?", "?"}[r&7]
 }
 
-// Mode is whether data changes while the sources compute.
+// Mode is whether data changes while the sources compute. Of Variable data that others than
+// this process store to only what is Marked may move meanwhile.
 type Mode uint8
 
 // The modes.
 const (
 	Variable Mode = iota // it does: what is in it when the change is agreed is what moves
 	Constant             // nobody writes to it: it may move while the sources compute
+	Marked               // Variable data of which the program says what it writes: Module.Written
 )
 
 // String gives the mode in lower case.
-func (m Mode) String() string { return [...]string{"variable", "constant"}[m&1] }
+func (m Mode) String() string { return [...]string{"variable", "constant", "marked", "?"}[m&3] }
 
 // Completion is whether Checkpoint waits.
 type Completion uint8

@@ -22,6 +22,12 @@ type Times struct {
 	Commit     time.Duration // from the vote to the decision
 	Total      time.Duration // from when this process knew of the change until it was committed
 	Bytes      int64         // that came to this process from others
+	// Early are those of Bytes that are of variable data and came while the sources computed,
+	// Again those that came once more at the commit, as they had been written meanwhile. Hot
+	// names data of which that was more than half: without its reading in the background,
+	// or as Marked data of which only a part is written, the change would take less.
+	Early, Again int64
+	Hot          string
 	// Spans are when it did what, in the order in which that ended; a Touching lies within
 	// one of the others or before all of them.
 	Spans []Span

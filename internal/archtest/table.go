@@ -115,7 +115,7 @@ var layers = []row{
 
 	// The malleability module stands on what programs have, too, and what is pure: who has
 	// which elements, and which values settings may have.
-	{pkg: "mam", may: "mpi sessions rma internal/layout internal/huge internal/knob internal/hostmem"},
+	{pkg: "mam", may: "mpi sessions rma internal/dirty internal/layout internal/huge internal/knob internal/hostmem"},
 
 	// The launcher knows processes and the control plane, never the library.
 	{pkg: "internal/launch", may: "internal/control internal/wire"},

@@ -22,6 +22,7 @@ var (
 	MamPlacement = Choice{Env: "GOMPI_MAM_PHYSICAL_DISTRIBUTION_METHOD", Names: []string{"auto", "spread", "compact"}}
 	MamMethod    = Choice{Env: "GOMPI_MAM_RED_METHOD", Names: []string{"auto", "col", "p2p", "rma-lock", "rma-lockall", "pull", "inplace"}}
 	MamStrategy  = Choice{Env: "GOMPI_MAM_RED_STRATS", Names: []string{"auto", "blocking", "nb", "t", "wd"}}
+	MamTrack     = Choice{Env: "GOMPI_MAM_TRACK", Names: []string{"auto", "off"}}
 	MamTargets   = Range{"GOMPI_MAM_NUM_TARGETS", 1, 1 << 24, "processes"}
 )
 
