@@ -90,7 +90,7 @@ func (b *board) table(jobs []job, impls []impl) table {
 	t := table{notes: b.notes}
 	for _, m := range impls {
 		t.impls = append(t.impls, m.name)
-		if m.name != "gompi" {
+		if m.name != ours {
 			t.versions = append(t.versions, fmt.Sprintf("%s (%s)", m.name, m.version))
 		}
 	}
@@ -122,14 +122,14 @@ func (b *board) row(j job, i int, p point, impls []string) row {
 		}
 		r.cells = append(r.cells, e)
 		switch {
-		case m == "gompi":
+		case m == ours:
 			r.allocs = b.allocs[c]
 		case e.usec < best: // false for NaN
 			best, r.best = e.usec, m
 		}
 	}
 	if r.best != "" {
-		r.ratio = ratioOf(b.usec[cell{"gompi", p}], b.usec[cell{r.best, p}])
+		r.ratio = ratioOf(b.usec[cell{ours, p}], b.usec[cell{r.best, p}])
 	}
 	return r
 }

@@ -20,6 +20,12 @@ import (
 //go:embed peer.c
 var peerSource []byte
 
+//go:embed redist.c
+var redistSource []byte
+
+// ours is the name of the implementation that is compared with the others.
+const ours = "gompi"
+
 // impl is one implementation, ready to run.
 type impl struct {
 	name    string // gompi, openmpi, mpich, or of --peer
@@ -27,6 +33,7 @@ type impl struct {
 	bench   string // path of the benchmark program
 	empty   string // path of the program that initialises and ends
 	emptyIs []string
+	redist  string // path of the program that redistributes; "": it was not asked for
 	// launch gives the command line and additional environment for n ranks.
 	launch func(transport string, n int) (argv, env []string)
 }
@@ -72,7 +79,7 @@ func withFurther(further []string) (map[string]peer, []string, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		if _, ok := all[name]; ok || name == "gompi" {
+		if _, ok := all[name]; ok || name == ours {
 			return nil, nil, fmt.Errorf("--peer %s: there is an implementation of that name", name)
 		}
 		all[name] = p
@@ -82,9 +89,10 @@ func withFurther(further []string) (map[string]peer, []string, error) {
 }
 
 // prepare builds one implementation's programs into dir, or one of --peer into /tmp.
-// The caller removes them, also after an error.
-func prepare(ctx context.Context, peers map[string]peer, name, dir string, install bool) (impl, error) {
-	if name == "gompi" {
+// The caller removes them, also after an error. redist: the program that redistributes,
+// too.
+func prepare(ctx context.Context, peers map[string]peer, name, dir string, install, redist bool) (impl, error) {
+	if name == ours {
 		return prepareGompi(ctx, dir)
 	}
 	p, ok := peers[name]
@@ -94,23 +102,43 @@ func prepare(ctx context.Context, peers map[string]peer, name, dir string, insta
 	if err := p.ensure(ctx, name, install); err != nil {
 		return impl{}, err
 	}
-	src, bin := filepath.Join(dir, "peer.c"), filepath.Join(dir, "peer."+name)
+	base := filepath.Join(dir, "peer."+name)
 	if p.further {
 		// The one folder that every root has.
-		bin = filepath.Join("/tmp", filepath.Base(dir)+"."+name)
+		base = filepath.Join("/tmp", filepath.Base(dir)+"."+name)
 	}
-	m := impl{name: name, bench: bin, empty: bin, emptyIs: []string{startup}, launch: p.launch}
-	if err := os.WriteFile(src, peerSource, 0o600); err != nil {
+	m := impl{name: name, bench: base, empty: base, emptyIs: []string{startup}, launch: p.launch}
+	if redist {
+		m.redist = base + ".redist"
+		if err := p.compile(ctx, redistSource, filepath.Join(dir, "redist.c"), m.redist); err != nil {
+			return m, err
+		}
+	}
+	if err := p.compile(ctx, peerSource, filepath.Join(dir, "peer.c"), m.bench); err != nil {
 		return m, err
+	}
+	return m, m.ask(ctx)
+}
+
+// compile makes a program of a source, which it writes to src.
+func (p peer) compile(ctx context.Context, source []byte, src, bin string) error {
+	if err := os.WriteFile(src, source, 0o600); err != nil {
+		return err
 	}
 	files := []string{"-o", bin, src}
 	if p.further {
 		files = []string{src, bin}
 	}
-	if err := tool(ctx, p.cc[0], append(slices.Clone(p.cc[1:]), files...)...); err != nil {
-		return m, err
+	return tool(ctx, p.cc[0], append(slices.Clone(p.cc[1:]), files...)...)
+}
+
+// remove removes the programs that prepare has built outside of its directory.
+func (m impl) remove() {
+	for _, path := range []string{m.bench, m.redist} {
+		if path != "" {
+			_ = os.Remove(path)
+		}
 	}
-	return m, m.ask(ctx)
 }
 
 // launch is the command line for n ranks. An implementation hears which transport
@@ -144,7 +172,8 @@ func prepareGompi(ctx context.Context, dir string) (impl, error) {
 	}
 	run := filepath.Join(dir, "gompirun")
 	return impl{
-		name: "gompi", version: "gompi", bench: filepath.Join(dir, "gompibench"), empty: filepath.Join(dir, "empty"),
+		name: ours, version: ours, bench: filepath.Join(dir, "gompibench"), empty: filepath.Join(dir, "empty"),
+		redist: filepath.Join(dir, "gompibench"),
 		launch: func(transport string, n int) ([]string, []string) {
 			return []string{run, "-np", strconv.Itoa(n)}, []string{"GOMPI_TRANSPORT=" + transport}
 		},

@@ -20,6 +20,8 @@ type job struct {
 	// goals[i] is the ratio to the best peer that DESIGN section 5 asks for
 	// at bytes[i] (at the only point if bytes is nil); 0 means none.
 	goals []float64
+	// change is from how many ranks to how many data is redistributed; nil: it is not.
+	change *change
 }
 
 // Groups of jobs.
@@ -31,21 +33,23 @@ const (
 	oneSided    = "one-sided"
 	startup     = "startup" // wall time of a job of empty ranks, measured here
 	spawning    = "spawn"   // ranks are the processes that one rank spawns
+
+	redistribution = "redist" // of data, between numbers of ranks
 )
 
 // jobs are all jobs; those of one benchmark follow each other.
 func jobs() []job {
 	list := []job{
-		{p2p, "latency", "shm", 2, []int64{8, 4 << 10, 64 << 10, 4 << 20}, []float64{0.8, 0.4, 0.6, 0.5}},
-		{p2p, "latency", "tcp", 2, []int64{8, 4 << 20}, []float64{1.0, 0.8}},
-		{p2p, "bw", "shm", 2, []int64{8, 4 << 10, 64 << 10, 4 << 20}, nil},
-		{p2p, "bw", "tcp", 2, []int64{8, 64 << 10, 4 << 20}, nil},
-		{p2p, "bibw", "shm", 2, []int64{4 << 10, 4 << 20}, nil},
-		{p2p, "mbw", "shm", 4, []int64{8, 64 << 10}, nil},
-		{p2p, "column", "shm", 2, []int64{32 << 10, 256 << 10, 4 << 20, 32 << 20}, []float64{1.0, 1.0, 1.0, 1.0}},
+		{p2p, "latency", "shm", 2, []int64{8, 4 << 10, 64 << 10, 4 << 20}, []float64{0.8, 0.4, 0.6, 0.5}, nil},
+		{p2p, "latency", "tcp", 2, []int64{8, 4 << 20}, []float64{1.0, 0.8}, nil},
+		{p2p, "bw", "shm", 2, []int64{8, 4 << 10, 64 << 10, 4 << 20}, nil, nil},
+		{p2p, "bw", "tcp", 2, []int64{8, 64 << 10, 4 << 20}, nil, nil},
+		{p2p, "bibw", "shm", 2, []int64{4 << 10, 4 << 20}, nil, nil},
+		{p2p, "mbw", "shm", 4, []int64{8, 64 << 10}, nil, nil},
+		{p2p, "column", "shm", 2, []int64{32 << 10, 256 << 10, 4 << 20, 32 << 20}, []float64{1.0, 1.0, 1.0, 1.0}, nil},
 	}
 	for _, ranks := range []int{2, 4, 8} {
-		list = append(list, job{collectives, "barrier", "shm", ranks, nil, []float64{0.8}})
+		list = append(list, job{collectives, "barrier", "shm", ranks, nil, []float64{0.8}, nil})
 	}
 	for _, bench := range []string{
 		"bcast", "reduce", "allreduce", "gather", "gatherv", "scatter", "scatterv", "allgather", "allgatherv",
@@ -58,7 +62,7 @@ func jobs() []job {
 	}
 	for _, bench := range []string{"ialltoallv", "iallreduce", "ibcast"} {
 		for _, ranks := range []int{2, 4} {
-			list = append(list, job{nonblocking, bench, "shm", ranks, []int64{256 << 10, 4 << 20}, nil})
+			list = append(list, job{nonblocking, bench, "shm", ranks, []int64{256 << 10, 4 << 20}, nil, nil})
 		}
 	}
 	for _, bench := range []string{"put", "get", "acc", "getacc"} {
@@ -66,21 +70,22 @@ func jobs() []job {
 		if bench == "get" {
 			goals[3] = 0.6
 		}
-		list = append(list, job{oneSided, bench, "shm", 2, collectiveBytes, goals})
+		list = append(list, job{oneSided, bench, "shm", 2, collectiveBytes, goals, nil})
 	}
 	list = append(list,
-		job{oneSided, "fao", "shm", 2, []int64{8}, []float64{1.0}},
-		job{oneSided, "cas", "shm", 2, []int64{8}, []float64{1.0}},
-		job{oneSided, "win", "shm", 2, []int64{8, 4 << 20}, []float64{0.5, 0.5}},
-		job{oneSided, "win", "shm", 8, []int64{8, 4 << 20}, []float64{0.2, 0.2}},
-		job{oneSided, "win", "shm", 28, []int64{8, 4 << 20}, []float64{0.2, 0.2}},
-		job{oneSided, "winalloc", "shm", 2, []int64{8, 64 << 10, 4 << 20}, nil})
-	return append(list,
-		job{startup, startup, "shm", 2, nil, []float64{1.0}},
-		job{startup, startup, "shm", 28, nil, []float64{0.5}},
-		job{startup, startup, "shm", 64, nil, []float64{0.5}},
-		job{spawning, spawning, "shm", 28, nil, []float64{0.03}},
-		job{spawning, spawning, "shm", 84, nil, []float64{0.012}})
+		job{oneSided, "fao", "shm", 2, []int64{8}, []float64{1.0}, nil},
+		job{oneSided, "cas", "shm", 2, []int64{8}, []float64{1.0}, nil},
+		job{oneSided, "win", "shm", 2, []int64{8, 4 << 20}, []float64{0.5, 0.5}, nil},
+		job{oneSided, "win", "shm", 8, []int64{8, 4 << 20}, []float64{0.2, 0.2}, nil},
+		job{oneSided, "win", "shm", 28, []int64{8, 4 << 20}, []float64{0.2, 0.2}, nil},
+		job{oneSided, "winalloc", "shm", 2, []int64{8, 64 << 10, 4 << 20}, nil, nil})
+	list = append(list,
+		job{startup, startup, "shm", 2, nil, []float64{1.0}, nil},
+		job{startup, startup, "shm", 28, nil, []float64{0.5}, nil},
+		job{startup, startup, "shm", 64, nil, []float64{0.5}, nil},
+		job{spawning, spawning, "shm", 28, nil, []float64{0.03}, nil},
+		job{spawning, spawning, "shm", 84, nil, []float64{0.012}, nil})
+	return append(list, redistJobs()...)
 }
 
 // collectiveBytes are those at which every collective has a goal.
@@ -102,16 +107,17 @@ func collective(group, bench string) []job {
 		case "alltoallv":
 			goals[len(goals)-1] = 0.6
 		}
-		list = append(list, job{group, bench, "shm", ranks, collectiveBytes, goals})
+		list = append(list, job{group, bench, "shm", ranks, collectiveBytes, goals, nil})
 	}
 	return list
 }
 
 // pick finds the jobs that a list names: each word is a group, a benchmark or a
-// job, or else part of the names of jobs. An empty list names all.
+// job, or else part of the names of jobs. An empty list names all that are not
+// onlyIfNamed.
 func pick(all []job, words string) ([]job, error) {
 	if words == "" {
-		return all, nil
+		return usual(all), nil
 	}
 	taken := map[string]bool{}
 	for word := range strings.SplitSeq(words, ",") {
@@ -144,10 +150,18 @@ func (j job) heading() string {
 	return j.group
 }
 
-func (j job) name() string { return fmt.Sprintf("%s-%s-%d", j.bench, j.transport, j.ranks) }
+func (j job) name() string {
+	if j.redist() {
+		return fmt.Sprintf("%s-%d-%d", j.bench, j.change.from, j.change.to)
+	}
+	return fmt.Sprintf("%s-%s-%d", j.bench, j.transport, j.ranks)
+}
 
 // points are the rows of the table that the job fills.
 func (j job) points() []point {
+	if j.redist() {
+		return j.redistPoints()
+	}
 	sizes := j.bytes
 	if sizes == nil {
 		sizes = []int64{0}
@@ -168,6 +182,9 @@ func (j job) goal(i int) float64 {
 
 // args are those of gompibench and of peer.c alike.
 func (j job) args(msec int) []string {
+	if j.redist() {
+		return j.redistArgs()
+	}
 	if j.bench == spawning {
 		return []string{j.bench, "--json", "--rounds", "1", "--count", strconv.Itoa(j.ranks)}
 	}
@@ -185,8 +202,11 @@ func (j job) args(msec int) []string {
 	return a
 }
 
-// begins is with how many ranks the job begins.
-func (j job) begins() int {
+// begins is with how many ranks the job of an implementation begins.
+func (j job) begins(impl string) int {
+	if j.redist() && impl == ours {
+		return j.change.from
+	}
 	if j.bench == spawning {
 		return 1
 	}
@@ -196,6 +216,9 @@ func (j job) begins() int {
 // limit is when the job counts as hanging. A point takes its time twice at
 // most (calibration), and a slow barrier may make that several times more.
 func (j job) limit(o options) time.Duration {
+	if j.redist() {
+		return o.timeout + redistTime
+	}
 	return o.timeout + 4*time.Duration(len(j.points()))*time.Duration(o.msec)*time.Millisecond
 }
 

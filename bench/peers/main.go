@@ -19,6 +19,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
 	"syscall"
 	"time"
 
@@ -48,7 +49,7 @@ func main() {
 	f.StringSliceVar(&o.impls, "only", nil, "implementations to run, by name (default: gompi, openmpi, mpich and each --peer)")
 	f.StringArrayVar(&o.further, "peer", nil, "a further implementation, NAME=COMPILE,RUN: `COMPILE IN.c OUT` compiles and `RUN -np N OUT ARG...` runs; "+
 		"OUT is a path in /tmp, which may be that of another root file system (more than once)")
-	f.StringVar(&o.jobs, "jobs", "", "run only these: comma list of groups, benchmarks or parts of names (--jobs list prints them)")
+	f.StringVar(&o.jobs, "jobs", "", "run only these: comma list of groups, benchmarks or parts of names (--jobs list prints them); redist runs only if it is named")
 	f.StringVar(&o.markdown, "markdown", "", "also write the table as Markdown to this file")
 	f.StringVar(&o.raw, "json", "", "also write every result as a JSON line to this file")
 	f.BoolVar(&o.install, "install", true, "install missing Debian packages when root")
@@ -89,7 +90,7 @@ func run(ctx context.Context, o options, args []string) error {
 		return err
 	}
 	if o.impls == nil {
-		o.impls = append([]string{"gompi", "openmpi", "mpich"}, names...)
+		o.impls = append([]string{ours, "openmpi", "mpich"}, names...)
 	}
 	dir, err := os.MkdirTemp("", "gompi-peers-")
 	if err != nil {
@@ -98,8 +99,8 @@ func run(ctx context.Context, o options, args []string) error {
 	defer os.RemoveAll(dir)
 	var impls []impl
 	for _, name := range o.impls {
-		m, err := prepare(ctx, peers, name, dir, o.install)
-		defer os.Remove(m.bench)
+		m, err := prepare(ctx, peers, name, dir, o.install, slices.ContainsFunc(picked, job.redist))
+		defer m.remove()
 		if err != nil {
 			return err
 		}

@@ -44,7 +44,7 @@ func TestSession(t *testing.T) {
 		sh(t, "short", result(8, "1")),
 		sh(t, "other", result(4096, "1")+result(8, "1")),
 	}
-	j := job{p2p, "latency", "shm", 2, []int64{8, 4096}, []float64{0.5, 1.0}}
+	j := job{p2p, "latency", "shm", 2, []int64{8, 4096}, []float64{0.5, 1.0}, nil}
 	var raw bytes.Buffer
 	s := session{opt: options{rounds: 3, msec: 1, timeout: time.Minute}, impls: impls, board: newBoard(), raw: &raw}
 	if err := s.measure(t.Context(), []job{j}); err != nil {
@@ -163,7 +163,7 @@ func TestHang(t *testing.T) {
 }
 
 func TestOverlapIsShown(t *testing.T) {
-	j := job{nonblocking, "ialltoallv", "shm", 2, []int64{8}, nil}
+	j := job{nonblocking, "ialltoallv", "shm", 2, []int64{8}, nil, nil}
 	if args := strings.Join(j.args(5), " "); !strings.HasSuffix(args, " --overlap") {
 		t.Errorf("args %s", args)
 	}
@@ -180,7 +180,7 @@ func TestOverlapIsShown(t *testing.T) {
 // TestSlow: of a job that is stopped the points before count.
 func TestSlow(t *testing.T) {
 	m := sh(t, "slow", result(8, "2")+"echo -n '{\"bench\":'; exec sleep 1000")
-	j := job{p2p, "latency", "shm", 2, []int64{8, 4096}, nil}
+	j := job{p2p, "latency", "shm", 2, []int64{8, 4096}, nil, nil}
 	s := session{opt: options{rounds: 1, timeout: 500 * time.Millisecond}, impls: []impl{m}, board: newBoard()}
 	if err := s.measure(t.Context(), []job{j}); err != nil {
 		t.Fatal(err)
@@ -250,7 +250,7 @@ func TestJobs(t *testing.T) {
 			t.Errorf("%s: %d goals for %d points", j.name(), len(j.goals), len(j.points()))
 		}
 	}
-	got := strings.Join(job{p2p, "latency", "tcp", 2, []int64{8, 4 << 20}, nil}.args(50), " ")
+	got := strings.Join(job{p2p, "latency", "tcp", 2, []int64{8, 4 << 20}, nil, nil}.args(50), " ")
 	if want := "latency --json --transport tcp --msec 50 --bytes 8,4194304"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -274,7 +274,7 @@ func TestFurtherPeer(t *testing.T) {
 	if err != nil || len(names) != 1 || len(peers) != 3 {
 		t.Fatalf("%v, %v, %v", peers, names, err)
 	}
-	m, err := prepare(t.Context(), peers, "new", t.TempDir(), false)
+	m, err := prepare(t.Context(), peers, "new", t.TempDir(), false, false)
 	if err != nil || m.version != "New MPI 9, built today" {
 		t.Fatalf("version %q, %v", m.version, err)
 	}
@@ -282,7 +282,7 @@ func TestFurtherPeer(t *testing.T) {
 	if out, err := runLimited(t.Context(), append(argv, m.bench, "latency"), env, time.Minute); err != nil || string(out) != "new\n" {
 		t.Errorf("%q, %v", out, err)
 	}
-	if _, err := prepare(t.Context(), peers, "newer", t.TempDir(), false); err == nil || !strings.Contains(err.Error(), "gompi, mpich, new, openmpi") {
+	if _, err := prepare(t.Context(), peers, "newer", t.TempDir(), false, false); err == nil || !strings.Contains(err.Error(), "gompi, mpich, new, openmpi") {
 		t.Errorf("a name that is not there: %v", err)
 	}
 	for arg, want := range map[string]string{
@@ -299,7 +299,7 @@ func TestFurtherPeer(t *testing.T) {
 	}
 	peers, _, _ = withFurther([]string{"bad=/no/such/cc,sh", "mute=true,true"})
 	for name, want := range map[string]string{"bad": "--peer bad: ", "mute": "mute: true -np 1: the program has said nothing"} {
-		if _, err := prepare(t.Context(), peers, name, t.TempDir(), false); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := prepare(t.Context(), peers, name, t.TempDir(), false, false); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}
@@ -313,7 +313,7 @@ func TestPeers(t *testing.T) {
 	peers := installed()
 	for name := range peers {
 		t.Run(name, func(t *testing.T) {
-			m, err := prepare(t.Context(), peers, name, t.TempDir(), false)
+			m, err := prepare(t.Context(), peers, name, t.TempDir(), false, false)
 			if err != nil {
 				t.Skip(err)
 			}

@@ -50,14 +50,17 @@ func (s *session) measure(ctx context.Context, jobs []job) error {
 				if ctx.Err() != nil {
 					return context.Cause(ctx)
 				}
+				if err := s.write(m.name, rs); err != nil {
+					return err
+				}
+				if j.redist() {
+					rs, err = j.redistRows(rs, err)
+				}
 				if err != nil {
 					s.board.fail(m.name, j, err)
 				}
 				for _, x := range rs {
 					s.board.add(m.name, x)
-				}
-				if err := s.write(m.name, rs); err != nil {
-					return err
 				}
 			}
 		}
@@ -89,10 +92,13 @@ func (s *session) write(impl string, rs []report.Result) error {
 // one runs a job once with one implementation. Of a job that is stopped at its
 // time limit it gives what was measured before, and the error.
 func (s *session) one(ctx context.Context, m impl, j job) ([]report.Result, error) {
-	argv, env := m.launch(j.transport, j.begins())
-	if j.bench == startup {
+	argv, env := m.launch(j.transport, j.begins(m.name))
+	switch {
+	case j.bench == startup:
 		argv = append(append(argv, m.empty), m.emptyIs...)
-	} else {
+	case j.redist():
+		argv = append(append(argv, m.redist), j.args(s.opt.msec)...)
+	default:
 		argv = append(append(argv, m.bench), j.args(s.opt.msec)...)
 	}
 	began := time.Now()
@@ -118,6 +124,9 @@ func (s *session) one(ctx context.Context, m impl, j job) ([]report.Result, erro
 		if x := &rs[i]; x.Spawn != nil && x.Ranks == 1 {
 			x.Ranks, x.Usec, x.Spawn = x.Spawn.Count, 1e3*x.Spawn.Msec, nil
 		}
+	}
+	if j.redist() {
+		return rs, err
 	}
 	want := j.points()
 	if len(rs) > len(want) || len(rs) < len(want) && !hung {

@@ -24,6 +24,9 @@ func (r row) work() string {
 	if r.bench == spawning {
 		return fmt.Sprintf("spawn of %d processes by one rank", r.ranks)
 	}
+	if r.group == redistribution {
+		return fmt.Sprintf("%s %s, the best method of each", sizeText(r.bytes), r.bench)
+	}
 	if r.group == nonblocking {
 		s += " (overlapped)"
 	}
@@ -52,7 +55,7 @@ func (r row) number(e entry) string {
 	if math.IsNaN(e.usec) {
 		return "-"
 	}
-	if r.bench == startup || r.bench == spawning {
+	if r.bench == startup || r.bench == spawning || r.group == redistribution {
 		return report.Number(e.usec/1e3) + " ms"
 	}
 	if !math.IsNaN(e.hidden) {
@@ -81,7 +84,7 @@ func (r row) goalText() string {
 // spread is how far gompi's rounds (or those of the only one measured) lie
 // apart, as a factor.
 func (t table) spread(r row) string {
-	i := max(0, slices.Index(t.impls, "gompi"))
+	i := max(0, slices.Index(t.impls, ours))
 	if e := r.cells[i]; e.lo > 0 {
 		return fmt.Sprintf("%.2f", e.hi/e.lo)
 	}
