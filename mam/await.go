@@ -55,13 +55,18 @@ func (m *Module) awaited() (name string, err error) {
 	if first, err = mpi.AllreduceOne(own, first, mpi.Min); err != nil || first == own.Size() {
 		return "", err
 	}
-	n, err := mpi.BcastOne(own, len(name), first)
-	if err != nil || n < 0 || n > mostName {
+	return tell(own, name, first)
+}
+
+// tell gives all ranks the name that one of them has.
+func tell(comm *mpi.Comm, name string, from int) (string, error) {
+	n, err := mpi.BcastOne(comm, len(name), from)
+	if err != nil || n <= 0 || n > mostName {
 		return "", err
 	}
 	text := make([]byte, n)
 	copy(text, name)
-	err = mpi.Bcast(own, text, first)
+	err = mpi.Bcast(comm, text, from)
 	return string(text), err
 }
 

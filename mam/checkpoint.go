@@ -37,6 +37,9 @@ func (m *Module) Checkpoint(how Completion) (State, error) {
 	if err := m.admit(); err != nil {
 		return m.State(), err
 	}
+	if err := m.awaitNewcomers(); err != nil {
+		return m.State(), err
+	}
 	if t := m.tested.Load(); t != nil {
 		t.test()
 	}
@@ -138,6 +141,9 @@ func (m *Module) publish() error {
 type wish struct {
 	n       int
 	o       *sessions.Operation
+	granted chan struct{}    // closed when it is, and awaits is set
+	awaits  string           // the name of its result, if newcomers come
+	waited  bool             // for them
 	over    chan struct{}    // closed when it is decided, or does not happen
 	outcome sessions.Outcome // when over is closed
 }
@@ -165,6 +171,19 @@ func (x *wish) spans(ctx context.Context, result string) (rms, spawn time.Durati
 	return rms, spawn
 }
 
+// grant notes what comes of a wish that is granted.
+func (x *wish) grant(ctx context.Context) {
+	select {
+	case <-x.granted:
+		return
+	default:
+	}
+	if parts, err := x.o.Granted(ctx); err == nil && len(parts[0].Joining) > 0 {
+		x.awaits = parts[0].Result
+	}
+	close(x.granted)
+}
+
 // pending reports whether the wish is under way.
 func (x *wish) pending() bool {
 	if x == nil {
@@ -186,10 +205,14 @@ func (m *Module) ask() error {
 	}
 	r := sessions.Request{Kind: sessions.Replace, In: []string{"gompi://main"}, Size: n}
 	if n != ns || m.config.Process == Baseline {
-		config, why := repaired(m.config, ns, n, false)
+		if err := m.span("mpi://WORLD"); err != nil {
+			return err
+		}
+		config, why := repaired(m.config, ns, n, m.spans)
 		if len(why) > 0 {
 			m.say(nil, why...)
 		}
+		config.order(&r)
 		if config.Process == Baseline {
 			r.In, r.Size, r.Add = []string{m.set}, 0, []int{n}
 			for rank := range ns {
@@ -201,11 +224,17 @@ func (m *Module) ask() error {
 	if err != nil {
 		return err
 	}
-	x := &wish{n: n, o: o, over: make(chan struct{})}
+	x := &wish{n: n, o: o, granted: make(chan struct{}), over: make(chan struct{})}
 	m.wish = x
+	if o.State() >= sessions.Granted { // mostly
+		x.grant(m.ctx)
+	}
 	m.done.Go(func() {
 		defer close(x.over)
 		defer o.Free()
+		if _, err := o.Granted(m.life); err == nil {
+			x.grant(m.life)
+		}
 		x.outcome, _ = o.Decided(m.life) // what came of it the page says
 	})
 	return nil

@@ -82,8 +82,9 @@ func (m *Module) commit() (State, error) {
 		err = errors.Join(err, m.own.Free())
 		m.own = nil
 	}
-	m.release(a.c)
 	m.comm, m.made, m.set, m.asked = comm, true, a.c.Result, m.wish
+	err = errors.Join(err, m.span(a.c.Joining...))
+	m.release(a.c)
 	m.mu.Lock()
 	m.closeGate()
 	m.coming = nil

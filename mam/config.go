@@ -20,14 +20,23 @@ const (
 	Merge                       // those that are missing; only who is too many leaves
 )
 
-// Spawn is how newcomers are started: several of these together.
+// Spawn is how newcomers are started: several of these together. Sources start none of
+// them. In what is said of the order a group is the newcomers of a host: see
+// sessions.Start. It counts for changes that SetTarget or Targets asks for; what others ask
+// for starts all at once.
+//
+// Auto is all at once, in the background. What is said without SpawnBackground is not: all
+// sources wait, in the Checkpoint of rank 0 in which the change is granted, until
+// newcomers are ready. For that each Checkpoint, outside a change that is handed out, is a
+// collective of its own.
 type Spawn uint8
 
-// The spawn strategies. Multiple and Parallel start a group of newcomers on each host.
+// The spawn strategies. Multiple and Parallel start a group of newcomers on each host,
+// which is a world of its own.
 const (
 	SpawnAll        Spawn = 1 << iota // all at once
 	SpawnBackground                   // while sources compute (PTHREAD)
-	SpawnSingle                       // one source waits for it, the others learn of it (SINGLE)
+	SpawnSingle                       // rank 0 waits for it, the others learn of it when all are ready (SINGLE)
 	SpawnInter                        // sources and targets keep an intercommunicator (INTERCOMM)
 	SpawnMultiple                     // a group a host (MULTIPLE)
 	SpawnParallel                     // groups start groups (PARALLEL)

@@ -34,8 +34,7 @@
 //
 // Limitations: the other methods move variable data at the commit, as PULL does where nobody
 // tells what is written: memory that other processes store to and that is not marked, older
-// kernels, other systems. Auto is COL. The spawn strategies are those of the
-// launcher, all at once and in the background. Newcomers that read constant data have as
+// kernels, other systems. Auto is COL. Newcomers that read constant data have as
 // long for it as gompirun's --resize-timeout says. What describes all data has at most
 // 256 KiB, weights of rows included.
 package mam

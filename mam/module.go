@@ -32,6 +32,7 @@ type Module struct {
 	verbose  bool
 
 	role  Role
+	spans bool      // a world that is known here has processes on several hosts
 	comm  *mpi.Comm // of the ranks there are now
 	made  bool      // comm is of a commit, and ends with the next one
 	own   *mpi.Comm // of the same ranks, for the module; nil: it was not needed yet
@@ -185,11 +186,8 @@ const mostSettings = 1 << 16 // bytes of it
 
 // there says what of a configuration the module cannot do.
 func (c *Config) there() error {
-	switch {
-	case c.Spawn&^(SpawnAll|SpawnBackground) != 0:
-		return fmt.Errorf("spawn %v: only all and background are there", c.Spawn)
-	case c.Placement == Spread:
-		return fmt.Errorf("placement %v: only compact is there", c.Placement)
+	if c.Spawn&SpawnInter != 0 && c.Process == Baseline {
+		return fmt.Errorf("spawn %v with process baseline: sources and targets have one communicator of all", SpawnInter)
 	}
 	return nil
 }

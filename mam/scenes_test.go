@@ -14,9 +14,11 @@ import (
 	"gompi/mpi"
 )
 
-func TestMain(m *testing.M) { scenes.Main(m, append(programs, outside)) }
+func TestMain(m *testing.M) {
+	scenes.Main(m, slices.Concat(programs, spawning, []scenes.Scene{outside}))
+}
 
-func TestScenes(t *testing.T) { scenes.Run(t, programs) }
+func TestScenes(t *testing.T) { scenes.Run(t, slices.Concat(programs, spawning)) }
 
 var programs = []scenes.Scene{
 	{Name: "col", Ranks: 3, Run: changes(mam.Config{Method: mam.COL})},

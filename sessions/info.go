@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"gompi/internal/control"
+	"gompi/internal/wire"
 	"gompi/mpi"
 )
 
@@ -15,6 +16,7 @@ type Info struct {
 	Dynamic  bool // it came of a change, or its changes are followed
 	Included bool // the calling process is a member
 	Primary  bool // and the first of those that live
+	Hosts    int  // on which they are, or were, as far as that is known; 0: it is not
 	// Died and Left are the ranks of members that have died, or left in order.
 	Died, Left []int
 }
@@ -24,6 +26,18 @@ type Info struct {
 func (i Info) Hints() *mpi.Info {
 	yes := map[bool]string{true: "True", false: "False"}
 	return mpi.NewInfo("mpi_size", strconv.Itoa(i.Size), "mpi_dyn", yes[i.Dynamic], "mpi_included", yes[i.Included], "mpi_primary", yes[i.Primary])
+}
+
+// hostsIn counts the hosts of a set; 0: one of them is not known.
+func hostsIn(s *wire.Set) int {
+	on := map[uint32]bool{}
+	for _, r := range s.Hosts {
+		on[r.Host] = true
+	}
+	if on[wire.NoHost] {
+		return 0
+	}
+	return len(on)
 }
 
 // Info tells of a process set as it is now. Local. MPI 4.1 section 11.3.2.
@@ -51,6 +65,7 @@ func (s *Session) Info(name string) (_ Info, err error) {
 	for _, id := range b.Left.All() {
 		i.Left = append(i.Left, m.Index(id))
 	}
+	i.Hosts = hostsIn(&h.set)
 	self := s.process().Self
 	i.Included = m.Index(self) >= 0
 	for _, id := range m.All() {
