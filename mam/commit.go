@@ -5,6 +5,7 @@ package mam
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"gompi/mpi"
@@ -135,10 +136,10 @@ func (m *Module) failed(c *sessions.Change, err error) (State, error) {
 	return NotStarted, err
 }
 
-// gone reports whether a move has failed since a process is gone, for which the change
-// will be rolled back: who takes part keeps its memory open until the decision.
+// gone reports whether a move has failed since a process is gone, or has given up, for which
+// the change will be rolled back: who takes part keeps its memory open until the decision.
 func gone(err error) bool {
-	return errors.Is(err, mpi.ErrProcFailed) || errors.Is(err, mpi.ErrRevoked) || errors.Is(err, mpi.ErrClosed)
+	return slices.ContainsFunc([]error{mpi.ErrProcFailed, mpi.ErrRevoked, mpi.ErrClosed, mpi.ErrAborted}, func(class error) bool { return errors.Is(err, class) })
 }
 
 // undoneWait is how long a newcomer whose part has failed waits to hear that its change

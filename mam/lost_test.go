@@ -57,10 +57,10 @@ func bereft(ctx context.Context, world *mpi.Comm) error {
 }
 
 // unfinished: a program ends when newcomers of a change may be anywhere, who say nothing.
-func unfinished(last int) func(context.Context, *mpi.Comm) error {
+func unfinished(config mam.Config, last int) func(context.Context, *mpi.Comm) error {
 	return func(ctx context.Context, world *mpi.Comm) error {
 		var d whole
-		return mam.Loop(ctx, world, mam.Config{Method: mam.Pull}, d.register, func(m *mam.Module, iteration int) (bool, error) {
+		return mam.Loop(ctx, world, config, d.register, func(m *mam.Module, iteration int) (bool, error) {
 			if err := errors.Join(d.check(m, iteration), m.Comm().Barrier()); err != nil || iteration == last {
 				return true, err
 			}

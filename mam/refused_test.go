@@ -120,31 +120,36 @@ func TestHandOverRefuses(t *testing.T) {
 	})
 }
 
-// Ranks that have registered different data are told so, by the change that finds it.
+// Ranks that have registered different data are told so, by the change that finds it: where
+// data moves before it is handed out, then, and also a Checkpoint that waits for it.
 func TestDifferentRegistrations(t *testing.T) {
-	mpitest.Run(t, 3, func(t *mpitest.T, world *mpi.Comm) {
-		m, _, err := mam.Init(t.Context(), world, mam.Config{}, nil)
-		if err != nil {
-			t.Fatal(err)
+	for _, config := range []mam.Config{{}, {Method: mam.COL, Strategy: mam.WaitDrains}, {Method: mam.P2P, Strategy: mam.NonBlocking}, {Method: mam.RMALock, Strategy: mam.Thread}} {
+		for _, how := range []mam.Completion{mam.Check, mam.Wait} {
+			mpitest.Run(t, 3, func(t *mpitest.T, world *mpi.Comm) {
+				m, _, err := mam.Init(t.Context(), world, config, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer m.Finalize()
+				step := 1
+				if world.Rank() == 1 {
+					err = mam.ReplicatedOne(m, "other", &step)
+				} else {
+					err = mam.ReplicatedOne(m, "step", &step)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := m.SetTarget(2); err != nil {
+					t.Fatal(err)
+				}
+				for err == nil {
+					_, err = m.Checkpoint(how)
+				}
+				wantError(t, err, mpi.ErrMismatch, "rank 1 of 3 has registered other data")
+			})
 		}
-		defer m.Finalize()
-		step := 1
-		if world.Rank() == 1 {
-			err = mam.ReplicatedOne(m, "other", &step)
-		} else {
-			err = mam.ReplicatedOne(m, "step", &step)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := m.SetTarget(2); err != nil {
-			t.Fatal(err)
-		}
-		for err == nil {
-			_, err = m.Checkpoint(mam.Wait)
-		}
-		wantError(t, err, mpi.ErrMismatch, "rank 1 of 3 has registered other data")
-	})
+	}
 }
 
 // Data that is registered while a change is under way is refused; in the user phase, too.
