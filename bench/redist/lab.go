@@ -29,6 +29,7 @@ type lab struct {
 	ctx   context.Context
 	m     *mam.Module
 	x     []uint64
+	array bool // x is an array in memory of the hosts, as INPLACE has it
 	clock clock
 	came  bool // this process, by the change that is being measured
 
@@ -77,10 +78,9 @@ func Run(ctx context.Context, world *mpi.Comm, o Options, emit func(report.Resul
 		if world.Size() != o.From {
 			return fmt.Errorf("redist: the job has %d ranks and should begin with %d", world.Size(), o.From)
 		}
-		l.fill()
 	}
 	l.came = role == mam.Target
-	if err := mam.Distributed(l.m, "x", &l.x, mam.Block(o.elems()), mam.Constant); err != nil {
+	if err := l.register(); err != nil {
 		return err
 	}
 	if role == mam.Source {
@@ -156,6 +156,9 @@ func (l *lab) forth(next int) error {
 		l.leaveOut(next, err.Error())
 		return nil
 	} else if err != nil {
+		return err
+	}
+	if err := l.suit(); err != nil {
 		return err
 	}
 	var err error
@@ -295,7 +298,11 @@ func (l *lab) arrived() error {
 // back leads to the ranks of the beginning, and to memory that is not there yet.
 func (l *lab) back() error {
 	debug.FreeOSMemory()
-	if err := l.m.SetConfig(way(Variant{mam.COL, mam.Blocking})); err != nil {
+	way := way(Variant{mam.COL, mam.Blocking})
+	if l.array {
+		way.Method = mam.InPlace
+	}
+	if err := l.m.SetConfig(way); err != nil {
 		return err
 	}
 	c := l.m.Comm()
