@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"gompi/internal/dirty"
 	"gompi/mam"
@@ -203,6 +204,7 @@ func lives(config mam.Config, sizes []int, committed func(m *mam.Module)) func(c
 			committed(m)
 		}
 		for at < len(sizes) {
+			time.Sleep(iterationTime) //archtest:sleep an iteration of the program
 			if err := m.SetTarget(sizes[at]); err != nil {
 				return err
 			}
