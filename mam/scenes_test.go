@@ -40,6 +40,8 @@ var programs = []scenes.Scene{
 	{Name: "setters", Ranks: 2, Run: setters},
 	{Name: "phases", Ranks: 2, Run: phases(mam.Check)},
 	{Name: "wait", Ranks: 2, Run: phases(mam.Wait)},
+	{Name: "lives", Ranks: 3, Run: lives(mam.Config{Method: mam.Pull}, []int{5, 2, 4, 1}, func(*mam.Module) {})},
+	{Name: "liveson", Ranks: 3, Run: livesOn, Dies: 1},
 	{Name: "killed", Ranks: 3, Run: killed(mam.Config{Method: mam.COL}), Dies: 1},
 	{Name: "killedpull", Ranks: 3, Run: killed(mam.Config{Method: mam.Pull}), Dies: 1},
 	{Name: "killedlock", Ranks: 3, Run: killed(mam.Config{Method: mam.RMALock}), Dies: 1},
