@@ -28,6 +28,7 @@ var layers = []row{
 	{pkg: "internal/group", may: "internal/wire", pure: true},
 	{pkg: "internal/match", may: "internal/wire", pure: true},
 	{pkg: "internal/topo", pure: true},
+	{pkg: "internal/cost", pure: true},                         // for the module, and for who measures
 	{pkg: "internal/layout", may: "internal/topo", pure: true}, // grids are those of topologies
 	{pkg: "internal/spawn", pure: true},                        // for requests, which say how, and the head, which does it
 	{pkg: "internal/mem", pure: true},

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cost
+
+import (
+	"math"
+	"slices"
+)
+
+// Sample is one measured redistribution: a median of several.
+type Sample struct {
+	Work
+	Method     string
+	Background bool
+	// Moving is how long it took without the first touch of memory, and Touching that, in
+	// microseconds. Moving in the background is from its beginning to its end.
+	Moving, Touching float64
+	Omega            float64 // of the background: how much longer iterations took; 0: unknown
+}
+
+// Fit is the model that is nearest to what was measured, by relative errors, in place of
+// lines that base has; a method of which nothing was measured keeps its line.
+func Fit(base *Model, samples []Sample) *Model {
+	m := &Model{Touch: base.Touch, Lines: map[string]map[string]Line{}}
+	for transport, lines := range base.Lines {
+		m.Lines[transport] = map[string]Line{}
+		for name, l := range lines {
+			m.Lines[transport][name] = l
+		}
+	}
+	var touch []float64
+	groups := map[[2]string][]Sample{}
+	for _, s := range samples {
+		if s.Fresh > 0 && s.Touching > 0 {
+			touch = append(touch, s.Touching*1e3/(float64(s.Fresh)*s.turns(s.ND)))
+		}
+		k := [2]string{s.kind(), s.Method}
+		groups[k] = append(groups[k], s)
+	}
+	if len(touch) > 0 {
+		m.Touch = median(touch)
+	}
+	for k, list := range groups {
+		if m.Lines[k[0]] == nil {
+			m.Lines[k[0]] = map[string]Line{}
+		}
+		l := m.Lines[k[0]][k[1]]
+		l.fit(list)
+		m.Lines[k[0]][k[1]] = l
+	}
+	return m
+}
+
+// fit takes in what was measured of one method.
+func (l *Line) fit(list []Sample) {
+	var x, y []float64
+	for _, s := range list {
+		if !s.Background && s.Moving > 0 {
+			x = append(x, float64(s.Moved)*s.turns(s.ND)/1e3)
+			y = append(y, s.Moving-l.Array*float64(s.Arrays))
+		}
+	}
+	if len(x) > 0 {
+		l.Start, l.Byte = straight(x, y)
+	}
+	var free, crowded, share []float64
+	for _, s := range list {
+		if !s.Background || s.Omega <= 0 {
+			continue
+		}
+		if s.turns(max(s.NS, s.ND)) == 1 {
+			free = append(free, s.Omega)
+			continue
+		}
+		crowded = append(crowded, s.Omega)
+		if s.Moving > 0 {
+			share = append(share, (l.Start+l.Byte*float64(s.Moved)*s.turns(s.ND)/1e3)/s.Moving)
+		}
+	}
+	if len(free) > 0 {
+		l.Omega = max(1, median(free))
+	}
+	if len(crowded) > 0 {
+		l.Crowded = max(1, median(crowded))
+	}
+	if len(share) > 0 {
+		l.Share = min(1, max(0.01, median(share)))
+	}
+	if l.Omega > 0 || l.Crowded > 0 { // of what only one was measured the other is as good a guess as any
+		l.Omega, l.Crowded = max(1, l.Omega), max(1, l.Crowded, l.Omega)
+		if l.Share == 0 {
+			l.Share = 1
+		}
+	}
+}
+
+// straight is the line a + b*x, of no negative a and b, with the least squares of relative
+// errors.
+func straight(x, y []float64) (a, b float64) {
+	var s1, sx, sxx, sy, sxy float64
+	for i := range x {
+		v := max(y[i], 1)
+		w := 1 / (v * v)
+		s1, sx, sxx, sy, sxy = s1+w, sx+w*x[i], sxx+w*x[i]*x[i], sy+w*v, sxy+w*x[i]*v
+	}
+	d := s1*sxx - sx*sx
+	if d > 1e-9*s1*sxx {
+		a, b = (sxx*sy-sx*sxy)/d, (s1*sxy-sx*sy)/d
+		if a >= 0 && b >= 0 {
+			return a, b
+		}
+	}
+	// One of them is 0: the better one.
+	constant, slope := sy/s1, 0.0
+	if sxx > 0 {
+		slope = sxy / sxx
+	}
+	errorOf := func(a, b float64) (sum float64) {
+		for i := range x {
+			e := (a+b*x[i])/max(y[i], 1) - 1
+			sum += e * e
+		}
+		return sum
+	}
+	if errorOf(constant, 0) < errorOf(0, slope) {
+		return constant, 0
+	}
+	return 0, slope
+}
+
+func median(list []float64) float64 {
+	list = slices.DeleteFunc(slices.Clone(list), math.IsNaN)
+	slices.Sort(list)
+	n := len(list)
+	switch {
+	case n == 0:
+		return 0
+	case n%2 == 1:
+		return list[n/2]
+	}
+	return (list[n/2-1] + list[n/2]) / 2
+}
