@@ -3,11 +3,13 @@
 package launcher
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
 
 	"gompi/collectives/selection"
+	"gompi/internal/cost"
 	"gompi/internal/knob"
 	"gompi/internal/launch/agent"
 )
@@ -50,6 +52,7 @@ func Knobs() []Knob {
 		{"mam-strategy", knob.MamStrategy.Env, "by the program", "package mam: what ranks do meanwhile: " + strings.Join(knob.MamStrategy.Names, ", "), chosen(knob.MamStrategy), nil},
 		{"mam-track", knob.MamTrack.Env, "auto", "package mam: whether the kernel is to tell which variable data is written while it moves in the background: auto, off (only data that the program marks moves then)", chosen(knob.MamTrack), nil},
 		{"mam-targets", knob.MamTargets.Env, "by the program", "package mam: how many ranks to ask for at the first checkpoint", within(knob.MamTargets), nil},
+		{"mam-model", knob.MamModel, "built in", "package mam: file with the model of the machine by which auto chooses (gompibench tune redist writes one)", nil, loadModel},
 	}
 }
 
@@ -97,6 +100,20 @@ func loadRules(path string) (string, error) {
 	short := selection.FormatRules(rules)
 	_, err = selection.ParseTable(short)
 	return short, err
+}
+
+// loadModel reads what a machine is like and gives it without spaces.
+func loadModel(path string) (string, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	m, err := cost.Parse(string(text))
+	if err != nil {
+		return "", err
+	}
+	short, err := json.Marshal(m)
+	return string(short), err
 }
 
 func oneOf(values ...string) func(string) error {

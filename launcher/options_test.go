@@ -206,6 +206,27 @@ func TestTableOfRules(t *testing.T) {
 	}
 }
 
+// TestModel: ranks get the model itself; a wrong file is refused.
+func TestModel(t *testing.T) {
+	dir := t.TempDir()
+	good, bad := filepath.Join(dir, "good"), filepath.Join(dir, "bad")
+	for name, text := range map[string]string{good: "{\"Touch\": 0.5,\n \"Lines\": {\"shm\": {}}}\n", bad: `{"Touch": -1, "Lines": {"shm": {}}}`} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o, err := parse([]string{"--mam-model", good, "p"}, func(string) string { return "" })
+	if err != nil || o.Settings["GOMPI_MAM_MODEL"] != `{"Touch":0.5,"Lines":{"shm":{}}}` {
+		t.Errorf("%v, %v", o, err)
+	}
+	for file, want := range map[string]string{bad: "touch takes -1 ns", filepath.Join(dir, "nosuch"): "no such file"} {
+		_, err := parse([]string{"--mam-model", file, "p"}, func(string) string { return "" })
+		if !isUsage(err) || !strings.Contains(err.Error(), "--mam-model "+dir) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+}
+
 func TestParseHostfile(t *testing.T) {
 	hs, err := parseHostfile("f", "a\nb slots=4 # four\n\n c:2 max_slots=8\n[::1]:3\n::1\n")
 	want := []hostSlots{{"a", 0, 0}, {"b", 4, 0}, {"c", 2, 8}, {"::1", 3, 0}, {"::1", 0, 0}}

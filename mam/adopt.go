@@ -32,8 +32,9 @@ type adoption struct {
 	stay     []int // ranks before the change of the first targets
 	old, new int   // this process's ranks; -1: it is no source, no target
 	moves    []*move
-	homes    []uint32 // of all of both, where arrays lie; nil: it is not known
-	config   Config
+	homes    []uint32         // of all of both, where arrays lie; nil: it is not known
+	config   Config           // in which nothing is Auto of method and strategy
+	why      string           // it is that; "": the program said so
 	edition  int              // of what is registered
 	lost     error            // the data that is missing: nothing moves, and all sources say it in the same iteration
 	open     []*rma.Exposed   // until the decision
@@ -68,13 +69,18 @@ func (m *Module) adoptionOf(c *sessions.Change, ns, old int, since time.Time, ar
 	m.mu.Lock()
 	a.config, a.edition = m.config, m.edition
 	a.config.Method = m.config.others()
+	x := m.inputs
 	m.mu.Unlock()
 	if err := a.place(ns); err != nil {
 		return nil, err
 	}
 	a.config, _ = repaired(a.config, a.times.NS, a.times.ND, false)
 	a.lost = lost(arrays, a.dead())
-	return a, a.divide(arrays)
+	if err := a.divide(arrays); err != nil {
+		return nil, err
+	}
+	a.why = a.choose(&x)
+	return a, nil
 }
 
 // errMissed is that of a change that was rolled back when it was handed out here.
@@ -110,6 +116,9 @@ func (m *Module) handed(c *sessions.Change) (*adoption, error) {
 	if err != nil {
 		a.close()
 		return nil, err
+	}
+	if a.why != "" {
+		m.say(nil, "auto: "+a.why)
 	}
 	return a, nil
 }

@@ -124,6 +124,9 @@ func (m *Module) publish() error {
 	if err != nil {
 		return err
 	}
+	m.mu.Lock()
+	m.inputs.Hosts = hosts(m.comm)
+	m.mu.Unlock()
 	if m.comm.Rank() == 0 {
 		b, err := m.registry(m.arrays).encode()
 		if err != nil {

@@ -92,7 +92,7 @@ func (m *Module) commit() (State, error) {
 	m.mu.Unlock()
 	a.times.Total = time.Since(a.since)
 	a.times.Hot = a.hot()
-	a.times.Method, a.times.Strategy = a.config.used()
+	a.times.Method, a.times.Strategy = a.config.Method, a.config.Strategy
 	if m.config.Method == InPlace {
 		a.times.Method = InPlace
 	}

@@ -15,8 +15,7 @@ import (
 // early reports whether constant data moves before the change is handed out: sources
 // compute meanwhile.
 func (c *Config) early() bool {
-	_, strategy := c.used()
-	return strategy != Blocking
+	return c.Strategy != Blocking
 }
 
 // told counts bytes that have come, for who waits for them with a deadline.
@@ -40,7 +39,7 @@ func (a *adoption) told(bytes int) {
 // under way here. It ends with ctx.
 func (a *adoption) moveEarly(ctx context.Context) error {
 	a.early = ctx
-	method, strategy := a.config.used()
+	method, strategy := a.config.Method, a.config.Strategy
 	if strategy != Thread {
 		a.pace = a.m.paced(ctx)
 	}

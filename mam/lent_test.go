@@ -253,7 +253,7 @@ func TestWrittenWhileItMoves(t *testing.T) {
 				}
 				for _, sizes := range chains {
 					var early, again, moved atomic.Int64
-					program := lives(mam.Config{Method: mam.Pull}, sizes[1:], func(m *mam.Module) {
+					program := lives(mam.Config{Method: mam.Pull, Strategy: mam.WaitDrains}, sizes[1:], func(m *mam.Module) {
 						x := m.Times()
 						early.Add(x.Early)
 						again.Add(x.Again)

@@ -124,15 +124,15 @@ func once(t *testing.T, config mam.Config, ns, nd int, transport string) {
 func inOrder(t mam.Times, config mam.Config) error {
 	method, strategy := config.Method, config.Strategy
 	if method == mam.Auto {
-		method = mam.COL
+		method = t.Method
 	}
 	switch {
-	case strategy == mam.Auto && method == mam.Pull, strategy == mam.NonBlocking && method >= mam.RMALock: // repaired
-		strategy = mam.WaitDrains
 	case strategy == mam.Auto:
-		strategy = mam.Blocking
+		strategy = t.Strategy
+	case strategy == mam.NonBlocking && t.Method >= mam.RMALock: // repaired
+		strategy = mam.WaitDrains
 	}
-	if t.Method != method || t.Strategy != strategy {
+	if t.Method != method || t.Strategy != strategy || method == mam.Auto || strategy == mam.Auto {
 		return fmt.Errorf("%v was asked for, %v and %v were used", config, t.Method, t.Strategy)
 	}
 	var sum [3]time.Duration

@@ -29,6 +29,7 @@ type Module struct {
 	user     UserFunc
 	config   Config
 	settings []Setting
+	inputs   inputs // of Auto
 	verbose  bool
 
 	role  Role
@@ -140,6 +141,9 @@ func (m *Module) configure(op string, comm *mpi.Comm, code Config) error {
 	if comm.Rank() == 0 {
 		if x.Config, x.Settings, bad = settle(code, comm.Process().Core().Process().Setting, os.Getenv); bad == nil {
 			if bad = x.Config.there(); bad == nil {
+				x.Inputs, bad = look(comm)
+			}
+			if bad == nil {
 				b, bad = json.Marshal(&x)
 			}
 		}
@@ -164,7 +168,7 @@ func (m *Module) configure(op string, comm *mpi.Comm, code Config) error {
 	if comm.Rank() != 0 {
 		err := json.Unmarshal(b, &x)
 		if err == nil {
-			err = x.Config.check()
+			err = errors.Join(x.Config.check(), x.Inputs.check())
 		}
 		if err != nil {
 			return m.refuse(op, mpi.ErrArg, fmt.Errorf("the configuration of rank 0: %w", err))
@@ -172,7 +176,7 @@ func (m *Module) configure(op string, comm *mpi.Comm, code Config) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.config, m.settings = x.Config, x.Settings
+	m.config, m.settings, m.inputs = x.Config, x.Settings, x.Inputs
 	return nil
 }
 
@@ -180,6 +184,7 @@ func (m *Module) configure(op string, comm *mpi.Comm, code Config) error {
 type chosen struct {
 	Config   Config
 	Settings []Setting
+	Inputs   inputs
 }
 
 const mostSettings = 1 << 16 // bytes of it

@@ -84,7 +84,8 @@ func (m *Module) prepared(c *sessions.Change, store *sessions.Store, text []byte
 	if err := m.freeAll(); err != nil { // of what was read before
 		return nil, err
 	}
-	m.config, m.settings, m.edition, m.arrays = r.Config, r.Settings, r.Edition, nil
+	m.config, m.settings, m.inputs = r.Config, r.Settings, r.Inputs
+	m.edition, m.arrays = r.Edition, nil
 	for _, e := range r.Data {
 		x := &array{entry: e}
 		if !e.Replicated {

@@ -43,7 +43,7 @@ func putOffer(b []byte, key rma.Key, bytes int) {
 func (m *Module) show(store *sessions.Store) error {
 	m.hide()
 	s := &shown{store: store, ranks: m.comm.Size(), rank: m.comm.Rank()}
-	exposes := m.config.early() && m.config.others() == Pull
+	exposes := m.config.mayPull()
 	b := make([]byte, offerBytes*len(m.arrays))
 	for i, x := range m.arrays {
 		var memory []byte

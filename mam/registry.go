@@ -5,6 +5,7 @@ package mam
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/fnv"
 
@@ -32,6 +33,7 @@ type registry struct {
 	Config  Config
 	// Settings are where the configuration comes from.
 	Settings []Setting
+	Inputs   inputs // of Auto
 	Data     []entry
 }
 
@@ -87,7 +89,7 @@ func (e *entry) check() error {
 
 // registry is what this process would put.
 func (m *Module) registry(arrays []*array) *registry {
-	r := &registry{Version: registryVersion, Ranks: m.comm.Size(), Edition: m.edition, Config: m.config, Settings: m.settings}
+	r := &registry{Version: registryVersion, Ranks: m.comm.Size(), Edition: m.edition, Config: m.config, Settings: m.settings, Inputs: m.inputs}
 	for _, a := range arrays {
 		r.Data = append(r.Data, a.entry)
 	}
@@ -125,7 +127,7 @@ func readRegistry(b []byte) (*registry, error) {
 	if r.Version != registryVersion || r.Edition < 0 || r.Ranks < 1 || r.Ranks > layout.MostRanks || len(r.Data) > mostArrays || len(r.Settings) > 16 {
 		return nil, fmt.Errorf("the registry of the sources: version %d, %d ranks, %d data", r.Version, r.Ranks, len(r.Data))
 	}
-	if err := r.Config.check(); err != nil {
+	if err := errors.Join(r.Config.check(), r.Inputs.check()); err != nil {
 		return nil, fmt.Errorf("the registry of the sources: %w", err)
 	}
 	names := map[string]bool{}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"gompi/internal/cost"
 	"gompi/internal/layout"
 )
 
@@ -14,6 +15,7 @@ func someRegistry() *registry {
 	return &registry{
 		Version: registryVersion, Ranks: 3, Config: Config{Method: Pull},
 		Settings: []Setting{{"Method", "pull", "code"}},
+		Inputs:   inputs{Cores: 2, Hosts: 3, Transport: "shm", Model: &cost.Builtin},
 		Data: []entry{
 			{Name: "x", Type: "float64", Bytes: 8, Mode: Constant, Rule: layout.Layout{Kind: layout.Rows, N: 2, Weights: []int64{3, 4}}},
 			{Name: "step", Type: "int", Bytes: 8, Replicated: true, One: true, Rule: layout.Layout{N: 1}},
@@ -38,6 +40,8 @@ func TestRegistryTravels(t *testing.T) {
 	}{
 		{func(r *registry) { r.Version++ }, "version 2"},
 		{func(r *registry) { r.Ranks = 0 }, "0 ranks"},
+		{func(r *registry) { r.Inputs.Cores = 0 }, "0 processors"},
+		{func(r *registry) { r.Inputs.Model = &cost.Model{Touch: 1} }, "0 transports"},
 		{func(r *registry) { r.Ranks = layout.MostRanks + 1 }, "ranks"},
 		{func(r *registry) { r.Config.Method = 99 }, "no method 99"},
 		{func(r *registry) { r.Data[0].Name = "" }, "a name of 0 bytes"},

@@ -58,18 +58,3 @@ func (t *Times) spent(p Phase, start time.Time) time.Duration {
 	t.Spans = append(t.Spans, Span{p, start, end})
 	return end.Sub(start)
 }
-
-// used is what moves data, and when, by a configuration.
-func (c *Config) used() (Method, Strategy) {
-	method, strategy := c.Method, c.Strategy
-	if method == Auto {
-		method = COL
-	}
-	if strategy == Auto {
-		strategy = Blocking
-		if method == Pull || method == InPlace {
-			strategy = WaitDrains
-		}
-	}
-	return method, strategy
-}

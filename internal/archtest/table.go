@@ -116,7 +116,7 @@ var layers = []row{
 
 	// The malleability module stands on what programs have, too, and what is pure: who has
 	// which elements, and which values settings may have.
-	{pkg: "mam", may: "mpi sessions rma internal/dirty internal/layout internal/huge internal/knob internal/hostmem"},
+	{pkg: "mam", may: "mpi sessions rma internal/cost internal/dirty internal/layout internal/huge internal/knob internal/hostmem"},
 
 	// The launcher knows processes and the control plane, never the library.
 	{pkg: "internal/launch", may: "internal/control internal/wire"},
@@ -129,7 +129,7 @@ var layers = []row{
 	{pkg: "launcher/rm/sim", may: "launcher/rm internal/col"},
 	// Several jobs share slots: lines travel, and nothing of a job.
 	{pkg: "launcher/pool", may: "launcher/rm internal/control"},
-	{pkg: "launcher", may: "collectives/selection internal/knob internal/wire internal/control internal/control/link internal/head internal/onehost internal/launch internal/launch/cpus internal/launch/agent internal/launch/far internal/launch/head " +
+	{pkg: "launcher", may: "collectives/selection internal/cost internal/knob internal/wire internal/control internal/control/link internal/head internal/onehost internal/launch internal/launch/cpus internal/launch/agent internal/launch/far internal/launch/head " +
 		"internal/change internal/cgroup launcher/rm launcher/pool"},
 	{pkg: "internal/testjob", may: "mpi internal/core internal/change internal/segment transport transport/inproc internal/wire " +
 		"internal/control internal/control/client internal/control/link internal/onehost internal/rollcall"},

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"gompi/internal/control"
+	"gompi/internal/knob"
 	"gompi/internal/wait"
 	"gompi/internal/wire"
 )
@@ -43,12 +44,12 @@ func joinNobody() Boot {
 	return Boot{Control: newAlone(w.World), Welcome: w, Sleeper: wait.NewChan(), Policy: wait.ForOS(1, 2)}
 }
 
-// envSettings reads the knobs of a process without a head. A table of rules
-// has nothing to decide there, and its variable names a file.
+// envSettings reads the knobs of a process without a head. A table of rules and a model
+// have nothing to decide there, and their variables name files.
 func envSettings() map[string]string {
 	m := map[string]string{}
 	for _, kv := range os.Environ() {
-		if k, v, ok := strings.Cut(kv, "="); ok && strings.HasPrefix(k, "GOMPI_") && k != "GOMPI_COLL_TABLE" {
+		if k, v, ok := strings.Cut(kv, "="); ok && strings.HasPrefix(k, "GOMPI_") && k != "GOMPI_COLL_TABLE" && k != knob.MamModel {
 			m[k] = v
 		}
 	}

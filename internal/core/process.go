@@ -127,6 +127,9 @@ func (p *Process) Setting(name string) string { return p.setting(name) }
 // processors, as far as that is known.
 func (p *Process) Crowded() bool { return p.usable > 0 && int(p.neighbors.Load()) > p.usable }
 
+// Usable is how many processors the job may use on this host, 0 if that is not known.
+func (p *Process) Usable() int { return p.usable }
+
 // Stop ends a process that has not listened.
 func (p *Process) Stop(why error) {
 	p.cancel(why)

@@ -42,8 +42,9 @@ type Work struct {
 	Transport string // between processes of a host; between hosts it is "tcp"
 	Arrays    int
 	// Bytes that the target with the most of them gets from others, and that it has new
-	// memory for; Late of them can move only at the commit.
-	Moved, Fresh, Late int64
+	// memory for; Late of them can move only at the commit, but for Lent, which pull may
+	// read before, and again as far as it is written meanwhile.
+	Moved, Fresh, Late, Lent int64
 }
 
 // Choice is a way, and what it is expected to take.
@@ -80,8 +81,12 @@ func (m *Model) Best(w Work, methods []string, commit, background bool) []Choice
 			t := m.blocking(&l, &w, w.Moved, w.Fresh)
 			list = append(list, Choice{Method: name, Stall: t, Lost: t})
 		}
-		if background && l.Omega > 0 {
-			list = append(list, m.behind(name, &l, &w))
+		if background && l.Omega > 0 && (!commit || w.Late < w.Moved || name == "pull" && w.Lent > 0) {
+			o := w
+			if name == "pull" {
+				o.Late -= o.Lent / 2 // who knows how much is written?
+			}
+			list = append(list, m.behind(name, &l, &o))
 		}
 	}
 	slices.SortStableFunc(list, func(a, b Choice) int {

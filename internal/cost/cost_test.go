@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -209,4 +210,24 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestLent: pull reads variable data before the commit, of which half may be written
+// meanwhile; nobody else does.
+func TestLent(t *testing.T) {
+	l := Line{Byte: 2, Omega: 1, Crowded: 1, Share: 1}
+	m := &Model{Lines: map[string]map[string]Line{"shm": {"pull": l, "col": l}}}
+	w := Work{NS: 1, ND: 2, Cores: 2, Hosts: 1, Transport: "shm", Arrays: 1, Moved: 1e6, Fresh: 1e6, Late: 1e6, Lent: 1e6}
+	var got []string
+	for _, c := range m.Best(w, []string{"pull", "col"}, true, true) {
+		got = append(got, c.String())
+	}
+	want := []string{
+		"pull in the background: 1.0 ms standing, 1.5 ms lost",
+		"pull at the commit: 2.0 ms standing, 2.0 ms lost",
+		"col at the commit: 2.0 ms standing, 2.0 ms lost",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
 }

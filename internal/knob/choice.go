@@ -26,6 +26,10 @@ var (
 	MamTargets   = Range{"GOMPI_MAM_NUM_TARGETS", 1, 1 << 24, "processes"}
 )
 
+// MamModel is a setting of package mam: the model of the machine (see internal/cost) by
+// which it chooses.
+const MamModel = "GOMPI_MAM_MODEL"
+
 // Parse reads a value that is set, as indices of names. The error does not name the
 // setting.
 func (c Choice) Parse(text string) ([]int, error) {
