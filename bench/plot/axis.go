@@ -14,6 +14,7 @@ import (
 func fit(a report.Axis, to *plot.Axis, most int) {
 	to.Padding = 0
 	if a.Linear {
+		to.Tick.Marker = marks(a, evenly(to.Min, to.Max, most))
 		return
 	}
 	to.Scale = plot.LogScale{}
@@ -22,11 +23,34 @@ func fit(a report.Axis, to *plot.Axis, most int) {
 		room = 2
 	}
 	to.Min, to.Max = to.Min/room, to.Max*room
-	var marks plot.ConstantTicks
-	for _, v := range ticks(a, to.Min, to.Max, most) {
-		marks = append(marks, plot.Tick{Value: v, Label: a.Text(v)})
+	to.Tick.Marker = marks(a, ticks(a, to.Min, to.Max, most))
+}
+
+// marks are ticks with their numbers.
+func marks(a report.Axis, at []float64) (list plot.ConstantTicks) {
+	for _, v := range at {
+		list = append(list, plot.Tick{Value: v, Label: a.Text(v)})
 	}
-	to.Tick.Marker = marks
+	return list
+}
+
+// evenly returns up to about most round values between lo and hi, ascending.
+func evenly(lo, hi float64, most int) (ts []float64) {
+	span := hi - lo
+	if !(span > 0) || math.IsInf(span, 0) || span < 1e-12*math.Abs(hi) {
+		return []float64{lo}
+	}
+	step := math.Pow10(int(math.Floor(math.Log10(span / float64(most)))))
+	for _, m := range []float64{1, 2, 5, 10, 20} {
+		if step*m*float64(most) >= span {
+			step *= m
+			break
+		}
+	}
+	for k := math.Ceil(lo / step); k*step <= hi && len(ts) <= 2*most; k++ {
+		ts = append(ts, k*step)
+	}
+	return ts
 }
 
 // placed reports whether a value has a place on an axis. On a logarithmic one there

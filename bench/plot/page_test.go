@@ -51,10 +51,63 @@ func TestHTML(t *testing.T) {
 	}
 }
 
+// TestPageOfAll: of each kind of results there is what belongs on the page.
+func TestPageOfAll(t *testing.T) {
+	page := string(pageOfAll(t))
+	for what, want := range map[string]int{
+		`<h2 id="`:              6,
+		"<nav><a href=\"#bw\">": 1,
+		// Peers: three figures and a column, 0.5 in each row of ours over shared memory.
+		">latency: time over that of the best peer<": 1,
+		"<th>to best peer</th>":                      2,
+		">resize: ranks are added<":                  1,
+		">resize: ranks are removed<":                1,
+		">28+84<":                                    1,
+		">spawn: until all have joined<":             1,
+		// One blocking figure less for a size than of those in the background.
+		">time, blocking, 256 MiB over shm<":                            1,
+		">time into warm memory, blocking, 256 MiB over shm<":           1,
+		">omega, in the background (wd), 256 MiB over shm<":             1,
+		">iterations meanwhile, by a thread (t), 64 MiB over shm<":      1,
+		">total at equal progress, in the background (nb), 64 MiB over": 1,
+		">time by size, blocking, 1\u21922 over shm<":                   1,
+		">time by size, blocking, 1\u21924 over shm<":                   0,
+		"<td class=\"l\">8\u21924</td><td class=\"l\">inplace</td>":     4,
+		">cg.json: the whole<":                                          1,
+		">cg.json: changes<":                                            1,
+		">cg.json: stages of an iteration of phase 1<":                  1,
+		">2: allgather<":               1,
+		">group 1: 4 ranks, changing<": 8, // of as many runs as get a figure
+		"cg.json: runs":                1,
+	} {
+		if got := strings.Count(page, what); got != want {
+			t.Errorf("%q stands %d times, want %d", what, got, want)
+		}
+	}
+	// The totals are the study's: 1 to 2 ranks, blocking by col takes 32 ms; t makes the
+	// fewest iterations in the background, 1 of 7 ms.
+	if row := `<td class="l">1→2</td><td class="l">col</td><td class="l">blocking</td><td>32.0</td><td>1.00</td><td>0</td><td>-</td><td>0</td><td>39.0</td><td>88.0</td>`; !strings.Contains(page, row) {
+		t.Errorf("no row %s", row)
+	}
+	if strings.Contains(page, "NaN") {
+		t.Error("NaN on the page")
+	}
+}
+
 // FuzzHTML: whatever Read accepts can be shown.
 func FuzzHTML(f *testing.F) {
 	f.Add([]byte(`{"bench":"latency","transport":"shm","ranks":2,"bytes":8,"usec":0.11,"usec_min":0.1,"usec_p99":0.2,"MBps":72.7,"allocs":0}`))
 	f.Add([]byte("{\"bench\":\"a\",\"bytes\":1}\n{\"bench\":\"a\",\"bytes\":9223372036854775807,\"usec\":1e308,\"MBps\":5e-324}"))
+	var all bytes.Buffer
+	for _, r := range everything() {
+		if r.Sam != nil || r.Redist != nil || r.Resize != nil {
+			all.Reset()
+			if err := report.Write(&all, r); err != nil {
+				f.Fatal(err)
+			}
+			f.Add(bytes.Clone(all.Bytes()))
+		}
+	}
 	f.Fuzz(func(t *testing.T, in []byte) {
 		rs, err := report.Read("f", bytes.NewReader(in))
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 	"unicode"
 
 	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
@@ -34,9 +35,9 @@ const (
 
 // SVG draws a figure: a file of its own as well as a part of an HTML page. It
 // loads nothing and depends on the figure only. Errors: ErrEmpty, a series whose
-// X and Y differ in length.
+// X and Y, or whose Y and the names of bars, differ in length.
 func SVG(f *report.Figure) ([]byte, error) {
-	p, legend, err := figure(f)
+	p, legend, height, err := figure(f)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +47,7 @@ func SVG(f *report.Figure) ([]byte, error) {
 		side += 2 * figureMargin
 		width += side
 	}
-	svg := vgsvg.New(width, figureHeight)
+	svg := &measured{Canvas: vgsvg.New(width, height)}
 	c := draw.New(svg)
 	p.Draw(draw.Crop(c, figureMargin, -figureMargin-side, figureMargin, -figureMargin))
 	legend.Draw(draw.Crop(c, width-side, -figureMargin, 0, -figureMargin-p.Title.TextStyle.Font.Size*2))
@@ -54,20 +55,44 @@ func SVG(f *report.Figure) ([]byte, error) {
 	if _, err := svg.WriteTo(&b); err != nil {
 		return nil, fmt.Errorf("plot: %s: %w", f.Title, err)
 	}
-	return alone(b.Bytes()), nil
+	return alone(b.Bytes(), svg.widths), nil
 }
 
-// alone makes a drawing an element that also stands in an HTML page, and names
-// fonts of the same widths that any viewer has.
-func alone(svg []byte) []byte {
+// measured notes how wide texts are, in their order: viewers have other fonts.
+type measured struct {
+	*vgsvg.Canvas
+	widths []float64
+}
+
+func (m *measured) FillString(face font.Face, at vg.Point, text string) {
+	m.widths = append(m.widths, face.Width(text).Points())
+	m.Canvas.FillString(face, at, text)
+}
+
+// alone makes a drawing an element that also stands in an HTML page, names fonts of the
+// same widths that most viewers have, and has others make texts as wide as they were
+// measured.
+func alone(svg []byte, widths []float64) []byte {
 	if at := bytes.Index(svg, []byte("<svg ")); at > 0 {
 		svg = svg[at:]
 	}
-	return bytes.ReplaceAll(svg, []byte("font-family:Liberation Sans;"), []byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;"))
+	svg = bytes.ReplaceAll(svg, []byte("font-family:Liberation Sans;"), []byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;"))
+	var out bytes.Buffer
+	mark := []byte("<text ")
+	for i, part := range bytes.Split(svg, mark) {
+		if i > 0 {
+			out.Write(mark)
+			if w := widths[i-1]; w > 0 {
+				fmt.Fprintf(&out, `textLength="%.5g" lengthAdjust="spacingAndGlyphs" `, w)
+			}
+		}
+		out.Write(part)
+	}
+	return out.Bytes()
 }
 
-// figure is f as the library draws it, and what stands beside it.
-func figure(f *report.Figure) (*plot.Plot, *plot.Legend, error) {
+// figure is f as the library draws it, what stands beside it, and its height.
+func figure(f *report.Figure) (*plot.Plot, *plot.Legend, vg.Length, error) {
 	p, legend := plot.New(), plot.NewLegend()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = printable(f.Title), printable(f.X.Label), printable(f.Y.Label)
 	p.Title.Padding, p.X.Label.Padding, p.Y.Label.Padding = figureMargin, figureMargin/2, figureMargin/2
@@ -77,20 +102,34 @@ func figure(f *report.Figure) (*plot.Plot, *plot.Legend, error) {
 		s.Font.Size = vg.Points(10)
 	}
 	p.Title.TextStyle.Font.Size = vg.Points(12)
+	height := figureHeight
+	var err error
+	if len(f.Names) > 0 {
+		height, err = bars(p, &legend, f)
+	} else {
+		err = lines(p, &legend, f)
+	}
+	return p, &legend, height, err
+}
+
+var gridColor = color.Gray{0xdd} //archtest:global a constant
+
+// lines draws all series as lines.
+func lines(p *plot.Plot, legend *plot.Legend, f *report.Figure) error {
 	grid := plotter.NewGrid()
-	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{0xdd}, color.Gray{0xdd}
+	grid.Vertical.Color, grid.Horizontal.Color = gridColor, gridColor
 	p.Add(grid)
 	for i := range f.Series {
-		if err := add(p, &legend, f, i); err != nil {
-			return nil, nil, err
+		if err := add(p, legend, f, i); err != nil {
+			return err
 		}
 	}
 	if p.X.Min > p.X.Max {
-		return nil, nil, ErrEmpty
+		return ErrEmpty
 	}
 	fit(f.X, &p.X, 8)
 	fit(f.Y, &p.Y, 7)
-	return p, &legend, nil
+	return nil
 }
 
 // add draws the i-th series with a dot on each point. One without a name, or of

@@ -7,13 +7,18 @@ import (
 	"strconv"
 )
 
-// Figure is one plot: lines with a legend beside them. As JSON it is what gompiplot
-// draws; a program that ranks run links nothing that draws.
+// Figure is one plot: lines, or bars, with a legend beside them. As JSON it is what
+// gompiplot draws; a program that ranks run links nothing that draws.
 type Figure struct {
-	Title  string   `json:"title"`
-	X      Axis     `json:"x"`
-	Y      Axis     `json:"y"`
-	Series []Series `json:"series"`
+	Title string `json:"title"`
+	X     Axis   `json:"x"`
+	Y     Axis   `json:"y"`
+	// Names make it a figure of bars: bar i of each series stands at Names[i], one beside
+	// the other or (Stacked) each on the one before it. X of series then does not count,
+	// and the Y axis is linear. Names that are long stand beside bars that lie.
+	Names   []string `json:"names,omitempty"`
+	Stacked bool     `json:"stacked,omitempty"`
+	Series  []Series `json:"series"`
 }
 
 // Axis is one of the two axes of a figure. It is logarithmic, so that what is not
@@ -27,8 +32,9 @@ type Axis struct {
 	Bytes bool `json:"bytes,omitempty"`
 }
 
-// Series is one line of a figure. X and Y have the same length; a point that has
-// no place on its axes interrupts the line.
+// Series is one line of a figure, or the bars of one colour. X and Y have the same length;
+// a point that has no place on its axes interrupts the line. Bars have as many Y as there
+// are names; one that is no number above 0 is not there.
 type Series struct {
 	Name string    `json:"name"`
 	X    []float64 `json:"x"`

@@ -138,6 +138,65 @@ func TestResize(t *testing.T) {
 	}
 }
 
+// A run of the synthetic application has its own object, and tables for analyses.
+func TestSam(t *testing.T) {
+	r := Result{Bench: "sam", Transport: "shm", Ranks: 2, Bytes: 100}
+	r.SetTimes([]float64{5e4})
+	r.Sam = &Sam{
+		Config: "c.json", Variant: "2->4", Key: "k", Repetition: 1, TotalMsec: 50.00000004, Stages: [][]string{{"pi"}, {"pi", "bcast"}},
+		Groups: []SamGroup{
+			{2, []SamPhase{{0, 0, 0, []float64{1}, [][]float64{{0.5}}}, {1, 1, 2, []float64{2, 3, 4}, [][]float64{{1, 1, 1}, {1, 2, 3}}}}},
+			{4, []SamPhase{{1, 0, 0, []float64{5}, [][]float64{{4}, {1}}}}},
+		},
+		Resizes: []SamResize{{2, 4, "merge", "pull", "wd", 1, 2, 3, 4, 5, 6, 7, 28, 99}},
+	}
+	r.Sam.Shorten()
+	const want = `{"bench":"sam","transport":"shm","ranks":2,"bytes":100,"usec":50000,"usec_min":50000,"usec_p99":50000,"MBps":0.002,"allocs":0,` +
+		`"sam":{"config":"c.json","variant":"2-\u003e4","key":"k","repetition":1,"total_msec":50,"stages":[["pi"],["pi","bcast"]],` +
+		`"groups":[{"procs":2,"phases":[{"phase":0,"async_iters":0,"overlapped":0,"iter_msec":[1],"stage_msec":[[0.5]]},` +
+		`{"phase":1,"async_iters":1,"overlapped":2,"iter_msec":[2,3,4],"stage_msec":[[1,1,1],[1,2,3]]}]},` +
+		`{"procs":4,"phases":[{"phase":1,"async_iters":0,"overlapped":0,"iter_msec":[5],"stage_msec":[[4],[1]]}]}],` +
+		`"resizes":[{"from":2,"to":4,"process":"merge","method":"pull","strategy":"wd","rms_msec":1,"spawn_msec":2,"async_msec":3,"user_msec":4,"sync_msec":5,` +
+		`"touch_msec":6,"commit_msec":7,"total_msec":28,"moved_bytes":99}]}}` + "\n"
+	var b, table strings.Builder
+	if err := errors.Join(Write(&b, r), SamHeader(&table), SamRow(&table, r)); err != nil || b.String() != want {
+		t.Fatalf("%v, got\n%swant\n%s", err, b.String(), want)
+	}
+	got, err := Read("x", strings.NewReader(want))
+	if err != nil || !reflect.DeepEqual(got, []Result{r}) {
+		t.Errorf("read back %+v, %v", got, err)
+	}
+	for _, bad := range [][2]string{
+		{`"procs":4`, `"procs":0`}, {`"overlapped":2`, `"overlapped":4`}, {`"async_iters":1`, `"async_iters":-1`}, {`"stage_msec":[[4],[1]]`, `"stage_msec":[[4]]`},
+		{`"stage_msec":[[4],[1]]`, `"stage_msec":[[4],[]]`}, {`[[0.5]]`, `[[-0.5]]`}, {`"phase":1`, `"phase":2`}, {`"phase":0`, `"phase":-1`}, {`"from":2`, `"from":0`},
+		{`"rms_msec":1`, `"rms_msec":-1`}, {`"repetition":1`, `"repetition":-1`}, {`"total_msec":50`, `"total_msec":-50`}, {`"resizes":[{`, `"resizes":[],"x":[{`},
+	} {
+		text := strings.Replace(want, bad[0], bad[1], 1)
+		if _, err := Read("x", strings.NewReader(text)); err == nil || text == want {
+			t.Errorf("%s is taken", bad[1])
+		}
+	}
+	if text := table.String(); !strings.Contains(text, "50.0       5        3.00        28.0    1  2->4\n    2 -> 4 merge pull wd: rms 1.00 ") || !strings.HasSuffix(text, "total 28.0 ms, 2 iterations meanwhile\n") {
+		t.Errorf("\n%s", text)
+	}
+	tables := SamTables([]Result{{Bench: "barrier"}, r})
+	var csv strings.Builder
+	for _, name := range []string{"global", "malleability", "iterations"} {
+		if err := WriteCSV(&csv, tables[name]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const run = "c.json,2->4,k,1,"
+	if text := csv.String(); text != "config,variant,key,repetition,transport,sizes,bytes,total_msec,iterations,async_iters,resizes_msec\n"+
+		run+"shm,2->4,100,50,5,1,28\n"+
+		"config,variant,key,repetition,resize,from,to,process,method,strategy,rms_msec,spawn_msec,async_msec,user_msec,sync_msec,touch_msec,commit_msec,total_msec,moved_bytes,async_iters,overlapped\n"+
+		run+"0,2,4,merge,pull,wd,1,2,3,4,5,6,7,28,99,1,2\n"+
+		"config,variant,key,repetition,group,procs,phase,iteration,msec,stage0_msec,stage1_msec\n"+
+		run+"0,2,0,0,1,0.5,\n"+run+"0,2,1,0,2,1,1\n"+run+"0,2,1,1,3,1,2\n"+run+"0,2,1,2,4,1,3\n"+run+"1,4,1,0,5,4,1\n" {
+		t.Errorf("tables\n%s", text)
+	}
+}
+
 func TestTable(t *testing.T) {
 	var b strings.Builder
 	if err := Header(&b); err != nil {

@@ -54,6 +54,26 @@ type column struct {
 	value *float64
 }
 
+// Values are all times, in the order of ResizeNames.
+func (r *Resize) Values() []float64 { return valuesOf(r.columns()) }
+
+// ResizeNames are the names that a table has for Values.
+func ResizeNames() []string { return namesOf(new(Resize).columns()) }
+
+func valuesOf(columns []column) (list []float64) {
+	for _, c := range columns {
+		list = append(list, *c.value)
+	}
+	return list
+}
+
+func namesOf(columns []column) (list []string) {
+	for _, c := range columns {
+		list = append(list, c.name)
+	}
+	return list
+}
+
 // SetResize fills r from several changes of the same kind: the medians. An empty sample
 // is a bug of the caller.
 func (r *Result) SetResize(sample []Resize) {

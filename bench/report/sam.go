@@ -18,6 +18,7 @@ type Sam struct {
 	Key        string      `json:"key"`
 	Repetition int         `json:"repetition"`
 	TotalMsec  float64     `json:"total_msec"` // of the whole, without calibrations
+	Stages     [][]string  `json:"stages"`     // what the stages of each phase do
 	Groups     []SamGroup  `json:"groups"`
 	Resizes    []SamResize `json:"resizes"`
 }
@@ -71,6 +72,12 @@ func (r *SamResize) times() []column {
 	}
 }
 
+// Times are all times of the change, in the order of SamTimeNames.
+func (r *SamResize) Times() (list []float64) { return valuesOf(r.times()) }
+
+// SamTimeNames are the names that a table has for Times.
+func SamTimeNames() []string { return namesOf(new(SamResize).times()) }
+
 // Shorten rounds all times to what is no noise.
 func (s *Sam) Shorten() {
 	s.TotalMsec = short(s.TotalMsec)
@@ -107,6 +114,9 @@ func (s *Sam) check() error {
 			return fmt.Errorf("a group of %d", g.Procs)
 		}
 		for _, p := range g.Phases {
+			if p.Phase >= len(s.Stages) || p.Phase >= 0 && len(p.StageMsec) != len(s.Stages[p.Phase]) {
+				return fmt.Errorf("phase %d has %d stages", p.Phase, len(p.StageMsec))
+			}
 			lists := append([][]float64{p.IterMsec}, p.StageMsec...)
 			if p.Phase < 0 || p.AsyncIters < 0 || p.Overlapped < 0 || p.AsyncIters > len(p.IterMsec) || p.Overlapped > len(p.IterMsec) {
 				return fmt.Errorf("phase %d: %d of %d iterations", p.Phase, max(p.AsyncIters, p.Overlapped), len(p.IterMsec))

@@ -338,6 +338,13 @@ func (a *app) end(emit func(report.Result) error) error {
 		Config: a.o.Name, Variant: a.at.Label, Key: c.Key(), Repetition: a.o.Repetition, TotalMsec: float64(total) / 1e6,
 		Groups: append(a.at.Groups, *g), Resizes: a.at.Resizes,
 	}
+	for _, p := range c.Phases {
+		var kinds []string
+		for _, s := range p.Stages {
+			kinds = append(kinds, s.Kind.String())
+		}
+		r.Sam.Stages = append(r.Sam.Stages, kinds)
+	}
 	r.Sam.Shorten()
 	return emit(r)
 }

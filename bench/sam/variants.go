@@ -26,11 +26,28 @@ type Variant struct {
 	Config   *Config
 }
 
-// Label names the variant: the sizes, and what else was chosen.
+// Label names the variant: the sizes, and what else was chosen, methods and strategies by
+// their names.
 func (v *Variant) Label(axes []string) string {
 	list := []string{v.Config.Sizes()}
 	for _, path := range axes {
-		if key := path[strings.LastIndexByte(path, '.')+1:]; key != "Procs" {
+		key := path[strings.LastIndexByte(path, '.')+1:]
+		var g Group
+		var n int
+		if _, err := fmt.Sscanf(path, "groups[%d].", &n); err == nil && n < len(v.Config.Groups) {
+			g = v.Config.Groups[n]
+		}
+		switch key {
+		case "Procs":
+		case "Redistribution_Method":
+			list = append(list, g.Method.String())
+		case "Redistribution_Strategy":
+			list = append(list, g.Strategy.String())
+		case "Spawn_Method":
+			list = append(list, g.Process.String())
+		case "Spawn_Strategy":
+			list = append(list, "spawn "+g.Spawn.String())
+		default:
 			list = append(list, key+"="+v.Settings[path])
 		}
 	}

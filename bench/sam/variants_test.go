@@ -57,7 +57,7 @@ func TestVariants(t *testing.T) {
 	if len(keys) != 8 {
 		t.Errorf("%d keys", len(keys))
 	}
-	if got := f.Variants[1].Label(f.Axes); got != "2->4 ADR=0 SDR=1000 Spawn_Strategy=0" {
+	if got := f.Variants[1].Label(f.Axes); got != "2->4 ADR=0 SDR=1000 spawn all" {
 		t.Errorf("label %q", got)
 	}
 	// FactorS goes with Procs by index.
@@ -76,6 +76,9 @@ func TestVariants(t *testing.T) {
 	f = parsed(t, replaced(`"FactorS": 0.5`, `"FactorS": "0.5:1"`, `"ADR": 300`, `"ADR": 0`, `"Stage_Bytes": 1000`, `"Stage_Bytes": "10:20"`))
 	if want := []string{"groups[1].FactorS", "phases[0].stages[1].Stage_Bytes"}; !slices.Equal(f.Axes, want) || len(f.Variants) != 4 || f.Variants[3].Config.Phases[0].Stages[1].Bytes != 20 {
 		t.Errorf("axes %v, %d variants", f.Axes, len(f.Variants))
+	}
+	if got := parsed(t, replaced(`"pull"`, `"0:2:pull"`, `"3"`, `"1:3"`, `"Spawn_Method": 0`, `"Spawn_Method": "0:1"`, `"ADR": 300`, `"ADR": 50`)).Variants; got[3].Label([]string{"groups[0].Spawn_Method", "groups[1].Redistribution_Method", "groups[1].Redistribution_Strategy"}) != "2->4 baseline rma-lock wd" {
+		t.Errorf("label %q", got[3].Label([]string{"groups[0].Spawn_Method", "groups[1].Redistribution_Method", "groups[1].Redistribution_Strategy"}))
 	}
 	// What does not go together is left out, and said.
 	f = parsed(t, replaced(`"pull"`, `"0:2"`, `"3"`, `"0:3"`, `"ADR": 300`, `"ADR": 50`))

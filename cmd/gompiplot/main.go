@@ -25,6 +25,7 @@ FILE - is standard input, which is also what figure reads if there is no FILE. A
 {"title": "", "x": {"label": "", "linear": false, "binary": false, "bytes": false}, "y": {the same},
 "series": [{"name": "", "x": [0], "y": [0]}]}: an axis is logarithmic unless it is linear, its
 numbers are powers of ten or (binary) of two, and are written as they are or (bytes) as 512, 4K, 64M.
+With "names": ["", ...] series are bars, one a name, beside each other or ("stacked": true) on each other.
 
 flags:
 `
