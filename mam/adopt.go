@@ -36,7 +36,7 @@ type adoption struct {
 	config   Config           // in which nothing is Auto of method and strategy
 	why      string           // it is that; "": the program said so
 	edition  int              // of what is registered
-	lost     error            // the data that is missing: nothing moves, and all sources say it in the same iteration
+	lost     error            // the data that is missing: nothing moves, and all learn that of each other
 	open     []*rma.Exposed   // until the decision
 	loans    map[*array]*loan // likewise, of a source
 	borrower *reader          // of what is lent; nil: nothing was read
@@ -101,13 +101,11 @@ func (m *Module) handed(c *sessions.Change) (*adoption, error) {
 			return nil, errMissed
 		}
 	}
-	err := a.lost
+	var err error
 	for _, x := range a.moves {
-		if err != nil {
-			break
-		}
 		if bad := x.held(a.old); bad != nil {
 			err = m.refuse("Checkpoint", mpi.ErrCount, bad)
+			break
 		}
 	}
 	if err == nil {

@@ -138,8 +138,9 @@ func (m *Module) failed(c *sessions.Change, err error) (State, error) {
 
 // gone reports whether a move has failed since a process is gone, or has given up, for which
 // the change will be rolled back: who takes part keeps its memory open until the decision.
+// Or it was, and its sets are gone, too.
 func gone(err error) bool {
-	return slices.ContainsFunc([]error{mpi.ErrProcFailed, mpi.ErrRevoked, mpi.ErrClosed, mpi.ErrAborted}, func(class error) bool { return errors.Is(err, class) })
+	return slices.ContainsFunc([]error{mpi.ErrProcFailed, mpi.ErrRevoked, mpi.ErrClosed, mpi.ErrAborted, mpi.ErrSetGone}, func(class error) bool { return errors.Is(err, class) })
 }
 
 // undoneWait is how long a newcomer whose part has failed waits to hear that its change
@@ -149,6 +150,9 @@ const undoneWait = 2 * time.Second
 // undone is why a newcomer is none: that its change was rolled back, if that is why err
 // has come, as sets are gone then, and sources go on, or leave.
 func (m *Module) undone(c *sessions.Change, err error) error {
+	if errors.As(err, new(*LostError)) {
+		return errors.Join(c.Decline(), err)
+	}
 	var of *mpi.Error
 	if !errors.As(err, &of) || errors.Is(err, mpi.ErrRolledBack) || errors.Is(err, mpi.ErrMismatch) {
 		return err

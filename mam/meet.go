@@ -10,7 +10,8 @@ import (
 )
 
 // begin is what all do together when the change is handed out: if nothing has moved early
-// they make the communicator of both first.
+// they make the communicator of both first. Data that is lost all know by then, and who
+// returns that knows that all others come to it.
 func (a *adoption) begin() error {
 	a.early = nil
 	if a.both == nil {
@@ -20,6 +21,9 @@ func (a *adoption) begin() error {
 	}
 	if err := a.agree(); err != nil {
 		return err
+	}
+	if a.lost != nil {
+		return a.lost
 	}
 	return a.moveAll(Constant)
 }

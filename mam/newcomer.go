@@ -4,7 +4,6 @@ package mam
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"time"
 
@@ -17,17 +16,8 @@ func (m *Module) join(c *sessions.Change) error {
 	if err != nil {
 		return m.undone(c, err)
 	}
-	if a.lost != nil { // the sources tell it when they are handed the change, if that is soon
-		ctx, cancel := context.WithTimeout(m.ctx, undoneWait)
-		defer cancel()
-		if _, err := c.Decided(ctx); err != nil {
-			return a.lost
-		}
-		_, err = c.Commit(m.ctx) // it was rolled back, as this process has not voted
-		return err
-	}
 	m.adopting = a
-	if a.config.early() && a.config.Method != Pull {
+	if a.lost == nil && a.config.early() && a.config.Method != Pull {
 		err = a.moveEarly(m.life)
 	}
 	if err == nil && a.lends() {

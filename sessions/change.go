@@ -160,6 +160,16 @@ func (c *Change) Ready() error {
 	return c.tell("Ready", control.KindReadied)
 }
 
+// Decline is the error with which a newcomer ends that will not take part, ErrRolledBack: its
+// main function returns it, as it does that of Commit, and by that the change is rolled
+// back. It must not have called Commit. Local.
+func (c *Change) Decline() error {
+	if c.Role != Joining {
+		return newError(mpi.ErrArg, "Decline", fmt.Errorf("this process is %v", c.Role))
+	}
+	return c.rolledBack("Decline")
+}
+
 func (c *Change) setAgreed(n uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
