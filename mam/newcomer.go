@@ -17,11 +17,8 @@ func (m *Module) join(c *sessions.Change) error {
 		return m.undone(c, err)
 	}
 	m.adopting = a
-	if a.lost == nil && a.config.early() && a.config.Method != Pull {
-		err = a.moveEarly(m.life)
-	}
-	if err == nil && a.lends() {
-		err = a.lendAndBorrow(m.life)
+	if a.lost == nil {
+		err = a.moveAhead()
 	}
 	if err == nil {
 		err = a.begin()
@@ -39,6 +36,19 @@ func (m *Module) join(c *sessions.Change) error {
 	}
 	m.w, err = sessions.Watch(m.ctx, c.Result, options)
 	return err
+}
+
+// moveAhead is what moves before the sources are handed the change, behind Ready.
+func (a *adoption) moveAhead() error {
+	if a.config.early() && a.config.Method != Pull {
+		if err := a.moveEarly(a.m.life); err != nil {
+			return err
+		}
+	}
+	if a.lends() {
+		return a.lendAndBorrow(a.m.life)
+	}
+	return nil
 }
 
 // arrive prepares a newcomer for the change, without any source. What has failed since
