@@ -19,7 +19,7 @@ func (a *adoption) userPhase() (over bool, err error) {
 		return true, nil
 	}
 	start := time.Now()
-	u := &User{NS: a.times.NS, ND: a.times.ND, Role: a.role(), Comm: a.both}
+	u := &User{NS: a.times.NS, ND: a.times.ND, Role: a.role(), Comm: a.both, Sources: slices.Clone(a.from), Targets: slices.Clone(a.to)}
 	a.calls++
 	if err := a.m.user(u); err != nil {
 		return false, err

@@ -16,6 +16,10 @@ type User struct {
 	// stay only, if nobody leaves, which is the same. What is begun in it is finished in it, in the
 	// same call of the function.
 	Comm *mpi.Comm
+	// Sources and Targets are the ranks in Comm of the sources, and of the ranks that there
+	// are to be, each by its rank there; -1 is a source that has died. They are the
+	// caller's.
+	Sources, Targets []int
 
 	resumed bool
 }

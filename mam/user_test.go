@@ -19,7 +19,7 @@ func phases(wait mam.Completion) func(context.Context, *mpi.Comm) error {
 	const calls = 3
 	return func(ctx context.Context, world *mpi.Comm) error {
 		var m *mam.Module
-		made, size, changed := 0, 0, 0
+		made, size, changed, rank := 0, 0, 0, -1
 		user := func(u *mam.User) error {
 			made++
 			if made > calls {
@@ -33,7 +33,11 @@ func phases(wait mam.Completion) func(context.Context, *mpi.Comm) error {
 			if want := min(u.NS, u.ND)<<(8*mam.Continue) + come<<(8*mam.NewRank) + max(0, u.NS-u.ND)<<(8*mam.Leaver); sum != want {
 				return fmt.Errorf("from %d to %d ranks: roles %#x, want %#x", u.NS, u.ND, sum, want)
 			}
-			size = u.ND
+			me := u.Comm.Rank()
+			if len(u.Sources) != u.NS || len(u.Targets) != u.ND || slices.Contains(u.Sources, me) != (u.Role != mam.NewRank) || slices.Contains(u.Targets, me) != (u.Role != mam.Leaver) {
+				return fmt.Errorf("rank %d, %v, of sources %v and targets %v", me, u.Role, u.Sources, u.Targets)
+			}
+			size, rank = u.ND, slices.Index(u.Targets, me)
 			if made == calls && (u.Comm.Rank() < u.NS || u.Role == mam.NewRank) {
 				u.Resume()
 			}
@@ -80,7 +84,7 @@ func phases(wait mam.Completion) func(context.Context, *mpi.Comm) error {
 			}
 			switch {
 			case state == mam.UserPending && wait == mam.Check && made > 0 && made < calls:
-			case state == mam.Completed && made == calls && m.Comm().Size() == size:
+			case state == mam.Completed && made == calls && m.Comm().Size() == size && m.Comm().Rank() == rank:
 				made, changed = 0, changed+1
 				at++
 			case made == 0 && (state == mam.NotStarted || state == mam.Pending):
