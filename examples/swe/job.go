@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"io"
 	"math"
 	"os"
 	"time"
@@ -24,6 +25,10 @@ type job struct {
 	done []phase // as many as there are to be
 
 	coming *coming // what the user function has brought, until the change is committed
+
+	plan []int            // ranks of the phases; nil: as grow says
+	out  io.Writer        // of rank 0
+	over func(all []cell) // is called with the end, by rank 0; may be nil
 
 	began time.Time     // of the phase, as far as this process was there
 	lost  time.Duration // in changes since then
@@ -122,7 +127,7 @@ func (j *job) begin(comm *mpi.Comm) error {
 		return err
 	}
 	if name := os.Getenv("GOMPI_JOB"); name != "" && j.pause > 0 && comm.Rank() == 0 {
-		fmt.Printf("try: gompictl resize %s +2\n", name)
+		fmt.Fprintf(j.out, "try: gompictl resize %s +2\n", name)
 	}
 	return j.picture()
 }
@@ -208,17 +213,32 @@ func (j *job) ended() error {
 	k := j.Step/j.steps - 1
 	j.done[k], j.began, j.lost = is, now, 0
 	if err == nil && j.comm.Rank() == 0 {
-		_, err = fmt.Printf("phase %d: %d ranks, %d cells, %.3f s\n", k+1, is.Ranks, is.Cells, is.Seconds)
+		_, err = fmt.Fprintf(j.out, "phase %d: %d ranks, %d cells, %.3f s\n", k+1, is.Ranks, is.Cells, is.Seconds)
 	}
 	return err
 }
 
-// checkpoint adopts a change. With grow each phase but the first begins with as many more
-// ranks as there were in the beginning, up to most times as many.
+// next is how many ranks the phase that begins now is to have; 0: none does, or as many
+// as there are.
+func (j *job) next() int {
+	k := j.Step / j.steps
+	switch {
+	case j.Step%j.steps > 0 || k == j.phases:
+		return 0
+	case j.plan != nil:
+		return j.plan[k]
+	case j.grow:
+		return min(k+1, j.most) * j.Start
+	}
+	return 0
+}
+
+// checkpoint adopts a change: one for which the next phase waits, or one that others have
+// asked for.
 func (j *job) checkpoint(m *mam.Module) error {
 	how, start := mam.Check, time.Now()
-	if n := min(j.Step/j.steps+1, j.most) * j.Start; j.grow && j.Step%j.steps == 0 && j.Step < j.phases*j.steps && n != m.Comm().Size() {
-		how = mam.Wait // for the phase
+	if n := j.next(); n > 0 && n != m.Comm().Size() {
+		how = mam.Wait
 		if err := m.SetTarget(n); err != nil {
 			return err
 		}
@@ -243,7 +263,7 @@ func (j *job) resized(m *mam.Module) error {
 	}
 	t := m.Times()
 	if m.Comm().Rank() == 0 {
-		if _, err := fmt.Printf("step %d: %d ranks, %d before; the change took %v\n", j.Step, t.ND, t.NS, t.Total.Round(10*time.Microsecond)); err != nil {
+		if _, err := fmt.Fprintf(j.out, "step %d: %d ranks, %d before; the change took %v\n", j.Step, t.ND, t.NS, t.Total.Round(10*time.Microsecond)); err != nil {
 			return err
 		}
 	}
@@ -257,10 +277,13 @@ func (j *job) report() error {
 		return err
 	}
 	mass := j.mass(all)
-	fmt.Printf("%d steps to time %.6f, %d cells by %d ranks, checksum %016x, water lost %.1e\n",
+	fmt.Fprintf(j.out, "%d steps to time %.6f, %d cells by %d ranks, checksum %016x, water lost %.1e\n",
 		j.Step, j.Time, len(all), j.comm.Size(), checksum(all), math.Abs(mass/j.Mass-1))
+	if j.over != nil {
+		j.over(all)
+	}
 	if j.grow {
-		j.gains(os.Stdout)
+		j.gains(j.out)
 	}
 	if j.chart == "" {
 		return nil

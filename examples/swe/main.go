@@ -16,6 +16,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -56,7 +57,7 @@ func main() {
 		if err := o.check(); err != nil {
 			return err
 		}
-		return (&job{settings: o}).run(ctx, world)
+		return (&job{settings: o, out: os.Stdout}).run(ctx, world)
 	})
 }
 

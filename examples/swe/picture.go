@@ -52,7 +52,7 @@ func (g *grid) draw(all []cell, owner []int, finest int) image.Image {
 	// Pixels of a patch along an edge: a multiple of its finest cells, or as it comes.
 	per := max(pictureWide/g.wide, 2)
 	if fine := g.base << finest; per > fine {
-		per = (per + fine - 1) / fine * fine
+		per = (per + fine/2) / fine * fine
 	}
 	wide, high := g.wide*per, g.high*per
 	img := image.NewRGBA(image.Rect(0, 0, wide, high))

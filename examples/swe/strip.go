@@ -67,10 +67,10 @@ func strip(phases []phase) []byte {
 		}
 	}
 	text(marginLeft+float64(len(phases))*slot/2, timesTop+timesHigh+40, "middle", "", "phase")
-	bar(stripWide-marginEnd-230, timesTop-26, 11, 11, "#66a9a0", "steps")
-	text(stripWide-marginEnd-214, timesTop-16, "start", "", "steps")
-	bar(stripWide-marginEnd-150, timesTop-26, 11, 11, "#d35400", "change")
-	text(stripWide-marginEnd-134, timesTop-16, "start", "", "change of size before it")
+	bar(stripWide-marginEnd-246, timesTop-26, 11, 11, "#66a9a0", "steps")
+	text(stripWide-marginEnd-230, timesTop-16, "start", "", "steps")
+	bar(stripWide-marginEnd-166, timesTop-26, 11, 11, "#d35400", "change")
+	text(stripWide-marginEnd-150, timesTop-16, "start", "", "change of size before it")
 	fmt.Fprintln(&b, "</svg>")
 	return b.Bytes()
 }

@@ -205,6 +205,10 @@ var mpiWithout = []string{
 var rankWithout = []string{"gonum.org/v1/plot", "html/template", "text/template", "image", Module + "/bench/plot",
 	"github.com/gdamore/tcell", Module + "/internal/top"}
 
+// rankMay is what one of them links of that all the same: its pictures are the values of
+// its cells, and what writes these as PNG sets up nothing but a table or two.
+var rankMay = map[string][]string{Module + "/examples/swe": {"image", "image/color", "image/png"}}
+
 // rowOf finds the row of a package directory.
 func rowOf(table []row, dir string) (row, bool) {
 	i := slices.IndexFunc(table, func(r row) bool { return matches(r.pkg, dir) })
