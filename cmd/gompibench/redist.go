@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/spf13/pflag"
@@ -26,6 +27,7 @@ type redistCommand struct {
 	into   string
 	tables bool
 	files  []string
+	out    io.Writer // of tables of --pairs
 }
 
 func (c *redistCommand) flags() *pflag.FlagSet {
@@ -48,7 +50,7 @@ func (c *redistCommand) flags() *pflag.FlagSet {
 
 // parseRedist reads the arguments after "redist".
 func parseRedist(args []string) (*redistCommand, error) {
-	c := &redistCommand{}
+	c := &redistCommand{out: os.Stdout}
 	f := c.flags()
 	if err := f.Parse(args); err != nil {
 		return nil, err

@@ -60,7 +60,7 @@ func (c *redistCommand) matrix() error {
 		if _, err := f.Write(b.Bytes()); err != nil {
 			return err
 		}
-		return errors.Join(f.Sync(), report.RedistTable(os.Stdout, rs))
+		return errors.Join(f.Sync(), report.RedistTable(c.out, rs))
 	}
 	last := time.Time{}
 	tell := func(done, left time.Duration, what string) {

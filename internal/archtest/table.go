@@ -142,7 +142,7 @@ var layers = []row{
 	{pkg: "bench/stages", may: "mpi"}, // what iterations of an application do, for the two laboratories
 	{pkg: "bench", may: "mpi mpi/value rma sessions collectives collectives/selection collectives/sim internal/cgroup bench/report"},
 	// By packages of their own, as they link the module.
-	{pkg: "bench/redist", may: "mpi mam internal/layout bench bench/report bench/stages"},
+	{pkg: "bench/redist", may: "mpi mam internal/cost internal/layout bench bench/report bench/stages"},
 	{pkg: "bench/sam", may: "bench bench/report bench/stages mam mpi"},
 	{pkg: "bench/peers", may: "bench/report internal/cgroup"},
 	{pkg: "bench/peers/empty", may: "mpi"},
