@@ -40,6 +40,7 @@ type progress struct {
 	Ahead        int   // iterations of this group that the one before has done
 	Began, Asked int64 // of the application and of the change, Unix time in nanoseconds
 	Wasted       int64 // nanoseconds of calibrations
+	InPlace      bool  // the data lies in memory of the hosts
 	Costs        [][]float64
 	Groups       []report.SamGroup
 	Resizes      []report.SamResize
@@ -73,7 +74,7 @@ func Run(ctx context.Context, world *mpi.Comm, o Options, emit func(report.Resul
 			return err
 		}
 	} else {
-		if err := a.register(); err != nil {
+		if err := a.register(true); err != nil {
 			return err
 		}
 		if err := a.arrived(); err != nil {
@@ -117,7 +118,7 @@ func (a *app) begin(world *mpi.Comm) error {
 	if err := a.take(text); err != nil {
 		return err
 	}
-	if err := a.register(); err != nil {
+	if err := a.register(false); err != nil {
 		return err
 	}
 	if err := a.open(); err != nil {
@@ -143,13 +144,36 @@ func (a *app) take(text []byte) error {
 	return nil
 }
 
-func (a *app) register() error {
+// register makes all data known to the module.
+func (a *app) register(came bool) error {
 	a.data = dataOf(a.at.Config)
 	for _, d := range a.data {
-		if err := d.register(a.m); err != nil {
+		if err := d.register(a.m, a.at.InPlace, came); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// suit has the data lie where the method needs it with which the next change is made. What
+// that takes does not count. Collective.
+func (a *app) suit() error {
+	begin := time.Now()
+	if inPlace := a.m.Config().Method == mam.InPlace; inPlace != a.at.InPlace {
+		for _, d := range a.data {
+			if err := d.free(a.m); err != nil {
+				return err
+			}
+		}
+		a.at.InPlace = inPlace
+		if err := a.register(false); err != nil {
+			return err
+		}
+		if err := a.m.Comm().Barrier(); err != nil {
+			return err
+		}
+	}
+	a.at.Wasted += int64(time.Since(begin))
 	return nil
 }
 
@@ -243,6 +267,9 @@ func (a *app) change(ctx context.Context) error {
 	next := &a.at.Config.Groups[a.at.Group+1]
 	a.at.Ahead = 0
 	if err := a.m.SetConfig(a.at.Config.module(next)); err != nil {
+		return err
+	}
+	if err := a.suit(); err != nil {
 		return err
 	}
 	if err := a.m.SetTarget(next.Procs); err != nil {

@@ -13,8 +13,11 @@ var sizes = []int{1, 2, 4, 8}
 
 // data is what is redistributed: elements that say which ones they are.
 type data interface {
-	// register makes a source's part, or takes over what has come.
-	register(m *mam.Module) error
+	// register makes this rank's part known to the module, in memory of the host if inPlace,
+	// and makes it, or takes over what has come.
+	register(m *mam.Module, inPlace, came bool) error
+	// free gives it up. Collective.
+	free(m *mam.Module) error
 	// check looks at each element of this rank.
 	check(m *mam.Module) error
 }
@@ -54,17 +57,36 @@ func value[T uint8 | uint16 | uint32 | uint64](i int) T {
 	return T(uint64(i) * 0x9e3779b97f4a7c15 >> 40)
 }
 
-func (b *block[T]) register(m *mam.Module) error {
+func (b *block[T]) register(m *mam.Module, inPlace, came bool) error {
 	layout := mam.Block(b.n)
-	if m.Role() == mam.Source {
-		b.x = make([]T, 0, layout.Count(m.Comm().Size(), m.Comm().Rank()))
-		for at, n := range layout.Runs(m.Comm().Size(), m.Comm().Rank()) {
-			for i := at; i < at+n; i++ {
-				b.x = append(b.x, value[T](i))
-			}
+	if inPlace {
+		if err := mam.Array(m, b.name, &b.x, layout, b.mode); err != nil || came {
+			return err
 		}
+		b.fill(m)
+		return nil
+	}
+	if !came {
+		b.x = make([]T, layout.Count(m.Comm().Size(), m.Comm().Rank()))
+		b.fill(m)
 	}
 	return mam.Distributed(m, b.name, &b.x, layout, b.mode)
+}
+
+// fill makes the elements that a rank has before any change.
+func (b *block[T]) fill(m *mam.Module) {
+	k := 0
+	for at, n := range mam.Block(b.n).Runs(m.Comm().Size(), m.Comm().Rank()) {
+		for i := range n {
+			b.x[k] = value[T](at + i)
+			k++
+		}
+	}
+}
+
+func (b *block[T]) free(m *mam.Module) error {
+	b.x = nil
+	return m.Free(b.name)
 }
 
 func (b *block[T]) check(m *mam.Module) error {

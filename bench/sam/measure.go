@@ -23,11 +23,9 @@ func (a *app) measured(now int64) error {
 		return err
 	}
 	msec := func(i int) float64 { return float64(max(all[i], 0)) / float64(time.Millisecond) }
-	// The configuration that holds is what settings have left of the wish.
-	is := a.m.Config()
 	g := &a.at.Config.Groups[a.at.Group]
 	a.at.Resizes = append(a.at.Resizes, report.SamResize{
-		From: a.at.Config.Groups[a.at.Group-1].Procs, To: g.Procs, Process: is.Process.String(), Method: is.Method.String(), Strategy: is.Strategy.String(),
+		From: a.at.Config.Groups[a.at.Group-1].Procs, To: g.Procs, Process: a.m.Config().Process.String(), Method: t.Method.String(), Strategy: t.Strategy.String(),
 		RMSMsec: msec(0), SpawnMsec: msec(1), AsyncMsec: msec(2), UserMsec: msec(3), SyncMsec: msec(4), TouchMsec: msec(5), CommitMsec: msec(6), TotalMsec: msec(7),
 		MovedBytes: moved,
 	})
