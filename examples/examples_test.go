@@ -414,7 +414,7 @@ func TestPhases(t *testing.T) {
 
 // One rank answers --help, and none fails. An argument that is no flag is refused.
 func TestHelp(t *testing.T) {
-	for _, name := range []string{"clientserver", "counter", "elastic", "hashtable", "heat", "phases", "pi", "pi_elastic", "ring", "samplesort", "stencil", "survive", "taskfarm"} {
+	for _, name := range []string{"clientserver", "counter", "elastic", "hashtable", "heat", "phases", "pi", "pi_elastic", "ring", "samplesort", "stencil", "survive", "swe", "taskfarm"} {
 		path := mpitest.Build(t, "gompi/examples/"+name)
 		r := mpitest.Exec(t, 3, []string{path, "--help"})
 		lines := strings.Split(r.Stderr, "\n")

@@ -25,6 +25,8 @@
 //
 // The module watches the set gompi://main: gompictl resize, timetables, resource managers
 // and [Module.SetTarget] ask for changes of it. docs/design/030-malleability-module.md
+// Whole programs are examples/cg (layouts by weights, constant and variable data) and
+// examples/swe (a user phase that moves what no layout says).
 //
 // Data that [Array] registers lies in memory of the hosts, and does not move on one of them.
 //
