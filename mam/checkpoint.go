@@ -104,7 +104,9 @@ func (m *Module) admit() error {
 	m.mu.Lock()
 	m.see()
 	m.mu.Unlock()
-	m.openGate()
+	if !m.admitted { // which this goroutine alone writes
+		m.openGate()
+	}
 	return m.takeTrouble()
 }
 
