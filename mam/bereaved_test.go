@@ -31,7 +31,8 @@ type mourners struct {
 	c      []int64 // constant
 	step   int
 	victim int
-	phase  int // calls of the user function
+	array  bool // x is an Array
+	phase  int  // calls of the user function
 }
 
 const iterationTime = 100 * time.Microsecond // others compute, too
@@ -42,12 +43,21 @@ var (
 )
 
 func (d *mourners) register() error {
+	var arrays error
+	if d.array {
+		arrays = mam.Array(d.m, "x", &d.x, xLayout)
+		put(d.m, d.x, "x", func(i int) int32 { return int32(3 * i) })
+	} else {
+		if d.m.Role() == mam.Source {
+			fill(d.m, &d.x, xLayout, func(i int) int32 { return int32(3 * i) })
+		}
+		arrays = mam.Distributed(d.m, "x", &d.x, xLayout)
+	}
 	if d.m.Role() == mam.Source {
-		fill(d.m, &d.x, xLayout, func(i int) int32 { return int32(3 * i) })
 		fill(d.m, &d.c, cLayout, func(i int) int64 { return -int64(i) })
 		d.step = 7
 	}
-	return errors.Join(mam.Distributed(d.m, "x", &d.x, xLayout), mam.Distributed(d.m, "c", &d.c, cLayout, mam.Constant), mam.ReplicatedOne(d.m, "step", &d.step))
+	return errors.Join(arrays, mam.Distributed(d.m, "c", &d.c, cLayout, mam.Constant), mam.ReplicatedOne(d.m, "step", &d.step))
 }
 
 func (d *mourners) check() error {
@@ -65,7 +75,7 @@ func (d *mourners) check() error {
 // rank out, names what is lost with it, to all.
 func bereaved(config mam.Config, to, victim int, when moment) func(context.Context, *mpi.Comm) error {
 	return func(ctx context.Context, world *mpi.Comm) error {
-		d := &mourners{victim: victim}
+		d := &mourners{victim: victim, array: config.Method == mam.InPlace}
 		phase := func(u *mam.User) error {
 			d.phase++
 			switch {

@@ -46,3 +46,6 @@ func (m *Module) WasComing() bool {
 	defer m.mu.Unlock()
 	return !m.since.IsZero()
 }
+
+// WholeArray is all memory of an array.
+func WholeArray(m *Module, name string) []byte { return m.named(name).shared.Bytes() }

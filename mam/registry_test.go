@@ -17,7 +17,7 @@ func someRegistry() *registry {
 		Settings: []Setting{{"Method", "pull", "code"}},
 		Inputs:   inputs{Cores: 2, Hosts: 3, Transport: "shm", Model: &cost.Builtin},
 		Data: []entry{
-			{Name: "x", Type: "float64", Bytes: 8, Mode: Constant, Rule: layout.Layout{Kind: layout.Rows, N: 2, Weights: []int64{3, 4}}},
+			{Name: "x", Type: "float64", Bytes: 8, Mode: Constant, Rule: layout.Layout{Kind: layout.Rows, N: 2, Weights: []int64{3, 4}}, Shared: "mam x"},
 			{Name: "step", Type: "int", Bytes: 8, Replicated: true, One: true, Rule: layout.Layout{N: 1}},
 		},
 	}
@@ -54,6 +54,11 @@ func TestRegistryTravels(t *testing.T) {
 		{func(r *registry) {
 			r.Data[0].Bytes, r.Data[0].Rule = mostElem, layout.Layout{N: layout.MostElems}
 		}, "elements of 1048576 bytes"},
+		{func(r *registry) { r.Data[1].Shared = "x" }, "lies in memory"},
+		{func(r *registry) { r.Data[0].Shared = strings.Repeat("x", mostShared+1) }, "a name of 4097 bytes"},
+		{func(r *registry) {
+			r.Data[0].Shared, r.Data[0].Rule = "x", layout.Layout{Kind: layout.Cyclic, N: 2, Block: 1}
+		}, "cyclic of 2 elements"},
 		{func(r *registry) { r.Settings = make([]Setting, 17) }, "version 1"},
 	} {
 		r := someRegistry()

@@ -15,7 +15,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	scenes.Main(m, slices.Concat(programs, spawning, []scenes.Scene{outside}))
+	scenes.Main(m, slices.Concat(programs, spawning, []scenes.Scene{outside, strays, endless}))
 }
 
 func TestScenes(t *testing.T) { scenes.Run(t, slices.Concat(programs, spawning)) }
@@ -37,6 +37,15 @@ var programs = []scenes.Scene{
 	{Name: "rmalockthread", Ranks: 3, Run: changes(mam.Config{Method: mam.RMALock, Strategy: mam.Thread})},
 	{Name: "rmalockallwd", Ranks: 3, Run: changes(mam.Config{Method: mam.RMALockall, Strategy: mam.WaitDrains})},
 	{Name: "wdbaseline", Ranks: 2, Run: changes(mam.Config{Method: mam.RMALock, Strategy: mam.WaitDrains, Process: mam.Baseline})},
+	{Name: "inplace", Ranks: 3, Run: changesOf(mam.Config{Method: mam.InPlace}, func() data { return new(arrays) })},
+	{Name: "arrays", Ranks: 3, Run: changesOf(mam.Config{Method: mam.P2P, Strategy: mam.Thread}, func() data { return new(arrays) })},
+	{Name: "inplacebaseline", Ranks: 2, Run: changesOf(mam.Config{Method: mam.InPlace, Process: mam.Baseline}, func() data { return new(arrays) })},
+	{Name: "stale", Ranks: 3, Run: stale},
+	{Name: "inplacefrees", Ranks: 2, Run: frees},
+	{Name: "killedinplace", Ranks: 3, Run: killedOf(mam.Config{Method: mam.InPlace}, func() data { return new(arrays) }), Dies: 1},
+	{Name: "sourceinplace", Ranks: 4, Run: bereaved(mam.Config{Method: mam.InPlace}, 5, 1, coming), Dies: 1},
+	{Name: "leaverinplace", Ranks: 4, Run: bereaved(mam.Config{Method: mam.InPlace}, 3, 3, user), Dies: 1},
+	{Name: "leavermovinginplace", Ranks: 4, Run: bereaved(mam.Config{Method: mam.InPlace}, 3, 3, moving), Dies: 1},
 	{Name: "setters", Ranks: 2, Run: setters},
 	{Name: "phases", Ranks: 2, Run: phases(mam.Check)},
 	{Name: "wait", Ranks: 2, Run: phases(mam.Wait)},
@@ -173,13 +182,32 @@ func (d *whole) check(m *mam.Module, iteration int) error {
 	)
 }
 
+// compute is an iteration.
+func (d *whole) compute() {
+	for i := range d.x {
+		d.x[i]++
+	}
+	d.step++
+}
+
+// data is what a scene registers.
+type data interface {
+	register(m *mam.Module) error
+	check(m *mam.Module, iteration int) error
+	compute()
+}
+
 // sizes are what the ranks ask for, one after the other.
 var sizes = []int{5, 2, 4, 1, 3}
 
 // changes is a loop with all kinds of data, which changes size by its own wish.
 func changes(config mam.Config) func(context.Context, *mpi.Comm) error {
+	return changesOf(config, func() data { return new(whole) })
+}
+
+func changesOf(config mam.Config, of func() data) func(context.Context, *mpi.Comm) error {
 	return func(ctx context.Context, world *mpi.Comm) error {
-		var d whole
+		d := of()
 		at, last := 0, -1
 		return mam.Loop(ctx, world, config, d.register, func(m *mam.Module, iteration int) (bool, error) {
 			if m.Role() == mam.Target && last < 0 { // it goes on where the others are
@@ -202,10 +230,7 @@ func changes(config mam.Config) func(context.Context, *mpi.Comm) error {
 			if at == len(sizes) {
 				return true, nil
 			}
-			for i := range d.x {
-				d.x[i]++
-			}
-			d.step++
+			d.compute()
 			return false, m.SetTarget(sizes[at])
 		})
 	}

@@ -105,8 +105,12 @@ func phases(wait mam.Completion) func(context.Context, *mpi.Comm) error {
 // killed: a newcomer dies in the user phase. The change is rolled back, all data is what
 // it was, and the next changes come.
 func killed(config mam.Config) func(context.Context, *mpi.Comm) error {
+	return killedOf(config, func() data { return new(whole) })
+}
+
+func killedOf(config mam.Config, of func() data) func(context.Context, *mpi.Comm) error {
 	return func(ctx context.Context, world *mpi.Comm) error {
-		var d whole
+		d := of()
 		rolled := 0
 		var m *mam.Module
 		user := func(u *mam.User) error {
@@ -131,10 +135,7 @@ func killed(config mam.Config) func(context.Context, *mpi.Comm) error {
 			if err := m.Comm().Barrier(); err != nil {
 				return err
 			}
-			for i := range d.x {
-				d.x[i]++
-			}
-			d.step++
+			d.compute()
 			target := 5
 			switch {
 			case m.Comm().Size() == 4:
