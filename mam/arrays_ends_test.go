@@ -11,11 +11,13 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"gompi/internal/control/controltest"
 	"gompi/internal/segment"
+	"gompi/internal/testjob"
 	"gompi/mam"
 	"gompi/mpi"
 	"gompi/mpitest"
@@ -232,4 +234,72 @@ func TestArrayGuard(t *testing.T) {
 			is()
 		}
 	}, mpitest.Setting("GOMPI_CHECK", "1"))
+}
+
+// Between hosts the pages of what has gone to another are given back: as many pages are
+// there as have a byte, but for those that hosts share.
+func TestArraysPunched(t *testing.T) {
+	const pages = 777
+	n := pages * os.Getpagesize()
+	mpitest.Run(t, 3, func(t *mpitest.T, world *mpi.Comm) {
+		m, role, err := mam.Init(t.Context(), world, mam.Config{Method: mam.InPlace}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Finalize()
+		var x []byte
+		of := func(i int) byte { return byte(i%251 + 1) }
+		if err := mam.Array(m, "x", &x, mam.Block(n)); err != nil {
+			t.Fatal(err)
+		}
+		if role == mam.Source {
+			put(m, x, "x", of)
+		}
+		for _, size := range []int{6, 2, 4} {
+			if role == mam.Target && m.Times().NS == 2 && size != 4 {
+				continue // it has come later
+			}
+			for m.Comm().Size() != size {
+				if err := m.SetTarget(size); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := m.Checkpoint(mam.Wait); errors.Is(err, mpi.ErrLeaving) {
+					return
+				} else if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := errors.Join(is(m, "x", x, of), m.Comm().Barrier()); err != nil {
+				t.Fatal(err)
+			}
+			if m.Comm().Rank() == 0 {
+				there := pagesOf(t, int64(n)) // a leaver has its host's until it finalizes
+				for until := time.Now().Add(controltest.Limit); there > pages+1 && time.Now().Before(until); there = pagesOf(t, int64(n)) {
+					runtime.Gosched()
+				}
+				if there < pages || there > pages+1 {
+					t.Errorf("%d ranks: %d pages of %d", size, there, pages)
+				}
+			}
+			if err := m.Comm().Barrier(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}, testjob.Hosts(3, 3), mpitest.Transport("shm,tcp"))
+}
+
+// pagesOf is how many pages there are of the files of so many bytes that this process has
+// open, which has the agents of all hosts.
+func pagesOf(t testing.TB, bytes int64) (n int64) {
+	t.Helper()
+	list, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, fd := range list {
+		if st, err := os.Stat("/proc/self/fd/" + fd.Name()); err == nil && st.Size() == bytes {
+			n += st.Sys().(*syscall.Stat_t).Blocks / 8
+		}
+	}
+	return n
 }
