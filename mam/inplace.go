@@ -67,7 +67,7 @@ func (m *Module) lay(a *array) error {
 	}
 	if err == nil {
 		r := a.span(a.split, rank)
-		if err = a.shared.Fill(r); err == nil {
+		if _, err = a.shared.Fill(r); err == nil {
 			err = a.shared.Own(r)
 		}
 		if err == nil {
@@ -161,10 +161,11 @@ func (a *adoption) occupy(x *move, p *pace) error {
 		if p != nil && p.crowded {
 			n = min(n, touchBytes)
 		}
-		if err := x.shared.Fill(hostmem.Range{Lo: at, Hi: at + n}); err != nil {
+		taken, err := x.shared.Fill(hostmem.Range{Lo: at, Hi: at + n})
+		if err != nil {
 			return fmt.Errorf("mam: %q: %d bytes of %d on rank %d of %d: %w", x.Name, r.Hi-r.Lo, x.Rule.N*x.Bytes, a.new, a.times.ND, err)
 		}
-		if at += n; at < r.Hi {
+		if at += n; at < r.Hi && taken > 0 { // what is there costs less than a tenth
 			if err := p.rest(began); err != nil {
 				return err
 			}

@@ -99,25 +99,26 @@ func (x *Memory) pages(r Range, inside bool) []byte {
 	return x.mem[lo:hi]
 }
 
-// Fill makes sure that a range can be touched, and fills the page tables for it. The
-// error is a *segment.NoMemoryError when memory is short.
-func (x *Memory) Fill(r Range) error {
+// Fill makes sure that a range can be touched, and fills the page tables for it. So many
+// bytes of memory were taken: what others have touched is there. The error is a
+// *segment.NoMemoryError when memory is short.
+func (x *Memory) Fill(r Range) (taken int64, err error) {
 	pages := x.pages(r, false)
 	if len(pages) == 0 {
-		return nil
+		return 0, nil
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if err := x.protect(append(slices.Clone(x.own), r)); err != nil {
-		return err
+		return 0, err
 	}
 	var m segment.Memory
 	defer m.Close()
-	err := m.Fill(pages)
+	taken, err = m.Fill(pages)
 	if failed := x.protect(x.own); err == nil {
 		err = failed
 	}
-	return err
+	return taken, err
 }
 
 // Own says which ranges this process may touch from now on. Without guard it may touch

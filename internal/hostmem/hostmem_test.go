@@ -58,7 +58,7 @@ func TestOpen(t *testing.T) {
 		t.Errorf("%d bytes of host %d and %d", len(x[0].Bytes()), x[0].Host(), x[1].Host())
 	}
 	for k, r := range []hostmem.Range{{Lo: 0, Hi: n / 2}, {Lo: n / 2, Hi: n}} {
-		if err := x[k].Fill(r); err != nil {
+		if _, err := x[k].Fill(r); err != nil {
 			t.Fatal(err)
 		}
 		for i := r.Lo; i < r.Hi; i++ {
@@ -87,7 +87,7 @@ func TestOpen(t *testing.T) {
 	}
 	none(t, j)
 	y := open(t, procs[0], n+1, false)
-	if err := y.Fill(hostmem.Range{Lo: 0, Hi: n}); err != nil {
+	if _, err := y.Fill(hostmem.Range{Lo: 0, Hi: n}); err != nil {
 		t.Error(err)
 	}
 	if len(bytes.Trim(y.Bytes()[:n], "\x00")) != 0 {
@@ -151,7 +151,7 @@ func TestGuard(t *testing.T) {
 			t.Fatal(err)
 		}
 		is(want)
-		if err := x.Fill(all); err != nil {
+		if _, err := x.Fill(all); err != nil {
 			t.Fatal(err)
 		}
 		is(want)
@@ -170,14 +170,16 @@ func TestNoMemory(t *testing.T) {
 	x := open(t, procs[0], n, false)
 	defer x.Close()
 	var short *segment.NoMemoryError
-	if err := x.Fill(hostmem.Range{Lo: 0, Hi: n}); !errors.As(err, &short) || short.Need < n {
+	if taken, err := x.Fill(hostmem.Range{Lo: 0, Hi: n}); taken != 0 || !errors.As(err, &short) || short.Need < n {
 		t.Errorf("%d bytes: %v", n, err)
 	}
 	there := make([]byte, 16)
 	if err := mincore(x.Bytes()[:16*os.Getpagesize()], there); err != nil || len(bytes.Trim(there, "\x00")) != 0 {
 		t.Errorf("pages %v, %v", there, err)
 	}
-	if err := x.Fill(hostmem.Range{Lo: 0, Hi: 1 << 20}); err != nil {
-		t.Error(err)
+	for _, want := range []int64{1 << 20, 0} {
+		if taken, err := x.Fill(hostmem.Range{Lo: 0, Hi: 1 << 20}); taken != want || err != nil {
+			t.Errorf("%d bytes taken of %d, %v", taken, want, err)
+		}
 	}
 }

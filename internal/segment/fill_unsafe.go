@@ -19,9 +19,9 @@ import (
 
 // Fill makes sure that mem can be touched, and fills this process's page tables for it:
 // whole pages of a shared mapping, of which others may have touched some. Only what is not
-// there asks for memory. The error is a *NoMemoryError when that is short; some pages may
-// have come then.
-func (m *Memory) Fill(mem []byte) error {
+// there asks for memory: so many bytes. The error is a *NoMemoryError when that is short;
+// some pages may have come then.
+func (m *Memory) Fill(mem []byte) (taken int64, err error) {
 	page := os.Getpagesize()
 	there := make([]byte, ReserveStep/page)
 	var absent []int64 // of each step
@@ -36,23 +36,23 @@ func (m *Memory) Fill(mem []byte) error {
 	})
 	if all > 0 {
 		if _, err := m.look(all, margin(all)); err != nil {
-			return err // before any of it is taken
+			return 0, err // before any of it is taken
 		}
 	}
 	for _, n := range absent {
 		step := mem[:min(len(mem), ReserveStep)]
 		mem = mem[len(step):]
-		var err error
 		if n == 0 {
 			err = populate(step, unix.MADV_POPULATE_READ) // a quarter of the time, and may be written as well
 		} else {
 			err = m.Take(n, func(int64) error { return populate(step, unix.MADV_POPULATE_WRITE) })
 		}
 		if err != nil {
-			return err
+			return taken, err
 		}
+		taken += n
 	}
-	return nil
+	return taken, nil
 }
 
 func populate(mem []byte, how int) error {
