@@ -38,7 +38,7 @@ type mourners struct {
 const iterationTime = 100 * time.Microsecond // others compute, too
 
 var (
-	xLayout = mam.Block(1_007)
+	xLayout = mam.Block(40_007) // worth lending
 	cLayout = mam.BlockCyclic(503, 11)
 )
 
