@@ -57,6 +57,7 @@ type move struct {
 	moved bool
 	from  int64 // bytes that have come from other processes
 
+	ahead       bool               // it has moved before the change was handed out, from copies of what is lent
 	borrowed    map[int]bool       // of whom, by ranks before the change, what is lent was read
 	own         *dirty.Set         // what this source has written since it has lent it; nil: nobody knows
 	sets        map[int]*dirty.Set // that of others

@@ -18,14 +18,14 @@ import (
 // chunks that were written since that was lent; zeros of what is to be read whole.
 const saidBytes = 2 * offerBytes
 
-// pullNow moves, at the commit, data of a mode that has not moved: all sources expose it,
+// pullNow moves, at the commit, data of some that has not moved: all sources expose it,
 // until the decision, and tell the keys over both; targets read. Of what was lent, and read,
 // they read what was written since.
-func (a *adoption) pullNow(mode Mode) error {
+func (a *adoption) pullNow(is func(*move) bool) error {
 	r := &reader{a: a, ctx: a.m.ctx, offers: map[int][]byte{}, opened: map[[2]int]*rma.Remote{}, told: func(int) {}}
 	defer r.close()
 	for _, x := range a.moves {
-		if !x.moved && x.Mode == mode && (!x.Replicated || len(a.to) > len(a.stay)) {
+		if !x.moved && is(x) && (!x.Replicated || len(a.to) > len(a.stay)) {
 			r.list = append(r.list, x)
 		}
 	}
@@ -144,7 +144,7 @@ func (a *adoption) complete(r *reader, array int, sets map[int][]byte) error {
 			o := again[p.From]
 			o.runs = append(o.runs, layout.Piece{FromAt: from, ToAt: p.ToAt*x.Bytes + from - at, Len: end - from})
 			if len(o.runs) == mostRuns {
-				if err := a.readAgain(x, p.From, whole, o.runs); err != nil {
+				if err := a.readAgain(r, array, p.From, whole, o.runs); err != nil {
 					return err
 				}
 				o.runs = o.runs[:0]
@@ -168,7 +168,7 @@ func (a *adoption) complete(r *reader, array int, sets map[int][]byte) error {
 		if !x.Replicated {
 			whole = x.split.Count(rank) * x.Bytes
 		}
-		if err := a.readAgain(x, rank, whole, o.runs); err != nil {
+		if err := a.readAgain(r, array, rank, whole, o.runs); err != nil {
 			return err
 		}
 	}
@@ -216,11 +216,15 @@ func (a *adoption) setOf(r *reader, array, rank int, whole int64, sets []byte) (
 }
 
 // readAgain reads runs of bytes of what a source has lent.
-func (a *adoption) readAgain(x *move, rank int, whole int64, runs []layout.Piece) error {
+func (a *adoption) readAgain(r *reader, array, rank int, whole int64, runs []layout.Piece) error {
 	if len(runs) == 0 {
 		return nil
 	}
-	remote, err := a.borrower.open(slices.Index(a.moves, x), rank, whole)
+	x := r.list[array]
+	if a.borrower != nil { // it is open there
+		r, array = a.borrower, slices.Index(a.moves, x)
+	}
+	remote, err := r.open(array, rank, whole)
 	if err != nil {
 		return err
 	}

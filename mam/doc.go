@@ -30,13 +30,13 @@
 //
 // Data that [Array] registers lies in memory of the hosts, and does not move on one of them.
 //
-// With PULL variable data, too, is read while the sources compute: the kernel tells what they
-// write meanwhile (userfaultfd, Linux 6.7), or the program does ([Marked], [Module.Written]),
-// and that is read again at the commit.
+// With a background strategy variable data, too, moves while the sources compute: the kernel
+// tells what they write meanwhile (userfaultfd, Linux 6.7), or the program does ([Marked],
+// [Module.Written]), and that moves again at the commit. Where nobody tells it (memory that
+// other processes store to and that is not marked, older kernels, other systems), and below
+// 64 KiB, variable data moves at the commit.
 //
-// Limitations: the other methods move variable data at the commit, as PULL does where nobody
-// tells what is written: memory that other processes store to and that is not marked, older
-// kernels, other systems. Auto is COL. Newcomers that read constant data have as
+// Limitations: Auto is COL. Newcomers that read constant data have as
 // long for it as gompirun's --resize-timeout says. What describes all data has at most
 // 256 KiB, weights of rows included.
 package mam

@@ -61,7 +61,10 @@ func (a *adoption) moveEarly(ctx context.Context) error {
 	case strategy == NonBlocking:
 		err = a.moveTested()
 	default:
-		err = a.move(Constant)
+		err = a.move(dataOf(Constant))
+	}
+	if err == nil && a.lends() {
+		err = a.moveLent()
 	}
 	if err == nil && strategy == WaitDrains && (method == COL || method == P2P) {
 		err = a.drained()

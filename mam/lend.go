@@ -28,6 +28,9 @@ import (
 // leastLent is the size of data, of all ranks, from which on it is worth lending.
 const leastLent = 64 << 10
 
+// With the other methods sources move copies of what they lend, and what was written since
+// is read again likewise (moveLent).
+
 // lent reports whether data may be lent: the same on all.
 func (e *entry) lent() bool {
 	return e.Mode == Variable && !e.One && e.Shared == "" && e.Rule.N*e.Bytes >= leastLent
@@ -35,7 +38,7 @@ func (e *entry) lent() bool {
 
 // lends reports whether some data is, in this change.
 func (a *adoption) lends() bool {
-	return a.config.early() && a.config.Method == Pull && slices.ContainsFunc(a.moves, func(x *move) bool { return x.lent() })
+	return a.config.early() && slices.ContainsFunc(a.moves, func(x *move) bool { return x.lent() })
 }
 
 // loan is a source's part of data from when it was lent until the change is over.
@@ -63,24 +66,85 @@ const lentHead = 8
 // lend lends what this source has of variable data, and tells. Nobody but the goroutine
 // that prepares changes calls it.
 func (a *adoption) lend(store *sessions.Store) error {
-	m := a.m
 	b := make([]byte, lentHead+offerBytes*len(a.moves))
 	binary.LittleEndian.PutUint32(b, uint32(a.edition))
 	binary.LittleEndian.PutUint32(b[4:], uint32(len(a.moves)))
-	a.loans = map[*array]*loan{}
+	a.lendAll()
 	for i, x := range a.moves {
-		if !x.lent() {
+		l := a.loans[x.array]
+		if l == nil {
 			continue
 		}
-		l, err := m.lendOne(x.array)
-		if err != nil {
-			m.mention(a.old, fmt.Sprintf("%q moves at the commit: %v", x.Name, err))
-			continue
-		}
-		a.loans[x.array] = l
 		putOffer(b[lentHead+i*offerBytes:], l.exposed.Key(), len(l.memory))
 	}
 	return store.Put(lentKey(a.old), b)
+}
+
+// lendAll lends what this source has, as far as it can be watched.
+func (a *adoption) lendAll() {
+	a.loans = map[*array]*loan{}
+	for _, x := range a.moves {
+		if !x.lent() {
+			continue
+		}
+		l, err := a.m.lendOne(x.array)
+		if err != nil {
+			a.m.mention(a.old, fmt.Sprintf("%q moves at the commit: %v", x.Name, err))
+			continue
+		}
+		a.loans[x.array] = l
+	}
+}
+
+// moveLent moves variable data before the change is handed out by a method of which sources
+// have their part: copies of it, as they go on writing. What one source cannot lend is left
+// out by all.
+func (a *adoption) moveLent() error {
+	can := make([]int8, len(a.moves))
+	if a.old >= 0 {
+		a.lendAll()
+	}
+	for i, x := range a.moves {
+		if x.lent() && (a.old < 0 || a.has(x) == 0 || a.loans[x.array] != nil && int64(len(a.loans[x.array].memory)) == a.has(x)) {
+			can[i] = 1
+		}
+	}
+	all := make([]int8, len(can))
+	if err := mpi.Allreduce(a.comm(), can, all, mpi.Min); err != nil {
+		return err
+	}
+	for i, x := range a.moves {
+		if x.ahead = all[i] == 1; !x.ahead || a.old < 0 {
+			continue
+		}
+		x.have, _ = a.m.fresh(a.has(x))
+		if l := a.loans[x.array]; l != nil {
+			r := &reader{pace: a.pace}
+			if err := r.pieces(x.have, 0, func(to []byte, at int64) error { return dirty.Copy(to, l.memory[at:]) }); err != nil {
+				return err
+			}
+		}
+	}
+	err := a.move(func(x *move) bool { return x.ahead })
+	for _, x := range a.moves {
+		if !x.ahead {
+			continue
+		}
+		x.have, x.moved, x.soon = nil, false, x.from
+		a.times.Early += x.soon
+		for s := range a.from {
+			x.borrow(s)
+		}
+	}
+	return err
+}
+
+// has is how many bytes of data this source has.
+func (a *adoption) has(x *move) int64 {
+	if x.Replicated {
+		return x.Rule.N * x.Bytes
+	}
+	return x.split.Count(a.old) * x.Bytes
 }
 
 var (
@@ -137,7 +201,7 @@ func (m *Module) mention(rank int, text string) {
 // Checkpoint; mu is held.
 func (m *Module) see() {
 	for _, x := range m.arrays {
-		if !x.lent() || !m.config.early() || m.config.others() != Pull {
+		if !x.lent() || !m.config.early() {
 			x.seen, x.marks = nil, nil
 			continue
 		}

@@ -240,54 +240,67 @@ func TestWrittenWhileItMoves(t *testing.T) {
 	if untracked == nil {
 		k.Close()
 	}
+	type variant struct {
+		config           mam.Config
+		transport, track string
+	}
+	var list []variant
 	for _, transport := range []string{"inproc", "shm", "tcp"} {
-		for _, track := range []string{"auto", "off"} {
-			t.Run(transport+"/"+track, func(t *testing.T) {
-				chains := [][]int{{1, 3, 2}, {4, 1, 2}}
-				if track == "auto" { // all pairs of up to five
-					chains = nil
-					for i := range 5 {
-						a, b, c := i+1, (i+1)%5+1, (i+4)%5+1
-						chains = append(chains, []int{a, b, c}, []int{c, b, a})
-					}
-				}
-				for _, sizes := range chains {
-					var early, again, moved atomic.Int64
-					program := lives(mam.Config{Method: mam.Pull, Strategy: mam.WaitDrains}, sizes[1:], func(m *mam.Module) {
-						x := m.Times()
-						early.Add(x.Early)
-						again.Add(x.Again)
-						moved.Add(x.Bytes)
-					})
-					mpitest.Run(t, sizes[0], func(t *mpitest.T, world *mpi.Comm) {
-						if err := program(t.Context(), world); err != nil && !errors.Is(err, mpi.ErrLeaving) {
-							t.Fatal(err)
-						}
-					}, mpitest.Transport(transport), mpitest.Setting("GOMPI_MAM_TRACK", track))
-					var want, marked int64
-					for i, ns := range sizes[:2] {
-						nd := sizes[i+1]
-						d := newLiving()
-						marked += int64(8 * minimum(d.marked.l, ns, nd))
-						want += int64(8 * (minimum(d.block.l, ns, nd) + minimum(d.deal.l, ns, nd) + minimum(d.swapped.l, ns, nd) + minimum(d.still.l, ns, nd)))
-						want += int64(4*minimum(d.grid.l, ns, nd) + 4*d.copied.l.Elems()*max(0, nd-ns))
-						want += 8 * int64(d.least.l.Elems()-leastKept(d.least.l, ns, nd))
-					}
-					want += marked
-					if moved.Load()-again.Load() != want {
-						t.Errorf("%v: %d bytes have moved, and %d of them again; %d had to", sizes, moved.Load(), again.Load(), want)
-					}
-					switch {
-					case again.Load() == 0 || again.Load() > early.Load():
-						t.Errorf("%v: %d bytes again of %d", sizes, again.Load(), early.Load())
-					case track == "off" && early.Load() != marked:
-						t.Errorf("%v: %d bytes in the background, of %d that are marked", sizes, early.Load(), marked)
-					case track == "auto" && untracked == nil && early.Load() < want*2/3:
-						t.Errorf("%v: only %d bytes of %d in the background", sizes, early.Load(), want)
-					}
-				}
-			})
+		for _, c := range []mam.Config{
+			{Method: mam.Pull, Strategy: mam.WaitDrains}, {Method: mam.COL, Strategy: mam.NonBlocking}, {Method: mam.COL, Strategy: mam.WaitDrains}, {Method: mam.P2P, Strategy: mam.Thread},
+			{Method: mam.P2P, Strategy: mam.WaitDrains}, {Method: mam.RMALock, Strategy: mam.WaitDrains}, {Method: mam.RMALockall, Strategy: mam.Thread},
+		} {
+			list = append(list, variant{c, transport, "auto"})
 		}
+		list = append(list, variant{mam.Config{Method: mam.Pull, Strategy: mam.WaitDrains}, transport, "off"}, variant{mam.Config{Method: mam.COL, Strategy: mam.Thread}, transport, "off"})
+	}
+	for _, v := range list {
+		transport, track := v.transport, v.track
+		t.Run(fmt.Sprint(v.config.Method, "/", v.config.Strategy, "/", transport, "/", track), func(t *testing.T) {
+			chains := [][]int{{1, 3, 2}, {4, 1, 2}}
+			if track == "auto" && v.config.Method == mam.Pull { // all pairs of up to five
+				chains = nil
+				for i := range 5 {
+					a, b, c := i+1, (i+1)%5+1, (i+4)%5+1
+					chains = append(chains, []int{a, b, c}, []int{c, b, a})
+				}
+			}
+			for _, sizes := range chains {
+				var early, again, moved atomic.Int64
+				program := lives(v.config, sizes[1:], func(m *mam.Module) {
+					x := m.Times()
+					early.Add(x.Early)
+					again.Add(x.Again)
+					moved.Add(x.Bytes)
+				})
+				mpitest.Run(t, sizes[0], func(t *mpitest.T, world *mpi.Comm) {
+					if err := program(t.Context(), world); err != nil && !errors.Is(err, mpi.ErrLeaving) {
+						t.Fatal(err)
+					}
+				}, mpitest.Transport(transport), mpitest.Setting("GOMPI_MAM_TRACK", track))
+				var want, marked int64
+				for i, ns := range sizes[:2] {
+					nd := sizes[i+1]
+					d := newLiving()
+					marked += int64(8 * minimum(d.marked.l, ns, nd))
+					want += int64(8 * (minimum(d.block.l, ns, nd) + minimum(d.deal.l, ns, nd) + minimum(d.swapped.l, ns, nd) + minimum(d.still.l, ns, nd)))
+					want += int64(4*minimum(d.grid.l, ns, nd) + 4*d.copied.l.Elems()*max(0, nd-ns))
+					want += 8 * int64(d.least.l.Elems()-leastKept(d.least.l, ns, nd))
+				}
+				want += marked
+				if moved.Load()-again.Load() != want {
+					t.Errorf("%v: %d bytes have moved, and %d of them again; %d had to", sizes, moved.Load(), again.Load(), want)
+				}
+				switch {
+				case again.Load() == 0 || again.Load() > early.Load():
+					t.Errorf("%v: %d bytes again of %d", sizes, again.Load(), early.Load())
+				case track == "off" && early.Load() != marked:
+					t.Errorf("%v: %d bytes in the background, of %d that are marked", sizes, early.Load(), marked)
+				case track == "auto" && untracked == nil && early.Load() < want*2/3:
+					t.Errorf("%v: only %d bytes of %d in the background", sizes, early.Load(), want)
+				}
+			}
+		})
 	}
 	if untracked != nil {
 		t.Logf("this kernel does not tell what was written: %v", untracked)
@@ -299,7 +312,7 @@ func TestWrittenWhileItMoves(t *testing.T) {
 func livesOn(ctx context.Context, world *mpi.Comm) error {
 	var m *mam.Module
 	rolled := false
-	m, role, err := mam.Init(ctx, world, mam.Config{Method: mam.Pull}, func(u *mam.User) error {
+	m, role, err := mam.Init(ctx, world, mam.Config{Method: mam.Pull, Strategy: mam.WaitDrains}, func(u *mam.User) error {
 		if u.ND == 4 && u.Role == mam.NewRank {
 			scenes.Die(ctx)
 		}

@@ -28,11 +28,16 @@ func (a *adoption) moveAll(mode Mode) error {
 		return nil // it is there
 	}
 	if a.config.Method == Pull {
-		if err := a.pullNow(mode); err != nil {
+		if err := a.pullNow(dataOf(mode)); err != nil {
 			return fmt.Errorf("mam: from %d to %d ranks: %w", a.times.NS, a.times.ND, err)
 		}
 	}
-	if err := a.move(mode); err != nil {
+	if mode == Variable {
+		if err := a.pullNow(func(x *move) bool { return x.ahead }); err != nil {
+			return fmt.Errorf("mam: from %d to %d ranks: %w", a.times.NS, a.times.ND, err)
+		}
+	}
+	if err := a.move(dataOf(mode)); err != nil {
 		return err
 	}
 	if left {
@@ -41,15 +46,18 @@ func (a *adoption) moveAll(mode Mode) error {
 	return nil
 }
 
-// move moves all data of a mode that has not moved, with its sources, and waits for it.
-func (a *adoption) move(mode Mode) error {
+// dataOf are the data of a mode.
+func dataOf(mode Mode) func(*move) bool { return func(x *move) bool { return x.Mode == mode } }
+
+// move moves all data of some that has not moved, with its sources, and waits for it.
+func (a *adoption) move(is func(*move) bool) error {
 	if a.config.windows() {
-		if err := a.getAll(mode); err != nil {
+		if err := a.getAll(is); err != nil {
 			return err
 		}
 	}
 	for i, x := range a.moves {
-		if x.moved || x.Mode != mode {
+		if x.moved || !is(x) {
 			continue
 		}
 		if err := a.touch(x, a.pace); err != nil {

@@ -40,12 +40,10 @@ func (m *Module) join(c *sessions.Change) error {
 
 // moveAhead is what moves before the sources are handed the change, behind Ready.
 func (a *adoption) moveAhead() error {
-	if a.config.early() && a.config.Method != Pull {
-		if err := a.moveEarly(a.m.life); err != nil {
-			return err
-		}
-	}
-	if a.lends() {
+	switch {
+	case a.config.Method != Pull && a.config.early():
+		return a.moveEarly(a.m.life)
+	case a.lends():
 		return a.lendAndBorrow(a.m.life)
 	}
 	return nil

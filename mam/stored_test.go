@@ -60,7 +60,7 @@ func stored(kind string) func(context.Context, *mpi.Comm) error {
 		l := mam.Block(storedElems)
 		const n = storedElems / 2
 		isPut := func(k int) bool { return k%5003 == 17 }
-		m, role, err := mam.Init(ctx, world, mam.Config{Method: mam.Pull}, func(u *mam.User) error {
+		m, role, err := mam.Init(ctx, world, mam.Config{Method: mam.Pull, Strategy: mam.WaitDrains}, func(u *mam.User) error {
 			u.Resume()
 			if u.Role == mam.NewRank {
 				return nil
@@ -166,7 +166,7 @@ func TestHot(t *testing.T) {
 	mpitest.Run(t, 1, func(t *mpitest.T, world *mpi.Comm) {
 		var x, y []int64
 		var m *mam.Module
-		m, role, err := mam.Init(t.Context(), world, mam.Config{Method: mam.Pull}, func(u *mam.User) error {
+		m, role, err := mam.Init(t.Context(), world, mam.Config{Method: mam.Pull, Strategy: mam.WaitDrains}, func(u *mam.User) error {
 			u.Resume()
 			for k := range x {
 				x[k]++

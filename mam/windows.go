@@ -33,11 +33,11 @@ type window struct {
 // source only makes the windows and waits for their end; who is both reads piece by piece,
 // each with a request, and leaves the processor to the iterations between them. The frees
 // are where all wait for the last reader: not the iterations, but the goroutine.
-func (a *adoption) getAll(mode Mode) error {
+func (a *adoption) getAll(is func(*move) bool) error {
 	var list []*window
 	var err error
 	for _, x := range a.moves {
-		if x.moved || x.Mode != mode || x.Replicated {
+		if x.moved || !is(x) || x.Replicated {
 			continue
 		}
 		if err = a.touch(x, a.pace); err != nil {
