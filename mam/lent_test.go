@@ -353,7 +353,7 @@ func livesOn(ctx context.Context, world *mpi.Comm) error {
 		err = errors.New("nothing was rolled back")
 	}
 	if k, untracked := dirty.Open(); untracked == nil {
-		if got := m.Times(); got.Early < got.Bytes/2 {
+		if got := m.Times(); got.Early < (got.Bytes-got.Again)/2 {
 			err = errors.Join(err, fmt.Errorf("of what was watched once little was lent: %+v", got))
 		}
 		k.Close()
