@@ -11,6 +11,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode"
 
 	"gompi/bench/report"
 )
@@ -21,6 +22,7 @@ var pageText string
 // section is one benchmark on the page.
 type section struct {
 	Bench  string
+	ID     string // by which the page refers to it
 	Note   string // what the numbers are
 	Plots  []template.HTML
 	Tables []table
@@ -50,8 +52,8 @@ func HTML(w io.Writer, title string, rs []report.Result) error {
 		Title    string
 		Sections []section
 	}{Title: title}
-	for _, rs := range byBench(rs) {
-		s := section{Bench: rs[0].Bench}
+	for i, rs := range byBench(rs) {
+		s := section{Bench: rs[0].Bench, ID: fmt.Sprintf("%d-%s", i, plainText(rs[0].Bench))}
 		if err := s.fill(rs); err != nil {
 			return err
 		}
@@ -178,6 +180,16 @@ func barsOf[T any](title, unit string, list []T, name, kind func(T) string, yOf 
 		}
 	}
 	return f
+}
+
+// plainText is a name without what a reference must not have.
+func plainText(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
+			return r
+		}
+		return '-'
+	}, s)
 }
 
 func sizeText(n int64) string { return report.Bytes(float64(n)) }

@@ -20,6 +20,8 @@ func TestHTML(t *testing.T) {
 		{Bench: "barrier", Transport: "shm", Ranks: 2, Bytes: 0, Usec: 0.2, UsecMin: 0.1, UsecP99: 0.2, MBps: 0},
 		{Bench: "barrier", Transport: "shm", Ranks: 4, Bytes: 0, Usec: 5, UsecMin: 4, UsecP99: 6, MBps: 0},
 		{Bench: "one<>", Transport: "shm", Ranks: 4, Bytes: 0, Usec: 5, UsecMin: 4, UsecP99: 6, MBps: 0},
+		{Bench: "redist, cold", Transport: "gompi/shm", Ranks: 4, Bytes: 9, Usec: 5, UsecMin: 4, UsecP99: 6, MBps: 0},
+		{Bench: "redist, cold", Transport: "mpich/shm", Ranks: 4, Bytes: 9, Usec: 10, UsecMin: 4, UsecP99: 6, MBps: 0},
 	}
 	var b bytes.Buffer
 	if err := HTML(&b, "a & b", rs); err != nil {
@@ -27,13 +29,15 @@ func TestHTML(t *testing.T) {
 	}
 	page := b.String()
 	for what, want := range map[string]int{
-		"<svg ":              3, // latency: time and bandwidth; barrier: time against ranks
-		"<h2 ":               3,
-		">shm, 2 ranks<":     2,
-		"<tr><td":            6, // the three equal points are one
-		"<td>0.200</td>":     4, // their median, and three other columns
-		"one<>":              0,
-		"<h1>a &amp; b</h1>": 1,
+		"<svg ":                 4, // latency: time and bandwidth; barrier: time against ranks; redist: bars of transports
+		"<h2 ":                  4,
+		"id=\"3-redist--cold\"": 1,
+		"<td>0.500</td>":        1, // of the peer's time
+		">shm, 2 ranks<":        2,
+		"<tr><td":               8, // the three equal points are one
+		"<td>0.200</td>":        4, // their median, and three other columns
+		"one<>":                 0,
+		"<h1>a &amp; b</h1>":    1,
 	} {
 		if got := strings.Count(page, what); got != want {
 			t.Errorf("%q stands %d times, want %d", what, got, want)
@@ -55,8 +59,8 @@ func TestHTML(t *testing.T) {
 func TestPageOfAll(t *testing.T) {
 	page := string(pageOfAll(t))
 	for what, want := range map[string]int{
-		`<h2 id="`:              6,
-		"<nav><a href=\"#bw\">": 1,
+		`<h2 id="`:                6,
+		"<nav><a href=\"#0-bw\">": 1,
 		// Peers: three figures and a column, 0.5 in each row of ours over shared memory.
 		">latency: time over that of the best peer<": 1,
 		"<th>to best peer</th>":                      2,

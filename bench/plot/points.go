@@ -47,12 +47,14 @@ func middle(rs []report.Result) report.Result {
 	return m
 }
 
-// points is the section of a measurement of messages or collectives.
+// points is the section of a measurement of messages or collectives, or of what has one
+// number for each transport.
 func (s *section) points(rs []report.Result) error {
 	rs = merge(rs)
 	byBytes := slices.ContainsFunc(rs, func(r report.Result) bool { return r.Bytes != rs[0].Bytes })
 	byRanks := slices.ContainsFunc(rs, func(r report.Result) bool { return r.Ranks != rs[0].Ranks })
 	usec := func(r report.Result) float64 { return r.Usec }
+	transport := func(r report.Result) string { return r.Transport }
 	s.table(rs)
 	switch {
 	case byBytes:
@@ -70,7 +72,9 @@ func (s *section) points(rs []report.Result) error {
 		return s.draw(figs...)
 	case byRanks:
 		return s.draw(against(s.Bench+": time", report.Axis{Label: "ranks", Binary: true}, report.Axis{Label: "time in us"}, rs,
-			func(r report.Result) string { return r.Transport }, func(r report.Result) float64 { return float64(r.Ranks) }, usec))
+			transport, func(r report.Result) float64 { return float64(r.Ranks) }, usec))
+	case len(rs) > 1:
+		return s.draw(barsOf(s.Bench+": time", "time in us", rs, transport, func(report.Result) string { return "" }, usec))
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"gompi/bench/report"
 	"gompi/bench/stages"
+	"gompi/internal/testjob"
 	"gompi/mam"
 	"gompi/mpi"
 	"gompi/mpitest"
@@ -37,7 +38,7 @@ func small(change func(c *Config)) *Config {
 }
 
 // runs runs a configuration as a job of goroutines.
-func runs(t *testing.T, c *Config) report.Result {
+func runs(t *testing.T, c *Config, opts ...mpitest.Option) report.Result {
 	t.Helper()
 	var mu sync.Mutex
 	var rs []report.Result
@@ -52,7 +53,7 @@ func runs(t *testing.T, c *Config) report.Result {
 		if err != nil && !errors.Is(err, mpi.ErrLeaving) {
 			t.Fatal(err)
 		}
-	})
+	}, opts...)
 	if len(rs) != 1 {
 		t.Fatalf("%d results", len(rs))
 	}
@@ -88,13 +89,19 @@ func TestRun(t *testing.T) {
 		"nb":         func(c *Config) { methods(c, mam.COL, mam.P2P, mam.NonBlocking) },
 		"thread":     func(c *Config) { methods(c, mam.RMALockall, mam.COL, mam.Thread) },
 		"drains":     func(c *Config) { methods(c, mam.P2P, mam.RMALock, mam.WaitDrains) },
+		"hosts":      func(c *Config) { c.ADR = 0 },
+		"hosts2":     func(c *Config) { methods(c, mam.COL, mam.RMALock, mam.WaitDrains) },
 		"inplace":    func(c *Config) { methods(c, mam.InPlace, mam.Pull, mam.WaitDrains) },
 		"placed":     func(c *Config) { methods(c, mam.COL, mam.InPlace, mam.Blocking) },
 		"windows":    func(c *Config) { c.ADR = 0; c.Groups[1].Method, c.Groups[2].Method = mam.RMALock, mam.RMALockall },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := small(change)
-			r := runs(t, c)
+			var opts []mpitest.Option
+			if strings.HasPrefix(name, "hosts") {
+				opts = []mpitest.Option{testjob.Hosts(2, 2), mpitest.Transport("shm,tcp")}
+			}
+			r := runs(t, c, opts...)
 			s := r.Sam
 			if r.Bench != "sam" || r.Ranks != 2 || r.Bytes != c.SDR+c.ADR || r.Usec <= 0 || s.Config != "small" || s.Variant != "labelled" || s.Repetition != 2 || s.Key != c.Key() || s.TotalMsec <= 0 {
 				t.Errorf("%+v, %+v", r, s)

@@ -39,6 +39,7 @@ type part struct {
 
 	matrix    []float64
 	out, in   []byte
+	ins       [][]byte // of an IRing: for each receive that is under way
 	counts    []int
 	file      *file // nil: this rank has none
 	requests  []mpi.Request
@@ -86,9 +87,9 @@ func (e *Emulation) allocate(i int) (err error) {
 	switch p.Kind {
 	case Matrix:
 		p.matrix = newMatrix(p.Granularity)
-	case Ring, IRing, Reduce, Allreduce:
+	case Ring, Reduce, Allreduce:
 		p.out, p.in = make([]byte, p.size()), make([]byte, p.size())
-	case Bcast:
+	case Bcast, IRing:
 		p.out = make([]byte, p.size())
 	case Allgather:
 		p.counts = make([]int, ranks)
@@ -310,11 +311,11 @@ func (e *Emulation) exchange(p *part) (err error) {
 	case Ring:
 		_, err = mpi.Sendrecv(c, p.out, next, tag, p.in, before, tag)
 	case IRing:
-		at := len(p.requests) / 2 * p.size()
-		if at+p.size() > len(p.in) {
-			p.in = append(p.in, make([]byte, at+p.size()-len(p.in))...) // receives under way keep theirs
+		n := len(p.requests) / 2
+		if n == len(p.ins) {
+			p.ins = append(p.ins, make([]byte, p.size()))
 		}
-		p.requests = append(p.requests, mpi.Irecv(c, p.in[at:at+p.size()], before, tag), mpi.Isend(c, p.out, next, tag))
+		p.requests = append(p.requests, mpi.Irecv(c, p.ins[n], before, tag), mpi.Isend(c, p.out, next, tag))
 	case Bcast:
 		err = mpi.Bcast(c, p.out, 0)
 	case Allgather:
