@@ -22,6 +22,8 @@ const (
 	coming moment = iota // it has been seen, and newcomers may read
 	user                 // in the user phase: constant data is there, nobody has voted
 	moving               // from the user phase to behind the decision, at any time
+	asked                // it has been asked for, and nobody has seen anything of it
+	moments
 )
 
 // mourners is the state of a program of four ranks, one of which dies in its first change.
@@ -34,6 +36,9 @@ type mourners struct {
 	array  bool // x is an Array
 	phase  int  // calls of the user function
 }
+
+// anyTime is for a death between the user phase and the decision, or behind it.
+func anyTime() time.Duration { return time.Duration(rand.IntN(3000)) * time.Microsecond }
 
 const iterationTime = 100 * time.Microsecond // others compute, too
 
@@ -73,9 +78,13 @@ func (d *mourners) check() error {
 // from four ranks to so many. If that is decided already nothing is missing; else it is
 // rolled back, all others have what they had, and the next change, which leaves the dead
 // rank out, names what is lost with it, to all.
-func bereaved(config mam.Config, to, victim int, when moment) func(context.Context, *mpi.Comm) error {
+func bereaved(config mam.Config, to, victim int, when moment, after time.Duration) func(context.Context, *mpi.Comm) error {
 	return func(ctx context.Context, world *mpi.Comm) error {
 		d := &mourners{victim: victim, array: config.Method == mam.InPlace}
+		die := func() {
+			time.Sleep(after) //archtest:sleep death comes at any time
+			scenes.Die(ctx)
+		}
 		phase := func(u *mam.User) error {
 			d.phase++
 			switch {
@@ -83,11 +92,7 @@ func bereaved(config mam.Config, to, victim int, when moment) func(context.Conte
 			case when != moving:
 				scenes.Die(ctx) // also if the change has come too fast to be seen coming
 			case d.phase == 1:
-				after := time.Duration(rand.IntN(3000)) * time.Microsecond
-				go func() {
-					time.Sleep(after) //archtest:sleep death comes at any time
-					scenes.Die(ctx)
-				}()
+				go die()
 			}
 			u.Resume()
 			return nil
@@ -101,6 +106,9 @@ func bereaved(config mam.Config, to, victim int, when moment) func(context.Conte
 		if err := d.register(); err != nil {
 			return err
 		}
+		if role == mam.Target && when >= moving {
+			return errors.Join(d.check(), m.Finalize()) // death has come too late
+		}
 		if role == mam.Target {
 			return fmt.Errorf("newcomer %d of a change that cannot be", m.Comm().Rank())
 		}
@@ -110,6 +118,9 @@ func bereaved(config mam.Config, to, victim int, when moment) func(context.Conte
 		var death mpi.Request
 		if world.Rank() != victim {
 			death = mpi.Irecv(world, make([]int, 1), victim, 0)
+		}
+		if world.Rank() == victim && when == asked {
+			go die()
 		}
 		for dead := false; !dead; {
 			time.Sleep(iterationTime) //archtest:sleep an iteration of the program
@@ -132,13 +143,16 @@ func bereaved(config mam.Config, to, victim int, when moment) func(context.Conte
 			}
 			if world.Rank() == victim {
 				if when == coming && state == mam.Pending {
-					scenes.Die(ctx)
+					die()
 				}
 				continue
 			}
 			if dead, _, err = death.Test(); dead && !errors.Is(err, mpi.ErrProcFailed) {
 				return fmt.Errorf("rank %d has died: %w", victim, err)
 			}
+		}
+		if victim == 0 { // who would have asked for the next change
+			return errors.Join(d.check(), m.Finalize())
 		}
 		return d.lost()
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	scenes.Main(m, slices.Concat(programs, spawning, []scenes.Scene{outside, strays, endless}))
+	scenes.Main(m, slices.Concat(programs, spawning, []scenes.Scene{outside, strays, endless, deathScene}))
 }
 
 func TestScenes(t *testing.T) { scenes.Run(t, slices.Concat(programs, spawning)) }
@@ -59,18 +59,18 @@ var programs = []scenes.Scene{
 	{Name: "bereftgrows", Ranks: 3, Run: bereft(mam.Config{Method: mam.COL}, 5), Dies: 1},
 	{Name: "bereftgrowswd", Ranks: 3, Run: bereft(mam.Config{Method: mam.P2P, Strategy: mam.WaitDrains}, 5), Dies: 1},
 	{Name: "bereftgrowspull", Ranks: 3, Run: bereft(mam.Config{Method: mam.Pull}, 5), Dies: 1},
-	{Name: "sourcecoming", Ranks: 4, Run: bereaved(mam.Config{Method: mam.Pull}, 5, 1, coming), Dies: 1},
-	{Name: "sourceuser", Ranks: 4, Run: bereaved(mam.Config{Method: mam.Pull}, 5, 1, user), Dies: 1},
-	{Name: "sourceuserlock", Ranks: 4, Run: bereaved(mam.Config{Method: mam.RMALock}, 5, 2, user), Dies: 1},
-	{Name: "leavercoming", Ranks: 4, Run: bereaved(mam.Config{Method: mam.Pull}, 3, 3, coming), Dies: 1},
-	{Name: "leaveruser", Ranks: 4, Run: bereaved(mam.Config{Method: mam.COL}, 3, 3, user), Dies: 1},
-	{Name: "leavermoving", Ranks: 4, Run: bereaved(mam.Config{Method: mam.Pull}, 3, 3, moving), Dies: 1},
-	{Name: "leavermovinglock", Ranks: 4, Run: bereaved(mam.Config{Method: mam.RMALockall}, 3, 3, moving), Dies: 1},
-	{Name: "sourcecomingnb", Ranks: 4, Run: bereaved(mam.Config{Method: mam.P2P, Strategy: mam.NonBlocking}, 5, 1, coming), Dies: 1},
-	{Name: "sourcecomingwd", Ranks: 4, Run: bereaved(mam.Config{Method: mam.RMALockall, Strategy: mam.WaitDrains}, 5, 2, coming), Dies: 1},
-	{Name: "leavercomingthread", Ranks: 4, Run: bereaved(mam.Config{Method: mam.COL, Strategy: mam.Thread}, 3, 3, coming), Dies: 1},
-	{Name: "leavercomingwd", Ranks: 4, Run: bereaved(mam.Config{Method: mam.RMALock, Strategy: mam.WaitDrains}, 3, 3, coming), Dies: 1},
-	{Name: "leavermovingnb", Ranks: 4, Run: bereaved(mam.Config{Method: mam.COL, Strategy: mam.NonBlocking}, 3, 3, moving), Dies: 1},
+	{Name: "sourcecoming", Ranks: 4, Run: bereaved(mam.Config{Method: mam.Pull}, 5, 1, coming, 0), Dies: 1},
+	{Name: "sourceuser", Ranks: 4, Run: bereaved(mam.Config{Method: mam.Pull}, 5, 1, user, 0), Dies: 1},
+	{Name: "sourceuserlock", Ranks: 4, Run: bereaved(mam.Config{Method: mam.RMALock}, 5, 2, user, 0), Dies: 1},
+	{Name: "leavercoming", Ranks: 4, Run: bereaved(mam.Config{Method: mam.Pull}, 3, 3, coming, 0), Dies: 1},
+	{Name: "leaveruser", Ranks: 4, Run: bereaved(mam.Config{Method: mam.COL}, 3, 3, user, 0), Dies: 1},
+	{Name: "leavermoving", Ranks: 4, Run: bereaved(mam.Config{Method: mam.Pull}, 3, 3, moving, anyTime()), Dies: 1},
+	{Name: "leavermovinglock", Ranks: 4, Run: bereaved(mam.Config{Method: mam.RMALockall}, 3, 3, moving, anyTime()), Dies: 1},
+	{Name: "sourcecomingnb", Ranks: 4, Run: bereaved(mam.Config{Method: mam.P2P, Strategy: mam.NonBlocking}, 5, 1, coming, 0), Dies: 1},
+	{Name: "sourcecomingwd", Ranks: 4, Run: bereaved(mam.Config{Method: mam.RMALockall, Strategy: mam.WaitDrains}, 5, 2, coming, 0), Dies: 1},
+	{Name: "leavercomingthread", Ranks: 4, Run: bereaved(mam.Config{Method: mam.COL, Strategy: mam.Thread}, 3, 3, coming, 0), Dies: 1},
+	{Name: "leavercomingwd", Ranks: 4, Run: bereaved(mam.Config{Method: mam.RMALock, Strategy: mam.WaitDrains}, 3, 3, coming, 0), Dies: 1},
+	{Name: "leavermovingnb", Ranks: 4, Run: bereaved(mam.Config{Method: mam.COL, Strategy: mam.NonBlocking}, 3, 3, moving, anyTime()), Dies: 1},
 	{Name: "killedwd", Ranks: 3, Run: killed(mam.Config{Method: mam.RMALock, Strategy: mam.WaitDrains}), Dies: 1},
 	{Name: "unfinishednb", Ranks: 2, Run: unfinished(mam.Config{Method: mam.P2P, Strategy: mam.NonBlocking}, 5)},
 	{Name: "unfinishedthread", Ranks: 2, Run: unfinished(mam.Config{Method: mam.COL, Strategy: mam.Thread}, 7)},

@@ -75,14 +75,14 @@ func Run(t *testing.T, list []Scene) {
 			{"inproc", []mpitest.Option{mpitest.Transport("inproc")}},
 			{"hosts", []mpitest.Option{testjob.Hosts(3, 2), mpitest.Transport("shm,tcp")}},
 		} {
-			t.Run(s.Name+"/"+over.name, func(t *testing.T) { s.goroutines(t, over.opts) })
+			t.Run(s.Name+"/"+over.name, func(t *testing.T) { s.Goroutines(t, over.opts) })
 		}
 		t.Run(s.Name+"/processes", s.processes)
 	}
 }
 
-// goroutines runs the scene by ranks of which nothing is left.
-func (s *Scene) goroutines(t *testing.T, opts []mpitest.Option) {
+// Goroutines runs the scene by ranks of which nothing is left.
+func (s *Scene) Goroutines(t *testing.T, opts []mpitest.Option) {
 	before := controltest.Leftovers()
 	t.Cleanup(func() {
 		controltest.WaitFor(t, fmt.Sprintf("nothing left beyond %+v", before), func() bool { return controltest.Leftovers().Within(before) })
