@@ -119,8 +119,8 @@ func bereaved(config mam.Config, to, victim int, when moment, after time.Duratio
 		if world.Rank() != victim {
 			death = mpi.Irecv(world, make([]int, 1), victim, 0)
 		}
-		if world.Rank() == victim && when == asked {
-			go die()
+		if err := d.gather(world, when, die); err != nil {
+			return err
 		}
 		for dead := false; !dead; {
 			time.Sleep(iterationTime) //archtest:sleep an iteration of the program
@@ -156,6 +156,24 @@ func bereaved(config mam.Config, to, victim int, when moment, after time.Duratio
 		}
 		return d.lost()
 	}
+}
+
+// gather: who dies when the change is asked for does not before all others are in their
+// loops, as they could not be without it.
+func (d *mourners) gather(world *mpi.Comm, when moment, die func()) error {
+	if when != asked {
+		return nil
+	}
+	if world.Rank() != d.victim {
+		return mpi.SendOne(world, 0, d.victim, 1)
+	}
+	for range world.Size() - 1 {
+		if _, _, err := mpi.RecvOne[int](world, mpi.AnySource, 1); err != nil {
+			return err
+		}
+	}
+	go die()
+	return nil
 }
 
 // lost is the next change: all learn what is lost.

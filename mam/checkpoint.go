@@ -99,8 +99,9 @@ func (m *Module) admit() error {
 		if err := m.ask(); err != nil {
 			return err
 		}
+	} else {
+		m.target = 0
 	}
-	m.target = 0
 	m.mu.Lock()
 	m.see()
 	m.mu.Unlock()
@@ -205,7 +206,11 @@ func (x *wish) pending() bool {
 // ask submits what SetTarget has said.
 func (m *Module) ask() error {
 	n, ns := m.target, m.comm.Size()
-	if n == 0 || m.wish.pending() && m.wish.n == n || !m.wish.pending() && n == ns && m.config.Process != Baseline {
+	if m.wish.pending() && m.wish.n == n {
+		return nil // it stays to be asked for, if that is rolled back
+	}
+	m.target = 0
+	if n == 0 || !m.wish.pending() && n == ns && m.config.Process != Baseline {
 		return nil
 	}
 	r := sessions.Request{Kind: sessions.Replace, In: []string{"gompi://main"}, Size: n}

@@ -83,7 +83,7 @@ func (m *Module) commit() (State, error) {
 		err = errors.Join(err, m.own.Free())
 		m.own = nil
 	}
-	m.comm, m.made, m.set, m.asked = comm, true, a.c.Result, m.wish
+	m.comm, m.made, m.set, m.asked, m.target = comm, true, a.c.Result, m.wish, 0
 	err = errors.Join(err, m.span(a.c.Joining...))
 	m.release(a.c)
 	m.mu.Lock()

@@ -278,8 +278,9 @@ func (m *Module) State() State {
 
 // SetTarget asks for a change to so many ranks, as gompictl resize =n does: at the next
 // Checkpoint of rank 0, whose number holds. Changes are one after the other; of several
-// numbers that wait the last one stays. A number that is there already is no change. If
-// the request is refused, the Checkpoint says so. Local.
+// numbers that wait the last one stays. A number that is there already is no change. One that
+// is under way is asked for again if that is rolled back. If the request is refused, the
+// Checkpoint says so. Local.
 //
 // MAM_Set_target_number of MaM.
 func (m *Module) SetTarget(n int) error {

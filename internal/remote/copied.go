@@ -32,6 +32,9 @@ func (t *Target) copyFault(err error) *fault.Fault {
 		}
 		return t.s.e.Fate(t.proc)
 	}
+	if errors.Is(err, transport.ErrHidden) {
+		return &fault.Fault{Class: fault.Closed, Peer: -1, Got: -1, Want: -1, Err: err}
+	}
 	return &fault.Fault{Class: fault.Unreachable, Peer: -1, Err: err}
 }
 

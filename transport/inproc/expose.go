@@ -40,14 +40,18 @@ func (t *Transport) Proof() (key, value uint64) {
 func (t *Transport) Reach(c wire.Contact, key, value uint64) (transport.Memory, error) {
 	dropDescriptors(c)
 	var word [8]byte
-	if err := (memory{t.hub}).Read(word[:], key, 0); err != nil || binary.NativeEndian.Uint64(word[:]) != value {
+	m := memory{t.hub, c.Proc}
+	if err := m.Read(word[:], key, 0); err != nil || binary.NativeEndian.Uint64(word[:]) != value {
 		return nil, fmt.Errorf("inproc: memory of process %v: %w", c.Proc, transport.ErrUnreachable)
 	}
-	return memory{t.hub}, nil
+	return m, nil
 }
 
-// memory is what all processes of a hub have exposed.
-type memory struct{ hub *Hub }
+// memory is what a process of a hub has exposed.
+type memory struct {
+	hub *Hub
+	of  wire.ProcID
+}
 
 var _ transport.Direct = memory{}
 
@@ -58,9 +62,15 @@ func (m memory) Bytes(key uint64) []byte {
 	return m.hub.exposed[key]
 }
 
-// part returns n bytes of b, which is exposed behind key.
-func part(b []byte, key uint64, off int64, n int) ([]byte, error) {
-	if off < 0 || off > int64(len(b)) || n > len(b)-int(off) {
+// part returns n bytes of b, which is exposed behind key. Nothing is where the owner has let
+// go of it, also on its way out when it has been killed.
+func (m memory) part(b []byte, key uint64, off int64, n int) ([]byte, error) {
+	switch {
+	case b == nil && n > 0 && !m.hub.Has(m.of):
+		return nil, fmt.Errorf("inproc: memory of process %v: %w", m.of, transport.ErrPeerGone)
+	case b == nil && n > 0:
+		return nil, fmt.Errorf("inproc: memory of process %v: %w", m.of, transport.ErrHidden)
+	case off < 0 || off > int64(len(b)) || n > len(b)-int(off):
 		return nil, fmt.Errorf("inproc: %d bytes at %d + %d, %d are exposed: %w", n, key, off, len(b), transport.ErrProtocol)
 	}
 	return b[off:][:n], nil
@@ -71,14 +81,14 @@ func (m memory) Writable() bool { return true }
 
 // Read implements transport.Memory.
 func (m memory) Read(dst []byte, key uint64, off int64) error {
-	src, err := part(m.Bytes(key), key, off, len(dst))
+	src, err := m.part(m.Bytes(key), key, off, len(dst))
 	copy(dst, src)
 	return err
 }
 
 // Write implements transport.Memory.
 func (m memory) Write(src []byte, key uint64, off int64) error {
-	dst, err := part(m.Bytes(key), key, off, len(src))
+	dst, err := m.part(m.Bytes(key), key, off, len(src))
 	copy(dst, src)
 	return err
 }
@@ -87,7 +97,7 @@ func (m memory) Write(src []byte, key uint64, off int64) error {
 func (m memory) ReadRuns(runs []transport.Run, key uint64) error {
 	all := m.Bytes(key)
 	for _, r := range runs {
-		src, err := part(all, key, r.Off, len(r.Mem))
+		src, err := m.part(all, key, r.Off, len(r.Mem))
 		if err != nil {
 			return err
 		}
@@ -100,7 +110,7 @@ func (m memory) ReadRuns(runs []transport.Run, key uint64) error {
 func (m memory) WriteRuns(runs []transport.Run, key uint64) error {
 	all := m.Bytes(key)
 	for _, r := range runs {
-		dst, err := part(all, key, r.Off, len(r.Mem))
+		dst, err := m.part(all, key, r.Off, len(r.Mem))
 		if err != nil {
 			return err
 		}
