@@ -37,7 +37,7 @@ type deathPlan struct {
 // planOf is a plan by its number, the same in all processes of a job.
 func planOf(number uint64) (p deathPlan) {
 	rnd := rand.New(rand.NewPCG(number, 14))
-	p.config.Method = []mam.Method{mam.COL, mam.P2P, mam.RMALock, mam.RMALockall, mam.Pull}[rnd.IntN(5)]
+	p.config.Method = []mam.Method{mam.COL, mam.P2P, mam.RMALock, mam.RMALockall, mam.Pull, mam.InPlace}[rnd.IntN(6)]
 	strategies := []mam.Strategy{mam.Blocking, mam.Thread, mam.WaitDrains}
 	if p.config.Method == mam.COL || p.config.Method == mam.P2P {
 		strategies = append(strategies, mam.NonBlocking)
@@ -99,7 +99,7 @@ func (p *deathPlan) orphaned(ctx context.Context, world *mpi.Comm) error {
 		return err
 	}
 	defer m.Finalize()
-	d := &mourners{m: m, victim: p.victim}
+	d := &mourners{m: m, victim: p.victim, array: p.config.Method == mam.InPlace}
 	if err := d.register(); err != nil {
 		return err
 	}
