@@ -135,7 +135,7 @@ func (m *Module) publish() error {
 		if err != nil {
 			return m.refuse("Checkpoint", mpi.ErrArg, err)
 		}
-		if err := store.Put(registryKey, b); err != nil {
+		if err := volumes(b, store.Put); err != nil {
 			return err
 		}
 	}

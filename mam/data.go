@@ -119,7 +119,7 @@ func (m *Module) register(op string, a *array) error {
 		case a.Replicated != b.Replicated || a.One != b.One || a.Mode != b.Mode || a.Marked != b.Marked:
 			return m.refuse(op, mpi.ErrArg, fmt.Errorf("%q is %s, not %s", a.Name, b.kind(), a.kind()))
 		case !a.Replicated && !a.Rule.Same(&b.Rule):
-			return m.refuse(op, mpi.ErrArg, fmt.Errorf("%q: its layout is %v, not %v", a.Name, Layout{b.Rule}, Layout{a.Rule}))
+			return m.refuse(op, mpi.ErrArg, fmt.Errorf("%q: its layout is %v, not %v%s", a.Name, Layout{b.Rule}, Layout{a.Rule}, b.unlike(a)))
 		}
 		b.load, b.store = a.load, a.store
 		b.store(b.came)
@@ -157,7 +157,7 @@ func (m *Module) register(op string, a *array) error {
 
 // add makes data part of what moves with the next change.
 func (m *Module) add(a *array) error {
-	if _, err := m.registry(append(slices.Clone(m.arrays), a)).encode(); err != nil {
+	if err := m.registry(append(slices.Clone(m.arrays), a)).fits(); err != nil {
 		return err
 	}
 	m.mu.Lock()
@@ -168,6 +168,14 @@ func (m *Module) add(a *array) error {
 	m.arrays = append(m.arrays, a)
 	m.closeGate()
 	return nil
+}
+
+// unlike says of two layouts that look alike what they differ in.
+func (a *array) unlike(b *array) string {
+	if (Layout{a.Rule}).String() == (Layout{b.Rule}).String() {
+		return ": it differs in weights, counts, extents or blocks"
+	}
+	return ""
 }
 
 // held says whether the variable is as long as it has to be.

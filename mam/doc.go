@@ -38,5 +38,5 @@
 //
 // Limitations: Auto is COL. Newcomers that read constant data have as
 // long for it as gompirun's --resize-timeout says. What describes all data has at most
-// 256 KiB, weights of rows included.
+// 64 MiB as text, in which each list of weights of rows stands once.
 package mam

@@ -58,18 +58,18 @@ func (m *Module) arrive(c *sessions.Change) (*adoption, error) {
 	}
 	var last []byte
 	for {
-		values, err := store.Get(m.ctx, true, registryKey)
+		text, head, err := registryIn(m.ctx, store)
 		if err != nil {
 			return nil, err
 		}
-		a, err := m.prepared(c, store, values[0])
+		a, err := m.prepared(c, store, text)
 		if err == nil {
 			return a, c.Ready()
 		}
-		if bytes.Equal(values[0], last) {
+		if bytes.Equal(head, last) {
 			return nil, err
 		}
-		last = values[0]
+		last = head
 	}
 }
 

@@ -4,13 +4,15 @@ package mam
 
 import (
 	"bytes"
+	"compress/flate"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"io"
+	"slices"
 
 	"gompi/internal/layout"
-	"gompi/sessions"
 )
 
 // What stands in the store of a set: the registry, by rank 0 at its first Checkpoint.
@@ -19,9 +21,10 @@ const registryKey = "gompi.mam.registry"
 const (
 	registryVersion = 1
 	mostArrays      = 1 << 10
-	mostName        = 1 << 10 // bytes
-	mostElem        = 1 << 20 // bytes of an element
-	mostShared      = 4 << 10 // bytes of a name of memory
+	mostName        = 1 << 10  // bytes
+	mostText        = 64 << 20 // bytes of a registry as text
+	mostElem        = 1 << 20  // bytes of an element
+	mostShared      = 4 << 10  // bytes of a name of memory
 )
 
 // registry is what newcomers must know before they have anything: rank 0's data, as all
@@ -35,6 +38,8 @@ type registry struct {
 	Settings []Setting
 	Inputs   inputs // of Auto
 	Data     []entry
+	// Weights are lists that data have, each once: as it is put.
+	Weights [][]int64 `json:",omitempty"`
 }
 
 // entry is one of the data.
@@ -48,6 +53,8 @@ type entry struct {
 	Shared     string        `json:",omitempty"` // the name of the memory of the hosts in which it lies
 	Marked     bool          `json:",omitempty"` // variable data, see Mode
 	Rule       layout.Layout // of replicated data only how many elements there are
+	// WeightsAt is 1 + which of registry.Weights the rule has, as it is put; else 0.
+	WeightsAt int `json:",omitempty"`
 }
 
 func (e *entry) kind() string {
@@ -96,21 +103,99 @@ func (m *Module) registry(arrays []*array) *registry {
 	return r
 }
 
-func (r *registry) encode() ([]byte, error) {
-	b, err := json.Marshal(r)
-	if err == nil && len(b) > sessions.MaxValue {
-		err = fmt.Errorf("what describes %d data has %d bytes, at most %d allowed", len(r.Data), len(b), sessions.MaxValue)
+// compact is the registry with each list of weights once.
+func (r *registry) compact() *registry {
+	c := *r
+	c.Data, c.Weights = slices.Clone(r.Data), nil
+	for i := range c.Data {
+		e := &c.Data[i]
+		w := e.Rule.Weights
+		if len(w) == 0 {
+			continue
+		}
+		at := slices.IndexFunc(c.Weights, func(o []int64) bool { return slices.Equal(o, w) })
+		if at < 0 {
+			at, c.Weights = len(c.Weights), append(c.Weights, w)
+		}
+		e.Rule.Weights, e.WeightsAt = nil, at+1
 	}
-	return b, err
+	return &c
+}
+
+// expand undoes compact.
+func (r *registry) expand() error {
+	for i := range r.Data {
+		e := &r.Data[i]
+		if e.WeightsAt == 0 {
+			continue
+		}
+		if e.WeightsAt < 0 || e.WeightsAt > len(r.Weights) || e.Rule.Weights != nil {
+			return fmt.Errorf("%q has weights %d of %d lists", e.Name, e.WeightsAt, len(r.Weights))
+		}
+		e.Rule.Weights, e.WeightsAt = r.Weights[e.WeightsAt-1], 0
+	}
+	r.Weights = nil
+	return nil
+}
+
+// encode is what is put: compressed, as weights of rows are many and much alike.
+func (r *registry) encode() ([]byte, error) {
+	text, err := json.Marshal(r.compact())
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > mostText {
+		return nil, fmt.Errorf("what describes %d data has %d bytes, at most %d allowed", len(r.Data), len(text), mostText)
+	}
+	var b bytes.Buffer
+	z, err := flate.NewWriter(&b, flate.BestSpeed)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := z.Write(text); err != nil {
+		return nil, err
+	}
+	err = z.Close()
+	return b.Bytes(), err
+}
+
+// fits says why the registry cannot be put; nil: it can.
+func (r *registry) fits() error {
+	if !r.mayExceed() {
+		return nil
+	}
+	_, err := r.encode()
+	return err
+}
+
+// mayExceed reports whether what describes data may be more than is allowed; a quick look,
+// which errs on the other side.
+func (r *registry) mayExceed() bool {
+	c, n := r.compact(), 4096
+	for _, e := range c.Data {
+		n += len(e.Name)*6 + len(e.Type)*6 + len(e.Shared)*6 + 256 + 20*len(e.Rule.Dims)
+		for _, list := range e.Rule.Counts {
+			n += 20 * len(list)
+		}
+		for _, list := range e.Rule.Parts {
+			n += 50 * len(list)
+		}
+	}
+	for _, list := range c.Weights {
+		n += 20 * len(list)
+	}
+	return n > mostText
 }
 
 // hash is the same on all that have registered the same, and changed it as often.
 func (r *registry) hash() uint64 {
 	h := fnv.New64a()
+	c := r.compact()
 	if b, err := json.Marshal(struct {
 		Ranks, Edition int
 		Data           []entry
-	}{r.Ranks, r.Edition, r.Data}); err == nil {
+		Weights        [][]int64
+	}{c.Ranks, c.Edition, c.Data, c.Weights}); err == nil {
 		h.Write(b)
 	}
 	return h.Sum64()
@@ -118,10 +203,13 @@ func (r *registry) hash() uint64 {
 
 // readRegistry checks what another process has put.
 func readRegistry(b []byte) (*registry, error) {
-	d := json.NewDecoder(bytes.NewReader(b))
+	d := json.NewDecoder(io.LimitReader(flate.NewReader(bytes.NewReader(b)), mostText))
 	d.DisallowUnknownFields()
 	r := new(registry)
 	if err := d.Decode(r); err != nil {
+		return nil, fmt.Errorf("the registry of the sources: %w", err)
+	}
+	if err := r.expand(); err != nil {
 		return nil, fmt.Errorf("the registry of the sources: %w", err)
 	}
 	if r.Version != registryVersion || r.Edition < 0 || r.Ranks < 1 || r.Ranks > layout.MostRanks || len(r.Data) > mostArrays || len(r.Settings) > 16 {

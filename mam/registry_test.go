@@ -3,7 +3,13 @@
 package mam
 
 import (
+	"bytes"
+	"compress/flate"
+	"encoding/json"
+	"fmt"
+	"io"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -75,16 +81,90 @@ func TestRegistryTravels(t *testing.T) {
 		if _, err := readRegistry([]byte(text)); err == nil {
 			t.Errorf("%q is a registry", text)
 		}
+		if _, err := readRegistry(packed(text)); err == nil {
+			t.Errorf("%q is a registry, compressed", text)
+		}
+	}
+}
+
+func packed(text string) []byte {
+	var b bytes.Buffer
+	z, _ := flate.NewWriter(&b, flate.BestSpeed)
+	io.WriteString(z, text)
+	z.Close()
+	return b.Bytes()
+}
+
+// A list of weights is put once, however many data have it; so much more fits than a
+// value holds as text. What another process has put may say anything of it.
+func TestRegistryOfManyRows(t *testing.T) {
+	r := someRegistry()
+	w, n := make([]int64, 200_000), int64(0)
+	for i := range w {
+		w[i] = 40 + int64(i*7919%21)
+		n += w[i]
+	}
+	for i := range 6 {
+		r.Data = append(r.Data, entry{Name: fmt.Sprint("rows", i), Type: "float64", Bytes: 8, Rule: layout.Layout{Kind: layout.Rows, N: int64(len(w)), Weights: slices.Clone(w)}},
+			entry{Name: fmt.Sprint("entries", i), Type: "int32", Bytes: 4, Mode: Constant, Rule: layout.Layout{Kind: layout.Entries, N: n, Weights: slices.Clone(w)}})
+	}
+	b, err := r.encode()
+	if err != nil || len(b) > 1<<20 {
+		t.Fatal(len(b), err)
+	}
+	got, err := readRegistry(b)
+	if err != nil || !reflect.DeepEqual(got, r) || got.hash() != r.hash() {
+		t.Fatal("what is read is not what was put: ", err)
+	}
+	if r.Data[0].WeightsAt != 0 || r.Weights != nil {
+		t.Error("to encode has changed it")
+	}
+	r.Data[2].Rule.Weights = make([]int64, mostText/20+1)
+	if !r.mayExceed() {
+		t.Error("this does not look as if it were too much")
+	}
+	if err := r.fits(); err != nil {
+		t.Errorf("many short numbers: %v", err)
+	}
+	for i := range r.Data[2].Rule.Weights {
+		r.Data[2].Rule.Weights[i] = layout.MostElems + int64(i)
+	}
+	r.Data[3].Rule.Weights = slices.Clone(r.Data[2].Rule.Weights)
+	r.Data[3].Rule.Weights[0]++
+	if err := r.fits(); err == nil || !strings.Contains(err.Error(), "what describes 14 data has") {
+		t.Errorf("too much: %v", err)
+	}
+	for _, c := range []struct {
+		change func(c *registry)
+		why    string
+	}{
+		{func(c *registry) { c.Data[0].WeightsAt = 2 }, "weights 2 of 1 lists"},
+		{func(c *registry) { c.Data[0].WeightsAt = -1 }, "weights -1 of 1 lists"},
+		{func(c *registry) { c.Data[0].Rule.Weights = []int64{1} }, "weights 1 of 1 lists"},
+	} {
+		r := someRegistry().compact()
+		c.change(r)
+		text, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := readRegistry(packed(string(text))); err == nil || !strings.Contains(err.Error(), c.why) {
+			t.Errorf("%s: %v, want %q", text, err, c.why)
+		}
+	}
+	if _, err := readRegistry(packed(strings.Repeat(" ", mostText+1) + "{}")); err == nil {
+		t.Error("there is no limit")
 	}
 }
 
 // Whatever came is refused, or is what could have been put: each split can be made.
 func FuzzRegistry(f *testing.F) {
-	b, _ := someRegistry().encode()
+	b, _ := json.Marshal(someRegistry().compact())
 	f.Add(b)
 	f.Add([]byte(`{"Version":1,"Ranks":2,"Data":[{"Name":"g","Type":"int","Bytes":8,"Rule":{"kind":6,"n":12,"dims":[3,4]}}]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		r, err := readRegistry(b)
+		_, _ = readRegistry(b) // which is hardly ever compressed text
+		r, err := readRegistry(packed(string(b)))
 		if err != nil || r.Ranks > 1<<10 {
 			return
 		}

@@ -71,7 +71,7 @@ func TestResize(t *testing.T) {
 		}
 		return worst
 	}
-	resize := func(ns, nd int, spoil bool) (history []float64) {
+	resize := func(ns, nd int, config mam.Config, spoil bool) (history []float64) {
 		mpitest.Run(t, ns, func(t *mpitest.T, world *mpi.Comm) {
 			s := &solver{matrix: dam, tol: 1e-10, most: 1000}
 			resized := 0
@@ -98,7 +98,7 @@ func TestResize(t *testing.T) {
 				}
 				return err
 			}
-			err := mam.Loop(t.Context(), world, mam.Config{}, s.register, func(m *mam.Module, i int) (bool, error) {
+			err := mam.Loop(t.Context(), world, config, s.register, func(m *mam.Module, i int) (bool, error) {
 				if s.Done == at && m.Comm().Size() == ns {
 					if err := m.SetTarget(nd); err != nil {
 						return false, err
@@ -115,21 +115,30 @@ func TestResize(t *testing.T) {
 		})
 		return history
 	}
+	check := func(ns, nd int, config mam.Config) {
+		h := resize(ns, nd, config, false)
+		if len(h) <= at || !slices.Equal(h[:at+1], static[ns-1][:at+1]) {
+			t.Errorf("%+v: from %d to %d ranks: before the change the history is not that of %d ranks", config, ns, nd, ns)
+		}
+		if x := beyond(h); x > factor || len(h) < shortest-1 || len(h) > longest+1 {
+			t.Errorf("%+v: from %d to %d ranks: %d iterations, without a change %d to %d; residuals differ %.1f times as much as by the order of summation", config, ns, nd, len(h)-1, shortest-1, longest-1, x)
+		}
+	}
 	for ns := 1; ns <= most; ns++ {
 		for nd := 1; nd <= most; nd++ {
-			if ns == nd {
-				continue
-			}
-			h := resize(ns, nd, false)
-			if len(h) <= at || !slices.Equal(h[:at+1], static[ns-1][:at+1]) {
-				t.Errorf("from %d to %d ranks: before the change the history is not that of %d ranks", ns, nd, ns)
-			}
-			if x := beyond(h); x > factor || len(h) < shortest-1 || len(h) > longest+1 {
-				t.Errorf("from %d to %d ranks: %d iterations, without a change %d to %d; residuals differ %.1f times as much as by the order of summation", ns, nd, len(h)-1, shortest-1, longest-1, x)
+			if ns != nd {
+				check(ns, nd, mam.Config{})
 			}
 		}
 	}
-	if x := beyond(resize(2, 3, true)); x < 1000*factor {
+	for _, config := range []mam.Config{
+		{Process: mam.Baseline}, {Method: mam.P2P}, {Method: mam.RMALock}, {Method: mam.RMALockall}, {Method: mam.Pull},
+		{Method: mam.Pull, Strategy: mam.Blocking}, {Method: mam.COL, Strategy: mam.NonBlocking}, {Method: mam.RMALockall, Strategy: mam.WaitDrains},
+	} {
+		check(2, 5, config)
+		check(4, 3, config)
+	}
+	if x := beyond(resize(2, 3, mam.Config{}, true)); x < 1000*factor {
 		t.Errorf("with an element that is lost residuals differ only %.1f times as much", x)
 	}
 }
