@@ -16,6 +16,9 @@ import (
 // more.
 func (m *Module) await(number int) (*sessions.Change, error) {
 	name, err := m.awaited()
+	if t := m.takeTrouble(); t != nil && err == nil {
+		err = t
+	}
 	if name == "" || err != nil {
 		return nil, err
 	}

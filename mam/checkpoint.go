@@ -49,8 +49,13 @@ func (m *Module) Checkpoint(how Completion) (State, error) {
 		return m.State(), err
 	}
 	m.calls, m.iteration = m.calls+1, m.iteration+1
-	if c == nil && m.adopting == nil && how == Wait {
-		if c, err = m.await(number); err != nil {
+	if c == nil && m.adopting == nil {
+		if how == Wait {
+			c, err = m.await(number)
+		} else {
+			err = m.takeTrouble()
+		}
+		if err != nil {
 			return m.State(), err
 		}
 	}
@@ -108,10 +113,11 @@ func (m *Module) admit() error {
 	if !m.admitted { // which this goroutine alone writes
 		m.openGate()
 	}
-	return m.takeTrouble()
+	return nil
 }
 
-// takeTrouble is why a change could not be prepared, once.
+// takeTrouble is why a change could not be prepared, once: said behind what all do together
+// in a Checkpoint, as others may not have any.
 func (m *Module) takeTrouble() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

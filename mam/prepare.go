@@ -34,7 +34,10 @@ func (m *Module) prepareAll(w *sessions.Watcher) {
 			if gone(err) || errors.Is(err, mpi.ErrRolledBack) || errors.Is(err, sessions.ErrSetGone) {
 				_, _ = c.Decided(m.life)
 			}
-			if !c.Over() && m.life.Err() == nil { // it will be, at its deadline, as this member holds it back
+			// A change that is not over will be, at its deadline, as this member holds it back.
+			// That members have different data is to be told on all, though one has ended it.
+			differ := errors.Is(err, mpi.ErrMismatch) && !errors.Is(err, errStale)
+			if (differ || !c.Over()) && m.life.Err() == nil {
 				m.mu.Lock()
 				m.trouble = err
 				alarm := m.alarm

@@ -147,6 +147,9 @@ func TestDifferentRegistrations(t *testing.T) {
 					_, err = m.Checkpoint(how)
 				}
 				wantError(t, err, mpi.ErrMismatch, "rank 1 of 3 has registered other data")
+				if err := world.Barrier(); err != nil { // who ends it ends it for all
+					t.Error(err)
+				}
 			})
 		}
 	}
