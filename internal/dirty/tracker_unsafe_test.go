@@ -51,7 +51,7 @@ var pages = map[string]func(t *testing.T, n int) []byte{
 	},
 }
 
-func mapped(t *testing.T, n, flags int) []byte {
+func mapped(t testing.TB, n, flags int) []byte {
 	b, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, flags)
 	if err != nil {
 		t.Fatal(err)
@@ -434,6 +434,36 @@ func BenchmarkTracker(b *testing.B) {
 			}
 			mem[at]++
 			at += ChunkBytes
+		}
+		w.Disarm()
+	})
+	b.Run("first-write-huge", func(b *testing.B) { // one in each huge page, which is split
+		const whole = 2 << 20
+		all := mapped(b, n+whole, unix.MAP_PRIVATE|unix.MAP_ANON)
+		skip := int(-uintptr(unsafe.Pointer(&all[0])) & (whole - 1))
+		mem := all[skip:][:n]
+		unix.Madvise(mem, unix.MADV_HUGEPAGE)
+		at := n
+		var w Watch
+		for b.Loop() {
+			if at >= n {
+				b.StopTimer()
+				if w != nil {
+					w.Disarm()
+				}
+				unix.Madvise(mem, unix.MADV_DONTNEED)
+				for i := 0; i < n; i += ChunkBytes {
+					mem[i] = 1
+				}
+				var err error
+				if w, err = k.Arm(mem); err != nil {
+					b.Fatal(err)
+				}
+				at = 0
+				b.StartTimer()
+			}
+			mem[at]++
+			at += whole
 		}
 		w.Disarm()
 	})
