@@ -42,7 +42,7 @@ race: ## the concurrent packages under the race detector (needs a C compiler)
 	.ci/race -timeout $(TESTTIMEOUT) $(VERBOSE) ./mpi/... ./mpitest/... ./internal/engine/... ./internal/match/... \
 		./internal/wait/... ./internal/control/... ./internal/head ./internal/agent ./internal/onehost ./internal/core \
 		./internal/nodecoll ./internal/progress ./internal/shmem ./internal/launch/... ./internal/rollcall/... ./transport/... ./collectives/... ./launcher/... ./internal/remote/... ./rma/... \
-		./sessions/... ./mam ./internal/dirty ./internal/change ./internal/setpage
+		./sessions/... ./mam ./internal/dirty ./internal/change ./internal/setpage ./bench/stages ./bench/sam
 
 .PHONY: fuzz-short
 fuzz-short: ## every fuzz target for 10 s

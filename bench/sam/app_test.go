@@ -91,6 +91,7 @@ func TestRun(t *testing.T) {
 		"drains":     func(c *Config) { methods(c, mam.P2P, mam.RMALock, mam.WaitDrains) },
 		"hosts":      func(c *Config) { c.ADR = 0 },
 		"hosts2":     func(c *Config) { methods(c, mam.COL, mam.RMALock, mam.WaitDrains) },
+		"auto":       func(c *Config) { methods(c, mam.Auto, mam.Auto, mam.Auto) },
 		"inplace":    func(c *Config) { methods(c, mam.InPlace, mam.Pull, mam.WaitDrains) },
 		"placed":     func(c *Config) { methods(c, mam.COL, mam.InPlace, mam.Blocking) },
 		"windows":    func(c *Config) { c.ADR = 0; c.Groups[1].Method, c.Groups[2].Method = mam.RMALock, mam.RMALockall },
@@ -144,7 +145,7 @@ func TestRun(t *testing.T) {
 				t.Errorf("iterations of phases: %v", phases)
 			}
 			for i, x := range s.Resizes {
-				if x.From != c.Groups[i].Procs || x.To != c.Groups[i+1].Procs || x.Method != c.Groups[i+1].Method.String() || x.TotalMsec <= 0 || (x.MovedBytes > 0) != (r.Bytes > 0 && c.Groups[i+1].Method != mam.InPlace) {
+				if x.From != c.Groups[i].Procs || x.To != c.Groups[i+1].Procs || x.Method != c.Groups[i+1].Method.String() == (name != "auto") || x.Method == "auto" || x.TotalMsec <= 0 || (x.MovedBytes > 0) != (r.Bytes > 0 && c.Groups[i+1].Method != mam.InPlace) {
 					t.Errorf("%+v", x)
 				}
 			}
