@@ -36,7 +36,6 @@
 // other processes store to and that is not marked, older kernels, other systems), and below
 // 64 KiB, variable data moves at the commit.
 //
-// Limitations: Auto is COL. Newcomers that read constant data have as
-// long for it as gompirun's --resize-timeout says. What describes all data has at most
-// 64 MiB as text, in which each list of weights of rows stands once.
+// Limitations: what describes all data has at most 64 MiB as text, in which each list of
+// weights of rows stands once.
 package mam

@@ -18,9 +18,20 @@ func (c *Config) early() bool {
 	return c.Strategy != Blocking
 }
 
-// told counts bytes that have come, for who waits for them with a deadline.
+// told counts bytes that have come in the background, for who waits for them with a
+// deadline.
 func (a *adoption) told(bytes int) {
-	if a.early != nil && a.m.w != nil {
+	if a.early != nil {
+		a.nears(bytes)
+	}
+}
+
+// nears says that this process has so many bytes more of what the change waits for: while
+// some process does there is no deadline.
+func (a *adoption) nears(bytes int) {
+	if a.old < 0 {
+		a.c.AddBytes(bytes)
+	} else {
 		a.m.w.AddBytes(bytes)
 	}
 }

@@ -96,6 +96,9 @@ func (a *adoption) touch(x *move, p *pace) error {
 		for i := 0; i < n; i += pageBytes {
 			rest[i] = 0
 		}
+		if p != nil {
+			a.nears(n)
+		}
 		if rest = rest[n:]; len(rest) > 0 && p.rests() {
 			a.times.Touch += a.times.spent(Touching, start)
 			err := p.rest(began)

@@ -165,6 +165,9 @@ func (a *adoption) occupy(x *move, p *pace) error {
 		if err != nil {
 			return fmt.Errorf("mam: %q: %d bytes of %d on rank %d of %d: %w", x.Name, r.Hi-r.Lo, x.Rule.N*x.Bytes, a.new, a.times.ND, err)
 		}
+		if p != nil {
+			a.nears(int(n))
+		}
 		if at += n; at < r.Hi && taken > 0 { // what is there costs less than a tenth
 			if err := p.rest(began); err != nil {
 				return err

@@ -215,12 +215,9 @@ func (m *Module) see() {
 // borrow reads what sources lend of the data that this process is to have, and leaves the
 // reader open for what is to be read again.
 func (a *adoption) borrow(ctx context.Context, store *sessions.Store) error {
-	r := &reader{a: a, ctx: ctx, offers: map[int][]byte{}, opened: map[[2]int]*rma.Remote{}, list: a.moves, told: func(int) {}}
+	r := &reader{a: a, ctx: ctx, offers: map[int][]byte{}, opened: map[[2]int]*rma.Remote{}, list: a.moves, told: a.nears}
 	a.borrower = r
 	r.pace = a.m.paced(ctx)
-	if a.old >= 0 {
-		r.told = a.m.w.AddBytes
-	}
 	for i, x := range a.moves {
 		if !x.lent() || x.Replicated && a.old >= 0 {
 			continue

@@ -117,10 +117,7 @@ func (a *adoption) pullEarly(ctx context.Context, store *sessions.Store, own *sh
 	r := &reader{a: a, ctx: ctx, offers: map[int][]byte{}, opened: map[[2]int]*rma.Remote{}, list: a.moves}
 	defer r.close()
 	r.pace = a.m.paced(ctx)
-	r.told = func(int) {}
-	if own != nil {
-		r.told = a.m.w.AddBytes
-	}
+	r.told = a.nears
 	for i, x := range a.moves {
 		if x.Mode != Constant || x.shared != nil {
 			continue

@@ -74,6 +74,18 @@ func (b *Book) Progress(now time.Duration, number uint32) {
 	}
 }
 
+// Nears: p, a newcomer that is not ready, comes nearer to it. So it does not hang, and its
+// change has as long again.
+func (b *Book) Nears(now time.Duration, p wire.ProcID) {
+	o := b.comes[p]
+	if o == nil || o.state >= Ready || o.stage == 0 {
+		return
+	}
+	if _, waits := o.waits[p]; waits {
+		o.stage = after(now, o.req.ToReady)
+	}
+}
+
 // late says for whom an operation has waited.
 func (b *Book) late(o *op) error {
 	return fmt.Errorf("%w: it waited for %s", ErrDeadline, b.waitsFor(o))

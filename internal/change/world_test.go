@@ -555,6 +555,7 @@ func (w *world) step(quiet bool) {
 			w.say("%v joins", p)
 			w.procs[p].joined = true
 			w.b.Joined(w.now, p)
+			w.b.Nears(w.now, p)
 			w.b.Prepared(w.now, p)
 		}
 	case 3: // somebody is handed a change

@@ -223,7 +223,7 @@ func (d *dec) state() change.State {
 
 // Op is the body of what is said of an operation by its number: KindWithdraw, whose
 // answer is an OpBody of how it ended, or that it is Adopting and so too late;
-// KindReleased, KindReadied, KindVoted, KindCompleted and KindForget, one way.
+// KindReleased, KindReadied, KindProgress, KindVoted, KindCompleted and KindForget, one way.
 type Op struct {
 	Kind Kind
 	Op   uint32

@@ -110,6 +110,7 @@ const (
 	KindForsake                     // one way: of the family whose children are this set nothing comes
 	KindMemory                      // request
 	KindLeaveMemory                 // one way
+	KindProgress                    // one way: a newcomer that is not ready comes nearer to it
 )
 
 // From the agent.
@@ -146,7 +147,7 @@ func (k Kind) BodyLimit() int {
 		return 64
 	case KindContact, KindFinalize, KindDead, KindCancel, KindList, KindCollect, KindPing, KindPong, KindRelease, KindUncommon,
 		KindAwait, KindWithdraw, KindHanded, KindDescribe, KindNews, KindUnfollow, KindMain, KindReleased, KindReadied, KindVoted, KindCompleted, KindForget, KindWord,
-		KindEnd, KindKin, KindOps, KindSets, KindUsed, KindIdle, KindBusy, KindUndecided, KindProvide, KindAbroad, KindReachable, KindForsake:
+		KindEnd, KindKin, KindOps, KindSets, KindUsed, KindIdle, KindBusy, KindUndecided, KindProvide, KindAbroad, KindReachable, KindForsake, KindProgress:
 		return 32
 	case KindAnnounce, KindLookup, KindDelete, KindAbort, KindBye, KindCut:
 		return 16 << 10
@@ -216,7 +217,7 @@ func (f *Frame) Weight() int { return max(leastWeight, FrameHead+len(f.Body)) }
 func (f *Frame) CheckNumber() error {
 	switch f.Kind {
 	case KindAnnounce, KindWatch, KindDead, KindStacks, KindCancel, KindCut, KindPing, KindPong, KindRelease, KindUncommon,
-		KindUnfollow, KindMain, KindReleased, KindReadied, KindVoted, KindCompleted, KindForget, KindWord, KindIdle, KindBusy, KindUndecided, KindGiveBack, KindReachable, KindForsake, KindLeaveMemory:
+		KindUnfollow, KindMain, KindReleased, KindReadied, KindVoted, KindCompleted, KindForget, KindWord, KindIdle, KindBusy, KindUndecided, KindGiveBack, KindReachable, KindForsake, KindLeaveMemory, KindProgress:
 		if f.ID != 0 {
 			return fmt.Errorf("one-way frame of kind %d has the request number %d", f.Kind, f.ID)
 		}

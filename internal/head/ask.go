@@ -145,6 +145,10 @@ func (h *Head) opOf(p *proc, kind control.Kind, number uint32) {
 		if p.comes == o {
 			h.book.Prepared(h.now(), p.id)
 		}
+	case control.KindProgress:
+		if p.comes == o {
+			h.book.Nears(h.now(), p.id)
+		}
 	case control.KindVoted:
 		h.vote(o, p)
 	case control.KindCompleted:

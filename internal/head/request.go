@@ -97,7 +97,7 @@ func (h *Head) oneWay(p *proc, f control.Frame) error {
 			return err
 		}
 		h.undecided(p, &m)
-	case control.KindForget, control.KindReleased, control.KindReadied, control.KindVoted, control.KindCompleted:
+	case control.KindForget, control.KindReleased, control.KindReadied, control.KindProgress, control.KindVoted, control.KindCompleted:
 		m := control.Op{Kind: f.Kind}
 		if err := control.Decode(&m, f.Body); err != nil {
 			return err

@@ -175,6 +175,9 @@ func (w *world) step() {
 	case m.change != nil && k < 50:
 		c := m.change
 		m.change = nil
+		if w.rng.IntN(2) == 0 {
+			w.tell(m, &control.Op{Kind: control.KindProgress, Op: c.Op})
+		}
 		w.tell(m, &control.Op{Kind: control.KindReadied, Op: c.Op})
 		w.tell(m, &control.Op{Kind: control.KindVoted, Op: c.Op})
 		w.ask(m, &control.Await{Op: c.Op, Until: change.Committed})

@@ -58,7 +58,7 @@ func Samples(job wire.JobID) []control.Message {
 		&control.Submit{Request: request, Parts: []control.SubmitPart{{Names: []string{"app://a"}, Argv: []string{"prog", ""}, Hosts: []string{"h"}}}, COL: []byte("{}")},
 		&control.Submit{Request: change.Request{Kind: change.Multi, Parts: []change.Request{request, {Kind: change.Shrink, In: []uint32{0}, Out: []wire.ProcID{p}, To: 3}}}, Parts: make([]control.SubmitPart, 2), COL: []byte{}},
 		&control.Await{Op: 3, Until: change.Ready}, &control.Update{Op: 3, COL: []byte("{}")}, &control.Undecided{Op: 3, Set: 9}, &control.Provide{Op: 3, Set: 9},
-		&control.Op{Kind: control.KindWithdraw, Op: 3}, &control.Op{Kind: control.KindReleased, Op: 3}, &control.Op{Kind: control.KindReadied, Op: 3},
+		&control.Op{Kind: control.KindWithdraw, Op: 3}, &control.Op{Kind: control.KindReleased, Op: 3}, &control.Op{Kind: control.KindReadied, Op: 3}, &control.Op{Kind: control.KindProgress, Op: 3},
 		&control.Op{Kind: control.KindVoted, Op: 3}, &control.Op{Kind: control.KindCompleted, Op: 3}, &control.Op{Kind: control.KindForget, Op: 3},
 		&op,
 		&control.Resize{Set: "app://a", By: -4, Detach: true}, &control.Resize{To: 8}, &control.Empty{Kind: control.KindOps}, &control.Empty{Kind: control.KindSets}, &control.Empty{Kind: control.KindUsed},
