@@ -211,6 +211,23 @@ func TestStrayWrite(t *testing.T) {
 	}
 }
 
+// What does not move in place is told with -v, once, by rank 0.
+func TestNotInPlaceIsTold(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := mpitest.Exec(t, 3, []string{self, "rank", "inplace"}, mpitest.Flags("-v"))
+	for _, want := range []string{`mam: "deal", cyclic of 999 elements, does not lie in place: it moves as other data does`, `mam: method pull for ["deal" "other" "step"], which are in no memory of the hosts`} {
+		if r.Status != 0 || strings.Count(r.Stderr, want) < 1 {
+			t.Errorf("status %d, without %q:\n%s%s", r.Status, want, r.Stdout, r.Stderr)
+		}
+	}
+	if strings.Contains(r.Stderr, `"x", block`) || strings.Count(r.Stderr, `"deal", cyclic`) != 1 {
+		t.Error(r.Stderr)
+	}
+}
+
 // endless is a program with an array that prints which file it lies in, and never ends.
 var endless = scenes.Scene{Name: "endless", Run: func(ctx context.Context, world *mpi.Comm) error {
 	m, _, err := mam.Init(ctx, world, mam.Config{}, nil)

@@ -143,7 +143,7 @@ func (m *Module) tell() {
 	}
 	var names []string
 	for _, a := range m.arrays {
-		if a.shared == nil {
+		if a.shared == nil && a.Rule.N > 0 {
 			names = append(names, fmt.Sprintf("%q", a.Name))
 		}
 	}
