@@ -61,7 +61,7 @@ func (s *solver) run(ctx context.Context, world *mpi.Comm) error {
 }
 
 // register is where a process comes in: it reads the system with the others, or gets its
-// part of what they have.
+// part of what they have. Collective over the ranks of the beginning.
 func (s *solver) register(m *mam.Module) error {
 	if m.Role() == mam.Source {
 		if err := s.load(m.Comm(), s.matrix, s.rhs); err != nil {
@@ -88,7 +88,10 @@ func (s *solver) register(m *mam.Module) error {
 	if err := mam.Replicated(m, "residuals", &s.residuals, mam.Variable); err != nil {
 		return err
 	}
-	return mam.ReplicatedOne(m, "numbers", &s.numbers, mam.Variable)
+	if err := mam.ReplicatedOne(m, "numbers", &s.numbers, mam.Variable); err != nil || m.Role() == mam.Target {
+		return err
+	}
+	return s.settle(m.Comm())
 }
 
 // iterate is one iteration, or what comes before the first, or behind the last. Which one
@@ -186,8 +189,9 @@ func (s *solver) step() error {
 	s.Done, s.residuals[k] = k, math.Sqrt(rr)/s.Norm
 	s.Converged = s.residuals[k] < s.tol
 	beta := s.RZ / before
+	p := s.p[:len(s.z)]
 	for i, v := range s.z {
-		s.p[i] = v + beta*s.p[i]
+		p[i] = v + beta*p[i]
 	}
 	return nil
 }
