@@ -34,30 +34,9 @@ func (m *Module) Checkpoint(how Completion) (State, error) {
 	if how > Wait {
 		return m.State(), m.refuse(op, mpi.ErrArg, fmt.Errorf("completion %d", how))
 	}
-	if err := m.admit(); err != nil {
-		return m.State(), err
-	}
-	if err := m.awaitNewcomers(); err != nil {
-		return m.State(), err
-	}
-	if t := m.tested.Load(); t != nil {
-		t.test()
-	}
-	number := m.iteration + m.ahead
-	c, err := m.w.Check(number)
+	c, err := m.checkIn(how)
 	if err != nil {
 		return m.State(), err
-	}
-	m.calls, m.iteration = m.calls+1, m.iteration+1
-	if c == nil && m.adopting == nil {
-		if how == Wait {
-			c, err = m.await(number)
-		} else {
-			err = m.takeTrouble()
-		}
-		if err != nil {
-			return m.State(), err
-		}
 	}
 	if c != nil {
 		if m.adopting, err = m.handed(c); err != nil {
@@ -68,6 +47,35 @@ func (m *Module) Checkpoint(how Completion) (State, error) {
 		return m.State(), nil
 	}
 	return m.goOn(how)
+}
+
+// checkIn is the part of a Checkpoint in which data may be lent: the program does not compute,
+// and no user function is called.
+func (m *Module) checkIn(how Completion) (*sessions.Change, error) {
+	m.computing.Unlock()
+	defer m.computing.Lock()
+	if err := m.admit(); err != nil {
+		return nil, err
+	}
+	if err := m.awaitNewcomers(); err != nil {
+		return nil, err
+	}
+	if t := m.tested.Load(); t != nil {
+		t.test()
+	}
+	number := m.iteration + m.ahead
+	c, err := m.w.Check(number)
+	if err != nil {
+		return nil, err
+	}
+	m.calls, m.iteration = m.calls+1, m.iteration+1
+	switch {
+	case c != nil || m.adopting != nil:
+		return c, nil
+	case how == Wait:
+		return m.await(number)
+	}
+	return nil, m.takeTrouble()
 }
 
 var errMixed = errors.New("in one iteration some ranks have called Checkpoint with Wait, and some with Check")
@@ -107,9 +115,6 @@ func (m *Module) admit() error {
 	} else {
 		m.target = 0
 	}
-	m.mu.Lock()
-	m.see()
-	m.mu.Unlock()
 	if !m.admitted { // which this goroutine alone writes
 		m.openGate()
 	}

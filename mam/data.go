@@ -28,8 +28,7 @@ type array struct {
 	made   bool            // by Array
 	shared *hostmem.Memory // in which it lies; nil: in memory of this process
 
-	seen  []byte       // the variable at the last Checkpoint, if it may be lent; guarded by the module's mu
-	marks *dirty.Marks // of it, if it is marked; likewise
+	marks *dirty.Marks // if it is marked, and was lent; guarded by the module's mu
 }
 
 // Distributed registers data of which each rank has what layout l says: *x is the block

@@ -50,9 +50,23 @@ type loan struct {
 
 func (l *loan) close(m *Module) {
 	_ = l.exposed.Close() // once
-	m.done.Go(func() {
-		_ = l.watch.Disarm() // it costs some 30 us a MiB, and nobody waits for it; memory stays ours until then
-	})
+	m.mu.Lock()
+	m.ended = append(m.ended, l.watch)
+	m.mu.Unlock()
+	m.done.Go(m.disarm) // some 30 us a MiB
+}
+
+// disarm ends watches of loans that are over. Until then their memory is held.
+func (m *Module) disarm() {
+	m.disarming.Lock()
+	defer m.disarming.Unlock()
+	m.mu.Lock()
+	list := m.ended
+	m.ended = nil
+	m.mu.Unlock()
+	for _, w := range list {
+		_ = w.Disarm() // of an open tracker it fails for nothing that can be mended
+	}
 }
 
 // lentKey is where a source says, in the store of the result, what it lends; readKey where
@@ -80,8 +94,13 @@ func (a *adoption) lend(store *sessions.Store) error {
 	return store.Put(lentKey(a.old), b)
 }
 
-// lendAll lends what this source has, as far as it can be watched.
+// lendAll lends what this source has, as far as it can be watched. It waits until the program
+// is in a Checkpoint: there no operation of the library is under way in its data, of which
+// another process may have looked the pages up before, to write to them later.
 func (a *adoption) lendAll() {
+	a.m.computing.Lock()
+	defer a.m.computing.Unlock()
+	a.m.disarm()
 	a.loans = map[*array]*loan{}
 	for _, x := range a.moves {
 		if !x.lent() {
@@ -152,17 +171,14 @@ var (
 	errUntracked = errors.New(knob.MamTrack.Env + "=off")
 )
 
-// lendOne lends the memory that data had at the last Checkpoint.
+// lendOne lends the memory that data has; the program is in a Checkpoint.
 func (m *Module) lendOne(x *array) (l *loan, err error) {
-	m.mu.Lock()
-	l = &loan{memory: x.seen}
-	marks := x.marks
-	m.mu.Unlock()
+	l = &loan{memory: x.memory()}
 	switch {
 	case len(l.memory) == 0:
 		return nil, errors.New("this rank has none of it")
 	case x.Marked:
-		l.watch = marks.Arm()
+		l.watch = m.marksOf(x, int64(len(l.memory))).Arm()
 	case rma.Stored(m.process, l.memory):
 		return nil, errStored
 	default:
@@ -182,6 +198,16 @@ func (m *Module) lendOne(x *array) (l *loan, err error) {
 	return l, nil
 }
 
+// marksOf are the marks of data, of so many bytes.
+func (m *Module) marksOf(x *array, bytes int64) *dirty.Marks {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if x.marks == nil || x.marks.Bytes() != bytes {
+		x.marks = dirty.NewMarks(bytes)
+	}
+	return x.marks
+}
+
 // openTracker makes what tells writes that are not marked, if it may be used.
 func (m *Module) openTracker() (*dirty.Tracker, error) {
 	if m.process.Core().Process().Setting(knob.MamTrack.Env) == "off" {
@@ -194,21 +220,6 @@ func (m *Module) openTracker() (*dirty.Tracker, error) {
 func (m *Module) mention(rank int, text string) {
 	if m.verbose && rank == 0 {
 		fmt.Fprintln(os.Stderr, "mam:", text)
-	}
-}
-
-// see notes which memory the program has now, for changes that are prepared until the next
-// Checkpoint; mu is held.
-func (m *Module) see() {
-	for _, x := range m.arrays {
-		if !x.lent() || !m.config.early() {
-			x.seen, x.marks = nil, nil
-			continue
-		}
-		x.seen = x.memory()
-		if x.Marked && (x.marks == nil || x.marks.Bytes() != int64(len(x.seen))) {
-			x.marks = dirty.NewMarks(int64(len(x.seen)))
-		}
 	}
 }
 

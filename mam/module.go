@@ -59,7 +59,10 @@ type Module struct {
 	tested atomic.Pointer[tested] // that Checkpoint tests; nil: nothing
 	waits  chan struct{}          // a Checkpoint waits for what it would test
 
+	// computing is held by the program, but while it is checking in: see lendAll.
+	computing sync.Mutex
 	process   *mpi.Process
+	disarming sync.Mutex
 	tracker   *dirty.Tracker // of the goroutine; nil: not yet, or
 	untracked error          // why there is none
 
@@ -75,6 +78,7 @@ type Module struct {
 	since   time.Time        // when
 	ready   *adoption        // of coming, if something has moved before it is handed out
 	shown   *shown           // what others may read; nil: nothing
+	ended   []dirty.Watch    // of loans that are over
 	left    []block          // that the program may still have
 	trouble error            // why a change could not be prepared, to be said by Checkpoint
 	alarm   func()           // called when trouble is set; nil: nobody waits
@@ -101,6 +105,7 @@ var options = sessions.Options{Prepare: true, Hold: true}
 func Init(ctx context.Context, world *mpi.Comm, config Config, user UserFunc) (*Module, Role, error) {
 	const op = "Init"
 	m := &Module{ctx: ctx, user: user, comm: world, process: world.Process(), gate: make(chan struct{}), news: make(chan struct{}), waits: make(chan struct{}, 1)}
+	m.computing.Lock()
 	m.verbose = world.Process().Core().Process().Setting("GOMPI_VERBOSE") == "1"
 	c, err := sessions.Joined(ctx)
 	if err != nil {
@@ -219,6 +224,7 @@ func (m *Module) Finalize() error {
 		return nil
 	}
 	m.over = true
+	m.computing.Unlock()
 	m.end()
 	var err error
 	if m.adopting != nil {

@@ -37,7 +37,8 @@ func (r Role) String() string {
 }
 
 // Mode is whether data changes while the sources compute. Of Variable data that others than
-// this process store to only what is Marked may move meanwhile.
+// this process store to only what is Marked may move meanwhile. No operation that writes to
+// data is under way in a Checkpoint: a receive that was begun, a Put of another rank.
 type Mode uint8
 
 // The modes.

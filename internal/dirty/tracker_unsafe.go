@@ -175,13 +175,12 @@ func (t *Tracker) Arm(mem []byte) (Watch, error) {
 // Disarm implements Watch.
 func (a *armed) Disarm() error {
 	a.t.mu.Lock()
-	there := a.t.armed[a]
-	delete(a.t.armed, a)
-	a.t.mu.Unlock()
-	if !there {
+	defer a.t.mu.Unlock()
+	if !a.t.armed[a] {
 		return nil
 	}
-	return a.end()
+	delete(a.t.armed, a)
+	return a.end() // before another Arm of the same memory
 }
 
 func (a *armed) end() error {
