@@ -10,6 +10,7 @@ FUZZTIME    ?= 60s
 TESTTIMEOUT ?= 9m
 ARGS        ?=
 SOAKTIMEOUT ?= 60m
+COMMA       := ,
 # Anything but empty prints each test's name: make test V=1.
 V           ?=
 
@@ -97,6 +98,18 @@ bench-redist: build ## redistribution between 1, 2, 4 and 8 ranks, into bin/redi
 .PHONY: bench-redist-large
 bench-redist-large: build ## likewise between 20, 40, 80 and 160 ranks, into bin/redist-large.json
 	bin/gompibench redist --pairs 20,40,80,160 --mib 64 --rounds 5 --strategies blocking,wd --iteration 100ms --into bin/redist-large.json $(ARGS)
+
+PEERS_LAB ?= ../shared/lab/peers.sh
+
+.PHONY: bench-redist-peers
+bench-redist-peers: ## redistribution beside Open MPI and MPICH, with PEERS_LAB's newer ones if it is there, into bin/redist-peers.json
+	@mkdir -p bin
+	$(GO) run ./bench/peers --jobs redist --rounds 3 --json bin/redist-peers.json $(ARGS) \
+		$(if $(wildcard $(PEERS_LAB)),--peer "openmpi6=$(PEERS_LAB) cc openmpi$(COMMA)$(PEERS_LAB) run openmpi --oversubscribe" --peer "mpich5=$(PEERS_LAB) cc mpich$(COMMA)$(PEERS_LAB) run mpich")
+
+.PHONY: docs-redist
+docs-redist: build ## the tables of docs/redistribution.md from what bench-redist, -large and -peers have written
+	bin/gompibench redist --tables --doc docs/redistribution.md $(wildcard bin/redist.json bin/redist-large.json bin/redist-peers.json)
 
 .PHONY: clean
 clean: ## remove bin/

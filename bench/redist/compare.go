@@ -61,11 +61,11 @@ func (b *board) against(t *strings.Builder, title string, number func(*report.Re
 	columns := slices.Concat([]string{"ranks", ours}, b.peers, []string{"by the best peer", "goal", "inplace", "by the best peer", "goal"})
 	began := false
 	for _, p := range b.pairs {
-		mine := b.least(ours, p, number, true)
+		mine := b.least(ours, p, number)
 		var theirs rounds
 		var cells []string
 		for _, peer := range b.peers {
-			r := b.least(peer, p, number, true)
+			r := b.least(peer, p, number)
 			cells = append(cells, r.String())
 			if r.values != nil && (theirs.values == nil || report.Median(r.values) < report.Median(theirs.values)) {
 				theirs = r
@@ -78,7 +78,7 @@ func (b *board) against(t *strings.Builder, title string, number func(*report.Re
 			head(t, fmt.Sprintf("Beside peers, %s, blocking, msec", title), columns...)
 			began = true
 		}
-		place := rounds{mam.InPlace.String(), b.ofMethod(p, mam.InPlace.String(), number)}
+		place := rounds{mam.InPlace.String(), b.values(cell{ours, p, mam.InPlace.String(), report.BlockingStrategy}, number)}
 		row := slices.Concat([]string{p.String(), mine.String()}, cells, []string{
 			fixed(ratio(mine.values, theirs.values)), fmt.Sprintf("<= %.1f", goals[0]),
 			place.String(), fixed(ratio(place.values, theirs.values)), fmt.Sprintf("<= %.1f", goals[1]),
@@ -102,11 +102,8 @@ func (r rounds) String() string {
 
 // least is the method with the least median of an implementation; INPLACE has a column of
 // its own.
-func (b *board) least(impl string, p pair, number func(*report.Redist) float64, noPlace bool) (r rounds) {
-	for m := mam.COL; m <= mam.InPlace; m++ {
-		if noPlace && m == mam.InPlace {
-			continue
-		}
+func (b *board) least(impl string, p pair, number func(*report.Redist) float64) (r rounds) {
+	for m := mam.COL; m < mam.InPlace; m++ {
 		values := b.values(cell{impl, p, m.String(), report.BlockingStrategy}, number)
 		if values != nil && (r.values == nil || report.Median(values) < report.Median(r.values)) {
 			r = rounds{m.String(), values}
@@ -116,12 +113,12 @@ func (b *board) least(impl string, p pair, number func(*report.Redist) float64, 
 }
 
 func (b *board) ofMethod(p pair, method string, number func(*report.Redist) float64) []float64 {
-	return b.values(cell{ours, p, method, report.BlockingStrategy}, number)
+	return b.values(cell{"", p, method, report.BlockingStrategy}, number)
 }
 
 // values are the numbers of a cell by rounds; nil: there are none.
 func (b *board) values(c cell, number func(*report.Redist) float64) (values []float64) {
-	for _, r := range b.cells[c] {
+	for _, r := range b.results(c) {
 		values = append(values, number(r.Redist))
 	}
 	return values

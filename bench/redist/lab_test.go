@@ -58,7 +58,7 @@ func TestRun(t *testing.T) {
 			progress := 0
 			o := Options{From: pair[0], To: pair[1], Bytes: 80004, Rounds: 2, Iteration: time.Millisecond / 2}
 			o.Variants, _ = Variants("col,pull,p2p,inplace", "blocking,wd")
-			o.Variants = append(o.Variants, Variant{mam.Pull, mam.Auto}) // goes as wd, once
+			o.Variants = append(o.Variants, Variant{mam.Pull, mam.NonBlocking}) // goes as wd, once
 			mpitest.Run(t, o.From, func(t *mpitest.T, world *mpi.Comm) {
 				o := o
 				o.Note = func(text string) {

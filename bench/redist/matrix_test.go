@@ -86,6 +86,9 @@ func TestTables(t *testing.T) {
 	rs := []report.Result{
 		resultOf("shm", 2, 4, "col", "blocking", 100, 20, 0, 0),
 		resultOf("gompi/shm", 2, 4, "col", "blocking", 80, 30, 0, 0),
+		resultOf("gompi/shm", 2, 4, "p2p", "blocking", 90, 12, 0, 0),
+		resultOf("gompi/shm", 2, 4, "inplace", "blocking", 5, 1, 0, 0),
+		resultOf("gompi/shm", 2, 4, "inplace", "blocking", 7, 1, 0, 0),
 		resultOf("shm", 2, 4, "pull", "blocking", 45, 15, 0, 0),
 		resultOf("shm", 2, 4, "pull", "wd", 180, 150, 12, 1.25),
 		resultOf("shm", 2, 4, "col", "t", 140, 130, 6, 1.5),
@@ -100,19 +103,19 @@ func TestTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"### Blocking: time, cold / warm, 1M\n\n| ranks | col-blocking | pull-blocking |\n|---|---:|---:|\n| 2 -> 4 | 90.0 / 25.0 | 45.0 / 15.0 |\n| 4 -> 2 | 50.0 / 20.0 | - |\n",
-		"### In the background: time, cold / warm, 1M\n\n| ranks | col-t | pull-wd |\n|---|---:|---:|\n| 2 -> 4 | 140 / 130 | 180 / 150 |\n",
-		"### omega, without T, 1M\n\n| ranks | pull-wd |\n|---|---:|\n| 2 -> 4 | 1.25 |\n",
-		"### omega of T, 1M\n\n| ranks | col-t |\n|---|---:|\n| 2 -> 4 | 1.50 |\n",
+		"### Blocking: msec cold / warm\n\n| ranks | col-blocking | pull-blocking |\n|---|---:|---:|\n| 2 -> 4 | 100 / 20.0 | 45.0 / 15.0 |\n| 4 -> 2 | 50.0 / 20.0 | - |\n",
+		"### In the background: msec cold / warm\n\n| ranks | col-t | pull-wd |\n|---|---:|---:|\n| 2 -> 4 | 140 / 130 | 180 / 150 |\n",
+		"### omega, without T\n\n| ranks | pull-wd |\n|---|---:|\n| 2 -> 4 | 1.25 |\n",
+		"### omega of T\n\n| ranks | col-t |\n|---|---:|\n| 2 -> 4 | 1.50 |\n",
 		"| 2 -> 4 | 6.00 | 12.00 |\n",
 		// N* = 6, t_ND = 5: 45 + 30; in the background 140. Equal: 45 + 60 and 140 + 30, or 180.
 		"| 2 -> 4 | 75.0 (pull-blocking) | 140 (col-t) | 105 (pull-blocking) | 170 (col-t) | 1.62 |\n",
 		"in 0 of 1 pairs",
 		"| 2 -> 4 | 500 | 500 |\n",
 		"### Beside peers, cold, blocking, msec\n\n| ranks | gompi | mpich | openmpi | by the best peer | goal | inplace | by the best peer | goal |\n",
-		"| 2 -> 4 | 45.0 (pull) | 150 (col) | 100 (rma-lock) | 0.45 | <= 0.5 | - | - | <= 0.3 |\n",
-		"| 2 -> 4 | 15.0 (pull) | 25.0 (col) | 30.0 (col) | 0.60 | <= 0.8 | - | - | <= 0.1 |\n",
-		"| ranks | p2p | rma-lock | rma-lockall | pull | inplace |\n|---|---:|---:|---:|---:|---:|\n| 2 -> 4 | - | - | - | 0.50 | - |\n| 4 -> 2 | - | - | - | - | - |\n",
+		"| 2 -> 4 | 80.0 (col) | 150 (col) | 100 (rma-lock) | 0.80 | <= 0.5 | 6.00 (inplace) | 0.06 | <= 0.3 |\n",
+		"| 2 -> 4 | 12.0 (p2p) | 25.0 (col) | 30.0 (col) | 0.48 | <= 0.8 | 1.00 (inplace) | 0.04 | <= 0.1 |\n",
+		"| ranks | p2p | rma-lock | rma-lockall | pull | inplace |\n|---|---:|---:|---:|---:|---:|\n| 2 -> 4 | - | - | - | 0.45 | - |\n| 4 -> 2 | - | - | - | - | - |\n",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no\n%sin\n%s", want, b.String())

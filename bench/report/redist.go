@@ -39,6 +39,12 @@ type Redist struct {
 // one they iterate meanwhile.
 const BlockingStrategy = "blocking"
 
+// inPlace is the method of data that lies where all see it.
+const inPlace = "inplace"
+
+// Moves reports whether data moves at all.
+func (r *Redist) Moves() bool { return r.Method != inPlace }
+
 // Background reports whether sources iterate meanwhile.
 func (r *Redist) Background() bool { return r.Strategy != BlockingStrategy }
 
@@ -97,7 +103,7 @@ type RedistTotal struct{ Msec, EqualMsec float64 }
 //
 //	T_blk = R_blk + N* t_ND,  T_bg(V) = R_bg(V)
 //
-// with N* the least of the background variants' iterations, and, where every one gets as
+// with N* the least of the iterations of the background variants that move data, and, where every one gets as
 // far as the one that has done most (max N),
 //
 //	R_blk + (max N) t_ND,  R_bg(V) + (max N - N(V)) t_ND.
@@ -114,7 +120,7 @@ func RedistTotals(rs []Result) []RedistTotal {
 		if r.Redist.ToIterMsec > 0 {
 			iter = append(iter, r.Redist.ToIterMsec)
 		}
-		if r.Redist.Background() {
+		if r.Redist.Background() && r.Redist.Moves() {
 			least, most = min(least, r.Redist.Iterations), max(most, r.Redist.Iterations)
 		}
 	}

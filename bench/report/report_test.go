@@ -282,9 +282,11 @@ func TestRedistTotals(t *testing.T) {
 		redistOf("col", "wd", 300, 7.5, 5),
 		redistOf("pull", "wd", 200, 2.5, 6),
 		{Bench: "barrier"},
+		redistOf("inplace", "wd", 5, 0.5, 5), // moves nothing, and is no measure for the others
+		redistOf("inplace", "blocking", 5, 0, 5),
 	}
 	nan := math.NaN()
-	want := []RedistTotal{{100 + 2.5*5, 100 + 7.5*5}, {300, 300}, {200, 200 + 5*5}, {nan, nan}}
+	want := []RedistTotal{{100 + 2.5*5, 100 + 7.5*5}, {300, 300}, {200, 200 + 5*5}, {nan, nan}, {5, 5 + 7*5}, {5 + 2.5*5, 5 + 7.5*5}}
 	if got := RedistTotals(rs); !slices.EqualFunc(got, want, sameTotal) {
 		t.Errorf("%v, want %v", got, want)
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -26,6 +27,7 @@ type redistCommand struct {
 	pairs  []int
 	into   string
 	tables bool
+	doc    string
 	files  []string
 	out    io.Writer // of tables of --pairs
 }
@@ -45,6 +47,7 @@ func (c *redistCommand) flags() *pflag.FlagSet {
 	f.IntSliceVar(&c.pairs, "pairs", nil, "instead of --from and --to: all ordered pairs of these numbers, `N1,N2,...`, with the time left")
 	f.StringVar(&c.into, "into", "redist.json", "`FILE` to which --pairs appends results; what it has is not measured again")
 	f.BoolVar(&c.tables, "tables", false, "measure nothing: write the tables of docs/redistribution.md, from results in FILE...")
+	f.StringVar(&c.doc, "doc", "", "with --tables: into this `FILE`, in place of what stands there between the lines that say so")
 	return f
 }
 
@@ -64,6 +67,8 @@ func parseRedist(args []string) (*redistCommand, error) {
 	switch {
 	case c.tables != (f.NArg() > 0):
 		return nil, fmt.Errorf("--tables has files, and nothing else has: %q", f.Args())
+	case c.doc != "" && !c.tables:
+		return nil, errors.New("--doc goes with --tables")
 	case f.Changed("pairs") && (f.Changed("from") || f.Changed("to")) || f.Changed("into") && !f.Changed("pairs") || c.tables && f.Changed("pairs"):
 		return nil, errors.New("--pairs goes with --into, not with --from, --to or --tables")
 	case c.opt.From < 1 || c.opt.To < 1 || c.opt.From == c.opt.To:
@@ -84,11 +89,7 @@ func runRedist(args []string) {
 	exitOn(err, redistUsage)
 	switch {
 	case c.tables:
-		rs, err := readResults(c.files)
-		if err == nil {
-			err = redist.Tables(os.Stdout, rs)
-		}
-		exit(err)
+		exit(c.writeTables())
 	case len(c.pairs) > 0:
 		exit(c.matrix())
 	case !launched():
@@ -141,4 +142,44 @@ func (c *redistCommand) run(ctx context.Context, world *mpi.Comm) error {
 		return err
 	}
 	return report.RedistTable(os.Stdout, all)
+}
+
+// What stands between these lines of a document is made by --tables.
+const (
+	tablesBegin = "<!-- tables: gompibench redist --tables -->\n"
+	tablesEnd   = "<!-- end of tables -->\n"
+)
+
+// writeTables is --tables.
+func (c *redistCommand) writeTables() error {
+	rs, err := readResults(c.files)
+	if err != nil {
+		return err
+	}
+	if c.doc == "" {
+		return redist.Tables(os.Stdout, rs)
+	}
+	text, err := os.ReadFile(c.doc)
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	if err := redist.Tables(&b, rs); err != nil {
+		return err
+	}
+	out, err := between(string(text), b.String())
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.doc, err)
+	}
+	return os.WriteFile(c.doc, []byte(out), 0o666)
+}
+
+// between puts tables where they belong in a document.
+func between(doc, tables string) (string, error) {
+	before, rest, ok := strings.Cut(doc, tablesBegin)
+	_, after, also := strings.Cut(rest, tablesEnd)
+	if !ok || !also {
+		return "", fmt.Errorf("no lines %q and %q behind it", strings.TrimSpace(tablesBegin), strings.TrimSpace(tablesEnd))
+	}
+	return before + tablesBegin + tables + "\n" + tablesEnd + after, nil
 }
