@@ -47,7 +47,9 @@ func TestRegisterRefuses(t *testing.T) {
 			many[i] = 1
 		}
 		rows := make([]byte, mam.Rows(many).Count(2, world.Rank()))
-		wantError(t, mam.Distributed(m, "large", &rows, mam.Rows(many)), mpi.ErrArg, "at most")
+		if err := mam.Distributed(m, "large", &rows, mam.Rows(many)); err != nil { // weights as long as they need
+			t.Error(err)
+		}
 		if err := mam.Distributed(m, "x", &x, l); err != nil {
 			t.Error(err)
 		}
