@@ -17,7 +17,7 @@ V           ?=
 export CGO_ENABLED := 0
 
 # What may run for several minutes on two cores, all packages together.
-CEILING := timeout -k 10s 10m
+CEILING ?= timeout -k 10s 10m
 VERBOSE := $(if $(V),-v,)
 
 .PHONY: help
