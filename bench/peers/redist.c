@@ -197,10 +197,10 @@ static void measure(int m)
 	double c = quantile(cold, opt.rounds, 0.5), w = quantile(warm, opt.rounds, 0.5);
 	if (rank == 0)
 		printf("{\"bench\":\"redist\",\"transport\":\"%s\",\"ranks\":%ld,\"bytes\":%ld,\"usec\":%.6g,\"usec_min\":%.6g,\"usec_p99\":%.6g,\"MBps\":%.6g,"
-		       "\"allocs\":0,\"redist\":{\"from\":%ld,\"to\":%ld,\"method\":\"%s\",\"strategy\":\"blocking\",\"rounds\":%ld,\"msec\":%.6g,"
-		       "\"warm_msec\":%.6g,\"touch_msec\":%.6g,\"moved_bytes\":%ld,\"least_bytes\":%ld}}\n",
+		       "\"allocs\":0,\"mib\":%.6g,\"from\":%ld,\"to\":%ld,\"method\":\"%s\",\"strategy\":\"blocking\",\"rounds\":%ld,\"msec\":%.6g,"
+		       "\"warm_msec\":%.6g,\"touch_msec\":%.6g,\"moved_bytes\":%ld,\"minimum_bytes\":%ld}\n",
 		       opt.transport, opt.from, 8 * elems, 1e3 * c, 1e3 * cold[0], 1e3 * quantile(cold, opt.rounds, 0.99), 8 * elems / (1e3 * c),
-		       opt.from, opt.to, methods[m].name, opt.rounds, c, w, c > w ? c - w : 0, least, least);
+		       8 * elems / 1048576.0, opt.from, opt.to, methods[m].name, opt.rounds, c, w, c > w ? c - w : 0, least, least);
 	fflush(stdout);
 }
 

@@ -14,8 +14,8 @@ import (
 )
 
 func redistResult(from, to int, method string, msec, warm float64) string {
-	return fmt.Sprintf(`echo '{"bench":"redist","transport":"shm","ranks":%d,"bytes":%d,"usec":%v,"redist":{"from":%d,"to":%d,"method":"%s",`+
-		`"strategy":"blocking","rounds":5,"msec":%v,"warm_msec":%v}}'`+"\n", from, redistMiB<<20, 1e3*msec, from, to, method, msec, warm)
+	return fmt.Sprintf(`echo '{"bench":"redist","transport":"shm","ranks":%d,"bytes":%d,"usec":%v,"from":%d,"to":%d,"method":"%s",`+
+		`"strategy":"blocking","rounds":5,"msec":%v,"warm_msec":%v}'`+"\n", from, redistMiB<<20, 1e3*msec, from, to, method, msec, warm)
 }
 
 // Of each implementation the best method counts, cold and warm; a peer's job has as many

@@ -374,12 +374,18 @@ func (l *lab) tell(emit func(report.Result) error) error {
 	if l.m.Comm().Rank() != 0 {
 		return nil
 	}
+	var all []report.Result
 	for _, t := range l.tests {
 		if len(t.sample) == 0 {
 			continue
 		}
 		r := report.Result{Bench: "redist", Transport: l.o.Transport, Ranks: l.o.From, Bytes: int64(l.o.elems()) * elemBytes}
 		r.SetRedist(t.sample)
+		r.Redist.MiB = float64(r.Bytes) / (1 << 20)
+		all = append(all, r)
+	}
+	report.SetRedistTotals(all)
+	for _, r := range all {
 		if err := emit(r); err != nil {
 			return err
 		}

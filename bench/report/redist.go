@@ -24,7 +24,7 @@ type Redist struct {
 	TouchMsec float64 `json:"touch_msec"`
 	// MovedBytes have come to other processes, LeastBytes had to.
 	MovedBytes int64 `json:"moved_bytes"`
-	LeastBytes int64 `json:"least_bytes"`
+	LeastBytes int64 `json:"minimum_bytes"`
 	// Iterations are those of the sources meanwhile, with the parts of those that were
 	// under way at either end; Omega is by how much longer they were than without; 0: there
 	// were none.
@@ -33,6 +33,11 @@ type Redist struct {
 	// Of an iteration before and after; 0: the program has none.
 	FromIterMsec float64 `json:"from_iter_msec"`
 	ToIterMsec   float64 `json:"to_iter_msec"`
+	// MiB of the data, and the totals beside what was measured with it (see RedistTotals);
+	// 0: there are none.
+	MiB            float64 `json:"mib"`
+	TotalMsec      float64 `json:"total_msec,omitempty"`
+	EqualTotalMsec float64 `json:"equal_total_msec,omitempty"`
 }
 
 // BlockingStrategy is that of a redistribution for which sources wait; with every other
@@ -140,6 +145,15 @@ func RedistTotals(rs []Result) []RedistTotal {
 		}
 	}
 	return list
+}
+
+// SetRedistTotals notes the totals of redistributions that were measured together.
+func SetRedistTotals(rs []Result) {
+	for i, t := range RedistTotals(rs) {
+		if x := rs[i].Redist; x != nil && !math.IsNaN(t.Msec) {
+			x.TotalMsec, x.EqualTotalMsec = short(t.Msec), short(t.EqualMsec)
+		}
+	}
 }
 
 // RedistTable writes results of the same data and numbers of ranks as a table for a

@@ -314,6 +314,14 @@ func TestRedist(t *testing.T) {
 	if x := r.Redist; r.Usec != 2000 || x.Msec != 2 || x.Iterations != 2 || x.Omega != 1.375 || x.MovedBytes != 9 || x.Rounds != 3 || !x.Background() {
 		t.Errorf("%+v, %+v", r, x)
 	}
+	if rs := []Result{r}; r.Redist.TotalMsec != 0 || r.Redist.EqualTotalMsec != 0 {
+		t.Errorf("%+v", rs[0].Redist)
+	}
+	r.Redist.MiB = 4
+	SetRedistTotals([]Result{r})
+	if x := r.Redist; x.TotalMsec != 2 || x.EqualTotalMsec != 2 {
+		t.Errorf("totals %+v", x)
+	}
 	var b, table strings.Builder
 	if err := errors.Join(Write(&b, r), RedistTable(&table, []Result{r})); err != nil {
 		t.Fatal(err)
@@ -326,7 +334,7 @@ func TestRedist(t *testing.T) {
 		t.Errorf("\n%s", table.String())
 	}
 	for _, bad := range []string{`"from":0,"to":1`, `"from":1,"to":2,"method":"col"`, `"from":1,"to":2,"method":"col","strategy":"wd","rounds":1,"omega":-1`} {
-		if _, err := Read("x", strings.NewReader(`{"bench":"redist","redist":{`+bad+`}}`)); err == nil {
+		if _, err := Read("x", strings.NewReader(`{"bench":"redist",`+bad+`}`)); err == nil {
 			t.Errorf("%s is taken", bad)
 		}
 	}

@@ -40,7 +40,7 @@ type Result struct {
 	First *First `json:"first,omitempty"`
 	// Redist is what the redistribution of data has taken, whose time is Usec; nil: it is
 	// none.
-	Redist *Redist `json:"redist,omitempty"`
+	Redist *Redist `json:"-"`
 	// Of a change of the number of ranks, whose time is Usec; nil: it is none.
 	*Resize
 	// Of processes that were spawned, likewise.
@@ -79,6 +79,43 @@ func Write(w io.Writer, r Result) error {
 	}
 	_, err = w.Write(append(b, '\n'))
 	return err
+}
+
+// redistBench is the name of what has a Redist, whose fields stand beside those of the
+// Result.
+const redistBench = "redist"
+
+// plain is a Result without its methods.
+type plain Result
+
+// MarshalJSON implements [json.Marshaler].
+func (r Result) MarshalJSON() ([]byte, error) {
+	b, err := json.Marshal(plain(r))
+	if err != nil || r.Redist == nil {
+		return b, err
+	}
+	more, err := json.Marshal(r.Redist)
+	if err != nil {
+		return nil, err
+	}
+	return append(append(b[:len(b)-1], ','), more[1:]...), nil
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (r *Result) UnmarshalJSON(b []byte) error {
+	p := plain{}
+	if err := json.Unmarshal(b, &p); err != nil {
+		return err
+	}
+	if p.Bench == redistBench {
+		p.Resize, p.Spawn = nil, nil // fields of the same name
+		p.Redist = new(Redist)
+		if err := json.Unmarshal(b, p.Redist); err != nil {
+			return err
+		}
+	}
+	*r = Result(p)
+	return nil
 }
 
 // Read reads JSON lines up to the end of r. Empty lines are skipped; fields

@@ -117,8 +117,9 @@ func redistUsage() string {
 		"  total     the study's totals: msec, and of blocking ones as many iterations on TO ranks as the\n" +
 		"            background one that makes the fewest has made meanwhile\n" +
 		"  equal     the same where all get as far as the background one that makes the most\n" +
-		"  moved     bytes that came from other processes, and how many had to [moved_bytes, least_bytes]\n" +
-		"JSON has the time of an iteration before and after, too [from_iter_msec, to_iter_msec].\n\nflags:\n" +
+		"  moved     bytes that came from other processes, and how many had to [moved_bytes, minimum_bytes]\n" +
+		"JSON has the size [mib], the totals [total_msec, equal_total_msec] and the time of an iteration\n" +
+		"before and after, too [from_iter_msec, to_iter_msec].\n\nflags:\n" +
 		new(redistCommand).flags().FlagUsages()
 }
 

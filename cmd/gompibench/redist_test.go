@@ -61,7 +61,7 @@ func TestRunJob(t *testing.T) {
 	script := func(text string) *exec.Cmd { return exec.Command("/bin/sh", "-c", text) }
 	heard := 0.0
 	told := func(part float64, _ string) { heard = part }
-	rs, err := runJob(t.Context(), script(`echo "gompibench: redist 1->2: 1 of 2, x" >&2; echo '{"bench":"redist"}'`), told)
+	rs, err := runJob(t.Context(), script(`echo "gompibench: redist 1->2: 1 of 2, x" >&2; echo '{"bench":"latency"}'`), told)
 	if err != nil || len(rs) != 1 || heard != 0.5 {
 		t.Errorf("%v, %v, heard %v", rs, err, heard)
 	}
