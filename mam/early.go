@@ -51,9 +51,7 @@ func (a *adoption) nears(bytes int) {
 func (a *adoption) moveEarly(ctx context.Context) error {
 	a.early = ctx
 	method, strategy := a.config.Method, a.config.Strategy
-	if strategy != Thread {
-		a.pace = a.m.paced(ctx)
-	}
+	a.pace = a.paced(ctx)
 	for _, x := range a.moves {
 		if err := a.touch(x, a.pace); err != nil {
 			return err

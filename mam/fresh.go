@@ -111,29 +111,51 @@ func (a *adoption) touch(x *move, p *pace) error {
 }
 
 // share of a processor that work in the background takes, in per cent, while others have
-// to wait for one.
-const share = 15
+// to wait for one; with strategy T threadShare.
+const (
+	share       = 15
+	threadShare = 33
+	// mostRest is as long as a piece can want: who had to wait for a processor in the midst
+	// of it has left that to others already.
+	mostRest = 50 * time.Millisecond
+)
 
 // pace leaves the processors to those who compute; nil: work is not in the background.
 type pace struct {
-	ctx     context.Context
-	crowded bool // there are more processes than processors
+	ctx   context.Context
+	share int // of a processor, in per cent
 }
 
-// paced is the pace of what this process does in the background.
-func (m *Module) paced(ctx context.Context) *pace {
-	return &pace{ctx: ctx, crowded: m.comm.Process().Core().Process().Crowded()}
+// paced is the pace of what this process does in the background: that of a source beside its
+// own iterations.
+func (a *adoption) paced(ctx context.Context) *pace {
+	least, more := 0, 0
+	if a.m.inputs.Hosts == 1 {
+		least = len(a.from) - len(a.dead()) + len(a.to) - len(a.stay)
+	}
+	if a.old >= 0 {
+		more = 1
+	}
+	p := &pace{ctx: ctx, share: 100}
+	switch {
+	case !a.m.comm.Process().Core().Process().Crowded(least, more):
+	case a.config.Strategy == Thread:
+		p.share = threadShare
+	default:
+		p.share = share
+	}
+	return p
 }
 
 // rests reports whether rest sleeps.
-func (p *pace) rests() bool { return p != nil && p.crowded }
+func (p *pace) rests() bool { return p != nil && p.share < 100 }
 
 // rest sleeps, after work since a moment.
 func (p *pace) rest(since time.Time) error {
 	if !p.rests() {
 		return nil
 	}
-	t := time.NewTimer(time.Since(since) * (100 - share) / share)
+	t := time.NewTimer(min(time.Since(since)*time.Duration(100-p.share)/time.Duration(p.share), mostRest))
 	defer t.Stop()
 	select {
 	case <-t.C:

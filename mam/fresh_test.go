@@ -54,21 +54,25 @@ func TestPace(t *testing.T) {
 	if err := none.rest(time.Now().Add(-time.Hour)); err != nil {
 		t.Error(err)
 	}
-	if err := (&pace{ctx: t.Context()}).rest(time.Now().Add(-time.Hour)); err != nil {
+	if err := (&pace{ctx: t.Context(), share: 100}).rest(time.Now().Add(-time.Hour)); err != nil {
 		t.Error(err)
 	}
 	since := time.Now().Add(-time.Millisecond)
 	begin := time.Now()
-	if err := (&pace{ctx: t.Context(), crowded: true}).rest(since); err != nil {
+	if err := (&pace{ctx: t.Context(), share: share}).rest(since); err != nil {
 		t.Error(err)
 	}
 	if d, least := time.Since(begin), time.Millisecond*(100-share)/share; d < least {
 		t.Errorf("rested %v after a millisecond of work, at least %v wanted", d, least)
 	}
+	// Most of an hour of work was waiting.
+	if begin = time.Now(); (&pace{ctx: t.Context(), share: share}).rest(begin.Add(-time.Hour)) != nil || time.Since(begin) > time.Minute {
+		t.Errorf("rested %v", time.Since(begin))
+	}
 	why := errors.New("over")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(why)
-	if err := (&pace{ctx: ctx, crowded: true}).rest(time.Now().Add(-time.Hour)); !errors.Is(err, why) {
+	if err := (&pace{ctx: ctx, share: share}).rest(time.Now().Add(-time.Hour)); !errors.Is(err, why) {
 		t.Errorf("a rest of hours ended with %v", err)
 	}
 }

@@ -158,7 +158,7 @@ func (a *adoption) occupy(x *move, p *pace) error {
 	r := x.span(x.next, a.new)
 	for at := r.Lo; at < r.Hi; {
 		began, n := time.Now(), r.Hi-at
-		if p != nil && p.crowded {
+		if p.rests() {
 			n = min(n, touchBytes)
 		}
 		taken, err := x.shared.Fill(hostmem.Range{Lo: at, Hi: at + n})

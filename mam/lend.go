@@ -228,7 +228,7 @@ func (m *Module) mention(rank int, text string) {
 func (a *adoption) borrow(ctx context.Context, store *sessions.Store) error {
 	r := &reader{a: a, ctx: ctx, offers: map[int][]byte{}, opened: map[[2]int]*rma.Remote{}, list: a.moves, told: a.nears}
 	a.borrower = r
-	r.pace = a.m.paced(ctx)
+	r.pace = a.paced(ctx)
 	for i, x := range a.moves {
 		if !x.lent() || x.Replicated && a.old >= 0 {
 			continue

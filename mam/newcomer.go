@@ -105,7 +105,7 @@ func (m *Module) prepared(c *sessions.Change, store *sessions.Store, text []byte
 	if a.lost != nil {
 		return a, nil
 	}
-	p := m.paced(m.life)
+	p := a.paced(m.life)
 	for _, x := range a.moves {
 		if err := a.touch(x, p); err != nil {
 			return nil, err

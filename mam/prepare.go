@@ -89,7 +89,7 @@ func (m *Module) prepare(c *sessions.Change) (err error) {
 		}
 		return a.moveEarly(ctx)
 	}
-	p := m.paced(ctx)
+	p := a.paced(ctx)
 	for _, x := range a.moves {
 		if err := a.touch(x, p); err != nil {
 			return err

@@ -116,7 +116,7 @@ const pieceBytes = 256 << 10
 func (a *adoption) pullEarly(ctx context.Context, store *sessions.Store, own *shown) error {
 	r := &reader{a: a, ctx: ctx, offers: map[int][]byte{}, opened: map[[2]int]*rma.Remote{}, list: a.moves}
 	defer r.close()
-	r.pace = a.m.paced(ctx)
+	r.pace = a.paced(ctx)
 	r.told = a.nears
 	for i, x := range a.moves {
 		if x.Mode != Constant || x.shared != nil {

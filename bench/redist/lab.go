@@ -131,13 +131,21 @@ func (l *lab) turn() (over bool, err error) {
 	return false, l.forth(next)
 }
 
+// test is which variant has a turn. In each round another one is the first: what the
+// machine does with memory that was given back depends on what was before.
+func (l *lab) test(turn int) int {
+	n := len(l.tests)
+	return (turn + turn/n) % n
+}
+
 // next is the variant that is to be measured now; below 0: that was all.
 func (l *lab) next() (int, error) {
 	c, next := l.m.Comm(), -1
 	if c.Rank() == 0 {
 		for n := len(l.tests) * l.o.Rounds; l.at < n; l.at++ {
-			if t := l.tests[l.at%len(l.tests)]; !t.out {
-				next = l.at % len(l.tests)
+			if i := l.test(l.at); !l.tests[i].out {
+				t := l.tests[i]
+				next = i
 				if l.o.Progress != nil {
 					l.o.Progress(l.at, n, fmt.Sprintf("round %d of %d, %v", l.at/len(l.tests)+1, l.o.Rounds, t.Variant))
 				}
@@ -315,7 +323,7 @@ func (l *lab) back() error {
 
 // note keeps what a change has taken. Rank 0.
 func (l *lab) note(went Variant, parts []part, after float64) error {
-	last := (l.at - 1) % len(l.tests)
+	last := l.test(l.at - 1)
 	t := l.tests[last]
 	if t.as == "" {
 		t.as = went.String()

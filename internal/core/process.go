@@ -123,9 +123,12 @@ func (p *Process) Start(b *Boot) error {
 // set.
 func (p *Process) Setting(name string) string { return p.setting(name) }
 
-// Crowded reports whether the processes of the job on this host take turns on
-// processors, as far as that is known.
-func (p *Process) Crowded() bool { return p.usable > 0 && int(p.neighbors.Load()) > p.usable }
+// Crowded reports whether the processes of the job on this host, of which there are at
+// least so many, and more threads that compute take turns on processors, as far as that is
+// known.
+func (p *Process) Crowded(least, more int) bool {
+	return p.usable > 0 && max(int(p.neighbors.Load()), least)+more > p.usable
+}
 
 // Usable is how many processors the job may use on this host, 0 if that is not known.
 func (p *Process) Usable() int { return p.usable }
