@@ -120,6 +120,16 @@ func (m *Module) failed(c *sessions.Change, err error) (State, error) {
 	if c.Role == sessions.Joining {
 		return NotStarted, m.undone(c, err)
 	}
+	if errors.Is(err, errUncoded) { // newcomers decline
+		if committed, asked := c.Decided(m.ctx); asked != nil || committed {
+			return NotStarted, errors.Join(err, asked)
+		}
+		if _, verdict := c.Commit(m.ctx); !errors.Is(verdict, mpi.ErrRolledBack) {
+			return NotStarted, errors.Join(err, verdict)
+		}
+		m.releaseAll(c)
+		return NotStarted, err
+	}
 	var missing *LostError
 	if !errors.As(err, &missing) && (gone(err) || errors.Is(err, errStale) || errors.Is(err, errMissed)) {
 		committed, asked := c.Decided(m.ctx)
@@ -129,11 +139,16 @@ func (m *Module) failed(c *sessions.Change, err error) (State, error) {
 		_, err = c.Commit(m.ctx) // who has not voted is told that it was rolled back
 	}
 	if errors.Is(err, mpi.ErrRolledBack) {
-		m.release(c)
-		_ = m.s.Release(c.Result)
+		m.releaseAll(c)
 		return NotStarted, nil
 	}
 	return NotStarted, err
+}
+
+// releaseAll lets go of all sets of a change that was rolled back.
+func (m *Module) releaseAll(c *sessions.Change) {
+	m.release(c)
+	_ = m.s.Release(c.Result)
 }
 
 // gone reports whether a move has failed since a process is gone, or has given up, for which
@@ -150,7 +165,7 @@ const undoneWait = 2 * time.Second
 // undone is why a newcomer is none: that its change was rolled back, if that is why err
 // has come, as sets are gone then, and sources go on, or leave.
 func (m *Module) undone(c *sessions.Change, err error) error {
-	if errors.As(err, new(*LostError)) {
+	if errors.As(err, new(*LostError)) || errors.Is(err, errUncoded) {
 		return errors.Join(c.Decline(), err)
 	}
 	var of *mpi.Error

@@ -24,6 +24,7 @@ type array struct {
 	store func([]byte)  // makes memory the program's variable
 	came  []byte        // of a newcomer, until the program asks for it
 	given block         // what the program was given last
+	value Codec         // of encoded data, what the program has registered
 
 	made   bool            // by Array
 	shared *hostmem.Memory // in which it lies; nil: in memory of this process
@@ -48,7 +49,8 @@ func Distributed[T any](m *Module, name string, x *[]T, l Layout, mode ...Mode) 
 }
 
 // Replicated registers data of which all ranks have the same: a newcomer gets it from one
-// of the others. The length of *x does not change. Otherwise it is like Distributed.
+// of the others. The length of *x does not change; for what has pointers, or changes its
+// length, there is Encoded. Otherwise it is like Distributed.
 func Replicated[T any](m *Module, name string, x *[]T, mode ...Mode) error {
 	n := 0
 	if x != nil {
@@ -88,17 +90,25 @@ func describe[T any](m *Module, a *array, mode []Mode) error {
 	if dt.Size() == 0 {
 		return m.refuse(op, mpi.ErrType, fmt.Errorf("%q: elements of type %v have no bytes", a.Name, reflect.TypeFor[T]()))
 	}
-	if len(mode) > 1 || len(mode) == 1 && mode[0] > Marked {
-		return m.refuse(op, mpi.ErrArg, fmt.Errorf("%q: modes %d", a.Name, mode))
+	if err := a.setMode(mode); err != nil {
+		return m.refuse(op, mpi.ErrArg, err)
 	}
 	a.Type, a.Bytes = reflect.TypeFor[T]().String(), int64(reflect.TypeFor[T]().Size())
+	return m.register(op, a)
+}
+
+// setMode takes the mode that the program may have said.
+func (a *array) setMode(mode []Mode) error {
+	if len(mode) > 1 || len(mode) == 1 && mode[0] > Marked {
+		return fmt.Errorf("%q: modes %d", a.Name, mode)
+	}
 	if len(mode) == 1 {
 		a.Mode = mode[0]
 	}
 	if a.Mode == Marked {
 		a.Mode, a.Marked = Variable, true
 	}
-	return m.register(op, a)
+	return nil
 }
 
 // register takes an array in, or hands over one that has come.
@@ -115,12 +125,17 @@ func (m *Module) register(op string, a *array) error {
 			return m.refuse(op, mpi.ErrArg, fmt.Errorf("%q is registered already", a.Name))
 		case a.Type != b.Type || a.Bytes != b.Bytes:
 			return m.refuse(op, mpi.ErrType, fmt.Errorf("%q has elements of type %s (%d bytes), not %s (%d)", a.Name, b.Type, b.Bytes, a.Type, a.Bytes))
-		case a.Replicated != b.Replicated || a.One != b.One || a.Mode != b.Mode || a.Marked != b.Marked:
+		case a.Encoded != b.Encoded || a.Replicated != b.Replicated || a.One != b.One || a.Mode != b.Mode || a.Marked != b.Marked:
 			return m.refuse(op, mpi.ErrArg, fmt.Errorf("%q is %s, not %s", a.Name, b.kind(), a.kind()))
 		case !a.Replicated && !a.Rule.Same(&b.Rule):
 			return m.refuse(op, mpi.ErrArg, fmt.Errorf("%q: its layout is %v, not %v%s", a.Name, Layout{b.Rule}, Layout{a.Rule}, b.unlike(a)))
 		}
-		b.load, b.store = a.load, a.store
+		if b.Encoded {
+			if err := b.decode(a.value); err != nil {
+				return m.refuse(op, mpi.ErrType, err)
+			}
+		}
+		b.load, b.store, b.value = a.load, a.store, a.value
 		b.store(b.came)
 		b.came = nil
 		return nil
@@ -179,6 +194,9 @@ func (a *array) unlike(b *array) string {
 
 // held says whether the variable is as long as it has to be.
 func (a *array) held(rank int) error {
+	if a.Encoded {
+		return nil
+	}
 	want := a.Rule.N
 	if !a.Replicated {
 		want = a.split.Count(rank)

@@ -37,7 +37,8 @@
 // 64 KiB, variable data moves at the commit.
 //
 // Limitations: what describes all data has at most 64 MiB as text, in which each list of
-// weights of rows stands once. Elements and values have no
-// pointers: there are no values with a codec. Spawn strategies count for changes that the
+// weights of rows stands once. Elements have no
+// pointers; values that have are encoded ([Encoded]), are the same on all ranks, and move at
+// the commit unless they are constant. Spawn strategies count for changes that the
 // program asks for.
 package mam

@@ -33,7 +33,7 @@ const leastLent = 64 << 10
 
 // lent reports whether data may be lent: the same on all.
 func (e *entry) lent() bool {
-	return e.Mode == Variable && !e.One && e.Shared == "" && e.Rule.N*e.Bytes >= leastLent
+	return e.Mode == Variable && !e.One && !e.Encoded && e.Shared == "" && e.Rule.N*e.Bytes >= leastLent
 }
 
 // lends reports whether some data is, in this change.

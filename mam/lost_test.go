@@ -69,10 +69,7 @@ func unfinished(config mam.Config, last int) func(context.Context, *mpi.Comm) er
 			if err := errors.Join(d.check(m, iteration), m.Comm().Barrier()); err != nil || iteration == last {
 				return true, err
 			}
-			for i := range d.x {
-				d.x[i]++
-			}
-			d.step++
+			d.compute()
 			return false, m.SetTarget(5 - m.Comm().Size())
 		})
 	}

@@ -27,6 +27,11 @@ func (a *adoption) moveAll(mode Mode) error {
 		}
 		return nil // it is there
 	}
+	if mode == Variable {
+		if err := a.moveEncoded(); err != nil {
+			return err
+		}
+	}
 	if a.config.Method == Pull {
 		if err := a.pullNow(dataOf(mode)); err != nil {
 			return fmt.Errorf("mam: from %d to %d ranks: %w", a.times.NS, a.times.ND, err)

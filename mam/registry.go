@@ -49,6 +49,7 @@ type entry struct {
 	Bytes      int64  // of an element
 	Replicated bool
 	One        bool // a value, not a slice
+	Encoded    bool `json:",omitempty"` // a value that encodes itself; of constant data the rule has the length
 	Mode       Mode
 	Shared     string        `json:",omitempty"` // the name of the memory of the hosts in which it lies
 	Marked     bool          `json:",omitempty"` // variable data, see Mode
@@ -64,6 +65,9 @@ func (e *entry) kind() string {
 	}
 	if e.One {
 		s = "one replicated value,"
+	}
+	if e.Encoded {
+		s = "one encoded value,"
 	}
 	mode := e.Mode
 	if e.Marked {
@@ -84,6 +88,8 @@ func (e *entry) check() error {
 		return fmt.Errorf("%q lies in memory with a name of %d bytes, %v of %d elements", e.Name, len(e.Shared), e.Rule.Kind, e.Rule.N)
 	case e.One && (!e.Replicated || e.Rule.N != 1):
 		return fmt.Errorf("%q is one value of %d", e.Name, e.Rule.N)
+	case e.Encoded && (!e.Replicated || e.One || e.Marked || e.Bytes != 1 || e.Rule.N > mostValue || e.Mode == Variable && e.Rule.N != 0):
+		return fmt.Errorf("%q is an encoded value, %s of %d units of %d bytes, at most %d bytes allowed", e.Name, e.kind(), e.Rule.N, e.Bytes, mostValue)
 	}
 	if err := e.Rule.Check(); err != nil {
 		return fmt.Errorf("%q: %w", e.Name, err)

@@ -25,6 +25,7 @@ func someRegistry() *registry {
 		Data: []entry{
 			{Name: "x", Type: "float64", Bytes: 8, Mode: Constant, Rule: layout.Layout{Kind: layout.Rows, N: 2, Weights: []int64{3, 4}}, Shared: "mam x"},
 			{Name: "step", Type: "int", Bytes: 8, Replicated: true, One: true, Rule: layout.Layout{N: 1}},
+			{Name: "names", Type: "*mam.names", Bytes: 1, Replicated: true, Encoded: true, Mode: Constant, Rule: layout.Layout{N: mostValue}},
 		},
 	}
 }
@@ -56,6 +57,11 @@ func TestRegistryTravels(t *testing.T) {
 		{func(r *registry) { r.Data[0].Bytes = mostElem + 1 }, "elements of"},
 		{func(r *registry) { r.Data[0].Mode = 2 }, "mode 2"},
 		{func(r *registry) { r.Data[0].Rule.N = 3 }, "2 rows"},
+		{func(r *registry) { r.Data[0].Encoded = true }, "is an encoded value"},
+		{func(r *registry) { r.Data[2].Rule.N = mostValue + 1 }, "1073741824 bytes allowed"},
+		{func(r *registry) { r.Data[2].Rule.N = -1 }, "-1 elements"},
+		{func(r *registry) { r.Data[2].Mode = Variable }, "is an encoded value"},
+		{func(r *registry) { r.Data[2].Bytes = 8 }, "units of 8 bytes"},
 		{func(r *registry) { r.Data[0].One = true }, "one value"},
 		{func(r *registry) {
 			r.Data[0].Bytes, r.Data[0].Rule = mostElem, layout.Layout{N: layout.MostElems}
@@ -119,19 +125,19 @@ func TestRegistryOfManyRows(t *testing.T) {
 	if r.Data[0].WeightsAt != 0 || r.Weights != nil {
 		t.Error("to encode has changed it")
 	}
-	r.Data[2].Rule.Weights = make([]int64, mostText/20+1)
+	r.Data[3].Rule.Weights = make([]int64, mostText/20+1)
 	if !r.mayExceed() {
 		t.Error("this does not look as if it were too much")
 	}
 	if err := r.fits(); err != nil {
 		t.Errorf("many short numbers: %v", err)
 	}
-	for i := range r.Data[2].Rule.Weights {
-		r.Data[2].Rule.Weights[i] = layout.MostElems + int64(i)
+	for i := range r.Data[3].Rule.Weights {
+		r.Data[3].Rule.Weights[i] = layout.MostElems + int64(i)
 	}
-	r.Data[3].Rule.Weights = slices.Clone(r.Data[2].Rule.Weights)
-	r.Data[3].Rule.Weights[0]++
-	if err := r.fits(); err == nil || !strings.Contains(err.Error(), "what describes 14 data has") {
+	r.Data[4].Rule.Weights = slices.Clone(r.Data[3].Rule.Weights)
+	r.Data[4].Rule.Weights[0]++
+	if err := r.fits(); err == nil || !strings.Contains(err.Error(), "what describes 15 data has") {
 		t.Errorf("too much: %v", err)
 	}
 	for _, c := range []struct {
@@ -182,4 +188,28 @@ func FuzzRegistry(f *testing.F) {
 			}
 		}
 	})
+}
+
+// The length that another process tells of a value is held against its bound before there
+// is memory for it.
+func TestParseHead(t *testing.T) {
+	for _, c := range []struct {
+		head []byte
+		n    int64
+		why  string
+	}{
+		{[]byte{0, 0, 0, 0, 0, 0, 0, 0}, 0, ""},
+		{[]byte{5, 1, 0, 0, 0, 0, 0, 0}, 261, ""},
+		{[]byte{0, 0, 0, 0x40, 0, 0, 0, 0}, mostValue, ""},
+		{[]byte{1, 0, 0, 0x40, 0, 0, 0, 0}, 0, "1073741825 bytes, at most 1073741824 allowed"},
+		{[]byte{0, 0, 0, 0, 0, 0, 0, 0x80}, 0, "9223372036854775808 bytes"},
+		{[]byte{0, 0, 0}, 0, "a head of 3 bytes, not 8"},
+		{nil, 0, "a head of 0 bytes"},
+		{bytes.Repeat([]byte{255}, valueHead), 0, errUncoded.Error()},
+	} {
+		n, err := parseHead(c.head)
+		if n != c.n || (err == nil) != (c.why == "") || err != nil && !strings.Contains(err.Error(), c.why) {
+			t.Errorf("%v: %d, %v; want %d, %q", c.head, n, err, c.n, c.why)
+		}
+	}
 }

@@ -46,10 +46,7 @@ func resized(ctx context.Context, world *mpi.Comm) error {
 			}
 			go cmd.Wait()
 		}
-		for i := range d.x {
-			d.x[i]++
-		}
-		d.step++
+		d.compute()
 		return false, nil
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
@@ -46,6 +47,8 @@ var programs = []scenes.Scene{
 	{Name: "sourceinplace", Ranks: 4, Run: bereaved(mam.Config{Method: mam.InPlace}, 5, 1, coming, 0), Dies: 1},
 	{Name: "leaverinplace", Ranks: 4, Run: bereaved(mam.Config{Method: mam.InPlace}, 3, 3, user, 0), Dies: 1},
 	{Name: "leavermovinginplace", Ranks: 4, Run: bereaved(mam.Config{Method: mam.InPlace}, 3, 3, moving, anyTime()), Dies: 1},
+	{Name: "uncoded", Ranks: 3, Run: notEncoded(mam.Config{Method: mam.COL}), Declines: true},
+	{Name: "uncodedpull", Ranks: 3, Run: notEncoded(mam.Config{Method: mam.Pull, Strategy: mam.WaitDrains}), Declines: true},
 	{Name: "setters", Ranks: 2, Run: setters},
 	{Name: "phases", Ranks: 2, Run: phases(mam.Check)},
 	{Name: "wait", Ranks: 2, Run: phases(mam.Wait)},
@@ -99,6 +102,8 @@ type whole struct {
 	none   []uint64  // none at all
 	table  []float32 // replicated
 	step   int       // replicated, one
+	names  words     // encoded
+	notes  words     // encoded, of another length in each iteration
 }
 
 const (
@@ -137,6 +142,7 @@ func (d *whole) register(m *mam.Module) error {
 		fill(m, &d.vals, layouts.vals, func(i int) byte { return byte(i * 3) })
 		fill(m, &d.few, layouts.few, func(i int) int16 { return int16(i + 1) })
 		d.table = []float32{1, 2, 3, 4.5}
+		d.names = wordsOf(7)
 	}
 	return errors.Join(
 		mam.Distributed(m, "x", &d.x, layouts.x, mam.Variable),
@@ -148,6 +154,8 @@ func (d *whole) register(m *mam.Module) error {
 		mam.Distributed(m, "none", &d.none, layouts.none),
 		mam.Replicated(m, "table", &d.table, mam.Constant),
 		mam.ReplicatedOne(m, "step", &d.step),
+		mam.Encoded(m, "names", &d.names, mam.Constant),
+		mam.Encoded(m, "notes", &d.notes),
 	)
 }
 
@@ -172,6 +180,9 @@ func (d *whole) check(m *mam.Module, iteration int) error {
 	if !slices.Equal(d.table, []float32{1, 2, 3, 4.5}) || d.step != iteration {
 		return fmt.Errorf("iteration %d: replicated %v, step %d", iteration, d.table, d.step)
 	}
+	if !maps.Equal(d.names, wordsOf(7)) || !maps.Equal(d.notes, wordsOf(iteration)) {
+		return fmt.Errorf("iteration %d: encoded %v and %v", iteration, d.names, d.notes)
+	}
 	return errors.Join(
 		is(m, "x", d.x, func(i int) float64 { return float64(i + iteration) }),
 		is(m, "points", d.points, func(i int) point { return point{int32(i), [3]int16{int16(i), 1, 2}} }),
@@ -189,6 +200,7 @@ func (d *whole) compute() {
 		d.x[i]++
 	}
 	d.step++
+	d.notes = wordsOf(d.step)
 }
 
 // data is what a scene registers.

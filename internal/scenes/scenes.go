@@ -26,6 +26,9 @@ type Scene struct {
 	Run   func(ctx context.Context, world *mpi.Comm) error
 	// Dies is how many of the ranks call Die: all others come to their end.
 	Dies int
+	// Declines: newcomers that return that their change is rolled back end there, as they do
+	// with mpi.Main. Otherwise goroutines of a test end together.
+	Declines bool
 }
 
 // dieKey is the key of what kills the calling rank, in the context of a scene.
@@ -89,6 +92,9 @@ func (s *Scene) Goroutines(t *testing.T, opts []mpitest.Option) {
 	})
 	mpitest.Run(t, s.Ranks, func(t *mpitest.T, world *mpi.Comm) {
 		err := s.Run(context.WithValue(t.Context(), dieKey{}, func() { t.Kill(-1) }), world)
+		if s.Declines && world.Process().Core().Process().Discards(err) {
+			t.Kill(-1)
+		}
 		if err != nil && !errors.Is(err, mpi.ErrLeaving) && !errors.Is(err, mpi.ErrRolledBack) {
 			t.Fatal(err)
 		}
