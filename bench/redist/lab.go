@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"runtime/debug"
 	"time"
 
@@ -131,11 +132,11 @@ func (l *lab) turn() (over bool, err error) {
 	return false, l.forth(next)
 }
 
-// test is which variant has a turn. In each round another one is the first: what the
-// machine does with memory that was given back depends on what was before.
+// test is which variant has a turn. Each round has an order of its own: what new memory
+// takes depends on what was before.
 func (l *lab) test(turn int) int {
 	n := len(l.tests)
-	return (turn + turn/n) % n
+	return rand.New(rand.NewPCG(uint64(turn/n), uint64(n))).Perm(n)[turn%n]
 }
 
 // next is the variant that is to be measured now; below 0: that was all.
