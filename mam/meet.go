@@ -14,16 +14,18 @@ import (
 // returns that knows that all others come to it.
 func (a *adoption) begin() error {
 	a.early = nil
+	var err error
 	if a.both == nil {
-		if err := a.meet(); err != nil {
-			return err
-		}
+		err = a.meet()
 	}
-	if err := a.agree(); err != nil {
-		return err
+	if err == nil {
+		err = a.agree()
 	}
-	if a.lost != nil {
+	switch {
+	case a.lost != nil && (err == nil || gone(err)): // who has learned of it may be gone
 		return a.lost
+	case err != nil:
+		return err
 	}
 	return a.moveAll(Constant)
 }
