@@ -8,7 +8,11 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"gompi/collectives"
+	"gompi/internal/buffer"
 	"gompi/internal/fault"
+	"gompi/internal/wire"
+	"gompi/transport"
 )
 
 // beside waits for a word while others compute.
@@ -90,4 +94,75 @@ func TestAwaitAsideEnds(t *testing.T) {
 	}
 	wantClass(t, "Await", soon(t, "Await", func() *fault.Fault { return <-got }), fault.Finalized)
 	wantClass(t, "Await", n.beside(context.Background(), new(atomic.Bool)), fault.Finalized)
+}
+
+// pollBox is what a transport has of one peer, which sends messages alone, as a fast box.
+type pollBox struct {
+	below transport.Transport
+	ev    [1]transport.Event
+}
+
+func (b *pollBox) Take(h *wire.Header, _ int) (payload []byte, ok bool) {
+	if b.below.Poll(b.ev[:]) == 0 {
+		return nil, false
+	}
+	*h = b.ev[0].Header
+	return b.ev[0].Payload, true
+}
+
+// Who waits aside is seen to though no call of the process ever has to wait, so that none
+// polls for itself, and the process is never quiet.
+func TestAwaitAsideAtWork(t *testing.T) {
+	const most = 80 // calls until it is told
+	ns := boardJob(t, 2, nil)
+	bcast := func() { // it leaves the root at once, and is there on the other rank
+		for _, n := range ns {
+			if f := n.Collective(n.ctx, n.call64(collectives.OpBcast, nil, make([]uint64, 1), 1, 0)); f != nil {
+				t.Fatal(f)
+			}
+		}
+	}
+	b, taken := make([]byte, 8), 0
+	message := func() {
+		if f := ns[1].send(0, 1, b); f != nil {
+			t.Fatal(f)
+		}
+		if _, got := ns[0].RecvNow(ns[0].ctx, buffer.Of(b), 1, 1); got {
+			taken++
+		} else if _, f := ns[0].recv(1, 1, b); f != nil { // the service was faster
+			t.Fatal(f)
+		}
+	}
+	message() // and they are in contact
+	ns[0].Lock()
+	p := ns[0].peers[ns[1].Self()]
+	ns[0].ctx.peers[1] = p
+	p.box = &pollBox{below: p.link}
+	ns[0].Unlock()
+	for _, c := range []struct {
+		of   string
+		n    *node
+		call func()
+	}{{"broadcasts", ns[0], bcast}, {"broadcasts", ns[1], bcast}, {"messages", ns[0], message}} {
+		word := new(atomic.Bool)
+		got := aloof(t, c.n, context.Background(), word)
+		word.Store(true)
+		waits := func() bool {
+			c.n.Lock()
+			defer c.n.Unlock()
+			return c.n.prog.Hooked()
+		}
+		for calls := 0; waits(); calls++ {
+			if calls == most {
+				t.Fatalf("rank %d: not told in %d %s", c.n.ctx.Rank, calls, c.of)
+			}
+			c.call()
+		}
+		if f := soon(t, "Await", func() *fault.Fault { return <-got }); f != nil {
+			t.Error(f)
+		}
+	}
+	if taken == 0 {
+		t.Error("no message came by the box")
+	}
 }

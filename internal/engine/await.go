@@ -28,7 +28,8 @@ type Await struct {
 	Slow bool
 	// Aside: the goroutine waits all the while that others compute. It never polls for the
 	// process, which would make each call of the others hand over to it, and so Ready is
-	// asked when they poll, and when the process is woken. Ctx is nil.
+	// asked when they poll (Machine.Attend: they do), and when the process is woken. Ctx
+	// is nil.
 	Aside bool
 
 	// Ready reports whether the wait is over, perhaps with a fault. It is
@@ -139,6 +140,7 @@ func (e *Engine) awaitSpin(w *Await) (over bool, f *fault.Fault) {
 	e.prog.Busy()
 	e.prog.Lead()
 	turns := e.prog.Turns
+	e.prog.Attend()
 	for p := progress.NewMemoryWait(&e.prog.Policy); !over && e.prog.Pass(&p); {
 		over, f = w.look(e)
 	}

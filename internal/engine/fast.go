@@ -106,6 +106,7 @@ func (e *Engine) RecvNow(c *Context, b buffer.Buf, source, tag int32) (n int64, 
 			break
 		}
 	}
+	e.prog.Attend()
 	e.prog.Leave()
 	e.mu.Unlock()
 	return n, got

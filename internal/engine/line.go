@@ -311,6 +311,7 @@ func (e *Engine) lineSpin(r *Request) {
 	e.prog.Lead()
 	turns := e.prog.Turns
 	r.owned = true
+	e.prog.Attend()
 	for p := progress.NewMemoryWait(&e.prog.Policy); ; {
 		if l.Step() {
 			p.Yields = 0

@@ -97,6 +97,7 @@ func (e *Engine) boardColl(c *Context, a *CollArgs, tag int32, pending bool) *fa
 	if !e.prog.Led() && a.User == nil {
 		e.prog.Lead()
 		turns := e.prog.Turns
+		e.prog.Attend()
 		done := e.boardSpin(c, b)
 		if e.prog.Looked(turns) {
 			e.prog.Rest()

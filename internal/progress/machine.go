@@ -40,6 +40,7 @@ type Machine struct {
 	process Process
 	sleeper wait.Sleeper
 
+	looks   uint64 // calls of Busy
 	tests   uint64 // calls of Tested
 	waits   int    // goroutines in Await
 	hooks   []Hook // that wait for what others write into memory
@@ -69,8 +70,29 @@ func (m *Machine) Followed() bool { return m.followers.first != nil }
 const lookTurns = 4
 
 // Busy shows the service goroutine that the process is at work, though hardly
-// anybody polls.
-func (m *Machine) Busy() { m.Turns += lookTurns }
+// anybody polls. It begins an operation that looks at memory, or at a fast box.
+func (m *Machine) Busy() {
+	m.Turns += lookTurns
+	m.looks++
+}
+
+const (
+	// attendEvery: in every so manyth operation that looks at memory everything is
+	// polled, in the others nothing may be.
+	attendEvery = 64
+	// attendDear: in every so manyth of those polls also what is dear to look at.
+	attendDear = 16
+)
+
+// Attend polls once if that is due. Who leads for an operation that looks at memory
+// calls it once for each Busy. What it waits for may be there at once, or after one
+// yield, in this operation and in all that follow, and to the service the process is at
+// work: nobody else would poll for hooks, or for frames that no goroutine waits for.
+func (m *Machine) Attend() {
+	if m.looks%attendEvery == 0 {
+		m.process.Poll(m.looks%(attendEvery*attendDear) != 0)
+	}
+}
 
 // Lead makes the caller the one that polls for all; nobody else does. It does so
 // until Leave.

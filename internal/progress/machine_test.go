@@ -21,8 +21,10 @@ type fake struct {
 	mu      *wait.Gate
 	sleeper wait.Sleeper
 	calls   []*fakeCall
-	told    atomic.Bool // the process says that it sleeps
-	dozes   atomic.Bool // so does its hook
+	// thorough counts polls that pass over nothing.
+	thorough int
+	told     atomic.Bool // the process says that it sleeps
+	dozes    atomic.Bool // so does its hook
 }
 
 // fakeCall is what one goroutine waits for. Others write came and word, and end.
@@ -65,8 +67,11 @@ func (f *fake) state() string {
 	return fmt.Sprintf("leading %v, armed %v, %d wait, followers %v, %d turns", f.leading, f.armed, f.waits, f.followers.first != nil, f.Turns)
 }
 
-func (f *fake) Poll(bool) (n int) {
+func (f *fake) Poll(spin bool) (n int) {
 	f.Turns++
+	if !spin {
+		f.thorough++
+	}
 	for _, c := range f.calls {
 		for k := c.came.Swap(0); k > 0; k-- {
 			f.Hit(&c.Waiter)
@@ -389,6 +394,36 @@ func TestStates(t *testing.T) {
 	f.Leave()
 	if f.Led() || f.Armed() {
 		t.Errorf("it has left: %s", f.state())
+	}
+	f.mu.Unlock()
+	f.stopAsleep(t)
+}
+
+// A process at work of which no operation polls takes what comes by a transport and in
+// memory, whatever its operations do.
+func TestAttend(t *testing.T) {
+	f := newFake(1, policies[0])
+	c := f.calls[0]
+	f.mu.Lock()
+	for round := range 3 * attendDear {
+		c.send(round%2 == 0)
+		for op := 1; c.Hits == round; op++ {
+			if op > attendEvery {
+				t.Fatalf("round %d: not seen in %d operations", round, op-1)
+			}
+			f.Busy()
+			f.Lead()
+			turns := f.Turns
+			f.Attend()
+			if polled := f.Turns != turns; f.Looked(turns) {
+				f.Rest()
+			} else if f.Leave(); !polled && !f.relaxDue() {
+				t.Fatal("who has only looked may not rest")
+			}
+		}
+	}
+	if f.thorough == 0 {
+		t.Error("what is dear to look at was passed over all the time")
 	}
 	f.mu.Unlock()
 	f.stopAsleep(t)
