@@ -60,7 +60,7 @@ func TestPrimary(t *testing.T) {
 		}
 		t.Fatalf("%+v, want %+v", got, want)
 	}
-	all := sessions.Info{Size: 4, Included: true}
+	all := sessions.Info{Size: 4, Included: true, Hosts: 1}
 	is(third, all)
 	if err := j.Leave(procs[1]); err != nil {
 		t.Fatal(err)
@@ -81,7 +81,7 @@ func TestPrimary(t *testing.T) {
 	if err := j.Leave(procs[2]); err != nil {
 		t.Fatal(err)
 	}
-	is(last, sessions.Info{Size: 4, Included: true, Primary: true, Died: []int{0}, Left: []int{1, 2}})
+	is(last, sessions.Info{Size: 4, Included: true, Primary: true, Hosts: 1, Died: []int{0}, Left: []int{1, 2}})
 	if err := last.Close(); err != nil {
 		t.Error(err)
 	}

@@ -43,9 +43,9 @@ func TestSetsOfASession(t *testing.T) {
 			}
 		}
 		for name, want := range map[string]sessions.Info{
-			"mpi://world":   {Size: 3, Included: true, Primary: world.Rank() == 0},
-			"MPI://Self":    {Size: 1, Included: true, Primary: true},
-			"gompi://main":  {Size: 3, Included: true, Primary: world.Rank() == 0},
+			"mpi://world":   {Size: 3, Included: true, Hosts: 1, Primary: world.Rank() == 0},
+			"MPI://Self":    {Size: 1, Included: true, Hosts: 1, Primary: true},
+			"gompi://main":  {Size: 3, Included: true, Hosts: 1, Primary: world.Rank() == 0},
 			"gompi://empty": {}, "": {},
 		} {
 			if i, err := s.Info(name); err != nil || !reflect.DeepEqual(i, want) {
