@@ -75,12 +75,12 @@ func (m *Module) adoptionOf(c *sessions.Change, ns, old int, since time.Time, ar
 	if err := a.place(ns); err != nil {
 		return nil, err
 	}
-	a.config, _ = repaired(a.config, a.times.NS, a.times.ND, false)
 	a.lost = lost(arrays, a.dead())
 	if err := a.divide(arrays); err != nil {
 		return nil, err
 	}
 	a.why = a.choose(&x)
+	a.config, _ = repaired(a.config, a.times.NS, a.times.ND, false) // by the method that was chosen, too
 	return a, nil
 }
 

@@ -2,9 +2,9 @@
 
 package cost
 
-// Builtin is the model of a machine of two processors with Linux 6, as gompibench tune
-// redist found it (docs/redistribution.md). What counts for a choice are ratios, which
-// differ less between machines than times do.
+// Builtin is a model of a machine of two processors with Linux 6: estimates from single
+// measurements beside other work, not a fit. What counts for a choice are ratios, which
+// differ less between machines than times do; gompibench tune redist fits a model.
 var Builtin = Model{
 	Touch: 0.35,
 	Lines: map[string]map[string]Line{
