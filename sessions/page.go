@@ -70,6 +70,17 @@ func (g *page) await(ctx context.Context, op string, so func() bool) *fault.Faul
 	})
 }
 
+// awaitAsked waits until the head has found the iteration of a change, which it does when
+// somebody waits for it.
+func (g *page) awaitAsked(ctx context.Context, op string) *fault.Fault {
+	c := g.lines.Asking()
+	if c == 0 {
+		return nil
+	}
+	g.tell(c)
+	return g.await(ctx, op, func() bool { return g.lines.Asking() != c })
+}
+
 // awaitAside is await of a goroutine that waits while others compute.
 func (g *page) awaitAside(ctx context.Context, so func() bool) *fault.Fault {
 	return g.proc.Engine.Await(&engine.Await{

@@ -34,10 +34,8 @@ func (w *Watcher) Pending() (*Change, error) {
 		return nil, err
 	}
 	g := w.page
-	if g.lines.Asking() {
-		if f := g.await(w.proc.Context(), op, func() bool { return !g.lines.Asking() }); f != nil {
-			return nil, faultError(op, f)
-		}
+	if f := g.awaitAsked(w.proc.Context(), op); f != nil {
+		return nil, faultError(op, f)
 	}
 	n := g.lines.Shown()
 	if n == 0 {

@@ -183,6 +183,9 @@ func (w *Watcher) goAhead(ctx context.Context, set uint32) error {
 func (w *Watcher) findsOut(ctx context.Context, op string, g *page, look func() bool) error {
 	ctx, cancel := whileJob(ctx, w.proc)
 	defer cancel()
+	if c := g.lines.Asking(); c != 0 {
+		g.tell(c)
+	}
 	if f := g.await(ctx, op, look); f != nil {
 		return faultError(op, f)
 	}

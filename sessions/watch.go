@@ -246,7 +246,7 @@ func (w *Watcher) look(iteration int) (*Change, error) {
 // found goes on with what the page says.
 func (w *Watcher) found(c setpage.Change, iteration int) (*Change, error) {
 	for c == setpage.Asked {
-		if f := w.page.await(w.proc.Context(), "Check", func() bool { return !w.page.lines.Asking() }); f != nil {
+		if f := w.page.awaitAsked(w.proc.Context(), "Check"); f != nil {
 			return nil, faultError("Check", f)
 		}
 		c = w.member.Check(uint64(iteration))
@@ -359,10 +359,10 @@ func (w *Watcher) handed(op string, n setpage.Change, first bool) (*Change, erro
 	if ok {
 		x.setAgreed(agreed)
 	}
-	if next := x.kept.next; next != nil && x.agreed < setpage.MaxNumber {
+	if next := x.kept.next; ok && next != nil && agreed < setpage.MaxNumber {
 		// Before anybody can see the next change: none of its iterations is one that
 		// lies behind.
-		next.member.Begin(uint64(x.agreed))
+		next.member.Begin(agreed)
 	}
 	w.pending = x
 	return x, nil

@@ -31,6 +31,7 @@ type page struct {
 	// page of what the set is to become by it, which members may be handed.
 	change setpage.Change
 	word   setpage.State
+	idle   bool // the head was told that no member has begun, when it asked how far they are
 	next   *page
 	stays  map[uint32]struct{} // groups that were woken by its decision; nil: all, or nobody yet
 	// stayers is how many processes of these groups stay; for stays.
@@ -240,7 +241,7 @@ func (a *Agent) page(o *control.PageOrder) {
 	switch o.Do {
 	case control.PageBegin:
 		a.sweep()
-		g.change, g.word, g.queries = c, setpage.Open, queries{}
+		g.change, g.word, g.idle, g.queries = c, setpage.Open, false, queries{}
 		if a.begin(g, o); o.Options.Hold {
 			a.ring(g) // layers wait for the change before it is handed out
 		} else {
@@ -311,14 +312,15 @@ func (a *Agent) notHere(o *control.PageOrder) {
 	}
 }
 
-func (a *Agent) tellLook(g *page, change uint32, calls uint64) {
+func (a *Agent) tellLook(g *page, change uint32, calls uint64) control.Look {
 	l := g.progress()
 	l.Calls = calls
 	a.up = append(a.up, control.Report{Kind: control.ReportLook, Set: g.set, Change: change, Look: l, Late: g.late()})
+	return l
 }
 
 // swapped: p says that it has swapped the word of a change; or that it is behind no
-// more.
+// more; or that it waits for the head to find the iteration.
 func (a *Agent) swapped(p *Proc, m *control.Word) {
 	g := a.pages[m.Set]
 	if g == nil || g.memory == nil || p.holds[g.extent.place()] != g.extent || setpage.Change(m.Change) != g.change {
@@ -327,6 +329,9 @@ func (a *Agent) swapped(p *Proc, m *control.Word) {
 	if a.behinds[g.set] == g {
 		a.late()
 		return
+	}
+	if g.idle && g.lines.Asking() == g.change {
+		a.holdCalls(g, g.change)
 	}
 	if s, ok := g.lines.Verdict(g.change); ok && s > setpage.Accepted {
 		a.ringDecided(g)

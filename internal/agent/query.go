@@ -36,7 +36,8 @@ func (a *Agent) holdCalls(g *page, c setpage.Change) {
 		g.queries.held = true
 		most = g.lines.HoldQueries()
 	}
-	a.tellLook(g, uint32(c), most)
+	l := a.tellLook(g, uint32(c), most)
+	g.idle = c == g.change && l.Begun == 0 && most == 0
 }
 
 // freeCalls lets them go on, if they still wait.

@@ -14,6 +14,8 @@ type ballot struct {
 	verdict  change.Verdict      // 0: open
 	left     map[uint32]struct{} // who has not voted
 	asked    map[pageOn]struct{} // pages of which it is not known how far the members are
+	idle     bool                // no member has begun: the first that waits is to be told of
+	waited   bool                // one has waited
 	furthest map[uint32]uint64   // the largest iteration + 1, by set
 	calls    map[uint32]uint64   // of Query, of who has called most, likewise
 }
@@ -66,6 +68,10 @@ func (h *Head) look(host uint32, r *control.Report) {
 	case o.ballot != nil:
 		b := o.ballot
 		if _, ok := b.asked[at]; !ok {
+			if b.idle { // where the others are by now is asked once more
+				b.idle, b.waited = false, true
+				h.gather(o)
+			}
 			return
 		}
 		delete(b.asked, at)
@@ -107,11 +113,17 @@ func (h *Head) publishChange(o *op) {
 	if len(b.asked) > 0 || b.verdict != 0 {
 		return
 	}
+	if b.idle = !b.waited && len(o.beside) == 0 && b.unbegun(o); b.idle {
+		return
+	}
 	b.verdict = change.IsAccepted
 	for _, at := range o.pages {
 		f := h.follows[at.set]
 		ahead := uint64(max(1, f.options.Step)) * uint64(max(1, f.options.Lookahead))
-		agreed := b.furthest[at.set] + ahead
+		agreed := uint64(0) // setpage.Unbegun + 1
+		if n := b.furthest[at.set]; n > 0 {
+			agreed = n + ahead
+		}
 		if o.body.Iteration == 0 {
 			o.body.Iteration = agreed
 		}
@@ -120,6 +132,17 @@ func (h *Head) publishChange(o *op) {
 	}
 	h.book.Decided(h.now(), o.number, change.IsAccepted)
 	h.commitIfAll(o)
+}
+
+// unbegun reports whether nobody has called Check or Query on any page of the change:
+// where the members begin is then known when one of them does.
+func (b *ballot) unbegun(o *op) bool {
+	for _, at := range o.pages {
+		if b.furthest[at.set] > 0 || b.calls[at.set] > 0 {
+			return false
+		}
+	}
+	return len(o.pages) > 0
 }
 
 // withdrawHere rolls a change back that nobody was handed, or by force one that is

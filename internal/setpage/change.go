@@ -2,6 +2,8 @@
 
 package setpage
 
+import "math"
+
 // Change numbers the changes of a page, from 1, without gaps: so who was stopped in
 // the midst of an older one fails to write into a newer one.
 type Change uint32
@@ -45,13 +47,18 @@ const (
 	// MaxNumber bounds iterations and calls.
 	MaxNumber = 1<<numberBits - 2
 	numbers   = 1<<numberBits - 1
+	// unbegun in place of a number: nobody had called Check when it was to be found.
+	unbegun = numbers
 )
+
+// Unbegun is no iteration: where members begin nobody knows before the first Check.
+const Unbegun = math.MaxUint64
 
 func tag(c Change) uint64 { return uint64(c) << numberBits }
 
 // number is that in w, a word of c; 0 while it is not known, and if w is not of c.
 func number(w uint64, c Change) uint64 {
-	if w&^numbers != tag(c) {
+	if w&^numbers != tag(c) || w&numbers == unbegun {
 		return 0
 	}
 	return w & numbers
@@ -97,9 +104,13 @@ func (p Page) Show(c Change) { p.head.announcement.Store(announce(c, fixing)) }
 // the members are is read afterwards.
 func (p Page) Ask(c Change) { p.head.announcement.Store(announce(c, asking)) }
 
-// Publish tells the iteration, and that the change is accepted: after Ask.
+// Publish tells the iteration, or Unbegun, and that the change is accepted: after Ask.
 func (p Page) Publish(c Change, iteration uint64) {
-	p.head.agreed.Store(tag(c) | min(iteration, MaxNumber-1) + 1)
+	n := uint64(unbegun)
+	if iteration != Unbegun {
+		n = min(iteration, MaxNumber-1) + 1
+	}
+	p.head.agreed.Store(tag(c) | n)
 	p.head.verdict.CompareAndSwap(verdict(c, Open), verdict(c, Accepted))
 	p.head.announcement.Store(announce(c, fixed))
 }

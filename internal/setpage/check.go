@@ -19,10 +19,12 @@ const Now = math.MaxInt64
 // again.
 const Asked Change = math.MaxUint32
 
-// Asking reports whether who checks has to wait.
-func (p Page) Asking() bool {
-	_, ph := phaseOf(p.head.announcement.Load())
-	return ph == asking
+// Asking is the change for whose iteration whoever checks has to wait; 0: none.
+func (p Page) Asking() Change {
+	if c, ph := phaseOf(p.head.announcement.Load()); ph == asking {
+		return c
+	}
+	return 0
 }
 
 // Member is one process's end of a page. One goroutine at a time may call Check;
@@ -106,7 +108,7 @@ func (m *Member) Look(iteration uint64) Change {
 			if a != m.seen {
 				due := uint64(never)
 				if ph == fixed || m.missed(c) {
-					due = number(m.page.head.agreed.Load(), c)
+					due = m.page.due(c, m.ahead)
 				}
 				if due == 0 {
 					continue // it is over
@@ -134,16 +136,31 @@ func (m *Member) missed(c Change) bool {
 	return m.page.head.verdict.Load() == verdict(c, Committed) && c > m.last
 }
 
-// agree finds the iteration at which all are handed the change.
+// agree finds the iteration at which all are handed the change, if any member has begun.
 func (p Page) agree(c Change, ahead uint64) {
-	if p.head.agreed.Load() == tag(c) {
+	if w := p.head.agreed.Load(); w == tag(c) || w == tag(c)|unbegun {
 		largest := uint64(0)
 		for i := range p.members {
 			largest = max(largest, min(p.members[i].iteration.Load(), MaxNumber))
 		}
-		p.head.agreed.CompareAndSwap(tag(c), tag(c)|min(largest+ahead, MaxNumber))
+		n := uint64(unbegun)
+		if largest > 0 {
+			n = min(largest+ahead, MaxNumber)
+		}
+		p.head.agreed.CompareAndSwap(w, tag(c)|n)
 	}
 	p.head.announcement.CompareAndSwap(announce(c, fixing), announce(c, fixed))
+}
+
+// due is the agreed iteration + 1, which a member finds that is the first to begin; 0:
+// the change is over.
+func (p Page) due(c Change, ahead uint64) uint64 {
+	w := p.head.agreed.Load()
+	if w == tag(c)|unbegun {
+		p.agree(c, ahead)
+		w = p.head.agreed.Load()
+	}
+	return number(w, c)
 }
 
 // Agreed is the iteration at which all are handed the change; false while nobody
@@ -154,7 +171,8 @@ func (p Page) Agreed(c Change) (iteration uint64, ok bool) {
 }
 
 // Agree is what the first Check does that sees that the number is to be found: for
-// an agent that does not wait for one.
+// an agent that does not wait for one. Before anybody has begun there is none to be
+// found; then the first Check finds it.
 func (p Page) Agree(c Change, step, lookahead uint32) {
 	p.agree(c, uint64(max(1, step))*uint64(max(1, lookahead)))
 }

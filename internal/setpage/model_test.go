@@ -8,12 +8,14 @@ import "testing"
 // that all interleavings can be tried. Three ranks in a ring check, send to the next
 // and wait for the message of the one before; the agent shows a change at any moment,
 // and may withdraw it at any other. A rank that is handed the change sends once more,
-// so that who waits for it goes on, and ends.
+// so that who waits for it goes on, and ends. The first Check is of iteration 1: a page
+// that nobody has written to is not taken for one of members in iteration 0.
 
 const (
-	ranks  = 3
-	checks = 6 // of a rank
-	shows  = 1 // the change is shown before anybody begins the third
+	ranks = 3
+	begin = 2 // the iteration + 1 of the first Check
+	end   = 7 // of the last one
+	shows = 2 // the change is shown before anybody begins the third, or has begun
 )
 
 type step uint8
@@ -52,8 +54,13 @@ type state struct {
 	agreed  int8
 	verdict State
 	shown   bool
+	agent   step // rAgreed to rOver
+	largest int8 // that the agent has read
 	rank    [ranks]rank
 }
+
+// unbegan stands in agreed for unbegun.
+const unbegan = -1
 
 // model is what does not change: without names what is left out, to see that it is
 // missed.
@@ -83,14 +90,14 @@ func (m *model) step(s state, i int, found func(state)) {
 		}
 	case rAgreed:
 		r.at, r.largest = rRead, 0
-		if s.agreed != 0 && m.without != "swap" {
+		if s.agreed > 0 && m.without != "swap" {
 			r.at = rFixed
 		}
 	case rRead, rRead1, rRead2:
 		r.largest = max(r.largest, s.line[r.at-rRead])
 		r.at++
 	case rSwap:
-		if s.agreed == 0 || m.without == "swap" {
+		if s.agreed <= 0 || m.without == "swap" {
 			s.agreed = r.largest + 1
 			if m.without == "ahead" {
 				s.agreed = max(1, r.largest)
@@ -103,6 +110,10 @@ func (m *model) step(s state, i int, found func(state)) {
 		}
 		r.at = rLook
 	case rDue:
+		if !r.seen && s.agreed == unbegan {
+			r.at = rAgreed
+			break
+		}
 		if !r.seen {
 			r.seen, r.due = true, s.agreed
 		}
@@ -123,12 +134,12 @@ func (m *model) step(s state, i int, found func(state)) {
 	case rNone:
 		s.line[i] = r.next
 		r.next++
-		if r.at = rReceive; r.next > checks {
+		if r.at = rReceive; r.next > end {
 			r.at = rOver
 		}
 	case rReceive:
 		// The messages of the rank before are as many as its Checks.
-		if s.rank[(i+ranks-1)%ranks].next-1 <= r.got {
+		if s.rank[(i+ranks-1)%ranks].next-begin <= r.got {
 			return
 		}
 		r.got++
@@ -142,11 +153,15 @@ func (m *model) step(s state, i int, found func(state)) {
 func (m *model) agent(s state, found func(state)) {
 	if !s.shown {
 		for i := range s.rank {
-			if s.rank[i].next > shows+1 {
+			if s.rank[i].next >= begin+shows {
 				return
 			}
 		}
-		s.shown, s.phase = true, fixing
+		s.shown, s.phase, s.agent = true, fixing, rAgreed
+		found(s)
+		return
+	}
+	if m.finds(&s) {
 		found(s)
 		return
 	}
@@ -160,11 +175,41 @@ func (m *model) agent(s state, found func(state)) {
 	}
 }
 
+// finds is the agent's Agree, one step of it; false: it is done.
+func (m *model) finds(s *state) bool {
+	switch s.agent {
+	case rAgreed:
+		if s.agent = rRead; s.agreed != 0 {
+			s.agent = rFixed
+		}
+	case rRead, rRead1, rRead2:
+		s.largest = max(s.largest, s.line[s.agent-rRead])
+		s.agent++
+	case rSwap:
+		switch {
+		case s.agreed != 0:
+		case s.largest == 0 && m.without != "begun":
+			s.agreed = unbegan
+		default:
+			s.agreed = s.largest + 1
+		}
+		s.agent = rFixed
+	case rFixed:
+		if s.phase == fixing {
+			s.phase = fixed
+		}
+		s.agent = rOver
+	default:
+		return false
+	}
+	return true
+}
+
 // run tries all interleavings and returns what went wrong.
 func (m *model) run() (wrong string, states int) {
-	var start state
+	start := state{agent: rOver}
 	for i := range start.rank {
-		start.rank[i].next = 1
+		start.rank[i].next = begin
 	}
 	seen := map[state]struct{}{start: {}}
 	todo := []state{start}
@@ -185,6 +230,9 @@ func (m *model) run() (wrong string, states int) {
 			r := &s.rank[i]
 			if r.handed != 0 && at != 0 && at != r.handed {
 				return "two iterations", len(seen)
+			}
+			if r.handed != 0 && r.handed != s.agreed {
+				return "not the iteration that was agreed", len(seen)
 			}
 			at = max(at, r.handed)
 			waits = waits || r.at != rOver && r.at != rHanded
@@ -217,7 +265,7 @@ func TestModel(t *testing.T) {
 		}
 		t.Logf("%+v: %d states", m, states)
 	}
-	for _, rule := range []string{"line first", "swap", "ahead", "verdict"} {
+	for _, rule := range []string{"line first", "swap", "ahead", "verdict", "begun"} {
 		m := model{without: rule, withdraw: true}
 		if wrong, _ := m.run(); wrong == "" {
 			t.Errorf("without %q all is well", rule)

@@ -228,6 +228,32 @@ func TestLate(t *testing.T) {
 	}
 }
 
+// Of members that begin anywhere, after the change was shown, the first finds the
+// iteration: it is one that they come to, and the one that Agreed tells.
+func TestUnbegun(t *testing.T) {
+	for name, show := range map[string]func(Page){
+		"agreed":    func(p Page) { p.Show(1); p.Agree(1, 1, 1) },
+		"published": func(p Page) { p.Ask(1); p.Publish(1, Unbegun) },
+	} {
+		p := newPage(t, 2)
+		a, b := p.Member(0, 1, 1), p.Member(1, 1, 1)
+		p.Begin(1, 2, nil)
+		show(p)
+		if n, ok := p.Agreed(1); ok || p.Shown() != 1 {
+			t.Errorf("%s: iteration %d before anybody has begun, change %d shown", name, n, p.Shown())
+		}
+		if x, y := a.Check(1000), b.Check(999); x != 0 || y != 0 {
+			t.Errorf("%s: handed %d and %d by the first Check", name, x, y)
+		}
+		if n, ok := p.Agreed(1); n != 1001 || !ok {
+			t.Errorf("%s: iteration %d, %v, want 1001", name, n, ok)
+		}
+		if x, y := b.Check(1000), a.Check(1001); x != 0 || y != 1 || b.Check(1001) != 1 {
+			t.Errorf("%s: handed %d at 1000, %d at 1001", name, x, y)
+		}
+	}
+}
+
 // Members whose iterations cannot be compared are handed a change by their next
 // Checks.
 func TestNow(t *testing.T) {
@@ -265,7 +291,7 @@ func TestAsked(t *testing.T) {
 		}
 		p.Ask(c)
 		q.Ask(c)
-		if a.Check(at+1) != Asked || !p.Asking() || b.Check(at+1) != Asked {
+		if a.Check(at+1) != Asked || p.Asking() != c || b.Check(at+1) != Asked {
 			t.Fatal("a Check while the iteration is found")
 		}
 		if c == 2 {
@@ -280,7 +306,7 @@ func TestAsked(t *testing.T) {
 		}
 		p.Publish(c, at+4)
 		q.Publish(c, at+4)
-		if a.Check(at+1) != 0 || b.Check(at+3) != 0 || p.Asking() {
+		if a.Check(at+1) != 0 || b.Check(at+3) != 0 || p.Asking() != 0 {
 			t.Error("handed before the iteration")
 		}
 		if a.Check(at+4) != c || b.Check(at+4) != c || far.Check(at+4) != c {
