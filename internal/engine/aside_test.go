@@ -7,6 +7,7 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"gompi/collectives"
 	"gompi/internal/buffer"
@@ -165,4 +166,50 @@ func TestAwaitAsideAtWork(t *testing.T) {
 	if taken == 0 {
 		t.Error("no message came by the box")
 	}
+}
+
+// BenchmarkAside is how late it is told to who waits aside, while all that its process
+// calls is a broadcast of 8 B every 2 ms, whose root waits for nobody, and it computes in
+// between. The longest stands beside the mean.
+func BenchmarkAside(b *testing.B) {
+	const apart = 2 * time.Millisecond
+	ns := boardJob(b, 2, nil)
+	var total, longest time.Duration
+	for range b.N {
+		var since time.Time
+		word, told := new(atomic.Bool), make(chan time.Duration)
+		go func() {
+			if f := ns[0].beside(context.Background(), word); f != nil {
+				b.Error(f)
+			}
+			told <- time.Since(since)
+		}()
+		for calls := 0; ; calls++ {
+			for _, n := range ns {
+				if f := n.Collective(n.ctx, n.call64(collectives.OpBcast, nil, make([]uint64, 1), 1, 0)); f != nil {
+					b.Fatal(f)
+				}
+			}
+			start := time.Now()
+			for time.Since(start) < apart {
+			}
+			if calls == 10 {
+				since = time.Now()
+				word.Store(true)
+				ns[0].Lock()
+				ns[0].WakeProcess(ns[0].Self()) // if it sleeps
+				ns[0].Unlock()
+			}
+			select {
+			case late := <-told:
+				total += late
+				longest = max(longest, late)
+			default:
+				continue
+			}
+			break
+		}
+	}
+	b.ReportMetric(float64(total.Microseconds())/1000/float64(b.N), "ms-late")
+	b.ReportMetric(float64(longest.Microseconds())/1000, "ms-max")
 }

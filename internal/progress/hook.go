@@ -131,7 +131,8 @@ func (m *Machine) Pass(l *MemoryWait) bool {
 		wait.Pause()
 	case l.MayYield(most):
 		l.Yielded(min(m.Yield(l.Yields), long), min(m.Policy.Spin, yieldSpin))
-		if l.Yields%8 == 0 && !m.closed {
+		if (l.Yields%8 == 0 || m.service.due.Load()) && !m.closed {
+			m.service.due.Store(false)
 			m.process.Poll(false)
 		}
 	default:

@@ -29,7 +29,7 @@ type Machine struct {
 	arming  bool // it is about to: hooks look once more
 	closed  bool
 
-	// Turns counts the calls of Process.Poll, or what takes as long.
+	// Turns counts the calls of Process.Poll, and what takes as long: see Busy.
 	Turns   uint64
 	relaxed uint64 // turns when other goroutines last had a chance to run
 
@@ -87,12 +87,21 @@ const (
 // Attend polls once if that is due. Who leads for an operation that looks at memory
 // calls it once for each Busy. What it waits for may be there at once, or after one
 // yield, in this operation and in all that follow, and to the service the process is at
-// work: nobody else would poll for hooks, or for frames that no goroutine waits for.
+// work: nobody else would poll for hooks, or for frames that no goroutine waits for, but
+// the service at a tick, if it finds nobody inside.
 func (m *Machine) Attend() {
-	if m.looks%attendEvery == 0 {
-		m.process.Poll(m.looks%(attendEvery*attendDear) != 0)
+	if m.looks%attendEvery == 0 || m.service.due.Load() {
+		m.attend()
 	}
 }
+
+func (m *Machine) attend() {
+	due := m.service.due.Swap(false)
+	m.process.Poll(!due && m.looks%(attendEvery*attendDear) != 0)
+}
+
+// polls is how often Process.Poll was called.
+func (m *Machine) polls() uint64 { return m.Turns - m.looks*lookTurns }
 
 // Lead makes the caller the one that polls for all; nobody else does. It does so
 // until Leave.

@@ -37,6 +37,12 @@ type service struct {
 	again *time.Timer
 	late  atomic.Bool
 	tick  time.Duration // serviceTick
+
+	// Of the last tick: the turns, and the polls among them.
+	turns, polls uint64
+	// due: at a tick the process was at work, by what is known without polls, and who is
+	// inside is to poll at the next chance. Written without the lock.
+	due atomic.Bool
 }
 
 // Start starts the service goroutine. The lock is not held, nor needed yet.
@@ -80,15 +86,14 @@ func (m *Machine) SecondLookNow() {
 	m.sleeper.Wake()
 }
 
-// serve alternates between sleeping for the process and, while others poll,
-// looking at intervals whether they still do.
+// serve alternates between sleeping for the process and, while others are at work,
+// looking at intervals whether they still are.
 func (m *Machine) serve() {
 	defer close(m.service.done)
 	least := m.service.tick
 	pause, most := least, least
 	tick := time.NewTimer(pause)
 	defer tick.Stop()
-	var seen uint64
 	for {
 		asked := false
 		select {
@@ -96,10 +101,10 @@ func (m *Machine) serve() {
 			asked = true
 		case <-tick.C:
 		}
+		pause = min(2*pause, most)
 		if asked {
 			m.mu.Lock()
-		} else if !m.mu.TryLock() {
-			pause = min(2*pause, most) // somebody is at it
+		} else if !m.enter() {
 			tick.Reset(pause)
 			continue
 		}
@@ -107,9 +112,7 @@ func (m *Machine) serve() {
 			m.mu.Unlock()
 			return
 		}
-		pause = min(2*pause, most)
-		if !m.leading && (asked || m.Turns == seen) {
-			m.sleepWhileQuiet()
+		if m.lookIn(asked) {
 			pause = least
 		}
 		if m.closed {
@@ -117,10 +120,38 @@ func (m *Machine) serve() {
 			return
 		}
 		most = max(least, longestTick(&m.Policy))
-		seen = m.Turns
 		m.mu.Unlock()
 		tick.Reset(pause)
 	}
+}
+
+// enter takes the lock for a tick. Who has it is at work, and polls soon.
+func (m *Machine) enter() bool {
+	if m.mu.TryLock() {
+		return true
+	}
+	m.service.due.Store(true)
+	return false
+}
+
+// lookIn is a tick: if the process is quiet, or it was asked to, the service sleeps for
+// it, which it reports. If it is at work, but nobody has polled since the last tick, the
+// service does so, or whoever leads: see Attend.
+func (m *Machine) lookIn(asked bool) (slept bool) {
+	s := &m.service
+	idle := m.polls() == s.polls
+	switch {
+	case m.leading:
+		s.due.Store(idle)
+	case asked || m.Turns == s.turns:
+		m.sleepWhileQuiet()
+		slept = true
+	case idle:
+		s.due.Store(false)
+		m.process.Poll(false)
+	}
+	s.turns, s.polls = m.Turns, m.polls()
+	return slept
 }
 
 // sleepWhileQuiet sleeps and serves until a goroutine polls again or should.
