@@ -49,7 +49,7 @@ func source(with, code string) (name, text string) {
 		}
 		return "main.go", code
 	}
-	paths := map[string]string{"mpi": "gompi/mpi", "rma": "gompi/rma", "sessions": "gompi/sessions", "value": "gompi/mpi/value", "mpitest": "gompi/mpitest",
+	paths := map[string]string{"mpi": "gompi/mpi", "rma": "gompi/rma", "sessions": "gompi/sessions", "mam": "gompi/mam", "value": "gompi/mpi/value", "mpitest": "gompi/mpitest",
 		"context": "context", "errors": "errors", "fmt": "fmt", "os": "os", "time": "time"}
 	var imports strings.Builder
 	for _, m := range qualified.FindAllStringSubmatch(with+"\n"+code, -1) {
@@ -119,7 +119,7 @@ func TestModuleOfItsOwn(t *testing.T) {
 // TestNamesInPages: what the pages call mpi.Something is there.
 func TestNamesInPages(t *testing.T) {
 	names := map[string]bool{}
-	for pkg, dir := range map[string]string{"mpi": "../mpi", "rma": "../rma", "sessions": "../sessions", "value": "../mpi/value", "mpitest": "../mpitest"} {
+	for pkg, dir := range map[string]string{"mpi": "../mpi", "rma": "../rma", "sessions": "../sessions", "mam": "../mam", "value": "../mpi/value", "mpitest": "../mpitest"} {
 		parsed, err := parser.ParseDir(token.NewFileSet(), dir, func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }, parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
@@ -134,7 +134,7 @@ func TestNamesInPages(t *testing.T) {
 			}
 		}
 	}
-	mention := regexp.MustCompile(`\b(?:mpi|rma|sessions|value|mpitest)\.[A-Z]\w*`)
+	mention := regexp.MustCompile(`\b(?:mpi|rma|sessions|mam|value|mpitest)\.[A-Z]\w*`)
 	for page, text := range pages(t) {
 		for i, line := range strings.Split(text, "\n") {
 			for _, name := range mention.FindAllString(line, -1) {

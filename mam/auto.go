@@ -32,17 +32,7 @@ func look(comm *mpi.Comm) (x inputs, err error) {
 			return x, fmt.Errorf("%s: %w", knob.MamModel, err)
 		}
 	}
-	x.Cores, x.Hosts, x.Transport = max(p.Usable(), 1), hosts(comm), "shm"
-	at := comm.Core().Comm().Hosts()
-	for rank := range comm.Size() {
-		if rank != comm.Rank() && (at == nil || at[rank] == at[comm.Rank()]) {
-			x.Transport = comm.Transport(rank)
-			return x, nil
-		}
-	}
-	if t := p.Setting("GOMPI_TRANSPORT"); t != "" && !strings.Contains(t, x.Transport) {
-		x.Transport, _, _ = strings.Cut(t, ",")
-	}
+	x.Cores, x.Hosts, x.Transport = max(p.Usable(), 1), hosts(comm), p.Transport
 	return x, nil
 }
 
@@ -96,7 +86,7 @@ func (a *adoption) choose(x *inputs) (why string) {
 		if c.Strategy == Auto {
 			c.Strategy = Blocking
 		}
-		return fmt.Sprintf("nothing is known of %s over %s", strings.Join(names, ", "), x.Transport)
+		return fmt.Sprintf("nothing is known of %s over %s, %d hosts: %v, %v", strings.Join(names, ", "), x.Transport, x.Hosts, c.Method, c.Strategy)
 	}
 	best := list[0]
 	for _, m := range methods {

@@ -9,6 +9,8 @@ import (
 
 	"gompi/internal/cost"
 	"gompi/internal/layout"
+	"gompi/mpi"
+	"gompi/mpitest"
 )
 
 // adoptionFor is what a process knows of a change in which the first ranks stay.
@@ -99,6 +101,20 @@ func TestChoose(t *testing.T) {
 		a := adoptionFor(t, Config{}, 2, 3, blocks(1<<20, Constant))
 		if why := a.choose(&inputs{Cores: 2, Hosts: 1, Transport: on}); !strings.Contains(why, "8 MiB") && !strings.Contains(why, "MiB, 1 data, from 2 to 3 ranks") || !slices.Contains(autoMethods, a.config.Method) {
 			t.Errorf("%s: %v, %q", on, a.config, why)
+		}
+	}
+}
+
+// What Auto goes by is known before the first message, when Init asks.
+func TestLook(t *testing.T) {
+	for _, transport := range []string{"inproc", "shm", "tcp", "shm,tcp"} {
+		for _, ranks := range []int{1, 2} {
+			mpitest.Run(t, ranks, func(t *mpitest.T, world *mpi.Comm) {
+				x, err := look(world)
+				if want, _, _ := strings.Cut(transport, ","); x.Transport != want || x.Hosts != 1 || x.Cores < 1 || err != nil {
+					t.Errorf("%d ranks over %s: %+v, %v", ranks, transport, x, err)
+				}
+			}, mpitest.Transport(transport))
 		}
 	}
 }

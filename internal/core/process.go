@@ -42,7 +42,8 @@ type Process struct {
 	Parent wire.Set
 	Family bool
 	// Late: who has started this process may connect with it later.
-	Late bool
+	Late      bool
+	Transport string // that ranks of a host use between them; "": the process has none
 	// Change is the change that the process was started for; nil: none.
 	Change *control.ChangeBody
 
@@ -111,6 +112,9 @@ func (p *Process) Start(b *Boot) error {
 	p.World, p.Change, p.far = b.Welcome.World, b.Welcome.Change, b.Welcome.Hosts > 1
 	p.Parent, p.Family, p.Late = b.Welcome.Parent, b.Welcome.Family, b.Welcome.Late
 	p.given, p.setting, p.usable, p.abroad = b.Welcome.Given, b.Setting, b.Welcome.UsableCPUs, b.abroad
+	if len(b.Transports) > 0 { // the preferred one first
+		p.Transport = b.Transports[0].Caps().Name
+	}
 	p.neighbors.Store(int32(b.Welcome.LocalProcs))
 	p.Ctx, p.cancel = context.WithCancelCause(context.Background())
 	if p.Engine, err = engine.New(cfg); err != nil {
