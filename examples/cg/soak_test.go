@@ -70,7 +70,7 @@ func restless(ctx context.Context, world *mpi.Comm) error {
 			}
 		}
 		if compared(t.Count, changes) && m.Comm().Rank() == root {
-			holds()
+			holds(m.Comm().Size())
 		}
 		return nil
 	}
@@ -128,8 +128,15 @@ func compared(count, changes int) bool {
 	return count == changes || count <= changes/5 && count > changes/20 && count%(changes/25) == 0
 }
 
-// holds prints what this process has, and gompirun.
-func holds() {
+// holds prints what this process has, and gompirun, when those that have left are gone:
+// their pids are kept until the last process that has known them has let go of them.
+func holds(ranks int) {
+	const guardian = 1
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(10 * time.Second); len(siblings()) > ranks+guardian && time.Now().Before(end); {
+		<-tick.C
+	}
 	l := testlab.Take()
 	own := 0
 	for _, n := range l.FDs {
@@ -137,6 +144,16 @@ func holds() {
 	}
 	its, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", os.Getppid()))
 	fmt.Println("holds", l.Goroutines, own, l.Maps, l.HeapBytes>>10, resident("self"), len(its), resident(strconv.Itoa(os.Getppid())))
+}
+
+// siblings are the processes that gompirun has started.
+func siblings() (pids []string) {
+	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", os.Getppid()))
+	for _, f := range files {
+		b, _ := os.ReadFile(f)
+		pids = append(pids, strings.Fields(string(b))...)
+	}
+	return pids
 }
 
 // resident is the KiB of a process.
