@@ -52,6 +52,7 @@ func Knobs() []Knob {
 		{"mam-strategy", knob.MamStrategy.Env, "by the program", "package mam: what ranks do meanwhile: " + strings.Join(knob.MamStrategy.Names, ", "), chosen(knob.MamStrategy), nil},
 		{"mam-track", knob.MamTrack.Env, "auto", "package mam: whether the kernel is to tell which variable data is written while it moves in the background: auto, off (only data that the program marks moves then)", chosen(knob.MamTrack), nil},
 		{"mam-targets", knob.MamTargets.Env, "by the program", "package mam: how many ranks to ask for at the first checkpoint", within(knob.MamTargets), nil},
+		{"mam-threads", knob.MamThreads.Env, "by idle CPUs", "package mam: how many threads of a rank move data in the checkpoint in which the others wait", within(knob.MamThreads), nil},
 		{"mam-model", knob.MamModel, "built in", "package mam: file with the model of the machine by which auto chooses (gompibench tune redist writes one)", nil, loadModel},
 	}
 }

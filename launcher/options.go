@@ -355,10 +355,16 @@ func (v *flagValues) hostList(o *options) error {
 // verboseEnv tells processes that what they have chosen is to be said.
 const verboseEnv = "GOMPI_VERBOSE"
 
+// boundEnv tells processes that the user has said to what they are bound, and by which word.
+const boundEnv = "GOMPI_BIND"
+
 // knobs collects the settings: a flag, else -x, else the environment.
 func (o *options) knobs(flags map[string]*string, getenv func(string) string) error {
 	if o.Verbose {
 		o.Settings[verboseEnv] = "1"
+	}
+	if o.Bind != "" {
+		o.Settings[boundEnv] = o.Bind
 	}
 	for _, k := range Knobs() {
 		value, from := getenv(k.Env), k.Env+"="

@@ -125,7 +125,7 @@ func (a *adoption) complete(r *reader, array int, sets map[int][]byte) error {
 		case err != nil:
 			return err
 		case set == nil && p.From == a.old:
-			copy(to, have[at:])
+			a.copy(to, have[at:], nil)
 			return nil
 		case set == nil:
 			if x.borrowed[p.From] {

@@ -33,8 +33,9 @@ type mourners struct {
 	c      []int64 // constant
 	step   int
 	victim int
-	array  bool // x is an Array
-	phase  int  // calls of the user function
+	array  bool       // x is an Array
+	l      mam.Layout // of x
+	phase  int        // calls of the user function
 }
 
 // anyTime is for a death between the user phase and the decision, or behind it.
@@ -50,13 +51,13 @@ var (
 func (d *mourners) register() error {
 	var arrays error
 	if d.array {
-		arrays = mam.Array(d.m, "x", &d.x, xLayout)
+		arrays = mam.Array(d.m, "x", &d.x, d.l)
 		put(d.m, d.x, "x", func(i int) int32 { return int32(3 * i) })
 	} else {
 		if d.m.Role() == mam.Source {
-			fill(d.m, &d.x, xLayout, func(i int) int32 { return int32(3 * i) })
+			fill(d.m, &d.x, d.l, func(i int) int32 { return int32(3 * i) })
 		}
-		arrays = mam.Distributed(d.m, "x", &d.x, xLayout)
+		arrays = mam.Distributed(d.m, "x", &d.x, d.l)
 	}
 	if d.m.Role() == mam.Source {
 		fill(d.m, &d.c, cLayout, func(i int) int64 { return -int64(i) })
@@ -79,8 +80,12 @@ func (d *mourners) check() error {
 // rolled back, all others have what they had, and the next change, which leaves the dead
 // rank out, names what is lost with it, to all.
 func bereaved(config mam.Config, to, victim int, when moment, after time.Duration) func(context.Context, *mpi.Comm) error {
+	return bereavedOf(xLayout, config, to, victim, when, after)
+}
+
+func bereavedOf(l mam.Layout, config mam.Config, to, victim int, when moment, after time.Duration) func(context.Context, *mpi.Comm) error {
 	return func(ctx context.Context, world *mpi.Comm) error {
-		d := &mourners{victim: victim, array: config.Method == mam.InPlace}
+		d := &mourners{victim: victim, array: config.Method == mam.InPlace, l: l}
 		die := func() {
 			time.Sleep(after) //archtest:sleep death comes at any time
 			scenes.Die(ctx)
@@ -199,7 +204,7 @@ func (d *mourners) lost() error {
 // told holds an error against what is lost; all else is there.
 func (d *mourners) told(err error) error {
 	var lost *mam.LostError
-	for i, l := range []mam.Layout{xLayout, cLayout} {
+	for i, l := range []mam.Layout{d.l, cLayout} {
 		e := &mam.LostError{Name: []string{"x", "c"}[i], Ranks: []int{d.victim}}
 		for at, n := range l.Runs(4, d.victim) {
 			e.Runs = append(e.Runs, [2]int{at, n})

@@ -91,20 +91,45 @@ func (a *adoption) touch(x *move, p *pace) error {
 	}
 	// A span has no rest in it.
 	defer func() { a.times.Touch += a.times.spent(Touching, start) }()
+	if p == nil {
+		return a.inHands(int64(len(x.fresh)), nil, func(lo, hi int64) error {
+			touchPages(x.fresh[lo:hi])
+			return nil
+		})
+	}
 	for rest := x.fresh; len(rest) > 0; {
 		began, n := time.Now(), min(len(rest), touchBytes)
-		for i := 0; i < n; i += pageBytes {
-			rest[i] = 0
-		}
-		if p != nil {
-			a.nears(n)
-		}
+		touchPages(rest[:n])
+		a.nears(n)
 		if rest = rest[n:]; len(rest) > 0 && p.rests() {
 			a.times.Touch += a.times.spent(Touching, start)
 			err := p.rest(began)
 			if start = time.Now(); err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+// touchPages writes to each page of new memory.
+func touchPages(b []byte) {
+	for i := 0; i < len(b); i += pageBytes {
+		b[i] = 0
+	}
+}
+
+// touchSoon is touch of all that this process is to have, before the change is handed out,
+// but for what costs the iterations as much then as at the commit: with strategy Blocking,
+// where no processor is free. There all processors of the host are free for it, and nobody
+// waits for who has been held up by it.
+func (a *adoption) touchSoon(p *pace) error {
+	for _, x := range a.moves {
+		if a.config.Strategy == Blocking && p.rests() && x.shared == nil {
+			continue
+		}
+		if err := a.touch(x, p); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -105,11 +105,8 @@ func (m *Module) prepared(c *sessions.Change, store *sessions.Store, text []byte
 	if a.lost != nil {
 		return a, nil
 	}
-	p := a.paced(m.life)
-	for _, x := range a.moves {
-		if err := a.touch(x, p); err != nil {
-			return nil, err
-		}
+	if err := a.touchSoon(a.paced(m.life)); err != nil {
+		return nil, err
 	}
 	if a.config.early() && a.config.Method == Pull {
 		start := time.Now()

@@ -23,7 +23,7 @@ func (a *adoption) pointToPoint(x *move, tag int) ([]mpi.Request, error) {
 				continue
 			}
 			if peer == me {
-				keep(fresh, old, p.runs, x.Bytes)
+				a.keep(fresh, old, p.runs, x.Bytes)
 				continue
 			}
 			b, err := p.buf(memory, x.Bytes, sends)
@@ -46,8 +46,8 @@ func (a *adoption) pointToPoint(x *move, tag int) ([]mpi.Request, error) {
 }
 
 // keep copies what a process has before and afterwards.
-func keep(fresh, old []byte, runs []layout.Piece, elem int64) {
+func (a *adoption) keep(fresh, old []byte, runs []layout.Piece, elem int64) {
 	for _, r := range runs {
-		copy(fresh[r.ToAt*elem:(r.ToAt+r.Len)*elem], old[r.FromAt*elem:])
+		a.copy(fresh[r.ToAt*elem:(r.ToAt+r.Len)*elem], old[r.FromAt*elem:], a.pace)
 	}
 }

@@ -89,11 +89,8 @@ func (m *Module) prepare(c *sessions.Change) (err error) {
 		}
 		return a.moveEarly(ctx)
 	}
-	p := a.paced(ctx)
-	for _, x := range a.moves {
-		if err := a.touch(x, p); err != nil {
-			return err
-		}
+	if err := a.touchSoon(a.paced(ctx)); err != nil {
+		return err
 	}
 	if a.config.early() && a.new >= 0 {
 		start := time.Now()

@@ -221,13 +221,15 @@ func (r *reader) from(array, rank int, want int64, to []byte, at int64) error {
 	if err != nil {
 		return err
 	}
-	return r.pieces(to, at, func(to []byte, at int64) error {
-		if err := rma.Read(remote, to, int(at)); err != nil {
-			return err
-		}
-		r.list[array].from += int64(len(to))
-		r.told(len(to))
-		return nil
+	r.list[array].from += int64(len(to))
+	return r.a.inHands(int64(len(to)), r.pace, func(lo, hi int64) error {
+		return r.pieces(to[lo:hi], at+lo, func(to []byte, at int64) error {
+			if err := rma.Read(remote, to, int(at)); err != nil {
+				return err
+			}
+			r.told(len(to))
+			return nil
+		})
 	})
 }
 

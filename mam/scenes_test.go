@@ -16,7 +16,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	scenes.Main(m, slices.Concat(programs, spawning, []scenes.Scene{outside, strays, endless, deathScene}))
+	scenes.Main(m, slices.Concat(programs, spawning, handsDie, []scenes.Scene{outside, strays, endless, deathScene}))
 }
 
 func TestScenes(t *testing.T) { scenes.Run(t, slices.Concat(programs, spawning)) }

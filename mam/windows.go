@@ -91,7 +91,7 @@ func (a *adoption) get(w *window) error {
 		case p.n == 0:
 			continue
 		case peer == a.both.Rank():
-			keep(fresh, old, p.runs, w.x.Bytes)
+			a.keep(fresh, old, p.runs, w.x.Bytes)
 			continue
 		case a.config.Method == RMALock:
 			if err := w.Lock(rma.LockShared, peer, rma.NoCheck); err != nil {
@@ -105,11 +105,14 @@ func (a *adoption) get(w *window) error {
 	return nil
 }
 
-// getPart reads what one source has for this process: at once, or at a pace.
+// getPart reads what one source has for this process: with all hands, or at a pace.
 func (a *adoption) getPart(w *window, peer int, p *part) error {
 	if a.pace == nil {
-		return a.getOnce(w, peer, p, func(to mpi.Buf, at int, from mpi.Datatype) error {
-			return w.GetBuf(to, peer, at, 1, from)
+		if len(p.runs) > 1 {
+			return a.getOnce(w, peer, p, func(to mpi.Buf, at int, from mpi.Datatype) error { return w.GetBuf(to, peer, at, 1, from) })
+		}
+		return a.inHands(p.n, nil, func(lo, hi int64) error {
+			return rma.Get(w.Window, w.x.fresh[p.at+lo:p.at+hi], peer, int(p.runs[0].FromAt*w.x.Bytes+lo))
 		})
 	}
 	for piece := range p.pieces(w.x.Bytes, pieceBytes) {

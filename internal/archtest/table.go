@@ -40,6 +40,7 @@ var layers = []row{
 	{pkg: "internal/knob", pure: true},
 	{pkg: "internal/retry"},
 	{pkg: "internal/huge"},
+	{pkg: "internal/crew"},  // for the module: threads for work that is soon over
 	{pkg: "internal/dirty"}, // for the module, and for reading memory that is being written
 	{pkg: "internal/dtype", may: "internal/mem"},
 	{pkg: "internal/buffer", may: "internal/dtype internal/mem"},
@@ -116,7 +117,7 @@ var layers = []row{
 
 	// The malleability module stands on what programs have, too, and what is pure: who has
 	// which elements, and which values settings may have.
-	{pkg: "mam", may: "mpi sessions rma internal/cost internal/dirty internal/layout internal/huge internal/knob internal/hostmem"},
+	{pkg: "mam", may: "mpi sessions rma internal/cost internal/dirty internal/layout internal/huge internal/crew internal/knob internal/hostmem"},
 
 	// The launcher knows processes and the control plane, never the library.
 	{pkg: "internal/launch", may: "internal/control internal/wire"},

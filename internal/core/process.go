@@ -134,6 +134,13 @@ func (p *Process) Crowded(least, more int) bool {
 	return p.usable > 0 && max(int(p.neighbors.Load()), least)+more > p.usable
 }
 
+// Neighbors is how many processes of the job are on this host, this one among them.
+func (p *Process) Neighbors() int { return int(p.neighbors.Load()) }
+
+// Roams reports whether threads of this process may leave, for a moment, the processors to
+// which it is bound: where its launcher has chosen those, and not the user.
+func (p *Process) Roams() bool { return p.os && p.Setting("GOMPI_BIND") == "" }
+
 // Usable is how many processors the job may use on this host, 0 if that is not known.
 func (p *Process) Usable() int { return p.usable }
 

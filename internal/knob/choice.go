@@ -24,6 +24,7 @@ var (
 	MamStrategy  = Choice{Env: "GOMPI_MAM_RED_STRATS", Names: []string{"auto", "blocking", "nb", "t", "wd"}}
 	MamTrack     = Choice{Env: "GOMPI_MAM_TRACK", Names: []string{"auto", "off"}}
 	MamTargets   = Range{"GOMPI_MAM_NUM_TARGETS", 1, 1 << 24, "processes"}
+	MamThreads   = Range{"GOMPI_MAM_THREADS", 1, 256, "threads"}
 )
 
 // MamModel is a setting of package mam: the model of the machine (see internal/cost) by
