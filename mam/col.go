@@ -47,6 +47,10 @@ type exchange struct {
 
 func (a *adoption) exchange(x *move) (e exchange, err error) {
 	send, recv := a.parts(x, true), a.parts(x, false)
+	if a.pace != nil { // keepPieces copies it
+		me := a.both.Rank()
+		send[me], recv[me] = part{}, part{}
+	}
 	old, fresh := a.memory(x)
 	if e.runs = !sideBySide(x); !e.runs {
 		e.send, e.recv = mpi.BufOf(old), mpi.BufOf(fresh)

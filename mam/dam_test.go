@@ -24,14 +24,27 @@ import (
 // dam holds back the data that goes between processes until it is opened: large messages, or
 // reads of memory. What else they send passes.
 type dam struct {
-	reads bool
-	gate  chan struct{}
-	once  sync.Once
-	held  atomic.Int64 // how much has come to it
+	reads   bool
+	gate    chan struct{}
+	once    sync.Once
+	held    atomic.Int64 // how much has come to it
+	through atomic.Int64 // how many messages it still lets pass
+	most    atomic.Int64 // of them have waited before one process
 }
 
+// newDam is the dam for a method. Of messages that come in pieces it lets the first ones
+// pass: it holds an exchange in its midst.
 func newDam(config mam.Config) *dam {
-	return &dam{reads: config.Method >= mam.RMALock, gate: make(chan struct{})}
+	d := &dam{reads: config.Method >= mam.RMALock, gate: make(chan struct{})}
+	if inPieces(config) {
+		d.through.Store(3)
+	}
+	return d
+}
+
+// inPieces reports whether who receives takes one message after the other.
+func inPieces(config mam.Config) bool {
+	return (config.Method == mam.COL || config.Method == mam.P2P) && config.Strategy >= mam.Thread
 }
 
 func (d *dam) open() { d.once.Do(func() { close(d.gate) }) }
@@ -77,12 +90,15 @@ type dammed struct {
 
 // Accept implements transport.Bulk.
 func (x *dammed) Accept(s transport.Slot, desc, buf []byte, tok transport.Token) error {
-	if x.d.isOpen() {
+	if x.d.isOpen() || x.d.through.Add(-1) >= 0 {
 		return x.Transport.Accept(s, desc, buf, tok)
 	}
 	x.d.held.Add(1)
 	x.waiting = append(x.waiting, transport.Event{Kind: transport.EvBulk, Slot: s, Token: tok, Payload: buf})
 	x.desc = append(x.desc, slices.Clone(desc))
+	for n, most := int64(len(x.waiting)), x.d.most.Load(); n > most && !x.d.most.CompareAndSwap(most, n); {
+		most = x.d.most.Load()
+	}
 	if len(x.waiting) == 1 {
 		go func() {
 			<-x.d.gate
@@ -259,6 +275,9 @@ func beside(t *mpitest.T, world *mpi.Comm, d *dam, config mam.Config, to, iterat
 	}
 	if !d.isOpen() {
 		return errors.New("the change was committed while data was held back")
+	}
+	if n := d.most.Load(); inPieces(config) && n != 1 {
+		return fmt.Errorf("%d pieces were under way to one process at once, not one after the other", n)
 	}
 	return errors.Join(h.check(m), m.Comm().Barrier(), m.Finalize())
 }

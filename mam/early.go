@@ -18,7 +18,7 @@ func (c *Config) early() bool {
 	return c.Strategy != Blocking
 }
 
-// told counts bytes that have come in the background, for who waits for them with a
+// told counts bytes that are in place in the background, for who waits for them with a
 // deadline.
 func (a *adoption) told(bytes int) {
 	if a.early != nil {
@@ -40,10 +40,10 @@ func (a *adoption) nears(bytes int) {
 // sources have their part. A newcomer has said Ready, and waits in it; of the others it
 // is what the goroutine does that has seen the change coming. What each waits for:
 //
-//	            NB                              T                          WD
+//	            NB                              T                           WD
 //	newcomer    all it receives, in blocking calls, with each
-//	source      its requests, which Checkpoint  the blocking call          as T; then for the newcomers
-//	            tests                                                      that tell it that they have all
+//	source      its requests, which Checkpoint  what it receives, and that  as T; then for the newcomers
+//	            tests                           what it offers is taken     that tell it that they have all
 //
 // The end is that each member says Release: nobody is handed the change before, so that
 // neither a barrier nor an agreement is needed for it. After an error nothing of it is
@@ -126,6 +126,15 @@ func (a *adoption) moveTested() error {
 			}
 		}
 		if t.reqs = append(t.reqs, reqs...); err != nil {
+			t.giveUp(a.both)
+			return moveError(x, a, err)
+		}
+	}
+	for _, x := range a.moves {
+		if x.moved || x.Mode != Constant {
+			continue
+		}
+		if err = a.keepPieces(x); err != nil {
 			t.giveUp(a.both)
 			return moveError(x, a, err)
 		}

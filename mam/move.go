@@ -70,6 +70,8 @@ func (a *adoption) move(is func(*move) bool) error {
 		}
 		var err error
 		switch {
+		case a.pace != nil:
+			err = a.inPieces(x, i)
 		case x.Replicated:
 			err = mpi.Waitall(a.replicate(x, i))
 		case a.config.Method == P2P:
@@ -84,7 +86,6 @@ func (a *adoption) move(is func(*move) bool) error {
 			return moveError(x, a, err)
 		}
 		x.moved = true
-		a.told(int(x.from))
 	}
 	return nil
 }
@@ -156,7 +157,11 @@ func (o *part) buf(memory []byte, elem int64, sends bool) (mpi.Buf, error) {
 	case 0:
 		return mpi.BufOf[byte](nil), nil
 	case 1:
-		return mpi.BufOf(memory[o.at : o.at+o.n]), nil
+		at := o.runs[0].ToAt * elem
+		if sends {
+			at = o.runs[0].FromAt * elem
+		}
+		return mpi.BufOf(memory[at : at+o.n]), nil
 	}
 	dt, err := o.indexed(elem, sends)
 	if err != nil {

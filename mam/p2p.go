@@ -8,7 +8,7 @@ import (
 )
 
 // pointToPoint begins method P2P: a receive of each source that has a part, a send to each
-// target; what stays with a process is copied, by bytes.
+// target; what stays with a process is copied, by bytes, in the background by keepPieces.
 func (a *adoption) pointToPoint(x *move, tag int) ([]mpi.Request, error) {
 	old, fresh := a.memory(x)
 	bufs, me := a.comm().Bufs(), a.both.Rank()
@@ -19,7 +19,7 @@ func (a *adoption) pointToPoint(x *move, tag int) ([]mpi.Request, error) {
 			memory = old
 		}
 		for peer, p := range a.parts(x, sends) {
-			if p.n == 0 || peer == me && sends {
+			if p.n == 0 || peer == me && (sends || a.pace != nil) {
 				continue
 			}
 			if peer == me {
