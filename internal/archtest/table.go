@@ -48,7 +48,7 @@ var layers = []row{
 	{pkg: "internal/cgroup"},
 	{pkg: "internal/wait", may: "internal/cgroup"},
 	{pkg: "internal/progress", may: "internal/wait"},
-	{pkg: "internal/segment", may: "internal/cgroup internal/wire"},
+	{pkg: "internal/segment", may: "internal/cgroup internal/huge internal/wire"}, // huge pages of the memory that it fills
 	{pkg: "internal/rollcall", may: "internal/wire internal/segment"},
 	{pkg: "internal/nodecoll/layout", pure: true},
 	// Changes of process sets: neither knows the other.

@@ -34,6 +34,7 @@ type Memory struct {
 	name  string
 	host  uint32
 	mem   []byte // whole pages; not written after Open
+	file  int    // that mem maps; -1: none
 	bytes int64  // that were asked for
 	guard bool
 
@@ -54,16 +55,16 @@ func Open(ctx context.Context, ctl Control, name string, bytes int64, guard bool
 	if err != nil {
 		return nil, err
 	}
-	defer control.CloseFiles(fds[:]...)
-	x := &Memory{ctl: ctl, name: name, host: b.Host, bytes: bytes, guard: guard}
+	control.CloseFiles(fds[1:]...)
+	x := &Memory{ctl: ctl, name: name, host: b.Host, file: fds[0], bytes: bytes, guard: guard}
 	switch {
-	case fds[0] < 0:
+	case x.file < 0:
 		err = fmt.Errorf("this process can open no more files (ulimit -n)")
 	case b.Bytes < bytes:
 		err = fmt.Errorf("a file has %d bytes (ulimit -f)", b.Bytes)
 	default:
-		if err = segment.CheckArena(fds[0], b.Bytes); err == nil {
-			x.mem, err = segment.MapArena(fds[0], b.Bytes)
+		if err = segment.CheckArena(x.file, b.Bytes); err == nil {
+			x.mem, err = segment.MapArena(x.file, b.Bytes)
 		}
 	}
 	if err == nil {
@@ -84,7 +85,7 @@ func (x *Memory) Bytes() []byte { return x.mem[:x.bytes:x.bytes] }
 func (x *Memory) Host() uint32 { return x.host }
 
 // pages are those that a range touches, or, inside, those that it has whole.
-func (x *Memory) pages(r Range, inside bool) []byte {
+func (x *Memory) pages(r Range, inside bool) Range {
 	page := int64(os.Getpagesize())
 	lo, hi := r.Lo&^(page-1), (r.Hi+page-1)&^(page-1)
 	if inside {
@@ -94,17 +95,21 @@ func (x *Memory) pages(r Range, inside bool) []byte {
 		}
 	}
 	if r.Lo >= r.Hi || lo >= hi {
-		return nil
+		return Range{}
 	}
-	return x.mem[lo:hi]
+	return Range{lo, hi}
 }
 
+// at is the memory of whole pages.
+func (x *Memory) at(pages Range) []byte { return x.mem[pages.Lo:pages.Hi] }
+
 // Fill makes sure that a range can be touched, and fills the page tables for it. So many
-// bytes of memory were taken: what others have touched is there. The error is a
+// bytes of memory were taken, in huge pages where many are missing at once and whole ones fit
+// into the range (2 MiB from a multiple of that on): what others have touched is there. The error is a
 // *segment.NoMemoryError when memory is short.
 func (x *Memory) Fill(r Range) (taken int64, err error) {
 	pages := x.pages(r, false)
-	if len(pages) == 0 {
+	if pages.Lo == pages.Hi {
 		return 0, nil
 	}
 	x.mu.Lock()
@@ -114,7 +119,7 @@ func (x *Memory) Fill(r Range) (taken int64, err error) {
 	}
 	var m segment.Memory
 	defer m.Close()
-	taken, err = m.Fill(pages)
+	taken, err = m.Fill(x.file, x.mem, pages.Lo, pages.Hi)
 	if failed := x.protect(x.own); err == nil {
 		err = failed
 	}
@@ -136,14 +141,14 @@ func (x *Memory) protect(open []Range) error {
 		return nil
 	}
 	for _, r := range open {
-		if pages := x.pages(r, false); len(pages) > 0 {
+		if pages := x.at(x.pages(r, false)); len(pages) > 0 {
 			if err := segment.Guard(pages, true); err != nil {
 				return err
 			}
 		}
 	}
 	for _, r := range x.outside(open) {
-		if pages := x.pages(r, true); len(pages) > 0 {
+		if pages := x.at(x.pages(r, true)); len(pages) > 0 {
 			if err := segment.Guard(pages, false); err != nil {
 				return err
 			}
@@ -156,7 +161,7 @@ func (x *Memory) protect(open []Range) error {
 // the memory.
 func (x *Memory) Punch(keep []Range) error {
 	for _, r := range x.outside(keep) {
-		if pages := x.pages(r, true); len(pages) > 0 {
+		if pages := x.at(x.pages(r, true)); len(pages) > 0 {
 			if err := segment.Punch(pages); err != nil {
 				return err
 			}
@@ -190,6 +195,8 @@ func (x *Memory) outside(of []Range) (list []Range) {
 func (x *Memory) Close() error {
 	mem := x.mem
 	x.mem = nil
+	control.CloseFiles(x.file)
+	x.file = -1
 	var err error
 	if mem != nil {
 		err = segment.Unmap(mem)

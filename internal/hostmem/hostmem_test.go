@@ -20,7 +20,7 @@ import (
 
 // job starts processes that are alive until the end of the test, and returns what each of
 // them asks the agent by.
-func job(t *testing.T, n int) (*testjob.Job, []hostmem.Control) {
+func job(t testing.TB, n int) (*testjob.Job, []hostmem.Control) {
 	t.Helper()
 	j := testjob.New(t)
 	var list []hostmem.Control
@@ -35,7 +35,7 @@ func job(t *testing.T, n int) (*testjob.Job, []hostmem.Control) {
 	return j, list
 }
 
-func open(t *testing.T, c hostmem.Control, bytes int64, guard bool) *hostmem.Memory {
+func open(t testing.TB, c hostmem.Control, bytes int64, guard bool) *hostmem.Memory {
 	t.Helper()
 	x, err := hostmem.Open(t.Context(), c, "x", bytes, guard)
 	if err != nil {

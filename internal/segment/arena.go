@@ -21,7 +21,7 @@ func CreateArena(most int64) (fd int, n int64, err error) {
 		return -1, 0, err
 	}
 	page := int64(os.Getpagesize())
-	n = (most + page - 1) &^ (page - 1)
+	n = wholePages(most)
 	var l unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &l); err == nil && l.Cur < uint64(n) {
 		n = int64(l.Cur) &^ (page - 1)
@@ -63,4 +63,10 @@ func MapArena(fd int, n int64) ([]byte, error) {
 		return nil, fmt.Errorf("keep an arena out of core dumps: %w", err)
 	}
 	return mem, err
+}
+
+// wholePages rounds up.
+func wholePages[T int | int64](n T) T {
+	page := T(os.Getpagesize())
+	return (n + page - 1) &^ (page - 1)
 }

@@ -160,7 +160,7 @@ func inCgroup(t *testing.T, limit int64, n int) string {
 func tight(t *testing.T, limitFile string, limit int64) {
 	var mem Memory
 	defer mem.Close()
-	if _, err := mem.look(1<<20, margin(1<<20)); err != nil {
+	if _, err := mem.look(1<<20, ReserveStep, margin(1<<20)); err != nil {
 		t.Error(err) // not yet inside
 	}
 	os.Stdin.Read(make([]byte, 1)) // until the parent has moved us

@@ -63,12 +63,12 @@ type Memory struct {
 	groups cgroup.Memory
 }
 
-// look compares what there is with n bytes and what is to stay free; see
-// checkMemory. The first one costs some ten us more than the others.
-func (m *Memory) look(n, margin int64) (tight bool, err error) {
+// look compares what there is with n bytes, to be taken by step at a time, and what is
+// to stay free; see checkMemory. The first one costs some ten us more than the others.
+func (m *Memory) look(n, step, margin int64) (tight bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return checkMemory(n, margin, m.available(), m.groups.Headroom)
+	return checkMemory(n, step, margin, m.available(), m.groups.Headroom)
 }
 
 // FreeMemory is how many bytes this process could have now without swapping, by
@@ -103,10 +103,10 @@ func (m *Memory) Close() {
 
 // checkMemory compares need with what the system (free, negative if unknown)
 // and the cgroup have. tight: as many processes as a host may have could not all
-// take their next piece of n bytes at this moment.
-func checkMemory(n, margin, free int64, headroom func(need int64) (int64, bool)) (tight bool, err error) {
+// take their next piece of n bytes, at most step, at this moment.
+func checkMemory(n, step, margin, free int64, headroom func(need int64) (int64, bool)) (tight bool, err error) {
 	need := n + margin
-	plenty := need + atOnce*min(n, ReserveStep)
+	plenty := need + atOnce*min(n, step)
 	found, limit := int64(math.MaxInt64), ""
 	if free >= 0 {
 		found, limit = free, "system"

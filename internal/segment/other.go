@@ -58,7 +58,7 @@ func MapArena(int, int64) ([]byte, error) { return nil, errors.ErrUnsupported }
 func (*Memory) Reserve(int, int64, int64) error { return errors.ErrUnsupported }
 
 // Fill has nothing to fill.
-func (*Memory) Fill([]byte) (int64, error) { return 0, errors.ErrUnsupported }
+func (*Memory) Fill(int, []byte, int64, int64) (int64, error) { return 0, errors.ErrUnsupported }
 
 // Punch has nothing to release.
 func Punch([]byte) error { return errors.ErrUnsupported }

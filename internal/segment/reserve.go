@@ -61,15 +61,20 @@ func (m *Memory) Populate(mem []byte) error {
 // short it does that when it has the host's turn: what several processes see at
 // the same moment is not there for each of them.
 func (m *Memory) Take(n int64, piece func(k int64) error) error {
+	return m.take(n, ReserveStep, piece)
+}
+
+// take is Take of at most step bytes a call.
+func (m *Memory) take(n, step int64, piece func(k int64) error) error {
 	spare, asked := margin(n), false
 	for n > 0 {
-		tight, err := m.look(n, spare)
+		tight, err := m.look(n, step, spare)
 		if err == nil && tight && !asked {
 			asked = true
 			defer m.awaitTurn(n)()
 			continue
 		}
-		k := min(n, ReserveStep)
+		k := min(n, step)
 		if err == nil {
 			err = piece(k)
 		}

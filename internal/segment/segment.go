@@ -166,7 +166,8 @@ func spanAllowed() (int64, error) {
 
 // Map maps n bytes from off, a multiple of the page size. Bytes that nobody
 // has reserved read as zeros but take memory when touched, so reserve first.
-// The result must go to Unmap as it is, when no pointer into it is left.
+// Huge pages of the file fit into it. The result must go to Unmap as it is,
+// once, when no pointer into it is left.
 func Map(fd int, off, n int64, write bool) ([]byte, error) {
 	if err := checkRange(off, n); err != nil {
 		return nil, err
@@ -183,7 +184,7 @@ func Map(fd int, off, n int64, write bool) ([]byte, error) {
 	if write {
 		prot |= unix.PROT_WRITE
 	}
-	mem, err := unix.Mmap(fd, off, int(n), prot, unix.MAP_SHARED)
+	mem, err := mmap(fd, off, int(n), prot)
 	if err != nil {
 		return nil, fmt.Errorf("map %d bytes of shared segment at %d: %w", n, off, err)
 	}
@@ -192,7 +193,7 @@ func Map(fd int, off, n int64, write bool) ([]byte, error) {
 
 // Unmap undoes Map.
 func Unmap(mem []byte) error {
-	if err := unix.Munmap(mem); err != nil {
+	if err := munmap(mem); err != nil {
 		return fmt.Errorf("unmap %d bytes of shared segment: %w", len(mem), err)
 	}
 	return nil

@@ -186,7 +186,7 @@ func TestCheckMemory(t *testing.T) {
 	none := func(int64) (int64, bool) { return 0, false }
 	tight := func(int64) (int64, bool) { return 3 << 20, true }
 	check := func(n, free int64, headroom func(int64) (int64, bool)) error {
-		_, err := checkMemory(n, 2<<20, free, headroom)
+		_, err := checkMemory(n, ReserveStep, 2<<20, free, headroom)
 		return err
 	}
 	if err := check(1<<20, -1, none); err != nil {
@@ -204,7 +204,7 @@ func TestCheckMemory(t *testing.T) {
 		t.Errorf("cgroup short: %v; want %s", err, want)
 	}
 	for free, want := range map[int64]bool{3 << 20: true, 1 << 29: true, 2 << 30: false, -1: false} {
-		if tight, err := checkMemory(1<<20, 2<<20, free, none); tight != want || err != nil {
+		if tight, err := checkMemory(1<<20, ReserveStep, 2<<20, free, none); tight != want || err != nil {
 			t.Errorf("1 MiB of %d bytes: tight is %v, %v; want %v", free, tight, err, want)
 		}
 	}
