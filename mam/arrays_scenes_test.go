@@ -280,6 +280,7 @@ func users(inode uint64) (pids []string) {
 		}
 		if fileOf(p.Name(), endlessBytes) == inode {
 			pids = append(pids, p.Name()+" maps it")
+			continue
 		}
 		fds, _ := os.ReadDir(filepath.Join("/proc", p.Name(), "fd"))
 		for _, fd := range fds {
@@ -287,6 +288,7 @@ func users(inode uint64) (pids []string) {
 			name := filepath.Join("/proc", p.Name(), "fd", fd.Name())
 			if to, err := os.Readlink(name); err == nil && strings.Contains(to, "memfd:gompi") && unix.Stat(name, &st) == nil && st.Ino == inode {
 				pids = append(pids, p.Name()+" has it open")
+				break
 			}
 		}
 	}

@@ -81,7 +81,10 @@ func (m *Module) lay(a *array) error {
 // mapArray maps the memory of an array.
 func (m *Module) mapArray(a *array) (err error) {
 	p := m.comm.Process().Core().Process()
-	a.shared, err = hostmem.Open(m.ctx, p.Control, a.Shared, a.Rule.N*a.Bytes, p.Setting("GOMPI_CHECK") == "1")
+	a.shared, err = hostmem.Open(m.ctx, p.Control, a.Shared, a.Rule.N*a.Bytes, hostmem.Options{
+		Guard: p.Setting("GOMPI_CHECK") == "1",
+		Small: p.Setting("GOMPI_HUGE") == "off",
+	})
 	return err
 }
 

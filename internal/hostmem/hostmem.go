@@ -25,6 +25,12 @@ type Control interface {
 	Tell(m control.Message) error
 }
 
+// Options are how a process has a memory.
+type Options struct {
+	Guard bool // it faults where it touches whole pages that it does not own: see Own
+	Small bool // it makes no huge pages
+}
+
 // Range is bytes of a memory, from Lo on, before Hi.
 type Range struct{ Lo, Hi int64 }
 
@@ -36,17 +42,16 @@ type Memory struct {
 	mem   []byte // whole pages; not written after Open
 	file  int    // that mem maps; -1: none
 	bytes int64  // that were asked for
-	guard bool
+	how   Options
 
 	mu  sync.Mutex // of page tables and protections
 	own []Range    // guarded by mu: see Own
 }
 
 // Open maps memory of so many bytes, at least 1, by a name of the job: zeroed if nobody
-// of this host has it. No page is there, and none may be touched before Fill. guard has
-// this process fault where it touches whole pages that it does not own (see Own). Close
-// must follow.
-func Open(ctx context.Context, ctl Control, name string, bytes int64, guard bool) (*Memory, error) {
+// of this host has it. No page is there, and none may be touched before Fill. Close must
+// follow.
+func Open(ctx context.Context, ctl Control, name string, bytes int64, how Options) (*Memory, error) {
 	if runtime.GOOS != "linux" {
 		return nil, fmt.Errorf("memory of a host: %w", errors.ErrUnsupported)
 	}
@@ -56,7 +61,7 @@ func Open(ctx context.Context, ctl Control, name string, bytes int64, guard bool
 		return nil, err
 	}
 	control.CloseFiles(fds[1:]...)
-	x := &Memory{ctl: ctl, name: name, host: b.Host, file: fds[0], bytes: bytes, guard: guard}
+	x := &Memory{ctl: ctl, name: name, host: b.Host, file: fds[0], bytes: bytes, how: how}
 	switch {
 	case x.file < 0:
 		err = fmt.Errorf("this process can open no more files (ulimit -n)")
@@ -117,7 +122,7 @@ func (x *Memory) Fill(r Range) (taken int64, err error) {
 	if err := x.protect(append(slices.Clone(x.own), r)); err != nil {
 		return 0, err
 	}
-	var m segment.Memory
+	m := segment.Memory{Small: x.how.Small}
 	defer m.Close()
 	taken, err = m.Fill(x.file, x.mem, pages.Lo, pages.Hi)
 	if failed := x.protect(x.own); err == nil {
@@ -126,7 +131,7 @@ func (x *Memory) Fill(r Range) (taken int64, err error) {
 	return taken, err
 }
 
-// Own says which ranges this process may touch from now on. Without guard it may touch
+// Own says which ranges this process may touch from now on. Without Guard it may touch
 // all that was filled.
 func (x *Memory) Own(own ...Range) error {
 	x.mu.Lock()
@@ -137,7 +142,7 @@ func (x *Memory) Own(own ...Range) error {
 
 // protect makes all faults but the pages that some ranges touch; mu is held.
 func (x *Memory) protect(open []Range) error {
-	if !x.guard {
+	if !x.how.Guard {
 		return nil
 	}
 	for _, r := range open {

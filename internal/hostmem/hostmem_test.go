@@ -37,7 +37,7 @@ func job(t testing.TB, n int) (*testjob.Job, []hostmem.Control) {
 
 func open(t testing.TB, c hostmem.Control, bytes int64, guard bool) *hostmem.Memory {
 	t.Helper()
-	x, err := hostmem.Open(t.Context(), c, "x", bytes, guard)
+	x, err := hostmem.Open(t.Context(), c, "x", bytes, hostmem.Options{Guard: guard})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestOpen(t *testing.T) {
 			t.Fatalf("byte %d is %d, and %d", i, b, x[0].Bytes()[i])
 		}
 	}
-	if _, err := hostmem.Open(t.Context(), procs[0], "x", n, false); err == nil || !strings.Contains(err.Error(), "already") {
+	if _, err := hostmem.Open(t.Context(), procs[0], "x", n, hostmem.Options{}); err == nil || !strings.Contains(err.Error(), "already") {
 		t.Errorf("opened twice: %v", err)
 	}
 	if err := x[0].Punch([]hostmem.Range{{Lo: 0, Hi: 4097}, {Lo: 3*4096 - 1, Hi: 3 * 4096}}); err != nil {

@@ -84,7 +84,7 @@ func holes(fd int, lo, hi int64) (list []extent) {
 
 // fillHole is Fill of what is missing.
 func (m *Memory) fillHole(fd int, mem []byte, h extent) error {
-	if h.hi-h.lo < hugeLeast || !onHugePage(mem) {
+	if m.Small || h.hi-h.lo < hugeLeast || !onHugePage(mem) {
 		return m.fillSmall(mem[h.lo:h.hi])
 	}
 	switch huge.Shared() {

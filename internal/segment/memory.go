@@ -55,6 +55,8 @@ func mib(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
 // at every look. The zero value is ready, and must be closed. Safe for any
 // goroutine.
 type Memory struct {
+	Small bool // Fill makes no huge pages; immutable after the first use
+
 	turn sync.Mutex // of the goroutine that has the host's turn, or asks for it
 
 	mu     sync.Mutex // guards the rest

@@ -16,7 +16,7 @@ import (
 type NoMemoryError struct{ error }
 
 // Memory reserves nothing.
-type Memory struct{}
+type Memory struct{ Small bool }
 
 // Take lets piece take all at once.
 func (*Memory) Take(n int64, piece func(k int64) error) error { return piece(n) }
