@@ -156,7 +156,9 @@ func (m *Module) tell() {
 }
 
 // occupy makes a rank's new block of an array memory that it may touch, before the commit:
-// on a host of which another rank has had it that fills the page tables.
+// on a host of which another rank has had it that fills the page tables. In pieces between
+// which it rests nothing new comes in huge pages, for which the kernel may hold up who
+// computes.
 func (a *adoption) occupy(x *move, p *pace) error {
 	r := x.span(x.next, a.new)
 	for at := r.Lo; at < r.Hi; {
