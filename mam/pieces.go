@@ -88,7 +88,7 @@ func (a *adoption) keepPieces(x *move) error {
 	old, fresh := a.memory(x)
 	for piece := range stays.pieces(x.Bytes, pieceBytes) {
 		start := time.Now()
-		keep(fresh, old, piece.runs, x.Bytes)
+		a.keep(fresh, old, piece.runs, x.Bytes)
 		a.told(int(piece.n))
 		if err := a.pace.rest(start); err != nil {
 			return err
