@@ -18,9 +18,12 @@ import (
 	"gompi/mpitest"
 )
 
-// holdsOf prints what this process and gompirun have, when gompirun has let go of the
-// children that are on their way out.
-func holdsOf() error {
+// holdsOf prints what this process and gompirun have, when those that were spawned are gone,
+// and gompirun has let go of them.
+func holdsOf(ranks int) error {
+	if err := testlab.Gone(ranks); err != nil {
+		return err
+	}
 	for files, same := launcherFiles(), 0; same < 10; same++ {
 		<-time.After(20 * time.Millisecond)
 		if n := launcherFiles(); n != files {
@@ -53,7 +56,7 @@ func inARowRank(w *mpi.Comm, args []string) error {
 			err = greet(c)
 		}
 		if err == nil && w.Rank() == 0 && (i+1 == 10 || i+1 == rounds) {
-			err = holdsOf()
+			err = holdsOf(w.Size())
 		}
 		if err != nil {
 			return fmt.Errorf("round %d: %w", i, err)

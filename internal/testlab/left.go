@@ -42,7 +42,7 @@ func Take() Left {
 		kind, _, _ := strings.Cut(to, "[")
 		l.FDs[strings.TrimSuffix(kind, ":")]++
 	}
-	l.Children = children()
+	l.Children = children("self")
 	if b, err := os.ReadFile("/proc/self/maps"); err == nil {
 		l.Maps = strings.Count(string(b), "/memfd:")
 	}
@@ -53,9 +53,9 @@ func Take() Left {
 	return l
 }
 
-func children() int {
+func children(pid string) int {
 	n := 0
-	tasks, _ := filepath.Glob("/proc/self/task/*/children")
+	tasks, _ := filepath.Glob("/proc/" + pid + "/task/*/children")
 	for _, f := range tasks {
 		if b, err := os.ReadFile(f); err == nil {
 			n += len(strings.Fields(string(b)))
@@ -110,6 +110,25 @@ func Nothing(tb testing.TB, before Left, slack uint64) {
 			return
 		}
 		<-tick.C
+	}
+}
+
+// Gone waits until gompirun, the parent of this process, has no processes but its guardian
+// and ranks others: it keeps the pids of those that have ended until the last process that
+// has known them has let go of them and their memory.
+func Gone(ranks int) error {
+	const guardian = 1
+	end := time.Now().Add(settle)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for pid := strconv.Itoa(os.Getppid()); ; <-tick.C {
+		n := children(pid) - guardian
+		if n <= ranks {
+			return nil
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("gompirun still has %d processes after %v, and %d ranks are left", n, settle, ranks)
+		}
 	}
 }
 
