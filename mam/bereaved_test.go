@@ -52,7 +52,9 @@ func (d *mourners) register() error {
 	var arrays error
 	if d.array {
 		arrays = mam.Array(d.m, "x", &d.x, d.l)
-		put(d.m, d.x, "x", func(i int) int32 { return int32(3 * i) })
+		if d.m.Role() == mam.Source { // to newcomers it comes
+			put(d.m, d.x, "x", func(i int) int32 { return int32(3 * i) })
+		}
 	} else {
 		if d.m.Role() == mam.Source {
 			fill(d.m, &d.x, d.l, func(i int) int32 { return int32(3 * i) })
