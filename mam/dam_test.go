@@ -26,6 +26,7 @@ import (
 type dam struct {
 	reads   bool
 	gate    chan struct{}
+	drops   chan struct{} // each lets one read pass; nil: none
 	once    sync.Once
 	held    atomic.Int64 // how much has come to it
 	through atomic.Int64 // how many messages it still lets pass
@@ -177,7 +178,10 @@ type dammedMemory struct {
 func (m dammedMemory) Read(dst []byte, key uint64, off int64) error {
 	if len(dst) > 1<<12 {
 		m.d.held.Add(1)
-		<-m.d.gate
+		select {
+		case <-m.d.gate:
+		case <-m.d.drops:
+		}
 	}
 	return m.Memory.Read(dst, key, off)
 }

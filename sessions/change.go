@@ -71,14 +71,13 @@ type Change struct {
 	early *mpi.Comm     // over the Result, before the decision
 	mu    sync.Mutex
 	// What follows is guarded by mu.
-	voted   bool
-	readied bool
-	over    bool
-	comm    *mpi.Comm
-	err     error
-	nearer  time.Time // when it was said of a newcomer
-	agreed  uint64    // iteration; unknown until known is set
-	known   bool
+	voted  bool
+	over   bool
+	comm   *mpi.Comm
+	err    error
+	nearer time.Time // when it was said of a newcomer
+	agreed uint64    // iteration; unknown until known is set
+	known  bool
 }
 
 func (c *Change) core() *core.Process { return c.proc.Core().Process() }
@@ -160,9 +159,6 @@ func (c *Change) Ready() error {
 	if c.Role != Joining {
 		return newError(mpi.ErrArg, "Ready", fmt.Errorf("this process is %v", c.Role))
 	}
-	c.mu.Lock()
-	c.readied = true
-	c.mu.Unlock()
 	return c.tell("Ready", control.KindReadied)
 }
 
@@ -176,21 +172,22 @@ func (c *Change) Decline() error {
 	return c.rolledBack("Decline")
 }
 
-// tellNearer is how often a newcomer says at most that it comes nearer to Ready.
+// tellNearer is how often a newcomer says at most that it has more.
 const tellNearer = 100 * time.Millisecond
 
-// AddBytes says that this process, a newcomer that has not called Ready, has got n more
-// bytes of what it prepares: with each of them that any of the newcomers has, their
-// deadline (Deadlines.Ready, --resize-timeout) begins anew. Who hangs adds none, and the
-// change is rolled back. Any goroutine may call it. Local. Members have
-// Watcher.AddBytes.
+// AddBytes says that this process, a newcomer, has got n more bytes of what it prepares:
+// with each of them that one of the newcomers has before its Ready, their deadline
+// (Deadlines.Ready, --resize-timeout) begins anew, and when all have called Ready, as long
+// as members hold the change back (Options.Hold), that of the members (Deadlines.Accept).
+// Who hangs adds none, and the change is rolled back. Any goroutine may call it. Local.
+// Members have Watcher.AddBytes.
 func (c *Change) AddBytes(n int) {
 	if c.Role != Joining || n <= 0 {
 		return
 	}
 	c.mu.Lock()
 	now := time.Now()
-	tells := !c.readied && now.Sub(c.nearer) >= tellNearer
+	tells := !c.over && now.Sub(c.nearer) >= tellNearer
 	if tells {
 		c.nearer = now
 	}

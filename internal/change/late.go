@@ -74,14 +74,16 @@ func (b *Book) Progress(now time.Duration, number uint32) {
 	}
 }
 
-// Nears: p, a newcomer that is not ready, comes nearer to it. So it does not hang, and its
-// change has as long again.
+// Nears: p, a newcomer, has more of its data. If it is not ready it comes nearer to that, so
+// it does not hang, and its change has as long again. If all are ready it is Progress.
 func (b *Book) Nears(now time.Duration, p wire.ProcID) {
 	o := b.comes[p]
-	if o == nil || o.state >= Ready || o.stage == 0 {
+	if o == nil || o.stage == 0 {
 		return
 	}
-	if _, waits := o.waits[p]; waits {
+	if o.state == Ready {
+		b.Progress(now, o.number)
+	} else if _, waits := o.waits[p]; waits && o.state < Ready {
 		o.stage = after(now, o.req.ToReady)
 	}
 }
