@@ -34,9 +34,9 @@ type dam struct {
 }
 
 // newDam is the dam for a method. Of messages that come in pieces it lets the first ones
-// pass: it holds an exchange in its midst.
+// pass: it holds an exchange in its midst. Auto reads this data.
 func newDam(config mam.Config) *dam {
-	d := &dam{reads: config.Method >= mam.RMALock, gate: make(chan struct{})}
+	d := &dam{reads: config.Method >= mam.RMALock || config.Method == mam.Auto, gate: make(chan struct{})}
 	if inPieces(config) {
 		d.through.Store(3)
 	}

@@ -90,6 +90,11 @@ func (a *adoption) get(w *window) error {
 		switch {
 		case p.n == 0:
 			continue
+		case peer == a.both.Rank() && a.pace != nil:
+			if err := a.keepPieces(w.x); err != nil {
+				return err
+			}
+			continue
 		case peer == a.both.Rank():
 			a.keep(fresh, old, p.runs, w.x.Bytes)
 			continue
