@@ -39,7 +39,7 @@ type extent struct{ lo, hi int64 }
 // many bytes, in huge pages where whole ones are missing and the system makes them. The error
 // is a *NoMemoryError when memory is short; some pages may have come then.
 func (m *Memory) Fill(fd int, mem []byte, lo, hi int64) (taken int64, err error) {
-	missing, all := holes(fd, lo, hi), int64(0)
+	missing, all := holes(fd, mem, lo, hi), int64(0)
 	for _, h := range missing {
 		all += h.hi - h.lo
 	}
@@ -60,25 +60,26 @@ func (m *Memory) Fill(fd int, mem []byte, lo, hi int64) (taken int64, err error)
 	return taken, nil
 }
 
-// holes are where a file has no pages.
-func holes(fd int, lo, hi int64) (list []extent) {
-	for lo < hi {
-		from, err := unix.Seek(fd, lo, unix.SEEK_HOLE)
-		if err != nil {
-			from = lo
-		}
-		if from >= hi {
-			break
-		}
-		to, err := unix.Seek(fd, from, unix.SEEK_DATA)
-		if err != nil || to > hi { // such as ENXIO: none follows
-			to = hi
-		}
-		if to > from {
-			list = append(list, extent{from, to})
-		}
-		lo = to
+// holes are where a file that mem maps has no pages between lo and hi. A look at its size
+// says whether it has any; where they are is asked of each page, as SEEK_HOLE looks beyond
+// hi, and one process at a time.
+func holes(fd int, mem []byte, lo, hi int64) (list []extent) {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err == nil && st.Blocks*512 >= st.Size {
+		return nil
 	}
+	page, at := os.Getpagesize(), lo
+	eachStep(mem[lo:hi], make([]byte, ReserveStep/page), page, func(step, there []byte) int {
+		for _, x := range there {
+			if n := len(list); x&1 == 0 && n > 0 && list[n-1].hi == at {
+				list[n-1].hi += int64(page)
+			} else if x&1 == 0 {
+				list = append(list, extent{at, at + int64(page)})
+			}
+			at += int64(page)
+		}
+		return len(step)
+	})
 	return list
 }
 
@@ -99,7 +100,7 @@ func (m *Memory) fillHole(fd int, mem []byte, h extent) error {
 		if err != nil {
 			return err
 		}
-		for _, h := range holes(fd, lo+done, h.hi) {
+		for _, h := range holes(fd, mem, lo+done, h.hi) {
 			if err := m.fillSmall(mem[h.lo:h.hi]); err != nil {
 				return err
 			}
