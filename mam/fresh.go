@@ -160,6 +160,9 @@ func (a *adoption) paced(ctx context.Context) *pace {
 	}
 	if a.old >= 0 {
 		more = 1
+		if a.config.Strategy == Blocking && a.m.inputs.Hosts == 1 {
+			more -= a.newcomers() // they have said Ready, and wait
+		}
 	}
 	p := &pace{ctx: ctx, share: 100}
 	switch {
