@@ -42,7 +42,7 @@ func Knobs() []Knob {
 		{"spin", "GOMPI_SPIN", "by ranks per CPU", "turns of polling before a waiting rank gives up its CPU", within(knob.Spin), nil},
 		{"async", "GOMPI_ASYNC", "by ranks per CPU", "1 leaves large nonblocking operations to another CPU at once, 0 only while the rank waits or after a moment", oneOf("0", "1"), nil},
 		{"coll", "GOMPI_COLL", "by size", "force algorithms of collectives: comma list such as allreduce=ring", checkForced, nil},
-		{"coll-table", "GOMPI_COLL_TABLE", "built in", "file of rules that select algorithms of collectives (gompibench tune writes one)", nil, loadRules},
+		{"coll-table", "GOMPI_COLL_TABLE", "built in", "file of rules that select algorithms of collectives (gompibench tune writes one)", nil, loaded(shortRules)},
 		{"tcp-eager", "GOMPI_TCP_EAGER", "65536", "largest message that a TCP connection takes at once, in bytes", within(knob.TCPEager), nil},
 		{"tcp-chunk", "GOMPI_TCP_CHUNK", "2097152", "bytes of a large TCP message between which others get a turn", within(knob.TCPChunk), nil},
 		{"mam-process", knob.MamProcess.Env, "by the program", "package mam: which processes a change starts: auto, baseline (all anew), merge", chosen(knob.MamProcess), nil},
@@ -53,7 +53,7 @@ func Knobs() []Knob {
 		{"mam-track", knob.MamTrack.Env, "auto", "package mam: whether the kernel is to tell which variable data is written while it moves in the background: auto, off (only data that the program marks moves then)", chosen(knob.MamTrack), nil},
 		{"mam-targets", knob.MamTargets.Env, "by the program", "package mam: how many ranks to ask for at the first checkpoint", within(knob.MamTargets), nil},
 		{"mam-threads", knob.MamThreads.Env, "by idle CPUs", "package mam: how many threads of a rank move data in the checkpoint in which the others wait", within(knob.MamThreads), nil},
-		{"mam-model", knob.MamModel, "built in", "package mam: file with the model of the machine by which auto chooses (gompibench tune redist writes one)", nil, loadModel},
+		{"mam-model", knob.MamModel, "built in", "package mam: file with the model of the machine by which auto chooses (gompibench tune redist writes one)", nil, loaded(shortModel)},
 	}
 }
 
@@ -88,13 +88,20 @@ func chosen(c knob.Choice) func(string) error {
 
 func checkForced(v string) error { return selection.DefaultTable().ForceAll(v) }
 
-// loadRules reads a table of rules and gives it without comments.
-func loadRules(path string) (string, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return "", err
+// loaded reads a file and gives what is short for its text.
+func loaded(short func(text string) (string, error)) func(path string) (string, error) {
+	return func(path string) (string, error) {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return "", err
+		}
+		return short(string(text))
 	}
-	rules, err := selection.ParseRules(string(text))
+}
+
+// shortRules is a table of rules without comments.
+func shortRules(text string) (string, error) {
+	rules, err := selection.ParseRules(text)
 	if err != nil {
 		return "", err
 	}
@@ -103,13 +110,9 @@ func loadRules(path string) (string, error) {
 	return short, err
 }
 
-// loadModel reads what a machine is like and gives it without spaces.
-func loadModel(path string) (string, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return "", err
-	}
-	m, err := cost.Parse(string(text))
+// shortModel is what a machine is like, without spaces.
+func shortModel(text string) (string, error) {
+	m, err := cost.Parse(text)
 	if err != nil {
 		return "", err
 	}

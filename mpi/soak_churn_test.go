@@ -120,10 +120,7 @@ func hostRank(w *mpi.Comm, args []string) error {
 	report := func(when string, took time.Duration) {
 		own := testlab.Take()
 		fds, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", os.Getppid()))
-		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", os.Getppid()))
-		_, rss, _ := strings.Cut(string(status), "VmRSS:")
-		rss, _, _ = strings.Cut(strings.TrimSpace(rss), " ")
-		fmt.Println(when, own.HeapBytes>>10, own.Maps, own.Goroutines, len(fds), rss, took.Microseconds())
+		fmt.Println(when, own.HeapBytes>>10, own.Maps, own.Goroutines, len(fds), testlab.StatusOf(os.Getppid(), "VmRSS"), took.Microseconds())
 	}
 	var times testlab.Spread
 	rounds := total / guests

@@ -31,20 +31,11 @@ func holdsOf(ranks int) error {
 		}
 	}
 	l := testlab.Take()
-	own := 0
-	for _, n := range l.FDs {
-		own += n
-	}
-	its := fmt.Sprintf("/proc/%d/", os.Getppid())
-	maps, err := os.ReadFile(its + "maps")
-	status, serr := os.ReadFile(its + "status")
-	rss, threads := 0, 0
-	for line := range strings.Lines(string(status)) {
-		fmt.Sscanf(line, "VmRSS: %d kB", &rss)
-		fmt.Sscanf(line, "Threads: %d", &threads)
-	}
-	fmt.Println("holds", l.Goroutines, own, l.Maps, l.HeapBytes>>10, launcherFiles(), strings.Count(string(maps), "/memfd:"), rss, threads)
-	return errors.Join(err, serr)
+	head := os.Getppid()
+	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", head))
+	fmt.Println("holds", l.Goroutines, l.Files(), l.Maps, l.HeapBytes>>10, launcherFiles(), strings.Count(string(maps), "/memfd:"),
+		testlab.StatusOf(head, "VmRSS"), testlab.StatusOf(head, "Threads"))
+	return err
 }
 
 // inARowRank spawns so many times, one after the other, and says twice what is held.

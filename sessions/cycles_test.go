@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -60,17 +59,8 @@ func (y *cycles) turn() (bool, error) {
 // holds prints what this process and gompirun have.
 func holds() {
 	l := testlab.Take()
-	own := 0
-	for _, n := range l.FDs {
-		own += n
-	}
 	its, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", os.Getppid()))
-	rss := 0
-	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", os.Getppid()))
-	for line := range strings.Lines(string(status)) {
-		fmt.Sscanf(line, "VmRSS: %d kB", &rss)
-	}
-	fmt.Println("holds", l.Goroutines, own, l.Maps, l.HeapBytes>>10, len(its), rss)
+	fmt.Println("holds", l.Goroutines, l.Files(), l.Maps, l.HeapBytes>>10, len(its), testlab.StatusOf(os.Getppid(), "VmRSS"))
 }
 
 func cyclesProgram() {

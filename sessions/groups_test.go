@@ -124,14 +124,7 @@ func TestPlacement(t *testing.T) {
 						}
 					}
 				}
-				comm, err := c.Commit(ctx)
-				if err != nil {
-					t.Fatal(err)
-				}
-				here, err := comm.SplitType(mpi.SplitShared, 0, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				comm, here := committed(t, c)
 				// One of each host says how many they are.
 				mine := 0
 				if here.Rank() == 0 {

@@ -48,14 +48,7 @@ func TestNewcomersOnHosts(t *testing.T) {
 				}
 			}
 		}
-		comm, err := c.Commit(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		here, err := comm.SplitType(mpi.SplitShared, 0, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		comm, here := committed(t, c)
 		want := 2
 		if c.Role == sessions.Joining {
 			want = 3
@@ -64,4 +57,17 @@ func TestNewcomersOnHosts(t *testing.T) {
 			t.Errorf("rank %d shares its host with %d, want %d", comm.Rank(), here.Size(), want)
 		}
 	}, testjob.Hosts(3, 2), mpitest.Transport("shm,tcp"))
+}
+
+// committed takes up a change: all of its result, and those of them on this host.
+func committed(t *mpitest.T, c *sessions.Change) (comm, here *mpi.Comm) {
+	t.Helper()
+	comm, err := c.Commit(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if here, err = comm.SplitType(mpi.SplitShared, 0, nil); err != nil {
+		t.Fatal(err)
+	}
+	return comm, here
 }

@@ -53,6 +53,26 @@ func Take() Left {
 	return l
 }
 
+// Files is how many descriptors there are.
+func (l Left) Files() (n int) {
+	for _, k := range l.FDs {
+		n += k
+	}
+	return n
+}
+
+// StatusOf is a number that /proc says of a process: "VmRSS" in KiB, "Threads"; 0 if there is
+// no such process.
+func StatusOf(pid int, field string) (n int) {
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	for line := range strings.Lines(string(status)) {
+		if at, ok := strings.CutPrefix(line, field+":"); ok {
+			fmt.Sscan(at, &n)
+		}
+	}
+	return n
+}
+
 func children(pid string) int {
 	n := 0
 	tasks, _ := filepath.Glob("/proc/" + pid + "/task/*/children")
