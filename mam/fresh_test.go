@@ -65,6 +65,20 @@ func TestPace(t *testing.T) {
 	if d, least := time.Since(begin), time.Millisecond*(100-share)/share; d < least {
 		t.Errorf("rested %v after a millisecond of work, at least %v wanted", d, least)
 	}
+	// Small pieces rest together, no less than each by itself would.
+	p := &pace{ctx: t.Context(), share: share}
+	begin = time.Now()
+	for range 100 {
+		if err := p.rest(time.Now().Add(-50 * time.Microsecond)); err != nil {
+			t.Error(err)
+		}
+		if p.owed < -leastRest || p.owed >= leastRest {
+			t.Errorf("%v are owed after a rest", p.owed)
+		}
+	}
+	if d, least := time.Since(begin), 5*time.Millisecond*(100-share)/share-leastRest; d < least {
+		t.Errorf("rested %v after 100 pieces of 50 us, at least %v wanted", d, least)
+	}
 	// Most of an hour of work was waiting.
 	if begin = time.Now(); (&pace{ctx: t.Context(), share: share}).rest(begin.Add(-time.Hour)) != nil || time.Since(begin) > time.Minute {
 		t.Errorf("rested %v", time.Since(begin))
