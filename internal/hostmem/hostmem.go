@@ -40,17 +40,19 @@ type Memory struct {
 	name  string
 	host  uint32
 	mem   []byte // whole pages; not written after Open
-	file  int    // that mem maps; -1: none
 	bytes int64  // that were asked for
 	how   Options
+	stop  func() bool // not to close the file when the context of Open ends
 
-	mu  sync.Mutex // of page tables and protections
-	own []Range    // guarded by mu: see Own
+	mu   sync.Mutex // of page tables and protections; guards the rest
+	file int        // that mem maps; -1: none
+	own  []Range    // see Own
 }
 
 // Open maps memory of so many bytes, at least 1, by a name of the job: zeroed if nobody
 // of this host has it. No page is there, and none may be touched before Fill. Close must
-// follow.
+// follow. When ctx ends a descriptor of it is closed, which only makes Fill slower: ranks
+// that are goroutines are killed without Close.
 func Open(ctx context.Context, ctl Control, name string, bytes int64, how Options) (*Memory, error) {
 	if runtime.GOOS != "linux" {
 		return nil, fmt.Errorf("memory of a host: %w", errors.ErrUnsupported)
@@ -79,6 +81,7 @@ func Open(ctx context.Context, ctl Control, name string, bytes int64, how Option
 		_ = x.Close()
 		return nil, fmt.Errorf("memory of %d bytes: %w", bytes, err)
 	}
+	x.stop = context.AfterFunc(ctx, x.closeFile)
 	return x, nil
 }
 
@@ -198,14 +201,23 @@ func (x *Memory) outside(of []Range) (list []Range) {
 // Close unmaps it, once: nothing of this process touches it any more. It goes with the
 // last process that has it.
 func (x *Memory) Close() error {
+	if x.stop != nil {
+		x.stop()
+	}
+	x.closeFile()
 	mem := x.mem
 	x.mem = nil
-	control.CloseFiles(x.file)
-	x.file = -1
 	var err error
 	if mem != nil {
 		err = segment.Unmap(mem)
 	}
 	_ = x.ctl.Tell(&control.LeaveMemory{Name: x.name}) // who has no connection any more has it until it ends
 	return err
+}
+
+func (x *Memory) closeFile() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	control.CloseFiles(x.file)
+	x.file = -1
 }
