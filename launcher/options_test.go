@@ -32,7 +32,7 @@ func TestParse(t *testing.T) {
 	if o.Timeout != time.Minute || o.Bind != "core" || !o.Verbose || o.Tag || o.Stdin != 0 || o.KillGrace != 2*time.Second {
 		t.Errorf("options %+v", o)
 	}
-	if o.Settings["GOMPI_EAGER"] != "4096" || o.Settings[verboseEnv] != "1" || len(o.Settings) != 2 {
+	if o.Settings["GOMPI_EAGER"] != "4096" || o.Settings[verboseEnv] != "1" || o.Settings[boundEnv] != "core" || len(o.Settings) != 3 {
 		t.Errorf("settings %v", o.Settings)
 	}
 }

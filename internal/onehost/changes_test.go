@@ -358,6 +358,14 @@ func TestChangeOfSeveralSets(t *testing.T) {
 			t.Fatalf("%+v", op)
 		}
 		news := e.newcomers(try)
+		if try == 0 { // of members none of whom has begun the first finds where all are
+			var c setpage.Change
+			controltest.WaitFor(t, "a change that is asked about", func() bool { c = ws[2].page.Asking(); return c != 0 })
+			if b := ws[3].await(op.Op, change.Ready); b.State != change.Ready || ws[2].member.Check(0) != setpage.Asked {
+				t.Fatalf("%+v", b)
+			}
+			ws[2].must(ws[2].Tell(&control.Word{Set: ws[2].set.Number, Change: uint32(c)}))
+		}
 		if b := ws[3].await(op.Op, change.Adopting); b.State != change.Adopting {
 			t.Fatalf("%+v", b)
 		}

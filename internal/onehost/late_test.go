@@ -48,14 +48,14 @@ func TestToolNamesTheLate(t *testing.T) {
 	news := e.newcomers(0)
 	waits(op, "rank 2 to watch the set")
 	ws = append(ws, ks[2].follow(e.world))
-	waits(op, "ranks 0, 1, 2 to come to iteration 0; the votes of new.0, new.1")
+	waits(op, "ranks 0, 1, 2 to check; the votes of new.0, new.1")
 	news[1].must(news[1].Tell(&control.Op{Kind: control.KindVoted, Op: op}))
 	ws[0].checkVote()
-	waits(op, "ranks 1, 2 to come to iteration 0; the votes of new.0")
+	waits(op, "ranks 1, 2 to come to iteration 2; the votes of new.0")
 	for ws[1].member.Check(ws[1].at) == 0 {
 		ws[1].at++
 	}
-	waits(op, "rank 2 to come to iteration 0; the votes of rank 1, new.0")
+	waits(op, "rank 2 to come to iteration 2; the votes of rank 1, new.0")
 	for ws[2].member.Check(ws[2].at) == 0 {
 		ws[2].at++
 	}
@@ -120,8 +120,8 @@ func TestDeadlineNamesTheLate(t *testing.T) {
 		r    change.Request
 		want string
 	}{
-		"to be handed it": {change.Request{ToAccept: time.Hour}, "the deadline is over: it waited for ranks 0, 1 to come to iteration 0; the votes of new.0"},
-		"to commit":       {change.Request{Whole: time.Hour}, "the deadline is over: it waited for rank 1 to come to iteration 0; the votes of new.0"},
+		"to be handed it": {change.Request{ToAccept: time.Hour}, "the deadline is over: it waited for ranks 0, 1 to come to iteration 1; the votes of new.0"},
+		"to commit":       {change.Request{Whole: time.Hour}, "the deadline is over: it waited for rank 1 to come to iteration 1; the votes of new.0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var now atomic.Int64
@@ -136,7 +136,11 @@ func TestDeadlineNamesTheLate(t *testing.T) {
 			e.newcomers(0)
 			ws[1].await(op, change.Ready)
 			n := ws[1].begun()
-			controltest.WaitFor(t, "an iteration", func() bool { _, ok := ws[1].page.Agreed(n); return ok })
+			controltest.WaitFor(t, "an iteration", func() bool {
+				ws[1].member.Check(0)
+				_, ok := ws[1].page.Agreed(n)
+				return ok
+			})
 			if c.r.Whole > 0 {
 				ws[0].checkVote()
 			}
