@@ -3,7 +3,6 @@
 package mam
 
 import (
-	"context"
 	"runtime"
 	"time"
 	"weak"
@@ -98,12 +97,15 @@ func (a *adoption) touch(x *move, p *pace) error {
 		})
 	}
 	for rest := x.fresh; len(rest) > 0; {
-		began, n := time.Now(), min(len(rest), touchBytes)
-		touchPages(rest[:n])
+		n := min(len(rest), touchBytes)
+		_ = p.work(func() error { // it cannot fail
+			touchPages(rest[:n])
+			return nil
+		})
 		a.nears(n)
 		if rest = rest[n:]; len(rest) > 0 && p.rests() {
 			a.times.Touch += a.times.spent(Touching, start)
-			err := p.rest(began)
+			err := p.rest()
 			if start = time.Now(); err != nil {
 				return err
 			}
@@ -133,75 +135,4 @@ func (a *adoption) touchSoon(p *pace) error {
 		}
 	}
 	return nil
-}
-
-// share of a processor that work in the background takes, in per cent, while others have
-// to wait for one; with strategy T threadShare.
-const (
-	share       = 12
-	threadShare = 30
-	// mostRest is as long as a piece can want: who had to wait for a processor in the midst
-	// of it has left that to others already.
-	mostRest = 50 * time.Millisecond
-	// leastRest is one for several pieces: each by itself would make of 12 % of a processor 3.
-	leastRest = 2 * time.Millisecond
-)
-
-// pace leaves the processors to those who compute; nil: work is not in the background. It is
-// for one goroutine at a time.
-type pace struct {
-	ctx   context.Context
-	share int           // of a processor, in per cent
-	owed  time.Duration // of rest, for work that was done; below 0: what was rested too long
-}
-
-// paced is the pace of what this process does in the background: that of a source beside its
-// own iterations.
-func (a *adoption) paced(ctx context.Context) *pace {
-	least, more := 0, 0
-	if a.m.inputs.Hosts == 1 {
-		least = len(a.from) - len(a.dead()) + len(a.to) - len(a.stay)
-	}
-	if a.old >= 0 {
-		more = 1
-		if a.config.Strategy == Blocking && a.m.inputs.Hosts == 1 {
-			more -= a.newcomers() // they have said Ready, and wait
-		}
-	}
-	p, host := &pace{ctx: ctx, share: 100}, a.m.comm.Process().Core().Process()
-	if !host.Crowded(least, more) {
-		return p
-	}
-	if p.share = share; a.config.Strategy == Thread {
-		p.share = threadShare
-	}
-	// Of a processor with several processes each takes its part.
-	p.share = max(1, p.share*host.Usable()/max(host.Usable(), host.Neighbors(), least))
-	return p
-}
-
-// rests reports whether rest sleeps.
-func (p *pace) rests() bool { return p != nil && p.share < 100 }
-
-// rest sleeps, after work since a moment, for that and what was done before, as soon as it
-// is worth a timer: that of a short sleep is a millisecond late, which is work's then.
-func (p *pace) rest(since time.Time) error {
-	if !p.rests() {
-		return nil
-	}
-	work := time.Since(since)
-	p.owed += min(work*time.Duration(100-p.share)/time.Duration(p.share), mostRest)
-	if p.owed < leastRest {
-		return context.Cause(p.ctx)
-	}
-	began := time.Now()
-	t := time.NewTimer(min(p.owed, mostRest))
-	defer t.Stop()
-	select {
-	case <-t.C:
-		p.owed = max(p.owed-time.Since(began), -leastRest)
-		return nil
-	case <-p.ctx.Done():
-		return context.Cause(p.ctx)
-	}
 }

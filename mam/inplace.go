@@ -5,7 +5,6 @@ package mam
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"gompi/internal/hostmem"
 	"gompi/internal/layout"
@@ -162,11 +161,15 @@ func (m *Module) tell() {
 func (a *adoption) occupy(x *move, p *pace) error {
 	r := x.span(x.next, a.new)
 	for at := r.Lo; at < r.Hi; {
-		began, n := time.Now(), r.Hi-at
+		n := r.Hi - at
 		if p.rests() {
 			n = min(n, touchBytes)
 		}
-		taken, err := x.shared.Fill(hostmem.Range{Lo: at, Hi: at + n})
+		var taken int64
+		err := p.work(func() (err error) {
+			taken, err = x.shared.Fill(hostmem.Range{Lo: at, Hi: at + n})
+			return err
+		})
 		if err != nil {
 			return fmt.Errorf("mam: %q: %d bytes of %d on rank %d of %d: %w", x.Name, r.Hi-r.Lo, x.Rule.N*x.Bytes, a.new, a.times.ND, err)
 		}
@@ -174,7 +177,7 @@ func (a *adoption) occupy(x *move, p *pace) error {
 			a.nears(int(n))
 		}
 		if at += n; at < r.Hi && taken > 0 { // what is there costs less than a tenth
-			if err := p.rest(began); err != nil {
+			if err := p.rest(); err != nil {
 				return err
 			}
 		}

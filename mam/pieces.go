@@ -61,12 +61,7 @@ func (a *adoption) takePieces(comm *mpi.Comm, x *move, tag int) error {
 			continue
 		}
 		for piece := range parts[peer].pieces(x.Bytes, pieceBytes) {
-			start, err := takePiece(comm, peer, tag, &piece, x.fresh, x.Bytes)
-			if err != nil {
-				return err
-			}
-			a.told(int(piece.n))
-			if err := a.pace.rest(start); err != nil {
+			if err := a.takePiece(comm, peer, tag, &piece, x); err != nil {
 				return err
 			}
 		}
@@ -87,32 +82,40 @@ func (a *adoption) keepPieces(x *move) error {
 	}
 	old, fresh := a.memory(x)
 	for piece := range stays.pieces(x.Bytes, pieceBytes) {
-		start := time.Now()
-		a.keep(fresh, old, piece.runs, x.Bytes)
+		_ = a.pace.work(func() error { // it cannot fail
+			a.keep(fresh, old, piece.runs, x.Bytes)
+			return nil
+		})
 		a.told(int(piece.n))
-		if err := a.pace.rest(start); err != nil {
+		if err := a.pace.rest(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// takePiece receives a piece, and says since when there was something to receive.
-func takePiece(comm *mpi.Comm, peer, tag int, piece *part, memory []byte, elem int64) (start time.Time, err error) {
-	b, err := piece.buf(memory, elem, false)
+// takePiece receives a piece as soon as there is one, and rests.
+func (a *adoption) takePiece(comm *mpi.Comm, peer, tag int, piece *part, x *move) error {
+	b, err := piece.buf(x.fresh, x.Bytes, false)
 	if err != nil {
-		return start, err
+		return err
 	}
 	st, err := comm.Probe(peer, tag)
 	if err != nil {
-		return start, err
+		return err
 	}
 	if int64(st.Count) != piece.n {
-		return start, fmt.Errorf("rank %d of both has sent %d bytes, not %d", peer, st.Count, piece.n)
+		return fmt.Errorf("rank %d of both has sent %d bytes, not %d", peer, st.Count, piece.n)
 	}
-	start = time.Now()
-	_, err = comm.Bufs().Recv(b, peer, tag)
-	return start, err
+	err = a.pace.work(func() error {
+		_, err := comm.Bufs().Recv(b, peer, tag)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	a.told(int(piece.n))
+	return a.pace.rest()
 }
 
 // lane is what goes to one target.

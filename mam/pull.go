@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"time"
 
 	"gompi/internal/layout"
 	"gompi/mpi"
@@ -237,12 +236,11 @@ func (r *reader) from(array, rank int, want int64, to []byte, at int64) error {
 func (r *reader) pieces(to []byte, at int64, read func(to []byte, at int64) error) error {
 	for len(to) > 0 {
 		n := min(len(to), pieceBytes)
-		start := time.Now()
-		if err := read(to[:n], at); err != nil {
+		if err := r.pace.work(func() error { return read(to[:n], at) }); err != nil {
 			return err
 		}
 		if to, at = to[n:], at+int64(n); len(to) > 0 {
-			if err := r.pace.rest(start); err != nil {
+			if err := r.pace.rest(); err != nil {
 				return err
 			}
 		}

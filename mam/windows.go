@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"time"
 
 	"gompi/mpi"
 	"gompi/rma"
@@ -121,17 +120,18 @@ func (a *adoption) getPart(w *window, peer int, p *part) error {
 		})
 	}
 	for piece := range p.pieces(w.x.Bytes, pieceBytes) {
-		start := time.Now()
-		err := a.getOnce(w, peer, &piece, func(to mpi.Buf, at int, from mpi.Datatype) error {
-			r := w.RGetBuf(to, peer, at, 1, from)
-			_, err := r.Wait()
-			return err
+		err := a.pace.work(func() error {
+			return a.getOnce(w, peer, &piece, func(to mpi.Buf, at int, from mpi.Datatype) error {
+				r := w.RGetBuf(to, peer, at, 1, from)
+				_, err := r.Wait()
+				return err
+			})
 		})
 		if err != nil {
 			return err
 		}
 		a.told(int(piece.n))
-		if err := a.pace.rest(start); err != nil {
+		if err := a.pace.rest(); err != nil {
 			return err
 		}
 	}

@@ -88,10 +88,9 @@ func Run(ctx context.Context, world *mpi.Comm, o Options, emit func(report.Resul
 		if err := l.emulate(); err != nil {
 			return err
 		}
-		if _, err := l.iteration.Fit(o.Iteration); err != nil {
-			return fmt.Errorf("redist: %w", err)
+		if err := l.fit(); err != nil {
+			return err
 		}
-		l.costs = l.iteration.Costs()
 		for _, v := range o.Variants {
 			l.tests = append(l.tests, &test{Variant: v})
 		}
@@ -170,12 +169,41 @@ func (l *lab) forth(next int) error {
 	if err := l.suit(); err != nil {
 		return err
 	}
-	var err error
-	if l.before, err = l.iterationNow(); err != nil {
+	if err := l.calibrated(); err != nil {
 		return err
 	}
 	l.iterations = l.iterations[:0]
 	return l.change(l.o.To, l.iterate)
+}
+
+// calibrated measures an iteration, which has the length that was asked for also where the
+// machine is not as fast as at the beginning any more. Collective.
+func (l *lab) calibrated() (err error) {
+	const near = 1.25
+	if l.before, err = l.iterationNow(); err != nil {
+		return err
+	}
+	by := l.before / float64(l.o.Iteration)
+	far, err := mpi.BcastOne(l.m.Comm(), by > near || by < 1/near, 0)
+	if err != nil || !far {
+		return err
+	}
+	if err = l.fit(); errors.Is(err, stages.ErrFit) {
+		return nil // the result says how long it took
+	} else if err != nil {
+		return err
+	}
+	l.before, err = l.iterationNow()
+	return err
+}
+
+// fit makes an iteration take its time on the ranks that there are. Collective.
+func (l *lab) fit() error {
+	if _, err := l.iteration.Fit(l.o.Iteration); err != nil {
+		return fmt.Errorf("redist: %w", err)
+	}
+	l.costs = l.iteration.Costs()
+	return nil
 }
 
 // iterationNow is how long an iteration takes, in nanoseconds. Collective.

@@ -3,6 +3,7 @@
 package stages
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -11,17 +12,20 @@ import (
 	"gompi/mpi"
 )
 
+// ErrFit is of an iteration that no computing makes take the time that was asked for.
+var ErrFit = errors.New("no computing makes an iteration take that long")
+
 // Fit changes how much stages compute so that an iteration takes a time on these ranks as
 // they share the processors, and says what it takes then: the mean of some by rank 0's
-// clock. Costs tell it to emulations on other ranks. Collective. Errors: nothing
-// computes, or the rest takes longer already.
+// clock. Costs tell it to emulations on other ranks. Collective. Errors: ErrFit, which
+// changes nothing, where nothing computes or the rest takes longer already.
 func (e *Emulation) Fit(want time.Duration) (is time.Duration, err error) {
 	computing := false
 	for i := range e.parts {
 		computing = computing || e.parts[i].Kind.computes()
 	}
 	if !computing || want <= 0 || e.o.Factor == 0 {
-		return 0, fmt.Errorf("stages: nothing that computes can take an iteration to %v with factor %v", want, e.o.Factor)
+		return 0, fmt.Errorf("stages: %w: nothing computes, or %v and factor %v ask for none", ErrFit, want, e.o.Factor)
 	}
 	whole, err := e.mean(want)
 	if err != nil {
@@ -41,7 +45,7 @@ func (e *Emulation) Fit(want time.Duration) (is time.Duration, err error) {
 		e.parts[i].ops = n
 	}
 	if rest >= want {
-		return 0, fmt.Errorf("stages: an iteration takes %v without computing, more than %v", rest, want)
+		return 0, fmt.Errorf("stages: %w: it takes %v without computing, %v are wanted", ErrFit, rest, want)
 	}
 	// What computing takes is in proportion to it, nearly.
 	for range 3 {

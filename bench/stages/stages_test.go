@@ -3,6 +3,7 @@
 package stages
 
 import (
+	"errors"
 	"math"
 	"os"
 	"slices"
@@ -152,15 +153,15 @@ func TestFit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d, err := e.Fit(want); err == nil {
-			t.Errorf("nothing computes, and takes %v", d)
+		if d, err := e.Fit(want); !errors.Is(err, ErrFit) {
+			t.Errorf("nothing computes, and takes %v, %v", d, err)
 		}
 		slow := append(slices.Clone(CG(1e-3, 8)), Stage{Kind: Bcast, Seconds: 5e-3, Granularity: 8, Capped: true})
 		if e, err = New(world, slow, Options{Factor: 1}); err != nil {
 			t.Fatal(err)
 		}
-		if d, err := e.Fit(want); err == nil {
-			t.Errorf("5 ms of messages take %v", d)
+		if d, err := e.Fit(want); !errors.Is(err, ErrFit) {
+			t.Errorf("5 ms of messages take %v, %v", d, err)
 		}
 	})
 }
