@@ -13,11 +13,11 @@ import (
 // share of a processor that work in the background takes, in per cent, while others have
 // to wait for one; with strategy T threadShare.
 const (
-	share       = 12
-	threadShare = 30
+	share       = 10
+	threadShare = 27
 	// mostRest is as long as a piece can want, whatever the machine took for it.
 	mostRest = 50 * time.Millisecond
-	// leastRest is one for several pieces: each by itself would make of 12 % of a processor 3.
+	// leastRest is one for several pieces: each by itself would make of 10 % of a processor 3.
 	leastRest = 2 * time.Millisecond
 )
 
