@@ -15,6 +15,7 @@ type ballot struct {
 	left     map[uint32]struct{} // who has not voted
 	asked    map[pageOn]struct{} // pages of which it is not known how far the members are
 	idle     bool                // no member has begun: the first that waits is to be told of
+	early    bool                // one has waited before that was known
 	waited   bool                // one has waited
 	furthest map[uint32]uint64   // the largest iteration + 1, by set
 	calls    map[uint32]uint64   // of Query, of who has called most, likewise
@@ -68,9 +69,8 @@ func (h *Head) look(host uint32, r *control.Report) {
 	case o.ballot != nil:
 		b := o.ballot
 		if _, ok := b.asked[at]; !ok {
-			if b.idle { // where the others are by now is asked once more
-				b.idle, b.waited = false, true
-				h.gather(o)
+			if b.early = true; b.idle {
+				h.gatherAgain(o)
 			}
 			return
 		}
@@ -82,6 +82,12 @@ func (h *Head) look(host uint32, r *control.Report) {
 		h.publishChange(o)
 	}
 	h.settle()
+}
+
+// gatherAgain is gather when one waits: the others may have begun by now.
+func (h *Head) gatherAgain(o *op) {
+	o.ballot.idle, o.ballot.waited = false, true
+	h.gather(o)
 }
 
 // progress: so much has come of the data that a change waits for.
@@ -114,6 +120,9 @@ func (h *Head) publishChange(o *op) {
 		return
 	}
 	if b.idle = !b.waited && len(o.beside) == 0 && b.unbegun(o); b.idle {
+		if b.early {
+			h.gatherAgain(o)
+		}
 		return
 	}
 	b.verdict = change.IsAccepted
