@@ -37,7 +37,8 @@ func (a *Agent) holdCalls(g *page, c setpage.Change) {
 		most = g.lines.HoldQueries()
 	}
 	l := a.tellLook(g, uint32(c), most)
-	g.idle = c == g.change && l.Begun == 0 && most == 0
+	// Of a page on which is only asked the head takes no second word.
+	g.idle = c == g.change && g.set&control.AskPage == 0 && l.Begun == 0 && most == 0
 }
 
 // freeCalls lets them go on, if they still wait.

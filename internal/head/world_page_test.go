@@ -15,6 +15,7 @@ type sheet struct {
 	word   change.Verdict // 0: open
 	votes  uint32
 	fixed  bool
+	begun  bool                // a member has
 	calls  uint64              // of Query
 	shown  uint64              // from that call on members see the change, and it is not said until when
 	queue  []control.PageOrder // meanwhile
@@ -91,9 +92,16 @@ func (w *world) page(host uint32, o *control.PageOrder) {
 		w.look(host, o, control.Look{})
 	case control.PageAsk:
 		g.calls += uint64(w.rng.IntN(3))
-		w.look(host, o, control.Look{Begun: 1, Most: uint64(w.rng.IntN(9)), Calls: g.calls})
+		if g.begun = g.begun || g.calls > 0 || w.rng.IntN(3) > 0; g.begun {
+			w.look(host, o, control.Look{Begun: 1, Most: uint64(w.rng.IntN(9)), Calls: g.calls})
+			break
+		}
+		w.look(host, o, control.Look{})
+		if o.Set&control.AskPage == 0 && w.rng.IntN(2) == 0 {
+			w.look(host, o, control.Look{}) // one waits for it
+		}
 	case control.PagePublish:
-		if o.Agreed == 0 || g.word != 0 || o.Call <= g.calls {
+		if o.Agreed == 0 && g.begun || g.word != 0 || o.Call <= g.calls {
 			w.fail("%+v on %+v", o, g)
 		}
 		g.fixed, g.word, g.shown = true, change.IsAccepted, o.Call
