@@ -91,6 +91,11 @@ bench: build ## latency, bandwidth and collectives of this machine
 bench-peers: ## the same loops in gompi, Open MPI and MPICH, with ratios: ARGS=--help
 	$(GO) run ./bench/peers $(ARGS)
 
+.PHONY: bench-near
+bench-near: ## two ranks whose processors share a cache, and such that do not, beside Open MPI and MPICH, with PEERS_LAB's newer ones if it is there
+	$(GO) run ./bench/peers --jobs latency-shm-2,latency-tcp-2,barrier-shm-2,bcast-shm-2,reduce-shm-2,allreduce-shm-2,allgather-shm-2,alltoallv-shm-2 \
+		--rounds 5 --msec 50 --until-both 30m $(ARGS) $(FURTHER_PEERS)
+
 .PHONY: bench-redist
 bench-redist: build ## redistribution between 1, 2, 4 and 8 ranks, into bin/redist.json; goes on where it was interrupted
 	bin/gompibench redist --pairs 1,2,4,8 --into bin/redist.json $(ARGS)
@@ -100,12 +105,12 @@ bench-redist-large: build ## likewise between 20, 40, 80 and 160 ranks, into bin
 	bin/gompibench redist --pairs 20,40,80,160 --mib 64 --rounds 5 --strategies blocking,wd --iteration 100ms --into bin/redist-large.json $(ARGS)
 
 PEERS_LAB ?= ../shared/lab/peers.sh
+FURTHER_PEERS = $(if $(wildcard $(PEERS_LAB)),--peer "openmpi6=$(PEERS_LAB) cc openmpi$(COMMA)$(PEERS_LAB) run openmpi --oversubscribe" --peer "mpich5=$(PEERS_LAB) cc mpich$(COMMA)$(PEERS_LAB) run mpich")
 
 .PHONY: bench-redist-peers
 bench-redist-peers: ## redistribution beside Open MPI and MPICH, with PEERS_LAB's newer ones if it is there, into bin/redist-peers.json
 	@mkdir -p bin
-	$(GO) run ./bench/peers --jobs redist --rounds 3 --json bin/redist-peers.json $(ARGS) \
-		$(if $(wildcard $(PEERS_LAB)),--peer "openmpi6=$(PEERS_LAB) cc openmpi$(COMMA)$(PEERS_LAB) run openmpi --oversubscribe" --peer "mpich5=$(PEERS_LAB) cc mpich$(COMMA)$(PEERS_LAB) run mpich")
+	$(GO) run ./bench/peers --jobs redist --rounds 3 --json bin/redist-peers.json $(ARGS) $(FURTHER_PEERS)
 
 .PHONY: docs-redist
 docs-redist: build ## the tables of docs/redistribution.md from what bench-redist, -large and -peers have written

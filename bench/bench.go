@@ -7,9 +7,15 @@
 //
 // A benchmark is a loop. Its number of iterations is given, or found before
 // (calibration, which also warms up) so that a point takes Options.Time. The
-// iterations run in at most 200 blocks of equal length; a block is timed as a
-// whole, so that reading the clock costs nothing, and yields one time an
-// operation. Median, minimum and 99th percentile are those of the blocks.
+// iterations run in 200 blocks of equal length, or fewer if there are fewer, or
+// more if one would take longer than 8 ms; a block is timed as a whole, so that
+// reading the clock costs nothing, and yields one time an operation. Median,
+// minimum and 99th percentile are those of the blocks.
+//
+// Between blocks of two ranks on one host stands a probe: how long a line of
+// memory takes from one's processor to the other's and back. If the probes of
+// a run part, at a gap of a factor of 1.6 at least, the machine has had two
+// states, near and far, and results have medians of each.
 //
 // An operation is one message, counted once, or one collective call:
 //
@@ -91,6 +97,8 @@ type Options struct {
 	// Given: windows of one-sided accesses are made of memory that is there
 	// (rma.Create), not allocated.
 	Given bool
+	// Batches: results carry their blocks, with probes, for two ranks on one host.
+	Batches bool
 	// Transport is the name that results carry; "": of what carries the messages
 	// of rank 0.
 	Transport string
@@ -225,6 +233,15 @@ func (b *Benchmark) Run(ctx context.Context, world *mpi.Comm, o Options, emit fu
 	if err := o.validate(b, world.Size()); err != nil {
 		return err
 	}
+	var probe *probe
+	var seen []report.Batch // rank 0's
+	if world.Size() == 2 {
+		var err error
+		if probe, err = newProbe(world); err != nil {
+			return err
+		}
+		defer probe.close()
+	}
 	for i, n := range o.Bytes {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -234,7 +251,7 @@ func (b *Benchmark) Run(ctx context.Context, world *mpi.Comm, o Options, emit fu
 		}
 		r := report.Result{Bench: b.Name, Transport: o.Transport, Ranks: world.Size(), Bytes: int64(n)}
 		l := b.prepare(world, &o, n)
-		if err := l.measure(world, &o, &r); err != nil {
+		if err := l.measure(world, &o, probe, &r); err != nil {
 			return fmt.Errorf("%s at %d bytes: %w", b.Name, n, err)
 		}
 		if r.Transport == "" {
@@ -258,6 +275,14 @@ func (b *Benchmark) Run(ctx context.Context, world *mpi.Comm, o Options, emit fu
 			}
 		}
 		if world.Rank() == 0 {
+			seen = append(seen, r.Batches...)
+			if cut := report.Cut(seen); cut > 0 {
+				states := report.SplitStates(r.Batches, cut)
+				r.States = &states
+			}
+			if !o.Batches {
+				r.Batches = nil
+			}
 			if err := emit(r); err != nil {
 				return err
 			}

@@ -20,14 +20,15 @@ func TestSameAsC(t *testing.T) {
 		t.Fatal(err)
 	}
 	constant := func(name string) int {
-		m := regexp.MustCompile(`\b` + name + ` = (\d+)`).FindSubmatch(src)
+		m := regexp.MustCompile(`\b` + name + ` (?:= )?(\d+)`).FindSubmatch(src)
 		if m == nil {
 			t.Fatalf("peer.c has no constant %s", name)
 		}
 		n, _ := strconv.Atoi(string(m[1]))
 		return n
 	}
-	for name, want := range map[string]int{"WINDOW": window, "MAX_BLOCKS": maxBlocks, "MAX_THREADS": MaxGoroutines, "MATRIX": matrix, "TAG": tagData, "ACK": tagAck, "OVERLAP_BLOCKS": overlapBlocks} {
+	for name, want := range map[string]int{"WINDOW": window, "LEAST_BLOCKS": leastBlocks, "MAX_THREADS": MaxGoroutines, "MATRIX": matrix, "TAG": tagData, "ACK": tagAck, "OVERLAP_BLOCKS": overlapBlocks,
+		"PROBE_SERIES": probeSeries, "PROBE_TRIPS": probeTrips, "TAG_NEVER": tagNever, "MOST_BLOCK": int(mostBlock / time.Millisecond)} {
 		if got := constant(name); got != want {
 			t.Errorf("peer.c: %s = %d, here it is %d", name, got, want)
 		}
@@ -101,11 +102,16 @@ func FuzzParseBytes(f *testing.F) {
 }
 
 func TestSplitAndFit(t *testing.T) {
-	for _, c := range []struct{ iters, blocks, each int }{
-		{1, 1, 1}, {199, 199, 1}, {200, 200, 1}, {399, 200, 1}, {400, 200, 2}, {1e9, 200, 5e6},
+	for _, c := range []struct {
+		iters        int
+		took         time.Duration
+		blocks, each int
+	}{
+		{1, 0, 1, 1}, {199, 0, 199, 1}, {200, 0, 200, 1}, {399, 0, 200, 1}, {400, time.Second, 200, 2}, {1e9, time.Second, 200, 5e6},
+		{100, time.Minute, 100, 1}, {1e6, 8 * time.Second, 1000, 1000},
 	} {
-		if b, e := split(c.iters); b != c.blocks || e != c.each {
-			t.Errorf("split(%d) = %d, %d, want %d, %d", c.iters, b, e, c.blocks, c.each)
+		if b, e := split(c.iters, c.took); b != c.blocks || e != c.each {
+			t.Errorf("split(%d, %v) = %d, %d, want %d, %d", c.iters, c.took, b, e, c.blocks, c.each)
 		}
 	}
 	for _, c := range []struct {

@@ -17,8 +17,12 @@ const (
 	tagAck  = 2
 )
 
-// maxBlocks is in how many pieces the iterations of a point are timed.
-const maxBlocks = 200
+const (
+	// leastBlocks is in how many pieces the iterations of a point are timed, if there are so
+	// many; more where one would take longer than mostBlock: the machine changes meanwhile.
+	leastBlocks = 200
+	mostBlock   = 8 * time.Millisecond
+)
 
 // whose clock a result comes from.
 type whose uint8
@@ -51,18 +55,22 @@ func timed(body func(n int) error) func(n int) (time.Duration, error) {
 	}
 }
 
-// measure runs the loop on every rank and fills r on rank 0.
-func (l *loop) measure(world *mpi.Comm, o *Options, r *report.Result) error {
-	iters, err := l.warm(world, o)
+// measure runs the loop on every rank and fills r on rank 0. Each block stands between two
+// probes.
+func (l *loop) measure(world *mpi.Comm, o *Options, probe *probe, r *report.Result) error {
+	iters, took, err := l.warm(world, o)
 	if err != nil {
 		return err
 	}
-	blocks, each := split(iters)
-	usec := make([]float64, blocks)
+	blocks, each := split(iters, took)
+	usec, probes := make([]float64, blocks), make([]float64, blocks+1)
 	runtime.GC() // the garbage of the last point is not this one's
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	if err := world.Barrier(); err != nil {
+		return err
+	}
+	if probes[0], err = probe.nsec(); err != nil {
 		return err
 	}
 	for b := range usec {
@@ -71,10 +79,18 @@ func (l *loop) measure(world *mpi.Comm, o *Options, r *report.Result) error {
 			return err
 		}
 		usec[b] = float64(d.Nanoseconds()) / 1e3 / float64(each) / float64(l.ops)
+		if probes[b+1], err = probe.nsec(); err != nil {
+			return err
+		}
 	}
 	runtime.ReadMemStats(&after)
 	if usec, err = l.gather(world, usec); err != nil {
 		return err
+	}
+	if probe != nil {
+		for b, t := range usec {
+			r.Batches = append(r.Batches, report.Batch{Usec: t, Before: probes[b], After: probes[b+1]})
+		}
 	}
 	r.SetTimes(usec)
 	r.Allocs = allocsPer(after.Mallocs-before.Mallocs, blocks*each*l.ops)
@@ -87,42 +103,48 @@ func allocsPer(n uint64, ops int) float64 {
 	return math.Round(float64(n)/float64(ops)*1000) / 1000
 }
 
-// split divides iterations into blocks of equal length; the rest is dropped.
-func split(iters int) (blocks, each int) {
-	blocks = min(iters, maxBlocks)
+// split divides iterations that take a time into blocks of equal length; the rest is
+// dropped.
+func split(iters int, took time.Duration) (blocks, each int) {
+	blocks = min(iters, max(leastBlocks, int(took/mostBlock)))
 	return blocks, iters / blocks
 }
 
-// warm runs the loop untimed and agrees on the number of iterations.
-func (l *loop) warm(world *mpi.Comm, o *Options) (int, error) {
+// warm runs the loop untimed and agrees on the number of iterations, and on about how long
+// they take.
+func (l *loop) warm(world *mpi.Comm, o *Options) (int, time.Duration, error) {
 	if err := world.Barrier(); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	if o.Iters > 0 {
-		_, err := l.run(min(o.Iters, max(o.Iters/20, 20)))
-		return o.Iters, err
+		n := min(o.Iters, max(o.Iters/20, 20))
+		took, err := l.elapsed(n)
+		if err != nil {
+			return 0, 0, err
+		}
+		whole, err := mpi.BcastOne(world, int64(float64(took)*float64(o.Iters)/float64(n)), 0)
+		return o.Iters, time.Duration(whole), err
 	}
 	// Doubling until a twentieth of the time is used. Rank 0 decides; all
 	// ranks must make the same number of iterations.
-	iters := make([]int64, 1)
 	for n := 1; ; n *= 2 {
 		took, err := l.elapsed(n)
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		// The faster of two: one may have connected, or been interrupted.
 		again, err := l.elapsed(n)
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
-		if world.Rank() == 0 {
-			iters[0] = int64(fit(n, min(took, again), o.Time))
+		took = min(took, again)
+		plan := []int64{int64(fit(n, took, o.Time)), 0}
+		plan[1] = int64(float64(took) * float64(plan[0]) / float64(n))
+		if err := mpi.Bcast(world, plan, 0); err != nil {
+			return 0, 0, err
 		}
-		if err := mpi.Bcast(world, iters, 0); err != nil {
-			return 0, err
-		}
-		if iters[0] > 0 {
-			return int(iters[0]), nil
+		if plan[0] > 0 {
+			return int(plan[0]), time.Duration(plan[1]), nil
 		}
 	}
 }

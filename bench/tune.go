@@ -104,8 +104,8 @@ func (o *TuneOptions) validate(list []tunable, ranks int) error {
 	if o.Rounds == 0 {
 		o.Rounds = DefaultTuneRounds
 	}
-	if o.Time < 0 || o.Rounds < 0 || o.Rounds > maxBlocks {
-		return fmt.Errorf("bench: %v an algorithm, %d rounds: must be positive, at most %d rounds", o.Time, o.Rounds, maxBlocks)
+	if o.Time < 0 || o.Rounds < 0 || o.Rounds > leastBlocks {
+		return fmt.Errorf("bench: %v an algorithm, %d rounds: must be positive, at most %d rounds", o.Time, o.Rounds, leastBlocks)
 	}
 	for i := range list {
 		x := Options{Bytes: o.Bytes}
@@ -204,7 +204,7 @@ func (b *tunable) compare(world, c *mpi.Comm, o *TuneOptions, bytes int) (TunedP
 	for _, x := range list {
 		var err error
 		c.Core().Comm().SetTable(x.table)
-		if x.each, err = l.warm(world, &slice); err != nil {
+		if x.each, _, err = l.warm(world, &slice); err != nil {
 			return p, err
 		}
 	}

@@ -5,6 +5,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -16,8 +17,10 @@ type board struct {
 	usec   map[cell][]float64
 	allocs map[cell]float64   // the most seen in a round
 	hidden map[cell][]float64 // overlaps, in per cent
-	failed map[string][]error
-	notes  []string
+	// batches of all rounds, of two ranks.
+	batches map[cell][]report.Batch
+	failed  map[string][]error
+	notes   []string
 }
 
 type cell struct {
@@ -26,13 +29,14 @@ type cell struct {
 }
 
 func newBoard() *board {
-	return &board{usec: map[cell][]float64{}, allocs: map[cell]float64{}, hidden: map[cell][]float64{}, failed: map[string][]error{}}
+	return &board{usec: map[cell][]float64{}, allocs: map[cell]float64{}, hidden: map[cell][]float64{}, batches: map[cell][]report.Batch{}, failed: map[string][]error{}}
 }
 
 func (b *board) add(impl string, r report.Result) {
 	c := cell{impl, point{r.Bench, r.Transport, r.Ranks, r.Bytes}}
 	b.usec[c] = append(b.usec[c], r.Usec)
 	b.allocs[c] = max(b.allocs[c], r.Allocs)
+	b.batches[c] = append(b.batches[c], r.Batches...)
 	if r.Overlap != nil {
 		b.hidden[c] = append(b.hidden[c], *r.Overlap)
 	}
@@ -65,7 +69,15 @@ type entry struct {
 	lo, hi float64 // range over rounds
 	hidden float64 // median overlap in per cent; NaN: not measured
 	why    string  // in place of a number: "hangs", "slow", "fails"
+	// batches are those of a state of the machine; -1: it is of all.
+	batches int
 }
+
+// enough is how many batches of a state make a number that is compared.
+const enough = 10
+
+// few reports a number of too few batches.
+func (e entry) few() bool { return 0 <= e.batches && e.batches < enough }
 
 // verdict is "pass", "miss", or "" where there is no goal or no number.
 func (r row) verdict() string {
@@ -82,7 +94,15 @@ type table struct {
 	impls    []string
 	versions []string // of the peers, for people
 	rows     []row
+	states   []state // near and far; nil: the machine has had one
 	notes    []string
+}
+
+// state is a state of the machine, with the rows that were measured in it.
+type state struct {
+	name  string
+	probe float64 // median, in nanoseconds
+	rows  []row
 }
 
 // table makes the rows in the order of the jobs.
@@ -99,7 +119,86 @@ func (b *board) table(jobs []job, impls []impl) table {
 			t.rows = append(t.rows, b.row(j, i, p, t.impls))
 		}
 	}
+	t.states = b.states(jobs, t.impls)
 	return t
+}
+
+// cut is where the probes of all implementations together part into two states; 0: they do
+// not.
+func (b *board) cut() float64 {
+	return report.Cut(slices.Concat(slices.Collect(maps.Values(b.batches))...))
+}
+
+// states makes the rows of each state of the machine, if there were two.
+func (b *board) states(jobs []job, impls []string) []state {
+	cut := b.cut()
+	if cut == 0 {
+		return nil
+	}
+	all := report.SplitStates(slices.Concat(slices.Collect(maps.Values(b.batches))...), cut)
+	list := []state{{name: "near", probe: all.ProbeNear}, {name: "far", probe: all.ProbeFar}}
+	for _, j := range jobs {
+		for _, p := range j.points() {
+			if !b.probed(p, impls) {
+				continue
+			}
+			for i := range list {
+				list[i].rows = append(list[i].rows, b.stateRow(j, p, impls, cut, i))
+			}
+		}
+	}
+	return list
+}
+
+// probed reports whether any has batches of a point.
+func (b *board) probed(p point, impls []string) bool {
+	return slices.ContainsFunc(impls, func(m string) bool { return len(b.batches[cell{m, p}]) > 0 })
+}
+
+// stateRow is the row of a point near (0) or far (1).
+func (b *board) stateRow(j job, p point, impls []string, cut float64, far int) row {
+	r := row{point: p, group: j.heading(), goal: stateGoals[p][far], ratio: math.NaN()}
+	mine, best := math.NaN(), math.Inf(1)
+	for _, m := range impls {
+		s := report.SplitStates(b.batches[cell{m, p}], cut)
+		e := entry{usec: s.UsecNear, batches: s.BatchesNear, hidden: math.NaN()}
+		if far == 1 {
+			e.usec, e.batches = s.UsecFar, s.BatchesFar
+		}
+		if e.batches == 0 {
+			e.usec = math.NaN()
+		}
+		r.cells = append(r.cells, e)
+		switch {
+		case e.few():
+		case m == ours:
+			mine = e.usec
+		case e.usec < best:
+			best, r.best = e.usec, m
+		}
+	}
+	if r.best != "" {
+		r.ratio = mine / best
+	}
+	return r
+}
+
+// lacking are the jobs of which a state has too few batches with an implementation that
+// has any.
+func (b *board) lacking(jobs []job, impls []string) (list []job) {
+	cut := b.cut()
+	for _, j := range jobs {
+		for _, p := range j.points() {
+			if slices.ContainsFunc(impls, func(m string) bool {
+				s := report.SplitStates(b.batches[cell{m, p}], cut)
+				return len(b.batches[cell{m, p}]) > 0 && min(s.BatchesNear, s.BatchesFar) < enough
+			}) {
+				list = append(list, j)
+				break
+			}
+		}
+	}
+	return list
 }
 
 func (b *board) row(j job, i int, p point, impls []string) row {
@@ -107,7 +206,7 @@ func (b *board) row(j job, i int, p point, impls []string) row {
 	best := math.Inf(1)
 	for _, m := range impls {
 		c := cell{m, p}
-		e := entry{usec: report.Median(b.usec[c]), hidden: report.Median(b.hidden[c])}
+		e := entry{usec: report.Median(b.usec[c]), hidden: report.Median(b.hidden[c]), batches: -1}
 		switch v := b.usec[c]; {
 		case len(v) > 0:
 			e.lo, e.hi = slices.Min(v), slices.Max(v)

@@ -40,7 +40,7 @@ const (
 // jobs are all jobs; those of one benchmark follow each other.
 func jobs() []job {
 	list := []job{
-		{p2p, "latency", "shm", 2, []int64{8, 4 << 10, 64 << 10, 4 << 20}, []float64{0.8, 0.4, 0.6, 0.5}, nil},
+		{p2p, "latency", "shm", 2, []int64{8, 512, 4 << 10, 16 << 10, 64 << 10, 4 << 20}, []float64{0.8, 0, 0.4, 0, 0.6, 0.5}, nil},
 		{p2p, "latency", "tcp", 2, []int64{8, 4 << 20}, []float64{1.0, 0.8}, nil},
 		{p2p, "bw", "shm", 2, []int64{8, 4 << 10, 64 << 10, 4 << 20}, nil, nil},
 		{p2p, "bw", "tcp", 2, []int64{8, 64 << 10, 4 << 20}, nil, nil},
@@ -88,6 +88,29 @@ func jobs() []job {
 	return append(list, redistJobs()...)
 }
 
+// stateGoals are the ratios to the best peer that DESIGN section 5 asks for where the
+// processors of two ranks share a cache, and where they do not.
+var stateGoals = map[point][2]float64{
+	{"latency", "shm", 2, 8}:          {0.6, 0.65},
+	{"latency", "shm", 2, 512}:        {0.9, 0.85},
+	{"latency", "shm", 2, 4 << 10}:    {0.9, 0.55},
+	{"latency", "shm", 2, 16 << 10}:   {0.65, 0.6},
+	{"latency", "shm", 2, 64 << 10}:   {0.65, 0.8},
+	{"latency", "shm", 2, 4 << 20}:    {0.5, 0.5},
+	{"bcast", "shm", 2, 8}:            {0.8, 0.9},
+	{"bcast", "shm", 2, 16 << 10}:     {0.7, 0.7},
+	{"reduce", "shm", 2, 4 << 20}:     {0.8, 0.9},
+	{"allreduce", "shm", 2, 4 << 20}:  {0.6, 0.7},
+	{"allgather", "shm", 2, 8}:        {0.8, 0.8},
+	{"allgather", "shm", 2, 16 << 10}: {0.8, 0.7},
+	{"alltoallv", "shm", 2, 64}:       {0.9, 0.9},
+	{"alltoallv", "shm", 2, 4 << 10}:  {0.8, 0.8},
+	{"barrier", "shm", 2, 0}:          {0.6, 0.6},
+	{"allreduce", "shm", 2, 8}:        {0.7, 0.7},
+	{"latency", "tcp", 2, 8}:          {1.0, 0.9},
+	{"latency", "tcp", 2, 4 << 20}:    {0.7, 0.8},
+}
+
 // collectiveBytes are those at which every collective has a goal.
 var collectiveBytes = []int64{8, 4 << 10, 256 << 10, 4 << 20}
 
@@ -100,14 +123,27 @@ func collective(group, bench string) []job {
 		if ranks == 2 {
 			usual = 1.0
 		}
-		goals := slices.Repeat([]float64{usual}, len(collectiveBytes))
+		sizes, goals := collectiveBytes, slices.Repeat([]float64{usual}, len(collectiveBytes))
 		switch bench {
 		case "allreduce":
 			goals[0] = 0.8
 		case "alltoallv":
 			goals[len(goals)-1] = 0.6
 		}
-		list = append(list, job{group, bench, "shm", ranks, collectiveBytes, goals, nil})
+		also := func(bytes int64, goal float64) {
+			if at, found := slices.BinarySearch(sizes, bytes); !found {
+				sizes, goals = slices.Insert(slices.Clone(sizes), at, bytes), slices.Insert(goals, at, goal)
+			}
+		}
+		for p := range stateGoals {
+			if p.bench == bench && p.ranks == ranks && p.bytes > 0 {
+				also(p.bytes, 0)
+			}
+		}
+		if bench == "alltoallv" && ranks == 8 {
+			also(64<<10, 0.9)
+		}
+		list = append(list, job{group, bench, "shm", ranks, sizes, goals, nil})
 	}
 	return list
 }
@@ -195,6 +231,9 @@ func (j job) args(msec int) []string {
 			sizes[i] = strconv.FormatInt(n, 10)
 		}
 		a = append(a, "--bytes", strings.Join(sizes, ","))
+	}
+	if j.ranks == 2 {
+		a = append(a, "--batches")
 	}
 	if j.group == nonblocking {
 		a = append(a, "--overlap")

@@ -7,7 +7,9 @@
 //
 // Each round runs every job once with every implementation, one after the
 // other, so that what disturbs the machine disturbs all of them; a cell is
-// the median of the rounds' medians. The C side is peer.c, compiled for each;
+// the median of the rounds' medians. Of two ranks each block of iterations stands
+// between two probes; if these part into two states of the machine, processors that
+// share a cache just now and such that do not, each has a table of its own. The C side is peer.c, compiled for each;
 // everything is built in a temporary directory.
 package main
 
@@ -28,15 +30,17 @@ import (
 )
 
 type options struct {
-	rounds   int
-	msec     int
-	timeout  time.Duration
-	impls    []string
-	further  []string
-	jobs     string
-	markdown string
-	raw      string
-	install  bool
+	rounds  int
+	msec    int
+	timeout time.Duration
+	// untilBoth is how long rounds go on until both states of the machine have come.
+	untilBoth time.Duration
+	impls     []string
+	further   []string
+	jobs      string
+	markdown  string
+	raw       string
+	install   bool
 }
 
 func main() {
@@ -45,6 +49,7 @@ func main() {
 	f.SortFlags = false
 	f.IntVar(&o.rounds, "rounds", 7, "how often everything is measured")
 	f.IntVar(&o.msec, "msec", 300, "time of one point of one round, in milliseconds")
+	f.DurationVar(&o.untilBoth, "until-both", 0, "go on for so long until two ranks have been measured well with processors that share a cache and with such that do not")
 	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "after this a process counts as hanging, beyond the time its points should take")
 	f.StringSliceVar(&o.impls, "only", nil, "implementations to run, by name (default: gompi, openmpi, mpich and each --peer)")
 	f.StringArrayVar(&o.further, "peer", nil, "a further implementation, NAME=COMPILE,RUN: `COMPILE IN.c OUT` compiles and `RUN -np N OUT ARG...` runs; "+

@@ -6,21 +6,28 @@
 // tools skip this file (build tag); the runner compiles it with mpicc. See
 // package bench for what each loop measures; change both sides together.
 
+#define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <mpi.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
-enum { WINDOW = 64, MAX_BLOCKS = 200, MAX_SIZES = 64, MAX_THREADS = 64, MATRIX = 4096, TAG = 1, ACK = 2, OVERLAP_BLOCKS = 50 };
+enum { WINDOW = 64, LEAST_BLOCKS = 200, MAX_SIZES = 64, MAX_THREADS = 64, MATRIX = 4096, TAG = 1, ACK = 2, OVERLAP_BLOCKS = 50 };
+
+#define MOST_BLOCK 8e-3 // seconds
 
 static struct {
 	const char *bench, *transport;
 	long bytes[MAX_SIZES];
-	int sizes, json, goroutines, overlap, count, rounds;
+	int sizes, json, batches, goroutines, overlap, count, rounds;
 	long iters; // 0: as many as fit into msec
 	double msec;
 } opt = {.transport = "shm", .goroutines = 1, .count = 1, .rounds = 1, .msec = 300};
@@ -366,23 +373,102 @@ static double elapsed(long n)
 	return now() - t;
 }
 
-// calibrate finds how many iterations fit into opt.msec; it warms up as well.
-// The faster of two runs counts: one may have connected, or been interrupted.
-static long calibrate(void)
+// calibrate finds how many iterations fit into opt.msec, and about how long they take; it
+// warms up as well. The faster of two runs counts: one may have connected, or been
+// interrupted.
+static long calibrate(double *took)
 {
 	double want = opt.msec * 1e-3;
 	for (long n = 1;; n *= 2) {
 		double t = elapsed(n);
 		t = min(t, elapsed(n));
-		long iters = 0;
+		double plan[2] = {0, 0};
 		if (t >= want / 20 || n >= 1L << 40) {
 			double est = want / t * n;
-			iters = est < 1 ? 1 : (long)min(est, 1e12);
+			plan[0] = est < 1 ? 1 : (double)(long)min(est, 1e12);
+			plan[1] = plan[0] * t / n;
 		}
-		MPI_Bcast(&iters, 1, MPI_LONG, 0, MPI_COMM_WORLD);
-		if (iters > 0)
-			return iters;
+		MPI_Bcast(plan, 2, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+		if (plan[0] > 0) {
+			*took = plan[1];
+			return (long)plan[0];
+		}
 	}
+}
+
+// A probe is how long a line of memory takes between two ranks of a host, there and back:
+// see probe.go, which does the same.
+static struct {
+	_Alignas(64) uint64_t turn;
+	volatile uint64_t *word; // NULL: there is none
+} line;
+
+enum { PROBE_BYTES = 4096, PROBE_NONCE = 2048, PROBE_SERIES = 4, PROBE_TRIPS = 64, PROBE_SPINS = 1 << 12, TAG_NEVER = 32766 };
+
+// make_line shares a page between both ranks, if it can.
+static void make_line(void)
+{
+	int fd = -1, have;
+	struct {
+		char path[64];
+		uint64_t nonce[2];
+	} at = {"", {0, 0}};
+	if (rank == 0 && (fd = memfd_create("peer", MFD_CLOEXEC)) >= 0) {
+		at.nonce[0] = (uint64_t)(now() * 1e9), at.nonce[1] = (uint64_t)getpid() << 32 | (uintptr_t)&at >> 4;
+		if (ftruncate(fd, PROBE_BYTES) == 0 && pwrite(fd, at.nonce, sizeof at.nonce, PROBE_NONCE) == sizeof at.nonce)
+			snprintf(at.path, sizeof at.path, "/proc/%d/fd/%d", (int)getpid(), fd);
+	}
+	MPI_Bcast(&at, sizeof at, MPI_BYTE, 0, MPI_COMM_WORLD);
+	if (rank != 0 && at.path[0] && (fd = open(at.path, O_RDWR | O_CLOEXEC)) >= 0) {
+		uint64_t nonce[2];
+		if (pread(fd, nonce, sizeof nonce, PROBE_NONCE) != sizeof nonce || memcmp(nonce, at.nonce, sizeof nonce) != 0)
+			at.path[0] = 0;
+	}
+	void *m = MAP_FAILED;
+	if (at.path[0] && fd >= 0)
+		m = mmap(NULL, PROBE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	int mine = m != MAP_FAILED;
+	MPI_Allreduce(&mine, &have, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
+	if (fd >= 0)
+		close(fd);
+	line.word = have ? m : NULL;
+}
+
+// await_line returns when the line has come. Whom the other is behind in the library, or on
+// the same processor, must let it go on.
+static void await_line(uint64_t turn)
+{
+	for (long n = 1; __atomic_load_n(line.word, __ATOMIC_ACQUIRE) != turn; n++)
+		if (n % PROBE_SPINS == 0) {
+			int found;
+			MPI_Iprobe(1 - rank, TAG_NEVER, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
+			sched_yield();
+		}
+}
+
+// probe is a round trip of the line as rank 0 sees it, in nanoseconds; 0: there is none.
+static double probe(void)
+{
+	double best = 0;
+	if (line.word == NULL)
+		return 0;
+	MPI_Barrier(MPI_COMM_WORLD); // who waits does so in the library
+	for (int k = 0; k < PROBE_SERIES; k++) {
+		double t = now();
+		for (int i = 0; i < PROBE_TRIPS; i++) {
+			line.turn += 2;
+			if (rank == 0) {
+				__atomic_store_n(line.word, line.turn - 1, __ATOMIC_RELEASE);
+				await_line(line.turn);
+			} else {
+				await_line(line.turn - 1);
+				__atomic_store_n(line.word, line.turn, __ATOMIC_RELEASE);
+			}
+		}
+		t = (now() - t) * 1e9 / PROBE_TRIPS;
+		best = k == 0 || t < best ? t : best;
+	}
+	return best;
 }
 
 static int ascending(const void *a, const void *b)
@@ -455,6 +541,28 @@ static double overlap(double usec)
 	return a <= 0 || more >= a ? 0 : more <= 0 ? 100 : 100 * (1 - more / a);
 }
 
+// tell prints a point: the times of its blocks sorted, and in their order with the probes.
+static void tell(long bytes, const double *usec, int blocks, const char *more, const double *each, const double *before, const double *after)
+{
+	double mid = quantile(usec, blocks, 0.5), rate = mid > 0 ? bytes / mid : 0;
+	if (!opt.json) {
+		printf("%-10s %-6s %5d %10ld %12.4g %12.4g %12.4g %10.4g%s\n",
+		       opt.bench, opt.transport, size, bytes, mid, usec[0], quantile(usec, blocks, 0.99), rate, more);
+		fflush(stdout);
+		return;
+	}
+	printf("{\"bench\":\"%s\",\"transport\":\"%s\",\"ranks\":%d,\"bytes\":%ld,\"usec\":%.6g,\"usec_min\":%.6g,"
+	       "\"usec_p99\":%.6g,\"MBps\":%.6g,\"allocs\":0%s",
+	       opt.bench, opt.transport, size, bytes, mid, usec[0], quantile(usec, blocks, 0.99), rate, more);
+	if (opt.batches && line.word != NULL) {
+		for (int b = 0; b < blocks; b++)
+			printf("%s[%.6g,%.6g,%.6g]", b == 0 ? ",\"batches\":[" : ",", each[b], before[b], after[b]);
+		printf("]");
+	}
+	printf("}\n");
+	fflush(stdout);
+}
+
 static void measure(long bytes)
 {
 	workers[0].turns = 0;
@@ -484,16 +592,26 @@ static void measure(long bytes)
 	}
 	MPI_Barrier(MPI_COMM_WORLD);
 	long iters = opt.iters;
+	double took = 0;
 	if (iters == 0)
-		iters = calibrate();
-	else
-		block(iters < 20 ? iters : iters / 20 < 20 ? 20 : iters / 20);
-	int blocks = iters < MAX_BLOCKS ? (int)iters : MAX_BLOCKS;
+		iters = calibrate(&took);
+	else {
+		long n = iters < 20 ? iters : iters / 20 < 20 ? 20 : iters / 20;
+		took = elapsed(n) * iters / n;
+		MPI_Bcast(&took, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+	}
+	double most = took / MOST_BLOCK > LEAST_BLOCKS ? took / MOST_BLOCK : LEAST_BLOCKS;
+	int blocks = (int)min(iters, most);
 	long each = iters / blocks;
-	double usec[MAX_BLOCKS], all[MAX_BLOCKS];
+	double *usec = buffer(blocks * sizeof(double)), *all = buffer(blocks * sizeof(double));
+	double *before = buffer(blocks * sizeof(double)), *after = buffer(blocks * sizeof(double));
 	MPI_Barrier(MPI_COMM_WORLD);
-	for (int b = 0; b < blocks; b++)
+	double last = probe();
+	for (int b = 0; b < blocks; b++) {
 		usec[b] = block(each) * 1e6 / each / (bench->ops * (double)opt.goroutines);
+		before[b] = last;
+		after[b] = last = probe();
+	}
 
 	if (bench->whose == SENDERS) { // rates of the pairs add up
 		for (int b = 0; b < blocks; b++)
@@ -506,6 +624,7 @@ static void measure(long bytes)
 		for (int b = 0; b < blocks; b++)
 			usec[b] = all[b] / size;
 	}
+	memcpy(all, usec, blocks * sizeof(double)); // in their order
 	qsort(usec, blocks, sizeof usec[0], ascending);
 	double mid = quantile(usec, blocks, 0.5);
 	char overlapped[32] = "";
@@ -523,17 +642,12 @@ static void measure(long bytes)
 	workers[0].matrix = NULL;
 	free(workers[0].counts);
 	free(workers[0].displs);
-	if (rank != 0)
-		return;
-	double rate = mid > 0 ? bytes / mid : 0;
-	if (opt.json)
-		printf("{\"bench\":\"%s\",\"transport\":\"%s\",\"ranks\":%d,\"bytes\":%ld,\"usec\":%.6g,\"usec_min\":%.6g,"
-		       "\"usec_p99\":%.6g,\"MBps\":%.6g,\"allocs\":0%s}\n",
-		       opt.bench, opt.transport, size, bytes, mid, usec[0], quantile(usec, blocks, 0.99), rate, overlapped);
-	else
-		printf("%-10s %-6s %5d %10ld %12.4g %12.4g %12.4g %10.4g%s\n",
-		       opt.bench, opt.transport, size, bytes, mid, usec[0], quantile(usec, blocks, 0.99), rate, overlapped);
-	fflush(stdout);
+	if (rank == 0)
+		tell(bytes, usec, blocks, overlapped, all, before, after);
+	free(usec);
+	free(all);
+	free(before);
+	free(after);
 }
 
 // parse_long takes digits only; suffixes adds K, M and G.
@@ -580,8 +694,8 @@ static void version(void)
 static void spawn(char *program)
 {
 	char *args[] = {"spawn", NULL};
-	double usec[MAX_BLOCKS];
-	int n = opt.rounds < 1 ? 1 : opt.rounds < MAX_BLOCKS ? opt.rounds : MAX_BLOCKS;
+	double usec[LEAST_BLOCKS];
+	int n = opt.rounds < 1 ? 1 : opt.rounds < LEAST_BLOCKS ? opt.rounds : LEAST_BLOCKS;
 	for (int i = 0; i < n; i++) {
 		MPI_Comm children;
 		double began = now();
@@ -610,6 +724,10 @@ static void parse(int argc, char **argv)
 		const char *flag = argv[i];
 		if (strcmp(flag, "--json") == 0) {
 			opt.json = 1;
+			continue;
+		}
+		if (strcmp(flag, "--batches") == 0) {
+			opt.batches = 1;
 			continue;
 		}
 		if (strcmp(flag, "--overlap") == 0) {
@@ -671,6 +789,8 @@ int main(int argc, char **argv)
 		MPI_Comm_disconnect(&parent);
 	} else if (strcmp(opt.bench, "spawn") == 0)
 		spawn(argv[0]);
+	if (size == 2)
+		make_line();
 	int periodic = 1;
 	if (bench->form & RING)
 		MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &periodic, 0, &ring);

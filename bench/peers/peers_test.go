@@ -114,6 +114,66 @@ func TestSession(t *testing.T) {
 	}
 }
 
+// TestStates: two ranks' blocks are told apart by the probes of all implementations, rounds
+// go on until each has enough of both, and a number of too few is marked and not compared.
+func TestStates(t *testing.T) {
+	// A script measures near in its first round, and far in the others: few blocks, or many.
+	batches := func(n int, usec, probe string) string {
+		return strings.TrimSuffix(strings.Repeat("["+usec+","+probe+","+probe+"],", n), ",")
+	}
+	program := func(name string, near, far string, each int) impl {
+		return sh(t, name, fmt.Sprintf(`echo x >>%s; n=$(wc -l <%[1]s)
+if [ $n -gt 1 ]; then b='%s'; else b='%s'; fi
+echo '{"bench":"latency","transport":"shm","ranks":2,"bytes":8,"usec":1,"batches":['"$b"']}'
+`, filepath.Join(t.TempDir(), "count"), batches(each, far, "310"), batches(20, near, "55")))
+	}
+	j := job{p2p, "latency", "shm", 2, []int64{8}, nil, nil}
+	var impls []impl
+	board := func(rounds int, until time.Duration) table {
+		impls = []impl{program("gompi", "0.5", "1.2", 4), program("peer", "1", "2", 20), program("rare", "0.9", "1.5", 1)}
+		s := session{opt: options{rounds: rounds, untilBoth: until, msec: 1, timeout: time.Minute}, impls: impls, board: newBoard()}
+		if err := s.measure(t.Context(), []job{j}); err != nil {
+			t.Fatal(err)
+		}
+		return s.board.table([]job{j}, impls)
+	}
+	if tab := board(1, 0); tab.states != nil {
+		t.Errorf("one state of the machine gave %+v", tab.states)
+	}
+	tab := board(1, time.Hour)
+	if len(tab.states) != 2 {
+		t.Fatalf("states %+v", tab.states)
+	}
+	for i, want := range []string{
+		"8 B latency, shm, 2 ranks|0.500|1.00|0.900|0.56|<= 0.60|pass|20",
+		"8 B latency, shm, 2 ranks|1.20|2.00|1.50|0.80|<= 0.65|miss|10", // rounds until the rarest has enough
+	} {
+		if got := strings.Join(tab.stateFields(tab.states[i].rows[0]), "|"); got != want {
+			t.Errorf("%s:\n%s\n%s", tab.states[i].name, got, want)
+		}
+	}
+	if pass, of := tab.score(); pass != 1 || of != 2 {
+		t.Errorf("%d of %d", pass, of)
+	}
+	var text, md strings.Builder
+	if err := errors.Join(tab.text(&text), tab.markdown(&md, "a machine", options{rounds: 1})); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"\nnear: a line of memory goes there and back in 55.0 ns\n", "\nfar: a line of memory goes there and back in 310 ns\n"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("no %q in\n%s", want, text.String())
+		}
+	}
+	if !strings.Contains(md.String(), "### far: a line") || !strings.Contains(md.String(), "| 0.80 | <= 0.65 | **miss** | 10 |") {
+		t.Errorf("%s", md.String())
+	}
+	// Without further rounds two have too little: theirs is no ratio.
+	far := board(2, 0).states[1].rows[0]
+	if got := strings.Join(tab.stateFields(far), "|"); got != "8 B latency, shm, 2 ranks|1.20 (of 4)|2.00|1.50 (of 1)|-|<= 0.65||1" {
+		t.Error(got)
+	}
+}
+
 func TestStartupIsTimedFromOutside(t *testing.T) {
 	m := sh(t, "gompi", `test "$1 $2 $3" = "7 empty startup" || exit 1`)
 	m.emptyIs = []string{startup}
@@ -251,7 +311,7 @@ func TestJobs(t *testing.T) {
 		}
 	}
 	got := strings.Join(job{p2p, "latency", "tcp", 2, []int64{8, 4 << 20}, nil, nil}.args(50), " ")
-	if want := "latency --json --transport tcp --msec 50 --bytes 8,4194304"; got != want {
+	if want := "latency --json --transport tcp --msec 50 --bytes 8,4194304 --batches"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

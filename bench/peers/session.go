@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -36,9 +37,17 @@ var errHung = errors.New("hung")
 // is that of ctx, or of writing results.
 func (s *session) measure(ctx context.Context, jobs []job) error {
 	began := time.Now()
-	for r := range s.opt.rounds {
+	for r := 0; ; r++ {
+		if r >= s.opt.rounds {
+			if time.Since(began) >= s.opt.untilBoth {
+				break
+			}
+			if jobs = s.lacking(jobs); len(jobs) == 0 {
+				break
+			}
+		}
 		for k, j := range jobs {
-			s.progress("round %d of %d, job %d of %d (%s), %v", r+1, s.opt.rounds, k+1, len(jobs), j.name(), time.Since(began).Round(time.Second))
+			s.progress("round %d of %s, job %d of %d (%s), %v", r+1, s.rounds(), k+1, len(jobs), j.name(), time.Since(began).Round(time.Second))
 			for i := range s.impls {
 				// Who begins changes with the round: after a pause a machine
 				// is another one.
@@ -67,6 +76,24 @@ func (s *session) measure(ctx context.Context, jobs []job) error {
 	}
 	s.progress("")
 	return nil
+}
+
+// lacking are the jobs of which more rounds are wanted: of a state of the machine they have
+// too little.
+func (s *session) lacking(jobs []job) []job {
+	var names []string
+	for _, m := range s.impls {
+		names = append(names, m.name)
+	}
+	return s.board.lacking(jobs, names)
+}
+
+// rounds tells how many there will be.
+func (s *session) rounds() string {
+	if s.opt.untilBoth > 0 {
+		return fmt.Sprintf("%d or more, until %v are over", s.opt.rounds, s.opt.untilBoth)
+	}
+	return strconv.Itoa(s.opt.rounds)
 }
 
 // progress rewrites one line of a terminal.
@@ -144,7 +171,7 @@ func (s *session) one(ctx context.Context, m impl, j job) ([]report.Result, erro
 }
 
 // maxOutput bounds what one program may print, in bytes.
-const maxOutput = 1 << 20
+const maxOutput = 4 << 20
 
 // runLimited runs a command in a process group of its own and returns its
 // standard output. At the limit, or when ctx ends, the group gets SIGTERM (a

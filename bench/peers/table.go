@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -58,6 +59,9 @@ func (r row) number(e entry) string {
 	if r.bench == startup || r.bench == spawning || r.group == redistribution {
 		return report.Number(e.usec/1e3) + " ms"
 	}
+	if e.few() {
+		return fmt.Sprintf("%s (of %d)", report.Number(e.usec), e.batches)
+	}
 	if !math.IsNaN(e.hidden) {
 		return fmt.Sprintf("%s (%.0f %%)", report.Number(e.usec), e.hidden)
 	}
@@ -96,22 +100,55 @@ func (t table) header() []string {
 }
 
 func (t table) fields(r row) []string {
+	return append(t.start(r), t.spread(r), report.Number(r.allocs))
+}
+
+// start are the fields that rows of all and rows of a state have.
+func (t table) start(r row) []string {
 	f := []string{r.work()}
 	for _, e := range r.cells {
 		f = append(f, r.number(e))
 	}
-	return append(f, r.ratioText(), r.goalText(), r.verdict(), t.spread(r), report.Number(r.allocs))
+	return append(f, r.ratioText(), r.goalText(), r.verdict())
 }
 
-// text writes the table for a terminal, then the notes.
+// stateHeader and stateFields are header and fields of a state's rows: instead of a spread
+// over rounds they have how many batches the numbers are of, the fewest of all.
+func (t table) stateHeader() []string {
+	h := t.header()
+	return append(h[:len(h)-2], "batches")
+}
+
+func (t table) stateFields(r row) []string {
+	least := slices.MinFunc(r.cells, func(a, b entry) int { return a.batches - b.batches })
+	return append(t.start(r), strconv.Itoa(least.batches))
+}
+
+// title tells what a state is.
+func (s state) title() string {
+	return fmt.Sprintf("%s: a line of memory goes there and back in %s ns", s.name, report.Number(s.probe))
+}
+
+// text writes the table for a terminal, those of the states, then the notes.
 func (t table) text(w io.Writer) error {
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, strings.Join(t.header(), "\t"))
-	for _, r := range t.rows {
-		fmt.Fprintln(tw, strings.Join(t.fields(r), "\t"))
+	write := func(header []string, rows []row, fields func(row) []string) error {
+		tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(tw, strings.Join(header, "\t"))
+		for _, r := range rows {
+			fmt.Fprintln(tw, strings.Join(fields(r), "\t"))
+		}
+		return tw.Flush()
 	}
-	if err := tw.Flush(); err != nil {
+	if err := write(t.header(), t.rows, t.fields); err != nil {
 		return err
+	}
+	for _, s := range t.states {
+		if _, err := fmt.Fprintf(w, "\n%s\n", s.title()); err != nil {
+			return err
+		}
+		if err := write(t.stateHeader(), s.rows, t.stateFields); err != nil {
+			return err
+		}
 	}
 	pass, of := t.score()
 	if _, err := fmt.Fprintf(w, "%d of %d goals reached; compared with %s\n", pass, of, t.against()); err != nil {
@@ -135,7 +172,11 @@ func (t table) against() string {
 
 // score counts the rows with a verdict.
 func (t table) score() (pass, of int) {
-	for _, r := range t.rows {
+	rows := t.rows
+	for _, s := range t.states {
+		rows = slices.Concat(rows, s.rows)
+	}
+	for _, r := range rows {
 		switch r.verdict() {
 		case "pass":
 			pass++
@@ -154,18 +195,29 @@ func (t table) markdown(w io.Writer, machine string, o options) error {
 		"\"spread\" is gompi's slowest round over its fastest, \"allocs\" gompi's heap allocations an operation.\n",
 		machine, t.against(), o.rounds, o.msec)
 	line := func(f []string) { fmt.Fprintf(&b, "| %s |\n", strings.Join(f, " | ")) }
-	h := t.header()
+	begin := func(title string, h []string) {
+		fmt.Fprintf(&b, "\n### %s\n\n", title)
+		line(h)
+		fmt.Fprintf(&b, "|---|%s\n", strings.Repeat("---:|", len(h)-1))
+	}
+	verdict := 3 + len(t.impls)
+	told := func(f []string) []string {
+		if f[verdict] == "miss" {
+			f[verdict] = "**miss**"
+		}
+		return f
+	}
 	for i, r := range t.rows {
 		if i == 0 || r.group != t.rows[i-1].group {
-			fmt.Fprintf(&b, "\n### %s\n\n", r.group)
-			line(h)
-			fmt.Fprintf(&b, "|---|%s\n", strings.Repeat("---:|", len(h)-1))
+			begin(r.group, t.header())
 		}
-		f := t.fields(r)
-		if v := r.verdict(); v != "" {
-			f[len(f)-3] = map[string]string{"pass": "pass", "miss": "**miss**"}[v]
+		line(told(t.fields(r)))
+	}
+	for _, s := range t.states {
+		begin(s.title(), t.stateHeader())
+		for _, r := range s.rows {
+			line(told(t.stateFields(r)))
 		}
-		line(f)
 	}
 	pass, of := t.score()
 	fmt.Fprintf(&b, "\n%d of %d goals reached.\n", pass, of)

@@ -35,6 +35,10 @@ type Result struct {
 	// Target is what was measured while the target of one-sided operations
 	// worked; nil: not measured.
 	Target *Target `json:"target,omitempty"`
+	// Of a point of two ranks, in each of two states of the machine; nil: there is one.
+	*States
+	// Batches are its blocks; nil: they were not asked for.
+	Batches []Batch `json:"batches,omitempty"`
 	// First says of which early call on a communicator this is the time; nil: it
 	// makes no difference.
 	First *First `json:"first,omitempty"`
@@ -167,6 +171,11 @@ func (r *Result) check() error {
 	}
 	if r.Overlap != nil && !(0 <= *r.Overlap && *r.Overlap <= 100) {
 		return fmt.Errorf("overlap is %v", *r.Overlap)
+	}
+	if r.States != nil {
+		if err := r.States.check(); err != nil {
+			return err
+		}
 	}
 	if r.Resize != nil {
 		return r.Resize.check()

@@ -31,6 +31,10 @@ func Row(w io.Writer, r Result) error {
 	if t := r.Target; t != nil {
 		more = fmt.Sprintf("  %s usec while the target is %s, slowed down by %.1f%% (%.1f%% by the same elsewhere)", Number(t.Usec), t.Does, t.Slowdown, t.SlowdownOwn)
 	}
+	if s := r.States; s != nil {
+		more += fmt.Sprintf("  near %s (%d batches, probe %s ns), far %s (%d, %s ns)",
+			Number(s.UsecNear), s.BatchesNear, Number(s.ProbeNear), Number(s.UsecFar), s.BatchesFar, Number(s.ProbeFar))
+	}
 	if f := r.First; f != nil {
 		more = " of a " + f.Of
 		if f.Call > 0 {

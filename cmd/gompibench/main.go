@@ -104,6 +104,7 @@ func (c *command) flags() *pflag.FlagSet {
 	f.IntVar(&c.opt.Iters, "iters", 0, "iterations of each point (default: as many as fit into --msec)")
 	f.IntVar(&c.msec, "msec", int(bench.DefaultTime/time.Millisecond), "time of each point, in milliseconds")
 	f.BoolVar(&c.json, "json", false, "one JSON object a line instead of a table")
+	f.BoolVar(&c.opt.Batches, "batches", false, "with --json and two ranks: each block of iterations, with the probes of the machine before and after it")
 	f.IntVar(&c.opt.Goroutines, "goroutines", 1, "goroutines of each rank (mbw)")
 	f.BoolVar(&c.opt.Overlap, "overlap", false, "also measure how much is hidden behind computing (nonblocking collectives)")
 	f.BoolVar(&c.opt.Idle, "idle", false, "with --overlap: sleep instead of computing, as if there were cores to spare")
