@@ -7,15 +7,21 @@ const (
 	// on one string instruction does. docs/design/012-board.md has the figures.
 	putMin  = 512
 	takeMin = 2 << 10
+	// pastMin is from where on writing past the cache pays also between processors
+	// that share one. docs/design/031-near-and-far.md has the figures.
+	pastMin = 8 << 10
 )
 
-// Put is Copy to memory that another processor has read last: its lines are
-// asked for together, before the first is written.
+// Put is Copy to memory that another processor has read last, and is to read next.
 func Put(dst, src []byte) int {
-	if n := min(len(dst), len(src)); n >= putMin && n <= piece {
-		own(dst[:n])
+	n := min(len(dst), len(src))
+	switch {
+	case n >= pastMin:
+		return Past(dst, src)
+	case n >= putMin:
+		own(dst[:n]) // all together, before the first is written
 	}
-	return Copy(dst, src)
+	return copy(dst, src)
 }
 
 // Ask asks for the lines of p, which are to be written soon and which another

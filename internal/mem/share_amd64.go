@@ -9,14 +9,16 @@ import "sync"
 // machine is asked once, when it first matters: under a hypervisor the answer
 // takes many microseconds.
 var machine struct {
-	once    sync.Once
-	strings bool
+	once          sync.Once
+	strings, wide bool
 }
+
+func ask() { machine.once.Do(func() { machine.strings, machine.wide = hasFastStrings(), hasWide() }) }
 
 // stringsFast reports whether move is the fastest way to read lines that another
 // processor owns: with it more of them are under way at a time than with loads.
 func stringsFast() bool {
-	machine.once.Do(func() { machine.strings = hasFastStrings() })
+	ask()
 	return machine.strings
 }
 

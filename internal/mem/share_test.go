@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"testing"
+	"unsafe"
 )
 
 // Put and Take copy what copy does, and touch nothing beside it, at all places
@@ -16,8 +17,8 @@ func TestPutAndTake(t *testing.T) {
 	for i := range src {
 		src[i] = byte(rnd.Uint32())
 	}
-	lengths := []int{0, 1, 7, 8, 63, 64, 65, 300, putMin - 1, putMin, putMin + 1, takeMin - 1, takeMin, takeMin + 1, 4096, 5000, 16 << 10, piece, piece + 1}
-	for name, f := range map[string]func(dst, src []byte) int{"Put": Put, "Take": Take} {
+	lengths := []int{pastMin - 1, pastMin, pastMin + 1, pastMin + pastStep - 1, 0, 1, 7, 8, 63, 64, 65, 300, putMin - 1, putMin, putMin + 1, takeMin - 1, takeMin, takeMin + 1, 4096, 5000, 16 << 10, piece, piece + 1}
+	for name, f := range map[string]func(dst, src []byte) int{"Put": Put, "Take": Take, "Past": Past} {
 		for _, n := range lengths {
 			for range 20 {
 				at, from, more := rnd.IntN(130), rnd.IntN(130), rnd.IntN(3)
@@ -38,6 +39,25 @@ func TestPutAndTake(t *testing.T) {
 	}
 }
 
+// FuzzPast: each way past the cache copies what copy does, wherever it begins and ends.
+func FuzzPast(f *testing.F) {
+	f.Add([]byte("some bytes"), 3, 5, 300)
+	f.Fuzz(func(t *testing.T, pattern []byte, at, from, n int) {
+		at, from, n = int(uint(at)%(2*lineBytes)), int(uint(from)%(2*lineBytes)), int(uint(n)%(1<<14))
+		src := make([]byte, from+n)
+		for i := range src {
+			if len(pattern) > 0 {
+				src[i] = pattern[i%len(pattern)] + byte(i/len(pattern))
+			}
+		}
+		got := bytes.Repeat([]byte{0xa5}, at+n+1)
+		if k := Past(got[at:at+n], src[from:]); k != n || !bytes.Equal(got[at:at+n], src[from:]) || got[at+n] != 0xa5 || at > 0 && got[at-1] != 0xa5 {
+			t.Fatalf("%d bytes from %d to %d", n, from, at)
+		}
+		streams(t, src[from:])
+	})
+}
+
 // The string instruction and the loop over lines do what their twins do.
 func FuzzMove(f *testing.F) {
 	f.Add([]byte("some bytes"), 3, 5)
@@ -53,4 +73,15 @@ func FuzzMove(f *testing.F) {
 			t.Fatalf("%d bytes at %d: %x", n, at, got)
 		}
 	})
+}
+
+// aligned is memory that begins with a line.
+func aligned(n int) []byte {
+	b := make([]byte, n+lineBytes)
+	for i := range lineBytes {
+		if uintptr(unsafe.Pointer(&b[i]))%lineBytes == 0 {
+			return b[i : i+n]
+		}
+	}
+	panic("no line begins")
 }

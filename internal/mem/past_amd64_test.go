@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !race
+
+package mem
+
+import (
+	"bytes"
+	"testing"
+)
+
+// streams holds both ways of this processor against copy.
+func streams(t *testing.T, src []byte) {
+	t.Helper()
+	n := len(src) / pastStep * pastStep
+	for _, f := range []func(dst, src []byte){streamPlain, func(dst, src []byte) {
+		if hasWide() {
+			streamWide(dst, src)
+		} else {
+			copy(dst, src)
+		}
+	}} {
+		got := aligned(n + pastStep)
+		if f(got[:n], src[:n]); !bytes.Equal(got[:n], src[:n]) || !bytes.Equal(got[n:], make([]byte, pastStep)) {
+			t.Fatalf("%d bytes are not what they were", n)
+		}
+	}
+}
