@@ -34,20 +34,20 @@ func (t *Transport) Check() {
 }
 
 // damaged reports whether the next message can never be read: its slot shows
-// neither what the last lap has left there nor nothing, or a later message is
+// neither what an earlier lap has left there nor nothing, or a later message is
 // there. The next is written before that, so it is looked at once more.
 func (r *inRing) damaged() bool {
-	n := uint32(len(r.slots))
-	switch uint32(r.next.Load() >> 32) {
-	case r.seq:
+	if r.comes() {
 		return false
-	case 0, r.seq - n:
-	default:
+	}
+	n := uint32(len(r.slots))
+	// A message that came in the duplex line has left its slot as it was.
+	if w := uint32(r.next.Load() >> 32); w != 0 && w != r.seq && (int32(w-r.seq) > 0 || (r.seq-w)%n != 0) {
 		return true
 	}
 	for k := uint32(1); k < n; k++ {
 		if uint32(r.slots[(r.seq-1+k)&(n-1)].word.Load()>>32) == r.seq+k {
-			return uint32(r.next.Load()>>32) != r.seq
+			return !r.comes()
 		}
 	}
 	return false

@@ -45,6 +45,7 @@ func (t *Transport) Connect(ct wire.Contact) (transport.Slot, error) {
 	}
 	c.out, c.pid = out, ct.PID
 	c.out.back = c.in
+	t.joinDuplex(c)
 	t.events.forget(func(e *transport.Event) bool { return e.Slot == c.slot && e.Kind == transport.EvUp })
 	c.out.edge = newEdge(t.env.Self, ct.Proc)
 	if c.untold {

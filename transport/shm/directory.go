@@ -164,6 +164,7 @@ func (t *Transport) takeIn(x comer) {
 	c.nonceAddr, c.nonce = x.nonceAddr, x.nonce
 	c.in = newInRing(t, c, m, x.entry, x.use, g)
 	c.out.back = c.in
+	t.joinDuplex(c)
 	c.in.edge = newEdge(proc, t.env.Self)
 	t.addRing(c.in)
 }

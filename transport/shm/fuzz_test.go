@@ -117,7 +117,18 @@ func (s *scribbler) close() {
 func (s *scribbler) write(where byte, off, v uint16) {
 	put := func(m []byte) { binary.LittleEndian.PutUint16(m[int(off)%(len(m)-1):], v) }
 	us, them := s.us.conn(s.slot), s.them.conn(s.theirs)
-	switch where % 9 {
+	switch where % 10 {
+	case 9:
+		// Answers in the duplex line, and anything there.
+		h := wire.Header{1, 2, uint64(v & 1), 3}
+		s.us.Send(s.slot, &h, make([]byte, off%(duplexMax+1)), 0)
+		s.turn(0)
+		if them.out.room(0) {
+			them.out.put(kindData, &h, make([]byte, v%(duplexMax-7)))
+		}
+		if us.in != nil && us.in.half != nil && v&2 != 0 {
+			us.in.half.word.Store(us.in.half.word.Load() ^ uint64(v)<<(off%64))
+		}
 	case 0:
 		put(s.head[segment.HeadShm : segment.HeadShm+128])
 	case 1:

@@ -28,6 +28,15 @@ type inRing struct {
 	index int  // in Transport.rings
 	dirty bool // in Transport.delivered
 
+	// Of the duplex line: the peer's half, whether the next message may be there, with
+	// which header, and what it has brought; took is how many were taken there, echo how
+	// many of ours the peer has taken, both as taken is.
+	duplex     bool
+	took, echo uint64
+	half       *half
+	before     wire.Header
+	brought    [3]uint64
+
 	told, toldData uint32 // progress published
 	lazy, lazyData uint32 // publish when more than this is consumed
 	mem            []byte
@@ -81,6 +90,10 @@ func (r *inRing) read(w uint64) (k kind, s *slot, p []byte, ok bool) {
 	if o, ack := &r.conn.out, s.ack; ack != o.dataDone {
 		o.freed(ack)
 	}
+	r.echo = w & taken
+	if r.duplex = w&follows != 0 && r.half != nil; r.duplex {
+		r.before = s.head
+	}
 	if size <= inlineMax {
 		p = s.inline[:size:size]
 	} else {
@@ -108,6 +121,18 @@ func (r *inRing) Take(h *wire.Header, turns int) ([]byte, bool) {
 	next, seq := r.next, r.seq
 	w := next.Load()
 	for ; uint32(w>>32) != seq; w = next.Load() {
+		if w, yes := r.shown(); yes {
+			if r.conn.deaf {
+				return nil, false
+			}
+			head, p, ok := r.readDuplex(w)
+			if !ok {
+				return nil, false
+			}
+			*h = *head
+			r.deliver()
+			return p, true
+		}
 		if turns--; turns <= 0 {
 			return nil, false
 		}
@@ -120,11 +145,16 @@ func (r *inRing) Take(h *wire.Header, turns int) ([]byte, bool) {
 	}
 	_, s, p, _ := r.read(w)
 	*h = s.head
+	r.deliver()
+	return p, true
+}
+
+// deliver has the next Poll give back what was handed out.
+func (r *inRing) deliver() {
 	if !r.dirty {
 		r.dirty = true
 		r.t.delivered = append(r.t.delivered, r)
 	}
-	return p, true
 }
 
 // FastBox implements transport.FastBoxes.
@@ -145,6 +175,19 @@ func (t *Transport) drain(r *inRing, ev []transport.Event, n int) int {
 	for budget := len(r.slots); budget > 0 && n < len(ev); budget-- {
 		w := r.next.Load()
 		if uint32(w>>32) != r.seq {
+			w, yes := r.shown()
+			if !yes {
+				break
+			}
+			h, p, ok := r.readDuplex(w)
+			if !ok {
+				t.offend(r.conn)
+				break
+			}
+			e := &ev[n]
+			e.Kind, e.Slot, e.Header, e.Payload = transport.EvRecv, r.conn.slot, *h, p
+			n++
+			// The next might overwrite it, and comes with the next Poll.
 			break
 		}
 		k, s, p, ok := r.read(w)
@@ -160,9 +203,8 @@ func (t *Transport) drain(r *inRing, ev []transport.Event, n int) int {
 			break
 		}
 	}
-	if r.seq != before && !r.dirty {
-		r.dirty = true
-		t.delivered = append(t.delivered, r)
+	if r.seq != before {
+		r.deliver()
 	}
 	return n
 }
@@ -208,4 +250,13 @@ func (t *Transport) parted(c *conn, err error) {
 func (t *Transport) offend(c *conn) { t.cut(c, transport.ErrProtocol) }
 
 // ready reports whether a message waits.
-func (r *inRing) ready() bool { return uint32(r.next.Load()>>32) == r.seq && !r.conn.deaf }
+func (r *inRing) ready() bool { return r.comes() && !r.conn.deaf }
+
+// comes reports whether there is a message, whether or not it may be read.
+func (r *inRing) comes() bool {
+	if uint32(r.next.Load()>>32) == r.seq {
+		return true
+	}
+	_, yes := r.shown()
+	return yes
+}

@@ -134,7 +134,10 @@ type box struct {
 	progress atomic.Uint64
 	_        [lineBytes - 8]byte
 
-	_ [2 * lineBytes]byte
+	// Both write this line, a half each: the process that comes first by its name the first.
+	// It is used in the fast box that leads to that.
+	duplex [2]half
+	_      [lineBytes]byte
 
 	// Control blocks of the bulk transfers from sender to receiver.
 	bulk [blockCount]block
@@ -183,6 +186,17 @@ type slot struct {
 	inline [inlineMax]byte
 }
 
+// half of a duplex line: one short message whose header is nearly that of the last one.
+type half struct {
+	// word is that of a slot. With repeats the header is the last one's, and words are
+	// payload; without, its third word is words[0].
+	word  atomic.Uint64
+	words [3]uint64
+}
+
+// duplexMax is the longest payload of a duplex line.
+const duplexMax = 24
+
 // kind says who reads a message.
 type kind uint8
 
@@ -202,11 +216,22 @@ const (
 // which the sender went back to before it had reached the end.
 const early = 1 << 31
 
+const (
+	// repeats in the word of a half: the header is that of the last message.
+	repeats = early
+	// taken in any word: how many messages of the duplex line the sender has taken, modulo
+	// two. One at most is under way.
+	taken = 1 << 30
+	// follows in a slot's word: the next message may come in the duplex line, with this
+	// header. Without it the next comes in a slot.
+	follows = 1 << 29
+)
+
 func slotWord(seq uint32, k kind, n int) uint64 {
 	return uint64(seq)<<32 | uint64(k)<<24 | uint64(n)
 }
 
-func splitWord(w uint64) (k kind, n int) { return kind(w >> 24 & 0x7f), int(w & (1<<24 - 1)) }
+func splitWord(w uint64) (k kind, n int) { return kind(w >> 24 & 0x1f), int(w & (1<<24 - 1)) }
 
 // lap is the first position of the ring's next lap, or at if that is one.
 func lap(at, size uint32) uint32 { return (at + size - 1) &^ (size - 1) }

@@ -31,6 +31,13 @@ type outRing struct {
 	heard          uint32  // what was to come from the peer at the last message
 	back           *inRing // the fast box in the other direction, or nil
 
+	// Of the duplex line: our half, whether the peer looks there, with which header, and
+	// how many we have given there, modulo two, as taken is.
+	half   *half
+	duplex bool
+	before wire.Header
+	gave   uint64
+
 	ended        bool   // the last word is said
 	checked      uint32 // pos after the last kindCheck
 	gen          uint32
@@ -130,12 +137,26 @@ func (o *outRing) reserve(n int) []byte {
 // put writes a message for which room has just found room. The payload may
 // stand in its place already: nothing is copied to where it comes from.
 func (o *outRing) put(k kind, h *wire.Header, p []byte) {
+	var w uint64
+	answered := o.answered()
+	if answered && len(p) <= duplexMax && k == kindData && o.half != nil {
+		if o.duplex && o.answer(h, p) {
+			o.heard = o.back.seq
+			if o.head.sleeping.Load() != 0 {
+				wake(o.head, o.bell)
+			}
+			return
+		}
+		o.duplex, o.before, w = true, *h, follows
+	} else if o.duplex {
+		o.duplex = false
+	}
 	s := &o.slots[o.pos&uint32(len(o.slots)-1)]
 	// Word by word: a wider load of what was just stored in words would wait.
 	s.head[0], s.head[1], s.head[2], s.head[3] = h[0], h[1], h[2], h[3]
-	var w uint64
 	if o.back != nil {
 		s.ack = o.back.freed
+		w |= o.back.took
 	}
 	if len(p) == 8 {
 		binary.NativeEndian.PutUint64(s.inline[:], binary.NativeEndian.Uint64(p))
@@ -144,7 +165,7 @@ func (o *outRing) put(k kind, h *wire.Header, p []byte) {
 	} else {
 		mem.Put(o.data[o.place&uint32(len(o.data)-1):], p)
 		o.dataPos = o.place + uint32(len(p))
-		w = o.early
+		w |= o.early
 	}
 	o.pos++
 	o.edge.release()
@@ -152,7 +173,7 @@ func (o *outRing) put(k kind, h *wire.Header, p []byte) {
 	if o.head.sleeping.Load() != 0 {
 		wake(o.head, o.bell)
 	}
-	if o.answered() {
+	if answered {
 		o.heard = o.back.seq
 	} else {
 		o.ahead(len(p))

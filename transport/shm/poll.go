@@ -64,7 +64,7 @@ func (t *Transport) pollHot(ev []transport.Event, n int) int {
 		}
 		r := hot[i]
 		i++
-		if uint32(r.next.Load()>>32) == r.seq {
+		if r.comes() {
 			if n == len(ev) {
 				t.first = i - 1
 				return n
@@ -86,7 +86,7 @@ func (t *Transport) pollCold(ev []transport.Event, n int) int {
 		}
 		r := t.rings[t.coldNext]
 		t.coldNext++
-		if uint32(r.next.Load()>>32) == r.seq {
+		if r.comes() {
 			n = t.drain(r, ev, n)
 			t.warm(r)
 		}
@@ -137,7 +137,7 @@ func (t *Transport) removeRing(r *inRing) {
 	}
 	r.dirty = false
 	// A fast box that somebody still holds shows nothing any more.
-	r.next, r.seq = &t.silence, 1
+	r.next, r.seq, r.duplex, r.half = &t.silence, 1, false, nil
 }
 
 // Arm sets the word that makes peers ring the bell, then looks everywhere

@@ -17,6 +17,8 @@ var (
 	_ [boxSlots - unsafe.Sizeof(box{})]struct{}
 	_ [0]struct{} = [unsafe.Sizeof(entry{}) - entryBytes]struct{}{}
 	_ [0]struct{} = [unsafe.Sizeof(slot{}) - slotBytes]struct{}{}
+	_ [0]struct{} = [unsafe.Sizeof([2]half{}) - lineBytes]struct{}{}
+	_ [0]struct{} = [unsafe.Offsetof(box{}.duplex) % lineBytes]struct{}{}
 )
 
 func viewHead(m []byte) *headWords {
@@ -54,3 +56,8 @@ func addrOf(b []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.Slice
 
 // addrOfWord is addrOf for a word inside a heap object.
 func addrOfWord(w *uint64) uint64 { return uint64(uintptr(unsafe.Pointer(w))) }
+
+// bytesOf is the memory of words.
+func bytesOf(words []uint64) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), 8*len(words))
+}

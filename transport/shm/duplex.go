@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shm
+
+import (
+	"cmp"
+	"encoding/binary"
+
+	"gompi/internal/wire"
+)
+
+// joinDuplex gives both ends of a connection its duplex line, when there are both.
+func (t *Transport) joinDuplex(c *conn) {
+	if c.in == nil || c.out.box == nil {
+		return
+	}
+	mine, line := 1, &c.out.box.duplex
+	if cmp.Or(cmp.Compare(t.env.Self.Job, c.proc.Job), cmp.Compare(t.env.Self.Serial, c.proc.Serial)) < 0 {
+		mine, line = 0, &c.in.box.duplex
+	}
+	c.out.half, c.in.half = &line[mine], &line[1-mine]
+}
+
+// answer writes a message into the duplex line, which the message that it answers has
+// brought, if it fits there and the peer has taken the last one: then the line comes back
+// with it, where a slot would have to be fetched.
+func (o *outRing) answer(h *wire.Header, p []byte) bool {
+	l := &o.before
+	if o.back.echo != o.gave || h[0] != l[0] || h[1] != l[1] || h[3] != l[3] {
+		return false
+	}
+	w := uint64(repeats)
+	var words [3]uint64
+	at := words[:]
+	if h[2] != l[2] {
+		if len(p) > duplexMax-8 {
+			return false
+		}
+		l[2], words[0], w, at = h[2], h[2], 0, words[1:]
+	}
+	if len(p) == 8 {
+		at[0] = binary.NativeEndian.Uint64(p)
+	} else {
+		copy(bytesOf(at), p)
+	}
+	x := o.half
+	x.words[0], x.words[1], x.words[2] = words[0], words[1], words[2]
+	o.gave ^= taken
+	o.pos++
+	o.edge.release()
+	x.word.Store(slotWord(o.pos, kindData, len(p)) | w | o.back.took)
+	return true
+}
+
+// shown reports whether the duplex line has the next message.
+func (r *inRing) shown() (w uint64, yes bool) {
+	if !r.duplex {
+		return 0, false
+	}
+	w = r.half.word.Load()
+	return w, uint32(w>>32) == r.seq
+}
+
+// readDuplex takes the message of the duplex line whose word is w. It returns false for
+// one that cannot be. The line may be written again as soon as the peer hears that it was
+// taken: payload and header are copies.
+func (r *inRing) readDuplex(w uint64) (h *wire.Header, p []byte, ok bool) {
+	r.edge.acquire()
+	k, n := splitWord(w)
+	words := &r.brought
+	*words = r.half.words
+	p = bytesOf(words[:])
+	if w&repeats == 0 {
+		r.before[2], p = words[0], p[8:]
+	}
+	if k != kindData || n > len(p) {
+		return nil, nil, false
+	}
+	r.echo = w & taken
+	r.took ^= taken
+	r.advance()
+	return &r.before, p[:n:n], true
+}
