@@ -13,9 +13,12 @@ const (
 
 // Past is Copy past the cache: the lines of dst, which another processor may have, are not
 // fetched for it, nor kept. What is stored after it is seen by others after what it has
-// copied. dst and src may not overlap.
+// copied. dst and src may not overlap, but are nothing to copy if they are the same.
 func Past(dst, src []byte) int {
 	n := min(len(dst), len(src))
+	if unsafe.SliceData(dst) == unsafe.SliceData(src) {
+		return n
+	}
 	head := int(-uintptr(unsafe.Pointer(unsafe.SliceData(dst))) % lineBytes)
 	body := (n - head) / pastStep * pastStep
 	if body <= 0 {

@@ -31,6 +31,8 @@ type outRing struct {
 	heard          uint32  // what was to come from the peer at the last message
 	back           *inRing // the fast box in the other direction, or nil
 
+	distance distance
+
 	// Of the duplex line: our half, whether the peer looks there, with which header, and
 	// how many we have given there, modulo two, as taken is.
 	half   *half
@@ -163,7 +165,7 @@ func (o *outRing) put(k kind, h *wire.Header, p []byte) {
 	} else if len(p) <= inlineMax {
 		copy(s.inline[:], p)
 	} else {
-		mem.Put(o.data[o.place&uint32(len(o.data)-1):], p)
+		o.write(o.data[o.place&uint32(len(o.data)-1):], p)
 		o.dataPos = o.place + uint32(len(p))
 		w |= o.early
 	}
@@ -178,6 +180,17 @@ func (o *outRing) put(k kind, h *wire.Header, p []byte) {
 	} else {
 		o.ahead(len(p))
 	}
+}
+
+// write copies a payload to its place: past the cache where the peer's processor is far.
+func (o *outRing) write(to, p []byte) {
+	if len(p) >= pastLeast {
+		if o.distance.probe(to); o.distance.far {
+			mem.Past(to, p)
+			return
+		}
+	}
+	mem.Put(to, p)
 }
 
 // ahead asks for the lines of messages that are likely to follow one of n payload
