@@ -14,10 +14,10 @@ import (
 
 // A cell of blocks, as vector has it, is
 //
-//	kindData  the block, if it is the same for all
+//	kindData  the block, if it is the same for all or for the only other one
 //	          else {edges 2, where the first block begins 2}, {rank 2, end 2} for
 //	          each, and the blocks side by side
-//	kindRegion  {key 8, length 8}, if it is the same for all
+//	kindRegion  {key 8, length 8}, likewise
 //	          else {key 8, key of the table 8, edges 8} and, unless the table
 //	          has a key, {rank 8, offset 8, length 8} for each
 //	          of Gatherv {length 8}: a message follows
@@ -41,10 +41,15 @@ const (
 func (b *Board) offerBlocks(o *operation) {
 	r, x := &b.single, &b.vector
 	c := b.cell(b.rank, o.seq)
-	if x.same {
-		n := int64(len(r.in))
+	if x.alone {
+		out := r.in
+		if !x.same {
+			_, off, n := b.block(o, 1-b.rank)
+			out = out[off:][:n]
+		}
+		n := int64(len(out))
 		if n <= b.vector.most {
-			mem.Put(b.payload(c, n), r.in)
+			mem.Put(b.payload(c, n), out)
 			b.publish(c, o.word|uint64(n))
 			return
 		}
@@ -55,7 +60,7 @@ func (b *Board) offerBlocks(o *operation) {
 			return
 		}
 		p := b.payload(c, sameRegion)
-		binary.NativeEndian.PutUint64(p, b.register(r.in))
+		binary.NativeEndian.PutUint64(p, b.register(out))
 		binary.NativeEndian.PutUint64(p[8:], uint64(n))
 		r.registered = true
 		b.publish(c, o.word|kindRegion|sameRegion)
@@ -173,7 +178,7 @@ func (b *Board) blockHere(o *operation, src int, p []byte) ([]byte, bool) {
 
 // wideBlock is the place of the next block of a rank in its memory.
 func (b *Board) wideBlock(o *operation, src int, w uint64, p []byte) (key uint64, off, n int64, ok bool) {
-	if b.vector.same {
+	if b.vector.alone {
 		if len(p) != sameRegion {
 			return 0, 0, 0, o.garbled(src, "keys of %d bytes", len(p))
 		}

@@ -19,6 +19,7 @@ import (
 type vector struct {
 	near  bool // among neighbors, of which a pair may have several edges
 	same  bool // one block for all
+	alone bool // a rank's cell has one block, and no table: it is for all, or there is one other rank
 	ended bool // all blocks have come
 	keyed bool // one was read where it lay: its owner waits
 	blockLists
@@ -82,6 +83,7 @@ func (b *Board) beginBlocks(o *operation, a *Call) {
 		other := 1 - b.rank
 		o.all = b.size == 2 && among(x.dests, other) && among(x.sources, other)
 	}
+	x.alone = x.same || g.Op == collectives.OpAlltoallv && b.size == 2
 	o.published, o.out, o.to = nil, nil, buffer.Buf{}
 	if a.Out.Strided() {
 		o.to = a.Out
@@ -265,7 +267,7 @@ func (b *Board) takeBlock(o *operation) bool {
 	}
 	p := b.payload(c, size)
 	if w&kindRegion == 0 {
-		if !x.same {
+		if !x.alone {
 			var ok bool
 			if p, ok = b.blockHere(o, src, p); !ok {
 				return false
