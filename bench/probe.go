@@ -7,9 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"sync/atomic"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -71,7 +71,7 @@ func newProbe(world *mpi.Comm) (*probe, error) {
 	}
 	if at[0] != 0 && file >= 0 {
 		if m, err := unix.Mmap(file, 0, probeBytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err == nil {
-			p.memory, p.word = m, (*atomic.Uint64)(unsafe.Pointer(&m[0]))
+			p.memory, p.word = m, wordAt(m)
 		}
 	}
 	// It is also what keeps rank 0's descriptor open for the other.
@@ -142,6 +142,7 @@ func (p *probe) await(turn uint64) error {
 		if _, _, err := p.world.Iprobe(1-p.world.Rank(), tagNever); err != nil {
 			return err
 		}
+		runtime.Gosched()
 		_, _, _ = unix.Syscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
 		if since.IsZero() {
 			since = time.Now()

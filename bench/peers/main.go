@@ -22,11 +22,14 @@ import (
 	"os/signal"
 	"runtime"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
+
+	"gompi/bench/report"
 )
 
 type options struct {
@@ -39,6 +42,7 @@ type options struct {
 	further   []string
 	jobs      string
 	markdown  string
+	doc       string
 	raw       string
 	install   bool
 }
@@ -56,6 +60,7 @@ func main() {
 		"OUT is a path in /tmp, which may be that of another root file system (more than once)")
 	f.StringVar(&o.jobs, "jobs", "", "run only these: comma list of groups, benchmarks or parts of names (--jobs list prints them); redist runs only if it is named")
 	f.StringVar(&o.markdown, "markdown", "", "also write the table as Markdown to this file")
+	f.StringVar(&o.doc, "doc", "", "also write that into this document, in place of what stands there between the lines that name make bench-near")
 	f.StringVar(&o.raw, "json", "", "also write every result as a JSON line to this file")
 	f.BoolVar(&o.install, "install", true, "install missing Debian packages when root")
 	if err := f.Parse(os.Args[1:]); err != nil {
@@ -132,8 +137,15 @@ func run(ctx context.Context, o options, args []string) error {
 	if werr := t.text(os.Stdout); err == nil {
 		err = werr
 	}
+	var md strings.Builder
+	if err == nil {
+		err = t.markdown(&md, machine(), o)
+	}
 	if o.markdown != "" && err == nil {
-		err = writeMarkdown(o.markdown, t, o)
+		err = os.WriteFile(o.markdown, []byte(md.String()), 0o666)
+	}
+	if o.doc != "" && err == nil {
+		err = report.WriteTables(o.doc, "make bench-near", md.String())
 	}
 	return err
 }
@@ -149,13 +161,4 @@ func warnIfBusy(w io.Writer) {
 	if _, err := fmt.Sscan(string(b), &load); err == nil && load > 0.5*float64(runtime.NumCPU()) {
 		fmt.Fprintf(w, "peers: warning: the load average is %.1f on %d cores; numbers will be worth little\n", load, runtime.NumCPU())
 	}
-}
-
-func writeMarkdown(path string, t table, o options) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	err = t.markdown(f, machine(), o)
-	return errors.Join(err, f.Close())
 }

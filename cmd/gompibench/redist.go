@@ -145,12 +145,6 @@ func (c *redistCommand) run(ctx context.Context, world *mpi.Comm) error {
 	return report.RedistTable(os.Stdout, all)
 }
 
-// What stands between these lines of a document is made by --tables.
-const (
-	tablesBegin = "<!-- tables: gompibench redist --tables -->\n"
-	tablesEnd   = "<!-- end of tables -->\n"
-)
-
 // writeTables is --tables.
 func (c *redistCommand) writeTables() error {
 	rs, err := readResults(c.files)
@@ -160,27 +154,9 @@ func (c *redistCommand) writeTables() error {
 	if c.doc == "" {
 		return redist.Tables(os.Stdout, rs)
 	}
-	text, err := os.ReadFile(c.doc)
-	if err != nil {
-		return err
-	}
 	var b strings.Builder
 	if err := redist.Tables(&b, rs); err != nil {
 		return err
 	}
-	out, err := between(string(text), b.String())
-	if err != nil {
-		return fmt.Errorf("%s: %w", c.doc, err)
-	}
-	return os.WriteFile(c.doc, []byte(out), 0o666)
-}
-
-// between puts tables where they belong in a document.
-func between(doc, tables string) (string, error) {
-	before, rest, ok := strings.Cut(doc, tablesBegin)
-	_, after, also := strings.Cut(rest, tablesEnd)
-	if !ok || !also {
-		return "", fmt.Errorf("no lines %q and %q behind it", strings.TrimSpace(tablesBegin), strings.TrimSpace(tablesEnd))
-	}
-	return before + tablesBegin + tables + "\n" + tablesEnd + after, nil
+	return report.WriteTables(c.doc, "gompibench redist --tables", b.String())
 }

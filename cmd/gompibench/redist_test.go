@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -73,24 +72,5 @@ func TestRunJob(t *testing.T) {
 	_, err = runJob(ctx, script(`echo "gompibench: redist 1->2: 1 of 2, x" >&2; sleep 60`), func(float64, string) { stop() })
 	if !errors.Is(err, context.Canceled) || time.Since(began) > 20*time.Second {
 		t.Errorf("%v after %v", err, time.Since(began))
-	}
-}
-
-// The document has a place for the tables, which is filled anew as often as one likes.
-func TestTablesIntoDocument(t *testing.T) {
-	text, err := os.ReadFile("../../docs/redistribution.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	once, err := between(string(text), "\n## 1M of data\n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	twice, err := between(once, "\n## 1M of data\n")
-	if err != nil || once != twice || strings.Count(once, "## 1M of data") != 1 {
-		t.Errorf("%v\n%s", err, twice)
-	}
-	if _, err := between("no place", "x"); err == nil {
-		t.Error("tables are put into a text without a place for them")
 	}
 }

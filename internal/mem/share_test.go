@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"testing"
-	"unsafe"
 )
 
 // Put and Take copy what copy does, and touch nothing beside it, at all places
@@ -78,10 +77,5 @@ func FuzzMove(f *testing.F) {
 // aligned is memory that begins with a line.
 func aligned(n int) []byte {
 	b := make([]byte, n+lineBytes)
-	for i := range lineBytes {
-		if uintptr(unsafe.Pointer(&b[i]))%lineBytes == 0 {
-			return b[i : i+n]
-		}
-	}
-	panic("no line begins")
+	return b[toLine(b):][:n]
 }

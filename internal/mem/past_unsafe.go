@@ -19,7 +19,7 @@ func Past(dst, src []byte) int {
 	if unsafe.SliceData(dst) == unsafe.SliceData(src) {
 		return n
 	}
-	head := int(-uintptr(unsafe.Pointer(unsafe.SliceData(dst))) % lineBytes)
+	head := toLine(dst)
 	body := (n - head) / pastStep * pastStep
 	if body <= 0 {
 		return copy(dst, src)
@@ -34,3 +34,6 @@ func Past(dst, src []byte) int {
 	}
 	return n
 }
+
+// toLine is how far it is from where memory begins to where a line does.
+func toLine(b []byte) int { return int(-uintptr(unsafe.Pointer(unsafe.SliceData(b))) % lineBytes) }
