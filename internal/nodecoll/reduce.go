@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 
 	"gompi/collectives"
-	"gompi/internal/mem"
 )
 
 // pieceBytes is how much of a segment is reduced at once: it stays in a
@@ -99,21 +98,13 @@ func (b *Board) reducePiece(o *operation, dst []byte, off int64) bool {
 			continue
 		}
 		to := acc
-		if q == 0 && !b.showsSegment(o) {
+		if q == 0 {
 			to = dst
 		}
 		o.kernel(address(to), address(x), address(high), n/o.unit)
 		high = to
 	}
-	if b.showsSegment(o) {
-		mem.Past(dst, high)
-	}
 	return true
-}
-
-// showsSegment reports whether others read this rank's segment of the result.
-func (b *Board) showsSegment(o *operation) bool {
-	return b.single.second && (o.op == collectives.OpAllreduce || b.rank != b.single.root)
 }
 
 // offerResult publishes where this rank's segment of the result lies.
