@@ -7,21 +7,25 @@ const (
 	// on one string instruction does. docs/design/012-board.md has the figures.
 	putMin  = 512
 	takeMin = 2 << 10
-	// pastMin is from where on writing past the cache pays also between processors
-	// that share one. docs/design/031-near-and-far.md has the figures.
+	// pastMin is from where on writing past the cache pays wherever the processors are. docs/design/031-near-and-far.md has the figures.
 	pastMin = 8 << 10
 )
 
 // Put is Copy to memory that another processor has read last, and is to read next.
 func Put(dst, src []byte) int {
-	n := min(len(dst), len(src))
-	switch {
-	case n >= pastMin:
+	if min(len(dst), len(src)) >= pastMin {
 		return Past(dst, src)
-	case n >= putMin:
-		own(dst[:n]) // all together, before the first is written
 	}
-	return copy(dst, src)
+	return PutNear(dst, src)
+}
+
+// PutNear is Put between processors that share a cache, where the same memory goes to and
+// fro: its lines are asked for together, before the first is written.
+func PutNear(dst, src []byte) int {
+	if n := min(len(dst), len(src)); n >= putMin && n <= piece {
+		own(dst[:n])
+	}
+	return Copy(dst, src)
 }
 
 // Ask asks for the lines of p, which are to be written soon and which another

@@ -17,7 +17,7 @@ func TestPutAndTake(t *testing.T) {
 		src[i] = byte(rnd.Uint32())
 	}
 	lengths := []int{pastMin - 1, pastMin, pastMin + 1, pastMin + pastStep - 1, 0, 1, 7, 8, 63, 64, 65, 300, putMin - 1, putMin, putMin + 1, takeMin - 1, takeMin, takeMin + 1, 4096, 5000, 16 << 10, piece, piece + 1}
-	for name, f := range map[string]func(dst, src []byte) int{"Put": Put, "Take": Take, "Past": Past} {
+	for name, f := range map[string]func(dst, src []byte) int{"Put": Put, "PutNear": PutNear, "Take": Take, "Past": Past} {
 		for _, n := range lengths {
 			for range 20 {
 				at, from, more := rnd.IntN(130), rnd.IntN(130), rnd.IntN(3)

@@ -165,7 +165,7 @@ func (o *outRing) put(k kind, h *wire.Header, p []byte) {
 	} else if len(p) <= inlineMax {
 		copy(s.inline[:], p)
 	} else {
-		o.write(o.data[o.place&uint32(len(o.data)-1):], p)
+		o.write(o.data[o.place&uint32(len(o.data)-1):], p, answered)
 		o.dataPos = o.place + uint32(len(p))
 		w |= o.early
 	}
@@ -182,15 +182,20 @@ func (o *outRing) put(k kind, h *wire.Header, p []byte) {
 	}
 }
 
-// write copies a payload to its place: past the cache where the peer's processor is far.
-func (o *outRing) write(to, p []byte) {
+// write copies a payload to its place: past the cache where the peer's processor is far. To a
+// near one an answer goes through the cache, which has its place: see fits.
+func (o *outRing) write(to, p []byte, answer bool) {
 	if len(p) >= pastLeast {
 		if o.distance.probe(to); o.distance.far {
 			mem.Past(to, p)
 			return
 		}
 	}
-	mem.Put(to, p)
+	if answer {
+		mem.PutNear(to, p)
+	} else {
+		mem.Put(to, p)
+	}
 }
 
 // ahead asks for the lines of messages that are likely to follow one of n payload
