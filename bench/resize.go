@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/bench/report"
+	"gompi/internal/cputime"
 	"gompi/mpi"
 	"gompi/sessions"
 )
@@ -323,15 +324,10 @@ func (r *resizer) calibrate() (err error) {
 	if r.comm.Rank() == 0 {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		used := func() time.Duration {
-			var t unix.Timespec
-			_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t)
-			return time.Duration(t.Nano())
-		}
-		begin := used()
+		begin := cputime.Thread()
 		r.work.turns = 1 << 22
 		r.work.do()
-		r.work.turns = int64(float64(r.work.turns) * float64(r.o.work) / float64(max(1, used()-begin)))
+		r.work.turns = int64(float64(r.work.turns) * float64(r.o.work) / float64(max(1, cputime.Thread()-begin)))
 	}
 	r.work.turns, err = mpi.BcastOne(r.comm, r.work.turns, 0)
 	return err

@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"gompi/internal/cputime"
 )
 
 // share of a processor that work in the background takes, in per cent, while others have
@@ -65,17 +65,10 @@ func (p *pace) work(do func() error) error {
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	before := threadTime()
+	before := cputime.Thread()
 	err := do()
-	p.owe(threadTime() - before)
+	p.owe(cputime.Thread() - before)
 	return err
-}
-
-// threadTime is how long this thread has had a processor.
-func threadTime() time.Duration {
-	var t unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t)
-	return time.Duration(t.Nano())
 }
 
 // owe has rest sleep for work that took so long.

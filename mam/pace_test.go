@@ -7,6 +7,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"gompi/internal/cputime"
 )
 
 // TestPace: work in the background rests where there are too many processes, and can be
@@ -74,7 +76,7 @@ func TestPaceOfWaiting(t *testing.T) {
 	}
 	begin := time.Now()
 	_ = p.work(func() error {
-		for threadTime() > 0 && time.Since(begin) < 20*time.Millisecond {
+		for cputime.Thread() > 0 && time.Since(begin) < 20*time.Millisecond {
 		}
 		return nil
 	})

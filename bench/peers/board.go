@@ -125,9 +125,10 @@ func (b *board) table(jobs []job, impls []impl) table {
 
 // cut is where the probes of all implementations together part into two states; 0: they do
 // not.
-func (b *board) cut() float64 {
-	return report.Cut(slices.Concat(slices.Collect(maps.Values(b.batches))...))
-}
+func (b *board) cut() float64 { return report.Cut(b.all()) }
+
+// all are the batches of all rows.
+func (b *board) all() []report.Batch { return slices.Concat(slices.Collect(maps.Values(b.batches))...) }
 
 // states makes the rows of each state of the machine, if there were two.
 func (b *board) states(jobs []job, impls []string) []state {
@@ -135,7 +136,7 @@ func (b *board) states(jobs []job, impls []string) []state {
 	if cut == 0 {
 		return nil
 	}
-	all := report.SplitStates(slices.Concat(slices.Collect(maps.Values(b.batches))...), cut)
+	all := report.SplitStates(b.all(), cut)
 	list := []state{{name: "near", probe: all.ProbeNear}, {name: "far", probe: all.ProbeFar}}
 	for _, j := range jobs {
 		for _, p := range j.points() {

@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"gompi/internal/cputime"
 )
 
 // pi is an approximation by so many rectangles, the first kind of computing.
@@ -45,21 +45,14 @@ func cost(do func()) time.Duration {
 	for n := 1; ; n *= 2 {
 		var took [2]time.Duration
 		for i := range took {
-			begin := used()
+			begin := cputime.Thread()
 			for range n {
 				do()
 			}
-			took[i] = used() - begin
+			took[i] = cputime.Thread() - begin
 		}
 		if least := min(took[0], took[1]); least >= enough || n >= 1<<40 {
 			return max(least/time.Duration(n), 1)
 		}
 	}
-}
-
-// used is the time that this thread has had a processor.
-func used() time.Duration {
-	var t unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t)
-	return time.Duration(t.Nano())
 }

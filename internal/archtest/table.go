@@ -40,8 +40,9 @@ var layers = []row{
 	{pkg: "internal/knob", pure: true},
 	{pkg: "internal/retry"},
 	{pkg: "internal/huge"},
-	{pkg: "internal/crew"},  // for the module: threads for work that is soon over
-	{pkg: "internal/dirty"}, // for the module, and for reading memory that is being written
+	{pkg: "internal/crew"},    // for the module: threads for work that is soon over
+	{pkg: "internal/cputime"}, // likewise, and for benchmarks
+	{pkg: "internal/dirty"},   // for the module, and for reading memory that is being written
 	{pkg: "internal/dtype", may: "internal/mem"},
 	{pkg: "internal/buffer", may: "internal/dtype internal/mem"},
 	{pkg: "internal/kernel", may: "internal/dtype", pure: true},
@@ -117,7 +118,7 @@ var layers = []row{
 
 	// The malleability module stands on what programs have, too, and what is pure: who has
 	// which elements, and which values settings may have.
-	{pkg: "mam", may: "mpi sessions rma internal/cost internal/dirty internal/layout internal/huge internal/crew internal/knob internal/hostmem"},
+	{pkg: "mam", may: "mpi sessions rma internal/cost internal/dirty internal/layout internal/huge internal/crew internal/cputime internal/knob internal/hostmem"},
 
 	// The launcher knows processes and the control plane, never the library.
 	{pkg: "internal/launch", may: "internal/control internal/wire"},
@@ -140,8 +141,8 @@ var layers = []row{
 	// Applications of both.
 	{pkg: "bench/report"},
 	{pkg: "bench/plot", may: "bench/report"},
-	{pkg: "bench/stages", may: "mpi"}, // what iterations of an application do, for the two laboratories
-	{pkg: "bench", may: "mpi mpi/value rma sessions collectives collectives/selection collectives/sim internal/cgroup bench/report"},
+	{pkg: "bench/stages", may: "mpi internal/cputime"}, // what iterations of an application do, for the two laboratories
+	{pkg: "bench", may: "mpi mpi/value rma sessions collectives collectives/selection collectives/sim internal/cgroup internal/cputime bench/report"},
 	// By packages of their own, as they link the module.
 	{pkg: "bench/redist", may: "mpi mam internal/cost internal/layout bench bench/report bench/stages"},
 	{pkg: "bench/sam", may: "bench bench/report bench/stages mam mpi"},
