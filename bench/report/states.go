@@ -52,7 +52,9 @@ const (
 	stateGap = 1.6 // between neighbours among the probes, as a factor
 	// A state has so many probes at least, and such a part of all: less is disturbance.
 	stateProbes = 10
-	statePart   = 0.02
+	statePart   = 0.01
+	// So many in between are of processors that moved during the probe.
+	betweenPart = 0.004
 )
 
 // Cut is where the probes of batches part into two states: far ones are above. 0: there is
@@ -63,11 +65,12 @@ func Cut(batches []Batch) float64 {
 		probes = append(probes, b.Before, b.After)
 	}
 	slices.Sort(probes)
-	least := max(stateProbes, int(statePart*float64(len(probes))))
+	part := func(p float64) int { return int(p * float64(len(probes))) }
+	least, between := max(stateProbes, part(statePart)), part(betweenPart)
 	cut, widest := 0.0, stateGap
-	for i := least; i <= len(probes)-least; i++ {
-		if gap := probes[i] / probes[i-1]; gap >= widest {
-			cut, widest = math.Sqrt(probes[i]*probes[i-1]), gap
+	for near, far := least-1, least+between; far <= len(probes)-least; near, far = near+1, far+1 {
+		if gap := probes[far] / probes[near]; gap >= widest {
+			cut, widest = math.Sqrt(probes[far]*probes[near]), gap
 		}
 	}
 	return cut

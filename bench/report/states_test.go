@@ -18,6 +18,15 @@ func batchesOf(n int, usec, probe float64) (list []Batch) {
 	return list
 }
 
+// spread are n batches whose probes lie evenly between two.
+func spread(n int, lo, hi float64) (list []Batch) {
+	for i := range n {
+		p := lo + (hi-lo)*float64(i)/float64(n)
+		list = append(list, Batch{1, p, p})
+	}
+	return list
+}
+
 func TestStates(t *testing.T) {
 	near, far := batchesOf(60, 0.13, 55), batchesOf(30, 0.36, 310)
 	disturbed := []Batch{{9, 55, 9000}, {9, 9000, 9000}, {5, 60, 310}}
@@ -33,6 +42,8 @@ func TestStates(t *testing.T) {
 		{"hardly any far", append(far[:2:2], near...), false, States{}},
 		{"both", append(append(disturbed[:1:1], far...), near...), true, States{UsecNear: 0.13, UsecFar: 0.36, BatchesNear: 60, BatchesFar: 30}},
 		{"both, changing", append(append(disturbed[2:], far...), near...), true, States{UsecNear: 0.13, UsecFar: 0.36, BatchesNear: 60, BatchesFar: 30}},
+		{"both, some in between", append(append(spread(3, 120, 250), batchesOf(300, 0.36, 310)...), batchesOf(600, 0.13, 55)...), true, States{UsecNear: 0.13, UsecFar: 0.36, BatchesNear: 601, BatchesFar: 302}},
+		{"no gap", append(append(spread(60, 60, 310), far...), near...), false, States{}},
 		{"a small gap", append(batchesOf(30, 1, 80), near...), false, States{}},
 	} {
 		cut := Cut(c.list)

@@ -40,9 +40,10 @@ var layers = []row{
 	{pkg: "internal/knob", pure: true},
 	{pkg: "internal/retry"},
 	{pkg: "internal/huge"},
-	{pkg: "internal/crew"},    // for the module: threads for work that is soon over
-	{pkg: "internal/cputime"}, // likewise, and for benchmarks
-	{pkg: "internal/dirty"},   // for the module, and for reading memory that is being written
+	{pkg: "internal/crew"},     // for the module: threads for work that is soon over
+	{pkg: "internal/cputime"},  // likewise, and for benchmarks
+	{pkg: "internal/distance"}, // of processors: for rings and boards
+	{pkg: "internal/dirty"},    // for the module, and for reading memory that is being written
 	{pkg: "internal/dtype", may: "internal/mem"},
 	{pkg: "internal/buffer", may: "internal/dtype internal/mem"},
 	{pkg: "internal/kernel", may: "internal/dtype", pure: true},
@@ -87,13 +88,13 @@ var layers = []row{
 	{pkg: "transport/transporttest", may: "transport internal/wire"},
 	{pkg: "transport/faulty", may: "transport internal/wire"},
 	{pkg: "transport/inproc", may: "transport internal/wire internal/mem"},
-	{pkg: "transport/shm", may: "transport internal/wire internal/mem internal/span internal/segment internal/cgroup internal/huge internal/knob internal/wait"},
+	{pkg: "transport/shm", may: "transport internal/wire internal/distance internal/mem internal/span internal/segment internal/cgroup internal/huge internal/knob internal/wait"},
 	{pkg: "transport/tcp", may: "transport internal/knob internal/retry internal/wire internal/mem"},
 
 	{pkg: "internal/shmem", may: "transport internal/wire internal/span"},
 
 	// What ranks of a host do in the memory that they share, without waiting.
-	{pkg: "internal/nodecoll", may: "internal/nodecoll/layout transport collectives internal/buffer internal/fault internal/wire internal/kernel internal/mem internal/wait"},
+	{pkg: "internal/nodecoll", may: "internal/nodecoll/layout transport collectives internal/buffer internal/fault internal/wire internal/kernel internal/distance internal/mem internal/wait"},
 
 	// The engine takes transports as values; it imports none of them.
 	{pkg: "internal/engine", may: "transport collectives collectives/flat internal/buffer internal/calls internal/fault internal/wire internal/group internal/match " +

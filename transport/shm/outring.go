@@ -5,6 +5,7 @@ package shm
 import (
 	"encoding/binary"
 
+	"gompi/internal/distance"
 	"gompi/internal/mem"
 	"gompi/internal/segment"
 	"gompi/internal/wire"
@@ -31,7 +32,7 @@ type outRing struct {
 	heard          uint32  // what was to come from the peer at the last message
 	back           *inRing // the fast box in the other direction, or nil
 
-	distance distance
+	distance distance.Meter
 
 	// Of the duplex line: our half, whether the peer looks there, with which header, and
 	// how many we have given there, modulo two, as taken is.
@@ -186,7 +187,7 @@ func (o *outRing) put(k kind, h *wire.Header, p []byte) {
 // near one an answer goes through the cache, which has its place: see fits.
 func (o *outRing) write(to, p []byte, answer bool) {
 	if len(p) >= pastLeast {
-		if o.distance.probe(to); o.distance.far {
+		if o.distance.Probe(to); o.distance.Far() {
 			mem.Past(to, p)
 			return
 		}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package distance finds out how far other processors are, by the time that a line of memory
+// takes. docs/design/031-near-and-far.md.
+package distance
+
+// unsafe: a word of memory that others use at will is touched by an atomic.
+
+import (
+	"sync/atomic"
+	"time"
+	"unsafe"
+)
+
+const (
+	// probeEvery is after how many writes of some length the distance is looked at again.
+	probeEvery = 64
+	// farTime is how much longer it takes to get a line from a far processor than from
+	// nowhere, at least; from a near one it takes a third. docs/design/031-near-and-far.md
+	// has the figures.
+	farTime = 60 * time.Nanosecond
+)
+
+// Meter is how far the processors are on which those run that read what this one writes:
+// processors share a cache, or do not, and those of a virtual machine move. The zero value
+// takes them for near.
+type Meter struct {
+	far   bool
+	count uint32
+	last  [3]bool // what the last probes said: one of them may have been interrupted
+}
+
+// Far reports whether one of the readers does not share a cache with this processor, as far
+// as the last probes tell.
+func (m *Meter) Far() bool { return m.far }
+
+// Probe measures now and then how long it takes to get line, aligned to 8 bytes, which the
+// readers have read last and which this processor is about to write.
+func (m *Meter) Probe(line []byte) {
+	if m.count++; m.count <= uint32(len(m.last)) || m.count%probeEvery == 0 {
+		m.measure((*uint64)(unsafe.Pointer(&line[0])))
+	}
+}
+
+func (m *Meter) measure(word *uint64) {
+	begin := time.Now()
+	atomic.AddUint64(word, 0)
+	took := time.Since(begin)
+	begin = time.Now()
+	atomic.AddUint64(word, 0)
+	took -= time.Since(begin)
+	copy(m.last[1:], m.last[:])
+	m.last[0] = took > farTime
+	n := 0
+	for _, far := range m.last {
+		if far {
+			n++
+		}
+	}
+	m.far = n > len(m.last)/2
+}
