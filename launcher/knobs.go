@@ -37,6 +37,7 @@ func Knobs() []Knob {
 		{"budget", "GOMPI_BUDGET", "by memory", "bytes of unexpected messages kept in all, beyond 1 MiB per peer", within(knob.Budget), nil},
 		{"ring", "GOMPI_RING", "by transport", "bytes of shared ring data per peer", within(knob.Ring), nil},
 		{"cma", "GOMPI_CMA", "auto", "copy directly between processes: auto or off", oneOf("auto", "off"), nil},
+		{"duplex", "GOMPI_DUPLEX", "auto", "short answers in the line of shared memory that brought the question: auto or off", oneOf("auto", "off"), nil},
 		{"huge", "GOMPI_HUGE", "auto", "huge pages for buffers that are copied often, and for arrays: auto or off", oneOf("auto", "off"), nil},
 		{"check", "GOMPI_CHECK", "0", "1 finds buffers in use by two operations, and ranks whose collective calls differ", oneOf("0", "1"), nil},
 		{"spin", "GOMPI_SPIN", "by ranks per CPU", "turns of polling before a waiting rank gives up its CPU", within(knob.Spin), nil},

@@ -89,6 +89,8 @@ func settingsOf(seed uint64) []setting {
 		case "shm":
 			s.knobs = append(s.knobs, pick("", "GOMPI_CMA=off", "GOMPI_RING=256", "GOMPI_RING=1024 GOMPI_CMA=off")...)
 			s.faulty = x%4 == 1
+			x /= 4
+			s.knobs = append(s.knobs, pick("", "GOMPI_DUPLEX=off")...)
 		case "inproc":
 			s.faulty = x%2 == 1
 		}

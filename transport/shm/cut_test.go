@@ -22,10 +22,24 @@ type couple struct {
 
 func newCouple(t *testing.T, settings map[string]string) *couple {
 	t.Helper()
+	x := openCouple(t, settings)
+	x.join(t)
+	return x
+}
+
+// openCouple opens the two, and connects them not yet.
+func openCouple(t *testing.T, settings map[string]string) *couple {
+	t.Helper()
 	x := &couple{f: newFabric(settings), downs: map[*Transport]int{}}
 	t.Cleanup(x.f.close)
-	pa, pb := wire.ProcID{Job: 9, Serial: 1}, wire.ProcID{Job: 9, Serial: 2}
-	x.a, x.b = x.f.open(t, pa), x.f.open(t, pb)
+	x.a, x.b = x.f.open(t, wire.ProcID{Job: 9, Serial: 1}), x.f.open(t, wire.ProcID{Job: 9, Serial: 2})
+	return x
+}
+
+// join connects them.
+func (x *couple) join(t *testing.T) {
+	t.Helper()
+	pa, pb := x.a.env.Self, x.b.env.Self
 	sab, err := x.a.Connect(x.f.Contact(pb, pa))
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +51,6 @@ func newCouple(t *testing.T, settings map[string]string) *couple {
 	x.ab, x.ba = x.a.conn(sab), x.b.conn(sba)
 	x.count(x.a, 0)
 	x.count(x.b, 0)
-	return x
 }
 
 // count polls and returns how many events of a kind came.

@@ -9,7 +9,8 @@ import (
 	"gompi/internal/wire"
 )
 
-// joinDuplex gives both ends of a connection its duplex line, when there are both.
+// joinDuplex gives both ends of a connection its duplex line, when there are both. Who may
+// not write there reads it all the same: the peer may be set otherwise.
 func (t *Transport) joinDuplex(c *conn) {
 	if c.in == nil || c.out.box == nil {
 		return
@@ -18,7 +19,10 @@ func (t *Transport) joinDuplex(c *conn) {
 	if cmp.Or(cmp.Compare(t.env.Self.Job, c.proc.Job), cmp.Compare(t.env.Self.Serial, c.proc.Serial)) < 0 {
 		mine, line = 0, &c.in.box.duplex
 	}
-	c.out.half, c.in.half = &line[mine], &line[1-mine]
+	c.in.half = &line[1-mine]
+	if !t.noDuplex {
+		c.out.half = &line[mine]
+	}
 }
 
 // answer writes a message into the duplex line, which the message that it answers has

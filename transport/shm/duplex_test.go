@@ -86,8 +86,9 @@ func (s *side) receive(t *testing.T, other *side, take, one bool) {
 	}
 }
 
-func newSides(t *testing.T) (*side, *side) {
-	x := newCouple(t, nil)
+func newSides(t *testing.T) (*side, *side) { return sidesOf(t, newCouple(t, nil)) }
+
+func sidesOf(t *testing.T, x *couple) (*side, *side) {
 	t.Cleanup(func() {
 		x.a.Close()
 		x.b.Close()
@@ -123,6 +124,34 @@ func TestDuplex(t *testing.T) {
 		b.receive(t, a, true, false)
 		b.send(t, []int{8, 8, 5000}[i%3], uint64(i/5), 3)
 		a.receive(t, b, false, false)
+	}
+}
+
+// TestDuplexOff: who is set to leave the line alone does not write there, and reads what a
+// peer that is set otherwise does.
+func TestDuplexOff(t *testing.T) {
+	for _, c := range []struct{ a, b bool }{{true, false}, {false, true}, {true, true}} {
+		x := openCouple(t, map[string]string{"GOMPI_DUPLEX": "off"})
+		x.a.noDuplex, x.b.noDuplex = x.a.noDuplex && c.a, x.b.noDuplex && c.b
+		x.join(t)
+		a, b := sidesOf(t, x)
+		for i := range 1000 {
+			a.send(t, 8, uint64(i%2), 5)
+			b.receive(t, a, i%3 > 0, false)
+			b.send(t, i%(duplexMax+1)%17, 9, 5)
+			a.receive(t, b, i%3 > 0, false)
+		}
+		if a.c.out.pos != b.c.in.seq-1 || len(a.under)+len(b.under) > 0 {
+			t.Fatalf("off %v: %d and %d messages have not come", c, len(a.under), len(b.under))
+		}
+		for _, s := range []struct {
+			*side
+			off bool
+		}{{a, c.a}, {b, c.b}} {
+			if s.off && s.inLine > 0 || !s.off && s.inLine < 300 {
+				t.Errorf("off %v: %v sent %d of 1000 in the line", c, s.tr.env.Self, s.inLine)
+			}
+		}
 	}
 }
 

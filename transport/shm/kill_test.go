@@ -3,8 +3,10 @@
 package shm
 
 import (
+	"bytes"
 	"errors"
 	"math/rand/v2"
+	"runtime"
 	"syscall"
 	"testing"
 	"time"
@@ -102,6 +104,88 @@ func TestKill(t *testing.T) {
 				c.closeFDs()
 			}
 		})
+	}
+}
+
+// TestKillAnswering kills a peer that answers each message, in the duplex line if it may.
+// Each answer that comes is the next one and whole, after it EvDown.
+func TestKillAnswering(t *testing.T) {
+	kills := 20
+	if testing.Short() {
+		kills = 4
+	}
+	r := rand.New(rand.NewPCG(5, 5))
+	for _, setting := range []string{"GOMPI_DUPLEX=auto", "GOMPI_DUPLEX=off"} {
+		most, mostInLine := 0, 0
+		for range kills {
+			c := start(t, "echo", setting)
+			n, inLine := c.answeredUntilKilled(t, time.Duration(r.IntN(10000))*time.Microsecond)
+			most, mostInLine = max(most, n), max(mostInLine, inLine)
+			c.tr.Release(c.slot)
+			c.tr.Close()
+			c.closeFDs()
+		}
+		if off := setting == "GOMPI_DUPLEX=off"; most < 100 || off && mostInLine > 0 || !off && mostInLine < most/2 {
+			t.Errorf("%s: %d answers at most, %d in the line", setting, most, mostInLine)
+		}
+	}
+}
+
+// answeredUntilKilled plays ping-pong with the child, kills it after d, and follows it to
+// its EvDown. It returns the number of answers, and of those that came in the line.
+func (c *child) answeredUntilKilled(t *testing.T, d time.Duration) (answers, inLine int) {
+	t.Helper()
+	var p [8]byte
+	fill(p[:], 0)
+	c.send(wire.Header{miniData}, p[:])
+	for c.next().Kind != transport.EvRecv {
+	}
+	dead := make(chan struct{})
+	timer := time.AfterFunc(d, func() {
+		c.cmd.Process.Signal(syscall.SIGKILL)
+		c.cmd.Wait()
+		close(dead)
+	})
+	defer timer.Stop()
+	for deadline, failed, sent := time.Now().Add(20*time.Second), false, 0; ; {
+		if sent == answers {
+			sent++
+			fill(p[:], uint64(sent))
+			c.send(wire.Header{miniData, 0, uint64(sent % 3)}, p[:])
+		}
+		for turns := 0; c.at == c.n; turns++ {
+			c.at, c.n = 0, c.tr.Poll(c.ev[:])
+			if turns%1024 < 1023 || failed {
+				continue
+			}
+			select {
+			case <-dead:
+				failed = true
+				c.tr.Fail(c.slot)
+			default:
+				runtime.Gosched()
+			}
+		}
+		switch e := c.next(); e.Kind {
+		case transport.EvRecv:
+			answers++
+			if in := c.tr.conn(c.slot).in; uint32(in.half.word.Load()>>32) == in.seq-1 {
+				inLine++
+			}
+			want := [8]byte{}
+			fill(want[:], uint64(answers))
+			if e.Header != (wire.Header{miniData, 0, uint64(answers % 3)}) || !bytes.Equal(e.Payload, want[:]) {
+				t.Fatalf("answer %d: %v %x", answers, e.Header, e.Payload)
+			}
+		case transport.EvDown:
+			if !failed || !errors.Is(e.Err, transport.ErrPeerGone) {
+				t.Fatalf("EvDown (declared dead: %v) after %d answers: %v", failed, answers, e.Err)
+			}
+			return answers, inLine
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("no EvDown after %d answers", answers)
+		}
 	}
 }
 

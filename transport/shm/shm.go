@@ -29,10 +29,11 @@ const (
 // engine: no two methods but those of Sharer run at the same time. It keeps the descriptors
 // env.Segment and env.Bell in use until Close, without owning them.
 type Transport struct {
-	env    transport.Env
-	caps   transport.Caps
-	shape  shape // of the fast boxes that this process makes
-	cmaOff bool
+	env      transport.Env
+	caps     transport.Caps
+	shape    shape // of the fast boxes that this process makes
+	cmaOff   bool
+	noDuplex bool // nothing is sent in duplex lines
 
 	span    int64 // bytes of address space in the own segment
 	headMem []byte
@@ -84,7 +85,8 @@ type Transport struct {
 // Settings: GOMPI_RING is the size in bytes of a data ring (a power of two
 // from 256; others are rounded up; default 256 KiB) and bounds EagerMax to half
 // of it. GOMPI_CMA=off makes large transfers go through the rings. GOMPI_HUGE=off
-// leaves the pages of buffers as they are (see package huge).
+// leaves the pages of buffers as they are (see package huge). GOMPI_DUPLEX=off sends
+// nothing in duplex lines; what a peer sends there is taken.
 func Open(env transport.Env) (*Transport, error) {
 	if env.Segment < 0 || env.Bell < 0 {
 		return nil, fmt.Errorf("shm: no segment or bell given: %w", transport.ErrUnavailable)
@@ -102,6 +104,7 @@ func Open(env transport.Env) (*Transport, error) {
 		env:        env,
 		shape:      g,
 		cmaOff:     setting("GOMPI_CMA") == "off",
+		noDuplex:   setting("GOMPI_DUPLEX") == "off",
 		byProc:     make(map[wire.ProcID]*conn),
 		nonce:      rand.Uint64() | 1,
 		mostShared: mostShared,

@@ -159,6 +159,7 @@ func TestConformance(t *testing.T) {
 		options  transporttest.Options
 	}{
 		{"default", nil, transporttest.Options{}},
+		{"noduplex", map[string]string{"GOMPI_DUPLEX": "off"}, transporttest.Options{}},
 		{"nocma", map[string]string{"GOMPI_CMA": "off"}, transporttest.Options{Skip: noCMA}},
 		{"tiny", map[string]string{"GOMPI_RING": "4096"}, transporttest.Options{}},
 		{"tiny-nocma", map[string]string{"GOMPI_RING": "4096", "GOMPI_CMA": "off"}, transporttest.Options{MaxBulkBytes: 1 << 20, Skip: noCMA}},
