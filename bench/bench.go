@@ -20,6 +20,7 @@
 // An operation is one message, counted once, or one collective call:
 //
 //	latency    an iteration is there and back: 2 operations
+//	curve      latency at many sizes, in blocks that take turns
 //	bw         a window of 64 messages, then an answer of 4 bytes: 64
 //	bibw       a window of 64 messages in each direction: 128
 //	mbw        as bw for each pair of ranks i, i+P/2 and each goroutine; the

@@ -5,7 +5,11 @@ package bench
 import "gompi/mpi"
 
 func prepareLatency(world *mpi.Comm, _ *Options, bytes int) loop {
-	out, in := make([]byte, bytes), make([]byte, bytes)
+	return pingPong(world, make([]byte, bytes), make([]byte, bytes))
+}
+
+// pingPong sends out to and fro.
+func pingPong(world *mpi.Comm, out, in []byte) loop {
 	peer := 1 - world.Rank()
 	ping := func(n int) error {
 		for range n {

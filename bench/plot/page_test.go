@@ -59,15 +59,17 @@ func TestHTML(t *testing.T) {
 func TestPageOfAll(t *testing.T) {
 	page := string(pageOfAll(t))
 	for what, want := range map[string]int{
-		`<h2 id="`:                6,
+		`<h2 id="`:                7,
 		"<nav><a href=\"#0-bw\">": 1,
 		// Peers: three figures and a column, 0.5 in each row of ours over shared memory.
 		">latency: time over that of the best peer<": 1,
 		"<th>to best peer</th>":                      2,
-		">resize: ranks are added<":                  1,
-		">resize: ranks are removed<":                1,
-		">28+84<":                                    1,
-		">spawn: until all have joined<":             1,
+		// Both states of the machine, a line each.
+		">curve: time, near and far<":    1,
+		">resize: ranks are added<":      1,
+		">resize: ranks are removed<":    1,
+		">28+84<":                        1,
+		">spawn: until all have joined<": 1,
 		// One blocking figure less for a size than of those in the background.
 		">time, blocking, 256 MiB over shm<":                            1,
 		">time into warm memory, blocking, 256 MiB over shm<":           1,

@@ -44,6 +44,9 @@ func middle(rs []report.Result) report.Result {
 	m.UsecP99 = of(func(r *report.Result) float64 { return r.UsecP99 })
 	m.MBps = of(func(r *report.Result) float64 { return r.MBps })
 	m.Allocs = of(func(r *report.Result) float64 { return r.Allocs })
+	if len(rs) > 1 {
+		m.States = nil // each run has parted its own
+	}
 	return m
 }
 
@@ -64,6 +67,9 @@ func (s *section) points(rs []report.Result) error {
 			against(s.Bench+": time", x, report.Axis{Label: "time in us"}, rs, lineOfJob, bytesOf, usec),
 			against(s.Bench+": bandwidth", x, report.Axis{Label: "bandwidth in MB/s"}, rs, lineOfJob, bytesOf, func(r report.Result) float64 { return r.MBps }),
 		}
+		if states := byState(rs); len(states) > 0 {
+			figs = append(figs, against(s.Bench+": time, near and far", x, report.Axis{Label: "time in us"}, states, lineOfJob, bytesOf, usec))
+		}
 		ours := slices.DeleteFunc(slices.Clone(rs), func(r report.Result) bool { return math.IsNaN(toBest(rs, r)) })
 		if len(ours) > 0 {
 			figs = append(figs, against(s.Bench+": time over that of the best peer", x, report.Axis{Label: "ratio (below 1: faster)"}, ours, lineOfJob, bytesOf,
@@ -77,6 +83,24 @@ func (s *section) points(rs []report.Result) error {
 		return s.draw(barsOf(s.Bench+": time", "time in us", rs, transport, func(report.Result) string { return "" }, usec))
 	}
 	return nil
+}
+
+// byState are the medians of each state of the machine, where there are two.
+func byState(rs []report.Result) []report.Result {
+	var list []report.Result
+	for _, r := range rs {
+		if s := r.States; s != nil {
+			for _, x := range []struct {
+				name string
+				usec float64
+			}{{", near", s.UsecNear}, {", far", s.UsecFar}} {
+				if x.usec > 0 {
+					list = append(list, report.Result{Transport: r.Transport + x.name, Ranks: r.Ranks, Bytes: r.Bytes, Usec: x.usec})
+				}
+			}
+		}
+	}
+	return list
 }
 
 // ours is what transports of this library are called beside those of peers, as "us/shm".

@@ -39,6 +39,8 @@ type Result struct {
 	*States
 	// Batches are its blocks; nil: they were not asked for.
 	Batches []Batch `json:"batches,omitempty"`
+	// Curve says where time falls over size, of a curve; nil: it is none.
+	Curve *Curve `json:"curve,omitempty"`
 	// First says of which early call on a communicator this is the time; nil: it
 	// makes no difference.
 	First *First `json:"first,omitempty"`
@@ -188,6 +190,9 @@ func (r *Result) check() error {
 	}
 	if r.Sam != nil {
 		return r.Sam.check()
+	}
+	if r.Curve != nil {
+		return r.Curve.check()
 	}
 	if r.Target != nil {
 		return r.Target.check()

@@ -35,6 +35,9 @@ func Row(w io.Writer, r Result) error {
 		more += fmt.Sprintf("  near %s (%d batches, probe %s ns), far %s (%d, %s ns)",
 			Number(s.UsecNear), s.BatchesNear, Number(s.ProbeNear), Number(s.UsecFar), s.BatchesFar, Number(s.ProbeFar))
 	}
+	if c := r.Curve; c != nil {
+		more += c.text()
+	}
 	if f := r.First; f != nil {
 		more = " of a " + f.Of
 		if f.Call > 0 {

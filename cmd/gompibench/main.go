@@ -36,6 +36,9 @@ func main() {
 		case "first":
 			runFirst(os.Args[2:])
 			return
+		case "curve":
+			runCurve(os.Args[2:])
+			return
 		case "resize":
 			runResize(began, os.Args[2:])
 			return
@@ -170,6 +173,7 @@ func usage(w io.Writer) error {
 	b.WriteString("usage: gompirun -np N gompibench NAME [flags]\n       gompibench NAME [flags]              (starts itself under gompirun)\n" +
 		"       gompibench report [-o FILE] [--title T] FILE...   (an HTML page with plots, from JSON lines; by gompiplot)\n" +
 		"       gompibench first [flags]  (the first calls of a job and of new communicators)\n" +
+		"       gompibench curve [flags]  (how the time of a message grows with its size, where it falls)\n" +
 		"       gompibench resize [flags] (what it takes to change the number of ranks)\n" +
 		"       gompibench redist [flags] (what it takes to redistribute data when that number changes)\n" +
 		"       gompibench sam [flags] CONFIG  (a synthetic application that changes its number of ranks)\n" +
