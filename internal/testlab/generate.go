@@ -32,6 +32,14 @@ type generator struct {
 	prepared []prepared
 	mix      mixture
 	theme    theme
+	talk     talk
+}
+
+// talk is a row of short messages that two ranks answer each other with.
+type talk struct {
+	left  int // of them
+	last  Event
+	bytes int // at most
 }
 
 // prepared is a persistent collective.
@@ -65,7 +73,10 @@ func GenerateFor(seed uint64, ranks int) *Program {
 	g.mix = mixtures[g.r.IntN(len(mixtures))]
 	g.theme = g.someTheme()
 	n := minEvents + g.r.IntN(maxEvents-minEvents)
-	for i := range n {
+	for i := 0; i < n; i++ {
+		if g.talk.left > 0 {
+			n++ // beside the others
+		}
 		e := g.event(FirstEvent + i)
 		g.p.Events = append(g.p.Events, e)
 		g.note(&e)
@@ -79,6 +90,9 @@ func (g *generator) chance(percent int) bool { return g.r.IntN(100) < percent }
 func (g *generator) one(group []int) int { return group[g.r.IntN(len(group))] }
 
 func (g *generator) event(id int) Event {
+	if g.talk.left > 0 {
+		return g.answer(id)
+	}
 	if g.chance(12) {
 		g.current = g.r.IntN(len(g.comms))
 	}
@@ -164,6 +178,9 @@ func (g *generator) message(e *Event) {
 		// A rank cannot block in one half of a message to itself.
 		e.Recv = Irecv
 	}
+	if e.From != e.To && g.chance(20) {
+		g.talk = talk{6 + g.r.IntN(30), *e, []int{8, 16, 24, 30}[g.r.IntN(4)]}
+	}
 	switch e.Recv {
 	case Recv, Irecv:
 		if e.Bytes > 0 && g.chance(8) {
@@ -172,6 +189,26 @@ func (g *generator) message(e *Event) {
 			e.Room = g.r.IntN(200)
 		}
 	}
+}
+
+// answer is the next message of a talk: it goes back, and now and then on.
+func (g *generator) answer(id int) Event {
+	t := &g.talk
+	t.left--
+	e := Event{ID: id, Kind: Message, Comm: t.last.Comm, From: t.last.To, To: t.last.From, Bytes: g.r.IntN(t.bytes + 1)}
+	if g.chance(5) {
+		e.From, e.To = e.To, e.From
+	}
+	if g.chance(50) {
+		e.Tag = g.r.IntN(tags)
+	}
+	e.Send, e.Recv = Send, Recv
+	if g.chance(8) {
+		e.Send, e.Recv = SendHow(g.r.IntN(int(numSends))), RecvHow(g.r.IntN(int(numRecvs)))
+	}
+	e.SendDue, e.RecvDue = g.due(id), g.due(id)
+	t.last = e
+	return e
 }
 
 func (g *generator) group(e *Event) {
