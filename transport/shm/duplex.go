@@ -27,10 +27,21 @@ func (t *Transport) joinDuplex(c *conn) {
 
 // answer writes a message into the duplex line, which the message that it answers has
 // brought, if it fits there and the peer has taken the last one: then the line comes back
-// with it, where a slot would have to be fetched.
+// with it, where a slot would have to be fetched. A payload that does not fit goes to its
+// place in the data ring, which room has found.
 func (o *outRing) answer(h *wire.Header, p []byte) bool {
 	l := &o.before
-	if o.back.echo != o.gave || h[0] != l[0] || h[1] != l[1] || h[3] != l[3] {
+	if o.back.echo != o.gave || h[0] != l[0] || h[1] != l[1] {
+		return false
+	}
+	if len(p) > duplexMax {
+		w := o.writeData(p, true)
+		l[2], l[3] = h[2], h[3]
+		o.half.words = [3]uint64{h[2], h[3], uint64(o.back.freed)}
+		o.show(w, len(p))
+		return true
+	}
+	if h[3] != l[3] {
 		return false
 	}
 	w := uint64(repeats)
@@ -49,11 +60,16 @@ func (o *outRing) answer(h *wire.Header, p []byte) bool {
 	}
 	x := o.half
 	x.words[0], x.words[1], x.words[2] = words[0], words[1], words[2]
+	o.show(w, len(p))
+	return true
+}
+
+// show ends the writing of a message of n bytes into the duplex line.
+func (o *outRing) show(w uint64, n int) {
 	o.gave ^= taken
 	o.pos++
 	o.edge.release()
-	x.word.Store(slotWord(o.pos, kindData, len(p)) | w | o.back.took)
-	return true
+	o.half.word.Store(slotWord(o.pos, kindData, n) | w | o.back.took)
 }
 
 // shown reports whether the duplex line has the next message.
@@ -73,12 +89,21 @@ func (r *inRing) readDuplex(w uint64) (h *wire.Header, p []byte, ok bool) {
 	k, n := splitWord(w)
 	words := &r.brought
 	*words = r.half.words
-	p = bytesOf(words[:])
-	if w&repeats == 0 {
-		r.before[2], p = words[0], p[8:]
-	}
-	if k != kindData || n > len(p) {
+	switch {
+	case k != kindData || n > r.eager:
 		return nil, nil, false
+	case n > duplexMax:
+		r.before[2], r.before[3] = words[0], words[1]
+		r.conn.out.freed(uint32(words[2]))
+		p = r.inData(w, n)
+	default:
+		p = bytesOf(words[:])
+		if w&repeats == 0 {
+			r.before[2], p = words[0], p[8:]
+		}
+		if n > len(p) {
+			return nil, nil, false
+		}
 	}
 	r.echo = w & taken
 	r.took ^= taken

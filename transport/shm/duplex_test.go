@@ -109,8 +109,19 @@ func TestDuplex(t *testing.T) {
 	if a.inLine < 990 || b.inLine < 990 {
 		t.Errorf("%d and %d of 1000 answers went by the line", a.inLine, b.inLine)
 	}
+	// Those of longer ones have their payload in the data ring.
+	at := b.inLine
+	for i := range 1000 {
+		a.send(t, i%13*1000, 1, uint64(i%3))
+		b.receive(t, a, i%3 > 0, false)
+		b.send(t, duplexMax+1+i%7*2000, uint64(i), uint64(i%5))
+		a.receive(t, b, i%3 > 0, false)
+	}
+	if b.inLine-at < 990 {
+		t.Errorf("%d of 1000 long answers went by the line", b.inLine-at)
+	}
 	// In one direction none: the line would come back empty for each.
-	at := a.inLine
+	at = a.inLine
 	for range 1000 {
 		a.send(t, 8, 1, 5)
 		b.receive(t, a, true, false)
@@ -173,7 +184,7 @@ func TestDuplexAtOnce(t *testing.T) {
 // TestDuplexRandom: whatever the order of sends and receives, nothing is lost, doubled or
 // overtaken.
 func TestDuplexRandom(t *testing.T) {
-	lengths := []int{0, 1, 8, 8, 8, duplexMax - 8, duplexMax - 7, duplexMax, duplexMax + 1, 300, 9000}
+	lengths := []int{0, 1, 8, 8, 8, duplexMax - 8, duplexMax - 7, duplexMax, duplexMax + 1, 300, 5000, 16000}
 	inLine := 0
 	for seed := range uint64(60) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
@@ -210,7 +221,7 @@ func TestDuplexRandom(t *testing.T) {
 // overwritten in it before it was read is not waited for without end.
 func TestDuplexDamaged(t *testing.T) {
 	for name, word := range map[string]func(seq uint32) uint64{
-		"too long":            func(seq uint32) uint64 { return slotWord(seq, kindData, duplexMax+1) | repeats },
+		"too long":            func(seq uint32) uint64 { return slotWord(seq, kindData, maxEager+1) | repeats },
 		"too long behind tag": func(seq uint32) uint64 { return slotWord(seq, kindData, duplexMax-7) },
 		"another kind":        func(seq uint32) uint64 { return slotWord(seq, kindBye, 0) | repeats },
 		"nothing":             func(uint32) uint64 { return 0 },

@@ -128,8 +128,8 @@ func (s *scribbler) write(where byte, off, v uint16) {
 		h := wire.Header{1, 2, uint64(v & 1), 3}
 		s.us.Send(s.slot, &h, make([]byte, off%(duplexMax+1)), 0)
 		s.turn(0)
-		if them.out.room(0) {
-			them.out.put(kindData, &h, make([]byte, v%(duplexMax-7)))
+		if n := int(v) % 700 >> (off % 6); them.out.room(n) {
+			them.out.put(kindData, &h, make([]byte, n))
 		}
 		if us.in != nil && us.in.half != nil && v&2 != 0 {
 			us.in.half.word.Store(us.in.half.word.Load() ^ uint64(v)<<(off%64))

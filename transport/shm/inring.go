@@ -100,16 +100,21 @@ func (r *inRing) read(w uint64) (k kind, s *slot, p []byte, ok bool) {
 		if size > r.eager {
 			return k, s, nil, false
 		}
-		if w&early != 0 {
-			r.dataPos = lap(r.dataPos, uint32(len(r.data)))
-		}
-		start, end := place(r.dataPos, size, uint32(len(r.data)))
-		off := int(start & uint32(len(r.data)-1))
-		p = r.data[off : off+size : off+size]
-		r.dataPos = end
+		p = r.inData(w, size)
 	}
 	r.advance()
 	return k, s, p, true
+}
+
+// inData finds the n bytes of the next payload in the data ring; w is its word.
+func (r *inRing) inData(w uint64, n int) []byte {
+	if w&early != 0 {
+		r.dataPos = lap(r.dataPos, uint32(len(r.data)))
+	}
+	start, end := place(r.dataPos, n, uint32(len(r.data)))
+	off := int(start & uint32(len(r.data)-1))
+	r.dataPos = end
+	return r.data[off : off+n : off+n]
 }
 
 // Take implements transport.FastBox. What is no message, and what cannot be, is

@@ -186,15 +186,16 @@ type slot struct {
 	inline [inlineMax]byte
 }
 
-// half of a duplex line: one short message whose header is nearly that of the last one.
+// half of a duplex line: one message whose header is nearly that of the last one.
 type half struct {
-	// word is that of a slot. With repeats the header is the last one's, and words are
-	// payload; without, its third word is words[0].
+	// word is that of a slot. Of up to duplexMax bytes with repeats the header is the last
+	// one's, and words are payload; without, its third word is words[0]. A longer payload
+	// lies in the data ring, words are the third and fourth of the header, and ack of a slot.
 	word  atomic.Uint64
 	words [3]uint64
 }
 
-// duplexMax is the longest payload of a duplex line.
+// duplexMax is the longest payload in a duplex line itself.
 const duplexMax = 24
 
 // kind says who reads a message.
@@ -217,7 +218,7 @@ const (
 const early = 1 << 31
 
 const (
-	// repeats in the word of a half: the header is that of the last message.
+	// repeats in the word of a half with payload: the header is that of the last message.
 	repeats = early
 	// taken in any word: how many messages of the duplex line the sender has taken, modulo
 	// two. One at most is under way.

@@ -142,7 +142,7 @@ func (o *outRing) reserve(n int) []byte {
 func (o *outRing) put(k kind, h *wire.Header, p []byte) {
 	var w uint64
 	answered := o.answered()
-	if answered && len(p) <= duplexMax && k == kindData && o.half != nil {
+	if answered && k == kindData && o.half != nil {
 		if o.duplex && o.answer(h, p) {
 			o.heard = o.back.seq
 			if o.head.sleeping.Load() != 0 {
@@ -166,9 +166,7 @@ func (o *outRing) put(k kind, h *wire.Header, p []byte) {
 	} else if len(p) <= inlineMax {
 		copy(s.inline[:], p)
 	} else {
-		o.write(o.data[o.place&uint32(len(o.data)-1):], p, answered)
-		o.dataPos = o.place + uint32(len(p))
-		w |= o.early
+		w |= o.writeData(p, answered)
 	}
 	o.pos++
 	o.edge.release()
@@ -181,6 +179,14 @@ func (o *outRing) put(k kind, h *wire.Header, p []byte) {
 	} else {
 		o.ahead(len(p))
 	}
+}
+
+// writeData puts a payload in the place that room has found for it. It returns what the
+// receiver has to know of that.
+func (o *outRing) writeData(p []byte, answer bool) (w uint64) {
+	o.write(o.data[o.place&uint32(len(o.data)-1):], p, answer)
+	o.dataPos = o.place + uint32(len(p))
+	return o.early
 }
 
 // write copies a payload to its place: past the cache where the peer's processor is far. To a
