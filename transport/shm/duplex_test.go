@@ -189,7 +189,8 @@ func TestDuplexRandom(t *testing.T) {
 	for seed := range uint64(60) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		a, b := newSides(t)
-		few := 1 + rnd.IntN(6) // of lengths: the fewer the more often the line is used
+		// Of lengths, and under way: the fewer the more often the line is used.
+		few, most := 1+rnd.IntN(6), 1+rnd.IntN(10)
 		slices.Sort(lengths)
 		rnd.Shuffle(len(lengths), func(i, j int) { lengths[i], lengths[j] = lengths[j], lengths[i] })
 		for range 600 {
@@ -197,7 +198,7 @@ func TestDuplexRandom(t *testing.T) {
 			if rnd.IntN(2) == 0 {
 				x, y = b, a
 			}
-			if len(x.under) < 10 && rnd.IntN(3) > 0 {
+			if len(x.under) < most && rnd.IntN(3) > 0 {
 				x.send(t, lengths[rnd.IntN(few)], uint64(rnd.IntN(1+few/3)), uint64(rnd.IntN(1+few/4)))
 			} else {
 				x.receive(t, y, rnd.IntN(2) == 0, rnd.IntN(2) == 0)

@@ -142,7 +142,8 @@ func (o *outRing) reserve(n int) []byte {
 func (o *outRing) put(k kind, h *wire.Header, p []byte) {
 	var w uint64
 	answered := o.answered()
-	if answered && k == kindData && o.half != nil {
+	// One for one: who streams while the other does is answered now and then, too.
+	if answered && o.back.seq-o.heard == 1 && k == kindData && o.half != nil {
 		if o.duplex && o.answer(h, p) {
 			o.heard = o.back.seq
 			if o.head.sleeping.Load() != 0 {
