@@ -42,6 +42,9 @@ func (m *Meter) Probe(line []byte) {
 	}
 }
 
+// Due reports whether the next Probe measures: the line must be where the readers have left it.
+func (m *Meter) Due() bool { return m.count < uint32(len(m.last)) || (m.count+1)%probeEvery == 0 }
+
 func (m *Meter) measure(word *uint64) {
 	begin := time.Now()
 	atomic.AddUint64(word, 0)

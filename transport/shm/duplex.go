@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"encoding/binary"
 
+	"gompi/internal/mem"
 	"gompi/internal/wire"
 )
 
@@ -58,6 +59,9 @@ func (o *outRing) answer(h *wire.Header, p []byte) bool {
 	} else {
 		copy(bytesOf(at), p)
 	}
+	if len(p) <= 8*(len(at)-1) {
+		words[2] = uint64(o.back.freed)
+	}
 	x := o.half
 	x.words[0], x.words[1], x.words[2] = words[0], words[1], words[2]
 	o.show(w, len(p))
@@ -104,6 +108,12 @@ func (r *inRing) readDuplex(w uint64) (h *wire.Header, p []byte, ok bool) {
 		if n > len(p) {
 			return nil, nil, false
 		}
+		if o, ack := &r.conn.out, uint32(words[2]); n <= len(p)-8 && ack != o.dataDone {
+			o.freed(ack)
+		}
+	}
+	if o := &r.conn.out; len(o.soon) > 0 {
+		mem.Ask(o.soon)
 	}
 	r.echo = w & taken
 	r.took ^= taken

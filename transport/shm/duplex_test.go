@@ -218,6 +218,26 @@ func TestDuplexRandom(t *testing.T) {
 	}
 }
 
+// TestDuplexSoon: which lines the next answer needs is known before the question is there.
+func TestDuplexSoon(t *testing.T) {
+	a, b := newSides(t)
+	hits := 0
+	for range 200 {
+		a.send(t, 8, 1, 1)
+		b.receive(t, a, true, false)
+		o := &b.c.out
+		soon := o.soon
+		b.send(t, 300, 1, 1)
+		if len(soon) == 300 && &soon[0] == &o.data[o.place&uint32(len(o.data)-1)] {
+			hits++
+		}
+		a.receive(t, b, true, false)
+	}
+	if hits < 190 {
+		t.Errorf("foreseen in %d of 200", hits)
+	}
+}
+
 // TestDuplexDamaged: what cannot be in the line ends the connection, and what is
 // overwritten in it before it was read is not waited for without end.
 func TestDuplexDamaged(t *testing.T) {

@@ -44,6 +44,8 @@ const (
 	// most.
 	slotsAhead = 2
 	maxAhead   = 4 << 10
+	// Who answers asks for the lines of the next payload if it has maxSoon bytes at most.
+	maxSoon = 512
 )
 
 // headWords is what the senders to a process share: the words at
@@ -189,8 +191,9 @@ type slot struct {
 // half of a duplex line: one message whose header is nearly that of the last one.
 type half struct {
 	// word is that of a slot. Of up to duplexMax bytes with repeats the header is the last
-	// one's, and words are payload; without, its third word is words[0]. A longer payload
-	// lies in the data ring, words are the third and fourth of the header, and ack of a slot.
+	// one's, and words are payload; without, its third word is words[0]. The last word is
+	// ack of a slot if no payload is there. A longer payload lies in the data ring, words
+	// are the third and fourth of the header, and ack.
 	word  atomic.Uint64
 	words [3]uint64
 }

@@ -30,6 +30,7 @@ type outRing struct {
 	place          uint32  // of the payload that room has last found room for
 	early          uint64  // and whether that is an early lap
 	heard          uint32  // what was to come from the peer at the last message
+	soon           []byte  // where the payload of the next answer is likely to go
 	back           *inRing // the fast box in the other direction, or nil
 
 	distance distance.Meter
@@ -149,6 +150,7 @@ func (o *outRing) put(k kind, h *wire.Header, p []byte) {
 			if o.head.sleeping.Load() != 0 {
 				wake(o.head, o.bell)
 			}
+			o.expect(len(p))
 			return
 		}
 		o.duplex, o.before, w = true, *h, follows
@@ -206,13 +208,34 @@ func (o *outRing) write(to, p []byte, answer bool) {
 	}
 }
 
+// expect works out where the payload of the next answer goes if it is as long as the last:
+// its lines are asked for when the question comes, while that is read.
+func (o *outRing) expect(n int) {
+	o.soon = nil
+	if n <= duplexMax || n > maxSoon || o.leaves(n) {
+		return
+	}
+	start, _ := place(o.dataPos, n, uint32(len(o.data)))
+	at := int(start & uint32(len(o.data)-1))
+	if at+n > hotBytes {
+		at = 0
+	}
+	o.soon = o.data[at : at+n]
+}
+
+// leaves reports whether the lines of the next payload, of n bytes, are not asked for: it
+// is to go past the cache, or how long its first line takes is to be measured.
+func (o *outRing) leaves(n int) bool {
+	return n >= pastLeast && (o.distance.Far() || o.distance.Due())
+}
+
 // ahead asks for the lines of messages that are likely to follow one of n payload
 // bytes: waiting for the peer's processor to give them up takes longer than all
 // else that a short message needs. Where messages are answered the peer looks at
 // the next slot all the time, and would take it back.
 func (o *outRing) ahead(n int) {
 	mem.Ask(o.slots[(o.pos+slotsAhead)&uint32(len(o.slots)-1)].inline[:1])
-	if n > inlineMax && n <= maxAhead {
+	if n > inlineMax && n <= maxAhead && !o.leaves(n) {
 		start, _ := place(o.dataPos, n, o.span)
 		at := int(start & (o.span - 1))
 		mem.Ask(o.data[at : at+n])

@@ -21,7 +21,7 @@ import (
 const (
 	defaultRing  = 256 << 10
 	maxEager     = 16 << 10    // above, a bulk transfer is faster
-	pastLeast    = 1 << 10     // from here on payloads go past the cache to a far processor
+	pastLeast    = 512         // from here on payloads go past the cache to a far processor
 	closeTimeout = time.Second // for a copy of the peer's, at the end
 )
 
