@@ -89,7 +89,7 @@ var layers = []row{
 	{pkg: "transport/faulty", may: "transport internal/wire"},
 	{pkg: "transport/inproc", may: "transport internal/wire internal/mem"},
 	{pkg: "transport/shm", may: "transport internal/wire internal/distance internal/mem internal/span internal/segment internal/cgroup internal/huge internal/knob internal/wait"},
-	{pkg: "transport/tcp", may: "transport internal/knob internal/retry internal/wire internal/mem"},
+	{pkg: "transport/tcp", may: "transport internal/knob internal/retry internal/wire internal/distance internal/mem"},
 
 	{pkg: "internal/shmem", may: "transport internal/wire internal/span"},
 

@@ -206,6 +206,9 @@ func (t *Transport) parse(l *link) (whole bool, err error) {
 				transport.ErrProtocol, h.seq, h.ack, p.sent, p.acked)
 		}
 		p.taken, p.acked = h.seq, h.ack
+		if l.lent > 0 {
+			t.reclaim(l)
+		}
 		l.r += size
 		switch h.kind {
 		case kindMsg:

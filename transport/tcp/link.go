@@ -48,6 +48,7 @@ type link struct {
 	short   [proofBytes]byte
 
 	input
+	loan
 	blocked bool // the kernel takes no more; EPOLLOUT will tell
 	shut    bool // lingering: our side is shut down
 }
@@ -114,6 +115,7 @@ func (t *Transport) closeLink(l *link) {
 		t.lingering--
 	}
 	l.state = linkClosed
+	t.lender.forget(l)
 	t.setBlocked(l, false)
 	// The last reference to the socket: closing also removes it from epoll.
 	unix.Close(l.fd)
@@ -226,6 +228,9 @@ func (t *Transport) adopt(p *peer, l *link) {
 	p.state, p.dialErr = peerUp, nil
 	t.up++
 	t.setInterest(l, unix.EPOLLIN)
+	if sa, err := unix.Getpeername(l.fd); err == nil {
+		l.loopback = isLoopback(sa)
+	}
 	if accepted {
 		// The socket buffer is as good as empty: a short write is a failure.
 		if n, e := send(l.fd, []byte(verdictYes)); n != verdictBytes {

@@ -36,6 +36,10 @@ type Options struct {
 	AnswerTimeout time.Duration
 	// LingerTimeout bounds the orderly end of a connection. Zero means 2 s.
 	LingerTimeout time.Duration
+
+	// lendFrom: transfers of so many bytes are lent, wherever the peer's processor is.
+	// Zero means lendLeast, and to a far one. Tests set it.
+	lendFrom int
 }
 
 const (

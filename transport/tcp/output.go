@@ -82,10 +82,20 @@ func (t *Transport) newBlock() []byte {
 	return make([]byte, blockBytes)
 }
 
-// gather puts the front of o into t.vec: a chunk, or some messages.
-func (t *Transport) gather(o *output) {
-	for i := o.first; i < len(o.pieces) && t.vec.add(o.pieces[i].b); i++ {
+// gather puts the front of o into t.vec: a chunk, or some messages. It reports whether
+// something to be lent follows.
+func (t *Transport) gather(l *link, o *output) (more bool) {
+	for i := o.first; i < len(o.pieces); i++ {
+		q := &o.pieces[i]
+		n := t.plain(l, q)
+		if !t.vec.add(q.b[:n]) {
+			return false
+		}
+		if n < len(q.b) {
+			return true
+		}
 	}
+	return false
 }
 
 // consume removes n bytes that the kernel has taken, and tells whose payload

@@ -38,7 +38,7 @@ func (t *Transport) Send(s transport.Slot, h *wire.Header, b []byte, tok transpo
 	} else {
 		t.vec.add(t.scratch[:msgHead])
 		t.vec.add(b)
-		n, e = t.vec.send(p.link.fd)
+		n, e = t.vec.send(p.link.fd, false)
 	}
 	if n == msgHead+len(b) {
 		return transport.Sent
@@ -90,6 +90,24 @@ func (t *Transport) block(l *link) {
 	t.setInterest(l, unix.EPOLLIN|unix.EPOLLOUT)
 }
 
+// write gives the kernel the front of a link's output, of want bytes.
+func (t *Transport) write(l *link) (n, want int, e unix.Errno) {
+	p := l.peer
+	d := &t.lender
+	if q := &p.out.pieces[p.out.first]; d.owner != l && len(q.b) > 0 && t.plain(l, q) == 0 {
+		d.lend(l, q, p.sent)
+	}
+	if d.owner == l {
+		want = d.inside
+		n, e = d.send()
+		return n, want, e
+	}
+	more := t.gather(l, &p.out)
+	want = t.vec.bytes
+	n, e = t.vec.send(l.fd, more)
+	return n, want, e
+}
+
 // pump sends what is queued and a bounded piece of the bulk transfers.
 func (t *Transport) pump(p *peer) {
 	l := p.link
@@ -107,9 +125,7 @@ func (t *Transport) pump(p *peer) {
 			t.again(l)
 			break
 		}
-		t.gather(&p.out)
-		want := t.vec.bytes
-		n, e := t.vec.send(l.fd)
+		n, want, e := t.write(l)
 		if e != 0 && !transient(e) {
 			t.writeFailed(p, e)
 			return

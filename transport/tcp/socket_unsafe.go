@@ -85,12 +85,39 @@ func (v *vector) run(fd int, trap uintptr, flags uintptr) (int, unix.Errno) {
 	return n, e
 }
 
-// send writes what was added and empties the vector.
-func (v *vector) send(fd int) (int, unix.Errno) { return v.run(fd, unix.SYS_SENDMSG, sendFlags) }
+// send writes what was added and empties the vector. more: something follows at once.
+func (v *vector) send(fd int, more bool) (int, unix.Errno) {
+	flags := uintptr(sendFlags)
+	if more {
+		flags |= unix.MSG_MORE
+	}
+	return v.run(fd, unix.SYS_SENDMSG, flags)
+}
 
 // recv reads into what was added and empties the vector.
 func (v *vector) recv(fd int) (int, unix.Errno) {
 	return v.run(fd, unix.SYS_RECVMSG, unix.MSG_DONTWAIT)
+}
+
+// vmsplice puts the pages of b, which is not empty, into the pipe.
+func (d *lender) vmsplice(b []byte) (int, unix.Errno) {
+	d.iov.Base = unsafe.SliceData(b)
+	d.iov.SetLen(len(b))
+	return call(true, unix.SYS_VMSPLICE, uintptr(d.pipe[1]), uintptr(unsafe.Pointer(&d.iov)), 1, unix.SPLICE_F_NONBLOCK)
+}
+
+// splice moves n bytes from a pipe to a socket.
+func splice(pipe, fd, n int) (int, unix.Errno) {
+	k, _, e := unix.RawSyscall6(unix.SYS_SPLICE, uintptr(pipe), 0, uintptr(fd), 0, uintptr(n), unix.SPLICE_F_NONBLOCK)
+	if e != 0 {
+		return 0, e
+	}
+	return int(k), 0
+}
+
+// aligned is b from the first multiple of n bytes on.
+func aligned(b []byte, n int) []byte {
+	return b[int(-uintptr(unsafe.Pointer(unsafe.SliceData(b)))%uintptr(n)):]
 }
 
 // epollNow asks what is ready, without waiting.

@@ -43,6 +43,12 @@ func TestConformance(t *testing.T) {
 	transporttest.Run(t, func(t *testing.T) transporttest.Fabric { return newFabric(Options{}) })
 }
 
+// TestConformanceLent lends the kernel what goes in bulk.
+func TestConformanceLent(t *testing.T) {
+	transporttest.RunWith(t, transporttest.Options{Rounds: 50},
+		func(t *testing.T) transporttest.Fabric { return newFabric(Options{lendFrom: probeBytes}) })
+}
+
 // TestConformanceSmall makes frames and messages small.
 func TestConformanceSmall(t *testing.T) {
 	transporttest.RunWith(t, transporttest.Options{Rounds: 50, MaxBulkBytes: 2 << 20},

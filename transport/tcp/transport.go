@@ -66,6 +66,7 @@ type Transport struct {
 	freeOut []*bulkOut
 	freeIn  []*bulkIn
 	vec     vector
+	lender  lender
 	epoll   [64]unix.EpollEvent
 }
 
@@ -283,6 +284,7 @@ func (t *Transport) closeAll() {
 			t.closeLink(l)
 		}
 	}
+	t.lender.close()
 	for _, fd := range []int{t.timer, t.epfd} {
 		if fd >= 0 {
 			unix.Close(fd)

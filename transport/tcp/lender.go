@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tcp
+
+import (
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/distance"
+	"gompi/internal/mem"
+)
+
+// To a far processor of the same host the copy into the kernel's own pages, which the
+// receiver's processor has read last, costs three times of what it costs to a near one. So
+// the payload of a large transfer is copied past the cache into pages of ours, and the
+// kernel is lent these: vmsplice, splice. docs/design/031-near-and-far.md has the figures.
+const (
+	lendLeast  = 1 << 20   // a transfer from here on
+	slotBytes  = 256 << 10 // what is copied, and lent, at a time
+	slots      = 16
+	hugePage   = 2 << 20
+	probeBytes = 4 << 10 // what is lent to a near processor: the end of a transfer, as a probe
+)
+
+// slot is a part of the lender's memory. It is free without a link, and when the peer has
+// taken a frame behind seq: the frame that it holds some of has been read then.
+type slot struct {
+	link  *link
+	seq   uint64
+	bytes int
+}
+
+// lender is the memory that a transport lends to the kernel, and the pipe on whose way it
+// gets there. The zero value has neither yet. Its owner is the Transport.
+type lender struct {
+	off    bool   // this kernel does not do it
+	mem    []byte // of the slots; nil: not mapped
+	whole  []byte // the mapping around it
+	slots  [slots]slot
+	next   int
+	pipe   [2]int
+	piped  bool // pipe is open
+	owner  *link
+	inside int // bytes in the pipe, which the owner sends next
+	iov    unix.Iovec
+}
+
+// loan is a link's part in it.
+type loan struct {
+	loopback bool // the peer is on this host
+	lent     int  // slots that are not free
+	meter    distance.Meter
+}
+
+// plain is how many bytes of a piece are sent from where they lie, before the rest is lent.
+func (t *Transport) plain(l *link, q *piece) int {
+	n := len(q.b)
+	least := lendLeast
+	if t.opt.lendFrom > 0 {
+		least = t.opt.lendFrom
+	}
+	if q.bulk == nil || n < probeBytes || !l.loopback || q.bulk.total < least || t.lender.off {
+		return n
+	}
+	if d := &t.lender; d.owner != nil || d.slots[d.next].link != nil {
+		return n
+	}
+	switch {
+	case t.opt.lendFrom > 0 || l.meter.Far():
+		return 0
+	case q.bulk.off == q.bulk.total:
+		return n - probeBytes
+	}
+	return n
+}
+
+// lend copies the front of q into a slot and puts that into the pipe.
+func (d *lender) lend(l *link, q *piece, seq uint64) {
+	if d.off = d.open() != nil; d.off {
+		return
+	}
+	s := &d.slots[d.next]
+	b := d.mem[d.next*slotBytes:][:min(slotBytes, len(q.b))]
+	mem.Past(b, q.b)
+	n, e := d.vmsplice(b)
+	if e != 0 || n == 0 {
+		d.off = true
+		return
+	}
+	*s = slot{link: l, seq: seq, bytes: n}
+	l.lent++
+	d.next = (d.next + 1) % slots
+	d.owner, d.inside = l, n
+}
+
+// send gives the socket of the owner what is in the pipe.
+func (d *lender) send() (n int, e unix.Errno) {
+	n, e = splice(d.pipe[0], d.owner.fd, d.inside)
+	if d.inside -= n; d.inside == 0 {
+		d.owner = nil
+	}
+	return n, e
+}
+
+// open maps the memory and opens the pipe, if that has not been done.
+func (d *lender) open() (err error) {
+	if d.mem == nil {
+		d.whole, err = unix.Mmap(-1, 0, slots*slotBytes+hugePage, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+		if err != nil {
+			return err
+		}
+		d.mem = aligned(d.whole, hugePage)[:slots*slotBytes]
+		unix.Madvise(d.mem, unix.MADV_HUGEPAGE) // small pages do, too
+	}
+	if !d.piped {
+		if err := unix.Pipe2(d.pipe[:], unix.O_NONBLOCK|unix.O_CLOEXEC); err != nil {
+			return err
+		}
+		d.piped = true
+		// A user who has many pipes gets small ones, which are not worth it.
+		if _, err := unix.FcntlInt(uintptr(d.pipe[1]), unix.F_SETPIPE_SZ, slotBytes); err != nil {
+			d.closePipe()
+			return err
+		}
+	}
+	return nil
+}
+
+// reclaim frees the slots that the peer of l has read, and looks how far it is by the last.
+func (t *Transport) reclaim(l *link) {
+	d := &t.lender
+	last := -1
+	for i := range d.slots {
+		s := &d.slots[i]
+		if s.link != l || s.seq >= l.peer.acked {
+			continue
+		}
+		if last < 0 || s.seq >= d.slots[last].seq {
+			last = i
+		}
+		s.link = nil
+		l.lent--
+	}
+	if last >= 0 {
+		l.meter.Probe(d.mem[last*slotBytes:][d.slots[last].bytes/64*64-64:])
+	}
+}
+
+// forget is called before l is closed. What it was lent may be unread and must stay as it
+// is: the memory is left to the kernel.
+func (d *lender) forget(l *link) {
+	if d.owner == l {
+		d.closePipe()
+	}
+	if l.lent > 0 {
+		d.unmap()
+	}
+}
+
+func (d *lender) closePipe() {
+	unix.Close(d.pipe[0])
+	unix.Close(d.pipe[1])
+	d.piped, d.owner, d.inside = false, nil, 0
+}
+
+func (d *lender) unmap() {
+	for i := range d.slots {
+		if l := d.slots[i].link; l != nil {
+			l.lent--
+		}
+		d.slots[i] = slot{}
+	}
+	unix.Munmap(d.whole)
+	d.mem, d.whole, d.next = nil, nil, 0
+}
+
+// close gives everything back.
+func (d *lender) close() {
+	if d.piped {
+		d.closePipe()
+	}
+	if d.mem != nil {
+		d.unmap()
+	}
+}
