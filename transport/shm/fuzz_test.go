@@ -114,7 +114,13 @@ func newScribbler(t *testing.T, victim int, noDuplex bool) *scribbler {
 func (s *scribbler) close() {
 	segment.Unmap(s.head)
 	s.us.Close()
-	// The mad one's own state is ruined as well: it just goes.
+	// The mad one just goes: nobody is told, its descriptors and mappings end.
+	for _, c := range s.them.conns {
+		if c != nil {
+			c.gone = true
+		}
+	}
+	s.them.Close()
 	s.f.close()
 }
 
