@@ -153,7 +153,7 @@ static void take(const struct work *w)
 			;
 		size_t n = w->bytes - at < w->most ? w->bytes - at : w->most;
 		ssize_t got = recv(sock, to + at, n, MSG_DONTWAIT);
-		check(got > 0 || got < 0 && errno == EAGAIN, "recv");
+		check(got > 0 || (got < 0 && errno == EAGAIN), "recv");
 		if (got > 0)
 			at += got;
 	}

@@ -95,6 +95,7 @@ func (t *Transport) setBlocked(l *link, blocked bool) {
 	}
 	l.blocked = blocked
 	if blocked {
+		t.cool() // the hot link is not read without epoll until all have room
 		t.blocked++
 	} else {
 		t.blocked--

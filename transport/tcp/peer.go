@@ -202,7 +202,7 @@ func (t *Transport) linger(p *peer) {
 	t.up--
 	t.lingering++
 	if t.hot == l {
-		t.hot = nil
+		t.cool()
 	}
 	l.bulk, l.buf = nil, nil // what was delivered from buf stays as it is
 	t.setDeadline(l, t.opt.LingerTimeout)

@@ -60,28 +60,45 @@ func (t *Transport) progress() {
 			t.serve(l, unix.EPOLLIN|unix.EPOLLOUT)
 		}
 	}
-	if !t.look && t.blocked == 0 && t.turn%lookEvery != 0 {
-		if t.up == 0 {
-			return
-		}
-		if l := t.hot; l != nil {
-			if l.more {
-				return // had its turn
-			}
-			had := l.peer.taken
-			t.read(l)
-			if l.state == linkUp && l.peer.taken == had {
-				if t.idle++; t.idle > hotIdle {
-					t.hot, t.last = nil, nil
-				}
-			} else {
-				t.idle = 0
-			}
-			return
-		}
+	if t.look {
+		t.cool()
+	}
+	l := t.hot
+	if l != nil && !l.more { // or it has had its turn
+		t.readHot(l)
+	}
+	if !t.look && t.blocked == 0 && t.turn%lookEvery != 0 && (l != nil || t.up == 0) {
+		return
 	}
 	t.look = false
 	t.ask()
+}
+
+// readHot reads the hot link.
+func (t *Transport) readHot(l *link) {
+	had := l.peer.taken
+	t.read(l)
+	if l.state != linkUp || l.peer.taken != had {
+		t.idle = 0
+	} else if t.idle++; t.idle > hotIdle {
+		t.cool()
+	}
+}
+
+// heat makes l the link that is read without asking epoll, which is not told of its input
+// meanwhile: each message would wake who watches epoll, and who watches those.
+func (t *Transport) heat(l *link) {
+	t.hot, t.idle = l, 0
+	t.setInterest(l, l.interest&^unix.EPOLLIN)
+}
+
+// cool ends that: epoll tells of all input.
+func (t *Transport) cool() {
+	l := t.hot
+	t.hot, t.last = nil, nil
+	if l != nil && l.state != linkClosed {
+		t.setInterest(l, l.interest|unix.EPOLLIN)
+	}
 }
 
 // ask serves what epoll tells. Level-triggered, it tells again what finds no
@@ -116,12 +133,13 @@ func (t *Transport) ask() {
 	}
 	switch {
 	case several:
-		t.hot, t.last = nil, nil
+		t.cool()
 	case busy == nil || busy.state != linkUp:
-	case busy == t.last:
-		t.hot, t.idle = busy, 0
+	case busy == t.last && t.blocked == 0:
+		t.heat(busy)
 	case busy != t.hot:
-		t.hot, t.last = nil, busy
+		t.cool()
+		t.last = busy
 	}
 }
 

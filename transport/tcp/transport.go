@@ -200,6 +200,7 @@ func (t *Transport) FD() int { return t.epfd }
 // the epoll descriptor; what is left is what lies in memory.
 func (t *Transport) Arm() bool {
 	t.look = true
+	t.cool()
 	return len(t.pending) == 0 && len(t.ready) == 0 && len(t.failing) == 0
 }
 
