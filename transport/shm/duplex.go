@@ -112,8 +112,8 @@ func (r *inRing) readDuplex(w uint64) (h *wire.Header, p []byte, ok bool) {
 			o.freed(ack)
 		}
 	}
-	if o := &r.conn.out; len(o.soon) > 0 {
-		mem.Ask(o.soon)
+	if o := &r.conn.out; o.soon != 0 {
+		mem.Ask(o.data[o.soonAt:][:o.soon])
 	}
 	r.echo = w & taken
 	r.took ^= taken

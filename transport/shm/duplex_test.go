@@ -226,9 +226,9 @@ func TestDuplexSoon(t *testing.T) {
 		a.send(t, 8, 1, 1)
 		b.receive(t, a, true, false)
 		o := &b.c.out
-		soon := o.soon
+		at, n := o.soonAt, o.soon
 		b.send(t, 300, 1, 1)
-		if len(soon) == 300 && &soon[0] == &o.data[o.place&uint32(len(o.data)-1)] {
+		if n == 300 && at == o.place&uint32(len(o.data)-1) {
 			hits++
 		}
 		a.receive(t, b, true, false)

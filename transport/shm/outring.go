@@ -30,7 +30,7 @@ type outRing struct {
 	place          uint32  // of the payload that room has last found room for
 	early          uint64  // and whether that is an early lap
 	heard          uint32  // what was to come from the peer at the last message
-	soon           []byte  // where the payload of the next answer is likely to go
+	soonAt, soon   uint32  // where the payload of the next answer is likely to go; 0 bytes: not known
 	back           *inRing // the fast box in the other direction, or nil
 
 	distance distance.Meter
@@ -150,7 +150,9 @@ func (o *outRing) put(k kind, h *wire.Header, p []byte) {
 			if o.head.sleeping.Load() != 0 {
 				wake(o.head, o.bell)
 			}
-			o.expect(len(p))
+			if o.soon != 0 || len(p) > duplexMax {
+				o.expect(len(p))
+			}
 			return
 		}
 		o.duplex, o.before, w = true, *h, follows
@@ -211,16 +213,15 @@ func (o *outRing) write(to, p []byte, answer bool) {
 // expect works out where the payload of the next answer goes if it is as long as the last:
 // its lines are asked for when the question comes, while that is read.
 func (o *outRing) expect(n int) {
-	o.soon = nil
+	o.soon = 0
 	if n <= duplexMax || n > maxSoon || o.leaves(n) {
 		return
 	}
 	start, _ := place(o.dataPos, n, uint32(len(o.data)))
-	at := int(start & uint32(len(o.data)-1))
-	if at+n > hotBytes {
-		at = 0
+	o.soonAt, o.soon = start&uint32(len(o.data)-1), uint32(n)
+	if o.soonAt+o.soon > hotBytes {
+		o.soonAt = 0
 	}
-	o.soon = o.data[at : at+n]
 }
 
 // leaves reports whether the lines of the next payload, of n bytes, are not asked for: it
