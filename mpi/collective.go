@@ -94,7 +94,12 @@ func (a *call) refuse(why error) error {
 
 // Barrier returns when every rank has called it. Collective.
 // MPI 4.1 section 6.3.
-func (c *Comm) Barrier() error { return new(call).barrier(c).run() }
+func (c *Comm) Barrier() error {
+	if made, err := c.briefBarrier(); made {
+		return err
+	}
+	return new(call).barrier(c).run()
+}
 
 // Ibarrier starts a Barrier. Collective. MPI 4.1 section 6.12.1.
 func (c *Comm) Ibarrier() Request { return new(call).barrier(c).start() }

@@ -28,6 +28,9 @@ func AllgatherInit[T any](c *Comm, send, recv []T) *Persistent {
 
 // Allgather is [Allgather] for Bufs.
 func (x Bufs) Allgather(send, recv Buf) error {
+	if made, err := x.c.briefAllgather(send, recv); made {
+		return err
+	}
 	return new(call).allgather(x.c, send, recv).run()
 }
 

@@ -33,6 +33,9 @@ func AlltoallInit[T any](c *Comm, send, recv []T) *Persistent {
 
 // Alltoall is [Alltoall] for Bufs.
 func (x Bufs) Alltoall(send, recv Buf) error {
+	if made, err := x.c.briefAlltoall(send, recv); made {
+		return err
+	}
 	return new(call).alltoall(x.c, send, recv).run()
 }
 
@@ -69,6 +72,9 @@ func AlltoallvInit[T any](c *Comm, send []T, sendCounts, sendDispls []int, recv 
 
 // Alltoallv is [Alltoallv] for Bufs.
 func (x Bufs) Alltoallv(send Buf, sendCounts, sendDispls []int, recv Buf, recvCounts, recvDispls []int) error {
+	if made, err := x.c.briefAlltoallv(send, sendCounts, sendDispls, recv, recvCounts, recvDispls); made {
+		return err
+	}
 	return new(call).alltoallv(x.c, send, sendCounts, sendDispls, recv, recvCounts, recvDispls).run()
 }
 

@@ -27,6 +27,9 @@ func BcastInit[T any](c *Comm, buf []T, root int) *Persistent {
 
 // Bcast is [Bcast] for Bufs.
 func (x Bufs) Bcast(buf Buf, root int) error {
+	if made, err := x.c.briefBcast(buf, root); made {
+		return err
+	}
 	return new(call).bcast(x.c, buf, root).run()
 }
 

@@ -28,6 +28,11 @@ func ReduceInit[T any](c *Comm, send, recv []T, op Op, root int) *Persistent {
 
 // Reduce is [Reduce] for Bufs.
 func (x Bufs) Reduce(send, recv Buf, op Op, root int) error {
+	if x.c != nil && uint(root) < uint(x.c.core.Size) {
+		if made, err := x.c.briefReduce(collectives.OpReduce, send, recv, &op, root, root == x.c.core.Rank); made {
+			return err
+		}
+	}
 	return new(call).reduce(x.c, send, recv, &op, root).run()
 }
 
@@ -64,6 +69,9 @@ func AllreduceInit[T any](c *Comm, send, recv []T, op Op) *Persistent {
 
 // Allreduce is [Allreduce] for Bufs.
 func (x Bufs) Allreduce(send, recv Buf, op Op) error {
+	if made, err := x.c.briefReduce(collectives.OpAllreduce, send, recv, &op, 0, true); made {
+		return err
+	}
 	return new(call).allreduce(x.c, send, recv, &op).run()
 }
 

@@ -40,6 +40,14 @@ func (e *Engine) Collective(c *Context, a *CollArgs) *fault.Fault {
 	} else if f = e.boardColl(c, a, tag, pending); f == nil {
 		f = e.boardRest(c, a)
 	}
+	c.leaveColl()
+	e.mu.Unlock()
+	return f
+}
+
+// leaveColl ends a blocking collective, well or not.
+func (c *Context) leaveColl() {
+	e := c.e
 	c.inside = nil
 	if e.freeing != 0 {
 		c.pending = 1 // or less: it had several requests
@@ -51,8 +59,6 @@ func (e *Engine) Collective(c *Context, a *CollArgs) *fault.Fault {
 			e.dropBoard(c.node.ctx)
 		}
 	}
-	e.mu.Unlock()
-	return f
 }
 
 // scheduled waits for a collective by messages, or a part of one.

@@ -73,6 +73,7 @@
 //	overlap.go        two calls at once
 //	collective.go     a collective call
 //	fast.go           the short way
+//	brief.go          likewise of collectives
 //	queues.go         what is pending, for people
 //	retire.go         a process that leaves the others
 package engine

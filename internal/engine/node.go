@@ -4,6 +4,7 @@ package engine
 
 import (
 	"gompi/collectives"
+	"gompi/internal/calls"
 	"gompi/internal/fault"
 	"gompi/internal/match"
 	"gompi/internal/nodecoll"
@@ -27,6 +28,28 @@ type board struct {
 	// others, and ask tells that a second caller wonders who is here.
 	req Request
 	ask *question
+
+	// brief are the calls that may be made the brief way: of each operation those like the
+	// last that went over cells. Whatever that was chosen by is the same then.
+	brief [collectives.NumOps]briefShape
+}
+
+// briefShape is what a brief call has in common with the one before. The zero value is that
+// of none.
+type briefShape struct {
+	count, unit int64
+	commutative bool
+}
+
+// learn takes in a call that went over the board.
+func (b *board) learn(a *CollArgs) {
+	switch g := &a.Args; {
+	case g.Op == collectives.OpAllgatherv || g.Op == collectives.OpReduceScatter: // they have lists
+	case !a.Alg.Reads:
+		b.brief[g.Op] = briefShape{g.Count, a.Unit, a.Commutative}
+	case g.Op == collectives.OpAlltoallv && b.Size() == 2:
+		b.brief[g.Op] = briefShape{unit: 1}
+	}
 }
 
 // newBoard is this rank's view of the board of c.
@@ -88,30 +111,42 @@ func (e *Engine) boardColl(c *Context, a *CollArgs, tag int32, pending bool) *fa
 		return f
 	}
 	b.Begin(&a.Call, nodecoll.Seq(tag), a.Alg.Reads, oversubscribed)
+	if b.quick(c, a.Op, oversubscribed, a.User == nil) {
+		b.learn(a)
+		a.release()
+		return nil
+	}
+	return e.boardWait(c, a, tag)
+}
+
+// quick does what has begun on the board of c, and ends it, if that is quick. alone: it may
+// be waited for here.
+func (b *board) quick(c *Context, op calls.Name, oversubscribed, alone bool) bool {
+	e := c.e
 	if oversubscribed && e.prog.Policy.Ranks == b.Size() {
 		b.Rebalance()
 	}
 	e.prog.Busy()
-	b.req.op = a.Op
+	b.req.op = op
 	c.inside = &b.req
-	if !e.prog.Led() && a.User == nil {
-		e.prog.Lead()
-		turns := e.prog.Turns
-		e.prog.Attend()
-		done := e.boardSpin(c, b)
-		if e.prog.Looked(turns) {
-			e.prog.Rest()
-		} else {
-			e.prog.Leave()
-		}
-		b.answer(e)
-		if done && b.Fault() == nil {
-			b.End(false)
-			a.release()
-			return nil
-		}
+	if e.prog.Led() || !alone {
+		return false
 	}
-	return e.boardWait(c, a, tag)
+	e.prog.Lead()
+	turns := e.prog.Turns
+	e.prog.Attend()
+	done := e.boardSpin(c, b)
+	if e.prog.Looked(turns) {
+		e.prog.Rest()
+	} else {
+		e.prog.Leave()
+	}
+	b.answer(e)
+	if !done || b.Fault() != nil {
+		return false
+	}
+	b.End(false)
+	return true
 }
 
 // boardSpin tries to finish an operation while nothing else is going on.

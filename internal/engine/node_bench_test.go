@@ -18,6 +18,7 @@ func BenchmarkBoardAlone(b *testing.B) {
 	n := ns[0]
 	n.ctx.board = newBoard(make([]byte, layout.Size(1)), n.ctx)
 	n.ctx.boardState, n.ctx.readState = boardMade, readsKnown
+	defer func() { n.ctx.board, n.ctx.boardState = nil, boardUndecided }() // it lies in no heap
 	n.ctx.room.Store(int64(nodecoll.SharedRoom(1)))
 	in, out := make([]uint64, 1), make([]uint64, 1)
 	for _, op := range []collectives.Op{collectives.OpBarrier, collectives.OpAllreduce, collectives.OpBcast} {
@@ -27,6 +28,16 @@ func BenchmarkBoardAlone(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				n.Collective(n.ctx, a)
+			}
+		})
+		b.Run("brief "+op.String(), func(b *testing.B) {
+			a := n.call64(op, in, out, 1, 0)
+			k := Brief{Op: op, Unit: a.Unit, Count: a.Args.Count, In: a.In.Flat(), Out: a.Out.Flat(), Kernel: a.Kernel}
+			b.ReportAllocs()
+			for b.Loop() {
+				if f, made := n.ctx.Brief(&k, "", a.Commutative); !made || f != nil {
+					b.Fatalf("made %v, %+v", made, f)
+				}
 			}
 		})
 	}

@@ -21,10 +21,11 @@ type Board struct {
 	waker Waker
 
 	stride, owner int // bytes from cell to cell, and from rank to rank
+	duplex        int // where the duplex line begins in the cells
 
 	// Operations have the numbers of the communicator's collectives.
-	last [rankCells]uint32 // what this rank has published last in each cell; 0: nothing
-	seen uint32            // every rank is done with this number
+	last [places]uint32 // what this rank has published last in each cell and slot; 0: nothing
+	seen uint32         // every rank is done with this number
 	// finished is the last call that ended here, wherever it was done, and if it
 	// was not made at all. The others know that those up to told have, of the
 	// later ones they may hear late: see tellDue.
@@ -36,6 +37,7 @@ type Board struct {
 	regions Regions // nil if not all ranks can read each other's memory
 	single  singleCopy
 	vector  vector
+	pair    pair
 
 	// after is what this rank did next when it last came from an operation of all
 	// ranks: whether it took what others published, and of which ranks. rush is
@@ -59,7 +61,7 @@ func (b *Board) Open(mem []byte, rank, size int, w Waker) {
 	*b = Board{
 		rank: rank, size: size, room: int64(layout.Room(size)), waker: w,
 		head: viewHead(mem), ranks: viewRanks(mem[linePair:at]), cells: mem[at:layout.RingsAt(size)], rings: mem[layout.RingsAt(size):layout.Size(size)],
-		stride: stride, owner: layout.OwnerStride(stride),
+		stride: stride, owner: layout.OwnerStride(stride), duplex: layout.DuplexAt(size) - at,
 	}
 	b.tree.begin(rank, size)
 	if size > TreeRanks { // a look at so many costs more than the first operations
@@ -76,8 +78,8 @@ func (b *Board) StartAfter(seq uint32) {
 	b.ranks[b.rank].done.Store(seq)
 }
 
-// place is where a cell of a rank begins in the cells, and which of that rank's it
-// is.
+// place is where a cell or slot of a rank begins in the cells, and which of that rank's
+// it is.
 type place struct{ at, number int }
 
 // cell is where a rank publishes in operation seq.
@@ -92,6 +94,9 @@ func (b *Board) resultCell(rank int, seq uint32) place {
 }
 
 func (b *Board) place(rank, number int) place {
+	if number >= rankCells {
+		return b.slot(rank, uint32(number-rankCells))
+	}
 	return place{rank*b.owner + min(number, Cells)*b.stride + max(number-Cells, 0)*linePair, number}
 }
 
@@ -155,7 +160,7 @@ func (b *Board) FetchLine(a *Call, seq uint32) {
 			return
 		}
 	}
-	if n <= inlineBytes {
+	if n <= inlineBytes && (b.size != 2 || n > duplexBytes) {
 		mem.Ask(b.payload(b.cell(b.rank, seq), inlineBytes))
 	}
 }

@@ -3,18 +3,19 @@
 package nodecoll
 
 import (
+	"slices"
+
 	"gompi/collectives"
 	"gompi/internal/buffer"
+	"gompi/internal/kernel"
 	"gompi/internal/mem"
 )
 
-// prepare sets up the operation of a call. It stores field by field what the last
-// operation has left otherwise: clearing all of it takes 10 ns.
+// prepare sets up the operation of a call.
 func (b *Board) prepare(a *Call) {
 	o, g := &b.op, &a.Args
-	o.op, o.next, o.lo = g.Op, b.size-1, 0
-	o.told, o.moved, o.family = false, false, nil
 	if o.reads {
+		o.op, o.next, o.lo = g.Op, b.size-1, 0
 		if collectives.LocalLengths(g.Op, false) {
 			b.beginBlocks(o, a)
 		} else {
@@ -22,44 +23,76 @@ func (b *Board) prepare(a *Call) {
 		}
 		return
 	}
+	k := Brief{Op: g.Op, Root: g.Root, Count: g.Count, Unit: a.Unit, Kernel: a.Kernel, InPlace: g.InPlace}
+	if a.In.Strided() || a.Out.Strided() {
+		b.flatten(&k, a)
+	} else {
+		k.In, k.Out = a.In.Flat(), a.Out.Flat()
+	}
+	o.counts, o.displs = g.Counts, g.Displs
+	b.prepareBrief(&k)
+}
+
+// Brief are the arguments of a call whose data stand in cells, where In and Out are
+// memory.
+type Brief struct {
+	Op          collectives.Op
+	InPlace     bool
+	Root        int
+	Count, Unit int64 // as in Call, Count as in Args
+	In, Out     []byte
+	Kernel      kernel.Func
+	// Of Alltoallv, of two ranks and up to PairBytes, In and Out are what goes to the other
+	// one and comes from it, and Kept goes to KeepAt. They do not overlap.
+	Kept, KeepAt []byte
+}
+
+// prepareBrief sets up the operation of a brief call. It stores field by field what the
+// last operation has left otherwise: clearing all of it takes 10 ns.
+func (b *Board) prepareBrief(k *Brief) {
+	o := &b.op
+	o.op, o.next, o.lo = k.Op, b.size-1, 0
 	o.offers, o.offered, o.all = true, false, false
 	o.at, o.bytes = 0, 0
-	if g.Op == collectives.OpBarrier {
+	if k.Op == collectives.OpBarrier {
 		o.all, o.own = true, true
-		o.word = cellWord(o.seq, g.Op, 0, kindData, 0)
-		if b.size > TreeRanks {
+		o.word = cellWord(o.seq, k.Op, 0, kindData, 0)
+		if o.duplex = b.inDuplex(o); b.size > TreeRanks {
 			b.beginTree(o, 0)
 		}
 		return
 	}
-	o.unit, o.kernel, o.reduced = a.Unit, a.Kernel, false
-	// A kernel must not write where it reads its left operand.
-	o.own = a.Kernel == nil || !g.InPlace
-	o.bytes = collectives.Published(g) * a.Unit
-	o.n = a.Out.Bytes()
-	if a.In.Strided() || a.Out.Strided() {
-		b.flatten(o, a)
-	} else {
-		o.published, o.out = a.In.Flat(), a.Out.Flat()
+	if k.Op == collectives.OpAlltoallv {
+		b.beginPair(o, k)
+		return
 	}
+	o.unit, o.kernel, o.reduced = k.Unit, k.Kernel, false
+	// A kernel must not write where it reads its left operand.
+	o.own = k.Kernel == nil || !k.InPlace
+	o.published, o.out = k.In, k.Out
+	if o.n = int64(len(k.Out)); o.to.Bytes() > 0 {
+		o.n = o.to.Bytes()
+	}
+	o.bytes = k.Count * k.Unit
 	root := 0
-	switch g.Op {
+	switch k.Op {
 	case collectives.OpAllreduce:
 		o.all = true
 	case collectives.OpAllgather:
 		o.all, o.n = true, int64(len(o.published))
 	case collectives.OpAllgatherv:
-		o.all, o.counts, o.displs = true, g.Counts, g.Displs
+		o.all, o.bytes = true, slices.Max(o.counts)*k.Unit
 	case collectives.OpAlltoall:
-		o.all = true
-		o.n = g.Count * a.Unit
+		o.all, o.n = true, o.bytes
 		o.at = int64(b.rank) * o.n
+		o.bytes *= int64(b.size)
 	case collectives.OpReduceScatterBlock:
 		o.all = true
 		o.at = int64(b.rank) * o.n
+		o.bytes *= int64(b.size)
 	case collectives.OpReduceScatter:
 		o.all = true
-		o.at = sum(g.Counts[:b.rank]) * a.Unit
+		o.at, o.bytes = sum(o.counts[:b.rank])*k.Unit, sum(o.counts)*k.Unit
 	case collectives.OpScan:
 		o.next = b.rank
 		o.offers = b.rank < b.size-1 || !o.own
@@ -67,28 +100,29 @@ func (b *Board) prepare(a *Call) {
 		o.next = b.rank - 1
 		o.offers = b.rank < b.size-1
 	case collectives.OpBcast, collectives.OpScatter:
-		root = g.Root
+		root = k.Root
 		o.offers = b.rank == root
 		o.next, o.lo = root, root
-		if g.Op == collectives.OpScatter {
+		if k.Op == collectives.OpScatter {
 			o.at = int64(b.rank) * o.n
+			o.bytes *= int64(b.size)
 		} else if o.offers {
 			o.published = o.out
 			o.next--
 		}
 	case collectives.OpReduce, collectives.OpGather:
-		root = g.Root
+		root = k.Root
 		if b.rank != root {
 			o.next = -1
 		} else {
 			o.offers = !o.own
 		}
-		if g.Op == collectives.OpGather {
+		if k.Op == collectives.OpGather {
 			o.n = int64(len(o.published))
 		}
 	}
-	o.word = cellWord(o.seq, g.Op, root, kindData, o.bytes)
-	if b.size > TreeRanks {
+	o.word = cellWord(o.seq, k.Op, root, kindData, o.bytes)
+	if o.duplex = b.inDuplex(o); b.size > TreeRanks {
 		b.beginTree(o, root)
 	}
 }
@@ -100,7 +134,7 @@ func (b *Board) step(o *operation) (done bool) {
 		return f.step(b, o)
 	}
 	if o.offers && !o.offered {
-		i := b.cell(b.rank, o.seq)
+		i := b.home(o, b.rank)
 		if !b.free(i) {
 			return false
 		}
@@ -118,11 +152,18 @@ func (b *Board) step(o *operation) (done bool) {
 			o.take(o.published)
 			continue
 		}
-		i := b.cell(o.next, o.seq)
-		if w := b.view(i).word.Load(); w != o.word {
-			if uint32(w>>32) != o.seq {
+		i := b.home(o, o.next)
+		w := b.view(i).word.Load()
+		if w != o.word && uint32(w>>32) != o.seq {
+			if b.size != 2 {
 				return false
 			}
+			var found bool
+			if i, w, found = b.aside(o); !found {
+				return false
+			}
+		}
+		if w != o.word {
 			b.mismatch(o, o.next, w)
 			return o.fault != nil
 		}
@@ -138,11 +179,17 @@ func (b *Board) step(o *operation) (done bool) {
 	case o.reduced && o.to.Bytes() > 0:
 		o.put(0, o.out)
 	}
+	b.endOfAll(o)
+	return true
+}
+
+// endOfAll notes that an operation is over: if in it all wait for all, they have begun it.
+// Others find that, too, also who has read nothing and so tells nothing.
+func (b *Board) endOfAll(o *operation) {
 	b.finished = o.seq
 	if o.all && Later(o.seq-1, b.seen) {
-		b.seen, b.told = o.seq-1, o.seq-1 // all have begun this one
+		b.seen, b.told = o.seq-1, o.seq-1
 	}
-	return true
 }
 
 // writeAll writes what this rank publishes. Nobody reads the root's own block of
@@ -166,7 +213,7 @@ func (b *Board) awaits(o *operation, rank int) bool {
 	if f := o.family; f != nil {
 		return f.awaits(b, o, rank)
 	}
-	return rank >= o.lo && rank <= o.next && uint32(b.view(b.cell(rank, o.seq)).word.Load()>>32) != o.seq
+	return rank >= o.lo && rank <= o.next && !b.posted(rank, o.seq)
 }
 
 // take does with the payload p of rank next what the operation wants.
@@ -185,26 +232,26 @@ func (o *operation) take(p []byte) {
 	}
 }
 
-// flatten is begin for strided buffers: what is published is packed, and what
-// is reduced is so in packed memory.
-func (b *Board) flatten(o *operation, a *Call) {
+// flatten makes strided buffers fit for a brief call: what is published is packed, and
+// what is reduced is so in packed memory.
+func (b *Board) flatten(k *Brief, a *Call) {
 	if !a.In.Strided() {
-		o.published = a.In.Flat()
+		k.In = a.In.Flat()
 	} else {
-		o.published = b.scratch(&b.packedIn, a.In.Bytes())
-		a.In.Pack(o.published, 0)
+		k.In = b.scratch(&b.packedIn, a.In.Bytes())
+		a.In.Pack(k.In, 0)
 	}
 	switch {
 	case !a.Out.Strided():
-		o.out = a.Out.Flat()
+		k.Out = a.Out.Flat()
 		return
 	case a.Kernel != nil:
-		o.out = b.scratch(&b.packedOut, a.Out.Bytes())
+		k.Out = b.scratch(&b.packedOut, a.Out.Bytes())
 	case a.Args.Op == collectives.OpBcast && b.rank == a.Args.Root:
-		o.out = b.scratch(&b.packedIn, a.Out.Bytes())
-		a.Out.Pack(o.out, 0)
+		k.Out = b.scratch(&b.packedIn, a.Out.Bytes())
+		a.Out.Pack(k.Out, 0)
 	}
-	o.to = a.Out
+	b.op.to = a.Out
 }
 
 // put writes a piece of the result.

@@ -121,11 +121,14 @@ func (s *script) scribble(b *Board, mem []byte) {
 	case how < 160:
 		q := s.next() % layout.CellOwners(b.size)
 		i := b.cell(q, b.op.seq)
-		if how%8 == 0 {
+		switch {
+		case how%8 == 0:
 			i = b.resultCell(q, b.op.seq)
+		case b.size == 2 && how%8 < 3:
+			i = b.slot(q, b.op.seq)
 		}
 		at := b.cells[i.at+lineBytes-inlineBytes:]
-		for k := range s.next() % 48 {
+		for k := range min(s.next()%48, len(at)) {
 			at[k] = byte(s.next())
 		}
 		w := b.op.word
@@ -142,6 +145,24 @@ func (s *script) scribble(b *Board, mem []byte) {
 	case how < 220:
 		b.ranks[s.next()%b.size].done.Store(b.op.seq + uint32(s.next()%3) - 1)
 	}
+}
+
+// begin begins a call, briefly where that is possible and the script says so.
+func (s *script) begin(b *Board, a *Call, seq uint32, reads bool, how int) {
+	g := &a.Args
+	k := Brief{Op: g.Op, Root: g.Root, Count: g.Count, Unit: a.Unit, Kernel: a.Kernel, InPlace: g.InPlace}
+	switch {
+	case how&24 != 0 || a.In.Strided() || a.Out.Strided() || g.Op == collectives.OpAllgatherv || g.Op == collectives.OpReduceScatter:
+	case g.Op == collectives.OpAlltoallv && b.size == 2:
+		k.In, k.Out = make([]byte, s.next()), make([]byte, s.next())
+		b.BeginBrief(&k, seq, how&4 == 0)
+		return
+	case !reads:
+		k.In, k.Out = a.In.Flat(), a.Out.Flat()
+		b.BeginBrief(&k, seq, how&4 == 0)
+		return
+	}
+	b.Begin(a, seq, reads, how&4 == 0)
 }
 
 // Whatever others write into the memory and answer to reads, an operation goes on,
@@ -179,7 +200,7 @@ func FuzzBoard(f *testing.F) {
 			if size > MaxReadRanks && collectives.LocalLengths(op, false) {
 				continue
 			}
-			b.Begin(s.call(op, rank, size, count), seq, reads, how&4 == 0)
+			s.begin(b, s.call(op, rank, size, count), seq, reads, how)
 			done := false
 			for range 2 * Cells {
 				s.scribble(b, mem)

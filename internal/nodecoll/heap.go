@@ -283,6 +283,9 @@ func clearCells(mem []byte, ranks int) {
 			at += linePair
 		}
 	}
+	if ranks == 2 {
+		clear(mem[layout.DuplexAt(ranks):][:lineBytes])
+	}
 }
 
 // lost counts out a process that has died.

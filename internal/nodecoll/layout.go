@@ -15,6 +15,7 @@ const (
 	Cells       = layout.Cells
 	resultCells = layout.ResultCells
 	rankCells   = Cells + resultCells
+	places      = rankCells + duplexSlots // where a rank publishes
 	// MaxRanks: beyond, each rank's view of all cells is too much.
 	MaxRanks = layout.MaxRanks
 	// TreeRanks: beyond, operations in which all have to do with all go along the

@@ -31,6 +31,10 @@ type operation struct {
 	bytes          int64  // its length
 	offers         bool   // this rank publishes
 	offered        bool
+	follows        bool // directly after one in which all wait for all
+	duplex         bool // words stand in the duplex line
+	sleepy         bool // this rank is about to sleep
+	looks          int  // in vain, where ranks are two
 	reads          bool // it reads from regions of others: see singleCopy
 	oversubscribed bool // ranks share processors
 	told           bool // something was published for which others may sleep
@@ -63,11 +67,32 @@ type family interface {
 // Begin begins the operation of the call with that number. The one before has ended.
 // reads: ranks copy from each other's memory; oversubscribed: they share processors.
 func (b *Board) Begin(a *Call, seq uint32, reads, oversubscribed bool) {
-	all := b.op.all
-	o := &b.op
-	o.seq, o.reads, o.oversubscribed = seq, reads, oversubscribed
+	all := b.number(seq, reads, oversubscribed)
 	b.prepare(a)
-	b.finished = o.seq - 1 // calls come one after the other
+	b.started(all)
+}
+
+// BeginBrief is Begin of a brief call.
+func (b *Board) BeginBrief(k *Brief, seq uint32, oversubscribed bool) {
+	all := b.number(seq, false, oversubscribed)
+	b.prepareBrief(k)
+	b.started(all)
+}
+
+// number begins with an operation. It returns whether in the last one all waited for all.
+func (b *Board) number(seq uint32, reads, oversubscribed bool) (all bool) {
+	o := &b.op
+	all = o.all
+	o.follows = all && o.seq == seq-1
+	o.seq, o.reads, o.oversubscribed, o.duplex, o.sleepy = seq, reads, oversubscribed, false, false
+	o.told, o.moved, o.family = false, false, nil
+	b.finished = seq - 1 // calls come one after the other
+	return all
+}
+
+// started ends the beginning of an operation; all: in the last one all waited for all.
+func (b *Board) started(all bool) {
+	o := &b.op
 	if all {
 		b.after.lo, b.after.hi = o.lo, o.next
 		b.after.some = !o.all && o.next >= o.lo && (o.lo != b.rank || o.next != b.rank)

@@ -80,11 +80,6 @@ func (b *Board) behind(o *operation) bool {
 	return false
 }
 
-// posted reports whether a rank has published seq.
-func (b *Board) posted(rank int, seq uint32) bool {
-	return uint32(b.view(b.cell(rank, seq)).word.Load()>>32) == seq
-}
-
 // yieldRush is for how many operations a rank does not mind whom it waits for after
 // a yield that took long.
 const yieldRush = 100

@@ -94,6 +94,7 @@ func (b *Board) takeMark(r *rankLines) bool {
 func (b *Board) PrepareSleep() (late bool) {
 	r := &b.ranks[b.rank]
 	how := uint32(plainAsleep)
+	b.op.sleepy = true
 	if b.op.offers && !b.op.offered {
 		how = stuckAsleep
 	}

@@ -88,7 +88,7 @@ type treeState struct {
 	central, last bool
 	// reader is 1 and who alone reads what this rank has published last in that
 	// cell; 0: all may.
-	reader [rankCells]int
+	reader [places]int
 }
 
 func (t *treeState) begin(rank, size int) {
@@ -179,10 +179,7 @@ func (b *Board) takeWhole(o *operation, from int) bool {
 
 func (b *Board) endTree(o *operation) {
 	o.told = true
-	b.finished = o.seq
-	if o.all && Later(o.seq-1, b.seen) {
-		b.seen, b.told = o.seq-1, o.seq-1 // all have begun this one
-	}
+	b.endOfAll(o)
 }
 
 // stepCentral goes on with an operation without levels.

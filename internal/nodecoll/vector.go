@@ -137,12 +137,7 @@ func (x *vector) step(b *Board, o *operation) (done bool) {
 			}
 		}
 		x.ended = true
-		b.finished = o.seq
-		if o.all && Later(o.seq-1, b.seen) {
-			// All have begun this one. Others find that, too, also who has read nothing
-			// and so tells nothing.
-			b.seen, b.told = o.seq-1, o.seq-1
-		}
+		b.endOfAll(o)
 		if x.keyed {
 			b.Tell()
 			o.told = true

@@ -13,6 +13,7 @@ package layout
 //	ranks   two lines for each rank
 //	cells   for each rank Cells of Room bytes behind a line with a word and the
 //	        first bytes, and ResultCells of a line
+//	duplex  of two ranks: a line in which both publish what is short
 //	rings   for each rank, if they are no more than TreeRanks: see RingAt
 const (
 	LinePair  = 128
@@ -44,9 +45,17 @@ func Room(ranks int) int {
 // Size is how many bytes a board of so many ranks takes.
 func Size(ranks int) int { return RingsAt(ranks) + ranks*RingOwner(ranks) }
 
+// DuplexAt is where the cells end, and the duplex line of two ranks begins.
+func DuplexAt(ranks int) int {
+	return LinePair*(1+ranks) + CellOwners(ranks)*OwnerStride(CellStride(ranks))
+}
+
 // RingsAt is where the rings begin.
 func RingsAt(ranks int) int {
-	return LinePair*(1+ranks) + CellOwners(ranks)*OwnerStride(CellStride(ranks))
+	if ranks == 2 {
+		return DuplexAt(ranks) + LinePair
+	}
+	return DuplexAt(ranks)
 }
 
 // CellOwners is how many have cells: the ranks, and if there are many those of the

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"gompi/internal/buffer"
+	"gompi/internal/calls"
+	"gompi/internal/fault"
+	"gompi/internal/nodecoll"
+)
+
+// Brief are the arguments of a brief call.
+type Brief = nodecoll.Brief
+
+// BriefPairBytes is the longest block of a brief Alltoallv, which is one of two ranks.
+const BriefPairBytes = nodecoll.PairBytes
+
+// Brief makes a collective call of which the last one like it went over cells of the board
+// while nothing else is going on, without what most calls are asked about: of a barrier of
+// two ranks that is half of what it takes. made: it did, and f is why it failed; else
+// nothing has happened.
+func (c *Context) Brief(k *Brief, op calls.Name, commutative bool) (f *fault.Fault, made bool) {
+	e := c.e
+	if !e.mu.TryLock() {
+		return nil, false
+	}
+	b := c.board
+	if b == nil || b.brief[k.Op] != (briefShape{k.Count, k.Unit, commutative}) || c.inside != nil || c.faults != nil || c.whole != nil || e.closed || e.prog.Led() {
+		e.mu.Unlock()
+		return nil, false
+	}
+	e.tally.Collectives++
+	tag := c.nextColl()
+	c.tag, c.givenUp = tag, nil
+	oversubscribed := e.prog.Policy.Oversubscribed()
+	b.BeginBrief(k, nodecoll.Seq(tag), oversubscribed)
+	if !b.quick(c, op, oversubscribed, true) {
+		a := CollArgs{Op: op, Call: nodecoll.Call{Out: buffer.Of(k.Out)}}
+		f = e.boardWait(c, &a, tag)
+	}
+	c.leaveColl()
+	e.mu.Unlock()
+	return f, true
+}
