@@ -34,11 +34,14 @@ type Meter struct {
 // as the last probes tell.
 func (m *Meter) Far() bool { return m.far }
 
-// Probe measures now and then how long it takes to get line, aligned to 8 bytes, which the
-// readers have read last and which this processor is about to write.
-func (m *Meter) Probe(line []byte) {
+// Probe measures now and then how long it takes to get a line of to, which the readers have
+// read last and which this processor is about to write.
+func (m *Meter) Probe(to []byte) {
 	if m.count++; m.count <= uint32(len(m.last)) || m.count%probeEvery == 0 {
-		m.measure((*uint64)(unsafe.Pointer(&line[0])))
+		at := -uintptr(unsafe.Pointer(unsafe.SliceData(to))) % 8
+		if uintptr(len(to)) >= at+8 {
+			m.measure((*uint64)(unsafe.Pointer(&to[at])))
+		}
 	}
 }
 

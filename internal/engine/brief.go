@@ -15,6 +15,15 @@ type Brief = nodecoll.Brief
 // BriefPairBytes is the longest block of a brief Alltoallv, which is one of two ranks.
 const BriefPairBytes = nodecoll.PairBytes
 
+// ForgetBrief has the next calls choose how they are made.
+func (c *Context) ForgetBrief() {
+	c.e.mu.Lock()
+	defer c.e.mu.Unlock()
+	if c.board != nil {
+		clear(c.board.brief[:])
+	}
+}
+
 // Brief makes a collective call of which the last one like it went over cells of the board
 // while nothing else is going on, without what most calls are asked about: of a barrier of
 // two ranks that is half of what it takes. made: it did, and f is why it failed; else

@@ -37,8 +37,14 @@ func (e *Engine) Collective(c *Context, a *CollArgs) *fault.Fault {
 		f = e.staged(c, a, tag, pending)
 	} else if !a.Alg.Shared {
 		f = e.scheduled(c, e.beginColl(c, a, tag, pending))
-	} else if f = e.boardColl(c, a, tag, pending); f == nil {
-		f = e.boardRest(c, a)
+	} else {
+		if b := c.board; b != nil && a.Alg.Reads && b.WantsRelays(&a.Call) {
+			c.inside = &b.req
+			c.backRelays()
+		}
+		if f = e.boardColl(c, a, tag, pending); f == nil {
+			f = e.boardRest(c, a)
+		}
 	}
 	c.leaveColl()
 	e.mu.Unlock()

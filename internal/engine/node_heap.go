@@ -97,6 +97,22 @@ func (e *Engine) offerBlock(c *Context) uint32 {
 	return h.Offer(e.populate)
 }
 
+// backRelays gives the board of c, of two ranks, memory for the pieces of large reductions,
+// if there is some. The lock is given away meanwhile.
+func (c *Context) backRelays() {
+	e, b := c.e, c.board
+	h := b.heap
+	mem := h.Relays(b.at, b.Size())
+	if mem == nil {
+		return
+	}
+	h.Use()
+	defer e.leaveHeap(h)
+	if e.populate(mem[c.Rank*layout.RelayBytes:][:layout.RelayBytes]) == nil {
+		b.SetRelays(mem)
+	}
+}
+
 // TakeBack takes back a block that nobody was told of who would use it.
 func (e *Engine) TakeBack(c *Context, place uint32) {
 	e.mu.Lock()

@@ -4,6 +4,7 @@ package nodecoll
 
 import (
 	"gompi/collectives"
+	"gompi/internal/distance"
 	"gompi/internal/mem"
 	"gompi/internal/nodecoll/layout"
 	"gompi/internal/wait"
@@ -38,6 +39,10 @@ type Board struct {
 	single  singleCopy
 	vector  vector
 	pair    pair
+	relay   relay
+
+	relays   [2][]byte      // memory for the pieces of two ranks
+	distance distance.Meter // of the other one
 
 	// after is what this rank did next when it last came from an operation of all
 	// ranks: whether it took what others published, and of which ranks. rush is
@@ -134,12 +139,23 @@ func (b *Board) body(i place) []byte { return b.cells[i.at+lineBytes:][:b.room] 
 // write writes what this rank publishes. Where this rank does not wait for the others next,
 // it stores into lines that have not come yet, as far as the processor can keep
 // that to itself: see publish.
-func (o *operation) write(to, p []byte) {
+func (b *Board) write(o *operation, to, p []byte) {
+	if b.size == 2 && min(len(to), len(p)) >= pastLeast && b.far(to) {
+		mem.Past(to, p)
+		return
+	}
 	if !o.all && len(p) > askedBytes && len(p) <= storedBytes {
 		mem.Copy(to, p)
 	} else {
 		mem.Put(to, p)
 	}
+}
+
+// far reports whether the other of two ranks does not share a cache with this one, which is
+// about to write memory that it has read last.
+func (b *Board) far(to []byte) bool {
+	b.distance.Probe(to)
+	return b.distance.Far()
 }
 
 // FetchLine asks for the line of what this rank is going to publish, which the

@@ -139,7 +139,7 @@ func (b *Board) step(o *operation) (done bool) {
 			return false
 		}
 		if n := int64(len(o.published)); n > 0 {
-			o.writeAll(b.payload(i, n))
+			b.writeAll(o, b.payload(i, n))
 		}
 		b.publish(i, o.word)
 		if b.size > TreeRanks {
@@ -195,16 +195,16 @@ func (b *Board) endOfAll(o *operation) {
 // writeAll writes what this rank publishes. Nobody reads the root's own block of
 // a scatter. If there are several lines it goes to its place first: later it
 // would wait for them.
-func (o *operation) writeAll(to []byte) {
+func (b *Board) writeAll(o *operation, to []byte) {
 	if o.op != collectives.OpScatter || len(to) <= inlineBytes {
-		o.write(to, o.published)
+		b.write(o, to, o.published)
 		return
 	}
 	end := o.at + o.n
 	o.put(0, o.published[o.at:end])
 	o.next--
-	o.write(to[:o.at], o.published)
-	o.write(to[end:], o.published[end:])
+	b.write(o, to[:o.at], o.published)
+	b.write(o, to[end:], o.published[end:])
 }
 
 // awaits reports whether the operation cannot end without a rank that has not

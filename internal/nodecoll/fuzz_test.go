@@ -142,6 +142,8 @@ func (s *script) scribble(b *Board, mem []byte) {
 	case how < 200:
 		at := (s.next()<<16 | s.next()<<8 | s.next()) % (len(mem) - 8)
 		binary.NativeEndian.PutUint64(mem[at:], uint64(s.next())<<uint(s.next()%57))
+	case b.size == 2 && how < 210:
+		viewWord(b.relays[s.next()%2]).Store(uint64(s.next())<<uint(s.next()%57) | uint64(s.next()))
 	case how < 220:
 		b.ranks[s.next()%b.size].done.Store(b.op.seq + uint32(s.next()%3) - 1)
 	}
@@ -165,6 +167,9 @@ func (s *script) begin(b *Board, a *Call, seq uint32, reads bool, how int) {
 	b.Begin(a, seq, reads, how&4 == 0)
 }
 
+// hostileRelays is used again, as it is long: what stands there is anything.
+var hostileRelays = make([]byte, 2*layout.RelayBytes)
+
 // Whatever others write into the memory and answer to reads, an operation goes on,
 // waits or fails: it touches nothing else, and comes back.
 func FuzzBoard(f *testing.F) {
@@ -184,6 +189,9 @@ func FuzzBoard(f *testing.F) {
 		b := new(Board)
 		b.Open(mem, rank, size, hostile{s})
 		b.Read(hostile{s})
+		if size == 2 {
+			b.SetRelays(hostileRelays)
+		}
 		b.tree.central = s.next()%2 == 0
 		for seq := uint32(1); len(s.left) > 0; seq++ {
 			op := ops[s.next()%len(ops)]

@@ -48,7 +48,7 @@ const reapedPerClaim = 4
 // NewHeap is a member's view of that memory.
 func NewHeap(mem []byte, members wire.Members, rank int, sparse bool) *Heap {
 	h := &Heap{mem: mem, members: members, ranks: members.Len(), sparse: sparse}
-	h.most = layout.MostBlockBytes(h.ranks)
+	h.most = layout.MostBlockBytes(h.ranks, sparse)
 	h.start, h.end = layout.HeapRange(rank, h.ranks, sparse)
 	h.backed = make([]bool, (h.end-h.start)/layout.BlockAlign)
 	return h
@@ -107,9 +107,9 @@ func (h *Heap) Keep(place uint32, members wire.Members, dead iter.Seq[wire.ProcI
 		return
 	}
 	n := members.Len()
-	b.bytes = layout.BoardBytes(n)
+	b.bytes = layout.BlockBytes(n, h.ranks, h.sparse)
 	head := viewHead(h.mem[b.at:])
-	ok := h.back(b.at, b.bytes, populate)
+	ok := h.back(b.at, layout.BoardBytes(n), populate)
 	b.members = members
 	for p := range dead {
 		h.lost(b, p)
@@ -130,10 +130,19 @@ func (h *Heap) Keep(place uint32, members wire.Members, dead iter.Seq[wire.ProcI
 // place came from another process.
 func (h *Heap) Place(place uint32, ranks int) (at int, err error) {
 	begin := int64(place) * layout.BlockAlign
-	if begin < int64(layout.BoardBytes(h.ranks)) || ranks > h.ranks || begin+int64(layout.BoardBytes(ranks)) > int64(len(h.mem)) {
+	if begin < int64(layout.BlockBytes(h.ranks, h.ranks, h.sparse)) || ranks > h.ranks || begin+int64(layout.BlockBytes(ranks, h.ranks, h.sparse)) > int64(len(h.mem)) {
 		return 0, fmt.Errorf("its place in the memory of what it was made from is %#x of %#x bytes", begin, len(h.mem))
 	}
 	return int(begin), nil
+}
+
+// Relays is the memory for pieces of large reductions behind a board that begins there, nil:
+// it has none.
+func (h *Heap) Relays(at, ranks int) []byte {
+	if ranks != 2 || layout.RelaysAt(h.ranks, h.sparse) == 0 {
+		return nil
+	}
+	return h.mem[at+layout.BoardBytes(ranks):][:2*layout.RelayBytes]
 }
 
 // LeaveBlock says that a rank does not use the block that begins there.

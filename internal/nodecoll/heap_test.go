@@ -16,7 +16,7 @@ func TestHeapRanges(t *testing.T) {
 				if start < at || end < start || start%layout.BlockAlign != 0 || end%layout.BlockAlign != 0 {
 					t.Fatalf("rank %d of %d: %d to %d, behind %d", r, ranks, start, end, at)
 				}
-				if most := layout.MostBlockBytes(ranks); end > start && end-start < most || most < linePair*(1+ranks) {
+				if most := layout.MostBlockBytes(ranks, sparse); end > start && end-start < most || most < linePair*(1+ranks) {
 					t.Fatalf("rank %d of %d: no block fits", r, ranks)
 				}
 				at = end

@@ -15,7 +15,12 @@ const (
 
 // SharedRoom is the longest payload of operations whose lengths all ranks know, on
 // a board of so many.
-func SharedRoom(ranks int) int { return min(layout.Room(ranks), sharedRoom) }
+func SharedRoom(ranks int) int {
+	if ranks == 2 {
+		return layout.Room(ranks)
+	}
+	return min(layout.Room(ranks), sharedRoom)
+}
 
 // Vote votes for the memory, with what proves to others that they can read this
 // rank's, and what leads them to its bell. It wakes nobody.

@@ -36,4 +36,6 @@ const (
 	// storedBytes of stores until theirs have come.
 	askedBytes  = 1 << 10
 	storedBytes = 4 << 10
+	// pastLeast is from where on a payload for a far rank is written past the cache.
+	pastLeast = 512
 )

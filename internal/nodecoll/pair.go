@@ -40,7 +40,7 @@ func (x *pair) step(b *Board, o *operation) (done bool) {
 			return false
 		}
 		if n := int64(len(o.published)); n > 0 {
-			mem.Put(b.payload(i, n), o.published)
+			b.write(o, b.payload(i, n), o.published)
 		}
 		b.publish(i, o.word)
 		o.offered, o.told = true, true

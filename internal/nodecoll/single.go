@@ -27,6 +27,7 @@ type singleCopy struct {
 	second     bool // the segments of a reduction are published, too
 	registered bool // others read from this rank
 	inPlace    bool
+	relays     bool // this rank can relay it: see relay
 	root       int
 	count      int64
 	// recv and recvAt are what comes from each rank, of Allgatherv.
@@ -61,7 +62,7 @@ const keyBytes = 8
 // beginRead is begin for operations that read.
 func (b *Board) beginRead(o *operation, a *Call) {
 	g, r := &a.Args, &b.single
-	r.stage, r.reduces, r.second, r.registered, r.inPlace = offering, false, false, true, g.InPlace
+	r.stage, r.reduces, r.second, r.registered, r.inPlace, r.relays = offering, false, false, true, g.InPlace, false
 	r.root, r.count, r.i, r.at, r.from, r.n = g.Root, g.Count, 0, 0, 0, 0
 	r.recv, r.recvAt = g.Counts, g.Displs
 	o.family, o.all, o.kernel, o.unit, o.offered = r, false, a.Kernel, a.Unit, false
@@ -102,6 +103,7 @@ func (b *Board) beginRead(o *operation, a *Call) {
 	switch g.Op {
 	case collectives.OpReduce, collectives.OpAllreduce:
 		r.reduces = true
+		r.relays = b.size == 2 && len(b.relays[0]) > 0 && a.Unit <= relayPiece
 		if g.Op == collectives.OpReduce && g.Count*a.Unit <= aloneBytes/int64(b.size) {
 			if r.from, r.n = 0, 0; b.rank == root {
 				r.n = o.n
@@ -119,7 +121,7 @@ func (b *Board) beginRead(o *operation, a *Call) {
 		r.reduces = true
 		r.from, r.n = sum(g.Counts[:b.rank])*a.Unit, o.n
 	}
-	if len(o.out) >= transport.MaxRead {
+	if len(o.out) >= transport.MaxRead && !(r.relays && b.relay.known) {
 		b.register(o.out) // it is filled from other memories
 	}
 	o.bytes = collectives.Published(g) * a.Unit
@@ -161,8 +163,15 @@ func (b *Board) offer(o *operation) {
 		b.offerScan(o, i)
 		return
 	}
-	binary.NativeEndian.PutUint64(b.body(i), b.register(b.single.in))
+	key := uint64(0)
+	if !(b.single.relays && b.relay.known) {
+		key = b.register(b.single.in)
+	}
+	binary.NativeEndian.PutUint64(b.body(i), key)
 	b.tellLength(o, i)
+	if b.size == 2 && b.single.reduces {
+		b.offerRelay(o, i)
+	}
 	b.publish(i, o.word)
 }
 
@@ -188,6 +197,14 @@ func (r *singleCopy) step(b *Board, o *operation) (done bool) {
 			}
 			r.stage = moving
 		case moving:
+			if b.size == 2 && r.reduces && r.i == 0 && r.at == 0 {
+				if !b.published(o, 1-b.rank, o.word) {
+					return o.fault != nil
+				}
+				if b.relayed(o) {
+					return o.fault != nil || b.relay.step(b, o)
+				}
+			}
 			if !b.move(o) {
 				return false
 			}

@@ -192,7 +192,7 @@ func (b *Board) stepCentral(o *operation) bool {
 			return false
 		}
 		if o.bytes > 0 {
-			o.write(b.payload(i, o.bytes), o.published[:o.bytes])
+			b.write(o, b.payload(i, o.bytes), o.published[:o.bytes])
 		}
 		b.publish(i, o.word)
 		o.offered = true
@@ -311,7 +311,7 @@ func (b *Board) offerTree(o *operation) bool {
 		p = o.published
 	}
 	if o.bytes > 0 {
-		o.write(b.payload(i, o.bytes), p[:o.bytes])
+		b.write(o, b.payload(i, o.bytes), p[:o.bytes])
 	}
 	b.publish(i, o.word)
 	if b.tree.reader[i.number] = 0; b.rank != 0 && o.op != collectives.OpBcast {
