@@ -15,10 +15,10 @@ import (
 const (
 	// probeEvery is after how many writes of some length the distance is looked at again.
 	probeEvery = 64
-	// farTime is how much longer it takes to get a line from a far processor than from
-	// nowhere, at least; from a near one it takes a third. docs/design/031-near-and-far.md
-	// has the figures.
-	farTime = 60 * time.Nanosecond
+	// farTime is how much longer it takes to get a line that a far processor has read than
+	// one that this one has, at least; from a near one it takes a third.
+	// docs/design/031-near-and-far.md has the figures.
+	farTime = 80 * time.Nanosecond
 )
 
 // Meter is how far the processors are on which those run that read what this one writes:
@@ -27,6 +27,7 @@ const (
 type Meter struct {
 	far   bool
 	count uint32
+	idle  uint64
 	last  [3]bool // what the last probes said: one of them may have been interrupted
 }
 
@@ -45,10 +46,8 @@ func (m *Meter) Probe(to []byte) {
 	}
 }
 
-// Due reports whether the next Probe measures: the line must be where the readers have left it.
-func (m *Meter) Due() bool { return m.count < uint32(len(m.last)) || (m.count+1)%probeEvery == 0 }
-
 func (m *Meter) measure(word *uint64) {
+	atomic.AddUint64(&m.idle, 0) // what was stored before has its lines now
 	begin := time.Now()
 	atomic.AddUint64(word, 0)
 	took := time.Since(begin)

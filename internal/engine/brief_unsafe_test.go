@@ -6,21 +6,39 @@ package engine
 
 import (
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"gompi/collectives"
 	"gompi/internal/fault"
 )
 
-// briefly makes a brief call on all nodes at once, of which how many have made it.
-func briefly(ns []*node, k func(i int) *Brief) (made []bool, faults []*fault.Fault) {
-	made, faults = make([]bool, len(ns)), make([]*fault.Fault, len(ns))
+// briefly makes a call on all nodes at once, the brief way where that can be, and returns on
+// how many it was. A node whose lock is held for a moment takes the other way.
+func briefly(t *testing.T, ns []*node, k func(i int) *Brief, long func(i int) *CollArgs) (made int64) {
+	t.Helper()
+	var count atomic.Int64
+	faults := make([]*fault.Fault, len(ns))
 	var wg sync.WaitGroup
 	for i, n := range ns {
-		wg.Go(func() { faults[i], made[i] = n.ctx.Brief(k(i), "Barrier", false) })
+		wg.Go(func() {
+			a := long(i)
+			f, made := n.ctx.Brief(k(i), a.Op, a.Commutative)
+			if made {
+				count.Add(1)
+			} else {
+				f = n.Collective(n.ctx, a)
+			}
+			faults[i] = f
+		})
 	}
 	wg.Wait()
-	return made, faults
+	for i, f := range faults {
+		if f != nil {
+			t.Fatalf("rank %d of %d: %+v", i, len(ns), f)
+		}
+	}
+	return count.Load()
 }
 
 // A call is brief if the last one of its operation that went over cells was like it, and
@@ -28,63 +46,63 @@ func briefly(ns []*node, k func(i int) *Brief) (made []bool, faults []*fault.Fau
 func TestBrief(t *testing.T) {
 	for _, size := range []int{2, 3} {
 		ns := boardJob(t, size, nil)
-		barrier := func(int) *Brief {
-			return &Brief{Op: collectives.OpBarrier, Unit: ns[0].call64(collectives.OpBarrier, nil, nil, 0, 0).Unit}
+		barrier := func(i int) *CollArgs { return ns[i].call64(collectives.OpBarrier, nil, nil, 0, 0) }
+		briefBarrier := func(i int) *Brief { return &Brief{Op: collectives.OpBarrier, Unit: barrier(i).Unit} }
+		made := int64(0)
+		for range 200 {
+			made += briefly(t, ns, briefBarrier, barrier)
 		}
-		for round := range 100 {
-			made, faults := briefly(ns, barrier)
-			for i := range ns {
-				if !made[i] || faults[i] != nil {
-					t.Fatalf("%d ranks, round %d, rank %d: made %v, %+v", size, round, i, made[i], faults[i])
-				}
-			}
+		if made < int64(100*size) {
+			t.Errorf("%d of %d barriers of %d ranks were brief", made, 200*size, size)
 		}
 		in, out := make([][]uint64, size), make([][]uint64, size)
+		want := uint64(1 << 32)
 		for i := range ns {
-			in[i], out[i] = []uint64{uint64(i)<<32 | 1}, make([]uint64, 1)
-		}
-		reduce := func(i int) *Brief {
-			return &Brief{Op: collectives.OpAllreduce, Count: 1, Unit: 8, In: buf64(in[i]).Flat(), Out: buf64(out[i]).Flat(), Kernel: join64}
-		}
-		if made, _ := briefly(ns, reduce); made[0] || made[1] {
-			t.Fatalf("%d ranks: an allreduce is brief that was never made", size)
-		}
-		for range 2 {
-			for i, f := range everywhere(t, ns, func(i int) *CollArgs { return ns[i].call64(collectives.OpAllreduce, in[i], out[i], 1, 0) }) {
-				if f != nil {
-					t.Fatalf("rank %d: %+v", i, f)
-				}
+			in[i], out[i] = []uint64{uint64(i+2)<<32 | 1, 7}, make([]uint64, 2)
+			if want = compose(want, in[i][0]); i == 0 {
+				want = in[0][0]
 			}
 		}
-		want := in[0][0]
-		for _, x := range in[1:] {
-			want = compose(want, x[0])
+		count := 1
+		reduce := func(i int) *CollArgs {
+			return ns[i].call64(collectives.OpAllreduce, in[i][:count], out[i][:count], count, 0)
 		}
-		for range 10 {
-			made, faults := briefly(ns, reduce)
+		briefReduce := func(i int) *Brief {
+			a := reduce(i)
+			return &Brief{Op: collectives.OpAllreduce, Count: a.Args.Count, Unit: a.Unit, In: a.In.Flat(), Out: a.Out.Flat(), Kernel: a.Kernel}
+		}
+		if made := briefly(t, ns, briefReduce, reduce); made > 0 {
+			t.Fatalf("%d ranks: an allreduce is brief that was never made", size)
+		}
+		made = 0
+		for range 200 {
+			made += briefly(t, ns, briefReduce, reduce)
 			for i := range ns {
-				if !made[i] || faults[i] != nil || out[i][0] != want {
-					t.Fatalf("%d ranks, rank %d: made %v, %+v, %#x for %#x", size, i, made[i], faults[i], out[i][0], want)
+				if out[i][0] != want {
+					t.Fatalf("%d ranks, rank %d: %#x for %#x", size, i, out[i][0], want)
 				}
 				out[i][0] = 0
 			}
 		}
-		longer := func(i int) *Brief {
-			k := reduce(i)
-			k.Count = 2
-			return k
+		if made < int64(100*size) {
+			t.Errorf("%d of %d allreduces of %d ranks were brief", made, 200*size, size)
 		}
-		if made, _ := briefly(ns, longer); made[0] || made[1] {
+		count = 2
+		if made := briefly(t, ns, briefReduce, reduce); made > 0 {
 			t.Errorf("%d ranks: an allreduce of another length is brief", size)
 		}
 		ns[0].mu.Lock()
 		ns[0].ctx.inside = &ns[0].ctx.board.req
 		ns[0].mu.Unlock()
-		if _, made := ns[0].ctx.Brief(barrier(0), "Barrier", false); made {
+		if _, made := ns[0].ctx.Brief(briefBarrier(0), "Barrier", barrier(0).Commutative); made {
 			t.Errorf("%d ranks: a call is brief in the midst of another one", size)
 		}
 		ns[0].mu.Lock()
 		ns[0].ctx.inside = nil
 		ns[0].mu.Unlock()
+		ns[0].ctx.ForgetBrief()
+		if _, made := ns[0].ctx.Brief(briefBarrier(0), "Barrier", barrier(0).Commutative); made {
+			t.Errorf("%d ranks: a call is brief that was forgotten", size)
+		}
 	}
 }

@@ -225,7 +225,7 @@ func (x *relay) write(b *Board, o *operation, mine int) (n int64, some bool) {
 		return 0, false
 	}
 	if p != nil {
-		x.put(b, to, p)
+		x.put(b, o, to, p)
 	}
 	x.wrote = next
 	x.written++
@@ -243,11 +243,9 @@ func (x *relay) room(b *Board, n int64) (to []byte, next uint32, room bool) {
 }
 
 // put writes a piece.
-func (x *relay) put(b *Board, to, p []byte) {
-	if len(p) > 0 && x.wrote >= relayLines {
-		b.distance.Probe(to)
-	}
-	if b.distance.Far() {
+func (x *relay) put(b *Board, o *operation, to, p []byte) {
+	// The line of this rank's cell: the other one looks there at each piece.
+	if i := b.cell(b.rank, o.seq); b.far(b.cells[i.at+lineBytes-8:][:8]) {
 		mem.Past(to, p)
 	} else {
 		mem.Copy(to, p)

@@ -46,6 +46,8 @@ type bulk struct {
 	id    uint64 // the offerer's number
 	takes bool   // this is the receiving side
 	how   bulkMode
+	// pushed: the receiver was told that pieces follow (sender only).
+	pushed bool
 
 	// remote is the peer's buffer, remoteMark its mark (receiver only).
 	remote, remoteMark uint64
@@ -71,6 +73,8 @@ type bulkMode uint8
 
 const (
 	offered  bulkMode = iota // nobody has accepted yet
+	pushing                  // likewise, and its pieces are being sent
+	awaited                  // accepted here, and its pieces come
 	waiting                  // accepted here, and not begun
 	solo                     // the receiver reads alone
 	shared                   // both sides claim chunks
@@ -95,12 +99,21 @@ func (t *Transport) Offer(s transport.Slot, buf []byte, tok transport.Token, des
 	t.nextID++
 	b := t.newBulk(c, buf, tok)
 	b.id, b.mark = t.nextID, markOf(t.nonce, t.nextID)
+	push := t.mayPush(c, len(buf))
 	c.offers.add(b)
 	le := binary.LittleEndian
 	le.PutUint64(desc[0:], b.id)
 	le.PutUint64(desc[8:], addrOfWord(&b.mark))
 	le.PutUint64(desc[16:], addrOf(buf))
-	le.PutUint64(desc[24:], uint64(len(buf)))
+	size := uint64(len(buf))
+	if push {
+		size |= pushed
+		b.pushed = true
+		t.push(b)
+	} else {
+		t.pages.Use(buf)
+	}
+	le.PutUint64(desc[24:], size)
 	return descBytes, nil
 }
 
@@ -116,7 +129,7 @@ func (t *Transport) Accept(s transport.Slot, desc []byte, buf []byte, tok transp
 	}
 	le := binary.LittleEndian
 	id, markAddr := le.Uint64(desc[0:]), le.Uint64(desc[8:])
-	addr, size := le.Uint64(desc[16:]), le.Uint64(desc[24:])
+	addr, size := le.Uint64(desc[16:]), le.Uint64(desc[24:])&^pushed
 	if id == 0 || markAddr%8 != 0 || markAddr >= maxAddr || addr >= maxAddr || size >= maxAddr || addr+size > maxAddr {
 		return fmt.Errorf("shm: descriptor {id %d, mark %#x, address %#x, %d bytes}: %w", id, markAddr, addr, size, transport.ErrProtocol)
 	}
@@ -126,6 +139,11 @@ func (t *Transport) Accept(s transport.Slot, desc []byte, buf []byte, tok transp
 	b := t.newBulk(c, buf[:min(uint64(len(buf)), size)], tok)
 	b.id, b.takes, b.remote, b.remoteMark = id, true, addr, markAddr
 	c.takes.add(b)
+	if le.Uint64(desc[24:])&pushed != 0 && id > c.lost && len(b.buf) > 0 && c.answers() {
+		b.how = awaited
+		return nil
+	}
+	t.pages.Use(b.buf)
 	if c.waiting.first == nil && c.answers() {
 		t.begin(b)
 		return nil
@@ -175,7 +193,10 @@ func (t *Transport) Withdraw(s transport.Slot, tok transport.Token) {
 	if c == nil {
 		return
 	}
-	if b := c.offers.findToken(tok); b != nil && b.how == offered {
+	if b := c.offers.findToken(tok); b != nil && b.how <= pushing {
+		if b.pushed { // the receiver may wait for the rest
+			t.post(c, kindRefuse, wire.Header{b.id})
+		}
 		t.forget(b)
 	}
 }
@@ -215,12 +236,12 @@ func (t *Transport) newBulk(c *conn, buf []byte, tok transport.Token) *bulk {
 		b = new(bulk)
 	}
 	*b = bulk{c: c, buf: buf, tok: tok}
-	t.pages.Use(buf)
 	return b
 }
 
 // forget takes b out of every list; b is not used afterwards.
 func (t *Transport) forget(b *bulk) {
+	t.endPush(b)
 	if b.takes {
 		b.c.takes.remove(b)
 		if b.blk != nil {
@@ -265,7 +286,7 @@ func (t *Transport) onDone(c *conn, h wire.Header) bool {
 	if b == nil {
 		return true // withdrawn: the receiver got nothing it could use
 	}
-	if b.how != offered || h[1] > uint64(len(b.buf)) {
+	if b.how > pushing || h[1] > uint64(len(b.buf)) {
 		return false
 	}
 	t.finish(b, int(h[1]), nil)
@@ -278,7 +299,7 @@ func (t *Transport) onBounce(c *conn, h wire.Header) bool {
 	if b == nil {
 		return t.refuse(c, h[0])
 	}
-	if b.how == pieces || h[1] > uint64(len(b.buf)) || b.how == shared && h[1] != uint64(len(b.buf)) {
+	if t.endPush(b); b.how == pieces || h[1] > uint64(len(b.buf)) || b.how == shared && h[1] != uint64(len(b.buf)) {
 		return false
 	}
 	if b.how == shared {
@@ -316,11 +337,12 @@ func (t *Transport) onPiece(c *conn, h wire.Header, p []byte) bool {
 
 // onRefuse: the sender knows no such offer, and will not touch our buffer.
 func (t *Transport) onRefuse(c *conn, h wire.Header) bool {
+	c.lose(h[0])
 	b := c.takes.find(h[0])
 	if b == nil {
-		return true // refused twice: for the block and for the pieces
+		return true // refused twice: for the block and for the pieces; or withdrawn before it was accepted
 	}
-	if b.how != shared && b.how != pieces {
+	if b.how != shared && b.how != pieces && b.how != awaited {
 		return false
 	}
 	if b.blk != nil {

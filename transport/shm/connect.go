@@ -102,9 +102,10 @@ func (t *Transport) makeBoxTaken(fd int, head *headWords) (outRing, error) {
 		return outRing{}, err
 	}
 	e := &entries[i]
-	o, err := t.fillBox(fd, grid.box(i), e, u)
+	g := t.shape.within(span)
+	o, err := t.fillBox(fd, grid.box(i), e, u, g)
 	if err != nil {
-		if segment.Release(fd, grid.box(i), t.shape.bytes()) == nil {
+		if segment.Release(fd, grid.box(i), g.bytes()) == nil {
 			e.word.CompareAndSwap(uint64(u), uint64(useOf(u.generation(), entryFree, 0)))
 			head.free.CompareAndSwap(0, i+1)
 		}
@@ -119,8 +120,7 @@ func (t *Transport) makeBoxTaken(fd int, head *headWords) (outRing, error) {
 }
 
 // fillBox gives memory to a fast box that was claimed, maps it and describes it.
-func (t *Transport) fillBox(fd int, off int64, e *entry, u use) (outRing, error) {
-	g := t.shape
+func (t *Transport) fillBox(fd int, off int64, e *entry, u use, g shape) (outRing, error) {
 	if err := segment.ReserveTaken(fd, off, g.firstBytes()); err != nil {
 		return outRing{}, err
 	}
@@ -261,6 +261,9 @@ func (t *Transport) detach(c *conn) {
 	if c.out.box != nil {
 		if !c.gone {
 			c.out.bye()
+		}
+		if c.out.wide {
+			t.wide--
 		}
 		c.out.detach()
 		c.out = outRing{}

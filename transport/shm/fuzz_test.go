@@ -108,6 +108,7 @@ func newScribbler(t *testing.T, victim int, noDuplex bool) *scribbler {
 	}
 	s.turn(0)
 	s.us.conn(s.slot).cma = cmaWorks
+	s.us.conn(s.slot).out.wide = noDuplex // then it pushes
 	return s
 }
 
@@ -159,13 +160,13 @@ func (s *scribbler) write(where byte, off, v uint16) {
 		// A message that looks right, with any kind and any words.
 		h := wire.Header{uint64(v % 8), uint64(v) << 32, uint64(off), uint64(off) << 40}
 		if them.out.room(0) {
-			them.out.put(kind(off%9), &h, make([]byte, v%(inlineMax+1)))
+			them.out.put(kind(off%12), &h, make([]byte, v%(inlineMax+1)))
 		}
 	case 6:
 		var desc [descBytes]byte
 		binary.LittleEndian.PutUint64(desc[0:], uint64(v%16))
 		binary.LittleEndian.PutUint64(desc[16:], addrOf(s.buf)+uint64(off))
-		binary.LittleEndian.PutUint64(desc[24:], uint64(v)*8)
+		binary.LittleEndian.PutUint64(desc[24:], uint64(v)*8|uint64(off&1)<<63)
 		s.tok++
 		if s.us.Accept(s.slot, desc[:], make([]byte, int(v)*4), s.tok) == nil {
 			s.open[s.tok] = true

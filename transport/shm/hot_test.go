@@ -13,7 +13,7 @@ import (
 // go around as much of it as has memory.
 func TestHotStart(t *testing.T) {
 	for _, answered := range []bool{false, true} {
-		g := shapeFor(defaultRing)
+		g := shapeFor(2 << 20)
 		o := newOutRing(make([]byte, g.bytes()), g, 0)
 		o.head, o.back = &headWords{}, &inRing{seq: 1}
 		payload := make([]byte, 1<<10)
@@ -42,7 +42,7 @@ func TestHotExchange(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []int{100, 3000, 4096, 8000, hotBytes} {
 		for late := range 3 {
-			g := shapeFor(defaultRing)
+			g := shapeFor(2 << 20)
 			o := newOutRing(make([]byte, g.bytes()), g, 0)
 			o.head, o.back = &headWords{}, &inRing{seq: 1}
 			ends := make([]uint32, late+1)

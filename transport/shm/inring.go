@@ -176,7 +176,7 @@ func (t *Transport) drain(r *inRing, ev []transport.Event, n int) int {
 	if r.conn.deaf {
 		return n
 	}
-	before := r.seq
+	before, first := r.seq, n
 	for budget := len(r.slots); budget > 0 && n < len(ev); budget-- {
 		w := r.next.Load()
 		if uint32(w>>32) != r.seq {
@@ -193,6 +193,9 @@ func (t *Transport) drain(r *inRing, ev []transport.Event, n int) int {
 			e.Kind, e.Slot, e.Header, e.Payload = transport.EvRecv, r.conn.slot, *h, p
 			n++
 			// The next might overwrite it, and comes with the next Poll.
+			break
+		}
+		if n > first && r.unasked(w) {
 			break
 		}
 		k, s, p, ok := r.read(w)
@@ -234,6 +237,8 @@ func (t *Transport) control(c *conn, k kind, h wire.Header, p []byte) bool {
 		ok = t.onBounce(c, h)
 	case kindPiece:
 		ok = t.onPiece(c, h, p)
+	case kindPush:
+		ok = t.onPush(c, h, p)
 	case kindRefuse:
 		ok = t.onRefuse(c, h)
 	default:

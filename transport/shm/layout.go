@@ -35,8 +35,12 @@ const (
 	maxData    = knob.MaxRing
 	blockCount = 8
 
+	// shortRing is the longest data ring in a small segment.
+	shortRing = 256 << 10
 	// A fast box has memory for firstData of its data ring, the rest is for streams.
 	firstData = 64 << 10
+	// A stream that its reader does not keep up with uses streamBytes of it.
+	streamBytes = 256 << 10
 	// hotBytes of a data ring are used again and again where that is possible.
 	hotBytes = 8 << 10
 	// The sender of a stream asks for the line of the slot that it needs after
@@ -110,12 +114,25 @@ type grid struct {
 // gridOf is the grid of a segment of span bytes. A segment of full size has room
 // for any fast boxes; in a smaller one they lie close, and have half of it.
 func gridOf(span int64, g shape) grid {
-	room := max(0, span-fastBoxes) / 2
-	stride := shape{slots: maxSlots, data: maxData}.bytes()
+	room, stride := boxRoom(span), mostStride
 	if room < dirCap*stride {
-		stride = g.bytes()
+		stride = g.within(span).bytes()
 	}
 	return grid{stride, uint32(min(dirCap, room/stride))}
+}
+
+// boxRoom is how much of a segment is for fast boxes.
+func boxRoom(span int64) int64 { return max(0, span-fastBoxes) / 2 }
+
+// mostStride is the length of the largest fast box.
+var mostStride = shape{slots: maxSlots, data: maxData}.bytes()
+
+// within is the shape of a fast box in a segment of span bytes: in a small one it is short.
+func (g shape) within(span int64) shape {
+	if boxRoom(span) < dirCap*mostStride && g.data > shortRing {
+		return shapeFor(shortRing)
+	}
+	return g
 }
 
 // box is where fast box i lies in the segment.
@@ -129,7 +146,10 @@ type box struct {
 	// The sender writes this line.
 	want   atomic.Uint32 // it is blocked: publish progress and wake it
 	closed atomic.Uint32 // its generation + 1: it touches the fast box no more
-	_      [lineBytes - 8]byte
+	// measured says nothing: how long the line takes tells how far the receiver is, which
+	// looks at want all the time.
+	measured [8]byte
+	_        [lineBytes - 16]byte
 
 	// The receiver writes this line: {slots, data bytes} consumed, each
 	// modulo 1<<32.
@@ -212,6 +232,7 @@ const (
 	kindBounce                 // receiver to offerer: {id, bytes}: send it as pieces
 	kindPiece                  // offerer to receiver: {id, offset} and payload
 	kindRefuse                 // offerer to receiver: {id}: no such offer
+	kindPush                   // offerer to receiver: {id, offset} and payload, unasked
 	kindCut                    // the sender has cut the connection; nothing follows
 	kindCheck                  // says nothing: it shows whether what came before is there
 )

@@ -22,13 +22,17 @@ type outRing struct {
 
 	pos, dataPos   uint32  // where the next message goes
 	span           uint32  // bytes of the data ring in use: the rest may have no memory
-	whole          bool    // it is all, or cannot be
+	stretched      bool    // it is as much as a stream needs, or cannot be more
+	wide           bool    // it is all, and more than a processor's own cache holds
+	widened        bool    // it is, or cannot be
+	hot            int     // up to how many bytes answers go back to the beginning
 	done, dataDone uint32  // consumed by the peer, when we last looked
 	limit          uint32  // slots for messages: the last one is kept for bye
 	bell           int     // of the peer
 	eager          uint32  // largest payload
 	place          uint32  // of the payload that room has last found room for
 	early          uint64  // and whether that is an early lap
+	onward         bool    // what comes next does not go back to the beginning
 	heard          uint32  // what was to come from the peer at the last message
 	soonAt, soon   uint32  // where the payload of the next answer is likely to go; 0 bytes: not known
 	back           *inRing // the fast box in the other direction, or nil
@@ -50,7 +54,7 @@ type outRing struct {
 
 func newOutRing(m []byte, g shape, u use) outRing {
 	at := u.start()
-	o := outRing{mem: m, gen: u.generation(), pos: at, done: at, checked: at, limit: g.slots - 1, bell: -1, eager: g.eager, span: g.first(), whole: g.first() == g.data}
+	o := outRing{mem: m, gen: u.generation(), pos: at, done: at, checked: at, limit: g.slots - 1, bell: -1, eager: g.eager, span: g.first(), stretched: g.first() == g.data, widened: g.data <= streamBytes, hot: hotBytes}
 	o.box, o.slots, o.data = viewBox(m, g)
 	return o
 }
@@ -69,7 +73,7 @@ func (o *outRing) room(n int) bool {
 // it would be asked for while the peer still reads (0.68 us, against 0.46).
 func (o *outRing) fits(n int) bool {
 	size, turn, need := uint32(len(o.data)), o.span, uint32(n)
-	if n <= hotBytes && o.answered() {
+	if n <= o.hot && o.answered() && !o.onward {
 		// What is passed over is in use until the peer has told that it has read
 		// all in front of it: another message must fit without that.
 		turn, need = hotBytes, 2*need+lineBytes
@@ -176,6 +180,7 @@ func (o *outRing) put(k kind, h *wire.Header, p []byte) {
 	o.pos++
 	o.edge.release()
 	s.word.Store(slotWord(o.pos, k, len(p)) | w)
+	o.onward = false
 	if o.head.sleeping.Load() != 0 {
 		wake(o.head, o.bell)
 	}
@@ -198,12 +203,12 @@ func (o *outRing) writeData(p []byte, answer bool) (w uint64) {
 // near one an answer goes through the cache, which has its place: see fits.
 func (o *outRing) write(to, p []byte, answer bool) {
 	if len(p) >= pastLeast {
-		if o.distance.Probe(to); o.distance.Far() {
+		if o.distance.Probe(o.box.measured[:]); o.distance.Far() {
 			mem.Past(to, p)
 			return
 		}
 	}
-	if answer {
+	if answer || len(p) >= longStream && o.wide {
 		mem.PutNear(to, p)
 	} else {
 		mem.Put(to, p)
@@ -225,10 +230,8 @@ func (o *outRing) expect(n int) {
 }
 
 // leaves reports whether the lines of the next payload, of n bytes, are not asked for: it
-// is to go past the cache, or how long its first line takes is to be measured.
-func (o *outRing) leaves(n int) bool {
-	return n >= pastLeast && (o.distance.Far() || o.distance.Due())
-}
+// is to go past the cache.
+func (o *outRing) leaves(n int) bool { return n >= pastLeast && o.distance.Far() }
 
 // ahead asks for the lines of messages that are likely to follow one of n payload
 // bytes: waiting for the peer's processor to give them up takes longer than all
@@ -285,6 +288,9 @@ func (t *Transport) Send(s transport.Slot, h *wire.Header, p []byte, _ transport
 	if !c.out.room(len(p)) && !t.begRoom(c, len(p)) {
 		return transport.Full
 	}
+	if len(p) >= wideLeast && !c.out.widened {
+		t.long(c)
+	}
 	c.out.put(kindData, h, p)
 	return transport.Sent
 }
@@ -302,22 +308,28 @@ func (t *Transport) begRoom(c *conn, n int) bool {
 	return false
 }
 
-// stretch lets a stream that its peer does not keep up with use all of the data
+// stretch lets a stream that its peer does not keep up with use more of the data
 // ring, if there is memory for it, and reports whether there is room then. The
 // further the sender's lines are from those that the peer is reading, the less the
 // two processors take them from each other (4 KiB in a stream: 0.47 us around
 // 64 KiB, 0.32 around 256).
 func (t *Transport) stretch(c *conn, n int) bool {
 	o := &c.out
-	if o.whole || n <= inlineMax || o.pos-o.done >= o.limit {
+	if o.stretched || n <= inlineMax || o.pos-o.done >= o.limit {
 		return false
 	}
-	o.whole = true
-	if t.memory.Populate(o.data[o.span:]) != nil {
+	o.stretched = true
+	return t.extend(o, streamBytes) && o.room(n)
+}
+
+// extend lets a sender use so many bytes of its data ring, or all.
+func (t *Transport) extend(o *outRing, bytes uint32) bool {
+	bytes = min(bytes, uint32(len(o.data)))
+	if o.span >= bytes || t.memory.Populate(o.data[o.span:bytes]) != nil {
 		return false
 	}
-	o.span = uint32(len(o.data))
-	return o.room(n)
+	o.span = bytes
+	return true
 }
 
 // Reserve implements transport.Reserver. The memory lies in the peer's

@@ -122,7 +122,7 @@ func TestCollect(t *testing.T) {
 		if err != nil || u.serial() != serial {
 			t.Fatalf("claimed by %d: %v", u.serial(), err)
 		}
-		if _, err := dead.fillBox(f.files[a][0], ta.dir.grid.box(i), &ta.dir.entries[i], u); err != nil {
+		if _, err := dead.fillBox(f.files[a][0], ta.dir.grid.box(i), &ta.dir.entries[i], u, dead.shape); err != nil {
 			t.Fatal(err)
 		}
 		segment.Unmap(head)
@@ -217,13 +217,13 @@ func TestConnectAtOnce(t *testing.T) {
 
 // A small segment has half of its room for fast boxes.
 func TestGrid(t *testing.T) {
-	g := shapeFor(defaultRing)
+	g := shapeFor(2 << 20)
 	whole := gridOf(segment.SpanBytes, g)
 	if whole.n != dirCap || whole.stride < (shape{maxSlots, maxData, maxEager}).bytes() || whole.end() > segment.SpanBytes/2 {
 		t.Errorf("grid %+v, end %d", whole, whole.end())
 	}
 	small := gridOf(16<<20, g)
-	if small.n < 20 || small.stride != g.bytes() || small.end() > fastBoxes+(16<<20-fastBoxes)/2 {
+	if small.n < 20 || small.stride != shapeFor(shortRing).bytes() || small.end() > fastBoxes+(16<<20-fastBoxes)/2 {
 		t.Errorf("grid %+v, end %d", small, small.end())
 	}
 	if none := gridOf(fastBoxes, g); none.n != 0 {

@@ -19,7 +19,6 @@ import (
 )
 
 const (
-	defaultRing  = 256 << 10
 	maxEager     = 16 << 10    // above, a bulk transfer is faster
 	pastLeast    = 512         // from here on payloads go past the cache to a far processor
 	closeTimeout = time.Second // for a copy of the peer's, at the end
@@ -75,15 +74,19 @@ type Transport struct {
 	pages  huge.Pages
 	memory segment.Memory // asked before memory of a segment is touched
 	nextID uint64         // of offers
-	nonce  uint64
-	turns  uint64 // connections made
+	wide   int            // rings to peers that are wide
+	// crowded: see Oversubscribed.
+	crowded atomic.Bool
+	nonce   uint64
+	turns   uint64 // connections made
 }
 
 // Open starts the transport of one process. env.Segment must come from
 // segment.Create; without segment or bell it returns ErrUnavailable.
 //
 // Settings: GOMPI_RING is the size in bytes of a data ring (a power of two
-// from 256; others are rounded up; default 256 KiB) and bounds EagerMax to half
+// from 256; others are rounded up; default twice the cache that is a processor's own, of
+// which 64 KiB have memory until a stream or longer messages need more) and bounds EagerMax to half
 // of it. GOMPI_CMA=off makes large transfers go through the rings. GOMPI_HUGE=off
 // leaves the pages of buffers as they are (see package huge). GOMPI_DUPLEX=off sends
 // nothing in duplex lines; what a peer sends there is taken.
@@ -95,7 +98,7 @@ func Open(env transport.Env) (*Transport, error) {
 	if setting == nil {
 		setting = func(string) string { return "" }
 	}
-	ring, err := knob.Ring.Setting(setting, defaultRing)
+	ring, err := knob.Ring.Setting(setting, wideRing())
 	if err != nil {
 		return nil, fmt.Errorf("shm: %w", err)
 	}
@@ -146,7 +149,7 @@ func shapeFor(bytes uint64) shape {
 	for uint64(g.data) < bytes {
 		g.data *= 2
 	}
-	g.slots = min(max(g.first()/1024, g.data/4096, minSlots), maxSlots)
+	g.slots = min(max(g.first()/1024, min(g.data/4096, 128), minSlots), maxSlots)
 	g.eager = min(g.data/2, maxEager)
 	return g
 }
@@ -157,9 +160,12 @@ func (t *Transport) Caps() transport.Caps { return t.caps }
 // FD is the bell: an eventfd that peers ring when this process is armed.
 func (t *Transport) FD() int { return t.env.Bell }
 
-// Oversubscribed implements transport.Oversubscriber: huge pages are for those who do not wait
-// for processors.
-func (t *Transport) Oversubscribed(yes bool) { t.pages.Oversubscribed(yes) }
+// Oversubscribed implements transport.Oversubscriber: huge pages and wide rings are for those
+// who do not wait for processors.
+func (t *Transport) Oversubscribed(yes bool) {
+	t.crowded.Store(yes)
+	t.pages.Oversubscribed(yes)
+}
 
 // Flushed reports whether nothing waits in this process: what Send accepted
 // lies in the peers' memory, but control messages and transfers need us.
@@ -219,6 +225,9 @@ type conn struct {
 	// to us, blockBusy whether that transfer is still in takes.
 	blockGen  [blockCount]uint32
 	blockBusy [blockCount]bool
+
+	longs int    // long messages and transfers, as long as the ring is not wide
+	lost  uint64 // of offers up to this pushed pieces do not come any more
 
 	wanting bool // Send answered Full
 	wantLen int

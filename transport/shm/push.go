@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shm
+
+import (
+	"gompi/internal/mem"
+	"gompi/internal/wait"
+	"gompi/internal/wire"
+)
+
+// A transfer of medium length is pushed: its pieces follow the offer through the ring before
+// anybody has asked for them. If the receive is there, that takes less than the way there
+// and back and two system calls. Pieces that come before the receive are thrown away, and
+// the transfer goes as any other. docs/design/031-near-and-far.md.
+
+const (
+	// pushNear and pushFar are up to where transfers are pushed to a near processor and to a
+	// far one.
+	pushNear = 96 << 10
+	pushFar  = 48 << 10
+	// pushPiece is how much of a transfer of up to pushShort the receiver copies while the next
+	// is written; of longer ones it is as much as fits.
+	pushPiece = 8 << 10
+	pushShort = 32 << 10
+	// pushed is set in the length of a descriptor whose pieces follow.
+	pushed = 1 << 63
+)
+
+// pushes reports whether transfers to a peer may be pushed: its ring is wide.
+func (t *Transport) pushes(c *conn) bool {
+	if !c.out.widened {
+		t.long(c)
+	}
+	return c.out.wide
+}
+
+// mayPush reports whether an offer of n bytes is to be pushed: where several are open both
+// sides had better copy.
+func (t *Transport) mayPush(c *conn, n int) bool {
+	o := &c.out
+	most := pushNear
+	if o.distance.Far() {
+		most = pushFar
+	}
+	return n <= most && n > 0 && c.offers.n == 0 && t.pushes(c)
+}
+
+// push begins to push an offer.
+func (t *Transport) push(b *bulk) {
+	b.how = pushing
+	b.c.out.onward = true // a lap counts as a full ring
+	t.enlist(b)
+}
+
+// endPush ends that, where no piece is to follow.
+func (t *Transport) endPush(b *bulk) {
+	if b.how == pushing {
+		t.delist(b)
+		b.how, b.moved = offered, 0
+	}
+}
+
+// stepPush sends what fits of a transfer that is pushed.
+func (t *Transport) stepPush(b *bulk) {
+	piece := b.pushPiece()
+	for o := &b.c.out; b.moved < len(b.buf); {
+		p := b.buf[b.moved:min(b.moved+piece, len(b.buf))]
+		if !o.room(len(p)) && !o.beg(len(p)) {
+			return
+		}
+		o.push(b.id, b.moved, p, b.moved+len(p) == len(b.buf))
+		b.moved += len(p)
+	}
+	t.endPush(b)
+}
+
+// pushPiece is the length of a transfer's pieces.
+func (b *bulk) pushPiece() int {
+	if eager := int(b.c.out.eager); len(b.buf) > pushShort {
+		return eager
+	} else {
+		return min(pushPiece, eager)
+	}
+}
+
+// push writes a piece for which room has just found room. Those before the last are told
+// of by an ordinary store, which does not wait for the line; who sleeps hears of the last.
+func (o *outRing) push(id uint64, at int, p []byte, last bool) {
+	s := &o.slots[o.pos&uint32(len(o.slots)-1)]
+	s.head[0], s.head[1], s.head[2], s.head[3] = id, uint64(at), 0, 0
+	w := uint64(0)
+	if o.back != nil {
+		s.ack, o.heard = o.back.freed, o.back.seq
+		w = o.back.took
+	}
+	if len(p) <= inlineMax {
+		copy(s.inline[:], p)
+	} else {
+		w |= o.writeData(p, true)
+	}
+	o.pos++
+	o.duplex = false
+	o.edge.release()
+	if w |= slotWord(o.pos, kindPush, len(p)); !last {
+		wait.Publish(&s.word, w)
+	} else {
+		s.word.Store(w)
+		wake(o.head, o.bell)
+	}
+	mem.Ask(o.slots[(o.pos+slotsAhead)&uint32(len(o.slots)-1)].inline[:1])
+}
+
+// onPush: the next bytes of a transfer that is pushed.
+func (t *Transport) onPush(c *conn, h wire.Header, p []byte) bool {
+	b := c.takes.find(h[0])
+	if b == nil || b.how != awaited {
+		c.lose(h[0])
+		return true
+	}
+	if h[1] != uint64(b.moved) || len(p) == 0 {
+		return false
+	}
+	b.moved += copy(b.buf[b.moved:], p)
+	if b.moved == len(b.buf) {
+		c.lose(b.id)
+		t.complete(b)
+	}
+	return true
+}
+
+// lose notes that pieces of an offer will not come any more.
+func (c *conn) lose(id uint64) { c.lost = max(c.lost, id) }
+
+// unasked reports whether the message whose word is w is a piece of an offer of which the
+// engine may not have heard.
+func (r *inRing) unasked(w uint64) bool {
+	if k, _ := splitWord(w); k != kindPush {
+		return false
+	}
+	return r.conn.takes.find(r.slots[(r.seq-1)&uint32(len(r.slots)-1)].head[0]) == nil
+}
