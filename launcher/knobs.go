@@ -12,6 +12,7 @@ import (
 	"gompi/internal/cost"
 	"gompi/internal/knob"
 	"gompi/internal/launch/agent"
+	"gompi/internal/ways"
 )
 
 // Knob is a setting of the runtime that is an environment variable and a flag
@@ -44,6 +45,7 @@ func Knobs() []Knob {
 		{"async", "GOMPI_ASYNC", "by ranks per CPU", "1 leaves large nonblocking operations to another CPU at once, 0 only while the rank waits or after a moment", oneOf("0", "1"), nil},
 		{"coll", "GOMPI_COLL", "by size", "force algorithms of collectives: comma list such as allreduce=ring", checkForced, nil},
 		{"coll-table", "GOMPI_COLL_TABLE", "built in", "file of rules that select algorithms of collectives (gompibench tune writes one)", nil, loaded(shortRules)},
+		{"shm-table", "GOMPI_SHM_TABLE", "built in", "file of limits that say which way messages go inside a host, near and far (gompibench tune shm writes one)", nil, loaded(shortWays)},
 		{"tcp-eager", "GOMPI_TCP_EAGER", "65536", "largest message that a TCP connection takes at once, in bytes", within(knob.TCPEager), nil},
 		{"tcp-chunk", "GOMPI_TCP_CHUNK", "2097152", "bytes of a large TCP message between which others get a turn", within(knob.TCPChunk), nil},
 		{"mam-process", knob.MamProcess.Env, "by the program", "package mam: which processes a change starts: auto, baseline (all anew), merge", chosen(knob.MamProcess), nil},
@@ -109,6 +111,12 @@ func shortRules(text string) (string, error) {
 	short := selection.FormatRules(rules)
 	_, err = selection.ParseTable(short)
 	return short, err
+}
+
+// shortWays is a table of limits without comments.
+func shortWays(text string) (string, error) {
+	t, err := ways.Parse(text)
+	return t.String(), err
 }
 
 // shortModel is what a machine is like, without spaces.

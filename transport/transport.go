@@ -13,6 +13,7 @@ package transport
 import (
 	"errors"
 
+	"gompi/internal/ways"
 	"gompi/internal/wire"
 )
 
@@ -234,6 +235,18 @@ type Oversubscriber interface {
 	// Oversubscribed tells whether the processes of this host outnumber its
 	// processors. Safe for any goroutine.
 	Oversubscribed(bool)
+}
+
+// Tunable is an optional capability: which way messages go can be chosen.
+type Tunable interface {
+	// SetWays chooses for all peers, from now on.
+	SetWays(ways.Table)
+}
+
+// Teller is an optional capability: it tells people how messages have gone.
+type Teller interface {
+	// Tell is about a peer, "" if there is nothing to tell.
+	Tell(s Slot) string
 }
 
 // Reserver is an optional capability: a payload is written where Send would

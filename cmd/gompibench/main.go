@@ -55,6 +55,10 @@ func main() {
 			if len(os.Args) > 2 && os.Args[2] == "redist" {
 				runModel(os.Args[3:])
 			}
+			if len(os.Args) > 2 && os.Args[2] == "shm" {
+				runWays(os.Args[3:])
+				return
+			}
 			runTune(os.Args[2:])
 			return
 		}
@@ -179,6 +183,7 @@ func usage(w io.Writer) error {
 		"       gompibench sam [flags] CONFIG  (a synthetic application that changes its number of ranks)\n" +
 		"       gompibench spawn [flags]  (what it takes to start processes from a running job)\n" +
 		"       gompibench tune [OPERATION...] [--into FILE]  (measures all algorithms; writes a table for gompirun --coll-table)\n" +
+		"       gompibench tune shm [--into FILE]  (which way messages go fastest inside a host; writes a table for gompirun --shm-table)\n" +
 		"       gompibench tune redist [RESULTS...]  (how long data takes to be redistributed; writes a model for gompirun --mam-model)\n" +
 		"       gompibench simulate OPERATION [flags]  (predicts the time of collectives on any number of ranks)\n" +
 		"       gompibench policy [flags] [FILE]  (a mix of jobs under policies of sharing out the slots)\n\nbenchmarks:\n")

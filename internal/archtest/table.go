@@ -38,6 +38,7 @@ var layers = []row{
 	{pkg: "internal/credit", pure: true},
 	{pkg: "internal/serials", may: "internal/wire", pure: true},
 	{pkg: "internal/knob", pure: true},
+	{pkg: "internal/ways", pure: true}, // for the transport, and for who measures
 	{pkg: "internal/retry"},
 	{pkg: "internal/huge"},
 	{pkg: "internal/crew"},     // for the module: threads for work that is soon over
@@ -84,11 +85,11 @@ var layers = []row{
 	{pkg: "collectives/verify", may: "collectives collectives/step", pure: true},
 	{pkg: "collectives/selection", may: "collectives collectives/flat collectives/inter collectives/twolevel", pure: true},
 	{pkg: "collectives/sim", may: "collectives collectives/selection", pure: true},
-	{pkg: "transport", may: "internal/wire", pure: true},
+	{pkg: "transport", may: "internal/wire internal/ways", pure: true},
 	{pkg: "transport/transporttest", may: "transport internal/wire"},
 	{pkg: "transport/faulty", may: "transport internal/wire"},
 	{pkg: "transport/inproc", may: "transport internal/wire internal/mem"},
-	{pkg: "transport/shm", may: "transport internal/wire internal/distance internal/mem internal/span internal/segment internal/cgroup internal/huge internal/knob internal/wait"},
+	{pkg: "transport/shm", may: "transport internal/wire internal/distance internal/mem internal/span internal/segment internal/cgroup internal/huge internal/knob internal/wait internal/ways"},
 	{pkg: "transport/tcp", may: "transport internal/knob internal/retry internal/wire internal/distance internal/mem"},
 
 	{pkg: "internal/shmem", may: "transport internal/wire internal/span"},
@@ -97,12 +98,12 @@ var layers = []row{
 	{pkg: "internal/nodecoll", may: "internal/nodecoll/layout transport collectives internal/buffer internal/fault internal/wire internal/kernel internal/distance internal/mem internal/wait"},
 
 	// The engine takes transports as values; it imports none of them.
-	{pkg: "internal/engine", may: "transport collectives collectives/flat internal/buffer internal/calls internal/fault internal/wire internal/group internal/match " +
+	{pkg: "internal/engine", may: "internal/ways transport collectives collectives/flat internal/buffer internal/calls internal/fault internal/wire internal/group internal/match " +
 		"internal/bytepool internal/credit internal/dtype internal/kernel internal/mem internal/nodecoll internal/nodecoll/layout internal/progress internal/retry internal/ring internal/rollcall internal/serials internal/wait"},
 
 	{pkg: "internal/remote", may: "internal/engine internal/shmem transport internal/buffer internal/calls internal/dirty internal/fault internal/wire internal/cgroup internal/segment internal/dtype internal/kernel internal/mem internal/span internal/wait"},
 
-	{pkg: "internal/core", may: "internal/engine collectives collectives/selection internal/change transport transport/inproc transport/shm transport/tcp " +
+	{pkg: "internal/core", may: "internal/ways internal/engine collectives collectives/selection internal/change transport transport/inproc transport/shm transport/tcp " +
 		"internal/buffer internal/calls internal/dtype internal/fault internal/group internal/kernel internal/wire internal/control internal/control/client internal/knob internal/rollcall internal/segment internal/wait"},
 
 	// The public library.
@@ -132,7 +133,7 @@ var layers = []row{
 	{pkg: "launcher/rm/sim", may: "launcher/rm internal/col"},
 	// Several jobs share slots: lines travel, and nothing of a job.
 	{pkg: "launcher/pool", may: "launcher/rm internal/control"},
-	{pkg: "launcher", may: "collectives/selection internal/cost internal/knob internal/wire internal/control internal/control/link internal/head internal/onehost internal/launch internal/launch/cpus internal/launch/agent internal/launch/far internal/launch/head " +
+	{pkg: "launcher", may: "collectives/selection internal/ways internal/cost internal/knob internal/wire internal/control internal/control/link internal/head internal/onehost internal/launch internal/launch/cpus internal/launch/agent internal/launch/far internal/launch/head " +
 		"internal/change internal/cgroup launcher/rm launcher/pool"},
 	{pkg: "internal/testjob", may: "mpi internal/core internal/change internal/segment transport transport/inproc internal/wire " +
 		"internal/control internal/control/client internal/control/link internal/onehost internal/rollcall"},
@@ -143,7 +144,7 @@ var layers = []row{
 	{pkg: "bench/report"},
 	{pkg: "bench/plot", may: "bench/report"},
 	{pkg: "bench/stages", may: "mpi internal/cputime"}, // what iterations of an application do, for the two laboratories
-	{pkg: "bench", may: "mpi mpi/value rma sessions collectives collectives/selection collectives/sim internal/cgroup internal/cputime bench/report"},
+	{pkg: "bench", may: "internal/ways mpi mpi/value rma sessions collectives collectives/selection collectives/sim internal/cgroup internal/cputime bench/report"},
 	// By packages of their own, as they link the module.
 	{pkg: "bench/redist", may: "mpi mam internal/cost internal/layout bench bench/report bench/stages"},
 	{pkg: "bench/sam", may: "bench bench/report bench/stages mam mpi"},

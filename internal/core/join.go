@@ -44,12 +44,12 @@ func joinNobody() Boot {
 	return Boot{Control: newAlone(w.World), Welcome: w, Sleeper: wait.NewChan(), Policy: wait.ForOS(1, 2)}
 }
 
-// envSettings reads the knobs of a process without a head. A table of rules and a model
+// envSettings reads the knobs of a process without a head. Tables and a model
 // have nothing to decide there, and their variables name files.
 func envSettings() map[string]string {
 	m := map[string]string{}
 	for _, kv := range os.Environ() {
-		if k, v, ok := strings.Cut(kv, "="); ok && strings.HasPrefix(k, "GOMPI_") && k != "GOMPI_COLL_TABLE" && k != knob.MamModel {
+		if k, v, ok := strings.Cut(kv, "="); ok && strings.HasPrefix(k, "GOMPI_") && k != "GOMPI_COLL_TABLE" && k != "GOMPI_SHM_TABLE" && k != knob.MamModel {
 			m[k] = v
 		}
 	}

@@ -23,6 +23,7 @@ import (
 	"gompi/internal/rollcall"
 	"gompi/internal/segment"
 	"gompi/internal/wait"
+	"gompi/internal/ways"
 	"gompi/internal/wire"
 )
 
@@ -231,6 +232,7 @@ func (p *Process) Ended() bool { return p.done.Load() }
 // and tells the head so. Communicators of several processes are freed. Others use the
 // process no more until Wake. left is the number of requests that were never completed.
 func (p *Process) Rest() (left int, err error) {
+	p.tell()
 	left = p.Engine.Live()
 	if err = engine.Rest(p.Engine, p.Ctx); err == nil {
 		err = p.say(control.KindIdle)
@@ -241,9 +243,26 @@ func (p *Process) Rest() (left int, err error) {
 // Wake ends a Rest.
 func (p *Process) Wake() error { return p.say(control.KindBusy) }
 
+// tell says, of a process that was started with gompirun -v, how its messages have gone to
+// others of its world.
+func (p *Process) tell() {
+	if p.Setting("GOMPI_VERBOSE") != "1" {
+		return
+	}
+	for rank, id := range p.World.Members.All() {
+		if name, text := engine.Told(p.Engine, id); text != "" && id != p.Self {
+			fmt.Fprintf(os.Stderr, "gompi: rank %d to rank %d by %s: %s\n", p.WorldRank(), rank, name, text)
+		}
+	}
+}
+
+// SetWays chooses which way messages go between processes of a host: for who measures that.
+func (p *Process) SetWays(w ways.Table) { engine.SetWays(p.Engine, w) }
+
 // Quit is Finalize of a program that ends at once: the kernel does the rest. Nobody may
 // use the process afterwards.
 func (p *Process) Quit() (left int, err error) {
+	p.tell()
 	left = p.Engine.Live()
 	if err = engine.Settle(p.Engine, p.Ctx); err == nil {
 		err = p.say(control.KindFinalize)
@@ -261,6 +280,7 @@ func (p *Process) say(k control.Kind) error {
 // Finalize ends the process's part in the job after End. left is the number of
 // requests that were never completed.
 func (p *Process) Finalize() (left int, err error) {
+	p.tell()
 	left = p.Engine.Live()
 	err = p.Engine.Close(p.Ctx)
 	if ferr := p.Control.Finalize(); err == nil && ferr != nil {

@@ -27,6 +27,7 @@ const (
 type Meter struct {
 	far   bool
 	count uint32
+	seen  [2]uint32
 	idle  uint64
 	last  [3]bool // what the last probes said: one of them may have been interrupted
 }
@@ -34,6 +35,9 @@ type Meter struct {
 // Far reports whether one of the readers does not share a cache with this processor, as far
 // as the last probes tell.
 func (m *Meter) Far() bool { return m.far }
+
+// Seen is in how many looks the readers were near, and far.
+func (m *Meter) Seen() (near, far int) { return int(m.seen[0]), int(m.seen[1]) }
 
 // Probe measures now and then how long it takes to get a line of to, which the readers have
 // read last and which this processor is about to write.
@@ -55,7 +59,11 @@ func (m *Meter) measure(word *uint64) {
 	atomic.AddUint64(word, 0)
 	took -= time.Since(begin)
 	copy(m.last[1:], m.last[:])
-	m.last[0] = took > farTime
+	if m.last[0] = took > farTime; m.last[0] {
+		m.seen[1]++
+	} else {
+		m.seen[0]++
+	}
 	n := 0
 	for _, far := range m.last {
 		if far {

@@ -12,15 +12,14 @@ import (
 )
 
 const (
+	// soloMax is the largest transfer that Accept itself copies.
+	soloMax = 8 << 10
+
 	// descBytes: id, mark's address, buffer's address, length; each 8 bytes,
 	// little endian.
 	descBytes = 32
 
 	maxAddr = 1 << 56 // user space ends below, on every Linux
-
-	// soloMax is the largest transfer that the receiver copies alone, at
-	// once: for less the sender's help costs more than it gives.
-	soloMax = 8 << 10
 
 	// A transfer is cut at least in two, for both sides. Small chunks share
 	// better, large ones pay the kernel's fixed price (1.5 us) less often;
@@ -176,7 +175,7 @@ func (t *Transport) begin(b *bulk) {
 		t.complete(b)
 	case c.cma != cmaWorks:
 		t.bounce(b)
-	case len(b.buf) > soloMax && t.share(b):
+	case len(b.buf) > c.out.limits().Alone && t.share(b):
 		t.step(b, true) // rather than in the next Poll
 	case len(b.buf) <= soloMax:
 		b.how = solo
@@ -261,6 +260,9 @@ func (t *Transport) forget(b *bulk) {
 func (t *Transport) finish(b *bulk, bytes int, err error) {
 	if b.how == finished {
 		panic("gompi: BUG: transfer ended twice")
+	}
+	if b.takes && err == nil {
+		b.c.came.add(b)
 	}
 	t.events.push(transport.Event{Kind: transport.EvBulk, Slot: b.c.slot, Token: b.tok, Bytes: int64(bytes), Err: err})
 	t.forget(b)

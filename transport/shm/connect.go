@@ -133,7 +133,7 @@ func (t *Transport) fillBox(fd int, off int64, e *entry, u use, g shape) (outRin
 	e.nonceAddr, e.nonce = addrOfWord(&t.nonce), t.nonce
 	t.turns++
 	e.turn = t.turns
-	return newOutRing(m, g, u), nil
+	return newOutRing(m, g, u, t.ways), nil
 }
 
 // claimTries bounds how often others may be faster.

@@ -8,6 +8,7 @@ import (
 	"gompi/internal/distance"
 	"gompi/internal/mem"
 	"gompi/internal/segment"
+	"gompi/internal/ways"
 	"gompi/internal/wire"
 	"gompi/transport"
 )
@@ -38,6 +39,8 @@ type outRing struct {
 	back           *inRing // the fast box in the other direction, or nil
 
 	distance distance.Meter
+	ways     ways.Table
+	least    int // the shortest payload for which the distance matters
 
 	// Of the duplex line: our half, whether the peer looks there, with which header, and
 	// how many we have given there, modulo two, as taken is.
@@ -52,9 +55,10 @@ type outRing struct {
 	mem, headMem []byte
 }
 
-func newOutRing(m []byte, g shape, u use) outRing {
+func newOutRing(m []byte, g shape, u use, w ways.Table) outRing {
 	at := u.start()
 	o := outRing{mem: m, gen: u.generation(), pos: at, done: at, checked: at, limit: g.slots - 1, bell: -1, eager: g.eager, span: g.first(), stretched: g.first() == g.data, widened: g.data <= streamBytes, hot: hotBytes}
+	o.setWays(w)
 	o.box, o.slots, o.data = viewBox(m, g)
 	return o
 }
@@ -73,7 +77,7 @@ func (o *outRing) room(n int) bool {
 // it would be asked for while the peer still reads (0.68 us, against 0.46).
 func (o *outRing) fits(n int) bool {
 	size, turn, need := uint32(len(o.data)), o.span, uint32(n)
-	if n <= o.hot && o.answered() && !o.onward {
+	if n <= o.hot && o.answered() && !o.onward && !(n > farHot && o.wide && o.past(n, true)) {
 		// What is passed over is in use until the peer has told that it has read
 		// all in front of it: another message must fit without that.
 		turn, need = hotBytes, 2*need+lineBytes
@@ -199,27 +203,52 @@ func (o *outRing) writeData(p []byte, answer bool) (w uint64) {
 	return o.early
 }
 
-// write copies a payload to its place: past the cache where the peer's processor is far. To a
-// near one an answer goes through the cache, which has its place: see fits.
+// write copies a payload to its place.
 func (o *outRing) write(to, p []byte, answer bool) {
-	if len(p) >= pastLeast {
-		if o.distance.Probe(o.box.measured[:]); o.distance.Far() {
+	if n := len(p); n >= o.least {
+		o.distance.Probe(o.box.measured[:])
+		if o.past(n, answer) {
 			mem.Past(to, p)
 			return
 		}
 	}
-	if answer || len(p) >= longStream && o.wide {
-		mem.PutNear(to, p)
-	} else {
-		mem.Put(to, p)
+	mem.PutNear(to, p)
+}
+
+// setWays sets from which length on messages go which way.
+func (o *outRing) setWays(w ways.Table) {
+	o.ways, o.least = w, narrowStream
+	if n := w.Least(); n > 0 {
+		o.least = min(n, narrowStream)
 	}
+}
+
+// limits are those of the peer's processor, as far as that is known.
+func (o *outRing) limits() *ways.Limits {
+	if o.distance.Far() {
+		return &o.ways.Far
+	}
+	return &o.ways.Near
+}
+
+// past reports whether a payload is to go past the cache.
+func (o *outRing) past(n int, answer bool) bool {
+	l := o.limits()
+	from := l.Stream
+	switch {
+	case answer:
+		from = l.Answer
+	case l == &o.ways.Near && !o.wide:
+		from = narrowStream
+	}
+	return from > 0 && n >= from
 }
 
 // expect works out where the payload of the next answer goes if it is as long as the last:
 // its lines are asked for when the question comes, while that is read.
 func (o *outRing) expect(n int) {
 	o.soon = 0
-	if n <= duplexMax || n > maxSoon || o.leaves(n) {
+	if n <= duplexMax || n > maxSoon || o.past(n, true) {
 		return
 	}
 	start, _ := place(o.dataPos, n, uint32(len(o.data)))
@@ -229,17 +258,13 @@ func (o *outRing) expect(n int) {
 	}
 }
 
-// leaves reports whether the lines of the next payload, of n bytes, are not asked for: it
-// is to go past the cache.
-func (o *outRing) leaves(n int) bool { return n >= pastLeast && o.distance.Far() }
-
 // ahead asks for the lines of messages that are likely to follow one of n payload
 // bytes: waiting for the peer's processor to give them up takes longer than all
 // else that a short message needs. Where messages are answered the peer looks at
 // the next slot all the time, and would take it back.
 func (o *outRing) ahead(n int) {
 	mem.Ask(o.slots[(o.pos+slotsAhead)&uint32(len(o.slots)-1)].inline[:1])
-	if n > inlineMax && n <= maxAhead && !o.leaves(n) {
+	if n > inlineMax && n <= maxAhead && !o.past(n, false) {
 		start, _ := place(o.dataPos, n, o.span)
 		at := int(start & (o.span - 1))
 		mem.Ask(o.data[at : at+n])

@@ -14,10 +14,6 @@ import (
 // the transfer goes as any other. docs/design/031-near-and-far.md.
 
 const (
-	// pushNear and pushFar are up to where transfers are pushed to a near processor and to a
-	// far one.
-	pushNear = 96 << 10
-	pushFar  = 48 << 10
 	// pushPiece is how much of a transfer of up to pushShort the receiver copies while the next
 	// is written; of longer ones it is as much as fits.
 	pushPiece = 8 << 10
@@ -37,12 +33,7 @@ func (t *Transport) pushes(c *conn) bool {
 // mayPush reports whether an offer of n bytes is to be pushed: where several are open both
 // sides had better copy.
 func (t *Transport) mayPush(c *conn, n int) bool {
-	o := &c.out
-	most := pushNear
-	if o.distance.Far() {
-		most = pushFar
-	}
-	return n <= most && n > 0 && c.offers.n == 0 && t.pushes(c)
+	return n <= c.out.limits().Push && n > 0 && c.offers.n == 0 && t.pushes(c)
 }
 
 // push begins to push an offer.

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"gompi/internal/ways"
 	"gompi/internal/wire"
 	"gompi/transport"
 )
@@ -45,7 +46,7 @@ func newPusher(t *testing.T, seed uint64) *pusher {
 	a, b := wire.ProcID{Job: 5, Serial: 1}, wire.ProcID{Job: 5, Serial: 2}
 	p := &pusher{t: t, rnd: rand.New(rand.NewPCG(seed, 1)), ta: f.open(t, a), tb: f.open(t, b), all: map[transport.Token]*pushOffer{}, offers: map[transport.Token]*pushOffer{}, takes: map[transport.Token]*pushOffer{}, next: 1}
 	t.Cleanup(func() { p.ta.Close(); p.tb.Close() })
-	p.noise = make([]byte, 2*pushNear)
+	p.noise = make([]byte, 2*ways.Default().Near.Push)
 	for i := range p.noise {
 		p.noise[i] = byte(p.rnd.Uint32())
 	}
@@ -65,7 +66,7 @@ func newPusher(t *testing.T, seed uint64) *pusher {
 
 // offer sends a descriptor, if there is room.
 func (p *pusher) offer() {
-	x := &pushOffer{src: p.noise[p.rnd.IntN(64):][:1+p.rnd.IntN(pushNear+pushNear/4)], desc: make([]byte, transport.MaxDesc)}
+	x := &pushOffer{src: p.noise[p.rnd.IntN(64):][:1+p.rnd.IntN(ways.Default().Near.Push+ways.Default().Near.Push/4)], desc: make([]byte, transport.MaxDesc)}
 	tok := p.next
 	p.next++
 	n, err := p.ta.Offer(p.to, x.src, tok, x.desc)

@@ -14,13 +14,13 @@ import (
 	"gompi/internal/knob"
 	"gompi/internal/segment"
 	"gompi/internal/span"
+	"gompi/internal/ways"
 	"gompi/internal/wire"
 	"gompi/transport"
 )
 
 const (
 	maxEager     = 16 << 10    // above, a bulk transfer is faster
-	pastLeast    = 512         // from here on payloads go past the cache to a far processor
 	closeTimeout = time.Second // for a copy of the peer's, at the end
 )
 
@@ -31,6 +31,7 @@ type Transport struct {
 	env      transport.Env
 	caps     transport.Caps
 	shape    shape // of the fast boxes that this process makes
+	ways     ways.Table
 	cmaOff   bool
 	noDuplex bool // nothing is sent in duplex lines
 
@@ -89,7 +90,8 @@ type Transport struct {
 // which 64 KiB have memory until a stream or longer messages need more) and bounds EagerMax to half
 // of it. GOMPI_CMA=off makes large transfers go through the rings. GOMPI_HUGE=off
 // leaves the pages of buffers as they are (see package huge). GOMPI_DUPLEX=off sends
-// nothing in duplex lines; what a peer sends there is taken.
+// nothing in duplex lines; what a peer sends there is taken. GOMPI_SHM_TABLE are limits of
+// package ways.
 func Open(env transport.Env) (*Transport, error) {
 	if env.Segment < 0 || env.Bell < 0 {
 		return nil, fmt.Errorf("shm: no segment or bell given: %w", transport.ErrUnavailable)
@@ -102,10 +104,15 @@ func Open(env transport.Env) (*Transport, error) {
 	if err != nil {
 		return nil, fmt.Errorf("shm: %w", err)
 	}
+	table, err := ways.Parse(setting("GOMPI_SHM_TABLE"))
+	if err != nil {
+		return nil, fmt.Errorf("shm: GOMPI_SHM_TABLE: %w", err)
+	}
 	g := shapeFor(uint64(ring))
 	t := &Transport{
 		env:        env,
 		shape:      g,
+		ways:       table,
 		cmaOff:     setting("GOMPI_CMA") == "off",
 		noDuplex:   setting("GOMPI_DUPLEX") == "off",
 		byProc:     make(map[wire.ProcID]*conn),
@@ -226,6 +233,7 @@ type conn struct {
 	blockGen  [blockCount]uint32
 	blockBusy [blockCount]bool
 
+	came  counts // transfers from there
 	longs int    // long messages and transfers, as long as the ring is not wide
 	lost  uint64 // of offers up to this pushed pieces do not come any more
 

@@ -15,11 +15,12 @@ const (
 	wideAfter = 64
 	// mostWide is how many rings of a process are.
 	mostWide = 8
-	// wideHot is hotBytes of a wide ring.
+	// wideHot is hotBytes of a wide ring, farHot if the peer's processor is far.
 	wideHot = 2 << 10
-	// longStream is from where on payloads in a stream go to a near processor through the
-	// cache in a wide ring: there is room for more of them than its cache holds.
-	longStream = 16 << 10
+	farHot  = 1 << 10
+	// narrowStream is from where on payloads of a stream go past the cache in one that is
+	// not wide, also to a near processor.
+	narrowStream = 8 << 10
 )
 
 // wideRing is how long a data ring is that can be wide on this machine.

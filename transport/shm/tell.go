@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package shm
+
+import (
+	"fmt"
+	"strings"
+
+	"gompi/internal/ways"
+	"gompi/transport"
+)
+
+// counts are how transfers from a peer have come.
+type counts struct{ pushed, both, alone, pieces int }
+
+func (n *counts) add(b *bulk) {
+	switch b.how {
+	case awaited:
+		n.pushed++
+	case shared:
+		n.both++
+	case pieces:
+		n.pieces++
+	default:
+		n.alone++
+	}
+}
+
+// SetWays implements transport.Tunable.
+func (t *Transport) SetWays(w ways.Table) {
+	t.ways = w
+	for _, c := range t.conns {
+		if c != nil {
+			c.out.setWays(w)
+		}
+	}
+}
+
+// Tell implements transport.Teller.
+func (t *Transport) Tell(s transport.Slot) string {
+	c := t.conn(s)
+	if c == nil || c.out.box == nil {
+		return ""
+	}
+	var b strings.Builder
+	near, far := c.out.distance.Seen()
+	switch {
+	case near+far == 0:
+		b.WriteString("distance not asked for")
+	case c.out.distance.Far():
+		fmt.Fprintf(&b, "far now, near in %d of %d looks", near, near+far)
+	default:
+		fmt.Fprintf(&b, "near now, far in %d of %d looks", far, near+far)
+	}
+	l := c.out.limits()
+	fmt.Fprintf(&b, "; past the cache from %s on, in a stream %s; pushed up to %d bytes", from(l.Answer), from(l.Stream), l.Push)
+	if c.out.wide {
+		fmt.Fprintf(&b, "; wide ring of %d KiB", len(c.out.data)>>10)
+	}
+	if n := c.came; n != (counts{}) {
+		fmt.Fprintf(&b, "; transfers from there: %d pushed, %d copied by both, %d by this side alone, %d in pieces", n.pushed, n.both, n.alone, n.pieces)
+	}
+	return b.String()
+}
+
+func from(n int) string {
+	if n == 0 {
+		return "no length"
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
