@@ -15,11 +15,16 @@ import (
 func BenchmarkCollectiveOverhead(b *testing.B) {
 	j, p, q := duo(b, "shm")
 	x, y := p.World(), q.World()
-	for range 8 { // until there is a board
+	counts := []int{8, 8}
+	for range 8 { // until there is a board, and all know whether they can read
 		var g sync.WaitGroup
 		for _, c := range []*mpi.Comm{x, y} {
 			g.Go(func() {
-				if err := c.Barrier(); err != nil {
+				err := c.Barrier()
+				if err == nil {
+					err = mpi.Scatterv(c, make([]byte, 16), counts, nil, make([]byte, 8), 0)
+				}
+				if err != nil {
 					b.Error(err)
 				}
 			})
@@ -28,7 +33,6 @@ func BenchmarkCollectiveOverhead(b *testing.B) {
 	}
 	in, out := make([]byte, 16), make([]byte, 8)
 	sum, total := make([]float64, 1), make([]float64, 1)
-	counts := []int{8, 8}
 	for _, op := range []struct {
 		name        string
 		first, then *mpi.Comm
