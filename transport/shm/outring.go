@@ -206,7 +206,7 @@ func (o *outRing) writeData(p []byte, answer bool) (w uint64) {
 // write copies a payload to its place.
 func (o *outRing) write(to, p []byte, answer bool) {
 	if n := len(p); n >= o.least {
-		o.distance.Probe(o.box.measured[:])
+		o.look()
 		if o.past(n, answer) {
 			mem.Past(to, p)
 			return
@@ -214,6 +214,9 @@ func (o *outRing) write(to, p []byte, answer bool) {
 	}
 	mem.PutNear(to, p)
 }
+
+// look finds out now and then how far the peer's processor is.
+func (o *outRing) look() { o.distance.Probe(o.box.measured[:]) }
 
 // setWays sets from which length on messages go which way.
 func (o *outRing) setWays(w ways.Table) {

@@ -33,7 +33,12 @@ func (t *Transport) pushes(c *conn) bool {
 // mayPush reports whether an offer of n bytes is to be pushed: where several are open both
 // sides had better copy.
 func (t *Transport) mayPush(c *conn, n int) bool {
-	return n <= c.out.limits().Push && n > 0 && c.offers.n == 0 && t.pushes(c)
+	o := &c.out
+	if n > max(o.ways.Near.Push, o.ways.Far.Push) || n == 0 || !t.pushes(c) {
+		return false
+	}
+	o.look() // pieces do, but those that are not pushed have none
+	return n <= o.limits().Push && c.offers.n == 0
 }
 
 // push begins to push an offer.

@@ -200,3 +200,26 @@ func TestPush(t *testing.T) {
 		}
 	}
 }
+
+// Transfers that are not pushed because the peer was far have no payload in the ring whose
+// way depends on that: they look themselves how far it is.
+func TestPushLooks(t *testing.T) {
+	p := newPusher(t, 1)
+	o := &p.ta.conn(p.to).out
+	w := ways.Default()
+	w.Near.Push, w.Far.Push = 0, 80<<10
+	p.ta.SetWays(w)
+	for range 1000 {
+		if near, far := o.distance.Seen(); near+far > 3 {
+			return
+		}
+		desc := make([]byte, transport.MaxDesc)
+		if _, err := p.ta.Offer(p.to, p.noise[:64<<10], p.next, desc); err != nil {
+			t.Fatal(err)
+		}
+		p.ta.Withdraw(p.to, p.next)
+		p.next++
+	}
+	near, far := o.distance.Seen()
+	t.Errorf("looked %d times", near+far)
+}
