@@ -4,7 +4,7 @@
 
 package mem
 
-// stream copies len(dst) bytes, a multiple of pastStep, to lines as a whole.
+// stream copies len(dst) bytes, whole lines, to lines.
 func stream(dst, src []byte) {
 	if ask(); machine.wide {
 		streamWide(dst, src)
@@ -21,3 +21,6 @@ func streamWide(dst, src []byte)
 
 //go:noescape
 func streamPlain(dst, src []byte)
+
+// fence lets what has been streamed be seen before what is stored after it.
+func fence()

@@ -28,9 +28,10 @@ TEXT ·streamWide(SB), NOSPLIT, $0-48
 	MOVQ dst_len+8(FP), CX
 	MOVQ src_base+24(FP), SI
 	ADDQ DI, CX
+	SUBQ $64, CX
 more:
 	CMPQ DI, CX
-	JAE done
+	JAE last
 	VMOVDQU (SI), Y0
 	VMOVDQU 32(SI), Y1
 	VMOVDQU 64(SI), Y2
@@ -42,8 +43,13 @@ more:
 	ADDQ $128, SI
 	ADDQ $128, DI
 	JMP more
+last:
+	JNE done
+	VMOVDQU (SI), Y0
+	VMOVDQU 32(SI), Y1
+	VMOVNTDQ Y0, (DI)
+	VMOVNTDQ Y1, 32(DI)
 done:
-	SFENCE
 	VZEROUPPER
 	RET
 
@@ -53,9 +59,10 @@ TEXT ·streamPlain(SB), NOSPLIT, $0-48
 	MOVQ dst_len+8(FP), CX
 	MOVQ src_base+24(FP), SI
 	ADDQ DI, CX
+	SUBQ $64, CX
 more:
 	CMPQ DI, CX
-	JAE done
+	JAE last
 	MOVOU (SI), X0
 	MOVOU 16(SI), X1
 	MOVOU 32(SI), X2
@@ -75,6 +82,20 @@ more:
 	ADDQ $128, SI
 	ADDQ $128, DI
 	JMP more
+last:
+	JNE done
+	MOVOU (SI), X0
+	MOVOU 16(SI), X1
+	MOVOU 32(SI), X2
+	MOVOU 48(SI), X3
+	MOVNTO X0, (DI)
+	MOVNTO X1, 16(DI)
+	MOVNTO X2, 32(DI)
+	MOVNTO X3, 48(DI)
 done:
+	RET
+
+// func fence()
+TEXT ·fence(SB), NOSPLIT, $0-0
 	SFENCE
 	RET

@@ -12,7 +12,7 @@ import (
 // streams holds both ways of this processor against copy.
 func streams(t *testing.T, src []byte) {
 	t.Helper()
-	n := len(src) / pastStep * pastStep
+	n := len(src) / lineBytes * lineBytes
 	for _, f := range []func(dst, src []byte){streamPlain, func(dst, src []byte) {
 		if hasWide() {
 			streamWide(dst, src)
@@ -20,8 +20,8 @@ func streams(t *testing.T, src []byte) {
 			copy(dst, src)
 		}
 	}} {
-		got := aligned(n + pastStep)
-		if f(got[:n], src[:n]); !bytes.Equal(got[:n], src[:n]) || !bytes.Equal(got[n:], make([]byte, pastStep)) {
+		got := aligned(n + lineBytes)
+		if f(got[:n], src[:n]); !bytes.Equal(got[:n], src[:n]) || !bytes.Equal(got[n:], make([]byte, lineBytes)) {
 			t.Fatalf("%d bytes are not what they were", n)
 		}
 	}

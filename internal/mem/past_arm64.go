@@ -4,7 +4,10 @@
 
 package mem
 
-// stream copies len(dst) bytes, a multiple of pastStep, to lines as a whole.
+// stream copies len(dst) bytes, whole lines, to lines.
 //
 //go:noescape
 func stream(dst, src []byte)
+
+// fence lets what has been streamed be seen before what is stored after it.
+func fence()

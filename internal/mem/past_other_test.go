@@ -11,9 +11,9 @@ import (
 
 func streams(t *testing.T, src []byte) {
 	t.Helper()
-	n := len(src) / pastStep * pastStep
-	got := aligned(n + pastStep)
-	if stream(got[:n], src[:n]); !bytes.Equal(got[:n], src[:n]) || !bytes.Equal(got[n:], make([]byte, pastStep)) {
+	n := len(src) / lineBytes * lineBytes
+	got := aligned(n + lineBytes)
+	if stream(got[:n], src[:n]); !bytes.Equal(got[:n], src[:n]) || !bytes.Equal(got[n:], make([]byte, lineBytes)) {
 		t.Fatalf("%d bytes are not what they were", n)
 	}
 }

@@ -4,12 +4,8 @@ package mem
 
 import "unsafe"
 
-// lineBytes is how much the processor writes to memory at a time, pastStep what stream
-// takes.
-const (
-	lineBytes = 64
-	pastStep  = 128
-)
+// lineBytes is how much the processor writes to memory at a time.
+const lineBytes = 64
 
 // Past is Copy past the cache: the lines of dst, which another processor may have, are not
 // fetched for it, nor kept. What is stored after it is seen by others after what it has
@@ -20,19 +16,43 @@ func Past(dst, src []byte) int {
 		return n
 	}
 	head := toLine(dst)
-	body := (n - head) / pastStep * pastStep
+	body := (n - head) / lineBytes * lineBytes
 	if body <= 0 {
 		return copy(dst, src)
 	}
 	// Lines of which only a part is written are written in the cache.
 	copy(dst[:head], src)
 	copy(dst[head+body:n], src[head+body:n])
-	// In pieces: nothing else of the process goes on in the midst of one that must stop.
-	for at, end := head, head+body; at < end; at += piece {
-		next := min(at+piece, end)
+	streamPieces(dst[head:head+body], src[head:])
+	fence()
+	return n
+}
+
+// PastLines is Past of the whole of src to memory that begins with a line: what stands
+// behind src in its last line is lost, so that this need not be fetched either.
+func PastLines(dst, src []byte) int {
+	n := len(src)
+	body := n / lineBytes * lineBytes
+	if toLine(dst) != 0 || len(dst) < body+lineBytes || unsafe.SliceData(dst) == unsafe.SliceData(src) {
+		return Past(dst, src)
+	}
+	if body < n {
+		var last [lineBytes]byte
+		copy(last[:], src[body:])
+		stream(dst[body:body+lineBytes], last[:])
+	}
+	streamPieces(dst[:body], src)
+	fence()
+	return n
+}
+
+// streamPieces streams lines in pieces: nothing else of the process goes on in the midst of
+// one that must stop.
+func streamPieces(dst, src []byte) {
+	for at := 0; at < len(dst); at += piece {
+		next := min(at+piece, len(dst))
 		stream(dst[at:next], src[at:next])
 	}
-	return n
 }
 
 // toLine is how far it is from where memory begins to where a line does.

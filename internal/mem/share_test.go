@@ -16,7 +16,7 @@ func TestPutAndTake(t *testing.T) {
 	for i := range src {
 		src[i] = byte(rnd.Uint32())
 	}
-	lengths := []int{pastMin - 1, pastMin, pastMin + 1, pastMin + pastStep - 1, 0, 1, 7, 8, 63, 64, 65, 300, putMin - 1, putMin, putMin + 1, takeMin - 1, takeMin, takeMin + 1, 4096, 5000, 16 << 10, piece, piece + 1}
+	lengths := []int{pastMin - 1, pastMin, pastMin + 1, pastMin + lineBytes - 1, 0, 1, 7, 8, 63, 64, 65, 300, putMin - 1, putMin, putMin + 1, takeMin - 1, takeMin, takeMin + 1, 4096, 5000, 16 << 10, piece, piece + 1}
 	for name, f := range map[string]func(dst, src []byte) int{"Put": Put, "PutNear": PutNear, "Take": Take, "Past": Past} {
 		for _, n := range lengths {
 			for range 20 {
@@ -54,6 +54,21 @@ func FuzzPast(f *testing.F) {
 			t.Fatalf("%d bytes from %d to %d", n, from, at)
 		}
 		streams(t, src[from:])
+		// Behind the end only what is in its line is lost.
+		end := n / lineBytes * lineBytes
+		if n > end {
+			end += lineBytes
+		}
+		lines := aligned(end + lineBytes)
+		for i := range lines {
+			lines[i] = 0xa5
+		}
+		if k := PastLines(lines, src[from:]); k != n || !bytes.Equal(lines[:n], src[from:]) || !bytes.Equal(lines[end:], bytes.Repeat([]byte{0xa5}, lineBytes)) {
+			t.Fatalf("%d bytes from %d to lines", n, from)
+		}
+		if k := PastLines(lines[:n], src[from:]); k != n || !bytes.Equal(lines[:n], src[from:]) {
+			t.Fatalf("%d bytes from %d to no more lines", n, from)
+		}
 	})
 }
 

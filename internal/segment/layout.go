@@ -15,7 +15,7 @@ package segment
 
 // The layout. Version changes with any of these.
 const (
-	Version = 7
+	Version = 8
 	Magic   = 0x69706d6f672e7631 // "1v.gompi" little endian
 
 	OffMagic   = 0  // uint64

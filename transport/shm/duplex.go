@@ -54,11 +54,7 @@ func (o *outRing) answer(h *wire.Header, p []byte) bool {
 		}
 		l[2], words[0], w, at = h[2], h[2], 0, words[1:]
 	}
-	if len(p) == 8 {
-		at[0] = binary.NativeEndian.Uint64(p)
-	} else {
-		copy(bytesOf(at), p)
-	}
+	intoWords(at, p)
 	if len(p) <= 8*(len(at)-1) {
 		words[2] = uint64(o.back.freed)
 	}
@@ -66,6 +62,34 @@ func (o *outRing) answer(h *wire.Header, p []byte) bool {
 	x.words[0], x.words[1], x.words[2] = words[0], words[1], words[2]
 	o.show(w, len(p))
 	return true
+}
+
+// littleEndian reports whether the first byte of a word is its lowest.
+var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
+
+// intoWords puts a short payload into words. It stores words only: to load as one what was
+// stored in parts would wait for that.
+func intoWords(to []uint64, p []byte) {
+	if !littleEndian {
+		copy(bytesOf(to), p)
+		return
+	}
+	n, i := len(p), 0
+	for ; n >= 8*(i+1); i++ {
+		to[i] = binary.LittleEndian.Uint64(p[8*i:])
+	}
+	rest := n - 8*i
+	switch {
+	case rest == 0:
+	case n >= 8:
+		to[i] = binary.LittleEndian.Uint64(p[n-8:]) >> (64 - 8*rest)
+	case n >= 4:
+		to[0] = uint64(binary.LittleEndian.Uint32(p)) | uint64(binary.LittleEndian.Uint32(p[n-4:]))<<(8*n-32)
+	case n >= 2:
+		to[0] = uint64(binary.LittleEndian.Uint16(p)) | uint64(p[n-1])<<(8*n-8)
+	default:
+		to[0] = uint64(p[0])
+	}
 }
 
 // show ends the writing of a message of n bytes into the duplex line.

@@ -288,3 +288,17 @@ func TestDuplexHalves(t *testing.T) {
 		t.Errorf("%d is written, %d is read, %d is the other's", address(o), address(i), address(a.c.out.half))
 	}
 }
+
+func TestIntoWords(t *testing.T) {
+	src := []byte("twenty-four bytes and no")
+	for _, little := range []bool{littleEndian, false} {
+		defer func(was bool) { littleEndian = was }(littleEndian)
+		littleEndian = little
+		for n := range len(src) + 1 {
+			var to [3]uint64
+			if intoWords(to[:], src[:n:n]); !bytes.Equal(bytesOf(to[:])[:n], src[:n]) {
+				t.Errorf("%d bytes: %q", n, bytesOf(to[:]))
+			}
+		}
+	}
+}

@@ -41,8 +41,13 @@ const (
 	firstData = 64 << 10
 	// A stream that its reader does not keep up with uses streamBytes of it.
 	streamBytes = 256 << 10
+	// In a ring of pagedRing bytes and more a payload of more than pagedLeast, up to a page,
+	// begins with a page: processors fetch ahead inside one (a stream of 1 KiB: 0.21 us each,
+	// against 0.34).
+	pagedRing  = 1 << 20
+	pagedLeast = 256
 	// hotBytes of a data ring are used again and again where that is possible.
-	hotBytes = 8 << 10
+	hotBytes = 3 * pageBytes
 	// The sender of a stream asks for the line of the slot that it needs after
 	// slotsAhead others, and for the next payload's if they are maxAhead bytes at
 	// most.
@@ -262,14 +267,23 @@ func splitWord(w uint64) (k kind, n int) { return kind(w >> 24 & 0x1f), int(w & 
 func lap(at, size uint32) uint32 { return (at + size - 1) &^ (size - 1) }
 
 // place finds room for n bytes in a data ring of size bytes (a power of two)
-// after position at: contiguous, on a line of its own. Both sides compute it,
-// so that no position has to be believed. Positions count modulo 1<<32.
+// after position at: contiguous, on a line of its own, or a page. Both
+// sides compute it, so that no position has to be believed. Positions count modulo 1<<32.
 func place(at uint32, n int, size uint32) (start, end uint32) {
-	start = (at + lineBytes - 1) &^ (lineBytes - 1)
+	align := grain(n, size)
+	start = (at + align - 1) &^ (align - 1)
 	if off := start & (size - 1); off+uint32(n) > size {
 		start += size - off
 	}
 	return start, start + uint32(n)
+}
+
+// grain is what payloads of n bytes begin with a multiple of.
+func grain(n int, size uint32) uint32 {
+	if n > pagedLeast && n <= pageBytes && size >= pagedRing {
+		return pageBytes
+	}
+	return lineBytes
 }
 
 // shape is the size of a fast box.

@@ -77,10 +77,10 @@ func (o *outRing) room(n int) bool {
 // it would be asked for while the peer still reads (0.68 us, against 0.46).
 func (o *outRing) fits(n int) bool {
 	size, turn, need := uint32(len(o.data)), o.span, uint32(n)
-	if n <= o.hot && o.answered() && !o.onward && !(n > farHot && o.wide && o.past(n, true)) {
+	if n <= o.hot && o.answered() && !o.onward {
 		// What is passed over is in use until the peer has told that it has read
 		// all in front of it: another message must fit without that.
-		turn, need = hotBytes, 2*need+lineBytes
+		turn, need = hotBytes, 2*max(need+lineBytes, grain(n, size))
 	}
 	start, end := place(o.dataPos, n, size)
 	if last := start&(size-1) + uint32(n); last > turn {
@@ -208,7 +208,7 @@ func (o *outRing) write(to, p []byte, answer bool) {
 	if n := len(p); n >= o.least {
 		o.look()
 		if o.past(n, answer) {
-			mem.Past(to, p)
+			mem.PastLines(to, p)
 			return
 		}
 	}

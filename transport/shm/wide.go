@@ -15,9 +15,8 @@ const (
 	wideAfter = 64
 	// mostWide is how many rings of a process are.
 	mostWide = 8
-	// wideHot is hotBytes of a wide ring, farHot if the peer's processor is far.
-	wideHot = 2 << 10
-	farHot  = 1 << 10
+	// wideHot is hotBytes of a wide ring.
+	wideHot = 1 << 10
 	// narrowStream is from where on payloads of a stream go past the cache in one that is
 	// not wide, also to a near processor.
 	narrowStream = 8 << 10
