@@ -36,18 +36,26 @@ type Meter struct {
 // as the last probes tell.
 func (m *Meter) Far() bool { return m.far }
 
+// Near reports whether all of the last looks found all readers near.
+func (m *Meter) Near() bool { return m.last == [3]bool{} }
+
 // Seen is in how many looks the readers were near, and far.
 func (m *Meter) Seen() (near, far int) { return int(m.seen[0]), int(m.seen[1]) }
 
+// Last reports whether the last look took as long as if a reader were far.
+func (m *Meter) Last() bool { return m.last[0] }
+
 // Probe measures now and then how long it takes to get a line of to, which the readers have
-// read last and which this processor is about to write.
-func (m *Meter) Probe(to []byte) {
+// read last and which this processor is about to write. It reports whether it has.
+func (m *Meter) Probe(to []byte) bool {
 	if m.count++; m.count <= uint32(len(m.last)) || m.count%probeEvery == 0 {
 		at := -uintptr(unsafe.Pointer(unsafe.SliceData(to))) % 8
 		if uintptr(len(to)) >= at+8 {
 			m.measure((*uint64)(unsafe.Pointer(&to[at])))
+			return true
 		}
 	}
+	return false
 }
 
 func (m *Meter) measure(word *uint64) {

@@ -24,8 +24,10 @@ type outRing struct {
 	pos, dataPos   uint32  // where the next message goes
 	span           uint32  // bytes of the data ring in use: the rest may have no memory
 	stretched      bool    // it is as much as a stream needs, or cannot be more
+	turn           uint32  // of them, what is gone around if the peer keeps up
 	wide           bool    // it is all, and more than a processor's own cache holds
 	widened        bool    // it is, or cannot be
+	warmth         warmth  // of a wide one
 	hot            int     // up to how many bytes answers go back to the beginning
 	done, dataDone uint32  // consumed by the peer, when we last looked
 	limit          uint32  // slots for messages: the last one is kept for bye
@@ -57,7 +59,7 @@ type outRing struct {
 
 func newOutRing(m []byte, g shape, u use, w ways.Table) outRing {
 	at := u.start()
-	o := outRing{mem: m, gen: u.generation(), pos: at, done: at, checked: at, limit: g.slots - 1, bell: -1, eager: g.eager, span: g.first(), stretched: g.first() == g.data, widened: g.data <= streamBytes, hot: hotBytes}
+	o := outRing{mem: m, gen: u.generation(), pos: at, done: at, checked: at, limit: g.slots - 1, bell: -1, eager: g.eager, span: g.first(), turn: g.first(), stretched: g.first() == g.data, widened: g.data <= streamBytes, hot: hotBytes}
 	o.setWays(w)
 	o.box, o.slots, o.data = viewBox(m, g)
 	return o
@@ -76,7 +78,7 @@ func (o *outRing) room(n int) bool {
 // nearest caches (4 KiB: 0.49 us one way, against 0.69 around 64 KiB). In a stream
 // it would be asked for while the peer still reads (0.68 us, against 0.46).
 func (o *outRing) fits(n int) bool {
-	size, turn, need := uint32(len(o.data)), o.span, uint32(n)
+	size, turn, need := uint32(len(o.data)), o.turn, uint32(n)
 	if n <= o.hot && o.answered() && !o.onward {
 		// What is passed over is in use until the peer has told that it has read
 		// all in front of it: another message must fit without that.
@@ -198,7 +200,11 @@ func (o *outRing) put(k kind, h *wire.Header, p []byte) {
 // writeData puts a payload in the place that room has found for it. It returns what the
 // receiver has to know of that.
 func (o *outRing) writeData(p []byte, answer bool) (w uint64) {
-	o.write(o.data[o.place&uint32(len(o.data)-1):], p, answer)
+	to := o.data[o.place&uint32(len(o.data)-1):]
+	if o.wide && len(p) > wideHot {
+		o.feel(to, len(p))
+	}
+	o.write(to, p, answer)
 	o.dataPos = o.place + uint32(len(p))
 	return o.early
 }
@@ -241,7 +247,7 @@ func (o *outRing) past(n int, answer bool) bool {
 	switch {
 	case answer:
 		from = l.Answer
-	case l == &o.ways.Near && !o.wide:
+	case l == &o.ways.Near && (!o.wide || o.warmth.cold):
 		from = narrowStream
 	}
 	return from > 0 && n >= from
@@ -356,7 +362,7 @@ func (t *Transport) extend(o *outRing, bytes uint32) bool {
 	if o.span >= bytes || t.memory.Populate(o.data[o.span:bytes]) != nil {
 		return false
 	}
-	o.span = bytes
+	o.span, o.turn = bytes, bytes
 	return true
 }
 

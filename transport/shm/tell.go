@@ -56,6 +56,9 @@ func (t *Transport) Tell(s transport.Slot) string {
 	fmt.Fprintf(&b, "; past the cache from %s on, in a stream %s; pushed up to %d bytes", from(l.Answer), from(l.Stream), l.Push)
 	if c.out.wide {
 		fmt.Fprintf(&b, "; wide ring of %d KiB", len(c.out.data)>>10)
+		if c.out.warmth.cold {
+			b.WriteString(", which does not stay in the cache")
+		}
 	}
 	if n := c.came; n != (counts{}) {
 		fmt.Fprintf(&b, "; transfers from there: %d pushed, %d copied by both, %d by this side alone, %d in pieces", n.pushed, n.both, n.alone, n.pieces)
