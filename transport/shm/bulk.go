@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"time"
 
 	"gompi/internal/wire"
 	"gompi/transport"
@@ -47,6 +48,9 @@ type bulk struct {
 	how   bulkMode
 	// pushed: the receiver was told that pieces follow (sender only).
 	pushed bool
+	// choice waits for how long it takes since it began, if it does (sender only).
+	choice *choice
+	began  time.Time
 
 	// remote is the peer's buffer, remoteMark its mark (receiver only).
 	remote, remoteMark uint64
@@ -98,7 +102,7 @@ func (t *Transport) Offer(s transport.Slot, buf []byte, tok transport.Token, des
 	t.nextID++
 	b := t.newBulk(c, buf, tok)
 	b.id, b.mark = t.nextID, markOf(t.nonce, t.nextID)
-	push := t.mayPush(c, len(buf))
+	push := t.mayPush(b)
 	c.offers.add(b)
 	le := binary.LittleEndian
 	le.PutUint64(desc[0:], b.id)
@@ -261,8 +265,12 @@ func (t *Transport) finish(b *bulk, bytes int, err error) {
 	if b.how == finished {
 		panic("gompi: BUG: transfer ended twice")
 	}
-	if b.takes && err == nil {
+	switch {
+	case err != nil:
+	case b.takes:
 		b.c.came.add(b)
+	case b.choice != nil:
+		b.choice.took(b.pushed, time.Since(b.began))
 	}
 	t.events.push(transport.Event{Kind: transport.EvBulk, Slot: b.c.slot, Token: b.tok, Bytes: int64(bytes), Err: err})
 	t.forget(b)

@@ -108,7 +108,8 @@ func newScribbler(t *testing.T, victim int, noDuplex bool) *scribbler {
 	}
 	s.turn(0)
 	s.us.conn(s.slot).cma = cmaWorks
-	s.us.conn(s.slot).out.wide = noDuplex // then it pushes
+	o := &s.us.conn(s.slot).out
+	o.wide, o.choices = noDuplex, new(choices) // if it is wide it pushes
 	return s
 }
 

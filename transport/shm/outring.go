@@ -21,24 +21,25 @@ type outRing struct {
 	head  *headWords // of the peer
 	edge  edge
 
-	pos, dataPos   uint32  // where the next message goes
-	span           uint32  // bytes of the data ring in use: the rest may have no memory
-	stretched      bool    // it is as much as a stream needs, or cannot be more
-	turn           uint32  // of them, what is gone around if the peer keeps up
-	wide           bool    // it is all, and more than a processor's own cache holds
-	widened        bool    // it is, or cannot be
-	warmth         warmth  // of a wide one
-	hot            int     // up to how many bytes answers go back to the beginning
-	done, dataDone uint32  // consumed by the peer, when we last looked
-	limit          uint32  // slots for messages: the last one is kept for bye
-	bell           int     // of the peer
-	eager          uint32  // largest payload
-	place          uint32  // of the payload that room has last found room for
-	early          uint64  // and whether that is an early lap
-	onward         bool    // what comes next does not go back to the beginning
-	heard          uint32  // what was to come from the peer at the last message
-	soonAt, soon   uint32  // where the payload of the next answer is likely to go; 0 bytes: not known
-	back           *inRing // the fast box in the other direction, or nil
+	pos, dataPos   uint32   // where the next message goes
+	span           uint32   // bytes of the data ring in use: the rest may have no memory
+	stretched      bool     // it is as much as a stream needs, or cannot be more
+	turn           uint32   // of them, what is gone around if the peer keeps up
+	wide           bool     // it is all, and more than a processor's own cache holds
+	widened        bool     // it is, or cannot be
+	warmth         warmth   // of a wide one
+	choices        *choices // likewise
+	hot            int      // up to how many bytes answers go back to the beginning
+	done, dataDone uint32   // consumed by the peer, when we last looked
+	limit          uint32   // slots for messages: the last one is kept for bye
+	bell           int      // of the peer
+	eager          uint32   // largest payload
+	place          uint32   // of the payload that room has last found room for
+	early          uint64   // and whether that is an early lap
+	onward         bool     // what comes next does not go back to the beginning
+	heard          uint32   // what was to come from the peer at the last message
+	soonAt, soon   uint32   // where the payload of the next answer is likely to go; 0 bytes: not known
+	back           *inRing  // the fast box in the other direction, or nil
 
 	distance distance.Meter
 	ways     ways.Table

@@ -3,6 +3,8 @@
 package shm
 
 import (
+	"time"
+
 	"gompi/internal/mem"
 	"gompi/internal/wait"
 	"gompi/internal/wire"
@@ -30,15 +32,28 @@ func (t *Transport) pushes(c *conn) bool {
 	return c.out.wide
 }
 
-// mayPush reports whether an offer of n bytes is to be pushed: where several are open both
-// sides had better copy.
-func (t *Transport) mayPush(c *conn, n int) bool {
-	o := &c.out
-	if n > max(o.ways.Near.Push, o.ways.Far.Push) || n == 0 || !t.pushes(c) {
+// mayPush reports whether an offer is to be pushed: where several are open both sides had
+// better copy.
+func (t *Transport) mayPush(b *bulk) bool {
+	c, o, n := b.c, &b.c.out, len(b.buf)
+	if n == 0 || n > max(o.ways.Near.Push, o.ways.Far.Push, choiceMost-1) || !t.pushes(c) {
 		return false
 	}
 	o.look() // pieces do, but those that are not pushed have none
-	return n <= o.limits().Push && c.offers.n == 0
+	push := n <= o.limits().Push
+	if c.offers.n > 0 {
+		return false
+	}
+	if n < choiceMost && !t.waysGiven {
+		b.choice = o.choices.of(n)
+		var timed bool
+		if push, timed = b.choice.next(push, o.distance.Far()); timed {
+			b.began = time.Now()
+		} else {
+			b.choice = nil
+		}
+	}
+	return push
 }
 
 // push begins to push an offer.

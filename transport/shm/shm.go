@@ -28,12 +28,13 @@ const (
 // engine: no two methods but those of Sharer run at the same time. It keeps the descriptors
 // env.Segment and env.Bell in use until Close, without owning them.
 type Transport struct {
-	env      transport.Env
-	caps     transport.Caps
-	shape    shape // of the fast boxes that this process makes
-	ways     ways.Table
-	cmaOff   bool
-	noDuplex bool // nothing is sent in duplex lines
+	env       transport.Env
+	caps      transport.Caps
+	shape     shape // of the fast boxes that this process makes
+	ways      ways.Table
+	waysGiven bool // they are kept to
+	cmaOff    bool
+	noDuplex  bool // nothing is sent in duplex lines
 
 	span    int64 // bytes of address space in the own segment
 	headMem []byte

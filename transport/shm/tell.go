@@ -28,7 +28,7 @@ func (n *counts) add(b *bulk) {
 
 // SetWays implements transport.Tunable.
 func (t *Transport) SetWays(w ways.Table) {
-	t.ways = w
+	t.ways, t.waysGiven = w, true
 	for _, c := range t.conns {
 		if c != nil {
 			c.out.setWays(w)
@@ -58,6 +58,18 @@ func (t *Transport) Tell(s transport.Slot) string {
 		fmt.Fprintf(&b, "; wide ring of %d KiB", len(c.out.data)>>10)
 		if c.out.warmth.cold {
 			b.WriteString(", which does not stay in the cache")
+		}
+	}
+	if l := c.out.choices; l != nil {
+		for i, x := range l {
+			if x.push == x.guess {
+				continue
+			}
+			how := "copied by both"
+			if x.push {
+				how = "pushed"
+			}
+			fmt.Fprintf(&b, "; of up to %d KiB better %s", 1<<(choiceLeast-10+i), how)
 		}
 	}
 	if n := c.came; n != (counts{}) {

@@ -60,7 +60,7 @@ func (t *Transport) widen(o *outRing) {
 	if o.box == nil || t.wide >= mostWide || t.crowded.Load() || !t.extend(o, uint32(len(o.data))) {
 		return
 	}
-	o.stretched, o.wide = true, true
+	o.stretched, o.wide, o.choices = true, true, new(choices)
 	o.spread()
 	t.wide++
 }
