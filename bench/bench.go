@@ -20,6 +20,7 @@
 // An operation is one message, counted once, or one collective call:
 //
 //	latency    an iteration is there and back: 2 operations
+//	echo       as latency, each message out of the buffer into which the last came
 //	curve      latency at many sizes, in blocks that take turns
 //	bw         a window of 64 messages, then an answer of 4 bytes: 64
 //	bibw       a window of 64 messages in each direction: 128
@@ -198,6 +199,7 @@ var (
 func All() []Benchmark {
 	return slices.Concat([]Benchmark{
 		{Name: "latency", Help: "ping-pong between 2 ranks: time one way", Bytes: messageSizes, pair: true, prepare: prepareLatency},
+		{Name: "echo", Help: "as latency, but each sends what it has received, from the same buffer", Bytes: messageSizes, pair: true, prepare: prepareEcho},
 		{Name: "bw", Help: "windows of 64 messages from rank 0 to rank 1", Bytes: messageSizes, pair: true, prepare: prepareBw},
 		{Name: "bibw", Help: "windows of 64 messages in both directions at once", Bytes: messageSizes, pair: true, prepare: prepareBibw},
 		{Name: "mbw", Help: "as bw, by all pairs of ranks i, i+P/2 at once (--goroutines)", Bytes: messageSizes, prepare: prepareMbw},

@@ -8,6 +8,13 @@ func prepareLatency(world *mpi.Comm, _ *Options, bytes int) loop {
 	return pingPong(world, make([]byte, bytes), make([]byte, bytes))
 }
 
+// prepareEcho sends what has been received, out of the same buffer: it is in the cache of
+// the processor that sends it alone.
+func prepareEcho(world *mpi.Comm, _ *Options, bytes int) loop {
+	buf := make([]byte, bytes)
+	return pingPong(world, buf, buf)
+}
+
 // pingPong sends out to and fro.
 func pingPong(world *mpi.Comm, out, in []byte) loop {
 	peer := 1 - world.Rank()

@@ -42,6 +42,7 @@ func jobs() []job {
 	list := []job{
 		{p2p, "latency", "shm", 2, []int64{8, 512, 4 << 10, 16 << 10, 64 << 10, 4 << 20}, []float64{0.8, 0, 0.4, 0, 0.6, 0.5}, nil},
 		{p2p, "latency", "tcp", 2, []int64{8, 4 << 20}, []float64{1.0, 0.8}, nil},
+		{p2p, "echo", "shm", 2, []int64{8, 4 << 10, 64 << 10, 256 << 10, 4 << 20}, nil, nil},
 		{p2p, "bw", "shm", 2, []int64{8, 4 << 10, 64 << 10, 4 << 20}, nil, nil},
 		{p2p, "bw", "tcp", 2, []int64{8, 64 << 10, 4 << 20}, nil, nil},
 		{p2p, "bibw", "shm", 2, []int64{4 << 10, 4 << 20}, nil, nil},

@@ -80,6 +80,19 @@ static void latency(worker *w, long n, long bytes)
 	}
 }
 
+static void echo(worker *w, long n, long bytes)
+{
+	for (long i = 0; i < n; i++) {
+		if (rank == 0) {
+			MPI_Send(w->sbuf, bytes, MPI_BYTE, 1, TAG, MPI_COMM_WORLD);
+			MPI_Recv(w->sbuf, bytes, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		} else if (rank == 1) {
+			MPI_Recv(w->sbuf, bytes, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+			MPI_Send(w->sbuf, bytes, MPI_BYTE, 0, TAG, MPI_COMM_WORLD);
+		}
+	}
+}
+
 // stream sends windows from one rank to another, each answered by 4 bytes.
 static void stream(worker *w, long n, long bytes, int from, int to)
 {
@@ -290,6 +303,7 @@ static const struct bench {
 	enum form form;
 } benches[] = {
 	{"latency", latency, 2, RANK0, 1, "1,8,64,512,4K,32K,64K,256K,1M,4M", PLAIN},
+	{"echo", echo, 2, RANK0, 1, "1,8,64,512,4K,32K,64K,256K,1M,4M", PLAIN},
 	{"bw", bw, WINDOW, RANK0, 1, "1,8,64,512,4K,32K,64K,256K,1M,4M", PLAIN},
 	{"bibw", bibw, 2 * WINDOW, RANK0, 1, "1,8,64,512,4K,32K,64K,256K,1M,4M", PLAIN},
 	{"mbw", mbw, WINDOW, SENDERS, 0, "1,8,64,512,4K,32K,64K,256K,1M,4M", PLAIN},
