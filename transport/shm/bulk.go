@@ -48,7 +48,7 @@ type bulk struct {
 	how   bulkMode
 	// pushed: the receiver was told that pieces follow (sender only).
 	pushed bool
-	// choice waits for how long it takes since it began, if it does (sender only).
+	// choice hears how it went, and how long it took if began is set (sender only).
 	choice *choice
 	began  time.Time
 
@@ -270,7 +270,12 @@ func (t *Transport) finish(b *bulk, bytes int, err error) {
 	case b.takes:
 		b.c.came.add(b)
 	case b.choice != nil:
-		b.choice.took(b.pushed, time.Since(b.began))
+		if b.pushed {
+			b.choice.arrived(b.how != shared && b.how != pieces)
+		}
+		if !b.began.IsZero() {
+			b.choice.took(b.pushed, time.Since(b.began))
+		}
 	}
 	t.events.push(transport.Event{Kind: transport.EvBulk, Slot: b.c.slot, Token: b.tok, Bytes: int64(bytes), Err: err})
 	t.forget(b)

@@ -21,13 +21,15 @@ const (
 	firstTrial  = 16
 	trialEvery  = 256
 	trialRarely = 4096
-	// choiceMost is the length from which on both sides copy.
-	choiceMost  = 4 << 20
+	// After lateMost of them in a row that came before the receive none is pushed.
+	lateMost = 4
+	// choiceMost is the length from which on both sides copy: no ring has room for more.
+	choiceMost  = 2 << 20
 	choiceLeast = 14 // as a power of two: shorter ones are as one
 )
 
 // choices are by length, below choiceMost.
-type choices [9]choice
+type choices [8]choice
 
 // of is the choice for n bytes.
 func (list *choices) of(n int) *choice { return &list[bits.Len(uint(n)>>choiceLeast)] }
@@ -40,6 +42,7 @@ type choice struct {
 	push  bool             // whether they are
 	left  int              // transfers to the end of the trial that comes next, or is on
 	rest  int              // from one trial to the next
+	late  int              // pushed ones in a row for which it was not
 	best  [2]time.Duration // in the trial: the way in use, and the other
 }
 
@@ -64,6 +67,16 @@ func (x *choice) took(push bool, t time.Duration) {
 	}
 	if *b == 0 || t < *b {
 		*b = t
+	}
+}
+
+// arrived notes whether the receive was there for what was pushed.
+func (x *choice) arrived(there bool) {
+	if there {
+		x.late = 0
+	} else if x.late++; x.late >= lateMost && x.push {
+		x.push, x.late, x.best = false, 0, [2]time.Duration{}
+		x.left = trialEvery + 2*trialOf
 	}
 }
 

@@ -57,3 +57,22 @@ func TestChoiceOf(t *testing.T) {
 		}
 	}
 }
+
+// TestChoiceLate: where receives are late none is pushed for long.
+func TestChoiceLate(t *testing.T) {
+	var x choice
+	pushed := 0
+	for range 10_000 {
+		way, timed := x.next(true, false)
+		if way {
+			pushed++
+			x.arrived(false)
+		}
+		if timed {
+			x.took(way, 50_000)
+		}
+	}
+	if pushed > 300 {
+		t.Errorf("%d of 10000 were pushed, and none arrived", pushed)
+	}
+}

@@ -36,7 +36,7 @@ type outRing struct {
 	eager          uint32   // largest payload
 	place          uint32   // of the payload that room has last found room for
 	early          uint64   // and whether that is an early lap
-	onward         bool     // what comes next does not go back to the beginning
+	onward         bool     // what comes next does not go back to the beginning early
 	heard          uint32   // what was to come from the peer at the last message
 	soonAt, soon   uint32   // where the payload of the next answer is likely to go; 0 bytes: not known
 	back           *inRing  // the fast box in the other direction, or nil
@@ -80,7 +80,9 @@ func (o *outRing) room(n int) bool {
 // it would be asked for while the peer still reads (0.68 us, against 0.46).
 func (o *outRing) fits(n int) bool {
 	size, turn, need := uint32(len(o.data)), o.turn, uint32(n)
-	if n <= o.hot && o.answered() && !o.onward {
+	if o.onward {
+		turn = o.span
+	} else if n <= o.hot && o.answered() {
 		// What is passed over is in use until the peer has told that it has read
 		// all in front of it: another message must fit without that.
 		turn, need = hotBytes, 2*max(need+lineBytes, grain(n, size))
@@ -327,6 +329,9 @@ func (t *Transport) Send(s transport.Slot, h *wire.Header, p []byte, _ transport
 		t.long(c)
 	}
 	c.out.put(kindData, h, p)
+	if t.fresh != nil && t.fresh.c == c {
+		t.follow()
+	}
 	return transport.Sent
 }
 

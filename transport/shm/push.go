@@ -10,10 +10,11 @@ import (
 	"gompi/internal/wire"
 )
 
-// A transfer of medium length is pushed: its pieces follow the offer through the ring before
-// anybody has asked for them. If the receive is there, that takes less than the way there
-// and back and two system calls. Pieces that come before the receive are thrown away, and
-// the transfer goes as any other. docs/design/031-near-and-far.md.
+// A transfer of medium length is pushed: its pieces follow the offer through the ring at
+// once, before anybody has asked for them; all of them, for the sender may compute then and
+// the receiver wait. If the receive is there, that takes less than the way there and back
+// and two system calls. Pieces that come before the receive are thrown away, and the
+// transfer goes as any other. docs/design/031-near-and-far.md.
 
 const (
 	// pushPiece is how much of a transfer of up to pushShort the receiver copies while the next
@@ -41,7 +42,7 @@ func (t *Transport) mayPush(b *bulk) bool {
 	}
 	o.look() // pieces do, but those that are not pushed have none
 	push := n <= o.limits().Push
-	if c.offers.n > 0 {
+	if c.offers.n > 0 || !o.takes(n, b.pushPiece()) {
 		return false
 	}
 	if n < choiceMost && !t.waysGiven {
@@ -49,18 +50,33 @@ func (t *Transport) mayPush(b *bulk) bool {
 		var timed bool
 		if push, timed = b.choice.next(push, o.distance.Far()); timed {
 			b.began = time.Now()
-		} else {
-			b.choice = nil
 		}
 	}
 	return push
 }
 
-// push begins to push an offer.
+// takes reports whether the ring has room for a transfer in pieces, and its descriptor.
+func (o *outRing) takes(n, piece int) bool {
+	slots := uint32((n+piece-1)/piece) + 1
+	bytes := uint32(n) + 2*uint32(piece) + pageBytes // what is passed over at the end of the ring
+	has := func() bool { return o.pos-o.done+slots <= o.limit && o.dataPos-o.dataDone+bytes <= uint32(len(o.data)) }
+	return has() || o.refresh() && has()
+}
+
+// push begins to push an offer: the pieces follow the message that comes next, the descriptor.
 func (t *Transport) push(b *bulk) {
 	b.how = pushing
-	b.c.out.onward = true // a lap counts as a full ring
-	t.enlist(b)
+	b.c.out.onward = true // nor does what is in front of them
+	t.fresh = b
+}
+
+// follow sends the pieces behind a descriptor.
+func (t *Transport) follow() {
+	b := t.fresh
+	t.fresh = nil
+	if t.stepPush(b); b.how == pushing {
+		t.enlist(b)
+	}
 }
 
 // endPush ends that, where no piece is to follow.
@@ -69,11 +85,15 @@ func (t *Transport) endPush(b *bulk) {
 		t.delist(b)
 		b.how, b.moved = offered, 0
 	}
+	if t.fresh == b {
+		t.fresh = nil
+	}
 }
 
 // stepPush sends what fits of a transfer that is pushed.
 func (t *Transport) stepPush(b *bulk) {
 	piece := b.pushPiece()
+	b.c.out.onward = true // around all of the ring
 	for o := &b.c.out; b.moved < len(b.buf); {
 		p := b.buf[b.moved:min(b.moved+piece, len(b.buf))]
 		if !o.room(len(p)) && !o.beg(len(p)) {

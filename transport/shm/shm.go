@@ -34,7 +34,8 @@ type Transport struct {
 	ways      ways.Table
 	waysGiven bool // they are kept to
 	cmaOff    bool
-	noDuplex  bool // nothing is sent in duplex lines
+	noDuplex  bool  // nothing is sent in duplex lines
+	fresh     *bulk // is pushed behind the message that comes next
 
 	span    int64 // bytes of address space in the own segment
 	headMem []byte
