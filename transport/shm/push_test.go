@@ -46,7 +46,10 @@ func newPusher(t *testing.T, seed uint64) *pusher {
 	a, b := wire.ProcID{Job: 5, Serial: 1}, wire.ProcID{Job: 5, Serial: 2}
 	p := &pusher{t: t, rnd: rand.New(rand.NewPCG(seed, 1)), ta: f.open(t, a), tb: f.open(t, b), all: map[transport.Token]*pushOffer{}, offers: map[transport.Token]*pushOffer{}, takes: map[transport.Token]*pushOffer{}, next: 1}
 	t.Cleanup(func() { p.ta.Close(); p.tb.Close() })
-	p.noise = make([]byte, 2*ways.Default().Near.Push)
+	if seed%2 == 0 {
+		p.ta.SetWays(ways.Default()) // else it finds out what is better
+	}
+	p.noise = make([]byte, 3<<19)
 	for i := range p.noise {
 		p.noise[i] = byte(p.rnd.Uint32())
 	}
@@ -66,7 +69,11 @@ func newPusher(t *testing.T, seed uint64) *pusher {
 
 // offer sends a descriptor, if there is room.
 func (p *pusher) offer() {
-	x := &pushOffer{src: p.noise[p.rnd.IntN(64):][:1+p.rnd.IntN(ways.Default().Near.Push+ways.Default().Near.Push/4)], desc: make([]byte, transport.MaxDesc)}
+	most := 100 << 10
+	if p.rnd.IntN(20) == 0 {
+		most = len(p.noise) - 64
+	}
+	x := &pushOffer{src: p.noise[p.rnd.IntN(64):][:1+p.rnd.IntN(most)], desc: make([]byte, transport.MaxDesc)}
 	tok := p.next
 	p.next++
 	n, err := p.ta.Offer(p.to, x.src, tok, x.desc)
@@ -222,4 +229,45 @@ func TestPushLooks(t *testing.T) {
 	}
 	near, far := o.distance.Seen()
 	t.Errorf("looked %d times", near+far)
+}
+
+// All of a pushed transfer is there when the offer is: who sends it may do other things then.
+func TestPushAtOnce(t *testing.T) {
+	p := newPusher(t, 0)
+	w := ways.Default()
+	w.Near.Push, w.Far.Push = 1<<20, 1<<20
+	p.ta.SetWays(w)
+	for _, n := range []int{20 << 10, 64 << 10, 500_000, 1 << 20} {
+		desc := make([]byte, transport.MaxDesc)
+		k, err := p.ta.Offer(p.to, p.noise[:n], 1, desc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if st := p.ta.Send(p.to, &wire.Header{}, desc[:k], 0); st != transport.Sent {
+			t.Fatalf("%d bytes: %v", n, st)
+		}
+		dst, ended := make([]byte, n), false
+		ev := make([]transport.Event, 8)
+		for range 100_000 {
+			for _, e := range ev[:p.tb.Poll(ev)] {
+				switch e.Kind {
+				case transport.EvRecv:
+					if err := p.tb.Accept(p.from, e.Payload, dst, 2); err != nil {
+						t.Fatal(err)
+					}
+				case transport.EvBulk:
+					ended = true
+				}
+			}
+			if ended {
+				break
+			}
+		}
+		if !ended || !bytes.Equal(dst, p.noise[:n]) {
+			t.Fatalf("%d bytes have not come while their sender does nothing (ended %v)", n, ended)
+		}
+		for p.ta.conn(p.to).offers.n > 0 {
+			p.ta.Poll(ev)
+		}
+	}
 }
