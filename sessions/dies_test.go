@@ -36,7 +36,7 @@ func outcomes(t *testing.T, output string) map[string]string {
 }
 
 // expected are the lines that gompirun prints of processes that were killed.
-var expected = regexp.MustCompile(`^gompirun: (\S+ \S+|\S+) \(pid \d+\) was killed by signal 9 \(SIGKILL\) after .*(; the job goes on)?$` +
+var expected = regexp.MustCompile(`^gompirun: \S.* \(pid \d+\) was killed by signal 9 \(SIGKILL\) after .*(; the job goes on)?$` +
 	`|^gompirun: the agent of host \d is lost: .* gone with it(; the job goes on)?$`)
 
 // odd are the lines of a job's errors that are not expected.
