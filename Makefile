@@ -95,7 +95,7 @@ bench-peers: ## the same loops in gompi, Open MPI and MPICH, with ratios: ARGS=-
 
 .PHONY: bench-near
 bench-near: ## two ranks whose processors share a cache, and such that do not, beside Open MPI and MPICH, with PEERS_LAB's newer ones if it is there, into docs/performance.md
-	$(GO) run ./bench/peers --jobs latency-shm-2,echo-shm-2,latency-tcp-2,barrier-shm-2,bcast-shm-2,reduce-shm-2,allreduce-shm-2,allgather-shm-2,alltoallv-shm-2 \
+	$(GO) run ./bench/peers --jobs latency-shm-2,echo-shm-2,bw-shm-2,bibw-shm-2,latency-tcp-2,barrier-shm-2,bcast-shm-2,reduce-shm-2,allreduce-shm-2,allgather-shm-2,alltoallv-shm-2 \
 		--rounds 5 --msec 50 --until-both 30m --doc docs/performance.md $(ARGS) $(FURTHER_PEERS)
 
 .PHONY: bench-redist
