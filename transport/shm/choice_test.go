@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"gompi/internal/wire"
 )
 
 // TestChoice: whatever the first guess, the way that takes less is taken soon, also after
@@ -74,5 +76,23 @@ func TestChoiceLate(t *testing.T) {
 	}
 	if pushed > 300 {
 		t.Errorf("%d of 10000 were pushed, and none arrived", pushed)
+	}
+}
+
+// TestTableGiven: a table that is given is kept to, also where the other way takes less.
+func TestTableGiven(t *testing.T) {
+	f := newFabric(map[string]string{"GOMPI_SHM_TABLE": "near push 0\nfar push 0\n"})
+	t.Cleanup(f.close)
+	tr := f.open(t, wire.ProcID{Job: 5, Serial: 1})
+	t.Cleanup(func() { tr.Close() })
+	if !tr.waysGiven || tr.ways.Near.Push != 0 {
+		t.Errorf("given %v, pushed up to %d bytes", tr.waysGiven, tr.ways.Near.Push)
+	}
+	f = newFabric(nil)
+	t.Cleanup(f.close)
+	other := f.open(t, wire.ProcID{Job: 5, Serial: 1})
+	t.Cleanup(func() { other.Close() })
+	if other.waysGiven {
+		t.Error("a table is given that is not")
 	}
 }

@@ -106,7 +106,8 @@ func Open(env transport.Env) (*Transport, error) {
 	if err != nil {
 		return nil, fmt.Errorf("shm: %w", err)
 	}
-	table, err := ways.Parse(setting("GOMPI_SHM_TABLE"))
+	given := setting("GOMPI_SHM_TABLE")
+	table, err := ways.Parse(given)
 	if err != nil {
 		return nil, fmt.Errorf("shm: GOMPI_SHM_TABLE: %w", err)
 	}
@@ -115,6 +116,7 @@ func Open(env transport.Env) (*Transport, error) {
 		env:        env,
 		shape:      g,
 		ways:       table,
+		waysGiven:  given != "",
 		cmaOff:     setting("GOMPI_CMA") == "off",
 		noDuplex:   setting("GOMPI_DUPLEX") == "off",
 		byProc:     make(map[wire.ProcID]*conn),
