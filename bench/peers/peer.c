@@ -67,31 +67,22 @@ static void die(const char *what, const char *arg)
 
 // The loops. Each runs n iterations and returns when this rank is done.
 
-static void latency(worker *w, long n, long bytes)
+// pingpong receives into a buffer, and sends another or the same.
+static void pingpong(worker *w, long n, long bytes, void *in)
 {
 	for (long i = 0; i < n; i++) {
 		if (rank == 0) {
 			MPI_Send(w->sbuf, bytes, MPI_BYTE, 1, TAG, MPI_COMM_WORLD);
-			MPI_Recv(w->rbuf, bytes, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+			MPI_Recv(in, bytes, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 		} else if (rank == 1) {
-			MPI_Recv(w->rbuf, bytes, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+			MPI_Recv(in, bytes, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 			MPI_Send(w->sbuf, bytes, MPI_BYTE, 0, TAG, MPI_COMM_WORLD);
 		}
 	}
 }
 
-static void echo(worker *w, long n, long bytes)
-{
-	for (long i = 0; i < n; i++) {
-		if (rank == 0) {
-			MPI_Send(w->sbuf, bytes, MPI_BYTE, 1, TAG, MPI_COMM_WORLD);
-			MPI_Recv(w->sbuf, bytes, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-		} else if (rank == 1) {
-			MPI_Recv(w->sbuf, bytes, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-			MPI_Send(w->sbuf, bytes, MPI_BYTE, 0, TAG, MPI_COMM_WORLD);
-		}
-	}
-}
+static void latency(worker *w, long n, long bytes) { pingpong(w, n, bytes, w->rbuf); }
+static void echo(worker *w, long n, long bytes) { pingpong(w, n, bytes, w->sbuf); }
 
 // stream sends windows from one rank to another, each answered by 4 bytes.
 static void stream(worker *w, long n, long bytes, int from, int to)

@@ -76,7 +76,6 @@ type bulkMode uint8
 
 const (
 	offered  bulkMode = iota // nobody has accepted yet
-	pushing                  // likewise, and its pieces are being sent
 	awaited                  // accepted here, and its pieces come
 	waiting                  // accepted here, and not begun
 	solo                     // the receiver reads alone
@@ -111,7 +110,6 @@ func (t *Transport) Offer(s transport.Slot, buf []byte, tok transport.Token, des
 	size := uint64(len(buf))
 	if push {
 		size |= pushed
-		b.pushed = true
 		t.push(b)
 	} else {
 		t.pages.Use(buf)
@@ -196,7 +194,7 @@ func (t *Transport) Withdraw(s transport.Slot, tok transport.Token) {
 	if c == nil {
 		return
 	}
-	if b := c.offers.findToken(tok); b != nil && b.how <= pushing {
+	if b := c.offers.findToken(tok); b != nil && b.how == offered {
 		if b.pushed { // the receiver may wait for the rest
 			t.post(c, kindRefuse, wire.Header{b.id})
 		}
@@ -244,7 +242,9 @@ func (t *Transport) newBulk(c *conn, buf []byte, tok transport.Token) *bulk {
 
 // forget takes b out of every list; b is not used afterwards.
 func (t *Transport) forget(b *bulk) {
-	t.endPush(b)
+	if t.fresh == b {
+		t.fresh = nil
+	}
 	if b.takes {
 		b.c.takes.remove(b)
 		if b.blk != nil {
@@ -301,7 +301,7 @@ func (t *Transport) onDone(c *conn, h wire.Header) bool {
 	if b == nil {
 		return true // withdrawn: the receiver got nothing it could use
 	}
-	if b.how > pushing || h[1] > uint64(len(b.buf)) {
+	if b.how != offered || h[1] > uint64(len(b.buf)) {
 		return false
 	}
 	t.finish(b, int(h[1]), nil)
@@ -314,7 +314,7 @@ func (t *Transport) onBounce(c *conn, h wire.Header) bool {
 	if b == nil {
 		return t.refuse(c, h[0])
 	}
-	if t.endPush(b); b.how == pieces || h[1] > uint64(len(b.buf)) || b.how == shared && h[1] != uint64(len(b.buf)) {
+	if b.how == pieces || h[1] > uint64(len(b.buf)) || b.how == shared && h[1] != uint64(len(b.buf)) {
 		return false
 	}
 	if b.how == shared {

@@ -123,7 +123,6 @@ func (t *Transport) onAccept(c *conn, h wire.Header) bool {
 	if b == nil {
 		return t.refuse(c, h[0])
 	}
-	t.endPush(b)
 	gen, i, pages, size, addr := uint32(h[1]>>32), h[1]>>16&0xffff, int(h[1]&0xffff), h[2], h[3]
 	if b.how != offered || c.out.box == nil || gen == 0 || i >= blockCount ||
 		pages == 0 || pages > maxChunkPages ||
@@ -173,11 +172,6 @@ func (t *Transport) step(b *bulk, may bool) (copied bool) {
 	case pieces:
 		if may {
 			t.stepPieces(b)
-		}
-		return may
-	case pushing:
-		if may {
-			t.stepPush(b)
 		}
 		return may
 	}
@@ -334,8 +328,6 @@ func (b *bulk) pending() bool {
 	switch b.how {
 	case pieces:
 		return b.c.out.beg(min(int(b.c.out.eager), len(b.buf)-b.moved))
-	case pushing:
-		return b.c.out.beg(min(b.pushPiece(), len(b.buf)-b.moved))
 	case shared:
 		done, fail, claim := chunksIn(b.blk.done.Load()), b.blk.fail.Load(), uint32(b.blk.claim.Load())
 		if fail == b.gen {

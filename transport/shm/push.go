@@ -63,46 +63,26 @@ func (o *outRing) takes(n, piece int) bool {
 	return has() || o.refresh() && has()
 }
 
-// push begins to push an offer: the pieces follow the message that comes next, the descriptor.
+// push pushes an offer: the pieces follow the message that comes next, the descriptor.
 func (t *Transport) push(b *bulk) {
-	b.how = pushing
+	b.pushed = true
 	b.c.out.onward = true // nor does what is in front of them
 	t.fresh = b
 }
 
-// follow sends the pieces behind a descriptor.
+// follow sends the pieces behind a descriptor: takes has found room for all.
 func (t *Transport) follow() {
 	b := t.fresh
 	t.fresh = nil
-	if t.stepPush(b); b.how == pushing {
-		t.enlist(b)
-	}
-}
-
-// endPush ends that, where no piece is to follow.
-func (t *Transport) endPush(b *bulk) {
-	if b.how == pushing {
-		t.delist(b)
-		b.how, b.moved = offered, 0
-	}
-	if t.fresh == b {
-		t.fresh = nil
-	}
-}
-
-// stepPush sends what fits of a transfer that is pushed.
-func (t *Transport) stepPush(b *bulk) {
-	piece := b.pushPiece()
-	b.c.out.onward = true // around all of the ring
-	for o := &b.c.out; b.moved < len(b.buf); {
-		p := b.buf[b.moved:min(b.moved+piece, len(b.buf))]
-		if !o.room(len(p)) && !o.beg(len(p)) {
-			return
+	o, piece := &b.c.out, b.pushPiece()
+	o.onward = true // around all of the ring
+	for at := 0; at < len(b.buf); at += piece {
+		p := b.buf[at:min(at+piece, len(b.buf))]
+		if !o.room(len(p)) {
+			panic("gompi: BUG: no room for what is pushed")
 		}
-		o.push(b.id, b.moved, p, b.moved+len(p) == len(b.buf))
-		b.moved += len(p)
+		o.push(b.id, at, p, at+len(p) == len(b.buf))
 	}
-	t.endPush(b)
 }
 
 // pushPiece is the length of a transfer's pieces.

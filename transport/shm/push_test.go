@@ -154,7 +154,7 @@ func (p *pusher) step() {
 		p.accept(x)
 	case k == 1:
 		for tok, x := range p.offers { // any
-			if x.dst == nil && p.rnd.IntN(4) == 0 && p.ta.conn(p.to).offers.findToken(tok).how <= pushing {
+			if x.dst == nil && p.rnd.IntN(4) == 0 && p.ta.conn(p.to).offers.findToken(tok).how == offered {
 				p.ta.Withdraw(p.to, tok)
 				x.withdrawn = true
 				delete(p.offers, tok)
