@@ -30,14 +30,8 @@ type CurveOptions struct {
 	Progress func(done, total int)
 }
 
-const (
-	// DefaultCurveRounds is what 0 in CurveOptions means.
-	DefaultCurveRounds = 100
-	// curveBlock is the time of a block: the machine is the same all along.
-	curveBlock = 400 * time.Microsecond
-	// curveLook is after how many rounds states are looked for.
-	curveLook = 20
-)
+// DefaultCurveRounds is what 0 in CurveOptions means.
+const DefaultCurveRounds = 100
 
 // CurveBytes are the sizes of a curve from 1 byte to 4 MiB: several to each power of two, and
 // those around which messages go another way.
@@ -97,40 +91,25 @@ func Curve(ctx context.Context, world *mpi.Comm, o CurveOptions) ([]report.Resul
 	// Twice: the first sizes of the first time see a job that has just begun.
 	for range 2 {
 		for i := range loops {
-			if each[i], _, err = loops[i].warm(world, &Options{Time: curveBlock}); err != nil {
+			if each[i], _, err = loops[i].warm(world, &Options{Time: turnBlock}); err != nil {
 				return nil, err
 			}
 		}
 	}
 	runtime.GC()
 	batches := make([][]report.Batch, len(loops))
-	begin := time.Now()
-	for round, more := 0, true; more; round++ {
+	t := turns{rounds: o.Rounds, both: o.Both, seen: func() bool { return report.BothStates(batches) }, progress: o.Progress, every: turnsLook}
+	err = t.run(ctx, world, func() error {
 		before, err := probe.nsec()
-		if err != nil {
-			return nil, err
+		for i := 0; i < len(loops) && err == nil; i++ {
+			var b report.Batch
+			b, err = probe.block(&loops[i], each[i], &before)
+			batches[i] = append(batches[i], b)
 		}
-		for i := range loops {
-			d, err := loops[i].run(each[i])
-			if err != nil {
-				return nil, err
-			}
-			after, err := probe.nsec()
-			if err != nil {
-				return nil, err
-			}
-			usec := float64(d.Nanoseconds()) / 1e3 / float64(each[i]) / float64(loops[i].ops)
-			batches[i] = append(batches[i], report.Batch{Usec: usec, Before: before, After: after})
-			before = after
-		}
-		// Rank 0 decides.
-		more = ctx.Err() == nil && (round+1 < o.Rounds || o.Both > time.Since(begin) && !(round%curveLook == 0 && report.BothStates(batches)))
-		if o.Progress != nil && world.Rank() == 0 && round%curveLook == 0 {
-			o.Progress(min(round+1, o.Rounds), o.Rounds)
-		}
-		if more, err = mpi.BcastOne(world, more, 0); err != nil {
-			return nil, err
-		}
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	if world.Rank() != 0 {
 		return nil, context.Cause(ctx)

@@ -113,21 +113,17 @@ func TuneWays(ctx context.Context, world *mpi.Comm, o WaysOptions) (string, erro
 		}
 	}
 	runtime.GC()
-	begin := time.Now()
-	for round, more := 0, true; more; round++ {
+	t := turns{rounds: o.Rounds, both: o.Both, seen: func() bool { return bothSeen(list) }, progress: o.Progress, every: 1}
+	err = t.run(ctx, world, func() error {
 		for _, q := range list {
 			if err := q.round(world, probe); err != nil {
-				return "", err
+				return err
 			}
 		}
-		// Rank 0 decides.
-		more = ctx.Err() == nil && (round+1 < o.Rounds || o.Both > time.Since(begin) && !(round%curveLook == 0 && bothSeen(list)))
-		if o.Progress != nil && world.Rank() == 0 {
-			o.Progress(min(round+1, o.Rounds), o.Rounds)
-		}
-		if more, err = mpi.BcastOne(world, more, 0); err != nil {
-			return "", err
-		}
+		return nil
+	})
+	if err != nil {
+		return "", err
 	}
 	if world.Rank() != 0 {
 		return "", context.Cause(ctx)
@@ -144,7 +140,7 @@ func (q *question) prepare(world *mpi.Comm) error {
 			for way := range q.ways {
 				q.use(world, way)
 				var err error
-				if q.each[i][way], _, err = q.loops[i].warm(world, &Options{Time: curveBlock}); err != nil {
+				if q.each[i][way], _, err = q.loops[i].warm(world, &Options{Time: turnBlock}); err != nil {
 					return err
 				}
 			}
@@ -155,27 +151,20 @@ func (q *question) prepare(world *mpi.Comm) error {
 
 func (q *question) round(world *mpi.Comm, probe *probe) error {
 	before, err := probe.nsec()
+	if err != nil {
+		return err
+	}
 	for i := range q.loops {
 		for way := range q.ways {
-			if err != nil {
-				return err
-			}
 			q.use(world, way)
-			l, each := &q.loops[i], q.each[i][way]
-			d, err := l.run(each)
+			b, err := probe.block(&q.loops[i], q.each[i][way], &before)
 			if err != nil {
 				return err
 			}
-			after, err := probe.nsec()
-			if err != nil {
-				return err
-			}
-			usec := float64(d.Nanoseconds()) / 1e3 / float64(each) / float64(l.ops)
-			q.took[i][way] = append(q.took[i][way], report.Batch{Usec: usec, Before: before, After: after})
-			before = after
+			q.took[i][way] = append(q.took[i][way], b)
 		}
 	}
-	return err
+	return nil
 }
 
 // blocks are those of all sizes, both ways.

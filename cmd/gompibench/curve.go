@@ -5,12 +5,9 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
-	"os/signal"
 
 	"github.com/spf13/pflag"
-	"golang.org/x/sys/unix"
 
 	"gompi/bench"
 	"gompi/bench/report"
@@ -33,7 +30,7 @@ func (c *curveCommand) flags() *pflag.FlagSet {
 	f.BoolVar(&c.opt.Batches, "batches", false, "with --json: each block, with the probes of the machine before and after it")
 	f.BoolVar(&c.json, "json", false, "one JSON object a line instead of a table")
 	f.StringVar(&c.opt.Transport, "transport", "", "what results call the transport (default: its name)")
-	f.BoolVar(&c.progress, "progress", isTerminal(os.Stderr), "show on stderr how far it is (default: if it is a terminal)")
+	progressFlag(f, &c.progress)
 	return f
 }
 
@@ -41,14 +38,11 @@ func (c *curveCommand) flags() *pflag.FlagSet {
 func parseCurve(args []string) (*curveCommand, error) {
 	c := &curveCommand{}
 	f := c.flags()
-	if err := f.Parse(args); err != nil {
+	if err := parseAlone(f, args); err != nil {
 		return nil, err
 	}
-	switch {
-	case f.NArg() > 0:
-		return nil, fmt.Errorf("unexpected argument %q", f.Arg(0))
-	case c.opt.Rounds < 1 || c.opt.Both < 0:
-		return nil, fmt.Errorf("--rounds %d must be at least 1, --until-both %v not negative", c.opt.Rounds, c.opt.Both)
+	if err := checkTurns(c.opt.Rounds, c.opt.Both); err != nil {
+		return nil, err
 	}
 	var err error
 	if c.bytes != "" {
@@ -78,8 +72,7 @@ func curveUsage() string {
 
 // run is the program of each rank.
 func (c *curveCommand) run(ctx context.Context, world *mpi.Comm) error {
-	// An interrupt is the end at the next round, not of the process.
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, unix.SIGTERM)
+	ctx, stop := untilInterrupt(ctx)
 	defer stop()
 	bar := progressBar{on: c.progress, w: os.Stderr}
 	c.opt.Progress = func(done, total int) { bar.show("rounds", done, total) }

@@ -33,13 +33,10 @@ func (c *firstCommand) flags() *pflag.FlagSet {
 func parseFirst(args []string) (*firstCommand, error) {
 	c := &firstCommand{}
 	f := c.flags()
-	if err := f.Parse(args); err != nil {
+	if err := parseAlone(f, args); err != nil {
 		return nil, err
 	}
-	switch {
-	case f.NArg() > 0:
-		return nil, fmt.Errorf("unexpected argument %q", f.Arg(0))
-	case c.opt.Calls < 1 || c.opt.Rounds < 1 || c.np < 1:
+	if c.opt.Calls < 1 || c.opt.Rounds < 1 || c.np < 1 {
 		return nil, fmt.Errorf("--calls %d, --rounds %d and --np %d must be at least 1", c.opt.Calls, c.opt.Rounds, c.np)
 	}
 	return c, nil

@@ -3,11 +3,16 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"os/signal"
+	"time"
 
 	"github.com/spf13/pflag"
+	"golang.org/x/sys/unix"
 
 	"gompi/bench/report"
 )
@@ -27,6 +32,36 @@ func outputFlags(f *pflag.FlagSet, json *bool, transport *string) {
 	f.BoolVar(json, "json", false, "one JSON object a line instead of a table")
 	f.StringVar(transport, "transport", "", "what results call the transport (default: its name)")
 	f.Bool("progress", false, "taken and passed over, as there is little to tell of")
+}
+
+// progressFlag is that of commands that show how far they are.
+func progressFlag(f *pflag.FlagSet, progress *bool) {
+	f.BoolVar(progress, "progress", isTerminal(os.Stderr), "show on stderr how far it is (default: if it is a terminal)")
+}
+
+// parseAlone reads the flags of a command that takes no arguments.
+func parseAlone(f *pflag.FlagSet, args []string) error {
+	if err := f.Parse(args); err != nil {
+		return err
+	}
+	if f.NArg() > 0 {
+		return fmt.Errorf("unexpected argument %q", f.Arg(0))
+	}
+	return nil
+}
+
+// checkTurns is about the flags of commands whose blocks take turns.
+func checkTurns(rounds int, both time.Duration) error {
+	if rounds < 1 || both < 0 {
+		return fmt.Errorf("--rounds %d must be at least 1, --until-both %v not negative", rounds, both)
+	}
+	return nil
+}
+
+// untilInterrupt is for ranks for which an interrupt is the end at the next round or size,
+// not of the process.
+func untilInterrupt(ctx context.Context) (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(ctx, os.Interrupt, unix.SIGTERM)
 }
 
 // printer prints results: as JSON, or as rows below a header that comes with the first.

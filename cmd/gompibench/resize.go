@@ -41,12 +41,10 @@ func (c *resizeCommand) flags() *pflag.FlagSet {
 func parseResize(args []string) (*resizeCommand, error) {
 	c := &resizeCommand{}
 	f := c.flags()
-	if err := f.Parse(args); err != nil {
+	if err := parseAlone(f, args); err != nil {
 		return nil, err
 	}
 	switch {
-	case f.NArg() > 0:
-		return nil, fmt.Errorf("unexpected argument %q", f.Arg(0))
 	case c.mode != "add" && c.mode != "sub":
 		return nil, fmt.Errorf("--mode %s is neither add nor sub", c.mode)
 	case c.spare < 0:

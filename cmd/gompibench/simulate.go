@@ -68,7 +68,7 @@ func (c *simulation) flags() *pflag.FlagSet {
 	f.Lookup("plot").NoOptDefVal = defaultPlot
 	f.BoolVar(&c.json, "json", false, "one JSON object a line instead of a table")
 	f.BoolVar(&c.trace, "trace", false, "print every message instead; for few ranks")
-	f.BoolVar(&c.progress, "progress", isTerminal(os.Stderr), "show on stderr how far it is (default: if it is a terminal)")
+	progressFlag(f, &c.progress)
 	return f
 }
 

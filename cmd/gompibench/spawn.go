@@ -38,12 +38,10 @@ func (c *spawnCommand) flags() *pflag.FlagSet {
 func parseSpawn(args []string) (*spawnCommand, error) {
 	c := &spawnCommand{}
 	f := c.flags()
-	if err := f.Parse(args); err != nil {
+	if err := parseAlone(f, args); err != nil {
 		return nil, err
 	}
 	switch {
-	case f.NArg() > 0:
-		return nil, fmt.Errorf("unexpected argument %q", f.Arg(0))
 	case c.spare < 0 || c.opt.Pause < 0:
 		return nil, fmt.Errorf("--spare %d and --pause %v must not be below 0", c.spare, c.opt.Pause)
 	case c.opt.Rounds < 1 || c.np < 1 || len(c.opt.Counts) == 0:

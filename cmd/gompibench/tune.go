@@ -8,12 +8,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"time"
 
 	"github.com/spf13/pflag"
-	"golang.org/x/sys/unix"
 
 	"gompi/bench"
 	"gompi/mpi"
@@ -42,7 +40,7 @@ func (c *tuneCommand) flags() *pflag.FlagSet {
 	f.IntVar(&c.opt.Rounds, "rounds", bench.DefaultTuneRounds, "rounds in which the algorithms take turns")
 	f.IntVar(&c.np, "np", 2, "ranks, when started without gompirun")
 	f.StringVar(&c.transport, "transport", "", "what the table's comments call the transport (default: its name); gompirun --transport chooses it")
-	f.BoolVar(&c.progress, "progress", isTerminal(os.Stderr), "show on stderr how far it is (default: if it is a terminal)")
+	progressFlag(f, &c.progress)
 	return f
 }
 
@@ -105,8 +103,7 @@ func (c *tuneCommand) run(ctx context.Context, world *mpi.Comm) error {
 			return fmt.Errorf("%s: %w", c.into, err)
 		}
 	}
-	// An interrupt is the end at the next size, not of the process.
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, unix.SIGTERM)
+	ctx, stop := untilInterrupt(ctx)
 	defer stop()
 	bar := progressBar{on: c.progress, w: os.Stderr}
 	c.opt.Progress = func(op string, bytes, done, total int) {

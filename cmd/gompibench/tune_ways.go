@@ -5,13 +5,10 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
-	"os/signal"
 
 	"github.com/spf13/pflag"
-	"golang.org/x/sys/unix"
 
 	"gompi/bench"
 	"gompi/mpi"
@@ -29,7 +26,7 @@ func (c *waysCommand) flags() *pflag.FlagSet {
 	f.StringVar(&c.into, "into", "", "`FILE` to write the table to (default: standard output)")
 	f.IntVar(&c.opt.Rounds, "rounds", bench.DefaultWaysRounds, "rounds in which all ways and lengths take turns, of about 40 ms")
 	f.DurationVar(&c.opt.Both, "until-both", 0, "go on, for as long as this at most, until all have been seen near and far")
-	f.BoolVar(&c.progress, "progress", isTerminal(os.Stderr), "show on stderr how far it is (default: if it is a terminal)")
+	progressFlag(f, &c.progress)
 	return f
 }
 
@@ -37,14 +34,11 @@ func (c *waysCommand) flags() *pflag.FlagSet {
 func parseWays(args []string) (*waysCommand, error) {
 	c := &waysCommand{}
 	f := c.flags()
-	if err := f.Parse(args); err != nil {
+	if err := parseAlone(f, args); err != nil {
 		return nil, err
 	}
-	switch {
-	case f.NArg() > 0:
-		return nil, fmt.Errorf("unexpected argument %q", f.Arg(0))
-	case c.opt.Rounds < 1 || c.opt.Both < 0:
-		return nil, fmt.Errorf("--rounds %d must be at least 1, --until-both %v not negative", c.opt.Rounds, c.opt.Both)
+	if err := checkTurns(c.opt.Rounds, c.opt.Both); err != nil {
+		return nil, err
 	}
 	return c, nil
 }
@@ -69,8 +63,7 @@ func waysUsage() string {
 
 // run is the program of each rank.
 func (c *waysCommand) run(ctx context.Context, world *mpi.Comm) error {
-	// An interrupt is the end at the next round, not of the process.
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, unix.SIGTERM)
+	ctx, stop := untilInterrupt(ctx)
 	defer stop()
 	bar := progressBar{on: c.progress, w: os.Stderr}
 	c.opt.Progress = func(done, total int) { bar.show("rounds", done, total) }
