@@ -66,10 +66,11 @@ type Change struct {
 	joined  func() error
 	handed  bool // Check has returned it, or will; guarded by the watcher
 
-	board control.Given // of the Result
-	turn  chan struct{} // who waits for the decision, and has early
-	early *mpi.Comm     // over the Result, before the decision
-	mu    sync.Mutex
+	board  control.Given // of the Result
+	turn   chan struct{} // who waits for the decision, and has early and shared
+	early  *mpi.Comm     // over the Result, before the decision
+	shared bool          // the program has early
+	mu     sync.Mutex
 	// What follows is guarded by mu.
 	voted  bool
 	over   bool

@@ -83,8 +83,61 @@ func (c *Change) consume(ctx context.Context, op string, all bool) (*mpi.Comm, e
 	return comm, err
 }
 
-// prepare makes the communicator over the Result, in which nobody says anything before
-// the decision, so that all members use its memory when that falls.
+// Comm is the communicator over the Result, before the decision: that which Commit returns,
+// so what was made of it (attributes, windows, pending requests) stays when the change is
+// committed. When it is rolled back the communicator is revoked (ErrRevoked and
+// ErrRolledBack), and freed by Commit. ErrArg on a process that leaves or is Beside, and of
+// a change without a Result; ErrRolledBack: nothing comes of the change. Without a message
+// between the members; local, but for a newcomer's round trip to the head.
+func (c *Change) Comm(ctx context.Context) (*mpi.Comm, error) {
+	const op = "Comm"
+	if c.Role == Leaving || c.Role == Beside || c.body.Result.Number == 0 {
+		return nil, newError(mpi.ErrArg, op, fmt.Errorf("the change makes no communicator of this process, which is %v", c.Role))
+	}
+	select {
+	case c.turn <- struct{}{}:
+		defer func() { <-c.turn }()
+	case <-ctx.Done():
+		return nil, newError(mpi.ErrCancelled, op, context.Cause(ctx))
+	}
+	c.mu.Lock()
+	over, comm, err := c.over, c.comm, c.err
+	c.mu.Unlock()
+	if over {
+		return comm, err
+	}
+	if err := c.stands(ctx, op); err != nil {
+		return nil, err
+	}
+	if err := c.prepare(); err != nil {
+		return nil, err
+	}
+	if !c.shared {
+		c.shared = true
+		c.early.Core().Comm().Over([]*core.Output{core.NewOutput(c.body.Op, c.body.Result.Number)})
+	}
+	return c.early, nil
+}
+
+// stands is an error if the change was rolled back.
+func (c *Change) stands(ctx context.Context, op string) error {
+	if c.page != nil {
+		if s, here := c.page.lines.Verdict(c.number); here {
+			if s == setpage.RolledBack {
+				return c.rolledBack(op)
+			}
+			return nil
+		}
+	}
+	s, err := c.await(ctx, op, change.Queued)
+	if err == nil && s > change.Done {
+		err = c.rolledBack(op)
+	}
+	return err
+}
+
+// prepare makes the communicator over the Result, before the decision, so that all
+// members use its memory when that falls.
 func (c *Change) prepare() error {
 	if c.early != nil || c.Role == Leaving || c.Role == Beside || c.body.Result.Number == 0 {
 		return nil

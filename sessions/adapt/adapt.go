@@ -3,10 +3,10 @@
 package adapt
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"gompi/mpi"
 	"gompi/sessions"
@@ -17,8 +17,8 @@ type Status uint8
 
 // The states, under their published names.
 const (
-	New     Status = iota // Init: the process was there from the start of the program
-	Joining               // Init: it was started for an adaptation, and calls Begin at once
+	New     Status = iota // Init: the process was there from the start of the program; Probe: it finds none
+	Joining               // Init and Probe: it was started for the adaptation
 	Staying               // Probe
 	Leaving               // Probe
 )
@@ -56,14 +56,16 @@ type Process struct {
 	w     *sessions.Watcher // nil: a newcomer that has not committed
 	calls int               // of Probe
 
-	c      *sessions.Change // that is to be committed
-	future *mpi.Comm
-	inter  *mpi.Comm
+	c     *sessions.Change // that is to be committed
+	told  *Adaptation      // what it is, once it has been found out
+	open  *Window          // of c; nil: Begin has not returned it
+	inter *mpi.Comm        // of the latest window; nil: there was none
 }
 
 // Init begins to follow the main set. New: the process goes on with the world of
-// mpi.Main. Joining: it was started for an adaptation, whose window it enters by Begin.
-// Close must follow. All processes of the world call it. Local.
+// mpi.Main. Joining: it was started for an adaptation; it enters the same loop as the
+// others, where its first Probe tells of that, or calls Begin at once. Close must follow.
+// All processes of the world call it. Local.
 //
 // MPI_Init_adapt of Comprés et al., EuroMPI 2016.
 func Init(ctx context.Context) (*Process, Status, error) {
@@ -96,45 +98,61 @@ type Adaptation struct {
 
 // Probe tells whether the world is to be adapted. Its calls are counted, and all
 // processes find an adaptation in the call of the same number; it waits for nobody.
-// Each calls it once in every round of its loop; newcomers, whose count goes on behind
-// that of the others, too. What Probe has told is to be committed.
+// Each calls it once in every round of its loop. What Probe has told is to be committed;
+// until then it tells the same again, which does not count. A process that joins is told
+// so, Joining, by its first call; after Commit its count goes on behind that of the others.
 //
 // MPI_Probe_adapt of Comprés et al., EuroMPI 2016.
 func (p *Process) Probe() (Adaptation, error) {
-	const op = "Probe"
-	switch {
-	case p.w == nil:
-		return Adaptation{}, failed(mpi.ErrArg, op, errors.New("a process that joins commits first"))
-	case p.c != nil:
-		return Adaptation{}, failed(mpi.ErrArg, op, errors.New("an adaptation is to be committed"))
+	if p.c == nil && p.w == nil {
+		return Adaptation{}, failed(mpi.ErrRolledBack, "Probe", errors.New("the process has joined no world: its main function returns"))
 	}
-	c, err := p.w.Check(p.calls)
-	if err != nil {
-		return Adaptation{}, err
+	if p.c == nil {
+		c, err := p.w.Check(p.calls)
+		if err != nil {
+			return Adaptation{}, err
+		}
+		p.calls++
+		if c == nil {
+			return Adaptation{}, nil
+		}
+		p.c = c
 	}
-	p.calls++
-	if c == nil {
-		return Adaptation{}, nil
+	if p.told == nil {
+		a, err := p.adaptation()
+		if err != nil {
+			return a, err
+		}
+		p.told = &a
 	}
-	p.c = c
-	return p.adaptation()
+	return *p.told, nil
 }
 
-func (p *Process) adaptation() (Adaptation, error) {
-	a := Adaptation{Status: Staying}
-	if p.c.Role == sessions.Leaving {
+func (p *Process) adaptation() (a Adaptation, err error) {
+	switch p.c.Role {
+	case sessions.Joining:
+		a.Status = Joining
+	case sessions.Leaving:
 		a.Status = Leaving
+	default:
+		a.Status = Staying
 	}
-	in, err := p.s.Info(p.c.Input)
-	if err != nil {
+	stay, leave := p.c.Ranks()
+	come := p.c.Newcomers()
+	switch in, err := p.s.Info(p.c.Input); {
+	case err == nil: // who has ended before is in neither list
+		for _, rank := range in.Died {
+			if !slices.Contains(stay, rank) && !slices.Contains(leave, rank) {
+				a.Failed = append(a.Failed, rank)
+			}
+		}
+		_ = p.s.Release(p.c.Input) // the change holds it
+	case p.c.Role != sessions.Joining || !errors.Is(err, mpi.ErrSetGone): // of a newcomer the change may be undone
 		return a, err
 	}
-	_ = p.s.Release(p.c.Input) // the change holds it
-	_, leave := p.c.Ranks()
-	come := p.c.Newcomers()
 	switch {
-	case len(in.Died) > 0:
-		a.Operation, a.Failed = Fault, in.Died
+	case len(a.Failed) > 0:
+		a.Operation = Fault
 	case come > 0 && come == len(leave):
 		a.Operation = Migration
 	case come > 0 && len(leave) > 0:
@@ -150,17 +168,20 @@ func (p *Process) adaptation() (Adaptation, error) {
 // Window is in what data are moved between Begin and Commit.
 type Window struct {
 	// Inter has the processes of the old world and those that join, as the
-	// intercommunicator of MPI_Comm_spawn; nil if none joins.
+	// intercommunicator of MPI_Comm_spawn; nil if none joins. It is the program's to free,
+	// or else ends with the next Begin, or Close.
 	Inter *mpi.Comm
-	// Future has the processes that stay and those that join; nil on one that leaves.
+	// Future has the processes that stay and those that join, and is the world from Commit
+	// on, with what was made of it; nil on one that leaves.
 	Future *mpi.Comm
 	// How many there are.
 	Staying, Leaving, Joining int
 }
 
 // Begin opens the window. Collective over the processes of the old world and those
-// that join. What it makes ends with Commit, and is revoked if the adaptation is rolled
-// back (ErrRevoked and ErrRolledBack). ErrRolledBack: it was before; Commit says it, too.
+// that join. What it makes is revoked if the adaptation is rolled back (ErrRevoked and
+// ErrRolledBack). Until Commit it returns the same window again. ErrRolledBack: it was
+// rolled back before; Commit says it, too.
 //
 // MPI_Comm_adapt_begin of Comprés et al., EuroMPI 2016.
 func (p *Process) Begin(ctx context.Context) (w Window, err error) {
@@ -169,42 +190,55 @@ func (p *Process) Begin(ctx context.Context) (w Window, err error) {
 		return w, failed(mpi.ErrArg, "Begin", errors.New("there is no adaptation"))
 	case p.c.Result == "":
 		return w, failed(mpi.ErrArg, "Begin", fmt.Errorf("a change of the kind %v makes no world", p.c.Kind()))
+	case p.open != nil:
+		return *p.open, nil
+	}
+	if err := p.freeInter(); err != nil {
+		return w, err
 	}
 	stay, leave := p.c.Ranks()
 	w.Staying, w.Leaving, w.Joining = len(stay), len(leave), p.c.Newcomers()
+	if p.c.Role != sessions.Leaving {
+		if w.Future, err = p.c.Comm(ctx); err != nil {
+			return Window{}, p.undone(ctx, err)
+		}
+	}
 	if w.Joining > 0 {
 		if p.inter, err = p.c.Inter(ctx); err != nil {
-			return w, err
+			return Window{}, err
 		}
 	}
-	if p.c.Role != sessions.Leaving {
-		if p.future, err = p.s.Comm(p.c.Result); err != nil {
-			return w, p.undone(ctx, err)
-		}
-	}
-	w.Inter, w.Future = p.inter, p.future
+	w.Inter = p.inter
+	p.open = &w
 	return w, nil
 }
 
-// undone is why the Result has no communicator: the set goes with a change that is rolled
-// back, and nobody commits one before this process.
+// undone tells a newcomer that nothing comes of its change in such a way that it ends in
+// order.
 func (p *Process) undone(ctx context.Context, err error) error {
-	if !errors.Is(err, mpi.ErrSetGone) {
-		return err
+	if errors.Is(err, sessions.ErrRolledBack) {
+		_, err = p.c.Commit(ctx)
 	}
-	committed, asked := p.c.Decided(ctx)
-	if asked != nil || committed {
-		return errors.Join(err, asked)
-	}
-	_, err = p.c.Commit(ctx) // tells a newcomer so that it ends in order
 	return err
 }
 
-// Commit closes the window and returns the new world, when all have called it. Who
-// leaves has cleaned up before; it gets ErrLeaving, which its main function returns.
-// ErrRolledBack: there is no adaptation, the old world stays, and one that was to join
-// returns the error from its main function. Collective over the processes of the old
-// world and those that join.
+// freeInter frees the intercommunicator of the latest window, if the program has not.
+func (p *Process) freeInter() error {
+	if p.inter == nil {
+		return nil
+	}
+	err := p.inter.Free()
+	if p.inter = nil; errors.Is(err, mpi.ErrComm) {
+		return nil
+	}
+	return err
+}
+
+// Commit closes the window and returns the new world, which is the Future of Begin, when
+// all have called it. Who leaves has cleaned up before; it gets ErrLeaving, which its main
+// function returns. ErrRolledBack: there is no adaptation, the old world stays, and one
+// that was to join returns the error from its main function. Collective over the processes
+// of the old world and those that join.
 //
 // MPI_Comm_adapt_commit of Comprés et al., EuroMPI 2016.
 func (p *Process) Commit(ctx context.Context) (*mpi.Comm, error) {
@@ -212,20 +246,15 @@ func (p *Process) Commit(ctx context.Context) (*mpi.Comm, error) {
 		return nil, failed(mpi.ErrArg, "Commit", errors.New("there is no adaptation"))
 	}
 	world, err := p.c.Commit(ctx)
-	over := err == nil || errors.Is(err, sessions.ErrLeaving) || errors.Is(err, sessions.ErrRolledBack)
-	if !over {
+	switch {
+	case err == nil && p.w == nil:
+		err = p.goOn(ctx)
+	case errors.Is(err, sessions.ErrRolledBack):
+		err = errors.Join(err, p.freeInter())
+	case err != nil && !errors.Is(err, sessions.ErrLeaving):
 		return nil, err
 	}
-	for _, c := range []*mpi.Comm{p.inter, p.future} {
-		if c != nil {
-			lost := c.Free()
-			err = cmp.Or(err, lost)
-		}
-	}
-	if err == nil && p.w == nil {
-		err = p.goOn(ctx)
-	}
-	p.c, p.inter, p.future = nil, nil, nil
+	p.c, p.told, p.open = nil, nil, nil
 	return world, err
 }
 
@@ -245,7 +274,7 @@ func (p *Process) Close() (err error) {
 	if p.w != nil {
 		err = p.w.Close()
 	}
-	return errors.Join(err, p.s.Close())
+	return errors.Join(err, p.freeInter(), p.s.Close())
 }
 
 func failed(class mpi.Class, op string, err error) error {

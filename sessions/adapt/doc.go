@@ -11,6 +11,7 @@
 //
 // Two things differ from C. The library never ends a process: Commit of one that leaves
 // returns ErrLeaving, which its main function returns, when it has cleaned up in the
-// window. And MPI_COMM_WORLD is not replaced: Commit returns the new world, which the
-// program assigns. docs/design/027-published-interfaces.md
+// window. And MPI_COMM_WORLD is not replaced: Commit returns the new world, the
+// communicator that Begin has given, which the program assigns.
+// docs/design/027-published-interfaces.md
 package adapt

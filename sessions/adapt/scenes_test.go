@@ -19,6 +19,8 @@ var programs = []scenes.Scene{
 	{Name: "fault", Ranks: 3, Run: fault, Dies: 1},
 	{Name: "undone", Ranks: 3, Run: undone},
 	{Name: "late", Ranks: 3, Run: late},
+	{Name: "published", Ranks: 3, Run: published},
+	{Name: "freed", Ranks: 1, Run: freed},
 }
 
 // steps are the adaptations for which the first process asks, one after the other.
