@@ -109,7 +109,12 @@ func (w *Watcher) query(ctx context.Context, op string, g *page, a *asking) (*Ch
 	var n setpage.Change
 	var first, over bool // over: it was rolled back
 	look := func() (ok bool) {
-		if n, ok = m.See(k); !ok || n == 0 || over {
+		dropped := g.lines.Dropped() // then nothing is found out any more
+		if n, ok = m.See(k); !ok && dropped {
+			n = 0
+			return true
+		}
+		if !ok || n == 0 || over {
 			return ok
 		}
 		if ok, first = g.lines.Accept(n); ok {

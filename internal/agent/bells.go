@@ -57,11 +57,8 @@ func (a *Agent) deaf(p *Proc) {
 // ring wakes all who wait for something on a page.
 func (a *Agent) ring(g *page) { a.ringBells(g, func(uint32) bool { return true }) }
 
-// ringDecided wakes them when a change is decided. Who says so may have been the first
-// to accept it, and another have decided since, who has rung no bell or that of another
-// group; what it says itself may come when the page is dropped. Who leaves takes long,
-// and nobody waits for that: groups without one that stays come when the page is
-// dropped.
+// ringDecided wakes them when a change is decided. Who leaves takes long, and nobody
+// waits for that: groups without one that stays come when the page is dropped.
 func (a *Agent) ringDecided(g *page) {
 	if g.next == nil {
 		a.ring(g)

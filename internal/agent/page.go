@@ -3,6 +3,7 @@
 package agent
 
 import (
+	"iter"
 	"time"
 
 	"gompi/internal/change"
@@ -174,8 +175,9 @@ func (a *Agent) dropPage(g *page) {
 	delete(a.pages, g.set)
 	delete(a.behinds, g.set)
 	if g.dropped = true; g.memory != nil {
-		g.lines.Drop()
 		g.freeCalls()
+		g.lines.Drop()
+		a.turned(g)
 		a.ringRest(g)
 		g.extent.left = g
 		a.left[g] = struct{}{}
@@ -269,19 +271,21 @@ func (a *Agent) page(o *control.PageOrder) {
 		a.tellWord(g.set, c, s, g.iteration(c)).Late = g.late()
 	case control.PageAccept:
 		g.lines.Accept(c)
-		if s, ok := g.lines.Verdict(c); ok && s > setpage.Accepted {
-			a.ring(g)
-		}
 		a.look(g)
 	case control.PageVote:
-		if g.lines.Vote(c) {
-			a.ring(g)
+		if o.Members.Len() == 0 {
+			g.lines.Vote(c)
+		}
+		for place := range g.places(o.Members) {
+			g.lines.VoteOf(c, place)
 		}
 		a.look(g)
-	case control.PageCommit:
-		if g.lines.Commit(c) {
-			a.ring(g)
+	case control.PageNoVote:
+		for place := range g.places(o.Members) {
+			g.lines.NoVote(c, place)
 		}
+	case control.PageCommit:
+		g.lines.Commit(c)
 		a.look(g)
 	case control.PageOver:
 		g.lines.Over(c)
@@ -299,6 +303,17 @@ func (a *Agent) page(o *control.PageOrder) {
 		a.tellLook(g, 0, 0)
 	case control.PageBegun:
 		a.tellLook(g, o.Change, 0)
+	}
+}
+
+// places are the lines of those of some processes that are members.
+func (g *page) places(of wire.Members) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for _, id := range of.All() {
+			if place := g.members.Index(id); place >= 0 && !yield(place) {
+				return
+			}
+		}
 	}
 }
 
@@ -333,19 +348,21 @@ func (a *Agent) swapped(p *Proc, m *control.Word) {
 	if g.idle && g.lines.Asking() == g.change {
 		a.holdCalls(g, g.change)
 	}
-	if s, ok := g.lines.Verdict(g.change); ok && s > setpage.Accepted {
-		a.ringDecided(g)
-	}
 	a.look(g)
 }
 
-// look tells the head what the word of the page's change says, once.
+// look tells the head what the word of the page's change says, once, and wakes who waits
+// for that when it is decided: whoever has decided may not have rung yet, and what it says
+// comes when the page is dropped.
 func (a *Agent) look(g *page) {
 	s, ok := g.lines.Verdict(g.change)
-	if ok && s > g.word {
-		g.word = s
-		a.tellWord(g.set, g.change, s, g.iteration(g.change))
+	if !ok || s <= g.word {
+		return
 	}
+	if g.word = s; s > setpage.Accepted {
+		a.ringDecided(g)
+	}
+	a.tellWord(g.set, g.change, s, g.iteration(g.change))
 }
 
 // iteration is the agreed one of a change + 1; 0: none.

@@ -26,14 +26,14 @@ func FuzzPage(f *testing.F) {
 		r.work(nil)
 		_, memory := r.view(1)
 		for begun := uint32(0); len(script) >= 4; script = script[4:] {
-			what, a, b, v := script[0]%12, script[1], script[2], script[3]
+			what, a, b, v := script[0]%13, script[1], script[2], script[3]
 			o := control.PageOrder{Set: set, Change: begun, Agreed: uint64(a) + 1, Call: uint64(v), Votes: 2, Options: control.Options{Step: 1, Lookahead: 1}}
 			switch what {
 			case 0: // a member writes
 				at := (int(b)<<8 | int(a)) * 8 % (len(memory) - 7)
 				binary.LittleEndian.PutUint64(memory[at&^7:], uint64(v)*0x0101_0101_0101_0101)
 				continue
-			case 11: // and says that it has swapped the word
+			case 12: // and says that it has swapped the word
 				r.Frame(r.procs[0].serial, control.Frame{Kind: control.KindWord, Body: control.Encode(&control.Word{Set: set, Change: uint32(a)})})
 				r.settle()
 				continue
@@ -42,7 +42,10 @@ func FuzzPage(f *testing.F) {
 				o.Do, o.Change = control.PageBegin, begun
 			default:
 				o.Do = []control.PageDo{control.PageFix, control.PageWithdraw, control.PageBreak, control.PageVote, control.PageCommit,
-					control.PageOver, control.PageLook, control.PageAsk, control.PagePublish}[what-2]
+					control.PageOver, control.PageLook, control.PageAsk, control.PagePublish, control.PageNoVote}[what-2]
+				if b > 1 {
+					o.Members = r.members
+				}
 			}
 			if begun > 0 {
 				r.do(o)

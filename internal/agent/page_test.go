@@ -385,8 +385,8 @@ func TestScribbledPage(t *testing.T) {
 		binary.LittleEndian.PutUint64(mem[at:], rng.Uint64()>>rng.IntN(64))
 		c := uint32(rng.IntN(4))
 		r.do(control.PageOrder{Do: [...]control.PageDo{
-			control.PageBegin, control.PageFix, control.PageWithdraw, control.PageBreak, control.PageVote, control.PageCommit, control.PageOver, control.PageLook, control.PageAsk, control.PagePublish, control.PageHide, control.PageBegun,
-		}[rng.IntN(12)], Set: set, Change: c, Votes: 2, Agreed: rng.Uint64() >> rng.IntN(64), Call: rng.Uint64() >> rng.IntN(64), Options: control.Options{Step: 1, Lookahead: 1}})
+			control.PageBegin, control.PageFix, control.PageWithdraw, control.PageBreak, control.PageVote, control.PageCommit, control.PageOver, control.PageLook, control.PageAsk, control.PagePublish, control.PageHide, control.PageBegun, control.PageNoVote,
+		}[rng.IntN(13)], Set: set, Change: c, Votes: 2, Agreed: rng.Uint64() >> rng.IntN(64), Call: rng.Uint64() >> rng.IntN(64), Options: control.Options{Step: 1, Lookahead: 1}, Members: r.members})
 		if _, err := r.Frame(r.procs[0].serial, control.Frame{Kind: control.KindWord, Body: control.Encode(&control.Word{Set: set, Change: c})}); err != nil {
 			t.Fatal(err)
 		}

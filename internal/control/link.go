@@ -66,7 +66,7 @@ const (
 	PageFix                        // let the members agree on the iteration
 	PageWithdraw                   // swap open to rolled back, and report what holds
 	PageBreak                      // the same from accepted, too
-	PageVote                       // one vote, for who has none
+	PageVote                       // one vote: of members that have left, or of a process that has no line
 	PageCommit                     // the votes of all
 	PageOver                       // nobody is handed the change any more; wake who waits
 	PageLook                       // report how far the members are
@@ -76,6 +76,7 @@ const (
 	PageHide                       // then, after PageOver: to calls of Query before that one
 	PageBegun                      // report that the change has begun, after PageBegin
 	PageAccept                     // after PageFix: swap open to accepted, and report
+	PageNoVote                     // after PageBegin: members that have no vote
 )
 
 // PageOrder is what is to be done on the page of a set.
@@ -90,6 +91,9 @@ type PageOrder struct {
 	Call    uint64  // PagePublish, PageHide: the first call
 	Next    uint32  // PageBegin: the set whose page members are handed, which was ordered before; 0: none
 	Body    []byte  // PageBegin: the ChangeBody of those who stay
+	// Members are those whose votes a PageVote is, none: it is that of a newcomer; and those
+	// of a PageNoVote.
+	Members wire.Members
 }
 
 func (e *enc) page(p *PageOrder) {
@@ -103,11 +107,12 @@ func (e *enc) page(p *PageOrder) {
 	e.u64(p.Call)
 	e.u32(p.Next)
 	e.bytes(p.Body)
+	e.members(p.Members)
 }
 
 func (d *dec) page() PageOrder {
-	p := PageOrder{PageDo(d.u8()), d.u32(), d.u32(), d.u32(), d.options(), d.u64(), d.u64(), d.u64(), d.u32(), d.bytes(MaxBody)}
-	if d.err == nil && p.Do > PageAccept {
+	p := PageOrder{PageDo(d.u8()), d.u32(), d.u32(), d.u32(), d.options(), d.u64(), d.u64(), d.u64(), d.u32(), d.bytes(MaxBody), d.members()}
+	if d.err == nil && p.Do > PageNoVote {
 		d.fail("unknown deed %d on a page", p.Do)
 	}
 	return p

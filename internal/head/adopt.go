@@ -42,10 +42,35 @@ func (h *Head) show(o *op, voters []wire.ProcID) {
 		o.ballot.begin(voters, o.voted)
 		return
 	}
+	h.noVote(o)
 	for _, id := range voters {
 		if _, ok := o.voted[id.Serial]; ok {
 			h.ofPages(o, control.PageOrder{Do: control.PageVote})
 		}
+	}
+}
+
+// noVote says which living members of the inputs have no vote on a change that is
+// decided on its page, where they see it: they leave by another.
+func (h *Head) noVote(o *op) {
+	votes := make(map[uint32]struct{}, len(o.voters))
+	for _, id := range o.voters {
+		votes[id.Serial] = struct{}{}
+	}
+	var b wire.MembersBuilder
+	for _, in := range o.inputs {
+		for _, s := range in {
+			for _, id := range h.partakers(s) {
+				if _, ok := votes[id.Serial]; !ok {
+					b.Add(wire.Range{First: id, Count: 1})
+				}
+			}
+		}
+	}
+	for rs := b.Members().Ranges(); len(rs) > 0; {
+		n := min(len(rs), control.MaxRanges)
+		h.ofPages(o, control.PageOrder{Do: control.PageNoVote, Members: wire.NewMembers(rs[:n]...)})
+		rs = rs[n:]
 	}
 }
 
@@ -91,13 +116,17 @@ func (h *Head) swap(o *op, force bool) {
 	}
 }
 
-// cast is a vote of a process that has none on a page.
-func (h *Head) cast(o *op, serial uint32) {
-	if o.ballot != nil {
-		h.castHere(o, serial)
-		return
+// cast is the vote of a process that says none on a page: of a newcomer, or a member that
+// has left.
+func (h *Head) cast(o *op, id wire.ProcID, newcomer bool) {
+	switch {
+	case o.ballot != nil:
+		h.castHere(o, id.Serial)
+	case newcomer:
+		h.ofPages(o, control.PageOrder{Do: control.PageVote})
+	default:
+		h.ofPages(o, control.PageOrder{Do: control.PageVote, Members: wire.MembersOf(id)})
 	}
-	h.ofPages(o, control.PageOrder{Do: control.PageVote})
 }
 
 // vote: p says that the change may hold, once. Before members see it its vote waits.
@@ -106,7 +135,7 @@ func (h *Head) vote(o *op, p *proc) {
 		return
 	}
 	if o.voted[p.id.Serial] = struct{}{}; o.body.State >= change.Ready {
-		h.cast(o, p.id.Serial)
+		h.cast(o, p.id, p.comes == o)
 	}
 }
 

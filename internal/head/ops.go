@@ -92,7 +92,7 @@ func (h *Head) carryOut(e *change.Effect) {
 		h.swap(o, e.Do == change.Break)
 	case change.Vote:
 		for _, id := range e.Procs {
-			h.cast(o, id.Serial)
+			h.cast(o, id, false)
 		}
 	case change.Look:
 		h.ofPages(o, control.PageOrder{Do: control.PageLook})

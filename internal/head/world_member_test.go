@@ -118,7 +118,7 @@ func (w *world) reply(m *member, id uint32, b *control.FollowBody) {
 			m.sets = append(m.sets, c.Result.Number)
 		}
 		if c.Votes {
-			w.vote(m.host, q.Set, q.Change)
+			w.vote(m.host, q.Set, q.Change, m.id.Serial)
 		} else {
 			w.todo = append(w.todo, func() { w.tell(m, &control.Op{Kind: control.KindVoted, Op: c.Op}) })
 		}

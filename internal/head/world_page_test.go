@@ -14,6 +14,7 @@ type sheet struct {
 	change uint32
 	word   change.Verdict // 0: open
 	votes  uint32
+	voted  map[uint32]bool // members that have, or have no vote
 	fixed  bool
 	begun  bool                // a member has
 	calls  uint64              // of Query
@@ -28,14 +29,32 @@ func (w *world) word(host, set uint32, g *sheet) {
 	w.reports = append(w.reports, report{host, control.Report{Kind: control.ReportWord, Set: set, Change: g.change, Word: g.word, Iteration: 4}})
 }
 
-func (w *world) vote(host, set, c uint32) {
+// vote is that of a member, or of a newcomer, which has no line: 0.
+func (w *world) vote(host, set, c, member uint32) {
 	g := w.pages[pageOn{set, host}]
-	if g == nil || g.change != c || g.votes == 0 {
+	if g == nil || g.change != c || g.votes == 0 || g.voted[member] {
 		return
 	}
-	if g.votes--; g.votes == 0 && g.word == change.IsAccepted {
+	g.voted[member] = member != 0
+	if g.votes--; g.votes == 0 {
+		w.allVoted(set, g)
+	}
+	if g.votes == 0 && g.word == change.IsAccepted {
 		g.word = change.IsCommitted
 		w.word(host, set, g)
+	}
+}
+
+// allVoted checks that a change misses the vote of none that takes part in it and lives.
+func (w *world) allVoted(set uint32, g *sheet) {
+	f := w.h.follows[set]
+	if f == nil || f.op == nil || f.op.changeOn(set) != g.change {
+		return
+	}
+	for _, id := range f.op.voters {
+		if _, new := f.op.voted[id.Serial]; !new && !g.voted[id.Serial] && !w.procs[id.Serial].over {
+			w.fail("operation %d misses no vote, though process %d has not voted", f.op.number, id.Serial)
+		}
 	}
 }
 
@@ -77,7 +96,7 @@ func (w *world) page(host uint32, o *control.PageOrder) {
 		if o.Change <= g.change {
 			w.fail("change %d after %d on the page of set %d", o.Change, g.change, o.Set)
 		}
-		*g = sheet{change: o.Change, votes: o.Votes, calls: g.calls}
+		*g = sheet{change: o.Change, votes: o.Votes, voted: map[uint32]bool{}, calls: g.calls}
 		return
 	}
 	if o.Change != g.change {
@@ -111,7 +130,16 @@ func (w *world) page(host uint32, o *control.PageOrder) {
 		}
 		w.word(host, o.Set, g)
 	case control.PageVote:
-		w.vote(host, o.Set, o.Change)
+		if o.Members.Len() == 0 {
+			w.vote(host, o.Set, o.Change, 0)
+		}
+		for _, id := range o.Members.All() {
+			w.vote(host, o.Set, o.Change, id.Serial)
+		}
+	case control.PageNoVote:
+		for _, id := range o.Members.All() {
+			g.voted[id.Serial] = true
+		}
 	case control.PageCommit:
 		if g.word == change.IsAccepted {
 			g.word = change.IsCommitted

@@ -179,8 +179,8 @@ func (p Page) Accept(c Change) (ok, first bool) {
 	return ok && (s == Accepted || s == Committed), false
 }
 
-// Vote is one member's word, said once, that the change may hold for it; the last
-// one commits, and then is to tell. The member need not have been handed the change.
+// Vote is a vote for the change of a process that has no line here; the last vote
+// commits, and then is to tell. Nothing here keeps such a process from a second one.
 func (p Page) Vote(c Change) (committed bool) {
 	for {
 		v := p.head.votes.Load()
@@ -194,15 +194,35 @@ func (p Page) Vote(c Change) (committed bool) {
 	}
 }
 
-// Vote is that of the page for this member, which notes it, so that who waits is told
-// of whom it waits for.
-func (m *Member) Vote(c Change) (committed bool) {
-	m.line.voted.Store(uint64(c))
-	return m.page.Vote(c)
+// VoteOf is the vote of the member with this place, which need not have been handed the
+// change. It counts once, whether the member says it or the agent for it: who swaps the
+// word in the member's line counts.
+func (p Page) VoteOf(c Change, place int) (committed bool) {
+	return p.members[place].vote(c) && p.Vote(c)
 }
 
-// Told is what a member says of a change: that it was handed it, and has voted on it, or
-// is just doing so.
+// NoVote says that the member with this place has no vote on the change: for the agent,
+// before the change begins.
+func (p Page) NoVote(c Change, place int) { p.members[place].vote(c) }
+
+// Vote is VoteOf for this member.
+func (m *Member) Vote(c Change) (committed bool) { return m.line.vote(c) && m.page.Vote(c) }
+
+// vote reports whether the member's vote on a change is said for the first time.
+func (l *memberLines) vote(c Change) bool {
+	for {
+		was := l.voted.Load()
+		if was >= uint64(c) {
+			return false
+		}
+		if l.voted.CompareAndSwap(was, uint64(c)) {
+			return true
+		}
+	}
+}
+
+// Told is what a member says of a change: that it was handed it, and has voted on it, is
+// just doing so, or has no vote.
 func (p Page) Told(c Change, place int) (handed, voted bool) {
 	l := &p.members[place]
 	return l.handed.Load() >= uint64(c), l.voted.Load() == uint64(c)

@@ -47,8 +47,8 @@ type headLines struct {
 	_       [lineBytes - 48]byte
 }
 
-// memberLines is what a member tells. It alone writes it, but for the mark in
-// calls, and the agent's in claim.
+// memberLines is what a member tells. It alone writes it, but for the mark in calls,
+// and what the agent swaps in claim and voted.
 type memberLines struct {
 	// iteration is that of the last Check + 1; 0: none.
 	iteration atomic.Uint64
@@ -59,7 +59,9 @@ type memberLines struct {
 	// taken what it is handed.
 	claim atomic.Uint64
 	left  atomic.Uint64 // not 0: the member has gone on, and touches the page no more
-	voted atomic.Uint64 // the last change on which the member has voted
+	// voted is the last change on which the member has voted, or the agent in its place,
+	// or on which it has no vote.
+	voted atomic.Uint64
 	_     [lineBytes - 56]byte
 	// calls is {calls of Query 62, mark 2}.
 	calls atomic.Uint64
