@@ -17,14 +17,14 @@ const (
 	Union        = SetOp(control.Union)        // the members of the first, then those of each other that are in none before
 	Difference   = SetOp(control.Difference)   // the members of the first that are in none of the others
 	Intersection = SetOp(control.Intersection) // the members of the first that are in all others
-	Split        = SetOp(control.Split)        // parts of one, of the given sizes
+	Split        = SetOp(control.Split)        // disjoint parts of one, in order, of the given sizes
 )
 
 // Algebra makes sets of others.
 type Algebra struct {
 	Do    SetOp
 	In    []string // gompi://main as it is now
-	Sizes []int    // Split: of the parts, together the size of the set
+	Sizes []int    // Split: of the parts, together at most the size of the set
 	// Names are preferred ones of the results, by position: "x" becomes app://x,
 	// "" is none. A name that another living set has is ErrRefused.
 	Names []string
@@ -124,7 +124,8 @@ func (s *Session) Intersection(names ...string) (string, error) {
 	return s.one("Intersection", Intersection, names)
 }
 
-// Split cuts a set into parts of these sizes, together its own: see Combine.
+// Split cuts parts of these sizes out of a set, from its first member on: together at most
+// its own, and members behind the last part are in none. See Combine.
 func (s *Session) Split(name string, sizes []int) ([]string, error) {
 	return s.combine("Split", Algebra{Do: Split, In: []string{name}, Sizes: sizes})
 }

@@ -46,6 +46,10 @@ func dppAlgebra(ctx context.Context, world *mpi.Comm) error {
 			return fmt.Errorf("%v: %+v, %w", step.op, x, err)
 		}
 	}
+	middle, err := s.PSetOp(ctx, sessions.PSetOpSplit, []string{worldSet}, mpi.NewInfo(sessions.PartSizes, "1,0,2"))
+	if err != nil || len(middle.Out) != 3 || size(middle.Out[0]) != 1 || size(middle.Out[1]) != 0 || size(middle.Out[2]) != 2 {
+		return fmt.Errorf("split below the whole: %+v, %w", middle, err)
+	}
 	world2 := []string{worldSet}
 	for _, wrong := range []struct {
 		op    sessions.PSetOp
@@ -58,6 +62,9 @@ func dppAlgebra(ctx context.Context, world *mpi.Comm) error {
 		{13, world2, nil, mpi.ErrArg},
 		{sessions.PSetOpSplit, world2, nil, mpi.ErrArg},
 		{sessions.PSetOpSplit, world2, mpi.NewInfo(sessions.PartSizes, "1,x"), mpi.ErrArg},
+		{sessions.PSetOpSplit, world2, mpi.NewInfo(sessions.PartSizes, "4,1"), mpi.ErrRefused},
+		{sessions.PSetOpAdd, world2, mpi.NewInfo(sessions.ProcsAdd, "3", sessions.PartSizes, "1,1"), mpi.ErrArg},
+		{sessions.PSetOpAdd, world2, mpi.NewInfo(sessions.ProcsAdd, "1,0"), mpi.ErrRefused},
 		{sessions.PSetOpGrow, world2, nil, mpi.ErrRefused},
 		{sessions.PSetOpGrow, world2, mpi.NewInfo(sessions.ProcsAdd, "2 or 3"), mpi.ErrArg},
 		{sessions.PSetOpGrow, world2, mpi.NewInfo(sessions.ProcsAdd, "-1"), mpi.ErrArg},
@@ -93,7 +100,9 @@ func dppPlain(ctx context.Context, world *mpi.Comm) error {
 	defer s.Close()
 	if dynamic, err := hint(s, worldSet, "mpi_dyn"); err != nil || dynamic {
 		if err == nil && world.Rank() == 0 { // a newcomer may finalize, too
-			err = s.FinalizePSetOp(ctx, worldSet)
+			if err = s.FinalizePSetOp(ctx, worldSet); errors.Is(err, mpi.ErrArg) {
+				err = nil // one of another set of newcomers has
+			}
 		}
 		if err == nil { // who ends before that takes it back
 			err = s.Barrier(ctx, worldSet)
@@ -104,9 +113,11 @@ func dppPlain(ctx context.Context, world *mpi.Comm) error {
 		op   sessions.PSetOp
 		info *mpi.Info
 		outs int
-		size int // of the first
+		size int // of the last
 	}{
 		{sessions.PSetOpAdd, mpi.NewInfo(sessions.ProcsAdd, "2"), 1, 2},
+		{sessions.PSetOpAdd, mpi.NewInfo(sessions.ProcsAdd, "1,2"), 2, 2},
+		{sessions.PSetOpAdd, mpi.NewInfo(sessions.ProcsAdd, "3", sessions.PartSizes, "1, 1, 1"), 3, 1},
 		{sessions.PSetOpSub, mpi.NewInfo(sessions.ProcsSub, "1"), 1, 1},
 	} {
 		var asked sessions.PSetOperation
@@ -126,7 +137,7 @@ func dppPlain(ctx context.Context, world *mpi.Comm) error {
 				return err
 			}
 		}
-		if i, err := s.Info(x.Out[0]); err != nil || x.Op != step.op || i.Size != step.size || world.Rank() == 0 && !slices.Equal(asked.Out, x.Out) {
+		if i, err := s.Info(x.Out[len(x.Out)-1]); err != nil || x.Op != step.op || i.Size != step.size || world.Rank() == 0 && !slices.Equal(asked.Out, x.Out) {
 			return fmt.Errorf("asked for %+v, told of %+v, %+v: %w", asked, x, i, err)
 		}
 		if step.op == sessions.PSetOpSub && world.Rank() == 1 {

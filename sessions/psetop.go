@@ -21,7 +21,7 @@ type PSetOp uint8
 // The operations: what goes in, and what comes out, in this order.
 const (
 	PSetOpNull         PSetOp = iota // nothing is pending
-	PSetOpAdd                        // any number of sets; a set of newcomers
+	PSetOpAdd                        // any number of sets; disjoint sets of newcomers, mostly one
 	PSetOpSub                        // sets; the set of those of them who leave
 	PSetOpReplace                    // a set; who leaves, the newcomers, the others and the newcomers; "": nobody
 	PSetOpMalleable                  // a set; it comes back as PSetOpReplace
@@ -55,12 +55,12 @@ type PSetOperation struct {
 
 // The keys of the info of PSetOp; and see COLText.
 const (
-	ProcsAdd  = "mpi_num_procs_add"  // how many come: Add, Grow, Replace
+	ProcsAdd  = "mpi_num_procs_add"  // how many come: Add, Grow, Replace; Add "2,3": two sets
 	ProcsSub  = "mpi_num_procs_sub"  // how many leave, the last ones: Sub, Shrink, Replace
 	ProcsMin  = "mpi_num_procs_min"  // Request.Min
 	ProcsMax  = "mpi_num_procs_max"  // Request.Max
 	ProcsPref = "mpi_num_procs_pref" // Request.Pref; alone, of a Replace, Request.Size
-	PartSizes = "parts"              // Split: the sizes of the parts, "2,2,4"
+	PartSizes = "parts"              // Split, and Add: the sizes of the sets that are made, "2,2,4"
 )
 
 // PSetOp asks for an operation on process sets and returns it, and the sets that it
@@ -148,7 +148,7 @@ func (s *Session) operate(ctx context.Context, op PSetOp, in []string, info *mpi
 	case PSetOpUnion, PSetOpDifference, PSetOpIntersection, PSetOpSplit:
 		a := Algebra{Do: setOps[op], In: in}
 		if op == PSetOpSplit {
-			if a.Sizes, err = sizes(info.Get(PartSizes)); err != nil {
+			if a.Sizes, err = numbers(PartSizes, info.Get(PartSizes)); err != nil {
 				return x, nil, s.fail(mpi.ErrArg, name, err)
 			}
 		}
@@ -191,12 +191,17 @@ func requestOf(op PSetOp, info *mpi.Info) (r Request, err error) {
 		return r, fmt.Errorf("%v is not asked for in this way", op)
 	}
 	var add int
+	if op == PSetOpAdd {
+		if r.Add, err = joining(info); err != nil {
+			return r, err
+		}
+	}
 	for _, k := range []struct {
 		key  string
 		n    *int
 		here bool
 	}{
-		{ProcsAdd, &add, op == PSetOpAdd || op == PSetOpGrow || op == PSetOpReplace},
+		{ProcsAdd, &add, op == PSetOpGrow || op == PSetOpReplace},
 		{ProcsSub, &r.Sub, op == PSetOpSub || op == PSetOpShrink || op == PSetOpReplace},
 		{ProcsMin, &r.Min, op != PSetOpSub && op != PSetOpShrink},
 		{ProcsMax, &r.Max, op != PSetOpSub && op != PSetOpShrink},
@@ -227,12 +232,41 @@ func requestOf(op PSetOp, info *mpi.Info) (r Request, err error) {
 	return r, err
 }
 
-// sizes are those of the parts of a set.
-func sizes(text string) (list []int, err error) {
+// joining is how many processes an Add has in each of its sets.
+func joining(info *mpi.Info) (add []int, err error) {
+	text, ok := info.Lookup(ProcsAdd)
+	if ok {
+		if add, err = numbers(ProcsAdd, text); err != nil {
+			return nil, err
+		}
+	}
+	parts, some := info.Lookup(PartSizes)
+	if !some {
+		return add, nil
+	}
+	list, err := numbers(PartSizes, parts)
+	if err != nil || !ok {
+		return list, err
+	}
+	if sum(add) != sum(list) {
+		return nil, fmt.Errorf("%s is %.40q, and %s %.40q: as many are wanted", PartSizes, parts, ProcsAdd, text)
+	}
+	return list, nil
+}
+
+func sum(list []int) (n int) {
+	for _, k := range list {
+		n += min(k, control.MaxSpawn+1) // more are refused, and no sum wraps
+	}
+	return n
+}
+
+// numbers is a key with numbers of processes.
+func numbers(key, text string) (list []int, err error) {
 	for _, part := range strings.Split(text, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(part))
 		if err != nil || n < 0 {
-			return nil, fmt.Errorf("%s is %.40q: sizes are wanted", PartSizes, text)
+			return nil, fmt.Errorf("%s is %.40q: numbers of processes are wanted", key, text)
 		}
 		list = append(list, n)
 	}

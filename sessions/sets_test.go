@@ -166,8 +166,11 @@ func TestAlgebraOfSets(t *testing.T) {
 			if _, err := s.Combine(sessions.Algebra{Do: sessions.Union, In: []string{"mpi://SELF"}, Names: []string{"most"}}); !errors.Is(err, mpi.ErrRefused) {
 				t.Errorf("a name that is taken: %v", err)
 			}
-			if _, err := s.Split("mpi://WORLD", []int{1, 1}); !errors.Is(err, mpi.ErrRefused) {
-				t.Errorf("a part of a split: %v", err)
+			if parts, err := s.Split("mpi://WORLD", []int{1, 2}); err != nil || len(parts) != 2 {
+				t.Errorf("parts of a set, and one in none of them: %q, %v", parts, err)
+			}
+			if _, err := s.Split("mpi://WORLD", []int{3, 2}); !errors.Is(err, mpi.ErrRefused) {
+				t.Errorf("a split into more than there are: %v", err)
 			}
 		}
 		if err := world.Barrier(); err != nil {

@@ -149,13 +149,13 @@ func combine(do control.SetOp, in []wire.Members, sizes []uint32) ([]wire.Member
 	return []wire.Members{m}, nil
 }
 
-// split cuts members into parts.
+// split cuts members into parts, in order. Members behind the last part are in none.
 func split(m wire.Members, sizes []uint32) ([]wire.Members, error) {
 	total := uint64(0)
 	for _, n := range sizes {
 		total += uint64(n)
 	}
-	if total != uint64(m.Len()) {
+	if total > uint64(m.Len()) {
 		return nil, control.Refused("parts of %d processes together of a set of %d", total, m.Len())
 	}
 	var out []wire.Members
