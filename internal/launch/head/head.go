@@ -82,6 +82,13 @@ func (h *Head) Post(fn func()) {
 	}
 }
 
+// runPosted runs what was posted until now.
+func (h *Head) runPosted() {
+	for _, fn := range h.take() {
+		fn()
+	}
+}
+
 // take returns what was posted.
 func (h *Head) take() []func() {
 	h.mu.Lock()
@@ -162,9 +169,7 @@ func (h *Head) Run() int {
 	for !h.over() {
 		select {
 		case <-h.ready:
-			for _, fn := range h.take() {
-				fn()
-			}
+			h.runPosted()
 		case s := <-signals:
 			h.signal(s)
 		case <-timeout:
@@ -192,11 +197,15 @@ func (h *Head) exit() int {
 	return h.status
 }
 
+// running reports whether a process of the job runs or is being started; a spare is not
+// one of them.
+func (h *Head) running() bool { return h.procs.live > h.spares.up || len(h.starts) > 0 }
+
 // over reports whether the last process has ended and its output is out. It
 // sees to the latter.
 func (h *Head) over() bool {
 	switch {
-	case h.procs.live > h.spares.up || len(h.starts) > 0:
+	case h.running():
 		return false
 	case h.spares.up > 0:
 		h.endSpares()

@@ -71,6 +71,7 @@ type noPlane struct {
 	joined        map[uint32]bool // of those that this is asked of
 	slow          chan struct{}   // AddSpares waits for it
 	statuses      []string        // of ends that are awaited
+	stacks        func() []control.StackReport
 }
 
 func (n *noPlane) AddJob(argv [][]string) ([]control.StartProc, wire.Set, error) {
@@ -106,7 +107,12 @@ func (n *noPlane) State(p wire.ProcID) control.ProcState {
 	}
 	return control.Starting
 }
-func (*noPlane) Stacks(context.Context) []control.StackReport { return nil }
+func (n *noPlane) Stacks(context.Context) []control.StackReport {
+	if n.stacks == nil {
+		return nil
+	}
+	return n.stacks()
+}
 func (*noPlane) Ops() []control.OpReport                      { return nil }
 func (*noPlane) Ending(string)                                {}
 func (*noPlane) Close() error                                 { return nil }
@@ -136,9 +142,7 @@ func TestHeadOfAnotherHost(t *testing.T) {
 	refused := make(chan error, 1)
 	go func() { refused <- h.Spawn(starts) }()
 	<-h.ready
-	for _, f := range h.take() {
-		f()
-	}
+	h.runPosted()
 	if err := <-refused; err == nil || err.Error() != far.fail.Error() {
 		t.Errorf("spawn: %v", err)
 	}

@@ -32,7 +32,7 @@ func (h *Head) signal(sig os.Signal) {
 	}
 	switch s {
 	case unix.SIGQUIT:
-		h.report("SIGQUIT", nil)
+		h.look("SIGQUIT", func(text string, _ int) { h.print(text) })
 		return
 	case unix.SIGINT, unix.SIGTERM:
 		// Where no process is left the first one is as good: there is only a
