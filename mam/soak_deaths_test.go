@@ -145,10 +145,7 @@ var deathScene = scenes.Scene{Name: "death", Run: func(ctx context.Context, worl
 // or comes; when the change is asked for, coming, in the user phase, while it is committed.
 // All others come to their end with the data that they should have.
 func TestSoakDeaths(t *testing.T) {
-	jobs := 15
-	if testlab.Long() {
-		jobs = 300
-	}
+	jobs := testlab.Rounds(15, 300)
 	first := uint64(time.Now().UnixNano() % 1e9)
 	if s := os.Getenv(deathEnv); s != "" {
 		n, err := strconv.ParseUint(s, 10, 64)

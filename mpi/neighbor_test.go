@@ -342,10 +342,7 @@ func TestNeighborKilledWaiting(t *testing.T) {
 // Many jobs come and meet one that stays, of which nothing is left there.
 func TestSoakNeighbors(t *testing.T) {
 	const first = 10
-	most := 100
-	if testlab.Long() {
-		most = 5000
-	}
+	most := testlab.Rounds(100, 5000)
 	server := testjob.New(t, testjob.Transport("shm"))
 	ports, served := make(chan string), make(chan error)
 	var all []*mpi.Process

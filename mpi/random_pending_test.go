@@ -16,10 +16,7 @@ import (
 // another on each rank, among calls that block, and each rank completes them when
 // and as it likes.
 func TestRandomPending(t *testing.T) {
-	seeds, steps := uint64(1), 40
-	if testlab.Long() {
-		seeds, steps = 40, 400
-	}
+	seeds, steps := uint64(testlab.Rounds(1, 40)), testlab.Rounds(40, 400)
 	for _, x := range []struct {
 		name  string
 		sizes []int

@@ -46,10 +46,7 @@ func programsRank(w *mpi.Comm, args []string) error {
 // job, and compares as TestRandomPrograms does. GOMPI_SEED=n+k makes one job of
 // the k programs from n on, over each transport.
 func TestRandomProcesses(t *testing.T) {
-	jobs, perJob := 6, uint64(6)
-	if testlab.Long() {
-		jobs, perJob = 200, 40
-	}
+	jobs, perJob := testlab.Rounds(6, 200), uint64(testlab.Rounds(6, 40))
 	const seeds = 1 << 40 // other ones than those of TestRandomPrograms
 	first := uint64(seeds)
 	if s := os.Getenv(seedEnv); s != "" {

@@ -141,10 +141,7 @@ func hostRank(w *mpi.Comm, args []string) error {
 // TestSoakChurn: real processes come, meet one that stays, and go. Neither that one
 // nor gompirun grows.
 func TestSoakChurn(t *testing.T) {
-	total := 4 * guests
-	if testlab.Long() {
-		total = 5000
-	}
+	total := guests * max(2, testlab.Rounds(4, 500))
 	for _, tr := range []string{"shm", "tcp"} {
 		t.Run(tr, func(t *testing.T) {
 			began := time.Now()

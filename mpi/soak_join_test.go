@@ -53,10 +53,7 @@ func visit(p *mpi.Process, uri string, round int) error {
 func TestSoakJoinLeave(t *testing.T) {
 	// The first visits fill caches.
 	const warm = 10
-	rounds := 50
-	if testlab.Long() {
-		rounds = 1000
-	}
+	rounds := testlab.Rounds(50, 1000)
 	for _, tr := range transports {
 		t.Run(tr, func(t *testing.T) {
 			j := testjob.New(t, mpitest.Transport(tr))

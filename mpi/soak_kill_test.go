@@ -255,10 +255,7 @@ func failedWithin(w *mpi.Comm, d time.Duration) []int {
 // learn it soon, everybody else goes on, and nothing is left behind. The short
 // form has each scene over each transport, and every third one with each knob.
 func TestSoakKill(t *testing.T) {
-	rounds := 1
-	if testlab.Long() {
-		rounds = 20
-	}
+	rounds := testlab.Rounds(1, 20)
 	for h, tr := range transports {
 		for i, knobs := range [][]string{nil, {"GOMPI_EAGER=64"}, {"GOMPI_CMA=off"}, {"GOMPI_HOSTS_PRETEND=2"}} {
 			if len(knobs) > 0 && knobs[0] == "GOMPI_CMA=off" && tr != "shm" {

@@ -25,10 +25,7 @@ import (
 // TestSoakKilledProcesses: real processes kill themselves in the midst of what
 // they do; under --ft the job goes on.
 func TestSoakKilledProcesses(t *testing.T) {
-	kills := 12
-	if testlab.Long() {
-		kills = 500
-	}
+	kills := testlab.Rounds(12, 500)
 	before := testlab.Take()
 	stop := func() {}
 	if testlab.Long() {
@@ -121,10 +118,7 @@ func reusePIDs(t *testing.T) (stop func()) {
 
 // TestSoakJobs: jobs in a row, of goroutines and of processes, leave nothing.
 func TestSoakJobs(t *testing.T) {
-	jobs := 10
-	if testlab.Long() {
-		jobs = 200
-	}
+	jobs := testlab.Rounds(10, 200)
 	run := func(t *testing.T, i int) {
 		mpitest.Run(t, 3, func(t *mpitest.T, w *mpi.Comm) {
 			checkRing(t, w)

@@ -313,9 +313,9 @@ func TestSpawnProcesses(t *testing.T) {
 
 // Ranks spawn, part from their children and spawn again on the same slots, all at once.
 func TestSoakSpawnLoops(t *testing.T) {
-	rounds, seed := 5, 1
+	rounds, seed := testlab.Rounds(5, 500), 1
 	if testlab.Long() {
-		rounds, seed = 500, int(time.Now().UnixNano()&0xffff)
+		seed = int(time.Now().UnixNano() & 0xffff)
 		t.Log("seed", seed)
 	}
 	n := fmt.Sprint(rounds)
@@ -326,9 +326,9 @@ func TestSoakSpawnLoops(t *testing.T) {
 
 // With --ft children are killed, and their parents go on.
 func TestSoakSpawnKills(t *testing.T) {
-	rounds, seed := 5, 1
+	rounds, seed := testlab.Rounds(5, 500), 1
 	if testlab.Long() {
-		rounds, seed = 500, int(time.Now().UnixNano()&0xffff)
+		seed = int(time.Now().UnixNano() & 0xffff)
 		t.Log("seed", seed)
 	}
 	r := osRanks(t, 3, []string{"spawner", "die", fmt.Sprint(rounds), fmt.Sprint(seed)}, mpitest.Flags("--ft", "--slots", "9"), mpitest.Timeout(10*time.Minute))
@@ -343,9 +343,9 @@ func TestSoakSpawnKills(t *testing.T) {
 // With --ft parents are killed in the midst of spawning; their children end, and the
 // others go on on the slots that come free.
 func TestSoakSpawnOrphans(t *testing.T) {
-	jobs, seed := 3, 1
+	jobs, seed := testlab.Rounds(3, 200), 1
 	if testlab.Long() {
-		jobs, seed = 200, int(time.Now().UnixNano()&0xffff)
+		seed = int(time.Now().UnixNano() & 0xffff)
 		t.Log("seed", seed)
 	}
 	for i := range jobs {

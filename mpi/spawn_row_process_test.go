@@ -59,10 +59,7 @@ func inARowRank(w *mpi.Comm, args []string) error {
 // TestSoakSpawnsInARow: processes are spawned and part many times, and nothing grows in
 // their parent, nor in gompirun.
 func TestSoakSpawnsInARow(t *testing.T) {
-	rounds := 50
-	if testlab.Long() {
-		rounds = 2000
-	}
+	rounds := testlab.Rounds(50, 2000)
 	for _, transport := range []string{"shm", "tcp"} {
 		began := time.Now()
 		r := spawns(t, 1, []string{"row", strconv.Itoa(rounds)}, mpitest.Flags("--transport", transport), mpitest.Timeout(20*time.Minute))

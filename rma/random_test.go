@@ -196,10 +196,7 @@ func programsRank(w *mpi.Comm, arg string) error {
 // programs in each job.
 func TestRandomOneSidedProcesses(t *testing.T) {
 	ofProcesses(t)
-	jobs, each := 2, uint64(10)
-	if testlab.Long() {
-		jobs, each = 60, 100
-	}
+	jobs, each := testlab.Rounds(2, 60), uint64(testlab.Rounds(10, 100))
 	first, each := seedsOf(t, 1<<40, each)
 	self, err := os.Executable()
 	if err != nil {

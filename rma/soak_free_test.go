@@ -22,10 +22,7 @@ func TestSoakFreeUnderWay(t *testing.T) {
 	if underRace {
 		t.Skip("its accesses conflict: on purpose, and the race detector sees it")
 	}
-	rounds := 3
-	if testlab.Long() {
-		rounds = 1000
-	}
+	rounds := testlab.Rounds(3, 1000)
 	for _, f := range append(slices.Clone(flavors), moreFlavors...) {
 		t.Run(f.name, func(t *testing.T) {
 			for _, way := range ways {

@@ -15,10 +15,7 @@ import (
 // TestSoakWindows makes and frees windows, exposes memory and closes it: nothing
 // of that is left behind, and nothing of the job.
 func TestSoakWindows(t *testing.T) {
-	windows, exposures := 300, 300
-	if testlab.Long() {
-		windows, exposures = 100_000, 10_000
-	}
+	windows, exposures := testlab.Rounds(300, 100_000), testlab.Rounds(300, 10_000)
 	all := append(append([]flavor{}, flavors...), moreFlavors...)
 	for _, way := range ways {
 		start := testlab.Take()

@@ -70,10 +70,7 @@ func compute(flag *int64, goroutines int) {
 }
 
 func measure(win *rma.Window, n int) error {
-	rounds := 5
-	if testlab.Long() {
-		rounds = 100
-	}
+	rounds := testlab.Rounds(5, 100)
 	one, many := make([]int64, 1), make([]int64, n)
 	fetch := func() error {
 		_, err := rma.FetchAndOp(win, 1, 0, 1, mpi.Sum)

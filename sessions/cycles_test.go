@@ -112,9 +112,9 @@ func cyclesProgram() {
 // TestSoakCycles: ranks come and go by the same number many times, and nothing grows
 // in those who stay, nor in gompirun.
 func TestSoakCycles(t *testing.T) {
-	by, of, limit := 6, 50, 3*time.Minute
+	by, of, limit := 6, testlab.Rounds(50, 1000), 3*time.Minute
 	if testlab.Long() {
-		by, of, limit = 84, 1000, time.Hour
+		by, limit = 84, time.Hour
 	}
 	self, err := os.Executable()
 	if err != nil {

@@ -264,10 +264,7 @@ const slow = 9 * time.Second
 // while these grow and shrink: each change ends in one way or the other, the next one
 // happens, and nothing is left.
 func TestSoakHostKills(t *testing.T) {
-	jobs, kills := 4, 25
-	if testlab.Long() {
-		jobs = 80
-	}
+	jobs, kills := testlab.Rounds(4, 80), 25
 	rng := rand.New(rand.NewPCG(testlab.Seed(t), 1))
 	ends := map[change.State]int{}
 	began := time.Now()

@@ -17,10 +17,7 @@ import (
 
 // TestSoakOpen: sessions that come and go leave nothing in the process nor in the head.
 func TestSoakOpen(t *testing.T) {
-	opens := 1000
-	if testlab.Long() {
-		opens = 10_000
-	}
+	opens := testlab.Rounds(1000, 10_000)
 	j := testjob.New(t)
 	p, err := j.Boot(j.Add(1)[0])
 	if err != nil {

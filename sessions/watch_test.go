@@ -193,10 +193,7 @@ func TestChanges(t *testing.T) { comeAndGo(t, 20, 1) }
 
 // TestSoakChanges is the same for longer.
 func TestSoakChanges(t *testing.T) {
-	changes := 170 // on each of three
-	if testlab.Long() {
-		changes = 10_000
-	}
+	changes := testlab.Rounds(170, 10_000) // on each of three
 	comeAndGo(t, changes, testlab.Seed(t))
 }
 
@@ -282,10 +279,7 @@ func comeAndGo(t *testing.T, changes int, seed uint64) {
 // TestSoakTwoSets: two sets of one job change at the same time, and each of them as if
 // it were alone.
 func TestSoakTwoSets(t *testing.T) {
-	changes := 17 // of each set, on each of three
-	if testlab.Long() {
-		changes = 1000
-	}
+	changes := testlab.Rounds(17, 1000) // of each set, on each of three
 	seed := testlab.Seed(t)
 	transports(t, func(t *testing.T, transport string) {
 		nothingLeft(t)

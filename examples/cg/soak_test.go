@@ -174,9 +174,9 @@ func slowSystem(t *testing.T, seed uint64) (matrix, rhs string) {
 // end as one that stays, in the same iterations; and nothing grows in the process that
 // stays, nor in gompirun.
 func TestSoakCG(t *testing.T) {
-	changes, every, limit := 50, 20, 3*time.Minute
+	changes, every, limit := testlab.Rounds(50, 1000), 20, 3*time.Minute
 	if testlab.Long() {
-		changes, every, limit = 1000, 1, time.Hour
+		every, limit = 1, time.Hour
 	}
 	seed := testlab.Seed(t)
 	matrix, rhs := slowSystem(t, seed)

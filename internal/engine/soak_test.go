@@ -39,10 +39,7 @@ func guest(t *testing.T, hub *inproc.Hub, id wire.ProcID) *node {
 // live.
 func TestSoakGuests(t *testing.T) {
 	const alive = 100
-	joins, warm := 10_000, 2*alive+serials.MaxPast
-	if testlab.Long() {
-		joins = 200_000
-	}
+	joins, warm := testlab.Rounds(10_000, 200_000), 2*alive+serials.MaxPast
 	ns, hub := testJobOf(t, 1, nil, nil)
 	n := ns[0]
 	var live []*node

@@ -550,10 +550,7 @@ func (s *site) finish(ends bool) {
 // given back when places are given back unstarted, when who has them dies, and at the end
 // of the job.
 func TestSoakPlaces(t *testing.T) {
-	seeds := uint64(500)
-	if testlab.Long() {
-		seeds = 20_000
-	}
+	seeds := uint64(testlab.Rounds(500, 20_000))
 	done := map[string]int{}
 	for seed := range seeds {
 		s := newSite(t, seed, 1+int(seed%3), done)

@@ -267,10 +267,7 @@ func (w *world) finish() {
 // one fate, and nothing is left.
 func TestSoakChanges(t *testing.T) {
 	ends := map[change.State]int{}
-	seeds := uint64(500)
-	if testlab.Long() {
-		seeds = 20_000
-	}
+	seeds := uint64(testlab.Rounds(500, 20_000))
 	for seed := range seeds {
 		w := newWorld(t, seed, 1+int(seed%3), 4)
 		for range 300 {

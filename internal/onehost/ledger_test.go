@@ -87,10 +87,7 @@ func (l *ledger) askSet(p place, m control.Message) wire.Set {
 // head and agent keep, and the time that it takes of it, is that of those who live.
 func TestSoakLedger(t *testing.T) {
 	const alive = 100
-	joins := 10_000
-	if testlab.Long() {
-		joins = 200_000
-	}
+	joins := testlab.Rounds(10_000, 200_000)
 	l := &ledger{t: t}
 	l.machines = newMachines(head.Config{Job: 6, FaultTolerant: true}, 1, func(wire.ProcID) { l.reaps++ })
 	l.got = l.answered

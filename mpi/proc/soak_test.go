@@ -19,10 +19,7 @@ import (
 // Ranks take places, start, attach, free and give up at random, all at once, on slots
 // that are too few; in the end one of them gets all that nobody holds.
 func TestSoakRequests(t *testing.T) {
-	seeds, rounds := uint64(3), 10
-	if testlab.Long() {
-		seeds, rounds = 100, 100
-	}
+	seeds, rounds := uint64(testlab.Rounds(3, 100)), testlab.Rounds(10, 100)
 	const ranks, slots = 3, 9
 	for seed := range seeds {
 		mpitest.Run(t, ranks, func(t *mpitest.T, w *mpi.Comm) {
