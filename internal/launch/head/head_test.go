@@ -113,9 +113,9 @@ func (n *noPlane) Stacks(context.Context) []control.StackReport {
 	}
 	return n.stacks()
 }
-func (*noPlane) Ops() []control.OpReport                      { return nil }
-func (*noPlane) Ending(string)                                {}
-func (*noPlane) Close() error                                 { return nil }
+func (*noPlane) Ops() []control.OpReport { return nil }
+func (*noPlane) Ending(string)           {}
+func (*noPlane) Close() error            { return nil }
 
 // TestHeadOfAnotherHost: the head needs nothing of a host but the agent's words.
 // It says what ends mean, and keeps no record of what is gone.
