@@ -4,6 +4,7 @@ package launcher
 
 import (
 	"errors"
+	"gompi/internal/version"
 	"reflect"
 	"strings"
 	"testing"
@@ -46,7 +47,7 @@ func TestHabits(t *testing.T) {
 	}
 	var help errHelp
 	for _, flag := range []string{"-V", "--version"} {
-		if _, err := parse([]string{flag}, noEnv); !errors.As(err, &help) || !strings.HasPrefix(string(help), "gompirun "+release+", go") {
+		if _, err := parse([]string{flag}, noEnv); !errors.As(err, &help) || !strings.HasPrefix(string(help), "gompirun "+version.Gompi()+", protocol ") {
 			t.Errorf("%s: %v", flag, err)
 		}
 	}

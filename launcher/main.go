@@ -48,6 +48,7 @@ func run(args []string, start starter) int {
 		launch.Say("%v", err)
 		if isUsage(err) {
 			launch.WriteAll(2, []byte("Try gompirun --help.\n"))
+			return launch.ExitUsage
 		}
 		return launch.ExitFailure
 	}

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"gompi/internal/launch"
+	"gompi/internal/version"
 )
 
 // options is a command line, checked.
@@ -115,26 +114,6 @@ The status is that of the rank that failed first, or 128 and its signal; 124 aft
 docs/running.md says more.
 `
 
-// release is the version where the build knows no better one.
-const release = "0.1"
-
-// Version names the source that this program was built from, and Go's version.
-func Version() string {
-	version := release
-	if info, ok := debug.ReadBuildInfo(); ok {
-		if m := info.Main.Version; m != "" && m != "(devel)" {
-			version = m
-		} else {
-			for _, s := range info.Settings {
-				if s.Key == "vcs.revision" {
-					version += " (" + s.Value[:min(12, len(s.Value))] + ")"
-				}
-			}
-		}
-	}
-	return fmt.Sprintf("%s, %s %s/%s", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-}
-
 // parse reads a command line without the program's name. getenv is os.Getenv.
 func parse(args []string, getenv func(string) string) (*options, error) {
 	o := &options{Options: launch.Options{Settings: map[string]string{}}}
@@ -156,7 +135,7 @@ func parse(args []string, getenv func(string) string) (*options, error) {
 		case v.help:
 			return nil, errHelp(usageLine + v.flagUsages() + usageEnd)
 		case v.version:
-			return nil, errHelp("gompirun " + Version() + "\n")
+			return nil, errHelp(version.Line("gompirun"))
 		case v.helpEnv:
 			return nil, errHelp(knobHelp())
 		}

@@ -20,6 +20,7 @@ import (
 
 	"gompi/bench"
 	"gompi/bench/report"
+	"gompi/internal/version"
 	"gompi/mpi"
 )
 
@@ -27,6 +28,9 @@ func main() {
 	began := time.Now()
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
+		case "--version", "-V":
+			_, err := io.WriteString(os.Stdout, version.Line("gompibench"))
+			exit(err)
 		case "report":
 			exit(writeReport(os.Args[2:]))
 		case "simulate":
@@ -186,7 +190,8 @@ func usage(w io.Writer) error {
 		"       gompibench tune shm [--into FILE]  (which way messages go fastest inside a host; writes a table for gompirun --shm-table)\n" +
 		"       gompibench tune redist [RESULTS...]  (how long data takes to be redistributed; writes a model for gompirun --mam-model)\n" +
 		"       gompibench simulate OPERATION [flags]  (predicts the time of collectives on any number of ranks)\n" +
-		"       gompibench policy [flags] [FILE]  (a mix of jobs under policies of sharing out the slots)\n\nbenchmarks:\n")
+		"       gompibench policy [flags] [FILE]  (a mix of jobs under policies of sharing out the slots)\n" +
+		"       gompibench --version\n\nbenchmarks:\n")
 	for _, x := range bench.All() {
 		fmt.Fprintf(&b, "  %-20s %s\n", x.Name, x.Help)
 	}

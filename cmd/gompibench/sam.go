@@ -120,7 +120,7 @@ func (c *samCommand) file() (*sam.File, error) {
 		return nil, fmt.Errorf("%s: %w", c.config, err)
 	}
 	if c.variant >= len(f.Variants) {
-		return nil, fmt.Errorf("%s has variants 0 to %d, none %d", c.config, len(f.Variants)-1, c.variant)
+		return nil, usageError{fmt.Errorf("%s has variants 0 to %d, none %d", c.config, len(f.Variants)-1, c.variant)}
 	}
 	if c.variant >= 0 {
 		f.Variants = f.Variants[c.variant : c.variant+1]

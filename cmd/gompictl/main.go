@@ -23,6 +23,7 @@ import (
 
 	"gompi/internal/control"
 	"gompi/internal/control/client"
+	"gompi/internal/version"
 	"gompi/launcher"
 )
 
@@ -59,9 +60,17 @@ func main() {
 	}
 	if err := run(ctx, os.Args[1:], tty); err != nil {
 		fmt.Fprintln(os.Stderr, "gompictl:", err)
+		if errors.As(err, new(usageError)) {
+			os.Exit(2)
+		}
 		os.Exit(1)
 	}
 }
+
+// usageError is a mistake in the command line: exit status 2.
+type usageError struct{ error }
+
+func usagef(format string, a ...any) error { return usageError{fmt.Errorf(format, a...)} }
 
 // command is one of gompictl's.
 type command struct {
@@ -83,14 +92,14 @@ func commands() []command {
 
 func run(ctx context.Context, args []string, tty terminal) error {
 	if len(args) == 0 {
-		return fmt.Errorf("no command given\n%s", strings.TrimSuffix(usage, "\n"))
+		return usagef("no command given\n%s", strings.TrimSuffix(usage, "\n"))
 	}
 	switch args[0] {
 	case "-h", "--help", "help":
 		_, err := io.WriteString(tty.out, usage)
 		return err
-	case "--version":
-		_, err := fmt.Fprintln(tty.out, "gompictl", launcher.Version())
+	case "--version", "-V":
+		_, err := io.WriteString(tty.out, version.Line("gompictl"))
 		return err
 	}
 	for _, c := range commands() {
@@ -105,7 +114,7 @@ func run(ctx context.Context, args []string, tty terminal) error {
 		}
 		return c.run(ctx, tty, args[1:])
 	}
-	return fmt.Errorf("unknown command %q (try gompictl --help)", args[0])
+	return usagef("unknown command %q (try gompictl --help)", args[0])
 }
 
 // dial connects to the one job that is meant.
@@ -130,7 +139,7 @@ Lists the running jobs of this host.
 func ps(ctx context.Context, tty terminal, args []string) error {
 	all := slices.Equal(args, []string{"-a"})
 	if len(args) != 0 && !all {
-		return fmt.Errorf("ps takes no arguments but -a")
+		return usagef("ps takes no arguments but -a")
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
@@ -213,7 +222,7 @@ func processes(ctx context.Context, addr string) ([]control.ProcInfo, error) {
 
 func stacks(ctx context.Context, tty terminal, args []string) error {
 	if len(args) != 1 {
-		return fmt.Errorf("stacks needs one JOB (see gompictl ps)")
+		return usagef("stacks needs one JOB (see gompictl ps)")
 	}
 	t, j, err := dial(ctx, args[0])
 	if err != nil {

@@ -6,7 +6,9 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -20,6 +22,7 @@ import (
 	"gompi/internal/control"
 	"gompi/internal/control/client"
 	"gompi/internal/onehost"
+	"gompi/internal/version"
 	"gompi/internal/wire"
 	"gompi/launcher"
 )
@@ -190,6 +193,25 @@ func TestMistakes(t *testing.T) {
 		var help bytes.Buffer
 		if err := run(context.Background(), strings.Fields(args), terminal{out: &help}); err != nil || !strings.Contains(help.String(), want) {
 			t.Errorf("%s: %v, %q", args, err, help.String())
+		}
+	}
+}
+
+// Mistakes in the command line are told from what goes wrong later: status 2.
+func TestUsageErrors(t *testing.T) {
+	for _, line := range []string{"", "pst", "ps x", "stacks", "stacks a b", "ops", "psets", "psets --dotted a", "psets --dot --svg a", "queue a b",
+		"resize", "resize x", "resize x 4", "resize x +0", "resize x +1 --sett=a", "resize x +1 --set", "top", "top --sort", "top x --interval 1", "top x --sort y", "top -x y"} {
+		if err := run(context.Background(), strings.Fields(line), terminal{out: io.Discard}); !errors.As(err, new(usageError)) {
+			t.Errorf("gompictl %s: %v", line, err)
+		}
+	}
+	if err := run(context.Background(), []string{"stacks", "nosuchjob"}, terminal{out: io.Discard}); err == nil || errors.As(err, new(usageError)) {
+		t.Errorf("no such job: %v", err)
+	}
+	for _, flag := range []string{"--version", "-V"} {
+		var out strings.Builder
+		if err := run(context.Background(), []string{flag}, terminal{out: &out}); err != nil || !strings.HasPrefix(out.String(), "gompictl "+version.Gompi()+", protocol ") {
+			t.Errorf("%s: %q, %v", flag, out.String(), err)
 		}
 	}
 }

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -36,7 +35,7 @@ has said of it for the resource manager; the column is there if it has of any.
 
 func ops(ctx context.Context, tty terminal, args []string) error {
 	if len(args) != 1 {
-		return errors.New("ops needs one JOB (see gompictl ps)")
+		return usagef("ops needs one JOB (see gompictl ps)")
 	}
 	t, _, err := dial(ctx, args[0])
 	if err != nil {

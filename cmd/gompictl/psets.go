@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -28,17 +27,17 @@ func psets(ctx context.Context, tty terminal, args []string) error {
 		switch {
 		case a == "--dot" || a == "--svg":
 			if form != "" {
-				return errors.New("one of --dot and --svg")
+				return usagef("one of --dot and --svg")
 			}
 			form = a
 		case strings.HasPrefix(a, "-"):
-			return fmt.Errorf("psets has no flag %s (try gompictl psets --help)", a)
+			return usagef("psets has no flag %s (try gompictl psets --help)", a)
 		default:
 			jobs = append(jobs, a)
 		}
 	}
 	if len(jobs) != 1 {
-		return errors.New("psets needs one JOB (see gompictl ps)")
+		return usagef("psets needs one JOB (see gompictl ps)")
 	}
 	t, j, err := dial(ctx, jobs[0])
 	if err != nil {

@@ -25,7 +25,7 @@ The other commands take a job as soon as it runs.
 // queue shows the heads of this user.
 func queue(_ context.Context, tty terminal, args []string) error {
 	if len(args) > 1 {
-		return fmt.Errorf("queue needs no more than the name of one head")
+		return usagef("queue needs no more than the name of one head")
 	}
 	names := args
 	if len(args) == 0 {

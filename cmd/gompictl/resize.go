@@ -51,27 +51,27 @@ func askedFor(args []string) (job string, m *control.Resize, err error) {
 		case name == "--set":
 			if !is {
 				if len(args) == 0 {
-					return "", nil, errors.New("--set needs the NAME of a process set (see gompictl psets JOB)")
+					return "", nil, usagef("--set needs the NAME of a process set (see gompictl psets JOB)")
 				}
 				value, args = args[0], args[1:]
 			}
 			m.Set = setName(value)
 		case strings.HasPrefix(a, "--"):
-			return "", nil, fmt.Errorf("resize has no flag %s (try gompictl resize --help)", a)
+			return "", nil, usagef("resize has no flag %s (try gompictl resize --help)", a)
 		default:
 			plain = append(plain, a)
 		}
 	}
 	if len(plain) != 2 {
-		return "", nil, errors.New("resize needs a JOB and a size: gompictl resize JOB +4, -4 or =8 (see gompictl ps)")
+		return "", nil, usagef("resize needs a JOB and a size: gompictl resize JOB +4, -4 or =8 (see gompictl ps)")
 	}
 	size := plain[1]
 	if size == "" || !strings.ContainsRune("+-=", rune(size[0])) {
-		return "", nil, fmt.Errorf("%q could mean two things: say +N for so many more, -N for fewer, =N for N in all", size)
+		return "", nil, usagef("%q could mean two things: say +N for so many more, -N for fewer, =N for N in all", size)
 	}
 	by, to, ok := rm.ParseSize(size, control.MaxMembers)
 	if !ok {
-		return "", nil, fmt.Errorf("%q is no size: +N, -N or =N with N from 1 to %d", size, control.MaxMembers)
+		return "", nil, usagef("%q is no size: +N, -N or =N with N from 1 to %d", size, control.MaxMembers)
 	}
 	m.By, m.To = by, to
 	return plain[0], m, nil

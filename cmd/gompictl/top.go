@@ -65,7 +65,7 @@ func askedTop(args []string) (*topping, error) {
 		if name == "--interval" || name == "--sort" {
 			if !is {
 				if len(args) == 0 {
-					return nil, fmt.Errorf("%s needs a value (try gompictl top --help)", name)
+					return nil, usagef("%s needs a value (try gompictl top --help)", name)
 				}
 				value, args = args[0], args[1:]
 			}
@@ -74,7 +74,7 @@ func askedTop(args []string) (*topping, error) {
 		case name == "--interval":
 			var err error
 			if t.interval, err = time.ParseDuration(value); err != nil || t.interval < leastInterval {
-				return nil, fmt.Errorf("--interval %s: a time such as 2s, at least %v", value, leastInterval)
+				return nil, usagef("--interval %s: a time such as 2s, at least %v", value, leastInterval)
 			}
 		case name == "--sort":
 			t.view.Key = value
@@ -83,17 +83,17 @@ func askedTop(args []string) (*topping, error) {
 		case a == "--hosts":
 			t.view.Hosts = true
 		case strings.HasPrefix(a, "-"):
-			return nil, fmt.Errorf("top has no flag %s (try gompictl top --help)", a)
+			return nil, usagef("top has no flag %s (try gompictl top --help)", a)
 		default:
 			jobs = append(jobs, a)
 		}
 	}
 	if len(jobs) != 1 {
-		return nil, errors.New("top needs one JOB (see gompictl ps)")
+		return nil, usagef("top needs one JOB (see gompictl ps)")
 	}
 	t.job = jobs[0]
 	if keys := top.Keys(t.view.Hosts, true); t.view.Key != "" && !slices.Contains(keys, t.view.Key) {
-		return nil, fmt.Errorf("--sort %s: one of %s", t.view.Key, strings.Join(keys, ", "))
+		return nil, usagef("--sort %s: one of %s", t.view.Key, strings.Join(keys, ", "))
 	}
 	return t, nil
 }

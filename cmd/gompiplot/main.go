@@ -16,6 +16,7 @@ import (
 
 	"gompi/bench/plot"
 	"gompi/bench/report"
+	"gompi/internal/version"
 )
 
 const usage = `usage: gompiplot page [flags] FILE...    an HTML page with plots, from what ` + "`gompibench NAME --json`" + ` wrote
@@ -49,12 +50,17 @@ func run(args []string, stdin io.Reader, stdout io.Writer) error {
 	f := pflag.NewFlagSet("gompiplot", pflag.ContinueOnError)
 	f.Usage = func() {}
 	out := f.StringP("output", "o", "", "file to write (default: standard output)")
+	asked := f.BoolP("version", "V", false, "print the version")
 	title := f.String("title", "gompi benchmarks", "title of the page")
 	if err := f.Parse(args); errors.Is(err, pflag.ErrHelp) {
 		_, err := fmt.Fprint(stdout, usage, f.FlagUsages())
 		return err
 	} else if err != nil {
 		return usageError{err}
+	}
+	if *asked {
+		_, err := io.WriteString(stdout, version.Line("gompiplot"))
+		return err
 	}
 	var drawn []byte
 	var err error

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gompi/internal/version"
 )
 
 func TestPage(t *testing.T) {
@@ -71,5 +73,12 @@ func TestUsage(t *testing.T) {
 	var help strings.Builder
 	if err := run([]string{"--help"}, nil, &help); err != nil || !strings.Contains(help.String(), "--title") {
 		t.Errorf("%v\n%s", err, help.String())
+	}
+}
+
+func TestVersion(t *testing.T) {
+	var out strings.Builder
+	if err := run([]string{"--version"}, nil, &out); err != nil || !strings.HasPrefix(out.String(), "gompiplot "+version.Gompi()+", protocol ") {
+		t.Errorf("%q, %v", out.String(), err)
 	}
 }

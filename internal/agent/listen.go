@@ -335,6 +335,9 @@ func (l *Listener) converse(p *peer) error {
 	}
 	var buf []byte
 	f, err := p.read(&buf, control.KindGreet.BodyLimit())
+	if e := (*control.VersionError)(nil); errors.As(err, &e) && e.Opens() {
+		return p.mismatch(e)
+	}
 	if err != nil {
 		return err
 	}
@@ -344,7 +347,7 @@ func (l *Listener) converse(p *peer) error {
 			return err
 		}
 	case control.KindTool:
-		if err := control.Decode(&control.Empty{Kind: control.KindTool}, f.Body); err != nil {
+		if err := control.Decode(&control.Tool{}, f.Body); err != nil {
 			return &protocolError{err}
 		}
 	case control.KindGreet:

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"gompi/internal/control"
+	"gompi/internal/wire"
 )
 
 // How much a client may leave unread. Above softQueue its further requests
@@ -47,18 +48,19 @@ type peer struct {
 	pidfd  *os.File      // of that process, if it is followed; owned by the reader
 	gone   chan struct{} // closed when a process that is followed has ended
 
-	mu      sync.Mutex
-	cond    sync.Cond // queue, bytes, closing have changed
-	queue   []chunk
-	bytes   int    // in queue and being written
-	untaken int    // passed on to the head, and not known to be with it
-	host    []byte // the latest EvHost, if it is not yet written
-	late    []byte // frames that wait for others
-	due     bool   // but no longer
-	closing bool
-	bye     string // last words
-	byAgent bool   // the agent broke the connection
-	written chan struct{}
+	mu       sync.Mutex
+	cond     sync.Cond // queue, bytes, closing have changed
+	queue    []chunk
+	bytes    int    // in queue and being written
+	untaken  int    // passed on to the head, and not known to be with it
+	host     []byte // the latest EvHost, if it is not yet written
+	late     []byte // frames that wait for others
+	due      bool   // but no longer
+	closing  bool
+	bye      string // last words
+	protocol int    // of the peer
+	byAgent  bool   // the agent broke the connection
+	written  chan struct{}
 }
 
 // chunk is a run of frames; files go with its first byte.
@@ -68,7 +70,7 @@ type chunk struct {
 }
 
 func newPeer(conn *net.UnixConn) *peer {
-	p := &peer{conn: conn, in: bufio.NewReaderSize(conn, 4096), gone: make(chan struct{}), written: make(chan struct{})}
+	p := &peer{conn: conn, in: bufio.NewReaderSize(conn, 4096), gone: make(chan struct{}), written: make(chan struct{}), protocol: wire.Protocol}
 	p.cond.L = &p.mu
 	return p
 }
@@ -234,7 +236,7 @@ func (p *peer) write() {
 			p.host = nil
 		}
 		if last && p.bye != "" {
-			bye := control.AppendFrame(nil, 0, 0, &control.Text{Kind: control.KindBye, Text: p.bye})
+			bye := control.ByeTo(p.protocol, p.bye)
 			batch = append(batch, chunk{data: bye})
 			p.bytes += len(bye)
 		}
@@ -322,6 +324,24 @@ func (p *peer) read(buf *[]byte, limit int) (control.Frame, error) {
 		return control.Frame{}, err
 	}
 	return f, nil
+}
+
+// mismatch tells a peer of another protocol, whose first frame this is, that the two do not
+// work together.
+func (p *peer) mismatch(e *control.VersionError) error {
+	if _, err := p.in.Discard(control.FrameHead); err != nil {
+		return err
+	}
+	body := make([]byte, e.Bytes)
+	if _, err := io.ReadFull(p.in, body); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	p.protocol = e.Protocol
+	p.mu.Unlock()
+	err := control.Mismatch(e.Sender(body), control.OwnBuild("gompirun"))
+	p.shut(err.Error(), true)
+	return err
 }
 
 // protocolError is the client's fault.

@@ -38,7 +38,8 @@ var layers = []row{
 	{pkg: "internal/credit", pure: true},
 	{pkg: "internal/serials", may: "internal/wire", pure: true},
 	{pkg: "internal/knob", pure: true},
-	{pkg: "internal/ways", pure: true}, // for the transport, and for who measures
+	{pkg: "internal/ways", pure: true},              // for the transport, and for who measures
+	{pkg: "internal/version", may: "internal/wire"}, // of gompi, in a program
 	{pkg: "internal/retry"},
 	{pkg: "internal/huge"},
 	{pkg: "internal/crew"},     // for the module: threads for work that is soon over
@@ -60,12 +61,12 @@ var layers = []row{
 	// What a job says of its scaling: read by who decides, written by programs.
 	{pkg: "internal/col", pure: true},
 	// The control plane: neither head nor agent knows the other, nor the client.
-	{pkg: "internal/control", may: "internal/wire internal/rollcall internal/change internal/spawn"},
-	{pkg: "internal/control/client", may: "internal/control internal/change internal/wire"},
+	{pkg: "internal/control", may: "internal/version internal/wire internal/rollcall internal/change internal/spawn"},
+	{pkg: "internal/control/client", may: "internal/version internal/control internal/change internal/wire"},
 	{pkg: "internal/control/controltest", may: "internal/control internal/change internal/spawn internal/wire internal/rollcall"},
 	// Memory of a host that outlives processes: asked of the agent, mapped by who has it.
 	{pkg: "internal/hostmem", may: "internal/control internal/segment"},
-	{pkg: "internal/head", may: "internal/change internal/control internal/group internal/serials internal/spawn internal/wire"},
+	{pkg: "internal/head", may: "internal/version internal/change internal/control internal/group internal/serials internal/spawn internal/wire"},
 	{pkg: "internal/agent", may: "internal/nodecoll/layout internal/change internal/control internal/setpage internal/wire internal/segment internal/span internal/rollcall"},
 	{pkg: "internal/control/link", may: "internal/control"},
 	{pkg: "internal/onehost", may: "internal/change internal/head internal/agent internal/control internal/control/link internal/rollcall internal/wire"},
@@ -132,8 +133,8 @@ var layers = []row{
 	{pkg: "launcher/rm", may: "internal/col"},
 	{pkg: "launcher/rm/sim", may: "launcher/rm internal/col"},
 	// Several jobs share slots: lines travel, and nothing of a job.
-	{pkg: "launcher/pool", may: "launcher/rm internal/control"},
-	{pkg: "launcher", may: "collectives/selection internal/ways internal/cost internal/knob internal/wire internal/control internal/control/link internal/head internal/onehost internal/launch internal/launch/cpus internal/launch/agent internal/launch/far internal/launch/head " +
+	{pkg: "launcher/pool", may: "internal/version launcher/rm internal/control"},
+	{pkg: "launcher", may: "internal/version collectives/selection internal/ways internal/cost internal/knob internal/wire internal/control internal/control/link internal/head internal/onehost internal/launch internal/launch/cpus internal/launch/agent internal/launch/far internal/launch/head " +
 		"internal/change internal/cgroup launcher/rm launcher/pool"},
 	{pkg: "internal/testjob", may: "mpi internal/core internal/change internal/segment transport transport/inproc internal/wire " +
 		"internal/control internal/control/client internal/control/link internal/onehost internal/rollcall"},
@@ -151,9 +152,9 @@ var layers = []row{
 	{pkg: "bench/peers", may: "bench/report internal/cgroup"},
 	{pkg: "bench/peers/empty", may: "mpi"},
 	{pkg: "cmd/gompirun", may: "launcher"},
-	{pkg: "cmd/gompictl", may: "launcher launcher/rm launcher/pool internal/wire internal/change internal/control internal/control/client internal/rollcall internal/top internal/top/screen"},
-	{pkg: "cmd/gompiplot", may: "bench/plot bench/report"},
-	{pkg: "cmd/gompibench", may: "bench bench/redist bench/report bench/sam mpi collectives collectives/selection collectives/sim internal/control launcher/rm launcher/rm/sim"},
+	{pkg: "cmd/gompictl", may: "internal/version launcher launcher/rm launcher/pool internal/wire internal/change internal/control internal/control/client internal/rollcall internal/top internal/top/screen"},
+	{pkg: "cmd/gompiplot", may: "internal/version bench/plot bench/report"},
+	{pkg: "cmd/gompibench", may: "internal/version bench bench/redist bench/report bench/sam mpi collectives collectives/selection collectives/sim internal/control launcher/rm launcher/rm/sim"},
 	{pkg: "examples"}, // holds the tests of all examples
 	{pkg: "examples/options", may: "mpi"},
 	{pkg: "examples/*", may: "examples/options mpi mpi/value rma sessions sessions/dyn mam"},

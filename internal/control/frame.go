@@ -5,13 +5,15 @@ package control
 import (
 	"encoding/binary"
 	"fmt"
+
+	"gompi/internal/wire"
 )
 
 // A frame, all numbers little endian:
 //
 //	offset  bytes  what
 //	0       4      length of the body in bytes, at most the limit of the kind
-//	4       1      version
+//	4       1      version: wire.Protocol
 //	5       1      kind
 //	6       1      file descriptors that come with the frame: 0, 2 or 3
 //	7       1      0
@@ -22,8 +24,7 @@ import (
 // The descriptors (segment, bell; twice an arena's) travel as one SCM_RIGHTS message
 // on the frame's first byte. A welcome may have the file of an arena as a third.
 const (
-	frameVersion = 7
-	FrameHead    = 12
+	FrameHead = 12
 
 	OffLength  = 0
 	offVersion = 4
@@ -144,7 +145,7 @@ const MaxBody = 4 << 20
 func (k Kind) BodyLimit() int {
 	switch k {
 	case KindHello, KindTool:
-		return 64
+		return 64 + MaxVersion
 	case KindContact, KindFinalize, KindDead, KindCancel, KindList, KindCollect, KindPing, KindPong, KindRelease, KindUncommon,
 		KindAwait, KindWithdraw, KindHanded, KindDescribe, KindNews, KindUnfollow, KindMain, KindReleased, KindReadied, KindVoted, KindCompleted, KindForget, KindWord,
 		KindEnd, KindKin, KindOps, KindSets, KindUsed, KindIdle, KindBusy, KindUndecided, KindProvide, KindAbroad, KindReachable, KindForsake, KindProgress:
@@ -158,7 +159,7 @@ func (k Kind) BodyLimit() int {
 	case KindAttach:
 		return 8 + 48*MaxRanges
 	case KindPort, KindGreet:
-		return MaxName + 64
+		return MaxName + MaxVersion + 64
 	case KindMeet:
 		return MaxName + 64 + 24*MaxRanges
 	case KindService:
@@ -235,11 +236,11 @@ func (f *Frame) CheckNumber() error {
 }
 
 // ParseHead reads a frame head of FrameHead bytes and returns the frame
-// without its body, and the body's length.
+// without its body, and the body's length. Of another protocol it is a VersionError.
 func ParseHead(b []byte) (f Frame, body int, err error) {
 	le := binary.LittleEndian
-	if v := b[offVersion]; v != frameVersion {
-		return f, 0, fmt.Errorf("frame has version %d, not %d", v, frameVersion)
+	if v := b[offVersion]; v != wire.Protocol {
+		return f, 0, &VersionError{Protocol: int(v), Kind: Kind(b[offKind]), Bytes: int(le.Uint32(b[OffLength:]))}
 	}
 	f = Frame{Kind: Kind(b[offKind]), FDs: int(b[offFDs]), ID: le.Uint32(b[offID:])}
 	n, limit := le.Uint32(b[OffLength:]), f.Kind.BodyLimit()
@@ -269,7 +270,7 @@ func AppendFrame(b []byte, id uint32, fds int, m Message) []byte {
 	}
 	h := b[start:]
 	binary.LittleEndian.PutUint32(h[OffLength:], uint32(n))
-	h[offVersion] = frameVersion
+	h[offVersion] = wire.Protocol
 	h[offKind] = byte(m.kind())
 	h[offFDs] = byte(fds)
 	binary.LittleEndian.PutUint32(h[offID:], id)

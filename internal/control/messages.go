@@ -55,12 +55,23 @@ func Decode(m Message, body []byte) error {
 // Clip cuts texts whose length others choose.
 func Clip(s string, n int) string { return s[:min(len(s), n)] }
 
-// Hello shows the token that a process was started with.
-type Hello struct{ Token [TokenBytes]byte }
+// Hello shows the token that a process was started with. Version, here and in Tool and
+// Greet, is the sender's of gompi.
+type Hello struct {
+	Version string
+	Token   [TokenBytes]byte
+}
 
 func (*Hello) kind() Kind   { return KindHello }
-func (m *Hello) put(e *enc) { e.b = append(e.b, m.Token[:]...) }
-func (m *Hello) get(d *dec) { copy(m.Token[:], d.take(TokenBytes)) }
+func (m *Hello) put(e *enc) { e.str(Clip(m.Version, MaxVersion)); e.b = append(e.b, m.Token[:]...) }
+func (m *Hello) get(d *dec) { m.Version = d.str(MaxVersion); copy(m.Token[:], d.take(TokenBytes)) }
+
+// Tool is the first frame of gompictl.
+type Tool struct{ Version string }
+
+func (*Tool) kind() Kind   { return KindTool }
+func (m *Tool) put(e *enc) { e.str(Clip(m.Version, MaxVersion)) }
+func (m *Tool) get(d *dec) { m.Version = d.str(MaxVersion) }
 
 // Empty is the body of kinds that have none.
 type Empty struct{ Kind Kind }

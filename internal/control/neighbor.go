@@ -13,15 +13,21 @@ const KeyBytes = 32
 // Greet is the first frame of each end. Port, of who has made the connection, is a port of
 // the other job; its name is the proof that somebody there has told it.
 type Greet struct {
-	Job  wire.JobID
-	Port string
-	Key  [KeyBytes]byte // of both ends together is the secret of what their processes say
+	Version string
+	Job     wire.JobID
+	Port    string
+	Key     [KeyBytes]byte // of both ends together is the secret of what their processes say
 }
 
-func (*Greet) kind() Kind   { return KindGreet }
-func (m *Greet) put(e *enc) { e.u64(uint64(m.Job)); e.str(m.Port); e.b = append(e.b, m.Key[:]...) }
+func (*Greet) kind() Kind { return KindGreet }
+func (m *Greet) put(e *enc) {
+	e.str(Clip(m.Version, MaxVersion))
+	e.u64(uint64(m.Job))
+	e.str(m.Port)
+	e.b = append(e.b, m.Key[:]...)
+}
 func (m *Greet) get(d *dec) {
-	m.Job, m.Port = wire.JobID(d.u64()), d.str(MaxName)
+	m.Version, m.Job, m.Port = d.str(MaxVersion), wire.JobID(d.u64()), d.str(MaxName)
 	copy(m.Key[:], d.take(len(m.Key)))
 }
 

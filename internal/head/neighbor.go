@@ -13,6 +13,7 @@ import (
 
 	"gompi/internal/control"
 	"gompi/internal/serials"
+	"gompi/internal/version"
 	"gompi/internal/wire"
 )
 
@@ -102,7 +103,7 @@ func (h *Head) neighborOf(job wire.JobID) (called *Neighbor) {
 
 // Greeting is what this end says first.
 func (h *Head) Greeting(nb *Neighbor) *control.Greet {
-	m := &control.Greet{Job: h.cfg.Job, Port: nb.Port}
+	m := &control.Greet{Version: version.Gompi(), Job: h.cfg.Job, Port: nb.Port}
 	copy(m.Key[:], h.keyed("gompi neighbor", uint64(nb.Job)))
 	return m
 }

@@ -4,7 +4,8 @@ package launch
 
 // Exit status of gompirun where it is not a rank's own.
 const (
-	ExitFailure    = 1   // bad command line, no memory, lost output, abort with code 0
+	ExitFailure    = 1   // no memory, lost output, abort with code 0
+	ExitUsage      = 2   // wrong command line
 	ExitTimeout    = 124 // --timeout, as timeout(1) has it
 	ExitNotRunable = 126 // found, but not executable
 	ExitNotFound   = 127 // no such program

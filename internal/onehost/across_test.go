@@ -68,7 +68,7 @@ func TestAcrossHeadLost(t *testing.T) {
 	a := r.join(0)
 	r.Server.mu.Lock()
 	asked := controltest.Async(t, func() error { return a.Put("k", nil) })
-	tool := r.raw(control.AppendFrame(control.AppendFrame(nil, 0, 0, &control.Empty{Kind: control.KindTool}), 1, 0, &control.Empty{Kind: control.KindList}))
+	tool := r.raw(control.AppendFrame(control.AppendFrame(nil, 0, 0, &control.Tool{}), 1, 0, &control.Empty{Kind: control.KindList}))
 	r.links[0].Break(errors.New("killed"))
 	if err := asked(); err == nil {
 		t.Error("a request without a head is answered")

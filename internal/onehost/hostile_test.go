@@ -19,6 +19,7 @@ import (
 
 	"gompi/internal/control"
 	"gompi/internal/control/controltest"
+	"gompi/internal/version"
 	"gompi/internal/wire"
 )
 
@@ -59,7 +60,7 @@ func TestGarbageBeforeHello(t *testing.T) {
 		{big, "at most"},
 		{control.AppendFrame(nil, 0, 2, &control.Hello{}), "descriptors"},
 		{control.AppendFrame(nil, 0, 0, &control.Hello{}), "unknown token"},
-		{append(control.AppendFrame(nil, 0, 0, &control.Empty{Kind: control.KindTool}), control.AppendFrame(nil, 1, 0, &control.Empty{Kind: control.KindFinalize})...), "does not belong here"},
+		{append(control.AppendFrame(nil, 0, 0, &control.Tool{}), control.AppendFrame(nil, 1, 0, &control.Empty{Kind: control.KindFinalize})...), "does not belong here"},
 		{make([]byte, control.FrameHead), "version"},
 	} {
 		if got := bye(t, r.raw(c.send)); !strings.Contains(got, c.want) {
@@ -69,6 +70,47 @@ func TestGarbageBeforeHello(t *testing.T) {
 	half := r.raw(control.AppendFrame(nil, 0, 0, &control.Hello{})[:7])
 	half.CloseWrite()
 	bye(t, half)
+	a.settle()
+}
+
+// A program, a gompictl or a head of another protocol is told both versions and what is to be
+// built anew, in a frame of its own protocol.
+func TestAnotherProtocol(t *testing.T) {
+	r := newRig(t, 1, nil)
+	a := r.join(0)
+	older, newer := byte(7), byte(wire.Protocol+1)
+	own := fmt.Sprintf("gompirun has gompi %s, protocol %d", version.Gompi(), wire.Protocol)
+	for _, c := range []struct {
+		protocol byte
+		frame    []byte
+		want     []string
+	}{
+		{older, control.AppendFrame(nil, 0, 0, &control.Hello{Version: "x"}), []string{"the program has gompi (unknown build), protocol 7", "rebuild the program "}},
+		{newer, control.AppendFrame(nil, 0, 0, &control.Hello{Version: "v9.9.9"}), []string{"the program has gompi v9.9.9, protocol ", "rebuild gompirun "}},
+		{older, []byte{0, 0, 0, 0, 7, 2, 0, 0, 0, 0, 0, 0}, []string{"gompictl has gompi (unknown build), protocol 7", "rebuild gompictl "}},
+		{newer, control.AppendFrame(nil, 0, 0, &control.Tool{Version: "v9.9.9"}), []string{"gompictl has gompi v9.9.9, protocol ", "rebuild gompirun "}},
+		{older, control.AppendFrame(nil, 0, 0, &control.Greet{}), []string{"the other job's gompirun has gompi (unknown build), protocol 7", "rebuild the other job's gompirun "}},
+		{newer, control.AppendFrame(nil, 0, 0, &control.Greet{Version: "v9.9.9"}), []string{"the other job's gompirun has gompi v9.9.9", "rebuild gompirun "}},
+	} {
+		c.frame[4] = c.protocol
+		conn := r.raw(c.frame)
+		head := make([]byte, control.FrameHead)
+		if _, err := io.ReadFull(conn, head); err != nil {
+			t.Fatal(err)
+		}
+		if head[4] != c.protocol || head[5] != byte(control.KindBye) {
+			t.Errorf("protocol %d is answered with % x", c.protocol, head)
+		}
+		text, err := io.ReadAll(conn)
+		if err != nil && !errors.Is(err, unix.ECONNRESET) {
+			t.Fatal(err)
+		}
+		for _, want := range append(c.want, own) {
+			if !strings.Contains(string(text), want) {
+				t.Errorf("%q; want %q", text, want)
+			}
+		}
+	}
 	a.settle()
 }
 

@@ -73,7 +73,7 @@ func greetOver(conn net.Conn, greet, answer *control.Greet) error {
 	}
 	f, n, err := control.ParseHead(b)
 	if err != nil {
-		return err
+		return control.Answered(err, "this job's gompirun")
 	}
 	body := make([]byte, n)
 	if _, err := io.ReadFull(conn, body); err != nil {

@@ -2,9 +2,11 @@
 
 package rollcall
 
-// The layout (see the package's comment). Version changes with any of these.
+import "gompi/internal/wire"
+
+// The layout (see the package's comment). wire.Protocol changes with any of these.
 const (
-	version = 2
+	version = wire.Protocol
 	magic   = 0x6c6c6f6376706d67 // "gmpvcoll" little endian
 
 	headBytes = 256

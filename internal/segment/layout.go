@@ -13,9 +13,11 @@
 //	20480    ...     shm transport: directory and rings
 package segment
 
-// The layout. Version changes with any of these.
+import "gompi/internal/wire"
+
+// The layout. wire.Protocol changes with any of these.
 const (
-	Version = 8
+	Version = wire.Protocol
 	Magic   = 0x69706d6f672e7631 // "1v.gompi" little endian
 
 	OffMagic   = 0  // uint64

@@ -134,7 +134,7 @@ func Check(fd int, owner wire.ProcID) error {
 func CheckHead(head *[HeadShm]byte, owner wire.ProcID) error {
 	le := binary.LittleEndian
 	if m, v := le.Uint64(head[OffMagic:]), le.Uint64(head[OffVersion:]); m != Magic || v != Version {
-		return fmt.Errorf("shared segment has magic %#x, version %d; needs %#x, %d", m, v, uint64(Magic), Version)
+		return fmt.Errorf("not a shared segment of protocol %d: its head has %#x, version %d", Version, m, v)
 	}
 	if p := (wire.ProcID{Job: wire.JobID(le.Uint64(head[OffJob:])), Serial: le.Uint32(head[OffSerial:])}); p != owner {
 		return fmt.Errorf("shared segment is that of process %v, not %v", p, owner)

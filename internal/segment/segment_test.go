@@ -79,8 +79,8 @@ func TestCheckRefuses(t *testing.T) {
 	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil {
 		t.Fatal(err)
 	}
-	if err := Check(fd, wire.ProcID{}); err == nil || !strings.Contains(err.Error(), "magic") {
-		t.Errorf("Check of a file without head: %v; want one about its magic", err)
+	if err := Check(fd, wire.ProcID{}); err == nil || !strings.Contains(err.Error(), "protocol") {
+		t.Errorf("Check of a file without head: %v; want one about its protocol", err)
 	}
 }
 

@@ -47,6 +47,9 @@ func Ask(name string) (*Queue, error) {
 	q := &Queue{Name: name}
 	in := scan(c)
 	for in.Scan() {
+		if err := mismatch(in.Bytes(), "it", "this gompictl"); err != nil {
+			return nil, fmt.Errorf("head %s: %w", name, err)
+		}
 		l, err := decode(in.Bytes())
 		switch {
 		case err != nil:

@@ -82,6 +82,9 @@ func (l *Lease) hello(w *Wants) (*line, *bufio.Scanner, error) {
 	if !in.Scan() {
 		return nil, nil, errors.Join(in.Err(), errors.New("it says nothing"))
 	}
+	if err := mismatch(in.Bytes(), "it", "this gompirun"); err != nil {
+		return nil, nil, err
+	}
 	a, err := decode(in.Bytes())
 	switch {
 	case err != nil:

@@ -11,6 +11,7 @@ import (
 	"io"
 	"net"
 
+	"gompi/internal/version"
 	"gompi/launcher/rm"
 )
 
@@ -56,6 +57,23 @@ func (l *line) encode() []byte {
 		panic("BUG: " + err.Error())
 	}
 	return append(text, '\n')
+}
+
+// mismatch is what a line of another version is answered with, and what is made of such an
+// answer; nil: it is of this version. Fields that only the other has are no mistake then.
+func mismatch(text []byte, theirs, own string) error {
+	var l struct {
+		Version int
+		Text    string
+	}
+	if json.Unmarshal(text, &l) != nil || l.Version == 0 || l.Version == Version {
+		return nil
+	}
+	err := fmt.Errorf("%s has lines of version %d, %s has gompi %s with version %d: rebuild the older one", theirs, l.Version, own, version.Gompi(), Version)
+	if l.Text != "" {
+		err = fmt.Errorf("%w (%s)", err, clip(l.Text))
+	}
+	return err
 }
 
 // decode takes a line of the other end.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"gompi/internal/version"
 	"gompi/launcher/rm"
 )
 
@@ -229,4 +230,22 @@ func FuzzHear(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Heads and gompirun of other versions say both, also if the newer one has fields of its own.
+func TestAnotherVersion(t *testing.T) {
+	for _, text := range []string{`{"version":2,"job":"1","plan":{}}`, `{"event":"refused","version":2,"text":"this head has gompi v2"}`} {
+		err := mismatch([]byte(text), "it", "this gompirun")
+		if err == nil || !strings.Contains(err.Error(), "it has lines of version 2, this gompirun has gompi "+version.Gompi()+" with version 1: rebuild the older one") {
+			t.Errorf("%s: %v", text, err)
+		}
+		if strings.Contains(text, "text") && !strings.Contains(err.Error(), "(this head has gompi v2)") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	for _, text := range []string{`{"version":1,"job":"1"}`, `{"event":"refused","text":"x"}`, `no JSON`, `{}`} {
+		if err := mismatch([]byte(text), "it", "this gompirun"); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
 }

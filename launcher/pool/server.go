@@ -137,9 +137,13 @@ func (s *Server) hear(u *net.UnixConn) {
 	if !in.Scan() {
 		return
 	}
-	first, err := decode(in.Bytes())
+	err = mismatch(in.Bytes(), "the program that asks", "this head")
+	var first *line
+	if err == nil {
+		first, err = decode(in.Bytes())
+	}
 	if err == nil && first.Version != Version {
-		err = fmt.Errorf("version %d, not %d", first.Version, Version)
+		err = errors.New("no version")
 	}
 	switch {
 	case err != nil:
@@ -151,7 +155,7 @@ func (s *Server) hear(u *net.UnixConn) {
 	}
 	if err != nil {
 		c.SetWriteDeadline(time.Now().Add(helloWait))
-		_, _ = c.Write((&line{Event: "refused", Text: clip(err.Error())}).encode())
+		_, _ = c.Write((&line{Event: "refused", Version: Version, Text: clip(err.Error())}).encode())
 		return
 	}
 	var writing sync.WaitGroup
@@ -218,7 +222,7 @@ func (s *Server) leave(c *conn, err error) {
 	defer s.mu.Unlock()
 	if err != nil && !errors.Is(err, net.ErrClosed) && !errors.Is(err, unix.ECONNRESET) {
 		select {
-		case c.out <- (&line{Event: "refused", Text: clip(err.Error())}).encode():
+		case c.out <- (&line{Event: "refused", Version: Version, Text: clip(err.Error())}).encode():
 		default:
 		}
 		s.log("job %s is left: %v", c.job.number, err)

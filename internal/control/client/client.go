@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"gompi/internal/control"
+	"gompi/internal/version"
 )
 
 // dialWait bounds the way to a Welcome: a head that starts a thousand
@@ -72,7 +73,7 @@ func dial(addr, token string, wait time.Duration) (*Client, *control.Welcome, er
 				"and something between it and this program has removed one", v[2], v[1])
 		}
 	}
-	var m control.Hello
+	m := control.Hello{Version: version.Gompi()}
 	raw, err := hex.DecodeString(token)
 	if err != nil || len(raw) != control.TokenBytes {
 		return nil, nil, fmt.Errorf("join job: %s is not %d hexadecimal digits", control.EnvToken, 2*control.TokenBytes)
@@ -130,7 +131,7 @@ func join(conn *socket, in *fdReader, m *control.Hello, deadline time.Time) (*co
 	}
 	f, fds, err := in.next()
 	if err != nil {
-		return nil, err
+		return nil, control.Answered(err, "this program")
 	}
 	var said control.Welcomed
 	var w control.Welcome

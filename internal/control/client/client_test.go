@@ -3,6 +3,7 @@
 package client
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -12,6 +13,8 @@ import (
 
 	"gompi/internal/control"
 	"gompi/internal/control/controltest"
+	"gompi/internal/version"
+	"gompi/internal/wire"
 )
 
 func TestClientRefusesGarbage(t *testing.T) {
@@ -43,6 +46,64 @@ func TestClientRefusesGarbage(t *testing.T) {
 		if _, _, err := Dial(ln.Addr().String(), token); err == nil {
 			t.Errorf("joined with answer %.20q", b)
 		}
+		if err := served(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A gompirun of another protocol has said what it can: this end names both, and what is to be
+// built anew. What one says that knows this end's version comes out as it is.
+func TestAnotherProtocol(t *testing.T) {
+	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: fmt.Sprintf("@gompi-test-version-%d", os.Getpid()), Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	answer := func(b []byte) func() error {
+		return controltest.Async(t, func() error {
+			c, err := ln.AcceptUnix()
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			_, err = c.Write(b)
+			c.CloseWrite()
+			io.Copy(io.Discard, c)
+			return err
+		})
+	}
+	own := fmt.Sprintf(" has gompi %s, protocol %d", version.Gompi(), wire.Protocol)
+	for _, c := range []struct {
+		bye  []byte
+		want []string // %s: who
+	}{
+		{control.ByeTo(7, "protocol error: frame has version 9, not 7"), []string{"gompirun has gompi (unknown build), protocol 7, but %s" + own + ": rebuild gompirun "}},
+		{control.ByeTo(250, "?"), []string{"%s" + own + ", but gompirun has gompi (unknown build), protocol 250: rebuild %s "}},
+		{control.ByeTo(wire.Protocol, "gompirun has gompi v9.9.9"), []string{"gompirun has gompi v9.9.9"}},
+	} {
+		check := func(who string, err error) {
+			t.Helper()
+			for _, want := range c.want {
+				if want = strings.ReplaceAll(want, "%s", who); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+					t.Errorf("%v; want %q", err, want)
+				}
+			}
+		}
+		served := answer(c.bye)
+		_, _, err := Dial(ln.Addr().String(), strings.Repeat("00", 16))
+		check("this program", err)
+		if err := served(); err != nil {
+			t.Error(err)
+		}
+		served = answer(c.bye)
+		tool, err := DialTool(context.Background(), ln.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = tool.Ops(context.Background())
+		check("this gompictl", err)
+		tool.Close()
 		if err := served(); err != nil {
 			t.Error(err)
 		}

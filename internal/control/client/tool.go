@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gompi/internal/control"
+	"gompi/internal/version"
 	"gompi/internal/wire"
 )
 
@@ -54,7 +55,7 @@ func DialTool(ctx context.Context, addr string) (*Tool, error) {
 		return nil, fmt.Errorf("job at %s: %w", addr, err)
 	}
 	t := &Tool{conn: conn, in: newFDReader(conn)}
-	if _, err := conn.Write(control.AppendFrame(nil, 0, 0, &control.Empty{Kind: control.KindTool})); err != nil {
+	if _, err := conn.Write(control.AppendFrame(nil, 0, 0, &control.Tool{Version: version.Gompi()})); err != nil {
 		t.Close()
 		return nil, fmt.Errorf("job at %s: %w", addr, err)
 	}
@@ -160,7 +161,7 @@ func (t *Tool) exchange(m control.Message, part func(body []byte) error) error {
 		control.CloseFiles(fds[:]...)
 		switch {
 		case err != nil:
-			return err
+			return control.Answered(err, "this gompictl")
 		case f.Kind == control.KindBye:
 			return control.ByeError(f.Body)
 		case f.ID != t.id:

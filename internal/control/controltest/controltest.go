@@ -32,8 +32,8 @@ func Samples(job wire.JobID) []control.Message {
 		Times: control.OpTimes{Asked: time.Unix(7, 8), Granted: 1, Ordered: 2, Ready: 3, Adopted: 4, Decided: 5, Gone: 6}}
 	given := control.Given{Set: 4, Ranks: 3, X: wire.Extent{Total: 1 << 40, Off: 1 << 30, Bytes: 1 << 20, File: -1}}
 	return []control.Message{
-		&control.Hello{Token: [control.TokenBytes]byte{1, 2}},
-		&control.Empty{Kind: control.KindTool}, &control.Empty{Kind: control.KindFinalize}, &control.Empty{Kind: control.KindIdle}, &control.Empty{Kind: control.KindBusy}, &control.Empty{Kind: control.KindList},
+		&control.Hello{Version: "v1", Token: [control.TokenBytes]byte{1, 2}},
+		&control.Tool{Version: "v1"}, &control.Empty{Kind: control.KindFinalize}, &control.Empty{Kind: control.KindIdle}, &control.Empty{Kind: control.KindBusy}, &control.Empty{Kind: control.KindList},
 		&control.Proc{Kind: control.KindContact, Proc: p}, &control.Proc{Kind: control.KindDead, Proc: p},
 		&control.Members{Kind: control.KindWatch, Members: m}, &control.Members{Kind: control.KindDefine, Members: m}, &control.Members{Kind: control.KindFence, Members: m},
 		&control.Announce{Addrs: []string{"1.2.3.4:5", "[::1]:6"}},
@@ -46,7 +46,7 @@ func Samples(job wire.JobID) []control.Message {
 		&control.Spawn{Parts: []control.SpawnPart{{N: 2, Argv: []string{"prog"}}}, Do: control.SpawnStart, At: m},
 		&control.GiveBack{Members: m}, &control.EndBody{Status: -1, Text: "how"}, &control.EndBody{Status: 143}, &control.Attach{Parents: m, Procs: m},
 		&control.Proc{Kind: control.KindEnd, Proc: p}, &control.Empty{Kind: control.KindKin},
-		&control.Greet{Job: job, Port: "p", Key: [control.KeyBytes]byte{1, 2}}, &control.Neighbor{Do: control.NeighborMet, ID: 1 << 40, By: p, Proc: p.Next(1), Members: m, Number: 4, Port: "p", Text: "t", Addrs: []string{"a:1"}},
+		&control.Greet{Version: "v1", Job: job, Port: "p", Key: [control.KeyBytes]byte{1, 2}}, &control.Neighbor{Do: control.NeighborMet, ID: 1 << 40, By: p, Proc: p.Next(1), Members: m, Number: 4, Port: "p", Text: "t", Addrs: []string{"a:1"}},
 		&control.Abroad{Kind: control.KindAbroad, Job: job}, &control.Abroad{Kind: control.KindReachable, Job: job},
 		&control.SpawnBody{World: set, Parent: set, Counts: []uint32{2, 1}, Nodes: []string{"h"}}, &control.SpawnBody{Text: "t", Part: 1},
 		&control.Abort{Code: -5, Text: "text"},
