@@ -36,6 +36,9 @@ type Status struct {
 	Cancelled bool
 	// Value: the message is a Go value of package mpi/value.
 	Value bool
+	// Stage is, of a request that is complete more than once (package proc), which time
+	// that is, from 1 on; 0 of all others.
+	Stage uint8
 }
 
 // String tells what was received, for people.
@@ -44,6 +47,8 @@ func (s Status) String() string {
 	switch {
 	case s.Cancelled:
 		return "cancelled"
+	case s.Stage != 0:
+		return fmt.Sprintf("stage %d", s.Stage)
 	case s.Source == ProcNull:
 		return "nothing (ProcNull)"
 	case s.Source == AnySource:

@@ -77,4 +77,5 @@ type Status struct {
 	Bytes     int64
 	Cancelled bool
 	Value     bool
+	Stage     uint8
 }

@@ -54,7 +54,7 @@ func (h *Head) spawn(p *proc, f *control.Frame, m *control.Spawn) error {
 		case !h.cfg.Spawns:
 			return control.Refused("this launcher starts no further processes")
 		case m.Do != control.SpawnStart && least > (owner{h}).Most():
-			return noSlots(n, (owner{h}).Room())
+			return neverSlots(n, (owner{h}).Most(), (owner{h}).Room())
 		case m.Do == control.SpawnReserve && len(p.owns)+least > control.MaxSpawn:
 			return control.Refused("process %v has taken %d places, at most %d allowed", p.id, len(p.owns), control.MaxSpawn)
 		case h.turnedDown(p):
@@ -152,7 +152,10 @@ func (h *Head) placeSpawn(s *spawn) (places []Place, short bool, err error) {
 		if err != nil {
 			return places, false, err
 		}
-		free, _ := (owner{h}).RoomOn(on)
+		free, ever := (owner{h}).RoomOn(on)
+		if least := part.Least(); least > ever {
+			return places, false, neverSlots(part.N, ever, min(room, free))
+		}
 		if s.do == control.SpawnReserve && len(part.Will) > 0 {
 			free = h.freeOn(on) // some are asked for: no slot is shared for that
 		}
@@ -180,6 +183,11 @@ func (h *Head) placeSpawn(s *spawn) (places []Place, short bool, err error) {
 	return places, false, nil
 }
 
+// neverSlots refuses processes of a spawn for which there never will be slots.
+func neverSlots(n, ever, room int) error {
+	return control.Refused("%d processes, where there are %d slots in all, %d slots free just now (--slots)", n, ever, max(0, room))
+}
+
 // noSlots refuses processes of a spawn.
 func noSlots(n, room int) error {
 	return control.Refused("%d processes, and the job has %d slots free just now (--slots)", n, max(0, room))
@@ -197,13 +205,14 @@ func (h *Head) slotsComeFree() bool {
 }
 
 // fitShort begins the spawns that have waited for slots, in the order in which they
-// came, as far as there are any.
+// came, as far as there are any. One that waits as long as it was told to does not hold
+// up those behind it, which are refused soon.
 func (h *Head) fitShort() {
 	for _, s := range slices.Clone(h.shorts) {
 		if s.w.short != s {
 			continue
 		}
-		if h.fit(s); s.w.short == s {
+		if h.fit(s); s.w.short == s && s.wait == 0 {
 			return
 		}
 	}

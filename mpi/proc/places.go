@@ -38,12 +38,13 @@ type Places struct {
 	// nil, and "": the one that the caller runs, with its arguments.
 	Execs []string
 	// Soft takes as many places as have free slots, if that is at least one, in the
-	// order of the requests that have the same node. Else it is all or none, and where
-	// hosts may have more processes than slots (no --strict-slots) it takes these.
+	// order of the requests that have the same node; if there are none it waits as
+	// CommSpawn, for those that are about to come free. Else it is hard: all, for which
+	// it waits as long as the caller does, and where hosts may have more processes than
+	// slots (no --strict-slots) it takes these.
 	Soft bool
 	// Scheduler is for the scheduler, gompirun, alone: "", or "wait=DURATION": how long
-	// to wait for slots that others have. Else it waits as CommSpawn, for those that are
-	// about to come free.
+	// to wait for slots that others have.
 	Scheduler string
 }
 
@@ -60,6 +61,9 @@ func (w *Places) check() (m *control.Spawn, err error) {
 	}
 	if m.Wait, err = waitOf(w.Scheduler); err != nil {
 		return nil, err
+	}
+	if w.hard() {
+		m.Wait = control.MaxSpawnWait
 	}
 	if err := checkArch(w.Arch); err != nil {
 		return nil, err
@@ -83,6 +87,9 @@ func (w *Places) check() (m *control.Spawn, err error) {
 	}
 	return m, nil
 }
+
+// hard reports whether it waits until it has all.
+func (w *Places) hard() bool { return !w.Soft && w.Scheduler == "" }
 
 // waitOf reads Places.Scheduler.
 func waitOf(text string) (time.Duration, error) {
@@ -130,9 +137,10 @@ func pick(list []string, i int) string {
 // Allocate takes places for processes and returns a request for each, inactive: with Soft
 // perhaps fewer than were asked for. They hold their slots until they are freed, or their
 // processes have exited, or the caller's process ends: then those that are not started are
-// given back. If there are too few slots it waits as CommSpawn does, or as long as
-// want.Scheduler says, and is ErrSpawn then; ctx ends the waiting. Local, but for a round
-// trip to the head.
+// given back. While there are too few slots a hard request waits, until ctx ends
+// (ErrCancelled); one that is Soft, or with want.Scheduler, is ErrSpawn when its time is
+// over. ErrSpawn at once where there can never be as many. Local, but for a round trip to
+// the head.
 func Allocate(ctx context.Context, p *mpi.Process, want Places) ([]*mpi.Persistent, error) {
 	ops, err := Iallocate(p, want)
 	if err != nil {
@@ -180,12 +188,15 @@ func Iallocate(p *mpi.Process, want Places) ([]*mpi.Persistent, error) {
 	for i := range ops {
 		x := &place{of: a, exec: pick(want.Execs, i)}
 		a.places = append(a.places, x)
-		reqs[i] = p.GrequestStart(mpi.Grequest{Query: a.query, Cancel: a.giveUp})
+		reqs[i] = p.GrequestStart(mpi.Grequest{Query: x.queryPlace, Cancel: a.giveUp})
 		ops[i] = p.NewPersistent(Kind, x, reqs[i])
 	}
 	go func() {
 		defer cancel()
 		b, err := p.Core().Process().Control.SpawnAll(ctx, m)
+		for want.hard() && errors.Is(err, control.ErrUndecided) { // it waits for a change no longer
+			b, err = p.Core().Process().Control.SpawnAll(ctx, m)
+		}
 		a.served(ctx, m, &b, err)
 		for _, r := range reqs {
 			_ = r.GrequestComplete() // nobody else does
@@ -264,11 +275,15 @@ func (a *allocation) giveBack(list []*place) {
 	}
 }
 
-// query is of each request.
-func (a *allocation) query(st *mpi.Status) error {
+// queryPlace is of each request.
+func (x *place) queryPlace(st *mpi.Status) error {
+	a := x.of
 	a.mu.Lock()
 	st.Cancelled = a.gaveUp
 	why := a.why
+	if !a.gaveUp && (why != nil || x.id != (wire.ProcID{})) {
+		st.Stage = uint8(Allocated)
+	}
 	a.mu.Unlock()
 	if why == nil {
 		return nil

@@ -19,6 +19,7 @@ var list = []scenes.Scene{
 	{Name: "spawn", Ranks: 2, Run: spawnTwice},
 	{Name: "attach", Ranks: 2, Run: attaches},
 	{Name: "stages", Ranks: 1, Run: stages},
+	{Name: "status", Ranks: 1, Run: stageStatus},
 	{Name: "free", Ranks: 1, Run: frees},
 	{Name: "refused", Ranks: 2, Run: refused},
 	{Name: "contact", Ranks: 5, Run: contacts},

@@ -27,12 +27,44 @@ const (
 // inactive then until Start, or Startall of package mpi: those that are started together
 // are one world, in their order, whose mpi://PARENT is the starter's mpi://SELF. It is
 // complete when the process has started, with ErrSpawn if it could not be, and goes on at
-// once with the second stage, until the process has exited: see ExitOf. A place serves
+// once with the second stage, until the process has exited: see ExitOf. The status of Wait,
+// Test and the others tells which of these is complete: see StageOf. A place serves
 // once. Free gives it back, or lets its process run by itself; of an unfinished Start too.
 //
 // A process that joins the job is like any other from then on: without --ft its death ends
 // the job. How one ends that never does is said by ExitOf, and counts for nothing else.
 var Kind = &mpi.RequestKind{Name: "Process", Start: start, Next: next, Free: free}
+
+// Stage is what a request for a process has come to.
+type Stage uint8
+
+// The stages, in the order in which a request is complete.
+const (
+	Allocated Stage = iota + 1 // it has its place
+	Started                    // the process has started
+	Exited                     // the process has exited
+)
+
+// String gives the stage in lower case.
+func (s Stage) String() string {
+	switch s {
+	case 0:
+		return "none"
+	case Allocated:
+		return "allocated"
+	case Started:
+		return "started"
+	case Exited:
+		return "exited"
+	}
+	return fmt.Sprintf("stage %d", uint8(s))
+}
+
+// StageOf is the stage with the completion of which a call has returned st: Wait and Test,
+// alone and among others, GetStatus. 0: st is of no request for a process, or of one that
+// was cancelled, got no place or was inactive. An error beside the status is that of this
+// stage. Local.
+func StageOf(st mpi.Status) Stage { return Stage(st.Stage) }
 
 // place is the state of a request. Its allocation's lock guards what follows exec.
 type place struct {
@@ -250,8 +282,15 @@ func (x *place) await(exit mpi.Request) {
 	_ = exit.GrequestComplete() // nobody else does
 }
 
-func (x *place) queryStart(*mpi.Status) error { return x.failure(opStart, &x.why) }
-func (x *place) queryExit(*mpi.Status) error  { return x.failure(opEnd, &x.lost) }
+func (x *place) queryStart(st *mpi.Status) error {
+	st.Stage = uint8(Started)
+	return x.failure(opStart, &x.why)
+}
+
+func (x *place) queryExit(st *mpi.Status) error {
+	st.Stage = uint8(Exited)
+	return x.failure(opEnd, &x.lost)
+}
 
 func (x *place) failure(op calls.Name, why **fault.Fault) error {
 	unlock := x.lock()

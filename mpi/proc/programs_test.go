@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -188,13 +189,18 @@ func TestNodes(t *testing.T) {
 			return reqs
 		}
 		some := got(proc.Places{N: 9, Soft: true}, 4)
-		for _, x := range []proc.Places{{N: 1}, {N: 1, Soft: true}, {N: 1, Scheduler: "wait=30ms"}} {
+		for _, x := range []proc.Places{{N: 1, Soft: true}, {N: 1, Scheduler: "wait=30ms"}, {N: 6}} {
 			if _, err := proc.Allocate(t.Context(), p, x); want(err, mpi.ErrSpawn, "0 slots free") != nil {
 				t.Fatalf("%+v: %v", x, err)
 			}
 		}
-		// It waits for what is given back, or until it is given up.
-		more, err := proc.Iallocate(p, proc.Places{N: 2, Scheduler: "wait=1h"})
+		// A hard one waits for what is given back, or until it is given up.
+		short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		if _, err := proc.Allocate(short, p, proc.Places{N: 1}); !errors.Is(err, mpi.ErrCancelled) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
+		cancel()
+		more, err := proc.Iallocate(p, proc.Places{N: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,7 +210,7 @@ func TestNodes(t *testing.T) {
 		if err := mpi.Waitall(more); err != nil {
 			t.Fatal(err)
 		}
-		vain, err := proc.Iallocate(p, proc.Places{N: 3, Scheduler: "wait=1h"})
+		vain, err := proc.Iallocate(p, proc.Places{N: 3})
 		if err != nil {
 			t.Fatal(err)
 		}
