@@ -20,7 +20,7 @@ export CGO_ENABLED := 0
 
 # The tests take four minutes on two cores, and more on a slow machine. The ceiling is for
 # tests that hang: it says which.
-CEILING ?= .ci/ceiling 30
+CEILING ?= .ci/ceiling 1800
 VERBOSE := $(if $(V),-v,)
 
 .PHONY: help
