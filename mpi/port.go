@@ -108,10 +108,13 @@ func (p *Process) portError(op calls.Name, f *fault.Fault) error {
 // they call. The port counts on root alone, and any process of the job may have opened
 // it. Who connects may be a group of another job, but neither group may have members of
 // both: their ranks then talk by TCP, whatever transports are chosen, and share no
-// memory. When that job ends, its processes are dead. It is ErrPort when the port is closed or gone, and gives up when the context of c ends on
-// root. While a change of process sets is not decided that one of the ranks has a part in
-// it waits for the decision. c is an intracommunicator. Collective over c.
-// MPI 4.1 section 11.9.2.
+// memory. When that job ends, its processes are dead. It is ErrPort when the port is closed
+// or gone. It gives up when the context of c ends on root: a group that was met by then is
+// returned all the same, else nothing of the call is left at the port. If another rank of c
+// gives up, all ranks of c get an error, and the group at the other end, if one was met, has a
+// communicator that is revoked (ErrRevoked). While a change of process sets is not decided
+// that one of the ranks has a part in it waits for the decision. c is an intracommunicator.
+// Collective over c. MPI 4.1 section 11.9.2.
 func (c *Comm) Accept(port string, root int) (*Comm, error) { return c.meetAt(opAccept, port, root) }
 
 // Connect waits until a group accepts at a port: see Accept. A port that does not exist is
@@ -136,13 +139,20 @@ func (c *Comm) meet(op calls.Name, root int, class fault.Class, m control.Messag
 	if c.core.Rank == root {
 		var b control.MeetBody
 		if f := c.askMeet(op, class, m, &b); f != nil {
-			said, user = append([]byte{byte(f.Class)}, control.Clip(f.Err.Error(), control.MaxText)...), nil
+			said = append([]byte{byte(f.Class)}, control.Clip(f.Err.Error(), control.MaxText)...)
 		} else {
 			said = append([]byte{0}, control.Encode(&b)...)
 		}
+		if user != nil && user.Err() != nil {
+			user = nil // the others are told what came of it
+		}
 	}
-	said, f := c.core.FromRoot(op, user, root, said, control.MaxBody+1)
 	var b control.MeetBody
+	told, f := c.core.FromRoot(op, user, root, said, control.MaxBody+1)
+	if f != nil && c.core.Rank == root && said[0] == 0 && control.Decode(&b, said[1:]) == nil {
+		c.forsake(op, root, &b)
+	}
+	said = told
 	switch {
 	case f != nil:
 	case len(said) == 0 || fault.Class(said[0]) >= fault.Told:
@@ -152,6 +162,8 @@ func (c *Comm) meet(op calls.Name, root int, class fault.Class, m control.Messag
 	default:
 		if err := control.Decode(&b, said[1:]); err != nil {
 			f = &fault.Fault{Class: fault.Unreachable, Peer: int32(root), Err: fmt.Errorf("%w: %w", errSaid, err)}
+		} else if f = c.core.Confirmed(op, user); f != nil {
+			c.forsake(op, root, &b)
 		}
 	}
 	if f != nil {
@@ -161,12 +173,35 @@ func (c *Comm) meet(op calls.Name, root int, class fault.Class, m control.Messag
 	defer p.Control.ReleaseSet(b.Theirs.Number)
 	a, g, f := p.Facing(op, b.Job, b.IDs, b.Mine, b.Theirs)
 	if f == nil {
-		f = p.Face(p.Ctx, g.Remote)
+		if f = p.Face(p.Ctx, g.Remote); f != nil {
+			c.core.proc.revokeMet(a, g) // the others have it
+		}
 	}
 	if f != nil {
 		return nil, c.errorOf(op, ProcNull, -1, f)
 	}
 	return c.core.proc.newComm(c, a, g, c.Name()+"|")
+}
+
+// forsake ends what has come of a meeting of which a rank of this group does not know: the
+// others would wait for that.
+func (c *Comm) forsake(op calls.Name, root int, b *control.MeetBody) {
+	p := c.core.proc
+	a, g, f := p.core.Facing(op, b.Job, b.IDs, b.Mine, b.Theirs)
+	if f == nil && p.core.Face(p.core.Ctx, g.Remote) == nil {
+		p.revokeMet(a, g)
+	}
+	if c.core.Rank == root { // for all
+		_ = p.core.Control.Tell(&control.Set{Kind: control.KindForsake, Number: b.Theirs.Number}) // the connection is lost: the next call says so
+	}
+}
+
+// revokeMet makes the communicator with a group that was met unusable for all who have it.
+func (p *Process) revokeMet(a core.Agreed, g core.Groups) {
+	if d, err := p.newComm(nil, a, g, ""); err == nil {
+		d.Revoke()
+		_ = d.Free() // nothing is pending on it
+	}
 }
 
 var errSaid = errors.New("what the root says of the other group cannot be read")

@@ -194,3 +194,73 @@ func TestJoin(t *testing.T) {
 		must(t, w.Barrier())
 	})
 }
+
+// portOf is a port that rank 0 opens.
+func portOf(t *mpitest.T, w *mpi.Comm) string {
+	t.Helper()
+	name := make([]byte, 100)
+	if w.Rank() == 0 {
+		port, err := w.Process().OpenPort()
+		must(t, err)
+		copy(name, port)
+	}
+	must(t, mpi.Bcast(w, name, 0))
+	return strings.TrimRight(string(name), "\x00")
+}
+
+// A group that has given up its call at a port meets nobody by that: who comes then meets
+// the next one.
+func TestGivenUpPorts(t *testing.T) {
+	mpitest.Run(t, 2, func(t *mpitest.T, w *mpi.Comm) {
+		self := w.Process().Self()
+		port := portOf(t, w)
+		for round := range 120 {
+			quits := w.Rank() == round%2
+			call := (*mpi.Comm).Connect
+			if w.Rank() == 0 {
+				call = (*mpi.Comm).Accept
+			}
+			if quits {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(round%6)*200*time.Microsecond)
+				_, err := call(self.WithContext(ctx), port, 0)
+				cancel()
+				wantError(t, err, mpi.ErrCancelled)
+			}
+			must(t, w.Barrier())
+			d, err := call(self, port, 0)
+			must(t, err)
+			must(t, d.Barrier())
+			must(t, d.Free())
+		}
+	})
+}
+
+// The group at the other end is told where a rank of this one has given up when both met.
+func TestGivenUpByMember(t *testing.T) {
+	mpitest.Run(t, 3, func(t *mpitest.T, w *mpi.Comm) {
+		c, err := w.Split(w.Rank()/2, 0)
+		must(t, err)
+		port := portOf(t, w)
+		switch w.Rank() {
+		case 0:
+			_, err := c.Accept(port, 0)
+			wantError(t, err, mpi.ErrRevoked)
+			must(t, w.Barrier())
+		case 1:
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+			defer cancel()
+			_, err := c.WithContext(ctx).Accept(port, 0)
+			wantError(t, err, mpi.ErrCancelled)
+			must(t, mpi.Send(w, []int{1}, 2, 0))
+			must(t, w.Barrier())
+		case 2:
+			_, err := mpi.Recv(w, make([]int, 1), 1, 0)
+			must(t, err)
+			d, err := c.Connect(port, 0)
+			must(t, err)
+			wantError(t, d.Barrier(), mpi.ErrRevoked)
+			must(t, d.Free())
+			must(t, w.Barrier())
+		}
+	})
+}

@@ -203,6 +203,9 @@ func (c *Comm) spawn(op calls.Name, q *asked, root int) (answer, error) {
 		}
 	}
 	told, f := c.core.FromRoot(op, user, root, x.encode(), maxAnswer)
+	if f == nil && q.m.Joins && len(told) > 0 && fault.Class(told[0]) == fault.OK { // who makes a communicator knows that all do
+		f = c.core.Confirmed(op, user)
+	}
 	if f != nil {
 		if q.m.Joins && x.body.World.Number != 0 {
 			_ = c.core.Proc.Control.Tell(&control.Set{Kind: control.KindForsake, Number: x.body.World.Number}) // the connection is lost: the next call says so

@@ -178,11 +178,11 @@ func (w *Watcher) follow(ctx context.Context, name string) error {
 	if err == nil {
 		if w.page, err = openPage(c, set.Number, b, fds, w.opts); err != nil {
 			leavePage(c, &b)
+			_ = c.Control.Tell(&control.Set{Kind: control.KindUnfollow, Number: set.Number}) // who has no connection any more watches nothing
 		}
 	}
 	if err != nil {
 		ws.leave(set.Number, w)
-		_ = c.Control.Tell(&control.Set{Kind: control.KindUnfollow, Number: set.Number})
 		held.drop()
 		return controlError(ctx, op, err)
 	}

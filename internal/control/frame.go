@@ -108,7 +108,7 @@ const (
 	KindUsed                        // request of a tool; answers: KindPart, ..., KindReply
 	KindAbroad                      // request
 	KindReachable                   // one way
-	KindForsake                     // one way: of the family whose children are this set nothing comes
+	KindForsake                     // one way: no communicator comes of this set, which was given to the sender and others together
 	KindMemory                      // request
 	KindLeaveMemory                 // one way
 	KindProgress                    // one way: a newcomer that is not ready comes nearer to it

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 
+	"gompi/collectives"
 	"gompi/internal/buffer"
 	"gompi/internal/calls"
 	"gompi/internal/control"
@@ -50,6 +51,13 @@ func (c *Comm) FromRoot(op calls.Name, user context.Context, root int, b []byte,
 	}
 	told = c.telling(op, user, root, buffer.Of(b))
 	return b, c.Run(&told)
+}
+
+// Confirmed returns when all ranks have called it: each knows then that the others have what
+// they were told, and whoever gives up before knows of what. Collective over c.
+func (c *Comm) Confirmed(op calls.Name, user context.Context) *fault.Fault {
+	a := c.exchange(op, user, collectives.OpBarrier)
+	return c.Run(&a)
 }
 
 // Refusal is why the head has not done what it was asked for, as a fault; class is that

@@ -229,7 +229,7 @@ func (h *Head) attached(a *attach) {
 	defer h.unhold(mine.Number)
 	defer h.unhold(theirs.Number)
 	h.sets[mine.Number].taken = familySerials
-	h.giveAll(a.parents, theirs.Number)
+	h.shareAll(a.parents, theirs.Number)
 	h.giveAll(a.procs, mine.Number)
 	kin := &control.MeetBody{Mine: theirs, Theirs: mine, Job: h.cfg.Job, IDs: mine.Number}
 	for _, id := range a.procs.All() {

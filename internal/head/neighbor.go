@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"gompi/internal/control"
 	"gompi/internal/serials"
@@ -173,8 +174,44 @@ func (h *Head) callOut(nb *Neighbor, id uint64, t *meeting) {
 	h.tellNeighbor(nb, control.Neighbor{Do: control.NeighborCall, ID: id, Members: t.members, Port: t.name})
 }
 
-// hangUp: a group of this job connects to a port of another no more, unless the other
-// group has met it already.
+// RecallWait is how long a group that has given up waits for another job to say whether it
+// was met before.
+const RecallWait = 10 * time.Second
+
+// recall: who connects to a port of another job has given up. Whether the group was met
+// before that the other job says: it is answered then.
+func (h *Head) recall(t *meeting) {
+	if t.until == 0 {
+		t.until = h.now() + RecallWait
+		h.tellNeighbor(t.out, control.Neighbor{Do: control.NeighborHangUp, ID: t.number})
+	}
+}
+
+// nextRecall is when the first job that was asked so is waited for no longer.
+func (h *Head) nextRecall() (at time.Duration, ok bool) {
+	for nb := range h.neighbors {
+		for _, t := range nb.ours {
+			if t.until != 0 && !t.over && (!ok || t.until < at) {
+				at, ok = t.until, true
+			}
+		}
+	}
+	return at, ok
+}
+
+// tickRecall refuses those that have waited too long.
+func (h *Head) tickRecall() {
+	for nb := range h.neighbors {
+		for _, t := range nb.ours {
+			if t.until != 0 && !t.over && t.until <= h.now() {
+				h.unparkWith(t.w, errGivenUp)
+			}
+		}
+	}
+}
+
+// hangUp: a group of this job connects to a port of another no more, and nobody waits for
+// what that says.
 func (h *Head) hangUp(nb *Neighbor, t *meeting) {
 	if nb.ours[t.number] != t || t.over {
 		return
@@ -182,7 +219,9 @@ func (h *Head) hangUp(nb *Neighbor, t *meeting) {
 	if t.over = true; !nb.up { // it has not called
 		delete(nb.ours, t.number)
 	}
-	h.tellNeighbor(nb, control.Neighbor{Do: control.NeighborHangUp, ID: t.number})
+	if t.until == 0 { // else it was told
+		h.tellNeighbor(nb, control.Neighbor{Do: control.NeighborHangUp, ID: t.number})
+	}
 }
 
 // refuseOut: it meets nobody there.
@@ -276,6 +315,7 @@ func (h *Head) metOut(nb *Neighbor, m *control.Neighbor) error {
 	delete(nb.ours, m.ID)
 	defer h.showGroup(nb, t.members) // the others hear of the ends in any case
 	if t.over {
+		h.cutAll(nb, t.members, m.Members)
 		return nil
 	}
 	mine, err := h.define(t.members)
@@ -289,6 +329,19 @@ func (h *Head) metOut(nb *Neighbor, m *control.Neighbor) error {
 	defer h.unhold(theirs.Number)
 	h.answerMeeting(t, &control.MeetBody{Mine: mine, Theirs: theirs, Job: nb.Job, IDs: m.Number})
 	return nil
+}
+
+// cutAll tells the processes of a group that has met one of this job that these do not know
+// of it: they would be waited for.
+func (h *Head) cutAll(nb *Neighbor, mine, theirs wire.Members) {
+	for _, id := range mine.All() {
+		if !h.takesPart(id) {
+			continue
+		}
+		for _, other := range theirs.All() {
+			h.tellNeighbor(nb, control.Neighbor{Do: control.NeighborCut, By: id, Proc: other, Text: "it had given up connecting when it was accepted"})
+		}
+	}
 }
 
 // meetIn: a group of this job accepts one of a neighbor.

@@ -285,7 +285,7 @@ func (h *Head) now() time.Duration {
 // Next is when Tick has something to do; false: never, as things are.
 func (h *Head) Next() (at time.Duration, ok bool) {
 	at, ok = h.book.Next()
-	for _, next := range [...]func() (time.Duration, bool){h.nextBehind, h.nextShort} {
+	for _, next := range [...]func() (time.Duration, bool){h.nextBehind, h.nextShort, h.nextRecall} {
 		if t, is := next(); is && (!ok || t < at) {
 			at, ok = t, true
 		}
@@ -299,6 +299,7 @@ func (h *Head) Tick() {
 	h.settle()
 	h.tickBehind()
 	h.tickShort()
+	h.tickRecall()
 }
 
 // forgo: who asked for an operation needs no answer any more.

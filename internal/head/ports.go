@@ -4,6 +4,7 @@ package head
 
 import (
 	"slices"
+	"time"
 
 	"gompi/internal/control"
 	"gompi/internal/group"
@@ -28,9 +29,10 @@ type meeting struct {
 	members wire.Members
 
 	in, out *Neighbor
-	number  uint64 // there
-	name    string // of the port; out
-	over    bool   // nobody waits for the answer any more; out
+	number  uint64        // there
+	name    string        // of the port; out
+	over    bool          // nobody waits for the answer any more; out
+	until   time.Duration // who connects has given up, and waits so long for what the other job says; 0: it has not; out
 }
 
 // service is a name that a process has published for a port.
@@ -207,7 +209,7 @@ func (h *Head) introduce(a, c *meeting) {
 
 // answerMeeting answers a group of this job.
 func (h *Head) answerMeeting(t *meeting, b *control.MeetBody) {
-	h.giveAll(t.members, b.Theirs.Number)
+	h.shareAll(t.members, b.Theirs.Number)
 	h.unpark(t.w)
 	h.answer(t.w.proc, t.w.id, b)
 }
@@ -220,6 +222,12 @@ func (h *Head) giveAll(members wire.Members, set uint32) {
 			h.give(q, set)
 		}
 	}
+}
+
+// shareAll is giveAll, and notes to whom: one of them may forsake the set for all.
+func (h *Head) shareAll(members wire.Members, set uint32) {
+	h.sets[set].shared = members
+	h.giveAll(members, set)
 }
 
 // stopMeeting: t waits no more.

@@ -122,7 +122,7 @@ func (h *Head) oneWay(p *proc, f control.Frame) error {
 			return err
 		}
 		if w := p.reqs[m.ID]; w != nil {
-			h.unparkWith(w, control.Refused("cancelled"))
+			h.cancel(w)
 		}
 	}
 	return nil

@@ -40,7 +40,8 @@ type set struct {
 	dynamic bool                   // it came of a change
 	board   bool                   // its members were given memory
 	undone  bool                   // it came of a change that was rolled back
-	parents wire.Members           // who were given it together, as that of the children whom they have spawned
+	shared  wire.Members           // who were given it together: of processes that they have spawned, or a group that they have met
+	spawned bool                   // the former
 	strange bool                   // it is of another job, and only told of: nobody can name it
 	op      uint32                 // the operation that is not decided of which it came, or its members; 0: none
 

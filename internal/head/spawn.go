@@ -358,8 +358,8 @@ func (h *Head) answerSpawn(s *spawn) {
 		w.spawn = nil
 		h.unpark(w)
 		if s.joins {
-			h.sets[s.world].parents = s.parents
-			h.giveAll(s.parents, s.world)
+			h.shareAll(s.parents, s.world)
+			h.sets[s.world].spawned = true
 		} else {
 			h.give(w.proc, s.world)
 		}
@@ -395,23 +395,23 @@ func (h *Head) forsakeSpawn(s *spawn) {
 	}
 }
 
-// forsake: p, a parent, has no communicator with the children of a set, nor have the
-// others, who cannot know of it. The children are not needed.
+// forsake: p, one of those to whom a set was given together, has no communicator with its
+// members, nor have the others, who cannot know of it. Children are not needed then.
 func (h *Head) forsake(p *proc, number uint32) {
 	t := h.sets[number]
-	if t == nil || t.parents.Index(p.id) < 0 {
+	if t == nil || t.shared.Index(p.id) < 0 {
 		return
 	}
-	parents := t.parents
-	t.parents = wire.Members{}
+	shared := t.shared
+	t.shared = wire.Members{}
 	var list []wire.ProcID
 	for _, id := range t.members.All() {
-		if h.takesPart(id) {
+		if t.spawned && h.takesPart(id) {
 			list = append(list, id)
 		}
 	}
 	h.tell(Discarded, list)
-	for _, id := range parents.All() {
+	for _, id := range shared.All() {
 		if q := h.proc(id); q != nil {
 			h.release(q, number, control.Had{})
 		}

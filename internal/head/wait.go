@@ -105,6 +105,18 @@ func (h *Head) unpark(w *wait) {
 	}
 }
 
+// cancel: who has asked gives a request up that waits. It is answered in any case: refused,
+// or, where another job has it in hand, as that says.
+func (h *Head) cancel(w *wait) {
+	if t := w.meeting; t != nil && t.out != nil && t.out.up {
+		h.recall(t)
+		return
+	}
+	h.unparkWith(w, errGivenUp)
+}
+
+var errGivenUp = control.Refused("cancelled")
+
 // unparkWith ends a waiting request with an error.
 func (h *Head) unparkWith(w *wait, err error) {
 	h.unpark(w)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"gompi/internal/scenes"
 	"gompi/mpi"
@@ -23,6 +24,7 @@ var list = []scenes.Scene{
 	{Name: "free", Ranks: 1, Run: frees},
 	{Name: "refused", Ranks: 2, Run: refused},
 	{Name: "contact", Ranks: 5, Run: contacts},
+	{Name: "withdrawn", Ranks: 2, Run: withdrawn},
 	{Name: "early", Ranks: 2, Run: earlyClient},
 	{Name: "connect", Ranks: 4, Run: connects},
 	{Name: "dropped", Ranks: 2, Run: dropped},
@@ -534,4 +536,72 @@ func dropped(ctx context.Context, w *mpi.Comm) error {
 	}
 	_, err := proc.RemoteAttach(p.Self(), r)
 	return errors.Join(want(err, mpi.ErrRevoked), r.Free(), w.Barrier())
+}
+
+// A contact that was given up meets nobody: who comes then meets the next one.
+func withdrawn(ctx context.Context, w *mpi.Comm) error {
+	p := w.Process()
+	var served []*mpi.Persistent
+	if w.Rank() == 0 {
+		var err error
+		if served, err = proc.Iaccept(p, "patient", 1); err != nil {
+			return err
+		}
+	}
+	for round := range 60 {
+		var r *mpi.Persistent
+		quits := round%2 == w.Rank()
+		switch {
+		case w.Rank() == 1 && quits:
+			r = proc.Icontact(p, "patient")
+		case w.Rank() == 0:
+			r = served[0]
+			if round > 0 && quits {
+				if err := r.Start(); err != nil {
+					return err
+				}
+			}
+		}
+		if quits {
+			<-time.After(time.Duration(round%5) * 100 * time.Microsecond)
+			if err := r.Cancel(); err != nil {
+				return err
+			}
+			if st, err := r.Wait(); err != nil || !st.Cancelled {
+				return fmt.Errorf("round %d: status %v, %w", round, st, err)
+			}
+		}
+		if err := w.Barrier(); err != nil {
+			return err
+		}
+		switch {
+		case w.Rank() == 0:
+			if err := r.Start(); err != nil {
+				return err
+			}
+		case quits:
+			if err := r.Free(); err != nil {
+				return err
+			}
+			fallthrough
+		default:
+			r = proc.Icontact(p, "patient")
+		}
+		if _, err := r.Wait(); err != nil {
+			return err
+		}
+		d, err := proc.RemoteAttach(p.Self(), r)
+		if err != nil {
+			return fmt.Errorf("round %d: %w", round, err)
+		}
+		if err := d.Disconnect(); err != nil {
+			return err
+		}
+		if w.Rank() == 1 {
+			if err := r.Free(); err != nil {
+				return err
+			}
+		}
+	}
+	return errors.Join(mpi.FreeAll(served), w.Barrier())
 }

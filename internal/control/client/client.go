@@ -37,13 +37,20 @@ type Client struct {
 	out  outbox
 
 	mu     sync.Mutex
-	cond   sync.Cond               // events, err have changed
-	calls  map[uint32]chan *answer // nil: given up, and what is to be given back may still come
-	gives  map[uint32]control.Kind // of these
+	cond   sync.Cond                  // events, err have changed
+	calls  map[uint32]chan *answer    // nil: given up, and what is to be given back may still come
+	late   map[uint32]control.Message // what these ask
+	same   map[any]*sameLate          // of these, by abandoned.same
 	lastID uint32
 	events []control.Event
 	err    error // set once, when nothing more will come
 	closed bool
+}
+
+// sameLate are answers for the same thing that nobody waits for.
+type sameLate struct {
+	n    int           // that are still to come
+	over chan struct{} // closed when all have come, and were given back
 }
 
 // answer is what a call gets.
@@ -96,7 +103,7 @@ func dial(addr, token string, wait time.Duration) (*Client, *control.Welcome, er
 
 // newClient makes a client of a connection that was welcomed.
 func newClient(conn *socket, in *fdReader) *Client {
-	c := &Client{conn: conn, done: make(chan struct{}), calls: map[uint32]chan *answer{}, gives: map[uint32]control.Kind{}}
+	c := &Client{conn: conn, done: make(chan struct{}), calls: map[uint32]chan *answer{}, late: map[uint32]control.Message{}, same: map[any]*sameLate{}}
 	c.cond.L = &c.mu
 	c.out.init()
 	go c.read(in)
@@ -220,60 +227,41 @@ func (c *Client) readFrames(in *fdReader) error {
 }
 
 // deliver hands an answer to its call. If the call has given up it closes the
-// descriptors, and releases the set.
+// descriptors, and gives back what was given.
 func (c *Client) deliver(id uint32, a *answer) {
 	c.mu.Lock()
-	ch, kind := c.calls[id], c.gives[id]
+	ch, asked := c.calls[id], c.late[id]
 	delete(c.calls, id)
-	delete(c.gives, id)
+	delete(c.late, id)
 	c.mu.Unlock()
 	if ch != nil {
 		ch <- a // has room for the only answer
 		return
 	}
 	control.CloseFiles(a.fds[:]...)
-	if a.reply.Err() == nil {
-		c.giveBack(kind, a.reply.Body)
+	if asked == nil {
+		return
 	}
-}
-
-// giveBack gives back what an answer has given, which nobody has waited for. A
-// connection that is lost holds nothing.
-func (c *Client) giveBack(kind control.Kind, body []byte) {
-	switch kind {
-	case control.KindLookup:
-		var b control.DescribeBody
-		if control.Decode(&b, body) == nil {
-			_ = c.ReleaseSet(b.Set.Number)
-		}
-	case control.KindMeet, control.KindAttach:
-		var b control.MeetBody
-		if control.Decode(&b, body) == nil {
-			_ = c.ReleaseSet(b.Theirs.Number)
-		}
-	case control.KindAlgebra:
-		var b control.SetsBody
-		if control.Decode(&b, body) == nil {
-			for _, s := range b.Sets {
-				_ = c.ReleaseSet(s.Number)
-			}
-		}
-	case control.KindMemory:
-		var b control.MemoryBody
-		if control.Decode(&b, body) == nil {
-			_ = c.tell(&control.LeaveMemory{Name: b.Name})
-		}
-	case control.KindSubmit:
-		var b control.OpBody
-		if control.Decode(&b, body) == nil && b.Op != 0 {
-			_ = c.tell(&control.Op{Kind: control.KindForget, Op: b.Op})
-		}
+	r := requests[control.KindOf(asked)]
+	if a.reply.Err() == nil {
+		r.back(c, asked, a.reply.Body)
+	}
+	if r.same == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := r.same(asked)
+	l := c.same[key]
+	if l.n--; l.n == 0 {
+		close(l.over)
+		delete(c.same, key)
 	}
 }
 
 // Ask sends a request and reads its answer into body; what it keeps of that it
-// owns. Ctx ends the wait; an operation that was taken meanwhile, and sets that were
-// given, are given back; a Spawn that has happened when ctx ends is answered. Tell sends what has no answer.
+// owns. Ctx ends the wait. What may have an effect has none then, or is answered although
+// ctx has ended; what was only given is given back.
 func (c *Client) Ask(ctx context.Context, m, body control.Message) error {
 	b, err := c.ask(ctx, m)
 	if err != nil {
@@ -329,7 +317,12 @@ func (c *Client) wait(ctx context.Context, m control.Message) (*answer, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	ch := make(chan *answer, 1)
+	ch, r := make(chan *answer, 1), requests[control.KindOf(m)]
+	if r.same != nil {
+		if err := c.afterSame(ctx, r.same(m)); err != nil {
+			return nil, err
+		}
+	}
 	c.mu.Lock()
 	if c.closed {
 		c.mu.Unlock()
@@ -345,17 +338,17 @@ func (c *Client) wait(ctx context.Context, m control.Message) (*answer, error) {
 	c.calls[id] = ch
 	c.mu.Unlock()
 	if err := c.request(ctx, id, m); err != nil {
-		c.forget(id, ch, 0)
+		c.forget(id, ch, nil)
 		return nil, err
 	}
 	select {
 	case a := <-ch:
 		return a, nil
 	case <-ctx.Done():
-		if control.KindOf(m) == control.KindSpawn {
+		if r.waits {
 			return c.cancelled(ctx, id, ch)
 		}
-		if c.forget(id, ch, control.KindOf(m)) {
+		if c.forget(id, ch, m) {
 			// Best effort: a lost connection forgets the request as well.
 			_ = c.tell(&control.Cancel{ID: id})
 		}
@@ -386,20 +379,53 @@ func (c *Client) cancelled(ctx context.Context, id uint32, ch chan *answer) (*an
 		}
 		return a, nil
 	case <-c.done:
-		c.forget(id, ch, 0)
+		c.forget(id, ch, nil)
 		return nil, ctx.Err()
 	}
 }
 
-// forget gives a call up; false if its answer has come already. What
-// an answer gives, if its question is of such a kind, is then given back.
-func (c *Client) forget(id uint32, ch chan *answer, kind control.Kind) bool {
+// afterSame waits until nothing is to be given back any more for the same thing.
+func (c *Client) afterSame(ctx context.Context, key any) error {
+	for {
+		c.mu.Lock()
+		late := c.same[key]
+		c.mu.Unlock()
+		if late == nil {
+			return nil
+		}
+		select {
+		case <-late.over:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-c.done:
+			return nil // the request says why
+		}
+	}
+}
+
+// awaitLate notes that one more answer for the same thing is to be given back; mu is held.
+func (c *Client) awaitLate(key any) {
+	l := c.same[key]
+	if l == nil {
+		l = &sameLate{over: make(chan struct{})}
+		c.same[key] = l
+	}
+	l.n++
+}
+
+// forget gives a call up; false if its answer has come already. What an answer to
+// asked gives, nil: nothing, is then given back.
+func (c *Client) forget(id uint32, ch chan *answer, asked control.Message) bool {
 	c.mu.Lock()
 	waiting := c.calls[id] == ch
 	delete(c.calls, id)
-	switch kind {
-	case control.KindLookup, control.KindAlgebra, control.KindSubmit, control.KindMeet, control.KindAttach:
-		c.calls[id], c.gives[id] = nil, kind
+	if asked != nil {
+		if r := requests[control.KindOf(asked)]; r.back != nil {
+			c.calls[id], c.late[id] = nil, asked
+			if r.same != nil {
+				c.awaitLate(r.same(asked))
+			}
+		}
 	}
 	c.mu.Unlock()
 	if !waiting {
