@@ -56,11 +56,13 @@ type outRing struct {
 	checked      uint32 // pos after the last kindCheck
 	gen          uint32
 	mem, headMem []byte
+	renewal      renewal
 }
 
 func newOutRing(m []byte, g shape, u use, w ways.Table) outRing {
 	at := u.start()
 	o := outRing{mem: m, gen: u.generation(), pos: at, done: at, checked: at, limit: g.slots - 1, bell: -1, eager: g.eager, span: g.first(), turn: g.first(), stretched: g.first() == g.data, widened: g.data <= streamBytes, hot: hotBytes}
+	o.renewal.at = at
 	o.setWays(w)
 	o.box, o.slots, o.data = viewBox(m, g)
 	return o
@@ -126,6 +128,9 @@ func (o *outRing) refresh() bool {
 		return o.dataDone != before
 	}
 	o.done = done
+	if o.pos-o.renewal.at >= renewEvery {
+		o.renew()
+	}
 	return true
 }
 
