@@ -252,6 +252,9 @@ func (b *Board) Renew(last uint32) {
 			b.view(b.place(b.rank, i)).word.Store(0)
 		}
 	}
+	if b.size > TreeRanks {
+		b.renewCentral()
+	}
 	b.WakeAll()
 }
 

@@ -17,6 +17,7 @@ import (
 type crew struct {
 	boards []Board
 	seq    uint32
+	mark   byte // in the second byte of what each rank gives
 }
 
 func newCrew(size int) *crew {
@@ -45,7 +46,7 @@ func (c *crew) run(t *testing.T, op collectives.Op, root int) {
 	left := 0
 	for r := range c.boards {
 		in := make([]byte, 8)
-		in[0] = 1 << r
+		in[0], in[1] = 1<<r, c.mark
 		outs[r] = make([]byte, 8*size)
 		n := 8
 		if op == collectives.OpGather {
@@ -88,6 +89,9 @@ func (c *crew) run(t *testing.T, op collectives.Op, root int) {
 		}
 		if outs[r][0] != byte(want) {
 			t.Errorf("%v: rank %d has %d, want %d", op, r, outs[r][0], want)
+		}
+		if op == collectives.OpAllreduce && outs[r][1] != c.mark*byte(size) {
+			t.Errorf("%v %#x: rank %d has mark %d, want %d", op, c.seq, r, outs[r][1], c.mark*byte(size))
 		}
 	}
 }

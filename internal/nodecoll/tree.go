@@ -4,6 +4,7 @@ package nodecoll
 
 import (
 	"iter"
+	"sync/atomic"
 
 	"gompi/collectives"
 	"gompi/internal/mem"
@@ -239,6 +240,20 @@ func (b *Board) arrive(seq uint32) bool {
 		if arrived.CompareAndSwap(w, uint64(seq)<<32|uint64(n)) {
 			return int64(n) == int64(b.size)
 		}
+	}
+}
+
+// renewCentral takes back what operations without levels have left that are over on all ranks:
+// the counts, and the results, which belong to no rank.
+func (b *Board) renewCentral() {
+	takeBack := func(w *atomic.Uint64) {
+		if old := w.Load(); old != 0 && !Later(uint32(old>>32), b.seen) {
+			w.CompareAndSwap(old, 0)
+		}
+	}
+	for i := range b.head.arrived {
+		takeBack(&b.head.arrived[i])
+		takeBack(&b.view(b.cell(b.size, uint32(i))).word)
 	}
 }
 

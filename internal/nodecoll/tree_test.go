@@ -3,8 +3,11 @@
 package nodecoll
 
 import (
+	"fmt"
 	"slices"
 	"testing"
+
+	"gompi/collectives"
 )
 
 // Each rank but 0 stands under one that has it below, the ranks under one follow
@@ -33,6 +36,36 @@ func TestTree(t *testing.T) {
 		}
 		if under[0] != size {
 			t.Fatalf("%d: %d ranks are in the tree", size, under[0])
+		}
+	}
+}
+
+// However many calls by messages come between, a count or a result of before is none of now,
+// where ranks are many.
+func TestCentralNumbersWrap(t *testing.T) {
+	for _, between := range []uint32{RenewEvery, SeqMask/2 + 1 + RenewEvery, SeqMask + 1} {
+		for name, central := range map[string]bool{"central": true, "levels": false} {
+			t.Run(fmt.Sprintf("%s %#x", name, between), func(t *testing.T) {
+				c := newCrew(TreeRanks + 1)
+				for r := range c.boards {
+					if central {
+						c.boards[r].TellCentral()
+					}
+					c.boards[r].Decided()
+				}
+				for at := uint32(0); at < 2*between; at += RenewEvery {
+					for r := range c.boards {
+						c.boards[r].Renew((at-1)&SeqMask + 1)
+					}
+					if at%between == 0 {
+						c.seq = at & SeqMask
+						c.mark++
+						c.run(t, collectives.OpAllreduce, 0)
+						c.run(t, collectives.OpBarrier, 0)
+						c.run(t, collectives.OpReduce, 7)
+					}
+				}
+			})
 		}
 	}
 }
