@@ -324,19 +324,21 @@ func (sd *sends) hasHeard(p *Peer) {
 // pumpAll retries every peer with something queued, and goes on with streams.
 // It returns how many pieces of these it has sent.
 func (sd *sends) pumpAll() (pieces int) {
-	kept := sd.net.blocked[:0]
-	all := sd.net.blocked
-	for _, p := range all {
+	nt := sd.net
+	kept := 0
+	for i := 0; i < len(nt.blocked); i++ { // what fails here may list others
+		p := nt.blocked[i]
 		sd.pump(p)
 		pieces += sd.feed(p)
 		if p.hasQueued() && p.state != peerDown {
-			kept = append(kept, p)
+			nt.blocked[kept] = p
+			kept++
 		} else {
 			p.listed = false
 		}
 	}
-	clear(all[len(kept):])
-	sd.net.blocked = kept
+	clear(nt.blocked[kept:])
+	nt.blocked = nt.blocked[:kept]
 	return pieces
 }
 
