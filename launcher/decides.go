@@ -152,7 +152,7 @@ func (v *flagValues) lets(o *options, others []string) error {
 }
 
 // ofHeads are the flags of a head of several jobs.
-var ofHeads = []string{"head", "slots", "host", "hostfile", "f", "policy", "manager", "discover", "watch-hostfile", "verbose", "quiet"}
+var ofHeads = []string{"head", "slots", "host", "hostfile", "policy", "manager", "discover", "watch-hostfile", "verbose"}
 
 // holds makes a head of several jobs of the flags.
 func (v *flagValues) holds(o *options) error {

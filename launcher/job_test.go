@@ -38,7 +38,7 @@ func TestHowJobsEnd(t *testing.T) {
 		{"-np 5 RANK good", 0, `^$`, ""},
 		{"-np 3 echo hi", 0, `^$`, "hi hi hi"},
 		{"-np 2 RANK lines a 2 : -np 1 RANK lines b 1", 0, `^$`, "a,0, a,0, a,1,a a,1,a b,0,"},
-		{"-np 1 --tag echo hi : -np 2 --tag=false echo ho", 1, `before the first program`, ""},
+		{"-np 1 --tag echo hi : -np 2 --tag=false echo ho", 2, `before the first program`, ""},
 		{"--tag -np 1 echo hi : -np 1 echo ho", 0, `^$`, "[0],hi [1],ho"},
 		{"--eager 77 -np 2 -x GOMAXPROCS=1 RANK report", 0, `^$`, "0,2,0,77,false 1,2,0,77,false"},
 
@@ -63,7 +63,7 @@ func TestHowJobsEnd(t *testing.T) {
 		{"-np 1 RANK wait : -np 1 /no/such/program", 127, `no such program`, ""},
 		{"-np 2 --wdir /no/such/dir RANK nothing", 1, `^gompirun: stat /no/such/dir: no such file or directory\n$`, ""},
 		{"--wdir " + dir + " -np 1 pwd", 0, `^$`, dir},
-		{"--no-such-flag x", 1, `^gompirun: unknown flag: --no-such-flag\nTry gompirun --help\.\n$`, ""},
+		{"--no-such-flag x", 2, `^gompirun: unknown flag: --no-such-flag\nTry gompirun --help\.\n$`, ""},
 
 		{"-np 1 RANK badparent", 0, `^$`, "error:,true"},
 	} {

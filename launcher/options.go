@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -63,18 +62,11 @@ func flags(o *options, first bool) *flagValues {
 	s.SortFlags = false
 	s.SetInterspersed(false)
 	s.Usage = func() {}
-	s.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-		if a, ok := aliases[name]; ok {
-			name = a
-		}
-		return pflag.NormalizedName(name)
-	})
 	s.IntVarP(&v.NP, "np", "n", 0, "processes to start (default: the slots of the hosts, or one per usable CPU)")
 	s.StringVarP(&v.hosts, "host", "H", "", "hosts as `NAME[:SLOTS],...`; only this host for now")
 	s.StringVar(&v.hostfile, "hostfile", "", "`FILE` of hosts: NAME [slots=N] [max_slots=N] a line")
 	s.StringArrayVarP(&v.x, "x", "x", nil, "set `NAME=VALUE` for the processes (NAME: already exported, as everything is)")
 	s.StringVar(&v.Wdir, "wdir", "", "start the processes in `DIR`")
-	habitual(s, o, v, first)
 	if !first {
 		return v
 	}
@@ -121,14 +113,15 @@ func parse(args []string, getenv func(string) string) (*options, error) {
 	var first *flagValues
 	for i, part := range split(args) {
 		v := flags(o, i == 0)
-		words, err := longFlags(v.set, part)
+		job := v.set
+		if first != nil {
+			job = first.set
+		}
+		words, err := longFlags(v.set, job, part)
 		if err != nil {
 			return nil, err
 		}
 		if err := v.set.Parse(words); err != nil {
-			if i > 0 && strings.HasPrefix(err.Error(), "unknown") {
-				err = fmt.Errorf("%w (flags about the whole job go before the first program)", err)
-			}
 			return nil, usageError{err}
 		}
 		switch {
@@ -177,41 +170,101 @@ func split(args []string) [][]string {
 	return parts
 }
 
-// longFlags gives the one-dash spellings of other launchers (-np, -host) the
-// two dashes that pflag wants, up to the first word that is no flag, and refuses
-// what only others have.
-func longFlags(s *pflag.FlagSet, args []string) ([]string, error) {
-	out := append([]string(nil), args...)
-	for i := 0; i < len(out); i++ {
-		a := out[i]
+// longFlags gives every flag up to the first word that is none the two dashes that pflag
+// wants (-np, -host), gives the flags of other launchers as ours, and refuses the others with
+// what to use. job are the flags of a line's first program.
+func longFlags(s, job *pflag.FlagSet, args []string) ([]string, error) {
+	var out []string
+	for i := 0; i < len(args); i++ {
+		a := args[i]
 		if len(a) < 2 || a[0] != '-' || a == "--" {
-			break
+			return append(out, args[i:]...), nil
 		}
-		name, _, hasValue := strings.Cut(strings.TrimLeft(a, "-"), "=")
-		if (name == "genv" || name == "env") && i+2 < len(out) && !strings.HasPrefix(out[i+1], "-") {
-			out = slices.Replace(out, i, i+3, "-x", out[i+1]+"="+out[i+2])
-			name = "x"
+		name, value, has := strings.Cut(strings.TrimLeft(a, "-"), "=")
+		if base := strings.TrimRight(name, "0123456789"); a[1] != '-' && !has && base != name && declared(s, name) == nil && takesNumber(s, base) {
+			name, value, has = base, name[len(base):], true // -n4
 		}
-		f := s.Lookup(name)
-		if text, ok := foreign(name); f == nil && ok {
-			return nil, usagef("%s: %s", a, text)
-		}
-		if f == nil && a[1] != '-' {
-			// Shorthands: -n 4, -n4, -v.
-			f = s.ShorthandLookup(a[1:2])
-			hasValue = len(a) > 2
-		} else if f != nil && a[1] != '-' && len(name) > 1 {
-			out[i] = "-" + a
+		f := declared(s, name)
+		if f == nil {
+			words, n, err := foreignWords(s, job, a, name, value, has, args[i+1:])
+			if err != nil {
+				return nil, err
+			}
+			out, i = append(out, words...), i+n
+			continue
 		}
 		switch {
-		case f == nil || hasValue:
-		case f.NoOptDefVal == "":
+		case has:
+			out = append(out, "--"+f.Name+"="+value)
+		case f.NoOptDefVal == "" && i+1 < len(args):
 			i++
-		case f.Name == "head" && i+1 < len(out) && !strings.HasPrefix(out[i+1], "-"):
-			out = slices.Replace(out, i, i+2, "--head="+out[i+1]) // which starts no program
+			value = args[i]
+			out = append(out, "--"+f.Name, value)
+		case f.Name == "head" && i+1 < len(args) && !strings.HasPrefix(args[i+1], "-"):
+			i++
+			out = append(out, "--head="+args[i]) // which starts no program
+		default:
+			out = append(out, "--"+f.Name)
+		}
+		if f.Name == "output" {
+			if use := otherOutput(value); use != "" {
+				return nil, usagef("--output %s: %s", value, use)
+			}
 		}
 	}
 	return out, nil
+}
+
+// declared is one of our own flags, by its name or its letter.
+func declared(s *pflag.FlagSet, name string) *pflag.Flag {
+	if len(name) == 1 {
+		if f := s.ShorthandLookup(name); f != nil {
+			return f
+		}
+	}
+	return s.Lookup(name)
+}
+
+// takesNumber reports whether a number may stand right behind a flag of one dash.
+func takesNumber(s *pflag.FlagSet, name string) bool {
+	if f := declared(s, name); f != nil {
+		return f.Value.Type() == "int"
+	}
+	f := foreignByName[name]
+	return f != nil && f.words == 1
+}
+
+// foreignWords is what a flag means that is not declared, and how many of the words behind it
+// are its own.
+func foreignWords(s, job *pflag.FlagSet, a, name, value string, has bool, rest []string) (words []string, n int, err error) {
+	f := foreignByName[name]
+	switch {
+	case f == nil && declared(job, name) != nil:
+		return nil, 0, usagef("unknown flag: %s (flags about the whole job go before the first program)", a)
+	case f == nil && a[1] != '-' && len(name) > 1 && s.ShorthandLookup(name[:1]) != nil:
+		return nil, 0, usagef("unknown flag: %s (the value of -%s is a word of its own: -%s %s)", a, name[:1], name[:1], strings.TrimLeft(a, "-")[1:])
+	case f == nil:
+		return nil, 0, usagef("unknown flag: %s", a)
+	}
+	if !has && (f.as != "" || f.take != nil) {
+		if n = f.words; n == 2 && len(rest) > 0 && strings.Contains(rest[0], "=") {
+			n = 1 // -genv NAME=VALUE
+		}
+		if len(rest) < n {
+			return nil, 0, usagef("flag needs an argument: %s", a)
+		}
+		value, has = strings.Join(rest[:n], "="), n > 0
+	}
+	words, refused := f.translate(value, has)
+	if refused != "" {
+		return nil, 0, usagef("%s: %s", a, refused)
+	}
+	for _, w := range words {
+		if name, is := strings.CutPrefix(w, "--"); is && s.Lookup(name) == nil {
+			return nil, 0, usagef("unknown flag: %s, which is %s (flags about the whole job go before the first program)", a, strings.Join(words, " "))
+		}
+	}
+	return words, n, nil
 }
 
 // whole checks the flags about the whole job.
@@ -234,11 +287,12 @@ func (v *flagValues) whole(o *options) (err error) {
 		}
 		o.Stdin = launch.StdinTo(r)
 	}
-	switch o.Bind {
+	switch o.Bind = place(o.Bind, "overload-allowed if-supported"); o.Bind {
 	case "", "core", "numa", "none":
 	default:
 		return usagef("--bind %s: not core, numa or none%s", o.Bind, remark(instead(o.Bind)))
 	}
+	v.mapBy = place(v.mapBy, "oversubscribe")
 	if n, ok := strings.CutPrefix(v.mapBy, "ppr:"); ok && (strings.HasSuffix(n, ":node") || strings.HasSuffix(n, ":host")) {
 		if v.perHost, err = strconv.Atoi(n[:len(n)-len(":node")]); err != nil || v.perHost < 1 {
 			return usagef("--map %s: not ppr:N:node", v.mapBy)
@@ -262,7 +316,7 @@ func (v *flagValues) spread() error {
 	case v.perHost < 1:
 		return usagef("-N %d: at least 1 process is needed", v.perHost)
 	case v.NP > v.perHost:
-		return usagef("-np %d with -N %d needs %d hosts; this version of gompirun starts processes on this host only", v.NP, v.perHost, (v.NP+v.perHost-1)/v.perHost)
+		return usagef("-np %d with -N %d needs %d hosts; %s (srun's -N, the number of hosts, is not needed)", v.NP, v.perHost, (v.NP+v.perHost-1)/v.perHost, oneHost)
 	case v.NP == 0:
 		v.NP = v.perHost
 	}
