@@ -106,7 +106,7 @@ var (
 	ErrPeerGone    = errors.New("peer process is gone")
 	ErrUnreachable = errors.New("peer cannot be reached")
 	ErrProtocol    = errors.New("peer broke the protocol")
-	ErrCut         = errors.New("peer has cut the connection: it found this process breaking the protocol")
+	ErrCut         = errors.New("peer has cut the connection: it found this process breaking the protocol, or has no memory for its messages")
 	ErrCancelled   = errors.New("transfer was cancelled")
 	ErrUnavailable = errors.New("transport is not available here")
 	ErrHidden      = errors.New("memory is not exposed any more")

@@ -106,6 +106,7 @@ func (t *Transport) makeBoxTaken(fd int, head *headWords) (outRing, error) {
 	o, err := t.fillBox(fd, grid.box(i), e, u, g)
 	if err != nil {
 		if segment.Release(fd, grid.box(i), g.bytes()) == nil {
+			e.job.Store(0)
 			e.word.CompareAndSwap(uint64(u), uint64(useOf(u.generation(), entryFree, 0)))
 			head.free.CompareAndSwap(0, i+1)
 		}
@@ -128,7 +129,6 @@ func (t *Transport) fillBox(fd int, off int64, e *entry, u use, g shape) (outRin
 	if err != nil {
 		return outRing{}, err
 	}
-	e.job = uint64(t.env.Self.Job)
 	e.slots, e.data, e.eager = g.slots, g.data, g.eager
 	e.nonceAddr, e.nonce = addrOfWord(&t.nonce), t.nonce
 	t.turns++
@@ -180,6 +180,7 @@ func (t *Transport) claimAmong(fd int, entries []entry, first, count, end uint32
 		if old := use(w.Load()); old.state() == entryFree {
 			u := useOf(old.generation(), entryClaimed, t.env.Self.Serial)
 			if w.CompareAndSwap(uint64(old), uint64(u)) {
+				entries[i].job.Store(uint64(t.env.Self.Job))
 				return i, u, nil
 			}
 		}

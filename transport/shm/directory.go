@@ -34,22 +34,28 @@ type directory struct {
 	entries []entry
 	grid    grid
 
-	seen     uint32   // published, when we last looked
-	scanned  uint32   // entries looked at once
-	reserved int64    // bytes of the directory that have memory
-	holes    []uint32 // scanned, and in nobody's use, or not yet to be used
+	seen     uint32           // published, when we last looked
+	scanned  uint32           // entries looked at once
+	reserved int64            // bytes of the directory that have memory
+	holes    []uint32         // scanned, and in nobody's use, or not yet to be used
+	late     map[uint32]*late // of holes, by entry
+	alarm    alarm
 }
 
-func (d *directory) open(fd int, own *headWords, g grid) error {
+func (d *directory) open(fd, bell int, own *headWords, g grid) error {
 	m, err := segment.Map(fd, dirBase, dirBytes, true)
 	if err != nil {
 		return fmt.Errorf("shm: directory: %w", err)
 	}
-	*d = directory{fd: fd, own: own, mem: m, entries: viewDirectory(m), grid: g, reserved: segment.InitialBytes - dirBase}
+	d.fd, d.own, d.mem, d.entries, d.grid, d.reserved = fd, own, m, viewDirectory(m), g, segment.InitialBytes-dirBase
+	d.alarm.own, d.alarm.bell = own, bell
 	return nil
 }
 
-func (d *directory) close() { segment.Unmap(d.mem) }
+func (d *directory) close() {
+	d.alarm.close()
+	segment.Unmap(d.mem)
+}
 
 // changed reports whether scan may find something. Polled all the time.
 func (d *directory) changed() bool { return d.own.published.Load() != d.seen }
@@ -63,6 +69,7 @@ func (d *directory) again() {
 
 // vacate makes an entry free whose fast box reads as zeros.
 func (d *directory) vacate(i, generation uint32) {
+	d.entries[i].job.Store(0)
 	d.entries[i].word.Store(uint64(useOf(generation+1, entryFree, 0)))
 	d.holes = append(d.holes, i)
 	d.own.free.Store(i + 1)
@@ -117,7 +124,10 @@ func (d *directory) ready(only []comer) (list []comer) {
 			}
 			continue
 		}
-		x := comer{i, u, wire.ProcID{Job: wire.JobID(e.job), Serial: u.serial()}, shape{e.slots, e.data, e.eager}, e.nonceAddr, e.nonce, e.turn}
+		if d.late[i].abandoned(u) {
+			continue
+		}
+		x := comer{i, u, wire.ProcID{Job: wire.JobID(e.job.Load()), Serial: u.serial()}, shape{e.slots, e.data, e.eager}, e.nonceAddr, e.nonce, e.turn}
 		if only == nil || slices.ContainsFunc(only, func(y comer) bool { return y.proc == x.proc }) {
 			list = append(list, x)
 		} else {
@@ -145,28 +155,40 @@ func (t *Transport) takeIn(x comer) {
 		// of its last connection.
 		return
 	}
+	if d.late[x.entry].waits(x.use) {
+		return
+	}
 	usable := g.valid() && g.bytes() <= d.grid.stride
 	var m []byte
 	if usable {
 		var err error
 		if m, err = segment.Map(t.env.Segment, d.grid.box(x.entry), g.bytes(), true); err != nil {
+			t.mapLater(x, err)
 			return
 		}
 	}
+	delete(d.late, x.entry)
 	d.holes = slices.DeleteFunc(d.holes, func(i uint32) bool { return i == x.entry })
 	if !usable {
 		return
 	}
-	if c == nil {
-		c = t.newConn(proc)
-		t.events.push(transport.Event{Kind: transport.EvUp, Slot: c.slot, Proc: proc})
-	}
+	c = t.connOf(proc)
 	c.nonceAddr, c.nonce = x.nonceAddr, x.nonce
 	c.in = newInRing(t, c, m, x.entry, x.use, g)
 	c.out.back = c.in
 	t.joinDuplex(c)
 	c.in.edge = newEdge(proc, t.env.Self)
 	t.addRing(c.in)
+}
+
+// connOf is the connection to a process, which has called; a new one comes up.
+func (t *Transport) connOf(proc wire.ProcID) *conn {
+	c := t.byProc[proc]
+	if c == nil {
+		c = t.newConn(proc)
+		t.events.push(transport.Event{Kind: transport.EvUp, Slot: c.slot, Proc: proc})
+	}
+	return c
 }
 
 // retired is a fast box of our own segment that we have released.
@@ -215,22 +237,24 @@ func (t *Transport) vacate(i, generation uint32, n int64) {
 }
 
 // Collect implements transport.Collector: fast boxes that the process has not left are
-// free, and entries that it has claimed and not finished.
+// free, and entries that it has claimed and not finished, or that could not be mapped. One whose
+// claimer has not told its job yet may be that of another job's process, which lives: it
+// stays.
 func (t *Transport) Collect(proc wire.ProcID) {
 	t.reapIf(func(z retired) bool { return z.proc == proc })
-	if proc.Job != t.env.Self.Job {
-		return
-	}
 	t.scanDirectory()
-	holes := t.dir.holes
-	t.dir.holes = nil
+	d := &t.dir
+	holes := d.holes
+	d.holes = nil
 	for _, i := range holes {
-		w := &t.dir.entries[i].word
-		u := use(w.Load())
-		if u.state() == entryClaimed && u.serial() == proc.Serial {
-			t.vacate(i, u.generation(), t.dir.grid.stride)
+		e := &d.entries[i]
+		u := use(e.word.Load())
+		its := u.serial() == proc.Serial && wire.JobID(e.job.Load()) == proc.Job
+		if its && (u.state() == entryClaimed || u.state() == entryReady && d.late[i].abandoned(u)) {
+			delete(d.late, i)
+			t.vacate(i, u.generation(), d.grid.stride)
 		} else {
-			t.dir.holes = append(t.dir.holes, i)
+			d.holes = append(d.holes, i)
 		}
 	}
 }

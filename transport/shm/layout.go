@@ -75,7 +75,7 @@ type headWords struct {
 // it. Its fields are written while word says that it is claimed.
 type entry struct {
 	word      atomic.Uint64
-	job       uint64
+	job       atomic.Uint64 // of the sender, from its claim on; 0: not told yet
 	slots     uint32
 	data      uint32 // bytes of the data ring
 	eager     uint32 // largest payload that will come

@@ -142,7 +142,7 @@ func Open(env transport.Env) (*Transport, error) {
 	t.own = viewHead(t.headMem)
 	grid := gridOf(t.span, g)
 	t.unshared = grid.end()
-	if err := t.dir.open(env.Segment, t.own, grid); err != nil {
+	if err := t.dir.open(env.Segment, env.Bell, t.own, grid); err != nil {
 		segment.Unmap(t.headMem)
 		return nil, err
 	}
