@@ -135,13 +135,20 @@ func (a *call) alltoallv(c *Comm, send Buf, sendCounts, sendDispls []int, recv B
 		return a
 	}
 	n := c.core.Targets
-	if !a.pairs(sendCounts, sendDispls, n, recvCounts, recvDispls, n) || !a.inPlace(a.In, a.Out, 0) {
+	if !a.pairs(sendCounts, sendDispls, n, recvCounts, recvDispls, n) {
 		return a
 	}
 	x := &a.Args
+	same := x.Remote == 0 && a.In.Bytes() > 0 && a.In.Same(a.Out)
+	x.InPlace = same && slices.Equal(x.InCounts, x.OutCounts) && slices.Equal(x.InDispls, x.OutDispls)
 	switch r := x.Rank; {
-	case x.InPlace && !(slices.Equal(x.InCounts, x.OutCounts) && slices.Equal(x.InDispls, x.OutDispls)):
-		a.bad(ErrArg, "in place with one layout to send and another to receive")
+	case x.InPlace:
+	case a.overlap():
+		if same {
+			a.bad(ErrArg, "in place with one layout to send and another to receive")
+		} else {
+			a.bad(ErrArg, "the buffers overlap, and not as in place")
+		}
 	case x.Remote == 0 && x.InCounts[r] != x.OutCounts[r]:
 		a.countError(r, x.OutCounts[r], x.InCounts[r], "basic elements to receive from itself")
 	}

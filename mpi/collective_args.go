@@ -143,13 +143,28 @@ func (a *call) inPlace(inner, outer buffer.Buf, at int64) bool {
 		a.Args.InPlace = true
 		return true
 	}
-	return !inner.Overlaps(outer) || a.bad(ErrArg, "the buffers overlap, and not as in place")
+	return !a.overlap() || a.bad(ErrArg, "the buffers overlap, and not as in place")
+}
+
+// overlap reports whether the call would write what it reads: of buffers with counts and
+// displacements, the blocks that they name count.
+func (a *call) overlap() bool {
+	if !a.In.Near(a.Out) {
+		return false
+	}
+	in, out := a.Parts()
+	for _, x := range in {
+		if slices.ContainsFunc(out, x.Overlaps) {
+			return true
+		}
+	}
+	return false
 }
 
 // apart is an error if the buffers overlap, of operations that have no form in
 // place.
 func (a *call) apart() bool {
-	if a.In.Overlaps(a.Out) {
+	if a.overlap() {
 		return a.bad(ErrArg, "the buffers overlap")
 	}
 	return true

@@ -247,8 +247,9 @@ func (a *call) neighborAllgatherv(c *Comm, send, recv Buf, counts, displs []int)
 		return a
 	}
 	a.Args.Count = a.units(a.In)
-	if cs, ds, ok := a.blocks(counts, displs, len(n.sources), a.Out, toReceive); ok && a.apart() {
+	if cs, ds, ok := a.blocks(counts, displs, len(n.sources), a.Out, toReceive); ok {
 		a.Args.OutCounts, a.Args.OutDispls = a.bySource(n, cs), a.bySource(n, ds)
+		a.apart()
 	}
 	return a
 }

@@ -112,6 +112,21 @@ func (b Buf) Part(off, n int64) Buf {
 	return p
 }
 
+// Parts returns the parts of counts[i] units from displs[i] units on that are not empty; a unit
+// has so many packed bytes. No counts: all of b.
+func (b Buf) Parts(counts, displs []int64, unit int64) []Buf {
+	if counts == nil {
+		return []Buf{b}
+	}
+	parts := make([]Buf, 0, len(counts))
+	for i, n := range counts {
+		if n > 0 {
+			parts = append(parts, b.Part(displs[i]*unit, n*unit))
+		}
+	}
+	return parts
+}
+
 // Pack copies packed bytes [off, off+len(dst)) to dst.
 func (b Buf) Pack(dst []byte, off int64) {
 	if off < 0 || off > b.n-int64(len(dst)) {
@@ -166,16 +181,8 @@ func (b Buf) Addr() unsafe.Pointer {
 // Overlaps reports whether two buffers share a byte. Where both lie among each
 // other and are not columns of one matrix it looks at every block of both.
 func (b Buf) Overlaps(o Buf) bool {
-	if b.n == 0 || o.n == 0 {
-		return false
-	}
-	if !b.Strided() && !o.Strided() {
-		p, q := uintptr(b.base), uintptr(o.base)
-		return p < q+uintptr(o.n) && q < p+uintptr(b.n)
-	}
-	p, q := b.span(), o.span()
-	if p.lo >= q.hi || q.lo >= p.hi {
-		return false
+	if near := b.Near(o); !near || !b.Strided() && !o.Strided() {
+		return near
 	}
 	if c, ok := b.Type.Comb(b.off, b.n); ok {
 		if d, ok := o.Type.Comb(o.off, o.n); ok {
@@ -196,6 +203,20 @@ func (b Buf) Overlaps(o Buf) bool {
 		end[x.of] = max(end[x.of], x.hi)
 	}
 	return false
+}
+
+// Near reports whether the ranges from the first to the last byte of two buffers have a byte
+// in common. If not, the buffers do not overlap.
+func (b Buf) Near(o Buf) bool {
+	switch {
+	case b.n == 0 || o.n == 0:
+		return false
+	case !b.Strided() && !o.Strided():
+		p, q := uintptr(b.base), uintptr(o.base)
+		return p < q+uintptr(o.n) && q < p+uintptr(b.n)
+	}
+	p, q := b.span(), o.span()
+	return p.lo < q.hi && q.lo < p.hi
 }
 
 // block is a range of addresses, of one of two buffers.
@@ -235,7 +256,7 @@ func (b Buf) Same(o Buf) bool {
 		return false
 	case !b.Strided() && !o.Strided():
 		return b.n == 0 || b.base == o.base
-	case b.n == 0 || b.base == o.base && b.off == o.off && b.Type == o.Type:
+	case b.n == 0 || b.base == o.base && b.off == o.off && b.Type.SameLayout(o.Type):
 		return true
 	}
 	for off := int64(0); off < b.n; {

@@ -72,7 +72,7 @@ func CollUse(a *engine.CollArgs) Use {
 	case a.Args.Op == collectives.OpBcast && a.Args.Root == a.Args.Rank && !a.Args.RootRemote:
 		u.reads = []buffer.Buf{a.Out}
 	default:
-		u.reads, u.writes = []buffer.Buf{a.In}, []buffer.Buf{a.Out}
+		u.reads, u.writes = a.Parts()
 	}
 	return u
 }

@@ -2,6 +2,8 @@
 
 package dtype
 
+import "slices"
+
 // shape says what a node is.
 type shape uint8
 
@@ -65,6 +67,28 @@ func repeat(count, stride int64, p placed) placed {
 		shape: aLoop, size: count * c.size, count: count, stride: stride, child: c,
 		lo: c.lo + min(last, 0), hi: c.hi + max(last, 0),
 	}}
+}
+
+// same reports whether two nodes have the same blocks in the same order. It may report false
+// of nodes that were made in different ways.
+func (n *node) same(o *node) bool {
+	if n == o {
+		return true
+	}
+	if n.shape != o.shape || n.size != o.size || n.count != o.count || n.stride != o.stride || len(n.parts) != len(o.parts) || !slices.Equal(n.blocks, o.blocks) {
+		return false
+	}
+	for i, p := range n.parts {
+		q := o.parts[i]
+		if p.at != q.at {
+			return false
+		}
+		again := i > 0 && p.n == n.parts[i-1].n && q.n == o.parts[i-1].n // compared already
+		if !again && !p.n.same(q.n) {
+			return false
+		}
+	}
+	return n.shape != aLoop || n.child.same(o.child)
 }
 
 // fewParts is up to how many parts a list is made a part of the one around it,

@@ -112,6 +112,18 @@ var Word = &Type{Name: "uint64", Size: 8, Kind: Uint64}
 // from the address on.
 func (t *Type) Contiguous() bool { return t.layout == nil }
 
+// SameLayout reports whether elements of both types at one address are the same bytes in the
+// same order. It may report false of types that were made in different ways.
+func (t *Type) SameLayout(o *Type) bool {
+	switch {
+	case t == o:
+		return true
+	case t.layout == nil || o.layout == nil || t.Size != o.Size || t.layout.node == nil || o.layout.node == nil:
+		return false
+	}
+	return t.layout.extent == o.layout.extent && t.layout.at == o.layout.at && t.layout.node.same(o.layout.node)
+}
+
 // Extent is the distance in bytes of consecutive elements. It may be negative.
 func (t *Type) Extent() int64 {
 	if t.layout == nil {

@@ -43,7 +43,7 @@ func (c *Context) Brief(k *Brief, op calls.Name, commutative bool) (f *fault.Fau
 	c.tag, c.givenUp = tag, nil
 	oversubscribed := e.prog.Policy.Oversubscribed()
 	b.BeginBrief(k, nodecoll.Seq(tag), oversubscribed)
-	if !b.quick(c, op, oversubscribed, true) {
+	if !b.quick(c, op, int64(len(k.Out)), oversubscribed, true) {
 		a := CollArgs{Op: op, Call: nodecoll.Call{Out: buffer.Of(k.Out)}}
 		f = e.boardWait(c, &a, tag)
 	}

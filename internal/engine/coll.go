@@ -41,6 +41,19 @@ type CollArgs struct {
 	Offer *uint64
 }
 
+// Parts are the parts of In and Out that the call reads and writes; not of the w-forms.
+func (a *CollArgs) Parts() (in, out []buffer.Buf) {
+	x := &a.Args
+	inCounts, inDispls, outCounts, outDispls := x.InCounts, x.InDispls, x.OutCounts, x.OutDispls
+	switch x.Op {
+	case collectives.OpScatterv:
+		inCounts, inDispls = x.Counts, x.Displs
+	case collectives.OpGatherv, collectives.OpAllgatherv:
+		outCounts, outDispls = x.Counts, x.Displs
+	}
+	return a.In.Parts(inCounts, inDispls, a.Unit), a.Out.Parts(outCounts, outDispls, a.Unit)
+}
+
 // Selector chooses an algorithm that can do a call: selection.Table.
 type Selector interface {
 	Select(a *collectives.Args, elemBytes int, commutative bool) *collectives.Algorithm

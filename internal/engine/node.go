@@ -26,8 +26,9 @@ type board struct {
 
 	// While the operation has no request of its own, req stands for it to
 	// others, and ask tells that a second caller wonders who is here.
-	req Request
-	ask *question
+	req  Request
+	ask  *question
+	slot int // of an operation that takes long, in the roll call; -1
 
 	// brief are the calls that may be made the brief way: of each operation those like the
 	// last that went over cells. Whatever that was chosen by is the same then.
@@ -54,7 +55,7 @@ func (b *board) learn(a *CollArgs) {
 
 // newBoard is this rank's view of the board of c.
 func newBoard(mem []byte, c *Context) *board {
-	b := new(board)
+	b := &board{slot: -1}
 	b.Open(mem, c.Rank, c.Members.Len(), nodeWaker{c})
 	return b
 }
@@ -111,7 +112,7 @@ func (e *Engine) boardColl(c *Context, a *CollArgs, tag int32, pending bool) *fa
 		return f
 	}
 	b.Begin(&a.Call, nodecoll.Seq(tag), a.Alg.Reads, oversubscribed)
-	if b.quick(c, a.Op, oversubscribed, a.User == nil) {
+	if b.quick(c, a.Op, a.Out.Bytes(), oversubscribed, a.User == nil) {
 		b.learn(a)
 		a.release()
 		return nil
@@ -120,8 +121,8 @@ func (e *Engine) boardColl(c *Context, a *CollArgs, tag int32, pending bool) *fa
 }
 
 // quick does what has begun on the board of c, and ends it, if that is quick. alone: it may
-// be waited for here.
-func (b *board) quick(c *Context, op calls.Name, oversubscribed, alone bool) bool {
+// be waited for here. size is how much the roll call says of it.
+func (b *board) quick(c *Context, op calls.Name, size int64, oversubscribed, alone bool) bool {
 	e := c.e
 	if oversubscribed && e.prog.Policy.Ranks == b.Size() {
 		b.Rebalance()
@@ -135,7 +136,11 @@ func (b *board) quick(c *Context, op calls.Name, oversubscribed, alone bool) boo
 	e.prog.Lead()
 	turns := e.prog.Turns
 	e.prog.Attend()
-	done := e.boardSpin(c, b)
+	done := e.boardSpin(c, b, size)
+	if b.slot >= 0 {
+		e.cfg.Book.Leave(b.slot)
+		b.slot = -1
+	}
 	if e.prog.Looked(turns) {
 		e.prog.Rest()
 	} else {
@@ -150,10 +155,10 @@ func (b *board) quick(c *Context, op calls.Name, oversubscribed, alone bool) boo
 }
 
 // boardSpin tries to finish an operation while nothing else is going on.
-func (e *Engine) boardSpin(c *Context, b *board) bool {
+func (e *Engine) boardSpin(c *Context, b *board, size int64) bool {
 	p := progress.NewMemoryWait(&e.prog.Policy)
 	p.Copies = b.Reads()
-	stayed := 0 // 1 + the yields after which it looked on
+	stayed, moves := 0, 0 // 1 + the yields after which it looked on
 	// Of a part of a communicator others may be on this processor who have
 	// something to do.
 	oversubscribed := e.prog.Policy.OS && e.prog.Policy.Oversubscribed() && c.whole == nil
@@ -170,6 +175,12 @@ func (e *Engine) boardSpin(c *Context, b *board) bool {
 				e.yieldAfter(b)
 			}
 			return true
+		}
+		if b.Moved() {
+			if moves++; moves == progress.LongMoves && e.cfg.Book != nil {
+				en := e.entry(b.req.op, c, rollcall.NoPeer, c.tag, size)
+				b.slot = e.cfg.Book.Enter(&en)
+			}
 		}
 		if b.Moved() && !e.mu.Contended() {
 			p.Yields, stayed = 0, 0

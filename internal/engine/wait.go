@@ -140,6 +140,9 @@ func (w *waiter) Park() (stops []func() bool) {
 	return w.onEnd()
 }
 
+// Note writes the call into the roll call.
+func (w *waiter) Note() { w.ws.note(w) }
+
 // Expire acts on the end of w's context: each request whose context has ended
 // is withdrawn if that is possible.
 func (w *waiter) Expire() {

@@ -4,6 +4,7 @@ package engine
 
 import (
 	"gompi/internal/fault"
+	"gompi/internal/progress"
 	"gompi/internal/wait"
 )
 
@@ -29,10 +30,13 @@ func (e *Engine) waitOne(r *Request) *fault.Fault {
 func (e *Engine) spin(r *Request) {
 	e.prog.Lead()
 	r.owned = true
-	again := false
+	again, moves := false, 0
 	for turn := e.prog.Policy.Spin; turn > 0 && !r.done; turn-- {
 		if e.poll(again) > 0 && r.user == nil { // whose end nobody looks at here
 			turn = e.prog.Policy.Spin
+			if moves++; moves == progress.LongMoves {
+				break // a waiter tells of it
+			}
 		}
 		again = true
 		if e.mu.Contended() {

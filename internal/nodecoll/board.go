@@ -55,6 +55,8 @@ type Board struct {
 
 	tree treeState // of more than TreeRanks ranks
 
+	packing packing // into packedIn
+
 	same    sameCPU
 	balance balance
 }

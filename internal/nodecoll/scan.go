@@ -38,13 +38,9 @@ func (b *Board) beginScan(o *operation, a *Call) {
 	r := &b.single
 	switch {
 	case o.op == collectives.OpScan:
-		r.in = b.packed(a.In)
-	case o.offers && r.inPlace && b.rank > 0:
-		// The next rank reads what would be overwritten.
-		r.in = b.scratch(&b.packedIn, a.In.Bytes())
-		a.In.Pack(r.in, 0)
-	case o.offers:
-		r.in = b.packed(a.In)
+		r.in = b.readable(a.In, false)
+	case o.offers: // in place the next rank reads what would be overwritten
+		r.in = b.readable(a.In, r.inPlace && b.rank > 0)
 	}
 	r.n = r.count * o.unit
 	if r.partials = o.op == collectives.OpExscan && r.n <= partialBytes; r.partials && o.offers && b.rank > 0 {

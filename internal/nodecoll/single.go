@@ -92,13 +92,9 @@ func (b *Board) beginRead(o *operation, a *Call) {
 		b.beginScan(o, a)
 	case !o.offers:
 	case g.Op == collectives.OpBcast:
-		r.in = b.packed(a.Out)
-	case g.InPlace && g.Op == collectives.OpAlltoall:
-		// What others read must not be overwritten.
-		r.in = b.scratch(&b.packedIn, a.In.Bytes())
-		a.In.Pack(r.in, 0)
+		r.in = b.readable(a.Out, false)
 	default:
-		r.in = b.packed(a.In)
+		r.in = b.readable(a.In, g.InPlace && g.Op == collectives.OpAlltoall)
 	}
 	switch g.Op {
 	case collectives.OpReduce, collectives.OpAllreduce:
@@ -126,16 +122,6 @@ func (b *Board) beginRead(o *operation, a *Call) {
 	}
 	o.bytes = collectives.Published(g) * a.Unit
 	o.word = cellWord(o.seq, g.Op, root, kindRegion, o.bytes)
-}
-
-// packed is a buffer as contiguous memory, which another process can read.
-func (b *Board) packed(buf buffer.Buf) []byte {
-	if m, ok := buf.Memory(); ok {
-		return m
-	}
-	m := b.scratch(&b.packedIn, buf.Bytes())
-	buf.Pack(m, 0)
-	return m
 }
 
 // scratch is memory that lives as long as the operation.
@@ -188,6 +174,9 @@ func (r *singleCopy) step(b *Board, o *operation) (done bool) {
 	for o.fault == nil {
 		switch r.stage {
 		case offering:
+			if !b.pack(o) {
+				return false
+			}
 			if o.offers {
 				if !b.free(b.cell(b.rank, o.seq)) || r.second && !b.free(b.resultCell(b.rank, o.seq)) {
 					return false
@@ -347,7 +336,9 @@ func (b *Board) readBlocks(o *operation) bool {
 			off, to = n*int64(b.rank), n*int64(src)
 		}
 		if src == b.rank {
-			b.keepOwn(o, off, n, to)
+			if !b.keepOwn(o, off, n, to) {
+				return false
+			}
 			continue
 		}
 		if !b.published(o, src, o.word) {
@@ -408,12 +399,19 @@ func (b *Board) readRange(o *operation, rank int, word, key uint64, off, to, n i
 	return true
 }
 
-// keepOwn copies this rank's own block.
-func (b *Board) keepOwn(o *operation, off, n, to int64) {
+// keepOwn copies this rank's own block. false: enough was copied for once.
+func (b *Board) keepOwn(o *operation, off, n, to int64) bool {
 	r := &b.single
-	if n > 0 && !r.inPlace {
-		o.put(to, r.in[off:][:n])
+	if n == 0 || r.inPlace {
+		return true
 	}
+	m := min(n-r.at, transport.MaxRead)
+	o.put(to+r.at, r.in[off+r.at:][:m])
+	if r.at += m; r.at < n {
+		o.moved = true
+		return false
+	}
+	return true
 }
 
 // maxKept is how much scratch memory a board keeps between operations.
@@ -443,6 +441,9 @@ func (b *Board) endRead(o *operation, failed bool) {
 		b.regions.Unregister(k)
 	}
 	r.regions, r.in = r.regions[:0], nil
+	if len(b.packing.to) > 0 {
+		b.packing = packing{}
+	}
 	dropLarge(&b.packedIn)
 	dropLarge(&b.packedOut)
 }

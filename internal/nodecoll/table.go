@@ -37,34 +37,49 @@ const (
 	_ = uint(1<<16 - MaxRanks)
 )
 
-// offerBlocks publishes this rank's blocks, or where they are.
-func (b *Board) offerBlocks(o *operation) {
+// offerBlocks publishes this rank's blocks, or where they are. false: some are still to be
+// packed.
+func (b *Board) offerBlocks(o *operation) bool {
 	r, x := &b.single, &b.vector
 	c := b.cell(b.rank, o.seq)
 	if x.alone {
-		out := r.in
+		off, n := int64(0), x.bytes
 		if !x.same {
-			_, off, n := b.block(o, 1-b.rank)
-			out = out[off:][:n]
+			_, off, n = b.block(o, 1-b.rank)
 		}
-		n := int64(len(out))
 		if n <= b.vector.most {
-			mem.Put(b.payload(c, n), out)
+			if p := b.payload(c, n); x.packs {
+				x.from.Pack(p, off)
+			} else {
+				mem.Put(p, r.in[off:][:n])
+			}
 			b.publish(c, o.word|uint64(n))
-			return
+			return true
 		}
 		if o.op == collectives.OpGatherv {
 			x.late.dests = append(x.late.dests, int32(r.root))
 			binary.NativeEndian.PutUint64(b.payload(c, lateLength), uint64(n))
 			b.publish(c, o.word|kindRegion|lateLength)
-			return
+			return true
+		}
+		var out []byte
+		if !x.packs {
+			out = r.in[off:][:n]
+		} else {
+			if r.in == nil {
+				r.in = b.readable(x.from.Part(off, n), r.inPlace)
+			}
+			if !b.pack(o) {
+				return false
+			}
+			out = r.in
 		}
 		p := b.payload(c, sameRegion)
 		binary.NativeEndian.PutUint64(p, b.register(out))
 		binary.NativeEndian.PutUint64(p[8:], uint64(n))
 		r.registered = true
 		b.publish(c, o.word|kindRegion|sameRegion)
-		return
+		return true
 	}
 	edges := len(x.sendAt)
 	data := int64(0)
@@ -76,7 +91,15 @@ func (b *Board) offerBlocks(o *operation) {
 	if data <= b.vector.most && n <= b.room {
 		b.offerSmall(o, b.payload(c, n), edges, int(n-data))
 		b.publish(c, o.word|uint64(n))
-		return
+		return true
+	}
+	if x.packs {
+		if r.in == nil {
+			r.in = b.packs(x.from, b.blockBytes(o))
+		}
+		if !b.packBlocks(o) {
+			return false
+		}
 	}
 	n = wideHead + wideEntry*int64(edges)
 	key := uint64(0)
@@ -94,16 +117,30 @@ func (b *Board) offerBlocks(o *operation) {
 	}
 	r.registered = true
 	b.publish(c, o.word|kindRegion|uint64(n))
+	return true
+}
+
+// blockBytes is the length of all blocks that others take from this rank.
+func (b *Board) blockBytes(o *operation) (sum int64) {
+	for i := range b.vector.sendAt {
+		_, _, n := b.block(o, i)
+		sum += n
+	}
+	return sum
 }
 
 // offerSmall writes a table and the blocks.
 func (b *Board) offerSmall(o *operation, p []byte, edges, at int) {
-	in := b.single.in
+	in, x := b.single.in, &b.vector
 	binary.NativeEndian.PutUint16(p, uint16(edges))
 	binary.NativeEndian.PutUint16(p[2:], uint16(at))
 	for i := range edges {
 		rank, off, n := b.block(o, i)
-		mem.Put(p[at:], in[off:][:n])
+		if x.packs {
+			x.from.Pack(p[at:][:n], off)
+		} else {
+			mem.Put(p[at:], in[off:][:n])
+		}
 		at += int(n)
 		binary.NativeEndian.PutUint16(p[smallHead+smallEntry*i:], uint16(rank))
 		binary.NativeEndian.PutUint16(p[smallHead+smallEntry*i+2:], uint16(at))
@@ -121,8 +158,12 @@ func blocksAt(edges int, bytes int64) int64 {
 
 // fillTable writes where the blocks lie.
 func (b *Board) fillTable(o *operation, p []byte, edges int) {
+	at := int64(0)
 	for i := range edges {
 		rank, off, n := b.block(o, i)
+		if b.vector.packs {
+			off, at = at, at+n
+		}
 		e := p[wideEntry*i:]
 		binary.NativeEndian.PutUint64(e, uint64(rank))
 		binary.NativeEndian.PutUint64(e[8:], uint64(off))

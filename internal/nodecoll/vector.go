@@ -22,11 +22,14 @@ type vector struct {
 	alone bool // a rank's cell has one block, and no table: it is for all, or there is one other rank
 	ended bool // all blocks have come
 	keyed bool // one was read where it lay: its owner waits
+	packs bool // others cannot read the send buffer, which is from
 	blockLists
 	count int64
 	most  int64  // the longest payload of blocks in a cell
 	table []byte // too long for a cell
 	far   farEdge
+	from  buffer.Buf
+	bytes int64 // of the send buffer
 	// late are the blocks of Gatherv that come by messages.
 	late lateBlocks
 }
@@ -54,11 +57,12 @@ const aboveKind = 21
 func (b *Board) beginBlocks(o *operation, a *Call) {
 	g, r, x := &a.Args, &b.single, &b.vector
 	o.family = x
-	x.near, x.same, x.ended, x.keyed, x.count, x.far.edge = false, false, false, false, g.Count, 0
+	x.near, x.same, x.ended, x.keyed, x.packs, x.count, x.far.edge = false, false, false, false, false, g.Count, 0
 	if x.most = b.room; !o.oversubscribed {
 		x.most = min(b.room, carriedBytes)
 	}
 	r.i, r.at, r.registered, r.inPlace, r.root = 0, 0, false, g.InPlace, g.Root
+	x.bytes = a.In.Bytes()
 	o.unit, o.bytes, o.n, o.all, o.offers, o.offered = a.Unit, 0, a.Out.Bytes(), false, true, false
 	root := 0
 	switch g.Op {
@@ -90,12 +94,11 @@ func (b *Board) beginBlocks(o *operation, a *Call) {
 	} else {
 		o.out = a.Out.Flat()
 	}
-	if g.InPlace && g.Op == collectives.OpAlltoallv {
-		// What others read must not be overwritten.
-		r.in = b.scratch(&b.packedIn, a.In.Bytes())
-		a.In.Pack(r.in, 0)
-	} else {
-		r.in = b.packed(a.In)
+	var plain bool
+	if r.in, plain = a.In.Memory(); !plain || g.InPlace && g.Op == collectives.OpAlltoallv {
+		// Blocks that others are to read are copied where they can be, or where nothing
+		// overwrites them.
+		x.packs, x.from, r.in = true, a.In, nil
 	}
 	if len(o.out) >= transport.MaxRead {
 		b.register(o.out) // it is filled from other memories
@@ -121,13 +124,15 @@ func (x *vector) step(b *Board, o *operation) (done bool) {
 		if !b.free(b.cell(b.rank, o.seq)) {
 			return false
 		}
-		if o.op == collectives.OpScatterv && o.n <= storedBytes { // as writeAll
+		if o.op == collectives.OpScatterv && o.n <= storedBytes && r.i == 0 { // as writeAll
 			if !b.takeBlock(o) {
 				return true
 			}
-			r.i = 1
+			r.i, r.at = 1, 0
 		}
-		b.offerBlocks(o)
+		if !b.offerBlocks(o) {
+			return false
+		}
 		o.offered, o.told = true, true
 	}
 	if !x.ended {
@@ -325,7 +330,7 @@ func (b *Board) keepBlock(o *operation, n, to int64) bool {
 	if r.inPlace {
 		return true
 	}
-	off, have := int64(0), int64(len(r.in))
+	off, have := int64(0), x.bytes
 	if !x.same {
 		i := b.rank
 		if x.near {
@@ -338,11 +343,25 @@ func (b *Board) keepBlock(o *operation, n, to int64) bool {
 			have = x.send[i] * o.unit
 		}
 	}
-	if !o.agrees(b.rank, have, n) {
+	switch {
+	case !o.agrees(b.rank, have, n):
 		return false
+	case n == 0:
+		return true
+	case !x.packs:
+		return b.keepOwn(o, off, n, to)
 	}
-	if n > 0 {
-		o.put(to, r.in[off:][:n])
+	m := min(n-r.at, packPiece)
+	if o.to.Bytes() == 0 {
+		x.from.Pack(o.out[to+r.at:][:m], off+r.at)
+	} else {
+		p := b.scratch(&b.packedOut, m)
+		x.from.Pack(p, off+r.at)
+		o.put(to+r.at, p)
+	}
+	if r.at += m; r.at < n {
+		o.moved = true
+		return false
 	}
 	return true
 }
@@ -367,6 +386,9 @@ func (x *vector) end(b *Board, o *operation, failed bool) {
 		x.table = nil
 	}
 	x.blockLists = blockLists{}
+	if x.packs {
+		x.from = buffer.Buf{}
+	}
 }
 
 func (l *lateBlocks) clear() {

@@ -151,6 +151,8 @@ func (c *fakeCall) Expire() { c.expired, c.Hits = true, c.Need }
 
 func (c *fakeCall) Park() []func() bool { c.parks++; return nil }
 
+func (c *fakeCall) Note() {}
+
 func (c *fakeCall) Answer() { c.answered <- struct{}{} }
 
 // end gives the call up.

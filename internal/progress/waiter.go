@@ -13,6 +13,9 @@ type Call interface {
 	// Park tells that the goroutine blocks. What it returns is called afterwards,
 	// without the lock. When the call ends, Machine.Unpark must follow.
 	Park() (stops []func() bool)
+	// Note tells that the goroutine has been in the call for long, though it has always had
+	// something to do. It may come again.
+	Note()
 	// Answer follows Machine.Ask, on the goroutine that waits.
 	Answer()
 }
@@ -114,10 +117,14 @@ func (m *Machine) Await(w *Waiter) {
 	m.handOver()
 }
 
+// LongMoves is in how many polls a call has something to do before it counts as one that takes
+// long: a poll moves 256 KiB at most.
+const LongMoves = 1024
+
 // lead polls until w is served, or returns true when the process should sleep.
 func (m *Machine) lead(w *Waiter) (sleepy bool) {
 	fresh := wait.Backoff{Left: m.Policy.Spin}
-	b := fresh
+	b, moves := fresh, 0
 	for polls := 1; w.Hits < w.Need; polls++ {
 		if polls%64 == 0 && w.call.Ended() {
 			w.call.Expire()
@@ -129,6 +136,9 @@ func (m *Machine) lead(w *Waiter) (sleepy bool) {
 		}
 		if m.process.Poll(b.Left > 0 && b.Left < fresh.Left) > 0 {
 			b = fresh
+			if moves++; moves == LongMoves {
+				w.call.Note()
+			}
 			if m.mu.Contended() {
 				m.mu.Relax()
 			}
