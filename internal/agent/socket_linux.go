@@ -7,6 +7,8 @@ import (
 	"net"
 
 	"golang.org/x/sys/unix"
+
+	"gompi/internal/control"
 )
 
 // What Linux adds to a socket: descriptors that travel with frames, and who is
@@ -49,13 +51,7 @@ func credentials(conn *net.UnixConn) (uid, pid int, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	var cred *unix.Ucred
 	var credErr error
-	err = raw.Control(func(fd uintptr) {
-		cred, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-	})
-	if err := errors.Join(err, credErr); err != nil {
-		return 0, 0, err
-	}
-	return int(cred.Uid), int(cred.Pid), nil
+	err = raw.Control(func(fd uintptr) { uid, pid, credErr = control.PeerOf(int(fd)) })
+	return uid, pid, errors.Join(err, credErr)
 }

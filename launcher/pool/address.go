@@ -46,27 +46,22 @@ func Heads() ([]string, error) {
 	return names, err
 }
 
-// errStranger: another user is at the other end.
-var errStranger = errors.New("it is another user's")
-
-// other is the process at the other end of a connection, which is this user's.
+// other is the process that has connected, which must be this user's.
 func other(c *net.UnixConn) (pid int, err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return 0, err
 	}
-	var cred *unix.Ucred
+	var uid int
 	var credErr error
-	err = raw.Control(func(fd uintptr) {
-		cred, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-	})
+	err = raw.Control(func(fd uintptr) { uid, pid, credErr = control.PeerOf(int(fd)) })
 	if err = errors.Join(err, credErr); err != nil {
 		return 0, err
 	}
-	if int(cred.Uid) != os.Geteuid() {
-		return 0, errStranger
+	if own := os.Geteuid(); uid != own {
+		return 0, fmt.Errorf("user %d may not lease slots of user %d", uid, own)
 	}
-	return int(cred.Pid), nil
+	return pid, nil
 }
 
 // dial connects to a head.
@@ -85,7 +80,7 @@ func dial(name string) (*net.UnixConn, error) {
 		}
 		return nil, fmt.Errorf("there is no head %s on this host, but %s", name, strings.Join(names, ", "))
 	}
-	if _, err := other(c); err != nil {
+	if err := control.CheckOwnerOf(c, false); err != nil {
 		c.Close()
 		return nil, fmt.Errorf("head %s: %w", name, err)
 	}

@@ -61,7 +61,8 @@ type answer struct {
 
 // Dial joins the job as the process that was started with this token. The
 // caller owns Welcome's descriptors. A refusal is an ErrRefused or ErrEnding
-// with the head's words.
+// with the head's words. Who listens there is shown the token only if that is this user,
+// or root: else it is a *control.OwnerError.
 func Dial(addr, token string) (*Client, *control.Welcome, error) { return dial(addr, token, dialWait) }
 
 // DialSpare is Dial of a spare, which waits until it is needed. If it never is,
@@ -87,7 +88,7 @@ func dial(addr, token string, wait time.Duration) (*Client, *control.Welcome, er
 	}
 	copy(m.Token[:], raw)
 	deadline := time.Now().Add(dialWait)
-	conn, err := connect(context.Background(), addr, deadline)
+	conn, err := connect(context.Background(), addr, false, deadline)
 	if err != nil {
 		return nil, nil, fmt.Errorf("join job at %s: %w", addr, err)
 	}
@@ -110,10 +111,11 @@ func newClient(conn *socket, in *fdReader) *Client {
 	return c
 }
 
-// connect waits while the agent's backlog is full, until the deadline or ctx is done.
-func connect(ctx context.Context, addr string, deadline time.Time) (*socket, error) {
+// connect waits while the agent's backlog is full, until the deadline or ctx is done. It
+// is for a process, or for a tool.
+func connect(ctx context.Context, addr string, tool bool, deadline time.Time) (*socket, error) {
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
-		conn, err := dialSocket(addr)
+		conn, err := dialSocket(addr, tool)
 		if err == nil {
 			return conn, nil
 		}

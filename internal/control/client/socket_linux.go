@@ -48,8 +48,9 @@ func oobBytes() int { return unix.CmsgSpace(8 * 4) }
 // errBusy: the agent's backlog is full.
 const errBusy = unix.EAGAIN
 
-// dialSocket connects to an address.
-func dialSocket(addr string) (*socket, error) {
+// dialSocket connects to an address. The socket there is of a user who may be spoken to;
+// tool: by a tool.
+func dialSocket(addr string, tool bool) (*socket, error) {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return nil, fmt.Errorf("socket: %w", err)
@@ -57,6 +58,10 @@ func dialSocket(addr string) (*socket, error) {
 	if err := unix.Connect(fd, &unix.SockaddrUnix{Name: addr}); err != nil {
 		unix.Close(fd)
 		return nil, fmt.Errorf("connect: %w", err)
+	}
+	if err := control.CheckOwner(fd, tool); err != nil {
+		unix.Close(fd)
+		return nil, err
 	}
 	return newSocket(fd)
 }

@@ -21,7 +21,7 @@ func oobBytes() int { return 0 }
 
 const errBusy = syscall.EAGAIN
 
-func dialSocket(addr string) (*socket, error) {
+func dialSocket(addr string, _ bool) (*socket, error) {
 	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: addr, Net: "unix"})
 	if err != nil {
 		return nil, err

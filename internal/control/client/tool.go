@@ -46,11 +46,11 @@ type Tool struct {
 	id   uint32
 }
 
-// DialTool connects to the agent at addr, which must be the caller's own
-// unless the caller is root. It waits for room in the agent's backlog until ctx is done,
+// DialTool connects to the agent at addr, which must be the caller's own, or root's,
+// unless the caller is root: else it is a *control.OwnerError, and nothing was said. It waits for room in the agent's backlog until ctx is done,
 // and no longer than ten seconds.
 func DialTool(ctx context.Context, addr string) (*Tool, error) {
-	conn, err := connect(ctx, addr, time.Now().Add(toolWait))
+	conn, err := connect(ctx, addr, true, time.Now().Add(toolWait))
 	if err != nil {
 		return nil, fmt.Errorf("job at %s: %w", addr, err)
 	}
