@@ -35,6 +35,7 @@ type Job struct {
 	of          uint32 // the number of its last decision
 	wish, least int
 	follows     bool
+	cut         bool // nothing more is heard of it, and its slots are not free yet
 	out         [][]byte
 }
 
@@ -67,7 +68,7 @@ func (p *Pool) Join(now time.Duration, l *line, pid int) (*Job, error) {
 	j := &Job{id: p.last, number: l.Job, program: l.Program, pid: pid, came: now, start: l.Start}
 	before := 0
 	for _, o := range p.jobs {
-		if o.has == 0 && o.target == 0 {
+		if o.has == 0 && o.target == 0 && !o.cut {
 			before++
 		}
 	}
@@ -134,16 +135,40 @@ func (p *Pool) sized(now time.Duration, j *Job, l *line) error {
 	return nil
 }
 
+// Cut: a job is not heard any more. For the manager it has ended, and its slots are gone
+// with it until Leave, as its processes may run yet.
+func (p *Pool) Cut(j *Job) {
+	if !j.cut {
+		j.cut, j.out = true, nil
+		p.news = append(p.news, rm.Ended{Job: j.id}, p.shared())
+	}
+}
+
 // Leave: nothing is left of a job.
 func (p *Pool) Leave(j *Job) {
 	p.jobs = slices.DeleteFunc(p.jobs, func(o *Job) bool { return o == j })
-	p.news = append(p.news, rm.Ended{Job: j.id})
+	if j.cut {
+		p.news = append(p.news, p.shared())
+	} else {
+		p.news = append(p.news, rm.Ended{Job: j.id})
+	}
+}
+
+// shared is how many slots the manager shares out.
+func (p *Pool) shared() rm.Slots {
+	total := p.total
+	for _, j := range p.jobs {
+		if j.cut {
+			total -= max(j.has, j.target)
+		}
+	}
+	return rm.Slots{Total: max(0, total)}
 }
 
 // Slots: there are so many now.
 func (p *Pool) Slots(total int) {
 	p.total = total
-	p.news = append(p.news, rm.Slots{Total: total})
+	p.news = append(p.news, p.shared())
 	for _, j := range p.jobs {
 		j.tell(&line{Event: "slots", Total: total})
 	}
@@ -156,7 +181,7 @@ func (p *Pool) Step(now time.Duration) {
 		news := p.news
 		p.news = nil
 		for _, d := range p.manager.Step(now, news...) {
-			i := slices.IndexFunc(p.jobs, func(j *Job) bool { return j.id == d.Job })
+			i := slices.IndexFunc(p.jobs, func(j *Job) bool { return j.id == d.Job && !j.cut })
 			if i < 0 {
 				continue
 			}
@@ -185,7 +210,11 @@ func (p *Pool) Taken() int {
 	return sum
 }
 
-func (j *Job) tell(l *line) { j.out = append(j.out, l.encode()) }
+func (j *Job) tell(l *line) {
+	if !j.cut {
+		j.out = append(j.out, l.encode())
+	}
+}
 
 // Take returns the lines that a job is to be told.
 func (j *Job) Take() [][]byte {

@@ -3,8 +3,10 @@
 package pool
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net"
 	"slices"
@@ -104,24 +106,51 @@ func (s *Server) Slots(n int) {
 
 // step lets the manager decide, and tells the jobs; mu is held. Nothing here blocks.
 func (s *Server) step() {
-	if s.over == "" {
+	for again := true; again; again = s.tell() {
+		if s.over != "" {
+			continue
+		}
 		s.pool.Step(s.now())
 		if at, ok := s.pool.Next(); ok {
 			s.timer.Reset(max(0, at-s.now()))
 		}
 	}
+}
+
+// tell tells the jobs what they are to be told, and reports whether one was cut off.
+func (s *Server) tell() (cut bool) {
 	for c := range s.conns {
-		if c.job == nil {
-			continue
-		}
 		for _, text := range c.job.Take() {
 			select {
 			case c.out <- text:
+				continue
 			default:
-				c.Close() // it does not read; its reader sees that
 			}
+			s.cut(c, errBehind)
+			cut = true
+			break
 		}
 	}
+	return cut
+}
+
+var errBehind = errors.New("it does not read what it is told")
+
+// cut hears and tells a job no more; mu is held. Its slots are free when nothing of it has
+// the connection any more: told or not, its processes may run on.
+func (s *Server) cut(c *conn, why error) {
+	if c.job.cut {
+		return
+	}
+	s.log("job %s is left: %v", c.job.number, why)
+	select {
+	case c.out <- (&line{Event: "refused", Version: Version, Text: clip(why.Error())}).encode():
+		c.SetWriteDeadline(time.Now().Add(helloWait))
+	default:
+		c.SetWriteDeadline(time.Unix(1, 0)) // its writer waits
+	}
+	close(c.out)
+	s.pool.Cut(c.job)
 }
 
 // hear takes the lines of one connection.
@@ -159,16 +188,22 @@ func (s *Server) hear(u *net.UnixConn) {
 		return
 	}
 	var writing sync.WaitGroup
-	writing.Go(func() { write(c, c.out) })
+	writing.Go(func() {
+		write(c, c.out)
+		c.CloseWrite() // a job that is cut off sees that
+	})
 	c.SetReadDeadline(time.Time{})
 	for err == nil && in.Scan() {
 		err = s.said(c, in.Bytes())
 	}
-	if err == nil {
+	if err == nil && errors.Is(in.Err(), bufio.ErrTooLong) {
 		err = in.Err()
 	}
-	s.leave(c, err)
-	c.SetWriteDeadline(time.Now().Add(helloWait))
+	if err != nil {
+		s.leaves(c, err)
+		io.Copy(io.Discard, c.UnixConn) // until nothing of it has the connection
+	}
+	s.leave(c)
 	writing.Wait()
 	if c.pidfd >= 0 {
 		unix.Close(c.pidfd)
@@ -205,6 +240,9 @@ func (s *Server) said(c *conn, text []byte) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if c.job.cut {
+		return errBehind
+	}
 	had := c.job.has
 	if err := s.pool.Hear(s.now(), c.job, l); err != nil {
 		return err
@@ -216,19 +254,23 @@ func (s *Server) said(c *conn, text []byte) error {
 	return nil
 }
 
-// leave: a job is gone, or has to go because of err.
-func (s *Server) leave(c *conn, err error) {
+// leaves: a job has to go because of err.
+func (s *Server) leaves(c *conn, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err != nil && !errors.Is(err, net.ErrClosed) && !errors.Is(err, unix.ECONNRESET) {
-		select {
-		case c.out <- (&line{Event: "refused", Version: Version, Text: clip(err.Error())}).encode():
-		default:
-		}
-		s.log("job %s is left: %v", c.job.number, err)
-	}
+	s.cut(c, err)
+	s.step()
+}
+
+// leave: a job is gone.
+func (s *Server) leave(c *conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	delete(s.conns, c)
-	close(c.out)
+	if !c.job.cut {
+		c.SetWriteDeadline(time.Now().Add(helloWait))
+		close(c.out)
+	}
 	s.pool.Leave(c.job)
 	s.log("job %s has ended", c.job.number)
 	s.step()

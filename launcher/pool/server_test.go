@@ -217,3 +217,67 @@ JOB               PROGRAM  PID  STATE    FOR     SLOTS  WANTS
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 }
+
+// isCut reports whether a job is cut off.
+func (s *Server) isCut() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.conns {
+		if c.job.cut {
+			return true
+		}
+	}
+	return false
+}
+
+// The slots of a job that is cut off are not given to another while its processes run:
+// one that breaks the rules, and one that does not read what it is told.
+func TestCutOff(t *testing.T) {
+	for name, cut := range map[string]func(s *Server, c net.Conn){
+		"rules": func(_ *Server, c net.Conn) {
+			if _, err := c.Write([]byte("dance\n")); err != nil {
+				t.Error(err)
+			}
+		},
+		"deaf": func(s *Server, _ net.Conn) {
+			for n := 0; n < 1000*maxUnread && !s.isCut(); n++ { // it is told of each
+				s.Slots(2 + n%2)
+			}
+			s.Slots(2)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			head, s := listen(t, 2)
+			c, err := net.Dial("unix", address(head))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			hello := (&line{Version: Version, Job: number(1), Program: "a", Start: 2}).encode()
+			if _, err := c.Write(append(hello, (&line{Event: "sized", Size: 2, Of: 1}).encode()...)); err != nil {
+				t.Fatal(err)
+			}
+			takes(t, head, 2, 1)
+			cut(s, c)
+			controltest.WaitFor(t, "the job cut off", s.isCut)
+			b, _, err := Join(head, Wants{Job: number(2), Program: "b", Start: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer b.Close()
+			takes(t, head, 2, 2)
+			select {
+			case <-b.begins:
+				t.Fatal("another job begins with slots of one that was cut off")
+			default:
+			}
+			c.Close() // the last of its processes
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			defer cancel()
+			if n, err := b.Begin(ctx); n != 1 || err != nil {
+				t.Fatalf("it begins with %d, %v", n, err)
+			}
+			takes(t, head, 1, 1)
+		})
+	}
+}
