@@ -5,12 +5,16 @@ package launcher
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"gompi/internal/launch"
 )
@@ -19,7 +23,8 @@ import (
 const (
 	lookEvery = time.Second
 	lookLimit = 30 * time.Second
-	mostHosts = 1 << 20 // bytes of a list
+	mostHosts = 1 << 20     // bytes of a list
+	pipeWait  = time.Second // for the rest of what a command that has ended has printed
 )
 
 // discovery is a list of hosts that somebody else keeps.
@@ -66,20 +71,15 @@ func (d *discovery) watch(slots func(hosts []int), done <-chan struct{}) {
 func (d *discovery) look(ctx context.Context) ([]int, error) {
 	name, text, err := d.file, []byte(nil), error(nil)
 	if d.file != "" {
-		text, err = os.ReadFile(d.file)
+		text, err = readList(d.file)
 	} else {
 		name = "what it prints"
 		ctx, cancel := context.WithTimeout(ctx, lookLimit)
 		defer cancel()
-		c := exec.CommandContext(ctx, "sh", "-c", d.command)
-		c.WaitDelay = time.Second
-		text, err = c.Output()
+		text, err = printed(ctx, d.command)
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case len(text) > mostHosts:
-		return nil, fmt.Errorf("%s has %d bytes, at most %d allowed", name, len(text), mostHosts)
 	}
 	hs, err := parseHostfile(name, string(bytes.ToValidUTF8(text, nil)))
 	if err != nil {
@@ -95,6 +95,82 @@ func (d *discovery) look(ctx context.Context) ([]int, error) {
 		return nil, fmt.Errorf("%s has none of the job's hosts: %s", name, strings.Join(d.names, ", "))
 	}
 	return hosts, nil
+}
+
+// errLong: a list has more bytes than any should have; the rest is not read.
+var errLong = fmt.Errorf("more than %d bytes", mostHosts)
+
+// readBounded reads to the end of a list.
+func readBounded(r io.Reader) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(r, mostHosts+1))
+	if err == nil && len(text) > mostHosts {
+		err = errLong
+	}
+	return text, err
+}
+
+func readList(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := readBounded(f)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
+	return text, err
+}
+
+// printed is what a command prints. Nothing of it is left then: the shell leads a group of
+// processes, which is killed when it has ended, ctx has, or it has printed too much.
+func printed(ctx context.Context, command string) ([]byte, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	c := exec.Command("sh", "-c", command)
+	c.Stdout, c.SysProcAttr = w, &unix.SysProcAttr{Setpgid: true}
+	err = c.Start()
+	w.Close()
+	if err != nil {
+		return nil, err
+	}
+	group := c.Process.Pid
+	kill := func() { _ = unix.Kill(-group, unix.SIGKILL) } // the shell is not reaped, so its number is nobody else's
+	killed := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(killed)
+		kill()
+		_ = r.SetReadDeadline(time.Unix(1, 0)) // who has left the group may have the pipe
+	})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for unix.Waitid(unix.P_PID, group, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
+		}
+		kill()
+		_ = r.SetReadDeadline(time.Now().Add(pipeWait))
+	}()
+	text, err := readBounded(r)
+	if errors.Is(err, errLong) {
+		kill()
+	}
+	<-ended
+	if !stop() {
+		<-killed
+	}
+	failed := c.Wait()
+	switch {
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("the command: %w", ctx.Err())
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, errors.New("the command has ended, and something that it has started has not closed its output")
+	case err != nil:
+		return nil, fmt.Errorf("the command prints %w", err)
+	}
+	return text, failed
 }
 
 // total is how many slots hosts have together.

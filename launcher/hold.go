@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -98,12 +99,14 @@ func (x *hold) open() (s *pool.Server, done func(), err error) {
 		go o.serve()
 	}
 	over := make(chan struct{})
+	var looking sync.WaitGroup
 	if x.looks != nil {
-		go x.looks.watch(func(hosts []int) { s.Slots(total(hosts)) }, over)
+		looking.Go(func() { x.looks.watch(func(hosts []int) { s.Slots(total(hosts)) }, over) })
 	}
 	go s.Serve()
 	return s, func() {
 		close(over)
+		looking.Wait() // it may have started a program
 		s.Close()
 		if o != nil {
 			o.close()

@@ -5,6 +5,7 @@ package launcher
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -39,8 +41,12 @@ const (
 	lineWait  = 10 * time.Second
 )
 
-// secretEnd is the name of the secret's file behind that of the socket.
-const secretEnd = ".secret"
+// secretEnd is the name of the secret's file behind that of the socket, and secretBytes its
+// length: digits and a line's end.
+const (
+	secretEnd   = ".secret"
+	secretBytes = 2*32 + 1
+)
 
 // newOffice makes the socket and the secret.
 func newOffice(path string) (*office, error) {
@@ -52,25 +58,46 @@ func newOffice(path string) (*office, error) {
 	if err := o.vacate(); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(path+secretEnd, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
+	// Who has the socket has the name: the secret comes after it, and goes before it.
+	var err error
+	if o.socket, err = listenAlone(path); err != nil {
 		return nil, err
 	}
-	_, err = fmt.Fprintln(f, o.secret)
-	if err = errors.Join(err, f.Close()); err == nil {
-		o.socket, err = net.Listen("unix", path)
-	}
-	if err == nil {
-		err = os.Chmod(path, 0o600)
-	}
-	if err != nil {
-		o.close()
+	if err := o.hand(); err != nil {
+		o.socket.Close()
 		return nil, err
 	}
 	return o, nil
 }
 
-// vacate removes what a gompirun that was killed has left.
+// listenAlone makes a socket that is this user's alone from the beginning: the kernel gives
+// the file the mode of the socket.
+func listenAlone(path string) (net.Listener, error) {
+	c := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
+		var failed error
+		err := raw.Control(func(fd uintptr) { failed = unix.Fchmod(int(fd), 0o600) })
+		return errors.Join(err, failed)
+	}}
+	return c.Listen(context.Background(), "unix", path)
+}
+
+// hand writes the secret into its file.
+func (o *office) hand() error {
+	if err := removeSecret(o.path + secretEnd); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(o.path+secretEnd, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(f, o.secret)
+	if err = errors.Join(err, f.Close()); err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}
+
+// vacate removes the socket that a gompirun that was killed has left.
 func (o *office) vacate() error {
 	st, err := os.Lstat(o.path)
 	switch {
@@ -88,7 +115,22 @@ func (o *office) vacate() error {
 	} else if !errors.Is(err, unix.ECONNREFUSED) {
 		return err
 	}
-	return errors.Join(os.Remove(o.path), removeIfThere(o.path+secretEnd))
+	return removeIfThere(o.path)
+}
+
+// removeSecret removes the secret that a gompirun that was killed has left, and no other
+// file.
+func removeSecret(path string) error {
+	st, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !st.Mode().IsRegular() || st.Mode().Perm() != 0o600 || st.Size() != 0 && st.Size() != secretBytes:
+		return fmt.Errorf("%s is there, and is no secret of a gompirun", path)
+	}
+	return removeIfThere(path)
 }
 
 func removeIfThere(path string) error {
@@ -100,10 +142,8 @@ func removeIfThere(path string) error {
 
 // close removes socket and secret.
 func (o *office) close() {
-	if o.socket != nil {
-		o.socket.Close() // removes the file, too
-	}
 	_ = removeIfThere(o.path + secretEnd)
+	o.socket.Close() // removes the file, too
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.leave()

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package launcher
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gompi/internal/control/controltest"
+)
+
+// runs reports whether a process runs that a command has noted in a file.
+func runs(t *testing.T, file string) bool {
+	t.Helper()
+	pid, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%s/stat", bytes.TrimSpace(pid)))
+	if err != nil {
+		return false
+	}
+	_, state, _ := strings.Cut(string(stat), ") ")
+	return !strings.HasPrefix(state, "Z") // one that nobody reaps
+}
+
+// Nothing is left of a command that has printed a list, that is given up, or that prints
+// without end; and no more is read of any than a list may have.
+func TestDiscoverLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	child := func(name string) string {
+		return fmt.Sprintf("sh -c 'echo $$ >%s; exec sleep 1000'", filepath.Join(dir, name))
+	}
+	gone := func(name string) {
+		t.Helper()
+		controltest.WaitFor(t, "the end of what the command has started: "+name, func() bool { return !runs(t, filepath.Join(dir, name)) })
+	}
+	there := func(name string) {
+		t.Helper()
+		controltest.WaitFor(t, name, func() bool { b, err := os.ReadFile(filepath.Join(dir, name)); return err == nil && len(b) > 0 })
+	}
+	text, err := printed(t.Context(), child("beside")+" & until [ -s "+dir+"/beside ]; do sleep 0.01; done; echo a:2")
+	if err != nil || string(text) != "a:2\n" {
+		t.Errorf("printed %q, %v", text, err)
+	}
+	gone("beside")
+
+	ctx, cancel := context.WithCancel(t.Context())
+	given := controltest.Async(t, func() error { _, err := printed(ctx, child("pipe")+" | cat; echo a:2"); return err })
+	there("pipe")
+	cancel()
+	if err := given(); !errors.Is(err, context.Canceled) {
+		t.Errorf("given up: %v", err)
+	}
+	gone("pipe")
+
+	// One in a group of its own lives on, and holds nothing up.
+	ctx, cancel = context.WithCancel(t.Context())
+	given = controltest.Async(t, func() error { _, err := printed(ctx, "setsid "+child("away")+"; echo a:2"); return err })
+	there("away")
+	cancel()
+	if err := given(); !errors.Is(err, context.Canceled) {
+		t.Errorf("given up: %v", err)
+	}
+	var pid int
+	if _, err := fmt.Sscan(string(must1(os.ReadFile(filepath.Join(dir, "away")))), &pid); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := os.FindProcess(pid); err == nil {
+		p.Kill()
+	}
+
+	if _, err := printed(t.Context(), "echo $$ >"+dir+"/endless; yes"); !errors.Is(err, errLong) {
+		t.Errorf("endless: %v", err)
+	}
+	gone("endless")
+	if _, err := readList("/dev/zero"); !errors.Is(err, errLong) {
+		t.Errorf("an endless file: %v", err)
+	}
+}
+
+func must1[T any](x T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return x
+}
