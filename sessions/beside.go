@@ -29,7 +29,7 @@ type asking struct {
 // asked for the first time.
 func (w *Watcher) askBeside(ctx context.Context, op string, q question, of uint32) (*Change, error) {
 	a := w.askings[q]
-	if a != nil && a.known != nil && a.known.adopted() {
+	if a != nil && a.known != nil && a.known.adopted(q.in == 0) {
 		of = a.known.body.Result.Number
 		w.endAsking(q, a)
 		if q.in != 0 {
@@ -126,11 +126,11 @@ func (w *Watcher) beside(ctx context.Context, op string, a *asking, n setpage.Ch
 }
 
 // adopted reports whether the change was committed as far as this process knows, and
-// another set is in the place of its input.
-func (c *Change) adopted() bool {
+// another set is in the place of its input, or of the main set.
+func (c *Change) adopted(main bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.over && c.err == nil && c.body.Result.Number != 0
+	return c.over && c.err == nil && c.body.Result.Number != 0 && (main || !c.body.Options.Stay)
 }
 
 // endAskings ends what is asked of a set; 0: of all.

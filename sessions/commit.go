@@ -241,7 +241,7 @@ func (c *Change) end(committed bool, comm *mpi.Comm, err error) {
 		c.early = nil
 	}
 	if c.page != nil {
-		if committed && c.body.Result.Number != 0 {
+		if committed && c.body.Result.Number != 0 && !c.options.Stay {
 			c.page.over.Store(true)
 		}
 		c.kept.end(committed)

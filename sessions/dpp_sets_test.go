@@ -119,7 +119,7 @@ func dppBeside(ctx context.Context, s *sessions.Session, world *mpi.Comm) (err e
 	for y.Op != sessions.PSetOpNull && err == nil {
 		y, err = s.QueryPSetOp(ctx, x.Out[1], other)
 	}
-	if !errors.Is(err, sessions.ErrSetReplaced) { // it has a successor
+	if err != nil { // the set is still there, and nothing is pending
 		return fmt.Errorf("the other half afterwards: %+v, %w", y, err)
 	}
 	return nil

@@ -20,6 +20,7 @@ var dppScenes = []scenes.Scene{
 	{Name: "plain", Ranks: 3, Run: dppPlain},
 	{Name: "sized", Ranks: 2, Run: dppOld(dppSized)},
 	{Name: "beside", Ranks: 4, Run: dppOld(dppBeside)},
+	{Name: "again", Ranks: 3, Run: dppOld(dppAgain)},
 	{Name: "undone", Ranks: 2, Run: dppOld(dppUndone)},
 }
 

@@ -84,7 +84,7 @@ func (s *Session) follow(ctx context.Context, op string, h *held) (*Watcher, err
 			return w, nil
 		}
 	}
-	w, err := Watch(s.ctx, h.set.URI, Options{})
+	w, err := watch(s.ctx, h.set.URI, control.Options{Step: 1, Lookahead: 1, Stay: true})
 	if err == nil {
 		s.dpp.list = append(s.dpp.list, w)
 	}
@@ -105,8 +105,8 @@ func (s *Session) settle(ctx context.Context, op string) error {
 		}
 		s.dpp.looked = true
 	}
-	for _, w := range s.dpp.list {
-		if err := w.goOn(ctx); err != nil {
+	for i := 0; i < len(s.dpp.list); i++ { // with those that come to it
+		if err := s.dpp.goOn(ctx, s.dpp.list[i]); err != nil {
 			return err
 		}
 	}
@@ -124,13 +124,19 @@ func (s *Session) settle(ctx context.Context, op string) error {
 	return c.adopt(ctx)
 }
 
-// goOn goes on with what others have completed of a watcher's changes.
-func (w *Watcher) goOn(ctx context.Context) error {
+// goOn goes on with what others have completed of a watcher's changes, and takes over who
+// follows what came of them.
+func (f *following) goOn(ctx context.Context, w *Watcher) error {
 	if x := w.pending; x != nil && x.Role != Leaving && x.committed() {
 		if err := x.adopt(ctx); err != nil {
 			return err
 		}
 	}
+	if w.pending != nil {
+		w.settle()
+	}
+	f.list = append(f.list, w.results...)
+	w.results = nil
 	for _, a := range w.askings {
 		if x := a.known; x != nil && x.committed() {
 			if err := x.adopt(ctx); err != nil {
@@ -177,13 +183,15 @@ func (c *Change) adopt(ctx context.Context) error {
 // unfollow ends what a session follows.
 func (s *Session) unfollow() (err error) {
 	defer s.dpp.enter()()
-	for _, w := range s.dpp.list {
+	for i := 0; i < len(s.dpp.list); i++ {
+		w := s.dpp.list[i]
 		if x := w.pending; x != nil && x.committed() {
 			if lost := x.adopt(s.ctx); !errors.Is(lost, ErrLeaving) {
 				err = errors.Join(err, lost)
 			}
 		}
 		err = errors.Join(err, w.Close())
+		s.dpp.list = append(s.dpp.list, w.results...)
 	}
 	s.dpp.list = nil
 	s.dpp.forget(func(requested) bool { return true })

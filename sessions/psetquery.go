@@ -18,18 +18,20 @@ import (
 // them for in gives the same answer, and waits for no other; coll "mpi://SELF" is the
 // caller alone, whom others may be behind. The first call that tells of an operation
 // accepts it: it cannot be cancelled from then on. It is told of again and again until
-// it is finalized, and perhaps once more, so that calls of one number agree: clients
-// know the delta that they have had. The members of what it makes of the set may query
-// that before.
+// it is finalized, and by a member that has called less often than others perhaps once
+// more, so that calls of one number agree: clients know the delta that they have had. Then
+// it is PSetOpNull, or the next operation on the same set, which lives on beside what was
+// made of it. The members of what it makes of the set may query that before.
 //
 // A process follows the sets that it names, of which it is a member, from its first
-// QueryPSetOp or PSetOp of them, until Close: a set takes changes when all members do,
-// and on and on in what becomes of it. Who is no member of in follows coll.
+// QueryPSetOp or PSetOp of them, until Close or Release: a set takes changes when all members do,
+// one after the other, and so does what becomes of it. Who is no member of in follows coll.
 // The calls of one process are in the order in which they were made.
 //
 // ErrRolledBack: an operation of which others were told, by calls like this one, does
-// not happen, as a process has died; nothing has changed. ErrSetReplaced or ErrRefused:
-// in was replaced before. The error is ErrLeaving when the caller has left.
+// not happen, as a process has died; nothing has changed. ErrSetReplaced: in was
+// replaced before, and its members follow its changes by Watch, not by these calls. The
+// error is ErrLeaving when the caller has left.
 //
 // MPI_Session_dyn_v2a_query_psetop of the DPP prototype.
 func (s *Session) QueryPSetOp(ctx context.Context, coll, in string) (_ PSetOperation, err error) {
@@ -60,6 +62,8 @@ func (s *Session) queryPSetOp(ctx context.Context, coll, in string) (PSetOperati
 		return PSetOperation{}, err
 	}
 	c, err := w.Query(ctx, coll, in)
+	s.dpp.list = append(s.dpp.list, w.results...)
+	w.results = nil
 	if c == nil || err != nil {
 		return PSetOperation{}, err
 	}
@@ -98,8 +102,9 @@ func (c *Change) psetOperation() PSetOperation {
 }
 
 // FinalizePSetOp completes the operation that any of its sets names, for all: who has
-// been told of it, and the newcomers, need not say anything. From then on it holds, the
-// processes that leave by it may end, and QueryPSetOp does not tell of it any more. It
+// been told of it, and the newcomers, need not say anything. On return it holds, the
+// processes that leave by it may end, and QueryPSetOp does not tell of it any more, but for
+// members that have called it less often than others. It
 // is called by one process that was told of it, or has come by it; newcomers may be on
 // their way to their first call still. ErrRolledBack: it does not happen. ErrArg: the
 // process was told of no such operation, or that is over.
@@ -141,9 +146,27 @@ func (c *Change) concerns(set uint32) bool {
 	return is(c.body.Result) || is(c.body.Leaving) || slices.ContainsFunc(c.body.Joining, is) || slices.ContainsFunc(c.body.Inputs, is)
 }
 
-// finalize is Complete of a change whose communicator nobody wants. Who leaves does
-// that later.
+// finalize is Complete of a change whose communicator nobody wants, and waits until calls of
+// QueryPSetOp tell of it no more. Who leaves takes leave later.
 func (c *Change) finalize(ctx context.Context, op string) error {
+	g := c.page
+	if g == nil || c.Role == Beside {
+		return c.complete(ctx, op)
+	}
+	g.retain()
+	defer g.release()
+	if err := c.complete(ctx, op); err != nil {
+		return err
+	}
+	ctx, cancel := whileJob(ctx, c.proc)
+	defer cancel()
+	if f := g.await(ctx, op, func() bool { return g.lines.Ended(c.number) }); f != nil {
+		return faultError(op, f)
+	}
+	return nil
+}
+
+func (c *Change) complete(ctx context.Context, op string) error {
 	if c.Role != Leaving {
 		comm, err := c.Complete(ctx)
 		if comm != nil {

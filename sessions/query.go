@@ -64,6 +64,9 @@ func (w *Watcher) Query(ctx context.Context, coll, in string) (*Change, error) {
 		if err == nil {
 			err = w.goAhead(ctx, n)
 		}
+		if r := w.result(n); r != nil && err == nil {
+			return r.Query(ctx, coll, in)
+		}
 		if g = w.page; err != nil || w.ahead(n) != nil {
 			return nil, err
 		}
@@ -85,7 +88,9 @@ func (w *Watcher) Query(ctx context.Context, coll, in string) (*Change, error) {
 	}
 	of, err := w.named(ctx, op, 1, in)
 	if err == nil && n == of {
-		err = w.goAhead(ctx, n)
+		if err = w.goAhead(ctx, n); err == nil && w.result(n) != nil {
+			return w.result(n).Query(ctx, coll, in)
+		}
 		g = w.page
 	}
 	switch {
@@ -142,7 +147,11 @@ func (w *Watcher) query(ctx context.Context, op string, g *page, a *asking) (*Ch
 		x, err = w.beside(ctx, op, a, n, over)
 	case a == nil && g != w.page: // it was decided meanwhile, and there is a change already
 		if err = w.goAhead(ctx, g.set); err == nil && !over {
-			x, err = w.handedAgain(op, n, first)
+			now := w
+			if r := w.result(g.set); r != nil {
+				now = r
+			}
+			x, err = now.handedAgain(op, n, first)
 		}
 	case !over:
 		x, err = w.handedAgain(op, n, first && a == nil)
@@ -165,6 +174,17 @@ func (w *Watcher) ahead(set uint32) *page {
 		return nil
 	}
 	return x.kept.ahead()
+}
+
+// result is who follows a set that came of the watched one, of those not taken over; nil:
+// nobody.
+func (w *Watcher) result(set uint32) *Watcher {
+	for _, r := range w.results {
+		if r.set == set {
+			return r
+		}
+	}
+	return nil
 }
 
 // goAhead goes on to a set, if that is ahead and others have committed the change. Commit

@@ -73,8 +73,10 @@ type Watcher struct {
 
 	page    *page
 	pending *Change // was handed out, and is not over as far as is known here
-	ended   error   // why there is no page any more
-	every   int     // calls from one look at the clock to the next, a power of two
+	// results follow what came of the set, where w stays with it, until they are taken over.
+	results []*Watcher
+	ended   error // why there is no page any more
+	every   int   // calls from one look at the clock to the next, a power of two
 	looked  time.Time
 	since   int // iteration then; -1: none
 
@@ -138,18 +140,44 @@ func Watch(ctx context.Context, set string, o Options) (*Watcher, error) {
 	if err != nil {
 		return nil, newError(mpi.ErrArg, op, err)
 	}
+	return watch(ctx, set, opts)
+}
+
+func watch(ctx context.Context, set string, o control.Options) (*Watcher, error) {
+	w, err := newWatcher(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.follow(ctx, set); err != nil {
+		w.end()
+		_ = w.proc.Release(ctx)
+		return nil, err
+	}
+	return w, nil
+}
+
+// newWatcher is one that has no page yet.
+func newWatcher(ctx context.Context, o control.Options) (*Watcher, error) {
 	p, err := mpi.Acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
-	w := &Watcher{ctx: ctx, proc: p, opts: opts, open: true, every: 1, calls: 1, looked: time.Now(), since: -1}
+	w := &Watcher{ctx: ctx, proc: p, opts: o, open: true, every: 1, calls: 1, looked: time.Now(), since: -1}
 	w.life, w.end = context.WithCancel(context.Background())
-	if err := w.follow(ctx, set); err != nil {
-		w.end()
-		_ = p.Release(ctx)
-		return nil, err
-	}
 	return w, nil
+}
+
+// follows follows the Result of a change of w's set, on its page, while w stays with the set.
+func (w *Watcher) follows(next *page, result wire.Set) {
+	n, err := newWatcher(w.ctx, w.opts)
+	if err != nil { // the process has ended
+		next.release()
+		return
+	}
+	n.page, n.member, n.set, n.of = next, next.member, next.set, result
+	watchersOf(n.proc).enter(next.set, n)
+	n.forget = n.proc.Core().Process().OnReturn(n.unfollow)
+	w.results = append(w.results, n)
 }
 
 func (w *Watcher) follow(ctx context.Context, name string) error {
@@ -300,6 +328,10 @@ func (w *Watcher) settle() {
 		return
 	}
 	w.pending, w.looked, w.since = nil, time.Now(), w.last
+	if next != nil && err == nil && w.opts.Stay {
+		w.follows(next, c.body.Result)
+		next = nil
+	}
 	if next == nil && err == nil {
 		if s, ok := c.page.lines.Verdict(c.number); ok && s == setpage.RolledBack {
 			c.giveUp() // who has not consumed it finds it rolled back

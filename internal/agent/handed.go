@@ -43,7 +43,8 @@ func (a *Agent) begin(g *page, o *control.PageOrder) {
 
 // handTo lets p touch what it may be handed on a page that it has.
 func (a *Agent) handTo(g *page, p *Proc) {
-	if p != nil && g.next != nil && !g.next.dropped && p.holds[g.extent.place()] == g.extent && g.next.members.Index(a.id(p)) >= 0 {
+	if p != nil && g.next != nil && !g.next.dropped && p.holds[g.extent.place()] == g.extent && g.next.members.Index(a.id(p)) >= 0 &&
+		!g.lines.Took(g.change, g.members.Index(a.id(p))) { // else it was handed it before it came back
 		a.hold(p, g.next.extent)
 	}
 }

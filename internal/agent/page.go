@@ -291,7 +291,9 @@ func (a *Agent) page(o *control.PageOrder) {
 		g.lines.Over(c)
 		a.hide(g, c)
 		a.ring(g)
-		a.unhand(g, c)
+		if s, _ := g.lines.Verdict(c); s != setpage.Committed { // else it is still to be handed out
+			a.unhand(g, c)
+		}
 	case control.PageAsk:
 		g.lines.Ask(c)
 		a.holdCalls(g, c)

@@ -61,7 +61,7 @@ func (a *Agent) hideFrom(g *page, c setpage.Change, call uint64) {
 	if q := &g.queries; q.shown && !q.hidden && c == g.change {
 		q.hidden, q.held = true, false
 		g.lines.HideQueriesFrom(c, call)
-		a.turned(g)
+		a.ring(g)
 	}
 }
 

@@ -42,6 +42,9 @@ type Owner interface {
 	Hold(set uint32)
 	// Replace: for who follows set, and as the main set, it is result from now on.
 	Replace(set, result uint32)
+	// Stays: who follows set follows it on when a Result has come of it, beside that: set
+	// takes one change after the other.
+	Stays(set uint32) bool
 	// Successor is what set was replaced by; 0: it was not.
 	Successor(set uint32) uint32
 	// Fits says why set must not become one of so many.

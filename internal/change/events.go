@@ -208,10 +208,14 @@ func (b *Book) commit(now time.Duration, o *op) {
 	b.advance(now)
 }
 
-// replace: set is result from now on, for who waits for it and for who follows it.
+// replace: set is result from now on, for who waits for it and for who follows it; or it
+// is there beside result.
 func (b *Book) replace(set, result uint32) {
+	stays := b.owner.Stays(set)
 	if w := b.watches[set]; w != nil {
-		delete(b.watches, set)
+		if delete(b.watches, set); stays {
+			b.watches[set] = w.clone()
+		}
 		m, _ := b.owner.Members(result)
 		for _, which := range []map[wire.ProcID]struct{}{w.open, w.holds, w.closed} {
 			maps.DeleteFunc(which, func(p wire.ProcID, _ struct{}) bool { return !slices.Contains(m, p) })
@@ -223,7 +227,9 @@ func (b *Book) replace(set, result uint32) {
 		}
 		b.watches[result] = w
 	}
-	b.owner.Replace(set, result)
+	if b.owner.Replace(set, result); stays {
+		return
+	}
 	b.refuse(&ReplacedError{set, result}, func(in uint32) bool { return in == set })
 }
 

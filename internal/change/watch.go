@@ -3,6 +3,7 @@
 package change
 
 import (
+	"maps"
 	"time"
 
 	"gompi/internal/wire"
@@ -13,6 +14,10 @@ type watch struct {
 	open   map[wire.ProcID]struct{}
 	holds  map[wire.ProcID]struct{} // those of them that must release each change
 	closed map[wire.ProcID]struct{} // who takes part in the job and has closed it
+}
+
+func (w *watch) clone() *watch {
+	return &watch{maps.Clone(w.open), maps.Clone(w.holds), maps.Clone(w.closed)}
 }
 
 // watched says why nobody follows the changes of a set.

@@ -33,6 +33,7 @@ type world struct {
 	nsets    uint32
 	main     uint32
 	replaced map[uint32]uint32
+	stay     bool
 	came     map[wire.ProcID]uint32 // by what set
 
 	words   map[uint32]*word // of changes that members have seen
@@ -176,13 +177,18 @@ func (w *world) Drop(s uint32) {
 
 func (w *world) Replace(s, result uint32) {
 	w.say("set %d is %d now", s, result)
-	w.replaced[s] = result
+	if !w.stay {
+		w.replaced[s] = result
+	}
 	if w.main == s {
 		w.Hold(result)
 		w.main = result
 		w.Drop(s)
 	}
 }
+
+// Stays: in some worlds members follow a set on when it has a Result.
+func (w *world) Stays(uint32) bool { return w.stay }
 
 func (w *world) Successor(s uint32) uint32 { return w.replaced[s] }
 
@@ -666,6 +672,7 @@ func TestScripts(t *testing.T) {
 	ends, lessened := map[State]int{}, 0
 	for seed := range scripts {
 		w := newWorld(t, uint64(seed), 4, 12)
+		w.stay = seed%3 == 2
 		for _, p := range w.sets[w.main].members {
 			w.b.Watch(w.main, p, false)
 		}

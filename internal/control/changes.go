@@ -391,6 +391,7 @@ type Follow struct {
 type Options struct {
 	Step, Lookahead   uint32
 	Prepare, Hold     bool
+	Stay              bool          // they follow the set on, beside the Result of a change of it
 	ToReady, ToAccept time.Duration // 0: as the job has it
 }
 
@@ -424,12 +425,13 @@ func (e *enc) options(o Options) {
 	e.u32(o.Lookahead)
 	e.flag(o.Prepare)
 	e.flag(o.Hold)
+	e.flag(o.Stay)
 	e.i64(int64(o.ToReady))
 	e.i64(int64(o.ToAccept))
 }
 
 func (d *dec) options() Options {
-	o := Options{d.u32(), d.u32(), d.flag(), d.flag(), d.duration(), d.duration()}
+	o := Options{d.u32(), d.u32(), d.flag(), d.flag(), d.flag(), d.duration(), d.duration()}
 	if o.Step > MaxStep || o.Lookahead > MaxStep {
 		d.fail("step %d, lookahead %d, at most %d allowed", o.Step, o.Lookahead, MaxStep)
 	}

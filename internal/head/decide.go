@@ -138,7 +138,7 @@ func (h *Head) committed(o *op) {
 	for i, in := range o.inputs {
 		for _, s := range in {
 			o.holds = append(o.holds, s)
-			if f := h.follows[s]; f != nil && f.op == o { // it has no Result
+			if f := h.follows[s]; f != nil && f.op == o { // it has no Result, or stays beside it
 				h.closePage(f, o)
 			}
 			for _, id := range h.sets[s].members.All() {

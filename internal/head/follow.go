@@ -113,6 +113,9 @@ func optionsText(o control.Options) string {
 	if o.Hold {
 		text += ", hold"
 	}
+	if o.Stay {
+		text += ", the set beside its results (the calls of DPP)"
+	}
 	if o.ToReady != 0 || o.ToAccept != 0 {
 		text += fmt.Sprintf(", deadlines %v and %v", o.ToReady, o.ToAccept)
 	}
@@ -240,10 +243,13 @@ func (h *Head) endFollow(f *follow) {
 	delete(h.follows, f.set)
 }
 
-// moveFollow: who follows set follows result from now on, with other pages.
+// moveFollow: who follows set follows result from now on, with other pages, or beside set,
+// whose pages stay.
 func (h *Head) moveFollow(set, result uint32) {
-	h.sets[set].successor = result
 	old := h.follows[set]
+	if old == nil || !old.options.Stay {
+		h.sets[set].successor = result
+	}
 	if old == nil {
 		return
 	}
@@ -256,6 +262,9 @@ func (h *Head) moveFollow(set, result uint32) {
 		if m.Index(p.id) >= 0 {
 			f.procs[serial] = p
 		}
+	}
+	if old.options.Stay {
+		return // the change on them ends as one without a Result
 	}
 	h.endFollow(old)
 	old.op = nil

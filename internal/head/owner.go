@@ -118,6 +118,12 @@ func (o owner) Replace(set, result uint32) {
 	}
 }
 
+// Stays is an option of who follows the set.
+func (o owner) Stays(set uint32) bool {
+	f := o.h.follows[set]
+	return f != nil && f.options.Stay
+}
+
 func (o owner) Successor(set uint32) uint32 {
 	if t := o.h.sets[set]; t != nil {
 		return t.successor

@@ -173,7 +173,7 @@ func TestAlgebra(t *testing.T) {
 	}
 	for _, m := range []control.Algebra{
 		{Do: control.Union}, {Do: control.Union, In: []uint32{x}, Sizes: []uint32{1}}, {Do: control.Split, In: []uint32{x, y}, Sizes: []uint32{3}},
-		{Do: control.Split, In: []uint32{x}, Sizes: []uint32{1, 1}}, {Do: control.Split, In: []uint32{x}, Sizes: []uint32{4}}, {Do: control.Split, In: []uint32{x}},
+		{Do: control.Split, In: []uint32{x}, Sizes: []uint32{1, 3}}, {Do: control.Split, In: []uint32{x}, Sizes: []uint32{4}}, {Do: control.Split, In: []uint32{x}},
 		{Do: control.Union, In: []uint32{x}, Names: []string{"a", "b"}}, {Do: control.Union, In: []uint32{x}, Names: []string{"app://"}},
 		{Do: control.Split, In: []uint32{x}, Sizes: []uint32{2, 1}, Names: []string{"a", "a"}},
 	} {

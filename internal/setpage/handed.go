@@ -57,6 +57,9 @@ func (m *Member) Take(c Change) (ok, again bool) {
 	return true, false
 }
 
+// Took reports whether a member has claimed it, or it was taken back.
+func (p Page) Took(c Change, place int) bool { return p.members[place].claim.Load() >= claim(c) }
+
 // Close takes back what a member would be handed with a change: for the agent, when
 // nobody may be handed it any more. False: the member has it.
 func (p Page) Close(c Change, place int) bool {

@@ -89,6 +89,14 @@ func (p Page) Looking() bool {
 	return false
 }
 
+// Ended reports whether it is known until which call the change is seen, or none sees it: a
+// call that begins now and is the farthest of all does not.
+func (p Page) Ended(c Change) bool {
+	_, ph := phaseOf(p.head.announcement.Load())
+	of, _ := verdictOf(p.head.verdict.Load())
+	return of != c || number(p.head.hidden.Load(), c) != 0 || number(p.head.shown.Load(), c) == 0 && ph == quiet || p.Dropped()
+}
+
 // HoldQueries makes who calls wait, and returns how often a member has called at most.
 // One of the three below must follow.
 func (p Page) HoldQueries() (most uint64) {

@@ -20,7 +20,7 @@ func Samples(job wire.JobID) []control.Message {
 	p := wire.ProcID{Job: job, Serial: 1}
 	m := wire.NewMembers(wire.Range{First: p, Count: 2}, wire.Range{First: p.Next(9), Count: 1})
 	set := wire.Set{URI: control.WorldURI, Number: 4, Members: m, Hosts: wire.Hosts{{Host: 0, Count: 2}, {Host: 1, Count: 1}}}
-	options := control.Options{Step: 1, Lookahead: 2, Prepare: true, ToReady: time.Second, ToAccept: time.Minute}
+	options := control.Options{Step: 1, Lookahead: 2, Prepare: true, Stay: true, ToReady: time.Second, ToAccept: time.Minute}
 	names := []control.SetName{{Number: 7, Name: "app://a"}}
 	outputs := []change.Outputs{{Joining: []uint32{5, 6}, Leaving: 7, Result: 8}}
 	request := change.Request{Kind: change.Grow, In: []uint32{4}, Join: []int{3}, Min: 2, Max: 7, Pref: 5, Sizes: []int{2, 5, 7}, Start: spawn.Parallel, Place: spawn.Spread, NoQueue: true, ToReady: time.Second, Whole: time.Minute}
