@@ -48,7 +48,7 @@ func Main(f func(ctx context.Context, world *Comm) error) {
 		end = (*Process).quitProgram
 	}
 	if err := p.leave(end); err != nil {
-		fmt.Fprintf(os.Stderr, "rank %d: %v\n", p.core.WorldRank(), err)
+		fmt.Fprintf(os.Stderr, "%s: %v\n", p.core.Called(), err)
 		os.Exit(1)
 	}
 	if left {
@@ -67,7 +67,7 @@ func (p *Process) fail(code int, err error) {
 		case <-time.After(echoWait):
 		}
 	}
-	fmt.Fprintf(os.Stderr, "rank %d: %v\n", p.core.WorldRank(), err)
+	fmt.Fprintf(os.Stderr, "%s: %v\n", p.core.Called(), err)
 	os.Exit(code)
 }
 

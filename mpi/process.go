@@ -161,7 +161,7 @@ func (p *Process) end(last func(*core.Process) (int, error)) error {
 		err = ended
 	}
 	if err == nil && left > 0 {
-		err = fmt.Errorf("gompi: Finalize: rank %d leaves %d requests that were never completed by Wait or Test", p.core.WorldRank(), left)
+		err = fmt.Errorf("gompi: Finalize: %s leaves %d requests that were never completed by Wait or Test", p.core.Called(), left)
 	}
 	return err
 }

@@ -78,6 +78,7 @@ func (c *Change) consume(ctx context.Context, op string, all bool) (*mpi.Comm, e
 	}
 	if c.core().Decided(c.body.Op, committed); committed && c.Role != Beside {
 		c.core().Changed(c.body.Op)
+		c.core().Renamed(c.body.Inputs, c.body.Result.Members)
 	}
 	c.end(committed, comm, err)
 	return comm, err

@@ -129,7 +129,7 @@ func dial(ctx context.Context, name string) (*client.Tool, client.JobAddr, error
 
 const psHelp = `Usage: gompictl ps [-a]
 
-Lists the running jobs of this host.
+Lists the running jobs of this host; root sees those of all users, others their own.
 
   -a   also count the processes that are kept ready for a change (gompirun --spare)
 `
@@ -143,7 +143,7 @@ func ps(ctx context.Context, tty terminal, args []string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	jobs, err := client.Jobs()
+	jobs, _, err := jobsOf(os.Geteuid(), client.Owner)
 	if err != nil {
 		return err
 	}
@@ -243,20 +243,49 @@ func stacks(ctx context.Context, tty terminal, args []string) error {
 	return err
 }
 
+// called reports whether a job's number begins with name.
+func called(j client.JobAddr, name string) bool {
+	return strings.HasPrefix(fmt.Sprintf("%016x", uint64(j.Job)), strings.ToLower(name))
+}
+
+// jobsOf returns the running jobs of this host that a user may see, which root may
+// all, and whose the others are.
+func jobsOf(uid int, owner func(addr string) (uid int, err error)) (jobs []client.JobAddr, others map[client.JobAddr]int, err error) {
+	all, err := client.Jobs()
+	if err != nil {
+		return nil, nil, err
+	}
+	others = map[client.JobAddr]int{}
+	for _, j := range all {
+		// Of one that cannot be asked just now the list says why.
+		if of, err := owner(j.Addr); err == nil && of != uid && uid != 0 {
+			others[j] = of
+		} else {
+			jobs = append(jobs, j)
+		}
+	}
+	return jobs, others, nil
+}
+
 // find returns the one job whose number begins with name.
 func find(name string) (client.JobAddr, error) {
-	jobs, err := client.Jobs()
+	jobs, others, err := jobsOf(os.Geteuid(), client.Owner)
 	if err != nil {
 		return client.JobAddr{}, err
 	}
 	var found []client.JobAddr
 	for _, j := range jobs {
-		if strings.HasPrefix(fmt.Sprintf("%016x", uint64(j.Job)), strings.ToLower(name)) {
+		if called(j, name) {
 			found = append(found, j)
 		}
 	}
 	switch len(found) {
 	case 0:
+		for j, uid := range others {
+			if called(j, name) {
+				return client.JobAddr{}, fmt.Errorf("job %016x is of user %d, this is user %d", uint64(j.Job), uid, os.Geteuid())
+			}
+		}
 		return client.JobAddr{}, fmt.Errorf("no running job %s (see gompictl ps)", name)
 	case 1:
 		return found[0], nil

@@ -183,7 +183,7 @@ func (k Kind) BodyLimit() int {
 	case KindSpawn:
 		return 2*MaxArgs + 48*MaxRanges
 	case KindStacks:
-		return 2*MaxReport + 64
+		return 2*MaxReport + maxCalls*maxCall + 64
 	case KindWelcome, KindReply, KindPart, KindEvent:
 		return MaxBody
 	case KindOrder, KindReport:

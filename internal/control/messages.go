@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"gompi/internal/rollcall"
 	"gompi/internal/wire"
 )
 
@@ -153,13 +154,20 @@ func (m *Abort) get(d *dec) { m.Code = int(d.i64()); m.Text = d.str(MaxText) }
 // Stacks answers an EvStacks.
 type Stacks struct {
 	ID             uint64
+	Calls          []rollcall.Entry // what it waits in, and what it is at work in
 	Queues, Stacks []byte
 }
 
-func (*Stacks) kind() Kind   { return KindStacks }
-func (m *Stacks) put(e *enc) { e.u64(m.ID); e.bytes(m.Queues); e.bytes(m.Stacks) }
+func (*Stacks) kind() Kind { return KindStacks }
+func (m *Stacks) put(e *enc) {
+	e.u64(m.ID)
+	putCalls(e, m.Calls)
+	e.bytes(m.Queues)
+	e.bytes(m.Stacks)
+}
 func (m *Stacks) get(d *dec) {
-	m.ID, m.Queues, m.Stacks = d.u64(), d.bytes(MaxReport), d.bytes(MaxReport)
+	m.ID, m.Calls = d.u64(), getCalls(d)
+	m.Queues, m.Stacks = d.bytes(MaxReport), d.bytes(MaxReport)
 }
 
 // Cut tells that its sender cannot talk to proc, and why.

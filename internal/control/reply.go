@@ -281,13 +281,15 @@ func (d *dec) used() (u Used) {
 }
 
 // maxCalls is more than a roll call has slots; minCall the bytes of a call
-// with empty texts.
+// with empty texts, maxCall those of the longest.
 const (
 	maxCalls = 1 << 10
-	minCall  = 84
+	minCall  = 102
+	maxCall  = minCall + rollcall.MaxOp + rollcall.MaxCaller + rollcall.MaxInstead
 )
 
 func putCalls(e *enc, calls []rollcall.Entry) {
+	calls = calls[:min(len(calls), maxCalls)]
 	e.u32(uint32(len(calls)))
 	for i := range calls {
 		putCall(e, &calls[i])
@@ -307,7 +309,7 @@ func getCalls(d *dec) []rollcall.Entry {
 }
 
 func putCall(e *enc, c *rollcall.Entry) {
-	e.str(c.Op)
+	e.str(Clip(c.Op, rollcall.MaxOp))
 	e.proc(c.Comm.Creator)
 	e.u32(c.Comm.Serial)
 	e.i64(int64(c.CommSize))
@@ -317,7 +319,11 @@ func putCall(e *enc, c *rollcall.Entry) {
 	e.i64(int64(c.Tag))
 	e.i64(c.Bytes)
 	e.i64(c.Since.UnixNano())
-	e.str(c.Caller)
+	e.str(c.Caller[max(0, len(c.Caller)-rollcall.MaxCaller):])
+	e.proc(c.Holder)
+	e.flag(c.InLine)
+	e.flag(c.Running)
+	e.str(Clip(c.Instead, rollcall.MaxInstead))
 }
 
 func getCall(d *dec, c *rollcall.Entry) {
@@ -328,4 +334,6 @@ func getCall(d *dec, c *rollcall.Entry) {
 	c.Tag, c.Bytes = int(d.i64()), d.i64()
 	c.Since = time.Unix(0, d.i64())
 	c.Caller = d.str(rollcall.MaxCaller)
+	c.Holder, c.InLine, c.Running = d.proc(), d.flag(), d.flag()
+	c.Instead = d.str(rollcall.MaxInstead)
 }

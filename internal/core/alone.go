@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"gompi/internal/control"
+	"gompi/internal/rollcall"
 	"gompi/internal/segment"
 	"gompi/internal/wire"
 )
@@ -152,7 +153,7 @@ func (a *alone) Next() (control.Event, error) {
 	}
 }
 
-func (a *alone) Stacks(uint64, []byte, []byte) error { return nil }
+func (a *alone) Stacks(uint64, []rollcall.Entry, []byte, []byte) error { return nil }
 
 func (a *alone) Close() error {
 	a.once.Do(func() { close(a.closed) })

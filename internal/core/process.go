@@ -61,6 +61,7 @@ type Process struct {
 	neighbors atomic.Int32         // processes of the job on this host
 
 	changed   atomic.Uint32 // see Changed; 0: none
+	called    called
 	undecided undecided
 
 	returnMu sync.Mutex
@@ -189,7 +190,8 @@ func (p *Process) listen(b Boot) {
 			p.Engine.Ponged(ev.Proc, ev.ID)
 		case control.EvStacks:
 			own := stacks() // first: they tell what may keep Queues
-			p.Control.Stacks(ev.ID, []byte(p.Engine.Queues()), own)
+			waits := engine.Calls(p.Engine)
+			p.Control.Stacks(ev.ID, append(waits, atWork(own, waits)...), []byte(p.Engine.Queues()), withoutOwn(own))
 		case control.EvHost:
 			p.neighbors.Store(int32(ev.LocalProcs))
 			if pol, ok := b.Joined(ev); ok {
@@ -251,7 +253,7 @@ func (p *Process) tell() {
 	}
 	for rank, id := range p.World.Members.All() {
 		if name, text := engine.Told(p.Engine, id); text != "" && id != p.Self {
-			fmt.Fprintf(os.Stderr, "gompi: rank %d to rank %d by %s: %s\n", p.WorldRank(), rank, name, text)
+			fmt.Fprintf(os.Stderr, "gompi: %s to rank %d by %s: %s\n", p.Called(), rank, name, text)
 		}
 	}
 }

@@ -9,20 +9,20 @@ import (
 	"strings"
 )
 
-// stacks returns the stacks of all goroutines that run code of the program. The
-// library's own are the same in every process, and only counted.
+// stacks returns the stacks of all goroutines.
 func stacks() []byte {
 	buf := make([]byte, 64<<10)
 	for {
 		n := runtime.Stack(buf, true)
 		if n < len(buf) || len(buf) >= 16<<20 {
-			return withoutOwn(buf[:n])
+			return buf[:n]
 		}
 		buf = make([]byte, 2*len(buf))
 	}
 }
 
-// withoutOwn leaves the library's own goroutines out of a dump.
+// withoutOwn leaves the library's own goroutines out of a dump: they are the same in
+// every process, and only counted.
 func withoutOwn(dump []byte) []byte {
 	var out bytes.Buffer
 	own := 0

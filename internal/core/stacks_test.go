@@ -34,7 +34,7 @@ func TestWithoutOwn(t *testing.T) {
 			t.Errorf("got\n%s\nwant\n%s", got, want)
 		}
 	}
-	if got := string(stacks()); !strings.Contains(got, "TestWithoutOwn") {
+	if got := string(withoutOwn(stacks())); !strings.Contains(got, "TestWithoutOwn") {
 		t.Errorf("this goroutine is not in\n%s", got)
 	}
 }

@@ -46,6 +46,13 @@ type Await struct {
 	// ends that; either may be told twice. Nil if only frames make Ready true.
 	Asleep func(asleep bool)
 
+	// Holder tells who keeps the wait where that is not Rank: it has the lock that is
+	// waited for, or, if inLine, waits for it, too, and comes first; rank is -1 if nobody
+	// does. Where this process cannot see that, it asks another one if ask is true, and
+	// known is false until it has heard. Nil: Rank is all that there is to say. Called
+	// with the lock held.
+	Holder func(ask bool) (rank int32, inLine, known bool)
+
 	req  *Request // once the first spin was in vain
 	told bool     // that it sleeps
 }
@@ -199,6 +206,15 @@ func (h *aside) quit(e *Engine, f *fault.Fault) {
 	e.dropWatch(h)
 	h.fault = f
 	close(h.over)
+}
+
+// heldBy is who keeps the wait, if r stands for it, as far as this process sees that.
+func (w *Await) heldBy(r *Request) (h holder, known bool) {
+	if w.req != r || w.Holder == nil {
+		return nobody, false
+	}
+	h.rank, h.inLine, known = w.Holder(false)
+	return h, known
 }
 
 // Step makes a wait a hook.

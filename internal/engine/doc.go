@@ -75,6 +75,7 @@
 //	fast.go           the short way
 //	brief.go          likewise of collectives
 //	queues.go         what is pending, for people
+//	report.go         what a process waits for, for people
 //	told.go           how messages have gone, for people
 //	retire.go         a process that leaves the others
 package engine

@@ -35,6 +35,7 @@ type lot struct {
 	peer, tag int32
 	ctx       wire.ContextID
 	stage     string
+	instead   string
 }
 
 // tally is a lot's number and sizes.
@@ -81,10 +82,8 @@ func tallies(all iter.Seq2[lot, int64]) (list []*tally, n int) {
 // this process, and then a line for each peer, tag and communicator. It answers
 // also where a user's operation has locked the engine, for ever maybe.
 func (e *Engine) Queues() string {
-	for end := time.Now().Add(queuesTimeout); !e.mu.TryLock(); time.Sleep(queuesPause) {
-		if time.Now().After(end) {
-			return "not known: the library is locked, as by a user operation (see NewOp) that takes long or calls the library; the goroutines tell\n"
-		}
+	if !e.tryLock(time.Now().Add(queuesTimeout)) {
+		return "not known: the library is locked, as by a user operation (see NewOp) that takes long or calls the library; the goroutines tell\n"
 	}
 	defer e.mu.Unlock()
 	var b strings.Builder
@@ -96,7 +95,11 @@ func (e *Engine) Queues() string {
 		}
 		fmt.Fprintf(&b, "%s: %d\n", title, n)
 		for _, t := range ts[:min(len(ts), maxListed)] {
-			fmt.Fprintf(&b, "  %s, %s, %s\n", line(t), t.size(), t.ctx.Label())
+			fmt.Fprintf(&b, "  %s, %s, %s", line(t), t.size(), t.ctx.Label())
+			if t.instead != "" {
+				fmt.Fprintf(&b, "; there is instead %s", t.instead)
+			}
+			b.WriteByte('\n')
 			n -= t.n
 		}
 		if n > 0 {
@@ -106,8 +109,23 @@ func (e *Engine) Queues() string {
 	list("receives posted, not matched", func(t *tally) string {
 		return fmt.Sprintf("%d %s from rank %s, tag %s", t.n, t.op, orAny(t.peer), orAny(t.tag))
 	}, func(yield func(lot, int64) bool) {
+		sought := 0
 		for p := range e.table.EachPosted {
-			if !yield(lot{op: p.Val.op, peer: p.Key.Source(), tag: p.Key.Tag(), ctx: p.Key.Context()}, p.Val.buf.Bytes()) {
+			other := ""
+			if sought++; sought <= maxListed {
+				other = instead(e, p.Key)
+			}
+			if !yield(lot{op: p.Val.op, peer: p.Key.Source(), tag: p.Key.Tag(), ctx: p.Key.Context(), instead: other}, p.Val.buf.Bytes()) {
+				return
+			}
+		}
+	})
+	list("probes, not matched", func(t *tally) string {
+		return fmt.Sprintf("%d %s from rank %s, tag %s", t.n, t.op, orAny(t.peer), orAny(t.tag))
+	}, func(yield func(lot, int64) bool) {
+		for _, w := range e.probers {
+			key := w.call.ctx.keys[0].With(w.call.rank, w.call.tag)
+			if !yield(lot{op: w.call.op, peer: w.call.rank, tag: w.call.tag, ctx: key.Context(), instead: instead(e, key)}, 0) {
 				return
 			}
 		}
@@ -135,6 +153,64 @@ func (e *Engine) Queues() string {
 		}
 	})
 	return b.String()
+}
+
+// maxSought bounds the messages that are looked through for a receive.
+const maxSought = 1 << 10
+
+// instead is the message that has arrived and is most like what a receive wants; "":
+// there is none. It does not match, as a receive gets at once what does.
+func instead(e *Engine, want match.Key) string {
+	var best *arrival
+	var at match.Key
+	most, seen := 0, 0
+	for a := range e.table.Walk {
+		if seen++; seen > maxSought {
+			break
+		}
+		if n := likeness(want, a.Key); n > most {
+			most, best, at = n, a.Val, a.Key
+		}
+	}
+	if best == nil {
+		return ""
+	}
+	text := fmt.Sprintf("a message with tag %d of %d bytes from rank %d", at.Tag(), best.bytes(), at.Source())
+	if at.Context() != want.Context() {
+		text += ", " + at.Context().Label()
+	}
+	return text
+}
+
+// likeness says how much of what a receive wants a message has, 0: nothing.
+func likeness(want, m match.Key) int {
+	if want.Plane() != m.Plane() {
+		return 0
+	}
+	source := want.Source() == match.Any || want.Source() == m.Source()
+	tag := want.Tag() == match.Any || want.Tag() == m.Tag()
+	switch same := want.Context() == m.Context(); {
+	case same && source:
+		return 4
+	case source && tag: // another communicator
+		return 3
+	case same && tag:
+		return 2
+	case same:
+		return 1
+	}
+	return 0
+}
+
+// tryLock takes the lock if it can be had until then.
+func (ps *process) tryLock(end time.Time) bool {
+	for !ps.mu.TryLock() {
+		if time.Now().After(end) {
+			return false
+		}
+		time.Sleep(queuesPause)
+	}
+	return true
 }
 
 // tellFull says whose messages have filled this process.

@@ -10,6 +10,7 @@ import (
 	"gompi/internal/match"
 	"gompi/internal/progress"
 	"gompi/internal/rollcall"
+	"gompi/internal/wire"
 )
 
 // waiter is one goroutine in a blocking call.
@@ -34,12 +35,31 @@ type callInfo struct {
 	rank, tag int32
 }
 
+// holder is who keeps a wait where that is not the rank that the call names: it
+// holds the lock, or, if inLine, waits for it, too, and comes first. Rank -1: nobody,
+// or it is not known.
+type holder struct {
+	rank   int32
+	inLine bool
+}
+
+// nobody is the holder of waits that have none.
+var nobody = holder{rank: -1}
+
+// holds is the process of a holder among the ranks of c; zero: there is none.
+func (c *Context) holds(h holder) (p wire.ProcID, inLine bool) {
+	if h.rank < 0 || !c.exists(seat(h.rank)) {
+		return wire.ProcID{}, false
+	}
+	return c.procAt(seat(h.rank)), h.inLine
+}
+
 // waiters are those of a process, and how it tells who waits.
 type waiters struct {
 	process *process
 	up      interface {
-		// park tells that a goroutine is about to sleep.
-		park(w *waiter)
+		// park tells that a goroutine is about to sleep, and returns who keeps its wait.
+		park(w *waiter) holder
 		// expire gives up an operation whose context has ended.
 		expire(r *Request, f *fault.Fault)
 	}
@@ -135,8 +155,7 @@ func (ws *waiters) await(w *waiter) {
 
 // Park notes what w blocks in.
 func (w *waiter) Park() (stops []func() bool) {
-	w.ws.up.park(w)
-	w.ws.note(w)
+	w.ws.note(w, w.ws.up.park(w))
 	return w.onEnd()
 }
 
@@ -163,7 +182,7 @@ func (w *waiter) Expire() {
 }
 
 // note writes w into the roll call once.
-func (ws *waiters) note(w *waiter) {
+func (ws *waiters) note(w *waiter, h holder) {
 	if w.slot >= 0 || ws.process.cfg.Book == nil {
 		return
 	}
@@ -180,6 +199,7 @@ func (ws *waiters) note(w *waiter) {
 	}
 	if c != nil {
 		en := ws.entry(op, c, rank, tag, size)
+		en.Holder, en.InLine = c.holds(h)
 		w.slot = ws.process.cfg.Book.Enter(&en)
 	}
 }

@@ -49,17 +49,35 @@ func (e *Engine) spin(r *Request) {
 }
 
 // park tells on the board that a goroutine is about to sleep over a collective by
-// messages.
-func (e *Engine) park(w *waiter) {
+// messages, and returns who keeps a wait for words in memory.
+func (e *Engine) park(w *waiter) holder {
 	r := w.one[0]
-	if r == nil || r.waiter != w || r.kind != reqColl {
-		return
+	switch {
+	case r == nil || r.waiter != w:
+		return nobody
+	case r.kind == reqOther:
+		for _, h := range e.prog.Hooks() {
+			if k, ok := h.(kept); ok {
+				if by, known := k.heldBy(r); known {
+					return by
+				}
+			}
+		}
+		return nobody
+	case r.kind != reqColl:
+		return nobody
 	}
 	if k := r.coll; k != nil && k.board == nil && k.line == nil {
 		if f := e.strayed(k); f != nil {
 			e.abort(k, f, true)
 		}
 	}
+	return nobody
+}
+
+// kept is a hook that knows who keeps the wait for which r stands.
+type kept interface {
+	heldBy(r *Request) (h holder, known bool)
 }
 
 // expire gives up an operation whose context has ended.

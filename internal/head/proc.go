@@ -93,6 +93,8 @@ func (h *Head) info(p *proc) control.ProcInfo {
 			in.Name = fmt.Sprintf("new.%d", p.rank)
 		case p.owner != nil && p.world == 0:
 			in.Name = fmt.Sprintf("place %d of process %d", p.id.Serial, p.owner.id.Serial)
+		case p.parent != 0 && p.world != 0:
+			in.Name = fmt.Sprintf("spawned process %d (rank %d of %d)", p.id.Serial, p.rank, p.size)
 		case p.parent == 0:
 			in.Name = fmt.Sprintf("process %d", p.id.Serial)
 		}

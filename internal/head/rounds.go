@@ -39,7 +39,7 @@ func (h *Head) EndRound(r *Round) []control.StackReport {
 	for i, p := range all {
 		list[i].ProcInfo = h.info(p)
 		if m := r.reports[p.id.Serial]; m != nil {
-			list[i].Answered, list[i].Queues, list[i].Stacks = true, m.Queues, m.Stacks
+			list[i].Answered, list[i].Calls, list[i].Queues, list[i].Stacks = true, m.Calls, m.Queues, m.Stacks
 		}
 	}
 	return list

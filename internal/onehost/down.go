@@ -221,7 +221,11 @@ func (c *callsOf) fill(s *Server, r *control.StackReport) {
 	if !s.head.On(c.host, r.Proc.Serial) {
 		return
 	}
-	r.Calls, r.Used = c.calls[r.Proc.Serial], c.used[r.Proc.Serial]
+	r.Used = c.used[r.Proc.Serial]
+	if r.Answered {
+		return // it has told its calls itself, and more of them
+	}
+	r.Calls = c.calls[r.Proc.Serial]
 	if !c.over && r.Calls == nil && r.State == control.Joined {
 		r.Silent = fmt.Sprintf("the agent of host %d does not answer", c.host)
 	}

@@ -71,7 +71,10 @@ func (s *Server) seen(qs []*callsOf, reports func() []control.StackReport) []con
 	}
 	s.mu.Unlock()
 	for i, h := range held {
-		list[i].Calls, list[i].Used = h.Look()
+		calls, used := h.Look()
+		if list[i].Used = used; !list[i].Answered { // else it has said so itself, and more
+			list[i].Calls = calls
+		}
 	}
 	return list
 }

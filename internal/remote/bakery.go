@@ -152,6 +152,23 @@ func (a *attempt) stops(w lockWord, i int) bool {
 	return w.conflicts(a.word) && w.before(a.word, i, a.me)
 }
 
+// holder is the party that keeps this one waiting: one that holds the lock, or if
+// there is none, inLine, one that comes first; -1 if nobody is in the way.
+func (a *attempt) holder() (i int, inLine bool) {
+	first := -1
+	for i := range a.words {
+		w := lockWord(a.words[i].Load())
+		switch {
+		case i == a.me || !a.stops(w, i):
+		case w.phase() == lockHeld:
+			return i, false
+		case first < 0:
+			first = i
+		}
+	}
+	return first, first >= 0
+}
+
 // clear takes away the word of a party that has ended without holding the lock.
 // Others may do the same.
 func (a *attempt) clear(i int, w lockWord) { a.words[i].CompareAndSwap(uint64(w), 0) }

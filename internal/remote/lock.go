@@ -83,6 +83,7 @@ type locker struct {
 	asleep    bool
 	ready     func() (bool, *fault.Fault)
 	setAsleep func(asleep bool)
+	holder    func(ask bool) (rank int32, inLine, known bool)
 
 	// Of a lock that the owner takes for this process. Guarded by the engine's
 	// lock.
@@ -90,6 +91,16 @@ type locker struct {
 	answered bool
 	answer   *fault.Fault
 	heard    func() (bool, *fault.Fault)
+	told     func(ask bool) (rank int32, inLine, known bool)
+	// Who keeps this process waiting, as the owner has said, if it has.
+	held heldBy
+}
+
+// heldBy is who keeps a party of a lock waiting.
+type heldBy struct {
+	rank   int32
+	inLine bool
+	known  bool
 }
 
 // locker returns that of the target.
@@ -98,7 +109,8 @@ func (t *Target) locker() *locker {
 		return l
 	}
 	l := &locker{t: t, lockParties: lockParties{s: t.s, owner: t.proc}}
-	l.ready, l.setAsleep, l.heard = l.look, l.sleep, l.hear
+	l.ready, l.setAsleep, l.holder = l.look, l.sleep, l.seeHolder
+	l.heard, l.told = l.hear, l.askHolder
 	if !t.lock.CompareAndSwap(nil, l) {
 		return t.lock.Load()
 	}
@@ -174,10 +186,10 @@ func (l *locker) enterDirect(kind lockWord, w *engine.Await) *fault.Fault {
 	if dead >= 0 {
 		f = l.s.deadHolder(dead, l.members.At(dead))
 	} else {
-		w.Ready, w.Needs, w.Asleep = l.ready, nil, l.setAsleep
+		w.Ready, w.Needs, w.Asleep, w.Holder = l.ready, nil, l.setAsleep, l.holder
 		l.locked, l.asleep = true, false
 		f = l.s.e.Await(w)
-		l.locked = false
+		l.locked, w.Holder = false, nil
 	}
 	if f != nil {
 		l.leave()
@@ -204,4 +216,10 @@ func (l *locker) look() (bool, *fault.Fault) {
 func (l *locker) sleep(asleep bool) {
 	l.asleep = asleep
 	l.attempt.setAsleep(asleep)
+}
+
+// seeHolder is Await.Holder of who waits by the words.
+func (l *locker) seeHolder(bool) (rank int32, inLine, known bool) {
+	i, inLine := l.attempt.holder()
+	return int32(i), inLine, true
 }

@@ -23,6 +23,8 @@ const (
 	lockDead               // it was held by a party that has ended
 	lockNone               // the region was closed
 	lockRefused
+	lockHeldBy // it is not granted yet: who holds it
+	lockBehind // likewise: who comes first
 )
 
 // lockService is what a process does for others, and others for it. The
@@ -56,7 +58,7 @@ func (l *locker) ask(words0, n, me int, kind lockWord, w *engine.Await) *fault.F
 	s, t := l.s, l.t
 	s.e.Lock()
 	s.locks.asks++
-	l.id, l.answered, l.answer, l.members = s.locks.asks, false, nil, w.Ctx.Members
+	l.id, l.answered, l.answer, l.held, l.members = s.locks.asks, false, nil, heldBy{}, w.Ctx.Members
 	b := s.syncFrame[:lockFrameBytes]
 	clear(b)
 	le := binary.LittleEndian
@@ -78,8 +80,9 @@ func (l *locker) ask(words0, n, me int, kind lockWord, w *engine.Await) *fault.F
 	if f != nil {
 		return f
 	}
-	w.Ready, w.Needs, w.Asleep = l.heard, nil, nil
-	if f = s.e.Await(w); f == nil {
+	w.Ready, w.Needs, w.Asleep, w.Holder = l.heard, nil, nil, l.told
+	f = s.e.Await(w)
+	if w.Holder = nil; f == nil {
 		return nil
 	}
 	s.e.Lock()
@@ -94,6 +97,39 @@ func (l *locker) ask(words0, n, me int, kind lockWord, w *engine.Await) *fault.F
 
 // hear is asked by every poll while this process waits for the owner.
 func (l *locker) hear() (bool, *fault.Fault) { return l.answered, l.answer }
+
+// askHolder is Await.Holder of who waits for the owner: that one knows.
+func (l *locker) askHolder(ask bool) (rank int32, inLine, known bool) {
+	if ask {
+		l.held.known = l.s.sendAsk(l.t.proc, l.id) != nil // nobody will say more
+	}
+	return l.held.rank, l.held.inLine, l.held.known
+}
+
+// sendAsk asks the owner who keeps this process waiting for a lock.
+func (s *Space) sendAsk(to wire.ProcID, id uint64) *fault.Fault {
+	b := s.syncFrame[:holderFrameBytes]
+	clear(b)
+	b[0] = frameHolder
+	binary.LittleEndian.PutUint64(b[8:], id)
+	return s.e.SendFrame(to, b)
+}
+
+// serveHolder says who keeps another process waiting. One that has the lock by now
+// has its answer on the way.
+func (s *Space) serveHolder(from wire.ProcID, b []byte) {
+	x := s.locks.proxies[proxyKey{from, binary.LittleEndian.Uint64(b[8:])}]
+	if x == nil || x.word.phase() != lockWaiting {
+		return
+	}
+	switch i, inLine := x.holder(); {
+	case i < 0:
+	case inLine:
+		s.sendAnswer(x.key, lockBehind, i)
+	default:
+		s.sendAnswer(x.key, lockHeldBy, i)
+	}
+}
 
 // give has the owner give the lock back.
 func (l *locker) give() *fault.Fault {
@@ -261,11 +297,15 @@ func (s *Space) takeAnswer(from wire.ProcID, b []byte) error {
 	if l == nil || l.t.proc != from {
 		return fmt.Errorf("%w: answer for lock %d", transport.ErrProtocol, id)
 	}
-	switch lockAnswer(b[1]) {
+	switch a := lockAnswer(b[1]); a {
 	case lockGranted:
-	case lockDead:
+	case lockDead, lockHeldBy, lockBehind:
 		if int64(rank) >= int64(l.members.Len()) {
 			return fmt.Errorf("%w: lock held by party %d of %d", transport.ErrProtocol, rank, l.members.Len())
+		}
+		if a != lockDead {
+			l.held = heldBy{int32(rank), a == lockBehind, true}
+			return nil
 		}
 		l.answer = s.deadHolder(int(rank), l.members.At(int(rank)))
 	case lockNone:

@@ -15,16 +15,19 @@ import (
 //	lock    0 kind, 1 exclusive (4 or 0), 4 handle, 8 nonce, 16 first word, 20 parties, 24 party (uint32), 32 number
 //	unlock  0 kind, 8 number of the lock
 //	answer  0 kind, 1 lockAnswer, 4 rank (uint32), 8 number of the lock
+//	holder  0 kind, 8 number of the lock: who holds it?
 const (
 	frameSignal = 16 + iota
 	frameLock
 	frameUnlock
 	frameAnswer
+	frameHolder
 
 	signalFrameBytes = 32
 	lockFrameBytes   = 40
 	unlockFrameBytes = 16
 	answerFrameBytes = 16
+	holderFrameBytes = 16
 )
 
 // frameSync serves the frames of synchronisation.
@@ -39,6 +42,9 @@ func (s *Space) frameSync(from wire.ProcID, kind byte, b []byte) error {
 		return s.serveLock(from, in[:n])
 	case kind == frameUnlock && len(b) == unlockFrameBytes:
 		s.serveUnlock(from, in[:n])
+		return nil
+	case kind == frameHolder && len(b) == holderFrameBytes:
+		s.serveHolder(from, in[:n])
 		return nil
 	case kind == frameAnswer && len(b) == answerFrameBytes:
 		return s.takeAnswer(from, in[:n])

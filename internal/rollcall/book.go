@@ -58,9 +58,42 @@ func (b *Book) Enter(e *Entry) int {
 	for i := wState; i < used; i++ {
 		w[i].Store(img[i])
 	}
+	for i := wHoldJob; i < wUnused; i++ {
+		w[i].Store(img[i])
+	}
 	w[wSeq].Store(seq + 2)
 	return slot
 }
+
+// Hold says who keeps the call in a slot waiting now: see Entry.Holder. Slot -1 is
+// allowed and does nothing. The caller keeps others from leaving the slot meanwhile.
+func (b *Book) Hold(slot int, holder wire.ProcID, inLine bool) {
+	if slot < 0 {
+		return
+	}
+	job, serial := holdWords(holder, inLine)
+	w := b.slot(slot)
+	if w[wHoldJob].Load() == job && w[wHold].Load() == serial {
+		return
+	}
+	seq := w[wSeq].Load()
+	w[wSeq].Store(seq + 1)
+	w[wHoldJob].Store(job)
+	w[wHold].Store(serial)
+	w[wSeq].Store(seq + 2)
+}
+
+func holdWords(holder wire.ProcID, inLine bool) (job, serial uint64) {
+	serial = uint64(holder.Serial)
+	if inLine {
+		serial |= 1 << 32
+	}
+	return uint64(holder.Job), serial
+}
+
+// Calls are those that are recorded now, in the order of their slots. more may
+// complete each.
+func (b *Book) Calls(more func(slot int, e *Entry)) []Entry { return callsIn(b.words, more) }
 
 // Leave ends the call in this slot. Slot -1 is allowed and does nothing.
 func (b *Book) Leave(slot int) {
@@ -123,7 +156,8 @@ func (e *Entry) encode(w *[slotWords]uint64) int {
 	w[wBytes] = uint64(e.Bytes)
 	w[wSince] = uint64(e.Since.UnixNano())
 	putText(w[wOp:wCaller], op)
-	putText(w[wCaller:wUnused], caller)
+	putText(w[wCaller:wHoldJob], caller)
+	w[wHoldJob], w[wHold] = holdWords(e.Holder, e.InLine)
 	return wCaller + (len(caller)+7)/8
 }
 
@@ -161,11 +195,17 @@ func Read(mem []byte) []Entry {
 	if w == nil {
 		return nil
 	}
+	return callsIn(w, func(int, *Entry) {})
+}
+
+func callsIn(w []atomic.Uint64, more func(slot int, e *Entry)) []Entry {
 	var list []Entry
 	for i := range Slots {
 		var img [slotWords]uint64
 		if readSlot(slotOf(w, i), &img) && low(img[wState]) == inUse {
-			list = append(list, decode(&img))
+			e := decode(&img)
+			more(i, &e)
+			list = append(list, e)
 		}
 	}
 	return list
@@ -217,7 +257,9 @@ func decode(w *[slotWords]uint64) Entry {
 		Tag:      int(w[wTag]),
 		Bytes:    max(0, int64(w[wBytes])),
 		Since:    time.Unix(0, int64(w[wSince])),
-		Caller:   getText(w[wCaller:wUnused], int(w[wPeer]>>40&0xff)),
+		Caller:   getText(w[wCaller:wHoldJob], int(w[wPeer]>>40&0xff)),
+		Holder:   wire.ProcID{Job: wire.JobID(w[wHoldJob]), Serial: uint32(w[wHold])},
+		InLine:   w[wHold]>>32 == 1,
 	}
 	if e.Peer < 0 {
 		e.PeerProc = wire.ProcID{}

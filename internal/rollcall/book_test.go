@@ -20,7 +20,7 @@ func TestSizes(t *testing.T) {
 	if Bytes != segment.RollCallBytes {
 		t.Errorf("a book has %d bytes, the segment gives %d", Bytes, segment.RollCallBytes)
 	}
-	if wCaller != wOp+MaxOp/8 || wUnused != wCaller+MaxCaller/8 || wUnused > slotWords {
+	if wCaller != wOp+MaxOp/8 || wHoldJob != wCaller+MaxCaller/8 || wUnused > slotWords {
 		t.Error("texts do not fit their words")
 	}
 }

@@ -31,5 +31,7 @@
 //	72       8      since, nanoseconds of Unix time
 //	80       24     operation
 //	104      120    caller
-//	224      32     0
+//	224      8      job of the process that keeps the call waiting (Entry.Holder)
+//	232      8      its serial (low); 1 if it is only before this one in line (high)
+//	240      16     0
 package rollcall

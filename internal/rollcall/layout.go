@@ -35,7 +35,9 @@ const (
 	wSince   = 9
 	wOp      = 10
 	wCaller  = 13
-	wUnused  = 28
+	wHoldJob = 28
+	wHold    = 29
+	wUnused  = 30
 )
 
 const inUse = 1

@@ -30,7 +30,8 @@ func reportAt(procs []ProcEntries, now time.Time) string {
 		if odd && i == 1 {
 			sb.WriteString("odd ones:\n")
 		}
-		fmt.Fprintf(&sb, "  %s: %s\n", n.list(g.procs()), g.describe(now))
+		fmt.Fprintf(&sb, "  %s: %s\n", n.list(g.procs()), g.describe(n, now))
+		g.instead(&sb, n)
 		if missing := g.missing(); missing != "" {
 			fmt.Fprintf(&sb, "    not there: %s of the communicator\n", missing)
 		}
@@ -49,11 +50,14 @@ type call struct {
 // groupKey is what calls must share to stand on one line.
 type groupKey struct {
 	note     string
+	running  bool
 	op       string
 	comm     wire.ContextID
 	commSize int
 	tag      int
 	caller   string
+	holder   wire.ProcID
+	inLine   bool
 }
 
 type group struct {
@@ -84,7 +88,7 @@ func gather(procs []ProcEntries) []*group {
 		default:
 			for j := range p.Entries {
 				e := &p.Entries[j]
-				add(groupKey{op: e.Op, comm: e.Comm, commSize: e.CommSize, tag: e.Tag, caller: e.Caller}, call{p, e})
+				add(groupKey{running: e.Running, op: e.Op, comm: e.Comm, commSize: e.CommSize, tag: e.Tag, caller: e.Caller, holder: e.Holder, inLine: e.InLine}, call{p, e})
 			}
 		}
 	}
@@ -100,12 +104,22 @@ func (g *group) procs() []*ProcEntries {
 	return list
 }
 
-func (g *group) describe(now time.Time) string {
+func (g *group) describe(n *names, now time.Time) string {
 	if g.key.note != "" {
 		return g.key.note
 	}
 	e := g.calls[0].entry
+	if e.Running {
+		text := "at work in " + e.Op
+		if e.Caller != "" {
+			text += ", at " + e.Caller
+		}
+		return text
+	}
 	parts := []string{e.Op + g.peers()}
+	if held := n.holder(e); held != "" {
+		parts = append(parts, held)
+	}
 	switch collective := e.Peer == NoPeer; {
 	case e.Tag == NoTag:
 	case collective && e.Tag >= 0 && e.Tag < firstPersistent:
@@ -211,10 +225,27 @@ func distance(e *Entry) int {
 	return ((e.Peer-e.Rank)%e.CommSize + e.CommSize) % e.CommSize
 }
 
+// instead says what is there that receives do not match.
+func (g *group) instead(sb *strings.Builder, n *names) {
+	const most = 4
+	count := 0
+	for _, c := range g.calls {
+		if c.entry == nil || c.entry.Instead == "" {
+			continue
+		}
+		if count++; count <= most {
+			fmt.Fprintf(sb, "    not matched; at %s there is instead %s\n", n.one(c.proc.Proc), c.entry.Instead)
+		}
+	}
+	if count > most {
+		fmt.Fprintf(sb, "    and likewise at %d more\n", count-most)
+	}
+}
+
 // missing names the ranks of the communicator that are not in a collective
 // call with the others, "" if there are none.
 func (g *group) missing() string {
-	if g.key.note != "" || g.calls[0].entry.Peer != NoPeer || strings.HasPrefix(g.key.op, "Wait") {
+	if g.key.note != "" || g.key.running || g.calls[0].entry.Peer != NoPeer || strings.HasPrefix(g.key.op, "Wait") {
 		return ""
 	}
 	var there []int
@@ -281,6 +312,17 @@ func (n *names) one(id wire.ProcID) string {
 		return fmt.Sprintf("rank %d", p.Rank)
 	}
 	return fmt.Sprintf("process %d", id.Serial)
+}
+
+// holder says who keeps a call waiting where that is not its peer; "": nobody.
+func (n *names) holder(e *Entry) string {
+	switch {
+	case e.Holder == (wire.ProcID{}):
+		return ""
+	case e.InLine:
+		return "in line behind " + n.one(e.Holder)
+	}
+	return "held by " + n.one(e.Holder)
 }
 
 // list is "rank 3" or "ranks 0-2,4 (4)", and behind it those with names.

@@ -17,7 +17,7 @@ func vain(sb *strings.Builder, procs []ProcEntries, n *names) {
 	for i := range procs {
 		for j := range procs[i].Entries {
 			e := &procs[i].Entries[j]
-			peer := n.procs[e.PeerProc]
+			peer := n.procs[e.waitsFor()]
 			if peer == nil || peer.Note == "" {
 				continue
 			}
@@ -25,7 +25,7 @@ func vain(sb *strings.Builder, procs []ProcEntries, n *names) {
 				sb.WriteString("waiting in vain:\n")
 			}
 			if count <= most {
-				fmt.Fprintf(sb, "  %s waits in %s for %s: %s\n", n.one(procs[i].Proc), e.Op, n.one(e.PeerProc), peer.Note)
+				fmt.Fprintf(sb, "  %s waits in %s for %s: %s\n", n.one(procs[i].Proc), e.Op, n.one(e.waitsFor()), peer.Note)
 			}
 		}
 	}
@@ -48,7 +48,10 @@ func cycle(sb *strings.Builder, procs []ProcEntries, n *names, now time.Time) {
 	}
 	sb.WriteString("wait-for cycle:\n")
 	for _, w := range loop {
-		fmt.Fprintf(sb, "  %s waits for %s: %s", n.one(w.from), n.one(w.entry.PeerProc), w.entry.Op)
+		fmt.Fprintf(sb, "  %s waits for %s: %s", n.one(w.from), n.one(w.entry.waitsFor()), w.entry.Op)
+		if w.entry.Holder != (wire.ProcID{}) {
+			fmt.Fprintf(sb, " with rank %d, %s", w.entry.Peer, n.holder(w.entry))
+		}
 		if w.entry.Tag != NoTag {
 			fmt.Fprintf(sb, ", tag %d, %d bytes", w.entry.Tag, w.entry.Bytes)
 		}
@@ -87,21 +90,22 @@ func findCycle(procs []ProcEntries, n *names) []edge {
 			}
 			next[at] = k + 1
 			e := &entries[k]
-			if n.procs[e.PeerProc] == nil {
+			to := e.waitsFor()
+			if n.procs[to] == nil {
 				continue
 			}
-			if onPath[e.PeerProc] {
+			if onPath[to] {
 				path = append(path, edge{at, e})
-				for path[0].from != e.PeerProc {
+				for path[0].from != to {
 					path = path[1:]
 				}
 				return path
 			}
-			if _, seen := next[e.PeerProc]; !seen {
-				next[e.PeerProc] = 0
-				onPath[e.PeerProc] = true
+			if _, seen := next[to]; !seen {
+				next[to] = 0
+				onPath[to] = true
 				path = append(path, edge{at, e})
-				at = e.PeerProc
+				at = to
 			}
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"gompi/internal/control"
 	"gompi/internal/control/client"
 	"gompi/internal/core"
+	"gompi/internal/engine"
 	"gompi/internal/onehost"
 	"gompi/internal/rollcall"
 	"gompi/internal/segment"
@@ -45,7 +46,6 @@ type Job struct {
 type member struct {
 	proc  *mpi.Process
 	start control.StartProc
-	book  []byte
 	owns  []int // file descriptors of the welcome
 	note  string
 }
@@ -121,7 +121,7 @@ func (j *Job) Boot(sp control.StartProc) (*mpi.Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &member{start: sp, book: make([]byte, segment.RollCallBytes), owns: []int{w.Segment, w.Bell}}
+	m := &member{start: sp, owns: []int{w.Segment, w.Bell}}
 	if f := j.cfg.welcomed; f != nil {
 		f(w)
 	}
@@ -129,7 +129,7 @@ func (j *Job) Boot(sp control.StartProc) (*mpi.Process, error) {
 	if n := j.cfg.commons; n != nil {
 		said = &counting{ctl, n}
 	}
-	b, err := core.Open(said, w, core.Place{Transports: j.cfg.transport, Hub: j.hub, Book: m.book, Wrap: j.cfg.wrap})
+	b, err := core.Open(said, w, core.Place{Transports: j.cfg.transport, Hub: j.hub, Book: make([]byte, segment.RollCallBytes), Wrap: j.cfg.wrap})
 	if err != nil {
 		return nil, err
 	}
@@ -207,14 +207,21 @@ func (j *Job) RollCall() string {
 	for _, r := range j.Server.Ops() {
 		ops += r.Waiting()
 	}
+	infos := j.Server.Snapshot()
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	var ps []rollcall.ProcEntries
 	queues := ""
-	for id, m := range j.live {
-		ps = append(ps, rollcall.ProcEntries{Proc: id, Rank: m.start.Rank, Size: m.start.Size, Note: m.note, Entries: rollcall.Read(m.book)})
-		if q := m.proc.Core().Process().Engine.Queues(); q != "" {
-			queues += fmt.Sprintf("process %v:\n%s", id, q)
+	for i := range infos {
+		in := &infos[i]
+		m := j.live[in.Proc]
+		if m == nil {
+			continue
+		}
+		e := m.proc.Core().Process().Engine
+		ps = append(ps, rollcall.ProcEntries{Proc: in.Proc, Rank: in.Rank, Size: in.Size, Name: in.Name, Note: m.note, Entries: engine.Calls(e)})
+		if q := e.Queues(); q != "" {
+			queues += in.Called() + ":\n" + q
 		}
 	}
 	return rollcall.Report(ps) + ops + queues

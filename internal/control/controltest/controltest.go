@@ -26,7 +26,7 @@ func Samples(job wire.JobID) []control.Message {
 	request := change.Request{Kind: change.Grow, In: []uint32{4}, Join: []int{3}, Min: 2, Max: 7, Pref: 5, Sizes: []int{2, 5, 7}, Start: spawn.Parallel, Place: spawn.Spread, NoQueue: true, ToReady: time.Second, Whole: time.Minute}
 	handed := control.ChangeBody{Op: 3, Kind: change.Grow, Role: control.RoleStaying, State: change.Adopting, Votes: true, Inputs: []wire.Set{set}, Joining: []wire.Set{set}, Result: set, Options: options}
 	page := control.PageOrder{Do: control.PageFix, Set: 4, Change: 2, Votes: 9, Options: options, Have: 5, Agreed: 6, Call: 8, Next: 7, Body: []byte("body"), Members: m}
-	call := rollcall.Entry{Op: "Recv", Peer: rollcall.AnyPeer, Since: time.Unix(1, 2), Tag: -1, Caller: "a.go:1 b"}
+	call := rollcall.Entry{Op: "Recv", Peer: rollcall.AnyPeer, Since: time.Unix(1, 2), Tag: -1, Caller: "a.go:1 b", Holder: p, InLine: true, Running: true, Instead: "a message"}
 	used := control.Used{At: time.Hour, CPU: time.Second, Memory: 1 << 20, Tally: rollcall.Tally{Sent: 1, SentBytes: 2, Received: 3, ReceivedBytes: 4, Collectives: 1 << 63}}
 	op := control.OpBody{Op: 3, State: change.Refused, Why: control.WhyReplaced, Text: "t", Set: 4, Success: 5, Outputs: outputs, Names: names, Iteration: 8,
 		Times: control.OpTimes{Asked: time.Unix(7, 8), Granted: 1, Ordered: 2, Ready: 3, Adopted: 4, Decided: 5, Gone: 6}}
@@ -50,7 +50,7 @@ func Samples(job wire.JobID) []control.Message {
 		&control.Abroad{Kind: control.KindAbroad, Job: job}, &control.Abroad{Kind: control.KindReachable, Job: job},
 		&control.SpawnBody{World: set, Parent: set, Counts: []uint32{2, 1}, Nodes: []string{"h"}}, &control.SpawnBody{Text: "t", Part: 1},
 		&control.Abort{Code: -5, Text: "text"},
-		&control.Stacks{ID: 7, Queues: []byte("q"), Stacks: []byte("s")},
+		&control.Stacks{ID: 7, Calls: []rollcall.Entry{call}, Queues: []byte("q"), Stacks: []byte("s")},
 		&control.Cancel{ID: 9}, &control.Collect{Wait: time.Second},
 		&control.Welcome{Self: p, Secret: [32]byte{5}, World: set, Parent: set, Segment: -1, Bell: -1, Arena: wire.Extent{File: -1}, LocalProcs: 3, UsableCPUs: 2, Hosts: 2,
 			MaxProcs: 1, FaultTolerant: true, KillGrace: time.Second, Settings: map[string]string{"B": "2", "A": ""}},

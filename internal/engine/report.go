@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"time"
+
+	"gompi/internal/rollcall"
+)
+
+// Calls returns the calls in which this process waits, as it would tell a report: with
+// those that keep them waiting now, which it finds out, asking other processes where it
+// must. It takes a moment. Without a roll call there are none.
+func Calls(e *Engine) []rollcall.Entry {
+	book := e.cfg.Book
+	if book == nil {
+		return nil
+	}
+	end := time.Now().Add(queuesTimeout)
+	for ask := true; time.Now().Before(end) && e.tryLock(end); ask = false {
+		unknown := 0
+		for _, h := range e.prog.Hooks() {
+			w, ok := h.(*Await)
+			if !ok || w.Holder == nil || w.req == nil || w.req.waiter == nil {
+				continue
+			}
+			rank, inLine, known := w.Holder(ask)
+			if !known {
+				unknown++
+				continue
+			}
+			p, inLine := w.Ctx.holds(holder{rank, inLine})
+			book.Hold(w.req.waiter.slot, p, inLine)
+		}
+		e.mu.Unlock()
+		if unknown == 0 {
+			break
+		}
+		time.Sleep(queuesPause)
+	}
+	others := insteads(e)
+	return book.Calls(func(slot int, en *rollcall.Entry) { en.Instead = others[slot] })
+}
+
+// insteads says what is there that does not match the receives and probes in which
+// this process waits, by their slots in the roll call.
+func insteads(e *Engine) map[int]string {
+	texts := map[int]string{}
+	if !e.tryLock(time.Now().Add(queuesTimeout)) {
+		return texts
+	}
+	defer e.mu.Unlock()
+	for p := range e.table.EachPosted {
+		if w := p.Val.waiter; w != nil && w.slot >= 0 && texts[w.slot] == "" {
+			texts[w.slot] = instead(e, p.Key)
+		}
+	}
+	for _, w := range e.probers {
+		if w.slot >= 0 {
+			texts[w.slot] = instead(e, w.call.ctx.keys[0].With(w.call.rank, w.call.tag))
+		}
+	}
+	return texts
+}
