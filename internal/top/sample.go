@@ -167,7 +167,7 @@ func (r *Row) waits(called map[wire.ProcID]string, now time.Time) {
 // peer says whom a call waits for, if that is one process, or any.
 func peer(c *rollcall.Entry, called map[wire.ProcID]string) string {
 	switch {
-	case called[c.Holder] != "": // who keeps it waiting, not whose memory it is
+	case c.Holder != (wire.ProcID{}) && called[c.Holder] != "": // who keeps it waiting, not whose memory it is
 		return called[c.Holder]
 	case c.Peer == rollcall.NoPeer:
 		return ""
