@@ -40,7 +40,7 @@ func Knobs() []Knob {
 		{"cma", "GOMPI_CMA", "auto", "copy directly between processes: auto or off", oneOf("auto", "off"), nil},
 		{"duplex", "GOMPI_DUPLEX", "auto", "short answers in the line of shared memory that brought the question: auto or off", oneOf("auto", "off"), nil},
 		{"huge", "GOMPI_HUGE", "auto", "huge pages for buffers that are copied often, and for arrays: auto or off", oneOf("auto", "off"), nil},
-		{"check", "GOMPI_CHECK", "0", "1 finds buffers in use by two operations, and ranks whose collective calls differ", oneOf("0", "1"), nil},
+		{"check", "GOMPI_CHECK", "0", "1 finds buffers in use by two operations or written meanwhile, ranks whose collective calls differ, and what is left at the end", oneOf("0", "1"), nil},
 		{"spin", "GOMPI_SPIN", "by ranks per CPU", "turns of polling before a waiting rank gives up its CPU", within(knob.Spin), nil},
 		{"async", "GOMPI_ASYNC", "by ranks per CPU", "1 leaves large nonblocking operations to another CPU at once, 0 only while the rank waits or after a moment", oneOf("0", "1"), nil},
 		{"coll", "GOMPI_COLL", "by size", "force algorithms of collectives: comma list such as allreduce=ring", checkForced, nil},

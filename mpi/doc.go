@@ -139,12 +139,15 @@
 // # Checking
 //
 // With GOMPI_CHECK=1 (gompirun --check) mistakes that go unnoticed else are
-// errors, at a price: a buffer used by two operations of which one writes
+// errors, at a price: a buffer used by two operations of which one writes, or
+// written by the program between the start of an operation and its Wait
 // ([ErrInUse]), blocks of one collective that overlap where they are received
 // ([ErrArg]), a message in ready mode that found no receive ([ErrNotReady]),
 // and ranks that call different collectives, or one with different roots,
 // counts, types or operations, also where counts are of two ranks only
-// ([ErrMismatch], naming the rank).
+// ([ErrMismatch], naming the rank). A process that ends says on standard error
+// which messages it has not received, which operations it has not waited for, and
+// which communicators and windows it has not freed. docs/running.md has the limits.
 //
 // # Errors
 //

@@ -213,16 +213,37 @@ func (p *Persistent) startChecked(k *core.Checker) *Error {
 	case partKind:
 		a, peer, tag = p.part.use(p.op), int32(p.part.peer), int32(p.part.tag)
 	}
-	u, f := k.Book(&p.c.core.Comm, a)
+	var err *Error
+	_, f := k.Started(&p.c.core.Comm, a, func(u *core.Use) engine.Handle {
+		err = p.startInto(u)
+		return p.h
+	})
 	if f != nil {
 		return p.c.faultError(p.op, peer, tag, f)
 	}
-	if err := p.start(); err != nil {
-		k.End(u)
-		return err
+	return err
+}
+
+// startInto is start of which the buffers are watched, but for what is sent from a copy
+// and partitions, which the program may write until they are ready.
+func (p *Persistent) startInto(u *core.Use) *Error {
+	switch p.kind {
+	case partKind, bufferedKind:
+		u.Unwatch()
+	case recvKind:
+		buf := p.recv.Buf
+		p.recv.Buf = u.Land(buf)
+		defer func() { p.recv.Buf = buf }()
+	case collKind:
+		in, out := p.coll.In, p.coll.Out
+		u.LandColl(&p.coll)
+		defer func() { p.coll.In, p.coll.Out = in, out }()
 	}
-	k.Until(u, p.h)
-	return nil
+	err := p.start()
+	if err != nil {
+		p.h = engine.Handle{}
+	}
+	return err
 }
 
 // Startall starts all operations. It starts those that it can and returns the

@@ -84,7 +84,12 @@ func Slots(n int) Option { return testjob.Slots(n, false) }
 // when all have returned. world is their communicator. A rank that panics or
 // calls Fatal ends the others. Ranks are finalized by Run, and so are those that come
 // by changes of process sets, on which f runs, too.
+//
+// The ranks' collective calls are compared: one that differs in its operation, root,
+// reduction or length from that of another rank fails with mpi.ErrMismatch, where the
+// data would only be wrong otherwise. Setting("GOMPI_CHECK", "1") has everything
+// checked that gompirun --check does, Setting("GOMPI_CHECK", "0") nothing.
 func Run(tb testing.TB, n int, f func(t *T, world *mpi.Comm), opts ...Option) {
 	tb.Helper()
-	testjob.Run(tb, n, func(t *testjob.Rank, world *mpi.Comm) { f(&T{t, t}, world) }, append([]Option{Within(Deadline)}, opts...)...)
+	testjob.Run(tb, n, func(t *testjob.Rank, world *mpi.Comm) { f(&T{t, t}, world) }, append([]Option{Within(Deadline), testjob.CompareCalls()}, opts...)...)
 }

@@ -51,6 +51,7 @@ var processRanks = map[string]func(w *mpi.Comm, arg string) error{
 	"death":       deathRank,
 	"busy":        busyRank,
 	"denied":      deniedRank,
+	"left":        leftRank,
 }
 
 // lockRank locks and unlocks the memory of ranks 0 and 1 for a time, and until all

@@ -44,6 +44,19 @@ func Words(w []uint64) Buf {
 	return New(unsafe.Pointer(unsafe.SliceData(w)), int64(len(w)), dtype.Word)
 }
 
+// Blank returns a buffer with memory of its own for the same elements, side by side.
+// ok is false if they are of no basic type.
+func (b Buf) Blank() (own Buf, ok bool) {
+	t := b.Type
+	if b.Strided() {
+		if t = t.Base(); t == nil || t.Size == 0 || b.n%t.Size != 0 || b.off%t.Size != 0 {
+			return Buf{}, false
+		}
+	}
+	mem := make([]uint64, (b.n+7)/8)
+	return Buf{base: unsafe.Pointer(unsafe.SliceData(mem)), n: b.n, Type: t}, true
+}
+
 // Bytes is the number of packed bytes.
 func (b Buf) Bytes() int64 { return b.n }
 

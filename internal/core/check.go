@@ -20,6 +20,7 @@ import (
 type Checker struct {
 	mu     sync.Mutex
 	uses   []*Use
+	comms  map[*Comm]string // that were not freed, and where they were made
 	inside insideOps
 }
 
@@ -32,6 +33,9 @@ type Use struct {
 	writes    []buffer.Buf
 	h         engine.Handle // null as long as the call that starts it runs
 	engine    *engine.Engine
+	site      string    // where the program has started it, if it does not block
+	held      []uint64  // hashes of reads then
+	landed    []landing // of writes
 }
 
 // BufUse is the use of buffers to read and to write.
@@ -163,7 +167,7 @@ func (k *Checker) Send(c *Comm, a *engine.SendArgs) *fault.Fault {
 
 // Isend is engine.Isend.
 func (k *Checker) Isend(c *Comm, a *engine.SendArgs) (engine.Handle, *fault.Fault) {
-	return k.started(c, SendUse(a), func() engine.Handle { return c.Engine.Isend(c.Ctx, a) })
+	return k.Started(c, SendUse(a), func(*Use) engine.Handle { return c.Engine.Isend(c.Ctx, a) })
 }
 
 // Pair is engine.Pair.
@@ -175,7 +179,12 @@ func (k *Checker) Pair(c *Comm, op calls.Name, s *engine.SendArgs, r *engine.Rec
 	if r != nil {
 		u.writes = []buffer.Buf{r.Buf}
 	}
-	return k.started(c, u, func() engine.Handle { return c.Engine.Pair(c.Ctx, op, s, r, none) })
+	return k.Started(c, u, func(u *Use) engine.Handle {
+		if r != nil {
+			r.Buf = u.Land(r.Buf)
+		}
+		return c.Engine.Pair(c.Ctx, op, s, r, none)
+	})
 }
 
 // Recv is engine.Recv.
@@ -191,22 +200,31 @@ func (k *Checker) Recv(c *Comm, a *engine.RecvArgs, st *engine.Status) *fault.Fa
 
 // Irecv is engine.Irecv.
 func (k *Checker) Irecv(c *Comm, a *engine.RecvArgs) (engine.Handle, *fault.Fault) {
-	return k.started(c, RecvUse(a), func() engine.Handle { return c.Engine.Irecv(c.Ctx, a) })
+	return k.Started(c, RecvUse(a), func(u *Use) engine.Handle {
+		a.Buf = u.Land(a.Buf)
+		return c.Engine.Irecv(c.Ctx, a)
+	})
 }
 
 // Imrecv is engine.Imrecv.
 func (k *Checker) Imrecv(c *Comm, m *engine.Message, a *engine.RecvArgs) (engine.Handle, *fault.Fault) {
 	u := BufUse(a.Op, -1, -1, nil, []buffer.Buf{a.Buf})
-	return k.started(c, u, func() engine.Handle { return c.Engine.Imrecv(c.Ctx, m, a) })
+	return k.Started(c, u, func(u *Use) engine.Handle {
+		a.Buf = u.Land(a.Buf)
+		return c.Engine.Imrecv(c.Ctx, m, a)
+	})
 }
 
-// started leaves the buffers booked until what start gives is completed.
-func (k *Checker) started(c *Comm, use Use, start func() engine.Handle) (engine.Handle, *fault.Fault) {
+// Started leaves the buffers booked until what start gives is completed, and looks then
+// whether the program has written them meanwhile.
+func (k *Checker) Started(c *Comm, use Use, start func(u *Use) engine.Handle) (engine.Handle, *fault.Fault) {
 	u, f := k.Book(c, use)
 	if f != nil {
 		return engine.Handle{}, f
 	}
-	h := start()
+	u.hash()
+	h := start(u)
+	u.watch(h)
 	k.Until(u, h)
 	return h, nil
 }

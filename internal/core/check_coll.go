@@ -270,8 +270,11 @@ func (k *Checker) start(c *Comm, a *engine.CollArgs) (engine.Handle, *fault.Faul
 	x := c.announce(a, nil)
 	call := *a
 	call.Tag = x.tag
+	u.hash()
+	u.LandColl(&call)
 	c.choose(&call)
 	h := e.NewOther(ctx, a.Op, buffer.Buf{})
+	u.watch(h)
 	k.Until(u, h)
 	go func() {
 		o := e.Wait(x.told)

@@ -19,8 +19,8 @@ func (c *Comm) Run(a *engine.CollArgs) *fault.Fault {
 	if a.User != nil && a.User.Err() != nil {
 		return c.refuse(a, lapsed(a.User))
 	}
-	if c.Check != nil {
-		return c.Check.run(c, a)
+	if c.checks != nil {
+		return c.checks.run(c, a)
 	}
 	c.chooseBlocking(a)
 	return c.Engine.Collective(c.Ctx, a)
@@ -31,8 +31,8 @@ func (c *Comm) Start(a *engine.CollArgs) (engine.Handle, *fault.Fault) {
 	if a.User != nil && a.User.Err() != nil {
 		return engine.Handle{}, c.refuse(a, lapsed(a.User))
 	}
-	if c.Check != nil {
-		return c.Check.start(c, a)
+	if c.checks != nil {
+		return c.checks.start(c, a)
 	}
 	c.chooseStarted(a)
 	return c.Engine.Icollective(c.Ctx, a), nil
@@ -56,6 +56,9 @@ func (c *Comm) Prepare(a *engine.CollArgs, why error) *fault.Fault {
 		} else {
 			c.Refuse(a, cause(why, f))
 		}
+	}
+	if t := c.Proc.calls; why == nil && f == nil && t != nil {
+		f = t.compare(c, a, callNumber{c.Ctx.ID, int64(a.Tag), true})
 	}
 	if why == nil && f == nil {
 		c.chooseStarted(a)

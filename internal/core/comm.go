@@ -27,10 +27,11 @@ type Comm struct {
 	// Nodes says which ranks share a host; nil: all do, as far as is known,
 	// or it is an intercommunicator. Where all do and are many, teams, it
 	// divides them.
-	Nodes *collectives.Nodes
-	teams bool
-	hosts wire.Hosts // see Hosts
-	Check *Checker   // nil without GOMPI_CHECK
+	Nodes  *collectives.Nodes
+	teams  bool
+	hosts  wire.Hosts // see Hosts
+	Check  *Checker   // nil without GOMPI_CHECK
+	checks collChecks // Check, or the process's CallTable; nil: neither
 	// Both is the communicator of both groups of an intercommunicator, the low
 	// one first, which is the local one if Low; nil in an intracommunicator.
 	Both *Comm
@@ -44,12 +45,26 @@ type Comm struct {
 // Init makes a zero Comm one that has no context yet.
 func (c *Comm) Init(p *Process, name *string) {
 	c.Proc, c.Engine, c.Table, c.Check = p, p.Engine, p.Table, p.Check
+	switch {
+	case p.Check != nil:
+		c.checks = p.Check
+	case p.calls != nil:
+		c.checks = p.calls
+	}
 	c.name.Store(name)
 }
 
 // Register gives c, which is blank, the context that processes have agreed on.
 // owner is the context's for the layer above. Local.
 func (c *Comm) Register(a *Agreed, g Groups, owner any) *fault.Fault {
+	f := c.register(a, g, owner)
+	if f == nil && c.Check != nil && owner != nil {
+		c.Check.made(c)
+	}
+	return f
+}
+
+func (c *Comm) register(a *Agreed, g Groups, owner any) *fault.Fault {
 	if g.Remote.Len() > 0 {
 		return c.registerInter(a, g, owner)
 	}
@@ -133,6 +148,9 @@ func (c *Comm) registerInter(a *Agreed, g Groups, owner any) *fault.Fault {
 
 // Free ends c for new calls: see engine.FreeContext.
 func (c *Comm) Free() {
+	if c.Check != nil {
+		c.Check.gone(c)
+	}
 	c.Engine.FreeContext(c.Ctx)
 	if c.Both != nil {
 		c.Both.Free()

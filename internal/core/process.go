@@ -36,6 +36,7 @@ type Process struct {
 	Self    wire.ProcID
 	Table   *selection.Table // with which communicators begin
 	Check   *Checker         // nil without GOMPI_CHECK
+	calls   *CallTable       // of ranks in one process, without GOMPI_CHECK
 	Ctx     context.Context  // ends when the job does
 	World   wire.Set         // of those that were started together
 	// Parent is the set of those that have spawned the world; Number 0: none. Family:
@@ -91,6 +92,8 @@ func (p *Process) Start(b *Boot) error {
 	if b.Setting("GOMPI_CHECK") == "1" {
 		p.Check = new(Checker)
 		cfg.Check, cfg.Blocked = true, p.Check.notInside
+	} else {
+		p.calls = b.Calls
 	}
 	var eager, spin, perHost int64
 	for _, k := range []struct {
@@ -235,6 +238,7 @@ func (p *Process) Ended() bool { return p.done.Load() }
 // process no more until Wake. left is the number of requests that were never completed.
 func (p *Process) Rest() (left int, err error) {
 	p.tell()
+	p.tellLeft()
 	left = p.Engine.Live()
 	if err = engine.Rest(p.Engine, p.Ctx); err == nil {
 		err = p.say(control.KindIdle)
@@ -265,6 +269,7 @@ func (p *Process) SetWays(w ways.Table) { engine.SetWays(p.Engine, w) }
 // use the process afterwards.
 func (p *Process) Quit() (left int, err error) {
 	p.tell()
+	p.tellLeft()
 	left = p.Engine.Live()
 	if err = engine.Settle(p.Engine, p.Ctx); err == nil {
 		err = p.say(control.KindFinalize)
@@ -283,6 +288,7 @@ func (p *Process) say(k control.Kind) error {
 // requests that were never completed.
 func (p *Process) Finalize() (left int, err error) {
 	p.tell()
+	p.tellLeft()
 	left = p.Engine.Live()
 	err = p.Engine.Close(p.Ctx)
 	if ferr := p.Control.Finalize(); err == nil && ferr != nil {

@@ -41,7 +41,7 @@ func (e *Engine) WaitRun(n int, at func(i int) Handle) int {
 		if !r.done {
 			e.waitFor(r)
 		}
-		if r.status.Fault != nil || r.kind == reqOther {
+		if r.status.Fault != nil || r.kind == reqOther || r.looked {
 			return i
 		}
 		e.freeRequest(r)

@@ -33,6 +33,13 @@ type CollTag uint32
 // numbered reports whether t is of NumberColl.
 func (t CollTag) numbered() bool { return t != 0 && (t-1)&persistBit == 0 }
 
+// NextColl is the number of the collective call that this process makes next.
+func (c *Context) NextColl() int64 {
+	c.e.mu.Lock()
+	defer c.e.mu.Unlock()
+	return int64(c.collSeq)
+}
+
 // NumberColl numbers a call that will be started later, once; also after the
 // context was freed, if another operation is pending until then.
 func (c *Context) NumberColl() CollTag {

@@ -3,9 +3,12 @@
 package engine
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"gompi/internal/rollcall"
+	"gompi/internal/wire"
 )
 
 // Calls returns the calls in which this process waits, as it would tell a report: with
@@ -61,4 +64,28 @@ func insteads(e *Engine) map[int]string {
 		}
 	}
 	return texts
+}
+
+// Unreceived says which messages have come that nobody has received, those of a rank,
+// tag and communicator in a line.
+func Unreceived(e *Engine) (lines []string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for e.progress() > 0 {
+	}
+	list, _ := tallies(func(yield func(lot, int64) bool) {
+		for a := range e.table.Walk {
+			if a.Key.Plane() == wire.PlaneP2P && !yield(lot{peer: a.Key.Source(), tag: a.Key.Tag(), ctx: a.Key.Context()}, a.Val.bytes()) {
+				return
+			}
+		}
+	})
+	for _, t := range list {
+		text, were := "a message with tag", "was"
+		if t.n > 1 {
+			text, were = fmt.Sprintf("%d messages with tag", t.n), "were"
+		}
+		lines = append(lines, fmt.Sprintf("%s %d of %s from rank %d, %s, %s not received", text, t.tag, strings.Replace(t.size(), " B", " bytes", 1), t.peer, t.ctx.Label(), were))
+	}
+	return lines
 }

@@ -59,6 +59,7 @@ type Request struct {
 	bulk   bool // a receive that was matched and is being transferred
 	aside  bool // a send in Peer.stalled
 	rests  bool // see waiter.rests
+	looked bool // see Inspect
 
 	op   calls.Name
 	ctx  *Context
@@ -136,8 +137,10 @@ type requests struct {
 	}
 
 	pool    requestPool
-	freeing int  // freed contexts on which operations are pending
-	retired bool // nobody need Wait any more: see Retire
+	freeing int // freed contexts on which operations are pending
+	// inspections are those of requests that are looked at (Inspect).
+	inspections map[*Request]func() *fault.Fault
+	retired     bool // nobody need Wait any more: see Retire
 }
 
 // requestPool keeps requests in chunks that never move, so that a token from
@@ -245,7 +248,36 @@ func (rq *requests) complete(r *Request) {
 		r.waiter = nil
 		rq.process.prog.Hit(&w.Waiter)
 	case r.detach:
+		r.inspect()
 		rq.freeRequest(r)
+	}
+}
+
+// Inspect has f called once, with the lock held, before a request is first told to be
+// complete, or when it ends of itself. A fault that it returns is that of the request,
+// which has no other.
+func (rq *requests) Inspect(h Handle, f func() *fault.Fault) {
+	rq.process.mu.Lock()
+	defer rq.process.mu.Unlock()
+	if !h.live() {
+		return
+	}
+	if rq.inspections == nil {
+		rq.inspections = map[*Request]func() *fault.Fault{}
+	}
+	h.req.looked, rq.inspections[h.req] = true, f
+}
+
+// inspect is what Inspect has asked for.
+func (r *Request) inspect() {
+	if !r.looked || !r.done {
+		return
+	}
+	r.looked = false
+	f := r.e.inspections[r]
+	delete(r.e.inspections, r)
+	if fault := f(); r.status.Fault == nil {
+		r.status.Fault = fault
 	}
 }
 
@@ -438,6 +470,7 @@ func (rq *requests) Forget(h Handle) {
 
 func (rq *requests) forget(r *Request) {
 	if r.done {
+		r.inspect()
 		rq.freeRequest(r)
 	} else {
 		r.detach = true
@@ -473,6 +506,10 @@ func (r *Request) outcome() Outcome {
 	o := Outcome{Done: true, Op: r.op, Owner: r.ctx.Owner, Peer: r.rank, Tag: r.tag, Status: r.status}
 	if r.kind == reqColl {
 		o.Tag = rollcall.NoTag // the program did not give it
+	}
+	if r.looked {
+		r.inspect()
+		o.Status = r.status
 	}
 	if r.buf.Type != nil {
 		o.Elem = r.buf.Type.Size

@@ -37,6 +37,7 @@ type Job struct {
 	cfg    Config
 	id     wire.JobID
 	hub    *inproc.Hub
+	calls  core.CallTable
 	mu     sync.Mutex
 	live   map[wire.ProcID]*member
 
@@ -132,6 +133,9 @@ func (j *Job) Boot(sp control.StartProc) (*mpi.Process, error) {
 	b, err := core.Open(said, w, core.Place{Transports: j.cfg.transport, Hub: j.hub, Book: make([]byte, segment.RollCallBytes), Wrap: j.cfg.wrap})
 	if err != nil {
 		return nil, err
+	}
+	if j.cfg.compare && j.cfg.settings["GOMPI_CHECK"] == "" {
+		b.Calls = &j.calls
 	}
 	if f := j.cfg.overheard; f != nil {
 		b.Control = f(b.Control)

@@ -24,6 +24,7 @@ type Config struct {
 	started   func([]control.StartProc) error
 	welcomed  func(*control.Welcome)
 	commons   *atomic.Int64
+	compare   bool
 	programs  map[string]func(*Rank, *mpi.Comm)
 	most      int // processes; 0: no limit
 	strict    bool
@@ -63,6 +64,9 @@ func Setting(name, value string) Option { return func(c *Config) { c.settings[na
 
 // Within sets how long a Run may take.
 func Within(d time.Duration) Option { return func(c *Config) { c.deadline = d } }
+
+// CompareCalls has the collective calls of the ranks compared, unless GOMPI_CHECK is set.
+func CompareCalls() Option { return func(c *Config) { c.compare = true } }
 
 // Program says what a process runs that is spawned with this name.
 func Program(name string, f func(t *Rank, world *mpi.Comm)) Option {

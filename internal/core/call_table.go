@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package core
+
+import (
+	"fmt"
+	"sync"
+
+	"gompi/collectives"
+	"gompi/internal/calls"
+	"gompi/internal/engine"
+	"gompi/internal/fault"
+	"gompi/internal/wire"
+)
+
+// collChecks is what looks at collective calls before they are made.
+type collChecks interface {
+	run(c *Comm, a *engine.CollArgs) *fault.Fault
+	start(c *Comm, a *engine.CollArgs) (engine.Handle, *fault.Fault)
+}
+
+// CallTable compares the collective calls of ranks that are goroutines of one process:
+// operation, root, reduction, length. It needs no messages, unlike GOMPI_CHECK, so calls
+// go the ways that they go without it. Of calls on an intercommunicator, and of those
+// that shared memory makes like an earlier one, it sees nothing. The zero CallTable is
+// empty; any goroutine may use it.
+type CallTable struct {
+	mu    sync.Mutex
+	calls map[callNumber]seenCall
+}
+
+// callNumber is a call of all ranks.
+type callNumber struct {
+	ctx        wire.ContextID
+	number     int64
+	persistent bool
+}
+
+// seenCall is how the first rank has made a call that not all have made.
+type seenCall struct {
+	callShape
+	rank int // of the first one
+	seen int // ranks
+}
+
+// callShape is in what ranks must agree.
+type callShape struct {
+	op     collectives.Op
+	name   calls.Name
+	root   int // -1: it has none
+	kernel string
+	bytes  int64  // of a block, 0 where they differ
+	counts uint64 // a hash of all counts, where they must be equal
+}
+
+func shapeOf(a *engine.CollArgs) callShape {
+	x := &a.Args
+	s := callShape{op: x.Op, name: a.Op, root: -1}
+	if direction(x.Op) != "" {
+		s.root = x.Root
+	}
+	if a.Kernel != nil {
+		s.kernel = a.KernelName
+	}
+	switch x.Op {
+	case collectives.OpBarrier, collectives.OpGatherv, collectives.OpScatterv, collectives.OpAlltoallv:
+	case collectives.OpAllgatherv, collectives.OpReduceScatter:
+		for _, n := range x.Counts {
+			s.counts = (s.counts ^ uint64(n*a.Unit)) * 1099511628211 // FNV, by words
+		}
+	default:
+		if x.Op < collectives.OpNeighborAllgather {
+			s.bytes = x.Count * a.Unit
+		}
+	}
+	return s
+}
+
+// String is the call for people.
+func (s callShape) String() string {
+	text := string(s.name)
+	if s.bytes > 0 {
+		text += fmt.Sprintf(" of %d bytes", s.bytes)
+	}
+	if s.root >= 0 {
+		text += fmt.Sprintf(" %s root %d", direction(s.op), s.root)
+	}
+	if s.kernel != "" {
+		text += " with " + s.kernel
+	}
+	return text
+}
+
+// compare says in what the call of this rank is another than that of the first rank
+// that has made it.
+func (t *CallTable) compare(c *Comm, a *engine.CollArgs, n callNumber) *fault.Fault {
+	if c.Both != nil || c.Size == 1 {
+		return nil
+	}
+	mine := shapeOf(a)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	first, ok := t.calls[n]
+	if !ok {
+		if t.calls == nil {
+			t.calls = map[callNumber]seenCall{}
+		}
+		t.calls[n] = seenCall{mine, c.Rank, 1}
+		return nil
+	}
+	if first.seen++; first.seen == c.Size {
+		delete(t.calls, n)
+	} else {
+		t.calls[n] = first
+	}
+	if mine == first.callShape {
+		return nil
+	}
+	counts := ""
+	if mine.counts != first.counts && mine.op == first.op {
+		counts = ", with other counts"
+	}
+	f := wrong(fault.Mismatch, "rank %d calls %q, rank %d calls %q%s", c.Rank, mine, first.rank, first.callShape, counts)
+	f.Peer = int32(first.rank)
+	return f
+}
+
+// run is Comm.Run with the calls compared.
+func (t *CallTable) run(c *Comm, a *engine.CollArgs) *fault.Fault {
+	if f := t.compare(c, a, callNumber{ctx: c.Ctx.ID, number: c.Ctx.NextColl()}); f != nil {
+		return c.refuse(a, f)
+	}
+	c.chooseBlocking(a)
+	return c.Engine.Collective(c.Ctx, a)
+}
+
+// start is Comm.Start with the calls compared.
+func (t *CallTable) start(c *Comm, a *engine.CollArgs) (engine.Handle, *fault.Fault) {
+	if f := t.compare(c, a, callNumber{ctx: c.Ctx.ID, number: c.Ctx.NextColl()}); f != nil {
+		return engine.Handle{}, c.refuse(a, f)
+	}
+	c.chooseStarted(a)
+	return c.Engine.Icollective(c.Ctx, a), nil
+}
