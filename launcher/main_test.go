@@ -154,7 +154,7 @@ func mpiRank(what string, args []string) int {
 			case ev.Kind == control.EvGone:
 				ended <- ev.Text
 			case ev.Kind == control.EvStacks:
-				c.Stacks(ev.ID, nil, []byte("queue of "+strconv.Itoa(me)), []byte("stack of "+strconv.Itoa(me)))
+				c.Stacks(control.Stacks{ID: ev.ID, Queues: []byte("queue of " + strconv.Itoa(me)), Stacks: []byte("stack of " + strconv.Itoa(me))})
 			}
 		}
 	}()

@@ -60,7 +60,7 @@ func rank() int {
 			return 1
 		}
 		if ev.Kind == control.EvStacks {
-			c.Stacks(ev.ID, nil, []byte("no messages"), []byte("goroutine 1 [running]"))
+			c.Stacks(control.Stacks{ID: ev.ID, Queues: []byte("no messages"), Stacks: []byte("goroutine 1 [running]")})
 		}
 	}
 }

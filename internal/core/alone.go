@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"gompi/internal/control"
-	"gompi/internal/rollcall"
 	"gompi/internal/segment"
 	"gompi/internal/wire"
 )
@@ -153,7 +152,7 @@ func (a *alone) Next() (control.Event, error) {
 	}
 }
 
-func (a *alone) Stacks(uint64, []rollcall.Entry, []byte, []byte) error { return nil }
+func (a *alone) Stacks(control.Stacks) error { return nil }
 
 func (a *alone) Close() error {
 	a.once.Do(func() { close(a.closed) })

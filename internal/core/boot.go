@@ -32,7 +32,7 @@ type Control interface {
 	Abort(code int, msg string) error
 	Finalize() error
 	Next() (control.Event, error)
-	Stacks(id uint64, calls []rollcall.Entry, queues, stacks []byte) error
+	Stacks(m control.Stacks) error
 	// Ask, AskFiles, Tell and Say say what has no method of its own: process sets and
 	// their changes, and the end of the process.
 	Ask(ctx context.Context, m, body control.Message) error

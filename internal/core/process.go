@@ -193,8 +193,8 @@ func (p *Process) listen(b Boot) {
 			p.Engine.Ponged(ev.Proc, ev.ID)
 		case control.EvStacks:
 			own := stacks() // first: they tell what may keep Queues
-			waits := engine.Calls(p.Engine)
-			p.Control.Stacks(ev.ID, append(waits, atWork(own, waits)...), []byte(p.Engine.Queues()), withoutOwn(own))
+			waits := p.Calls()
+			p.Control.Stacks(control.Stacks{ID: ev.ID, Calls: append(waits, atWork(own, waits)...), Queues: []byte(p.Engine.Queues()), Stacks: withoutOwn(own)})
 		case control.EvHost:
 			p.neighbors.Store(int32(ev.LocalProcs))
 			if pol, ok := b.Joined(ev); ok {
@@ -210,6 +210,9 @@ func (p *Process) listen(b Boot) {
 		}
 	}
 }
+
+// Calls are those in which the process waits, and who keeps it waiting.
+func (p *Process) Calls() []rollcall.Entry { return engine.Calls(p.Engine) }
 
 func (p *Process) lost(b Boot, why error) {
 	p.cancel(why)

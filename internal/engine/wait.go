@@ -160,7 +160,7 @@ func (w *waiter) Park() (stops []func() bool) {
 }
 
 // Note writes the call into the roll call.
-func (w *waiter) Note() { w.ws.note(w) }
+func (w *waiter) Note() { w.ws.note(w, nobody) }
 
 // Expire acts on the end of w's context: each request whose context has ended
 // is withdrawn if that is possible.

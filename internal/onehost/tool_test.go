@@ -48,8 +48,8 @@ func TestStacksAndRollCall(t *testing.T) {
 	defer cancel()
 	got := make(chan []control.StackReport, 1)
 	go func() { got <- r.Stacks(ctx) }()
-	b.must(b.Stacks(b.expect(control.EvStacks, wire.ProcID{}).ID, nil, nil, nil))
-	a.must(a.Stacks(a.expect(control.EvStacks, wire.ProcID{}).ID, book.Calls(func(int, *rollcall.Entry) {}), []byte("queues"), make([]byte, control.MaxReport+9)))
+	b.must(b.Stacks(control.Stacks{ID: b.expect(control.EvStacks, wire.ProcID{}).ID}))
+	a.must(a.Stacks(control.Stacks{ID: a.expect(control.EvStacks, wire.ProcID{}).ID, Calls: book.Calls(func(int, *rollcall.Entry) {}), Queues: []byte("queues"), Stacks: make([]byte, control.MaxReport+9)}))
 	silent.expect(control.EvStacks, wire.ProcID{})
 	a.settle()
 	b.settle()
@@ -63,8 +63,8 @@ func TestStacksAndRollCall(t *testing.T) {
 	}
 	// A death ends the wait for its report.
 	go func() { got <- r.Stacks(bg) }()
-	a.must(a.Stacks(a.expect(control.EvStacks, wire.ProcID{}).ID, nil, nil, nil))
-	b.must(b.Stacks(b.expect(control.EvStacks, wire.ProcID{}).ID, nil, nil, nil))
+	a.must(a.Stacks(control.Stacks{ID: a.expect(control.EvStacks, wire.ProcID{}).ID}))
+	b.must(b.Stacks(control.Stacks{ID: b.expect(control.EvStacks, wire.ProcID{}).ID}))
 	r.Exited(silent.id, "signal: killed", false)
 	<-got
 }
@@ -96,7 +96,7 @@ func TestTool(t *testing.T) {
 	}
 	answered := controltest.Async(t, func() error {
 		ev := a.expect(control.EvStacks, wire.ProcID{})
-		return a.Stacks(ev.ID, nil, []byte("q"), make([]byte, control.MaxReport))
+		return a.Stacks(control.Stacks{ID: ev.ID, Queues: []byte("q"), Stacks: make([]byte, control.MaxReport)})
 	})
 	list, err := tool.Stacks(bg, controltest.Limit)
 	a.must(answered())

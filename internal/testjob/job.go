@@ -17,7 +17,6 @@ import (
 	"gompi/internal/control"
 	"gompi/internal/control/client"
 	"gompi/internal/core"
-	"gompi/internal/engine"
 	"gompi/internal/onehost"
 	"gompi/internal/rollcall"
 	"gompi/internal/segment"
@@ -222,9 +221,9 @@ func (j *Job) RollCall() string {
 		if m == nil {
 			continue
 		}
-		e := m.proc.Core().Process().Engine
-		ps = append(ps, rollcall.ProcEntries{Proc: in.Proc, Rank: in.Rank, Size: in.Size, Name: in.Name, Note: m.note, Entries: engine.Calls(e)})
-		if q := e.Queues(); q != "" {
+		p := m.proc.Core().Process()
+		ps = append(ps, rollcall.ProcEntries{Proc: in.Proc, Rank: in.Rank, Size: in.Size, Name: in.Name, Note: m.note, Entries: p.Calls()})
+		if q := p.Engine.Queues(); q != "" {
 			queues += in.Called() + ":\n" + q
 		}
 	}

@@ -171,7 +171,7 @@ func TestTellTooMuch(t *testing.T) {
 	text := make([]byte, control.MaxReport)
 	err := controltest.Async(t, func() error {
 		for range 2 * hardUnsent / control.MaxReport {
-			if err := c.Stacks(1, nil, nil, text); err != nil {
+			if err := c.Stacks(control.Stacks{ID: 1, Stacks: text}); err != nil {
 				return err
 			}
 		}

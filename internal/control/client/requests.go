@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"gompi/internal/control"
-	"gompi/internal/rollcall"
 	"gompi/internal/wire"
 )
 
@@ -284,8 +283,8 @@ func (c *Client) Pong(p wire.ProcID, id uint64) error {
 	return c.tell(&control.Ping{Kind: control.KindPong, Proc: p, ID: id})
 }
 
-// Stacks answers the EvStacks with this id: what the process waits in, unmatched
-// messages, goroutines. Each text is cut at MaxReport bytes. One way.
-func (c *Client) Stacks(id uint64, calls []rollcall.Entry, queues, stacks []byte) error {
-	return c.tell(&control.Stacks{ID: id, Calls: calls, Queues: queues[:min(len(queues), control.MaxReport)], Stacks: stacks[:min(len(stacks), control.MaxReport)]})
+// Stacks answers an EvStacks. Each text is cut at MaxReport bytes. One way.
+func (c *Client) Stacks(m control.Stacks) error {
+	m.Queues, m.Stacks = m.Queues[:min(len(m.Queues), control.MaxReport)], m.Stacks[:min(len(m.Stacks), control.MaxReport)]
+	return c.tell(&m)
 }
