@@ -227,16 +227,14 @@ func (d *Session) provide(ctx context.Context, i *integration, name string) erro
 
 // without is an Integrate that does not wait for the decision.
 func (d *Session) without(ctx context.Context, i *integration, provider bool, name *string) (bool, error) {
-	d.work.Add(1)
+	if err := d.begins("Integrate"); err != nil {
+		return false, err
+	}
 	over, end := context.WithCancel(ctx)
 	go func() {
-		defer d.work.Done()
-		defer end()
-		if err := d.finish(d.life, i, false, nil); err != nil {
-			d.mu.Lock()
-			d.late = errors.Join(d.late, err)
-			d.mu.Unlock()
-		}
+		err := d.finish(d.life, i, false, nil)
+		end()
+		d.ends(err)
 	}()
 	if provider {
 		return i.c.Role == sessions.Leaving, i.wrong

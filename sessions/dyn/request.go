@@ -4,6 +4,7 @@ package dyn
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"gompi/mpi"
@@ -55,8 +56,9 @@ func (r *Requested) Free() { r.op.Free() }
 // Request asks for a plain change of a set: n processes that come (Add), or the last n
 // of the set leave (Sub). It returns when the delta has a name, which is app://NAME if
 // name is given. The change itself is received, and integrated, as any. Local; it may
-// wait for other changes of the set, until ctx ends. The errors are those of
-// sessions.Submit and Granted.
+// wait for other changes of the set, also for those that were integrated without waiting,
+// until ctx ends: then the change is taken back. The errors are those of sessions.Submit
+// and Granted.
 //
 // MPI_Session_request_res_change of the paper's prototype (dynmpi v1).
 func (d *Session) Request(ctx context.Context, t Type, set string, n int, name string) (*Requested, error) {
@@ -73,12 +75,17 @@ func (d *Session) Request(ctx context.Context, t Type, set string, n int, name s
 	default:
 		return nil, failed(mpi.ErrArg, op, fmt.Errorf("a change of the type %v", t))
 	}
-	d.work.Wait() // what was integrated without waiting, and what is followed since
+	if err := d.settled(ctx, op); err != nil { // what was integrated without waiting, and what is followed since
+		return nil, err
+	}
 	o, err := sessions.Submit(ctx, q)
 	if err != nil {
 		return nil, err
 	}
 	out, err := o.Granted(ctx)
+	if err != nil && ctx.Err() != nil && errors.Is(o.Cancel(d.life), mpi.ErrTooLate) {
+		out, err = o.Granted(d.life) // members have been handed it: it is no longer to be given up
+	}
 	if err == nil {
 		if list := out[0].List(); len(list) == 1 {
 			return &Requested{list[0], o}, nil

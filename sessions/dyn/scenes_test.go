@@ -26,6 +26,7 @@ var programs = []scenes.Scene{
 	{Name: "names", Ranks: 3, Run: names},
 	{Name: "taken-back", Ranks: 2, Run: takenBack},
 	{Name: "early", Ranks: 3, Run: early},
+	{Name: "given-up", Ranks: 2, Run: givenUp},
 }
 
 // loop is the program of the paper: the first process receives, makes the new set and

@@ -29,8 +29,9 @@ type Session struct {
 	list   []*followed
 	joined *sessions.Change // not integrated yet
 	begun  map[*sessions.Change]*integration
-	late   error // of what was integrated without waiting, for the next call
-	work   sync.WaitGroup
+	late   error         // of what was integrated without waiting, for the next call
+	going  int           // what is integrated without waiting
+	idle   chan struct{} // closed when nothing is any more; nil: nothing is
 	end    context.CancelFunc
 	life   context.Context
 	closed bool
@@ -94,9 +95,14 @@ func (d *Session) follow(set string) error {
 // take no more changes. It waits for the decision of what was integrated without
 // waiting, until the context of Open ends.
 func (d *Session) Close() error {
-	d.work.Wait()
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	for d.idle != nil {
+		idle := d.idle
+		d.mu.Unlock()
+		<-idle
+		d.mu.Lock()
+	}
 	if d.closed {
 		return failed(mpi.ErrSession, "Close", errClosed)
 	}
@@ -108,6 +114,47 @@ func (d *Session) Close() error {
 	d.list = nil
 	d.end()
 	return errors.Join(err, d.s.Close())
+}
+
+// begins notes that something is integrated without waiting. ends must follow. An error: the
+// session was closed.
+func (d *Session) begins(op string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return failed(mpi.ErrSession, op, errClosed)
+	}
+	if d.going++; d.idle == nil {
+		d.idle = make(chan struct{})
+	}
+	return nil
+}
+
+// ends notes how that ended.
+func (d *Session) ends(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.late = errors.Join(d.late, err)
+	if d.going--; d.going == 0 {
+		close(d.idle)
+		d.idle = nil
+	}
+}
+
+// settled waits until nothing is integrated any more that nobody waits for.
+func (d *Session) settled(ctx context.Context, op string) error {
+	d.mu.Lock()
+	idle := d.idle
+	d.mu.Unlock()
+	if idle == nil {
+		return nil
+	}
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+		return failed(mpi.ErrCancelled, op, context.Cause(ctx))
+	}
 }
 
 // open is an error if d was closed, or if what was integrated without waiting has
