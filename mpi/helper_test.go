@@ -39,6 +39,16 @@ func wantError(t testing.TB, err error, class mpi.Class, parts ...string) {
 			t.Fatalf("error %q does not contain %q", err, p)
 		}
 	}
+	said := 0
+	for part := range strings.SplitSeq(err.Error(), ": ") {
+		switch part {
+		case "not found", "refused by gompirun", "the process set is gone", "job is ending":
+			said++
+		}
+	}
+	if said > 1 {
+		t.Errorf("error %q says twice of what kind it is", err)
+	}
 }
 
 // fill fills s with start, start+1, ...

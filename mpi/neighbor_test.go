@@ -113,7 +113,11 @@ func TestNeighbors(t *testing.T) {
 			must(t, err)
 			must(t, made.Barrier())
 			_, err = m.Accept("gompi", 0)
-			wantError(t, err, mpi.ErrPort) // a group of both
+			wantError(t, err, mpi.ErrPort, "only groups of one job accept and connect") // a group of both
+			_, err = m.Connect("gompi", 0)
+			wantError(t, err, mpi.ErrPort, "only groups of one job accept and connect")
+			_, _, err = mpi.CommSpawn(m, mpi.Command{Program: "true", Procs: 1}, 0)
+			wantError(t, err, mpi.ErrSpawn, "this call is for processes of one job")
 			for _, c := range []*mpi.Comm{made, own, odd, m, d} {
 				must(t, c.Disconnect())
 			}
@@ -186,7 +190,7 @@ func TestNeighborErrors(t *testing.T) {
 		defer cancel()
 		_, err := w.WithContext(ctx).Connect(port, 0)
 		wantError(t, err, mpi.ErrCancelled)
-		connect(stale, "port")
+		connect(stale, "invalid port: not found: port \"")
 		last := byte('0')
 		if strings.HasSuffix(port, "0") {
 			last = '1'

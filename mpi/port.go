@@ -107,8 +107,9 @@ func (p *Process) portError(op calls.Name, f *fault.Fault) error {
 // that and the group of c. Groups that accept at one port are met in the order in which
 // they call. The port counts on root alone, and any process of the job may have opened
 // it. Who connects may be a group of another job, but neither group may have members of
-// both: their ranks then talk by TCP, whatever transports are chosen, and share no
-// memory. When that job ends, its processes are dead. It is ErrPort when the port is closed
+// both: jobs meet in pairs, and the merged communicator of two neither accepts nor connects to a
+// third job (ErrPort). The ranks of two jobs talk by TCP, whatever transports are chosen, and
+// share no memory. When that job ends, its processes are dead. It is ErrPort when the port is closed
 // or gone. It gives up when the context of c ends on root: a group that was met by then is
 // returned all the same, else nothing of the call is left at the port. If another rank of c
 // gives up, all ranks of c get an error, and the group at the other end, if one was met, has a

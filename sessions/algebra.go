@@ -82,7 +82,7 @@ func (s *Session) algebra(op string, a Algebra) ([]string, error) {
 	ctl := s.process().Control
 	var b control.SetsBody
 	if err := ctl.Ask(s.ctx, &m, &b); err != nil {
-		return nil, s.fail(classOf(err), op, err)
+		return nil, s.fail(classOf(err), op, told(err))
 	}
 	names := make([]string, len(b.Sets))
 	var failed error

@@ -67,5 +67,10 @@ func controlError(ctx context.Context, op string, err error) error {
 	if ctx.Err() != nil {
 		return newError(mpi.ErrCancelled, op, context.Cause(ctx))
 	}
-	return newError(classOf(err), op, err)
+	return newError(classOf(err), op, told(err))
+}
+
+// told is what the control plane has said, without what the class of the error says.
+func told(err error) error {
+	return control.Without(err, control.ErrSetGone, control.ErrNotFound, control.ErrRefused)
 }

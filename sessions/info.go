@@ -55,7 +55,7 @@ func (s *Session) Info(name string) (_ Info, err error) {
 	}
 	var b control.DescribeBody
 	if err := s.process().Control.Ask(s.ctx, &control.Set{Kind: control.KindDescribe, Number: h.set.Number}, &b); err != nil {
-		return Info{}, s.fail(classOf(err), op, err)
+		return Info{}, s.fail(classOf(err), op, told(err))
 	}
 	m := h.set.Members
 	i := Info{Size: m.Len(), Dynamic: b.Dynamic}

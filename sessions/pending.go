@@ -112,7 +112,7 @@ func (s *Session) outcome(ctx context.Context, op, set string, until State) (Sta
 	ctl := s.process().Control
 	var d control.DescribeBody
 	if err := ctl.Ask(ctx, &control.Set{Kind: control.KindDescribe, Number: h.set.Number}, &d); err != nil {
-		return 0, s.fail(classOf(err), op, err)
+		return 0, s.fail(classOf(err), op, told(err))
 	}
 	if d.Op == 0 {
 		return Done, nil
@@ -123,7 +123,7 @@ func (s *Session) outcome(ctx context.Context, op, set string, until State) (Sta
 		return RolledBack, nil // it is forgotten, and its newcomers are not gone
 	}
 	if err != nil {
-		return 0, s.fail(classOf(err), op, err)
+		return 0, s.fail(classOf(err), op, told(err))
 	}
 	return State(b.State), nil
 }

@@ -87,7 +87,7 @@ func (s *Session) refresh(op string) error {
 	for {
 		var b control.NewsBody
 		if err := s.process().Control.Ask(s.ctx, &control.News{Since: s.since}, &b); err != nil {
-			return s.fail(classOf(err), op, err)
+			return s.fail(classOf(err), op, told(err))
 		}
 		for _, n := range b.Sets {
 			s.list = append(s.list, n.Name)
@@ -146,7 +146,7 @@ func (s *Session) SetMain(name string) (err error) {
 		return err
 	}
 	if err := s.process().Control.Tell(&control.Set{Kind: control.KindMain, Number: h.set.Number}); err != nil {
-		return s.fail(classOf(err), op, err)
+		return s.fail(classOf(err), op, told(err))
 	}
 	return nil
 }

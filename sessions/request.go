@@ -186,7 +186,7 @@ func (r *Request) one(ctx context.Context, p *core.Process, op string) (change.R
 		}
 		h, err := registryOf(p).hold(ctx, name)
 		if errors.Is(err, control.ErrNotFound) || errors.Is(err, control.ErrSetGone) {
-			return q, &RefusedError{Class: classOf(err), Text: err.Error()}
+			return q, &RefusedError{Class: classOf(err), Text: told(err).Error()}
 		}
 		if err != nil {
 			return q, controlError(ctx, op, err)

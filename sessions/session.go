@@ -133,7 +133,7 @@ func (s *Session) find(op, name string) (*held, error) {
 		if class == mpi.ErrSet && s.seen(name) {
 			class = mpi.ErrSetGone
 		}
-		return nil, s.fail(class, op, err)
+		return nil, s.fail(class, op, told(err))
 	case name == control.MainURI:
 		if s.main != nil {
 			s.main.drop()

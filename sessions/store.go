@@ -179,7 +179,7 @@ func (t *Store) usable(op calls.Name) error {
 
 func (t *Store) ask(ctx context.Context, op calls.Name, m, body control.Message) error {
 	if err := t.s.process().Control.Ask(ctx, m, body); err != nil {
-		return t.s.fail(classOf(err), string(op), fmt.Errorf("%s: %w", t.name, err))
+		return t.s.fail(classOf(err), string(op), fmt.Errorf("%s: %w", t.name, told(err)))
 	}
 	return nil
 }

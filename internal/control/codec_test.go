@@ -5,6 +5,8 @@ package control_test
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"reflect"
 	"testing"
 
@@ -110,6 +112,44 @@ func TestErrorsTravel(t *testing.T) {
 		} else if !reflect.DeepEqual(m.Err(), err) {
 			t.Errorf("%v becomes %v", err, m.Err())
 		}
+	}
+}
+
+// What kind of error it is travels as a status, and is said once, whoever has wrapped it.
+func TestKindIsSaidOnce(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{control.ErrNotFound, "not found"},
+		{fmt.Errorf("%w: key k", control.ErrNotFound), "not found: key k"},
+		{control.NotFound("not found: %s", "x"), "not found: x"},
+		{control.ErrSetGone, "the process set is gone"},
+		{control.ErrRefused, "refused by gompirun"},
+		{fmt.Errorf("%w: %w", control.ErrRefused, control.ErrRefused), "refused by gompirun"},
+	} {
+		var m control.Reply
+		if err := control.Decode(&m, control.Encode(control.Failure(c.err))); err != nil {
+			t.Fatal(err)
+		}
+		if got := m.Err(); got.Error() != c.want {
+			t.Errorf("%v becomes %q, not %q", c.err, got, c.want)
+		}
+	}
+	for text, want := range map[string]error{
+		"not found: port x": control.NotFound("port x"), "job is ending: ^C": control.Ending("^C"), "refused by gompirun: no": control.Refused("no"),
+		"refused by gompirun": control.ErrRefused, "protocol error: x": control.Refused("protocol error: x"), "not found here": control.Refused("not found here"),
+	} {
+		if got := control.FromText(text); got.Error() != want.Error() || !errors.Is(got, errors.Unwrap(want)) && !errors.Is(got, want) {
+			t.Errorf("%q becomes %v, not %v", text, got, want)
+		}
+	}
+	err := control.Without(fmt.Errorf("%w: refused by gompirun: why", control.ErrRefused), control.ErrRefused)
+	if err.Error() != "why" || !errors.Is(err, control.ErrRefused) {
+		t.Errorf("%v", err)
+	}
+	if err := control.Without(control.ErrRefused, control.ErrRefused); err != control.ErrRefused {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -86,15 +86,63 @@ type withDetail struct {
 	text     string
 }
 
-func (e *withDetail) Error() string { return fmt.Sprintf("%v: %s", e.sentinel, e.text) }
+func (e *withDetail) Error() string {
+	if e.text == "" {
+		return e.sentinel.Error()
+	}
+	return fmt.Sprintf("%v: %s", e.sentinel, e.text)
+}
 func (e *withDetail) Unwrap() error { return e.sentinel }
 
+// detail is the text of err without the sentinel, which travels as a status.
 func detail(err, sentinel error) string {
 	var d *withDetail
 	if errors.As(err, &d) && d.sentinel == sentinel {
-		return d.text
+		return without(d.text, sentinel)
 	}
-	return err.Error()
+	return without(err.Error(), sentinel)
+}
+
+// without is a text without these sentinels at its beginning.
+func without(text string, sentinels ...error) string {
+	for again := true; again; {
+		again = false
+		for _, s := range sentinels {
+			if rest, ok := strings.CutPrefix(text, s.Error()); ok && (rest == "" || strings.HasPrefix(rest, ": ")) {
+				text, again = strings.TrimPrefix(rest, ": "), true
+			}
+		}
+	}
+	return text
+}
+
+// plain is an error that says less.
+type plain struct {
+	error
+	text string
+}
+
+func (e *plain) Error() string { return e.text }
+func (e *plain) Unwrap() error { return e.error }
+
+// Without is err without these sentinels at the beginning of its text, for who says as much
+// in front of it. It is still what it was for errors.Is.
+func Without(err error, sentinels ...error) error {
+	if text := without(err.Error(), sentinels...); text != "" && text != err.Error() {
+		return &plain{err, text}
+	}
+	return err
+}
+
+// FromText is an error that another head has written out; one without a sentinel is a
+// refusal.
+func FromText(text string) error {
+	for _, s := range [...]error{ErrNotFound, ErrSetGone, ErrEnding, ErrUndecided, ErrRefused} {
+		if rest := without(text, s); rest != text {
+			return &withDetail{s, rest}
+		}
+	}
+	return &withDetail{ErrRefused, text}
 }
 
 // Ending is the refusal of a job that is ending.
@@ -157,12 +205,7 @@ func ByeError(body []byte) error {
 	if err := Decode(&m, body); err != nil {
 		return err
 	}
-	for _, reason := range [...]error{ErrEnding, ErrRefused} {
-		if why, ok := strings.CutPrefix(m.Text, reason.Error()+": "); ok {
-			return &withDetail{reason, why}
-		}
-	}
-	return &withDetail{ErrRefused, m.Text}
+	return FromText(m.Text)
 }
 
 // The bodies of replies are written and read like messages; they have no kind

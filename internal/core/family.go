@@ -63,7 +63,10 @@ func (c *Comm) Confirmed(op calls.Name, user context.Context) *fault.Fault {
 // Refusal is why the head has not done what it was asked for, as a fault; class is that
 // of a plain refusal. ctx is the caller's.
 func Refusal(ctx context.Context, class fault.Class, err error) *fault.Fault {
-	f := &fault.Fault{Class: fault.Unreachable, Peer: -1, Err: err}
+	f := &fault.Fault{Class: fault.Unreachable, Peer: -1, Err: control.Without(err, control.ErrRefused)}
+	if class == fault.Set || class == fault.Name {
+		f.Err = control.Without(err, control.ErrRefused, control.ErrNotFound) // the class says it
+	}
 	var gone *control.GoneError
 	switch {
 	case ctx.Err() != nil:

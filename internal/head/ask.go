@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"errors"
 	"slices"
-	"strings"
 
 	"gompi/internal/change"
 	"gompi/internal/control"
@@ -181,7 +180,7 @@ var reasons = []struct {
 
 // refusal says why an operation was refused, or has not happened.
 func refusal(err error) *control.OpBody {
-	b := &control.OpBody{State: change.Refused, Why: control.WhyOther, Text: control.Clip(strings.TrimPrefix(err.Error(), control.ErrRefused.Error()+": "), control.MaxText)}
+	b := &control.OpBody{State: change.Refused, Why: control.WhyOther, Text: control.Clip(control.Without(err, control.ErrRefused, control.ErrNotFound, control.ErrSetGone).Error(), control.MaxText)}
 	var replaced *change.ReplacedError
 	if errors.As(err, &replaced) {
 		b.Why, b.Set, b.Success = control.WhyReplaced, replaced.Set, replaced.Successor

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -231,6 +232,14 @@ func (h *Head) refuseOut(t *meeting, err error) {
 	}
 }
 
+// there is why the head of another job refuses, for processes of this one.
+func there(err error) error {
+	if errors.Is(err, control.ErrEnding) {
+		return control.NotFound("the other %v", err)
+	}
+	return err
+}
+
 // Heard takes what a neighbor says. An error means that it broke the protocol.
 func (h *Head) Heard(nb *Neighbor, m *control.Neighbor) error {
 	if _, ok := h.neighbors[nb]; !ok {
@@ -248,7 +257,7 @@ func (h *Head) Heard(nb *Neighbor, m *control.Neighbor) error {
 	case control.NeighborRefused:
 		if t := nb.ours[m.ID]; t != nil {
 			delete(nb.ours, m.ID)
-			h.refuseOut(t, control.NotFound("%s", m.Text))
+			h.refuseOut(t, there(control.FromText(m.Text)))
 		}
 	case control.NeighborWant:
 		// One that has not joined yet may be met by the others of its world.
@@ -424,6 +433,10 @@ func (h *Head) NeighborLost(nb *Neighbor, why error) {
 		if !nb.up && !t.over && t.name != nb.Port { // the port that was shown was another one
 			t.out = nil
 			h.connectOut(t, nb.Job, t.name)
+			continue
+		}
+		if err := there(why); errors.Is(err, control.ErrNotFound) || errors.Is(err, control.ErrRefused) {
+			h.refuseOut(t, err) // the other head has said why
 			continue
 		}
 		h.refuseOut(t, control.NotFound("port %q: %v", control.Clip(t.name, control.MaxName), why))

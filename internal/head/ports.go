@@ -107,6 +107,8 @@ func (h *Head) meet(p *proc, f *control.Frame, m *control.Meet) error {
 	x, job := h.ports[m.Port], h.jobOfPort(m.Port)
 	refused := func() error {
 		switch {
+		case h.stranger(m.Members) != 0:
+			return control.Refused("the group has processes of this job and of job %016x: only groups of one job accept and connect, a third job cannot meet both", uint64(h.stranger(m.Members)))
 		case job != h.cfg.Job && m.Accepts:
 			return control.Refused("port %s is of another job: it accepts there", m.Port)
 		case job != h.cfg.Job && len(h.hosts) > 1:

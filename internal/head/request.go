@@ -362,12 +362,25 @@ func (h *Head) request(p *proc, f control.Frame) error {
 
 // known checks that every member is or was a process of this job.
 func (h *Head) known(m wire.Members) error {
+	if job := h.stranger(m); job != 0 {
+		return control.Refused("the group has processes of job %016x: this call is for processes of one job", uint64(job))
+	}
 	for _, r := range m.Ranges() {
-		if lo, hi := r.Span(); r.First.Job != h.cfg.Job || lo == 0 || hi > h.lastProc {
+		if lo, hi := r.Span(); lo == 0 || hi > h.lastProc {
 			return control.NotFound("%d processes from %v", r.Count, r.First)
 		}
 	}
 	return nil
+}
+
+// stranger is a job other than this one of which m has processes; 0: there is none.
+func (h *Head) stranger(m wire.Members) wire.JobID {
+	for _, r := range m.Ranges() {
+		if r.First.Job != h.cfg.Job {
+			return r.First.Job
+		}
+	}
+	return 0
 }
 
 func (h *Head) contact(p *proc, f *control.Frame, target wire.ProcID) error {

@@ -306,7 +306,7 @@ func (h *Head) spawned(s *spawn, err error) {
 				part = s.partOf(rank)
 			}
 		}
-		h.failSpawn(s, err.Error(), part)
+		h.failSpawn(s, control.Without(err, control.ErrRefused).Error(), part)
 		for _, id := range s.procs {
 			switch q := h.proc(id); {
 			case q == nil:
