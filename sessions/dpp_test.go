@@ -21,6 +21,7 @@ var dppScenes = []scenes.Scene{
 	{Name: "sized", Ranks: 2, Run: dppOld(dppSized)},
 	{Name: "beside", Ranks: 4, Run: dppOld(dppBeside)},
 	{Name: "again", Ranks: 3, Run: dppOld(dppAgain)},
+	{Name: "past", Ranks: 2, Run: dppPast},
 	{Name: "undone", Ranks: 2, Run: dppOld(dppUndone)},
 }
 

@@ -105,8 +105,8 @@ func (s *Session) settle(ctx context.Context, op string) error {
 		}
 		s.dpp.looked = true
 	}
-	for i := 0; i < len(s.dpp.list); i++ { // with those that come to it
-		if err := s.dpp.goOn(ctx, s.dpp.list[i]); err != nil {
+	for _, w := range slices.Clone(s.dpp.list) {
+		if err := s.goOn(ctx, w); err != nil {
 			return err
 		}
 	}
@@ -121,22 +121,30 @@ func (s *Session) settle(ctx context.Context, op string) error {
 		}
 	}
 	s.dpp.joined = nil
-	return c.adopt(ctx)
+	if err := c.adopt(ctx); err != nil {
+		return err
+	}
+	return s.adopted(c)
 }
 
 // goOn goes on with what others have completed of a watcher's changes, and takes over who
 // follows what came of them.
-func (f *following) goOn(ctx context.Context, w *Watcher) error {
+func (s *Session) goOn(ctx context.Context, w *Watcher) error {
 	if x := w.pending; x != nil && x.Role != Leaving && x.committed() {
 		if err := x.adopt(ctx); err != nil {
 			return err
 		}
 	}
-	if w.pending != nil {
-		w.settle()
+	if x := w.pending; x != nil {
+		if w.settle(); w.pending == nil && x.Result == "" && x.isOver() && x.err == nil {
+			if err := s.adopted(x); err != nil {
+				return err
+			}
+		}
 	}
-	f.list = append(f.list, w.results...)
-	w.results = nil
+	if err := s.takeOver(w); err != nil {
+		return err
+	}
 	for _, a := range w.askings {
 		if x := a.known; x != nil && x.committed() {
 			if err := x.adopt(ctx); err != nil {
@@ -145,6 +153,31 @@ func (f *following) goOn(ctx context.Context, w *Watcher) error {
 		}
 	}
 	return nil
+}
+
+// takeOver takes over who follows what came of a watcher's set.
+func (s *Session) takeOver(w *Watcher) error {
+	results := w.results
+	w.results = nil
+	s.dpp.list = append(s.dpp.list, results...)
+	for _, r := range results {
+		if err := s.adopted(r.came); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unfollowSets ends the watches of some sets, but where a change is to be adopted.
+func (s *Session) unfollowSets(sets map[uint32]bool) (err error) {
+	s.dpp.list = slices.DeleteFunc(s.dpp.list, func(w *Watcher) bool {
+		if w.page == nil || !sets[w.page.set] || w.pending != nil || len(w.results) > 0 {
+			return false
+		}
+		err = errors.Join(err, w.Close())
+		return true
+	})
+	return err
 }
 
 func (c *Change) isOver() bool {

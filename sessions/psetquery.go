@@ -21,7 +21,10 @@ import (
 // it is finalized, and by a member that has called less often than others perhaps once
 // more, so that calls of one number agree: clients know the delta that they have had. Then
 // it is PSetOpNull, or the next operation on the same set, which lives on beside what was
-// made of it. The members of what it makes of the set may query that before.
+// made of it. The members of what it makes of the set may query that before. A session lets
+// go of a set that was the input of an operation, or of processes that came or left by one,
+// when it was not named during the four operations after: it is gone then, unless others
+// hold it.
 //
 // A process follows the sets that it names, of which it is a member, from its first
 // QueryPSetOp or PSetOp of them, until Close or Release: a set takes changes when all members do,
@@ -62,8 +65,7 @@ func (s *Session) queryPSetOp(ctx context.Context, coll, in string) (PSetOperati
 		return PSetOperation{}, err
 	}
 	c, err := w.Query(ctx, coll, in)
-	s.dpp.list = append(s.dpp.list, w.results...)
-	w.results = nil
+	err = errors.Join(err, s.takeOver(w))
 	if c == nil || err != nil {
 		return PSetOperation{}, err
 	}

@@ -29,6 +29,7 @@ type Session struct {
 	list   []string         // the sets by number
 	since  uint64           // news after this are not in list
 	comms  []*mpi.Comm
+	past   pastSets
 
 	space   mpi.SendBuffer
 	handler atomic.Pointer[ErrorHandler]
@@ -124,6 +125,7 @@ func (s *Session) find(op, name string) (*held, error) {
 		if why := s.process().Undone(h.over); why != nil {
 			return nil, s.fail(mpi.ErrSetGone, op, why)
 		}
+		s.past.named(h.set.Number)
 		return h, nil
 	}
 	h, err := s.reg.hold(s.ctx, name)

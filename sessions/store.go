@@ -174,6 +174,7 @@ func (t *Store) get(ctx context.Context, op calls.Name, wait bool, by collective
 func (t *Store) usable(op calls.Name) error {
 	t.s.mu.Lock()
 	defer t.s.mu.Unlock()
+	t.s.past.named(t.h.set.Number)
 	return t.s.open(string(op))
 }
 

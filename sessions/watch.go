@@ -75,8 +75,9 @@ type Watcher struct {
 	pending *Change // was handed out, and is not over as far as is known here
 	// results follow what came of the set, where w stays with it, until they are taken over.
 	results []*Watcher
-	ended   error // why there is no page any more
-	every   int   // calls from one look at the clock to the next, a power of two
+	came    *Change // the change of which the set came that is followed so
+	ended   error   // why there is no page any more
+	every   int     // calls from one look at the clock to the next, a power of two
 	looked  time.Time
 	since   int // iteration then; -1: none
 
@@ -168,13 +169,14 @@ func newWatcher(ctx context.Context, o control.Options) (*Watcher, error) {
 }
 
 // follows follows the Result of a change of w's set, on its page, while w stays with the set.
-func (w *Watcher) follows(next *page, result wire.Set) {
+func (w *Watcher) follows(next *page, c *Change) {
 	n, err := newWatcher(w.ctx, w.opts)
 	if err != nil { // the process has ended
 		next.release()
 		return
 	}
-	n.page, n.member, n.set, n.of = next, next.member, next.set, result
+	n.page, n.member, n.set, n.of = next, next.member, next.set, c.body.Result
+	n.came = c
 	watchersOf(n.proc).enter(next.set, n)
 	n.forget = n.proc.Core().Process().OnReturn(n.unfollow)
 	w.results = append(w.results, n)
@@ -329,7 +331,7 @@ func (w *Watcher) settle() {
 	}
 	w.pending, w.looked, w.since = nil, time.Now(), w.last
 	if next != nil && err == nil && w.opts.Stay {
-		w.follows(next, c.body.Result)
+		w.follows(next, c)
 		next = nil
 	}
 	if next == nil && err == nil {
