@@ -37,6 +37,7 @@ type input struct {
 	bulk *bulkIn // whose data comes next
 	left int     // bytes of the current data frame to come
 	turn uint64  // Transport.turn in which a payload in buf was delivered
+	seen uint64  // turn at the last Check
 	more bool    // in Transport.ready
 	ends error   // why no more will come
 }
@@ -115,6 +116,22 @@ func (l *link) grow() {
 	b := make([]byte, readBuffer)
 	l.w = copy(b, l.buf[l.r:l.w])
 	l.r, l.buf = 0, b
+}
+
+var _ transport.Checker = (*Transport)(nil)
+
+// Check implements transport.Checker: a link over which no message has come since the last Check
+// gives its full buffer back.
+func (t *Transport) Check() {
+	for _, l := range t.links {
+		if l == nil || len(l.buf) < readBuffer {
+			continue
+		}
+		if l.turn == l.seen && l.r == l.w {
+			l.buf, l.r, l.w = make([]byte, firstBuffer), 0, 0
+		}
+		l.seen = l.turn
+	}
 }
 
 // fill reads once, at most about limit bytes. full: there may be more. The

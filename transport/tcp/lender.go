@@ -61,16 +61,47 @@ func (t *Transport) plain(l *link, q *piece) int {
 	if q.bulk == nil || n < probeBytes || !l.loopback || q.bulk.total < least || t.lender.off {
 		return n
 	}
-	if d := &t.lender; d.owner != nil || d.slots[d.next].link != nil {
+	all := t.opt.lendFrom > 0 || l.meter.Far()
+	if d := &t.lender; d.owner != nil || !d.room(l, all) {
 		return n
 	}
 	switch {
-	case t.opt.lendFrom > 0 || l.meter.Far():
+	case all:
 		return 0
 	case q.bulk.off == q.bulk.total:
 		return n - probeBytes
 	}
 	return n
+}
+
+// room makes next a slot for l, and reports whether there is one: a free one. renew: else one of
+// another link over which nothing is sent. Its peer may be silent for ever, and so never say what
+// it has read: the kernel keeps the pages that it was lent, and the slot gets new ones.
+func (d *lender) room(l *link, renew bool) bool {
+	silent := -1
+	for k := range slots {
+		i := (d.next + k) % slots
+		switch holder := d.slots[i].link; {
+		case holder == nil:
+			d.next = i
+			return true
+		case silent < 0 && holder != l && (holder.peer == nil || holder.peer.out.empty()):
+			silent = i
+		}
+	}
+	if silent < 0 || !renew || !d.renew(silent) {
+		return false
+	}
+	d.next = silent
+	return true
+}
+
+// renew takes a slot from its link and gives it new pages. Without them nothing more is lent.
+func (d *lender) renew(i int) bool {
+	d.slots[i].link.lent--
+	d.slots[i] = slot{}
+	d.off = remap(d.mem[i*slotBytes:][:slotBytes]) != nil
+	return !d.off
 }
 
 // lend copies the front of q into a slot and puts that into the pipe.

@@ -9,29 +9,63 @@ import (
 	"gompi/transport"
 )
 
+// offered offers n bytes to a process, which accepts them into target.
+func offered(t *testing.T, p, to *proc, fill byte, n int) (target []byte) {
+	t.Helper()
+	slot, err := p.Connect(to.contact())
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the connection", func() bool { return p.at(slot).state == peerUp && to.count(transport.EvUp) == 1 }, p, to)
+	var d [transport.MaxDesc]byte
+	k, err := p.Offer(slot, bytes.Repeat([]byte{fill}, n), 1, d[:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	target = make([]byte, n)
+	if err := to.Accept(to.first(transport.EvUp).Slot, d[:k], target, 2); err != nil {
+		t.Fatal(err)
+	}
+	return target
+}
+
+// TestLentToTheSilent: slots that are lent to a peer that says nothing more are not missed by
+// others, and what it has not read stays as it was sent.
+func TestLentToTheSilent(t *testing.T) {
+	opt := Options{lendFrom: lendLeast}
+	p, q, r := open(t, 1, opt), open(t, 2, opt), open(t, 3, opt)
+	got := offered(t, p, q, 'q', lendLeast)
+	silent := p.byProc[q.env.Self].link
+	until(t, "all of it in the kernel", func() bool { return silent.lent == lendLeast/slotBytes && p.count(transport.EvBulk) == 1 }, p)
+	if p.lender.off {
+		t.Skip("this kernel lends nothing")
+	}
+	other := offered(t, p, r, 'r', 4*slots*slotBytes)
+	most := 0
+	until(t, "the transfer to another", func() bool {
+		most = max(most, p.byProc[r.env.Self].link.lent)
+		return r.count(transport.EvBulk) == 1
+	}, p, r)
+	if most < slots || silent.lent > 0 {
+		t.Errorf("%d of %d slots were lent at a time, %d still are to one that is silent", most, slots, silent.lent)
+	}
+	until(t, "the end", func() bool { return q.count(transport.EvBulk) == 1 }, q)
+	for _, x := range []struct {
+		got  []byte
+		want rune
+	}{{got, 'q'}, {other, 'r'}} {
+		if i := bytes.IndexFunc(x.got, func(c rune) bool { return c != x.want }); i >= 0 {
+			t.Errorf("byte %d of %d is %q, not %q", i, len(x.got), x.got[i], x.want)
+		}
+	}
+}
+
 // TestLentIsKept: what a peer has not read when its link is closed stays as it was sent,
 // whatever is sent to others from then on.
 func TestLentIsKept(t *testing.T) {
 	opt := Options{lendFrom: lendLeast}
 	p, q, r := open(t, 1, opt), open(t, 2, opt), open(t, 3, opt)
-	offer := func(to *proc, fill byte, n int) (target []byte) {
-		slot, err := p.Connect(to.contact())
-		if err != nil {
-			t.Fatal(err)
-		}
-		until(t, "the connection", func() bool { return p.at(slot).state == peerUp && to.count(transport.EvUp) == 1 }, p, to)
-		var d [transport.MaxDesc]byte
-		k, err := p.Offer(slot, bytes.Repeat([]byte{fill}, n), 1, d[:])
-		if err != nil {
-			t.Fatal(err)
-		}
-		target = make([]byte, n)
-		if err := to.Accept(to.first(transport.EvUp).Slot, d[:k], target, 2); err != nil {
-			t.Fatal(err)
-		}
-		return target
-	}
-	got := offer(q, 'q', slots*slotBytes)
+	got := offered(t, p, q, 'q', slots*slotBytes)
 	l := p.byProc[q.env.Self].link
 	until(t, "a loan", func() bool { return l.lent > 0 && p.lender.owner == nil || l.blocked }, p)
 	lent := l.lent
@@ -43,7 +77,7 @@ func TestLentIsKept(t *testing.T) {
 		t.Fatalf("after the end of the link %d slots are lent to it", l.lent)
 	}
 
-	other := offer(r, 'r', 2*slots*slotBytes)
+	other := offered(t, p, r, 'r', 2*slots*slotBytes)
 	until(t, "the transfer to another", func() bool { return r.count(transport.EvBulk) == 1 }, p, r)
 	if i := bytes.IndexFunc(other, func(c rune) bool { return c != 'r' }); i >= 0 {
 		t.Errorf("byte %d of what another got is %q", i, other[i])
