@@ -122,11 +122,14 @@ func (p Page) Over(c Change) { p.head.announcement.Store(announce(c, quiet)) }
 // Verdict is what has been decided of a change; false if the page has had too many
 // others since.
 func (p Page) Verdict(c Change) (State, bool) {
-	if of, s := verdictOf(p.head.verdict.Load()); of == c {
+	of, s := verdictOf(p.head.verdict.Load())
+	if of == c {
 		return s, true
 	}
 	past := p.head.past.Load()
-	switch since := uint16(past>>pastBits) - uint16(c); {
+	// past has the low bits of its change, which is that of the verdict or one beside it.
+	at := of + Change(int16(uint16(past>>pastBits)-uint16(of)))
+	switch since := at - c; {
 	case since == 0 || since > pastBits:
 		return RolledBack, false
 	case past>>(since-1)&1 == 1:

@@ -419,3 +419,21 @@ func TestPast(t *testing.T) {
 		t.Error("the next is known")
 	}
 }
+
+// What was decided of a change is not told from one that came 1<<16 later.
+func TestPastComesAround(t *testing.T) {
+	p := newPage(t, 1)
+	for _, c := range []Change{3, 1<<16 + 4, 1<<16 + 5, 1<<17 + 6} {
+		p.Begin(c, 1, nil)
+		p.Accept(c)
+		p.Commit(c)
+	}
+	for c := Change(1); c < 100; c++ {
+		if s, ok := p.Verdict(c); ok {
+			t.Errorf("change %d of long ago is %v", c, s)
+		}
+	}
+	if s, ok := p.Verdict(1<<17 + 6); !ok || s != Committed {
+		t.Errorf("the last change is %v, %v", s, ok)
+	}
+}
