@@ -12,8 +12,8 @@ import (
 )
 
 // piece is how much one Poll copies, and the longest time that a transfer's
-// lock is held: some 30 us.
-const piece = 256 << 10
+// lock is held: some 15 us.
+const piece = 128 << 10
 
 // The descriptor of an offer:
 //

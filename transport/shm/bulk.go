@@ -23,9 +23,9 @@ const (
 	maxAddr = 1 << 56 // user space ends below, on every Linux
 
 	// A transfer is cut at least in two, for both sides. Small chunks share
-	// better, large ones pay the kernel's fixed price (1.5 us) less often;
-	// beyond 256 KiB a copy would only hold off a stop of the world.
-	maxChunk = 256 << 10
+	// better, and others wait for the engine's lock while one is copied; large
+	// ones pay the kernel's fixed price (1.5 us) less often.
+	maxChunk = 128 << 10
 
 	// What a peer may choose, in pages. No RawSyscall copies more than 512 KiB.
 	maxChunkPages = 512 << 10 / pageBytes

@@ -176,7 +176,7 @@ func (t *Transport) drain(r *inRing, ev []transport.Event, n int) int {
 	if r.conn.deaf {
 		return n
 	}
-	before, first := r.seq, n
+	before, first, moved := r.seq, n, 0
 	for budget := len(r.slots); budget > 0 && n < len(ev); budget-- {
 		w := r.next.Load()
 		if uint32(w>>32) != r.seq {
@@ -209,6 +209,8 @@ func (t *Transport) drain(r *inRing, ev []transport.Event, n int) int {
 			n++
 		} else if !t.control(r.conn, k, s.head, p) {
 			break
+		} else if moved += len(p); moved+r.eager > maxChunk {
+			break // pieces of transfers were copied, and others wait for the engine's lock
 		}
 	}
 	if r.seq != before {

@@ -17,7 +17,7 @@ import (
 const (
 	mapAgain     = time.Millisecond // until the first further attempt, then twice as long each time,
 	mapAgainMost = time.Second / 2  // up to this
-	mapAgainFor  = 5 * time.Second  // until the connection is cut
+	mapAgainFor  = 2 * time.Second  // until the connection is cut
 )
 
 // late is a fast box of the own segment that could not be mapped.
