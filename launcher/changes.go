@@ -20,6 +20,7 @@ type changes struct {
 	strict        bool // no host has more than its slots
 	min, max      int  // of gompi://main; 0: no bound
 	resizeTimeout time.Duration
+	commitTimeout time.Duration
 	leaveTimeout  time.Duration
 	psets         []pset
 	steward       *steward // nil: nobody decides but who asks
@@ -38,7 +39,8 @@ type changeValues struct {
 	spare           int
 	strict          bool
 	psets           []string
-	resize, leave   string
+	resize, commit  string
+	leave           string
 	schedule        string
 	discover        string
 	watchHostfile   bool
@@ -62,6 +64,7 @@ func changeFlags(v *flagValues) *pflag.FlagSet {
 	s.IntVar(&c.spare, "spare", 0, "keep `N` processes of the first program started, over all hosts, which wait in Init until a change takes them")
 	s.StringArrayVar(&c.psets, "pset", nil, "name ranks as a process set app://NAME: `NAME=0-3,7`")
 	s.StringVar(&c.resize, "resize-timeout", "60s", "`TIME` for newcomers to get ready, and again for the others to take up the change (0: for ever)")
+	s.StringVar(&c.commit, "commit-timeout", "", "`TIME` from when the first process takes up a change until all have, unless data moves or they report (default: --resize-timeout; 0: for ever)")
 	s.StringVar(&c.leave, "leave-timeout", "60s", "`TIME` for who leaves to end before it is ended (0: for ever)")
 	s.StringVar(&c.head, "head", "", "be a head of several jobs, called `NAME`: it has slots (--slots, -H, --hostfile; default: the usable CPUs) and a queue, starts nothing, and ends its jobs when it ends; with --policy, --manager, --discover, --watch-hostfile, -v")
 	s.Lookup("head").NoOptDefVal = pool.DefaultName
@@ -96,6 +99,11 @@ func (c *changeValues) check(o *options) (err error) {
 	n := o.ranks()
 	if o.changes.resizeTimeout, err = limit("resize-timeout", c.resize); err != nil {
 		return err
+	}
+	if o.changes.commitTimeout = o.changes.resizeTimeout; c.commit != "" {
+		if o.changes.commitTimeout, err = limit("commit-timeout", c.commit); err != nil {
+			return err
+		}
 	}
 	if o.changes.leaveTimeout, err = limit("leave-timeout", c.leave); err != nil {
 		return err
@@ -197,7 +205,7 @@ func parsePSet(text string, n int) (pset, error) {
 // tell gives the head what the command line says.
 func (c *changes) tell(cfg *head.Config) {
 	cfg.Launches, cfg.Slots, cfg.Strict = true, c.slots, c.strict
-	cfg.ToReady, cfg.ToAccept, cfg.LeaveTimeout = c.resizeTimeout, c.resizeTimeout, c.leaveTimeout
+	cfg.ToReady, cfg.ToAccept, cfg.ToCommit, cfg.LeaveTimeout = c.resizeTimeout, c.resizeTimeout, c.commitTimeout, c.leaveTimeout
 	cfg.Min, cfg.Max = c.min, c.max
 	cfg.Boards = sharesMemory(cfg.Settings["GOMPI_TRANSPORT"])
 	for _, s := range c.psets {

@@ -93,6 +93,7 @@ func TestParseRefuses(t *testing.T) {
 		"-np 4 --slots=-1 p":                    "--slots -1",
 		"-np 4 --strict-slots -H localhost:3 p": "the job has 3 slots",
 		"--resize-timeout soon p":               "--resize-timeout soon",
+		"--commit-timeout soon p":               "--commit-timeout soon",
 		"-np 1 --min 1 p : -np 1 --max 3 q":     "before the first program",
 	} {
 		_, err := parse(strings.Fields(args), noEnv)
@@ -134,12 +135,14 @@ func TestParseChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	for args, want := range map[string]changes{
-		"-np 2 p": {resizeTimeout: time.Minute, leaveTimeout: time.Minute},
-		"-np 2 --min 1 --max 8 --slots 16 --resize-timeout 5 --leave-timeout 0 p": {slots: 16, min: 1, max: 8, resizeTimeout: 5 * time.Second, leaveTimeout: -1},
-		"-np 2 --strict-slots -H localhost:5 p":                                   {slots: 5, strict: true, resizeTimeout: time.Minute, leaveTimeout: time.Minute},
-		"-np 2 --hostfile " + hostfile + " p":                                     {slots: 13, resizeTimeout: time.Minute, leaveTimeout: time.Minute},
-		"-np 2 --slots 20 --hostfile " + hostfile + " p":                          {slots: 13, resizeTimeout: time.Minute, leaveTimeout: time.Minute},
-		"-np 2 --strict-slots --hostfile " + hostfile + " p":                      {slots: 3, strict: true, resizeTimeout: time.Minute, leaveTimeout: time.Minute},
+		"-np 2 p": {resizeTimeout: time.Minute, commitTimeout: time.Minute, leaveTimeout: time.Minute},
+		"-np 2 --min 1 --max 8 --slots 16 --resize-timeout 5 --leave-timeout 0 p": {slots: 16, min: 1, max: 8, resizeTimeout: 5 * time.Second, commitTimeout: 5 * time.Second, leaveTimeout: -1},
+		"-np 2 --commit-timeout 0 p":                         {resizeTimeout: time.Minute, commitTimeout: -1, leaveTimeout: time.Minute},
+		"-np 2 --resize-timeout 0 --commit-timeout 3 p":      {resizeTimeout: -1, commitTimeout: 3 * time.Second, leaveTimeout: time.Minute},
+		"-np 2 --strict-slots -H localhost:5 p":              {slots: 5, strict: true, resizeTimeout: time.Minute, commitTimeout: time.Minute, leaveTimeout: time.Minute},
+		"-np 2 --hostfile " + hostfile + " p":                {slots: 13, resizeTimeout: time.Minute, commitTimeout: time.Minute, leaveTimeout: time.Minute},
+		"-np 2 --slots 20 --hostfile " + hostfile + " p":     {slots: 13, resizeTimeout: time.Minute, commitTimeout: time.Minute, leaveTimeout: time.Minute},
+		"-np 2 --strict-slots --hostfile " + hostfile + " p": {slots: 3, strict: true, resizeTimeout: time.Minute, commitTimeout: time.Minute, leaveTimeout: time.Minute},
 	} {
 		if o, err := parse(strings.Fields(args), noEnv); err != nil || !reflect.DeepEqual(o.changes, want) {
 			t.Errorf("%s: %+v, %v; want %+v", args, o, err, want)

@@ -179,13 +179,47 @@ const tellNearer = 100 * time.Millisecond
 // AddBytes says that this process, a newcomer, has got n more bytes of what it prepares:
 // with each of them that one of the newcomers has before its Ready, their deadline
 // (Deadlines.Ready, --resize-timeout) begins anew, and when all have called Ready, as long
-// as members hold the change back (Options.Hold), that of the members (Deadlines.Accept).
+// as members hold the change back (Options.Hold), that of the members (Deadlines.Accept);
+// from when the first member was handed the change, that of the votes (Deadlines.Commit).
 // Who hangs adds none, and the change is rolled back. Any goroutine may call it. Local.
 // Members have Watcher.AddBytes.
 func (c *Change) AddBytes(n int) {
-	if c.Role != Joining || n <= 0 {
-		return
+	if c.Role == Joining && n > 0 {
+		c.nears()
 	}
+}
+
+// Progress says that this process works on its part of the change, between Check and its
+// Commit, or, of a newcomer, before its Commit: each call begins the deadline of the votes
+// (Deadlines.Commit, --commit-timeout) anew, of a newcomer also those that AddBytes does.
+// Who works for longer calls it more often than that is long: a call costs nothing to speak
+// of. Deadlines.Whole stands nevertheless. Of a change that is over, and for who is Beside
+// it, it does nothing. Any goroutine may call it. Local.
+func (c *Change) Progress() {
+	switch {
+	case c.Role == Joining:
+		c.nears()
+	case c.Role != Beside:
+		c.report()
+	}
+}
+
+// report says on the page of the input that this member works on the change.
+func (c *Change) report() {
+	c.mu.Lock()
+	over := c.over
+	if !over && c.page != nil { // another goroutine may end the change meanwhile
+		c.page.retain()
+	}
+	c.mu.Unlock()
+	if !over && c.page != nil {
+		c.page.member.Report(c.number)
+		c.page.release()
+	}
+}
+
+// nears says that this process, a newcomer, comes nearer to its part of the change.
+func (c *Change) nears() {
 	c.mu.Lock()
 	now := time.Now()
 	tells := !c.over && now.Sub(c.nearer) >= tellNearer

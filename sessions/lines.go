@@ -77,9 +77,10 @@ func (w *Watcher) AddTime(f *COLFit) {
 }
 
 // AddBytes says that a layer has moved n more bytes of the data that a change waits for,
-// on this process, of the set as it is now: while members hold a change back (Options.Hold) and bytes are added
-// by any of them, its deadline (Deadlines.Accept) begins anew. Any goroutine may call
-// it. Local.
+// on this process, of the set as it is now: while members hold a change back (Options.Hold)
+// and bytes are added by any of them, its deadline (Deadlines.Accept) begins anew, and so does
+// that of the votes (Deadlines.Commit) when members were handed it. Any goroutine may call it.
+// Local.
 func (w *Watcher) AddBytes(n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

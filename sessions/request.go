@@ -161,7 +161,7 @@ func (r *Request) one(ctx context.Context, p *core.Process, op string) (change.R
 		Kind: change.Kind(r.Kind), Join: r.Add, Leave: r.Sub, To: r.Size, NoQueue: r.NoQueue,
 		Min: r.Min, Max: r.Max, Pref: r.Pref, Sizes: r.Sizes,
 		Start: spawn.Strategy(r.Start), Place: spawn.Placement(r.Place),
-		ToReady: r.Deadlines.Ready, ToAccept: r.Deadlines.Accept, Whole: r.Deadlines.Whole,
+		ToReady: r.Deadlines.Ready, ToAccept: r.Deadlines.Accept, ToCommit: r.Deadlines.Commit, Whole: r.Deadlines.Whole,
 	}
 	if len(r.Ranks) > 0 && len(r.In) != 1 {
 		return q, malformed("ranks who leave, of %d sets", len(r.In))

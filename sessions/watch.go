@@ -41,11 +41,15 @@ type Options struct {
 }
 
 // Deadlines are how long a change may take; 0 means as the job has it, a minute each
-// for Ready and Accept.
+// for Ready, Accept and Commit (gompirun --resize-timeout, --commit-timeout). A change that
+// is late is rolled back, and the reason names the processes for which it has waited. Ready,
+// Accept and Commit begin anew while data moves or a process reports: see
+// Change.Progress, Change.AddBytes and Watcher.AddBytes.
 type Deadlines struct {
 	Ready  time.Duration // from the grant until all newcomers are ready
 	Accept time.Duration // from then until the first member was handed it
-	Whole  time.Duration // from the submission to the decision; 0: none
+	Commit time.Duration // from then until all have called Commit, or one Complete
+	Whole  time.Duration // from the submission to the decision, whatever moves; 0: none
 }
 
 const maxStep = control.MaxStep
@@ -54,12 +58,13 @@ func (o *Options) wire() (control.Options, error) {
 	if o.Step < 0 || o.Step > maxStep || o.Lookahead < 0 || o.Lookahead > maxStep {
 		return control.Options{}, fmt.Errorf("step %d, lookahead %d, at most %d allowed", o.Step, o.Lookahead, maxStep)
 	}
-	if o.Deadlines.Ready < 0 || o.Deadlines.Accept < 0 {
-		return control.Options{}, fmt.Errorf("deadlines %v and %v", o.Deadlines.Ready, o.Deadlines.Accept)
+	if d := o.Deadlines; d.Ready < 0 || d.Accept < 0 || d.Commit < 0 {
+		return control.Options{}, fmt.Errorf("deadlines %v, %v and %v", d.Ready, d.Accept, d.Commit)
 	}
 	return control.Options{
 		Step: uint32(max(1, o.Step)), Lookahead: uint32(max(1, o.Lookahead)),
-		Prepare: o.Prepare, Hold: o.Hold, ToReady: o.Deadlines.Ready, ToAccept: o.Deadlines.Accept,
+		Prepare: o.Prepare, Hold: o.Hold,
+		ToReady: o.Deadlines.Ready, ToAccept: o.Deadlines.Accept, ToCommit: o.Deadlines.Commit,
 	}, nil
 }
 

@@ -31,6 +31,7 @@ const usage = `Usage: gompictl ps                      list the running jobs of 
        gompictl top JOB                 what the processes of a job do, again and again
        gompictl stacks JOB              what every process of a job is waiting for
        gompictl resize JOB +4|-4|=8     start or end processes of a job that follows that
+       gompictl cancel JOB OP           withdraw a change that is not decided
        gompictl ops JOB                 how far the changes of a job are, and the latest that are over
        gompictl psets JOB [--dot|--svg] its process sets, and which was made of which
        gompictl queue [HEAD]            the jobs of a head of several, and those that wait
@@ -84,6 +85,7 @@ func commands() []command {
 		{"top", topHelp, topJob},
 		{"stacks", "Usage: gompictl stacks JOB\n\nPrints what every process of a job is waiting for.\n", stacks},
 		{"resize", resizeHelp, resize},
+		{"cancel", cancelHelp, cancel},
 		{"ops", opsHelp, ops},
 		{"psets", psetsHelp, psets},
 		{"queue", queueHelp, queue},

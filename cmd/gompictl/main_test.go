@@ -182,6 +182,10 @@ func TestMistakes(t *testing.T) {
 		"resize j +1 --set":    "--set needs the NAME",
 		"resize nobody +1":     "no running job nobody",
 		"ops":                  "needs one JOB",
+		"cancel j":             "needs a JOB and the number",
+		"cancel j first":       "is no number of an operation",
+		"cancel j 0":           "is no number of an operation",
+		"cancel nobody 1":      "no running job nobody",
 		"psets j --png":        "no flag --png",
 		"psets j --svg --dot":  "one of --dot and --svg",
 	} {
@@ -189,7 +193,7 @@ func TestMistakes(t *testing.T) {
 			t.Errorf("%q: %v, want %q", args, err, want)
 		}
 	}
-	for args, want := range map[string]string{"--help": "stacks JOB", "resize j --help": "--detach", "ops -h": "rolled back", "psets --help": "--svg", "top --help": "NO_COLOR"} {
+	for args, want := range map[string]string{"--help": "stacks JOB", "resize j --help": "--detach", "ops -h": "rolled back", "cancel j --help": "--commit-timeout", "psets --help": "--svg", "top --help": "NO_COLOR"} {
 		var help bytes.Buffer
 		if err := run(context.Background(), strings.Fields(args), terminal{out: &help}); err != nil || !strings.Contains(help.String(), want) {
 			t.Errorf("%s: %v, %q", args, err, help.String())

@@ -33,8 +33,9 @@ in its loop; docs/sessions.md shows how. All adopt the change in the same iterat
 It waits until the change is adopted and those who leave are gone, and prints when
 the job came how far, counted from the request. To stop waiting (^C) does not stop
 the change. Status 0: committed (or, with --detach, taken); 1: refused, rolled back,
-or no answer. A change that the program does not adopt in time (--resize-timeout of
-gompirun) is rolled back, and the job goes on as it was.
+or no answer. A change that the program does not adopt in time (--resize-timeout and
+--commit-timeout of gompirun) is rolled back, and the job goes on as it was; gompictl
+cancel JOB OP asks for the same at once.
 `
 
 // askedFor is what the arguments of resize say.
@@ -154,7 +155,7 @@ func advice(o *control.OpBody) string {
 	case control.WhyTooMany:
 		return "\n`gompirun --min`, `--max` and `--slots` say how many there may be."
 	case control.WhyDeadline:
-		return "\n`gompirun --resize-timeout` says how long a job may take to adopt a change; gompictl stacks JOB shows what its processes do."
+		return "\n`gompirun --resize-timeout` and `--commit-timeout` say how long a job may take to adopt a change; gompictl stacks JOB shows what its processes do."
 	}
 	return ""
 }

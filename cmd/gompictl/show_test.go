@@ -89,6 +89,27 @@ func TestOutcome(t *testing.T) {
 	}
 }
 
+// What came of an operation that was to be withdrawn: one that was committed is an error.
+func TestCancelled(t *testing.T) {
+	r := grown()
+	for state, want := range map[change.State]string{
+		change.Committed: "!operation 3 is committed: gompi://job/4: 4 -> 6 processes", change.Done: "!operation 3 is done: gompi://job/4: 4 -> 6 processes",
+		change.Cancelled:  "operation 3 is cancelled: why; gompi://job/4 is as it was\n",
+		change.RolledBack: "operation 3 is rolled back: why; gompi://job/4 is as it was\n",
+		change.Adopting:   "!operation 3 is adopting",
+	} {
+		r.Op.State, r.Op.Text = state, "why"
+		var out bytes.Buffer
+		got := ""
+		if err := cancelled(terminal{out: &out}, r); err != nil {
+			got = "!" + err.Error()
+		}
+		if got += out.String(); got != want {
+			t.Errorf("%v: %q, want %q", state, got, want)
+		}
+	}
+}
+
 // What a program has said for the resource manager is shown by its length.
 func TestListOps(t *testing.T) {
 	for bytes, want := range map[int][]string{

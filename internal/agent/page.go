@@ -425,6 +425,7 @@ func (g *page) progress() control.Look {
 			total += time.Duration(min(line.Nanos, uint64(maxIteration)))
 		}
 		l.Bytes = min(l.Bytes+min(line.Bytes, maxMoved), maxMoved)
+		l.Reports += uint64(g.lines.Reports(g.change, i))
 	}
 	if told > 0 {
 		l.Mean = total / time.Duration(told)

@@ -62,8 +62,8 @@ type Want struct {
 
 // Terms are what a request has if it does not say otherwise.
 type Terms struct {
-	Prepare           bool // also if the request does not say so
-	ToReady, ToAccept time.Duration
+	Prepare                     bool // also if the request does not say so
+	ToReady, ToAccept, ToCommit time.Duration
 }
 
 // Action is what an effect asks for.
@@ -380,16 +380,27 @@ func (b *Book) Leaves(p wire.ProcID) bool {
 // Cancel withdraws an operation. With an answer of nil it ends Cancelled, unless its
 // next state is Adopting: then somebody was handed it before.
 func (b *Book) Cancel(now time.Duration, number uint32) error {
+	return b.cancel(now, number, Withdraw, Adopting)
+}
+
+// Break is Cancel also of an operation that somebody was handed. With an answer of nil it
+// ends Cancelled, unless it was committed before.
+func (b *Book) Break(now time.Duration, number uint32) error {
+	return b.cancel(now, number, Break, Committed)
+}
+
+// cancel is Cancel before an operation is in this state.
+func (b *Book) cancel(now time.Duration, number uint32, how Action, late State) error {
 	defer b.advance(now)
 	switch o := b.ops[number]; {
 	case o == nil:
 		return ErrNoOp
 	case o.state == Queued:
 		b.finish(o, Cancelled, ErrCancelled)
-	case o.state >= Adopting:
+	case o.state >= late:
 		return ErrTooLate
 	default:
-		b.withdraw(o, Withdraw, Cancelled, ErrCancelled)
+		b.withdraw(o, how, Cancelled, ErrCancelled)
 	}
 	return nil
 }

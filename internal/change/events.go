@@ -69,8 +69,9 @@ func (b *Book) Decided(now time.Duration, number uint32, v Verdict) {
 			return // its answer is on the way
 		}
 		// Who wanted to withdraw it was late.
-		o.asked, o.why, o.stage = 0, nil, 0
+		o.asked, o.why = 0, nil
 		if o.state == Ready {
+			o.begin(now, o.req.ToCommit)
 			b.tell(o, Adopting)
 		}
 	case IsCommitted:

@@ -279,9 +279,7 @@ func (b *Book) granted(now time.Duration, o *op) {
 		b.comes[q], o.waits[q] = o, struct{}{}
 	}
 	b.tell(o, Granted)
-	if o.req.ToReady > 0 {
-		o.stage = after(now, o.req.ToReady)
-	}
+	o.begin(now, o.req.ToReady)
 	if len(comes) > 0 {
 		b.do(Effect{Do: Launch, Op: o.number, Procs: comes})
 		return
@@ -299,6 +297,7 @@ func (b *Book) terms(o *op) {
 	o.req.Prepare = o.req.Prepare || t.Prepare
 	o.req.ToReady = cmp.Or(o.req.ToReady, t.ToReady)
 	o.req.ToAccept = cmp.Or(o.req.ToAccept, t.ToAccept)
+	o.req.ToCommit = cmp.Or(o.req.ToCommit, t.ToCommit)
 }
 
 func (b *Book) define(o *op, members []wire.ProcID) uint32 {
@@ -309,9 +308,7 @@ func (b *Book) define(o *op, members []wire.ProcID) uint32 {
 
 // isReady lets the members see the change.
 func (b *Book) isReady(now time.Duration, o *op) {
-	if o.stage = 0; o.req.ToAccept > 0 {
-		o.stage = after(now, o.req.ToAccept)
-	}
+	o.begin(now, o.req.ToAccept)
 	b.tell(o, Ready)
 	b.do(Effect{Do: Show, Op: o.number, Procs: b.voters(o)})
 	b.fix(o)

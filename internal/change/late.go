@@ -53,38 +53,68 @@ func (b *Book) Tick(now time.Duration) {
 	b.advance(now)
 }
 
-// stageOver: an operation has stayed too long in its state.
+// begin begins the deadline of a state, or begins it anew; 0: there is none.
+func (o *op) begin(now, span time.Duration) {
+	if o.stage, o.looked = 0, false; span > 0 {
+		o.stage = after(now, span)
+	}
+}
+
+// stageOver: an operation has stayed too long in its state. Where its data may move, or its
+// members report, it is looked at first.
 func (b *Book) stageOver(now time.Duration, o *op) {
 	o.stage = 0
 	switch {
 	case o.state == Committed:
 		b.do(Effect{Do: Terminate, Op: o.number, Procs: sorted(o.lingers)})
-	case o.state == Ready && len(o.held) > 0 && !o.looked:
+	case o.moves() && !o.looked:
 		o.looked, o.stage = true, now+lookTime
 		b.do(Effect{Do: Look, Op: o.number})
+	case o.state == Adopting:
+		b.withdraw(o, Break, RolledBack, b.late(o))
 	default:
 		b.withdraw(o, Withdraw, RolledBack, b.late(o))
 	}
 }
 
-// Progress: data of a change move, which its members hold back for that.
+// moves reports whether members may move data of an operation, or report that they work
+// on it, while it is in its state: as they hold it back, or were handed it.
+func (o *op) moves() bool { return o.state == Ready && len(o.held) > 0 || o.state == Adopting }
+
+// Progress: data of a change move, or a member has reported. The deadline of its state
+// begins anew.
 func (b *Book) Progress(now time.Duration, number uint32) {
-	if o := b.ops[number]; o != nil && o.state == Ready && o.stage != 0 && len(o.held) > 0 {
-		o.looked, o.stage = false, after(now, o.req.ToAccept)
+	o := b.ops[number]
+	switch {
+	case o == nil || o.stage == 0 || !o.moves():
+	case o.state == Ready:
+		o.begin(now, o.req.ToAccept)
+	default:
+		o.begin(now, o.req.ToCommit)
 	}
 }
 
-// Nears: p, a newcomer, has more of its data. If it is not ready it comes nearer to that, so
-// it does not hang, and its change has as long again. If all are ready it is Progress.
+// Still: an operation was looked at, and nothing has moved since the last time. If it is
+// late, it has waited for that alone.
+func (b *Book) Still(now time.Duration, number uint32) {
+	if o := b.ops[number]; o != nil && o.looked && o.stage != 0 && o.moves() {
+		b.stageOver(now, o)
+		b.advance(now)
+	}
+}
+
+// Nears: p, a newcomer, has more of its data, or reports. If it is not ready it comes nearer
+// to that, so it does not hang, and its change has as long again. If all are ready it is
+// Progress.
 func (b *Book) Nears(now time.Duration, p wire.ProcID) {
 	o := b.comes[p]
 	if o == nil || o.stage == 0 {
 		return
 	}
-	if o.state == Ready {
+	if o.state >= Ready {
 		b.Progress(now, o.number)
-	} else if _, waits := o.waits[p]; waits && o.state < Ready {
-		o.stage = after(now, o.req.ToReady)
+	} else if _, waits := o.waits[p]; waits {
+		o.begin(now, o.req.ToReady)
 	}
 }
 

@@ -72,9 +72,9 @@ type Request struct {
 	Prepare bool // newcomers say that they are ready
 
 	// Deadlines, as spans: from the grant to Ready, from there until somebody is
-	// handed the change, and of the whole, from the submission to the decision;
-	// 0: none.
-	ToReady, ToAccept, Whole time.Duration
+	// handed the change, from there to the decision, and of the whole, from the
+	// submission to the decision; 0: none.
+	ToReady, ToAccept, ToCommit, Whole time.Duration
 }
 
 // Latest, as an input, is the set of those who come or go by the latest change that

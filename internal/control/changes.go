@@ -153,6 +153,7 @@ func putRequest(e *enc, r *change.Request) {
 	e.flag(r.Prepare)
 	e.i64(int64(r.ToReady))
 	e.i64(int64(r.ToAccept))
+	e.i64(int64(r.ToCommit))
 	e.i64(int64(r.Whole))
 	e.u32(uint32(len(r.Parts)))
 	for i := range r.Parts {
@@ -161,7 +162,7 @@ func putRequest(e *enc, r *change.Request) {
 }
 
 // leastRequest is the bytes of an empty request.
-const leastRequest = 89
+const leastRequest = 97
 
 func getRequest(d *dec, r *change.Request, parts bool) {
 	r.Kind = change.Kind(d.u8())
@@ -189,7 +190,7 @@ func getRequest(d *dec, r *change.Request, parts bool) {
 	}
 	r.Start, r.Place = spawn.Strategy(d.u8()), spawn.Placement(d.u8()) // checked with the request
 	r.NoQueue, r.Prepare = d.flag(), d.flag()
-	r.ToReady, r.ToAccept, r.Whole = d.duration(), d.duration(), d.duration()
+	r.ToReady, r.ToAccept, r.ToCommit, r.Whole = d.duration(), d.duration(), d.duration(), d.duration()
 	n := d.count(MaxParts, leastRequest)
 	if n > 0 && !parts {
 		d.fail("a part of %d parts", n)
@@ -223,7 +224,8 @@ func (d *dec) state() change.State {
 
 // Op is the body of what is said of an operation by its number: KindWithdraw, whose
 // answer is an OpBody of how it ended, or that it is Adopting and so too late;
-// KindReleased, KindReadied, KindProgress, KindVoted, KindCompleted and KindForget, one way.
+// KindReleased, KindReadied, KindProgress, KindVoted, KindCompleted and KindForget, one way;
+// KindBreak, of a tool, whose answer is an OpReport of how it ended.
 type Op struct {
 	Kind Kind
 	Op   uint32
@@ -389,10 +391,10 @@ type Follow struct {
 
 // Options are what the members of a set want of its changes.
 type Options struct {
-	Step, Lookahead   uint32
-	Prepare, Hold     bool
-	Stay              bool          // they follow the set on, beside the Result of a change of it
-	ToReady, ToAccept time.Duration // 0: as the job has it
+	Step, Lookahead             uint32
+	Prepare, Hold               bool
+	Stay                        bool          // they follow the set on, beside the Result of a change of it
+	ToReady, ToAccept, ToCommit time.Duration // 0: as the job has it
 }
 
 func (*Follow) kind() Kind { return KindFollow }
@@ -428,10 +430,11 @@ func (e *enc) options(o Options) {
 	e.flag(o.Stay)
 	e.i64(int64(o.ToReady))
 	e.i64(int64(o.ToAccept))
+	e.i64(int64(o.ToCommit))
 }
 
 func (d *dec) options() Options {
-	o := Options{d.u32(), d.u32(), d.flag(), d.flag(), d.flag(), d.duration(), d.duration()}
+	o := Options{d.u32(), d.u32(), d.flag(), d.flag(), d.flag(), d.duration(), d.duration(), d.duration()}
 	if o.Step > MaxStep || o.Lookahead > MaxStep {
 		d.fail("step %d, lookahead %d, at most %d allowed", o.Step, o.Lookahead, MaxStep)
 	}

@@ -111,7 +111,8 @@ const (
 	KindForsake                     // one way: no communicator comes of this set, which was given to the sender and others together
 	KindMemory                      // request
 	KindLeaveMemory                 // one way
-	KindProgress                    // one way: a newcomer that is not ready comes nearer to it
+	KindProgress                    // one way: a newcomer comes nearer to its part of a change
+	KindBreak                       // request of a tool: KindWithdraw, also of a change that was accepted; answers: KindPart, ..., KindReply
 )
 
 // From the agent.
@@ -148,7 +149,7 @@ func (k Kind) BodyLimit() int {
 		return 64 + MaxVersion
 	case KindContact, KindFinalize, KindDead, KindCancel, KindList, KindCollect, KindPing, KindPong, KindRelease, KindUncommon,
 		KindAwait, KindWithdraw, KindHanded, KindDescribe, KindNews, KindUnfollow, KindMain, KindReleased, KindReadied, KindVoted, KindCompleted, KindForget, KindWord,
-		KindEnd, KindKin, KindOps, KindSets, KindUsed, KindIdle, KindBusy, KindUndecided, KindProvide, KindAbroad, KindReachable, KindForsake, KindProgress:
+		KindEnd, KindKin, KindOps, KindSets, KindUsed, KindIdle, KindBusy, KindUndecided, KindProvide, KindAbroad, KindReachable, KindForsake, KindProgress, KindBreak:
 		return 32
 	case KindAnnounce, KindLookup, KindDelete, KindAbort, KindBye, KindCut:
 		return 16 << 10

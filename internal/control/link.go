@@ -205,6 +205,7 @@ type Look struct {
 	Mean        time.Duration // of an iteration, over those that have told
 	Bytes       uint64        // that have come of the data that move
 	Calls       uint64        // of Query, of who has called most: PageAsk, PageOver
+	Reports     uint64        // how often members have said that they work on the change
 }
 
 // An order and a report are frames between two machines.
@@ -347,6 +348,7 @@ func (r *Report) put(e *enc) {
 		e.i64(int64(r.Look.Mean))
 		e.u64(r.Look.Bytes)
 		e.u64(r.Look.Calls)
+		e.u64(r.Look.Reports)
 		e.late(&r.Late)
 	}
 }
@@ -380,7 +382,7 @@ func (r *Report) get(d *dec) {
 		}
 	case ReportLook:
 		r.Set, r.Change = d.u32(), d.u32()
-		r.Look = Look{d.u64(), d.u64(), d.u32(), d.duration(), d.u64(), d.u64()}
+		r.Look = Look{d.u64(), d.u64(), d.u32(), d.duration(), d.u64(), d.u64(), d.u64()}
 		r.Late = d.late()
 	case ReportHello, ReportHungUp, ReportFreed:
 	default:

@@ -90,6 +90,31 @@ func (h *Head) gatherAgain(o *op) {
 	h.gather(o)
 }
 
+// lookAt has it found out whether data of a change move, or its members report, which is
+// late.
+func (h *Head) lookAt(o *op) {
+	o.looks = map[pageOn]struct{}{}
+	for _, at := range o.pages {
+		if f := h.follows[at.set]; f != nil && f.op == o {
+			for host := range f.hosts {
+				o.looks[pageOn{at.set, host}] = struct{}{}
+			}
+		}
+	}
+	h.ofPages(o, control.PageOrder{Do: control.PageLook})
+}
+
+// lookedAt: a page says no more of a change than it has said. When none does that was looked
+// at, the change has waited long enough.
+func (h *Head) lookedAt(o *op, at pageOn) {
+	if _, ok := o.looks[at]; !ok {
+		return
+	}
+	if delete(o.looks, at); len(o.looks) == 0 {
+		h.book.Still(h.now(), o.number)
+	}
+}
+
 // progress: so much has come of the data that a change waits for.
 func (h *Head) progress(host uint32, r *control.Report) {
 	f := h.follows[r.Set]
@@ -104,12 +129,15 @@ func (h *Head) progress(host uint32, r *control.Report) {
 	h.looked(at)
 	before, ok := o.moved[at]
 	if o.moved == nil {
-		o.moved = map[pageOn]uint64{}
+		o.moved = map[pageOn]moved{}
 	}
-	if o.moved[at] = r.Look.Bytes; ok && r.Look.Bytes > before {
+	m := moved{r.Look.Bytes, r.Look.Reports}
+	o.moved[at] = m
+	if m.reports > before.reports || m.bytes > before.bytes && (ok || o.body.State == change.Adopting) {
 		h.book.Progress(h.now(), o.number)
-		h.settle()
 	}
+	h.lookedAt(o, at)
+	h.settle()
 }
 
 // publishChange lets the members be handed the change, when it is known how far all

@@ -23,16 +23,17 @@ type behind struct {
 
 // afterChanges runs what a parked request asks for when no change is undecided that has
 // one of these processes as a member of its inputs or outputs: at once, if there is
-// none. It is refused when a change would long have been rolled back if nobody had been
-// handed it: then members may wait for the very process that waits here.
+// none. It is refused when a change would long have been decided, or rolled back by its
+// deadlines: then one follows the other, or data moves for long, or members report while they
+// wait for the very process that waits here.
 func (h *Head) afterChanges(w *wait, about []wire.ProcID, run func()) {
 	if h.changing(about) == 0 {
 		run()
 		return
 	}
 	x := &behind{w: w, about: about, run: run}
-	if ready, accept := deadline(h.cfg.ToReady), deadline(h.cfg.ToAccept); ready > 0 && accept > 0 {
-		x.until = h.now() + ready + accept
+	if longest := h.longest(); longest > 0 {
+		x.until = h.now() + longest
 	}
 	w.behind = x
 	h.behinds = append(h.behinds, x)

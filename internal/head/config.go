@@ -57,11 +57,11 @@ type Config struct {
 	// see Place. Strict: it never has more.
 	HostSlots []int
 	Strict    bool
-	// ToReady and ToAccept are the deadlines of a change of which nobody has said
-	// others: from the grant until all newcomers are ready, and from there until the
-	// first member was handed it. LeaveTimeout is how long a leaver has to end by
-	// itself. 0: a minute; negative: for ever.
-	ToReady, ToAccept, LeaveTimeout time.Duration
+	// ToReady, ToAccept and ToCommit are the deadlines of a change of which nobody has
+	// said others: from the grant until all newcomers are ready, from there until the
+	// first member was handed it, and from there until all have voted. LeaveTimeout is
+	// how long a leaver has to end by itself. 0: a minute; negative: for ever.
+	ToReady, ToAccept, ToCommit, LeaveTimeout time.Duration
 	// Now is the time since some moment. It is called in each step that needs it.
 	// nil: time stands still.
 	Now func() time.Duration

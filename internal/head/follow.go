@@ -116,8 +116,8 @@ func optionsText(o control.Options) string {
 	if o.Stay {
 		text += ", the set beside its results (the calls of DPP)"
 	}
-	if o.ToReady != 0 || o.ToAccept != 0 {
-		text += fmt.Sprintf(", deadlines %v and %v", o.ToReady, o.ToAccept)
+	if o.ToReady != 0 || o.ToAccept != 0 || o.ToCommit != 0 {
+		text += fmt.Sprintf(", deadlines %v, %v and %v", o.ToReady, o.ToAccept, o.ToCommit)
 	}
 	return text
 }
@@ -185,6 +185,9 @@ func (h *Head) pagesLost(host uint32) {
 		delete(f.hosts, host)
 		h.turnedOn(f, host, 0)
 		at := pageOn{f.set, host}
+		if o := f.op; o != nil {
+			h.lookedAt(o, at)
+		}
 		switch o := f.op; {
 		case o == nil:
 		case o.ballot == nil:

@@ -4,7 +4,6 @@ package head
 
 import (
 	"bytes"
-	"time"
 
 	"gompi/internal/change"
 	"gompi/internal/control"
@@ -63,11 +62,7 @@ func (h *Head) LeaseMain(slots int) *Ticket {
 		return &Ticket{o: &op{body: control.OpBody{State: change.Done}}, done: make(chan struct{})}
 	}
 	// Another change may be before it, and take its slots.
-	whole := time.Duration(0)
-	if ready, accept := deadline(h.cfg.ToReady), deadline(h.cfg.ToAccept); ready > 0 && accept > 0 {
-		whole = 2 * (ready + accept)
-	}
-	return h.resize(&control.Resize{By: by}, 0, whole)
+	return h.resize(&control.Resize{By: by}, 0, 2*h.longest())
 }
 
 // use is how the slots are used just now.

@@ -43,7 +43,8 @@ type op struct {
 	voted   map[uint32]struct{} // newcomers that have, and with a ballot all who have
 	minds   map[uint32]*proc    // who is told how it is decided, by serial
 	all     bool                // a vote for all
-	moved   map[pageOn]uint64   // bytes of its data that had come when that was last looked at
+	moved   map[pageOn]moved    // what its members had done when that was last looked at
+	looks   map[pageOn]struct{} // pages that are looked at, as it is late
 	late    map[pageOn]control.Late
 	fixed   bool // members are to be handed it, or were
 	fixing  bool // as it has begun on all pages, they are told so
@@ -62,6 +63,10 @@ type op struct {
 
 // pageChange is a change by a page on which members see it.
 type pageChange struct{ set, change uint32 }
+
+// moved is what members have done for a change, on one page: bytes of its data that have
+// come, and how often they have said that they work on it.
+type moved struct{ bytes, reports uint64 }
 
 // settle carries out what the book of operations asks for. While it does so, what
 // comes up waits for its turn.
@@ -95,7 +100,7 @@ func (h *Head) carryOut(e *change.Effect) {
 			h.cast(o, id, false)
 		}
 	case change.Look:
-		h.ofPages(o, control.PageOrder{Do: control.PageLook})
+		h.lookAt(o)
 	case change.Leave:
 		h.leave(e.Procs)
 	case change.Terminate:
@@ -199,12 +204,13 @@ func (h *Head) told(o *op, e *change.Effect) {
 		return // it was refused at once
 	}
 	b := &o.body
+	why := h.whyLate(o, e.Why)
 	nothing := b.State == change.Queued && e.State == change.Done
 	b.State, b.Outputs, o.inputs = e.State, e.Outputs, e.Inputs
 	h.noteMain(o)
 	h.clock(o, e.State)
-	if e.Why != nil {
-		r := refusal(h.whyLate(o, e.Why))
+	if why != nil {
+		r := refusal(why)
 		b.Why, b.Text, b.Set, b.Success = r.Why, r.Text, r.Set, r.Success
 	}
 	switch {
@@ -216,6 +222,9 @@ func (h *Head) told(o *op, e *change.Effect) {
 		h.publishOutputs(o)
 	case e.State == change.Adopting:
 		h.acceptAsked(o)
+		if o.options.Hold {
+			h.ofPages(o, control.PageOrder{Do: control.PageLook}) // what has moved before counts no more
+		}
 		if o.all {
 			h.commitAll(o)
 		}

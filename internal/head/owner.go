@@ -151,11 +151,23 @@ func (o owner) Terms(sets []uint32) change.Terms {
 			t.Prepare = t.Prepare || f.options.Prepare
 			t.ToReady = max(t.ToReady, f.options.ToReady)
 			t.ToAccept = max(t.ToAccept, f.options.ToAccept)
+			t.ToCommit = max(t.ToCommit, f.options.ToCommit)
 		}
 	}
 	t.ToReady = cmp.Or(t.ToReady, deadline(o.h.cfg.ToReady))
 	t.ToAccept = cmp.Or(t.ToAccept, deadline(o.h.cfg.ToAccept))
+	t.ToCommit = cmp.Or(t.ToCommit, deadline(o.h.cfg.ToCommit))
 	return t
+}
+
+// longest is how long a change takes at most, as the job has it: from the grant to the
+// decision, if nothing of it moves and nobody reports; 0: there is no such bound.
+func (h *Head) longest() time.Duration {
+	ready, accept, commit := deadline(h.cfg.ToReady), deadline(h.cfg.ToAccept), deadline(h.cfg.ToCommit)
+	if ready == 0 || accept == 0 || commit == 0 {
+		return 0
+	}
+	return ready + accept + commit
 }
 
 // deadline is a configured one; 0: there is none.

@@ -63,6 +63,24 @@ func (h *Head) resize(m *control.Resize, set uint32, whole time.Duration) *Ticke
 	return &Ticket{o: o, done: make(chan struct{})}
 }
 
+// Break withdraws an operation that is not decided, also one that members were handed. An
+// error: nothing is known of it. Whether it has ended by that, Report tells.
+func (h *Head) Break(number uint32) (*Ticket, error) {
+	o := h.ops[number]
+	if o == nil {
+		for i := range h.latest {
+			if r := &h.latest[i]; r.Op.Op == number {
+				return &Ticket{o: &op{body: r.Op, shown: *r}, done: make(chan struct{})}, nil
+			}
+		}
+		return nil, control.NotFound("operation %d", number)
+	}
+	_ = h.book.Break(h.now(), number) // what came of it is what the state says
+	t := &Ticket{o: o, done: make(chan struct{})}
+	h.settle()
+	return t, nil
+}
+
 // Report is how far the operation is. Done is closed when it is further.
 func (h *Head) Report(t *Ticket) control.OpReport {
 	o := t.o

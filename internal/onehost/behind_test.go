@@ -82,13 +82,13 @@ func TestLaunchNeedNotWait(t *testing.T) {
 	e := newElastic(t, 2, func(cfg *Config) {
 		now.Store(1)
 		cfg.Now = func() time.Duration { return time.Duration(now.Load()) }
-		cfg.ToReady, cfg.ToAccept = time.Hour, time.Hour
+		cfg.ToReady, cfg.ToAccept, cfg.ToCommit = time.Hour, time.Hour, time.Hour
 	})
 	var ws []*watcher
 	for _, k := range e.joinAll() {
 		ws = append(ws, k.follow(e.world))
 	}
-	ws[0].submit(change.Request{Kind: change.Shrink, In: []uint32{0}, Leave: 1})
+	ws[0].submit(change.Request{Kind: change.Shrink, In: []uint32{0}, Leave: 1, ToCommit: 9 * time.Hour})
 	ctx, cancel := context.WithCancel(bg)
 	cancelled := controltest.Async(t, func() error {
 		_, err := ws[0].Spawn(ctx, nil, 1)
@@ -103,7 +103,7 @@ func TestLaunchNeedNotWait(t *testing.T) {
 	late := ws[0].launched(1)
 	e.parked(1)
 	ws[0].checkVote() // the other one never comes
-	now.Store(int64(3 * time.Hour))
+	now.Store(int64(4 * time.Hour))
 	e.tick()
 	if _, err := late(); !errors.Is(err, control.ErrUndecided) || !strings.Contains(err.Error(), "rank 0 has waited for operation 1, which is adopting, and waits for ") {
 		t.Errorf("no decision: %v", err)

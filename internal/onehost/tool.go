@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gompi/internal/agent"
+	"gompi/internal/change"
 	"gompi/internal/control"
 	"gompi/internal/head"
 	"gompi/internal/rollcall"
@@ -97,6 +98,8 @@ func askedBy(f control.Frame) (m control.Message, err error) {
 		m = &control.Collect{}
 	case control.KindResize:
 		m = &control.Resize{}
+	case control.KindBreak:
+		m = &control.Op{Kind: f.Kind}
 	default:
 		return nil, fmt.Errorf("frame of kind %d does not belong here", f.Kind)
 	}
@@ -118,6 +121,8 @@ func (s *Server) tool(f control.Frame, tell func(frame []byte) bool) error {
 		tellAll(part, list)
 	case *control.Resize:
 		err = s.Resize(m, part)
+	case *control.Op:
+		err = s.Break(m.Op, part)
 	case *control.Empty:
 		switch f.Kind {
 		case control.KindList:
@@ -204,6 +209,25 @@ func (s *Server) Resize(m *control.Resize, part func(control.Message) bool) erro
 		return err
 	}
 	return s.until(t, m.Detach, part)
+}
+
+// Break withdraws an operation that is not decided, also one that members were handed, and
+// tells by part, as an OpReport, when it is, with what came of it. The error: nothing is known
+// of the operation.
+func (s *Server) Break(number uint32, part func(control.Message) bool) error {
+	var t *head.Ticket
+	var err error
+	s.step(func() { t, err = s.head.Break(number) })
+	if err != nil {
+		return err
+	}
+	return s.until(t, false, func(m control.Message) bool {
+		if m.(*control.OpReport).Op.State < change.Committed {
+			return true
+		}
+		part(m)
+		return false
+	})
 }
 
 // Lease says how many slots the job may take from now on, as who decides wants it: no

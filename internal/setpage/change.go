@@ -154,7 +154,12 @@ func (p Page) Break(c Change) State {
 	p.head.verdict.CompareAndSwap(verdict(c, Open), verdict(c, RolledBack))
 	// Nothing else leads from accepted back to open.
 	p.head.verdict.CompareAndSwap(verdict(c, Accepted), verdict(c, RolledBack))
-	return p.state(c)
+	s := p.state(c)
+	if s < Committed { // a member has scribbled on the page meanwhile
+		s = RolledBack
+		p.head.verdict.Store(verdict(c, s))
+	}
+	return s
 }
 
 // state is the verdict of the page's own change. A page that says another change

@@ -184,6 +184,29 @@ func (m *Member) Tell(nanos uint64) { m.line.nanos.Store(nanos) }
 // still while it does.
 func (m *Member) AddBytes(n uint64) { m.line.bytes.Add(n) }
 
+// Report says that the member works on its part of a change: for the deadline that begins
+// anew when one does.
+func (m *Member) Report(c Change) {
+	for {
+		was := m.line.reports.Load()
+		next := was + 1
+		if Change(was>>32) != c || uint32(next) == 0 {
+			next = uint64(c)<<32 | 1
+		}
+		if m.line.reports.CompareAndSwap(was, next) {
+			return
+		}
+	}
+}
+
+// Reports is how often the member with this place has said that it works on a change.
+func (p Page) Reports(c Change, place int) uint32 {
+	if w := p.members[place].reports.Load(); Change(w>>32) == c {
+		return uint32(w)
+	}
+	return 0
+}
+
 // Line is what a member has told.
 type Line struct {
 	Iteration    uint64

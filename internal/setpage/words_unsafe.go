@@ -62,7 +62,8 @@ type memberLines struct {
 	// voted is the last change on which the member has voted, or the agent in its place,
 	// or on which it has no vote.
 	voted atomic.Uint64
-	_     [lineBytes - 56]byte
+	// reports is {change 32, how often the member has said that it works on it 32}.
+	reports atomic.Uint64
 	// calls is {calls of Query 62, mark 2}.
 	calls atomic.Uint64
 	// looking is how many of these calls have not ended, by the side on which they

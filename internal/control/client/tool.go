@@ -102,6 +102,17 @@ func (t *Tool) Resize(ctx context.Context, m *control.Resize, news func(*control
 	})
 }
 
+// Break withdraws an operation that is not decided, also one that members were handed, and
+// returns what came of it: it may have been over before, or committed meanwhile. The error:
+// the job knows no such operation.
+func (t *Tool) Break(ctx context.Context, number uint32) (*control.OpReport, error) {
+	list, err := list[control.OpReport](ctx, t, &control.Op{Kind: control.KindBreak, Op: number}, toolWait)
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	return &list[0], nil
+}
+
 // Ops lists the operations that are under way and the latest ones that are over, by
 // number.
 func (t *Tool) Ops(ctx context.Context) ([]control.OpReport, error) {

@@ -20,10 +20,10 @@ func Samples(job wire.JobID) []control.Message {
 	p := wire.ProcID{Job: job, Serial: 1}
 	m := wire.NewMembers(wire.Range{First: p, Count: 2}, wire.Range{First: p.Next(9), Count: 1})
 	set := wire.Set{URI: control.WorldURI, Number: 4, Members: m, Hosts: wire.Hosts{{Host: 0, Count: 2}, {Host: 1, Count: 1}}}
-	options := control.Options{Step: 1, Lookahead: 2, Prepare: true, Stay: true, ToReady: time.Second, ToAccept: time.Minute}
+	options := control.Options{Step: 1, Lookahead: 2, Prepare: true, Stay: true, ToReady: time.Second, ToAccept: time.Minute, ToCommit: time.Hour}
 	names := []control.SetName{{Number: 7, Name: "app://a"}}
 	outputs := []change.Outputs{{Joining: []uint32{5, 6}, Leaving: 7, Result: 8}}
-	request := change.Request{Kind: change.Grow, In: []uint32{4}, Join: []int{3}, Min: 2, Max: 7, Pref: 5, Sizes: []int{2, 5, 7}, Start: spawn.Parallel, Place: spawn.Spread, NoQueue: true, ToReady: time.Second, Whole: time.Minute}
+	request := change.Request{Kind: change.Grow, In: []uint32{4}, Join: []int{3}, Min: 2, Max: 7, Pref: 5, Sizes: []int{2, 5, 7}, Start: spawn.Parallel, Place: spawn.Spread, NoQueue: true, ToReady: time.Second, ToCommit: time.Hour, Whole: time.Minute}
 	handed := control.ChangeBody{Op: 3, Kind: change.Grow, Role: control.RoleStaying, State: change.Adopting, Votes: true, Inputs: []wire.Set{set}, Joining: []wire.Set{set}, Result: set, Options: options}
 	page := control.PageOrder{Do: control.PageFix, Set: 4, Change: 2, Votes: 9, Options: options, Have: 5, Agreed: 6, Call: 8, Next: 7, Body: []byte("body"), Members: m}
 	call := rollcall.Entry{Op: "Recv", Peer: rollcall.AnyPeer, Since: time.Unix(1, 2), Tag: -1, Caller: "a.go:1 b", Holder: p, InLine: true, Running: true, Instead: "a message"}
@@ -61,7 +61,7 @@ func Samples(job wire.JobID) []control.Message {
 		&control.Op{Kind: control.KindWithdraw, Op: 3}, &control.Op{Kind: control.KindReleased, Op: 3}, &control.Op{Kind: control.KindReadied, Op: 3}, &control.Op{Kind: control.KindProgress, Op: 3},
 		&control.Op{Kind: control.KindVoted, Op: 3}, &control.Op{Kind: control.KindCompleted, Op: 3}, &control.Op{Kind: control.KindForget, Op: 3},
 		&op,
-		&control.Resize{Set: "app://a", By: -4, Detach: true}, &control.Resize{To: 8}, &control.Empty{Kind: control.KindOps}, &control.Empty{Kind: control.KindSets}, &control.Empty{Kind: control.KindUsed},
+		&control.Resize{Set: "app://a", By: -4, Detach: true}, &control.Resize{To: 8}, &control.Op{Kind: control.KindBreak, Op: 3}, &control.Empty{Kind: control.KindOps}, &control.Empty{Kind: control.KindSets}, &control.Empty{Kind: control.KindUsed},
 		&control.OpReport{Op: op, Kind: change.Grow, Inputs: names, Before: 4, After: 6, Joins: 2, Leaves: 1, COL: 9, Waits: "w", For: time.Second},
 		&control.SetReport{Set: names[0], Names: []string{"app://b"}, Size: 4, Living: 3, Watched: 2, Main: true, Op: 3, Made: "grow", Of: []uint32{4, 5}, Pending: true},
 		&control.Follow{Set: 4, Options: options, Have: 5}, &control.Follow{Set: 4, In: 3, Have: 5}, &control.AskBody{Page: control.AskPage | 1}, &control.AskBody{Successor: 6}, &control.Handed{Set: 4, Change: 2, Have: 5}, &control.Handed{Op: 3, Have: 5},
@@ -78,7 +78,7 @@ func Samples(job wire.JobID) []control.Message {
 		&control.Order{Kind: control.OrderFollow, Serial: 3, ID: 7, Members: m, Page: page, Frame: []byte("f")}, &control.Order{Kind: control.OrderPage, Page: page},
 		&control.Order{Kind: control.OrderGive, ID: 7, Members: m}, &control.Order{Kind: control.OrderUngive, ID: 7},
 		&control.Report{Kind: control.ReportWord, Set: 4, Change: 2, Word: change.IsCommitted, Iteration: 8, Late: control.Late{At: 4, Behind: control.Some{N: 2, First: []uint32{5, 9}}, Silent: control.Some{N: 1, First: []uint32{8}}}},
-		&control.Report{Kind: control.ReportLook, Set: 4, Change: 3, Look: control.Look{Least: 1, Most: 1 << 40, Begun: 3, Mean: time.Millisecond, Bytes: 9}, Late: control.Late{Behind: control.Some{N: 1, First: []uint32{7}}}},
+		&control.Report{Kind: control.ReportLook, Set: 4, Change: 3, Look: control.Look{Least: 1, Most: 1 << 40, Begun: 3, Mean: time.Millisecond, Bytes: 9, Reports: 5}, Late: control.Late{Behind: control.Some{N: 1, First: []uint32{7}}}},
 		&control.Cut{Proc: p, Text: "no room"}, &control.Ping{Kind: control.KindPing, Proc: p, ID: 7}, &control.Ping{Kind: control.KindPong, Proc: p, ID: 1 << 60}, &control.Release{Number: 7, Had: control.Had{Opened: 2, Calls: 9}}, &control.Text{Kind: control.KindDelete, Text: "key"},
 		&control.Common{ID: wire.ContextID{Creator: p, Serial: 3}, Members: m, Bytes: 1 << 20, First: 4096, Have: 5}, &control.Uncommon{Arena: 3, Off: 1 << 40},
 		&control.CommonBody{X: wire.Extent{Arena: 3, Total: 1 << 40, Off: 1 << 30, Bytes: 1 << 20, File: -1}},
