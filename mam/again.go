@@ -22,7 +22,7 @@ const saidBytes = 2 * offerBytes
 // until the decision, and tell the keys over both; targets read. Of what was lent, and read,
 // they read what was written since.
 func (a *adoption) pullNow(is func(*move) bool) error {
-	r := &reader{a: a, ctx: a.m.ctx, offers: map[int][]byte{}, opened: map[[2]int]*rma.Remote{}, told: func(int) {}}
+	r := &reader{a: a, ctx: a.m.ctx, offers: map[int][]byte{}, opened: map[[2]int]*rma.Remote{}, told: a.told}
 	defer r.close()
 	for _, x := range a.moves {
 		if !x.moved && is(x) && (!x.Replicated || len(a.to) > len(a.stay)) {

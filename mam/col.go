@@ -12,7 +12,26 @@ import (
 // alltoallv is method COL: one Alltoallv over both, with nothing for whom has no part; of
 // layouts in which a rank's elements are not side by side, an Alltoallw.
 func (a *adoption) alltoallv(x *move) error {
-	e, err := a.exchange(x)
+	send, recv := a.parts(x, true), a.parts(x, false)
+	rounds := a.rounds(x)
+	if rounds == 1 {
+		return a.alltoallvOf(x, send, recv)
+	}
+	out, in := stepsOf(send, x.Bytes, true), stepsOf(recv, x.Bytes, false)
+	for k := range rounds {
+		send, sent := round(out, k)
+		recv, came := round(in, k)
+		if err := a.alltoallvOf(x, send, recv); err != nil {
+			return err
+		}
+		a.told(int(sent + came))
+	}
+	return nil
+}
+
+// alltoallvOf moves so much of an array.
+func (a *adoption) alltoallvOf(x *move, send, recv []part) error {
+	e, err := a.exchange(x, send, recv)
 	if err != nil {
 		return err
 	}
@@ -25,7 +44,12 @@ func (a *adoption) alltoallv(x *move) error {
 
 // ialltoallv begins the same.
 func (a *adoption) ialltoallv(x *move) (r mpi.Request, err error) {
-	e, err := a.exchange(x)
+	send, recv := a.parts(x, true), a.parts(x, false)
+	if a.pace != nil { // keepPieces copies it
+		me := a.both.Rank()
+		send[me], recv[me] = part{}, part{}
+	}
+	e, err := a.exchange(x, send, recv)
 	if err != nil {
 		return r, err
 	}
@@ -45,12 +69,7 @@ type exchange struct {
 	out, in            []mpi.Buf
 }
 
-func (a *adoption) exchange(x *move) (e exchange, err error) {
-	send, recv := a.parts(x, true), a.parts(x, false)
-	if a.pace != nil { // keepPieces copies it
-		me := a.both.Rank()
-		send[me], recv[me] = part{}, part{}
-	}
+func (a *adoption) exchange(x *move, send, recv []part) (e exchange, err error) {
 	old, fresh := a.memory(x)
 	if e.runs = !sideBySide(x); !e.runs {
 		e.send, e.recv = mpi.BufOf(old), mpi.BufOf(fresh)

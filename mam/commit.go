@@ -20,10 +20,13 @@ func (a *adoption) userPhase() (over bool, err error) {
 	}
 	start := time.Now()
 	u := &User{NS: a.times.NS, ND: a.times.ND, Role: a.role(), Comm: a.both, Sources: slices.Clone(a.from), Targets: slices.Clone(a.to)}
+	u.progress = a.c.Progress
 	a.calls++
+	u.Progress()
 	if err := a.m.user(u); err != nil {
 		return false, err
 	}
+	u.Progress()
 	resumed := 1
 	if a.old >= 0 && !u.resumed {
 		resumed = 0

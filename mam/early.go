@@ -18,17 +18,9 @@ func (c *Config) early() bool {
 	return c.Strategy != Blocking
 }
 
-// told counts bytes that are in place in the background, for who waits for them with a
-// deadline.
+// told counts bytes that have moved, of what the change waits for: while some process does
+// there is no deadline.
 func (a *adoption) told(bytes int) {
-	if a.early != nil {
-		a.nears(bytes)
-	}
-}
-
-// nears says that this process has so many bytes more of what the change waits for: while
-// some process does there is no deadline.
-func (a *adoption) nears(bytes int) {
 	if a.old < 0 {
 		a.c.AddBytes(bytes)
 	} else {
@@ -113,19 +105,19 @@ func (a *adoption) moveTested() error {
 		if x.moved || x.Mode != Constant {
 			continue
 		}
-		var reqs []mpi.Request
+		var reqs requests
 		switch {
 		case x.Replicated:
-			reqs = a.replicate(x, i)
+			reqs, err = a.replicate(x, i)
 		case a.config.Method == P2P:
 			reqs, err = a.pointToPoint(x, i)
 		default:
 			var r mpi.Request
 			if r, err = a.ialltoallv(x); err == nil {
-				reqs = append(reqs, r)
+				reqs.add(r, 0)
 			}
 		}
-		if t.reqs = append(t.reqs, reqs...); err != nil {
+		if t.reqs = append(t.reqs, reqs.list...); err != nil {
 			t.giveUp(a.both)
 			return moveError(x, a, err)
 		}

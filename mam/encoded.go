@@ -97,7 +97,7 @@ type uncoded struct{ error }
 func (e uncoded) Unwrap() []error { return []error{errUncoded, e.error} }
 
 // The head of an encoding, from a source to each of its newcomers: how many bytes follow
-// in a second message, which is not there if that is 0 or noValue.
+// in further messages, of a step each, which are not there if that is 0 or noValue.
 const (
 	valueHead = 8
 	noValue   = ^uint64(0) // it could not be encoded
@@ -106,7 +106,7 @@ const (
 // moveEncoded gives newcomers the encoded values that change. A source that cannot encode one
 // tells its newcomers so, which decline; it gives no more.
 func (a *adoption) moveEncoded() error {
-	var reqs []mpi.Request
+	var reqs requests
 	var bad error
 	for i, x := range a.moves {
 		if x.moved || !x.travels() {
@@ -119,14 +119,12 @@ func (a *adoption) moveEncoded() error {
 			}
 			continue
 		}
-		more, err := a.give(x, i)
-		reqs = append(reqs, more...)
-		if err != nil {
+		if err := a.give(x, i, &reqs); err != nil {
 			bad = uncoded{a.m.refuse("Checkpoint", mpi.ErrType, err)}
 			break
 		}
 	}
-	if err := mpi.Waitall(reqs); bad == nil && err != nil {
+	if err := a.wait(reqs); bad == nil && err != nil {
 		return fmt.Errorf("mam: encoded values, from %d to %d ranks: %w", a.times.NS, a.times.ND, err)
 	}
 	return bad
@@ -134,7 +132,7 @@ func (a *adoption) moveEncoded() error {
 
 // give begins to send a value to the newcomers of this source, if it has any. The error is
 // that of encoding.
-func (a *adoption) give(x *move, tag int) (reqs []mpi.Request, err error) {
+func (a *adoption) give(x *move, tag int, reqs *requests) (err error) {
 	var b, head []byte
 	for d, source := range a.forNewcomers() {
 		if source != a.both.Rank() {
@@ -147,12 +145,13 @@ func (a *adoption) give(x *move, tag int) (reqs []mpi.Request, err error) {
 			}
 			head = binary.LittleEndian.AppendUint64(nil, n)
 		}
-		reqs = append(reqs, mpi.Isend(a.both, head, a.to[d], tag))
-		if len(b) > 0 {
-			reqs = append(reqs, mpi.Isend(a.both, b, a.to[d], tag))
-		}
+		reqs.add(mpi.Isend(a.both, head, a.to[d], tag), int64(len(head)))
+		_ = steps(int64(len(b)), func(lo, hi int64) error { // it cannot fail
+			reqs.add(mpi.Isend(a.both, b[lo:hi], a.to[d], tag), hi-lo)
+			return nil
+		})
 	}
-	return reqs, err
+	return err
 }
 
 // receive is the part of a newcomer.
@@ -173,11 +172,16 @@ func (a *adoption) receive(x *move, tag int) error {
 		if x.fresh, x.block = a.m.fresh(n); n == 0 {
 			return nil
 		}
-		if st, err = mpi.Recv(a.both, x.fresh, source, tag); err != nil {
+		err = steps(n, func(lo, hi int64) error {
+			st, err := mpi.Recv(a.both, x.fresh[lo:hi], source, tag)
+			if err == nil && int64(st.Count) != hi-lo {
+				err = fmt.Errorf("rank %d of %d: an encoding of %d bytes, %d were told", source, a.both.Size(), lo+int64(st.Count), n)
+			}
+			a.told(int(hi - lo))
 			return err
-		}
-		if int64(st.Count) != n {
-			return fmt.Errorf("rank %d of %d: an encoding of %d bytes, %d were told", source, a.both.Size(), st.Count, n)
+		})
+		if err != nil {
+			return err
 		}
 		x.from += n
 	}

@@ -49,3 +49,20 @@ func (m *Module) WasComing() bool {
 
 // WholeArray is all memory of an array.
 func WholeArray(m *Module, name string) []byte { return m.named(name).shared.Bytes() }
+
+// SetStep makes a step of the moves at a commit so many bytes, until the test has ended.
+func SetStep(t interface{ Cleanup(func()) }, bytes int64) {
+	was := stepBytes
+	stepBytes = bytes
+	t.Cleanup(func() { stepBytes = was })
+}
+
+// Told is how many bytes this process has counted for a change that it was handed.
+func (m *Module) Told() int64 {
+	for rank, l := range m.w.Lines {
+		if rank == m.comm.Rank() {
+			return l.Bytes
+		}
+	}
+	return 0
+}

@@ -91,9 +91,13 @@ func (a *adoption) touch(x *move, p *pace) error {
 	// A span has no rest in it.
 	defer func() { a.times.Touch += a.times.spent(Touching, start) }()
 	if p == nil {
-		return a.inHands(int64(len(x.fresh)), nil, func(lo, hi int64) error {
-			touchPages(x.fresh[lo:hi])
-			return nil
+		return steps(int64(len(x.fresh)), func(lo, hi int64) error {
+			step := x.fresh[lo:hi]
+			a.told(len(step))
+			return a.inHands(hi-lo, nil, func(lo, hi int64) error {
+				touchPages(step[lo:hi])
+				return nil
+			})
 		})
 	}
 	for rest := x.fresh; len(rest) > 0; {
@@ -102,7 +106,7 @@ func (a *adoption) touch(x *move, p *pace) error {
 			touchPages(rest[:n])
 			return nil
 		})
-		a.nears(n)
+		a.told(n)
 		if rest = rest[n:]; len(rest) > 0 && p.rests() {
 			a.times.Touch += a.times.spent(Touching, start)
 			err := p.rest()

@@ -41,9 +41,15 @@ func (a *adoption) newcomers() int { return len(a.to) - len(a.stay) }
 
 // copy copies what this process has itself.
 func (a *adoption) copy(to, from []byte, p *pace) {
-	_ = a.inHands(int64(len(to)), p, func(lo, hi int64) error { // it cannot fail
-		copy(to[lo:hi], from[lo:hi])
-		return nil
+	_ = steps(int64(len(to)), func(lo, hi int64) error { // it cannot fail
+		to, from := to[lo:hi], from[lo:hi]
+		if p == nil {
+			a.told(len(to))
+		}
+		return a.inHands(hi-lo, p, func(lo, hi int64) error {
+			copy(to[lo:hi], from[lo:hi])
+			return nil
+		})
 	})
 }
 

@@ -174,7 +174,7 @@ func (a *adoption) occupy(x *move, p *pace) error {
 			return fmt.Errorf("mam: %q: %d bytes of %d on rank %d of %d: %w", x.Name, r.Hi-r.Lo, x.Rule.N*x.Bytes, a.new, a.times.ND, err)
 		}
 		if p != nil {
-			a.nears(int(n))
+			a.told(int(n))
 		}
 		if at += n; at < r.Hi && taken > 0 { // what is there costs less than a tenth
 			if err := p.rest(); err != nil {
@@ -224,7 +224,7 @@ func (a *adoption) findHomes(x *move) error {
 func (a *adoption) carry(x *move, tag int) error {
 	me := a.both.Rank()
 	bufs := a.comm().Bufs()
-	var reqs []mpi.Request
+	var reqs requests
 	var own []hostmem.Range // while it comes
 	if a.old >= 0 {
 		r := x.span(x.split, a.old)
@@ -232,24 +232,31 @@ func (a *adoption) carry(x *move, tag int) error {
 		memory := x.at(r)
 		for p := range layout.Sends(x.split, x.next, a.old) {
 			if peer := a.to[p.To]; a.homes[peer] != a.homes[me] {
-				reqs = append(reqs, bufs.Isend(mpi.BufOf(memory[p.FromAt*x.Bytes:(p.FromAt+p.Len)*x.Bytes]), peer, tag))
+				from := memory[p.FromAt*x.Bytes : (p.FromAt+p.Len)*x.Bytes]
+				_ = steps(int64(len(from)), func(lo, hi int64) error { // it cannot fail
+					reqs.add(bufs.Isend(mpi.BufOf(from[lo:hi]), peer, tag), hi-lo)
+					return nil
+				})
 			}
 		}
 	}
 	before := own
 	if a.new >= 0 {
 		if err := x.shared.Own(append(own, x.span(x.next, a.new))...); err != nil {
-			return errors.Join(err, mpi.Waitall(reqs))
+			return errors.Join(err, a.wait(reqs))
 		}
 		for p := range layout.Receives(x.split, x.next, a.new) {
 			if peer := a.from[p.From]; a.homes[peer] != a.homes[me] {
 				to := x.fresh[p.ToAt*x.Bytes : (p.ToAt+p.Len)*x.Bytes]
-				reqs = append(reqs, bufs.Irecv(mpi.BufOf(to), peer, tag))
+				_ = steps(int64(len(to)), func(lo, hi int64) error { // likewise
+					reqs.add(bufs.Irecv(mpi.BufOf(to[lo:hi]), peer, tag), hi-lo)
+					return nil
+				})
 				x.from += int64(len(to))
 			}
 		}
 	}
-	return errors.Join(mpi.Waitall(reqs), x.shared.Own(before...))
+	return errors.Join(a.wait(reqs), x.shared.Own(before...))
 }
 
 // settle is what is to be done of arrays when a change is committed: a rank owns its new

@@ -226,7 +226,7 @@ func (m *Module) mention(rank int, text string) {
 // borrow reads what sources lend of the data that this process is to have, and leaves the
 // reader open for what is to be read again.
 func (a *adoption) borrow(ctx context.Context, store *sessions.Store) error {
-	r := &reader{a: a, ctx: ctx, offers: map[int][]byte{}, opened: map[[2]int]*rma.Remote{}, list: a.moves, told: a.nears}
+	r := &reader{a: a, ctx: ctx, offers: map[int][]byte{}, opened: map[[2]int]*rma.Remote{}, list: a.moves, told: a.told}
 	a.borrower = r
 	r.pace = a.paced(ctx)
 	for i, x := range a.moves {

@@ -73,11 +73,14 @@ func (a *adoption) move(is func(*move) bool) error {
 		case a.pace != nil:
 			err = a.inPieces(x, i)
 		case x.Replicated:
-			err = mpi.Waitall(a.replicate(x, i))
+			var reqs requests
+			if reqs, err = a.replicate(x, i); err == nil {
+				err = a.wait(reqs)
+			}
 		case a.config.Method == P2P:
-			var reqs []mpi.Request
+			var reqs requests
 			if reqs, err = a.pointToPoint(x, i); err == nil {
-				err = mpi.Waitall(reqs)
+				err = a.wait(reqs)
 			}
 		default:
 			err = a.alltoallv(x)
@@ -91,19 +94,28 @@ func (a *adoption) move(is func(*move) bool) error {
 }
 
 // replicate begins to give newcomers replicated data: see forNewcomers.
-func (a *adoption) replicate(x *move, tag int) (reqs []mpi.Request) {
+func (a *adoption) replicate(x *move, tag int) (r requests, err error) {
 	bufs := a.comm().Bufs()
 	old, fresh := a.memory(x)
-	for d, source := range a.forNewcomers() {
-		switch {
-		case d == a.new:
-			reqs = append(reqs, bufs.Irecv(mpi.BufOf(fresh), source, tag))
-			x.from += int64(len(fresh))
-		case a.both.Rank() == source:
-			reqs = append(reqs, bufs.Isend(mpi.BufOf(old), a.to[d], tag))
+	for peer, p := range a.partsOf(x, false) {
+		for step := range p.pieces(x.Bytes, stepBytes) {
+			b, err := step.buf(fresh, x.Bytes, false)
+			if err != nil {
+				return r, err
+			}
+			r.add(bufs.Irecv(b, peer, tag), step.n)
 		}
 	}
-	return reqs
+	for peer, p := range a.partsOf(x, true) {
+		for step := range p.pieces(x.Bytes, stepBytes) {
+			b, err := step.buf(old, x.Bytes, true)
+			if err != nil {
+				return r, err
+			}
+			r.add(bufs.Isend(b, peer, tag), step.n)
+		}
+	}
+	return r, nil
 }
 
 // forNewcomers are the newcomers, by their rank after the change, and for each the source,

@@ -2,17 +2,14 @@
 
 package mam
 
-import (
-	"gompi/internal/layout"
-	"gompi/mpi"
-)
+import "gompi/internal/layout"
 
 // pointToPoint begins method P2P: a receive of each source that has a part, a send to each
 // target; what stays with a process is copied, by bytes, in the background by keepPieces.
-func (a *adoption) pointToPoint(x *move, tag int) ([]mpi.Request, error) {
+func (a *adoption) pointToPoint(x *move, tag int) (r requests, err error) {
 	old, fresh := a.memory(x)
 	bufs, me := a.comm().Bufs(), a.both.Rank()
-	var starts []func() mpi.Request // when nothing can fail here any more
+	var starts []func() // when nothing can fail here any more
 	for _, sends := range [...]bool{false, true} {
 		memory := fresh
 		if sends {
@@ -26,23 +23,25 @@ func (a *adoption) pointToPoint(x *move, tag int) ([]mpi.Request, error) {
 				a.keep(fresh, old, p.runs, x.Bytes)
 				continue
 			}
-			b, err := p.buf(memory, x.Bytes, sends)
-			if err != nil {
-				return nil, err
-			}
-			starts = append(starts, func() mpi.Request {
-				if sends {
-					return bufs.Isend(b, peer, tag)
+			for step := range p.pieces(x.Bytes, stepBytes) {
+				b, err := step.buf(memory, x.Bytes, sends)
+				if err != nil {
+					return r, err
 				}
-				return bufs.Irecv(b, peer, tag)
-			})
+				starts = append(starts, func() {
+					if sends {
+						r.add(bufs.Isend(b, peer, tag), step.n)
+					} else {
+						r.add(bufs.Irecv(b, peer, tag), step.n)
+					}
+				})
+			}
 		}
 	}
-	reqs := make([]mpi.Request, len(starts))
-	for i, start := range starts {
-		reqs[i] = start()
+	for _, start := range starts {
+		start()
 	}
-	return reqs, nil
+	return r, nil
 }
 
 // keep copies what a process has before and afterwards.

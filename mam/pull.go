@@ -116,7 +116,7 @@ func (a *adoption) pullEarly(ctx context.Context, store *sessions.Store, own *sh
 	r := &reader{a: a, ctx: ctx, offers: map[int][]byte{}, opened: map[[2]int]*rma.Remote{}, list: a.moves}
 	defer r.close()
 	r.pace = a.paced(ctx)
-	r.told = a.nears
+	r.told = a.told
 	for i, x := range a.moves {
 		if x.Mode != Constant || x.shared != nil {
 			continue

@@ -21,7 +21,18 @@ type User struct {
 	// caller's.
 	Sources, Targets []int
 
-	resumed bool
+	resumed  bool
+	progress func()
+}
+
+// Progress says that this process works on its part of the phase: see
+// sessions.Change.Progress. Each call of the function says it by itself; who works for longer
+// than gompirun --commit-timeout in one calls it more often than that is long. Any goroutine
+// may call it. Local.
+func (u *User) Progress() {
+	if u.progress != nil {
+		u.progress()
+	}
 }
 
 // Resume ends the user phase with this call of the function, when all sources have said

@@ -112,12 +112,17 @@ func (a *adoption) get(w *window) error {
 // getPart reads what one source has for this process: with all hands, or at a pace.
 func (a *adoption) getPart(w *window, peer int, p *part) error {
 	if a.pace == nil {
-		if len(p.runs) > 1 {
-			return a.getOnce(w, peer, p, func(to mpi.Buf, at int, from mpi.Datatype) error { return w.GetBuf(to, peer, at, 1, from) })
+		for step := range p.pieces(w.x.Bytes, stepBytes) {
+			err := a.getStep(w, peer, &step)
+			if err == nil && step.n < p.n { // else it has come when the epoch ends
+				err = w.Flush(peer)
+			}
+			if err != nil {
+				return err
+			}
+			a.told(int(step.n))
 		}
-		return a.inHands(p.n, nil, func(lo, hi int64) error {
-			return rma.Get(w.Window, w.x.fresh[p.at+lo:p.at+hi], peer, int(p.runs[0].FromAt*w.x.Bytes+lo))
-		})
+		return nil
 	}
 	for piece := range p.pieces(w.x.Bytes, pieceBytes) {
 		err := a.pace.work(func() error {
@@ -136,6 +141,16 @@ func (a *adoption) getPart(w *window, peer int, p *part) error {
 		}
 	}
 	return nil
+}
+
+// getStep begins to read a step of what one source has for this process.
+func (a *adoption) getStep(w *window, peer int, p *part) error {
+	if len(p.runs) > 1 {
+		return a.getOnce(w, peer, p, func(to mpi.Buf, at int, from mpi.Datatype) error { return w.GetBuf(to, peer, at, 1, from) })
+	}
+	return a.inHands(p.n, nil, func(lo, hi int64) error {
+		return rma.Get(w.Window, w.x.fresh[p.at+lo:p.at+hi], peer, int(p.runs[0].FromAt*w.x.Bytes+lo))
+	})
 }
 
 func (a *adoption) getOnce(w *window, peer int, p *part, get func(to mpi.Buf, at int, from mpi.Datatype) error) error {
