@@ -47,8 +47,9 @@ type seenCall struct {
 type callShape struct {
 	op     collectives.Op
 	name   calls.Name
-	root   int // -1: it has none
-	kernel string
+	root   int    // -1: it has none
+	kernel string // "": it reduces nothing
+	apart  bool   // its reduction does not commute: other algorithms
 	bytes  int64  // of a block, 0 where they differ
 	counts uint64 // a hash of all counts, where they must be equal
 }
@@ -60,7 +61,7 @@ func shapeOf(a *engine.CollArgs) callShape {
 		s.root = x.Root
 	}
 	if a.Kernel != nil {
-		s.kernel = a.KernelName
+		s.kernel, s.apart = a.KernelName, !a.Commutative
 	}
 	switch x.Op {
 	case collectives.OpBarrier, collectives.OpGatherv, collectives.OpScatterv, collectives.OpAlltoallv:
@@ -87,6 +88,9 @@ func (s callShape) String() string {
 	}
 	if s.kernel != "" {
 		text += " with " + s.kernel
+	}
+	if s.apart {
+		text += ", not commutative"
 	}
 	return text
 }
