@@ -130,8 +130,11 @@ func (s *Session) Main() (_ string, err error) {
 }
 
 // SetMain makes a set the job's main one, which gompi://main stands for and what asks
-// for another size of the job means; it then follows the changes of that set. Any
-// process may call it. Local.
+// for another size of the job means; it then follows the changes of that set. A set of
+// a change that is not decided becomes it when that is committed, and does not if it is
+// rolled back. The call that the job's head hears last counts. ErrSetGone: nobody holds
+// the set any more, or its change was rolled back. Any process that is in the set, or has
+// looked it up, may call it. Local, but for one question to the head.
 func (s *Session) SetMain(name string) (err error) {
 	defer s.raise(&err)
 	const op = "SetMain"
@@ -145,7 +148,8 @@ func (s *Session) SetMain(name string) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := s.process().Control.Tell(&control.Set{Kind: control.KindMain, Number: h.set.Number}); err != nil {
+	m := &control.Set{Kind: control.KindMain, Number: h.set.Number}
+	if err := s.process().Control.Ask(s.ctx, m, &control.Empty{Kind: control.KindReply}); err != nil {
 		return s.fail(classOf(err), op, told(err))
 	}
 	return nil

@@ -74,6 +74,9 @@ func (t *Store) Put(key string, val []byte) (err error) {
 // set is gone, no other process is left that could put them, or the change is rolled
 // back of which the set came (ErrRolledBack).
 func (t *Store) Get(ctx context.Context, wait bool, keys ...string) ([][]byte, error) {
+	if err := t.askable(ctx, opGet, keys); err != nil {
+		return nil, err
+	}
 	return t.get(ctx, opGet, wait, collective{}, keys)
 }
 
@@ -81,7 +84,7 @@ func (t *Store) Get(ctx context.Context, wait bool, keys ...string) ([][]byte, e
 // is answered all are. The k-th call of each member belongs to that of the
 // others. Collective over the set; without wait nobody waits for another.
 func (t *Store) GetAll(ctx context.Context, wait bool, keys ...string) ([][]byte, error) {
-	call, err := t.h.call(t.s, opGetAll, t.name)
+	call, err := t.all(ctx, opGetAll, keys)
 	if err != nil {
 		return nil, err
 	}
@@ -96,15 +99,27 @@ func (t *Store) GetAll(ctx context.Context, wait bool, keys ...string) ([][]byte
 //
 // MPI_Session_get_pset_data of the DPP prototype.
 func (t *Store) GetBy(ctx context.Context, coll string, wait bool, keys ...string) ([][]byte, error) {
-	call, err := t.by(coll)
+	call, err := t.by(ctx, coll, keys)
 	if err != nil {
 		return nil, err
 	}
 	return t.get(ctx, opGetBy, wait, call, keys)
 }
 
-// by is the next call by the members of coll.
-func (t *Store) by(coll string) (_ collective, err error) {
+// all is the next call by the members of the set. One that cannot be made does not count,
+// as the others would not hear of it.
+func (t *Store) all(ctx context.Context, op calls.Name, keys []string) (collective, error) {
+	if err := t.askable(ctx, op, keys); err != nil {
+		return collective{}, err
+	}
+	return t.h.call(t.s, op, t.name)
+}
+
+// by is all of the members of coll.
+func (t *Store) by(ctx context.Context, coll string, keys []string) (_ collective, err error) {
+	if err := t.askable(ctx, opGetBy, keys); err != nil {
+		return collective{}, err
+	}
 	if coll = canonical(coll); coll == control.SelfURI {
 		return collective{}, nil
 	}
@@ -136,19 +151,25 @@ func (h *held) call(s *Session, op calls.Name, name string) (collective, error) 
 	return collective{h.set.Number, h.had.Calls}, nil
 }
 
-func (t *Store) get(ctx context.Context, op calls.Name, wait bool, by collective, keys []string) (_ [][]byte, err error) {
+// askable says why keys cannot be asked for.
+func (t *Store) askable(ctx context.Context, op calls.Name, keys []string) (err error) {
 	defer t.s.raise(&err)
 	if len(keys) == 0 || len(keys) > MaxKeys {
-		return nil, t.s.fail(mpi.ErrArg, string(op), fmt.Errorf("%d keys, 1 to %d allowed", len(keys), MaxKeys))
+		return t.s.fail(mpi.ErrArg, string(op), fmt.Errorf("%d keys, 1 to %d allowed", len(keys), MaxKeys))
 	}
 	for _, k := range keys {
 		if k == "" || len(k) > MaxKey {
-			return nil, t.s.fail(mpi.ErrArg, string(op), fmt.Errorf("key of %d bytes (1 to %d)", len(k), MaxKey))
+			return t.s.fail(mpi.ErrArg, string(op), fmt.Errorf("key of %d bytes (1 to %d)", len(k), MaxKey))
 		}
 	}
-	if err := t.usable(op); err != nil {
-		return nil, err
+	if ctx.Err() != nil {
+		return t.s.fail(mpi.ErrCancelled, string(op), fmt.Errorf("%s: %w", t.name, context.Cause(ctx)))
 	}
+	return t.usable(op)
+}
+
+func (t *Store) get(ctx context.Context, op calls.Name, wait bool, by collective, keys []string) (_ [][]byte, err error) {
+	defer t.s.raise(&err)
 	var b control.ValuesBody
 	m := &control.SetGet{Set: t.h.set.Number, Coll: by.set, Keys: keys, Wait: wait, Call: by.call}
 	if wait {
@@ -218,14 +239,14 @@ func (t *Store) IGet(ctx context.Context, wait bool, keys ...string) (*[][]byte,
 // IGetAll starts a GetAll: the values are there when the request is complete. It
 // counts when it is started.
 func (t *Store) IGetAll(ctx context.Context, wait bool, keys ...string) (*[][]byte, mpi.Request) {
-	call, err := t.h.call(t.s, opGetAll, t.name)
+	call, err := t.all(ctx, opGetAll, keys)
 	return t.startGet(ctx, opGetAll, wait, call, keys, err)
 }
 
 // IGetBy starts a GetBy: the values are there when the request is complete. It counts
 // when it is started.
 func (t *Store) IGetBy(ctx context.Context, coll string, wait bool, keys ...string) (*[][]byte, mpi.Request) {
-	call, err := t.by(coll)
+	call, err := t.by(ctx, coll, keys)
 	return t.startGet(ctx, opGetBy, wait, call, keys, err)
 }
 

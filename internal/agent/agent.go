@@ -398,7 +398,7 @@ func (a *Agent) sendFiles(s *Proc, fs *Files, frame []byte) {
 }
 
 func (a *Agent) refuse(s *Proc, id uint32, err error) {
-	a.send(s, Deed{Frame: control.AppendFrame(nil, id, 0, control.Failure(err))})
+	a.send(s, Deed{Frame: control.ShortFrame(id, 0, control.Failure(err))})
 }
 
 // contact tells p how to reach another process, with what is here of it. The
@@ -423,7 +423,12 @@ func (a *Agent) contact(p *Proc, o *control.Order) {
 }
 
 func contactReply(id uint32, fds int, c wire.Contact) []byte {
-	return control.AppendFrame(nil, id, fds, &control.Reply{Body: control.Encode(&control.ContactBody{C: c})})
+	return reply(id, fds, &control.ContactBody{C: c})
+}
+
+// reply is the answer to a request that is short whatever it says.
+func reply(id uint32, fds int, body control.Message) []byte {
+	return control.ShortFrame(id, fds, &control.Reply{Body: control.Encode(body)})
 }
 
 // Report hands over what there is to be told to the head, in order; false if

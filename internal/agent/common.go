@@ -106,11 +106,11 @@ func (a *Agent) answer(c *common, q question) {
 		a.refuse(q.p, q.id, control.Refused("common memory that was left before it was given"))
 		return
 	}
-	body := control.Encode(&control.CommonBody{X: x.name()})
+	body := &control.CommonBody{X: x.name()}
 	if q.have>>x.arena.number&1 == 0 {
-		a.sendFiles(q.p, x.arena.files, control.AppendFrame(nil, q.id, control.FrameFDs, &control.Reply{Body: body}))
+		a.sendFiles(q.p, x.arena.files, reply(q.id, control.FrameFDs, body))
 	} else {
-		a.send(q.p, Deed{Frame: control.AppendFrame(nil, q.id, 0, &control.Reply{Body: body})})
+		a.send(q.p, Deed{Frame: reply(q.id, 0, body)})
 	}
 }
 

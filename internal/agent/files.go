@@ -72,7 +72,7 @@ func (a *Agent) Stdin(p wire.ProcID, fd int) {
 	f := &Files{segment: fd, bell: -1}
 	f.refs.Store(1)
 	if s := a.proc(p); s != nil && s.welcomed {
-		a.sendFiles(s, f, control.AppendFrame(nil, 0, control.FrameFDs, &control.Event{Kind: control.EvStdin}))
+		a.sendFiles(s, f, control.ShortFrame(0, control.FrameFDs, &control.Event{Kind: control.EvStdin}))
 	}
 	f.Release()
 }

@@ -168,14 +168,24 @@ func (a *Agent) welcome(s *Proc, head []byte) {
 	s.welcomed = true
 	files := s.files
 	if !s.shares || files == nil || files.bell < 0 {
-		a.sendFiles(s, files, control.AppendFrame(nil, 0, control.FrameFDs, &m))
+		a.sendWelcome(s, files, control.FrameFDs, &m)
 		return
 	}
 	r := a.heap.gifts()
 	m.Arena = wire.Extent{Arena: r.number, Total: r.bytes}
 	all := files.with(r.files)
-	a.sendFiles(s, all, control.AppendFrame(nil, 0, control.MostFDs, &m))
+	a.sendWelcome(s, all, control.MostFDs, &m)
 	all.Release()
+}
+
+// sendWelcome welcomes s, or says why it cannot join.
+func (a *Agent) sendWelcome(s *Proc, f *Files, fds int, m *control.Welcomed) {
+	frame, err := control.AppendFrame(nil, 0, fds, m)
+	if err != nil {
+		a.out = append(a.out, Deed{To: s.serial, shut: err.Error()})
+		return
+	}
+	a.sendFiles(s, f, frame)
 }
 
 // welcomeLate is welcome when what that waited for has come.

@@ -104,7 +104,7 @@ func (r *giftRig) ungive() { r.order(control.Order{Kind: control.OrderUngive, ID
 func (r *giftRig) welcomeAll() {
 	for serial := range r.procs {
 		r.order(control.Order{Kind: control.OrderWelcome, Serial: serial, Frame: []byte("w")})
-		r.order(control.Order{Kind: control.OrderSend, Serial: serial, Frame: control.AppendFrame(nil, 0, 0, &control.Event{Kind: control.EvHost})})
+		r.order(control.Order{Kind: control.OrderSend, Serial: serial, Frame: control.ShortFrame(0, 0, &control.Event{Kind: control.EvHost})})
 	}
 }
 

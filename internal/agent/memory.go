@@ -38,8 +38,7 @@ func (a *Agent) enterMemory(p *Proc, id uint32, m *control.Memory) {
 	}
 	p.memories[m.Name] = struct{}{}
 	x.holders++
-	body := control.Encode(&control.MemoryBody{Name: m.Name, Bytes: x.bytes, Host: a.host})
-	a.sendFiles(p, x.files, control.AppendFrame(nil, id, control.FrameFDs, &control.Reply{Body: body}))
+	a.sendFiles(p, x.files, reply(id, control.FrameFDs, &control.MemoryBody{Name: m.Name, Bytes: x.bytes, Host: a.host}))
 }
 
 // memoryFor finds or makes it.

@@ -55,7 +55,7 @@ func (a *Agent) follow(p *Proc, o *control.Order) {
 		return
 	case p == nil:
 	case o.Members.Len() == 0:
-		a.send(p, Deed{Frame: followReply(&q, 0, control.FollowBody{})})
+		a.followReply(&q, nil, 0, control.FollowBody{})
 		return
 	case p.state != control.Joined || o.Members.Index(a.id(p)) < 0:
 		a.refuse(p, o.ID, control.Refused("process %v is %v, and gets no page of set %d", a.id(p), p.state, o.Page.Set))
@@ -157,17 +157,26 @@ func (a *Agent) answerFollowers(g *page, err error) {
 			if g.asked != nil {
 				g.asked[place] = struct{}{}
 			}
-			a.sendFiles(q.p, f, followReply(q, control.FrameFDs, control.FollowBody{
+			a.followReply(q, f, control.FrameFDs, control.FollowBody{
 				X: x.name(), Members: g.members.Len(), Place: place, Board: board.told(),
-			}))
+			})
 			f.Release()
 		}
 	}
 }
 
-func followReply(q *follower, fds int, b control.FollowBody) []byte {
+// followReply gives p a page, with what the head says beside it.
+func (a *Agent) followReply(q *follower, f *Files, fds int, b control.FollowBody) {
 	b.Rest = q.rest
-	return control.AppendFrame(nil, q.id, fds, &control.Reply{Body: control.Encode(&b)})
+	frame, err := control.ReplyFrame(q.id, fds, &b)
+	switch {
+	case err != nil:
+		a.refuse(q.p, q.id, err)
+	case fds == 0:
+		a.send(q.p, Deed{Frame: frame})
+	default:
+		a.sendFiles(q.p, f, frame)
+	}
 }
 
 // dropPage: nobody follows the set any more.

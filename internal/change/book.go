@@ -49,6 +49,8 @@ type Owner interface {
 	Successor(set uint32) uint32
 	// Fits says why set must not become one of so many.
 	Fits(set uint32, size int) error
+	// Starts says why there can never be newcomers.
+	Starts() error
 	// Terms are what who follows these sets wants of each change of them.
 	Terms(sets []uint32) Terms
 }
@@ -108,9 +110,15 @@ type Book struct {
 	watches map[uint32]*watch   // by set
 	comes   map[wire.ProcID]*op // newcomers of changes that are not decided
 	goes    map[wire.ProcID]*op // leavers of granted changes, until they are gone
-	made    map[uint32]*op      // outputs of changes that are not decided
-	out     []Effect
-	ending  bool
+	made    map[uint32]*op      // outputs of changes that are not decided, and what was made of those
+	inputs  map[uint32]*op      // sets that a change which is not decided has as inputs
+	votes   map[wire.ProcID]int // in how many changes that are not decided a process votes
+
+	undecided map[uint32]*op      // by number
+	decisions uint64              // how many changes have been decided
+	gone      map[uint32]struct{} // sets, while operations wait
+	out       []Effect
+	ending    bool
 }
 
 // op is an operation.
@@ -125,6 +133,11 @@ type op struct {
 	held    map[wire.ProcID]struct{} // members whose layers have not released it
 	fixed   bool
 	looked  bool // it was late, and so looked at
+
+	derived map[uint32]struct{} // living sets that were made of its outputs
+	// unseen are members of the inputs that may not watch them yet; listed: it was made.
+	unseen []member
+	listed bool
 
 	// asked is the swap that was asked for, end and why what follows if it is won.
 	asked Action
@@ -146,6 +159,14 @@ type part struct {
 	leave   []wire.ProcID
 	rest    []wire.ProcID // living members of the inputs that stay
 	outputs Outputs
+
+	living map[wire.ProcID]struct{} // members of rest and leave
+}
+
+// member is a process in a set.
+type member struct {
+	set  uint32
+	proc wire.ProcID
 }
 
 // Outputs are the sets that a part has made; 0: none.
@@ -162,6 +183,7 @@ func New(owner Owner, leaveTimeout time.Duration) *Book {
 		owner: owner, leaveTimeout: leaveTimeout,
 		ops: map[uint32]*op{}, watches: map[uint32]*watch{},
 		comes: map[wire.ProcID]*op{}, goes: map[wire.ProcID]*op{}, made: map[uint32]*op{},
+		inputs: map[uint32]*op{}, votes: map[wire.ProcID]int{}, undecided: map[uint32]*op{},
 	}
 }
 
@@ -185,6 +207,7 @@ func (b *Book) Submit(now time.Duration, r Request) (uint32, error) {
 	if err := b.possible(o); err != nil {
 		return 0, err
 	}
+	// Nothing is known against it, so what it is in place of may go.
 	superseded := !r.NoQueue && b.supersede(o)
 	if len(b.queue) >= maxQueue {
 		return 0, fmt.Errorf("%w: %d operations wait already", ErrBusy, len(b.queue))
@@ -221,38 +244,54 @@ func (b *Book) possible(o *op) error {
 			}
 			join += n
 		}
+		in := map[wire.ProcID]struct{}{} // of whom some are to leave
+		decided := false
 		for _, s := range r.In {
 			s = b.resolve(o, s)
+			m, ok := b.owner.Members(s)
+			if len(r.Out) > 0 {
+				for _, p := range m {
+					in[p] = struct{}{}
+				}
+			}
 			if b.made[s] != nil {
 				continue // looked at when that is decided
 			}
-			m, ok := b.owner.Members(s)
+			decided = true
 			if !ok {
 				return ErrNoSet
 			}
 			if err := b.current(s); err != nil {
 				return err
 			}
-			for _, p := range r.Out {
-				if b.goes[p] != nil {
-					return ErrLeaves
+			if r.To > 0 {
+				if err := b.owner.Fits(s, r.To); err != nil {
+					return err
 				}
 			}
-			if !r.bounded() {
+			if most := b.owner.Most(); !r.bounded() {
+				if r.To > most {
+					return tooMany(r.To, most)
+				}
 				join += max(0, r.To-len(m))
 			}
 		}
 		for _, p := range r.Out {
-			if !slices.ContainsFunc(r.In, func(s uint32) bool {
-				m, ok := b.owner.Members(b.resolve(o, s))
-				return ok && slices.Contains(m, p)
-			}) {
+			if decided && b.goes[p] != nil {
+				return ErrLeaves
+			}
+		}
+		for _, p := range r.Out {
+			if _, ok := in[p]; !ok {
 				return ErrNotMember
 			}
 		}
 	}
-	if join > b.owner.Most() {
+	switch {
+	case join > b.owner.Most():
 		return tooMany(join, b.owner.Most())
+	case join > 0:
+		return b.owner.Starts()
 	}
 	return nil
 }
@@ -313,7 +352,10 @@ func (b *Book) do(e Effect) { b.out = append(b.out, e) }
 
 // Flush hands over what is to be done, in order.
 func (b *Book) Flush(do func(*Effect)) {
-	for len(b.out) > 0 {
+	for len(b.out)+len(b.gone) > 0 {
+		if len(b.gone) > 0 {
+			b.miss()
+		}
 		out := b.out
 		b.out = nil
 		for i := range out {
@@ -340,8 +382,13 @@ func (b *Book) Roomier(now time.Duration) { b.advance(now) }
 func (b *Book) advance(now time.Duration) {
 	for again := true; again; {
 		again = false
+		before := map[uint32]struct{}{} // inputs of those that are earlier
 		for i := 0; i < len(b.queue); i++ {
 			o := b.queue[i]
+			if b.blocked(o, before) {
+				o.wants, o.least = 0, 0
+				continue
+			}
 			ok, err := b.grant(now, o, b.queue[:i])
 			if err != nil {
 				b.finish(o, Refused, err)
@@ -351,6 +398,24 @@ func (b *Book) advance(now time.Duration) {
 			}
 		}
 	}
+}
+
+// blocked reports whether a queued operation has an input that another one has, which is
+// not decided or is earlier: nothing else need be looked at. It adds its own.
+func (b *Book) blocked(o *op, before map[uint32]struct{}) (is bool) {
+	for _, r := range o.req.parts() {
+		for _, s := range r.In {
+			s = b.resolve(o, s)
+			_, earlier := before[s]
+			is = is || earlier || b.made[s] != nil || b.inputs[s] != nil
+		}
+	}
+	for _, r := range o.req.parts() {
+		for _, s := range r.In {
+			before[b.resolve(o, s)] = struct{}{}
+		}
+	}
+	return is
 }
 
 // State is how far an operation is; ErrNoOp when it is over.
@@ -363,12 +428,32 @@ func (b *Book) State(number uint32) (State, error) {
 
 // Concerns is an undecided operation that p votes on; 0: none.
 func (b *Book) Concerns(p wire.ProcID) uint32 {
-	for _, n := range slices.Sorted(maps.Keys(b.ops)) {
-		if o := b.ops[n]; o.state.undecided() && o.has(p) {
-			return n
+	if b.votes[p] == 0 {
+		return 0
+	}
+	for _, o := range b.open() {
+		if b.has(o, p) {
+			return o.number
 		}
 	}
 	return 0
+}
+
+// Decisions is how many changes have been decided: while it is the same, those that
+// Concerns has found are undecided.
+func (b *Book) Decisions() uint64 { return b.decisions }
+
+// Derived: set was made of outputs of a change that is not decided: it comes or goes with
+// them.
+func (b *Book) Derived(set, number uint32) {
+	o := b.undecided[number]
+	if o == nil {
+		return
+	}
+	if o.derived == nil {
+		o.derived = map[uint32]struct{}{}
+	}
+	o.derived[set], b.made[set] = struct{}{}, o
 }
 
 // Leaves reports whether p goes by a change that members may have seen.
@@ -426,5 +511,6 @@ func (b *Book) Sizes() map[string]int {
 	return map[string]int{
 		"operations": len(b.ops), "queued": len(b.queue), "watches": len(b.watches),
 		"newcomers": len(b.comes), "leavers": len(b.goes), "undecided sets": len(b.made),
+		"inputs": len(b.inputs), "voters": len(b.votes), "undecided": len(b.undecided),
 	}
 }

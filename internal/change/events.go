@@ -93,8 +93,8 @@ func (b *Book) Decided(now time.Duration, number uint32, v Verdict) {
 // back.
 func (b *Book) Died(now time.Duration, p wire.ProcID) {
 	why := fmt.Errorf("%w: %s", ErrDied, b.owner.Who([]wire.ProcID{p}))
-	for _, o := range b.sorted() {
-		if o.state.undecided() && o.has(p) {
+	for _, o := range b.open() {
+		if b.has(o, p) {
 			b.withdraw(o, Break, RolledBack, why)
 		}
 	}
@@ -109,14 +109,21 @@ func (b *Book) Left(now time.Duration, p wire.ProcID) {
 	if o := b.comes[p]; o != nil {
 		b.withdraw(o, Break, RolledBack, fmt.Errorf("%w: %s has left", ErrDied, b.owner.Who([]wire.ProcID{p})))
 	}
-	for _, s := range slices.Sorted(maps.Keys(b.watches)) {
+	var watched []uint32
+	for s, w := range b.watches {
+		if _, ok := w.open[p]; ok {
+			watched = append(watched, s)
+		}
+	}
+	slices.Sort(watched)
+	for _, s := range watched {
 		b.unwatch(s, p)
 	}
-	for _, o := range b.sorted() {
-		if o.state.undecided() && o.state < Adopting && o.keeps(p) {
+	for _, o := range b.open() {
+		if o.state.undecided() && o.state < Adopting && b.keeps(o, p) {
 			b.withdraw(o, Withdraw, RolledBack, fmt.Errorf("%w: %v has left", ErrUnwatched, p))
 		}
-		if (o.state == Ready || o.state == Adopting) && o.has(p) && b.comes[p] == nil {
+		if (o.state == Ready || o.state == Adopting) && b.has(o, p) && b.comes[p] == nil {
 			b.do(Effect{Do: Vote, Op: o.number, Procs: []wire.ProcID{p}})
 		}
 	}
@@ -130,7 +137,7 @@ func (b *Book) ended(now time.Duration, p wire.ProcID) {
 		delete(w.holds, p)
 		delete(w.closed, p)
 	}
-	for _, o := range b.sorted() {
+	for _, o := range b.undecided {
 		delete(o.held, p)
 	}
 	b.fixAll()
@@ -141,8 +148,8 @@ func (b *Book) ended(now time.Duration, p wire.ProcID) {
 func (b *Book) Gone(now time.Duration, p wire.ProcID) {
 	if o := b.goes[p]; o != nil {
 		delete(b.goes, p)
-		if o.state == Committed {
-			b.linger(o)
+		if delete(o.lingers, p); o.state == Committed && len(o.lingers) == 0 {
+			b.finish(o, Done, nil)
 		}
 	}
 	b.advance(now) // there is more room
@@ -156,21 +163,19 @@ func (b *Book) linger(o *op) {
 	}
 }
 
-// has reports whether p votes on an operation.
-func (o *op) has(p wire.ProcID) bool {
+// has reports whether p votes on an operation that is not decided.
+func (b *Book) has(o *op, p wire.ProcID) bool {
 	for i := range o.parts {
-		q := &o.parts[i]
-		if slices.Contains(q.rest, p) || slices.Contains(q.leave, p) ||
-			slices.ContainsFunc(q.join, func(procs []wire.ProcID) bool { return slices.Contains(procs, p) }) {
+		if _, ok := o.parts[i].living[p]; ok {
 			return true
 		}
 	}
-	return false
+	return b.comes[p] == o
 }
 
-// keeps reports whether p was there and stays.
-func (o *op) keeps(p wire.ProcID) bool {
-	return slices.ContainsFunc(o.parts, func(q part) bool { return slices.Contains(q.rest, p) })
+// keeps reports whether p was there, and stays by an operation that is not decided.
+func (b *Book) keeps(o *op, p wire.ProcID) bool {
+	return b.has(o, p) && b.comes[p] != o && b.goes[p] != o
 }
 
 // withdraw ends an undecided operation, or asks for the swap that does.
@@ -217,9 +222,13 @@ func (b *Book) replace(set, result uint32) {
 		if delete(b.watches, set); stays {
 			b.watches[set] = w.clone()
 		}
-		m, _ := b.owner.Members(result)
+		list, _ := b.owner.Members(result)
+		m := make(map[wire.ProcID]struct{}, len(list))
+		for _, p := range list {
+			m[p] = struct{}{}
+		}
 		for _, which := range []map[wire.ProcID]struct{}{w.open, w.holds, w.closed} {
-			maps.DeleteFunc(which, func(p wire.ProcID, _ struct{}) bool { return !slices.Contains(m, p) })
+			maps.DeleteFunc(which, func(p wire.ProcID, _ struct{}) bool { _, ok := m[p]; return !ok })
 		}
 		if old := b.watches[result]; old != nil { // newcomers
 			maps.Copy(w.open, old.open)
@@ -236,16 +245,34 @@ func (b *Book) replace(set, result uint32) {
 
 // settle ends what is so only until the decision.
 func (b *Book) settle(o *op) {
+	b.decisions++
+	delete(b.undecided, o.number)
+	for s := range o.derived {
+		delete(b.made, s)
+	}
 	for i := range o.parts {
 		p := &o.parts[i]
+		for _, s := range p.in {
+			delete(b.inputs, s)
+		}
+		for q := range p.living {
+			b.unvote(q)
+		}
 		for _, procs := range p.join {
 			for _, q := range procs {
 				delete(b.comes, q)
+				b.unvote(q)
 			}
 		}
 		for _, s := range p.sets() {
 			delete(b.made, s)
 		}
+	}
+}
+
+func (b *Book) unvote(p wire.ProcID) {
+	if b.votes[p]--; b.votes[p] == 0 {
+		delete(b.votes, p)
 	}
 }
 
@@ -291,7 +318,10 @@ func (b *Book) finish(o *op, s State, why error) {
 		sets = append(sets, o.parts[i].sets()...)
 	}
 	if undecided {
-		b.refuse(ErrSetGone, func(in uint32) bool { return slices.Contains(sets, in) })
+		b.refuse(ErrSetGone, func(in uint32) bool {
+			_, derived := o.derived[in]
+			return derived || slices.Contains(sets, in)
+		})
 		for i := range o.parts {
 			sets = append(sets, o.parts[i].in...)
 		}
@@ -312,11 +342,14 @@ func (b *Book) refuse(why error, lost func(in uint32) bool) {
 	}
 }
 
-// sorted are all operations, by number.
-func (b *Book) sorted() []*op {
-	list := make([]*op, 0, len(b.ops))
-	for _, n := range slices.Sorted(maps.Keys(b.ops)) {
-		list = append(list, b.ops[n])
+// open are those that are not decided.
+func (b *Book) open() []*op { return byNumber(b.undecided) }
+
+// byNumber are operations in the order in which they were asked for.
+func byNumber(ops map[uint32]*op) []*op {
+	list := make([]*op, 0, len(ops))
+	for _, n := range slices.Sorted(maps.Keys(ops)) {
+		list = append(list, ops[n])
 	}
 	return list
 }

@@ -190,10 +190,12 @@ func (b *Book) members(p *part, r *Request) error {
 			p.leave = append(p.leave, q)
 		}
 	}
+	leaves := make(map[wire.ProcID]struct{}, len(p.leave))
 	for _, q := range p.leave {
-		delete(seen, q)
+		leaves[q] = struct{}{}
 	}
-	p.rest = slices.DeleteFunc(living, func(q wire.ProcID) bool { _, ok := seen[q]; return !ok })
+	p.rest = slices.DeleteFunc(living, func(q wire.ProcID) bool { _, ok := leaves[q]; return ok })
+	p.living = seen
 	if len(p.rest) == 0 && len(p.join) == 0 && p.kind != Sub {
 		return malformed("%v of all %d processes of the set", p.kind, len(p.leave))
 	}
@@ -219,10 +221,7 @@ func (b *Book) overlaps(parts []part, before []*op) *op {
 				}
 			}
 		}
-		for _, o := range b.ops {
-			if !o.state.undecided() {
-				continue
-			}
+		for _, o := range b.undecided {
 			for j := range o.parts {
 				if touch(&parts[i], &o.parts[j]) || touch(&o.parts[j], &parts[i]) {
 					return o
@@ -237,19 +236,22 @@ func (b *Book) overlaps(parts []part, before []*op) *op {
 // an input of c.
 func touch(a, c *part) bool {
 	return slices.ContainsFunc(a.in, func(s uint32) bool { return slices.Contains(c.in, s) }) ||
-		slices.ContainsFunc(a.leave, func(p wire.ProcID) bool {
-			return slices.Contains(c.rest, p) || slices.Contains(c.leave, p)
-		})
+		slices.ContainsFunc(a.leave, func(p wire.ProcID) bool { _, ok := c.living[p]; return ok })
 }
 
 // granted makes the outputs and begins the change.
 func (b *Book) granted(now time.Duration, o *op) {
 	b.terms(o)
 	o.waits, o.lingers, o.held = map[wire.ProcID]struct{}{}, map[wire.ProcID]struct{}{}, map[wire.ProcID]struct{}{}
+	b.undecided[o.number] = o
 	var comes []wire.ProcID
 	for i := range o.parts {
 		p := &o.parts[i]
+		for q := range p.living {
+			b.votes[q]++
+		}
 		for _, s := range p.in {
+			b.inputs[s] = o
 			b.owner.Hold(s)
 			for q := range b.watches[s].holds {
 				if b.owner.Lives(q) {
@@ -277,6 +279,7 @@ func (b *Book) granted(now time.Duration, o *op) {
 	}
 	for _, q := range comes {
 		b.comes[q], o.waits[q] = o, struct{}{}
+		b.votes[q]++
 	}
 	b.tell(o, Granted)
 	o.begin(now, o.req.ToReady)
@@ -342,7 +345,7 @@ func (b *Book) fix(o *op) {
 	if o.state != Ready || o.fixed || o.asked != 0 || len(o.held) > 0 {
 		return
 	}
-	if len(b.unwatching(o)) > 0 {
+	if b.unwatched(o) {
 		return
 	}
 	o.fixed = true

@@ -177,6 +177,34 @@ func (b *Book) turn(o *op) string {
 	return fmt.Sprintf("places: there are %d just now", max(0, b.owner.Room()))
 }
 
+// unwatched reports whether unwatching has any, for what it takes to look at each member
+// once in the life of an operation: who watches goes on to, or ends the operation.
+func (b *Book) unwatched(o *op) bool {
+	if !o.listed {
+		o.listed = true
+		for i := range o.parts {
+			for _, s := range o.parts[i].in {
+				m, _ := b.owner.Members(s)
+				for _, q := range m {
+					o.unseen = append(o.unseen, member{s, q})
+				}
+			}
+		}
+	}
+	for n := len(o.unseen); n > 0; n = len(o.unseen) {
+		m := o.unseen[n-1]
+		w := b.watches[m.set]
+		if w == nil {
+			return true
+		}
+		if _, ok := w.open[m.proc]; !ok && b.owner.Lives(m.proc) {
+			return true
+		}
+		o.unseen = o.unseen[:n-1]
+	}
+	return false
+}
+
 // unwatching are the living members of the inputs that do not watch them.
 func (b *Book) unwatching(o *op) (list []wire.ProcID) {
 	for i := range o.parts {

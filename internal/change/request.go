@@ -5,7 +5,6 @@ package change
 import (
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"gompi/internal/spawn"
@@ -151,9 +150,11 @@ func (r *Request) check() error {
 	if !r.Start.Known() || !r.Place.Known() || r.Start.Grouped() && len(r.Join) > 1 {
 		return malformed("%v of %d sets, started %v, placed %v", r.Kind, len(r.Join), r.Start, r.Place)
 	}
-	for i, p := range r.Out {
-		ok = ok && !slices.Contains(r.Out[:i], p)
+	out := make(map[wire.ProcID]struct{}, len(r.Out))
+	for _, p := range r.Out {
+		out[p] = struct{}{}
 	}
+	ok = ok && len(out) == len(r.Out)
 	if !ok {
 		return malformed("%v of %d sets by %v, less %d or %v, to %d", r.Kind, len(r.In), r.Join, r.Leave, r.Out, r.To)
 	}

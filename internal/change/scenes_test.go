@@ -396,3 +396,52 @@ func TestFullQueue(t *testing.T) {
 		t.Errorf("one more: %v", err)
 	}
 }
+
+// A request for a size that is refused leaves the one that waits for another size as it
+// was.
+func TestRefusedSizeSupersedesNothing(t *testing.T) {
+	for what, to := range map[string]int{"no size to have": 13, "more than there can be": 101} {
+		w := watchedWorld(t, 2)
+		w.submit(Request{Kind: Grow, In: []uint32{0}, Join: []int{1}})
+		waits := w.submit(Request{Kind: Replace, In: []uint32{0}, To: 4})
+		if _, err := w.b.Submit(w.now, Request{Kind: Replace, In: []uint32{0}, To: to}); err == nil {
+			t.Errorf("%s: it is taken", what)
+		}
+		w.flush()
+		if s := w.states[waits]; s.Over() {
+			t.Errorf("%s: what has waited is %v", what, s)
+		}
+		next := w.submit(Request{Kind: Replace, In: []uint32{0}, To: 5})
+		if s := w.states[waits]; s != Refused || next == 0 {
+			t.Errorf("a later size: what has waited is %v", s)
+		}
+	}
+}
+
+// What is made of the outputs of a change waits for the decision of that as they do, and
+// vanishes with them.
+func TestDerivedSets(t *testing.T) {
+	w := watchedWorld(t, 3)
+	first := w.submit(Request{Kind: Shrink, In: []uint32{0}, Leave: 1})
+	made := w.Define(w.sets[w.main].members[:2])
+	w.b.Derived(made, first)
+	for _, p := range w.sets[made].members {
+		w.b.Watch(made, p, false)
+	}
+	next := w.submit(Request{Kind: Shrink, In: []uint32{made}, Leave: 1})
+	if s, err := w.b.State(next); s != Queued || err != nil {
+		t.Errorf("it is %v, %v", s, err)
+	}
+	if err := w.b.Cancel(w.now, first); err != nil {
+		t.Fatal(err)
+	}
+	w.b.Decided(w.now, first, IsRolledBack)
+	w.b.Flush(func(e *Effect) {
+		if e.Do == Told && e.Op == next && (e.State != Refused || !errors.Is(e.Why, ErrSetGone)) {
+			t.Errorf("it is %v, %v", e.State, e.Why)
+		}
+	})
+	if _, err := w.b.State(next); err == nil {
+		t.Error("it goes on")
+	}
+}

@@ -63,13 +63,13 @@ func (b *Book) Watch(set uint32, p wire.ProcID, holds bool) {
 	delete(w.closed, p)
 	if w.open[p] = struct{}{}; holds {
 		w.holds[p] = struct{}{}
-		for _, o := range b.sorted() { // those that were granted before it watched, too
-			if o.state != Queued && o.state <= Ready && !o.fixed && o.takes(b, set) {
-				o.held[p] = struct{}{}
-			}
+		if o := b.inputs[set]; o != nil && o.state <= Ready && !o.fixed { // granted before it watched
+			o.held[p] = struct{}{}
 		}
 	}
-	b.fixAll()
+	if o := b.inputs[set]; o != nil {
+		b.fix(o)
+	}
 }
 
 // Unwatch: p follows them no more. While that is so the set takes no change.
@@ -89,45 +89,37 @@ func (b *Book) unwatch(set uint32, p wire.ProcID) {
 	delete(w.open, p)
 	delete(w.holds, p)
 	w.closed[p] = struct{}{}
-	for _, o := range b.sorted() {
-		if !o.takes(b, set) {
-			continue
-		}
-		if o.state == Queued && b.goes[p] != nil {
-			continue // it is refused if p stays after all
-		}
-		if o.state == Queued {
-			b.finish(o, Refused, ErrUnwatched)
-		} else if o.state < Adopting {
-			b.withdraw(o, Withdraw, RolledBack, ErrUnwatched)
-		}
+	if o := b.inputs[set]; o != nil && o.state < Adopting {
+		b.withdraw(o, Withdraw, RolledBack, ErrUnwatched)
+	}
+	if b.goes[p] == nil { // else those that wait are refused if p stays after all
+		b.refuse(ErrUnwatched, func(in uint32) bool { return in == set })
 	}
 }
 
-// takes reports whether a set is among the inputs of an operation.
-func (o *op) takes(b *Book, set uint32) bool {
-	for _, r := range o.req.parts() {
-		if o.state != Queued {
-			break
-		}
-		for _, s := range r.In {
-			if b.resolve(o, s) == set {
-				return true
-			}
+// SetGone: there is no such set any more.
+func (b *Book) SetGone(set uint32) {
+	delete(b.watches, set)
+	if o := b.made[set]; o != nil {
+		if _, ok := o.derived[set]; ok {
+			delete(o.derived, set)
+			delete(b.made, set)
 		}
 	}
-	for i := range o.parts {
-		for _, s := range o.parts[i].in {
-			if s == set {
-				return true
-			}
+	if len(b.queue) > 0 {
+		if b.gone == nil {
+			b.gone = map[uint32]struct{}{}
 		}
+		b.gone[set] = struct{}{}
 	}
-	return false
 }
 
-// SetGone: nobody holds the set any more.
-func (b *Book) SetGone(set uint32) { delete(b.watches, set) }
+// miss refuses those that wait for sets that are gone.
+func (b *Book) miss() {
+	gone := b.gone
+	b.gone = nil
+	b.refuse(ErrSetGone, func(in uint32) bool { _, ok := gone[in]; return ok })
+}
 
 // Release: the layer of p holds the change back no longer.
 func (b *Book) Release(number uint32, p wire.ProcID) {
@@ -138,7 +130,7 @@ func (b *Book) Release(number uint32, p wire.ProcID) {
 }
 
 func (b *Book) fixAll() {
-	for _, o := range b.sorted() {
+	for _, o := range b.open() {
 		b.fix(o)
 	}
 }

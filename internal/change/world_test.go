@@ -199,6 +199,8 @@ func (w *world) Fits(_ uint32, size int) error {
 	return nil
 }
 
+func (w *world) Starts() error { return nil }
+
 func (w *world) Terms([]uint32) Terms { return Terms{} }
 
 // flush does what the book asks for, or notes it for later.
@@ -349,7 +351,7 @@ func (w *world) told(e *Effect) {
 func (w *world) check() {
 	inputs := map[uint32]uint32{}
 	goes := map[wire.ProcID]uint32{}
-	for _, o := range w.b.sorted() {
+	for _, o := range byNumber(w.b.ops) {
 		if !o.state.undecided() {
 			continue
 		}
@@ -682,7 +684,7 @@ func TestScripts(t *testing.T) {
 		// What is under way ends by itself or by its deadlines.
 		for i := 0; len(w.b.ops) > 0; i++ {
 			if i > 20000 {
-				for _, o := range w.b.sorted() {
+				for _, o := range byNumber(w.b.ops) {
 					for _, l := range w.log {
 						if strings.Contains(l, fmt.Sprintf(" of %d:", o.number)) || strings.Contains(l, fmt.Sprintf(" %d:", o.number)) {
 							w.t.Log("about it:", l)

@@ -82,7 +82,7 @@ const (
 	KindSetPut                      // request
 	KindSetGet                      // request
 	KindUnfollow                    // one way
-	KindMain                        // one way: this set is the main one
+	KindMain                        // request: this set is to be the main one
 	KindReleased                    // one way: the layer holds the change back no longer
 	KindReadied                     // one way: a newcomer is ready
 	KindVoted                       // one way: for who has no page to vote on
@@ -219,7 +219,7 @@ func (f *Frame) Weight() int { return max(leastWeight, FrameHead+len(f.Body)) }
 func (f *Frame) CheckNumber() error {
 	switch f.Kind {
 	case KindAnnounce, KindWatch, KindDead, KindStacks, KindCancel, KindCut, KindPing, KindPong, KindRelease, KindUncommon,
-		KindUnfollow, KindMain, KindReleased, KindReadied, KindVoted, KindCompleted, KindForget, KindWord, KindIdle, KindBusy, KindUndecided, KindGiveBack, KindReachable, KindForsake, KindLeaveMemory, KindProgress:
+		KindUnfollow, KindReleased, KindReadied, KindVoted, KindCompleted, KindForget, KindWord, KindIdle, KindBusy, KindUndecided, KindGiveBack, KindReachable, KindForsake, KindLeaveMemory, KindProgress:
 		if f.ID != 0 {
 			return fmt.Errorf("one-way frame of kind %d has the request number %d", f.Kind, f.ID)
 		}
@@ -227,7 +227,7 @@ func (f *Frame) CheckNumber() error {
 	case KindFinalize:
 		return nil
 	case KindContact, KindLookup, KindDefine, KindPut, KindGet, KindDelete, KindFence, KindSpawn, KindAbort, KindCommon,
-		KindSubmit, KindAwait, KindWithdraw, KindUpdate, KindFollow, KindHanded, KindDescribe, KindNews, KindAlgebra, KindSetPut, KindSetGet, KindHappen, KindProvide, KindPort, KindMeet, KindService, KindSignal, KindEnd, KindAttach, KindKin, KindAbroad, KindMemory:
+		KindSubmit, KindAwait, KindWithdraw, KindUpdate, KindFollow, KindHanded, KindDescribe, KindMain, KindNews, KindAlgebra, KindSetPut, KindSetGet, KindHappen, KindProvide, KindPort, KindMeet, KindService, KindSignal, KindEnd, KindAttach, KindKin, KindAbroad, KindMemory:
 		if f.ID == 0 {
 			return fmt.Errorf("request of kind %d has no number", f.Kind)
 		}
@@ -258,22 +258,37 @@ func ParseHead(b []byte) (f Frame, body int, err error) {
 	return f, int(n), nil
 }
 
-// AppendFrame encodes m with its head.
-func AppendFrame(b []byte, id uint32, fds int, m Message) []byte {
+// AppendFrame encodes m with its head. On an error, which is that m is longer than a frame
+// of its kind may be, b is as it was.
+func AppendFrame(b []byte, id uint32, fds int, m Message) ([]byte, error) {
 	start := len(b)
-	b = append(b, make([]byte, FrameHead)...)
-	e := enc{b}
+	e := enc{append(b, make([]byte, FrameHead)...)}
 	m.put(&e)
-	b = e.b
-	n := len(b) - start - FrameHead
-	if limit := m.kind().BodyLimit(); n > limit {
-		panic(fmt.Sprintf("gompi: BUG: frame of kind %d has %d bytes, at most %d allowed", m.kind(), n, limit))
+	n, limit := len(e.b)-start-FrameHead, m.kind().BodyLimit()
+	if n > limit {
+		return b, Refused("a frame of kind %d would have %d bytes, at most %d allowed", m.kind(), n, limit)
 	}
-	h := b[start:]
+	h := e.b[start:]
 	binary.LittleEndian.PutUint32(h[OffLength:], uint32(n))
 	h[offVersion] = wire.Protocol
 	h[offKind] = byte(m.kind())
 	h[offFDs] = byte(fds)
 	binary.LittleEndian.PutUint32(h[offID:], id)
+	return e.b, nil
+}
+
+// ReplyFrame is the answer to a request. On an error that is too long, and the request is to
+// be refused.
+func ReplyFrame(id uint32, fds int, body Message) ([]byte, error) {
+	return AppendFrame(nil, id, fds, &Reply{Body: Encode(body)})
+}
+
+// ShortFrame is a frame whose length nobody else has a say in: all of it is of a fixed length,
+// or clipped.
+func ShortFrame(id uint32, fds int, m Message) []byte {
+	b, err := AppendFrame(nil, id, fds, m)
+	if err != nil {
+		panic("gompi: BUG: " + err.Error())
+	}
 	return b
 }

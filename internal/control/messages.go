@@ -40,6 +40,13 @@ func Encode(m Message) []byte {
 	return e.b
 }
 
+// Encoded is the body of a reply that was encoded before.
+type Encoded []byte
+
+func (Encoded) kind() Kind   { return KindReply }
+func (m Encoded) put(e *enc) { e.b = append(e.b, m...) }
+func (Encoded) get(d *dec)   { d.fail("an encoded body is not decoded into itself") }
+
 // KindOf is the kind of frame that m is the body of.
 func KindOf(m Message) Kind { return m.kind() }
 

@@ -87,7 +87,7 @@ const lastSilent = 8
 
 // ByeTo is the last frame to a peer of that protocol number.
 func ByeTo(protocol int, text string) []byte {
-	b := AppendFrame(nil, 0, 0, &Text{Kind: KindBye, Text: text})
+	b := ShortFrame(0, 0, &Text{Kind: KindBye, Text: text})
 	b[offVersion] = byte(protocol)
 	return b
 }

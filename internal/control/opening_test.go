@@ -24,11 +24,11 @@ func TestOpeningStays(t *testing.T) {
 		"06000000" + p + "02000000000000" + "02000000" + hex.EncodeToString([]byte("v1")):  &control.Tool{Version: "v1"},
 		"07000000" + p + "64000000000000" + "03000000" + hex.EncodeToString([]byte("bye")): &control.Text{Kind: control.KindBye, Text: "bye"},
 	} {
-		if got := hex.EncodeToString(control.AppendFrame(nil, 0, 0, m)); got != want {
+		if got := hex.EncodeToString(control.ShortFrame(0, 0, m)); got != want {
 			t.Errorf("%T is %s, not %s", m, got, want)
 		}
 	}
-	greet := control.AppendFrame(nil, 0, 0, &control.Greet{Version: "v1"})
+	greet := control.ShortFrame(0, 0, &control.Greet{Version: "v1"})
 	if greet[5] != 192 || string(greet[control.FrameHead+4:][:2]) != "v1" {
 		t.Errorf("Greet is %x", greet)
 	}
@@ -54,7 +54,7 @@ func TestSenderOfAnother(t *testing.T) {
 		{99, control.KindHello, "", "the program has gompi (unknown build), protocol 99"},
 		{99, control.KindHello, "\x04\x00\x00\x00v77", "the program has gompi (unknown build), protocol 99"},
 	} {
-		frame := control.AppendFrame(nil, 0, 0, &control.Tool{})[:control.FrameHead]
+		frame := control.ShortFrame(0, 0, &control.Tool{})[:control.FrameHead]
 		frame[0], frame[4], frame[5] = byte(len(c.body)), byte(c.protocol), byte(c.kind)
 		_, _, err := control.ParseHead(frame)
 		var e *control.VersionError

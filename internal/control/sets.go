@@ -9,7 +9,7 @@ import (
 // What processes ask of process sets as such.
 
 // Set is the body of what is said of a set by its number: KindDescribe, answered by
-// a DescribeBody; KindUnfollow and KindMain, one way.
+// a DescribeBody; KindMain, whose answer is empty; KindUnfollow and KindForsake, one way.
 type Set struct {
 	Kind   Kind
 	Number uint32

@@ -89,9 +89,8 @@ func (c *Comm) describe(a *engine.CollArgs, d []byte) {
 			words += fmt.Sprintf(" %s root %d", to, x.Root)
 		}
 	}
-	reduction := reductionOf(a)
-	if reduction != "" {
-		words += " with " + reduction
+	if a.Kernel != nil {
+		words += " with " + a.KernelName
 	}
 	if a.Tag != 0 {
 		words = "persistent " + words
@@ -112,21 +111,9 @@ func (c *Comm) describe(a *engine.CollArgs, d []byte) {
 	b = binary.LittleEndian.AppendUint32(b, uint32(root))
 	b = binary.LittleEndian.AppendUint64(b, uint64(count))
 	b = binary.LittleEndian.AppendUint64(b, uint64(a.Unit))
-	b = binary.LittleEndian.AppendUint64(b, hashOf(reduction))
+	b = binary.LittleEndian.AppendUint64(b, hashOf(a.KernelName))
 	binary.LittleEndian.AppendUint64(b, own.Sum64())
 	copy(d[callText:], words)
-}
-
-// reductionOf is the reduction of a call, on which ranks must agree, and on whether it
-// commutes: that decides between algorithms. "": there is none.
-func reductionOf(a *engine.CollArgs) string {
-	switch {
-	case a.Kernel == nil:
-		return ""
-	case !a.Commutative:
-		return a.KernelName + ", not commutative"
-	}
-	return a.KernelName
 }
 
 func hashOf(s string) uint64 {

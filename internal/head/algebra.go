@@ -3,6 +3,7 @@
 package head
 
 import (
+	"maps"
 	"slices"
 
 	"gompi/internal/control"
@@ -19,7 +20,7 @@ func (h *Head) algebra(p *proc, m *control.Algebra) (*control.SetsBody, error) {
 			in = append(in, wire.Members{})
 			continue
 		}
-		t, err := h.living(n)
+		t, err := h.standing(n)
 		if err != nil {
 			return nil, err
 		}
@@ -90,9 +91,11 @@ func (h *Head) outcome(m wire.Members, op uint32, name string) (control.SetName,
 		return control.SetName{Name: control.EmptyURI}, nil
 	}
 	number := uint32(0)
-	for _, n := range h.ofOp[op] {
-		if t := h.sets[n]; op != 0 && t != nil && t.taken > 0 && t.members.Equal(m) {
-			number = n
+	if o := h.ops[op]; op != 0 && o != nil {
+		for i := range o.body.Outputs {
+			if n := o.body.Outputs[i].Result; n != 0 && h.sets[n].members.Equal(m) {
+				number = n
+			}
 		}
 	}
 	isNew := number == 0
@@ -103,6 +106,7 @@ func (h *Head) outcome(m wire.Members, op uint32, name string) (control.SetName,
 		}
 		if number = s.Number; op != 0 {
 			h.ofChange(number, op)
+			h.book.Derived(number, op)
 		}
 	}
 	if name != "" {
@@ -132,21 +136,27 @@ func combine(do control.SetOp, in []wire.Members, sizes []uint32) ([]wire.Member
 	m := in[0]
 	switch do {
 	case control.Union:
-		for _, n := range in[1:] {
-			m = group.Union(m, n)
-		}
+		m = fold(in, group.Union)
 	case control.Difference:
-		for _, n := range in[1:] {
-			m = group.Difference(m, n)
+		if len(in) > 1 {
+			m = group.Difference(m, fold(in[1:], group.Union))
 		}
 	case control.Intersection:
-		for _, n := range in[1:] {
-			m = group.Intersection(m, n)
-		}
+		m = fold(in, group.Intersection)
 	case control.Split:
 		return split(m, sizes)
 	}
 	return []wire.Members{m}, nil
+}
+
+// fold is an associative operation over a list, by halves: that of many large sets with a
+// small one each would take long.
+func fold(list []wire.Members, do func(a, b wire.Members) wire.Members) wire.Members {
+	if len(list) == 1 {
+		return list[0]
+	}
+	n := len(list) / 2
+	return do(fold(list[:n], do), fold(list[n:], do))
 }
 
 // split cuts members into parts, in order. Members behind the last part are in none.
@@ -180,7 +190,18 @@ func (h *Head) isResult(number uint32) { h.sets[number].taken = 1 }
 // ofChange: the set came of an operation that is not decided.
 func (h *Head) ofChange(number, op uint32) {
 	h.sets[number].op = op
-	h.ofOp[op] = append(h.ofOp[op], number)
+	if h.ofOp[op] == nil {
+		h.ofOp[op] = map[uint32]struct{}{}
+	}
+	h.ofOp[op][number] = struct{}{}
+}
+
+// notOfChange: there is no such set any more.
+func (h *Head) notOfChange(number, op uint32) {
+	delete(h.ofOp[op], number)
+	if len(h.ofOp[op]) == 0 {
+		delete(h.ofOp, op)
+	}
 }
 
 // changeDecided: what was made over the outputs of an operation stays, or is gone
@@ -188,16 +209,17 @@ func (h *Head) ofChange(number, op uint32) {
 func (h *Head) changeDecided(op uint32, committed bool) {
 	numbers := h.ofOp[op]
 	delete(h.ofOp, op)
-	for _, n := range slices.Backward(numbers) {
-		t := h.sets[n]
-		switch {
-		case t == nil:
-		case committed:
-			t.op = 0
-		default:
-			for _, p := range h.procs {
-				delete(p.given, n)
-			}
+	for n := range numbers {
+		h.sets[n].op = 0
+	}
+	if committed {
+		return
+	}
+	for _, p := range h.procs {
+		maps.DeleteFunc(p.given, func(n uint32, _ int) bool { _, ok := numbers[n]; return ok })
+	}
+	for _, n := range slices.Backward(slices.Sorted(maps.Keys(numbers))) {
+		if h.sets[n] != nil {
 			h.endSet(n)
 		}
 	}

@@ -72,7 +72,7 @@ func (h *Head) undecided(p *proc, m *control.Undecided) {
 	case o != nil && o.body.State < change.Committed:
 		o.minds[p.id.Serial] = p
 	default: // it may be forgotten
-		h.tellDecided(p, m.Op, o != nil && o.body.State <= change.Done || o == nil && t != nil && t.op == 0)
+		h.tellDecided(p, m.Op, o != nil && o.body.State <= change.Done || o == nil && t != nil && t.op == 0 && !t.undone)
 	}
 }
 
@@ -104,7 +104,7 @@ func (h *Head) update(p *proc, id uint32, m *control.Update) {
 // several are named.
 func (h *Head) provide(p *proc, id uint32, m *control.Provide) {
 	o := h.ops[m.Op]
-	t, err := h.living(m.Set)
+	t, err := h.standing(m.Set)
 	switch {
 	case err != nil:
 	case o == nil || !h.concerns(o, p):

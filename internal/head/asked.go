@@ -66,10 +66,7 @@ func (h *Head) ask(p *proc, id uint32, m *control.Follow) {
 	coll, err := h.living(m.Set)
 	var in *set
 	if err == nil {
-		in, err = h.living(m.In)
-	}
-	if err == nil && in.undone {
-		err = control.SetGone("%q", control.SetURI(h.cfg.Job, m.In))
+		in, err = h.standing(m.In)
 	}
 	switch {
 	case h.ending != "":

@@ -51,6 +51,10 @@ func (h *Head) changing(about []wire.ProcID) uint32 {
 
 // goOn runs what has waited for a change that is decided, in the order in which it came.
 func (h *Head) goOn() {
+	if len(h.behinds) == 0 || h.book.Decisions() == h.decided {
+		return // none of them
+	}
+	h.decided = h.book.Decisions()
 	for _, x := range slices.Clone(h.behinds) {
 		if x.w.behind == x && h.changing(x.about) == 0 {
 			h.stopWaiting(x)

@@ -136,6 +136,7 @@ func (h *Head) over(p *proc) {
 	}
 	p.awaited = nil
 	h.failFences(p)
+	h.callsNoMore(p)
 	h.alive--
 	h.notCome(p)
 	if a := p.attach; a != nil && p.kin == nil {
@@ -192,7 +193,7 @@ type leavers struct{ left int } // who take part in the job
 // they let go of it. Of many who leave in order each hears later, and together.
 func (h *Head) tellEnd(p *proc) {
 	h.tellNeighbors(p)
-	o := control.Order{Kind: control.OrderSend, Frame: control.AppendFrame(nil, 0, 0, p.end())}
+	o := control.Order{Kind: control.OrderSend, Frame: control.ShortFrame(0, 0, p.end())}
 	late := time.Duration(len(h.joined)) * lateEach
 	if p.leaves != nil {
 		if p.leaves.left--; p.leaves.left > 0 {
@@ -260,7 +261,7 @@ func (h *Head) End(why string) {
 	for host := range h.hosts {
 		h.out = append(h.out, Effect{Order: control.Order{Kind: control.OrderEnding, Text: h.ending}, Host: uint32(host)})
 	}
-	ev := control.AppendFrame(nil, 0, 0, &control.Event{Kind: control.EvAbort, Text: h.ending})
+	ev := control.ShortFrame(0, 0, &control.Event{Kind: control.EvAbort, Text: h.ending})
 	for _, p := range h.procs {
 		if p.state == control.Joined {
 			h.send(p, ev)

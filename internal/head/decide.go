@@ -153,6 +153,7 @@ func (h *Head) committed(o *op) {
 		h.hold(s)
 	}
 	h.becomesMain(o, true)
+	h.declared(o, true)
 	o.users++
 	h.decideAsked(o)
 	var ids []wire.ProcID // also who has died since
@@ -197,6 +198,7 @@ func (h *Head) tellHosts(hosts map[uint32]struct{}) {
 // rolledBack ends what members see of the change. Newcomers may still ask.
 func (h *Head) rolledBack(o *op) {
 	h.becomesMain(o, false)
+	h.declared(o, false)
 	for _, p := range h.newcomers(o) {
 		p.comes = nil
 		h.hasChange(p, o)

@@ -33,8 +33,9 @@ type Head struct {
 	names    map[string]uint32 // of sets; 0: reserved for one to come
 	news     []naming          // of living sets, oldest first
 	lastNews uint64
-	ofOp     map[uint32][]uint32 // sets that came of operations that are not decided
+	ofOp     map[uint32]map[uint32]struct{} // sets that came of operations that are not decided
 
+	calling    map[*set]struct{} // whose members have begun collective calls
 	store      map[string][]byte
 	storeBytes int
 	gets       map[string]map[*wait]struct{}
@@ -57,6 +58,7 @@ type Head struct {
 	ops       map[uint32]*op
 	looks     map[*Looks]struct{}
 	behinds   []*behind          // oldest first
+	decided   uint64             // how many changes were, when those were looked at last
 	shorts    []*spawn           // that wait for slots, likewise
 	latest    []control.OpReport // that are over, oldest first: a few
 	follows   map[uint32]*follow // by set
@@ -174,10 +176,10 @@ func New(cfg Config, hosts int) *Head {
 		procs:  map[uint32]*proc{},
 		sets:   map[uint32]*set{},
 		names:  map[string]uint32{},
-		ofOp:   map[uint32][]uint32{},
-		store:  map[string][]byte{},
-		gets:   map[string]map[*wait]struct{}{},
-		ports:  map[string]*port{}, services: map[string]*service{},
+		ofOp:   map[uint32]map[uint32]struct{}{},
+		store:  map[string][]byte{}, calling: map[*set]struct{}{},
+		gets:  map[string]map[*wait]struct{}{},
+		ports: map[string]*port{}, services: map[string]*service{},
 		neighbors: map[*Neighbor]struct{}{}, strangers: map[wire.ProcID]*stranger{},
 		fences: map[string][]*fence{},
 		rounds: map[uint64]*Round{},
@@ -344,7 +346,7 @@ func (h *Head) tellHost(host uint32) {
 	if len(h.joined) == 0 {
 		return
 	}
-	f := control.AppendFrame(nil, 0, 0, &control.Event{Kind: control.EvHost, LocalProcs: h.hosts[host].local, MaxProcs: h.maxProcs(host)})
+	f := control.ShortFrame(0, 0, &control.Event{Kind: control.EvHost, LocalProcs: h.hosts[host].local, MaxProcs: h.maxProcs(host)})
 	h.out = append(h.out, Effect{Host: host, Order: control.Order{Kind: control.OrderHost, Frame: f}})
 }
 
@@ -362,17 +364,22 @@ func (h *Head) send(p *proc, f []byte) {
 
 func (h *Head) sendEvent(p *proc, ev control.Event) {
 	if p.state == control.Joined {
-		h.send(p, control.AppendFrame(nil, 0, 0, &ev))
+		h.send(p, control.ShortFrame(0, 0, &ev))
 	}
 }
 
-// answer ends a request. A nil body is an empty answer.
+// answer ends a request. A nil body is an empty answer, one that is too long a refusal.
 func (h *Head) answer(p *proc, id uint32, body control.Message) {
-	h.send(p, control.AppendFrame(nil, id, 0, &control.Reply{Body: control.Encode(body)}))
+	f, err := control.ReplyFrame(id, 0, body)
+	if err != nil {
+		h.refuse(p, id, err)
+		return
+	}
+	h.send(p, f)
 }
 
 func (h *Head) refuse(p *proc, id uint32, err error) {
-	h.send(p, control.AppendFrame(nil, id, 0, control.Failure(err)))
+	h.send(p, control.ShortFrame(id, 0, control.Failure(err)))
 }
 
 // call notes a callback about p.
@@ -386,6 +393,7 @@ func (h *Head) call(f func(wire.ProcID), p *proc) {
 // Flush hands over what is to be done, in order; false if there was nothing. Do
 // does not call the head.
 func (h *Head) Flush(do func(*Effect)) bool {
+	h.settle()
 	h.noteUse()
 	n := len(h.out)
 	for i := range h.out {
@@ -399,7 +407,7 @@ func (h *Head) Flush(do func(*Effect)) bool {
 func (h *Head) Sizes() map[string]int {
 	m := map[string]int{
 		"processes": len(h.procs), "living": h.alive, "joined": len(h.joined), "sets": len(h.sets), "names": len(h.names), "news": len(h.news), "sets of changes": len(h.ofOp), "bytes in sets": h.setBytes,
-		"store": len(h.store), "bytes in store": h.storeBytes, "gets": len(h.gets), "fences": len(h.fences), "rounds": len(h.rounds),
+		"store": len(h.store), "bytes in store": h.storeBytes, "gets": len(h.gets), "fences": len(h.fences), "rounds": len(h.rounds), "sets with calls": len(h.calling),
 	}
 	for _, t := range h.sets {
 		m["had"] += len(t.had)

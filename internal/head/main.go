@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"gompi/internal/change"
+	"gompi/internal/control"
 )
 
 // setMain makes a set the main one: gompi://main. Number 0: there is none.
@@ -22,11 +23,45 @@ func (h *Head) setMain(number uint32) {
 	h.unhold(old)
 }
 
-// declareMain: p says which set the main one is, of those that it is in or holds.
-func (h *Head) declareMain(p *proc, number uint32) {
-	if h.isMember(number, p) || p.given[number] > 0 {
+// declareMain: p says which set the main one is, of those that it is in or holds. One of a
+// change that is not decided becomes it when that is committed. Who says it last wins.
+func (h *Head) declareMain(p *proc, id uint32, number uint32) {
+	t, err := h.standing(number)
+	switch {
+	case err != nil:
+	case !h.isMember(number, p) && p.given[number] == 0:
+		err = control.Refused("process %v is not in process set %d, and does not hold it", p.id, number)
+	case t.op == 0 && len(h.partakers(number)) == 0:
+		err = control.Refused("no member of process set %d takes part in the job", number)
+	}
+	if err != nil {
+		h.refuse(p, id, err)
+		return
+	}
+	for _, o := range h.ops {
+		h.unhold(o.main)
+		o.main = 0
+	}
+	if o := h.ops[t.op]; t.op != 0 && o != nil {
+		o.main = number
+		h.hold(number)
+	} else {
 		h.setMain(number)
 	}
+	h.answer(p, id, nil)
+}
+
+// declared makes the set the main one that was declared it while the change was not
+// decided, if that is committed.
+func (h *Head) declared(o *op, committed bool) {
+	n := o.main
+	if o.main = 0; n == 0 {
+		return
+	}
+	if committed {
+		h.setMain(n)
+	}
+	h.unhold(n)
 }
 
 // endMain lets go of a main set of which no process takes part in the job any more, and of

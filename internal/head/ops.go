@@ -56,6 +56,7 @@ type op struct {
 
 	named    bool   // somebody has said which set is to be the main one if the input that was has no Result
 	provided uint32 // that; 0: none
+	main     uint32 // a set of it that is to be the main one when it is committed; 0: none
 
 	users int      // for how many processes it is the last change
 	holds []uint32 // sets that are held for those

@@ -76,7 +76,7 @@ func (o owner) Reserve(wants []change.Want) ([]wire.ProcID, error) {
 	}
 	switch {
 	case !h.cfg.Launches:
-		return nil, control.Refused("this launcher starts no further processes")
+		return nil, errNoStarts
 	case n > control.MaxSpawn:
 		return nil, fmt.Errorf("cannot start %d processes at once, only 1 to %d", n, control.MaxSpawn)
 	case !h.roomFor(n):
@@ -142,6 +142,15 @@ func (o owner) Fits(set uint32, size int) error {
 	}
 	return control.Refused("the main set would have %d processes: %d to %d are allowed (--min, --max)", size, least, most)
 }
+
+func (o owner) Starts() error {
+	if !o.h.cfg.Launches {
+		return errNoStarts
+	}
+	return nil
+}
+
+var errNoStarts = control.Refused("this launcher starts no further processes")
 
 // Terms are those of who follows the sets, or the job's.
 func (o owner) Terms(sets []uint32) change.Terms {

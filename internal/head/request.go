@@ -77,7 +77,7 @@ func (h *Head) oneWay(p *proc, f control.Frame) error {
 			return err
 		}
 		h.release(p, m.Number, m.Had)
-	case control.KindUnfollow, control.KindMain, control.KindForsake:
+	case control.KindUnfollow, control.KindForsake:
 		m := control.Set{Kind: f.Kind}
 		if err := control.Decode(&m, f.Body); err != nil {
 			return err
@@ -85,10 +85,7 @@ func (h *Head) oneWay(p *proc, f control.Frame) error {
 		switch {
 		case f.Kind == control.KindUnfollow:
 			h.unfollow(p, m.Number)
-		case p.state != control.Joined:
-		case f.Kind == control.KindMain:
-			h.declareMain(p, m.Number)
-		default:
+		case p.state == control.Joined:
 			h.forsake(p, m.Number)
 		}
 	case control.KindUndecided:
@@ -189,6 +186,12 @@ func (h *Head) request(p *proc, f control.Frame) error {
 		} else {
 			h.answer(p, f.ID, h.describe(p, h.set(m.Number)))
 		}
+	case control.KindMain:
+		m := control.Set{Kind: f.Kind}
+		if err := control.Decode(&m, f.Body); err != nil {
+			return err
+		}
+		h.declareMain(p, f.ID, m.Number)
 	case control.KindNews:
 		var m control.News
 		if err := control.Decode(&m, f.Body); err != nil {

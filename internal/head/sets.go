@@ -129,6 +129,12 @@ func (h *Head) endSet(number uint32) {
 	h.setHappened(number)
 	h.ungive(number)
 	delete(h.sets, number)
+	if t.op != 0 {
+		h.notOfChange(number, t.op)
+	}
+	if number == h.main { // its change was rolled back, whoever holds it
+		h.main, h.mainEnded = 0, 0
+	}
 	h.askedGone(number)
 	h.setBytes -= setBytes(t.members)
 	h.unname(number, t)
@@ -256,6 +262,16 @@ func (h *Head) living(number uint32) (*set, error) {
 		return nil, control.SetGone("%q", control.SetURI(h.cfg.Job, number))
 	}
 	return nil, control.NotFound("process set %d", number)
+}
+
+// standing is living of a set that there is to be: not one of newcomers whose change was
+// rolled back.
+func (h *Head) standing(number uint32) (*set, error) {
+	t, err := h.living(number)
+	if err == nil && t.undone {
+		return nil, control.SetGone("%q, whose change was rolled back", control.SetURI(h.cfg.Job, number))
+	}
+	return t, err
 }
 
 // describe is what p is told of a living set under one of its names.

@@ -22,8 +22,11 @@ type setStore struct {
 type setCall struct {
 	set  uint32 // whose store is asked
 	keys []string
-	body []byte // the answer, nil: it is still waited for
-	had  map[uint32]struct{}
+	body []byte              // the answer; nil: there is none yet
+	made map[uint32]struct{} // who has made the call
+	left int                 // members that take part in the job and have not
+	wait int                 // who waits for the answer
+	size int                 // bytes that count
 }
 
 // collCall is where a collective Get is noted.
@@ -33,8 +36,11 @@ type collCall struct {
 }
 
 // maxSetCalls bounds the collective Gets of a set that some members have made and
-// some not.
-const maxSetCalls = 1 << 10
+// some not, and madeBytes is what counts of such a call for each member.
+const (
+	maxSetCalls = 1 << 10
+	madeBytes   = 16
+)
 
 func (t *set) theStore() *setStore {
 	if t.store == nil {
@@ -58,12 +64,12 @@ func (h *Head) setPut(p *proc, id uint32, m *control.SetPut) {
 	}
 	key, val := m.Put.Key, m.Put.Val
 	s := t.theStore()
-	size := len(key) + len(val)
+	size := entryBytes + len(key) + len(val)
 	if old, ok := s.vals[key]; ok {
-		size -= len(key) + len(old)
+		size -= entryBytes + len(key) + len(old)
 	}
-	if h.storeBytes+size > maxStore {
-		h.refuse(p, id, control.Refused("store would hold %d bytes, at most %d allowed", h.storeBytes+size, maxStore))
+	if n := h.storeBytes + size; n > maxStore && size > 0 {
+		h.refuse(p, id, noStore(n))
 		return
 	}
 	h.count(s, size)
@@ -101,42 +107,62 @@ func (h *Head) setGet(p *proc, f *control.Frame, m *control.SetGet) error {
 	}
 	s := t.theStore()
 	w := &wait{proc: p, id: f.ID, set: t, coll: coll, keys: m.Keys, call: m.Call}
+	var c *setCall
 	if m.Call != 0 {
-		if err := h.callSet(w, m.Set); err != nil {
+		if c, err = h.callSet(w, m.Set); err != nil {
 			h.refuse(p, f.ID, err)
 			return nil
 		}
 	}
-	c := coll.theStore().calls[m.Call]
 	if !m.Wait || s.has(m.Keys) || c != nil && c.body != nil {
-		h.answerSet(w)
+		h.answerSet(w, c)
 		return nil
 	}
 	if err := h.park(w, f); err != nil {
 		return err
 	}
-	s.waits[w] = struct{}{}
+	if s.waits[w] = struct{}{}; c != nil {
+		c.wait++
+	}
 	return nil
 }
 
 // callSet notes a collective call, or finds that others have made another one.
-func (h *Head) callSet(w *wait, number uint32) error {
+func (h *Head) callSet(w *wait, number uint32) (*setCall, error) {
 	calls := w.coll.theStore().calls
-	switch c := calls[w.call]; {
+	c := calls[w.call]
+	switch {
 	case c == nil && len(calls) >= maxSetCalls:
-		return control.Refused("%d collective calls on the set that other members have not made", len(calls))
+		return nil, control.Refused("%d collective calls on the set that other members have not made", len(calls))
 	case c == nil:
-		c = &setCall{set: number, keys: w.keys, had: map[uint32]struct{}{}}
+		c = &setCall{set: number, keys: w.keys, made: map[uint32]struct{}{}, size: madeBytes * w.coll.members.Len()}
+		for _, k := range w.keys {
+			c.size += len(k) + entryBytes
+		}
+		if n := h.storeBytes + c.size; n > maxStore {
+			return nil, noStore(n)
+		}
+		for _, id := range w.coll.members.All() {
+			if h.takesPart(id) {
+				c.left++
+			}
+		}
+		h.count(w.coll.store, c.size)
 		calls[w.call] = c
+		h.calling[w.coll] = struct{}{}
 		if w.coll != w.set {
 			w.set.store.asked[c] = collCall{w.coll, w.call}
 		}
 	case c.set != number:
-		return control.Refused("call %d of the set is for the store of process set %d, and for that of %d by another member", w.call, number, c.set)
+		return nil, control.Refused("call %d of the set is for the store of process set %d, and for that of %d by another member", w.call, number, c.set)
 	case !slices.Equal(c.keys, w.keys):
-		return control.Refused("call %d of the set is for %.3q, and for %.3q by another member", w.call, w.keys, c.keys)
+		return nil, control.Refused("call %d of the set is for %.3q, and for %.3q by another member", w.call, w.keys, c.keys)
 	}
-	return nil
+	if _, ok := c.made[w.proc.id.Serial]; !ok {
+		c.made[w.proc.id.Serial] = struct{}{}
+		c.left--
+	}
+	return c, nil
 }
 
 func (s *setStore) has(keys []string) bool {
@@ -151,71 +177,119 @@ func (s *setStore) has(keys []string) bool {
 // trySet answers one who waits, if there is an answer.
 func (h *Head) trySet(t *set, w *wait) {
 	if t.store.has(w.keys) {
+		c := w.setCall()
 		h.unpark(w)
-		h.answerSet(w)
+		h.answerSet(w, c)
 	}
 }
 
-// answerSet answers with what is there, or as a collective call was answered before.
-func (h *Head) answerSet(w *wait) {
-	s := w.set.store
-	var c *setCall
-	if w.coll.store != nil { // nobody may hold the set any more whose members call
-		c = w.coll.store.calls[w.call]
+// setCall is the collective call that a wait is part of; nil: none.
+func (w *wait) setCall() *setCall {
+	if w.call == 0 || w.coll.store == nil { // nobody may hold the set any more whose members call
+		return nil
 	}
+	return w.coll.store.calls[w.call]
+}
+
+// answerSet answers with what is there, or as a collective call was answered before.
+func (h *Head) answerSet(w *wait, c *setCall) {
+	s := w.set.store
 	var body []byte
 	if c != nil {
 		body = c.body
 	}
 	if body == nil {
-		b := &control.ValuesBody{}
-		size := 0
-		for _, k := range w.keys {
-			v, ok := s.vals[k]
-			b.Values = append(b.Values, control.Value{There: ok, Val: v})
-			size += len(v) + 8
+		var err error
+		if body, err = s.values(w.keys); err == nil && c != nil {
+			if n := h.storeBytes + len(body); n > maxStore {
+				err = noStore(n)
+			}
 		}
-		if size > control.MaxBody/2 {
-			h.refuse(w.proc, w.id, control.Refused("values of %d bytes together, at most %d at a time", size, control.MaxBody/2))
+		if err != nil {
+			h.refuse(w.proc, w.id, err)
+			h.sweepCall(w.coll, w.call)
 			return
 		}
-		body = control.Encode(b)
 	}
-	h.send(w.proc, control.AppendFrame(nil, w.id, 0, &control.Reply{Body: body}))
+	h.answer(w.proc, w.id, control.Encoded(body))
 	if c == nil {
 		return
 	}
 	if c.body == nil {
 		c.body = body
-		h.count(w.coll.store, len(body))
+		if w.setCall() == c {
+			c.size += len(body)
+			h.count(w.coll.store, len(body))
+		}
 		delete(s.asked, c)
 		for v := range s.waits { // members who wait in the same call
 			if v.call == w.call && v.coll == w.coll {
 				h.unpark(v)
-				h.answerSet(v)
+				h.answerSet(v, c)
 			}
 		}
 	}
-	c.had[w.proc.id.Serial] = struct{}{}
 	h.sweepCall(w.coll, w.call)
 }
 
-// sweepCall forgets a collective call that all members have made who live.
+// values are those of some keys, as an answer.
+func (s *setStore) values(keys []string) ([]byte, error) {
+	b := &control.ValuesBody{}
+	size := 0
+	for _, k := range keys {
+		v, ok := s.vals[k]
+		b.Values = append(b.Values, control.Value{There: ok, Val: v})
+		size += len(v) + 8
+	}
+	if size > control.MaxBody/2 {
+		return nil, control.Refused("values of %d bytes together, at most %d at a time", size, control.MaxBody/2)
+	}
+	return control.Encode(b), nil
+}
+
+// waitsNoMore: a wait in a collective call is over, with an answer or without.
+func (h *Head) waitsNoMore(w *wait) {
+	if c := w.setCall(); c != nil {
+		c.wait--
+		h.sweepCall(w.coll, w.call)
+	}
+}
+
+// sweepCall forgets a collective call that all members have made who take part in the
+// job, and none of them waits in it.
 func (h *Head) sweepCall(t *set, call uint64) {
-	c := t.store.calls[call]
-	if c == nil || c.body == nil {
+	if t.store == nil || call == 0 {
 		return
 	}
-	for _, id := range t.members.All() {
-		if _, ok := c.had[id.Serial]; ok {
+	if c := t.store.calls[call]; c != nil && c.left == 0 && c.wait == 0 {
+		if in := h.sets[c.set]; in != nil && in.store != nil {
+			delete(in.store.asked, c)
+		}
+		h.dropCall(t, call, c)
+	}
+}
+
+func (h *Head) dropCall(t *set, call uint64, c *setCall) {
+	h.count(t.store, -c.size)
+	delete(t.store.calls, call)
+	if len(t.store.calls) == 0 {
+		delete(h.calling, t)
+	}
+}
+
+// callsNoMore: p takes part in nothing any more, and makes no collective call.
+func (h *Head) callsNoMore(p *proc) {
+	for t := range h.calling {
+		if t.members.Index(p.id) < 0 {
 			continue
 		}
-		if q := h.proc(id); q != nil && q.state <= control.Joined {
-			return
+		for call, c := range t.store.calls {
+			if _, ok := c.made[p.id.Serial]; !ok {
+				c.left--
+				h.sweepCall(t, call)
+			}
 		}
 	}
-	h.count(t.store, -len(c.body))
-	delete(t.store.calls, call)
 }
 
 // dropStore ends the store of a set that is gone.
@@ -234,9 +308,10 @@ func (h *Head) dropStore(number uint32, t *set) {
 	}
 	for c, at := range s.asked { // who has not called yet will find the set gone, too
 		if at.coll.store != nil && at.coll.store.calls[at.call] == c {
-			delete(at.coll.store.calls, at.call)
+			h.dropCall(at.coll, at.call, c)
 		}
 	}
 	h.count(s, -s.bytes)
+	delete(h.calling, t)
 	t.store = nil
 }

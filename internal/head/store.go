@@ -4,8 +4,16 @@ package head
 
 import "gompi/internal/control"
 
-// maxStore bounds the keys and values of a job together, in bytes.
-const maxStore = 1 << 28
+// maxStore bounds the keys and values of a job together, in bytes, with what is kept for
+// collective calls of them; an entry of a table counts as entryBytes beside what it holds.
+const (
+	maxStore   = 1 << 28
+	entryBytes = 64
+)
+
+func noStore(bytes int) error {
+	return control.Refused("store would hold %d bytes, at most %d allowed", bytes, maxStore)
+}
 
 // put stores a value, which the state owns from now on, and wakes who waits
 // for it.
@@ -14,15 +22,16 @@ func (h *Head) put(p *proc, id uint32, key string, val []byte) {
 		h.refuse(p, id, control.Refused("empty key"))
 		return
 	}
-	size := h.storeBytes + len(key) + len(val)
+	size := entryBytes + len(key) + len(val)
 	if old, ok := h.store[key]; ok {
-		size -= len(key) + len(old)
+		size -= entryBytes + len(key) + len(old)
 	}
-	if size > maxStore {
-		h.refuse(p, id, control.Refused("store would hold %d bytes, at most %d allowed", size, maxStore))
+	if n := h.storeBytes + size; n > maxStore && size > 0 {
+		h.refuse(p, id, noStore(n))
 		return
 	}
-	h.store[key], h.storeBytes = val, size
+	h.storeBytes += size
+	h.store[key] = val
 	for w := range h.gets[key] {
 		h.unpark(w)
 		h.answer(w.proc, w.id, &control.ValueBody{Val: val})
@@ -38,7 +47,7 @@ func (h *Head) remove(p *proc, id uint32, key string) {
 		return
 	}
 	delete(h.store, key)
-	h.storeBytes -= len(key) + len(val)
+	h.storeBytes -= entryBytes + len(key) + len(val)
 	h.answer(p, id, nil)
 }
 
@@ -66,8 +75,11 @@ func (h *Head) get(p *proc, f *control.Frame, key string, block bool) error {
 }
 
 // failGets ends the waiting Gets of p: last was the last other process that
-// could have put something.
+// could have put something. Of a newcomer that was turned down the end of the change does.
 func (h *Head) failGets(p, last *proc) {
+	if h.turnedDown(p) {
+		return
+	}
 	for _, w := range p.reqs {
 		if w.key != "" || w.set != nil {
 			h.unparkWith(w, &control.GoneError{Proc: last.id, How: last.how})

@@ -244,7 +244,7 @@ func (h *Head) Sets() []control.SetReport {
 		if t.strange || alone[n] && len(t.names) == 0 && n != h.main && f == nil {
 			continue
 		}
-		r := control.SetReport{Set: h.setName(n), Size: t.members.Len(), Living: len(h.partakers(n)), Main: n == h.main, Pending: t.op != 0}
+		r := control.SetReport{Set: h.setName(n), Size: t.members.Len(), Living: len(h.partakers(n)), Main: n == h.main, Pending: t.op != 0 && !t.undone}
 		if len(t.names) > 1 {
 			r.Names = slices.Clone(t.names[1:])
 		}

@@ -78,6 +78,7 @@ func (h *Head) unpark(w *wait) {
 		h.leaveFence(w)
 	case w.set != nil:
 		delete(w.set.store.waits, w)
+		h.waitsNoMore(w)
 	case w.interest != nil:
 		w.interest.wait = nil
 	case w.behind != nil:

@@ -39,7 +39,7 @@ func (w *world) answered(m *member, id uint32, body []byte) {
 	if err := control.Decode(&r, body); err != nil {
 		w.fail("%v", err)
 	}
-	if r.Status != control.StatusOK {
+	if w.last = r; r.Status != control.StatusOK {
 		w.say("  process %d: request %d fails: %v", m.id.Serial, id, r.Err())
 		if m.refused++; m.asked[id] == nil {
 			w.fail("process %v is refused %d, which it has not asked", m.id, id)

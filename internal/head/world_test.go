@@ -38,6 +38,7 @@ type world struct {
 	read     map[uint32]bool         // operations that members have found committed
 	ends     map[change.State]int
 	log      []string
+	last     control.Reply // to a request
 }
 
 type report struct {
@@ -50,7 +51,7 @@ func newWorld(t *testing.T, seed uint64, hosts, n int) *world {
 		t: t, rng: rand.New(rand.NewPCG(seed, 2)), lost: map[uint32]bool{}, procs: map[uint32]*member{}, pages: map[pageOn]*sheet{},
 		ops: map[uint32]change.State{}, read: map[uint32]bool{}, ends: map[change.State]int{},
 	}
-	w.options = control.Options{Step: 1, Lookahead: 1, Hold: seed%4 == 1, Prepare: seed%5 == 1, Stay: seed%7 < 2}
+	w.options = control.Options{Step: 1, Lookahead: 1, Hold: seed%4 == 1, Prepare: seed%5 == 1}
 	slots := make([]int, hosts)
 	for i := range slots {
 		slots[i] = 4

@@ -68,7 +68,7 @@ func TestAcrossHeadLost(t *testing.T) {
 	a := r.join(0)
 	r.Server.mu.Lock()
 	asked := controltest.Async(t, func() error { return a.Put("k", nil) })
-	tool := r.raw(control.AppendFrame(control.AppendFrame(nil, 0, 0, &control.Tool{}), 1, 0, &control.Empty{Kind: control.KindList}))
+	tool := r.raw(append(control.ShortFrame(0, 0, &control.Tool{}), control.ShortFrame(1, 0, &control.Empty{Kind: control.KindList})...))
 	r.links[0].Break(errors.New("killed"))
 	if err := asked(); err == nil {
 		t.Error("a request without a head is answered")
@@ -100,7 +100,7 @@ func TestAcrossSilentAgent(t *testing.T) {
 
 // What comes from the place of an agent is checked, and may come in pieces.
 func TestAcrossHostileAgent(t *testing.T) {
-	report := func(r control.Report) []byte { return control.AppendFrame(nil, 0, 0, &r) }
+	report := func(r control.Report) []byte { return control.ShortFrame(0, 0, &r) }
 	hello := report(control.Report{Kind: control.ReportHello, Serial: 1})
 	bad := report(control.Report{Kind: control.ReportHello, Serial: 1})
 	bad[control.FrameHead] = 99
@@ -111,10 +111,10 @@ func TestAcrossHostileAgent(t *testing.T) {
 		why  string
 	}{
 		{[]byte("GET / HTTP/1.1\r\n\r\n"), "version"},
-		{control.AppendFrame(nil, 0, 0, &control.Hello{}), "does not belong here"},
-		{control.AppendFrame(nil, 0, 0, &control.Order{Kind: control.OrderCalls}), "does not belong here"},
-		{control.AppendFrame(nil, 0, 2, &control.Report{Kind: control.ReportHello}), "descriptors"},
-		{control.AppendFrame(nil, 1, 0, &control.Report{Kind: control.ReportHello}), "request number"},
+		{control.ShortFrame(0, 0, &control.Hello{}), "does not belong here"},
+		{control.ShortFrame(0, 0, &control.Order{Kind: control.OrderCalls}), "does not belong here"},
+		{control.ShortFrame(0, 2, &control.Report{Kind: control.ReportHello}), "descriptors"},
+		{control.ShortFrame(1, 0, &control.Report{Kind: control.ReportHello}), "request number"},
 		{bad, "unknown report"},
 		{long, "at most"},
 		{hello[:len(hello)-1], "unexpected EOF"},
@@ -171,7 +171,7 @@ func TestAcrossHostileAgent(t *testing.T) {
 func TestAcrossMadProcess(t *testing.T) {
 	r := newRig(t, 2, nil)
 	mad, other := r.rawJoin(0), r.join(1)
-	val := control.AppendFrame(nil, 1, 0, &control.Put{Key: "k", Val: make([]byte, control.MaxValue)})
+	val := control.ShortFrame(1, 0, &control.Put{Key: "k", Val: make([]byte, control.MaxValue)})
 	r.Server.mu.Lock()
 	mad.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
 	wrote := 0

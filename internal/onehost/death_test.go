@@ -189,7 +189,7 @@ func leaveSocketBehind(addr, token string) {
 	if err != nil {
 		panic(err)
 	}
-	if _, err := c.Write(control.AppendFrame(nil, 0, 0, &hello)); err != nil {
+	if _, err := c.Write(control.ShortFrame(0, 0, &hello)); err != nil {
 		panic(err)
 	}
 	if f, err := readFrame(c); err != nil || f.Kind != control.KindWelcome {

@@ -263,7 +263,7 @@ func (s *Server) toolAsks(id toolID, f control.Frame) error {
 			}
 		})
 		if err != nil {
-			l.Send(&control.Order{Kind: control.OrderTool, ID: id.id, Frame: control.AppendFrame(nil, f.ID, 0, control.Failure(err))})
+			l.Send(&control.Order{Kind: control.OrderTool, ID: id.id, Frame: control.ShortFrame(f.ID, 0, control.Failure(err))})
 		}
 		s.step(func() {
 			if s.down.tools[id] == more {

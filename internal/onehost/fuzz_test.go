@@ -15,8 +15,8 @@ import (
 func FuzzState(f *testing.F) {
 	var seed []byte
 	for _, m := range controltest.Samples(6) {
-		seed = append(seed, control.AppendFrame([]byte{1}, 3, 0, m)...)
-		seed = append(seed, control.AppendFrame([]byte{2}, 0, 0, m)...)
+		seed = append(append(seed, 1), control.ShortFrame(3, 0, m)...)
+		seed = append(append(seed, 2), control.ShortFrame(0, 0, m)...)
 		f.Add(seed)
 	}
 	// All members of the first world watch it, and make it grow.
@@ -33,7 +33,7 @@ func FuzzState(f *testing.F) {
 			id = 0
 		}
 		for p := range byte(3) {
-			seed = append(seed, control.AppendFrame([]byte{p}, id, 0, m)...)
+			seed = append(append(seed, p), control.ShortFrame(id, 0, m)...)
 		}
 	}
 	f.Add(seed)

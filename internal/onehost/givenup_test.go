@@ -101,7 +101,7 @@ func (f *foreign) called(ln net.Listener) {
 		err = control.Decode(&m, fr.Body)
 	}
 	if err == nil {
-		_, err = f.conn.Write(control.AppendFrame(nil, 0, 0, &control.Greet{Job: f.job, Port: m.Port}))
+		_, err = f.conn.Write(control.ShortFrame(0, 0, &control.Greet{Job: f.job, Port: m.Port}))
 	}
 	if err != nil {
 		f.t.Fatal(err)
@@ -123,7 +123,7 @@ func (f *foreign) hears(do control.NeighborDo) *control.Neighbor {
 
 func (f *foreign) says(m *control.Neighbor) {
 	f.t.Helper()
-	if _, err := f.conn.Write(control.AppendFrame(nil, 0, 0, m)); err != nil {
+	if _, err := f.conn.Write(control.ShortFrame(0, 0, m)); err != nil {
 		f.t.Fatal(err)
 	}
 }

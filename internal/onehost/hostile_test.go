@@ -49,25 +49,25 @@ func bye(t *testing.T, c *net.UnixConn) string {
 func TestGarbageBeforeHello(t *testing.T) {
 	r := newRig(t, 1, nil)
 	a := r.join(0)
-	big := control.AppendFrame(nil, 0, 0, &control.Hello{})
+	big := control.ShortFrame(0, 0, &control.Hello{})
 	big[control.OffLength+2] = 0xff
 	for _, c := range []struct {
 		send []byte
 		want string
 	}{
 		{[]byte("GET / HTTP/1.1\r\n\r\n"), "version"},
-		{control.AppendFrame(nil, 1, 0, &control.Empty{Kind: control.KindFinalize}), "first frame"},
+		{control.ShortFrame(1, 0, &control.Empty{Kind: control.KindFinalize}), "first frame"},
 		{big, "at most"},
-		{control.AppendFrame(nil, 0, 2, &control.Hello{}), "descriptors"},
-		{control.AppendFrame(nil, 0, 0, &control.Hello{}), "unknown token"},
-		{append(control.AppendFrame(nil, 0, 0, &control.Tool{}), control.AppendFrame(nil, 1, 0, &control.Empty{Kind: control.KindFinalize})...), "does not belong here"},
+		{control.ShortFrame(0, 2, &control.Hello{}), "descriptors"},
+		{control.ShortFrame(0, 0, &control.Hello{}), "unknown token"},
+		{append(control.ShortFrame(0, 0, &control.Tool{}), control.ShortFrame(1, 0, &control.Empty{Kind: control.KindFinalize})...), "does not belong here"},
 		{make([]byte, control.FrameHead), "version"},
 	} {
 		if got := bye(t, r.raw(c.send)); !strings.Contains(got, c.want) {
 			t.Errorf("%.20q: %q; want %q in it", c.send, got, c.want)
 		}
 	}
-	half := r.raw(control.AppendFrame(nil, 0, 0, &control.Hello{})[:7])
+	half := r.raw(control.ShortFrame(0, 0, &control.Hello{})[:7])
 	half.CloseWrite()
 	bye(t, half)
 	a.settle()
@@ -85,12 +85,12 @@ func TestAnotherProtocol(t *testing.T) {
 		frame    []byte
 		want     []string
 	}{
-		{older, control.AppendFrame(nil, 0, 0, &control.Hello{Version: "x"}), []string{"the program has gompi (unknown build), protocol 7", "rebuild the program "}},
-		{newer, control.AppendFrame(nil, 0, 0, &control.Hello{Version: "v9.9.9"}), []string{"the program has gompi v9.9.9, protocol ", "rebuild gompirun "}},
+		{older, control.ShortFrame(0, 0, &control.Hello{Version: "x"}), []string{"the program has gompi (unknown build), protocol 7", "rebuild the program "}},
+		{newer, control.ShortFrame(0, 0, &control.Hello{Version: "v9.9.9"}), []string{"the program has gompi v9.9.9, protocol ", "rebuild gompirun "}},
 		{older, []byte{0, 0, 0, 0, 7, 2, 0, 0, 0, 0, 0, 0}, []string{"gompictl has gompi (unknown build), protocol 7", "rebuild gompictl "}},
-		{newer, control.AppendFrame(nil, 0, 0, &control.Tool{Version: "v9.9.9"}), []string{"gompictl has gompi v9.9.9, protocol ", "rebuild gompirun "}},
-		{older, control.AppendFrame(nil, 0, 0, &control.Greet{}), []string{"the other job's gompirun has gompi (unknown build), protocol 7", "rebuild the other job's gompirun "}},
-		{newer, control.AppendFrame(nil, 0, 0, &control.Greet{Version: "v9.9.9"}), []string{"the other job's gompirun has gompi v9.9.9", "rebuild gompirun "}},
+		{newer, control.ShortFrame(0, 0, &control.Tool{Version: "v9.9.9"}), []string{"gompictl has gompi v9.9.9, protocol ", "rebuild gompirun "}},
+		{older, control.ShortFrame(0, 0, &control.Greet{}), []string{"the other job's gompirun has gompi (unknown build), protocol 7", "rebuild the other job's gompirun "}},
+		{newer, control.ShortFrame(0, 0, &control.Greet{Version: "v9.9.9"}), []string{"the other job's gompirun has gompi v9.9.9", "rebuild gompirun "}},
 	} {
 		c.frame[4] = c.protocol
 		conn := r.raw(c.frame)
@@ -120,22 +120,22 @@ func (r *rig) rawJoin(i int) *net.UnixConn {
 	var m control.Hello
 	hex.Decode(m.Token[:], []byte(r.Token(r.procs[i].Proc)))
 	r.Started(r.procs[i].Proc, os.Getpid())
-	c := r.raw(control.AppendFrame(nil, 0, 0, &m))
+	c := r.raw(control.ShortFrame(0, 0, &m))
 	r.await(fmt.Sprint("joined ", i+1))
 	return c
 }
 
 func TestGarbageAfterHello(t *testing.T) {
-	twice := control.AppendFrame(nil, 4, 0, &control.Get{Key: "k", Wait: true})
-	short := control.AppendFrame(nil, 3, 0, &control.Get{Key: "key", Wait: true})
+	twice := control.ShortFrame(4, 0, &control.Get{Key: "k", Wait: true})
+	short := control.ShortFrame(3, 0, &control.Get{Key: "key", Wait: true})
 	short[control.FrameHead] = 200
 	bad := [][]byte{
-		control.AppendFrame(nil, 0, 0, &control.Get{Key: "k"}),
-		control.AppendFrame(nil, 3, 0, &control.Empty{Kind: control.KindIdle}),
-		control.AppendFrame(nil, 3, 0, &control.Announce{}),
-		control.AppendFrame(nil, 7, 0, &control.Members{Kind: control.KindWatch, Members: wire.MembersOf(wire.ProcID{Job: 5, Serial: 1})}),
-		control.AppendFrame(nil, 0, 0, &control.Text{Kind: control.KindBye, Text: "bye"}),
-		control.AppendFrame(nil, 0, 0, &control.Hello{}),
+		control.ShortFrame(0, 0, &control.Get{Key: "k"}),
+		control.ShortFrame(3, 0, &control.Empty{Kind: control.KindIdle}),
+		control.ShortFrame(3, 0, &control.Announce{}),
+		control.ShortFrame(7, 0, &control.Members{Kind: control.KindWatch, Members: wire.MembersOf(wire.ProcID{Job: 5, Serial: 1})}),
+		control.ShortFrame(0, 0, &control.Text{Kind: control.KindBye, Text: "bye"}),
+		control.ShortFrame(0, 0, &control.Hello{}),
 		append(twice, twice...),
 		short,
 	}
@@ -164,7 +164,7 @@ func TestDroppedHoldsBackReaping(t *testing.T) {
 	r.watch = true
 	dead, other := r.join(0), r.join(1)
 	c := r.rawJoin(2)
-	if _, err := c.Write(control.AppendFrame(nil, 1, 0, &control.Proc{Kind: control.KindContact, Proc: dead.id})); err != nil {
+	if _, err := c.Write(control.ShortFrame(1, 0, &control.Proc{Kind: control.KindContact, Proc: dead.id})); err != nil {
 		t.Fatal(err)
 	}
 	r.reach("pids known", 2) // once from both sides
@@ -193,7 +193,7 @@ func TestStoppedClient(t *testing.T) {
 	val := make([]byte, control.MaxValue)
 	a.must(a.Put("k", val))
 	// Its own requests stop being read long before the hard limit...
-	req := control.AppendFrame(nil, 1, 0, &control.Get{Key: "k", Wait: false})
+	req := control.ShortFrame(1, 0, &control.Get{Key: "k", Wait: false})
 	stopped.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
 	for range 1 << 20 {
 		if _, err := stopped.Write(req); err != nil {
@@ -231,7 +231,7 @@ func TestNoDeathIsLost(t *testing.T) {
 		r.host.Exited(p.Proc, strings.Repeat("signal: killed ", 10), false)
 	}
 	c.SetReadDeadline(time.Now().Add(controltest.Limit))
-	if _, err := c.Write(control.AppendFrame(nil, 0, 0, &control.Members{Kind: control.KindWatch, Members: r.world.Members})); err != nil {
+	if _, err := c.Write(control.ShortFrame(0, 0, &control.Members{Kind: control.KindWatch, Members: r.world.Members})); err != nil {
 		t.Fatal(err)
 	}
 	for next := uint32(1); next <= uint32(n); {
@@ -265,7 +265,7 @@ func TestRandomFrames(t *testing.T) {
 			if control.KindOf(m) == control.KindSpawn {
 				continue
 			}
-			b = control.AppendFrame(b, rnd.Uint32N(3), 0, m)
+			b = append(b, control.ShortFrame(rnd.Uint32N(3), 0, m)...)
 			if rnd.IntN(4) == 0 {
 				b[len(b)-1-rnd.IntN(min(len(b), 40))] = byte(rnd.Uint32())
 			}
@@ -296,10 +296,10 @@ func TestMadRequests(t *testing.T) {
 	t.Cleanup(release) // Close waits for them
 	var b []byte
 	for id := uint32(1); id <= 12; id++ {
-		b = control.AppendFrame(b, id, 0, spawn)
+		b = append(b, control.ShortFrame(id, 0, spawn)...)
 	}
 	for id := uint32(100); id < 30000; id++ {
-		b = control.AppendFrame(b, id, 0, &control.Members{Kind: control.KindFence, Members: scattered})
+		b = append(b, control.ShortFrame(id, 0, &control.Members{Kind: control.KindFence, Members: scattered})...)
 	}
 	go func() {
 		mad.Write(b) // it is refused before all is written
@@ -328,7 +328,7 @@ func TestHeard(t *testing.T) {
 		if i%2 == 0 {
 			last = control.KindFinalize
 		}
-		if _, err := c.Write(control.AppendFrame(nil, 0, 0, &control.Empty{Kind: last})); err != nil {
+		if _, err := c.Write(control.ShortFrame(0, 0, &control.Empty{Kind: last})); err != nil {
 			t.Fatal(err)
 		}
 		c.Close()

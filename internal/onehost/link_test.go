@@ -346,7 +346,7 @@ func TestOrdersForTheEnded(t *testing.T) {
 		t.Fatalf("%d places", n)
 	}
 	for _, o := range []control.Order{
-		{Kind: control.OrderSend, Frame: control.AppendFrame(nil, 0, 0, &control.Empty{Kind: control.KindFinalize})}, {Kind: control.OrderWelcome}, {Kind: control.OrderOver, State: control.Finalized},
+		{Kind: control.OrderSend, Frame: control.ShortFrame(0, 0, &control.Empty{Kind: control.KindFinalize})}, {Kind: control.OrderWelcome}, {Kind: control.OrderOver, State: control.Finalized},
 		{Kind: control.OrderAbandon}, {Kind: control.OrderShut, Text: "x"}, {Kind: control.OrderContact, Contact: &wire.Contact{Proc: a.ProcID}},
 	} {
 		o.Serial = b.Serial

@@ -64,7 +64,7 @@ func (s *Server) call(nb *head.Neighbor, greet *control.Greet) {
 
 // greetOver greets, and reads the answer.
 func greetOver(conn net.Conn, greet, answer *control.Greet) error {
-	if _, err := conn.Write(control.AppendFrame(nil, 0, 0, greet)); err != nil {
+	if _, err := conn.Write(control.ShortFrame(0, 0, greet)); err != nil {
 		return err
 	}
 	b := make([]byte, control.FrameHead)
@@ -97,9 +97,9 @@ func (s *Server) greeted(conn net.Conn, m *control.Greet) {
 		return
 	}
 	nb, err := s.head.Greeted(m)
-	answer := control.AppendFrame(nil, 0, 0, &control.Text{Kind: control.KindBye, Text: fmt.Sprint(err)})
+	answer := control.ShortFrame(0, 0, &control.Text{Kind: control.KindBye, Text: fmt.Sprint(err)})
 	if err == nil {
-		answer = control.AppendFrame(nil, 0, 0, s.head.Greeting(nb))
+		answer = control.ShortFrame(0, 0, s.head.Greeting(nb))
 	}
 	// So little goes into the empty buffer of a socket without a wait.
 	if _, werr := conn.Write(answer); err == nil && werr == nil {

@@ -60,7 +60,7 @@ func TestHostileNeighbor(t *testing.T) {
 		for range 20 {
 			m := control.Neighbor{Do: control.NeighborDo(1 + rng.IntN(int(control.NeighborCut))), ID: uint64(rng.IntN(3)), By: pick(3), Proc: pick(3), Number: uint32(rng.IntN(3)), Port: port, Text: "t", Addrs: []string{"127.0.0.1:1"}}
 			m.Members = wire.NewMembers(wire.Range{First: pick(2).Next(1), Count: 1 + rng.IntN(3)})
-			if _, err := conn.Write(control.AppendFrame(nil, 0, 0, &m)); err != nil {
+			if _, err := conn.Write(control.ShortFrame(0, 0, &m)); err != nil {
 				break // it was dropped
 			}
 			if round%5 == 0 {

@@ -245,8 +245,13 @@ func TestMainSet(t *testing.T) {
 	a, b := r.join(0), r.join(1)
 	set, err := a.DefineSet(wire.MembersOf(b.id))
 	a.must(err)
-	a.must(a.Tell(&control.Set{Kind: control.KindMain, Number: set.Number}))
-	a.must(a.Tell(&control.Set{Kind: control.KindMain, Number: 99}))
+	setMain := func(n uint32) error {
+		return a.Ask(t.Context(), &control.Set{Kind: control.KindMain, Number: n}, &control.Empty{Kind: control.KindReply})
+	}
+	a.must(setMain(set.Number))
+	if err := setMain(99); !errors.Is(err, control.ErrNotFound) {
+		t.Errorf("a set that there is not as the main one: %v", err)
+	}
 	a.must(a.ReleaseSet(set.Number)) // the job holds it
 	a.settle()
 	if n := b.number(control.MainURI); n != set.Number {

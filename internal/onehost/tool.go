@@ -3,6 +3,7 @@
 package onehost
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -112,7 +113,15 @@ func (s *Server) tool(f control.Frame, tell func(frame []byte) bool) error {
 	if err != nil {
 		return err
 	}
-	part := func(m control.Message) bool { return tell(control.AppendFrame(nil, f.ID, 0, m)) }
+	var long error
+	part := func(m control.Message) bool {
+		frame, err := control.AppendFrame(nil, f.ID, 0, m)
+		if err != nil {
+			long = err
+			return false
+		}
+		return tell(frame)
+	}
 	switch m := m.(type) {
 	case *control.Collect:
 		ctx, cancel := context.WithTimeout(context.Background(), max(m.Wait, time.Millisecond))
@@ -146,7 +155,7 @@ func (s *Server) tool(f control.Frame, tell func(frame []byte) bool) error {
 		}
 	}
 	end := &control.Reply{}
-	if err != nil {
+	if err = cmp.Or(err, long); err != nil {
 		end = control.Failure(err)
 	}
 	part(end)

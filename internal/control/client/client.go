@@ -135,7 +135,7 @@ func join(conn *socket, in *fdReader, m *control.Hello, deadline time.Time) (*co
 	if err := conn.SetDeadline(deadline); err != nil {
 		return nil, err
 	}
-	if _, err := conn.Write(control.AppendFrame(nil, 0, 0, m)); err != nil {
+	if _, err := conn.Write(control.ShortFrame(0, 0, m)); err != nil {
 		return nil, err
 	}
 	f, fds, err := in.next()

@@ -26,9 +26,9 @@ func TestClientRefusesGarbage(t *testing.T) {
 	token := strings.Repeat("00", 16)
 	for _, b := range [][]byte{
 		[]byte("SSH-2.0-OpenSSH_9.6\r\n"),
-		control.AppendFrame(nil, 0, 0, &control.Welcome{}),                   // without descriptors
-		control.AppendFrame(nil, 0, 0, &control.Event{Kind: control.EvHost}), // not a welcome
-		control.AppendFrame(nil, 0, 0, &control.Welcome{})[:40],
+		control.ShortFrame(0, 0, &control.Welcome{}),                   // without descriptors
+		control.ShortFrame(0, 0, &control.Event{Kind: control.EvHost}), // not a welcome
+		control.ShortFrame(0, 0, &control.Welcome{})[:40],
 		nil,
 	} {
 		served := controltest.Async(t, func() error {

@@ -63,7 +63,7 @@ func TestLostDescriptors(t *testing.T) {
 		if x.has == control.MostFDs {
 			m = &control.Welcomed{}
 		}
-		data := control.AppendFrame(nil, uint32(i+1), x.has, m)
+		data := control.ShortFrame(uint32(i+1), x.has, m)
 		if _, _, err := out.WriteMsgUnix(data, unix.UnixRights([]int{fd, fd, fd}[:x.has]...), nil); err != nil {
 			t.Fatal(err)
 		}

@@ -45,6 +45,7 @@ var requests = map[control.Kind]abandoned{
 	control.KindUpdate:   {waits: true},
 	control.KindHanded:   {waits: true},
 	control.KindSetPut:   {waits: true},
+	control.KindMain:     {waits: true},
 	control.KindProvide:  {waits: true},
 	control.KindPort:     {waits: true},
 	control.KindMeet:     {waits: true},

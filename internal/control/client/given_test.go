@@ -73,7 +73,7 @@ func (h *head) answers(id uint32, files bool, r *control.Reply) {
 	}
 	var sent error
 	err := h.end.raw.Control(func(fd uintptr) {
-		sent = unix.Sendmsg(int(fd), control.AppendFrame(nil, id, fds, r), rights, nil, 0)
+		sent = unix.Sendmsg(int(fd), control.ShortFrame(id, fds, r), rights, nil, 0)
 	})
 	if err := errors.Join(err, sent); err != nil {
 		h.t.Fatal(err)

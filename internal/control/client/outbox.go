@@ -84,15 +84,17 @@ func (o *outbox) drop(err error) error {
 // all that was told before, as far as the kernel takes it; the rest is the writer's,
 // as is what is only told, so that frames leave together and one of them wakes the
 // agent. The writer begins with the first frame that it gets. mu is held.
-func (c *Client) add(id uint32, m control.Message, atOnce bool) {
+func (c *Client) add(id uint32, m control.Message, atOnce bool) (err error) {
 	o := &c.out
-	o.queue = control.AppendFrame(o.queue, id, 0, m)
+	if o.queue, err = control.AppendFrame(o.queue, id, 0, m); err != nil {
+		return err
+	}
 	if atOnce && o.writing == 0 {
 		n := c.conn.trySend(o.queue)
 		if o.queue = o.queue[n:]; len(o.queue) == 0 {
 			o.queue = nil
 			o.cond.Broadcast() // there is room
-			return
+			return nil
 		}
 	}
 	if o.written == nil {
@@ -100,6 +102,7 @@ func (c *Client) add(id uint32, m control.Message, atOnce bool) {
 		go c.write()
 	}
 	o.cond.Broadcast()
+	return nil
 }
 
 // tell queues a frame that has no answer. It never waits for the head.
@@ -110,7 +113,9 @@ func (c *Client) tell(m control.Message) error {
 	if err := o.ended(); err != nil {
 		return err
 	}
-	c.add(0, m, false)
+	if err := c.add(0, m, false); err != nil {
+		return err
+	}
 	if n := o.unsent(); n > hardUnsent {
 		o.drop(fmt.Errorf("gompirun left %d bytes unread, at most %d allowed", n, hardUnsent))
 		// Not Close, which may wait. The only error is that the connection
@@ -129,7 +134,10 @@ func (c *Client) say(m control.Message) error {
 	if err := o.ended(); err != nil {
 		return err
 	}
-	for c.add(0, m, true); o.unsent() > 0; o.cond.Wait() {
+	for err := c.add(0, m, true); o.unsent() > 0 || err != nil; o.cond.Wait() {
+		if err != nil {
+			return err
+		}
 		if err := o.ended(); err != nil {
 			return err
 		}
@@ -159,8 +167,7 @@ func (c *Client) request(ctx context.Context, id uint32, m control.Message) erro
 	if err := o.ended(); err != nil {
 		return err
 	}
-	c.add(id, m, true)
-	return nil
+	return c.add(id, m, true)
 }
 
 // write is the writer's goroutine: the only one that a head that does not read

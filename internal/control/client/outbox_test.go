@@ -121,7 +121,7 @@ func TestTellNeverWaits(t *testing.T) {
 	if err != nil || f.Kind != control.KindGet {
 		t.Fatalf("frame of kind %d, %v; want the Get", f.Kind, err)
 	}
-	if _, err := head.Write(control.AppendFrame(nil, f.ID, 0, control.Failure(control.NotFound("nothing")))); err != nil {
+	if _, err := head.Write(control.ShortFrame(f.ID, 0, control.Failure(control.NotFound("nothing")))); err != nil {
 		t.Fatal(err)
 	}
 	if err := get(); !errors.Is(err, control.ErrNotFound) {
@@ -188,7 +188,7 @@ func TestTellTooMuch(t *testing.T) {
 // What the head says last is the reason, not the failed write.
 func TestTellAfterBye(t *testing.T) {
 	c, head := deaf(t)
-	if _, err := head.Write(control.AppendFrame(nil, 0, 0, &control.Text{Kind: control.KindBye, Text: "go away"})); err != nil {
+	if _, err := head.Write(control.ShortFrame(0, 0, &control.Text{Kind: control.KindBye, Text: "go away"})); err != nil {
 		t.Fatal(err)
 	}
 	head.Close()

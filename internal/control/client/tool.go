@@ -55,7 +55,7 @@ func DialTool(ctx context.Context, addr string) (*Tool, error) {
 		return nil, fmt.Errorf("job at %s: %w", addr, err)
 	}
 	t := &Tool{conn: conn, in: newFDReader(conn)}
-	if _, err := conn.Write(control.AppendFrame(nil, 0, 0, &control.Tool{Version: version.Gompi()})); err != nil {
+	if _, err := conn.Write(control.ShortFrame(0, 0, &control.Tool{Version: version.Gompi()})); err != nil {
 		t.Close()
 		return nil, fmt.Errorf("job at %s: %w", addr, err)
 	}
@@ -164,7 +164,11 @@ func (t *Tool) ask(ctx context.Context, m control.Message, limit time.Duration, 
 }
 
 func (t *Tool) exchange(m control.Message, part func(body []byte) error) error {
-	if _, err := t.conn.Write(control.AppendFrame(nil, t.id, 0, m)); err != nil {
+	frame, err := control.AppendFrame(nil, t.id, 0, m)
+	if err != nil {
+		return err
+	}
+	if _, err := t.conn.Write(frame); err != nil {
 		return err
 	}
 	for {

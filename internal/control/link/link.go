@@ -84,7 +84,11 @@ func (l *Link) Send(m control.Message) {
 	if l.closing || l.over() {
 		return
 	}
-	l.queue = control.AppendFrame(l.queue, 0, 0, m)
+	var err error
+	if l.queue, err = control.AppendFrame(l.queue, 0, 0, m); err != nil { // news are never lost silently
+		l.drop(err)
+		return
+	}
 	l.cond.Broadcast()
 	if n := l.unsent(); n > HardUnsent {
 		l.drop(fmt.Errorf("the other end left %d bytes unread, at most %d allowed", n, HardUnsent))

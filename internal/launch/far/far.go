@@ -74,7 +74,11 @@ func (s *Setup) Write(conn net.Conn) error {
 	if err := conn.SetWriteDeadline(time.Now().Add(setupWait)); err != nil {
 		return err
 	}
-	if _, err := conn.Write(control.AppendFrame(nil, 0, 0, &control.Errand{Kind: doSetup, Data: data})); err != nil {
+	frame, err := control.AppendFrame(nil, 0, 0, &control.Errand{Kind: doSetup, Data: data})
+	if err != nil {
+		return err
+	}
+	if _, err := conn.Write(frame); err != nil {
 		return err
 	}
 	return conn.SetWriteDeadline(time.Time{})

@@ -21,7 +21,7 @@ import (
 func frames(ms ...control.Message) []byte {
 	var b []byte
 	for _, m := range ms {
-		b = control.AppendFrame(b, 0, 0, m)
+		b = append(b, control.ShortFrame(0, 0, m)...)
 	}
 	return b
 }
