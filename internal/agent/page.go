@@ -266,6 +266,7 @@ func (a *Agent) page(o *control.PageOrder) {
 			a.ring(g) // whoever has nothing else to do waits for it (Watcher.Shown)
 		}
 	case control.PageWithdraw, control.PageBreak:
+		late := g.late() // who reads what is decided may vote still
 		s := g.lines.Withdraw(c)
 		if s == setpage.Accepted {
 			g.handed = true
@@ -277,7 +278,7 @@ func (a *Agent) page(o *control.PageOrder) {
 		if c == g.change {
 			g.word = s
 		}
-		a.tellWord(g.set, c, s, g.iteration(c)).Late = g.late()
+		a.tellWord(g.set, c, s, g.iteration(c)).Late = late
 	case control.PageAccept:
 		g.lines.Accept(c)
 		a.look(g)
