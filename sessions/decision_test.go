@@ -4,7 +4,7 @@ package sessions_test
 
 import (
 	"errors"
-	"strings"
+	"regexp"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -74,8 +74,9 @@ func TestCommitDeadline(t *testing.T) {
 				if op != nil {
 					x, err := op.Decided(ctx)
 					must(err)
-					if want := "the deadline is over: it waited for the votes of rank 2"; round == 0 && (x.State != sessions.RolledBack || !strings.Contains(x.Err.Error(), want)) {
-						t.Errorf("%v %v, want %q", x.State, x.Err, want)
+					// A slow machine has others late, too.
+					if want := regexp.MustCompile(`the deadline is over: it waited for .*ranks? .*\b2\b`); round == 0 && (x.State != sessions.RolledBack || !want.MatchString(x.Err.Error())) {
+						t.Errorf("%v %v, want %v", x.State, x.Err, want)
 					}
 					op.Free()
 				}
