@@ -222,6 +222,12 @@ func mpiRank(what string, args []string) int {
 			c.Abort(code, "enough")
 		}
 		forever()
+	case "idle": // may end at any moment, as Main has it
+		fence()
+		if err := c.Say(&control.Empty{Kind: control.KindIdle}); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
 	case "late": // a non-zero status after Finalize
 		finalize()
 		if odd {

@@ -75,6 +75,6 @@ func (p *Process) fail(code int, err error) {
 // ending anyway.
 const echoWait = time.Second
 
-// Abort ends the whole job with an exit status; 0 becomes 1. It does not
-// return. MPI 4.1 section 9.6.
+// Abort ends the whole job. Its exit status is the low eight bits of code, or 1 if they are
+// 0; gompirun prints code as it is. Abort does not return. MPI 4.1 section 9.6.
 func (c *Comm) Abort(code int) { c.of("Abort").Proc.Abort(code, "at "+engine.Caller()) }

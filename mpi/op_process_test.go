@@ -7,6 +7,7 @@ package mpi_test
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -72,4 +73,23 @@ func insideRank(w *mpi.Comm) error {
 	})
 	_, err := mpi.AllreduceOne(w, 1, op)
 	return err
+}
+
+// The launcher says the code as it was given; the status is never that of success.
+func TestAbortCodes(t *testing.T) {
+	for code, status := range map[string]int{"0": 1, "3": 3, "256": 1, "-1": 255} {
+		r := osRanks(t, 1, []string{"abort", code})
+		if r.Status != status || !strings.Contains(r.Stderr, "called Abort("+code+"): at ") {
+			t.Errorf("Abort(%s): status %d, %s", code, r.Status, r.Stderr)
+		}
+		// Alone, too.
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(self, "rank", "abort", code)
+		if cmd.Run(); cmd.ProcessState.ExitCode() != status {
+			t.Errorf("alone, Abort(%s): status %d", code, cmd.ProcessState.ExitCode())
+		}
+	}
 }

@@ -17,7 +17,9 @@ import (
 
 // NewOp makes an operation of a user's function: inout[i] = in[i] op inout[i]
 // for all i. It must be associative, and commutative unless it is [Op.Ordered];
-// in comes from lower ranks. f may be called from any goroutine of the process.
+// in comes from lower ranks. f must not change in, which may be a buffer of the program or
+// of another process, and must keep neither slice: both are f's only until it returns. f may
+// be called from any goroutine of the process.
 // While it runs the library of this process is locked: other goroutines wait in
 // their calls, and other ranks for what this one should send. So f should be
 // short, and must not call the library or wait for who does; that would hang

@@ -57,6 +57,12 @@ func osRank(w *mpi.Comm, what string, args []string) error {
 		return programsRank(w, args)
 	case "panic":
 		return panickingRank(w)
+	case "abort":
+		code, err := strconv.Atoi(args[0])
+		if err != nil {
+			return err
+		}
+		w.Abort(code)
 	case "stuck":
 		return stuckRank(w)
 	case "inside":

@@ -172,7 +172,7 @@ const curveParts = 96
 
 func (c *policyBench) run(jobs []sim.Job, stdout io.Writer) error {
 	if !c.json {
-		if _, err := fmt.Fprintf(stdout, "%d jobs, %d slots, horizon %v\n%-9s%11s%10s%12s%7s%7s%9s%9s%8s\n", len(jobs), c.slots, c.horizon,
+		if _, err := fmt.Fprintf(stdout, "%d jobs, %d slots, horizon %v\n%-9s %11s %9s %13s %6s %6s %8s %8s %7s\n", len(jobs), c.slots, c.horizon,
 			"policy", "makespan h", "wait s", "turnaround s", "util", "eff", "changes", "stopped", "took s"); err != nil {
 			return err
 		}
@@ -191,7 +191,7 @@ func (c *policyBench) run(jobs []sim.Job, stdout io.Writer) error {
 			err = json.NewEncoder(stdout).Encode(policyLine{"policy", p.Name(), s.Jobs, c.slots, c.horizon.Seconds(), s.Makespan.Seconds(), s.Wait.Seconds(),
 				s.Turnaround.Seconds(), s.Utilisation, s.Efficiency, s.Changes, s.Stopped, took})
 		} else {
-			_, err = fmt.Fprintf(stdout, "%-9s%11.2f%10.0f%12.0f%7.3f%7.3f%9d%9.4f%8.2f\n", p.Name(), s.Makespan.Hours(), s.Wait.Seconds(),
+			_, err = fmt.Fprintf(stdout, "%-9s %11.2f %9.0f %13.0f %6.3f %6.3f %8d %8.4f %7.2f\n", p.Name(), s.Makespan.Hours(), s.Wait.Seconds(),
 				s.Turnaround.Seconds(), s.Utilisation, s.Efficiency, s.Changes, s.Stopped, took)
 		}
 		if err != nil {
@@ -233,7 +233,7 @@ func (c *policyBench) gaps(stdout io.Writer) error {
 		return err
 	}
 	if !c.json {
-		if _, err := fmt.Fprintf(stdout, "%-9s%8s%8s%8s%10s\n", "policy", "cases", "mean", "worst", "optimum"); err != nil {
+		if _, err := fmt.Fprintf(stdout, "%-9s %7s %7s %7s %9s\n", "policy", "cases", "mean", "worst", "optimum"); err != nil {
 			return err
 		}
 	}
@@ -242,7 +242,7 @@ func (c *policyBench) gaps(stdout io.Writer) error {
 		if c.json {
 			err = json.NewEncoder(stdout).Encode(gapLine{"policy", c.policies[i].Name(), g.Cases, g.Mean, g.Worst, best})
 		} else {
-			_, err = fmt.Fprintf(stdout, "%-9s%8d%8.3f%8.3f%9.1f%%\n", c.policies[i].Name(), g.Cases, g.Mean, g.Worst, 100*best)
+			_, err = fmt.Fprintf(stdout, "%-9s %7d %7.3f %7.3f %8.1f%%\n", c.policies[i].Name(), g.Cases, g.Mean, g.Worst, 100*best)
 		}
 		if err != nil {
 			return err

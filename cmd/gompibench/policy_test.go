@@ -11,6 +11,13 @@ import (
 	"testing"
 )
 
+func must(text string, err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	return text
+}
+
 func TestPolicy(t *testing.T) {
 	run := func(in string, args ...string) (string, error) {
 		var b strings.Builder
@@ -28,6 +35,13 @@ func TestPolicy(t *testing.T) {
 	got, err := run("", "--slots", "16", file)
 	if err != nil || strings.Count(got, "\n") != 8 || !strings.Contains(got, "\nascent ") {
 		t.Errorf("%v:\n%s", err, got)
+	}
+	for _, table := range []string{got, must(run("", "--optimum", "5"))} { // no column touches the next
+		for line := range strings.Lines(table) {
+			if n := len(strings.Fields(line)); strings.HasPrefix(line, "ascent ") && n != 9 && n != 5 || strings.Contains(line, "sturnaround") {
+				t.Errorf("%q", line)
+			}
+		}
 	}
 	got, err = run(mix, "--slots", "16", "--policy", "easy,dmr", "--json", "-")
 	var lines []policyLine

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -46,7 +47,12 @@ func openLines(name string) (*lines, error) {
 
 func newLines(name string, f io.Reader) (*lines, error) {
 	l := &lines{name: name, r: bufio.NewReaderSize(f, maxLine)}
-	magic, _ := l.r.Peek(4)
+	magic, _ := l.r.Peek(6)
+	for _, p := range packings {
+		if strings.HasPrefix(string(magic), p.magic) {
+			return nil, l.errorAt(1, "the file is %s: unpack it first (%s)", p.is, p.how)
+		}
+	}
 	switch {
 	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
 		z, err := gzip.NewReader(l.r)
@@ -55,7 +61,7 @@ func newLines(name string, f io.Reader) (*lines, error) {
 		}
 		l.r = bufio.NewReaderSize(z, maxLine)
 		l.close = append(l.close, z.Close)
-	case bytes.Equal(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+	case bytes.HasPrefix(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}):
 		z, err := zstd.NewReader(l.r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 		if err != nil {
 			return nil, l.broken(1, err)
@@ -63,8 +69,25 @@ func newLines(name string, f io.Reader) (*lines, error) {
 		l.r = bufio.NewReaderSize(z, maxLine)
 		l.close = append(l.close, z.IOReadCloser().Close)
 	}
+	if b, _ := l.r.Peek(tarMagic + 5); len(b) == tarMagic+5 && string(b[tarMagic:]) == "ustar" {
+		l.Close()
+		return nil, l.errorAt(1, "the file is a tar archive: unpack it first (tar -xf), the matrix is a file in it")
+	}
 	return l, nil
 }
+
+// packings are what matrices also come in, by the first bytes.
+var packings = []struct{ magic, is, how string }{
+	{"BZh", "compressed by bzip2", "bunzip2"},
+	{"\xfd7zXZ\x00", "compressed by xz", "unxz"},
+	{"PK\x03\x04", "a zip archive", "unzip"},
+	{"\x1f\x9d", "compressed by compress", "uncompress"},
+	{"\x04\x22\x4d\x18", "compressed by lz4", "unlz4"},
+	{"7z\xbc\xaf\x27\x1c", "a 7z archive", "7z x"},
+}
+
+// tarMagic is where the head of a tar archive says what it is.
+const tarMagic = 257
 
 func (l *lines) Close() error {
 	var err error
@@ -104,6 +127,9 @@ func (l *lines) data() ([]byte, error) {
 func (l *lines) broken(line int, err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) || err == io.EOF {
 		return l.errorAt(line, "the compressed file is cut off")
+	}
+	if line > 1 && (errors.Is(err, gzip.ErrHeader) || errors.Is(err, zstd.ErrMagicMismatch)) {
+		return l.errorAt(line, "behind the compressed text the file has bytes that are not compressed: it is damaged, or two files in one")
 	}
 	return l.errorAt(line, "%w", err)
 }

@@ -250,7 +250,7 @@ func parseValue(b []byte, kind kind) (float64, error) {
 		}
 		return float64(i), nil
 	}
-	v, err := strconv.ParseFloat(string(b), 64)
+	v, err := strconv.ParseFloat(fortran(b), 64)
 	switch {
 	case math.IsNaN(v) || math.IsInf(v, 0):
 		return 0, fmt.Errorf("%s is no finite value", quote(b))
@@ -258,6 +258,20 @@ func parseValue(b []byte, kind kind) (float64, error) {
 		return 0, fmt.Errorf("%s is no value", quote(b))
 	}
 	return v, nil
+}
+
+// fortran is a number with the letter of Go's exponents for that of Fortran: 1.0D+00.
+func fortran(b []byte) string {
+	text := string(b)
+	if strings.ContainsAny(text, "xX") {
+		return text // hexadecimal, where d is a digit
+	}
+	return strings.Map(func(r rune) rune {
+		if r == 'd' || r == 'D' {
+			return 'e'
+		}
+		return r
+	}, text)
 }
 
 // find returns the index of the entry in a place, -1 if there is none.

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"archive/tar"
 	"bytes"
 	"fmt"
 	"io"
@@ -51,7 +52,9 @@ func TestReadForms(t *testing.T) {
 		"no end of line": strings.TrimSuffix(tiny, "\n"),
 		"tabs":           strings.Replace(tiny, "2 1 -1", " \t2\t1  -1 \t", 1),
 		"general":        general,
+		"Fortran":        strings.NewReplacer("-1\n", "-1.0D+00\n", " 4\n", " 0.4d1\n").Replace(tiny),
 		"gzip":           string(zip(t, tiny)),
+		"two members":    string(zip(t, tiny[:60])) + string(zip(t, tiny[60:])),
 		"zstd":           string(zstandard(t, tiny)),
 	} {
 		a, err := parseText("t.mtx", text)
@@ -86,6 +89,7 @@ func TestReadDamaged(t *testing.T) {
 	const head = "%%MatrixMarket matrix coordinate real symmetric\n"
 	const general = "%%MatrixMarket matrix coordinate real general\n"
 	packed, squeezed := zip(t, tiny), zstandard(t, tiny)
+	tarred := archive(t, "tiny/tiny.mtx", tiny)
 	flipped := slices.Clone(packed)
 	flipped[len(flipped)-8] ^= 1 // the checksum
 	for name, c := range map[string]struct {
@@ -142,6 +146,18 @@ func TestReadDamaged(t *testing.T) {
 		"gzip checksum":     {string(flipped), 11, "checksum"},
 		"zstd cut":          {string(squeezed[:len(squeezed)-5]), 1, "cut off"},
 		"zstd window":       {"\x28\xb5\x2f\xfd\x00\xb8", 1, "window"},
+		"gzip, garbage":     {string(packed) + "garbage behind it\n", 0, "bytes that are not compressed"},
+		"gzip, zeros":       {string(packed) + strings.Repeat("\x00", 512), 0, "bytes that are not compressed"},
+		"gzip, text":        {string(packed) + tiny, 0, "bytes that are not compressed"},
+		"zstd, garbage":     {string(squeezed) + "garbage behind it\n", 0, "bytes that are not compressed"},
+		"tar":               {tarred, 1, "is a tar archive: unpack it first (tar -xf)"},
+		"tar.gz":            {string(zip(t, tarred)), 1, "is a tar archive"},
+		"tar.zst":           {string(zstandard(t, tarred)), 1, "is a tar archive"},
+		"bz2":               {"BZh91AY&SY\x01\x02", 1, "is compressed by bzip2: unpack it first (bunzip2)"},
+		"xz":                {"\xfd7zXZ\x00\x00\x04", 1, "is compressed by xz: unpack it first (unxz)"},
+		"zip":               {"PK\x03\x04\x14\x00", 1, "is a zip archive: unpack it first (unzip)"},
+		"Fortran's word":    {head + "1 1 1\n1 1 D\n", 3, `"D" is no value`},
+		"Fortran's NaN":     {head + "1 1 1\n1 1 1.0D+999\n", 3, `"1.0D+999" is no finite value`},
 	} {
 		a, err := parseText("t.mtx", c.text)
 		if err == nil {
@@ -248,6 +264,15 @@ func FuzzReadVector(f *testing.F) {
 			t.Errorf("%v", v)
 		}
 	})
+}
+
+func archive(t testing.TB, name, text string) string {
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: int64(len(text))}); err != nil {
+		t.Fatal(err)
+	}
+	return string(pack(t, &b, w, text))
 }
 
 func zip(t testing.TB, text string) []byte {

@@ -142,6 +142,9 @@ func (l *Listener) miss(s *Proc) {
 			return
 		}
 		delete(l.missing, s.serial)
+		if s.state != control.Joined {
+			return // it may end at any moment, the head has found: it has left
+		}
 		if l.cfg.Lost != nil {
 			l.agent.call(l.cfg.Lost, s)
 		} else {

@@ -118,7 +118,7 @@ func (a *alone) SpawnAll(context.Context, *control.Spawn) (control.SpawnBody, er
 }
 
 func (a *alone) Abort(code int, _ string) error {
-	os.Exit(code)
+	os.Exit(abortStatus(code))
 	return nil
 }
 

@@ -170,7 +170,7 @@ func (p *Process) listen(b Boot) {
 		ev, err := p.Control.Next()
 		if err != nil {
 			if !p.done.Load() {
-				p.lost(b, fmt.Errorf("gompi: the connection to gompirun is lost: %w", err))
+				p.lost(b, fmt.Errorf("gompi: the connection to gompirun is lost: %w", control.Without(err, control.ErrLost)))
 			}
 			return
 		}
@@ -367,22 +367,27 @@ func (p *Process) Noted(op calls.Name) (done func()) {
 	return func() { p.book.Leave(slot) }
 }
 
-// Abort ends the whole job with an exit status; 0 becomes 1. It does not
-// return.
+// Abort ends the whole job with the low eight bits of code as exit status; 0 becomes 1. The
+// launcher says the code as it is. It does not return.
 func (p *Process) Abort(code int, msg string) {
-	if code == 0 {
-		code = 1
-	}
 	if p.os {
 		if p.Control.Abort(code, msg) == nil {
 			// The launcher's signal ends this process; the exit is for a
 			// launcher that does not come to it.
 			time.Sleep(abortGrace)
 		}
-		os.Exit(code)
+		os.Exit(abortStatus(code))
 	}
 	p.Control.Abort(code, msg)
 	runtime.Goexit()
+}
+
+// abortStatus is never 0: that would be success, and the system keeps eight bits.
+func abortStatus(code int) int {
+	if code &= 0xff; code != 0 {
+		return code
+	}
+	return 1
 }
 
 // Hear makes each write to fd wake the process if it sleeps, so that its waits look
