@@ -232,8 +232,8 @@ func drop(r *remote.Region, lost bool) {
 // every rank has called it, and gives up the memory that the window was made
 // with; slices that Memory and SharedQuery gave must not be used any more. An
 // epoch of the caller that is open, but for one of Fence, is ErrRMASync, and the
-// window stays; so it does if w's context ends while accesses of the caller's
-// other goroutines are under way. Attributes are deleted first. With another error the window is
+// window stays, as it does on the other ranks, where Free is ErrAborted; so it does if w's
+// context ends while accesses of the caller's other goroutines are under way. Attributes are deleted first. With another error the window is
 // freed nevertheless; if a rank has failed, or w's context ends before all
 // have called Free, memory that the window allocated is never used again.
 // Collective. MPI 4.1 section 12.2.5.
@@ -242,20 +242,24 @@ func (w *Window) Free() error {
 	if err != nil {
 		return err
 	}
-	if err := c.epochs.collective(w, opFree); err != nil {
+	if err := c.epochs.collective(w, opFree, nil); err != nil {
 		return err
 	}
 	if err := w.quiesce(opFree); err != nil {
-		c.epochs.mu.Lock()
-		c.epochs.fence = closed
-		c.epochs.mu.Unlock()
+		w.refuse(opFree)
+		c.epochs.over()
 		return err
 	}
 	err = w.settle(opFree, atTarget)
 	if errors.Is(err, mpi.ErrClosed) { // who closed it knows why
 		err = nil
 	}
-	err = w.meet(opFree, err)
+	ends, err := w.meet(opFree, err)
+	if err != nil && !ends {
+		c.resume()
+		c.epochs.over()
+		return err
+	}
 	return errors.Join(err, c.end(err != nil))
 }
 

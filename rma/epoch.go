@@ -74,11 +74,13 @@ type epochs struct {
 	locks  []stage // by rank, once there was a Lock
 	locked int     // how many of them are not closed
 
-	taken   []*target // that LockAll has locked
-	starts  []int     // ranks of the epoch of Start
-	posts   []int     // ranks of the epoch of Post
-	counts  []pair    // by rank, once there was a Start or Post
-	barrier uint64    // how many barriers the caller has entered
+	taken  []*target // that LockAll has locked
+	starts []int     // ranks of the epoch of Start
+	posts  []int     // ranks of the epoch of Post
+	counts []pair    // by rank, once there was a Start or Post
+	// Of the caller of Fence or Free: how many barriers it has entered, how many of the last it
+	// has given up in a row, and the word by which another rank has given up the last one.
+	barrier, run, heard uint64
 }
 
 // pair counts the epochs with one other rank.
@@ -87,18 +89,34 @@ type pair struct {
 	started, completed uint64 // accesses to it: begun, ended
 }
 
-// collective ends what a Fence or Free cannot be called in.
-func (x *epochs) collective(w *Window, op calls.Name) error {
+// collective begins a Fence or Free, or says why it cannot be called; wrong is what else is
+// wrong with it. The others are told, unless another goroutine is in such a call: theirs meets
+// that.
+func (x *epochs) collective(w *Window, op calls.Name, wrong error) error {
 	x.mu.Lock()
-	what := x.accessAll()
+	running, what := x.fence != closed, x.accessAll()
 	if what == "" && x.post != closed {
 		what = "the epoch of Post is not over"
 	}
-	if what == "" {
+	if !running {
 		x.fence = changing
 	}
 	x.mu.Unlock()
-	return w.core.misplaced(op, mpi.ProcNull, what)
+	if wrong == nil {
+		wrong = w.core.misplaced(op, mpi.ProcNull, what)
+	}
+	if wrong != nil && !running {
+		w.refuse(op)
+		x.over()
+	}
+	return wrong
+}
+
+// over ends a Fence, or a Free after which the window is still there.
+func (x *epochs) over() {
+	x.mu.Lock()
+	x.fence = closed
+	x.mu.Unlock()
 }
 
 // apart ends the epoch that the last Fence offers, or says that it was begun:

@@ -16,29 +16,27 @@ const opFence calls.Name = "Window.Fence"
 // ended by a Fence before the caller locks or starts anything. All accesses made before it by any rank have happened
 // at their targets when it returns. assert may have NoStore, NoPut, NoPrecede
 // and NoSucceed. It is a barrier. While a lock is held, or an epoch of Start or
-// Post is open, it is ErrRMASync. If it fails otherwise it does so on all ranks,
-// on those that could have gone on with ErrAborted. Collective. MPI 4.1 section 12.5.1.
+// Post is open, it is ErrRMASync. If it fails on a rank it does so on all ranks, on
+// those that could have gone on with ErrAborted; the window can be used on: what was
+// accessed in the epoch that the Fence should have ended may have happened or not.
+// Collective. MPI 4.1 section 12.5.1.
 func (w *Window) Fence(assert Assert) error {
 	c, err := w.alive(opFence)
 	if err != nil {
 		return err
 	}
-	if err := c.asserts(opFence, assert, NoStore|NoPut|NoPrecede|NoSucceed); err != nil {
+	wrong := c.asserts(opFence, assert, NoStore|NoPut|NoPrecede|NoSucceed)
+	if err := c.epochs.collective(w, opFence, wrong); err != nil {
 		return err
 	}
-	if err := c.epochs.collective(w, opFence); err != nil {
-		return err
-	}
-	err = w.meet(opFence, w.settle(opFence, atTarget))
+	_, err = w.meet(opFence, w.settle(opFence, atTarget))
 	c.admitted.And(^byFence)
 	if assert&NoSucceed == 0 && err == nil {
 		c.admitted.Or(offered)
 	} else {
 		c.admitted.And(^offered)
 	}
-	c.epochs.mu.Lock()
-	c.epochs.fence = closed
-	c.epochs.mu.Unlock()
+	c.epochs.over()
 	return err
 }
 
@@ -56,33 +54,52 @@ func (c *core) children() int {
 }
 
 // meet returns when all ranks have called it. If it fails on one, or that was
-// called with an error, it does on all: those it has to do with are told. Called
-// by one goroutine at a time.
-func (w *Window) meet(op calls.Name, err error) error {
-	c := w.core
-	c.epochs.barrier++
-	n := c.epochs.barrier
+// called with an error, it does on all: those it has to do with are told. ends: this
+// rank meets the others no more, because its Free has failed, but not as another rank could
+// not make its own, or because another one does so. Called by one goroutine at a time.
+func (w *Window) meet(op calls.Name, err error) (ends bool, _ error) {
+	x := &w.core.epochs
+	x.barrier++
+	x.heard = 0
 	if err == nil {
 		err = w.expired(op)
 	}
 	if err == nil {
-		err = w.enter(op, n)
+		err = w.enter(op, x.barrier)
 	}
 	if err == nil {
-		return nil
+		x.run = 0
+		return false, nil
 	}
-	n |= givenUp
+	flags := x.heard & final
+	if op == opFree && x.heard == 0 {
+		flags = final
+	}
 	if errors.Is(err, mpi.ErrProcFailed) {
-		n |= bereft
+		flags |= bereft
 	}
-	// Who cannot be told is gone.
+	w.giveUp(op, flags)
+	return flags&final != 0, err
+}
+
+// refuse tells the others that this rank cannot call what it was to meet them in. It does
+// not wait.
+func (w *Window) refuse(op calls.Name) {
+	w.core.epochs.barrier++
+	w.giveUp(op, 0)
+}
+
+// giveUp tells of the last barrier that it is given up. Who cannot be told is gone.
+func (w *Window) giveUp(op calls.Name, flags uint64) {
+	c, x := w.core, &w.core.epochs
+	x.run++
+	n := gaveUp(x.barrier, x.run, flags)
 	if c.rank > 0 {
 		w.signal(op, c.parent(), c.upWord(), n)
 	}
 	for k := range c.children() {
 		w.signal(op, c.firstChild()+k, c.words.down, n)
 	}
-	return err
 }
 
 func (w *Window) enter(op calls.Name, n uint64) error {
@@ -99,7 +116,11 @@ func (w *Window) enter(op calls.Name, n uint64) error {
 	if c.rank > 0 {
 		// A parent that has given the window up, or has left the job after it
 		// was told of a failure, has said so before.
-		err := w.signal(op, c.parent(), c.upWord(), n)
+		up := n
+		if run := c.epochs.run; run > 0 { // which the parent may still have to learn
+			up = gaveUp(n, run, before)
+		}
+		err := w.signal(op, c.parent(), c.upWord(), up)
 		if err != nil && !errors.Is(err, mpi.ErrClosed) && !errors.Is(err, mpi.ErrLeft) {
 			return err
 		}

@@ -135,7 +135,7 @@ func (w *Window) forsake() {
 		x.counts[r].started++
 		x.counts[r].completed++
 		// Who cannot be told is gone.
-		_ = w.signal(opStart, r, c.words.complete+c.rank, x.counts[r].completed|givenUp|bereft)
+		_ = w.signal(opStart, r, c.words.complete+c.rank, gaveUp(x.counts[r].completed, 1, bereft))
 	}
 }
 

@@ -29,7 +29,7 @@ func TestToldOfNoDeath(t *testing.T) {
 		}
 		c := win.core
 		c.epochs.barrier++
-		if err := win.signal(opFence, c.parent(), c.upWord(), c.epochs.barrier|givenUp|bereft); err != nil {
+		if err := win.signal(opFence, c.parent(), c.upWord(), gaveUp(c.epochs.barrier, 1, bereft)); err != nil {
 			t.Error(err)
 		}
 	})

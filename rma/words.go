@@ -24,13 +24,43 @@ type words struct {
 	up, down, post, complete, lock, total int
 }
 
-// In a count of barriers: the last one was given up by the writer or somebody
-// behind it, perhaps because a process has failed.
+// A word of up, down and complete counts, and says which of the last were given up by the
+// writer or by somebody behind it. Who gives up does not wait, and may be some counts ahead
+// when the word is read:
+//
+//	bits 0..46   the count
+//	bits 47..59  how many in a row were given up
+//	bit 60       final: the writer takes part in none that follows
+//	bit 61       before: the count itself was not given up, those before it were
+//	bit 62       bereft: because a process has failed
+//	bit 63       givenUp: some were
 const (
 	givenUp = 1 << 63
 	bereft  = 1 << 62
-	flags   = givenUp | bereft
+	before  = 1 << 61
+	final   = 1 << 60
+
+	countMask = 1<<47 - 1
+	runShift  = 47
+	maxRun    = 1<<13 - 1
 )
+
+// gaveUp is the word of one whose last run counts up to n were given up.
+func gaveUp(n, run, flags uint64) uint64 {
+	return n | min(run, maxRun)<<runShift | givenUp | flags
+}
+
+// givesUp reports whether a word says that count n was given up.
+func givesUp(v, n uint64) bool {
+	if v&(givenUp|final) != givenUp {
+		return v&final != 0
+	}
+	last := v & countMask
+	if v&before != 0 {
+		last--
+	}
+	return n <= last && n+v>>runShift&maxRun > last
+}
 
 func layWords(size int) words {
 	w := words{down: min(size-1, barrierDegree)}
@@ -49,8 +79,8 @@ type pending struct {
 	rank0  int // whose that is
 	n      int
 	value  uint64
-	group  []int // whose failure ends the wait; nil: that of any rank
-	died   bool  // the writer of a word has told of a death
+	group  []int  // whose failure ends the wait; nil: that of any rank
+	heard  uint64 // the word by which another rank has given up; 0: none has
 	over   func() (bool, *fault.Fault)
 	asleep func(bool)
 	missed func(rank int32, failed bool) bool
@@ -60,10 +90,10 @@ type pending struct {
 func (p *pending) ready() (bool, *fault.Fault) {
 	for ; p.n > 0; p.n-- {
 		switch v := p.region.Word(p.word + p.n - 1); {
-		case v&^flags < p.value:
-			return false, nil
-		case v&^flags == p.value && v&flags != 0:
+		case givesUp(v, p.value):
 			return true, p.told(v)
+		case v&countMask < p.value:
+			return false, nil
 		}
 	}
 	return true, nil
@@ -71,14 +101,14 @@ func (p *pending) ready() (bool, *fault.Fault) {
 
 // told is the fault that another rank has told of.
 func (p *pending) told(v uint64) *fault.Fault {
-	p.died = v&bereft != 0
+	p.heard = v
 	return &fault.Fault{Class: fault.Aborted, Peer: int32(p.rank0 + p.n - 1)}
 }
 
 // learn is the fault of a wait. What another tells of a death counts when this
 // process has heard of it, which may be later.
 func (w *Window) learn(p *pending, f *fault.Fault) *fault.Fault {
-	if f != nil && p.died {
+	if f != nil && p.heard&bereft != 0 {
 		if death := w.core.engine.LearnFailure(w.core.ctx, p.Op, w.user); death != nil {
 			return death
 		}
@@ -93,7 +123,7 @@ func (p *pending) misses(rank int32, failed bool) bool {
 		return true
 	}
 	k := int(rank) - p.rank0
-	return k >= 0 && k < p.n && p.region.Word(p.word+k)&^flags < p.value
+	return k >= 0 && k < p.n && p.region.Word(p.word+k)&countMask < p.value
 }
 
 // setAsleep tells the writers of the words.
@@ -114,7 +144,7 @@ func (w *Window) wait(op calls.Name, rank int) *pending {
 }
 
 func (w *Window) done(p *pending) {
-	p.User, p.Ctx, p.region, p.group, p.died = nil, nil, nil, nil, false
+	p.User, p.Ctx, p.region, p.group, p.heard = nil, nil, nil, nil, 0
 	w.core.space.Waits.Put(p)
 }
 
@@ -124,6 +154,7 @@ func (w *Window) await(op calls.Name, rank0, word, n int, value uint64) error {
 	p := w.wait(op, match.Any)
 	p.rank0, p.word, p.n, p.value, p.group, p.Needs = rank0, word, n, value, nil, p.missed
 	f := w.learn(p, w.core.engine.Await(&p.Await))
+	w.core.epochs.heard = p.heard
 	w.done(p)
 	return w.core.fault(op, match.Any, f)
 }
