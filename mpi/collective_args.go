@@ -14,7 +14,7 @@ import (
 )
 
 // buffers sets In and Out, of which one may be the zero Buf. Both must consist
-// of the same basic elements.
+// of the same basic elements, unless one has none.
 func (a *call) buffers(in, out Buf) bool {
 	s, r := in.b.Type, out.b.Type
 	for _, t := range [...]*dtype.Type{s, r} {
@@ -25,12 +25,12 @@ func (a *call) buffers(in, out Buf) bool {
 	}
 	switch {
 	case s == r:
-	case s == nil || r == nil:
+	case in.b.Bytes() == 0 || out.b.Bytes() == 0:
+		if r == nil || out.b.Bytes() == 0 && in.b.Bytes() > 0 {
+			r = s
+		}
 	case !sameBase(s.Base(), r.Base()):
 		return a.bad(ErrType, "%s to send, %s to receive, which have other basic elements", s.Name, r.Name)
-	}
-	if r == nil {
-		r = s
 	}
 	if r != nil {
 		a.Unit = r.Unit()
@@ -49,7 +49,7 @@ func (a *call) units(b buffer.Buf) int64 { return dtype.Quo(b.Bytes(), a.Unit) }
 
 // perElement is how many units an element of b has.
 func (a *call) perElement(b buffer.Buf) int64 {
-	if b.Type == nil {
+	if b.Type == nil || b.Bytes() == 0 && b.Type.Size > 0 { // the unit may be the other buffer's
 		return 1
 	}
 	return dtype.Quo(b.Type.Size, a.Unit)

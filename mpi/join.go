@@ -16,6 +16,7 @@ var program struct { //archtest:global a program joins its job once, however man
 	proc  *Process // nil: it has not joined, or has left
 	users int      // Init and Acquire without their Finalize and Release
 	rests bool     // there were users: see Process.rest
+	over  bool     // Finalize was the last use of Init: sessions alone may be opened
 }
 
 type processKey struct{}
@@ -36,6 +37,8 @@ func Acquire(ctx context.Context) (*Process, error) {
 		}
 		return p, nil
 	}
+	program.Lock()
+	defer program.Unlock()
 	return join()
 }
 
@@ -51,11 +54,17 @@ func (p *Process) Release(ctx context.Context) error {
 // Init joins the job that gompirun has started this program in; without
 // gompirun the process is rank 0 of 1. Where a session has joined before, it is
 // the same process. MPI 4.1 section 11.2.1.
-func Init() (*Process, error) { return join() }
-
-func join() (*Process, error) {
+func Init() (*Process, error) {
 	program.Lock()
 	defer program.Unlock()
+	if program.over {
+		return nil, finalized("Init")
+	}
+	return join()
+}
+
+// join is a new use of the program's process, which is locked.
+func join() (*Process, error) {
 	if program.proc == nil {
 		b, err := core.Join()
 		if err != nil {
@@ -91,6 +100,8 @@ func (p *Process) leave(end func(*Process) error) error {
 		program.Unlock()
 		defer program.Lock()
 		return p.finalize()
+	case program.users == 0:
+		return finalized("Finalize")
 	case program.users > 1:
 		program.users--
 		return nil

@@ -89,3 +89,54 @@ func TestAfterMain(t *testing.T) {
 		}
 	}
 }
+
+// finalizedRank calls Init and Finalize, and goes on with what sessions use.
+func finalizedRank() {
+	ctx := context.Background()
+	p, err := mpi.Init()
+	if err == nil {
+		err = p.World().Barrier()
+	}
+	if err != nil {
+		fmt.Println("before Finalize:", err)
+		return
+	}
+	if err := p.Finalize(); err != nil {
+		fmt.Println("Finalize:", err)
+	}
+	if err := p.Finalize(); !errors.Is(err, mpi.ErrFinalized) {
+		fmt.Println("Finalize again:", err)
+	}
+	if _, err := mpi.Init(); !errors.Is(err, mpi.ErrFinalized) {
+		fmt.Println("Init again:", err)
+	}
+	if err := p.World().Barrier(); err == nil {
+		fmt.Println("the world of the finalized can be used")
+	}
+	for i := range 2 {
+		q, err := mpi.Acquire(ctx)
+		if err != nil {
+			fmt.Println("acquire:", err)
+			return
+		}
+		c, err := mpi.CommFromGroup(q.World().Group(), fmt.Sprint("finalized ", i))
+		if err != nil {
+			fmt.Println("comm:", err)
+			return
+		}
+		if sum, err := mpi.AllreduceOne(c, 1, mpi.Sum); err != nil || sum != c.Size() {
+			fmt.Println("sum", sum, err)
+		}
+		if err := errors.Join(c.Free(), q.Release(ctx)); err != nil {
+			fmt.Println("release:", err)
+		}
+	}
+}
+
+// Sessions may be opened after Finalize, of a process that was launched as of one alone.
+func TestAfterFinalize(t *testing.T) {
+	r := osRanks(t, 3, []string{"finalized"})
+	if out := r.Stdout + r.Stderr; r.Status != 0 || out != "" {
+		t.Errorf("status %d:\n%s", r.Status, out)
+	}
+}

@@ -26,16 +26,14 @@ const MaxPartitions = 1 << 16
 
 const _ = -uint(MaxPartitions ^ engine.MaxPartitions) // they are equal
 
-// partition is what a Persistent holds of a partitioned operation. Immutable
-// but for started, guarded by Persistent.mu.
+// partition is what a Persistent holds of a partitioned operation. Immutable.
 type partition struct {
-	p       *engine.Partitioned // nil with ProcNull
-	buf     buffer.Buf
-	parts   int
-	peer    int
-	tag     int
-	send    bool
-	started bool
+	p     *engine.Partitioned // nil with ProcNull
+	buf   buffer.Buf
+	parts int
+	peer  int
+	tag   int
+	send  bool
 }
 
 func (p *partition) use(op calls.Name) core.Use {
@@ -162,8 +160,9 @@ func (p *Persistent) ready(op calls.Name, lo, hi int) error {
 	return nil
 }
 
-// Parrived reports whether partition i of a PrecvInit that was started has
-// arrived; true after Wait. It does not block. MPI 4.1 section 4.2.3.
+// Parrived reports whether partition i of a PrecvInit has arrived. It is true of one that is
+// not active: after Wait, and before the first Start. It does not block.
+// MPI 4.1 section 4.2.3.
 func (p *Persistent) Parrived(i int) (bool, error) {
 	if err := p.usable(opParrived, false); err != nil {
 		return false, err
@@ -174,12 +173,6 @@ func (p *Persistent) Parrived(i int) (bool, error) {
 	}
 	if p.kind == nullKind {
 		return true, nil
-	}
-	p.mu.Lock()
-	started := p.part.started
-	p.mu.Unlock()
-	if !started {
-		return false, p.c.raise(p.stateError(opParrived, "inactive"))
 	}
 	size := p.part.buf.Bytes() / int64(n)
 	return p.c.core.Engine.PartArrived(p.part.p, int64(i)*size, int64(i+1)*size), nil

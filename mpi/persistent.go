@@ -191,7 +191,6 @@ func (p *Persistent) start() *Error {
 		p.h = e.Icollective(ctx, &p.coll)
 	case partKind:
 		p.h = e.PartStart(p.part.p)
-		p.part.started = true
 	case bufferedKind:
 		if err := p.c.bsend(&p.send); err != nil {
 			return err

@@ -105,7 +105,7 @@ func (p *Process) putScalar(s *scalar) { p.scalars.Put(s) }
 // has left, and tells the launcher. Every process must call it before it
 // exits; it is not a barrier. The attributes of SELF are deleted first. It
 // returns an error if requests were never completed. Nothing may be called
-// afterwards. MPI 4.1 section 11.2.2.
+// afterwards, but sessions may be opened (sessions.Open). MPI 4.1 section 11.2.2.
 //
 // A session that was opened without the process's context holds the process, which
 // takes part in the job as long as there is one.
@@ -123,9 +123,13 @@ func (p *Process) finalize() error {
 	return p.end((*core.Process).Finalize)
 }
 
-// finalizeProgram is finalize of the program's process: another Init joins anew, if
-// that can be.
+// finalizeProgram is finalize of the program's process. One that was launched joins its job
+// once, so it rests: sessions may be opened yet. Of another one the next use joins anew.
 func (p *Process) finalizeProgram() error {
+	if p.core.Launched() {
+		program.over = true
+		return p.rest()
+	}
 	program.proc, program.rests = nil, false
 	return p.finalize()
 }

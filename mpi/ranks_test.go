@@ -30,6 +30,10 @@ func TestMain(m *testing.M) {
 		if what == "neighbor" && os.Getenv("GOMPI_RANK") != "0" && args[2] == "joins" {
 			<-time.After(500 * time.Millisecond)
 		}
+		if what == "finalized" {
+			finalizedRank()
+			return
+		}
 		mpi.Main(func(_ context.Context, w *mpi.Comm) error { return osRank(w, what, args) })
 		if what == "again" {
 			againRank(args)

@@ -14,6 +14,12 @@ import (
 	"gompi/internal/wire"
 )
 
+// Launched reports whether the process has a launcher, whose job it joins once.
+func (p *Process) Launched() bool {
+	_, nobody := p.Control.(*alone)
+	return !nobody
+}
+
 // alone is the control plane of a process that nobody launched.
 type alone struct {
 	mu     sync.Mutex

@@ -46,8 +46,8 @@ const _ = noPart - 1 - uint(dtype.NumKinds)
 // elements describes the basic elements of a call: words, kind and size.
 func elements(a *engine.CollArgs) (name string, kind dtype.Kind) {
 	t := a.Out.Type
-	if t == nil {
-		t = a.In.Type
+	if in := a.In.Type; t == nil || in != nil && in.Size > 0 && (t.Size == 0 || a.Out.Bytes() == 0 && a.In.Bytes() > 0) {
+		t = in
 	}
 	if t == nil {
 		return "", dtype.Opaque
@@ -62,7 +62,8 @@ func elements(a *engine.CollArgs) (name string, kind dtype.Kind) {
 func (c *Comm) describe(a *engine.CollArgs, d []byte) {
 	x := &a.Args
 	elem, kind := elements(a)
-	words, count := string(a.Op), x.Count
+	words, count, unit := string(a.Op), x.Count, a.Unit
+	nothing := a.In.Bytes()+a.Out.Bytes() == 0
 	switch x.Op {
 	case collectives.OpBarrier:
 	case collectives.OpAllgatherv, collectives.OpReduceScatter:
@@ -71,10 +72,16 @@ func (c *Comm) describe(a *engine.CollArgs, d []byte) {
 	case collectives.OpGatherv, collectives.OpScatterv, collectives.OpAlltoallv, collectives.OpNeighborAllgatherv, collectives.OpNeighborAlltoallv:
 		words += " of " + elem
 		count = 0
+		if !hasElements(a) { // those of the others go with every type
+			kind = noPart
+		}
 	default:
 		words += fmt.Sprintf(" of %d %s", x.Count, elem)
 		if x.Op >= collectives.OpNeighborAllgather {
 			count = 0
+		}
+		if nothing { // whatever the type is of which there is none
+			kind, unit = dtype.Opaque, 1
 		}
 	}
 	root := 0
@@ -110,10 +117,20 @@ func (c *Comm) describe(a *engine.CollArgs, d []byte) {
 	b = append(d[:callPart], byte(kind), 0, 0, 0)
 	b = binary.LittleEndian.AppendUint32(b, uint32(root))
 	b = binary.LittleEndian.AppendUint64(b, uint64(count))
-	b = binary.LittleEndian.AppendUint64(b, uint64(a.Unit))
+	b = binary.LittleEndian.AppendUint64(b, uint64(unit))
 	b = binary.LittleEndian.AppendUint64(b, hashOf(a.KernelName))
 	binary.LittleEndian.AppendUint64(b, own.Sum64())
 	copy(d[callText:], words)
+}
+
+// hasElements reports whether a type of the call has elements with bytes.
+func hasElements(a *engine.CollArgs) bool {
+	for _, t := range [...]*dtype.Type{a.In.Type, a.Out.Type} {
+		if t != nil && t.Size > 0 {
+			return true
+		}
+	}
+	return a.In.Type == nil && a.Out.Type == nil
 }
 
 func hashOf(s string) uint64 {
