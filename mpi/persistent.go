@@ -447,8 +447,11 @@ func (p *Persistent) free() *Error {
 			p.c.core.Engine.Free(p.h)
 		}
 	}
-	if p.kind == partKind {
+	switch {
+	case p.kind == partKind:
 		p.c.core.Engine.PartFree(p.part.p)
+	case p.kind == collKind && p.coll.Tag != 0:
+		p.c.core.Ctx.FreePersistent(p.coll.Tag)
 	}
 	p.freed, p.active = true, false
 	return nil

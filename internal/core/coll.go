@@ -42,10 +42,9 @@ func (c *Comm) Start(a *engine.CollArgs) (engine.Handle, *fault.Fault) {
 // is wrong with its arguments, nil: nothing. The other ranks number it in any
 // case.
 func (c *Comm) Prepare(a *engine.CollArgs, why error) *fault.Fault {
-	a.Tag = c.Ctx.NumberPersistent()
 	var f *fault.Fault
-	if why == nil && a.Tag == 0 {
-		f = wrong(fault.Arg, "the communicator has no number left for a persistent collective: use Dup")
+	if a.Tag, f = c.numberPersistent(a.Op); a.Tag == 0 {
+		return f
 	}
 	if k := c.Check; k != nil {
 		if why == nil && f == nil {
@@ -64,6 +63,31 @@ func (c *Comm) Prepare(a *engine.CollArgs, why error) *fault.Fault {
 		c.chooseStarted(a)
 	}
 	return f
+}
+
+// placeRounds is how many agreements on places an Init makes: in all of them somebody uses
+// all places.
+const placeRounds = engine.PersistentSections
+
+// numberPersistent numbers a persistent collective. After very many Inits the ranks tell each
+// other in some of them which of the earlier operations are not freed.
+func (c *Comm) numberPersistent(op calls.Name) (engine.CollTag, *fault.Fault) {
+	for range placeRounds + 1 {
+		if tag := c.Ctx.NumberPersistent(); tag != 0 {
+			return tag, nil
+		}
+		mine := c.Ctx.PersistentPlaces()
+		u := c.whole()
+		all := make([]uint64, len(mine)*u.Size)
+		a := engine.CollArgs{Op: op}
+		a.Args, a.In, a.Out, a.Unit = u.args(collectives.OpAllgather), buffer.Words(mine), buffer.Words(all), 8
+		a.Args.Count = int64(len(mine))
+		if f := u.Run(&a); f != nil {
+			return 0, c.fromWhole(f)
+		}
+		c.Ctx.AgreePlaces(all)
+	}
+	return 0, wrong(fault.Arg, "%d persistent collectives of the communicator are not freed: use Dup", engine.MaxPersistent)
 }
 
 // Refuse tells the others that this rank cannot make a collective call, so that

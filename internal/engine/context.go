@@ -44,13 +44,14 @@ type Context struct {
 	faults  *faults  // nil as long as all is well
 	bad     faults   // that, once it is not
 	collSeq uint64
-	starts  []uint64 // of each persistent collective, by its number
+	starts  []uint64 // of each persistent collective, by its place
+	places  places
 	// ringFrom is the number of the first of these that may use memory of all; -1:
 	// there is none.
 	ringFrom int
 	// partTags are the tags on PlanePart that senders of this process have
 	// taken.
-	partTags uint32
+	partTags partTags
 	// numbered are the calls of NumberColl that have not started, oldest first.
 	numbered []int32
 	pending  int       // operations that were started before the context was freed

@@ -75,7 +75,7 @@ type PartArgs struct {
 }
 
 // PartInit makes one side of a partitioned transfer. It returns nil if the
-// senders of this process have used up the tags of the context.
+// senders of this process use all tags of the context.
 func (pt *parts) PartInit(c *Context, a *PartArgs) *Partitioned {
 	pt.process.mu.Lock()
 	defer pt.process.mu.Unlock()
@@ -88,11 +88,11 @@ func (pt *parts) PartInit(c *Context, a *PartArgs) *Partitioned {
 		pt.partPost(p, buffer.Of(p.frame[:]), wire.PlanePartInit, a.Tag)
 		return p
 	}
-	if c.partTags > 1<<31-uint32(a.Parts) {
+	base, ok := c.partTags.take(uint32(a.Parts))
+	if !ok {
 		return nil
 	}
-	p.known, p.parts, p.size, p.base = true, a.Parts, a.Buf.Bytes()/int64(a.Parts), int32(c.partTags)
-	c.partTags += uint32(a.Parts)
+	p.known, p.parts, p.size, p.base = true, a.Parts, a.Buf.Bytes()/int64(a.Parts), int32(base)
 	p.marked = make([]bool, p.parts)
 	binary.LittleEndian.PutUint32(p.frame[0:], uint32(p.parts))
 	binary.LittleEndian.PutUint32(p.frame[4:], uint32(p.base))
@@ -221,7 +221,10 @@ func (pt *parts) PartFree(p *Partitioned) bool {
 	if p.main != nil {
 		return false
 	}
-	p.args.Buf, p.marked = buffer.Buf{}, nil // the memory is the caller's again
+	if p.args.Send && p.parts > 0 {
+		p.k.ctx.partTags.free(uint32(p.base))
+	}
+	p.args.Buf, p.marked, p.parts = buffer.Buf{}, nil, 0 // the memory is the caller's again
 	return true
 }
 

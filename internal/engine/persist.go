@@ -12,12 +12,13 @@ import (
 // their messages:
 //
 //	bit 30 clear   bits 0..29: the call's place among the collective calls
-//	bit 30 set     bits 10..29: the place of a persistent collective's Init
-//	               among the Inits; bits 0..9: its starts
+//	bit 30 set     bits 10..29: the place of a persistent collective, mostly that of
+//	               its Init among the Inits; bits 0..9: its starts
 //
 // so that ranks may Start several persistent collectives in different orders.
 // That starts wrap is harmless: messages of one tag and pair of ranks are
-// matched in order. Inits do not wrap: the operation might still be in use.
+// matched in order. A place is used again when its operation was freed on all ranks: see
+// persist_places.go.
 const (
 	persistBit    = 1 << 30
 	startBits     = 10
@@ -58,18 +59,18 @@ func (c *Context) NumberColl() CollTag {
 }
 
 // NumberPersistent numbers a persistent collective at its Init: every start is
-// counted from here. It returns 0 if the communicator has no number left.
+// counted from here. It returns 0 if the ranks have to agree on places first, see
+// PersistentPlaces.
 func (c *Context) NumberPersistent() CollTag {
 	c.e.mu.Lock()
 	defer c.e.mu.Unlock()
-	n := len(c.starts)
-	if n == maxPersistent {
+	n, ok := c.takePlace()
+	if !ok {
 		return 0
 	}
-	if c.ringFrom < 0 && int64(c.collSeq) >= int64(c.shareFrom) {
+	if c.ringFrom < 0 && c.places.inits <= maxPersistent && int64(c.collSeq) >= int64(c.shareFrom) {
 		c.ringFrom = n
 	}
-	c.starts = append(c.starts, 0)
 	return CollTag(persistBit|n<<startBits) + 1
 }
 
@@ -127,7 +128,7 @@ func (c *Context) ahead(tag int32) bool {
 		return (uint64(tag)-c.collSeq)&seqMask <= seqMask/2
 	}
 	n := int(tag & seqMask >> startBits)
-	return n >= len(c.starts) || (uint64(tag)-c.starts[n])&startMask < startMask/2
+	return n >= len(c.starts) || !hasBit(c.places.used, uint64(n)) || (uint64(tag)-c.starts[n])&startMask < startMask/2
 }
 
 // All tags of calls have a number on a board.
