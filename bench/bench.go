@@ -204,6 +204,7 @@ func All() []Benchmark {
 		{Name: "bibw", Help: "windows of 64 messages in both directions at once", Bytes: messageSizes, pair: true, prepare: prepareBibw},
 		{Name: "mbw", Help: "as bw, by all pairs of ranks i, i+P/2 at once (--goroutines)", Bytes: messageSizes, prepare: prepareMbw},
 		{Name: "column", Help: "2 ranks exchange columns of a 4096 x 4096 matrix of float64", Bytes: columnSizes, pair: true, prepare: prepareColumn},
+		{Name: "blocks", Help: "blocks of columns of a square matrix of float64, of 64 to 2048 rows, to each rank from rank 0 (scatterv of overlapping types); a size is the matrix", Bytes: blockSizes, prepare: prepareBlocks},
 	}, collectiveBenchmarks(), neighborBenchmarks(), nonblockingBenchmarks(), oneSidedBenchmarks())
 }
 

@@ -32,7 +32,9 @@ func (g DistGraph) clone() DistGraph {
 // DistGraphCreateAdjacent makes a communicator whose ranks are the vertices of
 // a graph of which each rank gives the edges that lead to it and those that
 // start at it, in the order in which neighborhood collectives take them. An
-// edge may occur several times and lead to the rank it starts at. Both ends
+// edge may occur several times and lead to the rank it starts at. ProcNull is no vertex
+// (ErrRank): the standard's lists are of non-negative integers, and it has null neighbors only
+// at the border of a Cartesian grid; a graph leaves out the edge. Both ends
 // give an edge equally often, else all ranks get ErrMismatch. Weights, not
 // negative, say how much goes over an edge; nil stands for none, on all ranks
 // with edges or on none.
