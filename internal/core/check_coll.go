@@ -77,10 +77,12 @@ func (c *Comm) describe(a *engine.CollArgs, d []byte) {
 		}
 	default:
 		words += fmt.Sprintf(" of %d %s", x.Count, elem)
-		if x.Op >= collectives.OpNeighborAllgather {
-			count = 0
-		}
-		if nothing { // whatever the type is of which there is none
+		switch near := x.Op >= collectives.OpNeighborAllgather; {
+		case near:
+			if count = 0; !hasElements(a) {
+				kind = noPart
+			}
+		case nothing: // whatever the type is of which there is none
 			kind, unit = dtype.Opaque, 1
 		}
 	}
