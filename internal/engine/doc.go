@@ -19,6 +19,8 @@
 //	envelope.go       what a frame says
 //	seat.go           a rank of either group
 //	process.go        process: what all others need
+//	part_tags.go      tags of partitions
+//	places.go         places of persistent collectives
 //	context.go        a communicator: its data
 //	request.go        requests: an operation: its data, the pool, its end
 //	elements.go       what a message is made of

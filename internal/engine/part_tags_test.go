@@ -87,7 +87,7 @@ func TestPersistentPlaces(t *testing.T) {
 	first, second := next(), next() // of which each rank frees one
 	cs[0].FreePersistent(first)
 	cs[1].FreePersistent(second)
-	for range 2*maxPersistent + 10 {
+	for range 2*MaxPersistent + 10 {
 		n := next()
 		if n == first || n == second {
 			t.Fatalf("number %#x is given out again, and in use", n)
@@ -99,12 +99,12 @@ func TestPersistentPlaces(t *testing.T) {
 			c.FreePersistent(n)
 		}
 	}
-	if want := maxPersistent/placesInSection + 1; agreements < want || agreements > want+2 {
+	if want := MaxPersistent/placesInSection + 1; agreements < want || agreements > want+2 {
 		t.Errorf("%d agreements", agreements)
 	}
 	cs[1].FreePersistent(first)
 	cs[0].FreePersistent(second)
-	for range maxPersistent {
+	for range MaxPersistent {
 		n := next()
 		if n == first {
 			return

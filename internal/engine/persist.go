@@ -17,14 +17,12 @@ import (
 //
 // so that ranks may Start several persistent collectives in different orders.
 // That starts wrap is harmless: messages of one tag and pair of ranks are
-// matched in order. A place is used again when its operation was freed on all ranks: see
-// persist_places.go.
+// matched in order. A place is used again when its operation was freed on all ranks.
 const (
-	persistBit    = 1 << 30
-	startBits     = 10
-	startMask     = 1<<startBits - 1
-	seqMask       = persistBit - 1
-	maxPersistent = persistBit >> startBits
+	persistBit = 1 << 30
+	startBits  = 10
+	startMask  = 1<<startBits - 1
+	seqMask    = persistBit - 1
 )
 
 // CollTag is the number of a collective call that was numbered before it
@@ -64,14 +62,46 @@ func (c *Context) NumberColl() CollTag {
 func (c *Context) NumberPersistent() CollTag {
 	c.e.mu.Lock()
 	defer c.e.mu.Unlock()
-	n, ok := c.takePlace()
-	if !ok {
+	n, again, ok := c.places.take()
+	switch {
+	case !ok:
 		return 0
+	case again:
+		c.starts[n] = 0
+	default:
+		c.starts = append(c.starts, 0)
 	}
-	if c.ringFrom < 0 && c.places.inits <= maxPersistent && int64(c.collSeq) >= int64(c.shareFrom) {
+	if c.ringFrom < 0 && !again && int64(c.collSeq) >= int64(c.shareFrom) {
 		c.ringFrom = n
 	}
 	return CollTag(persistBit|n<<startBits) + 1
+}
+
+// PersistentPlaces returns the words in which the ranks tell each other, before the next
+// NumberPersistent, which places they use. nil: they need not.
+func (c *Context) PersistentPlaces() []uint64 {
+	c.e.mu.Lock()
+	defer c.e.mu.Unlock()
+	return c.places.tell()
+}
+
+// AgreePlaces takes in what each rank has told in PersistentPlaces, one after the other. Places
+// of rings are not used again: see line.go.
+func (c *Context) AgreePlaces(words []uint64) {
+	c.e.mu.Lock()
+	defer c.e.mu.Unlock()
+	rings := nodecoll.PersistentRings
+	if c.ringFrom < 0 {
+		rings = 0
+	}
+	c.places.agree(words, c.ringFrom, rings)
+}
+
+// FreePersistent gives back what NumberPersistent gave, when the operation is freed here.
+func (c *Context) FreePersistent(t CollTag) {
+	c.e.mu.Lock()
+	defer c.e.mu.Unlock()
+	c.places.free(int((t - 1) & seqMask >> startBits))
 }
 
 func (c *Context) nextColl() int32 {
@@ -128,8 +158,11 @@ func (c *Context) ahead(tag int32) bool {
 		return (uint64(tag)-c.collSeq)&seqMask <= seqMask/2
 	}
 	n := int(tag & seqMask >> startBits)
-	return n >= len(c.starts) || !hasBit(c.places.used, uint64(n)) || (uint64(tag)-c.starts[n])&startMask < startMask/2
+	return n >= len(c.starts) || !c.places.uses(n) || (uint64(tag)-c.starts[n])&startMask < startMask/2
 }
+
+// Tags have room for all places.
+const _ = uint(persistBit>>startBits - MaxPersistent)
 
 // All tags of calls have a number on a board.
 const _ = uint(nodecoll.SeqMask - seqMask)
