@@ -289,6 +289,22 @@ func stdinMoves(t *testing.T, flags ...string) {
 	}
 }
 
+// Why a change did not happen: the status or the signal of who died.
+func TestWhyRolledBack(t *testing.T) {
+	for _, c := range []struct{ program, want string }{
+		{"sh -c exit~3", `rolled back: a process of the change died: new\.\d \(pid \d+\) exited with status 3`},
+		{"RANK kill 9", `rolled back: a process of the change died: new\.\d \(pid \d+\) was killed by signal 9 \(SIGKILL\)`},
+	} {
+		args := strings.Fields("-np 2 RANK change " + c.program)
+		for i := range args {
+			args[i] = strings.ReplaceAll(args[i], "~", " ")
+		}
+		if r := gompirun(t, args...); !regexp.MustCompile(c.want).MatchString(r.stdout) {
+			t.Errorf("%s: %+v, want %s", c.program, r, c.want)
+		}
+	}
+}
+
 // A gompirun that is killed takes with it who came by a change.
 func TestKilledWithNewcomers(t *testing.T) {
 	r := start(t, "-np", "2", "RANK", "change", "kill")

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/internal/cgroup"
+	"gompi/internal/control"
 	"gompi/internal/control/link"
 	"gompi/internal/launch"
 	"gompi/internal/launch/agent"
@@ -78,7 +79,7 @@ func serveAgent(conn net.Conn) int {
 	inOrder, err := runAgent(conn)
 	switch {
 	case err != nil:
-		launch.Say("agent: %v", launch.Hinted(err))
+		launch.Say("agent: %v", control.Hinted(err))
 		return launch.ExitFailure
 	case !inOrder:
 		return launch.ExitFailure

@@ -12,16 +12,17 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gompi/internal/control"
 	"gompi/internal/launch"
 )
 
 func TestHinted(t *testing.T) {
 	wrapped := &launch.StartError{Status: launch.ExitNotRunable, Err: fmt.Errorf("rank 3: %w", unix.EMFILE)}
 	var se *launch.StartError
-	if err := launch.Hinted(wrapped); !errors.As(err, &se) || !strings.HasPrefix(err.Error(), "rank 3: too many open files (see ulimit -n") {
+	if err := control.Hinted(wrapped); !errors.As(err, &se) || !strings.HasPrefix(err.Error(), "rank 3: too many open files (see ulimit -n") {
 		t.Errorf("%v", err)
 	}
-	if err := launch.Hinted(fs.ErrNotExist); err != fs.ErrNotExist {
+	if err := control.Hinted(fs.ErrNotExist); err != fs.ErrNotExist {
 		t.Errorf("%v", err)
 	}
 }

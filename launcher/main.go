@@ -60,13 +60,13 @@ func run(args []string, start starter) int {
 	}
 	if o.to != nil {
 		if err := o.to.begin(o); err != nil {
-			launch.Say("%v", launch.Hinted(err))
+			launch.Say("%v", control.Hinted(err))
 			return launch.ExitFailure
 		}
 	}
 	h, w, err := newJob(o, start)
 	if err != nil {
-		launch.Say("%v", launch.Hinted(err))
+		launch.Say("%v", control.Hinted(err))
 		return launch.ExitFailure
 	}
 	status := h.Run()

@@ -177,6 +177,8 @@ func TestMistakes(t *testing.T) {
 		"resize":               "needs a JOB and a size",
 		"resize j 4":           "say +N for so many more",
 		"resize j +0":          "is no size",
+		"resize j +65537":      "+N with N from 1 to 65536",
+		"resize j =65537":      "=N with N from 1 to 65536",
 		"resize j =-1":         "is no size",
 		"resize j +1 --sets a": "no flag --sets",
 		"resize j +1 --set":    "--set needs the NAME",

@@ -70,9 +70,13 @@ func askedFor(args []string) (job string, m *control.Resize, err error) {
 	if size == "" || !strings.ContainsRune("+-=", rune(size[0])) {
 		return "", nil, usagef("%q could mean two things: say +N for so many more, -N for fewer, =N for N in all", size)
 	}
-	by, to, ok := rm.ParseSize(size, control.MaxMembers)
+	most := control.MaxSpawn
+	if size[0] == '-' {
+		most = control.MaxMembers
+	}
+	by, to, ok := rm.ParseSize(size, most)
 	if !ok {
-		return "", nil, usagef("%q is no size: +N, -N or =N with N from 1 to %d", size, control.MaxMembers)
+		return "", nil, usagef("%q is no size: %cN with N from 1 to %d", size, size[0], most)
 	}
 	m.By, m.To = by, to
 	return plain[0], m, nil

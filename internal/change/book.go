@@ -24,6 +24,8 @@ type Owner interface {
 	Came(p wire.ProcID) uint32
 	// Who names some processes, for people.
 	Who(list []wire.ProcID) string
+	// Ended names one that has ended, and says how.
+	Ended(p wire.ProcID) string
 	// Lives: the process takes part, it has neither died nor left.
 	Lives(p wire.ProcID) bool
 	// Most is how many processes there could ever be at a time, Room how many more

@@ -92,7 +92,7 @@ func (b *Book) Decided(now time.Duration, number uint32, v Verdict) {
 // Died: p has ended without leaving. Before the decision that rolls its changes
 // back.
 func (b *Book) Died(now time.Duration, p wire.ProcID) {
-	why := fmt.Errorf("%w: %s", ErrDied, b.owner.Who([]wire.ProcID{p}))
+	why := fmt.Errorf("%w: %s", ErrDied, b.owner.Ended(p))
 	for _, o := range b.open() {
 		if b.has(o, p) {
 			b.withdraw(o, Break, RolledBack, why)
@@ -107,7 +107,7 @@ func (b *Book) Died(now time.Duration, p wire.ProcID) {
 // a member that has left.
 func (b *Book) Left(now time.Duration, p wire.ProcID) {
 	if o := b.comes[p]; o != nil {
-		b.withdraw(o, Break, RolledBack, fmt.Errorf("%w: %s has left", ErrDied, b.owner.Who([]wire.ProcID{p})))
+		b.withdraw(o, Break, RolledBack, fmt.Errorf("%w: %s", ErrDied, b.owner.Ended(p)))
 	}
 	var watched []uint32
 	for s, w := range b.watches {

@@ -129,6 +129,9 @@ func (r *Request) check() error {
 	if join > MaxJoin {
 		return malformed("%v of %d processes, at most %d allowed", r.Kind, join, MaxJoin)
 	}
+	if r.To < 0 || r.To > MaxJoin {
+		return malformed("%v to %d processes, 1 to %d allowed", r.Kind, r.To, MaxJoin)
+	}
 	leaves := r.Leave > 0 || len(r.Out) > 0
 	sized := r.To > 0 && r.To <= MaxJoin && join == 0 && !leaves
 	one := len(r.In) == 1

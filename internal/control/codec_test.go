@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
+	"syscall"
 	"testing"
 
 	"gompi/internal/change"
@@ -182,4 +184,14 @@ func FuzzMessage(f *testing.F) {
 			t.Errorf("%T\n%x becomes\n%x", m, b, again)
 		}
 	})
+}
+
+// Whoever is refused something for a limit of gompirun is told which limit that is, once.
+func TestFailureNamesLimits(t *testing.T) {
+	err := fmt.Errorf("create bell: %w", syscall.EMFILE)
+	for _, err := range []error{err, control.Hinted(err)} {
+		if text := control.Failure(err).Text; strings.Count(text, "ulimit -n") != 1 || !strings.Contains(text, "create bell") {
+			t.Errorf("refused: %q", text)
+		}
+	}
 }

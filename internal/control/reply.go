@@ -64,6 +64,7 @@ func (m *Reply) get(d *dec) {
 
 // Failure turns err into a reply.
 func Failure(err error) *Reply {
+	err = Hinted(err)
 	var gone *GoneError
 	switch {
 	case errors.As(err, &gone):

@@ -21,6 +21,19 @@ const maxNamed = 8
 // Who names processes: by their ranks in the main set, or as they will be called.
 func (o owner) Who(list []wire.ProcID) string { return o.h.who(list) }
 
+// Ended names a process that has ended, with the status or the signal. Where a launcher
+// has said how, that begins with its name.
+func (o owner) Ended(p wire.ProcID) string {
+	who, how := o.h.who([]wire.ProcID{p}), howPast
+	if q := o.h.proc(p); q != nil && q.how != "" {
+		how = q.how
+	}
+	if strings.HasPrefix(how, who) {
+		return how
+	}
+	return who + ": " + how
+}
+
 func (h *Head) who(list []wire.ProcID) string {
 	main := h.sets[h.main]
 	var ranks []int

@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"syscall"
 
 	"gompi/internal/control"
 	"gompi/internal/segment"
@@ -66,7 +67,7 @@ func Open(ctx context.Context, ctl Control, name string, bytes int64, how Option
 	x := &Memory{ctl: ctl, name: name, host: b.Host, file: fds[0], bytes: bytes, how: how}
 	switch {
 	case x.file < 0:
-		err = fmt.Errorf("this process can open no more files (ulimit -n)")
+		err = fmt.Errorf("this process can open no more files (ulimit -n): %w", syscall.EMFILE)
 	case b.Bytes < bytes:
 		err = fmt.Errorf("a file has %d bytes (ulimit -f)", b.Bytes)
 	default:

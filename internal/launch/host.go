@@ -109,7 +109,7 @@ type Event struct {
 func Begun(err error) Event {
 	ev := Event{Kind: EvBegun}
 	if err != nil {
-		ev.Status, ev.Text = ExitFailure, Hinted(err).Error()
+		ev.Status, ev.Text = ExitFailure, control.Hinted(err).Error()
 		if se := (*StartError)(nil); errors.As(err, &se) {
 			ev.Status = se.Status
 		}

@@ -264,7 +264,7 @@ func (s *Server) reserveFor(at *head.Place) (err error) {
 func (s *Server) reserve(n int) (reservation uint32, err error) {
 	places, err := agent.NewProcs(n) // without the lock: memory is slow
 	if err != nil {
-		return 0, err
+		return 0, control.Hinted(err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -152,7 +152,7 @@ func join(conn *socket, in *fdReader, m *control.Hello, deadline time.Time) (*co
 			err = control.Decode(&w, said.Welcome)
 		}
 		if err == nil && passes && fds[0] < 0 {
-			err = fmt.Errorf("no room for the shared segment: %w", syscall.EMFILE)
+			err = fmt.Errorf("no room for the shared segment: this process can open no more files (ulimit -n): %w", syscall.EMFILE)
 		}
 	default:
 		err = fmt.Errorf("answer to hello has kind %d", f.Kind)

@@ -22,7 +22,7 @@ func lookup(name, wdir, searchPath string) (string, error) {
 	if wdir == "" {
 		var err error
 		if wdir, err = os.Getwd(); err != nil {
-			return "", &launch.StartError{Status: launch.ExitFailure, Err: err}
+			return "", noDir(os.Getenv("PWD"), err)
 		}
 	}
 	wdir, err := filepath.Abs(wdir)
@@ -30,7 +30,7 @@ func lookup(name, wdir, searchPath string) (string, error) {
 		return "", &launch.StartError{Status: launch.ExitFailure, Err: err}
 	}
 	if st, err := os.Stat(wdir); err != nil {
-		return "", &launch.StartError{Status: launch.ExitFailure, Err: err}
+		return "", noDir(wdir, err)
 	} else if !st.IsDir() {
 		return "", &launch.StartError{Status: launch.ExitFailure, Err: fmt.Errorf("%s is not a directory", wdir)}
 	}
@@ -65,6 +65,25 @@ func lookup(name, wdir, searchPath string) (string, error) {
 		return "", &launch.StartError{Status: launch.ExitNotFound, Err: fmt.Errorf("no such program: %s", in(wdir))}
 	}
 	return "", &launch.StartError{Status: launch.ExitNotFound, Err: fmt.Errorf("no such program: %s is neither on the PATH nor in %s", name, wdir)}
+}
+
+// noDir: processes cannot start in their directory, by default that of gompirun.
+func noDir(dir string, err error) error {
+	text := fmt.Errorf("the directory in which processes start, %s: %w", dir, err)
+	if errors.Is(err, fs.ErrNotExist) {
+		text = fmt.Errorf("the directory in which processes start, %s, is not there: %w", dir, err)
+	}
+	return &launch.StartError{Status: launch.ExitFailure, Err: text}
+}
+
+// dirGone is an error if a directory, "": that of gompirun, is not there.
+func dirGone(dir string) error {
+	if dir != "" {
+		_, err := os.Stat(dir)
+		return err
+	}
+	_, err := os.Getwd()
+	return err
 }
 
 // fromSource says how to run what is a Go program, but not a built one.

@@ -4,6 +4,7 @@ package agent
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -66,5 +67,26 @@ func TestEnvironment(t *testing.T) {
 	got := environment([]string{"A=1", "GOMPI_TOKEN=old", "B=2", "GOMPI_CONTROL=old", "GOMPI_LOCAL_RANK=3"}, []string{"A=3", "C=4", "GOMPI_RANK=0", "A=5"})
 	if want := []string{"B=2", "C=4", "A=5"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// A directory that is gone is named as what is missing.
+func TestDirectoryGone(t *testing.T) {
+	gone := filepath.Join(t.TempDir(), "gone")
+	if err := os.Mkdir(gone, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(gone)
+	if err := os.Remove(gone); err != nil {
+		t.Fatal(err)
+	}
+	for _, wdir := range []string{"", gone} {
+		if _, err := lookup("/bin/sh", wdir, ""); err == nil || !strings.Contains(err.Error(), "directory in which processes start, "+gone+", is not there") {
+			t.Errorf("in %q: %v", wdir, err)
+		}
+	}
+	err := cannotExec(&spec{name: "new.0", path: "/bin/sh"}, fs.ErrNotExist)
+	if err == nil || !strings.Contains(err.Error(), "directory in which processes start") {
+		t.Errorf("fork: %v", err)
 	}
 }

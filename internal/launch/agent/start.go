@@ -225,6 +225,8 @@ func cannotExec(s *spec, err error) error {
 		return &launch.StartError{Status: launch.ExitNotRunable, Err: fmt.Errorf("%w (no program for this machine, or a script without #!)", text)}
 	case errors.Is(err, fs.ErrPermission):
 		return &launch.StartError{Status: launch.ExitNotRunable, Err: text}
+	case errors.Is(err, fs.ErrNotExist) && dirGone(s.dir) != nil: // since it was looked for
+		return noDir(s.dir, dirGone(s.dir))
 	case errors.Is(err, fs.ErrNotExist):
 		// The file was there: its interpreter is not.
 		return &launch.StartError{Status: launch.ExitNotRunable, Err: fmt.Errorf("%w (its interpreter or loader is missing)", text)}

@@ -275,7 +275,7 @@ func (h *Head) cannotStart(err error) {
 		status = se.Status
 	}
 	if !h.ending {
-		h.say("%v", launch.Hinted(err))
+		h.say("%v", control.Hinted(err))
 	}
 	h.decide(status)
 	h.ft = false
