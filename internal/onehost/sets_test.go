@@ -321,6 +321,29 @@ func TestSetStore(t *testing.T) {
 	if s, err := get(c, control.SetGet{Keys: []string{"z"}, Call: 2, Wait: true}); s != "false " {
 		t.Errorf("%q, %v", s, err)
 	}
+	// Who gives up has made its part of the call: of all, and of one whom others follow.
+	quit := func(k *child, call uint64) {
+		t.Helper()
+		ctx, cancel := context.WithCancel(bg)
+		over := controltest.Async(t, func() error {
+			return k.Ask(ctx, &control.SetGet{Set: set.Number, Coll: set.Number, Keys: []string{"w"}, Wait: true, Call: call}, new(control.ValuesBody))
+		})
+		r.parked(1)
+		cancel()
+		if err := over(); !errors.Is(err, context.Canceled) {
+			t.Errorf("given up: %v", err)
+		}
+		r.parked(0)
+	}
+	for _, k := range []*child{a, b, c} {
+		quit(k, 3)
+	}
+	quit(a, 4)
+	for _, k := range []*child{b, c} {
+		if s, err := get(k, control.SetGet{Keys: []string{"w"}, Call: 4}); s != "false " {
+			t.Errorf("%q, %v", s, err)
+		}
+	}
 	if n := r.sizes()["calls in sets"]; n != 0 {
 		t.Errorf("%d calls are remembered", n)
 	}
