@@ -47,6 +47,8 @@ func classOf(err error) mpi.Class {
 		return mpi.ErrSetGone
 	case errors.Is(err, control.ErrNotFound):
 		return mpi.ErrSet
+	case errors.Is(err, control.ErrTooMany):
+		return mpi.ErrArg
 	case errors.Is(err, control.ErrRefused):
 		return mpi.ErrRefused
 	case errors.As(err, &gone):
@@ -72,5 +74,5 @@ func controlError(ctx context.Context, op string, err error) error {
 
 // told is what the control plane has said, without what the class of the error says.
 func told(err error) error {
-	return control.Without(err, control.ErrSetGone, control.ErrNotFound, control.ErrRefused)
+	return control.Without(err, control.ErrTooMany, control.ErrSetGone, control.ErrNotFound, control.ErrRefused)
 }

@@ -36,8 +36,8 @@ type Event struct {
 	Kind      Kind
 	Outcome   Outcome
 	Rank      int // in the set, of Died and Left
-	// Missed is how many operations were not told before this event: more than 1,024
-	// had happened since the last one was asked for.
+	// Missed is how many operations and ends of members were not told before this event:
+	// more than 1,024 operations, or 16,384 ends, had come since the last one was asked for.
 	Missed int
 }
 

@@ -51,6 +51,10 @@ type Owner interface {
 	Successor(set uint32) uint32
 	// Fits says why set must not become one of so many.
 	Fits(set uint32, size int) error
+	// Tells says why members could not be told of a part of a change: which inputs it has,
+	// who leaves and who stays, 0 or more who join; result: there is a set of those in the
+	// end.
+	Tells(in []uint32, leave, stay []wire.ProcID, join int, result bool) error
 	// Starts says why there can never be newcomers.
 	Starts() error
 	// Terms are what who follows these sets wants of each change of them.
@@ -198,6 +202,9 @@ const maxQueue = 1 << 10
 func (b *Book) Submit(now time.Duration, r Request) (uint32, error) {
 	if b.ending {
 		return 0, ErrEnding
+	}
+	if err := r.checkTotal(); err != nil {
+		return 0, err
 	}
 	if err := r.check(); err != nil {
 		return 0, err

@@ -40,6 +40,9 @@ func (c *crowd) Room() int              { return 1 << 30 }
 func (c *crowd) Successor(uint32) uint32 {
 	return 0
 }
+func (c *crowd) Tells([]uint32, []wire.ProcID, []wire.ProcID, int, bool) error {
+	return nil
+}
 func (c *crowd) Fits(uint32, int) error { return nil }
 func (c *crowd) Stays(uint32) bool      { return false }
 func (c *crowd) Hold(uint32)            {}

@@ -75,6 +75,16 @@ func (b *Book) grant(now time.Duration, o *op, before []*op) (bool, error) {
 		o.wants, o.least = join, join
 		return false, nil
 	}
+	for i := range parts {
+		p := &parts[i]
+		n := 0
+		for _, procs := range p.join {
+			n += len(procs)
+		}
+		if err := b.owner.Tells(p.in, p.leave, p.rest, n, p.kind != Add && p.kind != Sub); err != nil {
+			return false, err
+		}
+	}
 	var wants []Want
 	for i := range parts {
 		for _, n := range parts[i].join {

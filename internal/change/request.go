@@ -80,8 +80,12 @@ type Request struct {
 // concerns who asks in that way.
 const Latest = math.MaxUint32
 
-// MaxJoin bounds the newcomers of an operation.
-const MaxJoin = 1 << 16
+// MaxJoin bounds the newcomers of an operation, MaxInputs its inputs and its sets of
+// newcomers: all parts together.
+const (
+	MaxJoin   = 1 << 16
+	MaxInputs = 1 << 10
+)
 
 // parts are the operations that a request is made of.
 func (r *Request) parts() []Request {
@@ -89,6 +93,27 @@ func (r *Request) parts() []Request {
 		return r.Parts
 	}
 	return []Request{*r}
+}
+
+// checkTotal looks at what all parts have together: who has a part in an operation is told
+// of all its sets at once.
+func (r *Request) checkTotal() error {
+	in, sets, join := 0, 0, 0
+	for _, q := range r.parts() {
+		in, sets = in+len(q.In), sets+len(q.Join)
+		for _, n := range q.Join {
+			join += min(n, MaxJoin+1)
+		}
+	}
+	switch {
+	case in > MaxInputs:
+		return malformed("%v of %d sets, at most %d allowed", r.Kind, in, MaxInputs)
+	case sets > MaxInputs:
+		return malformed("%v by %d sets of newcomers, at most %d allowed", r.Kind, sets, MaxInputs)
+	case join > MaxJoin:
+		return malformed("%v by %d processes, at most %d allowed", r.Kind, join, MaxJoin)
+	}
+	return nil
 }
 
 // check looks at what can be seen without knowing any set.

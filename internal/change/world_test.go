@@ -202,6 +202,8 @@ func (w *world) Fits(_ uint32, size int) error {
 
 func (w *world) Starts() error { return nil }
 
+func (w *world) Tells([]uint32, []wire.ProcID, []wire.ProcID, int, bool) error { return nil }
+
 func (w *world) Terms([]uint32) Terms { return Terms{} }
 
 // flush does what the book asks for, or notes it for later.

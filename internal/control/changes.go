@@ -16,9 +16,9 @@ import (
 // Limits of operations.
 const (
 	MaxName   = 1<<10 - 1 // bytes in the name of a set, with its scheme
-	MaxInputs = 1 << 10   // sets that an operation has as inputs
+	MaxInputs = change.MaxInputs
 	MaxParts  = 1 << 8    // of a Multi
-	MaxNames  = 1 << 10   // sets that an answer names
+	MaxNames  = 1 << 10   // sets that an answer names, and names of a set
 	MaxCOL    = 64 << 10  // bytes of what is said for the resource manager
 	MaxKeys   = 1 << 10   // keys of one Get of a set
 	MaxNews   = 1 << 12   // sets in one answer to News

@@ -24,6 +24,8 @@ var (
 	// ErrUndecided: a change of process sets was not decided in time, for which the
 	// request had to wait.
 	ErrUndecided = errors.New("a change of the process set is not decided")
+	// ErrTooMany: the request is for more than the limits of the protocol allow.
+	ErrTooMany = errors.New("more than allowed")
 	// ErrRefused: the head refused the request; the text says why.
 	ErrRefused = errors.New("refused by gompirun")
 )

@@ -266,7 +266,7 @@ func AppendFrame(b []byte, id uint32, fds int, m Message) ([]byte, error) {
 	m.put(&e)
 	n, limit := len(e.b)-start-FrameHead, m.kind().BodyLimit()
 	if n > limit {
-		return b, Refused("a frame of kind %d would have %d bytes, at most %d allowed", m.kind(), n, limit)
+		return b, TooMany("a frame of kind %d would have %d bytes, at most %d allowed", m.kind(), n, limit)
 	}
 	h := e.b[start:]
 	binary.LittleEndian.PutUint32(h[OffLength:], uint32(n))

@@ -39,7 +39,7 @@ type HappenBody struct {
 	Kind   change.Kind // HappenOp
 	Proc   wire.ProcID // HappenDied, HappenLeft
 	Rank   uint32      // its rank in the set
-	Missed uint32      // operations that were over before anybody asked, and are not told
+	Missed uint32      // operations that were over before anybody asked, and ends, that are not told
 }
 
 func (*HappenBody) kind() Kind { return KindReply }

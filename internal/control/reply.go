@@ -23,6 +23,7 @@ const (
 	StatusRefused                 // text
 	StatusSetGone                 // text
 	StatusUndecided               // text
+	StatusTooMany                 // text
 )
 
 // Reply answers a request: what it asked for, or an error.
@@ -55,7 +56,7 @@ func (m *Reply) get(d *dec) {
 		return
 	case StatusGone:
 		m.Proc = d.proc()
-	case StatusNotFound, StatusEnding, StatusRefused, StatusSetGone, StatusUndecided:
+	case StatusNotFound, StatusEnding, StatusRefused, StatusSetGone, StatusUndecided, StatusTooMany:
 	default:
 		d.fail("unknown status %d", m.Status)
 	}
@@ -77,6 +78,8 @@ func Failure(err error) *Reply {
 		return &Reply{Status: StatusEnding, Text: detail(err, ErrEnding)}
 	case errors.Is(err, ErrUndecided):
 		return &Reply{Status: StatusUndecided, Text: detail(err, ErrUndecided)}
+	case errors.Is(err, ErrTooMany):
+		return &Reply{Status: StatusTooMany, Text: detail(err, ErrTooMany)}
 	}
 	return &Reply{Status: StatusRefused, Text: detail(err, ErrRefused)}
 }
@@ -166,6 +169,11 @@ func Refused(format string, args ...any) error {
 	return &withDetail{ErrRefused, fmt.Sprintf(format, args...)}
 }
 
+// TooMany says which limit of the protocol a request is beyond.
+func TooMany(format string, args ...any) error {
+	return &withDetail{ErrTooMany, fmt.Sprintf(format, args...)}
+}
+
 // NotDecided says for what change a request has waited too long.
 func NotDecided(format string, args ...any) error {
 	return &withDetail{ErrUndecided, fmt.Sprintf(format, args...)}
@@ -196,6 +204,8 @@ func (m *Reply) Err() error {
 		return Ending(m.Text)
 	case StatusUndecided:
 		return &withDetail{ErrUndecided, m.Text}
+	case StatusTooMany:
+		return &withDetail{ErrTooMany, m.Text}
 	}
 	return &withDetail{ErrRefused, m.Text}
 }

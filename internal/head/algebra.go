@@ -58,8 +58,8 @@ func (h *Head) algebra(p *proc, m *control.Algebra) (*control.SetsBody, error) {
 		}
 		if s.Number != 0 {
 			h.give(p, s.Number)
-			if t := h.sets[s.Number]; t.origin == nil {
-				t.origin = &origin{made: m.Do.String(), of: m.In}
+			if h.sets[s.Number].origin == nil {
+				h.comesOf(s.Number, &origin{made: m.Do.String(), of: m.In})
 			}
 		}
 		b.Sets = append(b.Sets, s)
@@ -99,6 +99,11 @@ func (h *Head) outcome(m wire.Members, op uint32, name string) (control.SetName,
 		}
 	}
 	isNew := number == 0
+	if !isNew && name != "" {
+		if err := h.sets[number].full(); err != nil {
+			return control.SetName{}, err
+		}
+	}
 	if isNew {
 		s, err := h.define(m)
 		if err != nil {

@@ -161,6 +161,7 @@ var reasons = []struct {
 	why control.Why
 }{
 	{change.ErrMalformed, control.WhyMalformed},
+	{control.ErrTooMany, control.WhyMalformed},
 	{change.ErrNoSet, control.WhyNoSet},
 	{change.ErrSetGone, control.WhySetGone},
 	{control.ErrSetGone, control.WhySetGone},

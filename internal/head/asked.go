@@ -87,7 +87,17 @@ func (h *Head) ask(p *proc, id uint32, m *control.Follow) {
 		h.answer(p, id, &control.FollowBody{Rest: control.Encode(&control.AskBody{Successor: in.successor})})
 		return
 	}
-	if begins := a == nil; begins {
+	if a == nil {
+		n := 0
+		for _, b := range h.asked {
+			if b.procs[p.id.Serial] == p {
+				n++
+			}
+		}
+		if n >= maxAsked || len(h.asked) >= maxAllAsked {
+			h.refuse(p, id, control.Refused("process %v asks for the changes of %d sets, the job for those of %d", p.id, n, len(h.asked)))
+			return
+		}
 		a = h.newAsked(q)
 	}
 	if a.orphan {

@@ -17,6 +17,7 @@ import (
 const (
 	maxInterests = 1 << 8  // of a process
 	maxHappened  = 1 << 10 // operations that are kept for an interest
+	maxEnds      = 1 << 14 // other things that are
 )
 
 // interest is what one part of a process wants to know.
@@ -25,6 +26,7 @@ type interest struct {
 	sets map[uint32]struct{}
 
 	happened []happened
+	ops      map[*op]struct{} // those of happened
 	missed   uint32
 	wait     *wait // nil: nobody asks just now
 }
@@ -69,7 +71,7 @@ func (h *Head) happen(p *proc, f *control.Frame, m *control.Happen) error {
 
 // newInterest begins with how things are.
 func (h *Head) newInterest(p *proc, m *control.Happen) *interest {
-	t := &interest{proc: p, sets: map[uint32]struct{}{}}
+	t := &interest{proc: p, sets: map[uint32]struct{}{}, ops: map[*op]struct{}{}}
 	for _, s := range m.Sets {
 		if t.sets[s] = struct{}{}; s != 0 && h.sets[s] == nil {
 			h.happens(t, happened{what: control.HappenGone, set: s})
@@ -95,6 +97,9 @@ func (h *Head) endInterest(p *proc, number uint32) {
 	}
 	delete(p.interests, number)
 	delete(h.interests, t)
+	for o := range t.ops {
+		h.keptNoMore(t, o)
+	}
 	if w := t.wait; w != nil {
 		h.unpark(w)
 		h.answer(p, w.id, &control.HappenBody{})
@@ -104,25 +109,39 @@ func (h *Head) endInterest(p *proc, number uint32) {
 // happens keeps what has happened until it is asked for.
 func (h *Head) happens(t *interest, x happened) {
 	if x.op != nil {
-		if slices.ContainsFunc(t.happened, func(y happened) bool { return y.op == x.op }) {
+		if _, ok := t.ops[x.op]; ok {
 			return // it is told as far as it is then
 		}
-		ops := 0
-		for i := range t.happened {
-			if t.happened[i].op != nil {
-				ops++
-			}
+		if len(t.ops) >= maxHappened {
+			h.miss(t, func(y happened) bool { return y.op != nil })
 		}
-		if ops >= maxHappened {
-			i := slices.IndexFunc(t.happened, func(y happened) bool { return y.op != nil })
-			t.happened = slices.Delete(t.happened, i, i+1)
-			t.missed++
-		}
+		t.ops[x.op] = struct{}{}
+		x.op.kept++
+	} else if len(t.happened)-len(t.ops) >= maxEnds {
+		h.miss(t, func(y happened) bool { return y.op == nil })
 	}
 	if t.happened = append(t.happened, x); x.what == control.HappenGone {
 		delete(t.sets, x.set)
 	}
 	h.tellHappened(t)
+}
+
+// miss drops the first thing of a kind that has not been told.
+func (h *Head) miss(t *interest, kind func(happened) bool) {
+	i := slices.IndexFunc(t.happened, kind)
+	o := t.happened[i].op
+	t.happened = slices.Delete(t.happened, i, i+1)
+	t.missed++
+	if o != nil {
+		h.keptNoMore(t, o)
+	}
+}
+
+// keptNoMore: an operation is not to be told to an interest any more.
+func (h *Head) keptNoMore(t *interest, o *op) {
+	delete(t.ops, o)
+	o.kept--
+	h.forgetOp(o)
 }
 
 // tellHappened answers who asks, if there is something to tell, or nothing will be.
@@ -133,13 +152,16 @@ func (h *Head) tellHappened(t *interest) {
 	}
 	b := &control.HappenBody{}
 	if len(t.happened) > 0 {
-		x := &t.happened[0]
+		x := t.happened[0]
 		b.What, b.Set, b.Proc, b.Rank, b.Missed = x.what, x.set, x.proc, x.rank, t.missed
 		if x.op != nil {
 			b.Op, b.Kind = x.op.body, x.op.shown.Kind
 		}
 		t.happened = slices.Delete(t.happened, 0, 1)
 		t.missed = 0
+		if x.op != nil {
+			defer h.keptNoMore(t, x.op)
+		}
 	}
 	h.unpark(w)
 	h.answer(t.proc, w.id, b)

@@ -6,6 +6,8 @@
 package head
 
 import (
+	"fmt"
+
 	"gompi/internal/change"
 	"gompi/internal/control"
 	"gompi/internal/serials"
@@ -28,11 +30,12 @@ type Head struct {
 
 	sets     map[uint32]*set
 	lastSet  uint32
-	setBytes int               // of their members
+	setBytes int               // of all that is kept of them
 	main     uint32            // number of the main set; 0: there is none
 	names    map[string]uint32 // of sets; 0: reserved for one to come
 	news     []naming          // of living sets, oldest first
 	lastNews uint64
+	oldNews  int                            // of sets that are gone
 	ofOp     map[uint32]map[uint32]struct{} // sets that came of operations that are not decided
 
 	calling    map[*set]struct{} // whose members have begun collective calls
@@ -50,12 +53,14 @@ type Head struct {
 
 	fences map[string][]*fence // by encoded members, oldest first
 
-	rounds map[uint64]*Round
-	round  uint64
+	rounds     map[uint64]*Round
+	round      uint64
+	roundBytes int // of their reports, and of those that are being told
 
 	book      *change.Book
 	settling  bool
 	ops       map[uint32]*op
+	opBytes   int // of them
 	looks     map[*Looks]struct{}
 	behinds   []*behind          // oldest first
 	decided   uint64             // how many changes were, when those were looked at last
@@ -77,7 +82,8 @@ type Head struct {
 	ended  bool   // some process takes no part in the job any more
 	ending string // why the job ends, "" while it does not
 
-	out []Effect
+	out     []Effect
+	sending []*proc // who is sent something in this step
 }
 
 // host is one host of the job.
@@ -113,6 +119,7 @@ type proc struct {
 	quiet     bool     // it comes or goes by a change: others hear how many they are when that is over
 	leaves    *leavers // by a committed change, with these; nil: it does not
 	connected bool
+	sent      int // bytes in this step
 	pid       int // for people; 0 before it is started
 
 	announced bool
@@ -357,9 +364,17 @@ func (h *Head) order(p *proc, o control.Order) {
 }
 
 func (h *Head) send(p *proc, f []byte) {
-	if p.connected {
-		h.order(p, control.Order{Kind: control.OrderSend, Frame: f})
+	if !p.connected || p.sent > maxSending {
+		return
 	}
+	if p.sent == 0 {
+		h.sending = append(h.sending, p)
+	}
+	if p.sent += len(f); p.sent > maxSending { // it has asked for all of that, and would be dropped
+		h.order(p, control.Order{Kind: control.OrderShut, Text: fmt.Sprintf("it was to be sent %d bytes at once, at most %d allowed", p.sent, maxSending)})
+		return
+	}
+	h.order(p, control.Order{Kind: control.OrderSend, Frame: f})
 }
 
 func (h *Head) sendEvent(p *proc, ev control.Event) {
@@ -395,6 +410,10 @@ func (h *Head) call(f func(wire.ProcID), p *proc) {
 func (h *Head) Flush(do func(*Effect)) bool {
 	h.settle()
 	h.noteUse()
+	for _, p := range h.sending {
+		p.sent = 0
+	}
+	h.sending = control.Emptied(h.sending)
 	n := len(h.out)
 	for i := range h.out {
 		do(&h.out[i])
@@ -406,7 +425,7 @@ func (h *Head) Flush(do func(*Effect)) bool {
 // Sizes is how much each table holds.
 func (h *Head) Sizes() map[string]int {
 	m := map[string]int{
-		"processes": len(h.procs), "living": h.alive, "joined": len(h.joined), "sets": len(h.sets), "names": len(h.names), "news": len(h.news), "sets of changes": len(h.ofOp), "bytes in sets": h.setBytes,
+		"processes": len(h.procs), "living": h.alive, "joined": len(h.joined), "sets": len(h.sets), "names": len(h.names), "news": len(h.news) - h.oldNews, "sets of changes": len(h.ofOp), "bytes in sets": h.setBytes,
 		"store": len(h.store), "bytes in store": h.storeBytes, "gets": len(h.gets), "fences": len(h.fences), "rounds": len(h.rounds), "sets with calls": len(h.calling),
 	}
 	for _, t := range h.sets {
@@ -416,6 +435,7 @@ func (h *Head) Sizes() map[string]int {
 			m["calls in sets"] += len(t.store.calls)
 		}
 	}
+	m["bytes of operations"], m["bytes of reports"] = h.opBytes, h.roundBytes
 	m["operations"], m["followed"], m["asked"], m["places"] = len(h.ops), len(h.follows), len(h.asked), h.places
 	m["interests"], m["looks"], m["behind"] = len(h.interests), len(h.looks), len(h.behinds)
 	for _, p := range h.procs {

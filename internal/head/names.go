@@ -18,7 +18,7 @@ type PSet struct {
 	Ranks []int  // in the order of the set
 }
 
-// naming is one piece of news: a set has this name.
+// naming is one piece of news: a set has this name. Number 0: it is gone.
 type naming struct {
 	news   uint64
 	number uint32
@@ -44,6 +44,9 @@ func (h *Head) reserveName(name string) error {
 	if err != nil {
 		return err
 	}
+	if n := h.setBytes + nameBytes(full); n > maxSetBytes {
+		return noSetBytes(n)
+	}
 	if number, ok := h.names[full]; ok {
 		if number == 0 {
 			return control.Refused("the name %q is taken by a process set that is still to come", full)
@@ -51,26 +54,40 @@ func (h *Head) reserveName(name string) error {
 		return control.Refused("the name %q is taken by process set %d", full, number)
 	}
 	h.names[full] = 0
+	h.setBytes += nameBytes(full)
 	return nil
+}
+
+// nameBytes is about what the name of a set takes, in the tables and as news.
+func nameBytes(full string) int { return len(full) + 2*entryBytes }
+
+// full says why a set can have no further name; nil: it can.
+func (t *set) full() error {
+	if len(t.names) < control.MaxNames {
+		return nil
+	}
+	return control.TooMany("the process set has %d names", len(t.names))
 }
 
 // unreserveName gives up a name that no set has got.
 func (h *Head) unreserveName(name string) {
-	if full, err := appName(name); err == nil && h.names[full] == 0 {
+	full, err := appName(name)
+	if number, ok := h.names[full]; err == nil && ok && number == 0 {
 		delete(h.names, full)
+		h.setBytes -= nameBytes(full)
 	}
 }
 
-// nameSet gives a living set a name that was reserved.
+// nameSet gives a living set, which is not full, a name that was reserved.
 func (h *Head) nameSet(number uint32, name string) {
 	full, err := appName(name)
-	if err != nil || h.names[full] != 0 {
+	if at, ok := h.names[full]; err != nil || !ok || at != 0 {
 		panic(fmt.Sprintf("gompi: BUG: the name %q of set %d was not reserved", name, number))
 	}
 	h.named(number, full)
 }
 
-// named gives a living set a free name.
+// named gives a living set a name that counts already.
 func (h *Head) named(number uint32, full string) {
 	h.names[full] = number
 	t := h.sets[number]
@@ -100,19 +117,40 @@ func (h *Head) publishSet(number uint32, kin wire.Members) {
 
 // publish makes a name news, once.
 func (h *Head) publish(number uint32, name string) {
-	if slices.ContainsFunc(h.news, func(n naming) bool { return n.number == number && n.name == name }) {
+	t := h.sets[number]
+	if _, ok := t.news[name]; ok {
 		return
 	}
+	if t.news == nil {
+		t.news = map[string]uint64{}
+	}
 	h.lastNews++
+	t.news[name] = h.lastNews
 	h.news = append(h.news, naming{h.lastNews, number, name})
 }
 
-// unname forgets the names of a set that is gone.
-func (h *Head) unname(number uint32, t *set) {
+// unname forgets the names of a set that is gone. Old news are taken out when half of them
+// are.
+func (h *Head) unname(t *set) {
 	for _, name := range t.names {
 		delete(h.names, name)
+		h.setBytes -= nameBytes(name)
 	}
-	h.news = slices.DeleteFunc(h.news, func(n naming) bool { return n.number == number })
+	for _, news := range t.news {
+		h.news[h.newsAt(news)] = naming{news: news}
+	}
+	h.oldNews += len(t.news)
+	t.names, t.news = nil, nil
+	if 2*h.oldNews >= len(h.news) {
+		h.news = slices.DeleteFunc(h.news, func(n naming) bool { return n.number == 0 })
+		h.oldNews = 0
+	}
+}
+
+// newsAt is where the first news are that are as late as this.
+func (h *Head) newsAt(news uint64) int {
+	i, _ := slices.BinarySearchFunc(h.news, news, func(n naming, v uint64) int { return cmp.Compare(n.news, v) })
+	return i
 }
 
 // mayKnow reports whether p may hear of a name.
@@ -127,12 +165,12 @@ const maxNewsBytes = 1 << 20
 
 // newsSince is what p has not heard.
 func (h *Head) newsSince(p *proc, since uint64) *control.NewsBody {
-	i, _ := slices.BinarySearchFunc(h.news, since+1, func(n naming, v uint64) int { return cmp.Compare(n.news, v) })
+	i := h.newsAt(since + 1)
 	b := &control.NewsBody{Next: h.lastNews}
 	size := 0
 	for ; i < len(h.news); i++ {
 		n := &h.news[i]
-		if !h.mayKnow(p, n) {
+		if n.number == 0 || !h.mayKnow(p, n) {
 			continue
 		}
 		if size += len(n.name); len(b.Sets) == control.MaxNews || size > maxNewsBytes {
@@ -149,6 +187,7 @@ func (h *Head) newsSince(p *proc, since uint64) *control.NewsBody {
 func (h *Head) firstSets(world wire.Members) {
 	line := func(name string, m wire.Members) {
 		s := h.newSet(m)
+		h.setBytes += nameBytes(name)
 		h.named(s.Number, name)
 		h.publishSet(s.Number, wire.Members{})
 		for _, id := range m.All() {

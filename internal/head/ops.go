@@ -58,6 +58,8 @@ type op struct {
 	provided uint32 // that; 0: none
 	main     uint32 // a set of it that is to be the main one when it is committed; 0: none
 
+	size  int      // bytes that count
+	kept  int      // for how many interests it is to be told
 	users int      // for how many processes it is the last change
 	holds []uint32 // sets that are held for those
 }
@@ -136,13 +138,19 @@ func (h *Head) submit(by *proc, m *control.Submit) (*op, *control.OpBody) {
 			return nil, refusal(err)
 		}
 	}
-	o := &op{parts: m.Parts, how: m.Request.Start, col: m.COL, by: by, waits: map[*wait]struct{}{}, tickets: map[*Ticket]struct{}{}, voted: map[uint32]struct{}{}, minds: map[uint32]*proc{}, unbegun: map[pageOn]struct{}{}}
+	size := submitBytes(m)
+	if h.opBytes+size > maxOpBytes {
+		return nil, refusal(h.noOp(size))
+	}
+	o := &op{size: size, parts: m.Parts, how: m.Request.Start, col: m.COL, by: by, waits: map[*wait]struct{}{}, tickets: map[*Ticket]struct{}{}, voted: map[uint32]struct{}{}, minds: map[uint32]*proc{}, unbegun: map[pageOn]struct{}{}}
 	for i := range parts {
 		o.kinds = append(o.kinds, parts[i].Kind)
 	}
-	if err := h.reserveNames(o); err != nil {
+	if err := h.reserveNames(o, parts); err != nil {
 		b := refusal(err)
-		b.Why = control.WhyName
+		if b.Why == control.WhyOther {
+			b.Why = control.WhyName
+		}
 		return nil, b
 	}
 	var err error
@@ -157,6 +165,7 @@ func (h *Head) submit(by *proc, m *control.Submit) (*op, *control.OpBody) {
 	o.shown = h.wanted(&m.Request)
 	o.shown.COL = len(o.col)
 	h.said(o.col)
+	h.opBytes += o.size
 	if h.ops[o.number] = o; by != nil {
 		if by.asked == nil {
 			by.asked = map[uint32]*op{}
@@ -246,6 +255,7 @@ func (h *Head) told(o *op, e *change.Effect) {
 	if b.State.Over() {
 		h.unreserveNames(o)
 		o.col = nil
+		h.weigh(o)
 	}
 	for w := range o.waits {
 		if b.State >= w.until {
@@ -323,7 +333,8 @@ func (h *Head) forgo(o *op) {
 
 // forgetOp drops an operation that is over and that nobody asks for.
 func (h *Head) forgetOp(o *op) {
-	if o.body.State.Over() && o.by == nil && o.users == 0 && len(o.waits) == 0 && len(o.tickets) == 0 {
+	if h.ops[o.number] == o && o.body.State.Over() && o.by == nil && o.users+o.kept == 0 && len(o.waits) == 0 && len(o.tickets) == 0 {
 		delete(h.ops, o.number)
+		h.opBytes -= o.size
 	}
 }

@@ -3,6 +3,8 @@
 package head
 
 import (
+	"slices"
+
 	"gompi/internal/change"
 	"gompi/internal/control"
 	"gompi/internal/wire"
@@ -48,7 +50,7 @@ func places(k change.Kind) int {
 }
 
 // reserveNames keeps the names that the outputs are to have.
-func (h *Head) reserveNames(o *op) error {
+func (h *Head) reserveNames(o *op, r []change.Request) error {
 	var all []string
 	for i := range o.parts {
 		names := o.parts[i].Names
@@ -60,10 +62,35 @@ func (h *Head) reserveNames(o *op) error {
 		}
 		all = append(all, names...)
 		o.names = append(o.names, names)
+		if err := h.roomForNames(o.kinds[i], r[i].In, names); err != nil {
+			o.names = nil
+			return err
+		}
+	}
+	if len(all) > control.MaxNames {
+		o.names = nil
+		return control.TooMany("%d names of sets, at most %d allowed", len(all), control.MaxNames)
 	}
 	if err := h.reserveAll(all); err != nil {
 		o.names = nil
 		return err
+	}
+	return nil
+}
+
+// roomForNames refuses a name for a Replace whose input can have no other: if nothing is
+// to be done the Result is the input.
+func (h *Head) roomForNames(k change.Kind, in []uint32, names []string) error {
+	if k != change.Replace || !slices.ContainsFunc(names, func(s string) bool { return s != "" }) {
+		return nil
+	}
+	for _, s := range in {
+		if s == 0 {
+			s = h.main
+		}
+		if t := h.sets[s]; t != nil && t.full() != nil {
+			return t.full()
+		}
 	}
 	return nil
 }
@@ -92,7 +119,7 @@ func (h *Head) nameOutputs(o *op) {
 	for i, names := range o.names {
 		sets := byPosition(o.kinds[i], &o.body.Outputs[i])
 		for j, name := range names {
-			if name != "" && j < len(sets) && sets[j] != 0 {
+			if name != "" && j < len(sets) && sets[j] != 0 && h.sets[sets[j]].full() == nil {
 				h.nameSet(sets[j], name)
 				o.body.Names = append(o.body.Names, h.setName(sets[j]))
 				names[j] = ""
@@ -127,8 +154,8 @@ func (h *Head) unnameOutputs(o *op) {
 	for i := range o.body.Outputs {
 		for _, s := range o.body.Outputs[i].Joining {
 			if t := h.sets[s]; t != nil {
-				h.unname(s, t)
-				t.names, t.undone = nil, true
+				h.unname(t)
+				t.undone = true
 				h.askedGone(s)
 			}
 		}

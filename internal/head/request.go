@@ -111,7 +111,6 @@ func (h *Head) oneWay(p *proc, f control.Frame) error {
 		if err := control.Decode(&m, f.Body); err != nil {
 			return err
 		}
-		m.Queues, m.Stacks = bytes.Clone(m.Queues), bytes.Clone(m.Stacks)
 		h.reported(p, &m)
 	case control.KindCancel:
 		var m control.Cancel

@@ -2,13 +2,18 @@
 
 package head
 
-import "gompi/internal/control"
+import (
+	"bytes"
+
+	"gompi/internal/control"
+)
 
 // Round is one collection of stack reports.
 type Round struct {
 	id      uint64
 	left    map[uint32]struct{} // who has not answered
 	reports map[uint32]*control.Stacks
+	bytes   int           // of them
 	done    chan struct{} // closed when left is empty
 }
 
@@ -31,7 +36,7 @@ func (h *Head) BeginRound() *Round {
 	return r
 }
 
-// EndRound takes the reports; later ones are dropped.
+// EndRound takes the reports; later ones are dropped. What they take counts until Told.
 func (h *Head) EndRound(r *Round) []control.StackReport {
 	delete(h.rounds, r.id)
 	all := h.all()
@@ -45,15 +50,28 @@ func (h *Head) EndRound(r *Round) []control.StackReport {
 	return list
 }
 
+// Told: what was collected is told, and kept no more.
+func (h *Head) Told(r *Round) { h.roundBytes -= r.bytes }
+
 func (h *Head) reported(p *proc, m *control.Stacks) {
 	r := h.rounds[m.ID]
 	if r == nil {
 		return // too late
 	}
 	if _, ok := r.left[p.id.Serial]; ok {
+		h.cut(r, m)
 		r.reports[p.id.Serial] = m
 		h.leaveRound(r, p)
 	}
+}
+
+// cut keeps no more of a report than its share of what there is room for.
+func (h *Head) cut(r *Round, m *control.Stacks) {
+	most := max(0, maxRoundBytes-h.roundBytes) / len(r.left)
+	m.Queues = bytes.Clone(m.Queues[:min(len(m.Queues), most)])
+	m.Stacks = bytes.Clone(m.Stacks[:min(len(m.Stacks), most-len(m.Queues))])
+	n := len(m.Queues) + len(m.Stacks)
+	r.bytes, h.roundBytes = r.bytes+n, h.roundBytes+n
 }
 
 func (h *Head) leaveRounds(p *proc) {

@@ -14,11 +14,18 @@ import (
 // bytes of their lists of members. Those of worlds are short.
 const (
 	maxSets     = 1 << 22
-	maxSetBytes = 1 << 28
+	maxSetBytes = 1 << 29
 )
 
-// setBytes is about what a set with these members takes.
-func setBytes(m wire.Members) int { return 24 * len(m.Ranges()) }
+// setBytes is about what a set with these members takes, without its names.
+func setBytes(m wire.Members) int { return setEntry + 24*len(m.Ranges()) }
+
+// setEntry is what counts of a set without members, which may be published.
+const setEntry = 4 * entryBytes
+
+func noSetBytes(n int) error {
+	return control.Refused("the process sets of the job would take %d bytes, at most %d allowed", n, maxSetBytes)
+}
 
 // set is a process set. It lives while somebody holds it: a process its world,
 // its own and its parent's and those of the command line that have it, until it takes
@@ -32,6 +39,7 @@ type set struct {
 	// set though they are not in it.
 	names []string
 	kin   wire.Members
+	news  map[string]uint64 // those that were published
 	// taken is how many of the communicators that come with the set are none of a
 	// session's: that of a world, and that with which a change is adopted. had is
 	// what members have had that hold it no more.
@@ -74,19 +82,23 @@ func (h *Head) newSet(m wire.Members) wire.Set {
 	return h.set(h.lastSet)
 }
 
+func (h *Head) noSets() error {
+	return control.Refused("the job has %d process sets, and has had %d", len(h.sets), h.lastSet)
+}
+
 // define is newSet of members that somebody has chosen.
 func (h *Head) define(m wire.Members) (wire.Set, error) {
 	if err := h.known(m); err != nil {
 		return wire.Set{}, err
 	}
 	if len(h.sets) >= maxSets || !h.roomFor(0) {
-		return wire.Set{}, control.Refused("the job has %d process sets, and has had %d", len(h.sets), h.lastSet)
+		return wire.Set{}, h.noSets()
 	}
 	if n := h.setBytes + setBytes(m); n > maxSetBytes {
-		return wire.Set{}, control.Refused("the process sets of the job would take %d bytes, at most %d allowed", n, maxSetBytes)
+		return wire.Set{}, noSetBytes(n)
 	}
 	if n := len(m.Ranges()); n > control.MaxRanges {
-		return wire.Set{}, control.Refused("a set of %d ranges of processes, at most %d allowed", n, control.MaxRanges)
+		return wire.Set{}, control.TooMany("a set of %d ranges of processes, at most %d allowed", n, control.MaxRanges)
 	}
 	return h.newSet(m), nil
 }
@@ -136,8 +148,8 @@ func (h *Head) endSet(number uint32) {
 		h.main, h.mainEnded = 0, 0
 	}
 	h.askedGone(number)
-	h.setBytes -= setBytes(t.members)
-	h.unname(number, t)
+	h.setBytes -= setBytes(t.members) + t.origin.bytes()
+	h.unname(t)
 	h.dropStore(number, t)
 	for _, id := range t.members.All() {
 		// Those that are here were when the set was made.
@@ -292,15 +304,16 @@ func (h *Head) describe(p *proc, s wire.Set) *control.DescribeBody {
 			left.Add(r)
 		}
 	}
-	b.Died, b.Left = told(died), told(left)
+	b.Died, b.Left = clipped(died), clipped(left)
 	return b
 }
 
-// told is a list of members as far as it can be told.
-func told(b wire.MembersBuilder) wire.Members {
+// clipped is a list of members as far as there is room for it beside a set and its names.
+func clipped(b wire.MembersBuilder) wire.Members {
+	const most = control.MaxRanges / 4
 	m := b.Members()
-	if rs := m.Ranges(); len(rs) > control.MaxRanges {
-		return wire.NewMembers(rs[:control.MaxRanges]...)
+	if rs := m.Ranges(); len(rs) > most {
+		return wire.NewMembers(rs[:most]...)
 	}
 	return m
 }

@@ -137,7 +137,7 @@ func (h *Head) given(o *op) {
 	s.Before = 0
 	for i := range o.body.Outputs {
 		for _, n := range outputs(&o.body.Outputs[i]) {
-			h.sets[n].origin = &origin{o.kinds[i].String(), o.number, o.inputs[i]}
+			h.comesOf(n, &origin{o.kinds[i].String(), o.number, o.inputs[i]})
 		}
 		out := &o.body.Outputs[i]
 		for _, n := range o.inputs[i] {
@@ -228,6 +228,21 @@ type origin struct {
 	made string
 	op   uint32 // 0: none that has a number
 	of   []uint32
+}
+
+// bytes is what counts of it.
+func (x *origin) bytes() int {
+	if x == nil {
+		return 0
+	}
+	return 4 * len(x.of)
+}
+
+// comesOf notes what has made a living set.
+func (h *Head) comesOf(number uint32, x *origin) {
+	t := h.sets[number]
+	h.setBytes += x.bytes() - t.origin.bytes()
+	t.origin = x
 }
 
 // Sets are the living sets, by number, but for those of single processes that have no

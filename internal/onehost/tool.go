@@ -21,6 +21,13 @@ import (
 // that a Snapshot has; those that have ended, and those that did not answer in
 // time, come without a report. A roll call needs no living process.
 func (s *Server) Stacks(ctx context.Context) []control.StackReport {
+	list, told := s.stacks(ctx)
+	told()
+	return list
+}
+
+// stacks is Stacks; what it returns counts against what may be kept until told is called.
+func (s *Server) stacks(ctx context.Context) (list []control.StackReport, told func()) {
 	var r *head.Round
 	var qs []*callsOf
 	s.step(func() {
@@ -31,7 +38,8 @@ func (s *Server) Stacks(ctx context.Context) []control.StackReport {
 		s.await(ctx, q.done)
 	}
 	s.await(ctx, r.Done())
-	return s.seen(qs, func() []control.StackReport { return s.head.EndRound(r) })
+	list = s.seen(qs, func() []control.StackReport { return s.head.EndRound(r) })
+	return list, func() { s.step(func() { s.head.Told(r) }) }
 }
 
 // Used is Stacks without what the processes themselves say, and with their hosts and
@@ -125,9 +133,10 @@ func (s *Server) tool(f control.Frame, tell func(frame []byte) bool) error {
 	switch m := m.(type) {
 	case *control.Collect:
 		ctx, cancel := context.WithTimeout(context.Background(), max(m.Wait, time.Millisecond))
-		list := s.Stacks(ctx)
+		list, told := s.stacks(ctx)
 		cancel()
 		tellAll(part, list)
+		told()
 	case *control.Resize:
 		err = s.Resize(m, part)
 	case *control.Op:

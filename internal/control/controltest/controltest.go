@@ -101,7 +101,7 @@ func Samples(job wire.JobID) []control.Message {
 		&control.Order{Kind: control.OrderReserve, ID: 7, Count: 3}, &control.Order{Kind: control.OrderCalls, ID: 7}, &control.Order{Kind: control.OrderTaken, Serial: 3, Count: 4096}, &control.Order{Kind: control.OrderTool, ID: 7, Frame: []byte("f")},
 		&control.Report{Kind: control.ReportReserved, ID: 7, Count: 9, Text: "why"}, &control.Report{Kind: control.ReportCalls, ID: 7, Serial: 3, Used: used, Calls: []rollcall.Entry{call}},
 		&control.Report{Kind: control.ReportTool, ID: 7, Frame: control.Frame{Kind: control.KindList, ID: 9, Body: []byte("b")}}, &control.Report{Kind: control.ReportMore, ID: 7}, &control.Report{Kind: control.ReportNoMore, ID: 7},
-		&control.Reply{Status: control.StatusGone, Proc: p, Text: "t"}, &control.Reply{Status: control.StatusNotFound, Text: "t"}, &control.Reply{Status: control.StatusSetGone, Text: "t"}, &control.Reply{Status: control.StatusUndecided, Text: "t"},
+		&control.Reply{Status: control.StatusGone, Proc: p, Text: "t"}, &control.Reply{Status: control.StatusNotFound, Text: "t"}, &control.Reply{Status: control.StatusSetGone, Text: "t"}, &control.Reply{Status: control.StatusUndecided, Text: "t"}, &control.Reply{Status: control.StatusTooMany, Text: "t"},
 		&control.ContactBody{C: wire.Contact{Proc: p, Host: 1, SameHost: true, PID: 7, Segment: -1, Bell: -1, Addrs: []string{"a:1"}}},
 		&control.SetBody{S: set}, &control.SetBody{S: wire.Set{URI: control.SelfURI, Number: 5, Members: wire.MembersOf(p)}}, &control.ValueBody{Val: []byte("v")},
 		&control.StackReport{ProcInfo: control.ProcInfo{Proc: p, Rank: 1, Size: 2, World: 3, PID: 4, State: control.Exited, How: "h"},
