@@ -306,15 +306,15 @@ func (a *Agent) page(o *control.PageOrder) {
 		}
 	case control.PageAsk:
 		g.lines.Ask(c)
-		a.holdCalls(g, c)
+		a.holdCalls(g, o.Do, c)
 	case control.PagePublish:
 		g.lines.Publish(c, o.Agreed-1)
 		g.showFrom(c, o.Call)
 		a.ring(g)
 	case control.PageLook:
-		a.tellLook(g, 0, 0)
+		a.tellLook(g, o.Do, 0, 0)
 	case control.PageBegun:
-		a.tellLook(g, o.Change, 0)
+		a.tellLook(g, o.Do, o.Change, 0)
 	}
 }
 
@@ -335,13 +335,13 @@ func (a *Agent) notHere(o *control.PageOrder) {
 	case control.PageWithdraw, control.PageBreak:
 		a.tellWord(o.Set, setpage.Change(o.Change), setpage.RolledBack, 0)
 	case control.PageAsk, control.PageOver, control.PageBegun:
-		a.up = append(a.up, control.Report{Kind: control.ReportLook, Set: o.Set, Change: o.Change})
+		a.up = append(a.up, control.Report{Kind: control.ReportLook, Set: o.Set, Change: o.Change, Look: control.Look{Of: o.Do}})
 	}
 }
 
-func (a *Agent) tellLook(g *page, change uint32, calls uint64) control.Look {
+func (a *Agent) tellLook(g *page, of control.PageDo, change uint32, calls uint64) control.Look {
 	l := g.progress()
-	l.Calls = calls
+	l.Of, l.Calls = of, calls
 	a.up = append(a.up, control.Report{Kind: control.ReportLook, Set: g.set, Change: change, Look: l, Late: g.late()})
 	return l
 }
@@ -358,7 +358,7 @@ func (a *Agent) swapped(p *Proc, m *control.Word) {
 		return
 	}
 	if g.idle && g.lines.Asking() == g.change {
-		a.holdCalls(g, g.change)
+		a.holdCalls(g, control.PageAsk, g.change)
 	}
 	a.look(g)
 }

@@ -30,13 +30,13 @@ func (a *Agent) show(g *page, c setpage.Change) {
 }
 
 // holdCalls tells the head how often members have called, who wait from now on.
-func (a *Agent) holdCalls(g *page, c setpage.Change) {
+func (a *Agent) holdCalls(g *page, of control.PageDo, c setpage.Change) {
 	most := uint64(0)
 	if c == g.change {
 		g.queries.held = true
 		most = g.lines.HoldQueries()
 	}
-	l := a.tellLook(g, uint32(c), most)
+	l := a.tellLook(g, of, uint32(c), most)
 	// Of a page on which is only asked the head takes no second word.
 	g.idle = c == g.change && g.set&control.AskPage == 0 && l.Begun == 0 && most == 0
 }
@@ -75,7 +75,7 @@ func (a *Agent) hide(g *page, c setpage.Change) {
 		g.freeCalls()
 		return
 	case q.byHead:
-		a.holdCalls(g, c)
+		a.holdCalls(g, control.PageOver, c)
 		return
 	}
 	q.hidden = true

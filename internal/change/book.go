@@ -245,7 +245,7 @@ func (b *Book) Submit(now time.Duration, r Request) (uint32, error) {
 
 // possible says why an operation can never be granted as things are.
 func (b *Book) possible(o *op) error {
-	join := 0
+	join, members := 0, 0
 	for _, r := range o.req.parts() {
 		for _, n := range r.Join {
 			if r.bounded() {
@@ -258,6 +258,9 @@ func (b *Book) possible(o *op) error {
 		for _, s := range r.In {
 			s = b.resolve(o, s)
 			m, ok := b.owner.Members(s)
+			if members += len(m); members > maxMembers {
+				return malformed("%v of sets of more than %d processes together", o.req.Kind, maxMembers)
+			}
 			if len(r.Out) > 0 {
 				for _, p := range m {
 					in[p] = struct{}{}

@@ -25,7 +25,9 @@ func (b *Book) grant(now time.Duration, o *op, before []*op) (bool, error) {
 			if s = b.resolve(o, s); b.made[s] != nil {
 				return false, nil // whether it comes is not decided
 			}
-			p.in = append(p.in, s)
+			if !slices.Contains(p.in, s) { // it may be named twice, or as the main set
+				p.in = append(p.in, s)
+			}
 		}
 		if err := b.followed(p.in); err != nil {
 			return false, err

@@ -87,6 +87,9 @@ const (
 	MaxInputs = 1 << 10
 )
 
+// maxMembers bounds the members of all inputs together, at each of which is looked.
+const maxMembers = 1 << 20
+
 // parts are the operations that a request is made of.
 func (r *Request) parts() []Request {
 	if r.Kind == Multi {

@@ -445,3 +445,12 @@ func TestDerivedSets(t *testing.T) {
 		t.Error("it goes on")
 	}
 }
+
+// A set that is named twice as an input, also once as the main set, is one input.
+func TestInputTwice(t *testing.T) {
+	w := watchedWorld(t, 3)
+	n := w.submit(Request{Kind: Sub, In: []uint32{w.main, 0, w.main}, Leave: 1})
+	if in := w.b.ops[n].parts[0].in; !slices.Equal(in, []uint32{w.main}) {
+		t.Errorf("its inputs are %v", in)
+	}
+}

@@ -200,6 +200,7 @@ func (d *dec) some() Some { return Some{d.u32(), d.numbers(MaxSome)} }
 
 // Look is how far the members of a set on one host are.
 type Look struct {
+	Of          PageDo        // the order that it answers, or, on PageAsk, one who waits: two may be on the way
 	Least, Most uint64        // iterations of those that have begun
 	Begun       uint32        // how many have
 	Mean        time.Duration // of an iteration, over those that have told
@@ -342,6 +343,7 @@ func (r *Report) put(e *enc) {
 	case ReportLook:
 		e.u32(r.Set)
 		e.u32(r.Change)
+		e.u8(uint8(r.Look.Of))
 		e.u64(r.Look.Least)
 		e.u64(r.Look.Most)
 		e.u32(r.Look.Begun)
@@ -382,7 +384,10 @@ func (r *Report) get(d *dec) {
 		}
 	case ReportLook:
 		r.Set, r.Change = d.u32(), d.u32()
-		r.Look = Look{d.u64(), d.u64(), d.u32(), d.duration(), d.u64(), d.u64(), d.u64()}
+		if r.Look.Of = PageDo(d.u8()); d.err == nil && r.Look.Of > PageAccept {
+			d.fail("unknown deed %d on a page", r.Look.Of)
+		}
+		r.Look = Look{r.Look.Of, d.u64(), d.u64(), d.u32(), d.duration(), d.u64(), d.u64(), d.u64()}
 		r.Late = d.late()
 	case ReportHello, ReportHungUp, ReportFreed:
 	default:

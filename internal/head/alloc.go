@@ -82,7 +82,7 @@ func (h *Head) giveBack(p *proc, m wire.Members) {
 func (h *Head) disown(q *proc, why string) {
 	delete(q.owner.owns, q.id.Serial)
 	q.owner = nil
-	for _, w := range slices.Clone(q.enders) {
+	for w := range q.enders {
 		h.unparkWith(w, control.Refused("process %v was %s", q.id, why))
 	}
 	if q.world == 0 {
@@ -119,7 +119,10 @@ func (h *Head) end(p *proc, f *control.Frame, id wire.ProcID) error {
 	if err := h.park(w, f); err != nil {
 		return err
 	}
-	if q.enders = append(q.enders, w); q.state == control.Exited {
+	if q.enders == nil {
+		q.enders = map[*wait]struct{}{}
+	}
+	if q.enders[w] = struct{}{}; q.state == control.Exited {
 		h.tellEnders(q)
 	} else if h.ending != "" {
 		h.unparkWith(w, control.Ending(h.ending))
@@ -129,7 +132,7 @@ func (h *Head) end(p *proc, f *control.Frame, id wire.ProcID) error {
 
 // tellEnders: q has ended.
 func (h *Head) tellEnders(q *proc) {
-	for _, w := range slices.Clone(q.enders) {
+	for w := range q.enders {
 		h.unpark(w)
 		h.answer(w.proc, w.id, &control.EndBody{Status: q.status, Text: q.how})
 	}

@@ -32,6 +32,7 @@ type asked struct {
 	lastChange uint32
 
 	had    map[uint32]struct{} // who has asked
+	seen   int                 // so many of the first members have, or take part no more
 	orphan bool                // nobody asks, but who has not begun to is to see what others have
 }
 
@@ -293,7 +294,8 @@ func (h *Head) unasked(a *asked) {
 
 // unseen reports whether a member that takes part in the job has never asked.
 func (h *Head) unseen(a *asked) bool {
-	for _, id := range h.sets[a.coll].members.All() {
+	for m := h.sets[a.coll].members; a.seen < m.Len(); a.seen++ {
+		id := m.At(a.seen)
 		if _, ok := a.had[id.Serial]; !ok && h.takesPart(id) {
 			return true
 		}

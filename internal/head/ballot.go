@@ -65,8 +65,9 @@ func (h *Head) look(host uint32, r *control.Report) {
 	o, at := h.onPage(host, r), pageOn{r.Set, host}
 	switch {
 	case o == nil:
-	case h.begun(o, at):
-	case o.ballot != nil:
+	case r.Look.Of == control.PageBegun:
+		h.begun(o, at)
+	case o.ballot != nil && r.Look.Of == control.PageAsk:
 		b := o.ballot
 		if _, ok := b.asked[at]; !ok {
 			if b.early = true; b.idle {

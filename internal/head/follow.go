@@ -153,17 +153,26 @@ func (h *Head) membersOn(set, host uint32) wire.Members {
 	if len(t.hosts) == 1 {
 		return t.members
 	}
-	var b wire.MembersBuilder
-	at := 0
-	for _, r := range t.hosts {
-		for range r.Count {
-			if r.Host == host {
-				b.Add(wire.Range{First: t.members.At(at), Count: 1})
+	if t.on == nil { // of all hosts at once: each member asks for its own
+		on := map[uint32]*wire.MembersBuilder{}
+		at := 0
+		for _, r := range t.hosts {
+			b := on[r.Host]
+			if b == nil {
+				b = new(wire.MembersBuilder)
+				on[r.Host] = b
 			}
-			at++
+			for range r.Count {
+				b.Add(wire.Range{First: t.members.At(at), Count: 1})
+				at++
+			}
+		}
+		t.on = make(map[uint32]wire.Members, len(on))
+		for at, b := range on {
+			t.on[at] = b.Members()
 		}
 	}
-	return b.Members()
+	return t.on[host]
 }
 
 // page has something done on the pages of a set.

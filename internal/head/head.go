@@ -45,8 +45,8 @@ type Head struct {
 
 	ports    map[string]*port // by name
 	lastPort uint64
-	services map[string]*service // by name
-	nameless []*wait             // that wait for one, oldest first
+	services map[string]*service           // by name
+	nameless map[string]map[*wait]struct{} // that wait for one
 
 	neighbors map[*Neighbor]struct{}
 	strangers map[wire.ProcID]*stranger
@@ -133,13 +133,13 @@ type proc struct {
 	interests map[uint32]*interest
 
 	// Of one that others start at a place that they have taken: see alloc.go.
-	owner  *proc             // who has it; nil: nobody, any more
-	owns   map[uint32]*proc  // whom it has, by serial
-	late   bool              // it was started there
-	enders []*wait           // who wait for its end
-	attach *attach           // it is to be connected
-	kin    *control.MeetBody // it is
-	status int32             // of its exit; -1: nobody knows
+	owner  *proc              // who has it; nil: nobody, any more
+	owns   map[uint32]*proc   // whom it has, by serial
+	late   bool               // it was started there
+	enders map[*wait]struct{} // who wait for its end
+	attach *attach            // it is to be connected
+	kin    *control.MeetBody  // it is
+	status int32              // of its exit; -1: nobody knows
 
 	born  *spawn         // by which it comes, until it has joined; nil: by none
 	asked map[uint32]*op // operations of which it may want to know the outcome
@@ -186,7 +186,7 @@ func New(cfg Config, hosts int) *Head {
 		ofOp:   map[uint32]map[uint32]struct{}{},
 		store:  map[string][]byte{}, calling: map[*set]struct{}{},
 		gets:  map[string]map[*wait]struct{}{},
-		ports: map[string]*port{}, services: map[string]*service{},
+		ports: map[string]*port{}, services: map[string]*service{}, nameless: map[string]map[*wait]struct{}{},
 		neighbors: map[*Neighbor]struct{}{}, strangers: map[wire.ProcID]*stranger{},
 		fences: map[string][]*fence{},
 		rounds: map[uint64]*Round{},
@@ -442,7 +442,9 @@ func (h *Head) Sizes() map[string]int {
 		m["owned"] += len(p.owns)
 		m["ends awaited"] += len(p.enders)
 	}
-	m["awaited services"] = len(h.nameless)
+	for _, ws := range h.nameless {
+		m["awaited services"] += len(ws)
+	}
 	m["short of slots"], m["ports"], m["services"] = len(h.shorts), len(h.ports), len(h.services)
 	for _, x := range h.ports {
 		m["at ports"] += len(x.accepts) + len(x.connects)

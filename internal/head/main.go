@@ -31,7 +31,7 @@ func (h *Head) declareMain(p *proc, id uint32, number uint32) {
 	case err != nil:
 	case !h.isMember(number, p) && p.given[number] == 0:
 		err = control.Refused("process %v is not in process set %d, and does not hold it", p.id, number)
-	case t.op == 0 && len(h.partakers(number)) == 0:
+	case t.op == 0 && h.partaking(number) == 0:
 		err = control.Refused("no member of process set %d takes part in the job", number)
 	}
 	if err != nil {

@@ -288,15 +288,16 @@ func (h *Head) awaitNamed(w *wait) {
 		h.unparkWith(w, control.Ending(h.ending))
 		return
 	}
-	h.nameless = append(h.nameless, w)
+	if h.nameless[w.name] == nil {
+		h.nameless[w.name] = map[*wait]struct{}{}
+	}
+	h.nameless[w.name][w] = struct{}{}
 }
 
 // tellNamed answers those that wait for a service.
 func (h *Head) tellNamed(name string, s *service) {
-	for _, w := range slices.Clone(h.nameless) {
-		if w.name == name {
-			h.unpark(w)
-			h.answer(w.proc, w.id, &control.ValueBody{Val: []byte(s.port)})
-		}
+	for w := range h.nameless[name] {
+		h.unpark(w)
+		h.answer(w.proc, w.id, &control.ValueBody{Val: []byte(s.port)})
 	}
 }

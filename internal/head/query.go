@@ -92,11 +92,11 @@ func (h *Head) turned(host uint32, r *control.Report) bool {
 	if f == nil {
 		return false
 	}
-	if t := f.calls.hiding; t != nil && t.change == r.Change {
+	if t := f.calls.hiding; t != nil && t.change == r.Change && r.Look.Of == control.PageOver {
 		h.turnedOn(f, host, r.Look.Calls)
 		return true
 	}
-	if a := h.asked[r.Set]; a != nil && a.asking != nil && a.asking.change == r.Change {
+	if a := h.asked[r.Set]; a != nil && a.asking != nil && a.asking.change == r.Change && r.Look.Of == control.PageAsk {
 		if a.asking.says(host, r.Look.Calls) {
 			h.publishAsked(a)
 		}

@@ -32,7 +32,8 @@ func noSetBytes(n int) error {
 // no part in the job any more, and each set that it was given until it releases it.
 type set struct {
 	members wire.Members
-	hosts   wire.Hosts // where they are; nil if that is too long to be said
+	hosts   wire.Hosts              // where they are; nil if that is too long to be said
+	on      map[uint32]wire.Members // by host, where there are several; nil: nobody has asked
 	holds   int
 
 	// names are app:// and gompi://host/ names. kin are processes that hear of the

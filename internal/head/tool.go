@@ -125,7 +125,7 @@ func (h *Head) wanted(r *change.Request) control.OpReport {
 				name = h.setName(n)
 			}
 			s.Inputs = append(s.Inputs, name)
-			s.Before += len(h.partakers(n))
+			s.Before += h.partaking(n)
 		}
 	}
 	return s
@@ -141,7 +141,7 @@ func (h *Head) given(o *op) {
 		}
 		out := &o.body.Outputs[i]
 		for _, n := range o.inputs[i] {
-			s.Before += len(h.partakers(n))
+			s.Before += h.partaking(n)
 		}
 		for _, n := range out.Joining {
 			s.Joins += h.sets[n].members.Len()
@@ -153,6 +153,14 @@ func (h *Head) given(o *op) {
 			s.After += t.members.Len()
 		}
 	}
+}
+
+// partaking is how many members of a set, which may be gone, take part in the job.
+func (h *Head) partaking(set uint32) int {
+	if t := h.sets[set]; t != nil && !h.ended {
+		return t.members.Len() // nobody has left
+	}
+	return len(h.partakers(set))
 }
 
 // partakers are the members of a living set that take part in the job.
@@ -259,7 +267,7 @@ func (h *Head) Sets() []control.SetReport {
 		if t.strange || alone[n] && len(t.names) == 0 && n != h.main && f == nil {
 			continue
 		}
-		r := control.SetReport{Set: h.setName(n), Size: t.members.Len(), Living: len(h.partakers(n)), Main: n == h.main, Pending: t.op != 0 && !t.undone}
+		r := control.SetReport{Set: h.setName(n), Size: t.members.Len(), Living: h.partaking(n), Main: n == h.main, Pending: t.op != 0 && !t.undone}
 		if len(t.names) > 1 {
 			r.Names = slices.Clone(t.names[1:])
 		}

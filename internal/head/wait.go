@@ -4,7 +4,6 @@ package head
 
 import (
 	"fmt"
-	"slices"
 
 	"gompi/internal/change"
 	"gompi/internal/control"
@@ -90,9 +89,12 @@ func (h *Head) unpark(w *wait) {
 	case w.spawn != nil:
 		h.forsakeSpawn(w.spawn)
 	case w.name != "":
-		h.nameless = slices.DeleteFunc(h.nameless, func(x *wait) bool { return x == w })
+		delete(h.nameless[w.name], w)
+		if len(h.nameless[w.name]) == 0 {
+			delete(h.nameless, w.name)
+		}
 	case w.ends != nil:
-		w.ends.enders = slices.DeleteFunc(w.ends.enders, func(x *wait) bool { return x == w })
+		delete(w.ends.enders, w)
 	case w.attach != nil:
 		h.stopAttach(w.attach)
 	case w.op != nil:

@@ -48,6 +48,8 @@ func (w *world) answered(m *member, id uint32, body []byte) {
 		return
 	}
 	switch q := m.asked[id].(type) {
+	default:
+		w.readable(q, r.Body)
 	case nil:
 		w.fail("process %v is answered %d, which it has not asked", m.id, id)
 	case *control.Submit, *control.Await, *control.Op:
@@ -137,8 +139,13 @@ func (w *world) tell(m *member, x control.Message) {
 }
 
 func (w *world) frame(m *member, id uint32, x control.Message) {
-	w.say("process %d, request %d: %T %+v", m.id.Serial, id, x, x)
-	w.h.Take(m.host, &control.Report{Kind: control.ReportFrame, Serial: m.id.Serial, Frame: control.Frame{Kind: control.KindOf(x), ID: id, Body: control.Encode(x)}})
+	body := control.Encode(x)
+	if len(body) > 1<<10 {
+		w.say("process %d, request %d: %T of %d bytes", m.id.Serial, id, x, len(body))
+	} else {
+		w.say("process %d, request %d: %T %+v", m.id.Serial, id, x, x)
+	}
+	w.h.Take(m.host, &control.Report{Kind: control.ReportFrame, Serial: m.id.Serial, Frame: control.Frame{Kind: control.KindOf(x), ID: id, Body: body}})
 	w.flush()
 }
 

@@ -106,7 +106,7 @@ func (w *world) page(host uint32, o *control.PageOrder) {
 	case control.PageFix:
 		g.fixed = true
 	case control.PageLook:
-		w.reports = append(w.reports, report{host, control.Report{Kind: control.ReportLook, Set: o.Set, Look: control.Look{Bytes: uint64(w.rng.IntN(9))}}})
+		w.reports = append(w.reports, report{host, control.Report{Kind: control.ReportLook, Set: o.Set, Look: control.Look{Of: o.Do, Bytes: uint64(w.rng.IntN(9))}}})
 	case control.PageBegun:
 		w.look(host, o, control.Look{})
 	case control.PageAsk:
@@ -164,5 +164,6 @@ func (w *world) noPage(host uint32, o *control.PageOrder) {
 }
 
 func (w *world) look(host uint32, o *control.PageOrder, l control.Look) {
+	l.Of = o.Do
 	w.reports = append(w.reports, report{host, control.Report{Kind: control.ReportLook, Set: o.Set, Change: o.Change, Look: l}})
 }

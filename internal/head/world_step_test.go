@@ -143,6 +143,9 @@ func (w *world) request() change.Request {
 // step lets something happen.
 func (w *world) step() {
 	w.free()
+	if w.rng.IntN(8) == 0 {
+		w.consistent()
+	}
 	if len(w.reports) > 0 && w.rng.IntN(2) == 0 {
 		w.deliver()
 		return
@@ -204,6 +207,16 @@ func (w *world) step() {
 		w.ask(m, s)
 	case k < 78:
 		w.ofOp(m)
+	case k >= 95:
+		if w.talks == 0 {
+			break
+		}
+		for range w.talks {
+			w.talk(m)
+		}
+		if w.rng.IntN(100) == 0 {
+			w.large(m)
+		}
 	case k < 80:
 		w.hostile(m)
 	case k < 82:

@@ -5,6 +5,7 @@ package head
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -39,6 +40,7 @@ type world struct {
 	ends     map[change.State]int
 	log      []string
 	last     control.Reply // to a request
+	talks    int           // of how much else processes talk at a time
 }
 
 type report struct {
@@ -263,29 +265,44 @@ func (w *world) finish() {
 	}
 }
 
+// soak is the life of a job.
+func (w *world) soak(seed uint64) {
+	defer func() {
+		if x := recover(); x != nil {
+			w.say("%s", debug.Stack())
+			w.fail("seed %d: panic: %v", seed, x)
+		}
+		if w.t.Failed() {
+			w.t.Logf("seed %d", seed)
+		}
+	}()
+	for range 300 {
+		w.step()
+	}
+	if seed%2 == 0 {
+		w.endJob()
+	}
+	w.finish()
+}
+
 // TestSoakChanges: processes follow sets, ask for changes, come, go and die at
 // random, on one host and on several. Each operation has one outcome, each newcomer
-// one fate, and nothing is left.
+// one fate, and nothing is left. In three of four jobs they also say anything else of sets
+// and operations, now and then very much of it. GOMPI_TEST_TIME=1h: as long as that.
 func TestSoakChanges(t *testing.T) {
 	ends := map[change.State]int{}
 	seeds := uint64(testlab.Rounds(500, 20_000))
-	for seed := range seeds {
+	d, began := testlab.Duration(), time.Now()
+	seed := uint64(0)
+	for ; seed < seeds || time.Since(began) < d; seed++ {
 		w := newWorld(t, seed, 1+int(seed%3), 4)
-		for range 300 {
-			w.step()
-		}
-		if seed%2 == 0 {
-			w.endJob()
-		}
-		w.finish()
+		w.talks = []int{0, 1, 3, 10}[seed/3%4]
+		w.soak(seed)
 		for s, n := range w.ends {
 			ends[s] += n
 		}
-		if t.Failed() {
-			t.Fatalf("seed %d", seed)
-		}
 	}
-	t.Log(ends)
+	t.Log(seed, ends)
 	for _, s := range []change.State{change.Done, change.Refused, change.Cancelled, change.RolledBack} {
 		if ends[s] < 20 {
 			t.Errorf("%d operations ended %v", ends[s], s)

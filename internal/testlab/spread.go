@@ -3,6 +3,7 @@
 package testlab
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -13,6 +14,16 @@ import (
 // Long reports whether the long forms of the tests are wanted
 // (GOMPI_TEST=long).
 func Long() bool { return os.Getenv("GOMPI_TEST") == "long" }
+
+// Duration is how long a test with random cases goes on at least: GOMPI_TEST_TIME, as Go
+// writes durations; 0: as many as it has.
+func Duration() time.Duration {
+	d, err := time.ParseDuration(cmp.Or(os.Getenv("GOMPI_TEST_TIME"), "0s"))
+	if err != nil {
+		panic(err)
+	}
+	return d
+}
 
 // Soon is how long a test waits for what must have happened after d on a machine that
 // runs nothing else: d where the long forms are run, which measure; else ten times as

@@ -78,7 +78,7 @@ func Samples(job wire.JobID) []control.Message {
 		&control.Order{Kind: control.OrderFollow, Serial: 3, ID: 7, Members: m, Page: page, Frame: []byte("f")}, &control.Order{Kind: control.OrderPage, Page: page},
 		&control.Order{Kind: control.OrderGive, ID: 7, Members: m}, &control.Order{Kind: control.OrderUngive, ID: 7},
 		&control.Report{Kind: control.ReportWord, Set: 4, Change: 2, Word: change.IsCommitted, Iteration: 8, Late: control.Late{At: 4, Behind: control.Some{N: 2, First: []uint32{5, 9}}, Silent: control.Some{N: 1, First: []uint32{8}}}},
-		&control.Report{Kind: control.ReportLook, Set: 4, Change: 3, Look: control.Look{Least: 1, Most: 1 << 40, Begun: 3, Mean: time.Millisecond, Bytes: 9, Reports: 5}, Late: control.Late{Behind: control.Some{N: 1, First: []uint32{7}}}},
+		&control.Report{Kind: control.ReportLook, Set: 4, Change: 3, Look: control.Look{Of: control.PageAsk, Least: 1, Most: 1 << 40, Begun: 3, Mean: time.Millisecond, Bytes: 9, Reports: 5}, Late: control.Late{Behind: control.Some{N: 1, First: []uint32{7}}}},
 		&control.Cut{Proc: p, Text: "no room"}, &control.Ping{Kind: control.KindPing, Proc: p, ID: 7}, &control.Ping{Kind: control.KindPong, Proc: p, ID: 1 << 60}, &control.Release{Number: 7, Had: control.Had{Opened: 2, Calls: 9}}, &control.Text{Kind: control.KindDelete, Text: "key"},
 		&control.Common{ID: wire.ContextID{Creator: p, Serial: 3}, Members: m, Bytes: 1 << 20, First: 4096, Have: 5}, &control.Uncommon{Arena: 3, Off: 1 << 40},
 		&control.CommonBody{X: wire.Extent{Arena: 3, Total: 1 << 40, Off: 1 << 30, Bytes: 1 << 20, File: -1}},
