@@ -198,14 +198,7 @@ func (w *world) check(m *member) {
 		if g == nil || !g.fixed || m.handed[pageChange{s, g.change}] {
 			continue
 		}
-		if g.word == 0 {
-			g.word = change.IsAccepted
-			w.word(m.host, s, g)
-			if g.votes == 0 {
-				g.word = change.IsCommitted
-				w.word(m.host, s, g)
-			}
-		}
+		w.accept(m.host, s, g)
 		if g.word == change.IsAccepted || g.word == change.IsCommitted {
 			m.handed[pageChange{s, g.change}] = true
 			w.ask(m, &control.Handed{Set: s, Change: g.change})

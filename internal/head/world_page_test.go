@@ -129,6 +129,8 @@ func (w *world) page(host uint32, o *control.PageOrder) {
 			g.word = change.IsRolledBack
 		}
 		w.word(host, o.Set, g)
+	case control.PageAccept:
+		w.accept(host, o.Set, g)
 	case control.PageVote:
 		if o.Members.Len() == 0 {
 			w.vote(host, o.Set, o.Change, 0)
@@ -150,6 +152,19 @@ func (w *world) page(host uint32, o *control.PageOrder) {
 			g.calls = max(g.calls, g.shown-1+uint64(w.rng.IntN(2)))
 			w.look(host, o, control.Look{Calls: g.calls})
 		}
+	}
+}
+
+// accept swaps the word of a change from open to accepted, and on if all have voted.
+func (w *world) accept(host, set uint32, g *sheet) {
+	if g.word != 0 {
+		return
+	}
+	g.word = change.IsAccepted
+	w.word(host, set, g)
+	if g.votes == 0 {
+		g.word = change.IsCommitted
+		w.word(host, set, g)
 	}
 }
 

@@ -5,6 +5,7 @@ package head
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -294,6 +295,9 @@ func TestSoakChanges(t *testing.T) {
 	seeds := uint64(testlab.Rounds(500, 20_000))
 	d, began := testlab.Duration(), time.Now()
 	seed := uint64(0)
+	if os.Getenv("GOMPI_TEST_SEED") != "" {
+		seed = testlab.Seed(t)
+	}
 	for ; seed < seeds || time.Since(began) < d; seed++ {
 		w := newWorld(t, seed, 1+int(seed%3), 4)
 		w.talks = []int{0, 1, 3, 10}[seed/3%4]
