@@ -247,7 +247,7 @@ func TestPage(t *testing.T) {
 	members[1].Tell(2000)
 	members[1].AddBytes(7)
 	r.do(control.PageOrder{Do: control.PageLook, Set: set})
-	if l := r.words[0].Look; l != (control.Look{Least: 10, Most: 14, Begun: 3, Mean: 2000, Bytes: 7}) {
+	if l := r.words[0].Look; l != (control.Look{Of: control.PageLook, Least: 10, Most: 14, Begun: 3, Mean: 2000, Bytes: 7}) {
 		t.Errorf("the head sees %+v", l)
 	}
 	r.words = nil
