@@ -33,6 +33,18 @@ func TestCallsAreCompared(t *testing.T) {
 				_, err := mpi.AllreduceOne(w, 1, op)
 				return err
 			}},
+			{"commutes", `, not commutative"`, func(w *mpi.Comm) error {
+				op := mpi.NewOp(func(in, inout []int) {
+					for i := range in {
+						inout[i] += in[i]
+					}
+				})
+				if w.Rank() == 1 {
+					op = op.Ordered()
+				}
+				_, err := mpi.AllreduceOne(w, 1, op)
+				return err
+			}},
 			{"length", ` of 16 bytes from root 0"`, func(w *mpi.Comm) error { return mpi.Bcast(w, make([]int, 1+w.Rank()/2), 0) }},
 			{"operation", `"Barrier"`, func(w *mpi.Comm) error {
 				if w.Rank() == 2 {

@@ -51,7 +51,8 @@ type Boot struct {
 	Sleeper    wait.Sleeper
 	Policy     wait.Policy
 	Book       *rollcall.Book
-	Calls      *CallTable // with which the calls of ranks are compared; nil: they are not
+	SayLeft    func(line string) // says what GOMPI_CHECK finds left at the end; nil: it goes to standard error
+	Calls      *CallTable        // with which the calls of ranks are compared; nil: they are not
 	// Lost is called when the control plane is lost or the job is being
 	// ended; nil: only the process's context ends.
 	Lost func(why error)

@@ -13,12 +13,6 @@ import (
 	"gompi/internal/wire"
 )
 
-// collChecks is what looks at collective calls before they are made.
-type collChecks interface {
-	run(c *Comm, a *engine.CollArgs) *fault.Fault
-	start(c *Comm, a *engine.CollArgs) (engine.Handle, *fault.Fault)
-}
-
 // CallTable compares the collective calls of ranks that are goroutines of one process:
 // operation, root, reduction, length. It needs no messages, unlike GOMPI_CHECK, so calls
 // go the ways that they go without it. Of calls on an intercommunicator, and of those
@@ -29,9 +23,11 @@ type CallTable struct {
 	calls map[callNumber]seenCall
 }
 
-// callNumber is a call of all ranks.
+// callNumber is a call of all ranks. Groups without a common process may share a
+// context id, so the first member tells them apart.
 type callNumber struct {
 	ctx        wire.ContextID
+	first      wire.ProcID
 	number     int64
 	persistent bool
 }
@@ -47,8 +43,9 @@ type seenCall struct {
 type callShape struct {
 	op     collectives.Op
 	name   calls.Name
-	root   int // -1: it has none
-	kernel string
+	root   int    // -1: it has none
+	kernel string // "": it reduces nothing
+	apart  bool   // its reduction does not commute: other algorithms
 	bytes  int64  // of a block, 0 where they differ
 	counts uint64 // a hash of all counts, where they must be equal
 }
@@ -60,7 +57,7 @@ func shapeOf(a *engine.CollArgs) callShape {
 		s.root = x.Root
 	}
 	if a.Kernel != nil {
-		s.kernel = a.KernelName
+		s.kernel, s.apart = a.KernelName, !a.Commutative
 	}
 	switch x.Op {
 	case collectives.OpBarrier, collectives.OpGatherv, collectives.OpScatterv, collectives.OpAlltoallv:
@@ -88,15 +85,19 @@ func (s callShape) String() string {
 	if s.kernel != "" {
 		text += " with " + s.kernel
 	}
+	if s.apart {
+		text += ", not commutative"
+	}
 	return text
 }
 
 // compare says in what the call of this rank is another than that of the first rank
 // that has made it.
-func (t *CallTable) compare(c *Comm, a *engine.CollArgs, n callNumber) *fault.Fault {
-	if c.Both != nil || c.Size == 1 {
+func (t *CallTable) compare(c *Comm, a *engine.CollArgs, number int64, persistent bool) *fault.Fault {
+	if c.Both != nil || c.Size == 1 || c.freed.Load() || c.Ctx.Ended() { // the engine says what is wrong
 		return nil
 	}
+	n := callNumber{c.Ctx.ID, c.Ctx.Members.At(0), number, persistent}
 	mine := shapeOf(a)
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -127,7 +128,7 @@ func (t *CallTable) compare(c *Comm, a *engine.CollArgs, n callNumber) *fault.Fa
 
 // run is Comm.Run with the calls compared.
 func (t *CallTable) run(c *Comm, a *engine.CollArgs) *fault.Fault {
-	if f := t.compare(c, a, callNumber{ctx: c.Ctx.ID, number: c.Ctx.NextColl()}); f != nil {
+	if f := t.compare(c, a, c.Ctx.NextColl(), false); f != nil {
 		return c.refuse(a, f)
 	}
 	c.chooseBlocking(a)
@@ -136,7 +137,7 @@ func (t *CallTable) run(c *Comm, a *engine.CollArgs) *fault.Fault {
 
 // start is Comm.Start with the calls compared.
 func (t *CallTable) start(c *Comm, a *engine.CollArgs) (engine.Handle, *fault.Fault) {
-	if f := t.compare(c, a, callNumber{ctx: c.Ctx.ID, number: c.Ctx.NextColl()}); f != nil {
+	if f := t.compare(c, a, c.Ctx.NextColl(), false); f != nil {
 		return engine.Handle{}, c.refuse(a, f)
 	}
 	c.chooseStarted(a)

@@ -98,8 +98,9 @@ func (c *Comm) describe(a *engine.CollArgs, d []byte) {
 			words += fmt.Sprintf(" %s root %d", to, x.Root)
 		}
 	}
-	if a.Kernel != nil {
-		words += " with " + a.KernelName
+	reduction := reductionOf(a)
+	if reduction != "" {
+		words += " with " + reduction
 	}
 	if a.Tag != 0 {
 		words = "persistent " + words
@@ -120,7 +121,7 @@ func (c *Comm) describe(a *engine.CollArgs, d []byte) {
 	b = binary.LittleEndian.AppendUint32(b, uint32(root))
 	b = binary.LittleEndian.AppendUint64(b, uint64(count))
 	b = binary.LittleEndian.AppendUint64(b, uint64(unit))
-	b = binary.LittleEndian.AppendUint64(b, hashOf(a.KernelName))
+	b = binary.LittleEndian.AppendUint64(b, hashOf(reduction))
 	binary.LittleEndian.AppendUint64(b, own.Sum64())
 	copy(d[callText:], words)
 }
@@ -133,6 +134,18 @@ func hasElements(a *engine.CollArgs) bool {
 		}
 	}
 	return a.In.Type == nil && a.Out.Type == nil
+}
+
+// reductionOf is the reduction of a call, on which ranks must agree, and on whether it
+// commutes: that decides between algorithms. "": there is none.
+func reductionOf(a *engine.CollArgs) string {
+	switch {
+	case a.Kernel == nil:
+		return ""
+	case !a.Commutative:
+		return a.KernelName + ", not commutative"
+	}
+	return a.KernelName
 }
 
 func hashOf(s string) uint64 {

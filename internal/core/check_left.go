@@ -83,13 +83,17 @@ func (k *Checker) left(e *engine.Engine) (lines []string) {
 	return lines
 }
 
-// tellLeft writes what the process has left to standard error.
+// tellLeft says what the process has left.
 func (p *Process) tellLeft() {
 	if p.Check == nil {
 		return
 	}
 	at := engine.Caller()
 	for _, line := range p.Check.left(p.Engine) {
+		if p.sayLeft != nil {
+			p.sayLeft(fmt.Sprintf("%s: %s", p.Called(), line))
+			continue
+		}
 		fmt.Fprintf(os.Stderr, "gompi: %s ends at %s: %s\n", p.Called(), at, line)
 	}
 }

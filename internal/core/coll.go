@@ -19,8 +19,11 @@ func (c *Comm) Run(a *engine.CollArgs) *fault.Fault {
 	if a.User != nil && a.User.Err() != nil {
 		return c.refuse(a, lapsed(a.User))
 	}
-	if c.checks != nil {
-		return c.checks.run(c, a)
+	if c.checked {
+		if c.Check == nil {
+			return c.Proc.calls.run(c, a)
+		}
+		return c.Check.run(c, a)
 	}
 	c.chooseBlocking(a)
 	return c.Engine.Collective(c.Ctx, a)
@@ -31,8 +34,11 @@ func (c *Comm) Start(a *engine.CollArgs) (engine.Handle, *fault.Fault) {
 	if a.User != nil && a.User.Err() != nil {
 		return engine.Handle{}, c.refuse(a, lapsed(a.User))
 	}
-	if c.checks != nil {
-		return c.checks.start(c, a)
+	if c.checked {
+		if c.Check == nil {
+			return c.Proc.calls.start(c, a)
+		}
+		return c.Check.start(c, a)
 	}
 	c.chooseStarted(a)
 	return c.Engine.Icollective(c.Ctx, a), nil
@@ -57,7 +63,7 @@ func (c *Comm) Prepare(a *engine.CollArgs, why error) *fault.Fault {
 		}
 	}
 	if t := c.Proc.calls; why == nil && f == nil && t != nil {
-		f = t.compare(c, a, callNumber{c.Ctx.ID, int64(a.Tag), true})
+		f = t.compare(c, a, int64(a.Tag), true)
 	}
 	if why == nil && f == nil {
 		c.chooseStarted(a)

@@ -27,11 +27,11 @@ type Comm struct {
 	// Nodes says which ranks share a host; nil: all do, as far as is known,
 	// or it is an intercommunicator. Where all do and are many, teams, it
 	// divides them.
-	Nodes  *collectives.Nodes
-	teams  bool
-	hosts  wire.Hosts // see Hosts
-	Check  *Checker   // nil without GOMPI_CHECK
-	checks collChecks // Check, or the process's CallTable; nil: neither
+	Nodes   *collectives.Nodes
+	teams   bool
+	hosts   wire.Hosts // see Hosts
+	Check   *Checker   // nil without GOMPI_CHECK
+	checked bool       // by Check, or by the process's CallTable
 	// Both is the communicator of both groups of an intercommunicator, the low
 	// one first, which is the local one if Low; nil in an intracommunicator.
 	Both *Comm
@@ -45,12 +45,7 @@ type Comm struct {
 // Init makes a zero Comm one that has no context yet.
 func (c *Comm) Init(p *Process, name *string) {
 	c.Proc, c.Engine, c.Table, c.Check = p, p.Engine, p.Table, p.Check
-	switch {
-	case p.Check != nil:
-		c.checks = p.Check
-	case p.calls != nil:
-		c.checks = p.calls
-	}
+	c.checked = p.Check != nil || p.calls != nil
 	c.name.Store(name)
 }
 

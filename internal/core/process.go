@@ -36,9 +36,10 @@ type Process struct {
 	Self    wire.ProcID
 	Table   *selection.Table // with which communicators begin
 	Check   *Checker         // nil without GOMPI_CHECK
-	calls   *CallTable       // of ranks in one process, without GOMPI_CHECK
-	Ctx     context.Context  // ends when the job does
-	World   wire.Set         // of those that were started together
+	sayLeft func(line string)
+	calls   *CallTable      // of ranks in one process, without GOMPI_CHECK
+	Ctx     context.Context // ends when the job does
+	World   wire.Set        // of those that were started together
 	// Parent is the set of those that have spawned the world; Number 0: none. Family:
 	// both have a communicator, with the ids of Parent.
 	Parent wire.Set
@@ -95,6 +96,7 @@ func (p *Process) Start(b *Boot) error {
 	} else {
 		p.calls = b.Calls
 	}
+	p.sayLeft = b.SayLeft
 	var eager, spin, perHost int64
 	for _, k := range []struct {
 		knob knob.Range

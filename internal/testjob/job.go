@@ -133,6 +133,7 @@ func (j *Job) Boot(sp control.StartProc) (*mpi.Process, error) {
 	if err != nil {
 		return nil, err
 	}
+	b.SayLeft = func(line string) { j.tb.Log(line) }
 	if j.cfg.compare && j.cfg.settings["GOMPI_CHECK"] == "" {
 		b.Calls = &j.calls
 	}
