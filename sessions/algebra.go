@@ -26,7 +26,8 @@ type Algebra struct {
 	In    []string // gompi://main as it is now
 	Sizes []int    // Split: of the parts, together at most the size of the set
 	// Names are preferred ones of the results, by position: "x" becomes app://x,
-	// "" is none. A name that another living set has is ErrRefused.
+	// "" is none. A name that another living set has is ErrRefused; beyond 1,024 names of one
+	// set it is ErrArg.
 	Names []string
 }
 

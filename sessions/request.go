@@ -104,7 +104,8 @@ type Request struct {
 
 	Parts []Request // of a Multi, which has nothing else but Deadlines and NoQueue
 
-	// Names are preferred ones of the outputs, by position; "": none. Newcomers that are a
+	// Names are preferred ones of the outputs, by position; "": none; at most 1,024 in all
+	// parts. Newcomers that are a
 	// set on each host (Start) have none.
 	Names   []string
 	Command []string // what newcomers run; nil: what this process runs
