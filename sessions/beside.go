@@ -9,6 +9,7 @@ import (
 
 	"gompi/internal/control"
 	"gompi/internal/setpage"
+	"gompi/internal/wire"
 	"gompi/mpi"
 )
 
@@ -119,6 +120,7 @@ func (w *Watcher) beside(ctx context.Context, op string, a *asking, n setpage.Ch
 	if over {
 		x = &Change{Role: Beside, proc: w.proc, page: a.page, number: n, turn: make(chan struct{}, 1), over: true}
 		x.err = x.rolledBack("Commit")
+		x.body.Inputs = []wire.Set{{URI: control.SetURI(c.Self.Job, a.of), Number: a.of}}
 	}
 	x.Input, x.handed = control.SetURI(c.Self.Job, a.of), true
 	a.known = x

@@ -61,6 +61,11 @@ func dppAgain(ctx context.Context, s *sessions.Session, world *mpi.Comm) error {
 		if x, err := s.QueryPSetOp(ctx, "mpi://SELF", main); err != nil || x.Op != sessions.PSetOpNull {
 			return fmt.Errorf("step %d: by one alone, after it was completed: %+v, %w", step, x, err)
 		}
+		// A query by one alone is answered at once: who asks first for the next operation
+		// waits for those of the others.
+		if err := world.Barrier(); err != nil {
+			return err
+		}
 	}
 	var both [2]*sessions.PSetOperation
 	var granted [2]mpi.Request

@@ -158,8 +158,14 @@ func dppUndone(ctx context.Context, s *sessions.Session, world *mpi.Comm) (err e
 					return err
 				}
 			}
-			if err := s.FinalizePSetOp(ctx, worldSet); !errors.Is(err, mpi.ErrArg) && !errors.Is(err, sessions.ErrRolledBack) {
-				return fmt.Errorf("finalized what does not happen: %w", err)
+			// Whichever call has found out first, and by each of its sets though they are gone.
+			for _, set := range append(x.Out, worldSet) {
+				if err := wrongly("finalized what does not happen", s.FinalizePSetOp(ctx, set), sessions.ErrRolledBack); err != nil {
+					return fmt.Errorf("%s: %w", set, err)
+				}
+			}
+			if err := world.Barrier(); err != nil { // before the next one
+				return err
 			}
 			continue
 		}
@@ -185,6 +191,9 @@ func dppUndone(ctx context.Context, s *sessions.Session, world *mpi.Comm) (err e
 			return err
 		}
 		if err := s.Barrier(ctx, x.Out[2]); err != nil { // newcomers end after that
+			return err
+		}
+		if err := wrongly("finalized by another", s.FinalizePSetOp(ctx, worldSet), mpi.ErrArg); err != nil {
 			return err
 		}
 	}

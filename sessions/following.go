@@ -186,6 +186,13 @@ func (c *Change) isOver() bool {
 	return c.over
 }
 
+// endedRolledBack reports whether a change is over here, and was rolled back.
+func (c *Change) endedRolledBack() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.over && errors.Is(c.err, ErrRolledBack)
+}
+
 // committed reports whether a change that is not over here was committed.
 func (c *Change) committed() bool {
 	if c.isOver() {

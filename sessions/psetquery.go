@@ -108,8 +108,10 @@ func (c *Change) psetOperation() PSetOperation {
 // processes that leave by it may end, and QueryPSetOp does not tell of it any more, but for
 // members that have called it less often than others. It
 // is called by one process that was told of it, or has come by it; newcomers may be on
-// their way to their first call still. ErrRolledBack: it does not happen. ErrArg: the
-// process was told of no such operation, or that is over.
+// their way to their first call still. ErrRolledBack: the process was told of it, and it
+// does not happen; so does each call until the process is told of the next operation on
+// the same set. ErrArg: the process was told of no such operation, or another call has
+// completed it.
 //
 // MPI_Session_dyn_finalize_psetop of the DPP prototype; in its paper it is called
 // complete.
@@ -120,32 +122,53 @@ func (s *Session) FinalizePSetOp(ctx context.Context, set string) (err error) {
 	if err := s.settle(ctx, op); err != nil {
 		return err
 	}
-	h, err := s.named(op, set)
-	if err != nil {
-		return err
-	}
-	known := []*Change{s.dpp.joined}
-	for _, w := range s.dpp.list {
-		known = append(known, w.pending)
-		for _, a := range w.askings {
-			known = append(known, a.known)
+	name := canonical(set)
+	// By name first: the sets of a change that was rolled back are gone.
+	c := s.dpp.known(func(x wire.Set) bool { return x.URI == name })
+	if c == nil {
+		h, err := s.named(op, set)
+		if err != nil {
+			return err
 		}
+		c = s.dpp.known(func(x wire.Set) bool { return x.Number == h.set.Number })
 	}
-	for _, c := range known {
-		if c != nil && !c.isOver() && c.concerns(h.set.Number) {
-			if c == s.dpp.joined {
-				s.dpp.joined = nil
-			}
-			return c.finalize(ctx, op)
-		}
+	switch {
+	case c == nil:
+		return s.fail(mpi.ErrArg, op, fmt.Errorf("this process was told of no operation that is pending on %s", set))
+	case c.isOver():
+		return c.rolledBack(op)
+	case c == s.dpp.joined:
+		s.dpp.joined = nil
 	}
-	return s.fail(mpi.ErrArg, op, fmt.Errorf("this process was told of no operation that is pending on %s", set))
+	return c.finalize(ctx, op)
 }
 
-// concerns reports whether a set is one of the change.
-func (c *Change) concerns(set uint32) bool {
-	is := func(s wire.Set) bool { return s.Number == set }
-	return is(c.body.Result) || is(c.body.Leaving) || slices.ContainsFunc(c.body.Joining, is) || slices.ContainsFunc(c.body.Inputs, is)
+// known is the change that the process was told of, or has come by, and of which one set
+// is the wanted one: one that is not over, else the last of its input if that was rolled
+// back. nil: there is none.
+func (f *following) known(wanted func(wire.Set) bool) (undone *Change) {
+	list := []*Change{f.joined}
+	for _, w := range f.list {
+		list = append(list, w.pending, w.undone)
+		for _, a := range w.askings {
+			list = append(list, a.known)
+		}
+	}
+	for _, c := range list {
+		switch {
+		case c == nil || !c.hasSet(wanted):
+		case !c.isOver():
+			return c
+		case c.endedRolledBack():
+			undone = c
+		}
+	}
+	return undone
+}
+
+// hasSet reports whether one of the sets of the change is wanted.
+func (c *Change) hasSet(wanted func(wire.Set) bool) bool {
+	return wanted(c.body.Result) || wanted(c.body.Leaving) || slices.ContainsFunc(c.body.Joining, wanted) || slices.ContainsFunc(c.body.Inputs, wanted)
 }
 
 // finalize is Complete of a change whose communicator nobody wants, and waits until calls of

@@ -10,6 +10,7 @@ import (
 
 	"gompi/internal/control"
 	"gompi/internal/setpage"
+	"gompi/internal/wire"
 	"gompi/mpi"
 )
 
@@ -231,6 +232,7 @@ func (w *Watcher) rolledBack(g *page, n setpage.Change) *Change {
 	defer w.asking.Unlock()
 	if x := w.known; x != nil && x.page == g && x.number == n {
 		x.handed = true
+		w.undone = x
 		return x
 	}
 	x := &Change{
@@ -238,6 +240,8 @@ func (w *Watcher) rolledBack(g *page, n setpage.Change) *Change {
 		proc: w.proc, page: g, number: n, options: w.opts, handed: true, turn: make(chan struct{}, 1), over: true, kept: new(kept),
 	}
 	x.err = x.rolledBack("Commit")
+	x.body.Inputs = []wire.Set{{URI: x.Input, Number: g.set}}
+	w.undone = x
 	w.replaceKnown(x)
 	return x
 }

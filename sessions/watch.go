@@ -78,6 +78,7 @@ type Watcher struct {
 
 	page    *page
 	pending *Change // was handed out, and is not over as far as is known here
+	undone  *Change // was handed out last, and was rolled back; nil: there is none
 	// results follow what came of the set, where w stays with it, until they are taken over.
 	results []*Watcher
 	came    *Change // the change of which the set came that is followed so
@@ -343,6 +344,9 @@ func (w *Watcher) settle() {
 		if s, ok := c.page.lines.Verdict(c.number); ok && s == setpage.RolledBack {
 			c.giveUp() // who has not consumed it finds it rolled back
 		}
+		if c.endedRolledBack() {
+			w.undone = c
+		}
 		return // the set is what it was
 	}
 	w.drop(next)
@@ -403,7 +407,7 @@ func (w *Watcher) handed(op string, n setpage.Change, first bool) (*Change, erro
 		// lies behind.
 		next.member.Begin(agreed)
 	}
-	w.pending = x
+	w.pending, w.undone = x, nil
 	return x, nil
 }
 
