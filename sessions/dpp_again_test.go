@@ -21,8 +21,13 @@ func dppAgain(ctx context.Context, s *sessions.Session, world *mpi.Comm) error {
 	}
 	one := mpi.NewInfo(sessions.ProcsAdd, "1")
 	round := func(step int, asked sessions.PSetOperation) error {
+		byNewcomer := step == 1
 		if world.Rank() == 0 {
-			if err := publish(s, asked.Out[0], "main_pset", asked.Out[1]); err != nil {
+			value := asked.Out[1]
+			if byNewcomer {
+				value += dppCompletes
+			}
+			if err := publish(s, asked.Out[0], "main_pset", value); err != nil {
 				return err
 			}
 		}
@@ -33,7 +38,12 @@ func dppAgain(ctx context.Context, s *sessions.Session, world *mpi.Comm) error {
 		if i, err := s.Info(x.Out[1]); err != nil || i.Size != 4 {
 			return fmt.Errorf("step %d: the result is %+v: %w", step, i, err)
 		}
-		if world.Rank() == step%3 { // whoever
+		switch {
+		case byNewcomer: // when all were told
+			if err := s.Barrier(ctx, x.Out[1]); err != nil {
+				return err
+			}
+		case world.Rank() == step%3: // whoever
 			if err := s.FinalizePSetOp(ctx, main); err != nil {
 				return err
 			}

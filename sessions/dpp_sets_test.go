@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"gompi/internal/scenes"
 	"gompi/mpi"
@@ -46,6 +47,10 @@ func dppOld(run func(ctx context.Context, s *sessions.Session, world *mpi.Comm) 
 	}
 }
 
+// dppCompletes stands behind the name of the new main set where a newcomer completes the
+// operation.
+const dppCompletes = " by a newcomer"
+
 // dppNewcomer is a process that has been started, until what has started it is decided.
 func dppNewcomer(ctx context.Context, s *sessions.Session) error {
 	main, err := lookup(ctx, s, worldSet, worldSet, "main_pset")
@@ -54,6 +59,15 @@ func dppNewcomer(ctx context.Context, s *sessions.Session) error {
 	}
 	if main == "" {
 		scenes.Die(ctx)
+	}
+	main, completes := strings.CutSuffix(main, dppCompletes)
+	if completes {
+		if err := s.Barrier(ctx, main); err != nil {
+			return err
+		}
+		if err := s.FinalizePSetOp(ctx, main); err != nil {
+			return err
+		}
 	}
 	return s.Barrier(ctx, main)
 }

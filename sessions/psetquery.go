@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"gompi/internal/change"
 	"gompi/internal/control"
 	"gompi/internal/wire"
 	"gompi/mpi"
@@ -175,8 +176,18 @@ func (c *Change) hasSet(wanted func(wire.Set) bool) bool {
 // QueryPSetOp tell of it no more. Who leaves takes leave later.
 func (c *Change) finalize(ctx context.Context, op string) error {
 	g := c.page
-	if g == nil || c.Role == Beside {
+	if g == nil { // a newcomer: the head tells it so when no later call sees the change
 		return c.complete(ctx, op)
+	}
+	if c.Role == Beside {
+		if err := c.complete(ctx, op); err != nil {
+			return err
+		}
+		_, err := c.await(ctx, op, change.Committed) // likewise
+		if errors.Is(err, control.ErrNotFound) {
+			err = nil // it is over, and forgotten
+		}
+		return err
 	}
 	g.retain()
 	defer g.release()

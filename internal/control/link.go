@@ -74,7 +74,7 @@ const (
 	PageAsk                        // of a change that the head decides: who checks waits; report how far all are
 	PagePublish                    // then: hand it out, in that iteration and from that call of Query on
 	PageHide                       // then, after PageOver: to calls of Query before that one
-	PageBegun                      // report that the change has begun, after PageBegin
+	PageBegun                      // report that the change has begun, after PageBegin; or that it is over, after PageOver
 	PageAccept                     // after PageFix: swap open to accepted, and report
 	PageNoVote                     // after PageBegin: members that have no vote
 )

@@ -19,7 +19,7 @@ func (h *Head) await(p *proc, f *control.Frame, number uint32, until change.Stat
 	switch {
 	case o == nil || !h.concerns(o, p):
 		h.refuse(p, f.ID, control.NotFound("operation %d", number))
-	case o.body.State >= until:
+	case o.reached(until):
 		h.answer(p, f.ID, &o.body)
 	case h.ending != "":
 		h.refuse(p, f.ID, control.Ending(h.ending))

@@ -58,6 +58,9 @@ func (h *Head) look(host uint32, r *control.Report) {
 		h.progress(host, r)
 		return
 	}
+	if f := h.pagesOf(r.Set); f != nil {
+		h.overOn(f, host, r.Change)
+	}
 	if h.turned(host, r) {
 		h.settle()
 		return

@@ -226,6 +226,9 @@ func (h *Head) closePage(f *follow, o *op) {
 	} else {
 		c.behind = c.behind || o.ballot == nil
 	}
+	if o.options.Stay && o.body.State == change.Committed {
+		h.waitOver(f, o, o.changeOn(f.set))
+	}
 	if f.op = nil; len(f.procs) == 0 {
 		h.endFollow(f)
 	}

@@ -193,6 +193,9 @@ func (h *Head) pagesLost(host uint32) {
 		}
 		delete(f.hosts, host)
 		h.turnedOn(f, host, 0)
+		if t := f.calls.over; t != nil {
+			h.overOn(f, host, t.change)
+		}
 		at := pageOn{f.set, host}
 		if o := f.op; o != nil {
 			h.lookedAt(o, at)
@@ -253,6 +256,7 @@ func (h *Head) unfollowed(f *follow, p *proc) {
 func (h *Head) endFollow(f *follow) {
 	h.page(f, control.PageOrder{Do: control.PageDrop})
 	delete(h.follows, f.set)
+	h.endOver(f)
 }
 
 // moveFollow: who follows set follows result from now on, with other pages, or beside set,

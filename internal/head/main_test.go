@@ -12,12 +12,16 @@ import (
 
 // watching is a job of some ranks, all of which follow the main set.
 func watching(t *testing.T, hosts, ranks int) *world {
+	return watchingWith(t, hosts, ranks, control.Options{Step: 1, Lookahead: 1})
+}
+
+func watchingWith(t *testing.T, hosts, ranks int, o control.Options) *world {
 	w := newWorld(t, 2, hosts, ranks)
 	for n := range ranks {
 		m := w.procs[uint32(n+1)]
 		m.joined = true
 		w.take(m.host, control.Report{Kind: control.ReportHello, Serial: m.id.Serial})
-		w.ask(m, &control.Follow{Set: w.h.main, Options: control.Options{Step: 1, Lookahead: 1}})
+		w.ask(m, &control.Follow{Set: w.h.main, Options: o})
 	}
 	return w
 }

@@ -43,6 +43,7 @@ type op struct {
 	voted   map[uint32]struct{} // newcomers that have, and with a ballot all who have
 	minds   map[uint32]*proc    // who is told how it is decided, by serial
 	all     bool                // a vote for all
+	closing int                 // sets on whose pages hosts have not said yet that it is over
 	moved   map[pageOn]moved    // what its members had done when that was last looked at
 	looks   map[pageOn]struct{} // pages that are looked at, as it is late
 	late    map[pageOn]control.Late
@@ -257,12 +258,7 @@ func (h *Head) told(o *op, e *change.Effect) {
 		o.col = nil
 		h.weigh(o)
 	}
-	for w := range o.waits {
-		if b.State >= w.until {
-			h.unpark(w)
-			h.answer(w.proc, w.id, b)
-		}
-	}
+	h.answerWaits(o)
 	for t := range o.tickets {
 		if b.State >= t.till {
 			delete(o.tickets, t)
@@ -274,6 +270,22 @@ func (h *Head) told(o *op, e *change.Effect) {
 		h.remember(o)
 	}
 	h.forgetOp(o)
+}
+
+// reached reports whether an operation is as far as one who waits wants it: one that holds,
+// when it is over on the pages of its inputs, too, where they stay.
+func (o *op) reached(until change.State) bool {
+	return o.body.State >= until && (until < change.Committed || o.closing == 0)
+}
+
+// answerWaits answers those for whom an operation is far enough.
+func (h *Head) answerWaits(o *op) {
+	for w := range o.waits {
+		if o.reached(w.until) {
+			h.unpark(w)
+			h.answer(w.proc, w.id, &o.body)
+		}
+	}
 }
 
 // clock notes when an operation came to a state.
@@ -333,7 +345,7 @@ func (h *Head) forgo(o *op) {
 
 // forgetOp drops an operation that is over and that nobody asks for.
 func (h *Head) forgetOp(o *op) {
-	if h.ops[o.number] == o && o.body.State.Over() && o.by == nil && o.users+o.kept == 0 && len(o.waits) == 0 && len(o.tickets) == 0 {
+	if h.ops[o.number] == o && o.body.State.Over() && o.by == nil && o.users+o.kept == 0 && o.closing == 0 && len(o.waits) == 0 && len(o.tickets) == 0 {
 		delete(h.ops, o.number)
 		h.opBytes -= o.size
 	}

@@ -14,6 +14,38 @@ type calls struct {
 	hiding *turn  // it finds out until when they do
 	// behind: members may have to call before the next change can begin.
 	behind bool
+	// over: hosts have to say that they have done the end of a change on their pages, which
+	// overOf waits for; nil: of none.
+	over   *turn
+	overOf *op
+}
+
+// waitOver has the hosts say when a change that was committed is over on their pages: from
+// then on calls that begin there do not see it, or wait until it is found out whether they do.
+func (h *Head) waitOver(f *follow, o *op, change uint32) {
+	h.endOver(f)
+	if t := newTurn(f, change); len(t.asked) > 0 {
+		f.calls.over, f.calls.overOf = t, o
+		o.closing++
+		h.page(f, control.PageOrder{Do: control.PageBegun, Change: change})
+	}
+}
+
+// overOn: a host has done the end of a change, or is lost.
+func (h *Head) overOn(f *follow, host, change uint32) {
+	if t := f.calls.over; t != nil && t.change == change && t.says(host, 0) {
+		h.endOver(f)
+	}
+}
+
+// endOver: all hosts have said so, or there are no pages any more.
+func (h *Head) endOver(f *follow) {
+	o := f.calls.overOf
+	if f.calls.over, f.calls.overOf = nil, nil; o != nil {
+		o.closing--
+		h.answerWaits(o)
+		h.forgetOp(o)
+	}
 }
 
 // fix lets the members find when they are handed a change. Where they wait while that
