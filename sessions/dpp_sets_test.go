@@ -213,3 +213,48 @@ func dppUndone(ctx context.Context, s *sessions.Session, world *mpi.Comm) (err e
 	}
 	return nil
 }
+
+// dppUndoneBeside: who was told of an operation of another set is told, too, that it does
+// not happen.
+func dppUndoneBeside(ctx context.Context, s *sessions.Session, world *mpi.Comm) (err error) {
+	var parts, asked sessions.PSetOperation
+	if world.Rank() == 0 {
+		if parts, err = s.PSetOp(ctx, sessions.PSetOpSplit, []string{worldSet}, mpi.NewInfo(sessions.PartSizes, "1,1")); err != nil {
+			return err
+		}
+	}
+	if parts.Out, err = sharedNames(world, parts.Out); err != nil {
+		return err
+	}
+	mine, in := parts.Out[world.Rank()], parts.Out[0]
+	if world.Rank() == 0 {
+		if asked, err = s.PSetOp(ctx, sessions.PSetOpGrow, []string{in}, mpi.NewInfo(sessions.ProcsAdd, "1")); err != nil {
+			return err
+		}
+	}
+	var x sessions.PSetOperation
+	for x.Op == sessions.PSetOpNull {
+		if x, err = s.QueryPSetOp(ctx, mine, in); err != nil {
+			return err
+		}
+	}
+	if err := world.Barrier(); err != nil { // both were told
+		return err
+	}
+	if world.Rank() == 0 {
+		if err := publish(s, asked.Out[0], "main_pset", ""); err != nil { // the newcomer dies
+			return err
+		}
+	}
+	for y := x; y.Op != sessions.PSetOpNull; {
+		if y, err = s.QueryPSetOp(ctx, mine, in); err != nil && !errors.Is(err, sessions.ErrRolledBack) {
+			return err
+		}
+	}
+	for _, set := range append(x.Out, in) {
+		if err := wrongly("finalized what does not happen", s.FinalizePSetOp(ctx, set), sessions.ErrRolledBack); err != nil {
+			return fmt.Errorf("%s: %w", set, err)
+		}
+	}
+	return world.Barrier()
+}

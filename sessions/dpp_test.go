@@ -23,6 +23,7 @@ var dppScenes = []scenes.Scene{
 	{Name: "again", Ranks: 3, Run: dppOld(dppAgain)},
 	{Name: "past", Ranks: 2, Run: dppPast},
 	{Name: "undone", Ranks: 2, Run: dppOld(dppUndone)},
+	{Name: "undone-beside", Ranks: 2, Run: dppOld(dppUndoneBeside)},
 }
 
 func TestDPP(t *testing.T) { scenes.Run(t, dppScenes) }
