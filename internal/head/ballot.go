@@ -58,7 +58,7 @@ func (h *Head) look(host uint32, r *control.Report) {
 		h.progress(host, r)
 		return
 	}
-	if f := h.pagesOf(r.Set); f != nil {
+	if f := h.pagesOf(r.Set); f != nil && r.Look.Of == control.PageBegun {
 		h.overOn(f, host, r.Change)
 	}
 	if h.turned(host, r) {
