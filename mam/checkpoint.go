@@ -20,7 +20,9 @@ import (
 // variables are new, and Iteration is one more than that of the call, on newcomers too.
 // With Check it waits for nobody unless a change is handed out; with Wait, until the
 // change that is coming is over, and then all members must call it with Wait in that
-// iteration. A change that was rolled back is no error: the state is NotStarted, and
+// iteration. Another completion is ErrArg: such a call does not count, and others that wait
+// do so until it is made again. The call counts if the change that SetTarget wishes is
+// refused, which it says. A change that was rolled back is no error: the state is NotStarted, and
 // everything is what it was. ErrLeaving: this process leaves; its main function returns
 // the error. After another error of a change that was handed out the process cannot go
 // on. Collective over Comm as far as members must all call it.
@@ -50,13 +52,17 @@ func (m *Module) Checkpoint(how Completion) (State, error) {
 }
 
 // checkIn is the part of a Checkpoint in which data may be lent: the program does not compute,
-// and no user function is called.
-func (m *Module) checkIn(how Completion) (*sessions.Change, error) {
+// and no user function is called. Others do not know of an error of admit: this process
+// takes part in what all do, and says the error when it is handed nothing.
+func (m *Module) checkIn(how Completion) (c *sessions.Change, err error) {
 	m.computing.Unlock()
 	defer m.computing.Lock()
-	if err := m.admit(); err != nil {
-		return nil, err
-	}
+	m.unsaid = errors.Join(m.unsaid, m.admit())
+	defer func() {
+		if c == nil && m.adopting == nil {
+			err, m.unsaid = errors.Join(err, m.unsaid), nil
+		}
+	}()
 	if err := m.awaitNewcomers(); err != nil {
 		return nil, err
 	}
@@ -64,8 +70,7 @@ func (m *Module) checkIn(how Completion) (*sessions.Change, error) {
 		t.test()
 	}
 	number := m.iteration + m.ahead
-	c, err := m.w.Check(number)
-	if err != nil {
+	if c, err = m.w.Check(number); err != nil {
 		return nil, err
 	}
 	m.calls, m.iteration = m.calls+1, m.iteration+1

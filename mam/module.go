@@ -51,6 +51,7 @@ type Module struct {
 	target   int               // that is to be asked for at the next Checkpoint; 0: none
 	wish     *wish             // that was asked for last; nil: nothing was
 	asked    *wish             // the last one when times were taken
+	unsaid   error             // of a call that was handed a change; the next one says it
 
 	adopting *adoption // that is handed out, in its user phase
 	times    Times

@@ -122,6 +122,48 @@ func TestHandOverRefuses(t *testing.T) {
 	})
 }
 
+// A Checkpoint that asks for what is refused says so on rank 0, and counts there as on the
+// others, which wait for nobody in vain; the next change is handed out in one iteration.
+func TestRefusedTargetCounts(t *testing.T) {
+	for _, config := range []mam.Config{{}, {Spawn: mam.SpawnAll}} {
+		for _, how := range []mam.Completion{mam.Check, mam.Wait} {
+			mpitest.Run(t, 3, func(t *mpitest.T, world *mpi.Comm) {
+				m, role, err := mam.Init(t.Context(), world, config, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer m.Finalize()
+				for k := 0; role == mam.Source && k < 2; k++ {
+					if err := m.SetTarget(1 << 20); err != nil {
+						t.Fatal(err)
+					}
+					switch _, err := m.Checkpoint(how); {
+					case world.Rank() == 0:
+						wantError(t, err, mpi.ErrArg, "1048576")
+					case err != nil:
+						t.Fatal(err)
+					}
+					if got := m.Iteration(); got != k+1 {
+						t.Errorf("iteration %d after %d calls", got, k+1)
+					}
+				}
+				if err := m.SetTarget(4); err != nil {
+					t.Fatal(err)
+				}
+				for m.Comm().Size() != 4 {
+					if _, err := m.Checkpoint(how); err != nil {
+						t.Fatal(err)
+					}
+				}
+				least, err := mpi.AllreduceOne(m.Comm(), m.Iteration(), mpi.Min)
+				if err != nil || least != m.Iteration() {
+					t.Errorf("iteration %d beside %d: %v", m.Iteration(), least, err)
+				}
+			})
+		}
+	}
+}
+
 // Ranks that have registered different data are told so, by the change that finds it: where
 // data moves before it is handed out, then, and also a Checkpoint that waits for it.
 func TestDifferentRegistrations(t *testing.T) {
