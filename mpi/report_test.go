@@ -4,6 +4,7 @@ package mpi_test
 
 import (
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -75,5 +76,46 @@ func TestReportSaysWhatIsThere(t *testing.T) {
 				j.Kill(p)
 			}
 		})
+	}
+}
+
+func firstPlace(c *mpi.Comm)  { _, _ = mpi.AllreduceOne(c, 1, mpi.Sum) }
+func secondPlace(c *mpi.Comm) { _, _ = mpi.AllreduceOne(c, 1, mpi.Sum) }
+
+// The place of a call is that of this call, however many functions of the library lie
+// between: a rank that has waited elsewhere by the same ones is not said to be there.
+func TestReportSaysWhere(t *testing.T) {
+	j := testjob.New(t, mpitest.Transport("tcp"))
+	var procs []*mpi.Process
+	for _, sp := range j.Add(2) {
+		p, err := j.Boot(sp)
+		if err != nil {
+			t.Fatal(err)
+		}
+		procs = append(procs, p)
+	}
+	var late sync.Mutex
+	late.Lock()
+	waitFor := func(want string) {
+		t.Helper()
+		for end := time.Now().Add(mpitest.Deadline); !strings.Contains(j.RollCall(), want); <-time.After(5 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("no %q in\n%s", want, j.RollCall())
+			}
+		}
+	}
+	go func() {
+		late.Lock()
+		firstPlace(procs[1].World())
+	}()
+	go func() {
+		firstPlace(procs[0].World())
+		secondPlace(procs[0].World())
+	}()
+	waitFor("mpi_test.firstPlace\n")
+	late.Unlock()
+	waitFor("mpi_test.secondPlace\n")
+	for _, p := range procs {
+		j.Kill(p)
 	}
 }

@@ -85,7 +85,7 @@ func (j *job) run(ctx context.Context, count, check int) error {
 	if j.comm.Rank() == 0 {
 		fmt.Printf("%d primes up to %d\n", j.found, j.limit)
 	}
-	return nil
+	return j.comm.Free()
 }
 
 // resize has the job go on with so many ranks, or with those that there are if that

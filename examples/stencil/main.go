@@ -9,6 +9,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -77,7 +78,7 @@ func solve(world *mpi.Comm, n int, tol float64, limit int) error {
 	if err != nil {
 		return err
 	}
-	if err := t.free(); err != nil || world.Rank() > 0 {
+	if err := errors.Join(t.free(), grid.Free()); err != nil || world.Rank() > 0 {
 		return err
 	}
 	_, err = fmt.Printf("%d x %d points by %d x %d ranks: %d iterations, last change %.2e, error %.2e, %v each\n",

@@ -39,7 +39,7 @@ func callIn(stack string, waits []rollcall.Entry) (op, caller string) {
 	head, frames, _ := strings.Cut(stack, "\n")
 	lines := strings.Split(frames, "\n")
 	_, state, _ := strings.Cut(head, "[")
-	if len(lines) < 4 || waiting(state) && fromGompi(lines[0]) {
+	if len(lines) < 4 || waiting(state) && ownFrame(lines[0]) {
 		return "", ""
 	}
 	for i := 0; i+3 < len(lines) && !strings.HasPrefix(lines[i+2], "created by "); i += 2 {
@@ -47,7 +47,7 @@ func callIn(stack string, waits []rollcall.Entry) (op, caller string) {
 		if slices.ContainsFunc(waits, func(e rollcall.Entry) bool { return e.Caller == at }) {
 			return "", "" // this is the goroutine that waits there
 		}
-		if op == "" && strings.HasPrefix(lines[i], "gompi/") && fromGompi(lines[i]) && !fromGompi(lines[i+2]) {
+		if op == "" && strings.HasPrefix(lines[i], "gompi/") && ownFrame(lines[i]) && !ownFrame(lines[i+2]) {
 			op, caller = callName(lines[i]), at
 		}
 	}
@@ -57,20 +57,6 @@ func callIn(stack string, waits []rollcall.Entry) (op, caller string) {
 // waiting reports whether a goroutine in a state of the dump waits.
 func waiting(state string) bool {
 	return !slices.ContainsFunc([]string{"running", "runnable", "syscall", "sleep"}, func(s string) bool { return strings.HasPrefix(state, s) })
-}
-
-// fromGompi reports whether a function is of the library, or of what it uses; the
-// programs and tests of the module are not.
-func fromGompi(line string) bool {
-	if ownFrame(line) {
-		return true
-	}
-	for _, pkg := range [...]string{"gompi/sessions", "gompi/mam.", "gompi/mpi/", "gompi/collectives"} {
-		if strings.HasPrefix(line, pkg) {
-			return true
-		}
-	}
-	return false
 }
 
 // place is a frame of the dump as the roll call says it: "main.go:12 main.run".

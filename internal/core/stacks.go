@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+
+	"gompi/internal/engine"
 )
 
 // stacks returns the stacks of all goroutines.
@@ -78,7 +80,10 @@ func ownGoroutine(stack string) bool {
 
 // ownFrame reports whether a function is the library's, or of what it uses.
 func ownFrame(line string) bool {
-	for _, pkg := range [...]string{"gompi/internal/", "gompi/mpi.", "gompi/mpi/value.", "gompi/rma.", "gompi/transport/", "internal/", "net.", "os.", "runtime.", "sync.", "syscall."} {
+	if engine.Inside(line) {
+		return true
+	}
+	for _, pkg := range [...]string{"internal/", "net.", "os.", "runtime.", "sync.", "syscall."} {
 		if strings.HasPrefix(line, pkg) {
 			return true
 		}

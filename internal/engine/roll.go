@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,9 +31,9 @@ func (ws *waiters) entry(op calls.Name, c *Context, rank, tag int32, size int64)
 	return en
 }
 
-// site is how a goroutine came to wait: frames of this library, and that of
-// its caller or callers.
-type site [14]uintptr
+// site is how a goroutine came to wait: all frames of this library, and those of its
+// callers that fit. The library's are up to twenty.
+type site [32]uintptr
 
 // maxSites bounds the descriptions that are kept.
 const maxSites = 1024
@@ -41,7 +42,9 @@ const maxSites = 1024
 // making one allocates, and the same loop waits again and again.
 func (ws *waiters) caller() string {
 	var at site
-	runtime.Callers(3, at[:])
+	if runtime.Callers(3, at[:]) == len(at) { // two callers may have the same ones
+		return outermost()
+	}
 	text, ok := ws.sites[at]
 	if !ok {
 		text = outermost()
@@ -59,21 +62,41 @@ func Caller() string { return outermost() }
 func outermost() string {
 	var pcs [32]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(4, pcs[:])])
+	for last := (runtime.Frame{}); ; {
+		f, more := frames.Next()
+		own := Inside(f.Function)
+		if !own && last.PC != 0 && strings.HasPrefix(f.Function, "runtime.") { // a goroutine of the library
+			own, more, f = true, false, last
+		}
+		if !own || !more {
+			return fmt.Sprintf("%s:%d %s", filepath.Base(f.File), f.Line, f.Function[strings.LastIndexByte(f.Function, '/')+1:])
+		}
+		last = f
+	}
+}
+
+// Through reports whether a function of a package of the library, such as "mam.", is among
+// the callers.
+func Through(pkg string) bool {
+	var pcs [32]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
 	for {
 		f, more := frames.Next()
-		name := f.Function
-		if !inside(name) || !more {
-			return fmt.Sprintf("%s:%d %s", filepath.Base(f.File), f.Line, name[strings.LastIndexByte(name, '/')+1:])
+		if strings.HasPrefix(f.Function, "gompi/"+pkg) {
+			return true
+		}
+		if !more {
+			return false
 		}
 	}
 }
 
-// inside reports whether a function belongs to the library.
-func inside(name string) bool {
-	for _, pkg := range [...]string{"mpi.", "mpi/value.", "rma.", "internal/"} {
-		if strings.HasPrefix(name, "gompi/"+pkg) {
-			return true
-		}
-	}
-	return false
+// packages are those of the library, without the commands, examples and tests of its module.
+var packages = [...]string{"mpi.", "mpi/", "rma.", "sessions.", "sessions/", "mam.", "collectives/", "collectives.", "transport/", "transport.", "internal/"}
+
+// Inside reports whether a function belongs to the library. What follows its name is not
+// looked at.
+func Inside(function string) bool {
+	name, ok := strings.CutPrefix(function, "gompi/")
+	return ok && slices.ContainsFunc(packages[:], func(pkg string) bool { return strings.HasPrefix(name, pkg) })
 }
