@@ -49,6 +49,9 @@ func each(t *testing.T, program string, args []string, check func(t *testing.T, 
 			opts = append(opts, mpitest.Env("GOMPI_TRANSPORT="+s.transport))
 		}
 		t.Run(name, func(t *testing.T) {
+			if s.ranks == 3 { // nothing is wrong, or left
+				opts = append(opts, mpitest.Flags("--check", "1"))
+			}
 			r := mpitest.Exec(t, s.ranks, append([]string{path}, args...), opts...)
 			if r.Status != 0 || r.Stderr != "" {
 				t.Fatalf("status %d, standard error:\n%s\nstandard output:\n%s", r.Status, r.Stderr, r.Stdout)

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 
 var rankPrograms = map[string]func(){
 	"sets": setsProgram, "around": beforeAndAfterMain, "nomain": noMain, "kills": killsProgram, "cycles": cyclesProgram,
-	"operation": operationProgram, "dies": diesProgram, "struck": struckProgram,
+	"operation": operationProgram, "dies": diesProgram, "struck": struckProgram, "leaves": leavesProgram,
 }
 
 // rankProgram runs one of them under gompirun.

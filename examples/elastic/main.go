@@ -89,10 +89,7 @@ func (j *job) run(ctx context.Context, steps int, pause time.Duration) error {
 			return err
 		}
 	}
-	if err := w.Close(); err != nil {
-		return err
-	}
-	return j.tell(steps, "the end")
+	return errors.Join(w.Close(), j.tell(steps, "the end"), j.comm.Free())
 }
 
 // adopt makes the change on this rank: a leaver hands over its part of the line

@@ -105,7 +105,7 @@ func (j *job) compute(ctx context.Context) error {
 			return err
 		}
 	}
-	return j.tell("the end")
+	return errors.Join(j.tell("the end"), j.comm.Free())
 }
 
 // area sums up this process's rectangles of a round: every size-th of those of the

@@ -45,6 +45,14 @@ func (k *Checker) gone(c *Comm) {
 	delete(k.comms, c)
 }
 
+// retired forgets the communicators of a process that leaves the others by a change: they
+// are of no use to it any more, and end with it.
+func (k *Checker) retired() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	clear(k.comms)
+}
+
 // left is what the process has left, a line each.
 func (k *Checker) left(e *engine.Engine) (lines []string) {
 	messages := engine.Unreceived(e)

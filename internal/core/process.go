@@ -310,7 +310,10 @@ func (p *Process) Finalize() (left int, err error) {
 // see engine.Retire. End follows.
 func (p *Process) Retire(ctx context.Context) (undone []string, f *fault.Fault) {
 	defer p.Leaving("Commit")()
-	return p.Engine.Retire(ctx)
+	if undone, f = p.Engine.Retire(ctx); f == nil && p.Check != nil {
+		p.Check.retired()
+	}
+	return undone, f
 }
 
 // OnReturn has f called when the function of Main, or of a rank in a test, has
