@@ -129,3 +129,43 @@ func TestCheckCreate(t *testing.T) {
 		must(t, w.Barrier())
 	}, checking)
 }
+
+// Where a root or a leader leads what all ranks do together, the others of one that names
+// none get an error, too, at once.
+func TestNoSuchRoot(t *testing.T) {
+	nobody := mpi.Command{Program: "/nonexistent/program", Procs: 1}
+	for name, call := range map[string]func(c *mpi.Comm, root int) error{
+		"CommSpawn": func(c *mpi.Comm, root int) error { _, _, err := mpi.CommSpawn(c, nobody, root); return err },
+		"Spawn":     func(c *mpi.Comm, root int) error { _, err := mpi.Spawn(c, []mpi.Command{nobody}, root); return err },
+		"Ispawn": func(c *mpi.Comm, root int) error {
+			_, r := mpi.Ispawn(c, []mpi.Command{nobody}, root)
+			_, err := r.Wait()
+			return err
+		},
+		"Accept":  func(c *mpi.Comm, root int) error { _, err := c.Accept("no port", root); return err },
+		"Connect": func(c *mpi.Comm, root int) error { _, err := c.Connect("no port", root); return err },
+		"IntercommCreate": func(c *mpi.Comm, root int) error {
+			_, err := c.IntercommCreate(root, nil, 0, 0)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			overAll(t, 4, func(t *mpitest.T, w *mpi.Comm) {
+				for _, root := range []int{0, 1, 3} { // rank 1 is it, is between it and others, or none of both
+					c, err := w.Dup()
+					must(t, err)
+					if err = call(c, map[bool]int{true: 4, false: root}[w.Rank() == 1]); err == nil {
+						t.Errorf("root %d: no error", root)
+					}
+					if w.Rank() == 1 {
+						wantError(t, err, map[bool]mpi.Class{true: mpi.ErrRank, false: mpi.ErrRoot}[name == "IntercommCreate"], "4 of 4")
+					} else if root == 1 {
+						wantError(t, err, mpi.ErrRevoked, "")
+					}
+					must(t, w.Barrier())
+					must(t, c.Free())
+				}
+			})
+		})
+	}
+}

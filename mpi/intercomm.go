@@ -70,7 +70,8 @@ func (c *Comm) RemoteGroup() Group {
 // group, meet over peer, in which remoteLeader is the other leader's
 // rank; peer, remoteLeader and tag matter only to them. The tag tells several
 // calls between the same leaders apart and interferes with no message. A group
-// whose leader fails or finds an error gets that error on all ranks. The
+// whose leader fails or finds an error gets that error on all ranks. A localLeader
+// that c does not have is ErrRank and revokes c, as others may wait for that rank. The
 // groups must have no process in common. Collective over both groups.
 // MPI 4.1 section 7.6.2.
 func (c *Comm) IntercommCreate(localLeader int, peer *Comm, remoteLeader, tag int) (*Comm, error) {
@@ -78,6 +79,7 @@ func (c *Comm) IntercommCreate(localLeader int, peer *Comm, remoteLeader, tag in
 		return nil, err
 	}
 	if localLeader < 0 || localLeader >= c.core.Size {
+		c.Revoke() // others may wait for this rank
 		return nil, c.rankError(opInterCreate, localLeader, -1)
 	}
 	var a core.Agreed

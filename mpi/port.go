@@ -113,7 +113,8 @@ func (p *Process) portError(op calls.Name, f *fault.Fault) error {
 // or gone. It gives up when the context of c ends on root: a group that was met by then is
 // returned all the same, else nothing of the call is left at the port. If another rank of c
 // gives up, all ranks of c get an error, and the group at the other end, if one was met, has a
-// communicator that is revoked (ErrRevoked). While a change of process sets is not decided
+// communicator that is revoked (ErrRevoked). A root that c does not have is ErrRoot and
+// revokes c, as others may wait for that rank. While a change of process sets is not decided
 // that one of the ranks has a part in it waits for the decision. c is an intracommunicator.
 // Collective over c. MPI 4.1 section 11.9.2.
 func (c *Comm) Accept(port string, root int) (*Comm, error) { return c.meetAt(opAccept, port, root) }
@@ -126,10 +127,21 @@ func (c *Comm) meetAt(op calls.Name, port string, root int) (*Comm, error) {
 	if err := c.intra(op); err != nil {
 		return nil, err
 	}
-	if root < 0 || root >= c.core.Size {
-		return nil, c.argError(ErrRoot, op, ProcNull, -1, -1, -1, "", fmt.Errorf("root %d of %d ranks", root, c.core.Size))
+	if err := c.hasRoot(op, root); err != nil {
+		return nil, err
 	}
 	return c.meet(op, root, fault.Port, &control.Meet{Port: port, Accepts: op == opAccept, Members: c.core.Ctx.Members})
+}
+
+// hasRoot refuses a call whose root, which leads it, is no rank of c. What the others call
+// has several parts, of which some ranks may have made the first: c is revoked, so that
+// nobody waits.
+func (c *Comm) hasRoot(op calls.Name, root int) error {
+	if 0 <= root && root < c.core.Size {
+		return nil
+	}
+	c.Revoke()
+	return c.argError(ErrRoot, op, ProcNull, -1, -1, -1, "", fmt.Errorf("root %d of %d ranks", root, c.core.Size))
 }
 
 // meet has root ask the head whom the group of c meets, and makes the intercommunicator.

@@ -50,7 +50,8 @@ type Spawned struct {
 // is not decided that a rank of comm has a part in, it waits for the decision. It gives up
 // when the context of comm ends on root: what was started is then ended.
 //
-// comm is an intracommunicator; cmd counts on root alone. Deaths of the new processes
+// comm is an intracommunicator; cmd counts on root alone. A root that comm does not have is
+// ErrRoot and revokes comm (not of Ispawn), as others may wait for that rank. Deaths of the new processes
 // are like those of others: without --ft they end the job. Collective over comm.
 // MPI 4.1 section 11.8.2.
 func CommSpawn(comm *Comm, cmd Command, root int) (*Comm, []error, error) {
@@ -142,9 +143,6 @@ func (c *Comm) spawns(op calls.Name, cmds []Command, root int, joins bool) (*ask
 	if err := c.intra(op); err != nil {
 		return nil, err
 	}
-	if root < 0 || root >= c.core.Size {
-		return nil, c.argError(ErrRoot, op, ProcNull, -1, -1, -1, "", fmt.Errorf("root %d of %d ranks", root, c.core.Size))
-	}
 	q := &asked{m: control.Spawn{Parents: c.core.Ctx.Members, Joins: joins}}
 	if c.core.Rank != root {
 		return q, nil
@@ -175,6 +173,9 @@ func (c *Comm) spawns(op calls.Name, cmds []Command, root int, joins bool) (*ask
 // spawn has the root ask, and all ranks know what came of it.
 func (c *Comm) spawn(op calls.Name, q *asked, root int) (answer, error) {
 	var x answer
+	if err := c.hasRoot(op, root); err != nil {
+		return x, err
+	}
 	user := c.user
 	switch {
 	case c.core.Rank != root:
