@@ -48,6 +48,8 @@ func jobs() []job {
 		{p2p, "bibw", "shm", 2, []int64{4 << 10, 4 << 20}, nil, nil},
 		{p2p, "mbw", "shm", 4, []int64{8, 64 << 10}, nil, nil},
 		{p2p, "column", "shm", 2, []int64{32 << 10, 256 << 10, 4 << 20, 32 << 20}, []float64{1.0, 1.0, 1.0, 1.0}, nil},
+		{collectives, "blocks", "shm", 2, []int64{32 << 10, 512 << 10, 8 << 20, 32 << 20}, nil, nil},
+		{collectives, "blocks", "shm", 4, []int64{32 << 10, 512 << 10, 8 << 20, 32 << 20}, nil, nil},
 	}
 	for _, ranks := range []int{2, 4, 8} {
 		list = append(list, job{collectives, "barrier", "shm", ranks, nil, []float64{0.8}, nil})

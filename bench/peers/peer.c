@@ -279,6 +279,30 @@ static void column(worker *w, long n, long bytes)
 	MPI_Type_free(&type);
 }
 
+// blocks scatters the columns of a square matrix of doubles from rank 0. A block has the
+// extent of one column, so that displacements count columns: such elements overlap.
+static void blocks(worker *w, long n, long bytes)
+{
+	long rows = 1;
+	while ((rows + 1) * (rows + 1) * 8 <= bytes)
+		rows++;
+	int columns = rows / size;
+	for (int r = 0; r < size; r++)
+		w->counts[r] = 1, w->displs[r] = r * columns;
+	MPI_Datatype block, type;
+	MPI_Type_vector(rows, columns, rows, MPI_DOUBLE, &block);
+	MPI_Type_create_resized(block, 0, 8, &type);
+	MPI_Type_commit(&type);
+	for (long i = 0; i < n; i++) {
+		double t = now();
+		MPI_Scatterv(w->sbuf, w->counts, w->displs, type, w->rbuf, rows * columns, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+		w->spent += now() - t;
+		MPI_Barrier(MPI_COMM_WORLD);
+	}
+	MPI_Type_free(&block);
+	MPI_Type_free(&type);
+}
+
 // What a collective's size is of, and how many blocks its buffers have.
 enum form { PLAIN, MANY = 1, TOTAL = 2, DOUBLES = 4, RING = 8, REQUEST = 16, WINDOWED = 32 };
 
@@ -299,6 +323,7 @@ static const struct bench {
 	{"bibw", bibw, 2 * WINDOW, RANK0, 1, "1,8,64,512,4K,32K,64K,256K,1M,4M", PLAIN},
 	{"mbw", mbw, WINDOW, SENDERS, 0, "1,8,64,512,4K,32K,64K,256K,1M,4M", PLAIN},
 	{"column", column, 1, RANK0, 1, "32K,64K,256K,1M,4M,32M", PLAIN},
+	{"blocks", blocks, 1, MEAN, 0, "32K,128K,512K,2M,8M,32M", PLAIN},
 	{"barrier", barrier, 1, RANK0, 0, "0", PLAIN},
 #define SIZES "8,64,512,4K,32K,256K,1M,4M"
 	{"bcast", bcast, 1, MEAN, 0, SIZES, PLAIN},
