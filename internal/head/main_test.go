@@ -173,3 +173,32 @@ func TestUndoneSetMakesNone(t *testing.T) {
 		t.Errorf("a union with newcomers of a change that was rolled back: %v, %v", err, w.h.ofOp)
 	}
 }
+
+// A change of a set that was made of outputs of another one, which is not decided, waits for
+// that: the set may vanish.
+func TestChangeOfDerivedSet(t *testing.T) {
+	w := watching(t, 1, 3)
+	first := w.taken(1, change.Request{Kind: change.Sub, In: []uint32{1}, Leave: 1})
+	var sets control.SetsBody
+	if err := w.got(1, &control.Algebra{Do: control.Difference, In: []uint32{1, first.Outputs[0].Leaving}}, &sets); err != nil {
+		t.Fatal(err)
+	}
+	made := sets.Sets[0].Number
+	for serial := uint32(1); serial <= 2; serial++ {
+		w.ask(w.procs[serial], &control.Follow{Set: made, Options: control.Options{Step: 1, Lookahead: 1}})
+	}
+	next := w.taken(1, change.Request{Kind: change.Shrink, In: []uint32{made}, Leave: 1})
+	if next.State != change.Queued {
+		t.Errorf("it is %v", next.State)
+	}
+	w.ask(w.procs[1], &control.Op{Kind: control.KindWithdraw, Op: first.Op})
+	for len(w.reports) > 0 {
+		w.deliver()
+	}
+	var b control.OpBody
+	if err := w.got(1, &control.Await{Op: next.Op, Until: change.Done}, &b); err != nil || b.State != change.Refused || b.Why != control.WhySetGone {
+		t.Errorf("after the roll-back: %+v, %v", b, err)
+	}
+	w.consistent()
+	w.finish()
+}
