@@ -31,6 +31,7 @@ type page struct {
 	// change is the last that has begun, word what the head was told of it, and next the
 	// page of what the set is to become by it, which members may be handed.
 	change setpage.Change
+	fixed  setpage.Change // the last that members may be handed as they agree
 	word   setpage.State
 	idle   bool // the head was told that no member has begun, when it asked how far they are
 	next   *page
@@ -265,6 +266,8 @@ func (a *Agent) page(o *control.PageOrder) {
 		if o.Options.Hold {
 			a.ring(g) // whoever has nothing else to do waits for it (Watcher.Shown)
 		}
+		g.fixed = c
+		a.acceptVoted(g)
 	case control.PageWithdraw, control.PageBreak:
 		late := g.late() // who reads what is decided may vote still
 		s := g.lines.Withdraw(c)
@@ -289,6 +292,7 @@ func (a *Agent) page(o *control.PageOrder) {
 		for place := range g.places(o.Members) {
 			g.lines.VoteOf(c, place)
 		}
+		a.acceptVoted(g)
 		a.look(g)
 	case control.PageNoVote:
 		for place := range g.places(o.Members) {
@@ -315,6 +319,15 @@ func (a *Agent) page(o *control.PageOrder) {
 		a.tellLook(g, o.Do, 0, 0)
 	case control.PageBegun:
 		a.tellLook(g, o.Do, o.Change, 0)
+	}
+}
+
+// acceptVoted accepts the change of the page, which members may be handed, when all have
+// voted: newcomers early, and who has left. Nobody might come who is handed it.
+func (a *Agent) acceptVoted(g *page) {
+	if g.fixed == g.change && g.lines.Missing(g.change) == 0 {
+		g.lines.Accept(g.change)
+		a.look(g)
 	}
 }
 

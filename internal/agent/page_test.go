@@ -447,3 +447,30 @@ func TestPageBells(t *testing.T) {
 	}
 	r.empty()
 }
+
+// A change for which all have voted, before anybody was handed it, holds: who has a vote has
+// left, and nobody might come.
+func TestPageOfThoseWhoHaveLeft(t *testing.T) {
+	const set = 5
+	for what, orders := range map[string][]control.PageOrder{
+		"votes before it is handed out": {{Do: control.PageVote}, {Do: control.PageVote}, {Do: control.PageFix}},
+		"votes afterwards":              {{Do: control.PageVote}, {Do: control.PageFix}, {Do: control.PageVote}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			r := newPageRig(t, 2)
+			r.follow(r.procs[0], 1, set)
+			r.work(nil)
+			r.do(control.PageOrder{Do: control.PageBegin, Set: set, Change: 1, Votes: 2})
+			for i, o := range orders {
+				if n := len(r.words); n != 0 {
+					t.Errorf("before order %d the head hears %+v", i, r.words)
+				}
+				o.Set, o.Change, o.Options = set, 1, control.Options{Step: 1, Lookahead: 1}
+				r.do(o)
+			}
+			if n := len(r.words); n != 1 || r.words[0].Word != change.IsCommitted {
+				t.Errorf("the head hears %+v", r.words)
+			}
+		})
+	}
+}

@@ -123,7 +123,7 @@ func (b *Book) Left(now time.Duration, p wire.ProcID) {
 		if o.state.undecided() && o.state < Adopting && b.keeps(o, p) {
 			b.withdraw(o, Withdraw, RolledBack, fmt.Errorf("%w: %v has left", ErrUnwatched, p))
 		}
-		if (o.state == Ready || o.state == Adopting) && b.has(o, p) && b.comes[p] == nil {
+		if (o.state == Ready || o.state == Adopting) && b.has(o, p) && b.comes[p] != o {
 			b.do(Effect{Do: Vote, Op: o.number, Procs: []wire.ProcID{p}})
 		}
 	}

@@ -454,3 +454,32 @@ func TestInputTwice(t *testing.T) {
 		t.Errorf("its inputs are %v", in)
 	}
 }
+
+// A newcomer of one change that leaves votes on another one, of a set that it is in.
+func TestNewcomerLeavesElsewhere(t *testing.T) {
+	w := watchedWorld(t, 2)
+	first := w.submit(Request{Kind: Grow, In: []uint32{0}, Join: []int{1}})
+	newcomer := w.b.ops[first].parts[0].join[0][0]
+	w.procs[newcomer].joined = true
+	w.b.Launched(w.now, first, nil)
+	w.b.Joined(w.now, newcomer)
+	w.flush()
+	both := w.Define([]wire.ProcID{w.sets[w.main].members[0], newcomer})
+	for _, p := range w.sets[both].members {
+		w.b.Watch(both, p, false)
+	}
+	next := w.submit(Request{Kind: Add, In: []uint32{both}, Join: []int{1}})
+	last := w.b.ops[next].parts[0].join[0][0]
+	w.procs[last].joined = true
+	w.b.Launched(w.now, next, nil)
+	w.b.Joined(w.now, last)
+	w.flush()
+	w.b.Decided(w.now, next, IsAccepted)
+	w.procs[newcomer].over = true
+	w.b.Left(w.now, newcomer)
+	voted := false
+	w.b.Flush(func(e *Effect) { voted = voted || e.Do == Vote && e.Op == next && slices.Contains(e.Procs, newcomer) })
+	if !voted {
+		t.Error("nobody votes for it")
+	}
+}

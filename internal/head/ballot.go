@@ -151,7 +151,7 @@ func (h *Head) publishChange(o *op) {
 	if len(b.asked) > 0 || b.verdict != 0 {
 		return
 	}
-	if b.idle = !b.waited && len(o.beside) == 0 && b.unbegun(o); b.idle {
+	if b.idle = !b.waited && len(b.left) > 0 && len(o.beside) == 0 && b.unbegun(o); b.idle {
 		if b.early {
 			h.gatherAgain(o)
 		}
@@ -199,7 +199,9 @@ func (h *Head) withdrawHere(o *op, force bool) {
 
 // castHere takes the vote of a process.
 func (h *Head) castHere(o *op, serial uint32) {
-	delete(o.ballot.left, serial)
+	if delete(o.ballot.left, serial); len(o.ballot.left) == 0 && o.ballot.idle {
+		h.gatherAgain(o) // nobody might come who waits for it
+	}
 	h.commitIfAll(o)
 }
 

@@ -43,6 +43,9 @@ func (w *world) vote(host, set, c, member uint32) {
 		g.word = change.IsCommitted
 		w.word(host, set, g)
 	}
+	if g.votes == 0 && g.fixed {
+		w.accept(host, set, g)
+	}
 }
 
 // allVoted checks that a change misses the vote of none that takes part in it and lives.
@@ -104,7 +107,9 @@ func (w *world) page(host uint32, o *control.PageOrder) {
 	}
 	switch o.Do {
 	case control.PageFix:
-		g.fixed = true
+		if g.fixed = true; g.votes == 0 {
+			w.accept(host, o.Set, g)
+		}
 	case control.PageLook:
 		w.reports = append(w.reports, report{host, control.Report{Kind: control.ReportLook, Set: o.Set, Look: control.Look{Of: o.Do, Bytes: uint64(w.rng.IntN(9))}}})
 	case control.PageBegun:

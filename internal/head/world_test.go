@@ -254,6 +254,9 @@ func (w *world) finish() {
 		}
 	}
 	if at, ok := w.h.Next(); ok {
+		for _, o := range w.h.ops {
+			w.say("operation %+v, ballot %+v, waits for %s", *o, o.ballot, w.h.waitsFor(o))
+		}
 		w.fail("a deadline at %v", at)
 	}
 	for what, n := range w.h.Sizes() {
