@@ -110,12 +110,15 @@ func (p *Process) portError(op calls.Name, f *fault.Fault) error {
 // both: jobs meet in pairs, and the merged communicator of two neither accepts nor connects to a
 // third job (ErrPort). The ranks of two jobs talk by TCP, whatever transports are chosen, and
 // share no memory. When that job ends, its processes are dead. It is ErrPort when the port is closed
-// or gone. It gives up when the context of c ends on root: a group that was met by then is
-// returned all the same, else nothing of the call is left at the port. If another rank of c
-// gives up, all ranks of c get an error, and the group at the other end, if one was met, has a
-// communicator that is revoked (ErrRevoked). A root that c does not have is ErrRoot and
-// revokes c, as others may wait for that rank. While a change of process sets is not decided
-// that one of the ranks has a part in it waits for the decision. c is an intracommunicator.
+// or gone. The group is at the port when all its ranks have called, so one whose communicator
+// is revoked meets nobody. It gives up when the context of c ends on root: a group that was
+// met by then is returned all the same, else nothing of the call is left at the port. If
+// another rank of c gives up, the communicator is revoked and the group leaves the port; a
+// group that was met just then has a communicator that is revoked (ErrRevoked). A rank whose
+// context had ended before the call ends it on all ranks of c (ErrAborted), which keep c. A
+// root that c does not have is ErrRoot and revokes c, as others may wait for that rank.
+// While a change of process sets is not decided that one of the ranks has a part in it waits
+// for the decision. c is an intracommunicator.
 // Collective over c. MPI 4.1 section 11.9.2.
 func (c *Comm) Accept(port string, root int) (*Comm, error) { return c.meetAt(opAccept, port, root) }
 
@@ -148,6 +151,9 @@ func (c *Comm) hasRoot(op calls.Name, root int) error {
 // class is that of a refusal; m counts on root.
 func (c *Comm) meet(op calls.Name, root int, class fault.Class, m control.Message) (*Comm, error) {
 	p, user := &c.core.proc.core, c.user
+	if f := c.core.Entered(op, user); f != nil {
+		return nil, c.errorOf(op, ProcNull, -1, f)
+	}
 	var said []byte
 	if c.core.Rank == root {
 		var b control.MeetBody
@@ -224,14 +230,7 @@ func (c *Comm) askMeet(op calls.Name, class fault.Class, m control.Message, b *c
 	if at, ok := m.(*control.Meet); ok && (at.Port == "" || len(at.Port) > control.MaxName) {
 		return &fault.Fault{Class: fault.Port, Peer: -1, Err: fmt.Errorf("a port of %d bytes", len(at.Port))}
 	}
-	p := &c.core.proc.core
-	ctx, cancel := p.WhileJob(c.user)
-	defer cancel()
-	defer p.Noted(op)()
-	if err := p.Control.Ask(ctx, m, b); err != nil {
-		return core.Refusal(ctx, class, err)
-	}
-	return nil
+	return c.core.AskForAll(op, c.user, class, func(ctx context.Context) error { return c.core.proc.core.Control.Ask(ctx, m, b) })
 }
 
 // What each end of a Join writes first: a word that no other program begins with, its job

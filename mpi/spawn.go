@@ -3,6 +3,7 @@
 package mpi
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -48,7 +49,8 @@ type Spawned struct {
 // The processes take slots. If there are too few just now it waits for those of processes
 // that are about to end, for seconds, and is refused then. While a change of process sets
 // is not decided that a rank of comm has a part in, it waits for the decision. It gives up
-// when the context of comm ends on root: what was started is then ended.
+// when the context of comm ends on root, or comm is revoked, as when it ends on another
+// rank: what was started is then ended.
 //
 // comm is an intracommunicator; cmd counts on root alone. A root that comm does not have is
 // ErrRoot and revokes comm (not of Ispawn), as others may wait for that rank. Deaths of the new processes
@@ -177,30 +179,30 @@ func (c *Comm) spawn(op calls.Name, q *asked, root int) (answer, error) {
 		return x, err
 	}
 	user := c.user
+	if f := c.core.Entered(op, user); f != nil {
+		return x, c.errorOf(op, ProcNull, -1, f)
+	}
 	switch {
 	case c.core.Rank != root:
 	case q.why != nil:
 		x.class, x.text = fault.Arg, q.why.Error()
 	default:
 		p := &c.core.proc.core
-		ctx, cancel := p.WhileJob(c.user)
-		stop := p.Noted(op) // others wait for this
-		b, err := p.Control.SpawnAll(ctx, &q.m)
-		stop()
-		x.body = b
-		if err != nil {
-			f := core.Refusal(ctx, fault.Spawn, err)
+		f := c.core.AskForAll(op, user, fault.Spawn, func(ctx context.Context) (err error) {
+			x.body, err = p.Control.SpawnAll(ctx, &q.m)
+			return err
+		})
+		if f != nil {
 			x.class, x.text = f.Class, f.Err.Error()
 		}
-		cancel()
 		if user != nil && user.Err() != nil {
 			user = nil // the others are told what came of it
 		}
 		for i := range q.m.Parts {
 			x.asked = append(x.asked, uint32(q.m.Parts[i].N))
 		}
-		if !q.m.Joins && err == nil {
-			defer p.Control.ReleaseSet(b.World.Number)
+		if !q.m.Joins && f == nil {
+			defer p.Control.ReleaseSet(x.body.World.Number)
 		}
 	}
 	told, f := c.core.FromRoot(op, user, root, x.encode(), maxAnswer)

@@ -29,6 +29,16 @@ func (c *Comm) Run(a *engine.CollArgs) *fault.Fault {
 	return c.Engine.Collective(c.Ctx, a)
 }
 
+// runOn is Run of a further exchange of a call. The others are in the call, and may be through
+// with this exchange when a rank refuses it: whoever gives up now revokes the communicator.
+func (c *Comm) runOn(a *engine.CollArgs) *fault.Fault {
+	f := c.Run(a)
+	if f != nil && f.Class == fault.Cancelled {
+		c.Engine.Revoke(c.Ctx)
+	}
+	return f
+}
+
 // Start starts a collective call, or says why it cannot.
 func (c *Comm) Start(a *engine.CollArgs) (engine.Handle, *fault.Fault) {
 	if a.User != nil && a.User.Err() != nil {

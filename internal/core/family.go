@@ -10,6 +10,7 @@ import (
 	"gompi/internal/buffer"
 	"gompi/internal/calls"
 	"gompi/internal/control"
+	"gompi/internal/engine"
 	"gompi/internal/fault"
 	"gompi/internal/wire"
 )
@@ -35,12 +36,50 @@ func (p *Process) Facing(op calls.Name, job wire.JobID, ids uint32, mine, theirs
 	return a, g, nil
 }
 
-// FromRoot gives all ranks of an intracommunicator the bytes that root has, at most
-// limit. Collective over c.
+// Entered returns when all ranks have begun a call of several exchanges, of which it is the
+// first. If the context of one had ended before, the call ends here on all of them, and the
+// communicator lives on. Collective over c.
+func (c *Comm) Entered(op calls.Name, user context.Context) *fault.Fault {
+	a := c.exchange(op, user, collectives.OpBarrier)
+	return c.Run(&a)
+}
+
+// AskForAll has ask, of one rank, ask the head for all that have entered a call. Its context
+// ends with user, with the job, and when the communicator is revoked or a rank fails: then
+// the others do not wait for the answer. The fault is why the head has not done it; class is
+// that of a plain refusal.
+func (c *Comm) AskForAll(op calls.Name, user context.Context, class fault.Class, ask func(context.Context) error) *fault.Fault {
+	ctx, cancel := c.Proc.WhileJob(user)
+	lost := make(chan fault.Fault, 1)
+	go func() {
+		lost <- *c.Engine.Await(&engine.Await{
+			Ctx: c.Ctx, User: ctx, Aside: true,
+			Needs: func(_ int32, failed bool) bool { return failed },
+			Ready: func() (bool, *fault.Fault) { return false, nil },
+		})
+		cancel()
+	}()
+	var f *fault.Fault
+	stay := c.Proc.Noted(op) // others wait for this
+	err := ask(ctx)
+	stay()
+	if err != nil {
+		f = Refusal(ctx, class, err)
+	}
+	cancel()
+	if l := <-lost; err != nil && l.Class != fault.Cancelled {
+		l.Err = cause(l.Err, &l)
+		f = &l
+	}
+	return f
+}
+
+// FromRoot gives all ranks of an intracommunicator that have entered a call the bytes that
+// root has, at most limit. Collective over c.
 func (c *Comm) FromRoot(op calls.Name, user context.Context, root int, b []byte, limit int) ([]byte, *fault.Fault) {
 	head := []uint64{uint64(len(b))}
 	told := c.telling(op, user, root, buffer.Words(head))
-	if f := c.Run(&told); f != nil {
+	if f := c.runOn(&told); f != nil {
 		return nil, f
 	}
 	if head[0] > uint64(limit) {
@@ -50,14 +89,15 @@ func (c *Comm) FromRoot(op calls.Name, user context.Context, root int, b []byte,
 		b = make([]byte, head[0])
 	}
 	told = c.telling(op, user, root, buffer.Of(b))
-	return b, c.Run(&told)
+	return b, c.runOn(&told)
 }
 
-// Confirmed returns when all ranks have called it: each knows then that the others have what
-// they were told, and whoever gives up before knows of what. Collective over c.
+// Confirmed returns when all ranks that have entered a call have called it: each knows then
+// that the others have what they were told, and whoever gives up before knows of what.
+// Collective over c.
 func (c *Comm) Confirmed(op calls.Name, user context.Context) *fault.Fault {
 	a := c.exchange(op, user, collectives.OpBarrier)
-	return c.Run(&a)
+	return c.runOn(&a)
 }
 
 // Refusal is why the head has not done what it was asked for, as a fault; class is that

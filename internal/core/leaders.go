@@ -150,7 +150,7 @@ func (c *Comm) ShareHandshake(op calls.Name, user context.Context, leader int, a
 		body = make([]byte, min(head[toldBytes], maxGroupBytes))
 	}
 	told = c.telling(op, user, leader, buffer.Of(body))
-	if f := c.Run(&told); f != nil || failed != nil {
+	if f := c.runOn(&told); f != nil || failed != nil {
 		return a, g, cmp.Or(f, failed)
 	}
 	if c.Rank == leader {

@@ -29,7 +29,7 @@ type Await struct {
 	// Aside: the goroutine waits all the while that others compute. It never polls for the
 	// process, which would make each call of the others hand over to it, and so Ready is
 	// asked when they poll (Machine.Attend: they do), at a tick of the service since which
-	// nobody has, and when the process is woken. Ctx is nil.
+	// nobody has, and when the process is woken.
 	Aside bool
 
 	// Ready reports whether the wait is over, perhaps with a fault. It is
