@@ -61,7 +61,7 @@ func TestHowJobsEnd(t *testing.T) {
 		{"-np 2 " + dir, 126, `^gompirun: cannot run .*: it is a directory\n$`, ""},
 		{"-np 2 " + script, 126, `^gompirun: cannot start rank [01]: .*noshebang: exec format error \(.*\)\n$`, ""},
 		{"-np 1 RANK wait : -np 1 /no/such/program", 127, `no such program`, ""},
-		{"-np 2 --wdir /no/such/dir RANK nothing", 1, `^gompirun: stat /no/such/dir: no such file or directory\n$`, ""},
+		{"-np 2 --wdir /no/such/dir RANK nothing", 1, `^gompirun: the directory in which processes start, /no/such/dir, is not there: .*no such file or directory\n$`, ""},
 		{"--wdir " + dir + " -np 1 pwd", 0, `^$`, dir},
 		{"--no-such-flag x", 2, `^gompirun: unknown flag: --no-such-flag\nTry gompirun --help\.\n$`, ""},
 
