@@ -165,12 +165,9 @@ func bereavedOf(l mam.Layout, config mam.Config, to, victim int, when moment, af
 	}
 }
 
-// gather: who dies when the change is asked for does not before all others are in their
-// loops, as they could not be without it.
+// gather keeps the victim alive until all others are in their loops: a slow one could
+// still be in Init, which fails without it.
 func (d *mourners) gather(world *mpi.Comm, when moment, die func()) error {
-	if when != asked {
-		return nil
-	}
 	if world.Rank() != d.victim {
 		return mpi.SendOne(world, 0, d.victim, 1)
 	}
@@ -179,7 +176,9 @@ func (d *mourners) gather(world *mpi.Comm, when moment, die func()) error {
 			return err
 		}
 	}
-	go die()
+	if when == asked {
+		go die()
+	}
 	return nil
 }
 
