@@ -371,7 +371,7 @@ func (a *Agent) swapped(p *Proc, m *control.Word) {
 		return
 	}
 	if g.idle && g.lines.Asking() == g.change {
-		a.holdCalls(g, control.PageAsk, g.change)
+		a.holdCalls(g, 0, g.change)
 	}
 	a.look(g)
 }

@@ -200,7 +200,7 @@ func (d *dec) some() Some { return Some{d.u32(), d.numbers(MaxSome)} }
 
 // Look is how far the members of a set on one host are.
 type Look struct {
-	Of          PageDo        // the order that it answers, or, on PageAsk, one who waits: two may be on the way
+	Of          PageDo        // the order that it answers; 0: none, a member waits for what PageAsk asks for
 	Least, Most uint64        // iterations of those that have begun
 	Begun       uint32        // how many have
 	Mean        time.Duration // of an iteration, over those that have told

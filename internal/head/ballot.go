@@ -70,12 +70,13 @@ func (h *Head) look(host uint32, r *control.Report) {
 	case o == nil:
 	case r.Look.Of == control.PageBegun:
 		h.begun(o, at)
+	case o.ballot != nil && r.Look.Of == 0: // what the page says when it is asked again counts
+		if o.ballot.early = true; o.ballot.idle {
+			h.gatherAgain(o)
+		}
 	case o.ballot != nil && r.Look.Of == control.PageAsk:
 		b := o.ballot
 		if _, ok := b.asked[at]; !ok {
-			if b.early = true; b.idle {
-				h.gatherAgain(o)
-			}
 			return
 		}
 		delete(b.asked, at)

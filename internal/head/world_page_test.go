@@ -122,7 +122,7 @@ func (w *world) page(host uint32, o *control.PageOrder) {
 		}
 		w.look(host, o, control.Look{})
 		if o.Set&control.AskPage == 0 && w.rng.IntN(2) == 0 {
-			w.look(host, o, control.Look{}) // one waits for it
+			w.reports = append(w.reports, report{host, control.Report{Kind: control.ReportLook, Set: o.Set, Change: o.Change}}) // one waits for it
 		}
 	case control.PagePublish:
 		if o.Agreed == 0 && g.begun || g.word != 0 || o.Call <= g.calls {
