@@ -38,15 +38,16 @@ func (h *Head) declareMain(p *proc, id uint32, number uint32) {
 		h.refuse(p, id, err)
 		return
 	}
+	h.hold(number) // it may be held as the one that was to be main, by nobody else
 	for _, o := range h.ops {
 		h.unhold(o.main)
 		o.main = 0
 	}
 	if o := h.ops[t.op]; t.op != 0 && o != nil {
 		o.main = number
-		h.hold(number)
 	} else {
 		h.setMain(number)
+		h.unhold(number)
 	}
 	h.answer(p, id, nil)
 }
