@@ -89,7 +89,7 @@ func failed(t *testing.T, err error) {
 
 // TestLeaks: a hundred thousand windows come and go, and leave nothing.
 func TestLeaks(t *testing.T) {
-	times := 100000
+	times := testlab.Rounds(20_000, 100_000)
 	if testing.Short() {
 		times = 2000
 	}
