@@ -26,12 +26,13 @@ func (h *Head) show(o *op, voters []wire.ProcID) {
 	for part, in := range o.inputs {
 		for _, s := range in {
 			f := h.followOf(s)
-			f.changes++
+			h.sets[s].changes++
+			number := h.sets[s].changes
 			f.op = o
-			o.pages = append(o.pages, pageChange{s, f.changes})
+			o.pages = append(o.pages, pageChange{s, number})
 			h.makePages(f) // of a Result nobody may have asked for the page yet
 			b, next := h.handedOn(o, part)
-			h.page(f, control.PageOrder{Do: control.PageBegin, Change: f.changes, Votes: votes, Options: o.options, Next: next, Body: b})
+			h.page(f, control.PageOrder{Do: control.PageBegin, Change: number, Votes: votes, Options: o.options, Next: next, Body: b})
 			h.beginAsks(o, s)
 		}
 	}

@@ -21,9 +21,8 @@ type follow struct {
 	procs   map[uint32]*proc
 	hosts   map[uint32]struct{} // where there is a page
 
-	changes uint32 // how many have been on the pages
-	op      *op    // the one that is there; nil: none
-	calls   calls
+	op    *op // the change that is on the pages; nil: none
+	calls calls
 }
 
 // followOf is that of a living set, made if there is none.
@@ -31,11 +30,6 @@ func (h *Head) followOf(set uint32) *follow {
 	f := h.follows[set]
 	if f == nil {
 		f = &follow{set: set, of: set, procs: map[uint32]*proc{}, hosts: map[uint32]struct{}{}}
-		for _, a := range h.asked {
-			if a.in == set { // numbers of changes never come again there
-				f.changes = max(f.changes, a.change)
-			}
-		}
 		h.follows[set] = f
 	}
 	return f

@@ -56,6 +56,9 @@ type set struct {
 
 	places *proc // who has taken places, which are this set: see allocate; nil: it is none
 
+	// changes is how many have been on the set's pages. A number never comes again, also on
+	// pages that are made anew: what is said of the change before may still be on its way.
+	changes   uint32
 	store     *setStore // nil: nothing was put, and nobody waits
 	successor uint32    // the set that it was replaced by; 0: none
 	origin    *origin   // nil: no operation made it

@@ -4,8 +4,8 @@ package setpage
 
 import "math"
 
-// Change numbers the changes of a page, from 1, without gaps: so who was stopped in
-// the midst of an older one fails to write into a newer one.
+// Change numbers the changes of a page, from 1, each with a larger number than the one
+// before: so who was stopped in the midst of an older one fails to write into a newer one.
 type Change uint32
 
 // State is what has been decided of a change.
