@@ -214,7 +214,7 @@ func (b *Book) commit(now time.Duration, o *op) {
 	b.advance(now)
 }
 
-// replace: set is result from now on, for who waits for it and for who follows it; or it
+// replace: set is result from now on, for those that wait for it or follow it; or it
 // is there beside result.
 func (b *Book) replace(set, result uint32) {
 	stays := b.owner.Stays(set)

@@ -129,8 +129,8 @@ type plain struct {
 func (e *plain) Error() string { return e.text }
 func (e *plain) Unwrap() error { return e.error }
 
-// Without is err without these sentinels at the beginning of its text, for who says as much
-// in front of it. It is still what it was for errors.Is.
+// Without removes the texts of these sentinels from the beginning of the text of err, for a
+// caller that puts the same words in front of it. errors.Is finds what it found before.
 func Without(err error, sentinels ...error) error {
 	if text := without(err.Error(), sentinels...); text != "" && text != err.Error() {
 		return &plain{err, text}

@@ -118,7 +118,7 @@ func (o owner) Replace(set, result uint32) {
 	}
 }
 
-// Stays is an option of who follows the set.
+// Stays reports whether the followers of the set have asked that it lives on beside results.
 func (o owner) Stays(set uint32) bool {
 	f := o.h.follows[set]
 	return f != nil && f.options.Stay

@@ -10,8 +10,8 @@ import (
 	"gompi/internal/control"
 )
 
-// Where sets stay beside their results, a change holds for who awaits that when it is over on
-// the pages of all hosts: no call of Query that begins then sees it.
+// Where sets live on beside their results, a process that awaits the commit hears of it when
+// the change is over on the pages of all hosts: no call of Query that begins then sees it.
 func TestCommittedWhenOver(t *testing.T) {
 	for hosts := 1; hosts <= 2; hosts++ {
 		t.Run(fmt.Sprintf("%d hosts", hosts), func(t *testing.T) {

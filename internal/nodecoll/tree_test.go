@@ -40,8 +40,8 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// However many calls by messages come between, a count or a result of before is none of now,
-// where ranks are many.
+// On a board of many ranks an old count or result is never taken for that of the present call,
+// however many calls by messages come between.
 func TestCentralNumbersWrap(t *testing.T) {
 	for _, between := range []uint32{RenewEvery, SeqMask/2 + 1 + RenewEvery, SeqMask + 1} {
 		for name, central := range map[string]bool{"central": true, "levels": false} {

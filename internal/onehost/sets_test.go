@@ -321,7 +321,7 @@ func TestSetStore(t *testing.T) {
 	if s, err := get(c, control.SetGet{Keys: []string{"z"}, Call: 2, Wait: true}); s != "false " {
 		t.Errorf("%q, %v", s, err)
 	}
-	// Who gives up has made its part of the call: of all, and of one whom others follow.
+	// A member that gives up has made its part of the call: all do, or one before the others call.
 	quit := func(k *child, call uint64) {
 		t.Helper()
 		ctx, cancel := context.WithCancel(bg)

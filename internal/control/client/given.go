@@ -84,7 +84,7 @@ func (c *Client) backAlgebra(_ control.Message, answer []byte) {
 		return
 	}
 	for _, s := range b.Sets {
-		if s.Number != 0 { // the empty set is none of the head's
+		if s.Number != 0 { // the head has no record of the empty set
 			_ = c.ReleaseSet(s.Number)
 		}
 	}
