@@ -125,6 +125,9 @@ func (w *world) fates(e *Effect) {
 		m := w.procs[id.Serial]
 		switch {
 		case e.Fate == MainIs:
+		case e.Fate == Stays && m == nil && id.Serial <= w.h.lastProc:
+			// A newcomer that is not started yet, in a set that was defined of it and others: the
+			// launcher takes no notice.
 		case e.Fate == Kept || e.Fate == Discarded:
 			if m == nil || !m.coming || m.fate != 0 {
 				w.fail("fate %d of %v, which is %+v", e.Fate, id, m)
