@@ -5,8 +5,6 @@ package examples_test
 import (
 	"go/ast"
 	"go/parser"
-	"go/token"
-	"io/fs"
 	"maps"
 	"regexp"
 	"slices"
@@ -68,20 +66,12 @@ func calledName(e ast.Expr) string {
 func signatures(t *testing.T) map[string][]signature {
 	known := map[string]map[signature]bool{}
 	for _, dir := range []string{"../mpi", "../mpi/value", "../mpi/proc", "../rma", "../sessions", "../sessions/dyn", "../sessions/adapt", "../mam", "../mpitest"} {
-		parsed, err := parser.ParseDir(token.NewFileSet(), dir, func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, p := range parsed {
-			for _, f := range p.Files {
-				for _, d := range f.Decls {
-					if d, ok := d.(*ast.FuncDecl); ok && d.Name.IsExported() {
-						if known[d.Name.Name] == nil {
-							known[d.Name.Name] = map[signature]bool{}
-						}
-						known[d.Name.Name][signatureOf(d.Type)] = true
-					}
+		for _, d := range declarations(t, dir) {
+			if d, ok := d.(*ast.FuncDecl); ok && d.Name.IsExported() {
+				if known[d.Name.Name] == nil {
+					known[d.Name.Name] = map[signature]bool{}
 				}
+				known[d.Name.Name][signatureOf(d.Type)] = true
 			}
 		}
 	}

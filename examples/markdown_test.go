@@ -120,17 +120,9 @@ func TestModuleOfItsOwn(t *testing.T) {
 func TestNamesInPages(t *testing.T) {
 	names := map[string]bool{}
 	for pkg, dir := range map[string]string{"mpi": "../mpi", "rma": "../rma", "sessions": "../sessions", "mam": "../mam", "value": "../mpi/value", "mpitest": "../mpitest"} {
-		parsed, err := parser.ParseDir(token.NewFileSet(), dir, func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, p := range parsed {
-			for _, f := range p.Files {
-				for _, d := range f.Decls {
-					for _, name := range declared(d) {
-						names[pkg+"."+name] = true
-					}
-				}
+		for _, d := range declarations(t, dir) {
+			for _, name := range declared(d) {
+				names[pkg+"."+name] = true
 			}
 		}
 	}
@@ -144,6 +136,21 @@ func TestNamesInPages(t *testing.T) {
 			}
 		}
 	}
+}
+
+// declarations are those of the package in a directory, without its tests.
+func declarations(t *testing.T, dir string) (list []ast.Decl) {
+	t.Helper()
+	parsed, err := parser.ParseDir(token.NewFileSet(), dir, func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range parsed {
+		for _, f := range p.Files {
+			list = append(list, f.Decls...)
+		}
+	}
+	return list
 }
 
 // declared is what a declaration names in its package.

@@ -289,7 +289,7 @@ func stdinMoves(t *testing.T, flags ...string) {
 	}
 }
 
-// Why a change did not happen: the status or the signal of who died.
+// The reason of a roll-back names the status or the signal of the process that died.
 func TestWhyRolledBack(t *testing.T) {
 	for _, c := range []struct{ program, want string }{
 		{"sh -c exit~3", `rolled back: a process of the change died: new\.\d \(pid \d+\) exited with status 3`},

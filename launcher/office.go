@@ -58,7 +58,7 @@ func newOffice(path string) (*office, error) {
 	if err := o.vacate(); err != nil {
 		return nil, err
 	}
-	// Who has the socket has the name: the secret comes after it, and goes before it.
+	// The socket reserves the name: the secret is made after it and removed before it.
 	var err error
 	if o.socket, err = listenAlone(path); err != nil {
 		return nil, err

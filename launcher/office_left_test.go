@@ -31,7 +31,7 @@ func TestOfficeLeftovers(t *testing.T) {
 		if secret, err := os.ReadFile(path + secretEnd); err != nil || strings.TrimSpace(string(secret)) != o.secret {
 			t.Errorf("%s: the secret is %q, %v", name, secret, err)
 		}
-		// Who comes second takes nothing away.
+		// A second office takes nothing away from the first.
 		if _, err := newOffice(path); err == nil {
 			t.Errorf("%s: two have the socket", name)
 		}

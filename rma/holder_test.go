@@ -46,7 +46,7 @@ func reports(t *testing.T, j *testjob.Job, what string, texts ...string) {
 	}
 }
 
-// The report of who waits for whom names the holder of a lock, not the rank whose
+// The report of a stuck job names the holder of a lock, not the rank whose
 // memory it guards, and sees the cycle through it.
 func TestReportNamesHolder(t *testing.T) {
 	for _, way := range ways {

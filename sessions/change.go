@@ -192,9 +192,9 @@ func (c *Change) AddBytes(n int) {
 // Progress says that this process works on its part of the change, between Check and its
 // Commit, or, of a newcomer, before its Commit: each call begins the deadline of the votes
 // (Deadlines.Commit, --commit-timeout) anew, of a newcomer also those that AddBytes does.
-// Who works for longer calls it more often than that is long: a call costs nothing to speak
-// of. Deadlines.Whole stands nevertheless. Of a change that is over, and for who is Beside
-// it, it does nothing. Any goroutine may call it. Local.
+// A process that works for longer than the deadline calls it several times within each
+// deadline; a call is cheap. Deadlines.Whole stands nevertheless. The call does nothing for a
+// change that is over, nor in a process that is Beside it. Any goroutine may call it. Local.
 func (c *Change) Progress() {
 	switch {
 	case c.Role == Joining:

@@ -92,7 +92,7 @@ type locker struct {
 	answer   *fault.Fault
 	heard    func() (bool, *fault.Fault)
 	told     func(ask bool) (rank int32, inLine, known bool)
-	// Who keeps this process waiting, as the owner has said, if it has.
+	// held is the process that keeps this one waiting, as far as the owner has said.
 	held heldBy
 }
 
@@ -218,7 +218,7 @@ func (l *locker) sleep(asleep bool) {
 	l.attempt.setAsleep(asleep)
 }
 
-// seeHolder is Await.Holder of who waits by the words.
+// seeHolder implements Await.Holder for a process that waits by the words of the lock.
 func (l *locker) seeHolder(bool) (rank int32, inLine, known bool) {
 	i, inLine := l.attempt.holder()
 	return int32(i), inLine, true

@@ -98,7 +98,8 @@ func (l *locker) ask(words0, n, me int, kind lockWord, w *engine.Await) *fault.F
 // hear is asked by every poll while this process waits for the owner.
 func (l *locker) hear() (bool, *fault.Fault) { return l.answered, l.answer }
 
-// askHolder is Await.Holder of who waits for the owner: that one knows.
+// askHolder implements Await.Holder for a process that waits for the owner, which knows the
+// holder.
 func (l *locker) askHolder(ask bool) (rank int32, inLine, known bool) {
 	if ask {
 		l.held.known = l.s.sendAsk(l.t.proc, l.id) != nil // nobody will say more

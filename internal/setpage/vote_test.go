@@ -9,7 +9,7 @@ import (
 )
 
 // A member's vote counts once, whoever says it and how often, in this change and in those
-// before; that of who has no vote does not count.
+// before; that of a member without a vote does not count.
 func TestVoteOnce(t *testing.T) {
 	const members = 8
 	p := newPage(t, members)
